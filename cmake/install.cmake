@@ -1,0 +1,17 @@
+# What is installed: header, libraries, tool, pkg-config file, CMake package (kiln::kiln, kiln::static).
+include(CMakePackageConfigHelpers)
+set(kiln_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/kiln)
+
+install(DIRECTORY include/kiln DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
+install(TARGETS kiln kiln_static EXPORT kiln_targets
+        LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(EXPORT kiln_targets NAMESPACE kiln:: FILE kiln_targets.cmake DESTINATION ${kiln_package_dir})
+if(TARGET kiln_tool)
+    install(TARGETS kiln_tool RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+endif()
+
+file(RELATIVE_PATH kiln_pc_to_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+configure_file(cmake/kiln.pc.in kiln.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/kiln.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+write_basic_package_version_file(kiln-config-version.cmake COMPATIBILITY SameMinorVersion)
+install(FILES cmake/kiln-config.cmake ${PROJECT_BINARY_DIR}/kiln-config-version.cmake DESTINATION ${kiln_package_dir})
