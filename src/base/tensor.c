@@ -1,0 +1,106 @@
+/* Tensors and scalars as callers make them: contiguous views, DLPack's, and scalar values. */
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/status.h"
+#include "base/types.h"
+
+/* What DLPack's C ABI lays down for its unmanaged tensor, under names of our own: the public header declares
+ * struct DLTensor, and a caller may include dlpack.h beside it. */
+typedef struct dlpack_tensor {
+    void *data;
+    struct {
+        int32_t type, id;
+    } device;
+    int32_t rank;
+    struct {
+        uint8_t code, bits;
+        uint16_t lanes;
+    } type;
+    int64_t *sizes;
+    int64_t *strides; /* NULL: row-major contiguous */
+    uint64_t byte_offset;
+} dlpack_tensor;
+
+static const struct {
+    uint8_t code, bits;
+    kiln_type type;
+} dlpack_types[] = {
+    {0, 8, KILN_I8},    {0, 16, KILN_I16},  {0, 32, KILN_I32},  {0, 64, KILN_I64}, {1, 8, KILN_U8},   {2, 16, KILN_F16},
+    {2, 32, KILN_F32},  {2, 64, KILN_F64},  {4, 16, KILN_BF16}, {6, 8, KILN_BOOL}, {10, 8, KILN_E4M3}, {12, 8, KILN_E5M2},
+};
+
+kiln_tensor kiln_tensor_contiguous(void *data, kiln_type type, int rank, const int64_t *sizes)
+{
+    kiln_tensor tensor;
+    memset(&tensor, 0, sizeof tensor);
+    tensor.data = data;
+    tensor.type = type;
+    tensor.rank = rank;
+    if (rank < 0 || rank > KILN_MAX_RANK || (rank > 0 && sizes == NULL)) {
+        tensor.rank = -1;
+        return tensor;
+    }
+    int64_t stride = 1;
+    for (int i = rank - 1; i >= 0; i--) {
+        tensor.sizes[i] = sizes[i];
+        tensor.strides[i] = stride;
+        /* An empty axis still has the strides of its neighbours. Where the product does not fit, the calls that
+         * take the tensor refuse its sizes; here it is enough not to overflow. */
+        if (sizes[i] > 1 && !kiln__mul_i64(stride, sizes[i], &stride))
+            stride = INT64_MAX;
+    }
+    return tensor;
+}
+
+kiln_status kiln_tensor_from_dlpack(const struct DLTensor *source, kiln_tensor *out)
+{
+    kiln__clear_error();
+    if (source == NULL || out == NULL)
+        return kiln__fail(KILN_E_ARGUMENT, "%s is NULL", source == NULL ? "the DLPack tensor" : "the tensor to write");
+    dlpack_tensor dlpack;
+    memcpy(&dlpack, source, sizeof dlpack);
+
+    size_t i = 0, count = sizeof dlpack_types / sizeof dlpack_types[0];
+    while (i < count && (dlpack_types[i].code != dlpack.type.code || dlpack_types[i].bits != dlpack.type.bits))
+        i++;
+    if (i == count || dlpack.type.lanes != 1)
+        return kiln__fail(KILN_E_TYPE, "the DLPack tensor has type code %u, %u bits, %u lanes, which no type of Kiln matches",
+                          (unsigned)dlpack.type.code, (unsigned)dlpack.type.bits, (unsigned)dlpack.type.lanes);
+    if (dlpack.rank > KILN_MAX_RANK)
+        return kiln__fail(KILN_E_UNSUPPORTED, "the DLPack tensor has rank %d, at most %d is supported", (int)dlpack.rank,
+                          KILN_MAX_RANK);
+    if (dlpack.rank < 0)
+        return kiln__fail(KILN_E_ARGUMENT, "the DLPack tensor has rank %d, expected 0 or more", (int)dlpack.rank);
+    if (dlpack.rank > 0 && dlpack.sizes == NULL)
+        return kiln__fail(KILN_E_ARGUMENT, "the DLPack tensor has rank %d and a shape that is NULL", (int)dlpack.rank);
+    for (int axis = 0; axis < dlpack.rank; axis++)
+        if (dlpack.sizes[axis] < 0)
+            return kiln__fail(KILN_E_SIZE, "the DLPack tensor has size %lld along axis %d, expected 0 or more",
+                              (long long)dlpack.sizes[axis], axis);
+
+    void *data = dlpack.data;
+    if (dlpack.byte_offset != 0)
+        data = (char *)data + dlpack.byte_offset;
+    *out = kiln_tensor_contiguous(data, dlpack_types[i].type, dlpack.rank, dlpack.sizes);
+    if (dlpack.strides != NULL)
+        for (int axis = 0; axis < dlpack.rank; axis++)
+            out->strides[axis] = dlpack.strides[axis];
+    return KILN_OK;
+}
+
+kiln_scalar kiln_scalar_f64(double value)
+{
+    kiln_scalar scalar;
+    scalar.type = KILN_F64;
+    scalar.value.f64 = value;
+    return scalar;
+}
+
+kiln_scalar kiln_scalar_i64(int64_t value)
+{
+    kiln_scalar scalar;
+    scalar.type = KILN_I64;
+    scalar.value.i64 = value;
+    return scalar;
+}

@@ -1,0 +1,83 @@
+/* A growing string. A failed allocation is remembered, so that only the end has to be checked.
+ * data, once there, always ends in NUL. */
+#include "base/text.h"
+
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/format.h"
+
+/* Makes room for `more` bytes and the NUL behind them. */
+static bool reserve(kiln__text *text, size_t more)
+{
+    if (text->failed)
+        return false;
+    if (more < text->capacity - text->size)
+        return true;
+    size_t needed = more < SIZE_MAX / 2 - text->size ? text->size + more + 1 : 0;
+    size_t capacity = text->capacity < 64 ? 64 : text->capacity * 2;
+    if (capacity < needed)
+        capacity = needed;
+    char *data = needed > 0 ? realloc(text->data, capacity) : NULL;
+    if (data == NULL) {
+        text->failed = true;
+        return false;
+    }
+    text->data = data;
+    text->capacity = capacity;
+    return true;
+}
+
+void kiln__text_add(kiln__text *text, const char *bytes, size_t size)
+{
+    if (!reserve(text, size))
+        return;
+    if (size > 0)
+        memcpy(text->data + text->size, bytes, size);
+    text->size += size;
+    text->data[text->size] = '\0';
+}
+
+void kiln__text_puts(kiln__text *text, const char *string)
+{
+    kiln__text_add(text, string, strlen(string));
+}
+
+void kiln__text_printf(kiln__text *text, const char *format, ...)
+{
+    va_list arguments, again;
+    va_start(arguments, format);
+    va_copy(again, arguments);
+    size_t room = text->capacity - text->size;
+    int length = kiln__format(room > 0 ? text->data + text->size : NULL, room, format, arguments);
+    if (length < 0)
+        text->failed = true;
+    else if ((size_t)length < room)
+        text->size += (size_t)length;
+    else if (reserve(text, (size_t)length)) {
+        kiln__format(text->data + text->size, (size_t)length + 1, format, again);
+        text->size += (size_t)length;
+    }
+    va_end(again);
+    va_end(arguments);
+}
+
+char *kiln__text_take(kiln__text *text)
+{
+    kiln__text_add(text, "", 0);
+    char *data = text->data;
+    if (text->failed) {
+        free(data);
+        data = NULL;
+    }
+    *text = (kiln__text){NULL, 0, 0, false};
+    return data;
+}
+
+void kiln__text_free(kiln__text *text)
+{
+    free(text->data);
+    *text = (kiln__text){NULL, 0, 0, false};
+}

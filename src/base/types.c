@@ -1,0 +1,76 @@
+/* Storage types and compute types: their names, sizes and kinds. */
+#include "base/types.h"
+
+#include <string.h>
+
+typedef struct type_info {
+    const char *name;
+    size_t size;
+    kiln__ctype compute;
+} type_info;
+
+static const type_info types[KILN_TYPE_COUNT] = {
+    [KILN_F64] = {"f64", 8, KILN__F64},   [KILN_F32] = {"f32", 4, KILN__F32},   [KILN_F16] = {"f16", 2, KILN__F32},
+    [KILN_BF16] = {"bf16", 2, KILN__F32}, [KILN_E4M3] = {"e4m3", 1, KILN__F32}, [KILN_E5M2] = {"e5m2", 1, KILN__F32},
+    [KILN_I64] = {"i64", 8, KILN__I64},   [KILN_I32] = {"i32", 4, KILN__I32},   [KILN_I16] = {"i16", 2, KILN__I32},
+    [KILN_I8] = {"i8", 1, KILN__I32},     [KILN_U8] = {"u8", 1, KILN__I32},     [KILN_BOOL] = {"bool", 1, KILN__BOOL},
+};
+
+bool kiln__type_valid(kiln_type type)
+{
+    /* A caller's struct may hold any bits, below 0 too. */
+    return (int)type >= 0 && (int)type < KILN_TYPE_COUNT;
+}
+
+size_t kiln_type_size(kiln_type type)
+{
+    return kiln__type_valid(type) ? types[type].size : 0;
+}
+
+const char *kiln_type_name(kiln_type type)
+{
+    return kiln__type_valid(type) ? types[type].name : "?";
+}
+
+bool kiln__type_is_float(kiln_type type)
+{
+    return kiln__type_valid(type) && kiln__ctype_is_float(types[type].compute);
+}
+
+kiln__ctype kiln__type_compute(kiln_type type)
+{
+    return kiln__type_valid(type) ? types[type].compute : KILN__F32;
+}
+
+const char *kiln__ctype_name(kiln__ctype type)
+{
+    switch (type) {
+    case KILN__F32:
+        return "f32";
+    case KILN__F64:
+        return "f64";
+    case KILN__I32:
+        return "i32";
+    case KILN__I64:
+        return "i64";
+    case KILN__BOOL:
+        return "bool";
+    }
+    return "?";
+}
+
+bool kiln__ctype_is_float(kiln__ctype type)
+{
+    return type == KILN__F32 || type == KILN__F64;
+}
+
+bool kiln__type_parse(const char *name, size_t length, kiln_type *out)
+{
+    for (int i = 0; i < KILN_TYPE_COUNT; i++) {
+        if (strlen(types[i].name) == length && memcmp(types[i].name, name, length) == 0) {
+            *out = (kiln_type)i;
+            return true;
+        }
+    }
+    return false;
+}

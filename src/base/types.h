@@ -1,0 +1,31 @@
+/* Storage types and the types that programs compute in. */
+#ifndef KILN_BASE_TYPES_H
+#define KILN_BASE_TYPES_H
+
+#include <stdbool.h>
+
+#include "kiln/kiln.h"
+
+/* What a value is while it is computed. Booleans are 0 or 1. */
+typedef enum kiln__ctype { KILN__F32, KILN__F64, KILN__I32, KILN__I64, KILN__BOOL } kiln__ctype;
+
+bool kiln__type_valid(kiln_type type);
+bool kiln__type_is_float(kiln_type type); /* f64 f32 f16 bf16 e4m3 e5m2 */
+/* The compute type of a stored type on its own: f64 for f64, f32 for the other floats, i64 for i64, i32 for the
+ * other integers, bool for bool. */
+kiln__ctype kiln__type_compute(kiln_type type);
+const char *kiln__ctype_name(kiln__ctype type); /* "f32" */
+bool kiln__ctype_is_float(kiln__ctype type);
+/* Finds a type by name ("bf16"); false if there is none. length: bytes of name, which need not end in NUL. */
+bool kiln__type_parse(const char *name, size_t length, kiln_type *out);
+
+/* Host conversions, exact by the language's rules: to nearest even, saturating for integers and fp8, NaN to
+ * integers gives 0. `bits` holds the stored value in its low bytes. */
+double kiln__load_f64(kiln_type type, const void *element);  /* any type, as a double (i64 rounds) */
+int64_t kiln__load_i64(kiln_type type, const void *element); /* integer types and bool, exactly */
+void kiln__store_f64(kiln_type type, void *element, double value);
+void kiln__store_i64(kiln_type type, void *element, int64_t value); /* exact or saturating; to floats: to nearest even */
+/* value rounded to the type and back. */
+double kiln__round_to(kiln_type type, double value);
+
+#endif
