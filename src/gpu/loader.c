@@ -1,0 +1,117 @@
+/* Loads a compiled kernel into the current context's device, completely, when the plan is made.
+ * A lazy load at the first launch could wait for work that is running, or break a stream capture. */
+#include "gpu/driver.h"
+
+#include <stdio.h>
+
+/* What a block may have without asking for more. */
+#define DEFAULT_SHARED_LIMIT (48 * 1024)
+
+/* Results that speak of the image's bytes, so that compiling again may help. An invalid value can only be the image's
+ * fault where every other argument is NULL or 0. */
+static bool blames_image(kiln__CUresult result, bool loading)
+{
+    switch (result) {
+    case KILN__CUDA_ERROR_INVALID_IMAGE:
+    case KILN__CUDA_ERROR_NO_BINARY_FOR_GPU:
+    case KILN__CUDA_ERROR_INVALID_PTX:
+    case KILN__CUDA_ERROR_UNSUPPORTED_PTX_VERSION:
+    case KILN__CUDA_ERROR_INVALID_SOURCE:
+    case KILN__CUDA_ERROR_NOT_FOUND:
+        return true;
+    case KILN__CUDA_ERROR_INVALID_VALUE:
+        return loading;
+    default:
+        return false;
+    }
+}
+
+static kiln_status load(const kiln__driver *driver, const void *image, const char *name, kiln__loaded *out,
+                        bool *refused)
+{
+    char what[320];
+    kiln__CUresult result = driver->LibraryLoadData(&out->library, image, NULL, NULL, 0, NULL, NULL, 0);
+    if (result != KILN__CUDA_SUCCESS) {
+        out->library = NULL;
+        *refused = blames_image(result, true);
+        snprintf(what, sizeof what, "kernel '%s' cannot be loaded: cuLibraryLoadData", name);
+        return kiln__driver_fail(driver, KILN_E_LOAD, result, what);
+    }
+    const char *step = "cuLibraryGetKernel";
+    kiln__CUfunction function = NULL;
+    result = driver->LibraryGetKernel(&out->kernel, out->library, name);
+    if (result == KILN__CUDA_SUCCESS) {
+        step = "cuKernelGetFunction";
+        result = driver->KernelGetFunction(&function, out->kernel);
+    }
+    if (result == KILN__CUDA_SUCCESS && driver->FuncLoad) {
+        step = "cuFuncLoad";
+        result = driver->FuncLoad(function);
+    }
+    if (result == KILN__CUDA_SUCCESS) return KILN_OK;
+    *refused = blames_image(result, false);
+    snprintf(what, sizeof what, "kernel '%s' cannot be loaded: %s", name, step);
+    return kiln__driver_fail(driver, KILN_E_LOAD, result, what);
+}
+
+/* Reads the kernel's numbers and raises its limit of shared memory. */
+static kiln_status configure(const kiln__driver *driver, kiln__CUdevice device, const char *name,
+                             int64_t dynamic_shared, kiln__loaded *out)
+{
+    int static_shared = 0;
+    const struct { int *value; kiln__CUfunction_attribute attribute; } wanted[] = {
+        {&out->registers, KILN__FUNC_ATTRIBUTE_NUM_REGS},
+        {&out->local_bytes, KILN__FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES},
+        {&static_shared, KILN__FUNC_ATTRIBUTE_SHARED_SIZE_BYTES},
+    };
+    char what[320];
+    for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++) {
+        kiln__CUresult result = driver->KernelGetAttribute(wanted[i].value, wanted[i].attribute, out->kernel, device);
+        if (result != KILN__CUDA_SUCCESS) {
+            snprintf(what, sizeof what, "attribute %d of kernel '%s' cannot be read: cuKernelGetAttribute",
+                     wanted[i].attribute, name);
+            return kiln__driver_fail(driver, KILN_E_LOAD, result, what);
+        }
+    }
+    out->static_shared_bytes = static_shared;
+    if (dynamic_shared + out->static_shared_bytes <= DEFAULT_SHARED_LIMIT) return KILN_OK;
+    kiln__CUresult result = driver->KernelSetAttribute(KILN__FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                                                       (int)dynamic_shared, out->kernel, device);
+    if (result == KILN__CUDA_SUCCESS) return KILN_OK;
+    snprintf(what, sizeof what, "kernel '%s' cannot have %lld bytes of dynamic shared memory per block: "
+             "cuKernelSetAttribute", name, (long long)dynamic_shared);
+    return kiln__driver_fail(driver, KILN_E_LOAD, result, what);
+}
+
+kiln_status kiln__loaded_create(const kiln__driver *driver, kiln__CUdevice device, const void *image, const char *name,
+                                int64_t dynamic_shared, kiln__loaded *out, bool *refused)
+{
+    *refused = false;
+    *out = (kiln__loaded){0};
+    if (dynamic_shared < 0 || dynamic_shared > INT32_MAX)
+        return kiln__fail(KILN_E_INTERNAL, "kernel '%s' wants %lld bytes of dynamic shared memory per block", name,
+                          (long long)dynamic_shared);
+    kiln__CUstreamCaptureMode mode = KILN__STREAM_CAPTURE_MODE_RELAXED;
+    kiln__CUresult result = driver->ThreadExchangeStreamCaptureMode(&mode);
+    if (result != KILN__CUDA_SUCCESS)
+        return kiln__driver_fail(driver, KILN_E_LOAD, result, "cuThreadExchangeStreamCaptureMode");
+
+    kiln__loaded loaded = {0};
+    kiln_status status = load(driver, image, name, &loaded, refused);
+    if (status == KILN_OK) status = configure(driver, device, name, dynamic_shared, &loaded);
+    if (status != KILN_OK && loaded.library) driver->LibraryUnload(loaded.library);
+    /* Giving the mode back fails only where the exchange above would have failed too. */
+    driver->ThreadExchangeStreamCaptureMode(&mode);
+    if (status == KILN_OK) *out = loaded;
+    return status;
+}
+
+void kiln__loaded_destroy(const kiln__driver *driver, kiln__loaded *loaded)
+{
+    if (!loaded->library) return;
+    kiln__CUstreamCaptureMode mode = KILN__STREAM_CAPTURE_MODE_RELAXED;
+    bool relaxed = driver->ThreadExchangeStreamCaptureMode(&mode) == KILN__CUDA_SUCCESS;
+    driver->LibraryUnload(loaded->library);
+    if (relaxed) driver->ThreadExchangeStreamCaptureMode(&mode);
+    *loaded = (kiln__loaded){0};
+}
