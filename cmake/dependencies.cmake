@@ -33,7 +33,9 @@ if(KILN_BUILD_TESTS)
     kiln_find_part(kiln_cmocka cmocka.h "libcmocka.a;cmocka" libcmocka-dev)
     # The real headers, where they exist, check Kiln's own declarations of the driver and NVRTC.
     file(GLOB kiln_cuda_dirs /usr/local/cuda*/include)
+    get_filename_component(kiln_nvrtc_dir "$ENV{KILN_NVRTC}" DIRECTORY) # PyPI's wheel has nvrtc.h beside its library
     find_path(kiln_cuda_INCLUDE_DIR cuda.h HINTS $ENV{CUDA_HOME}/include $ENV{CUDA_PATH}/include ${kiln_cuda_dirs})
-    find_path(kiln_nvrtc_INCLUDE_DIR nvrtc.h HINTS $ENV{CUDA_HOME}/include $ENV{CUDA_PATH}/include ${kiln_cuda_dirs})
+    find_path(kiln_nvrtc_INCLUDE_DIR nvrtc.h HINTS ${kiln_nvrtc_dir}/../include $ENV{CUDA_HOME}/include
+                                               $ENV{CUDA_PATH}/include ${kiln_cuda_dirs})
     mark_as_advanced(kiln_cuda_INCLUDE_DIR kiln_nvrtc_INCLUDE_DIR)
 endif()

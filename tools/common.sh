@@ -1,0 +1,102 @@
+# shellcheck shell=bash
+# Shared by the scripts here and sourced by them: messages, packages, NVRTC. Expects `set -euo pipefail`.
+
+say() { printf '\n== %s\n' "$*" >&2; }
+die() { printf '%s: %s\n' "${0##*/}" "$*" >&2; exit 1; }
+
+as_root() {
+    if [ "$(id -u)" -eq 0 ]; then
+        "$@"
+    elif command -v sudo >/dev/null; then
+        sudo "$@"
+    else
+        die "needs root or sudo for: $*"
+    fi
+}
+
+has_command() { command -v "$1" >/dev/null 2>&1; }
+has_header() { printf '#include <%s>\n' "$1" | cc -E -x c - >/dev/null 2>&1; }
+
+# need_packages <test>=<package>...: installs each package whose test fails. A test is a command's name, a
+# header's name, or python:<module>.
+need_packages() {
+    local pair test missing=()
+    for pair in "$@"; do
+        test=${pair%%=*}
+        case "$test" in
+            *.h) has_header "$test" ;;
+            python:*) python3 -m "${test#python:}" --version >/dev/null 2>&1 ;;
+            *) has_command "$test" ;;
+        esac || missing+=("${pair#*=}")
+    done
+    [ "${#missing[@]}" -gt 0 ] || return 0
+    has_command apt-get || die "missing, and there is no apt-get to install it: ${missing[*]} (names of Debian packages)"
+    say "Installing ${missing[*]}"
+    as_root apt-get update -qq >&2
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >&2
+}
+
+# The compiler comes first: whether a header is there is asked of it.
+need_build_packages() {
+    need_packages cc=gcc
+    need_packages cmake=cmake ninja=ninja-build stdlib.h=libc6-dev xxhash.h=libxxhash-dev jansson.h=libjansson-dev
+}
+
+# find_toolkit_nvrtc: prints the path of an NVRTC that the system has; fails where there is none.
+find_toolkit_nvrtc() {
+    local folder file
+    for folder in "${CUDA_HOME:-/nonexistent}" "${CUDA_PATH:-/nonexistent}" /usr/local/cuda /usr/local/cuda-*; do
+        for file in "$folder"/lib64/libnvrtc.so.[0-9]*; do
+            [ ! -r "$file" ] || { echo "$file"; return 0; }
+        done
+    done
+    # No early exit in awk: ldconfig must not die of a closed pipe.
+    file=$( (ldconfig -p 2>/dev/null || /sbin/ldconfig -p) | awk '/libnvrtc\.so\.[0-9]/ { path = $NF } END { print path }')
+    [ -n "$file" ] && [ -r "$file" ] && echo "$file"
+}
+
+# wheel_nvrtc <folder>: prints the path of the NVRTC from PyPI's wheel, downloaded into the folder if it is not there.
+wheel_nvrtc() {
+    local folder=$1 package=nvidia-cuda-nvrtc file
+    # A cubin must not come from a newer major version than the driver's.
+    if has_command nvidia-smi && nvidia-smi 2>/dev/null | grep -q 'CUDA Version: 12\.'; then
+        package=nvidia-cuda-nvrtc-cu12
+    fi
+    folder=$folder/$package
+    if [ ! -d "$folder" ]; then
+        need_packages python3=python3 python:pip=python3-pip
+        say "Downloading $package from PyPI"
+        rm -rf "$folder.part"
+        mkdir -p "$folder.part"
+        python3 -m pip download --quiet --disable-pip-version-check --no-deps --only-binary=:all: \
+            -d "$folder.part" "$package" >&2
+        python3 -m zipfile -e "$folder.part"/*.whl "$folder.part"
+        rm "$folder.part"/*.whl
+        mv "$folder.part" "$folder"
+    fi
+    file=$(find "$folder" -name 'libnvrtc.so.*' | sort | tail -n 1)
+    [ -n "$file" ] || die "no libnvrtc.so in $folder; remove that folder and try again"
+    echo "$file"
+}
+
+# provide_nvrtc <auto|wheel|toolkit> <folder>: exports KILN_NVRTC, the library that Kiln then opens.
+provide_nvrtc() {
+    case "$1" in
+        auto)
+            [ -n "${KILN_NVRTC:-}" ] || KILN_NVRTC=$(find_toolkit_nvrtc) || KILN_NVRTC=$(wheel_nvrtc "$2") ;;
+        wheel) KILN_NVRTC=$(wheel_nvrtc "$2") ;;
+        toolkit) KILN_NVRTC=$(find_toolkit_nvrtc) || die "no CUDA toolkit with NVRTC was found; --nvrtc wheel needs none" ;;
+        *) die "--nvrtc takes auto, wheel or toolkit, not '$1'" ;;
+    esac
+    export KILN_NVRTC
+}
+
+# build <folder> <jobs> <cmake options>...
+build() {
+    local folder=$1 jobs=$2
+    shift 2
+    cmake -S "$root" -B "$folder" -G Ninja "$@" >&2
+    cmake --build "$folder" --parallel "$jobs" >&2
+}
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
