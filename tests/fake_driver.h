@@ -1,0 +1,37 @@
+/* The knobs and counters of the stand-in for the CUDA driver, tests/fake_driver.c.
+ * A test opens the library's file itself and asks it for fake_driver_state(). */
+#ifndef KILN_TESTS_FAKE_DRIVER_H
+#define KILN_TESTS_FAKE_DRIVER_H
+
+#include <dlfcn.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <string.h>
+
+typedef struct fake_driver {
+    /* What it is. cuInit reads FAKE_DRIVER_ARCH and FAKE_DRIVER_INIT (its result) from the environment. */
+    int arch, sm_count, device_count, version;
+    int shared_per_block, shared_per_sm, static_shared;
+    /* The function of this symbol returns fail_result instead of working; "" for none. */
+    char fail_symbol[48];
+    int fail_result;
+    /* What happened. */
+    atomic_long loads, unloads, launches, allocations, frees, function_loads;
+    atomic_int load_capture_mode; /* the thread's capture mode at the last cuLibraryLoadData */
+    atomic_int last_dynamic_limit; /* the last value of the maximum dynamic shared memory attribute */
+    unsigned last_grid[3], last_block[3], last_shared;
+} fake_driver;
+
+typedef fake_driver *fake_driver_function(void);
+
+/* NULL if path is not the stand-in. */
+static inline fake_driver *fake_driver_find(const char *path)
+{
+    void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    void *address = handle ? dlsym(handle, "fake_driver_state") : NULL;
+    fake_driver_function *function = NULL;
+    memcpy(&function, &address, sizeof address);
+    return function ? function() : NULL;
+}
+
+#endif
