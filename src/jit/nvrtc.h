@@ -1,0 +1,66 @@
+/* Finds and opens NVRTC at run time, and compiles with it. Knows nothing of the cache or the driver. */
+#ifndef KILN_JIT_NVRTC_H
+#define KILN_JIT_NVRTC_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/status.h"
+#include "jit/nvrtc_api.h"
+
+/* Which NVRTC a kernel came from: part of the cache's key. */
+typedef struct kiln__nvrtc_identity {
+    char path[512];            /* the file, with links resolved */
+    uint64_t file_size, file_inode, file_device;
+    int64_t file_mtime_ns;
+    int major, minor;
+    char build[64];            /* tells builds of one version apart: from the file's GNU build id (hex), else its size */
+} kiln__nvrtc_identity;
+
+/* An opened library. Opened once per path in a process, never closed. */
+typedef struct kiln__nvrtc {
+#define KILN__NVRTC_MEMBER(ret, name, params) ret (*name) params;
+    KILN__NVRTC_FUNCTIONS(KILN__NVRTC_MEMBER)
+#undef KILN__NVRTC_MEMBER
+    kiln__nvrtc_identity identity;
+    int archs[64];             /* ascending */
+    int arch_count;
+} kiln__nvrtc;
+
+/* Where the library would be opened from, without opening it: path (option), else KILN_NVRTC, each a file or a folder (a
+ * toolkit's, a wheel's, or the library's own); else the newest in $CUDA_HOME and $CUDA_PATH; else the newest in
+ * /usr/local/cuda*, the system's library folders and LD_LIBRARY_PATH; else the folder that the build names with
+ * KILN_NVRTC_FALLBACK_DIR. Fills path and the file's stat fields alone (version 0, build ""). False if none is found. */
+bool kiln__nvrtc_locate(const char *path, kiln__nvrtc_identity *out);
+
+/* Fills build from the file, without opening the library. */
+void kiln__nvrtc_read_build(kiln__nvrtc_identity *identity);
+
+/* Opens (or returns the open one). KILN_E_NO_NVRTC names what was tried and how to install it. */
+kiln_status kiln__nvrtc_open(const char *path, const kiln__nvrtc **out);
+
+typedef struct kiln__compile_request {
+    const char *source;
+    const char *name;          /* shown in messages: "kiln_softmax.cu" */
+    int arch;                  /* 90 */
+    bool ptx;                  /* PTX for compute_XX instead of a cubin for sm_XX */
+} kiln__compile_request;
+
+typedef struct kiln__compile_result {
+    void *image;               /* cubin, or PTX with its NUL; freed by kiln__compile_result_free */
+    size_t size;
+    char *log;                 /* never NULL after a compile that ran, also a failed one */
+    int registers, spill_bytes;/* of the kernel, from ptxas; -1 where not told */
+    int64_t shared_bytes;      /* static */
+    double create_ms, compile_ms, fetch_ms;
+} kiln__compile_result;
+
+/* The options every kernel is compiled with besides the architecture, NULL-ended: part of the cache's key. */
+const char *const *kiln__nvrtc_options(void);
+
+/* Compiles. KILN_E_ARCH lists the architectures the library has; KILN_E_COMPILE quotes the log's first error, and the log
+ * stays in *out. Thread-safe. */
+kiln_status kiln__nvrtc_compile(const kiln__nvrtc *nvrtc, const kiln__compile_request *request, kiln__compile_result *out);
+void kiln__compile_result_free(kiln__compile_result *result);
+
+#endif

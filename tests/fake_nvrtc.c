@@ -1,0 +1,121 @@
+/* A stand-in for an old NVRTC: version 11.1, sm_50 to sm_70. It compiles nothing: the image repeats the source.
+ * A word in the source makes the call of that name fail, so that tests reach every failure. */
+#define _GNU_SOURCE
+#include <stdlib.h>
+#include <string.h>
+
+#include "jit/nvrtc_api.h"
+
+enum { code_internal = 11 };
+
+struct kiln__nvrtcProgram_st { char *source; };
+
+#define DECLARE(ret, name, params) ret nvrtc##name params;
+KILN__NVRTC_FUNCTIONS(DECLARE)
+
+const char *nvrtcGetErrorString(kiln__nvrtcResult code)
+{
+    switch (code) {
+    case KILN__NVRTC_SUCCESS: return "NVRTC_SUCCESS";
+    case KILN__NVRTC_ERROR_OUT_OF_MEMORY: return "NVRTC_ERROR_OUT_OF_MEMORY";
+    case KILN__NVRTC_ERROR_COMPILATION: return "NVRTC_ERROR_COMPILATION";
+    default: return "NVRTC_ERROR_INTERNAL_ERROR";
+    }
+}
+
+kiln__nvrtcResult nvrtcVersion(int *major, int *minor)
+{
+    *major = 11;
+    *minor = 1;
+    return KILN__NVRTC_SUCCESS;
+}
+
+static const int archs[] = {50, 52, 60, 61, 70};
+
+kiln__nvrtcResult nvrtcGetNumSupportedArchs(int *count)
+{
+    *count = (int)(sizeof archs / sizeof archs[0]);
+    return KILN__NVRTC_SUCCESS;
+}
+
+kiln__nvrtcResult nvrtcGetSupportedArchs(int *out)
+{
+    memcpy(out, archs, sizeof archs);
+    return KILN__NVRTC_SUCCESS;
+}
+
+static kiln__nvrtcResult result_of(const char *source, const char *word)
+{
+    if (strstr(source, "no_memory") != NULL)
+        return KILN__NVRTC_ERROR_OUT_OF_MEMORY;
+    return strstr(source, word) != NULL ? code_internal : KILN__NVRTC_SUCCESS;
+}
+
+kiln__nvrtcResult nvrtcCreateProgram(kiln__nvrtcProgram *out, const char *source, const char *name, int header_count,
+                                     const char *const *headers, const char *const *include_names)
+{
+    (void)name;
+    (void)header_count;
+    (void)headers;
+    (void)include_names;
+    if (strstr(source, "create_fails") != NULL)
+        return code_internal;
+    kiln__nvrtcProgram program = calloc(1, sizeof *program);
+    if (program != NULL)
+        program->source = strdup(source);
+    if (program == NULL || program->source == NULL) {
+        free(program);
+        return KILN__NVRTC_ERROR_OUT_OF_MEMORY;
+    }
+    *out = program;
+    return KILN__NVRTC_SUCCESS;
+}
+
+kiln__nvrtcResult nvrtcDestroyProgram(kiln__nvrtcProgram *program)
+{
+    free((*program)->source);
+    free(*program);
+    *program = NULL;
+    return KILN__NVRTC_SUCCESS;
+}
+
+kiln__nvrtcResult nvrtcCompileProgram(kiln__nvrtcProgram program, int option_count, const char *const *options)
+{
+    (void)option_count;
+    (void)options;
+    return result_of(program->source, "compile_fails");
+}
+
+kiln__nvrtcResult nvrtcGetPTXSize(kiln__nvrtcProgram program, size_t *size)
+{
+    *size = strlen(program->source) + 1;
+    return result_of(program->source, "size_fails");
+}
+
+kiln__nvrtcResult nvrtcGetPTX(kiln__nvrtcProgram program, char *image)
+{
+    strcpy(image, program->source);
+    return result_of(program->source, "image_fails");
+}
+
+kiln__nvrtcResult nvrtcGetCUBINSize(kiln__nvrtcProgram program, size_t *size)
+{
+    return nvrtcGetPTXSize(program, size);
+}
+
+kiln__nvrtcResult nvrtcGetCUBIN(kiln__nvrtcProgram program, char *image)
+{
+    return nvrtcGetPTX(program, image);
+}
+
+kiln__nvrtcResult nvrtcGetProgramLogSize(kiln__nvrtcProgram program, size_t *size)
+{
+    *size = 1;
+    return strstr(program->source, "log_size_fails") != NULL ? code_internal : KILN__NVRTC_SUCCESS;
+}
+
+kiln__nvrtcResult nvrtcGetProgramLog(kiln__nvrtcProgram program, char *log)
+{
+    *log = '\0';
+    return strstr(program->source, "log_fails") != NULL ? code_internal : KILN__NVRTC_SUCCESS;
+}
