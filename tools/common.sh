@@ -1,5 +1,6 @@
-# shellcheck shell=bash
-# Shared by the scripts here and sourced by them: messages, packages, NVRTC. Expects `set -euo pipefail`.
+# shellcheck shell=bash disable=SC2015
+# Shared by the scripts here and sourced by them: messages, packages, NVRTC. Expects `set -euo pipefail`, and says
+# `|| die` itself where it matters: -e does not hold inside of $(...).
 
 say() { printf '\n== %s\n' "$*" >&2; }
 die() { printf '%s: %s\n' "${0##*/}" "$*" >&2; exit 1; }
@@ -30,10 +31,12 @@ need_packages() {
         esac || missing+=("${pair#*=}")
     done
     [ "${#missing[@]}" -gt 0 ] || return 0
-    has_command apt-get || die "missing, and there is no apt-get to install it: ${missing[*]} (names of Debian packages)"
+    has_command apt-get || die "no apt-get to install what is missing: ${missing[*]} (Debian's package names)"
     say "Installing ${missing[*]}"
-    as_root apt-get update -qq >&2
-    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >&2
+    as_root apt-get update -qq >/dev/null &&
+        as_root env DEBIAN_FRONTEND=noninteractive \
+            apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null ||
+        die "apt-get could not install ${missing[*]}"
 }
 
 # The compiler comes first: whether a header is there is asked of it.
@@ -51,7 +54,8 @@ find_toolkit_nvrtc() {
         done
     done
     # No early exit in awk: ldconfig must not die of a closed pipe.
-    file=$( (ldconfig -p 2>/dev/null || /sbin/ldconfig -p) | awk '/libnvrtc\.so\.[0-9]/ { path = $NF } END { print path }')
+    file=$( (ldconfig -p 2>/dev/null || /sbin/ldconfig -p) |
+        awk '/libnvrtc\.so\.[0-9]/ { path = $NF } END { print path }')
     [ -n "$file" ] && [ -r "$file" ] && echo "$file"
 }
 
@@ -66,13 +70,13 @@ wheel_nvrtc() {
     if [ ! -d "$folder" ]; then
         need_packages python3=python3 python:pip=python3-pip
         say "Downloading $package from PyPI"
-        rm -rf "$folder.part"
-        mkdir -p "$folder.part"
-        python3 -m pip download --quiet --disable-pip-version-check --no-deps --only-binary=:all: \
-            -d "$folder.part" "$package" >&2
-        python3 -m zipfile -e "$folder.part"/*.whl "$folder.part"
-        rm "$folder.part"/*.whl
-        mv "$folder.part" "$folder"
+        # The folder appears when it is whole: a download that breaks off leaves nothing that looks like one.
+        rm -rf "$folder.part" && mkdir -p "$folder.part" &&
+            python3 -m pip download --quiet --disable-pip-version-check --no-deps --only-binary=:all: \
+                -d "$folder.part" "$package" >&2 &&
+            python3 -m zipfile -e "$folder.part"/*.whl "$folder.part" &&
+            rm "$folder.part"/*.whl &&
+            mv "$folder.part" "$folder" || die "$package could not be downloaded from PyPI"
     fi
     file=$(find "$folder" -name 'libnvrtc.so.*' | sort | tail -n 1)
     [ -n "$file" ] || die "no libnvrtc.so in $folder; remove that folder and try again"
@@ -85,7 +89,7 @@ provide_nvrtc() {
         auto)
             [ -n "${KILN_NVRTC:-}" ] || KILN_NVRTC=$(find_toolkit_nvrtc) || KILN_NVRTC=$(wheel_nvrtc "$2") ;;
         wheel) KILN_NVRTC=$(wheel_nvrtc "$2") ;;
-        toolkit) KILN_NVRTC=$(find_toolkit_nvrtc) || die "no CUDA toolkit with NVRTC was found; --nvrtc wheel needs none" ;;
+        toolkit) KILN_NVRTC=$(find_toolkit_nvrtc) || die "no CUDA toolkit with NVRTC found; --nvrtc wheel needs none" ;;
         *) die "--nvrtc takes auto, wheel or toolkit, not '$1'" ;;
     esac
     export KILN_NVRTC
