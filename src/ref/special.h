@@ -1,0 +1,21 @@
+/* Functions that the C library lacks: erfinv, the divisor's-sign remainder, Philox. */
+#ifndef KILN_REF_SPECIAL_H
+#define KILN_REF_SPECIAL_H
+
+#include <stdint.h>
+
+/* The y with erf(y) = x; infinite at -1 and 1, NaN outside. */
+double kiln__ref_erfinv(double x);
+/* x - floor(x / y) * y, exactly, with the divisor's sign; NaN where y is 0. */
+double kiln__ref_remainder(double x, double y);
+/* 1 / (1 + exp(-x)) without overflow. */
+double kiln__ref_sigmoid(double x);
+/* log |gamma(x)|, without the C library's global sign. */
+double kiln__ref_lgamma(double x);
+
+/* Philox 4x32-10 of Salmon, Moraes, Dror and Shaw (SC 2011): replaces counter by its random words. */
+void kiln__ref_philox(uint32_t counter[4], const uint32_t key[2]);
+/* The language's uniform(seed, offset) of an element: in [0, 1), a multiple of 2^-24. */
+double kiln__ref_uniform(int64_t seed, int64_t offset, int64_t index);
+
+#endif
