@@ -72,7 +72,7 @@ wheel_nvrtc() {
         say "Downloading $package from PyPI"
         # The folder appears when it is whole: a download that breaks off leaves nothing that looks like one.
         rm -rf "$folder.part" && mkdir -p "$folder.part" &&
-            python3 -m pip download --quiet --disable-pip-version-check --no-deps --only-binary=:all: \
+            python3 -m pip download --quiet --no-cache-dir --disable-pip-version-check --no-deps --only-binary=:all: \
                 -d "$folder.part" "$package" >&2 &&
             python3 -m zipfile -e "$folder.part"/*.whl "$folder.part" &&
             rm "$folder.part"/*.whl &&
