@@ -1,0 +1,106 @@
+/* kiln explain: what a program becomes for given tensors: its phases, the schedule and why, the source.
+ * Plans only; neither NVRTC nor GPU is needed. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "json_output.h"
+#include "kernel_request.h"
+#include "tensor_spec.h"
+
+static const char *tensor_name(const request *r, size_t i)
+{
+    return i < r->input_count ? kiln_program_input_name(r->program, i)
+                              : kiln_program_output_name(r->program, i - r->input_count);
+}
+
+static json_t *describe_tensors(const request *r, size_t first, size_t count)
+{
+    json_t *list = json_array();
+    for (size_t i = first; i < first + count; i++) json_array_append_new(list, json_tensor(tensor_name(r, i), &r->tensors[i]));
+    return list;
+}
+
+static json_t *describe_lines(const char *text)
+{
+    json_t *list = json_array();
+    while (*text) {
+        size_t length = strcspn(text, "\n");
+        if (length > 0) json_array_append_new(list, json_stringn(text, length));
+        text += length + (text[length] == '\n');
+    }
+    return list;
+}
+
+static int report_json(const kernel_request *k)
+{
+    const request *r = &k->request;
+    json_t *object = json_pack("{s:o, s:o, s:o, s:o, s:o}", "program", json_text(r->text), "inputs",
+                               describe_tensors(r, 0, r->input_count), "outputs",
+                               describe_tensors(r, r->input_count, r->output_count), "phases",
+                               describe_lines(kiln_kernel_phases(k->kernel)), "kernel", json_plan(&k->info));
+    if (arguments_has(r->args, OPTION_SOURCE)) json_object_set_new(object, "source", json_text(k->info.source));
+    return json_print(r->args, object);
+}
+
+/* Each line after the first is set under the text of the first. */
+static void print_lines(const char *title, const char *text)
+{
+    for (bool first = true; *text; first = false) {
+        size_t length = strcspn(text, "\n");
+        printf("%-10s%.*s\n", first ? title : "", (int)length, text);
+        text += length + (text[length] == '\n');
+    }
+}
+
+static void report(const kernel_request *k)
+{
+    const request *r = &k->request;
+    const kiln_plan_info *info = &k->info;
+    print_lines("program", r->text);
+    for (size_t i = 0; i < r->input_count + r->output_count; i++) {
+        char text[TENSOR_SPEC_SIZE];
+        tensor_spec_format(&r->tensors[i], text);
+        printf("%-10s%s %s\n", i == 0 ? "inputs" : i == r->input_count ? "outputs" : "", tensor_name(r, i), text);
+    }
+    print_lines("phases", kiln_kernel_phases(k->kernel));
+    printf("%-10s%s_%d\n", "arch", k->ptx ? "compute" : "sm", k->arch);
+    print_lines("schedule", info->schedule);
+    print_lines("why", info->reason);
+    printf("%-10s%" PRId64 " blocks of %d threads, %" PRId64 " bytes of shared memory each\n", "launch", info->blocks,
+           info->threads, info->shared_bytes);
+}
+
+static int explain_command(const arguments *args)
+{
+    kernel_request k;
+    int code = kernel_request_open(args, false, false, &k);
+    if (!code && arguments_has(args, OPTION_JSON)) code = report_json(&k);
+    else if (!code && arguments_has(args, OPTION_SOURCE)) fputs(k.info.source, stdout);
+    else if (!code) report(&k);
+    kernel_request_free(&k);
+    return code;
+}
+
+static const option_id options[] = {
+    OPTION_TENSOR, OPTION_OUT_TYPE, OPTION_SCALAR, OPTION_AXES, OPTION_KEEP_DIMS, OPTION_DROP_DIMS, OPTION_ARCH,
+    OPTION_SOURCE, OPTION_PROGRAM, OPTION_CACHE_DIR, OPTION_NVRTC, OPTION_DRIVER, OPTION_JSON, OPTION_QUIET, OPTION_HELP,
+    OPTION_COUNT,
+};
+
+const command command_explain = {
+    .name = "explain",
+    .summary = "Tells a program's phases, its schedule and why, or its generated source",
+    .usage = "PROGRAM --tensor NAME=TYPE[DIMS] ... [OPTIONS]",
+    .options = options,
+    .max_operands = 1,
+    .details =
+        "\nNothing is compiled; neither GPU nor NVRTC is needed. Without --arch it explains the kernel for this machine's\n"
+        "GPU, or for sm_90 where there is none.\n"
+        "\nJSON: program, inputs and outputs (name, type, shape with null for a size left open), phases, kernel (as\n"
+        "'kiln compile' has it), with --source also source.\n"
+        "\nexamples:\n"
+        "  kiln explain 'y = softmax(x)' --tensor 'x=f16[49152,1024]'\n"
+        "  kiln explain 'y = softmax(x)' --tensor 'x=f16[*,1024]' --arch sm_90 --source > softmax.cu\n"
+        "\nexit codes: 0 done, 1 the work failed, 2 the command line is wrong.\n",
+    .run = explain_command,
+};

@@ -1,0 +1,19 @@
+/* What compile and explain share: tensors given as types and shapes, an architecture, and the kernel for them. */
+#ifndef KILN_TOOL_KERNEL_REQUEST_H
+#define KILN_TOOL_KERNEL_REQUEST_H
+
+#include "request.h"
+
+typedef struct kernel_request {
+    request request;
+    int arch, ptx;
+    kiln_kernel *kernel;
+    kiln_plan_info info;
+} kernel_request;
+
+/* Generates the kernel, with compile not 0 also its image. arch_needed: without --arch and without a GPU it is a usage
+ * error, else sm_90 is taken. Returns an exit code; *out is freed with kernel_request_free in any case. */
+int kernel_request_open(const arguments *args, bool compile, bool arch_needed, kernel_request *out);
+void kernel_request_free(kernel_request *k);
+
+#endif

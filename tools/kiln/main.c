@@ -1,0 +1,86 @@
+/* The kiln tool: finds the command and runs it. Each command is a file of its own.
+ * Exit codes are in tool.h and in the help below. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tool.h"
+
+static const command *const commands[] = {
+    &command_run, &command_compile, &command_explain, &command_info, &command_cache,
+    &command_cache_ls, &command_cache_stat, &command_cache_clear,
+};
+enum { COMMAND_COUNT = sizeof commands / sizeof commands[0] };
+
+static void help(FILE *to)
+{
+    fputs("usage: kiln COMMAND [OPTIONS]\n\n"
+          "Turns row programs such as 'y = softmax(x * scale)' into fused CUDA kernels.\n\ncommands:\n", to);
+    for (size_t i = 0; i < COMMAND_COUNT; i++) {
+        if (commands[i] != &command_cache) fprintf(to, "  %-12s %s\n", commands[i]->name, commands[i]->summary);
+    }
+    fputs("\nexit codes:\n"
+          "  0  done\n"
+          "  1  the work failed: a file, the program, the compile, the launch\n"
+          "  2  the command line is wrong\n"
+          "  3  a GPU, the CUDA driver or NVRTC is required and not there\n\n"
+          "'kiln COMMAND --help' explains a command. 'kiln --version' prints the version.\n", to);
+}
+
+static const command *find_command(const char *name)
+{
+    for (size_t i = 0; i < COMMAND_COUNT; i++) {
+        if (strcmp(commands[i]->name, name) == 0) return commands[i];
+    }
+    return NULL;
+}
+
+static int dispatch(const command *chosen, int argc, char **argv)
+{
+    arguments args;
+    int code = arguments_parse(chosen, argc, argv, &args);
+    if (!code && arguments_has(&args, OPTION_HELP)) command_help(chosen, stdout);
+    else if (!code) code = chosen->run(&args);
+    arguments_free(&args);
+    return code;
+}
+
+/* What was printed may lie in a buffer, and its writing may fail: on a full disk, say. */
+static int flushed(int code)
+{
+    if ((fflush(stdout) || ferror(stdout)) && code == TOOL_OK) {
+        fputs("kiln: standard output cannot be written\n", stderr);
+        return TOOL_FAILED;
+    }
+    return code;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2) {
+        fputs("kiln: a command was expected\nTry 'kiln --help'.\n", stderr);
+        return TOOL_USAGE;
+    }
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
+        help(stdout);
+        return flushed(TOOL_OK);
+    }
+    if (strcmp(argv[1], "--version") == 0) {
+        printf("kiln %s\n", kiln_version());
+        return flushed(TOOL_OK);
+    }
+    char two_words[64];
+    const command *chosen = NULL;
+    int used = 1;
+    if (argc > 2) {
+        (void)snprintf(two_words, sizeof two_words, "%s %s", argv[1], argv[2]);
+        chosen = find_command(two_words);
+        if (chosen) used = 2;
+    }
+    if (!chosen) chosen = strchr(argv[1], ' ') ? NULL : find_command(argv[1]);
+    if (!chosen) {
+        fprintf(stderr, "kiln: there is no command '%s'\nTry 'kiln --help'.\n", argv[1]);
+        return TOOL_USAGE;
+    }
+    return flushed(dispatch(chosen, argc - used, argv + used));
+}

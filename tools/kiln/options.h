@@ -1,0 +1,50 @@
+/* The options of all commands in one table, parsed by getopt_long, and their help. */
+#ifndef KILN_TOOL_OPTIONS_H
+#define KILN_TOOL_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+typedef struct command command;
+
+typedef enum option_id {
+    OPTION_IN, OPTION_OUT, OPTION_TENSOR, OPTION_OUT_TYPE, OPTION_SCALAR, OPTION_AXES, OPTION_KEEP_DIMS,
+    OPTION_DROP_DIMS, OPTION_PROGRAM, OPTION_DEVICE, OPTION_ARCH, OPTION_OUTPUT, OPTION_SOURCE, OPTION_CACHE_DIR,
+    OPTION_NVRTC, OPTION_DRIVER, OPTION_JSON, OPTION_QUIET, OPTION_HELP, OPTION_COUNT
+} option_id;
+
+typedef struct given_option { option_id id; const char *value; } given_option;
+
+/* A parsed command line. Strings are argv's. */
+typedef struct arguments {
+    const command *command;
+    given_option *given;
+    size_t given_count;
+    const char **operands;
+    size_t operand_count;
+} arguments;
+
+/* argv[0] is the command's name. Returns an exit code; after TOOL_OK and TOOL_USAGE alike, free *out. */
+int arguments_parse(const command *chosen, int argc, char **argv, arguments *out);
+void arguments_free(arguments *args);
+
+bool arguments_has(const arguments *args, option_id id);
+/* The last value given, NULL if there is none. */
+const char *arguments_value(const arguments *args, option_id id);
+
+/* All NAME=VALUE given to an option, whether repeated or parted by commas, in order. */
+typedef struct assignment { char *name, *value; } assignment;
+typedef struct assignment_list { assignment *items; size_t count; } assignment_list;
+
+/* Returns an exit code. A name without '=' or given twice is a usage error; *out is freed in any case. */
+int assignments_parse(const arguments *args, option_id id, assignment_list *out);
+void assignments_free(assignment_list *list);
+const assignment *assignments_find(const assignment_list *list, const char *name);
+
+const char *option_name(option_id id); /* "--in" */
+
+/* Usage line, options, details. */
+void command_help(const command *chosen, FILE *to);
+
+#endif

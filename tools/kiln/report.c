@@ -1,0 +1,70 @@
+/* How the tool speaks on standard error: one sentence for each failure, and remarks unless it shall be quiet.
+ * The library's warnings come out here too. */
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "tool.h"
+
+int tool_usage(const arguments *args, const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    fprintf(stderr, "kiln %s: ", args->command->name);
+    vfprintf(stderr, format, list);
+    fprintf(stderr, "\nTry 'kiln %s --help'.\n", args->command->name);
+    va_end(list);
+    return TOOL_USAGE;
+}
+
+static int failed_code(kiln_status status)
+{
+    bool missing = status == KILN_E_NO_DRIVER || status == KILN_E_NO_DEVICE || status == KILN_E_NO_NVRTC;
+    return missing ? TOOL_MISSING : TOOL_FAILED;
+}
+
+int tool_failed(const arguments *args, kiln_status status)
+{
+    fprintf(stderr, "kiln %s: %s\n", args->command->name, kiln_last_error());
+    return failed_code(status);
+}
+
+int tool_failed_at(const arguments *args, kiln_status status, const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    fprintf(stderr, "kiln %s: ", args->command->name);
+    vfprintf(stderr, format, list);
+    fprintf(stderr, "%s\n", kiln_last_error());
+    va_end(list);
+    return failed_code(status);
+}
+
+void tool_note(const arguments *args, const char *format, ...)
+{
+    va_list list;
+    if (arguments_has(args, OPTION_QUIET)) return;
+    va_start(list, format);
+    fprintf(stderr, "kiln %s: ", args->command->name);
+    vfprintf(stderr, format, list);
+    fputc('\n', stderr);
+    va_end(list);
+}
+
+void tool_log(void *user, kiln_log_level level, const char *message)
+{
+    const arguments *args = user;
+    if (level == KILN_LOG_WARNING) tool_note(args, "warning: %s", message);
+    else if (level == KILN_LOG_ERROR) fprintf(stderr, "kiln %s: %s\n", args->command->name, message);
+}
+
+int tool_context_create(const arguments *args, kiln_context **out)
+{
+    kiln_context_options options = KILN_CONTEXT_OPTIONS_INIT;
+    options.cache_dir = arguments_value(args, OPTION_CACHE_DIR);
+    options.nvrtc_path = arguments_value(args, OPTION_NVRTC);
+    options.driver_path = arguments_value(args, OPTION_DRIVER);
+    options.log = tool_log;
+    options.log_user = (void *)(uintptr_t)args; /* read only in tool_log */
+    kiln_status status = kiln_context_create(&options, out);
+    return status ? tool_failed(args, status) : TOOL_OK;
+}

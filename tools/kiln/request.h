@@ -1,0 +1,37 @@
+/* What run, compile and explain share: the program text, the names that the command line binds, the program made of
+ * them, and its tensors' types and shapes. */
+#ifndef KILN_TOOL_REQUEST_H
+#define KILN_TOOL_REQUEST_H
+
+#include "lang/graph.h"
+#include "tool.h"
+
+typedef struct request {
+    const arguments *args;
+    char *text;               /* the program's */
+    kiln__graph *graph;
+    kiln_context *context;
+    kiln_program *program;
+    assignment_list inputs;   /* --in or --tensor */
+    assignment_list outputs;  /* --out or --out-type */
+    assignment_list scalar_texts;
+    kiln_scalar scalars[KILN_MAX_SCALARS]; /* in the program's order */
+    kiln_tensor tensors[KILN_MAX_TENSORS]; /* inputs, then outputs, in the program's order */
+    size_t input_count, output_count, scalar_count;
+} request;
+
+/* Parses the program and checks each name of the command line against it. Returns an exit code; *out is freed with
+ * request_free in any case. values: scalars need values (run), else types do.
+ * Outputs are the names given to `outputs`, and where unread_too is set the assigned names that nothing reads. */
+int request_open(const arguments *args, option_id inputs, option_id outputs, bool values, bool unread_too, request *out);
+void request_free(request *r);
+
+/* What the command line gave to the i-th input or output of the program; NULL where it gave nothing. */
+const char *request_input(const request *r, size_t i);
+const char *request_output(const request *r, size_t i);
+
+/* With the input tensors filled in: gives output i the type, NULL: the one its value has; and the shape that the inputs
+ * broadcast to. Its data is left NULL. */
+int request_shape_output(request *r, size_t i, const kiln_type *type);
+
+#endif

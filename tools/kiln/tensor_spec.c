@@ -1,0 +1,190 @@
+/* Parses the texts that stand for tensors, scalars, axes and architectures on the command line.
+ * All of it is plain text to plain values; no file is touched. */
+#include "tensor_spec.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/types.h"
+
+#define TYPE_NAMES "f64 f32 f16 bf16 e4m3 e5m2 i64 i32 i16 i8 u8 bool"
+
+static kiln_status parse_type(const char *text, size_t length, kiln_type *out)
+{
+    if (kiln__type_parse(text, length, out)) return KILN_OK;
+    return kiln__fail(KILN_E_ARGUMENT, "'%.*s' is no type; the types are " TYPE_NAMES, (int)length, text);
+}
+
+kiln_status tensor_spec_type(const char *text, kiln_type *out) { return parse_type(text, strlen(text), out); }
+
+/* A decimal without sign or space. */
+static const char *parse_digits(const char *text, int64_t *out)
+{
+    *out = 0;
+    if (*text < '0' || *text > '9') return NULL;
+    for (; *text >= '0' && *text <= '9'; text++) {
+        if (!kiln__mul_i64(*out, 10, out) || !kiln__add_i64(*out, *text - '0', out)) return NULL;
+    }
+    return text;
+}
+
+static kiln_status parse_dims(const char *text, const char *at, kiln_tensor *out)
+{
+    if (strcmp(at, "]") == 0) return KILN_OK;
+    for (;;) {
+        if (out->rank == KILN_MAX_RANK) {
+            return kiln__fail(KILN_E_ARGUMENT, "'%s' has more than %d dimensions", text, KILN_MAX_RANK);
+        }
+        int64_t *size = &out->sizes[out->rank++];
+        if (*at == '*' && out->rank > 1) {
+            return kiln__fail(KILN_E_ARGUMENT, "'%s' has '*' for dimension %d; only the first can be left open", text,
+                              out->rank - 1);
+        }
+        if (*at == '*') {
+            *size = -1;
+            at++;
+        } else {
+            const char *end = parse_digits(at, size);
+            if (!end) return kiln__fail(KILN_E_ARGUMENT, "'%s' has no size at '%s'; a number was expected", text, at);
+            at = end;
+        }
+        if (strcmp(at, "]") == 0) return KILN_OK;
+        if (*at != ',') return kiln__fail(KILN_E_ARGUMENT, "'%s' has '%s' where ',' or a last ']' was expected", text, at);
+        at++;
+    }
+}
+
+kiln_status tensor_spec_contiguous(kiln_tensor *tensor)
+{
+    int64_t stride = 1;
+    for (int32_t i = tensor->rank; i-- > 0;) {
+        tensor->strides[i] = stride;
+        if (tensor->sizes[i] > 1 && !kiln__mul_i64(stride, tensor->sizes[i], &stride)) {
+            return kiln__fail(KILN_E_SIZE, "the sizes of a tensor multiply to more than 64 bits");
+        }
+    }
+    int64_t bytes;
+    if (!kiln__mul_i64(stride, (int64_t)kiln_type_size(tensor->type), &bytes)) {
+        return kiln__fail(KILN_E_SIZE, "the bytes of a tensor are more than 64 bits tell");
+    }
+    return KILN_OK;
+}
+
+kiln_status tensor_spec_parse(const char *text, kiln_tensor *out)
+{
+    *out = (kiln_tensor){0};
+    const char *open = strchr(text, '[');
+    kiln_status status = parse_type(text, open ? (size_t)(open - text) : strlen(text), &out->type);
+    if (status) return status;
+    if (!open) {
+        return kiln__fail(KILN_E_ARGUMENT, "'%s' has no dimensions; %s[*,1024] or %s[] was expected", text, text, text);
+    }
+    status = parse_dims(text, open + 1, out);
+    return status ? status : tensor_spec_contiguous(out);
+}
+
+kiln_status tensor_spec_file(char *file, kiln_type *type, int *typed)
+{
+    char *colon = strrchr(file, ':');
+    *typed = 0;
+    if (!colon || strpbrk(colon, "./")) return KILN_OK;
+    kiln_status status = parse_type(colon + 1, strlen(colon + 1), type);
+    if (status) return status;
+    if (colon == file) return kiln__fail(KILN_E_ARGUMENT, "'%s' has a type and no file", file);
+    *colon = '\0';
+    *typed = 1;
+    return KILN_OK;
+}
+
+static kiln_status scalar_type(const char *text, kiln_type *out)
+{
+    kiln_status status = tensor_spec_type(text, out);
+    if (status) return status;
+    if (*out == KILN_F64 || *out == KILN_I64 || *out == KILN_I32) return KILN_OK;
+    return kiln__fail(KILN_E_ARGUMENT, "'%s' is no type of a scalar; f64, i64 or i32 was expected", text);
+}
+
+kiln_status tensor_spec_scalar(const char *text, int types, kiln_scalar *out)
+{
+    *out = (kiln_scalar){0};
+    kiln_type unused;
+    if (types && kiln__type_parse(text, strlen(text), &unused)) return scalar_type(text, &out->type);
+    const char *colon = strchr(text, ':');
+    const size_t length = colon ? (size_t)(colon - text) : strlen(text);
+    char *end;
+    errno = 0;
+    const long long integer = strtoll(text, &end, 10);
+    const int is_integer = length > 0 && end == text + length && *text != ' ';
+    if (is_integer && errno == ERANGE) return kiln__fail(KILN_E_ARGUMENT, "'%s' does not fit 64 bits", text);
+    const double number = strtod(text, &end);
+    if (length == 0 || end != text + length || *text == ' ') {
+        return kiln__fail(KILN_E_ARGUMENT, "'%s' is no number; one such as 3 or 1e-5 was expected", text);
+    }
+    out->type = is_integer ? KILN_I64 : KILN_F64;
+    kiln_status status = colon ? scalar_type(colon + 1, &out->type) : KILN_OK;
+    if (status) return status;
+    if (out->type == KILN_F64) {
+        out->value.f64 = number;
+        return KILN_OK;
+    }
+    if (!is_integer) return kiln__fail(KILN_E_ARGUMENT, "'%s' has a value that is no integer", text);
+    if (out->type == KILN_I32 && (integer < INT32_MIN || integer > INT32_MAX)) {
+        return kiln__fail(KILN_E_ARGUMENT, "'%s' does not fit 32 bits", text);
+    }
+    out->value.i64 = integer;
+    return KILN_OK;
+}
+
+kiln_status tensor_spec_axes(const char *text, int *axes, size_t *count, int *all)
+{
+    const char *at = text;
+    *count = 0;
+    *all = strcmp(text, "all") == 0;
+    if (*all) return KILN_OK;
+    for (;;) {
+        int64_t axis;
+        const int negative = *at == '-';
+        const char *end = parse_digits(at + negative, &axis);
+        if (!end || (*end && *end != ',') || axis > KILN_MAX_RANK) {
+            return kiln__fail(KILN_E_ARGUMENT, "'%s' has no axis at '%s'; -1 or 0,2 or all was expected", text, at);
+        }
+        if (*count == KILN_MAX_RANK) {
+            return kiln__fail(KILN_E_ARGUMENT, "'%s' has more than %d axes", text, KILN_MAX_RANK);
+        }
+        axes[(*count)++] = negative ? -(int)axis : (int)axis;
+        if (!*end) return KILN_OK;
+        at = end + 1;
+    }
+}
+
+kiln_status tensor_spec_arch(const char *text, int *arch, int *ptx)
+{
+    const char *digits = text;
+    int64_t number;
+    *ptx = strncmp(text, "compute_", 8) == 0;
+    if (*ptx) digits += 8;
+    else if (strncmp(text, "sm_", 3) == 0) digits += 3;
+    const char *end = parse_digits(digits, &number);
+    if (end && *end == ',') return kiln__fail(KILN_E_ARGUMENT, "'%s' is a list; one architecture was expected", text);
+    if (!end || *end || number < 10 || number > 999) {
+        return kiln__fail(KILN_E_ARGUMENT, "'%s' is no architecture; sm_90, 90 or compute_90 was expected", text);
+    }
+    *arch = (int)number;
+    return KILN_OK;
+}
+
+void tensor_spec_format(const kiln_tensor *tensor, char text[TENSOR_SPEC_SIZE])
+{
+    size_t used = (size_t)snprintf(text, TENSOR_SPEC_SIZE, "%s[", kiln_type_name(tensor->type));
+    for (int32_t i = 0; i < tensor->rank; i++) {
+        const char *comma = i ? "," : "";
+        const size_t left = TENSOR_SPEC_SIZE - used;
+        if (tensor->sizes[i] < 0) used += (size_t)snprintf(text + used, left, "%s*", comma);
+        else used += (size_t)snprintf(text + used, left, "%s%" PRId64, comma, tensor->sizes[i]);
+    }
+    (void)snprintf(text + used, TENSOR_SPEC_SIZE - used, "]");
+}
