@@ -1,0 +1,100 @@
+/* A typed, phased program: what the later stages read. Made from a graph and the types of its tensors. */
+#ifndef KILN_LANG_IR_H
+#define KILN_LANG_IR_H
+
+#include "lang/graph.h"
+
+/* Which names are what: the binding's part that the language needs. All arrays index by position in the
+ * signature. */
+typedef struct kiln__signature {
+    uint32_t inputs[KILN_MAX_TENSORS], input_count;   /* indices into graph->names */
+    uint32_t outputs[KILN_MAX_TENSORS], output_count;
+    uint32_t scalars[KILN_MAX_SCALARS], scalar_count;
+} kiln__signature;
+
+/* Resolves comma-separated lists of names (NULL: the defaults of kiln_program_options). KILN_E_NAME names the
+ * culprit: unknown, listed twice, an output that is free, a scalar that is assigned, no output at all;
+ * KILN_E_LIMIT for more than KILN_MAX_TENSORS tensors in all or KILN_MAX_SCALARS scalars. */
+kiln_status kiln__signature_resolve(const kiln__graph *graph, const char *outputs, const char *scalars, kiln__signature *out);
+
+/* What typing must know of the tensors. */
+typedef struct kiln__binding {
+    kiln_type input_types[KILN_MAX_TENSORS];
+    bool input_per_element[KILN_MAX_TENSORS]; /* has more than one element along the reduced axes */
+    kiln_type output_types[KILN_MAX_TENSORS];
+    kiln_type scalar_types[KILN_MAX_SCALARS]; /* KILN_F64, KILN_I64 or KILN_I32 */
+    int rank;               /* of the iteration space, for index() and size() */
+    bool reduced[KILN_MAX_RANK];
+} kiln__binding;
+
+/* One operation. Types are explicit: where an argument's type is not what the operator computes in, a KILN__IR_CAST
+ * stands between; so of ADD, all of args and result have one type. */
+typedef struct kiln__inst {
+    kiln__op op;
+    kiln__ctype type;       /* of the result */
+    uint8_t arg_count;
+    uint8_t phase;          /* reductions on the longest way here: known only after phase `phase` - 1 is combined */
+    bool per_element;       /* varies along the reduced axes; false: one value per row, or per program */
+    bool constant;          /* depends on literals, scalars and sizes alone */
+    uint32_t args[3];       /* earlier instructions */
+    union {
+        double f64;         /* FLOAT */
+        int64_t i64;        /* INT, BOOL */
+        uint32_t input;     /* INPUT: position in the signature */
+        uint32_t scalar;    /* SCALAR: position in the signature */
+        kiln_type storage;  /* ROUND_TO: rounds a value through this storage type; the value's ctype stays type's own */
+        uint32_t reducer;   /* REDUCE_USER */
+        int32_t axis;       /* INDEX, SIZE: 0 <= axis < rank */
+        uint32_t param;     /* PARAM, in a reducer's body */
+    } u;
+} kiln__inst;
+
+/* Operators that only the typed program has, above kiln__op's own. NAME and CONVERT do not occur any more. */
+#define KILN__IR_INPUT ((kiln__op)(KILN__OP_COUNT_OF + 0))
+#define KILN__IR_SCALAR ((kiln__op)(KILN__OP_COUNT_OF + 1))
+/* From args[0]'s type to type. Float to bool: not equal 0. Float to integer: truncates, saturating, NaN gives 0.
+ * i64 to i32: saturating. */
+#define KILN__IR_CAST ((kiln__op)(KILN__OP_COUNT_OF + 2))
+/* Through u.storage and back (args[0] is a float for float storage, an integer for integer storage). */
+#define KILN__IR_ROUND_TO ((kiln__op)(KILN__OP_COUNT_OF + 3))
+
+/* A user's combine, typed: instructions over PARAM 0 and 1. */
+typedef struct kiln__combine {
+    kiln__inst *insts;
+    uint32_t count;
+    uint32_t result;
+    kiln__ctype type;
+    double identity;        /* for float types */
+    int64_t identity_i64;   /* for integer types and bool */
+} kiln__combine;
+
+/* One row program. Instructions in topological order, unreachable ones removed. Reductions of one phase are
+ * all the reduction instructions whose argument has that phase: the instruction itself has phase + 1. A
+ * reduction's argument that is not per_element is still combined once for each column, as the language says. */
+typedef struct kiln__ir {
+    kiln__arena arena;
+    kiln__inst *insts;
+    uint32_t count;
+    uint32_t phase_count;   /* reduction phases; 0: elementwise */
+    kiln__ctype float_type; /* F64 if any input is f64, else F32 */
+    uint32_t input_count, output_count, scalar_count;
+    kiln_type input_types[KILN_MAX_TENSORS], output_types[KILN_MAX_TENSORS];
+    kiln__ctype scalar_types[KILN_MAX_SCALARS];
+    const char *input_names[KILN_MAX_TENSORS], *output_names[KILN_MAX_TENSORS], *scalar_names[KILN_MAX_SCALARS];
+    uint32_t outputs[KILN_MAX_TENSORS]; /* the instruction of each; its compute type may still differ from the stored */
+    kiln__combine *combines;            /* of REDUCE_USER */
+    uint32_t combine_count;
+    const char *text;                   /* the program as given */
+} kiln__ir;
+
+/* Types, checks, folds constants, removes what no output needs, numbers the phases. KILN_E_TYPE with line, column
+ * and the operator; KILN_E_AXIS for index or size of an axis that is not there. The graph may be destroyed after. */
+kiln_status kiln__ir_build(const kiln__graph *graph, const kiln__signature *signature, const kiln__binding *binding,
+                           kiln__ir **out);
+void kiln__ir_destroy(kiln__ir *ir);
+/* The phases in words, for `kiln explain`: one line each. The caller frees it; NULL without memory. */
+char *kiln__ir_describe(const kiln__ir *ir);
+/* "exp", "input x", ...: an instruction's name for people and comments. */
+const char *kiln__ir_op_name(kiln__op op);
+
+#endif

@@ -1,0 +1,22 @@
+/* The operators of row programs: the table of ops.h, and the search in it by name. */
+#include "lang/ops.h"
+
+#include <string.h>
+
+static const kiln__op_info ops[KILN__OP_COUNT_OF] = {
+#define KILN__OP_ROW(e, n, a, r) {#e, n, a, KILN__RULE_##r},
+    KILN__OPS(KILN__OP_ROW)
+#undef KILN__OP_ROW
+};
+
+const kiln__op_info *kiln__op_describe(kiln__op op) {
+    return (unsigned)op < KILN__OP_COUNT_OF ? &ops[op] : NULL;
+}
+
+kiln__op kiln__op_find(const char *name, size_t length) {
+    for (int i = 0; i < KILN__OP_COUNT_OF && length > 0; i++) {
+        if (ops[i].name[0] == name[0] && strlen(ops[i].name) == length && memcmp(ops[i].name, name, length) == 0)
+            return (kiln__op)i;
+    }
+    return KILN__OP_COUNT_OF;
+}
