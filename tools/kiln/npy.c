@@ -50,11 +50,12 @@ static kiln_status read_header(source *s, npy_header *out)
     if (got < 6 || memcmp(head, "\x93NUMPY", 6) != 0) {
         return kiln__fail(KILN_E_FORMAT, "%s: is no .npy file: it does not begin with \\x93NUMPY", s->path);
     }
-    if (got == 8 && (head[6] < 1 || head[6] > 3 || head[7] != 0)) {
+    if (got < 8) return kiln__fail(KILN_E_FORMAT, "%s: is cut off before its .npy header", s->path);
+    if (head[6] < 1 || head[6] > 3 || head[7] != 0) {
         return kiln__fail(KILN_E_FORMAT, "%s: has .npy format %d.%d; 1.0, 2.0 or 3.0 was expected", s->path, head[6], head[7]);
     }
-    size_t digits = got == 8 && head[6] == 1 ? 2 : 4;
-    if (got == 8) status = read_bytes(s, head + 8, digits, &got);
+    const size_t digits = head[6] == 1 ? 2 : 4;
+    status = read_bytes(s, head + 8, digits, &got);
     if (status) return status;
     if (got < digits) return kiln__fail(KILN_E_FORMAT, "%s: is cut off before its .npy header", s->path);
     for (size_t i = digits; i-- > 0;) length = length << 8 | head[8 + i];
