@@ -59,8 +59,8 @@ static kiln_status find_functions(void *handle, const char *path, kiln__driver *
 #define REQUIRE(name, symbol, params) \
     FIND(name, symbol, params) \
     if (!driver->name) \
-        return kiln__fail(KILN_E_NO_DRIVER, "the CUDA driver '%s' has no function %s; a driver for CUDA 12.0 or newer " \
-                          "is needed", path, symbol);
+        return kiln__fail(KILN_E_NO_DRIVER, "the CUDA driver '%s' has no function %s; a driver for CUDA 12.0 or " \
+                          "newer is needed", path, symbol);
     KILN__DRIVER_FUNCTIONS(REQUIRE)
     KILN__DRIVER_OPTIONAL_FUNCTIONS(FIND)
 #undef REQUIRE
