@@ -1,0 +1,59 @@
+/* The disk cache: one file per kernel, published atomically, checked on every read. Knows bytes and keys only. */
+#ifndef KILN_CACHE_DISK_H
+#define KILN_CACHE_DISK_H
+
+#include "cache/key.h"
+
+/* What an entry holds besides its key material. Strings are never NULL. */
+typedef struct kiln__entry {
+    const void *image;
+    size_t image_size;
+    bool is_ptx;
+    int arch;
+    int registers, spill_bytes;
+    int64_t shared_bytes;
+    double create_ms, compile_ms, fetch_ms;
+    int64_t created_unix;
+    const char *name;        /* the kernel's function name */
+    const char *description; /* program, types, shape in one line, for people */
+    const char *schedule;
+    const char *log;
+} kiln__entry;
+
+/* An entry found: views into a private mapping of the file, unmapped by kiln__found_free. */
+typedef struct kiln__found {
+    kiln__entry entry;
+    void *map;
+    size_t map_size;
+} kiln__found;
+
+typedef struct kiln__disk kiln__disk;
+
+/* dir: a folder, NULL: KILN_CACHE_DIR, else $XDG_CACHE_HOME/kiln, else ~/.cache/kiln (secure_getenv). Creates nothing until the first
+ * put. log (may be NULL) is told once per disk of a folder that can't be written or isn't trusted: owned by another
+ * user, or writable by group or others. Never fails for such a folder: get misses and put does nothing.
+ * KILN_E_MEMORY. Thread-safe, as everything here. */
+kiln_status kiln__disk_open(const char *dir, kiln_log_callback log, void *log_user, kiln__disk **out);
+void kiln__disk_close(kiln__disk *disk);
+const char *kiln__disk_path(const kiln__disk *disk); /* "" where there is none */
+
+/* True on a hit: key material equal, checksum right, owner trusted. A file that is short, damaged or of another
+ * key format is moved aside (FILE.bad) and is a miss. A hit updates the entry's time of last use. */
+bool kiln__disk_get(kiln__disk *disk, const kiln__key *key, kiln__found *out);
+void kiln__found_free(kiln__found *found);
+
+/* Writes a temporary file of a unique name in the same folder, fsync, rename. False where that failed (logged once). */
+bool kiln__disk_put(kiln__disk *disk, const kiln__key *key, const kiln__entry *entry);
+
+/* Moves an entry aside that the driver refused. */
+void kiln__disk_reject(kiln__disk *disk, const kiln__key *key);
+
+/* Small named records beside the entries (name: [a-z0-9_-]+, at most 4 KiB), checksummed and published in the same way: the identity of the last NVRTC. */
+bool kiln__disk_record_get(kiln__disk *disk, const char *name, void *bytes, size_t *size); /* *size: capacity in, length out */
+bool kiln__disk_record_put(kiln__disk *disk, const char *name, const void *bytes, size_t size);
+
+kiln_status kiln__disk_visit(kiln__disk *disk, kiln_cache_visitor visitor, void *user, size_t *unreadable);
+/* Removes entries, files moved aside, records, temporary files older than an hour. */
+kiln_status kiln__disk_clear(kiln__disk *disk, size_t *removed, int64_t *bytes);
+
+#endif

@@ -1,0 +1,21 @@
+/* An entry's bytes. All integers are little-endian:
+ *   "KILNENT1"  format u32  arch u32  is_ptx u32  registers i32  spill_bytes i32  0 u32
+ *   shared_bytes i64  create_ms f64  compile_ms f64  fetch_ms f64  created_unix i64
+ *   sizes u64 of: key material, name, description, schedule, log, image
+ *   these in this order, texts with their NUL, the image at a multiple of 16;  XXH3-128 of all before it */
+#ifndef KILN_CACHE_ENTRY_H
+#define KILN_CACHE_ENTRY_H
+
+#include "cache/disk.h"
+
+#define KILN__ENTRY_FORMAT 1u
+
+/* The bytes of an entry, new memory; NULL if memory ran out, a size overflows, or there is no image. */
+uint8_t *kiln__entry_encode(const kiln__key *key, const kiln__entry *entry, size_t *size);
+
+/* An entry and its key material as views into bytes. False for anything that is not exactly what encode writes.
+ * Needs no trust in the bytes. */
+bool kiln__entry_decode(const uint8_t *bytes, size_t size, kiln__entry *entry, const uint8_t **material,
+                        size_t *material_size);
+
+#endif

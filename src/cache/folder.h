@@ -1,0 +1,50 @@
+/* The cache's folders on disk: opened only where they can be trusted, written only by whole files. */
+#ifndef KILN_CACHE_FOLDER_H
+#define KILN_CACHE_FOLDER_H
+
+#include <stdatomic.h>
+#include <sys/stat.h>
+
+#include "cache/disk.h"
+
+/* Entries lie in <path>/<first two digits>/<digits>.k1, records in <path>/records/<name>. The number in the
+ * entries' suffix is that of their format, so that versions of Kiln with different formats share a folder. */
+#define KILN__ENTRY_SUFFIX ".k1"
+#define KILN__BAD_SUFFIX ".bad"
+#define KILN__TEMPORARY_PREFIX ".tmp-"
+#define KILN__RECORDS "records"
+enum { KILN__MAX_FILE_NAME = 128, KILN__STALE_SECONDS = 3600 };
+
+struct kiln__disk {
+    char *path; /* absolute, or "" */
+    kiln_log_callback log;
+    void *log_user;
+    atomic_flag told, swept;
+    atomic_uint temporaries; /* names made so far */
+};
+
+/* Tells the log a sentence, the first time in this disk's life alone. */
+void kiln__disk_tell_once(kiln__disk *disk, const char *format, ...) KILN_PRINTF(2, 3);
+
+/* A descriptor of the cache's folder (sub NULL) or one below it, -1 if it is absent, or not trusted: not ours, or open
+ * to the writing of others. With create, what is absent is made. */
+int kiln__folder_open(kiln__disk *disk, const char *sub, bool create);
+
+/* A descriptor of a trusted regular file and its status, -1 otherwise. */
+int kiln__folder_open_file(kiln__disk *disk, int folder, const char *name, struct stat *status);
+
+/* Publishes a whole file under a name: temporary file, fsync, rename. */
+bool kiln__folder_publish(kiln__disk *disk, int folder, const char *name, const void *bytes, size_t size);
+
+/* Renames a file to NAME.bad, unless it has been replaced since status was taken (NULL: whatever it is). */
+void kiln__folder_set_aside(int folder, const char *name, const struct stat *status);
+
+/* Calls visit for each file of each folder below (sub is its name, folder its descriptor); false stops. KILN_E_IO where
+ * the cache is there and cannot be read. */
+typedef bool kiln__file_visitor(void *user, int folder, const char *sub, const char *name);
+kiln_status kiln__folder_walk(kiln__disk *disk, kiln__file_visitor *visit, void *user);
+
+/* True for a temporary file so old that its writer must be dead. */
+bool kiln__folder_is_stale(int folder, const char *name);
+
+#endif

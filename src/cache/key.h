@@ -1,0 +1,31 @@
+/* Keys: a canonical, little-endian encoding of everything a kernel's bytes depend on, and its XXH3-128 digest. */
+#ifndef KILN_CACHE_KEY_H
+#define KILN_CACHE_KEY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+#define KILN__KEY_FORMAT 1u
+
+typedef struct kiln__key_parts {
+    const char *source;              /* all the text handed to NVRTC */
+    const char *const *options;      /* NULL-ended */
+    int arch;
+    bool ptx;
+    int nvrtc_major, nvrtc_minor;
+    const char *nvrtc_build;
+} kiln__key_parts;
+
+typedef struct kiln__key {
+    uint8_t digest[16];              /* big-endian canonical form of XXH3-128 over material */
+    char hex[33];
+    uint8_t *material;               /* the encoding itself, compared on a hit */
+    size_t size;
+} kiln__key;
+
+kiln_status kiln__key_make(const kiln__key_parts *parts, kiln__key *out);
+void kiln__key_free(kiln__key *key);
+
+#endif

@@ -1,0 +1,124 @@
+/* Lists and clears the disk cache, while other processes may write to it.
+ * Looking at entries changes neither their time of last use nor, where they are damaged, their place. */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cache/folder.h"
+#include "cache/mapped.h"
+
+static bool ends_in(const char *name, const char *suffix)
+{
+    size_t length = strlen(name), size = strlen(suffix);
+    return length >= size && strcmp(name + length - size, suffix) == 0;
+}
+
+/* A key's 32 digits before suffix; key may be NULL. */
+static bool is_entry_name(const char *name, const char *suffix, char key[33])
+{
+    if (strspn(name, "0123456789abcdef") != 32 || strcmp(name + 32, suffix) != 0)
+        return false;
+    if (key != NULL) {
+        memcpy(key, name, 32);
+        key[32] = '\0';
+    }
+    return true;
+}
+
+typedef struct visit_state {
+    kiln__disk *disk;
+    kiln_cache_visitor visitor;
+    void *user;
+    size_t unreadable;
+} visit_state;
+
+static bool show(const visit_state *state, const char *key, const kiln__found *found, const struct stat *status)
+{
+    const kiln__entry *entry = &found->entry;
+    const kiln_cache_entry shown = {
+        .struct_size = sizeof shown,
+        .key = key,
+        .description = entry->description,
+        .schedule = entry->schedule,
+        .arch = entry->arch,
+        .is_ptx = entry->is_ptx,
+        .registers = entry->registers,
+        .spill_bytes = entry->spill_bytes,
+        .entry_bytes = (int64_t)status->st_size,
+        .image_bytes = (int64_t)entry->image_size,
+        .created_unix = entry->created_unix,
+        .used_unix = (int64_t)status->st_mtim.tv_sec,
+        .compile_ms = entry->compile_ms,
+    };
+    return state->visitor(state->user, &shown) == 0;
+}
+
+static bool visit_file(void *user, int folder, const char *sub, const char *name)
+{
+    (void)sub;
+    visit_state *state = user;
+    char key[33];
+    if (!is_entry_name(name, KILN__ENTRY_SUFFIX, key)) {
+        state->unreadable += ends_in(name, KILN__BAD_SUFFIX);
+        return true;
+    }
+    struct stat status;
+    int fd = kiln__folder_open_file(state->disk, folder, name, &status);
+    if (fd < 0) {
+        /* An entry that has just been removed is none; one that is not trusted is unreadable. */
+        state->unreadable += faccessat(folder, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+        return true;
+    }
+    kiln__found found;
+    const uint8_t *material;
+    size_t material_size;
+    bool more = true;
+    if (kiln__entry_map(fd, &status, &found, &material, &material_size) == KILN__MAPPED)
+        more = show(state, key, &found, &status);
+    else
+        state->unreadable++;
+    kiln__found_free(&found);
+    close(fd);
+    return more;
+}
+
+kiln_status kiln__disk_visit(kiln__disk *disk, kiln_cache_visitor visitor, void *user, size_t *unreadable)
+{
+    visit_state state = {disk, visitor, user, 0};
+    kiln_status status = kiln__folder_walk(disk, visit_file, &state);
+    if (unreadable != NULL)
+        *unreadable = state.unreadable;
+    return status;
+}
+
+typedef struct clear_state {
+    size_t removed;
+    int64_t bytes;
+} clear_state;
+
+static bool clear_file(void *user, int folder, const char *sub, const char *name)
+{
+    clear_state *state = user;
+    bool entry = is_entry_name(name, KILN__ENTRY_SUFFIX, NULL);
+    bool temporary = strncmp(name, KILN__TEMPORARY_PREFIX, sizeof KILN__TEMPORARY_PREFIX - 1) == 0;
+    bool ours = entry || is_entry_name(name, KILN__ENTRY_SUFFIX KILN__BAD_SUFFIX, NULL) ||
+                (temporary ? kiln__folder_is_stale(folder, name) : strcmp(sub, KILN__RECORDS) == 0);
+    struct stat status;
+    if (ours && fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) == 0 && unlinkat(folder, name, 0) == 0) {
+        state->removed += entry;
+        state->bytes += (int64_t)status.st_size;
+    }
+    return true;
+}
+
+kiln_status kiln__disk_clear(kiln__disk *disk, size_t *removed, int64_t *bytes)
+{
+    clear_state state = {0};
+    kiln_status status = kiln__folder_walk(disk, clear_file, &state);
+    if (removed != NULL)
+        *removed = state.removed;
+    if (bytes != NULL)
+        *bytes = state.bytes;
+    return status;
+}
