@@ -3,7 +3,7 @@
  * Inputs are drawn so that no result is the small difference of large numbers. A sum that cancels has no relative
  * accuracy in any fixed precision: x in (-1, 1) summed over three columns can come out a millionth of its terms, and
  * then an error of one part in 2^24 of a term, which no f32 arithmetic avoids, is many ulp of the result. A kernel that
- * is wrong in an index, a mask or a phase is far outside the tolerances on these inputs too. Hence the alternating rows:
+ * is wrong in an index, a mask or a phase is far outside the tolerances on these inputs too. Hence alternating rows:
  * values of both signs and sizes, of which any two or more neighbours sum to at least a fifth of their absolute sum. */
 #include "gpu_cases.h"
 
@@ -29,7 +29,7 @@ static const gpu_program programs[] = {
     {"layer_norm", "y = layer_norm(x, w, b, 1e-5)",
      {{"x", false, GPU_ALTERNATING_POSITIVE}, {"w", true, GPU_WEIGHT}, {"b", true, GPU_BIAS}}, 3,
      false, false, false, false},
-    /* a + b stays above -1: further down 1 + tanh(...) cancels in whichever precision. */
+    /* a + b stays above -3: further down e^v multiplies a relative error of v by more than 7. */
     {"gelu", "y = gelu_tanh(a + b) * c",
      {{"a", false, GPU_GELU_LEFT}, {"b", true, GPU_GELU_RIGHT}, {"c", false, GPU_PLAIN}}, 3,
      false, false, false, false},
@@ -167,8 +167,8 @@ double gpu_input_value(const gpu_group *group, int input, uint64_t seed, int64_t
     case GPU_BIAS: return (col % 2 ? 1 : -1) * between(0.5, 1.5, u);
     case GPU_PROBABILITY: return between(0.75, 1.25, u) * 8 / (double)group->cols;
     case GPU_GRADIENT: return row_sign * between(1, 3, u);
-    case GPU_GELU_LEFT: return between(-0.5, 2, u);
-    case GPU_GELU_RIGHT: return between(-0.5, 1, u);
+    case GPU_GELU_LEFT: return between(-2.5, 2.5, u);
+    case GPU_GELU_RIGHT: return between(-0.5, 0.5, u);
     }
     return 0;
 }

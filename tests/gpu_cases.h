@@ -19,8 +19,8 @@ typedef enum gpu_recipe {
     GPU_BIAS,                 /* (0.5, 1.5), negative in even columns */
     GPU_PROBABILITY,          /* (0.75, 1.25) times 8 / columns */
     GPU_GRADIENT,             /* (1, 3); every other row negated */
-    GPU_GELU_LEFT,            /* (-0.5, 2) */
-    GPU_GELU_RIGHT            /* (-0.5, 1) */
+    GPU_GELU_LEFT,            /* (-2.5, 2.5) */
+    GPU_GELU_RIGHT            /* (-0.5, 0.5) */
 } gpu_recipe;
 
 #define GPU_INPUT_LIMIT 3
@@ -68,8 +68,8 @@ typedef struct gpu_filter {
 /* The groups that pass the filter, the ones with most bytes first, malloced; NULL if memory ran out or none passes. */
 gpu_group *gpu_groups_create(const gpu_filter *filter, size_t *count);
 
-/* Value (row, col) of input number `input`, an integer for i32; rounding to the type is the caller's. A pure function: any
- * part of a tensor can be drawn again. */
+/* Value (row, col) of input number `input`, an integer for i32; rounding to the type is the caller's. A pure function:
+ * any part of a tensor can be drawn again. */
 double gpu_input_value(const gpu_group *group, int input, uint64_t seed, int64_t row, int64_t col);
 
 const char *gpu_variant_name(gpu_variant variant);

@@ -1,0 +1,38 @@
+#!/bin/sh
+# Checks Kiln on this machine's GPU: every case of the GPU suite, how fast a second process gets its kernel, and a sample of
+# each schedule under compute-sanitizer's memcheck, racecheck and synccheck.
+# Usage: tools/gpu_suite.sh [build folder]. 77 without a GPU.
+set -eu
+build=${1:-$(dirname "$0")/../build}
+suite=$build/tests/gpu_suite
+[ -x "$suite" ] || { echo "gpu_suite.sh: $suite is not there; build with KILN_BUILD_TESTS=ON first" >&2; exit 2; }
+
+failed=0
+status=0
+echo "== every case"
+"$suite" || status=$?
+[ "$status" -ne 77 ] || exit 77
+[ "$status" -eq 0 ] || failed=1
+
+echo "== a second process"
+"$build/tests/bench_warm" || failed=1
+
+sanitizer=$(command -v compute-sanitizer || true)
+for folder in "${CUDA_HOME:-}" "${CUDA_PATH:-}" /usr/local/cuda; do
+    [ -z "$sanitizer" ] && [ -n "$folder" ] && [ -x "$folder/bin/compute-sanitizer" ] &&
+        sanitizer=$folder/bin/compute-sanitizer
+done
+if [ -z "$sanitizer" ]; then
+    echo "== compute-sanitizer is not installed: memcheck, racecheck and synccheck are skipped"
+    exit "$failed"
+fi
+for tool in memcheck racecheck synccheck; do
+    echo "== $tool on a sample of each schedule"
+    status=0
+    "$sanitizer" --tool "$tool" --error-exitcode 99 --target-processes all "$suite" --sample --jobs 1 || status=$?
+    if [ "$status" -ne 0 ]; then
+        echo "$tool: failed with status $status"
+        failed=1
+    fi
+done
+exit "$failed"
