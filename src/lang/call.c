@@ -15,7 +15,8 @@ static bool parse_named_argument(kiln__parser *parser, const kiln__function *fun
     kiln__lexer after = parser->lexer;
     kiln__token name = parser->token, next;
     char quote[KILN__QUOTE_SIZE];
-    if (function == NULL || name.kind != KILN__TOKEN_NAME || kiln__lexer_next(&after, &next) != KILN_OK || next.kind != '=')
+    if (function == NULL || name.kind != KILN__TOKEN_NAME || kiln__lexer_next(&after, &next) != KILN_OK ||
+        next.kind != '=')
         return false;
     uint32_t i = 0;
     while (i < function->parameter_count && (function->parameters[i].length != name.length ||
@@ -23,10 +24,11 @@ static bool parse_named_argument(kiln__parser *parser, const kiln__function *fun
         i++;
     kiln__token_quote(&name, quote);
     if (i == function->parameter_count) {
-        kiln__parser_fail(parser, KILN_E_NAME, &name, "'%.*s' has no parameter %s", (int)function->length, function->name, quote);
+        kiln__parser_fail(parser, KILN_E_NAME, &name, "'%.*s' has no parameter %s", (int)function->length,
+                          function->name, quote);
     } else if (args->given[i]) {
-        kiln__parser_fail(parser, KILN_E_NAME, &name, "the argument %s of '%.*s' is given twice", quote, (int)function->length,
-                          function->name);
+        kiln__parser_fail(parser, KILN_E_NAME, &name, "the argument %s of '%.*s' is given twice", quote,
+                          (int)function->length, function->name);
     } else {
         kiln__parser_advance(parser);
         kiln__parser_advance(parser);
@@ -44,7 +46,8 @@ static void parse_arguments(kiln__parser *parser, const kiln__function *function
             if (parse_named_argument(parser, function, args)) {
                 /* placed already */
             } else if (args->named) {
-                kiln__parser_fail(parser, KILN_E_SYNTAX, &parser->token, "an argument without a name follows one with a name");
+                kiln__parser_fail(parser, KILN_E_SYNTAX, &parser->token,
+                                  "an argument without a name follows one with a name");
             } else {
                 uint32_t node = kiln__parse_expression(parser);
                 if (args->count < KILN__MAX_PARAMETERS) {
@@ -66,9 +69,11 @@ static bool check_count(kiln__parser *parser, const kiln__token *name, uint32_t 
     if (found >= least && found <= most) return true;
     kiln__token_quote(name, quote);
     if (least == most) {
-        kiln__parser_fail(parser, KILN_E_SYNTAX, name, "%s takes %u argument%s, found %u", quote, least, least == 1 ? "" : "s", found);
+        kiln__parser_fail(parser, KILN_E_SYNTAX, name, "%s takes %u argument%s, found %u", quote, least,
+                          least == 1 ? "" : "s", found);
     } else {
-        kiln__parser_fail(parser, KILN_E_SYNTAX, name, "%s takes %u to %u arguments, found %u", quote, least, most, found);
+        kiln__parser_fail(parser, KILN_E_SYNTAX, name, "%s takes %u to %u arguments, found %u", quote, least, most,
+                          found);
     }
     return false;
 }
@@ -102,8 +107,8 @@ static uint32_t call_function(kiln__parser *parser, const kiln__token *name, con
         if (args.given[i]) continue;
         if (!parameter->optional) {
             char quote[KILN__QUOTE_SIZE];
-            kiln__parser_fail(parser, KILN_E_SYNTAX, name, "%s lacks its argument '%.*s'", kiln__token_quote(name, quote),
-                              (int)parameter->length, parameter->name);
+            kiln__parser_fail(parser, KILN_E_SYNTAX, name, "%s lacks its argument '%.*s'",
+                              kiln__token_quote(name, quote), (int)parameter->length, parameter->name);
             return 0;
         }
         args.nodes[i] = kiln__parser_add_constant(parser, name, &parameter->value);
@@ -135,20 +140,24 @@ static bool same_nodes(const kiln__nodes *a, const kiln__reducer *b) {
     for (uint32_t i = 0; i < a->count; i++) {
         const kiln__node *x = &a->items[i], *y = &b->nodes[i];
         if (x->op != y->op || memcmp(x->args, y->args, sizeof x->args) != 0) return false;
-        if (x->op == KILN__OP_FLOAT ? memcmp(&x->u.f64, &y->u.f64, sizeof x->u.f64) != 0
+        if (x->op == KILN__OP_FLOAT                           ? memcmp(&x->u.f64, &y->u.f64, sizeof x->u.f64) != 0
             : x->op == KILN__OP_INT || x->op == KILN__OP_BOOL ? x->u.i64 != y->u.i64
-            : x->op == KILN__OP_CONVERT ? x->u.type != y->u.type
-                                        : x->op == KILN__OP_PARAM && x->u.param != y->u.param)
+            : x->op == KILN__OP_CONVERT                       ? x->u.type != y->u.type
+                                                              : x->op == KILN__OP_PARAM && x->u.param != y->u.param)
             return false;
     }
     return true;
 }
 
 /* The reducer's index; the same combine with the same identity is one reducer. */
-static uint32_t add_reducer(kiln__parser *parser, const kiln__nodes *nodes, uint32_t result, const kiln__constant *identity) {
+static uint32_t add_reducer(kiln__parser *parser, const kiln__nodes *nodes, uint32_t result,
+                            const kiln__constant *identity) {
     kiln__graph *graph = parser->graph;
-    kiln__reducer reducer = {.node_count = nodes->count, .result = result, .identity = kiln__constant_f64(identity),
-                             .identity_is_int = identity->kind != KILN__OP_FLOAT, .identity_i64 = identity->i64};
+    kiln__reducer reducer = {.node_count = nodes->count,
+                             .result = result,
+                             .identity = kiln__constant_f64(identity),
+                             .identity_is_int = identity->kind != KILN__OP_FLOAT,
+                             .identity_i64 = identity->i64};
     for (uint32_t i = 0; i < graph->reducer_count; i++) {
         const kiln__reducer *other = &graph->reducers[i];
         if (other->result == result && other->identity_is_int == reducer.identity_is_int &&
@@ -156,8 +165,8 @@ static uint32_t add_reducer(kiln__parser *parser, const kiln__nodes *nodes, uint
             other->identity_i64 == reducer.identity_i64 && same_nodes(nodes, other))
             return i;
     }
-    kiln__reducer *reducers = kiln__grow(&graph->arena, graph->reducers, graph->reducer_count, &parser->reducer_capacity,
-                                         sizeof *reducers);
+    kiln__reducer *reducers =
+        kiln__grow(&graph->arena, graph->reducers, graph->reducer_count, &parser->reducer_capacity, sizeof *reducers);
     reducer.nodes = kiln__arena_alloc(&graph->arena, nodes->count, sizeof *reducer.nodes);
     if (reducers == NULL || reducer.nodes == NULL) {
         kiln__parser_out_of_memory(parser);
@@ -192,7 +201,8 @@ static uint32_t call_reduce(kiln__parser *parser, const kiln__token *name) {
     kiln__constant identity = kiln__parse_constant(parser);
     kiln__parser_expect(parser, ')', "')' after the identity");
     if (parser->status != KILN_OK) return 0;
-    if (outer->kind == KILN__SCOPE_COMBINE) return kiln__parser_add(parser, name, KILN__OP_REDUCE_USER, &arg, 1); /* refuses it */
+    if (outer->kind == KILN__SCOPE_COMBINE)
+        return kiln__parser_add(parser, name, KILN__OP_REDUCE_USER, &arg, 1); /* refuses it */
     kiln__node node = {.op = KILN__OP_REDUCE_USER, .arg_count = 1, .line = name->line, .column = name->column};
     node.args[0] = arg;
     node.u.reducer = add_reducer(parser, &nodes, result, &identity);
@@ -216,7 +226,9 @@ uint32_t kiln__parse_call(kiln__parser *parser, const kiln__token *name) {
     }
     kiln__suggest(parser, name, near);
     kiln__token_quote(name, quote);
-    if (near[0] != '\0') kiln__parser_fail(parser, KILN_E_NAME, name, "unknown function %s; did you mean '%s'?", quote, near);
-    else kiln__parser_fail(parser, KILN_E_NAME, name, "unknown function %s", quote);
+    if (near[0] != '\0')
+        kiln__parser_fail(parser, KILN_E_NAME, name, "unknown function %s; did you mean '%s'?", quote, near);
+    else
+        kiln__parser_fail(parser, KILN_E_NAME, name, "unknown function %s", quote);
     return 0;
 }

@@ -15,7 +15,8 @@ static bool set_identity(const kiln__reducer *reducer, kiln__ctype type, kiln__c
         combine->identity_i64 = reducer->identity_i64;
         return type != KILN__I32 || (reducer->identity_i64 >= INT32_MIN && reducer->identity_i64 <= INT32_MAX);
     }
-    if (!(reducer->identity >= low && reducer->identity < -low && reducer->identity == trunc(reducer->identity))) return false;
+    if (!(reducer->identity >= low && reducer->identity < -low && reducer->identity == trunc(reducer->identity)))
+        return false;
     combine->identity_i64 = (int64_t)reducer->identity;
     return true;
 }
@@ -29,16 +30,20 @@ static void type_body(kiln__typer *typer, const kiln__reducer *reducer, kiln__ct
     if (typer->status != KILN_OK) return;
     kiln__ctype result = kiln__value_type(&body, &body.values[reducer->result]);
     if (kiln__ctype_is_float(result) && !kiln__ctype_is_float(type)) {
-        kiln__typer_fail(typer, KILN_E_TYPE, "the combine of reduce turns %s into %s; convert what is reduced, as in reduce(..., %s(x), ...)",
-                         kiln__ctype_name(type), kiln__ctype_name(result), kiln__ctype_name(result));
+        kiln__typer_fail(
+            typer, KILN_E_TYPE,
+            "the combine of reduce turns %s into %s; convert what is reduced, as in reduce(..., %s(x), ...)",
+            kiln__ctype_name(type), kiln__ctype_name(result), kiln__ctype_name(result));
         return;
     }
     combine->result = kiln__emit_as(&body, &body.values[reducer->result], type);
     typer->status = body.status;
     combine->count = body.insts.count;
     combine->insts = kiln__arena_alloc(&typer->ir->arena, combine->count, sizeof *combine->insts);
-    if (combine->insts == NULL) kiln__typer_out_of_memory(typer);
-    else memcpy(combine->insts, body.insts.items, combine->count * sizeof *combine->insts);
+    if (combine->insts == NULL)
+        kiln__typer_out_of_memory(typer);
+    else
+        memcpy(combine->insts, body.insts.items, combine->count * sizeof *combine->insts);
 }
 
 uint32_t kiln__type_combine(kiln__typer *typer, uint32_t reducer, kiln__ctype type) {
@@ -49,8 +54,8 @@ uint32_t kiln__type_combine(kiln__typer *typer, uint32_t reducer, kiln__ctype ty
     }
     uint32_t capacity = typer->combine_capacity;
     kiln__combine *combines = kiln__grow(&ir->arena, ir->combines, ir->combine_count, &capacity, sizeof *combines);
-    uint32_t *reducers = kiln__grow(typer->scratch, typer->combine_reducers, ir->combine_count, &typer->combine_capacity,
-                                    sizeof *reducers);
+    uint32_t *reducers = kiln__grow(typer->scratch, typer->combine_reducers, ir->combine_count,
+                                    &typer->combine_capacity, sizeof *reducers);
     if (combines == NULL || reducers == NULL) {
         kiln__typer_out_of_memory(typer);
         return 0;

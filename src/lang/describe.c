@@ -10,14 +10,19 @@
 #define MAX_FORMULA 160
 #define MAX_FORMULA_DEPTH 24
 
-static const struct { kiln__op op; const char *symbol; } symbols[] = {
-    {KILN__OP_ADD, "+"}, {KILN__OP_SUB, "-"}, {KILN__OP_MUL, "*"}, {KILN__OP_DIV, "/"}, {KILN__OP_MOD, "%"},
-    {KILN__OP_LT, "<"}, {KILN__OP_LE, "<="}, {KILN__OP_GT, ">"}, {KILN__OP_GE, ">="}, {KILN__OP_EQ, "=="}, {KILN__OP_NE, "!="},
-    {KILN__OP_AND, "&&"}, {KILN__OP_OR, "||"}, {KILN__OP_NOT, "!"},
-    {KILN__OP_BITAND, "&"}, {KILN__OP_BITOR, "|"}, {KILN__OP_BITXOR, "^"}, {KILN__OP_BITNOT, "~"},
-    {KILN__OP_SHL, "<<"}, {KILN__OP_SHR, ">>"},
-    {KILN__OP_FLOAT, "literal"}, {KILN__OP_INT, "literal"}, {KILN__OP_BOOL, "literal"}, {KILN__OP_NAME, "name"},
-    {KILN__OP_PARAM, "parameter"}, {KILN__OP_COUNT, "count"}, {KILN__OP_CONVERT, "conversion"},
+static const struct {
+    kiln__op op;
+    const char *symbol;
+} symbols[] = {
+    {KILN__OP_ADD, "+"},           {KILN__OP_SUB, "-"},        {KILN__OP_MUL, "*"},
+    {KILN__OP_DIV, "/"},           {KILN__OP_MOD, "%"},        {KILN__OP_LT, "<"},
+    {KILN__OP_LE, "<="},           {KILN__OP_GT, ">"},         {KILN__OP_GE, ">="},
+    {KILN__OP_EQ, "=="},           {KILN__OP_NE, "!="},        {KILN__OP_AND, "&&"},
+    {KILN__OP_OR, "||"},           {KILN__OP_NOT, "!"},        {KILN__OP_BITAND, "&"},
+    {KILN__OP_BITOR, "|"},         {KILN__OP_BITXOR, "^"},     {KILN__OP_BITNOT, "~"},
+    {KILN__OP_SHL, "<<"},          {KILN__OP_SHR, ">>"},       {KILN__OP_FLOAT, "literal"},
+    {KILN__OP_INT, "literal"},     {KILN__OP_BOOL, "literal"}, {KILN__OP_NAME, "name"},
+    {KILN__OP_PARAM, "parameter"}, {KILN__OP_COUNT, "count"},  {KILN__OP_CONVERT, "conversion"},
 };
 
 const char *kiln__ir_op_name(kiln__op op) {
@@ -36,13 +41,16 @@ typedef struct printer {
     const kiln__ir *ir;
     const uint32_t *labels; /* of each reduction: its number */
     kiln__text text;
-    size_t start;           /* of the formula being printed */
+    size_t start; /* of the formula being printed */
 } printer;
 
-static void print_number(kiln__text *text, double value) {
-    if (isnan(value)) kiln__text_puts(text, "nan");
-    else if (isinf(value)) kiln__text_puts(text, value < 0 ? "-inf" : "inf");
-    else kiln__text_printf(text, "%.9g", value);
+static void print_number(kiln__text *text, double value, kiln__ctype type) {
+    if (isnan(value))
+        kiln__text_puts(text, "nan");
+    else if (isinf(value))
+        kiln__text_puts(text, value < 0 ? "-inf" : "inf");
+    else
+        kiln__text_printf(text, "%.*g", type == KILN__F32 ? 7 : 9, value);
 }
 
 static bool is_infix(const kiln__inst *inst) {
@@ -87,15 +95,22 @@ static void print_formula(printer *out, uint32_t index, int depth, bool whole) {
         kiln__text_puts(text, "...");
         return;
     }
-    if (kiln__op_is_reduction(inst->op)) kiln__text_printf(text, "r%u", out->labels[index]);
-    else if (inst->op == KILN__OP_FLOAT) print_number(text, inst->u.f64);
-    else if (inst->op == KILN__OP_INT) kiln__text_printf(text, "%" PRId64, inst->u.i64);
-    else if (inst->op == KILN__OP_BOOL) kiln__text_puts(text, inst->u.i64 != 0 ? "true" : "false");
-    else if (inst->op == KILN__IR_INPUT) kiln__text_puts(text, out->ir->input_names[inst->u.input]);
-    else if (inst->op == KILN__IR_SCALAR) kiln__text_puts(text, out->ir->scalar_names[inst->u.scalar]);
+    if (kiln__op_is_reduction(inst->op))
+        kiln__text_printf(text, "r%u", out->labels[index]);
+    else if (inst->op == KILN__OP_FLOAT)
+        print_number(text, inst->u.f64, inst->type);
+    else if (inst->op == KILN__OP_INT)
+        kiln__text_printf(text, "%" PRId64, inst->u.i64);
+    else if (inst->op == KILN__OP_BOOL)
+        kiln__text_puts(text, inst->u.i64 != 0 ? "true" : "false");
+    else if (inst->op == KILN__IR_INPUT)
+        kiln__text_puts(text, out->ir->input_names[inst->u.input]);
+    else if (inst->op == KILN__IR_SCALAR)
+        kiln__text_puts(text, out->ir->scalar_names[inst->u.scalar]);
     else if (inst->op == KILN__OP_INDEX || inst->op == KILN__OP_SIZE)
         kiln__text_printf(text, "%s(%d)", kiln__ir_op_name(inst->op), (int)inst->u.axis);
-    else if (inst->arg_count == 0) kiln__text_puts(text, kiln__ir_op_name(inst->op));
+    else if (inst->arg_count == 0)
+        kiln__text_puts(text, kiln__ir_op_name(inst->op));
     else {
         bool parentheses = !whole && is_infix(inst);
         if (parentheses) kiln__text_puts(text, "(");

@@ -17,17 +17,34 @@ kiln__ctype kiln__value_type(const kiln__typer *typer, const kiln__value *value)
 static uint64_t payload_of(const kiln__inst *inst) {
     uint64_t payload = 0;
     switch ((int)inst->op) {
-    case KILN__OP_FLOAT: memcpy(&payload, &inst->u.f64, sizeof payload); break;
+    case KILN__OP_FLOAT:
+        memcpy(&payload, &inst->u.f64, sizeof payload);
+        break;
     case KILN__OP_INT:
-    case KILN__OP_BOOL: payload = (uint64_t)inst->u.i64; break;
-    case KILN__IR_INPUT: payload = inst->u.input; break;
-    case KILN__IR_SCALAR: payload = inst->u.scalar; break;
-    case KILN__IR_ROUND_TO: payload = (uint64_t)inst->u.storage; break;
-    case KILN__OP_REDUCE_USER: payload = inst->u.reducer; break;
+    case KILN__OP_BOOL:
+        payload = (uint64_t)inst->u.i64;
+        break;
+    case KILN__IR_INPUT:
+        payload = inst->u.input;
+        break;
+    case KILN__IR_SCALAR:
+        payload = inst->u.scalar;
+        break;
+    case KILN__IR_ROUND_TO:
+        payload = (uint64_t)inst->u.storage;
+        break;
+    case KILN__OP_REDUCE_USER:
+        payload = inst->u.reducer;
+        break;
     case KILN__OP_INDEX:
-    case KILN__OP_SIZE: payload = (uint32_t)inst->u.axis; break;
-    case KILN__OP_PARAM: payload = inst->u.param; break;
-    default: break;
+    case KILN__OP_SIZE:
+        payload = (uint32_t)inst->u.axis;
+        break;
+    case KILN__OP_PARAM:
+        payload = inst->u.param;
+        break;
+    default:
+        break;
     }
     return payload;
 }
@@ -66,7 +83,8 @@ uint32_t kiln__emit(kiln__typer *typer, kiln__inst inst) {
     }
     if (index < insts->count) return index;
     if (!follow(typer, &inst)) {
-        kiln__typer_fail(typer, KILN_E_LIMIT, "reductions of reductions are nested more than %d deep", KILN__MAX_PHASES);
+        kiln__typer_fail(typer, KILN_E_LIMIT, "reductions of reductions are nested more than %d deep",
+                         KILN__MAX_PHASES);
         return 0;
     }
     if (insts->count == KILN__MAX_INSTS) {
@@ -125,8 +143,10 @@ uint32_t kiln__emit_as(kiln__typer *typer, const kiln__value *value, kiln__ctype
     if (inst->type == type) return value->inst;
     if (is_literal(inst->op)) {
         kiln__constant constant = {.kind = inst->op};
-        if (inst->op == KILN__OP_FLOAT) constant.f64 = inst->u.f64;
-        else constant.i64 = inst->u.i64;
+        if (inst->op == KILN__OP_FLOAT)
+            constant.f64 = inst->u.f64;
+        else
+            constant.i64 = inst->u.i64;
         return emit_constant(typer, &constant, type);
     }
     return kiln__emit_op(typer, KILN__IR_CAST, type, &value->inst, 1);

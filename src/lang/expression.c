@@ -4,21 +4,37 @@
 
 #include "lang/parser.h"
 
-static const struct { int kind; int precedence; kiln__op op; } binary_operators[] = {
-    {KILN__PAIR('|', '|'), 1, KILN__OP_OR}, {KILN__PAIR('&', '&'), 2, KILN__OP_AND},
-    {'|', 3, KILN__OP_BITOR}, {'^', 4, KILN__OP_BITXOR}, {'&', 5, KILN__OP_BITAND},
-    {KILN__PAIR('=', '='), 6, KILN__OP_EQ}, {KILN__PAIR('!', '='), 6, KILN__OP_NE},
-    {'<', 7, KILN__OP_LT}, {KILN__PAIR('<', '='), 7, KILN__OP_LE}, {'>', 7, KILN__OP_GT}, {KILN__PAIR('>', '='), 7, KILN__OP_GE},
-    {KILN__PAIR('<', '<'), 8, KILN__OP_SHL}, {KILN__PAIR('>', '>'), 8, KILN__OP_SHR},
-    {'+', 9, KILN__OP_ADD}, {'-', 9, KILN__OP_SUB},
-    {'*', 10, KILN__OP_MUL}, {'/', 10, KILN__OP_DIV}, {'%', 10, KILN__OP_MOD},
+static const struct {
+    int kind;
+    int precedence;
+    kiln__op op;
+} binary_operators[] = {
+    {KILN__PAIR('|', '|'), 1, KILN__OP_OR},
+    {KILN__PAIR('&', '&'), 2, KILN__OP_AND},
+    {'|', 3, KILN__OP_BITOR},
+    {'^', 4, KILN__OP_BITXOR},
+    {'&', 5, KILN__OP_BITAND},
+    {KILN__PAIR('=', '='), 6, KILN__OP_EQ},
+    {KILN__PAIR('!', '='), 6, KILN__OP_NE},
+    {'<', 7, KILN__OP_LT},
+    {KILN__PAIR('<', '='), 7, KILN__OP_LE},
+    {'>', 7, KILN__OP_GT},
+    {KILN__PAIR('>', '='), 7, KILN__OP_GE},
+    {KILN__PAIR('<', '<'), 8, KILN__OP_SHL},
+    {KILN__PAIR('>', '>'), 8, KILN__OP_SHR},
+    {'+', 9, KILN__OP_ADD},
+    {'-', 9, KILN__OP_SUB},
+    {'*', 10, KILN__OP_MUL},
+    {'/', 10, KILN__OP_DIV},
+    {'%', 10, KILN__OP_MOD},
 };
 
 static uint32_t parse_unary(kiln__parser *parser);
 
 static bool enter(kiln__parser *parser) {
     if (parser->depth == KILN__MAX_DEPTH) {
-        kiln__parser_fail(parser, KILN_E_LIMIT, &parser->token, "the expression is nested more than %d deep", KILN__MAX_DEPTH);
+        kiln__parser_fail(parser, KILN_E_LIMIT, &parser->token, "the expression is nested more than %d deep",
+                          KILN__MAX_DEPTH);
         return false;
     }
     parser->depth++;
@@ -38,12 +54,14 @@ static uint32_t read_name(kiln__parser *parser, const kiln__token *name) {
         }
     }
     if (kiln__is_callable(parser, name)) {
-        kiln__parser_fail(parser, KILN_E_NAME, name, "%s is a function, expected '(' and its arguments after it", quote);
-    } else if (scope->kind == KILN__SCOPE_FUNCTION) {
-        kiln__parser_fail(parser, KILN_E_NAME, name, "%s is no parameter of the function, and it can read nothing else", quote);
-    } else if (scope->kind == KILN__SCOPE_COMBINE) {
-        kiln__parser_fail(parser, KILN_E_NAME, name, "%s is no parameter of the combine of reduce, and it can read nothing else",
+        kiln__parser_fail(parser, KILN_E_NAME, name, "%s is a function, expected '(' and its arguments after it",
                           quote);
+    } else if (scope->kind == KILN__SCOPE_FUNCTION) {
+        kiln__parser_fail(parser, KILN_E_NAME, name, "%s is no parameter of the function, and it can read nothing else",
+                          quote);
+    } else if (scope->kind == KILN__SCOPE_COMBINE) {
+        kiln__parser_fail(parser, KILN_E_NAME, name,
+                          "%s is no parameter of the combine of reduce, and it can read nothing else", quote);
     } else if (scope->kind == KILN__SCOPE_CONSTANT) {
         kiln__parser_fail(parser, KILN_E_NAME, name, "expected a constant, found the name %s", quote);
     }
@@ -61,18 +79,26 @@ static uint32_t parse_primary(kiln__parser *parser) {
     kiln__token token = parser->token;
     kiln__constant constant;
     switch (token.kind) {
-    case KILN__TOKEN_INT: constant = kiln__constant_int(token.value.i64); break;
-    case KILN__TOKEN_FLOAT: constant = kiln__constant_float(token.value.f64); break;
+    case KILN__TOKEN_INT:
+        constant = kiln__constant_int(token.value.i64);
+        break;
+    case KILN__TOKEN_FLOAT:
+        constant = kiln__constant_float(token.value.f64);
+        break;
     case '(':
         kiln__parser_advance(parser);
         uint32_t inner = kiln__parse_expression(parser);
         kiln__parser_expect(parser, ')', "')'");
         return inner;
     case KILN__TOKEN_NAME:
-        if (kiln__token_is(&token, "inf")) constant = kiln__constant_float(INFINITY);
-        else if (kiln__token_is(&token, "nan")) constant = kiln__constant_float(NAN);
-        else if (kiln__token_is(&token, "true")) constant = kiln__constant_bool(true);
-        else if (kiln__token_is(&token, "false")) constant = kiln__constant_bool(false);
+        if (kiln__token_is(&token, "inf"))
+            constant = kiln__constant_float(INFINITY);
+        else if (kiln__token_is(&token, "nan"))
+            constant = kiln__constant_float(NAN);
+        else if (kiln__token_is(&token, "true"))
+            constant = kiln__constant_bool(true);
+        else if (kiln__token_is(&token, "false"))
+            constant = kiln__constant_bool(false);
         else if (kiln__parser_is_reserved(&token)) {
             kiln__parser_fail(parser, KILN_E_SYNTAX, &token, "expected an expression, found 'fn'");
             return 0;
@@ -83,7 +109,8 @@ static uint32_t parse_primary(kiln__parser *parser) {
         break;
     default: {
         char quote[KILN__QUOTE_SIZE];
-        kiln__parser_fail(parser, KILN_E_SYNTAX, &token, "expected an expression, found %s", kiln__token_quote(&token, quote));
+        kiln__parser_fail(parser, KILN_E_SYNTAX, &token, "expected an expression, found %s",
+                          kiln__token_quote(&token, quote));
         return 0;
     }
     }
@@ -163,9 +190,12 @@ kiln__constant kiln__parse_constant(kiln__parser *parser) {
     }
     for (uint32_t i = 0; i < nodes.count; i++) {
         const kiln__node *node = &nodes.items[i];
-        if (node->op == KILN__OP_FLOAT) values[i] = kiln__constant_float(node->u.f64);
-        else if (node->op == KILN__OP_INT) values[i] = kiln__constant_int(node->u.i64);
-        else if (node->op == KILN__OP_BOOL) values[i] = kiln__constant_bool(node->u.i64 != 0);
+        if (node->op == KILN__OP_FLOAT)
+            values[i] = kiln__constant_float(node->u.f64);
+        else if (node->op == KILN__OP_INT)
+            values[i] = kiln__constant_int(node->u.i64);
+        else if (node->op == KILN__OP_BOOL)
+            values[i] = kiln__constant_bool(node->u.i64 != 0);
         else {
             kiln__constant args[3] = {none, none, none};
             for (uint32_t k = 0; k < node->arg_count; k++) args[k] = values[node->args[k]];

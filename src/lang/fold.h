@@ -10,9 +10,9 @@
 /* What a literal, or operators on literals, came to. It has no width: integers are exact in 64 bits, floats are
  * doubles; the type is chosen where it meets a typed value. */
 typedef struct kiln__constant {
-    kiln__op kind;  /* KILN__OP_FLOAT, KILN__OP_INT or KILN__OP_BOOL */
-    double f64;     /* FLOAT */
-    int64_t i64;    /* INT, BOOL */
+    kiln__op kind; /* KILN__OP_FLOAT, KILN__OP_INT or KILN__OP_BOOL */
+    double f64;    /* FLOAT */
+    int64_t i64;   /* INT, BOOL */
 } kiln__constant;
 
 kiln__constant kiln__constant_float(double value);

@@ -84,7 +84,8 @@ static bool check_new_name(kiln__parser *parser, const kiln__token *name, const 
     } else if (kiln__is_callable(parser, name)) {
         kiln__parser_fail(parser, KILN_E_NAME, name, "%s is a function already, it cannot name a %s", quote, what);
     } else if (is_private(name->text) && !parser->in_prelude && what[0] == 'f') {
-        kiln__parser_fail(parser, KILN_E_NAME, name, "%s begins with an underscore, such functions are reserved", quote);
+        kiln__parser_fail(parser, KILN_E_NAME, name, "%s begins with an underscore, such functions are reserved",
+                          quote);
     }
     return parser->status == KILN_OK;
 }
@@ -101,11 +102,13 @@ uint32_t kiln__parse_parameters(kiln__parser *parser, kiln__parameter parameters
         if (!check_new_name(parser, &name, "parameter")) return count;
         for (uint32_t i = 0; i < count; i++) {
             if (!is_named(&name, parameters[i].name, parameters[i].length)) continue;
-            kiln__parser_fail(parser, KILN_E_NAME, &name, "parameter %s is listed twice", kiln__token_quote(&name, quote));
+            kiln__parser_fail(parser, KILN_E_NAME, &name, "parameter %s is listed twice",
+                              kiln__token_quote(&name, quote));
             return count;
         }
         if (count == KILN__MAX_PARAMETERS) {
-            kiln__parser_fail(parser, KILN_E_LIMIT, &name, "a function has at most %d parameters", KILN__MAX_PARAMETERS);
+            kiln__parser_fail(parser, KILN_E_LIMIT, &name, "a function has at most %d parameters",
+                              KILN__MAX_PARAMETERS);
             return count;
         }
         kiln__parameter *parameter = &parameters[count++];

@@ -7,7 +7,9 @@
 
 #include "base/arena.h"
 
-typedef struct kiln__key { uint64_t words[4]; } kiln__key;
+typedef struct kiln__key {
+    uint64_t words[4];
+} kiln__key;
 
 typedef struct kiln__intern {
     kiln__arena *arena;

@@ -32,7 +32,8 @@ static kiln_status keep_needed(kiln__ir *ir, const kiln__insts *insts, kiln__are
     return KILN_OK;
 }
 
-static kiln_status copy_names(kiln__ir *ir, const kiln__graph *graph, const uint32_t *indices, uint32_t count, const char **out) {
+static kiln_status copy_names(kiln__ir *ir, const kiln__graph *graph, const uint32_t *indices, uint32_t count,
+                              const char **out) {
     for (uint32_t i = 0; i < count; i++) {
         const char *text = graph->names[indices[i]].text;
         out[i] = kiln__arena_copy(&ir->arena, text, strlen(text));
@@ -61,8 +62,10 @@ static kiln_status copy_signature(kiln__ir *ir, const kiln__graph *graph, const 
         ir->scalar_types[i] = type == KILN_F64 ? ir->float_type : kiln__type_compute(type);
     }
     kiln_status status = copy_names(ir, graph, signature->inputs, signature->input_count, ir->input_names);
-    if (status == KILN_OK) status = copy_names(ir, graph, signature->outputs, signature->output_count, ir->output_names);
-    if (status == KILN_OK) status = copy_names(ir, graph, signature->scalars, signature->scalar_count, ir->scalar_names);
+    if (status == KILN_OK)
+        status = copy_names(ir, graph, signature->outputs, signature->output_count, ir->output_names);
+    if (status == KILN_OK)
+        status = copy_names(ir, graph, signature->scalars, signature->scalar_count, ir->scalar_names);
     if (status != KILN_OK) return status;
     ir->text = kiln__arena_copy(&ir->arena, graph->text, strlen(graph->text));
     return ir->text == NULL ? kiln__out_of_memory() : KILN_OK;

@@ -7,7 +7,7 @@
 /* Which names are what: the binding's part that the language needs. All arrays index by position in the
  * signature. */
 typedef struct kiln__signature {
-    uint32_t inputs[KILN_MAX_TENSORS], input_count;   /* indices into graph->names */
+    uint32_t inputs[KILN_MAX_TENSORS], input_count; /* indices into graph->names */
     uint32_t outputs[KILN_MAX_TENSORS], output_count;
     uint32_t scalars[KILN_MAX_SCALARS], scalar_count;
 } kiln__signature;
@@ -15,7 +15,8 @@ typedef struct kiln__signature {
 /* Resolves comma-separated lists of names (NULL: the defaults of kiln_program_options). KILN_E_NAME names the
  * culprit: unknown, listed twice, an output that is free, a scalar that is assigned, no output at all;
  * KILN_E_LIMIT for more than KILN_MAX_TENSORS tensors in all or KILN_MAX_SCALARS scalars. */
-kiln_status kiln__signature_resolve(const kiln__graph *graph, const char *outputs, const char *scalars, kiln__signature *out);
+kiln_status kiln__signature_resolve(const kiln__graph *graph, const char *outputs, const char *scalars,
+                                    kiln__signature *out);
 
 /* What typing must know of the tensors. */
 typedef struct kiln__binding {
@@ -23,7 +24,7 @@ typedef struct kiln__binding {
     bool input_per_element[KILN_MAX_TENSORS]; /* has more than one element along the reduced axes */
     kiln_type output_types[KILN_MAX_TENSORS];
     kiln_type scalar_types[KILN_MAX_SCALARS]; /* KILN_F64, KILN_I64 or KILN_I32 */
-    int rank;               /* of the iteration space, for index() and size() */
+    int rank;                                 /* of the iteration space, for index() and size() */
     bool reduced[KILN_MAX_RANK];
 } kiln__binding;
 
@@ -31,21 +32,21 @@ typedef struct kiln__binding {
  * stands between; so of ADD, all of args and result have one type. */
 typedef struct kiln__inst {
     kiln__op op;
-    kiln__ctype type;       /* of the result */
+    kiln__ctype type; /* of the result */
     uint8_t arg_count;
-    uint8_t phase;          /* reductions on the longest way here: known only after phase `phase` - 1 is combined */
-    bool per_element;       /* varies along the reduced axes; false: one value per row, or per program */
-    bool constant;          /* depends on literals, scalars and sizes alone */
-    uint32_t args[3];       /* earlier instructions */
+    uint8_t phase;    /* reductions on the longest way here: known only after phase `phase` - 1 is combined */
+    bool per_element; /* varies along the reduced axes; false: one value per row, or per program */
+    bool constant;    /* depends on literals, scalars and sizes alone */
+    uint32_t args[3]; /* earlier instructions */
     union {
-        double f64;         /* FLOAT */
-        int64_t i64;        /* INT, BOOL */
-        uint32_t input;     /* INPUT: position in the signature */
-        uint32_t scalar;    /* SCALAR: position in the signature */
-        kiln_type storage;  /* ROUND_TO: rounds a value through this storage type; the value's ctype stays type's own */
-        uint32_t reducer;   /* REDUCE_USER */
-        int32_t axis;       /* INDEX, SIZE: 0 <= axis < rank */
-        uint32_t param;     /* PARAM, in a reducer's body */
+        double f64;        /* FLOAT */
+        int64_t i64;       /* INT, BOOL */
+        uint32_t input;    /* INPUT: position in the signature */
+        uint32_t scalar;   /* SCALAR: position in the signature */
+        kiln_type storage; /* ROUND_TO: rounds a value through this storage type; the value's ctype stays type's own */
+        uint32_t reducer;  /* REDUCE_USER */
+        int32_t axis;      /* INDEX, SIZE: 0 <= axis < rank */
+        uint32_t param;    /* PARAM, in a reducer's body */
     } u;
 } kiln__inst;
 
@@ -64,8 +65,8 @@ typedef struct kiln__combine {
     uint32_t count;
     uint32_t result;
     kiln__ctype type;
-    double identity;        /* for float types */
-    int64_t identity_i64;   /* for integer types and bool */
+    double identity;      /* for float types */
+    int64_t identity_i64; /* for integer types and bool */
 } kiln__combine;
 
 /* One row program. Instructions in topological order, unreachable ones removed. Reductions of one phase are
@@ -84,7 +85,7 @@ typedef struct kiln__ir {
     uint32_t outputs[KILN_MAX_TENSORS]; /* the instruction of each; its compute type may still differ from the stored */
     kiln__combine *combines;            /* of REDUCE_USER */
     uint32_t combine_count;
-    const char *text;                   /* the program as given */
+    const char *text; /* the program as given */
 } kiln__ir;
 
 /* Types, checks, folds constants, removes what no output needs, numbers the phases. KILN_E_TYPE with line, column

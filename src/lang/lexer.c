@@ -17,7 +17,8 @@
 static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 static bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 
-kiln_status kiln__fail_at(kiln_status status, const char *file, uint32_t line, uint32_t column, const char *format, ...) {
+kiln_status kiln__fail_at(kiln_status status, const char *file, uint32_t line, uint32_t column, const char *format,
+                          ...) {
     char sentence[900];
     va_list args;
     va_start(args, format);
@@ -45,9 +46,11 @@ const char *kiln__token_quote(const kiln__token *token, char buffer[KILN__QUOTE_
     return buffer;
 }
 
-static kiln_status fail_at_token(const kiln__lexer *lexer, kiln_status status, const kiln__token *token, const char *problem) {
+static kiln_status fail_at_token(const kiln__lexer *lexer, kiln_status status, const kiln__token *token,
+                                 const char *problem) {
     char quote[KILN__QUOTE_SIZE];
-    return kiln__fail_at(status, lexer->file, token->line, token->column, "%s %s", kiln__token_quote(token, quote), problem);
+    return kiln__fail_at(status, lexer->file, token->line, token->column, "%s %s", kiln__token_quote(token, quote),
+                         problem);
 }
 
 static void skip_blank(kiln__lexer *lexer) {
@@ -159,8 +162,8 @@ static kiln_status read_punctuator(kiln__lexer *lexer, kiln__token *token) {
     }
     token->length = character_length(token->text);
     if (token->length > 0) return fail_at_token(lexer, KILN_E_SYNTAX, token, "is not part of the language");
-    return kiln__fail_at(KILN_E_SYNTAX, lexer->file, token->line, token->column, "byte 0x%02x is not part of the language",
-                         (unsigned)(unsigned char)token->text[0]);
+    return kiln__fail_at(KILN_E_SYNTAX, lexer->file, token->line, token->column,
+                         "byte 0x%02x is not part of the language", (unsigned)(unsigned char)token->text[0]);
 }
 
 kiln_status kiln__lexer_next(kiln__lexer *lexer, kiln__token *token) {

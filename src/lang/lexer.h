@@ -22,7 +22,10 @@ typedef struct kiln__token {
     const char *text;
     size_t length;
     uint32_t line, column; /* from 1; columns count bytes */
-    union { int64_t i64; double f64; } value;
+    union {
+        int64_t i64;
+        double f64;
+    } value;
 } kiln__token;
 
 typedef struct kiln__lexer {

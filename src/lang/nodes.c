@@ -6,16 +6,31 @@
 static kiln__key key_of_node(const kiln__node *node) {
     uint64_t payload = 0;
     switch (node->op) {
-    case KILN__OP_FLOAT: memcpy(&payload, &node->u.f64, sizeof payload); break;
+    case KILN__OP_FLOAT:
+        memcpy(&payload, &node->u.f64, sizeof payload);
+        break;
     case KILN__OP_INT:
-    case KILN__OP_BOOL: payload = (uint64_t)node->u.i64; break;
-    case KILN__OP_NAME: payload = node->u.name; break;
-    case KILN__OP_CONVERT: payload = (uint64_t)node->u.type; break;
-    case KILN__OP_REDUCE_USER: payload = node->u.reducer; break;
+    case KILN__OP_BOOL:
+        payload = (uint64_t)node->u.i64;
+        break;
+    case KILN__OP_NAME:
+        payload = node->u.name;
+        break;
+    case KILN__OP_CONVERT:
+        payload = (uint64_t)node->u.type;
+        break;
+    case KILN__OP_REDUCE_USER:
+        payload = node->u.reducer;
+        break;
     case KILN__OP_INDEX:
-    case KILN__OP_SIZE: payload = (uint32_t)node->u.axis; break;
-    case KILN__OP_PARAM: payload = node->u.param; break;
-    default: break;
+    case KILN__OP_SIZE:
+        payload = (uint32_t)node->u.axis;
+        break;
+    case KILN__OP_PARAM:
+        payload = node->u.param;
+        break;
+    default:
+        break;
     }
     return kiln__key_of((uint32_t)node->op, node->arg_count, node->args, payload);
 }
@@ -31,9 +46,9 @@ uint32_t kiln__nodes_add(kiln__parser *parser, kiln__nodes *nodes, const kiln__n
     }
     if (index < nodes->count) return index;
     if (nodes->count == KILN__MAX_NODES) {
-        parser->status = kiln__fail_at(KILN_E_LIMIT, parser->lexer.file, node->line, node->column,
-                                       "the program has more than %d operations after its functions are expanded",
-                                       KILN__MAX_NODES);
+        parser->status =
+            kiln__fail_at(KILN_E_LIMIT, parser->lexer.file, node->line, node->column,
+                          "the program has more than %d operations after its functions are expanded", KILN__MAX_NODES);
         return 0;
     }
     kiln__node *items = kiln__grow(&parser->scratch, nodes->items, nodes->count, &nodes->capacity, sizeof *items);
@@ -63,7 +78,8 @@ static uint32_t add_in_scope(kiln__parser *parser, const kiln__token *at, const 
     return kiln__nodes_add(parser, parser->scope->nodes, node);
 }
 
-uint32_t kiln__parser_add(kiln__parser *parser, const kiln__token *at, kiln__op op, const uint32_t *args, uint32_t arg_count) {
+uint32_t kiln__parser_add(kiln__parser *parser, const kiln__token *at, kiln__op op, const uint32_t *args,
+                          uint32_t arg_count) {
     kiln__node node = {.op = op, .arg_count = (uint8_t)arg_count, .line = at->line, .column = at->column};
     for (uint32_t i = 0; i < arg_count; i++) node.args[i] = args[i];
     return add_in_scope(parser, at, &node);
@@ -71,12 +87,15 @@ uint32_t kiln__parser_add(kiln__parser *parser, const kiln__token *at, kiln__op 
 
 uint32_t kiln__parser_add_constant(kiln__parser *parser, const kiln__token *at, const kiln__constant *constant) {
     kiln__node node = {.op = constant->kind, .line = at->line, .column = at->column};
-    if (constant->kind == KILN__OP_FLOAT) node.u.f64 = constant->f64;
-    else node.u.i64 = constant->i64;
+    if (constant->kind == KILN__OP_FLOAT)
+        node.u.f64 = constant->f64;
+    else
+        node.u.i64 = constant->i64;
     return add_in_scope(parser, at, &node);
 }
 
-uint32_t kiln__parser_expand(kiln__parser *parser, const kiln__token *at, const kiln__function *function, const uint32_t *args) {
+uint32_t kiln__parser_expand(kiln__parser *parser, const kiln__token *at, const kiln__function *function,
+                             const uint32_t *args) {
     if (parser->status != KILN_OK) return 0;
     const kiln__nodes *nodes = &function->nodes;
     parser->copies += nodes->count;

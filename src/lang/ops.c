@@ -9,9 +9,7 @@ static const kiln__op_info ops[KILN__OP_COUNT_OF] = {
 #undef KILN__OP_ROW
 };
 
-const kiln__op_info *kiln__op_describe(kiln__op op) {
-    return (unsigned)op < KILN__OP_COUNT_OF ? &ops[op] : NULL;
-}
+const kiln__op_info *kiln__op_describe(kiln__op op) { return (unsigned)op < KILN__OP_COUNT_OF ? &ops[op] : NULL; }
 
 kiln__op kiln__op_find(const char *name, size_t length) {
     for (int i = 0; i < KILN__OP_COUNT_OF && length > 0; i++) {

@@ -20,6 +20,7 @@
  *   RSUM    a reduction; floats stay, integers and bool become i64 before combining
  *   RLOGIC  a reduction over bool
  */
+/* clang-format off */
 typedef enum kiln__rule {
     KILN__RULE_LEAF, KILN__RULE_SAME, KILN__RULE_FLOAT, KILN__RULE_FTEST, KILN__RULE_COMPARE, KILN__RULE_LOGIC,
     KILN__RULE_INT, KILN__RULE_SHIFT, KILN__RULE_SELECT, KILN__RULE_RSAME, KILN__RULE_RSUM, KILN__RULE_RLOGIC
@@ -33,24 +34,32 @@ typedef enum kiln__rule {
     X(CONVERT, "", 1, LEAF)    /* f16(x), i32(x), ...: rounds to the type of the node */ \
     X(ADD, "", 2, SAME) X(SUB, "", 2, SAME) X(MUL, "", 2, SAME) X(DIV, "", 2, FLOAT) X(MOD, "", 2, SAME) \
     X(NEG, "neg", 1, SAME) X(ABS, "abs", 1, SAME) X(SIGN, "sign", 1, SAME) \
-    X(LT, "", 2, COMPARE) X(LE, "", 2, COMPARE) X(GT, "", 2, COMPARE) X(GE, "", 2, COMPARE) X(EQ, "", 2, COMPARE) X(NE, "", 2, COMPARE) \
+    X(LT, "", 2, COMPARE) X(LE, "", 2, COMPARE) X(GT, "", 2, COMPARE) X(GE, "", 2, COMPARE) \
+    X(EQ, "", 2, COMPARE) X(NE, "", 2, COMPARE) \
     X(AND, "", 2, LOGIC) X(OR, "", 2, LOGIC) X(NOT, "", 1, LOGIC) \
-    X(BITAND, "", 2, INT) X(BITOR, "", 2, INT) X(BITXOR, "", 2, INT) X(BITNOT, "", 1, INT) X(SHL, "", 2, SHIFT) X(SHR, "", 2, SHIFT) \
+    X(BITAND, "", 2, INT) X(BITOR, "", 2, INT) X(BITXOR, "", 2, INT) X(BITNOT, "", 1, INT) X(SHL, "", 2, SHIFT) \
+    X(SHR, "", 2, SHIFT) \
     X(POPCOUNT, "popcount", 1, INT) \
     X(WHERE, "where", 3, SELECT) \
     X(MINIMUM, "minimum", 2, SAME) X(MAXIMUM, "maximum", 2, SAME) X(FMIN, "fmin", 2, SAME) X(FMAX, "fmax", 2, SAME) \
-    X(FMA, "fma", 3, FLOAT) X(FMOD, "fmod", 2, SAME) X(REMAINDER, "remainder", 2, SAME) X(POW, "pow", 2, FLOAT) X(ATAN2, "atan2", 2, FLOAT) \
+    X(FMA, "fma", 3, FLOAT) X(FMOD, "fmod", 2, SAME) X(REMAINDER, "remainder", 2, SAME) X(POW, "pow", 2, FLOAT) \
+    X(ATAN2, "atan2", 2, FLOAT) \
     X(EXP, "exp", 1, FLOAT) X(EXP2, "exp2", 1, FLOAT) X(EXPM1, "expm1", 1, FLOAT) \
     X(LOG, "log", 1, FLOAT) X(LOG2, "log2", 1, FLOAT) X(LOG1P, "log1p", 1, FLOAT) X(LOG10, "log10", 1, FLOAT) \
     X(SQRT, "sqrt", 1, FLOAT) X(RSQRT, "rsqrt", 1, FLOAT) X(CBRT, "cbrt", 1, FLOAT) \
-    X(SIN, "sin", 1, FLOAT) X(COS, "cos", 1, FLOAT) X(TAN, "tan", 1, FLOAT) X(ASIN, "asin", 1, FLOAT) X(ACOS, "acos", 1, FLOAT) X(ATAN, "atan", 1, FLOAT) \
-    X(SINH, "sinh", 1, FLOAT) X(COSH, "cosh", 1, FLOAT) X(TANH, "tanh", 1, FLOAT) X(ASINH, "asinh", 1, FLOAT) X(ACOSH, "acosh", 1, FLOAT) X(ATANH, "atanh", 1, FLOAT) \
+    X(SIN, "sin", 1, FLOAT) X(COS, "cos", 1, FLOAT) X(TAN, "tan", 1, FLOAT) X(ASIN, "asin", 1, FLOAT) \
+    X(ACOS, "acos", 1, FLOAT) X(ATAN, "atan", 1, FLOAT) \
+    X(SINH, "sinh", 1, FLOAT) X(COSH, "cosh", 1, FLOAT) X(TANH, "tanh", 1, FLOAT) X(ASINH, "asinh", 1, FLOAT) \
+    X(ACOSH, "acosh", 1, FLOAT) X(ATANH, "atanh", 1, FLOAT) \
     X(ERF, "erf", 1, FLOAT) X(ERFC, "erfc", 1, FLOAT) X(ERFINV, "erfinv", 1, FLOAT) X(LGAMMA, "lgamma", 1, FLOAT) \
-    X(FLOOR, "floor", 1, SAME) X(CEIL, "ceil", 1, SAME) X(TRUNC, "trunc", 1, SAME) X(ROUND, "round", 1, SAME) /* half to even */ \
+    X(FLOOR, "floor", 1, SAME) X(CEIL, "ceil", 1, SAME) X(TRUNC, "trunc", 1, SAME) \
+    X(ROUND, "round", 1, SAME) /* half to even */ \
     X(ISNAN, "isnan", 1, FTEST) X(ISINF, "isinf", 1, FTEST) X(ISFINITE, "isfinite", 1, FTEST) \
     X(SIGMOID, "sigmoid", 1, FLOAT) /* 1 / (1 + exp(-x)), never NaN for a finite or infinite x */ \
-    X(REDUCE_SUM, "sum", 1, RSUM) X(REDUCE_PROD, "prod", 1, RSUM) X(REDUCE_MAX, "max", 1, RSAME) X(REDUCE_MIN, "min", 1, RSAME) \
+    X(REDUCE_SUM, "sum", 1, RSUM) X(REDUCE_PROD, "prod", 1, RSUM) X(REDUCE_MAX, "max", 1, RSAME) \
+    X(REDUCE_MIN, "min", 1, RSAME) \
     X(REDUCE_ANY, "any", 1, RLOGIC) X(REDUCE_ALL, "all", 1, RLOGIC) X(REDUCE_USER, "reduce", 1, RSAME)
+/* clang-format on */
 /* Every other function of the language is written in it, in kernel_sources/prelude.kiln. x % y and remainder take the
  * divisor's sign (Python), fmod the dividend's (C); x ** y is pow; integer x % 0 is 0. */
 
@@ -71,6 +80,8 @@ typedef struct kiln__op_info {
 const kiln__op_info *kiln__op_describe(kiln__op op);
 /* The operator with that name in the language; KILN__OP_COUNT_OF if there is none. */
 kiln__op kiln__op_find(const char *name, size_t length);
-static inline bool kiln__op_is_reduction(kiln__op op) { return op >= KILN__OP_REDUCE_SUM && op <= KILN__OP_REDUCE_USER; }
+static inline bool kiln__op_is_reduction(kiln__op op) {
+    return op >= KILN__OP_REDUCE_SUM && op <= KILN__OP_REDUCE_USER;
+}
 
 #endif

@@ -41,7 +41,8 @@ bool kiln__parser_expect(kiln__parser *parser, int kind, const char *what) {
 }
 
 bool kiln__token_is(const kiln__token *token, const char *word) {
-    return token->kind == KILN__TOKEN_NAME && strlen(word) == token->length && memcmp(token->text, word, token->length) == 0;
+    return token->kind == KILN__TOKEN_NAME && strlen(word) == token->length &&
+           memcmp(token->text, word, token->length) == 0;
 }
 
 bool kiln__parser_is_reserved(const kiln__token *name) {
@@ -56,9 +57,11 @@ uint32_t kiln__parser_new_name(kiln__parser *parser, const kiln__token *token, b
         kiln__parser_fail(parser, KILN_E_LIMIT, token, "the program has more than %d names", KILN__MAX_NODES);
         return 0;
     }
-    kiln__name name = {.assigned = assigned, .read = !assigned, .node = node, .line = token->line, .column = token->column};
+    kiln__name name = {
+        .assigned = assigned, .read = !assigned, .node = node, .line = token->line, .column = token->column};
     name.text = kiln__arena_copy(&graph->arena, token->text, token->length);
-    kiln__name *names = kiln__grow(&graph->arena, graph->names, graph->name_count, &parser->name_capacity, sizeof *names);
+    kiln__name *names =
+        kiln__grow(&graph->arena, graph->names, graph->name_count, &parser->name_capacity, sizeof *names);
     if (name.text == NULL || names == NULL) {
         kiln__parser_out_of_memory(parser);
         return 0;
@@ -96,7 +99,8 @@ static void parse_assignment(kiln__parser *parser) {
     }
     const kiln__name *first = &parser->graph->names[known];
     if (first->assigned) {
-        kiln__parser_fail(parser, KILN_E_NAME, &name, "%s is assigned twice, first at %u:%u", quote, first->line, first->column);
+        kiln__parser_fail(parser, KILN_E_NAME, &name, "%s is assigned twice, first at %u:%u", quote, first->line,
+                          first->column);
     } else {
         kiln__parser_fail(parser, KILN_E_NAME, &name, "%s is assigned after it was read as an input at %u:%u", quote,
                           first->line, first->column);
@@ -121,7 +125,8 @@ static void parse_text(kiln__parser *parser, const char *text, const char *file)
             parse_assignment(parser);
         }
         if (parser->token.kind != KILN__TOKEN_END && !at_separator(parser)) {
-            kiln__parser_fail(parser, KILN_E_SYNTAX, &parser->token, "expected an operator or the end of the statement, found %s",
+            kiln__parser_fail(parser, KILN_E_SYNTAX, &parser->token,
+                              "expected an operator or the end of the statement, found %s",
                               kiln__token_quote(&parser->token, quote));
         }
     }
@@ -138,7 +143,8 @@ static void parse_program(kiln__parser *parser, const char *text) {
     parser->copies = 0;
     parse_text(parser, text, "");
     if (parser->status == KILN_OK && graph->name_count == 0) {
-        kiln__parser_fail(parser, KILN_E_SYNTAX, &parser->token, "expected a statement 'name = expression', found the end of the program");
+        kiln__parser_fail(parser, KILN_E_SYNTAX, &parser->token,
+                          "expected a statement 'name = expression', found the end of the program");
     }
     if (parser->status != KILN_OK) return;
     graph->node_count = parser->program.count;
@@ -159,8 +165,10 @@ kiln_status kiln__graph_parse(const char *text, kiln__graph **out) {
     if (graph == NULL) return kiln__out_of_memory();
     kiln__parser parser = {.graph = graph};
     graph->text = kiln__arena_copy(&graph->arena, text, length);
-    if (graph->text == NULL) kiln__parser_out_of_memory(&parser);
-    else parse_program(&parser, graph->text);
+    if (graph->text == NULL)
+        kiln__parser_out_of_memory(&parser);
+    else
+        parse_program(&parser, graph->text);
     kiln__arena_free(&parser.scratch);
     if (parser.status != KILN_OK) {
         kiln__graph_destroy(graph);

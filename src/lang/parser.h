@@ -70,10 +70,12 @@ typedef struct kiln__parser {
 /* The node's index among nodes; a limit or lack of memory is the parser's failure and gives 0. */
 uint32_t kiln__nodes_add(kiln__parser *parser, kiln__nodes *nodes, const kiln__node *node);
 /* An operator in the current scope, placed at the token. */
-uint32_t kiln__parser_add(kiln__parser *parser, const kiln__token *at, kiln__op op, const uint32_t *args, uint32_t arg_count);
+uint32_t kiln__parser_add(kiln__parser *parser, const kiln__token *at, kiln__op op, const uint32_t *args,
+                          uint32_t arg_count);
 uint32_t kiln__parser_add_constant(kiln__parser *parser, const kiln__token *at, const kiln__constant *constant);
 /* Adds function's nodes with its parameters replaced by args. */
-uint32_t kiln__parser_expand(kiln__parser *parser, const kiln__token *at, const kiln__function *function, const uint32_t *args);
+uint32_t kiln__parser_expand(kiln__parser *parser, const kiln__token *at, const kiln__function *function,
+                             const uint32_t *args);
 
 /* parser.c */
 void kiln__parser_fail(kiln__parser *parser, kiln_status status, const kiln__token *at, const char *format, ...)

@@ -22,11 +22,16 @@ void kiln__typer_fail(kiln__typer *typer, kiln_status status, const char *format
 
 static int rank_of(kiln__ctype type) {
     switch (type) {
-    case KILN__BOOL: return 0;
-    case KILN__I32: return 1;
-    case KILN__I64: return 2;
-    case KILN__F32: return 3;
-    default: return 4;
+    case KILN__BOOL:
+        return 0;
+    case KILN__I32:
+        return 1;
+    case KILN__I64:
+        return 2;
+    case KILN__F32:
+        return 3;
+    default:
+        return 4;
     }
 }
 
@@ -90,18 +95,23 @@ static kiln__value type_power(kiln__typer *typer, const kiln__value *values) {
     return apply(typer, KILN__OP_POW, values, 2, type, type);
 }
 
-static kiln__value type_integers(kiln__typer *typer, kiln__op op, const kiln__value *values, uint32_t count, kiln__rule rule) {
+static kiln__value type_integers(kiln__typer *typer, kiln__op op, const kiln__value *values, uint32_t count,
+                                 kiln__rule rule) {
     for (uint32_t i = 0; i < count; i++) {
         kiln__ctype type = kiln__value_type(typer, &values[i]);
         if (!kiln__ctype_is_float(type)) continue;
-        kiln__typer_fail(typer, KILN_E_TYPE, "'%s' takes integers, found %s", kiln__ir_op_name(op), kiln__ctype_name(type));
+        kiln__typer_fail(typer, KILN_E_TYPE, "'%s' takes integers, found %s", kiln__ir_op_name(op),
+                         kiln__ctype_name(type));
         return kiln__value_of(0);
     }
     kiln__ctype type = common_type(typer, values, rule == KILN__RULE_SHIFT ? 1 : count);
     if (type == KILN__BOOL) {
         /* As in NumPy: on two bools they are the logical operators, so that ~mask is a mask. */
-        kiln__op logical = op == KILN__OP_BITAND ? KILN__OP_AND : op == KILN__OP_BITOR ? KILN__OP_OR
-                           : op == KILN__OP_BITXOR ? KILN__OP_NE : op == KILN__OP_BITNOT ? KILN__OP_NOT : op;
+        kiln__op logical = op == KILN__OP_BITAND   ? KILN__OP_AND
+                           : op == KILN__OP_BITOR  ? KILN__OP_OR
+                           : op == KILN__OP_BITXOR ? KILN__OP_NE
+                           : op == KILN__OP_BITNOT ? KILN__OP_NOT
+                                                   : op;
         if (logical != op) return apply(typer, logical, values, count, KILN__BOOL, KILN__BOOL);
         type = KILN__I32;
     }
@@ -130,7 +140,8 @@ static kiln__value type_same(kiln__typer *typer, kiln__op op, const kiln__value 
     return apply(typer, op, values, count, type, type);
 }
 
-static kiln__value type_reduction(kiln__typer *typer, const kiln__node *node, const kiln__value *values, kiln__rule rule) {
+static kiln__value type_reduction(kiln__typer *typer, const kiln__node *node, const kiln__value *values,
+                                  kiln__rule rule) {
     kiln__ctype type = bool_as_i32(common_type(typer, values, 1));
     if (rule == KILN__RULE_RLOGIC) type = KILN__BOOL;
     if (rule == KILN__RULE_RSUM && !kiln__ctype_is_float(type)) type = KILN__I64;
@@ -157,11 +168,13 @@ static kiln__value type_operator(kiln__typer *typer, const kiln__node *node, con
     kiln__rule rule = kiln__op_describe(node->op)->rule;
     uint32_t kept;
     if (is_neutral(node->op, values, &kept)) {
-        kiln__ctype type = rule == KILN__RULE_FLOAT ? float_of(typer, values, count) : bool_as_i32(common_type(typer, values, count));
+        kiln__ctype type =
+            rule == KILN__RULE_FLOAT ? float_of(typer, values, count) : bool_as_i32(common_type(typer, values, count));
         return kiln__value_of(kiln__emit_as(typer, &values[kept], type));
     }
     switch (rule) {
-    case KILN__RULE_SAME: return type_same(typer, node->op, values, count);
+    case KILN__RULE_SAME:
+        return type_same(typer, node->op, values, count);
     case KILN__RULE_FLOAT: {
         if (node->op == KILN__OP_POW) return type_power(typer, values);
         kiln__ctype type = float_of(typer, values, count);
@@ -171,15 +184,21 @@ static kiln__value type_operator(kiln__typer *typer, const kiln__node *node, con
         if (!kiln__ctype_is_float(common_type(typer, values, count)))
             return (kiln__value){.is_constant = true, .constant = kiln__constant_bool(node->op == KILN__OP_ISFINITE)};
         return apply(typer, node->op, values, count, float_of(typer, values, count), KILN__BOOL);
-    case KILN__RULE_COMPARE: return apply(typer, node->op, values, count, common_type(typer, values, count), KILN__BOOL);
-    case KILN__RULE_LOGIC: return apply(typer, node->op, values, count, KILN__BOOL, KILN__BOOL);
+    case KILN__RULE_COMPARE:
+        return apply(typer, node->op, values, count, common_type(typer, values, count), KILN__BOOL);
+    case KILN__RULE_LOGIC:
+        return apply(typer, node->op, values, count, KILN__BOOL, KILN__BOOL);
     case KILN__RULE_INT:
-    case KILN__RULE_SHIFT: return type_integers(typer, node->op, values, count, rule);
-    case KILN__RULE_SELECT: return type_select(typer, values);
+    case KILN__RULE_SHIFT:
+        return type_integers(typer, node->op, values, count, rule);
+    case KILN__RULE_SELECT:
+        return type_select(typer, values);
     case KILN__RULE_RSAME:
     case KILN__RULE_RSUM:
-    case KILN__RULE_RLOGIC: return type_reduction(typer, node, values, rule);
-    case KILN__RULE_LEAF: break;
+    case KILN__RULE_RLOGIC:
+        return type_reduction(typer, node, values, rule);
+    case KILN__RULE_LEAF:
+        break;
     }
     kiln__typer_fail(typer, KILN_E_INTERNAL, "operator %s has no rule", kiln__ir_op_name(node->op));
     return kiln__value_of(0);
@@ -224,7 +243,8 @@ static kiln__value type_name(kiln__typer *typer, const kiln__node *node) {
 static kiln__value type_axis(kiln__typer *typer, const kiln__node *node) {
     int rank = typer->binding->rank, axis = node->u.axis < 0 ? node->u.axis + rank : node->u.axis;
     if (axis < 0 || axis >= rank) {
-        kiln__typer_fail(typer, KILN_E_AXIS, "%s(%d): the iteration space has %d axes", kiln__ir_op_name(node->op), node->u.axis, rank);
+        kiln__typer_fail(typer, KILN_E_AXIS, "%s(%d): the iteration space has %d axes", kiln__ir_op_name(node->op),
+                         node->u.axis, rank);
         return kiln__value_of(0);
     }
     kiln__inst inst = {.op = node->op, .type = KILN__I64};
@@ -237,7 +257,8 @@ static kiln__value type_uniform(kiln__typer *typer, const kiln__value *values) {
     for (int i = 0; i < 2; i++) {
         kiln__ctype type = kiln__value_type(typer, &values[i]);
         if (!kiln__ctype_is_float(type)) continue;
-        kiln__typer_fail(typer, KILN_E_TYPE, "the %s of 'uniform' is an integer, found %s", names[i], kiln__ctype_name(type));
+        kiln__typer_fail(typer, KILN_E_TYPE, "the %s of 'uniform' is an integer, found %s", names[i],
+                         kiln__ctype_name(type));
     }
     return apply(typer, KILN__OP_UNIFORM, values, 2, KILN__I64, typer->ir->float_type);
 }
@@ -254,21 +275,33 @@ static kiln__value type_node(kiln__typer *typer, const kiln__node *node) {
     result.is_constant = true;
     if (all_constant && kiln__fold(node->op, constants, &result.constant)) return result;
     switch (node->op) {
-    case KILN__OP_FLOAT: result.constant = kiln__constant_float(node->u.f64); return result;
-    case KILN__OP_INT: result.constant = kiln__constant_int(node->u.i64); return result;
-    case KILN__OP_BOOL: result.constant = kiln__constant_bool(node->u.i64 != 0); return result;
-    case KILN__OP_NAME: return type_name(typer, node);
+    case KILN__OP_FLOAT:
+        result.constant = kiln__constant_float(node->u.f64);
+        return result;
+    case KILN__OP_INT:
+        result.constant = kiln__constant_int(node->u.i64);
+        return result;
+    case KILN__OP_BOOL:
+        result.constant = kiln__constant_bool(node->u.i64 != 0);
+        return result;
+    case KILN__OP_NAME:
+        return type_name(typer, node);
     case KILN__OP_PARAM: {
         kiln__inst inst = {.op = KILN__OP_PARAM, .type = typer->param_type};
         inst.u.param = node->u.param;
         return kiln__value_of(kiln__emit(typer, inst));
     }
-    case KILN__OP_COUNT: return kiln__value_of(kiln__emit_op(typer, KILN__OP_COUNT, typer->ir->float_type, NULL, 0));
+    case KILN__OP_COUNT:
+        return kiln__value_of(kiln__emit_op(typer, KILN__OP_COUNT, typer->ir->float_type, NULL, 0));
     case KILN__OP_INDEX:
-    case KILN__OP_SIZE: return type_axis(typer, node);
-    case KILN__OP_UNIFORM: return type_uniform(typer, values);
-    case KILN__OP_CONVERT: return type_conversion(typer, node, &values[0]);
-    default: return type_operator(typer, node, values);
+    case KILN__OP_SIZE:
+        return type_axis(typer, node);
+    case KILN__OP_UNIFORM:
+        return type_uniform(typer, values);
+    case KILN__OP_CONVERT:
+        return type_conversion(typer, node, &values[0]);
+    default:
+        return type_operator(typer, node, values);
     }
 }
 

@@ -33,8 +33,8 @@ typedef struct kiln__typer {
     kiln_status status;     /* the first failure */
     const kiln__node *node; /* the one being typed, for messages */
     kiln__insts insts;
-    kiln__value *values;    /* of each node */
-    kiln__ctype param_type; /* in a combine */
+    kiln__value *values;        /* of each node */
+    kiln__ctype param_type;     /* in a combine */
     uint32_t *combine_reducers; /* of each combine of ir: the reducer it was made from */
     uint32_t combine_capacity;
 } kiln__typer;
