@@ -22,9 +22,18 @@ static int failed_code(kiln_status status)
     return missing ? TOOL_MISSING : TOOL_FAILED;
 }
 
+/* Whether the sentence begins with a line and column of the program's text. */
+static bool tells_place(kiln_status status, const char *message)
+{
+    bool about_text = status == KILN_E_SYNTAX || status == KILN_E_NAME || status == KILN_E_LIMIT ||
+                      status == KILN_E_TYPE || status == KILN_E_AXIS;
+    return about_text && *message >= '0' && *message <= '9';
+}
+
 int tool_failed(const arguments *args, kiln_status status)
 {
-    fprintf(stderr, "kiln %s: %s\n", args->command->name, kiln_last_error());
+    const char *message = kiln_last_error();
+    fprintf(stderr, "kiln %s: %s%s\n", args->command->name, tells_place(status, message) ? "program " : "", message);
     return failed_code(status);
 }
 

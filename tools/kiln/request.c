@@ -173,7 +173,7 @@ int request_open(const arguments *args, option_id inputs, option_id outputs, boo
     if (!code) code = assignments_parse(args, OPTION_SCALAR, &out->scalar_texts);
     if (code) return code;
     kiln_status status = kiln__graph_parse(out->text, &out->graph);
-    if (status) return tool_failed_at(args, status, "program ");
+    if (status) return tool_failed(args, status);
     code = check_names(out, inputs, &out->inputs, false);
     if (!code) code = check_names(out, OPTION_SCALAR, &out->scalar_texts, false);
     if (!code) code = check_names(out, outputs, &out->outputs, true);
@@ -216,6 +216,7 @@ int request_shape_output(request *r, size_t i, const kiln_type *type)
         status = kiln_program_output_shape(r->program, r->tensors, i, arguments_has(r->args, OPTION_KEEP_DIMS), &tensor->rank,
                                            tensor->sizes);
     }
-    if (!status) status = tensor_spec_contiguous(tensor);
+    if (status) return tool_failed(r->args, status);
+    status = tensor_spec_contiguous(tensor);
     return status ? tool_failed_at(r->args, status, "output '%s': ", name) : TOOL_OK;
 }

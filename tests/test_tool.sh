@@ -1,0 +1,330 @@
+#!/usr/bin/env bash
+# The kiln tool as a user meets it: each transcript of commands is compared with its golden file in golden/.
+#   KILN_TOOL=build/kiln tests/test_tool.sh [--update] [TRANSCRIPT...]      --update writes the golden files anew
+# In a transcript, '! ' stands before lines of standard error, '= N' tells an exit code other than 0.
+set -u
+export LC_ALL=C TZ=UTC
+golden=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)/golden
+tool=$(realpath "${KILN_TOOL:?names the kiln binary}")
+update=no
+[ "${1:-}" = --update ] && { update=yes; shift; }
+wanted=" $* "
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+unset KILN_DRIVER KILN_NVRTC XDG_CACHE_HOME
+export KILN_CACHE_DIR="$work/cache" HOME="$work/home" ASAN_OPTIONS="detect_leaks=1:${ASAN_OPTIONS:-}"
+failures=0 current=
+# Libraries that are not there, so that no machine's own driver or NVRTC plays a part.
+alone=(--driver none/libcuda.so --nvrtc none/libnvrtc.so)
+
+# ---- files ------------------------------------------------------------------------------------------------
+
+# npy FILE DESCR SHAPE [HEX...]: a file of format 1.0 whose data are the bytes given in hexadecimal.
+npy() {
+    local file=$1 header="{'descr': '$2', 'fortran_order': ${fortran:-False}, 'shape': $3, }" pad digits
+    shift 3
+    pad=$(( (64 - (10 + ${#header} + 1) % 64) % 64 ))
+    header=$(printf '%s%*s' "$header" "$pad" '')
+    printf '\x93NUMPY\x01\x00' > "$file"
+    printf "\\x$(printf %02x $(( (${#header} + 1) & 255 )))\\x$(printf %02x $(( (${#header} + 1) >> 8 )))" >> "$file"
+    printf '%s\n' "$header" >> "$file"
+    for digits in "$@"; do printf "$(sed 's/../\\x&/g' <<< "$digits")" >> "$file"; done
+}
+
+# The bytes of f32 numbers that the tests use.
+f32() {
+    local number
+    for number in "$@"; do
+        case $number in
+        0) printf '00000000 ' ;; 0.5) printf '0000003f ' ;; 1) printf '0000803f ' ;; 2) printf '00000040 ' ;;
+        3) printf '00004040 ' ;; 4) printf '00008040 ' ;; 5) printf '0000a040 ' ;; 6) printf '0000c040 ' ;;
+        8) printf '00000041 ' ;; -1) printf '000080bf ' ;; -2) printf '000000c0 ' ;; -8) printf '000000c1 ' ;;
+        *) echo "no bytes for $number" >&2; exit 1 ;;
+        esac
+    done
+}
+
+# show FILE OD-TYPE: the header's dictionary and the values.
+show() {
+    {
+        printf '$ show %s\n' "$1"
+        head -c 127 "$1" | tail -c +11 | sed 's/ *$//'
+        printf '\n'
+        tail -c +129 "$1" | od -An -v -w16 -t "$2" | sed 's/^ *//; s/  */ /g'
+    } >> transcript
+}
+
+# ---- transcripts ------------------------------------------------------------------------------------------
+
+# What differs from run to run and from machine to machine is replaced.
+normalise() {
+    sed -E -e "s#$work#WORK#g" \
+        -e 's/[0-9]+(\.[0-9]+)? ms/N ms/g' \
+        -e 's/"(parse|schedule|emit|lookup|compile|load|read|run|kernel|write|compile_ms|created_unix|used_unix)": [0-9.e-]+/"\1": N/' \
+        -e 's/kiln [0-9]+\.[0-9]+\.[0-9]+$/kiln VERSION/; s/^(kiln +)[0-9.]+$/\1VERSION/' \
+        -e 's/"version": "[0-9.]+"/"version": "VERSION"/' \
+        -e 's/[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}/DATE/' -e 's/\b[0-9a-f]{32}\b/KEY/; s/^[0-9a-f]{12}  /KEY  /'
+}
+
+transcript() { # transcript NAME: true if it shall run
+    current=$1
+    : > transcript
+    [ "$wanted" = "  " ] || [[ $wanted == *" $1 "* ]]
+}
+
+# The command line as one would type it.
+spell() {
+    local word
+    for word in "$@"; do
+        case $word in
+        "${alone[0]}"|"${alone[1]}"|"${alone[2]}"|"${alone[3]}") ;;
+        *[!A-Za-z0-9_=./:,+-]*|'') printf " '%s'" "${word//\'/\'\\\'\'}" ;;
+        *) printf ' %s' "$word" ;;
+        esac
+    done
+}
+
+try() { # try ARGS...: runs kiln and writes down what it said
+    "$tool" "$@" > out 2> err < "${stdin:-/dev/null}"
+    local code=$?
+    {
+        printf '$ kiln%s\n' "$(spell "$@")"
+        cat out
+        sed 's/^/! /' err
+        [ $code -eq 0 ] || printf '= %d\n' $code
+    } >> transcript
+}
+
+check() { # check: compares, or writes, the current transcript
+    local file=$golden/$current.${1:-txt}
+    normalise < transcript > "$current"
+    if [ $update = yes ]; then
+        cp "$current" "$file"
+    elif ! diff -u "$file" "$current"; then
+        echo "FAILED: $current"
+        failures=$((failures + 1))
+    else
+        echo "passed: $current"
+    fi
+}
+
+# ---- the tests --------------------------------------------------------------------------------------------
+
+npy x.npy '<f4' '(2, 4)' $(f32 1 2 3 4 -8 0 8 0.5)
+npy w.npy '<f4' '(4,)' $(f32 1 2 0.5 -1)
+npy v.npy '<f4' '(3,)' $(f32 1 2 3)
+npy k.npy '<i4' '(2, 2)' 01000000 02000000 fdffffff 05000000
+npy h.npy '<f2' '(1, 4)' 003c 0040 0042 0044
+npy b.npy '<u2' '(4,)' 803f 0040 4040 80bf
+npy e.npy '<f4' '(0, 4)'
+fortran=True npy f.npy '<f4' '(2, 2)' $(f32 1 3 2 4)
+
+if transcript help; then
+    try --help
+    try --version
+    for name in run compile explain info cache 'cache ls' 'cache stat' 'cache clear'; do
+        # shellcheck disable=SC2086
+        try $name --help
+    done
+    check
+fi
+
+if transcript usage_errors; then
+    try
+    try fry
+    try cache
+    try cache prune
+    try info now
+    try run
+    try run 'y = x' --frobnicate
+    try run 'y = x' -z
+    try run 'y = x' --in
+    try run 'y = x' --quiet=yes --in x=x.npy
+    try run 'y = x' 'z = x'
+    try run 'y = x' --program p.kiln
+    try run 'y = x' --in x
+    try run 'y = x' --in =x.npy
+    try run 'y = x' --in x=x.npy --in x=w.npy --out y=y.npy
+    try run 'y = x' --in x=x.npy --out y=y.npy --device tpu
+    try run 'y = x' --in x=x.npy:f31 --out y=y.npy
+    try run 'y = x' --in x=x.npy --out y=y.npy:int
+    try run 'y = x' --in x=x.npy --out y=y.npy --axes 1,
+    try run 'y = x' --in x=x.npy --out y=y.npy --axes last
+    try run 'y = x' --in x=x.npy --out y=y.npy --keep-dims --drop-dims
+    try run 'y = x; z = x' --in x=x.npy --out y=y.npy,z=y.npy
+    try run 'y = x * a' --in x=x.npy --scalar a=two --out y=y.npy
+    try run 'y = x * a' --in x=x.npy --scalar a=1.5:i64 --out y=y.npy
+    try run 'y = x * a' --in x=x.npy --scalar a=9e9999999:i32 --out y=y.npy
+    try run 'y = x * a' --in x=x.npy --scalar a=3000000000:i32 --out y=y.npy
+    try run 'y = x * a' --in x=x.npy --scalar a=99999999999999999999 --out y=y.npy
+    try explain 'y = x' --tensor x=f16
+    try explain 'y = x' --tensor 'x=f17[4]'
+    try explain 'y = x' --tensor 'x=f16[4'
+    try explain 'y = x' --tensor 'x=f16[4,*]'
+    try explain 'y = x' --tensor 'x=f16[-4]'
+    try explain 'y = x' --tensor 'x=f16[1,1,1,1,1,1,1,1,1]'
+    try explain 'y = x' --tensor 'x=f16[9223372036854775807,3]'
+    try explain 'y = x' --tensor 'x=f16[4]' --out-type y=half
+    try explain 'y = x' --tensor 'x=f16[4]' --arch ampere
+    try explain 'y = x' --tensor 'x=f16[4]' --arch sm_80,sm_90
+    try compile 'y = x' --tensor 'x=f16[4]' "${alone[@]}"
+    check
+fi
+
+if transcript binding_errors; then
+    try run 'y = x * w' --in x=x.npy --out y=y.npy
+    try run 'y = x' --in x=x.npy --in w=w.npy --out y=y.npy
+    try run 'y = x' --in x=x.npy --in y=w.npy --out y=y.npy
+    try run 'y = x' --in x=x.npy
+    try run 'y = x' --in x=x.npy --out z=y.npy
+    try run 'y = x' --in x=x.npy --out x=y.npy
+    try run 'y = x' --in x=x.npy --out y=y.npy --scalar eps=1e-5
+    try run 'y = x * a' --in x=x.npy,a=w.npy --out y=y.npy --scalar a=2
+    try run 't = x; y = x' --in w=w.npy --out y=y.npy
+    check
+fi
+
+if transcript program_errors; then
+    try run 'y = softmax(x' --in x=x.npy --out y=y.npy
+    try run 'y = sofmax(x)' --in x=x.npy --out y=y.npy
+    try run 'y = x; y = x + 1' --in x=x.npy --out y=y.npy
+    try run 'y = x @ x' --in x=x.npy --out y=y.npy
+    try run '' --in x=x.npy --out y=y.npy
+    try run 'y = x & 1' --in x=x.npy --out y=y.npy --device cpu
+    printf 'm = max(x)\ny = exp(x - m' > p.kiln
+    try run --program p.kiln --in x=x.npy --out y=y.npy
+    try run --program none.kiln --in x=x.npy --out y=y.npy
+    printf 'y = x\0' > p.kiln
+    try run --program p.kiln --in x=x.npy --out y=y.npy
+    check
+fi
+
+if transcript data_errors; then
+    try run 'y = x * v' --in x=x.npy,v=v.npy --out y=y.npy --device cpu
+    try run 's = sum(x)' --in x=x.npy --out s=s.npy --axes 2 --device cpu
+    try run 's = sum(x)' --in x=x.npy --out s=s.npy --axes 1,-1 --device cpu
+    try run 's = max(x)' --in x=e.npy --out s=s.npy --axes all --device cpu
+    try run 'y = x' --in x=none.npy --out y=y.npy --device cpu
+    try run 'y = x' --in x=. --out y=y.npy --device cpu
+    try run 'y = x' --in x=b.npy --out y=y.npy --device cpu
+    try run 'y = x' --in x=x.npy:bf16 --out y=y.npy --device cpu
+    head -c 50 x.npy > cut.npy
+    try run 'y = x' --in x=cut.npy --out y=y.npy --device cpu
+    head -c 140 x.npy > cut.npy
+    try run 'y = x' --in x=cut.npy --out y=y.npy --device cpu
+    npy absurd.npy '<f4' '(123456789, 1000)' $(f32 1)
+    try run 'y = x' --in x=absurd.npy --out y=y.npy --device cpu
+    npy absurd.npy '<f4' '(12345678901, 12345678901)' $(f32 1)
+    try run 'y = x' --in x=absurd.npy --out y=y.npy --device cpu
+    npy absurd.npy '<f4' '(-1, 4)' $(f32 1)
+    try run 'y = x' --in x=absurd.npy --out y=y.npy --device cpu
+    check
+fi
+
+if transcript output_errors; then
+    cp w.npy old.npy
+    mkdir -p folder
+    try run 'y = x' --in x=x.npy --out y=none/y.npy --device cpu
+    try run 'y = x' --in x=x.npy --out y=folder --device cpu
+    try run 'y = x; z = x' --in x=x.npy --out y=old.npy,z=none/y.npy --device cpu
+    [ -w /dev/full ] && try run 'y = x' --in x=x.npy --out y=/dev/full --device cpu
+    # A limit on the size of files stands for a full disk.
+    npy big.npy '<f4' '(1024,)' "$(printf '0000803f%.0s' $(seq 1024))"
+    trap '' XFSZ
+    (ulimit -f 1 && "$tool" run 'y = x' --in x=big.npy --out y=old.npy --device cpu 2> limit.err; echo "= $?" >> limit.err)
+    trap - XFSZ
+    { echo '$ kiln run with a full disk'; cat limit.err; } >> transcript
+    show old.npy f4
+    ls -d old.npy* y.npy* none folder/* 2> /dev/null >> transcript
+    check
+fi
+
+if transcript no_gpu; then
+    try run 'y = x + 1' --in x=w.npy --out y=y.npy "${alone[@]}"
+    try run 'y = x + 1' --in x=w.npy --out y=y.npy "${alone[@]}" --quiet
+    try run 'y = x + 1' --in x=w.npy --out y=y.npy "${alone[@]}" --device cuda
+    try compile 'y = softmax(x)' --tensor 'x=f16[*,1024]' --arch sm_90 "${alone[@]}"
+    try info "${alone[@]}"
+    try info --json "${alone[@]}"
+    check
+fi
+
+if transcript run_cpu; then
+    cpu=(--device cpu)
+    try run 'y = softmax(x)' --in x=x.npy --out y=y.npy "${cpu[@]}"
+    show y.npy f4
+    try run 's = sum(x); m = max(x)' --in x=x.npy --out s=s.npy --out m=m.npy --keep-dims "${cpu[@]}"
+    show s.npy f4
+    show m.npy f4
+    try run 's = sum(x)' --in x=x.npy --out s=s.npy "${cpu[@]}"
+    show s.npy f4
+    try run 's = sum(x)' --in x=x.npy --out s=s.npy --axes 0 "${cpu[@]}"
+    show s.npy f4
+    try run 's = sum(x)' --in x=x.npy --out s=s.npy:f64 --axes all "${cpu[@]}"
+    show s.npy f8
+    try run 's = absmax(x); y = x / s' --in x=x.npy --out y=y.npy:e4m3,s=s.npy "${cpu[@]}"
+    show y.npy x1
+    show s.npy f4
+    try run 'y = a * x + w' --in x=x.npy,w=w.npy --scalar a=0.5 --out y=y.npy "${cpu[@]}"
+    show y.npy f4
+    try run 'y = layer_norm(x, w, b, eps)' --in x=x.npy,w=w.npy,b=w.npy --scalar eps=1e-5 --out y=y.npy "${cpu[@]}"
+    show y.npy f4
+    try run 'y = x * k' --in x=k.npy --scalar k=3 --out y=y.npy "${cpu[@]}"
+    show y.npy d4
+    try run 's = sum(x); m = mean(x); p = x > 0' --in x=k.npy --out s=s.npy,m=m.npy,p=p.npy "${cpu[@]}"
+    show s.npy d8
+    show m.npy f4
+    show p.npy d1
+    try run 'y = x + x' --in x=b.npy:bf16 --out y=y.npy "${cpu[@]}"
+    show y.npy x2
+    try run 'y = x * x' --in x=h.npy --out y=y.npy "${cpu[@]}"
+    show y.npy x2
+    try run 'y = x' --in x=f.npy --out y=y.npy "${cpu[@]}"
+    show y.npy f4
+    try run 'y = x + 1' --in x=e.npy --out y=y.npy "${cpu[@]}"
+    show y.npy f4
+    try run 's = sum(x)' --in x=e.npy --out s=s.npy --axes 0 "${cpu[@]}"
+    show s.npy f4
+    cp x.npy same.npy
+    try run 'x2 = x * 2' --in x=same.npy --out x2=same.npy --quiet "${cpu[@]}"
+    show same.npy f4
+    printf 'm = max(x)   # the row'"'"'s largest\ny = x - m\n' > p.kiln
+    try run --program p.kiln --in x=x.npy --out y=y.npy "${cpu[@]}"
+    show y.npy f4
+    stdin=p.kiln try run - --in x=x.npy --out y=y.npy "${cpu[@]}"
+    try run 'y = x + w' --in x=x.npy,w=w.npy --out y=y.npy --json "${cpu[@]}"
+    check
+fi
+
+if transcript cache_empty; then
+    try cache ls
+    try cache ls --json
+    try cache stat
+    try cache stat --json
+    try cache clear
+    try cache clear --json
+    try cache stat --cache-dir ''
+    check
+fi
+
+for row in \
+    "softmax_f16|y = softmax(x)|x=f16[*,1024]|" \
+    "layer_norm_bf16|y = layer_norm(x, w, b, eps)|x=bf16[*,4096],w=bf16[4096],b=bf16[4096]|--scalar eps=f64" \
+    "reduce_scale_f32|s = absmax(x); y = x / s|x=f32[*,128]|" \
+    "gelu_f16|y = gelu(x)|x=f16[49152,1024]|"; do
+    IFS='|' read -r name program tensors more <<< "$row"
+    if transcript "explain_$name"; then
+        # shellcheck disable=SC2086
+        try explain "$program" --tensor "$tensors" $more --arch sm_90
+        [ "$name" = softmax_f16 ] && try explain "$program" --tensor "$tensors" --arch sm_90 --json
+        check
+    fi
+    if transcript "source_$name"; then
+        # shellcheck disable=SC2086
+        "$tool" explain "$program" --tensor "$tensors" $more --arch sm_90 --source > transcript || echo "= $?" >> transcript
+        check cu
+    fi
+done
+
+[ $failures -eq 0 ]
