@@ -177,13 +177,14 @@ static int work_off(const job *work, report *to)
 static bool start_worker(const job *work, report *to)
 {
     fflush(stdout);
-    to->worker = fork();
-    if (to->worker == 0) {
+    pid_t worker = fork();
+    if (worker == 0) {
         int status = work_off(work, to);
         fflush(stdout);
         _exit(status);
     }
-    return to->worker > 0;
+    to->worker = worker; /* by the parent alone: the memory is shared */
+    return worker > 0;
 }
 
 /* A worker ended without finishing its case: by a signal, say. */

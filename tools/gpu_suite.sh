@@ -1,6 +1,6 @@
 #!/bin/sh
-# Checks Kiln on this machine's GPU: every case of the GPU suite, how fast a second process gets its kernel, and a sample of
-# each schedule under compute-sanitizer's memcheck, racecheck and synccheck.
+# Checks Kiln on this machine's GPU: every case of the GPU suite, how fast a second process gets its kernel, and a sample
+# of each schedule under compute-sanitizer's memcheck, racecheck and synccheck.
 # Usage: tools/gpu_suite.sh [build folder]. 77 without a GPU.
 set -eu
 build=${1:-$(dirname "$0")/../build}
