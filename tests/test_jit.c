@@ -209,7 +209,7 @@ static void a_missing_library_is_told_with_advice(void **state)
     assert_non_null(strstr(kiln_last_error(), "pip install nvidia-cuda-nvrtc"));
     setenv("KILN_NVRTC", folder, 1);
     assert_int_equal(kiln__nvrtc_open(NULL, &nvrtc), KILN_E_NO_NVRTC);
-    assert_non_null(strstr(kiln_last_error(), "KILN_NVRTC names '/tmp/"));
+    assert_non_null(strstr(kiln_last_error(), "(from KILN_NVRTC) is neither"));
     install("libnvrtc.so.12", 300, -1, 0); /* an ELF header and no more */
     assert_int_equal(kiln__nvrtc_open(NULL, &nvrtc), KILN_E_NO_NVRTC);
     assert_non_null(strstr(kiln_last_error(), "cannot be opened"));

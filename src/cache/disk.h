@@ -29,10 +29,10 @@ typedef struct kiln__found {
 
 typedef struct kiln__disk kiln__disk;
 
-/* dir: a folder, NULL: KILN_CACHE_DIR, else $XDG_CACHE_HOME/kiln, else ~/.cache/kiln (secure_getenv). Creates nothing until the first
- * put. log (may be NULL) is told once per disk of a folder that can't be written or isn't trusted: owned by another
- * user, or writable by group or others. Never fails for such a folder: get misses and put does nothing.
- * KILN_E_MEMORY. Thread-safe, as everything here. */
+/* dir: a folder, "" none; NULL: KILN_CACHE_DIR, else $XDG_CACHE_HOME/kiln, else ~/.cache/kiln (secure_getenv). Creates
+ * nothing until the first put. log (may be NULL) is told once per disk of a folder that can't be written or isn't
+ * trusted: owned by another user, or writable by group or others; and of each damaged entry. Never fails for such a
+ * folder: get misses and put does nothing. KILN_E_MEMORY. Thread-safe, as everything here. */
 kiln_status kiln__disk_open(const char *dir, kiln_log_callback log, void *log_user, kiln__disk **out);
 void kiln__disk_close(kiln__disk *disk);
 const char *kiln__disk_path(const kiln__disk *disk); /* "" where there is none */
@@ -48,8 +48,9 @@ bool kiln__disk_put(kiln__disk *disk, const kiln__key *key, const kiln__entry *e
 /* Moves an entry aside that the driver refused. */
 void kiln__disk_reject(kiln__disk *disk, const kiln__key *key);
 
-/* Small named records beside the entries (name: [a-z0-9_-]+, at most 4 KiB), checksummed and published in the same way: the identity of the last NVRTC. */
-bool kiln__disk_record_get(kiln__disk *disk, const char *name, void *bytes, size_t *size); /* *size: capacity in, length out */
+/* Small named records beside the entries (name: [a-z0-9_-]+, at most 4 KiB), checksummed and published in the same
+ * way: the identity of the last NVRTC. *size: capacity in, length out. */
+bool kiln__disk_record_get(kiln__disk *disk, const char *name, void *bytes, size_t *size);
 bool kiln__disk_record_put(kiln__disk *disk, const char *name, const void *bytes, size_t size);
 
 kiln_status kiln__disk_visit(kiln__disk *disk, kiln_cache_visitor visitor, void *user, size_t *unreadable);

@@ -24,7 +24,8 @@ static bool place(parts *file)
 {
     size_t at = fixed_size;
     for (int i = 0; i < part_count; i++) {
-        if (i == part_image && __builtin_add_overflow(at, (image_alignment - at % image_alignment) % image_alignment, &at))
+        size_t padding = i == part_image ? (image_alignment - at % image_alignment) % image_alignment : 0;
+        if (__builtin_add_overflow(at, padding, &at))
             return false;
         file->offsets[i] = at;
         if (file->sizes[i] > SIZE_MAX || __builtin_add_overflow(at, (size_t)file->sizes[i], &at))

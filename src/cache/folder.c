@@ -50,8 +50,8 @@ static int trust_folder(kiln__disk *disk, int fd, const char *sub)
         return -1;
     if (fstat(fd, &status) == 0 && trusted(&status))
         return fd;
-    kiln__disk_tell_once(disk, "the disk cache '%s%s%s' is not used: its owner is user %u, its mode %04o; it must be "
-                               "owned by user %u and writable by nobody else",
+    kiln__disk_tell_once(disk, "the disk cache '%s%s%s' is not used: its owner is user %u, its mode %04o; it must "
+                               "be owned by user %u and writable by nobody else",
                          disk->path, sub != NULL ? "/" : "", sub != NULL ? sub : "", (unsigned)status.st_uid,
                          (unsigned)status.st_mode & 07777u, (unsigned)geteuid());
     close(fd);
@@ -89,7 +89,8 @@ int kiln__folder_open(kiln__disk *disk, const char *sub, bool create)
         if (errno == ENOENT && (mkdirat(root, sub, 0700) == 0 || errno == EEXIST))
             fd = openat(root, sub, flags);
         if (fd < 0)
-            kiln__disk_tell_once(disk, "the disk cache '%s/%s' cannot be written: %s", disk->path, sub, strerror(errno));
+            kiln__disk_tell_once(disk, "the disk cache '%s/%s' cannot be written: %s", disk->path, sub,
+                                 strerror(errno));
     }
     close(root);
     return trust_folder(disk, fd, sub);
@@ -102,8 +103,8 @@ int kiln__folder_open_file(kiln__disk *disk, int folder, const char *name, struc
     if (fd < 0)
         return -1;
     if (fstat(fd, status) != 0 || !S_ISREG(status->st_mode) || !trusted(status)) {
-        kiln__disk_tell_once(disk, "the file '%s' of the disk cache '%s' is not used: it must be a regular file, owned by "
-                                   "user %u and writable by nobody else", name, disk->path, (unsigned)geteuid());
+        kiln__disk_tell_once(disk, "the file '%s' of the disk cache '%s' is not used: it must be a regular file, owned "
+                                   "by user %u and writable by nobody else", name, disk->path, (unsigned)geteuid());
         close(fd);
         return -1;
     }
@@ -137,7 +138,7 @@ bool kiln__folder_publish(kiln__disk *disk, int folder, const char *name, const 
 {
     if (!atomic_flag_test_and_set(&disk->swept))
         kiln__folder_walk(disk, remove_stale, NULL);
-    /* Names of threads differ by the count, of processes by the id, of machines that share a disk by the random part. */
+    /* Threads' names differ by the count, processes' by the id, those of machines that share a disk by the rest. */
     char temporary[KILN__MAX_FILE_NAME];
     uint64_t random = 0;
     if (getrandom(&random, sizeof random, GRND_NONBLOCK) < 0)
@@ -214,8 +215,8 @@ kiln_status kiln__folder_walk(kiln__disk *disk, kiln__file_visitor *visit, void 
     int root = kiln__folder_open(disk, NULL, false);
     DIR *names = root >= 0 ? fdopendir(root) : NULL;
     if (names == NULL) {
-        kiln_status failed = kiln__fail(KILN_E_IO, "the disk cache '%s' cannot be read or is not trusted: %s", disk->path,
-                                        strerror(errno));
+        kiln_status failed = kiln__fail(KILN_E_IO, "the disk cache '%s' cannot be read or is not trusted: %s",
+                                        disk->path, strerror(errno));
         if (root >= 0)
             close(root);
         return failed;

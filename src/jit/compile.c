@@ -145,7 +145,8 @@ static kiln_status compile_program(const kiln__nvrtc *nvrtc, kiln__nvrtcProgram 
     return status;
 }
 
-kiln_status kiln__nvrtc_compile(const kiln__nvrtc *nvrtc, const kiln__compile_request *request, kiln__compile_result *out)
+kiln_status kiln__nvrtc_compile(const kiln__nvrtc *nvrtc, const kiln__compile_request *request,
+                                kiln__compile_result *out)
 {
     *out = (kiln__compile_result){.registers = -1, .spill_bytes = -1};
     kiln_status status = check_arch(nvrtc, request);

@@ -29,22 +29,26 @@ typedef struct search {
     int rank;
 } search;
 
-static bool identify(const char *path, kiln__nvrtc_identity *out)
+static bool is_readable_file(const char *path, struct stat *status)
 {
-    struct stat status;
+    return stat(path, status) == 0 && S_ISREG(status->st_mode) && access(path, R_OK) == 0;
+}
+
+/* Resolves the links of a file whose status is known. */
+static bool identify(const char *path, const struct stat *status, kiln__nvrtc_identity *out)
+{
     char *resolved = realpath(path, NULL);
-    bool ok = resolved != NULL && strlen(resolved) < sizeof out->path && stat(resolved, &status) == 0 &&
-              S_ISREG(status.st_mode) && access(resolved, R_OK) == 0;
-    if (ok) {
+    bool fits = resolved != NULL && strlen(resolved) < sizeof out->path;
+    if (fits) {
         memset(out, 0, sizeof *out);
         strcpy(out->path, resolved);
-        out->file_size = (uint64_t)status.st_size;
-        out->file_inode = (uint64_t)status.st_ino;
-        out->file_device = (uint64_t)status.st_dev;
-        out->file_mtime_ns = (int64_t)status.st_mtim.tv_sec * 1000000000 + status.st_mtim.tv_nsec;
+        out->file_size = (uint64_t)status->st_size;
+        out->file_inode = (uint64_t)status->st_ino;
+        out->file_device = (uint64_t)status->st_dev;
+        out->file_mtime_ns = (int64_t)status->st_mtim.tv_sec * 1000000000 + status->st_mtim.tv_nsec;
     }
     free(resolved);
-    return ok;
+    return fits;
 }
 
 /* "libnvrtc.so", "libnvrtc.so.12", "libnvrtc.so.12.4.127"; neither the builtins nor libnvrtc.alt.so. */
@@ -84,12 +88,14 @@ static int rank_of(const char *path)
 static void consider(search *found, const char *folder, const char *name)
 {
     char path[PATH_MAX];
+    struct stat status;
     kiln__nvrtc_identity candidate;
     int length = snprintf(path, sizeof path, "%s/%s", folder, name);
-    if (length < 0 || (size_t)length >= sizeof path || !identify(path, &candidate))
+    if (length < 0 || (size_t)length >= sizeof path || !is_readable_file(path, &status))
         return;
-    if (found->rank >= 0 && candidate.file_inode == found->best.file_inode &&
-        candidate.file_device == found->best.file_device)
+    bool known = found->rank >= 0 && status.st_ino == found->best.file_inode &&
+                 status.st_dev == found->best.file_device;
+    if (known || !identify(path, &status, &candidate))
         return;
     int rank = rank_of(candidate.path);
     if (rank > found->rank && kiln__elf_is_native(candidate.path)) {
@@ -208,8 +214,9 @@ bool kiln__nvrtc_locate(const char *path, kiln__nvrtc_identity *out)
     if (path == NULL || *path == '\0')
         path = secure_getenv("KILN_NVRTC");
     if (path != NULL && *path != '\0') {
-        if (identify(path, out))
-            return true;
+        struct stat status;
+        if (is_readable_file(path, &status))
+            return identify(path, &status, out);
         scan_folder(&found, path);
     } else {
         search_usual_places(&found);

@@ -30,16 +30,16 @@ static kiln_status not_found(const char *path)
     const char *name = path, *source = "";
     if (name == NULL || *name == '\0') {
         name = secure_getenv("KILN_NVRTC");
-        source = "KILN_NVRTC names ";
+        source = " (from KILN_NVRTC)";
     }
     if (name == NULL || *name == '\0')
         return kiln__fail(KILN_E_NO_NVRTC, "no NVRTC library was found in CUDA_HOME, CUDA_PATH, /usr/local/cuda*, the "
                                            "system's library folders and LD_LIBRARY_PATH; " ADVICE);
     if (access(name, R_OK) != 0)
-        return kiln__fail(KILN_E_NO_NVRTC, "%s'%s' as the NVRTC library, which cannot be read: %s; " ADVICE, source, name,
+        return kiln__fail(KILN_E_NO_NVRTC, "the NVRTC library '%s'%s cannot be read: %s; " ADVICE, name, source,
                           strerror(errno));
-    return kiln__fail(KILN_E_NO_NVRTC, "%s'%s' as the NVRTC library, which is neither a file nor a folder with a "
-                                       "libnvrtc.so for this machine; " ADVICE, source, name);
+    return kiln__fail(KILN_E_NO_NVRTC, "'%s'%s is neither an NVRTC library nor a folder with a libnvrtc.so for this "
+                                       "machine; " ADVICE, name, source);
 }
 
 void kiln__nvrtc_read_build(kiln__nvrtc_identity *identity)

@@ -14,7 +14,7 @@ typedef struct kiln__nvrtc_identity {
     uint64_t file_size, file_inode, file_device;
     int64_t file_mtime_ns;
     int major, minor;
-    char build[64];            /* tells builds of one version apart: from the file's GNU build id (hex), else its size */
+    char build[64];            /* tells builds of one version apart: the file's GNU build id (hex), else its size */
 } kiln__nvrtc_identity;
 
 /* An opened library. Opened once per path in a process, never closed. */
@@ -27,10 +27,10 @@ typedef struct kiln__nvrtc {
     int arch_count;
 } kiln__nvrtc;
 
-/* Where the library would be opened from, without opening it: path (option), else KILN_NVRTC, each a file or a folder (a
- * toolkit's, a wheel's, or the library's own); else the newest in $CUDA_HOME and $CUDA_PATH; else the newest in
- * /usr/local/cuda*, the system's library folders and LD_LIBRARY_PATH; else the folder that the build names with
- * KILN_NVRTC_FALLBACK_DIR. Fills path and the file's stat fields alone (version 0, build ""). False if none is found. */
+/* Where the library would be opened from, without opening it: path (option), else KILN_NVRTC, each a file or a folder
+ * (a toolkit's, a wheel's, or the library's own); else the newest in $CUDA_HOME and $CUDA_PATH; else the newest in
+ * /usr/local/cuda*, the system's library folders and LD_LIBRARY_PATH; else in the folder that the build names with
+ * KILN_NVRTC_FALLBACK_DIR. Fills path and the file's stat fields alone (version 0, build ""). False: there is none. */
 bool kiln__nvrtc_locate(const char *path, kiln__nvrtc_identity *out);
 
 /* Fills build from the file, without opening the library. */
@@ -49,7 +49,7 @@ typedef struct kiln__compile_request {
 typedef struct kiln__compile_result {
     void *image;               /* cubin, or PTX with its NUL; freed by kiln__compile_result_free */
     size_t size;
-    char *log;                 /* never NULL after a compile that ran, also a failed one */
+    char *log;                 /* never NULL after a compile that ran, also a failed one; less ptxas's information */
     int registers, spill_bytes;/* of the kernel, from ptxas; -1 where not told */
     int64_t shared_bytes;      /* static */
     double create_ms, compile_ms, fetch_ms;
@@ -58,9 +58,10 @@ typedef struct kiln__compile_result {
 /* The options every kernel is compiled with besides the architecture, NULL-ended: part of the cache's key. */
 const char *const *kiln__nvrtc_options(void);
 
-/* Compiles. KILN_E_ARCH lists the architectures the library has; KILN_E_COMPILE quotes the log's first error, and the log
- * stays in *out. Thread-safe. */
-kiln_status kiln__nvrtc_compile(const kiln__nvrtc *nvrtc, const kiln__compile_request *request, kiln__compile_result *out);
+/* Compiles. KILN_E_ARCH tells the architectures the library has; KILN_E_COMPILE quotes the log's first error, and the
+ * log stays in *out, to be freed after a failure as well. Thread-safe. */
+kiln_status kiln__nvrtc_compile(const kiln__nvrtc *nvrtc, const kiln__compile_request *request,
+                                kiln__compile_result *out);
 void kiln__compile_result_free(kiln__compile_result *result);
 
 #endif
