@@ -58,8 +58,7 @@ static void consider(const kiln__token *name, const char *other, size_t length, 
 
 void kiln__suggest(const kiln__parser *parser, const kiln__token *name, char out[KILN__MAX_NAME + 1]) {
     /* A third of the name may be wrong, beyond that the names have little to do with each other. */
-    unsigned nearest = 2 + (unsigned)name->length / 3;
-    if (nearest > (unsigned)name->length) nearest = (unsigned)name->length;
+    unsigned nearest = name->length < 6 ? 2 : 1 + (unsigned)name->length / 3;
     out[0] = '\0';
     for (int op = 0; op < KILN__OP_COUNT_OF; op++) {
         const char *known = kiln__op_describe((kiln__op)op)->name;
