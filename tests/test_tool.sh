@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The kiln tool as a user meets it: each transcript of commands is compared with its golden file in golden/.
 #   KILN_TOOL=build/kiln tests/test_tool.sh [--update] [TRANSCRIPT...]      --update writes the golden files anew
+# KILN_FAKE_DRIVER and KILN_FAKE_NVRTC name the stand-ins that the build made; without them one transcript is left out.
 # In a transcript, '! ' stands before lines of standard error, '= N' tells an exit code other than 0.
 set -u
 export LC_ALL=C TZ=UTC
@@ -59,12 +60,15 @@ show() {
 
 # What differs from run to run and from machine to machine is replaced.
 normalise() {
-    sed -E -e "s#$work#WORK#g" \
+    sed -E -e "s#$work#WORK#g; s#${KILN_FAKE_DRIVER:-$work}#FAKE_DRIVER#g; s#${KILN_FAKE_NVRTC:-$work}#FAKE_NVRTC#g" \
+        -e 's/[0-9]+ (bytes of (cubin|PTX))/N \1/; s/"(image_bytes|entry_bytes|bytes)": [1-9][0-9]*/"\1": N/' \
+        -e 's/^(bytes +)[1-9][0-9]*$/\1N/; s/(removed .*, )[1-9][0-9]* bytes/\1N bytes/' \
         -e 's/[0-9]+(\.[0-9]+)? ms/N ms/g' \
         -e 's/"(parse|schedule|emit|lookup|compile|load|read|run|kernel|write|compile_ms|created_unix|used_unix)": [0-9.e-]+/"\1": N/' \
         -e 's/kiln [0-9]+\.[0-9]+\.[0-9]+$/kiln VERSION/; s/^(kiln +)[0-9.]+$/\1VERSION/' \
         -e 's/"version": "[0-9.]+"/"version": "VERSION"/' \
-        -e 's/[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}/DATE/' -e 's/\b[0-9a-f]{32}\b/KEY/; s/^[0-9a-f]{12}  /KEY  /'
+        -e 's/ +[0-9]+  [0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}/  N  DATE/' \
+        -e 's/\b[0-9a-f]{32}\b/KEY/; s/^[0-9a-f]{12}  /KEY  /'
 }
 
 transcript() { # transcript NAME: true if it shall run
@@ -305,6 +309,36 @@ if transcript cache_empty; then
     try cache clear
     try cache clear --json
     try cache stat --cache-dir ''
+    check
+fi
+
+# With stand-ins for the driver and NVRTC whose kernels do nothing: everything but the numbers.
+if [ -n "${KILN_FAKE_DRIVER:-}" ] && [ -n "${KILN_FAKE_NVRTC:-}" ] && transcript stand_ins; then
+    export FAKE_DRIVER_ARCH=70
+    fakes=(--driver "$KILN_FAKE_DRIVER" --nvrtc "$KILN_FAKE_NVRTC")
+    try info "${fakes[@]}"
+    try info --json "${fakes[@]}"
+    try compile 'y = softmax(x)' --tensor 'x=f32[*,4]' --arch sm_90 "${fakes[@]}"
+    try compile 'y = softmax(x)' --tensor 'x=f32[*,4]' --arch sm_70 "${fakes[@]}"
+    try compile 'y = softmax(x)' --tensor 'x=f32[*,4]' --arch sm_70 -o k.cubin "${alone[@]}"
+    try compile 'y = softmax(x)' --tensor 'x=f32[*,4]' --arch compute_70 -o k.ptx "${fakes[@]}"
+    tail -c 1 k.ptx | od -An -c >> transcript
+    try compile 'y = softmax(x)' --tensor 'x=f32[*,4]' --arch sm_70 -o none/k.cubin "${fakes[@]}"
+    try compile 'y = softmax(x)' --tensor 'x=f32[*,4]' --json "${fakes[@]}"
+    try cache ls
+    try cache stat
+    try cache ls --json
+    try run 'y = x + 1' --in x=x.npy --out y=y.npy --driver "$KILN_FAKE_DRIVER" --nvrtc none/libnvrtc.so
+    try run 'y = x + 1' --in x=x.npy --out y=y.npy "${fakes[@]}"
+    try run 'y = x + 1' --in x=x.npy --out y=y.npy --driver "$KILN_FAKE_DRIVER" --nvrtc none/libnvrtc.so --json
+    try run 'y = x + 1' --in x=e.npy --out y=y.npy "${fakes[@]}"
+    try run 's = sum(x)' --in x=x.npy --out s=s.npy --axes 0 "${fakes[@]}"
+    export FAKE_DRIVER_INIT=100
+    try run 'y = x + 1' --in x=x.npy --out y=y.npy "${fakes[@]}"
+    try run 'y = x + 1' --in x=x.npy --out y=y.npy --device cuda "${fakes[@]}"
+    unset FAKE_DRIVER_INIT FAKE_DRIVER_ARCH
+    try cache clear
+    try cache ls
     check
 fi
 

@@ -44,10 +44,10 @@ static int report_json(const arguments *args, const system_report *r)
     const bool driver = s->driver_path[0] != '\0', nvrtc = s->nvrtc_path[0] != '\0';
     json_t *driver_object = json_pack("{s:o, s:o, s:o}", "path", json_text(driver ? s->driver_path : NULL), "version",
                                       driver ? json_integer(s->driver_version) : json_null(), "error",
-                                      json_text(r->driver_error));
+                                      json_text(driver ? NULL : r->driver_error));
     json_t *nvrtc_object = json_pack("{s:o, s:o, s:o, s:o}", "path", json_text(nvrtc ? s->nvrtc_path : NULL), "version",
                                      nvrtc ? json_sprintf("%d.%d", s->nvrtc_major, s->nvrtc_minor) : json_null(), "archs",
-                                     archs, "error", json_text(r->nvrtc_error));
+                                     archs, "error", json_text(nvrtc ? NULL : r->nvrtc_error));
     return json_print(args, json_pack("{s:s, s:o, s:o, s:o, s:o}", "version", kiln_version(), "driver", driver_object,
                                       "nvrtc", nvrtc_object, "devices", devices, "cache_dir",
                                       json_text(s->cache_dir[0] ? s->cache_dir : NULL)));
