@@ -1,0 +1,331 @@
+/* Kiln: row programs to fused CUDA kernels, at run time.
+ * This header is the whole stable API. C11, usable from C++. SPDX-License-Identifier: Apache-2.0
+ *
+ * Conventions that hold for every function unless its comment says otherwise:
+ *   - A function that can fail returns a kiln_status; on failure nothing is created, no output argument is
+ *     written besides NULL into an output handle, and kiln_last_error() tells the thread why in one sentence.
+ *   - Handles are destroyed by the matching ..._destroy function, which accepts NULL.
+ *   - The library never prints, exits or aborts, and keeps no reference to memory passed to it after a call
+ *     returns, besides the device memory that an asynchronous launch still works on.
+ *   - Sizes and strides count elements, not bytes. Strings are UTF-8 and end in NUL. */
+#ifndef KILN_KILN_H
+#define KILN_KILN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(_WIN32)
+#define KILN_API
+#elif defined(KILN_BUILDING)
+#define KILN_API __attribute__((visibility("default")))
+#else
+#define KILN_API
+#endif
+
+#define KILN_VERSION_MAJOR 0
+#define KILN_VERSION_MINOR 1
+#define KILN_VERSION_PATCH 0
+
+/* ---- status ------------------------------------------------------------------------------------------- */
+
+/* What a call came to. The numbers are part of the ABI and never change their meaning. */
+typedef enum kiln_status {
+    KILN_OK = 0,
+    KILN_E_ARGUMENT = 1,     /* an argument of the call itself is wrong: NULL, a bad enum value, a bad struct_size */
+    KILN_E_SYNTAX = 2,       /* the program text does not parse */
+    KILN_E_NAME = 3,         /* a name is unknown, assigned twice, reserved, or declared and not used */
+    KILN_E_LIMIT = 4,        /* the program text exceeds a limit on length, depth or size */
+    KILN_E_TYPE = 5,         /* types do not go together, or an operator does not take this type */
+    KILN_E_SHAPE = 6,        /* shapes do not broadcast, or an output has the wrong shape */
+    KILN_E_AXIS = 7,         /* an axis is out of range, repeated, or cannot be reduced over */
+    KILN_E_BINDING = 8,      /* too few or too many tensors or scalars */
+    KILN_E_POINTER = 9,      /* a data pointer is NULL or not aligned to its element */
+    KILN_E_OVERLAP = 10,     /* an output overlaps another tensor without being the same tensor */
+    KILN_E_SIZE = 11,        /* a size is negative or a product of sizes does not fit 64 bits */
+    KILN_E_UNSUPPORTED = 12, /* valid, but outside the documented limits; the message names the limit */
+    KILN_E_MEMORY = 13,      /* host memory ran out */
+    KILN_E_DEVICE_MEMORY = 14, /* device memory ran out */
+    KILN_E_NO_DRIVER = 15,   /* the CUDA driver library cannot be opened */
+    KILN_E_NO_DEVICE = 16,   /* there is a driver and no usable device */
+    KILN_E_NO_CONTEXT = 17,  /* no CUDA context is current on the calling thread */
+    KILN_E_NO_NVRTC = 18,    /* a compile is needed and the NVRTC library cannot be opened */
+    KILN_E_ARCH = 19,        /* the NVRTC found cannot compile for the architecture */
+    KILN_E_COMPILE = 20,     /* NVRTC refused the generated source; kiln_plan_log or the log callback has its log */
+    KILN_E_LOAD = 21,        /* the driver refused the compiled kernel */
+    KILN_E_LAUNCH = 22,      /* the driver refused or failed a launch */
+    KILN_E_CAPTURE = 23,     /* the stream is being captured and the plan is not yet loaded */
+    KILN_E_WOULD_COMPILE = 24, /* the policy forbids compiling and the kernel is in no cache */
+    KILN_E_IO = 25,          /* a file cannot be read or written */
+    KILN_E_FORMAT = 26,      /* a file's content is not what its kind requires */
+    KILN_E_INTERNAL = 27     /* a fault of Kiln itself; please report it with the message */
+} kiln_status;
+
+/* The constant's name, "KILN_E_SHAPE"; "KILN_E_UNKNOWN" for other values. Static string. Thread-safe. */
+KILN_API const char *kiln_status_name(kiln_status status);
+
+/* The sentence that the calling thread's last failing call left, "" after a call that succeeded. Valid until
+ * the thread's next call into the library. Thread-safe: each thread has its own. */
+KILN_API const char *kiln_last_error(void);
+
+/* "0.1.0". Static string. Thread-safe. */
+KILN_API const char *kiln_version(void);
+
+/* ---- tensors ------------------------------------------------------------------------------------------ */
+
+typedef enum kiln_type {
+    KILN_F64 = 0, KILN_F32 = 1, KILN_F16 = 2, KILN_BF16 = 3, KILN_E4M3 = 4, KILN_E5M2 = 5,
+    KILN_I64 = 6, KILN_I32 = 7, KILN_I16 = 8, KILN_I8 = 9, KILN_U8 = 10, KILN_BOOL = 11
+} kiln_type;
+#define KILN_TYPE_COUNT 12
+
+/* Bytes per element; 0 for a value that is no type. Thread-safe. */
+KILN_API size_t kiln_type_size(kiln_type type);
+/* "f16" for KILN_F16; "?" for a value that is no type. Static string. Thread-safe. */
+KILN_API const char *kiln_type_name(kiln_type type);
+
+#define KILN_MAX_RANK 8
+#define KILN_MAX_TENSORS 32
+#define KILN_MAX_SCALARS 32
+
+/* A view of memory the caller owns. data is a device address for kiln_run and kiln_plan_launch, a host
+ * address for kiln_run_cpu. sizes[i] elements along axis i, strides[i] elements apart. */
+typedef struct kiln_tensor {
+    void *data;
+    kiln_type type;
+    int32_t rank;
+    int64_t sizes[KILN_MAX_RANK];
+    int64_t strides[KILN_MAX_RANK];
+} kiln_tensor;
+
+/* A row-major contiguous view: sizes has rank entries. An out-of-range rank gives a tensor of rank -1, which
+ * every call refuses. Thread-safe. */
+KILN_API kiln_tensor kiln_tensor_contiguous(void *data, kiln_type type, int rank, const int64_t *sizes);
+
+struct DLTensor; /* as <dlpack/dlpack.h> declares it */
+/* Converts a DLPack tensor (byte_offset and NULL strides included) into *out. The view borrows the DLPack
+ * tensor's memory. Returns KILN_E_TYPE for a data type with lanes or without a kiln_type, KILN_E_UNSUPPORTED
+ * for a rank over KILN_MAX_RANK. Thread-safe. */
+KILN_API kiln_status kiln_tensor_from_dlpack(const struct DLTensor *source, kiln_tensor *out);
+
+/* A scalar's value. type is KILN_F64 (f64 holds the value; it computes in the program's own float type),
+ * KILN_I64 or KILN_I32 (i64 holds the value). */
+typedef struct kiln_scalar {
+    kiln_type type;
+    union { double f64; int64_t i64; } value;
+} kiln_scalar;
+
+KILN_API kiln_scalar kiln_scalar_f64(double value);
+KILN_API kiln_scalar kiln_scalar_i64(int64_t value);
+
+/* ---- context ------------------------------------------------------------------------------------------ */
+
+/* Caches, options and the log callback; per-device state inside. Works in whatever CUDA context is current on
+ * the calling thread when a plan is made or launched, the runtime API's primary context included.
+ * Thread-safety: one context serves any number of threads. */
+typedef struct kiln_context kiln_context;
+
+typedef enum kiln_log_level { KILN_LOG_ERROR = 0, KILN_LOG_WARNING = 1, KILN_LOG_INFO = 2, KILN_LOG_DEBUG = 3 } kiln_log_level;
+/* Called from whichever thread has something to say; must not call back into the same context. */
+typedef void (*kiln_log_callback)(void *user, kiln_log_level level, const char *message);
+
+/* What to do for a kernel that is in no cache. */
+typedef enum kiln_policy {
+    KILN_POLICY_COMPILE = 0,      /* compile it and wait */
+    KILN_POLICY_NEVER_COMPILE = 1 /* return KILN_E_WOULD_COMPILE; needs no NVRTC */
+} kiln_policy;
+
+typedef struct kiln_context_options {
+    size_t struct_size;        /* sizeof(kiln_context_options), as KILN_CONTEXT_OPTIONS_INIT sets it */
+    const char *cache_dir;     /* NULL: KILN_CACHE_DIR, else $XDG_CACHE_HOME/kiln, else ~/.cache/kiln; "": no disk cache */
+    const char *driver_path;   /* NULL: KILN_DRIVER, else the system's libcuda.so.1 */
+    const char *nvrtc_path;    /* NULL: KILN_NVRTC, else the usual places, newest first */
+    kiln_policy policy;
+    kiln_log_callback log;     /* NULL: silent */
+    void *log_user;
+} kiln_context_options;
+#define KILN_CONTEXT_OPTIONS_INIT { sizeof(kiln_context_options), NULL, NULL, NULL, KILN_POLICY_COMPILE, NULL, NULL }
+
+/* Creates a context; opens no library and touches no GPU. options may be NULL for the defaults.
+ * Ownership: the caller destroys *out, after every program and plan made from it. Thread-safe. */
+KILN_API kiln_status kiln_context_create(const kiln_context_options *options, kiln_context **out);
+KILN_API void kiln_context_destroy(kiln_context *context);
+
+/* ---- programs ----------------------------------------------------------------------------------------- */
+
+/* A parsed row program with its signature. Immutable. Thread-safety: any number of threads may use it. */
+typedef struct kiln_program kiln_program;
+
+typedef struct kiln_program_options {
+    size_t struct_size;
+    const char *outputs;  /* names of the outputs, comma-separated, in the order of their tensors. NULL: every
+                             assigned name that no statement reads, in the order of assignment */
+    const char *scalars;  /* names of the scalars, comma-separated, in the order of their values. NULL: none */
+    const int *axes;      /* reduced axes, negative ones count from the last. NULL: the last axis */
+    size_t axis_count;    /* entries of axes; ignored where axes is NULL */
+    int all_axes;         /* not 0: reduce over all axes, axes is ignored */
+} kiln_program_options;
+#define KILN_PROGRAM_OPTIONS_INIT { sizeof(kiln_program_options), NULL, NULL, NULL, 0, 0 }
+
+/* Parses text. Names that are read and never assigned, less the scalars, are the inputs, in the order of their
+ * first appearance. Tensors are passed as inputs first, outputs after them. options may be NULL.
+ * Returns KILN_E_SYNTAX, KILN_E_NAME, KILN_E_LIMIT with line, column and the offending text in the message.
+ * Ownership: the caller destroys *out before the context. Thread-safe. */
+KILN_API kiln_status kiln_program_create(kiln_context *context, const char *text,
+                                         const kiln_program_options *options, kiln_program **out);
+KILN_API void kiln_program_destroy(kiln_program *program);
+
+KILN_API size_t kiln_program_input_count(const kiln_program *program);
+KILN_API size_t kiln_program_output_count(const kiln_program *program);
+KILN_API size_t kiln_program_scalar_count(const kiln_program *program);
+/* The i-th name, NULL past the end. Owned by the program. Thread-safe. */
+KILN_API const char *kiln_program_input_name(const kiln_program *program, size_t i);
+KILN_API const char *kiln_program_output_name(const kiln_program *program, size_t i);
+KILN_API const char *kiln_program_scalar_name(const kiln_program *program, size_t i);
+
+/* The shape that output number `output` has for these inputs: inputs broadcast as in NumPy give the iteration
+ * space; an output that depends on no per-element value keeps its reduced axes as 1 (rank is the iteration
+ * space's), or drops them where keep_dims is 0. tensors: the inputs alone, only rank and sizes are read.
+ * *rank and sizes[0..rank) are written. Thread-safe. */
+KILN_API kiln_status kiln_program_output_shape(const kiln_program *program, const kiln_tensor *inputs,
+                                               size_t output, int keep_dims, int32_t *rank,
+                                               int64_t sizes[KILN_MAX_RANK]);
+
+/* ---- running ------------------------------------------------------------------------------------------ */
+
+/* Runs the program once on the GPU of the current CUDA context.
+ *   tensors: inputs, then outputs; device memory. An output may be the very same tensor as an input (in place).
+ *   scalars: kiln_program_scalar_count values, NULL where there are none.
+ *   stream:  a CUstream or cudaStream_t, NULL for the default stream. The call is asynchronous to it.
+ * The first call for a shape loads or compiles its kernel; later calls only look it up and launch.
+ * Returns KILN_E_BINDING, KILN_E_TYPE, KILN_E_SHAPE, KILN_E_AXIS, KILN_E_POINTER, KILN_E_OVERLAP, KILN_E_SIZE,
+ * KILN_E_UNSUPPORTED for bad tensors, and the statuses of loading, compiling and launching. Thread-safe. */
+KILN_API kiln_status kiln_run(const kiln_program *program, const kiln_tensor *tensors, size_t tensor_count,
+                              const kiln_scalar *scalars, size_t scalar_count, void *stream);
+
+/* The same on the CPU reference, in double precision (integers exactly), on host memory, any strides. Slow and
+ * exact; needs neither driver nor NVRTC. Synchronous. Thread-safe. */
+KILN_API kiln_status kiln_run_cpu(const kiln_program *program, const kiln_tensor *tensors, size_t tensor_count,
+                                  const kiln_scalar *scalars, size_t scalar_count);
+
+/* ---- plans -------------------------------------------------------------------------------------------- */
+
+/* A program prepared for tensors of given types, shapes and alignments on the current context's device.
+ * Immutable. Thread-safety: any number of threads may launch it at once. */
+typedef struct kiln_plan kiln_plan;
+
+/* Where a plan's kernel came from. */
+typedef enum kiln_origin { KILN_ORIGIN_MEMORY = 0, KILN_ORIGIN_DISK = 1, KILN_ORIGIN_COMPILED = 2 } kiln_origin;
+
+/* Prepares and loads; nothing is launched. tensors and scalars as for kiln_run: data pointers are read for
+ * their alignment and for overlap only, scalars for their types only.
+ * Ownership: the caller destroys *out, before the program. Thread-safe. */
+KILN_API kiln_status kiln_plan_create(const kiln_program *program, const kiln_tensor *tensors, size_t tensor_count,
+                                      const kiln_scalar *scalars, size_t scalar_count, kiln_plan **out);
+KILN_API void kiln_plan_destroy(kiln_plan *plan);
+
+/* Launches with these data pointers (inputs, then outputs; each at least as aligned as the plan's) and scalar
+ * values. No look-up, no allocation. Thread-safe. */
+KILN_API kiln_status kiln_plan_launch(const kiln_plan *plan, void *const *data, size_t data_count,
+                                      const kiln_scalar *scalars, size_t scalar_count, void *stream);
+
+typedef struct kiln_plan_info {
+    size_t struct_size;
+    const char *schedule;        /* one line: group, residency, layout and their numbers */
+    const char *reason;          /* why the schedule table chose it, one sentence */
+    const char *source;          /* the generated CUDA C++ */
+    const char *log;             /* NVRTC's log; "" if empty or not known */
+    int arch;                    /* 90 for sm_90 */
+    int is_ptx;                  /* the image is PTX, which the driver compiles at load */
+    int registers;               /* per thread; -1 where not known */
+    int spill_bytes;             /* per thread; -1 where not known */
+    int64_t shared_bytes;        /* per block, static and dynamic */
+    int64_t image_bytes;         /* cubin or PTX */
+    int64_t rows, cols;          /* kept and reduced elements (flat: 1 row) */
+    int64_t blocks;              /* of the launch */
+    int threads;                 /* per block */
+    kiln_origin origin;
+    double parse_ms, schedule_ms, emit_ms, lookup_ms, compile_ms, load_ms; /* wall time of each step, 0 if skipped */
+} kiln_plan_info;
+#define KILN_PLAN_INFO_INIT { sizeof(kiln_plan_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, KILN_ORIGIN_MEMORY, 0, 0, 0, 0, 0, 0 }
+
+/* Fills *info (struct_size set by the caller). Its strings belong to the plan. Thread-safe. */
+KILN_API kiln_status kiln_plan_get_info(const kiln_plan *plan, kiln_plan_info *info);
+
+/* ---- compiling without a GPU -------------------------------------------------------------------------- */
+
+/* What kiln_compile made. All memory belongs to the handle. Immutable. */
+typedef struct kiln_kernel kiln_kernel;
+
+/* Generates and compiles (or finds in the cache) the kernel for these tensors and an architecture, with no
+ * driver and no GPU. data pointers are read for their alignment alone and may be NULL, which means 16-byte aligned. Where
+ * tensors[i].sizes[0] is -1 the number of rows is left open. arch: 90 for sm_90; with ptx not 0 PTX for
+ * compute_90 and newer. With compile 0 it only plans and generates the source (image is NULL, needs no NVRTC).
+ * Ownership: the caller destroys *out, before the program. Thread-safe. */
+KILN_API kiln_status kiln_compile(const kiln_program *program, const kiln_tensor *tensors, size_t tensor_count,
+                                  const kiln_scalar *scalars, size_t scalar_count, int arch, int ptx, int compile,
+                                  kiln_kernel **out);
+KILN_API void kiln_kernel_destroy(kiln_kernel *kernel);
+/* The image's bytes (a cubin, or PTX text that ends in NUL), NULL where it was not compiled. */
+KILN_API const void *kiln_kernel_image(const kiln_kernel *kernel, size_t *bytes);
+/* As kiln_plan_get_info; load_ms is 0. */
+KILN_API kiln_status kiln_kernel_get_info(const kiln_kernel *kernel, kiln_plan_info *info);
+/* The program's phases in words, one line each, for people. Owned by the handle. */
+KILN_API const char *kiln_kernel_phases(const kiln_kernel *kernel);
+
+/* ---- the world around --------------------------------------------------------------------------------- */
+
+typedef struct kiln_system_info {
+    size_t struct_size;
+    char driver_path[512];  /* "" where it cannot be opened */
+    int driver_version;     /* 13000 for CUDA 13.0; 0 where unknown */
+    char nvrtc_path[512];
+    int nvrtc_major, nvrtc_minor;
+    int nvrtc_archs[64];    /* ascending, 0 after the last */
+    char cache_dir[512];    /* "" where there is no disk cache */
+    int device_count;
+} kiln_system_info;
+
+/* Opens the libraries if they are not yet open and tells what was found. Missing parts are no failure: their
+ * fields are empty and *driver_error / *nvrtc_error (may be NULL) get a sentence owned by the context. */
+KILN_API kiln_status kiln_context_get_system_info(kiln_context *context, kiln_system_info *info,
+                                                  const char **driver_error, const char **nvrtc_error);
+
+typedef struct kiln_device_info {
+    size_t struct_size;
+    char name[128];
+    int arch;                  /* 90 for sm_90 */
+    int sm_count;
+    int64_t shared_per_block;  /* bytes, with opt-in */
+    int64_t shared_per_sm;
+    int64_t l2_bytes;
+    int64_t memory_bytes;
+} kiln_device_info;
+/* The numbers of CUDA device `ordinal`. Thread-safe. */
+KILN_API kiln_status kiln_context_get_device_info(kiln_context *context, int ordinal, kiln_device_info *info);
+
+typedef struct kiln_cache_entry {
+    size_t struct_size;
+    const char *key;         /* 32 hexadecimal digits */
+    const char *description; /* program, types and shape in one line */
+    const char *schedule;
+    int arch, is_ptx, registers, spill_bytes;
+    int64_t entry_bytes, image_bytes;
+    int64_t created_unix, used_unix; /* seconds since 1970 */
+    double compile_ms;
+} kiln_cache_entry;
+/* Called for each entry; its strings live until it returns. Return not 0 to stop. */
+typedef int (*kiln_cache_visitor)(void *user, const kiln_cache_entry *entry);
+/* Visits every readable entry of the disk cache, in no particular order. *unreadable (may be NULL) counts the files
+ * that are no valid entry. Thread-safe, other processes may write meanwhile. */
+KILN_API kiln_status kiln_cache_visit(kiln_context *context, kiln_cache_visitor visitor, void *user, size_t *unreadable);
+/* Removes every entry; *removed and *bytes (may be NULL) tell how many. Kernels in use stay loaded. Thread-safe. */
+KILN_API kiln_status kiln_cache_clear(kiln_context *context, size_t *removed, int64_t *bytes);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,199 @@
+/* The device language: storage types, packs, conversions, shuffles, barriers, asynchronous copies.
+ * The only file with inline PTX. Everything else in this folder and all generated code calls these functions. */
+
+#define KILN_DEVICE static __device__ __forceinline__
+#define KILN_MEMBER __device__ __forceinline__
+
+typedef long long kiln_i64;
+typedef unsigned int kiln_u32;
+typedef unsigned long long kiln_u64;
+
+struct kiln_f16 { unsigned short bits; };
+struct kiln_bf16 { unsigned short bits; };
+
+/* N elements that lie side by side; aligned so that they move in accesses of up to 16 bytes. */
+template <class T, int N> struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) kiln_pack { T at[N]; };
+
+/* ---- conversions: storage type to compute type and back, one element and whole packs ---- */
+
+KILN_DEVICE float kiln_widen(kiln_f16 h) { float f; asm("cvt.f32.f16 %0, %1;" : "=f"(f) : "h"(h.bits)); return f; }
+KILN_DEVICE float kiln_widen(kiln_bf16 h) { return __uint_as_float((kiln_u32)h.bits << 16); }
+KILN_DEVICE float kiln_widen(float f) { return f; }
+KILN_DEVICE double kiln_widen(double d) { return d; }
+KILN_DEVICE kiln_i64 kiln_widen(kiln_i64 i) { return i; }
+KILN_DEVICE int kiln_widen(int i) { return i; }
+KILN_DEVICE int kiln_widen(short i) { return i; }
+KILN_DEVICE int kiln_widen(signed char i) { return i; }
+KILN_DEVICE int kiln_widen(unsigned char i) { return i; }
+KILN_DEVICE bool kiln_widen(bool b) { return b; }
+
+/* To float types: to nearest even. */
+KILN_DEVICE void kiln_narrow(float f, kiln_f16 &h) { asm("cvt.rn.f16.f32 %0, %1;" : "=h"(h.bits) : "f"(f)); }
+KILN_DEVICE void kiln_narrow(float f, kiln_bf16 &h) { asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(h.bits) : "f"(f)); }
+KILN_DEVICE void kiln_narrow(double d, kiln_f16 &h) { asm("cvt.rn.f16.f64 %0, %1;" : "=h"(h.bits) : "d"(d)); }
+KILN_DEVICE void kiln_narrow(double d, kiln_bf16 &h)
+{
+    /* By way of f32 rounded to odd, so that the second rounding sees whether bits were lost. */
+    float f = __double2float_rz(d);
+    if ((double)f != d) f = __uint_as_float(__float_as_uint(f) | 1u);
+    kiln_narrow(f, h);
+}
+KILN_DEVICE void kiln_narrow(int i, kiln_f16 &h) { kiln_narrow((double)i, h); }
+KILN_DEVICE void kiln_narrow(int i, kiln_bf16 &h) { kiln_narrow((double)i, h); }
+KILN_DEVICE void kiln_narrow(kiln_i64 i, kiln_f16 &h) { asm("cvt.rn.f16.s64 %0, %1;" : "=h"(h.bits) : "l"(i)); }
+KILN_DEVICE void kiln_narrow(kiln_i64 i, kiln_bf16 &h)
+{
+    float f = __ll2float_rz(i);
+    if (__float2ll_rz(f) != i) f = __uint_as_float(__float_as_uint(f) | 1u);
+    kiln_narrow(f, h);
+}
+KILN_DEVICE void kiln_narrow(bool b, kiln_f16 &h) { h.bits = b ? 0x3c00 : 0; }
+KILN_DEVICE void kiln_narrow(bool b, kiln_bf16 &h) { h.bits = b ? 0x3f80 : 0; }
+template <class V> KILN_DEVICE void kiln_narrow(V v, float &out) { out = (float)v; }
+template <class V> KILN_DEVICE void kiln_narrow(V v, double &out) { out = (double)v; }
+
+/* To integers: to nearest even, saturating, NaN gives 0. */
+KILN_DEVICE int kiln_nearest_i32(float f) { return f == f ? __float2int_rn(f) : 0; }
+KILN_DEVICE int kiln_nearest_i32(double d) { return d == d ? __double2int_rn(d) : 0; }
+KILN_DEVICE int kiln_nearest_i32(int i) { return i; }
+KILN_DEVICE int kiln_nearest_i32(bool b) { return b; }
+KILN_DEVICE int kiln_nearest_i32(kiln_i64 i)
+{
+    return i > 0x7fffffffLL ? 0x7fffffff : i < -0x80000000LL ? (int)0x80000000u : (int)i;
+}
+KILN_DEVICE int kiln_clamp_i32(int i, int low, int high) { return i < low ? low : i > high ? high : i; }
+template <class V> KILN_DEVICE void kiln_narrow(V v, int &out) { out = kiln_nearest_i32(v); }
+template <class V> KILN_DEVICE void kiln_narrow(V v, short &out) { out = (short)kiln_clamp_i32(kiln_nearest_i32(v), -32768, 32767); }
+template <class V> KILN_DEVICE void kiln_narrow(V v, signed char &out) { out = (signed char)kiln_clamp_i32(kiln_nearest_i32(v), -128, 127); }
+template <class V> KILN_DEVICE void kiln_narrow(V v, unsigned char &out) { out = (unsigned char)kiln_clamp_i32(kiln_nearest_i32(v), 0, 255); }
+template <class V> KILN_DEVICE void kiln_narrow(V v, bool &out) { out = v != 0; }
+KILN_DEVICE void kiln_narrow(float f, kiln_i64 &out) { out = f == f ? __float2ll_rn(f) : 0; }
+KILN_DEVICE void kiln_narrow(double d, kiln_i64 &out) { out = d == d ? __double2ll_rn(d) : 0; }
+KILN_DEVICE void kiln_narrow(int i, kiln_i64 &out) { out = i; }
+KILN_DEVICE void kiln_narrow(kiln_i64 i, kiln_i64 &out) { out = i; }
+KILN_DEVICE void kiln_narrow(bool b, kiln_i64 &out) { out = b; }
+
+/* Halves convert in pairs, one instruction for two. */
+KILN_DEVICE void kiln_narrow_pair(float a, float b, kiln_f16 *h)
+{
+    kiln_u32 bits;
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(b), "f"(a));
+    h[0].bits = (unsigned short)bits;
+    h[1].bits = (unsigned short)(bits >> 16);
+}
+KILN_DEVICE void kiln_narrow_pair(float a, float b, kiln_bf16 *h)
+{
+    kiln_u32 bits;
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(b), "f"(a));
+    h[0].bits = (unsigned short)bits;
+    h[1].bits = (unsigned short)(bits >> 16);
+}
+template <class V, class T> KILN_DEVICE void kiln_narrow_pair(V a, V b, T *out)
+{
+    kiln_narrow(a, out[0]);
+    kiln_narrow(b, out[1]);
+}
+
+/* ---- memory: packs in accesses of V elements; partial packs element by element ---- */
+
+template <int BYTES> struct kiln_word;
+template <> struct kiln_word<16> { typedef uint4 type; };
+template <> struct kiln_word<8> { typedef uint2 type; };
+template <> struct kiln_word<4> { typedef unsigned type; };
+template <> struct kiln_word<2> { typedef unsigned short type; };
+template <> struct kiln_word<1> { typedef unsigned char type; };
+
+/* The whole pack at p, which is aligned to V elements. */
+template <int V, class T, int N> KILN_DEVICE void kiln_load(kiln_pack<T, N> &pack, const T *p)
+{
+    typedef typename kiln_word<sizeof(T) * V>::type word;
+#pragma unroll
+    for (int i = 0; i < N / V; ++i) reinterpret_cast<word *>(pack.at)[i] = reinterpret_cast<const word *>(p)[i];
+}
+template <int V, class T, int N> KILN_DEVICE void kiln_store(const kiln_pack<T, N> &pack, T *p)
+{
+    typedef typename kiln_word<sizeof(T) * V>::type word;
+#pragma unroll
+    for (int i = 0; i < N / V; ++i) reinterpret_cast<word *>(p)[i] = reinterpret_cast<const word *>(pack.at)[i];
+}
+/* Elements low <= j < high alone; the others of a loaded pack are zero. */
+template <class T, int N> KILN_DEVICE void kiln_load_part(kiln_pack<T, N> &pack, const T *p, int low, int high)
+{
+#pragma unroll
+    for (int j = 0; j < N; ++j) {
+        if (low <= j && j < high) pack.at[j] = p[j];
+        else pack.at[j] = T();
+    }
+}
+template <class T, int N> KILN_DEVICE void kiln_store_part(const kiln_pack<T, N> &pack, T *p, int low, int high)
+{
+#pragma unroll
+    for (int j = 0; j < N; ++j)
+        if (low <= j && j < high) p[j] = pack.at[j];
+}
+
+/* Whole packs in accesses of V elements, partial ones element by element. */
+template <int V, class T, int N, class Span> KILN_DEVICE void kiln_fetch(kiln_pack<T, N> &pack, const T *p, const Span &span)
+{
+    if (span.whole()) kiln_load<V>(pack, p);
+    else kiln_load_part(pack, p, span.low, span.high);
+}
+template <int V, class T, int N, class Span> KILN_DEVICE void kiln_put(const kiln_pack<T, N> &pack, T *p, const Span &span)
+{
+    if (span.whole()) kiln_store<V>(pack, p);
+    else kiln_store_part(pack, p, span.low, span.high);
+}
+/* Computed values to a pack of a storage type. */
+template <class V, class T, int N> KILN_DEVICE void kiln_narrow_pack(const V (&values)[N], kiln_pack<T, N> &pack)
+{
+#pragma unroll
+    for (int j = 0; j + 1 < N; j += 2) kiln_narrow_pair(values[j], values[j + 1], &pack.at[j]);
+    if (N % 2) kiln_narrow(values[N - 1], pack.at[N - 1]);
+}
+
+/* ---- threads ---- */
+
+KILN_DEVICE void kiln_block_barrier() { __syncthreads(); }
+
+/* The value of the lane whose number differs in the bits of lane_mask; lanes: those that take part. */
+KILN_DEVICE float kiln_shuffle(float v, int lane_mask, kiln_u32 lanes) { return __shfl_xor_sync(lanes, v, lane_mask); }
+KILN_DEVICE int kiln_shuffle(int v, int lane_mask, kiln_u32 lanes) { return __shfl_xor_sync(lanes, v, lane_mask); }
+KILN_DEVICE double kiln_shuffle(double v, int lane_mask, kiln_u32 lanes) { return __shfl_xor_sync(lanes, v, lane_mask); }
+KILN_DEVICE kiln_i64 kiln_shuffle(kiln_i64 v, int lane_mask, kiln_u32 lanes) { return __shfl_xor_sync(lanes, v, lane_mask); }
+KILN_DEVICE bool kiln_shuffle(bool v, int lane_mask, kiln_u32 lanes) { return __shfl_xor_sync(lanes, (int)v, lane_mask) != 0; }
+
+/* ---- asynchronous copies from global to shared memory, 4, 8 or 16 bytes; both ends aligned to BYTES ---- */
+
+template <int BYTES> KILN_DEVICE void kiln_copy_async(void *shared, const void *global)
+{
+    kiln_u32 to = (kiln_u32)__cvta_generic_to_shared(shared);
+    if (BYTES == 16) asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(__cvta_generic_to_global(global)) : "memory");
+    else asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(to), "l"(__cvta_generic_to_global(global)), "n"(BYTES) : "memory");
+}
+/* A pack into this thread's slot of shared memory; a partial one by way of registers. */
+template <int V, class T, int N, class Span> KILN_DEVICE void kiln_fetch_async(kiln_pack<T, N> *slot, const T *p, const Span &span)
+{
+    constexpr int bytes = V * (int)sizeof(T);
+    if (bytes >= 4 && span.whole()) {
+#pragma unroll
+        for (int i = 0; i < N / V; ++i) kiln_copy_async<(bytes >= 4 ? bytes : 4)>(&slot->at[i * V], p + i * V);
+    } else {
+        kiln_pack<T, N> pack;
+        kiln_fetch<V>(pack, p, span);
+        *slot = pack;
+    }
+}
+/* Until this thread's own copies have arrived. */
+KILN_DEVICE void kiln_copy_wait() { asm volatile("cp.async.wait_all;" ::: "memory"); }
+
+/* ---- special instructions ---- */
+
+/* The larger and the smaller; NaN if either is NaN. */
+KILN_DEVICE float kiln_maximum(float a, float b) { float r; asm("max.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b)); return r; }
+KILN_DEVICE float kiln_minimum(float a, float b) { float r; asm("min.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b)); return r; }
+
+/* ---- index arithmetic ---- */
+
+/* n / d for n < 2^31 by multiply and shift; the host computes the two from d (Granlund and Montgomery, 1994). */
+struct kiln_divisor { kiln_u32 divisor, multiplier, shift; };
+KILN_DEVICE kiln_u32 kiln_divide(kiln_u32 n, kiln_divisor d) { return (kiln_u32)(((kiln_u64)n * d.multiplier) >> d.shift); }

@@ -1,0 +1,26 @@
+/* Group: the warps of a block work on a row, one row per block. */
+
+KILN_DEVICE int kiln_member() { return threadIdx.x; }
+KILN_DEVICE kiln_i64 kiln_row_index() { return (kiln_i64)blockIdx.y * gridDim.x + blockIdx.x; }
+
+/* Every thread gets the combination of all threads' values, combined in the order of the threads. Each phase has
+ * slots of its own (V is a type of its own), so one barrier is enough. */
+template <class V> KILN_DEVICE V kiln_all_reduce(V value)
+{
+    __shared__ V slots[KILN_THREADS / 32];
+    const kiln_u32 lane = threadIdx.x % 32;
+#pragma unroll
+    for (int mask = 1; mask < 32; mask *= 2) {
+        const V other = value.shuffle(mask, 0xffffffffu);
+        value = V::ordered && (lane & mask) ? V::combine(other, value) : V::combine(value, other);
+    }
+    if (lane == 0) slots[threadIdx.x / 32] = value;
+    kiln_block_barrier();
+    value = slots[lane % (KILN_THREADS / 32)];
+#pragma unroll
+    for (int mask = 1; mask < KILN_THREADS / 32; mask *= 2) {
+        const V other = value.shuffle(mask, 0xffffffffu);
+        value = V::ordered && (lane & mask) ? V::combine(other, value) : V::combine(value, other);
+    }
+    return value;
+}

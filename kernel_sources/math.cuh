@@ -1,0 +1,109 @@
+/* Operators of the language that CUDA C++ does not have, or has with other edge cases. Integers wrap around. */
+
+KILN_DEVICE double kiln_maximum(double a, double b) { return a > b || a != a ? a : b; }
+KILN_DEVICE double kiln_minimum(double a, double b) { return a < b || a != a ? a : b; }
+KILN_DEVICE int kiln_maximum(int a, int b) { return a > b ? a : b; }
+KILN_DEVICE int kiln_minimum(int a, int b) { return a < b ? a : b; }
+KILN_DEVICE kiln_i64 kiln_maximum(kiln_i64 a, kiln_i64 b) { return a > b ? a : b; }
+KILN_DEVICE kiln_i64 kiln_minimum(kiln_i64 a, kiln_i64 b) { return a < b ? a : b; }
+
+KILN_DEVICE float kiln_infinity() { return __int_as_float(0x7f800000); }
+KILN_DEVICE float kiln_nan() { return __int_as_float(0x7fffffff); }
+
+/* Division by a value that a whole row shares: (x * reciprocal) * scale, where divisor = significand / scale with a
+ * significand of normal size and scale a power of two, so that nothing overflows on the way. Unless KILN_FAST one
+ * residual step (Markstein, 1990) rounds the quotient as division does; NaN there means that the plain product, already right,
+ * was an infinity or a zero. */
+struct kiln_quotient {
+    float significand, reciprocal, scale;
+    KILN_MEMBER kiln_quotient() {}
+    KILN_MEMBER kiln_quotient(float divisor)
+    {
+        const int exponent = (__float_as_int(divisor) >> 23) & 0xff;
+        const int biased = exponent == 0 ? 254 : exponent >= 253 ? 1 : 254 - exponent;
+        scale = __int_as_float(biased << 23);
+        significand = divisor * scale;
+        reciprocal = 1.0f / significand;
+    }
+    KILN_MEMBER float divide(float x) const
+    {
+        float q = x * reciprocal;
+        if (!KILN_FAST) {
+            const float better = fmaf(fmaf(-q, significand, x), reciprocal, q);
+            q = better == better ? better : q;
+        }
+        return q * scale;
+    }
+};
+
+KILN_DEVICE float kiln_exp(float x) { return KILN_FAST ? __expf(x) : expf(x); }
+KILN_DEVICE double kiln_exp(double x) { return exp(x); }
+KILN_DEVICE float kiln_sigmoid(float x) { return 1.0f / (1.0f + kiln_exp(-x)); }
+KILN_DEVICE double kiln_sigmoid(double x) { return 1.0 / (1.0 + exp(-x)); }
+
+KILN_DEVICE float kiln_sign(float x) { return x > 0.0f ? 1.0f : x < 0.0f ? -1.0f : x; }
+KILN_DEVICE double kiln_sign(double x) { return x > 0.0 ? 1.0 : x < 0.0 ? -1.0 : x; }
+KILN_DEVICE int kiln_sign(int x) { return (x > 0) - (x < 0); }
+KILN_DEVICE kiln_i64 kiln_sign(kiln_i64 x) { return (x > 0) - (x < 0); }
+
+/* The remainder with the divisor's sign, as in Python. Not a function of x - floor(x / y) * y, which rounds. */
+KILN_DEVICE float kiln_remainder(float x, float y)
+{
+    const float r = fmodf(x, y);
+    return r == 0.0f ? copysignf(0.0f, y) : (r < 0.0f) != (y < 0.0f) ? r + y : r;
+}
+KILN_DEVICE double kiln_remainder(double x, double y)
+{
+    const double r = fmod(x, y);
+    return r == 0.0 ? copysign(0.0, y) : (r < 0.0) != (y < 0.0) ? r + y : r;
+}
+KILN_DEVICE float kiln_fmod(float x, float y) { return fmodf(x, y); }
+KILN_DEVICE double kiln_fmod(double x, double y) { return fmod(x, y); }
+
+#if KILN_INTEGERS
+template <class I> KILN_DEVICE I kiln_fmod_integer(I x, I y) { return y == 0 || y == -1 ? 0 : x % y; }
+KILN_DEVICE int kiln_fmod(int x, int y) { return kiln_fmod_integer(x, y); }
+KILN_DEVICE kiln_i64 kiln_fmod(kiln_i64 x, kiln_i64 y) { return kiln_fmod_integer(x, y); }
+template <class I> KILN_DEVICE I kiln_remainder_integer(I x, I y)
+{
+    const I r = kiln_fmod_integer(x, y);
+    return r != 0 && (r < 0) != (y < 0) ? r + y : r;
+}
+KILN_DEVICE int kiln_remainder(int x, int y) { return kiln_remainder_integer(x, y); }
+KILN_DEVICE kiln_i64 kiln_remainder(kiln_i64 x, kiln_i64 y) { return kiln_remainder_integer(x, y); }
+
+KILN_DEVICE int kiln_add(int a, int b) { return (int)((kiln_u32)a + (kiln_u32)b); }
+KILN_DEVICE int kiln_sub(int a, int b) { return (int)((kiln_u32)a - (kiln_u32)b); }
+KILN_DEVICE int kiln_mul(int a, int b) { return (int)((kiln_u32)a * (kiln_u32)b); }
+KILN_DEVICE kiln_i64 kiln_add(kiln_i64 a, kiln_i64 b) { return (kiln_i64)((kiln_u64)a + (kiln_u64)b); }
+KILN_DEVICE kiln_i64 kiln_sub(kiln_i64 a, kiln_i64 b) { return (kiln_i64)((kiln_u64)a - (kiln_u64)b); }
+KILN_DEVICE kiln_i64 kiln_mul(kiln_i64 a, kiln_i64 b) { return (kiln_i64)((kiln_u64)a * (kiln_u64)b); }
+KILN_DEVICE int kiln_abs(int a) { return a < 0 ? kiln_sub(0, a) : a; }
+KILN_DEVICE kiln_i64 kiln_abs(kiln_i64 a) { return a < 0 ? kiln_sub(0LL, a) : a; }
+
+/* A count that is negative or as wide as the type shifts everything out. */
+KILN_DEVICE int kiln_shl(int a, kiln_i64 n) { return n < 0 || n > 31 ? 0 : (int)((kiln_u32)a << n); }
+KILN_DEVICE kiln_i64 kiln_shl(kiln_i64 a, kiln_i64 n) { return n < 0 || n > 63 ? 0 : (kiln_i64)((kiln_u64)a << n); }
+KILN_DEVICE int kiln_shr(int a, kiln_i64 n) { return a >> (n < 0 || n > 31 ? 31 : n); }
+KILN_DEVICE kiln_i64 kiln_shr(kiln_i64 a, kiln_i64 n) { return a >> (n < 0 || n > 63 ? 63 : n); }
+KILN_DEVICE int kiln_popcount(int a) { return __popc(a); }
+KILN_DEVICE kiln_i64 kiln_popcount(kiln_i64 a) { return __popcll(a); }
+#endif
+
+/* Casts between compute types: towards zero and saturating, NaN gives 0. */
+KILN_DEVICE int kiln_to_i32(float x) { return x == x ? __float2int_rz(x) : 0; }
+KILN_DEVICE int kiln_to_i32(double x) { return x == x ? __double2int_rz(x) : 0; }
+KILN_DEVICE int kiln_to_i32(kiln_i64 x) { return kiln_nearest_i32(x); }
+KILN_DEVICE int kiln_to_i32(bool x) { return x; }
+KILN_DEVICE kiln_i64 kiln_to_i64(float x) { return x == x ? __float2ll_rz(x) : 0; }
+KILN_DEVICE kiln_i64 kiln_to_i64(double x) { return x == x ? __double2ll_rz(x) : 0; }
+KILN_DEVICE kiln_i64 kiln_to_i64(int x) { return x; }
+KILN_DEVICE kiln_i64 kiln_to_i64(bool x) { return x; }
+
+/* Through a storage type and back. */
+template <class T, class V> KILN_DEVICE V kiln_round_to(V v)
+{
+    T stored;
+    kiln_narrow(v, stored);
+    return (V)kiln_widen(stored);
+}

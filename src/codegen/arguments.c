@@ -1,0 +1,72 @@
+/* The layout of the kernel's argument: 8-byte fields first, then 4-byte ones, so that nothing needs padding. */
+#include <string.h>
+
+#include "base/types.h"
+#include "codegen/source.h"
+
+static void add(kiln__arguments *out, kiln__field_kind kind, int index, int dim, int bytes)
+{
+    if (out->count < KILN__MAX_FIELDS && out->size + bytes <= KILN__MAX_ARGUMENT_BYTES)
+        out->fields[out->count] = (kiln__field){kind, (uint8_t)index, (uint8_t)dim, (uint16_t)out->size};
+    out->count++;
+    out->size += bytes;
+}
+
+static bool is_wide(kiln__ctype type) { return type == KILN__F64 || type == KILN__I64; }
+
+kiln_status kiln__arguments_layout(const kiln__ir *ir, const kiln__problem *problem, kiln__arguments *out)
+{
+    memset(out, 0, sizeof *out);
+    int operands = problem->input_count + problem->output_count;
+    bool all_linear = true;
+    for (int o = 0; o < operands; o++) {
+        add(out, KILN__FIELD_POINTER, o, 0, 8);
+        all_linear &= problem->operands[o].linear;
+    }
+    add(out, KILN__FIELD_ROWS, 0, 0, 8);
+    for (int o = 0; o < operands; o++)
+        for (int d = 0; d < problem->outer_rank && !problem->operands[o].linear; d++)
+            if (problem->operands[o].outer_strides[d]) add(out, KILN__FIELD_STRIDE, o, d, 8);
+    for (int d = 1; d < problem->outer_rank && !all_linear && problem->wide; d++) add(out, KILN__FIELD_EXTENT, 0, d, 8);
+    for (uint32_t s = 0; s < ir->scalar_count; s++)
+        if (is_wide(ir->scalar_types[s])) add(out, KILN__FIELD_SCALAR, (int)s, 0, 8);
+    for (uint32_t s = 0; s < ir->scalar_count; s++)
+        if (!is_wide(ir->scalar_types[s])) add(out, KILN__FIELD_SCALAR, (int)s, 0, 4);
+    for (int d = 1; d < problem->outer_rank && !all_linear && !problem->wide; d++) add(out, KILN__FIELD_DIVISOR, 0, d, 12);
+    out->size = (out->size + 7) / 8 * 8;
+    if (out->count > KILN__MAX_FIELDS || out->size > KILN__MAX_ARGUMENT_BYTES)
+        return kiln__fail(KILN_E_UNSUPPORTED, "the kernel needs %d bytes of arguments, at most %d can be passed: use fewer tensors that broadcast over several axes",
+                          out->size, KILN__MAX_ARGUMENT_BYTES);
+    return KILN_OK;
+}
+
+/* For n < 2^31 and d >= 1: with shift = 31 + ceil(log2 d) and multiplier = ceil(2^shift / d), which fits 32 bits,
+ * n / d = (n * multiplier) >> shift (Granlund and Montgomery, 1994, theorem 4.2). */
+static void divisor_of(uint32_t d, uint32_t out[3])
+{
+    uint32_t log = 0;
+    while (log < 31 && ((uint32_t)1 << log) < d) log++;
+    out[0] = d;
+    out[1] = (uint32_t)((((uint64_t)1 << (31 + log)) + d - 1) / d);
+    out[2] = 31 + log;
+}
+
+void kiln__arguments_fill(const kiln__arguments *arguments, const kiln__problem *problem, unsigned char *bytes)
+{
+    for (int i = 0; i < arguments->count; i++) {
+        const kiln__field *field = &arguments->fields[i];
+        int64_t value = 0;
+        uint32_t divisor[3];
+        switch (field->kind) {
+        case KILN__FIELD_ROWS: value = problem->rows; break;
+        case KILN__FIELD_STRIDE: value = problem->operands[field->index].outer_strides[field->dim]; break;
+        case KILN__FIELD_EXTENT: value = problem->outer[field->dim]; break;
+        case KILN__FIELD_DIVISOR:
+            divisor_of((uint32_t)problem->outer[field->dim], divisor);
+            memcpy(bytes + field->offset, divisor, sizeof divisor);
+            continue;
+        default: continue;
+        }
+        memcpy(bytes + field->offset, &value, sizeof value);
+    }
+}

@@ -1,0 +1,46 @@
+/* What the parts of the code generator share while one source is written. */
+#ifndef KILN_CODEGEN_EMITTER_H
+#define KILN_CODEGEN_EMITTER_H
+
+#include "base/text.h"
+#include "codegen/expression.h"
+#include "codegen/source.h"
+
+typedef struct kiln__emitter {
+    const kiln__ir *ir;
+    const kiln__problem *problem;
+    const kiln__schedule *schedule;
+    const kiln__arguments *arguments;
+    kiln__text *out;
+    bool *element;          /* per instruction: has a value for each element, computed inside the loop over a pack */
+    bool *divides;          /* per instruction: a row's value that elements are divided by (f32) */
+    bool *needed;           /* per instruction: scratch of one function */
+} kiln__emitter;
+
+/* An operand's name in the source: "in_x", "out_y". */
+void kiln__emit_operand_name(const kiln__emitter *e, kiln__text *out, int operand);
+
+/* Marks the element instructions that the given one is made of. */
+void kiln__emit_need(kiln__emitter *e, uint32_t inst);
+/* Definitions of the needed element instructions, for element j of the pack at col; broadcast inputs first. */
+void kiln__emit_broadcasts(const kiln__emitter *e);
+void kiln__emit_elements(const kiln__emitter *e);
+/* "v7", "row.v7" or a literal. */
+void kiln__emit_value(const kiln__emitter *e, kiln__text *out, uint32_t inst);
+/* One definition's right-hand side. */
+void kiln__emit_definition(const kiln__emitter *e, uint32_t inst);
+
+/* struct kiln_arguments; struct kiln_row; kiln_begin. */
+void kiln__emit_arguments(const kiln__emitter *e);
+void kiln__emit_row(const kiln__emitter *e);
+/* kiln_after<phase>: what follows for the row from a phase's reductions. */
+void kiln__emit_after(const kiln__emitter *e, uint32_t phase);
+/* kiln_finish_row: outputs of one value per row. False if there is none. */
+bool kiln__emit_finish_row(const kiln__emitter *e);
+
+/* struct kiln_kept; struct kiln_phase<phase>; struct kiln_finish (false if no output has columns). */
+void kiln__emit_kept(const kiln__emitter *e);
+void kiln__emit_phase(kiln__emitter *e, uint32_t phase);
+bool kiln__emit_finish(kiln__emitter *e);
+
+#endif

@@ -1,0 +1,315 @@
+/* The generated work on packs: what is kept of the inputs, one struct per phase of reductions, one for the outputs. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/types.h"
+#include "codegen/emitter.h"
+
+static void add_name(const kiln__emitter *e, const char *before, int operand, const char *after)
+{
+    kiln__text_puts(e->out, before);
+    kiln__emit_operand_name(e, e->out, operand);
+    kiln__text_puts(e->out, after);
+}
+
+static bool has_offset(const kiln__emitter *e, int o)
+{
+    const kiln__problem *p = e->problem;
+    return p->layout == KILN__LAYOUT_FLAT ? !p->operands[o].linear : !p->operands[o].packed;
+}
+
+/* The address of the element at `column`: "row.in_x + col". */
+static void emit_address(const kiln__emitter *e, int o, const char *column)
+{
+    add_name(e, "row.", o, " + ");
+    if (!has_offset(e, o)) kiln__text_puts(e->out, column);
+    else {
+        add_name(e, "kiln_offset_", o, "(row.args, ");
+        kiln__text_printf(e->out, "%s)", column);
+    }
+}
+
+static void emit_pack_type(const kiln__emitter *e, int o)
+{
+    kiln__text_printf(e->out, "kiln_pack<%s, KILN_PACK>", kiln__cxx_storage(e->problem->operands[o].type));
+}
+
+/* Statements that fill the pack named after the operand. */
+static void emit_fetch(const kiln__emitter *e, int o, const char *indent)
+{
+    if (e->schedule->vector[o]) {
+        kiln__text_printf(e->out, "%skiln_fetch<%d>(", indent, e->schedule->vector[o]);
+        add_name(e, "", o, ", ");
+        emit_address(e, o, "col");
+        kiln__text_puts(e->out, ", span);\n");
+        return;
+    }
+    kiln__text_printf(e->out, "#pragma unroll\n%sfor (int j = 0; j < KILN_PACK; ++j)\n%s    if (span.has(j)) ", indent, indent);
+    add_name(e, "", o, ".at[j] = *(");
+    emit_address(e, o, "(col + j)");
+    kiln__text_puts(e->out, ");\n");
+}
+
+/* A second copy of the row's packs in shared memory is the shared residency's whole store. */
+static void emit_shared_access(const kiln__emitter *e)
+{
+    const kiln__problem *p = e->problem;
+    int64_t slots = e->schedule->steps * e->schedule->threads, offset[KILN_MAX_TENSORS] = {0}, next = 0;
+    for (int o = 0; o < p->input_count; o++) {
+        offset[o] = next;
+        if (e->schedule->kept[o]) next += slots * e->schedule->pack_size * (int64_t)kiln_type_size(p->operands[o].type);
+    }
+    kiln__text_puts(e->out, "    static KILN_MEMBER void copy(unsigned char *shared, int slot, const kiln_row &row, kiln_index col, const kiln_span &span)\n    {\n");
+    for (int o = 0; o < p->input_count; o++) {
+        if (!e->schedule->kept[o]) continue;
+        kiln__text_puts(e->out, "        {\n            ");
+        emit_pack_type(e, o);
+        kiln__text_puts(e->out, " *to = reinterpret_cast<");
+        emit_pack_type(e, o);
+        kiln__text_printf(e->out, " *>(shared + %" PRId64 ") + slot;\n", offset[o]);
+        if (e->schedule->vector[o]) {
+            kiln__text_printf(e->out, "            kiln_fetch_async<%d>(to, ", e->schedule->vector[o]);
+            emit_address(e, o, "col");
+            kiln__text_puts(e->out, ", span);\n");
+        } else {
+            kiln__text_puts(e->out, "            ");
+            emit_pack_type(e, o);
+            add_name(e, " ", o, " = {};\n");
+            emit_fetch(e, o, "            ");
+            add_name(e, "            *to = ", o, ";\n");
+        }
+        kiln__text_puts(e->out, "        }\n");
+    }
+    kiln__text_puts(e->out, "    }\n    KILN_MEMBER void recall(const unsigned char *shared, int slot)\n    {\n");
+    for (int o = 0; o < p->input_count; o++) {
+        if (!e->schedule->kept[o]) continue;
+        add_name(e, "        ", o, " = reinterpret_cast<const ");
+        emit_pack_type(e, o);
+        kiln__text_printf(e->out, " *>(shared + %" PRId64 ")[slot];\n", offset[o]);
+    }
+    kiln__text_puts(e->out, "    }\n");
+}
+
+void kiln__emit_kept(const kiln__emitter *e)
+{
+    kiln__text_puts(e->out, "/* One pack of columns of the inputs that stay with the row, as stored. */\nstruct kiln_kept {\n");
+    for (int o = 0; o < e->problem->input_count; o++) {
+        if (!e->schedule->kept[o]) continue;
+        kiln__text_puts(e->out, "    ");
+        emit_pack_type(e, o);
+        add_name(e, " ", o, ";\n");
+    }
+    kiln__text_puts(e->out, "    KILN_MEMBER void load(const kiln_row &row, kiln_index col, const kiln_span &span)\n    {\n");
+    for (int o = 0; o < e->problem->input_count; o++) {
+        if (!e->schedule->kept[o]) continue;
+        if (!e->schedule->vector[o]) add_name(e, "        ", o, " = {};\n");
+        emit_fetch(e, o, "        ");
+    }
+    kiln__text_puts(e->out, "    }\n");
+    if (e->schedule->residency == KILN__RESIDENCY_SHARED) emit_shared_access(e);
+    kiln__text_puts(e->out, "};\n\n");
+}
+
+/* ---- values inside the loop over a pack ---- */
+
+void kiln__emit_need(kiln__emitter *e, uint32_t inst)
+{
+    e->needed[inst] = true;
+    for (uint32_t i = inst + 1; i-- > 0;) {
+        if (!e->needed[i] || !e->element[i]) continue;
+        for (int a = 0; a < e->ir->insts[i].arg_count; a++) e->needed[e->ir->insts[i].args[a]] = true;
+    }
+}
+
+void kiln__emit_broadcasts(const kiln__emitter *e)
+{
+    for (uint32_t i = 0; i < e->ir->count; i++) {
+        const kiln__inst *inst = &e->ir->insts[i];
+        if (!e->needed[i] || !e->element[i] || inst->op != KILN__IR_INPUT || e->schedule->kept[inst->u.input]) continue;
+        int o = (int)inst->u.input;
+        kiln__text_puts(e->out, "        ");
+        emit_pack_type(e, o);
+        add_name(e, " ", o, e->schedule->vector[o] ? ";\n" : " = {};\n");
+        emit_fetch(e, o, "        ");
+    }
+}
+
+void kiln__emit_value(const kiln__emitter *e, kiln__text *out, uint32_t i)
+{
+    const kiln__inst *inst = &e->ir->insts[i];
+    if (inst->op == KILN__OP_FLOAT) kiln__cxx_float(out, inst->type, inst->u.f64);
+    else if (inst->op == KILN__OP_INT || inst->op == KILN__OP_BOOL) kiln__cxx_int(out, inst->type, inst->u.i64);
+    else if (inst->op == KILN__OP_COUNT) kiln__cxx_float(out, inst->type, (double)e->problem->cols);
+    else kiln__text_printf(out, e->element[i] ? "v%" PRIu32 : "row.v%" PRIu32, i);
+}
+
+static void emit_row_input(const kiln__emitter *e, const kiln__inst *inst)
+{
+    add_name(e, "kiln_widen(*row.", (int)inst->u.input, ")");
+}
+
+static void emit_element_input(const kiln__emitter *e, const kiln__inst *inst)
+{
+    bool kept = e->schedule->kept[inst->u.input];
+    add_name(e, kept ? "kiln_widen(kept." : "kiln_widen(", (int)inst->u.input, ".at[j])");
+}
+
+void kiln__emit_definition(const kiln__emitter *e, uint32_t i)
+{
+    const kiln__inst *inst = &e->ir->insts[i];
+    kiln__text names[3] = {{0}, {0}, {0}}, divisor = {0};
+    const char *args[3] = {"", "", ""};
+    if (kiln__op_is_reduction(inst->op)) kiln__text_printf(e->out, "reduced.r%" PRIu32, i);
+    else if (inst->op == KILN__IR_SCALAR) kiln__text_printf(e->out, "row.args.scalar_%s", e->ir->scalar_names[inst->u.scalar]);
+    else if (inst->op == KILN__IR_INPUT && e->element[i]) emit_element_input(e, inst);
+    else if (inst->op == KILN__IR_INPUT) emit_row_input(e, inst);
+    else {
+        for (int a = 0; a < inst->arg_count; a++) {
+            kiln__emit_value(e, &names[a], inst->args[a]);
+            args[a] = names[a].data ? names[a].data : "";
+            e->out->failed |= names[a].failed;
+        }
+        if (inst->op == KILN__OP_DIV && e->element[i] && !e->element[inst->args[1]] && inst->type == KILN__F32) {
+            if (e->divides[inst->args[1]]) kiln__text_printf(&divisor, "row.d%" PRIu32, inst->args[1]);
+            else kiln__text_printf(&divisor, "kiln_quotient(%s)", args[1]);
+            e->out->failed |= divisor.failed;
+        }
+        kiln__cxx_expression(e->out, inst, e->ir->insts, args, divisor.data);
+    }
+    for (int a = 0; a < 3; a++) kiln__text_free(&names[a]);
+    kiln__text_free(&divisor);
+}
+
+void kiln__emit_elements(const kiln__emitter *e)
+{
+    for (uint32_t i = 0; i < e->ir->count; i++) {
+        kiln__op op = e->ir->insts[i].op;
+        if (!e->needed[i] || !e->element[i] || op == KILN__OP_FLOAT || op == KILN__OP_INT || op == KILN__OP_BOOL || op == KILN__OP_COUNT) continue;
+        kiln__text_printf(e->out, "            const %s v%" PRIu32 " = ", kiln__cxx_ctype(e->ir->insts[i].type), i);
+        kiln__emit_definition(e, i);
+        kiln__text_puts(e->out, ";\n");
+    }
+}
+
+/* ---- phases and outputs ---- */
+
+static bool in_phase(const kiln__emitter *e, uint32_t i, uint32_t phase)
+{
+    return kiln__op_is_reduction(e->ir->insts[i].op) && e->ir->insts[i].phase == phase + 1u;
+}
+
+static const char pack_head[] =
+    "    KILN_MEMBER void pack(const kiln_row &row, const kiln_kept &kept, kiln_index col, const kiln_span &span)\n    {\n";
+static const char pack_loop[] = "#pragma unroll\n        for (int j = 0; j < KILN_PACK; ++j) {\n";
+
+static void emit_combine_function(kiln__emitter *e, uint32_t phase)
+{
+    kiln__text_printf(e->out, "    static KILN_MEMBER kiln_phase%" PRIu32 " combine(const kiln_phase%" PRIu32 " &a, const kiln_phase%" PRIu32 " &b)\n    {\n        kiln_phase%" PRIu32 " c;\n",
+                      phase, phase, phase, phase);
+    for (uint32_t i = 0; i < e->ir->count; i++) {
+        if (!in_phase(e, i, phase)) continue;
+        char a[32], b[32];
+        snprintf(a, sizeof a, "a.r%" PRIu32, i);
+        snprintf(b, sizeof b, "b.r%" PRIu32, i);
+        kiln__text_printf(e->out, "        c.r%" PRIu32 " = ", i);
+        kiln__cxx_combine(e->out, &e->ir->insts[i], a, b);
+        kiln__text_puts(e->out, ";\n");
+    }
+    kiln__text_puts(e->out, "        return c;\n    }\n");
+}
+
+/* One statement per reduction of the phase; %u is its number. */
+static void emit_each(const kiln__emitter *e, uint32_t phase, const char *before, const char *after)
+{
+    for (uint32_t i = 0; i < e->ir->count; i++)
+        if (in_phase(e, i, phase)) kiln__text_printf(e->out, "%s%" PRIu32 "%s%" PRIu32 ", lane_mask, lanes);\n", before, i, after, i);
+}
+
+void kiln__emit_phase(kiln__emitter *e, uint32_t phase)
+{
+    const kiln__ir *ir = e->ir;
+    kiln__text *out = e->out;
+    bool ordered = false;
+    memset(e->needed, 0, ir->count * sizeof *e->needed);
+    for (uint32_t i = 0; i < ir->count; i++) {
+        if (!in_phase(e, i, phase)) continue;
+        kiln__emit_need(e, ir->insts[i].args[0]);
+        ordered |= ir->insts[i].op == KILN__OP_REDUCE_USER;
+    }
+    kiln__text_printf(out, "/* Phase %" PRIu32 ": the reductions combined together, in one exchange. */\nstruct kiln_phase%" PRIu32 " {\n    static constexpr bool ordered = %s;\n",
+                      phase, phase, ordered ? "true" : "false");
+    for (uint32_t i = 0; i < ir->count; i++)
+        if (in_phase(e, i, phase)) kiln__text_printf(out, "    %s r%" PRIu32 "; /* %s */\n", kiln__cxx_ctype(ir->insts[i].type), i, kiln__ir_op_name(ir->insts[i].op));
+    kiln__text_puts(out, "    KILN_MEMBER void clear()\n    {\n");
+    for (uint32_t i = 0; i < ir->count; i++) {
+        if (!in_phase(e, i, phase)) continue;
+        kiln__text_printf(out, "        r%" PRIu32 " = ", i);
+        kiln__cxx_identity(out, ir, &ir->insts[i]);
+        kiln__text_puts(out, ";\n");
+    }
+    kiln__text_printf(out, "    }\n%s", pack_head);
+    kiln__emit_broadcasts(e);
+    kiln__text_printf(out, "%s            if (!span.has(j)) continue;\n", pack_loop);
+    kiln__emit_elements(e);
+    for (uint32_t i = 0; i < ir->count; i++) {
+        if (!in_phase(e, i, phase)) continue;
+        char r[32];
+        kiln__text value = {0};
+        snprintf(r, sizeof r, "r%" PRIu32, i);
+        kiln__emit_value(e, &value, ir->insts[i].args[0]);
+        kiln__text_printf(out, "            %s = ", r);
+        kiln__cxx_combine(out, &ir->insts[i], r, value.data ? value.data : "");
+        kiln__text_puts(out, ";\n");
+        out->failed |= value.failed;
+        kiln__text_free(&value);
+    }
+    kiln__text_puts(out, "        }\n    }\n");
+    emit_combine_function(e, phase);
+    kiln__text_printf(out, "    KILN_MEMBER kiln_phase%" PRIu32 " shuffle(int lane_mask, kiln_u32 lanes) const\n    {\n        kiln_phase%" PRIu32 " other;\n", phase, phase);
+    emit_each(e, phase, "        other.r", " = kiln_shuffle(r");
+    kiln__text_puts(out, "        return other;\n    }\n};\n\n");
+}
+
+bool kiln__emit_finish(kiln__emitter *e)
+{
+    const kiln__problem *p = e->problem;
+    kiln__text *out = e->out;
+    bool any = false;
+    memset(e->needed, 0, e->ir->count * sizeof *e->needed);
+    for (int o = 0; o < p->output_count; o++) {
+        if (!p->operands[p->input_count + o].per_element) continue;
+        any = true;
+        kiln__emit_need(e, e->ir->outputs[o]);
+    }
+    if (!any) return false;
+    kiln__text_printf(out, "/* The outputs that have columns. */\nstruct kiln_finish {\n%s", pack_head);
+    kiln__emit_broadcasts(e);
+    for (int o = 0; o < p->output_count; o++)
+        if (p->operands[p->input_count + o].per_element)
+            kiln__text_printf(out, "        %s y%d[KILN_PACK];\n", kiln__cxx_ctype(e->ir->insts[e->ir->outputs[o]].type), o);
+    kiln__text_puts(out, pack_loop);
+    kiln__emit_elements(e);
+    for (int o = 0; o < p->output_count; o++) {
+        if (!p->operands[p->input_count + o].per_element) continue;
+        kiln__text_printf(out, "            y%d[j] = ", o);
+        kiln__emit_value(e, out, e->ir->outputs[o]);
+        kiln__text_puts(out, ";\n");
+    }
+    kiln__text_puts(out, "        }\n");
+    for (int o = 0; o < p->output_count; o++) {
+        int operand = p->input_count + o;
+        if (!p->operands[operand].per_element) continue;
+        kiln__text_puts(out, "        ");
+        emit_pack_type(e, operand);
+        add_name(e, " ", operand, ";\n");
+        kiln__text_printf(out, "        kiln_narrow_pack(y%d, ", o);
+        add_name(e, "", operand, ");\n");
+        kiln__text_printf(out, "        kiln_put<%d>(", e->schedule->vector[operand]);
+        add_name(e, "", operand, ", ");
+        emit_address(e, operand, "col");
+        kiln__text_puts(out, ", span);\n");
+    }
+    kiln__text_puts(out, "    }\n};\n\n");
+    return true;
+}

@@ -1,0 +1,44 @@
+/* The generated CUDA C++ of a kernel, and the layout of its one argument. */
+#ifndef KILN_CODEGEN_SOURCE_H
+#define KILN_CODEGEN_SOURCE_H
+
+#include "plan/schedule.h"
+
+#define KILN__KERNEL_NAME "kiln_kernel"
+
+/* The kernel takes one structure by value. What its fields hold, in order; offsets in bytes. */
+typedef enum kiln__field_kind {
+    KILN__FIELD_POINTER,    /* operand's data */
+    KILN__FIELD_ROWS,       /* i64: rows (flat: elements) */
+    KILN__FIELD_STRIDE,     /* i64: operand's stride along outer dimension `dim` */
+    KILN__FIELD_SCALAR,     /* scalar number `index`, of its compute type */
+    KILN__FIELD_EXTENT,     /* i64: outer dimension `dim`, where rows are wide */
+    KILN__FIELD_DIVISOR     /* kiln_divisor of outer dimension `dim`: divisor, multiplier, shift, u32 each */
+} kiln__field_kind;
+
+typedef struct kiln__field {
+    kiln__field_kind kind;
+    uint8_t index, dim;
+    uint16_t offset;
+} kiln__field;
+
+#define KILN__MAX_FIELDS 320
+#define KILN__MAX_ARGUMENT_BYTES 4096
+
+typedef struct kiln__arguments {
+    kiln__field fields[KILN__MAX_FIELDS];
+    int count;
+    int size;
+} kiln__arguments;
+
+/* Which fields the kernel for the problem takes. KILN_E_UNSUPPORTED where they exceed 4,096 bytes. */
+kiln_status kiln__arguments_layout(const kiln__ir *ir, const kiln__problem *problem, kiln__arguments *out);
+
+/* Writes the values that do not change from launch to launch (rows, strides, extents, divisors) at their offsets. */
+void kiln__arguments_fill(const kiln__arguments *arguments, const kiln__problem *problem, unsigned char *bytes);
+
+/* The whole source handed to NVRTC; the caller frees it. KILN_E_UNSUPPORTED, KILN_E_MEMORY. */
+kiln_status kiln__source_emit(const kiln__ir *ir, const kiln__problem *problem, const kiln__schedule *schedule,
+                              const kiln__arguments *arguments, char **out);
+
+#endif

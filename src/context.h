@@ -1,0 +1,136 @@
+/* The context, programs and what is prepared from them: the only files that know all the stages (src, top level). */
+#ifndef KILN_CONTEXT_H
+#define KILN_CONTEXT_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "cache/disk.h"
+#include "codegen/source.h"
+#include "gpu/driver.h"
+#include "jit/nvrtc.h"
+
+/* ---- context ---- */
+
+typedef struct kiln__dispatch kiln__dispatch;
+
+struct kiln_context {
+    kiln__disk *disk;                        /* NULL: no disk cache */
+    char *driver_path, *nvrtc_path;          /* NULL: the default search */
+    kiln_policy policy;
+    kiln_log_callback log;
+    void *log_user;
+    _Atomic(const kiln__driver *) driver;    /* set once opened */
+    kiln__dispatch *dispatch;                /* what kiln_run has seen; readers take no lock, writers this one */
+    pthread_mutex_t lock;                    /* guards what follows */
+    bool nvrtc_known;                        /* identity is valid, the library may not be open yet */
+    kiln__nvrtc_identity nvrtc;
+    struct kiln__kernel_entry *kernels;      /* loaded kernels, shared by plans */
+    char driver_error[1024], nvrtc_error[1024];
+};
+
+void kiln__log(const kiln_context *context, kiln_log_level level, const char *format, ...) KILN_PRINTF(3, 4);
+kiln_status kiln__context_driver(kiln_context *context, const kiln__driver **out);
+
+/* ---- programs ---- */
+
+struct kiln_program {
+    kiln_context *context;
+    uint64_t id;                             /* unique in the process */
+    kiln__graph *graph;
+    kiln__signature signature;
+    kiln__axes axes;
+    const char *names[KILN_MAX_TENSORS];     /* inputs, then outputs */
+    double parse_ms;
+};
+
+/* Checks counts and scalar types. */
+kiln_status kiln__program_check_counts(const kiln_program *program, const void *tensors, size_t tensor_count,
+                                       const kiln_scalar *scalars, size_t scalar_count);
+/* Space and typed program for a binding; the caller destroys *ir. */
+kiln_status kiln__program_bind(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars,
+                               kiln__space *space, kiln__ir **ir);
+
+/* ---- from tensors to an image ---- */
+
+/* All stages up to the source. */
+typedef struct kiln__prepared {
+    kiln__ir *ir;
+    kiln__problem problem;
+    kiln__schedule schedule;
+    kiln__arguments arguments;
+    char *source;
+    double schedule_ms, emit_ms;
+} kiln__prepared;
+
+/* The kernel's bytes and what is known of them. */
+typedef struct kiln__image {
+    kiln__key key;                           /* of the cache; material NULL where nothing was looked up */
+    void *bytes;
+    size_t size;
+    bool is_ptx;
+    char *log;
+    int registers, spill_bytes;
+    int64_t shared_bytes;
+    kiln_origin origin;
+    double lookup_ms, compile_ms;
+} kiln__image;
+
+kiln_status kiln__prepare(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars,
+                          const kiln__device *device, int attempt, kiln__prepared *out);
+void kiln__prepared_free(kiln__prepared *prepared);
+
+/* Looks the kernel up on disk or compiles it and publishes it. skip_disk: the entry found there was refused. */
+kiln_status kiln__image_obtain(kiln_context *context, const kiln__prepared *prepared, int arch, bool ptx, bool skip_disk, kiln__image *out);
+void kiln__image_free(kiln__image *image);
+
+/* Prepares and obtains; where the compiler spilled registers, the next schedules are tried. */
+kiln_status kiln__bake(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars, const kiln__device *device,
+                       bool ptx, kiln__prepared *prepared, kiln__image *image);
+
+void kiln__info_fill(const kiln__prepared *prepared, const kiln__image *image, int arch, double parse_ms, kiln_plan_info *info);
+kiln_status kiln__info_copy(const kiln_plan_info *from, kiln_plan_info *to);
+
+double kiln__now_ms(void);
+
+/* ---- launching ---- */
+
+/* A kernel loaded for one device, shared by everything that launches it; freed with the context. */
+typedef struct kiln__kernel_entry {
+    struct kiln__kernel_entry *next;
+    kiln__key key;
+    int device;
+    kiln__loaded loaded;
+} kiln__kernel_entry;
+
+/* Everything a launch needs and nothing else: integers and one template of the kernel's argument. */
+typedef struct kiln__launch {
+    const kiln__driver *driver;
+    kiln__CUfunction function;
+    unsigned grid_x, grid_y, threads, shared_bytes;
+    int input_count, tensor_count, scalar_count;
+    bool empty;                              /* nothing to do */
+    uint16_t pointer_offset[KILN_MAX_TENSORS], scalar_offset[KILN_MAX_SCALARS];
+    kiln__ctype scalar_types[KILN_MAX_SCALARS];
+    int64_t bytes[KILN_MAX_TENSORS];         /* a tensor's extent in memory */
+    uint32_t alignment_mask[KILN_MAX_TENSORS]; /* address bits that must be 0 */
+    uint32_t same[KILN_MAX_TENSORS];         /* per output: bit t where tensor t has the same layout, so may be the same tensor */
+    const char *const *names;                /* of the program, for messages */
+    int argument_size;
+    unsigned char arguments[];
+} kiln__launch;
+
+kiln_status kiln__launch_create(const kiln_program *program, const kiln_tensor *tensors, const kiln__prepared *prepared,
+                                const kiln__driver *driver, const kiln__loaded *loaded, kiln__launch **out);
+/* Checks pointers, overlap and scalar types, fills the argument, launches. */
+kiln_status kiln__launch_run(const kiln__launch *launch, void *const *data, const kiln_scalar *scalars, void *stream);
+
+/* Bakes, loads for the current context's device and describes (info may be NULL). */
+kiln_status kiln__launch_prepare(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars,
+                                 kiln__launch **launch, kiln__prepared *prepared, kiln__image *image, kiln_plan_info *info);
+
+/* NULL without memory. */
+kiln__dispatch *kiln__dispatch_create(void);
+void kiln__dispatch_destroy(kiln__dispatch *dispatch);
+
+#endif

@@ -1,0 +1,41 @@
+/* A schedule: who works on a row, where the row stays between phases, and the numbers compiled into the kernel. */
+#ifndef KILN_PLAN_SCHEDULE_H
+#define KILN_PLAN_SCHEDULE_H
+
+#include "lang/ir.h"
+#include "plan/device.h"
+#include "plan/problem.h"
+
+typedef enum kiln__group { KILN__GROUP_LANES, KILN__GROUP_BLOCK } kiln__group;
+typedef enum kiln__residency { KILN__RESIDENCY_REGISTERS, KILN__RESIDENCY_SHARED, KILN__RESIDENCY_STREAM } kiln__residency;
+
+/* Chosen from the columns, the types and the device alone, never from the number of rows: a row's result has the same bits
+ * however many other rows there are. */
+typedef struct kiln__schedule {
+    kiln__layout layout;
+    kiln__group group;
+    kiln__residency residency;
+    int pack_size;          /* elements per pack, a power of two */
+    int64_t steps;          /* packs per thread and row (flat: per thread) */
+    int batch;              /* packs whose loads are issued together; registers: all steps */
+    int threads_per_row;    /* flat: threads */
+    int rows_per_block;     /* flat: 1 */
+    int threads;            /* per block */
+    bool masked;            /* rows do not start at multiples of the pack: packs overhang at both ends */
+    bool ordered;           /* a user's combine: columns are combined in their order */
+    int vector[KILN_MAX_TENSORS]; /* elements per memory access of each operand; 0: element by element, each with its own address */
+    bool kept[KILN_MAX_TENSORS];  /* inputs that stay with the row; the others are read where they are used */
+    int shared_bytes;       /* dynamic, per block */
+    char text[160];         /* "lanes 32, registers, inner, pack 8 x 4, 4 rows per block" */
+    const char *reason;     /* one sentence, static */
+} kiln__schedule;
+
+/* The first choice for the problem. `attempt` 0; 1, 2, ... give the next candidates after one that spilled registers.
+ * KILN_E_UNSUPPORTED where there is no (further) candidate. */
+kiln_status kiln__schedule_choose(const kiln__ir *ir, const kiln__problem *problem, const kiln__device *device, int attempt,
+                                  kiln__schedule *out);
+
+/* Blocks to launch for so many rows (flat: elements), as a grid of x and y. False where the grid would be too large. */
+bool kiln__schedule_grid(const kiln__schedule *schedule, int64_t rows, unsigned *x, unsigned *y);
+
+#endif

@@ -1,0 +1,103 @@
+/* From tensors to source: binding, canonical problem, schedule, code. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "context.h"
+
+kiln_status kiln__prepare(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars, const kiln__device *device,
+                          int attempt, kiln__prepared *out)
+{
+    memset(out, 0, sizeof *out);
+    double start = kiln__now_ms();
+    kiln__space space;
+    kiln_status status = kiln__program_bind(program, tensors, scalars, &space, &out->ir);
+    kiln__tensors all = {tensors, program->names, (int)program->signature.input_count, (int)program->signature.output_count};
+    if (!status) status = kiln__problem_build(out->ir, &space, &all, &out->problem);
+    if (!status) status = kiln__schedule_choose(out->ir, &out->problem, device, attempt, &out->schedule);
+    out->schedule_ms = kiln__now_ms() - start;
+    start = kiln__now_ms();
+    if (!status) status = kiln__arguments_layout(out->ir, &out->problem, &out->arguments);
+    if (!status) status = kiln__source_emit(out->ir, &out->problem, &out->schedule, &out->arguments, &out->source);
+    out->emit_ms = kiln__now_ms() - start;
+    if (status) kiln__prepared_free(out);
+    return status;
+}
+
+void kiln__prepared_free(kiln__prepared *prepared)
+{
+    kiln__ir_destroy(prepared->ir);
+    free(prepared->source);
+    prepared->ir = NULL;
+    prepared->source = NULL;
+}
+
+kiln_status kiln__bake(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars, const kiln__device *device,
+                       bool ptx, kiln__prepared *prepared, kiln__image *image)
+{
+    kiln_status status = kiln__prepare(program, tensors, scalars, device, 0, prepared);
+    if (!status) status = kiln__image_obtain(program->context, prepared, device->arch, ptx, false, image);
+    if (status) {
+        kiln__prepared_free(prepared);
+        return status;
+    }
+    for (int attempt = 1; image->spill_bytes > 0; attempt++) {
+        kiln__prepared next;
+        kiln__image other;
+        if (kiln__prepare(program, tensors, scalars, device, attempt, &next)) break;
+        if (kiln__image_obtain(program->context, &next, device->arch, ptx, false, &other)) {
+            kiln__prepared_free(&next);
+            break;
+        }
+        kiln__log(program->context, KILN_LOG_DEBUG, "schedule '%s' spills %d bytes, '%s' spills %d", prepared->schedule.text, image->spill_bytes,
+                  next.schedule.text, other.spill_bytes);
+        bool better = other.spill_bytes < image->spill_bytes;
+        kiln__prepared_free(better ? prepared : &next);
+        kiln__image_free(better ? image : &other);
+        if (!better) continue;
+        *prepared = next;
+        *image = other;
+    }
+    kiln__clear_error();
+    return KILN_OK;
+}
+
+void kiln__info_fill(const kiln__prepared *prepared, const kiln__image *image, int arch, double parse_ms, kiln_plan_info *info)
+{
+    const kiln__problem *p = &prepared->problem;
+    bool flat = p->layout == KILN__LAYOUT_FLAT;
+    unsigned x = 0, y = 0;
+    kiln__schedule_grid(&prepared->schedule, p->rows, &x, &y);
+    memset(info, 0, sizeof *info);
+    info->struct_size = sizeof *info;
+    info->schedule = prepared->schedule.text;
+    info->reason = prepared->schedule.reason;
+    info->source = prepared->source;
+    info->log = image->log ? image->log : "";
+    info->arch = arch;
+    info->is_ptx = image->is_ptx;
+    info->registers = image->registers;
+    info->spill_bytes = image->spill_bytes;
+    info->shared_bytes = image->shared_bytes + prepared->schedule.shared_bytes;
+    info->image_bytes = (int64_t)image->size;
+    info->rows = p->open_rows ? -1 : flat ? 1 : p->rows;
+    info->cols = flat ? (p->open_rows ? -1 : p->rows) : p->cols;
+    info->blocks = p->open_rows ? -1 : (int64_t)x * y;
+    info->threads = prepared->schedule.threads;
+    info->origin = image->origin;
+    info->parse_ms = parse_ms;
+    info->schedule_ms = prepared->schedule_ms;
+    info->emit_ms = prepared->emit_ms;
+    info->lookup_ms = image->lookup_ms;
+    info->compile_ms = image->compile_ms;
+}
+
+kiln_status kiln__info_copy(const kiln_plan_info *from, kiln_plan_info *to)
+{
+    if (!to || to->struct_size < sizeof(size_t) || to->struct_size > sizeof *to)
+        return kiln__fail(KILN_E_ARGUMENT, "info is NULL, or its struct_size is not that of KILN_PLAN_INFO_INIT (%zu)", sizeof *to);
+    size_t size = to->struct_size;
+    memcpy(to, from, size);
+    to->struct_size = size;
+    return KILN_OK;
+}
