@@ -1,5 +1,5 @@
 /* What kiln_run costs beyond the driver's launch, once a shape has been seen: run under callgrind by
- * tools/bench/dispatch.sh, against the stand-in driver. Usage: bench_dispatch [cache folder] */
+ * tools/bench/dispatch.sh, against the stand-in driver. Usage: bench_dispatch <cache folder> [number of the program] */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,7 +51,7 @@ static kiln_status run(kiln_context *context, const work *w, fake_driver *fake)
     if (status == KILN_OK) status = kiln_run(program, tensors, w->tensor_count, NULL, 0, NULL);
     long before = fake->launches;
     if (status == KILN_OK) status = bench_steady_calls(program, tensors, w->tensor_count);
-    printf("%s: %ld launches\n", w->text, (long)fake->launches - before);
+    printf("%s: %ld calls\n", w->text, (long)fake->launches - before);
     if (status == KILN_OK && fake->launches - before != CALLS) status = KILN_E_INTERNAL;
     for (size_t i = 0; i < w->tensor_count; i++)
         free(memory[i]);
@@ -67,15 +67,15 @@ int main(int argc, char **argv)
     kiln__CUcontext cuda = NULL;
     kiln_context_options options = KILN_CONTEXT_OPTIONS_INIT;
     options.cache_dir = argc > 1 ? argv[1] : "";
+    size_t first = argc > 2 ? (size_t)atoi(argv[2]) : 0, last = argc > 2 ? first : PROGRAMS - 1;
     options.driver_path = KILN_FAKE_DRIVER;
     kiln_status status = fake ? kiln__driver_open(KILN_FAKE_DRIVER, &driver) : KILN_E_NO_DRIVER;
     if (status == KILN_OK && (driver->DevicePrimaryCtxRetain(&cuda, 0) || driver->CtxSetCurrent(cuda)))
         status = KILN_E_NO_CONTEXT;
     if (status == KILN_OK) status = kiln_context_create(&options, &context);
-    for (size_t i = 0; i < PROGRAMS && status == KILN_OK; i++)
+    for (size_t i = first; i <= last && i < PROGRAMS && status == KILN_OK; i++)
         status = run(context, &works[i], fake);
     if (status != KILN_OK) fprintf(stderr, "bench_dispatch: %s %s\n", kiln_status_name(status), kiln_last_error());
-    else printf("calls: %d\n", CALLS * PROGRAMS);
     kiln_context_destroy(context);
     if (status == KILN_E_NO_NVRTC) return 77;
     return status == KILN_OK ? 0 : 1;
