@@ -1,7 +1,7 @@
 /* The device language: storage types, packs, conversions, shuffles, barriers, asynchronous copies.
  * The only file with inline PTX. Everything else in this folder and all generated code calls these functions. */
 
-#define KILN_DEVICE static __device__ __forceinline__
+#define KILN_DEVICE __device__ __forceinline__
 #define KILN_MEMBER __device__ __forceinline__
 
 typedef long long kiln_i64;

@@ -150,8 +150,8 @@ kiln_status kiln_run(const kiln_program *program, const kiln_tensor *tensors, si
     if (status) return status;
     kiln__CUresult result = driver->CtxGetDevice(&device);
     if (result) return kiln__driver_fail(driver, KILN_E_NO_CONTEXT, result, "cuCtxGetDevice");
-    uint64_t words[MAX_WORDS], hash;
-    uint32_t count;
+    uint64_t words[MAX_WORDS], hash = 0;
+    uint32_t count = 0;
     void *data[KILN_MAX_TENSORS];
     status = encode(program, device, tensors, scalars, words, &count, &hash);
     if (status) return status;

@@ -148,7 +148,7 @@ void kiln__emit_row(const kiln__emitter *e)
     kiln__text_printf(out, "/* %s */\nstruct kiln_row {\n    const kiln_arguments &args;\n    kiln_i64 index;\n",
                       flat ? "The whole array: where it lies, and the values it has one of."
                            : "One row: where it lies in each tensor, and the values it has one of.");
-    if (e->schedule->masked) kiln__text_puts(out, "    int shift; /* elements of the first pack that belong to the row before */\n");
+    kiln__text_puts(out, "    int shift; /* elements of the first pack that belong to the row before */\n");
     for (int o = 0; o < p->input_count + p->output_count; o++) {
         kiln__text_printf(out, "    %s%s *", p->operands[o].output ? "" : "const ", kiln__cxx_storage(p->operands[o].type));
         add_name(e, "", o, ";\n");
@@ -162,7 +162,7 @@ void kiln__emit_row(const kiln__emitter *e)
     kiln__text_puts(out, "KILN_DEVICE void kiln_begin(kiln_row &row)\n{\n    const kiln_arguments &args = row.args;\n");
     if (coordinates) emit_coordinates(e, "row.index");
     for (int o = 0; o < p->input_count + p->output_count; o++) emit_place(e, o);
-    if (e->schedule->masked) kiln__text_puts(out, "    row.shift = (int)(row.index * KILN_COLS & (KILN_PACK - 1));\n");
+    kiln__text_puts(out, e->schedule->masked ? "    row.shift = (int)(row.index * KILN_COLS & (KILN_PACK - 1));\n" : "    row.shift = 0;\n");
     for (uint32_t i = 0; i < e->ir->count; i++)
         if (is_row_value(e, i) && e->ir->insts[i].phase == 0) emit_row_value(e, i);
     kiln__text_puts(out, "}\n\n");

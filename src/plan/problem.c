@@ -148,6 +148,7 @@ kiln_status kiln__problem_build(const kiln__ir *ir, const kiln__space *space, co
     memcpy(d.reduced, space->reduced, sizeof d.reduced);
     out->layout = ir->phase_count == 0 && all_full ? KILN__LAYOUT_FLAT : KILN__LAYOUT_INNER;
     if (out->layout == KILN__LAYOUT_FLAT) memset(d.reduced, 0, sizeof d.reduced);
+    if (out->open_rows && d.reduced[0]) return kiln__fail(KILN_E_AXIS, "axis 0 is left open and cannot be reduced over");
     drop_and_merge(&d, count);
     status = split(&d, out);
     if (status) return status;

@@ -102,7 +102,6 @@ kiln_status kiln__space_build(const kiln__axes *axes, const kiln__tensors *tenso
     int64_t rows, cols;
     kiln_status status = choose_axes(axes, out);
     if (status) return status;
-    if (out->open_rows && out->reduced[0]) return kiln__fail(KILN_E_AXIS, "axis 0 is left open and cannot be reduced over");
     return kiln__space_extents(out, &rows, &cols);
 }
 
