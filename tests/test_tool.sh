@@ -13,7 +13,7 @@ wanted=" $* "
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
-unset KILN_DRIVER KILN_NVRTC XDG_CACHE_HOME
+unset KILN_DRIVER KILN_NVRTC XDG_CACHE_HOME FAKE_DRIVER_ARCH FAKE_DRIVER_INIT FAKE_NVRTC_ARCH
 export KILN_CACHE_DIR="$work/cache" HOME="$work/home" ASAN_OPTIONS="detect_leaks=1:${ASAN_OPTIONS:-}"
 failures=0 current=
 # Libraries that are not there, so that no machine's own driver or NVRTC plays a part.
@@ -58,6 +58,21 @@ show() {
 
 # ---- transcripts ------------------------------------------------------------------------------------------
 
+# Shortens a generated source: each file of kernel_sources/ that it holds word for word is named instead.
+fold_sources() {
+    awk 'FILENAME != "-" { part[FILENAME] = part[FILENAME] $0 "\n"; next }
+         { text = text $0 "\n" }
+         END {
+             for (file in part) {
+                 at = index(text, part[file])
+                 name = file
+                 sub(/.*\//, "", name)
+                 if (at) text = substr(text, 1, at - 1) "[kernel_sources/" name "]\n" substr(text, at + length(part[file]))
+             }
+             printf "%s", text
+         }' "$golden"/../../kernel_sources/*.cuh -
+}
+
 # What differs from run to run and from machine to machine is replaced.
 normalise() {
     sed -E -e "s#$work#WORK#g; s#${KILN_FAKE_DRIVER:-$work}#FAKE_DRIVER#g; s#${KILN_FAKE_NVRTC:-$work}#FAKE_NVRTC#g" \
@@ -79,14 +94,14 @@ transcript() { # transcript NAME: true if it shall run
 
 # The command line as one would type it.
 spell() {
-    local word
+    local word line=
     for word in "$@"; do
         case $word in
-        "${alone[0]}"|"${alone[1]}"|"${alone[2]}"|"${alone[3]}") ;;
-        *[!A-Za-z0-9_=./:,+-]*|'') printf " '%s'" "${word//\'/\'\\\'\'}" ;;
-        *) printf ' %s' "$word" ;;
+        *[!A-Za-z0-9_=./:,+-]*|'') line+=" '${word//\'/\'\\\'\'}'" ;;
+        *) line+=" $word" ;;
         esac
     done
+    printf '%s' "${line/ ${alone[*]}/}"
 }
 
 try() { # try ARGS...: runs kiln and writes down what it said
@@ -314,20 +329,22 @@ fi
 
 # With stand-ins for the driver and NVRTC whose kernels do nothing: everything but the numbers.
 if [ -n "${KILN_FAKE_DRIVER:-}" ] && [ -n "${KILN_FAKE_NVRTC:-}" ] && transcript stand_ins; then
-    export FAKE_DRIVER_ARCH=70
+    export FAKE_DRIVER_ARCH=90
     fakes=(--driver "$KILN_FAKE_DRIVER" --nvrtc "$KILN_FAKE_NVRTC")
     try info "${fakes[@]}"
     try info --json "${fakes[@]}"
+    try compile 'y = softmax(x)' --tensor 'x=f32[*,4]' --arch sm_90 "${fakes[@]}" # too new for the NVRTC
+    export FAKE_NVRTC_ARCH=90
     try compile 'y = softmax(x)' --tensor 'x=f32[*,4]' --arch sm_90 "${fakes[@]}"
-    try compile 'y = softmax(x)' --tensor 'x=f32[*,4]' --arch sm_70 "${fakes[@]}"
-    try compile 'y = softmax(x)' --tensor 'x=f32[*,4]' --arch sm_70 -o k.cubin "${alone[@]}"
-    try compile 'y = softmax(x)' --tensor 'x=f32[*,4]' --arch compute_70 -o k.ptx "${fakes[@]}"
-    tail -c 1 k.ptx | od -An -c >> transcript
-    try compile 'y = softmax(x)' --tensor 'x=f32[*,4]' --arch sm_70 -o none/k.cubin "${fakes[@]}"
+    try compile 'y = softmax(x)' --tensor 'x=f32[*,4]' --arch sm_90 -o k.cubin "${alone[@]}"
+    try compile 'y = softmax(x)' --tensor 'x=f32[*,4]' --arch sm_90 -o none/k.cubin "${fakes[@]}"
+    FAKE_DRIVER_ARCH=70 try run 'y = x + 1' --in x=x.npy --out y=y.npy "${fakes[@]}"
     try compile 'y = softmax(x)' --tensor 'x=f32[*,4]' --json "${fakes[@]}"
     try cache ls
     try cache stat
     try cache ls --json
+    try compile 'y = softmax(x)' --tensor 'x=f32[*,4]' --arch compute_90 -o k.ptx "${fakes[@]}"
+    tail -c 1 k.ptx | od -An -c >> transcript
     try run 'y = x + 1' --in x=x.npy --out y=y.npy --driver "$KILN_FAKE_DRIVER" --nvrtc none/libnvrtc.so
     try run 'y = x + 1' --in x=x.npy --out y=y.npy "${fakes[@]}"
     try run 'y = x + 1' --in x=x.npy --out y=y.npy --driver "$KILN_FAKE_DRIVER" --nvrtc none/libnvrtc.so --json
@@ -336,7 +353,7 @@ if [ -n "${KILN_FAKE_DRIVER:-}" ] && [ -n "${KILN_FAKE_NVRTC:-}" ] && transcript
     export FAKE_DRIVER_INIT=100
     try run 'y = x + 1' --in x=x.npy --out y=y.npy "${fakes[@]}"
     try run 'y = x + 1' --in x=x.npy --out y=y.npy --device cuda "${fakes[@]}"
-    unset FAKE_DRIVER_INIT FAKE_DRIVER_ARCH
+    unset FAKE_DRIVER_INIT FAKE_DRIVER_ARCH FAKE_NVRTC_ARCH
     try cache clear
     try cache ls
     check
@@ -356,7 +373,8 @@ for row in \
     fi
     if transcript "source_$name"; then
         # shellcheck disable=SC2086
-        "$tool" explain "$program" --tensor "$tensors" $more --arch sm_90 --source > transcript || echo "= $?" >> transcript
+        "$tool" explain "$program" --tensor "$tensors" $more --arch sm_90 --source > source || echo "= $?" >> source
+        fold_sources < source > transcript
         check cu
     fi
 done

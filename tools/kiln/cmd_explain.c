@@ -66,8 +66,10 @@ static void report(const kernel_request *k)
     printf("%-10s%s_%d\n", "arch", k->ptx ? "compute" : "sm", k->arch);
     print_lines("schedule", info->schedule);
     print_lines("why", info->reason);
-    printf("%-10s%" PRId64 " blocks of %d threads, %" PRId64 " bytes of shared memory each\n", "launch", info->blocks,
-           info->threads, info->shared_bytes);
+    printf("%-10s", "launch");
+    if (info->blocks >= 0) printf("%" PRId64 " blocks of %d threads", info->blocks, info->threads);
+    else printf("as many blocks of %d threads as the rows need", info->threads);
+    printf(", %" PRId64 " bytes of shared memory each\n", info->shared_bytes);
 }
 
 static int explain_command(const arguments *args)
