@@ -216,7 +216,7 @@ int main(int argc, char **argv)
         return 2;
     }
     int arch = 90, status = 0; /* a list of the sample without a GPU is that of an H100 */
-    if (!given.list) status = gpu_probe(&arch);
+    if (!given.list) status = gpu_probe(given.jobs, &arch);
     if (status == 0 && given.sample && !keep_sample(groups, &count, arch)) status = 1;
     if (status == 0 && given.list) list(groups, count, given.seed);
     else if (status == 0) status = gpu_run_groups(groups, count, given.seed, given.jobs, given.threads);

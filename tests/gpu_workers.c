@@ -74,20 +74,29 @@ static kiln_status open_device(gpu_runner *runner, kiln__device *device)
     return kiln__driver_device(runner->driver, ordinal, device);
 }
 
-int gpu_probe(int *arch)
+static int probe_here(int *arch)
+{
+    gpu_runner runner = {0};
+    kiln__device device = {0};
+    kiln_status status = open_device(&runner, &device);
+    if (status != KILN_OK) printf("skipped: no GPU: %s\n", kiln_last_error());
+    *arch = device.arch;
+    return status == KILN_OK ? 0 : 77;
+}
+
+int gpu_probe(int jobs, int *arch)
 {
     int ends[2];
     *arch = 0;
+    if (jobs == 1) return probe_here(arch);
     if (pipe(ends)) return 1;
     fflush(stdout);
     pid_t child = fork();
     if (child == 0) {
-        gpu_runner runner = {0};
-        kiln__device device = {0};
-        kiln_status status = open_device(&runner, &device);
-        if (status != KILN_OK) printf("skipped: no GPU: %s\n", kiln_last_error());
+        int status = probe_here(arch);
         fflush(stdout);
-        _exit(status == KILN_OK && write(ends[1], &device.arch, sizeof device.arch) == sizeof device.arch ? 0 : 77);
+        if (write(ends[1], arch, sizeof *arch) != sizeof *arch) status = 1;
+        _exit(status);
     }
     close(ends[1]);
     int status = 0;

@@ -4,9 +4,10 @@
 
 #include "gpu_cases.h"
 
-/* Device 0 as a process that then ends sees it, so that this one may still fork: 0 and its architecture, or 77 with the
- * reason printed where there is none. */
-int gpu_probe(int *arch);
+/* Looks for device 0: 0 and its architecture, or 77 with the reason printed where there is none. With more than one job a
+ * process that then ends looks, so that this one may still fork; with one job there is no fork at all, which debugging
+ * tools like better. */
+int gpu_probe(int jobs, int *arch);
 
 /* Runs all groups in `jobs` processes (one: in this one) and prints the failures and the totals. The exit status. */
 int gpu_run_groups(const gpu_group *groups, size_t count, uint64_t seed, int jobs, int threads);
