@@ -6,7 +6,7 @@
 set -u
 export LC_ALL=C TZ=UTC
 golden=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)/golden
-tool=$(realpath "${KILN_TOOL:?names the kiln binary}")
+tool=$(realpath "${KILN_TOOL:?must name the kiln binary}") || exit 1
 update=no
 [ "${1:-}" = --update ] && { update=yes; shift; }
 wanted=" $* "
