@@ -10,18 +10,26 @@ static bool is_named(const kiln__token *token, const char *name, size_t length) 
 /* Names that begin with an underscore are the prelude's own: only its functions may call them. */
 static bool is_private(const char *name) { return name[0] == '_'; }
 
-const kiln__function *kiln__function_find(const kiln__parser *parser, const kiln__token *name) {
-    if (is_private(name->text) && !parser->in_prelude) return NULL;
+static const kiln__function *find_parsed(const kiln__parser *parser, const kiln__token *name) {
     for (uint32_t i = 0; i < parser->function_count; i++) {
         if (is_named(name, parser->functions[i].name, parser->functions[i].length)) return &parser->functions[i];
     }
     return NULL;
 }
 
+const kiln__function *kiln__function_find(kiln__parser *parser, const kiln__token *name) {
+    if (is_private(name->text) && !parser->in_prelude) return NULL;
+    const kiln__function *function = find_parsed(parser, name);
+    kiln__prelude_entry *entry = function == NULL ? kiln__prelude_find(parser, name) : NULL;
+    return entry == NULL ? function : kiln__prelude_load(parser, entry);
+}
+
 bool kiln__is_callable(const kiln__parser *parser, const kiln__token *name) {
     kiln_type type;
-    return kiln__op_find(name->text, name->length) != KILN__OP_COUNT_OF ||
-           kiln__type_parse(name->text, name->length, &type) || kiln__function_find(parser, name) != NULL;
+    if (kiln__op_find(name->text, name->length) != KILN__OP_COUNT_OF) return true;
+    if (kiln__type_parse(name->text, name->length, &type)) return true;
+    if (is_private(name->text) && !parser->in_prelude) return false;
+    return find_parsed(parser, name) != NULL || kiln__prelude_find(parser, name) != NULL;
 }
 
 /* Insertions, deletions, replacements and swaps of neighbours that turn a into b; both at most KILN__MAX_NAME long. */
@@ -68,6 +76,8 @@ void kiln__suggest(const kiln__parser *parser, const kiln__token *name, char out
         const char *known = kiln_type_name((kiln_type)type);
         consider(name, known, strlen(known), &nearest, out);
     }
+    for (uint32_t i = 0; i < parser->prelude_count; i++)
+        consider(name, parser->prelude[i].name, parser->prelude[i].length, &nearest, out);
     for (uint32_t i = 0; i < parser->function_count; i++)
         consider(name, parser->functions[i].name, parser->functions[i].length, &nearest, out);
 }
@@ -132,8 +142,8 @@ void kiln__parse_function(kiln__parser *parser) {
     kiln__token name = parser->token;
     kiln__function function = {.name = name.text, .length = name.length};
     char quote[KILN__QUOTE_SIZE];
-    if (!check_new_name(parser, &name, "function")) return;
-    if (kiln__graph_find(parser->graph, name.text, name.length) >= 0) {
+    if (!parser->in_prelude && !check_new_name(parser, &name, "function")) return;
+    if (!parser->in_prelude && kiln__graph_find(parser->graph, name.text, name.length) >= 0) {
         kiln__parser_fail(parser, KILN_E_NAME, &name, "%s is a name already, it cannot name a function",
                           kiln__token_quote(&name, quote));
         return;

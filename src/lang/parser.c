@@ -1,12 +1,10 @@
-/* Program text to graph: the prelude first, then statements. */
+/* Program text to graph: statements, the parser's state, its failures. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lang/parser.h"
-
-extern const char kiln__source_prelude_kiln[]; /* kernel_sources/prelude.kiln, embedded by the build */
 
 void kiln__parser_fail(kiln__parser *parser, kiln_status status, const kiln__token *at, const char *format, ...) {
     if (parser->status != KILN_OK) return;
@@ -111,9 +109,16 @@ static bool at_separator(const kiln__parser *parser) {
     return parser->token.kind == KILN__TOKEN_NEWLINE || parser->token.kind == ';';
 }
 
-static void parse_text(kiln__parser *parser, const char *text, const char *file) {
+void kiln__parser_expect_end(kiln__parser *parser) {
     char quote[KILN__QUOTE_SIZE];
-    parser->lexer = (kiln__lexer){.at = text, .line_start = text, .line = 1, .file = file};
+    if (parser->token.kind == KILN__TOKEN_END || at_separator(parser)) return;
+    kiln__parser_fail(parser, KILN_E_SYNTAX, &parser->token,
+                      "expected an operator or the end of the statement, found %s",
+                      kiln__token_quote(&parser->token, quote));
+}
+
+static void parse_text(kiln__parser *parser, const char *text) {
+    parser->lexer = (kiln__lexer){.at = text, .line_start = text, .line = 1, .file = ""};
     kiln__parser_advance(parser);
     for (;;) {
         while (at_separator(parser)) kiln__parser_advance(parser);
@@ -124,24 +129,17 @@ static void parse_text(kiln__parser *parser, const char *text, const char *file)
         } else {
             parse_assignment(parser);
         }
-        if (parser->token.kind != KILN__TOKEN_END && !at_separator(parser)) {
-            kiln__parser_fail(parser, KILN_E_SYNTAX, &parser->token,
-                              "expected an operator or the end of the statement, found %s",
-                              kiln__token_quote(&parser->token, quote));
-        }
+        kiln__parser_expect_end(parser);
     }
 }
 
-/* Parses the prelude and the text into parser->graph. */
+/* Parses the text into parser->graph. */
 static void parse_program(kiln__parser *parser, const char *text) {
     kiln__graph *graph = parser->graph;
     kiln__scope scope = {KILN__SCOPE_PROGRAM, &parser->program, NULL, 0};
     parser->scope = &scope;
-    parser->in_prelude = true;
-    parse_text(parser, kiln__source_prelude_kiln, "prelude ");
-    parser->in_prelude = false;
-    parser->copies = 0;
-    parse_text(parser, text, "");
+    kiln__prelude_index(parser);
+    parse_text(parser, text);
     if (parser->status == KILN_OK && graph->name_count == 0) {
         kiln__parser_fail(parser, KILN_E_SYNTAX, &parser->token,
                           "expected a statement 'name = expression', found the end of the program");

@@ -50,6 +50,14 @@ typedef struct kiln__function {
     uint32_t result;
 } kiln__function;
 
+/* Where a function of the prelude is defined. */
+typedef struct kiln__prelude_entry {
+    const char *name, *line_start;
+    size_t length;
+    uint32_t line;
+    bool begun; /* parsed, or being parsed */
+} kiln__prelude_entry;
+
 /* The first failure is kept in status and ends the text: every later token is the end. */
 typedef struct kiln__parser {
     kiln_status status;
@@ -61,6 +69,8 @@ typedef struct kiln__parser {
     const kiln__scope *scope;
     kiln__function *functions;
     uint32_t function_count, function_capacity;
+    kiln__prelude_entry *prelude;
+    uint32_t prelude_count;
     bool in_prelude;
     uint32_t name_capacity, reducer_capacity;
     uint32_t depth, copies;
@@ -84,6 +94,8 @@ void kiln__parser_out_of_memory(kiln__parser *parser);
 void kiln__parser_advance(kiln__parser *parser);
 /* Consumes a token of the kind; otherwise fails with "expected WHAT, found ...". */
 bool kiln__parser_expect(kiln__parser *parser, int kind, const char *what);
+/* Fails unless the statement ends here. */
+void kiln__parser_expect_end(kiln__parser *parser);
 /* A new name, free or the value of a node; gives its node. */
 uint32_t kiln__parser_new_name(kiln__parser *parser, const kiln__token *name, bool assigned, uint32_t node);
 bool kiln__token_is(const kiln__token *token, const char *word);
@@ -98,8 +110,15 @@ kiln__constant kiln__parse_constant(kiln__parser *parser);
 /* After a name and with '(' as the next token. */
 uint32_t kiln__parse_call(kiln__parser *parser, const kiln__token *name);
 
+/* prelude.c */
+void kiln__prelude_index(kiln__parser *parser);
+kiln__prelude_entry *kiln__prelude_find(const kiln__parser *parser, const kiln__token *name);
+/* Parses the function, once; NULL if that has begun already or the parser failed. */
+const kiln__function *kiln__prelude_load(kiln__parser *parser, kiln__prelude_entry *entry);
+
 /* function.c */
-const kiln__function *kiln__function_find(const kiln__parser *parser, const kiln__token *name);
+/* The function of that name, from the prelude if need be; NULL if there is none that may be called here. */
+const kiln__function *kiln__function_find(kiln__parser *parser, const kiln__token *name);
 /* Whether the name is called: an operator, a conversion, a function. */
 bool kiln__is_callable(const kiln__parser *parser, const kiln__token *name);
 /* The callable name that is nearest to a misspelt one, "" if none is near. */
