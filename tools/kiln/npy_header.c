@@ -114,7 +114,7 @@ static kiln_status parse_shape(cursor *c, npy_header *out)
     int64_t rank = 0;
     if (!take(c, '(')) return expected(c, "a shape such as (3, 4)");
     while (!take(c, ')')) {
-        int64_t size;
+        int64_t size = 0;
         kiln_status status = parse_size(c, &size);
         if (status) return status;
         if (rank < KILN_MAX_RANK) out->sizes[rank] = size;
