@@ -1,6 +1,6 @@
 # The README's C example is docs/example.c, and it compiles and runs against an installed Kiln.
 #   cmake -DROOT=<checkout> -DBUILD=<build folder> -DWORK=<empty folder> -DCC=<c compiler> -DLIBDIR=<lib>
-#         -DCUDA_INCLUDE=<folder or empty> -P check_readme.cmake
+#         -DGENERATOR=<CMake's generator> -DCUDA_INCLUDE=<folder or empty> -P check_readme.cmake
 cmake_minimum_required(VERSION 3.22)
 
 # run(<what> <command>...): fails with the command's output where it fails; leaves its output in `output`.
@@ -71,7 +71,7 @@ add_executable(with_static ${ROOT}/docs/example.c)
 target_link_libraries(with_static PRIVATE kiln::static)
 ")
 run("configuring" ${CMAKE_COMMAND} -S ${WORK}/user -B ${WORK}/user/build -DCMAKE_PREFIX_PATH=${prefix}
-                  -DCMAKE_C_COMPILER=${CC})
+                  -DCMAKE_C_COMPILER=${CC} -G ${GENERATOR})
 run("building" ${CMAKE_COMMAND} --build ${WORK}/user/build)
 expect("by CMake, shared" ${WORK}/user/build/with_shared)
 expect("by CMake, static" ${WORK}/user/build/with_static)
