@@ -46,8 +46,9 @@ static void types_follow_the_rules(void **state) {
         {KILN_I32, "y = ~x ^ 1", "input:i32=xe ~:i32e(0) literal:i32=1c ^:i32e(1,2)"},
         {KILN_I32, "y = x << 3000000000", "input:i32=xe literal:i32=2147483647c <<:i32e(0,1)"},
         {KILN_F32, "y = x > 0 && x", "input:f32=xe literal:f32=0c >:boole(0,1) cast:boole(0) &&:boole(2,3)"},
-        {KILN_I32, "y = x > 0.5 ? x : 1.5", "input:i32=xe cast:f32e(0) literal:f32=0.5c >:boole(1,2) "
-                                            "literal:f32=1.5c where:f32e(3,1,4)"},
+        {KILN_I32, "y = x > 0.5 ? x : 1.5",
+         "input:i32=xe cast:f32e(0) literal:f32=0.5c >:boole(1,2) "
+         "literal:f32=1.5c where:f32e(3,1,4)"},
         {KILN_I32, "y = sum(x)", "input:i32=xe cast:i64e(0) sum:i64p1(1)"},
         {KILN_BOOL, "y = sum(x)", "input:bool=xe cast:i64e(0) sum:i64p1(1)"},
         {KILN_BOOL, "y = max(x)", "input:bool=xe cast:i32e(0) max:i32p1(1)"},
@@ -138,8 +139,9 @@ static void phases_and_reach(void **state) {
     (void)state;
     kiln__binding binding = lang_binding(KILN_F32);
     binding.input_per_element[1] = false;
-    check_text("y = softmax(x)", NULL, &binding, "input:f32=xe max:f32p1(0) -:f32ep1(0,1) exp:f32ep1(2) sum:f32p2(3) "
-                                                 "/:f32ep2(3,4)");
+    check_text("y = softmax(x)", NULL, &binding,
+               "input:f32=xe max:f32p1(0) -:f32ep1(0,1) exp:f32ep1(2) sum:f32p2(3) "
+               "/:f32ep2(3,4)");
     check_text("y = x * r", NULL, &binding, "input:f32=xe input:f32=r *:f32e(0,1)");
     check_text("y = x * (s + 1)", "s", &binding, "input:f32=xe scalar:f32=sc literal:f32=1c +:f32c(1,2) *:f32e(0,3)");
     check_text("y = max(x) + uniform(1, i64(x))", NULL, &binding,
@@ -319,7 +321,8 @@ static bool call_of(const char *definition, char *out, size_t size) {
     char name[64], parameters[200];
     if (sscanf(definition, "fn %63[a-z0-9_](%199[^)])", name, parameters) != 2 || name[0] == '_') return false;
     int count = 0;
-    for (char *part = strtok(parameters, ","); part != NULL && strchr(part, '=') == NULL; part = strtok(NULL, ",")) count++;
+    for (char *part = strtok(parameters, ","); part != NULL && strchr(part, '=') == NULL; part = strtok(NULL, ","))
+        count++;
     size_t used = (size_t)snprintf(out, size, "y = %s(", name);
     for (int i = 0; i < count; i++) {
         /* dropout's last two are integers */
@@ -332,7 +335,8 @@ static bool call_of(const char *definition, char *out, size_t size) {
 
 static void the_prelude_types_for_every_type(void **state) {
     (void)state;
-    static const kiln_type types[] = {KILN_F32, KILN_F16, KILN_BF16, KILN_F64, KILN_I32, KILN_I64, KILN_BOOL, KILN_E4M3};
+    static const kiln_type types[] = {KILN_F32, KILN_F16, KILN_BF16, KILN_F64,
+                                      KILN_I32, KILN_I64, KILN_BOOL, KILN_E4M3};
     int functions = 0;
     for (const char *line = kiln__source_prelude_kiln; line != NULL; line = strchr(line, '\n')) {
         if (*line == '\n') line++;
@@ -359,16 +363,11 @@ static void the_prelude_types_for_every_type(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(types_follow_the_rules),
-        cmocka_unit_test(literals_fold),
-        cmocka_unit_test(phases_and_reach),
-        cmocka_unit_test(scalars_take_their_types),
-        cmocka_unit_test(mixed_inputs_meet_in_f64),
-        cmocka_unit_test(combines_are_typed_for_what_they_reduce),
-        cmocka_unit_test(errors_of_types_and_axes),
-        cmocka_unit_test(deep_programs_stop_at_limits),
-        cmocka_unit_test(phases_read_as_formulas),
-        cmocka_unit_test(the_prelude_types_for_every_type),
+        cmocka_unit_test(types_follow_the_rules),   cmocka_unit_test(literals_fold),
+        cmocka_unit_test(phases_and_reach),         cmocka_unit_test(scalars_take_their_types),
+        cmocka_unit_test(mixed_inputs_meet_in_f64), cmocka_unit_test(combines_are_typed_for_what_they_reduce),
+        cmocka_unit_test(errors_of_types_and_axes), cmocka_unit_test(deep_programs_stop_at_limits),
+        cmocka_unit_test(phases_read_as_formulas),  cmocka_unit_test(the_prelude_types_for_every_type),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

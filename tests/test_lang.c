@@ -82,8 +82,11 @@ static void expressions_group_as_documented(void **state) {
 static void statements_end_at_newlines_and_semicolons(void **state) {
     (void)state;
     static const char *const texts[] = {
-        "a = x + 1; y = a * 2", "a = x + 1\ny = a * 2", "\r\n\r\na = x + 1\r\ny = a * 2\r\n",
-        ";;a = x + 1;;\n;y = a * 2;", "# first\na = x + 1 # one\n\ty = a * 2 # two",
+        "a = x + 1; y = a * 2",
+        "a = x + 1\ny = a * 2",
+        "\r\n\r\na = x + 1\r\ny = a * 2\r\n",
+        ";;a = x + 1;;\n;y = a * 2;",
+        "# first\na = x + 1 # one\n\ty = a * 2 # two",
         "fn f(x) = x * 2\nfn g(x) = f(x + 1)\ny = g(x)",
         "fn f(x, k = 1 + 1, one = true) = (x + one * 1) * k; y = f(x, one = 1) # all the same\n",
     };
@@ -332,7 +335,8 @@ static void signatures_follow_the_lists(void **state) {
         kiln__graph *graph;
         kiln__signature signature;
         assert_int_equal(kiln__graph_parse(cases[i].text, &graph), KILN_OK);
-        assert_int_equal(kiln__signature_resolve(graph, cases[i].outputs, cases[i].scalars, &signature), cases[i].status);
+        assert_int_equal(kiln__signature_resolve(graph, cases[i].outputs, cases[i].scalars, &signature),
+                         cases[i].status);
         kiln__text text = {0};
         if (cases[i].status == KILN_OK) {
             const uint32_t *lists[] = {signature.inputs, signature.outputs, signature.scalars};
@@ -368,7 +372,8 @@ static void too_many_tensors_or_scalars_are_refused(void **state) {
         assert_int_equal(kiln__graph_parse(program, &graph), KILN_OK);
         assert_int_equal(kiln__signature_resolve(graph, NULL, NULL, &signature), inputs <= 31 ? KILN_OK : KILN_E_LIMIT);
         if (inputs > 31) assert_string_equal(kiln_last_error(), "the program has more than 32 inputs and outputs");
-        assert_int_equal(kiln__signature_resolve(graph, NULL, scalars, &signature), inputs <= 32 ? KILN_OK : KILN_E_LIMIT);
+        assert_int_equal(kiln__signature_resolve(graph, NULL, scalars, &signature),
+                         inputs <= 32 ? KILN_OK : KILN_E_LIMIT);
         if (inputs > 32) assert_string_equal(kiln_last_error(), "the program has more than 32 scalars");
         kiln__graph_destroy(graph);
         free(program);

@@ -1,4 +1,4 @@
-/* Random programs: soups of tokens and mutations of valid programs. Whatever the text, parse and typing come back with a
+/* Random programs: soups of tokens and mutations of valid ones. Whatever the text, parse and typing come back with a
  * program or with a status and a sentence, within the limits. KILN_FUZZ_SEED and KILN_FUZZ_CASES choose others. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,12 +16,90 @@
 #define MAX_CASE 2000
 
 static const char *const tokens[] = {
-    "x", "y", "z", "a", "b", "=", "=", "=", "(", ")", "(", ")", ",", ",", ";", "\n", "\n", "\r\n", "+", "-", "*", "/",
-    "%", "**", "!", "~", "&&", "||", "&", "|", "^", "<<", ">>", "<", "<=", "==", "!=", ">", ">=", "?", ":", "->", "fn ",
-    "fn f(a, b) =", "f(", "g(", "1", "0", "2.5", "1e-5", "0x10", "9223372036854775807", "inf", "nan", "true", "false",
-    "sum(", "max(", "mean(", "softmax(", "layer_norm(", "exp(", "where(", "index(-1)", "size(0)", "uniform(1, 2)",
-    "reduce((a, b) -> ", "reduce((a, b) -> a + b, x, 0)", "f16(", "i8(", "bool(", "var(x, ddof = 0)", "#", " ", "\t", "@",
-    "\xc3\xa9", "\xff", "\x01", "1x", "y = x", "nanmax(", "_count()", "popcount(",
+    "x",
+    "y",
+    "z",
+    "a",
+    "b",
+    "=",
+    "=",
+    "=",
+    "(",
+    ")",
+    "(",
+    ")",
+    ",",
+    ",",
+    ";",
+    "\n",
+    "\n",
+    "\r\n",
+    "+",
+    "-",
+    "*",
+    "/",
+    "%",
+    "**",
+    "!",
+    "~",
+    "&&",
+    "||",
+    "&",
+    "|",
+    "^",
+    "<<",
+    ">>",
+    "<",
+    "<=",
+    "==",
+    "!=",
+    ">",
+    ">=",
+    "?",
+    ":",
+    "->",
+    "fn ",
+    "fn f(a, b) =",
+    "f(",
+    "g(",
+    "1",
+    "0",
+    "2.5",
+    "1e-5",
+    "0x10",
+    "9223372036854775807",
+    "inf",
+    "nan",
+    "true",
+    "false",
+    "sum(",
+    "max(",
+    "mean(",
+    "softmax(",
+    "layer_norm(",
+    "exp(",
+    "where(",
+    "index(-1)",
+    "size(0)",
+    "uniform(1, 2)",
+    "reduce((a, b) -> ",
+    "reduce((a, b) -> a + b, x, 0)",
+    "f16(",
+    "i8(",
+    "bool(",
+    "var(x, ddof = 0)",
+    "#",
+    " ",
+    "\t",
+    "@",
+    "\xc3\xa9",
+    "\xff",
+    "\x01",
+    "1x",
+    "y = x",
+    "nanmax(",
+    "_count()",
+    "popcount(",
 };
 
 static const char *const programs[] = {
@@ -71,7 +149,9 @@ static size_t make_mutation(char *text, uint64_t *state) {
             memmove(text + at, text + at + length, size - at - length);
             size -= length;
             break;
-        case 1: text[at] = (char)(1 + next_random(state) % 255); break;
+        case 1:
+            text[at] = (char)(1 + next_random(state) % 255);
+            break;
         case 2:
             if (size + token_length >= MAX_CASE) break;
             memmove(text + at + token_length, text + at, size - at);
@@ -96,7 +176,8 @@ static const char *check_ir(const kiln__ir *ir) {
             if (ir->insts[inst->args[k]].phase > inst->phase) return "a phase goes back";
         }
         const kiln__op_info *info = kiln__op_describe(inst->op);
-        if (info != NULL && inst->op != KILN__OP_UNIFORM && info->args != inst->arg_count) return "arguments are missing";
+        if (info != NULL && inst->op != KILN__OP_UNIFORM && info->args != inst->arg_count)
+            return "arguments are missing";
         if (info != NULL && info->rule == KILN__RULE_SAME) {
             for (uint32_t k = 0; k < inst->arg_count; k++) {
                 if (ir->insts[inst->args[k]].type != inst->type) return "types differ";
@@ -122,7 +203,8 @@ static const char *run_case(const char *text, uint64_t *state, bool *typed) {
     kiln__clear_error();
     kiln_status status = lang_build(text, NULL, &binding, &ir);
     if (status == KILN_E_INTERNAL || status == KILN_E_MEMORY || status == KILN_E_ARGUMENT) return "unexpected status";
-    if (status != KILN_OK) return kiln_last_error()[0] == '\0' ? "no sentence" : ir != NULL ? "a program besides" : NULL;
+    if (status != KILN_OK)
+        return kiln_last_error()[0] == '\0' ? "no sentence" : ir != NULL ? "a program besides" : NULL;
     *typed = true;
     const char *problem = check_ir(ir);
     char *description = kiln__ir_describe(ir);
@@ -139,7 +221,8 @@ static uint64_t number_from(const char *variable, uint64_t otherwise) {
 
 static void any_text_gives_a_program_or_a_sentence(void **unused) {
     (void)unused;
-    uint64_t first = number_from("KILN_FUZZ_SEED", 1), cases = number_from("KILN_FUZZ_CASES", 20000), programs_typed = 0;
+    uint64_t first = number_from("KILN_FUZZ_SEED", 1), cases = number_from("KILN_FUZZ_CASES", 20000),
+             programs_typed = 0;
     for (uint64_t i = 0; i < cases; i++) {
         char text[MAX_CASE + 1];
         uint64_t state = (first + i) * UINT64_C(0x9e3779b97f4a7c15) | 1;
@@ -154,7 +237,8 @@ static void any_text_gives_a_program_or_a_sentence(void **unused) {
         const char *problem = run_case(copy, &state, &typed);
         free(copy);
         if (problem != NULL)
-            fail_msg("KILN_FUZZ_SEED=%llu: %s (%s) for\n%s", (unsigned long long)(first + i), problem, kiln_last_error(), text);
+            fail_msg("KILN_FUZZ_SEED=%llu: %s (%s) for\n%s", (unsigned long long)(first + i), problem,
+                     kiln_last_error(), text);
         programs_typed += typed;
     }
     /* Otherwise the cases would say nothing about typing. */
