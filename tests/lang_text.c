@@ -15,23 +15,12 @@ static void add_number(kiln__text *text, double value) {
 static void add_node(kiln__text *text, const kiln__graph *graph, uint32_t index) {
     const kiln__node *node = &graph->nodes[index];
     switch (node->op) {
-    case KILN__OP_FLOAT:
-        add_number(text, node->u.f64);
-        return;
-    case KILN__OP_INT:
-        kiln__text_printf(text, "%" PRId64, node->u.i64);
-        return;
-    case KILN__OP_BOOL:
-        kiln__text_puts(text, node->u.i64 != 0 ? "true" : "false");
-        return;
-    case KILN__OP_NAME:
-        kiln__text_puts(text, graph->names[node->u.name].text);
-        return;
-    case KILN__OP_COUNT:
-        kiln__text_puts(text, "count");
-        return;
-    default:
-        break;
+    case KILN__OP_FLOAT: add_number(text, node->u.f64); return;
+    case KILN__OP_INT: kiln__text_printf(text, "%" PRId64, node->u.i64); return;
+    case KILN__OP_BOOL: kiln__text_puts(text, node->u.i64 != 0 ? "true" : "false"); return;
+    case KILN__OP_NAME: kiln__text_puts(text, graph->names[node->u.name].text); return;
+    case KILN__OP_COUNT: kiln__text_puts(text, "count"); return;
+    default: break;
     }
     const char *name = node->op == KILN__OP_CONVERT ? kiln_type_name(node->u.type) : kiln__ir_op_name(node->op);
     kiln__text_printf(text, "(%s", name);
@@ -62,24 +51,13 @@ char *lang_ir_text(const kiln__ir *ir) {
             add_number(&text, inst->u.f64);
             break;
         case KILN__OP_INT:
-        case KILN__OP_BOOL:
-            kiln__text_printf(&text, "=%" PRId64, inst->u.i64);
-            break;
-        case KILN__IR_INPUT:
-            kiln__text_printf(&text, "=%s", ir->input_names[inst->u.input]);
-            break;
-        case KILN__IR_SCALAR:
-            kiln__text_printf(&text, "=%s", ir->scalar_names[inst->u.scalar]);
-            break;
-        case KILN__IR_ROUND_TO:
-            kiln__text_printf(&text, "=%s", kiln_type_name(inst->u.storage));
-            break;
+        case KILN__OP_BOOL: kiln__text_printf(&text, "=%" PRId64, inst->u.i64); break;
+        case KILN__IR_INPUT: kiln__text_printf(&text, "=%s", ir->input_names[inst->u.input]); break;
+        case KILN__IR_SCALAR: kiln__text_printf(&text, "=%s", ir->scalar_names[inst->u.scalar]); break;
+        case KILN__IR_ROUND_TO: kiln__text_printf(&text, "=%s", kiln_type_name(inst->u.storage)); break;
         case KILN__OP_INDEX:
-        case KILN__OP_SIZE:
-            kiln__text_printf(&text, "=%d", (int)inst->u.axis);
-            break;
-        default:
-            break;
+        case KILN__OP_SIZE: kiln__text_printf(&text, "=%d", (int)inst->u.axis); break;
+        default: break;
         }
         kiln__text_printf(&text, "%s%s", inst->per_element ? "e" : "", inst->constant ? "c" : "");
         if (inst->phase > 0) kiln__text_printf(&text, "p%d", inst->phase);

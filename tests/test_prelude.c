@@ -142,44 +142,25 @@ static double tanh_gelu(double x) {
 
 static double elementwise(int which, double x) {
     switch (which) {
-    case 0:
-        return x > 0 ? x : 0;
-    case 1:
-        return x > 0 ? x : 0.01 * x;
-    case 2:
-        return positive_exp_linear(x, 1);
-    case 3:
-        return 1.0507009873554805 * positive_exp_linear(x, 1.6732632423543772);
-    case 4:
-        return x > 0 ? x : 2 * (exp(x / 2) - 1);
-    case 5:
-        return x / (1 + exp(-x));
-    case 6:
-        return -log(1 + exp(-x));
-    case 7:
-        return fmin(fmax(x + 3, 0), 6) / 6;
-    case 8:
-        return x * fmin(fmax(x + 3, 0), 6) / 6;
-    case 9:
-        return fmin(fmax(x, -1), 1);
-    case 10:
-        return log(1 + exp(x));
-    case 11:
-        return x / (1 + fabs(x));
-    case 12:
-        return x * tanh(log(1 + exp(x)));
-    case 13:
-        return x * normal_below(x);
-    case 14:
-        return tanh_gelu(x);
-    case 15:
-        return 1 + x * 2;
-    case 16:
-        return fmin(fmax(x, 0.5), 1);
-    case 17:
-        return fmin(fmax(3 * x, 0), 6);
-    default:
-        return log(1 + exp(2 * x)) / 2;
+    case 0: return x > 0 ? x : 0;
+    case 1: return x > 0 ? x : 0.01 * x;
+    case 2: return positive_exp_linear(x, 1);
+    case 3: return 1.0507009873554805 * positive_exp_linear(x, 1.6732632423543772);
+    case 4: return x > 0 ? x : 2 * (exp(x / 2) - 1);
+    case 5: return x / (1 + exp(-x));
+    case 6: return -log(1 + exp(-x));
+    case 7: return fmin(fmax(x + 3, 0), 6) / 6;
+    case 8: return x * fmin(fmax(x + 3, 0), 6) / 6;
+    case 9: return fmin(fmax(x, -1), 1);
+    case 10: return log(1 + exp(x));
+    case 11: return x / (1 + fabs(x));
+    case 12: return x * tanh(log(1 + exp(x)));
+    case 13: return x * normal_below(x);
+    case 14: return tanh_gelu(x);
+    case 15: return 1 + x * 2;
+    case 16: return fmin(fmax(x, 0.5), 1);
+    case 17: return fmin(fmax(3 * x, 0), 6);
+    default: return log(1 + exp(2 * x)) / 2;
     }
 }
 

@@ -17,34 +17,17 @@ kiln__ctype kiln__value_type(const kiln__typer *typer, const kiln__value *value)
 static uint64_t payload_of(const kiln__inst *inst) {
     uint64_t payload = 0;
     switch ((int)inst->op) {
-    case KILN__OP_FLOAT:
-        memcpy(&payload, &inst->u.f64, sizeof payload);
-        break;
+    case KILN__OP_FLOAT: memcpy(&payload, &inst->u.f64, sizeof payload); break;
     case KILN__OP_INT:
-    case KILN__OP_BOOL:
-        payload = (uint64_t)inst->u.i64;
-        break;
-    case KILN__IR_INPUT:
-        payload = inst->u.input;
-        break;
-    case KILN__IR_SCALAR:
-        payload = inst->u.scalar;
-        break;
-    case KILN__IR_ROUND_TO:
-        payload = (uint64_t)inst->u.storage;
-        break;
-    case KILN__OP_REDUCE_USER:
-        payload = inst->u.reducer;
-        break;
+    case KILN__OP_BOOL: payload = (uint64_t)inst->u.i64; break;
+    case KILN__IR_INPUT: payload = inst->u.input; break;
+    case KILN__IR_SCALAR: payload = inst->u.scalar; break;
+    case KILN__IR_ROUND_TO: payload = (uint64_t)inst->u.storage; break;
+    case KILN__OP_REDUCE_USER: payload = inst->u.reducer; break;
     case KILN__OP_INDEX:
-    case KILN__OP_SIZE:
-        payload = (uint32_t)inst->u.axis;
-        break;
-    case KILN__OP_PARAM:
-        payload = inst->u.param;
-        break;
-    default:
-        break;
+    case KILN__OP_SIZE: payload = (uint32_t)inst->u.axis; break;
+    case KILN__OP_PARAM: payload = inst->u.param; break;
+    default: break;
     }
     return payload;
 }

@@ -79,12 +79,8 @@ static uint32_t parse_primary(kiln__parser *parser) {
     kiln__token token = parser->token;
     kiln__constant constant;
     switch (token.kind) {
-    case KILN__TOKEN_INT:
-        constant = kiln__constant_int(token.value.i64);
-        break;
-    case KILN__TOKEN_FLOAT:
-        constant = kiln__constant_float(token.value.f64);
-        break;
+    case KILN__TOKEN_INT: constant = kiln__constant_int(token.value.i64); break;
+    case KILN__TOKEN_FLOAT: constant = kiln__constant_float(token.value.f64); break;
     case '(':
         kiln__parser_advance(parser);
         uint32_t inner = kiln__parse_expression(parser);

@@ -45,63 +45,39 @@ static bool power_of_ints(int64_t base, int64_t exponent, int64_t *out) {
 static bool fold_ints(kiln__op op, int64_t a, int64_t b, kiln__constant *out) {
     int64_t value;
     switch (op) {
-    case KILN__OP_ADD:
-        return kiln__add_i64(a, b, &value) && to_int(value, out);
-    case KILN__OP_SUB:
-        return !__builtin_sub_overflow(a, b, &value) && to_int(value, out);
-    case KILN__OP_MUL:
-        return kiln__mul_i64(a, b, &value) && to_int(value, out);
+    case KILN__OP_ADD: return kiln__add_i64(a, b, &value) && to_int(value, out);
+    case KILN__OP_SUB: return !__builtin_sub_overflow(a, b, &value) && to_int(value, out);
+    case KILN__OP_MUL: return kiln__mul_i64(a, b, &value) && to_int(value, out);
     case KILN__OP_MOD:
     case KILN__OP_REMAINDER:
         value = b == 0 || b == -1 ? 0 : a % b;
         return to_int(value != 0 && (value < 0) != (b < 0) ? value + b : value, out);
-    case KILN__OP_FMOD:
-        return to_int(b == 0 || b == -1 ? 0 : a % b, out);
-    case KILN__OP_POW:
-        return b >= 0 && power_of_ints(a, b, &value) && to_int(value, out);
-    case KILN__OP_NEG:
-        return a != INT64_MIN && to_int(-a, out);
-    case KILN__OP_ABS:
-        return a != INT64_MIN && to_int(a < 0 ? -a : a, out);
-    case KILN__OP_SIGN:
-        return to_int((a > 0) - (a < 0), out);
+    case KILN__OP_FMOD: return to_int(b == 0 || b == -1 ? 0 : a % b, out);
+    case KILN__OP_POW: return b >= 0 && power_of_ints(a, b, &value) && to_int(value, out);
+    case KILN__OP_NEG: return a != INT64_MIN && to_int(-a, out);
+    case KILN__OP_ABS: return a != INT64_MIN && to_int(a < 0 ? -a : a, out);
+    case KILN__OP_SIGN: return to_int((a > 0) - (a < 0), out);
     case KILN__OP_FLOOR:
     case KILN__OP_CEIL:
     case KILN__OP_TRUNC:
-    case KILN__OP_ROUND:
-        return to_int(a, out);
-    case KILN__OP_LT:
-        return to_bool(a < b, out);
-    case KILN__OP_LE:
-        return to_bool(a <= b, out);
-    case KILN__OP_GT:
-        return to_bool(a > b, out);
-    case KILN__OP_GE:
-        return to_bool(a >= b, out);
-    case KILN__OP_EQ:
-        return to_bool(a == b, out);
-    case KILN__OP_NE:
-        return to_bool(a != b, out);
-    case KILN__OP_BITAND:
-        return to_int(a & b, out);
-    case KILN__OP_BITOR:
-        return to_int(a | b, out);
-    case KILN__OP_BITXOR:
-        return to_int(a ^ b, out);
-    case KILN__OP_BITNOT:
-        return to_int(~a, out);
-    case KILN__OP_SHL:
-        return b >= 0 && b < 63 && kiln__mul_i64(a, INT64_C(1) << b, &value) && to_int(value, out);
-    case KILN__OP_SHR:
-        return b >= 0 && b < 64 && to_int(a >> b, out);
+    case KILN__OP_ROUND: return to_int(a, out);
+    case KILN__OP_LT: return to_bool(a < b, out);
+    case KILN__OP_LE: return to_bool(a <= b, out);
+    case KILN__OP_GT: return to_bool(a > b, out);
+    case KILN__OP_GE: return to_bool(a >= b, out);
+    case KILN__OP_EQ: return to_bool(a == b, out);
+    case KILN__OP_NE: return to_bool(a != b, out);
+    case KILN__OP_BITAND: return to_int(a & b, out);
+    case KILN__OP_BITOR: return to_int(a | b, out);
+    case KILN__OP_BITXOR: return to_int(a ^ b, out);
+    case KILN__OP_BITNOT: return to_int(~a, out);
+    case KILN__OP_SHL: return b >= 0 && b < 63 && kiln__mul_i64(a, INT64_C(1) << b, &value) && to_int(value, out);
+    case KILN__OP_SHR: return b >= 0 && b < 64 && to_int(a >> b, out);
     case KILN__OP_MINIMUM:
-    case KILN__OP_FMIN:
-        return to_int(a < b ? a : b, out);
+    case KILN__OP_FMIN: return to_int(a < b ? a : b, out);
     case KILN__OP_MAXIMUM:
-    case KILN__OP_FMAX:
-        return to_int(a > b ? a : b, out);
-    default:
-        return false;
+    case KILN__OP_FMAX: return to_int(a > b ? a : b, out);
+    default: return false;
     }
 }
 
@@ -114,94 +90,53 @@ static double python_remainder(double a, double b) {
 static bool fold_two_floats(kiln__op op, double a, double b, kiln__constant *out) {
     bool any_nan = isnan(a) || isnan(b);
     switch (op) {
-    case KILN__OP_ADD:
-        return to_float(a + b, out);
-    case KILN__OP_SUB:
-        return to_float(a - b, out);
-    case KILN__OP_MUL:
-        return to_float(a * b, out);
-    case KILN__OP_DIV:
-        return to_float(a / b, out);
+    case KILN__OP_ADD: return to_float(a + b, out);
+    case KILN__OP_SUB: return to_float(a - b, out);
+    case KILN__OP_MUL: return to_float(a * b, out);
+    case KILN__OP_DIV: return to_float(a / b, out);
     case KILN__OP_MOD:
-    case KILN__OP_REMAINDER:
-        return to_float(python_remainder(a, b), out);
-    case KILN__OP_FMOD:
-        return to_float(fmod(a, b), out);
-    case KILN__OP_POW:
-        return to_float(pow(a, b), out);
-    case KILN__OP_ATAN2:
-        return to_float(atan2(a, b), out);
-    case KILN__OP_LT:
-        return to_bool(a < b, out);
-    case KILN__OP_LE:
-        return to_bool(a <= b, out);
-    case KILN__OP_GT:
-        return to_bool(a > b, out);
-    case KILN__OP_GE:
-        return to_bool(a >= b, out);
-    case KILN__OP_EQ:
-        return to_bool(a == b, out);
-    case KILN__OP_NE:
-        return to_bool(a != b, out);
-    case KILN__OP_MINIMUM:
-        return to_float(any_nan ? NAN : fmin(a, b), out);
-    case KILN__OP_MAXIMUM:
-        return to_float(any_nan ? NAN : fmax(a, b), out);
-    case KILN__OP_FMIN:
-        return to_float(fmin(a, b), out);
-    case KILN__OP_FMAX:
-        return to_float(fmax(a, b), out);
-    default:
-        return false;
+    case KILN__OP_REMAINDER: return to_float(python_remainder(a, b), out);
+    case KILN__OP_FMOD: return to_float(fmod(a, b), out);
+    case KILN__OP_POW: return to_float(pow(a, b), out);
+    case KILN__OP_ATAN2: return to_float(atan2(a, b), out);
+    case KILN__OP_LT: return to_bool(a < b, out);
+    case KILN__OP_LE: return to_bool(a <= b, out);
+    case KILN__OP_GT: return to_bool(a > b, out);
+    case KILN__OP_GE: return to_bool(a >= b, out);
+    case KILN__OP_EQ: return to_bool(a == b, out);
+    case KILN__OP_NE: return to_bool(a != b, out);
+    case KILN__OP_MINIMUM: return to_float(any_nan ? NAN : fmin(a, b), out);
+    case KILN__OP_MAXIMUM: return to_float(any_nan ? NAN : fmax(a, b), out);
+    case KILN__OP_FMIN: return to_float(fmin(a, b), out);
+    case KILN__OP_FMAX: return to_float(fmax(a, b), out);
+    default: return false;
     }
 }
 
 static bool fold_float(kiln__op op, double a, kiln__constant *out) {
     switch (op) {
-    case KILN__OP_NEG:
-        return to_float(-a, out);
-    case KILN__OP_ABS:
-        return to_float(fabs(a), out);
-    case KILN__OP_SIGN:
-        return to_float(a > 0 ? 1 : a < 0 ? -1 : a, out);
-    case KILN__OP_FLOOR:
-        return to_float(floor(a), out);
-    case KILN__OP_CEIL:
-        return to_float(ceil(a), out);
-    case KILN__OP_TRUNC:
-        return to_float(trunc(a), out);
-    case KILN__OP_ROUND:
-        return to_float(nearbyint(a), out);
-    case KILN__OP_SQRT:
-        return to_float(sqrt(a), out);
-    case KILN__OP_RSQRT:
-        return to_float(1 / sqrt(a), out);
-    case KILN__OP_EXP:
-        return to_float(exp(a), out);
-    case KILN__OP_EXP2:
-        return to_float(exp2(a), out);
-    case KILN__OP_LOG:
-        return to_float(log(a), out);
-    case KILN__OP_LOG2:
-        return to_float(log2(a), out);
-    case KILN__OP_LOG10:
-        return to_float(log10(a), out);
-    case KILN__OP_SIN:
-        return to_float(sin(a), out);
-    case KILN__OP_COS:
-        return to_float(cos(a), out);
-    case KILN__OP_TANH:
-        return to_float(tanh(a), out);
-    case KILN__OP_ATAN:
-        return to_float(atan(a), out);
-    case KILN__OP_ISNAN:
-        return to_bool(isnan(a), out);
-    case KILN__OP_ISINF:
-        return to_bool(isinf(a), out);
-    case KILN__OP_ISFINITE:
-        return to_bool(isfinite(a), out);
-    default:
-        return false;
+    case KILN__OP_NEG: return to_float(-a, out);
+    case KILN__OP_ABS: return to_float(fabs(a), out);
+    case KILN__OP_SIGN: return to_float(a > 0 ? 1 : a < 0 ? -1 : a, out);
+    case KILN__OP_FLOOR: return to_float(floor(a), out);
+    case KILN__OP_CEIL: return to_float(ceil(a), out);
+    case KILN__OP_TRUNC: return to_float(trunc(a), out);
+    case KILN__OP_ROUND: return to_float(nearbyint(a), out);
+    case KILN__OP_SQRT: return to_float(sqrt(a), out);
+    case KILN__OP_RSQRT: return to_float(1 / sqrt(a), out);
+    case KILN__OP_EXP: return to_float(exp(a), out);
+    case KILN__OP_EXP2: return to_float(exp2(a), out);
+    case KILN__OP_LOG: return to_float(log(a), out);
+    case KILN__OP_LOG2: return to_float(log2(a), out);
+    case KILN__OP_LOG10: return to_float(log10(a), out);
+    case KILN__OP_SIN: return to_float(sin(a), out);
+    case KILN__OP_COS: return to_float(cos(a), out);
+    case KILN__OP_TANH: return to_float(tanh(a), out);
+    case KILN__OP_ATAN: return to_float(atan(a), out);
+    case KILN__OP_ISNAN: return to_bool(isnan(a), out);
+    case KILN__OP_ISINF: return to_bool(isinf(a), out);
+    case KILN__OP_ISFINITE: return to_bool(isfinite(a), out);
+    default: return false;
     }
 }
 

@@ -6,31 +6,16 @@
 static kiln__key key_of_node(const kiln__node *node) {
     uint64_t payload = 0;
     switch (node->op) {
-    case KILN__OP_FLOAT:
-        memcpy(&payload, &node->u.f64, sizeof payload);
-        break;
+    case KILN__OP_FLOAT: memcpy(&payload, &node->u.f64, sizeof payload); break;
     case KILN__OP_INT:
-    case KILN__OP_BOOL:
-        payload = (uint64_t)node->u.i64;
-        break;
-    case KILN__OP_NAME:
-        payload = node->u.name;
-        break;
-    case KILN__OP_CONVERT:
-        payload = (uint64_t)node->u.type;
-        break;
-    case KILN__OP_REDUCE_USER:
-        payload = node->u.reducer;
-        break;
+    case KILN__OP_BOOL: payload = (uint64_t)node->u.i64; break;
+    case KILN__OP_NAME: payload = node->u.name; break;
+    case KILN__OP_CONVERT: payload = (uint64_t)node->u.type; break;
+    case KILN__OP_REDUCE_USER: payload = node->u.reducer; break;
     case KILN__OP_INDEX:
-    case KILN__OP_SIZE:
-        payload = (uint32_t)node->u.axis;
-        break;
-    case KILN__OP_PARAM:
-        payload = node->u.param;
-        break;
-    default:
-        break;
+    case KILN__OP_SIZE: payload = (uint32_t)node->u.axis; break;
+    case KILN__OP_PARAM: payload = node->u.param; break;
+    default: break;
     }
     return kiln__key_of((uint32_t)node->op, node->arg_count, node->args, payload);
 }

@@ -22,16 +22,11 @@ void kiln__typer_fail(kiln__typer *typer, kiln_status status, const char *format
 
 static int rank_of(kiln__ctype type) {
     switch (type) {
-    case KILN__BOOL:
-        return 0;
-    case KILN__I32:
-        return 1;
-    case KILN__I64:
-        return 2;
-    case KILN__F32:
-        return 3;
-    default:
-        return 4;
+    case KILN__BOOL: return 0;
+    case KILN__I32: return 1;
+    case KILN__I64: return 2;
+    case KILN__F32: return 3;
+    default: return 4;
     }
 }
 
@@ -173,8 +168,7 @@ static kiln__value type_operator(kiln__typer *typer, const kiln__node *node, con
         return kiln__value_of(kiln__emit_as(typer, &values[kept], type));
     }
     switch (rule) {
-    case KILN__RULE_SAME:
-        return type_same(typer, node->op, values, count);
+    case KILN__RULE_SAME: return type_same(typer, node->op, values, count);
     case KILN__RULE_FLOAT: {
         if (node->op == KILN__OP_POW) return type_power(typer, values);
         kiln__ctype type = float_of(typer, values, count);
@@ -186,19 +180,14 @@ static kiln__value type_operator(kiln__typer *typer, const kiln__node *node, con
         return apply(typer, node->op, values, count, float_of(typer, values, count), KILN__BOOL);
     case KILN__RULE_COMPARE:
         return apply(typer, node->op, values, count, common_type(typer, values, count), KILN__BOOL);
-    case KILN__RULE_LOGIC:
-        return apply(typer, node->op, values, count, KILN__BOOL, KILN__BOOL);
+    case KILN__RULE_LOGIC: return apply(typer, node->op, values, count, KILN__BOOL, KILN__BOOL);
     case KILN__RULE_INT:
-    case KILN__RULE_SHIFT:
-        return type_integers(typer, node->op, values, count, rule);
-    case KILN__RULE_SELECT:
-        return type_select(typer, values);
+    case KILN__RULE_SHIFT: return type_integers(typer, node->op, values, count, rule);
+    case KILN__RULE_SELECT: return type_select(typer, values);
     case KILN__RULE_RSAME:
     case KILN__RULE_RSUM:
-    case KILN__RULE_RLOGIC:
-        return type_reduction(typer, node, values, rule);
-    case KILN__RULE_LEAF:
-        break;
+    case KILN__RULE_RLOGIC: return type_reduction(typer, node, values, rule);
+    case KILN__RULE_LEAF: break;
     }
     kiln__typer_fail(typer, KILN_E_INTERNAL, "operator %s has no rule", kiln__ir_op_name(node->op));
     return kiln__value_of(0);
@@ -275,33 +264,21 @@ static kiln__value type_node(kiln__typer *typer, const kiln__node *node) {
     result.is_constant = true;
     if (all_constant && kiln__fold(node->op, constants, &result.constant)) return result;
     switch (node->op) {
-    case KILN__OP_FLOAT:
-        result.constant = kiln__constant_float(node->u.f64);
-        return result;
-    case KILN__OP_INT:
-        result.constant = kiln__constant_int(node->u.i64);
-        return result;
-    case KILN__OP_BOOL:
-        result.constant = kiln__constant_bool(node->u.i64 != 0);
-        return result;
-    case KILN__OP_NAME:
-        return type_name(typer, node);
+    case KILN__OP_FLOAT: result.constant = kiln__constant_float(node->u.f64); return result;
+    case KILN__OP_INT: result.constant = kiln__constant_int(node->u.i64); return result;
+    case KILN__OP_BOOL: result.constant = kiln__constant_bool(node->u.i64 != 0); return result;
+    case KILN__OP_NAME: return type_name(typer, node);
     case KILN__OP_PARAM: {
         kiln__inst inst = {.op = KILN__OP_PARAM, .type = typer->param_type};
         inst.u.param = node->u.param;
         return kiln__value_of(kiln__emit(typer, inst));
     }
-    case KILN__OP_COUNT:
-        return kiln__value_of(kiln__emit_op(typer, KILN__OP_COUNT, typer->ir->float_type, NULL, 0));
+    case KILN__OP_COUNT: return kiln__value_of(kiln__emit_op(typer, KILN__OP_COUNT, typer->ir->float_type, NULL, 0));
     case KILN__OP_INDEX:
-    case KILN__OP_SIZE:
-        return type_axis(typer, node);
-    case KILN__OP_UNIFORM:
-        return type_uniform(typer, values);
-    case KILN__OP_CONVERT:
-        return type_conversion(typer, node, &values[0]);
-    default:
-        return type_operator(typer, node, values);
+    case KILN__OP_SIZE: return type_axis(typer, node);
+    case KILN__OP_UNIFORM: return type_uniform(typer, values);
+    case KILN__OP_CONVERT: return type_conversion(typer, node, &values[0]);
+    default: return type_operator(typer, node, values);
     }
 }
 
