@@ -29,8 +29,8 @@ typedef struct kiln__binding {
 } kiln__binding;
 
 /* One operation. Types are explicit: where an argument's type is not what the operator computes in, a KILN__IR_CAST
- * stands between; so of ADD, all of args and result have one type. A float
- * input or scalar has the program's float type from the start; a literal f32 is an f32 exactly. */
+ * stands between; so of ADD, all of args and result have one type. A float input or scalar has the program's float type
+ * from the start; a FLOAT of type f32 is an f32 exactly. */
 typedef struct kiln__inst {
     kiln__op op;
     kiln__ctype type; /* of the result */

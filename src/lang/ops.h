@@ -61,8 +61,9 @@ typedef enum kiln__rule {
     X(REDUCE_ANY, "any", 1, RLOGIC) X(REDUCE_ALL, "all", 1, RLOGIC) X(REDUCE_USER, "reduce", 1, RSAME)
 /* clang-format on */
 /* Every other function of the language is written in it, in kernel_sources/prelude.kiln. x % y and remainder take the
- * divisor's sign (Python), fmod the dividend's (C); integer x % 0 is 0. x ** y is pow, but products for a literal y of 1, 2, 3, 1 / x for -1,
- * and integer products for an integer x and an integer literal 0 <= y <= 64. & | ^ ~ on bools alone are logical. */
+ * divisor's sign (Python), fmod the dividend's (C); integer x % 0 is 0. x ** y is pow, but for a literal y: products
+ * for 1, 2 and 3, 1 / x for -1, integer products for an integer x and an integer y from 0 to 64. & | ^ ~ on bools
+ * alone are the logical operators. */
 
 typedef enum kiln__op {
 #define KILN__OP_ENUM(e, n, a, r) KILN__OP_##e,
