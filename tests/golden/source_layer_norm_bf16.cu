@@ -15,6 +15,7 @@
 #define KILN_MASKED 0
 #define KILN_ORDERED 0
 #define KILN_FAST 1
+#define KILN_FLUSH 0
 #define KILN_INTEGERS 0
 typedef int kiln_index; /* columns */
 
@@ -110,7 +111,7 @@ struct kiln_phase0 {
 KILN_DEVICE void kiln_after0(kiln_row &row, const kiln_phase0 &reduced)
 {
     row.v4 = reduced.r4;
-    row.v6 = row.v4 / 4096.0f;
+    row.v6 = kiln_ratio(row.v4, 4096.0f);
 }
 
 /* Phase 1: the reductions combined together, in one exchange. */
@@ -149,7 +150,7 @@ struct kiln_phase1 {
 KILN_DEVICE void kiln_after1(kiln_row &row, const kiln_phase1 &reduced)
 {
     row.v9 = reduced.r9;
-    row.v10 = row.v9 / 4096.0f;
+    row.v10 = kiln_ratio(row.v9, 4096.0f);
     row.v11 = row.v10 + row.v3;
     row.v12 = rsqrtf(row.v11);
 }

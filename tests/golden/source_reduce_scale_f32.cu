@@ -15,6 +15,7 @@
 #define KILN_MASKED 0
 #define KILN_ORDERED 0
 #define KILN_FAST 0
+#define KILN_FLUSH 0
 #define KILN_INTEGERS 0
 typedef int kiln_index; /* columns */
 
