@@ -11,8 +11,32 @@ typedef unsigned long long kiln_u64;
 struct kiln_f16 { unsigned short bits; };
 struct kiln_bf16 { unsigned short bits; };
 
-/* N elements that lie side by side; aligned so that they move in accesses of up to 16 bytes. */
-template <class T, int N> struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) kiln_pack { T at[N]; };
+template <class T> struct kiln_is_half { static constexpr bool value = false; };
+template <> struct kiln_is_half<kiln_f16> { static constexpr bool value = true; };
+template <> struct kiln_is_half<kiln_bf16> { static constexpr bool value = true; };
+
+/* N elements that lie side by side; aligned so that they move in accesses of up to 16 bytes. Elements are set in
+ * ascending order. Halves lie in pairs in words, which spares the compiler the taking apart. */
+template <class T, int N, bool PAIRS = kiln_is_half<T>::value && N % 2 == 0>
+struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) kiln_pack {
+    T at[N];
+    KILN_MEMBER T get(int j) const { return at[j]; }
+    KILN_MEMBER void set(int j, T value) { at[j] = value; }
+};
+template <class T, int N> struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) kiln_pack<T, N, true> {
+    kiln_u32 words[N / 2];
+    KILN_MEMBER T get(int j) const
+    {
+        T half;
+        half.bits = (unsigned short)(words[j / 2] >> j % 2 * 16);
+        return half;
+    }
+    KILN_MEMBER void set(int j, T value)
+    {
+        if (j % 2 == 0) words[j / 2] = value.bits;
+        else words[j / 2] |= (kiln_u32)value.bits << 16;
+    }
+};
 
 /* ---- conversions: storage type to compute type and back, one element and whole packs ---- */
 
@@ -73,25 +97,40 @@ KILN_DEVICE void kiln_narrow(int i, kiln_i64 &out) { out = i; }
 KILN_DEVICE void kiln_narrow(kiln_i64 i, kiln_i64 &out) { out = i; }
 KILN_DEVICE void kiln_narrow(bool b, kiln_i64 &out) { out = b; }
 
-/* Halves convert in pairs, one instruction for two. */
-KILN_DEVICE void kiln_narrow_pair(float a, float b, kiln_f16 *h)
+/* Two halves in a word; one instruction where they come from f32. */
+template <class T> struct kiln_half_pair {
+    template <class V> static KILN_MEMBER kiln_u32 narrow(V a, V b)
+    {
+        T low, high;
+        kiln_narrow(a, low);
+        kiln_narrow(b, high);
+        return low.bits | (kiln_u32)high.bits << 16;
+    }
+    static KILN_MEMBER kiln_u32 narrow(float a, float b);
+};
+template <> KILN_MEMBER kiln_u32 kiln_half_pair<kiln_f16>::narrow(float a, float b)
 {
-    kiln_u32 bits;
-    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(b), "f"(a));
-    h[0].bits = (unsigned short)bits;
-    h[1].bits = (unsigned short)(bits >> 16);
+    kiln_u32 word;
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(b), "f"(a));
+    return word;
 }
-KILN_DEVICE void kiln_narrow_pair(float a, float b, kiln_bf16 *h)
+template <> KILN_MEMBER kiln_u32 kiln_half_pair<kiln_bf16>::narrow(float a, float b)
 {
-    kiln_u32 bits;
-    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(b), "f"(a));
-    h[0].bits = (unsigned short)bits;
-    h[1].bits = (unsigned short)(bits >> 16);
+    kiln_u32 word;
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(b), "f"(a));
+    return word;
 }
-template <class V, class T> KILN_DEVICE void kiln_narrow_pair(V a, V b, T *out)
+
+/* Computed values to a pack of a storage type. */
+template <class V, class T, int N> KILN_DEVICE void kiln_narrow_pack(const V (&values)[N], kiln_pack<T, N, false> &pack)
 {
-    kiln_narrow(a, out[0]);
-    kiln_narrow(b, out[1]);
+#pragma unroll
+    for (int j = 0; j < N; ++j) kiln_narrow(values[j], pack.at[j]);
+}
+template <class V, class T, int N> KILN_DEVICE void kiln_narrow_pack(const V (&values)[N], kiln_pack<T, N, true> &pack)
+{
+#pragma unroll
+    for (int j = 0; j < N; j += 2) pack.words[j / 2] = kiln_half_pair<T>::narrow(values[j], values[j + 1]);
 }
 
 /* ---- memory: packs in accesses of V elements; partial packs element by element ---- */
@@ -108,28 +147,25 @@ template <int V, class T, int N> KILN_DEVICE void kiln_load(kiln_pack<T, N> &pac
 {
     typedef typename kiln_word<sizeof(T) * V>::type word;
 #pragma unroll
-    for (int i = 0; i < N / V; ++i) reinterpret_cast<word *>(pack.at)[i] = reinterpret_cast<const word *>(p)[i];
+    for (int i = 0; i < N / V; ++i) reinterpret_cast<word *>(&pack)[i] = reinterpret_cast<const word *>(p)[i];
 }
 template <int V, class T, int N> KILN_DEVICE void kiln_store(const kiln_pack<T, N> &pack, T *p)
 {
     typedef typename kiln_word<sizeof(T) * V>::type word;
 #pragma unroll
-    for (int i = 0; i < N / V; ++i) reinterpret_cast<word *>(p)[i] = reinterpret_cast<const word *>(pack.at)[i];
+    for (int i = 0; i < N / V; ++i) reinterpret_cast<word *>(p)[i] = reinterpret_cast<const word *>(&pack)[i];
 }
 /* Elements low <= j < high alone; the others of a loaded pack are zero. */
 template <class T, int N> KILN_DEVICE void kiln_load_part(kiln_pack<T, N> &pack, const T *p, int low, int high)
 {
 #pragma unroll
-    for (int j = 0; j < N; ++j) {
-        if (low <= j && j < high) pack.at[j] = p[j];
-        else pack.at[j] = T();
-    }
+    for (int j = 0; j < N; ++j) pack.set(j, low <= j && j < high ? p[j] : T());
 }
 template <class T, int N> KILN_DEVICE void kiln_store_part(const kiln_pack<T, N> &pack, T *p, int low, int high)
 {
 #pragma unroll
     for (int j = 0; j < N; ++j)
-        if (low <= j && j < high) p[j] = pack.at[j];
+        if (low <= j && j < high) p[j] = pack.get(j);
 }
 
 /* Whole packs in accesses of V elements, partial ones element by element. */
@@ -143,14 +179,6 @@ template <int V, class T, int N, class Span> KILN_DEVICE void kiln_put(const kil
     if (span.whole()) kiln_store<V>(pack, p);
     else kiln_store_part(pack, p, span.low, span.high);
 }
-/* Computed values to a pack of a storage type. */
-template <class V, class T, int N> KILN_DEVICE void kiln_narrow_pack(const V (&values)[N], kiln_pack<T, N> &pack)
-{
-#pragma unroll
-    for (int j = 0; j + 1 < N; j += 2) kiln_narrow_pair(values[j], values[j + 1], &pack.at[j]);
-    if (N % 2) kiln_narrow(values[N - 1], pack.at[N - 1]);
-}
-
 /* ---- threads ---- */
 
 KILN_DEVICE void kiln_block_barrier() { __syncthreads(); }
@@ -176,7 +204,7 @@ template <int V, class T, int N, class Span> KILN_DEVICE void kiln_fetch_async(k
     constexpr int bytes = V * (int)sizeof(T);
     if (bytes >= 4 && span.whole()) {
 #pragma unroll
-        for (int i = 0; i < N / V; ++i) kiln_copy_async<(bytes >= 4 ? bytes : 4)>(&slot->at[i * V], p + i * V);
+        for (int i = 0; i < N / V; ++i) kiln_copy_async<(bytes >= 4 ? bytes : 4)>(reinterpret_cast<char *>(slot) + i * bytes, p + i * V);
     } else {
         kiln_pack<T, N> pack;
         kiln_fetch<V>(pack, p, span);
@@ -191,6 +219,12 @@ KILN_DEVICE void kiln_copy_wait() { asm volatile("cp.async.wait_all;" ::: "memor
 /* The larger and the smaller; NaN if either is NaN. */
 KILN_DEVICE float kiln_maximum(float a, float b) { float r; asm("max.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b)); return r; }
 KILN_DEVICE float kiln_minimum(float a, float b) { float r; asm("min.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b)); return r; }
+
+/* Fast forms, without the slow paths that the exact ones branch to. reciprocal: 1 ulp, infinite for numbers under
+ * 2^-128. ratio: 2 ulp over the whole range. exp2_flush: 2 ulp; results under 2^-126 become 0. */
+KILN_DEVICE float kiln_fast_reciprocal(float x) { float r; asm("rcp.approx.f32 %0, %1;" : "=f"(r) : "f"(x)); return r; }
+KILN_DEVICE float kiln_fast_ratio(float a, float b) { float r; asm("div.full.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b)); return r; }
+KILN_DEVICE float kiln_fast_exp2_flush(float x) { float r; asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x)); return r; }
 
 /* ---- index arithmetic ---- */
 

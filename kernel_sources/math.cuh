@@ -23,7 +23,9 @@ struct kiln_quotient {
         const int biased = exponent == 0 ? 254 : exponent >= 253 ? 1 : 254 - exponent;
         scale = __int_as_float(biased << 23);
         significand = divisor * scale;
-        reciprocal = 1.0f / significand;
+        const float rough = kiln_fast_reciprocal(significand);
+        const float better = fmaf(fmaf(-significand, rough, 1.0f), rough, rough);
+        reciprocal = better == better ? better : rough;
     }
     KILN_MEMBER float divide(float x) const
     {
@@ -36,9 +38,17 @@ struct kiln_quotient {
     }
 };
 
-KILN_DEVICE float kiln_exp(float x) { return KILN_FAST ? __expf(x) : expf(x); }
+/* KILN_FAST: every output is f16 or bf16, which hide the last bits. KILN_FLUSH: every output is f16, whose range ends long
+ * before results under 2^-126 matter. */
+KILN_DEVICE float kiln_exp(float x)
+{
+    if (KILN_FLUSH) return kiln_fast_exp2_flush(x * 1.44269504f);
+    return KILN_FAST ? __expf(x) : expf(x);
+}
 KILN_DEVICE double kiln_exp(double x) { return exp(x); }
-KILN_DEVICE float kiln_sigmoid(float x) { return 1.0f / (1.0f + kiln_exp(-x)); }
+KILN_DEVICE float kiln_ratio(float a, float b) { return KILN_FAST ? kiln_fast_ratio(a, b) : a / b; }
+KILN_DEVICE double kiln_ratio(double a, double b) { return a / b; }
+KILN_DEVICE float kiln_sigmoid(float x) { return kiln_ratio(1.0f, 1.0f + kiln_exp(-x)); }
 KILN_DEVICE double kiln_sigmoid(double x) { return 1.0 / (1.0 + exp(-x)); }
 
 KILN_DEVICE float kiln_sign(float x) { return x > 0.0f ? 1.0f : x < 0.0f ? -1.0f : x; }

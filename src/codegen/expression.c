@@ -13,7 +13,7 @@ static const struct { kiln__op op; const char *f32, *f64, *integer; } functions[
     {KILN__OP_FMOD, "kiln_fmod", "kiln_fmod", "kiln_fmod"},
     {KILN__OP_MINIMUM, "kiln_minimum", "kiln_minimum", "kiln_minimum"}, {KILN__OP_MAXIMUM, "kiln_maximum", "kiln_maximum", "kiln_maximum"},
     {KILN__OP_FMIN, "fminf", "fmin", "kiln_minimum"}, {KILN__OP_FMAX, "fmaxf", "fmax", "kiln_maximum"},
-    {KILN__OP_FMA, "fmaf", "fma", NULL}, {KILN__OP_POW, "powf", "pow", NULL}, {KILN__OP_ATAN2, "atan2f", "atan2", NULL},
+    {KILN__OP_DIV, "kiln_ratio", "kiln_ratio", NULL}, {KILN__OP_FMA, "fmaf", "fma", NULL}, {KILN__OP_POW, "powf", "pow", NULL}, {KILN__OP_ATAN2, "atan2f", "atan2", NULL},
     {KILN__OP_EXP, "kiln_exp", "kiln_exp", NULL}, {KILN__OP_EXP2, "exp2f", "exp2", NULL}, {KILN__OP_EXPM1, "expm1f", "expm1", NULL},
     {KILN__OP_LOG, "logf", "log", NULL}, {KILN__OP_LOG2, "log2f", "log2", NULL}, {KILN__OP_LOG1P, "log1pf", "log1p", NULL},
     {KILN__OP_LOG10, "log10f", "log10", NULL}, {KILN__OP_SQRT, "sqrtf", "sqrt", NULL}, {KILN__OP_RSQRT, "rsqrtf", "rsqrt", NULL},
@@ -31,7 +31,7 @@ static const struct { kiln__op op; const char *f32, *f64, *integer; } functions[
 
 /* Operators written between or before their arguments; integers that may overflow by a wrapping function instead. */
 static const struct { kiln__op op; const char *text, *integer; } operators[] = {
-    {KILN__OP_ADD, "+", "kiln_add"}, {KILN__OP_SUB, "-", "kiln_sub"}, {KILN__OP_MUL, "*", "kiln_mul"}, {KILN__OP_DIV, "/", NULL},
+    {KILN__OP_ADD, "+", "kiln_add"}, {KILN__OP_SUB, "-", "kiln_sub"}, {KILN__OP_MUL, "*", "kiln_mul"},
     {KILN__OP_LT, "<", NULL}, {KILN__OP_LE, "<=", NULL}, {KILN__OP_GT, ">", NULL}, {KILN__OP_GE, ">=", NULL}, {KILN__OP_EQ, "==", NULL},
     {KILN__OP_NE, "!=", NULL}, {KILN__OP_AND, "&", NULL}, {KILN__OP_OR, "|", NULL}, {KILN__OP_BITAND, "&", NULL}, {KILN__OP_BITOR, "|", NULL},
     {KILN__OP_BITXOR, "^", NULL},

@@ -45,10 +45,10 @@ static void emit_fetch(const kiln__emitter *e, int o, const char *indent)
         kiln__text_puts(e->out, ", span);\n");
         return;
     }
-    kiln__text_printf(e->out, "#pragma unroll\n%sfor (int j = 0; j < KILN_PACK; ++j)\n%s    if (span.has(j)) ", indent, indent);
-    add_name(e, "", o, ".at[j] = *(");
+    kiln__text_printf(e->out, "#pragma unroll\n%sfor (int j = 0; j < KILN_PACK; ++j) ", indent);
+    add_name(e, "", o, ".set(j, span.has(j) ? *(");
     emit_address(e, o, "(col + j)");
-    kiln__text_puts(e->out, ");\n");
+    kiln__text_printf(e->out, ") : %s());\n", kiln__cxx_storage(e->problem->operands[o].type));
 }
 
 /* A second copy of the row's packs in shared memory is the shared residency's whole store. */
@@ -75,7 +75,7 @@ static void emit_shared_access(const kiln__emitter *e)
         } else {
             kiln__text_puts(e->out, "            ");
             emit_pack_type(e, o);
-            add_name(e, " ", o, " = {};\n");
+            add_name(e, " ", o, ";\n");
             emit_fetch(e, o, "            ");
             add_name(e, "            *to = ", o, ";\n");
         }
@@ -103,7 +103,6 @@ void kiln__emit_kept(const kiln__emitter *e)
     kiln__text_puts(e->out, "    KILN_MEMBER void load(const kiln_row &row, kiln_index col, const kiln_span &span)\n    {\n");
     for (int o = 0; o < e->problem->input_count; o++) {
         if (!e->schedule->kept[o]) continue;
-        if (!e->schedule->vector[o]) add_name(e, "        ", o, " = {};\n");
         emit_fetch(e, o, "        ");
     }
     kiln__text_puts(e->out, "    }\n");
@@ -130,7 +129,7 @@ void kiln__emit_broadcasts(const kiln__emitter *e)
         int o = (int)inst->u.input;
         kiln__text_puts(e->out, "        ");
         emit_pack_type(e, o);
-        add_name(e, " ", o, e->schedule->vector[o] ? ";\n" : " = {};\n");
+        add_name(e, " ", o, ";\n");
         emit_fetch(e, o, "        ");
     }
 }
@@ -152,7 +151,7 @@ static void emit_row_input(const kiln__emitter *e, const kiln__inst *inst)
 static void emit_element_input(const kiln__emitter *e, const kiln__inst *inst)
 {
     bool kept = e->schedule->kept[inst->u.input];
-    add_name(e, kept ? "kiln_widen(kept." : "kiln_widen(", (int)inst->u.input, ".at[j])");
+    add_name(e, kept ? "kiln_widen(kept." : "kiln_widen(", (int)inst->u.input, ".get(j))");
 }
 
 void kiln__emit_definition(const kiln__emitter *e, uint32_t i)

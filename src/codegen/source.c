@@ -41,11 +41,10 @@ static void emit_header(const kiln__emitter *e)
     kiln__text_printf(out, "\n// schedule:  %s\n// because:   %s\n\n", e->schedule->text, e->schedule->reason);
 }
 
-/* Half types hide the last bits of a result: approximate exponentials stay far within 2 ulp of them. */
-static bool all_outputs_half(const kiln__problem *p)
+static bool all_outputs_are(const kiln__problem *p, kiln_type type, kiln_type other)
 {
     for (int o = p->input_count; o < p->input_count + p->output_count; o++)
-        if (p->operands[o].type != KILN_F16 && p->operands[o].type != KILN_BF16) return false;
+        if (p->operands[o].type != type && p->operands[o].type != other) return false;
     return true;
 }
 
@@ -64,7 +63,8 @@ static void emit_definitions(const kiln__emitter *e)
         {"KILN_COLS", e->problem->cols}, {"KILN_PACK", s->pack_size}, {"KILN_STEPS", s->steps}, {"KILN_BATCH", s->batch},
         {"KILN_UNROLL", unroll}, {"KILN_THREADS_PER_ROW", s->threads_per_row}, {"KILN_ROWS_PER_BLOCK", s->rows_per_block},
         {"KILN_THREADS", s->threads}, {"KILN_MASKED", s->masked}, {"KILN_ORDERED", s->ordered},
-        {"KILN_FAST", all_outputs_half(e->problem)}, {"KILN_INTEGERS", has_integers(e->ir)},
+        {"KILN_FAST", all_outputs_are(e->problem, KILN_F16, KILN_BF16)},
+        {"KILN_FLUSH", all_outputs_are(e->problem, KILN_F16, KILN_F16)}, {"KILN_INTEGERS", has_integers(e->ir)},
     };
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) kiln__text_printf(e->out, "#define %s %" PRId64 "\n", numbers[i].name, numbers[i].value);
     bool far = e->problem->layout == KILN__LAYOUT_FLAT || e->problem->cols > INT32_MAX / 2;
