@@ -8,6 +8,45 @@ typedef long long kiln_i64;
 typedef unsigned int kiln_u32;
 typedef unsigned long long kiln_u64;
 
+/* ---- instructions that CUDA C++ has no functions for; what stands in for a GPU defines KILN_DEVICE_CUH and these ---- */
+
+#ifndef KILN_DEVICE_CUH
+#define KILN_DEVICE_CUH
+
+/* To nearest even; half types as their bits. */
+KILN_DEVICE float kiln_f16_to_f32(unsigned short h) { float f; asm("cvt.f32.f16 %0, %1;" : "=f"(f) : "h"(h)); return f; }
+KILN_DEVICE unsigned short kiln_f32_to_f16(float f) { unsigned short h; asm("cvt.rn.f16.f32 %0, %1;" : "=h"(h) : "f"(f)); return h; }
+KILN_DEVICE unsigned short kiln_f64_to_f16(double d) { unsigned short h; asm("cvt.rn.f16.f64 %0, %1;" : "=h"(h) : "d"(d)); return h; }
+KILN_DEVICE unsigned short kiln_i64_to_f16(kiln_i64 i) { unsigned short h; asm("cvt.rn.f16.s64 %0, %1;" : "=h"(h) : "l"(i)); return h; }
+KILN_DEVICE unsigned short kiln_f32_to_bf16(float f) { unsigned short h; asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(h) : "f"(f)); return h; }
+/* Two in a word, a in its low half. */
+KILN_DEVICE kiln_u32 kiln_f32_pair_to_f16(float a, float b) { kiln_u32 w; asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(w) : "f"(b), "f"(a)); return w; }
+KILN_DEVICE kiln_u32 kiln_f32_pair_to_bf16(float a, float b) { kiln_u32 w; asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(w) : "f"(b), "f"(a)); return w; }
+
+/* The larger and the smaller; NaN if either is NaN. */
+KILN_DEVICE float kiln_maximum(float a, float b) { float r; asm("max.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b)); return r; }
+KILN_DEVICE float kiln_minimum(float a, float b) { float r; asm("min.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b)); return r; }
+
+/* Fast forms, without the slow paths that the exact ones branch to. reciprocal: 1 ulp, infinite for numbers under
+ * 2^-128. ratio: 2 ulp over the whole range. exp2_flush: 2 ulp; results under 2^-126 become 0. */
+KILN_DEVICE float kiln_fast_reciprocal(float x) { float r; asm("rcp.approx.f32 %0, %1;" : "=f"(r) : "f"(x)); return r; }
+KILN_DEVICE float kiln_fast_ratio(float a, float b) { float r; asm("div.full.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b)); return r; }
+KILN_DEVICE float kiln_fast_exp2_flush(float x) { float r; asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x)); return r; }
+
+/* Asynchronous copies from global to shared memory, 4, 8 or 16 bytes, both ends aligned to BYTES; wait: until this
+ * thread's own have arrived. */
+template <int BYTES> KILN_DEVICE void kiln_copy_async(void *shared, const void *global)
+{
+    kiln_u32 to = (kiln_u32)__cvta_generic_to_shared(shared);
+    if (BYTES == 16) asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(__cvta_generic_to_global(global)) : "memory");
+    else asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(to), "l"(__cvta_generic_to_global(global)), "n"(BYTES) : "memory");
+}
+KILN_DEVICE void kiln_copy_wait() { asm volatile("cp.async.wait_all;" ::: "memory"); }
+
+#endif
+
+/* ---- storage types and packs ---- */
+
 struct kiln_f16 { unsigned short bits; };
 struct kiln_bf16 { unsigned short bits; };
 
@@ -40,7 +79,7 @@ template <class T, int N> struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16
 
 /* ---- conversions: storage type to compute type and back, one element and whole packs ---- */
 
-KILN_DEVICE float kiln_widen(kiln_f16 h) { float f; asm("cvt.f32.f16 %0, %1;" : "=f"(f) : "h"(h.bits)); return f; }
+KILN_DEVICE float kiln_widen(kiln_f16 h) { return kiln_f16_to_f32(h.bits); }
 KILN_DEVICE float kiln_widen(kiln_bf16 h) { return __uint_as_float((kiln_u32)h.bits << 16); }
 KILN_DEVICE float kiln_widen(float f) { return f; }
 KILN_DEVICE double kiln_widen(double d) { return d; }
@@ -52,9 +91,9 @@ KILN_DEVICE int kiln_widen(unsigned char i) { return i; }
 KILN_DEVICE bool kiln_widen(bool b) { return b; }
 
 /* To float types: to nearest even. */
-KILN_DEVICE void kiln_narrow(float f, kiln_f16 &h) { asm("cvt.rn.f16.f32 %0, %1;" : "=h"(h.bits) : "f"(f)); }
-KILN_DEVICE void kiln_narrow(float f, kiln_bf16 &h) { asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(h.bits) : "f"(f)); }
-KILN_DEVICE void kiln_narrow(double d, kiln_f16 &h) { asm("cvt.rn.f16.f64 %0, %1;" : "=h"(h.bits) : "d"(d)); }
+KILN_DEVICE void kiln_narrow(float f, kiln_f16 &h) { h.bits = kiln_f32_to_f16(f); }
+KILN_DEVICE void kiln_narrow(float f, kiln_bf16 &h) { h.bits = kiln_f32_to_bf16(f); }
+KILN_DEVICE void kiln_narrow(double d, kiln_f16 &h) { h.bits = kiln_f64_to_f16(d); }
 KILN_DEVICE void kiln_narrow(double d, kiln_bf16 &h)
 {
     /* By way of f32 rounded to odd, so that the second rounding sees whether bits were lost. */
@@ -64,7 +103,7 @@ KILN_DEVICE void kiln_narrow(double d, kiln_bf16 &h)
 }
 KILN_DEVICE void kiln_narrow(int i, kiln_f16 &h) { kiln_narrow((double)i, h); }
 KILN_DEVICE void kiln_narrow(int i, kiln_bf16 &h) { kiln_narrow((double)i, h); }
-KILN_DEVICE void kiln_narrow(kiln_i64 i, kiln_f16 &h) { asm("cvt.rn.f16.s64 %0, %1;" : "=h"(h.bits) : "l"(i)); }
+KILN_DEVICE void kiln_narrow(kiln_i64 i, kiln_f16 &h) { h.bits = kiln_i64_to_f16(i); }
 KILN_DEVICE void kiln_narrow(kiln_i64 i, kiln_bf16 &h)
 {
     float f = __ll2float_rz(i);
@@ -108,18 +147,8 @@ template <class T> struct kiln_half_pair {
     }
     static KILN_MEMBER kiln_u32 narrow(float a, float b);
 };
-template <> KILN_MEMBER kiln_u32 kiln_half_pair<kiln_f16>::narrow(float a, float b)
-{
-    kiln_u32 word;
-    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(b), "f"(a));
-    return word;
-}
-template <> KILN_MEMBER kiln_u32 kiln_half_pair<kiln_bf16>::narrow(float a, float b)
-{
-    kiln_u32 word;
-    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(b), "f"(a));
-    return word;
-}
+template <> KILN_MEMBER kiln_u32 kiln_half_pair<kiln_f16>::narrow(float a, float b) { return kiln_f32_pair_to_f16(a, b); }
+template <> KILN_MEMBER kiln_u32 kiln_half_pair<kiln_bf16>::narrow(float a, float b) { return kiln_f32_pair_to_bf16(a, b); }
 
 /* Computed values to a pack of a storage type. */
 template <class V, class T, int N> KILN_DEVICE void kiln_narrow_pack(const V (&values)[N], kiln_pack<T, N, false> &pack)
@@ -179,6 +208,7 @@ template <int V, class T, int N, class Span> KILN_DEVICE void kiln_put(const kil
     if (span.whole()) kiln_store<V>(pack, p);
     else kiln_store_part(pack, p, span.low, span.high);
 }
+
 /* ---- threads ---- */
 
 KILN_DEVICE void kiln_block_barrier() { __syncthreads(); }
@@ -190,14 +220,8 @@ KILN_DEVICE double kiln_shuffle(double v, int lane_mask, kiln_u32 lanes) { retur
 KILN_DEVICE kiln_i64 kiln_shuffle(kiln_i64 v, int lane_mask, kiln_u32 lanes) { return __shfl_xor_sync(lanes, v, lane_mask); }
 KILN_DEVICE bool kiln_shuffle(bool v, int lane_mask, kiln_u32 lanes) { return __shfl_xor_sync(lanes, (int)v, lane_mask) != 0; }
 
-/* ---- asynchronous copies from global to shared memory, 4, 8 or 16 bytes; both ends aligned to BYTES ---- */
+/* ---- asynchronous copies ---- */
 
-template <int BYTES> KILN_DEVICE void kiln_copy_async(void *shared, const void *global)
-{
-    kiln_u32 to = (kiln_u32)__cvta_generic_to_shared(shared);
-    if (BYTES == 16) asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(__cvta_generic_to_global(global)) : "memory");
-    else asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(to), "l"(__cvta_generic_to_global(global)), "n"(BYTES) : "memory");
-}
 /* A pack into this thread's slot of shared memory; a partial one by way of registers. */
 template <int V, class T, int N, class Span> KILN_DEVICE void kiln_fetch_async(kiln_pack<T, N> *slot, const T *p, const Span &span)
 {
@@ -211,20 +235,6 @@ template <int V, class T, int N, class Span> KILN_DEVICE void kiln_fetch_async(k
         *slot = pack;
     }
 }
-/* Until this thread's own copies have arrived. */
-KILN_DEVICE void kiln_copy_wait() { asm volatile("cp.async.wait_all;" ::: "memory"); }
-
-/* ---- special instructions ---- */
-
-/* The larger and the smaller; NaN if either is NaN. */
-KILN_DEVICE float kiln_maximum(float a, float b) { float r; asm("max.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b)); return r; }
-KILN_DEVICE float kiln_minimum(float a, float b) { float r; asm("min.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b)); return r; }
-
-/* Fast forms, without the slow paths that the exact ones branch to. reciprocal: 1 ulp, infinite for numbers under
- * 2^-128. ratio: 2 ulp over the whole range. exp2_flush: 2 ulp; results under 2^-126 become 0. */
-KILN_DEVICE float kiln_fast_reciprocal(float x) { float r; asm("rcp.approx.f32 %0, %1;" : "=f"(r) : "f"(x)); return r; }
-KILN_DEVICE float kiln_fast_ratio(float a, float b) { float r; asm("div.full.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b)); return r; }
-KILN_DEVICE float kiln_fast_exp2_flush(float x) { float r; asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x)); return r; }
 
 /* ---- index arithmetic ---- */
 
