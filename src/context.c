@@ -46,13 +46,16 @@ kiln_status kiln_context_create(const kiln_context_options *given, kiln_context 
     }
     if ((int)options.policy < KILN_POLICY_COMPILE || options.policy > KILN_POLICY_NEVER_COMPILE)
         return kiln__fail(KILN_E_ARGUMENT, "policy is %d, expected a kiln_policy", (int)options.policy);
+    kiln__pins pins;
+    kiln_status status = kiln__pins_parse(options.schedule ? options.schedule : secure_getenv("KILN_SCHEDULE"), &pins);
+    if (status) return status;
     kiln_context *context = calloc(1, sizeof *context);
     if (!context) return kiln__out_of_memory();
+    context->pins = pins;
     pthread_mutex_init(&context->lock, NULL);
     context->policy = options.policy;
     context->log = options.log;
     context->log_user = options.log_user;
-    kiln_status status = KILN_OK;
     context->dispatch = kiln__dispatch_create();
     if (!context->dispatch || !copy_string(options.driver_path, &context->driver_path) || !copy_string(options.nvrtc_path, &context->nvrtc_path)) status = kiln__out_of_memory();
     if (!status && !(options.cache_dir && !*options.cache_dir))

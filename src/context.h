@@ -18,6 +18,7 @@ struct kiln_context {
     kiln__disk *disk;                        /* NULL: no disk cache */
     char *driver_path, *nvrtc_path;          /* NULL: the default search */
     kiln_policy policy;
+    kiln__pins pins;
     kiln_log_callback log;
     void *log_user;
     _Atomic(const kiln__driver *) driver;    /* set once opened */

@@ -14,7 +14,7 @@ kiln_status kiln__prepare(const kiln_program *program, const kiln_tensor *tensor
     kiln_status status = kiln__program_bind(program, tensors, scalars, &space, &out->ir);
     kiln__tensors all = {tensors, program->names, (int)program->signature.input_count, (int)program->signature.output_count};
     if (!status) status = kiln__problem_build(out->ir, &space, &all, &out->problem);
-    if (!status) status = kiln__schedule_choose(out->ir, &out->problem, device, attempt, &out->schedule);
+    if (!status) status = kiln__schedule_choose(out->ir, &out->problem, device, &program->context->pins, attempt, &out->schedule);
     out->schedule_ms = kiln__now_ms() - start;
     start = kiln__now_ms();
     if (!status) status = kiln__arguments_layout(out->ir, &out->problem, &out->arguments);

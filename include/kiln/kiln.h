@@ -146,8 +146,10 @@ typedef struct kiln_context_options {
     kiln_policy policy;
     kiln_log_callback log;     /* NULL: silent */
     void *log_user;
+    const char *schedule;      /* pins parts of every schedule, for tests and tuning: "block 256, shared, pack 8", in
+                                  the words of kiln_plan_info.schedule. NULL: KILN_SCHEDULE, else the library chooses */
 } kiln_context_options;
-#define KILN_CONTEXT_OPTIONS_INIT { sizeof(kiln_context_options), NULL, NULL, NULL, KILN_POLICY_COMPILE, NULL, NULL }
+#define KILN_CONTEXT_OPTIONS_INIT { sizeof(kiln_context_options), NULL, NULL, NULL, KILN_POLICY_COMPILE, NULL, NULL, NULL }
 
 /* Creates a context; opens no library and touches no GPU. options may be NULL for the defaults.
  * Ownership: the caller destroys *out, after every program and plan made from it. Thread-safe. */

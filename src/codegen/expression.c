@@ -21,7 +21,7 @@ static const struct { kiln__op op; const char *f32, *f64, *integer; } functions[
     {KILN__OP_TAN, "tanf", "tan", NULL}, {KILN__OP_ASIN, "asinf", "asin", NULL}, {KILN__OP_ACOS, "acosf", "acos", NULL},
     {KILN__OP_ATAN, "atanf", "atan", NULL}, {KILN__OP_SINH, "sinhf", "sinh", NULL}, {KILN__OP_COSH, "coshf", "cosh", NULL},
     {KILN__OP_TANH, "tanhf", "tanh", NULL}, {KILN__OP_ASINH, "asinhf", "asinh", NULL}, {KILN__OP_ACOSH, "acoshf", "acosh", NULL},
-    {KILN__OP_ATANH, "atanhf", "atanh", NULL}, {KILN__OP_ERF, "erff", "erf", NULL}, {KILN__OP_ERFC, "erfcf", "erfc", NULL},
+    {KILN__OP_ATANH, "atanhf", "atanh", NULL}, {KILN__OP_ERF, "erff", "erf", NULL}, {KILN__OP_ERFC, "kiln_erfc", "kiln_erfc", NULL},
     {KILN__OP_ERFINV, "erfinvf", "erfinv", NULL}, {KILN__OP_LGAMMA, "lgammaf", "lgamma", NULL},
     {KILN__OP_FLOOR, "floorf", "floor", ""}, {KILN__OP_CEIL, "ceilf", "ceil", ""}, {KILN__OP_TRUNC, "truncf", "trunc", ""},
     {KILN__OP_ROUND, "rintf", "rint", ""}, {KILN__OP_SIGMOID, "kiln_sigmoid", "kiln_sigmoid", NULL},

@@ -77,9 +77,10 @@ static int vector_of(const kiln__problem *problem, const kiln__operand *operand,
     return vector;
 }
 
-static void choose_pack(const kiln__problem *problem, kiln__schedule *s)
+static void choose_pack(const kiln__problem *problem, const kiln__pins *pins, kiln__schedule *s)
 {
     s->pack_size = widest_pack(problem);
+    while (pins->pack_size && s->pack_size > pins->pack_size) s->pack_size /= 2;
     if (s->layout == KILN__LAYOUT_FLAT || problem->cols % s->pack_size == 0) return;
     bool in_step = true; /* all rows start where the same flat index says */
     for (int o = 0; o < problem->input_count + problem->output_count; o++) {
@@ -115,18 +116,57 @@ static void describe(kiln__schedule *s)
     if (s->ordered) snprintf(s->text + used, sizeof s->text - (size_t)used, ", ordered");
 }
 
-static void choose_flat(const kiln__problem *problem, kiln__schedule *s)
+/* How much code one element makes, in simple operations. */
+static int weigh(const kiln__ir *ir)
+{
+    int weight = 0;
+    for (uint32_t i = 0; i < ir->count; i++) {
+        kiln__op op = ir->insts[i].op;
+        bool function = op < KILN__OP_COUNT_OF && kiln__op_describe(op)->rule == KILN__RULE_FLOAT;
+        weight += function ? 8 : 1;
+    }
+    return weight;
+}
+
+static kiln_status choose_flat(const kiln__ir *ir, const kiln__problem *problem, const kiln__pins *pins, kiln__schedule *s)
 {
     int bytes = choose_kept(problem, s);
     s->group = KILN__GROUP_BLOCK;
     s->residency = KILN__RESIDENCY_REGISTERS;
-    s->threads = s->threads_per_row = 256;
+    s->threads = s->threads_per_row = pins->threads ? pins->threads : 256;
     s->rows_per_block = 1;
-    s->steps = s->batch = bytes <= 16 ? 4 : bytes <= 32 ? 2 : 1;
-    s->reason = "elementwise: each thread loads all its packs, then computes, then stores";
+    int steps = bytes <= 16 ? 4 : bytes <= 32 ? 2 : 1;
+    while (steps > 1 && weigh(ir) * steps * s->pack_size > 256) steps /= 2;
+    s->steps = s->batch = pins->steps ? pins->steps : steps;
+    s->reason = steps > 1 ? "elementwise: each thread loads all its packs, then computes, then stores"
+                          : "elementwise with much to compute or load: one pack per thread keeps the code short";
+    if (pins->group == KILN__GROUP_LANES || pins->residency > 0 || s->threads % 32 || s->threads > 1024)
+        return kiln__fail(KILN_E_UNSUPPORTED, "the pinned schedule is none for elementwise programs: expected threads N, a multiple of 32 up to 1024, and registers");
+    return KILN_OK;
 }
 
-static void choose_row(const kiln__problem *problem, const kiln__device *device, int attempt, kiln__schedule *s)
+static bool is_power_of_two(int n) { return n > 0 && (n & (n - 1)) == 0; }
+
+/* One row of the table, as pinned, worked out for the problem. False where it does not fit the device. */
+static bool work_out(const choice *c, const kiln__pins *pins, const kiln__device *device, int64_t packs, int bytes, kiln__schedule *s)
+{
+    s->residency = pins->residency >= 0 ? (kiln__residency)pins->residency : c->residency;
+    s->reason = pins->residency >= 0 || pins->threads ? "the caller pinned it" : c->reason;
+    s->threads_per_row = pins->threads ? pins->threads
+                       : c->threads_per_row ? c->threads_per_row : power_of_two_from(packs < 32 ? packs : 32);
+    s->steps = divide_up(packs, s->threads_per_row);
+    s->shared_bytes = s->residency == KILN__RESIDENCY_SHARED ? (int)(s->steps * s->threads_per_row * bytes) : 0;
+    s->group = pins->group >= 0 ? (kiln__group)pins->group : s->threads_per_row <= 32 ? KILN__GROUP_LANES : KILN__GROUP_BLOCK;
+    s->threads = s->group == KILN__GROUP_LANES ? 128 : s->threads_per_row;
+    s->rows_per_block = s->threads / s->threads_per_row;
+    if (s->group == KILN__GROUP_LANES) s->shared_bytes *= s->rows_per_block;
+    if (s->residency == KILN__RESIDENCY_REGISTERS && s->steps > 64) return false;
+    if (!is_power_of_two(s->threads_per_row) || s->threads > 1024 || s->threads_per_row > s->threads) return false;
+    if (s->group == KILN__GROUP_BLOCK ? s->threads_per_row < 32 : s->threads_per_row > 32) return false;
+    return s->shared_bytes + 1024 <= device->shared_per_block && s->steps < INT32_MAX / 1024;
+}
+
+static kiln_status choose_row(const kiln__problem *problem, const kiln__device *device, const kiln__pins *pins, int attempt, kiln__schedule *s)
 {
     int bytes = choose_kept(problem, s);
     int64_t packs = divide_up(problem->cols + (s->masked ? s->pack_size - 1 : 0), s->pack_size);
@@ -134,21 +174,14 @@ static void choose_row(const kiln__problem *problem, const kiln__device *device,
     int64_t load = packs * (bytes > 16 ? bytes : 16) / 16; /* packs of 16 bytes */
     int row = 0;
     while (row + 1 < TABLE_ROWS && table[row].max_packs < load) row++;
-    for (;; row++) {
-        const choice *c = &table[row];
-        s->residency = c->residency;
-        s->reason = c->reason;
-        s->threads_per_row = c->threads_per_row ? c->threads_per_row : power_of_two_from(packs < 32 ? packs : 32);
-        s->steps = divide_up(packs, s->threads_per_row);
-        s->shared_bytes = s->residency == KILN__RESIDENCY_SHARED ? (int)(s->steps * s->threads_per_row * bytes) : 0;
-        bool fits = s->shared_bytes + 1024 <= device->shared_per_block && s->steps < INT32_MAX / 1024;
-        if (row + 1 == TABLE_ROWS || (fits && attempt-- == 0)) break;
-    }
-    s->batch = s->residency == KILN__RESIDENCY_STREAM ? (bytes <= 16 ? 4 : 2) : s->residency == KILN__RESIDENCY_SHARED ? 1 : (int)s->steps;
+    while (row < TABLE_ROWS && !(work_out(&table[row], pins, device, packs, bytes, s) && attempt-- == 0)) row++;
+    if (row == TABLE_ROWS)
+        return kiln__fail(KILN_E_UNSUPPORTED, "no %s schedule fits rows of %lld columns", pins->residency >= 0 || pins->threads ? "pinned" : "further",
+                          (long long)problem->cols);
+    int batch = pins->batch ? pins->batch : bytes <= 16 ? 4 : 2;
+    s->batch = s->residency == KILN__RESIDENCY_STREAM ? batch : s->residency == KILN__RESIDENCY_SHARED ? 1 : (int)s->steps;
     if (s->batch > s->steps) s->batch = (int)s->steps;
-    s->group = s->threads_per_row <= 32 ? KILN__GROUP_LANES : KILN__GROUP_BLOCK;
-    s->threads = s->group == KILN__GROUP_LANES ? 128 : s->threads_per_row;
-    s->rows_per_block = s->threads / s->threads_per_row;
+    return KILN_OK;
 }
 
 static bool has_user_reduction(const kiln__ir *ir)
@@ -158,17 +191,17 @@ static bool has_user_reduction(const kiln__ir *ir)
     return false;
 }
 
-kiln_status kiln__schedule_choose(const kiln__ir *ir, const kiln__problem *problem, const kiln__device *device, int attempt,
-                                  kiln__schedule *out)
+kiln_status kiln__schedule_choose(const kiln__ir *ir, const kiln__problem *problem, const kiln__device *device,
+                                  const kiln__pins *pins, int attempt, kiln__schedule *out)
 {
     memset(out, 0, sizeof *out);
     out->layout = problem->layout;
     out->ordered = has_user_reduction(ir);
-    if (attempt > 0 && (problem->layout == KILN__LAYOUT_FLAT || attempt >= TABLE_ROWS))
-        return kiln__fail(KILN_E_UNSUPPORTED, "no further schedule to try after %d", attempt);
-    choose_pack(problem, out);
-    if (problem->layout == KILN__LAYOUT_FLAT) choose_flat(problem, out);
-    else choose_row(problem, device, attempt, out);
+    bool flat = problem->layout == KILN__LAYOUT_FLAT;
+    if (flat && attempt > 0) return kiln__fail(KILN_E_UNSUPPORTED, "elementwise programs have one schedule");
+    choose_pack(problem, pins, out);
+    kiln_status status = flat ? choose_flat(ir, problem, pins, out) : choose_row(problem, device, pins, attempt, out);
+    if (status) return status;
     for (int o = 0; o < problem->input_count + problem->output_count; o++)
         if (problem->operands[o].per_element) out->vector[o] = vector_of(problem, &problem->operands[o], out);
     describe(out);

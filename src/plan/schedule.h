@@ -30,10 +30,23 @@ typedef struct kiln__schedule {
     const char *reason;     /* one sentence, static */
 } kiln__schedule;
 
+/* What a caller pins of a schedule, for tests and tuning; 0 or -1: as the table says. */
+typedef struct kiln__pins {
+    int group, residency;   /* -1, or a kiln__group, a kiln__residency */
+    int threads;            /* per row (flat: per block) */
+    int pack_size;
+    int steps;              /* flat alone: packs per thread */
+    int batch;              /* stream alone: packs in flight per thread */
+} kiln__pins;
+
+/* Parses "block 256, shared, pack 8", the words of kiln__schedule's text: lanes N, block N, threads N, registers, shared, stream,
+ * pack N, steps N, batch N. NULL or "": nothing pinned. KILN_E_ARGUMENT quotes the word it does not know. */
+kiln_status kiln__pins_parse(const char *text, kiln__pins *out);
+
 /* The first choice for the problem. `attempt` 0; 1, 2, ... give the next candidates after one that spilled registers.
- * KILN_E_UNSUPPORTED where there is no (further) candidate. */
-kiln_status kiln__schedule_choose(const kiln__ir *ir, const kiln__problem *problem, const kiln__device *device, int attempt,
-                                  kiln__schedule *out);
+ * KILN_E_UNSUPPORTED where there is no (further) candidate, or what is pinned cannot be. */
+kiln_status kiln__schedule_choose(const kiln__ir *ir, const kiln__problem *problem, const kiln__device *device,
+                                  const kiln__pins *pins, int attempt, kiln__schedule *out);
 
 /* Blocks to launch for so many rows (flat: elements), as a grid of x and y. False where the grid would be too large. */
 bool kiln__schedule_grid(const kiln__schedule *schedule, int64_t rows, unsigned *x, unsigned *y);

@@ -71,6 +71,7 @@ static kiln_status choose_axes(const kiln__axes *axes, kiln__space *space)
     }
     for (int i = 0; !axes->last && i < axes->count; i++) {
         int axis = axes->list[i] < 0 ? axes->list[i] + space->rank : axes->list[i];
+        if (!space->rank) return kiln__fail(KILN_E_AXIS, "axis %d is out of range: the tensors have rank 0", axes->list[i]);
         if (axis < 0 || axis >= space->rank)
             return kiln__fail(KILN_E_AXIS, "axis %d is out of range for tensors of rank %d, expected %d to %d", axes->list[i], space->rank,
                               -space->rank, space->rank - 1);

@@ -1,0 +1,54 @@
+/* Pinned schedules: the words of a schedule's own description, read back. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "plan/schedule.h"
+
+static const struct {
+    const char *word;
+    bool number;
+    int group, residency;
+    size_t field; /* where the number goes */
+} words[] = {
+    {"lanes", true, KILN__GROUP_LANES, -1, offsetof(kiln__pins, threads)},
+    {"block", true, KILN__GROUP_BLOCK, -1, offsetof(kiln__pins, threads)},
+    {"threads", true, -1, -1, offsetof(kiln__pins, threads)},
+    {"registers", false, -1, KILN__RESIDENCY_REGISTERS, 0},
+    {"shared", false, -1, KILN__RESIDENCY_SHARED, 0},
+    {"stream", false, -1, KILN__RESIDENCY_STREAM, 0},
+    {"pack", true, -1, -1, offsetof(kiln__pins, pack_size)},
+    {"steps", true, -1, -1, offsetof(kiln__pins, steps)},
+    {"batch", true, -1, -1, offsetof(kiln__pins, batch)},
+};
+
+static bool pin(const char *text, size_t length, kiln__pins *out)
+{
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        size_t size = strlen(words[i].word);
+        if (length < size || strncmp(text, words[i].word, size)) continue;
+        if (words[i].group >= 0) out->group = words[i].group;
+        if (words[i].residency >= 0) out->residency = words[i].residency;
+        if (!words[i].number) return length == size;
+        char *end;
+        long number = strtol(text + size, &end, 10);
+        if (end != text + length || number < 1 || number > 4096) return false;
+        memcpy((char *)out + words[i].field, &(int){(int)number}, sizeof(int));
+        return true;
+    }
+    return false;
+}
+
+kiln_status kiln__pins_parse(const char *text, kiln__pins *out)
+{
+    *out = (kiln__pins){.group = -1, .residency = -1};
+    while (text && *text) {
+        text += strspn(text, " ,");
+        size_t length = strcspn(text, ",");
+        while (length && text[length - 1] == ' ') length--;
+        if (length && !pin(text, length, out))
+            return kiln__fail(KILN_E_ARGUMENT, "'%.*s' pins nothing of a schedule, expected lanes N, block N, threads N, registers, shared, stream, pack N, steps N or batch N",
+                              (int)length, text);
+        text += length;
+    }
+    return KILN_OK;
+}
