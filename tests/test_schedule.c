@@ -1,0 +1,319 @@
+/* Schedules: what holds for every row of the table, whatever the columns, types and device; the grid; the layout of the
+ * kernel's argument. */
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/types.h"
+#include "bound.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+/* ---- every schedule ---- */
+
+static const int archs[] = {80, 86, 90, 120};
+static const int64_t more_cols[] = {301, 333, 400, 500, 511, 512, 513, 768, 1000, 1023, 1024, 1025, 2000, 2047, 2048, 2049, 3000, 4095, 4096,
+                                    4097, 5000, 6144, 8191, 8192, 8193, 10000, 12288, 16383, 16384, 16385, 20000, 32767, 32768, 32769, 40000,
+                                    50257, 65535, 65536, 65537, 98304, 100003, 131072, 150001, 200003};
+static const char *const programs[] = {"y = softmax(a)", "y = softmax(a + b)", "y = softmax(a + b) * c", "y = a * reduce((p, q) -> p * 0.5 + q, a, 0)"};
+static const char *const types[] = {"f16", "f32", "f64"};
+
+/* How the tensors of a case are bound: same types, a wider input among narrow ones, pointers that are not aligned. */
+typedef enum variant { PLAIN, MIXED, SHIFTED, VARIANTS } variant;
+
+static void bind(bound *b, const char *type, variant how, int64_t rows, int64_t cols)
+{
+    kiln_type storage = KILN_F32;
+    assert_true(kiln__type_parse(type, strlen(type), &storage));
+    b->tensor_count = kiln_program_input_count(b->program) + 1;
+    for (size_t t = 0; t < b->tensor_count; t++) {
+        uintptr_t address = how == SHIFTED ? 4096 + kiln_type_size(storage) : 4096;
+        b->tensors[t] = kiln_tensor_contiguous((void *)address, how == MIXED && t == 0 ? KILN_F64 : storage, 2, (int64_t[]){rows, cols});
+    }
+}
+
+static void check_numbers(const kiln__schedule *s, const kiln__problem *p, const kiln__device *device)
+{
+    assert_int_equal(s->threads % 32, 0);
+    assert_in_range(s->threads, 32, 1024);
+    assert_int_equal(s->threads_per_row & (s->threads_per_row - 1), 0);
+    assert_int_equal(s->rows_per_block * s->threads_per_row, s->threads);
+    assert_true(s->group == KILN__GROUP_BLOCK ? s->rows_per_block == 1 : s->threads_per_row <= 32);
+    assert_int_equal(s->pack_size & (s->pack_size - 1), 0);
+    assert_true(s->batch >= 1 && s->batch <= s->steps);
+    if (s->residency == KILN__RESIDENCY_REGISTERS) assert_int_equal(s->batch, s->steps);
+    int64_t covered = s->steps * s->threads_per_row * s->pack_size, overhang = s->masked ? s->pack_size - 1 : 0;
+    assert_true(covered >= p->cols + overhang);
+    /* No step that all threads sit out. */
+    assert_true((s->steps - 1) * s->threads_per_row * s->pack_size < p->cols + overhang || s->steps == 1);
+    if (!s->masked) assert_int_equal(p->cols % s->pack_size, 0);
+    if (s->ordered) assert_false(s->masked);
+    assert_true(s->shared_bytes <= device->shared_per_block);
+    assert_true((s->shared_bytes > 0) == (s->residency == KILN__RESIDENCY_SHARED));
+}
+
+static void check_accesses(const kiln__schedule *s, const kiln__problem *p)
+{
+    size_t narrowest = 8;
+    int64_t kept_bytes = 0;
+    for (int o = 0; o < p->input_count + p->output_count; o++) {
+        const kiln__operand *operand = &p->operands[o];
+        size_t size = kiln_type_size(operand->type);
+        if (size < narrowest) narrowest = size;
+        if (s->kept[o]) kept_bytes += s->pack_size * (int64_t)size;
+        int vector = s->vector[o];
+        if (!operand->per_element) continue;
+        assert_true(vector >= 1); /* each of these tensors lies in rows */
+        assert_int_equal(s->pack_size % vector, 0);
+        assert_true(vector <= operand->alignment);
+        assert_true((size_t)vector * size <= 16);
+        if (!s->masked) assert_int_equal(operand->row_stride % vector, 0);
+    }
+    assert_true((size_t)s->pack_size * narrowest <= 16);
+    if (s->residency == KILN__RESIDENCY_SHARED) assert_int_equal(s->shared_bytes, s->steps * s->threads * kept_bytes);
+    /* What a thread keeps in registers leaves room for as much again as compute values. */
+    if (s->residency == KILN__RESIDENCY_REGISTERS) assert_true(s->batch * kept_bytes / 4 <= 128);
+}
+
+/* Aligned tensors whose rows are whole multiples of 16 bytes move 16 bytes at a time. */
+static void check_width(const kiln__schedule *s, const kiln__problem *p, variant how)
+{
+    if (how == SHIFTED) return;
+    for (int o = 0; o < p->input_count + p->output_count; o++) {
+        int64_t size = (int64_t)kiln_type_size(p->operands[o].type);
+        if (p->operands[o].per_element && p->cols * 2 % 16 == 0 && p->cols * size % 16 == 0) assert_int_equal(s->vector[o] * size, 16);
+    }
+}
+
+static void check_case(bound *b, size_t program, const char *type, variant how, int64_t cols, const kiln__device *device)
+{
+    kiln__prepared prepared, other;
+    bind(b, type, how, 1000, cols);
+    if (kiln__prepare(b->program, b->tensors, NULL, device, 0, &prepared)) fail_msg("%s %s x %" PRId64 ": %s", programs[program], type, cols, kiln_last_error());
+    const kiln__schedule *s = &prepared.schedule;
+    check_numbers(s, &prepared.problem, device);
+    check_accesses(s, &prepared.problem);
+    check_width(s, &prepared.problem, how);
+    bind(b, type, how, 3, cols);
+    assert_int_equal(kiln__prepare(b->program, b->tensors, NULL, device, 0, &other), KILN_OK);
+    assert_string_equal(s->text, other.schedule.text);
+    assert_string_equal(prepared.source, other.source);
+    kiln__prepared_free(&prepared);
+    kiln__prepared_free(&other);
+}
+
+static void every_schedule_covers_its_columns_within_the_device(void **state)
+{
+    (void)state;
+    for (size_t program = 0; program < COUNT(programs); program++) {
+        bound b;
+        assert_int_equal(bound_create(&b, programs[program], NULL, NULL, ""), KILN_OK);
+        for (size_t a = 0; a < COUNT(archs); a++) {
+            kiln__device device = kiln__device_typical(archs[a]);
+            for (size_t i = 0; i < 300 + COUNT(more_cols); i++) {
+                int64_t cols = i < 300 ? (int64_t)i + 1 : more_cols[i - 300];
+                if (i < 300 && a % 2) continue; /* short rows differ in nothing from device to device */
+                for (size_t t = 0; t < COUNT(types); t++)
+                    for (variant how = PLAIN; how < VARIANTS; how++) check_case(&b, program, types[t], how, cols, &device);
+            }
+        }
+        bound_destroy(&b);
+    }
+}
+
+static void later_attempts_need_fewer_registers_and_end(void **state)
+{
+    (void)state;
+    bound b;
+    kiln__device device = kiln__device_typical(90);
+    assert_int_equal(bound_create(&b, "y = softmax(x)", NULL, NULL, "f16[100,8192] f16[100,8192]"), KILN_OK);
+    kiln__prepared prepared;
+    int64_t kept = INT64_MAX;
+    int attempt = 0;
+    while (kiln__prepare(b.program, b.tensors, NULL, &device, attempt, &prepared) == KILN_OK) {
+        int64_t now = prepared.schedule.residency == KILN__RESIDENCY_REGISTERS ? prepared.schedule.steps : 0;
+        assert_true(now <= kept);
+        kept = now;
+        kiln__prepared_free(&prepared);
+        assert_true(++attempt < 20);
+    }
+    assert_true(attempt > 1);
+    assert_int_equal(kept, 0);
+    bound_destroy(&b);
+}
+
+/* ---- which schedule ---- */
+
+static const struct { const char *program, *tensors; int arch; const char *schedule; } choices[] = {
+    {"y = softmax(x)", "f16[*,1] f16[*,1]", 90, "lanes 1, registers, inner, pack 1 x 1, 128 rows per block"},
+    {"y = softmax(x)", "f16[*,8] f16[*,8]", 90, "lanes 1, registers, inner, pack 8 x 1, 128 rows per block"},
+    {"y = softmax(x)", "f16[*,64] f16[*,64]", 90, "lanes 8, registers, inner, pack 8 x 1, 16 rows per block"},
+    {"y = softmax(x)", "f16[*,100] f16[*,100]", 90, "lanes 16, registers, inner, pack 8 x 1, 8 rows per block, masked"},
+    {"y = softmax(x)", "f16[*,1024] f16[*,1024]", 90, "block 128, registers, inner, pack 8 x 1"},
+    {"y = softmax(x)", "f16[*,8192] f16[*,8192]", 90, "block 128, registers, inner, pack 8 x 8"},
+    {"y = softmax(x)", "f16[*,16384] f16[*,16384]", 90, "block 256, shared, inner, pack 8 x 8"},
+    {"y = softmax(x)", "f16[*,65536] f16[*,65536]", 90, "block 1024, shared, inner, pack 8 x 8"},
+    {"y = softmax(x)", "f16[*,65536] f16[*,65536]", 86, "block 1024, stream, inner, pack 8 x 8"},
+    {"y = softmax(x)", "f16[*,200000] f16[*,200000]", 90, "block 1024, stream, inner, pack 8 x 25"},
+    {"y = a + b", "f32[*,6] f32[6] f32[*,6]", 90, "threads 256, registers, flat, pack 4 x 2"},
+    {"y = reduce((a, b) -> a + 2 * b, x, 0)", "f32[*,6] f32[*]", 90, "lanes 4, registers, inner, pack 2 x 1, 32 rows per block, ordered"},
+};
+
+static void the_table_chooses_what_it_says(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT(choices); i++) {
+        bound b;
+        kiln__prepared prepared;
+        assert_int_equal(bound_create(&b, choices[i].program, NULL, NULL, choices[i].tensors), KILN_OK);
+        if (bound_prepare(&b, choices[i].arch, &prepared)) fail_msg("%s", kiln_last_error());
+        if (strcmp(prepared.schedule.text, choices[i].schedule)) fail_msg("%s of %s: %s\nexpected %s", choices[i].program, choices[i].tensors, prepared.schedule.text, choices[i].schedule);
+        assert_non_null(prepared.schedule.reason);
+        kiln__prepared_free(&prepared);
+        bound_destroy(&b);
+    }
+}
+
+/* ---- the grid ---- */
+
+static void the_grid_covers_the_rows_and_no_more(void **state)
+{
+    (void)state;
+    static const int64_t rows[] = {1, 2, 15, 16, 17, 1000, 2147483647, 2147483648, 4294967296, 34359738353, 34359738368, 1099511627776};
+    static const kiln__schedule schedules[] = {
+        {.layout = KILN__LAYOUT_INNER, .rows_per_block = 1, .threads = 128},
+        {.layout = KILN__LAYOUT_INNER, .rows_per_block = 16, .threads = 128},
+        {.layout = KILN__LAYOUT_FLAT, .rows_per_block = 1, .threads = 256, .steps = 4, .pack_size = 8},
+    };
+    for (size_t s = 0; s < COUNT(schedules); s++) {
+        int64_t per_block = s == 2 ? 256 * 4 * 8 : schedules[s].rows_per_block;
+        for (size_t i = 0; i < COUNT(rows); i++) {
+            unsigned x = 0, y = 0;
+            assert_true(kiln__schedule_grid(&schedules[s], rows[i], &x, &y));
+            int64_t blocks = rows[i] / per_block + (rows[i] % per_block != 0);
+            assert_in_range(x, 1, 2147483647);
+            assert_in_range(y, 1, 65535);
+            assert_true((int64_t)x * y >= blocks);
+            assert_true((int64_t)x * (y - 1) < blocks); /* no layer without work */
+            if (y == 1) assert_int_equal(x, blocks);
+        }
+    }
+    unsigned x = 0, y = 0;
+    assert_false(kiln__schedule_grid(&schedules[0], INT64_C(2147483647) * 65535 + 1, &x, &y));
+    assert_true(kiln__schedule_grid(&schedules[0], INT64_C(2147483647) * 65535, &x, &y));
+}
+
+/* ---- the kernel's argument ---- */
+
+static int field_bytes(const kiln__field *field, const kiln__ir *ir)
+{
+    if (field->kind == KILN__FIELD_DIVISOR) return 12;
+    if (field->kind != KILN__FIELD_SCALAR) return 8;
+    return ir->scalar_types[field->index] == KILN__F64 || ir->scalar_types[field->index] == KILN__I64 ? 8 : 4;
+}
+
+static const struct { const char *program, *scalars, *tensors; int pointers, strides, scalar_count, extents, divisors, size; } layouts[] = {
+    {"y = softmax(x)", NULL, "f16[4,8] f16[4,8]", 2, 0, 0, 0, 0, 24},
+    {"y = softmax(x * k)", "k", "f16[4,8] f16[4,8]", 2, 0, 1, 0, 0, 32},
+    {"y = softmax(x * k + m)", "k,m", "f64[4,8] f64[4,8]", 2, 0, 2, 0, 0, 40},
+    {"y = softmax(x + m)", NULL, "f16[2,3,4,8] f16[2,1,1,8] f16[2,3,4,8]", 3, 1, 0, 0, 1, 56},
+    {"y = softmax(x + m)", NULL, "f16[2,3,4,8] f16[3,1,8] f16[2,3,4,8]", 3, 1, 0, 0, 2, 64},
+    {"y = softmax(x + m)", NULL, "f16[2,3,4000000000,8] f16[3,1,8] f16[2,3,4000000000,8]", 3, 1, 0, 2, 0, 56},
+    {"y = x + a + b + c", "a,b,c", "f32[4,8] f32[4,8]", 2, 0, 3, 0, 0, 40},
+};
+
+static void argument_fields_are_aligned_and_complete(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT(layouts); i++) {
+        bound b;
+        kiln__prepared prepared;
+        int counts[KILN__FIELD_DIVISOR + 1] = {0}, end = 0;
+        assert_int_equal(bound_create(&b, layouts[i].program, NULL, layouts[i].scalars, layouts[i].tensors), KILN_OK);
+        if (bound_prepare(&b, 90, &prepared)) fail_msg("%s", kiln_last_error());
+        for (int f = 0; f < prepared.arguments.count; f++) {
+            const kiln__field *field = &prepared.arguments.fields[f];
+            int bytes = field_bytes(field, prepared.ir);
+            counts[field->kind]++;
+            assert_int_equal(field->offset, end); /* no padding */
+            assert_int_equal(field->offset % (bytes == 8 ? 8 : 4), 0);
+            end = field->offset + bytes;
+        }
+        assert_int_equal(counts[KILN__FIELD_POINTER], layouts[i].pointers);
+        assert_int_equal(counts[KILN__FIELD_ROWS], 1);
+        assert_int_equal(counts[KILN__FIELD_STRIDE], layouts[i].strides);
+        assert_int_equal(counts[KILN__FIELD_SCALAR], layouts[i].scalar_count);
+        assert_int_equal(counts[KILN__FIELD_EXTENT], layouts[i].extents);
+        assert_int_equal(counts[KILN__FIELD_DIVISOR], layouts[i].divisors);
+        assert_int_equal(prepared.arguments.size, (end + 7) / 8 * 8);
+        assert_int_equal(prepared.arguments.size, layouts[i].size);
+        kiln__prepared_free(&prepared);
+        bound_destroy(&b);
+    }
+}
+
+static void check_divisor(uint32_t d)
+{
+    kiln__problem problem = {.outer_rank = 2, .outer = {1, d}};
+    kiln__arguments arguments = {.fields = {{KILN__FIELD_DIVISOR, 0, 1, 0}}, .count = 1, .size = 16};
+    uint32_t got[4];
+    kiln__arguments_fill(&arguments, &problem, (unsigned char *)got);
+    assert_int_equal(got[0], d);
+    uint64_t state = d;
+    for (int i = 0; i < 2000; i++) {
+        state = state * 6364136223846793005u + 1442695040888963407u;
+        uint32_t random = (uint32_t)(state >> 33);
+        uint32_t near = random / d * d; /* multiples of d and their neighbours are where a wrong multiplier shows */
+        const uint32_t samples[] = {random, near, near ? near - 1 : 0, near + d - 1 < 2147483648u ? near + d - 1 : near, (uint32_t)i, 2147483647u - (uint32_t)i};
+        for (size_t j = 0; j < COUNT(samples); j++) {
+            uint32_t quotient = (uint32_t)(((uint64_t)samples[j] * got[1]) >> got[2]);
+            if (quotient != samples[j] / d) fail_msg("%u / %u: %u", samples[j], d, quotient);
+        }
+    }
+}
+
+static void divisors_divide_every_31_bit_number(void **state)
+{
+    (void)state;
+    for (uint32_t d = 1; d <= 1000; d++) check_divisor(d);
+    for (uint32_t bit = 10; bit < 31; bit++)
+        for (uint32_t d = (1u << bit) - 3; d <= (1u << bit) + 3; d++) check_divisor(d);
+    for (uint32_t d = 1009; d < 2147483000u; d = d / 3 * 4 + 1) check_divisor(d);
+    check_divisor(2147483647u);
+}
+
+static void too_many_arguments_are_refused(void **state)
+{
+    (void)state;
+    kiln__ir ir = {.scalar_count = 0};
+    kiln__problem problem = {.input_count = 31, .output_count = 1, .outer_rank = 8};
+    kiln__arguments arguments;
+    for (int o = 0; o < 32; o++)
+        for (int d = 0; d < 8; d++) problem.operands[o].outer_strides[d] = 1;
+    assert_int_equal(kiln__arguments_layout(&ir, &problem, &arguments), KILN_OK);
+    assert_true(arguments.size <= KILN__MAX_ARGUMENT_BYTES && arguments.count <= KILN__MAX_FIELDS);
+    ir.scalar_count = KILN_MAX_SCALARS;
+    kiln_status status = kiln__arguments_layout(&ir, &problem, &arguments);
+    if (status) assert_int_equal(status, KILN_E_UNSUPPORTED);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_schedule_covers_its_columns_within_the_device),
+        cmocka_unit_test(later_attempts_need_fewer_registers_and_end),
+        cmocka_unit_test(the_table_chooses_what_it_says),
+        cmocka_unit_test(the_grid_covers_the_rows_and_no_more),
+        cmocka_unit_test(argument_fields_are_aligned_and_complete),
+        cmocka_unit_test(divisors_divide_every_31_bit_number),
+        cmocka_unit_test(too_many_arguments_are_refused),
+    };
+    return cmocka_run_group_tests_name("schedule", tests, NULL, NULL);
+}
