@@ -1,119 +1,177 @@
-/* One instruction over a block: tests, comparisons, selections and conversions, where types meet.
- * What stays within floats or within integers is in eval_float.c and eval_int.c. */
-#include "ref/eval.h"
-
+/* One instruction over a block: floats in double precision whatever the program's float type is, integers exactly,
+ * wrapping at the type's width. One loop for each operator, so that the switch is paid once a block. */
 #include <math.h>
 
-int64_t kiln__ref_f64_to_int(kiln__ctype type, double value)
-{
-    if (type == KILN__BOOL)
-        return value != 0.0;
-    if (isnan(value))
-        return 0;
-    int64_t low = type == KILN__I32 ? INT32_MIN : INT64_MIN, high = type == KILN__I32 ? INT32_MAX : INT64_MAX;
-    if (value >= (type == KILN__I32 ? 0x1p31 : 0x1p63))
-        return high;
-    if (value <= (type == KILN__I32 ? -0x1p31 : -0x1p63))
-        return low;
-    return (int64_t)value;
+#include "ref/run.h"
+#include "ref/special.h"
+
+static int64_t saturated(kiln__ctype type, int64_t value) {
+    if (type == KILN__BOOL) return value != 0;
+    if (type == KILN__I64) return value;
+    return value > INT32_MAX ? INT32_MAX : value < INT32_MIN ? INT32_MIN : value;
 }
 
-static int64_t int_to_int(kiln__ctype type, int64_t value)
-{
-    if (type == KILN__BOOL)
-        return value != 0;
-    if (type == KILN__I32)
-        return value > INT32_MAX ? INT32_MAX : value < INT32_MIN ? INT32_MIN : value;
-    return value;
+int64_t kiln__ref_f64_to_int(kiln__ctype type, double value) {
+    if (type == KILN__BOOL) return value != 0.0;
+    if (isnan(value)) return 0;
+    int64_t wide = value >= 0x1p63 ? INT64_MAX : value <= -0x1p63 ? INT64_MIN : (int64_t)value;
+    return saturated(type, wide);
 }
 
-static void eval_cast(kiln__ctype from, kiln__ctype to, kiln__ref_block out, kiln__ref_block in, size_t n)
-{
+static void eval_cast(kiln__ctype from, kiln__ctype to, kiln__ref_value *out, const kiln__ref_value *x, size_t n) {
     if (kiln__ctype_is_float(from) && kiln__ctype_is_float(to))
-        for (size_t i = 0; i < n; i++)
-            out.f64[i] = in.f64[i];
+        for (size_t i = 0; i < n; i++) out[i] = x[i];
     else if (kiln__ctype_is_float(from))
-        for (size_t i = 0; i < n; i++)
-            out.i64[i] = kiln__ref_f64_to_int(to, in.f64[i]);
+        for (size_t i = 0; i < n; i++) out[i].i64 = kiln__ref_f64_to_int(to, x[i].f64);
     else if (kiln__ctype_is_float(to))
-        for (size_t i = 0; i < n; i++)
-            out.f64[i] = (double)in.i64[i];
+        for (size_t i = 0; i < n; i++) out[i].f64 = (double)x[i].i64;
     else
-        for (size_t i = 0; i < n; i++)
-            out.i64[i] = int_to_int(to, in.i64[i]);
+        for (size_t i = 0; i < n; i++) out[i].i64 = saturated(to, x[i].i64);
 }
 
-static void eval_round_to(kiln_type storage, bool is_float, kiln__ref_block out, kiln__ref_block in, size_t n)
-{
+static void eval_round_to(kiln_type storage, bool is_float, kiln__ref_value *out, const kiln__ref_value *x, size_t n) {
     for (size_t i = 0; i < n; i++) {
         int64_t element = 0;
         if (is_float) {
-            out.f64[i] = kiln__round_to(storage, in.f64[i]);
+            out[i].f64 = kiln__round_to(storage, x[i].f64);
         } else {
-            kiln__store_i64(storage, &element, in.i64[i]);
-            out.i64[i] = kiln__load_i64(storage, &element);
+            kiln__store_i64(storage, &element, x[i].i64);
+            out[i].i64 = kiln__load_i64(storage, &element);
         }
     }
 }
 
-#define COMPARE(op, operator) \
-    case KILN__OP_##op: \
-        if (is_float) \
-            for (size_t i = 0; i < n; i++) \
-                out[i] = a.f64[i] operator b.f64[i]; \
-        else \
-            for (size_t i = 0; i < n; i++) \
-                out[i] = a.i64[i] operator b.i64[i]; \
-        return true
-#define TEST(op, test) \
-    case KILN__OP_##op: \
-        for (size_t i = 0; i < n; i++) \
-            out[i] = test(a.f64[i]) != 0; \
-        return true
+static int64_t truncated_remainder(int64_t a, int64_t b) {
+    return b == 0 || b == -1 ? 0 : a % b; /* the smallest integer by -1 is undefined in C */
+}
 
-/* False where the operator is neither a comparison nor a test of a float. */
-static bool eval_test(kiln__op op, bool is_float, int64_t *out, kiln__ref_block a, kiln__ref_block b, size_t n)
-{
+static int64_t floored_remainder(int64_t a, int64_t b) {
+    int64_t r = truncated_remainder(a, b);
+    return r != 0 && (r < 0) != (b < 0) ? r + b : r;
+}
+
+static uint64_t shift_left(uint64_t a, int64_t count, int width) {
+    return count < 0 || count >= width ? 0 : a << count;
+}
+
+static int64_t shift_right(int64_t a, int64_t count, int width) {
+    int places = count < 0 || count >= width ? 63 : (int)count;
+    return a < 0 ? ~(~a >> places) : a >> places;
+}
+
+#define EACH(op, type, from, to, expression) \
+    case KILN__OP_##op: \
+        for (size_t i = 0; i < n; i++) { \
+            type a = (type)x[i].from, b = (type)y[i].from; \
+            (void)b; \
+            out[i].to = expression; \
+        } \
+        break
+#define FLOAT(op, expression) EACH(op, double, f64, f64, expression)
+#define TEST(op, expression) EACH(op, double, f64, i64, (expression) != 0)
+#define INT(op, expression) EACH(op, int64_t, i64, i64, (int64_t)(expression))
+/* 64-bit arithmetic that wraps; its low 32 bits are those of 32-bit arithmetic. */
+#define WRAP(op, expression) EACH(op, uint64_t, i64, i64, (int64_t)(expression))
+
+/* clang-format off */
+/* X(operator, function of one float) */
+#define FUNCTIONS(X) \
+    X(ABS, fabs) X(FLOOR, floor) X(CEIL, ceil) X(TRUNC, trunc) X(ROUND, nearbyint) X(SQRT, sqrt) X(CBRT, cbrt) \
+    X(EXP, exp) X(EXP2, exp2) X(EXPM1, expm1) X(LOG, log) X(LOG2, log2) X(LOG1P, log1p) X(LOG10, log10) \
+    X(SIN, sin) X(COS, cos) X(TAN, tan) X(ASIN, asin) X(ACOS, acos) X(ATAN, atan) \
+    X(SINH, sinh) X(COSH, cosh) X(TANH, tanh) X(ASINH, asinh) X(ACOSH, acosh) X(ATANH, atanh) \
+    X(ERF, erf) X(ERFC, erfc) X(ERFINV, kiln__ref_erfinv) X(LGAMMA, kiln__ref_lgamma) X(SIGMOID, kiln__ref_sigmoid)
+/* X(operator, C's own): of any type */
+#define COMPARISONS(X) X(LT, <) X(LE, <=) X(GT, >) X(GE, >=) X(EQ, ==) X(NE, !=)
+/* clang-format on */
+#define CALL(op, function) FLOAT(op, function(a));
+#define COMPARE_FLOATS(op, operator) TEST(op, a operator b);
+#define COMPARE_INTS(op, operator) INT(op, a operator b);
+
+static void eval_float(kiln__op op, kiln__ref_value *out, const kiln__ref_value *const args[3], size_t n) {
+    const kiln__ref_value *x = args[0], *y = args[1], *z = args[2];
     switch ((int)op) {
-        COMPARE(LT, <);
-        COMPARE(LE, <=);
-        COMPARE(GT, >);
-        COMPARE(GE, >=);
-        COMPARE(EQ, ==);
-        COMPARE(NE, !=);
-        TEST(ISNAN, isnan);
-        TEST(ISINF, isinf);
-        TEST(ISFINITE, isfinite);
-    default:
-        return false;
+        FUNCTIONS(CALL)
+        COMPARISONS(COMPARE_FLOATS)
+        FLOAT(ADD, a + b);
+        FLOAT(SUB, a - b);
+        FLOAT(MUL, a * b);
+        FLOAT(DIV, a / b);
+        FLOAT(NEG, -a);
+        FLOAT(SIGN, a > 0.0 ? 1.0 : a < 0.0 ? -1.0 : a); /* a itself: NaN, and zeros with their sign */
+        FLOAT(MOD, kiln__ref_remainder(a, b));
+        FLOAT(REMAINDER, kiln__ref_remainder(a, b));
+        FLOAT(FMOD, fmod(a, b));
+        FLOAT(MINIMUM, kiln__ref_minimum(a, b));
+        FLOAT(MAXIMUM, kiln__ref_maximum(a, b));
+        FLOAT(FMIN, fmin(a, b));
+        FLOAT(FMAX, fmax(a, b));
+        FLOAT(FMA, fma(a, b, z[i].f64));
+        FLOAT(POW, pow(a, b));
+        FLOAT(ATAN2, atan2(a, b));
+        FLOAT(RSQRT, 1.0 / sqrt(a));
+        TEST(ISNAN, isnan(a));
+        TEST(ISINF, isinf(a));
+        TEST(ISFINITE, isfinite(a));
     }
 }
 
-void kiln__ref_eval(const kiln__inst *insts, uint32_t index, const kiln__ref_block *values, size_t n)
-{
-    const kiln__inst *inst = &insts[index];
-    kiln__ref_block out = values[index], args[3];
-    for (int i = 0; i < 3; i++)
-        args[i] = values[i < inst->arg_count ? inst->args[i] : index];
-    kiln__ctype from = inst->arg_count > 0 ? insts[inst->args[0]].type : inst->type;
-    bool from_float = kiln__ctype_is_float(from), to_float = kiln__ctype_is_float(inst->type);
-
-    if (inst->op == KILN__IR_CAST) {
-        eval_cast(from, inst->type, out, args[0], n);
-    } else if (inst->op == KILN__IR_ROUND_TO) {
-        eval_round_to(inst->u.storage, from_float, out, args[0], n);
-    } else if (inst->op == KILN__OP_WHERE) {
-        if (to_float)
-            for (size_t i = 0; i < n; i++)
-                out.f64[i] = args[0].i64[i] != 0 ? args[1].f64[i] : args[2].f64[i];
-        else
-            for (size_t i = 0; i < n; i++)
-                out.i64[i] = args[0].i64[i] != 0 ? args[1].i64[i] : args[2].i64[i];
-    } else if (to_float) {
-        const double *const floats[3] = {args[0].f64, args[1].f64, args[2].f64};
-        kiln__ref_eval_float(inst->op, out.f64, floats, n);
-    } else if (!eval_test(inst->op, from_float, out.i64, args[0], args[1], n)) {
-        const int64_t *const ints[3] = {args[0].i64, args[1].i64, args[2].i64};
-        kiln__ref_eval_int(inst->op, inst->type, out.i64, ints, n);
+/* Operators on integers and bools; type is the result's. */
+static void eval_int(kiln__op op, kiln__ctype type, kiln__ref_value *out, const kiln__ref_value *const args[3],
+                     size_t n) {
+    const kiln__ref_value *x = args[0], *y = args[1];
+    int width = type == KILN__I64 ? 64 : 32;
+    switch ((int)op) {
+        WRAP(ADD, a + b);
+        WRAP(SUB, a - b);
+        WRAP(MUL, a * b);
+        WRAP(NEG, 0 - a);
+        INT(ABS, a < 0 ? 0 - (uint64_t)a : (uint64_t)a);
+        INT(SIGN, (a > 0) - (a < 0));
+        INT(MOD, floored_remainder(a, b));
+        INT(REMAINDER, floored_remainder(a, b));
+        INT(FMOD, truncated_remainder(a, b));
+        INT(BITAND, a & b);
+        INT(BITOR, a | b);
+        INT(BITXOR, a ^ b);
+        INT(BITNOT, ~a);
+        INT(AND, a & b);
+        INT(OR, a | b);
+        INT(NOT, a == 0);
+        INT(SHL, shift_left((uint64_t)a, b, width));
+        INT(SHR, shift_right(a, b, width));
+        INT(POPCOUNT, __builtin_popcountll(width == 32 ? (uint64_t)a & UINT32_MAX : (uint64_t)a));
+        INT(MINIMUM, a < b ? a : b);
+        INT(MAXIMUM, a > b ? a : b);
+        INT(FMIN, a < b ? a : b);
+        INT(FMAX, a > b ? a : b);
+        INT(FLOOR, a);
+        INT(CEIL, a);
+        INT(TRUNC, a);
+        INT(ROUND, a);
+        COMPARISONS(COMPARE_INTS)
     }
+    if (type == KILN__I32)
+        for (size_t i = 0; i < n; i++) out[i].i64 = (int32_t)(uint32_t)out[i].i64;
+    else if (type == KILN__BOOL)
+        for (size_t i = 0; i < n; i++) out[i].i64 &= 1;
+}
+
+void kiln__ref_eval(const kiln__inst *insts, uint32_t index, kiln__ref_value *const *values, size_t n) {
+    const kiln__inst *inst = &insts[index];
+    const kiln__ref_value *args[3];
+    for (int i = 0; i < 3; i++) args[i] = values[i < inst->arg_count ? inst->args[i] : index];
+    kiln__ref_value *out = values[index];
+    kiln__ctype from = insts[inst->args[0]].type;
+
+    if (inst->op == KILN__IR_CAST)
+        eval_cast(from, inst->type, out, args[0], n);
+    else if (inst->op == KILN__IR_ROUND_TO)
+        eval_round_to(inst->u.storage, kiln__ctype_is_float(from), out, args[0], n);
+    else if (inst->op == KILN__OP_WHERE)
+        for (size_t i = 0; i < n; i++) out[i] = args[0][i].i64 != 0 ? args[1][i] : args[2][i];
+    else if (kiln__ctype_is_float(from))
+        eval_float(inst->op, out, args, n);
+    else
+        eval_int(inst->op, inst->type, out, args, n);
 }

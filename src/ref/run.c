@@ -1,153 +1,133 @@
-/* Goes through the rows of a space: stage by stage, block of columns by block of columns.
- * A row's outputs are stored after everything of the same block has been read, so that they may be inputs too. */
+/* Goes through the rows of a space: one pass for each phase and one that ends in the outputs, block of columns by
+ * block of columns. Per-element values are not kept from one pass to the next: each pass evaluates again what its
+ * reductions or outputs depend on, so that memory does not grow with the row. */
 #include "ref/run.h"
 #include "ref/special.h"
 
-/* Repeats a block's first value over the whole block. */
-static void spread(const kiln__ref_run_state *run, uint32_t index)
-{
-    kiln__ref_block value = run->values[index];
-    if (kiln__ctype_is_float(run->ir->insts[index].type))
-        for (size_t i = 1; i < run->width; i++)
-            value.f64[i] = value.f64[0];
-    else
-        for (size_t i = 1; i < run->width; i++)
-            value.i64[i] = value.i64[0];
-}
+/* What a pass does with an instruction: evaluates it once before the columns, or at each of them, or reduces it. */
+enum role { SKIP, ROW, ELEMENT, REDUCTION };
 
-static void put_int(kiln__ctype type, kiln__ref_block out, int64_t value)
-{
-    if (kiln__ctype_is_float(type))
-        out.f64[0] = (double)value;
-    else
-        out.i64[0] = value;
-}
-
-static void put_float(kiln__ctype type, kiln__ref_block out, double value)
-{
-    if (kiln__ctype_is_float(type))
-        out.f64[0] = value;
-    else
-        out.i64[0] = kiln__ref_f64_to_int(type, value);
-}
-
-void kiln__ref_run_constants(const kiln__ref_run_state *run)
-{
-    const kiln__ref_list *list = &run->stages.constants;
-    for (uint32_t i = 0; i < list->count; i++) {
-        const kiln__inst *inst = &run->ir->insts[list->items[i]];
-        kiln__ref_block out = run->values[list->items[i]];
-        if (inst->op == KILN__OP_FLOAT)
-            put_float(inst->type, out, inst->u.f64);
-        else if (inst->op == KILN__OP_INT || inst->op == KILN__OP_BOOL)
-            put_int(inst->type, out, inst->u.i64);
-        else if (inst->op == KILN__OP_COUNT)
-            put_int(inst->type, out, run->count);
-        else if (inst->op == KILN__OP_SIZE)
-            put_int(inst->type, out, run->sizes[inst->u.axis]);
-        else if (inst->op == KILN__IR_SCALAR && run->scalars[inst->u.scalar].type == KILN_F64)
-            put_float(inst->type, out, run->scalars[inst->u.scalar].value.f64);
-        else if (inst->op == KILN__IR_SCALAR)
-            put_int(inst->type, out, run->scalars[inst->u.scalar].value.i64);
-        else
-            kiln__ref_eval(run->ir->insts, list->items[i], run->values, 1);
-        spread(run, list->items[i]);
+static void assign_roles(const kiln__ref_run_state *run, uint32_t pass, uint8_t *roles) {
+    const kiln__ir *ir = run->ir;
+    for (uint32_t o = 0; o < ir->output_count && pass == ir->phase_count; o++)
+        if (run->per_element[o]) roles[ir->outputs[o]] = ELEMENT;
+    /* From the last to the first: by then an instruction knows whether a later one needs it at each column. */
+    for (uint32_t i = ir->count; i-- > 0;) {
+        const kiln__inst *inst = &ir->insts[i];
+        if (kiln__op_is_reduction(inst->op))
+            roles[i] = inst->phase == pass + 1 ? REDUCTION : SKIP;
+        else if (inst->constant)
+            roles[i] = SKIP;
+        else if (!run->flat && !inst->per_element)
+            roles[i] = inst->phase == pass ? ROW : SKIP;
+        for (int k = 0; k < inst->arg_count && roles[i] >= ELEMENT; k++) roles[inst->args[k]] = ELEMENT;
     }
 }
 
-static int64_t int_at(const kiln__ref_run_state *run, uint32_t index, size_t i)
-{
-    kiln__ref_block block = run->values[index];
-    if (kiln__ctype_is_float(run->ir->insts[index].type))
-        return kiln__ref_f64_to_int(KILN__I64, block.f64[i]);
-    return block.i64[i];
+/* Repeats a block's first value over the whole block. */
+static void spread(const kiln__ref_run_state *run, uint32_t index) {
+    kiln__ref_value *values = run->values[index];
+    for (size_t i = 1; i < run->width; i++) values[i] = values[0];
+}
+
+static void evaluate_constant(const kiln__ref_run_state *run, uint32_t index) {
+    const kiln__inst *inst = &run->ir->insts[index];
+    kiln__ref_value *out = run->values[index];
+    switch ((int)inst->op) {
+    case KILN__OP_FLOAT: out->f64 = inst->u.f64; break;
+    case KILN__OP_INT:
+    case KILN__OP_BOOL: out->i64 = inst->u.i64; break;
+    case KILN__OP_COUNT: out->f64 = (double)run->count; break;
+    case KILN__OP_SIZE: out->i64 = run->sizes[inst->u.axis]; break;
+    case KILN__IR_SCALAR:
+        if (kiln__ctype_is_float(inst->type))
+            out->f64 = run->scalars[inst->u.scalar].value.f64;
+        else
+            out->i64 = run->scalars[inst->u.scalar].value.i64;
+        break;
+    default: kiln__ref_eval(run->ir->insts, index, run->values, 1);
+    }
+    spread(run, index);
 }
 
 /* Evaluates instruction `index` at n columns of the current row, from column `col` on. */
-static void evaluate(const kiln__ref_run_state *run, uint32_t index, int64_t col, size_t n)
-{
+static void evaluate(const kiln__ref_run_state *run, uint32_t index, int64_t col, size_t n) {
     const kiln__inst *inst = &run->ir->insts[index];
-    kiln__ref_block out = run->values[index];
-    bool is_float = kiln__ctype_is_float(inst->type);
-    if (inst->op == KILN__IR_INPUT && run->inputs[inst->u.input].data == NULL) {
-        put_int(inst->type, out, 0); /* a row without columns: nothing that is stored depends on it */
-    } else if (inst->op == KILN__IR_INPUT && is_float) {
-        kiln__ref_load_f64(&run->inputs[inst->u.input], col, (int64_t)n, out.f64);
-    } else if (inst->op == KILN__IR_INPUT) {
-        kiln__ref_load_i64(&run->inputs[inst->u.input], col, (int64_t)n, out.i64);
+    kiln__ref_value *out = run->values[index];
+    if (inst->op == KILN__IR_INPUT) {
+        const kiln__ref_view *view = &run->inputs[inst->u.input];
+        if (view->data == NULL) return; /* a row without columns: nothing that is stored depends on it */
+        kiln__ref_offsets(view, col, n, run->offsets);
+        kiln__ref_load(view, run->offsets, n, kiln__ctype_is_float(inst->type), out);
     } else if (inst->op == KILN__OP_INDEX) {
-        int64_t *offsets = is_float ? run->scratch : out.i64;
-        kiln__ref_offsets(&run->indices[inst->u.axis], col, (int64_t)n, offsets);
-        for (size_t i = 0; is_float && i < n; i++)
-            out.f64[i] = (double)offsets[i];
+        kiln__ref_offsets(&run->indices[inst->u.axis], col, n, run->offsets);
+        for (size_t i = 0; i < n; i++) out[i].i64 = run->offsets[i];
     } else if (inst->op == KILN__OP_UNIFORM) {
-        kiln__ref_offsets(&run->linear, col, (int64_t)n, run->scratch);
-        for (size_t i = 0; i < n; i++)
-            out.f64[i] = kiln__ref_uniform(int_at(run, inst->args[0], i), int_at(run, inst->args[1], i), run->scratch[i]);
+        const kiln__ref_value *seed = run->values[inst->args[0]], *offset = run->values[inst->args[1]];
+        kiln__ref_offsets(&run->linear, col, n, run->offsets);
+        for (size_t i = 0; i < n; i++) out[i].f64 = kiln__ref_uniform(seed[i].i64, offset[i].i64, run->offsets[i]);
     } else {
         kiln__ref_eval(run->ir->insts, index, run->values, n);
     }
 }
 
-static void store(const kiln__ref_run_state *run, uint32_t output, int64_t col, size_t n)
-{
-    uint32_t index = run->ir->outputs[output];
-    if (kiln__ctype_is_float(run->ir->insts[index].type))
-        kiln__ref_store_f64(&run->outputs[output], col, (int64_t)n, run->values[index].f64);
-    else
-        kiln__ref_store_i64(&run->outputs[output], col, (int64_t)n, run->values[index].i64);
-}
-
-static void store_outputs(const kiln__ref_run_state *run, bool per_element, int64_t col, size_t n)
-{
-    for (uint32_t o = 0; o < run->ir->output_count; o++)
-        if (run->per_element[o] == per_element && run->outputs[o].data != NULL)
-            store(run, o, col, n);
-}
-
-static void run_stage(kiln__ref_run_state *run, const kiln__ref_stage *stage, bool last)
-{
-    for (uint32_t i = 0; i < stage->rows.count; i++) {
-        evaluate(run, stage->rows.items[i], 0, 1);
-        spread(run, stage->rows.items[i]);
+static void store_outputs(const kiln__ref_run_state *run, bool per_element, int64_t col, size_t n) {
+    for (uint32_t o = 0; o < run->ir->output_count; o++) {
+        if (run->per_element[o] != per_element) continue;
+        uint32_t index = run->ir->outputs[o];
+        kiln__ref_offsets(&run->outputs[o], col, n, run->offsets);
+        kiln__ref_store(&run->outputs[o], run->offsets, n, kiln__ctype_is_float(run->ir->insts[index].type),
+                        run->values[index]);
     }
-    for (uint32_t i = 0; i < stage->reductions.count; i++)
-        kiln__ref_accumulator_start(&run->accumulators[i], &run->ir->insts[stage->reductions.items[i]], run->combiners);
+}
 
-    bool stores = false;
-    for (uint32_t o = 0; last && o < run->ir->output_count; o++)
-        stores = stores || run->per_element[o];
-    for (int64_t col = 0; (stores || stage->reductions.count > 0) && col < run->col_count; col += (int64_t)run->width) {
-        size_t n = run->col_count - col < (int64_t)run->width ? (size_t)(run->col_count - col) : run->width;
-        for (uint32_t i = 0; i < stage->elements.count; i++)
-            evaluate(run, stage->elements.items[i], col, n);
-        for (uint32_t i = 0; i < stage->reductions.count; i++) {
-            uint32_t argument = run->ir->insts[stage->reductions.items[i]].args[0];
-            kiln__ref_accumulator_add(&run->accumulators[i], run->values[argument], n);
+static void run_block(kiln__ref_run_state *run, const uint8_t *roles, int64_t col, size_t n) {
+    const kiln__ir *ir = run->ir;
+    for (uint32_t i = 0; i < ir->count; i++) {
+        if (roles[i] == ELEMENT)
+            evaluate(run, i, col, n);
+        else if (roles[i] == REDUCTION)
+            kiln__ref_reduce_add(&ir->insts[i], ir->combines, run->combine_values, run->values[ir->insts[i].args[0]], n,
+                                 &run->accumulators[i]);
+    }
+}
+
+static void run_pass(kiln__ref_run_state *run, const uint8_t *roles, bool last) {
+    const kiln__ir *ir = run->ir;
+    bool columns = !last;
+    for (uint32_t i = 0; i < ir->count; i++) {
+        if (roles[i] == ROW) {
+            evaluate(run, i, 0, 1);
+            spread(run, i);
+        } else if (roles[i] == REDUCTION) {
+            run->accumulators[i] = kiln__ref_reduce_start(&ir->insts[i], ir->combines);
         }
-        if (stores)
-            store_outputs(run, true, col, n);
     }
-
-    for (uint32_t i = 0; i < stage->reductions.count; i++) {
-        kiln__ref_accumulator_finish(&run->accumulators[i], run->values[stage->reductions.items[i]]);
-        spread(run, stage->reductions.items[i]);
+    for (uint32_t o = 0; o < ir->output_count; o++) columns = columns || run->per_element[o];
+    for (int64_t col = 0; columns && col < run->col_count; col += (int64_t)run->width) {
+        size_t n = run->col_count - col < (int64_t)run->width ? (size_t)(run->col_count - col) : run->width;
+        run_block(run, roles, col, n);
+        if (last) store_outputs(run, true, col, n);
     }
-    if (last)
-        store_outputs(run, false, 0, 1);
+    for (uint32_t i = 0; i < ir->count; i++) {
+        if (roles[i] != REDUCTION) continue;
+        *run->values[i] = kiln__ref_reduce_finish(&ir->insts[i], &run->accumulators[i]);
+        spread(run, i);
+    }
+    if (last) store_outputs(run, false, 0, 1);
 }
 
-void kiln__ref_run_rows(kiln__ref_run_state *run)
-{
+void kiln__ref_run_rows(kiln__ref_run_state *run) {
+    const kiln__ir *ir = run->ir;
+    for (uint32_t i = 0; i < ir->count; i++)
+        if (ir->insts[i].constant) evaluate_constant(run, i);
+    for (uint32_t pass = 0; pass <= ir->phase_count; pass++) assign_roles(run, pass, run->roles + pass * ir->count);
     for (int64_t row = 0; row < run->row_count; row++) {
-        for (uint32_t i = 0; i < run->ir->input_count; i++)
-            kiln__ref_view_set_row(&run->inputs[i], row);
-        for (uint32_t o = 0; o < run->ir->output_count; o++)
-            kiln__ref_view_set_row(&run->outputs[o], row);
-        for (int axis = 0; axis < run->rank; axis++)
-            kiln__ref_view_set_row(&run->indices[axis], row);
+        for (uint32_t i = 0; i < ir->input_count; i++) kiln__ref_view_set_row(&run->inputs[i], row);
+        for (uint32_t o = 0; o < ir->output_count; o++) kiln__ref_view_set_row(&run->outputs[o], row);
+        for (int axis = 0; axis < run->rank; axis++) kiln__ref_view_set_row(&run->indices[axis], row);
         kiln__ref_view_set_row(&run->linear, row);
-        for (uint32_t s = 0; s < run->stages.count; s++)
-            run_stage(run, &run->stages.stages[s], s + 1 == run->stages.count);
+        for (uint32_t pass = 0; pass <= ir->phase_count; pass++)
+            run_pass(run, run->roles + pass * ir->count, pass == ir->phase_count);
     }
 }

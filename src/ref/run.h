@@ -1,13 +1,74 @@
-/* A run of a program over a space: what ref.c makes ready and run.c goes through. */
+/* A run of the reference: the values, the operators over them, reductions, where tensors' elements lie, and the
+ * passes over a row that bring these together. */
 #ifndef KILN_REF_RUN_H
 #define KILN_REF_RUN_H
 
-#include "ref/reduce.h"
-#include "ref/space.h"
-#include "ref/stages.h"
+#include "base/arena.h"
+#include "lang/ir.h"
 
 /* Columns evaluated at a time: the blocks of a usual program stay in the processor's nearest cache. */
 #define KILN__REF_WIDTH 256
+
+/* Of an instruction: a double for float types; integers and bools are sign-extended to 64 bits. */
+typedef union kiln__ref_value {
+    double f64;
+    int64_t i64;
+} kiln__ref_value;
+
+/* ---- operators (eval.c) ---- */
+
+/* Evaluates instruction `index`, which is neither a leaf nor a reduction, over n values of each argument. */
+void kiln__ref_eval(const kiln__inst *insts, uint32_t index, kiln__ref_value *const *values, size_t n);
+/* Truncates; saturates; NaN gives 0. */
+int64_t kiln__ref_f64_to_int(kiln__ctype type, double value);
+
+/* ---- reductions (reduce.c) ---- */
+
+/* correction: what the roundings of a float value have lost so far. */
+typedef struct kiln__ref_accumulator {
+    kiln__ref_value value;
+    double correction;
+} kiln__ref_accumulator;
+
+/* A user's combine: where the values of its instructions lie, one of each. NULL without memory. */
+kiln__ref_value **kiln__ref_combine_make(const kiln__combine *combine, kiln__arena *arena);
+/* The identity. combines: of the program, and what combine_make made for each. */
+kiln__ref_accumulator kiln__ref_reduce_start(const kiln__inst *reduction, const kiln__combine *combines);
+void kiln__ref_reduce_add(const kiln__inst *reduction, const kiln__combine *combines, kiln__ref_value ***combine_values,
+                          const kiln__ref_value *values, size_t n, kiln__ref_accumulator *accumulator);
+kiln__ref_value kiln__ref_reduce_finish(const kiln__inst *reduction, const kiln__ref_accumulator *accumulator);
+
+/* ---- places (space.c) ---- */
+
+/* Some axes of the space in row-major order, with one tensor's strides; neighbours that run on are one axis. */
+typedef struct kiln__ref_walk {
+    int rank; /* at least 1 */
+    int64_t sizes[KILN_MAX_RANK], strides[KILN_MAX_RANK];
+} kiln__ref_walk;
+
+/* A tensor laid over the space. */
+typedef struct kiln__ref_view {
+    char *data; /* NULL: the tensor has no elements */
+    kiln_type type;
+    kiln__ref_walk rows, cols;
+    int64_t row_offset; /* elements from data to the current row's column 0 */
+} kiln__ref_view;
+
+bool kiln__ref_has_elements(const kiln_tensor *tensor);
+/* Strides over the space of a tensor that has the axes where skipped (NULL: nowhere) is not set, aligned at the right;
+ * 0 along the others and those it is broadcast over. */
+void kiln__ref_strides(const kiln_tensor *tensor, int rank, const bool *skipped, int64_t strides[KILN_MAX_RANK]);
+/* Columns run over the axes where in_row is set, rows over the others. tensor NULL: offsets alone are wanted. */
+kiln__ref_view kiln__ref_view_make(const kiln_tensor *tensor, int rank, const int64_t *sizes, const int64_t *strides,
+                                   const bool *in_row);
+void kiln__ref_view_set_row(kiln__ref_view *view, int64_t row);
+/* Of n elements of the current row from column `col` on, in elements from data. */
+void kiln__ref_offsets(const kiln__ref_view *view, int64_t col, size_t n, int64_t *offsets);
+void kiln__ref_load(const kiln__ref_view *view, const int64_t *offsets, size_t n, bool as_float, kiln__ref_value *out);
+void kiln__ref_store(const kiln__ref_view *view, const int64_t *offsets, size_t n, bool as_float,
+                     const kiln__ref_value *values);
+
+/* ---- passes (run.c) ---- */
 
 typedef struct kiln__ref_run_state {
     const kiln__ir *ir;
@@ -15,22 +76,22 @@ typedef struct kiln__ref_run_state {
     kiln__arena arena;
     int rank;
     const int64_t *sizes;
-    int64_t count;                  /* elements of the reduced axes, as the program sees them */
-    int64_t row_count, col_count;   /* as they are gone through */
-    size_t width;                   /* values in a block */
-    kiln__ref_stages stages;
-    bool per_element[KILN_MAX_TENSORS];       /* of outputs */
+    int64_t count;                /* elements of the reduced axes, as the program sees them */
+    int64_t row_count, col_count; /* as they are gone through */
+    bool flat;                    /* no reductions and no output of rows: the whole space is gone through as one row */
+    bool per_element[KILN_MAX_TENSORS]; /* of outputs: has a value for each element */
     kiln__ref_view inputs[KILN_MAX_TENSORS], outputs[KILN_MAX_TENSORS];
-    kiln__ref_view indices[KILN_MAX_RANK];    /* an element's coordinate along each axis, as offsets */
-    kiln__ref_view linear;                    /* its row-major index */
-    kiln__ref_block *values;                  /* of each instruction */
-    int64_t *scratch;                         /* width values */
-    kiln__ref_combiner *combiners;
-    kiln__ref_accumulator *accumulators;      /* as many as any stage has reductions */
+    kiln__ref_view indices[KILN_MAX_RANK]; /* an element's coordinate along each axis, as offsets */
+    kiln__ref_view linear;                 /* its row-major index */
+    size_t width;                          /* values in a block */
+    int64_t *offsets;                      /* `width` of them, for one instruction at a time */
+    kiln__ref_value **values;              /* a block for each instruction */
+    kiln__ref_accumulator *accumulators;   /* for each instruction */
+    kiln__ref_value ***combine_values;     /* for each combine */
+    uint8_t *roles;                        /* what each pass does with each instruction */
 } kiln__ref_run_state;
 
-/* Evaluates what does not depend on the element; before kiln__ref_run_rows. */
-void kiln__ref_run_constants(const kiln__ref_run_state *run);
+/* Goes through the space. roles has room for each instruction in phase_count + 1 passes. */
 void kiln__ref_run_rows(kiln__ref_run_state *run);
 
 #endif

@@ -8,11 +8,9 @@
 #define PI 3.14159265358979323846
 #define TWO_OVER_SQRT_PI 1.12837916709551257390
 
-double kiln__ref_erfinv(double x)
-{
+double kiln__ref_erfinv(double x) {
     double a = fabs(x);
-    if (!(a < 1.0))
-        return a == 1.0 ? copysign(INFINITY, x) : NAN;
+    if (!(a < 1.0)) return a == 1.0 ? copysign(INFINITY, x) : NAN;
     /* A start good to 2e-3 (S. Winitzki, A handy approximation for the error function, 2008) ... */
     const double c = 0.147;
     double logarithm = log1p(a) + log1p(-a);
@@ -27,16 +25,13 @@ double kiln__ref_erfinv(double x)
     return copysign(y, x);
 }
 
-double kiln__ref_remainder(double x, double y)
-{
+double kiln__ref_remainder(double x, double y) {
     double r = fmod(x, y);
-    if (r == 0.0)
-        return copysign(0.0, y);
+    if (r == 0.0) return copysign(0.0, y);
     return (r < 0.0) != (y < 0.0) ? r + y : r;
 }
 
-double kiln__ref_sigmoid(double x)
-{
+double kiln__ref_sigmoid(double x) {
     if (x < 0.0) {
         double e = exp(x);
         return e / (1.0 + e);
@@ -44,14 +39,12 @@ double kiln__ref_sigmoid(double x)
     return 1.0 / (1.0 + exp(-x));
 }
 
-double kiln__ref_lgamma(double x)
-{
+double kiln__ref_lgamma(double x) {
     int sign;
     return lgamma_r(x, &sign);
 }
 
-void kiln__ref_philox(uint32_t counter[4], const uint32_t key[2])
-{
+void kiln__ref_philox(uint32_t counter[4], const uint32_t key[2]) {
     uint32_t k0 = key[0], k1 = key[1];
     for (int round = 0; round < 10; round++) {
         uint64_t p0 = UINT64_C(0xD2511F53) * counter[0];
@@ -65,11 +58,11 @@ void kiln__ref_philox(uint32_t counter[4], const uint32_t key[2])
     }
 }
 
-double kiln__ref_uniform(int64_t seed, int64_t offset, int64_t index)
-{
+double kiln__ref_uniform(int64_t seed, int64_t offset, int64_t index) {
     const uint64_t words[3] = {(uint64_t)seed, (uint64_t)index, (uint64_t)offset};
     const uint32_t key[2] = {(uint32_t)words[0], (uint32_t)(words[0] >> 32)};
-    uint32_t counter[4] = {(uint32_t)words[1], (uint32_t)(words[1] >> 32), (uint32_t)words[2], (uint32_t)(words[2] >> 32)};
+    uint32_t counter[4] = {(uint32_t)words[1], (uint32_t)(words[1] >> 32), (uint32_t)words[2],
+                           (uint32_t)(words[2] >> 32)};
     kiln__ref_philox(counter, key);
     return (double)(counter[0] >> 8) * 0x1p-24;
 }

@@ -10,6 +10,9 @@ double kiln__ref_erfinv(double x);
 double kiln__ref_remainder(double x, double y);
 /* 1 / (1 + exp(-x)) without overflow. */
 double kiln__ref_sigmoid(double x);
+/* maximum and minimum that keep a NaN. */
+static inline double kiln__ref_maximum(double a, double b) { return a != a || a > b ? a : b; }
+static inline double kiln__ref_minimum(double a, double b) { return a != a || a < b ? a : b; }
 /* log |gamma(x)|, without the C library's global sign. */
 double kiln__ref_lgamma(double x);
 
