@@ -4,7 +4,9 @@
 
 #include <stddef.h>
 
-typedef struct kiln__arena { struct kiln__arena_block *head; } kiln__arena;
+typedef struct kiln__arena {
+    struct kiln__arena_block *head;
+} kiln__arena;
 
 /* Zeroed, aligned for any type; NULL if memory ran out or count * size overflows. A {NULL} arena is empty. */
 void *kiln__arena_alloc(kiln__arena *arena, size_t count, size_t size);

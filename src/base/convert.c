@@ -14,20 +14,19 @@ typedef struct small_float {
     bool has_infinity; /* codes above the largest are infinity, then NaN; else NaN alone */
 } small_float;
 
-static const small_float f16 = {16, 10, 15, 0x7BFF, 0x7C00, 0x7E00, true};
-static const small_float bf16 = {16, 7, 127, 0x7F7F, 0x7F80, 0x7FC0, true};
-static const small_float e4m3 = {8, 3, 7, 0x7E, 0x7E, 0x7F, false};
-static const small_float e5m2 = {8, 2, 15, 0x7B, 0x7B, 0x7F, true};
+static const small_float formats[KILN_TYPE_COUNT] = {
+    [KILN_F16] = {16, 10, 15, 0x7BFF, 0x7C00, 0x7E00, true},
+    [KILN_BF16] = {16, 7, 127, 0x7F7F, 0x7F80, 0x7FC0, true},
+    [KILN_E4M3] = {8, 3, 7, 0x7E, 0x7E, 0x7F, false},
+    [KILN_E5M2] = {8, 2, 15, 0x7B, 0x7B, 0x7F, true},
+};
 
 /* The code nearest to significand * 2^exponent. */
-static uint32_t encode(const small_float *format, uint64_t significand, int exponent)
-{
-    if (significand == 0)
-        return 0;
+static uint32_t encode(const small_float *format, uint64_t significand, int exponent) {
+    if (significand == 0) return 0;
     int smallest = 1 - format->bias; /* exponent of normal values */
     int leading = exponent + 63 - __builtin_clzll(significand);
-    if (leading > format->bias + 1)
-        return format->overflow;
+    if (leading > format->bias + 1) return format->overflow;
     int scale = leading > smallest ? leading : smallest;
     int shift = scale - format->mantissa - exponent;
     uint64_t rounded;
@@ -46,28 +45,24 @@ static uint32_t encode(const small_float *format, uint64_t significand, int expo
     return code > format->largest ? format->overflow : (uint32_t)code;
 }
 
-static uint32_t encode_f64(const small_float *format, double value)
-{
+static uint32_t encode_f64(const small_float *format, double value) {
     uint64_t bits;
     memcpy(&bits, &value, sizeof bits);
     uint32_t sign = (uint32_t)(bits >> 63) << (format->width - 1);
     int exponent = (int)(bits >> 52 & 0x7FF);
     uint64_t fraction = bits & ((UINT64_C(1) << 52) - 1);
-    if (exponent == 0x7FF)
-        return sign | (fraction != 0 ? format->nan : format->overflow);
+    if (exponent == 0x7FF) return sign | (fraction != 0 ? format->nan : format->overflow);
     if (exponent == 0) /* zero, or a subnormal double: far below half of any format's smallest value */
         return sign;
     return sign | encode(format, fraction | UINT64_C(1) << 52, exponent - 1075);
 }
 
-static uint32_t encode_i64(const small_float *format, int64_t value)
-{
+static uint32_t encode_i64(const small_float *format, int64_t value) {
     uint32_t sign = (uint32_t)(value < 0) << (format->width - 1);
     return sign | encode(format, value < 0 ? 0 - (uint64_t)value : (uint64_t)value, 0);
 }
 
-static double decode(const small_float *format, uint32_t stored)
-{
+static double decode(const small_float *format, uint32_t stored) {
     uint64_t sign = (uint64_t)(stored >> (format->width - 1)) << 63;
     uint32_t code = stored & ((1u << (format->width - 1)) - 1);
     uint64_t bits;
@@ -86,178 +81,91 @@ static double decode(const small_float *format, uint32_t stored)
     return value;
 }
 
-static const small_float *small_format(kiln_type type)
-{
-    switch (type) {
-    case KILN_F16:
-        return &f16;
-    case KILN_BF16:
-        return &bf16;
-    case KILN_E4M3:
-        return &e4m3;
-    default:
-        return &e5m2;
-    }
-}
-
-static uint32_t load_bits(const small_float *format, const void *element)
-{
-    uint8_t byte;
-    uint16_t half;
-    if (format->width == 8) {
-        memcpy(&byte, element, sizeof byte);
-        return byte;
-    }
-    memcpy(&half, element, sizeof half);
-    return half;
-}
-
-static void store_bits(const small_float *format, void *element, uint32_t bits)
-{
-    uint8_t byte = (uint8_t)bits;
-    uint16_t half = (uint16_t)bits;
-    if (format->width == 8)
-        memcpy(element, &byte, sizeof byte);
-    else
-        memcpy(element, &half, sizeof half);
-}
-
-static int64_t clamp(int64_t value, int64_t low, int64_t high)
-{
+static int64_t clamp(int64_t value, int64_t low, int64_t high) {
     return value < low ? low : value > high ? high : value;
 }
 
 /* To nearest even, saturating; NaN gives 0. */
-static int64_t nearest_i64(double value)
-{
-    if (isnan(value))
-        return 0;
+static int64_t nearest_i64(double value) {
+    if (isnan(value)) return 0;
     double rounded = nearbyint(value);
-    if (rounded >= 0x1p63)
-        return INT64_MAX;
+    if (rounded >= 0x1p63) return INT64_MAX;
     return rounded <= -0x1p63 ? INT64_MIN : (int64_t)rounded;
 }
 
-double kiln__load_f64(kiln_type type, const void *element)
-{
-    double f64;
-    float f32;
+#define LOAD(enumerator, type) \
+    case enumerator: { \
+        type stored; \
+        memcpy(&stored, element, sizeof stored); \
+        return stored; \
+    }
+#define STORE(enumerator, type, converted) \
+    case enumerator: { \
+        type stored = (type)(converted); \
+        memcpy(element, &stored, sizeof stored); \
+        return; \
+    }
+
+double kiln__load_f64(kiln_type type, const void *element) {
     switch (type) {
-    case KILN_F64:
-        memcpy(&f64, element, sizeof f64);
-        return f64;
-    case KILN_F32:
-        memcpy(&f32, element, sizeof f32);
-        return (double)f32;
+        LOAD(KILN_F64, double)
+        LOAD(KILN_F32, float)
     case KILN_F16:
-    case KILN_BF16:
+    case KILN_BF16: {
+        uint16_t stored;
+        memcpy(&stored, element, sizeof stored);
+        return decode(&formats[type], stored);
+    }
     case KILN_E4M3:
-    case KILN_E5M2:
-        return decode(small_format(type), load_bits(small_format(type), element));
-    default:
-        return (double)kiln__load_i64(type, element);
+    case KILN_E5M2: return decode(&formats[type], *(const uint8_t *)element);
+    default: return (double)kiln__load_i64(type, element);
     }
 }
 
-int64_t kiln__load_i64(kiln_type type, const void *element)
-{
-    int64_t i64;
-    int32_t i32;
-    int16_t i16;
-    int8_t i8;
-    uint8_t u8;
+int64_t kiln__load_i64(kiln_type type, const void *element) {
     switch (type) {
-    case KILN_I64:
-        memcpy(&i64, element, sizeof i64);
-        return i64;
-    case KILN_I32:
-        memcpy(&i32, element, sizeof i32);
-        return i32;
-    case KILN_I16:
-        memcpy(&i16, element, sizeof i16);
-        return i16;
-    case KILN_I8:
-        memcpy(&i8, element, sizeof i8);
-        return i8;
-    case KILN_U8:
-        memcpy(&u8, element, sizeof u8);
-        return u8;
-    case KILN_BOOL:
-        memcpy(&u8, element, sizeof u8);
-        return u8 != 0;
-    default:
-        return nearest_i64(kiln__load_f64(type, element));
+        LOAD(KILN_I64, int64_t)
+        LOAD(KILN_I32, int32_t)
+        LOAD(KILN_I16, int16_t)
+        LOAD(KILN_I8, int8_t)
+        LOAD(KILN_U8, uint8_t)
+    case KILN_BOOL: return *(const uint8_t *)element != 0;
+    default: return nearest_i64(kiln__load_f64(type, element));
     }
 }
 
-void kiln__store_f64(kiln_type type, void *element, double value)
-{
-    float f32 = (float)value;
-    uint8_t truth = value != 0.0;
+void kiln__store_f64(kiln_type type, void *element, double value) {
     switch (type) {
-    case KILN_F64:
-        memcpy(element, &value, sizeof value);
-        break;
-    case KILN_F32:
-        memcpy(element, &f32, sizeof f32);
-        break;
-    case KILN_F16:
-    case KILN_BF16:
-    case KILN_E4M3:
-    case KILN_E5M2:
-        store_bits(small_format(type), element, encode_f64(small_format(type), value));
-        break;
-    case KILN_BOOL: /* not by way of an integer: 0.25 is true */
-        memcpy(element, &truth, sizeof truth);
-        break;
-    default:
-        kiln__store_i64(type, element, nearest_i64(value));
-        break;
+        STORE(KILN_F64, double, value)
+        STORE(KILN_F32, float, value)
+        STORE(KILN_F16, uint16_t, encode_f64(&formats[type], value))
+        STORE(KILN_BF16, uint16_t, encode_f64(&formats[type], value))
+        STORE(KILN_E4M3, uint8_t, encode_f64(&formats[type], value))
+        STORE(KILN_E5M2, uint8_t, encode_f64(&formats[type], value))
+        STORE(KILN_BOOL, uint8_t, value != 0.0) /* not by way of an integer: 0.25 is true */
+    default: kiln__store_i64(type, element, nearest_i64(value));
     }
 }
 
-void kiln__store_i64(kiln_type type, void *element, int64_t value)
-{
-    double f64 = (double)value;
-    float f32 = (float)value;
-    int32_t i32 = (int32_t)clamp(value, INT32_MIN, INT32_MAX);
-    int16_t i16 = (int16_t)clamp(value, INT16_MIN, INT16_MAX);
-    int8_t i8 = (int8_t)clamp(value, INT8_MIN, INT8_MAX);
-    uint8_t u8 = (uint8_t)clamp(value, 0, UINT8_MAX);
-    uint8_t truth = value != 0;
+void kiln__store_i64(kiln_type type, void *element, int64_t value) {
     switch (type) {
-    case KILN_F64:
-        memcpy(element, &f64, sizeof f64);
-        break;
-    case KILN_F32:
-        memcpy(element, &f32, sizeof f32);
-        break;
-    case KILN_I64:
-        memcpy(element, &value, sizeof value);
-        break;
-    case KILN_I32:
-        memcpy(element, &i32, sizeof i32);
-        break;
-    case KILN_I16:
-        memcpy(element, &i16, sizeof i16);
-        break;
-    case KILN_I8:
-        memcpy(element, &i8, sizeof i8);
-        break;
-    case KILN_U8:
-        memcpy(element, &u8, sizeof u8);
-        break;
-    case KILN_BOOL:
-        memcpy(element, &truth, sizeof truth);
-        break;
-    default:
-        store_bits(small_format(type), element, encode_i64(small_format(type), value));
-        break;
+        STORE(KILN_F64, double, value)
+        STORE(KILN_F32, float, value)
+        STORE(KILN_F16, uint16_t, encode_i64(&formats[type], value))
+        STORE(KILN_BF16, uint16_t, encode_i64(&formats[type], value))
+        STORE(KILN_E4M3, uint8_t, encode_i64(&formats[type], value))
+        STORE(KILN_E5M2, uint8_t, encode_i64(&formats[type], value))
+        STORE(KILN_I64, int64_t, value)
+        STORE(KILN_I32, int32_t, clamp(value, INT32_MIN, INT32_MAX))
+        STORE(KILN_I16, int16_t, clamp(value, INT16_MIN, INT16_MAX))
+        STORE(KILN_I8, int8_t, clamp(value, INT8_MIN, INT8_MAX))
+        STORE(KILN_U8, uint8_t, clamp(value, 0, UINT8_MAX))
+        STORE(KILN_BOOL, uint8_t, value != 0)
+    default: return;
     }
 }
 
-double kiln__round_to(kiln_type type, double value)
-{
+double kiln__round_to(kiln_type type, double value) {
     uint64_t element;
     kiln__store_f64(type, &element, value);
     return kiln__load_f64(type, &element);

@@ -5,27 +5,23 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include "base/format.h"
+#include "base/text.h"
 
 #define MESSAGE_SIZE 1024
 
 static _Thread_local char message[MESSAGE_SIZE];
 
 /* Length of text without a UTF-8 character that a cut at `length` bytes has left incomplete. */
-static size_t whole_characters(const char *text, size_t length)
-{
+static size_t whole_characters(const char *text, size_t length) {
     size_t start = length;
-    while (start > 0 && length - start < 3 && ((unsigned char)text[start - 1] & 0xC0) == 0x80)
-        start--;
-    if (start == 0)
-        return length;
+    while (start > 0 && length - start < 3 && ((unsigned char)text[start - 1] & 0xC0) == 0x80) start--;
+    if (start == 0) return length;
     unsigned char lead = (unsigned char)text[start - 1];
     size_t needed = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : lead >= 0xC0 ? 2 : 1;
     return length - (start - 1) < needed ? start - 1 : length;
 }
 
-kiln_status kiln__fail(kiln_status status, const char *format, ...)
-{
+kiln_status kiln__fail(kiln_status status, const char *format, ...) {
     /* Formatted aside: the arguments may be this thread's previous sentence. */
     char text[MESSAGE_SIZE];
     va_list arguments;
@@ -40,64 +36,49 @@ kiln_status kiln__fail(kiln_status status, const char *format, ...)
     return status;
 }
 
-void kiln__clear_error(void)
-{
-    message[0] = '\0';
-}
+void kiln__clear_error(void) { message[0] = '\0'; }
 
-kiln_status kiln__out_of_memory(void)
-{
-    return kiln__fail(KILN_E_MEMORY, "the host's memory ran out");
-}
+kiln_status kiln__out_of_memory(void) { return kiln__fail(KILN_E_MEMORY, "the host's memory ran out"); }
 
-const char *kiln_last_error(void)
-{
-    return message;
-}
+const char *kiln_last_error(void) { return message; }
 
-const char *kiln_status_name(kiln_status status)
-{
-#define NAME(constant) \
-    case constant: \
-        return #constant
-    switch (status) {
-        NAME(KILN_OK);
-        NAME(KILN_E_ARGUMENT);
-        NAME(KILN_E_SYNTAX);
-        NAME(KILN_E_NAME);
-        NAME(KILN_E_LIMIT);
-        NAME(KILN_E_TYPE);
-        NAME(KILN_E_SHAPE);
-        NAME(KILN_E_AXIS);
-        NAME(KILN_E_BINDING);
-        NAME(KILN_E_POINTER);
-        NAME(KILN_E_OVERLAP);
-        NAME(KILN_E_SIZE);
-        NAME(KILN_E_UNSUPPORTED);
-        NAME(KILN_E_MEMORY);
-        NAME(KILN_E_DEVICE_MEMORY);
-        NAME(KILN_E_NO_DRIVER);
-        NAME(KILN_E_NO_DEVICE);
-        NAME(KILN_E_NO_CONTEXT);
-        NAME(KILN_E_NO_NVRTC);
-        NAME(KILN_E_ARCH);
-        NAME(KILN_E_COMPILE);
-        NAME(KILN_E_LOAD);
-        NAME(KILN_E_LAUNCH);
-        NAME(KILN_E_CAPTURE);
-        NAME(KILN_E_WOULD_COMPILE);
-        NAME(KILN_E_IO);
-        NAME(KILN_E_FORMAT);
-        NAME(KILN_E_INTERNAL);
-    }
+const char *kiln_status_name(kiln_status status) {
+#define NAME(constant) [constant] = #constant
+    static const char *const names[] = {
+        NAME(KILN_OK),
+        NAME(KILN_E_ARGUMENT),
+        NAME(KILN_E_SYNTAX),
+        NAME(KILN_E_NAME),
+        NAME(KILN_E_LIMIT),
+        NAME(KILN_E_TYPE),
+        NAME(KILN_E_SHAPE),
+        NAME(KILN_E_AXIS),
+        NAME(KILN_E_BINDING),
+        NAME(KILN_E_POINTER),
+        NAME(KILN_E_OVERLAP),
+        NAME(KILN_E_SIZE),
+        NAME(KILN_E_UNSUPPORTED),
+        NAME(KILN_E_MEMORY),
+        NAME(KILN_E_DEVICE_MEMORY),
+        NAME(KILN_E_NO_DRIVER),
+        NAME(KILN_E_NO_DEVICE),
+        NAME(KILN_E_NO_CONTEXT),
+        NAME(KILN_E_NO_NVRTC),
+        NAME(KILN_E_ARCH),
+        NAME(KILN_E_COMPILE),
+        NAME(KILN_E_LOAD),
+        NAME(KILN_E_LAUNCH),
+        NAME(KILN_E_CAPTURE),
+        NAME(KILN_E_WOULD_COMPILE),
+        NAME(KILN_E_IO),
+        NAME(KILN_E_FORMAT),
+        NAME(KILN_E_INTERNAL),
+    };
 #undef NAME
-    return "KILN_E_UNKNOWN";
+    return (int)status >= 0 && (size_t)status < sizeof names / sizeof names[0] ? names[status] : "KILN_E_UNKNOWN";
 }
 
 #define STRING(x) #x
 #define VERSION(major, minor, patch) STRING(major) "." STRING(minor) "." STRING(patch)
 
-const char *kiln_version(void)
-{
-    return VERSION(KILN_VERSION_MAJOR, KILN_VERSION_MINOR, KILN_VERSION_PATCH);
-}
+const char *kiln_version(void) { return VERSION(KILN_VERSION_MAJOR, KILN_VERSION_MINOR, KILN_VERSION_PATCH); }

@@ -26,12 +26,11 @@ static const struct {
     uint8_t code, bits;
     kiln_type type;
 } dlpack_types[] = {
-    {0, 8, KILN_I8},    {0, 16, KILN_I16},  {0, 32, KILN_I32},  {0, 64, KILN_I64}, {1, 8, KILN_U8},   {2, 16, KILN_F16},
-    {2, 32, KILN_F32},  {2, 64, KILN_F64},  {4, 16, KILN_BF16}, {6, 8, KILN_BOOL}, {10, 8, KILN_E4M3}, {12, 8, KILN_E5M2},
+    {0, 8, KILN_I8},   {0, 16, KILN_I16}, {0, 32, KILN_I32},  {0, 64, KILN_I64}, {1, 8, KILN_U8},    {2, 16, KILN_F16},
+    {2, 32, KILN_F32}, {2, 64, KILN_F64}, {4, 16, KILN_BF16}, {6, 8, KILN_BOOL}, {10, 8, KILN_E4M3}, {12, 8, KILN_E5M2},
 };
 
-kiln_tensor kiln_tensor_contiguous(void *data, kiln_type type, int rank, const int64_t *sizes)
-{
+kiln_tensor kiln_tensor_contiguous(void *data, kiln_type type, int rank, const int64_t *sizes) {
     kiln_tensor tensor;
     memset(&tensor, 0, sizeof tensor);
     tensor.data = data;
@@ -47,14 +46,12 @@ kiln_tensor kiln_tensor_contiguous(void *data, kiln_type type, int rank, const i
         tensor.strides[i] = stride;
         /* An empty axis still has the strides of its neighbours. Where the product does not fit, the calls that
          * take the tensor refuse its sizes; here it is enough not to overflow. */
-        if (sizes[i] > 1 && !kiln__mul_i64(stride, sizes[i], &stride))
-            stride = INT64_MAX;
+        if (sizes[i] > 1 && !kiln__mul_i64(stride, sizes[i], &stride)) stride = INT64_MAX;
     }
     return tensor;
 }
 
-kiln_status kiln_tensor_from_dlpack(const struct DLTensor *source, kiln_tensor *out)
-{
+kiln_status kiln_tensor_from_dlpack(const struct DLTensor *source, kiln_tensor *out) {
     kiln__clear_error();
     if (source == NULL || out == NULL)
         return kiln__fail(KILN_E_ARGUMENT, "%s is NULL", source == NULL ? "the DLPack tensor" : "the tensor to write");
@@ -62,14 +59,14 @@ kiln_status kiln_tensor_from_dlpack(const struct DLTensor *source, kiln_tensor *
     memcpy(&dlpack, source, sizeof dlpack);
 
     size_t i = 0, count = sizeof dlpack_types / sizeof dlpack_types[0];
-    while (i < count && (dlpack_types[i].code != dlpack.type.code || dlpack_types[i].bits != dlpack.type.bits))
-        i++;
+    while (i < count && (dlpack_types[i].code != dlpack.type.code || dlpack_types[i].bits != dlpack.type.bits)) i++;
     if (i == count || dlpack.type.lanes != 1)
-        return kiln__fail(KILN_E_TYPE, "the DLPack tensor has type code %u, %u bits, %u lanes, which no type of Kiln matches",
+        return kiln__fail(KILN_E_TYPE,
+                          "the DLPack tensor has type code %u, %u bits, %u lanes, which no type of Kiln matches",
                           (unsigned)dlpack.type.code, (unsigned)dlpack.type.bits, (unsigned)dlpack.type.lanes);
     if (dlpack.rank > KILN_MAX_RANK)
-        return kiln__fail(KILN_E_UNSUPPORTED, "the DLPack tensor has rank %d, at most %d is supported", (int)dlpack.rank,
-                          KILN_MAX_RANK);
+        return kiln__fail(KILN_E_UNSUPPORTED, "the DLPack tensor has rank %d, at most %d is supported",
+                          (int)dlpack.rank, KILN_MAX_RANK);
     if (dlpack.rank < 0)
         return kiln__fail(KILN_E_ARGUMENT, "the DLPack tensor has rank %d, expected 0 or more", (int)dlpack.rank);
     if (dlpack.rank > 0 && dlpack.sizes == NULL)
@@ -80,25 +77,21 @@ kiln_status kiln_tensor_from_dlpack(const struct DLTensor *source, kiln_tensor *
                               (long long)dlpack.sizes[axis], axis);
 
     void *data = dlpack.data;
-    if (dlpack.byte_offset != 0)
-        data = (char *)data + dlpack.byte_offset;
+    if (dlpack.byte_offset != 0) data = (char *)data + dlpack.byte_offset;
     *out = kiln_tensor_contiguous(data, dlpack_types[i].type, dlpack.rank, dlpack.sizes);
     if (dlpack.strides != NULL)
-        for (int axis = 0; axis < dlpack.rank; axis++)
-            out->strides[axis] = dlpack.strides[axis];
+        for (int axis = 0; axis < dlpack.rank; axis++) out->strides[axis] = dlpack.strides[axis];
     return KILN_OK;
 }
 
-kiln_scalar kiln_scalar_f64(double value)
-{
+kiln_scalar kiln_scalar_f64(double value) {
     kiln_scalar scalar;
     scalar.type = KILN_F64;
     scalar.value.f64 = value;
     return scalar;
 }
 
-kiln_scalar kiln_scalar_i64(int64_t value)
-{
+kiln_scalar kiln_scalar_i64(int64_t value) {
     kiln_scalar scalar;
     scalar.type = KILN_I64;
     scalar.value.i64 = value;

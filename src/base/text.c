@@ -1,25 +1,21 @@
 /* A growing string. A failed allocation is remembered, so that only the end has to be checked.
  * data, once there, always ends in NUL. */
+#define _GNU_SOURCE
 #include "base/text.h"
 
-#include <stdarg.h>
+#include <locale.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/format.h"
-
 /* Makes room for `more` bytes and the NUL behind them. */
-static bool reserve(kiln__text *text, size_t more)
-{
-    if (text->failed)
-        return false;
-    if (more < text->capacity - text->size)
-        return true;
+static bool reserve(kiln__text *text, size_t more) {
+    if (text->failed) return false;
+    if (more < text->capacity - text->size) return true;
     size_t needed = more < SIZE_MAX / 2 - text->size ? text->size + more + 1 : 0;
     size_t capacity = text->capacity < 64 ? 64 : text->capacity * 2;
-    if (capacity < needed)
-        capacity = needed;
+    if (capacity < needed) capacity = needed;
     char *data = needed > 0 ? realloc(text->data, capacity) : NULL;
     if (data == NULL) {
         text->failed = true;
@@ -30,23 +26,16 @@ static bool reserve(kiln__text *text, size_t more)
     return true;
 }
 
-void kiln__text_add(kiln__text *text, const char *bytes, size_t size)
-{
-    if (!reserve(text, size))
-        return;
-    if (size > 0)
-        memcpy(text->data + text->size, bytes, size);
+void kiln__text_add(kiln__text *text, const char *bytes, size_t size) {
+    if (!reserve(text, size)) return;
+    if (size > 0) memcpy(text->data + text->size, bytes, size);
     text->size += size;
     text->data[text->size] = '\0';
 }
 
-void kiln__text_puts(kiln__text *text, const char *string)
-{
-    kiln__text_add(text, string, strlen(string));
-}
+void kiln__text_puts(kiln__text *text, const char *string) { kiln__text_add(text, string, strlen(string)); }
 
-void kiln__text_printf(kiln__text *text, const char *format, ...)
-{
+void kiln__text_printf(kiln__text *text, const char *format, ...) {
     va_list arguments, again;
     va_start(arguments, format);
     va_copy(again, arguments);
@@ -64,8 +53,7 @@ void kiln__text_printf(kiln__text *text, const char *format, ...)
     va_end(arguments);
 }
 
-char *kiln__text_take(kiln__text *text)
-{
+char *kiln__text_take(kiln__text *text) {
     kiln__text_add(text, "", 0);
     char *data = text->data;
     if (text->failed) {
@@ -76,8 +64,19 @@ char *kiln__text_take(kiln__text *text)
     return data;
 }
 
-void kiln__text_free(kiln__text *text)
-{
+void kiln__text_free(kiln__text *text) {
     free(text->data);
     *text = (kiln__text){NULL, 0, 0, false};
+}
+
+/* Only the calling thread's locale is switched, for the length of one call. */
+int kiln__format(char *buffer, size_t size, const char *format, va_list arguments) {
+    /* The C locale is a constant object of the C library: newlocale allocates nothing for it. */
+    locale_t numbers = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    if (numbers == (locale_t)0) return vsnprintf(buffer, size, format, arguments);
+    locale_t before = uselocale(numbers);
+    int length = vsnprintf(buffer, size, format, arguments);
+    uselocale(before);
+    freelocale(numbers);
+    return length;
 }

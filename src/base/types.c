@@ -16,56 +16,27 @@ static const type_info types[KILN_TYPE_COUNT] = {
     [KILN_I8] = {"i8", 1, KILN__I32},     [KILN_U8] = {"u8", 1, KILN__I32},     [KILN_BOOL] = {"bool", 1, KILN__BOOL},
 };
 
-bool kiln__type_valid(kiln_type type)
-{
+bool kiln__type_valid(kiln_type type) {
     /* A caller's struct may hold any bits, below 0 too. */
     return (int)type >= 0 && (int)type < KILN_TYPE_COUNT;
 }
 
-size_t kiln_type_size(kiln_type type)
-{
-    return kiln__type_valid(type) ? types[type].size : 0;
+size_t kiln_type_size(kiln_type type) { return kiln__type_valid(type) ? types[type].size : 0; }
+
+const char *kiln_type_name(kiln_type type) { return kiln__type_valid(type) ? types[type].name : "?"; }
+
+bool kiln__type_is_float(kiln_type type) { return kiln__type_valid(type) && kiln__ctype_is_float(types[type].compute); }
+
+kiln__ctype kiln__type_compute(kiln_type type) { return kiln__type_valid(type) ? types[type].compute : KILN__F32; }
+
+const char *kiln__ctype_name(kiln__ctype type) {
+    static const char *const names[] = {"f32", "f64", "i32", "i64", "bool"};
+    return names[type];
 }
 
-const char *kiln_type_name(kiln_type type)
-{
-    return kiln__type_valid(type) ? types[type].name : "?";
-}
+bool kiln__ctype_is_float(kiln__ctype type) { return type == KILN__F32 || type == KILN__F64; }
 
-bool kiln__type_is_float(kiln_type type)
-{
-    return kiln__type_valid(type) && kiln__ctype_is_float(types[type].compute);
-}
-
-kiln__ctype kiln__type_compute(kiln_type type)
-{
-    return kiln__type_valid(type) ? types[type].compute : KILN__F32;
-}
-
-const char *kiln__ctype_name(kiln__ctype type)
-{
-    switch (type) {
-    case KILN__F32:
-        return "f32";
-    case KILN__F64:
-        return "f64";
-    case KILN__I32:
-        return "i32";
-    case KILN__I64:
-        return "i64";
-    case KILN__BOOL:
-        return "bool";
-    }
-    return "?";
-}
-
-bool kiln__ctype_is_float(kiln__ctype type)
-{
-    return type == KILN__F32 || type == KILN__F64;
-}
-
-bool kiln__type_parse(const char *name, size_t length, kiln_type *out)
-{
+bool kiln__type_parse(const char *name, size_t length, kiln_type *out) {
     for (int i = 0; i < KILN_TYPE_COUNT; i++) {
         if (strlen(types[i].name) == length && memcmp(types[i].name, name, length) == 0) {
             *out = (kiln_type)i;
