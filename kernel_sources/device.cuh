@@ -14,32 +14,84 @@ typedef unsigned long long kiln_u64;
 #define KILN_DEVICE_CUH
 
 /* To nearest even; half types as their bits. */
-KILN_DEVICE float kiln_f16_to_f32(unsigned short h) { float f; asm("cvt.f32.f16 %0, %1;" : "=f"(f) : "h"(h)); return f; }
-KILN_DEVICE unsigned short kiln_f32_to_f16(float f) { unsigned short h; asm("cvt.rn.f16.f32 %0, %1;" : "=h"(h) : "f"(f)); return h; }
-KILN_DEVICE unsigned short kiln_f64_to_f16(double d) { unsigned short h; asm("cvt.rn.f16.f64 %0, %1;" : "=h"(h) : "d"(d)); return h; }
-KILN_DEVICE unsigned short kiln_i64_to_f16(kiln_i64 i) { unsigned short h; asm("cvt.rn.f16.s64 %0, %1;" : "=h"(h) : "l"(i)); return h; }
-KILN_DEVICE unsigned short kiln_f32_to_bf16(float f) { unsigned short h; asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(h) : "f"(f)); return h; }
+KILN_DEVICE float kiln_f16_to_f32(unsigned short h) {
+    float f;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(f) : "h"(h));
+    return f;
+}
+KILN_DEVICE unsigned short kiln_f32_to_f16(float f) {
+    unsigned short h;
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(h) : "f"(f));
+    return h;
+}
+KILN_DEVICE unsigned short kiln_f64_to_f16(double d) {
+    unsigned short h;
+    asm("cvt.rn.f16.f64 %0, %1;" : "=h"(h) : "d"(d));
+    return h;
+}
+KILN_DEVICE unsigned short kiln_i64_to_f16(kiln_i64 i) {
+    unsigned short h;
+    asm("cvt.rn.f16.s64 %0, %1;" : "=h"(h) : "l"(i));
+    return h;
+}
+KILN_DEVICE unsigned short kiln_f32_to_bf16(float f) {
+    unsigned short h;
+    asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(h) : "f"(f));
+    return h;
+}
 /* Two in a word, a in its low half. */
-KILN_DEVICE kiln_u32 kiln_f32_pair_to_f16(float a, float b) { kiln_u32 w; asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(w) : "f"(b), "f"(a)); return w; }
-KILN_DEVICE kiln_u32 kiln_f32_pair_to_bf16(float a, float b) { kiln_u32 w; asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(w) : "f"(b), "f"(a)); return w; }
+KILN_DEVICE kiln_u32 kiln_f32_pair_to_f16(float a, float b) {
+    kiln_u32 w;
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(w) : "f"(b), "f"(a));
+    return w;
+}
+KILN_DEVICE kiln_u32 kiln_f32_pair_to_bf16(float a, float b) {
+    kiln_u32 w;
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(w) : "f"(b), "f"(a));
+    return w;
+}
 
 /* The larger and the smaller; NaN if either is NaN. */
-KILN_DEVICE float kiln_maximum(float a, float b) { float r; asm("max.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b)); return r; }
-KILN_DEVICE float kiln_minimum(float a, float b) { float r; asm("min.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b)); return r; }
+KILN_DEVICE float kiln_maximum(float a, float b) {
+    float r;
+    asm("max.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b));
+    return r;
+}
+KILN_DEVICE float kiln_minimum(float a, float b) {
+    float r;
+    asm("min.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b));
+    return r;
+}
 
 /* Fast forms, without the slow paths that the exact ones branch to. reciprocal: 1 ulp, infinite for numbers under
  * 2^-128. ratio: 2 ulp over the whole range. exp2_flush: 2 ulp; results under 2^-126 become 0. */
-KILN_DEVICE float kiln_fast_reciprocal(float x) { float r; asm("rcp.approx.f32 %0, %1;" : "=f"(r) : "f"(x)); return r; }
-KILN_DEVICE float kiln_fast_ratio(float a, float b) { float r; asm("div.full.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b)); return r; }
-KILN_DEVICE float kiln_fast_exp2_flush(float x) { float r; asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x)); return r; }
+KILN_DEVICE float kiln_fast_reciprocal(float x) {
+    float r;
+    asm("rcp.approx.f32 %0, %1;" : "=f"(r) : "f"(x));
+    return r;
+}
+KILN_DEVICE float kiln_fast_ratio(float a, float b) {
+    float r;
+    asm("div.full.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b));
+    return r;
+}
+KILN_DEVICE float kiln_fast_exp2_flush(float x) {
+    float r;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));
+    return r;
+}
 
 /* Asynchronous copies from global to shared memory, 4, 8 or 16 bytes, both ends aligned to BYTES; wait: until this
  * thread's own have arrived. */
-template <int BYTES> KILN_DEVICE void kiln_copy_async(void *shared, const void *global)
-{
+template <int BYTES> KILN_DEVICE void kiln_copy_async(void *shared, const void *global) {
     kiln_u32 to = (kiln_u32)__cvta_generic_to_shared(shared);
-    if (BYTES == 16) asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(__cvta_generic_to_global(global)) : "memory");
-    else asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(to), "l"(__cvta_generic_to_global(global)), "n"(BYTES) : "memory");
+    if (BYTES == 16)
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(__cvta_generic_to_global(global))
+                     : "memory");
+    else
+        asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(to), "l"(__cvta_generic_to_global(global)),
+                     "n"(BYTES)
+                     : "memory");
 }
 KILN_DEVICE void kiln_copy_wait() { asm volatile("cp.async.wait_all;" ::: "memory"); }
 
@@ -47,8 +99,12 @@ KILN_DEVICE void kiln_copy_wait() { asm volatile("cp.async.wait_all;" ::: "memor
 
 /* ---- storage types and packs ---- */
 
-struct kiln_f16 { unsigned short bits; };
-struct kiln_bf16 { unsigned short bits; };
+struct kiln_f16 {
+    unsigned short bits;
+};
+struct kiln_bf16 {
+    unsigned short bits;
+};
 
 template <class T> struct kiln_is_half { static constexpr bool value = false; };
 template <> struct kiln_is_half<kiln_f16> { static constexpr bool value = true; };
@@ -64,16 +120,16 @@ struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) kiln_pack {
 };
 template <class T, int N> struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) kiln_pack<T, N, true> {
     kiln_u32 words[N / 2];
-    KILN_MEMBER T get(int j) const
-    {
+    KILN_MEMBER T get(int j) const {
         T half;
         half.bits = (unsigned short)(words[j / 2] >> j % 2 * 16);
         return half;
     }
-    KILN_MEMBER void set(int j, T value)
-    {
-        if (j % 2 == 0) words[j / 2] = value.bits;
-        else words[j / 2] |= (kiln_u32)value.bits << 16;
+    KILN_MEMBER void set(int j, T value) {
+        if (j % 2 == 0)
+            words[j / 2] = value.bits;
+        else
+            words[j / 2] |= (kiln_u32)value.bits << 16;
     }
 };
 
@@ -94,8 +150,7 @@ KILN_DEVICE bool kiln_widen(bool b) { return b; }
 KILN_DEVICE void kiln_narrow(float f, kiln_f16 &h) { h.bits = kiln_f32_to_f16(f); }
 KILN_DEVICE void kiln_narrow(float f, kiln_bf16 &h) { h.bits = kiln_f32_to_bf16(f); }
 KILN_DEVICE void kiln_narrow(double d, kiln_f16 &h) { h.bits = kiln_f64_to_f16(d); }
-KILN_DEVICE void kiln_narrow(double d, kiln_bf16 &h)
-{
+KILN_DEVICE void kiln_narrow(double d, kiln_bf16 &h) {
     /* By way of f32 rounded to odd, so that the second rounding sees whether bits were lost. */
     float f = __double2float_rz(d);
     if ((double)f != d) f = __uint_as_float(__float_as_uint(f) | 1u);
@@ -104,8 +159,7 @@ KILN_DEVICE void kiln_narrow(double d, kiln_bf16 &h)
 KILN_DEVICE void kiln_narrow(int i, kiln_f16 &h) { kiln_narrow((double)i, h); }
 KILN_DEVICE void kiln_narrow(int i, kiln_bf16 &h) { kiln_narrow((double)i, h); }
 KILN_DEVICE void kiln_narrow(kiln_i64 i, kiln_f16 &h) { h.bits = kiln_i64_to_f16(i); }
-KILN_DEVICE void kiln_narrow(kiln_i64 i, kiln_bf16 &h)
-{
+KILN_DEVICE void kiln_narrow(kiln_i64 i, kiln_bf16 &h) {
     float f = __ll2float_rz(i);
     if (__float2ll_rz(f) != i) f = __uint_as_float(__float_as_uint(f) | 1u);
     kiln_narrow(f, h);
@@ -120,15 +174,20 @@ KILN_DEVICE int kiln_nearest_i32(float f) { return f == f ? __float2int_rn(f) : 
 KILN_DEVICE int kiln_nearest_i32(double d) { return d == d ? __double2int_rn(d) : 0; }
 KILN_DEVICE int kiln_nearest_i32(int i) { return i; }
 KILN_DEVICE int kiln_nearest_i32(bool b) { return b; }
-KILN_DEVICE int kiln_nearest_i32(kiln_i64 i)
-{
+KILN_DEVICE int kiln_nearest_i32(kiln_i64 i) {
     return i > 0x7fffffffLL ? 0x7fffffff : i < -0x80000000LL ? (int)0x80000000u : (int)i;
 }
 KILN_DEVICE int kiln_clamp_i32(int i, int low, int high) { return i < low ? low : i > high ? high : i; }
 template <class V> KILN_DEVICE void kiln_narrow(V v, int &out) { out = kiln_nearest_i32(v); }
-template <class V> KILN_DEVICE void kiln_narrow(V v, short &out) { out = (short)kiln_clamp_i32(kiln_nearest_i32(v), -32768, 32767); }
-template <class V> KILN_DEVICE void kiln_narrow(V v, signed char &out) { out = (signed char)kiln_clamp_i32(kiln_nearest_i32(v), -128, 127); }
-template <class V> KILN_DEVICE void kiln_narrow(V v, unsigned char &out) { out = (unsigned char)kiln_clamp_i32(kiln_nearest_i32(v), 0, 255); }
+template <class V> KILN_DEVICE void kiln_narrow(V v, short &out) {
+    out = (short)kiln_clamp_i32(kiln_nearest_i32(v), -32768, 32767);
+}
+template <class V> KILN_DEVICE void kiln_narrow(V v, signed char &out) {
+    out = (signed char)kiln_clamp_i32(kiln_nearest_i32(v), -128, 127);
+}
+template <class V> KILN_DEVICE void kiln_narrow(V v, unsigned char &out) {
+    out = (unsigned char)kiln_clamp_i32(kiln_nearest_i32(v), 0, 255);
+}
 template <class V> KILN_DEVICE void kiln_narrow(V v, bool &out) { out = v != 0; }
 KILN_DEVICE void kiln_narrow(float f, kiln_i64 &out) { out = f == f ? __float2ll_rn(f) : 0; }
 KILN_DEVICE void kiln_narrow(double d, kiln_i64 &out) { out = d == d ? __double2ll_rn(d) : 0; }
@@ -138,8 +197,7 @@ KILN_DEVICE void kiln_narrow(bool b, kiln_i64 &out) { out = b; }
 
 /* Two halves in a word; one instruction where they come from f32. */
 template <class T> struct kiln_half_pair {
-    template <class V> static KILN_MEMBER kiln_u32 narrow(V a, V b)
-    {
+    template <class V> static KILN_MEMBER kiln_u32 narrow(V a, V b) {
         T low, high;
         kiln_narrow(a, low);
         kiln_narrow(b, high);
@@ -147,17 +205,21 @@ template <class T> struct kiln_half_pair {
     }
     static KILN_MEMBER kiln_u32 narrow(float a, float b);
 };
-template <> KILN_MEMBER kiln_u32 kiln_half_pair<kiln_f16>::narrow(float a, float b) { return kiln_f32_pair_to_f16(a, b); }
-template <> KILN_MEMBER kiln_u32 kiln_half_pair<kiln_bf16>::narrow(float a, float b) { return kiln_f32_pair_to_bf16(a, b); }
+template <> KILN_MEMBER kiln_u32 kiln_half_pair<kiln_f16>::narrow(float a, float b) {
+    return kiln_f32_pair_to_f16(a, b);
+}
+template <> KILN_MEMBER kiln_u32 kiln_half_pair<kiln_bf16>::narrow(float a, float b) {
+    return kiln_f32_pair_to_bf16(a, b);
+}
 
 /* Computed values to a pack of a storage type. */
-template <class V, class T, int N> KILN_DEVICE void kiln_narrow_pack(const V (&values)[N], kiln_pack<T, N, false> &pack)
-{
+template <class V, class T, int N>
+KILN_DEVICE void kiln_narrow_pack(const V (&values)[N], kiln_pack<T, N, false> &pack) {
 #pragma unroll
     for (int j = 0; j < N; ++j) kiln_narrow(values[j], pack.at[j]);
 }
-template <class V, class T, int N> KILN_DEVICE void kiln_narrow_pack(const V (&values)[N], kiln_pack<T, N, true> &pack)
-{
+template <class V, class T, int N>
+KILN_DEVICE void kiln_narrow_pack(const V (&values)[N], kiln_pack<T, N, true> &pack) {
 #pragma unroll
     for (int j = 0; j < N; j += 2) pack.words[j / 2] = kiln_half_pair<T>::narrow(values[j], values[j + 1]);
 }
@@ -172,41 +234,41 @@ template <> struct kiln_word<2> { typedef unsigned short type; };
 template <> struct kiln_word<1> { typedef unsigned char type; };
 
 /* The whole pack at p, which is aligned to V elements. */
-template <int V, class T, int N> KILN_DEVICE void kiln_load(kiln_pack<T, N> &pack, const T *p)
-{
+template <int V, class T, int N> KILN_DEVICE void kiln_load(kiln_pack<T, N> &pack, const T *p) {
     typedef typename kiln_word<sizeof(T) * V>::type word;
 #pragma unroll
     for (int i = 0; i < N / V; ++i) reinterpret_cast<word *>(&pack)[i] = reinterpret_cast<const word *>(p)[i];
 }
-template <int V, class T, int N> KILN_DEVICE void kiln_store(const kiln_pack<T, N> &pack, T *p)
-{
+template <int V, class T, int N> KILN_DEVICE void kiln_store(const kiln_pack<T, N> &pack, T *p) {
     typedef typename kiln_word<sizeof(T) * V>::type word;
 #pragma unroll
     for (int i = 0; i < N / V; ++i) reinterpret_cast<word *>(p)[i] = reinterpret_cast<const word *>(&pack)[i];
 }
 /* Elements low <= j < high alone; the others of a loaded pack are zero. */
-template <class T, int N> KILN_DEVICE void kiln_load_part(kiln_pack<T, N> &pack, const T *p, int low, int high)
-{
+template <class T, int N> KILN_DEVICE void kiln_load_part(kiln_pack<T, N> &pack, const T *p, int low, int high) {
 #pragma unroll
     for (int j = 0; j < N; ++j) pack.set(j, low <= j && j < high ? p[j] : T());
 }
-template <class T, int N> KILN_DEVICE void kiln_store_part(const kiln_pack<T, N> &pack, T *p, int low, int high)
-{
+template <class T, int N> KILN_DEVICE void kiln_store_part(const kiln_pack<T, N> &pack, T *p, int low, int high) {
 #pragma unroll
     for (int j = 0; j < N; ++j)
         if (low <= j && j < high) p[j] = pack.get(j);
 }
 
 /* Whole packs in accesses of V elements, partial ones element by element. */
-template <int V, class T, int N, class Span> KILN_DEVICE void kiln_fetch(kiln_pack<T, N> &pack, const T *p, const Span &span)
-{
-    if (span.whole()) kiln_load<V>(pack, p);
-    else kiln_load_part(pack, p, span.low, span.high);
+template <int V, class T, int N, class Span>
+KILN_DEVICE void kiln_fetch(kiln_pack<T, N> &pack, const T *p, const Span &span) {
+    if (span.whole())
+        kiln_load<V>(pack, p);
+    else
+        kiln_load_part(pack, p, span.low, span.high);
 }
-template <int V, class T, int N, class Span> KILN_DEVICE void kiln_put(const kiln_pack<T, N> &pack, T *p, const Span &span)
-{
-    if (span.whole()) kiln_store<V>(pack, p);
-    else kiln_store_part(pack, p, span.low, span.high);
+template <int V, class T, int N, class Span>
+KILN_DEVICE void kiln_put(const kiln_pack<T, N> &pack, T *p, const Span &span) {
+    if (span.whole())
+        kiln_store<V>(pack, p);
+    else
+        kiln_store_part(pack, p, span.low, span.high);
 }
 
 /* ---- threads ---- */
@@ -216,19 +278,26 @@ KILN_DEVICE void kiln_block_barrier() { __syncthreads(); }
 /* The value of the lane whose number differs in the bits of lane_mask; lanes: those that take part. */
 KILN_DEVICE float kiln_shuffle(float v, int lane_mask, kiln_u32 lanes) { return __shfl_xor_sync(lanes, v, lane_mask); }
 KILN_DEVICE int kiln_shuffle(int v, int lane_mask, kiln_u32 lanes) { return __shfl_xor_sync(lanes, v, lane_mask); }
-KILN_DEVICE double kiln_shuffle(double v, int lane_mask, kiln_u32 lanes) { return __shfl_xor_sync(lanes, v, lane_mask); }
-KILN_DEVICE kiln_i64 kiln_shuffle(kiln_i64 v, int lane_mask, kiln_u32 lanes) { return __shfl_xor_sync(lanes, v, lane_mask); }
-KILN_DEVICE bool kiln_shuffle(bool v, int lane_mask, kiln_u32 lanes) { return __shfl_xor_sync(lanes, (int)v, lane_mask) != 0; }
+KILN_DEVICE double kiln_shuffle(double v, int lane_mask, kiln_u32 lanes) {
+    return __shfl_xor_sync(lanes, v, lane_mask);
+}
+KILN_DEVICE kiln_i64 kiln_shuffle(kiln_i64 v, int lane_mask, kiln_u32 lanes) {
+    return __shfl_xor_sync(lanes, v, lane_mask);
+}
+KILN_DEVICE bool kiln_shuffle(bool v, int lane_mask, kiln_u32 lanes) {
+    return __shfl_xor_sync(lanes, (int)v, lane_mask) != 0;
+}
 
 /* ---- asynchronous copies ---- */
 
 /* A pack into this thread's slot of shared memory; a partial one by way of registers. */
-template <int V, class T, int N, class Span> KILN_DEVICE void kiln_fetch_async(kiln_pack<T, N> *slot, const T *p, const Span &span)
-{
+template <int V, class T, int N, class Span>
+KILN_DEVICE void kiln_fetch_async(kiln_pack<T, N> *slot, const T *p, const Span &span) {
     constexpr int bytes = V * (int)sizeof(T);
     if (bytes >= 4 && span.whole()) {
 #pragma unroll
-        for (int i = 0; i < N / V; ++i) kiln_copy_async<(bytes >= 4 ? bytes : 4)>(reinterpret_cast<char *>(slot) + i * bytes, p + i * V);
+        for (int i = 0; i < N / V; ++i)
+            kiln_copy_async<(bytes >= 4 ? bytes : 4)>(reinterpret_cast<char *>(slot) + i * bytes, p + i * V);
     } else {
         kiln_pack<T, N> pack;
         kiln_fetch<V>(pack, p, span);
@@ -239,5 +308,9 @@ template <int V, class T, int N, class Span> KILN_DEVICE void kiln_fetch_async(k
 /* ---- index arithmetic ---- */
 
 /* n / d for n < 2^31 by multiply and shift; the host computes the two from d (Granlund and Montgomery, 1994). */
-struct kiln_divisor { kiln_u32 divisor, multiplier, shift; };
-KILN_DEVICE kiln_u32 kiln_divide(kiln_u32 n, kiln_divisor d) { return (kiln_u32)(((kiln_u64)n * d.multiplier) >> d.shift); }
+struct kiln_divisor {
+    kiln_u32 divisor, multiplier, shift;
+};
+KILN_DEVICE kiln_u32 kiln_divide(kiln_u32 n, kiln_divisor d) {
+    return (kiln_u32)(((kiln_u64)n * d.multiplier) >> d.shift);
+}

@@ -5,8 +5,7 @@ KILN_DEVICE kiln_i64 kiln_row_index() { return (kiln_i64)blockIdx.y * gridDim.x 
 
 /* Every thread gets the combination of all threads' values, combined in the order of the threads. Each phase has
  * slots of its own (V is a type of its own), so one barrier is enough. */
-template <class V> KILN_DEVICE V kiln_all_reduce(V value)
-{
+template <class V> KILN_DEVICE V kiln_all_reduce(V value) {
     __shared__ V slots[KILN_THREADS / 32];
     const kiln_u32 lane = threadIdx.x % 32;
 #pragma unroll

@@ -1,17 +1,16 @@
 /* Group: 1 to 32 lanes of a warp work on a row; several rows per block. */
 
 KILN_DEVICE int kiln_member() { return threadIdx.x % KILN_THREADS_PER_ROW; }
-KILN_DEVICE kiln_i64 kiln_row_index()
-{
+KILN_DEVICE kiln_i64 kiln_row_index() {
     return ((kiln_i64)blockIdx.y * gridDim.x + blockIdx.x) * KILN_ROWS_PER_BLOCK + threadIdx.x / KILN_THREADS_PER_ROW;
 }
 
 /* Every member gets the combination of all members' values, combined in the order of the members. */
-template <class V> KILN_DEVICE V kiln_all_reduce(V value)
-{
+template <class V> KILN_DEVICE V kiln_all_reduce(V value) {
     const kiln_u32 lane = threadIdx.x % 32;
     const kiln_u32 lanes = KILN_THREADS_PER_ROW == 32 ? 0xffffffffu
-                         : ((1u << KILN_THREADS_PER_ROW % 32) - 1u) << (lane / KILN_THREADS_PER_ROW * KILN_THREADS_PER_ROW);
+                                                      : ((1u << KILN_THREADS_PER_ROW % 32) - 1u)
+                                                            << (lane / KILN_THREADS_PER_ROW * KILN_THREADS_PER_ROW);
 #pragma unroll
     for (int mask = 1; mask < KILN_THREADS_PER_ROW; mask *= 2) {
         const V other = value.shuffle(mask, lanes);

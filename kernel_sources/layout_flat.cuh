@@ -1,8 +1,7 @@
 /* Layout: no reduction. The tensors are one flat array of args.elements; a thread owns KILN_STEPS packs of its block's
  * share. A "column" is an element's index in the whole array. */
 
-KILN_DEVICE kiln_index kiln_column(const kiln_row &row, kiln_index step)
-{
+KILN_DEVICE kiln_index kiln_column(const kiln_row &row, kiln_index step) {
     const kiln_index block = (kiln_index)blockIdx.y * gridDim.x + blockIdx.x;
     return ((block * KILN_STEPS + step) * KILN_THREADS + threadIdx.x) * KILN_PACK;
 }
@@ -12,8 +11,7 @@ KILN_DEVICE bool kiln_inside(const kiln_row &row, kiln_index col) { return col <
 /* Only the last pack of the array can be partial. */
 struct kiln_span {
     int low, high;
-    KILN_MEMBER kiln_span(const kiln_row &row, kiln_index col)
-    {
+    KILN_MEMBER kiln_span(const kiln_row &row, kiln_index col) {
         low = 0;
         high = col + KILN_PACK > row.args.elements ? (int)(row.args.elements - col) : KILN_PACK;
     }

@@ -2,16 +2,14 @@
  * row's own start, so where rows are not aligned (KILN_MASKED) packs start up to KILN_PACK - 1 columns before it. */
 
 /* The first column of the member's pack number `step`. In ordered programs a member's packs are neighbours. */
-KILN_DEVICE kiln_index kiln_column(const kiln_row &row, kiln_index step)
-{
-    const kiln_index pack = KILN_ORDERED ? kiln_member() * (kiln_index)KILN_STEPS + step
-                                         : step * KILN_THREADS_PER_ROW + kiln_member();
+KILN_DEVICE kiln_index kiln_column(const kiln_row &row, kiln_index step) {
+    const kiln_index pack =
+        KILN_ORDERED ? kiln_member() * (kiln_index)KILN_STEPS + step : step * KILN_THREADS_PER_ROW + kiln_member();
     return pack * KILN_PACK - (KILN_MASKED ? row.shift : 0);
 }
 
 /* Whether the pack at col has a column of the row in it. */
-KILN_DEVICE bool kiln_inside(const kiln_row &row, kiln_index col)
-{
+KILN_DEVICE bool kiln_inside(const kiln_row &row, kiln_index col) {
     if (KILN_MASKED) return col < KILN_COLS && col > -KILN_PACK;
     return KILN_COLS % (KILN_PACK * KILN_THREADS_PER_ROW) == 0 || col < KILN_COLS;
 }
@@ -19,8 +17,7 @@ KILN_DEVICE bool kiln_inside(const kiln_row &row, kiln_index col)
 /* Which elements of the pack at col belong to the row: low <= j < high. */
 struct kiln_span {
     int low, high;
-    KILN_MEMBER kiln_span(const kiln_row &row, kiln_index col)
-    {
+    KILN_MEMBER kiln_span(const kiln_row &row, kiln_index col) {
         low = KILN_MASKED && col < 0 ? (int)-col : 0;
         high = KILN_MASKED && col + KILN_PACK > KILN_COLS ? (int)(KILN_COLS - col) : KILN_PACK;
     }

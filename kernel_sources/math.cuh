@@ -12,13 +12,12 @@ KILN_DEVICE float kiln_nan() { return __int_as_float(0x7fffffff); }
 
 /* Division by a value that a whole row shares: (x * reciprocal) * scale, where divisor = significand / scale with a
  * significand of normal size and scale a power of two, so that nothing overflows on the way. Unless KILN_FAST one
- * residual step (Markstein, 1990) rounds the quotient as division does; NaN there means that the plain product, already right,
- * was an infinity or a zero. */
+ * residual step (Markstein, 1990) rounds the quotient as division does; NaN there means that the plain product, already
+ * right, was an infinity or a zero. */
 struct kiln_quotient {
     float significand, reciprocal, scale;
     KILN_MEMBER kiln_quotient() {}
-    KILN_MEMBER kiln_quotient(float divisor)
-    {
+    KILN_MEMBER kiln_quotient(float divisor) {
         const int exponent = (__float_as_int(divisor) >> 23) & 0xff;
         const int biased = exponent == 0 ? 254 : exponent >= 253 ? 1 : 254 - exponent;
         scale = __int_as_float(biased << 23);
@@ -27,8 +26,7 @@ struct kiln_quotient {
         const float better = fmaf(fmaf(-significand, rough, 1.0f), rough, rough);
         reciprocal = better == better ? better : rough;
     }
-    KILN_MEMBER float divide(float x) const
-    {
+    KILN_MEMBER float divide(float x) const {
         float q = x * reciprocal;
         if (!KILN_FAST) {
             const float better = fmaf(fmaf(-q, significand, x), reciprocal, q);
@@ -38,10 +36,9 @@ struct kiln_quotient {
     }
 };
 
-/* KILN_FAST: every output is f16 or bf16, which hide the last bits. KILN_FLUSH: every output is f16, whose range ends long
- * before results under 2^-126 matter. */
-KILN_DEVICE float kiln_exp(float x)
-{
+/* KILN_FAST: every output is f16 or bf16, which hide the last bits. KILN_FLUSH: every output is f16, whose range ends
+ * long before results under 2^-126 matter. */
+KILN_DEVICE float kiln_exp(float x) {
     if (KILN_FLUSH) return kiln_fast_exp2_flush(x * 1.44269504f);
     return KILN_FAST ? __expf(x) : expf(x);
 }
@@ -51,10 +48,9 @@ KILN_DEVICE double kiln_ratio(double a, double b) { return a / b; }
 KILN_DEVICE float kiln_sigmoid(float x) { return kiln_ratio(1.0f, 1.0f + kiln_exp(-x)); }
 KILN_DEVICE double kiln_sigmoid(double x) { return 1.0 / (1.0 + exp(-x)); }
 
-/* erfc(z) = t exp(-z z + P(t)), t = 1 / (1 + z / 2) for z >= 0, with a relative error under 1.2e-7 (the Chebyshev fit of
- * Press et al., Numerical Recipes, 6.2); exact enough where KILN_FAST, and without branches. */
-KILN_DEVICE float kiln_erfc(float x)
-{
+/* erfc(z) = t exp(-z z + P(t)), t = 1 / (1 + z / 2) for z >= 0, with a relative error under 1.2e-7 (the Chebyshev fit
+ * of Press et al., Numerical Recipes, 6.2); exact enough where KILN_FAST, and without branches. */
+KILN_DEVICE float kiln_erfc(float x) {
     if (!KILN_FAST) return erfcf(x);
     const float z = fabsf(x), t = kiln_fast_reciprocal(fmaf(0.5f, z, 1.0f));
     float p = 0.17087277f;
@@ -78,13 +74,11 @@ KILN_DEVICE int kiln_sign(int x) { return (x > 0) - (x < 0); }
 KILN_DEVICE kiln_i64 kiln_sign(kiln_i64 x) { return (x > 0) - (x < 0); }
 
 /* The remainder with the divisor's sign, as in Python. Not a function of x - floor(x / y) * y, which rounds. */
-KILN_DEVICE float kiln_remainder(float x, float y)
-{
+KILN_DEVICE float kiln_remainder(float x, float y) {
     const float r = fmodf(x, y);
     return r == 0.0f ? copysignf(0.0f, y) : (r < 0.0f) != (y < 0.0f) ? r + y : r;
 }
-KILN_DEVICE double kiln_remainder(double x, double y)
-{
+KILN_DEVICE double kiln_remainder(double x, double y) {
     const double r = fmod(x, y);
     return r == 0.0 ? copysign(0.0, y) : (r < 0.0) != (y < 0.0) ? r + y : r;
 }
@@ -95,8 +89,7 @@ KILN_DEVICE double kiln_fmod(double x, double y) { return fmod(x, y); }
 template <class I> KILN_DEVICE I kiln_fmod_integer(I x, I y) { return y == 0 || y == -1 ? 0 : x % y; }
 KILN_DEVICE int kiln_fmod(int x, int y) { return kiln_fmod_integer(x, y); }
 KILN_DEVICE kiln_i64 kiln_fmod(kiln_i64 x, kiln_i64 y) { return kiln_fmod_integer(x, y); }
-template <class I> KILN_DEVICE I kiln_remainder_integer(I x, I y)
-{
+template <class I> KILN_DEVICE I kiln_remainder_integer(I x, I y) {
     const I r = kiln_fmod_integer(x, y);
     return r != 0 && (r < 0) != (y < 0) ? r + y : r;
 }
@@ -132,8 +125,7 @@ KILN_DEVICE kiln_i64 kiln_to_i64(int x) { return x; }
 KILN_DEVICE kiln_i64 kiln_to_i64(bool x) { return x; }
 
 /* Through a storage type and back. */
-template <class T, class V> KILN_DEVICE V kiln_round_to(V v)
-{
+template <class T, class V> KILN_DEVICE V kiln_round_to(V v) {
     T stored;
     kiln_narrow(v, stored);
     return (V)kiln_widen(stored);

@@ -3,16 +3,14 @@
 struct kiln_residency {
     kiln_kept kept[KILN_BATCH];
 
-    KILN_MEMBER void fill(const kiln_row &row)
-    {
+    KILN_MEMBER void fill(const kiln_row &row) {
 #pragma unroll
         for (int k = 0; k < KILN_BATCH; ++k) {
             const kiln_index col = kiln_column(row, k);
             if (kiln_inside(row, col)) kept[k].load(row, col, kiln_span(row, col));
         }
     }
-    template <class Body> KILN_MEMBER void each_pack(const kiln_row &row, Body &body)
-    {
+    template <class Body> KILN_MEMBER void each_pack(const kiln_row &row, Body &body) {
 #pragma unroll
         for (int k = 0; k < KILN_BATCH; ++k) {
             const kiln_index col = kiln_column(row, k);

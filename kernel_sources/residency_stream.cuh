@@ -3,8 +3,7 @@
 struct kiln_residency {
     KILN_MEMBER void fill(const kiln_row &) {}
 
-    template <class Body> KILN_MEMBER void each_pack(const kiln_row &row, Body &body)
-    {
+    template <class Body> KILN_MEMBER void each_pack(const kiln_row &row, Body &body) {
         for (kiln_index step = 0; step < KILN_STEPS; step += KILN_BATCH) {
             kiln_kept kept[KILN_BATCH];
 #pragma unroll

@@ -8,15 +8,13 @@
 #include <string.h>
 #include <time.h>
 
-double kiln__now_ms(void)
-{
+double kiln__now_ms(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
 }
 
-void kiln__log(const kiln_context *context, kiln_log_level level, const char *format, ...)
-{
+void kiln__log(const kiln_context *context, kiln_log_level level, const char *format, ...) {
     if (!context->log) return;
     char message[1024];
     va_list args;
@@ -26,21 +24,21 @@ void kiln__log(const kiln_context *context, kiln_log_level level, const char *fo
     context->log(context->log_user, level, message);
 }
 
-static bool copy_string(const char *from, char **to)
-{
+static bool copy_string(const char *from, char **to) {
     *to = from ? strdup(from) : NULL;
     return !from || *to;
 }
 
-kiln_status kiln_context_create(const kiln_context_options *given, kiln_context **out)
-{
+kiln_status kiln_context_create(const kiln_context_options *given, kiln_context **out) {
     kiln__clear_error();
     if (!out) return kiln__fail(KILN_E_ARGUMENT, "out is NULL, expected the address of a kiln_context pointer");
     *out = NULL;
     kiln_context_options options = KILN_CONTEXT_OPTIONS_INIT;
     if (given) {
         if (given->struct_size < sizeof(size_t) || given->struct_size > sizeof options)
-            return kiln__fail(KILN_E_ARGUMENT, "kiln_context_options.struct_size is %zu, expected at most %zu: initialise it with KILN_CONTEXT_OPTIONS_INIT",
+            return kiln__fail(KILN_E_ARGUMENT,
+                              "kiln_context_options.struct_size is %zu, expected at most %zu: initialise it with "
+                              "KILN_CONTEXT_OPTIONS_INIT",
                               given->struct_size, sizeof options);
         memcpy(&options, given, given->struct_size);
     }
@@ -57,7 +55,9 @@ kiln_status kiln_context_create(const kiln_context_options *given, kiln_context 
     context->log = options.log;
     context->log_user = options.log_user;
     context->dispatch = kiln__dispatch_create();
-    if (!context->dispatch || !copy_string(options.driver_path, &context->driver_path) || !copy_string(options.nvrtc_path, &context->nvrtc_path)) status = kiln__out_of_memory();
+    if (!context->dispatch || !copy_string(options.driver_path, &context->driver_path) ||
+        !copy_string(options.nvrtc_path, &context->nvrtc_path))
+        status = kiln__out_of_memory();
     if (!status && !(options.cache_dir && !*options.cache_dir))
         status = kiln__disk_open(options.cache_dir, options.log, options.log_user, &context->disk);
     if (status) {
@@ -68,8 +68,7 @@ kiln_status kiln_context_create(const kiln_context_options *given, kiln_context 
     return KILN_OK;
 }
 
-void kiln_context_destroy(kiln_context *context)
-{
+void kiln_context_destroy(kiln_context *context) {
     if (!context) return;
     const kiln__driver *driver = atomic_load(&context->driver);
     while (context->kernels) {
@@ -87,8 +86,7 @@ void kiln_context_destroy(kiln_context *context)
     free(context);
 }
 
-kiln_status kiln__context_driver(kiln_context *context, const kiln__driver **out)
-{
+kiln_status kiln__context_driver(kiln_context *context, const kiln__driver **out) {
     *out = atomic_load_explicit(&context->driver, memory_order_acquire);
     if (*out) return KILN_OK;
     kiln_status status = kiln__driver_open(context->driver_path, out);
@@ -96,8 +94,8 @@ kiln_status kiln__context_driver(kiln_context *context, const kiln__driver **out
     return status;
 }
 
-kiln_status kiln_context_get_system_info(kiln_context *context, kiln_system_info *info, const char **driver_error, const char **nvrtc_error)
-{
+kiln_status kiln_context_get_system_info(kiln_context *context, kiln_system_info *info, const char **driver_error,
+                                         const char **nvrtc_error) {
     kiln__clear_error();
     if (!context || !info || info->struct_size != sizeof *info)
         return kiln__fail(KILN_E_ARGUMENT, "context or info is NULL, or info->struct_size is not %zu", sizeof *info);
@@ -110,13 +108,16 @@ kiln_status kiln_context_get_system_info(kiln_context *context, kiln_system_info
         snprintf(info->driver_path, sizeof info->driver_path, "%s", driver->path);
         info->driver_version = driver->version;
         driver->DeviceGetCount(&info->device_count);
-    } else snprintf(driver_message, sizeof driver_message, "%s", kiln_last_error());
+    } else
+        snprintf(driver_message, sizeof driver_message, "%s", kiln_last_error());
     if (kiln__nvrtc_open(context->nvrtc_path, &nvrtc) == KILN_OK) {
         snprintf(info->nvrtc_path, sizeof info->nvrtc_path, "%s", nvrtc->identity.path);
         info->nvrtc_major = nvrtc->identity.major;
         info->nvrtc_minor = nvrtc->identity.minor;
-        memcpy(info->nvrtc_archs, nvrtc->archs, (size_t)(nvrtc->arch_count < 63 ? nvrtc->arch_count : 63) * sizeof(int));
-    } else snprintf(nvrtc_message, sizeof nvrtc_message, "%s", kiln_last_error());
+        memcpy(info->nvrtc_archs, nvrtc->archs,
+               (size_t)(nvrtc->arch_count < 63 ? nvrtc->arch_count : 63) * sizeof(int));
+    } else
+        snprintf(nvrtc_message, sizeof nvrtc_message, "%s", kiln_last_error());
     if (context->disk) snprintf(info->cache_dir, sizeof info->cache_dir, "%s", kiln__disk_path(context->disk));
     pthread_mutex_lock(&context->lock);
     memcpy(context->driver_error, driver_message, sizeof driver_message);
@@ -128,8 +129,7 @@ kiln_status kiln_context_get_system_info(kiln_context *context, kiln_system_info
     return KILN_OK;
 }
 
-kiln_status kiln_context_get_device_info(kiln_context *context, int ordinal, kiln_device_info *info)
-{
+kiln_status kiln_context_get_device_info(kiln_context *context, int ordinal, kiln_device_info *info) {
     kiln__clear_error();
     if (!context || !info || info->struct_size != sizeof *info)
         return kiln__fail(KILN_E_ARGUMENT, "context or info is NULL, or info->struct_size is not %zu", sizeof *info);
@@ -154,16 +154,14 @@ kiln_status kiln_context_get_device_info(kiln_context *context, int ordinal, kil
     return KILN_OK;
 }
 
-kiln_status kiln_cache_visit(kiln_context *context, kiln_cache_visitor visitor, void *user, size_t *unreadable)
-{
+kiln_status kiln_cache_visit(kiln_context *context, kiln_cache_visitor visitor, void *user, size_t *unreadable) {
     kiln__clear_error();
     if (!context || !visitor) return kiln__fail(KILN_E_ARGUMENT, "context or visitor is NULL");
     if (unreadable) *unreadable = 0;
     return context->disk ? kiln__disk_visit(context->disk, visitor, user, unreadable) : KILN_OK;
 }
 
-kiln_status kiln_cache_clear(kiln_context *context, size_t *removed, int64_t *bytes)
-{
+kiln_status kiln_cache_clear(kiln_context *context, size_t *removed, int64_t *bytes) {
     kiln__clear_error();
     if (!context) return kiln__fail(KILN_E_ARGUMENT, "context is NULL");
     if (removed) *removed = 0;

@@ -15,18 +15,18 @@
 typedef struct kiln__dispatch kiln__dispatch;
 
 struct kiln_context {
-    kiln__disk *disk;                        /* NULL: no disk cache */
-    char *driver_path, *nvrtc_path;          /* NULL: the default search */
+    kiln__disk *disk;               /* NULL: no disk cache */
+    char *driver_path, *nvrtc_path; /* NULL: the default search */
     kiln_policy policy;
     kiln__pins pins;
     kiln_log_callback log;
     void *log_user;
-    _Atomic(const kiln__driver *) driver;    /* set once opened */
-    kiln__dispatch *dispatch;                /* what kiln_run has seen; readers take no lock, writers this one */
-    pthread_mutex_t lock;                    /* guards what follows */
-    bool nvrtc_known;                        /* identity is valid, the library may not be open yet */
+    _Atomic(const kiln__driver *) driver; /* set once opened */
+    kiln__dispatch *dispatch;             /* what kiln_run has seen; readers take no lock, writers this one */
+    pthread_mutex_t lock;                 /* guards what follows */
+    bool nvrtc_known;                     /* identity is valid, the library may not be open yet */
     kiln__nvrtc_identity nvrtc;
-    struct kiln__kernel_entry *kernels;      /* loaded kernels, shared by plans */
+    struct kiln__kernel_entry *kernels; /* loaded kernels, shared by plans */
     char driver_error[1024], nvrtc_error[1024];
 };
 
@@ -37,11 +37,11 @@ kiln_status kiln__context_driver(kiln_context *context, const kiln__driver **out
 
 struct kiln_program {
     kiln_context *context;
-    uint64_t id;                             /* unique in the process */
+    uint64_t id; /* unique in the process */
     kiln__graph *graph;
     kiln__signature signature;
     kiln__axes axes;
-    const char *names[KILN_MAX_TENSORS];     /* inputs, then outputs */
+    const char *names[KILN_MAX_TENSORS]; /* inputs, then outputs */
     double parse_ms;
 };
 
@@ -66,7 +66,7 @@ typedef struct kiln__prepared {
 
 /* The kernel's bytes and what is known of them. */
 typedef struct kiln__image {
-    kiln__key key;                           /* of the cache; material NULL where nothing was looked up */
+    kiln__key key; /* of the cache; material NULL where nothing was looked up */
     void *bytes;
     size_t size;
     bool is_ptx;
@@ -82,14 +82,16 @@ kiln_status kiln__prepare(const kiln_program *program, const kiln_tensor *tensor
 void kiln__prepared_free(kiln__prepared *prepared);
 
 /* Looks the kernel up on disk or compiles it and publishes it. skip_disk: the entry found there was refused. */
-kiln_status kiln__image_obtain(kiln_context *context, const kiln__prepared *prepared, int arch, bool ptx, bool skip_disk, kiln__image *out);
+kiln_status kiln__image_obtain(kiln_context *context, const kiln__prepared *prepared, int arch, bool ptx,
+                               bool skip_disk, kiln__image *out);
 void kiln__image_free(kiln__image *image);
 
 /* Prepares and obtains; where the compiler spilled registers, the next schedules are tried. */
-kiln_status kiln__bake(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars, const kiln__device *device,
-                       bool ptx, kiln__prepared *prepared, kiln__image *image);
+kiln_status kiln__bake(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars,
+                       const kiln__device *device, bool ptx, kiln__prepared *prepared, kiln__image *image);
 
-void kiln__info_fill(const kiln__prepared *prepared, const kiln__image *image, int arch, double parse_ms, kiln_plan_info *info);
+void kiln__info_fill(const kiln__prepared *prepared, const kiln__image *image, int arch, double parse_ms,
+                     kiln_plan_info *info);
 kiln_status kiln__info_copy(const kiln_plan_info *from, kiln_plan_info *to);
 
 double kiln__now_ms(void);
@@ -110,13 +112,14 @@ typedef struct kiln__launch {
     kiln__CUfunction function;
     unsigned grid_x, grid_y, threads, shared_bytes;
     int input_count, tensor_count, scalar_count;
-    bool empty;                              /* nothing to do */
+    bool empty; /* nothing to do */
     uint16_t pointer_offset[KILN_MAX_TENSORS], scalar_offset[KILN_MAX_SCALARS];
     kiln__ctype scalar_types[KILN_MAX_SCALARS];
-    int64_t bytes[KILN_MAX_TENSORS];         /* a tensor's extent in memory */
+    int64_t bytes[KILN_MAX_TENSORS];           /* a tensor's extent in memory */
     uint32_t alignment_mask[KILN_MAX_TENSORS]; /* address bits that must be 0 */
-    uint32_t same[KILN_MAX_TENSORS];         /* per output: bit t where tensor t has the same layout, so may be the same tensor */
-    const char *const *names;                /* of the program, for messages */
+    uint32_t
+        same[KILN_MAX_TENSORS]; /* per output: bit t where tensor t has the same layout, so may be the same tensor */
+    const char *const *names;   /* of the program, for messages */
     int argument_size;
     unsigned char arguments[];
 } kiln__launch;
@@ -128,7 +131,8 @@ kiln_status kiln__launch_run(const kiln__launch *launch, void *const *data, cons
 
 /* Bakes, loads for the current context's device and describes (info may be NULL). */
 kiln_status kiln__launch_prepare(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars,
-                                 kiln__launch **launch, kiln__prepared *prepared, kiln__image *image, kiln_plan_info *info);
+                                 kiln__launch **launch, kiln__prepared *prepared, kiln__image *image,
+                                 kiln_plan_info *info);
 
 /* NULL without memory. */
 kiln__dispatch *kiln__dispatch_create(void);

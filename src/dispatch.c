@@ -5,7 +5,8 @@
 
 #include "context.h"
 
-/* program, device, then per tensor one word of type, rank and alignment, its sizes and strides; per four scalars one word. */
+/* Program, device, then per tensor one word of type, rank and alignment, its sizes and strides; per four scalars one
+ * word. */
 #define MAX_WORDS (2 + KILN_MAX_TENSORS * (1 + 2 * KILN_MAX_RANK) + (KILN_MAX_SCALARS + 3) / 4)
 #define MAX_SHAPES 65536 /* of one context; beyond them each call prepares anew */
 
@@ -18,21 +19,22 @@ typedef struct entry {
 
 typedef struct table {
     struct table *older;
-    size_t capacity;        /* a power of two, more than twice the entries */
+    size_t capacity; /* a power of two, more than twice the entries */
     _Atomic(entry *) slots[];
 } table;
 
 struct kiln__dispatch {
     _Atomic(table *) current;
-    size_t count;           /* guarded by the context's lock */
+    size_t count; /* guarded by the context's lock */
 };
 
-static inline uint64_t mix(uint64_t hash, uint64_t word) { return ((hash << 27 | hash >> 37) ^ word) * 0x9e3779b97f4a7c15u; }
+static inline uint64_t mix(uint64_t hash, uint64_t word) {
+    return ((hash << 27 | hash >> 37) ^ word) * 0x9e3779b97f4a7c15u;
+}
 
 /* The words that tell one kernel, grid and argument from another. Bad tensors end here. */
-static kiln_status encode(const kiln_program *program, int device, const kiln_tensor *tensors, const kiln_scalar *scalars, uint64_t *words,
-                          uint32_t *count, uint64_t *hash)
-{
+static kiln_status encode(const kiln_program *program, int device, const kiln_tensor *tensors,
+                          const kiln_scalar *scalars, uint64_t *words, uint32_t *count, uint64_t *hash) {
     const kiln__signature *s = &program->signature;
     uint32_t n = 0, tensor_count = s->input_count + s->output_count;
     words[n++] = program->id;
@@ -41,11 +43,15 @@ static kiln_status encode(const kiln_program *program, int device, const kiln_te
         const kiln_tensor *tensor = &tensors[t];
         uint64_t address = (uintptr_t)tensor->data, low = (address | 16) & (~(address | 16) + 1);
         size_t size = kiln_type_size(tensor->type);
-        if (!size) return kiln__fail(KILN_E_TYPE, "tensor '%s' has type number %d, which is no kiln_type", program->names[t], (int)tensor->type);
+        if (!size)
+            return kiln__fail(KILN_E_TYPE, "tensor '%s' has type number %d, which is no kiln_type", program->names[t],
+                              (int)tensor->type);
         if (tensor->rank < 0 || tensor->rank > KILN_MAX_RANK)
-            return kiln__fail(KILN_E_SHAPE, "tensor '%s' has rank %d, expected 0 to %d", program->names[t], tensor->rank, KILN_MAX_RANK);
+            return kiln__fail(KILN_E_SHAPE, "tensor '%s' has rank %d, expected 0 to %d", program->names[t],
+                              tensor->rank, KILN_MAX_RANK);
         if (low < size)
-            return kiln__fail(KILN_E_POINTER, "the data pointer of tensor '%s' is %p, expected a multiple of %zu bytes", program->names[t], tensor->data, size);
+            return kiln__fail(KILN_E_POINTER, "the data pointer of tensor '%s' is %p, expected a multiple of %zu bytes",
+                              program->names[t], tensor->data, size);
         words[n++] = (uint64_t)tensor->type << 32 | (uint64_t)tensor->rank << 16 | low;
         for (int i = 0; i < tensor->rank; i++) {
             words[n++] = (uint64_t)tensor->sizes[i];
@@ -64,27 +70,25 @@ static kiln_status encode(const kiln_program *program, int device, const kiln_te
     return KILN_OK;
 }
 
-static kiln__launch *find(const kiln__dispatch *dispatch, const uint64_t *words, uint32_t count, uint64_t hash)
-{
+static kiln__launch *find(const kiln__dispatch *dispatch, const uint64_t *words, uint32_t count, uint64_t hash) {
     table *t = atomic_load_explicit(&dispatch->current, memory_order_acquire);
     if (!t) return NULL;
     for (size_t i = hash & (t->capacity - 1);; i = (i + 1) & (t->capacity - 1)) {
         entry *e = atomic_load_explicit(&t->slots[i], memory_order_acquire);
         if (!e) return NULL;
-        if (e->hash == hash && e->word_count == count && !memcmp(e->words, words, count * sizeof *words)) return e->launch;
+        if (e->hash == hash && e->word_count == count && !memcmp(e->words, words, count * sizeof *words))
+            return e->launch;
     }
 }
 
-static void place(table *t, entry *e)
-{
+static void place(table *t, entry *e) {
     size_t i = e->hash & (t->capacity - 1);
     while (atomic_load_explicit(&t->slots[i], memory_order_relaxed)) i = (i + 1) & (t->capacity - 1);
     atomic_store_explicit(&t->slots[i], e, memory_order_release);
 }
 
 /* With the context's lock held. False where memory ran out or the table is full. */
-static bool insert(kiln__dispatch *dispatch, entry *e)
-{
+static bool insert(kiln__dispatch *dispatch, entry *e) {
     table *t = atomic_load_explicit(&dispatch->current, memory_order_relaxed);
     if (dispatch->count >= MAX_SHAPES) return false;
     if (!t || 2 * (dispatch->count + 1) > t->capacity) {
@@ -106,8 +110,7 @@ static bool insert(kiln__dispatch *dispatch, entry *e)
 }
 
 /* Keeps the launch for later calls; another thread may have been first, then its launch stays. True if it was kept. */
-static bool keep(kiln_context *context, kiln__launch *launch, const uint64_t *words, uint32_t count, uint64_t hash)
-{
+static bool keep(kiln_context *context, kiln__launch *launch, const uint64_t *words, uint32_t count, uint64_t hash) {
     entry *e = malloc(sizeof *e + count * sizeof *words);
     if (!e) return false;
     e->hash = hash;
@@ -122,9 +125,9 @@ static bool keep(kiln_context *context, kiln__launch *launch, const uint64_t *wo
     return kept;
 }
 
-static kiln_status run_new(const kiln_program *program, const kiln_tensor *tensors, void *const *data, const kiln_scalar *scalars, void *stream,
-                           const uint64_t *words, uint32_t count, uint64_t hash)
-{
+static kiln_status run_new(const kiln_program *program, const kiln_tensor *tensors, void *const *data,
+                           const kiln_scalar *scalars, void *stream, const uint64_t *words, uint32_t count,
+                           uint64_t hash) {
     kiln__launch *launch = NULL;
     kiln__prepared prepared;
     kiln__image image;
@@ -138,9 +141,8 @@ static kiln_status run_new(const kiln_program *program, const kiln_tensor *tenso
     return status;
 }
 
-kiln_status kiln_run(const kiln_program *program, const kiln_tensor *tensors, size_t tensor_count, const kiln_scalar *scalars, size_t scalar_count,
-                     void *stream)
-{
+kiln_status kiln_run(const kiln_program *program, const kiln_tensor *tensors, size_t tensor_count,
+                     const kiln_scalar *scalars, size_t scalar_count, void *stream) {
     kiln__clear_error();
     kiln_status status = kiln__program_check_counts(program, tensors, tensor_count, scalars, scalar_count);
     if (status) return status;
@@ -157,13 +159,13 @@ kiln_status kiln_run(const kiln_program *program, const kiln_tensor *tensors, si
     if (status) return status;
     for (size_t t = 0; t < tensor_count; t++) data[t] = tensors[t].data;
     const kiln__launch *launch = find(program->context->dispatch, words, count, hash);
-    return launch ? kiln__launch_run(launch, data, scalars, stream) : run_new(program, tensors, data, scalars, stream, words, count, hash);
+    return launch ? kiln__launch_run(launch, data, scalars, stream)
+                  : run_new(program, tensors, data, scalars, stream, words, count, hash);
 }
 
 kiln__dispatch *kiln__dispatch_create(void) { return calloc(1, sizeof(kiln__dispatch)); }
 
-void kiln__dispatch_destroy(kiln__dispatch *dispatch)
-{
+void kiln__dispatch_destroy(kiln__dispatch *dispatch) {
     if (!dispatch) return;
     table *t = atomic_load(&dispatch->current);
     for (size_t i = 0; t && i < t->capacity; i++) {

@@ -10,29 +10,27 @@
 
 static const char record_name[] = "nvrtc";
 
-static bool same_file(const kiln__nvrtc_identity *a, const kiln__nvrtc_identity *b)
-{
-    return !strcmp(a->path, b->path) && a->file_size == b->file_size && a->file_inode == b->file_inode && a->file_device == b->file_device &&
-           a->file_mtime_ns == b->file_mtime_ns;
+static bool same_file(const kiln__nvrtc_identity *a, const kiln__nvrtc_identity *b) {
+    return !strcmp(a->path, b->path) && a->file_size == b->file_size && a->file_inode == b->file_inode &&
+           a->file_device == b->file_device && a->file_mtime_ns == b->file_mtime_ns;
 }
 
-static kiln_status open_nvrtc(kiln_context *context, const kiln__nvrtc **out)
-{
+static kiln_status open_nvrtc(kiln_context *context, const kiln__nvrtc **out) {
     kiln_status status = kiln__nvrtc_open(context->nvrtc_path, out);
     if (status) return status;
     pthread_mutex_lock(&context->lock);
-    bool news = !context->nvrtc_known || !same_file(&context->nvrtc, &(*out)->identity) || context->nvrtc.major != (*out)->identity.major ||
-                context->nvrtc.minor != (*out)->identity.minor;
+    bool news = !context->nvrtc_known || !same_file(&context->nvrtc, &(*out)->identity) ||
+                context->nvrtc.major != (*out)->identity.major || context->nvrtc.minor != (*out)->identity.minor;
     context->nvrtc = (*out)->identity;
     context->nvrtc_known = true;
     pthread_mutex_unlock(&context->lock);
-    if (news && context->disk) kiln__disk_record_put(context->disk, record_name, &(*out)->identity, sizeof (*out)->identity);
+    if (news && context->disk)
+        kiln__disk_record_put(context->disk, record_name, &(*out)->identity, sizeof(*out)->identity);
     return KILN_OK;
 }
 
 /* The identity of the NVRTC that a compile would use; without any NVRTC that of the last one known here. */
-static kiln_status identify_nvrtc(kiln_context *context, kiln__nvrtc_identity *out)
-{
+static kiln_status identify_nvrtc(kiln_context *context, kiln__nvrtc_identity *out) {
     pthread_mutex_lock(&context->lock);
     bool known = context->nvrtc_known;
     *out = context->nvrtc;
@@ -41,7 +39,8 @@ static kiln_status identify_nvrtc(kiln_context *context, kiln__nvrtc_identity *o
     kiln__nvrtc_identity recorded, located;
     size_t size = sizeof recorded;
     bool found = kiln__nvrtc_locate(context->nvrtc_path, &located);
-    bool have = context->disk && kiln__disk_record_get(context->disk, record_name, &recorded, &size) && size == sizeof recorded;
+    bool have =
+        context->disk && kiln__disk_record_get(context->disk, record_name, &recorded, &size) && size == sizeof recorded;
     if (have && (!found || same_file(&located, &recorded))) {
         recorded.path[sizeof recorded.path - 1] = recorded.build[sizeof recorded.build - 1] = '\0';
         pthread_mutex_lock(&context->lock);
@@ -63,15 +62,19 @@ static kiln_status identify_nvrtc(kiln_context *context, kiln__nvrtc_identity *o
     return status;
 }
 
-static kiln_status make_key(const kiln__prepared *prepared, const kiln__nvrtc_identity *nvrtc, int arch, bool ptx, kiln__key *out)
-{
-    kiln__key_parts parts = {.source = prepared->source, .options = kiln__nvrtc_options(), .arch = arch, .ptx = ptx,
-                             .nvrtc_major = nvrtc->major, .nvrtc_minor = nvrtc->minor, .nvrtc_build = nvrtc->build};
+static kiln_status make_key(const kiln__prepared *prepared, const kiln__nvrtc_identity *nvrtc, int arch, bool ptx,
+                            kiln__key *out) {
+    kiln__key_parts parts = {.source = prepared->source,
+                             .options = kiln__nvrtc_options(),
+                             .arch = arch,
+                             .ptx = ptx,
+                             .nvrtc_major = nvrtc->major,
+                             .nvrtc_minor = nvrtc->minor,
+                             .nvrtc_build = nvrtc->build};
     return kiln__key_make(&parts, out);
 }
 
-static kiln_status take_found(const kiln__found *found, kiln__image *out)
-{
+static kiln_status take_found(const kiln__found *found, kiln__image *out) {
     out->bytes = malloc(found->entry.image_size ? found->entry.image_size : 1);
     out->log = malloc(strlen(found->entry.log) + 1);
     if (!out->bytes || !out->log) return kiln__out_of_memory();
@@ -86,33 +89,47 @@ static kiln_status take_found(const kiln__found *found, kiln__image *out)
 }
 
 /* "y = softmax(x); x f16, y f16; any rows x 1024": what `kiln cache ls` shows. */
-static char *describe(const kiln__prepared *prepared)
-{
+static char *describe(const kiln__prepared *prepared) {
     kiln__text text = {0};
     const kiln__problem *p = &prepared->problem;
-    for (const char *c = prepared->ir->text; *c; c++) kiln__text_add(&text, *c == '\n' || *c == '\r' || *c == '\t' ? " " : c, 1);
+    for (const char *c = prepared->ir->text; *c; c++)
+        kiln__text_add(&text, *c == '\n' || *c == '\r' || *c == '\t' ? " " : c, 1);
     for (int o = 0; o < p->input_count + p->output_count; o++)
-        kiln__text_printf(&text, "%s%s %s", o ? ", " : " | ", o < p->input_count ? prepared->ir->input_names[o] : prepared->ir->output_names[o - p->input_count],
+        kiln__text_printf(&text, "%s%s %s", o ? ", " : " | ",
+                          o < p->input_count ? prepared->ir->input_names[o]
+                                             : prepared->ir->output_names[o - p->input_count],
                           kiln_type_name(p->operands[o].type));
-    if (p->layout == KILN__LAYOUT_FLAT) kiln__text_puts(&text, " | any number of elements");
-    else kiln__text_printf(&text, " | %lld columns", (long long)p->cols);
+    if (p->layout == KILN__LAYOUT_FLAT)
+        kiln__text_puts(&text, " | any number of elements");
+    else
+        kiln__text_printf(&text, " | %lld columns", (long long)p->cols);
     return kiln__text_take(&text);
 }
 
-static void publish(kiln_context *context, const kiln__prepared *prepared, const kiln__compile_result *result, int arch, const kiln__image *image)
-{
+static void publish(kiln_context *context, const kiln__prepared *prepared, const kiln__compile_result *result, int arch,
+                    const kiln__image *image) {
     char *description = describe(prepared);
-    kiln__entry entry = {.image = image->bytes, .image_size = image->size, .is_ptx = image->is_ptx, .arch = arch, .registers = result->registers,
-                         .spill_bytes = result->spill_bytes, .shared_bytes = result->shared_bytes, .create_ms = result->create_ms,
-                         .compile_ms = result->compile_ms, .fetch_ms = result->fetch_ms, .created_unix = (int64_t)time(NULL),
-                         .name = KILN__KERNEL_NAME, .description = description ? description : "", .schedule = prepared->schedule.text,
+    kiln__entry entry = {.image = image->bytes,
+                         .image_size = image->size,
+                         .is_ptx = image->is_ptx,
+                         .arch = arch,
+                         .registers = result->registers,
+                         .spill_bytes = result->spill_bytes,
+                         .shared_bytes = result->shared_bytes,
+                         .create_ms = result->create_ms,
+                         .compile_ms = result->compile_ms,
+                         .fetch_ms = result->fetch_ms,
+                         .created_unix = (int64_t)time(NULL),
+                         .name = KILN__KERNEL_NAME,
+                         .description = description ? description : "",
+                         .schedule = prepared->schedule.text,
                          .log = image->log};
     kiln__disk_put(context->disk, &image->key, &entry);
     free(description);
 }
 
-static kiln_status compile(kiln_context *context, const kiln__prepared *prepared, const kiln__nvrtc *nvrtc, int arch, bool ptx, kiln__image *out)
-{
+static kiln_status compile(kiln_context *context, const kiln__prepared *prepared, const kiln__nvrtc *nvrtc, int arch,
+                           bool ptx, kiln__image *out) {
     kiln__compile_request request = {.source = prepared->source, .name = "kiln_kernel.cu", .arch = arch, .ptx = ptx};
     kiln__compile_result result;
     double start = kiln__now_ms();
@@ -137,8 +154,8 @@ static kiln_status compile(kiln_context *context, const kiln__prepared *prepared
     return KILN_OK;
 }
 
-kiln_status kiln__image_obtain(kiln_context *context, const kiln__prepared *prepared, int arch, bool ptx, bool skip_disk, kiln__image *out)
-{
+kiln_status kiln__image_obtain(kiln_context *context, const kiln__prepared *prepared, int arch, bool ptx,
+                               bool skip_disk, kiln__image *out) {
     memset(out, 0, sizeof *out);
     out->is_ptx = ptx;
     double start = kiln__now_ms();
@@ -155,11 +172,13 @@ kiln_status kiln__image_obtain(kiln_context *context, const kiln__prepared *prep
     }
     out->lookup_ms = kiln__now_ms() - start;
     if (!status && context->policy == KILN_POLICY_NEVER_COMPILE)
-        status = kiln__fail(KILN_E_WOULD_COMPILE, "the kernel for '%s' (%s, sm_%d) is in no cache, and the policy forbids compiling", prepared->ir->text,
-                            prepared->schedule.text, arch);
+        status = kiln__fail(KILN_E_WOULD_COMPILE,
+                            "the kernel for '%s' (%s, sm_%d) is in no cache, and the policy forbids compiling",
+                            prepared->ir->text, prepared->schedule.text, arch);
     const kiln__nvrtc *nvrtc = NULL;
     if (!status) status = open_nvrtc(context, &nvrtc);
-    if (!status && (nvrtc->identity.major != identity.major || nvrtc->identity.minor != identity.minor || strcmp(nvrtc->identity.build, identity.build))) {
+    if (!status && (nvrtc->identity.major != identity.major || nvrtc->identity.minor != identity.minor ||
+                    strcmp(nvrtc->identity.build, identity.build))) {
         kiln__key_free(&out->key); /* the recorded one is gone or was replaced meanwhile */
         status = make_key(prepared, &nvrtc->identity, arch, ptx, &out->key);
     }
@@ -168,8 +187,7 @@ kiln_status kiln__image_obtain(kiln_context *context, const kiln__prepared *prep
     return status;
 }
 
-void kiln__image_free(kiln__image *image)
-{
+void kiln__image_free(kiln__image *image) {
     kiln__key_free(&image->key);
     free(image->bytes);
     free(image->log);

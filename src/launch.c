@@ -6,15 +6,13 @@
 #include "context.h"
 
 /* Bytes from the first to behind the last element of a contiguous tensor. */
-static int64_t tensor_bytes(const kiln_tensor *tensor)
-{
+static int64_t tensor_bytes(const kiln_tensor *tensor) {
     int64_t bytes = (int64_t)kiln_type_size(tensor->type);
     for (int i = 0; i < tensor->rank; i++) bytes *= tensor->sizes[i];
     return bytes;
 }
 
-static bool same_layout(const kiln_tensor *a, const kiln_tensor *b)
-{
+static bool same_layout(const kiln_tensor *a, const kiln_tensor *b) {
     if (kiln_type_size(a->type) != kiln_type_size(b->type) || a->rank != b->rank) return false;
     for (int i = 0; i < a->rank; i++)
         if (a->sizes[i] != b->sizes[i] || (a->sizes[i] > 1 && a->strides[i] != b->strides[i])) return false;
@@ -22,8 +20,7 @@ static bool same_layout(const kiln_tensor *a, const kiln_tensor *b)
 }
 
 kiln_status kiln__launch_create(const kiln_program *program, const kiln_tensor *tensors, const kiln__prepared *prepared,
-                                const kiln__driver *driver, const kiln__loaded *loaded, kiln__launch **out)
-{
+                                const kiln__driver *driver, const kiln__loaded *loaded, kiln__launch **out) {
     const kiln__problem *p = &prepared->problem;
     const kiln__arguments *arguments = &prepared->arguments;
     kiln__launch *launch = calloc(1, sizeof *launch + (size_t)arguments->size);
@@ -60,21 +57,19 @@ kiln_status kiln__launch_create(const kiln_program *program, const kiln_tensor *
     return KILN_OK;
 }
 
-static kiln_status overlap(const kiln__launch *launch, int output, int other)
-{
-    return kiln__fail(KILN_E_OVERLAP, "output '%s' overlaps %s '%s' without being the same tensor", launch->names[output],
-                      other < launch->input_count ? "input" : "output", launch->names[other]);
+static kiln_status overlap(const kiln__launch *launch, int output, int other) {
+    return kiln__fail(KILN_E_OVERLAP, "output '%s' overlaps %s '%s' without being the same tensor",
+                      launch->names[output], other < launch->input_count ? "input" : "output", launch->names[other]);
 }
 
-static kiln_status check_pointers(const kiln__launch *launch, void *const *data)
-{
+static kiln_status check_pointers(const kiln__launch *launch, void *const *data) {
     for (int t = 0; t < launch->tensor_count; t++) {
         uintptr_t address = (uintptr_t)data[t];
         if (launch->bytes[t] == 0) continue;
         if (!address) return kiln__fail(KILN_E_POINTER, "the data pointer of tensor '%s' is NULL", launch->names[t]);
         if (address & launch->alignment_mask[t])
-            return kiln__fail(KILN_E_POINTER, "the data pointer of tensor '%s' is %p, expected a multiple of %u bytes", launch->names[t], data[t],
-                              launch->alignment_mask[t] + 1);
+            return kiln__fail(KILN_E_POINTER, "the data pointer of tensor '%s' is %p, expected a multiple of %u bytes",
+                              launch->names[t], data[t], launch->alignment_mask[t] + 1);
     }
     for (int o = launch->input_count; o < launch->tensor_count; o++) {
         uintptr_t first = (uintptr_t)data[o], last = first + (uintptr_t)launch->bytes[o];
@@ -87,8 +82,7 @@ static kiln_status check_pointers(const kiln__launch *launch, void *const *data)
     return KILN_OK;
 }
 
-static void put_scalar(unsigned char *to, kiln__ctype type, const kiln_scalar *scalar)
-{
+static void put_scalar(unsigned char *to, kiln__ctype type, const kiln_scalar *scalar) {
     bool integer = scalar->type != KILN_F64;
     double f64 = integer ? (double)scalar->value.i64 : scalar->value.f64;
     float f32 = (float)f64;
@@ -97,57 +91,64 @@ static void put_scalar(unsigned char *to, kiln__ctype type, const kiln_scalar *s
     switch (type) {
     case KILN__F32: memcpy(to, &f32, sizeof f32); break;
     case KILN__F64: memcpy(to, &f64, sizeof f64); break;
-    case KILN__I32: case KILN__BOOL: memcpy(to, &i32, sizeof i32); break;
+    case KILN__I32:
+    case KILN__BOOL: memcpy(to, &i32, sizeof i32); break;
     case KILN__I64: memcpy(to, &i64, sizeof i64); break;
     }
 }
 
-kiln_status kiln__launch_run(const kiln__launch *launch, void *const *data, const kiln_scalar *scalars, void *stream)
-{
+kiln_status kiln__launch_run(const kiln__launch *launch, void *const *data, const kiln_scalar *scalars, void *stream) {
     if (launch->empty) return KILN_OK;
     kiln_status status = check_pointers(launch, data);
     if (status) return status;
     _Alignas(16) unsigned char argument[KILN__MAX_ARGUMENT_BYTES];
     memcpy(argument, launch->arguments, (size_t)launch->argument_size);
-    for (int t = 0; t < launch->tensor_count; t++) memcpy(argument + launch->pointer_offset[t], &data[t], sizeof(void *));
-    for (int s = 0; s < launch->scalar_count; s++) put_scalar(argument + launch->scalar_offset[s], launch->scalar_types[s], &scalars[s]);
+    for (int t = 0; t < launch->tensor_count; t++)
+        memcpy(argument + launch->pointer_offset[t], &data[t], sizeof(void *));
+    for (int s = 0; s < launch->scalar_count; s++)
+        put_scalar(argument + launch->scalar_offset[s], launch->scalar_types[s], &scalars[s]);
     void *parameters[1] = {argument};
-    kiln__CUresult result = launch->driver->LaunchKernel(launch->function, launch->grid_x, launch->grid_y, 1, launch->threads, 1, 1,
-                                                         launch->shared_bytes, (kiln__CUstream)stream, parameters, NULL);
+    kiln__CUresult result =
+        launch->driver->LaunchKernel(launch->function, launch->grid_x, launch->grid_y, 1, launch->threads, 1, 1,
+                                     launch->shared_bytes, (kiln__CUstream)stream, parameters, NULL);
     return result ? kiln__driver_fail(launch->driver, KILN_E_LAUNCH, result, "cuLaunchKernel") : KILN_OK;
 }
 
 /* A kernel that is loaded for the device already. */
-static kiln__kernel_entry *find_loaded(kiln_context *context, const kiln__key *key, int device)
-{
+static kiln__kernel_entry *find_loaded(kiln_context *context, const kiln__key *key, int device) {
     kiln__kernel_entry *entry;
     pthread_mutex_lock(&context->lock);
     for (entry = context->kernels; entry; entry = entry->next)
-        if (entry->device == device && !memcmp(entry->key.digest, key->digest, sizeof key->digest) && entry->key.size == key->size &&
-            !memcmp(entry->key.material, key->material, key->size)) break;
+        if (entry->device == device && !memcmp(entry->key.digest, key->digest, sizeof key->digest) &&
+            entry->key.size == key->size && !memcmp(entry->key.material, key->material, key->size))
+            break;
     pthread_mutex_unlock(&context->lock);
     return entry;
 }
 
 /* Loads the image; an entry of the disk cache that the driver refuses is moved aside and compiled once more. */
-static kiln_status load(const kiln_program *program, const kiln__driver *driver, kiln__CUdevice device, const kiln__device *numbers,
-                        const kiln__prepared *prepared, kiln__image *image, kiln__loaded *loaded)
-{
+static kiln_status load(const kiln_program *program, const kiln__driver *driver, kiln__CUdevice device,
+                        const kiln__device *numbers, const kiln__prepared *prepared, kiln__image *image,
+                        kiln__loaded *loaded) {
     bool refused = false;
-    kiln_status status = kiln__loaded_create(driver, device, image->bytes, KILN__KERNEL_NAME, prepared->schedule.shared_bytes, loaded, &refused);
+    kiln_status status = kiln__loaded_create(driver, device, image->bytes, KILN__KERNEL_NAME,
+                                             prepared->schedule.shared_bytes, loaded, &refused);
     if (!status || !refused || image->origin != KILN_ORIGIN_DISK || !program->context->disk) return status;
-    kiln__log(program->context, KILN_LOG_WARNING, "the driver refused cached kernel %s: %s; it is compiled again", image->key.hex, kiln_last_error());
+    kiln__log(program->context, KILN_LOG_WARNING, "the driver refused cached kernel %s: %s; it is compiled again",
+              image->key.hex, kiln_last_error());
     kiln__disk_reject(program->context->disk, &image->key);
     bool ptx = image->is_ptx;
     kiln__image_free(image);
     status = kiln__image_obtain(program->context, prepared, numbers->arch, ptx, true, image);
-    return status ? status : kiln__loaded_create(driver, device, image->bytes, KILN__KERNEL_NAME, prepared->schedule.shared_bytes, loaded, &refused);
+    return status ? status
+                  : kiln__loaded_create(driver, device, image->bytes, KILN__KERNEL_NAME,
+                                        prepared->schedule.shared_bytes, loaded, &refused);
 }
 
 /* The kernel for the image, loaded once per context and device. */
-static kiln_status share_loaded(const kiln_program *program, const kiln__driver *driver, kiln__CUdevice device, const kiln__device *numbers,
-                                const kiln__prepared *prepared, kiln__image *image, kiln__kernel_entry **out)
-{
+static kiln_status share_loaded(const kiln_program *program, const kiln__driver *driver, kiln__CUdevice device,
+                                const kiln__device *numbers, const kiln__prepared *prepared, kiln__image *image,
+                                kiln__kernel_entry **out) {
     kiln_context *context = program->context;
     *out = find_loaded(context, &image->key, device);
     if (*out) {
@@ -174,9 +175,8 @@ static kiln_status share_loaded(const kiln_program *program, const kiln__driver 
 }
 
 /* PTX for a device that the NVRTC is too old for: the newest architecture below it, compiled by the driver at load. */
-static kiln_status bake_for(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars, const kiln__device *device,
-                            kiln__prepared *prepared, kiln__image *image)
-{
+static kiln_status bake_for(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars,
+                            const kiln__device *device, kiln__prepared *prepared, kiln__image *image) {
     kiln_status status = kiln__bake(program, tensors, scalars, device, false, prepared, image);
     if (status != KILN_E_ARCH) return status;
     const kiln__nvrtc *nvrtc;
@@ -189,9 +189,9 @@ static kiln_status bake_for(const kiln_program *program, const kiln_tensor *tens
     return kiln__bake(program, tensors, scalars, &older, true, prepared, image);
 }
 
-kiln_status kiln__launch_prepare(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars, kiln__launch **launch,
-                                 kiln__prepared *prepared, kiln__image *image, kiln_plan_info *info)
-{
+kiln_status kiln__launch_prepare(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars,
+                                 kiln__launch **launch, kiln__prepared *prepared, kiln__image *image,
+                                 kiln_plan_info *info) {
     const kiln__driver *driver;
     kiln_status status = kiln__context_driver(program->context, &driver);
     if (status) return status;
@@ -201,7 +201,8 @@ kiln_status kiln__launch_prepare(const kiln_program *program, const kiln_tensor 
     kiln__device numbers;
     status = kiln__driver_device(driver, device, &numbers);
     if (!status && numbers.arch < 80)
-        status = kiln__fail(KILN_E_UNSUPPORTED, "the device has compute capability %d.%d, expected 8.0 or newer", numbers.arch / 10, numbers.arch % 10);
+        status = kiln__fail(KILN_E_UNSUPPORTED, "the device has compute capability %d.%d, expected 8.0 or newer",
+                            numbers.arch / 10, numbers.arch % 10);
     if (status) return status;
     status = bake_for(program, tensors, scalars, &numbers, prepared, image);
     if (status) return status;

@@ -12,19 +12,18 @@ struct kiln_plan {
 };
 
 /* A data pointer that is there must be a multiple of the element's size. */
-static kiln_status check_alignment(const kiln_program *program, const kiln_tensor *tensors, size_t count)
-{
+static kiln_status check_alignment(const kiln_program *program, const kiln_tensor *tensors, size_t count) {
     for (size_t t = 0; t < count; t++) {
         size_t size = kiln_type_size(tensors[t].type);
         if (size && (uintptr_t)tensors[t].data % size)
-            return kiln__fail(KILN_E_POINTER, "the data pointer of tensor '%s' is %p, expected a multiple of %zu bytes", program->names[t], tensors[t].data, size);
+            return kiln__fail(KILN_E_POINTER, "the data pointer of tensor '%s' is %p, expected a multiple of %zu bytes",
+                              program->names[t], tensors[t].data, size);
     }
     return KILN_OK;
 }
 
-kiln_status kiln_plan_create(const kiln_program *program, const kiln_tensor *tensors, size_t tensor_count, const kiln_scalar *scalars,
-                             size_t scalar_count, kiln_plan **out)
-{
+kiln_status kiln_plan_create(const kiln_program *program, const kiln_tensor *tensors, size_t tensor_count,
+                             const kiln_scalar *scalars, size_t scalar_count, kiln_plan **out) {
     kiln__clear_error();
     if (!out) return kiln__fail(KILN_E_ARGUMENT, "out is NULL, expected the address of a kiln_plan pointer");
     *out = NULL;
@@ -32,7 +31,8 @@ kiln_status kiln_plan_create(const kiln_program *program, const kiln_tensor *ten
     if (!status) status = check_alignment(program, tensors, tensor_count);
     for (size_t t = 0; !status && t < tensor_count; t++)
         if (tensors[t].rank > 0 && tensors[t].sizes[0] == -1)
-            status = kiln__fail(KILN_E_SIZE, "tensor '%s' leaves axis 0 open: a plan is for a given number of rows", program->names[t]);
+            status = kiln__fail(KILN_E_SIZE, "tensor '%s' leaves axis 0 open: a plan is for a given number of rows",
+                                program->names[t]);
     if (status) return status;
     kiln_plan *plan = calloc(1, sizeof *plan);
     if (!plan) return kiln__out_of_memory();
@@ -45,8 +45,7 @@ kiln_status kiln_plan_create(const kiln_program *program, const kiln_tensor *ten
     return KILN_OK;
 }
 
-void kiln_plan_destroy(kiln_plan *plan)
-{
+void kiln_plan_destroy(kiln_plan *plan) {
     if (!plan) return;
     kiln__prepared_free(&plan->prepared);
     kiln__image_free(&plan->image);
@@ -54,18 +53,20 @@ void kiln_plan_destroy(kiln_plan *plan)
     free(plan);
 }
 
-kiln_status kiln_plan_launch(const kiln_plan *plan, void *const *data, size_t data_count, const kiln_scalar *scalars, size_t scalar_count, void *stream)
-{
+kiln_status kiln_plan_launch(const kiln_plan *plan, void *const *data, size_t data_count, const kiln_scalar *scalars,
+                             size_t scalar_count, void *stream) {
     kiln__clear_error();
-    if (!plan || (!data && data_count) || (!scalars && scalar_count)) return kiln__fail(KILN_E_ARGUMENT, "plan, data or scalars is NULL");
+    if (!plan || (!data && data_count) || (!scalars && scalar_count))
+        return kiln__fail(KILN_E_ARGUMENT, "plan, data or scalars is NULL");
     const kiln__launch *launch = plan->launch;
-    if (data_count != (size_t)launch->tensor_count) return kiln__fail(KILN_E_BINDING, "%zu data pointers are given, expected %d", data_count, launch->tensor_count);
-    if (scalar_count != (size_t)launch->scalar_count) return kiln__fail(KILN_E_BINDING, "%zu scalars are given, expected %d", scalar_count, launch->scalar_count);
+    if (data_count != (size_t)launch->tensor_count)
+        return kiln__fail(KILN_E_BINDING, "%zu data pointers are given, expected %d", data_count, launch->tensor_count);
+    if (scalar_count != (size_t)launch->scalar_count)
+        return kiln__fail(KILN_E_BINDING, "%zu scalars are given, expected %d", scalar_count, launch->scalar_count);
     return kiln__launch_run(launch, data, scalars, stream);
 }
 
-kiln_status kiln_plan_get_info(const kiln_plan *plan, kiln_plan_info *info)
-{
+kiln_status kiln_plan_get_info(const kiln_plan *plan, kiln_plan_info *info) {
     kiln__clear_error();
     return plan ? kiln__info_copy(&plan->info, info) : kiln__fail(KILN_E_ARGUMENT, "plan is NULL");
 }
@@ -77,12 +78,13 @@ struct kiln_kernel {
     char *phases;
 };
 
-static kiln_status make_kernel(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars, int arch, int ptx, int compile, kiln_kernel *kernel)
-{
+static kiln_status make_kernel(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars,
+                               int arch, int ptx, int compile, kiln_kernel *kernel) {
     kiln__device device = kiln__device_typical(arch);
     device.arch = arch;
     kiln_status status;
-    if (compile) status = kiln__bake(program, tensors, scalars, &device, ptx != 0, &kernel->prepared, &kernel->image);
+    if (compile)
+        status = kiln__bake(program, tensors, scalars, &device, ptx != 0, &kernel->prepared, &kernel->image);
     else {
         kernel->image.registers = kernel->image.spill_bytes = -1;
         kernel->image.is_ptx = ptx != 0;
@@ -95,15 +97,16 @@ static kiln_status make_kernel(const kiln_program *program, const kiln_tensor *t
     return KILN_OK;
 }
 
-kiln_status kiln_compile(const kiln_program *program, const kiln_tensor *tensors, size_t tensor_count, const kiln_scalar *scalars, size_t scalar_count,
-                         int arch, int ptx, int compile, kiln_kernel **out)
-{
+kiln_status kiln_compile(const kiln_program *program, const kiln_tensor *tensors, size_t tensor_count,
+                         const kiln_scalar *scalars, size_t scalar_count, int arch, int ptx, int compile,
+                         kiln_kernel **out) {
     kiln__clear_error();
     if (!out) return kiln__fail(KILN_E_ARGUMENT, "out is NULL, expected the address of a kiln_kernel pointer");
     *out = NULL;
     kiln_status status = kiln__program_check_counts(program, tensors, tensor_count, scalars, scalar_count);
     if (!status) status = check_alignment(program, tensors, tensor_count);
-    if (!status && (arch < 80 || arch > 999)) status = kiln__fail(KILN_E_ARCH, "architecture sm_%d is asked for, expected sm_80 or newer", arch);
+    if (!status && (arch < 80 || arch > 999))
+        status = kiln__fail(KILN_E_ARCH, "architecture sm_%d is asked for, expected sm_80 or newer", arch);
     if (status) return status;
     kiln_kernel *kernel = calloc(1, sizeof *kernel);
     if (!kernel) return kiln__out_of_memory();
@@ -116,8 +119,7 @@ kiln_status kiln_compile(const kiln_program *program, const kiln_tensor *tensors
     return KILN_OK;
 }
 
-void kiln_kernel_destroy(kiln_kernel *kernel)
-{
+void kiln_kernel_destroy(kiln_kernel *kernel) {
     if (!kernel) return;
     kiln__prepared_free(&kernel->prepared);
     kiln__image_free(&kernel->image);
@@ -125,14 +127,12 @@ void kiln_kernel_destroy(kiln_kernel *kernel)
     free(kernel);
 }
 
-const void *kiln_kernel_image(const kiln_kernel *kernel, size_t *bytes)
-{
+const void *kiln_kernel_image(const kiln_kernel *kernel, size_t *bytes) {
     if (bytes) *bytes = kernel ? kernel->image.size : 0;
     return kernel ? kernel->image.bytes : NULL;
 }
 
-kiln_status kiln_kernel_get_info(const kiln_kernel *kernel, kiln_plan_info *info)
-{
+kiln_status kiln_kernel_get_info(const kiln_kernel *kernel, kiln_plan_info *info) {
     kiln__clear_error();
     return kernel ? kiln__info_copy(&kernel->info, info) : kiln__fail(KILN_E_ARGUMENT, "kernel is NULL");
 }

@@ -5,16 +5,18 @@
 
 #include "context.h"
 
-kiln_status kiln__prepare(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars, const kiln__device *device,
-                          int attempt, kiln__prepared *out)
-{
+kiln_status kiln__prepare(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars,
+                          const kiln__device *device, int attempt, kiln__prepared *out) {
     memset(out, 0, sizeof *out);
     double start = kiln__now_ms();
     kiln__space space;
     kiln_status status = kiln__program_bind(program, tensors, scalars, &space, &out->ir);
-    kiln__tensors all = {tensors, program->names, (int)program->signature.input_count, (int)program->signature.output_count};
+    kiln__tensors all = {tensors, program->names, (int)program->signature.input_count,
+                         (int)program->signature.output_count};
     if (!status) status = kiln__problem_build(out->ir, &space, &all, &out->problem);
-    if (!status) status = kiln__schedule_choose(out->ir, &out->problem, device, &program->context->pins, attempt, &out->schedule);
+    if (!status)
+        status =
+            kiln__schedule_choose(out->ir, &out->problem, device, &program->context->pins, attempt, &out->schedule);
     out->schedule_ms = kiln__now_ms() - start;
     start = kiln__now_ms();
     if (!status) status = kiln__arguments_layout(out->ir, &out->problem, &out->arguments);
@@ -24,17 +26,15 @@ kiln_status kiln__prepare(const kiln_program *program, const kiln_tensor *tensor
     return status;
 }
 
-void kiln__prepared_free(kiln__prepared *prepared)
-{
+void kiln__prepared_free(kiln__prepared *prepared) {
     kiln__ir_destroy(prepared->ir);
     free(prepared->source);
     prepared->ir = NULL;
     prepared->source = NULL;
 }
 
-kiln_status kiln__bake(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars, const kiln__device *device,
-                       bool ptx, kiln__prepared *prepared, kiln__image *image)
-{
+kiln_status kiln__bake(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars,
+                       const kiln__device *device, bool ptx, kiln__prepared *prepared, kiln__image *image) {
     kiln_status status = kiln__prepare(program, tensors, scalars, device, 0, prepared);
     if (!status) status = kiln__image_obtain(program->context, prepared, device->arch, ptx, false, image);
     if (status) {
@@ -49,8 +49,8 @@ kiln_status kiln__bake(const kiln_program *program, const kiln_tensor *tensors, 
             kiln__prepared_free(&next);
             break;
         }
-        kiln__log(program->context, KILN_LOG_DEBUG, "schedule '%s' spills %d bytes, '%s' spills %d", prepared->schedule.text, image->spill_bytes,
-                  next.schedule.text, other.spill_bytes);
+        kiln__log(program->context, KILN_LOG_DEBUG, "schedule '%s' spills %d bytes, '%s' spills %d",
+                  prepared->schedule.text, image->spill_bytes, next.schedule.text, other.spill_bytes);
         bool better = other.spill_bytes < image->spill_bytes;
         kiln__prepared_free(better ? prepared : &next);
         kiln__image_free(better ? image : &other);
@@ -62,8 +62,8 @@ kiln_status kiln__bake(const kiln_program *program, const kiln_tensor *tensors, 
     return KILN_OK;
 }
 
-void kiln__info_fill(const kiln__prepared *prepared, const kiln__image *image, int arch, double parse_ms, kiln_plan_info *info)
-{
+void kiln__info_fill(const kiln__prepared *prepared, const kiln__image *image, int arch, double parse_ms,
+                     kiln_plan_info *info) {
     const kiln__problem *p = &prepared->problem;
     bool flat = p->layout == KILN__LAYOUT_FLAT;
     unsigned x = 0, y = 0;
@@ -92,10 +92,10 @@ void kiln__info_fill(const kiln__prepared *prepared, const kiln__image *image, i
     info->compile_ms = image->compile_ms;
 }
 
-kiln_status kiln__info_copy(const kiln_plan_info *from, kiln_plan_info *to)
-{
+kiln_status kiln__info_copy(const kiln_plan_info *from, kiln_plan_info *to) {
     if (!to || to->struct_size < sizeof(size_t) || to->struct_size > sizeof *to)
-        return kiln__fail(KILN_E_ARGUMENT, "info is NULL, or its struct_size is not that of KILN_PLAN_INFO_INIT (%zu)", sizeof *to);
+        return kiln__fail(KILN_E_ARGUMENT, "info is NULL, or its struct_size is not that of KILN_PLAN_INFO_INIT (%zu)",
+                          sizeof *to);
     size_t size = to->struct_size;
     memcpy(to, from, size);
     to->struct_size = size;

@@ -7,8 +7,7 @@
 #include "base/types.h"
 #include "ref/ref.h"
 
-static kiln_status read_axes(const kiln_program_options *options, kiln__axes *axes)
-{
+static kiln_status read_axes(const kiln_program_options *options, kiln__axes *axes) {
     axes->all = options->all_axes != 0;
     axes->last = !axes->all && !options->axes;
     if (axes->all || axes->last) return KILN_OK;
@@ -19,8 +18,8 @@ static kiln_status read_axes(const kiln_program_options *options, kiln__axes *ax
     return KILN_OK;
 }
 
-kiln_status kiln_program_create(kiln_context *context, const char *text, const kiln_program_options *given, kiln_program **out)
-{
+kiln_status kiln_program_create(kiln_context *context, const char *text, const kiln_program_options *given,
+                                kiln_program **out) {
     static atomic_ullong next_id;
     kiln__clear_error();
     if (!out) return kiln__fail(KILN_E_ARGUMENT, "out is NULL, expected the address of a kiln_program pointer");
@@ -29,7 +28,9 @@ kiln_status kiln_program_create(kiln_context *context, const char *text, const k
     kiln_program_options options = KILN_PROGRAM_OPTIONS_INIT;
     if (given) {
         if (given->struct_size < sizeof(size_t) || given->struct_size > sizeof options)
-            return kiln__fail(KILN_E_ARGUMENT, "kiln_program_options.struct_size is %zu, expected at most %zu: initialise it with KILN_PROGRAM_OPTIONS_INIT",
+            return kiln__fail(KILN_E_ARGUMENT,
+                              "kiln_program_options.struct_size is %zu, expected at most %zu: initialise it with "
+                              "KILN_PROGRAM_OPTIONS_INIT",
                               given->struct_size, sizeof options);
         memcpy(&options, given, given->struct_size);
     }
@@ -40,21 +41,22 @@ kiln_status kiln_program_create(kiln_context *context, const char *text, const k
     program->id = atomic_fetch_add(&next_id, 1) + 1;
     kiln_status status = read_axes(&options, &program->axes);
     if (!status) status = kiln__graph_parse(text, &program->graph);
-    if (!status) status = kiln__signature_resolve(program->graph, options.outputs, options.scalars, &program->signature);
+    if (!status)
+        status = kiln__signature_resolve(program->graph, options.outputs, options.scalars, &program->signature);
     if (status) {
         kiln_program_destroy(program);
         return status;
     }
     const kiln__signature *s = &program->signature;
     for (uint32_t i = 0; i < s->input_count; i++) program->names[i] = program->graph->names[s->inputs[i]].text;
-    for (uint32_t i = 0; i < s->output_count; i++) program->names[s->input_count + i] = program->graph->names[s->outputs[i]].text;
+    for (uint32_t i = 0; i < s->output_count; i++)
+        program->names[s->input_count + i] = program->graph->names[s->outputs[i]].text;
     program->parse_ms = kiln__now_ms() - start;
     *out = program;
     return KILN_OK;
 }
 
-void kiln_program_destroy(kiln_program *program)
-{
+void kiln_program_destroy(kiln_program *program) {
     if (!program) return;
     kiln__graph_destroy(program->graph);
     free(program);
@@ -64,72 +66,74 @@ size_t kiln_program_input_count(const kiln_program *program) { return program ? 
 size_t kiln_program_output_count(const kiln_program *program) { return program ? program->signature.output_count : 0; }
 size_t kiln_program_scalar_count(const kiln_program *program) { return program ? program->signature.scalar_count : 0; }
 
-const char *kiln_program_input_name(const kiln_program *program, size_t i)
-{
+const char *kiln_program_input_name(const kiln_program *program, size_t i) {
     return i < kiln_program_input_count(program) ? program->names[i] : NULL;
 }
 
-const char *kiln_program_output_name(const kiln_program *program, size_t i)
-{
+const char *kiln_program_output_name(const kiln_program *program, size_t i) {
     return i < kiln_program_output_count(program) ? program->names[program->signature.input_count + i] : NULL;
 }
 
-const char *kiln_program_scalar_name(const kiln_program *program, size_t i)
-{
+const char *kiln_program_scalar_name(const kiln_program *program, size_t i) {
     return i < kiln_program_scalar_count(program) ? program->graph->names[program->signature.scalars[i]].text : NULL;
 }
 
-kiln_status kiln__program_check_counts(const kiln_program *program, const void *tensors, size_t tensor_count, const kiln_scalar *scalars,
-                                       size_t scalar_count)
-{
+kiln_status kiln__program_check_counts(const kiln_program *program, const void *tensors, size_t tensor_count,
+                                       const kiln_scalar *scalars, size_t scalar_count) {
     if (!program) return kiln__fail(KILN_E_ARGUMENT, "program is NULL");
     const kiln__signature *s = &program->signature;
     if (tensor_count != s->input_count + s->output_count)
-        return kiln__fail(KILN_E_BINDING, "%zu tensors are given, expected %u: %u inputs and %u outputs", tensor_count, s->input_count + s->output_count,
-                          s->input_count, s->output_count);
-    if (scalar_count != s->scalar_count) return kiln__fail(KILN_E_BINDING, "%zu scalars are given, expected %u", scalar_count, s->scalar_count);
-    if ((tensor_count && !tensors) || (scalar_count && !scalars)) return kiln__fail(KILN_E_ARGUMENT, "%s is NULL", tensors ? "scalars" : "tensors");
+        return kiln__fail(KILN_E_BINDING, "%zu tensors are given, expected %u: %u inputs and %u outputs", tensor_count,
+                          s->input_count + s->output_count, s->input_count, s->output_count);
+    if (scalar_count != s->scalar_count)
+        return kiln__fail(KILN_E_BINDING, "%zu scalars are given, expected %u", scalar_count, s->scalar_count);
+    if ((tensor_count && !tensors) || (scalar_count && !scalars))
+        return kiln__fail(KILN_E_ARGUMENT, "%s is NULL", tensors ? "scalars" : "tensors");
     for (size_t i = 0; i < scalar_count; i++)
         if (scalars[i].type != KILN_F64 && scalars[i].type != KILN_I64 && scalars[i].type != KILN_I32)
-            return kiln__fail(KILN_E_TYPE, "scalar '%s' has type %s, expected f64, i64 or i32", kiln_program_scalar_name(program, i), kiln_type_name(scalars[i].type));
+            return kiln__fail(KILN_E_TYPE, "scalar '%s' has type %s, expected f64, i64 or i32",
+                              kiln_program_scalar_name(program, i), kiln_type_name(scalars[i].type));
     return KILN_OK;
 }
 
-static kiln__tensors tensors_of(const kiln_program *program, const kiln_tensor *tensors)
-{
-    return (kiln__tensors){tensors, program->names, (int)program->signature.input_count, (int)program->signature.output_count};
+static kiln__tensors tensors_of(const kiln_program *program, const kiln_tensor *tensors) {
+    return (kiln__tensors){tensors, program->names, (int)program->signature.input_count,
+                           (int)program->signature.output_count};
 }
 
 /* Typing for a space; the outputs' types are those given, or the inputs' alone matter (output_types NULL). */
-static kiln_status build_ir(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars, bool outputs, const kiln__space *space, kiln__ir **ir)
-{
+static kiln_status build_ir(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars,
+                            bool outputs, const kiln__space *space, kiln__ir **ir) {
     const kiln__signature *s = &program->signature;
     kiln__binding binding = {.rank = space->rank};
     for (uint32_t i = 0; i < s->input_count; i++) {
         binding.input_types[i] = tensors[i].type;
         binding.input_per_element[i] = kiln__space_per_element(space, &tensors[i]);
     }
-    for (uint32_t i = 0; i < s->output_count; i++) binding.output_types[i] = outputs ? tensors[s->input_count + i].type : KILN_F32;
+    for (uint32_t i = 0; i < s->output_count; i++)
+        binding.output_types[i] = outputs ? tensors[s->input_count + i].type : KILN_F32;
     for (uint32_t i = 0; i < s->scalar_count; i++) binding.scalar_types[i] = scalars ? scalars[i].type : KILN_F64;
     memcpy(binding.reduced, space->reduced, sizeof binding.reduced);
     return kiln__ir_build(program->graph, s, &binding, ir);
 }
 
-kiln_status kiln__program_bind(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars, kiln__space *space, kiln__ir **ir)
-{
+kiln_status kiln__program_bind(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars,
+                               kiln__space *space, kiln__ir **ir) {
     kiln__tensors all = tensors_of(program, tensors);
     kiln_status status = kiln__space_build(&program->axes, &all, space);
     return status ? status : build_ir(program, tensors, scalars, true, space, ir);
 }
 
-kiln_status kiln_program_output_shape(const kiln_program *program, const kiln_tensor *inputs, size_t output, int keep_dims, int32_t *rank,
-                                      int64_t sizes[KILN_MAX_RANK])
-{
+kiln_status kiln_program_output_shape(const kiln_program *program, const kiln_tensor *inputs, size_t output,
+                                      int keep_dims, int32_t *rank, int64_t sizes[KILN_MAX_RANK]) {
     kiln__clear_error();
     if (!program || !rank || !sizes) return kiln__fail(KILN_E_ARGUMENT, "program, rank or sizes is NULL");
     const kiln__signature *s = &program->signature;
-    if (output >= s->output_count) return kiln__fail(KILN_E_BINDING, "output %zu is asked for, the program has %u", output, s->output_count);
-    if (!s->input_count) return kiln__fail(KILN_E_BINDING, "a program without inputs has no shape of its own: its outputs' tensors give it");
+    if (output >= s->output_count)
+        return kiln__fail(KILN_E_BINDING, "output %zu is asked for, the program has %u", output, s->output_count);
+    if (!s->input_count)
+        return kiln__fail(KILN_E_BINDING,
+                          "a program without inputs has no shape of its own: its outputs' tensors give it");
     if (!inputs) return kiln__fail(KILN_E_ARGUMENT, "inputs is NULL");
     kiln__tensors all = tensors_of(program, inputs);
     all.output_count = 0;
@@ -151,18 +155,18 @@ kiln_status kiln_program_output_shape(const kiln_program *program, const kiln_te
 }
 
 /* Host tensors must be there, and outputs must not overlap others in part. */
-static kiln_status check_host_tensors(const kiln_program *program, const kiln_tensor *tensors, size_t count)
-{
+static kiln_status check_host_tensors(const kiln_program *program, const kiln_tensor *tensors, size_t count) {
     for (size_t i = 0; i < count; i++) {
         int64_t elements = 1;
         for (int d = 0; d < tensors[i].rank; d++) elements *= tensors[i].sizes[d] != 0;
-        if (elements && !tensors[i].data) return kiln__fail(KILN_E_POINTER, "the data pointer of tensor '%s' is NULL", program->names[i]);
+        if (elements && !tensors[i].data)
+            return kiln__fail(KILN_E_POINTER, "the data pointer of tensor '%s' is NULL", program->names[i]);
     }
     return KILN_OK;
 }
 
-kiln_status kiln_run_cpu(const kiln_program *program, const kiln_tensor *tensors, size_t tensor_count, const kiln_scalar *scalars, size_t scalar_count)
-{
+kiln_status kiln_run_cpu(const kiln_program *program, const kiln_tensor *tensors, size_t tensor_count,
+                         const kiln_scalar *scalars, size_t scalar_count) {
     kiln__clear_error();
     kiln_status status = kiln__program_check_counts(program, tensors, tensor_count, scalars, scalar_count);
     if (status) return status;
@@ -174,8 +178,11 @@ kiln_status kiln_run_cpu(const kiln_program *program, const kiln_tensor *tensors
         size_t t = program->signature.input_count + o;
         int64_t strides[KILN_MAX_RANK];
         bool full;
-        if (space.open_rows) status = kiln__fail(KILN_E_SIZE, "axis 0 is left open: expected its size");
-        else status = kiln__space_strides(&space, &tensors[t], program->names[t], true, ir->insts[ir->outputs[o]].per_element, strides, &full);
+        if (space.open_rows)
+            status = kiln__fail(KILN_E_SIZE, "axis 0 is left open: expected its size");
+        else
+            status = kiln__space_strides(&space, &tensors[t], program->names[t], true,
+                                         ir->insts[ir->outputs[o]].per_element, strides, &full);
     }
     if (!status) status = kiln__ref_run(ir, tensors, scalars, space.rank, space.sizes, space.reduced);
     kiln__ir_destroy(ir);

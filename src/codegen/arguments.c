@@ -4,8 +4,7 @@
 #include "base/types.h"
 #include "codegen/source.h"
 
-static void add(kiln__arguments *out, kiln__field_kind kind, int index, int dim, int bytes)
-{
+static void add(kiln__arguments *out, kiln__field_kind kind, int index, int dim, int bytes) {
     if (out->count < KILN__MAX_FIELDS && out->size + bytes <= KILN__MAX_ARGUMENT_BYTES)
         out->fields[out->count] = (kiln__field){kind, (uint8_t)index, (uint8_t)dim, (uint16_t)out->size};
     out->count++;
@@ -14,8 +13,7 @@ static void add(kiln__arguments *out, kiln__field_kind kind, int index, int dim,
 
 static bool is_wide(kiln__ctype type) { return type == KILN__F64 || type == KILN__I64; }
 
-kiln_status kiln__arguments_layout(const kiln__ir *ir, const kiln__problem *problem, kiln__arguments *out)
-{
+kiln_status kiln__arguments_layout(const kiln__ir *ir, const kiln__problem *problem, kiln__arguments *out) {
     memset(out, 0, sizeof *out);
     int operands = problem->input_count + problem->output_count;
     bool all_linear = true;
@@ -32,18 +30,20 @@ kiln_status kiln__arguments_layout(const kiln__ir *ir, const kiln__problem *prob
         if (is_wide(ir->scalar_types[s])) add(out, KILN__FIELD_SCALAR, (int)s, 0, 8);
     for (uint32_t s = 0; s < ir->scalar_count; s++)
         if (!is_wide(ir->scalar_types[s])) add(out, KILN__FIELD_SCALAR, (int)s, 0, 4);
-    for (int d = 1; d < problem->outer_rank && !all_linear && !problem->wide; d++) add(out, KILN__FIELD_DIVISOR, 0, d, 12);
+    for (int d = 1; d < problem->outer_rank && !all_linear && !problem->wide; d++)
+        add(out, KILN__FIELD_DIVISOR, 0, d, 12);
     out->size = (out->size + 7) / 8 * 8;
     if (out->count > KILN__MAX_FIELDS || out->size > KILN__MAX_ARGUMENT_BYTES)
-        return kiln__fail(KILN_E_UNSUPPORTED, "the kernel needs %d bytes of arguments, at most %d can be passed: use fewer tensors that broadcast over several axes",
+        return kiln__fail(KILN_E_UNSUPPORTED,
+                          "the kernel needs %d bytes of arguments, at most %d can be passed: use fewer tensors that "
+                          "broadcast over several axes",
                           out->size, KILN__MAX_ARGUMENT_BYTES);
     return KILN_OK;
 }
 
 /* For n < 2^31 and d >= 1: with shift = 31 + ceil(log2 d) and multiplier = ceil(2^shift / d), which fits 32 bits,
  * n / d = (n * multiplier) >> shift (Granlund and Montgomery, 1994, theorem 4.2). */
-static void divisor_of(uint32_t d, uint32_t out[3])
-{
+static void divisor_of(uint32_t d, uint32_t out[3]) {
     uint32_t log = 0;
     while (log < 31 && ((uint32_t)1 << log) < d) log++;
     out[0] = d;
@@ -51,8 +51,7 @@ static void divisor_of(uint32_t d, uint32_t out[3])
     out[2] = 31 + log;
 }
 
-void kiln__arguments_fill(const kiln__arguments *arguments, const kiln__problem *problem, unsigned char *bytes)
-{
+void kiln__arguments_fill(const kiln__arguments *arguments, const kiln__problem *problem, unsigned char *bytes) {
     for (int i = 0; i < arguments->count; i++) {
         const kiln__field *field = &arguments->fields[i];
         int64_t value = 0;

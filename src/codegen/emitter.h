@@ -12,9 +12,9 @@ typedef struct kiln__emitter {
     const kiln__schedule *schedule;
     const kiln__arguments *arguments;
     kiln__text *out;
-    bool *element;          /* per instruction: has a value for each element, computed inside the loop over a pack */
-    bool *divides;          /* per instruction: a row's value that elements are divided by (f32) */
-    bool *needed;           /* per instruction: scratch of one function */
+    bool *element; /* per instruction: has a value for each element, computed inside the loop over a pack */
+    bool *divides; /* per instruction: a row's value that elements are divided by (f32) */
+    bool *needed;  /* per instruction: scratch of one function */
 } kiln__emitter;
 
 /* An operand's name in the source: "in_x", "out_y". */

@@ -13,8 +13,8 @@ const char *kiln__cxx_storage(kiln_type type);
 void kiln__cxx_float(kiln__text *out, kiln__ctype type, double value);
 void kiln__cxx_int(kiln__text *out, kiln__ctype type, int64_t value);
 
-/* The expression of one instruction over its arguments' texts. args[i]: the arguments' names or literals; row_divisor:
- * the name of a kiln_quotient that stands for args[1] of a DIV, else NULL. False for operators that have no expression (leaves, reductions). */
+/* The expression of one instruction over its arguments' names or literals. row_divisor: the name of a kiln_quotient that
+ * stands for args[1] of a DIV, else NULL. False for operators that have no expression (leaves, reductions). */
 bool kiln__cxx_expression(kiln__text *out, const kiln__inst *inst, const kiln__inst *insts, const char *const args[3],
                           const char *row_divisor);
 

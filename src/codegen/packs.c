@@ -6,38 +6,34 @@
 #include "base/types.h"
 #include "codegen/emitter.h"
 
-static void add_name(const kiln__emitter *e, const char *before, int operand, const char *after)
-{
+static void add_name(const kiln__emitter *e, const char *before, int operand, const char *after) {
     kiln__text_puts(e->out, before);
     kiln__emit_operand_name(e, e->out, operand);
     kiln__text_puts(e->out, after);
 }
 
-static bool has_offset(const kiln__emitter *e, int o)
-{
+static bool has_offset(const kiln__emitter *e, int o) {
     const kiln__problem *p = e->problem;
     return p->layout == KILN__LAYOUT_FLAT ? !p->operands[o].linear : !p->operands[o].packed;
 }
 
 /* The address of the element at `column`: "row.in_x + col". */
-static void emit_address(const kiln__emitter *e, int o, const char *column)
-{
+static void emit_address(const kiln__emitter *e, int o, const char *column) {
     add_name(e, "row.", o, " + ");
-    if (!has_offset(e, o)) kiln__text_puts(e->out, column);
+    if (!has_offset(e, o))
+        kiln__text_puts(e->out, column);
     else {
         add_name(e, "kiln_offset_", o, "(row.args, ");
         kiln__text_printf(e->out, "%s)", column);
     }
 }
 
-static void emit_pack_type(const kiln__emitter *e, int o)
-{
+static void emit_pack_type(const kiln__emitter *e, int o) {
     kiln__text_printf(e->out, "kiln_pack<%s, KILN_PACK>", kiln__cxx_storage(e->problem->operands[o].type));
 }
 
 /* Statements that fill the pack named after the operand. */
-static void emit_fetch(const kiln__emitter *e, int o, const char *indent)
-{
+static void emit_fetch(const kiln__emitter *e, int o, const char *indent) {
     if (e->schedule->vector[o]) {
         kiln__text_printf(e->out, "%skiln_fetch<%d>(", indent, e->schedule->vector[o]);
         add_name(e, "", o, ", ");
@@ -52,15 +48,15 @@ static void emit_fetch(const kiln__emitter *e, int o, const char *indent)
 }
 
 /* A second copy of the row's packs in shared memory is the shared residency's whole store. */
-static void emit_shared_access(const kiln__emitter *e)
-{
+static void emit_shared_access(const kiln__emitter *e) {
     const kiln__problem *p = e->problem;
     int64_t slots = e->schedule->steps * e->schedule->threads, offset[KILN_MAX_TENSORS] = {0}, next = 0;
     for (int o = 0; o < p->input_count; o++) {
         offset[o] = next;
         if (e->schedule->kept[o]) next += slots * e->schedule->pack_size * (int64_t)kiln_type_size(p->operands[o].type);
     }
-    kiln__text_puts(e->out, "    static KILN_MEMBER void copy(unsigned char *shared, int slot, const kiln_row &row, kiln_index col, const kiln_span &span)\n    {\n");
+    kiln__text_puts(e->out, "    static KILN_MEMBER void copy(unsigned char *shared, int slot, const kiln_row &row, "
+                            "kiln_index col, const kiln_span &span)\n    {\n");
     for (int o = 0; o < p->input_count; o++) {
         if (!e->schedule->kept[o]) continue;
         kiln__text_puts(e->out, "        {\n            ");
@@ -91,16 +87,17 @@ static void emit_shared_access(const kiln__emitter *e)
     kiln__text_puts(e->out, "    }\n");
 }
 
-void kiln__emit_kept(const kiln__emitter *e)
-{
-    kiln__text_puts(e->out, "/* One pack of columns of the inputs that stay with the row, as stored. */\nstruct kiln_kept {\n");
+void kiln__emit_kept(const kiln__emitter *e) {
+    kiln__text_puts(e->out,
+                    "/* One pack of columns of the inputs that stay with the row, as stored. */\nstruct kiln_kept {\n");
     for (int o = 0; o < e->problem->input_count; o++) {
         if (!e->schedule->kept[o]) continue;
         kiln__text_puts(e->out, "    ");
         emit_pack_type(e, o);
         add_name(e, " ", o, ";\n");
     }
-    kiln__text_puts(e->out, "    KILN_MEMBER void load(const kiln_row &row, kiln_index col, const kiln_span &span)\n    {\n");
+    kiln__text_puts(e->out,
+                    "    KILN_MEMBER void load(const kiln_row &row, kiln_index col, const kiln_span &span)\n    {\n");
     for (int o = 0; o < e->problem->input_count; o++) {
         if (!e->schedule->kept[o]) continue;
         emit_fetch(e, o, "        ");
@@ -112,8 +109,7 @@ void kiln__emit_kept(const kiln__emitter *e)
 
 /* ---- values inside the loop over a pack ---- */
 
-void kiln__emit_need(kiln__emitter *e, uint32_t inst)
-{
+void kiln__emit_need(kiln__emitter *e, uint32_t inst) {
     e->needed[inst] = true;
     for (uint32_t i = inst + 1; i-- > 0;) {
         if (!e->needed[i] || !e->element[i]) continue;
@@ -121,8 +117,7 @@ void kiln__emit_need(kiln__emitter *e, uint32_t inst)
     }
 }
 
-void kiln__emit_broadcasts(const kiln__emitter *e)
-{
+void kiln__emit_broadcasts(const kiln__emitter *e) {
     for (uint32_t i = 0; i < e->ir->count; i++) {
         const kiln__inst *inst = &e->ir->insts[i];
         if (!e->needed[i] || !e->element[i] || inst->op != KILN__IR_INPUT || e->schedule->kept[inst->u.input]) continue;
@@ -134,35 +129,39 @@ void kiln__emit_broadcasts(const kiln__emitter *e)
     }
 }
 
-void kiln__emit_value(const kiln__emitter *e, kiln__text *out, uint32_t i)
-{
+void kiln__emit_value(const kiln__emitter *e, kiln__text *out, uint32_t i) {
     const kiln__inst *inst = &e->ir->insts[i];
-    if (inst->op == KILN__OP_FLOAT) kiln__cxx_float(out, inst->type, inst->u.f64);
-    else if (inst->op == KILN__OP_INT || inst->op == KILN__OP_BOOL) kiln__cxx_int(out, inst->type, inst->u.i64);
-    else if (inst->op == KILN__OP_COUNT) kiln__cxx_float(out, inst->type, (double)e->problem->cols);
-    else kiln__text_printf(out, e->element[i] ? "v%" PRIu32 : "row.v%" PRIu32, i);
+    if (inst->op == KILN__OP_FLOAT)
+        kiln__cxx_float(out, inst->type, inst->u.f64);
+    else if (inst->op == KILN__OP_INT || inst->op == KILN__OP_BOOL)
+        kiln__cxx_int(out, inst->type, inst->u.i64);
+    else if (inst->op == KILN__OP_COUNT)
+        kiln__cxx_float(out, inst->type, (double)e->problem->cols);
+    else
+        kiln__text_printf(out, e->element[i] ? "v%" PRIu32 : "row.v%" PRIu32, i);
 }
 
-static void emit_row_input(const kiln__emitter *e, const kiln__inst *inst)
-{
+static void emit_row_input(const kiln__emitter *e, const kiln__inst *inst) {
     add_name(e, "kiln_widen(*row.", (int)inst->u.input, ")");
 }
 
-static void emit_element_input(const kiln__emitter *e, const kiln__inst *inst)
-{
+static void emit_element_input(const kiln__emitter *e, const kiln__inst *inst) {
     bool kept = e->schedule->kept[inst->u.input];
     add_name(e, kept ? "kiln_widen(kept." : "kiln_widen(", (int)inst->u.input, ".get(j))");
 }
 
-void kiln__emit_definition(const kiln__emitter *e, uint32_t i)
-{
+void kiln__emit_definition(const kiln__emitter *e, uint32_t i) {
     const kiln__inst *inst = &e->ir->insts[i];
     kiln__text names[3] = {{0}, {0}, {0}}, divisor = {0};
     const char *args[3] = {"", "", ""};
-    if (kiln__op_is_reduction(inst->op)) kiln__text_printf(e->out, "reduced.r%" PRIu32, i);
-    else if (inst->op == KILN__IR_SCALAR) kiln__text_printf(e->out, "row.args.scalar_%s", e->ir->scalar_names[inst->u.scalar]);
-    else if (inst->op == KILN__IR_INPUT && e->element[i]) emit_element_input(e, inst);
-    else if (inst->op == KILN__IR_INPUT) emit_row_input(e, inst);
+    if (kiln__op_is_reduction(inst->op))
+        kiln__text_printf(e->out, "reduced.r%" PRIu32, i);
+    else if (inst->op == KILN__IR_SCALAR)
+        kiln__text_printf(e->out, "row.args.scalar_%s", e->ir->scalar_names[inst->u.scalar]);
+    else if (inst->op == KILN__IR_INPUT && e->element[i])
+        emit_element_input(e, inst);
+    else if (inst->op == KILN__IR_INPUT)
+        emit_row_input(e, inst);
     else {
         for (int a = 0; a < inst->arg_count; a++) {
             kiln__emit_value(e, &names[a], inst->args[a]);
@@ -170,8 +169,10 @@ void kiln__emit_definition(const kiln__emitter *e, uint32_t i)
             e->out->failed |= names[a].failed;
         }
         if (inst->op == KILN__OP_DIV && e->element[i] && !e->element[inst->args[1]] && inst->type == KILN__F32) {
-            if (e->divides[inst->args[1]]) kiln__text_printf(&divisor, "row.d%" PRIu32, inst->args[1]);
-            else kiln__text_printf(&divisor, "kiln_quotient(%s)", args[1]);
+            if (e->divides[inst->args[1]])
+                kiln__text_printf(&divisor, "row.d%" PRIu32, inst->args[1]);
+            else
+                kiln__text_printf(&divisor, "kiln_quotient(%s)", args[1]);
             e->out->failed |= divisor.failed;
         }
         kiln__cxx_expression(e->out, inst, e->ir->insts, args, divisor.data);
@@ -180,11 +181,12 @@ void kiln__emit_definition(const kiln__emitter *e, uint32_t i)
     kiln__text_free(&divisor);
 }
 
-void kiln__emit_elements(const kiln__emitter *e)
-{
+void kiln__emit_elements(const kiln__emitter *e) {
     for (uint32_t i = 0; i < e->ir->count; i++) {
         kiln__op op = e->ir->insts[i].op;
-        if (!e->needed[i] || !e->element[i] || op == KILN__OP_FLOAT || op == KILN__OP_INT || op == KILN__OP_BOOL || op == KILN__OP_COUNT) continue;
+        if (!e->needed[i] || !e->element[i] || op == KILN__OP_FLOAT || op == KILN__OP_INT || op == KILN__OP_BOOL ||
+            op == KILN__OP_COUNT)
+            continue;
         kiln__text_printf(e->out, "            const %s v%" PRIu32 " = ", kiln__cxx_ctype(e->ir->insts[i].type), i);
         kiln__emit_definition(e, i);
         kiln__text_puts(e->out, ";\n");
@@ -193,18 +195,18 @@ void kiln__emit_elements(const kiln__emitter *e)
 
 /* ---- phases and outputs ---- */
 
-static bool in_phase(const kiln__emitter *e, uint32_t i, uint32_t phase)
-{
+static bool in_phase(const kiln__emitter *e, uint32_t i, uint32_t phase) {
     return kiln__op_is_reduction(e->ir->insts[i].op) && e->ir->insts[i].phase == phase + 1u;
 }
 
-static const char pack_head[] =
-    "    KILN_MEMBER void pack(const kiln_row &row, const kiln_kept &kept, kiln_index col, const kiln_span &span)\n    {\n";
+static const char pack_head[] = "    KILN_MEMBER void pack(const kiln_row &row, const kiln_kept &kept, kiln_index col, "
+                                "const kiln_span &span)\n    {\n";
 static const char pack_loop[] = "#pragma unroll\n        for (int j = 0; j < KILN_PACK; ++j) {\n";
 
-static void emit_combine_function(kiln__emitter *e, uint32_t phase)
-{
-    kiln__text_printf(e->out, "    static KILN_MEMBER kiln_phase%" PRIu32 " combine(const kiln_phase%" PRIu32 " &a, const kiln_phase%" PRIu32 " &b)\n    {\n        kiln_phase%" PRIu32 " c;\n",
+static void emit_combine_function(kiln__emitter *e, uint32_t phase) {
+    kiln__text_printf(e->out,
+                      "    static KILN_MEMBER kiln_phase%" PRIu32 " combine(const kiln_phase%" PRIu32
+                      " &a, const kiln_phase%" PRIu32 " &b)\n    {\n        kiln_phase%" PRIu32 " c;\n",
                       phase, phase, phase, phase);
     for (uint32_t i = 0; i < e->ir->count; i++) {
         if (!in_phase(e, i, phase)) continue;
@@ -219,14 +221,13 @@ static void emit_combine_function(kiln__emitter *e, uint32_t phase)
 }
 
 /* One statement per reduction of the phase; %u is its number. */
-static void emit_each(const kiln__emitter *e, uint32_t phase, const char *before, const char *after)
-{
+static void emit_each(const kiln__emitter *e, uint32_t phase, const char *before, const char *after) {
     for (uint32_t i = 0; i < e->ir->count; i++)
-        if (in_phase(e, i, phase)) kiln__text_printf(e->out, "%s%" PRIu32 "%s%" PRIu32 ", lane_mask, lanes);\n", before, i, after, i);
+        if (in_phase(e, i, phase))
+            kiln__text_printf(e->out, "%s%" PRIu32 "%s%" PRIu32 ", lane_mask, lanes);\n", before, i, after, i);
 }
 
-void kiln__emit_phase(kiln__emitter *e, uint32_t phase)
-{
+void kiln__emit_phase(kiln__emitter *e, uint32_t phase) {
     const kiln__ir *ir = e->ir;
     kiln__text *out = e->out;
     bool ordered = false;
@@ -236,10 +237,15 @@ void kiln__emit_phase(kiln__emitter *e, uint32_t phase)
         kiln__emit_need(e, ir->insts[i].args[0]);
         ordered |= ir->insts[i].op == KILN__OP_REDUCE_USER;
     }
-    kiln__text_printf(out, "/* Phase %" PRIu32 ": the reductions combined together, in one exchange. */\nstruct kiln_phase%" PRIu32 " {\n    static constexpr bool ordered = %s;\n",
+    kiln__text_printf(out,
+                      "/* Phase %" PRIu32
+                      ": the reductions combined together, in one exchange. */\nstruct kiln_phase%" PRIu32
+                      " {\n    static constexpr bool ordered = %s;\n",
                       phase, phase, ordered ? "true" : "false");
     for (uint32_t i = 0; i < ir->count; i++)
-        if (in_phase(e, i, phase)) kiln__text_printf(out, "    %s r%" PRIu32 "; /* %s */\n", kiln__cxx_ctype(ir->insts[i].type), i, kiln__ir_op_name(ir->insts[i].op));
+        if (in_phase(e, i, phase))
+            kiln__text_printf(out, "    %s r%" PRIu32 "; /* %s */\n", kiln__cxx_ctype(ir->insts[i].type), i,
+                              kiln__ir_op_name(ir->insts[i].op));
     kiln__text_puts(out, "    KILN_MEMBER void clear()\n    {\n");
     for (uint32_t i = 0; i < ir->count; i++) {
         if (!in_phase(e, i, phase)) continue;
@@ -265,13 +271,15 @@ void kiln__emit_phase(kiln__emitter *e, uint32_t phase)
     }
     kiln__text_puts(out, "        }\n    }\n");
     emit_combine_function(e, phase);
-    kiln__text_printf(out, "    KILN_MEMBER kiln_phase%" PRIu32 " shuffle(int lane_mask, kiln_u32 lanes) const\n    {\n        kiln_phase%" PRIu32 " other;\n", phase, phase);
+    kiln__text_printf(out,
+                      "    KILN_MEMBER kiln_phase%" PRIu32
+                      " shuffle(int lane_mask, kiln_u32 lanes) const\n    {\n        kiln_phase%" PRIu32 " other;\n",
+                      phase, phase);
     emit_each(e, phase, "        other.r", " = kiln_shuffle(r");
     kiln__text_puts(out, "        return other;\n    }\n};\n\n");
 }
 
-bool kiln__emit_finish(kiln__emitter *e)
-{
+bool kiln__emit_finish(kiln__emitter *e) {
     const kiln__problem *p = e->problem;
     kiln__text *out = e->out;
     bool any = false;
@@ -286,7 +294,8 @@ bool kiln__emit_finish(kiln__emitter *e)
     kiln__emit_broadcasts(e);
     for (int o = 0; o < p->output_count; o++)
         if (p->operands[p->input_count + o].per_element)
-            kiln__text_printf(out, "        %s y%d[KILN_PACK];\n", kiln__cxx_ctype(e->ir->insts[e->ir->outputs[o]].type), o);
+            kiln__text_printf(out, "        %s y%d[KILN_PACK];\n",
+                              kiln__cxx_ctype(e->ir->insts[e->ir->outputs[o]].type), o);
     kiln__text_puts(out, pack_loop);
     kiln__emit_elements(e);
     for (int o = 0; o < p->output_count; o++) {

@@ -5,22 +5,21 @@
 #include "base/types.h"
 #include "codegen/emitter.h"
 
-void kiln__emit_operand_name(const kiln__emitter *e, kiln__text *out, int operand)
-{
+void kiln__emit_operand_name(const kiln__emitter *e, kiln__text *out, int operand) {
     int inputs = e->problem->input_count;
-    if (operand < inputs) kiln__text_printf(out, "in_%s", e->ir->input_names[operand]);
-    else kiln__text_printf(out, "out_%s", e->ir->output_names[operand - inputs]);
+    if (operand < inputs)
+        kiln__text_printf(out, "in_%s", e->ir->input_names[operand]);
+    else
+        kiln__text_printf(out, "out_%s", e->ir->output_names[operand - inputs]);
 }
 
-static void add_name(const kiln__emitter *e, const char *before, int operand, const char *after)
-{
+static void add_name(const kiln__emitter *e, const char *before, int operand, const char *after) {
     kiln__text_puts(e->out, before);
     kiln__emit_operand_name(e, e->out, operand);
     kiln__text_puts(e->out, after);
 }
 
-static void emit_field(const kiln__emitter *e, const kiln__field *field)
-{
+static void emit_field(const kiln__emitter *e, const kiln__field *field) {
     kiln__text *out = e->out;
     const kiln__operand *operand = &e->problem->operands[field->index];
     switch (field->kind) {
@@ -37,37 +36,40 @@ static void emit_field(const kiln__emitter *e, const kiln__field *field)
         kiln__text_printf(out, "_stride%d;\n", field->dim);
         break;
     case KILN__FIELD_SCALAR:
-        kiln__text_printf(out, "    %s scalar_%s;\n", kiln__cxx_ctype(e->ir->scalar_types[field->index]), e->ir->scalar_names[field->index]);
+        kiln__text_printf(out, "    %s scalar_%s;\n", kiln__cxx_ctype(e->ir->scalar_types[field->index]),
+                          e->ir->scalar_names[field->index]);
         break;
     case KILN__FIELD_EXTENT: kiln__text_printf(out, "    kiln_i64 extent%d;\n", field->dim); break;
     case KILN__FIELD_DIVISOR: kiln__text_printf(out, "    kiln_divisor extent%d;\n", field->dim); break;
     }
 }
 
-void kiln__emit_arguments(const kiln__emitter *e)
-{
+void kiln__emit_arguments(const kiln__emitter *e) {
     kiln__text_puts(e->out, "struct kiln_arguments {\n");
     for (int i = 0; i < e->arguments->count; i++) emit_field(e, &e->arguments->fields[i]);
     kiln__text_puts(e->out, "};\n\n");
 }
 
 /* c0, c1, ...: the coordinates of `index` along the outer dimensions. */
-static void emit_coordinates(const kiln__emitter *e, const char *index)
-{
+static void emit_coordinates(const kiln__emitter *e, const char *index) {
     const kiln__problem *p = e->problem;
     const char *type = p->wide ? "kiln_i64" : "kiln_u32";
     int last = p->outer_rank - 1;
     kiln__text_printf(e->out, "    const %s q%d = (%s)%s;\n", type, last, type, index);
     for (int d = last; d > 0; d--) {
         if (p->wide)
-            kiln__text_printf(e->out, "    const kiln_i64 q%d = q%d / args.extent%d, c%d = q%d - q%d * args.extent%d;\n", d - 1, d, d, d, d, d - 1, d);
+            kiln__text_printf(e->out,
+                              "    const kiln_i64 q%d = q%d / args.extent%d, c%d = q%d - q%d * args.extent%d;\n", d - 1,
+                              d, d, d, d, d - 1, d);
         else
-            kiln__text_printf(e->out, "    const kiln_u32 q%d = kiln_divide(q%d, args.extent%d), c%d = q%d - q%d * args.extent%d.divisor;\n", d - 1, d, d, d, d, d - 1, d);
+            kiln__text_printf(
+                e->out,
+                "    const kiln_u32 q%d = kiln_divide(q%d, args.extent%d), c%d = q%d - q%d * args.extent%d.divisor;\n",
+                d - 1, d, d, d, d, d - 1, d);
     }
 }
 
-static void emit_strided_sum(const kiln__emitter *e, int operand)
-{
+static void emit_strided_sum(const kiln__emitter *e, int operand) {
     const kiln__problem *p = e->problem;
     for (int d = 0; d < p->outer_rank; d++) {
         if (!p->operands[operand].outer_strides[d]) continue;
@@ -78,8 +80,7 @@ static void emit_strided_sum(const kiln__emitter *e, int operand)
 }
 
 /* kiln_offset_<operand>(args, index): where an element of the flat array lies in a tensor that broadcasts. */
-static void emit_flat_offset(const kiln__emitter *e, int operand)
-{
+static void emit_flat_offset(const kiln__emitter *e, int operand) {
     add_name(e, "KILN_DEVICE kiln_i64 kiln_offset_", operand, "(const kiln_arguments &args, kiln_index index)\n{\n");
     emit_coordinates(e, "index");
     kiln__text_puts(e->out, "    return 0");
@@ -88,21 +89,22 @@ static void emit_flat_offset(const kiln__emitter *e, int operand)
 }
 
 /* The same for a column of the reduced dimensions, whose extents are constants. */
-static void emit_inner_offset(const kiln__emitter *e, int operand)
-{
+static void emit_inner_offset(const kiln__emitter *e, int operand) {
     const kiln__problem *p = e->problem;
-    add_name(e, "KILN_DEVICE kiln_i64 kiln_offset_", operand, "(const kiln_arguments &, kiln_index col)\n{\n    return 0");
+    add_name(e, "KILN_DEVICE kiln_i64 kiln_offset_", operand,
+             "(const kiln_arguments &, kiln_index col)\n{\n    return 0");
     int64_t below = 1;
     for (int d = p->inner_rank - 1; d >= 0; d--) {
         int64_t stride = p->operands[operand].inner_strides[d];
-        if (stride) kiln__text_printf(e->out, " + (kiln_i64)(col / %" PRId64 " %% %" PRId64 ") * %" PRId64, below, p->inner[d], stride);
+        if (stride)
+            kiln__text_printf(e->out, " + (kiln_i64)(col / %" PRId64 " %% %" PRId64 ") * %" PRId64, below, p->inner[d],
+                              stride);
         below *= p->inner[d];
     }
     kiln__text_puts(e->out, ";\n}\n\n");
 }
 
-static void emit_offsets(const kiln__emitter *e)
-{
+static void emit_offsets(const kiln__emitter *e) {
     const kiln__problem *p = e->problem;
     for (int o = 0; o < p->input_count + p->output_count; o++) {
         const kiln__operand *operand = &p->operands[o];
@@ -113,34 +115,32 @@ static void emit_offsets(const kiln__emitter *e)
 }
 
 /* row.in_x = args.in_x + where the row starts in it. */
-static void emit_place(const kiln__emitter *e, int o)
-{
+static void emit_place(const kiln__emitter *e, int o) {
     const kiln__operand *operand = &e->problem->operands[o];
     add_name(e, "    row.", o, " = args.");
     add_name(e, "", o, "");
     if (e->problem->layout == KILN__LAYOUT_FLAT) {
-    } else if (!operand->linear) emit_strided_sum(e, o);
-    else if (operand->row_stride) kiln__text_printf(e->out, " + row.index * %" PRId64, operand->row_stride);
+    } else if (!operand->linear)
+        emit_strided_sum(e, o);
+    else if (operand->row_stride)
+        kiln__text_printf(e->out, " + row.index * %" PRId64, operand->row_stride);
     kiln__text_puts(e->out, ";\n");
 }
 
 /* Whether the instruction is a value that a row has one of, and is kept in it. */
-static bool is_row_value(const kiln__emitter *e, uint32_t i)
-{
+static bool is_row_value(const kiln__emitter *e, uint32_t i) {
     kiln__op op = e->ir->insts[i].op;
     return !e->element[i] && op != KILN__OP_FLOAT && op != KILN__OP_INT && op != KILN__OP_BOOL && op != KILN__OP_COUNT;
 }
 
-static void emit_row_value(const kiln__emitter *e, uint32_t i)
-{
+static void emit_row_value(const kiln__emitter *e, uint32_t i) {
     kiln__text_printf(e->out, "    row.v%" PRIu32 " = ", i);
     kiln__emit_definition(e, i);
     kiln__text_puts(e->out, ";\n");
     if (e->divides[i]) kiln__text_printf(e->out, "    row.d%" PRIu32 " = kiln_quotient(row.v%" PRIu32 ");\n", i, i);
 }
 
-void kiln__emit_row(const kiln__emitter *e)
-{
+void kiln__emit_row(const kiln__emitter *e) {
     const kiln__problem *p = e->problem;
     kiln__text *out = e->out;
     bool flat = p->layout == KILN__LAYOUT_FLAT, coordinates = false;
@@ -150,39 +150,47 @@ void kiln__emit_row(const kiln__emitter *e)
                            : "One row: where it lies in each tensor, and the values it has one of.");
     kiln__text_puts(out, "    int shift; /* elements of the first pack that belong to the row before */\n");
     for (int o = 0; o < p->input_count + p->output_count; o++) {
-        kiln__text_printf(out, "    %s%s *", p->operands[o].output ? "" : "const ", kiln__cxx_storage(p->operands[o].type));
+        kiln__text_printf(out, "    %s%s *", p->operands[o].output ? "" : "const ",
+                          kiln__cxx_storage(p->operands[o].type));
         add_name(e, "", o, ";\n");
         coordinates |= !flat && !p->operands[o].linear;
     }
     for (uint32_t i = 0; i < e->ir->count; i++) {
-        if (is_row_value(e, i)) kiln__text_printf(out, "    %s v%" PRIu32 "; /* %s */\n", kiln__cxx_ctype(e->ir->insts[i].type), i, kiln__ir_op_name(e->ir->insts[i].op));
+        if (is_row_value(e, i))
+            kiln__text_printf(out, "    %s v%" PRIu32 "; /* %s */\n", kiln__cxx_ctype(e->ir->insts[i].type), i,
+                              kiln__ir_op_name(e->ir->insts[i].op));
         if (e->divides[i]) kiln__text_printf(out, "    kiln_quotient d%" PRIu32 ";\n", i);
     }
-    kiln__text_puts(out, "    KILN_MEMBER kiln_row(const kiln_arguments &a, kiln_i64 i) : args(a), index(i) {}\n};\n\n");
+    kiln__text_puts(out,
+                    "    KILN_MEMBER kiln_row(const kiln_arguments &a, kiln_i64 i) : args(a), index(i) {}\n};\n\n");
     kiln__text_puts(out, "KILN_DEVICE void kiln_begin(kiln_row &row)\n{\n    const kiln_arguments &args = row.args;\n");
     if (coordinates) emit_coordinates(e, "row.index");
     for (int o = 0; o < p->input_count + p->output_count; o++) emit_place(e, o);
-    kiln__text_puts(out, e->schedule->masked ? "    row.shift = (int)(row.index * KILN_COLS & (KILN_PACK - 1));\n" : "    row.shift = 0;\n");
+    kiln__text_puts(out, e->schedule->masked ? "    row.shift = (int)(row.index * KILN_COLS & (KILN_PACK - 1));\n"
+                                             : "    row.shift = 0;\n");
     for (uint32_t i = 0; i < e->ir->count; i++)
         if (is_row_value(e, i) && e->ir->insts[i].phase == 0) emit_row_value(e, i);
     kiln__text_puts(out, "}\n\n");
 }
 
-void kiln__emit_after(const kiln__emitter *e, uint32_t phase)
-{
-    kiln__text_printf(e->out, "KILN_DEVICE void kiln_after%" PRIu32 "(kiln_row &row, const kiln_phase%" PRIu32 " &reduced)\n{\n", phase, phase);
+void kiln__emit_after(const kiln__emitter *e, uint32_t phase) {
+    kiln__text_printf(
+        e->out, "KILN_DEVICE void kiln_after%" PRIu32 "(kiln_row &row, const kiln_phase%" PRIu32 " &reduced)\n{\n",
+        phase, phase);
     for (uint32_t i = 0; i < e->ir->count; i++)
         if (is_row_value(e, i) && e->ir->insts[i].phase == phase + 1) emit_row_value(e, i);
     kiln__text_puts(e->out, "}\n\n");
 }
 
-bool kiln__emit_finish_row(const kiln__emitter *e)
-{
+bool kiln__emit_finish_row(const kiln__emitter *e) {
     const kiln__problem *p = e->problem;
     bool any = false;
     for (int o = p->input_count; o < p->input_count + p->output_count; o++) {
         if (p->operands[o].per_element) continue;
-        if (!any) kiln__text_puts(e->out, "/* Outputs of one value per row. */\nKILN_DEVICE void kiln_finish_row(const kiln_row &row)\n{\n");
+        if (!any)
+            kiln__text_puts(
+                e->out,
+                "/* Outputs of one value per row. */\nKILN_DEVICE void kiln_finish_row(const kiln_row &row)\n{\n");
         any = true;
         uint32_t inst = e->ir->outputs[o - p->input_count];
         kiln__text_printf(e->out, "    kiln_narrow((%s)", kiln__cxx_ctype(e->ir->insts[inst].type));

@@ -21,8 +21,7 @@ static const struct {
     {"batch", true, -1, -1, offsetof(kiln__pins, batch)},
 };
 
-static bool pin(const char *text, size_t length, kiln__pins *out)
-{
+static bool pin(const char *text, size_t length, kiln__pins *out) {
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         size_t size = strlen(words[i].word);
         if (length < size || strncmp(text, words[i].word, size)) continue;
@@ -38,15 +37,16 @@ static bool pin(const char *text, size_t length, kiln__pins *out)
     return false;
 }
 
-kiln_status kiln__pins_parse(const char *text, kiln__pins *out)
-{
+kiln_status kiln__pins_parse(const char *text, kiln__pins *out) {
     *out = (kiln__pins){.group = -1, .residency = -1};
     while (text && *text) {
         text += strspn(text, " ,");
         size_t length = strcspn(text, ",");
         while (length && text[length - 1] == ' ') length--;
         if (length && !pin(text, length, out))
-            return kiln__fail(KILN_E_ARGUMENT, "'%.*s' pins nothing of a schedule, expected lanes N, block N, threads N, registers, shared, stream, pack N, steps N or batch N",
+            return kiln__fail(KILN_E_ARGUMENT,
+                              "'%.*s' pins nothing of a schedule, expected lanes N, block N, threads N, registers, "
+                              "shared, stream, pack N, steps N or batch N",
                               (int)length, text);
         text += length;
     }

@@ -6,38 +6,39 @@
 #include "plan/space.h"
 
 typedef enum kiln__layout {
-    KILN__LAYOUT_FLAT,      /* no reduction: one flat array, every dimension is an outer one */
-    KILN__LAYOUT_INNER      /* the reduced dimensions are the contiguous ones */
+    KILN__LAYOUT_FLAT, /* no reduction: one flat array, every dimension is an outer one */
+    KILN__LAYOUT_INNER /* the reduced dimensions are the contiguous ones */
 } kiln__layout;
 
 /* A tensor as the kernel sees it. Strides in elements. */
 typedef struct kiln__operand {
     kiln_type type;
     bool output;
-    bool per_element;       /* has columns; false: one value per row (inner layout) */
-    bool follows_rows;      /* differs from row to row */
-    bool linear;            /* lies at row * row_stride (inner) or element * row_stride (flat) */
-    int64_t row_stride;     /* where linear */
-    bool packed;            /* inner: the columns of a row lie side by side in their order */
+    bool per_element;   /* has columns; false: one value per row (inner layout) */
+    bool follows_rows;  /* differs from row to row */
+    bool linear;        /* lies at row * row_stride (inner) or element * row_stride (flat) */
+    int64_t row_stride; /* where linear */
+    bool packed;        /* inner: the columns of a row lie side by side in their order */
     int64_t outer_strides[KILN_MAX_RANK];
     int64_t inner_strides[KILN_MAX_RANK];
-    int alignment;          /* elements, a power of two: what the pointer's address is a multiple of, up to 16 bytes */
+    int alignment; /* elements, a power of two: what the pointer's address is a multiple of, up to 16 bytes */
 } kiln__operand;
 
 typedef struct kiln__problem {
     kiln__layout layout;
-    int outer_rank, inner_rank;            /* after dropping extents of 1 and merging neighbours */
-    int64_t outer[KILN_MAX_RANK];          /* kept extents, slowest first */
-    int64_t inner[KILN_MAX_RANK];          /* reduced extents, slowest first */
-    int64_t rows, cols;                    /* flat: rows is the number of elements, cols 1 */
+    int outer_rank, inner_rank;   /* after dropping extents of 1 and merging neighbours */
+    int64_t outer[KILN_MAX_RANK]; /* kept extents, slowest first */
+    int64_t inner[KILN_MAX_RANK]; /* reduced extents, slowest first */
+    int64_t rows, cols;           /* flat: rows is the number of elements, cols 1 */
     bool open_rows;
-    bool wide;                             /* rows (flat: elements) do not fit 31 bits */
+    bool wide; /* rows (flat: elements) do not fit 31 bits */
     int input_count, output_count;
     kiln__operand operands[KILN_MAX_TENSORS]; /* inputs, then outputs */
 } kiln__problem;
 
-/* Data pointers are read for their alignment alone (NULL: 16 bytes). KILN_E_SHAPE for outputs that do not fit or a max of nothing;
- * KILN_E_AXIS, KILN_E_TYPE, KILN_E_UNSUPPORTED (naming the tensor and the limit) for what no kernel serves yet. */
-kiln_status kiln__problem_build(const kiln__ir *ir, const kiln__space *space, const kiln__tensors *tensors, kiln__problem *out);
+/* Data pointers are read for their alignment alone (NULL: 16 bytes). KILN_E_SHAPE for outputs that do not fit or a max
+ * of nothing; KILN_E_AXIS; KILN_E_UNSUPPORTED names the tensor and the limit. */
+kiln_status kiln__problem_build(const kiln__ir *ir, const kiln__space *space, const kiln__tensors *tensors,
+                                kiln__problem *out);
 
 #endif

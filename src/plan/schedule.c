@@ -8,26 +8,31 @@
 #include "base/types.h"
 
 typedef struct choice {
-    int64_t max_packs;      /* of 16 bytes a row, all kept inputs together */
-    int threads_per_row;    /* 0: as many lanes as packs, rounded up to a power of two */
+    int64_t max_packs;   /* of 16 bytes a row, all kept inputs together */
+    int threads_per_row; /* 0: as many lanes as packs, rounded up to a power of two */
     kiln__residency residency;
     const char *reason;
 } choice;
 
 /* Many small blocks beat few big ones: while one loads, another waits. Rows of the table are tried in order. */
 static const choice table[] = {
-    {32, 0, KILN__RESIDENCY_REGISTERS, "a short row fits one pack per lane; fewer lanes take fewer shuffle steps (64 columns: 8 lanes 0.955, 4 lanes of 2 packs 0.64)"},
+    {32, 0, KILN__RESIDENCY_REGISTERS,
+     "a short row fits one pack per lane; fewer lanes take fewer shuffle steps (64 columns: 8 lanes 0.955, 4 lanes of "
+     "2 packs 0.64)"},
     {64, 32, KILN__RESIDENCY_REGISTERS, "two packs per lane of a warp, and no block barrier"},
-    {1024, 128, KILN__RESIDENCY_REGISTERS, "128 threads with up to 8 packs in registers: 0.992 to 1.005 from 1,024 to 8,192 columns, larger blocks lose"},
-    {2048, 256, KILN__RESIDENCY_SHARED, "shared memory filled by asynchronous copies leaves registers for more blocks (16,384 columns: 1.003, registers 0.975)"},
+    {1024, 128, KILN__RESIDENCY_REGISTERS,
+     "128 threads with up to 8 packs in registers: 0.992 to 1.005 from 1,024 to 8,192 columns, larger blocks lose"},
+    {2048, 256, KILN__RESIDENCY_SHARED,
+     "shared memory filled by asynchronous copies leaves registers for more blocks (16,384 columns: 1.003, registers "
+     "0.975)"},
     {4096, 512, KILN__RESIDENCY_SHARED, "64 KB of a row in shared memory: 512 threads 0.992"},
     {12288, 1024, KILN__RESIDENCY_SHARED, "one large block holds the row in shared memory (65,536 columns: 0.992)"},
-    {INT64_MAX, 1024, KILN__RESIDENCY_STREAM, "the row does not fit a block's shared memory: every phase reads it again"},
+    {INT64_MAX, 1024, KILN__RESIDENCY_STREAM,
+     "the row does not fit a block's shared memory: every phase reads it again"},
 };
 #define TABLE_ROWS ((int)(sizeof table / sizeof *table))
 
-static int power_of_two_from(int64_t n)
-{
+static int power_of_two_from(int64_t n) {
     int p = 1;
     while (p < n) p *= 2;
     return p;
@@ -35,9 +40,9 @@ static int power_of_two_from(int64_t n)
 
 static int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-/* The pack holds 16 bytes of the narrowest tensor that moves with the rows, fewer where a pointer's alignment forbids it. */
-static int widest_pack(const kiln__problem *problem)
-{
+/* The pack holds 16 bytes of the narrowest tensor that moves with the rows, fewer where a pointer's alignment forbids
+ * it. */
+static int widest_pack(const kiln__problem *problem) {
     int pack = 0, limit = 16;
     for (int o = 0; o < problem->input_count + problem->output_count; o++) {
         const kiln__operand *operand = &problem->operands[o];
@@ -51,14 +56,15 @@ static int widest_pack(const kiln__problem *problem)
 }
 
 /* The most elements an operand can move in one access; 0 where its elements do not lie side by side. */
-static int vector_of(const kiln__problem *problem, const kiln__operand *operand, const kiln__schedule *s)
-{
+static int vector_of(const kiln__problem *problem, const kiln__operand *operand, const kiln__schedule *s) {
     int vector = 16 / (int)kiln_type_size(operand->type);
     if (vector > s->pack_size) vector = s->pack_size;
     bool flat = problem->layout == KILN__LAYOUT_FLAT;
     int rank = flat ? problem->outer_rank : problem->inner_rank;
-    const int64_t *extents = flat ? problem->outer : problem->inner, *strides = flat ? operand->outer_strides : operand->inner_strides;
-    if (flat && operand->linear) return operand->row_stride == 1 ? (vector < operand->alignment ? vector : operand->alignment) : 0;
+    const int64_t *extents = flat ? problem->outer : problem->inner,
+                  *strides = flat ? operand->outer_strides : operand->inner_strides;
+    if (flat && operand->linear)
+        return operand->row_stride == 1 ? (vector < operand->alignment ? vector : operand->alignment) : 0;
     bool packed = !flat && operand->packed;
     if (!packed && rank && (strides[rank - 1] != 1 || (rank > 1 && extents[rank - 1] % s->pack_size))) return 0;
     if (flat && extents[rank - 1] % s->pack_size) return 0;
@@ -77,23 +83,22 @@ static int vector_of(const kiln__problem *problem, const kiln__operand *operand,
     return vector;
 }
 
-static void choose_pack(const kiln__problem *problem, const kiln__pins *pins, kiln__schedule *s)
-{
+static void choose_pack(const kiln__problem *problem, const kiln__pins *pins, kiln__schedule *s) {
     s->pack_size = widest_pack(problem);
     while (pins->pack_size && s->pack_size > pins->pack_size) s->pack_size /= 2;
     if (s->layout == KILN__LAYOUT_FLAT || problem->cols % s->pack_size == 0) return;
     bool in_step = true; /* all rows start where the same flat index says */
     for (int o = 0; o < problem->input_count + problem->output_count; o++) {
         const kiln__operand *operand = &problem->operands[o];
-        if (operand->per_element && operand->follows_rows && operand->linear) in_step &= operand->row_stride == problem->cols;
+        if (operand->per_element && operand->follows_rows && operand->linear)
+            in_step &= operand->row_stride == problem->cols;
     }
     s->masked = in_step && problem->cols >= 4 * s->pack_size && !s->ordered;
     while (!s->masked && problem->cols % s->pack_size) s->pack_size /= 2;
 }
 
 /* Which inputs stay with the row, and the bytes of one pack of them. */
-static int choose_kept(const kiln__problem *problem, kiln__schedule *s)
-{
+static int choose_kept(const kiln__problem *problem, kiln__schedule *s) {
     int bytes = 0;
     for (int o = 0; o < problem->input_count; o++) {
         const kiln__operand *operand = &problem->operands[o];
@@ -103,22 +108,23 @@ static int choose_kept(const kiln__problem *problem, kiln__schedule *s)
     return bytes;
 }
 
-static void describe(kiln__schedule *s)
-{
+static void describe(kiln__schedule *s) {
     static const char *const residencies[] = {"registers", "shared", "stream"};
     char group[32];
-    if (s->layout == KILN__LAYOUT_FLAT) snprintf(group, sizeof group, "threads %d", s->threads);
-    else snprintf(group, sizeof group, "%s %d", s->group == KILN__GROUP_LANES ? "lanes" : "block", s->threads_per_row);
+    if (s->layout == KILN__LAYOUT_FLAT)
+        snprintf(group, sizeof group, "threads %d", s->threads);
+    else
+        snprintf(group, sizeof group, "%s %d", s->group == KILN__GROUP_LANES ? "lanes" : "block", s->threads_per_row);
     int used = snprintf(s->text, sizeof s->text, "%s, %s, %s, pack %d x %lld", group, residencies[s->residency],
                         s->layout == KILN__LAYOUT_FLAT ? "flat" : "inner", s->pack_size, (long long)s->steps);
-    if (s->rows_per_block > 1) used += snprintf(s->text + used, sizeof s->text - (size_t)used, ", %d rows per block", s->rows_per_block);
+    if (s->rows_per_block > 1)
+        used += snprintf(s->text + used, sizeof s->text - (size_t)used, ", %d rows per block", s->rows_per_block);
     if (s->masked) used += snprintf(s->text + used, sizeof s->text - (size_t)used, ", masked");
     if (s->ordered) snprintf(s->text + used, sizeof s->text - (size_t)used, ", ordered");
 }
 
 /* How much code one element makes, in simple operations. */
-static int weigh(const kiln__ir *ir)
-{
+static int weigh(const kiln__ir *ir) {
     int weight = 0;
     for (uint32_t i = 0; i < ir->count; i++) {
         kiln__op op = ir->insts[i].op;
@@ -128,35 +134,39 @@ static int weigh(const kiln__ir *ir)
     return weight;
 }
 
-static kiln_status choose_flat(const kiln__ir *ir, const kiln__problem *problem, const kiln__pins *pins, kiln__schedule *s)
-{
+static kiln_status choose_flat(const kiln__ir *ir, const kiln__problem *problem, const kiln__pins *pins,
+                               kiln__schedule *s) {
     int bytes = choose_kept(problem, s);
     s->group = KILN__GROUP_BLOCK;
     s->residency = KILN__RESIDENCY_REGISTERS;
     s->threads = s->threads_per_row = pins->threads ? pins->threads : 256;
     s->rows_per_block = 1;
-    int steps = bytes <= 16 ? 4 : bytes <= 32 ? 2 : 1;
+    int steps = bytes <= 32 ? 2 : 1;
     while (steps > 1 && weigh(ir) * steps * s->pack_size > 256) steps /= 2;
     s->steps = s->batch = pins->steps ? pins->steps : steps;
     s->reason = steps > 1 ? "elementwise: each thread loads all its packs, then computes, then stores"
                           : "elementwise with much to compute or load: one pack per thread keeps the code short";
     if (pins->group == KILN__GROUP_LANES || pins->residency > 0 || s->threads % 32 || s->threads > 1024)
-        return kiln__fail(KILN_E_UNSUPPORTED, "the pinned schedule is none for elementwise programs: expected threads N, a multiple of 32 up to 1024, and registers");
+        return kiln__fail(KILN_E_UNSUPPORTED, "the pinned schedule is none for elementwise programs: expected threads "
+                                              "N, a multiple of 32 up to 1024, and registers");
     return KILN_OK;
 }
 
 static bool is_power_of_two(int n) { return n > 0 && (n & (n - 1)) == 0; }
 
 /* One row of the table, as pinned, worked out for the problem. False where it does not fit the device. */
-static bool work_out(const choice *c, const kiln__pins *pins, const kiln__device *device, int64_t packs, int bytes, kiln__schedule *s)
-{
+static bool work_out(const choice *c, const kiln__pins *pins, const kiln__device *device, int64_t packs, int bytes,
+                     kiln__schedule *s) {
     s->residency = pins->residency >= 0 ? (kiln__residency)pins->residency : c->residency;
     s->reason = pins->residency >= 0 || pins->threads ? "the caller pinned it" : c->reason;
-    s->threads_per_row = pins->threads ? pins->threads
-                       : c->threads_per_row ? c->threads_per_row : power_of_two_from(packs < 32 ? packs : 32);
+    s->threads_per_row = pins->threads        ? pins->threads
+                         : c->threads_per_row ? c->threads_per_row
+                                              : power_of_two_from(packs < 32 ? packs : 32);
     s->steps = divide_up(packs, s->threads_per_row);
     s->shared_bytes = s->residency == KILN__RESIDENCY_SHARED ? (int)(s->steps * s->threads_per_row * bytes) : 0;
-    s->group = pins->group >= 0 ? (kiln__group)pins->group : s->threads_per_row <= 32 ? KILN__GROUP_LANES : KILN__GROUP_BLOCK;
+    s->group = pins->group >= 0           ? (kiln__group)pins->group
+               : s->threads_per_row <= 32 ? KILN__GROUP_LANES
+                                          : KILN__GROUP_BLOCK;
     s->threads = s->group == KILN__GROUP_LANES ? 128 : s->threads_per_row;
     s->rows_per_block = s->threads / s->threads_per_row;
     if (s->group == KILN__GROUP_LANES) s->shared_bytes *= s->rows_per_block;
@@ -166,8 +176,8 @@ static bool work_out(const choice *c, const kiln__pins *pins, const kiln__device
     return s->shared_bytes + 1024 <= device->shared_per_block && s->steps < INT32_MAX / 1024;
 }
 
-static kiln_status choose_row(const kiln__problem *problem, const kiln__device *device, const kiln__pins *pins, int attempt, kiln__schedule *s)
-{
+static kiln_status choose_row(const kiln__problem *problem, const kiln__device *device, const kiln__pins *pins,
+                              int attempt, kiln__schedule *s) {
     int bytes = choose_kept(problem, s);
     int64_t packs = divide_up(problem->cols + (s->masked ? s->pack_size - 1 : 0), s->pack_size);
     if (packs < 1) packs = 1;
@@ -176,24 +186,24 @@ static kiln_status choose_row(const kiln__problem *problem, const kiln__device *
     while (row + 1 < TABLE_ROWS && table[row].max_packs < load) row++;
     while (row < TABLE_ROWS && !(work_out(&table[row], pins, device, packs, bytes, s) && attempt-- == 0)) row++;
     if (row == TABLE_ROWS)
-        return kiln__fail(KILN_E_UNSUPPORTED, "no %s schedule fits rows of %lld columns", pins->residency >= 0 || pins->threads ? "pinned" : "further",
-                          (long long)problem->cols);
+        return kiln__fail(KILN_E_UNSUPPORTED, "no %s schedule fits rows of %lld columns",
+                          pins->residency >= 0 || pins->threads ? "pinned" : "further", (long long)problem->cols);
     int batch = pins->batch ? pins->batch : bytes <= 16 ? 4 : 2;
-    s->batch = s->residency == KILN__RESIDENCY_STREAM ? batch : s->residency == KILN__RESIDENCY_SHARED ? 1 : (int)s->steps;
+    s->batch = s->residency == KILN__RESIDENCY_STREAM   ? batch
+               : s->residency == KILN__RESIDENCY_SHARED ? 1
+                                                        : (int)s->steps;
     if (s->batch > s->steps) s->batch = (int)s->steps;
     return KILN_OK;
 }
 
-static bool has_user_reduction(const kiln__ir *ir)
-{
+static bool has_user_reduction(const kiln__ir *ir) {
     for (uint32_t i = 0; i < ir->count; i++)
         if (ir->insts[i].op == KILN__OP_REDUCE_USER) return true;
     return false;
 }
 
 kiln_status kiln__schedule_choose(const kiln__ir *ir, const kiln__problem *problem, const kiln__device *device,
-                                  const kiln__pins *pins, int attempt, kiln__schedule *out)
-{
+                                  const kiln__pins *pins, int attempt, kiln__schedule *out) {
     memset(out, 0, sizeof *out);
     out->layout = problem->layout;
     out->ordered = has_user_reduction(ir);
@@ -208,9 +218,10 @@ kiln_status kiln__schedule_choose(const kiln__ir *ir, const kiln__problem *probl
     return KILN_OK;
 }
 
-bool kiln__schedule_grid(const kiln__schedule *schedule, int64_t rows, unsigned *x, unsigned *y)
-{
-    int64_t per_block = schedule->layout == KILN__LAYOUT_FLAT ? schedule->threads * schedule->steps * schedule->pack_size : schedule->rows_per_block;
+bool kiln__schedule_grid(const kiln__schedule *schedule, int64_t rows, unsigned *x, unsigned *y) {
+    int64_t per_block = schedule->layout == KILN__LAYOUT_FLAT
+                            ? schedule->threads * schedule->steps * schedule->pack_size
+                            : schedule->rows_per_block;
     int64_t blocks = divide_up(rows, per_block);
     int64_t limit = 2147483647;
     *x = (unsigned)(blocks < limit ? blocks : limit);

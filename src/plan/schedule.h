@@ -7,40 +7,46 @@
 #include "plan/problem.h"
 
 typedef enum kiln__group { KILN__GROUP_LANES, KILN__GROUP_BLOCK } kiln__group;
-typedef enum kiln__residency { KILN__RESIDENCY_REGISTERS, KILN__RESIDENCY_SHARED, KILN__RESIDENCY_STREAM } kiln__residency;
+typedef enum kiln__residency {
+    KILN__RESIDENCY_REGISTERS,
+    KILN__RESIDENCY_SHARED,
+    KILN__RESIDENCY_STREAM
+} kiln__residency;
 
-/* Chosen from the columns, the types and the device alone, never from the number of rows: a row's result has the same bits
- * however many other rows there are. */
+/* Chosen from the columns, the types and the device alone, never from the number of rows: a row's result has the same
+ * bits however many other rows there are. */
 typedef struct kiln__schedule {
     kiln__layout layout;
     kiln__group group;
     kiln__residency residency;
-    int pack_size;          /* elements per pack, a power of two */
-    int64_t steps;          /* packs per thread and row (flat: per thread) */
-    int batch;              /* packs whose loads are issued together; registers: all steps */
-    int threads_per_row;    /* flat: threads */
-    int rows_per_block;     /* flat: 1 */
-    int threads;            /* per block */
-    bool masked;            /* rows do not start at multiples of the pack: packs overhang at both ends */
-    bool ordered;           /* a user's combine: columns are combined in their order */
-    int vector[KILN_MAX_TENSORS]; /* elements per memory access of each operand; 0: element by element, each with its own address */
-    bool kept[KILN_MAX_TENSORS];  /* inputs that stay with the row; the others are read where they are used */
-    int shared_bytes;       /* dynamic, per block */
-    char text[160];         /* "lanes 32, registers, inner, pack 8 x 4, 4 rows per block" */
-    const char *reason;     /* one sentence, static */
+    int pack_size;       /* elements per pack, a power of two */
+    int64_t steps;       /* packs per thread and row (flat: per thread) */
+    int batch;           /* packs whose loads are issued together; registers: all steps */
+    int threads_per_row; /* flat: threads */
+    int rows_per_block;  /* flat: 1 */
+    int threads;         /* per block */
+    bool masked;         /* rows do not start at multiples of the pack: packs overhang at both ends */
+    bool ordered;        /* a user's combine: columns are combined in their order */
+    /* Elements per memory access of each operand; 0: element by element, each with its own address. */
+    int vector[KILN_MAX_TENSORS];
+    bool kept[KILN_MAX_TENSORS]; /* inputs that stay with the row; the others are read where they are used */
+    int shared_bytes;            /* dynamic, per block */
+    char text[160];              /* "lanes 32, registers, inner, pack 8 x 4, 4 rows per block" */
+    const char *reason;          /* one sentence, static */
 } kiln__schedule;
 
 /* What a caller pins of a schedule, for tests and tuning; 0 or -1: as the table says. */
 typedef struct kiln__pins {
-    int group, residency;   /* -1, or a kiln__group, a kiln__residency */
-    int threads;            /* per row (flat: per block) */
+    int group, residency; /* -1, or a kiln__group, a kiln__residency */
+    int threads;          /* per row (flat: per block) */
     int pack_size;
-    int steps;              /* flat alone: packs per thread */
-    int batch;              /* stream alone: packs in flight per thread */
+    int steps; /* flat alone: packs per thread */
+    int batch; /* stream alone: packs in flight per thread */
 } kiln__pins;
 
-/* Parses "block 256, shared, pack 8", the words of kiln__schedule's text: lanes N, block N, threads N, registers, shared, stream,
- * pack N, steps N, batch N. NULL or "": nothing pinned. KILN_E_ARGUMENT quotes the word it does not know. */
+/* Parses "block 256, shared, pack 8", the words of kiln__schedule's text: lanes N, block N, threads N, registers,
+ * shared, stream, pack N, steps N, batch N. NULL or "": nothing pinned. KILN_E_ARGUMENT quotes the word it does not
+ * know. */
 kiln_status kiln__pins_parse(const char *text, kiln__pins *out);
 
 /* The first choice for the problem. `attempt` 0; 1, 2, ... give the next candidates after one that spilled registers.

@@ -8,7 +8,7 @@
 
 /* The axes a program reduces over, as the caller said it. */
 typedef struct kiln__axes {
-    bool last;              /* nothing was said: the last axis, or none where there is no axis */
+    bool last; /* nothing was said: the last axis, or none where there is no axis */
     bool all;
     int list[KILN_MAX_RANK];
     int count;
@@ -25,7 +25,7 @@ typedef struct kiln__space {
     int rank;
     int64_t sizes[KILN_MAX_RANK];
     bool reduced[KILN_MAX_RANK];
-    bool open_rows;         /* axis 0 was given as -1 and stands for any number */
+    bool open_rows; /* axis 0 was given as -1 and stands for any number */
 } kiln__space;
 
 /* What stands in for an axis left open while a kernel is planned. */
