@@ -142,7 +142,7 @@ static kiln_status choose_flat(const kiln__ir *ir, const kiln__problem *problem,
     s->threads = s->threads_per_row = pins->threads ? pins->threads : 256;
     s->rows_per_block = 1;
     int steps = bytes <= 32 ? 2 : 1;
-    while (steps > 1 && weigh(ir) * steps * s->pack_size > 256) steps /= 2;
+    while (steps > 1 && weigh(ir) * steps * s->pack_size > 128) steps /= 2;
     s->steps = s->batch = pins->steps ? pins->steps : steps;
     s->reason = steps > 1 ? "elementwise: each thread loads all its packs, then computes, then stores"
                           : "elementwise with much to compute or load: one pack per thread keeps the code short";
