@@ -13,6 +13,22 @@ static void add(kiln__arguments *out, kiln__field_kind kind, int index, int dim,
 
 static bool is_wide(kiln__ctype type) { return type == KILN__F64 || type == KILN__I64; }
 
+/* Strides that follow from the columns are constants of the source, the others are passed. */
+bool kiln__stride_is_constant(const kiln__problem *problem, int64_t stride) {
+    return stride == 0 || stride == 1 || stride == problem->cols;
+}
+
+static void add_strides(const kiln__problem *problem, int o, kiln__arguments *out) {
+    const kiln__operand *operand = &problem->operands[o];
+    bool flat = problem->layout == KILN__LAYOUT_FLAT;
+    if (operand->linear && !flat && !kiln__stride_is_constant(problem, operand->row_stride))
+        add(out, KILN__FIELD_ROW, o, 0, 8);
+    for (int d = 0; d < problem->outer_rank && !operand->linear; d++)
+        if (operand->outer_strides[d]) add(out, KILN__FIELD_STRIDE, o, d, 8);
+    for (int d = 0; d < problem->inner_rank && operand->per_element && !operand->packed; d++)
+        if (operand->inner_strides[d] != 0 && operand->inner_strides[d] != 1) add(out, KILN__FIELD_STEP, o, d, 8);
+}
+
 kiln_status kiln__arguments_layout(const kiln__ir *ir, const kiln__problem *problem, kiln__arguments *out) {
     memset(out, 0, sizeof *out);
     int operands = problem->input_count + problem->output_count;
@@ -22,9 +38,7 @@ kiln_status kiln__arguments_layout(const kiln__ir *ir, const kiln__problem *prob
         all_linear &= problem->operands[o].linear;
     }
     add(out, KILN__FIELD_ROWS, 0, 0, 8);
-    for (int o = 0; o < operands; o++)
-        for (int d = 0; d < problem->outer_rank && !problem->operands[o].linear; d++)
-            if (problem->operands[o].outer_strides[d]) add(out, KILN__FIELD_STRIDE, o, d, 8);
+    for (int o = 0; o < operands; o++) add_strides(problem, o, out);
     for (int d = 1; d < problem->outer_rank && !all_linear && problem->wide; d++) add(out, KILN__FIELD_EXTENT, 0, d, 8);
     for (uint32_t s = 0; s < ir->scalar_count; s++)
         if (is_wide(ir->scalar_types[s])) add(out, KILN__FIELD_SCALAR, (int)s, 0, 8);
@@ -35,8 +49,8 @@ kiln_status kiln__arguments_layout(const kiln__ir *ir, const kiln__problem *prob
     out->size = (out->size + 7) / 8 * 8;
     if (out->count > KILN__MAX_FIELDS || out->size > KILN__MAX_ARGUMENT_BYTES)
         return kiln__fail(KILN_E_UNSUPPORTED,
-                          "the kernel needs %d bytes of arguments, at most %d can be passed: use fewer tensors that "
-                          "broadcast over several axes",
+                          "the kernel needs %d bytes of arguments, at most %d can be passed: use fewer tensors of "
+                          "different strides",
                           out->size, KILN__MAX_ARGUMENT_BYTES);
     return KILN_OK;
 }
@@ -59,6 +73,8 @@ void kiln__arguments_fill(const kiln__arguments *arguments, const kiln__problem 
         switch (field->kind) {
         case KILN__FIELD_ROWS: value = problem->rows; break;
         case KILN__FIELD_STRIDE: value = problem->operands[field->index].outer_strides[field->dim]; break;
+        case KILN__FIELD_ROW: value = problem->operands[field->index].row_stride; break;
+        case KILN__FIELD_STEP: value = problem->operands[field->index].inner_strides[field->dim]; break;
         case KILN__FIELD_EXTENT: value = problem->outer[field->dim]; break;
         case KILN__FIELD_DIVISOR:
             divisor_of((uint32_t)problem->outer[field->dim], divisor);

@@ -11,8 +11,10 @@ static const struct {
     kiln__op op;
     const char *f32, *f64, *integer;
 } functions[] = {
-#define LIBM(op, name) {KILN__OP_##op, name "f", name, NULL}
-#define OURS(op, name) {KILN__OP_##op, name, name, name}
+#define LIBM(op, name) \
+    { KILN__OP_##op, name "f", name, NULL }
+#define OURS(op, name) \
+    { KILN__OP_##op, name, name, name }
     /* clang-format off */
     LIBM(FMA, "fma"), LIBM(POW, "pow"), LIBM(ATAN2, "atan2"), LIBM(EXP2, "exp2"), LIBM(EXPM1, "expm1"),
     LIBM(LOG, "log"), LIBM(LOG2, "log2"), LIBM(LOG1P, "log1p"), LIBM(LOG10, "log10"), LIBM(SQRT, "sqrt"),
@@ -28,7 +30,7 @@ static const struct {
     {KILN__OP_FMAX, "fmaxf", "fmax", "kiln_maximum"}, {KILN__OP_ROUND, "rintf", "rint", ""},
     {KILN__OP_FLOOR, "floorf", "floor", ""}, {KILN__OP_CEIL, "ceilf", "ceil", ""},
     {KILN__OP_TRUNC, "truncf", "trunc", ""},
-    /* clang-format on */
+/* clang-format on */
 #undef LIBM
 #undef OURS
 };

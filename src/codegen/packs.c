@@ -279,6 +279,20 @@ void kiln__emit_phase(kiln__emitter *e, uint32_t phase) {
     kiln__text_puts(out, "        return other;\n    }\n};\n\n");
 }
 
+static void emit_put(const kiln__emitter *e, int o) {
+    if (e->schedule->vector[o]) {
+        kiln__text_printf(e->out, "        kiln_put<%d>(", e->schedule->vector[o]);
+        add_name(e, "", o, ", ");
+        emit_address(e, o, "col");
+        kiln__text_puts(e->out, ", span);\n");
+        return;
+    }
+    kiln__text_puts(e->out,
+                    "#pragma unroll\n        for (int j = 0; j < KILN_PACK; ++j)\n            if (span.has(j)) *(");
+    emit_address(e, o, "(col + j)");
+    add_name(e, ") = ", o, ".get(j);\n");
+}
+
 bool kiln__emit_finish(kiln__emitter *e) {
     const kiln__problem *p = e->problem;
     kiln__text *out = e->out;
@@ -313,10 +327,7 @@ bool kiln__emit_finish(kiln__emitter *e) {
         add_name(e, " ", operand, ";\n");
         kiln__text_printf(out, "        kiln_narrow_pack(y%d, ", o);
         add_name(e, "", operand, ");\n");
-        kiln__text_printf(out, "        kiln_put<%d>(", e->schedule->vector[operand]);
-        add_name(e, "", operand, ", ");
-        emit_address(e, operand, "col");
-        kiln__text_puts(out, ", span);\n");
+        emit_put(e, operand);
     }
     kiln__text_puts(out, "    }\n};\n\n");
     return true;

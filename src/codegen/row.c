@@ -35,6 +35,15 @@ static void emit_field(const kiln__emitter *e, const kiln__field *field) {
         add_name(e, "", field->index, "");
         kiln__text_printf(out, "_stride%d;\n", field->dim);
         break;
+    case KILN__FIELD_ROW:
+        kiln__text_puts(out, "    kiln_i64 ");
+        add_name(e, "", field->index, "_row;\n");
+        break;
+    case KILN__FIELD_STEP:
+        kiln__text_puts(out, "    kiln_i64 ");
+        add_name(e, "", field->index, "");
+        kiln__text_printf(out, "_step%d;\n", field->dim);
+        break;
     case KILN__FIELD_SCALAR:
         kiln__text_printf(out, "    %s scalar_%s;\n", kiln__cxx_ctype(e->ir->scalar_types[field->index]),
                           e->ir->scalar_names[field->index]);
@@ -92,14 +101,18 @@ static void emit_flat_offset(const kiln__emitter *e, int operand) {
 static void emit_inner_offset(const kiln__emitter *e, int operand) {
     const kiln__problem *p = e->problem;
     add_name(e, "KILN_DEVICE kiln_i64 kiln_offset_", operand,
-             "(const kiln_arguments &, kiln_index col)\n{\n    return 0");
+             "(const kiln_arguments &args, kiln_index col)\n{\n    return 0");
     int64_t below = 1;
-    for (int d = p->inner_rank - 1; d >= 0; d--) {
+    for (int d = p->inner_rank - 1; d >= 0; below *= p->inner[d--]) {
         int64_t stride = p->operands[operand].inner_strides[d];
-        if (stride)
-            kiln__text_printf(e->out, " + (kiln_i64)(col / %" PRId64 " %% %" PRId64 ") * %" PRId64, below, p->inner[d],
-                              stride);
-        below *= p->inner[d];
+        if (!stride) continue;
+        kiln__text_puts(e->out, " + (kiln_i64)(col");
+        if (below > 1) kiln__text_printf(e->out, " / %" PRId64, below);
+        if (d > 0) kiln__text_printf(e->out, " %% %" PRId64, p->inner[d]);
+        kiln__text_puts(e->out, ")");
+        if (stride == 1) continue;
+        add_name(e, " * args.", operand, "");
+        kiln__text_printf(e->out, "_step%d", d);
     }
     kiln__text_puts(e->out, ";\n}\n\n");
 }
@@ -110,7 +123,7 @@ static void emit_offsets(const kiln__emitter *e) {
         const kiln__operand *operand = &p->operands[o];
         if (!operand->per_element) continue;
         if (p->layout == KILN__LAYOUT_FLAT && !operand->linear) emit_flat_offset(e, o);
-        if (p->layout == KILN__LAYOUT_INNER && !operand->packed) emit_inner_offset(e, o);
+        if (p->layout != KILN__LAYOUT_FLAT && !operand->packed) emit_inner_offset(e, o);
     }
 }
 
@@ -122,7 +135,9 @@ static void emit_place(const kiln__emitter *e, int o) {
     if (e->problem->layout == KILN__LAYOUT_FLAT) {
     } else if (!operand->linear)
         emit_strided_sum(e, o);
-    else if (operand->row_stride)
+    else if (!kiln__stride_is_constant(e->problem, operand->row_stride)) {
+        add_name(e, " + row.index * args.", o, "_row");
+    } else if (operand->row_stride)
         kiln__text_printf(e->out, " + row.index * %" PRId64, operand->row_stride);
     kiln__text_puts(e->out, ";\n");
 }
@@ -166,8 +181,10 @@ void kiln__emit_row(const kiln__emitter *e) {
     kiln__text_puts(out, "KILN_DEVICE void kiln_begin(kiln_row &row)\n{\n    const kiln_arguments &args = row.args;\n");
     if (coordinates) emit_coordinates(e, "row.index");
     for (int o = 0; o < p->input_count + p->output_count; o++) emit_place(e, o);
-    kiln__text_puts(out, e->schedule->masked ? "    row.shift = (int)(row.index * KILN_COLS & (KILN_PACK - 1));\n"
-                                             : "    row.shift = 0;\n");
+    if (e->schedule->masked)
+        kiln__text_printf(out, "    row.shift = (int)(row.index * %d & (KILN_PACK - 1));\n", e->schedule->row_phase);
+    else
+        kiln__text_puts(out, "    row.shift = 0;\n");
     for (uint32_t i = 0; i < e->ir->count; i++)
         if (is_row_value(e, i) && e->ir->insts[i].phase == 0) emit_row_value(e, i);
     kiln__text_puts(out, "}\n\n");

@@ -139,7 +139,12 @@ static void emit_kernel(const kiln__emitter *e, bool finish, bool finish_row) {
                       "(const __grid_constant__ kiln_arguments args)\n{\n"
                       "    kiln_row row(args, %s);\n",
                       flat ? "0" : "kiln_row_index()");
-    if (!flat) kiln__text_puts(out, "    if (row.index >= args.rows) return;\n");
+    bool columns = e->schedule->group == KILN__GROUP_COLUMNS;
+    if (columns)
+        kiln__text_puts(
+            out, "    const bool active = row.index < args.rows;\n    if (!active) row.index = args.rows - 1;\n");
+    else if (!flat)
+        kiln__text_puts(out, "    if (row.index >= args.rows) return;\n");
     kiln__text_puts(out, "    kiln_begin(row);\n    kiln_residency residency;\n    residency.fill(row);\n");
     for (uint32_t p = 0; p < e->ir->phase_count; p++)
         kiln__text_printf(out,
@@ -147,6 +152,7 @@ static void emit_kernel(const kiln__emitter *e, bool finish, bool finish_row) {
                           ".clear();\n    residency.each_pack(row, phase%" PRIu32 ");\n    kiln_after%" PRIu32
                           "(row, kiln_all_reduce(phase%" PRIu32 "));\n",
                           p, p, p, p, p, p);
+    if (columns) kiln__text_puts(out, "    if (!active) return;\n");
     if (finish) kiln__text_puts(out, "    kiln_finish finish;\n    residency.each_pack(row, finish);\n");
     if (finish_row) kiln__text_puts(out, "    if (kiln_member() == 0) kiln_finish_row(row);\n");
     kiln__text_puts(out, "}\n");
@@ -155,6 +161,8 @@ static void emit_kernel(const kiln__emitter *e, bool finish, bool finish_row) {
 static void emit_all(kiln__emitter *e) {
     static const char *const residencies[] = {kiln__source_residency_registers_cuh, kiln__source_residency_shared_cuh,
                                               kiln__source_residency_stream_cuh};
+    static const char *const groups[] = {kiln__source_group_lanes_cuh, kiln__source_group_block_cuh,
+                                         kiln__source_group_columns_cuh};
     const kiln__schedule *s = e->schedule;
     bool flat = s->layout == KILN__LAYOUT_FLAT;
     emit_header(e);
@@ -166,9 +174,7 @@ static void emit_all(kiln__emitter *e) {
     classify(e);
     kiln__emit_arguments(e);
     kiln__emit_row(e);
-    if (!flat)
-        kiln__text_puts(e->out,
-                        s->group == KILN__GROUP_LANES ? kiln__source_group_lanes_cuh : kiln__source_group_block_cuh);
+    if (!flat) kiln__text_puts(e->out, groups[s->group]);
     kiln__text_puts(e->out, flat ? kiln__source_layout_flat_cuh : kiln__source_layout_inner_cuh);
     kiln__text_puts(e->out, "\n");
     kiln__emit_kept(e);

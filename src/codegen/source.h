@@ -11,6 +11,8 @@ typedef enum kiln__field_kind {
     KILN__FIELD_POINTER, /* operand's data */
     KILN__FIELD_ROWS,    /* i64: rows (flat: elements) */
     KILN__FIELD_STRIDE,  /* i64: operand's stride along outer dimension `dim` */
+    KILN__FIELD_ROW,     /* i64: operand's stride from row to row */
+    KILN__FIELD_STEP,    /* i64: operand's stride along inner dimension `dim` */
     KILN__FIELD_SCALAR,  /* scalar number `index`, of its compute type */
     KILN__FIELD_EXTENT,  /* i64: outer dimension `dim`, where rows are wide */
     KILN__FIELD_DIVISOR  /* kiln_divisor of outer dimension `dim`: divisor, multiplier, shift, u32 each */
@@ -22,7 +24,7 @@ typedef struct kiln__field {
     uint16_t offset;
 } kiln__field;
 
-#define KILN__MAX_FIELDS 320
+#define KILN__MAX_FIELDS 640
 #define KILN__MAX_ARGUMENT_BYTES 4096
 
 typedef struct kiln__arguments {
@@ -33,6 +35,9 @@ typedef struct kiln__arguments {
 
 /* Which fields the kernel for the problem takes. KILN_E_UNSUPPORTED where they exceed 4,096 bytes. */
 kiln_status kiln__arguments_layout(const kiln__ir *ir, const kiln__problem *problem, kiln__arguments *out);
+
+/* Whether a stride is written into the source rather than passed. */
+bool kiln__stride_is_constant(const kiln__problem *problem, int64_t stride);
 
 /* Writes the values that do not change from launch to launch (rows, strides, extents, divisors) at their offsets. */
 void kiln__arguments_fill(const kiln__arguments *arguments, const kiln__problem *problem, unsigned char *bytes);

@@ -15,20 +15,38 @@ typedef struct dims {
     int64_t strides[KILN_MAX_TENSORS][KILN_MAX_RANK];
 } dims;
 
+static int64_t magnitude(int64_t stride) { return stride < 0 ? -stride : stride; }
+
 static kiln_status check_supported(const kiln_tensor *tensor, const char *name) {
     if (tensor->type == KILN_E4M3 || tensor->type == KILN_E5M2)
         return kiln__fail(KILN_E_UNSUPPORTED,
                           "tensor '%s' has type %s, which kernels do not read or write yet (the CPU reference does)",
                           name, kiln_type_name(tensor->type));
-    int64_t expected = 1;
-    for (int i = tensor->rank - 1; i >= 0; i--) {
+    return KILN_OK;
+}
+
+/* Elements of an output must not lie in one place: each dimension steps over all that moves in smaller steps. */
+static kiln_status check_apart(const kiln_tensor *tensor, const char *name) {
+    int64_t strides[KILN_MAX_RANK], sizes[KILN_MAX_RANK], span = 1;
+    int rank = 0;
+    for (int i = 0; i < tensor->rank; i++) {
         if (tensor->sizes[i] == 0) return KILN_OK;
-        if (tensor->sizes[i] != 1 && tensor->strides[i] != expected)
-            return kiln__fail(KILN_E_UNSUPPORTED,
-                              "tensor '%s' has stride %" PRId64 " along axis %d, expected %" PRId64
-                              ": kernels take row-major contiguous tensors (the CPU reference takes any strides)",
-                              name, tensor->strides[i], i, expected);
-        expected *= tensor->sizes[i] == -1 ? 1 : tensor->sizes[i];
+        if (tensor->sizes[i] == 1) continue;
+        int at = rank++;
+        for (; at > 0 && strides[at - 1] > magnitude(tensor->strides[i]); at--) {
+            strides[at] = strides[at - 1];
+            sizes[at] = sizes[at - 1];
+        }
+        strides[at] = magnitude(tensor->strides[i]);
+        sizes[at] = tensor->sizes[i];
+    }
+    for (int i = 0; i < rank; i++) {
+        if (strides[i] < span)
+            return kiln__fail(KILN_E_OVERLAP,
+                              "output '%s' overlaps itself: a stride of it is %" PRId64 ", expected %" PRId64
+                              " or more",
+                              name, strides[i], span);
+        span += strides[i] * (sizes[i] - 1);
     }
     return KILN_OK;
 }
@@ -40,6 +58,42 @@ static int alignment_of(const kiln_tensor *tensor) {
     return elements ? elements : 1;
 }
 
+static void swap_dims(dims *d, int operands, int a, int b) {
+    int64_t extent = d->extent[a];
+    bool reduced = d->reduced[a];
+    d->extent[a] = d->extent[b];
+    d->extent[b] = extent;
+    d->reduced[a] = d->reduced[b];
+    d->reduced[b] = reduced;
+    for (int o = 0; o < operands; o++) {
+        int64_t stride = d->strides[o][a];
+        d->strides[o][a] = d->strides[o][b];
+        d->strides[o][b] = stride;
+    }
+}
+
+static void drop_ones(dims *d, int operands) {
+    int rank = 0;
+    for (int i = 0; i < d->rank; i++)
+        if (d->extent[i] != 1) swap_dims(d, operands, rank++, i);
+    d->rank = rank;
+}
+
+/* Whether dimension b belongs before its left neighbour a: kept ones stand before reduced ones, and of one kind the one
+ * with the larger stride in tensor `key`. A dimension that `key` broadcasts over moves slowest of all. */
+static bool belongs_before(const dims *d, int key, bool keep_order, int b, int a) {
+    if (d->reduced[a] != d->reduced[b]) return d->reduced[a];
+    if (keep_order && d->reduced[a]) return false;
+    int64_t left = magnitude(d->strides[key][a]), right = magnitude(d->strides[key][b]);
+    return left != 0 && (right == 0 || right > left);
+}
+
+/* Insertion sort: stable, and there are eight dimensions at most. */
+static void sort_dims(dims *d, int operands, int key, bool keep_order) {
+    for (int i = 1; i < d->rank; i++)
+        for (int j = i; j > 0 && belongs_before(d, key, keep_order, j, j - 1); j--) swap_dims(d, operands, j, j - 1);
+}
+
 static bool merges(const dims *d, int operands, int i) {
     if (d->reduced[i] != d->reduced[i + 1]) return false;
     for (int o = 0; o < operands; o++)
@@ -47,27 +101,22 @@ static bool merges(const dims *d, int operands, int i) {
     return true;
 }
 
-static void drop_and_merge(dims *d, int operands) {
-    int rank = 0;
-    for (int i = 0; i < d->rank; i++) {
-        if (d->extent[i] == 1) continue;
-        d->extent[rank] = d->extent[i];
-        d->reduced[rank] = d->reduced[i];
-        for (int o = 0; o < operands; o++) d->strides[o][rank] = d->strides[o][i];
-        rank++;
-    }
-    d->rank = rank;
+static void merge_dims(dims *d, int operands) {
     for (int i = d->rank - 2; i >= 0; i--) {
         if (!merges(d, operands, i)) continue;
         d->extent[i] *= d->extent[i + 1];
         for (int o = 0; o < operands; o++) d->strides[o][i] = d->strides[o][i + 1];
-        for (int j = i + 1; j + 1 < d->rank; j++) {
-            d->extent[j] = d->extent[j + 1];
-            d->reduced[j] = d->reduced[j + 1];
-            for (int o = 0; o < operands; o++) d->strides[o][j] = d->strides[o][j + 1];
-        }
+        for (int j = i + 1; j + 1 < d->rank; j++) swap_dims(d, operands, j, j + 1);
         d->rank--;
     }
+}
+
+/* The tensor whose order of dimensions the kernel follows: the first output of an elementwise program, so that stores
+ * lie side by side, else the first input that has all elements. */
+static int key_operand(const kiln__tensors *tensors, const bool *full, bool flat) {
+    for (int o = flat ? tensors->input_count : 0; o < tensors->input_count + tensors->output_count; o++)
+        if (full[o]) return o;
+    return 0;
 }
 
 /* Whether the operand's kept strides are those of one index over all rows, and its stride. `natural` is what the
@@ -83,22 +132,27 @@ static void find_row_stride(const kiln__problem *problem, kiln__operand *operand
         operand->follows_rows |= operand->outer_strides[i] != 0;
     }
     if (last < 0) operand->follows_rows = natural != 0;
+    if (problem->layout == KILN__LAYOUT_FLAT) operand->linear &= operand->row_stride == 0 || operand->row_stride == 1;
 }
 
-static kiln_status split(const dims *d, kiln__problem *problem) {
+static void split(const dims *d, kiln__problem *problem) {
+    problem->rows = problem->cols = 1;
     for (int i = 0; i < d->rank; i++) {
-        bool inner = d->reduced[i] && problem->layout == KILN__LAYOUT_INNER;
+        bool inner = d->reduced[i];
         if (inner)
             problem->inner[problem->inner_rank++] = d->extent[i];
-        else if (problem->inner_rank) {
-            return kiln__fail(KILN_E_UNSUPPORTED,
-                              "a reduced axis stands before a kept one of %" PRId64
-                              " elements: kernels reduce over the last axes (the CPU reference reduces over any)",
-                              d->extent[i]);
-        } else
+        else
             problem->outer[problem->outer_rank++] = d->extent[i];
+        *(inner ? &problem->cols : &problem->rows) *= d->extent[i];
     }
-    return KILN_OK;
+    problem->wide = problem->rows > INT32_MAX;
+}
+
+/* Whether neighbouring rows lie closer together than neighbouring columns. */
+static bool rows_are_closer(const kiln__problem *problem, const dims *d, int key) {
+    if (!problem->outer_rank || !problem->inner_rank) return false;
+    int64_t row = magnitude(d->strides[key][problem->outer_rank - 1]), column = magnitude(d->strides[key][d->rank - 1]);
+    return row != 0 && (column == 0 || row < column);
 }
 
 /* The stride from row to row that a contiguous tensor has where the space has one row. */
@@ -126,10 +180,28 @@ static kiln_status check_empty(const kiln__ir *ir, const kiln__space *space) {
     return KILN_OK;
 }
 
+static bool has_ordered_reduction(const kiln__ir *ir) {
+    for (uint32_t i = 0; i < ir->count; i++)
+        if (ir->insts[i].op == KILN__OP_REDUCE_USER) return true;
+    return false;
+}
+
+static void fill_operand(const kiln__problem *problem, const dims *d, int o, int64_t natural, kiln__operand *operand) {
+    memcpy(operand->outer_strides, d->strides[o], (size_t)problem->outer_rank * sizeof(int64_t));
+    memcpy(operand->inner_strides, d->strides[o] + problem->outer_rank, (size_t)problem->inner_rank * sizeof(int64_t));
+    int64_t below = 1;
+    operand->packed = true;
+    for (int i = problem->inner_rank - 1; i >= 0; i--) {
+        operand->packed &= operand->inner_strides[i] == below;
+        below *= problem->inner[i];
+    }
+    find_row_stride(problem, operand, operand->output && !operand->per_element ? 1 : natural);
+}
+
 kiln_status kiln__problem_build(const kiln__ir *ir, const kiln__space *space, const kiln__tensors *tensors,
                                 kiln__problem *out) {
     memset(out, 0, sizeof *out);
-    dims d = {0};
+    dims d = {.rank = space->rank};
     bool full[KILN_MAX_TENSORS], all_full = true;
     int count = tensors->input_count + tensors->output_count;
     out->input_count = tensors->input_count;
@@ -140,44 +212,33 @@ kiln_status kiln__problem_build(const kiln__ir *ir, const kiln__space *space, co
         bool output = o >= tensors->input_count;
         bool per_element = output && ir->insts[ir->outputs[o - tensors->input_count]].per_element;
         status = check_supported(&tensors->at[o], tensors->names[o]);
+        if (!status && output) status = check_apart(&tensors->at[o], tensors->names[o]);
         if (!status)
             status = kiln__space_strides(space, &tensors->at[o], tensors->names[o], output, per_element, d.strides[o],
                                          &full[o]);
         if (!status && output) all_full &= full[o];
     }
     if (status) return status;
-    d.rank = space->rank;
     memcpy(d.extent, space->sizes, sizeof d.extent);
     memcpy(d.reduced, space->reduced, sizeof d.reduced);
-    out->layout = ir->phase_count == 0 && all_full ? KILN__LAYOUT_FLAT : KILN__LAYOUT_INNER;
-    if (out->layout == KILN__LAYOUT_FLAT) memset(d.reduced, 0, sizeof d.reduced);
+    bool flat = ir->phase_count == 0 && all_full;
+    if (flat) memset(d.reduced, 0, sizeof d.reduced);
     if (out->open_rows && d.reduced[0])
         return kiln__fail(KILN_E_AXIS, "axis 0 is left open and cannot be reduced over");
-    drop_and_merge(&d, count);
-    status = split(&d, out);
-    if (status) return status;
-    out->rows = out->cols = 1;
-    for (int i = 0; i < out->outer_rank; i++) out->rows *= out->outer[i];
-    for (int i = 0; i < out->inner_rank; i++) out->cols *= out->inner[i];
-    out->wide = out->rows > INT32_MAX;
+    int key = key_operand(tensors, full, flat);
+    drop_ones(&d, count);
+    sort_dims(&d, count, key, has_ordered_reduction(ir));
+    merge_dims(&d, count);
+    split(&d, out);
+    out->layout = flat ? KILN__LAYOUT_FLAT : rows_are_closer(out, &d, key) ? KILN__LAYOUT_OUTER : KILN__LAYOUT_INNER;
     for (int o = 0; o < count; o++) {
         kiln__operand *operand = &out->operands[o];
         operand->type = tensors->at[o].type;
         operand->output = o >= tensors->input_count;
         operand->alignment = alignment_of(&tensors->at[o]);
-        memcpy(operand->outer_strides, d.strides[o], (size_t)out->outer_rank * sizeof(int64_t));
-        memcpy(operand->inner_strides, d.strides[o] + out->outer_rank, (size_t)out->inner_rank * sizeof(int64_t));
-        int64_t below = 1;
-        operand->packed = true;
-        for (int i = out->inner_rank - 1; i >= 0; i--) {
-            operand->per_element |= operand->inner_strides[i] != 0;
-            operand->packed &= operand->inner_strides[i] == below;
-            below *= out->inner[i];
-        }
-        if (out->layout == KILN__LAYOUT_FLAT) operand->per_element = true;
-        int64_t natural = natural_stride(out, space, &tensors->at[o], full[o]);
-        if (operand->output && !operand->per_element) natural = 1;
-        find_row_stride(out, operand, natural);
+        bool varies = kiln__space_per_element(space, &tensors->at[o]);
+        operand->per_element = flat || (operand->output ? full[o] && out->inner_rank > 0 : varies);
+        fill_operand(out, &d, o, natural_stride(out, space, &tensors->at[o], full[o]), operand);
     }
     return KILN_OK;
 }

@@ -6,8 +6,9 @@
 #include "plan/space.h"
 
 typedef enum kiln__layout {
-    KILN__LAYOUT_FLAT, /* no reduction: one flat array, every dimension is an outer one */
-    KILN__LAYOUT_INNER /* the reduced dimensions are the contiguous ones */
+    KILN__LAYOUT_FLAT,  /* no reduction: one flat array, every dimension is an outer one */
+    KILN__LAYOUT_INNER, /* neighbouring columns lie side by side, or nothing does */
+    KILN__LAYOUT_OUTER  /* neighbouring rows lie side by side */
 } kiln__layout;
 
 /* A tensor as the kernel sees it. Strides in elements. */

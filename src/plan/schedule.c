@@ -40,42 +40,61 @@ static int power_of_two_from(int64_t n) {
 
 static int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
+/* Where an operand's elements lie along what a pack covers: flat, the whole array; else the columns of a row. */
+typedef struct span {
+    int rank;
+    const int64_t *extents, *strides;
+    bool side_by_side; /* one after another, all of them */
+} span;
+
+static span span_of(const kiln__problem *problem, const kiln__operand *operand) {
+    if (problem->layout == KILN__LAYOUT_FLAT)
+        return (span){problem->outer_rank, problem->outer, operand->outer_strides,
+                      operand->linear && operand->row_stride == 1};
+    return (span){problem->inner_rank, problem->inner, operand->inner_strides, operand->packed};
+}
+
+static bool steps_by_one(const span *s) { return s->side_by_side || (s->rank && s->strides[s->rank - 1] == 1); }
+
 /* The pack holds 16 bytes of the narrowest tensor that moves with the rows, fewer where a pointer's alignment forbids
- * it. */
+ * it; one element where nothing lies side by side. */
 static int widest_pack(const kiln__problem *problem) {
     int pack = 0, limit = 16;
+    if (problem->layout == KILN__LAYOUT_OUTER) return 1;
     for (int o = 0; o < problem->input_count + problem->output_count; o++) {
         const kiln__operand *operand = &problem->operands[o];
-        if (!operand->per_element || !operand->follows_rows) continue;
+        span s = span_of(problem, operand);
+        if (!operand->per_element || !operand->follows_rows || !steps_by_one(&s)) continue;
         int size = (int)kiln_type_size(operand->type);
         if (16 / size > pack) pack = 16 / size;
         if (operand->alignment * size < 16 && operand->alignment < limit) limit = operand->alignment;
     }
-    if (!pack) pack = 4;
-    return pack < limit ? pack : limit;
+    return pack == 0 ? 1 : pack < limit ? pack : limit;
+}
+
+/* How far behind a multiple of the pack a row's first element lies: row * result. -1 where the operand's rows do not
+ * follow one such rule. */
+static int64_t row_phase(const kiln__problem *problem, const kiln__operand *operand, int pack) {
+    if (operand->linear) return ((operand->row_stride % pack) + pack) % pack;
+    for (int i = 0; i < problem->outer_rank; i++)
+        if (operand->outer_strides[i] % pack) return -1;
+    return 0;
 }
 
 /* The most elements an operand can move in one access; 0 where its elements do not lie side by side. */
 static int vector_of(const kiln__problem *problem, const kiln__operand *operand, const kiln__schedule *s) {
+    span where = span_of(problem, operand);
     int vector = 16 / (int)kiln_type_size(operand->type);
     if (vector > s->pack_size) vector = s->pack_size;
-    bool flat = problem->layout == KILN__LAYOUT_FLAT;
-    int rank = flat ? problem->outer_rank : problem->inner_rank;
-    const int64_t *extents = flat ? problem->outer : problem->inner,
-                  *strides = flat ? operand->outer_strides : operand->inner_strides;
-    if (flat && operand->linear)
-        return operand->row_stride == 1 ? (vector < operand->alignment ? vector : operand->alignment) : 0;
-    bool packed = !flat && operand->packed;
-    if (!packed && rank && (strides[rank - 1] != 1 || (rank > 1 && extents[rank - 1] % s->pack_size))) return 0;
-    if (flat && extents[rank - 1] % s->pack_size) return 0;
+    if (!steps_by_one(&where)) return 0;
+    if (!where.side_by_side && where.rank > 1 && where.extents[where.rank - 1] % s->pack_size) return 0;
+    if (problem->layout == KILN__LAYOUT_FLAT && !where.side_by_side && where.extents[where.rank - 1] % s->pack_size)
+        return 0;
     if (operand->alignment < vector) vector = operand->alignment;
-    for (int i = 0; i + 1 < rank && !packed; i++)
-        while (strides[i] % vector) vector /= 2;
-    if (flat) return vector;
-    if (s->masked) {
-        bool in_step = operand->follows_rows && operand->linear && operand->row_stride == problem->cols;
-        return in_step ? vector : 0;
-    }
+    for (int i = 0; i + 1 < where.rank && !where.side_by_side; i++)
+        while (where.strides[i] % vector) vector /= 2;
+    if (problem->layout == KILN__LAYOUT_FLAT) return vector;
+    if (s->masked) return row_phase(problem, operand, s->pack_size) == s->row_phase ? vector : 0;
     for (int i = 0; i < problem->outer_rank; i++)
         while (operand->outer_strides[i] % vector) vector /= 2;
     if (!problem->outer_rank)
@@ -87,13 +106,15 @@ static void choose_pack(const kiln__problem *problem, const kiln__pins *pins, ki
     s->pack_size = widest_pack(problem);
     while (pins->pack_size && s->pack_size > pins->pack_size) s->pack_size /= 2;
     if (s->layout == KILN__LAYOUT_FLAT || problem->cols % s->pack_size == 0) return;
-    bool in_step = true; /* all rows start where the same flat index says */
+    int64_t phase = -2; /* of all the tensors that a pack covers in one access */
     for (int o = 0; o < problem->input_count + problem->output_count; o++) {
         const kiln__operand *operand = &problem->operands[o];
-        if (operand->per_element && operand->follows_rows && operand->linear)
-            in_step &= operand->row_stride == problem->cols;
+        if (!operand->per_element || !operand->follows_rows || !operand->packed) continue;
+        int64_t own = row_phase(problem, operand, s->pack_size);
+        phase = phase == -2 || phase == own ? own : -1;
     }
-    s->masked = in_step && problem->cols >= 4 * s->pack_size && !s->ordered;
+    s->masked = phase >= 0 && problem->cols >= 4 * s->pack_size && !s->ordered;
+    s->row_phase = s->masked ? (int)phase : 0;
     while (!s->masked && problem->cols % s->pack_size) s->pack_size /= 2;
 }
 
@@ -110,13 +131,12 @@ static int choose_kept(const kiln__problem *problem, kiln__schedule *s) {
 
 static void describe(kiln__schedule *s) {
     static const char *const residencies[] = {"registers", "shared", "stream"};
+    static const char *const groups[] = {"lanes", "block", "columns"}, *const layouts[] = {"flat", "inner", "outer"};
     char group[32];
-    if (s->layout == KILN__LAYOUT_FLAT)
-        snprintf(group, sizeof group, "threads %d", s->threads);
-    else
-        snprintf(group, sizeof group, "%s %d", s->group == KILN__GROUP_LANES ? "lanes" : "block", s->threads_per_row);
+    snprintf(group, sizeof group, "%s %d", s->layout == KILN__LAYOUT_FLAT ? "threads" : groups[s->group],
+             s->threads_per_row);
     int used = snprintf(s->text, sizeof s->text, "%s, %s, %s, pack %d x %lld", group, residencies[s->residency],
-                        s->layout == KILN__LAYOUT_FLAT ? "flat" : "inner", s->pack_size, (long long)s->steps);
+                        layouts[s->layout], s->pack_size, (long long)s->steps);
     if (s->rows_per_block > 1)
         used += snprintf(s->text + used, sizeof s->text - (size_t)used, ", %d rows per block", s->rows_per_block);
     if (s->masked) used += snprintf(s->text + used, sizeof s->text - (size_t)used, ", masked");
@@ -149,6 +169,34 @@ static kiln_status choose_flat(const kiln__ir *ir, const kiln__problem *problem,
     if (pins->group == KILN__GROUP_LANES || pins->residency > 0 || s->threads % 32 || s->threads > 1024)
         return kiln__fail(KILN_E_UNSUPPORTED, "the pinned schedule is none for elementwise programs: expected threads "
                                               "N, a multiple of 32 up to 1024, and registers");
+    return KILN_OK;
+}
+
+/* Neighbouring threads take neighbouring rows; a row's members are in different warps. */
+static kiln_status choose_outer(const kiln__problem *problem, const kiln__pins *pins, kiln__schedule *s) {
+    choose_kept(problem, s);
+    int64_t cols = problem->cols > 1 ? problem->cols : 1;
+    int members = 1;
+    while (members < 16 && members * 16 <= cols) members *= 2;
+    s->group = KILN__GROUP_COLUMNS;
+    s->threads_per_row = pins->threads ? pins->threads : members;
+    s->rows_per_block = s->threads_per_row >= 4 ? 32 : 128 / s->threads_per_row;
+    s->threads = s->threads_per_row * s->rows_per_block;
+    s->steps = divide_up(cols, s->threads_per_row);
+    bool fits = s->steps <= 16;
+    s->residency = pins->residency >= 0 ? (kiln__residency)pins->residency
+                   : fits               ? KILN__RESIDENCY_REGISTERS
+                                        : KILN__RESIDENCY_STREAM;
+    int batch = pins->batch ? pins->batch : 8;
+    s->batch = s->residency == KILN__RESIDENCY_STREAM   ? (batch < s->steps ? batch : (int)s->steps)
+               : s->residency == KILN__RESIDENCY_SHARED ? 1
+                                                        : (int)s->steps;
+    s->reason =
+        "neighbouring rows lie side by side: a warp reads 32 of them at once, and its block's warps share the columns";
+    if (pins->group >= 0 || s->residency == KILN__RESIDENCY_SHARED || s->threads > 1024 ||
+        (s->threads_per_row & (s->threads_per_row - 1)) || (s->residency == KILN__RESIDENCY_REGISTERS && s->steps > 64))
+        return kiln__fail(KILN_E_UNSUPPORTED, "the pinned schedule is none for rows that lie side by side: expected "
+                                              "threads 1 to 32, and registers (up to 64 columns a thread) or stream");
     return KILN_OK;
 }
 
@@ -207,10 +255,12 @@ kiln_status kiln__schedule_choose(const kiln__ir *ir, const kiln__problem *probl
     memset(out, 0, sizeof *out);
     out->layout = problem->layout;
     out->ordered = has_user_reduction(ir);
-    bool flat = problem->layout == KILN__LAYOUT_FLAT;
-    if (flat && attempt > 0) return kiln__fail(KILN_E_UNSUPPORTED, "elementwise programs have one schedule");
+    if (problem->layout != KILN__LAYOUT_INNER && attempt > 0)
+        return kiln__fail(KILN_E_UNSUPPORTED, "this layout has one schedule");
     choose_pack(problem, pins, out);
-    kiln_status status = flat ? choose_flat(ir, problem, pins, out) : choose_row(problem, device, pins, attempt, out);
+    kiln_status status = problem->layout == KILN__LAYOUT_FLAT    ? choose_flat(ir, problem, pins, out)
+                         : problem->layout == KILN__LAYOUT_OUTER ? choose_outer(problem, pins, out)
+                                                                 : choose_row(problem, device, pins, attempt, out);
     if (status) return status;
     for (int o = 0; o < problem->input_count + problem->output_count; o++)
         if (problem->operands[o].per_element) out->vector[o] = vector_of(problem, &problem->operands[o], out);

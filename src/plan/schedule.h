@@ -6,7 +6,7 @@
 #include "plan/device.h"
 #include "plan/problem.h"
 
-typedef enum kiln__group { KILN__GROUP_LANES, KILN__GROUP_BLOCK } kiln__group;
+typedef enum kiln__group { KILN__GROUP_LANES, KILN__GROUP_BLOCK, KILN__GROUP_COLUMNS } kiln__group;
 typedef enum kiln__residency {
     KILN__RESIDENCY_REGISTERS,
     KILN__RESIDENCY_SHARED,
@@ -26,6 +26,7 @@ typedef struct kiln__schedule {
     int rows_per_block;  /* flat: 1 */
     int threads;         /* per block */
     bool masked;         /* rows do not start at multiples of the pack: packs overhang at both ends */
+    int row_phase;       /* masked: row r starts r * row_phase elements (modulo the pack) behind one */
     bool ordered;        /* a user's combine: columns are combined in their order */
     /* Elements per memory access of each operand; 0: element by element, each with its own address. */
     int vector[KILN_MAX_TENSORS];
