@@ -16,7 +16,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "jit/elf.h"
 #include "jit/log.h"
 #include "jit/nvrtc.h"
 
@@ -180,19 +179,30 @@ static void a_link_is_resolved(void **state)
     expect_located(link, "libnvrtc.so.12.4.127");
 }
 
-static void damaged_files_have_no_build_id(void **state)
+static void the_build_tells_files_of_one_version_apart(void **state)
 {
     (void)state;
-    char path[PATH_MAX], build[64];
-    assert_true(kiln__elf_is_native(KILN_FAKE_NVRTC));
-    for (size_t size = 0; size < 200; size += 7) {
-        install("short.so", size, -1, 0);
-        assert_false(kiln__elf_build_id(in_folder(path, "short.so"), build, sizeof build));
+    kiln__nvrtc_identity identity[3];
+    for (int i = 0; i < 3; i++) {
+        install("libnvrtc.so.12", i == 2 ? 2000 : 1999, 1500, (unsigned char)(i == 1 ? 'a' : 'b'));
+        assert_true(kiln__nvrtc_locate(folder, &identity[i]));
+        kiln__nvrtc_read_build(&identity[i]);
+        for (int k = 0; k < i; k++)
+            assert_string_not_equal(identity[i].build, identity[k].build);
     }
-    assert_false(kiln__elf_build_id(in_folder(path, "absent"), build, sizeof build));
-    for (long at = 32; at < 1024; at++) { /* headers and notes with wild sizes: any answer, no fault */
-        install("wild.so", 8192, at, 0xff);
-        kiln__elf_build_id(in_folder(path, "wild.so"), build, sizeof build);
+}
+
+static void folders_are_taken_as_they_are_named(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"*", "[ab]", "{a,b}", "a\\b", "~", "a b"};
+    for (size_t i = 0; i < COUNT(names); i++) {
+        char path[PATH_MAX], library[PATH_MAX];
+        make_folder(names[i]);
+        snprintf(library, sizeof library, "%.100s/libnvrtc.so.12", names[i]);
+        install(library, SIZE_MAX, -1, 0);
+        expect_located(in_folder(path, names[i]), library);
+        assert_int_equal(unlink(in_folder(path, library)), 0);
     }
 }
 
@@ -408,7 +418,8 @@ int main(void)
         IN_FOLDER(wheels_and_toolkits_are_found_below_a_folder),
         IN_FOLDER(the_environment_names_a_file_or_folder),
         IN_FOLDER(a_link_is_resolved),
-        IN_FOLDER(damaged_files_have_no_build_id),
+        IN_FOLDER(the_build_tells_files_of_one_version_apart),
+        IN_FOLDER(folders_are_taken_as_they_are_named),
         IN_FOLDER(a_missing_library_is_told_with_advice),
         cmocka_unit_test(threads_share_one_table),
         cmocka_unit_test(an_nvrtc_too_old_for_the_device_says_what_it_has),

@@ -1,4 +1,4 @@
-/* Entries on disk: found by key, published whole, moved aside when damaged.
+/* Entries and records on disk: found by name, published whole, moved aside when damaged.
  * Nothing here fails a launch: what goes wrong is a miss, or a kernel that is not kept. */
 #define _GNU_SOURCE
 #include "cache/disk.h"
@@ -9,107 +9,110 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/text.h"
+#include "cache/checksum.h"
 #include "cache/entry.h"
 #include "cache/folder.h"
-#include "cache/mapped.h"
-#include "cache/where.h"
 
-enum { touch_seconds = 60 };
+enum { touch_seconds = 60, max_record = 4096 };
 
-kiln_status kiln__disk_open(const char *dir, kiln_log_callback log, void *log_user, kiln__disk **out)
-{
-    *out = NULL;
-    kiln__disk *disk = calloc(1, sizeof *disk);
-    if (disk == NULL)
-        return kiln__out_of_memory();
-    kiln_status status = kiln__cache_where(dir, &disk->path);
-    if (status != KILN_OK) {
-        free(disk);
-        return status;
+/* A variable's value, NULL where it counts as not set. A program with raised rights reads none. */
+static const char *variable(const char *name, bool absolute) {
+    const char *value = secure_getenv(name);
+    return value != NULL && (absolute ? *value == '/' : *value != '\0') ? value : NULL;
+}
+
+/* A relative folder is fixed here: a later chdir does not move it. NULL without memory. */
+static char *choose_path(const char *dir) {
+    const char *base = dir != NULL ? dir : variable("KILN_CACHE_DIR", false), *below = "";
+    if (base == NULL) {
+        base = variable("XDG_CACHE_HOME", true);
+        below = "/kiln";
     }
+    if (base == NULL) {
+        base = variable("HOME", true);
+        below = "/.cache/kiln";
+    }
+    kiln__text text = {0};
+    char *here = base != NULL && *base != '\0' && *base != '/' ? getcwd(NULL, 0) : NULL;
+    if (here != NULL) kiln__text_printf(&text, "%s/", here);
+    if (base != NULL && (*base == '/' || here != NULL)) /* else there is none, or the current folder is gone */
+        kiln__text_printf(&text, "%s%s", base, below);
+    free(here);
+    return kiln__text_take(&text);
+}
+
+kiln_status kiln__disk_open(const char *dir, kiln_log_callback log, void *log_user, kiln__disk **out) {
+    kiln__disk *disk = calloc(1, sizeof *disk);
+    char *path = choose_path(dir);
+    *out = NULL;
+    if (disk == NULL || path == NULL) {
+        free(disk);
+        free(path);
+        return kiln__out_of_memory();
+    }
+    disk->path = path;
     disk->log = log;
     disk->log_user = log_user;
     atomic_flag_clear(&disk->told);
     atomic_flag_clear(&disk->swept);
-    atomic_init(&disk->temporaries, 0);
     *out = disk;
     return KILN_OK;
 }
 
-void kiln__disk_close(kiln__disk *disk)
-{
-    if (disk == NULL)
-        return;
+void kiln__disk_close(kiln__disk *disk) {
+    if (disk == NULL) return;
     free(disk->path);
     free(disk);
 }
 
-const char *kiln__disk_path(const kiln__disk *disk)
-{
-    return disk->path;
-}
+const char *kiln__disk_path(const kiln__disk *disk) { return disk->path; }
 
 /* A key's folder, and its file's name. */
-static int open_folder(kiln__disk *disk, const kiln__key *key, bool create, char name[KILN__MAX_FILE_NAME])
-{
+static int open_folder(kiln__disk *disk, const kiln__key *key, bool create, char name[KILN__MAX_FILE_NAME]) {
     const char sub[3] = {key->hex[0], key->hex[1], '\0'};
     snprintf(name, KILN__MAX_FILE_NAME, "%s" KILN__ENTRY_SUFFIX, key->hex);
     return kiln__folder_open(disk, sub, create);
 }
 
 /* Marks the time of last use. Once a minute is enough to order entries, and spares the disk. */
-static void touch(int fd, const struct stat *status)
-{
+static void touch(int fd, const struct stat *status) {
     time_t age = time(NULL) - status->st_mtim.tv_sec;
     const struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_nsec = UTIME_NOW}};
-    if (age >= touch_seconds || age < 0)
-        futimens(fd, times);
+    if (age >= touch_seconds || age < 0) futimens(fd, times);
 }
 
-static void tell_damaged(kiln__disk *disk, const char *name)
-{
-    char message[256];
-    if (disk->log == NULL)
-        return;
-    snprintf(message, sizeof message, "entry '%s' of the disk cache is damaged and was moved aside", name);
-    disk->log(disk->log_user, KILN_LOG_WARNING, message);
-}
-
-bool kiln__disk_get(kiln__disk *disk, const kiln__key *key, kiln__found *out)
-{
+bool kiln__disk_get(kiln__disk *disk, const kiln__key *key, kiln__found *out) {
     char name[KILN__MAX_FILE_NAME];
     struct stat status;
+    bool hit = false;
     memset(out, 0, sizeof *out);
     int folder = open_folder(disk, key, false, name);
-    int fd = folder >= 0 ? kiln__folder_open_file(disk, folder, name, &status) : -1;
-    bool hit = false;
+    if (folder < 0) return false;
+    int fd = kiln__folder_open_file(disk, folder, name, &status);
     if (fd >= 0) {
-        const uint8_t *material = NULL;
-        size_t material_size = 0;
-        kiln__mapped mapped = kiln__entry_map(fd, &status, out, &material, &material_size);
+        kiln__mapped mapped = kiln__entry_map(fd, &status, out);
         if (mapped == KILN__DAMAGED) {
             kiln__folder_set_aside(folder, name, &status);
-            tell_damaged(disk, name);
+            kiln__disk_tell(disk, false, "entry '%s' of the disk cache is damaged and was moved aside", name);
         }
         /* The same digest over other material is a collision: a miss, and the entry of the other key stays. */
-        hit = mapped == KILN__MAPPED && material_size == key->size && memcmp(material, key->material, key->size) == 0;
+        hit = mapped == KILN__MAPPED && out->material_size == key->size &&
+              memcmp(out->material, key->material, key->size) == 0;
         if (hit)
             touch(fd, &status);
         else
             kiln__found_free(out);
         close(fd);
     }
-    if (folder >= 0)
-        close(folder);
+    close(folder);
     return hit;
 }
 
-bool kiln__disk_put(kiln__disk *disk, const kiln__key *key, const kiln__entry *entry)
-{
+bool kiln__disk_put(kiln__disk *disk, const kiln__key *key, const kiln__entry *entry) {
     char name[KILN__MAX_FILE_NAME];
     int folder = open_folder(disk, key, true, name);
-    if (folder < 0)
-        return false;
+    if (folder < 0) return false;
     size_t size = 0;
     uint8_t *bytes = kiln__entry_encode(key, entry, &size);
     bool done = bytes != NULL && kiln__folder_publish(disk, folder, name, bytes, size);
@@ -118,12 +121,49 @@ bool kiln__disk_put(kiln__disk *disk, const kiln__key *key, const kiln__entry *e
     return done;
 }
 
-void kiln__disk_reject(kiln__disk *disk, const kiln__key *key)
-{
+void kiln__disk_reject(kiln__disk *disk, const kiln__key *key) {
     char name[KILN__MAX_FILE_NAME];
     int folder = open_folder(disk, key, false, name);
-    if (folder < 0)
-        return;
+    if (folder < 0) return;
     kiln__folder_set_aside(folder, name, NULL);
     close(folder);
+}
+
+/* ---- records: their bytes, and the checksum of these ---- */
+
+static int open_records(kiln__disk *disk, const char *name, bool create) {
+    size_t length = strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_-");
+    bool valid = length > 0 && name[length] == '\0' && length < KILN__MAX_FILE_NAME;
+    return valid ? kiln__folder_open(disk, KILN__RECORDS, create) : -1;
+}
+
+bool kiln__disk_record_get(kiln__disk *disk, const char *name, void *bytes, size_t *size) {
+    uint8_t file[max_record + KILN__CHECKSUM_SIZE + 1];
+    struct stat status;
+    bool found = false;
+    int folder = open_records(disk, name, false);
+    if (folder < 0) return false;
+    int fd = kiln__folder_open_file(disk, folder, name, &status);
+    ssize_t length = fd >= 0 ? pread(fd, file, sizeof file, 0) : -1;
+    if (length >= 0 && (length == (ssize_t)sizeof file || !kiln__checksum_holds(file, (size_t)length))) {
+        kiln__folder_set_aside(folder, name, &status);
+    } else if (length >= 0 && (size_t)length - KILN__CHECKSUM_SIZE <= *size) {
+        found = true;
+        *size = (size_t)length - KILN__CHECKSUM_SIZE;
+        memcpy(bytes, file, *size);
+    }
+    if (fd >= 0) close(fd);
+    close(folder);
+    return found;
+}
+
+bool kiln__disk_record_put(kiln__disk *disk, const char *name, const void *bytes, size_t size) {
+    uint8_t file[max_record + KILN__CHECKSUM_SIZE];
+    int folder = size <= max_record ? open_records(disk, name, true) : -1;
+    if (folder < 0) return false;
+    memcpy(file, bytes, size);
+    kiln__checksum(bytes, size, file + size);
+    bool done = kiln__folder_publish(disk, folder, name, file, size + KILN__CHECKSUM_SIZE);
+    close(folder);
+    return done;
 }

@@ -23,6 +23,8 @@ typedef struct kiln__entry {
 /* An entry found: views into a private mapping of the file, unmapped by kiln__found_free. */
 typedef struct kiln__found {
     kiln__entry entry;
+    const uint8_t *material; /* of the key that it was put under */
+    size_t material_size;
     void *map;
     size_t map_size;
 } kiln__found;

@@ -1,116 +1,135 @@
 /* Encodes and decodes entries. Sizes in a file are data of a stranger until each is known to fit. */
+#define _GNU_SOURCE
 #include "cache/entry.h"
 
-#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
-#include "cache/bytes.h"
+#include "base/text.h"
 #include "cache/checksum.h"
+
+enum { part_material, part_name, part_description, part_schedule, part_log, part_image, part_count };
+enum { image_alignment = 16 };
+
+typedef struct entry_head {
+    char magic[8];
+    uint32_t format, arch, is_ptx;
+    int32_t registers, spill_bytes;
+    uint32_t zero;
+    int64_t shared_bytes;
+    double create_ms, compile_ms, fetch_ms;
+    int64_t created_unix;
+    uint64_t sizes[part_count];
+} entry_head;
 
 static const char magic[8] = {'K', 'I', 'L', 'N', 'E', 'N', 'T', '1'};
 
-enum { part_material, part_name, part_description, part_schedule, part_log, part_image, part_count };
-enum { fixed_size = sizeof magic + 6 * 4 + 5 * 8 + part_count * 8, image_alignment = 16 };
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "keys and entries are written as they lie in memory");
 
-/* Where each part lies in the file. */
-typedef struct parts {
-    uint64_t sizes[part_count];
-    size_t offsets[part_count];
-    size_t total; /* the whole file, checksum included */
-} parts;
+static size_t padding_before(int part, size_t at) { return part == part_image ? (0 - at) % image_alignment : 0; }
 
-/* Fills offsets and total from sizes; false on overflow. */
-static bool place(parts *file)
-{
-    size_t at = fixed_size;
+uint8_t *kiln__entry_encode(const kiln__key *key, const kiln__entry *entry, size_t *size) {
+    const void *const parts[] = {key->material,   entry->name, entry->description,
+                                 entry->schedule, entry->log,  entry->image};
+    entry_head head = {
+        .format = KILN__ENTRY_FORMAT,
+        .arch = (uint32_t)entry->arch,
+        .is_ptx = entry->is_ptx,
+        .registers = entry->registers,
+        .spill_bytes = entry->spill_bytes,
+        .shared_bytes = entry->shared_bytes,
+        .create_ms = entry->create_ms,
+        .compile_ms = entry->compile_ms,
+        .fetch_ms = entry->fetch_ms,
+        .created_unix = entry->created_unix,
+        .sizes = {key->size, strlen(entry->name) + 1, strlen(entry->description) + 1, strlen(entry->schedule) + 1,
+                  strlen(entry->log) + 1, entry->image_size},
+    };
+    if (entry->image_size == 0) return NULL;
+    memcpy(head.magic, magic, sizeof magic);
+    kiln__text file = {0};
+    kiln__text_add(&file, (const char *)&head, sizeof head);
     for (int i = 0; i < part_count; i++) {
-        size_t padding = i == part_image ? (image_alignment - at % image_alignment) % image_alignment : 0;
-        if (__builtin_add_overflow(at, padding, &at))
-            return false;
-        file->offsets[i] = at;
-        if (file->sizes[i] > SIZE_MAX || __builtin_add_overflow(at, (size_t)file->sizes[i], &at))
-            return false;
+        static const char zeros[image_alignment] = {0};
+        kiln__text_add(&file, zeros, padding_before(i, file.size));
+        kiln__text_add(&file, parts[i], (size_t)head.sizes[i]);
     }
-    return !__builtin_add_overflow(at, KILN__CHECKSUM_SIZE, &file->total);
+    uint8_t checksum[KILN__CHECKSUM_SIZE];
+    kiln__checksum(file.data, file.size, checksum);
+    kiln__text_add(&file, (const char *)checksum, sizeof checksum);
+    *size = file.size;
+    return (uint8_t *)kiln__text_take(&file);
 }
 
-uint8_t *kiln__entry_encode(const kiln__key *key, const kiln__entry *entry, size_t *size)
-{
-    const void *const sources[part_count] = {key->material, entry->name, entry->description, entry->schedule,
-                                             entry->log, entry->image};
-    parts file = {.sizes = {key->size, strlen(entry->name) + 1, strlen(entry->description) + 1,
-                            strlen(entry->schedule) + 1, strlen(entry->log) + 1, entry->image_size}};
-    uint8_t *bytes = entry->image_size > 0 && place(&file) ? calloc(1, file.total) : NULL;
-    if (bytes == NULL)
-        return NULL;
-    uint8_t *at = kiln__put_bytes(bytes, magic, sizeof magic);
-    at = kiln__put_u32(at, KILN__ENTRY_FORMAT);
-    at = kiln__put_u32(at, (uint32_t)entry->arch);
-    at = kiln__put_u32(at, entry->is_ptx ? 1 : 0);
-    at = kiln__put_u32(at, (uint32_t)entry->registers);
-    at = kiln__put_u32(at, (uint32_t)entry->spill_bytes);
-    at = kiln__put_u32(at, 0);
-    at = kiln__put_u64(at, (uint64_t)entry->shared_bytes);
-    at = kiln__put_f64(at, entry->create_ms);
-    at = kiln__put_f64(at, entry->compile_ms);
-    at = kiln__put_f64(at, entry->fetch_ms);
-    at = kiln__put_u64(at, (uint64_t)entry->created_unix);
-    for (int i = 0; i < part_count; i++)
-        at = kiln__put_u64(at, file.sizes[i]);
-    for (int i = 0; i < part_count; i++)
-        kiln__put_bytes(bytes + file.offsets[i], sources[i], (size_t)file.sizes[i]);
-    kiln__checksum(bytes, file.total - KILN__CHECKSUM_SIZE, bytes + file.total - KILN__CHECKSUM_SIZE);
-    *size = file.total;
-    return bytes;
+/* Where each part lies; false if they do not fill the file but for the checksum. */
+static bool place(const entry_head *head, size_t file_size, size_t offsets[part_count]) {
+    size_t at = sizeof *head, end = file_size - KILN__CHECKSUM_SIZE;
+    for (int i = 0; i < part_count; i++) {
+        at += padding_before(i, at);
+        if (at > end || head->sizes[i] > end - at) return false;
+        offsets[i] = at;
+        at += (size_t)head->sizes[i];
+    }
+    return at == end;
 }
 
-/* A part that is one text: its only NUL is its last byte. */
-static const char *text_at(const uint8_t *bytes, const parts *file, int part)
-{
-    const uint8_t *text = bytes + file->offsets[part];
-    size_t size = (size_t)file->sizes[part];
-    if (size == 0 || memchr(text, '\0', size) != text + size - 1)
-        return NULL;
-    return (const char *)text;
-}
-
-static bool decode_parts(const uint8_t *bytes, size_t size, parts *file)
-{
-    const uint8_t *at = bytes + fixed_size - part_count * 8;
-    for (int i = 0; i < part_count; i++, at += 8)
-        file->sizes[i] = kiln__get_u64(at);
-    return place(file) && file->total == size;
+/* Its only NUL is its last byte. */
+static bool is_text(const uint8_t *bytes, uint64_t size) {
+    return size > 0 && memchr(bytes, '\0', (size_t)size) == bytes + size - 1;
 }
 
 bool kiln__entry_decode(const uint8_t *bytes, size_t size, kiln__entry *entry, const uint8_t **material,
-                        size_t *material_size)
-{
-    parts file;
-    if (size < fixed_size + KILN__CHECKSUM_SIZE || memcmp(bytes, magic, sizeof magic) != 0 ||
-        kiln__get_u32(bytes + 8) != KILN__ENTRY_FORMAT || !decode_parts(bytes, size, &file) ||
-        !kiln__checksum_holds(bytes, size))
+                        size_t *material_size) {
+    entry_head head;
+    size_t offsets[part_count];
+    if (size < sizeof head + KILN__CHECKSUM_SIZE) return false;
+    memcpy(&head, bytes, sizeof head);
+    if (memcmp(head.magic, magic, sizeof magic) != 0 || head.format != KILN__ENTRY_FORMAT ||
+        !place(&head, size, offsets) || !kiln__checksum_holds(bytes, size))
         return false;
+    for (int i = part_name; i < part_image; i++)
+        if (!is_text(bytes + offsets[i], head.sizes[i])) return false;
+    const uint8_t *image = bytes + offsets[part_image];
+    if (head.sizes[part_image] == 0 || (head.is_ptx && image[head.sizes[part_image] - 1] != '\0')) return false;
     *entry = (kiln__entry){
-        .image = bytes + file.offsets[part_image],
-        .image_size = (size_t)file.sizes[part_image],
-        .arch = (int)kiln__get_u32(bytes + 12),
-        .is_ptx = kiln__get_u32(bytes + 16) != 0,
-        .registers = (int)kiln__get_u32(bytes + 20),
-        .spill_bytes = (int)kiln__get_u32(bytes + 24),
-        .shared_bytes = (int64_t)kiln__get_u64(bytes + 32),
-        .create_ms = kiln__get_f64(bytes + 40),
-        .compile_ms = kiln__get_f64(bytes + 48),
-        .fetch_ms = kiln__get_f64(bytes + 56),
-        .created_unix = (int64_t)kiln__get_u64(bytes + 64),
-        .name = text_at(bytes, &file, part_name),
-        .description = text_at(bytes, &file, part_description),
-        .schedule = text_at(bytes, &file, part_schedule),
-        .log = text_at(bytes, &file, part_log),
+        .image = image,
+        .image_size = (size_t)head.sizes[part_image],
+        .is_ptx = head.is_ptx != 0,
+        .arch = (int)head.arch,
+        .registers = head.registers,
+        .spill_bytes = head.spill_bytes,
+        .shared_bytes = head.shared_bytes,
+        .create_ms = head.create_ms,
+        .compile_ms = head.compile_ms,
+        .fetch_ms = head.fetch_ms,
+        .created_unix = head.created_unix,
+        .name = (const char *)bytes + offsets[part_name],
+        .description = (const char *)bytes + offsets[part_description],
+        .schedule = (const char *)bytes + offsets[part_schedule],
+        .log = (const char *)bytes + offsets[part_log],
     };
-    *material = bytes + file.offsets[part_material];
-    *material_size = (size_t)file.sizes[part_material];
-    if (entry->image_size == 0 || (entry->is_ptx && bytes[file.offsets[part_image] + entry->image_size - 1] != 0))
-        return false;
-    return entry->name != NULL && entry->description != NULL &&
-           entry->schedule != NULL && entry->log != NULL;
+    *material = bytes + offsets[part_material];
+    *material_size = (size_t)head.sizes[part_material];
+    return true;
+}
+
+kiln__mapped kiln__entry_map(int fd, const struct stat *status, kiln__found *out) {
+    memset(out, 0, sizeof *out);
+    if (status->st_size <= 0) return KILN__DAMAGED;
+    out->map_size = (size_t)status->st_size;
+    out->map = mmap(NULL, out->map_size, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (out->map == MAP_FAILED) {
+        out->map = NULL;
+        return KILN__NOT_MAPPED;
+    }
+    if (kiln__entry_decode(out->map, out->map_size, &out->entry, &out->material, &out->material_size))
+        return KILN__MAPPED;
+    kiln__found_free(out);
+    return KILN__DAMAGED;
+}
+
+void kiln__found_free(kiln__found *found) {
+    if (found == NULL) return;
+    if (found->map != NULL) munmap(found->map, found->map_size);
+    memset(found, 0, sizeof *found);
 }

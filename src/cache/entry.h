@@ -1,4 +1,4 @@
-/* An entry's bytes. All integers are little-endian:
+/* An entry's bytes. All numbers are little-endian:
  *   "KILNENT1"  format u32  arch u32  is_ptx u32  registers i32  spill_bytes i32  0 u32
  *   shared_bytes i64  create_ms f64  compile_ms f64  fetch_ms f64  created_unix i64
  *   sizes u64 of: key material, name, description, schedule, log, image
@@ -6,16 +6,24 @@
 #ifndef KILN_CACHE_ENTRY_H
 #define KILN_CACHE_ENTRY_H
 
+#include <sys/stat.h>
+
 #include "cache/disk.h"
 
 #define KILN__ENTRY_FORMAT 1u
 
-/* The bytes of an entry, new memory; NULL if memory ran out, a size overflows, or there is no image. */
+/* The bytes of an entry, new memory; NULL if memory ran out or there is no image. */
 uint8_t *kiln__entry_encode(const kiln__key *key, const kiln__entry *entry, size_t *size);
 
 /* An entry and its key material as views into bytes. False for anything that is not exactly what encode writes.
  * Needs no trust in the bytes. */
 bool kiln__entry_decode(const uint8_t *bytes, size_t size, kiln__entry *entry, const uint8_t **material,
                         size_t *material_size);
+
+typedef enum kiln__mapped { KILN__MAPPED, KILN__NOT_MAPPED, KILN__DAMAGED } kiln__mapped;
+
+/* Maps the file of a descriptor (which stays the caller's) and decodes it. KILN__DAMAGED: it was read and is no entry.
+ * The mapping is private: what another process publishes later does not show in it. */
+kiln__mapped kiln__entry_map(int fd, const struct stat *status, kiln__found *out);
 
 #endif

@@ -20,14 +20,13 @@ struct kiln__disk {
     kiln_log_callback log;
     void *log_user;
     atomic_flag told, swept;
-    atomic_uint temporaries; /* names made so far */
 };
 
-/* Tells the log a sentence, the first time in this disk's life alone. */
-void kiln__disk_tell_once(kiln__disk *disk, const char *format, ...) KILN_PRINTF(2, 3);
+/* Tells the log a sentence; with `once`, if none has been told so in this disk's life. */
+void kiln__disk_tell(kiln__disk *disk, bool once, const char *format, ...) KILN_PRINTF(3, 4);
 
-/* A descriptor of the cache's folder (sub NULL) or one below it, -1 if it is absent, or not trusted: not ours, or open
- * to the writing of others. With create, what is absent is made. */
+/* A descriptor of the cache's folder (sub NULL) or one below it, -1 (and errno) if it is absent, or not trusted: not
+ * ours, or open to the writing of others. With create, what is absent is made. */
 int kiln__folder_open(kiln__disk *disk, const char *sub, bool create);
 
 /* A descriptor of a trusted regular file and its status, -1 otherwise. */

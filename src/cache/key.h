@@ -10,8 +10,8 @@
 #define KILN__KEY_FORMAT 1u
 
 typedef struct kiln__key_parts {
-    const char *source;              /* all the text handed to NVRTC */
-    const char *const *options;      /* NULL-ended */
+    const char *source;         /* all the text handed to NVRTC */
+    const char *const *options; /* NULL-ended */
     int arch;
     bool ptx;
     int nvrtc_major, nvrtc_minor;
@@ -19,9 +19,9 @@ typedef struct kiln__key_parts {
 } kiln__key_parts;
 
 typedef struct kiln__key {
-    uint8_t digest[16];              /* big-endian canonical form of XXH3-128 over material */
+    uint8_t digest[16]; /* big-endian canonical form of XXH3-128 over material */
     char hex[33];
-    uint8_t *material;               /* the encoding itself, compared on a hit */
+    uint8_t *material; /* the encoding itself, compared on a hit */
     size_t size;
 } kiln__key;
 

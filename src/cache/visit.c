@@ -5,20 +5,17 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cache/entry.h"
 #include "cache/folder.h"
-#include "cache/mapped.h"
 
-static bool ends_in(const char *name, const char *suffix)
-{
+static bool ends_in(const char *name, const char *suffix) {
     size_t length = strlen(name), size = strlen(suffix);
     return length >= size && strcmp(name + length - size, suffix) == 0;
 }
 
 /* A key's 32 digits before suffix; key may be NULL. */
-static bool is_entry_name(const char *name, const char *suffix, char key[33])
-{
-    if (strspn(name, "0123456789abcdef") != 32 || strcmp(name + 32, suffix) != 0)
-        return false;
+static bool is_entry_name(const char *name, const char *suffix, char key[33]) {
+    if (strspn(name, "0123456789abcdef") != 32 || strcmp(name + 32, suffix) != 0) return false;
     if (key != NULL) {
         memcpy(key, name, 32);
         key[32] = '\0';
@@ -33,8 +30,7 @@ typedef struct visit_state {
     size_t unreadable;
 } visit_state;
 
-static bool show(const visit_state *state, const char *key, const kiln__found *found, const struct stat *status)
-{
+static bool show(const visit_state *state, const char *key, const kiln__found *found, const struct stat *status) {
     const kiln__entry *entry = &found->entry;
     const kiln_cache_entry shown = {
         .struct_size = sizeof shown,
@@ -54,8 +50,7 @@ static bool show(const visit_state *state, const char *key, const kiln__found *f
     return state->visitor(state->user, &shown) == 0;
 }
 
-static bool visit_file(void *user, int folder, const char *sub, const char *name)
-{
+static bool visit_file(void *user, int folder, const char *sub, const char *name) {
     (void)sub;
     visit_state *state = user;
     char key[33];
@@ -71,10 +66,8 @@ static bool visit_file(void *user, int folder, const char *sub, const char *name
         return true;
     }
     kiln__found found;
-    const uint8_t *material;
-    size_t material_size;
     bool more = true;
-    if (kiln__entry_map(fd, &status, &found, &material, &material_size) == KILN__MAPPED)
+    if (kiln__entry_map(fd, &status, &found) == KILN__MAPPED)
         more = show(state, key, &found, &status);
     else
         state->unreadable++;
@@ -83,12 +76,10 @@ static bool visit_file(void *user, int folder, const char *sub, const char *name
     return more;
 }
 
-kiln_status kiln__disk_visit(kiln__disk *disk, kiln_cache_visitor visitor, void *user, size_t *unreadable)
-{
+kiln_status kiln__disk_visit(kiln__disk *disk, kiln_cache_visitor visitor, void *user, size_t *unreadable) {
     visit_state state = {disk, visitor, user, 0};
     kiln_status status = kiln__folder_walk(disk, visit_file, &state);
-    if (unreadable != NULL)
-        *unreadable = state.unreadable;
+    if (unreadable != NULL) *unreadable = state.unreadable;
     return status;
 }
 
@@ -97,8 +88,7 @@ typedef struct clear_state {
     int64_t bytes;
 } clear_state;
 
-static bool clear_file(void *user, int folder, const char *sub, const char *name)
-{
+static bool clear_file(void *user, int folder, const char *sub, const char *name) {
     clear_state *state = user;
     bool entry = is_entry_name(name, KILN__ENTRY_SUFFIX, NULL);
     bool temporary = strncmp(name, KILN__TEMPORARY_PREFIX, sizeof KILN__TEMPORARY_PREFIX - 1) == 0;
@@ -112,13 +102,10 @@ static bool clear_file(void *user, int folder, const char *sub, const char *name
     return true;
 }
 
-kiln_status kiln__disk_clear(kiln__disk *disk, size_t *removed, int64_t *bytes)
-{
+kiln_status kiln__disk_clear(kiln__disk *disk, size_t *removed, int64_t *bytes) {
     clear_state state = {0};
     kiln_status status = kiln__folder_walk(disk, clear_file, &state);
-    if (removed != NULL)
-        *removed = state.removed;
-    if (bytes != NULL)
-        *bytes = state.bytes;
+    if (removed != NULL) *removed = state.removed;
+    if (bytes != NULL) *bytes = state.bytes;
     return status;
 }

@@ -1,27 +1,37 @@
-/* Where NVRTC's file is. Nothing is loaded here: names are looked up, and a candidate's ELF header is read.
- * Folders are asked for names rather than listed, because a distribution's library folder holds thousands of files. */
+/* Where NVRTC's file is. Nothing is loaded here: names are looked up, and the start of a candidate is read.
+ * System folders are asked for names rather than listed, because they hold thousands of files. */
 #define _GNU_SOURCE
-#include <ctype.h>
-#include <dirent.h>
+#include <elf.h>
+#include <glob.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <xxhash.h>
 
-#include "jit/elf.h"
 #include "jit/nvrtc.h"
 
 #if defined(__aarch64__)
+#define MACHINE EM_AARCH64
 #define MULTIARCH "aarch64-linux-gnu"
 #define TARGET "targets/sbsa-linux/lib"
 #else
+#define MACHINE EM_X86_64
 #define MULTIARCH "x86_64-linux-gnu"
 #define TARGET "targets/x86_64-linux/lib"
 #endif
 
-enum { oldest_major = 11, newest_major = 19, newest_minor = 15 };
+/* The names that an installed NVRTC always has: its soname, or the link for compilers. */
+#define NAMES "/libnvrtc.so{,.11.2,.12,.13,.14,.15,.16,.17,.18,.19}"
+#define TOOLKIT "/{lib64,lib," TARGET "}"
+
+static const char system_folders[] =
+    "{/usr/local/cuda*/lib64,/opt/cuda/lib64,/usr/lib/cuda/lib64,/usr/local/lib,/usr/local/lib/" MULTIARCH
+    ",/lib/" MULTIARCH ",/usr/lib/" MULTIARCH ",/usr/lib64,/usr/lib}" NAMES;
+
+enum { newest_minor = 15 };
 
 /* The newest library so far; rank is major * 100 + minor, -1 before the first. */
 typedef struct search {
@@ -29,200 +39,123 @@ typedef struct search {
     int rank;
 } search;
 
-static bool is_readable_file(const char *path, struct stat *status)
-{
-    return stat(path, status) == 0 && S_ISREG(status->st_mode) && access(path, R_OK) == 0;
-}
-
-/* Resolves the links of a file whose status is known. */
-static bool identify(const char *path, const struct stat *status, kiln__nvrtc_identity *out)
-{
+/* Fills path, with links resolved, and the stat fields; false for what is not a file that can be read. */
+static bool identify(const char *path, kiln__nvrtc_identity *out) {
+    struct stat status;
+    if (stat(path, &status) != 0 || !S_ISREG(status.st_mode) || access(path, R_OK) != 0) return false;
     char *resolved = realpath(path, NULL);
     bool fits = resolved != NULL && strlen(resolved) < sizeof out->path;
     if (fits) {
         memset(out, 0, sizeof *out);
         strcpy(out->path, resolved);
-        out->file_size = (uint64_t)status->st_size;
-        out->file_inode = (uint64_t)status->st_ino;
-        out->file_device = (uint64_t)status->st_dev;
-        out->file_mtime_ns = (int64_t)status->st_mtim.tv_sec * 1000000000 + status->st_mtim.tv_nsec;
+        out->file_size = (uint64_t)status.st_size;
+        out->file_inode = (uint64_t)status.st_ino;
+        out->file_device = (uint64_t)status.st_dev;
+        out->file_mtime_ns = (int64_t)status.st_mtim.tv_sec * 1000000000 + status.st_mtim.tv_nsec;
     }
     free(resolved);
     return fits;
 }
 
-/* "libnvrtc.so", "libnvrtc.so.12", "libnvrtc.so.12.4.127"; neither the builtins nor libnvrtc.alt.so. */
-static bool is_library_name(const char *name)
-{
-    static const char stem[] = "libnvrtc.so";
-    if (strncmp(name, stem, sizeof stem - 1) != 0)
-        return false;
-    name += sizeof stem - 1;
-    while (*name == '.' && isdigit((unsigned char)name[1])) {
-        name++;
-        while (isdigit((unsigned char)*name))
-            name++;
-    }
-    return *name == '\0';
+/* A whole ELF header of this machine. */
+static bool is_native(const char *path) {
+    Elf64_Ehdr header;
+    FILE *file = fopen(path, "rbe");
+    bool native = file != NULL && fread(&header, sizeof header, 1, file) == 1 &&
+                  memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 && header.e_ident[EI_CLASS] == ELFCLASS64 &&
+                  header.e_ident[EI_DATA] == ELFDATA2LSB && header.e_machine == MACHINE;
+    if (file != NULL) fclose(file);
+    return native;
 }
 
 /* The file's name tells the major version, the builtins beside it the minor one: libnvrtc.so.11.2 is 11.2 to 11.8. */
-static int rank_of(const char *path)
-{
+static int rank_of(const char *path) {
     int major = 0, minor = 0;
     const char *base = strrchr(path, '/') + 1;
-    if (sscanf(base, "libnvrtc.so.%d.%d", &major, &minor) < 1 || major < 0 || major > 99)
-        return 0;
-    char builtins[PATH_MAX];
+    if (sscanf(base, "libnvrtc.so.%d.%d", &major, &minor) < 1 || major < 0 || major > 99) return 0;
     for (int i = newest_minor; i > 0; i--) {
-        int length = snprintf(builtins, sizeof builtins, "%.*slibnvrtc-builtins.so.%d.%d", (int)(base - path), path,
-                              major, i);
-        if (length > 0 && (size_t)length < sizeof builtins && access(builtins, F_OK) == 0) {
-            minor = i;
-            break;
-        }
+        char builtins[PATH_MAX];
+        snprintf(builtins, sizeof builtins, "%.*slibnvrtc-builtins.so.%d.%d", (int)(base - path), path, major, i);
+        if (access(builtins, F_OK) == 0) return major * 100 + i;
     }
     return major * 100 + (minor >= 0 && minor < 100 ? minor : 0);
 }
 
-static void consider(search *found, const char *folder, const char *name)
-{
-    char path[PATH_MAX];
-    struct stat status;
+static void consider(search *found, const char *path) {
     kiln__nvrtc_identity candidate;
-    int length = snprintf(path, sizeof path, "%s/%s", folder, name);
-    if (length < 0 || (size_t)length >= sizeof path || !is_readable_file(path, &status))
-        return;
-    bool known = found->rank >= 0 && status.st_ino == found->best.file_inode &&
-                 status.st_dev == found->best.file_device;
-    if (known || !identify(path, &status, &candidate))
-        return;
-    int rank = rank_of(candidate.path);
-    if (rank > found->rank && kiln__elf_is_native(candidate.path)) {
+    /* "libnvrtc.so.12.4.127", but not "libnvrtc.so.12.backup" */
+    const char *version = strrchr(path, '/') + strlen("/libnvrtc.so");
+    if (version[strspn(version, ".0123456789")] != '\0' || !identify(path, &candidate)) return;
+    bool known = strcmp(candidate.path, found->best.path) == 0; /* by another name: a link */
+    int rank = known ? found->rank : rank_of(candidate.path);
+    if (rank > found->rank && is_native(candidate.path)) {
         found->best = candidate;
         found->rank = rank;
     }
 }
 
-/* The names that an installed NVRTC always has: its soname, or the link for compilers. */
-static void probe(search *found, const char *folder)
-{
-    if (access(folder, X_OK) != 0)
-        return;
-    char name[32];
-    for (int major = newest_major; major >= oldest_major; major--) {
-        snprintf(name, sizeof name, "libnvrtc.so.%d", major);
-        consider(found, folder, name);
-    }
-    consider(found, folder, "libnvrtc.so.11.2");
-    consider(found, folder, "libnvrtc.so");
-}
-
-static void probe_under(search *found, const char *folder, const char *below)
-{
+/* Considers what matches a pattern behind the first `length` bytes of folder, which are taken as they stand. */
+static void search_below(search *found, const char *folder, size_t length, const char *pattern) {
     char path[PATH_MAX];
-    int length = snprintf(path, sizeof path, "%s/%s", folder, below);
-    if (length > 0 && (size_t)length < sizeof path)
-        probe(found, path);
-}
-
-/* Calls probe for <folder>/<name><below> for each name that starts with prefix. */
-static void probe_each(search *found, const char *folder, const char *prefix, const char *below)
-{
-    DIR *names = opendir(folder);
-    if (names == NULL)
-        return;
-    char path[PATH_MAX];
-    for (const struct dirent *entry = readdir(names); entry != NULL; entry = readdir(names)) {
-        int length = snprintf(path, sizeof path, "%s%s", entry->d_name, below);
-        if (strncmp(entry->d_name, prefix, strlen(prefix)) == 0 && length > 0 && (size_t)length < sizeof path)
-            probe_under(found, folder, path);
+    size_t size = 0;
+    if (2 * length + strlen(pattern) >= sizeof path) return;
+    for (size_t i = 0; i < length; i++) {
+        if (strchr("*?[]{},\\", folder[i]) != NULL) path[size++] = '\\';
+        path[size++] = folder[i];
     }
-    closedir(names);
-}
-
-static void probe_toolkit(search *found, const char *folder)
-{
-    probe_under(found, folder, "lib64");
-    probe_under(found, folder, "lib");
-    probe_under(found, folder, TARGET);
+    strcpy(path + size, pattern);
+    glob_t matches;
+    if (glob(path, GLOB_BRACE | GLOB_NOSORT, NULL, &matches) == 0) {
+        for (size_t i = 0; i < matches.gl_pathc; i++) consider(found, matches.gl_pathv[i]);
+        globfree(&matches);
+    }
 }
 
 /* A folder that the user named: it may be the library's own, a toolkit's, or what wheels were installed into. */
-static void scan_folder(search *found, const char *folder)
-{
-    DIR *names = opendir(folder);
-    if (names == NULL)
-        return;
-    for (const struct dirent *entry = readdir(names); entry != NULL; entry = readdir(names))
-        if (is_library_name(entry->d_name))
-            consider(found, folder, entry->d_name);
-    closedir(names);
-    if (found->rank >= 0)
-        return;
-    probe_toolkit(found, folder);
-    probe_under(found, folder, "lib/" MULTIARCH);
-    probe_each(found, folder, "cu", "/lib");
-    char wheels[PATH_MAX];
-    int length = snprintf(wheels, sizeof wheels, "%s/nvidia", folder);
-    if (length > 0 && (size_t)length < sizeof wheels)
-        probe_each(found, wheels, "cu", "/lib");
+static void search_folder(search *found, const char *folder) {
+    static const char own[] = "/libnvrtc.so*", below[] = "{" TOOLKIT ",/lib/" MULTIARCH ",{,/nvidia}/cu*/lib}" NAMES;
+    search_below(found, folder, strlen(folder), own);
+    if (found->rank < 0) search_below(found, folder, strlen(folder), below);
 }
 
-static void probe_list(search *found, const char *folders)
-{
-    while (folders != NULL && *folders != '\0') {
-        size_t length = strcspn(folders, ":");
-        char folder[PATH_MAX];
-        if (length > 0 && length < sizeof folder) {
-            memcpy(folder, folders, length);
-            folder[length] = '\0';
-            probe(found, folder);
-        }
-        folders += length + (folders[length] == ':');
-    }
-}
-
-static void search_usual_places(search *found)
-{
+static void search_usual_places(search *found) {
     static const char *const variables[] = {"CUDA_HOME", "CUDA_PATH"};
     for (size_t i = 0; i < 2; i++) {
         const char *toolkit = secure_getenv(variables[i]);
-        if (toolkit != NULL && *toolkit != '\0')
-            probe_toolkit(found, toolkit);
+        if (toolkit != NULL && *toolkit != '\0') search_below(found, toolkit, strlen(toolkit), TOOLKIT NAMES);
     }
-    if (found->rank >= 0)
-        return;
-    static const char *const folders[] = {
-        "/opt/cuda/lib64",    "/usr/lib/cuda/lib64", "/usr/local/lib", "/usr/local/lib/" MULTIARCH,
-        "/lib/" MULTIARCH,    "/usr/lib/" MULTIARCH, "/usr/lib64",     "/usr/lib",
-    };
-    probe_each(found, "/usr/local", "cuda", "/lib64");
-    for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++)
-        probe(found, folders[i]);
-    probe_list(found, secure_getenv("LD_LIBRARY_PATH"));
+    if (found->rank >= 0) return;
+    search_below(found, "", 0, system_folders);
+    const char *folders = secure_getenv("LD_LIBRARY_PATH");
+    while (folders != NULL && *folders != '\0') {
+        size_t length = strcspn(folders, ":");
+        if (length > 0) search_below(found, folders, length, NAMES);
+        folders += length + (folders[length] == ':');
+    }
 #ifdef KILN_NVRTC_FALLBACK_DIR
-    if (found->rank < 0)
-        scan_folder(found, KILN_NVRTC_FALLBACK_DIR);
+    if (found->rank < 0) search_folder(found, KILN_NVRTC_FALLBACK_DIR);
 #endif
 }
 
-bool kiln__nvrtc_locate(const char *path, kiln__nvrtc_identity *out)
-{
-    memset(out, 0, sizeof *out);
+bool kiln__nvrtc_locate(const char *path, kiln__nvrtc_identity *out) {
     search found = {.rank = -1};
+    if (path == NULL || *path == '\0') path = secure_getenv("KILN_NVRTC");
     if (path == NULL || *path == '\0')
-        path = secure_getenv("KILN_NVRTC");
-    if (path != NULL && *path != '\0') {
-        struct stat status;
-        if (is_readable_file(path, &status))
-            return identify(path, &status, out);
-        scan_folder(&found, path);
-    } else {
         search_usual_places(&found);
-    }
-    if (found.rank < 0)
-        return false;
+    else if (identify(path, &found.best)) /* the file itself, whatever its name is */
+        found.rank = 0;
+    else
+        search_folder(&found, path);
     *out = found.best;
-    return true;
+    return found.rank >= 0;
+}
+
+void kiln__nvrtc_read_build(kiln__nvrtc_identity *identity) {
+    char bytes[4096];
+    uint64_t hash = identity->file_size;
+    FILE *file = fopen(identity->path, "rbe");
+    for (int i = 0; i < 16 && file != NULL; i++)
+        hash = XXH3_64bits_withSeed(bytes, fread(bytes, 1, sizeof bytes, file), hash);
+    if (file != NULL) fclose(file);
+    snprintf(identity->build, sizeof identity->build, "%016llx", (unsigned long long)hash);
 }

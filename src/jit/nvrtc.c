@@ -12,10 +12,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "jit/elf.h"
-
-#define ADVICE "install it with 'pip install nvidia-cuda-nvrtc' or as part of the CUDA toolkit, and name its file or " \
-               "folder in KILN_NVRTC if it is elsewhere"
+#define ADVICE \
+    "install it with 'pip install nvidia-cuda-nvrtc' or as part of the CUDA toolkit, and name its file or " \
+    "folder in KILN_NVRTC if it is elsewhere"
 
 typedef struct opened {
     kiln__nvrtc nvrtc;
@@ -25,9 +24,8 @@ typedef struct opened {
 static pthread_mutex_t opened_lock = PTHREAD_MUTEX_INITIALIZER;
 static opened *opened_first;
 
-static kiln_status not_found(const char *path)
-{
-    const char *name = path, *source = "";
+static kiln_status not_found(const char *name) {
+    const char *source = "";
     if (name == NULL || *name == '\0') {
         name = secure_getenv("KILN_NVRTC");
         source = " (from KILN_NVRTC)";
@@ -38,76 +36,55 @@ static kiln_status not_found(const char *path)
     if (access(name, R_OK) != 0)
         return kiln__fail(KILN_E_NO_NVRTC, "the NVRTC library '%s'%s cannot be read: %s; " ADVICE, name, source,
                           strerror(errno));
-    return kiln__fail(KILN_E_NO_NVRTC, "'%s'%s is neither an NVRTC library nor a folder with a libnvrtc.so for this "
-                                       "machine; " ADVICE, name, source);
-}
-
-void kiln__nvrtc_read_build(kiln__nvrtc_identity *identity)
-{
-    if (!kiln__elf_build_id(identity->path, identity->build, sizeof identity->build))
-        snprintf(identity->build, sizeof identity->build, "size:%llu", (unsigned long long)identity->file_size);
+    return kiln__fail(KILN_E_NO_NVRTC,
+                      "'%s'%s is neither an NVRTC library nor a folder with a libnvrtc.so for this machine; " ADVICE,
+                      name, source);
 }
 
 /* The name of the first function that the library lacks, NULL if it has all. */
-static const char *read_symbols(void *library, kiln__nvrtc *nvrtc)
-{
+static const char *read_symbols(void *library, kiln__nvrtc *nvrtc) {
     void *symbol;
-#define READ_SYMBOL(ret, name, params)                     \
-    symbol = dlsym(library, "nvrtc" #name);                \
-    if (symbol == NULL)                                    \
-        return "nvrtc" #name;                              \
+#define READ_SYMBOL(ret, name, params) \
+    symbol = dlsym(library, "nvrtc" #name); \
+    if (symbol == NULL) return "nvrtc" #name; \
     memcpy(&nvrtc->name, &symbol, sizeof symbol);
     KILN__NVRTC_FUNCTIONS(READ_SYMBOL)
 #undef READ_SYMBOL
     return NULL;
 }
 
-static kiln_status read_version(kiln__nvrtc *nvrtc)
-{
+static kiln_status read_version(kiln__nvrtc *nvrtc) {
     kiln__nvrtc_identity *identity = &nvrtc->identity;
-    int count = 0;
+    int *count = &nvrtc->arch_count, room = (int)(sizeof nvrtc->archs / sizeof nvrtc->archs[0]);
     kiln__nvrtcResult result = nvrtc->Version(&identity->major, &identity->minor);
-    if (result == KILN__NVRTC_SUCCESS)
-        result = nvrtc->GetNumSupportedArchs(&count);
-    if (result != KILN__NVRTC_SUCCESS || count <= 0 || count > (int)(sizeof nvrtc->archs / sizeof nvrtc->archs[0]))
-        return kiln__fail(KILN_E_NO_NVRTC, "NVRTC library '%s' does not tell its version and architectures: %s, %d "
-                                           "architectures", identity->path, nvrtc->GetErrorString(result), count);
-    result = nvrtc->GetSupportedArchs(nvrtc->archs);
-    if (result != KILN__NVRTC_SUCCESS)
-        return kiln__fail(KILN_E_NO_NVRTC, "NVRTC library '%s' does not tell its architectures: %s", identity->path,
-                          nvrtc->GetErrorString(result));
-    nvrtc->arch_count = count;
-    return KILN_OK;
+    if (result == KILN__NVRTC_SUCCESS) result = nvrtc->GetNumSupportedArchs(count);
+    if (result == KILN__NVRTC_SUCCESS && *count > 0 && *count <= room) result = nvrtc->GetSupportedArchs(nvrtc->archs);
+    if (result == KILN__NVRTC_SUCCESS && *count > 0 && *count <= room) return KILN_OK;
+    return kiln__fail(KILN_E_NO_NVRTC, "NVRTC library '%s' does not tell its version and architectures: %s, %d of them",
+                      identity->path, nvrtc->GetErrorString(result), *count);
 }
 
 /* NVRTC opens its builtins by their bare name at the first compile. Toolkits rely on the system's library path for
  * that, so a toolkit outside it compiles nothing unless the builtins beside the library are open before. */
-static void open_builtins(const kiln__nvrtc_identity *identity)
-{
+static void open_builtins(const kiln__nvrtc_identity *identity) {
     char path[PATH_MAX];
     int folder = (int)(strrchr(identity->path, '/') - identity->path);
     snprintf(path, sizeof path, "%.*s/libnvrtc-builtins.so.%d.%d", folder, identity->path, identity->major,
              identity->minor);
-    if (access(path, R_OK) == 0)
-        dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (access(path, R_OK) == 0) dlopen(path, RTLD_NOW | RTLD_LOCAL);
 }
 
 /* Fills *nvrtc, whose identity tells the file. */
-static kiln_status open_library(kiln__nvrtc *nvrtc)
-{
+static kiln_status open_library(kiln__nvrtc *nvrtc) {
     const char *path = nvrtc->identity.path;
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (library == NULL) {
-        const char *reason = dlerror();
-        return kiln__fail(KILN_E_NO_NVRTC, "NVRTC library '%s' cannot be opened: %s; " ADVICE, path,
-                          reason != NULL ? reason : "no reason given");
-    }
+    if (library == NULL)
+        return kiln__fail(KILN_E_NO_NVRTC, "NVRTC library '%s' cannot be opened: %s; " ADVICE, path, dlerror());
     const char *missing = read_symbols(library, nvrtc);
-    kiln_status status = KILN_OK;
-    if (missing != NULL)
-        status = kiln__fail(KILN_E_NO_NVRTC, "'%s' has no function %s; NVRTC 11.2 or newer is needed", path, missing);
-    else
-        status = read_version(nvrtc);
+    kiln_status status =
+        missing == NULL
+            ? read_version(nvrtc)
+            : kiln__fail(KILN_E_NO_NVRTC, "'%s' has no function %s; NVRTC 11.2 or newer is needed", path, missing);
     if (status != KILN_OK) {
         dlclose(library);
         return status;
@@ -117,15 +94,13 @@ static kiln_status open_library(kiln__nvrtc *nvrtc)
     return KILN_OK;
 }
 
-static bool same_file(const kiln__nvrtc_identity *a, const kiln__nvrtc_identity *b)
-{
+static bool same_file(const kiln__nvrtc_identity *a, const kiln__nvrtc_identity *b) {
     return strcmp(a->path, b->path) == 0 && a->file_inode == b->file_inode && a->file_device == b->file_device &&
            a->file_size == b->file_size && a->file_mtime_ns == b->file_mtime_ns;
 }
 
 /* Called with the lock held. */
-static kiln_status find_or_open(const kiln__nvrtc_identity *identity, const kiln__nvrtc **out)
-{
+static kiln_status find_or_open(const kiln__nvrtc_identity *identity, const kiln__nvrtc **out) {
     for (const opened *known = opened_first; known != NULL; known = known->next) {
         if (same_file(&known->nvrtc.identity, identity)) {
             *out = &known->nvrtc;
@@ -133,8 +108,7 @@ static kiln_status find_or_open(const kiln__nvrtc_identity *identity, const kiln
         }
     }
     opened *fresh = calloc(1, sizeof *fresh);
-    if (fresh == NULL)
-        return kiln__out_of_memory();
+    if (fresh == NULL) return kiln__out_of_memory();
     fresh->nvrtc.identity = *identity;
     kiln_status status = open_library(&fresh->nvrtc);
     if (status != KILN_OK) {
@@ -147,12 +121,10 @@ static kiln_status find_or_open(const kiln__nvrtc_identity *identity, const kiln
     return KILN_OK;
 }
 
-kiln_status kiln__nvrtc_open(const char *path, const kiln__nvrtc **out)
-{
+kiln_status kiln__nvrtc_open(const char *path, const kiln__nvrtc **out) {
     kiln__nvrtc_identity identity;
     *out = NULL;
-    if (!kiln__nvrtc_locate(path, &identity))
-        return not_found(path);
+    if (!kiln__nvrtc_locate(path, &identity)) return not_found(path);
     pthread_mutex_lock(&opened_lock);
     kiln_status status = find_or_open(&identity, out);
     pthread_mutex_unlock(&opened_lock);

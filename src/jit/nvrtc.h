@@ -10,20 +10,20 @@
 
 /* Which NVRTC a kernel came from: part of the cache's key. */
 typedef struct kiln__nvrtc_identity {
-    char path[512];            /* the file, with links resolved */
+    char path[512]; /* the file, with links resolved */
     uint64_t file_size, file_inode, file_device;
     int64_t file_mtime_ns;
     int major, minor;
-    char build[64];            /* tells builds of one version apart: the file's GNU build id (hex), else its size */
+    char build[64]; /* tells builds of one version apart: a hash of the file's size and start, in hex */
 } kiln__nvrtc_identity;
 
 /* An opened library. Opened once per path in a process, never closed. */
 typedef struct kiln__nvrtc {
-#define KILN__NVRTC_MEMBER(ret, name, params) ret (*name) params;
+#define KILN__NVRTC_MEMBER(ret, name, params) ret(*name) params;
     KILN__NVRTC_FUNCTIONS(KILN__NVRTC_MEMBER)
 #undef KILN__NVRTC_MEMBER
     kiln__nvrtc_identity identity;
-    int archs[64];             /* ascending */
+    int archs[64]; /* ascending */
     int arch_count;
 } kiln__nvrtc;
 
@@ -41,17 +41,17 @@ kiln_status kiln__nvrtc_open(const char *path, const kiln__nvrtc **out);
 
 typedef struct kiln__compile_request {
     const char *source;
-    const char *name;          /* shown in messages: "kiln_softmax.cu" */
-    int arch;                  /* 90 */
-    bool ptx;                  /* PTX for compute_XX instead of a cubin for sm_XX */
+    const char *name; /* shown in messages: "kiln_softmax.cu" */
+    int arch;         /* 90 */
+    bool ptx;         /* PTX for compute_XX instead of a cubin for sm_XX */
 } kiln__compile_request;
 
 typedef struct kiln__compile_result {
-    void *image;               /* cubin, or PTX with its NUL; freed by kiln__compile_result_free */
+    void *image; /* cubin, or PTX with its NUL; freed by kiln__compile_result_free */
     size_t size;
-    char *log;                 /* never NULL after a compile that ran, also a failed one; less ptxas's information */
-    int registers, spill_bytes;/* of the kernel, from ptxas; -1 where not told */
-    int64_t shared_bytes;      /* static */
+    char *log;                  /* never NULL after a compile that ran, also a failed one; less ptxas's information */
+    int registers, spill_bytes; /* of the kernel, from ptxas; -1 where not told */
+    int64_t shared_bytes;       /* static */
     double create_ms, compile_ms, fetch_ms;
 } kiln__compile_result;
 

@@ -18,7 +18,8 @@ typedef int kiln__nvrtcResult;
     X(kiln__nvrtcResult, Version, (int *, int *)) \
     X(kiln__nvrtcResult, GetNumSupportedArchs, (int *)) \
     X(kiln__nvrtcResult, GetSupportedArchs, (int *)) \
-    X(kiln__nvrtcResult, CreateProgram, (kiln__nvrtcProgram *, const char *, const char *, int, const char *const *, const char *const *)) \
+    X(kiln__nvrtcResult, CreateProgram, \
+      (kiln__nvrtcProgram *, const char *, const char *, int, const char *const *, const char *const *)) \
     X(kiln__nvrtcResult, DestroyProgram, (kiln__nvrtcProgram *)) \
     X(kiln__nvrtcResult, CompileProgram, (kiln__nvrtcProgram, int, const char *const *)) \
     X(kiln__nvrtcResult, GetPTXSize, (kiln__nvrtcProgram, size_t *)) \
