@@ -9,6 +9,7 @@
 #include "codegen/source.h"
 #include "gpu/driver.h"
 #include "jit/nvrtc.h"
+#include "plan/extent.h"
 
 /* ---- context ---- */
 
@@ -115,7 +116,7 @@ typedef struct kiln__launch {
     bool empty; /* nothing to do */
     uint16_t pointer_offset[KILN_MAX_TENSORS], scalar_offset[KILN_MAX_SCALARS];
     kiln__ctype scalar_types[KILN_MAX_SCALARS];
-    int64_t bytes[KILN_MAX_TENSORS];           /* a tensor's extent in memory */
+    kiln__extent extents[KILN_MAX_TENSORS];    /* where a tensor lies in memory */
     uint32_t alignment_mask[KILN_MAX_TENSORS]; /* address bits that must be 0 */
     uint32_t
         same[KILN_MAX_TENSORS]; /* per output: bit t where tensor t has the same layout, so may be the same tensor */

@@ -5,20 +5,6 @@
 
 #include "context.h"
 
-/* Bytes from the first to behind the last element of a contiguous tensor. */
-static int64_t tensor_bytes(const kiln_tensor *tensor) {
-    int64_t bytes = (int64_t)kiln_type_size(tensor->type);
-    for (int i = 0; i < tensor->rank; i++) bytes *= tensor->sizes[i];
-    return bytes;
-}
-
-static bool same_layout(const kiln_tensor *a, const kiln_tensor *b) {
-    if (kiln_type_size(a->type) != kiln_type_size(b->type) || a->rank != b->rank) return false;
-    for (int i = 0; i < a->rank; i++)
-        if (a->sizes[i] != b->sizes[i] || (a->sizes[i] > 1 && a->strides[i] != b->strides[i])) return false;
-    return true;
-}
-
 kiln_status kiln__launch_create(const kiln_program *program, const kiln_tensor *tensors, const kiln__prepared *prepared,
                                 const kiln__driver *driver, const kiln__loaded *loaded, kiln__launch **out) {
     const kiln__problem *p = &prepared->problem;
@@ -40,11 +26,11 @@ kiln_status kiln__launch_create(const kiln_program *program, const kiln_tensor *
         return kiln__fail(KILN_E_UNSUPPORTED, "%" PRId64 " rows need a larger grid than a device has", p->rows);
     }
     for (int t = 0; t < launch->tensor_count; t++) {
-        launch->bytes[t] = tensor_bytes(&tensors[t]);
+        launch->extents[t] = kiln__extent_of(&tensors[t]);
         uint32_t mask = (uint32_t)p->operands[t].alignment * (uint32_t)kiln_type_size(tensors[t].type) - 1;
         launch->alignment_mask[t] = mask;
         for (int o = p->input_count; t < p->input_count && o < launch->tensor_count; o++)
-            if (same_layout(&tensors[o], &tensors[t])) launch->same[o] |= 1u << t;
+            if (kiln__same_layout(&tensors[o], &tensors[t])) launch->same[o] |= 1u << t;
     }
     for (int i = 0; i < arguments->count; i++) {
         const kiln__field *field = &arguments->fields[i];
@@ -65,18 +51,16 @@ static kiln_status overlap(const kiln__launch *launch, int output, int other) {
 static kiln_status check_pointers(const kiln__launch *launch, void *const *data) {
     for (int t = 0; t < launch->tensor_count; t++) {
         uintptr_t address = (uintptr_t)data[t];
-        if (launch->bytes[t] == 0) continue;
+        if (launch->extents[t].low == launch->extents[t].high) continue;
         if (!address) return kiln__fail(KILN_E_POINTER, "the data pointer of tensor '%s' is NULL", launch->names[t]);
         if (address & launch->alignment_mask[t])
             return kiln__fail(KILN_E_POINTER, "the data pointer of tensor '%s' is %p, expected a multiple of %u bytes",
                               launch->names[t], data[t], launch->alignment_mask[t] + 1);
     }
     for (int o = launch->input_count; o < launch->tensor_count; o++) {
-        uintptr_t first = (uintptr_t)data[o], last = first + (uintptr_t)launch->bytes[o];
         for (int t = 0; t < o; t++) {
-            uintptr_t low = (uintptr_t)data[t], high = low + (uintptr_t)launch->bytes[t];
-            if (last <= low || high <= first || low == high) continue;
-            if (low != first || !(launch->same[o] >> t & 1)) return overlap(launch, o, t);
+            if (!kiln__extents_overlap(data[o], &launch->extents[o], data[t], &launch->extents[t])) continue;
+            if (data[o] != data[t] || !(launch->same[o] >> t & 1)) return overlap(launch, o, t);
         }
     }
     return KILN_OK;

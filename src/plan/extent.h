@@ -1,0 +1,24 @@
+/* Where a tensor lies in memory, in bytes from its data pointer, as far as overlap is concerned. */
+#ifndef KILN_PLAN_EXTENT_H
+#define KILN_PLAN_EXTENT_H
+
+#include <stdbool.h>
+
+#include "base/status.h"
+
+/* All bytes lie in [low, high). Seen coarsely, they are runs of `width` bytes that start every `period` bytes: the
+ * slices of a larger tensor; period 0: one run. */
+typedef struct kiln__extent {
+    int64_t low, high;      /* low == high: no bytes */
+    int64_t period, width;
+} kiln__extent;
+
+kiln__extent kiln__extent_of(const kiln_tensor *tensor);
+
+/* Whether two tensors may share a byte. False is certain, true may be a false alarm for exotic strides. */
+bool kiln__extents_overlap(const void *a, const kiln__extent *ea, const void *b, const kiln__extent *eb);
+
+/* Whether two tensors with one data pointer are the same tensor, element for element: element sizes, sizes, strides. */
+bool kiln__same_layout(const kiln_tensor *a, const kiln_tensor *b);
+
+#endif
