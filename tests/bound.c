@@ -11,8 +11,7 @@
 #include "base/types.h"
 
 /* "[4,*]" or "{1,4}": the numbers, "*" as -1. */
-static int read_list(const char **at, char end, int64_t values[KILN_MAX_RANK])
-{
+static int read_list(const char **at, char end, int64_t values[KILN_MAX_RANK]) {
     int count = 0;
     while (*++*at != end) {
         assert_true(count < KILN_MAX_RANK);
@@ -27,8 +26,7 @@ static int read_list(const char **at, char end, int64_t values[KILN_MAX_RANK])
     return count;
 }
 
-static kiln_tensor read_tensor(const char **at, size_t index)
-{
+static kiln_tensor read_tensor(const char **at, size_t index) {
     kiln_type type = KILN_F32;
     size_t length = strcspn(*at, "[");
     int64_t sizes[KILN_MAX_RANK], strides[KILN_MAX_RANK];
@@ -48,8 +46,7 @@ static kiln_tensor read_tensor(const char **at, size_t index)
     return tensor;
 }
 
-size_t bound_tensors(const char *text, kiln_tensor tensors[KILN_MAX_TENSORS])
-{
+size_t bound_tensors(const char *text, kiln_tensor tensors[KILN_MAX_TENSORS]) {
     size_t count = 0;
     for (const char *at = text; *at;) {
         if (*at == ' ') {
@@ -63,14 +60,19 @@ size_t bound_tensors(const char *text, kiln_tensor tensors[KILN_MAX_TENSORS])
     return count;
 }
 
-kiln_status bound_create(bound *b, const char *text, const char *axes, const char *scalars, const char *tensors)
-{
+kiln_status bound_create(bound *b, const char *text, const char *axes, const char *scalars, const char *tensors) {
+    return bound_create_outputs(b, text, NULL, axes, scalars, tensors);
+}
+
+kiln_status bound_create_outputs(bound *b, const char *text, const char *outputs, const char *axes, const char *scalars,
+                                 const char *tensors) {
     memset(b, 0, sizeof *b);
     kiln_context_options options = KILN_CONTEXT_OPTIONS_INIT;
     options.cache_dir = "";
     assert_int_equal(kiln_context_create(&options, &b->context), KILN_OK);
     kiln_program_options how = KILN_PROGRAM_OPTIONS_INIT;
     int list[16] = {0};
+    how.outputs = outputs;
     how.scalars = scalars;
     how.all_axes = axes && !strcmp(axes, "all");
     if (axes && !how.all_axes) {
@@ -85,16 +87,15 @@ kiln_status bound_create(bound *b, const char *text, const char *axes, const cha
     return KILN_OK;
 }
 
-void bound_destroy(bound *b)
-{
+void bound_destroy(bound *b) {
     kiln_program_destroy(b->program);
     kiln_context_destroy(b->context);
 }
 
-kiln_status bound_prepare(const bound *b, int arch, kiln__prepared *out)
-{
+kiln_status bound_prepare(const bound *b, int arch, kiln__prepared *out) {
     kiln__device device = kiln__device_typical(arch);
     memset(out, 0, sizeof *out);
-    kiln_status status = kiln__program_check_counts(b->program, b->tensors, b->tensor_count, b->scalars, b->scalar_count);
+    kiln_status status =
+        kiln__program_check_counts(b->program, b->tensors, b->tensor_count, b->scalars, b->scalar_count);
     return status ? status : kiln__prepare(b->program, b->tensors, b->scalars, &device, 0, out);
 }

@@ -20,6 +20,8 @@ size_t bound_tensors(const char *text, kiln_tensor tensors[KILN_MAX_TENSORS]);
 /* axes: NULL for the default, "all", "" for none, else numbers: "-2,-1". scalars: names, each bound to 1.0, or NULL.
  * Returns the program's status; the context (no cache, no log) is there in any case. */
 kiln_status bound_create(bound *b, const char *text, const char *axes, const char *scalars, const char *tensors);
+/* The same with the outputs named: "m,y". */
+kiln_status bound_create_outputs(bound *b, const char *text, const char *outputs, const char *axes, const char *scalars, const char *tensors);
 void bound_destroy(bound *b);
 
 /* All stages up to the source, for an architecture's typical device. */

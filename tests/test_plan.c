@@ -16,28 +16,32 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-static void add_sizes(kiln__text *text, const char *name, int rank, const int64_t *sizes)
-{
+static void add_sizes(kiln__text *text, const char *name, int rank, const int64_t *sizes) {
     kiln__text_printf(text, "%s", name);
     for (int i = 0; i < rank; i++) kiln__text_printf(text, "%s%" PRId64, i ? "x" : " ", sizes[i]);
 }
 
 /* "inner 2x12 | 5; x +5; m 5x0; y +5": kept and reduced extents, then for each tensor its step from row to row or its
  * strides along the kept ones, "row" where it has no columns, "at" with its strides where these do not lie side by side. */
-static char *problem_text(const kiln__prepared *prepared)
-{
+static char *problem_text(const kiln__prepared *prepared) {
     const kiln__problem *p = &prepared->problem;
     kiln__text text = {0};
     add_sizes(&text, p->layout == KILN__LAYOUT_FLAT ? "flat" : "inner", p->outer_rank, p->outer);
     add_sizes(&text, " |", p->inner_rank, p->inner);
     for (int o = 0; o < p->input_count + p->output_count; o++) {
         const kiln__operand *operand = &p->operands[o];
-        kiln__text_printf(&text, "; %s", o < p->input_count ? prepared->ir->input_names[o] : prepared->ir->output_names[o - p->input_count]);
-        if (operand->linear) kiln__text_printf(&text, " +%" PRId64, operand->row_stride);
-        else add_sizes(&text, "", p->outer_rank, operand->outer_strides);
+        kiln__text_printf(&text, "; %s",
+                          o < p->input_count ? prepared->ir->input_names[o]
+                                             : prepared->ir->output_names[o - p->input_count]);
+        if (operand->linear)
+            kiln__text_printf(&text, " +%" PRId64, operand->row_stride);
+        else
+            add_sizes(&text, "", p->outer_rank, operand->outer_strides);
         if (p->layout == KILN__LAYOUT_FLAT) continue;
-        if (!operand->per_element) kiln__text_puts(&text, " row");
-        else if (!operand->packed) add_sizes(&text, " at", p->inner_rank, operand->inner_strides);
+        if (!operand->per_element)
+            kiln__text_puts(&text, " row");
+        else if (!operand->packed)
+            add_sizes(&text, " at", p->inner_rank, operand->inner_strides);
     }
     char *out = kiln__text_take(&text);
     assert_non_null(out);
@@ -47,7 +51,10 @@ static char *problem_text(const kiln__prepared *prepared)
 /* ---- broadcasting ---- */
 
 /* What the inputs of "y = a + b" broadcast to; NULL: they do not. */
-static const struct { const char *a, *b; const char *shape; } broadcasts[] = {
+static const struct {
+    const char *a, *b;
+    const char *shape;
+} broadcasts[] = {
     {"f32[]", "f32[]", "f32[]"},
     {"f32[3]", "f32[]", "f32[3]"},
     {"f32[]", "f32[3]", "f32[3]"},
@@ -75,8 +82,7 @@ static const struct { const char *a, *b; const char *shape; } broadcasts[] = {
     {"f32[*,4]", "f32[5,4]", NULL},
 };
 
-static void inputs_broadcast_as_in_numpy(void **state)
-{
+static void inputs_broadcast_as_in_numpy(void **state) {
     (void)state;
     for (size_t i = 0; i < COUNT(broadcasts); i++) {
         bound b;
@@ -102,49 +108,59 @@ static void inputs_broadcast_as_in_numpy(void **state)
 
 /* ---- the shapes of outputs ---- */
 
-static const struct { const char *program, *axes, *inputs; int keep; const char *shape; } output_shapes[] = {
-    {"s = sum(x)", NULL, "f32[2,3,4]", 1, "f32[2,3,1]"},
-    {"s = sum(x)", NULL, "f32[2,3,4]", 0, "f32[2,3]"},
-    {"s = sum(x)", "-1,-2", "f32[2,3,4]", 1, "f32[2,1,1]"},
-    {"s = sum(x)", "0,2", "f32[2,3,4]", 0, "f32[3]"},
-    {"s = sum(x)", "all", "f32[2,3,4]", 0, "f32[]"},
-    {"s = sum(x)", "all", "f32[2,3,4]", 1, "f32[1,1,1]"},
-    {"s = sum(x)", NULL, "f32[*,4]", 0, "f32[*]"},
-    {"s = sum(x)", NULL, "f32[]", 0, "f32[]"},
-    {"y = x - max(x)", NULL, "f32[2,3]", 0, "f32[2,3]"},
-    {"y = x - max(w)", NULL, "f32[2,1] f32[3]", 0, "f32[2]"},
+static const struct {
+    const char *program, *axes, *inputs;
+    int keep;
+    const char *shape;
+} output_shapes[] = {
+    {"s = sum(x)", NULL, "f32[2,3,4]", 1, "f32[2,3,1]"},    {"s = sum(x)", NULL, "f32[2,3,4]", 0, "f32[2,3]"},
+    {"s = sum(x)", "-1,-2", "f32[2,3,4]", 1, "f32[2,1,1]"}, {"s = sum(x)", "0,2", "f32[2,3,4]", 0, "f32[3]"},
+    {"s = sum(x)", "all", "f32[2,3,4]", 0, "f32[]"},        {"s = sum(x)", "all", "f32[2,3,4]", 1, "f32[1,1,1]"},
+    {"s = sum(x)", NULL, "f32[*,4]", 0, "f32[*]"},          {"s = sum(x)", NULL, "f32[]", 0, "f32[]"},
+    {"y = x - max(x)", NULL, "f32[2,3]", 0, "f32[2,3]"},    {"y = x - max(w)", NULL, "f32[2,1] f32[3]", 0, "f32[2]"},
     {"y = x * x", NULL, "f32[2,1]", 0, "f32[2,1]"},
 };
 
-static void outputs_keep_or_drop_the_reduced_axes(void **state)
-{
+static void outputs_keep_or_drop_the_reduced_axes(void **state) {
     (void)state;
     for (size_t i = 0; i < COUNT(output_shapes); i++) {
         bound b;
         kiln_tensor expected[KILN_MAX_TENSORS];
         int32_t rank = -1;
         int64_t sizes[KILN_MAX_RANK];
-        assert_int_equal(bound_create(&b, output_shapes[i].program, output_shapes[i].axes, NULL, output_shapes[i].inputs), KILN_OK);
-        assert_int_equal(kiln_program_output_shape(b.program, b.tensors, 0, output_shapes[i].keep, &rank, sizes), KILN_OK);
+        assert_int_equal(
+            bound_create(&b, output_shapes[i].program, output_shapes[i].axes, NULL, output_shapes[i].inputs), KILN_OK);
+        assert_int_equal(kiln_program_output_shape(b.program, b.tensors, 0, output_shapes[i].keep, &rank, sizes),
+                         KILN_OK);
         bound_tensors(output_shapes[i].shape, expected);
         if (rank != expected->rank || memcmp(sizes, expected->sizes, (size_t)rank * sizeof *sizes))
-            fail_msg("%s of %s: rank %d, expected %s", output_shapes[i].program, output_shapes[i].inputs, rank, output_shapes[i].shape);
+            fail_msg("%s of %s: rank %d, expected %s", output_shapes[i].program, output_shapes[i].inputs, rank,
+                     output_shapes[i].shape);
         bound_destroy(&b);
     }
 }
 
 /* ---- what is refused ---- */
 
-static const struct { const char *program, *axes, *tensors; kiln_status status; const char *sentence; } refusals[] = {
-    {"y = a + b", NULL, "f32[2,3] f32[4] f32[2,3]", KILN_E_SHAPE, "input 'b' of shape [4] does not broadcast with the inputs before it, of shape [2, 3]"},
+static const struct {
+    const char *program, *axes, *tensors;
+    kiln_status status;
+    const char *sentence;
+} refusals[] = {
+    {"y = a + b", NULL, "f32[2,3] f32[4] f32[2,3]", KILN_E_SHAPE,
+     "input 'b' of shape [4] does not broadcast with the inputs before it, of shape [2, 3]"},
     {"y = x * 2", NULL, "f32[2,3] f32[3]", KILN_E_SHAPE, "output 'y' has shape [3], expected [2, 3]"},
     {"y = x - max(x)", NULL, "f32[2,3] f32[2,1]", KILN_E_SHAPE, "output 'y' has shape [2, 1], expected [2, 3]"},
-    {"s = max(x)", NULL, "f32[2,3] f32[3]", KILN_E_SHAPE, "output 's' has shape [3], expected [2, 1] or the same without its reduced axes"},
-    {"s = max(x)", NULL, "f32[*,3] f32[4,1]", KILN_E_SHAPE, "output 's' has shape [4, 1], expected [*, 1] or the same without its reduced axes"},
+    {"s = max(x)", NULL, "f32[2,3] f32[3]", KILN_E_SHAPE,
+     "output 's' has shape [3], expected [2, 1] or the same without its reduced axes"},
+    {"s = max(x)", NULL, "f32[*,3] f32[4,1]", KILN_E_SHAPE,
+     "output 's' has shape [4, 1], expected [*, 1] or the same without its reduced axes"},
     {"s = max(x)", NULL, "f32[2,0] f32[2]", KILN_E_SHAPE, "max over axis 1 of size 0 has no value"},
     {"s = min(x)", "all", "f32[1,0,3] f32[]", KILN_E_SHAPE, "min over axis 1 of size 0 has no value"},
-    {"s = sum(x)", "2", "f32[2,3] f32[2]", KILN_E_AXIS, "axis 2 is out of range for tensors of rank 2, expected -2 to 1"},
-    {"s = sum(x)", "-3", "f32[2,3] f32[2]", KILN_E_AXIS, "axis -3 is out of range for tensors of rank 2, expected -2 to 1"},
+    {"s = sum(x)", "2", "f32[2,3] f32[2]", KILN_E_AXIS,
+     "axis 2 is out of range for tensors of rank 2, expected -2 to 1"},
+    {"s = sum(x)", "-3", "f32[2,3] f32[2]", KILN_E_AXIS,
+     "axis -3 is out of range for tensors of rank 2, expected -2 to 1"},
     {"s = sum(x)", "1,-1", "f32[2,3] f32[2]", KILN_E_AXIS, "axis -1 is given twice"},
     {"s = sum(x)", "0", "f32[] f32[]", KILN_E_AXIS, "axis 0 is out of range: the tensors have rank 0"},
     {"s = sum(x)", "0", "f32[*,3] f32[3]", KILN_E_AXIS, "axis 0 is left open and cannot be reduced over"},
@@ -152,24 +168,42 @@ static const struct { const char *program, *axes, *tensors; kiln_status status; 
     {"y = x * 2", NULL, "f32[2,-5] f32[2,3]", KILN_E_SIZE, "tensor 'x' has size -5 along axis 1, expected 0 or more"},
     {"y = x * 2", NULL, "f32[-2] f32[3]", KILN_E_SIZE, "tensor 'x' has size -2 along axis 0, expected 0 or more"},
     {"y = x * 2", NULL, "f32[2,*] f32[2,3]", KILN_E_SIZE, "tensor 'x' has size -1 along axis 1, expected 0 or more"},
-    {"y = a * b", NULL, "f32[*] f32[4,1] f32[4,4]", KILN_E_SIZE, "only the first axis of the widest tensor can be left open, not axis 1"},
-    {"y = x * 2", NULL, "f32[4611686018427387904,2] f32[2]", KILN_E_SIZE, "tensor 'x' of shape [4611686018427387904, 2] has more bytes than 64 bits can count"},
-    {"y = x * 2", NULL, "f64[1152921504606846976] f64[2]", KILN_E_SIZE, "tensor 'x' of shape [1152921504606846976] has more bytes than 64 bits can count"},
-    {"y = a * b", NULL, "i8[4294967296,1] i8[2147483648] i8[2]", KILN_E_SIZE, "the iteration space [4294967296, 2147483648] has more elements than 64 bits can count"},
-    {"s = sum(x)", "0", "f32[8,4] f32[4]", KILN_E_UNSUPPORTED, "a reduced axis stands before a kept one of 4 elements: kernels reduce over the last axes (the CPU reference reduces over any)"},
-    {"s = sum(x)", "0,2", "f32[8,4,2] f32[4]", KILN_E_UNSUPPORTED, "a reduced axis stands before a kept one of 4 elements: kernels reduce over the last axes (the CPU reference reduces over any)"},
-    {"y = x * 2", NULL, "f32[2,3]{1,2} f32[2,3]", KILN_E_UNSUPPORTED, "tensor 'x' has stride 2 along axis 1, expected 1: kernels take row-major contiguous tensors (the CPU reference takes any strides)"},
-    {"y = x * 2", NULL, "f32[2,3]{4,1} f32[2,3]", KILN_E_UNSUPPORTED, "tensor 'x' has stride 4 along axis 0, expected 3: kernels take row-major contiguous tensors (the CPU reference takes any strides)"},
-    {"y = x * 2", NULL, "f32[2,3] f32[2,3]{0,1}", KILN_E_UNSUPPORTED, "tensor 'y' has stride 0 along axis 0, expected 3: kernels take row-major contiguous tensors (the CPU reference takes any strides)"},
-    {"y = x * 2", NULL, "e4m3[2,3] f32[2,3]", KILN_E_UNSUPPORTED, "tensor 'x' has type e4m3, which kernels do not read or write yet (the CPU reference does)"},
-    {"y = x * 2", NULL, "f32[2,3] e5m2[2,3]", KILN_E_UNSUPPORTED, "tensor 'y' has type e5m2, which kernels do not read or write yet (the CPU reference does)"},
-    {"y = e4m3(x)", NULL, "f32[2,3] f32[2,3]", KILN_E_UNSUPPORTED, "kernels do not round to e4m3 yet (the CPU reference does)"},
-    {"y = index(0) * x", NULL, "f32[2,3] f32[2,3]", KILN_E_UNSUPPORTED, "kernels do not evaluate index() yet (the CPU reference does)"},
-    {"y = dropout(x, 0.5, 1)", NULL, "f32[2,3] f32[2,3]", KILN_E_UNSUPPORTED, "kernels do not evaluate uniform() yet (the CPU reference does)"},
+    {"y = a * b", NULL, "f32[*] f32[4,1] f32[4,4]", KILN_E_SIZE,
+     "only the first axis of the widest tensor can be left open, not axis 1"},
+    {"y = x * 2", NULL, "f32[4611686018427387904,2] f32[2]", KILN_E_SIZE,
+     "tensor 'x' of shape [4611686018427387904, 2] has more bytes than 64 bits can count"},
+    {"y = x * 2", NULL, "f64[1152921504606846976] f64[2]", KILN_E_SIZE,
+     "tensor 'x' of shape [1152921504606846976] has more bytes than 64 bits can count"},
+    {"y = a * b", NULL, "i8[4294967296,1] i8[2147483648] i8[2]", KILN_E_SIZE,
+     "the iteration space [4294967296, 2147483648] has more elements than 64 bits can count"},
+    {"s = sum(x)", "0", "f32[8,4] f32[4]", KILN_E_UNSUPPORTED,
+     "a reduced axis stands before a kept one of 4 elements: kernels reduce over the last axes (the CPU reference "
+     "reduces over any)"},
+    {"s = sum(x)", "0,2", "f32[8,4,2] f32[4]", KILN_E_UNSUPPORTED,
+     "a reduced axis stands before a kept one of 4 elements: kernels reduce over the last axes (the CPU reference "
+     "reduces over any)"},
+    {"y = x * 2", NULL, "f32[2,3]{1,2} f32[2,3]", KILN_E_UNSUPPORTED,
+     "tensor 'x' has stride 2 along axis 1, expected 1: kernels take row-major contiguous tensors (the CPU reference "
+     "takes any strides)"},
+    {"y = x * 2", NULL, "f32[2,3]{4,1} f32[2,3]", KILN_E_UNSUPPORTED,
+     "tensor 'x' has stride 4 along axis 0, expected 3: kernels take row-major contiguous tensors (the CPU reference "
+     "takes any strides)"},
+    {"y = x * 2", NULL, "f32[2,3] f32[2,3]{0,1}", KILN_E_UNSUPPORTED,
+     "tensor 'y' has stride 0 along axis 0, expected 3: kernels take row-major contiguous tensors (the CPU reference "
+     "takes any strides)"},
+    {"y = x * 2", NULL, "e4m3[2,3] f32[2,3]", KILN_E_UNSUPPORTED,
+     "tensor 'x' has type e4m3, which kernels do not read or write yet (the CPU reference does)"},
+    {"y = x * 2", NULL, "f32[2,3] e5m2[2,3]", KILN_E_UNSUPPORTED,
+     "tensor 'y' has type e5m2, which kernels do not read or write yet (the CPU reference does)"},
+    {"y = e4m3(x)", NULL, "f32[2,3] f32[2,3]", KILN_E_UNSUPPORTED,
+     "kernels do not round to e4m3 yet (the CPU reference does)"},
+    {"y = index(0) * x", NULL, "f32[2,3] f32[2,3]", KILN_E_UNSUPPORTED,
+     "kernels do not evaluate index() yet (the CPU reference does)"},
+    {"y = dropout(x, 0.5, 1)", NULL, "f32[2,3] f32[2,3]", KILN_E_UNSUPPORTED,
+     "kernels do not evaluate uniform() yet (the CPU reference does)"},
 };
 
-static void what_does_not_fit_is_refused_in_one_sentence(void **state)
-{
+static void what_does_not_fit_is_refused_in_one_sentence(void **state) {
     (void)state;
     for (size_t i = 0; i < COUNT(refusals); i++) {
         bound b;
@@ -177,17 +211,21 @@ static void what_does_not_fit_is_refused_in_one_sentence(void **state)
         assert_int_equal(bound_create(&b, refusals[i].program, refusals[i].axes, NULL, refusals[i].tensors), KILN_OK);
         kiln_status status = bound_prepare(&b, 90, &prepared);
         if (status != refusals[i].status || strcmp(kiln_last_error(), refusals[i].sentence))
-            fail_msg("%s of %s: %s: %s\nexpected %s: %s", refusals[i].program, refusals[i].tensors, kiln_status_name(status), kiln_last_error(),
-                     kiln_status_name(refusals[i].status), refusals[i].sentence);
+            fail_msg("%s of %s: %s: %s\nexpected %s: %s", refusals[i].program, refusals[i].tensors,
+                     kiln_status_name(status), kiln_last_error(), kiln_status_name(refusals[i].status),
+                     refusals[i].sentence);
         assert_null(prepared.source);
         bound_destroy(&b);
     }
 }
 
-static void a_type_number_or_rank_outside_its_range_is_refused(void **state)
-{
+static void a_type_number_or_rank_outside_its_range_is_refused(void **state) {
     (void)state;
-    static const struct { int type, rank; kiln_status status; const char *sentence; } cases[] = {
+    static const struct {
+        int type, rank;
+        kiln_status status;
+        const char *sentence;
+    } cases[] = {
         {99, 2, KILN_E_TYPE, "tensor 'x' has type number 99, which is no kiln_type"},
         {-1, 2, KILN_E_TYPE, "tensor 'x' has type number -1, which is no kiln_type"},
         {KILN_F32, 9, KILN_E_SHAPE, "tensor 'x' has rank 9, expected 0 to 8"},
@@ -207,7 +245,9 @@ static void a_type_number_or_rank_outside_its_range_is_refused(void **state)
 
 /* ---- canonical form ---- */
 
-static const struct { const char *program, *axes, *tensors, *problem; } problems[] = {
+static const struct {
+    const char *program, *axes, *tensors, *problem;
+} problems[] = {
     {"y = softmax(x)", NULL, "f16[8,12] f16[8,12]", "inner 8 | 12; x +12; y +12"},
     {"y = softmax(x)", NULL, "f16[2,4,12] f16[2,4,12]", "inner 8 | 12; x +12; y +12"},
     {"y = softmax(x)", NULL, "f16[1,8,1,12] f16[1,8,1,12]", "inner 8 | 12; x +12; y +12"},
@@ -239,28 +279,32 @@ static const struct { const char *program, *axes, *tensors, *problem; } problems
     {"y = a + b", NULL, "f32[*,6] f32[6] f32[*,6]", "flat 65536x6 |; a +1; b 0x1; y +1"},
 };
 
-static void equal_work_has_one_canonical_form(void **state)
-{
+static void equal_work_has_one_canonical_form(void **state) {
     (void)state;
     for (size_t i = 0; i < COUNT(problems); i++) {
         bound b;
         kiln__prepared prepared;
         assert_int_equal(bound_create(&b, problems[i].program, problems[i].axes, NULL, problems[i].tensors), KILN_OK);
-        if (bound_prepare(&b, 90, &prepared)) fail_msg("%s of %s: %s", problems[i].program, problems[i].tensors, kiln_last_error());
+        if (bound_prepare(&b, 90, &prepared))
+            fail_msg("%s of %s: %s", problems[i].program, problems[i].tensors, kiln_last_error());
         char *text = problem_text(&prepared);
-        if (strcmp(text, problems[i].problem)) fail_msg("%s of %s: %s\nexpected %s", problems[i].program, problems[i].tensors, text, problems[i].problem);
+        if (strcmp(text, problems[i].problem))
+            fail_msg("%s of %s: %s\nexpected %s", problems[i].program, problems[i].tensors, text, problems[i].problem);
         free(text);
         kiln__prepared_free(&prepared);
         bound_destroy(&b);
     }
 }
 
-static void only_alignment_up_to_16_bytes_is_told_apart(void **state)
-{
+static void only_alignment_up_to_16_bytes_is_told_apart(void **state) {
     (void)state;
-    static const struct { const char *tensors; int elements; } cases[] = {
-        {"f16[8] f16[8]", 8}, {"f16[8]@16 f16[8]", 8}, {"f16[8]@32 f16[8]", 8}, {"f16[8]@24 f16[8]", 4}, {"f16[8]@4 f16[8]", 2}, {"f16[8]@2 f16[8]", 1},
-        {"f32[8] f32[8]", 4}, {"f32[8]@8 f32[8]", 2}, {"f32[8]@4 f32[8]", 1}, {"f64[8] f64[8]", 2}, {"f64[8]@8 f64[8]", 1}, {"i8[8]@1 i8[8]", 1},
+    static const struct {
+        const char *tensors;
+        int elements;
+    } cases[] = {
+        {"f16[8] f16[8]", 8},   {"f16[8]@16 f16[8]", 8}, {"f16[8]@32 f16[8]", 8}, {"f16[8]@24 f16[8]", 4},
+        {"f16[8]@4 f16[8]", 2}, {"f16[8]@2 f16[8]", 1},  {"f32[8] f32[8]", 4},    {"f32[8]@8 f32[8]", 2},
+        {"f32[8]@4 f32[8]", 1}, {"f64[8] f64[8]", 2},    {"f64[8]@8 f64[8]", 1},  {"i8[8]@1 i8[8]", 1},
         {"i8[8] i8[8]", 16},
     };
     for (size_t i = 0; i < COUNT(cases); i++) {
@@ -274,8 +318,7 @@ static void only_alignment_up_to_16_bytes_is_told_apart(void **state)
     }
 }
 
-static char *source_of(const char *program, const char *axes, const char *tensors)
-{
+static char *source_of(const char *program, const char *axes, const char *tensors) {
     bound b;
     kiln__prepared prepared;
     assert_int_equal(bound_create(&b, program, axes, NULL, tensors), KILN_OK);
@@ -288,7 +331,10 @@ static char *source_of(const char *program, const char *axes, const char *tensor
 }
 
 /* Sources of the same program; `same` tells whether the two must be one kernel. */
-static const struct { const char *program, *axes, *tensors, *other_axes, *other; bool same; } pairs[] = {
+static const struct {
+    const char *program, *axes, *tensors, *other_axes, *other;
+    bool same;
+} pairs[] = {
     {"y = softmax(x)", NULL, "f16[8,12] f16[8,12]", NULL, "f16[2,2,2,12] f16[2,2,2,12]", true},
     {"y = softmax(x)", NULL, "f16[8,12] f16[8,12]", "-1,-2", "f16[8,3,4] f16[8,3,4]", true},
     {"y = softmax(x)", NULL, "f16[8,12] f16[8,12]", "-3,-1", "f16[1,8,3,1,4] f16[1,8,3,1,4]", true},
@@ -306,11 +352,13 @@ static const struct { const char *program, *axes, *tensors, *other_axes, *other;
     {"y = x * w + sum(x)", NULL, "f16[2,64] f16[64] f16[2,64]", NULL, "f16[1,64] f16[64] f16[1,64]", true},
     {"y = x * w + sum(x)", NULL, "f16[2,64] f16[2,1] f16[2,64]", NULL, "f16[5,64] f16[5,1] f16[5,64]", true},
     {"y = a + b", NULL, "f16[2,64] f16[64] f16[2,64]", NULL, "f16[9,64] f16[64] f16[9,64]", true},
-    {"y = softmax(x + m)", NULL, "f16[2,3,4,8] f16[2,1,1,8] f16[2,3,4,8]", NULL, "f16[7,12,9,8] f16[7,1,1,8] f16[7,12,9,8]", true},
+    {"y = softmax(x + m)", NULL, "f16[2,3,4,8] f16[2,1,1,8] f16[2,3,4,8]", NULL,
+     "f16[7,12,9,8] f16[7,1,1,8] f16[7,12,9,8]", true},
     /* With one row, or one of a broadcast axis, nothing tells whether a tensor would follow it: another kernel. */
     {"y = a + b", NULL, "f16[2,64] f16[64] f16[2,64]", NULL, "f16[1,64] f16[64] f16[1,64]", false},
     {"y = x * w + sum(x)", NULL, "f16[2,64] f16[1,64] f16[2,64]", NULL, "f16[1,64] f16[1,64] f16[1,64]", false},
-    {"y = softmax(x + m)", NULL, "f16[2,3,4,8] f16[2,1,1,8] f16[2,3,4,8]", NULL, "f16[1,3,4,8] f16[1,1,1,8] f16[1,3,4,8]", false},
+    {"y = softmax(x + m)", NULL, "f16[2,3,4,8] f16[2,1,1,8] f16[2,3,4,8]", NULL,
+     "f16[1,3,4,8] f16[1,1,1,8] f16[1,3,4,8]", false},
     /* pointers: only what an address allows counts, up to 16 bytes */
     {"y = softmax(x)", NULL, "f16[8,16]@16 f16[8,16]@16", NULL, "f16[8,16]@256 f16[8,16]@4096", true},
     {"y = softmax(x)", NULL, "f16[8,16]@16 f16[8,16]@16", NULL, "f16[8,16] f16[8,16]", true},
@@ -321,21 +369,20 @@ static const struct { const char *program, *axes, *tensors, *other_axes, *other;
     {"y = softmax(x)", NULL, "f16[8,16] f16[8,16]", NULL, "bf16[8,16] bf16[8,16]", false},
 };
 
-static void equivalent_descriptions_give_the_same_source(void **state)
-{
+static void equivalent_descriptions_give_the_same_source(void **state) {
     (void)state;
     for (size_t i = 0; i < COUNT(pairs); i++) {
         char *source = source_of(pairs[i].program, pairs[i].axes, pairs[i].tensors);
         char *other = source_of(pairs[i].program, pairs[i].other_axes, pairs[i].other);
         if (!strcmp(source, other) != pairs[i].same)
-            fail_msg("%s of %s and of %s: expected %s source", pairs[i].program, pairs[i].tensors, pairs[i].other, pairs[i].same ? "the same" : "another");
+            fail_msg("%s of %s and of %s: expected %s source", pairs[i].program, pairs[i].tensors, pairs[i].other,
+                     pairs[i].same ? "the same" : "another");
         free(source);
         free(other);
     }
 }
 
-static void rows_left_open_stay_out_of_the_key(void **state)
-{
+static void rows_left_open_stay_out_of_the_key(void **state) {
     (void)state;
     bound b;
     kiln__prepared prepared;
@@ -347,8 +394,7 @@ static void rows_left_open_stay_out_of_the_key(void **state)
     bound_destroy(&b);
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(inputs_broadcast_as_in_numpy),
         cmocka_unit_test(outputs_keep_or_drop_the_reduced_axes),

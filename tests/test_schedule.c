@@ -19,28 +19,29 @@
 /* ---- every schedule ---- */
 
 static const int archs[] = {80, 86, 90, 120};
-static const int64_t more_cols[] = {301, 333, 400, 500, 511, 512, 513, 768, 1000, 1023, 1024, 1025, 2000, 2047, 2048, 2049, 3000, 4095, 4096,
-                                    4097, 5000, 6144, 8191, 8192, 8193, 10000, 12288, 16383, 16384, 16385, 20000, 32767, 32768, 32769, 40000,
-                                    50257, 65535, 65536, 65537, 98304, 100003, 131072, 150001, 200003};
-static const char *const programs[] = {"y = softmax(a)", "y = softmax(a + b)", "y = softmax(a + b) * c", "y = a * reduce((p, q) -> p * 0.5 + q, a, 0)"};
+static const int64_t more_cols[] = {301,   333,   400,   500,   511,   512,   513,   768,    1000,   1023,   1024,
+                                    1025,  2000,  2047,  2048,  2049,  3000,  4095,  4096,   4097,   5000,   6144,
+                                    8191,  8192,  8193,  10000, 12288, 16383, 16384, 16385,  20000,  32767,  32768,
+                                    32769, 40000, 50257, 65535, 65536, 65537, 98304, 100003, 131072, 150001, 200003};
+static const char *const programs[] = {"y = softmax(a)", "y = softmax(a + b)", "y = softmax(a + b) * c",
+                                       "y = a * reduce((p, q) -> p * 0.5 + q, a, 0)"};
 static const char *const types[] = {"f16", "f32", "f64"};
 
 /* How the tensors of a case are bound: same types, a wider input among narrow ones, pointers that are not aligned. */
 typedef enum variant { PLAIN, MIXED, SHIFTED, VARIANTS } variant;
 
-static void bind(bound *b, const char *type, variant how, int64_t rows, int64_t cols)
-{
+static void bind(bound *b, const char *type, variant how, int64_t rows, int64_t cols) {
     kiln_type storage = KILN_F32;
     assert_true(kiln__type_parse(type, strlen(type), &storage));
     b->tensor_count = kiln_program_input_count(b->program) + 1;
     for (size_t t = 0; t < b->tensor_count; t++) {
         uintptr_t address = how == SHIFTED ? 4096 + kiln_type_size(storage) : 4096;
-        b->tensors[t] = kiln_tensor_contiguous((void *)address, how == MIXED && t == 0 ? KILN_F64 : storage, 2, (int64_t[]){rows, cols});
+        b->tensors[t] = kiln_tensor_contiguous((void *)address, how == MIXED && t == 0 ? KILN_F64 : storage, 2,
+                                               (int64_t[]){rows, cols});
     }
 }
 
-static void check_numbers(const kiln__schedule *s, const kiln__problem *p, const kiln__device *device)
-{
+static void check_numbers(const kiln__schedule *s, const kiln__problem *p, const kiln__device *device) {
     assert_int_equal(s->threads % 32, 0);
     assert_in_range(s->threads, 32, 1024);
     assert_int_equal(s->threads_per_row & (s->threads_per_row - 1), 0);
@@ -59,8 +60,7 @@ static void check_numbers(const kiln__schedule *s, const kiln__problem *p, const
     assert_true((s->shared_bytes > 0) == (s->residency == KILN__RESIDENCY_SHARED));
 }
 
-static void check_accesses(const kiln__schedule *s, const kiln__problem *p)
-{
+static void check_accesses(const kiln__schedule *s, const kiln__problem *p) {
     size_t narrowest = 8;
     int64_t kept_bytes = 0;
     for (int o = 0; o < p->input_count + p->output_count; o++) {
@@ -83,20 +83,21 @@ static void check_accesses(const kiln__schedule *s, const kiln__problem *p)
 }
 
 /* Aligned tensors whose rows are whole multiples of 16 bytes move 16 bytes at a time. */
-static void check_width(const kiln__schedule *s, const kiln__problem *p, variant how)
-{
+static void check_width(const kiln__schedule *s, const kiln__problem *p, variant how) {
     if (how == SHIFTED) return;
     for (int o = 0; o < p->input_count + p->output_count; o++) {
         int64_t size = (int64_t)kiln_type_size(p->operands[o].type);
-        if (p->operands[o].per_element && p->cols * 2 % 16 == 0 && p->cols * size % 16 == 0) assert_int_equal(s->vector[o] * size, 16);
+        if (p->operands[o].per_element && p->cols * 2 % 16 == 0 && p->cols * size % 16 == 0)
+            assert_int_equal(s->vector[o] * size, 16);
     }
 }
 
-static void check_case(bound *b, size_t program, const char *type, variant how, int64_t cols, const kiln__device *device)
-{
+static void check_case(bound *b, size_t program, const char *type, variant how, int64_t cols,
+                       const kiln__device *device) {
     kiln__prepared prepared, other;
     bind(b, type, how, 1000, cols);
-    if (kiln__prepare(b->program, b->tensors, NULL, device, 0, &prepared)) fail_msg("%s %s x %" PRId64 ": %s", programs[program], type, cols, kiln_last_error());
+    if (kiln__prepare(b->program, b->tensors, NULL, device, 0, &prepared))
+        fail_msg("%s %s x %" PRId64 ": %s", programs[program], type, cols, kiln_last_error());
     const kiln__schedule *s = &prepared.schedule;
     check_numbers(s, &prepared.problem, device);
     check_accesses(s, &prepared.problem);
@@ -109,8 +110,7 @@ static void check_case(bound *b, size_t program, const char *type, variant how, 
     kiln__prepared_free(&other);
 }
 
-static void every_schedule_covers_its_columns_within_the_device(void **state)
-{
+static void every_schedule_covers_its_columns_within_the_device(void **state) {
     (void)state;
     for (size_t program = 0; program < COUNT(programs); program++) {
         bound b;
@@ -121,15 +121,15 @@ static void every_schedule_covers_its_columns_within_the_device(void **state)
                 int64_t cols = i < 300 ? (int64_t)i + 1 : more_cols[i - 300];
                 if (i < 300 && a % 2) continue; /* short rows differ in nothing from device to device */
                 for (size_t t = 0; t < COUNT(types); t++)
-                    for (variant how = PLAIN; how < VARIANTS; how++) check_case(&b, program, types[t], how, cols, &device);
+                    for (variant how = PLAIN; how < VARIANTS; how++)
+                        check_case(&b, program, types[t], how, cols, &device);
             }
         }
         bound_destroy(&b);
     }
 }
 
-static void later_attempts_need_fewer_registers_and_end(void **state)
-{
+static void later_attempts_need_fewer_registers_and_end(void **state) {
     (void)state;
     bound b;
     kiln__device device = kiln__device_typical(90);
@@ -151,7 +151,11 @@ static void later_attempts_need_fewer_registers_and_end(void **state)
 
 /* ---- which schedule ---- */
 
-static const struct { const char *program, *tensors; int arch; const char *schedule; } choices[] = {
+static const struct {
+    const char *program, *tensors;
+    int arch;
+    const char *schedule;
+} choices[] = {
     {"y = softmax(x)", "f16[*,1] f16[*,1]", 90, "lanes 1, registers, inner, pack 1 x 1, 128 rows per block"},
     {"y = softmax(x)", "f16[*,8] f16[*,8]", 90, "lanes 1, registers, inner, pack 8 x 1, 128 rows per block"},
     {"y = softmax(x)", "f16[*,64] f16[*,64]", 90, "lanes 8, registers, inner, pack 8 x 1, 16 rows per block"},
@@ -163,18 +167,20 @@ static const struct { const char *program, *tensors; int arch; const char *sched
     {"y = softmax(x)", "f16[*,65536] f16[*,65536]", 86, "block 1024, stream, inner, pack 8 x 8"},
     {"y = softmax(x)", "f16[*,200000] f16[*,200000]", 90, "block 1024, stream, inner, pack 8 x 25"},
     {"y = a + b", "f32[*,6] f32[6] f32[*,6]", 90, "threads 256, registers, flat, pack 4 x 2"},
-    {"y = reduce((a, b) -> a + 2 * b, x, 0)", "f32[*,6] f32[*]", 90, "lanes 4, registers, inner, pack 2 x 1, 32 rows per block, ordered"},
+    {"y = reduce((a, b) -> a + 2 * b, x, 0)", "f32[*,6] f32[*]", 90,
+     "lanes 4, registers, inner, pack 2 x 1, 32 rows per block, ordered"},
 };
 
-static void the_table_chooses_what_it_says(void **state)
-{
+static void the_table_chooses_what_it_says(void **state) {
     (void)state;
     for (size_t i = 0; i < COUNT(choices); i++) {
         bound b;
         kiln__prepared prepared;
         assert_int_equal(bound_create(&b, choices[i].program, NULL, NULL, choices[i].tensors), KILN_OK);
         if (bound_prepare(&b, choices[i].arch, &prepared)) fail_msg("%s", kiln_last_error());
-        if (strcmp(prepared.schedule.text, choices[i].schedule)) fail_msg("%s of %s: %s\nexpected %s", choices[i].program, choices[i].tensors, prepared.schedule.text, choices[i].schedule);
+        if (strcmp(prepared.schedule.text, choices[i].schedule))
+            fail_msg("%s of %s: %s\nexpected %s", choices[i].program, choices[i].tensors, prepared.schedule.text,
+                     choices[i].schedule);
         assert_non_null(prepared.schedule.reason);
         kiln__prepared_free(&prepared);
         bound_destroy(&b);
@@ -183,10 +189,10 @@ static void the_table_chooses_what_it_says(void **state)
 
 /* ---- the grid ---- */
 
-static void the_grid_covers_the_rows_and_no_more(void **state)
-{
+static void the_grid_covers_the_rows_and_no_more(void **state) {
     (void)state;
-    static const int64_t rows[] = {1, 2, 15, 16, 17, 1000, 2147483647, 2147483648, 4294967296, 34359738353, 34359738368, 1099511627776};
+    static const int64_t rows[] = {1,          2,          15,         16,          17,          1000,
+                                   2147483647, 2147483648, 4294967296, 34359738353, 34359738368, 1099511627776};
     static const kiln__schedule schedules[] = {
         {.layout = KILN__LAYOUT_INNER, .rows_per_block = 1, .threads = 128},
         {.layout = KILN__LAYOUT_INNER, .rows_per_block = 16, .threads = 128},
@@ -212,14 +218,16 @@ static void the_grid_covers_the_rows_and_no_more(void **state)
 
 /* ---- the kernel's argument ---- */
 
-static int field_bytes(const kiln__field *field, const kiln__ir *ir)
-{
+static int field_bytes(const kiln__field *field, const kiln__ir *ir) {
     if (field->kind == KILN__FIELD_DIVISOR) return 12;
     if (field->kind != KILN__FIELD_SCALAR) return 8;
     return ir->scalar_types[field->index] == KILN__F64 || ir->scalar_types[field->index] == KILN__I64 ? 8 : 4;
 }
 
-static const struct { const char *program, *scalars, *tensors; int pointers, strides, scalar_count, extents, divisors, size; } layouts[] = {
+static const struct {
+    const char *program, *scalars, *tensors;
+    int pointers, strides, scalar_count, extents, divisors, size;
+} layouts[] = {
     {"y = softmax(x)", NULL, "f16[4,8] f16[4,8]", 2, 0, 0, 0, 0, 24},
     {"y = softmax(x * k)", "k", "f16[4,8] f16[4,8]", 2, 0, 1, 0, 0, 32},
     {"y = softmax(x * k + m)", "k,m", "f64[4,8] f64[4,8]", 2, 0, 2, 0, 0, 40},
@@ -229,8 +237,7 @@ static const struct { const char *program, *scalars, *tensors; int pointers, str
     {"y = x + a + b + c", "a,b,c", "f32[4,8] f32[4,8]", 2, 0, 3, 0, 0, 40},
 };
 
-static void argument_fields_are_aligned_and_complete(void **state)
-{
+static void argument_fields_are_aligned_and_complete(void **state) {
     (void)state;
     for (size_t i = 0; i < COUNT(layouts); i++) {
         bound b;
@@ -259,8 +266,7 @@ static void argument_fields_are_aligned_and_complete(void **state)
     }
 }
 
-static void check_divisor(uint32_t d)
-{
+static void check_divisor(uint32_t d) {
     kiln__problem problem = {.outer_rank = 2, .outer = {1, d}};
     kiln__arguments arguments = {.fields = {{KILN__FIELD_DIVISOR, 0, 1, 0}}, .count = 1, .size = 16};
     uint32_t got[4];
@@ -271,7 +277,12 @@ static void check_divisor(uint32_t d)
         state = state * 6364136223846793005u + 1442695040888963407u;
         uint32_t random = (uint32_t)(state >> 33);
         uint32_t near = random / d * d; /* multiples of d and their neighbours are where a wrong multiplier shows */
-        const uint32_t samples[] = {random, near, near ? near - 1 : 0, near + d - 1 < 2147483648u ? near + d - 1 : near, (uint32_t)i, 2147483647u - (uint32_t)i};
+        const uint32_t samples[] = {random,
+                                    near,
+                                    near ? near - 1 : 0,
+                                    near + d - 1 < 2147483648u ? near + d - 1 : near,
+                                    (uint32_t)i,
+                                    2147483647u - (uint32_t)i};
         for (size_t j = 0; j < COUNT(samples); j++) {
             uint32_t quotient = (uint32_t)(((uint64_t)samples[j] * got[1]) >> got[2]);
             if (quotient != samples[j] / d) fail_msg("%u / %u: %u", samples[j], d, quotient);
@@ -279,8 +290,7 @@ static void check_divisor(uint32_t d)
     }
 }
 
-static void divisors_divide_every_31_bit_number(void **state)
-{
+static void divisors_divide_every_31_bit_number(void **state) {
     (void)state;
     for (uint32_t d = 1; d <= 1000; d++) check_divisor(d);
     for (uint32_t bit = 10; bit < 31; bit++)
@@ -289,8 +299,7 @@ static void divisors_divide_every_31_bit_number(void **state)
     check_divisor(2147483647u);
 }
 
-static void too_many_arguments_are_refused(void **state)
-{
+static void too_many_arguments_are_refused(void **state) {
     (void)state;
     kiln__ir ir = {.scalar_count = 0};
     kiln__problem problem = {.input_count = 31, .output_count = 1, .outer_rank = 8};
@@ -304,8 +313,7 @@ static void too_many_arguments_are_refused(void **state)
     if (status) assert_int_equal(status, KILN_E_UNSUPPORTED);
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_schedule_covers_its_columns_within_the_device),
         cmocka_unit_test(later_attempts_need_fewer_registers_and_end),

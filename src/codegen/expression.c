@@ -65,16 +65,16 @@ const char *kiln__cxx_storage(kiln_type type) {
 }
 
 void kiln__cxx_float(kiln__text *out, kiln__ctype type, double value) {
-    const char *f = type == KILN__F32 ? "f" : "";
+    /* Overloaded functions need the very type: a digit string without point or exponent would be an integer. */
+    bool narrow = type == KILN__F32;
+    const char *f = narrow ? "f" : "", *wide = narrow ? "" : "(double)";
     if (isnan(value))
-        kiln__text_puts(out, "kiln_nan()");
-    else if (isinf(value))
-        kiln__text_puts(out, value < 0 ? "(-kiln_infinity())" : "kiln_infinity()");
-    else if (value == floor(value) && fabs(value) < 1e9)
+        kiln__text_printf(out, "%skiln_nan()", wide);
+    else if (isinf(value) || (narrow && fabs(value) > 3.4028235677973366e38))
+        kiln__text_printf(out, value < 0 ? "(-%skiln_infinity())" : "%skiln_infinity()", wide);
+    else if (value == floor(value) && fabs(value) < (narrow ? 1e9 : 1e17))
         kiln__text_printf(out, signbit(value) ? "(%.1f%s)" : "%.1f%s", value, f);
-    else if (type == KILN__F32 && fabs(value) > 3.4028235677973366e38)
-        kiln__text_puts(out, value < 0 ? "(-kiln_infinity())" : "kiln_infinity()");
-    else if (type == KILN__F32)
+    else if (narrow)
         kiln__text_printf(out, value < 0 ? "(%.9gf)" : "%.9gf", value);
     else
         kiln__text_printf(out, value < 0 ? "(%.17g)" : "%.17g", value);
@@ -117,7 +117,13 @@ static bool special(kiln__text *out, const kiln__inst *inst, const char *const a
         return true;
     }
     switch (inst->op) {
-    case KILN__OP_NEG: kiln__text_printf(out, integer ? "kiln_sub(0, %s)" : "-%s", args[0]); return true;
+    case KILN__OP_NEG:
+        kiln__text_printf(out,
+                          !integer                  ? "-%s"
+                          : inst->type == KILN__I64 ? "kiln_sub(0LL, %s)"
+                                                    : "kiln_sub(0, %s)",
+                          args[0]);
+        return true;
     case KILN__OP_NOT: kiln__text_printf(out, "!%s", args[0]); return true;
     case KILN__OP_BITNOT: kiln__text_printf(out, inst->type == KILN__BOOL ? "!%s" : "~%s", args[0]); return true;
     case KILN__OP_WHERE: kiln__text_printf(out, "%s ? %s : %s", args[0], args[1], args[2]); return true;

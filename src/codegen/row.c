@@ -31,9 +31,8 @@ static void emit_field(const kiln__emitter *e, const kiln__field *field) {
         kiln__text_printf(out, "    kiln_i64 %s;\n", e->problem->layout == KILN__LAYOUT_FLAT ? "elements" : "rows");
         break;
     case KILN__FIELD_STRIDE:
-        kiln__text_puts(out, "    kiln_i64 ");
-        add_name(e, "", field->index, "");
-        kiln__text_printf(out, "_stride%d;\n", field->dim);
+        kiln__text_printf(out, "    kiln_i64 stride%d_", field->dim);
+        add_name(e, "", field->index, ";\n");
         break;
     case KILN__FIELD_ROW:
         kiln__text_puts(out, "    kiln_i64 ");
@@ -82,9 +81,8 @@ static void emit_strided_sum(const kiln__emitter *e, int operand) {
     const kiln__problem *p = e->problem;
     for (int d = 0; d < p->outer_rank; d++) {
         if (!p->operands[operand].outer_strides[d]) continue;
-        kiln__text_printf(e->out, " + %s%d * ", d ? "c" : "q", d);
-        add_name(e, "args.", operand, "");
-        kiln__text_printf(e->out, "_stride%d", d);
+        kiln__text_printf(e->out, " + %s%d * args.stride%d_", d ? "c" : "q", d, d);
+        add_name(e, "", operand, "");
     }
 }
 

@@ -1,6 +1,5 @@
 /* Puts a kernel together: a header for people, definitions, the pieces of kernel_sources/ that the schedule names, and
  * the generated program between them. */
-#include <ctype.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +13,7 @@ static void emit_comment_text(kiln__text *out, const char *text) {
     for (; *text; text++) {
         if (*text == '\n')
             kiln__text_puts(out, "\n//            ");
-        else if (*text == '\\' || *text == '?' || !isprint((unsigned char)*text))
+        else if (*text == '\\' || *text == '?' || *text < ' ' || *text > '~')
             kiln__text_puts(out, *text == '?' ? "? " : ".");
         else
             kiln__text_add(out, text, 1);

@@ -1,0 +1,176 @@
+/* ---- the program ---- */
+
+struct kiln_arguments {
+    const kiln_f16 *in_x;
+    const float *in_mask;
+    kiln_f16 *out_y;
+    kiln_i64 rows;
+    kiln_i64 in_mask_stride0;
+    float scalar_scale;
+    kiln_divisor extent1;
+};
+
+/* One row: where it lies in each tensor, and the values it has one of. */
+struct kiln_row {
+    const kiln_arguments &args;
+    kiln_i64 index;
+    int shift; /* elements of the first pack that belong to the row before */
+    const kiln_f16 *in_x;
+    const float *in_mask;
+    kiln_f16 *out_y;
+    float v1; /* scalar */
+    float v5; /* max */
+    float v8; /* sum */
+    kiln_quotient d8;
+    KILN_MEMBER kiln_row(const kiln_arguments &a, kiln_i64 i) : args(a), index(i) {}
+};
+
+KILN_DEVICE void kiln_begin(kiln_row &row)
+{
+    const kiln_arguments &args = row.args;
+    const kiln_u32 q1 = (kiln_u32)row.index;
+    const kiln_u32 q0 = kiln_divide(q1, args.extent1), c1 = q1 - q0 * args.extent1.divisor;
+    row.in_x = args.in_x + row.index * 256;
+    row.in_mask = args.in_mask + q0 * args.in_mask_stride0;
+    row.out_y = args.out_y + row.index * 256;
+    row.shift = 0;
+    row.v1 = row.args.scalar_scale;
+}
+
+[kernel_sources/group_block.cuh]
+[kernel_sources/layout_inner.cuh]
+
+/* One pack of columns of the inputs that stay with the row, as stored. */
+struct kiln_kept {
+    kiln_pack<kiln_f16, KILN_PACK> in_x;
+    kiln_pack<float, KILN_PACK> in_mask;
+    KILN_MEMBER void load(const kiln_row &row, kiln_index col, const kiln_span &span)
+    {
+        kiln_fetch<8>(in_x, row.in_x + col, span);
+        kiln_fetch<4>(in_mask, row.in_mask + col, span);
+    }
+};
+
+[kernel_sources/residency_registers.cuh]
+
+/* Phase 0: the reductions combined together, in one exchange. */
+struct kiln_phase0 {
+    static constexpr bool ordered = false;
+    float r5; /* max */
+    KILN_MEMBER void clear()
+    {
+        r5 = (-kiln_infinity());
+    }
+    KILN_MEMBER void pack(const kiln_row &row, const kiln_kept &kept, kiln_index col, const kiln_span &span)
+    {
+#pragma unroll
+        for (int j = 0; j < KILN_PACK; ++j) {
+            if (!span.has(j)) continue;
+            const float v0 = kiln_widen(kept.in_x.get(j));
+            const float v2 = v0 * row.v1;
+            const float v3 = kiln_widen(kept.in_mask.get(j));
+            const float v4 = v2 + v3;
+            r5 = kiln_maximum(r5, v4);
+        }
+    }
+    static KILN_MEMBER kiln_phase0 combine(const kiln_phase0 &a, const kiln_phase0 &b)
+    {
+        kiln_phase0 c;
+        c.r5 = kiln_maximum(a.r5, b.r5);
+        return c;
+    }
+    KILN_MEMBER kiln_phase0 shuffle(int lane_mask, kiln_u32 lanes) const
+    {
+        kiln_phase0 other;
+        other.r5 = kiln_shuffle(r5, lane_mask, lanes);
+        return other;
+    }
+};
+
+KILN_DEVICE void kiln_after0(kiln_row &row, const kiln_phase0 &reduced)
+{
+    row.v5 = reduced.r5;
+}
+
+/* Phase 1: the reductions combined together, in one exchange. */
+struct kiln_phase1 {
+    static constexpr bool ordered = false;
+    float r8; /* sum */
+    KILN_MEMBER void clear()
+    {
+        r8 = 0.0f;
+    }
+    KILN_MEMBER void pack(const kiln_row &row, const kiln_kept &kept, kiln_index col, const kiln_span &span)
+    {
+#pragma unroll
+        for (int j = 0; j < KILN_PACK; ++j) {
+            if (!span.has(j)) continue;
+            const float v0 = kiln_widen(kept.in_x.get(j));
+            const float v2 = v0 * row.v1;
+            const float v3 = kiln_widen(kept.in_mask.get(j));
+            const float v4 = v2 + v3;
+            const float v6 = v4 - row.v5;
+            const float v7 = kiln_exp(v6);
+            r8 = r8 + v7;
+        }
+    }
+    static KILN_MEMBER kiln_phase1 combine(const kiln_phase1 &a, const kiln_phase1 &b)
+    {
+        kiln_phase1 c;
+        c.r8 = a.r8 + b.r8;
+        return c;
+    }
+    KILN_MEMBER kiln_phase1 shuffle(int lane_mask, kiln_u32 lanes) const
+    {
+        kiln_phase1 other;
+        other.r8 = kiln_shuffle(r8, lane_mask, lanes);
+        return other;
+    }
+};
+
+KILN_DEVICE void kiln_after1(kiln_row &row, const kiln_phase1 &reduced)
+{
+    row.v8 = reduced.r8;
+    row.d8 = kiln_quotient(row.v8);
+}
+
+/* The outputs that have columns. */
+struct kiln_finish {
+    KILN_MEMBER void pack(const kiln_row &row, const kiln_kept &kept, kiln_index col, const kiln_span &span)
+    {
+        float y0[KILN_PACK];
+#pragma unroll
+        for (int j = 0; j < KILN_PACK; ++j) {
+            const float v0 = kiln_widen(kept.in_x.get(j));
+            const float v2 = v0 * row.v1;
+            const float v3 = kiln_widen(kept.in_mask.get(j));
+            const float v4 = v2 + v3;
+            const float v6 = v4 - row.v5;
+            const float v7 = kiln_exp(v6);
+            const float v9 = row.d8.divide(v7);
+            y0[j] = v9;
+        }
+        kiln_pack<kiln_f16, KILN_PACK> out_y;
+        kiln_narrow_pack(y0, out_y);
+        kiln_put<8>(out_y, row.out_y + col, span);
+    }
+};
+
+extern "C" __global__ void __launch_bounds__(KILN_THREADS) kiln_kernel(const __grid_constant__ kiln_arguments args)
+{
+    kiln_row row(args, kiln_row_index());
+    if (row.index >= args.rows) return;
+    kiln_begin(row);
+    kiln_residency residency;
+    residency.fill(row);
+    kiln_phase0 phase0;
+    phase0.clear();
+    residency.each_pack(row, phase0);
+    kiln_after0(row, kiln_all_reduce(phase0));
+    kiln_phase1 phase1;
+    phase1.clear();
+    residency.each_pack(row, phase1);
+    kiln_after1(row, kiln_all_reduce(phase1));
+    kiln_finish finish;
+    residency.each_pack(row, finish);
+}

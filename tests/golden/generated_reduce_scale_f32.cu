@@ -1,0 +1,111 @@
+/* ---- the program ---- */
+
+struct kiln_arguments {
+    const float *in_x;
+    float *out_y;
+    kiln_i64 rows;
+};
+
+/* One row: where it lies in each tensor, and the values it has one of. */
+struct kiln_row {
+    const kiln_arguments &args;
+    kiln_i64 index;
+    int shift; /* elements of the first pack that belong to the row before */
+    const float *in_x;
+    float *out_y;
+    float v2; /* max */
+    kiln_quotient d2;
+    KILN_MEMBER kiln_row(const kiln_arguments &a, kiln_i64 i) : args(a), index(i) {}
+};
+
+KILN_DEVICE void kiln_begin(kiln_row &row)
+{
+    const kiln_arguments &args = row.args;
+    row.in_x = args.in_x + row.index * 128;
+    row.out_y = args.out_y + row.index * 128;
+    row.shift = 0;
+}
+
+[kernel_sources/group_lanes.cuh]
+[kernel_sources/layout_inner.cuh]
+
+/* One pack of columns of the inputs that stay with the row, as stored. */
+struct kiln_kept {
+    kiln_pack<float, KILN_PACK> in_x;
+    KILN_MEMBER void load(const kiln_row &row, kiln_index col, const kiln_span &span)
+    {
+        kiln_fetch<4>(in_x, row.in_x + col, span);
+    }
+};
+
+[kernel_sources/residency_registers.cuh]
+
+/* Phase 0: the reductions combined together, in one exchange. */
+struct kiln_phase0 {
+    static constexpr bool ordered = false;
+    float r2; /* max */
+    KILN_MEMBER void clear()
+    {
+        r2 = (-kiln_infinity());
+    }
+    KILN_MEMBER void pack(const kiln_row &row, const kiln_kept &kept, kiln_index col, const kiln_span &span)
+    {
+#pragma unroll
+        for (int j = 0; j < KILN_PACK; ++j) {
+            if (!span.has(j)) continue;
+            const float v0 = kiln_widen(kept.in_x.get(j));
+            const float v1 = fabsf(v0);
+            r2 = kiln_maximum(r2, v1);
+        }
+    }
+    static KILN_MEMBER kiln_phase0 combine(const kiln_phase0 &a, const kiln_phase0 &b)
+    {
+        kiln_phase0 c;
+        c.r2 = kiln_maximum(a.r2, b.r2);
+        return c;
+    }
+    KILN_MEMBER kiln_phase0 shuffle(int lane_mask, kiln_u32 lanes) const
+    {
+        kiln_phase0 other;
+        other.r2 = kiln_shuffle(r2, lane_mask, lanes);
+        return other;
+    }
+};
+
+KILN_DEVICE void kiln_after0(kiln_row &row, const kiln_phase0 &reduced)
+{
+    row.v2 = reduced.r2;
+    row.d2 = kiln_quotient(row.v2);
+}
+
+/* The outputs that have columns. */
+struct kiln_finish {
+    KILN_MEMBER void pack(const kiln_row &row, const kiln_kept &kept, kiln_index col, const kiln_span &span)
+    {
+        float y0[KILN_PACK];
+#pragma unroll
+        for (int j = 0; j < KILN_PACK; ++j) {
+            const float v0 = kiln_widen(kept.in_x.get(j));
+            const float v3 = row.d2.divide(v0);
+            y0[j] = v3;
+        }
+        kiln_pack<float, KILN_PACK> out_y;
+        kiln_narrow_pack(y0, out_y);
+        kiln_put<4>(out_y, row.out_y + col, span);
+    }
+};
+
+extern "C" __global__ void __launch_bounds__(KILN_THREADS) kiln_kernel(const __grid_constant__ kiln_arguments args)
+{
+    kiln_row row(args, kiln_row_index());
+    if (row.index >= args.rows) return;
+    kiln_begin(row);
+    kiln_residency residency;
+    residency.fill(row);
+    kiln_phase0 phase0;
+    phase0.clear();
+    residency.each_pack(row, phase0);
+    kiln_after0(row, kiln_all_reduce(phase0));
+    kiln_finish finish;
+    residency.each_pack(row, finish);
+}

@@ -1,0 +1,191 @@
+/* The generated source: golden files of its program part, and texts of users' that try to leave their comment.
+ * KILN_UPDATE_GOLDEN=1 writes the golden files anew. */
+#include <locale.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/text.h"
+#include "bound.h"
+#include "kiln_sources.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+static char *source_of(const char *program, const char *axes, const char *scalars, const char *tensors, int arch) {
+    bound b;
+    kiln__prepared prepared;
+    if (bound_create(&b, program, axes, scalars, tensors) || bound_prepare(&b, arch, &prepared))
+        fail_msg("%s: %s", program, kiln_last_error());
+    char *source = prepared.source;
+    prepared.source = NULL;
+    kiln__prepared_free(&prepared);
+    bound_destroy(&b);
+    return source;
+}
+
+/* ---- golden files ---- */
+
+static const struct {
+    const char *name, *text;
+} pieces[] = {
+    {"group_block", kiln__source_group_block_cuh},
+    {"group_lanes", kiln__source_group_lanes_cuh},
+    {"layout_flat", kiln__source_layout_flat_cuh},
+    {"layout_inner", kiln__source_layout_inner_cuh},
+    {"residency_registers", kiln__source_residency_registers_cuh},
+    {"residency_shared", kiln__source_residency_shared_cuh},
+    {"residency_stream", kiln__source_residency_stream_cuh},
+};
+
+/* What the generator wrote of the program, with the names of the files that it embedded in their place. */
+static char *program_part(const char *source) {
+    kiln__text text = {0};
+    const char *at = strstr(source, "/* ---- the program ---- */");
+    assert_non_null(at);
+    while (*at) {
+        size_t i = 0;
+        while (i < COUNT(pieces) && strncmp(at, pieces[i].text, strlen(pieces[i].text))) i++;
+        if (i < COUNT(pieces)) {
+            kiln__text_printf(&text, "[kernel_sources/%s.cuh]\n", pieces[i].name);
+            at += strlen(pieces[i].text);
+        } else
+            kiln__text_add(&text, at++, 1);
+    }
+    char *out = kiln__text_take(&text);
+    assert_non_null(out);
+    return out;
+}
+
+static void compare_with_golden(const char *name, const char *text) {
+    char path[512];
+    snprintf(path, sizeof path, "%s/golden/generated_%s.cu", KILN_TEST_DIR, name);
+    bool update = getenv("KILN_UPDATE_GOLDEN") != NULL;
+    FILE *file = fopen(path, update ? "wb" : "rb");
+    if (!file) fail_msg("%s cannot be opened", path);
+    if (update) fputs(text, file);
+    char *golden = calloc(1, 1 << 20);
+    assert_non_null(golden);
+    size_t size = update ? 0 : fread(golden, 1, (1 << 20) - 1, file);
+    fclose(file);
+    if (!update && (size != strlen(text) || memcmp(golden, text, size))) {
+        size_t same = 0, line = 1;
+        for (; golden[same] && golden[same] == text[same]; same++) line += golden[same] == '\n';
+        while (same && text[same - 1] != '\n') same--;
+        fail_msg("%s:%zu differs; the generated source has\n%.*s", path, line, (int)strcspn(text + same, "\n"),
+                 text + same);
+    }
+    free(golden);
+}
+
+static const struct {
+    const char *name, *program, *axes, *scalars, *tensors;
+} goldens[] = {
+    {"softmax_f16", "y = softmax(x)", NULL, NULL, "f16[*,1024] f16[*,1024]"},
+    {"layer_norm_bf16", "y = layer_norm(x, w, b)", NULL, NULL, "bf16[*,4096] bf16[4096] bf16[4096] bf16[*,4096]"},
+    {"reduce_scale_f32", "y = reduce_scale(x)", NULL, NULL, "f32[*,128] f32[*,128]"},
+    {"gelu_broadcast_f16", "y = gelu_tanh(a + b) * c", NULL, NULL, "f16[*,96] f16[96] f16[*,96] f16[*,96]"},
+    {"masked_softmax_f16", "y = softmax(x * scale + mask)", NULL, "scale",
+     "f16[4,12,128,256] f32[4,1,1,256] f16[4,12,128,256]"},
+    {"user_reduce_f32", "s = reduce((a, b) -> a * 0.5 + b, x, 0)", NULL, NULL, "f32[*,100] f32[*]"},
+    {"two_outputs_f16", "m = max(x); y = exp(x - m)", NULL, NULL, "f16[*,1023] f32[*] f16[*,1023]"},
+    {"integers_i32", "s = sum(x * k); y = -x % 7 + (x << 2)", NULL, "k", "i32[*,64] i64[*] i32[*,64]"},
+    {"inner_broadcast_f32", "y = x * w / max(x)", "-2,-1", NULL, "f32[*,6,8] f32[6,1] f32[*,6,8]"},
+    {"streamed_f64", "s = mean(x)", NULL, NULL, "f64[*,100003] f64[*]"},
+};
+
+static void the_program_part_is_as_recorded(void **state) {
+    (void)state;
+    for (size_t i = 0; i < COUNT(goldens); i++) {
+        bound b;
+        kiln__prepared prepared;
+        const char *outputs = strstr(goldens[i].program, "m = max") ? "m,y" : NULL;
+        assert_int_equal(bound_create_outputs(&b, goldens[i].program, outputs, goldens[i].axes, goldens[i].scalars,
+                                              goldens[i].tensors),
+                         KILN_OK);
+        if (b.scalar_count && strstr(goldens[i].name, "integers")) b.scalars[0] = kiln_scalar_i64(3);
+        if (bound_prepare(&b, 90, &prepared)) fail_msg("%s: %s", goldens[i].program, kiln_last_error());
+        char *part = program_part(prepared.source);
+        compare_with_golden(goldens[i].name, part);
+        free(part);
+        kiln__prepared_free(&prepared);
+        bound_destroy(&b);
+    }
+}
+
+/* ---- the comment ---- */
+
+static const char *const hostile[] = {
+    "y = x + 1 # */ int evil;",
+    "y = x + 1 # ends in a backslash \\",
+    "# \\\n# \\\\\ny = x + 1",
+    "y = x + 1 # ends in a trigraph ?\?/",
+    "y = x + 1 # ?\?/\n# ?\?/",
+    "y = x + 1 # \r#define KILN_PACK 3",
+    "y = x + 1\r\n",
+    "y = x + 1 # \v\f\b\x7f\x01",
+    "y = x + 1 # \xc3\xa9 \xe2\x80\xa8 #define KILN_PACK 3",
+    "y = x + 1 # \"quotes' R\"( %s %n",
+    "\n\n#define KILN_PACK 3\n#include \"/etc/passwd\"\ny = x + 1",
+};
+
+/* Everything before the definitions consists of whole comment lines of printable characters. */
+static void check_header(const char *source, size_t size) {
+    for (size_t i = 0; i < size; i++) {
+        bool first = i == 0 || source[i - 1] == '\n';
+        if (first && source[i] != '\n') assert_memory_equal(source + i, "//", 2);
+        assert_true(source[i] == '\n' || (source[i] >= ' ' && source[i] <= '~'));
+        assert_int_not_equal(source[i], '\\');
+        assert_false(source[i] == '?' && source[i + 1] == '?');
+    }
+}
+
+static void no_text_leaves_its_comment(void **state) {
+    (void)state;
+    setlocale(LC_ALL, ""); /* what counts as printable is no matter of the locale */
+    char *plain = source_of("y = x + 1", NULL, NULL, "f32[8] f32[8]", 90);
+    const char *body = strstr(plain, "#define KILN_COLS");
+    for (size_t i = 0; i < COUNT(hostile); i++) {
+        char *source = source_of(hostile[i], NULL, NULL, "f32[8] f32[8]", 90);
+        size_t header = strlen(source) - strlen(body);
+        check_header(source, header);
+        assert_string_equal(source + header, body);
+        free(source);
+    }
+    free(plain);
+}
+
+/* Each line between `struct kiln_arguments {` and its end declares another name. */
+static void names_of_tensors_never_meet_names_of_the_generator(void **state) {
+    (void)state;
+    char *source = source_of("y = m * m_stride1 + rows + elements + extent1 + scalar_k * k + int", NULL, "k",
+                             "f32[8] f32[4,8] f32[4,1] f32[4,8] f32[8] f32[8] f32[4,8] f32[4,8]", 90);
+    char *end = strstr(source, "struct kiln_arguments {");
+    assert_non_null(end);
+    char *names[64];
+    size_t count = 0;
+    for (char *line = strchr(end, '\n') + 1; *line != '}'; line = end + 1) {
+        end = strchr(line, '\n');
+        end[-1] = '\0';
+        names[count] = end - 1;
+        while (names[count][-1] != ' ' && names[count][-1] != '*') names[count]--;
+        for (size_t i = 0; i < count; i++) assert_string_not_equal(names[i], names[count]);
+        count++;
+    }
+    assert_true(count >= 12);
+    free(source);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_program_part_is_as_recorded),
+        cmocka_unit_test(no_text_leaves_its_comment),
+        cmocka_unit_test(names_of_tensors_never_meet_names_of_the_generator),
+    };
+    return cmocka_run_group_tests_name("codegen", tests, NULL, NULL);
+}

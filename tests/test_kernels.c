@@ -1,0 +1,348 @@
+/* Generated kernels through NVRTC: every operator and every function of the prelude in every type, every combination of
+ * group, residency and layout that the schedule table can give. Skipped where there is no NVRTC. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/text.h"
+#include "bound.h"
+#include "kiln_sources.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+enum { OUTPUTS_EACH = 20 }; /* of one compile */
+
+static void need_nvrtc(void) {
+    const kiln__nvrtc *nvrtc;
+    if (kiln__nvrtc_open(NULL, &nvrtc) != KILN_OK) {
+        print_message("%s\n", kiln_last_error());
+        skip();
+    }
+}
+
+/* ---- expressions ---- */
+
+typedef struct expressions {
+    char *items[512];
+    size_t count;
+} expressions;
+
+static void add(expressions *list, const char *format, ...) KILN_PRINTF(2, 3);
+
+static void add(expressions *list, const char *format, ...) {
+    char buffer[256];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(buffer, sizeof buffer, format, args);
+    va_end(args);
+    assert_true(list->count < COUNT(list->items));
+    list->items[list->count] = calloc(1, strlen(buffer) + 1);
+    assert_non_null(list->items[list->count]);
+    strcpy(list->items[list->count++], buffer);
+}
+
+static void free_expressions(expressions *list) {
+    for (size_t i = 0; i < list->count; i++) free(list->items[i]);
+}
+
+/* Whether the expression types for inputs a, b, c of the type. */
+static bool is_typed(const char *expression, const char *type, const char *output) {
+    bound b;
+    char program[256], tensors[128];
+    kiln__space space;
+    kiln__ir *ir = NULL;
+    snprintf(program, sizeof program, "y = where(a == a, %s, b == c)", expression);
+    snprintf(tensors, sizeof tensors, "%s[8] %s[8] %s[8] %s[8]", type, type, type, output);
+    if (bound_create(&b, program, NULL, NULL, tensors)) fail_msg("%s: %s", program, kiln_last_error());
+    kiln_status status = kiln__program_bind(b.program, b.tensors, NULL, &space, &ir);
+    if (status && status != KILN_E_TYPE) fail_msg("%s: %s", program, kiln_last_error());
+    kiln__ir_destroy(ir);
+    bound_destroy(&b);
+    return status == KILN_OK;
+}
+
+/* Compiles "y0 = ...; y1 = ...;" for some of the expressions at a time. */
+static void compile_all(const expressions *list, const char *type, const char *const *outputs, size_t output_count) {
+    for (size_t first = 0; first < list->count; first += OUTPUTS_EACH) {
+        kiln__text program = {0}, tensors = {0};
+        bound b;
+        kiln_kernel *kernel = NULL;
+        for (int i = 0; i < 3; i++) kiln__text_printf(&tensors, "%s[2,96] ", type);
+        kiln__text_puts(&program, "z = a + b + c");
+        kiln__text_printf(&tensors, "%s[2,96] ", type);
+        for (size_t i = first; i < list->count && i < first + OUTPUTS_EACH; i++) {
+            kiln__text_printf(&program, "\ny%zu = %s", i, list->items[i]);
+            kiln__text_printf(&tensors, "%s[2,96] ", outputs[i % output_count]);
+        }
+        char *text = kiln__text_take(&program), *bindings = kiln__text_take(&tensors);
+        if (bound_create(&b, text, NULL, NULL, bindings)) fail_msg("%s", kiln_last_error());
+        kiln_status status = kiln_compile(b.program, b.tensors, b.tensor_count, NULL, 0, 90, 0, 1, &kernel);
+        if (status) fail_msg("%s in %s:\n%s", text, type, kiln_last_error());
+        kiln_kernel_destroy(kernel);
+        bound_destroy(&b);
+        free(text);
+        free(bindings);
+    }
+}
+
+static const char *const float_outputs[] = {"f32", "f16", "bf16", "f64"};
+static const char *const all_outputs[] = {"i32", "f32", "i64", "i8", "u8", "i16", "bool", "f16", "bf16", "f64"};
+
+static const struct {
+    const char *type;
+    const char *const *outputs;
+    size_t output_count;
+} types[] = {
+    {"f32", all_outputs, COUNT(all_outputs)},     {"f64", all_outputs, COUNT(all_outputs)},
+    {"f16", float_outputs, COUNT(float_outputs)}, {"i32", all_outputs, COUNT(all_outputs)},
+    {"i64", all_outputs, COUNT(all_outputs)},     {"bool", all_outputs, COUNT(all_outputs)},
+};
+
+/* ---- operators ---- */
+
+static const char *const written[] = {
+    "a + b",
+    "a - b",
+    "a * b",
+    "a / b",
+    "a % b",
+    "a ** b",
+    "a ** 2",
+    "a ** 3",
+    "a ** -1",
+    "a ** 0.5",
+    "-a",
+    "a < b",
+    "a <= b",
+    "a > b",
+    "a >= b",
+    "a == b",
+    "a != b",
+    "a && b",
+    "a || b",
+    "!a",
+    "a & b",
+    "a | b",
+    "a ^ b",
+    "~a",
+    "a << b",
+    "a >> b",
+    "a << 3",
+    "1 << a",
+    "a ? b : c",
+    "a / 3",
+    "3 / a",
+    "a % 3",
+    "3 % a",
+    "-(-a)",
+    "!(a < b) && b",
+    "f32(a)",
+    "f64(a)",
+    "f16(a)",
+    "bf16(a)",
+    "i64(a)",
+    "i32(a)",
+    "i16(a)",
+    "i8(a)",
+    "u8(a)",
+    "bool(a)",
+    "where(a > b, inf, a)",
+    "where(a > b, a, nan)",
+    "maximum(a, 5e9)",
+    "a * 123456789012.0",
+    "a + 1e300",
+    "a - 1e-45",
+    "maximum(a, 9007199254740993.0)",
+    "a * -2",
+    "a - -0.0",
+    "a + 4294967296",
+    "minimum(a, -9223372036854775807)",
+    "pow(a, 1e10)",
+    "2 ** a",
+    "a / sum(b)",
+    "a / 7.5",
+    "sum(a) / sum(b)",
+    "max(a) - min(b)",
+    "any(a)",
+    "all(a)",
+    "prod(a)",
+    "sum(a > b)",
+    "max(a > b)",
+    "a == max(a)",
+    "reduce((p, q) -> maximum(abs(p), abs(q)), a, 0)",
+    "reduce((p, q) -> p * 3 - q, a, 1)",
+    "reduce((p, q) -> where(p < q, q, p), a, -1)",
+    "mean(1)",
+    "sum(1.5) + a",
+};
+
+/* Each operator called by its name, with tensors and with the literals that C++ has no plain spelling of. */
+static void add_operators(expressions *list) {
+    static const char *const literals[] = {"inf", "-inf", "nan", "12345678901.0", "-3"};
+    for (size_t i = 0; i < COUNT(written); i++) add(list, "%s", written[i]);
+    for (int op = 0; op < KILN__OP_COUNT_OF; op++) {
+        const kiln__op_info *info = kiln__op_describe((kiln__op)op);
+        if (!*info->name || op == KILN__OP_INDEX || op == KILN__OP_SIZE || op == KILN__OP_UNIFORM ||
+            op == KILN__OP_REDUCE_USER)
+            continue;
+        if (info->args == 1) add(list, "%s(a)", info->name);
+        if (info->args == 3) add(list, "%s(a, b, c)", info->name);
+        if (info->args != 2) continue;
+        add(list, "%s(a, b)", info->name);
+        for (size_t l = 0; l < COUNT(literals); l++) {
+            add(list, "%s(a, %s)", info->name, literals[l]);
+            if (l % 2) add(list, "%s(%s, b)", info->name, literals[l]);
+        }
+    }
+}
+
+static void every_operator_compiles_in_every_type(void **state) {
+    (void)state;
+    need_nvrtc();
+    for (size_t t = 0; t < COUNT(types); t++) {
+        expressions all = {0}, typed = {0};
+        add_operators(&all);
+        for (size_t i = 0; i < all.count; i++)
+            if (is_typed(all.items[i], types[t].type, "f32")) add(&typed, "%s", all.items[i]);
+        assert_true(typed.count > 60);
+        compile_all(&typed, types[t].type, types[t].outputs, types[t].output_count);
+        free_expressions(&all);
+        free_expressions(&typed);
+    }
+}
+
+/* ---- the prelude ---- */
+
+/* What kernels do not serve yet; all else must compile. */
+static const char *const unsupported[] = {
+    "dropout", "dropout_grad", "cross_entropy_label", "cross_entropy_label_grad", "quantize_e4m3", "quantize_e5m2"};
+
+/* "name(a, b)": a call of the function defined at `at`, which has this many parameters. */
+static void add_call(expressions *list, const char *at) {
+    char name[64] = "", call[128];
+    size_t length = strcspn(at, "("), parameters = 1;
+    memcpy(name, at, length);
+    for (const char *c = at + length; *c != ')'; c++) parameters += *c == ',';
+    for (size_t i = 0; i < COUNT(unsupported); i++)
+        if (!strcmp(name, unsupported[i])) return;
+    int used = snprintf(call, sizeof call, "%s(", name);
+    for (size_t i = 0; i < parameters; i++)
+        used += snprintf(call + used, sizeof call - (size_t)used, "%s%c", i ? ", " : "", "abcab"[i]);
+    snprintf(call + used, sizeof call - (size_t)used, ")");
+    add(list, "%s", call);
+}
+
+static void every_function_of_the_prelude_compiles(void **state) {
+    (void)state;
+    need_nvrtc();
+    expressions all = {0};
+    for (const char *at = kiln__source_prelude_kiln; (at = strstr(at, "\nfn ")) != NULL;) {
+        at += 4;
+        if (*at != '_') add_call(&all, at);
+    }
+    assert_true(all.count > 50);
+    for (size_t t = 0; t < 3; t++) compile_all(&all, types[t].type, types[t].outputs, types[t].output_count);
+    free_expressions(&all);
+}
+
+/* ---- schedules ---- */
+
+static const struct {
+    const char *name, *text;
+    int inputs;
+} shapes[] = {
+    {"flat", "y = a * 2", 1},         {"flat3", "y = a * b + c", 3},
+    {"softmax", "y = softmax(a)", 1}, {"softmax2", "y = softmax(a + b)", 2},
+    {"norm", "y = layer_norm(a)", 1}, {"ordered", "y = a * reduce((p, q) -> p * 0.5 + q, a, 0)", 1},
+};
+static const int64_t columns[] = {1,     2,     3,     8,     33,    64,    100,    127,   129,
+                                  256,   512,   1000,  1023,  1024,  4096,  5000,   8192,  8191,
+                                  16384, 16383, 32768, 50257, 65536, 65537, 100003, 131072};
+static const struct {
+    int arch;
+    const char *type;
+} targets[] = {{80, "f16"}, {90, "f16"}, {120, "f16"}, {90, "f32"}, {90, "f64"}};
+
+/* Accesses as wide as the schedule says stand in the PTX. */
+static void check_accesses(const bound *b, const kiln__prepared *prepared, int arch) {
+    kiln_kernel *kernel = NULL;
+    if (kiln_compile(b->program, b->tensors, b->tensor_count, NULL, 0, arch, 1, 1, &kernel))
+        fail_msg("%s", kiln_last_error());
+    const char *ptx = kiln_kernel_image(kernel, NULL);
+    const kiln__problem *p = &prepared->problem;
+    for (int o = 0; o < p->input_count + p->output_count; o++) {
+        int bytes = prepared->schedule.vector[o] * (int)kiln_type_size(p->operands[o].type);
+        if (bytes != 16) continue;
+        bool load = strstr(ptx, "cp.async.cg.shared.global") != NULL;
+        const char *at = strstr(ptx, p->operands[o].output ? "st.global.v4" : "ld.global");
+        load |= at && strstr(at, ".v4") != NULL;
+        bool found = p->operands[o].output ? at != NULL : load;
+        if (!found) fail_msg("no access of 16 bytes for tensor %d: %s", o, prepared->schedule.text);
+    }
+    kiln_kernel_destroy(kernel);
+}
+
+/* One bit for each combination that shapes the source. */
+static unsigned combination(const kiln__schedule *s) {
+    return 1u << ((unsigned)s->layout | (unsigned)s->group << 1 | (unsigned)s->masked << 2)
+              << 8 * (unsigned)s->residency;
+}
+
+static void check_shape(size_t shape, size_t target, unsigned seen[2]) {
+    for (size_t i = 0; i < COUNT(columns); i++) {
+        bound b;
+        char tensors[256] = "";
+        kiln__prepared prepared;
+        for (int t = 0; t <= shapes[shape].inputs; t++) {
+            size_t used = strlen(tensors);
+            snprintf(tensors + used, sizeof tensors - used, "%s[*,%lld] ", targets[target].type, (long long)columns[i]);
+        }
+        assert_int_equal(bound_create(&b, shapes[shape].text, NULL, NULL, tensors), KILN_OK);
+        if (bound_prepare(&b, targets[target].arch, &prepared)) fail_msg("%s", kiln_last_error());
+        unsigned bit = combination(&prepared.schedule);
+        bool full = prepared.schedule.residency == KILN__RESIDENCY_REGISTERS && prepared.schedule.steps == 8;
+        if (!(seen[prepared.schedule.ordered] & bit) || full) {
+            seen[prepared.schedule.ordered] |= bit;
+            kiln_kernel *kernel = NULL;
+            kiln_plan_info info = KILN_PLAN_INFO_INIT;
+            if (kiln_compile(b.program, b.tensors, b.tensor_count, NULL, 0, targets[target].arch, 0, 1, &kernel))
+                fail_msg("%s of %s for sm_%d: %s", shapes[shape].text, tensors, targets[target].arch,
+                         kiln_last_error());
+            kiln_kernel_get_info(kernel, &info);
+            if (info.spill_bytes != 0 || strcmp(info.schedule, prepared.schedule.text))
+                fail_msg("%s of %s for sm_%d: '%s' spills %d bytes", shapes[shape].text, tensors, targets[target].arch,
+                         prepared.schedule.text, info.spill_bytes);
+            assert_true(info.registers > 0 && info.registers * info.threads <= 65536);
+            kiln_kernel_destroy(kernel);
+            check_accesses(&b, &prepared, targets[target].arch);
+        }
+        kiln__prepared_free(&prepared);
+        bound_destroy(&b);
+    }
+}
+
+static void every_combination_of_pieces_compiles_without_spills(void **state) {
+    (void)state;
+    need_nvrtc();
+    for (size_t target = 0; target < COUNT(targets); target++) {
+        unsigned seen[2] = {0, 0};
+        for (size_t shape = 0; shape < COUNT(shapes); shape++) check_shape(shape, target, seen);
+        int count = __builtin_popcount(seen[0]) + __builtin_popcount(seen[1]);
+        print_message("sm_%d %s: %d combinations\n", targets[target].arch, targets[target].type, count);
+        assert_true(count >= 8);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_operator_compiles_in_every_type),
+        cmocka_unit_test(every_function_of_the_prelude_compiles),
+        cmocka_unit_test(every_combination_of_pieces_compiles_without_spills),
+    };
+    return cmocka_run_group_tests_name("kernels", tests, NULL, NULL);
+}
