@@ -51,6 +51,21 @@ KILN_DEVICE kiln_u32 kiln_f32_pair_to_bf16(float a, float b) {
     return w;
 }
 
+#if __CUDA_ARCH__ >= 890
+#define KILN_HAS_FP8
+/* Two 8-bit floats in a half word, a in its low half; saturating. */
+KILN_DEVICE unsigned short kiln_f32_pair_to_e4m3(float a, float b) {
+    unsigned short h;
+    asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(h) : "f"(b), "f"(a));
+    return h;
+}
+KILN_DEVICE unsigned short kiln_f32_pair_to_e5m2(float a, float b) {
+    unsigned short h;
+    asm("cvt.rn.satfinite.e5m2x2.f32 %0, %1, %2;" : "=h"(h) : "f"(b), "f"(a));
+    return h;
+}
+#endif
+
 /* The larger and the smaller; NaN if either is NaN. */
 KILN_DEVICE float kiln_maximum(float a, float b) {
     float r;

@@ -210,9 +210,6 @@ kiln_status kiln__cxx_check(const kiln__ir *ir) {
         if (inst->op == KILN__OP_INDEX || inst->op == KILN__OP_SIZE || inst->op == KILN__OP_UNIFORM)
             return kiln__fail(KILN_E_UNSUPPORTED, "kernels do not evaluate %s() yet (the CPU reference does)",
                               kiln__ir_op_name(inst->op));
-        if (inst->op == KILN__IR_ROUND_TO && (inst->u.storage == KILN_E4M3 || inst->u.storage == KILN_E5M2))
-            return kiln__fail(KILN_E_UNSUPPORTED, "kernels do not round to %s yet (the CPU reference does)",
-                              kiln_type_name(inst->u.storage));
     }
     return KILN_OK;
 }

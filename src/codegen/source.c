@@ -42,10 +42,23 @@ static void emit_header(const kiln__emitter *e) {
     kiln__text_printf(out, "\n// schedule:  %s\n// because:   %s\n\n", e->schedule->text, e->schedule->reason);
 }
 
-static bool all_outputs_are(const kiln__problem *p, kiln_type type, kiln_type other) {
-    for (int o = p->input_count; o < p->input_count + p->output_count; o++)
-        if (p->operands[o].type != type && p->operands[o].type != other) return false;
+static bool is_fp8(kiln_type type) { return type == KILN_E4M3 || type == KILN_E5M2; }
+
+/* Whether every output's type is so narrow that it hides the last bits of a float (`flush`: and the least floats). */
+static bool outputs_are_narrow(const kiln__problem *p, bool flush) {
+    for (int o = p->input_count; o < p->input_count + p->output_count; o++) {
+        kiln_type type = p->operands[o].type;
+        if (!is_fp8(type) && type != KILN_F16 && (flush || type != KILN_BF16)) return false;
+    }
     return true;
+}
+
+static bool has_fp8(const kiln__ir *ir, const kiln__problem *p) {
+    for (int o = 0; o < p->input_count + p->output_count; o++)
+        if (is_fp8(p->operands[o].type)) return true;
+    for (uint32_t i = 0; i < ir->count; i++)
+        if (ir->insts[i].op == KILN__IR_ROUND_TO && is_fp8(ir->insts[i].u.storage)) return true;
+    return false;
 }
 
 static bool has_integers(const kiln__ir *ir) {
@@ -71,8 +84,8 @@ static void emit_definitions(const kiln__emitter *e) {
         {"KILN_THREADS", s->threads},
         {"KILN_MASKED", s->masked},
         {"KILN_ORDERED", s->ordered},
-        {"KILN_FAST", all_outputs_are(e->problem, KILN_F16, KILN_BF16)},
-        {"KILN_FLUSH", all_outputs_are(e->problem, KILN_F16, KILN_F16)},
+        {"KILN_FAST", outputs_are_narrow(e->problem, false)},
+        {"KILN_FLUSH", outputs_are_narrow(e->problem, true)},
         {"KILN_INTEGERS", has_integers(e->ir)},
     };
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
@@ -167,6 +180,7 @@ static void emit_all(kiln__emitter *e) {
     emit_header(e);
     emit_definitions(e);
     kiln__text_puts(e->out, kiln__source_device_cuh);
+    if (has_fp8(e->ir, e->problem)) kiln__text_puts(e->out, kiln__source_fp8_cuh);
     kiln__text_puts(e->out, kiln__source_math_cuh);
     kiln__text_puts(e->out, "\n/* ---- the program ---- */\n\n");
     emit_combines(e);
