@@ -289,6 +289,7 @@ KILN_DEVICE void kiln_put(const kiln_pack<T, N> &pack, T *p, const Span &span) {
 /* ---- threads ---- */
 
 KILN_DEVICE void kiln_block_barrier() { __syncthreads(); }
+KILN_DEVICE kiln_i64 kiln_block() { return (kiln_i64)blockIdx.y * gridDim.x + blockIdx.x; }
 
 /* The value of the lane whose number differs in the bits of lane_mask; lanes: those that take part. */
 KILN_DEVICE float kiln_shuffle(float v, int lane_mask, kiln_u32 lanes) { return __shfl_xor_sync(lanes, v, lane_mask); }

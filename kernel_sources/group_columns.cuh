@@ -3,7 +3,7 @@
 
 KILN_DEVICE int kiln_member() { return threadIdx.x / KILN_ROWS_PER_BLOCK; }
 KILN_DEVICE kiln_i64 kiln_row_index() {
-    return ((kiln_i64)blockIdx.y * gridDim.x + blockIdx.x) * KILN_ROWS_PER_BLOCK + threadIdx.x % KILN_ROWS_PER_BLOCK;
+    return kiln_block() / KILN_SPLITS * KILN_ROWS_PER_BLOCK + threadIdx.x % KILN_ROWS_PER_BLOCK;
 }
 
 /* Every member gets the combination of all members' values, combined in the order of the members. */

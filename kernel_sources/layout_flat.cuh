@@ -2,8 +2,7 @@
  * share. A "column" is an element's index in the whole array. */
 
 KILN_DEVICE kiln_index kiln_column(const kiln_row &row, kiln_index step) {
-    const kiln_index block = (kiln_index)blockIdx.y * gridDim.x + blockIdx.x;
-    return ((block * KILN_STEPS + step) * KILN_THREADS + threadIdx.x) * KILN_PACK;
+    return ((kiln_block() * KILN_STEPS + step) * KILN_THREADS + threadIdx.x) * KILN_PACK;
 }
 
 KILN_DEVICE bool kiln_inside(const kiln_row &row, kiln_index col) { return col < row.args.elements; }

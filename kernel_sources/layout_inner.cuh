@@ -1,17 +1,22 @@
 /* Layout: the reduced dimension is contiguous. A member of the group owns packs of columns; columns count from the
  * row's own start, so where rows are not aligned (KILN_MASKED) packs start up to KILN_PACK - 1 columns before it. */
 
+/* A split row is cut into chunks of whole packs, a block for each. */
+#define KILN_CHUNK ((kiln_index)KILN_STEPS * KILN_THREADS_PER_ROW * KILN_PACK)
+KILN_DEVICE int kiln_chunk() { return (int)(kiln_block() % KILN_SPLITS); }
+KILN_DEVICE kiln_index kiln_first() { return KILN_SPLITS > 1 ? kiln_chunk() * KILN_CHUNK : 0; }
+
 /* The first column of the member's pack number `step`. In ordered programs a member's packs are neighbours. */
 KILN_DEVICE kiln_index kiln_column(const kiln_row &row, kiln_index step) {
     const kiln_index pack =
         KILN_ORDERED ? kiln_member() * (kiln_index)KILN_STEPS + step : step * KILN_THREADS_PER_ROW + kiln_member();
-    return pack * KILN_PACK - (KILN_MASKED ? row.shift : 0);
+    return kiln_first() + pack * KILN_PACK - (KILN_MASKED ? row.shift : 0);
 }
 
 /* Whether the pack at col has a column of the row in it. */
 KILN_DEVICE bool kiln_inside(const kiln_row &row, kiln_index col) {
     if (KILN_MASKED) return col < KILN_COLS && col > -KILN_PACK;
-    return KILN_COLS % (KILN_PACK * KILN_THREADS_PER_ROW) == 0 || col < KILN_COLS;
+    return (kiln_i64)KILN_CHUNK * KILN_SPLITS == KILN_COLS || col < KILN_COLS;
 }
 
 /* Which elements of the pack at col belong to the row: low <= j < high. */

@@ -78,6 +78,12 @@ void kiln_context_destroy(kiln_context *context) {
         kiln__key_free(&entry->key);
         free(entry);
     }
+    while (context->pools) {
+        kiln__pool *pool = context->pools;
+        context->pools = pool->next;
+        driver->MemPoolDestroy(pool->handle);
+        free(pool);
+    }
     kiln__dispatch_destroy(context->dispatch);
     kiln__disk_close(context->disk);
     pthread_mutex_destroy(&context->lock);

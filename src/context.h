@@ -15,6 +15,13 @@
 
 typedef struct kiln__dispatch kiln__dispatch;
 
+/* A device's stream-ordered memory pool, for the workspaces of launches; created when first needed. */
+typedef struct kiln__pool {
+    struct kiln__pool *next;
+    kiln__CUdevice device;
+    kiln__CUmemoryPool handle;
+} kiln__pool;
+
 struct kiln_context {
     kiln__disk *disk;               /* NULL: no disk cache */
     char *driver_path, *nvrtc_path; /* NULL: the default search */
@@ -28,6 +35,7 @@ struct kiln_context {
     bool nvrtc_known;                     /* identity is valid, the library may not be open yet */
     kiln__nvrtc_identity nvrtc;
     struct kiln__kernel_entry *kernels; /* loaded kernels, shared by plans */
+    kiln__pool *pools;
     char driver_error[1024], nvrtc_error[1024];
 };
 
@@ -107,10 +115,17 @@ typedef struct kiln__kernel_entry {
     kiln__loaded loaded;
 } kiln__kernel_entry;
 
+/* A split program's phases and its outputs, a kernel each. */
+#define KILN__MAX_KERNELS 32
+
 /* Everything a launch needs and nothing else: integers and one template of the kernel's argument. */
 typedef struct kiln__launch {
     const kiln__driver *driver;
-    kiln__CUfunction function;
+    kiln__CUfunction functions[KILN__MAX_KERNELS]; /* launched one after another */
+    int function_count;
+    kiln__CUmemoryPool pool;                 /* of the workspace, where there is one */
+    int64_t workspace_bytes;
+    uint16_t workspace_offset;
     unsigned grid_x, grid_y, threads, shared_bytes;
     int input_count, tensor_count, scalar_count;
     bool empty; /* nothing to do */
@@ -127,8 +142,10 @@ typedef struct kiln__launch {
 
 kiln_status kiln__launch_create(const kiln_program *program, const kiln_tensor *tensors, const kiln__prepared *prepared,
                                 const kiln__driver *driver, const kiln__loaded *loaded, kiln__launch **out);
-/* Checks pointers, overlap and scalar types, fills the argument, launches. */
-kiln_status kiln__launch_run(const kiln__launch *launch, void *const *data, const kiln_scalar *scalars, void *stream);
+/* Checks pointers, overlap and scalar types, fills the argument, launches. workspace: the caller's, or NULL: from the
+ * device's pool. */
+kiln_status kiln__launch_run(const kiln__launch *launch, void *const *data, const kiln_scalar *scalars, void *workspace,
+                             void *stream);
 
 /* Bakes, loads for the current context's device and describes (info may be NULL). */
 kiln_status kiln__launch_prepare(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars,

@@ -136,7 +136,7 @@ static kiln_status run_new(const kiln_program *program, const kiln_tensor *tenso
     kiln__prepared_free(&prepared);
     kiln__image_free(&image);
     bool kept = keep(program->context, launch, words, count, hash);
-    status = kiln__launch_run(launch, data, scalars, stream);
+    status = kiln__launch_run(launch, data, scalars, NULL, stream);
     if (!kept) free(launch);
     return status;
 }
@@ -159,7 +159,7 @@ kiln_status kiln_run(const kiln_program *program, const kiln_tensor *tensors, si
     if (status) return status;
     for (size_t t = 0; t < tensor_count; t++) data[t] = tensors[t].data;
     const kiln__launch *launch = find(program->context->dispatch, words, count, hash);
-    return launch ? kiln__launch_run(launch, data, scalars, stream)
+    return launch ? kiln__launch_run(launch, data, scalars, NULL, stream)
                   : run_new(program, tensors, data, scalars, stream, words, count, hash);
 }
 

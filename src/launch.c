@@ -1,5 +1,6 @@
 /* Launches: a loaded kernel with everything a launch needs, checked and filled in by integers alone. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +13,8 @@ kiln_status kiln__launch_create(const kiln_program *program, const kiln_tensor *
     kiln__launch *launch = calloc(1, sizeof *launch + (size_t)arguments->size);
     if (!launch) return kiln__out_of_memory();
     launch->driver = driver;
-    launch->function = (kiln__CUfunction)(void *)loaded->kernel;
+    launch->functions[0] = (kiln__CUfunction)(void *)loaded->kernel;
+    launch->function_count = 1;
     launch->threads = (unsigned)prepared->schedule.threads;
     launch->shared_bytes = (unsigned)prepared->schedule.shared_bytes;
     launch->input_count = p->input_count;
@@ -35,6 +37,7 @@ kiln_status kiln__launch_create(const kiln_program *program, const kiln_tensor *
     for (int i = 0; i < arguments->count; i++) {
         const kiln__field *field = &arguments->fields[i];
         if (field->kind == KILN__FIELD_POINTER) launch->pointer_offset[field->index] = field->offset;
+        if (field->kind == KILN__FIELD_WORKSPACE) launch->workspace_offset = field->offset;
         if (field->kind == KILN__FIELD_SCALAR) launch->scalar_offset[field->index] = field->offset;
     }
     memcpy(launch->scalar_types, prepared->ir->scalar_types, sizeof launch->scalar_types);
@@ -81,7 +84,34 @@ static void put_scalar(unsigned char *to, kiln__ctype type, const kiln_scalar *s
     }
 }
 
-kiln_status kiln__launch_run(const kiln__launch *launch, void *const *data, const kiln_scalar *scalars, void *stream) {
+static kiln_status launch_all(const kiln__launch *launch, void *argument, kiln__CUstream stream) {
+    void *parameters[1] = {argument};
+    for (int k = 0; k < launch->function_count; k++) {
+        kiln__CUresult result =
+            launch->driver->LaunchKernel(launch->functions[k], launch->grid_x, launch->grid_y, 1, launch->threads, 1, 1,
+                                         launch->shared_bytes, stream, parameters, NULL);
+        if (result) return kiln__driver_fail(launch->driver, KILN_E_LAUNCH, result, "cuLaunchKernel");
+    }
+    return KILN_OK;
+}
+
+/* The workspace is taken and given back in the stream's own order, so that launches on other streams have their own. */
+static kiln_status launch_with_pool(const kiln__launch *launch, unsigned char *argument, kiln__CUstream stream) {
+    const kiln__driver *driver = launch->driver;
+    kiln__CUdeviceptr workspace;
+    kiln__CUresult result =
+        driver->MemAllocFromPoolAsync(&workspace, (size_t)launch->workspace_bytes, launch->pool, stream);
+    if (result)
+        return kiln__driver_fail(driver, KILN_E_LAUNCH, result,
+                                 "a workspace from the stream's pool: cuMemAllocFromPoolAsync");
+    memcpy(argument + launch->workspace_offset, &workspace, sizeof workspace);
+    kiln_status status = launch_all(launch, argument, stream);
+    result = driver->MemFreeAsync(workspace, stream);
+    return status || !result ? status : kiln__driver_fail(driver, KILN_E_LAUNCH, result, "cuMemFreeAsync");
+}
+
+kiln_status kiln__launch_run(const kiln__launch *launch, void *const *data, const kiln_scalar *scalars, void *workspace,
+                             void *stream) {
     if (launch->empty) return KILN_OK;
     kiln_status status = check_pointers(launch, data);
     if (status) return status;
@@ -91,11 +121,57 @@ kiln_status kiln__launch_run(const kiln__launch *launch, void *const *data, cons
         memcpy(argument + launch->pointer_offset[t], &data[t], sizeof(void *));
     for (int s = 0; s < launch->scalar_count; s++)
         put_scalar(argument + launch->scalar_offset[s], launch->scalar_types[s], &scalars[s]);
-    void *parameters[1] = {argument};
-    kiln__CUresult result =
-        launch->driver->LaunchKernel(launch->function, launch->grid_x, launch->grid_y, 1, launch->threads, 1, 1,
-                                     launch->shared_bytes, (kiln__CUstream)stream, parameters, NULL);
-    return result ? kiln__driver_fail(launch->driver, KILN_E_LAUNCH, result, "cuLaunchKernel") : KILN_OK;
+    if (launch->workspace_bytes && !workspace) return launch_with_pool(launch, argument, (kiln__CUstream)stream);
+    if (workspace) memcpy(argument + launch->workspace_offset, &workspace, sizeof workspace);
+    return launch_all(launch, argument, (kiln__CUstream)stream);
+}
+
+/* The device's pool, which keeps what it once took from the driver. */
+static kiln_status open_pool(kiln_context *context, const kiln__driver *driver, kiln__CUdevice device,
+                             kiln__CUmemoryPool *out) {
+    kiln_status status = KILN_OK;
+    pthread_mutex_lock(&context->lock);
+    kiln__pool *pool = context->pools;
+    while (pool && pool->device != device) pool = pool->next;
+    if (!pool && !(pool = calloc(1, sizeof *pool))) status = kiln__out_of_memory();
+    if (!status && !pool->handle) {
+        kiln__CUmemPoolProps props = {.allocation_type = KILN__MEM_ALLOCATION_TYPE_PINNED,
+                                      .location_type = KILN__MEM_LOCATION_TYPE_DEVICE,
+                                      .location_id = device};
+        uint64_t keep = UINT64_MAX;
+        kiln__CUresult result = driver->MemPoolCreate(&pool->handle, &props);
+        if (!result) result = driver->MemPoolSetAttribute(pool->handle, KILN__MEMPOOL_ATTR_RELEASE_THRESHOLD, &keep);
+        if (result) {
+            status = kiln__driver_fail(driver, KILN_E_DEVICE_MEMORY, result, "a pool for workspaces: cuMemPoolCreate");
+            if (pool->handle) driver->MemPoolDestroy(pool->handle);
+            free(pool);
+            pool = NULL;
+        } else {
+            pool->device = device;
+            pool->next = context->pools;
+            context->pools = pool;
+        }
+    }
+    if (!status) *out = pool->handle;
+    pthread_mutex_unlock(&context->lock);
+    return status;
+}
+
+/* Split rows: the further kernels, and where their workspace comes from. */
+static kiln_status add_splits(kiln_context *context, const kiln__prepared *prepared, const kiln__driver *driver,
+                              kiln__CUdevice device, const kiln__loaded *loaded, kiln__launch *launch) {
+    if (prepared->schedule.splits == 1) return KILN_OK;
+    launch->workspace_bytes = kiln__schedule_workspace(&prepared->schedule, prepared->ir, prepared->problem.rows);
+    launch->function_count = (int)prepared->ir->phase_count + 1;
+    for (int k = 1; k < launch->function_count; k++) {
+        char name[32];
+        kiln__CUkernel kernel;
+        snprintf(name, sizeof name, KILN__KERNEL_NAME "%d", k);
+        kiln__CUresult result = driver->LibraryGetKernel(&kernel, loaded->library, name);
+        if (result) return kiln__driver_fail(driver, KILN_E_LOAD, result, "cuLibraryGetKernel");
+        launch->functions[k] = (kiln__CUfunction)(void *)kernel;
+    }
+    return open_pool(context, driver, device, &launch->pool);
 }
 
 /* A kernel that is loaded for the device already. */
@@ -195,6 +271,10 @@ kiln_status kiln__launch_prepare(const kiln_program *program, const kiln_tensor 
     status = share_loaded(program, driver, device, &numbers, prepared, image, &entry);
     double load_ms = kiln__now_ms() - start;
     if (!status) status = kiln__launch_create(program, tensors, prepared, driver, &entry->loaded, launch);
+    if (!status) {
+        status = add_splits(program->context, prepared, driver, device, &entry->loaded, *launch);
+        if (status) free(*launch);
+    }
     if (status) {
         kiln__prepared_free(prepared);
         kiln__image_free(image);

@@ -53,8 +53,9 @@ void kiln_plan_destroy(kiln_plan *plan) {
     free(plan);
 }
 
-kiln_status kiln_plan_launch(const kiln_plan *plan, void *const *data, size_t data_count, const kiln_scalar *scalars,
-                             size_t scalar_count, void *stream) {
+kiln_status kiln_plan_launch_with_workspace(const kiln_plan *plan, void *const *data, size_t data_count,
+                                            const kiln_scalar *scalars, size_t scalar_count, void *workspace,
+                                            int64_t workspace_bytes, void *stream) {
     kiln__clear_error();
     if (!plan || (!data && data_count) || (!scalars && scalar_count))
         return kiln__fail(KILN_E_ARGUMENT, "plan, data or scalars is NULL");
@@ -63,7 +64,17 @@ kiln_status kiln_plan_launch(const kiln_plan *plan, void *const *data, size_t da
         return kiln__fail(KILN_E_BINDING, "%zu data pointers are given, expected %d", data_count, launch->tensor_count);
     if (scalar_count != (size_t)launch->scalar_count)
         return kiln__fail(KILN_E_BINDING, "%zu scalars are given, expected %d", scalar_count, launch->scalar_count);
-    return kiln__launch_run(launch, data, scalars, stream);
+    if (workspace && workspace_bytes < launch->workspace_bytes)
+        return kiln__fail(KILN_E_SIZE, "the workspace has %lld bytes, expected %lld", (long long)workspace_bytes,
+                          (long long)launch->workspace_bytes);
+    if ((uintptr_t)workspace % 16)
+        return kiln__fail(KILN_E_POINTER, "the workspace is at %p, expected a multiple of 16 bytes", workspace);
+    return kiln__launch_run(launch, data, scalars, launch->workspace_bytes ? workspace : NULL, stream);
+}
+
+kiln_status kiln_plan_launch(const kiln_plan *plan, void *const *data, size_t data_count, const kiln_scalar *scalars,
+                             size_t scalar_count, void *stream) {
+    return kiln_plan_launch_with_workspace(plan, data, data_count, scalars, scalar_count, NULL, 0, stream);
 }
 
 kiln_status kiln_plan_get_info(const kiln_plan *plan, kiln_plan_info *info) {

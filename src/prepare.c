@@ -19,7 +19,7 @@ kiln_status kiln__prepare(const kiln_program *program, const kiln_tensor *tensor
             kiln__schedule_choose(out->ir, &out->problem, device, &program->context->pins, attempt, &out->schedule);
     out->schedule_ms = kiln__now_ms() - start;
     start = kiln__now_ms();
-    if (!status) status = kiln__arguments_layout(out->ir, &out->problem, &out->arguments);
+    if (!status) status = kiln__arguments_layout(out->ir, &out->problem, &out->schedule, &out->arguments);
     if (!status) status = kiln__source_emit(out->ir, &out->problem, &out->schedule, &out->arguments, &out->source);
     out->emit_ms = kiln__now_ms() - start;
     if (status) kiln__prepared_free(out);
@@ -90,6 +90,9 @@ void kiln__info_fill(const kiln__prepared *prepared, const kiln__image *image, i
     info->emit_ms = prepared->emit_ms;
     info->lookup_ms = image->lookup_ms;
     info->compile_ms = image->compile_ms;
+    info->workspace_bytes = p->open_rows ? -1 : kiln__schedule_workspace(&prepared->schedule, prepared->ir, p->rows);
+    if (prepared->schedule.splits == 1) info->workspace_bytes = 0;
+    info->launches = prepared->schedule.splits > 1 ? (int)prepared->ir->phase_count + 1 : 1;
 }
 
 kiln_status kiln__info_copy(const kiln_plan_info *from, kiln_plan_info *to) {

@@ -234,6 +234,13 @@ KILN_API void kiln_plan_destroy(kiln_plan *plan);
 KILN_API kiln_status kiln_plan_launch(const kiln_plan *plan, void *const *data, size_t data_count,
                                       const kiln_scalar *scalars, size_t scalar_count, void *stream);
 
+/* The same with a workspace of the caller's: device memory of at least kiln_plan_info.workspace_bytes, aligned to 16
+ * bytes, that nothing else uses until the launch is done. Without it a plan that needs one takes it from a
+ * stream-ordered pool of the context's. */
+KILN_API kiln_status kiln_plan_launch_with_workspace(const kiln_plan *plan, void *const *data, size_t data_count,
+                                                     const kiln_scalar *scalars, size_t scalar_count, void *workspace,
+                                                     int64_t workspace_bytes, void *stream);
+
 typedef struct kiln_plan_info {
     size_t struct_size;
     const char *schedule;        /* one line: group, residency, layout and their numbers */
@@ -251,8 +258,11 @@ typedef struct kiln_plan_info {
     int threads;                 /* per block */
     kiln_origin origin;
     double parse_ms, schedule_ms, emit_ms, lookup_ms, compile_ms, load_ms; /* wall time of each step, 0 if skipped */
+    int64_t workspace_bytes;     /* device memory that a launch takes besides the tensors; 0: none */
+    int launches;                /* kernels launched one after another */
 } kiln_plan_info;
-#define KILN_PLAN_INFO_INIT { sizeof(kiln_plan_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, KILN_ORIGIN_MEMORY, 0, 0, 0, 0, 0, 0 }
+#define KILN_PLAN_INFO_INIT                                                                                            \
+    { sizeof(kiln_plan_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, KILN_ORIGIN_MEMORY, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /* Fills *info (struct_size set by the caller). Its strings belong to the plan. Thread-safe. */
 KILN_API kiln_status kiln_plan_get_info(const kiln_plan *plan, kiln_plan_info *info);

@@ -29,7 +29,8 @@ static void add_strides(const kiln__problem *problem, int o, kiln__arguments *ou
         if (operand->inner_strides[d] != 0 && operand->inner_strides[d] != 1) add(out, KILN__FIELD_STEP, o, d, 8);
 }
 
-kiln_status kiln__arguments_layout(const kiln__ir *ir, const kiln__problem *problem, kiln__arguments *out) {
+kiln_status kiln__arguments_layout(const kiln__ir *ir, const kiln__problem *problem, const kiln__schedule *schedule,
+                                   kiln__arguments *out) {
     memset(out, 0, sizeof *out);
     int operands = problem->input_count + problem->output_count;
     bool all_linear = true;
@@ -38,6 +39,7 @@ kiln_status kiln__arguments_layout(const kiln__ir *ir, const kiln__problem *prob
         all_linear &= problem->operands[o].linear;
     }
     add(out, KILN__FIELD_ROWS, 0, 0, 8);
+    if (schedule->splits > 1) add(out, KILN__FIELD_WORKSPACE, 0, 0, 8);
     for (int o = 0; o < operands; o++) add_strides(problem, o, out);
     for (int d = 1; d < problem->outer_rank && !all_linear && problem->wide; d++) add(out, KILN__FIELD_EXTENT, 0, d, 8);
     for (uint32_t s = 0; s < ir->scalar_count; s++)

@@ -227,12 +227,34 @@ static void emit_each(const kiln__emitter *e, uint32_t phase, const char *before
             kiln__text_printf(e->out, "%s%" PRIu32 "%s%" PRIu32 ", lane_mask, lanes);\n", before, i, after, i);
 }
 
+/* "r4 = r4 + v3;". What lies outside the row contributes the identity: choosing costs less than branching. */
+static void emit_accumulate(const kiln__emitter *e, uint32_t reduction) {
+    const kiln__inst *inst = &e->ir->insts[reduction];
+    kiln__text value = {0};
+    char r[32];
+    snprintf(r, sizeof r, "r%" PRIu32, reduction);
+    if (e->schedule->masked) kiln__text_puts(&value, "(span.has(j) ? ");
+    kiln__emit_value(e, &value, inst->args[0]);
+    if (e->schedule->masked) {
+        kiln__text_puts(&value, " : ");
+        kiln__cxx_identity(&value, e->ir, inst);
+        kiln__text_puts(&value, ")");
+    }
+    kiln__text_printf(e->out, "            %s = ", r);
+    kiln__cxx_combine(e->out, inst, r, value.data ? value.data : "");
+    kiln__text_puts(e->out, ";\n");
+    e->out->failed |= value.failed;
+    kiln__text_free(&value);
+}
+
 void kiln__emit_phase(kiln__emitter *e, uint32_t phase) {
     const kiln__ir *ir = e->ir;
     kiln__text *out = e->out;
     bool ordered = false;
     memset(e->needed, 0, ir->count * sizeof *e->needed);
+    int before = 0;
     for (uint32_t i = 0; i < ir->count; i++) {
+        before += kiln__op_is_reduction(ir->insts[i].op) && ir->insts[i].phase <= phase;
         if (!in_phase(e, i, phase)) continue;
         kiln__emit_need(e, ir->insts[i].args[0]);
         ordered |= ir->insts[i].op == KILN__OP_REDUCE_USER;
@@ -242,6 +264,10 @@ void kiln__emit_phase(kiln__emitter *e, uint32_t phase) {
                       ": the reductions combined together, in one exchange. */\nstruct kiln_phase%" PRIu32
                       " {\n    static constexpr bool ordered = %s;\n",
                       phase, phase, ordered ? "true" : "false");
+    if (e->schedule->splits > 1)
+        kiln__text_printf(
+            out, "    static constexpr int before = %d; /* bytes of each chunk's results of the phases before */\n",
+            8 * before);
     for (uint32_t i = 0; i < ir->count; i++)
         if (in_phase(e, i, phase))
             kiln__text_printf(out, "    %s r%" PRIu32 "; /* %s */\n", kiln__cxx_ctype(ir->insts[i].type), i,
@@ -255,20 +281,10 @@ void kiln__emit_phase(kiln__emitter *e, uint32_t phase) {
     }
     kiln__text_printf(out, "    }\n%s", pack_head);
     kiln__emit_broadcasts(e);
-    kiln__text_printf(out, "%s            if (!span.has(j)) continue;\n", pack_loop);
+    kiln__text_puts(out, pack_loop);
     kiln__emit_elements(e);
-    for (uint32_t i = 0; i < ir->count; i++) {
-        if (!in_phase(e, i, phase)) continue;
-        char r[32];
-        kiln__text value = {0};
-        snprintf(r, sizeof r, "r%" PRIu32, i);
-        kiln__emit_value(e, &value, ir->insts[i].args[0]);
-        kiln__text_printf(out, "            %s = ", r);
-        kiln__cxx_combine(out, &ir->insts[i], r, value.data ? value.data : "");
-        kiln__text_puts(out, ";\n");
-        out->failed |= value.failed;
-        kiln__text_free(&value);
-    }
+    for (uint32_t i = 0; i < ir->count; i++)
+        if (in_phase(e, i, phase)) emit_accumulate(e, i);
     kiln__text_puts(out, "        }\n    }\n");
     emit_combine_function(e, phase);
     kiln__text_printf(out,

@@ -43,6 +43,7 @@ static void emit_field(const kiln__emitter *e, const kiln__field *field) {
         add_name(e, "", field->index, "");
         kiln__text_printf(out, "_step%d;\n", field->dim);
         break;
+    case KILN__FIELD_WORKSPACE: kiln__text_puts(out, "    unsigned char *workspace;\n"); break;
     case KILN__FIELD_SCALAR:
         kiln__text_printf(out, "    %s scalar_%s;\n", kiln__cxx_ctype(e->ir->scalar_types[field->index]),
                           e->ir->scalar_names[field->index]);

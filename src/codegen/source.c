@@ -77,6 +77,7 @@ static void emit_definitions(const kiln__emitter *e) {
         {"KILN_COLS", e->problem->cols},
         {"KILN_PACK", s->pack_size},
         {"KILN_STEPS", s->steps},
+        {"KILN_SPLITS", s->splits},
         {"KILN_BATCH", s->batch},
         {"KILN_UNROLL", unroll},
         {"KILN_THREADS_PER_ROW", s->threads_per_row},
@@ -143,31 +144,67 @@ static void classify(kiln__emitter *e) {
     }
 }
 
-static void emit_kernel(const kiln__emitter *e, bool finish, bool finish_row) {
-    kiln__text *out = e->out;
+static void emit_reduce(const kiln__emitter *e, uint32_t p) {
+    kiln__text_printf(e->out,
+                      "    kiln_phase%" PRIu32 " phase%" PRIu32 ";\n    phase%" PRIu32
+                      ".clear();\n    residency.each_pack(row, phase%" PRIu32 ");\n",
+                      p, p, p, p);
+}
+
+/* The kernel's name and what every kernel begins with. */
+static void emit_kernel_head(const kiln__emitter *e, uint32_t number) {
     bool flat = e->problem->layout == KILN__LAYOUT_FLAT;
-    kiln__text_printf(out,
-                      "extern \"C\" __global__ void __launch_bounds__(KILN_THREADS) " KILN__KERNEL_NAME
-                      "(const __grid_constant__ kiln_arguments args)\n{\n"
-                      "    kiln_row row(args, %s);\n",
+    kiln__text_puts(e->out, "\nextern \"C\" __global__ void __launch_bounds__(KILN_THREADS) " KILN__KERNEL_NAME);
+    if (number) kiln__text_printf(e->out, "%" PRIu32, number);
+    kiln__text_printf(e->out, "(const __grid_constant__ kiln_arguments args)\n{\n    kiln_row row(args, %s);\n",
                       flat ? "0" : "kiln_row_index()");
-    bool columns = e->schedule->group == KILN__GROUP_COLUMNS;
-    if (columns)
-        kiln__text_puts(
-            out, "    const bool active = row.index < args.rows;\n    if (!active) row.index = args.rows - 1;\n");
+    if (e->schedule->group == KILN__GROUP_COLUMNS)
+        kiln__text_puts(e->out, "    const bool active = row.index < args.rows;\n"
+                                "    if (!active) row.index = args.rows - 1;\n");
     else if (!flat)
-        kiln__text_puts(out, "    if (row.index >= args.rows) return;\n");
-    kiln__text_puts(out, "    kiln_begin(row);\n    kiln_residency residency;\n    residency.fill(row);\n");
-    for (uint32_t p = 0; p < e->ir->phase_count; p++)
-        kiln__text_printf(out,
-                          "    kiln_phase%" PRIu32 " phase%" PRIu32 ";\n    phase%" PRIu32
-                          ".clear();\n    residency.each_pack(row, phase%" PRIu32 ");\n    kiln_after%" PRIu32
-                          "(row, kiln_all_reduce(phase%" PRIu32 "));\n",
-                          p, p, p, p, p, p);
-    if (columns) kiln__text_puts(out, "    if (!active) return;\n");
-    if (finish) kiln__text_puts(out, "    kiln_finish finish;\n    residency.each_pack(row, finish);\n");
-    if (finish_row) kiln__text_puts(out, "    if (kiln_member() == 0) kiln_finish_row(row);\n");
-    kiln__text_puts(out, "}\n");
+        kiln__text_puts(e->out, "    if (row.index >= args.rows) return;\n");
+    kiln__text_puts(e->out, "    kiln_begin(row);\n    kiln_residency residency;\n    residency.fill(row);\n");
+}
+
+static void emit_kernel_end(const kiln__emitter *e, bool finish, bool finish_row) {
+    if (e->schedule->group == KILN__GROUP_COLUMNS) kiln__text_puts(e->out, "    if (!active) return;\n");
+    if (finish) kiln__text_puts(e->out, "    kiln_finish finish;\n    residency.each_pack(row, finish);\n");
+    if (finish_row)
+        kiln__text_puts(e->out, e->schedule->splits > 1
+                                    ? "    if (kiln_member() == 0 && kiln_chunk() == 0) kiln_finish_row(row);\n"
+                                    : "    if (kiln_member() == 0) kiln_finish_row(row);\n");
+    kiln__text_puts(e->out, "}\n");
+}
+
+static void emit_kernel(const kiln__emitter *e, bool finish, bool finish_row) {
+    emit_kernel_head(e, 0);
+    for (uint32_t p = 0; p < e->ir->phase_count; p++) {
+        emit_reduce(e, p);
+        kiln__text_printf(e->out, "    kiln_after%" PRIu32 "(row, kiln_all_reduce(phase%" PRIu32 "));\n", p, p);
+    }
+    emit_kernel_end(e, finish, finish_row);
+}
+
+/* One kernel for each phase and one for the outputs: the end of a launch is the barrier that all blocks reach. */
+static void emit_split_kernels(const kiln__emitter *e, bool finish, bool finish_row) {
+    bool columns = e->schedule->group == KILN__GROUP_COLUMNS;
+    for (uint32_t stage = 0; stage <= e->ir->phase_count; stage++) {
+        emit_kernel_head(e, stage);
+        bool last = stage == e->ir->phase_count;
+        if (last && !finish) kiln__text_puts(e->out, "    if (kiln_chunk() != 0) return;\n");
+        for (uint32_t p = 0; p < stage; p++)
+            kiln__text_printf(e->out, "    kiln_after%" PRIu32 "(row, kiln_gather<kiln_phase%" PRIu32 ">(row));\n", p,
+                              p);
+        if (last) {
+            emit_kernel_end(e, finish, finish_row);
+            return;
+        }
+        emit_reduce(e, stage);
+        kiln__text_printf(e->out,
+                          "    const kiln_phase%" PRIu32 " partial = kiln_all_reduce(phase%" PRIu32
+                          ");\n    if (%skiln_member() == 0) kiln_publish(row, partial);\n}\n",
+                          stage, stage, columns ? "active && " : "");
+    }
 }
 
 static void emit_all(kiln__emitter *e) {
@@ -198,7 +235,11 @@ static void emit_all(kiln__emitter *e) {
         kiln__emit_after(e, p);
     }
     bool finish = kiln__emit_finish(e), finish_row = kiln__emit_finish_row(e);
-    emit_kernel(e, finish, finish_row);
+    if (s->splits > 1) {
+        kiln__text_puts(e->out, kiln__source_split_cuh);
+        emit_split_kernels(e, finish, finish_row);
+    } else
+        emit_kernel(e, finish, finish_row);
 }
 
 kiln_status kiln__source_emit(const kiln__ir *ir, const kiln__problem *problem, const kiln__schedule *schedule,

@@ -4,6 +4,7 @@
 
 #include "plan/schedule.h"
 
+/* The first kernel; of split rows there is one more for each phase, "kiln_kernel1" and so on. */
 #define KILN__KERNEL_NAME "kiln_kernel"
 
 /* The kernel takes one structure by value. What its fields hold, in order; offsets in bytes. */
@@ -13,6 +14,7 @@ typedef enum kiln__field_kind {
     KILN__FIELD_STRIDE,  /* i64: operand's stride along outer dimension `dim` */
     KILN__FIELD_ROW,     /* i64: operand's stride from row to row */
     KILN__FIELD_STEP,    /* i64: operand's stride along inner dimension `dim` */
+    KILN__FIELD_WORKSPACE, /* pointer: partial results of split rows */
     KILN__FIELD_SCALAR,  /* scalar number `index`, of its compute type */
     KILN__FIELD_EXTENT,  /* i64: outer dimension `dim`, where rows are wide */
     KILN__FIELD_DIVISOR  /* kiln_divisor of outer dimension `dim`: divisor, multiplier, shift, u32 each */
@@ -34,7 +36,8 @@ typedef struct kiln__arguments {
 } kiln__arguments;
 
 /* Which fields the kernel for the problem takes. KILN_E_UNSUPPORTED where they exceed 4,096 bytes. */
-kiln_status kiln__arguments_layout(const kiln__ir *ir, const kiln__problem *problem, kiln__arguments *out);
+kiln_status kiln__arguments_layout(const kiln__ir *ir, const kiln__problem *problem, const kiln__schedule *schedule,
+                                   kiln__arguments *out);
 
 /* Whether a stride is written into the source rather than passed. */
 bool kiln__stride_is_constant(const kiln__problem *problem, int64_t stride);

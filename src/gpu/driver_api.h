@@ -14,6 +14,7 @@ typedef struct kiln__CUlib_st *kiln__CUlibrary;
 typedef struct kiln__CUkern_st *kiln__CUkernel;
 typedef struct kiln__CUfunc_st *kiln__CUfunction;
 typedef struct kiln__CUstream_st *kiln__CUstream;
+typedef struct kiln__CUmemoryPool_st *kiln__CUmemoryPool;
 typedef struct kiln__CUevent_st *kiln__CUevent;
 /* Enumerations in cuda.h. Their values below fit an int, and no option is ever passed. */
 typedef int kiln__CUdevice_attribute;
@@ -21,6 +22,20 @@ typedef int kiln__CUfunction_attribute;
 typedef int kiln__CUstreamCaptureMode;
 typedef int kiln__CUjit_option;
 typedef int kiln__CUlibraryOption;
+
+/* CUmemPoolProps: where a pool's memory lies and who may share it. */
+typedef int kiln__CUmemPool_attribute;
+typedef struct kiln__CUmemPoolProps {
+    int allocation_type, handle_types;
+    int location_type, location_id;
+    void *win32_security_attributes;
+    size_t max_size;
+    unsigned short usage;
+    unsigned char reserved[54];
+} kiln__CUmemPoolProps;
+#define KILN__MEM_ALLOCATION_TYPE_PINNED 1
+#define KILN__MEM_LOCATION_TYPE_DEVICE 1
+#define KILN__MEMPOOL_ATTR_RELEASE_THRESHOLD 4
 
 #define KILN__CUDA_SUCCESS 0
 #define KILN__CUDA_ERROR_INVALID_VALUE 1
@@ -91,6 +106,12 @@ typedef int kiln__CUlibraryOption;
        kiln__CUstream, void **, void **)) \
     X(MemAlloc, "cuMemAlloc_v2", (kiln__CUdeviceptr *, size_t)) \
     X(MemFree, "cuMemFree_v2", (kiln__CUdeviceptr)) \
+    X(MemPoolCreate, "cuMemPoolCreate", (kiln__CUmemoryPool *, const kiln__CUmemPoolProps *)) \
+    X(MemPoolDestroy, "cuMemPoolDestroy", (kiln__CUmemoryPool)) \
+    X(MemPoolSetAttribute, "cuMemPoolSetAttribute", (kiln__CUmemoryPool, kiln__CUmemPool_attribute, void *)) \
+    X(MemAllocFromPoolAsync, "cuMemAllocFromPoolAsync", \
+      (kiln__CUdeviceptr *, size_t, kiln__CUmemoryPool, kiln__CUstream)) \
+    X(MemFreeAsync, "cuMemFreeAsync", (kiln__CUdeviceptr, kiln__CUstream)) \
     X(MemcpyHtoD, "cuMemcpyHtoD_v2", (kiln__CUdeviceptr, const void *, size_t)) \
     X(MemcpyDtoH, "cuMemcpyDtoH_v2", (void *, kiln__CUdeviceptr, size_t)) \
     X(MemsetD8, "cuMemsetD8_v2", (kiln__CUdeviceptr, unsigned char, size_t)) \

@@ -19,6 +19,7 @@ static const struct {
     {"pack", true, -1, -1, offsetof(kiln__pins, pack_size)},
     {"steps", true, -1, -1, offsetof(kiln__pins, steps)},
     {"batch", true, -1, -1, offsetof(kiln__pins, batch)},
+    {"splits", true, -1, -1, offsetof(kiln__pins, splits)},
 };
 
 static bool pin(const char *text, size_t length, kiln__pins *out) {
@@ -46,7 +47,7 @@ kiln_status kiln__pins_parse(const char *text, kiln__pins *out) {
         if (length && !pin(text, length, out))
             return kiln__fail(KILN_E_ARGUMENT,
                               "'%.*s' pins nothing of a schedule, expected lanes N, block N, threads N, registers, "
-                              "shared, stream, pack N, steps N or batch N",
+                              "shared, stream, pack N, steps N, batch N or splits N",
                               (int)length, text);
         text += length;
     }

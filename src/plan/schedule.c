@@ -139,6 +139,7 @@ static void describe(kiln__schedule *s) {
                         layouts[s->layout], s->pack_size, (long long)s->steps);
     if (s->rows_per_block > 1)
         used += snprintf(s->text + used, sizeof s->text - (size_t)used, ", %d rows per block", s->rows_per_block);
+    if (s->splits > 1) used += snprintf(s->text + used, sizeof s->text - (size_t)used, ", splits %d", s->splits);
     if (s->masked) used += snprintf(s->text + used, sizeof s->text - (size_t)used, ", masked");
     if (s->ordered) snprintf(s->text + used, sizeof s->text - (size_t)used, ", ordered");
 }
@@ -236,12 +237,35 @@ static kiln_status choose_row(const kiln__problem *problem, const kiln__device *
     if (row == TABLE_ROWS)
         return kiln__fail(KILN_E_UNSUPPORTED, "no %s schedule fits rows of %lld columns",
                           pins->residency >= 0 || pins->threads ? "pinned" : "further", (long long)problem->cols);
-    int batch = pins->batch ? pins->batch : bytes <= 16 ? 4 : 2;
+    int batch = pins->batch ? pins->batch : 2; /* 1,024 threads with 32 bytes each under way fill the memory system */
     s->batch = s->residency == KILN__RESIDENCY_STREAM   ? batch
                : s->residency == KILN__RESIDENCY_SHARED ? 1
                                                         : (int)s->steps;
     if (s->batch > s->steps) s->batch = (int)s->steps;
     return KILN_OK;
+}
+
+/* Rows that one block cannot hold, or would read for long on its own, are cut into chunks. The cut depends on the columns
+ * alone; at most 1,024 chunks, because every block of the next phase reads the partial results of all. */
+static void choose_splits(const kiln__ir *ir, const kiln__problem *problem, const kiln__pins *pins, int64_t chunk,
+                          kiln__schedule *s) {
+    s->splits = 1;
+    if (ir->phase_count == 0 || s->residency != KILN__RESIDENCY_STREAM) return;
+    int64_t most = 1024, splits = divide_up(problem->cols, chunk);
+    if (splits > most) splits = most;
+    if (pins->splits) splits = pins->splits;
+    if (splits <= 1) return;
+    int64_t steps = divide_up(s->steps, splits);
+    s->splits = (int)divide_up(s->steps, steps);
+    s->steps = steps;
+    if (s->batch > s->steps) s->batch = (int)s->steps;
+}
+
+int64_t kiln__schedule_workspace(const kiln__schedule *schedule, const kiln__ir *ir, int64_t rows) {
+    int64_t values = 0;
+    if (schedule->splits == 1) return 0;
+    for (uint32_t i = 0; i < ir->count; i++) values += kiln__op_is_reduction(ir->insts[i].op);
+    return rows * schedule->splits * values * 8;
 }
 
 static bool has_user_reduction(const kiln__ir *ir) {
@@ -262,6 +286,7 @@ kiln_status kiln__schedule_choose(const kiln__ir *ir, const kiln__problem *probl
                          : problem->layout == KILN__LAYOUT_OUTER ? choose_outer(problem, pins, out)
                                                                  : choose_row(problem, device, pins, attempt, out);
     if (status) return status;
+    choose_splits(ir, problem, pins, problem->layout == KILN__LAYOUT_OUTER ? 4096 : 65536, out);
     for (int o = 0; o < problem->input_count + problem->output_count; o++)
         if (problem->operands[o].per_element) out->vector[o] = vector_of(problem, &problem->operands[o], out);
     describe(out);
@@ -272,7 +297,7 @@ bool kiln__schedule_grid(const kiln__schedule *schedule, int64_t rows, unsigned 
     int64_t per_block = schedule->layout == KILN__LAYOUT_FLAT
                             ? schedule->threads * schedule->steps * schedule->pack_size
                             : schedule->rows_per_block;
-    int64_t blocks = divide_up(rows, per_block);
+    int64_t blocks = divide_up(rows, per_block) * schedule->splits;
     int64_t limit = 2147483647;
     *x = (unsigned)(blocks < limit ? blocks : limit);
     int64_t layers = divide_up(blocks, limit);

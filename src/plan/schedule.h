@@ -21,6 +21,7 @@ typedef struct kiln__schedule {
     kiln__residency residency;
     int pack_size;       /* elements per pack, a power of two */
     int64_t steps;       /* packs per thread and row (flat: per thread) */
+    int splits; /* chunks that a row is cut into, a block for each; every phase is a launch of its own; 1: none */
     int batch;           /* packs whose loads are issued together; registers: all steps */
     int threads_per_row; /* flat: threads */
     int rows_per_block;  /* flat: 1 */
@@ -43,10 +44,11 @@ typedef struct kiln__pins {
     int pack_size;
     int steps; /* flat alone: packs per thread */
     int batch; /* stream alone: packs in flight per thread */
+    int splits;
 } kiln__pins;
 
 /* Parses "block 256, shared, pack 8", the words of kiln__schedule's text: lanes N, block N, threads N, registers,
- * shared, stream, pack N, steps N, batch N. NULL or "": nothing pinned. KILN_E_ARGUMENT quotes the word it does not
+ * shared, stream, pack N, steps N, batch N, splits N. NULL or "": nothing pinned. KILN_E_ARGUMENT quotes the word it does not
  * know. */
 kiln_status kiln__pins_parse(const char *text, kiln__pins *out);
 
@@ -54,6 +56,9 @@ kiln_status kiln__pins_parse(const char *text, kiln__pins *out);
  * KILN_E_UNSUPPORTED where there is no (further) candidate, or what is pinned cannot be. */
 kiln_status kiln__schedule_choose(const kiln__ir *ir, const kiln__problem *problem, const kiln__device *device,
                                   const kiln__pins *pins, int attempt, kiln__schedule *out);
+
+/* Bytes of workspace that split rows need for their partial results: 8 for each value that a phase combines. */
+int64_t kiln__schedule_workspace(const kiln__schedule *schedule, const kiln__ir *ir, int64_t rows);
 
 /* Blocks to launch for so many rows (flat: elements), as a grid of x and y. False where the grid would be too large. */
 bool kiln__schedule_grid(const kiln__schedule *schedule, int64_t rows, unsigned *x, unsigned *y);

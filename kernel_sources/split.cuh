@@ -1,0 +1,22 @@
+/* Split rows: each phase is a launch of its own, and partial results pass from one to the next through the workspace. */
+
+/* Where a phase's partial results of the row start: one for each chunk. */
+template <class Phase> KILN_DEVICE Phase *kiln_partials(const kiln_row &row) {
+    return reinterpret_cast<Phase *>(row.args.workspace + row.args.rows * KILN_SPLITS * Phase::before) +
+           row.index * KILN_SPLITS;
+}
+template <class Phase> KILN_DEVICE void kiln_publish(const kiln_row &row, const Phase &partial) {
+    kiln_partials<Phase>(row)[kiln_chunk()] = partial;
+}
+/* The combination of all chunks' partial results, in their order; the same in every block. */
+template <class Phase> KILN_DEVICE Phase kiln_gather(const kiln_row &row) {
+    const Phase *partials = kiln_partials<Phase>(row);
+    constexpr int share = (KILN_SPLITS + KILN_THREADS_PER_ROW - 1) / KILN_THREADS_PER_ROW;
+    Phase all;
+    all.clear();
+    for (int i = 0; i < share; ++i) {
+        const int chunk = kiln_member() * share + i;
+        if (chunk < KILN_SPLITS) all = Phase::combine(all, partials[chunk]);
+    }
+    return kiln_all_reduce(all);
+}
