@@ -57,6 +57,7 @@ struct Running {
     Thread threads[max_threads];
     unsigned thread_count, current, at_barrier, left;
     std::vector<uint16_t> ready;
+    uint32_t warp_lanes[max_threads / warp_size]; /* lanes that have not left */
     uint32_t warp_waits[max_threads / warp_size]; /* lanes that wait in a shuffle */
     const Memory::Allocation *recent[4];
     unsigned next_recent;
@@ -64,11 +65,8 @@ struct Running {
     Failure failure;
 };
 
-Running *running()
-{
-    static Running instance;
-    return &instance;
-}
+Running the_running;
+Running *running() { return &the_running; }
 
 void go_to_host()
 {
@@ -142,12 +140,8 @@ unsigned long long shuffle_value(unsigned lanes, unsigned long long value, int l
     if (!(lanes >> lane & 1)) fail_launch(CODE_LAUNCH_FAILED, "calls a shuffle of lanes %#x, which lane %u is not one of", lanes, lane);
     if (partner >= warp_size || !(lanes >> partner & 1))
         fail_launch(CODE_LAUNCH_FAILED, "takes the value of lane %u in a shuffle of lanes %#x", partner, lanes);
-    for (unsigned other = 0; other < warp_size; other++) {
-        if (!(lanes >> other & 1)) continue;
-        const unsigned t = warp * warp_size + other;
-        if (t >= r->thread_count || r->threads[t].waits == Waits::left)
-            fail_launch(CODE_LAUNCH_FAILED, "calls a shuffle of lanes %#x, of which lane %u is not there", lanes, other);
-    }
+    if (lanes & ~r->warp_lanes[warp])
+        fail_launch(CODE_LAUNCH_FAILED, "calls a shuffle of lanes %#x, of which only %#x are there", lanes, lanes & r->warp_lanes[warp]);
     Thread &self = r->threads[r->current];
     self.waits = Waits::shuffle;
     self.lanes = lanes;
@@ -201,6 +195,7 @@ void start_thread()
     r->grid->enter(r->grid->parameters);
     Thread &self = r->threads[r->current];
     self.waits = Waits::left;
+    r->warp_lanes[r->current / warp_size] &= ~(1u << r->current % warp_size);
     r->left++;
     go_to_host();
     __builtin_unreachable();
@@ -215,12 +210,14 @@ void begin_block(Running *r, kiln_software_index block)
     r->at_barrier = r->left = 0;
     r->ready.clear();
     memset(r->warp_waits, 0, sizeof r->warp_waits);
+    memset(r->warp_lanes, 0, sizeof r->warp_lanes);
     for (unsigned t = 0; t < r->thread_count; t++) {
         Thread &thread = r->threads[t];
         fibre_reset(thread.fibre, start_thread);
         thread.index = {t % n.x, t / n.x % n.y, t / n.x / n.y};
         thread.waits = Waits::nowhere;
         thread.copies.clear();
+        r->warp_lanes[t / warp_size] |= 1u << t % warp_size;
         r->ready.push_back(static_cast<uint16_t>(t));
     }
     r->random.shuffle(r->ready);

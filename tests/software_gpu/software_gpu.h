@@ -8,6 +8,14 @@
 #include <stdint.h>
 #include <string.h>
 
+/* Of a library that dlopen gave, stores the function of this name in *function. */
+static inline bool software_gpu_find(void *library, const char *name, void *function)
+{
+    void *address = library ? dlsym(library, name) : NULL;
+    memcpy(function, &address, sizeof address);
+    return address != NULL;
+}
+
 /* Objects that exist now, and launches that succeeded so far. */
 typedef struct software_gpu_counts {
     long allocations, libraries, events, contexts, programs, launches;
@@ -29,13 +37,6 @@ typedef struct software_gpu {
     /* sm_<arch> of the device, with that architecture's shared memory. */
     void (*set_arch)(int arch);
 } software_gpu;
-
-static inline bool software_gpu_find(void *library, const char *name, void *function)
-{
-    void *address = library ? dlsym(library, name) : NULL;
-    memcpy(function, &address, sizeof address);
-    return address != NULL;
-}
 
 /* False where a path is not the software GPU's. The libraries stay open. */
 static inline bool software_gpu_open(const char *driver_path, const char *nvrtc_path, software_gpu *out)
