@@ -312,6 +312,46 @@ kiln__CUresult fake_MemFree(kiln__CUdeviceptr address)
     return KILN__CUDA_SUCCESS;
 }
 
+/* A pool is a name for the heap. */
+kiln__CUresult fake_MemPoolCreate(kiln__CUmemoryPool *pool, const kiln__CUmemPoolProps *props)
+{
+    ENTER_CONTEXT("cuMemPoolCreate");
+    if (!props || props->allocation_type != KILN__MEM_ALLOCATION_TYPE_PINNED ||
+        props->location_type != KILN__MEM_LOCATION_TYPE_DEVICE)
+        return KILN__CUDA_ERROR_INVALID_VALUE;
+    *pool = malloc(1);
+    return *pool ? KILN__CUDA_SUCCESS : KILN__CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+kiln__CUresult fake_MemPoolDestroy(kiln__CUmemoryPool pool)
+{
+    ENTER("cuMemPoolDestroy");
+    free(pool);
+    return KILN__CUDA_SUCCESS;
+}
+
+kiln__CUresult fake_MemPoolSetAttribute(kiln__CUmemoryPool pool, kiln__CUmemPool_attribute attribute, void *value)
+{
+    ENTER("cuMemPoolSetAttribute");
+    return pool && value && attribute == KILN__MEMPOOL_ATTR_RELEASE_THRESHOLD ? KILN__CUDA_SUCCESS
+                                                                              : KILN__CUDA_ERROR_INVALID_VALUE;
+}
+
+kiln__CUresult fake_MemAllocFromPoolAsync(kiln__CUdeviceptr *address, size_t bytes, kiln__CUmemoryPool pool,
+                                          kiln__CUstream stream)
+{
+    (void)stream;
+    ENTER_CONTEXT("cuMemAllocFromPoolAsync");
+    return pool ? fake_MemAlloc(address, bytes) : KILN__CUDA_ERROR_INVALID_VALUE;
+}
+
+kiln__CUresult fake_MemFreeAsync(kiln__CUdeviceptr address, kiln__CUstream stream)
+{
+    (void)stream;
+    ENTER_CONTEXT("cuMemFreeAsync");
+    return fake_MemFree(address);
+}
+
 kiln__CUresult fake_MemcpyHtoD(kiln__CUdeviceptr to, const void *from, size_t bytes)
 {
     ENTER_CONTEXT("cuMemcpyHtoD_v2");

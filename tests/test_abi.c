@@ -90,6 +90,19 @@ SAME_LAYOUT(kiln__CUkernel, CUkernel);
 SAME_LAYOUT(kiln__CUfunction, CUfunction);
 SAME_LAYOUT(kiln__CUstream, CUstream);
 SAME_LAYOUT(kiln__CUevent, CUevent);
+SAME_LAYOUT(kiln__CUmemoryPool, CUmemoryPool);
+SAME_LAYOUT(kiln__CUmemPool_attribute, CUmemPool_attribute);
+SAME_LAYOUT(kiln__CUmemPoolProps, CUmemPoolProps);
+#define SAME_PROPS_MEMBER(ours, theirs) \
+    _Static_assert(offsetof(kiln__CUmemPoolProps, ours) == offsetof(CUmemPoolProps, theirs), #ours)
+SAME_PROPS_MEMBER(allocation_type, allocType);
+SAME_PROPS_MEMBER(handle_types, handleTypes);
+SAME_PROPS_MEMBER(location_type, location.type);
+SAME_PROPS_MEMBER(location_id, location.id);
+SAME_PROPS_MEMBER(win32_security_attributes, win32SecurityAttributes);
+SAME_PROPS_MEMBER(max_size, maxSize);
+SAME_PROPS_MEMBER(usage, usage);
+SAME_PROPS_MEMBER(reserved, reserved);
 SAME_LAYOUT(kiln__CUdevice_attribute, CUdevice_attribute);
 SAME_LAYOUT(kiln__CUfunction_attribute, CUfunction_attribute);
 SAME_LAYOUT(kiln__CUstreamCaptureMode, CUstreamCaptureMode);
@@ -115,6 +128,9 @@ SAME_ERROR(NOT_FOUND);
 SAME_ERROR(CONTEXT_IS_DESTROYED);
 SAME_ERROR(STREAM_CAPTURE_UNSUPPORTED);
 SAME_ERROR(STREAM_CAPTURE_WRONG_THREAD);
+SAME_VALUE(KILN__MEM_ALLOCATION_TYPE_PINNED, CU_MEM_ALLOCATION_TYPE_PINNED);
+SAME_VALUE(KILN__MEM_LOCATION_TYPE_DEVICE, CU_MEM_LOCATION_TYPE_DEVICE);
+SAME_VALUE(KILN__MEMPOOL_ATTR_RELEASE_THRESHOLD, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD);
 #define SAME_DEVICE_ATTRIBUTE(name) SAME_VALUE(KILN__DEVICE_ATTRIBUTE_##name, CU_DEVICE_ATTRIBUTE_##name)
 SAME_DEVICE_ATTRIBUTE(WARP_SIZE);
 SAME_DEVICE_ATTRIBUTE(MAX_THREADS_PER_BLOCK);
@@ -143,6 +159,9 @@ SAME_VALUE(KILN__STREAM_CAPTURE_MODE_RELAXED, CU_STREAM_CAPTURE_MODE_RELAXED);
 #define kiln__CUfunction CUfunction
 #define kiln__CUstream CUstream
 #define kiln__CUevent CUevent
+#define kiln__CUmemoryPool CUmemoryPool
+#define kiln__CUmemPoolProps CUmemPoolProps
+#define kiln__CUmemPool_attribute CUmemPool_attribute
 #define kiln__CUdevice_attribute CUdevice_attribute
 #define kiln__CUfunction_attribute CUfunction_attribute
 #define kiln__CUstreamCaptureMode CUstreamCaptureMode

@@ -31,6 +31,7 @@ struct kiln__CUlib_st {
     Module module;
     int max_dynamic_shared = 48 << 10;
 };
+struct kiln__CUmemoryPool_st {};
 struct kiln__CUevent_st { std::chrono::steady_clock::time_point time; bool recorded; };
 
 namespace {
@@ -43,6 +44,7 @@ struct Device {
     std::map<const kiln_software_kernel *, kiln__CUlibrary> kernels; /* that were asked for, of loaded libraries */
     std::set<kiln__CUlibrary> libraries;
     std::set<kiln__CUevent> events;
+    std::set<kiln__CUmemoryPool> pools;
     kiln__CUctx_st context = {0};
     bool initialised = false;
     uint64_t seed = 1;
@@ -382,6 +384,48 @@ kiln__CUresult soft_MemFree(kiln__CUdeviceptr address)
     return whole ? KILN__CUDA_SUCCESS : CODE_ILLEGAL_ADDRESS;
 }
 
+/* Launches have ended when they return, so a pool's memory is ordinary memory that is given back at once. */
+kiln__CUresult soft_MemPoolCreate(kiln__CUmemoryPool *out, const kiln__CUmemPoolProps *props)
+{
+    ENTER_CONTEXT("cuMemPoolCreate");
+    if (!props || props->allocation_type != KILN__MEM_ALLOCATION_TYPE_PINNED || props->location_type != KILN__MEM_LOCATION_TYPE_DEVICE)
+        return KILN__CUDA_ERROR_INVALID_VALUE;
+    *out = new kiln__CUmemoryPool_st();
+    gpu.pools.insert(*out);
+    return KILN__CUDA_SUCCESS;
+}
+
+kiln__CUresult soft_MemPoolDestroy(kiln__CUmemoryPool pool)
+{
+    ENTER("cuMemPoolDestroy");
+    if (!gpu.pools.erase(pool)) return KILN__CUDA_ERROR_INVALID_VALUE;
+    delete pool;
+    return KILN__CUDA_SUCCESS;
+}
+
+kiln__CUresult soft_MemPoolSetAttribute(kiln__CUmemoryPool pool, kiln__CUmemPool_attribute attribute, void *value)
+{
+    ENTER("cuMemPoolSetAttribute");
+    return gpu.pools.count(pool) && value && attribute == KILN__MEMPOOL_ATTR_RELEASE_THRESHOLD ? KILN__CUDA_SUCCESS : KILN__CUDA_ERROR_INVALID_VALUE;
+}
+
+kiln__CUresult soft_MemAllocFromPoolAsync(kiln__CUdeviceptr *address, size_t bytes, kiln__CUmemoryPool pool, kiln__CUstream)
+{
+    ENTER_CONTEXT("cuMemAllocFromPoolAsync");
+    if (!bytes || !gpu.pools.count(pool)) return KILN__CUDA_ERROR_INVALID_VALUE;
+    if (bytes > total_memory) return KILN__CUDA_ERROR_OUT_OF_MEMORY;
+    *address = gpu.memory.allocate(bytes, poison(gpu.seed));
+    return *address ? KILN__CUDA_SUCCESS : KILN__CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+kiln__CUresult soft_MemFreeAsync(kiln__CUdeviceptr address, kiln__CUstream)
+{
+    ENTER_CONTEXT("cuMemFreeAsync");
+    bool whole = true;
+    if (!gpu.memory.release(address, &whole)) return KILN__CUDA_ERROR_INVALID_VALUE;
+    return whole ? KILN__CUDA_SUCCESS : CODE_ILLEGAL_ADDRESS;
+}
+
 kiln__CUresult soft_MemcpyHtoD(kiln__CUdeviceptr to, const void *from, size_t bytes)
 {
     ENTER_CONTEXT("cuMemcpyHtoD_v2");
@@ -469,6 +513,7 @@ SOFTWARE_GPU_EXPORT void software_gpu_count(software_gpu_counts *counts)
     counts->allocations = gpu.memory.count();
     counts->libraries = static_cast<long>(gpu.libraries.size());
     counts->events = static_cast<long>(gpu.events.size());
+    counts->pools = static_cast<long>(gpu.pools.size());
     counts->contexts = gpu.context.retained;
     counts->launches = gpu.launches;
 }

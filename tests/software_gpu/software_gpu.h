@@ -18,7 +18,7 @@ static inline bool software_gpu_find(void *library, const char *name, void *func
 
 /* Objects that exist now, and launches that succeeded so far. */
 typedef struct software_gpu_counts {
-    long allocations, libraries, events, contexts, programs, launches;
+    long allocations, libraries, events, pools, contexts, programs, launches;
 } software_gpu_counts;
 
 typedef struct software_gpu {
