@@ -12,7 +12,7 @@
 static _Thread_local char message[MESSAGE_SIZE];
 
 kiln_status kiln__fail(kiln_status status, const char *format, ...) {
-    /* Formatted aside: the arguments may be this thread's previous sentence. A byte more shows where a character ends. */
+    /* Aside: the arguments may be this thread's previous sentence. A byte more shows where a character ends. */
     char text[MESSAGE_SIZE + 1] = "";
     va_list arguments;
     va_start(arguments, format);
