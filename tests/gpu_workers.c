@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "gpu_check.h"
+#include "own_folder.h"
 #include "software_gpu/software_gpu.h"
 
 #define JOB_LIMIT 128
@@ -175,11 +176,17 @@ static int work_off(const job *work, report *to)
 {
     gpu_runner runner = {.seed = work->seed, .threads = work->threads};
     kiln__device device;
-    /* Without the disk cache every kernel is compiled by this build. */
+    /* In a disk cache of the worker's own every kernel is compiled by this build, and once. */
     kiln_context_options options = KILN_CONTEXT_OPTIONS_INIT;
-    options.cache_dir = "";
+    own_folder cache = {""};
+    if (!own_folder_make(&cache)) {
+        fprintf(stderr, "a worker has no folder for its cache\n");
+        return 1;
+    }
+    options.cache_dir = cache.path;
     if (open_device(&runner, &device) != KILN_OK || kiln_context_create(&options, &runner.kiln) != KILN_OK) {
         fprintf(stderr, "a worker cannot start: %s\n", kiln_last_error());
+        own_folder_remove(&cache);
         return 1;
     }
     find_software_gpu(&runner, work->orders);
@@ -190,6 +197,7 @@ static int work_off(const job *work, report *to)
         if (!run_group(work, &runner, index, to)) status = BROKEN;
     }
     kiln_context_destroy(runner.kiln);
+    own_folder_remove(&cache);
     return status;
 }
 

@@ -64,13 +64,13 @@ int read_options(int count, const char *const *options, int *arch, bool *ptx)
     return KILN__NVRTC_SUCCESS;
 }
 
-/* False where the text to replace is not in the source. */
+/* False where the text to replace is not in the source, or more than once. */
 bool plant(std::string *source)
 {
     std::lock_guard<std::mutex> guard(lock);
     if (!planting) return true;
     const size_t at = source->find(planted_from);
-    if (at == std::string::npos) return false;
+    if (at == std::string::npos || source->find(planted_from, at + 1) != std::string::npos) return false;
     source->replace(at, planted_from.size(), planted_to);
     return true;
 }
@@ -164,7 +164,7 @@ kiln__nvrtcResult nvrtcCompileProgram(kiln__nvrtcProgram program, int option_cou
     if (result) return result;
     std::string source = program->source;
     if (!plant(&source)) {
-        program->log = "error: the planted text is not in this source\n";
+        program->log = "error: the planted text is not once in this source\n";
         return KILN__NVRTC_ERROR_COMPILATION;
     }
     const simulated::Compiled compiled = simulated::compile_kernel(source, program->name);

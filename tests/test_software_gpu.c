@@ -1,0 +1,203 @@
+/* The software GPU holds what it promises: kernels run on it as the CPU reference says, and faults planted in their
+ * text are caught, each under at least one of five orders of threads. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "software_fixture.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+#define ORDERS 5
+
+/* The first and the last of a row's values that are not 0: associative, and the order matters. */
+#define FIRST "y = reduce((a, b) -> where(a != 0, a, b), x, 0)"
+#define LAST "y = reduce((a, b) -> where(b != 0, b, a), x, 0)"
+
+static software_device device;
+
+/* Counts what five orders of threads came to; message: of the last that was not right. */
+static void run_orders(const software_case *test, int *right, int *caught, char *message, size_t size)
+{
+    *right = *caught = 0;
+    /* Kernels stay loaded for the life of a context, planted ones too. */
+    assert_int_equal(software_device_close(&device), KILN_OK);
+    assert_int_equal(software_device_open(NULL, &device), KILN_OK);
+    for (uint64_t seed = 1; seed <= ORDERS; seed++) {
+        kiln_status status = KILN_OK;
+        device.gpu.seed(seed);
+        software_result result = software_case_run(&device, test, &status);
+        if (result == SOFTWARE_RIGHT) ++*right;
+        else ++*caught;
+        if (result == SOFTWARE_REFUSED) snprintf(message, size, "%s", kiln_last_error());
+        if (result == SOFTWARE_WRONG) snprintf(message, size, "a wrong result");
+    }
+}
+
+/* ---- planted faults --------------------------------------------------------------------------------------- */
+
+static const struct plant {
+    const char *what, *from, *to;
+    software_case test;
+    const char *message; /* part of the message of a refusal; NULL where a wrong result is enough */
+} plants[] = {
+    {"a dropped barrier", "    kiln_block_barrier();\n    value =", "    value =", {"y = softmax(x)", KILN_F16, 3, 1024, false, 0}, "slots', which"},
+    {"a barrier for some threads", "] = value;\n    kiln_block_barrier();", "] = value, kiln_block_barrier();\n    kiln_block_barrier();",
+     {"y = softmax(x)", KILN_F16, 3, 1024, false, 0},
+     "wait at a barrier"},
+    {"an off-by-one tail of a row", "(int)(KILN_COLS - col)", "(int)(KILN_COLS - col) + 1", {"y = softmax(x)", KILN_F16, 3, 1023, false, 0}, NULL},
+    {"an off-by-one end of a row", "|| col < KILN_COLS;", "|| col <= KILN_COLS;", {"y = softmax(x)", KILN_F32, 3, 1000, false, 0}, NULL},
+    {"an off-by-one tail of an array", "(int)(row.args.elements - col)", "(int)(row.args.elements - col) + 1", {"y = x * x + 1", KILN_F16, 1, 1023, false, 0},
+     "an allocation of"},
+    {"an array without its end", "col + KILN_PACK > row.args.elements ?", "false ?", {"y = x * x + 1", KILN_F16, 1, 1023, false, 0}, "an allocation of"},
+    {"a mask of too many lanes", "= KILN_THREADS_PER_ROW == 32 ?", "= true ?", {"y = softmax(x)", KILN_F32, 5, 32, false, 0}, "are there"},
+    {"a mask of other lanes", "(lane / KILN_THREADS_PER_ROW * KILN_THREADS_PER_ROW)", "0", {"y = softmax(x)", KILN_F32, 5, 32, false, 0}, "is not one of"},
+    {"a shuffle's partner too far away", "mask < KILN_THREADS_PER_ROW;", "mask <= KILN_THREADS_PER_ROW;", {"y = softmax(x)", KILN_F32, 5, 32, false, 0},
+     "takes the value of lane"},
+    {"a step of a reduction too few", "mask < KILN_THREADS_PER_ROW;", "mask < KILN_THREADS_PER_ROW / 2;", {"y = softmax(x)", KILN_F32, 5, 32, false, 0}, NULL},
+    {"a missing guard of a load", "if (kiln_inside(row, col)) kept[k].load", "kept[k].load", {"y = softmax(x)", KILN_F32, 3, 1000, false, 0},
+     "an allocation of"},
+    {"a missing guard of rows", "if (row.index >= args.rows) return;", "", {"y = softmax(x)", KILN_F32, 5, 32, false, 0}, "an allocation"},
+    {"a swapped combine order of lanes", "? V::combine(other, value) : V::combine(value, other);", "? V::combine(value, other) : V::combine(other, value);",
+     {FIRST, KILN_I32, 5, 32, true, 0}, NULL},
+    {"neighbours that are none", "kiln_member() * (kiln_index)KILN_STEPS + step", "step * KILN_THREADS_PER_ROW + kiln_member()", {LAST, KILN_I32, 5, 1500, true, 0},
+     NULL},
+    {"no wait for asynchronous copies", "        kiln_copy_wait();\n", "", {"y = softmax(x)", KILN_F16, 2, 20000, false, 0}, "has not been waited for"},
+    {"a shared slot out of range", "if (lane == 0) slots[threadIdx.x / 32]", "if (lane == 0) slots[threadIdx.x / 32 + 1]", {"y = softmax(x)", KILN_F16, 3, 1024, false, 0},
+     "outside of its variables"},
+    {"a shared slot that is not written", "if (lane == 0) slots", "if (lane == 0 && threadIdx.x) slots", {"y = softmax(x)", KILN_F16, 3, 1024, false, 0},
+     "no thread of the block has written"},
+    {"a shared pack beyond the size asked for", "k * KILN_THREADS + (int)threadIdx.x, row,", "(k + 1) * KILN_THREADS + (int)threadIdx.x, row,",
+     {"y = softmax(x)", KILN_F16, 2, 20000, false, 0}, "outside of its variables"},
+    {"a vector wider than its alignment", "(KILN_MASKED ? row.shift : 0)", "0", {"y = softmax(x)", KILN_F16, 3, 1023, false, 0}, "no multiple of"},
+};
+
+static void planted_faults_are_caught(void **unused)
+{
+    (void)unused;
+    for (size_t i = 0; i < COUNT(plants); i++) {
+        const struct plant *p = &plants[i];
+        int right = 0, caught = 0;
+        char message[1024] = "";
+        device.gpu.plant(p->from, p->to);
+        run_orders(&p->test, &right, &caught, message, sizeof message);
+        device.gpu.plant(NULL, NULL);
+        print_message("%-42s %d of %d: %s\n", p->what, caught, ORDERS, message);
+        if (strstr(message, "planted text")) fail_msg("'%s' is not once in the kernel of '%s'", p->from, p->test.program);
+        if (!caught) fail_msg("nobody saw %s", p->what);
+        if (p->message && !strstr(message, p->message)) fail_msg("'%s' does not say '%s'", message, p->message);
+    }
+}
+
+static void kernels_without_faults_pass_in_every_order(void **unused)
+{
+    (void)unused;
+    for (size_t i = 0; i < COUNT(plants); i++) {
+        int right = 0, caught = 0;
+        char message[1024] = "";
+        if (i > 0 && !memcmp(&plants[i].test, &plants[i - 1].test, sizeof plants[i].test)) continue;
+        run_orders(&plants[i].test, &right, &caught, message, sizeof message);
+        if (caught) fail_msg("%s, %lld columns: %s", plants[i].test.program, (long long)plants[i].test.cols, message);
+    }
+}
+
+static void nothing_is_left_after_a_failed_launch(void **unused)
+{
+    (void)unused;
+    software_gpu_counts before, after, programs;
+    device.gpu.driver_counts(&before);
+    device.gpu.nvrtc_counts(&programs);
+    assert_int_equal(programs.programs, 0);
+    assert_int_equal(before.allocations, 0);
+    assert_int_equal(before.events, 0);
+    const software_case test = {"y = x * x + 1", KILN_F32, 7, 100, false, 0};
+    kiln_status status = KILN_OK;
+    assert_int_equal(software_case_run(&device, &test, &status), SOFTWARE_RIGHT);
+    device.gpu.driver_counts(&after);
+    assert_int_equal(after.launches - before.launches, 2);
+}
+
+/* ---- the device itself ------------------------------------------------------------------------------------ */
+
+static void memory_is_poisoned_and_checked(void **unused)
+{
+    (void)unused;
+    const kiln__driver *driver = device.driver;
+    kiln__CUdeviceptr address = 0;
+    unsigned char bytes[100] = {0};
+    device.gpu.seed(1);
+    assert_int_equal(driver->MemAlloc(&address, sizeof bytes), 0);
+    assert_int_equal(driver->MemcpyDtoH(bytes, address, sizeof bytes), 0);
+    for (size_t i = 0; i < sizeof bytes; i++) assert_int_equal(bytes[i], 0xff);
+    assert_int_equal(driver->MemcpyDtoH(bytes, address + 1, sizeof bytes), KILN__CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(driver->MemcpyHtoD(address - 1, bytes, 1), KILN__CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(driver->MemsetD8(address + 100, 0, 1), KILN__CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(driver->MemFree(address + 1), KILN__CUDA_ERROR_INVALID_VALUE);
+    *(unsigned char *)(uintptr_t)(address + 100) ^= 1; /* as host code behind the driver's back could */
+    assert_int_equal(driver->MemFree(address), 700);
+}
+
+static void bytes_that_are_no_image_are_refused(void **unused)
+{
+    (void)unused;
+    static const char nonsense[] = "any bytes at all, and enough of them";
+    kiln__CUlibrary library = NULL;
+    assert_int_equal(device.driver->LibraryLoadData(&library, nonsense, NULL, NULL, 0, NULL, NULL, 0), KILN__CUDA_ERROR_INVALID_IMAGE);
+    const software_case test = {"y = x * x + 1", KILN_F32, 7, 100, false, 0};
+    const int64_t sizes[2] = {test.rows, test.cols};
+    kiln_tensor tensors[2] = {kiln_tensor_contiguous(NULL, test.type, 2, sizes), kiln_tensor_contiguous(NULL, test.type, 2, sizes)};
+    kiln_program *program = NULL;
+    kiln_kernel *kernel = NULL;
+    assert_int_equal(kiln_program_create(device.kiln, test.program, NULL, &program), KILN_OK);
+    assert_int_equal(kiln_compile(program, tensors, 2, NULL, 0, 120, 0, 1, &kernel), KILN_OK);
+    size_t size = 0;
+    const void *image = kiln_kernel_image(kernel, &size);
+    assert_int_equal(device.driver->LibraryLoadData(&library, image, NULL, NULL, 0, NULL, NULL, 0), KILN__CUDA_ERROR_NO_BINARY_FOR_GPU);
+    kiln_kernel_destroy(kernel);
+    kiln_program_destroy(program);
+}
+
+static void a_source_that_does_not_compile_is_refused_with_a_log(void **unused)
+{
+    (void)unused;
+    const software_case test = {"y = x * x + 1", KILN_F64, 7, 100, false, 0};
+    kiln_status status = KILN_OK;
+    device.gpu.plant("kiln_begin(row);", "kiln_begun(row);");
+    assert_int_equal(software_case_run(&device, &test, &status), SOFTWARE_REFUSED);
+    device.gpu.plant(NULL, NULL);
+    assert_int_equal(status, KILN_E_COMPILE);
+    assert_non_null(strstr(kiln_last_error(), "kiln_begun"));
+    assert_non_null(strstr(kiln_last_error(), "kiln_kernel.cu"));
+}
+
+static int open_device(void **unused)
+{
+    (void)unused;
+    return software_device_open(NULL, &device) != KILN_OK;
+}
+
+static int close_device(void **unused)
+{
+    (void)unused;
+    return software_device_close(&device) != KILN_OK;
+}
+
+int main(void)
+{
+#if !defined(KILN_SOFTWARE_DRIVER)
+    puts("skipped: the software GPU was not built, for want of a C++ compiler");
+    return 77;
+#endif
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(planted_faults_are_caught),
+        cmocka_unit_test(kernels_without_faults_pass_in_every_order),
+        cmocka_unit_test(nothing_is_left_after_a_failed_launch),
+        cmocka_unit_test(memory_is_poisoned_and_checked),
+        cmocka_unit_test(bytes_that_are_no_image_are_refused),
+        cmocka_unit_test(a_source_that_does_not_compile_is_refused_with_a_log),
+    };
+    return cmocka_run_group_tests(tests, open_device, close_device);
+}
