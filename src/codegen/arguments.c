@@ -29,19 +29,26 @@ static void add_strides(const kiln__problem *problem, int o, kiln__arguments *ou
         if (operand->inner_strides[d] != 0 && operand->inner_strides[d] != 1) add(out, KILN__FIELD_STEP, o, d, 8);
 }
 
+static bool asks_size(const kiln__ir *ir, int axis) {
+    for (uint32_t i = 0; i < ir->count; i++)
+        if (ir->insts[i].op == KILN__OP_SIZE && ir->insts[i].u.axis == axis) return true;
+    return false;
+}
+
 kiln_status kiln__arguments_layout(const kiln__ir *ir, const kiln__problem *problem, const kiln__schedule *schedule,
                                    kiln__arguments *out) {
     memset(out, 0, sizeof *out);
     int operands = problem->input_count + problem->output_count;
     bool all_linear = true;
-    for (int o = 0; o < operands; o++) {
-        add(out, KILN__FIELD_POINTER, o, 0, 8);
-        all_linear &= problem->operands[o].linear;
-    }
+    for (int o = 0; o < operands; o++) add(out, KILN__FIELD_POINTER, o, 0, 8);
+    operands += problem->position_count;
+    for (int o = 0; o < operands; o++) all_linear &= problem->operands[o].linear;
     add(out, KILN__FIELD_ROWS, 0, 0, 8);
     if (schedule->splits > 1) add(out, KILN__FIELD_WORKSPACE, 0, 0, 8);
     for (int o = 0; o < operands; o++) add_strides(problem, o, out);
     for (int d = 1; d < problem->outer_rank && !all_linear && problem->wide; d++) add(out, KILN__FIELD_EXTENT, 0, d, 8);
+    for (int axis = 0; axis < KILN_MAX_RANK; axis++)
+        if (asks_size(ir, axis)) add(out, KILN__FIELD_SIZE, 0, axis, 8);
     for (uint32_t s = 0; s < ir->scalar_count; s++)
         if (is_wide(ir->scalar_types[s])) add(out, KILN__FIELD_SCALAR, (int)s, 0, 8);
     for (uint32_t s = 0; s < ir->scalar_count; s++)
@@ -77,6 +84,7 @@ void kiln__arguments_fill(const kiln__arguments *arguments, const kiln__problem 
         case KILN__FIELD_STRIDE: value = problem->operands[field->index].outer_strides[field->dim]; break;
         case KILN__FIELD_ROW: value = problem->operands[field->index].row_stride; break;
         case KILN__FIELD_STEP: value = problem->operands[field->index].inner_strides[field->dim]; break;
+        case KILN__FIELD_SIZE: value = problem->sizes[field->dim]; break;
         case KILN__FIELD_EXTENT: value = problem->outer[field->dim]; break;
         case KILN__FIELD_DIVISOR:
             divisor_of((uint32_t)problem->outer[field->dim], divisor);

@@ -203,13 +203,3 @@ void kiln__cxx_identity(kiln__text *out, const kiln__ir *ir, const kiln__inst *r
     }
     }
 }
-
-kiln_status kiln__cxx_check(const kiln__ir *ir) {
-    for (uint32_t i = 0; i < ir->count; i++) {
-        const kiln__inst *inst = &ir->insts[i];
-        if (inst->op == KILN__OP_INDEX || inst->op == KILN__OP_SIZE || inst->op == KILN__OP_UNIFORM)
-            return kiln__fail(KILN_E_UNSUPPORTED, "kernels do not evaluate %s() yet (the CPU reference does)",
-                              kiln__ir_op_name(inst->op));
-    }
-    return KILN_OK;
-}

@@ -23,7 +23,4 @@ void kiln__cxx_combine(kiln__text *out, const kiln__inst *reduction, const char 
 /* The reduction's identity. */
 void kiln__cxx_identity(kiln__text *out, const kiln__ir *ir, const kiln__inst *reduction);
 
-/* KILN_E_UNSUPPORTED names an instruction that kernels do not evaluate. */
-kiln_status kiln__cxx_check(const kiln__ir *ir);
-
 #endif

@@ -150,12 +150,26 @@ static void emit_element_input(const kiln__emitter *e, const kiln__inst *inst) {
     add_name(e, kept ? "kiln_widen(kept." : "kiln_widen(", (int)inst->u.input, ".get(j))");
 }
 
+/* An element's index along an axis, or its linear index: the place it has in a tensor that counts. */
+static void emit_position(const kiln__emitter *e, int axis, bool element) {
+    int o = 0, first = e->problem->input_count + e->problem->output_count;
+    while (e->problem->position_axes[o] != axis) o++;
+    if (element)
+        emit_address(e, first + o, "(col + j)");
+    else
+        add_name(e, "row.", first + o, "");
+}
+
 void kiln__emit_definition(const kiln__emitter *e, uint32_t i) {
     const kiln__inst *inst = &e->ir->insts[i];
     kiln__text names[3] = {{0}, {0}, {0}}, divisor = {0};
     const char *args[3] = {"", "", ""};
     if (kiln__op_is_reduction(inst->op))
         kiln__text_printf(e->out, "reduced.r%" PRIu32, i);
+    else if (inst->op == KILN__OP_SIZE)
+        kiln__text_printf(e->out, "row.args.size%d", inst->u.axis);
+    else if (inst->op == KILN__OP_INDEX)
+        emit_position(e, inst->u.axis, e->element[i]);
     else if (inst->op == KILN__IR_SCALAR)
         kiln__text_printf(e->out, "row.args.scalar_%s", e->ir->scalar_names[inst->u.scalar]);
     else if (inst->op == KILN__IR_INPUT && e->element[i])
@@ -175,7 +189,12 @@ void kiln__emit_definition(const kiln__emitter *e, uint32_t i) {
                 kiln__text_printf(&divisor, "kiln_quotient(%s)", args[1]);
             e->out->failed |= divisor.failed;
         }
-        kiln__cxx_expression(e->out, inst, e->ir->insts, args, divisor.data);
+        if (inst->op == KILN__OP_UNIFORM) {
+            kiln__text_printf(e->out, "kiln_uniform(%s, %s, ", args[0], args[1]);
+            emit_position(e, KILN__LINEAR_INDEX, true);
+            kiln__text_puts(e->out, ")");
+        } else
+            kiln__cxx_expression(e->out, inst, e->ir->insts, args, divisor.data);
     }
     for (int a = 0; a < 3; a++) kiln__text_free(&names[a]);
     kiln__text_free(&divisor);

@@ -6,8 +6,10 @@
 #include "codegen/emitter.h"
 
 void kiln__emit_operand_name(const kiln__emitter *e, kiln__text *out, int operand) {
-    int inputs = e->problem->input_count;
-    if (operand < inputs)
+    int inputs = e->problem->input_count, tensors = inputs + e->problem->output_count;
+    if (operand >= tensors)
+        kiln__text_printf(out, "position%d", operand - tensors);
+    else if (operand < inputs)
         kiln__text_printf(out, "in_%s", e->ir->input_names[operand]);
     else
         kiln__text_printf(out, "out_%s", e->ir->output_names[operand - inputs]);
@@ -48,6 +50,7 @@ static void emit_field(const kiln__emitter *e, const kiln__field *field) {
         kiln__text_printf(out, "    %s scalar_%s;\n", kiln__cxx_ctype(e->ir->scalar_types[field->index]),
                           e->ir->scalar_names[field->index]);
         break;
+    case KILN__FIELD_SIZE: kiln__text_printf(out, "    kiln_i64 size%d;\n", field->dim); break;
     case KILN__FIELD_EXTENT: kiln__text_printf(out, "    kiln_i64 extent%d;\n", field->dim); break;
     case KILN__FIELD_DIVISOR: kiln__text_printf(out, "    kiln_divisor extent%d;\n", field->dim); break;
     }
@@ -118,7 +121,7 @@ static void emit_inner_offset(const kiln__emitter *e, int operand) {
 
 static void emit_offsets(const kiln__emitter *e) {
     const kiln__problem *p = e->problem;
-    for (int o = 0; o < p->input_count + p->output_count; o++) {
+    for (int o = 0; o < p->input_count + p->output_count + p->position_count; o++) {
         const kiln__operand *operand = &p->operands[o];
         if (!operand->per_element) continue;
         if (p->layout == KILN__LAYOUT_FLAT && !operand->linear) emit_flat_offset(e, o);
@@ -129,8 +132,11 @@ static void emit_offsets(const kiln__emitter *e) {
 /* row.in_x = args.in_x + where the row starts in it. */
 static void emit_place(const kiln__emitter *e, int o) {
     const kiln__operand *operand = &e->problem->operands[o];
-    add_name(e, "    row.", o, " = args.");
-    add_name(e, "", o, "");
+    add_name(e, "    row.", o, " = ");
+    if (o >= e->problem->input_count + e->problem->output_count)
+        kiln__text_puts(e->out, "0");
+    else
+        add_name(e, "args.", o, "");
     if (e->problem->layout == KILN__LAYOUT_FLAT) {
     } else if (!operand->linear)
         emit_strided_sum(e, o);
@@ -167,6 +173,9 @@ void kiln__emit_row(const kiln__emitter *e) {
         kiln__text_printf(out, "    %s%s *", p->operands[o].output ? "" : "const ",
                           kiln__cxx_storage(p->operands[o].type));
         add_name(e, "", o, ";\n");
+    }
+    for (int o = 0; o < p->input_count + p->output_count + p->position_count; o++) {
+        if (o >= p->input_count + p->output_count) add_name(e, "    kiln_i64 ", o, ";\n");
         coordinates |= !flat && !p->operands[o].linear;
     }
     for (uint32_t i = 0; i < e->ir->count; i++) {
@@ -179,7 +188,7 @@ void kiln__emit_row(const kiln__emitter *e) {
                     "    KILN_MEMBER kiln_row(const kiln_arguments &a, kiln_i64 i) : args(a), index(i) {}\n};\n\n");
     kiln__text_puts(out, "KILN_DEVICE void kiln_begin(kiln_row &row)\n{\n    const kiln_arguments &args = row.args;\n");
     if (coordinates) emit_coordinates(e, "row.index");
-    for (int o = 0; o < p->input_count + p->output_count; o++) emit_place(e, o);
+    for (int o = 0; o < p->input_count + p->output_count + p->position_count; o++) emit_place(e, o);
     if (e->schedule->masked)
         kiln__text_printf(out, "    row.shift = (int)(row.index * %d & (KILN_PACK - 1));\n", e->schedule->row_phase);
     else

@@ -134,6 +134,8 @@ static void classify(kiln__emitter *e) {
         if (inst->op == KILN__IR_INPUT) {
             const kiln__operand *operand = &e->problem->operands[inst->u.input];
             e->element[i] = flat ? !(operand->linear && operand->row_stride == 0) : operand->per_element;
+        } else if (inst->op == KILN__OP_INDEX || inst->op == KILN__OP_UNIFORM) {
+            e->element[i] = flat || inst->per_element;
         } else if (!kiln__op_is_reduction(inst->op)) {
             for (int a = 0; a < inst->arg_count; a++) e->element[i] |= e->element[inst->args[a]];
         }
@@ -244,8 +246,6 @@ static void emit_all(kiln__emitter *e) {
 
 kiln_status kiln__source_emit(const kiln__ir *ir, const kiln__problem *problem, const kiln__schedule *schedule,
                               const kiln__arguments *arguments, char **out) {
-    kiln_status status = kiln__cxx_check(ir);
-    if (status) return status;
     size_t count = ir->count;
     for (uint32_t c = 0; c < ir->combine_count; c++)
         if (ir->combines[c].count > count) count = ir->combines[c].count;

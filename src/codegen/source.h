@@ -16,6 +16,7 @@ typedef enum kiln__field_kind {
     KILN__FIELD_STEP,    /* i64: operand's stride along inner dimension `dim` */
     KILN__FIELD_WORKSPACE, /* pointer: partial results of split rows */
     KILN__FIELD_SCALAR,  /* scalar number `index`, of its compute type */
+    KILN__FIELD_SIZE,    /* i64: the iteration space's size along axis `dim` */
     KILN__FIELD_EXTENT,  /* i64: outer dimension `dim`, where rows are wide */
     KILN__FIELD_DIVISOR  /* kiln_divisor of outer dimension `dim`: divisor, multiplier, shift, u32 each */
 } kiln__field_kind;

@@ -12,7 +12,7 @@ typedef struct dims {
     int rank;
     int64_t extent[KILN_MAX_RANK];
     bool reduced[KILN_MAX_RANK];
-    int64_t strides[KILN_MAX_TENSORS][KILN_MAX_RANK];
+    int64_t strides[KILN_MAX_TENSORS + KILN__MAX_POSITIONS][KILN_MAX_RANK];
 } dims;
 
 static int64_t magnitude(int64_t stride) { return stride < 0 ? -stride : stride; }
@@ -190,6 +190,31 @@ static void fill_operand(const kiln__problem *problem, const dims *d, int o, int
     find_row_stride(problem, operand, operand->output && !operand->per_element ? 1 : natural);
 }
 
+/* Row-major over the space: what an element's offset is in a tensor that counts. */
+static void linear_strides(const kiln__space *space, int64_t strides[KILN_MAX_RANK]) {
+    int64_t stride = 1;
+    for (int i = space->rank - 1; i >= 0; i--) {
+        strides[i] = stride;
+        stride *= space->sizes[i];
+    }
+}
+
+static void find_positions(const kiln__ir *ir, const kiln__space *space, int tensors, dims *d, kiln__problem *problem) {
+    for (uint32_t i = 0; i < ir->count; i++) {
+        const kiln__inst *inst = &ir->insts[i];
+        if (inst->op != KILN__OP_INDEX && inst->op != KILN__OP_UNIFORM) continue;
+        int axis = inst->op == KILN__OP_INDEX ? inst->u.axis : KILN__LINEAR_INDEX, known = 0;
+        while (known < problem->position_count && problem->position_axes[known] != axis) known++;
+        if (known < problem->position_count) continue;
+        int64_t *strides = d->strides[tensors + problem->position_count];
+        problem->position_axes[problem->position_count++] = axis;
+        if (axis == KILN__LINEAR_INDEX)
+            linear_strides(space, strides);
+        else
+            for (int j = 0; j < space->rank; j++) strides[j] = j == axis;
+    }
+}
+
 kiln_status kiln__problem_build(const kiln__ir *ir, const kiln__space *space, const kiln__tensors *tensors,
                                 kiln__problem *out) {
     memset(out, 0, sizeof *out);
@@ -217,9 +242,11 @@ kiln_status kiln__problem_build(const kiln__ir *ir, const kiln__space *space, co
     if (out->open_rows && d.reduced[0])
         return kiln__fail(KILN_E_AXIS, "axis 0 is left open and cannot be reduced over");
     int key = key_operand(tensors, full, flat);
-    drop_ones(&d, count);
-    sort_dims(&d, count, key, has_ordered_reduction(ir));
-    merge_dims(&d, count);
+    find_positions(ir, space, count, &d, out);
+    memcpy(out->sizes, space->sizes, sizeof out->sizes);
+    drop_ones(&d, count + out->position_count);
+    sort_dims(&d, count + out->position_count, key, has_ordered_reduction(ir));
+    merge_dims(&d, count + out->position_count);
     split(&d, out);
     out->layout = flat ? KILN__LAYOUT_FLAT : rows_are_closer(out, &d, key) ? KILN__LAYOUT_OUTER : KILN__LAYOUT_INNER;
     for (int o = 0; o < count; o++) {
@@ -230,6 +257,10 @@ kiln_status kiln__problem_build(const kiln__ir *ir, const kiln__space *space, co
         bool varies = kiln__space_per_element(space, &tensors->at[o]);
         operand->per_element = flat || (operand->output ? full[o] && out->inner_rank > 0 : varies);
         fill_operand(out, &d, o, natural_stride(out, space, &tensors->at[o], full[o]), operand);
+    }
+    for (int o = count; o < count + out->position_count; o++) {
+        out->operands[o] = (kiln__operand){.type = KILN_I64, .per_element = true, .alignment = 1};
+        fill_operand(out, &d, o, out->cols, &out->operands[o]);
     }
     return KILN_OK;
 }

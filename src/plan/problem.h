@@ -25,6 +25,11 @@ typedef struct kiln__operand {
     int alignment; /* elements, a power of two: what the pointer's address is a multiple of, up to 16 bytes */
 } kiln__operand;
 
+/* The positions that programs ask for: index() of each axis, and the linear index behind uniform(). Each lies in the problem
+ * like a tensor whose elements are their own offsets. */
+#define KILN__LINEAR_INDEX (-1)
+#define KILN__MAX_POSITIONS (KILN_MAX_RANK + 1)
+
 typedef struct kiln__problem {
     kiln__layout layout;
     int outer_rank, inner_rank;   /* after dropping extents of 1 and merging neighbours */
@@ -34,7 +39,10 @@ typedef struct kiln__problem {
     bool open_rows;
     bool wide; /* rows (flat: elements) do not fit 31 bits */
     int input_count, output_count;
-    kiln__operand operands[KILN_MAX_TENSORS]; /* inputs, then outputs */
+    int position_count;
+    int position_axes[KILN__MAX_POSITIONS];                         /* an axis, or KILN__LINEAR_INDEX */
+    int64_t sizes[KILN_MAX_RANK];                                   /* of the iteration space, as given, for size() */
+    kiln__operand operands[KILN_MAX_TENSORS + KILN__MAX_POSITIONS]; /* inputs, outputs, positions */
 } kiln__problem;
 
 /* Data pointers are read for their alignment alone (NULL: 16 bytes). KILN_E_SHAPE for outputs that do not fit or a max
