@@ -4,11 +4,6 @@
 
 #include "gpu_cases.h"
 
-/* Looks for device 0: 0 and its architecture, or 77 with the reason printed where there is none. With several jobs
- * a process that then ends does so, since this one must still fork; with one job nothing forks,
- * which debugging tools prefer. */
-int gpu_probe(int jobs, int *arch);
-
 /* Runs all groups in `jobs` processes (one: in this one) and prints the failures and the totals. The exit status. */
 int gpu_run_groups(const gpu_group *groups, size_t count, uint64_t seed, int jobs, int threads);
 
