@@ -90,8 +90,10 @@ static bool make_buffer(run *r, int t) {
         const fuzz_tensor *other = &r->c->tensors[o];
         if (other->lies_in == t && other->ahead + other->high > high) high = other->ahead + other->high;
     }
-    b->data = GUARD_BYTES + (size_t)((tensor->shift - tensor->low) * element);
-    b->size = b->data + (size_t)(high * element) + GUARD_BYTES;
+    size_t guard = r->runner->reorder ? 0 : GUARD_BYTES;
+    b->data = guard + (size_t)((tensor->shift - tensor->low) * element);
+    b->size = b->data + (size_t)(high * element) + guard;
+    if (!b->size) b->size = 1;
     b->before = malloc(b->size);
     b->after = malloc(b->size);
     if (!b->before || !b->after) return fail(r, "host memory ran out");
@@ -303,6 +305,7 @@ static bool compare(run *r) {
 void fuzz_case_run(fuzz_runner *runner, const fuzz_case *c, fuzz_outcome *outcome) {
     memset(outcome, 0, sizeof *outcome);
     run r = {.runner = runner, .c = c, .count = c->input_count + c->output_count, .outcome = outcome};
+    if (runner->reorder) runner->reorder(c->seed + (uint64_t)c->index);
     if (lay_out(&r) && run_both(&r)) compare(&r);
     release(&r);
 }

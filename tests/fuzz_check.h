@@ -9,6 +9,7 @@ typedef struct fuzz_runner {
     const kiln__driver *driver;
     kiln_context *contexts[FUZZ_SCHEDULE_COUNT]; /* by pinned schedule; made when first needed */
     const char *cache_dir;                       /* of the contexts */
+    void (*reorder)(uint64_t seed);              /* of a software GPU, which checks every access; else NULL */
 } fuzz_runner;
 
 typedef enum fuzz_verdict { FUZZ_PASSED, FUZZ_REFUSED, FUZZ_FAILED } fuzz_verdict;

@@ -14,14 +14,13 @@
 #include "base/types.h"
 #include "gpu_compare.h"
 
-#define GUARD_BYTES 4096
 #define GUARD_PATTERN 0xa5
 #define PART_ELEMENTS (256 * 1024)
 #define TENSOR_LIMIT (GPU_INPUT_LIMIT + 1)
 
 typedef struct buffer {
     kiln__CUdeviceptr base;
-    size_t lead, size;         /* the tensor lies at base + lead; GUARD_BYTES follow it */
+    size_t lead, size;         /* the tensor lies at base + lead; guard bytes follow it */
 } buffer;
 
 typedef struct run {
@@ -80,7 +79,7 @@ static bool allocate(run *r)
         kiln__CUresult result = KILN__CUDA_SUCCESS;
         for (size_t i = 0; i < r->buffer_count && result == KILN__CUDA_SUCCESS; i++)
             result = r->runner->driver->MemAlloc(&r->buffers[i].base,
-                                                 r->buffers[i].lead + r->buffers[i].size + GUARD_BYTES);
+                                                 r->buffers[i].lead + r->buffers[i].size + r->runner->guard_bytes);
         if (result == KILN__CUDA_SUCCESS) return true;
         release(r);
         if (result != KILN__CUDA_ERROR_OUT_OF_MEMORY || attempt == 200) return cuda(r, result, "cuMemAlloc");
@@ -96,7 +95,7 @@ static bool lay_out(run *r)
     for (size_t i = 0; i < r->buffer_count; i++) {
         const kiln_tensor *tensor = &r->tensors[i];
         size_t element = kiln_type_size(tensor->type);
-        r->buffers[i].lead = GUARD_BYTES + (r->group->variant == GPU_SHIFTED ? element : 0);
+        r->buffers[i].lead = r->runner->guard_bytes + (r->group->variant == GPU_SHIFTED ? element : 0);
         r->buffers[i].size = element * (size_t)tensor->sizes[0] * (tensor->rank > 1 ? (size_t)tensor->sizes[1] : 1);
     }
     if (!allocate(r)) return false;
@@ -144,7 +143,7 @@ static bool prepare(run *r, unsigned char poison)
     for (size_t i = 0; i < r->buffer_count; i++) {
         const buffer *b = &r->buffers[i];
         if (!cuda(r, driver->MemsetD8(b->base, GUARD_PATTERN, b->lead), "cuMemsetD8") ||
-            !cuda(r, driver->MemsetD8(b->base + b->lead + b->size, GUARD_PATTERN, GUARD_BYTES), "cuMemsetD8") ||
+            !cuda(r, driver->MemsetD8(b->base + b->lead + b->size, GUARD_PATTERN, r->runner->guard_bytes), "cuMemsetD8") ||
             !cuda(r, driver->MemsetD8(b->base + b->lead, poison, b->size), "cuMemsetD8"))
             return false;
     }
@@ -267,12 +266,12 @@ static bool compare_all(run *r)
 
 static bool guards_are_whole(run *r)
 {
-    unsigned char band[GUARD_BYTES + sizeof(double)];
+    unsigned char band[GPU_GUARD_BYTES + sizeof(double)];
     for (size_t i = 0; i < r->buffer_count; i++) {
         const buffer *b = &r->buffers[i];
         for (int after = 0; after < 2; after++) {
             kiln__CUdeviceptr address = after ? b->base + b->lead + b->size : b->base;
-            size_t size = after ? GUARD_BYTES : b->lead;
+            size_t size = after ? r->runner->guard_bytes : b->lead;
             if (!cuda(r, r->runner->driver->MemcpyDtoH(band, address, size), "cuMemcpyDtoH")) return false;
             for (size_t at = 0; at < size; at++)
                 if (band[at] != GUARD_PATTERN)
@@ -331,7 +330,12 @@ void gpu_case_run(const gpu_runner *runner, gpu_session *session, int64_t rows, 
     if (r.part_rows > rows) r.part_rows = rows;
     pthread_mutex_init(&r.lock, NULL);
     /* 0xff bytes are NaN in every float type. An integer could be the poison itself: it is run with a second one. */
-    if (lay_out(&r) && tell_schedule(&r) && run_once(&r, 0xff) && r.group->type == KILN_I32) run_once(&r, 0x5a);
+    bool good = lay_out(&r) && tell_schedule(&r);
+    for (int order = 0; good && order < runner->orders; order++) {
+        if (runner->reorder) runner->reorder(runner->seed + (uint64_t)order);
+        good = run_once(&r, order % 2 ? 0x5a : 0xff);
+    }
+    if (good && r.group->type == KILN_I32) run_once(&r, 0x5a);
     release(&r);
     pthread_mutex_destroy(&r.lock);
 }

@@ -5,12 +5,17 @@
 #include "gpu/driver.h"
 #include "gpu_cases.h"
 
+#define GPU_GUARD_BYTES 4096
 typedef struct gpu_runner {
     const kiln__driver *driver;
     kiln__CUcontext cuda;      /* current on the calling thread */
     kiln_context *kiln;
     uint64_t seed;
     int threads;               /* that the CPU reference is spread over */
+    size_t guard_bytes;        /* around each tensor, GPU_GUARD_BYTES at most */
+    /* On a software GPU: sets the seed that orders threads are drawn from, and how many orders to run each case in. */
+    void (*reorder)(uint64_t seed);
+    int orders;
 } gpu_runner;
 
 /* What the cases of one group share. */

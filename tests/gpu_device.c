@@ -2,9 +2,12 @@
 #define _GNU_SOURCE
 #include "gpu_device.h"
 
+#include <dlfcn.h>
 #include <stdio.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "software_gpu/software_gpu.h"
 
 kiln_status gpu_device_open(const kiln__driver **driver, kiln__CUcontext *context, kiln__device *device) {
     kiln__CUdevice ordinal = 0;
@@ -16,6 +19,12 @@ kiln_status gpu_device_open(const kiln__driver **driver, kiln__CUcontext *contex
     if (result != KILN__CUDA_SUCCESS)
         return kiln__driver_fail(*driver, KILN_E_NO_DEVICE, result, "a context on device 0");
     return kiln__driver_device(*driver, ordinal, device);
+}
+
+gpu_reorder gpu_device_reorder(const kiln__driver *driver) {
+    gpu_reorder reorder = NULL;
+    void *library = dlopen(driver->path, RTLD_NOW | RTLD_NOLOAD);
+    return software_gpu_find(library, "software_gpu_seed", &reorder) ? reorder : NULL;
 }
 
 static int probe_here(int *arch) {

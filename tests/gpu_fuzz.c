@@ -157,6 +157,7 @@ static int work_off(const job *work, report *to) {
         fprintf(stderr, "gpu_fuzz: a worker cannot start: %s\n", kiln_last_error());
         return 1;
     }
+    runner.reorder = gpu_device_reorder(runner.driver);
     int status = 0;
     while (status == 0 && take(work, to)) {
         while (status == 0 && to->first < to->end) {

@@ -13,9 +13,9 @@
 
 typedef struct arguments {
     gpu_filter filter;
-    uint64_t seed;
-    int jobs, threads;
-    bool list, sample;
+    gpu_run_options options;
+    int sample;                /* programs of each kind of schedule; 0: all */
+    bool list;
 } arguments;
 
 static const char usage[] =
@@ -24,20 +24,23 @@ static const char usage[] =
     "  --rows N         only so many rows        --type NAME  only this type\n"
     "  --variant NAME   usual, in-place (the output is the first input) or shifted (one element off alignment)\n"
     "  --seed N         of the inputs; without it one is drawn and printed\n"
-    "  --sample         a few small cases of each schedule, for compute-sanitizer\n"
+    "  --sample[=N]     small cases of N programs (3) for each kind of schedule, for tools that make a GPU slow\n"
     "  --list           prints the cases and runs none\n"
     "  --jobs N         worker processes; without it one per CPU, 16 at most\n"
-    "  --threads N      threads of each worker for the CPU reference; without it the CPUs divided by the jobs\n";
+    "  --threads N      threads of each worker for the CPU reference; without it the CPUs divided by the jobs\n"
+    "  --driver PATH    driver library to open, --nvrtc PATH NVRTC library (as KILN_DRIVER and KILN_NVRTC say)\n"
+    "  --orders N       a software GPU runs each case in so many orders of its threads (1)\n";
 
 /* ---- the sample ------------------------------------------------------------------------------------------- */
 
 #define SAMPLE_ROWS 5
 #define PROGRAMS_PER_KIND 3
+#define PROGRAM_LIMIT 12
 #define KIND_LIMIT 96
 
 typedef struct kind {
     char text[80];
-    const gpu_program *programs[PROGRAMS_PER_KIND];
+    const gpu_program *programs[PROGRAM_LIMIT];
     int count;
 } kind;
 
@@ -61,14 +64,14 @@ static bool schedule_kind(kiln_context *context, const gpu_group *group, int arc
 }
 
 /* Whether this kind of schedule has not been sampled often enough, nor with this program. */
-static bool is_wanted(kind *kinds, const char *text, const gpu_program *program)
+static bool is_wanted(kind *kinds, int limit, const char *text, const gpu_program *program)
 {
     for (size_t i = 0; i < KIND_LIMIT; i++) {
         if (!kinds[i].count) snprintf(kinds[i].text, sizeof kinds[i].text, "%s", text);
         if (strcmp(kinds[i].text, text)) continue;
         for (int p = 0; p < kinds[i].count; p++)
             if (kinds[i].programs[p] == program) return false;
-        if (kinds[i].count == PROGRAMS_PER_KIND) return false;
+        if (kinds[i].count == limit) return false;
         kinds[i].programs[kinds[i].count++] = program;
         return true;
     }
@@ -93,7 +96,7 @@ static int compare_ranked(const void *a, const void *b)
 }
 
 /* Keeps, of each kind of schedule, the smallest cases of a few programs. False with the reason printed. */
-static bool keep_sample(gpu_group *groups, size_t *count, int arch)
+static bool keep_sample(gpu_group *groups, size_t *count, int limit, int arch)
 {
     kiln_context_options options = KILN_CONTEXT_OPTIONS_INIT;
     options.cache_dir = "";
@@ -114,7 +117,7 @@ static bool keep_sample(gpu_group *groups, size_t *count, int arch)
             fprintf(stderr, "no plan for %s: %s\n", group.program->text, kiln_last_error());
             goto cleanup;
         }
-        if (!is_wanted(kinds, text, group.program)) continue;
+        if (!is_wanted(kinds, limit, text, group.program)) continue;
         group.rows[0] = SAMPLE_ROWS;
         group.rows_count = 1;
         sample[kept++] = group;
@@ -140,6 +143,14 @@ static bool parse_number(const char *text, int64_t *out)
     return end != text && !*end && value >= 0;
 }
 
+static bool parse_count(const char *text, int limit, int *out)
+{
+    int64_t number = 0;
+    bool good = parse_number(text, &number) && number > 0 && number <= limit;
+    if (good) *out = (int)number;
+    return good;
+}
+
 static bool parse_type(const char *name, int *out)
 {
     for (*out = 0; *out < KILN_TYPE_COUNT; ++*out)
@@ -160,8 +171,10 @@ static bool parse(int argc, char **argv, arguments *out)
         {"program", required_argument, NULL, 'p'}, {"cols", required_argument, NULL, 'c'},
         {"rows", required_argument, NULL, 'r'},    {"type", required_argument, NULL, 't'},
         {"variant", required_argument, NULL, 'v'}, {"seed", required_argument, NULL, 's'},
-        {"sample", no_argument, NULL, 'S'},        {"list", no_argument, NULL, 'l'},
+        {"sample", optional_argument, NULL, 'S'},  {"list", no_argument, NULL, 'l'},
         {"jobs", required_argument, NULL, 'j'},    {"threads", required_argument, NULL, 'T'},
+        {"driver", required_argument, NULL, 'd'},  {"nvrtc", required_argument, NULL, 'n'},
+        {"orders", required_argument, NULL, 'o'},
         {NULL, 0, NULL, 0},
     };
     int64_t number = 0;
@@ -173,10 +186,13 @@ static bool parse(int argc, char **argv, arguments *out)
         case 'r': good = parse_number(optarg, &out->filter.rows); break;
         case 't': good = parse_type(optarg, &out->filter.type); break;
         case 'v': good = parse_variant(optarg, &out->filter.variant); break;
-        case 's': good = parse_number(optarg, &number); out->seed = (uint64_t)number; break;
-        case 'j': good = parse_number(optarg, &number) && number > 0 && number <= 128; out->jobs = (int)number; break;
-        case 'T': good = parse_number(optarg, &number) && number > 0 && number <= 64; out->threads = (int)number; break;
-        case 'S': out->sample = true; break;
+        case 's': good = parse_number(optarg, &number); out->options.seed = (uint64_t)number; break;
+        case 'j': good = parse_count(optarg, 128, &out->options.jobs); break;
+        case 'T': good = parse_count(optarg, 64, &out->options.threads); break;
+        case 'o': good = parse_count(optarg, 1000, &out->options.orders); break;
+        case 'd': good = setenv("KILN_DRIVER", optarg, 1) == 0; break;
+        case 'n': good = setenv("KILN_NVRTC", optarg, 1) == 0; break;
+        case 'S': out->sample = PROGRAMS_PER_KIND; good = !optarg || parse_count(optarg, PROGRAM_LIMIT, &out->sample); break;
         case 'l': out->list = true; break;
         default: return false;
         }
@@ -202,13 +218,14 @@ int main(int argc, char **argv)
 {
     long cpus = sysconf(_SC_NPROCESSORS_ONLN);
     if (cpus < 1) cpus = 1;
-    arguments given = {.filter = GPU_FILTER_INIT, .seed = (uint64_t)time(NULL) % 1000000,
-                       .jobs = cpus < 16 ? (int)cpus : 16};
+    arguments given = {.filter = GPU_FILTER_INIT,
+                       .options = {.seed = (uint64_t)time(NULL) % 1000000, .jobs = cpus < 16 ? (int)cpus : 16, .orders = 1}};
+    gpu_run_options *options = &given.options;
     if (!parse(argc, argv, &given)) {
         fputs(usage, stderr);
         return 2;
     }
-    if (!given.threads) given.threads = cpus > given.jobs ? (int)(cpus / given.jobs) : 1;
+    if (!options->threads) options->threads = cpus > options->jobs ? (int)(cpus / options->jobs) : 1;
 
     size_t count = 0;
     gpu_group *groups = gpu_groups_create(&given.filter, &count);
@@ -217,10 +234,10 @@ int main(int argc, char **argv)
         return 2;
     }
     int arch = 90, status = 0; /* a list of the sample without a GPU is that of an H100 */
-    if (!given.list) status = gpu_probe(given.jobs, &arch);
-    if (status == 0 && given.sample && !keep_sample(groups, &count, arch)) status = 1;
-    if (status == 0 && given.list) list(groups, count, given.seed);
-    else if (status == 0) status = gpu_run_groups(groups, count, given.seed, given.jobs, given.threads);
+    if (!given.list) status = gpu_probe(options->jobs, &arch);
+    if (status == 0 && given.sample && !keep_sample(groups, &count, given.sample, arch)) status = 1;
+    if (status == 0 && given.list) list(groups, count, options->seed);
+    else if (status == 0) status = gpu_run_groups(groups, count, options);
     free(groups);
     return status;
 }

@@ -4,8 +4,14 @@
 
 #include "gpu_cases.h"
 
-/* Runs all groups in `jobs` processes (one: in this one) and prints the failures and the totals. The exit status. */
-int gpu_run_groups(const gpu_group *groups, size_t count, uint64_t seed, int jobs, int threads);
+typedef struct gpu_run_options {
+    uint64_t seed;
+    int jobs, threads;         /* processes (one: this one), and threads of each for the CPU reference */
+    int orders;                /* that each case's threads run in, one after another, where the GPU is the software one */
+} gpu_run_options;
+
+/* Runs all groups and prints the failures and the totals. The exit status. */
+int gpu_run_groups(const gpu_group *groups, size_t count, const gpu_run_options *options);
 
 /* "block 128, shared, inner, masked" of a schedule's line: its kind without its sizes. */
 void gpu_schedule_kind(const char *schedule, char *kind, size_t size);

@@ -1,5 +1,5 @@
 /* Memory that is freed all at once, taken from the system in blocks.
- * A request too large for a block gets one of its own, behind the current one. */
+ * A request too large for a block gets one of its own. */
 #include "base/arena.h"
 
 #include <stdint.h>
@@ -33,14 +33,8 @@ void *kiln__arena_alloc(kiln__arena *arena, size_t count, size_t size) {
     if (head == NULL || head->size - head->used < aligned) {
         kiln__arena_block *block = block_create(aligned > BLOCK_SIZE ? aligned : BLOCK_SIZE);
         if (block == NULL) return NULL;
-        if (head != NULL && aligned > BLOCK_SIZE) {
-            block->next = head->next;
-            head->next = block;
-        } else {
-            block->next = head;
-            arena->head = block;
-        }
-        head = block;
+        block->next = head;
+        arena->head = head = block;
     }
     void *memory = (char *)head->data + head->used;
     head->used += aligned;

@@ -11,28 +11,20 @@
 
 static _Thread_local char message[MESSAGE_SIZE];
 
-/* Length of text without a UTF-8 character that a cut at `length` bytes has left incomplete. */
-static size_t whole_characters(const char *text, size_t length) {
-    size_t start = length;
-    while (start > 0 && length - start < 3 && ((unsigned char)text[start - 1] & 0xC0) == 0x80) start--;
-    if (start == 0) return length;
-    unsigned char lead = (unsigned char)text[start - 1];
-    size_t needed = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : lead >= 0xC0 ? 2 : 1;
-    return length - (start - 1) < needed ? start - 1 : length;
-}
-
 kiln_status kiln__fail(kiln_status status, const char *format, ...) {
-    /* Formatted aside: the arguments may be this thread's previous sentence. */
-    char text[MESSAGE_SIZE];
+    /* Aside: the arguments may be this thread's previous sentence. A byte more shows where a character ends. */
+    char text[MESSAGE_SIZE + 1] = "";
     va_list arguments;
     va_start(arguments, format);
-    int length = kiln__format(text, sizeof text, format, arguments);
+    kiln__format(text, sizeof text, format, arguments);
     va_end(arguments);
-    if (length < 0)
-        text[0] = '\0';
-    else if ((size_t)length >= sizeof text)
-        text[whole_characters(text, sizeof text - 1)] = '\0';
-    memcpy(message, text, strlen(text) + 1);
+    size_t end = strlen(text);
+    if (end == MESSAGE_SIZE) {
+        end--;
+        while (end > MESSAGE_SIZE - 4 && ((unsigned char)text[end] & 0xC0) == 0x80) end--;
+    }
+    text[end] = '\0';
+    memcpy(message, text, end + 1);
     return status;
 }
 

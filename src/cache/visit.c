@@ -13,14 +13,9 @@ static bool ends_in(const char *name, const char *suffix) {
     return length >= size && strcmp(name + length - size, suffix) == 0;
 }
 
-/* A key's 32 digits before suffix; key may be NULL. */
-static bool is_entry_name(const char *name, const char *suffix, char key[33]) {
-    if (strspn(name, "0123456789abcdef") != 32 || strcmp(name + 32, suffix) != 0) return false;
-    if (key != NULL) {
-        memcpy(key, name, 32);
-        key[32] = '\0';
-    }
-    return true;
+/* A key's 32 digits before suffix. */
+static bool is_entry_name(const char *name, const char *suffix) {
+    return strspn(name, "0123456789abcdef") == 32 && strcmp(name + 32, suffix) == 0;
 }
 
 typedef struct visit_state {
@@ -30,8 +25,10 @@ typedef struct visit_state {
     size_t unreadable;
 } visit_state;
 
-static bool show(const visit_state *state, const char *key, const kiln__found *found, const struct stat *status) {
+static bool show(const visit_state *state, const char *name, const kiln__found *found, const struct stat *status) {
     const kiln__entry *entry = &found->entry;
+    char key[33] = "";
+    memcpy(key, name, 32);
     const kiln_cache_entry shown = {
         .struct_size = sizeof shown,
         .key = key,
@@ -53,8 +50,7 @@ static bool show(const visit_state *state, const char *key, const kiln__found *f
 static bool visit_file(void *user, int folder, const char *sub, const char *name) {
     (void)sub;
     visit_state *state = user;
-    char key[33];
-    if (!is_entry_name(name, KILN__ENTRY_SUFFIX, key)) {
+    if (!is_entry_name(name, KILN__ENTRY_SUFFIX)) {
         state->unreadable += ends_in(name, KILN__BAD_SUFFIX);
         return true;
     }
@@ -68,7 +64,7 @@ static bool visit_file(void *user, int folder, const char *sub, const char *name
     kiln__found found;
     bool more = true;
     if (kiln__entry_map(fd, &status, &found) == KILN__MAPPED)
-        more = show(state, key, &found, &status);
+        more = show(state, name, &found, &status);
     else
         state->unreadable++;
     kiln__found_free(&found);
@@ -90,9 +86,9 @@ typedef struct clear_state {
 
 static bool clear_file(void *user, int folder, const char *sub, const char *name) {
     clear_state *state = user;
-    bool entry = is_entry_name(name, KILN__ENTRY_SUFFIX, NULL);
-    bool temporary = strncmp(name, KILN__TEMPORARY_PREFIX, sizeof KILN__TEMPORARY_PREFIX - 1) == 0;
-    bool ours = entry || is_entry_name(name, KILN__ENTRY_SUFFIX KILN__BAD_SUFFIX, NULL) ||
+    bool entry = is_entry_name(name, KILN__ENTRY_SUFFIX);
+    bool temporary = strncmp(name, KILN__TEMPORARY_PREFIX, strlen(KILN__TEMPORARY_PREFIX)) == 0;
+    bool ours = entry || is_entry_name(name, KILN__ENTRY_SUFFIX KILN__BAD_SUFFIX) ||
                 (temporary ? kiln__folder_is_stale(folder, name) : strcmp(sub, KILN__RECORDS) == 0);
     struct stat status;
     if (ours && fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) == 0 && unlinkat(folder, name, 0) == 0) {

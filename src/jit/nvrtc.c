@@ -94,7 +94,7 @@ static kiln_status open_library(kiln__nvrtc *nvrtc) {
     return KILN_OK;
 }
 
-static bool same_file(const kiln__nvrtc_identity *a, const kiln__nvrtc_identity *b) {
+bool kiln__nvrtc_same_file(const kiln__nvrtc_identity *a, const kiln__nvrtc_identity *b) {
     return strcmp(a->path, b->path) == 0 && a->file_inode == b->file_inode && a->file_device == b->file_device &&
            a->file_size == b->file_size && a->file_mtime_ns == b->file_mtime_ns;
 }
@@ -102,7 +102,7 @@ static bool same_file(const kiln__nvrtc_identity *a, const kiln__nvrtc_identity 
 /* Called with the lock held. */
 static kiln_status find_or_open(const kiln__nvrtc_identity *identity, const kiln__nvrtc **out) {
     for (const opened *known = opened_first; known != NULL; known = known->next) {
-        if (same_file(&known->nvrtc.identity, identity)) {
+        if (kiln__nvrtc_same_file(&known->nvrtc.identity, identity)) {
             *out = &known->nvrtc;
             return KILN_OK;
         }

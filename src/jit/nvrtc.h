@@ -33,6 +33,9 @@ typedef struct kiln__nvrtc {
  * KILN_NVRTC_FALLBACK_DIR. Fills path and the file's stat fields alone (version 0, build ""). False: there is none. */
 bool kiln__nvrtc_locate(const char *path, kiln__nvrtc_identity *out);
 
+/* True where path and the stat fields are equal. */
+bool kiln__nvrtc_same_file(const kiln__nvrtc_identity *a, const kiln__nvrtc_identity *b);
+
 /* Fills build from the file, without opening the library. */
 void kiln__nvrtc_read_build(kiln__nvrtc_identity *identity);
 

@@ -5,8 +5,7 @@
 #include "lang/parser.h"
 
 static const struct {
-    int kind;
-    int precedence;
+    int kind, precedence;
     kiln__op op;
 } binary_operators[] = {
     {KILN__PAIR('|', '|'), 1, KILN__OP_OR},
@@ -29,101 +28,101 @@ static const struct {
     {'%', 10, KILN__OP_MOD},
 };
 
+/* Words that are no names; fn stands for no value. */
+static const struct {
+    const char *word;
+    kiln__node value;
+} reserved[] = {
+    {"fn", {.op = KILN__OP_NAME}},
+    {"inf", {.op = KILN__OP_FLOAT, .u.f64 = INFINITY}},
+    {"nan", {.op = KILN__OP_FLOAT, .u.f64 = NAN}},
+    {"true", {.op = KILN__OP_BOOL, .u.i64 = 1}},
+    {"false", {.op = KILN__OP_BOOL, .u.i64 = 0}},
+};
+
 static uint32_t parse_unary(kiln__parser *parser);
 
 static bool enter(kiln__parser *parser) {
     if (parser->depth == KILN__MAX_DEPTH) {
-        kiln__parser_fail(parser, KILN_E_LIMIT, &parser->token, "the expression is nested more than %d deep",
-                          KILN__MAX_DEPTH);
-        return false;
+        return KILN__FAIL_AT(&parser->work, &parser->token, KILN_E_LIMIT, "the expression is nested more than %d deep",
+                             KILN__MAX_DEPTH);
     }
     parser->depth++;
     return true;
 }
 
+static const kiln__node *reserved_value(const kiln__token *name) {
+    for (size_t i = 0; i < sizeof reserved / sizeof reserved[0]; i++) {
+        if (kiln__token_is(name, reserved[i].word, strlen(reserved[i].word))) return &reserved[i].value;
+    }
+    return NULL;
+}
+
+bool kiln__is_reserved(const kiln__token *name) { return reserved_value(name) != NULL; }
+
 static uint32_t read_name(kiln__parser *parser, const kiln__token *name) {
-    const kiln__scope *scope = parser->scope;
-    char quote[KILN__QUOTE_SIZE];
-    kiln__token_quote(name, quote);
-    for (uint32_t i = 0; i < scope->parameter_count; i++) {
-        if (scope->parameters[i].length == name->length &&
-            memcmp(scope->parameters[i].name, name->text, name->length) == 0) {
-            kiln__node node = {.op = KILN__OP_PARAM, .line = name->line, .column = name->column};
-            node.u.param = i;
-            return kiln__nodes_add(parser, scope->nodes, &node);
-        }
-    }
-    if (kiln__is_callable(parser, name)) {
-        kiln__parser_fail(parser, KILN_E_NAME, name, "%s is a function, expected '(' and its arguments after it",
-                          quote);
-    } else if (scope->kind == KILN__SCOPE_FUNCTION) {
-        kiln__parser_fail(parser, KILN_E_NAME, name, "%s is no parameter of the function, and it can read nothing else",
-                          quote);
-    } else if (scope->kind == KILN__SCOPE_COMBINE) {
-        kiln__parser_fail(parser, KILN_E_NAME, name,
-                          "%s is no parameter of the combine of reduce, and it can read nothing else", quote);
-    } else if (scope->kind == KILN__SCOPE_CONSTANT) {
-        kiln__parser_fail(parser, KILN_E_NAME, name, "expected a constant, found the name %s", quote);
-    }
-    if (parser->status != KILN_OK) return 0;
+    static const char *const problems[] = {
+        [KILN__SCOPE_FUNCTION] = "is no parameter of the function, and it can read nothing else",
+        [KILN__SCOPE_COMBINE] = "is no parameter of the combine of reduce, and it can read nothing else",
+    };
+    const kiln__function *function = parser->current;
     kiln__graph *graph = parser->graph;
-    int known = kiln__graph_find(graph, name->text, name->length);
-    if (known >= 0) {
-        graph->names[known].read = true;
-        return graph->names[known].node;
+    uint32_t param = kiln__parameter_find(function, name);
+    if (param < function->parameter_count)
+        return kiln__parser_add(parser, name, (kiln__node){.op = KILN__OP_PARAM, .u.param = param});
+    const char *quote = kiln__parser_quote(parser, name);
+    if (kiln__is_callable(parser, name)) {
+        return KILN__FAIL_AT(&parser->work, name, KILN_E_NAME,
+                             "%s is a function, expected '(' and its arguments after it", quote);
     }
-    return kiln__parser_new_name(parser, name, false, 0);
+    if (function->scope == KILN__SCOPE_CONSTANT)
+        return KILN__FAIL_AT(&parser->work, name, KILN_E_NAME, "expected a constant, found the name %s", quote);
+    if (function->scope != KILN__SCOPE_PROGRAM)
+        return KILN__FAIL_AT(&parser->work, name, KILN_E_NAME, "%s %s", quote, problems[function->scope]);
+    int known = kiln__graph_find(graph, name->text, name->length);
+    if (known < 0) return kiln__parser_new_name(parser, name, false, 0);
+    graph->names[known].read = true;
+    return graph->names[known].node;
 }
 
 static uint32_t parse_primary(kiln__parser *parser) {
     kiln__token token = parser->token;
-    kiln__constant constant;
-    switch (token.kind) {
-    case KILN__TOKEN_INT: constant = kiln__constant_int(token.value.i64); break;
-    case KILN__TOKEN_FLOAT: constant = kiln__constant_float(token.value.f64); break;
+    const kiln__node *value = reserved_value(&token);
+    if (value != NULL && kiln__is_literal(value)) {
+        kiln__parser_advance(parser);
+        return kiln__parser_add(parser, &token, *value);
+    }
+    switch (value == NULL ? token.kind : 0) {
+    case KILN__TOKEN_INT:
+        kiln__parser_advance(parser);
+        return kiln__parser_add(parser, &token, kiln__literal_int(token.value.i64));
+    case KILN__TOKEN_FLOAT:
+        kiln__parser_advance(parser);
+        return kiln__parser_add(parser, &token, kiln__literal_float(token.value.f64));
+    case KILN__TOKEN_NAME:
+        kiln__parser_advance(parser);
+        return parser->token.kind == '(' ? kiln__parse_call(parser, &token) : read_name(parser, &token);
     case '(':
         kiln__parser_advance(parser);
         uint32_t inner = kiln__parse_expression(parser);
         kiln__parser_expect(parser, ')', "')'");
         return inner;
-    case KILN__TOKEN_NAME:
-        if (kiln__token_is(&token, "inf"))
-            constant = kiln__constant_float(INFINITY);
-        else if (kiln__token_is(&token, "nan"))
-            constant = kiln__constant_float(NAN);
-        else if (kiln__token_is(&token, "true"))
-            constant = kiln__constant_bool(true);
-        else if (kiln__token_is(&token, "false"))
-            constant = kiln__constant_bool(false);
-        else if (kiln__parser_is_reserved(&token)) {
-            kiln__parser_fail(parser, KILN_E_SYNTAX, &token, "expected an expression, found 'fn'");
-            return 0;
-        } else {
-            kiln__parser_advance(parser);
-            return parser->token.kind == '(' ? kiln__parse_call(parser, &token) : read_name(parser, &token);
-        }
-        break;
-    default: {
-        char quote[KILN__QUOTE_SIZE];
-        kiln__parser_fail(parser, KILN_E_SYNTAX, &token, "expected an expression, found %s",
-                          kiln__token_quote(&token, quote));
-        return 0;
+    default:
+        return KILN__FAIL_AT(&parser->work, &token, KILN_E_SYNTAX, "expected an expression, found %s",
+                             kiln__parser_quote(parser, &token));
     }
-    }
-    kiln__parser_advance(parser);
-    return kiln__parser_add_constant(parser, &token, &constant);
 }
 
 /* The exponent may carry a sign of its own, and -x ** 2 is -(x ** 2). */
 static uint32_t parse_power(kiln__parser *parser) {
-    uint32_t args[2] = {parse_primary(parser), 0};
-    if (parser->token.kind != KILN__PAIR('*', '*')) return args[0];
+    kiln__node power = {.op = KILN__OP_POW, .arg_count = 2, .args = {parse_primary(parser)}};
     kiln__token at = parser->token;
+    if (at.kind != KILN__PAIR('*', '*')) return power.args[0];
     if (!enter(parser)) return 0;
     kiln__parser_advance(parser);
-    args[1] = parse_unary(parser);
+    power.args[1] = parse_unary(parser);
     parser->depth--;
-    return kiln__parser_add(parser, &at, KILN__OP_POW, args, 2);
+    return kiln__parser_add(parser, &at, power);
 }
 
 static uint32_t parse_unary(kiln__parser *parser) {
@@ -135,71 +134,59 @@ static uint32_t parse_unary(kiln__parser *parser) {
     parser->depth--;
     if (at.kind == '+') return arg;
     kiln__op op = at.kind == '-' ? KILN__OP_NEG : at.kind == '!' ? KILN__OP_NOT : KILN__OP_BITNOT;
-    return kiln__parser_add(parser, &at, op, &arg, 1);
+    return kiln__parser_add(parser, &at, (kiln__node){.op = op, .arg_count = 1, .args = {arg}});
 }
 
 static uint32_t parse_binary(kiln__parser *parser, int lowest) {
-    uint32_t args[2] = {parse_unary(parser), 0};
+    uint32_t left = parse_unary(parser);
     for (size_t i = 0; i < sizeof binary_operators / sizeof binary_operators[0];) {
-        if (binary_operators[i].kind != parser->token.kind || binary_operators[i].precedence < lowest) {
+        kiln__token at = parser->token;
+        if (binary_operators[i].kind != at.kind || binary_operators[i].precedence < lowest) {
             i++;
             continue;
         }
-        kiln__token at = parser->token;
         kiln__parser_advance(parser);
-        args[1] = parse_binary(parser, binary_operators[i].precedence + 1);
-        args[0] = kiln__parser_add(parser, &at, binary_operators[i].op, args, 2);
+        uint32_t right = parse_binary(parser, binary_operators[i].precedence + 1);
+        kiln__node node = {.op = binary_operators[i].op, .arg_count = 2, .args = {left, right}};
+        left = kiln__parser_add(parser, &at, node);
         i = 0;
     }
-    return args[0];
+    return left;
 }
 
 uint32_t kiln__parse_expression(kiln__parser *parser) {
     if (!enter(parser)) return 0;
-    uint32_t args[3] = {parse_binary(parser, 1), 0, 0};
-    if (parser->token.kind == '?') {
-        kiln__token at = parser->token;
+    uint32_t value = parse_binary(parser, 1);
+    kiln__token at = parser->token;
+    if (at.kind == '?') {
+        kiln__node where = {.op = KILN__OP_WHERE, .arg_count = 3, .args = {value}};
         kiln__parser_advance(parser);
-        args[1] = kiln__parse_expression(parser);
+        where.args[1] = kiln__parse_expression(parser);
         kiln__parser_expect(parser, ':', "':' and the value where the condition is false");
-        args[2] = kiln__parse_expression(parser);
-        args[0] = kiln__parser_add(parser, &at, KILN__OP_WHERE, args, 3);
+        where.args[2] = kiln__parse_expression(parser);
+        value = kiln__parser_add(parser, &at, where);
     }
     parser->depth--;
-    return args[0];
+    return value;
 }
 
-kiln__constant kiln__parse_constant(kiln__parser *parser) {
-    kiln__constant none = kiln__constant_int(0);
-    kiln__nodes nodes = {0};
-    kiln__scope scope = {KILN__SCOPE_CONSTANT, &nodes, NULL, 0};
-    const kiln__scope *outer = parser->scope;
+void kiln__parse_body(kiln__parser *parser, kiln__function *function) {
+    kiln__function *outer = parser->current;
+    parser->current = function;
+    function->result = kiln__parse_expression(parser);
+    parser->current = outer;
+}
+
+kiln__node kiln__parse_constant(kiln__parser *parser) {
+    kiln__function constant = {.scope = KILN__SCOPE_CONSTANT};
     kiln__token at = parser->token;
-    parser->scope = &scope;
-    uint32_t result = kiln__parse_expression(parser);
-    parser->scope = outer;
-    if (parser->status != KILN_OK) return none;
-    kiln__constant *values = kiln__arena_alloc(&parser->scratch, nodes.count, sizeof *values);
-    if (values == NULL) {
-        kiln__parser_out_of_memory(parser);
-        return none;
-    }
-    for (uint32_t i = 0; i < nodes.count; i++) {
-        const kiln__node *node = &nodes.items[i];
-        if (node->op == KILN__OP_FLOAT)
-            values[i] = kiln__constant_float(node->u.f64);
-        else if (node->op == KILN__OP_INT)
-            values[i] = kiln__constant_int(node->u.i64);
-        else if (node->op == KILN__OP_BOOL)
-            values[i] = kiln__constant_bool(node->u.i64 != 0);
-        else {
-            kiln__constant args[3] = {none, none, none};
-            for (uint32_t k = 0; k < node->arg_count; k++) args[k] = values[node->args[k]];
-            if (!kiln__fold(node->op, args, &values[i])) {
-                kiln__parser_fail(parser, KILN_E_TYPE, &at, "expected a constant: literals, and operators on them");
-                return none;
-            }
+    kiln__parse_body(parser, &constant);
+    for (uint32_t i = 0; i < constant.nodes.count && parser->work.status == KILN_OK; i++) {
+        kiln__node *node = &constant.nodes.items[i], args[3];
+        for (uint32_t k = 0; k < node->arg_count; k++) args[k] = constant.nodes.items[node->args[k]];
+        if (!kiln__is_literal(node) && !kiln__fold(node->op, args, node)) {
+            KILN__FAIL_AT(&parser->work, &at, KILN_E_TYPE, "expected a constant: literals, and operators on them");
         }
     }
-    return values[result];
+    return parser->work.status == KILN_OK ? constant.nodes.items[constant.result] : (kiln__node){0};
 }

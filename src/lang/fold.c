@@ -1,35 +1,31 @@
-/* Operators on constants: integers exactly or not at all, floats in double precision. */
-#include "lang/fold.h"
-
+/* Literals, and operators on them: integers exactly or not at all, floats in double precision. */
 #include <math.h>
 
 #include "base/checked.h"
+#include "lang/nodes.h"
 
-kiln__constant kiln__constant_float(double value) { return (kiln__constant){KILN__OP_FLOAT, value, 0}; }
-kiln__constant kiln__constant_int(int64_t value) { return (kiln__constant){KILN__OP_INT, 0, value}; }
-kiln__constant kiln__constant_bool(bool value) { return (kiln__constant){KILN__OP_BOOL, 0, value}; }
+kiln__node kiln__literal_float(double value) { return (kiln__node){.op = KILN__OP_FLOAT, .u.f64 = value}; }
+kiln__node kiln__literal_int(int64_t value) { return (kiln__node){.op = KILN__OP_INT, .u.i64 = value}; }
+kiln__node kiln__literal_bool(bool value) { return (kiln__node){.op = KILN__OP_BOOL, .u.i64 = value}; }
 
-double kiln__constant_f64(const kiln__constant *constant) {
-    return constant->kind == KILN__OP_FLOAT ? constant->f64 : (double)constant->i64;
+bool kiln__is_literal(const kiln__node *node) {
+    return node->op == KILN__OP_FLOAT || node->op == KILN__OP_INT || node->op == KILN__OP_BOOL;
 }
 
-bool kiln__constant_truth(const kiln__constant *constant) {
-    return constant->kind == KILN__OP_FLOAT ? constant->f64 != 0 : constant->i64 != 0;
+double kiln__literal_f64(const kiln__node *literal) {
+    return literal->op == KILN__OP_FLOAT ? literal->u.f64 : (double)literal->u.i64;
 }
 
-static bool to_float(double value, kiln__constant *out) {
-    *out = kiln__constant_float(value);
-    return true;
-}
-
-static bool to_int(int64_t value, kiln__constant *out) {
-    *out = kiln__constant_int(value);
-    return true;
-}
-
-static bool to_bool(bool value, kiln__constant *out) {
-    *out = kiln__constant_bool(value);
-    return true;
+kiln__node kiln__literal_stored(const kiln__node *literal, kiln_type storage) {
+    bool truncate = !kiln__type_is_float(storage) && storage != KILN_BOOL;
+    uint64_t bits = 0;
+    if (literal->op == KILN__OP_FLOAT)
+        kiln__store_f64(storage, &bits, truncate ? trunc(literal->u.f64) : literal->u.f64);
+    else
+        kiln__store_i64(storage, &bits, literal->u.i64);
+    if (kiln__type_is_float(storage)) return kiln__literal_float(kiln__load_f64(storage, &bits));
+    int64_t value = kiln__load_i64(storage, &bits);
+    return storage == KILN_BOOL ? kiln__literal_bool(value != 0) : kiln__literal_int(value);
 }
 
 static bool power_of_ints(int64_t base, int64_t exponent, int64_t *out) {
@@ -39,123 +35,128 @@ static bool power_of_ints(int64_t base, int64_t exponent, int64_t *out) {
         exponent >>= 1;
         if (exponent > 0 && !kiln__mul_i64(base, base, &base)) return false;
     }
-    return true;
+    return exponent == 0;
 }
 
-static bool fold_ints(kiln__op op, int64_t a, int64_t b, kiln__constant *out) {
-    int64_t value;
-    switch (op) {
-    case KILN__OP_ADD: return kiln__add_i64(a, b, &value) && to_int(value, out);
-    case KILN__OP_SUB: return !__builtin_sub_overflow(a, b, &value) && to_int(value, out);
-    case KILN__OP_MUL: return kiln__mul_i64(a, b, &value) && to_int(value, out);
-    case KILN__OP_MOD:
-    case KILN__OP_REMAINDER:
-        value = b == 0 || b == -1 ? 0 : a % b;
-        return to_int(value != 0 && (value < 0) != (b < 0) ? value + b : value, out);
-    case KILN__OP_FMOD: return to_int(b == 0 || b == -1 ? 0 : a % b, out);
-    case KILN__OP_POW: return b >= 0 && power_of_ints(a, b, &value) && to_int(value, out);
-    case KILN__OP_NEG: return a != INT64_MIN && to_int(-a, out);
-    case KILN__OP_ABS: return a != INT64_MIN && to_int(a < 0 ? -a : a, out);
-    case KILN__OP_SIGN: return to_int((a > 0) - (a < 0), out);
-    case KILN__OP_FLOOR:
-    case KILN__OP_CEIL:
-    case KILN__OP_TRUNC:
-    case KILN__OP_ROUND: return to_int(a, out);
-    case KILN__OP_LT: return to_bool(a < b, out);
-    case KILN__OP_LE: return to_bool(a <= b, out);
-    case KILN__OP_GT: return to_bool(a > b, out);
-    case KILN__OP_GE: return to_bool(a >= b, out);
-    case KILN__OP_EQ: return to_bool(a == b, out);
-    case KILN__OP_NE: return to_bool(a != b, out);
-    case KILN__OP_BITAND: return to_int(a & b, out);
-    case KILN__OP_BITOR: return to_int(a | b, out);
-    case KILN__OP_BITXOR: return to_int(a ^ b, out);
-    case KILN__OP_BITNOT: return to_int(~a, out);
-    case KILN__OP_SHL: return b >= 0 && b < 63 && kiln__mul_i64(a, INT64_C(1) << b, &value) && to_int(value, out);
-    case KILN__OP_SHR: return b >= 0 && b < 64 && to_int(a >> b, out);
-    case KILN__OP_MINIMUM:
-    case KILN__OP_FMIN: return to_int(a < b ? a : b, out);
-    case KILN__OP_MAXIMUM:
-    case KILN__OP_FMAX: return to_int(a > b ? a : b, out);
-    default: return false;
-    }
+static int64_t c_remainder(int64_t a, int64_t b) { return b == 0 || b == -1 ? 0 : a % b; }
+
+static int64_t python_remainder(int64_t a, int64_t b) {
+    int64_t rest = c_remainder(a, b);
+    return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
 }
 
-static double python_remainder(double a, double b) {
+static double python_fmod(double a, double b) {
     double rest = fmod(a, b);
     if (rest == 0) return copysign(0.0, b);
     return (rest < 0) != (b < 0) ? rest + b : rest;
 }
 
-static bool fold_two_floats(kiln__op op, double a, double b, kiln__constant *out) {
+static bool fold_ints(kiln__op op, int64_t a, int64_t b, int64_t *out) {
+    switch (op) {
+    case KILN__OP_ADD: return kiln__add_i64(a, b, out);
+    case KILN__OP_SUB: return !__builtin_sub_overflow(a, b, out);
+    case KILN__OP_MUL: return kiln__mul_i64(a, b, out);
+    case KILN__OP_NEG: return !__builtin_sub_overflow(0, a, out);
+    case KILN__OP_ABS: return a < 0 ? !__builtin_sub_overflow(0, a, out) : kiln__add_i64(a, 0, out);
+    case KILN__OP_POW: return power_of_ints(a, b, out);
+    case KILN__OP_SHL: return b >= 0 && b < 63 && kiln__mul_i64(a, INT64_C(1) << b, out);
+    case KILN__OP_SHR: *out = a >> (b & 63); return b >= 0 && b < 64;
+    case KILN__OP_MOD:
+    case KILN__OP_REMAINDER: *out = python_remainder(a, b); return true;
+    case KILN__OP_FMOD: *out = c_remainder(a, b); return true;
+    case KILN__OP_SIGN: *out = (a > 0) - (a < 0); return true;
+    case KILN__OP_FLOOR:
+    case KILN__OP_CEIL:
+    case KILN__OP_TRUNC:
+    case KILN__OP_ROUND: *out = a; return true;
+    case KILN__OP_LT: *out = a < b; return true;
+    case KILN__OP_LE: *out = a <= b; return true;
+    case KILN__OP_GT: *out = a > b; return true;
+    case KILN__OP_GE: *out = a >= b; return true;
+    case KILN__OP_EQ: *out = a == b; return true;
+    case KILN__OP_NE: *out = a != b; return true;
+    case KILN__OP_BITAND: *out = a & b; return true;
+    case KILN__OP_BITOR: *out = a | b; return true;
+    case KILN__OP_BITXOR: *out = a ^ b; return true;
+    case KILN__OP_BITNOT: *out = ~a; return true;
+    case KILN__OP_MINIMUM:
+    case KILN__OP_FMIN: *out = a < b ? a : b; return true;
+    case KILN__OP_MAXIMUM:
+    case KILN__OP_FMAX: *out = a > b ? a : b; return true;
+    default: return false;
+    }
+}
+
+static bool fold_floats(kiln__op op, double a, double b, double *out) {
     bool any_nan = isnan(a) || isnan(b);
     switch (op) {
-    case KILN__OP_ADD: return to_float(a + b, out);
-    case KILN__OP_SUB: return to_float(a - b, out);
-    case KILN__OP_MUL: return to_float(a * b, out);
-    case KILN__OP_DIV: return to_float(a / b, out);
+    case KILN__OP_ADD: *out = a + b; return true;
+    case KILN__OP_SUB: *out = a - b; return true;
+    case KILN__OP_MUL: *out = a * b; return true;
+    case KILN__OP_DIV: *out = a / b; return true;
     case KILN__OP_MOD:
-    case KILN__OP_REMAINDER: return to_float(python_remainder(a, b), out);
-    case KILN__OP_FMOD: return to_float(fmod(a, b), out);
-    case KILN__OP_POW: return to_float(pow(a, b), out);
-    case KILN__OP_ATAN2: return to_float(atan2(a, b), out);
-    case KILN__OP_LT: return to_bool(a < b, out);
-    case KILN__OP_LE: return to_bool(a <= b, out);
-    case KILN__OP_GT: return to_bool(a > b, out);
-    case KILN__OP_GE: return to_bool(a >= b, out);
-    case KILN__OP_EQ: return to_bool(a == b, out);
-    case KILN__OP_NE: return to_bool(a != b, out);
-    case KILN__OP_MINIMUM: return to_float(any_nan ? NAN : fmin(a, b), out);
-    case KILN__OP_MAXIMUM: return to_float(any_nan ? NAN : fmax(a, b), out);
-    case KILN__OP_FMIN: return to_float(fmin(a, b), out);
-    case KILN__OP_FMAX: return to_float(fmax(a, b), out);
+    case KILN__OP_REMAINDER: *out = python_fmod(a, b); return true;
+    case KILN__OP_FMOD: *out = fmod(a, b); return true;
+    case KILN__OP_POW: *out = pow(a, b); return true;
+    case KILN__OP_ATAN2: *out = atan2(a, b); return true;
+    case KILN__OP_LT: *out = a < b; return true;
+    case KILN__OP_LE: *out = a <= b; return true;
+    case KILN__OP_GT: *out = a > b; return true;
+    case KILN__OP_GE: *out = a >= b; return true;
+    case KILN__OP_EQ: *out = a == b; return true;
+    case KILN__OP_NE: *out = a != b; return true;
+    case KILN__OP_MINIMUM: *out = any_nan ? NAN : fmin(a, b); return true;
+    case KILN__OP_MAXIMUM: *out = any_nan ? NAN : fmax(a, b); return true;
+    case KILN__OP_FMIN: *out = fmin(a, b); return true;
+    case KILN__OP_FMAX: *out = fmax(a, b); return true;
+    case KILN__OP_NEG: *out = -a; return true;
+    case KILN__OP_ABS: *out = fabs(a); return true;
+    case KILN__OP_SIGN: *out = a > 0 ? 1 : a < 0 ? -1 : a; return true;
+    case KILN__OP_FLOOR: *out = floor(a); return true;
+    case KILN__OP_CEIL: *out = ceil(a); return true;
+    case KILN__OP_TRUNC: *out = trunc(a); return true;
+    case KILN__OP_ROUND: *out = nearbyint(a); return true;
+    case KILN__OP_SQRT: *out = sqrt(a); return true;
+    case KILN__OP_RSQRT: *out = 1 / sqrt(a); return true;
+    case KILN__OP_EXP: *out = exp(a); return true;
+    case KILN__OP_EXP2: *out = exp2(a); return true;
+    case KILN__OP_LOG: *out = log(a); return true;
+    case KILN__OP_LOG2: *out = log2(a); return true;
+    case KILN__OP_LOG10: *out = log10(a); return true;
+    case KILN__OP_SIN: *out = sin(a); return true;
+    case KILN__OP_COS: *out = cos(a); return true;
+    case KILN__OP_TANH: *out = tanh(a); return true;
+    case KILN__OP_ATAN: *out = atan(a); return true;
+    case KILN__OP_ISNAN: *out = isnan(a); return true;
+    case KILN__OP_ISINF: *out = isinf(a); return true;
+    case KILN__OP_ISFINITE: *out = isfinite(a); return true;
     default: return false;
     }
 }
 
-static bool fold_float(kiln__op op, double a, kiln__constant *out) {
-    switch (op) {
-    case KILN__OP_NEG: return to_float(-a, out);
-    case KILN__OP_ABS: return to_float(fabs(a), out);
-    case KILN__OP_SIGN: return to_float(a > 0 ? 1 : a < 0 ? -1 : a, out);
-    case KILN__OP_FLOOR: return to_float(floor(a), out);
-    case KILN__OP_CEIL: return to_float(ceil(a), out);
-    case KILN__OP_TRUNC: return to_float(trunc(a), out);
-    case KILN__OP_ROUND: return to_float(nearbyint(a), out);
-    case KILN__OP_SQRT: return to_float(sqrt(a), out);
-    case KILN__OP_RSQRT: return to_float(1 / sqrt(a), out);
-    case KILN__OP_EXP: return to_float(exp(a), out);
-    case KILN__OP_EXP2: return to_float(exp2(a), out);
-    case KILN__OP_LOG: return to_float(log(a), out);
-    case KILN__OP_LOG2: return to_float(log2(a), out);
-    case KILN__OP_LOG10: return to_float(log10(a), out);
-    case KILN__OP_SIN: return to_float(sin(a), out);
-    case KILN__OP_COS: return to_float(cos(a), out);
-    case KILN__OP_TANH: return to_float(tanh(a), out);
-    case KILN__OP_ATAN: return to_float(atan(a), out);
-    case KILN__OP_ISNAN: return to_bool(isnan(a), out);
-    case KILN__OP_ISINF: return to_bool(isinf(a), out);
-    case KILN__OP_ISFINITE: return to_bool(isfinite(a), out);
-    default: return false;
-    }
-}
-
-bool kiln__fold(kiln__op op, const kiln__constant *args, kiln__constant *out) {
+bool kiln__fold(kiln__op op, const kiln__node *args, kiln__node *out) {
     const kiln__op_info *info = kiln__op_describe(op);
-    if (info == NULL || info->args == 0 || kiln__op_is_reduction(op)) return false;
-    const kiln__constant *a = &args[0], *b = &args[info->args > 1 ? 1 : 0];
-    bool is_float = a->kind == KILN__OP_FLOAT || b->kind == KILN__OP_FLOAT;
+    if (info->args == 0 || info->args > 2 || kiln__op_is_reduction(op)) return false;
+    const kiln__node *a = &args[0], *b = &args[info->args - 1];
+    bool is_float = a->op == KILN__OP_FLOAT || b->op == KILN__OP_FLOAT;
+    bool is_test = info->rule == KILN__RULE_COMPARE || info->rule == KILN__RULE_FTEST;
+    double first = kiln__literal_f64(a), second = kiln__literal_f64(b), real;
+    int64_t integer;
     if (info->rule == KILN__RULE_LOGIC) {
-        bool first = kiln__constant_truth(a), second = kiln__constant_truth(b);
-        return to_bool(op == KILN__OP_AND ? first && second : op == KILN__OP_OR ? first || second : !first, out);
+        bool both = first != 0 && second != 0, either = first != 0 || second != 0;
+        *out = kiln__literal_bool(op == KILN__OP_AND ? both : op == KILN__OP_OR ? either : !both);
+        return true;
     }
     /* What bool operands make of ~ and & is the typing's to say. */
-    if (info->rule == KILN__RULE_INT && (a->kind != KILN__OP_INT || b->kind != KILN__OP_INT)) return false;
+    if (info->rule == KILN__RULE_INT && (a->op != KILN__OP_INT || b->op != KILN__OP_INT)) return false;
     if (info->rule == KILN__RULE_SHIFT && is_float) return false;
-    if (info->args > 2) return false;
-    if (!is_float && info->rule != KILN__RULE_FTEST && fold_ints(op, a->i64, b->i64, out)) return true;
+    if (!is_float && info->rule != KILN__RULE_FTEST && fold_ints(op, a->u.i64, b->u.i64, &integer)) {
+        *out = is_test ? kiln__literal_bool(integer != 0) : kiln__literal_int(integer);
+        return true;
+    }
     /* Integers whose exact result does not fit stay as they are, they do not turn into floats. */
     if (!is_float && info->rule != KILN__RULE_FLOAT && info->rule != KILN__RULE_FTEST) return false;
-    double first = kiln__constant_f64(a), second = kiln__constant_f64(b);
-    return info->args == 1 ? fold_float(op, first, out) : fold_two_floats(op, first, second, out);
+    if (!fold_floats(op, first, second, &real)) return false;
+    *out = is_test ? kiln__literal_bool(real != 0) : kiln__literal_float(real);
+    return true;
 }

@@ -2,7 +2,6 @@
 #ifndef KILN_LANG_GRAPH_H
 #define KILN_LANG_GRAPH_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/arena.h"
@@ -14,20 +13,28 @@
 #define KILN__MAX_NODES 4096 /* after functions are expanded */
 #define KILN__MAX_NAME 63    /* bytes of a name */
 
+/* One operation. What typing finds out is 0 before it. */
 typedef struct kiln__node {
     kiln__op op;
+    kiln__ctype type; /* typed: of the result */
     uint8_t arg_count;
-    uint32_t args[3]; /* indices of earlier nodes */
+    uint8_t phase;    /* typed: reductions on the longest way here: known only after phase `phase` - 1 is combined */
+    bool per_element; /* typed: varies along the reduced axes; false: one value per row, or per program */
+    bool constant;    /* typed: depends on literals, scalars and sizes alone */
+    uint32_t args[3]; /* indices of earlier operations */
     union {
-        double f64;       /* KILN__OP_FLOAT */
-        int64_t i64;      /* KILN__OP_INT; KILN__OP_BOOL 0 or 1 */
-        uint32_t name;    /* KILN__OP_NAME: index into names */
-        kiln_type type;   /* KILN__OP_CONVERT */
-        uint32_t reducer; /* KILN__OP_REDUCE_USER: index into reducers */
-        int32_t axis;     /* KILN__OP_INDEX, KILN__OP_SIZE */
-        uint32_t param;   /* KILN__OP_PARAM: 0 or 1, inside a reducer's own graph */
+        double f64;        /* FLOAT */
+        int64_t i64;       /* INT; BOOL 0 or 1 */
+        uint32_t name;     /* NAME: index into the graph's names */
+        kiln_type type;    /* CONVERT */
+        kiln_type storage; /* ROUND_TO: rounds a value through this storage type; the value's ctype stays its own */
+        uint32_t input;    /* INPUT: position in the signature */
+        uint32_t scalar;   /* SCALAR: position in the signature */
+        uint32_t reducer;  /* REDUCE_USER: index into the graph's reducers; typed: into the program's combines */
+        int32_t axis;      /* INDEX, SIZE; typed: 0 <= axis < rank */
+        uint32_t param;    /* PARAM: 0 or 1, inside a reducer */
     } u;
-    uint32_t line, column; /* where the text of it starts, from 1; of a function's operations: its call */
+    uint32_t line, column; /* untyped: where the text of it starts, from 1; of a function's operations: its call */
 } kiln__node;
 
 /* A free name (an input or a scalar, as the signature says) or an assigned one. */
@@ -45,9 +52,7 @@ typedef struct kiln__reducer {
     kiln__node *nodes;
     uint32_t node_count;
     uint32_t result;
-    double identity; /* a constant expression, folded */
-    bool identity_is_int;
-    int64_t identity_i64;
+    kiln__node identity; /* a literal */
 } kiln__reducer;
 
 /* Nodes are in topological order, equal ones are one node (line and column are the first's). */

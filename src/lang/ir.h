@@ -28,37 +28,18 @@ typedef struct kiln__binding {
     bool reduced[KILN_MAX_RANK];
 } kiln__binding;
 
-/* One operation. Types are explicit: where an argument's type is not what the operator computes in, a KILN__IR_CAST
- * stands between; so of ADD, all of args and result have one type. A float input or scalar has the program's float type
- * from the start; a FLOAT of type f32 is an f32 exactly. */
-typedef struct kiln__inst {
-    kiln__op op;
-    kiln__ctype type; /* of the result */
-    uint8_t arg_count;
-    uint8_t phase;    /* reductions on the longest way here: known only after phase `phase` - 1 is combined */
-    bool per_element; /* varies along the reduced axes; false: one value per row, or per program */
-    bool constant;    /* depends on literals, scalars and sizes alone */
-    uint32_t args[3]; /* earlier instructions */
-    union {
-        double f64;        /* FLOAT */
-        int64_t i64;       /* INT, BOOL */
-        uint32_t input;    /* INPUT: position in the signature */
-        uint32_t scalar;   /* SCALAR: position in the signature */
-        kiln_type storage; /* ROUND_TO: rounds a value through this storage type; the value's ctype stays type's own */
-        uint32_t reducer;  /* REDUCE_USER */
-        int32_t axis;      /* INDEX, SIZE: 0 <= axis < rank */
-        uint32_t param;    /* PARAM, in a reducer's body */
-    } u;
-} kiln__inst;
+/* One operation, typed. Types are explicit: where an argument's type is not what the operator computes in, a
+ * KILN__IR_CAST stands between; so of ADD, all of args and result have one type. A float input or scalar has the
+ * program's float type from the start; a FLOAT of type f32 is an f32 exactly. */
+typedef kiln__node kiln__inst;
 
-/* Operators that only the typed program has, above kiln__op's own. NAME and CONVERT do not occur any more. */
-#define KILN__IR_INPUT ((kiln__op)(KILN__OP_COUNT_OF + 0))
-#define KILN__IR_SCALAR ((kiln__op)(KILN__OP_COUNT_OF + 1))
+#define KILN__IR_INPUT KILN__OP_INPUT
+#define KILN__IR_SCALAR KILN__OP_SCALAR
 /* From args[0]'s type to type. Float to bool: not equal 0. Float to integer: truncates, saturating, NaN gives 0.
  * i64 to i32: saturating. */
-#define KILN__IR_CAST ((kiln__op)(KILN__OP_COUNT_OF + 2))
+#define KILN__IR_CAST KILN__OP_CAST
 /* Through u.storage and back (args[0] is a float for float storage, an integer for integer storage). */
-#define KILN__IR_ROUND_TO ((kiln__op)(KILN__OP_COUNT_OF + 3))
+#define KILN__IR_ROUND_TO KILN__OP_ROUND_TO
 
 /* A user's combine, typed: instructions over PARAM 0 and 1. */
 typedef struct kiln__combine {
@@ -96,7 +77,7 @@ kiln_status kiln__ir_build(const kiln__graph *graph, const kiln__signature *sign
 void kiln__ir_destroy(kiln__ir *ir);
 /* The phases in words, for `kiln explain`: one line each. The caller frees it; NULL without memory. */
 char *kiln__ir_describe(const kiln__ir *ir);
-/* "exp", "input x", ...: an instruction's name for people and comments. */
+/* "exp", "input", ...: an operator's name for people and comments. */
 const char *kiln__ir_op_name(kiln__op op);
 
 #endif

@@ -1,56 +1,28 @@
 /* Program text to tokens: names, numbers and punctuators, each with its place.
  * Works on bytes; characters beyond ASCII may stand in comments only. */
 #define _GNU_SOURCE
-#include "lang/lexer.h"
-
 #include <errno.h>
 #include <locale.h>
 #include <math.h>
-#include <stdarg.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "lang/graph.h"
+#include "lang/parser.h"
 
 static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 static bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 
-kiln_status kiln__fail_at(kiln_status status, const char *file, uint32_t line, uint32_t column, const char *format,
-                          ...) {
-    char sentence[900];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(sentence, sizeof sentence, format, args);
-    va_end(args);
-    return kiln__fail(status, "%s%u:%u: %s", file, line, column, sentence);
-}
-
-/* The bytes of the UTF-8 character at text; 0 if it is none, or cannot be printed. */
-static size_t character_length(const char *text) {
-    const unsigned char *byte = (const unsigned char *)text;
-    size_t length = byte[0] >= 0xf0 ? 4 : byte[0] >= 0xe0 ? 3 : byte[0] >= 0xc2 ? 2 : 1;
-    if (byte[0] < 0x20 || byte[0] > 0xf4 || (length == 1 && byte[0] >= 0x7f)) return 0;
-    for (size_t i = 1; i < length; i++) {
-        if ((byte[i] & 0xc0) != 0x80) return 0;
-    }
-    return length;
-}
-
-const char *kiln__token_quote(const kiln__token *token, char buffer[KILN__QUOTE_SIZE]) {
+const char *kiln__parser_quote(kiln__parser *parser, const kiln__token *token) {
     if (token->kind == KILN__TOKEN_END) return "the end of the program";
     if (token->kind == KILN__TOKEN_NEWLINE) return "the end of the line";
     int shown = token->length > 40 ? 40 : (int)token->length;
-    snprintf(buffer, KILN__QUOTE_SIZE, "'%.*s%s'", shown, token->text, token->length > 40 ? "..." : "");
-    return buffer;
+    snprintf(parser->quote, sizeof parser->quote, "'%.*s%s'", shown, token->text, token->length > 40 ? "..." : "");
+    return parser->quote;
 }
 
-static kiln_status fail_at_token(const kiln__lexer *lexer, kiln_status status, const kiln__token *token,
-                                 const char *problem) {
-    char quote[KILN__QUOTE_SIZE];
-    return kiln__fail_at(status, lexer->file, token->line, token->column, "%s %s", kiln__token_quote(token, quote),
-                         problem);
+static void fail_at_token(kiln__parser *parser, const kiln__token *token, const char *problem) {
+    KILN__FAIL_AT(&parser->work, token, KILN_E_SYNTAX, "%s %s", kiln__parser_quote(parser, token), problem);
 }
 
 static void skip_blank(kiln__lexer *lexer) {
@@ -67,125 +39,121 @@ static void skip_blank(kiln__lexer *lexer) {
     }
 }
 
-/* The end of the number that starts at text; *is_float tells by its form. Whatever letters and digits are stuck to
- * it belong to it, so that 1x is one malformed number and not two tokens. */
-static const char *number_end(const char *text, bool *is_float, bool *well_formed) {
-    const char *at = text;
-    *is_float = false;
-    if (at[0] == '0' && (at[1] == 'x' || at[1] == 'X')) {
-        at += 2;
-        const char *digits = at;
-        while (is_digit(*at) || (*at >= 'a' && *at <= 'f') || (*at >= 'A' && *at <= 'F')) at++;
-        *well_formed = at > digits;
-    } else {
-        while (is_digit(*at)) at++;
-        if (*at == '.') {
-            *is_float = true;
-            at++;
-            while (is_digit(*at)) at++;
-        }
-        *well_formed = true;
-        if (*at == 'e' || *at == 'E') {
-            const char *digits = at + (at[1] == '+' || at[1] == '-' ? 2 : 1);
-            *is_float = true;
-            *well_formed = is_digit(*digits);
-            if (*well_formed) at = digits;
-            while (is_digit(*at)) at++;
-        }
-    }
-    while (is_letter(*at) || is_digit(*at) || *at == '.') {
-        *well_formed = false;
-        at++;
-    }
-    return at;
+/* Whatever letters and digits are stuck to a number belong to it, so that 1x is one malformed number and not two
+ * tokens. */
+static size_t number_length(const char *text, bool hexadecimal) {
+    size_t length = strspn(text, "0123456789.");
+    bool is_exponent = !hexadecimal && (text[length] == 'e' || text[length] == 'E');
+    if (is_exponent && (text[length + 1] == '+' || text[length + 1] == '-') && is_digit(text[length + 2])) length += 2;
+    while (is_letter(text[length]) || is_digit(text[length]) || text[length] == '.') length++;
+    return length;
 }
 
-/* The value of well-formed text, whatever the process's locale: false if it does not fit or memory ran out. */
-static bool read_float(const char *text, double *out) {
-    locale_t c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
-    if (c_locale == (locale_t)0) return false;
-    *out = strtod_l(text, NULL, c_locale);
-    freelocale(c_locale);
-    return isfinite(*out);
-}
-
-static kiln_status read_number(kiln__lexer *lexer, kiln__token *token) {
-    bool is_float, well_formed;
-    const char *end = number_end(token->text, &is_float, &well_formed);
-    token->kind = is_float ? KILN__TOKEN_FLOAT : KILN__TOKEN_INT;
-    token->length = (size_t)(end - token->text);
-    lexer->at = end;
-    if (!well_formed) return fail_at_token(lexer, KILN_E_SYNTAX, token, "is no number");
-    if (is_float) {
-        if (!read_float(token->text, &token->value.f64))
-            return fail_at_token(lexer, KILN_E_SYNTAX, token, "is beyond the range of f64");
-        return KILN_OK;
-    }
-    bool hexadecimal = token->length > 1 && (token->text[1] | 0x20) == 'x';
+static void read_number(kiln__parser *parser, kiln__token *token) {
+    bool hexadecimal = token->text[0] == '0' && (token->text[1] == 'x' || token->text[1] == 'X'), fits;
+    token->length = number_length(token->text, hexadecimal);
+    char *end = NULL;
     int saved = errno;
     errno = 0;
-    token->value.i64 = strtoll(token->text, NULL, hexadecimal ? 16 : 10);
-    bool fits = errno == 0;
+    if (!hexadecimal && strcspn(token->text, ".eE") < token->length) {
+        /* Whatever the process's locale, a point is a point. */
+        locale_t c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+        token->kind = KILN__TOKEN_FLOAT;
+        token->value.f64 = c_locale == (locale_t)0 ? NAN : strtod_l(token->text, &end, c_locale);
+        if (c_locale != (locale_t)0) freelocale(c_locale);
+        fits = isfinite(token->value.f64);
+    } else {
+        token->kind = KILN__TOKEN_INT;
+        token->value.i64 = strtoll(token->text, &end, hexadecimal ? 16 : 10);
+        fits = errno == 0;
+    }
     errno = saved;
-    if (!fits) return fail_at_token(lexer, KILN_E_SYNTAX, token, "is beyond the range of i64");
-    return KILN_OK;
+    if (end != token->text + token->length)
+        fail_at_token(parser, token, "is no number");
+    else if (!fits)
+        fail_at_token(parser, token,
+                      token->kind == KILN__TOKEN_FLOAT ? "is beyond the range of f64" : "is beyond the range of i64");
 }
 
-static kiln_status read_name(kiln__lexer *lexer, kiln__token *token) {
-    while (is_letter(*lexer->at) || is_digit(*lexer->at)) lexer->at++;
+static void read_name(kiln__parser *parser, kiln__token *token) {
     token->kind = KILN__TOKEN_NAME;
-    token->length = (size_t)(lexer->at - token->text);
-    if (token->length <= KILN__MAX_NAME) return KILN_OK;
-    char quote[KILN__QUOTE_SIZE];
-    return kiln__fail_at(KILN_E_LIMIT, lexer->file, token->line, token->column,
-                         "name %s has %zu bytes, at most %d are allowed", kiln__token_quote(token, quote),
-                         token->length, KILN__MAX_NAME);
+    while (is_letter(token->text[token->length]) || is_digit(token->text[token->length])) token->length++;
+    if (token->length <= KILN__MAX_NAME) return;
+    KILN__FAIL_AT(&parser->work, token, KILN_E_LIMIT, "name %s has %zu bytes, at most %d are allowed",
+                  kiln__parser_quote(parser, token), token->length, KILN__MAX_NAME);
 }
 
-static kiln_status read_punctuator(kiln__lexer *lexer, kiln__token *token) {
-    static const char pairs[][3] = {"||", "&&", "==", "!=", "<=", ">=", "<<", ">>", "**", "->"};
-    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
-        if (token->text[0] == pairs[i][0] && token->text[1] == pairs[i][1]) {
-            token->kind = KILN__PAIR(pairs[i][0], pairs[i][1]);
-            token->length = 2;
-            lexer->at += 2;
-            return KILN_OK;
-        }
+/* The bytes of the UTF-8 character at text; 0 if it is none, or cannot be printed. */
+static size_t character_length(const char *text) {
+    const unsigned char *byte = (const unsigned char *)text;
+    size_t length = byte[0] >= 0xf0 ? 4 : byte[0] >= 0xe0 ? 3 : byte[0] >= 0xc2 ? 2 : 1;
+    if (byte[0] < 0x20 || byte[0] > 0xf4 || (length == 1 && byte[0] >= 0x7f)) return 0;
+    for (size_t i = 1; i < length; i++) {
+        if ((byte[i] & 0xc0) != 0x80) return 0;
     }
-    if (strchr("+-*/%&|^~!<>=?:;,()", token->text[0]) != NULL) {
-        token->kind = token->text[0];
-        token->length = 1;
-        lexer->at++;
-        if (token->kind == '(') lexer->nesting++;
-        if (token->kind == ')' && lexer->nesting > 0) lexer->nesting--;
-        return KILN_OK;
+    return length;
+}
+
+static void read_punctuator(kiln__parser *parser, kiln__token *token) {
+    static const char pairs[] = "|| && == != <= >= << >> ** ->";
+    token->kind = token->text[0];
+    token->length = 1;
+    for (const char *pair = pairs; token->text[1] != '\0' && pair < pairs + sizeof pairs - 1; pair += 3) {
+        if (memcmp(token->text, pair, 2) != 0) continue;
+        token->kind = KILN__PAIR(pair[0], pair[1]);
+        token->length = 2;
+        return;
     }
+    if (token->kind == '(') parser->lexer.nesting++;
+    if (token->kind == ')' && parser->lexer.nesting > 0) parser->lexer.nesting--;
+    if (strchr("+-*/%&|^~!<>=?:;,()", token->kind) != NULL) return;
     token->length = character_length(token->text);
-    if (token->length > 0) return fail_at_token(lexer, KILN_E_SYNTAX, token, "is not part of the language");
-    return kiln__fail_at(KILN_E_SYNTAX, lexer->file, token->line, token->column,
-                         "byte 0x%02x is not part of the language", (unsigned)(unsigned char)token->text[0]);
+    if (token->length > 0)
+        fail_at_token(parser, token, "is not part of the language");
+    else
+        KILN__FAIL_AT(&parser->work, token, KILN_E_SYNTAX, "byte 0x%02x is not part of the language",
+                      (unsigned)(unsigned char)token->text[0]);
 }
 
-kiln_status kiln__lexer_next(kiln__lexer *lexer, kiln__token *token) {
+void kiln__parser_advance(kiln__parser *parser) {
+    kiln__lexer *lexer = &parser->lexer;
+    kiln__token *token = &parser->token;
     skip_blank(lexer);
-    memset(token, 0, sizeof *token);
-    token->text = lexer->at;
-    token->line = lexer->line;
+    *token = (kiln__token){.kind = KILN__TOKEN_END, .text = lexer->at, .line = lexer->line};
     token->column = (uint32_t)(lexer->at - lexer->line_start) + 1;
     char c = *lexer->at;
-    if (c == '\0') {
-        token->kind = KILN__TOKEN_END;
-        return KILN_OK;
-    }
+    if (c == '\0' || parser->work.status != KILN_OK) return;
     if (c == '\n') {
         token->kind = KILN__TOKEN_NEWLINE;
         token->length = 1;
-        lexer->at++;
         lexer->line++;
-        lexer->line_start = lexer->at;
-        return KILN_OK;
+        lexer->line_start = lexer->at + 1;
+    } else if (is_digit(c) || (c == '.' && is_digit(lexer->at[1]))) {
+        read_number(parser, token);
+    } else if (is_letter(c)) {
+        read_name(parser, token);
+    } else {
+        read_punctuator(parser, token);
     }
-    if (is_digit(c) || (c == '.' && is_digit(lexer->at[1]))) return read_number(lexer, token);
-    if (is_letter(c)) return read_name(lexer, token);
-    return read_punctuator(lexer, token);
+    lexer->at += token->length;
+    if (parser->work.status != KILN_OK) token->kind = KILN__TOKEN_END;
+}
+
+bool kiln__parser_at_assignment(const kiln__parser *parser) {
+    kiln__lexer after = parser->lexer;
+    skip_blank(&after);
+    return after.at[0] == '=' && after.at[1] != '=';
+}
+
+bool kiln__token_is(const kiln__token *token, const char *word, size_t length) {
+    return token->kind == KILN__TOKEN_NAME && token->length == length && memcmp(token->text, word, length) == 0;
+}
+
+bool kiln__parser_expect(kiln__parser *parser, int kind, const char *what) {
+    if (parser->token.kind != kind) {
+        return KILN__FAIL_AT(&parser->work, &parser->token, KILN_E_SYNTAX, "expected %s, found %s", what,
+                             kiln__parser_quote(parser, &parser->token));
+    }
+    kiln__parser_advance(parser);
+    return parser->work.status == KILN_OK;
 }

@@ -1,109 +1,113 @@
-/* Nodes under construction: equal ones are one node, and a call of a function copies its nodes. */
+/* Operations under construction: an open hash table from equal ones to one index, growing in an arena. */
+#include "lang/nodes.h"
+
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
-#include "lang/parser.h"
+bool kiln__work_fail(kiln__work *work, uint32_t line, uint32_t column, kiln_status status, const char *format, ...) {
+    if (work->status != KILN_OK) return false;
+    char sentence[900];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(sentence, sizeof sentence, format, args);
+    va_end(args);
+    work->status = kiln__fail(status, "%s%u:%u: %s", work->file, line, column, sentence);
+    return false;
+}
 
-static kiln__key key_of_node(const kiln__node *node) {
-    uint64_t payload = 0;
+void *kiln__work_alloc(kiln__work *work, kiln__arena *arena, size_t count, size_t size) {
+    if (work->status != KILN_OK) return NULL;
+    void *memory = kiln__arena_alloc(arena, count, size);
+    if (memory == NULL) work->status = kiln__out_of_memory();
+    return memory;
+}
+
+void *kiln__work_copy(kiln__work *work, kiln__arena *arena, const void *items, size_t count, size_t size) {
+    void *copy = kiln__work_alloc(work, arena, count, size);
+    return copy == NULL ? NULL : memcpy(copy, items, count * size);
+}
+
+void *kiln__work_grow(kiln__work *work, kiln__arena *arena, void *items, uint32_t count, uint32_t *capacity,
+                      size_t size) {
+    if (count < *capacity) return items;
+    uint32_t larger = *capacity == 0 ? 16 : *capacity * 2;
+    void *grown = kiln__work_alloc(work, arena, larger, size);
+    if (grown == NULL) return NULL;
+    if (count > 0) memcpy(grown, items, count * size);
+    *capacity = larger;
+    return grown;
+}
+
+/* What the union of the node holds, bit by bit. */
+static uint64_t payload_of(const kiln__node *node) {
+    uint64_t bits = 0;
     switch (node->op) {
-    case KILN__OP_FLOAT: memcpy(&payload, &node->u.f64, sizeof payload); break;
+    case KILN__OP_FLOAT: memcpy(&bits, &node->u.f64, sizeof bits); return bits;
     case KILN__OP_INT:
-    case KILN__OP_BOOL: payload = (uint64_t)node->u.i64; break;
-    case KILN__OP_NAME: payload = node->u.name; break;
-    case KILN__OP_CONVERT: payload = (uint64_t)node->u.type; break;
-    case KILN__OP_REDUCE_USER: payload = node->u.reducer; break;
+    case KILN__OP_BOOL: return (uint64_t)node->u.i64;
+    case KILN__OP_NAME: return node->u.name;
+    case KILN__OP_CONVERT: return (uint64_t)node->u.type;
+    case KILN__OP_ROUND_TO: return (uint64_t)node->u.storage;
+    case KILN__OP_INPUT: return node->u.input;
+    case KILN__OP_SCALAR: return node->u.scalar;
+    case KILN__OP_REDUCE_USER: return node->u.reducer;
     case KILN__OP_INDEX:
-    case KILN__OP_SIZE: payload = (uint32_t)node->u.axis; break;
-    case KILN__OP_PARAM: payload = node->u.param; break;
-    default: break;
+    case KILN__OP_SIZE: return (uint32_t)node->u.axis;
+    case KILN__OP_PARAM: return node->u.param;
+    default: return 0;
     }
-    return kiln__key_of((uint32_t)node->op, node->arg_count, node->args, payload);
 }
 
-uint32_t kiln__nodes_add(kiln__parser *parser, kiln__nodes *nodes, const kiln__node *node) {
-    if (parser->status != KILN_OK) return 0;
-    nodes->intern.arena = &parser->scratch;
-    kiln__key key = key_of_node(node);
-    uint32_t index;
-    if (!kiln__intern_add(&nodes->intern, &key, &index)) {
-        kiln__parser_out_of_memory(parser);
-        return 0;
+bool kiln__node_equal(const kiln__node *a, const kiln__node *b) {
+    return a->op == b->op && a->type == b->type && a->arg_count == b->arg_count &&
+           memcmp(a->args, b->args, sizeof a->args) == 0 && payload_of(a) == payload_of(b);
+}
+
+static uint32_t hash_node(const kiln__node *node) {
+    const uint64_t words[] = {(uint64_t)node->op << 32 | (uint32_t)node->type << 8 | node->arg_count,
+                              (uint64_t)node->args[0] << 32 | node->args[1], node->args[2], payload_of(node)};
+    uint64_t hash = 0;
+    for (int i = 0; i < 4; i++) {
+        hash = (hash ^ words[i]) * UINT64_C(0x9e3779b97f4a7c15);
+        hash ^= hash >> 29;
     }
-    if (index < nodes->count) return index;
-    if (nodes->count == KILN__MAX_NODES) {
-        parser->status =
-            kiln__fail_at(KILN_E_LIMIT, parser->lexer.file, node->line, node->column,
-                          "the program has more than %d operations after its functions are expanded", KILN__MAX_NODES);
-        return 0;
-    }
-    kiln__node *items = kiln__grow(&parser->scratch, nodes->items, nodes->count, &nodes->capacity, sizeof *items);
-    if (items == NULL) {
-        kiln__parser_out_of_memory(parser);
-        return 0;
-    }
+    return (uint32_t)(hash >> 16);
+}
+
+/* The slot that holds the node, or the empty one where it belongs. */
+static uint32_t *find_slot(const kiln__nodes *nodes, const kiln__node *node) {
+    uint32_t mask = nodes->capacity * 2 - 1, at = hash_node(node) & mask;
+    while (nodes->slots[at] != 0 && !kiln__node_equal(&nodes->items[nodes->slots[at] - 1], node)) at = (at + 1) & mask;
+    return &nodes->slots[at];
+}
+
+static bool make_room(kiln__work *work, kiln__nodes *nodes) {
+    if (nodes->count < nodes->capacity) return true;
+    kiln__node *items =
+        kiln__work_grow(work, &work->scratch, nodes->items, nodes->count, &nodes->capacity, sizeof *items);
+    uint32_t *slots = kiln__work_alloc(work, &work->scratch, (size_t)nodes->capacity * 2, sizeof *slots);
+    if (slots == NULL) return false;
     nodes->items = items;
+    nodes->slots = slots;
+    for (uint32_t i = 0; i < nodes->count; i++) *find_slot(nodes, &items[i]) = i + 1;
+    return true;
+}
+
+uint32_t kiln__nodes_add(kiln__work *work, kiln__nodes *nodes, const kiln__node *node, uint32_t most,
+                         const char *what) {
+    if (work->status != KILN_OK || !make_room(work, nodes)) return 0;
+    uint32_t *slot = find_slot(nodes, node);
+    if (*slot != 0) return *slot - 1;
+    if (nodes->count == most)
+        return KILN__FAIL_AT(work, node, KILN_E_LIMIT, "the program has more than %u %s", most, what);
     nodes->items[nodes->count] = *node;
-    return nodes->count++;
+    *slot = ++nodes->count;
+    return nodes->count - 1;
 }
 
-/* What a combine cannot hold: it is given two values and knows neither rows nor positions. */
-static bool needs_a_row(kiln__op op) {
-    return kiln__op_is_reduction(op) || op == KILN__OP_INDEX || op == KILN__OP_SIZE || op == KILN__OP_UNIFORM ||
-           op == KILN__OP_COUNT;
-}
-
-static uint32_t add_in_scope(kiln__parser *parser, const kiln__token *at, const kiln__node *node) {
-    if (parser->scope->kind == KILN__SCOPE_COMBINE && needs_a_row(node->op)) {
-        char quote[KILN__QUOTE_SIZE];
-        kiln__parser_fail(parser, KILN_E_TYPE, at,
-                          "%s cannot stand in the combine of reduce, which takes elementwise operations only",
-                          kiln__token_quote(at, quote));
-        return 0;
+void kiln__nodes_need(const kiln__node *nodes, uint32_t count, bool *needed) {
+    for (uint32_t i = count; i-- > 0;) {
+        for (uint32_t k = 0; needed[i] && k < nodes[i].arg_count; k++) needed[nodes[i].args[k]] = true;
     }
-    return kiln__nodes_add(parser, parser->scope->nodes, node);
-}
-
-uint32_t kiln__parser_add(kiln__parser *parser, const kiln__token *at, kiln__op op, const uint32_t *args,
-                          uint32_t arg_count) {
-    kiln__node node = {.op = op, .arg_count = (uint8_t)arg_count, .line = at->line, .column = at->column};
-    for (uint32_t i = 0; i < arg_count; i++) node.args[i] = args[i];
-    return add_in_scope(parser, at, &node);
-}
-
-uint32_t kiln__parser_add_constant(kiln__parser *parser, const kiln__token *at, const kiln__constant *constant) {
-    kiln__node node = {.op = constant->kind, .line = at->line, .column = at->column};
-    if (constant->kind == KILN__OP_FLOAT)
-        node.u.f64 = constant->f64;
-    else
-        node.u.i64 = constant->i64;
-    return add_in_scope(parser, at, &node);
-}
-
-uint32_t kiln__parser_expand(kiln__parser *parser, const kiln__token *at, const kiln__function *function,
-                             const uint32_t *args) {
-    if (parser->status != KILN_OK) return 0;
-    const kiln__nodes *nodes = &function->nodes;
-    parser->copies += nodes->count;
-    if (parser->copies > KILN__MAX_COPIES) {
-        kiln__parser_fail(parser, KILN_E_LIMIT, at, "calls of functions expand to more than %d operations in all",
-                          KILN__MAX_COPIES);
-        return 0;
-    }
-    uint32_t *map = kiln__arena_alloc(&parser->scratch, nodes->count, sizeof *map);
-    if (map == NULL) {
-        kiln__parser_out_of_memory(parser);
-        return 0;
-    }
-    for (uint32_t i = 0; i < nodes->count && parser->status == KILN_OK; i++) {
-        kiln__node node = nodes->items[i];
-        if (node.op == KILN__OP_PARAM) {
-            map[i] = args[node.u.param];
-            continue;
-        }
-        node.line = at->line;
-        node.column = at->column;
-        for (uint32_t k = 0; k < node.arg_count; k++) node.args[k] = map[node.args[k]];
-        map[i] = add_in_scope(parser, at, &node);
-    }
-    return parser->status == KILN_OK ? map[function->result] : 0;
 }

@@ -4,9 +4,11 @@
 #include <string.h>
 
 static const kiln__op_info ops[KILN__OP_COUNT_OF] = {
-#define KILN__OP_ROW(e, n, a, r) {#e, n, a, KILN__RULE_##r},
-    KILN__OPS(KILN__OP_ROW)
-#undef KILN__OP_ROW
+#define KILN__NAMED(e, n, a, r) {n, n, a, KILN__RULE_##r},
+#define KILN__NAMELESS(e, n, a, r) {"", n, a, KILN__RULE_##r},
+    KILN__OPS(KILN__NAMED, KILN__NAMELESS)
+#undef KILN__NAMED
+#undef KILN__NAMELESS
 };
 
 const kiln__op_info *kiln__op_describe(kiln__op op) { return (unsigned)op < KILN__OP_COUNT_OF ? &ops[op] : NULL; }

@@ -26,19 +26,22 @@ typedef enum kiln__rule {
     KILN__RULE_INT, KILN__RULE_SHIFT, KILN__RULE_SELECT, KILN__RULE_RSAME, KILN__RULE_RSUM, KILN__RULE_RLOGIC
 } kiln__rule;
 
-/* X(enumerator, name in the language or "" if it has none, arguments, rule) */
-#define KILN__OPS(X) \
-    X(FLOAT, "", 0, LEAF) X(INT, "", 0, LEAF) X(BOOL, "", 0, LEAF) X(NAME, "", 0, LEAF) X(PARAM, "", 0, LEAF) \
-    X(COUNT, "", 0, LEAF)      /* elements of the reduced axes, as a float */ \
+/* X(enumerator, name in the language, arguments, rule), or S where it is not called by that name. INPUT to ROUND_TO
+ * stand in typed programs alone, NAME and CONVERT in untyped ones alone. */
+#define KILN__OPS(X, S) \
+    S(FLOAT, "literal", 0, LEAF) S(INT, "literal", 0, LEAF) S(BOOL, "literal", 0, LEAF) S(NAME, "name", 0, LEAF) \
+    S(PARAM, "parameter", 0, LEAF) \
+    S(COUNT, "count", 0, LEAF)        /* elements of the reduced axes, as a float */ \
+    S(CONVERT, "conversion", 1, LEAF) /* f16(x), i32(x), ...: rounds to the type of the node */ \
+    S(INPUT, "input", 0, LEAF) S(SCALAR, "scalar", 0, LEAF) S(CAST, "cast", 1, LEAF) S(ROUND_TO, "round_to", 1, LEAF) \
     X(INDEX, "index", 0, LEAF) X(SIZE, "size", 0, LEAF) X(UNIFORM, "uniform", 2, LEAF) \
-    X(CONVERT, "", 1, LEAF)    /* f16(x), i32(x), ...: rounds to the type of the node */ \
-    X(ADD, "", 2, SAME) X(SUB, "", 2, SAME) X(MUL, "", 2, SAME) X(DIV, "", 2, FLOAT) X(MOD, "", 2, SAME) \
+    S(ADD, "+", 2, SAME) S(SUB, "-", 2, SAME) S(MUL, "*", 2, SAME) S(DIV, "/", 2, FLOAT) S(MOD, "%", 2, SAME) \
     X(NEG, "neg", 1, SAME) X(ABS, "abs", 1, SAME) X(SIGN, "sign", 1, SAME) \
-    X(LT, "", 2, COMPARE) X(LE, "", 2, COMPARE) X(GT, "", 2, COMPARE) X(GE, "", 2, COMPARE) \
-    X(EQ, "", 2, COMPARE) X(NE, "", 2, COMPARE) \
-    X(AND, "", 2, LOGIC) X(OR, "", 2, LOGIC) X(NOT, "", 1, LOGIC) \
-    X(BITAND, "", 2, INT) X(BITOR, "", 2, INT) X(BITXOR, "", 2, INT) X(BITNOT, "", 1, INT) X(SHL, "", 2, SHIFT) \
-    X(SHR, "", 2, SHIFT) \
+    S(LT, "<", 2, COMPARE) S(LE, "<=", 2, COMPARE) S(GT, ">", 2, COMPARE) S(GE, ">=", 2, COMPARE) \
+    S(EQ, "==", 2, COMPARE) S(NE, "!=", 2, COMPARE) \
+    S(AND, "&&", 2, LOGIC) S(OR, "||", 2, LOGIC) S(NOT, "!", 1, LOGIC) \
+    S(BITAND, "&", 2, INT) S(BITOR, "|", 2, INT) S(BITXOR, "^", 2, INT) S(BITNOT, "~", 1, INT) S(SHL, "<<", 2, SHIFT) \
+    S(SHR, ">>", 2, SHIFT) \
     X(POPCOUNT, "popcount", 1, INT) \
     X(WHERE, "where", 3, SELECT) \
     X(MINIMUM, "minimum", 2, SAME) X(MAXIMUM, "maximum", 2, SAME) X(FMIN, "fmin", 2, SAME) X(FMAX, "fmax", 2, SAME) \
@@ -67,20 +70,20 @@ typedef enum kiln__rule {
 
 typedef enum kiln__op {
 #define KILN__OP_ENUM(e, n, a, r) KILN__OP_##e,
-    KILN__OPS(KILN__OP_ENUM)
+    KILN__OPS(KILN__OP_ENUM, KILN__OP_ENUM)
 #undef KILN__OP_ENUM
-    KILN__OP_COUNT_OF
+        KILN__OP_COUNT_OF
 } kiln__op;
 
 typedef struct kiln__op_info {
-    const char *enumerator; /* "EXP" */
-    const char *name;       /* "exp", "" where it is not called by name */
+    const char *name;   /* "exp", "" where it is not called by name */
+    const char *symbol; /* "exp", "+": for people */
     uint8_t args;
     kiln__rule rule;
 } kiln__op_info;
 
-const kiln__op_info *kiln__op_describe(kiln__op op);
-/* The operator with that name in the language; KILN__OP_COUNT_OF if there is none. */
+const kiln__op_info *kiln__op_describe(kiln__op op); /* NULL if there is none such */
+/* The operator that is called by that name; KILN__OP_COUNT_OF if there is none. */
 kiln__op kiln__op_find(const char *name, size_t length);
 static inline bool kiln__op_is_reduction(kiln__op op) {
     return op >= KILN__OP_REDUCE_SUM && op <= KILN__OP_REDUCE_USER;

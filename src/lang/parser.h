@@ -1,131 +1,134 @@
-/* What the files of the parser share: nodes under construction, scopes and functions. */
+/* What the files of the parser share: tokens, functions, and the state of the parse. */
 #ifndef KILN_LANG_PARSER_H
 #define KILN_LANG_PARSER_H
 
-#include "lang/fold.h"
-#include "lang/graph.h"
-#include "lang/intern.h"
-#include "lang/lexer.h"
+#include "lang/nodes.h"
 
 #define KILN__MAX_PARAMETERS 16
 /* Nodes copied by calls of functions: bounds the time that a short text can take, as equal nodes take no room. */
 #define KILN__MAX_COPIES (64 * KILN__MAX_NODES)
 
-/* Nodes in topological order, each once. */
-typedef struct kiln__nodes {
-    kiln__node *items;
-    uint32_t count, capacity;
-    kiln__intern intern;
-} kiln__nodes;
+/* A punctuator's kind is its characters: '+', or KILN__PAIR('*', '*'). */
+#define KILN__PAIR(a, b) ((a) << 8 | (b))
+enum {
+    KILN__TOKEN_END = 1 << 16,
+    KILN__TOKEN_NEWLINE, /* outside of parentheses only; ';' is a punctuator */
+    KILN__TOKEN_NAME,
+    KILN__TOKEN_INT,
+    KILN__TOKEN_FLOAT
+};
 
-/* What names mean where an expression stands. */
-typedef enum kiln__scope_kind {
-    KILN__SCOPE_PROGRAM,  /* inputs, scalars, assigned names */
-    KILN__SCOPE_FUNCTION, /* the parameters of an fn */
-    KILN__SCOPE_COMBINE,  /* the two parameters of reduce's lambda */
-    KILN__SCOPE_CONSTANT  /* nothing */
-} kiln__scope_kind;
+typedef struct kiln__token {
+    int kind;
+    const char *text;
+    size_t length;
+    uint32_t line, column; /* from 1; columns count bytes */
+    union {
+        int64_t i64;
+        double f64;
+    } value;
+} kiln__token;
+
+/* Where the next token is read. */
+typedef struct kiln__lexer {
+    const char *at, *line_start;
+    uint32_t line;
+    uint32_t nesting; /* open parentheses: newlines inside them separate nothing */
+} kiln__lexer;
 
 typedef struct kiln__parameter {
     const char *name;
     size_t length;
     bool optional;
-    kiln__constant value; /* where optional */
+    kiln__node value; /* where optional: a literal */
 } kiln__parameter;
 
-typedef struct kiln__scope {
-    kiln__scope_kind kind;
-    kiln__nodes *nodes;
-    const kiln__parameter *parameters;
-    uint32_t parameter_count;
+/* What names mean where an expression stands. */
+typedef enum kiln__scope {
+    KILN__SCOPE_FUNCTION, /* the parameters of an fn */
+    KILN__SCOPE_PROGRAM,  /* inputs, scalars, assigned names */
+    KILN__SCOPE_COMBINE,  /* the two parameters of reduce's lambda */
+    KILN__SCOPE_CONSTANT  /* nothing */
 } kiln__scope;
 
-/* A function: its expression over KILN__OP_PARAM nodes, every call in it already expanded. */
+/* An expression over KILN__OP_PARAM nodes, every call in it already expanded: an fn, a lambda; the program itself is
+ * one without parameters. */
 typedef struct kiln__function {
+    struct kiln__function *next;
     const char *name;
     size_t length;
-    kiln__parameter parameters[KILN__MAX_PARAMETERS];
+    kiln__lexer
+        definition; /* of the prelude's functions, which are parsed when they are first called; at is NULL then */
+    bool parsed;
+    kiln__scope scope;
+    kiln__parameter *parameters;
     uint32_t parameter_count, required_count;
     kiln__nodes nodes;
     uint32_t result;
 } kiln__function;
 
-/* Where a function of the prelude is defined. */
-typedef struct kiln__prelude_entry {
-    const char *name, *line_start;
-    size_t length;
-    uint32_t line;
-    bool begun; /* parsed, or being parsed */
-} kiln__prelude_entry;
-
-/* The first failure is kept in status and ends the text: every later token is the end. */
+/* After the first failure every token is the end. */
 typedef struct kiln__parser {
-    kiln_status status;
+    kiln__work work;
     kiln__lexer lexer;
     kiln__token token; /* the next one */
-    kiln__arena scratch;
     kiln__graph *graph;
-    kiln__nodes program;
-    const kiln__scope *scope;
-    kiln__function *functions;
-    uint32_t function_count, function_capacity;
-    kiln__prelude_entry *prelude;
-    uint32_t prelude_count;
+    kiln__function *current; /* whose expression is being parsed */
+    kiln__function *functions, **functions_end;
     bool in_prelude;
     uint32_t name_capacity, reducer_capacity;
     uint32_t depth, copies;
+    char quote[64];
 } kiln__parser;
 
-/* nodes.c */
-/* The node's index among nodes; a limit or lack of memory is the parser's failure and gives 0. */
-uint32_t kiln__nodes_add(kiln__parser *parser, kiln__nodes *nodes, const kiln__node *node);
-/* An operator in the current scope, placed at the token. */
-uint32_t kiln__parser_add(kiln__parser *parser, const kiln__token *at, kiln__op op, const uint32_t *args,
-                          uint32_t arg_count);
-uint32_t kiln__parser_add_constant(kiln__parser *parser, const kiln__token *at, const kiln__constant *constant);
-/* Adds function's nodes with its parameters replaced by args. */
-uint32_t kiln__parser_expand(kiln__parser *parser, const kiln__token *at, const kiln__function *function,
-                             const uint32_t *args);
-
-/* parser.c */
-void kiln__parser_fail(kiln__parser *parser, kiln_status status, const kiln__token *at, const char *format, ...)
-    KILN_PRINTF(4, 5);
-void kiln__parser_out_of_memory(kiln__parser *parser);
+/* lexer.c */
+/* KILN_E_SYNTAX for what is no token, KILN_E_LIMIT for a name that is too long. */
 void kiln__parser_advance(kiln__parser *parser);
+/* Whether '=' follows the token. */
+bool kiln__parser_at_assignment(const kiln__parser *parser);
+/* "'abc'" (shortened where it is long), "the end of the line": the token in a message, until the next quote. */
+const char *kiln__parser_quote(kiln__parser *parser, const kiln__token *token);
+bool kiln__token_is(const kiln__token *token, const char *word, size_t length);
 /* Consumes a token of the kind; otherwise fails with "expected WHAT, found ...". */
 bool kiln__parser_expect(kiln__parser *parser, int kind, const char *what);
-/* Fails unless the statement ends here. */
-void kiln__parser_expect_end(kiln__parser *parser);
+
+/* parser.c */
+/* The node in the current function, placed at the token. */
+uint32_t kiln__parser_add(kiln__parser *parser, const kiln__token *at, kiln__node node);
 /* A new name, free or the value of a node; gives its node. */
 uint32_t kiln__parser_new_name(kiln__parser *parser, const kiln__token *name, bool assigned, uint32_t node);
-bool kiln__token_is(const kiln__token *token, const char *word);
-bool kiln__parser_is_reserved(const kiln__token *name);
+/* Fails unless the statement ends here. */
+void kiln__parser_expect_end(kiln__parser *parser);
 
 /* expression.c */
 uint32_t kiln__parse_expression(kiln__parser *parser);
-/* A constant expression: literals and operators on them. */
-kiln__constant kiln__parse_constant(kiln__parser *parser);
+/* Parses function's expression, into its nodes and result. */
+void kiln__parse_body(kiln__parser *parser, kiln__function *function);
+/* A constant expression, literals and operators on them: the literal that it comes to. */
+kiln__node kiln__parse_constant(kiln__parser *parser);
+bool kiln__is_reserved(const kiln__token *name);
 
 /* call.c */
 /* After a name and with '(' as the next token. */
 uint32_t kiln__parse_call(kiln__parser *parser, const kiln__token *name);
 
-/* prelude.c */
-void kiln__prelude_index(kiln__parser *parser);
-kiln__prelude_entry *kiln__prelude_find(const kiln__parser *parser, const kiln__token *name);
-/* Parses the function, once; NULL if that has begun already or the parser failed. */
-const kiln__function *kiln__prelude_load(kiln__parser *parser, kiln__prelude_entry *entry);
-
 /* function.c */
-/* The function of that name, from the prelude if need be; NULL if there is none that may be called here. */
-const kiln__function *kiln__function_find(kiln__parser *parser, const kiln__token *name);
+void kiln__prelude_index(kiln__parser *parser);
+/* The function of that name; NULL if there is none that may be called here. */
+kiln__function *kiln__function_find(const kiln__parser *parser, const kiln__token *name);
+/* Parses a function of the prelude when it is first called; false in its own expression, or if the parser failed. */
+bool kiln__function_load(kiln__parser *parser, kiln__function *function);
 /* Whether the name is called: an operator, a conversion, a function. */
 bool kiln__is_callable(const kiln__parser *parser, const kiln__token *name);
-/* The callable name that is nearest to a misspelt one, "" if none is near. */
-void kiln__suggest(const kiln__parser *parser, const kiln__token *name, char out[KILN__MAX_NAME + 1]);
 /* After the word fn. */
 void kiln__parse_function(kiln__parser *parser);
-/* "(a, b)" of an fn or a lambda; defaults: whether "= value" may follow a name. */
-uint32_t kiln__parse_parameters(kiln__parser *parser, kiln__parameter parameters[KILN__MAX_PARAMETERS], bool defaults);
+/* "(a, b)" of an fn or a lambda, after the '('; defaults: whether "= value" may follow a name. */
+void kiln__parse_parameters(kiln__parser *parser, kiln__function *function, bool defaults);
+/* The parameter of that name, parameter_count if there is none. */
+uint32_t kiln__parameter_find(const kiln__function *function, const kiln__token *name);
+
+/* suggest.c */
+/* Fails, with the callable name that is nearest to the misspelt one. */
+void kiln__fail_unknown(kiln__parser *parser, const kiln__token *name);
 
 #endif

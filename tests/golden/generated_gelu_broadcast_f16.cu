@@ -6,7 +6,7 @@ struct kiln_arguments {
     const kiln_f16 *in_c;
     kiln_f16 *out_y;
     kiln_i64 elements;
-    kiln_i64 in_b_stride1;
+    kiln_i64 stride1_in_b;
     kiln_divisor extent1;
 };
 
@@ -14,7 +14,7 @@ KILN_DEVICE kiln_i64 kiln_offset_in_b(const kiln_arguments &args, kiln_index ind
 {
     const kiln_u32 q1 = (kiln_u32)index;
     const kiln_u32 q0 = kiln_divide(q1, args.extent1), c1 = q1 - q0 * args.extent1.divisor;
-    return 0 + c1 * args.in_b_stride1;
+    return 0 + c1 * args.stride1_in_b;
 }
 
 /* The whole array: where it lies, and the values it has one of. */

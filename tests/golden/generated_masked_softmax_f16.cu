@@ -5,7 +5,7 @@ struct kiln_arguments {
     const float *in_mask;
     kiln_f16 *out_y;
     kiln_i64 rows;
-    kiln_i64 in_mask_stride0;
+    kiln_i64 stride0_in_mask;
     float scalar_scale;
     kiln_divisor extent1;
 };
@@ -31,7 +31,7 @@ KILN_DEVICE void kiln_begin(kiln_row &row)
     const kiln_u32 q1 = (kiln_u32)row.index;
     const kiln_u32 q0 = kiln_divide(q1, args.extent1), c1 = q1 - q0 * args.extent1.divisor;
     row.in_x = args.in_x + row.index * 256;
-    row.in_mask = args.in_mask + q0 * args.in_mask_stride0;
+    row.in_mask = args.in_mask + q0 * args.stride0_in_mask;
     row.out_y = args.out_y + row.index * 256;
     row.shift = 0;
     row.v1 = row.args.scalar_scale;

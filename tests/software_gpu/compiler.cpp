@@ -1,0 +1,161 @@
+/* Puts the device language before a kernel and a table of its entry points behind it, and has the system's compiler make
+ * a shared object of all. Works in a folder of its own under TMPDIR, which is gone afterwards. */
+#include "compiler.hpp"
+
+#include <cctype>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern "C" {
+#include "kiln_sources.h"
+}
+
+extern char **environ;
+
+namespace simulated {
+
+namespace {
+
+/* The most shared memory that any device gives a block. */
+constexpr int most_shared = 227 << 10;
+
+bool is_name(char c) { return isalnum(static_cast<unsigned char>(c)) || c == '_'; }
+
+size_t skip_blanks(const std::string &s, size_t at)
+{
+    while (at < s.size() && isspace(static_cast<unsigned char>(s[at]))) at++;
+    return at;
+}
+
+/* The identifier that the next `stop` follows, not counting attributes with arguments of their own. */
+std::string declared_name(const std::string &source, size_t at, char stop)
+{
+    std::string name;
+    while (at < source.size()) {
+        at = skip_blanks(source, at);
+        size_t end = at;
+        while (end < source.size() && is_name(source[end])) end++;
+        if (end > at) name = source.substr(at, end - at);
+        at = skip_blanks(source, end > at ? end : at + 1);
+        const bool attribute = name.compare(0, 2, "__") == 0;
+        if (at < source.size() && source[at] == '(' && attribute) {
+            for (int depth = 0; at < source.size();) {
+                depth += source[at] == '(' ? 1 : source[at] == ')' ? -1 : 0;
+                at++;
+                if (depth == 0) break;
+            }
+            name.clear();
+        } else if (at < source.size() && source[at] == stop) {
+            return name;
+        }
+    }
+    return "";
+}
+
+std::vector<std::string> find_declarations(const std::string &source, const char *word, char stop)
+{
+    std::vector<std::string> names;
+    for (size_t at = source.find(word); at != std::string::npos; at = source.find(word, at)) {
+        at += strlen(word);
+        const std::string name = declared_name(source, at, stop);
+        if (!name.empty()) names.push_back(name);
+    }
+    return names;
+}
+
+/* Definitions behind the source: dynamic shared memory, and the table that the driver reads. */
+std::string epilogue(const std::string &source)
+{
+    std::string text, rows, dynamic = "";
+    for (const std::string &name : find_declarations(source, "extern __shared__", '[')) {
+        dynamic = name;
+        text += "thread_local __attribute__((aligned(128))) unsigned char " + name + "[" + std::to_string(most_shared) + "];\n";
+    }
+    for (const std::string &name : find_declarations(source, "__global__", '(')) {
+        text += "KILN_SOFTWARE_ENTRY(" + name + ")\n";
+        rows += " KILN_SOFTWARE_ROW(" + name + ")";
+    }
+    return text + "KILN_SOFTWARE_EXPORTS(\"" + dynamic + "\"," + rows + ")\n";
+}
+
+bool write_file(const std::string &path, const std::string &text)
+{
+    FILE *file = fopen(path.c_str(), "we");
+    if (!file) return false;
+    const bool good = fwrite(text.data(), 1, text.size(), file) == text.size();
+    return fclose(file) == 0 && good;
+}
+
+template <class Bytes> bool read_file(const std::string &path, Bytes &out)
+{
+    FILE *file = fopen(path.c_str(), "re");
+    if (!file) return false;
+    char part[65536];
+    for (size_t n; (n = fread(part, 1, sizeof part, file)) > 0;) out.insert(out.end(), part, part + n);
+    fclose(file);
+    return true;
+}
+
+/* The exit status; output goes to log_path. */
+int run(const std::vector<std::string> &command, const std::string &log_path)
+{
+    std::vector<char *> arguments;
+    for (const std::string &word : command) arguments.push_back(const_cast<char *>(word.c_str()));
+    arguments.push_back(nullptr);
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_addopen(&actions, 1, log_path.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
+    posix_spawn_file_actions_adddup2(&actions, 1, 2);
+    pid_t child = 0;
+    int status = posix_spawnp(&child, arguments[0], &actions, nullptr, arguments.data(), environ);
+    posix_spawn_file_actions_destroy(&actions);
+    if (status) return 127;
+    while (waitpid(child, &status, 0) < 0)
+        if (errno != EINTR) return 127;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
+}
+
+std::string environment(const char *name, const char *otherwise)
+{
+    const char *value = getenv(name);
+    return value && *value ? value : otherwise;
+}
+
+bool is_clang(const std::string &compiler) { return compiler.find("clang") != std::string::npos; }
+
+} // namespace
+
+Compiled compile_kernel(const std::string &source, const std::string &name)
+{
+    Compiled result;
+    std::string folder = environment("TMPDIR", "/tmp") + "/kiln-software-XXXXXX";
+    if (!mkdtemp(&folder[0])) {
+        result.log = "error: no folder for a compile in " + folder;
+        return result;
+    }
+    const std::string in = folder + "/kernel.cpp", out = folder + "/kernel.so", log = folder + "/log";
+    const std::string text = std::string(kiln__source_device_interface_hpp) + kiln__source_device_language_hpp + "\n#line 1 \"" + name + "\"\n" + source +
+                             "\n" + epilogue(source);
+    const std::string compiler = environment("KILN_SOFTWARE_GPU_CXX", KILN_SOFTWARE_GPU_DEFAULT_CXX);
+    /* The kernels' own undefined behaviour is not what is looked for; signed overflow and aliasing are as on a GPU. */
+    std::vector<std::string> command = {compiler, "-std=c++17", "-O1", "-w", "-shared", "-fPIC", "-fvisibility=hidden", "-fsanitize=thread",
+                                        "-fsanitize=bounds", "-fno-exceptions", "-fno-rtti", "-fno-asynchronous-unwind-tables", "-fwrapv",
+                                        "-fno-strict-aliasing", "-ffp-contract=off", "-nostdlib"};
+    if (!is_clang(compiler)) command.push_back("-fno-extern-tls-init");
+    command.insert(command.end(), {"-o", out, in, "-lm", "-lc"});
+    const int status = write_file(in, text) ? run(command, log) : 127;
+    read_file(log, result.log);
+    result.good = status == 0 && read_file(out, result.object);
+    if (!result.good && result.log.empty()) result.log = "error: '" + compiler + "' ended with status " + std::to_string(status) + "\n";
+    for (const std::string &path : {in, out, log}) unlink(path.c_str());
+    rmdir(folder.c_str());
+    return result;
+}
+
+} // namespace simulated

@@ -1,0 +1,37 @@
+/* What a compiled kernel and the software GPU that runs it know of each other. Kernels are compiled with no header
+ * beside them: this file's text precedes device_language.hpp in each. */
+#ifndef KILN_SOFTWARE_GPU_DEVICE_INTERFACE_HPP
+#define KILN_SOFTWARE_GPU_DEVICE_INTERFACE_HPP
+
+struct kiln_software_index { unsigned x, y, z; };
+
+/* The device as the running thread sees it. */
+struct kiln_software_device {
+    kiln_software_index thread, block, threads, blocks;
+    /* Addresses that need no look at the tables: the running thread's stack and the allocation met last. */
+    unsigned long stack_low, stack_bytes, near_low, near_bytes;
+    /* Each of these may end the launch and not return. */
+    void (*access)(unsigned long address, unsigned long bytes, bool write);
+    void (*barrier)();
+    unsigned long long (*shuffle)(unsigned lanes, unsigned long long bits, int lane_mask);
+    void (*copy_async)(void *shared, const void *global, int bytes);
+    void (*copy_wait)();
+    void (*index_error)();
+};
+
+struct kiln_software_kernel {
+    const char *name;
+    void (*enter)(void **parameters);
+    unsigned long parameter_count;
+};
+
+/* Exported by each compiled image. */
+struct kiln_software_image {
+    kiln_software_device **device; /* set once, when the image is loaded */
+    const kiln_software_kernel *kernels;
+    unsigned long kernel_count;
+    const char *dynamic_shared; /* the variable's name, "" without one */
+    void (*touch_shared)();
+};
+
+#endif

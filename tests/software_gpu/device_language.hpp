@@ -1,0 +1,264 @@
+/* The device language in plain C++: what generated kernels use of CUDA C++, and the instructions of
+ * kernel_sources/device.cuh. Compiled with -fsanitize=thread, whose calls at each access are answered here. */
+
+#define __device__
+#define __global__
+#define __forceinline__ inline __attribute__((always_inline))
+#define __launch_bounds__(...)
+#define __grid_constant__
+#define __align__(n) __attribute__((aligned(n)))
+/* A block runs on one host thread: its shared memory is that thread's. */
+#define __shared__ thread_local
+
+static kiln_software_device *kiln_software;
+
+/* Not instrumented: these read the device's own state. */
+#define KILN_SOFTWARE __attribute__((no_sanitize_thread, noinline)) static
+#define KILN_SOFTWARE_HOOK extern "C" __attribute__((no_sanitize_thread, visibility("hidden")))
+
+/* ---- indices ---- */
+
+KILN_SOFTWARE __attribute__((const)) kiln_software_index kiln_software_thread_index() { return kiln_software->thread; }
+KILN_SOFTWARE __attribute__((const)) kiln_software_index kiln_software_block_index() { return kiln_software->block; }
+KILN_SOFTWARE __attribute__((const)) kiln_software_index kiln_software_block_dim() { return kiln_software->threads; }
+KILN_SOFTWARE __attribute__((const)) kiln_software_index kiln_software_grid_dim() { return kiln_software->blocks; }
+#define threadIdx kiln_software_thread_index()
+#define blockIdx kiln_software_block_index()
+#define blockDim kiln_software_block_dim()
+#define gridDim kiln_software_grid_dim()
+
+/* ---- every access ---- */
+
+__attribute__((no_sanitize_thread, always_inline)) static inline void kiln_software_check(const void *p, unsigned long bytes, bool write)
+{
+    const kiln_software_device *device = kiln_software;
+    const unsigned long address = (unsigned long)p;
+    if (address - device->stack_low < device->stack_bytes) return;
+    const bool near = address - device->near_low < device->near_bytes && device->near_bytes - (address - device->near_low) >= bytes;
+    if (near && address % bytes == 0) return;
+    device->access(address, bytes, write);
+}
+/* An access whose alignment the compiler knows to be less than its size, or whose size is no power of two. */
+__attribute__((no_sanitize_thread, always_inline)) static inline void kiln_software_check_bytes(const void *p, unsigned long bytes, bool write)
+{
+    for (unsigned long i = 0; i < bytes; i++) kiln_software_check((const char *)p + i, 1, write);
+}
+
+#define KILN_SOFTWARE_CHECKS(bytes) \
+    KILN_SOFTWARE_HOOK void __tsan_read##bytes(void *p) { kiln_software_check(p, bytes, false); } \
+    KILN_SOFTWARE_HOOK void __tsan_write##bytes(void *p) { kiln_software_check(p, bytes, true); } \
+    KILN_SOFTWARE_HOOK void __tsan_unaligned_read##bytes(void *p) { kiln_software_check_bytes(p, bytes, false); } \
+    KILN_SOFTWARE_HOOK void __tsan_unaligned_write##bytes(void *p) { kiln_software_check_bytes(p, bytes, true); }
+KILN_SOFTWARE_CHECKS(1)
+KILN_SOFTWARE_CHECKS(2)
+KILN_SOFTWARE_CHECKS(4)
+KILN_SOFTWARE_CHECKS(8)
+KILN_SOFTWARE_CHECKS(16)
+KILN_SOFTWARE_HOOK void __tsan_read_range(void *p, unsigned long bytes) { kiln_software_check_bytes(p, bytes, false); }
+KILN_SOFTWARE_HOOK void __tsan_write_range(void *p, unsigned long bytes) { kiln_software_check_bytes(p, bytes, true); }
+KILN_SOFTWARE_HOOK void *__tsan_memcpy(void *to, const void *from, unsigned long bytes)
+{
+    kiln_software_check_bytes(from, bytes, false);
+    kiln_software_check_bytes(to, bytes, true);
+    return __builtin_memcpy(to, from, bytes);
+}
+KILN_SOFTWARE_HOOK void *__tsan_memset(void *to, int value, unsigned long bytes)
+{
+    kiln_software_check_bytes(to, bytes, true);
+    return __builtin_memset(to, value, bytes);
+}
+KILN_SOFTWARE_HOOK void __tsan_init() {}
+KILN_SOFTWARE_HOOK void __tsan_func_entry(void *) {}
+KILN_SOFTWARE_HOOK void __tsan_func_exit() {}
+/* An index beyond an array's declared size. */
+KILN_SOFTWARE_HOOK void __ubsan_handle_out_of_bounds(void *, unsigned long) { kiln_software->index_error(); }
+
+/* ---- threads ---- */
+
+KILN_SOFTWARE void __syncthreads() { kiln_software->barrier(); }
+
+template <class T> KILN_SOFTWARE T __shfl_xor_sync(unsigned lanes, T value, int lane_mask)
+{
+    unsigned long long bits = 0;
+    __builtin_memcpy(&bits, &value, sizeof value);
+    bits = kiln_software->shuffle(lanes, bits, lane_mask);
+    __builtin_memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+/* ---- numbers ---- */
+
+struct alignas(8) uint2 { unsigned x, y; };
+struct alignas(16) uint4 { unsigned x, y, z, w; };
+
+template <class To, class From> __forceinline__ To kiln_software_bits(From from)
+{
+    static_assert(sizeof(To) == sizeof(From), "bits are kept");
+    To to;
+    __builtin_memcpy(&to, &from, sizeof to);
+    return to;
+}
+__forceinline__ int __float_as_int(float f) { return kiln_software_bits<int>(f); }
+__forceinline__ unsigned __float_as_uint(float f) { return kiln_software_bits<unsigned>(f); }
+__forceinline__ float __int_as_float(int i) { return kiln_software_bits<float>(i); }
+__forceinline__ float __uint_as_float(unsigned i) { return kiln_software_bits<float>(i); }
+
+/* To integers: saturating. */
+template <class I> __forceinline__ I kiln_software_saturate(double x, double limit, I low, I high)
+{
+    return x != x ? 0 : x >= limit ? high : x < -limit ? low : (I)x;
+}
+__forceinline__ int kiln_software_i32(double x) { return kiln_software_saturate<int>(x, 0x1p31, -0x7fffffff - 1, 0x7fffffff); }
+__forceinline__ long long kiln_software_i64(double x)
+{
+    return kiln_software_saturate<long long>(x, 0x1p63, -0x7fffffffffffffffLL - 1, 0x7fffffffffffffffLL);
+}
+__forceinline__ int __float2int_rz(float x) { return kiln_software_i32(x); }
+__forceinline__ int __float2int_rn(float x) { return kiln_software_i32(__builtin_rint(x)); }
+__forceinline__ int __double2int_rz(double x) { return kiln_software_i32(x); }
+__forceinline__ int __double2int_rn(double x) { return kiln_software_i32(__builtin_rint(x)); }
+__forceinline__ long long __float2ll_rz(float x) { return kiln_software_i64(x); }
+__forceinline__ long long __float2ll_rn(float x) { return kiln_software_i64(__builtin_rint(x)); }
+__forceinline__ long long __double2ll_rz(double x) { return kiln_software_i64(x); }
+__forceinline__ long long __double2ll_rn(double x) { return kiln_software_i64(__builtin_rint(x)); }
+__forceinline__ float __double2float_rz(double d)
+{
+    const float f = (float)d;
+    return __builtin_fabs((double)f) > __builtin_fabs(d) ? __uint_as_float(__float_as_uint(f) - 1u) : f;
+}
+__forceinline__ float __ll2float_rz(long long i)
+{
+    const unsigned long long magnitude = i < 0 ? 0ull - (unsigned long long)i : (unsigned long long)i;
+    const bool large = magnitude >> 53; /* more than double holds: the bits cut off are far below float's */
+    const float f = large ? 0x1p11f * __double2float_rz((double)(magnitude >> 11)) : __double2float_rz((double)magnitude);
+    return i < 0 ? -f : f;
+}
+__forceinline__ int __popc(unsigned x) { return __builtin_popcount(x); }
+__forceinline__ int __popcll(unsigned long long x) { return __builtin_popcountll(x); }
+
+/* ---- functions ---- */
+
+#define KILN_SOFTWARE_FUNCTION(name) \
+    __forceinline__ float name##f(float x) { return __builtin_##name##f(x); } \
+    __forceinline__ double name(double x) { return __builtin_##name(x); }
+#define KILN_SOFTWARE_FUNCTION2(name) \
+    __forceinline__ float name##f(float x, float y) { return __builtin_##name##f(x, y); } \
+    __forceinline__ double name(double x, double y) { return __builtin_##name(x, y); }
+#define KILN_SOFTWARE_TEST(name, builtin) \
+    __forceinline__ bool name(float x) { return builtin(x); } \
+    __forceinline__ bool name(double x) { return builtin(x); }
+KILN_SOFTWARE_FUNCTION(fabs) KILN_SOFTWARE_FUNCTION(exp) KILN_SOFTWARE_FUNCTION(exp2) KILN_SOFTWARE_FUNCTION(expm1)
+KILN_SOFTWARE_FUNCTION(log) KILN_SOFTWARE_FUNCTION(log2) KILN_SOFTWARE_FUNCTION(log1p) KILN_SOFTWARE_FUNCTION(log10)
+KILN_SOFTWARE_FUNCTION(sqrt) KILN_SOFTWARE_FUNCTION(cbrt) KILN_SOFTWARE_FUNCTION(sin) KILN_SOFTWARE_FUNCTION(cos)
+KILN_SOFTWARE_FUNCTION(tan) KILN_SOFTWARE_FUNCTION(asin) KILN_SOFTWARE_FUNCTION(acos) KILN_SOFTWARE_FUNCTION(atan)
+KILN_SOFTWARE_FUNCTION(sinh) KILN_SOFTWARE_FUNCTION(cosh) KILN_SOFTWARE_FUNCTION(tanh) KILN_SOFTWARE_FUNCTION(asinh)
+KILN_SOFTWARE_FUNCTION(acosh) KILN_SOFTWARE_FUNCTION(atanh) KILN_SOFTWARE_FUNCTION(erf) KILN_SOFTWARE_FUNCTION(erfc)
+KILN_SOFTWARE_FUNCTION(lgamma) KILN_SOFTWARE_FUNCTION(floor) KILN_SOFTWARE_FUNCTION(ceil) KILN_SOFTWARE_FUNCTION(trunc)
+KILN_SOFTWARE_FUNCTION(rint)
+KILN_SOFTWARE_FUNCTION2(fmod) KILN_SOFTWARE_FUNCTION2(copysign) KILN_SOFTWARE_FUNCTION2(fmin) KILN_SOFTWARE_FUNCTION2(fmax)
+KILN_SOFTWARE_FUNCTION2(pow) KILN_SOFTWARE_FUNCTION2(atan2)
+KILN_SOFTWARE_TEST(isnan, __builtin_isnan) KILN_SOFTWARE_TEST(isinf, __builtin_isinf) KILN_SOFTWARE_TEST(isfinite, __builtin_isfinite)
+__forceinline__ float fmaf(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
+__forceinline__ double fma(double a, double b, double c) { return __builtin_fma(a, b, c); }
+__forceinline__ float rsqrtf(float x) { return 1.0f / sqrtf(x); }
+__forceinline__ double rsqrt(double x) { return 1.0 / sqrt(x); }
+__forceinline__ float __expf(float x) { return expf(x); }
+
+/* Newton's steps from the fit of M. Giles, Approximating the erfinv function, 2012, in its first terms. */
+KILN_SOFTWARE double erfinv(double x)
+{
+    const double a = fabs(x);
+    if (!(a < 1.0)) return a == 1.0 ? copysign(__builtin_inf(), x) : __builtin_nan("");
+    const double w = -log1p(-a * a), s = sqrt(w);
+    double y = w < 5.0 ? a * (1.50140941 + (w - 2.5) * 0.246640727) : a * (2.83297682 + (s - 3.0) * 1.00167406);
+    for (int i = 0; i < 6; i++) {
+        const double excess = a < 0.5 ? erf(y) - a : (1.0 - a) - erfc(y);
+        const double step = excess * 0.88622692545275801 * exp(y * y);
+        y -= step / (1.0 + y * step);
+    }
+    return copysign(y, x);
+}
+__forceinline__ float erfinvf(float x) { return (float)erfinv(x); }
+
+/* ---- the instructions of kernel_sources/device.cuh ---- */
+
+#define KILN_DEVICE_CUH
+
+__forceinline__ float kiln_f16_to_f32(unsigned short h)
+{
+    const unsigned sign = (unsigned)(h & 0x8000) << 16, bits = (unsigned)(h & 0x7fff) << 13;
+    /* The exponents differ by 112; what overflows f16's is an infinity or NaN. */
+    const float f = h % 0x8000 >= 0x7c00 ? __uint_as_float(bits | 0x7f800000u) : __uint_as_float(bits) * 0x1p112f;
+    return __uint_as_float(__float_as_uint(f) | sign);
+}
+__forceinline__ unsigned short kiln_f32_to_f16(float f)
+{
+    const unsigned sign = __float_as_uint(f) >> 16 & 0x8000, bits = __float_as_uint(f) & 0x7fffffff;
+    if (bits > 0x7f800000) return 0x7fff;
+    if (bits >= 0x47800000) return (unsigned short)(sign | 0x7c00);
+    if (bits < 0x38800000) /* the addition rounds to multiples of f16's smallest number */
+        return (unsigned short)(sign | (__float_as_uint(__uint_as_float(bits) + 0.5f) - 0x3f000000u));
+    return (unsigned short)(sign | ((bits - 0x38000000 + 0xfff + (bits >> 13 & 1)) >> 13));
+}
+/* By way of f32 rounded to odd, so that the second rounding sees whether bits were lost. */
+__forceinline__ unsigned short kiln_f64_to_f16(double d)
+{
+    const float f = __double2float_rz(d);
+    return kiln_f32_to_f16((double)f != d ? __uint_as_float(__float_as_uint(f) | 1u) : f);
+}
+__forceinline__ unsigned short kiln_i64_to_f16(long long i) { return kiln_f64_to_f16(i > 1 << 20 ? 1 << 20 : i < -(1 << 20) ? -(1 << 20) : (double)i); }
+__forceinline__ unsigned short kiln_f32_to_bf16(float f)
+{
+    const unsigned bits = __float_as_uint(f);
+    return f != f ? 0x7fff : (unsigned short)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+__forceinline__ unsigned kiln_f32_pair_to_f16(float a, float b) { return kiln_f32_to_f16(a) | (unsigned)kiln_f32_to_f16(b) << 16; }
+__forceinline__ unsigned kiln_f32_pair_to_bf16(float a, float b) { return kiln_f32_to_bf16(a) | (unsigned)kiln_f32_to_bf16(b) << 16; }
+
+__forceinline__ float kiln_maximum(float a, float b) { return a > b || a != a ? a : b; }
+__forceinline__ float kiln_minimum(float a, float b) { return a < b || a != a ? a : b; }
+__forceinline__ float kiln_fast_reciprocal(float x) { return 1.0f / x; }
+__forceinline__ float kiln_fast_ratio(float a, float b) { return a / b; }
+__forceinline__ float kiln_fast_exp2_flush(float x)
+{
+    const float y = exp2f(x);
+    return y < 0x1p-126f ? 0.0f : y;
+}
+
+template <int BYTES> KILN_SOFTWARE void kiln_copy_async(void *shared, const void *global)
+{
+    kiln_software->copy_async(shared, global, BYTES);
+}
+KILN_SOFTWARE void kiln_copy_wait() { kiln_software->copy_wait(); }
+
+/* ---- how the host enters a kernel ---- */
+
+template <int... I> struct kiln_software_list {};
+template <int N, int... I> struct kiln_software_count : kiln_software_count<N - 1, N - 1, I...> {};
+template <int... I> struct kiln_software_count<0, I...> { typedef kiln_software_list<I...> type; };
+
+template <class... A> struct kiln_software_entry {
+    static constexpr unsigned long count = sizeof...(A);
+    template <int... I> static __forceinline__ void call(void (*kernel)(A...), void **parameters, kiln_software_list<I...>)
+    {
+        kernel(*static_cast<const A *>(parameters[I])...);
+    }
+};
+template <class... A> constexpr kiln_software_entry<A...> kiln_software_entry_of(void (*)(A...)) { return {}; }
+#define KILN_SOFTWARE_ENTRY(name) \
+    typedef decltype(kiln_software_entry_of(name)) kiln_software_entry_##name; \
+    __attribute__((no_sanitize_thread)) static void kiln_software_enter_##name(void **parameters) \
+    { \
+        kiln_software_entry_##name::call(name, parameters, kiln_software_count<kiln_software_entry_##name::count>::type()); \
+    }
+#define KILN_SOFTWARE_ROW(name) \
+    {#name, kiln_software_enter_##name, kiln_software_entry_##name::count},
+
+/* Shared variables are thread-local: using one of them makes all. */
+static thread_local char kiln_software_touched;
+__attribute__((no_sanitize_thread)) static void kiln_software_touch_shared() { *const_cast<volatile char *>(&kiln_software_touched) = 1; }
+#define KILN_SOFTWARE_EXPORTS(dynamic_shared, ...) \
+    static const kiln_software_kernel kiln_software_kernels[] = {__VA_ARGS__}; \
+    extern "C" __attribute__((visibility("default"))) const kiln_software_image kiln_software_exports = { \
+        &kiln_software, kiln_software_kernels, sizeof kiln_software_kernels / sizeof *kiln_software_kernels, dynamic_shared, \
+        kiln_software_touch_shared};

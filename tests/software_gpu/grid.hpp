@@ -1,0 +1,35 @@
+/* Runs one grid: blocks one after another, a block's threads on fibres, in an order drawn from a seed. */
+#ifndef KILN_SOFTWARE_GPU_GRID_HPP
+#define KILN_SOFTWARE_GPU_GRID_HPP
+
+#include <cstdint>
+#include <vector>
+
+#include "device_interface.hpp"
+#include "failure.hpp"
+#include "memory.hpp"
+#include "shared_memory.hpp"
+
+namespace simulated {
+
+struct Grid {
+    const char *kernel_name;
+    void (*enter)(void **parameters);
+    void **parameters;
+    kiln_software_index blocks, threads;
+    std::vector<SharedVariable> shared;
+    uint64_t seed;
+};
+
+/* At most this many threads in a block. */
+constexpr unsigned max_threads = 1024;
+
+/* The device as compiled kernels see it; each loaded image is told its address. */
+kiln_software_device *device_state();
+
+/* Returns when the grid has ended. One at a time: the caller holds the device's lock. */
+Failure run_grid(const Grid &grid, const Memory &memory);
+
+} // namespace simulated
+
+#endif

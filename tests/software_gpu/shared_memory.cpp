@@ -1,0 +1,93 @@
+/* Shared memory byte by byte. Epochs grow with each barrier and each block, so that no cell is cleared between them. */
+#include "shared_memory.hpp"
+
+#include <cstring>
+
+#include "failure.hpp"
+
+namespace simulated {
+
+void SharedMemory::configure(std::vector<SharedVariable> given)
+{
+    variables = std::move(given);
+    first_cell.clear();
+    size_t count = 0;
+    low = high = 0;
+    for (const SharedVariable &v : variables) {
+        first_cell.push_back(count);
+        count += v.bytes;
+        low = low && low < v.address ? low : v.address;
+        high = high > v.address + v.bytes ? high : v.address + v.bytes;
+    }
+    cells.assign(count, Cell());
+    epoch = block_start = 1;
+}
+
+void SharedMemory::begin_block(unsigned char with)
+{
+    poison = with;
+    block_start = ++epoch;
+    for (const SharedVariable &v : variables) memset(reinterpret_cast<void *>(v.address), poison, v.bytes);
+}
+
+SharedMemory::Cell *SharedMemory::find(uintptr_t address, size_t bytes, const char **name)
+{
+    for (size_t i = 0; i < variables.size(); i++) {
+        const SharedVariable &v = variables[i];
+        if (address - v.address >= v.bytes) continue;
+        *name = v.name.c_str();
+        return v.bytes - (address - v.address) >= bytes ? &cells[first_cell[i] + (address - v.address)] : nullptr;
+    }
+    return nullptr;
+}
+
+const char *SharedMemory::blame(const char *variable, const char *what)
+{
+    fault = format("shared variable '%s', %s", variable, what);
+    return fault.c_str();
+}
+
+const char *SharedMemory::access(uintptr_t address, size_t bytes, bool write, unsigned thread)
+{
+    const char *name = "";
+    Cell *cell = find(address, bytes, &name);
+    if (!cell) return "shared memory outside of its variables";
+    for (Cell *end = cell + bytes; cell < end; cell++) {
+        if (cell->copying) return blame(name, "whose asynchronous copy has not been waited for");
+        if (!write && cell->written < block_start) return blame(name, "which no thread of the block has written");
+        if (cell->written == epoch && cell->writer != thread) return blame(name, "which another thread wrote with no barrier between");
+        if (!write) {
+            cell->reader = cell->read == epoch && cell->reader != thread ? many_readers : static_cast<uint16_t>(thread);
+            cell->read = epoch;
+            continue;
+        }
+        if (cell->read == epoch && cell->reader != thread) return blame(name, "which another thread read with no barrier between");
+        cell->written = epoch;
+        cell->writer = static_cast<uint16_t>(thread);
+    }
+    return nullptr;
+}
+
+const char *SharedMemory::begin_copy(uintptr_t address, size_t bytes, unsigned thread)
+{
+    const char *wrong = access(address, bytes, true, thread), *name = "";
+    if (wrong) return wrong;
+    memset(reinterpret_cast<void *>(address), poison, bytes);
+    Cell *cell = find(address, bytes, &name);
+    for (size_t i = 0; i < bytes; i++) cell[i].copying = true;
+    return nullptr;
+}
+
+void SharedMemory::finish_copy(uintptr_t address, const unsigned char *from, size_t bytes, unsigned thread)
+{
+    const char *name = "";
+    Cell *cell = find(address, bytes, &name);
+    memcpy(reinterpret_cast<void *>(address), from, bytes);
+    for (size_t i = 0; i < bytes; i++) {
+        cell[i].copying = false;
+        cell[i].written = epoch;
+        cell[i].writer = static_cast<uint16_t>(thread);
+    }
+}
+
+} // namespace simulated
