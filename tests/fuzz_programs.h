@@ -59,7 +59,7 @@ typedef struct fuzz_program {
     fuzz_input inputs[FUZZ_INPUT_LIMIT];
     fuzz_class output_types[FUZZ_OUTPUT_LIMIT];
     fuzz_specials specials;
-    const char *scalars;                 /* comma-separated, or NULL */
+    const char *scalars;                     /* comma-separated, or NULL */
     double scalar_values[FUZZ_SCALAR_LIMIT]; /* a whole number is passed as i64 */
     /* The size of what is subtracted on the way: an error is measured by it where the result is smaller. 0: nothing
      * cancels. */

@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "base/types.h"
+#include "gpu_compare.h"
 
 #define GUARD_PATTERN 0xa5
 #define PART_ELEMENTS (256 * 1024)
@@ -157,33 +158,6 @@ static bool prepare(run *r, unsigned char poison)
 
 /* ---- the answer ------------------------------------------------------------------------------------------- */
 
-/* A half type's bits as integers in the order of their values. */
-static int32_t ordered(const void *bits)
-{
-    uint16_t value;
-    memcpy(&value, bits, sizeof value);
-    return value & 0x8000 ? -(int32_t)(value & 0x7fff) : (int32_t)value;
-}
-
-/* The distance of a result from the reference, in the units that the limit below is in. */
-static double distance(kiln_type type, const void *got, double reference, double largest)
-{
-    double value = kiln__load_f64(type, got), scale = largest;
-    if (isnan(value) || isnan(reference)) return isnan(value) && isnan(reference) ? 0 : INFINITY;
-    if (type == KILN_F16 || type == KILN_BF16) {
-        char rounded[sizeof(double)];
-        kiln__store_f64(type, rounded, reference);
-        return abs(ordered(got) - ordered(rounded));
-    }
-    double error = fabs(value - reference);
-    return error == 0 ? 0 : type == KILN_I32 || scale == 0 ? INFINITY : error / scale;
-}
-
-static double limit_of(kiln_type type)
-{
-    return type == KILN_F16 || type == KILN_BF16 ? 2 : type == KILN_F32 ? 4e-6 : type == KILN_F64 ? 1e-13 : 0;
-}
-
 static bool compare_row(run *r, int64_t row, const char *got, const double *reference, int64_t count, double *worst)
 {
     kiln_type type = r->group->type;
@@ -192,11 +166,11 @@ static bool compare_row(run *r, int64_t row, const char *got, const double *refe
         if (fabs(reference[i]) > largest) largest = fabs(reference[i]);
     for (int64_t i = 0; i < count; i++) {
         const char *element = got + (size_t)i * kiln_type_size(type);
-        double off = distance(type, element, reference[i], largest);
+        double off = gpu_distance(type, element, reference[i], largest);
         if (off > *worst) *worst = off;
-        if (off > limit_of(type))
+        if (off > gpu_limit(type))
             return fail(r, "row %lld, column %lld is %.9g, the reference %.9g: off by %.3g, limit %.3g", (long long)row,
-                        (long long)i, kiln__load_f64(type, element), reference[i], off, limit_of(type));
+                        (long long)i, kiln__load_f64(type, element), reference[i], off, gpu_limit(type));
     }
     return true;
 }

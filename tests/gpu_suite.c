@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "gpu_cases.h"
+#include "gpu_device.h"
 #include "gpu_workers.h"
 
 typedef struct arguments {

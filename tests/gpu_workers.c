@@ -4,7 +4,6 @@
 #define _GNU_SOURCE
 #include "gpu_workers.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -15,8 +14,8 @@
 #include <unistd.h>
 
 #include "gpu_check.h"
+#include "gpu_device.h"
 #include "own_folder.h"
-#include "software_gpu/software_gpu.h"
 
 #define JOB_LIMIT 128
 #define KIND_LIMIT 96
@@ -60,62 +59,6 @@ static void count_kind(report *to, const char *kind, long count)
         to->kinds[i].count += count;
         return;
     }
-}
-
-/* ---- the device ------------------------------------------------------------------------------------------- */
-
-static kiln_status open_device(gpu_runner *runner, kiln__device *device)
-{
-    kiln__CUdevice ordinal = 0;
-    kiln_status status = kiln__driver_open(NULL, &runner->driver);
-    if (status != KILN_OK) return status;
-    kiln__CUresult result = runner->driver->DeviceGet(&ordinal, 0);
-    if (result == KILN__CUDA_SUCCESS) result = runner->driver->DevicePrimaryCtxRetain(&runner->cuda, ordinal);
-    if (result == KILN__CUDA_SUCCESS) result = runner->driver->CtxSetCurrent(runner->cuda);
-    if (result != KILN__CUDA_SUCCESS)
-        return kiln__driver_fail(runner->driver, KILN_E_NO_DEVICE, result, "a context on device 0");
-    return kiln__driver_device(runner->driver, ordinal, device);
-}
-
-/* Where the driver is the software GPU, it checks every access itself: bands around the tensors would only hide some. */
-static void find_software_gpu(gpu_runner *runner, int orders)
-{
-    void *library = dlopen(runner->driver->path, RTLD_NOW | RTLD_NOLOAD);
-    bool found = software_gpu_find(library, "software_gpu_seed", &runner->reorder);
-    runner->guard_bytes = found ? 0 : GPU_GUARD_BYTES;
-    runner->orders = found ? orders : 1;
-}
-
-static int probe_here(int *arch)
-{
-    gpu_runner runner = {0};
-    kiln__device device = {0};
-    kiln_status status = open_device(&runner, &device);
-    if (status != KILN_OK) printf("skipped: no GPU: %s\n", kiln_last_error());
-    *arch = device.arch;
-    return status == KILN_OK ? 0 : 77;
-}
-
-int gpu_probe(int jobs, int *arch)
-{
-    int ends[2];
-    *arch = 0;
-    if (jobs == 1) return probe_here(arch);
-    if (pipe(ends)) return 1;
-    fflush(stdout);
-    pid_t child = fork();
-    if (child == 0) {
-        int status = probe_here(arch);
-        fflush(stdout);
-        if (write(ends[1], arch, sizeof *arch) != sizeof *arch) status = 1;
-        _exit(status);
-    }
-    close(ends[1]);
-    int status = 0;
-    if (child < 0 || waitpid(child, &status, 0) != child || !WIFEXITED(status)) status = 1 << 8;
-    if (status == 0 && read(ends[0], arch, sizeof *arch) != sizeof *arch) status = 1 << 8;
-    close(ends[0]);
-    return WEXITSTATUS(status);
 }
 
 /* ---- a worker --------------------------------------------------------------------------------------------- */
@@ -184,12 +127,15 @@ static int work_off(const job *work, report *to)
         return 1;
     }
     options.cache_dir = cache.path;
-    if (open_device(&runner, &device) != KILN_OK || kiln_context_create(&options, &runner.kiln) != KILN_OK) {
+    if (gpu_device_open(&runner.driver, &runner.cuda, &device) != KILN_OK || kiln_context_create(&options, &runner.kiln) != KILN_OK) {
         fprintf(stderr, "a worker cannot start: %s\n", kiln_last_error());
         own_folder_remove(&cache);
         return 1;
     }
-    find_software_gpu(&runner, work->orders);
+    /* The software GPU checks every access itself: bands around the tensors would only hide some. */
+    runner.reorder = gpu_device_reorder(runner.driver);
+    runner.guard_bytes = runner.reorder ? 0 : GPU_GUARD_BYTES;
+    runner.orders = runner.reorder ? work->orders : 1;
     int status = 0;
     while (status == 0) {
         size_t index = atomic_fetch_add(&work->shared->next, 1);

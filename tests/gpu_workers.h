@@ -4,11 +4,6 @@
 
 #include "gpu_cases.h"
 
-/* Looks for device 0: 0 and its architecture, or 77 with the reason printed where there is none. With several jobs
- * a process that then ends does so, since this one must still fork; with one job nothing forks,
- * which debugging tools prefer. */
-int gpu_probe(int jobs, int *arch);
-
 typedef struct gpu_run_options {
     uint64_t seed;
     int jobs, threads;         /* processes (one: this one), and threads of each for the CPU reference */

@@ -31,7 +31,7 @@ struct kiln__CUlib_st {
     Module module;
     int max_dynamic_shared = 48 << 10;
 };
-struct kiln__CUmemoryPool_st {};
+struct kiln__CUmemoryPool_st { std::set<kiln__CUdeviceptr> allocations; };
 struct kiln__CUevent_st { std::chrono::steady_clock::time_point time; bool recorded; };
 
 namespace {
@@ -384,21 +384,23 @@ kiln__CUresult soft_MemFree(kiln__CUdeviceptr address)
     return whole ? KILN__CUDA_SUCCESS : CODE_ILLEGAL_ADDRESS;
 }
 
-/* Launches have ended when they return, so a pool's memory is ordinary memory that is given back at once. */
-kiln__CUresult soft_MemPoolCreate(kiln__CUmemoryPool *out, const kiln__CUmemPoolProps *props)
+/* Pools: nothing waits here, so what a stream frees is free at once. Memory in use keeps its pool from being destroyed. */
+kiln__CUresult soft_MemPoolCreate(kiln__CUmemoryPool *pool, const kiln__CUmemPoolProps *props)
 {
-    ENTER_CONTEXT("cuMemPoolCreate");
-    if (!props || props->allocation_type != KILN__MEM_ALLOCATION_TYPE_PINNED || props->location_type != KILN__MEM_LOCATION_TYPE_DEVICE)
+    ENTER("cuMemPoolCreate");
+    if (props->allocation_type != KILN__MEM_ALLOCATION_TYPE_PINNED || props->location_type != KILN__MEM_LOCATION_TYPE_DEVICE ||
+        props->location_id)
         return KILN__CUDA_ERROR_INVALID_VALUE;
-    *out = new kiln__CUmemoryPool_st();
-    gpu.pools.insert(*out);
+    *pool = new kiln__CUmemoryPool_st;
+    gpu.pools.insert(*pool);
     return KILN__CUDA_SUCCESS;
 }
 
 kiln__CUresult soft_MemPoolDestroy(kiln__CUmemoryPool pool)
 {
     ENTER("cuMemPoolDestroy");
-    if (!gpu.pools.erase(pool)) return KILN__CUDA_ERROR_INVALID_VALUE;
+    if (!gpu.pools.count(pool) || !pool->allocations.empty()) return KILN__CUDA_ERROR_INVALID_VALUE;
+    gpu.pools.erase(pool);
     delete pool;
     return KILN__CUDA_SUCCESS;
 }
@@ -406,7 +408,8 @@ kiln__CUresult soft_MemPoolDestroy(kiln__CUmemoryPool pool)
 kiln__CUresult soft_MemPoolSetAttribute(kiln__CUmemoryPool pool, kiln__CUmemPool_attribute attribute, void *value)
 {
     ENTER("cuMemPoolSetAttribute");
-    return gpu.pools.count(pool) && value && attribute == KILN__MEMPOOL_ATTR_RELEASE_THRESHOLD ? KILN__CUDA_SUCCESS : KILN__CUDA_ERROR_INVALID_VALUE;
+    bool known = attribute == KILN__MEMPOOL_ATTR_RELEASE_THRESHOLD && value;
+    return known && gpu.pools.count(pool) ? KILN__CUDA_SUCCESS : KILN__CUDA_ERROR_INVALID_VALUE;
 }
 
 kiln__CUresult soft_MemAllocFromPoolAsync(kiln__CUdeviceptr *address, size_t bytes, kiln__CUmemoryPool pool, kiln__CUstream)
@@ -415,13 +418,16 @@ kiln__CUresult soft_MemAllocFromPoolAsync(kiln__CUdeviceptr *address, size_t byt
     if (!bytes || !gpu.pools.count(pool)) return KILN__CUDA_ERROR_INVALID_VALUE;
     if (bytes > total_memory) return KILN__CUDA_ERROR_OUT_OF_MEMORY;
     *address = gpu.memory.allocate(bytes, poison(gpu.seed));
-    return *address ? KILN__CUDA_SUCCESS : KILN__CUDA_ERROR_OUT_OF_MEMORY;
+    if (!*address) return KILN__CUDA_ERROR_OUT_OF_MEMORY;
+    pool->allocations.insert(*address);
+    return KILN__CUDA_SUCCESS;
 }
 
 kiln__CUresult soft_MemFreeAsync(kiln__CUdeviceptr address, kiln__CUstream)
 {
     ENTER_CONTEXT("cuMemFreeAsync");
     bool whole = true;
+    for (kiln__CUmemoryPool pool : gpu.pools) pool->allocations.erase(address);
     if (!gpu.memory.release(address, &whole)) return KILN__CUDA_ERROR_INVALID_VALUE;
     return whole ? KILN__CUDA_SUCCESS : CODE_ILLEGAL_ADDRESS;
 }
