@@ -4,6 +4,8 @@
 #define KILN_DEVICE __device__ __forceinline__
 #define KILN_MEMBER __device__ __forceinline__
 
+typedef signed char kiln_i8;
+typedef unsigned char kiln_u8;
 typedef long long kiln_i64;
 typedef unsigned int kiln_u32;
 typedef unsigned long long kiln_u64;

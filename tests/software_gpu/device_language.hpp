@@ -133,8 +133,14 @@ __forceinline__ float __ll2float_rz(long long i)
     const float f = large ? 0x1p11f * __double2float_rz((double)(magnitude >> 11)) : __double2float_rz((double)magnitude);
     return i < 0 ? -f : f;
 }
-__forceinline__ int __popc(unsigned x) { return __builtin_popcount(x); }
-__forceinline__ int __popcll(unsigned long long x) { return __builtin_popcountll(x); }
+/* By hand: the compiler's own would call a function of its library, which kernels are not linked with. */
+__forceinline__ int __popcll(unsigned long long x)
+{
+    int bits = 0;
+    for (; x; x &= x - 1) bits++;
+    return bits;
+}
+__forceinline__ int __popc(unsigned x) { return __popcll(x); }
 
 /* ---- functions ---- */
 
