@@ -154,6 +154,35 @@ kiln_status kiln_program_output_shape(const kiln_program *program, const kiln_te
     return KILN_OK;
 }
 
+/* The addresses [*low, *high) between a tensor's first and last element, whatever its strides; none without elements. */
+static void byte_range(const kiln_tensor *tensor, uintptr_t *low, uintptr_t *high) {
+    int64_t size = (int64_t)kiln_type_size(tensor->type), below = 0, above = size;
+    bool empty = false;
+    for (int i = 0; i < tensor->rank; i++) {
+        int64_t reach = (tensor->sizes[i] - 1) * tensor->strides[i] * size;
+        *(reach < 0 ? &below : &above) += reach;
+        empty |= tensor->sizes[i] == 0;
+    }
+    *low = (uintptr_t)tensor->data + (uintptr_t)below;
+    *high = empty ? *low : (uintptr_t)tensor->data + (uintptr_t)above;
+}
+
+/* An output may be the same tensor as an input, and shares no memory otherwise: as on the GPU. */
+static kiln_status check_overlap(const kiln_program *program, const kiln_tensor *tensors, size_t output) {
+    uintptr_t low, high, first, last;
+    size_t inputs = program->signature.input_count;
+    byte_range(&tensors[output], &first, &last);
+    for (size_t t = 0; t < output; t++) {
+        byte_range(&tensors[t], &low, &high);
+        if (last <= low || high <= first || low == high || first == last) continue;
+        bool same = t < inputs && tensors[t].data == tensors[output].data;
+        if (!same || !kiln__same_layout(&tensors[t], &tensors[output]))
+            return kiln__fail(KILN_E_OVERLAP, "output '%s' overlaps %s '%s' without being the same tensor",
+                              program->names[output], t < inputs ? "input" : "output", program->names[t]);
+    }
+    return KILN_OK;
+}
+
 /* Host tensors must be there, and outputs must not overlap others in part. */
 static kiln_status check_host_tensors(const kiln_program *program, const kiln_tensor *tensors, size_t count) {
     for (size_t i = 0; i < count; i++) {
@@ -161,6 +190,10 @@ static kiln_status check_host_tensors(const kiln_program *program, const kiln_te
         for (int d = 0; d < tensors[i].rank; d++) elements *= tensors[i].sizes[d] != 0;
         if (elements && !tensors[i].data)
             return kiln__fail(KILN_E_POINTER, "the data pointer of tensor '%s' is NULL", program->names[i]);
+    }
+    for (size_t o = program->signature.input_count; o < count; o++) {
+        kiln_status status = check_overlap(program, tensors, o);
+        if (status) return status;
     }
     return KILN_OK;
 }
