@@ -75,7 +75,7 @@ void kiln_context_destroy(kiln_context *context) {
         kiln__kernel_entry *entry = context->kernels;
         context->kernels = entry->next;
         kiln__loaded_destroy(driver, &entry->loaded);
-        kiln__key_free(&entry->key);
+        kiln__image_free(&entry->image);
         free(entry);
     }
     while (context->pools) {

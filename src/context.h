@@ -34,7 +34,7 @@ struct kiln_context {
     pthread_mutex_t lock;                 /* guards what follows */
     bool nvrtc_known;                     /* identity is valid, the library may not be open yet */
     kiln__nvrtc_identity nvrtc;
-    struct kiln__kernel_entry *kernels; /* loaded kernels, shared by plans */
+    struct kiln__kernel_entry *kernels; /* loaded kernels, shared by plans; new ones come to the front */
     kiln__pool *pools;
     char driver_error[1024], nvrtc_error[1024];
 };
@@ -90,7 +90,8 @@ kiln_status kiln__prepare(const kiln_program *program, const kiln_tensor *tensor
                           const kiln__device *device, int attempt, kiln__prepared *out);
 void kiln__prepared_free(kiln__prepared *prepared);
 
-/* Looks the kernel up on disk or compiles it and publishes it. skip_disk: the entry found there was refused. */
+/* Takes the kernel that the context has loaded or finds on disk, or compiles and publishes it. skip_disk: the entry
+ * found there was refused. */
 kiln_status kiln__image_obtain(kiln_context *context, const kiln__prepared *prepared, int arch, bool ptx,
                                bool skip_disk, kiln__image *out);
 void kiln__image_free(kiln__image *image);
@@ -110,7 +111,7 @@ double kiln__now_ms(void);
 /* A kernel loaded for one device, shared by everything that launches it; freed with the context. */
 typedef struct kiln__kernel_entry {
     struct kiln__kernel_entry *next;
-    kiln__key key;
+    kiln__image image; /* with its key: what is loaded is never compiled again */
     int device;
     kiln__loaded loaded;
 } kiln__kernel_entry;
@@ -140,10 +141,13 @@ typedef struct kiln__launch {
     unsigned char arguments[];
 } kiln__launch;
 
+/* The loaded kernel of the key, for a device or (-1) any; NULL if there is none. */
+const kiln__kernel_entry *kiln__find_loaded(kiln_context *context, const kiln__key *key, int device);
+
 kiln_status kiln__launch_create(const kiln_program *program, const kiln_tensor *tensors, const kiln__prepared *prepared,
                                 const kiln__driver *driver, const kiln__loaded *loaded, kiln__launch **out);
-/* Checks pointers, overlap and scalar types, fills the argument, launches. workspace: the caller's, or NULL: from the
- * device's pool. */
+/* Checks pointers, overlap, fills the argument, launches. workspace: the caller's, or NULL: from the
+ * device's pool. Scalars have the types that the launch was made for. */
 kiln_status kiln__launch_run(const kiln__launch *launch, void *const *data, const kiln_scalar *scalars, void *workspace,
                              void *stream);
 

@@ -88,6 +88,21 @@ static kiln_status take_found(const kiln__found *found, kiln__image *out) {
     return KILN_OK;
 }
 
+/* A kernel that is loaded needs no disk to be found again. */
+static kiln_status take_loaded(const kiln__image *image, kiln__image *out) {
+    kiln__key key = out->key;
+    *out = *image;
+    out->key = key;
+    out->origin = KILN_ORIGIN_MEMORY;
+    out->lookup_ms = out->compile_ms = 0;
+    out->bytes = malloc(image->size ? image->size : 1);
+    out->log = malloc(strlen(image->log) + 1);
+    if (!out->bytes || !out->log) return kiln__out_of_memory();
+    memcpy(out->bytes, image->bytes, image->size);
+    strcpy(out->log, image->log);
+    return KILN_OK;
+}
+
 /* "y = softmax(x); x f16, y f16; any rows x 1024": what `kiln cache ls` shows. */
 static char *describe(const kiln__prepared *prepared) {
     kiln__text text = {0};
@@ -162,7 +177,14 @@ kiln_status kiln__image_obtain(kiln_context *context, const kiln__prepared *prep
     kiln__nvrtc_identity identity;
     kiln_status status = identify_nvrtc(context, &identity);
     if (!status) status = make_key(prepared, &identity, arch, ptx, &out->key);
+    const kiln__kernel_entry *loaded = status || skip_disk ? NULL : kiln__find_loaded(context, &out->key, -1);
     kiln__found found;
+    if (loaded) {
+        status = take_loaded(&loaded->image, out);
+        out->lookup_ms = kiln__now_ms() - start;
+        if (status) kiln__image_free(out);
+        return status;
+    }
     if (!status && !skip_disk && context->disk && kiln__disk_get(context->disk, &out->key, &found)) {
         status = take_found(&found, out);
         kiln__found_free(&found);

@@ -1,4 +1,5 @@
 /* Launches: a loaded kernel with everything a launch needs, checked and filled in by integers alone. */
+#define _GNU_SOURCE
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -70,10 +71,9 @@ static kiln_status check_pointers(const kiln__launch *launch, void *const *data)
 }
 
 static void put_scalar(unsigned char *to, kiln__ctype type, const kiln_scalar *scalar) {
-    bool integer = scalar->type != KILN_F64;
-    double f64 = integer ? (double)scalar->value.i64 : scalar->value.f64;
+    double f64 = scalar->value.f64;
+    int64_t i64 = scalar->value.i64;
     float f32 = (float)f64;
-    int64_t i64 = integer ? scalar->value.i64 : (int64_t)f64;
     int32_t i32 = (int32_t)i64;
     switch (type) {
     case KILN__F32: memcpy(to, &f32, sizeof f32); break;
@@ -174,16 +174,17 @@ static kiln_status add_splits(kiln_context *context, const kiln__prepared *prepa
     return open_pool(context, driver, device, &launch->pool);
 }
 
-/* A kernel that is loaded for the device already. */
-static kiln__kernel_entry *find_loaded(kiln_context *context, const kiln__key *key, int device) {
-    kiln__kernel_entry *entry;
+const kiln__kernel_entry *kiln__find_loaded(kiln_context *context, const kiln__key *key, int device) {
     pthread_mutex_lock(&context->lock);
-    for (entry = context->kernels; entry; entry = entry->next)
-        if (entry->device == device && !memcmp(entry->key.digest, key->digest, sizeof key->digest) &&
-            entry->key.size == key->size && !memcmp(entry->key.material, key->material, key->size))
-            break;
+    const kiln__kernel_entry *entry = context->kernels;
     pthread_mutex_unlock(&context->lock);
-    return entry;
+    for (; entry; entry = entry->next) {
+        const kiln__key *own = &entry->image.key;
+        if ((device < 0 || entry->device == device) && !memcmp(own->digest, key->digest, sizeof key->digest) &&
+            own->size == key->size && !memcmp(own->material, key->material, key->size))
+            return entry;
+    }
+    return NULL;
 }
 
 /* Loads the image; an entry of the disk cache that the driver refuses is moved aside and compiled once more. */
@@ -208,23 +209,24 @@ static kiln_status load(const kiln_program *program, const kiln__driver *driver,
 /* The kernel for the image, loaded once per context and device. */
 static kiln_status share_loaded(const kiln_program *program, const kiln__driver *driver, kiln__CUdevice device,
                                 const kiln__device *numbers, const kiln__prepared *prepared, kiln__image *image,
-                                kiln__kernel_entry **out) {
+                                const kiln__kernel_entry **out) {
     kiln_context *context = program->context;
-    *out = find_loaded(context, &image->key, device);
-    if (*out) {
-        image->origin = image->origin == KILN_ORIGIN_COMPILED ? KILN_ORIGIN_COMPILED : KILN_ORIGIN_MEMORY;
-        return KILN_OK;
-    }
+    *out = kiln__find_loaded(context, &image->key, device);
+    if (*out) return KILN_OK;
     kiln__kernel_entry *entry = calloc(1, sizeof *entry);
     if (!entry) return kiln__out_of_memory();
     kiln_status status = load(program, driver, device, numbers, prepared, image, &entry->loaded);
+    char *log = status ? NULL : strdup(image->log);
+    if (!status && !log) status = kiln__out_of_memory();
     if (status) {
+        kiln__loaded_destroy(driver, &entry->loaded);
         free(entry);
         return status;
     }
-    entry->key = image->key; /* the entry owns the key's material now */
-    image->key.material = NULL;
-    image->key.size = 0;
+    entry->image = *image; /* the entry owns the key's material and the bytes now */
+    image->key = (kiln__key){0};
+    image->bytes = NULL;
+    image->log = log;
     entry->device = device;
     pthread_mutex_lock(&context->lock);
     entry->next = context->kernels;
@@ -249,11 +251,20 @@ static kiln_status bake_for(const kiln_program *program, const kiln_tensor *tens
     return kiln__bake(program, tensors, scalars, &older, true, prepared, image);
 }
 
+static kiln_status check_rows(const kiln_program *program, const kiln_tensor *tensors) {
+    for (uint32_t t = 0; t < program->signature.input_count + program->signature.output_count; t++)
+        if (tensors[t].rank > 0 && tensors[t].sizes[0] == -1)
+            return kiln__fail(KILN_E_SIZE, "tensor '%s' leaves axis 0 open: a launch needs its size",
+                              program->names[t]);
+    return KILN_OK;
+}
+
 kiln_status kiln__launch_prepare(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars,
                                  kiln__launch **launch, kiln__prepared *prepared, kiln__image *image,
                                  kiln_plan_info *info) {
     const kiln__driver *driver;
-    kiln_status status = kiln__context_driver(program->context, &driver);
+    kiln_status status = check_rows(program, tensors);
+    if (!status) status = kiln__context_driver(program->context, &driver);
     if (status) return status;
     kiln__CUdevice device;
     kiln__CUresult result = driver->CtxGetDevice(&device);
@@ -266,7 +277,7 @@ kiln_status kiln__launch_prepare(const kiln_program *program, const kiln_tensor 
     if (status) return status;
     status = bake_for(program, tensors, scalars, &numbers, prepared, image);
     if (status) return status;
-    kiln__kernel_entry *entry;
+    const kiln__kernel_entry *entry;
     double start = kiln__now_ms();
     status = share_loaded(program, driver, device, &numbers, prepared, image, &entry);
     double load_ms = kiln__now_ms() - start;

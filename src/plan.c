@@ -29,10 +29,6 @@ kiln_status kiln_plan_create(const kiln_program *program, const kiln_tensor *ten
     *out = NULL;
     kiln_status status = kiln__program_check_counts(program, tensors, tensor_count, scalars, scalar_count);
     if (!status) status = check_alignment(program, tensors, tensor_count);
-    for (size_t t = 0; !status && t < tensor_count; t++)
-        if (tensors[t].rank > 0 && tensors[t].sizes[0] == -1)
-            status = kiln__fail(KILN_E_SIZE, "tensor '%s' leaves axis 0 open: a plan is for a given number of rows",
-                                program->names[t]);
     if (status) return status;
     kiln_plan *plan = calloc(1, sizeof *plan);
     if (!plan) return kiln__out_of_memory();
@@ -69,6 +65,15 @@ kiln_status kiln_plan_launch_with_workspace(const kiln_plan *plan, void *const *
                           (long long)launch->workspace_bytes);
     if ((uintptr_t)workspace % 16)
         return kiln__fail(KILN_E_POINTER, "the workspace is at %p, expected a multiple of 16 bytes", workspace);
+    const kiln__ir *ir = plan->prepared.ir;
+    for (size_t s = 0; s < scalar_count; s++) {
+        kiln_type type = ir->scalar_types[s] == KILN__I64   ? KILN_I64
+                         : ir->scalar_types[s] == KILN__I32 ? KILN_I32
+                                                            : KILN_F64;
+        if (scalars[s].type != type)
+            return kiln__fail(KILN_E_TYPE, "scalar '%s' has type %s, the plan was made for %s", ir->scalar_names[s],
+                              kiln_type_name(scalars[s].type), kiln_type_name(type));
+    }
     return kiln__launch_run(launch, data, scalars, launch->workspace_bytes ? workspace : NULL, stream);
 }
 

@@ -154,6 +154,20 @@ kiln_status kiln_program_output_shape(const kiln_program *program, const kiln_te
     return KILN_OK;
 }
 
+static kiln_status check_overlap(const kiln_program *program, const kiln_tensor *tensors, size_t output) {
+    kiln__extent own = kiln__extent_of(&tensors[output]);
+    size_t inputs = program->signature.input_count;
+    for (size_t t = 0; t < output; t++) {
+        kiln__extent other = kiln__extent_of(&tensors[t]);
+        if (!kiln__extents_overlap(tensors[output].data, &own, tensors[t].data, &other)) continue;
+        bool same = t < inputs && tensors[t].data == tensors[output].data;
+        if (!same || !kiln__same_layout(&tensors[t], &tensors[output]))
+            return kiln__fail(KILN_E_OVERLAP, "output '%s' overlaps %s '%s' without being the same tensor",
+                              program->names[output], t < inputs ? "input" : "output", program->names[t]);
+    }
+    return KILN_OK;
+}
+
 /* Host tensors must be there, and outputs must not overlap others in part. */
 static kiln_status check_host_tensors(const kiln_program *program, const kiln_tensor *tensors, size_t count) {
     for (size_t i = 0; i < count; i++) {
@@ -161,6 +175,10 @@ static kiln_status check_host_tensors(const kiln_program *program, const kiln_te
         for (int d = 0; d < tensors[i].rank; d++) elements *= tensors[i].sizes[d] != 0;
         if (elements && !tensors[i].data)
             return kiln__fail(KILN_E_POINTER, "the data pointer of tensor '%s' is NULL", program->names[i]);
+    }
+    for (size_t o = program->signature.input_count; o < count; o++) {
+        kiln_status status = check_overlap(program, tensors, o);
+        if (status) return status;
     }
     return KILN_OK;
 }

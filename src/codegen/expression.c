@@ -58,9 +58,9 @@ const char *kiln__cxx_ctype(kiln__ctype type) {
 
 const char *kiln__cxx_storage(kiln_type type) {
     static const char *const names[KILN_TYPE_COUNT] = {
-        [KILN_F64] = "double",     [KILN_F32] = "float",      [KILN_F16] = "kiln_f16",     [KILN_BF16] = "kiln_bf16",
-        [KILN_E4M3] = "kiln_e4m3", [KILN_E5M2] = "kiln_e5m2", [KILN_I64] = "kiln_i64",     [KILN_I32] = "int",
-        [KILN_I16] = "short",      [KILN_I8] = "kiln_i8", [KILN_U8] = "kiln_u8", [KILN_BOOL] = "bool"};
+        [KILN_F64] = "double",     [KILN_F32] = "float",      [KILN_F16] = "kiln_f16", [KILN_BF16] = "kiln_bf16",
+        [KILN_E4M3] = "kiln_e4m3", [KILN_E5M2] = "kiln_e5m2", [KILN_I64] = "kiln_i64", [KILN_I32] = "int",
+        [KILN_I16] = "short",      [KILN_I8] = "kiln_i8",     [KILN_U8] = "kiln_u8",   [KILN_BOOL] = "bool"};
     return names[type];
 }
 
@@ -155,6 +155,14 @@ bool kiln__cxx_expression(kiln__text *out, const kiln__inst *inst, const kiln__i
     return false;
 }
 
+const char *kiln__cxx_state(const kiln__ir *ir, const kiln__inst *reduction) {
+    static const char *const args[] = {[KILN__F32] = "kiln_arg<float>",
+                                       [KILN__F64] = "kiln_arg<double>",
+                                       [KILN__I32] = "kiln_arg<int>",
+                                       [KILN__I64] = "kiln_arg<kiln_i64>"};
+    return kiln__op_is_arg(reduction->op) ? args[ir->insts[reduction->args[0]].type] : kiln__cxx_ctype(reduction->type);
+}
+
 void kiln__cxx_combine(kiln__text *out, const kiln__inst *reduction, const char *a, const char *b) {
     bool integer = !kiln__ctype_is_float(reduction->type);
     switch (reduction->op) {
@@ -162,44 +170,47 @@ void kiln__cxx_combine(kiln__text *out, const kiln__inst *reduction, const char 
     case KILN__OP_REDUCE_PROD: kiln__text_printf(out, integer ? "kiln_mul(%s, %s)" : "%s * %s", a, b); break;
     case KILN__OP_REDUCE_MAX: kiln__text_printf(out, "kiln_maximum(%s, %s)", a, b); break;
     case KILN__OP_REDUCE_MIN: kiln__text_printf(out, "kiln_minimum(%s, %s)", a, b); break;
+    case KILN__OP_REDUCE_ARGMAX: kiln__text_printf(out, "kiln_argmax(%s, %s)", a, b); break;
+    case KILN__OP_REDUCE_ARGMIN: kiln__text_printf(out, "kiln_argmin(%s, %s)", a, b); break;
     case KILN__OP_REDUCE_ANY: kiln__text_printf(out, "%s | %s", a, b); break;
     case KILN__OP_REDUCE_ALL: kiln__text_printf(out, "%s & %s", a, b); break;
     default: kiln__text_printf(out, "kiln_combine%" PRIu32 "(%s, %s)", reduction->u.reducer, a, b); break;
     }
 }
 
+/* The worst value of the type: what every other beats. */
+static void emit_worst(kiln__text *out, kiln__ctype type, bool max) {
+    int64_t least = type == KILN__I64 ? INT64_MIN : INT32_MIN, most = type == KILN__I64 ? INT64_MAX : INT32_MAX;
+    if (kiln__ctype_is_float(type))
+        kiln__cxx_float(out, type, max ? -INFINITY : INFINITY);
+    else
+        kiln__cxx_int(out, type, max ? least : most);
+}
+
+static void emit_number(kiln__text *out, kiln__ctype type, double f64, int64_t i64) {
+    if (kiln__ctype_is_float(type))
+        kiln__cxx_float(out, type, f64);
+    else
+        kiln__cxx_int(out, type, i64);
+}
+
 void kiln__cxx_identity(kiln__text *out, const kiln__ir *ir, const kiln__inst *reduction) {
-    bool is_float = kiln__ctype_is_float(reduction->type), is_max = reduction->op == KILN__OP_REDUCE_MAX;
-    int64_t least = reduction->type == KILN__I64 ? INT64_MIN : INT32_MIN,
-            most = reduction->type == KILN__I64 ? INT64_MAX : INT32_MAX;
-    switch (reduction->op) {
+    switch ((int)reduction->op) {
     case KILN__OP_REDUCE_SUM:
-    case KILN__OP_REDUCE_ANY:
-        if (is_float)
-            kiln__cxx_float(out, reduction->type, 0);
-        else
-            kiln__cxx_int(out, reduction->type, 0);
-        break;
+    case KILN__OP_REDUCE_ANY: emit_number(out, reduction->type, 0, 0); break;
     case KILN__OP_REDUCE_PROD:
-    case KILN__OP_REDUCE_ALL:
-        if (is_float)
-            kiln__cxx_float(out, reduction->type, 1);
-        else
-            kiln__cxx_int(out, reduction->type, 1);
-        break;
-    case KILN__OP_REDUCE_MAX:
-    case KILN__OP_REDUCE_MIN:
-        if (is_float)
-            kiln__cxx_float(out, reduction->type, is_max ? -INFINITY : INFINITY);
-        else
-            kiln__cxx_int(out, reduction->type, is_max ? least : most);
+    case KILN__OP_REDUCE_ALL: emit_number(out, reduction->type, 1, 1); break;
+    case KILN__OP_REDUCE_MAX: emit_worst(out, reduction->type, true); break;
+    case KILN__OP_REDUCE_MIN: emit_worst(out, reduction->type, false); break;
+    case KILN__OP_REDUCE_ARGMAX:
+    case KILN__OP_REDUCE_ARGMIN:
+        kiln__text_printf(out, "%s::none(", kiln__cxx_state(ir, reduction));
+        emit_worst(out, ir->insts[reduction->args[0]].type, reduction->op == KILN__OP_REDUCE_ARGMAX);
+        kiln__text_puts(out, ")");
         break;
     default: {
         const kiln__combine *combine = &ir->combines[reduction->u.reducer];
-        if (is_float)
-            kiln__cxx_float(out, reduction->type, combine->identity);
-        else
-            kiln__cxx_int(out, reduction->type, combine->identity_i64);
+        emit_number(out, reduction->type, combine->identity, combine->identity_i64);
     }
     }
 }

@@ -18,6 +18,9 @@ void kiln__cxx_int(kiln__text *out, kiln__ctype type, int64_t value);
 bool kiln__cxx_expression(kiln__text *out, const kiln__inst *inst, const kiln__inst *insts, const char *const args[3],
                           const char *row_divisor);
 
+/* The type of what a reduction carries: its result's, or for argmax and argmin a value with its index. */
+const char *kiln__cxx_state(const kiln__ir *ir, const kiln__inst *reduction);
+
 /* acc = acc combined with value, for a reduction. user: the name of the user's combine function. */
 void kiln__cxx_combine(kiln__text *out, const kiln__inst *reduction, const char *a, const char *b);
 /* The reduction's identity. */

@@ -165,7 +165,7 @@ void kiln__emit_definition(const kiln__emitter *e, uint32_t i) {
     kiln__text names[3] = {{0}, {0}, {0}}, divisor = {0};
     const char *args[3] = {"", "", ""};
     if (kiln__op_is_reduction(inst->op))
-        kiln__text_printf(e->out, "reduced.r%" PRIu32, i);
+        kiln__text_printf(e->out, kiln__op_is_arg(inst->op) ? "reduced.r%" PRIu32 ".index" : "reduced.r%" PRIu32, i);
     else if (inst->op == KILN__OP_SIZE)
         kiln__text_printf(e->out, "row.args.size%d", inst->u.axis);
     else if (inst->op == KILN__OP_INDEX)
@@ -253,7 +253,9 @@ static void emit_accumulate(const kiln__emitter *e, uint32_t reduction) {
     char r[32];
     snprintf(r, sizeof r, "r%" PRIu32, reduction);
     if (e->schedule->masked) kiln__text_puts(&value, "(span.has(j) ? ");
+    if (kiln__op_is_arg(inst->op)) kiln__text_printf(&value, "%s::at(", kiln__cxx_state(e->ir, inst));
     kiln__emit_value(e, &value, inst->args[0]);
+    if (kiln__op_is_arg(inst->op)) kiln__text_puts(&value, ", col + j)");
     if (e->schedule->masked) {
         kiln__text_puts(&value, " : ");
         kiln__cxx_identity(&value, e->ir, inst);
@@ -273,7 +275,7 @@ void kiln__emit_phase(kiln__emitter *e, uint32_t phase) {
     memset(e->needed, 0, ir->count * sizeof *e->needed);
     int before = 0;
     for (uint32_t i = 0; i < ir->count; i++) {
-        before += kiln__op_is_reduction(ir->insts[i].op) && ir->insts[i].phase <= phase;
+        if (ir->insts[i].phase <= phase) before += kiln__reduction_values(ir->insts[i].op);
         if (!in_phase(e, i, phase)) continue;
         kiln__emit_need(e, ir->insts[i].args[0]);
         ordered |= ir->insts[i].op == KILN__OP_REDUCE_USER;
@@ -289,7 +291,7 @@ void kiln__emit_phase(kiln__emitter *e, uint32_t phase) {
             8 * before);
     for (uint32_t i = 0; i < ir->count; i++)
         if (in_phase(e, i, phase))
-            kiln__text_printf(out, "    %s r%" PRIu32 "; /* %s */\n", kiln__cxx_ctype(ir->insts[i].type), i,
+            kiln__text_printf(out, "    %s r%" PRIu32 "; /* %s */\n", kiln__cxx_state(ir, &ir->insts[i]), i,
                               kiln__ir_op_name(ir->insts[i].op));
     kiln__text_puts(out, "    KILN_MEMBER void clear()\n    {\n");
     for (uint32_t i = 0; i < ir->count; i++) {

@@ -19,11 +19,12 @@
  *   RSAME   a reduction over the common type, result the same (bool counts as i32)
  *   RSUM    a reduction; floats stay, integers and bool become i64 before combining
  *   RLOGIC  a reduction over bool
+ *   RINDEX  a reduction over the common type (bool counts as i32); the result is an index along the reduced axes, i64
  */
 /* clang-format off */
 typedef enum kiln__rule {
     KILN__RULE_LEAF, KILN__RULE_SAME, KILN__RULE_FLOAT, KILN__RULE_FTEST, KILN__RULE_COMPARE, KILN__RULE_LOGIC,
-    KILN__RULE_INT, KILN__RULE_SHIFT, KILN__RULE_SELECT, KILN__RULE_RSAME, KILN__RULE_RSUM, KILN__RULE_RLOGIC
+    KILN__RULE_INT, KILN__RULE_SHIFT, KILN__RULE_SELECT, KILN__RULE_RSAME, KILN__RULE_RSUM, KILN__RULE_RLOGIC, KILN__RULE_RINDEX
 } kiln__rule;
 
 /* X(enumerator, name in the language, arguments, rule), or S where it is not called by that name. INPUT to ROUND_TO
@@ -61,7 +62,8 @@ typedef enum kiln__rule {
     X(SIGMOID, "sigmoid", 1, FLOAT) /* 1 / (1 + exp(-x)), never NaN for a finite or infinite x */ \
     X(REDUCE_SUM, "sum", 1, RSUM) X(REDUCE_PROD, "prod", 1, RSUM) X(REDUCE_MAX, "max", 1, RSAME) \
     X(REDUCE_MIN, "min", 1, RSAME) \
-    X(REDUCE_ANY, "any", 1, RLOGIC) X(REDUCE_ALL, "all", 1, RLOGIC) X(REDUCE_USER, "reduce", 1, RSAME)
+    X(REDUCE_ANY, "any", 1, RLOGIC) X(REDUCE_ALL, "all", 1, RLOGIC) \
+    X(REDUCE_ARGMAX, "argmax", 1, RINDEX) X(REDUCE_ARGMIN, "argmin", 1, RINDEX) X(REDUCE_USER, "reduce", 1, RSAME)
 /* clang-format on */
 /* Every other function of the language is written in it, in kernel_sources/prelude.kiln. x % y and remainder take the
  * divisor's sign (Python), fmod the dividend's (C); integer x % 0 is 0. x ** y is pow, but for a literal y: products
@@ -85,8 +87,13 @@ typedef struct kiln__op_info {
 const kiln__op_info *kiln__op_describe(kiln__op op); /* NULL if there is none such */
 /* The operator that is called by that name; KILN__OP_COUNT_OF if there is none. */
 kiln__op kiln__op_find(const char *name, size_t length);
+/* argmax and argmin carry a value and its index. */
+static inline bool kiln__op_is_arg(kiln__op op) { return op == KILN__OP_REDUCE_ARGMAX || op == KILN__OP_REDUCE_ARGMIN; }
+
 static inline bool kiln__op_is_reduction(kiln__op op) {
     return op >= KILN__OP_REDUCE_SUM && op <= KILN__OP_REDUCE_USER;
 }
+/* How many values a reduction carries; 0 for what is none. */
+static inline int kiln__reduction_values(kiln__op op) { return kiln__op_is_arg(op) ? 2 : kiln__op_is_reduction(op); }
 
 #endif

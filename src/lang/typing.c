@@ -127,6 +127,7 @@ static kiln__value type_operator(kiln__typer *typer, const kiln__node *node, con
     if (node->op == KILN__OP_FMAX && !is_float) inst.op = KILN__OP_MAXIMUM;
     if (node->op == KILN__OP_REDUCE_USER) inst.u.reducer = kiln__type_combine(typer, node->u.reducer, type);
     inst.type = rule == KILN__RULE_FTEST || rule == KILN__RULE_COMPARE ? KILN__BOOL : type;
+    if (rule == KILN__RULE_RINDEX) inst.type = KILN__I64;
     return apply(typer, inst, values, type);
 }
 

@@ -166,15 +166,17 @@ static kiln_status check_empty(const kiln__ir *ir, const kiln__space *space) {
     int axis = 0;
     while (!(space->reduced[axis] && space->sizes[axis] == 0)) axis++;
     for (uint32_t i = 0; i < ir->count; i++)
-        if (ir->insts[i].op == KILN__OP_REDUCE_MAX || ir->insts[i].op == KILN__OP_REDUCE_MIN)
+        if (ir->insts[i].op == KILN__OP_REDUCE_MAX || ir->insts[i].op == KILN__OP_REDUCE_MIN ||
+            kiln__op_is_arg(ir->insts[i].op))
             return kiln__fail(KILN_E_SHAPE, "%s over axis %d of size 0 has no value", kiln__ir_op_name(ir->insts[i].op),
                               axis);
     return KILN_OK;
 }
 
+/* Whether columns must be counted in their own order. */
 static bool has_ordered_reduction(const kiln__ir *ir) {
     for (uint32_t i = 0; i < ir->count; i++)
-        if (ir->insts[i].op == KILN__OP_REDUCE_USER) return true;
+        if (ir->insts[i].op == KILN__OP_REDUCE_USER || kiln__op_is_arg(ir->insts[i].op)) return true;
     return false;
 }
 

@@ -264,7 +264,7 @@ static void choose_splits(const kiln__ir *ir, const kiln__problem *problem, cons
 int64_t kiln__schedule_workspace(const kiln__schedule *schedule, const kiln__ir *ir, int64_t rows) {
     int64_t values = 0;
     if (schedule->splits == 1) return 0;
-    for (uint32_t i = 0; i < ir->count; i++) values += kiln__op_is_reduction(ir->insts[i].op);
+    for (uint32_t i = 0; i < ir->count; i++) values += kiln__reduction_values(ir->insts[i].op);
     return rows * schedule->splits * values * 8;
 }
 

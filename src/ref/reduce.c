@@ -83,6 +83,21 @@ static void add_int(kiln__op op, const kiln__ref_value *x, size_t n, kiln__ref_v
     out->i64 = acc;
 }
 
+/* NaN wins, and of equals the first. */
+static void add_arg(bool max, bool is_float, const kiln__ref_value *x, size_t n, kiln__ref_accumulator *accumulator) {
+    for (size_t i = 0; i < n; i++, accumulator->seen++) {
+        kiln__ref_value best = accumulator->value;
+        bool better = accumulator->seen == 0;
+        if (is_float)
+            better |= isnan(x[i].f64) ? !isnan(best.f64) : max ? x[i].f64 > best.f64 : x[i].f64 < best.f64;
+        else
+            better |= max ? x[i].i64 > best.i64 : x[i].i64 < best.i64;
+        if (!better) continue;
+        accumulator->value = x[i];
+        accumulator->index = accumulator->seen;
+    }
+}
+
 kiln__ref_accumulator kiln__ref_reduce_start(const kiln__inst *reduction, const kiln__combine *combines) {
     bool user = reduction->op == KILN__OP_REDUCE_USER;
     const kiln__combine *combine = user ? &combines[reduction->u.reducer] : NULL;
@@ -93,17 +108,20 @@ kiln__ref_accumulator kiln__ref_reduce_start(const kiln__inst *reduction, const 
     case KILN__OP_REDUCE_MAX: identity = -INFINITY; break;
     case KILN__OP_REDUCE_MIN: identity = INFINITY; break;
     }
-    kiln__ref_accumulator accumulator = {{identity}, 0.0};
+    kiln__ref_accumulator accumulator = {.value = {identity}};
     if (!kiln__ctype_is_float(reduction->type)) /* of infinities: the type's own limits */
         accumulator.value.i64 = user ? combine->identity_i64 : kiln__ref_f64_to_int(reduction->type, identity);
     return accumulator;
 }
 
-void kiln__ref_reduce_add(const kiln__inst *reduction, const kiln__combine *combines, kiln__ref_value ***combine_values,
+void kiln__ref_reduce_add(const kiln__ir *ir, const kiln__inst *reduction, kiln__ref_value ***combine_values,
                           const kiln__ref_value *values, size_t n, kiln__ref_accumulator *accumulator) {
     uint32_t reducer = reduction->u.reducer;
-    if (reduction->op == KILN__OP_REDUCE_USER)
-        add_user(&combines[reducer], combine_values[reducer], values, n, &accumulator->value);
+    if (kiln__op_is_arg(reduction->op))
+        add_arg(reduction->op == KILN__OP_REDUCE_ARGMAX, kiln__ctype_is_float(ir->insts[reduction->args[0]].type),
+                values, n, accumulator);
+    else if (reduction->op == KILN__OP_REDUCE_USER)
+        add_user(&ir->combines[reducer], combine_values[reducer], values, n, &accumulator->value);
     else if (kiln__ctype_is_float(reduction->type))
         add_float(reduction->op, values, n, accumulator);
     else
@@ -112,6 +130,7 @@ void kiln__ref_reduce_add(const kiln__inst *reduction, const kiln__combine *comb
 
 kiln__ref_value kiln__ref_reduce_finish(const kiln__inst *reduction, const kiln__ref_accumulator *accumulator) {
     kiln__ref_value value = accumulator->value;
+    if (kiln__op_is_arg(reduction->op)) value.i64 = accumulator->index;
     /* Past infinity the corrections are NaN and mean nothing. */
     if (kiln__ctype_is_float(reduction->type) && isfinite(value.f64) && accumulator->correction != 0.0)
         value.f64 += accumulator->correction;

@@ -93,10 +93,11 @@ static kiln_status measure(kiln__ref_run_state *run, const bool *reduced) {
         if (reduced[i] && run->sizes[i] == 0 && empty_axis < 0) empty_axis = i;
     }
     for (uint32_t i = 0; i < run->ir->count && run->row_count > 0 && empty_axis >= 0; i++) {
-        bool max = run->ir->insts[i].op == KILN__OP_REDUCE_MAX;
-        if (max || run->ir->insts[i].op == KILN__OP_REDUCE_MIN)
+        kiln__op op = run->ir->insts[i].op;
+        bool max = op == KILN__OP_REDUCE_MAX || op == KILN__OP_REDUCE_ARGMAX;
+        if (max || op == KILN__OP_REDUCE_MIN || op == KILN__OP_REDUCE_ARGMIN)
             return kiln__fail(KILN_E_SHAPE, "%s over axis %d, which has size 0: no elements have no %s",
-                              max ? "max" : "min", empty_axis, max ? "maximum" : "minimum");
+                              kiln__op_describe(op)->name, empty_axis, max ? "maximum" : "minimum");
     }
     return KILN_OK;
 }

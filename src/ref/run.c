@@ -87,7 +87,7 @@ static void run_block(kiln__ref_run_state *run, const uint8_t *roles, int64_t co
         if (roles[i] == ELEMENT)
             evaluate(run, i, col, n);
         else if (roles[i] == REDUCTION)
-            kiln__ref_reduce_add(&ir->insts[i], ir->combines, run->combine_values, run->values[ir->insts[i].args[0]], n,
+            kiln__ref_reduce_add(ir, &ir->insts[i], run->combine_values, run->values[ir->insts[i].args[0]], n,
                                  &run->accumulators[i]);
     }
 }

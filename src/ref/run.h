@@ -28,13 +28,14 @@ int64_t kiln__ref_f64_to_int(kiln__ctype type, double value);
 typedef struct kiln__ref_accumulator {
     kiln__ref_value value;
     double correction;
+    int64_t index, seen; /* argmax, argmin: where the value was, and columns so far */
 } kiln__ref_accumulator;
 
 /* A user's combine: where the values of its instructions lie, one of each. NULL without memory. */
 kiln__ref_value **kiln__ref_combine_make(const kiln__combine *combine, kiln__arena *arena);
 /* The identity. combines: of the program, and what combine_make made for each. */
 kiln__ref_accumulator kiln__ref_reduce_start(const kiln__inst *reduction, const kiln__combine *combines);
-void kiln__ref_reduce_add(const kiln__inst *reduction, const kiln__combine *combines, kiln__ref_value ***combine_values,
+void kiln__ref_reduce_add(const kiln__ir *ir, const kiln__inst *reduction, kiln__ref_value ***combine_values,
                           const kiln__ref_value *values, size_t n, kiln__ref_accumulator *accumulator);
 kiln__ref_value kiln__ref_reduce_finish(const kiln__inst *reduction, const kiln__ref_accumulator *accumulator);
 
