@@ -152,12 +152,11 @@ static void emit_element_input(const kiln__emitter *e, const kiln__inst *inst) {
 
 /* An element's index along an axis, or its linear index: the place it has in a tensor that counts. */
 static void emit_position(const kiln__emitter *e, int axis, bool element) {
-    int o = 0, first = e->problem->input_count + e->problem->output_count;
-    while (e->problem->position_axes[o] != axis) o++;
+    int o = (int)(kiln__position(e->problem, axis) - e->problem->operands);
     if (element)
-        emit_address(e, first + o, "(col + j)");
+        emit_address(e, o, "(col + j)");
     else
-        add_name(e, "row.", first + o, "");
+        add_name(e, "row.", o, "");
 }
 
 void kiln__emit_definition(const kiln__emitter *e, uint32_t i) {

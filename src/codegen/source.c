@@ -131,11 +131,14 @@ static void classify(kiln__emitter *e) {
     for (uint32_t i = 0; i < ir->count; i++) {
         const kiln__inst *inst = &ir->insts[i];
         e->element[i] = false;
-        if (inst->op == KILN__IR_INPUT) {
-            const kiln__operand *operand = &e->problem->operands[inst->u.input];
-            e->element[i] = flat ? !(operand->linear && operand->row_stride == 0) : operand->per_element;
-        } else if (inst->op == KILN__OP_INDEX || inst->op == KILN__OP_UNIFORM) {
-            e->element[i] = flat || inst->per_element;
+        const kiln__operand *operand = NULL;
+        if (inst->op == KILN__IR_INPUT) operand = &e->problem->operands[inst->u.input];
+        if (inst->op == KILN__OP_INDEX) operand = kiln__position(e->problem, inst->u.axis);
+        if (operand) {
+            bool varies = inst->op == KILN__OP_INDEX ? inst->per_element : operand->per_element;
+            e->element[i] = flat ? !(operand->linear && operand->row_stride == 0) : varies;
+        } else if (inst->op == KILN__OP_UNIFORM) {
+            e->element[i] = true;
         } else if (!kiln__op_is_reduction(inst->op)) {
             for (int a = 0; a < inst->arg_count; a++) e->element[i] |= e->element[inst->args[a]];
         }

@@ -266,3 +266,9 @@ kiln_status kiln__problem_build(const kiln__ir *ir, const kiln__space *space, co
     }
     return KILN_OK;
 }
+
+const kiln__operand *kiln__position(const kiln__problem *problem, int axis) {
+    int i = 0;
+    while (problem->position_axes[i] != axis) i++;
+    return &problem->operands[problem->input_count + problem->output_count + i];
+}

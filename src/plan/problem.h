@@ -45,6 +45,9 @@ typedef struct kiln__problem {
     kiln__operand operands[KILN_MAX_TENSORS + KILN__MAX_POSITIONS]; /* inputs, outputs, positions */
 } kiln__problem;
 
+/* The position of an axis, or of KILN__LINEAR_INDEX, which the program asks for. */
+const kiln__operand *kiln__position(const kiln__problem *problem, int axis);
+
 /* Data pointers are read for their alignment alone (NULL: 16 bytes). KILN_E_SHAPE for outputs that do not fit or a max
  * of nothing; KILN_E_AXIS; KILN_E_UNSUPPORTED names the tensor and the limit. */
 kiln_status kiln__problem_build(const kiln__ir *ir, const kiln__space *space, const kiln__tensors *tensors,
