@@ -5,6 +5,8 @@
 #define KILN_MEMBER __device__ __forceinline__
 
 typedef long long kiln_i64;
+typedef signed char kiln_i8;
+typedef unsigned char kiln_u8;
 typedef unsigned int kiln_u32;
 typedef unsigned long long kiln_u64;
 

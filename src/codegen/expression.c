@@ -58,9 +58,9 @@ const char *kiln__cxx_ctype(kiln__ctype type) {
 
 const char *kiln__cxx_storage(kiln_type type) {
     static const char *const names[KILN_TYPE_COUNT] = {
-        [KILN_F64] = "double",     [KILN_F32] = "float",      [KILN_F16] = "kiln_f16",     [KILN_BF16] = "kiln_bf16",
-        [KILN_E4M3] = "kiln_e4m3", [KILN_E5M2] = "kiln_e5m2", [KILN_I64] = "kiln_i64",     [KILN_I32] = "int",
-        [KILN_I16] = "short",      [KILN_I8] = "signed char", [KILN_U8] = "unsigned char", [KILN_BOOL] = "bool"};
+        [KILN_F64] = "double",     [KILN_F32] = "float",      [KILN_F16] = "kiln_f16", [KILN_BF16] = "kiln_bf16",
+        [KILN_E4M3] = "kiln_e4m3", [KILN_E5M2] = "kiln_e5m2", [KILN_I64] = "kiln_i64", [KILN_I32] = "int",
+        [KILN_I16] = "short",      [KILN_I8] = "kiln_i8",     [KILN_U8] = "kiln_u8",   [KILN_BOOL] = "bool"};
     return names[type];
 }
 
