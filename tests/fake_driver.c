@@ -17,9 +17,11 @@ fake_driver *fake_driver_state(void);
 
 struct kiln__CUctx_st { kiln__CUdevice device; };
 struct kiln__CUlib_st { int loaded; };
+struct kiln__CUmemoryPool_st { int device; };
 
 #define DEVICE_LIMIT 4
 static struct kiln__CUctx_st contexts[DEVICE_LIMIT] = {{0}, {1}, {2}, {3}};
+static struct kiln__CUmemoryPool_st pools[DEVICE_LIMIT] = {{0}, {1}, {2}, {3}};
 static _Thread_local kiln__CUcontext current;
 static _Thread_local int capture_mode;
 
@@ -310,6 +312,41 @@ kiln__CUresult fake_MemFree(kiln__CUdeviceptr address)
     free((void *)(uintptr_t)address);
     state.frees++;
     return KILN__CUDA_SUCCESS;
+}
+
+kiln__CUresult fake_MemPoolCreate(kiln__CUmemoryPool *pool, const kiln__CUmemPoolProps *props)
+{
+    ENTER("cuMemPoolCreate");
+    if (props->location_id < 0 || props->location_id >= DEVICE_LIMIT) return KILN__CUDA_ERROR_INVALID_DEVICE;
+    *pool = &pools[props->location_id];
+    return KILN__CUDA_SUCCESS;
+}
+
+kiln__CUresult fake_MemPoolDestroy(kiln__CUmemoryPool pool)
+{
+    ENTER("cuMemPoolDestroy");
+    return pool ? KILN__CUDA_SUCCESS : KILN__CUDA_ERROR_INVALID_VALUE;
+}
+
+kiln__CUresult fake_MemPoolSetAttribute(kiln__CUmemoryPool pool, kiln__CUmemPool_attribute attribute, void *value)
+{
+    ENTER("cuMemPoolSetAttribute");
+    return pool && attribute && value ? KILN__CUDA_SUCCESS : KILN__CUDA_ERROR_INVALID_VALUE;
+}
+
+kiln__CUresult fake_MemAllocFromPoolAsync(kiln__CUdeviceptr *address, size_t bytes, kiln__CUmemoryPool pool,
+                                          kiln__CUstream stream)
+{
+    (void)stream;
+    ENTER_CONTEXT("cuMemAllocFromPoolAsync");
+    return pool ? fake_MemAlloc(address, bytes) : KILN__CUDA_ERROR_INVALID_VALUE;
+}
+
+kiln__CUresult fake_MemFreeAsync(kiln__CUdeviceptr address, kiln__CUstream stream)
+{
+    (void)stream;
+    ENTER_CONTEXT("cuMemFreeAsync");
+    return fake_MemFree(address);
 }
 
 kiln__CUresult fake_MemcpyHtoD(kiln__CUdeviceptr to, const void *from, size_t bytes)

@@ -90,6 +90,9 @@ SAME_LAYOUT(kiln__CUkernel, CUkernel);
 SAME_LAYOUT(kiln__CUfunction, CUfunction);
 SAME_LAYOUT(kiln__CUstream, CUstream);
 SAME_LAYOUT(kiln__CUevent, CUevent);
+SAME_LAYOUT(kiln__CUmemoryPool, CUmemoryPool);
+SAME_LAYOUT(kiln__CUmemPool_attribute, CUmemPool_attribute);
+SAME_LAYOUT(kiln__CUmemPoolProps, CUmemPoolProps);
 SAME_LAYOUT(kiln__CUdevice_attribute, CUdevice_attribute);
 SAME_LAYOUT(kiln__CUfunction_attribute, CUfunction_attribute);
 SAME_LAYOUT(kiln__CUstreamCaptureMode, CUstreamCaptureMode);
@@ -143,6 +146,9 @@ SAME_VALUE(KILN__STREAM_CAPTURE_MODE_RELAXED, CU_STREAM_CAPTURE_MODE_RELAXED);
 #define kiln__CUfunction CUfunction
 #define kiln__CUstream CUstream
 #define kiln__CUevent CUevent
+#define kiln__CUmemoryPool CUmemoryPool
+#define kiln__CUmemPool_attribute CUmemPool_attribute
+#define kiln__CUmemPoolProps CUmemPoolProps
 #define kiln__CUdevice_attribute CUdevice_attribute
 #define kiln__CUfunction_attribute CUfunction_attribute
 #define kiln__CUstreamCaptureMode CUstreamCaptureMode

@@ -304,12 +304,13 @@ static void too_many_arguments_are_refused(void **state) {
     kiln__ir ir = {.scalar_count = 0};
     kiln__problem problem = {.input_count = 31, .output_count = 1, .outer_rank = 8};
     kiln__arguments arguments;
+    kiln__schedule schedule = {.splits = 1};
     for (int o = 0; o < 32; o++)
         for (int d = 0; d < 8; d++) problem.operands[o].outer_strides[d] = 1;
-    assert_int_equal(kiln__arguments_layout(&ir, &problem, &arguments), KILN_OK);
+    assert_int_equal(kiln__arguments_layout(&ir, &problem, &schedule, &arguments), KILN_OK);
     assert_true(arguments.size <= KILN__MAX_ARGUMENT_BYTES && arguments.count <= KILN__MAX_FIELDS);
     ir.scalar_count = KILN_MAX_SCALARS;
-    kiln_status status = kiln__arguments_layout(&ir, &problem, &arguments);
+    kiln_status status = kiln__arguments_layout(&ir, &problem, &schedule, &arguments);
     if (status) assert_int_equal(status, KILN_E_UNSUPPORTED);
 }
 
