@@ -17,9 +17,11 @@ fake_driver *fake_driver_state(void);
 
 struct kiln__CUctx_st { kiln__CUdevice device; };
 struct kiln__CUlib_st { int loaded; };
+struct kiln__CUmemoryPool_st { int device; };
 
 #define DEVICE_LIMIT 4
 static struct kiln__CUctx_st contexts[DEVICE_LIMIT] = {{0}, {1}, {2}, {3}};
+static struct kiln__CUmemoryPool_st pools[DEVICE_LIMIT] = {{0}, {1}, {2}, {3}};
 static _Thread_local kiln__CUcontext current;
 static _Thread_local int capture_mode;
 
@@ -312,29 +314,24 @@ kiln__CUresult fake_MemFree(kiln__CUdeviceptr address)
     return KILN__CUDA_SUCCESS;
 }
 
-/* A pool is a name for the heap. */
 kiln__CUresult fake_MemPoolCreate(kiln__CUmemoryPool *pool, const kiln__CUmemPoolProps *props)
 {
-    ENTER_CONTEXT("cuMemPoolCreate");
-    if (!props || props->allocation_type != KILN__MEM_ALLOCATION_TYPE_PINNED ||
-        props->location_type != KILN__MEM_LOCATION_TYPE_DEVICE)
-        return KILN__CUDA_ERROR_INVALID_VALUE;
-    *pool = malloc(1);
-    return *pool ? KILN__CUDA_SUCCESS : KILN__CUDA_ERROR_OUT_OF_MEMORY;
+    ENTER("cuMemPoolCreate");
+    if (props->location_id < 0 || props->location_id >= DEVICE_LIMIT) return KILN__CUDA_ERROR_INVALID_DEVICE;
+    *pool = &pools[props->location_id];
+    return KILN__CUDA_SUCCESS;
 }
 
 kiln__CUresult fake_MemPoolDestroy(kiln__CUmemoryPool pool)
 {
     ENTER("cuMemPoolDestroy");
-    free(pool);
-    return KILN__CUDA_SUCCESS;
+    return pool ? KILN__CUDA_SUCCESS : KILN__CUDA_ERROR_INVALID_VALUE;
 }
 
 kiln__CUresult fake_MemPoolSetAttribute(kiln__CUmemoryPool pool, kiln__CUmemPool_attribute attribute, void *value)
 {
     ENTER("cuMemPoolSetAttribute");
-    return pool && value && attribute == KILN__MEMPOOL_ATTR_RELEASE_THRESHOLD ? KILN__CUDA_SUCCESS
-                                                                              : KILN__CUDA_ERROR_INVALID_VALUE;
+    return pool && attribute && value ? KILN__CUDA_SUCCESS : KILN__CUDA_ERROR_INVALID_VALUE;
 }
 
 kiln__CUresult fake_MemAllocFromPoolAsync(kiln__CUdeviceptr *address, size_t bytes, kiln__CUmemoryPool pool,

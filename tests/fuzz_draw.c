@@ -11,8 +11,19 @@
 #define RUN_LENGTH 8 /* cases that share what their kernel is made for */
 
 const char *const fuzz_schedules[FUZZ_SCHEDULE_COUNT] = {
-    NULL,     "stream",          "shared",           "registers",        "pack 2",
-    "pack 1", "lanes 8, stream", "block 64, shared", "block 64, stream", "threads 4",
+    NULL,
+    "stream",
+    "shared",
+    "registers",
+    "pack 2",
+    "pack 1",
+    "lanes 8, stream",
+    "block 64, shared",
+    "block 64, stream",
+    "threads 4",
+    "stream, splits 2",
+    "stream, splits 7",
+    "block 64, stream, splits 3",
 };
 
 /* ---- chance ---- */

@@ -87,11 +87,12 @@ static void schedule_kind(const char *schedule, char out[KIND_SIZE]) {
     const char *pack = strstr(schedule, ", pack");
     int length = pack ? (int)(pack - schedule) : (int)strlen(schedule);
     size_t used = 0;
-    for (int i = 0; i < length && used + 20 < KIND_SIZE; i++)
+    for (int i = 0; i < length && used + 32 < KIND_SIZE; i++)
         if (schedule[i] < '0' || schedule[i] > '9') out[used++] = schedule[i];
     out[used] = '\0';
-    if (strstr(schedule, ", masked")) strcat(out, ", masked");
-    if (strstr(schedule, ", ordered")) strcat(out, ", ordered");
+    static const char *const marks[] = {", splits", ", masked", ", ordered"};
+    for (size_t i = 0; i < sizeof marks / sizeof marks[0]; i++)
+        if (strstr(schedule, marks[i])) strcat(out, marks[i]);
 }
 
 static void tell(const fuzz_case *c, const char *schedule, const char *why) {

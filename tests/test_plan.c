@@ -21,12 +21,14 @@ static void add_sizes(kiln__text *text, const char *name, int rank, const int64_
     for (int i = 0; i < rank; i++) kiln__text_printf(text, "%s%" PRId64, i ? "x" : " ", sizes[i]);
 }
 
-/* "inner 2x12 | 5; x +5; m 5x0; y +5": kept and reduced extents, then for each tensor its step from row to row or its
- * strides along the kept ones, "row" where it has no columns, "at" with its strides where these do not lie side by side. */
+/* "inner 2x12 | 5; x +5; m 5x0; y +5": layout, kept and reduced extents, then for each tensor its step from row to row or
+ * its strides along the kept ones, "row" where it has no columns, "at" with its strides where these do not lie side by
+ * side. */
 static char *problem_text(const kiln__prepared *prepared) {
     const kiln__problem *p = &prepared->problem;
     kiln__text text = {0};
-    add_sizes(&text, p->layout == KILN__LAYOUT_FLAT ? "flat" : "inner", p->outer_rank, p->outer);
+    static const char *const layouts[] = {"flat", "inner", "outer"};
+    add_sizes(&text, layouts[p->layout], p->outer_rank, p->outer);
     add_sizes(&text, " |", p->inner_rank, p->inner);
     for (int o = 0; o < p->input_count + p->output_count; o++) {
         const kiln__operand *operand = &p->operands[o];
@@ -176,27 +178,16 @@ static const struct {
      "tensor 'x' of shape [1152921504606846976] has more bytes than 64 bits can count"},
     {"y = a * b", NULL, "i8[4294967296,1] i8[2147483648] i8[2]", KILN_E_SIZE,
      "the iteration space [4294967296, 2147483648] has more elements than 64 bits can count"},
-    {"s = sum(x)", "0", "f32[8,4] f32[4]", KILN_E_UNSUPPORTED,
-     "a reduced axis stands before a kept one of 4 elements: kernels reduce over the last axes (the CPU reference "
-     "reduces over any)"},
-    {"s = sum(x)", "0,2", "f32[8,4,2] f32[4]", KILN_E_UNSUPPORTED,
-     "a reduced axis stands before a kept one of 4 elements: kernels reduce over the last axes (the CPU reference "
-     "reduces over any)"},
-    {"y = x * 2", NULL, "f32[2,3]{1,2} f32[2,3]", KILN_E_UNSUPPORTED,
-     "tensor 'x' has stride 2 along axis 1, expected 1: kernels take row-major contiguous tensors (the CPU reference "
-     "takes any strides)"},
-    {"y = x * 2", NULL, "f32[2,3]{4,1} f32[2,3]", KILN_E_UNSUPPORTED,
-     "tensor 'x' has stride 4 along axis 0, expected 3: kernels take row-major contiguous tensors (the CPU reference "
-     "takes any strides)"},
-    {"y = x * 2", NULL, "f32[2,3] f32[2,3]{0,1}", KILN_E_UNSUPPORTED,
-     "tensor 'y' has stride 0 along axis 0, expected 3: kernels take row-major contiguous tensors (the CPU reference "
-     "takes any strides)"},
-    {"y = x * 2", NULL, "e4m3[2,3] f32[2,3]", KILN_E_UNSUPPORTED,
-     "tensor 'x' has type e4m3, which kernels do not read or write yet (the CPU reference does)"},
-    {"y = x * 2", NULL, "f32[2,3] e5m2[2,3]", KILN_E_UNSUPPORTED,
-     "tensor 'y' has type e5m2, which kernels do not read or write yet (the CPU reference does)"},
-    {"y = e4m3(x)", NULL, "f32[2,3] f32[2,3]", KILN_E_UNSUPPORTED,
-     "kernels do not round to e4m3 yet (the CPU reference does)"},
+    {"y = x * 2", NULL, "f32[2,3] f32[2,3]{0,1}", KILN_E_OVERLAP,
+     "output 'y' overlaps itself: a stride of it is 0, expected 1 or more"},
+    {"y = x * 2", NULL, "f32[2,3] f32[2,3]{1,1}", KILN_E_OVERLAP,
+     "output 'y' overlaps itself: a stride of it is 1, expected 2 or more"},
+    {"y = x * 2", NULL, "f32[2,3] f32[2,3]{2,1}", KILN_E_OVERLAP,
+     "output 'y' overlaps itself: a stride of it is 2, expected 3 or more"},
+    {"y = x * 2", NULL, "f32[4,2] f32[4,2]{-2,3}", KILN_E_OVERLAP,
+     "output 'y' overlaps itself: a stride of it is 3, expected 7 or more"},
+    {"s = sum(x)", "0", "f32[8,4] f32[4]{0}", KILN_E_OVERLAP,
+     "output 's' overlaps itself: a stride of it is 0, expected 1 or more"},
     {"y = index(0) * x", NULL, "f32[2,3] f32[2,3]", KILN_E_UNSUPPORTED,
      "kernels do not evaluate index() yet (the CPU reference does)"},
     {"y = dropout(x, 0.5, 1)", NULL, "f32[2,3] f32[2,3]", KILN_E_UNSUPPORTED,
@@ -277,6 +268,33 @@ static const struct {
     {"y = a + b", NULL, "f32[4,6] f32[4,1] f32[4,6]", "flat 4x6 |; a +1; b 1x0; y +1"},
     {"y = a + b", NULL, "f32[4,6] f32[] f32[4,6]", "flat 24 |; a +1; b +0; y +1"},
     {"y = a + b", NULL, "f32[*,6] f32[6] f32[*,6]", "flat 65536x6 |; a +1; b 0x1; y +1"},
+    /* any axes: rows lie side by side where the last axis is kept */
+    {"y = softmax(x)", "0", "f16[8,12] f16[8,12]", "outer 12 | 8; x +1 at 12; y +1 at 12"},
+    {"y = softmax(x)", "0,1", "f16[2,4,12] f16[2,4,12]", "outer 12 | 8; x +1 at 12; y +1 at 12"},
+    {"y = softmax(x)", "0", "f16[8,3,4] f16[8,3,4]", "outer 12 | 8; x +1 at 12; y +1 at 12"},
+    {"y = softmax(x)", "1", "f16[2,8,12] f16[2,8,12]", "outer 2x12 | 8; x 96x1 at 12; y 96x1 at 12"},
+    {"y = softmax(x)", "0,2", "f16[2,8,12] f16[2,8,12]", "inner 8 | 2x12; x +12 at 96x1; y +12 at 96x1"},
+    {"s = sum(x)", "1,2", "f16[2,3,4,8] f16[2,8]", "outer 2x8 | 12; x 96x1 at 8; s +1 row"},
+    {"s = sum(x)", "0,2,3", "f16[2,8,3,4] f16[8]", "inner 8 | 2x12; x +12 at 96x1; s +1 row"},
+    {"s = sum(x)", "0", "f16[8,1] f16[1]", "inner | 8; x +8; s +1 row"},
+    {"y = x * w + sum(x)", "0", "f16[8,12] f16[12] f16[8,12]", "outer 12 | 8; x +1 at 12; w +1 row; y +1 at 12"},
+    {"y = x * w + sum(x)", "0", "f16[8,12] f16[8,1] f16[8,12]", "outer 12 | 8; x +1 at 12; w +0; y +1 at 12"},
+    /* any strides */
+    {"y = softmax(x)", NULL, "f16[8,12]{16,1} f16[8,12]", "inner 8 | 12; x +16; y +12"},
+    {"y = softmax(x)", NULL, "f16[8,12]{1,8} f16[8,12]{1,8}", "outer 8 | 12; x +1 at 8; y +1 at 8"},
+    {"y = softmax(x)", NULL, "f16[8,12]{24,2} f16[8,12]", "inner 8 | 12; x +24 at 2; y +12"},
+    {"y = softmax(x)", NULL, "f16[8,12]{-12,1} f16[8,12]", "inner 8 | 12; x +-12; y +12"},
+    {"y = softmax(x)", NULL, "f16[8,12]{12,-1} f16[8,12]", "inner 8 | 12; x +12 at -1; y +12"},
+    {"y = softmax(x)", NULL, "f16[8,12]{0,1} f16[8,12]", "inner 8 | 12; x +0; y +12"},
+    {"y = softmax(x)", NULL, "f16[8,12]{1,1} f16[8,12]", "inner 8 | 12; x +1; y +12"},
+    {"y = softmax(x)", NULL, "f16[2,4,12]{64,16,1} f16[2,4,12]", "inner 8 | 12; x +16; y +12"},
+    {"y = softmax(x)", NULL, "f16[2,4,12]{65,16,1} f16[2,4,12]", "inner 2x4 | 12; x 65x16; y +12"},
+    {"y = x + 1", NULL, "f32[4,6]{1,4} f32[4,6]{1,4}", "flat 24 |; x +1; y +1"},
+    {"y = x + 1", NULL, "f32[4,6]{1,4} f32[4,6]", "flat 4x6 |; x 1x4; y +1"},
+    {"y = x + 1", NULL, "f32[4,6] f32[4,6]{1,4}", "flat 6x4 |; x 1x6; y +1"},
+    {"y = x + 1", NULL, "f32[4,6]{8,1} f32[4,6]", "flat 4x6 |; x 8x1; y +1"},
+    {"y = x + 1", NULL, "f32[24]{2} f32[24]", "flat 24 |; x 2; y +1"},
+    {"y = x + 1", NULL, "f32[4,6]{-6,-1} f32[4,6]", "flat 24 |; x -1; y +1"},
 };
 
 static void equal_work_has_one_canonical_form(void **state) {
@@ -364,6 +382,28 @@ static const struct {
     {"y = softmax(x)", NULL, "f16[8,16]@16 f16[8,16]@16", NULL, "f16[8,16] f16[8,16]", true},
     {"y = softmax(x)", NULL, "f16[8,16]@16 f16[8,16]@16", NULL, "f16[8,16]@8 f16[8,16]@16", false},
     {"y = softmax(x)", NULL, "f16[8,16]@4 f16[8,16]@4", NULL, "f16[8,16]@2 f16[8,16]@2", false},
+    /* the order of dimensions, and merging them */
+    {"y = softmax(x)", NULL, "f16[8,12] f16[8,12]", "0", "f16[12,8]{1,12} f16[12,8]{1,12}", true},
+    {"y = softmax(x)", "1", "f16[5,8,12] f16[5,8,12]", "0", "f16[8,5,12]{12,96,1} f16[8,5,12]{12,96,1}", true},
+    {"y = softmax(x)", "1", "f16[5,8,12] f16[5,8,12]", "-1", "f16[12,5,8]{1,96,12} f16[12,5,8]{1,96,12}", true},
+    {"y = softmax(x)", "1", "f16[5,8,12] f16[5,8,12]", "1,2", "f16[5,2,4,12] f16[5,2,4,12]", true},
+    {"y = softmax(x)", "1", "f16[5,8,12] f16[5,8,12]", "2,1", "f16[5,2,4,12] f16[5,2,4,12]", true},
+    {"y = softmax(x)", "1", "f16[5,8,12] f16[5,8,12]", "1", "f16[5,8,3,4] f16[5,8,3,4]", true},
+    {"y = softmax(x)", "1", "f16[5,8,12] f16[5,8,12]", "2", "f16[1,5,8,12]{7,96,12,1} f16[1,5,8,12]", true},
+    {"y = softmax(x)", "1", "f16[5,8,12] f16[5,8,12]", "3", "f16[5,1,1,8,1,12] f16[5,1,1,8,1,12]", true},
+    {"s = sum(x)", "0,2,3", "f16[2,8,3,4] f16[8]", "1,2,3", "f16[8,2,3,4]{12,96,4,1} f16[8]", true},
+    {"s = sum(x)", "0,1", "f16[6,5,8] f16[8]", "0,1", "f16[5,6,8]{8,40,1} f16[8]", true},
+    {"y = x + 1", NULL, "f16[8,12] f16[8,12]", NULL, "f16[8,12]{1,8} f16[8,12]{1,8}", true},
+    {"y = x + 1", NULL, "f16[8,12] f16[8,12]{1,8}", NULL, "f16[12,8]{1,12} f16[12,8]", true},
+    {"y = a + b", NULL, "f16[8,12] f16[12] f16[8,12]", NULL, "f16[12,8]{1,12} f16[12,1] f16[12,8]{1,12}", true},
+    {"y = softmax(x)", NULL, "f16[8,12] f16[8,12]", "0", "f16[8,12] f16[8,12]", false},
+    /* strides: a broadcast dimension is one of stride 0; a step or a direction that no pack can follow counts */
+    {"y = a + b", NULL, "f16[8,12] f16[12] f16[8,12]", NULL, "f16[8,12] f16[8,12]{0,1} f16[8,12]", true},
+    {"y = x * w + sum(x)", NULL, "f16[2,64] f16[64] f16[2,64]", NULL, "f16[2,64] f16[2,64]{0,1} f16[2,64]", true},
+    {"y = softmax(x)", NULL, "f16[8,16]{24,1} f16[8,16]", NULL, "f16[9,16]{40,1} f16[9,16]", true},
+    {"y = softmax(x)", NULL, "f16[8,12]{24,2} f16[8,12]", NULL, "f16[8,12]{36,3} f16[8,12]", true},
+    {"y = softmax(x)", NULL, "f16[8,12]{24,2} f16[8,12]", NULL, "f16[8,12]{-12,-1} f16[8,12]", true},
+    {"y = softmax(x)", NULL, "f16[8,12]{24,2} f16[8,12]", NULL, "f16[8,12] f16[8,12]", false},
     /* types */
     {"y = softmax(x)", NULL, "f16[8,16] f16[8,16]", NULL, "f16[8,16] f32[8,16]", false},
     {"y = softmax(x)", NULL, "f16[8,16] f16[8,16]", NULL, "bf16[8,16] bf16[8,16]", false},

@@ -305,6 +305,7 @@ static void too_many_arguments_are_refused(void **state) {
     kiln__problem problem = {.input_count = 31, .output_count = 1, .outer_rank = 8};
     kiln__schedule schedule = {.splits = 1};
     kiln__arguments arguments;
+    kiln__schedule schedule = {.splits = 1};
     for (int o = 0; o < 32; o++)
         for (int d = 0; d < 8; d++) problem.operands[o].outer_strides[d] = 1;
     assert_int_equal(kiln__arguments_layout(&ir, &problem, &schedule, &arguments), KILN_OK);

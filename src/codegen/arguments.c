@@ -68,6 +68,7 @@ kiln_status kiln__arguments_layout(const kiln__ir *ir, const kiln__problem *prob
  * n / d = (n * multiplier) >> shift (Granlund and Montgomery, 1994, theorem 4.2). */
 static void divisor_of(uint32_t d, uint32_t out[3]) {
     uint32_t log = 0;
+    if (d == 0) d = 1; /* without elements nothing is launched */
     while (log < 31 && ((uint32_t)1 << log) < d) log++;
     out[0] = d;
     out[1] = (uint32_t)((((uint64_t)1 << (31 + log)) + d - 1) / d);

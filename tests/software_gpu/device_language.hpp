@@ -133,12 +133,12 @@ __forceinline__ float __ll2float_rz(long long i)
     const float f = large ? 0x1p11f * __double2float_rz((double)(magnitude >> 11)) : __double2float_rz((double)magnitude);
     return i < 0 ? -f : f;
 }
-/* By hand: the compiler's own would call a function of its library, which kernels are not linked with. */
+/* Not the compiler's own, which calls its runtime library where the processor has no instruction for it. */
 __forceinline__ int __popcll(unsigned long long x)
 {
-    int bits = 0;
-    for (; x; x &= x - 1) bits++;
-    return bits;
+    int count = 0;
+    for (; x; x &= x - 1) count++;
+    return count;
 }
 __forceinline__ int __popc(unsigned x) { return __popcll(x); }
 

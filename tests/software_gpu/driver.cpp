@@ -29,7 +29,7 @@ KILN__DRIVER_OPTIONAL_FUNCTIONS(DECLARE)
 struct kiln__CUctx_st { int retained; };
 struct kiln__CUlib_st {
     Module module;
-    int max_dynamic_shared = 48 << 10;
+    int max_dynamic_shared; /* what static memory leaves of 48 KB, unless a kernel asked for more */
 };
 struct kiln__CUmemoryPool_st { std::set<kiln__CUdeviceptr> allocations; };
 struct kiln__CUevent_st { std::chrono::steady_clock::time_point time; bool recorded; };
@@ -269,6 +269,7 @@ kiln__CUresult soft_LibraryLoadData(kiln__CUlibrary *out, const void *image, kil
     std::unique_ptr<kiln__CUlib_st> library(new kiln__CUlib_st);
     const int result = library->module.load(image, gpu.arch);
     if (result) return result;
+    library->max_dynamic_shared = (48 << 10) - static_cast<int>(library->module.static_shared_bytes());
     *out = library.release();
     gpu.libraries.insert(*out);
     return KILN__CUDA_SUCCESS;
@@ -353,8 +354,7 @@ kiln__CUresult soft_LaunchKernel(kiln__CUfunction function, unsigned grid_x, uns
     if (!library || extra || (kernel->parameter_count && !parameters)) return KILN__CUDA_ERROR_INVALID_VALUE;
     if (!grid_x || !grid_y || !grid_z || grid_x > 0x7fffffff || grid_y > 65535 || grid_z > 65535) return KILN__CUDA_ERROR_INVALID_VALUE;
     if (!threads || threads > max_threads || block_z > 64) return KILN__CUDA_ERROR_INVALID_VALUE;
-    const size_t fixed = library->module.static_shared_bytes(), limit = static_cast<size_t>(library->max_dynamic_shared);
-    if (dynamic_shared > limit || (dynamic_shared + fixed > 48 << 10 && limit <= 48 << 10)) return KILN__CUDA_ERROR_INVALID_VALUE;
+    if (dynamic_shared > static_cast<unsigned>(library->max_dynamic_shared)) return KILN__CUDA_ERROR_INVALID_VALUE;
     const Grid grid = {kernel->name, kernel->enter, parameters, {grid_x, grid_y, grid_z}, {block_x, block_y, block_z},
                        library->module.shared_variables(dynamic_shared), gpu.seed};
     last_failure = run_grid(grid, gpu.memory);
