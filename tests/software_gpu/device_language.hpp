@@ -133,8 +133,14 @@ __forceinline__ float __ll2float_rz(long long i)
     const float f = large ? 0x1p11f * __double2float_rz((double)(magnitude >> 11)) : __double2float_rz((double)magnitude);
     return i < 0 ? -f : f;
 }
-__forceinline__ int __popc(unsigned x) { return __builtin_popcount(x); }
-__forceinline__ int __popcll(unsigned long long x) { return __builtin_popcountll(x); }
+/* Not the builtin, which may call a library that kernels are not linked with. */
+__forceinline__ int __popcll(unsigned long long x)
+{
+    int count = 0;
+    for (; x; x &= x - 1) count++;
+    return count;
+}
+__forceinline__ int __popc(unsigned x) { return __popcll(x); }
 
 /* ---- functions ---- */
 
