@@ -154,7 +154,7 @@ kiln_status kiln_program_output_shape(const kiln_program *program, const kiln_te
     return KILN_OK;
 }
 
-/* The addresses [*low, *high) between a tensor's first and last element, whatever its strides; none without elements. */
+/* The addresses [*low, *high) between a tensor's first and last element, whatever its strides; none if it is empty. */
 static void byte_range(const kiln_tensor *tensor, uintptr_t *low, uintptr_t *high) {
     int64_t size = (int64_t)kiln_type_size(tensor->type), below = 0, above = size;
     bool empty = false;

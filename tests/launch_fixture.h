@@ -1,4 +1,4 @@
-/* What the tests of launches share: a folder for the cache, stand-ins for the driver and NVRTC, and what the log was told. */
+/* What the tests of launches share: a folder for the cache, stand-ins for the driver and NVRTC, what the log was told. */
 #ifndef KILN_TESTS_LAUNCH_FIXTURE_H
 #define KILN_TESTS_LAUNCH_FIXTURE_H
 

@@ -1,5 +1,5 @@
-/* Each allocation in turn fails: every call says KILN_E_MEMORY or works all the same, and leaves nothing behind. The linker
- * puts the functions below in the place of malloc and its kin. */
+/* Each allocation in turn fails: every call says KILN_E_MEMORY or works all the same, and leaves nothing behind. The
+ * linker puts the functions below in the place of malloc and its kin. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -22,7 +22,7 @@ static void add_sizes(kiln__text *text, const char *name, int rank, const int64_
 }
 
 /* "inner 2x12 | 5; x +5; m 5x0; y +5": kept and reduced extents, then for each tensor its step from row to row or its
- * strides along the kept ones, "row" where it has no columns, "at" with its strides where these do not lie side by side. */
+ * strides along the kept ones, "row" where it has no columns, "at" with its strides where they are not side by side. */
 static char *problem_text(const kiln__prepared *prepared) {
     const kiln__problem *p = &prepared->problem;
     kiln__text text = {0};
