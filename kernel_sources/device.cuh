@@ -7,8 +7,6 @@
 typedef signed char kiln_i8;
 typedef unsigned char kiln_u8;
 typedef long long kiln_i64;
-typedef signed char kiln_i8;
-typedef unsigned char kiln_u8;
 typedef unsigned int kiln_u32;
 typedef unsigned long long kiln_u64;
 

@@ -201,9 +201,10 @@ static kiln_status load(const kiln_program *program, const kiln__driver *driver,
     bool ptx = image->is_ptx;
     kiln__image_free(image);
     status = kiln__image_obtain(program->context, prepared, numbers->arch, ptx, true, image);
-    return status ? status
-                  : kiln__loaded_create(driver, device, image->bytes, KILN__KERNEL_NAME,
-                                        prepared->schedule.shared_bytes, loaded, &refused);
+    if (status) return status;
+    kiln__clear_error(); /* the sentence of the refusal, which is overcome */
+    return kiln__loaded_create(driver, device, image->bytes, KILN__KERNEL_NAME, prepared->schedule.shared_bytes, loaded,
+                               &refused);
 }
 
 /* The kernel for the image, loaded once per context and device. */

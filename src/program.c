@@ -154,6 +154,7 @@ kiln_status kiln_program_output_shape(const kiln_program *program, const kiln_te
     return KILN_OK;
 }
 
+/* An output may be the same tensor as an input, and shares no memory otherwise: as on the GPU. */
 static kiln_status check_overlap(const kiln_program *program, const kiln_tensor *tensors, size_t output) {
     kiln__extent own = kiln__extent_of(&tensors[output]);
     size_t inputs = program->signature.input_count;

@@ -30,9 +30,16 @@ static fake_driver state = {.arch = 90, .sm_count = 132, .device_count = 1, .ver
 
 fake_driver *fake_driver_state(void) { return &state; }
 
+/* Whether this call is one that the test wants to fail. */
+static int fails(const char *symbol) {
+    if (!state.fail_symbol[0] || strcmp(state.fail_symbol, symbol)) return 0;
+    if (state.fail_times > 0 && --state.fail_times == 0) state.fail_symbol[0] = '\0';
+    return 1;
+}
+
 #define ENTER(symbol) \
     do { \
-        if (state.fail_symbol[0] && !strcmp(state.fail_symbol, symbol)) return state.fail_result; \
+        if (fails(symbol)) return state.fail_result; \
     } while (0)
 #define ENTER_CONTEXT(symbol) \
     do { \
@@ -281,7 +288,7 @@ kiln__CUresult fake_LaunchKernel(kiln__CUfunction function, unsigned grid_x, uns
                                  unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared,
                                  kiln__CUstream stream, void **params, void **extra)
 {
-    (void)stream, (void)params, (void)extra;
+    (void)stream, (void)extra;
     ENTER_CONTEXT("cuLaunchKernel");
     if (!function || !grid_x || !grid_y || !grid_z || !block_x || !block_y || !block_z ||
         (unsigned long long)block_x * block_y * block_z > 1024)
@@ -289,6 +296,7 @@ kiln__CUresult fake_LaunchKernel(kiln__CUfunction function, unsigned grid_x, uns
     memcpy(state.last_grid, (unsigned[]){grid_x, grid_y, grid_z}, sizeof state.last_grid);
     memcpy(state.last_block, (unsigned[]){block_x, block_y, block_z}, sizeof state.last_block);
     state.last_shared = shared;
+    if (state.argument_bytes) memcpy(state.last_argument, params[0], (size_t)state.argument_bytes);
     state.launches++;
     return KILN__CUDA_SUCCESS;
 }

@@ -19,7 +19,9 @@ static kiln_status open_with(const kiln_context_options *options, software_devic
     if (status) return status;
     kiln__CUdevice ordinal = 0;
     kiln__CUcontext context = NULL;
-    kiln__CUresult result = out->driver->DeviceGet(&ordinal, 0);
+    kiln__CUresult result = out->driver->CtxGetCurrent(&out->previous);
+    if (result) return kiln__driver_fail(out->driver, KILN_E_NO_DEVICE, result, "cuCtxGetCurrent");
+    result = out->driver->DeviceGet(&ordinal, 0);
     if (result) return kiln__driver_fail(out->driver, KILN_E_NO_DEVICE, result, "cuDeviceGet");
     result = out->driver->DevicePrimaryCtxRetain(&context, ordinal);
     if (result) return kiln__driver_fail(out->driver, KILN_E_NO_DEVICE, result, "cuDevicePrimaryCtxRetain");
@@ -55,7 +57,7 @@ kiln_status software_device_close(software_device *device)
     kiln_context_destroy(device->kiln);
     device->kiln = NULL;
     own_folder_remove(&device->cache);
-    kiln__CUresult result = device->driver->CtxSetCurrent(NULL);
+    kiln__CUresult result = device->driver->CtxSetCurrent(device->previous);
     if (result) {
         device->driver->DevicePrimaryCtxRelease(0);
         return kiln__driver_fail(device->driver, KILN_E_NO_DEVICE, result, "cuCtxSetCurrent");

@@ -11,6 +11,7 @@ typedef struct software_device {
     const kiln__driver *driver;
     kiln_context *kiln;
     own_folder cache;
+    kiln__CUcontext previous; /* what was current before */
 } software_device;
 
 /* Opens the device and makes its context current; kiln has the disk cache cache_dir, NULL for one of its own. The first

@@ -66,8 +66,8 @@ static bool is_typed(const char *expression, const char *type, const char *outpu
     return status == KILN_OK;
 }
 
-/* Compiles "y0 = ...; y1 = ...;" for some of the expressions at a time: to PTX, which shows whether C++ accepts them in a
- * fraction of the time, or to a cubin, which shows it of the instructions too. */
+/* Compiles "y0 = ...; y1 = ...;" for some of the expressions at a time: to PTX, which shows whether C++ accepts them
+ * in a fraction of the time, or to a cubin, which shows it of the instructions too. */
 static void compile_all(const expressions *list, const char *type, const char *const *outputs, size_t output_count,
                         bool cubin) {
     for (size_t first = 0; first < list->count; first += OUTPUTS_EACH) {

@@ -29,7 +29,8 @@ namespace {
 enum { invalid_input = 3, invalid_program = 4 };
 
 std::mutex lock;
-std::set<kiln__nvrtcProgram> programs;
+/* Never destroyed: what a failing nvrtcDestroyProgram left is still known at exit. */
+std::set<kiln__nvrtcProgram> &programs = *new std::set<kiln__nvrtcProgram>;
 std::string planted_from, planted_to;
 bool planting;
 

@@ -1,0 +1,61 @@
+// The C API from C++17: initialisers, callbacks and ownership by the standard library's own means.
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <kiln/kiln.h>
+
+template <auto destroy> struct destroyer {
+    template <class T> void operator()(T *handle) const { destroy(handle); }
+};
+using context_ptr = std::unique_ptr<kiln_context, destroyer<kiln_context_destroy>>;
+using program_ptr = std::unique_ptr<kiln_program, destroyer<kiln_program_destroy>>;
+using kernel_ptr = std::unique_ptr<kiln_kernel, destroyer<kiln_kernel_destroy>>;
+
+static int failures;
+#define CHECK(condition) \
+    do { \
+        if (!(condition)) { \
+            std::printf("%s:%d: %s does not hold: %s\n", __FILE__, __LINE__, #condition, kiln_last_error()); \
+            failures++; \
+        } \
+    } while (0)
+
+int main() {
+    std::string logged;
+    kiln_context_options options = KILN_CONTEXT_OPTIONS_INIT;
+    options.cache_dir = "";
+    options.log = [](void *user, kiln_log_level, const char *message) { *static_cast<std::string *>(user) += message; };
+    options.log_user = &logged;
+    kiln_context *context = nullptr;
+    CHECK(kiln_context_create(&options, &context) == KILN_OK);
+    context_ptr owner(context);
+
+    kiln_program_options how = KILN_PROGRAM_OPTIONS_INIT;
+    how.scalars = "k";
+    kiln_program *made = nullptr;
+    CHECK(kiln_program_create(context, "y = softmax(x * k)", &how, &made) == KILN_OK);
+    program_ptr program(made);
+
+    std::vector<float> x{0, 0, 0, 0, 1, 1, 1, 1}, y(8);
+    const std::int64_t sizes[] = {2, 4};
+    const kiln_tensor tensors[] = {kiln_tensor_contiguous(x.data(), KILN_F32, 2, sizes),
+                                   kiln_tensor_contiguous(y.data(), KILN_F32, 2, sizes)};
+    const kiln_scalar k = kiln_scalar_f64(2);
+    CHECK(kiln_run_cpu(program.get(), tensors, 2, &k, 1) == KILN_OK);
+    for (float value : y) CHECK(value == 0.25f);
+
+    kiln_kernel *compiled = nullptr;
+    CHECK(kiln_compile(program.get(), tensors, 2, &k, 1, 90, 0, 0, &compiled) == KILN_OK);
+    kernel_ptr kernel(compiled);
+    kiln_plan_info info = KILN_PLAN_INFO_INIT;
+    CHECK(kiln_kernel_get_info(kernel.get(), &info) == KILN_OK);
+    CHECK(info.arch == 90 && std::strstr(info.source, "softmax") != nullptr);
+
+    CHECK(kiln_run_cpu(program.get(), tensors, 1, &k, 1) == KILN_E_BINDING);
+    CHECK(std::string(kiln_last_error()) == "1 tensors are given, expected 2: 1 inputs and 1 outputs");
+    CHECK(logged.empty());
+    return failures != 0;
+}
