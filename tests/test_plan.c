@@ -188,10 +188,6 @@ static const struct {
      "output 'y' overlaps itself: a stride of it is 3, expected 7 or more"},
     {"s = sum(x)", "0", "f32[8,4] f32[4]{0}", KILN_E_OVERLAP,
      "output 's' overlaps itself: a stride of it is 0, expected 1 or more"},
-    {"y = index(0) * x", NULL, "f32[2,3] f32[2,3]", KILN_E_UNSUPPORTED,
-     "kernels do not evaluate index() yet (the CPU reference does)"},
-    {"y = dropout(x, 0.5, 1)", NULL, "f32[2,3] f32[2,3]", KILN_E_UNSUPPORTED,
-     "kernels do not evaluate uniform() yet (the CPU reference does)"},
 };
 
 static void what_does_not_fit_is_refused_in_one_sentence(void **state) {

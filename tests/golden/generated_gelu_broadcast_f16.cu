@@ -83,6 +83,7 @@ struct kiln_finish {
     }
 };
 
+
 extern "C" __global__ void __launch_bounds__(KILN_THREADS) kiln_kernel(const __grid_constant__ kiln_arguments args)
 {
     kiln_row row(args, 0);

@@ -57,7 +57,6 @@ struct kiln_phase0 {
     {
 #pragma unroll
         for (int j = 0; j < KILN_PACK; ++j) {
-            if (!span.has(j)) continue;
             const int v0 = kiln_widen(kept.in_x.get(j));
             const kiln_i64 v2 = kiln_to_i64(v0);
             const kiln_i64 v3 = kiln_mul(v2, row.v1);
@@ -108,6 +107,7 @@ KILN_DEVICE void kiln_finish_row(const kiln_row &row)
 {
     kiln_narrow((kiln_i64)row.v4, *row.out_s);
 }
+
 
 extern "C" __global__ void __launch_bounds__(KILN_THREADS) kiln_kernel(const __grid_constant__ kiln_arguments args)
 {

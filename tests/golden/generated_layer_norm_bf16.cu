@@ -62,7 +62,6 @@ struct kiln_phase0 {
     {
 #pragma unroll
         for (int j = 0; j < KILN_PACK; ++j) {
-            if (!span.has(j)) continue;
             const float v0 = kiln_widen(kept.in_x.get(j));
             r3 = r3 + v0;
         }
@@ -99,7 +98,6 @@ struct kiln_phase1 {
     {
 #pragma unroll
         for (int j = 0; j < KILN_PACK; ++j) {
-            if (!span.has(j)) continue;
             const float v0 = kiln_widen(kept.in_x.get(j));
             const float v6 = v0 - row.v5;
             const float v7 = v6 * v6;
@@ -153,6 +151,7 @@ struct kiln_finish {
         kiln_put<8>(out_y, row.out_y + col, span);
     }
 };
+
 
 extern "C" __global__ void __launch_bounds__(KILN_THREADS) kiln_kernel(const __grid_constant__ kiln_arguments args)
 {

@@ -65,7 +65,6 @@ struct kiln_phase0 {
     {
 #pragma unroll
         for (int j = 0; j < KILN_PACK; ++j) {
-            if (!span.has(j)) continue;
             const float v0 = kiln_widen(kept.in_x.get(j));
             const float v2 = v0 * row.v1;
             const float v3 = kiln_widen(kept.in_mask.get(j));
@@ -104,7 +103,6 @@ struct kiln_phase1 {
     {
 #pragma unroll
         for (int j = 0; j < KILN_PACK; ++j) {
-            if (!span.has(j)) continue;
             const float v0 = kiln_widen(kept.in_x.get(j));
             const float v2 = v0 * row.v1;
             const float v3 = kiln_widen(kept.in_mask.get(j));
@@ -155,6 +153,7 @@ struct kiln_finish {
         kiln_put<8>(out_y, row.out_y + col, span);
     }
 };
+
 
 extern "C" __global__ void __launch_bounds__(KILN_THREADS) kiln_kernel(const __grid_constant__ kiln_arguments args)
 {

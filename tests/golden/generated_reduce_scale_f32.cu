@@ -52,7 +52,6 @@ struct kiln_phase0 {
     {
 #pragma unroll
         for (int j = 0; j < KILN_PACK; ++j) {
-            if (!span.has(j)) continue;
             const float v0 = kiln_widen(kept.in_x.get(j));
             const float v1 = fabsf(v0);
             r2 = kiln_maximum(r2, v1);
@@ -94,6 +93,7 @@ struct kiln_finish {
         kiln_put<4>(out_y, row.out_y + col, span);
     }
 };
+
 
 extern "C" __global__ void __launch_bounds__(KILN_THREADS) kiln_kernel(const __grid_constant__ kiln_arguments args)
 {

@@ -53,7 +53,6 @@ struct kiln_phase0 {
     {
 #pragma unroll
         for (int j = 0; j < KILN_PACK; ++j) {
-            if (!span.has(j)) continue;
             const float v0 = kiln_widen(kept.in_x.get(j));
             r1 = kiln_maximum(r1, v0);
         }
@@ -89,7 +88,6 @@ struct kiln_phase1 {
     {
 #pragma unroll
         for (int j = 0; j < KILN_PACK; ++j) {
-            if (!span.has(j)) continue;
             const float v0 = kiln_widen(kept.in_x.get(j));
             const float v2 = v0 - row.v1;
             const float v3 = kiln_exp(v2);
@@ -134,6 +132,7 @@ struct kiln_finish {
         kiln_put<8>(out_y, row.out_y + col, span);
     }
 };
+
 
 extern "C" __global__ void __launch_bounds__(KILN_THREADS) kiln_kernel(const __grid_constant__ kiln_arguments args)
 {

@@ -4,6 +4,7 @@ struct kiln_arguments {
     const double *in_x;
     double *out_s;
     kiln_i64 rows;
+    unsigned char *workspace;
 };
 
 /* One row: where it lies in each tensor, and the values it has one of. */
@@ -23,7 +24,7 @@ KILN_DEVICE void kiln_begin(kiln_row &row)
     const kiln_arguments &args = row.args;
     row.in_x = args.in_x + row.index * 100003;
     row.out_s = args.out_s + row.index * 1;
-    row.shift = (int)(row.index * KILN_COLS & (KILN_PACK - 1));
+    row.shift = (int)(row.index * 1 & (KILN_PACK - 1));
 }
 
 [kernel_sources/group_block.cuh]
@@ -43,6 +44,7 @@ struct kiln_kept {
 /* Phase 0: the reductions combined together, in one exchange. */
 struct kiln_phase0 {
     static constexpr bool ordered = false;
+    static constexpr int before = 0; /* bytes of each chunk's results of the phases before */
     double r1; /* sum */
     KILN_MEMBER void clear()
     {
@@ -52,9 +54,8 @@ struct kiln_phase0 {
     {
 #pragma unroll
         for (int j = 0; j < KILN_PACK; ++j) {
-            if (!span.has(j)) continue;
             const double v0 = kiln_widen(kept.in_x.get(j));
-            r1 = r1 + v0;
+            r1 = r1 + (span.has(j) ? v0 : 0.0);
         }
     }
     static KILN_MEMBER kiln_phase0 combine(const kiln_phase0 &a, const kiln_phase0 &b)
@@ -83,6 +84,29 @@ KILN_DEVICE void kiln_finish_row(const kiln_row &row)
     kiln_narrow((double)row.v3, *row.out_s);
 }
 
+/* Split rows: each phase is a launch of its own, and partial results pass from one to the next through the workspace. */
+
+/* Where a phase's partial results of the row start: one for each chunk. */
+template <class Phase> KILN_DEVICE Phase *kiln_partials(const kiln_row &row) {
+    return reinterpret_cast<Phase *>(row.args.workspace + row.args.rows * KILN_SPLITS * Phase::before) +
+           row.index * KILN_SPLITS;
+}
+template <class Phase> KILN_DEVICE void kiln_publish(const kiln_row &row, const Phase &partial) {
+    kiln_partials<Phase>(row)[kiln_chunk()] = partial;
+}
+/* The combination of all chunks' partial results, in their order; the same in every block. */
+template <class Phase> KILN_DEVICE Phase kiln_gather(const kiln_row &row) {
+    const Phase *partials = kiln_partials<Phase>(row);
+    constexpr int share = (KILN_SPLITS + KILN_THREADS_PER_ROW - 1) / KILN_THREADS_PER_ROW;
+    Phase all;
+    all.clear();
+    for (int i = 0; i < share; ++i) {
+        const int chunk = kiln_member() * share + i;
+        if (chunk < KILN_SPLITS) all = Phase::combine(all, partials[chunk]);
+    }
+    return kiln_all_reduce(all);
+}
+
 extern "C" __global__ void __launch_bounds__(KILN_THREADS) kiln_kernel(const __grid_constant__ kiln_arguments args)
 {
     kiln_row row(args, kiln_row_index());
@@ -93,6 +117,18 @@ extern "C" __global__ void __launch_bounds__(KILN_THREADS) kiln_kernel(const __g
     kiln_phase0 phase0;
     phase0.clear();
     residency.each_pack(row, phase0);
-    kiln_after0(row, kiln_all_reduce(phase0));
-    if (kiln_member() == 0) kiln_finish_row(row);
+    const kiln_phase0 partial = kiln_all_reduce(phase0);
+    if (kiln_member() == 0) kiln_publish(row, partial);
+}
+
+extern "C" __global__ void __launch_bounds__(KILN_THREADS) kiln_kernel1(const __grid_constant__ kiln_arguments args)
+{
+    kiln_row row(args, kiln_row_index());
+    if (row.index >= args.rows) return;
+    kiln_begin(row);
+    kiln_residency residency;
+    residency.fill(row);
+    if (kiln_chunk() != 0) return;
+    kiln_after0(row, kiln_gather<kiln_phase0>(row));
+    if (kiln_member() == 0 && kiln_chunk() == 0) kiln_finish_row(row);
 }

@@ -25,7 +25,7 @@ KILN_DEVICE void kiln_begin(kiln_row &row)
     row.in_x = args.in_x + row.index * 1023;
     row.out_m = args.out_m + row.index * 1;
     row.out_y = args.out_y + row.index * 1023;
-    row.shift = (int)(row.index * KILN_COLS & (KILN_PACK - 1));
+    row.shift = (int)(row.index * 7 & (KILN_PACK - 1));
 }
 
 [kernel_sources/group_block.cuh]
@@ -54,9 +54,8 @@ struct kiln_phase0 {
     {
 #pragma unroll
         for (int j = 0; j < KILN_PACK; ++j) {
-            if (!span.has(j)) continue;
             const float v0 = kiln_widen(kept.in_x.get(j));
-            r1 = kiln_maximum(r1, v0);
+            r1 = kiln_maximum(r1, (span.has(j) ? v0 : (-kiln_infinity())));
         }
     }
     static KILN_MEMBER kiln_phase0 combine(const kiln_phase0 &a, const kiln_phase0 &b)
@@ -101,6 +100,7 @@ KILN_DEVICE void kiln_finish_row(const kiln_row &row)
 {
     kiln_narrow((float)row.v1, *row.out_m);
 }
+
 
 extern "C" __global__ void __launch_bounds__(KILN_THREADS) kiln_kernel(const __grid_constant__ kiln_arguments args)
 {

@@ -60,7 +60,6 @@ struct kiln_phase0 {
     {
 #pragma unroll
         for (int j = 0; j < KILN_PACK; ++j) {
-            if (!span.has(j)) continue;
             const float v0 = kiln_widen(kept.in_x.get(j));
             r1 = kiln_combine0(r1, v0);
         }
@@ -89,6 +88,7 @@ KILN_DEVICE void kiln_finish_row(const kiln_row &row)
 {
     kiln_narrow((float)row.v1, *row.out_s);
 }
+
 
 extern "C" __global__ void __launch_bounds__(KILN_THREADS) kiln_kernel(const __grid_constant__ kiln_arguments args)
 {

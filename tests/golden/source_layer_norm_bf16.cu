@@ -7,6 +7,7 @@
 #define KILN_COLS 4096
 #define KILN_PACK 8
 #define KILN_STEPS 4
+#define KILN_SPLITS 1
 #define KILN_BATCH 4
 #define KILN_UNROLL 4
 #define KILN_THREADS_PER_ROW 128
@@ -89,8 +90,7 @@ struct kiln_phase0 {
     {
 #pragma unroll
         for (int j = 0; j < KILN_PACK; ++j) {
-            if (!span.has(j)) continue;
-            const float v0 = kiln_widen(kept.in_x.at[j]);
+            const float v0 = kiln_widen(kept.in_x.get(j));
             r4 = r4 + v0;
         }
     }
@@ -126,8 +126,7 @@ struct kiln_phase1 {
     {
 #pragma unroll
         for (int j = 0; j < KILN_PACK; ++j) {
-            if (!span.has(j)) continue;
-            const float v0 = kiln_widen(kept.in_x.at[j]);
+            const float v0 = kiln_widen(kept.in_x.get(j));
             const float v7 = v0 - row.v6;
             const float v8 = v7 * v7;
             r9 = r9 + v8;
@@ -166,9 +165,9 @@ struct kiln_finish {
         float y0[KILN_PACK];
 #pragma unroll
         for (int j = 0; j < KILN_PACK; ++j) {
-            const float v0 = kiln_widen(kept.in_x.at[j]);
-            const float v1 = kiln_widen(in_w.at[j]);
-            const float v2 = kiln_widen(in_b.at[j]);
+            const float v0 = kiln_widen(kept.in_x.get(j));
+            const float v1 = kiln_widen(in_w.get(j));
+            const float v2 = kiln_widen(in_b.get(j));
             const float v7 = v0 - row.v6;
             const float v13 = v7 * row.v12;
             const float v14 = v13 * v1;
@@ -180,6 +179,7 @@ struct kiln_finish {
         kiln_put<8>(out_y, row.out_y + col, span);
     }
 };
+
 
 extern "C" __global__ void __launch_bounds__(KILN_THREADS) kiln_kernel(const __grid_constant__ kiln_arguments args)
 {

@@ -7,6 +7,7 @@
 #define KILN_COLS 128
 #define KILN_PACK 4
 #define KILN_STEPS 1
+#define KILN_SPLITS 1
 #define KILN_BATCH 1
 #define KILN_UNROLL 1
 #define KILN_THREADS_PER_ROW 32
@@ -76,8 +77,7 @@ struct kiln_phase0 {
     {
 #pragma unroll
         for (int j = 0; j < KILN_PACK; ++j) {
-            if (!span.has(j)) continue;
-            const float v0 = kiln_widen(kept.in_x.at[j]);
+            const float v0 = kiln_widen(kept.in_x.get(j));
             const float v1 = fabsf(v0);
             r2 = kiln_maximum(r2, v1);
         }
@@ -109,7 +109,7 @@ struct kiln_finish {
         float y0[KILN_PACK];
 #pragma unroll
         for (int j = 0; j < KILN_PACK; ++j) {
-            const float v0 = kiln_widen(kept.in_x.at[j]);
+            const float v0 = kiln_widen(kept.in_x.get(j));
             const float v3 = row.d2.divide(v0);
             y0[j] = v3;
         }
@@ -118,6 +118,7 @@ struct kiln_finish {
         kiln_put<4>(out_y, row.out_y + col, span);
     }
 };
+
 
 extern "C" __global__ void __launch_bounds__(KILN_THREADS) kiln_kernel(const __grid_constant__ kiln_arguments args)
 {

@@ -7,6 +7,7 @@
 #define KILN_COLS 1024
 #define KILN_PACK 8
 #define KILN_STEPS 1
+#define KILN_SPLITS 1
 #define KILN_BATCH 1
 #define KILN_UNROLL 1
 #define KILN_THREADS_PER_ROW 128
@@ -77,8 +78,7 @@ struct kiln_phase0 {
     {
 #pragma unroll
         for (int j = 0; j < KILN_PACK; ++j) {
-            if (!span.has(j)) continue;
-            const float v0 = kiln_widen(kept.in_x.at[j]);
+            const float v0 = kiln_widen(kept.in_x.get(j));
             r1 = kiln_maximum(r1, v0);
         }
     }
@@ -113,8 +113,7 @@ struct kiln_phase1 {
     {
 #pragma unroll
         for (int j = 0; j < KILN_PACK; ++j) {
-            if (!span.has(j)) continue;
-            const float v0 = kiln_widen(kept.in_x.at[j]);
+            const float v0 = kiln_widen(kept.in_x.get(j));
             const float v2 = v0 - row.v1;
             const float v3 = kiln_exp(v2);
             r4 = r4 + v3;
@@ -147,7 +146,7 @@ struct kiln_finish {
         float y0[KILN_PACK];
 #pragma unroll
         for (int j = 0; j < KILN_PACK; ++j) {
-            const float v0 = kiln_widen(kept.in_x.at[j]);
+            const float v0 = kiln_widen(kept.in_x.get(j));
             const float v2 = v0 - row.v1;
             const float v3 = kiln_exp(v2);
             const float v5 = row.d4.divide(v3);
@@ -158,6 +157,7 @@ struct kiln_finish {
         kiln_put<8>(out_y, row.out_y + col, span);
     }
 };
+
 
 extern "C" __global__ void __launch_bounds__(KILN_THREADS) kiln_kernel(const __grid_constant__ kiln_arguments args)
 {
