@@ -1,5 +1,8 @@
 /* Puts the device language before a kernel and a table of its entry points behind it, and has the system's compiler make
- * a shared object of all. Works in a folder of its own under TMPDIR, which is gone afterwards. */
+ * a shared object of all. Works in a folder of its own under TMPDIR, which is gone afterwards.
+ * KILN_SOFTWARE_GPU_COVERAGE names a folder where line counts of each kernel are kept, as gcov's files, and
+ * KILN_SOFTWARE_GPU_SOURCES the folder of the files that kernels are put together from, which counts are then told of.
+ * Nothing is checked then. */
 #include "compiler.hpp"
 
 #include <cctype>
@@ -7,6 +10,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <dirent.h>
 #include <fcntl.h>
 #include <spawn.h>
 #include <sys/wait.h>
@@ -129,30 +133,60 @@ std::string environment(const char *name, const char *otherwise)
 
 bool is_clang(const std::string &compiler) { return compiler.find("clang") != std::string::npos; }
 
+/* The source with each file of the folder that it holds word for word marked as lines of that file. */
+std::string mark_files(std::string source, const std::string &name, const std::string &folder)
+{
+    DIR *files = folder.empty() ? nullptr : opendir(folder.c_str());
+    if (!files) return source;
+    while (const dirent *entry = readdir(files)) {
+        std::string text;
+        const std::string path = folder + "/" + entry->d_name;
+        if (path.find(".cuh") == std::string::npos || !read_file(path, text)) continue;
+        const size_t at = source.find(text);
+        if (at == std::string::npos) continue;
+        source.insert(at + text.size(), "#line 1000000 \"" + name + "\"\n");
+        source.insert(at, "#line 1 \"" + path + "\"\n");
+    }
+    closedir(files);
+    return source;
+}
+
+std::vector<std::string> compile_command(const std::string &in, const std::string &out, bool coverage)
+{
+    const std::string compiler = environment("KILN_SOFTWARE_GPU_CXX", KILN_SOFTWARE_GPU_DEFAULT_CXX);
+    /* Signed overflow and aliasing are as on a GPU, and a * b + c is what it says. */
+    std::vector<std::string> command = {compiler, "-std=c++17", "-w", "-shared", "-fPIC", "-fvisibility=hidden", "-fno-exceptions", "-fno-rtti",
+                                        "-fno-asynchronous-unwind-tables", "-fwrapv", "-fno-strict-aliasing", "-ffp-contract=off", "-nostdlib"};
+    if (!is_clang(compiler)) command.push_back("-fno-extern-tls-init");
+    /* Counting lines is itself an access that the checks would take for the kernel's. */
+    if (coverage) command.insert(command.end(), {"-O0", "--coverage"});
+    else command.insert(command.end(), {"-O1", "-fsanitize=thread", "-fsanitize=bounds"});
+    command.insert(command.end(), {"-o", out, in, "-lm"});
+    if (coverage) command.insert(command.end(), {"-lgcov", "-lgcc"});
+    command.push_back("-lc");
+    return command;
+}
+
 } // namespace
 
 Compiled compile_kernel(const std::string &source, const std::string &name)
 {
     Compiled result;
-    std::string folder = environment("TMPDIR", "/tmp") + "/kiln-software-XXXXXX";
+    const std::string coverage = environment("KILN_SOFTWARE_GPU_COVERAGE", "");
+    std::string folder = (coverage.empty() ? environment("TMPDIR", "/tmp") : coverage) + "/kiln-software-XXXXXX";
     if (!mkdtemp(&folder[0])) {
         result.log = "error: no folder for a compile in " + folder;
         return result;
     }
     const std::string in = folder + "/kernel.cpp", out = folder + "/kernel.so", log = folder + "/log";
-    const std::string text = std::string(kiln__source_device_interface_hpp) + kiln__source_device_language_hpp + "\n#line 1 \"" + name + "\"\n" + source +
+    const std::string marked = coverage.empty() ? source : mark_files(source, name, environment("KILN_SOFTWARE_GPU_SOURCES", ""));
+    const std::string text = std::string(kiln__source_device_interface_hpp) + kiln__source_device_language_hpp + "\n#line 1 \"" + name + "\"\n" + marked +
                              "\n" + epilogue(source);
-    const std::string compiler = environment("KILN_SOFTWARE_GPU_CXX", KILN_SOFTWARE_GPU_DEFAULT_CXX);
-    /* The kernels' own undefined behaviour is not what is looked for; signed overflow and aliasing are as on a GPU. */
-    std::vector<std::string> command = {compiler, "-std=c++17", "-O1", "-w", "-shared", "-fPIC", "-fvisibility=hidden", "-fsanitize=thread",
-                                        "-fsanitize=bounds", "-fno-exceptions", "-fno-rtti", "-fno-asynchronous-unwind-tables", "-fwrapv",
-                                        "-fno-strict-aliasing", "-ffp-contract=off", "-nostdlib"};
-    if (!is_clang(compiler)) command.push_back("-fno-extern-tls-init");
-    command.insert(command.end(), {"-o", out, in, "-lm", "-lc"});
-    const int status = write_file(in, text) ? run(command, log) : 127;
+    const int status = write_file(in, text) ? run(compile_command(in, out, !coverage.empty()), log) : 127;
     read_file(log, result.log);
     result.good = status == 0 && read_file(out, result.object);
-    if (!result.good && result.log.empty()) result.log = "error: '" + compiler + "' ended with status " + std::to_string(status) + "\n";
+    if (!result.good && result.log.empty()) result.log = "error: the compiler ended with status " + std::to_string(status) + "\n";
+    if (!coverage.empty()) return result;
     for (const std::string &path : {in, out, log}) unlink(path.c_str());
     rmdir(folder.c_str());
     return result;
