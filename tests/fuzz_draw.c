@@ -136,7 +136,8 @@ static kiln_type draw_type(fuzz_random *random, fuzz_class class, kiln_type usua
     case FUZZ_INTS: return usual ? usual_integer : other_integer;
     case FUZZ_I8: return KILN_I8;
     case FUZZ_I64_I32: return other ? KILN_I64 : KILN_I32;
-    case FUZZ_FP8: return other ? KILN_E4M3 : KILN_F16;
+    case FUZZ_E4M3: return KILN_E4M3;
+    case FUZZ_E5M2: return KILN_E5M2;
     case FUZZ_EVERY: return usual ? usual_float : other ? other_float : other_integer;
     }
     return KILN_F32;
