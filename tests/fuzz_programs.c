@@ -26,6 +26,7 @@ const fuzz_program fuzz_programs[] = {
     {"s = reduce((a, b) -> maximum(abs(a), abs(b)), x, 0)", .inputs = {{FUZZ_ANY, true, F}}, {F}},
     /* The last value that is not 0: the order of the columns decides. */
     {"s = reduce((a, b) -> b != 0 ? b : a, x, 0)", .inputs = {{FUZZ_SPARSE, true, F}}, {F}},
+    {"y = x + reduce((a, b) -> b != 0 ? b : a, x, 0)", .inputs = {{FUZZ_SPARSE, true, F}}, {F}},
     {"s = sum(a * b)", .inputs = {{FUZZ_ONE_SIGN, false, F}, {FUZZ_POSITIVE, false, F}}, {F}},
     {"s = sum(x); d = max(x) - min(x); a = any(x > 1)", .inputs = {{FUZZ_ONE_SIGN, true, F}}, {F, F, E}, .terms = 2},
     /* ---- row programs ---- */

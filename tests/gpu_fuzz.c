@@ -19,21 +19,22 @@
 #include "gpu_device.h"
 
 #define JOB_LIMIT 128
-#define BATCH 8          /* cases taken at once: they mostly share a kernel */
+#define BATCH 4          /* cases taken at once: they mostly share a kernel */
 #define CASE_SECONDS 300 /* a case that takes longer hangs */
 #define BROKEN 3         /* exit status of a worker that wants to be replaced */
 #define KIND_LIMIT 64
 #define KIND_SIZE 120
 
-static const char usage[] = "usage: gpu_fuzz [options]\n"
-                            "  --seed S       of the cases; without it one is drawn and printed\n"
-                            "  --cases N      how many; 2000 without it\n"
-                            "  --case I       this case alone, in this process\n"
-                            "  --jobs J       worker processes; without it one per CPU, 16 at most\n"
-                            "  --driver PATH  the CUDA driver library to use, as KILN_DRIVER\n"
-                            "  --nvrtc PATH   the NVRTC library to use, as KILN_NVRTC\n"
-                            "  --list         prints the cases and runs none\n"
-                            "Kernels are kept between runs in KILN_CACHE_DIR where it is set, else in a folder that is removed at the end.\n";
+static const char usage[] =
+    "usage: gpu_fuzz [options]\n"
+    "  --seed S       of the cases; without it one is drawn and printed\n"
+    "  --cases N      how many; 2000 without it\n"
+    "  --case I       this case alone, in this process\n"
+    "  --jobs J       worker processes; without it one per CPU, 16 at most\n"
+    "  --driver PATH  the CUDA driver library to use, as KILN_DRIVER\n"
+    "  --nvrtc PATH   the NVRTC library to use, as KILN_NVRTC\n"
+    "  --list         prints the cases and runs none\n"
+    "Kernels are kept between runs in KILN_CACHE_DIR where it is set, else in a folder that is removed at the end.\n";
 
 typedef struct kind {
     char text[KIND_SIZE];
