@@ -10,16 +10,11 @@
 
 static const char record_name[] = "nvrtc";
 
-static bool same_file(const kiln__nvrtc_identity *a, const kiln__nvrtc_identity *b) {
-    return !strcmp(a->path, b->path) && a->file_size == b->file_size && a->file_inode == b->file_inode &&
-           a->file_device == b->file_device && a->file_mtime_ns == b->file_mtime_ns;
-}
-
 static kiln_status open_nvrtc(kiln_context *context, const kiln__nvrtc **out) {
     kiln_status status = kiln__nvrtc_open(context->nvrtc_path, out);
     if (status) return status;
     pthread_mutex_lock(&context->lock);
-    bool news = !context->nvrtc_known || !same_file(&context->nvrtc, &(*out)->identity) ||
+    bool news = !context->nvrtc_known || !kiln__nvrtc_same_file(&context->nvrtc, &(*out)->identity) ||
                 context->nvrtc.major != (*out)->identity.major || context->nvrtc.minor != (*out)->identity.minor;
     context->nvrtc = (*out)->identity;
     context->nvrtc_known = true;
@@ -41,7 +36,7 @@ static kiln_status identify_nvrtc(kiln_context *context, kiln__nvrtc_identity *o
     bool found = kiln__nvrtc_locate(context->nvrtc_path, &located);
     bool have =
         context->disk && kiln__disk_record_get(context->disk, record_name, &recorded, &size) && size == sizeof recorded;
-    if (have && (!found || same_file(&located, &recorded))) {
+    if (have && (!found || kiln__nvrtc_same_file(&located, &recorded))) {
         recorded.path[sizeof recorded.path - 1] = recorded.build[sizeof recorded.build - 1] = '\0';
         pthread_mutex_lock(&context->lock);
         if (found && !context->nvrtc_known) {

@@ -8,7 +8,7 @@
 
 #include "base/types.h"
 
-#define RUN_LENGTH 8 /* cases that share what their kernel is made for */
+#define RUN_LENGTH 4 /* cases that share what their kernel is made for */
 
 const char *const fuzz_schedules[FUZZ_SCHEDULE_COUNT] = {
     NULL,
@@ -136,7 +136,8 @@ static kiln_type draw_type(fuzz_random *random, fuzz_class class, kiln_type usua
     case FUZZ_INTS: return usual ? usual_integer : other_integer;
     case FUZZ_I8: return KILN_I8;
     case FUZZ_I64_I32: return other ? KILN_I64 : KILN_I32;
-    case FUZZ_FP8: return other ? KILN_E4M3 : KILN_F16;
+    case FUZZ_E4M3: return KILN_E4M3;
+    case FUZZ_E5M2: return KILN_E5M2;
     case FUZZ_EVERY: return usual ? usual_float : other ? other_float : other_integer;
     }
     return KILN_F32;
@@ -272,13 +273,14 @@ static int count_words(const char *text) {
     return count;
 }
 
-static void draw_tensor(fuzz_random *random, bool input, fuzz_recipe recipe, fuzz_tensor *t) {
+/* plain: contiguous and aligned, as tensors mostly are, so that packs are as wide as they can be. */
+static void draw_tensor(fuzz_random *random, bool input, bool plain, fuzz_recipe recipe, fuzz_tensor *t) {
     fuzz_tensor strided = *t;
     bool contiguous = percent(random, 35), aligned = percent(random, 50);
     int64_t shift = below(random, 16);
     draw_strides(random, input, recipe, &strided);
-    if (!contiguous) *t = strided;
-    t->shift = aligned ? 0 : shift;
+    if (!contiguous && !plain) *t = strided;
+    t->shift = aligned || plain ? 0 : shift;
     t->lies_in = -1;
     t->ahead = 0;
     measure(t);
@@ -340,6 +342,8 @@ kiln_status fuzz_case_draw(kiln_context *context, uint64_t seed, long index, fuz
     out->input_count = (int)kiln_program_input_count(program);
     out->output_count = (int)kiln_program_output_count(program);
     kiln_type usual_float = draw_float(&structure), usual_integer = draw_integer(&structure);
+    bool tidy = percent(&structure, 40); /* but for one tensor */
+    int other = below(&structure, out->input_count + out->output_count);
     for (int t = 0; t < out->input_count; t++) draw_input_shape(&structure, out, t, &out->tensors[t].view);
     settle_space(out);
     for (int t = 0; t < out->input_count + out->output_count; t++) {
@@ -350,7 +354,7 @@ kiln_status fuzz_case_draw(kiln_context *context, uint64_t seed, long index, fuz
         if (!input) draw_output_shape(&structure, out, program, o, &tensor->view);
         tensor->view.type = draw_type(&structure, input ? out->program->inputs[t].types : out->program->output_types[o],
                                       usual_float, usual_integer);
-        draw_tensor(&structure, input, input ? out->program->inputs[t].recipe : FUZZ_ANY, tensor);
+        draw_tensor(&structure, input, tidy && t != other, input ? out->program->inputs[t].recipe : FUZZ_ANY, tensor);
     }
     draw_sharing(&structure, out);
     kiln_program_destroy(program);

@@ -39,7 +39,8 @@ typedef enum fuzz_class {
     FUZZ_INTS, /* bool among them */
     FUZZ_I8,
     FUZZ_I64_I32,
-    FUZZ_FP8,
+    FUZZ_E4M3,
+    FUZZ_E5M2,
     FUZZ_EVERY
 } fuzz_class;
 

@@ -22,7 +22,7 @@ double gpu_distance(kiln_type type, const void *got, double reference, double la
         kiln__store_f64(type, rounded, reference);
         return abs(ordered(type, got) - ordered(type, rounded));
     }
-    if (value == reference) return 0;
+    if (value == reference || value == kiln__round_to(type, reference)) return 0;
     double error = fabs(value - reference);
     return !kiln__type_is_float(type) || largest == 0 || isinf(error) ? INFINITY : error / largest;
 }

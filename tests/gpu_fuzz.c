@@ -2,6 +2,7 @@
  * take runs of cases from a shared counter. Exits with 77 where there is no GPU. */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <ftw.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -9,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -17,21 +19,22 @@
 #include "gpu_device.h"
 
 #define JOB_LIMIT 128
-#define BATCH 8          /* cases taken at once: they mostly share a kernel */
+#define BATCH 4          /* cases taken at once: they mostly share a kernel */
 #define CASE_SECONDS 300 /* a case that takes longer hangs */
 #define BROKEN 3         /* exit status of a worker that wants to be replaced */
 #define KIND_LIMIT 64
 #define KIND_SIZE 120
 
-static const char usage[] = "usage: gpu_fuzz [options]\n"
-                            "  --seed S       of the cases; without it one is drawn and printed\n"
-                            "  --cases N      how many; 2000 without it\n"
-                            "  --case I       this case alone, in this process\n"
-                            "  --jobs J       worker processes; without it one per CPU, 16 at most\n"
-                            "  --driver PATH  the CUDA driver library to use, as KILN_DRIVER\n"
-                            "  --nvrtc PATH   the NVRTC library to use, as KILN_NVRTC\n"
-                            "  --list         prints the cases and runs none\n"
-                            "Kernels are kept between runs in KILN_CACHE_DIR where it is set.\n";
+static const char usage[] =
+    "usage: gpu_fuzz [options]\n"
+    "  --seed S       of the cases; without it one is drawn and printed\n"
+    "  --cases N      how many; 2000 without it\n"
+    "  --case I       this case alone, in this process\n"
+    "  --jobs J       worker processes; without it one per CPU, 16 at most\n"
+    "  --driver PATH  the CUDA driver library to use, as KILN_DRIVER\n"
+    "  --nvrtc PATH   the NVRTC library to use, as KILN_NVRTC\n"
+    "  --list         prints the cases and runs none\n"
+    "Kernels are kept between runs in KILN_CACHE_DIR where it is set, else in a folder that is removed at the end.\n";
 
 typedef struct kind {
     char text[KIND_SIZE];
@@ -342,6 +345,11 @@ static bool parse(int argc, char **argv, arguments *out) {
     return optind == argc;
 }
 
+static int remove_one(const char *path, const struct stat *status, int type, struct FTW *where) {
+    (void)status, (void)type, (void)where;
+    return remove(path);
+}
+
 int main(int argc, char **argv) {
     long cpus = sysconf(_SC_NPROCESSORS_ONLN);
     arguments given = {.seed = (uint64_t)time(NULL) % 1000000,
@@ -355,10 +363,20 @@ int main(int argc, char **argv) {
         return 2;
     }
     bool one = given.one >= 0;
+    char folder[] = "/tmp/gpu_fuzz.XXXXXX";
     const char *cache = getenv("KILN_CACHE_DIR");
-    job work = {given.seed, one ? given.one : 0, one ? given.one + 1 : given.cases, cache ? cache : "", NULL};
+    job work = {given.seed, one ? given.one : 0, one ? given.one + 1 : given.cases, cache, NULL};
     if (given.list) return list(&work);
     if (one) given.jobs = 1;
     int arch = 0, status = gpu_probe(given.jobs, &arch);
-    return status ? status : run_all(&work, given.jobs);
+    if (status) return status;
+    /* Not without a disk cache: through it alone one kernel serves several programs and processes. */
+    bool removes = !cache || !*cache;
+    if (removes && !(work.cache_dir = mkdtemp(folder))) {
+        perror("gpu_fuzz: a folder for kernels");
+        return 1;
+    }
+    status = run_all(&work, given.jobs);
+    if (removes) nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+    return status;
 }

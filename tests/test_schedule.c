@@ -50,12 +50,13 @@ static void check_numbers(const kiln__schedule *s, const kiln__problem *p, const
     assert_int_equal(s->pack_size & (s->pack_size - 1), 0);
     assert_true(s->batch >= 1 && s->batch <= s->steps);
     if (s->residency == KILN__RESIDENCY_REGISTERS) assert_int_equal(s->batch, s->steps);
-    int64_t chunk = s->steps * s->threads_per_row * s->pack_size, covered = chunk * s->splits, overhang = s->masked ? s->pack_size - 1 : 0;
-    assert_true(covered >= p->cols + overhang);
-    /* No step that all threads sit out. */
-    assert_true(covered - s->threads_per_row * s->pack_size * s->splits < p->cols + overhang || s->steps == 1);
-    /* No block without columns. */
-    assert_true(covered - chunk < p->cols + overhang);
+    assert_true(s->splits >= 1 && s->splits <= 1024);
+    assert_true(s->splits == 1 || s->residency == KILN__RESIDENCY_STREAM);
+    int64_t chunk = s->steps * s->threads_per_row * s->pack_size, overhang = s->masked ? s->pack_size - 1 : 0;
+    assert_true(s->splits * chunk >= p->cols + overhang);
+    /* No chunk, and no step of a whole row, that all threads sit out. */
+    assert_true((s->splits - 1) * chunk < p->cols + overhang);
+    assert_true(s->splits > 1 || s->steps == 1 || chunk / s->steps * (s->steps - 1) < p->cols + overhang);
     if (!s->masked) assert_int_equal(p->cols % s->pack_size, 0);
     if (s->ordered) assert_false(s->masked);
     assert_true(s->shared_bytes <= device->shared_per_block);
@@ -196,9 +197,9 @@ static void the_grid_covers_the_rows_and_no_more(void **state) {
     static const int64_t rows[] = {1,          2,          15,         16,          17,          1000,
                                    2147483647, 2147483648, 4294967296, 34359738353, 34359738368, 1099511627776};
     static const kiln__schedule schedules[] = {
-        {.layout = KILN__LAYOUT_INNER, .splits = 1, .rows_per_block = 1, .threads = 128},
-        {.layout = KILN__LAYOUT_INNER, .splits = 1, .rows_per_block = 16, .threads = 128},
-        {.layout = KILN__LAYOUT_FLAT, .splits = 1, .rows_per_block = 1, .threads = 256, .steps = 4, .pack_size = 8},
+        {.layout = KILN__LAYOUT_INNER, .rows_per_block = 1, .threads = 128, .splits = 1},
+        {.layout = KILN__LAYOUT_INNER, .rows_per_block = 16, .threads = 128, .splits = 1},
+        {.layout = KILN__LAYOUT_FLAT, .rows_per_block = 1, .threads = 256, .steps = 4, .pack_size = 8, .splits = 1},
     };
     for (size_t s = 0; s < COUNT(schedules); s++) {
         int64_t per_block = s == 2 ? 256 * 4 * 8 : schedules[s].rows_per_block;
