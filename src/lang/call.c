@@ -16,20 +16,20 @@ static void parse_argument(kiln__parser *parser, const kiln__function *function,
     kiln__token name = parser->token;
     uint32_t place = args->count;
     if (function != NULL && name.kind == KILN__TOKEN_NAME && kiln__parser_at_assignment(parser)) {
-        const char *quote = kiln__parser_quote(parser, &name);
+        int length = (int)function->length;
         place = kiln__parameter_find(function, &name);
         args->named = true;
         if (place == function->parameter_count) {
-            KILN__FAIL_AT(&parser->work, &name, KILN_E_NAME, "'%.*s' has no parameter %s", (int)function->length,
-                          function->name, quote);
+            KILN__FAIL_AT(parser, &name, KILN_E_NAME, "'%.*s' has no parameter %s", length, function->name,
+                          kiln__parser_quote(parser, &name));
         } else if (args->nodes[place] != NOT_GIVEN) {
-            KILN__FAIL_AT(&parser->work, &name, KILN_E_NAME, "the argument %s of '%.*s' is given twice", quote,
-                          (int)function->length, function->name);
+            KILN__FAIL_AT(parser, &name, KILN_E_NAME, "the argument %s of '%.*s' is given twice",
+                          kiln__parser_quote(parser, &name), length, function->name);
         }
         kiln__parser_advance(parser);
         kiln__parser_advance(parser);
     } else if (args->named) {
-        KILN__FAIL_AT(&parser->work, &name, KILN_E_SYNTAX, "an argument without a name follows one with a name");
+        KILN__FAIL_AT(parser, &name, KILN_E_SYNTAX, "an argument without a name follows one with a name");
     } else {
         args->count++;
     }
@@ -51,10 +51,10 @@ static bool parse_arguments(kiln__parser *parser, const kiln__token *name, const
     if (args->count <= most && (args->count >= least || args->named)) return true;
     const char *quote = kiln__parser_quote(parser, name);
     if (least != most) {
-        return KILN__FAIL_AT(&parser->work, name, KILN_E_SYNTAX, "%s takes %u to %u arguments, found %u", quote, least,
-                             most, args->count);
+        return KILN__FAIL_AT(parser, name, KILN_E_SYNTAX, "%s takes %u to %u arguments, found %u", quote, least, most,
+                             args->count);
     }
-    return KILN__FAIL_AT(&parser->work, name, KILN_E_SYNTAX, "%s takes %u argument%s, found %u", quote, least,
+    return KILN__FAIL_AT(parser, name, KILN_E_SYNTAX, "%s takes %u argument%s, found %u", quote, least,
                          least == 1 ? "" : "s", args->count);
 }
 
@@ -71,13 +71,13 @@ static uint32_t call_operator(kiln__parser *parser, const kiln__token *name, kil
 static uint32_t expand(kiln__parser *parser, const kiln__token *at, const kiln__function *function,
                        const uint32_t *args) {
     const kiln__nodes *nodes = &function->nodes;
-    parser->copies += nodes->count;
-    if (parser->copies > KILN__MAX_COPIES) {
-        return KILN__FAIL_AT(&parser->work, at, KILN_E_LIMIT,
-                             "calls of functions expand to more than %d operations in all", KILN__MAX_COPIES);
+    parser->lexer.copies += nodes->count;
+    if (parser->lexer.copies > KILN__MAX_COPIES) {
+        return KILN__FAIL_AT(parser, at, KILN_E_LIMIT, "calls of functions expand to more than %d operations in all",
+                             KILN__MAX_COPIES);
     }
-    uint32_t *map = kiln__work_alloc(&parser->work, &parser->work.scratch, nodes->count, sizeof *map);
-    for (uint32_t i = 0; i < nodes->count && parser->work.status == KILN_OK; i++) {
+    uint32_t *map = kiln__work_alloc(parser->work, &parser->work->scratch, nodes->count, sizeof *map);
+    for (uint32_t i = 0; i < nodes->count && parser->work->status == KILN_OK; i++) {
         kiln__node node = nodes->items[i];
         for (uint32_t k = 0; k < node.arg_count; k++) node.args[k] = map[node.args[k]];
         map[i] = node.op == KILN__OP_PARAM ? args[node.u.param] : kiln__parser_add(parser, at, node);
@@ -93,7 +93,7 @@ static uint32_t call_function(kiln__parser *parser, const kiln__token *name, con
         const kiln__parameter *parameter = &function->parameters[i];
         if (args.nodes[i] != NOT_GIVEN) continue;
         if (!parameter->optional) {
-            return KILN__FAIL_AT(&parser->work, name, KILN_E_SYNTAX, "%s lacks its argument '%.*s'",
+            return KILN__FAIL_AT(parser, name, KILN_E_SYNTAX, "%s lacks its argument '%.*s'",
                                  kiln__parser_quote(parser, name), (int)parameter->length, parameter->name);
         }
         args.nodes[i] = kiln__parser_add(parser, name, parameter->value);
@@ -108,9 +108,8 @@ static uint32_t call_with_axis(kiln__parser *parser, const kiln__token *name, ki
     kiln__token axis = parser->token;
     if (!kiln__parser_expect(parser, KILN__TOKEN_INT, "an axis, an integer literal")) return 0;
     if (axis.value.i64 > KILN_MAX_RANK) {
-        return KILN__FAIL_AT(&parser->work, &axis, KILN_E_LIMIT,
-                             "axis %s is out of range, tensors have at most %d axes", kiln__parser_quote(parser, &axis),
-                             KILN_MAX_RANK);
+        return KILN__FAIL_AT(parser, &axis, KILN_E_LIMIT, "axis %s is out of range, tensors have at most %d axes",
+                             kiln__parser_quote(parser, &axis), KILN_MAX_RANK);
     }
     kiln__parser_expect(parser, ')', "')' after the axis");
     kiln__node node = {.op = op, .u.axis = negative ? -(int32_t)axis.value.i64 : (int32_t)axis.value.i64};
@@ -132,10 +131,10 @@ static uint32_t add_reducer(kiln__parser *parser, kiln__reducer reducer) {
     for (uint32_t i = 0; i < graph->reducer_count; i++) {
         if (same_reducer(&graph->reducers[i], &reducer)) return i;
     }
-    kiln__reducer *reducers = kiln__work_grow(&parser->work, &graph->arena, graph->reducers, graph->reducer_count,
+    kiln__reducer *reducers = kiln__work_grow(parser->work, &graph->arena, graph->reducers, graph->reducer_count,
                                               &parser->reducer_capacity, sizeof *reducers);
     reducer.nodes =
-        kiln__work_copy(&parser->work, &graph->arena, reducer.nodes, reducer.node_count, sizeof *reducer.nodes);
+        kiln__work_copy(parser->work, &graph->arena, reducer.nodes, reducer.node_count, sizeof *reducer.nodes);
     if (reducers == NULL || reducer.nodes == NULL) return 0;
     graph->reducers = reducers;
     graph->reducers[graph->reducer_count] = reducer;
@@ -149,8 +148,8 @@ static uint32_t call_reduce(kiln__parser *parser, const kiln__token *name) {
     if (!kiln__parser_expect(parser, '(', "reduce's combine, as in (a, b) -> a + b")) return 0;
     kiln__parse_parameters(parser, &combine, false);
     if (combine.parameter_count != 2) {
-        return KILN__FAIL_AT(&parser->work, &lambda, KILN_E_SYNTAX,
-                             "the combine of reduce takes 2 parameters, found %u", combine.parameter_count);
+        return KILN__FAIL_AT(parser, &lambda, KILN_E_SYNTAX, "the combine of reduce takes 2 parameters, found %u",
+                             combine.parameter_count);
     }
     if (!kiln__parser_expect(parser, KILN__PAIR('-', '>'), "'->' and what the parameters combine to")) return 0;
     kiln__parse_body(parser, &combine);
@@ -176,10 +175,9 @@ uint32_t kiln__parse_call(kiln__parser *parser, const kiln__token *name) {
         return call_operator(parser, name, (kiln__node){.op = KILN__OP_CONVERT, .u.type = type});
     kiln__function *function = kiln__function_find(parser, name);
     if (function != NULL && kiln__function_load(parser, function)) return call_function(parser, name, function);
-    if (parser->in_prelude && kiln__token_is(name, "_count", 6)) {
+    if (parser->lexer.in_prelude && kiln__token_is(name, "_count", 6)) {
         kiln__parser_expect(parser, ')', "')'");
         return kiln__parser_add(parser, name, (kiln__node){.op = KILN__OP_COUNT});
     }
-    kiln__fail_unknown(parser, name);
-    return 0;
+    return kiln__fail_unknown(parser, name);
 }

@@ -27,7 +27,7 @@ kiln__value kiln__emit(kiln__typer *typer, kiln__inst inst) {
     }
     phase += reduction;
     if (phase > KILN__MAX_PHASES) {
-        KILN__FAIL_AT(typer->work, typer->node, KILN_E_LIMIT, "reductions of reductions are nested more than %d deep",
+        KILN__FAIL_AT(typer, typer->node, KILN_E_LIMIT, "reductions of reductions are nested more than %d deep",
                       KILN__MAX_PHASES);
     }
     inst.phase = (uint8_t)phase;

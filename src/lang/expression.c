@@ -4,6 +4,7 @@
 
 #include "lang/parser.h"
 
+/* clang-format off */
 static const struct {
     int kind, precedence;
     kiln__op op;
@@ -13,41 +14,33 @@ static const struct {
     {'|', 3, KILN__OP_BITOR},
     {'^', 4, KILN__OP_BITXOR},
     {'&', 5, KILN__OP_BITAND},
-    {KILN__PAIR('=', '='), 6, KILN__OP_EQ},
-    {KILN__PAIR('!', '='), 6, KILN__OP_NE},
-    {'<', 7, KILN__OP_LT},
-    {KILN__PAIR('<', '='), 7, KILN__OP_LE},
-    {'>', 7, KILN__OP_GT},
-    {KILN__PAIR('>', '='), 7, KILN__OP_GE},
-    {KILN__PAIR('<', '<'), 8, KILN__OP_SHL},
-    {KILN__PAIR('>', '>'), 8, KILN__OP_SHR},
-    {'+', 9, KILN__OP_ADD},
-    {'-', 9, KILN__OP_SUB},
-    {'*', 10, KILN__OP_MUL},
-    {'/', 10, KILN__OP_DIV},
-    {'%', 10, KILN__OP_MOD},
+    {KILN__PAIR('=', '='), 6, KILN__OP_EQ}, {KILN__PAIR('!', '='), 6, KILN__OP_NE},
+    {'<', 7, KILN__OP_LT}, {KILN__PAIR('<', '='), 7, KILN__OP_LE},
+    {'>', 7, KILN__OP_GT}, {KILN__PAIR('>', '='), 7, KILN__OP_GE},
+    {KILN__PAIR('<', '<'), 8, KILN__OP_SHL}, {KILN__PAIR('>', '>'), 8, KILN__OP_SHR},
+    {'+', 9, KILN__OP_ADD}, {'-', 9, KILN__OP_SUB},
+    {'*', 10, KILN__OP_MUL}, {'/', 10, KILN__OP_DIV}, {'%', 10, KILN__OP_MOD},
 };
 
-/* Words that are no names; fn stands for no value. */
+/* Words that are no names; fn has no value. */
 static const struct {
     const char *word;
     kiln__node value;
 } reserved[] = {
     {"fn", {.op = KILN__OP_NAME}},
-    {"inf", {.op = KILN__OP_FLOAT, .u.f64 = INFINITY}},
-    {"nan", {.op = KILN__OP_FLOAT, .u.f64 = NAN}},
-    {"true", {.op = KILN__OP_BOOL, .u.i64 = 1}},
-    {"false", {.op = KILN__OP_BOOL, .u.i64 = 0}},
+    {"inf", {.op = KILN__OP_FLOAT, .u.f64 = INFINITY}}, {"nan", {.op = KILN__OP_FLOAT, .u.f64 = NAN}},
+    {"true", {.op = KILN__OP_BOOL, .u.i64 = 1}}, {"false", {.op = KILN__OP_BOOL, .u.i64 = 0}},
 };
+/* clang-format on */
 
 static uint32_t parse_unary(kiln__parser *parser);
 
 static bool enter(kiln__parser *parser) {
-    if (parser->depth == KILN__MAX_DEPTH) {
-        return KILN__FAIL_AT(&parser->work, &parser->token, KILN_E_LIMIT, "the expression is nested more than %d deep",
+    if (parser->lexer.depth == KILN__MAX_DEPTH) {
+        return KILN__FAIL_AT(parser, &parser->token, KILN_E_LIMIT, "the expression is nested more than %d deep",
                              KILN__MAX_DEPTH);
     }
-    parser->depth++;
+    parser->lexer.depth++;
     return true;
 }
 
@@ -70,15 +63,14 @@ static uint32_t read_name(kiln__parser *parser, const kiln__token *name) {
     uint32_t param = kiln__parameter_find(function, name);
     if (param < function->parameter_count)
         return kiln__parser_add(parser, name, (kiln__node){.op = KILN__OP_PARAM, .u.param = param});
-    const char *quote = kiln__parser_quote(parser, name);
-    if (kiln__is_callable(parser, name)) {
-        return KILN__FAIL_AT(&parser->work, name, KILN_E_NAME,
-                             "%s is a function, expected '(' and its arguments after it", quote);
+    if (kiln__is_callable(parser, name))
+        return kiln__parser_reject(parser, name, KILN_E_NAME, "is a function, expected '(' and its arguments after it");
+    if (function->scope == KILN__SCOPE_CONSTANT) {
+        return KILN__FAIL_AT(parser, name, KILN_E_NAME, "expected a constant, found the name %s",
+                             kiln__parser_quote(parser, name));
     }
-    if (function->scope == KILN__SCOPE_CONSTANT)
-        return KILN__FAIL_AT(&parser->work, name, KILN_E_NAME, "expected a constant, found the name %s", quote);
     if (function->scope != KILN__SCOPE_PROGRAM)
-        return KILN__FAIL_AT(&parser->work, name, KILN_E_NAME, "%s %s", quote, problems[function->scope]);
+        return kiln__parser_reject(parser, name, KILN_E_NAME, problems[function->scope]);
     int known = kiln__graph_find(graph, name->text, name->length);
     if (known < 0) return kiln__parser_new_name(parser, name, false, 0);
     graph->names[known].read = true;
@@ -87,19 +79,16 @@ static uint32_t read_name(kiln__parser *parser, const kiln__token *name) {
 
 static uint32_t parse_primary(kiln__parser *parser) {
     kiln__token token = parser->token;
-    const kiln__node *value = reserved_value(&token);
-    if (value != NULL && kiln__is_literal(value)) {
-        kiln__parser_advance(parser);
-        return kiln__parser_add(parser, &token, *value);
-    }
-    switch (value == NULL ? token.kind : 0) {
-    case KILN__TOKEN_INT:
-        kiln__parser_advance(parser);
-        return kiln__parser_add(parser, &token, kiln__literal_int(token.value.i64));
-    case KILN__TOKEN_FLOAT:
-        kiln__parser_advance(parser);
-        return kiln__parser_add(parser, &token, kiln__literal_float(token.value.f64));
+    const kiln__node *word = reserved_value(&token);
+    kiln__node value = {.op = KILN__OP_NAME}; /* none: what stands here begins no expression */
+    switch (token.kind) {
+    case KILN__TOKEN_INT: value = kiln__literal_int(token.value.i64); break;
+    case KILN__TOKEN_FLOAT: value = kiln__literal_float(token.value.f64); break;
     case KILN__TOKEN_NAME:
+        if (word != NULL) {
+            value = *word;
+            break;
+        }
         kiln__parser_advance(parser);
         return parser->token.kind == '(' ? kiln__parse_call(parser, &token) : read_name(parser, &token);
     case '(':
@@ -107,10 +96,11 @@ static uint32_t parse_primary(kiln__parser *parser) {
         uint32_t inner = kiln__parse_expression(parser);
         kiln__parser_expect(parser, ')', "')'");
         return inner;
-    default:
-        return KILN__FAIL_AT(&parser->work, &token, KILN_E_SYNTAX, "expected an expression, found %s",
-                             kiln__parser_quote(parser, &token));
+    default: break;
     }
+    if (value.op == KILN__OP_NAME) return kiln__parser_expected(parser, &token, "an expression");
+    kiln__parser_advance(parser);
+    return kiln__parser_add(parser, &token, value);
 }
 
 /* The exponent may carry a sign of its own, and -x ** 2 is -(x ** 2). */
@@ -121,7 +111,7 @@ static uint32_t parse_power(kiln__parser *parser) {
     if (!enter(parser)) return 0;
     kiln__parser_advance(parser);
     power.args[1] = parse_unary(parser);
-    parser->depth--;
+    parser->lexer.depth--;
     return kiln__parser_add(parser, &at, power);
 }
 
@@ -131,7 +121,7 @@ static uint32_t parse_unary(kiln__parser *parser) {
     if (!enter(parser)) return 0;
     kiln__parser_advance(parser);
     uint32_t arg = parse_unary(parser);
-    parser->depth--;
+    parser->lexer.depth--;
     if (at.kind == '+') return arg;
     kiln__op op = at.kind == '-' ? KILN__OP_NEG : at.kind == '!' ? KILN__OP_NOT : KILN__OP_BITNOT;
     return kiln__parser_add(parser, &at, (kiln__node){.op = op, .arg_count = 1, .args = {arg}});
@@ -166,7 +156,7 @@ uint32_t kiln__parse_expression(kiln__parser *parser) {
         where.args[2] = kiln__parse_expression(parser);
         value = kiln__parser_add(parser, &at, where);
     }
-    parser->depth--;
+    parser->lexer.depth--;
     return value;
 }
 
@@ -181,12 +171,12 @@ kiln__node kiln__parse_constant(kiln__parser *parser) {
     kiln__function constant = {.scope = KILN__SCOPE_CONSTANT};
     kiln__token at = parser->token;
     kiln__parse_body(parser, &constant);
-    for (uint32_t i = 0; i < constant.nodes.count && parser->work.status == KILN_OK; i++) {
+    for (uint32_t i = 0; i < constant.nodes.count && parser->work->status == KILN_OK; i++) {
         kiln__node *node = &constant.nodes.items[i], args[3];
         for (uint32_t k = 0; k < node->arg_count; k++) args[k] = constant.nodes.items[node->args[k]];
         if (!kiln__is_literal(node) && !kiln__fold(node->op, args, node)) {
-            KILN__FAIL_AT(&parser->work, &at, KILN_E_TYPE, "expected a constant: literals, and operators on them");
+            KILN__FAIL_AT(parser, &at, KILN_E_TYPE, "expected a constant: literals, and operators on them");
         }
     }
-    return parser->work.status == KILN_OK ? constant.nodes.items[constant.result] : (kiln__node){0};
+    return parser->work->status == KILN_OK ? constant.nodes.items[constant.result] : (kiln__node){0};
 }

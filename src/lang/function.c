@@ -1,5 +1,5 @@
-/* Functions: the user's and the prelude's, which is parsed function by function as they are first called: a program
- * pays for those it uses alone. */
+/* Functions: definitions, the search for one by name, and the nearest name to a misspelt one.
+ * The prelude's are parsed when they are first called: a program pays for those it uses alone. */
 #include <string.h>
 
 #include "lang/parser.h"
@@ -10,7 +10,7 @@ extern const char kiln__source_prelude_kiln[]; /* kernel_sources/prelude.kiln, e
 static bool is_private(const char *name) { return name[0] == '_'; }
 
 static kiln__function *new_function(kiln__parser *parser, const char *name, size_t length) {
-    kiln__function *function = kiln__work_alloc(&parser->work, &parser->work.scratch, 1, sizeof *function);
+    kiln__function *function = kiln__work_alloc(parser->work, &parser->work->scratch, 1, sizeof *function);
     if (function == NULL) return NULL;
     function->name = name;
     function->length = length;
@@ -24,11 +24,12 @@ static void append(kiln__parser *parser, kiln__function *function) {
 
 void kiln__prelude_index(kiln__parser *parser) {
     uint32_t line = 1;
+    parser->functions_end = &parser->functions;
     for (const char *at = kiln__source_prelude_kiln; at != NULL; line++) {
         if (strncmp(at, "fn ", 3) == 0) {
             kiln__function *function = new_function(parser, at + 3, strcspn(at + 3, "( \n"));
             if (function == NULL) return;
-            function->definition = (kiln__lexer){.at = at + 3, .line_start = at, .line = line};
+            function->definition = (kiln__lexer){.at = at + 3, .line_start = at, .line = line, .in_prelude = true};
             append(parser, function);
         }
         at = strchr(at, '\n');
@@ -37,7 +38,7 @@ void kiln__prelude_index(kiln__parser *parser) {
 }
 
 kiln__function *kiln__function_find(const kiln__parser *parser, const kiln__token *name) {
-    if (is_private(name->text) && !parser->in_prelude) return NULL;
+    if (is_private(name->text) && !parser->lexer.in_prelude) return NULL;
     kiln__function *function = parser->functions;
     while (function != NULL && !kiln__token_is(name, function->name, function->length)) function = function->next;
     return function;
@@ -59,26 +60,26 @@ uint32_t kiln__parameter_find(const kiln__function *function, const kiln__token 
 
 /* Fails where the name cannot be a new function's or parameter's. */
 static bool check_new_name(kiln__parser *parser, const kiln__token *name, const char *what) {
-    const char *quote = kiln__parser_quote(parser, name), *problem = NULL;
-    if (name->kind != KILN__TOKEN_NAME) {
-        return KILN__FAIL_AT(&parser->work, name, KILN_E_SYNTAX, "expected the name of a %s, found %s", what, quote);
-    }
+    const char *problem = NULL;
     if (kiln__is_reserved(name)) problem = "is a reserved word";
     if (kiln__is_callable(parser, name)) problem = "is a function already";
-    if (problem == NULL) return true;
-    return KILN__FAIL_AT(&parser->work, name, KILN_E_NAME, "%s %s, it cannot name a %s", quote, problem, what);
+    if (name->kind == KILN__TOKEN_NAME && problem == NULL) return true;
+    const char *quote = kiln__parser_quote(parser, name);
+    if (problem == NULL)
+        return KILN__FAIL_AT(parser, name, KILN_E_SYNTAX, "expected the name of a %s, found %s", what, quote);
+    return KILN__FAIL_AT(parser, name, KILN_E_NAME, "%s %s, it cannot name a %s", quote, problem, what);
 }
 
 /* "x" or "x = 0". */
 static bool parse_parameter(kiln__parser *parser, kiln__function *function, bool defaults) {
     kiln__token name = parser->token;
     if (!check_new_name(parser, &name, "parameter")) return false;
-    const char *quote = kiln__parser_quote(parser, &name);
-    if (kiln__parameter_find(function, &name) < function->parameter_count)
-        return KILN__FAIL_AT(&parser->work, &name, KILN_E_NAME, "parameter %s is listed twice", quote);
+    if (kiln__parameter_find(function, &name) < function->parameter_count) {
+        return KILN__FAIL_AT(parser, &name, KILN_E_NAME, "parameter %s is listed twice",
+                             kiln__parser_quote(parser, &name));
+    }
     if (function->parameter_count == KILN__MAX_PARAMETERS) {
-        return KILN__FAIL_AT(&parser->work, &name, KILN_E_LIMIT, "a function has at most %d parameters",
-                             KILN__MAX_PARAMETERS);
+        return KILN__FAIL_AT(parser, &name, KILN_E_LIMIT, "a function has at most %d parameters", KILN__MAX_PARAMETERS);
     }
     kiln__parser_advance(parser);
     kiln__parameter *parameter = &function->parameters[function->parameter_count++];
@@ -88,15 +89,15 @@ static bool parse_parameter(kiln__parser *parser, kiln__function *function, bool
         parameter->optional = true;
         parameter->value = kiln__parse_constant(parser);
     } else if (++function->required_count < function->parameter_count) {
-        return KILN__FAIL_AT(&parser->work, &name, KILN_E_SYNTAX,
-                             "parameter %s without a default follows one with a default", quote);
+        return KILN__FAIL_AT(parser, &name, KILN_E_SYNTAX, "parameter %s without a default follows one with a default",
+                             kiln__parser_quote(parser, &name));
     }
     return true;
 }
 
 void kiln__parse_parameters(kiln__parser *parser, kiln__function *function, bool defaults) {
     function->parameters =
-        kiln__work_alloc(&parser->work, &parser->work.scratch, KILN__MAX_PARAMETERS, sizeof *function->parameters);
+        kiln__work_alloc(parser->work, &parser->work->scratch, KILN__MAX_PARAMETERS, sizeof *function->parameters);
     bool more = function->parameters != NULL && parser->token.kind != ')';
     while (more) {
         if (!parse_parameter(parser, function, defaults)) return;
@@ -113,26 +114,23 @@ static void define(kiln__parser *parser, kiln__function *function) {
     kiln__parse_parameters(parser, function, true);
     if (!kiln__parser_expect(parser, '=', "'=' and the function's expression")) return;
     kiln__parse_body(parser, function);
-    function->parsed = parser->work.status == KILN_OK;
+    function->parsed = parser->work->status == KILN_OK;
 }
 
 bool kiln__function_load(kiln__parser *parser, kiln__function *function) {
     if (function->definition.at == NULL) return function->parsed;
-    const kiln__parser outer = *parser;
-    parser->work.file = "prelude ";
-    parser->in_prelude = true;
-    parser->depth = 0;
+    const kiln__lexer outer = parser->lexer;
+    const kiln__token next = parser->token;
+    const char *file = parser->work->file;
+    parser->work->file = "prelude ";
     parser->lexer = function->definition;
     function->definition.at = NULL;
     kiln__parser_advance(parser);
     define(parser, function);
     kiln__parser_expect_end(parser);
-    parser->work.file = outer.work.file;
-    parser->in_prelude = outer.in_prelude;
-    parser->depth = outer.depth;
-    parser->copies = outer.copies;
-    parser->lexer = outer.lexer;
-    parser->token = outer.token;
+    parser->work->file = file;
+    parser->lexer = outer;
+    parser->token = next;
     return function->parsed;
 }
 
@@ -140,15 +138,59 @@ void kiln__parse_function(kiln__parser *parser) {
     kiln__parser_advance(parser);
     kiln__token name = parser->token;
     if (!check_new_name(parser, &name, "function")) return;
-    const char *quote = kiln__parser_quote(parser, &name);
     if (is_private(name.text)) {
-        KILN__FAIL_AT(&parser->work, &name, KILN_E_NAME, "%s begins with an underscore, such functions are reserved",
-                      quote);
+        kiln__parser_reject(parser, &name, KILN_E_NAME, "begins with an underscore, such functions are reserved");
     } else if (kiln__graph_find(parser->graph, name.text, name.length) >= 0) {
-        KILN__FAIL_AT(&parser->work, &name, KILN_E_NAME, "%s is a name already, it cannot name a function", quote);
+        kiln__parser_reject(parser, &name, KILN_E_NAME, "is a name already, it cannot name a function");
     }
     kiln__function *function = new_function(parser, name.text, name.length);
     if (function == NULL) return;
     define(parser, function);
     append(parser, function); /* not before: it cannot call itself */
+}
+
+/* Insertions, deletions, replacements and swaps of neighbours that turn a into b; both at most KILN__MAX_NAME long. */
+static unsigned edit_distance(const char *a, size_t a_length, const char *b, size_t b_length) {
+    uint8_t table[KILN__MAX_NAME + 1][KILN__MAX_NAME + 1]; /* of the first i bytes of a and the first k of b */
+    for (size_t i = 0; i <= a_length; i++) {
+        for (size_t k = 0; k <= b_length; k++) {
+            unsigned least = (unsigned)(i + k);
+            if (i > 0 && k > 0) {
+                unsigned either = table[i - 1][k] < table[i][k - 1] ? table[i - 1][k] : table[i][k - 1];
+                least = table[i - 1][k - 1] + (a[i - 1] == b[k - 1] ? 0u : 1u);
+                if (either + 1 < least) least = either + 1;
+            }
+            bool swapped = i > 1 && k > 1 && a[i - 1] == b[k - 2] && a[i - 2] == b[k - 1];
+            if (swapped && table[i - 2][k - 2] + 1u < least) least = table[i - 2][k - 2] + 1u;
+            table[i][k] = (uint8_t)least;
+        }
+    }
+    return table[a_length][b_length];
+}
+
+typedef struct suggestion {
+    const char *name; /* NULL while nothing is near */
+    size_t length;
+    unsigned distance;
+} suggestion;
+
+static void consider(const kiln__token *name, const char *other, size_t length, suggestion *nearest) {
+    if (length == 0 || is_private(other)) return;
+    unsigned distance = edit_distance(name->text, name->length, other, length);
+    if (distance < nearest->distance) *nearest = (suggestion){other, length, distance};
+}
+
+bool kiln__fail_unknown(kiln__parser *parser, const kiln__token *name) {
+    /* A third of the name may be wrong, beyond that the names have little to do with each other. */
+    suggestion nearest = {.distance = name->length < 6 ? 2 : 1 + (unsigned)name->length / 3};
+    for (kiln__op op = 0; op < KILN__OP_COUNT_OF; op++)
+        consider(name, kiln__op_describe(op)->name, strlen(kiln__op_describe(op)->name), &nearest);
+    for (kiln_type type = 0; type < KILN_TYPE_COUNT; type++)
+        consider(name, kiln_type_name(type), strlen(kiln_type_name(type)), &nearest);
+    for (const kiln__function *function = parser->functions; function != NULL; function = function->next)
+        consider(name, function->name, function->length, &nearest);
+    const char *quote = kiln__parser_quote(parser, name);
+    if (nearest.name == NULL) return KILN__FAIL_AT(parser, name, KILN_E_NAME, "unknown function %s", quote);
+    return KILN__FAIL_AT(parser, name, KILN_E_NAME, "unknown function %s; did you mean '%.*s'?", quote,
+                         (int)nearest.length, nearest.name);
 }

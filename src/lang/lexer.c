@@ -21,8 +21,12 @@ const char *kiln__parser_quote(kiln__parser *parser, const kiln__token *token) {
     return parser->quote;
 }
 
-static void fail_at_token(kiln__parser *parser, const kiln__token *token, const char *problem) {
-    KILN__FAIL_AT(&parser->work, token, KILN_E_SYNTAX, "%s %s", kiln__parser_quote(parser, token), problem);
+bool kiln__parser_reject(kiln__parser *parser, const kiln__token *at, kiln_status status, const char *problem) {
+    return KILN__FAIL_AT(parser, at, status, "%s %s", kiln__parser_quote(parser, at), problem);
+}
+
+bool kiln__parser_expected(kiln__parser *parser, const kiln__token *at, const char *what) {
+    return KILN__FAIL_AT(parser, at, KILN_E_SYNTAX, "expected %s, found %s", what, kiln__parser_quote(parser, at));
 }
 
 static void skip_blank(kiln__lexer *lexer) {
@@ -69,17 +73,18 @@ static void read_number(kiln__parser *parser, kiln__token *token) {
     }
     errno = saved;
     if (end != token->text + token->length)
-        fail_at_token(parser, token, "is no number");
+        kiln__parser_reject(parser, token, KILN_E_SYNTAX, "is no number");
+    else if (!fits && token->kind == KILN__TOKEN_FLOAT)
+        kiln__parser_reject(parser, token, KILN_E_SYNTAX, "is beyond the range of f64");
     else if (!fits)
-        fail_at_token(parser, token,
-                      token->kind == KILN__TOKEN_FLOAT ? "is beyond the range of f64" : "is beyond the range of i64");
+        kiln__parser_reject(parser, token, KILN_E_SYNTAX, "is beyond the range of i64");
 }
 
 static void read_name(kiln__parser *parser, kiln__token *token) {
     token->kind = KILN__TOKEN_NAME;
     while (is_letter(token->text[token->length]) || is_digit(token->text[token->length])) token->length++;
     if (token->length <= KILN__MAX_NAME) return;
-    KILN__FAIL_AT(&parser->work, token, KILN_E_LIMIT, "name %s has %zu bytes, at most %d are allowed",
+    KILN__FAIL_AT(parser, token, KILN_E_LIMIT, "name %s has %zu bytes, at most %d are allowed",
                   kiln__parser_quote(parser, token), token->length, KILN__MAX_NAME);
 }
 
@@ -109,9 +114,9 @@ static void read_punctuator(kiln__parser *parser, kiln__token *token) {
     if (strchr("+-*/%&|^~!<>=?:;,()", token->kind) != NULL) return;
     token->length = character_length(token->text);
     if (token->length > 0)
-        fail_at_token(parser, token, "is not part of the language");
+        kiln__parser_reject(parser, token, KILN_E_SYNTAX, "is not part of the language");
     else
-        KILN__FAIL_AT(&parser->work, token, KILN_E_SYNTAX, "byte 0x%02x is not part of the language",
+        KILN__FAIL_AT(parser, token, KILN_E_SYNTAX, "byte 0x%02x is not part of the language",
                       (unsigned)(unsigned char)token->text[0]);
 }
 
@@ -122,7 +127,7 @@ void kiln__parser_advance(kiln__parser *parser) {
     *token = (kiln__token){.kind = KILN__TOKEN_END, .text = lexer->at, .line = lexer->line};
     token->column = (uint32_t)(lexer->at - lexer->line_start) + 1;
     char c = *lexer->at;
-    if (c == '\0' || parser->work.status != KILN_OK) return;
+    if (c == '\0' || parser->work->status != KILN_OK) return;
     if (c == '\n') {
         token->kind = KILN__TOKEN_NEWLINE;
         token->length = 1;
@@ -136,7 +141,7 @@ void kiln__parser_advance(kiln__parser *parser) {
         read_punctuator(parser, token);
     }
     lexer->at += token->length;
-    if (parser->work.status != KILN_OK) token->kind = KILN__TOKEN_END;
+    if (parser->work->status != KILN_OK) token->kind = KILN__TOKEN_END;
 }
 
 bool kiln__parser_at_assignment(const kiln__parser *parser) {
@@ -145,15 +150,8 @@ bool kiln__parser_at_assignment(const kiln__parser *parser) {
     return after.at[0] == '=' && after.at[1] != '=';
 }
 
-bool kiln__token_is(const kiln__token *token, const char *word, size_t length) {
-    return token->kind == KILN__TOKEN_NAME && token->length == length && memcmp(token->text, word, length) == 0;
-}
-
 bool kiln__parser_expect(kiln__parser *parser, int kind, const char *what) {
-    if (parser->token.kind != kind) {
-        return KILN__FAIL_AT(&parser->work, &parser->token, KILN_E_SYNTAX, "expected %s, found %s", what,
-                             kiln__parser_quote(parser, &parser->token));
-    }
+    if (parser->token.kind != kind) return kiln__parser_expected(parser, &parser->token, what);
     kiln__parser_advance(parser);
-    return parser->work.status == KILN_OK;
+    return parser->work->status == KILN_OK;
 }

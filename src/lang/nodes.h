@@ -14,8 +14,8 @@ typedef struct kiln__work {
 /* Fails with "line:column: " before the sentence. Gives false. */
 bool kiln__work_fail(kiln__work *work, uint32_t line, uint32_t column, kiln_status status, const char *format, ...)
     KILN_PRINTF(5, 6);
-/* The same at a token or a node. */
-#define KILN__FAIL_AT(work, at, ...) kiln__work_fail(work, (at)->line, (at)->column, __VA_ARGS__)
+/* The same for the parser or the typer, at a token or a node. */
+#define KILN__FAIL_AT(owner, at, ...) kiln__work_fail((owner)->work, (at)->line, (at)->column, __VA_ARGS__)
 
 void *kiln__work_alloc(kiln__work *work, kiln__arena *arena, size_t count, size_t size);
 void *kiln__work_copy(kiln__work *work, kiln__arena *arena, const void *items, size_t count, size_t size);

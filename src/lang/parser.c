@@ -12,23 +12,22 @@ static bool needs_a_row(kiln__op op) {
 
 uint32_t kiln__parser_add(kiln__parser *parser, const kiln__token *at, kiln__node node) {
     if (parser->current->scope == KILN__SCOPE_COMBINE && needs_a_row(node.op)) {
-        return KILN__FAIL_AT(&parser->work, at, KILN_E_TYPE,
-                             "%s cannot stand in the combine of reduce, which takes elementwise operations only",
-                             kiln__parser_quote(parser, at));
+        return kiln__parser_reject(parser, at, KILN_E_TYPE,
+                                   "cannot stand in the combine of reduce, which takes elementwise operations only");
     }
     node.line = at->line;
     node.column = at->column;
-    return kiln__nodes_add(&parser->work, &parser->current->nodes, &node, KILN__MAX_NODES,
+    return kiln__nodes_add(parser->work, &parser->current->nodes, &node, KILN__MAX_NODES,
                            "operations after its functions are expanded");
 }
 
 uint32_t kiln__parser_new_name(kiln__parser *parser, const kiln__token *token, bool assigned, uint32_t node) {
     kiln__graph *graph = parser->graph;
     if (graph->name_count == KILN__MAX_NODES) {
-        return KILN__FAIL_AT(&parser->work, token, KILN_E_LIMIT, "the program has more than %d names", KILN__MAX_NODES);
+        return KILN__FAIL_AT(parser, token, KILN_E_LIMIT, "the program has more than %d names", KILN__MAX_NODES);
     }
-    char *text = kiln__work_alloc(&parser->work, &graph->arena, token->length + 1, 1);
-    kiln__name *names = kiln__work_grow(&parser->work, &graph->arena, graph->names, graph->name_count,
+    char *text = kiln__work_alloc(parser->work, &graph->arena, token->length + 1, 1);
+    kiln__name *names = kiln__work_grow(parser->work, &graph->arena, graph->names, graph->name_count,
                                         &parser->name_capacity, sizeof *names);
     if (text == NULL || names == NULL) return 0;
     memcpy(text, token->text, token->length);
@@ -47,19 +46,12 @@ uint32_t kiln__parser_new_name(kiln__parser *parser, const kiln__token *token, b
 /* name = expression */
 static void parse_assignment(kiln__parser *parser) {
     kiln__token name = parser->token;
-    const char *problem = NULL;
-    if (name.kind != KILN__TOKEN_NAME) {
-        KILN__FAIL_AT(&parser->work, &name, KILN_E_SYNTAX, "expected a statement 'name = expression', found %s",
-                      kiln__parser_quote(parser, &name));
-    } else if (kiln__is_reserved(&name)) {
-        problem = "is a reserved word";
-    } else if (kiln__is_callable(parser, &name)) {
-        problem = "is a function";
-    }
-    if (problem != NULL) {
-        KILN__FAIL_AT(&parser->work, &name, KILN_E_NAME, "%s %s, it cannot be assigned",
-                      kiln__parser_quote(parser, &name), problem);
-    }
+    if (name.kind != KILN__TOKEN_NAME)
+        kiln__parser_expected(parser, &name, "a statement 'name = expression'");
+    else if (kiln__is_reserved(&name))
+        kiln__parser_reject(parser, &name, KILN_E_NAME, "is a reserved word, it cannot be assigned");
+    else if (kiln__is_callable(parser, &name))
+        kiln__parser_reject(parser, &name, KILN_E_NAME, "is a function, it cannot be assigned");
     kiln__parser_advance(parser);
     if (!kiln__parser_expect(parser, '=', "'=' after the assigned name")) return;
     uint32_t value = kiln__parse_expression(parser);
@@ -69,9 +61,9 @@ static void parse_assignment(kiln__parser *parser) {
         return;
     }
     const kiln__name *first = &parser->graph->names[known];
-    problem = first->assigned ? "is assigned twice, first" : "is assigned after it was read as an input";
-    KILN__FAIL_AT(&parser->work, &name, KILN_E_NAME, "%s %s at %u:%u", kiln__parser_quote(parser, &name), problem,
-                  first->line, first->column);
+    const char *problem = first->assigned ? "is assigned twice, first" : "is assigned after it was read as an input";
+    KILN__FAIL_AT(parser, &name, KILN_E_NAME, "%s %s at %u:%u", kiln__parser_quote(parser, &name), problem, first->line,
+                  first->column);
 }
 
 static bool at_separator(const kiln__parser *parser) {
@@ -80,15 +72,13 @@ static bool at_separator(const kiln__parser *parser) {
 
 void kiln__parser_expect_end(kiln__parser *parser) {
     if (parser->token.kind == KILN__TOKEN_END || at_separator(parser)) return;
-    KILN__FAIL_AT(&parser->work, &parser->token, KILN_E_SYNTAX,
-                  "expected an operator or the end of the statement, found %s",
-                  kiln__parser_quote(parser, &parser->token));
+    kiln__parser_expected(parser, &parser->token, "an operator or the end of the statement");
 }
 
 static void parse_statements(kiln__parser *parser) {
     for (;;) {
         while (at_separator(parser)) kiln__parser_advance(parser);
-        if (parser->work.status != KILN_OK || parser->token.kind == KILN__TOKEN_END) return;
+        if (parser->work->status != KILN_OK || parser->token.kind == KILN__TOKEN_END) return;
         if (kiln__token_is(&parser->token, "fn", 2))
             kiln__parse_function(parser);
         else
@@ -105,28 +95,24 @@ kiln_status kiln__graph_parse(const char *text, kiln__graph **out) {
     kiln__graph *graph = calloc(1, sizeof *graph);
     if (graph == NULL) return kiln__out_of_memory();
     kiln__function program = {.scope = KILN__SCOPE_PROGRAM};
-    kiln__parser parser = {.work.file = "", .graph = graph, .current = &program};
-    parser.functions_end = &parser.functions;
+    kiln__work work = {.file = ""};
+    kiln__parser parser = {.work = &work, .graph = graph, .current = &program};
     kiln__prelude_index(&parser);
-    graph->text = kiln__work_copy(&parser.work, &graph->arena, text, length + 1, 1);
+    graph->text = kiln__work_copy(&work, &graph->arena, text, length + 1, 1);
     if (graph->text != NULL) {
         parser.lexer = (kiln__lexer){.at = graph->text, .line_start = graph->text, .line = 1};
         kiln__parser_advance(&parser);
         parse_statements(&parser);
     }
-    if (graph->name_count == 0) {
-        KILN__FAIL_AT(&parser.work, &parser.token, KILN_E_SYNTAX,
-                      "expected a statement 'name = expression', found the end of the program");
-    }
+    if (graph->name_count == 0) kiln__parser_expected(&parser, &parser.token, "a statement 'name = expression'");
     graph->node_count = program.nodes.count;
-    graph->nodes =
-        kiln__work_copy(&parser.work, &graph->arena, program.nodes.items, graph->node_count, sizeof *graph->nodes);
-    kiln__arena_free(&parser.work.scratch);
-    if (parser.work.status != KILN_OK)
+    graph->nodes = kiln__work_copy(&work, &graph->arena, program.nodes.items, graph->node_count, sizeof *graph->nodes);
+    kiln__arena_free(&work.scratch);
+    if (work.status != KILN_OK)
         kiln__graph_destroy(graph);
     else
         *out = graph;
-    return parser.work.status;
+    return work.status;
 }
 
 void kiln__graph_destroy(kiln__graph *graph) {

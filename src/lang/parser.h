@@ -2,6 +2,8 @@
 #ifndef KILN_LANG_PARSER_H
 #define KILN_LANG_PARSER_H
 
+#include <string.h>
+
 #include "lang/nodes.h"
 
 #define KILN__MAX_PARAMETERS 16
@@ -29,11 +31,18 @@ typedef struct kiln__token {
     } value;
 } kiln__token;
 
-/* Where the next token is read. */
+static inline bool kiln__token_is(const kiln__token *token, const char *word, size_t length) {
+    return token->kind == KILN__TOKEN_NAME && token->length == length && memcmp(token->text, word, length) == 0;
+}
+
+/* Where the next token is read, in the program or in a function of the prelude, and how deep that has got. */
 typedef struct kiln__lexer {
     const char *at, *line_start;
     uint32_t line;
     uint32_t nesting; /* open parentheses: newlines inside them separate nothing */
+    uint32_t depth;   /* of the expression */
+    uint32_t copies;  /* of nodes, by calls of functions */
+    bool in_prelude;
 } kiln__lexer;
 
 typedef struct kiln__parameter {
@@ -69,15 +78,13 @@ typedef struct kiln__function {
 
 /* After the first failure every token is the end. */
 typedef struct kiln__parser {
-    kiln__work work;
+    kiln__work *work;
     kiln__lexer lexer;
     kiln__token token; /* the next one */
     kiln__graph *graph;
     kiln__function *current; /* whose expression is being parsed */
     kiln__function *functions, **functions_end;
-    bool in_prelude;
     uint32_t name_capacity, reducer_capacity;
-    uint32_t depth, copies;
     char quote[64];
 } kiln__parser;
 
@@ -88,8 +95,11 @@ void kiln__parser_advance(kiln__parser *parser);
 bool kiln__parser_at_assignment(const kiln__parser *parser);
 /* "'abc'" (shortened where it is long), "the end of the line": the token in a message, until the next quote. */
 const char *kiln__parser_quote(kiln__parser *parser, const kiln__token *token);
-bool kiln__token_is(const kiln__token *token, const char *word, size_t length);
-/* Consumes a token of the kind; otherwise fails with "expected WHAT, found ...". */
+/* Fails with "'abc' PROBLEM". Gives false. */
+bool kiln__parser_reject(kiln__parser *parser, const kiln__token *at, kiln_status status, const char *problem);
+/* Fails with "expected WHAT, found ...". Gives false. */
+bool kiln__parser_expected(kiln__parser *parser, const kiln__token *at, const char *what);
+/* Consumes a token of the kind; otherwise fails as above. */
 bool kiln__parser_expect(kiln__parser *parser, int kind, const char *what);
 
 /* parser.c */
@@ -120,15 +130,13 @@ kiln__function *kiln__function_find(const kiln__parser *parser, const kiln__toke
 bool kiln__function_load(kiln__parser *parser, kiln__function *function);
 /* Whether the name is called: an operator, a conversion, a function. */
 bool kiln__is_callable(const kiln__parser *parser, const kiln__token *name);
-/* After the word fn. */
+/* From the word fn on. */
 void kiln__parse_function(kiln__parser *parser);
+/* Fails, with the callable name that is nearest to the misspelt one. */
+bool kiln__fail_unknown(kiln__parser *parser, const kiln__token *name);
 /* "(a, b)" of an fn or a lambda, after the '('; defaults: whether "= value" may follow a name. */
 void kiln__parse_parameters(kiln__parser *parser, kiln__function *function, bool defaults);
 /* The parameter of that name, parameter_count if there is none. */
 uint32_t kiln__parameter_find(const kiln__function *function, const kiln__token *name);
-
-/* suggest.c */
-/* Fails, with the callable name that is nearest to the misspelt one. */
-void kiln__fail_unknown(kiln__parser *parser, const kiln__token *name);
 
 #endif

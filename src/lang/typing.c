@@ -1,4 +1,5 @@
-/* From nodes to typed instructions: the rule of each operator, with casts wherever types differ. */
+/* From nodes to typed instructions: the rule of each operator, with casts wherever types differ, and the combines of
+ * reduce for the values that they meet. */
 #include "lang/typing.h"
 
 static kiln__value literal_value(kiln__node literal) { return (kiln__value){.is_literal = true, .literal = literal}; }
@@ -65,8 +66,8 @@ static bool check_integers(kiln__typer *typer, const kiln__node *node, const kil
     for (uint32_t i = 0; i < node->arg_count; i++) {
         kiln__ctype type = kiln__value_type(typer, &values[i]);
         if (!kiln__ctype_is_float(type)) continue;
-        return KILN__FAIL_AT(typer->work, node, KILN_E_TYPE, "'%s' takes integers, found %s",
-                             kiln__ir_op_name(node->op), kiln__ctype_name(type));
+        return KILN__FAIL_AT(typer, node, KILN_E_TYPE, "'%s' takes integers, found %s", kiln__ir_op_name(node->op),
+                             kiln__ctype_name(type));
     }
     return true;
 }
@@ -93,6 +94,51 @@ static const kiln__value *kept_argument(kiln__op op, const kiln__value *values, 
     case KILN__OP_ROUND: return kiln__ctype_is_float(type) ? NULL : &values[0];
     default: return NULL;
     }
+}
+
+/* The identity must be a value of the type exactly. */
+static bool set_identity(const kiln__node *identity, kiln__ctype type, kiln__combine *combine) {
+    if (kiln__ctype_is_float(type)) {
+        combine->identity = kiln__literal_f64(identity);
+        if (type == KILN__F32) combine->identity = kiln__round_to(KILN_F32, combine->identity);
+        return true;
+    }
+    combine->identity_i64 = kiln__literal_stored(identity, type == KILN__I32 ? KILN_I32 : KILN_I64).u.i64;
+    if (identity->op != KILN__OP_FLOAT) return combine->identity_i64 == identity->u.i64;
+    return (double)combine->identity_i64 == identity->u.f64 && combine->identity_i64 != INT64_MAX;
+}
+
+static void type_body(kiln__typer *typer, const kiln__reducer *reducer, kiln__combine *combine) {
+    kiln__typer body = *typer;
+    kiln__ctype type = combine->type;
+    body.insts = (kiln__nodes){0};
+    body.param_type = type;
+    kiln__type_nodes(&body, reducer->nodes, reducer->node_count, NULL);
+    if (typer->work->status != KILN_OK) return;
+    kiln__ctype result = kiln__value_type(&body, &body.values[reducer->result]);
+    if (kiln__ctype_is_float(result) && !kiln__ctype_is_float(type)) {
+        KILN__FAIL_AT(typer, typer->node, KILN_E_TYPE,
+                      "the combine of reduce turns %s into %s; convert what is reduced, as in reduce(..., %s(x), ...)",
+                      kiln__ctype_name(type), kiln__ctype_name(result), kiln__ctype_name(result));
+    }
+    combine->result = kiln__emit_as(&body, &body.values[reducer->result], type).inst;
+    combine->count = body.insts.count;
+    combine->insts =
+        kiln__work_copy(typer->work, &typer->ir->arena, body.insts.items, combine->count, sizeof *combine->insts);
+}
+
+static uint32_t type_combine(kiln__typer *typer, uint32_t reducer, kiln__ctype type) {
+    kiln__ir *ir = typer->ir;
+    uint32_t *known = &typer->combines[reducer * KILN__CTYPES + type];
+    if (*known != 0) return *known - 1;
+    kiln__combine *combine = &ir->combines[ir->combine_count];
+    combine->type = type;
+    if (!set_identity(&typer->graph->reducers[reducer].identity, type, combine))
+        return KILN__FAIL_AT(typer, typer->node, KILN_E_TYPE, "the identity of reduce is no %s",
+                             kiln__ctype_name(type));
+    type_body(typer, &typer->graph->reducers[reducer], combine);
+    *known = ++ir->combine_count;
+    return ir->combine_count - 1;
 }
 
 static kiln__value type_operator(kiln__typer *typer, const kiln__node *node, const kiln__value *values) {
@@ -125,7 +171,7 @@ static kiln__value type_operator(kiln__typer *typer, const kiln__node *node, con
     if (kept != NULL) return kiln__emit_as(typer, kept, type);
     if (node->op == KILN__OP_FMIN && !is_float) inst.op = KILN__OP_MINIMUM; /* no NaN to drop */
     if (node->op == KILN__OP_FMAX && !is_float) inst.op = KILN__OP_MAXIMUM;
-    if (node->op == KILN__OP_REDUCE_USER) inst.u.reducer = kiln__type_combine(typer, node->u.reducer, type);
+    if (node->op == KILN__OP_REDUCE_USER) inst.u.reducer = type_combine(typer, node->u.reducer, type);
     inst.type = rule == KILN__RULE_FTEST || rule == KILN__RULE_COMPARE ? KILN__BOOL : type;
     if (rule == KILN__RULE_RINDEX) inst.type = KILN__I64;
     return apply(typer, inst, values, type);
@@ -149,7 +195,7 @@ static kiln__value type_axis(kiln__typer *typer, const kiln__node *node) {
     int rank = typer->binding->rank, axis = node->u.axis < 0 ? node->u.axis + rank : node->u.axis;
     if (axis >= 0 && axis < rank)
         return kiln__emit(typer, (kiln__inst){.op = node->op, .type = KILN__I64, .u.axis = axis});
-    KILN__FAIL_AT(typer->work, node, KILN_E_AXIS, "%s(%d): the iteration space has %d axes", kiln__ir_op_name(node->op),
+    KILN__FAIL_AT(typer, node, KILN_E_AXIS, "%s(%d): the iteration space has %d axes", kiln__ir_op_name(node->op),
                   node->u.axis, rank);
     return (kiln__value){0};
 }
@@ -158,7 +204,7 @@ static kiln__value type_uniform(kiln__typer *typer, const kiln__node *node, cons
     for (int i = 0; i < 2; i++) {
         kiln__ctype type = kiln__value_type(typer, &values[i]);
         if (!kiln__ctype_is_float(type)) continue;
-        KILN__FAIL_AT(typer->work, node, KILN_E_TYPE, "the %s of 'uniform' is an integer, found %s",
+        KILN__FAIL_AT(typer, node, KILN_E_TYPE, "the %s of 'uniform' is an integer, found %s",
                       i == 0 ? "seed" : "offset", kiln__ctype_name(type));
     }
     kiln__inst inst = {.op = KILN__OP_UNIFORM, .type = typer->ir->float_type, .arg_count = 2};

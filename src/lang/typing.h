@@ -44,8 +44,4 @@ kiln__ctype kiln__value_type(const kiln__typer *typer, const kiln__value *value)
 /* Types count nodes of the list into typer->values and typer->insts; needed: which of them, NULL for all. */
 void kiln__type_nodes(kiln__typer *typer, const kiln__node *nodes, uint32_t count, const bool *needed);
 
-/* combine.c */
-/* The typed combine of the reducer for values of the type: its index among ir->combines. */
-uint32_t kiln__type_combine(kiln__typer *typer, uint32_t reducer, kiln__ctype type);
-
 #endif
