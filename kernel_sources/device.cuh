@@ -98,6 +98,13 @@ KILN_DEVICE float kiln_fast_exp2_flush(float x) {
     return r;
 }
 
+/* One access, also where it stands beside single ones: the compiler takes plain stores apart there. */
+KILN_DEVICE void kiln_store16(void *p, uint4 v) {
+    asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(__cvta_generic_to_global(p)), "r"(v.x), "r"(v.y),
+                 "r"(v.z), "r"(v.w)
+                 : "memory");
+}
+
 /* Asynchronous copies from global to shared memory, 4, 8 or 16 bytes, both ends aligned to BYTES; wait: until this
  * thread's own have arrived. */
 template <int BYTES> KILN_DEVICE void kiln_copy_async(void *shared, const void *global) {
@@ -250,6 +257,9 @@ template <> struct kiln_word<4> { typedef unsigned type; };
 template <> struct kiln_word<2> { typedef unsigned short type; };
 template <> struct kiln_word<1> { typedef unsigned char type; };
 
+template <class W> KILN_DEVICE void kiln_store_word(W *p, W v) { *p = v; }
+KILN_DEVICE void kiln_store_word(uint4 *p, uint4 v) { kiln_store16(p, v); }
+
 /* The whole pack at p, which is aligned to V elements. */
 template <int V, class T, int N> KILN_DEVICE void kiln_load(kiln_pack<T, N> &pack, const T *p) {
     typedef typename kiln_word<sizeof(T) * V>::type word;
@@ -259,7 +269,7 @@ template <int V, class T, int N> KILN_DEVICE void kiln_load(kiln_pack<T, N> &pac
 template <int V, class T, int N> KILN_DEVICE void kiln_store(const kiln_pack<T, N> &pack, T *p) {
     typedef typename kiln_word<sizeof(T) * V>::type word;
 #pragma unroll
-    for (int i = 0; i < N / V; ++i) reinterpret_cast<word *>(p)[i] = reinterpret_cast<const word *>(&pack)[i];
+    for (int i = 0; i < N / V; ++i) kiln_store_word(reinterpret_cast<word *>(p) + i, reinterpret_cast<const word *>(&pack)[i]);
 }
 /* Elements low <= j < high alone; the others of a loaded pack are zero. */
 template <class T, int N> KILN_DEVICE void kiln_load_part(kiln_pack<T, N> &pack, const T *p, int low, int high) {

@@ -88,8 +88,9 @@ template <class T> KILN_SOFTWARE T __shfl_xor_sync(unsigned lanes, T value, int 
 
 /* ---- numbers ---- */
 
-struct alignas(8) uint2 { unsigned x, y; };
-struct alignas(16) uint4 { unsigned x, y, z, w; };
+/* Vectors to the compiler too: it must not take their accesses apart. */
+typedef unsigned uint2 __attribute__((vector_size(8)));
+typedef unsigned uint4 __attribute__((vector_size(16)));
 
 template <class To, class From> __forceinline__ To kiln_software_bits(From from)
 {
@@ -235,6 +236,7 @@ template <int BYTES> KILN_SOFTWARE void kiln_copy_async(void *shared, const void
 {
     kiln_software->copy_async(shared, global, BYTES);
 }
+__forceinline__ void kiln_store16(void *p, uint4 v) { *reinterpret_cast<uint4 *>(p) = v; }
 KILN_SOFTWARE void kiln_copy_wait() { kiln_software->copy_wait(); }
 
 /* ---- how the host enters a kernel ---- */
