@@ -19,6 +19,8 @@ typedef struct kiln__emitter {
 
 /* An operand's name in the source: "in_x", "out_y". */
 void kiln__emit_operand_name(const kiln__emitter *e, kiln__text *out, int operand);
+/* The same, between two texts, into the source. */
+void kiln__emit_name(const kiln__emitter *e, const char *before, int operand, const char *after);
 
 /* Marks the element instructions that the given one is made of. */
 void kiln__emit_need(kiln__emitter *e, uint32_t inst);

@@ -48,11 +48,7 @@ static const struct {
 };
 
 const char *kiln__cxx_ctype(kiln__ctype type) {
-    static const char *const names[] = {[KILN__F32] = "float",
-                                        [KILN__F64] = "double",
-                                        [KILN__I32] = "int",
-                                        [KILN__I64] = "kiln_i64",
-                                        [KILN__BOOL] = "bool"};
+    static const char *const names[] = {"float", "double", "int", "kiln_i64", "bool"}; /* as kiln__ctype counts */
     return names[type];
 }
 
@@ -156,10 +152,7 @@ bool kiln__cxx_expression(kiln__text *out, const kiln__inst *inst, const kiln__i
 }
 
 const char *kiln__cxx_state(const kiln__ir *ir, const kiln__inst *reduction) {
-    static const char *const args[] = {[KILN__F32] = "kiln_arg<float>",
-                                       [KILN__F64] = "kiln_arg<double>",
-                                       [KILN__I32] = "kiln_arg<int>",
-                                       [KILN__I64] = "kiln_arg<kiln_i64>"};
+    static const char *const args[] = {"kiln_arg<float>", "kiln_arg<double>", "kiln_arg<int>", "kiln_arg<kiln_i64>"};
     return kiln__op_is_arg(reduction->op) ? args[ir->insts[reduction->args[0]].type] : kiln__cxx_ctype(reduction->type);
 }
 

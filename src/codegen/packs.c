@@ -6,12 +6,6 @@
 #include "base/types.h"
 #include "codegen/emitter.h"
 
-static void add_name(const kiln__emitter *e, const char *before, int operand, const char *after) {
-    kiln__text_puts(e->out, before);
-    kiln__emit_operand_name(e, e->out, operand);
-    kiln__text_puts(e->out, after);
-}
-
 static bool has_offset(const kiln__emitter *e, int o) {
     const kiln__problem *p = e->problem;
     return p->layout == KILN__LAYOUT_FLAT ? !p->operands[o].linear : !p->operands[o].packed;
@@ -19,11 +13,11 @@ static bool has_offset(const kiln__emitter *e, int o) {
 
 /* The address of the element at `column`: "row.in_x + col". */
 static void emit_address(const kiln__emitter *e, int o, const char *column) {
-    add_name(e, "row.", o, " + ");
+    kiln__emit_name(e, "row.", o, " + ");
     if (!has_offset(e, o))
         kiln__text_puts(e->out, column);
     else {
-        add_name(e, "kiln_offset_", o, "(row.args, ");
+        kiln__emit_name(e, "kiln_offset_", o, "(row.args, ");
         kiln__text_printf(e->out, "%s)", column);
     }
 }
@@ -36,13 +30,13 @@ static void emit_pack_type(const kiln__emitter *e, int o) {
 static void emit_fetch(const kiln__emitter *e, int o, const char *indent) {
     if (e->schedule->vector[o]) {
         kiln__text_printf(e->out, "%skiln_fetch<%d>(", indent, e->schedule->vector[o]);
-        add_name(e, "", o, ", ");
+        kiln__emit_name(e, "", o, ", ");
         emit_address(e, o, "col");
         kiln__text_puts(e->out, ", span);\n");
         return;
     }
     kiln__text_printf(e->out, "#pragma unroll\n%sfor (int j = 0; j < KILN_PACK; ++j) ", indent);
-    add_name(e, "", o, ".set(j, span.has(j) ? *(");
+    kiln__emit_name(e, "", o, ".set(j, span.has(j) ? *(");
     emit_address(e, o, "(col + j)");
     kiln__text_printf(e->out, ") : %s());\n", kiln__cxx_storage(e->problem->operands[o].type));
 }
@@ -71,16 +65,16 @@ static void emit_shared_access(const kiln__emitter *e) {
         } else {
             kiln__text_puts(e->out, "            ");
             emit_pack_type(e, o);
-            add_name(e, " ", o, ";\n");
+            kiln__emit_name(e, " ", o, ";\n");
             emit_fetch(e, o, "            ");
-            add_name(e, "            *to = ", o, ";\n");
+            kiln__emit_name(e, "            *to = ", o, ";\n");
         }
         kiln__text_puts(e->out, "        }\n");
     }
     kiln__text_puts(e->out, "    }\n    KILN_MEMBER void recall(const unsigned char *shared, int slot)\n    {\n");
     for (int o = 0; o < p->input_count; o++) {
         if (!e->schedule->kept[o]) continue;
-        add_name(e, "        ", o, " = reinterpret_cast<const ");
+        kiln__emit_name(e, "        ", o, " = reinterpret_cast<const ");
         emit_pack_type(e, o);
         kiln__text_printf(e->out, " *>(shared + %" PRId64 ")[slot];\n", offset[o]);
     }
@@ -94,7 +88,7 @@ void kiln__emit_kept(const kiln__emitter *e) {
         if (!e->schedule->kept[o]) continue;
         kiln__text_puts(e->out, "    ");
         emit_pack_type(e, o);
-        add_name(e, " ", o, ";\n");
+        kiln__emit_name(e, " ", o, ";\n");
     }
     kiln__text_puts(e->out,
                     "    KILN_MEMBER void load(const kiln_row &row, kiln_index col, const kiln_span &span)\n    {\n");
@@ -124,7 +118,7 @@ void kiln__emit_broadcasts(const kiln__emitter *e) {
         int o = (int)inst->u.input;
         kiln__text_puts(e->out, "        ");
         emit_pack_type(e, o);
-        add_name(e, " ", o, ";\n");
+        kiln__emit_name(e, " ", o, ";\n");
         emit_fetch(e, o, "        ");
     }
 }
@@ -142,12 +136,12 @@ void kiln__emit_value(const kiln__emitter *e, kiln__text *out, uint32_t i) {
 }
 
 static void emit_row_input(const kiln__emitter *e, const kiln__inst *inst) {
-    add_name(e, "kiln_widen(*row.", (int)inst->u.input, ")");
+    kiln__emit_name(e, "kiln_widen(*row.", (int)inst->u.input, ")");
 }
 
 static void emit_element_input(const kiln__emitter *e, const kiln__inst *inst) {
     bool kept = e->schedule->kept[inst->u.input];
-    add_name(e, kept ? "kiln_widen(kept." : "kiln_widen(", (int)inst->u.input, ".get(j))");
+    kiln__emit_name(e, kept ? "kiln_widen(kept." : "kiln_widen(", (int)inst->u.input, ".get(j))");
 }
 
 /* An element's index along an axis, or its linear index: the place it has in a tensor that counts. */
@@ -156,7 +150,7 @@ static void emit_position(const kiln__emitter *e, int axis, bool element) {
     if (element)
         emit_address(e, o, "(col + j)");
     else
-        add_name(e, "row.", o, "");
+        kiln__emit_name(e, "row.", o, "");
 }
 
 void kiln__emit_definition(const kiln__emitter *e, uint32_t i) {
@@ -318,7 +312,7 @@ void kiln__emit_phase(kiln__emitter *e, uint32_t phase) {
 static void emit_put(const kiln__emitter *e, int o) {
     if (e->schedule->vector[o]) {
         kiln__text_printf(e->out, "        kiln_put<%d>(", e->schedule->vector[o]);
-        add_name(e, "", o, ", ");
+        kiln__emit_name(e, "", o, ", ");
         emit_address(e, o, "col");
         kiln__text_puts(e->out, ", span);\n");
         return;
@@ -326,7 +320,7 @@ static void emit_put(const kiln__emitter *e, int o) {
     kiln__text_puts(e->out,
                     "#pragma unroll\n        for (int j = 0; j < KILN_PACK; ++j)\n            if (span.has(j)) *(");
     emit_address(e, o, "(col + j)");
-    add_name(e, ") = ", o, ".get(j);\n");
+    kiln__emit_name(e, ") = ", o, ".get(j);\n");
 }
 
 bool kiln__emit_finish(kiln__emitter *e) {
@@ -360,9 +354,9 @@ bool kiln__emit_finish(kiln__emitter *e) {
         if (!p->operands[operand].per_element) continue;
         kiln__text_puts(out, "        ");
         emit_pack_type(e, operand);
-        add_name(e, " ", operand, ";\n");
+        kiln__emit_name(e, " ", operand, ";\n");
         kiln__text_printf(out, "        kiln_narrow_pack(y%d, ", o);
-        add_name(e, "", operand, ");\n");
+        kiln__emit_name(e, "", operand, ");\n");
         emit_put(e, operand);
     }
     kiln__text_puts(out, "    }\n};\n\n");

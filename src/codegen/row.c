@@ -15,7 +15,7 @@ void kiln__emit_operand_name(const kiln__emitter *e, kiln__text *out, int operan
         kiln__text_printf(out, "out_%s", e->ir->output_names[operand - inputs]);
 }
 
-static void add_name(const kiln__emitter *e, const char *before, int operand, const char *after) {
+void kiln__emit_name(const kiln__emitter *e, const char *before, int operand, const char *after) {
     kiln__text_puts(e->out, before);
     kiln__emit_operand_name(e, e->out, operand);
     kiln__text_puts(e->out, after);
@@ -27,22 +27,22 @@ static void emit_field(const kiln__emitter *e, const kiln__field *field) {
     switch (field->kind) {
     case KILN__FIELD_POINTER:
         kiln__text_printf(out, "    %s%s *", operand->output ? "" : "const ", kiln__cxx_storage(operand->type));
-        add_name(e, "", field->index, ";\n");
+        kiln__emit_name(e, "", field->index, ";\n");
         break;
     case KILN__FIELD_ROWS:
         kiln__text_printf(out, "    kiln_i64 %s;\n", e->problem->layout == KILN__LAYOUT_FLAT ? "elements" : "rows");
         break;
     case KILN__FIELD_STRIDE:
         kiln__text_printf(out, "    kiln_i64 stride%d_", field->dim);
-        add_name(e, "", field->index, ";\n");
+        kiln__emit_name(e, "", field->index, ";\n");
         break;
     case KILN__FIELD_ROW:
         kiln__text_puts(out, "    kiln_i64 ");
-        add_name(e, "", field->index, "_row;\n");
+        kiln__emit_name(e, "", field->index, "_row;\n");
         break;
     case KILN__FIELD_STEP:
         kiln__text_puts(out, "    kiln_i64 ");
-        add_name(e, "", field->index, "");
+        kiln__emit_name(e, "", field->index, "");
         kiln__text_printf(out, "_step%d;\n", field->dim);
         break;
     case KILN__FIELD_WORKSPACE: kiln__text_puts(out, "    unsigned char *workspace;\n"); break;
@@ -86,13 +86,14 @@ static void emit_strided_sum(const kiln__emitter *e, int operand) {
     for (int d = 0; d < p->outer_rank; d++) {
         if (!p->operands[operand].outer_strides[d]) continue;
         kiln__text_printf(e->out, " + %s%d * args.stride%d_", d ? "c" : "q", d, d);
-        add_name(e, "", operand, "");
+        kiln__emit_name(e, "", operand, "");
     }
 }
 
 /* kiln_offset_<operand>(args, index): where an element of the flat array lies in a tensor that broadcasts. */
 static void emit_flat_offset(const kiln__emitter *e, int operand) {
-    add_name(e, "KILN_DEVICE kiln_i64 kiln_offset_", operand, "(const kiln_arguments &args, kiln_index index)\n{\n");
+    kiln__emit_name(e, "KILN_DEVICE kiln_i64 kiln_offset_", operand,
+                    "(const kiln_arguments &args, kiln_index index)\n{\n");
     emit_coordinates(e, "index");
     kiln__text_puts(e->out, "    return 0");
     emit_strided_sum(e, operand);
@@ -102,8 +103,8 @@ static void emit_flat_offset(const kiln__emitter *e, int operand) {
 /* The same for a column of the reduced dimensions, whose extents are constants. */
 static void emit_inner_offset(const kiln__emitter *e, int operand) {
     const kiln__problem *p = e->problem;
-    add_name(e, "KILN_DEVICE kiln_i64 kiln_offset_", operand,
-             "(const kiln_arguments &args, kiln_index col)\n{\n    return 0");
+    kiln__emit_name(e, "KILN_DEVICE kiln_i64 kiln_offset_", operand,
+                    "(const kiln_arguments &args, kiln_index col)\n{\n    return 0");
     int64_t below = 1;
     for (int d = p->inner_rank - 1; d >= 0; below *= p->inner[d--]) {
         int64_t stride = p->operands[operand].inner_strides[d];
@@ -113,7 +114,7 @@ static void emit_inner_offset(const kiln__emitter *e, int operand) {
         if (d > 0) kiln__text_printf(e->out, " %% %" PRId64, p->inner[d]);
         kiln__text_puts(e->out, ")");
         if (stride == 1) continue;
-        add_name(e, " * args.", operand, "");
+        kiln__emit_name(e, " * args.", operand, "");
         kiln__text_printf(e->out, "_step%d", d);
     }
     kiln__text_puts(e->out, ";\n}\n\n");
@@ -132,16 +133,16 @@ static void emit_offsets(const kiln__emitter *e) {
 /* row.in_x = args.in_x + where the row starts in it. */
 static void emit_place(const kiln__emitter *e, int o) {
     const kiln__operand *operand = &e->problem->operands[o];
-    add_name(e, "    row.", o, " = ");
+    kiln__emit_name(e, "    row.", o, " = ");
     if (o >= e->problem->input_count + e->problem->output_count)
         kiln__text_puts(e->out, "0");
     else
-        add_name(e, "args.", o, "");
+        kiln__emit_name(e, "args.", o, "");
     if (e->problem->layout == KILN__LAYOUT_FLAT) {
     } else if (!operand->linear)
         emit_strided_sum(e, o);
     else if (!kiln__stride_is_constant(e->problem, operand->row_stride)) {
-        add_name(e, " + row.index * args.", o, "_row");
+        kiln__emit_name(e, " + row.index * args.", o, "_row");
     } else if (operand->row_stride)
         kiln__text_printf(e->out, " + row.index * %" PRId64, operand->row_stride);
     kiln__text_puts(e->out, ";\n");
@@ -172,10 +173,10 @@ void kiln__emit_row(const kiln__emitter *e) {
     for (int o = 0; o < p->input_count + p->output_count; o++) {
         kiln__text_printf(out, "    %s%s *", p->operands[o].output ? "" : "const ",
                           kiln__cxx_storage(p->operands[o].type));
-        add_name(e, "", o, ";\n");
+        kiln__emit_name(e, "", o, ";\n");
     }
     for (int o = 0; o < p->input_count + p->output_count + p->position_count; o++) {
-        if (o >= p->input_count + p->output_count) add_name(e, "    kiln_i64 ", o, ";\n");
+        if (o >= p->input_count + p->output_count) kiln__emit_name(e, "    kiln_i64 ", o, ";\n");
         coordinates |= !flat && !p->operands[o].linear;
     }
     for (uint32_t i = 0; i < e->ir->count; i++) {
@@ -220,7 +221,7 @@ bool kiln__emit_finish_row(const kiln__emitter *e) {
         uint32_t inst = e->ir->outputs[o - p->input_count];
         kiln__text_printf(e->out, "    kiln_narrow((%s)", kiln__cxx_ctype(e->ir->insts[inst].type));
         kiln__emit_value(e, e->out, inst);
-        add_name(e, ", *row.", o, ");\n");
+        kiln__emit_name(e, ", *row.", o, ");\n");
     }
     if (any) kiln__text_puts(e->out, "}\n\n");
     return any;

@@ -160,7 +160,7 @@ std::vector<std::string> compile_command(const std::string &in, const std::strin
     if (!is_clang(compiler)) command.push_back("-fno-extern-tls-init");
     /* Counting lines is itself an access that the checks would take for the kernel's. */
     if (coverage) command.insert(command.end(), {"-O0", "--coverage"});
-    else command.insert(command.end(), {"-O1", "-fsanitize=thread", "-fsanitize=bounds"});
+    else command.insert(command.end(), {"-O1", "-fsanitize=thread"});
     command.insert(command.end(), {"-o", out, in, "-lm"});
     if (coverage) command.insert(command.end(), {"-lgcov", "-lgcc"});
     command.push_back("-lc");
