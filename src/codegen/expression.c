@@ -167,7 +167,7 @@ void kiln__cxx_combine(kiln__text *out, const kiln__inst *reduction, const char 
     case KILN__OP_REDUCE_ARGMIN: kiln__text_printf(out, "kiln_argmin(%s, %s)", a, b); break;
     case KILN__OP_REDUCE_ANY: kiln__text_printf(out, "%s | %s", a, b); break;
     case KILN__OP_REDUCE_ALL: kiln__text_printf(out, "%s & %s", a, b); break;
-    default: kiln__text_printf(out, "kiln_combine%" PRIu32 "(%s, %s)", reduction->u.reducer, a, b); break;
+    default: kiln__text_printf(out, "kiln_combine%u(%s, %s)", reduction->u.reducer, a, b); break;
     }
 }
 

@@ -132,7 +132,7 @@ void kiln__emit_value(const kiln__emitter *e, kiln__text *out, uint32_t i) {
     else if (inst->op == KILN__OP_COUNT)
         kiln__cxx_float(out, inst->type, (double)e->problem->cols);
     else
-        kiln__text_printf(out, e->element[i] ? "v%" PRIu32 : "row.v%" PRIu32, i);
+        kiln__text_printf(out, e->element[i] ? "v%u" : "row.v%u", i);
 }
 
 static void emit_row_input(const kiln__emitter *e, const kiln__inst *inst) {
@@ -158,7 +158,7 @@ void kiln__emit_definition(const kiln__emitter *e, uint32_t i) {
     kiln__text names[3] = {{0}, {0}, {0}}, divisor = {0};
     const char *args[3] = {"", "", ""};
     if (kiln__op_is_reduction(inst->op))
-        kiln__text_printf(e->out, kiln__op_is_arg(inst->op) ? "reduced.r%" PRIu32 ".index" : "reduced.r%" PRIu32, i);
+        kiln__text_printf(e->out, kiln__op_is_arg(inst->op) ? "reduced.r%u.index" : "reduced.r%u", i);
     else if (inst->op == KILN__OP_SIZE)
         kiln__text_printf(e->out, "row.args.size%d", inst->u.axis);
     else if (inst->op == KILN__OP_INDEX)
@@ -177,7 +177,7 @@ void kiln__emit_definition(const kiln__emitter *e, uint32_t i) {
         }
         if (inst->op == KILN__OP_DIV && e->element[i] && !e->element[inst->args[1]] && inst->type == KILN__F32) {
             if (e->divides[inst->args[1]])
-                kiln__text_printf(&divisor, "row.d%" PRIu32, inst->args[1]);
+                kiln__text_printf(&divisor, "row.d%u", inst->args[1]);
             else
                 kiln__text_printf(&divisor, "kiln_quotient(%s)", args[1]);
             e->out->failed |= divisor.failed;
@@ -199,7 +199,7 @@ void kiln__emit_elements(const kiln__emitter *e) {
         if (!e->needed[i] || !e->element[i] || op == KILN__OP_FLOAT || op == KILN__OP_INT || op == KILN__OP_BOOL ||
             op == KILN__OP_COUNT)
             continue;
-        kiln__text_printf(e->out, "            const %s v%" PRIu32 " = ", kiln__cxx_ctype(e->ir->insts[i].type), i);
+        kiln__text_printf(e->out, "            const %s v%u = ", kiln__cxx_ctype(e->ir->insts[i].type), i);
         kiln__emit_definition(e, i);
         kiln__text_puts(e->out, ";\n");
     }
@@ -217,15 +217,15 @@ static const char pack_loop[] = "#pragma unroll\n        for (int j = 0; j < KIL
 
 static void emit_combine_function(kiln__emitter *e, uint32_t phase) {
     kiln__text_printf(e->out,
-                      "    static KILN_MEMBER kiln_phase%" PRIu32 " combine(const kiln_phase%" PRIu32
-                      " &a, const kiln_phase%" PRIu32 " &b)\n    {\n        kiln_phase%" PRIu32 " c;\n",
+                      "    static KILN_MEMBER kiln_phase%u combine(const kiln_phase%u"
+                      " &a, const kiln_phase%u &b)\n    {\n        kiln_phase%u c;\n",
                       phase, phase, phase, phase);
     for (uint32_t i = 0; i < e->ir->count; i++) {
         if (!in_phase(e, i, phase)) continue;
         char a[32], b[32];
-        snprintf(a, sizeof a, "a.r%" PRIu32, i);
-        snprintf(b, sizeof b, "b.r%" PRIu32, i);
-        kiln__text_printf(e->out, "        c.r%" PRIu32 " = ", i);
+        snprintf(a, sizeof a, "a.r%u", i);
+        snprintf(b, sizeof b, "b.r%u", i);
+        kiln__text_printf(e->out, "        c.r%u = ", i);
         kiln__cxx_combine(e->out, &e->ir->insts[i], a, b);
         kiln__text_puts(e->out, ";\n");
     }
@@ -235,8 +235,7 @@ static void emit_combine_function(kiln__emitter *e, uint32_t phase) {
 /* One statement per reduction of the phase; %u is its number. */
 static void emit_each(const kiln__emitter *e, uint32_t phase, const char *before, const char *after) {
     for (uint32_t i = 0; i < e->ir->count; i++)
-        if (in_phase(e, i, phase))
-            kiln__text_printf(e->out, "%s%" PRIu32 "%s%" PRIu32 ", lane_mask, lanes);\n", before, i, after, i);
+        if (in_phase(e, i, phase)) kiln__text_printf(e->out, "%s%u%s%u, lane_mask, lanes);\n", before, i, after, i);
 }
 
 /* "r4 = r4 + v3;". What lies outside the row contributes the identity: choosing costs less than branching. */
@@ -244,7 +243,7 @@ static void emit_accumulate(const kiln__emitter *e, uint32_t reduction) {
     const kiln__inst *inst = &e->ir->insts[reduction];
     kiln__text value = {0};
     char r[32];
-    snprintf(r, sizeof r, "r%" PRIu32, reduction);
+    snprintf(r, sizeof r, "r%u", reduction);
     if (e->schedule->masked) kiln__text_puts(&value, "(span.has(j) ? ");
     if (kiln__op_is_arg(inst->op)) kiln__text_printf(&value, "%s::at(", kiln__cxx_state(e->ir, inst));
     kiln__emit_value(e, &value, inst->args[0]);
@@ -274,8 +273,8 @@ void kiln__emit_phase(kiln__emitter *e, uint32_t phase) {
         ordered |= ir->insts[i].op == KILN__OP_REDUCE_USER;
     }
     kiln__text_printf(out,
-                      "/* Phase %" PRIu32
-                      ": the reductions combined together, in one exchange. */\nstruct kiln_phase%" PRIu32
+                      "/* Phase %u"
+                      ": the reductions combined together, in one exchange. */\nstruct kiln_phase%u"
                       " {\n    static constexpr bool ordered = %s;\n",
                       phase, phase, ordered ? "true" : "false");
     if (e->schedule->splits > 1)
@@ -284,12 +283,12 @@ void kiln__emit_phase(kiln__emitter *e, uint32_t phase) {
             8 * before);
     for (uint32_t i = 0; i < ir->count; i++)
         if (in_phase(e, i, phase))
-            kiln__text_printf(out, "    %s r%" PRIu32 "; /* %s */\n", kiln__cxx_state(ir, &ir->insts[i]), i,
+            kiln__text_printf(out, "    %s r%u; /* %s */\n", kiln__cxx_state(ir, &ir->insts[i]), i,
                               kiln__ir_op_name(ir->insts[i].op));
     kiln__text_puts(out, "    KILN_MEMBER void clear()\n    {\n");
     for (uint32_t i = 0; i < ir->count; i++) {
         if (!in_phase(e, i, phase)) continue;
-        kiln__text_printf(out, "        r%" PRIu32 " = ", i);
+        kiln__text_printf(out, "        r%u = ", i);
         kiln__cxx_identity(out, ir, &ir->insts[i]);
         kiln__text_puts(out, ";\n");
     }
@@ -302,8 +301,8 @@ void kiln__emit_phase(kiln__emitter *e, uint32_t phase) {
     kiln__text_puts(out, "        }\n    }\n");
     emit_combine_function(e, phase);
     kiln__text_printf(out,
-                      "    KILN_MEMBER kiln_phase%" PRIu32
-                      " shuffle(int lane_mask, kiln_u32 lanes) const\n    {\n        kiln_phase%" PRIu32 " other;\n",
+                      "    KILN_MEMBER kiln_phase%u"
+                      " shuffle(int lane_mask, kiln_u32 lanes) const\n    {\n        kiln_phase%u other;\n",
                       phase, phase);
     emit_each(e, phase, "        other.r", " = kiln_shuffle(r");
     kiln__text_puts(out, "        return other;\n    }\n};\n\n");

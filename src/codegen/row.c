@@ -155,10 +155,10 @@ static bool is_row_value(const kiln__emitter *e, uint32_t i) {
 }
 
 static void emit_row_value(const kiln__emitter *e, uint32_t i) {
-    kiln__text_printf(e->out, "    row.v%" PRIu32 " = ", i);
+    kiln__text_printf(e->out, "    row.v%u = ", i);
     kiln__emit_definition(e, i);
     kiln__text_puts(e->out, ";\n");
-    if (e->divides[i]) kiln__text_printf(e->out, "    row.d%" PRIu32 " = kiln_quotient(row.v%" PRIu32 ");\n", i, i);
+    if (e->divides[i]) kiln__text_printf(e->out, "    row.d%u = kiln_quotient(row.v%u);\n", i, i);
 }
 
 void kiln__emit_row(const kiln__emitter *e) {
@@ -181,9 +181,9 @@ void kiln__emit_row(const kiln__emitter *e) {
     }
     for (uint32_t i = 0; i < e->ir->count; i++) {
         if (is_row_value(e, i))
-            kiln__text_printf(out, "    %s v%" PRIu32 "; /* %s */\n", kiln__cxx_ctype(e->ir->insts[i].type), i,
+            kiln__text_printf(out, "    %s v%u; /* %s */\n", kiln__cxx_ctype(e->ir->insts[i].type), i,
                               kiln__ir_op_name(e->ir->insts[i].op));
-        if (e->divides[i]) kiln__text_printf(out, "    kiln_quotient d%" PRIu32 ";\n", i);
+        if (e->divides[i]) kiln__text_printf(out, "    kiln_quotient d%u;\n", i);
     }
     kiln__text_puts(out,
                     "    KILN_MEMBER kiln_row(const kiln_arguments &a, kiln_i64 i) : args(a), index(i) {}\n};\n\n");
@@ -200,9 +200,8 @@ void kiln__emit_row(const kiln__emitter *e) {
 }
 
 void kiln__emit_after(const kiln__emitter *e, uint32_t phase) {
-    kiln__text_printf(
-        e->out, "KILN_DEVICE void kiln_after%" PRIu32 "(kiln_row &row, const kiln_phase%" PRIu32 " &reduced)\n{\n",
-        phase, phase);
+    kiln__text_printf(e->out, "KILN_DEVICE void kiln_after%u(kiln_row &row, const kiln_phase%u &reduced)\n{\n", phase,
+                      phase);
     for (uint32_t i = 0; i < e->ir->count; i++)
         if (is_row_value(e, i) && e->ir->insts[i].phase == phase + 1) emit_row_value(e, i);
     kiln__text_puts(e->out, "}\n\n");

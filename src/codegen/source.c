@@ -104,13 +104,13 @@ static void emit_combines(kiln__emitter *e) {
         body.count = combine->count;
         inner.ir = &body;
         const char *type = kiln__cxx_ctype(combine->type);
-        kiln__text_printf(e->out, "KILN_DEVICE %s kiln_combine%" PRIu32 "(%s a, %s b)\n{\n", type, c, type, type);
+        kiln__text_printf(e->out, "KILN_DEVICE %s kiln_combine%u(%s a, %s b)\n{\n", type, c, type, type);
         memset(e->element, 1, combine->count * sizeof *e->element);
         memset(e->divides, 0, combine->count * sizeof *e->divides);
         for (uint32_t i = 0; i < combine->count; i++) {
             const kiln__inst *inst = &combine->insts[i];
             if (inst->op == KILN__OP_FLOAT || inst->op == KILN__OP_INT || inst->op == KILN__OP_BOOL) continue;
-            kiln__text_printf(e->out, "    const %s v%" PRIu32 " = ", kiln__cxx_ctype(inst->type), i);
+            kiln__text_printf(e->out, "    const %s v%u = ", kiln__cxx_ctype(inst->type), i);
             if (inst->op == KILN__OP_PARAM)
                 kiln__text_puts(e->out, inst->u.param ? "b" : "a");
             else
@@ -151,8 +151,8 @@ static void classify(kiln__emitter *e) {
 
 static void emit_reduce(const kiln__emitter *e, uint32_t p) {
     kiln__text_printf(e->out,
-                      "    kiln_phase%" PRIu32 " phase%" PRIu32 ";\n    phase%" PRIu32
-                      ".clear();\n    residency.each_pack(row, phase%" PRIu32 ");\n",
+                      "    kiln_phase%u phase%u;\n    phase%u"
+                      ".clear();\n    residency.each_pack(row, phase%u);\n",
                       p, p, p, p);
 }
 
@@ -160,7 +160,7 @@ static void emit_reduce(const kiln__emitter *e, uint32_t p) {
 static void emit_kernel_head(const kiln__emitter *e, uint32_t number) {
     bool flat = e->problem->layout == KILN__LAYOUT_FLAT;
     kiln__text_puts(e->out, "\nextern \"C\" __global__ void __launch_bounds__(KILN_THREADS) " KILN__KERNEL_NAME);
-    if (number) kiln__text_printf(e->out, "%" PRIu32, number);
+    if (number) kiln__text_printf(e->out, "%u", number);
     kiln__text_printf(e->out, "(const __grid_constant__ kiln_arguments args)\n{\n    kiln_row row(args, %s);\n",
                       flat ? "0" : "kiln_row_index()");
     if (e->schedule->group == KILN__GROUP_COLUMNS)
@@ -185,7 +185,7 @@ static void emit_kernel(const kiln__emitter *e, bool finish, bool finish_row) {
     emit_kernel_head(e, 0);
     for (uint32_t p = 0; p < e->ir->phase_count; p++) {
         emit_reduce(e, p);
-        kiln__text_printf(e->out, "    kiln_after%" PRIu32 "(row, kiln_all_reduce(phase%" PRIu32 "));\n", p, p);
+        kiln__text_printf(e->out, "    kiln_after%u(row, kiln_all_reduce(phase%u));\n", p, p);
     }
     emit_kernel_end(e, finish, finish_row);
 }
@@ -198,15 +198,14 @@ static void emit_split_kernels(const kiln__emitter *e, bool finish, bool finish_
         bool last = stage == e->ir->phase_count;
         if (last && !finish) kiln__text_puts(e->out, "    if (kiln_chunk() != 0) return;\n");
         for (uint32_t p = 0; p < stage; p++)
-            kiln__text_printf(e->out, "    kiln_after%" PRIu32 "(row, kiln_gather<kiln_phase%" PRIu32 ">(row));\n", p,
-                              p);
+            kiln__text_printf(e->out, "    kiln_after%u(row, kiln_gather<kiln_phase%u>(row));\n", p, p);
         if (last) {
             emit_kernel_end(e, finish, finish_row);
             return;
         }
         emit_reduce(e, stage);
         kiln__text_printf(e->out,
-                          "    const kiln_phase%" PRIu32 " partial = kiln_all_reduce(phase%" PRIu32
+                          "    const kiln_phase%u partial = kiln_all_reduce(phase%u"
                           ");\n    if (%skiln_member() == 0) kiln_publish(row, partial);\n}\n",
                           stage, stage, columns ? "active && " : "");
     }

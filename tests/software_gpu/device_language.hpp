@@ -7,8 +7,9 @@
 #define __launch_bounds__(...)
 #define __grid_constant__
 #define __align__(n) __attribute__((aligned(n)))
-/* A block runs on one host thread: its shared memory is that thread's. */
-#define __shared__ thread_local
+/* A block runs on one host thread: its shared memory is that thread's. Aligned so that no variable follows another
+ * without a gap, in which an index out of range is seen. */
+#define __shared__ __attribute__((aligned(256))) thread_local
 
 static kiln_software_device *kiln_software;
 
