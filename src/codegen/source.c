@@ -10,14 +10,13 @@
 
 /* Text of the user's in a comment: no line of it can end the comment, continue it or hide what follows. */
 static void emit_comment_text(kiln__text *out, const char *text) {
-    for (; *text; text++) {
+    for (; *text; text++)
         if (*text == '\n')
             kiln__text_puts(out, "\n//            ");
         else if (*text == '\\' || *text == '?' || *text < ' ' || *text > '~')
             kiln__text_puts(out, *text == '?' ? "? " : ".");
         else
             kiln__text_add(out, text, 1);
-    }
 }
 
 static void emit_extents(kiln__text *out, const kiln__problem *p) {

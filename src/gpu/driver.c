@@ -13,15 +13,14 @@
 
 typedef struct opened {
     struct opened *next;
-    char *requested;           /* the path as asked for: what a later call is compared with */
+    char *requested; /* the path as asked for: what a later call is compared with */
     kiln__driver driver;
 } opened;
 
 static pthread_mutex_t opened_lock = PTHREAD_MUTEX_INITIALIZER;
 static opened *opened_list;
 
-kiln_status kiln__driver_fail(const kiln__driver *driver, kiln_status status, kiln__CUresult result, const char *what)
-{
+kiln_status kiln__driver_fail(const kiln__driver *driver, kiln_status status, kiln__CUresult result, const char *what) {
     const char *name = NULL, *text = NULL;
     if (driver->GetErrorName(result, &name) != KILN__CUDA_SUCCESS || !name) name = "unknown";
     if (driver->GetErrorString(result, &text) != KILN__CUDA_SUCCESS || !text) text = "CUDA error";
@@ -38,8 +37,7 @@ kiln_status kiln__driver_fail(const kiln__driver *driver, kiln_status status, ki
 }
 
 /* Where the library came from, which a bare soname does not tell. */
-static void tell_path(kiln__driver *driver, const char *requested)
-{
+static void tell_path(kiln__driver *driver, const char *requested) {
     const char *path = requested;
     Dl_info info;
     void *address = NULL;
@@ -48,8 +46,7 @@ static void tell_path(kiln__driver *driver, const char *requested)
     snprintf(driver->path, sizeof driver->path, "%s", path);
 }
 
-static kiln_status find_functions(void *handle, const char *path, kiln__driver *driver)
-{
+static kiln_status find_functions(void *handle, const char *path, kiln__driver *driver) {
     /* A function pointer's bytes are copied: ISO C has no cast from void * to one. */
 #define FIND(name, symbol, params) \
     { \
@@ -59,8 +56,10 @@ static kiln_status find_functions(void *handle, const char *path, kiln__driver *
 #define REQUIRE(name, symbol, params) \
     FIND(name, symbol, params) \
     if (!driver->name) \
-        return kiln__fail(KILN_E_NO_DRIVER, "the CUDA driver '%s' has no function %s; a driver for CUDA 12.0 or " \
-                          "newer is needed", path, symbol);
+        return kiln__fail(KILN_E_NO_DRIVER, \
+                          "the CUDA driver '%s' has no function %s; a driver for CUDA 12.0 or " \
+                          "newer is needed", \
+                          path, symbol);
     KILN__DRIVER_FUNCTIONS(REQUIRE)
     KILN__DRIVER_OPTIONAL_FUNCTIONS(FIND)
 #undef REQUIRE
@@ -68,8 +67,7 @@ static kiln_status find_functions(void *handle, const char *path, kiln__driver *
     return KILN_OK;
 }
 
-static kiln_status initialise(kiln__driver *driver)
-{
+static kiln_status initialise(kiln__driver *driver) {
     kiln__CUresult result = driver->Init(0);
     if (result != KILN__CUDA_SUCCESS) {
         char what[600];
@@ -86,8 +84,7 @@ static kiln_status initialise(kiln__driver *driver)
 }
 
 /* Called under the lock. */
-static kiln_status open_library(const char *path, const kiln__driver **out)
-{
+static kiln_status open_library(const char *path, const kiln__driver **out) {
     for (const opened *entry = opened_list; entry; entry = entry->next) {
         if (!strcmp(entry->requested, path)) {
             *out = &entry->driver;
@@ -123,8 +120,7 @@ cleanup:
     return status;
 }
 
-kiln_status kiln__driver_open(const char *path, const kiln__driver **out)
-{
+kiln_status kiln__driver_open(const char *path, const kiln__driver **out) {
     *out = NULL;
     if (!path) path = secure_getenv("KILN_DRIVER");
     if (!path || !*path) path = DEFAULT_PATH;
@@ -134,10 +130,12 @@ kiln_status kiln__driver_open(const char *path, const kiln__driver **out)
     return status;
 }
 
-kiln_status kiln__driver_device(const kiln__driver *driver, kiln__CUdevice ordinal, kiln__device *out)
-{
+kiln_status kiln__driver_device(const kiln__driver *driver, kiln__CUdevice ordinal, kiln__device *out) {
     int major = 0, minor = 0, sms = 0, threads = 0, registers = 0, shared_sm = 0, shared_block = 0, l2 = 0;
-    const struct { int *value; kiln__CUdevice_attribute attribute; } wanted[] = {
+    const struct {
+        int *value;
+        kiln__CUdevice_attribute attribute;
+    } wanted[] = {
         {&major, KILN__DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR},
         {&minor, KILN__DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR},
         {&sms, KILN__DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT},
@@ -155,8 +153,12 @@ kiln_status kiln__driver_device(const kiln__driver *driver, kiln__CUdevice ordin
             return kiln__driver_fail(driver, KILN_E_NO_DEVICE, result, what);
         }
     }
-    *out = (kiln__device){.arch = major * 10 + minor, .sm_count = sms, .threads_per_sm = threads,
-                          .registers_per_sm = registers, .shared_per_sm = shared_sm,
-                          .shared_per_block = shared_block, .l2_bytes = l2};
+    *out = (kiln__device){.arch = major * 10 + minor,
+                          .sm_count = sms,
+                          .threads_per_sm = threads,
+                          .registers_per_sm = registers,
+                          .shared_per_sm = shared_sm,
+                          .shared_per_block = shared_block,
+                          .l2_bytes = l2};
     return KILN_OK;
 }

@@ -9,26 +9,21 @@
 
 /* Results that speak of the image's bytes, so that compiling again may help. An invalid value can only be the image's
  * fault where every other argument is NULL or 0. */
-static bool blames_image(kiln__CUresult result, bool loading)
-{
+static bool blames_image(kiln__CUresult result, bool loading) {
     switch (result) {
     case KILN__CUDA_ERROR_INVALID_IMAGE:
     case KILN__CUDA_ERROR_NO_BINARY_FOR_GPU:
     case KILN__CUDA_ERROR_INVALID_PTX:
     case KILN__CUDA_ERROR_UNSUPPORTED_PTX_VERSION:
     case KILN__CUDA_ERROR_INVALID_SOURCE:
-    case KILN__CUDA_ERROR_NOT_FOUND:
-        return true;
-    case KILN__CUDA_ERROR_INVALID_VALUE:
-        return loading;
-    default:
-        return false;
+    case KILN__CUDA_ERROR_NOT_FOUND: return true;
+    case KILN__CUDA_ERROR_INVALID_VALUE: return loading;
+    default: return false;
     }
 }
 
 static kiln_status load(const kiln__driver *driver, const void *image, const char *name, kiln__loaded *out,
-                        bool *refused)
-{
+                        bool *refused) {
     char what[320];
     kiln__CUresult result = driver->LibraryLoadData(&out->library, image, NULL, NULL, 0, NULL, NULL, 0);
     if (result != KILN__CUDA_SUCCESS) {
@@ -56,10 +51,12 @@ static kiln_status load(const kiln__driver *driver, const void *image, const cha
 
 /* Reads the kernel's numbers and raises its limit of shared memory. */
 static kiln_status configure(const kiln__driver *driver, kiln__CUdevice device, const char *name,
-                             int64_t dynamic_shared, kiln__loaded *out)
-{
+                             int64_t dynamic_shared, kiln__loaded *out) {
     int static_shared = 0;
-    const struct { int *value; kiln__CUfunction_attribute attribute; } wanted[] = {
+    const struct {
+        int *value;
+        kiln__CUfunction_attribute attribute;
+    } wanted[] = {
         {&out->registers, KILN__FUNC_ATTRIBUTE_NUM_REGS},
         {&out->local_bytes, KILN__FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES},
         {&static_shared, KILN__FUNC_ATTRIBUTE_SHARED_SIZE_BYTES},
@@ -78,14 +75,15 @@ static kiln_status configure(const kiln__driver *driver, kiln__CUdevice device, 
     kiln__CUresult result = driver->KernelSetAttribute(KILN__FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
                                                        (int)dynamic_shared, out->kernel, device);
     if (result == KILN__CUDA_SUCCESS) return KILN_OK;
-    snprintf(what, sizeof what, "kernel '%s' cannot have %lld bytes of dynamic shared memory per block: "
-             "cuKernelSetAttribute", name, (long long)dynamic_shared);
+    snprintf(what, sizeof what,
+             "kernel '%s' cannot have %lld bytes of dynamic shared memory per block: "
+             "cuKernelSetAttribute",
+             name, (long long)dynamic_shared);
     return kiln__driver_fail(driver, KILN_E_LOAD, result, what);
 }
 
 kiln_status kiln__loaded_create(const kiln__driver *driver, kiln__CUdevice device, const void *image, const char *name,
-                                int64_t dynamic_shared, kiln__loaded *out, bool *refused)
-{
+                                int64_t dynamic_shared, kiln__loaded *out, bool *refused) {
     *refused = false;
     *out = (kiln__loaded){0};
     if (dynamic_shared < 0 || dynamic_shared > INT32_MAX)
@@ -106,8 +104,7 @@ kiln_status kiln__loaded_create(const kiln__driver *driver, kiln__CUdevice devic
     return status;
 }
 
-void kiln__loaded_destroy(const kiln__driver *driver, kiln__loaded *loaded)
-{
+void kiln__loaded_destroy(const kiln__driver *driver, kiln__loaded *loaded) {
     if (!loaded->library) return;
     kiln__CUstreamCaptureMode mode = KILN__STREAM_CAPTURE_MODE_RELAXED;
     bool relaxed = driver->ThreadExchangeStreamCaptureMode(&mode) == KILN__CUDA_SUCCESS;

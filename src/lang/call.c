@@ -119,18 +119,16 @@ static uint32_t call_with_axis(kiln__parser *parser, const kiln__token *name, ki
 static bool same_reducer(const kiln__reducer *a, const kiln__reducer *b) {
     if (a->node_count != b->node_count || a->result != b->result || !kiln__node_equal(&a->identity, &b->identity))
         return false;
-    for (uint32_t i = 0; i < a->node_count; i++) {
+    for (uint32_t i = 0; i < a->node_count; i++)
         if (!kiln__node_equal(&a->nodes[i], &b->nodes[i])) return false;
-    }
     return true;
 }
 
 /* The reducer's index; the same combine with the same identity is one reducer. */
 static uint32_t add_reducer(kiln__parser *parser, kiln__reducer reducer) {
     kiln__graph *graph = parser->graph;
-    for (uint32_t i = 0; i < graph->reducer_count; i++) {
+    for (uint32_t i = 0; i < graph->reducer_count; i++)
         if (same_reducer(&graph->reducers[i], &reducer)) return i;
-    }
     kiln__reducer *reducers = kiln__work_grow(parser->work, &graph->arena, graph->reducers, graph->reducer_count,
                                               &parser->reducer_capacity, sizeof *reducers);
     reducer.nodes =

@@ -45,9 +45,8 @@ static bool enter(kiln__parser *parser) {
 }
 
 static const kiln__node *reserved_value(const kiln__token *name) {
-    for (size_t i = 0; i < sizeof reserved / sizeof reserved[0]; i++) {
+    for (size_t i = 0; i < sizeof reserved / sizeof reserved[0]; i++)
         if (kiln__token_is(name, reserved[i].word, strlen(reserved[i].word))) return &reserved[i].value;
-    }
     return NULL;
 }
 
@@ -174,9 +173,8 @@ kiln__node kiln__parse_constant(kiln__parser *parser) {
     for (uint32_t i = 0; i < constant.nodes.count && parser->work->status == KILN_OK; i++) {
         kiln__node *node = &constant.nodes.items[i], args[3];
         for (uint32_t k = 0; k < node->arg_count; k++) args[k] = constant.nodes.items[node->args[k]];
-        if (!kiln__is_literal(node) && !kiln__fold(node->op, args, node)) {
+        if (!kiln__is_literal(node) && !kiln__fold(node->op, args, node))
             KILN__FAIL_AT(parser, &at, KILN_E_TYPE, "expected a constant: literals, and operators on them");
-        }
     }
     return parser->work->status == KILN_OK ? constant.nodes.items[constant.result] : (kiln__node){0};
 }

@@ -51,8 +51,40 @@ static double python_fmod(double a, double b) {
     return (rest < 0) != (b < 0) ? rest + b : rest;
 }
 
+/* clang-format off */
+/* X(operator, what it gives for literals a and b) */
+#define COMPARISONS(X) X(LT, a < b) X(LE, a <= b) X(GT, a > b) X(GE, a >= b) X(EQ, a == b) X(NE, a != b)
+#define FLOATS(X) \
+    X(ADD, a + b) X(SUB, a - b) X(MUL, a * b) X(DIV, a / b) X(NEG, -a) X(ABS, fabs(a)) \
+    X(SIGN, a > 0 ? 1 : a < 0 ? -1 : a) X(MOD, python_fmod(a, b)) X(REMAINDER, python_fmod(a, b)) X(FMOD, fmod(a, b)) \
+    X(MINIMUM, isunordered(a, b) ? NAN : fmin(a, b)) X(MAXIMUM, isunordered(a, b) ? NAN : fmax(a, b)) \
+    X(FMIN, fmin(a, b)) X(FMAX, fmax(a, b)) \
+    X(FLOOR, floor(a)) X(CEIL, ceil(a)) X(TRUNC, trunc(a)) X(ROUND, nearbyint(a)) \
+    X(POW, pow(a, b)) X(SQRT, sqrt(a)) X(RSQRT, 1 / sqrt(a)) X(EXP, exp(a)) X(EXP2, exp2(a)) \
+    X(LOG, log(a)) X(LOG2, log2(a)) X(LOG10, log10(a)) \
+    X(SIN, sin(a)) X(COS, cos(a)) X(TANH, tanh(a)) X(ATAN, atan(a)) X(ATAN2, atan2(a, b)) \
+    X(ISNAN, isnan(a)) X(ISINF, isinf(a)) X(ISFINITE, isfinite(a))
+#define INTS(X) \
+    X(SIGN, (a > 0) - (a < 0)) X(MOD, python_remainder(a, b)) X(REMAINDER, python_remainder(a, b)) \
+    X(FMOD, c_remainder(a, b)) X(FLOOR, a) X(CEIL, a) X(TRUNC, a) X(ROUND, a) \
+    X(MINIMUM, a < b ? a : b) X(MAXIMUM, a > b ? a : b) X(FMIN, a < b ? a : b) X(FMAX, a > b ? a : b) \
+    X(BITAND, a & b) X(BITOR, a | b) X(BITXOR, a ^ b) X(BITNOT, ~a)
+/* clang-format on */
+#define GIVE(op, value) \
+    case KILN__OP_##op: *out = value; return true;
+
+static bool fold_floats(kiln__op op, double a, double b, double *out) {
+    switch (op) {
+        COMPARISONS(GIVE)
+        FLOATS(GIVE)
+    default: return false;
+    }
+}
+
 static bool fold_ints(kiln__op op, int64_t a, int64_t b, int64_t *out) {
     switch (op) {
+        COMPARISONS(GIVE)
+        INTS(GIVE)
     case KILN__OP_ADD: return kiln__add_i64(a, b, out);
     case KILN__OP_SUB: return !__builtin_sub_overflow(a, b, out);
     case KILN__OP_MUL: return kiln__mul_i64(a, b, out);
@@ -61,75 +93,6 @@ static bool fold_ints(kiln__op op, int64_t a, int64_t b, int64_t *out) {
     case KILN__OP_POW: return power_of_ints(a, b, out);
     case KILN__OP_SHL: return b >= 0 && b < 63 && kiln__mul_i64(a, INT64_C(1) << b, out);
     case KILN__OP_SHR: *out = a >> (b & 63); return b >= 0 && b < 64;
-    case KILN__OP_MOD:
-    case KILN__OP_REMAINDER: *out = python_remainder(a, b); return true;
-    case KILN__OP_FMOD: *out = c_remainder(a, b); return true;
-    case KILN__OP_SIGN: *out = (a > 0) - (a < 0); return true;
-    case KILN__OP_FLOOR:
-    case KILN__OP_CEIL:
-    case KILN__OP_TRUNC:
-    case KILN__OP_ROUND: *out = a; return true;
-    case KILN__OP_LT: *out = a < b; return true;
-    case KILN__OP_LE: *out = a <= b; return true;
-    case KILN__OP_GT: *out = a > b; return true;
-    case KILN__OP_GE: *out = a >= b; return true;
-    case KILN__OP_EQ: *out = a == b; return true;
-    case KILN__OP_NE: *out = a != b; return true;
-    case KILN__OP_BITAND: *out = a & b; return true;
-    case KILN__OP_BITOR: *out = a | b; return true;
-    case KILN__OP_BITXOR: *out = a ^ b; return true;
-    case KILN__OP_BITNOT: *out = ~a; return true;
-    case KILN__OP_MINIMUM:
-    case KILN__OP_FMIN: *out = a < b ? a : b; return true;
-    case KILN__OP_MAXIMUM:
-    case KILN__OP_FMAX: *out = a > b ? a : b; return true;
-    default: return false;
-    }
-}
-
-static bool fold_floats(kiln__op op, double a, double b, double *out) {
-    bool any_nan = isnan(a) || isnan(b);
-    switch (op) {
-    case KILN__OP_ADD: *out = a + b; return true;
-    case KILN__OP_SUB: *out = a - b; return true;
-    case KILN__OP_MUL: *out = a * b; return true;
-    case KILN__OP_DIV: *out = a / b; return true;
-    case KILN__OP_MOD:
-    case KILN__OP_REMAINDER: *out = python_fmod(a, b); return true;
-    case KILN__OP_FMOD: *out = fmod(a, b); return true;
-    case KILN__OP_POW: *out = pow(a, b); return true;
-    case KILN__OP_ATAN2: *out = atan2(a, b); return true;
-    case KILN__OP_LT: *out = a < b; return true;
-    case KILN__OP_LE: *out = a <= b; return true;
-    case KILN__OP_GT: *out = a > b; return true;
-    case KILN__OP_GE: *out = a >= b; return true;
-    case KILN__OP_EQ: *out = a == b; return true;
-    case KILN__OP_NE: *out = a != b; return true;
-    case KILN__OP_MINIMUM: *out = any_nan ? NAN : fmin(a, b); return true;
-    case KILN__OP_MAXIMUM: *out = any_nan ? NAN : fmax(a, b); return true;
-    case KILN__OP_FMIN: *out = fmin(a, b); return true;
-    case KILN__OP_FMAX: *out = fmax(a, b); return true;
-    case KILN__OP_NEG: *out = -a; return true;
-    case KILN__OP_ABS: *out = fabs(a); return true;
-    case KILN__OP_SIGN: *out = a > 0 ? 1 : a < 0 ? -1 : a; return true;
-    case KILN__OP_FLOOR: *out = floor(a); return true;
-    case KILN__OP_CEIL: *out = ceil(a); return true;
-    case KILN__OP_TRUNC: *out = trunc(a); return true;
-    case KILN__OP_ROUND: *out = nearbyint(a); return true;
-    case KILN__OP_SQRT: *out = sqrt(a); return true;
-    case KILN__OP_RSQRT: *out = 1 / sqrt(a); return true;
-    case KILN__OP_EXP: *out = exp(a); return true;
-    case KILN__OP_EXP2: *out = exp2(a); return true;
-    case KILN__OP_LOG: *out = log(a); return true;
-    case KILN__OP_LOG2: *out = log2(a); return true;
-    case KILN__OP_LOG10: *out = log10(a); return true;
-    case KILN__OP_SIN: *out = sin(a); return true;
-    case KILN__OP_COS: *out = cos(a); return true;
-    case KILN__OP_TANH: *out = tanh(a); return true;
-    case KILN__OP_ATAN: *out = atan(a); return true;
-    case KILN__OP_ISNAN: *out = isnan(a); return true;
-    case KILN__OP_ISINF: *out = isinf(a); return true;
-    case KILN__OP_ISFINITE: *out = isfinite(a); return true;
     default: return false;
     }
 }

@@ -78,9 +78,8 @@ static bool parse_parameter(kiln__parser *parser, kiln__function *function, bool
         return KILN__FAIL_AT(parser, &name, KILN_E_NAME, "parameter %s is listed twice",
                              kiln__parser_quote(parser, &name));
     }
-    if (function->parameter_count == KILN__MAX_PARAMETERS) {
+    if (function->parameter_count == KILN__MAX_PARAMETERS)
         return KILN__FAIL_AT(parser, &name, KILN_E_LIMIT, "a function has at most %d parameters", KILN__MAX_PARAMETERS);
-    }
     kiln__parser_advance(parser);
     kiln__parameter *parameter = &function->parameters[function->parameter_count++];
     *parameter = (kiln__parameter){.name = name.text, .length = name.length};
@@ -138,11 +137,10 @@ void kiln__parse_function(kiln__parser *parser) {
     kiln__parser_advance(parser);
     kiln__token name = parser->token;
     if (!check_new_name(parser, &name, "function")) return;
-    if (is_private(name.text)) {
+    if (is_private(name.text))
         kiln__parser_reject(parser, &name, KILN_E_NAME, "begins with an underscore, such functions are reserved");
-    } else if (kiln__graph_find(parser->graph, name.text, name.length) >= 0) {
+    else if (kiln__graph_find(parser->graph, name.text, name.length) >= 0)
         kiln__parser_reject(parser, &name, KILN_E_NAME, "is a name already, it cannot name a function");
-    }
     kiln__function *function = new_function(parser, name.text, name.length);
     if (function == NULL) return;
     define(parser, function);

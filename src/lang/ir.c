@@ -25,43 +25,43 @@ static void keep_needed(kiln__work *work, kiln__ir *ir, const kiln__nodes *insts
     for (uint32_t i = 0; i < ir->output_count; i++) ir->outputs[i] = map[ir->outputs[i]];
 }
 
-static void copy_names(kiln__work *work, kiln__ir *ir, const kiln__graph *graph, const uint32_t *indices,
-                       uint32_t count, const char **out) {
-    for (uint32_t i = 0; i < count; i++) {
-        const char *text = graph->names[indices[i]].text;
-        out[i] = kiln__work_copy(work, &ir->arena, text, strlen(text) + 1, 1);
-    }
+static const char *copy_name(kiln__work *work, kiln__ir *ir, const kiln__graph *graph, uint32_t name) {
+    return kiln__work_copy(work, &ir->arena, graph->names[name].text, strlen(graph->names[name].text) + 1, 1);
 }
 
 /* What ir says of tensors and scalars, and what the free names of the graph become. */
-static void copy_signature(kiln__work *work, kiln__ir *ir, const kiln__graph *graph, const kiln__signature *signature,
-                           const kiln__binding *binding, kiln__inst *leaves) {
+static void copy_signature(kiln__typer *typer, const kiln__signature *signature, kiln__inst *leaves) {
+    const kiln__binding *binding = typer->binding;
+    const kiln__graph *graph = typer->graph;
+    kiln__work *work = typer->work;
+    kiln__ir *ir = typer->ir;
     ir->float_type = KILN__F32;
     ir->input_count = signature->input_count;
     ir->output_count = signature->output_count;
     ir->scalar_count = signature->scalar_count;
     memcpy(ir->input_types, binding->input_types, sizeof ir->input_types);
     memcpy(ir->output_types, binding->output_types, sizeof ir->output_types);
-    copy_names(work, ir, graph, signature->inputs, signature->input_count, ir->input_names);
-    copy_names(work, ir, graph, signature->outputs, signature->output_count, ir->output_names);
-    copy_names(work, ir, graph, signature->scalars, signature->scalar_count, ir->scalar_names);
     ir->text = kiln__work_copy(work, &ir->arena, graph->text, strlen(graph->text) + 1, 1);
-    for (uint32_t i = 0; i < ir->input_count; i++) {
+    for (uint32_t i = 0; i < ir->input_count; i++)
         if (binding->input_types[i] == KILN_F64) ir->float_type = KILN__F64;
-    }
     for (uint32_t i = 0; i < ir->input_count && work->status == KILN_OK; i++) {
         kiln_type stored = binding->input_types[i];
         kiln__ctype type = kiln__type_is_float(stored) ? ir->float_type : kiln__type_compute(stored);
+        ir->input_names[i] = copy_name(work, ir, graph, signature->inputs[i]);
         leaves[signature->inputs[i]] = (kiln__inst){.op = KILN__OP_INPUT, .type = type, .u.input = i};
     }
+    for (uint32_t i = 0; i < ir->output_count; i++)
+        ir->output_names[i] = copy_name(work, ir, graph, signature->outputs[i]);
     for (uint32_t i = 0; i < ir->scalar_count && work->status == KILN_OK; i++) {
-        kiln_type type = binding->scalar_types[i];
-        if (type != KILN_F64 && type != KILN_I64 && type != KILN_I32) {
-            work->status = kiln__fail(KILN_E_TYPE, "scalar '%s' has type %s, expected f64, i64 or i32",
-                                      ir->scalar_names[i], kiln_type_name(type));
-        }
-        ir->scalar_types[i] = type == KILN_F64 ? ir->float_type : kiln__type_compute(type);
-        leaves[signature->scalars[i]] = (kiln__inst){.op = KILN__OP_SCALAR, .type = ir->scalar_types[i], .u.scalar = i};
+        const char *name = graph->names[signature->scalars[i]].text;
+        kiln_type stored = binding->scalar_types[i];
+        if (stored != KILN_F64 && stored != KILN_I64 && stored != KILN_I32)
+            work->status = kiln__fail(KILN_E_TYPE, "scalar '%s' has type %s, expected f64, i64 or i32", name,
+                                      kiln_type_name(stored));
+        kiln__ctype type = stored == KILN_F64 ? ir->float_type : kiln__type_compute(stored);
+        ir->scalar_types[i] = type;
+        ir->scalar_names[i] = copy_name(work, ir, graph, signature->scalars[i]);
+        leaves[signature->scalars[i]] = (kiln__inst){.op = KILN__OP_SCALAR, .type = type, .u.scalar = i};
     }
 }
 
@@ -90,7 +90,7 @@ kiln_status kiln__ir_build(const kiln__graph *graph, const kiln__signature *sign
     kiln__typer typer = {.graph = graph, .binding = binding, .ir = ir, .work = &work, .leaves = leaves};
     typer.combines = kiln__work_alloc(&work, &work.scratch, combines, sizeof *typer.combines);
     ir->combines = kiln__work_alloc(&work, &ir->arena, combines, sizeof *ir->combines);
-    copy_signature(&work, ir, graph, signature, binding, leaves);
+    copy_signature(&typer, signature, leaves);
     type_program(&typer, signature);
     kiln__arena_free(&work.scratch);
     if (work.status != KILN_OK)

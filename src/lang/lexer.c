@@ -72,12 +72,9 @@ static void read_number(kiln__parser *parser, kiln__token *token) {
         fits = errno == 0;
     }
     errno = saved;
-    if (end != token->text + token->length)
-        kiln__parser_reject(parser, token, KILN_E_SYNTAX, "is no number");
-    else if (!fits && token->kind == KILN__TOKEN_FLOAT)
-        kiln__parser_reject(parser, token, KILN_E_SYNTAX, "is beyond the range of f64");
-    else if (!fits)
-        kiln__parser_reject(parser, token, KILN_E_SYNTAX, "is beyond the range of i64");
+    const char *range = token->kind == KILN__TOKEN_FLOAT ? "is beyond the range of f64" : "is beyond the range of i64";
+    bool well_formed = end == token->text + token->length;
+    if (!well_formed || !fits) kiln__parser_reject(parser, token, KILN_E_SYNTAX, well_formed ? range : "is no number");
 }
 
 static void read_name(kiln__parser *parser, kiln__token *token) {
@@ -93,9 +90,8 @@ static size_t character_length(const char *text) {
     const unsigned char *byte = (const unsigned char *)text;
     size_t length = byte[0] >= 0xf0 ? 4 : byte[0] >= 0xe0 ? 3 : byte[0] >= 0xc2 ? 2 : 1;
     if (byte[0] < 0x20 || byte[0] > 0xf4 || (length == 1 && byte[0] >= 0x7f)) return 0;
-    for (size_t i = 1; i < length; i++) {
+    for (size_t i = 1; i < length; i++)
         if ((byte[i] & 0xc0) != 0x80) return 0;
-    }
     return length;
 }
 

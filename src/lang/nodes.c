@@ -109,7 +109,6 @@ uint32_t kiln__nodes_add(kiln__work *work, kiln__nodes *nodes, const kiln__node 
 }
 
 void kiln__nodes_need(const kiln__node *nodes, uint32_t count, bool *needed) {
-    for (uint32_t i = count; i-- > 0;) {
+    for (uint32_t i = count; i-- > 0;)
         for (uint32_t k = 0; needed[i] && k < nodes[i].arg_count; k++) needed[nodes[i].args[k]] = true;
-    }
 }

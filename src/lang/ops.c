@@ -14,9 +14,8 @@ static const kiln__op_info ops[KILN__OP_COUNT_OF] = {
 const kiln__op_info *kiln__op_describe(kiln__op op) { return (unsigned)op < KILN__OP_COUNT_OF ? &ops[op] : NULL; }
 
 kiln__op kiln__op_find(const char *name, size_t length) {
-    for (int i = 0; i < KILN__OP_COUNT_OF && length > 0; i++) {
+    for (int i = 0; i < KILN__OP_COUNT_OF && length > 0; i++)
         if (ops[i].name[0] == name[0] && strlen(ops[i].name) == length && memcmp(ops[i].name, name, length) == 0)
             return (kiln__op)i;
-    }
     return KILN__OP_COUNT_OF;
 }

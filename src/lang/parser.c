@@ -23,9 +23,8 @@ uint32_t kiln__parser_add(kiln__parser *parser, const kiln__token *at, kiln__nod
 
 uint32_t kiln__parser_new_name(kiln__parser *parser, const kiln__token *token, bool assigned, uint32_t node) {
     kiln__graph *graph = parser->graph;
-    if (graph->name_count == KILN__MAX_NODES) {
+    if (graph->name_count == KILN__MAX_NODES)
         return KILN__FAIL_AT(parser, token, KILN_E_LIMIT, "the program has more than %d names", KILN__MAX_NODES);
-    }
     char *text = kiln__work_alloc(parser->work, &graph->arena, token->length + 1, 1);
     kiln__name *names = kiln__work_grow(parser->work, &graph->arena, graph->names, graph->name_count,
                                         &parser->name_capacity, sizeof *names);
@@ -33,13 +32,11 @@ uint32_t kiln__parser_new_name(kiln__parser *parser, const kiln__token *token, b
     memcpy(text, token->text, token->length);
     if (!assigned)
         node = kiln__parser_add(parser, token, (kiln__node){.op = KILN__OP_NAME, .u.name = graph->name_count});
+    kiln__name name = {.text = text, .assigned = assigned, .read = !assigned, .node = node};
+    name.line = token->line;
+    name.column = token->column;
     graph->names = names;
-    graph->names[graph->name_count++] = (kiln__name){.text = text,
-                                                     .assigned = assigned,
-                                                     .read = !assigned,
-                                                     .node = node,
-                                                     .line = token->line,
-                                                     .column = token->column};
+    graph->names[graph->name_count++] = name;
     return node;
 }
 
@@ -122,8 +119,7 @@ void kiln__graph_destroy(kiln__graph *graph) {
 }
 
 int kiln__graph_find(const kiln__graph *graph, const char *name, size_t length) {
-    for (uint32_t i = 0; i < graph->name_count; i++) {
+    for (uint32_t i = 0; i < graph->name_count; i++)
         if (strlen(graph->names[i].text) == length && memcmp(graph->names[i].text, name, length) == 0) return (int)i;
-    }
     return -1;
 }

@@ -64,10 +64,14 @@ static kiln__op logical_op(kiln__op op) {
 
 static bool check_integers(kiln__typer *typer, const kiln__node *node, const kiln__value *values) {
     for (uint32_t i = 0; i < node->arg_count; i++) {
-        kiln__ctype type = kiln__value_type(typer, &values[i]);
-        if (!kiln__ctype_is_float(type)) continue;
-        return KILN__FAIL_AT(typer, node, KILN_E_TYPE, "'%s' takes integers, found %s", kiln__ir_op_name(node->op),
-                             kiln__ctype_name(type));
+        const char *found = kiln__ctype_name(kiln__value_type(typer, &values[i]));
+        if (!kiln__ctype_is_float(kiln__value_type(typer, &values[i]))) continue;
+        if (node->op != KILN__OP_UNIFORM) {
+            return KILN__FAIL_AT(typer, node, KILN_E_TYPE, "'%s' takes integers, found %s", kiln__ir_op_name(node->op),
+                                 found);
+        }
+        return KILN__FAIL_AT(typer, node, KILN_E_TYPE, "the %s of 'uniform' is an integer, found %s",
+                             i == 0 ? "seed" : "offset", found);
     }
     return true;
 }
@@ -201,14 +205,8 @@ static kiln__value type_axis(kiln__typer *typer, const kiln__node *node) {
 }
 
 static kiln__value type_uniform(kiln__typer *typer, const kiln__node *node, const kiln__value *values) {
-    for (int i = 0; i < 2; i++) {
-        kiln__ctype type = kiln__value_type(typer, &values[i]);
-        if (!kiln__ctype_is_float(type)) continue;
-        KILN__FAIL_AT(typer, node, KILN_E_TYPE, "the %s of 'uniform' is an integer, found %s",
-                      i == 0 ? "seed" : "offset", kiln__ctype_name(type));
-    }
     kiln__inst inst = {.op = KILN__OP_UNIFORM, .type = typer->ir->float_type, .arg_count = 2};
-    return apply(typer, inst, values, KILN__I64);
+    return check_integers(typer, node, values) ? apply(typer, inst, values, KILN__I64) : values[0];
 }
 
 static kiln__value type_node(kiln__typer *typer, const kiln__node *node) {

@@ -90,10 +90,9 @@ void kiln__ref_load(const kiln__ref_view *view, const int64_t *offsets, size_t n
 void kiln__ref_store(const kiln__ref_view *view, const int64_t *offsets, size_t n, bool as_float,
                      const kiln__ref_value *values) {
     int64_t size = (int64_t)kiln_type_size(view->type);
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++)
         if (as_float)
             kiln__store_f64(view->type, view->data + offsets[i] * size, values[i].f64);
         else
             kiln__store_i64(view->type, view->data + offsets[i] * size, values[i].i64);
-    }
 }
