@@ -272,7 +272,7 @@ static const struct {
     {"y = softmax(x)", "0,2", "f16[2,8,12] f16[2,8,12]", "inner 8 | 2x12; x +12 at 96x1; y +12 at 96x1"},
     {"s = sum(x)", "1,2", "f16[2,3,4,8] f16[2,8]", "outer 2x8 | 12; x 96x1 at 8; s +1 row"},
     {"s = sum(x)", "0,2,3", "f16[2,8,3,4] f16[8]", "inner 8 | 2x12; x +12 at 96x1; s +1 row"},
-    {"s = sum(x)", "0", "f16[8,1] f16[1]", "inner | 8; x +8; s +1 row"},
+    {"s = sum(x)", "0", "f16[8,1] f16[1]", "outer | 8; x +8; s +1 row"},
     {"y = x * w + sum(x)", "0", "f16[8,12] f16[12] f16[8,12]", "outer 12 | 8; x +1 at 12; w +1 row; y +1 at 12"},
     {"y = x * w + sum(x)", "0", "f16[8,12] f16[8,1] f16[8,12]", "outer 12 | 8; x +1 at 12; w +0; y +1 at 12"},
     /* any strides */

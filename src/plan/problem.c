@@ -140,9 +140,11 @@ static void split(const dims *d, kiln__problem *problem) {
     problem->wide = problem->rows > INT32_MAX;
 }
 
-/* Whether neighbouring rows lie closer together than neighbouring columns. */
-static bool rows_are_closer(const kiln__problem *problem, const dims *d, int key) {
-    if (!problem->outer_rank || !problem->inner_rank) return false;
+/* Whether neighbouring rows lie closer together than neighbouring columns. A single row has no neighbour: there the
+ * order of the axes tells what more rows would be like, so that it is computed as it would be among them. */
+static bool rows_are_closer(const kiln__problem *problem, const kiln__space *space, const dims *d, int key) {
+    if (!problem->inner_rank) return false;
+    if (!problem->outer_rank) return !space->reduced[space->rank - 1];
     int64_t row = magnitude(d->strides[key][problem->outer_rank - 1]), column = magnitude(d->strides[key][d->rank - 1]);
     return row != 0 && (column == 0 || row < column);
 }
@@ -250,7 +252,7 @@ kiln_status kiln__problem_build(const kiln__ir *ir, const kiln__space *space, co
     sort_dims(&d, count + out->position_count, key, has_ordered_reduction(ir));
     merge_dims(&d, count + out->position_count);
     split(&d, out);
-    out->layout = flat ? KILN__LAYOUT_FLAT : rows_are_closer(out, &d, key) ? KILN__LAYOUT_OUTER : KILN__LAYOUT_INNER;
+    out->layout = flat ? KILN__LAYOUT_FLAT : rows_are_closer(out, space, &d, key) ? KILN__LAYOUT_OUTER : KILN__LAYOUT_INNER;
     for (int o = 0; o < count; o++) {
         kiln__operand *operand = &out->operands[o];
         operand->type = tensors->at[o].type;

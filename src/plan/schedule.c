@@ -182,6 +182,7 @@ static kiln_status choose_outer(const kiln__problem *problem, const kiln__pins *
     s->group = KILN__GROUP_COLUMNS;
     s->threads_per_row = pins->threads ? pins->threads : members;
     s->rows_per_block = s->threads_per_row >= 4 ? 32 : 128 / s->threads_per_row;
+    if (problem->rows == 1) s->rows_per_block = s->threads_per_row > 32 ? 1 : 32 / s->threads_per_row;
     s->threads = s->threads_per_row * s->rows_per_block;
     s->steps = divide_up(cols, s->threads_per_row);
     bool fits = s->steps <= 16;

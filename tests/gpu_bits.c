@@ -1,0 +1,134 @@
+/* Determinism: the same bits from run to run, and a row's bits do not depend on how many other rows there are. Runs on
+ * a GPU (77 without one) or, with KILN_DRIVER and KILN_NVRTC set, on the software GPU: gpu_bits [most elements [types]]. */
+#define _GNU_SOURCE
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/types.h"
+#include "gpu_device.h"
+
+#define REPEATS 20
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+static const char *const programs[] = {"y = sum(x)",    "y = softmax(x)", "y = layer_norm(x)",
+                                       "y = argmax(x)", "y = var(x)",     "y = reduce((a, b) -> b > 1 ? b : a, x, 0)"};
+static const int64_t columns[] = {7, 33, 100, 1000, 1023, 8192, 50257, 200003};
+static const int64_t rows[] = {1, 7, 1000, 100000};
+static const kiln_type types[] = {KILN_F32, KILN_F16, KILN_F64};
+
+typedef struct bits {
+    const kiln__driver *driver;
+    kiln_context *kiln;
+    int64_t most;
+    int passed, failed;
+} bits;
+
+/* A tensor of rows by columns, the rows along axis 0 or 1; all zero but for row 0. */
+typedef struct layout {
+    int64_t rows, cols;
+    bool inner; /* the columns are the last axis */
+} layout;
+
+static void fill_row(unsigned char *row, kiln_type type, int64_t cols) {
+    uint64_t state = 88172645463325252u;
+    for (int64_t i = 0; i < cols; i++) {
+        state ^= state << 13, state ^= state >> 7, state ^= state << 17;
+        kiln__store_f64(type, row + (size_t)i * kiln_type_size(type), (double)(state >> 40) * 0x1p-22 - 1);
+    }
+}
+
+/* Row 0 to or from the device. */
+static bool copy_row(bits *b, kiln__CUdeviceptr tensor, layout l, kiln_type type, unsigned char *row, bool to_device) {
+    size_t size = kiln_type_size(type), run = l.inner ? (size_t)l.cols * size : size,
+           step = l.inner ? 0 : (size_t)l.rows * size;
+    for (int64_t i = 0; i < (l.inner ? 1 : l.cols); i++) {
+        kiln__CUdeviceptr at = tensor + (size_t)i * step;
+        unsigned char *host = row + (size_t)i * size;
+        if (to_device ? b->driver->MemcpyHtoD(at, host, run) : b->driver->MemcpyDtoH(host, at, run)) return false;
+    }
+    return true;
+}
+
+/* The bits of row 0's output; false where something failed. */
+static bool run(bits *b, const char *text, layout l, kiln_type type, unsigned char *row, unsigned char *out,
+                size_t out_bytes, bool again) {
+    const int axis = l.inner ? 1 : 0;
+    const int64_t sizes[2] = {l.inner ? l.rows : l.cols, l.inner ? l.cols : l.rows};
+    kiln_program_options options = KILN_PROGRAM_OPTIONS_INIT;
+    options.axes = &axis;
+    options.axis_count = 1;
+    kiln_program *program = NULL;
+    kiln__CUdeviceptr x = 0, y = 0;
+    const size_t bytes = (size_t)(l.rows * l.cols) * kiln_type_size(type);
+    bool whole = strstr(text, "softmax") || strstr(text, "norm"), index = strstr(text, "argmax") != NULL;
+    kiln_type out_type = index ? KILN_I64 : type;
+    layout shape = {l.rows, whole ? l.cols : 1, l.inner};
+    bool good = kiln_program_create(b->kiln, text, &options, &program) == KILN_OK && !b->driver->MemAlloc(&x, bytes) &&
+                !b->driver->MemAlloc(&y, (size_t)(shape.rows * shape.cols) * 8) && !b->driver->MemsetD8(x, 0, bytes) &&
+                copy_row(b, x, l, type, row, true);
+    kiln_tensor tensors[2] = {
+        kiln_tensor_contiguous((void *)(uintptr_t)x, type, 2, sizes),
+        kiln_tensor_contiguous((void *)(uintptr_t)y, out_type, whole ? 2 : 1, whole ? sizes : &l.rows)};
+    unsigned char *next = calloc(1, out_bytes);
+    for (int i = 0; good && i < (again ? REPEATS : 1); i++) {
+        good = kiln_run(program, tensors, 2, NULL, 0, NULL) == KILN_OK && !b->driver->CtxSynchronize() &&
+               copy_row(b, y, shape, out_type, i ? next : out, false);
+        if (good && i && memcmp(out, next, out_bytes)) {
+            printf("%s of %s, %" PRId64 " x %" PRId64 " along axis %d: run %d has other bits\n", text,
+                   kiln_type_name(type), l.rows, l.cols, axis, i);
+            good = false;
+            break;
+        }
+    }
+    if (!good && *kiln_last_error()) printf("%s: %s\n", text, kiln_last_error());
+    free(next);
+    if (x) b->driver->MemFree(x);
+    if (y) b->driver->MemFree(y);
+    kiln_program_destroy(program);
+    return good;
+}
+
+static void check(bits *b, const char *text, kiln_type type, int64_t cols, bool inner) {
+    size_t room = (size_t)cols * 8;
+    unsigned char *row = malloc(room), *first = calloc(1, room), *other = calloc(1, room);
+    bool have = false, good = row && first && other;
+    if (good) fill_row(row, type, cols);
+    for (size_t i = 0; good && i < COUNT(rows); i++) {
+        layout l = {rows[i], cols, inner};
+        if (rows[i] > b->most / cols) break;
+        good = run(b, text, l, type, row, have ? other : first, room, rows[i] == 7);
+        if (good && have && memcmp(first, other, room)) {
+            printf("%s of %s, %" PRId64 " columns along axis %d: with %" PRId64
+                   " rows the first has other bits than alone\n",
+                   text, kiln_type_name(type), cols, inner, rows[i]);
+            good = false;
+        }
+        have = true;
+    }
+    *(good ? &b->passed : &b->failed) += 1;
+    free(row), free(first), free(other);
+}
+
+int main(int argc, char **argv) {
+    bits b = {.most = argc > 1 ? atoll(argv[1]) : 400000000};
+    const size_t type_count = argc > 2 ? strtoull(argv[2], NULL, 10) : COUNT(types);
+    kiln_context_options options = KILN_CONTEXT_OPTIONS_INIT;
+    kiln__CUcontext cuda = NULL;
+    kiln__device device;
+    if (gpu_device_open(&b.driver, &cuda, &device) != KILN_OK) {
+        printf("skipped: %s\n", kiln_last_error());
+        return 77;
+    }
+    options.cache_dir = "";
+    if (kiln_context_create(&options, &b.kiln) != KILN_OK) return 1;
+    for (size_t p = 0; p < COUNT(programs); p++)
+        for (size_t t = 0; t < type_count && t < COUNT(types); t++)
+            for (size_t c = 0; c < COUNT(columns); c++)
+                for (int inner = 0; inner < 2; inner++)
+                    if (columns[c] <= b.most) check(&b, programs[p], types[t], columns[c], inner);
+    kiln_context_destroy(b.kiln);
+    printf("%d passed, %d failed\n", b.passed, b.failed);
+    return b.failed != 0;
+}
