@@ -127,7 +127,8 @@ int main(int argc, char **argv) {
         for (size_t t = 0; t < type_count && t < COUNT(types); t++)
             for (size_t c = 0; c < COUNT(columns); c++)
                 for (int inner = 0; inner < 2; inner++)
-                    if (columns[c] <= b.most) check(&b, programs[p], types[t], columns[c], inner);
+                    if (columns[c] <= b.most && (inner || columns[c] <= 8192)) /* else its copies take minutes */
+                        check(&b, programs[p], types[t], columns[c], inner);
     kiln_context_destroy(b.kiln);
     printf("%d passed, %d failed\n", b.passed, b.failed);
     return b.failed != 0;
