@@ -54,7 +54,7 @@ typedef enum kiln_status {
     KILN_E_NO_CONTEXT = 17,  /* no CUDA context is current on the calling thread */
     KILN_E_NO_NVRTC = 18,    /* a compile is needed and the NVRTC library cannot be opened */
     KILN_E_ARCH = 19,        /* the NVRTC found cannot compile for the architecture */
-    KILN_E_COMPILE = 20,     /* NVRTC refused the generated source; kiln_plan_log or the log callback has its log */
+    KILN_E_COMPILE = 20,     /* NVRTC refused the generated source; the log callback has its log */
     KILN_E_LOAD = 21,        /* the driver refused the compiled kernel */
     KILN_E_LAUNCH = 22,      /* the driver refused or failed a launch */
     KILN_E_CAPTURE = 23,     /* the stream is being captured and the plan is not yet loaded */
