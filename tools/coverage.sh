@@ -56,8 +56,12 @@ ctest --test-dir "$dir/build" --parallel "$jobs" --output-on-failure --exclude-r
 (
     export KILN_SOFTWARE_GPU_COVERAGE=$dir/kernels KILN_SOFTWARE_GPU_SOURCES=$root/kernel_sources
     "$dir/build/tests/test_software_operators" >&2
-    "$dir/build/tests/gpu_suite" --driver "$dir/build/tests/software_gpu/libkiln_software_driver.so" \
-        --nvrtc "$dir/build/tests/software_gpu/libkiln_software_nvrtc.so" --sample=6 --jobs 1 --seed 1 >&2
+    stand_ins="--driver $dir/build/tests/software_gpu/libkiln_software_driver.so
+        --nvrtc $dir/build/tests/software_gpu/libkiln_software_nvrtc.so"
+    # shellcheck disable=SC2086
+    "$dir/build/tests/gpu_suite" $stand_ins --sample=6 --jobs 1 --seed 1 >&2
+    # shellcheck disable=SC2086
+    "$dir/build/tests/gpu_fuzz" $stand_ins --cases 200 --jobs 1 --seed 1 >&2
 )
 
 # counts <folder of gcov's files>: gcov's annotated sources, one after another. Each goes by way of a file of its own.
