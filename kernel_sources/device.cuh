@@ -119,6 +119,47 @@ template <int BYTES> KILN_DEVICE void kiln_copy_async(void *shared, const void *
 }
 KILN_DEVICE void kiln_copy_wait() { asm volatile("cp.async.wait_all;" ::: "memory"); }
 
+#if __CUDA_ARCH__ >= 900
+/* Clusters: blocks that run together and reach each other's shared memory. The barrier is one of all their threads, and
+ * orders what they wrote. write: 4 bytes to where block `rank` of the cluster has the shared variable `slot`. */
+KILN_DEVICE kiln_u32 kiln_cluster_rank() {
+    kiln_u32 r;
+    asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(r));
+    return r;
+}
+KILN_DEVICE void kiln_cluster_barrier() {
+    asm volatile("barrier.cluster.arrive.release.aligned;\n\tbarrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
+KILN_DEVICE void kiln_cluster_write(kiln_u32 *slot, kiln_u32 rank, kiln_u32 word) {
+    const kiln_u32 own = (kiln_u32)__cvta_generic_to_shared(slot);
+    asm volatile("{\n\t.reg .u32 far;\n\tmapa.shared::cluster.u32 far, %0, %1;\n\t"
+                 "st.shared::cluster.u32 [far], %2;\n\t}" ::"r"(own), "r"(rank), "r"(word)
+                 : "memory");
+}
+#endif
+
+/* Cooperative grids, whose blocks all run together. The barrier is one of all their threads, and orders what they wrote to
+ * global memory; counter: 4 bytes of global memory, 0 before the launch, its top bit turns with each barrier. */
+KILN_DEVICE void kiln_grid_barrier(kiln_u32 *counter) {
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        const bool first = blockIdx.x == 0;
+        const kiln_u32 step = first ? 0x80000000u - (gridDim.x - 1) : 1u;
+        kiln_u32 before, now;
+        asm volatile("fence.acq_rel.gpu;\n\tatom.add.release.gpu.global.u32 %0, [%1], %2;"
+                     : "=r"(before)
+                     : "l"(__cvta_generic_to_global(counter)), "r"(step)
+                     : "memory");
+        do
+            asm volatile("ld.acquire.gpu.global.u32 %0, [%1];"
+                         : "=r"(now)
+                         : "l"(__cvta_generic_to_global(counter))
+                         : "memory");
+        while (((now ^ before) & 0x80000000u) == 0);
+    }
+    __syncthreads();
+}
+
 #endif
 
 /* ---- storage types and packs ---- */
