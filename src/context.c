@@ -60,6 +60,7 @@ kiln_status kiln_context_create(const kiln_context_options *given, kiln_context 
         status = kiln__out_of_memory();
     if (!status && !(options.cache_dir && !*options.cache_dir))
         status = kiln__disk_open(options.cache_dir, options.log, options.log_user, &context->disk);
+    if (!status && context->disk) status = kiln__disk_set_limit(context->disk, options.cache_max_bytes);
     if (status) {
         kiln_context_destroy(context);
         return status;

@@ -103,5 +103,5 @@ void expect_miss(cache_fixture *f)
 {
     kiln__found found;
     assert_false(kiln__disk_get(f->disk, &f->key, &found));
-    assert_null(found.map);
+    assert_null(found.file);
 }

@@ -148,8 +148,9 @@ typedef struct kiln_context_options {
     void *log_user;
     const char *schedule;      /* pins parts of every schedule, for tests and tuning: "block 256, shared, pack 8", in
                                   the words of kiln_plan_info.schedule. NULL: KILN_SCHEDULE, else the library chooses */
+    int64_t cache_max_bytes;   /* of the disk cache; 0: KILN_CACHE_SIZE ("512M"), else 1 GiB; negative: no limit */
 } kiln_context_options;
-#define KILN_CONTEXT_OPTIONS_INIT { sizeof(kiln_context_options), NULL, NULL, NULL, KILN_POLICY_COMPILE, NULL, NULL, NULL }
+#define KILN_CONTEXT_OPTIONS_INIT { sizeof(kiln_context_options), NULL, NULL, NULL, KILN_POLICY_COMPILE, NULL, NULL, NULL, 0 }
 
 /* Creates a context; opens no library and touches no GPU. options may be NULL for the defaults.
  * Ownership: the caller destroys *out, after every program and plan made from it. Thread-safe. */

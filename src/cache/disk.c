@@ -55,7 +55,8 @@ kiln_status kiln__disk_open(const char *dir, kiln_log_callback log, void *log_us
     disk->log = log;
     disk->log_user = log_user;
     atomic_flag_clear(&disk->told);
-    atomic_flag_clear(&disk->swept);
+    atomic_flag_clear(&disk->pruning);
+    disk->max_bytes = KILN__DEFAULT_LIMIT;
     *out = disk;
     return KILN_OK;
 }
@@ -91,13 +92,13 @@ bool kiln__disk_get(kiln__disk *disk, const kiln__key *key, kiln__found *out) {
     if (folder < 0) return false;
     int fd = kiln__folder_open_file(disk, folder, name, &status);
     if (fd >= 0) {
-        kiln__mapped mapped = kiln__entry_map(fd, &status, out);
-        if (mapped == KILN__DAMAGED) {
+        kiln__read read = kiln__entry_read(fd, &status, out);
+        if (read == KILN__DAMAGED) {
             kiln__folder_set_aside(folder, name, &status);
             kiln__disk_tell(disk, false, "entry '%s' of the disk cache is damaged and was moved aside", name);
         }
         /* The same digest over other material is a collision: a miss, and the entry of the other key stays. */
-        hit = mapped == KILN__MAPPED && out->material_size == key->size &&
+        hit = read == KILN__READ && out->material_size == key->size &&
               memcmp(out->material, key->material, key->size) == 0;
         if (hit)
             touch(fd, &status);
@@ -115,7 +116,8 @@ bool kiln__disk_put(kiln__disk *disk, const kiln__key *key, const kiln__entry *e
     if (folder < 0) return false;
     size_t size = 0;
     uint8_t *bytes = kiln__entry_encode(key, entry, &size);
-    bool done = bytes != NULL && kiln__folder_publish(disk, folder, name, bytes, size);
+    bool done = bytes != NULL && kiln__disk_make_room(disk, (int64_t)size) &&
+                kiln__folder_publish(disk, folder, name, bytes, size);
     free(bytes);
     close(folder);
     return done;

@@ -20,13 +20,12 @@ typedef struct kiln__entry {
     const char *log;
 } kiln__entry;
 
-/* An entry found: views into a private mapping of the file, unmapped by kiln__found_free. */
+/* An entry found: views into a copy of the file, freed by kiln__found_free. */
 typedef struct kiln__found {
     kiln__entry entry;
     const uint8_t *material; /* of the key that it was put under */
     size_t material_size;
-    void *map;
-    size_t map_size;
+    uint8_t *file;
 } kiln__found;
 
 typedef struct kiln__disk kiln__disk;
@@ -55,8 +54,23 @@ void kiln__disk_reject(kiln__disk *disk, const kiln__key *key);
 bool kiln__disk_record_get(kiln__disk *disk, const char *name, void *bytes, size_t *size);
 bool kiln__disk_record_put(kiln__disk *disk, const char *name, const void *bytes, size_t size);
 
+/* The cap on all that the cache holds: put prunes to less where it would pass it. 0: KILN_CACHE_SIZE (bytes, or with K,
+ * M, G or T; 0: none), else 1 GiB; negative: none. KILN_E_ARGUMENT for a variable that is no size. */
+kiln_status kiln__disk_set_limit(kiln__disk *disk, int64_t bytes);
+
+/* What pruning left and took: entries of any format, and files moved aside. */
+typedef struct kiln__pruned {
+    size_t kept, removed;
+    int64_t kept_bytes, removed_bytes;
+} kiln__pruned;
+
+/* Removes the entries last used more than older_than seconds ago (negative: none for that), then the least recently
+ * used until the rest has at most max_bytes (negative: no limit). What dead processes left is removed when an hour old
+ * in any case. Readers keep what they have read. out may be NULL. KILN_E_IO, KILN_E_MEMORY. */
+kiln_status kiln__disk_prune(kiln__disk *disk, int64_t max_bytes, int64_t older_than, kiln__pruned *out);
+
 kiln_status kiln__disk_visit(kiln__disk *disk, kiln_cache_visitor visitor, void *user, size_t *unreadable);
-/* Removes entries, files moved aside, records, temporary files older than an hour. */
+/* Removes entries, files moved aside, records, and what dead processes left an hour ago. */
 kiln_status kiln__disk_clear(kiln__disk *disk, size_t *removed, int64_t *bytes);
 
 #endif

@@ -2,14 +2,16 @@
 #define _GNU_SOURCE
 #include "cache/entry.h"
 
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
+#include <unistd.h>
 
 #include "base/text.h"
 #include "cache/checksum.h"
 
 enum { part_material, part_name, part_description, part_schedule, part_log, part_image, part_count };
-enum { image_alignment = 16 };
+enum { image_alignment = 16, max_size = 1 << 28 };
 
 typedef struct entry_head {
     char magic[8];
@@ -113,23 +115,28 @@ bool kiln__entry_decode(const uint8_t *bytes, size_t size, kiln__entry *entry, c
     return true;
 }
 
-kiln__mapped kiln__entry_map(int fd, const struct stat *status, kiln__found *out) {
+/* Not mapped: a file cut short by others, or removed on a file server, would end the process at its first use, and
+ * bytes that were checked could change. Copying a kernel's size costs less than a mapping's page faults. */
+kiln__read kiln__entry_read(int fd, const struct stat *status, kiln__found *out) {
     memset(out, 0, sizeof *out);
-    if (status->st_size <= 0) return KILN__DAMAGED;
-    out->map_size = (size_t)status->st_size;
-    out->map = mmap(NULL, out->map_size, PROT_READ, MAP_PRIVATE, fd, 0);
-    if (out->map == MAP_FAILED) {
-        out->map = NULL;
-        return KILN__NOT_MAPPED;
+    if (status->st_size <= 0 || status->st_size > max_size) return KILN__DAMAGED;
+    size_t size = (size_t)status->st_size, done = 0;
+    ssize_t got = 1;
+    out->file = malloc(size);
+    if (out->file == NULL) return KILN__NOT_READ;
+    while (done < size && got > 0) {
+        got = pread(fd, out->file + done, size - done, (off_t)done);
+        if (got > 0) done += (size_t)got;
+        if (got < 0 && errno == EINTR) got = 1;
     }
-    if (kiln__entry_decode(out->map, out->map_size, &out->entry, &out->material, &out->material_size))
-        return KILN__MAPPED;
+    if (got >= 0 && kiln__entry_decode(out->file, done, &out->entry, &out->material, &out->material_size))
+        return KILN__READ;
     kiln__found_free(out);
-    return KILN__DAMAGED;
+    return got < 0 ? KILN__NOT_READ : KILN__DAMAGED;
 }
 
 void kiln__found_free(kiln__found *found) {
     if (found == NULL) return;
-    if (found->map != NULL) munmap(found->map, found->map_size);
+    free(found->file);
     memset(found, 0, sizeof *found);
 }

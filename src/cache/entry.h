@@ -20,10 +20,10 @@ uint8_t *kiln__entry_encode(const kiln__key *key, const kiln__entry *entry, size
 bool kiln__entry_decode(const uint8_t *bytes, size_t size, kiln__entry *entry, const uint8_t **material,
                         size_t *material_size);
 
-typedef enum kiln__mapped { KILN__MAPPED, KILN__NOT_MAPPED, KILN__DAMAGED } kiln__mapped;
+typedef enum kiln__read { KILN__READ, KILN__NOT_READ, KILN__DAMAGED } kiln__read;
 
-/* Maps the file of a descriptor (which stays the caller's) and decodes it. KILN__DAMAGED: it was read and is no entry.
- * The mapping is private: what another process publishes later does not show in it. */
-kiln__mapped kiln__entry_map(int fd, const struct stat *status, kiln__found *out);
+/* Reads the file of a descriptor (which stays the caller's) and decodes it. KILN__DAMAGED: it was read and is no
+ * entry. Where it is KILN__READ the caller frees *out. */
+kiln__read kiln__entry_read(int fd, const struct stat *status, kiln__found *out);
 
 #endif

@@ -86,15 +86,7 @@ int kiln__folder_open_file(kiln__disk *disk, int folder, const char *name, struc
     return -1;
 }
 
-static bool remove_stale(void *user, int folder, const char *sub, const char *name) {
-    (void)user;
-    (void)sub;
-    if (kiln__folder_is_stale(folder, name)) unlinkat(folder, name, 0);
-    return true;
-}
-
 bool kiln__folder_publish(kiln__disk *disk, int folder, const char *name, const void *bytes, size_t size) {
-    if (!atomic_flag_test_and_set(&disk->swept)) kiln__folder_walk(disk, remove_stale, NULL);
     char temporary[KILN__MAX_FILE_NAME];
     uint64_t random[2] = {0};
     if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random) return false;
@@ -122,11 +114,26 @@ void kiln__folder_set_aside(int folder, const char *name, const struct stat *sta
     renameat(folder, name, folder, aside);
 }
 
-bool kiln__folder_is_stale(int folder, const char *name) {
-    struct stat status;
-    return strncmp(name, KILN__TEMPORARY_PREFIX, strlen(KILN__TEMPORARY_PREFIX)) == 0 &&
-           fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(status.st_mode) &&
-           time(NULL) - status.st_mtim.tv_sec > KILN__STALE_SECONDS;
+static bool ends_in(const char *name, const char *suffix) {
+    size_t length = strlen(name), size = strlen(suffix);
+    return length >= size && strcmp(name + length - size, suffix) == 0;
+}
+
+kiln__file_kind kiln__folder_kind(const char *sub, const char *name) {
+    bool records = strcmp(sub, KILN__RECORDS) == 0, keyed = strspn(name, "0123456789abcdef") == 32;
+    if (strncmp(name, KILN__TEMPORARY_PREFIX, strlen(KILN__TEMPORARY_PREFIX)) == 0) return KILN__FILE_TEMPORARY;
+    if ((records || keyed) && ends_in(name, KILN__BAD_SUFFIX)) return KILN__FILE_ASIDE;
+    if (records) return KILN__FILE_RECORD;
+    if (!keyed || strncmp(name + 32, ".k", 2) != 0) return KILN__FILE_FOREIGN;
+    const char *format = name + 34;
+    if (*format == '\0' || format[strspn(format, "0123456789")] != '\0') return KILN__FILE_FOREIGN;
+    return strcmp(name + 32, KILN__ENTRY_SUFFIX) == 0 ? KILN__FILE_ENTRY : KILN__FILE_OTHER_ENTRY;
+}
+
+bool kiln__folder_is_stale(kiln__file_kind kind, const struct stat *status) {
+    int64_t age = (int64_t)time(NULL) - (int64_t)status->st_mtim.tv_sec;
+    return (kind == KILN__FILE_TEMPORARY || kind == KILN__FILE_ASIDE) &&
+           (age > KILN__STALE_SECONDS || age < -KILN__STALE_SECONDS);
 }
 
 /* False where visit stopped. */

@@ -13,13 +13,27 @@
 #define KILN__BAD_SUFFIX ".bad"
 #define KILN__TEMPORARY_PREFIX ".tmp-"
 #define KILN__RECORDS "records"
+#define KILN__DEFAULT_LIMIT ((int64_t)1 << 30)
 enum { KILN__MAX_FILE_NAME = 128, KILN__STALE_SECONDS = 3600 };
+
+/* What a file is, told by its name and its folder's. */
+typedef enum kiln__file_kind {
+    KILN__FILE_FOREIGN,
+    KILN__FILE_ENTRY,
+    KILN__FILE_OTHER_ENTRY, /* of another format */
+    KILN__FILE_RECORD,
+    KILN__FILE_ASIDE,
+    KILN__FILE_TEMPORARY
+} kiln__file_kind;
+kiln__file_kind kiln__folder_kind(const char *sub, const char *name);
 
 struct kiln__disk {
     char *path; /* absolute, or "" */
     kiln_log_callback log;
     void *log_user;
-    atomic_flag told, swept;
+    atomic_flag told, pruning;
+    int64_t max_bytes;    /* negative: no limit */
+    _Atomic int64_t room; /* bytes that may be put before the cache is measured again */
 };
 
 /* Tells the log a sentence; with `once`, if none has been told so in this disk's life. */
@@ -43,7 +57,10 @@ void kiln__folder_set_aside(int folder, const char *name, const struct stat *sta
 typedef bool kiln__file_visitor(void *user, int folder, const char *sub, const char *name);
 kiln_status kiln__folder_walk(kiln__disk *disk, kiln__file_visitor *visit, void *user);
 
-/* True for a temporary file so old that its writer must be dead. */
-bool kiln__folder_is_stale(int folder, const char *name);
+/* Whether a file that lives for a moment is so old, or so far in the future, that its writer must be dead. */
+bool kiln__folder_is_stale(kiln__file_kind kind, const struct stat *status);
+
+/* Removes the least recently used entries where size bytes more would pass the limit. False where they never fit. */
+bool kiln__disk_make_room(kiln__disk *disk, int64_t size);
 
 #endif

@@ -8,16 +8,6 @@
 #include "cache/entry.h"
 #include "cache/folder.h"
 
-static bool ends_in(const char *name, const char *suffix) {
-    size_t length = strlen(name), size = strlen(suffix);
-    return length >= size && strcmp(name + length - size, suffix) == 0;
-}
-
-/* A key's 32 digits before suffix. */
-static bool is_entry_name(const char *name, const char *suffix) {
-    return strspn(name, "0123456789abcdef") == 32 && strcmp(name + 32, suffix) == 0;
-}
-
 typedef struct visit_state {
     kiln__disk *disk;
     kiln_cache_visitor visitor;
@@ -48,12 +38,10 @@ static bool show(const visit_state *state, const char *name, const kiln__found *
 }
 
 static bool visit_file(void *user, int folder, const char *sub, const char *name) {
-    (void)sub;
     visit_state *state = user;
-    if (!is_entry_name(name, KILN__ENTRY_SUFFIX)) {
-        state->unreadable += ends_in(name, KILN__BAD_SUFFIX);
-        return true;
-    }
+    kiln__file_kind kind = kiln__folder_kind(sub, name);
+    state->unreadable += kind == KILN__FILE_ASIDE;
+    if (kind != KILN__FILE_ENTRY) return true;
     struct stat status;
     int fd = kiln__folder_open_file(state->disk, folder, name, &status);
     if (fd < 0) {
@@ -63,7 +51,7 @@ static bool visit_file(void *user, int folder, const char *sub, const char *name
     }
     kiln__found found;
     bool more = true;
-    if (kiln__entry_map(fd, &status, &found) == KILN__MAPPED)
+    if (kiln__entry_read(fd, &status, &found) == KILN__READ)
         more = show(state, name, &found, &status);
     else
         state->unreadable++;
@@ -86,12 +74,12 @@ typedef struct clear_state {
 
 static bool clear_file(void *user, int folder, const char *sub, const char *name) {
     clear_state *state = user;
-    bool entry = is_entry_name(name, KILN__ENTRY_SUFFIX);
-    bool temporary = strncmp(name, KILN__TEMPORARY_PREFIX, strlen(KILN__TEMPORARY_PREFIX)) == 0;
-    bool ours = entry || is_entry_name(name, KILN__ENTRY_SUFFIX KILN__BAD_SUFFIX) ||
-                (temporary ? kiln__folder_is_stale(folder, name) : strcmp(sub, KILN__RECORDS) == 0);
+    kiln__file_kind kind = kiln__folder_kind(sub, name);
+    bool entry = kind == KILN__FILE_ENTRY || kind == KILN__FILE_OTHER_ENTRY;
     struct stat status;
-    if (ours && fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) == 0 && unlinkat(folder, name, 0) == 0) {
+    if (kind != KILN__FILE_FOREIGN && fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+        (entry || kind == KILN__FILE_RECORD || kind == KILN__FILE_ASIDE || kiln__folder_is_stale(kind, &status)) &&
+        unlinkat(folder, name, 0) == 0) {
         state->removed += entry;
         state->bytes += (int64_t)status.st_size;
     }
