@@ -64,6 +64,30 @@ static void every_part_changes_the_key(void **state)
     kiln__key_free(NULL);
 }
 
+static void a_key_tells_what_it_was_made_of(void **state)
+{
+    const cache_fixture *f = *state;
+    kiln__key_view view;
+    assert_true(kiln__key_decode(f->key.material, f->key.size, &view));
+    assert_int_equal(view.arch, 90);
+    assert_false(view.ptx);
+    assert_int_equal(view.nvrtc_major * 100 + view.nvrtc_minor, 1300);
+    assert_int_equal(view.build_size, strlen(parts.nvrtc_build));
+    assert_memory_equal(view.build, parts.nvrtc_build, view.build_size);
+    assert_int_equal(view.source_size, strlen(parts.source));
+    assert_memory_equal(view.source, parts.source, view.source_size);
+    const uint8_t *at = view.options;
+    size_t size = 0;
+    for (size_t i = 0; parts.options[i] != NULL; i++) {
+        const char *option = kiln__key_next_option(&view, &at, &size);
+        assert_int_equal(size, strlen(parts.options[i]));
+        assert_memory_equal(option, parts.options[i], size);
+    }
+    assert_null(kiln__key_next_option(&view, &at, &size));
+    for (size_t i = 0; i < f->key.size; i++)
+        assert_false(kiln__key_decode(f->key.material, i, &view));
+}
+
 /* ---- entries ---- */
 
 static void an_entry_comes_back_as_it_was_put(void **state)
@@ -309,6 +333,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         WITH_FOLDER(a_key_is_the_same_on_every_machine),
         WITH_FOLDER(every_part_changes_the_key),
+        WITH_FOLDER(a_key_tells_what_it_was_made_of),
         WITH_FOLDER(an_entry_comes_back_as_it_was_put),
         WITH_FOLDER(files_and_folders_are_the_owners_alone),
         WITH_FOLDER(an_entry_without_image_is_not_kept),

@@ -10,7 +10,7 @@ usage: tools/check.sh [options]
 Installs the packages that are missing (with root or sudo), builds with gcc and warnings as errors, runs all tests.
 The GPU suite is skipped on a machine without a GPU.
 
-  --clang          also build with clang, warnings as errors
+  --clang          also build with clang, warnings as errors, and fuzz what is read from files, a minute each
   --sanitize       also build and test with AddressSanitizer and UndefinedBehaviorSanitizer
   --nvrtc WHICH    auto, wheel or toolkit, as for tools/quickstart.sh
   --build-dir DIR  where everything is built (default: build)
@@ -50,6 +50,7 @@ export KILN_CACHE_DIR=$dir/kernel_cache CTEST_PARALLEL_LEVEL=$jobs
 if [ -n "$clang" ]; then
     say "Building with clang"
     build "$dir/clang" "$jobs" -DCMAKE_C_COMPILER=clang -DCMAKE_BUILD_TYPE=Debug -DKILN_WERROR=ON
+    "$root/tools/fuzz.sh" --seconds 60 --jobs "$jobs" --build-dir "$dir/fuzz"
 fi
 if [ -n "$sanitize" ]; then
     say "Building and testing under sanitizers"

@@ -28,6 +28,8 @@ static const char magic[8] = {'K', 'I', 'L', 'N', 'E', 'N', 'T', '1'};
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "keys and entries are written as they lie in memory");
 
+static const char zeros[image_alignment] = {0};
+
 static size_t padding_before(int part, size_t at) { return part == part_image ? (0 - at) % image_alignment : 0; }
 
 uint8_t *kiln__entry_encode(const kiln__key *key, const kiln__entry *entry, size_t *size) {
@@ -52,7 +54,6 @@ uint8_t *kiln__entry_encode(const kiln__key *key, const kiln__entry *entry, size
     kiln__text file = {0};
     kiln__text_add(&file, (const char *)&head, sizeof head);
     for (int i = 0; i < part_count; i++) {
-        static const char zeros[image_alignment] = {0};
         kiln__text_add(&file, zeros, padding_before(i, file.size));
         kiln__text_add(&file, parts[i], (size_t)head.sizes[i]);
     }
@@ -86,12 +87,13 @@ bool kiln__entry_decode(const uint8_t *bytes, size_t size, kiln__entry *entry, c
     size_t offsets[part_count];
     if (size < sizeof head + KILN__CHECKSUM_SIZE) return false;
     memcpy(&head, bytes, sizeof head);
-    if (memcmp(head.magic, magic, sizeof magic) != 0 || head.format != KILN__ENTRY_FORMAT ||
-        !place(&head, size, offsets) || !kiln__checksum_holds(bytes, size))
+    if (memcmp(head.magic, magic, sizeof magic) != 0 || head.format != KILN__ENTRY_FORMAT || head.is_ptx > 1 ||
+        head.zero != 0 || !place(&head, size, offsets) || !kiln__checksum_holds(bytes, size))
         return false;
     for (int i = part_name; i < part_image; i++)
         if (!is_text(bytes + offsets[i], head.sizes[i])) return false;
-    const uint8_t *image = bytes + offsets[part_image];
+    const uint8_t *image = bytes + offsets[part_image], *log_end = bytes + offsets[part_log] + head.sizes[part_log];
+    if (memcmp(log_end, zeros, (size_t)(image - log_end)) != 0) return false;
     if (head.sizes[part_image] == 0 || (head.is_ptx && image[head.sizes[part_image] - 1] != '\0')) return false;
     *entry = (kiln__entry){
         .image = image,

@@ -1,4 +1,4 @@
-/* Encodes a key: a fixed head, then each text behind its length.
+/* Encodes and reads a key: a fixed head, then each text behind its length.
  * Lengths before texts make the encoding unambiguous: no two different sets of parts share one. */
 #include "cache/key.h"
 
@@ -14,17 +14,22 @@ static void add_text(kiln__text *material, const char *text) {
     kiln__text_add(material, text, length);
 }
 
+typedef struct key_head {
+    char magic[8];
+    uint32_t format, arch, ptx, nvrtc_major, nvrtc_minor, option_count;
+} key_head;
+
+static const char magic[8] = "KILNKEY";
+
 kiln_status kiln__key_make(const kiln__key_parts *parts, kiln__key *out) {
-    struct {
-        char magic[8];
-        uint32_t format, arch, ptx, nvrtc_major, nvrtc_minor, option_count;
-    } head = {"KILNKEY",
-              KILN__KEY_FORMAT,
-              (uint32_t)parts->arch,
-              parts->ptx,
-              (uint32_t)parts->nvrtc_major,
-              (uint32_t)parts->nvrtc_minor,
-              0};
+    key_head head = {"",
+                     KILN__KEY_FORMAT,
+                     (uint32_t)parts->arch,
+                     parts->ptx,
+                     (uint32_t)parts->nvrtc_major,
+                     (uint32_t)parts->nvrtc_minor,
+                     0};
+    memcpy(head.magic, magic, sizeof magic);
     while (parts->options[head.option_count] != NULL) head.option_count++;
     kiln__text material = {0};
     kiln__text_add(&material, (const char *)&head, sizeof head);
@@ -42,6 +47,44 @@ kiln_status kiln__key_make(const kiln__key_parts *parts, kiln__key *out) {
     for (size_t i = 0; i < 2 * sizeof out->digest; i++)
         out->hex[i] = digits[i % 2 == 0 ? out->digest[i / 2] >> 4 : out->digest[i / 2] & 15];
     return KILN_OK;
+}
+
+/* The text at *at, behind its length; NULL if it does not end before end. */
+static const char *take_text(const uint8_t **at, const uint8_t *end, size_t *size) {
+    uint64_t length;
+    if ((size_t)(end - *at) < sizeof length) return NULL;
+    memcpy(&length, *at, sizeof length);
+    const uint8_t *text = *at + sizeof length;
+    if (length > (size_t)(end - text)) return NULL;
+    *size = (size_t)length;
+    *at = text + length;
+    return (const char *)text;
+}
+
+bool kiln__key_decode(const uint8_t *material, size_t size, kiln__key_view *out) {
+    key_head head;
+    const uint8_t *at = material + sizeof head, *end = material + size;
+    size_t option_size;
+    if (size < sizeof head) return false;
+    memcpy(&head, material, sizeof head);
+    if (memcmp(head.magic, magic, sizeof magic) != 0 || head.format != KILN__KEY_FORMAT || head.ptx > 1) return false;
+    *out = (kiln__key_view){.arch = (int)head.arch,
+                            .ptx = head.ptx != 0,
+                            .nvrtc_major = (int)head.nvrtc_major,
+                            .nvrtc_minor = (int)head.nvrtc_minor,
+                            .option_count = head.option_count};
+    out->build = take_text(&at, end, &out->build_size);
+    if (out->build == NULL) return false;
+    out->options = at;
+    for (uint32_t i = 0; i < head.option_count; i++)
+        if (take_text(&at, end, &option_size) == NULL) return false;
+    out->options_size = (size_t)(at - out->options);
+    out->source = take_text(&at, end, &out->source_size);
+    return out->source != NULL && at == end;
+}
+
+const char *kiln__key_next_option(const kiln__key_view *view, const uint8_t **at, size_t *size) {
+    return take_text(at, view->options + view->options_size, size);
 }
 
 void kiln__key_free(kiln__key *key) {

@@ -25,6 +25,23 @@ typedef struct kiln__key {
     size_t size;
 } kiln__key;
 
+/* What a key was made of: views into its material, texts without NUL. */
+typedef struct kiln__key_view {
+    int arch;
+    bool ptx;
+    int nvrtc_major, nvrtc_minor;
+    const char *build, *source;
+    size_t build_size, source_size;
+    const uint8_t *options; /* as encoded; kiln__key_next_option reads them */
+    size_t options_size;
+    uint32_t option_count;
+} kiln__key_view;
+
+/* False for anything that kiln__key_make does not write. Needs no trust in the bytes. */
+bool kiln__key_decode(const uint8_t *material, size_t size, kiln__key_view *out);
+/* The option at *at (first: view->options), which moves behind it; NULL after the last. */
+const char *kiln__key_next_option(const kiln__key_view *view, const uint8_t **at, size_t *size);
+
 kiln_status kiln__key_make(const kiln__key_parts *parts, kiln__key *out);
 void kiln__key_free(kiln__key *key);
 
