@@ -1,6 +1,6 @@
 #!/bin/sh
-# Checks Kiln on this machine's GPU: every case of the GPU suite, how fast a second process gets its kernel, and a sample
-# of each schedule under compute-sanitizer's memcheck, racecheck and synccheck.
+# Checks Kiln on this machine's GPU: every case of the GPU suite, every function along every axis, how fast a second
+# process gets its kernel, and a sample of each schedule under compute-sanitizer's memcheck, racecheck and synccheck.
 # Usage: tools/gpu_suite.sh [build folder]. 77 without a GPU.
 set -eu
 build=${1:-$(dirname "$0")/../build}
@@ -13,6 +13,9 @@ echo "== every case"
 "$suite" || status=$?
 [ "$status" -ne 77 ] || exit 77
 [ "$status" -eq 0 ] || failed=1
+
+echo "== every axis"
+"$build/tests/gpu_axes" || failed=1
 
 echo "== a second process"
 "$build/tests/bench_warm" || failed=1
