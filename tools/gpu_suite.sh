@@ -17,6 +17,9 @@ echo "== every case"
 echo "== every axis"
 "$build/tests/gpu_axes" || failed=1
 
+echo "== conversions from and to 8-bit floats"
+"$build/tests/gpu_fp8" || failed=1
+
 echo "== a second process"
 "$build/tests/bench_warm" || failed=1
 

@@ -13,8 +13,8 @@ struct Compiled {
     std::string log;
 };
 
-/* The source as NVRTC would take it; name: the file that messages speak of. */
-Compiled compile_kernel(const std::string &source, const std::string &name);
+/* The source as NVRTC would take it for sm_<arch>; name: the file that messages speak of. */
+Compiled compile_kernel(const std::string &source, const std::string &name, int arch);
 
 } // namespace simulated
 

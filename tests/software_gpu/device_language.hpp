@@ -223,6 +223,29 @@ __forceinline__ unsigned short kiln_f32_to_bf16(float f)
 __forceinline__ unsigned kiln_f32_pair_to_f16(float a, float b) { return kiln_f32_to_f16(a) | (unsigned)kiln_f32_to_f16(b) << 16; }
 __forceinline__ unsigned kiln_f32_pair_to_bf16(float a, float b) { return kiln_f32_to_bf16(a) | (unsigned)kiln_f32_to_bf16(b) << 16; }
 
+#if __CUDA_ARCH__ >= 890
+#define KILN_HAS_FP8
+/* Rounded to a step of the format at the float's size; codes of neighbouring values follow each other. */
+KILN_SOFTWARE unsigned kiln_software_fp8(float f, int mantissa, int least_exponent, int largest)
+{
+    const float a = __builtin_fabsf(f);
+    if (f != f) return 0x7f;
+    int exponent = (int)(__float_as_uint(a) >> 23) - 127;
+    if (exponent < least_exponent) exponent = least_exponent;
+    const double steps = __builtin_rint((double)a * __builtin_ldexp(1.0, mantissa - exponent));
+    const double code = steps + __builtin_ldexp(exponent - least_exponent, mantissa);
+    return (unsigned)(code < largest ? (int)code : largest) | (__float_as_uint(f) >> 24 & 0x80);
+}
+__forceinline__ unsigned short kiln_f32_pair_to_e4m3(float a, float b)
+{
+    return (unsigned short)(kiln_software_fp8(a, 3, -6, 0x7e) | kiln_software_fp8(b, 3, -6, 0x7e) << 8);
+}
+__forceinline__ unsigned short kiln_f32_pair_to_e5m2(float a, float b)
+{
+    return (unsigned short)(kiln_software_fp8(a, 2, -14, 0x7b) | kiln_software_fp8(b, 2, -14, 0x7b) << 8);
+}
+#endif
+
 __forceinline__ float kiln_maximum(float a, float b) { return a > b || a != a ? a : b; }
 __forceinline__ float kiln_minimum(float a, float b) { return a < b || a != a ? a : b; }
 __forceinline__ float kiln_fast_reciprocal(float x) { return 1.0f / x; }

@@ -168,7 +168,7 @@ kiln__nvrtcResult nvrtcCompileProgram(kiln__nvrtcProgram program, int option_cou
         program->log = "error: the planted text is not once in this source\n";
         return KILN__NVRTC_ERROR_COMPILATION;
     }
-    const simulated::Compiled compiled = simulated::compile_kernel(source, program->name);
+    const simulated::Compiled compiled = simulated::compile_kernel(source, program->name, arch);
     program->log = compiled.log;
     program->image.clear();
     if (!compiled.good) return KILN__NVRTC_ERROR_COMPILATION;
