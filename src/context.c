@@ -65,6 +65,8 @@ kiln_status kiln_context_create(const kiln_context_options *given, kiln_context 
         kiln_context_destroy(context);
         return status;
     }
+    kiln__packs_open(context, &options);
+    kiln__clear_error();
     *out = context;
     return KILN_OK;
 }
@@ -87,6 +89,7 @@ void kiln_context_destroy(kiln_context *context) {
     }
     kiln__dispatch_destroy(context->dispatch);
     kiln__disk_close(context->disk);
+    kiln__packs_close(context);
     pthread_mutex_destroy(&context->lock);
     free(context->driver_path);
     free(context->nvrtc_path);

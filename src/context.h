@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 
 #include "cache/disk.h"
+#include "cache/pack.h"
 #include "codegen/source.h"
 #include "gpu/driver.h"
 #include "jit/nvrtc.h"
@@ -24,6 +25,7 @@ typedef struct kiln__pool {
 
 struct kiln_context {
     kiln__disk *disk;               /* NULL: no disk cache */
+    kiln__pack *packs;              /* in the order of looking */
     char *driver_path, *nvrtc_path; /* NULL: the default search */
     kiln_policy policy;
     kiln__pins pins;
@@ -69,13 +71,14 @@ typedef struct kiln__prepared {
     kiln__problem problem;
     kiln__schedule schedule;
     kiln__arguments arguments;
-    char *source;
+    char *brief, *source; /* the source in brief, and whole */
     double schedule_ms, emit_ms;
 } kiln__prepared;
 
 /* The kernel's bytes and what is known of them. */
 typedef struct kiln__image {
-    kiln__key key; /* of the cache; material NULL where nothing was looked up */
+    kiln__key name; /* of the kernel, whichever NVRTC made it: what it is found by in memory and in packs */
+    kiln__key key;  /* of the disk cache; material NULL where that was not asked */
     void *bytes;
     size_t size;
     bool is_ptx;
@@ -90,10 +93,12 @@ kiln_status kiln__prepare(const kiln_program *program, const kiln_tensor *tensor
                           const kiln__device *device, int attempt, kiln__prepared *out);
 void kiln__prepared_free(kiln__prepared *prepared);
 
-/* Takes the kernel that the context has loaded or finds on disk, or compiles and publishes it. skip_disk: the entry
- * found there was refused. */
+/* Where a kernel is looked for first. The driver may have refused what was found before that. */
+typedef enum kiln__place { KILN__IN_MEMORY, KILN__ON_DISK, KILN__NOWHERE } kiln__place;
+
+/* Takes the kernel that the context has loaded, or finds in a pack or on disk, or compiles and publishes it. */
 kiln_status kiln__image_obtain(kiln_context *context, const kiln__prepared *prepared, int arch, bool ptx,
-                               bool skip_disk, kiln__image *out);
+                               kiln__place first, kiln__image *out);
 void kiln__image_free(kiln__image *image);
 
 /* Prepares and obtains; where the compiler spilled registers, the next schedules are tried. */
@@ -141,8 +146,14 @@ typedef struct kiln__launch {
     unsigned char arguments[];
 } kiln__launch;
 
-/* The loaded kernel of the key, for a device or (-1) any; NULL if there is none. */
-const kiln__kernel_entry *kiln__find_loaded(kiln_context *context, const kiln__key *key, int device);
+/* Opens the packs of the options and of KILN_PACKS; the log is told of those that cannot be used. */
+void kiln__packs_open(kiln_context *context, const kiln_context_options *options);
+void kiln__packs_close(kiln_context *context);
+/* The first pack's entry of the name, as views into the pack; false if no pack has it. */
+bool kiln__packs_find(kiln_context *context, const kiln__key *name, kiln__entry *entry);
+
+/* The loaded kernel of the name, for a device or (-1) any; NULL if there is none. */
+const kiln__kernel_entry *kiln__find_loaded(kiln_context *context, const kiln__key *name, int device);
 
 kiln_status kiln__launch_create(const kiln_program *program, const kiln_tensor *tensors, const kiln__prepared *prepared,
                                 const kiln__driver *driver, const kiln__loaded *loaded, kiln__launch **out);

@@ -1,4 +1,4 @@
-/* From source to a kernel's bytes: the disk cache first, NVRTC where it misses.
+/* From source to a kernel's bytes: what is loaded, packs, the disk cache, NVRTC where all miss.
  * Which NVRTC made an entry is part of its key; a record beside the entries tells it without opening the library. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "context.h"
+#include "kiln_sources.h"
 
 static const char record_name[] = "nvrtc";
 
@@ -69,25 +70,37 @@ static kiln_status make_key(const kiln__prepared *prepared, const kiln__nvrtc_id
     return kiln__key_make(&parts, out);
 }
 
-static kiln_status take_found(const kiln__found *found, kiln__image *out) {
-    out->bytes = malloc(found->entry.image_size ? found->entry.image_size : 1);
-    out->log = malloc(strlen(found->entry.log) + 1);
+/* The kernel's name: its key with the digest of kernel_sources/, which the brief source names, where the disk cache's
+ * has NVRTC. */
+static kiln_status make_name(const kiln__prepared *prepared, int arch, bool ptx, kiln__key *out) {
+    kiln__key_parts parts = {.source = prepared->brief,
+                             .options = kiln__nvrtc_options(),
+                             .arch = arch,
+                             .ptx = ptx,
+                             .nvrtc_build = kiln__sources_digest};
+    return kiln__key_make(&parts, out);
+}
+
+static kiln_status take_entry(const kiln__entry *entry, kiln_origin origin, kiln__image *out) {
+    out->bytes = malloc(entry->image_size ? entry->image_size : 1);
+    out->log = malloc(strlen(entry->log) + 1);
     if (!out->bytes || !out->log) return kiln__out_of_memory();
-    memcpy(out->bytes, found->entry.image, found->entry.image_size);
-    memcpy(out->log, found->entry.log, strlen(found->entry.log) + 1);
-    out->size = found->entry.image_size;
-    out->registers = found->entry.registers;
-    out->spill_bytes = found->entry.spill_bytes;
-    out->shared_bytes = found->entry.shared_bytes;
-    out->origin = KILN_ORIGIN_DISK;
+    memcpy(out->bytes, entry->image, entry->image_size);
+    strcpy(out->log, entry->log);
+    out->size = entry->image_size;
+    out->registers = entry->registers;
+    out->spill_bytes = entry->spill_bytes;
+    out->shared_bytes = entry->shared_bytes;
+    out->origin = origin;
     return KILN_OK;
 }
 
 /* A kernel that is loaded needs no disk to be found again. */
 static kiln_status take_loaded(const kiln__image *image, kiln__image *out) {
-    kiln__key key = out->key;
+    kiln__key name = out->name;
     *out = *image;
-    out->key = key;
+    out->name = name;
+    out->key = (kiln__key){0};
     out->origin = KILN_ORIGIN_MEMORY;
     out->lookup_ms = out->compile_ms = 0;
     out->bytes = malloc(image->size ? image->size : 1);
@@ -164,35 +177,46 @@ static kiln_status compile(kiln_context *context, const kiln__prepared *prepared
     return KILN_OK;
 }
 
+/* Where nothing has to be compiled: *found tells whether it was there. */
+static kiln_status find(kiln_context *context, const kiln__prepared *prepared, int arch, bool ptx, kiln__place first,
+                        kiln__nvrtc_identity *identity, bool *found, kiln__image *out) {
+    kiln_status status = make_name(prepared, arch, ptx, &out->name);
+    if (status) return status;
+    if (first == KILN__IN_MEMORY) {
+        const kiln__kernel_entry *loaded = kiln__find_loaded(context, &out->name, -1);
+        kiln__entry packed;
+        *found = true;
+        if (loaded) return take_loaded(&loaded->image, out);
+        if (kiln__packs_find(context, &out->name, &packed)) return take_entry(&packed, KILN_ORIGIN_PACK, out);
+        *found = false;
+    }
+    status = identify_nvrtc(context, identity);
+    if (!status) status = make_key(prepared, identity, arch, ptx, &out->key);
+    kiln__found stored;
+    if (status || first == KILN__NOWHERE || !context->disk || !kiln__disk_get(context->disk, &out->key, &stored))
+        return status;
+    *found = true;
+    status = take_entry(&stored.entry, KILN_ORIGIN_DISK, out);
+    kiln__found_free(&stored);
+    return status;
+}
+
 kiln_status kiln__image_obtain(kiln_context *context, const kiln__prepared *prepared, int arch, bool ptx,
-                               bool skip_disk, kiln__image *out) {
+                               kiln__place first, kiln__image *out) {
     memset(out, 0, sizeof *out);
     out->is_ptx = ptx;
     double start = kiln__now_ms();
     kiln__nvrtc_identity identity;
-    kiln_status status = identify_nvrtc(context, &identity);
-    if (!status) status = make_key(prepared, &identity, arch, ptx, &out->key);
-    const kiln__kernel_entry *loaded = status || skip_disk ? NULL : kiln__find_loaded(context, &out->key, -1);
-    kiln__found found;
-    if (loaded) {
-        status = take_loaded(&loaded->image, out);
-        out->lookup_ms = kiln__now_ms() - start;
-        if (status) kiln__image_free(out);
-        return status;
-    }
-    if (!status && !skip_disk && context->disk && kiln__disk_get(context->disk, &out->key, &found)) {
-        status = take_found(&found, out);
-        kiln__found_free(&found);
-        out->lookup_ms = kiln__now_ms() - start;
-        if (status) kiln__image_free(out);
-        return status;
-    }
+    bool found = false;
+    kiln_status status = find(context, prepared, arch, ptx, first, &identity, &found, out);
     out->lookup_ms = kiln__now_ms() - start;
-    if (!status && context->policy == KILN_POLICY_NEVER_COMPILE)
+    if (status) kiln__image_free(out);
+    if (status || found) return status;
+    const kiln__nvrtc *nvrtc = NULL;
+    if (context->policy == KILN_POLICY_NEVER_COMPILE)
         status = kiln__fail(KILN_E_WOULD_COMPILE,
                             "the kernel for '%s' (%s, sm_%d) is in no cache, and the policy forbids compiling",
                             prepared->ir->text, prepared->schedule.text, arch);
-    const kiln__nvrtc *nvrtc = NULL;
     if (!status) status = open_nvrtc(context, &nvrtc);
     if (!status && (nvrtc->identity.major != identity.major || nvrtc->identity.minor != identity.minor ||
                     strcmp(nvrtc->identity.build, identity.build))) {
@@ -205,6 +229,7 @@ kiln_status kiln__image_obtain(kiln_context *context, const kiln__prepared *prep
 }
 
 void kiln__image_free(kiln__image *image) {
+    kiln__key_free(&image->name);
     kiln__key_free(&image->key);
     free(image->bytes);
     free(image->log);

@@ -174,37 +174,40 @@ static kiln_status add_splits(kiln_context *context, const kiln__prepared *prepa
     return open_pool(context, driver, device, &launch->pool);
 }
 
-const kiln__kernel_entry *kiln__find_loaded(kiln_context *context, const kiln__key *key, int device) {
+const kiln__kernel_entry *kiln__find_loaded(kiln_context *context, const kiln__key *name, int device) {
     pthread_mutex_lock(&context->lock);
     const kiln__kernel_entry *entry = context->kernels;
     pthread_mutex_unlock(&context->lock);
     for (; entry; entry = entry->next) {
-        const kiln__key *own = &entry->image.key;
-        if ((device < 0 || entry->device == device) && !memcmp(own->digest, key->digest, sizeof key->digest) &&
-            own->size == key->size && !memcmp(own->material, key->material, key->size))
+        const kiln__key *own = &entry->image.name;
+        if ((device < 0 || entry->device == device) && !memcmp(own->digest, name->digest, sizeof name->digest) &&
+            own->size == name->size && !memcmp(own->material, name->material, name->size))
             return entry;
     }
     return NULL;
 }
 
-/* Loads the image; an entry of the disk cache that the driver refuses is moved aside and compiled once more. */
+/* Loads the image. What the driver refuses of a pack is looked for on disk; what it refuses of that is moved aside and
+ * compiled once more. */
 static kiln_status load(const kiln_program *program, const kiln__driver *driver, kiln__CUdevice device,
                         const kiln__device *numbers, const kiln__prepared *prepared, kiln__image *image,
                         kiln__loaded *loaded) {
-    bool refused = false;
-    kiln_status status = kiln__loaded_create(driver, device, image->bytes, KILN__KERNEL_NAME,
-                                             prepared->schedule.shared_bytes, loaded, &refused);
-    if (!status || !refused || image->origin != KILN_ORIGIN_DISK || !program->context->disk) return status;
-    kiln__log(program->context, KILN_LOG_WARNING, "the driver refused cached kernel %s: %s; it is compiled again",
-              image->key.hex, kiln_last_error());
-    kiln__disk_reject(program->context->disk, &image->key);
-    bool ptx = image->is_ptx;
-    kiln__image_free(image);
-    status = kiln__image_obtain(program->context, prepared, numbers->arch, ptx, true, image);
-    if (status) return status;
-    kiln__clear_error(); /* the sentence of the refusal, which is overcome */
-    return kiln__loaded_create(driver, device, image->bytes, KILN__KERNEL_NAME, prepared->schedule.shared_bytes, loaded,
-                               &refused);
+    kiln_context *context = program->context;
+    for (;;) {
+        bool refused = false, packed = image->origin == KILN_ORIGIN_PACK, ptx = image->is_ptx;
+        kiln_status status = kiln__loaded_create(driver, device, image->bytes, KILN__KERNEL_NAME,
+                                                 prepared->schedule.shared_bytes, loaded, &refused);
+        if (!status || !refused || (!packed && image->origin != KILN_ORIGIN_DISK)) return status;
+        kiln__log(context, KILN_LOG_WARNING, "the driver refused %s kernel %s: %s; it is %s again",
+                  packed ? "packed" : "cached", packed ? image->name.hex : image->key.hex, kiln_last_error(),
+                  packed ? "looked for" : "compiled");
+        if (!packed) kiln__disk_reject(context->disk, &image->key);
+        kiln__image_free(image);
+        status =
+            kiln__image_obtain(context, prepared, numbers->arch, ptx, packed ? KILN__ON_DISK : KILN__NOWHERE, image);
+        if (status) return status;
+        kiln__clear_error(); /* the sentence of the refusal, which is overcome */
+    }
 }
 
 /* The kernel for the image, loaded once per context and device. */
@@ -212,7 +215,7 @@ static kiln_status share_loaded(const kiln_program *program, const kiln__driver 
                                 const kiln__device *numbers, const kiln__prepared *prepared, kiln__image *image,
                                 const kiln__kernel_entry **out) {
     kiln_context *context = program->context;
-    *out = kiln__find_loaded(context, &image->key, device);
+    *out = kiln__find_loaded(context, &image->name, device);
     if (*out) return KILN_OK;
     kiln__kernel_entry *entry = calloc(1, sizeof *entry);
     if (!entry) return kiln__out_of_memory();
@@ -224,8 +227,8 @@ static kiln_status share_loaded(const kiln_program *program, const kiln__driver 
         free(entry);
         return status;
     }
-    entry->image = *image; /* the entry owns the key's material and the bytes now */
-    image->key = (kiln__key){0};
+    entry->image = *image; /* the entry owns the keys' material and the bytes now */
+    image->name = image->key = (kiln__key){0};
     image->bytes = NULL;
     image->log = log;
     entry->device = device;

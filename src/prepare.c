@@ -20,7 +20,8 @@ kiln_status kiln__prepare(const kiln_program *program, const kiln_tensor *tensor
     out->schedule_ms = kiln__now_ms() - start;
     start = kiln__now_ms();
     if (!status) status = kiln__arguments_layout(out->ir, &out->problem, &out->schedule, &out->arguments);
-    if (!status) status = kiln__source_emit(out->ir, &out->problem, &out->schedule, &out->arguments, &out->source);
+    if (!status) status = kiln__source_emit(out->ir, &out->problem, &out->schedule, &out->arguments, &out->brief);
+    if (!status && !(out->source = kiln__source_expand(out->brief))) status = kiln__out_of_memory();
     out->emit_ms = kiln__now_ms() - start;
     if (status) kiln__prepared_free(out);
     return status;
@@ -28,15 +29,16 @@ kiln_status kiln__prepare(const kiln_program *program, const kiln_tensor *tensor
 
 void kiln__prepared_free(kiln__prepared *prepared) {
     kiln__ir_destroy(prepared->ir);
+    free(prepared->brief);
     free(prepared->source);
     prepared->ir = NULL;
-    prepared->source = NULL;
+    prepared->brief = prepared->source = NULL;
 }
 
 kiln_status kiln__bake(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars,
                        const kiln__device *device, bool ptx, kiln__prepared *prepared, kiln__image *image) {
     kiln_status status = kiln__prepare(program, tensors, scalars, device, 0, prepared);
-    if (!status) status = kiln__image_obtain(program->context, prepared, device->arch, ptx, false, image);
+    if (!status) status = kiln__image_obtain(program->context, prepared, device->arch, ptx, KILN__IN_MEMORY, image);
     if (status) {
         kiln__prepared_free(prepared);
         return status;
@@ -45,7 +47,7 @@ kiln_status kiln__bake(const kiln_program *program, const kiln_tensor *tensors, 
         kiln__prepared next;
         kiln__image other;
         if (kiln__prepare(program, tensors, scalars, device, attempt, &next)) break;
-        if (kiln__image_obtain(program->context, &next, device->arch, ptx, false, &other)) {
+        if (kiln__image_obtain(program->context, &next, device->arch, ptx, KILN__IN_MEMORY, &other)) {
             kiln__prepared_free(&next);
             break;
         }

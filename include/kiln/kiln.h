@@ -132,11 +132,19 @@ typedef enum kiln_log_level { KILN_LOG_ERROR = 0, KILN_LOG_WARNING = 1, KILN_LOG
 /* Called from whichever thread has something to say; must not call back into the same context. */
 typedef void (*kiln_log_callback)(void *user, kiln_log_level level, const char *message);
 
-/* What to do for a kernel that is in no cache. */
+/* What to do for a kernel that is in no cache and no pack. */
 typedef enum kiln_policy {
     KILN_POLICY_COMPILE = 0,      /* compile it and wait */
     KILN_POLICY_NEVER_COMPILE = 1 /* return KILN_E_WOULD_COMPILE; needs no NVRTC */
 } kiln_policy;
+
+/* Kernels made beforehand by `kiln precompile`: a file (path), or where path is NULL size bytes at data, which outlive
+ * the context. docs/packs.md */
+typedef struct kiln_pack {
+    const char *path;
+    const void *data;
+    size_t size;
+} kiln_pack;
 
 typedef struct kiln_context_options {
     size_t struct_size;        /* sizeof(kiln_context_options), as KILN_CONTEXT_OPTIONS_INIT sets it */
@@ -149,10 +157,16 @@ typedef struct kiln_context_options {
     const char *schedule;      /* pins parts of every schedule, for tests and tuning: "block 256, shared, pack 8", in
                                   the words of kiln_plan_info.schedule. NULL: KILN_SCHEDULE, else the library chooses */
     int64_t cache_max_bytes;   /* of the disk cache; 0: KILN_CACHE_SIZE ("512M"), else 1 GiB; negative: no limit */
+    const kiln_pack *packs;    /* where kernels are looked for before the disk cache, in this order; after them the files
+                                  in KILN_PACKS, parted by colons. The log is told of one that cannot be used */
+    size_t pack_count;
+    const char *record_path;   /* a file to which each kernel that is in no cache and no pack appends one line, for
+                                  `kiln precompile`. NULL: KILN_RECORD, else none; "": none */
 } kiln_context_options;
-#define KILN_CONTEXT_OPTIONS_INIT { sizeof(kiln_context_options), NULL, NULL, NULL, KILN_POLICY_COMPILE, NULL, NULL, NULL, 0 }
+#define KILN_CONTEXT_OPTIONS_INIT                                                                                      \
+    { sizeof(kiln_context_options), NULL, NULL, NULL, KILN_POLICY_COMPILE, NULL, NULL, NULL, 0, NULL, 0, NULL }
 
-/* Creates a context; opens no library and touches no GPU. options may be NULL for the defaults.
+/* Creates a context; opens packs, no library, and touches no GPU. options may be NULL for the defaults.
  * Ownership: the caller destroys *out, after every program and plan made from it. Thread-safe. */
 KILN_API kiln_status kiln_context_create(const kiln_context_options *options, kiln_context **out);
 KILN_API void kiln_context_destroy(kiln_context *context);
@@ -221,7 +235,8 @@ KILN_API kiln_status kiln_run_cpu(const kiln_program *program, const kiln_tensor
 typedef struct kiln_plan kiln_plan;
 
 /* Where a plan's kernel came from. */
-typedef enum kiln_origin { KILN_ORIGIN_MEMORY = 0, KILN_ORIGIN_DISK = 1, KILN_ORIGIN_COMPILED = 2 } kiln_origin;
+typedef enum kiln_origin { KILN_ORIGIN_MEMORY = 0, KILN_ORIGIN_DISK = 1, KILN_ORIGIN_COMPILED = 2,
+                           KILN_ORIGIN_PACK = 3 } kiln_origin;
 
 /* Prepares and loads; nothing is launched. tensors and scalars as for kiln_run: data pointers are read for
  * their alignment and for overlap only, scalars for their types only.

@@ -210,28 +210,32 @@ static void emit_split_kernels(const kiln__emitter *e, bool finish, bool finish_
     }
 }
 
+/* A file of kernel_sources/ is named where it stands; kiln__source_expand writes it out. The user's text begins no line. */
+#define PART "#include \""
+
+static void emit_part(const kiln__emitter *e, const char *name) { kiln__text_printf(e->out, PART "%s\"\n", name); }
+
 static void emit_all(kiln__emitter *e) {
-    static const char *const residencies[] = {kiln__source_residency_registers_cuh, kiln__source_residency_shared_cuh,
-                                              kiln__source_residency_stream_cuh};
-    static const char *const groups[] = {kiln__source_group_lanes_cuh, kiln__source_group_block_cuh,
-                                         kiln__source_group_columns_cuh};
+    static const char *const residencies[] = {"residency_registers.cuh", "residency_shared.cuh",
+                                              "residency_stream.cuh"};
+    static const char *const groups[] = {"group_lanes.cuh", "group_block.cuh", "group_columns.cuh"};
     const kiln__schedule *s = e->schedule;
     bool flat = s->layout == KILN__LAYOUT_FLAT;
     emit_header(e);
     emit_definitions(e);
-    kiln__text_puts(e->out, kiln__source_device_cuh);
-    if (has_fp8(e->ir, e->problem)) kiln__text_puts(e->out, kiln__source_fp8_cuh);
-    kiln__text_puts(e->out, kiln__source_math_cuh);
+    emit_part(e, "device.cuh");
+    if (has_fp8(e->ir, e->problem)) emit_part(e, "fp8.cuh");
+    emit_part(e, "math.cuh");
     kiln__text_puts(e->out, "\n/* ---- the program ---- */\n\n");
     emit_combines(e);
     classify(e);
     kiln__emit_arguments(e);
     kiln__emit_row(e);
-    if (!flat) kiln__text_puts(e->out, groups[s->group]);
-    kiln__text_puts(e->out, flat ? kiln__source_layout_flat_cuh : kiln__source_layout_inner_cuh);
+    if (!flat) emit_part(e, groups[s->group]);
+    emit_part(e, flat ? "layout_flat.cuh" : "layout_inner.cuh");
     kiln__text_puts(e->out, "\n");
     kiln__emit_kept(e);
-    kiln__text_puts(e->out, residencies[s->residency]);
+    emit_part(e, residencies[s->residency]);
     kiln__text_puts(e->out, "\n");
     for (uint32_t p = 0; p < e->ir->phase_count; p++) {
         kiln__emit_phase(e, p);
@@ -239,7 +243,7 @@ static void emit_all(kiln__emitter *e) {
     }
     bool finish = kiln__emit_finish(e), finish_row = kiln__emit_finish_row(e);
     if (s->splits > 1) {
-        kiln__text_puts(e->out, kiln__source_split_cuh);
+        emit_part(e, "split.cuh");
         emit_split_kernels(e, finish, finish_row);
     } else
         emit_kernel(e, finish, finish_row);
@@ -258,4 +262,26 @@ kiln_status kiln__source_emit(const kiln__ir *ir, const kiln__problem *problem, 
     free(flags);
     *out = kiln__text_take(&text);
     return *out ? KILN_OK : kiln__out_of_memory();
+}
+
+static const kiln__source_file *named_part(const char *line) {
+    if (strncmp(line, PART, sizeof PART - 1) != 0) return NULL;
+    const char *name = line + sizeof PART - 1;
+    for (const kiln__source_file *file = kiln__source_files; file->name; file++) {
+        size_t length = strlen(file->name);
+        if (!strncmp(name, file->name, length) && !strncmp(name + length, "\"\n", 2)) return file;
+    }
+    return NULL;
+}
+
+char *kiln__source_expand(const char *brief) {
+    kiln__text text = {0};
+    for (const char *line = brief; *line;) {
+        const kiln__source_file *part = named_part(line);
+        size_t length = strcspn(line, "\n");
+        length += line[length] == '\n';
+        kiln__text_add(&text, part ? part->text : line, part ? part->size : length);
+        line += length;
+    }
+    return kiln__text_take(&text);
 }

@@ -46,8 +46,12 @@ bool kiln__stride_is_constant(const kiln__problem *problem, int64_t stride);
 /* Writes the values that do not change from launch to launch (rows, strides, extents, divisors) at their offsets. */
 void kiln__arguments_fill(const kiln__arguments *arguments, const kiln__problem *problem, unsigned char *bytes);
 
-/* The whole source handed to NVRTC; the caller frees it. KILN_E_UNSUPPORTED, KILN_E_MEMORY. */
+/* The source in brief: the files of kernel_sources/ are named, not written out, so that it is made and compared in
+ * microseconds. The caller frees it. KILN_E_UNSUPPORTED, KILN_E_MEMORY. */
 kiln_status kiln__source_emit(const kiln__ir *ir, const kiln__problem *problem, const kiln__schedule *schedule,
                               const kiln__arguments *arguments, char **out);
+
+/* The whole source handed to NVRTC. The caller frees it; NULL without memory. */
+char *kiln__source_expand(const char *brief);
 
 #endif

@@ -19,7 +19,7 @@ json_t *json_tensor(const char *name, const kiln_tensor *tensor);
 /* What a plan or kernel is: schedule, reason, sizes, registers; -1 where not known becomes null. */
 json_t *json_plan(const kiln_plan_info *info);
 
-const char *origin_name(kiln_origin origin); /* "memory", "disk", "compiled" */
+const char *origin_name(kiln_origin origin); /* "memory", "pack", "disk", "compiled" */
 
 /* Prints the object on standard output and releases it. Returns an exit code. */
 int json_print(const arguments *args, json_t *object);

@@ -1,0 +1,61 @@
+/* Packs: one read-only file, or as many bytes in memory, with many kernels. All numbers are little-endian:
+ *   "KILNPACK"  format u32  count u32  size u64 (of the whole pack)  0 u64  XXH3-128 of all rows, after the 32 bytes before
+ *   a row per kernel, ascending by digest; entries as in cache/entry.h, each at a multiple of 16
+ * A pack's kernels are found without NVRTC's version: their key has the digest of kernel_sources/ in its place. */
+#ifndef KILN_CACHE_PACK_H
+#define KILN_CACHE_PACK_H
+
+#include <stdatomic.h>
+
+#include "cache/disk.h"
+
+#define KILN__PACK_FORMAT 1u
+enum { KILN__PACK_ALIGNMENT = 16 };
+
+typedef struct kiln__pack_head {
+    char magic[8];
+    uint32_t format, count;
+    uint64_t size, zero;
+    uint8_t checksum[16];
+} kiln__pack_head;
+
+/* nvrtc: which one made the kernel; for people, and for the way back into a disk cache. */
+typedef struct kiln__pack_row {
+    uint8_t digest[16];
+    uint64_t offset, size;
+    uint16_t nvrtc_major, nvrtc_minor;
+    char nvrtc_build[28];
+} kiln__pack_row;
+
+/* The first bytes of every pack. */
+extern const char kiln__pack_magic[8];
+/* What a pack's head says of it: the checksum of the head's first 32 bytes and the rows. */
+void kiln__pack_checksum(const uint8_t *bytes, uint32_t count, uint8_t out[16]);
+
+/* An opened pack; its bytes stay where they are until it is closed. */
+typedef struct kiln__pack {
+    struct kiln__pack *next;
+    const uint8_t *bytes;
+    size_t size;
+    bool mapped;
+    uint32_t count;
+    atomic_bool damaged; /* an entry was: nothing more is taken from it */
+    char name[];         /* the path, or "in memory" */
+} kiln__pack;
+
+/* Maps a file (path), or looks at size bytes of the caller's (data), which outlive the pack. Checks head and rows; entries
+ * are checked when they are found. KILN_E_IO, KILN_E_FORMAT, KILN_E_MEMORY. */
+kiln_status kiln__pack_open(const char *path, const void *data, size_t size, kiln__pack **out);
+void kiln__pack_close(kiln__pack *pack);
+
+/* Row number i, and its entry with the key material as views into the pack; false where the entry is damaged. Needs no
+ * trust in the bytes. */
+kiln__pack_row kiln__pack_row_at(const kiln__pack *pack, uint32_t i);
+bool kiln__pack_entry(const kiln__pack *pack, uint32_t i, kiln__entry *entry, const uint8_t **material,
+                      size_t *material_size);
+
+/* KILN__DAMAGED_PACK once, by the call that finds it so. Thread-safe. */
+typedef enum kiln__pack_result { KILN__IN_PACK, KILN__NOT_IN_PACK, KILN__DAMAGED_PACK } kiln__pack_result;
+kiln__pack_result kiln__pack_find(kiln__pack *pack, const kiln__key *key, kiln__entry *entry);
+
+#endif

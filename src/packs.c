@@ -1,0 +1,46 @@
+/* The packs of a context: opened when it is created, asked in order. */
+#define _GNU_SOURCE
+#include <stdlib.h>
+#include <string.h>
+
+#include "context.h"
+
+/* Opens one behind the others. A pack that cannot be used is told of and left out. */
+static void open_pack(kiln_context *context, const char *path, const void *data, size_t size) {
+    kiln__pack **end = &context->packs;
+    while (*end) end = &(*end)->next;
+    if (kiln__pack_open(path, data, size, end)) kiln__log(context, KILN_LOG_ERROR, "%s", kiln_last_error());
+}
+
+void kiln__packs_open(kiln_context *context, const kiln_context_options *options) {
+    for (size_t i = 0; i < options->pack_count; i++) {
+        const kiln_pack *pack = &options->packs[i];
+        open_pack(context, pack->path, pack->data, pack->size);
+    }
+    const char *listed = secure_getenv("KILN_PACKS");
+    char *paths = listed ? strdup(listed) : NULL, *rest = NULL;
+    for (char *path = paths ? strtok_r(paths, ":", &rest) : NULL; path; path = strtok_r(NULL, ":", &rest))
+        open_pack(context, path, NULL, 0);
+    free(paths);
+}
+
+void kiln__packs_close(kiln_context *context) {
+    while (context->packs) {
+        kiln__pack *pack = context->packs;
+        context->packs = pack->next;
+        kiln__pack_close(pack);
+    }
+}
+
+bool kiln__packs_find(kiln_context *context, const kiln__key *name, kiln__entry *entry) {
+    for (kiln__pack *pack = context->packs; pack; pack = pack->next) {
+        kiln__pack_result result = kiln__pack_find(pack, name, entry);
+        if (result == KILN__IN_PACK) return true;
+        if (result == KILN__DAMAGED_PACK)
+            kiln__log(context, KILN_LOG_ERROR,
+                      "pack '%s' is damaged: kernel %s has a wrong checksum; nothing more is "
+                      "taken from it",
+                      pack->name, name->hex);
+    }
+    return false;
+}
