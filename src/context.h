@@ -92,6 +92,8 @@ typedef struct kiln__image {
 kiln_status kiln__prepare(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars,
                           const kiln__device *device, int attempt, kiln__prepared *out);
 void kiln__prepared_free(kiln__prepared *prepared);
+/* "y = softmax(x) | x f16, y f16 | 1024 columns": what `kiln cache ls` shows. The caller frees it; NULL without memory. */
+char *kiln__prepared_describe(const kiln__prepared *prepared);
 
 /* Where a kernel is looked for first. The driver may have refused what was found before that. */
 typedef enum kiln__place { KILN__IN_MEMORY, KILN__ON_DISK, KILN__NOWHERE } kiln__place;

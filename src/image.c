@@ -111,8 +111,7 @@ static kiln_status take_loaded(const kiln__image *image, kiln__image *out) {
     return KILN_OK;
 }
 
-/* "y = softmax(x); x f16, y f16; any rows x 1024": what `kiln cache ls` shows. */
-static char *describe(const kiln__prepared *prepared) {
+char *kiln__prepared_describe(const kiln__prepared *prepared) {
     kiln__text text = {0};
     const kiln__problem *p = &prepared->problem;
     for (const char *c = prepared->ir->text; *c; c++)
@@ -131,7 +130,7 @@ static char *describe(const kiln__prepared *prepared) {
 
 static void publish(kiln_context *context, const kiln__prepared *prepared, const kiln__compile_result *result, int arch,
                     const kiln__image *image) {
-    char *description = describe(prepared);
+    char *description = kiln__prepared_describe(prepared);
     kiln__entry entry = {.image = image->bytes,
                          .image_size = image->size,
                          .is_ptx = image->is_ptx,

@@ -1,0 +1,59 @@
+/* Walks the same schedules as kiln__bake, so that a context with the pack finds each of them there. */
+#include "packing.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static kiln_status add_image(pack_writer *writer, const kiln__prepared *prepared, const kiln__image *image, int arch)
+{
+    kiln__key_view key;
+    char build[sizeof((kiln__pack_row *)NULL)->nvrtc_build] = "";
+    if (!kiln__key_decode(image->key.material, image->key.size, &key)) {
+        return kiln__fail(KILN_E_INTERNAL, "the key of a kernel for '%s' cannot be read", prepared->ir->text);
+    }
+    memcpy(build, key.build, key.build_size < sizeof build ? key.build_size : sizeof build - 1);
+    char *description = kiln__prepared_describe(prepared);
+    if (!description) return kiln__out_of_memory();
+    const kiln__entry entry = {
+        .image = image->bytes,
+        .image_size = image->size,
+        .is_ptx = image->is_ptx,
+        .arch = arch,
+        .registers = image->registers,
+        .spill_bytes = image->spill_bytes,
+        .shared_bytes = image->shared_bytes,
+        .name = KILN__KERNEL_NAME,
+        .description = description,
+        .schedule = prepared->schedule.text,
+        .log = image->log,
+    };
+    const nvrtc_version nvrtc = {key.nvrtc_major, key.nvrtc_minor, build};
+    kiln_status status = pack_writer_add(writer, &image->name, &entry, &nvrtc);
+    free(description);
+    return status;
+}
+
+kiln_status packing_add(pack_writer *writer, const kiln_program *program, const kiln_tensor *tensors,
+                        const kiln_scalar *scalars, int arch, bool ptx)
+{
+    kiln__device device = kiln__device_typical(arch);
+    device.arch = arch;
+    bool spills = true;
+    for (int attempt = 0; spills; attempt++) {
+        kiln__prepared prepared;
+        kiln__image image;
+        kiln_status status = kiln__prepare(program, tensors, scalars, &device, attempt, &prepared);
+        if (status && attempt > 0) break; /* there are no more schedules */
+        if (status) return status;
+        status = kiln__image_obtain(program->context, &prepared, arch, ptx, KILN__ON_DISK, &image);
+        if (!status) {
+            spills = image.spill_bytes > 0;
+            status = add_image(writer, &prepared, &image, arch);
+            kiln__image_free(&image);
+        }
+        kiln__prepared_free(&prepared);
+        if (status) return status;
+    }
+    kiln__clear_error();
+    return KILN_OK;
+}

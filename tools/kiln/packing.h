@@ -1,0 +1,13 @@
+/* From a program bound to tensors to kernels in a pack: all that making its plan will look for. */
+#ifndef KILN_TOOL_PACKING_H
+#define KILN_TOOL_PACKING_H
+
+#include "context.h"
+#include "pack_writer.h"
+
+/* Takes the kernel, and where the compiler spilled registers its alternatives, from the disk cache of the program's
+ * context, or compiles them there, as the policy says. tensors and scalars as for kiln_compile. */
+kiln_status packing_add(pack_writer *writer, const kiln_program *program, const kiln_tensor *tensors,
+                        const kiln_scalar *scalars, int arch, bool ptx);
+
+#endif
