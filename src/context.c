@@ -2,11 +2,14 @@
 #define _GNU_SOURCE
 #include "context.h"
 
+#include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
+#include <unistd.h>
 
 double kiln__now_ms(void) {
     struct timespec t;
@@ -22,6 +25,21 @@ void kiln__log(const kiln_context *context, kiln_log_level level, const char *fo
     vsnprintf(message, sizeof message, format, args);
     va_end(args);
     context->log(context->log_user, level, message);
+}
+
+/* For programs without a callback whose user asks by KILN_LOG. */
+static void print(void *user, kiln_log_level level, const char *message) {
+    (void)user;
+    (void)level;
+    fprintf(stderr, "kiln: %s\n", message);
+}
+
+/* Whether a comma-separated list has a word. */
+static bool lists(const char *list, const char *word) {
+    size_t length = strlen(word);
+    for (const char *at = list; at && *at; at += strcspn(at, ","), at += *at == ',')
+        if (strcspn(at, ",") == length && !strncmp(at, word, length)) return true;
+    return false;
 }
 
 static bool copy_string(const char *from, char **to) {
@@ -42,6 +60,8 @@ kiln_status kiln_context_create(const kiln_context_options *given, kiln_context 
                               given->struct_size, sizeof options);
         memcpy(&options, given, given->struct_size);
     }
+    const char *topics = secure_getenv("KILN_LOG");
+    if (!options.log && topics && *topics) options.log = print;
     if ((int)options.policy < KILN_POLICY_COMPILE || options.policy > KILN_POLICY_NEVER_COMPILE)
         return kiln__fail(KILN_E_ARGUMENT, "policy is %d, expected a kiln_policy", (int)options.policy);
     kiln__pins pins;
@@ -50,7 +70,16 @@ kiln_status kiln_context_create(const kiln_context_options *given, kiln_context 
     kiln_context *context = calloc(1, sizeof *context);
     if (!context) return kiln__out_of_memory();
     context->pins = pins;
+    context->explain = lists(topics, "cache");
+    context->owner = mmap(NULL, sizeof *context->owner, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (context->owner == MAP_FAILED) {
+        free(context);
+        return kiln__out_of_memory();
+    }
+    madvise(context->owner, sizeof *context->owner, MADV_WIPEONFORK);
+    atomic_init(context->owner, getpid());
     pthread_mutex_init(&context->lock, NULL);
+    pthread_cond_init(&context->obtained, NULL);
     context->policy = options.policy;
     context->log = options.log;
     context->log_user = options.log_user;
@@ -73,6 +102,7 @@ kiln_status kiln_context_create(const kiln_context_options *given, kiln_context 
 
 void kiln_context_destroy(kiln_context *context) {
     if (!context) return;
+    kiln__context_enter(context);
     const kiln__driver *driver = atomic_load(&context->driver);
     while (context->kernels) {
         kiln__kernel_entry *entry = context->kernels;
@@ -87,13 +117,38 @@ void kiln_context_destroy(kiln_context *context) {
         driver->MemPoolDestroy(pool->handle);
         free(pool);
     }
+    kiln__memory_free(context, false);
     kiln__dispatch_destroy(context->dispatch);
     kiln__disk_close(context->disk);
     kiln__packs_close(context);
+    munmap(context->owner, sizeof *context->owner);
+    pthread_cond_destroy(&context->obtained);
     pthread_mutex_destroy(&context->lock);
     free(context->driver_path);
     free(context->nvrtc_path);
     free(context);
+}
+
+void kiln__context_adopt(kiln_context *context) {
+    int orphan = 0;
+    if (!atomic_compare_exchange_strong(context->owner, &orphan, -1)) {
+        while (atomic_load(context->owner) < 0) sched_yield(); /* another thread of the child is at it */
+        return;
+    }
+    pthread_mutex_init(&context->lock, NULL);
+    pthread_cond_init(&context->obtained, NULL);
+    kiln__memory_free(context, true);
+    kiln__dispatch_clear(context->dispatch);
+    for (kiln__kernel_entry *entry = context->kernels; entry; entry = entry->next) {
+        entry->loaded = (kiln__loaded){0};
+        entry->device = -1;
+    }
+    while (context->pools) {
+        kiln__pool *pool = context->pools;
+        context->pools = pool->next;
+        free(pool);
+    }
+    atomic_store(context->owner, getpid());
 }
 
 kiln_status kiln__context_driver(kiln_context *context, const kiln__driver **out) {
@@ -109,6 +164,7 @@ kiln_status kiln_context_get_system_info(kiln_context *context, kiln_system_info
     kiln__clear_error();
     if (!context || !info || info->struct_size != sizeof *info)
         return kiln__fail(KILN_E_ARGUMENT, "context or info is NULL, or info->struct_size is not %zu", sizeof *info);
+    kiln__context_enter(context);
     memset(info, 0, sizeof *info);
     info->struct_size = sizeof *info;
     const kiln__driver *driver = NULL;

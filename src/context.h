@@ -15,6 +15,7 @@
 /* ---- context ---- */
 
 typedef struct kiln__dispatch kiln__dispatch;
+typedef struct kiln__pending kiln__pending;
 
 /* A device's stream-ordered memory pool, for the workspaces of launches; created when first needed. */
 typedef struct kiln__pool {
@@ -31,17 +32,27 @@ struct kiln_context {
     kiln__pins pins;
     kiln_log_callback log;
     void *log_user;
+    bool explain;      /* KILN_LOG asks why entries are missed */
+    atomic_int *owner; /* the process that the driver's handles belong to, in a page that a forked child sees as 0 */
     _Atomic(const kiln__driver *) driver; /* set once opened */
     kiln__dispatch *dispatch;             /* what kiln_run has seen; readers take no lock, writers this one */
     pthread_mutex_t lock;                 /* guards what follows */
     bool nvrtc_known;                     /* identity is valid, the library may not be open yet */
     kiln__nvrtc_identity nvrtc;
     struct kiln__kernel_entry *kernels; /* loaded kernels, shared by plans; new ones come to the front */
+    kiln__pending *pending;             /* kernels that a thread is obtaining, or that were refused */
+    pthread_cond_t obtained;            /* something pending is done */
     kiln__pool *pools;
     char driver_error[1024], nvrtc_error[1024];
 };
 
 void kiln__log(const kiln_context *context, kiln_log_level level, const char *format, ...) KILN_PRINTF(3, 4);
+/* Each public call comes through here. A forked child has none of its parent's threads, which may have held the lock,
+ * and may use none of its driver's handles: it keeps the bytes of kernels and drops the rest. */
+void kiln__context_adopt(kiln_context *context);
+static inline void kiln__context_enter(kiln_context *context) {
+    if (atomic_load_explicit(context->owner, memory_order_acquire) <= 0) kiln__context_adopt(context);
+}
 kiln_status kiln__context_driver(kiln_context *context, const kiln__driver **out);
 
 /* ---- programs ---- */
@@ -86,7 +97,9 @@ typedef struct kiln__image {
     int registers, spill_bytes;
     int64_t shared_bytes;
     kiln_origin origin;
+    bool refused; /* by the compiler, where obtaining failed; log tells why */
     double lookup_ms, compile_ms;
+    kiln__pending *pending; /* others find these bytes by it, until they are freed or loaded; NULL: not by it */
 } kiln__image;
 
 kiln_status kiln__prepare(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars,
@@ -129,9 +142,11 @@ typedef struct kiln__kernel_entry {
 /* Everything a launch needs and nothing else: integers and one template of the kernel's argument. */
 typedef struct kiln__launch {
     const kiln__driver *driver;
+    const atomic_int *owner; /* of the context; not `process` any more in a forked child */
+    int process;
     kiln__CUfunction functions[KILN__MAX_KERNELS]; /* launched one after another */
     int function_count;
-    kiln__CUmemoryPool pool;                 /* of the workspace, where there is one */
+    kiln__CUmemoryPool pool; /* of the workspace, where there is one */
     int64_t workspace_bytes;
     uint16_t workspace_offset;
     unsigned grid_x, grid_y, threads, shared_bytes;
@@ -154,6 +169,17 @@ void kiln__packs_close(kiln_context *context);
 /* The first pack's entry of the name, as views into the pack; false if no pack has it. */
 bool kiln__packs_find(kiln_context *context, const kiln__key *name, kiln__entry *entry);
 
+/* Settles what the context's memory knows of out->name: *out has its bytes, or *status is why the compiler refused it.
+ * Waits where another thread is obtaining the same. False: the caller obtains it, and calls kiln__memory_obtained. */
+bool kiln__memory_enter(kiln_context *context, kiln__image *out, kiln_status *status);
+void kiln__memory_obtained(kiln__image *image, kiln_status status);
+/* The image's bytes are about to be freed. */
+void kiln__memory_leave(kiln__image *image);
+/* Adds a loaded kernel, which the context owns from now on. */
+void kiln__memory_keep(kiln_context *context, struct kiln__kernel_entry *loaded);
+/* Forgets what is pending; in a forked child only what its parent's other threads were obtaining. */
+void kiln__memory_free(kiln_context *context, bool forked);
+
 /* The loaded kernel of the name, for a device or (-1) any; NULL if there is none. */
 const kiln__kernel_entry *kiln__find_loaded(kiln_context *context, const kiln__key *name, int device);
 
@@ -171,6 +197,7 @@ kiln_status kiln__launch_prepare(const kiln_program *program, const kiln_tensor 
 
 /* NULL without memory. */
 kiln__dispatch *kiln__dispatch_create(void);
+void kiln__dispatch_clear(kiln__dispatch *dispatch); /* while nobody looks anything up */
 void kiln__dispatch_destroy(kiln__dispatch *dispatch);
 
 #endif

@@ -146,6 +146,7 @@ kiln_status kiln_run(const kiln_program *program, const kiln_tensor *tensors, si
     kiln__clear_error();
     kiln_status status = kiln__program_check_counts(program, tensors, tensor_count, scalars, scalar_count);
     if (status) return status;
+    kiln__context_enter(program->context);
     const kiln__driver *driver;
     kiln__CUdevice device;
     status = kiln__context_driver(program->context, &driver);
@@ -165,8 +166,7 @@ kiln_status kiln_run(const kiln_program *program, const kiln_tensor *tensors, si
 
 kiln__dispatch *kiln__dispatch_create(void) { return calloc(1, sizeof(kiln__dispatch)); }
 
-void kiln__dispatch_destroy(kiln__dispatch *dispatch) {
-    if (!dispatch) return;
+void kiln__dispatch_clear(kiln__dispatch *dispatch) {
     table *t = atomic_load(&dispatch->current);
     for (size_t i = 0; t && i < t->capacity; i++) {
         entry *e = atomic_load(&t->slots[i]);
@@ -178,5 +178,11 @@ void kiln__dispatch_destroy(kiln__dispatch *dispatch) {
         free(t);
         t = older;
     }
+    atomic_store(&dispatch->current, NULL);
+    dispatch->count = 0;
+}
+
+void kiln__dispatch_destroy(kiln__dispatch *dispatch) {
+    if (dispatch) kiln__dispatch_clear(dispatch);
     free(dispatch);
 }

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "base/text.h"
+#include "cache/lock.h"
 #include "context.h"
 #include "kiln_sources.h"
 
@@ -95,22 +96,6 @@ static kiln_status take_entry(const kiln__entry *entry, kiln_origin origin, kiln
     return KILN_OK;
 }
 
-/* A kernel that is loaded needs no disk to be found again. */
-static kiln_status take_loaded(const kiln__image *image, kiln__image *out) {
-    kiln__key name = out->name;
-    *out = *image;
-    out->name = name;
-    out->key = (kiln__key){0};
-    out->origin = KILN_ORIGIN_MEMORY;
-    out->lookup_ms = out->compile_ms = 0;
-    out->bytes = malloc(image->size ? image->size : 1);
-    out->log = malloc(strlen(image->log) + 1);
-    if (!out->bytes || !out->log) return kiln__out_of_memory();
-    memcpy(out->bytes, image->bytes, image->size);
-    strcpy(out->log, image->log);
-    return KILN_OK;
-}
-
 char *kiln__prepared_describe(const kiln__prepared *prepared) {
     kiln__text text = {0};
     const kiln__problem *p = &prepared->problem;
@@ -151,14 +136,18 @@ static void publish(kiln_context *context, const kiln__prepared *prepared, const
 }
 
 static kiln_status compile(kiln_context *context, const kiln__prepared *prepared, const kiln__nvrtc *nvrtc, int arch,
-                           bool ptx, kiln__image *out) {
-    kiln__compile_request request = {.source = prepared->source, .name = "kiln_kernel.cu", .arch = arch, .ptx = ptx};
+                           kiln__image *out) {
+    kiln__compile_request request = {
+        .source = prepared->source, .name = "kiln_kernel.cu", .arch = arch, .ptx = out->is_ptx};
     kiln__compile_result result;
     double start = kiln__now_ms();
     kiln_status status = kiln__nvrtc_compile(nvrtc, &request, &result);
     out->compile_ms = kiln__now_ms() - start;
     if (status) {
         if (status == KILN_E_COMPILE && result.log) kiln__log(context, KILN_LOG_ERROR, "%s", result.log);
+        out->refused = result.refused;
+        out->log = result.log;
+        result.log = NULL;
         kiln__compile_result_free(&result);
         return status;
     }
@@ -176,27 +165,60 @@ static kiln_status compile(kiln_context *context, const kiln__prepared *prepared
     return KILN_OK;
 }
 
-/* Where nothing has to be compiled: *found tells whether it was there. */
-static kiln_status find(kiln_context *context, const kiln__prepared *prepared, int arch, bool ptx, kiln__place first,
-                        kiln__nvrtc_identity *identity, bool *found, kiln__image *out) {
-    kiln_status status = make_name(prepared, arch, ptx, &out->name);
-    if (status) return status;
-    if (first == KILN__IN_MEMORY) {
-        const kiln__kernel_entry *loaded = kiln__find_loaded(context, &out->name, -1);
-        kiln__entry packed;
-        *found = true;
-        if (loaded) return take_loaded(&loaded->image, out);
-        if (kiln__packs_find(context, &out->name, &packed)) return take_entry(&packed, KILN_ORIGIN_PACK, out);
-        *found = false;
-    }
-    status = identify_nvrtc(context, identity);
-    if (!status) status = make_key(prepared, identity, arch, ptx, &out->key);
-    kiln__found stored;
-    if (status || first == KILN__NOWHERE || !context->disk || !kiln__disk_get(context->disk, &out->key, &stored))
-        return status;
-    *found = true;
-    status = take_entry(&stored.entry, KILN_ORIGIN_DISK, out);
-    kiln__found_free(&stored);
+static bool same_nvrtc(const kiln__nvrtc_identity *a, const kiln__nvrtc_identity *b) {
+    return a->major == b->major && a->minor == b->minor && !strcmp(a->build, b->build);
+}
+
+/* The key with the NVRTC that compiles, and the entry of the disk cache, where it may be taken from there. */
+static kiln_status look_up(kiln_context *context, const kiln__prepared *prepared, const kiln__nvrtc_identity *nvrtc,
+                           int arch, kiln__place first, kiln__image *out, kiln__found *found, bool *hit) {
+    kiln__key_free(&out->key);
+    kiln_status status = make_key(prepared, nvrtc, arch, out->is_ptx, &out->key);
+    *hit = !status && first != KILN__NOWHERE && context->disk && kiln__disk_get(context->disk, &out->key, found);
+    return status;
+}
+
+/* Tells the log why an entry was missed, where KILN_LOG asks for it. */
+static void explain(kiln_context *context, const kiln__prepared *prepared, const kiln__key *key) {
+    if (!context->explain || !context->disk) return;
+    char *description = kiln__prepared_describe(prepared);
+    char *reason = description ? kiln__disk_explain(context->disk, key, description) : NULL;
+    if (reason && context->log) context->log(context->log_user, KILN_LOG_INFO, reason); /* whole, however long */
+    free(description);
+    free(reason);
+    kiln__clear_error();
+}
+
+/* From a pack, from disk, or by compiling: by this process where no other is at it. */
+static kiln_status obtain(kiln_context *context, const kiln__prepared *prepared, int arch, kiln__place first,
+                          double start, kiln__image *out) {
+    kiln__entry packed;
+    kiln__nvrtc_identity identity;
+    kiln__found found;
+    kiln__claim claim = KILN__NO_CLAIM;
+    const kiln__nvrtc *nvrtc = NULL;
+    bool hit = false;
+    if (first == KILN__IN_MEMORY && kiln__packs_find(context, &out->name, &packed))
+        return take_entry(&packed, KILN_ORIGIN_PACK, out);
+    kiln_status status = identify_nvrtc(context, &identity);
+    if (!status) status = look_up(context, prepared, &identity, arch, first, out, &found, &hit);
+    if (!status && !hit) explain(context, prepared, &out->key);
+    if (!status && !hit && context->policy == KILN_POLICY_NEVER_COMPILE)
+        status = kiln__fail(KILN_E_WOULD_COMPILE,
+                            "the kernel for '%s' (%s, sm_%d) is in no cache, and the policy forbids compiling",
+                            prepared->ir->text, prepared->schedule.text, arch);
+    if (!status && !hit) status = open_nvrtc(context, &nvrtc);
+    if (!status && !hit && !same_nvrtc(&nvrtc->identity, &identity)) /* the recorded one was replaced meanwhile */
+        status = look_up(context, prepared, &nvrtc->identity, arch, first, out, &found, &hit);
+    if (!status && !hit && context->disk && first != KILN__NOWHERE)
+        hit = kiln__disk_claim(context->disk, &out->key, &claim, &found);
+    out->lookup_ms = kiln__now_ms() - start;
+    if (hit) {
+        status = take_entry(&found.entry, KILN_ORIGIN_DISK, out);
+        kiln__found_free(&found);
+    } else if (!status)
+        status = compile(context, prepared, nvrtc, arch, out);
+    kiln__disk_release(&claim);
     return status;
 }
 
@@ -205,29 +227,18 @@ kiln_status kiln__image_obtain(kiln_context *context, const kiln__prepared *prep
     memset(out, 0, sizeof *out);
     out->is_ptx = ptx;
     double start = kiln__now_ms();
-    kiln__nvrtc_identity identity;
-    bool found = false;
-    kiln_status status = find(context, prepared, arch, ptx, first, &identity, &found, out);
-    out->lookup_ms = kiln__now_ms() - start;
-    if (status) kiln__image_free(out);
-    if (status || found) return status;
-    const kiln__nvrtc *nvrtc = NULL;
-    if (context->policy == KILN_POLICY_NEVER_COMPILE)
-        status = kiln__fail(KILN_E_WOULD_COMPILE,
-                            "the kernel for '%s' (%s, sm_%d) is in no cache, and the policy forbids compiling",
-                            prepared->ir->text, prepared->schedule.text, arch);
-    if (!status) status = open_nvrtc(context, &nvrtc);
-    if (!status && (nvrtc->identity.major != identity.major || nvrtc->identity.minor != identity.minor ||
-                    strcmp(nvrtc->identity.build, identity.build))) {
-        kiln__key_free(&out->key); /* the recorded one is gone or was replaced meanwhile */
-        status = make_key(prepared, &nvrtc->identity, arch, ptx, &out->key);
-    }
-    if (!status) status = compile(context, prepared, nvrtc, arch, ptx, out);
+    kiln_status status = make_name(prepared, arch, ptx, &out->name);
+    if (status || first != KILN__IN_MEMORY || !kiln__memory_enter(context, out, &status)) {
+        if (!status) status = obtain(context, prepared, arch, first, start, out);
+        kiln__memory_obtained(out, status);
+    } else
+        out->lookup_ms = kiln__now_ms() - start;
     if (status) kiln__image_free(out);
     return status;
 }
 
 void kiln__image_free(kiln__image *image) {
+    kiln__memory_leave(image);
     kiln__key_free(&image->name);
     kiln__key_free(&image->key);
     free(image->bytes);

@@ -14,6 +14,8 @@ kiln_status kiln__launch_create(const kiln_program *program, const kiln_tensor *
     kiln__launch *launch = calloc(1, sizeof *launch + (size_t)arguments->size);
     if (!launch) return kiln__out_of_memory();
     launch->driver = driver;
+    launch->owner = program->context->owner;
+    launch->process = atomic_load(launch->owner);
     launch->functions[0] = (kiln__CUfunction)(void *)loaded->kernel;
     launch->function_count = 1;
     launch->threads = (unsigned)prepared->schedule.threads;
@@ -112,6 +114,8 @@ static kiln_status launch_with_pool(const kiln__launch *launch, unsigned char *a
 
 kiln_status kiln__launch_run(const kiln__launch *launch, void *const *data, const kiln_scalar *scalars, void *workspace,
                              void *stream) {
+    if (atomic_load_explicit(launch->owner, memory_order_relaxed) != launch->process)
+        return kiln__fail(KILN_E_NO_CONTEXT, "the plan was made before a fork; a child process makes its own");
     if (launch->empty) return KILN_OK;
     kiln_status status = check_pointers(launch, data);
     if (status) return status;
@@ -174,26 +178,13 @@ static kiln_status add_splits(kiln_context *context, const kiln__prepared *prepa
     return open_pool(context, driver, device, &launch->pool);
 }
 
-const kiln__kernel_entry *kiln__find_loaded(kiln_context *context, const kiln__key *name, int device) {
-    pthread_mutex_lock(&context->lock);
-    const kiln__kernel_entry *entry = context->kernels;
-    pthread_mutex_unlock(&context->lock);
-    for (; entry; entry = entry->next) {
-        const kiln__key *own = &entry->image.name;
-        if ((device < 0 || entry->device == device) && !memcmp(own->digest, name->digest, sizeof name->digest) &&
-            own->size == name->size && !memcmp(own->material, name->material, name->size))
-            return entry;
-    }
-    return NULL;
-}
-
 /* Loads the image. What the driver refuses of a pack is looked for on disk; what it refuses of that is moved aside and
  * compiled once more. */
 static kiln_status load(const kiln_program *program, const kiln__driver *driver, kiln__CUdevice device,
                         const kiln__device *numbers, const kiln__prepared *prepared, kiln__image *image,
                         kiln__loaded *loaded) {
     kiln_context *context = program->context;
-    for (;;) {
+    for (kiln__place next = KILN__ON_DISK;;) {
         bool refused = false, packed = image->origin == KILN_ORIGIN_PACK, ptx = image->is_ptx;
         kiln_status status = kiln__loaded_create(driver, device, image->bytes, KILN__KERNEL_NAME,
                                                  prepared->schedule.shared_bytes, loaded, &refused);
@@ -201,10 +192,10 @@ static kiln_status load(const kiln_program *program, const kiln__driver *driver,
         kiln__log(context, KILN_LOG_WARNING, "the driver refused %s kernel %s: %s; it is %s again",
                   packed ? "packed" : "cached", packed ? image->name.hex : image->key.hex, kiln_last_error(),
                   packed ? "looked for" : "compiled");
-        if (!packed) kiln__disk_reject(context->disk, &image->key);
+        if (!packed) kiln__disk_reject(context->disk, &image->key, image->bytes, image->size);
         kiln__image_free(image);
-        status =
-            kiln__image_obtain(context, prepared, numbers->arch, ptx, packed ? KILN__ON_DISK : KILN__NOWHERE, image);
+        status = kiln__image_obtain(context, prepared, numbers->arch, ptx, next, image);
+        if (!packed) next = KILN__NOWHERE; /* another process's second attempt is taken, a third is our own */
         if (status) return status;
         kiln__clear_error(); /* the sentence of the refusal, which is overcome */
     }
@@ -231,11 +222,9 @@ static kiln_status share_loaded(const kiln_program *program, const kiln__driver 
     image->name = image->key = (kiln__key){0};
     image->bytes = NULL;
     image->log = log;
+    image->pending = NULL;
     entry->device = device;
-    pthread_mutex_lock(&context->lock);
-    entry->next = context->kernels;
-    context->kernels = entry;
-    pthread_mutex_unlock(&context->lock);
+    kiln__memory_keep(context, entry);
     *out = entry;
     return KILN_OK;
 }

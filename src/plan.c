@@ -30,6 +30,7 @@ kiln_status kiln_plan_create(const kiln_program *program, const kiln_tensor *ten
     kiln_status status = kiln__program_check_counts(program, tensors, tensor_count, scalars, scalar_count);
     if (!status) status = check_alignment(program, tensors, tensor_count);
     if (status) return status;
+    kiln__context_enter(program->context);
     kiln_plan *plan = calloc(1, sizeof *plan);
     if (!plan) return kiln__out_of_memory();
     status = kiln__launch_prepare(program, tensors, scalars, &plan->launch, &plan->prepared, &plan->image, &plan->info);
@@ -124,6 +125,7 @@ kiln_status kiln_compile(const kiln_program *program, const kiln_tensor *tensors
     if (!status && (arch < 80 || arch > 999))
         status = kiln__fail(KILN_E_ARCH, "architecture sm_%d is asked for, expected sm_80 or newer", arch);
     if (status) return status;
+    kiln__context_enter(program->context);
     kiln_kernel *kernel = calloc(1, sizeof *kernel);
     if (!kernel) return kiln__out_of_memory();
     status = make_kernel(program, tensors, scalars, arch, ptx, compile, kernel);

@@ -244,9 +244,11 @@ static void an_entry_that_the_driver_refused_is_moved_aside(void **state)
 {
     cache_fixture *f = *state;
     char path[PATH_MAX];
-    kiln__disk_reject(f->disk, &f->key); /* nothing there: nothing to do */
+    kiln__disk_reject(f->disk, &f->key, sample.image, sample.image_size); /* nothing there: nothing to do */
     assert_true(kiln__disk_put(f->disk, &f->key, &sample));
-    kiln__disk_reject(f->disk, &f->key);
+    kiln__disk_reject(f->disk, &f->key, "image bytez", sample.image_size); /* another has taken its place */
+    expect_hit(f);
+    kiln__disk_reject(f->disk, &f->key, sample.image, sample.image_size);
     expect_miss(f);
     assert_true(is_there(entry_path(f, ".bad", path)));
     assert_true(kiln__disk_put(f->disk, &f->key, &sample));

@@ -80,7 +80,7 @@ static void an_unusable_folder_is_told_once_and_misses(void **state)
             expect_miss(f);
             assert_false(kiln__disk_record_put(f->disk, "name", "x", 1));
             assert_false(kiln__disk_record_get(f->disk, "name", bytes, &size));
-            kiln__disk_reject(f->disk, &f->key);
+            kiln__disk_reject(f->disk, &f->key, sample.image, sample.image_size);
         }
         assert_int_equal(f->messages, 1);
         assert_non_null(strstr(f->message, table[i]));
@@ -328,7 +328,7 @@ static void clearing_removes_what_is_ours_alone(void **state)
     int64_t bytes = 0;
     put_entries(f, 4);
     assert_true(kiln__disk_put(f->disk, &f->key, &sample));
-    kiln__disk_reject(f->disk, &f->key);
+    kiln__disk_reject(f->disk, &f->key, sample.image, sample.image_size);
     assert_true(kiln__disk_record_put(f->disk, "nvrtc", "x", 1));
     snprintf(foreign, sizeof foreign, "%s/%.2s/notes.txt", f->dir, f->key.hex);
     write_bytes(foreign, "mine", 4);

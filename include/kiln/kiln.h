@@ -5,8 +5,8 @@
  *   - A function that can fail returns a kiln_status; on failure nothing is created, no output argument is
  *     written besides NULL into an output handle, and kiln_last_error() tells the thread why in one sentence.
  *   - Handles are destroyed by the matching ..._destroy function, which accepts NULL.
- *   - The library never prints, exits or aborts, and keeps no reference to memory passed to it after a call
- *     returns, besides the device memory that an asynchronous launch still works on.
+ *   - The library never exits or aborts, and prints only where the user's KILN_LOG asks for it. It keeps no reference
+ *     to memory passed to it after a call returns, besides the device memory that an asynchronous launch works on.
  *   - Sizes and strides count elements, not bytes. Strings are UTF-8 and end in NUL. */
 #ifndef KILN_KILN_H
 #define KILN_KILN_H
@@ -152,7 +152,7 @@ typedef struct kiln_context_options {
     const char *driver_path;   /* NULL: KILN_DRIVER, else the system's libcuda.so.1 */
     const char *nvrtc_path;    /* NULL: KILN_NVRTC, else the usual places, newest first */
     kiln_policy policy;
-    kiln_log_callback log;     /* NULL: silent */
+    kiln_log_callback log;     /* NULL: silent, or standard error where KILN_LOG is set (its topic "cache": why entries are missed) */
     void *log_user;
     const char *schedule;      /* pins parts of every schedule, for tests and tuning: "block 256, shared, pack 8", in
                                   the words of kiln_plan_info.schedule. NULL: KILN_SCHEDULE, else the library chooses */

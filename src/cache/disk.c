@@ -83,6 +83,21 @@ static void touch(int fd, const struct stat *status) {
     if (age >= touch_seconds || age < 0) futimens(fd, times);
 }
 
+/* Opens, reads and checks; what is damaged is moved aside. Material and image are not compared. A descriptor, -1 where
+ * there is no entry. */
+static int read_entry(kiln__disk *disk, int folder, const char *name, struct stat *status, kiln__found *out) {
+    int fd = kiln__folder_open_file(disk, folder, name, status);
+    if (fd < 0) return -1;
+    kiln__read read = kiln__entry_read(fd, status, out);
+    if (read == KILN__READ) return fd;
+    if (read == KILN__DAMAGED) {
+        kiln__folder_set_aside(folder, name, status);
+        kiln__disk_tell(disk, false, "entry '%s' of the disk cache is damaged and was moved aside", name);
+    }
+    close(fd);
+    return -1;
+}
+
 bool kiln__disk_get(kiln__disk *disk, const kiln__key *key, kiln__found *out) {
     char name[KILN__MAX_FILE_NAME];
     struct stat status;
@@ -90,16 +105,10 @@ bool kiln__disk_get(kiln__disk *disk, const kiln__key *key, kiln__found *out) {
     memset(out, 0, sizeof *out);
     int folder = open_folder(disk, key, false, name);
     if (folder < 0) return false;
-    int fd = kiln__folder_open_file(disk, folder, name, &status);
+    int fd = read_entry(disk, folder, name, &status, out);
     if (fd >= 0) {
-        kiln__read read = kiln__entry_read(fd, &status, out);
-        if (read == KILN__DAMAGED) {
-            kiln__folder_set_aside(folder, name, &status);
-            kiln__disk_tell(disk, false, "entry '%s' of the disk cache is damaged and was moved aside", name);
-        }
         /* The same digest over other material is a collision: a miss, and the entry of the other key stays. */
-        hit = read == KILN__READ && out->material_size == key->size &&
-              memcmp(out->material, key->material, key->size) == 0;
+        hit = out->material_size == key->size && memcmp(out->material, key->material, key->size) == 0;
         if (hit)
             touch(fd, &status);
         else
@@ -123,11 +132,19 @@ bool kiln__disk_put(kiln__disk *disk, const kiln__key *key, const kiln__entry *e
     return done;
 }
 
-void kiln__disk_reject(kiln__disk *disk, const kiln__key *key) {
+void kiln__disk_reject(kiln__disk *disk, const kiln__key *key, const void *image, size_t size) {
     char name[KILN__MAX_FILE_NAME];
+    struct stat status;
+    kiln__found found;
     int folder = open_folder(disk, key, false, name);
     if (folder < 0) return;
-    kiln__folder_set_aside(folder, name, NULL);
+    int fd = read_entry(disk, folder, name, &status, &found);
+    if (fd >= 0) {
+        if (found.entry.image_size == size && memcmp(found.entry.image, image, size) == 0)
+            kiln__folder_set_aside(folder, name, &status);
+        kiln__found_free(&found);
+        close(fd);
+    }
     close(folder);
 }
 

@@ -46,8 +46,12 @@ void kiln__found_free(kiln__found *found);
 /* Writes a temporary file of a unique name in the same folder, fsync, rename. False where that failed (logged once). */
 bool kiln__disk_put(kiln__disk *disk, const kiln__key *key, const kiln__entry *entry);
 
-/* Moves an entry aside that the driver refused. */
-void kiln__disk_reject(kiln__disk *disk, const kiln__key *key);
+/* Moves the entry aside whose image the driver refused, unless another process has replaced it by a different one. */
+void kiln__disk_reject(kiln__disk *disk, const kiln__key *key, const void *image, size_t size);
+
+/* Why a key was missed, one sentence: what differs from the nearest entry of the same source, or of the same
+ * description (kiln__entry.description). Reads the whole cache. The caller frees it; NULL without memory. */
+char *kiln__disk_explain(kiln__disk *disk, const kiln__key *key, const char *description);
 
 /* Small named records beside the entries (name: [a-z0-9_-]+, at most 4 KiB), checksummed and published in the same
  * way: the identity of the last NVRTC. *size: capacity in, length out. */

@@ -124,6 +124,7 @@ kiln__file_kind kiln__folder_kind(const char *sub, const char *name) {
     if (strncmp(name, KILN__TEMPORARY_PREFIX, strlen(KILN__TEMPORARY_PREFIX)) == 0) return KILN__FILE_TEMPORARY;
     if ((records || keyed) && ends_in(name, KILN__BAD_SUFFIX)) return KILN__FILE_ASIDE;
     if (records) return KILN__FILE_RECORD;
+    if (keyed && strcmp(name + 32, KILN__LOCK_SUFFIX) == 0) return KILN__FILE_LOCK;
     if (!keyed || strncmp(name + 32, ".k", 2) != 0) return KILN__FILE_FOREIGN;
     const char *format = name + 34;
     if (*format == '\0' || format[strspn(format, "0123456789")] != '\0') return KILN__FILE_FOREIGN;
@@ -132,7 +133,7 @@ kiln__file_kind kiln__folder_kind(const char *sub, const char *name) {
 
 bool kiln__folder_is_stale(kiln__file_kind kind, const struct stat *status) {
     int64_t age = (int64_t)time(NULL) - (int64_t)status->st_mtim.tv_sec;
-    return (kind == KILN__FILE_TEMPORARY || kind == KILN__FILE_ASIDE) &&
+    return (kind == KILN__FILE_TEMPORARY || kind == KILN__FILE_ASIDE || kind == KILN__FILE_LOCK) &&
            (age > KILN__STALE_SECONDS || age < -KILN__STALE_SECONDS);
 }
 

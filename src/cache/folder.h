@@ -11,6 +11,7 @@
  * entries' suffix is that of their format, so that versions of Kiln with different formats share a folder. */
 #define KILN__ENTRY_SUFFIX ".k1"
 #define KILN__BAD_SUFFIX ".bad"
+#define KILN__LOCK_SUFFIX ".lock"
 #define KILN__TEMPORARY_PREFIX ".tmp-"
 #define KILN__RECORDS "records"
 #define KILN__DEFAULT_LIMIT ((int64_t)1 << 30)
@@ -23,6 +24,7 @@ typedef enum kiln__file_kind {
     KILN__FILE_OTHER_ENTRY, /* of another format */
     KILN__FILE_RECORD,
     KILN__FILE_ASIDE,
+    KILN__FILE_LOCK,
     KILN__FILE_TEMPORARY
 } kiln__file_kind;
 kiln__file_kind kiln__folder_kind(const char *sub, const char *name);

@@ -116,6 +116,7 @@ static kiln_status compile_program(const kiln__nvrtc *nvrtc, kiln__nvrtcProgram 
     double compiled = now_ms();
     result->compile_ms = compiled - start;
     kiln_status status = fetch_log(nvrtc, program, request->name, result);
+    result->refused = status == KILN_OK && code == KILN__NVRTC_ERROR_COMPILATION;
     if (status == KILN_OK)
         status = code == KILN__NVRTC_SUCCESS ? fetch_image(nvrtc, program, request->name, request->ptx, result)
                                              : fail_compile(nvrtc, request->name, code, result->log);

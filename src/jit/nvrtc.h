@@ -56,6 +56,7 @@ typedef struct kiln__compile_result {
     int registers, spill_bytes; /* of the kernel, from ptxas; -1 where not told */
     int64_t shared_bytes;       /* static */
     double create_ms, compile_ms, fetch_ms;
+    bool refused; /* it failed for the source's sake: it would fail again */
 } kiln__compile_result;
 
 /* The options every kernel is compiled with besides the architecture, NULL-ended: part of the cache's key. */

@@ -63,6 +63,7 @@ void tool_log(void *user, kiln_log_level level, const char *message)
 {
     const arguments *args = user;
     if (level == KILN_LOG_WARNING) tool_note(args, "warning: %s", message);
+    else if (level == KILN_LOG_INFO) fprintf(stderr, "kiln: %s\n", message); /* KILN_LOG asks for it */
     else if (level == KILN_LOG_ERROR) fprintf(stderr, "kiln %s: %s\n", args->command->name, message);
 }
 

@@ -1,0 +1,125 @@
+/* Claims: flock on <digits>.lock, which the kernel releases when its holder dies, and a time stamp that a holder renews
+ * while it runs, so that one which was stopped is told from one that compiles. */
+#define _GNU_SOURCE
+#include "cache/lock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/file.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cache/folder.h"
+
+enum { beat_ms = 100, stall_ms = 800, wait_ms = 60000, longest_pause_ms = 16 };
+
+/* Marks the lock as alive until it is woken. */
+static void *beat(void *user) {
+    const kiln__claim *claim = user;
+    struct pollfd wake = {.fd = claim->wake, .events = POLLIN};
+    while (poll(&wake, 1, beat_ms) != 1) futimens(claim->file, NULL);
+    return NULL;
+}
+
+/* Without the thread the claim holds as well; others only wait less long for it. No signal is delivered to it. */
+static void start_beat(kiln__claim *claim) {
+    sigset_t all, before;
+    futimens(claim->file, NULL);
+    claim->wake = eventfd(0, EFD_CLOEXEC);
+    if (claim->wake < 0) return;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    if (pthread_create(&claim->beat, NULL, beat, claim) != 0) {
+        close(claim->wake);
+        claim->wake = -1;
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+/* Whether the folder's file of that name is still the one opened: another may have replaced a holder that was stopped. */
+static bool is_current(const kiln__claim *claim) {
+    struct stat own, now;
+    return fstat(claim->file, &own) == 0 && fstatat(claim->folder, claim->name, &now, AT_SYMLINK_NOFOLLOW) == 0 &&
+           own.st_ino == now.st_ino && own.st_dev == now.st_dev;
+}
+
+static void close_file(kiln__claim *claim) {
+    if (claim->file >= 0) close(claim->file);
+    claim->file = -1;
+}
+
+void kiln__disk_release(kiln__claim *claim) {
+    const uint64_t one = 1;
+    if (claim->wake >= 0) {
+        while (write(claim->wake, &one, sizeof one) < 0 && errno == EINTR) {
+        }
+        pthread_join(claim->beat, NULL);
+        close(claim->wake);
+    }
+    if (claim->file >= 0) {
+        if (is_current(claim)) unlinkat(claim->folder, claim->name, 0);
+        flock(claim->file, LOCK_UN); /* a forked child may have the file open, too */
+    }
+    close_file(claim);
+    if (claim->folder >= 0) close(claim->folder);
+    claim->folder = claim->wake = -1;
+}
+
+typedef enum attempt { TAKEN, BUSY, FINISHED, NO_LOCKS } attempt;
+
+/* FINISHED: the holder has removed the file, having published, or failed. */
+static attempt try_lock(kiln__claim *claim, struct stat *status) {
+    if (claim->file < 0)
+        claim->file = openat(claim->folder, claim->name, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+    if (claim->file < 0) return NO_LOCKS;
+    int busy = flock(claim->file, LOCK_EX | LOCK_NB) == 0 ? 0 : errno;
+    if (fstat(claim->file, status) != 0 || status->st_nlink == 0) return FINISHED;
+    if (busy == 0) return TAKEN;
+    return busy == EWOULDBLOCK || busy == EINTR ? BUSY : NO_LOCKS;
+}
+
+/* Waits until the right is ours, the holder is done, or nobody can be waited for. Time is counted by the pauses, so
+ * that a machine too busy to let the holder run is not taken for a holder that was stopped. */
+static attempt wait_for(kiln__disk *disk, const kiln__key *key, kiln__claim *claim, kiln__found *found, bool *hit) {
+    struct timespec last = {0};
+    int pause = 1, still = 0;
+    for (int waited = 0;; waited += pause, still += pause) {
+        struct stat status;
+        attempt result = try_lock(claim, &status);
+        if (result == TAKEN && !is_current(claim)) result = FINISHED; /* taken from us before it was locked */
+        if (result == BUSY && waited >= wait_ms) result = NO_LOCKS;
+        if (result != BUSY) return result;
+        *hit = kiln__disk_get(disk, key, found);
+        if (*hit) return FINISHED;
+        if (status.st_mtim.tv_sec != last.tv_sec || status.st_mtim.tv_nsec != last.tv_nsec) still = 0;
+        last = status.st_mtim;
+        if (still >= stall_ms) { /* stopped: leave its file to it, and lock another */
+            if (is_current(claim)) unlinkat(claim->folder, claim->name, 0);
+            close_file(claim);
+            still = 0;
+            continue;
+        }
+        nanosleep(&(struct timespec){.tv_nsec = pause * 1000000L}, NULL);
+        if (pause < longest_pause_ms) pause *= 2;
+    }
+}
+
+bool kiln__disk_claim(kiln__disk *disk, const kiln__key *key, kiln__claim *claim, kiln__found *found) {
+    const char sub[3] = {key->hex[0], key->hex[1], '\0'};
+    bool hit = false;
+    *claim = (kiln__claim)KILN__NO_CLAIM;
+    claim->folder = kiln__folder_open(disk, sub, true);
+    snprintf(claim->name, sizeof claim->name, "%s" KILN__LOCK_SUFFIX, key->hex);
+    if (claim->folder < 0) return false;
+    attempt result = wait_for(disk, key, claim, found, &hit);
+    if (result == TAKEN) start_beat(claim);
+    if (!hit && result != NO_LOCKS) hit = kiln__disk_get(disk, key, found); /* published since it was missed */
+    if (result != TAKEN) close_file(claim);
+    if (hit || result != TAKEN) kiln__disk_release(claim);
+    return hit;
+}

@@ -1,0 +1,27 @@
+/* The right to compile a key, among processes: who has it compiles, the others wait for the entry.
+ * It saves work and nothing else: where a lock is not seen (file servers), cannot be made, or is waited for too long,
+ * the kernel is compiled all the same, and whoever publishes last replaces an equal entry. */
+#ifndef KILN_CACHE_LOCK_H
+#define KILN_CACHE_LOCK_H
+
+#include <pthread.h>
+
+#include "cache/disk.h"
+
+/* A held right: a locked file beside the entry, and a thread that marks it as alive. Not to be moved while held. */
+typedef struct kiln__claim {
+    int folder, file, wake; /* descriptors, -1 where there is none */
+    char name[48];
+    pthread_t beat;
+} kiln__claim;
+#define KILN__NO_CLAIM {.folder = -1, .file = -1, .wake = -1}
+
+/* True where another process has published the entry meanwhile, which *found then has. Else the caller compiles, and
+ * calls kiln__disk_release once it has published; that the right is held is likely, not certain. Waits while its holder
+ * is alive, for a minute at most: a holder that was killed is followed at once, one that was stopped within a second.*/
+bool kiln__disk_claim(kiln__disk *disk, const kiln__key *key, kiln__claim *claim, kiln__found *found);
+
+/* Does nothing where nothing is held. */
+void kiln__disk_release(kiln__claim *claim);
+
+#endif

@@ -1,0 +1,151 @@
+/* What a context knows of kernels without looking further: those loaded, those that a thread is obtaining, for which
+ * the others wait, and those that the compiler has refused. */
+#define _GNU_SOURCE
+#include <stdlib.h>
+#include <string.h>
+
+#include "context.h"
+
+/* Guarded by the context's lock. */
+struct kiln__pending {
+    kiln__pending *next;
+    kiln_context *context;
+    kiln__image image; /* name alone while it is obtained; then views of what the first thread holds */
+    bool done;
+    char *error; /* of a refused kernel, which stays here with its name and log for as long as the context */
+};
+
+static bool same_name(const kiln__key *a, const kiln__key *b) {
+    return !memcmp(a->digest, b->digest, sizeof a->digest) && a->size == b->size &&
+           !memcmp(a->material, b->material, b->size);
+}
+
+static const kiln__kernel_entry *find_loaded(const kiln__kernel_entry *entry, const kiln__key *name, int device) {
+    while (entry && ((device >= 0 && entry->device != device) || !same_name(&entry->image.name, name)))
+        entry = entry->next;
+    return entry;
+}
+
+const kiln__kernel_entry *kiln__find_loaded(kiln_context *context, const kiln__key *name, int device) {
+    pthread_mutex_lock(&context->lock);
+    const kiln__kernel_entry *entry = context->kernels;
+    pthread_mutex_unlock(&context->lock);
+    return find_loaded(entry, name, device);
+}
+
+static kiln_status copy_image(const kiln__image *image, kiln__image *out) {
+    kiln__key name = out->name;
+    *out = *image;
+    out->name = name;
+    out->key = (kiln__key){0};
+    out->pending = NULL;
+    out->origin = KILN_ORIGIN_MEMORY;
+    out->lookup_ms = out->compile_ms = 0;
+    out->bytes = malloc(image->size ? image->size : 1);
+    out->log = malloc(strlen(image->log) + 1);
+    if (!out->bytes || !out->log) return kiln__out_of_memory();
+    memcpy(out->bytes, image->bytes, image->size);
+    strcpy(out->log, image->log);
+    return KILN_OK;
+}
+
+/* With the lock held. */
+static kiln__pending *add_pending(kiln_context *context, const kiln__key *name) {
+    kiln__pending *pending = calloc(1, sizeof *pending);
+    if (!pending) return NULL;
+    pending->context = context;
+    pending->image.name = *name;
+    pending->next = context->pending;
+    context->pending = pending;
+    return pending;
+}
+
+bool kiln__memory_enter(kiln_context *context, kiln__image *out, kiln_status *status) {
+    const char *log = NULL;
+    bool settled = true;
+    pthread_mutex_lock(&context->lock);
+    for (;;) {
+        const kiln__kernel_entry *loaded = find_loaded(context->kernels, &out->name, -1);
+        kiln__pending *pending = context->pending;
+        while (pending && !same_name(&pending->image.name, &out->name)) pending = pending->next;
+        if (pending && !pending->done && !loaded) {
+            pthread_cond_wait(&context->obtained, &context->lock);
+            continue;
+        }
+        if (loaded || (pending && !pending->error)) {
+            *status = copy_image(loaded ? &loaded->image : &pending->image, out);
+        } else if (pending) {
+            *status = kiln__fail(KILN_E_COMPILE, "%s", pending->error);
+            log = pending->image.log;
+        } else {
+            settled = false;
+            out->pending = add_pending(context, &out->name); /* without memory nobody waits for us */
+        }
+        break;
+    }
+    pthread_mutex_unlock(&context->lock);
+    if (log) kiln__log(context, KILN_LOG_ERROR, "%s", log);
+    return settled;
+}
+
+/* With the lock held. */
+static void remove_pending(kiln_context *context, kiln__pending *pending) {
+    kiln__pending **at = &context->pending;
+    while (*at != pending) at = &(*at)->next;
+    *at = pending->next;
+    free(pending);
+}
+
+void kiln__memory_obtained(kiln__image *image, kiln_status status) {
+    kiln__pending *pending = image->pending;
+    if (!pending) return;
+    kiln_context *context = pending->context;
+    char *error = status && image->refused ? strdup(kiln_last_error()) : NULL;
+    pthread_mutex_lock(&context->lock);
+    pending->done = true;
+    pending->error = error;
+    pending->image = *image;
+    if (error) image->name = (kiln__key){0}, image->log = NULL;
+    if (status) image->pending = NULL;
+    if (status && !error) remove_pending(context, pending);
+    pthread_cond_broadcast(&context->obtained);
+    pthread_mutex_unlock(&context->lock);
+}
+
+void kiln__memory_leave(kiln__image *image) {
+    if (!image->pending) return;
+    kiln_context *context = image->pending->context;
+    pthread_mutex_lock(&context->lock);
+    remove_pending(context, image->pending);
+    pthread_mutex_unlock(&context->lock);
+    image->pending = NULL;
+}
+
+void kiln__memory_keep(kiln_context *context, kiln__kernel_entry *loaded) {
+    pthread_mutex_lock(&context->lock);
+    loaded->next = context->kernels;
+    context->kernels = loaded;
+    if (loaded->image.pending) remove_pending(context, loaded->image.pending);
+    pthread_mutex_unlock(&context->lock);
+    loaded->image.pending = NULL;
+}
+
+void kiln__memory_free(kiln_context *context, bool forked) {
+    kiln__pending *kept = NULL;
+    while (context->pending) {
+        kiln__pending *pending = context->pending;
+        context->pending = pending->next;
+        if (forked && pending->done) {
+            pending->next = kept;
+            kept = pending;
+            continue;
+        }
+        if (pending->error) {
+            kiln__key_free(&pending->image.name);
+            free(pending->image.log);
+        }
+        free(pending->error);
+        free(pending);
+    }
+    context->pending = kept;
+}
