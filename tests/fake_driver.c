@@ -301,6 +301,28 @@ kiln__CUresult fake_LaunchKernel(kiln__CUfunction function, unsigned grid_x, uns
     return KILN__CUDA_SUCCESS;
 }
 
+kiln__CUresult fake_LaunchCooperativeKernel(kiln__CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                                            unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared,
+                                            kiln__CUstream stream, void **params)
+{
+    ENTER_CONTEXT("cuLaunchCooperativeKernel");
+    kiln__CUresult result =
+        fake_LaunchKernel(function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared, stream, params, NULL);
+    if (!result) state.cooperative_launches++;
+    return result;
+}
+
+/* By threads alone. */
+kiln__CUresult fake_OccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, kiln__CUfunction function, int threads,
+                                                              size_t shared)
+{
+    (void)shared;
+    ENTER_CONTEXT("cuOccupancyMaxActiveBlocksPerMultiprocessor");
+    if (!function || threads <= 0 || threads > 1024) return KILN__CUDA_ERROR_INVALID_VALUE;
+    *blocks = 2048 / threads < 32 ? 2048 / threads : 32;
+    return KILN__CUDA_SUCCESS;
+}
+
 /* ---- memory and events ------------------------------------------------------------------------------------ */
 
 kiln__CUresult fake_MemAlloc(kiln__CUdeviceptr *address, size_t bytes)
@@ -375,6 +397,15 @@ kiln__CUresult fake_MemsetD8(kiln__CUdeviceptr to, unsigned char value, size_t b
 {
     ENTER_CONTEXT("cuMemsetD8_v2");
     memset((void *)(uintptr_t)to, value, bytes);
+    return KILN__CUDA_SUCCESS;
+}
+
+kiln__CUresult fake_MemsetD32Async(kiln__CUdeviceptr to, unsigned value, size_t count, kiln__CUstream stream)
+{
+    (void)stream;
+    ENTER_CONTEXT("cuMemsetD32Async");
+    if (to % sizeof value) return KILN__CUDA_ERROR_INVALID_VALUE;
+    for (size_t i = 0; i < count; i++) ((unsigned *)(uintptr_t)to)[i] = value;
     return KILN__CUDA_SUCCESS;
 }
 

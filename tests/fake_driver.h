@@ -18,7 +18,7 @@ typedef struct fake_driver {
     int fail_times;      /* how often; 0: always */
     int argument_bytes;  /* of the kernel's one argument: how many a launch copies */
     /* What happened. */
-    atomic_long loads, unloads, launches, allocations, frees, function_loads;
+    atomic_long loads, unloads, launches, cooperative_launches, allocations, frees, function_loads;
     atomic_int load_capture_mode; /* the thread's capture mode at the last cuLibraryLoadData */
     atomic_int last_dynamic_limit; /* the last value of the maximum dynamic shared memory attribute */
     unsigned last_grid[3], last_block[3], last_shared;

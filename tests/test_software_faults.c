@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "codegen/source.h"
 #include "jit/nvrtc_api.h"
 #include "software_fixture.h"
 
@@ -82,16 +83,46 @@ static kiln_status work_without_context(const software_device *device)
     return status;
 }
 
-/* PTX of a kernel for a device that is not there. */
+/* The calls for cooperative grids, on a kernel with arguments of zeros: no elements at all. */
+static kiln_status launch_cooperatively(const kiln__driver *driver, const void *image)
+{
+    static const unsigned char zeros[4096];
+    void *parameters[] = {(void *)(uintptr_t)zeros};
+    const char *what = "";
+    kiln__CUlibrary library = NULL;
+    kiln__CUkernel kernel = NULL;
+    kiln__CUfunction function = NULL;
+    kiln__CUdeviceptr counter = 0;
+    int blocks = 0;
+    kiln__CUresult result = KILN__CUDA_SUCCESS;
+#define STEP(call) \
+    if (!result) what = #call, result = driver->call
+    STEP(LibraryLoadData(&library, image, NULL, NULL, 0, NULL, NULL, 0));
+    STEP(LibraryGetKernel(&kernel, library, KILN__KERNEL_NAME));
+    STEP(KernelGetFunction(&function, kernel));
+    STEP(OccupancyMaxActiveBlocksPerMultiprocessor(&blocks, function, 128, 0));
+    STEP(MemAlloc(&counter, sizeof(unsigned)));
+    STEP(MemsetD32Async(counter, 0, 1, NULL));
+    STEP(LaunchCooperativeKernel(function, (unsigned)blocks, 1, 1, 128, 1, 1, 0, NULL, parameters));
+#undef STEP
+    const kiln__CUresult freed = counter ? driver->MemFree(counter) : KILN__CUDA_SUCCESS;
+    if (freed && !result) what = "MemFree", result = freed;
+    if (library) driver->LibraryUnload(library);
+    return result ? kiln__driver_fail(driver, KILN_E_LAUNCH, result, what) : KILN_OK;
+}
+
+/* PTX of a kernel for an older device, which this one runs too. */
 static kiln_status compile_ptx(const software_device *device)
 {
     const int64_t sizes[2] = {-1, 8};
     kiln_tensor tensors[2];
     kiln_program *program = NULL;
     kiln_kernel *kernel = NULL;
+    size_t size = 0;
     for (int t = 0; t < 2; t++) tensors[t] = kiln_tensor_contiguous(NULL, KILN_F32, 2, sizes);
     kiln_status status = kiln_program_create(device->kiln, "y = x + 1", NULL, &program);
     if (!status) status = kiln_compile(program, tensors, 2, NULL, 0, 80, 1, 1, &kernel);
+    if (!status) status = launch_cooperatively(device->driver, kiln_kernel_image(kernel, &size));
     kiln_kernel_destroy(kernel);
     kiln_program_destroy(program);
     return status;

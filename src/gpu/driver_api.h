@@ -72,6 +72,7 @@ typedef struct kiln__CUmemPoolProps {
 #define KILN__FUNC_ATTRIBUTE_NUM_REGS 4
 #define KILN__FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES 8
 #define KILN__FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT 9
+#define KILN__FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED 14
 
 /* CUstreamCaptureMode */
 #define KILN__STREAM_CAPTURE_MODE_RELAXED 2
@@ -104,6 +105,10 @@ typedef struct kiln__CUmemPoolProps {
     X(ThreadExchangeStreamCaptureMode, "cuThreadExchangeStreamCaptureMode", (kiln__CUstreamCaptureMode *)) \
     X(LaunchKernel, "cuLaunchKernel", (kiln__CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, \
        kiln__CUstream, void **, void **)) \
+    X(LaunchCooperativeKernel, "cuLaunchCooperativeKernel", (kiln__CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, \
+       unsigned, unsigned, kiln__CUstream, void **)) \
+    X(OccupancyMaxActiveBlocksPerMultiprocessor, "cuOccupancyMaxActiveBlocksPerMultiprocessor", \
+      (int *, kiln__CUfunction, int, size_t)) \
     X(MemAlloc, "cuMemAlloc_v2", (kiln__CUdeviceptr *, size_t)) \
     X(MemFree, "cuMemFree_v2", (kiln__CUdeviceptr)) \
     X(MemPoolCreate, "cuMemPoolCreate", (kiln__CUmemoryPool *, const kiln__CUmemPoolProps *)) \
@@ -115,6 +120,7 @@ typedef struct kiln__CUmemPoolProps {
     X(MemcpyHtoD, "cuMemcpyHtoD_v2", (kiln__CUdeviceptr, const void *, size_t)) \
     X(MemcpyDtoH, "cuMemcpyDtoH_v2", (void *, kiln__CUdeviceptr, size_t)) \
     X(MemsetD8, "cuMemsetD8_v2", (kiln__CUdeviceptr, unsigned char, size_t)) \
+    X(MemsetD32Async, "cuMemsetD32Async", (kiln__CUdeviceptr, unsigned, size_t, kiln__CUstream)) \
     X(EventCreate, "cuEventCreate", (kiln__CUevent *, unsigned)) \
     X(EventDestroy, "cuEventDestroy_v2", (kiln__CUevent)) \
     X(EventRecord, "cuEventRecord", (kiln__CUevent, kiln__CUstream)) \

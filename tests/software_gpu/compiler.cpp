@@ -37,10 +37,13 @@ size_t skip_blanks(const std::string &s, size_t at)
     return at;
 }
 
-/* The identifier that the next `stop` follows, not counting attributes with arguments of their own. */
-std::string declared_name(const std::string &source, size_t at, char stop)
+struct Declared { std::string name, cluster; };
+
+/* The identifier that the next `stop` follows, not counting attributes with arguments of their own; the arguments of
+ * __cluster_dims__ where that is one of them. */
+Declared find_declared(const std::string &source, size_t at, char stop)
 {
-    std::string name;
+    std::string name, cluster;
     while (at < source.size()) {
         at = skip_blanks(source, at);
         size_t end = at;
@@ -49,41 +52,43 @@ std::string declared_name(const std::string &source, size_t at, char stop)
         at = skip_blanks(source, end > at ? end : at + 1);
         const bool attribute = name.compare(0, 2, "__") == 0;
         if (at < source.size() && source[at] == '(' && attribute) {
+            const size_t open = at;
             for (int depth = 0; at < source.size();) {
                 depth += source[at] == '(' ? 1 : source[at] == ')' ? -1 : 0;
                 at++;
                 if (depth == 0) break;
             }
+            if (name == "__cluster_dims__") cluster = source.substr(open + 1, at - open - 2);
             name.clear();
         } else if (at < source.size() && source[at] == stop) {
-            return name;
+            return {name, cluster};
         }
     }
-    return "";
+    return {};
 }
 
-std::vector<std::string> find_declarations(const std::string &source, const char *word, char stop)
+std::vector<Declared> find_declarations(const std::string &source, const char *word, char stop)
 {
-    std::vector<std::string> names;
+    std::vector<Declared> all;
     for (size_t at = source.find(word); at != std::string::npos; at = source.find(word, at)) {
         at += strlen(word);
-        const std::string name = declared_name(source, at, stop);
-        if (!name.empty()) names.push_back(name);
+        const Declared declared = find_declared(source, at, stop);
+        if (!declared.name.empty()) all.push_back(declared);
     }
-    return names;
+    return all;
 }
 
 /* Definitions behind the source: dynamic shared memory, and the table that the driver reads. */
 std::string epilogue(const std::string &source)
 {
     std::string text, rows, dynamic = "";
-    for (const std::string &name : find_declarations(source, "extern __shared__", '[')) {
-        dynamic = name;
-        text += "thread_local __attribute__((aligned(128))) unsigned char " + name + "[" + std::to_string(most_shared) + "];\n";
+    for (const Declared &shared : find_declarations(source, "extern __shared__", '[')) {
+        dynamic = shared.name;
+        text += "thread_local __attribute__((aligned(128))) unsigned char " + dynamic + "[" + std::to_string(most_shared) + "];\n";
     }
-    for (const std::string &name : find_declarations(source, "__global__", '(')) {
-        text += "KILN_SOFTWARE_ENTRY(" + name + ")\n";
-        rows += " KILN_SOFTWARE_ROW(" + name + ")";
+    for (const Declared &kernel : find_declarations(source, "__global__", '(')) {
+        text += "KILN_SOFTWARE_ENTRY(" + kernel.name + ")\n";
+        rows += " KILN_SOFTWARE_ROW(" + kernel.name + (kernel.cluster.empty() ? ")" : ", " + kernel.cluster + ")");
     }
     return text + "KILN_SOFTWARE_EXPORTS(\"" + dynamic + "\"," + rows + ")\n";
 }

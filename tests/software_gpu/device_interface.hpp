@@ -8,6 +8,7 @@ struct kiln_software_index { unsigned x, y, z; };
 /* The device as the running thread sees it. */
 struct kiln_software_device {
     kiln_software_index thread, block, threads, blocks;
+    unsigned cluster_rank;
     /* Addresses that need no look at the tables: the running thread's stack and the allocation met last. */
     unsigned long stack_low, stack_bytes, near_low, near_bytes;
     /* Each of these may end the launch and not return. */
@@ -17,12 +18,16 @@ struct kiln_software_device {
     void (*copy_async)(void *shared, const void *global, int bytes);
     void (*copy_wait)();
     void (*index_error)();
+    void (*cluster_barrier)();
+    void (*cluster_write)(unsigned *slot, unsigned rank, unsigned word);
+    void (*grid_barrier)(unsigned *counter);
 };
 
 struct kiln_software_kernel {
     const char *name;
     void (*enter)(void **parameters);
     unsigned long parameter_count;
+    unsigned cluster; /* blocks of a cluster, along x */
 };
 
 /* Exported by each compiled image. */

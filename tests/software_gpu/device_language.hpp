@@ -6,6 +6,10 @@
 #define __forceinline__ inline __attribute__((always_inline))
 #define __launch_bounds__(...)
 #define __grid_constant__
+/* What they are is read from the source's text; older devices have none. */
+#if __CUDA_ARCH__ >= 900
+#define __cluster_dims__(...)
+#endif
 #define __align__(n) __attribute__((aligned(n)))
 /* A block runs on one host thread: its shared memory is that thread's. Aligned so that no variable follows another
  * without a gap, in which an index out of range is seen. */
@@ -263,6 +267,13 @@ template <int BYTES> KILN_SOFTWARE void kiln_copy_async(void *shared, const void
 __forceinline__ void kiln_store16(void *p, uint4 v) { *reinterpret_cast<uint4 *>(p) = v; }
 KILN_SOFTWARE void kiln_copy_wait() { kiln_software->copy_wait(); }
 
+#if __CUDA_ARCH__ >= 900
+KILN_SOFTWARE unsigned kiln_cluster_rank() { return kiln_software->cluster_rank; }
+KILN_SOFTWARE void kiln_cluster_barrier() { kiln_software->cluster_barrier(); }
+KILN_SOFTWARE void kiln_cluster_write(unsigned *slot, unsigned rank, unsigned word) { kiln_software->cluster_write(slot, rank, word); }
+#endif
+KILN_SOFTWARE void kiln_grid_barrier(unsigned *counter) { kiln_software->grid_barrier(counter); }
+
 /* ---- how the host enters a kernel ---- */
 
 template <int... I> struct kiln_software_list {};
@@ -283,8 +294,12 @@ template <class... A> constexpr kiln_software_entry<A...> kiln_software_entry_of
     { \
         kiln_software_entry_##name::call(name, parameters, kiln_software_count<kiln_software_entry_##name::count>::type()); \
     }
-#define KILN_SOFTWARE_ROW(name) \
-    {#name, kiln_software_enter_##name, kiln_software_entry_##name::count},
+template <unsigned X = 1, unsigned Y = 1, unsigned Z = 1> struct kiln_software_cluster {
+    static_assert(X > 0 && Y == 1 && Z == 1, "clusters lie along x");
+    static constexpr unsigned size = X;
+};
+#define KILN_SOFTWARE_ROW(name, ...) \
+    {#name, kiln_software_enter_##name, kiln_software_entry_##name::count, kiln_software_cluster<__VA_ARGS__>::size},
 
 /* Shared variables are thread-local: using one of them makes all. */
 static thread_local char kiln_software_touched;

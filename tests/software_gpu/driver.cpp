@@ -1,5 +1,6 @@
 /* The CUDA driver of the software GPU: the functions of Kiln's own table, and the knobs of software_gpu.h. Everything
  * is synchronous: a launch that fails says so itself, and the next one works. */
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
@@ -30,6 +31,7 @@ struct kiln__CUctx_st { int retained; };
 struct kiln__CUlib_st {
     Module module;
     int max_dynamic_shared; /* what static memory leaves of 48 KB, unless a kernel asked for more */
+    int non_portable_cluster; /* whether clusters of more than 8 blocks are allowed */
 };
 struct kiln__CUmemoryPool_st { std::set<kiln__CUdeviceptr> allocations; };
 struct kiln__CUevent_st { std::chrono::steady_clock::time_point time; bool recorded; };
@@ -37,6 +39,8 @@ struct kiln__CUevent_st { std::chrono::steady_clock::time_point time; bool recor
 namespace {
 
 constexpr size_t total_memory = static_cast<size_t>(16) << 30;
+constexpr int threads_per_sm = 2048, blocks_per_sm = 32, registers = 32, reserved_shared = 1 << 10;
+constexpr unsigned portable_cluster = 8;
 
 struct Device {
     std::mutex lock;
@@ -49,6 +53,7 @@ struct Device {
     bool initialised = false;
     uint64_t seed = 1;
     int arch = 90;
+    int sms = 0; /* 0: as many as the architecture's largest has */
     long launches = 0;
 };
 
@@ -69,10 +74,11 @@ uint64_t environment(const char *name, uint64_t otherwise)
 }
 
 struct Limits { int multiprocessors, shared_per_sm, shared_per_block; };
-Limits limits(int arch)
+Limits limits(const Device &gpu)
 {
-    if (arch >= 90 || arch == 80) return {arch >= 90 ? 132 : 108, (arch >= 90 ? 228 : 164) << 10, (arch >= 90 ? 227 : 163) << 10};
-    return {84, 100 << 10, 99 << 10};
+    const int arch = gpu.arch;
+    if (arch >= 90 || arch == 80) return {gpu.sms ? gpu.sms : arch >= 90 ? 132 : 108, (arch >= 90 ? 228 : 164) << 10, (arch >= 90 ? 227 : 163) << 10};
+    return {gpu.sms ? gpu.sms : 84, 100 << 10, 99 << 10};
 }
 
 unsigned char poison(uint64_t seed) { return seed % 2 ? 0xff : 0x7b; }
@@ -99,6 +105,7 @@ kiln__CUresult soft_Init(unsigned flags)
     if (!gpu.initialised) {
         gpu.seed = environment("KILN_SOFTWARE_GPU_SEED", gpu.seed);
         gpu.arch = static_cast<int>(environment("KILN_SOFTWARE_GPU_ARCH", static_cast<uint64_t>(gpu.arch)));
+        gpu.sms = static_cast<int>(environment("KILN_SOFTWARE_GPU_SMS", static_cast<uint64_t>(gpu.sms)));
     }
     gpu.initialised = true;
     return KILN__CUDA_SUCCESS;
@@ -126,6 +133,8 @@ static const struct { int code; const char *name, *text; } errors[] = {
     {CODE_OUT_OF_RESOURCES, "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES", "too many resources requested for launch"},
     {CODE_MISALIGNED_ADDRESS, "CUDA_ERROR_MISALIGNED_ADDRESS", "misaligned address"},
     {CODE_LAUNCH_FAILED, "CUDA_ERROR_LAUNCH_FAILED", "unspecified launch failure"},
+    {CODE_COOPERATIVE_TOO_LARGE, "CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE", "too many blocks in cooperative launch"},
+    {CODE_INVALID_CLUSTER_SIZE, "CUDA_ERROR_INVALID_CLUSTER_SIZE", "cluster misconfiguration"},
     {KILN__CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED", "operation not permitted when stream is capturing"},
 };
 
@@ -186,13 +195,13 @@ kiln__CUresult soft_DeviceGetAttribute(int *value, kiln__CUdevice_attribute attr
 {
     ENTER("cuDeviceGetAttribute");
     if (ordinal) return KILN__CUDA_ERROR_INVALID_DEVICE;
-    const Limits l = limits(gpu.arch);
+    const Limits l = limits(gpu);
     switch (attribute) {
     case KILN__DEVICE_ATTRIBUTE_WARP_SIZE: *value = 32; break;
     case KILN__DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK: *value = max_threads; break;
     case KILN__DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT: *value = l.multiprocessors; break;
     case KILN__DEVICE_ATTRIBUTE_L2_CACHE_SIZE: *value = 50 << 20; break;
-    case KILN__DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR: *value = 2048; break;
+    case KILN__DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR: *value = threads_per_sm; break;
     case KILN__DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR: *value = gpu.arch / 10; break;
     case KILN__DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR: *value = gpu.arch % 10; break;
     case KILN__DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR: *value = l.shared_per_sm; break;
@@ -270,6 +279,7 @@ kiln__CUresult soft_LibraryLoadData(kiln__CUlibrary *out, const void *image, kil
     const int result = library->module.load(image, gpu.arch);
     if (result) return result;
     library->max_dynamic_shared = (48 << 10) - static_cast<int>(library->module.static_shared_bytes());
+    library->non_portable_cluster = 0;
     *out = library.release();
     gpu.libraries.insert(*out);
     return KILN__CUDA_SUCCESS;
@@ -325,8 +335,9 @@ kiln__CUresult soft_KernelGetAttribute(int *value, kiln__CUfunction_attribute at
     switch (attribute) {
     case KILN__FUNC_ATTRIBUTE_SHARED_SIZE_BYTES: *value = static_cast<int>(library->module.static_shared_bytes()); break;
     case KILN__FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES: *value = 0; break;
-    case KILN__FUNC_ATTRIBUTE_NUM_REGS: *value = 32; break;
+    case KILN__FUNC_ATTRIBUTE_NUM_REGS: *value = registers; break;
     case KILN__FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES: *value = library->max_dynamic_shared; break;
+    case KILN__FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED: *value = library->non_portable_cluster; break;
     default: return KILN__CUDA_ERROR_INVALID_VALUE;
     }
     return KILN__CUDA_SUCCESS;
@@ -338,30 +349,89 @@ kiln__CUresult soft_KernelSetAttribute(kiln__CUfunction_attribute attribute, int
     const kiln__CUlibrary library = library_of(gpu, kernel);
     if (!library || ordinal || value < 0) return KILN__CUDA_ERROR_INVALID_VALUE;
     if (attribute == KILN__FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT) return KILN__CUDA_SUCCESS;
+    if (attribute == KILN__FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED) {
+        if (value > 1) return KILN__CUDA_ERROR_INVALID_VALUE;
+        library->non_portable_cluster = value;
+        return KILN__CUDA_SUCCESS;
+    }
     if (attribute != KILN__FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES) return KILN__CUDA_ERROR_INVALID_VALUE;
-    if (value + static_cast<int>(library->module.static_shared_bytes()) > limits(gpu.arch).shared_per_block) return KILN__CUDA_ERROR_INVALID_VALUE;
+    if (value + static_cast<int>(library->module.static_shared_bytes()) >
+        limits(gpu).shared_per_block) return KILN__CUDA_ERROR_INVALID_VALUE;
     library->max_dynamic_shared = value;
     return KILN__CUDA_SUCCESS;
+}
+
+/* How many blocks an SM holds at a time. */
+static int resident_blocks(const Device &gpu, const kiln__CUlib_st *library, int threads, size_t dynamic_shared)
+{
+    const Limits l = limits(gpu);
+    const size_t shared = library->module.static_shared_bytes() + dynamic_shared;
+    if (threads > static_cast<int>(max_threads) || shared > static_cast<size_t>(l.shared_per_block)) return 0;
+    const int by_threads = threads_per_sm / ((threads + 31) / 32 * 32);
+    return std::min({blocks_per_sm, by_threads, l.shared_per_sm / (static_cast<int>(shared) + reserved_shared)});
+}
+
+kiln__CUresult soft_OccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, kiln__CUfunction function, int threads, size_t dynamic_shared)
+{
+    ENTER_CONTEXT("cuOccupancyMaxActiveBlocksPerMultiprocessor");
+    const kiln__CUlibrary library = library_of(gpu, function);
+    if (!library || !blocks || threads <= 0) return KILN__CUDA_ERROR_INVALID_VALUE;
+    *blocks = resident_blocks(gpu, library, threads, dynamic_shared);
+    return KILN__CUDA_SUCCESS;
+}
+
+/* Why the device does not take the grid at all. */
+static Failure refuse_grid(const Device &gpu, const kiln__CUlib_st *library, const Grid &grid, size_t dynamic_shared)
+{
+    const unsigned most = library->non_portable_cluster ? cluster_limit : portable_cluster;
+    if (grid.cluster > most)
+        return {CODE_INVALID_CLUSTER_SIZE, format("kernel '%s' has clusters of %u blocks, and may have %u", grid.kernel_name, grid.cluster, most)};
+    if (grid.blocks.x % grid.cluster)
+        return {CODE_INVALID_CLUSTER_SIZE,
+                format("kernel '%s' has clusters of %u blocks, in a grid of %u along x", grid.kernel_name, grid.cluster, grid.blocks.x)};
+    const uint64_t blocks = static_cast<uint64_t>(grid.blocks.x) * grid.blocks.y * grid.blocks.z;
+    const int threads = static_cast<int>(grid.threads.x * grid.threads.y * grid.threads.z), sms = limits(gpu).multiprocessors;
+    const int resident = resident_blocks(gpu, library, threads, dynamic_shared);
+    if (grid.cooperative && blocks > static_cast<uint64_t>(resident) * static_cast<uint64_t>(sms))
+        return {CODE_COOPERATIVE_TOO_LARGE, format("kernel '%s' has a cooperative grid of %llu blocks, and %d SMs hold %d each", grid.kernel_name,
+                                                   static_cast<unsigned long long>(blocks), sms, resident)};
+    return {};
+}
+
+static kiln__CUresult launch(Device &gpu, const void *function, kiln_software_index blocks, kiln_software_index threads, unsigned dynamic_shared,
+                             bool cooperative, void **parameters)
+{
+    const kiln__CUlibrary library = library_of(gpu, function);
+    const kiln_software_kernel *kernel = static_cast<const kiln_software_kernel *>(function);
+    const uint64_t threads_of_block = static_cast<uint64_t>(threads.x) * threads.y * threads.z;
+    if (!library || (kernel->parameter_count && !parameters)) return KILN__CUDA_ERROR_INVALID_VALUE;
+    if (!blocks.x || !blocks.y || !blocks.z || blocks.x > 0x7fffffff || blocks.y > 65535 || blocks.z > 65535) return KILN__CUDA_ERROR_INVALID_VALUE;
+    if (!threads_of_block || threads_of_block > max_threads || threads.z > 64) return KILN__CUDA_ERROR_INVALID_VALUE;
+    if (dynamic_shared > static_cast<unsigned>(library->max_dynamic_shared)) return KILN__CUDA_ERROR_INVALID_VALUE;
+    const Grid grid = {kernel->name, kernel->enter, parameters, blocks, threads, kernel->cluster, cooperative,
+                       library->module.shared_variables(dynamic_shared), gpu.seed};
+    last_failure = refuse_grid(gpu, library, grid, dynamic_shared);
+    if (last_failure.code) return last_failure.code;
+    last_failure = run_grid(grid, gpu.memory);
+    const std::string damage = last_failure.code ? "" : gpu.memory.damage();
+    if (!damage.empty()) last_failure = {CODE_ILLEGAL_ADDRESS, "after kernel '" + std::string(kernel->name) + "' " + damage};
+    if (!last_failure.code) gpu.launches++;
+    return last_failure.code;
 }
 
 kiln__CUresult soft_LaunchKernel(kiln__CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y,
                                  unsigned block_z, unsigned dynamic_shared, kiln__CUstream, void **parameters, void **extra)
 {
     ENTER_CONTEXT("cuLaunchKernel");
-    const kiln__CUlibrary library = library_of(gpu, function);
-    const kiln_software_kernel *kernel = reinterpret_cast<const kiln_software_kernel *>(function);
-    const uint64_t threads = static_cast<uint64_t>(block_x) * block_y * block_z;
-    if (!library || extra || (kernel->parameter_count && !parameters)) return KILN__CUDA_ERROR_INVALID_VALUE;
-    if (!grid_x || !grid_y || !grid_z || grid_x > 0x7fffffff || grid_y > 65535 || grid_z > 65535) return KILN__CUDA_ERROR_INVALID_VALUE;
-    if (!threads || threads > max_threads || block_z > 64) return KILN__CUDA_ERROR_INVALID_VALUE;
-    if (dynamic_shared > static_cast<unsigned>(library->max_dynamic_shared)) return KILN__CUDA_ERROR_INVALID_VALUE;
-    const Grid grid = {kernel->name, kernel->enter, parameters, {grid_x, grid_y, grid_z}, {block_x, block_y, block_z},
-                       library->module.shared_variables(dynamic_shared), gpu.seed};
-    last_failure = run_grid(grid, gpu.memory);
-    const std::string damage = last_failure.code ? "" : gpu.memory.damage();
-    if (!damage.empty()) last_failure = {CODE_ILLEGAL_ADDRESS, "after kernel '" + std::string(kernel->name) + "' " + damage};
-    if (!last_failure.code) gpu.launches++;
-    return last_failure.code;
+    if (extra) return KILN__CUDA_ERROR_INVALID_VALUE;
+    return launch(gpu, function, {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, dynamic_shared, false, parameters);
+}
+
+kiln__CUresult soft_LaunchCooperativeKernel(kiln__CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
+                                            unsigned block_y, unsigned block_z, unsigned dynamic_shared, kiln__CUstream, void **parameters)
+{
+    ENTER_CONTEXT("cuLaunchCooperativeKernel");
+    return launch(gpu, function, {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, dynamic_shared, true, parameters);
 }
 
 /* ---- memory and events ------------------------------------------------------------------------------------ */
@@ -456,6 +526,14 @@ kiln__CUresult soft_MemsetD8(kiln__CUdeviceptr to, unsigned char value, size_t b
     return KILN__CUDA_SUCCESS;
 }
 
+kiln__CUresult soft_MemsetD32Async(kiln__CUdeviceptr to, unsigned value, size_t count, kiln__CUstream)
+{
+    ENTER_CONTEXT("cuMemsetD32Async");
+    if (to % sizeof value || count > SIZE_MAX / sizeof value || !gpu.memory.find(to, count * sizeof value)) return KILN__CUDA_ERROR_INVALID_VALUE;
+    for (size_t i = 0; i < count; i++) reinterpret_cast<unsigned *>(to)[i] = value;
+    return KILN__CUDA_SUCCESS;
+}
+
 kiln__CUresult soft_EventCreate(kiln__CUevent *out, unsigned)
 {
     ENTER_CONTEXT("cuEventCreate");
@@ -509,6 +587,13 @@ SOFTWARE_GPU_EXPORT void software_gpu_set_arch(int arch)
     Device &gpu = device();
     std::lock_guard<std::mutex> guard(gpu.lock);
     gpu.arch = arch;
+}
+
+SOFTWARE_GPU_EXPORT void software_gpu_set_sms(int sms)
+{
+    Device &gpu = device();
+    std::lock_guard<std::mutex> guard(gpu.lock);
+    gpu.sms = sms;
 }
 
 SOFTWARE_GPU_EXPORT void software_gpu_count(software_gpu_counts *counts)

@@ -7,14 +7,23 @@
 
 namespace simulated {
 
-bool fibre_create(Fibre &fibre, size_t stack_bytes)
+static size_t page_bytes() { return static_cast<size_t>(sysconf(_SC_PAGESIZE)); }
+
+Stacks::~Stacks()
 {
-    const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
-    void *memory = mmap(nullptr, stack_bytes + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (lowest) munmap(lowest - page_bytes(), count * bytes + page_bytes());
+}
+
+bool Stacks::reserve(size_t wanted)
+{
+    const size_t page = page_bytes();
+    if (wanted <= count) return true;
+    void *memory = mmap(nullptr, wanted * bytes + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED) return false;
     mprotect(memory, page, PROT_NONE);
-    fibre.stack = static_cast<char *>(memory) + page;
-    fibre.stack_bytes = stack_bytes;
+    if (lowest) munmap(lowest - page, count * bytes + page);
+    lowest = static_cast<char *>(memory) + page;
+    count = wanted;
     return true;
 }
 
@@ -45,10 +54,10 @@ software_gpu_switch:
     .size software_gpu_switch, . - software_gpu_switch
 )");
 
-void fibre_reset(Fibre &fibre, void (*start)())
+void fibre_reset(Fibre &fibre, char *stack, void (*start)())
 {
     /* As if start's caller had called: six registers, the address to return to, and a return address of none. */
-    uintptr_t *slots = reinterpret_cast<uintptr_t *>(fibre.stack + fibre.stack_bytes) - 8;
+    uintptr_t *slots = reinterpret_cast<uintptr_t *>(stack + Stacks::bytes) - 8;
     for (int i = 0; i < 8; i++) slots[i] = 0;
     slots[6] = reinterpret_cast<uintptr_t>(start);
     fibre.top = slots;
@@ -58,11 +67,11 @@ void fibre_switch(Fibre &from, Fibre &to) { software_gpu_switch(&from.top, to.to
 
 #else
 
-void fibre_reset(Fibre &fibre, void (*start)())
+void fibre_reset(Fibre &fibre, char *stack, void (*start)())
 {
     getcontext(&fibre.context);
-    fibre.context.uc_stack.ss_sp = fibre.stack;
-    fibre.context.uc_stack.ss_size = fibre.stack_bytes;
+    fibre.context.uc_stack.ss_sp = stack;
+    fibre.context.uc_stack.ss_size = Stacks::bytes;
     fibre.context.uc_link = nullptr;
     makecontext(&fibre.context, start, 0);
 }

@@ -10,9 +10,24 @@
 
 namespace simulated {
 
+/* Stacks side by side, below all of them a page that faults. Their memory is there once it is used. */
+class Stacks {
+public:
+    static constexpr size_t bytes = 64 << 10; /* of one */
+    Stacks() = default;
+    Stacks(const Stacks &) = delete;
+    ~Stacks();
+    /* At least so many; no fibre lives on one. False where memory ran out. */
+    bool reserve(size_t count);
+    /* The lowest address. */
+    char *at(size_t i) const { return lowest + i * bytes; }
+
+private:
+    char *lowest = nullptr;
+    size_t count = 0;
+};
+
 struct Fibre {
-    char *stack = nullptr; /* lowest address */
-    size_t stack_bytes = 0;
 #if defined(__x86_64__)
     void *top = nullptr;
 #else
@@ -20,10 +35,8 @@ struct Fibre {
 #endif
 };
 
-/* A fibre with a stack of its own, below which lies a page that faults. False where memory ran out. */
-bool fibre_create(Fibre &fibre, size_t stack_bytes);
-/* The next switch to it calls start() on an empty stack; start never returns. */
-void fibre_reset(Fibre &fibre, void (*start)());
+/* The next switch to it calls start() on this stack, empty; start never returns. */
+void fibre_reset(Fibre &fibre, char *stack, void (*start)());
 /* Goes on in `to`; returns when something switches back to `from`, which may be the host thread's own stack. */
 void fibre_switch(Fibre &from, Fibre &to);
 

@@ -1,4 +1,5 @@
-/* Runs one grid: blocks one after another, a block's threads on fibres, in an order drawn from a seed. */
+/* Runs one grid: clusters one after another, or all blocks together, each thread on a fibre, in an order drawn from a
+ * seed. */
 #ifndef KILN_SOFTWARE_GPU_GRID_HPP
 #define KILN_SOFTWARE_GPU_GRID_HPP
 
@@ -17,12 +18,11 @@ struct Grid {
     void (*enter)(void **parameters);
     void **parameters;
     kiln_software_index blocks, threads;
+    unsigned cluster; /* blocks of one; blocks.x is a multiple of it */
+    bool cooperative; /* all blocks run together */
     std::vector<SharedVariable> shared;
     uint64_t seed;
 };
-
-/* At most this many threads in a block. */
-constexpr unsigned max_threads = 1024;
 
 /* The device as compiled kernels see it; each loaded image is told its address. */
 kiln_software_device *device_state();

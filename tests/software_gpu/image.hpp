@@ -6,14 +6,14 @@
 #include <cstdint>
 
 struct software_gpu_image {
-    char magic[16];    /* "software GPU 1", zeros */
+    char magic[16];    /* "software GPU 2", zeros */
     uint32_t arch;     /* 90: runs on 9.x; PTX on 9.0 and newer */
     uint32_t is_ptx;
     uint64_t size;     /* of what follows */
     uint64_t checksum; /* of what follows */
 };
 
-constexpr char software_gpu_magic[16] = "software GPU 1";
+constexpr char software_gpu_magic[16] = "software GPU 2";
 
 /* FNV-1a over words, the last one padded with zeros. */
 inline uint64_t software_gpu_checksum(const unsigned char *bytes, size_t size)

@@ -68,8 +68,9 @@ bool Module::read_symbols(const unsigned char *object, size_t size)
             ElfW(Sym) symbol;
             memcpy(&symbol, object + table.sh_offset + i * sizeof symbol, sizeof symbol);
             if (ELF64_ST_TYPE(symbol.st_info) != STT_TLS || symbol.st_shndx == SHN_UNDEF) continue;
-            if (!strncmp(names + symbol.st_name, "kiln_software_", 14)) continue; /* none of the kernel's */
-            statics.push_back({readable(names + symbol.st_name), symbol.st_value, symbol.st_size});
+            const std::string name = readable(names + symbol.st_name);
+            if (name.compare(0, 14, "kiln_software_") == 0) continue; /* none of the kernel's */
+            statics.push_back({name, symbol.st_value, symbol.st_size});
         }
     }
     return true;
@@ -116,7 +117,7 @@ std::vector<SharedVariable> Module::shared_variables(size_t dynamic_bytes) const
     if (dlinfo(handle, RTLD_DI_TLS_DATA, &block) || !block) return result;
     for (const Static &s : statics) {
         const size_t bytes = s.name == image->dynamic_shared ? dynamic_bytes : s.bytes;
-        if (bytes) result.push_back({s.name, reinterpret_cast<uintptr_t>(block) + s.offset, bytes});
+        if (bytes) result.push_back({s.name, reinterpret_cast<uintptr_t>(block) + s.offset, bytes, s.bytes});
     }
     return result;
 }

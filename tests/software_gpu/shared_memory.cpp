@@ -1,6 +1,7 @@
 /* Shared memory byte by byte. Epochs grow with each barrier and each block, so that no cell is cleared between them. */
 #include "shared_memory.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 #include "failure.hpp"
@@ -16,18 +17,33 @@ void SharedMemory::configure(std::vector<SharedVariable> given)
     for (const SharedVariable &v : variables) {
         first_cell.push_back(count);
         count += v.bytes;
-        low = low && low < v.address ? low : v.address;
-        high = high > v.address + v.bytes ? high : v.address + v.bytes;
+        low = low ? std::min(low, v.address) : v.address;
+        high = std::max(high, v.address + v.declared_bytes);
     }
     cells.assign(count, Cell());
-    epoch = block_start = 1;
+    epoch = block_start = cluster_start = 1;
+    away.clear();
 }
 
-void SharedMemory::begin_block(unsigned char with)
+void SharedMemory::begin_block(unsigned char with, bool elsewhere)
 {
     poison = with;
-    block_start = ++epoch;
-    for (const SharedVariable &v : variables) memset(reinterpret_cast<void *>(v.address), poison, v.bytes);
+    cluster_start = block_start = ++epoch;
+    written_from_afar = false;
+    if (elsewhere) away.assign(cells.size(), poison);
+    else for (const SharedVariable &v : variables) memset(reinterpret_cast<void *>(v.address), poison, v.bytes);
+}
+
+void SharedMemory::put_away()
+{
+    for (size_t i = 0; i < variables.size(); i++)
+        memcpy(&away[first_cell[i]], reinterpret_cast<const void *>(variables[i].address), variables[i].bytes);
+}
+
+void SharedMemory::bring_back()
+{
+    for (size_t i = 0; i < variables.size(); i++)
+        memcpy(reinterpret_cast<void *>(variables[i].address), &away[first_cell[i]], variables[i].bytes);
 }
 
 SharedMemory::Cell *SharedMemory::find(uintptr_t address, size_t bytes, const char **name)
@@ -55,6 +71,8 @@ const char *SharedMemory::access(uintptr_t address, size_t bytes, bool write, un
     for (Cell *end = cell + bytes; cell < end; cell++) {
         if (cell->copying) return blame(name, "whose asynchronous copy has not been waited for");
         if (!write && cell->written < block_start) return blame(name, "which no thread of the block has written");
+        if (written_from_afar && cell->written >= cluster_start && (cell->writer ^ thread) >> thread_bits)
+            return blame(name, "which another block wrote with no cluster barrier between");
         if (cell->written == epoch && cell->writer != thread) return blame(name, "which another thread wrote with no barrier between");
         if (!write) {
             cell->reader = cell->read == epoch && cell->reader != thread ? many_readers : static_cast<uint16_t>(thread);
@@ -62,6 +80,24 @@ const char *SharedMemory::access(uintptr_t address, size_t bytes, bool write, un
             continue;
         }
         if (cell->read == epoch && cell->reader != thread) return blame(name, "which another thread read with no barrier between");
+        cell->written = epoch;
+        cell->writer = static_cast<uint16_t>(thread);
+    }
+    return nullptr;
+}
+
+const char *SharedMemory::write_from_afar(uintptr_t address, uint32_t word, unsigned thread)
+{
+    const char *name = "";
+    Cell *cell = find(address, sizeof word, &name);
+    if (!cell) return "shared memory outside of its variables";
+    if (cluster_start == block_start) return blame(name, "of a block that no cluster barrier has shown to have begun");
+    memcpy(&away[static_cast<size_t>(cell - cells.data())], &word, sizeof word);
+    written_from_afar = true;
+    for (Cell *end = cell + sizeof word; cell < end; cell++) {
+        if (cell->copying) return blame(name, "whose asynchronous copy has not been waited for");
+        if (cell->written >= cluster_start && cell->writer != thread) return blame(name, "which another thread wrote with no cluster barrier between");
+        if (cell->read >= cluster_start) return blame(name, "which a thread of that block read with no cluster barrier between");
         cell->written = epoch;
         cell->writer = static_cast<uint16_t>(thread);
     }

@@ -10,25 +10,43 @@
 
 namespace simulated {
 
+/* Threads of a cluster are numbered through: a thread's number in its block and the rank of that. */
+constexpr unsigned cluster_limit = 16, thread_bits = 10, max_threads = 1u << thread_bits;
+
 struct SharedVariable {
     std::string name;
     uintptr_t address;
     size_t bytes;
+    size_t declared_bytes; /* more where a launch asks for less than the most */
 };
 
 class SharedMemory {
 public:
     /* For the launches of one grid. */
     void configure(std::vector<SharedVariable> variables);
-    /* A new block: everything is poisoned and unwritten. */
-    void begin_block(unsigned char poison);
+    /* A new block: everything is poisoned and unwritten. Elsewhere: put_away comes before anything else. */
+    void begin_block(unsigned char poison, bool elsewhere);
     /* All threads have passed a barrier. */
     void pass_barrier() { epoch++; }
+    /* All threads of the cluster have. */
+    void pass_cluster_barrier()
+    {
+        cluster_start = ++epoch;
+        written_from_afar = false;
+    }
+
+    /* Blocks that run together have their variables at the same addresses in turn. */
+    void put_away();
+    void bring_back();
 
     /* Whether the address is near enough to be meant for shared memory. */
-    bool contains(uintptr_t address) const { return address - low < high - low; }
+    bool contains(uintptr_t address) const { return high && address - (low - margin) < high - low + 2 * margin; }
     /* What is wrong with an access by a thread, NULL if nothing is. Valid until the next call. */
     const char *access(uintptr_t address, size_t bytes, bool write, unsigned thread);
+    /* The same for a write of 4 bytes by a thread of another block of the cluster, which is done if it is right. */
+    const char *write_from_afar(uintptr_t address, uint32_t word, unsigned thread);
+    /* Whether that happened after the last cluster barrier. */
+    bool waits_for_cluster_barrier() const { return written_from_afar; }
     /* The bytes are being copied until finish_copy; nobody may touch them. Returns as access does. */
     const char *begin_copy(uintptr_t address, size_t bytes, unsigned thread);
     void finish_copy(uintptr_t address, const unsigned char *from, size_t bytes, unsigned thread);
@@ -40,6 +58,7 @@ private:
         bool copying;
     };
     static constexpr uint16_t many_readers = 0xffff;
+    static constexpr uintptr_t margin = 256; /* no more than device memory's canaries */
 
     Cell *find(uintptr_t address, size_t bytes, const char **name);
     const char *blame(const char *variable, const char *what);
@@ -48,7 +67,9 @@ private:
     std::vector<size_t> first_cell; /* of each variable */
     std::vector<Cell> cells;
     uintptr_t low = 0, high = 0;
-    uint32_t epoch = 1, block_start = 1;
+    std::vector<unsigned char> away; /* all variables' bytes while another block runs */
+    uint32_t epoch = 1, block_start = 1, cluster_start = 1;
+    bool written_from_afar = false;
     std::string fault;
     unsigned char poison = 0;
 };

@@ -36,6 +36,8 @@ typedef struct software_gpu {
     void (*nvrtc_counts)(software_gpu_counts *counts);
     /* sm_<arch> of the device, with that architecture's shared memory. */
     void (*set_arch)(int arch);
+    /* So many multiprocessors: what a cooperative grid may fill. 0: as the architecture's largest device. */
+    void (*set_sms)(int count);
 } software_gpu;
 
 /* False where a path is not the software GPU's. The libraries stay open. */
@@ -50,7 +52,8 @@ static inline bool software_gpu_open(const char *driver_path, const char *nvrtc_
            software_gpu_find(nvrtc, "software_gpu_plant", &out->plant) &&
            software_gpu_find(driver, "software_gpu_count", &out->driver_counts) &&
            software_gpu_find(nvrtc, "software_gpu_count", &out->nvrtc_counts) &&
-           software_gpu_find(driver, "software_gpu_set_arch", &out->set_arch);
+           software_gpu_find(driver, "software_gpu_set_arch", &out->set_arch) &&
+           software_gpu_find(driver, "software_gpu_set_sms", &out->set_sms);
 }
 
 #endif
