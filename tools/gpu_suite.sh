@@ -20,6 +20,12 @@ echo "== every axis"
 echo "== conversions from and to 8-bit floats"
 "$build/tests/gpu_fp8" || failed=1
 
+echo "== NaN, empty rows and ties"
+"$build/tests/gpu_rules" || failed=1
+
+echo "== more than 2^31 elements"
+"$build/tests/gpu_large" || failed=1
+
 echo "== a second process"
 "$build/tests/bench_warm" || failed=1
 

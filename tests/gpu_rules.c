@@ -1,0 +1,488 @@
+/* What the language says of NaN, infinities, ties, empty rows, rows of one element, tensors without axes and of
+ * accumulation: each rule in kernels and in the CPU reference. Runs on a GPU (77 without one) or, with --driver and
+ * --nvrtc, on the software GPU. */
+#define _GNU_SOURCE
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/types.h"
+#include "gpu_device.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+enum { COLUMNS = 6, RULES = 20, ELEMENT_LIMIT = 20000, ROW = 1 };
+
+/* What comes out: one value, or one for each column of the table. */
+typedef struct rule {
+    const char *expression;
+    double expected[COLUMNS];
+} rule;
+
+typedef struct group {
+    const char *name;
+    kiln_type type, output;
+    int columns;
+    double x[COLUMNS];
+    double pad; /* what a longer row goes on with; NAN: the rules hold for the row as it is alone */
+    rule rules[RULES];
+} group;
+
+#define ALL(value) \
+    { value, value, value, value, value, value }
+
+static const group groups[] = {
+    {"NaN is propagated, or dropped where the name says so",
+     KILN_F32,
+     KILN_F64,
+     4,
+     {1, NAN, 3, -7},
+     1,
+     {{"max(x)", {NAN}},
+      {"min(x)", {NAN}},
+      {"absmax(x)", {NAN}},
+      {"absmin(x)", {NAN}},
+      {"norm_inf(x)", {NAN}},
+      {"sum(x)", {NAN}},
+      {"prod(x)", {NAN}},
+      {"mean(x)", {NAN}},
+      {"var(x)", {NAN}},
+      {"argmax(x)", {1}},
+      {"argmin(x)", {1}},
+      {"nanmax(x)", {3}},
+      {"nanmin(x)", {-7}},
+      {"any(isnan(x))", {1}},
+      {"all(x)", {1}},
+      {"reduce((a, b) -> fmax(a, b), x, -inf)", {3}},
+      {"reduce((a, b) -> maximum(a, b), x, -inf)", {NAN}},
+      {"logsumexp(x)", {NAN}}}},
+    {"NaN is not 0, and is not added by the nan-forms",
+     KILN_F32,
+     KILN_F64,
+     5,
+     {0, NAN, 2, 4, NAN},
+     NAN,
+     {{"nansum(x)", {6}},
+      {"nanmean(x)", {2}},
+      {"count_nonzero(x)", {4}},
+      {"any(x)", {1}},
+      {"all(x)", {0}},
+      {"max(x)", {NAN}},
+      {"argmax(x)", {1}},
+      {"argmin(x)", {1}}}},
+    {"rows of NaN alone",
+     KILN_F32,
+     KILN_F64,
+     3,
+     {NAN, NAN, NAN},
+     NAN,
+     {{"nansum(x)", {0}},
+      {"nanmean(x)", {NAN}},
+      {"nanmax(x)", {NAN}},
+      {"nanmin(x)", {NAN}},
+      {"argmax(x)", {0}},
+      {"any(x)", {1}},
+      {"all(x)", {1}},
+      {"max(x)", {NAN}}}},
+    {"elementwise functions keep NaN or drop it",
+     KILN_F32,
+     KILN_F64,
+     3,
+     {NAN, -2, 2},
+     NAN,
+     {{"maximum(x, 0)", {NAN, 0, 2}},
+      {"minimum(0, x)", {NAN, -2, 0}},
+      {"fmax(x, 0)", {0, 0, 2}},
+      {"fmin(0, x)", {0, -2, 0}},
+      {"clamp(x, -1, 1)", {NAN, -1, 1}},
+      {"relu(x)", {NAN, 0, 2}},
+      {"sign(x)", {NAN, -1, 1}},
+      {"x == x", {0, 1, 1}},
+      {"x != x", {1, 0, 0}},
+      {"isfinite(x)", {0, 1, 1}},
+      {"abs(x)", {NAN, 2, 2}},
+      {"where(x < 0, 1, 0)", {0, 1, 0}}}},
+    {"the lowest index wins ties",
+     KILN_F32,
+     KILN_I64,
+     6,
+     {2, 5, -3, 5, -3, 5},
+     0,
+     {{"argmax(x)", {1}}, {"argmin(x)", {2}}, {"argmax(abs(x))", {1}}, {"argmin(x * 0)", {0}}, {"argmax(x > 4)", {1}}}},
+    {"the first NaN wins",
+     KILN_F32,
+     KILN_I64,
+     5,
+     {2, INFINITY, NAN, -INFINITY, NAN},
+     9,
+     {{"argmax(x)", {2}}, {"argmin(x)", {2}}, {"argmax(-x)", {2}}}},
+    {"infinities",
+     KILN_F32,
+     KILN_F64,
+     3,
+     {-INFINITY, 1, INFINITY},
+     0,
+     {{"max(x)", {INFINITY}},
+      {"min(x)", {-INFINITY}},
+      {"sum(x)", {NAN}},
+      {"absmax(x)", {INFINITY}},
+      {"logsumexp(x)", {INFINITY}},
+      {"norm2(x)", {INFINITY}},
+      {"argmax(x)", {2}},
+      {"argmin(x)", {0}},
+      {"sum(abs(x))", {INFINITY}}}},
+    {"an infinity makes a softmax of NaN",
+     KILN_F32,
+     KILN_F64,
+     3,
+     {0, INFINITY, 1},
+     0,
+     {{"softmax(x)", {NAN, NAN, NAN}}, {"safe_softmax(x)", {NAN, NAN, NAN}}, {"log_softmax(x)", ALL(NAN)}}},
+    {"a row of -inf",
+     KILN_F16,
+     KILN_F32,
+     3,
+     {-INFINITY, -INFINITY, -INFINITY},
+     -INFINITY,
+     {{"softmax(x)", {NAN, NAN, NAN}},
+      {"safe_softmax(x)", {0, 0, 0}},
+      {"logsumexp(x)", {-INFINITY}},
+      {"max(x)", {-INFINITY}},
+      {"argmax(x)", {0}}}},
+    {"a row with masked elements",
+     KILN_F32,
+     KILN_F64,
+     4,
+     {-INFINITY, 0, -INFINITY, 0},
+     -INFINITY,
+     {{"softmax(x)", {0, 0.5, 0, 0.5}},
+      {"safe_softmax(x)", {0, 0.5, 0, 0.5}},
+      {"cross_entropy(x, softmax(x))", {0.69314718055994531}},
+      {"logsumexp(x)", {0.69314718055994531}}}},
+    {"no variance is left where the divisor is not positive",
+     KILN_F32,
+     KILN_F64,
+     3,
+     {1, 2, 6},
+     NAN,
+     {{"var(x)", {7}},
+      {"var(x, 0)", {14 / 3.}},
+      {"std(x, 2)", {3.7416573867739413}},
+      {"var(x, 3)", {NAN}},
+      {"std(x, 3)", {NAN}},
+      {"var(x, 4)", {NAN}}}},
+    {"rows of one element",
+     KILN_F32,
+     KILN_F64,
+     1,
+     {3},
+     NAN,
+     {{"sum(x)", {3}},
+      {"prod(x)", {3}},
+      {"mean(x)", {3}},
+      {"max(x)", {3}},
+      {"argmax(x)", {0}},
+      {"argmin(x)", {0}},
+      {"softmax(x)", {1}},
+      {"var(x)", {NAN}},
+      {"std(x)", {NAN}},
+      {"var(x, 0)", {0}},
+      {"layer_norm(x)", {0}},
+      {"logsumexp(x)", {3}},
+      {"norm2(x)", {3}},
+      {"any(x)", {1}},
+      {"log_softmax(x)", {0}}}},
+    {"rows of nothing",
+     KILN_F32,
+     KILN_F64,
+     0,
+     {0},
+     NAN,
+     {{"sum(x)", {0}},
+      {"prod(x)", {1}},
+      {"mean(x)", {NAN}},
+      {"any(x)", {0}},
+      {"all(x)", {1}},
+      {"var(x)", {NAN}},
+      {"std(x, 0)", {NAN}},
+      {"count_nonzero(x)", {0}},
+      {"sumsq(x)", {0}},
+      {"norm1(x)", {0}},
+      {"norm2(x)", {0}},
+      {"nansum(x)", {0}},
+      {"nanmean(x)", {NAN}},
+      {"reduce((a, b) -> a + b, x, 5)", {5}}}},
+    {"integers are summed in 64 bits",
+     KILN_I32,
+     KILN_I64,
+     3,
+     {2147483647, 2147483647, 2},
+     NAN,
+     {{"sum(x)", {4294967296.}},
+      {"prod(x)", {9223372028264841218.}},
+      {"max(x)", {2147483647}},
+      {"sumsq(x)", {6}},
+      {"any(x > 2)", {1}},
+      {"count_nonzero(x)", {3}},
+      {"x % 0", {0, 0, 0}}}},
+    {"halves are summed in f32", KILN_F16, KILN_F64, 3, {2048, 1, 1}, NAN, {{"sum(x)", {2050}}}},
+    {"stores round to nearest even and saturate; NaN is 0",
+     KILN_F32,
+     KILN_I8,
+     6,
+     {0.5, 1.5, -2.5, 1e9, -1e9, NAN},
+     NAN,
+     {{"x", {0, 2, -2, 127, -128, 0}}, {"x > 0", {1, 1, 0, 1, 0, 0}}}},
+    {"bool is 0 or 1",
+     KILN_F32,
+     KILN_BOOL,
+     4,
+     {0.25, 0, -3, NAN},
+     NAN,
+     {{"x", {1, 0, 1, 1}}, {"!x", {0, 1, 0, 0}}, {"any(x)", {1}}}},
+};
+
+/* A maximum of nothing has no value. */
+static const char *const without_value[] = {
+    "max(x)", "min(x)", "argmax(x)", "argmin(x)", "absmax(x)", "absmin(x)", "norm_inf(x)", "nanmax(x)", "logsumexp(x)",
+};
+
+typedef struct test_run {
+    const kiln__driver *driver;
+    kiln_context *kiln;
+    const char *schedule;
+    int passed, failed;
+} test_run;
+
+/* Where the rows of a group lie: three of them, the second of which is the group's. */
+typedef struct shape {
+    int rank, axis; /* axis: the reduced one; rank 0: a single element */
+    int64_t columns;
+} shape;
+
+typedef struct buffers {
+    kiln_tensor host[1 + RULES], gpu[1 + RULES];
+    kiln__CUdeviceptr device[1 + RULES];
+    size_t bytes[1 + RULES], count;
+} buffers;
+
+/* ---- one program ------------------------------------------------------------------------------------------ */
+
+static int64_t elements(const kiln_tensor *tensor) {
+    int64_t n = 1;
+    for (int i = 0; i < tensor->rank; i++) n *= tensor->sizes[i];
+    return n;
+}
+
+/* The element of the tensor that belongs to the group's row and this column; one value a row has stands in all. */
+static int64_t place(const kiln_tensor *tensor, const shape *s, int64_t column) {
+    if (s->rank == 0) return 0;
+    if (tensor->rank < s->rank || tensor->sizes[s->axis] == 1) return ROW;
+    return s->axis == 0 ? column * 3 + ROW : ROW * s->columns + column;
+}
+
+static kiln_program *make_program(const test_run *t, const group *g, const shape *s, size_t *count) {
+    char text[2048] = "", outputs[256] = "";
+    for (*count = 0; *count < RULES && g->rules[*count].expression; ++*count) {
+        size_t used = strlen(text), named = strlen(outputs);
+        snprintf(text + used, sizeof text - used, "out%zu = %s\n", *count, g->rules[*count].expression);
+        snprintf(outputs + named, sizeof outputs - named, "%sout%zu", *count ? "," : "", *count);
+    }
+    kiln_program_options options = KILN_PROGRAM_OPTIONS_INIT;
+    kiln_program *program = NULL;
+    options.outputs = outputs;
+    options.axes = &s->axis;
+    options.axis_count = s->rank ? 1 : 0;
+    if (kiln_program_create(t->kiln, text, &options, &program)) printf("%s: %s\n", g->name, kiln_last_error());
+    return program;
+}
+
+static bool add_tensor(const test_run *t, buffers *b, kiln_type type, int rank, const int64_t *sizes) {
+    kiln_tensor *host = &b->host[b->count];
+    *host = kiln_tensor_contiguous(NULL, type, rank, sizes);
+    b->bytes[b->count] = (size_t)elements(host) * kiln_type_size(type);
+    host->data = calloc(1, b->bytes[b->count] + 1);
+    b->gpu[b->count] = *host;
+    if (!host->data || t->driver->MemAlloc(&b->device[b->count], b->bytes[b->count] + 1)) return false;
+    b->gpu[b->count].data = (void *)(uintptr_t)b->device[b->count];
+    b->count++;
+    return true;
+}
+
+static void release(const test_run *t, buffers *b) {
+    for (size_t i = 0; i < b->count; i++) {
+        t->driver->MemFree(b->device[i]);
+        free(b->host[i].data);
+    }
+}
+
+static bool make_tensors(const test_run *t, const group *g, const shape *s, const kiln_program *program, size_t count,
+                         buffers *b) {
+    const int64_t sizes[2] = {s->axis == 0 ? s->columns : 3, s->axis == 0 ? 3 : s->columns};
+    const size_t size = kiln_type_size(g->type);
+    if (!add_tensor(t, b, g->type, s->rank, sizes)) return false;
+    for (int64_t i = 0; i < elements(b->host); i++)
+        kiln__store_f64(g->type, (char *)b->host[0].data + (size_t)i * size, 1);
+    for (int64_t column = 0; column < s->columns; column++)
+        kiln__store_f64(g->type, (char *)b->host[0].data + (size_t)place(b->host, s, column) * size,
+                        column < g->columns ? g->x[column] : g->pad);
+    for (size_t i = 0; i < count; i++) {
+        int32_t rank = 0;
+        int64_t out[KILN_MAX_RANK] = {0};
+        if (kiln_program_output_shape(program, b->host, i, i % 2, &rank, out) ||
+            !add_tensor(t, b, g->output, rank, out))
+            return false;
+    }
+    return !t->driver->MemcpyHtoD(b->device[0], b->host[0].data, b->bytes[0] + 1);
+}
+
+static bool compare(const test_run *t, const group *g, const shape *s, const buffers *b, const char *where) {
+    bool good = true;
+    for (size_t i = 1; i < b->count; i++) {
+        const kiln_tensor *out = &b->host[i];
+        const int64_t values = s->rank && out->rank == 2 && out->sizes[s->axis] == s->columns ? g->columns : 1;
+        for (int64_t column = 0; column < values; column++) {
+            const double expected = g->rules[i - 1].expected[column];
+            const double got = kiln__load_f64(out->type, (char *)out->data +
+                                                             (size_t)place(out, s, column) * kiln_type_size(out->type));
+            if (isnan(expected) ? isnan(got) : got == expected || fabs(got - expected) <= 1e-6 * fabs(expected))
+                continue;
+            printf("%s: %s of %s, %" PRId64 " columns along axis %d of %d%s%s, in %s: column %" PRId64
+                   " is %.9g, expected %.9g\n",
+                   g->name, g->rules[i - 1].expression, kiln_type_name(g->type), s->columns, s->axis, s->rank,
+                   *t->schedule ? ", " : "", t->schedule, where, column, got, expected);
+            good = false;
+        }
+    }
+    return good;
+}
+
+static void check(test_run *t, const group *g, const shape *s) {
+    buffers b = {.count = 0};
+    size_t count = 0;
+    kiln_program *program = make_program(t, g, s, &count);
+    bool ran = program && make_tensors(t, g, s, program, count, &b), good = ran;
+    if (ran && kiln_run_cpu(program, b.host, b.count, NULL, 0)) ran = false;
+    if (ran) good = compare(t, g, s, &b, "the reference");
+    kiln_status status = ran ? kiln_run(program, b.gpu, b.count, NULL, 0, NULL) : KILN_OK;
+    /* Elementwise programs have no such schedule. */
+    bool none = status == KILN_E_UNSUPPORTED && *t->schedule;
+    if (none || (ran && (status || t->driver->CtxSynchronize()))) ran = false;
+    for (size_t i = 1; ran && i < b.count; i++) {
+        memset(b.host[i].data, 0, b.bytes[i]);
+        ran = !t->driver->MemcpyDtoH(b.host[i].data, b.device[i], b.bytes[i] + 1);
+    }
+    if (ran) good &= compare(t, g, s, &b, "the kernel");
+    if (!ran && !none) printf("%s: %s\n", g->name, kiln_last_error());
+    if (!none) *(ran && good ? &t->passed : &t->failed) += 1;
+    release(t, &b);
+    kiln_program_destroy(program);
+}
+
+/* ---- what has no value, and what has no element ----------------------------------------------------------- */
+
+static kiln_status run_shape(const test_run *t, const char *text, int axis, int rank, const int64_t *sizes, bool gpu,
+                             double *out) {
+    kiln_program_options options = KILN_PROGRAM_OPTIONS_INIT;
+    kiln_program *program = NULL;
+    buffers b = {.count = 0};
+    int32_t out_rank = 0;
+    int64_t out_sizes[KILN_MAX_RANK] = {0};
+    options.axes = &axis;
+    options.axis_count = rank ? 1 : 0;
+    kiln_status status = kiln_program_create(t->kiln, text, &options, &program);
+    if (!status && !add_tensor(t, &b, KILN_F64, rank, sizes)) status = KILN_E_MEMORY;
+    if (!status) status = kiln_program_output_shape(program, b.host, 0, 0, &out_rank, out_sizes);
+    if (!status && !add_tensor(t, &b, KILN_F64, out_rank, out_sizes)) status = KILN_E_MEMORY;
+    if (!status && rank == 0) *(double *)b.host[0].data = 2;
+    if (!status && t->driver->MemcpyHtoD(b.device[0], b.host[0].data, b.bytes[0] + 1)) status = KILN_E_LAUNCH;
+    if (!status) status = gpu ? kiln_run(program, b.gpu, 2, NULL, 0, NULL) : kiln_run_cpu(program, b.host, 2, NULL, 0);
+    if (!status && gpu && t->driver->MemcpyDtoH(b.host[1].data, b.device[1], b.bytes[1] + 1)) status = KILN_E_LAUNCH;
+    if (!status && rank == 0) *out = *(double *)b.host[1].data;
+    release(t, &b);
+    kiln_program_destroy(program);
+    return status;
+}
+
+static void expect(test_run *t, bool good, const char *text, const char *what) {
+    if (!good) printf("%s: expected %s, got '%s'\n", text, what, kiln_last_error());
+    *(good ? &t->passed : &t->failed) += 1;
+}
+
+static void check_empty(test_run *t) {
+    static const int64_t columns[] = {4, 0}, rows[] = {0, 4}, both[] = {0, 0}, middle[] = {2, 0, 3};
+    for (int gpu = 0; gpu < 2; gpu++) {
+        double unused = 0;
+        for (size_t i = 0; i < COUNT(without_value); i++) {
+            char text[64];
+            snprintf(text, sizeof text, "y = %s", without_value[i]);
+            expect(t,
+                   run_shape(t, text, 1, 2, columns, gpu, &unused) == KILN_E_SHAPE &&
+                       strstr(kiln_last_error(), "axis 1"),
+                   text, "that axis 1 is named");
+            expect(t,
+                   run_shape(t, text, -2, 3, middle, gpu, &unused) == KILN_E_SHAPE &&
+                       strstr(kiln_last_error(), "axis 1"),
+                   text, "that axis 1 is named");
+            expect(t, run_shape(t, text, 1, 2, rows, gpu, &unused) == KILN_OK, text, "nothing to do without rows");
+            expect(t, run_shape(t, text, 1, 2, both, gpu, &unused) == KILN_OK, text, "nothing to do without rows");
+        }
+        expect(t, run_shape(t, "y = x - sum(x)", 1, 2, columns, gpu, &unused) == KILN_OK, "x - sum(x)",
+               "nothing to write");
+        expect(t, run_shape(t, "y = x + 1", 0, 3, middle, gpu, &unused) == KILN_OK, "x + 1", "nothing to write");
+    }
+}
+
+static void check_rank_0(test_run *t) {
+    static const rule rules[] = {
+        {"y = sum(x)", {2}},  {"y = softmax(x)", {1}}, {"y = x + 1", {3}},    {"y = argmax(x)", {0}},
+        {"y = mean(x)", {2}}, {"y = max(x) - x", {0}}, {"y = var(x)", {NAN}}, {"y = norm2(x) * x", {4}},
+    };
+    for (size_t i = 0; i < COUNT(rules); i++)
+        for (int gpu = 0; gpu < 2; gpu++) {
+            double got = 77, expected = rules[i].expected[0];
+            bool ran = run_shape(t, rules[i].expression, 0, 0, NULL, gpu, &got) == KILN_OK;
+            expect(t, ran && (isnan(expected) ? isnan(got) : got == expected), rules[i].expression,
+                   "a value for a tensor without axes");
+        }
+}
+
+/* ---- all of them ------------------------------------------------------------------------------------------ */
+
+static void check_group(test_run *t, const group *g) {
+    for (int axis = 0; axis < 2; axis++) {
+        const shape plain = {2, axis, g->columns}, longer = {2, axis, axis ? 5003 : 301};
+        check(t, g, &plain);
+        if (!isnan(g->pad)) check(t, g, &longer);
+    }
+}
+
+int main(int argc, char **argv) {
+    static const char *const schedules[] = {"", "stream, splits 3"};
+    test_run t = {0};
+    kiln__CUcontext cuda = NULL;
+    kiln__device device;
+    for (int i = 1; i + 1 < argc; i += 2) {
+        const bool driver = !strcmp(argv[i], "--driver");
+        if (!driver && strcmp(argv[i], "--nvrtc")) return 2;
+        setenv(driver ? "KILN_DRIVER" : "KILN_NVRTC", argv[i + 1], 1);
+    }
+    if (gpu_device_open(&t.driver, &cuda, &device) != KILN_OK) {
+        printf("skipped: no GPU: %s\n", kiln_last_error());
+        return 77;
+    }
+    for (size_t s = 0; s < COUNT(schedules); s++) {
+        kiln_context_options options = KILN_CONTEXT_OPTIONS_INIT;
+        options.cache_dir = "";
+        options.schedule = t.schedule = schedules[s];
+        if (kiln_context_create(&options, &t.kiln) != KILN_OK) return 1;
+        for (size_t g = 0; g < COUNT(groups); g++) check_group(&t, &groups[g]);
+        if (s == 0) check_empty(&t);
+        if (s == 0) check_rank_0(&t);
+        kiln_context_destroy(t.kiln);
+    }
+    printf("%d passed, %d failed\n", t.passed, t.failed);
+    return t.failed != 0;
+}
