@@ -40,6 +40,8 @@ static const large cases[] = {
     {"y = argmax(x)", KILN_F32, 1, 0, {-1}, false, KILN_I64, VALUE, 0, 0},
     {"y = argmax(x)", KILN_U8, 1, 0, {-1}, true, KILN_I64, NUMBER, -4, 0},
     {"y = argmax(x)", KILN_U8, 2, 0, {-1, 2}, true, KILN_I64, NUMBER, -4, 0},
+    {"y = sum(x)", KILN_U8, 1, 0, {-1}, true, KILN_I64, VALUE, 1, 0},
+    {"y = max(x) + sum(x)", KILN_F16, 2, 0, {-1, 3}, true, KILN_F32, VALUE, 2, 0},
     {"y = max(x * index(0))", KILN_F64, 1, 0, {-1}, false, KILN_I64, NUMBER, -1, 0},
     {"y = argmax(x * index(-1))", KILN_I64, 1, 0, {-1}, false, KILN_I64, NUMBER, -1, 0},
     {"y = reduce((a, b) -> b != 0 ? b : a, x * index(0), 0)", KILN_I64, 1, 0, {-1}, false, KILN_I64, NUMBER, -1, 0},

@@ -258,8 +258,9 @@ kiln_status kiln__problem_build(const kiln__ir *ir, const kiln__space *space, co
         operand->type = tensors->at[o].type;
         operand->output = o >= tensors->input_count;
         operand->alignment = alignment_of(&tensors->at[o]);
-        bool varies = kiln__space_per_element(space, &tensors->at[o]);
-        operand->per_element = flat || (operand->output ? full[o] && out->inner_rank > 0 : varies);
+        bool varies = operand->output && full[o] && out->inner_rank > 0;
+        for (int i = out->outer_rank; i < d.rank && !operand->output; i++) varies |= d.strides[o][i] != 0;
+        operand->per_element = flat || varies; /* by its strides: one of 0 broadcasts as a size of 1 does */
         fill_operand(out, &d, o, natural_stride(out, space, &tensors->at[o], full[o]), operand);
     }
     for (int o = count; o < count + out->position_count; o++) {
