@@ -90,6 +90,7 @@ kiln_status kiln_context_create(const kiln_context_options *given, kiln_context 
     if (!status && !(options.cache_dir && !*options.cache_dir))
         status = kiln__disk_open(options.cache_dir, options.log, options.log_user, &context->disk);
     if (!status && context->disk) status = kiln__disk_set_limit(context->disk, options.cache_max_bytes);
+    if (!status) status = kiln__record_open(context, options.record_path);
     if (status) {
         kiln_context_destroy(context);
         return status;
@@ -124,6 +125,8 @@ void kiln_context_destroy(kiln_context *context) {
     munmap(context->owner, sizeof *context->owner);
     pthread_cond_destroy(&context->obtained);
     pthread_mutex_destroy(&context->lock);
+    free(context->record_path);
+    free(context->recorded);
     free(context->driver_path);
     free(context->nvrtc_path);
     free(context);

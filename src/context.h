@@ -36,7 +36,11 @@ struct kiln_context {
     atomic_int *owner; /* the process that the driver's handles belong to, in a page that a forked child sees as 0 */
     _Atomic(const kiln__driver *) driver; /* set once opened */
     kiln__dispatch *dispatch;             /* what kiln_run has seen; readers take no lock, writers this one */
+    char *record_path;                    /* NULL: nothing is recorded */
     pthread_mutex_t lock;                 /* guards what follows */
+    uint64_t *recorded;                   /* digests of the lines written */
+    size_t recorded_count;
+    bool record_told;                     /* the log knows that a line could not be written */
     bool nvrtc_known;                     /* identity is valid, the library may not be open yet */
     kiln__nvrtc_identity nvrtc;
     struct kiln__kernel_entry *kernels; /* loaded kernels, shared by plans; new ones come to the front */
@@ -107,6 +111,8 @@ kiln_status kiln__prepare(const kiln_program *program, const kiln_tensor *tensor
 void kiln__prepared_free(kiln__prepared *prepared);
 /* "y = softmax(x) | x f16, y f16 | 1024 columns": what `kiln cache ls` shows. The caller frees it; NULL without memory. */
 char *kiln__prepared_describe(const kiln__prepared *prepared);
+/* The kernel's name for an architecture, whichever NVRTC makes it. The caller frees it with kiln__key_free. */
+kiln_status kiln__prepared_name(const kiln__prepared *prepared, int arch, bool ptx, kiln__key *out);
 
 /* Where a kernel is looked for first. The driver may have refused what was found before that. */
 typedef enum kiln__place { KILN__IN_MEMORY, KILN__ON_DISK, KILN__NOWHERE } kiln__place;
@@ -123,6 +129,12 @@ kiln_status kiln__bake(const kiln_program *program, const kiln_tensor *tensors, 
 void kiln__info_fill(const kiln__prepared *prepared, const kiln__image *image, int arch, double parse_ms,
                      kiln_plan_info *info);
 kiln_status kiln__info_copy(const kiln_plan_info *from, kiln_plan_info *to);
+
+/* record_path of the options. KILN_E_MEMORY. */
+kiln_status kiln__record_open(kiln_context *context, const char *given);
+/* Appends the request to the context's record, once in the context's life. Leaves the thread's error as it is. */
+void kiln__record(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars, int arch,
+                  bool ptx);
 
 double kiln__now_ms(void);
 

@@ -71,9 +71,8 @@ static kiln_status make_key(const kiln__prepared *prepared, const kiln__nvrtc_id
     return kiln__key_make(&parts, out);
 }
 
-/* The kernel's name: its key with the digest of kernel_sources/, which the brief source names, where the disk cache's
- * has NVRTC. */
-static kiln_status make_name(const kiln__prepared *prepared, int arch, bool ptx, kiln__key *out) {
+/* Its key with the digest of kernel_sources/, which the brief source names, where the disk cache's has NVRTC. */
+kiln_status kiln__prepared_name(const kiln__prepared *prepared, int arch, bool ptx, kiln__key *out) {
     kiln__key_parts parts = {.source = prepared->brief,
                              .options = kiln__nvrtc_options(),
                              .arch = arch,
@@ -227,7 +226,7 @@ kiln_status kiln__image_obtain(kiln_context *context, const kiln__prepared *prep
     memset(out, 0, sizeof *out);
     out->is_ptx = ptx;
     double start = kiln__now_ms();
-    kiln_status status = make_name(prepared, arch, ptx, &out->name);
+    kiln_status status = kiln__prepared_name(prepared, arch, ptx, &out->name);
     if (status || first != KILN__IN_MEMORY || !kiln__memory_enter(context, out, &status)) {
         if (!status) status = obtain(context, prepared, arch, first, start, out);
         kiln__memory_obtained(out, status);

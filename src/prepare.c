@@ -40,9 +40,12 @@ kiln_status kiln__bake(const kiln_program *program, const kiln_tensor *tensors, 
     kiln_status status = kiln__prepare(program, tensors, scalars, device, 0, prepared);
     if (!status) status = kiln__image_obtain(program->context, prepared, device->arch, ptx, KILN__IN_MEMORY, image);
     if (status) {
+        if (status == KILN_E_WOULD_COMPILE || status == KILN_E_NO_NVRTC)
+            kiln__record(program, tensors, scalars, device->arch, ptx);
         kiln__prepared_free(prepared);
         return status;
     }
+    bool compiled = image->origin == KILN_ORIGIN_COMPILED;
     for (int attempt = 1; image->spill_bytes > 0; attempt++) {
         kiln__prepared next;
         kiln__image other;
@@ -53,6 +56,7 @@ kiln_status kiln__bake(const kiln_program *program, const kiln_tensor *tensors, 
         }
         kiln__log(program->context, KILN_LOG_DEBUG, "schedule '%s' spills %d bytes, '%s' spills %d",
                   prepared->schedule.text, image->spill_bytes, next.schedule.text, other.spill_bytes);
+        compiled |= other.origin == KILN_ORIGIN_COMPILED;
         bool better = other.spill_bytes < image->spill_bytes;
         kiln__prepared_free(better ? prepared : &next);
         kiln__image_free(better ? image : &other);
@@ -60,6 +64,7 @@ kiln_status kiln__bake(const kiln_program *program, const kiln_tensor *tensors, 
         *prepared = next;
         *image = other;
     }
+    if (compiled) kiln__record(program, tensors, scalars, device->arch, ptx);
     kiln__clear_error();
     return KILN_OK;
 }

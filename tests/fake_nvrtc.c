@@ -1,8 +1,12 @@
-/* A stand-in for an old NVRTC: version 11.1, sm_50 to sm_70, or to FAKE_NVRTC_ARCH (90, say) of the environment. It
- * compiles nothing: the image repeats the source. A word in the source makes the call of that name fail, so that tests reach every failure. */
+/* A stand-in for an old NVRTC: version 11.1, sm_50 to sm_70, or to FAKE_NVRTC_ARCH of the environment (90, say, and
+ * then sm_80 and sm_86, too). It compiles nothing: the image repeats the source. A word in the source makes the call of that
+ * name fail, so that tests reach every failure. FAKE_NVRTC_CRASH and FAKE_NVRTC_HANG are such words that make a compile end
+ * its process or never return; FAKE_NVRTC_MS is how long a compile takes. */
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "jit/nvrtc_api.h"
 
@@ -30,7 +34,7 @@ kiln__nvrtcResult nvrtcVersion(int *major, int *minor)
     return KILN__NVRTC_SUCCESS;
 }
 
-static const int archs[] = {50, 52, 60, 61, 70};
+static const int archs[] = {50, 52, 60, 61, 70}, newer_archs[] = {50, 70, 80, 86, 90};
 
 kiln__nvrtcResult nvrtcGetNumSupportedArchs(int *count)
 {
@@ -41,7 +45,7 @@ kiln__nvrtcResult nvrtcGetNumSupportedArchs(int *count)
 kiln__nvrtcResult nvrtcGetSupportedArchs(int *out)
 {
     const char *newest = getenv("FAKE_NVRTC_ARCH");
-    memcpy(out, archs, sizeof archs);
+    memcpy(out, newest != NULL && atoi(newest) > 86 ? newer_archs : archs, sizeof archs);
     if (newest != NULL)
         out[sizeof archs / sizeof archs[0] - 1] = atoi(newest);
     return KILN__NVRTC_SUCCESS;
@@ -89,7 +93,14 @@ kiln__nvrtcResult nvrtcCompileProgram(kiln__nvrtcProgram program, int option_cou
 {
     (void)option_count;
     (void)options;
+    const char *crash = getenv("FAKE_NVRTC_CRASH"), *hang = getenv("FAKE_NVRTC_HANG"), *ms = getenv("FAKE_NVRTC_MS");
     fake_nvrtc_compiles++;
+    if (crash != NULL && strstr(program->source, crash) != NULL)
+        abort();
+    while (hang != NULL && strstr(program->source, hang) != NULL)
+        pause();
+    if (ms != NULL)
+        nanosleep(&(struct timespec){.tv_sec = atol(ms) / 1000, .tv_nsec = atol(ms) % 1000 * 1000000}, NULL);
     return result_of(program->source, "compile_fails");
 }
 

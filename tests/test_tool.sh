@@ -142,7 +142,7 @@ fortran=True npy f.npy '<f4' '(2, 2)' $(f32 1 3 2 4)
 if transcript help; then
     try --help
     try --version
-    for name in run compile explain info cache 'cache ls' 'cache stat' 'cache clear'; do
+    for name in run compile precompile explain info cache 'cache ls' 'cache stat' 'cache clear'; do
         # shellcheck disable=SC2086
         try $name --help
     done

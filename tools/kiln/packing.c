@@ -46,6 +46,10 @@ kiln_status packing_add(pack_writer *writer, const kiln_program *program, const 
         if (status && attempt > 0) break; /* there are no more schedules */
         if (status) return status;
         status = kiln__image_obtain(program->context, &prepared, arch, ptx, KILN__ON_DISK, &image);
+        if (status && attempt > 0) { /* a plan does without this one, too */
+            kiln__prepared_free(&prepared);
+            break;
+        }
         if (!status) {
             spills = image.spill_bytes > 0;
             status = add_image(writer, &prepared, &image, arch);

@@ -32,9 +32,44 @@ static const char *parse_digits(const char *text, int64_t *out)
     return text;
 }
 
-static kiln_status parse_dims(const char *text, const char *at, kiln_tensor *out)
+/* "{2048,1}", if there is one, and "@8": where the tensor lies apart from contiguous memory at 16 bytes. */
+static kiln_status parse_placement(const char *text, const char *at, kiln_tensor *out)
 {
-    if (strcmp(at, "]") == 0) return KILN_OK;
+    if (*at == '{') {
+        int32_t rank = 0;
+        do {
+            const bool negative = *++at == '-';
+            int64_t stride;
+            const char *end = parse_digits(at + negative, &stride);
+            if (!end) return kiln__fail(KILN_E_ARGUMENT, "'%s' has no stride at '%s'; a number was expected", text, at);
+            if (rank < out->rank) out->strides[rank] = negative ? -stride : stride;
+            rank++;
+            at = end;
+        } while (*at == ',');
+        if (*at != '}' || rank != out->rank) {
+            return kiln__fail(KILN_E_ARGUMENT, "'%s' has %" PRId32 " strides up to '%s'; %" PRId32 " and '}' were expected",
+                              text, rank, at, out->rank);
+        }
+        at++;
+    }
+    if (*at == '@') {
+        int64_t alignment;
+        const char *end = parse_digits(at + 1, &alignment);
+        if (!end || *end || alignment < 1 || alignment > 16 || (alignment & (alignment - 1)) != 0) {
+            return kiln__fail(KILN_E_ARGUMENT, "'%s' has the alignment '%s'; 1, 2, 4, 8 or 16 bytes were expected", text,
+                              at + 1);
+        }
+        if (alignment < 16) out->data = (void *)(uintptr_t)alignment; /* read for its alignment alone */
+        at = end;
+    }
+    if (*at) return kiln__fail(KILN_E_ARGUMENT, "'%s' has '%s' where its end was expected", text, at);
+    return KILN_OK;
+}
+
+static kiln_status parse_dims(const char *text, const char *at, kiln_tensor *out, const char **end_of_dims)
+{
+    *end_of_dims = at + 1;
+    if (*at == ']') return KILN_OK;
     for (;;) {
         if (out->rank == KILN_MAX_RANK) {
             return kiln__fail(KILN_E_ARGUMENT, "'%s' has more than %d dimensions", text, KILN_MAX_RANK);
@@ -52,7 +87,8 @@ static kiln_status parse_dims(const char *text, const char *at, kiln_tensor *out
             if (!end) return kiln__fail(KILN_E_ARGUMENT, "'%s' has no size at '%s'; a number was expected", text, at);
             at = end;
         }
-        if (strcmp(at, "]") == 0) return KILN_OK;
+        *end_of_dims = at + 1;
+        if (*at == ']') return KILN_OK;
         if (*at != ',') return kiln__fail(KILN_E_ARGUMENT, "'%s' has '%s' where ',' or a last ']' was expected", text, at);
         at++;
     }
@@ -83,8 +119,10 @@ kiln_status tensor_spec_parse(const char *text, kiln_tensor *out)
     if (!open) {
         return kiln__fail(KILN_E_ARGUMENT, "'%s' has no dimensions; %s[*,1024] or %s[] was expected", text, text, text);
     }
-    status = parse_dims(text, open + 1, out);
-    return status ? status : tensor_spec_contiguous(out);
+    const char *placement;
+    status = parse_dims(text, open + 1, out, &placement);
+    if (!status) status = tensor_spec_contiguous(out);
+    return status ? status : parse_placement(text, placement, out);
 }
 
 kiln_status tensor_spec_file(char *file, kiln_type *type, int *typed)

@@ -23,7 +23,7 @@ struct command {
     int (*run)(const arguments *args);
 };
 
-extern const command command_run, command_compile, command_explain, command_info;
+extern const command command_run, command_compile, command_precompile, command_explain, command_info;
 extern const command command_cache, command_cache_ls, command_cache_stat, command_cache_clear;
 
 /* Print one sentence on standard error, "kiln run: ...", and return the exit code. tool_usage adds where to find help;

@@ -1,0 +1,131 @@
+/* Recording: each kernel that had to be compiled, or was missing, becomes one line of JSON that `kiln precompile` reads.
+ * A line is one appending write, so that any number of processes share a file. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "cache/checksum.h"
+#include "context.h"
+
+kiln_status kiln__record_open(kiln_context *context, const char *given) {
+    const char *path = given ? given : secure_getenv("KILN_RECORD");
+    if (!path || !*path) return KILN_OK;
+    char *here = *path != '/' ? getcwd(NULL, 0) : NULL; /* a later chdir does not move the file */
+    kiln__text text = {0};
+    if (here) kiln__text_printf(&text, "%s/", here);
+    free(here);
+    kiln__text_puts(&text, path);
+    context->record_path = kiln__text_take(&text);
+    return context->record_path ? KILN_OK : kiln__out_of_memory();
+}
+
+/* Bytes beyond ASCII stand in comments alone and need not be UTF-8: each becomes DEL, which a source shows likewise. */
+static void add_string(kiln__text *line, const char *text) {
+    kiln__text_puts(line, "\"");
+    for (; *text; text++) {
+        unsigned char c = (unsigned char)*text;
+        if (c == '"' || c == '\\')
+            kiln__text_printf(line, "\\%s", c == '"' ? "\"" : "\\");
+        else if (c < ' ' || c > '~')
+            kiln__text_printf(line, "\\u%04x", c < ' ' ? c : 0x7fu);
+        else
+            kiln__text_add(line, text, 1);
+    }
+    kiln__text_puts(line, "\"");
+}
+
+/* "x=f16[8,64]{128,1}@8": strides where they are not contiguous, alignment in bytes where it is below 16. */
+static void add_tensor(kiln__text *line, const char *name, const kiln_tensor *tensor) {
+    uintptr_t address = (uintptr_t)tensor->data | 16;
+    kiln_tensor plain = kiln_tensor_contiguous(NULL, tensor->type, tensor->rank, tensor->sizes);
+    bool contiguous = true;
+    kiln__text_printf(line, "\"%s=%s[", name, kiln_type_name(tensor->type));
+    for (int i = 0; i < tensor->rank; i++) {
+        contiguous &= tensor->sizes[i] == 1 || tensor->strides[i] == plain.strides[i];
+        if (tensor->sizes[i] < 0)
+            kiln__text_puts(line, "*");
+        else
+            kiln__text_printf(line, i ? ",%" PRId64 : "%" PRId64, tensor->sizes[i]);
+    }
+    kiln__text_puts(line, "]");
+    for (int i = 0; i < tensor->rank && !contiguous; i++)
+        kiln__text_printf(line, "%s%" PRId64, i ? "," : "{", tensor->strides[i]);
+    if (!contiguous) kiln__text_puts(line, "}");
+    if ((address & (~address + 1)) < 16) kiln__text_printf(line, "@%d", (int)(address & (~address + 1)));
+    kiln__text_puts(line, "\"");
+}
+
+static void add_axes(kiln__text *line, const kiln__axes *axes) {
+    if (axes->all) kiln__text_puts(line, ",\"axes\":\"all\"");
+    if (axes->all || axes->last) return;
+    kiln__text_puts(line, ",\"axes\":[");
+    for (int i = 0; i < axes->count; i++) kiln__text_printf(line, i ? ",%d" : "%d", axes->list[i]);
+    kiln__text_puts(line, "]");
+}
+
+static char *make_line(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars, int arch,
+                       bool ptx) {
+    const kiln__signature *s = &program->signature;
+    kiln__text line = {0};
+    kiln__text_puts(&line, "{\"program\":");
+    add_string(&line, program->graph->text);
+    for (uint32_t i = 0; i < s->output_count; i++)
+        kiln__text_printf(&line, "%s\"%s\"", i ? "," : ",\"outputs\":[", program->names[s->input_count + i]);
+    kiln__text_puts(&line, "],\"tensors\":[");
+    for (uint32_t i = 0; i < s->input_count + s->output_count; i++) {
+        if (i) kiln__text_puts(&line, ",");
+        add_tensor(&line, program->names[i], &tensors[i]);
+    }
+    kiln__text_puts(&line, "]");
+    for (uint32_t i = 0; i < s->scalar_count; i++)
+        kiln__text_printf(&line, "%s\"%s=%s\"", i ? "," : ",\"scalars\":[", kiln_program_scalar_name(program, i),
+                          kiln_type_name(scalars[i].type));
+    if (s->scalar_count) kiln__text_puts(&line, "]");
+    add_axes(&line, &program->axes);
+    kiln__text_printf(&line, ",\"arch\":\"%s_%d\"}\n", ptx ? "compute" : "sm", arch);
+    return kiln__text_take(&line);
+}
+
+/* Whether the line is new to this context; without memory it counts as new. */
+static bool remember(kiln_context *context, const char *line, size_t size) {
+    uint64_t digest[KILN__CHECKSUM_SIZE / sizeof(uint64_t)];
+    kiln__checksum(line, size, (uint8_t *)digest);
+    for (size_t i = 0; i < context->recorded_count; i++)
+        if (context->recorded[i] == digest[0]) return false;
+    if ((context->recorded_count & (context->recorded_count + 1)) == 0) { /* 0, 1, 3, 7, ...: full */
+        size_t capacity = 2 * context->recorded_count + 1;
+        uint64_t *larger = realloc(context->recorded, capacity * sizeof *larger);
+        if (!larger) return true;
+        context->recorded = larger;
+    }
+    context->recorded[context->recorded_count++] = digest[0];
+    return true;
+}
+
+void kiln__record(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars, int arch,
+                  bool ptx) {
+    kiln_context *context = program->context;
+    char *line = context->record_path ? make_line(program, tensors, scalars, arch, ptx) : NULL;
+    if (!line) return;
+    size_t size = strlen(line);
+    pthread_mutex_lock(&context->lock);
+    bool fresh = remember(context, line, size), told = context->record_told;
+    int fd = fresh ? open(context->record_path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, 0666) : -1;
+    ssize_t written = fd >= 0 ? write(fd, line, size) : -1;
+    bool failed = fresh && written != (ssize_t)size;
+    int code = written >= 0 ? ENOSPC : errno;
+    /* A line that was cut short ends here, so that the next one is whole. */
+    if (failed && written > 0 && write(fd, "\n", 1) < 0) code = errno;
+    if (fd >= 0) close(fd);
+    context->record_told |= failed;
+    pthread_mutex_unlock(&context->lock);
+    if (failed && !told)
+        kiln__log(context, KILN_LOG_WARNING, "a missing kernel cannot be recorded in '%s': %s", context->record_path,
+                  strerror(code));
+    free(line);
+}

@@ -1,0 +1,47 @@
+/* The kernels that manifests ask for: each once, however many lines ask for it. */
+#ifndef KILN_TOOL_KERNEL_LIST_H
+#define KILN_TOOL_KERNEL_LIST_H
+
+#include "context.h"
+#include "manifest.h"
+#include "tool.h"
+
+/* A line that could be read. */
+typedef struct listed_line {
+    manifest_entry entry;
+    const char *file;
+    size_t number; /* from 1 */
+} listed_line;
+
+typedef struct listed_kernel {
+    const listed_line *line; /* the first that asks for it */
+    int arch;
+    bool ptx;
+    kiln__key name;
+} listed_kernel;
+
+typedef struct listed_arch {
+    int arch;
+    int ptx;
+} listed_arch;
+
+typedef struct kernel_list {
+    listed_line *lines;
+    size_t line_count, line_capacity;
+    listed_kernel *kernels;
+    size_t kernel_count, kernel_capacity;
+    size_t request_count; /* lines times architectures, before what is asked for twice is left out */
+    size_t faults;        /* lines that ask for nothing that can be made */
+    listed_arch *archs;   /* empty: each line has its own */
+    size_t arch_count;
+    unsigned shard, shards; /* from 1; 0: all */
+} kernel_list;
+
+/* Reads --arch and --shard. Returns an exit code; *out is freed in any case. */
+int kernel_list_open(const arguments *args, kernel_list *out);
+/* Reads the manifests that the command line names, '-' for standard input, and plans each kernel. A line that asks for
+ * nothing that can be made is told of on standard error and counted. context: compiles nothing. */
+int kernel_list_read(const arguments *args, kiln_context *context, kernel_list *list);
+void kernel_list_free(kernel_list *list);
+
+#endif
