@@ -1,8 +1,12 @@
 /* A stand-in for an old NVRTC: version 11.1, sm_50 to sm_70, or to FAKE_NVRTC_ARCH of the environment (90, say, and
  * then sm_80 and sm_86, too). It compiles nothing: the image repeats the source. A word in the source makes the call of that
  * name fail, so that tests reach every failure. FAKE_NVRTC_CRASH and FAKE_NVRTC_HANG are such words that make a compile end
- * its process or never return; FAKE_NVRTC_MS is how long a compile takes. */
+ * its process or never return; FAKE_NVRTC_MS is how long a compile takes. A compile appends a line with the source's sum and
+ * the process to the file FAKE_NVRTC_COUNT. */
 #define _GNU_SOURCE
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -86,6 +90,21 @@ kiln__nvrtcResult nvrtcDestroyProgram(kiln__nvrtcProgram *program)
     return KILN__NVRTC_SUCCESS;
 }
 
+static void tell_compile(const char *source)
+{
+    const char *path = getenv("FAKE_NVRTC_COUNT");
+    uint64_t sum = 0xcbf29ce484222325u;
+    char line[64];
+    for (const char *c = source; *c != '\0'; c++)
+        sum = (sum ^ (unsigned char)*c) * 0x100000001b3u;
+    int size = snprintf(line, sizeof line, "%016llx %d\n", (unsigned long long)sum, (int)getpid());
+    int fd = path ? open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600) : -1;
+    if (fd >= 0 && write(fd, line, (size_t)size) != size)
+        abort();
+    if (fd >= 0)
+        close(fd);
+}
+
 /* How often this library was asked to compile; tests look it up by its name. */
 int fake_nvrtc_compiles;
 
@@ -95,12 +114,15 @@ kiln__nvrtcResult nvrtcCompileProgram(kiln__nvrtcProgram program, int option_cou
     (void)options;
     const char *crash = getenv("FAKE_NVRTC_CRASH"), *hang = getenv("FAKE_NVRTC_HANG"), *ms = getenv("FAKE_NVRTC_MS");
     fake_nvrtc_compiles++;
+    tell_compile(program->source);
     if (crash != NULL && strstr(program->source, crash) != NULL)
         abort();
     while (hang != NULL && strstr(program->source, hang) != NULL)
         pause();
     if (ms != NULL)
         nanosleep(&(struct timespec){.tv_sec = atol(ms) / 1000, .tv_nsec = atol(ms) % 1000 * 1000000}, NULL);
+    if (strstr(program->source, "source_refused") != NULL)
+        return KILN__NVRTC_ERROR_COMPILATION;
     return result_of(program->source, "compile_fails");
 }
 

@@ -16,7 +16,7 @@
 
 #include "cache/folder.h"
 
-enum { beat_ms = 100, stall_ms = 800, wait_ms = 60000, longest_pause_ms = 16 };
+enum { beat_ms = 100, stall_ms = 600, wait_ms = 60000, longest_pause_ms = 16 };
 
 /* Marks the lock as alive until it is woken. */
 static void *beat(void *user) {
@@ -70,15 +70,17 @@ void kiln__disk_release(kiln__claim *claim) {
     claim->folder = claim->wake = -1;
 }
 
-typedef enum attempt { TAKEN, BUSY, FINISHED, NO_LOCKS } attempt;
+typedef enum attempt { TAKEN, BUSY, REPLACED, FINISHED, NO_LOCKS } attempt;
 
-/* FINISHED: the holder has removed the file, having published, or failed. */
+/* FINISHED: the holder has removed the file, having published, or failed. REPLACED: another has removed it, for the
+ * holder was stopped, and set its time to 0 to say so. */
 static attempt try_lock(kiln__claim *claim, struct stat *status) {
     if (claim->file < 0)
         claim->file = openat(claim->folder, claim->name, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
     if (claim->file < 0) return NO_LOCKS;
     int busy = flock(claim->file, LOCK_EX | LOCK_NB) == 0 ? 0 : errno;
-    if (fstat(claim->file, status) != 0 || status->st_nlink == 0) return FINISHED;
+    if (fstat(claim->file, status) != 0) return FINISHED; /* removed on a file server */
+    if (status->st_nlink == 0) return status->st_mtim.tv_sec == 0 ? REPLACED : FINISHED;
     if (busy == 0) return TAKEN;
     return busy == EWOULDBLOCK || busy == EINTR ? BUSY : NO_LOCKS;
 }
@@ -91,17 +93,20 @@ static attempt wait_for(kiln__disk *disk, const kiln__key *key, kiln__claim *cla
     for (int waited = 0;; waited += pause, still += pause) {
         struct stat status;
         attempt result = try_lock(claim, &status);
-        if (result == TAKEN && !is_current(claim)) result = FINISHED; /* taken from us before it was locked */
         if (result == BUSY && waited >= wait_ms) result = NO_LOCKS;
+        if (result == REPLACED) {
+            close_file(claim);
+            continue;
+        }
         if (result != BUSY) return result;
         *hit = kiln__disk_get(disk, key, found);
         if (*hit) return FINISHED;
         if (status.st_mtim.tv_sec != last.tv_sec || status.st_mtim.tv_nsec != last.tv_nsec) still = 0;
         last = status.st_mtim;
-        if (still >= stall_ms) { /* stopped: leave its file to it, and lock another */
-            if (is_current(claim)) unlinkat(claim->folder, claim->name, 0);
-            close_file(claim);
-            still = 0;
+        if (still >= stall_ms && is_current(claim)) {
+            const struct timespec none[2] = {{0}, {0}};
+            futimens(claim->file, none);
+            unlinkat(claim->folder, claim->name, 0);
             continue;
         }
         nanosleep(&(struct timespec){.tv_nsec = pause * 1000000L}, NULL);

@@ -1,0 +1,175 @@
+/* Processes that ask a cache for kernels. A kernel is right where its image is its own source: that is what the stand-in
+ * makes of it. */
+#define _GNU_SOURCE
+#include "crowd.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+double crowd_now_ms(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
+}
+
+int crowd_set_up(void **state) {
+    crowd *c = calloc(1, sizeof *c);
+    assert_non_null(c);
+    assert_true(own_folder_make(&c->folder));
+    snprintf(c->cache, sizeof c->cache, "%s/cache", c->folder.path);
+    snprintf(c->count, sizeof c->count, "%s/count", c->folder.path);
+    assert_int_equal(pipe2(c->gate, O_CLOEXEC), 0);
+    assert_int_equal(pipe2(c->results, O_CLOEXEC), 0);
+    setenv("FAKE_NVRTC_COUNT", c->count, 1);
+    setenv("FAKE_NVRTC_ARCH", "90", 1);
+    *state = c;
+    return 0;
+}
+
+int crowd_tear_down(void **state) {
+    crowd *c = *state;
+    for (int i = 0; i < 2; i++) {
+        if (c->gate[i] >= 0) close(c->gate[i]);
+        close(c->results[i]);
+    }
+    own_folder_remove(&c->folder);
+    unsetenv("FAKE_NVRTC_COUNT");
+    free(c);
+    return 0;
+}
+
+kiln_context *crowd_context(const char *cache, kiln_policy policy, kiln_log_callback log, void *user) {
+    kiln_context_options options = KILN_CONTEXT_OPTIONS_INIT;
+    options.cache_dir = cache;
+    options.nvrtc_path = KILN_FAKE_NVRTC;
+    options.policy = policy;
+    options.log = log;
+    options.log_user = user;
+    kiln_context *context = NULL;
+    return kiln_context_create(&options, &context) ? NULL : context;
+}
+
+kiln_status crowd_request(kiln_context *context, int i, kiln_plan_info *info) {
+    const int64_t sizes[2] = {-1, 32 + 8 * i};
+    const kiln_tensor tensors[2] = {kiln_tensor_contiguous(NULL, KILN_F16, 2, sizes),
+                                    kiln_tensor_contiguous(NULL, KILN_F16, 2, sizes)};
+    kiln_program *program = NULL;
+    kiln_kernel *kernel = NULL;
+    kiln_plan_info own = KILN_PLAN_INFO_INIT;
+    kiln_status status = kiln_program_create(context, "y = softmax(x)", NULL, &program);
+    if (!status) status = kiln_compile(program, tensors, 2, NULL, 0, 90, 0, 1, &kernel);
+    if (!status) status = kiln_kernel_get_info(kernel, &own);
+    if (!status) {
+        size_t size = 0;
+        const char *image = kiln_kernel_image(kernel, &size);
+        if (size != strlen(own.source) + 1 || memcmp(image, own.source, size) != 0) status = KILN_E_INTERNAL;
+    }
+    if (info) *info = own;
+    kiln_kernel_destroy(kernel);
+    kiln_program_destroy(program);
+    return status;
+}
+
+static crowd_result ask(const char *cache, int first, int count) {
+    crowd_result result = {0};
+    kiln_context *context = crowd_context(cache, KILN_POLICY_COMPILE, NULL, NULL);
+    for (int i = first; i < first + count; i++) {
+        double start = crowd_now_ms();
+        kiln_status status = crowd_request(context, i, NULL);
+        double ms = crowd_now_ms() - start;
+        if (ms > result.longest_ms) result.longest_ms = ms;
+        if (status && !result.status) result.status = status;
+        *(status ? &result.wrong : &result.right) += 1;
+    }
+    kiln_context_destroy(context);
+    return result;
+}
+
+pid_t crowd_start(crowd *c, int first, int count, int compile_ms) {
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child) return child;
+    char delay[16], byte;
+    snprintf(delay, sizeof delay, "%d", compile_ms);
+    setenv("FAKE_NVRTC_MS", delay, 1);
+    if (c->gate[1] >= 0) close(c->gate[1]);
+    while (read(c->gate[0], &byte, 1) > 0) {}
+    crowd_result result = ask(c->cache, first, count);
+    _exit(write(c->results[1], &result, sizeof result) == (ssize_t)sizeof result ? 0 : 1);
+}
+
+void crowd_open_gate(crowd *c) {
+    close(c->gate[1]);
+    c->gate[1] = -1;
+}
+
+crowd_result crowd_wait(crowd *c, int processes) {
+    crowd_result sum = {0}, one;
+    for (int i = 0; i < processes; i++) {
+        assert_int_equal(read(c->results[0], &one, sizeof one), sizeof one);
+        sum.right += one.right;
+        sum.wrong += one.wrong;
+        if (!sum.status) sum.status = one.status;
+        if (one.longest_ms > sum.longest_ms) sum.longest_ms = one.longest_ms;
+    }
+    for (int i = 0; i < processes; i++) assert_true(wait(NULL) > 0);
+    return sum;
+}
+
+int crowd_compiles(const crowd *c, int *kernels) {
+    char line[64], seen[256][17];
+    int count = 0, different = 0;
+    FILE *file = fopen(c->count, "r");
+    while (file && fgets(line, sizeof line, file)) {
+        int i = 0;
+        while (i < different && strncmp(seen[i], line, 16) != 0) i++;
+        if (i == different && different < 256) snprintf(seen[different++], sizeof seen[0], "%.16s", line);
+        count++;
+    }
+    if (file) fclose(file);
+    if (kernels) *kernels = different;
+    return count;
+}
+
+static const char *wanted;
+static int wanted_count;
+static char wanted_path[512];
+
+static int count_file(const char *path, const struct stat *status, int kind, struct FTW *place) {
+    (void)status;
+    if (kind == FTW_F && strstr(path + place->base, wanted)) {
+        wanted_count++;
+        snprintf(wanted_path, sizeof wanted_path, "%s", path);
+    }
+    return 0;
+}
+
+int crowd_files(const crowd *c, const char *text) {
+    wanted = text;
+    wanted_count = 0;
+    nftw(c->cache, count_file, 8, FTW_PHYS);
+    return wanted_count;
+}
+
+void crowd_wait_for_lock(const crowd *c) {
+    for (int i = 0; i < 2000; i++, usleep(5000)) {
+        if (crowd_files(c, ".lock") != 1) continue;
+        int fd = open(wanted_path, O_RDWR | O_CLOEXEC);
+        bool held = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) != 0;
+        if (fd >= 0) close(fd);
+        if (held) return;
+    }
+    fail_msg("no lock was taken");
+}
