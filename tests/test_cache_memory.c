@@ -65,7 +65,7 @@ static void ask_at_once(kiln_program *program, asker askers[THREADS]) {
 
 static void threads_compile_a_kernel_once(void **state) {
     launch_fixture *f = *state;
-    setenv("FAKE_NVRTC_DELAY_MS", "100", 1);
+    setenv("FAKE_NVRTC_MS", "100", 1);
     kiln_context *context = launch_context(f, f->dir, KILN_POLICY_COMPILE);
     kiln_program *program = launch_program(context, "y = softmax(x)");
     asker askers[THREADS];
@@ -79,7 +79,7 @@ static void threads_compile_a_kernel_once(void **state) {
     assert_int_equal(launch_compiles(f), 1);
     kiln_program_destroy(program);
     kiln_context_destroy(context);
-    unsetenv("FAKE_NVRTC_DELAY_MS");
+    unsetenv("FAKE_NVRTC_MS");
 }
 
 static void *run_one(void *user) {
@@ -92,7 +92,7 @@ static void *run_one(void *user) {
 
 static void threads_without_a_disk_compile_a_kernel_once(void **state) {
     launch_fixture *f = *state;
-    setenv("FAKE_NVRTC_DELAY_MS", "50", 1);
+    setenv("FAKE_NVRTC_MS", "50", 1);
     kiln_context *context = launch_context(f, "", KILN_POLICY_COMPILE);
     kiln_program *program = launch_program(context, "y = softmax(x)");
     pthread_barrier_t start;
@@ -111,7 +111,7 @@ static void threads_without_a_disk_compile_a_kernel_once(void **state) {
     pthread_barrier_destroy(&start);
     kiln_program_destroy(program);
     kiln_context_destroy(context);
-    unsetenv("FAKE_NVRTC_DELAY_MS");
+    unsetenv("FAKE_NVRTC_MS");
 }
 
 static void a_refused_kernel_is_remembered_with_its_log(void **state) {
@@ -226,7 +226,7 @@ static void a_child_forked_during_a_compile_does_not_wait_for_its_parents_thread
     launch_fixture *f = *state;
     static const char *const caches[] = {"", NULL};
     for (size_t i = 0; i < COUNT(caches); i++) {
-        setenv("FAKE_NVRTC_DELAY_MS", "400", 1);
+        setenv("FAKE_NVRTC_MS", "400", 1);
         kiln_context *context = launch_context(f, caches[i] ? caches[i] : f->dir, KILN_POLICY_COMPILE);
         kiln_program *program = launch_program(context, i ? "y = softmax(x)" : "y = log_softmax(x)");
         pthread_barrier_t start;
@@ -251,7 +251,7 @@ static void a_child_forked_during_a_compile_does_not_wait_for_its_parents_thread
         kiln_program_destroy(program);
         kiln_context_destroy(context);
     }
-    unsetenv("FAKE_NVRTC_DELAY_MS");
+    unsetenv("FAKE_NVRTC_MS");
 }
 
 /* ---- why an entry was missed ---- */
