@@ -316,6 +316,21 @@ if transcript run_cpu; then
     check
 fi
 
+# Numbers from 1 to 12, so that each sum tells which of them are in it.
+if transcript run_axes; then
+    npy t.npy '|i1' '(2, 3, 2)' 0102 0304 0506 0708 090a 0b0c
+    for axes in 0 1 2 -1 0,2 1,2 -1,-2 0,1,2 all; do
+        try run 's = sum(x)' --in x=t.npy --out s=s.npy --axes "$axes" --device cpu
+        show s.npy d8
+    done
+    try run 's = sum(x); y = x * 100 / s' --in x=t.npy --out s=s.npy,y=y.npy --axes 1,2 --keep-dims --device cpu
+    show s.npy d8
+    show y.npy f4
+    try run 's = argmax(x)' --in x=t.npy --out s=s.npy --axes all --keep-dims --device cpu
+    show s.npy d8
+    check
+fi
+
 if transcript cache_empty; then
     try cache ls
     try cache ls --json
