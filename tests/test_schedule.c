@@ -302,19 +302,32 @@ static void divisors_divide_every_31_bit_number(void **state) {
     check_divisor(2147483647u);
 }
 
-static void too_many_arguments_are_refused(void **state) {
+/* The most tensors, scalars, positions and dimensions there can be. */
+static void the_largest_arguments_fit(void **state) {
     (void)state;
-    kiln__ir ir = {.scalar_count = 0};
-    kiln__problem problem = {.input_count = 31, .output_count = 1, .outer_rank = 8};
+    kiln__ir ir = {.scalar_count = KILN_MAX_SCALARS};
+    kiln__problem problem = {.input_count = KILN_MAX_TENSORS - 1,
+                             .output_count = 1,
+                             .position_count = KILN__MAX_POSITIONS,
+                             .outer_rank = KILN_MAX_RANK};
     kiln__arguments arguments;
-    kiln__schedule schedule = {.splits = 1};
-    for (int o = 0; o < 32; o++)
-        for (int d = 0; d < 8; d++) problem.operands[o].outer_strides[d] = 1;
-    assert_int_equal(kiln__arguments_layout(&ir, &problem, &schedule, &arguments), KILN_OK);
-    assert_true(arguments.size <= KILN__MAX_ARGUMENT_BYTES && arguments.count <= KILN__MAX_FIELDS);
-    ir.scalar_count = KILN_MAX_SCALARS;
-    kiln_status status = kiln__arguments_layout(&ir, &problem, &schedule, &arguments);
-    if (status) assert_int_equal(status, KILN_E_UNSUPPORTED);
+    kiln__schedule schedule = {.splits = 2};
+    for (int s = 0; s < KILN_MAX_SCALARS; s++) ir.scalar_types[s] = KILN__F64;
+    for (int o = 0; o < KILN_MAX_TENSORS + KILN__MAX_POSITIONS; o++)
+        for (int d = 0; d < KILN_MAX_RANK; d++) problem.operands[o].outer_strides[d] = 3 + d;
+    for (int wide = 0; wide < 2; wide++) {
+        problem.wide = wide;
+        assert_int_equal(kiln__arguments_layout(&ir, &problem, &schedule, &arguments), KILN_OK);
+        assert_true(arguments.size <= KILN__MAX_ARGUMENT_BYTES && arguments.count <= KILN__MAX_FIELDS);
+    }
+    /* More dimensions than a tensor has. */
+    problem.inner_rank = KILN_MAX_RANK;
+    for (int o = 0; o < KILN_MAX_TENSORS; o++) {
+        problem.operands[o].per_element = true;
+        for (int d = 0; d < KILN_MAX_RANK; d++) problem.operands[o].inner_strides[d] = 3 + d;
+    }
+    assert_int_equal(kiln__arguments_layout(&ir, &problem, &schedule, &arguments), KILN_E_UNSUPPORTED);
+    assert_non_null(strstr(kiln_last_error(), "bytes of arguments, at most 4096 can be passed"));
 }
 
 int main(void) {
@@ -325,7 +338,7 @@ int main(void) {
         cmocka_unit_test(the_grid_covers_the_rows_and_no_more),
         cmocka_unit_test(argument_fields_are_aligned_and_complete),
         cmocka_unit_test(divisors_divide_every_31_bit_number),
-        cmocka_unit_test(too_many_arguments_are_refused),
+        cmocka_unit_test(the_largest_arguments_fit),
     };
     return cmocka_run_group_tests_name("schedule", tests, NULL, NULL);
 }

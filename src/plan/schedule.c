@@ -213,17 +213,18 @@ static bool work_out(const choice *c, const kiln__pins *pins, const kiln__device
                          : c->threads_per_row ? c->threads_per_row
                                               : power_of_two_from(packs < 32 ? packs : 32);
     s->steps = divide_up(packs, s->threads_per_row);
-    s->shared_bytes = s->residency == KILN__RESIDENCY_SHARED ? (int)(s->steps * s->threads_per_row * bytes) : 0;
     s->group = pins->group >= 0           ? (kiln__group)pins->group
                : s->threads_per_row <= 32 ? KILN__GROUP_LANES
                                           : KILN__GROUP_BLOCK;
     s->threads = s->group == KILN__GROUP_LANES ? 128 : s->threads_per_row;
     s->rows_per_block = s->threads / s->threads_per_row;
-    if (s->group == KILN__GROUP_LANES) s->shared_bytes *= s->rows_per_block;
+    int64_t shared = s->residency == KILN__RESIDENCY_SHARED ? s->steps * s->threads * bytes : 0;
     if (s->residency == KILN__RESIDENCY_REGISTERS && s->steps > 64) return false;
     if (!is_power_of_two(s->threads_per_row) || s->threads > 1024 || s->threads_per_row > s->threads) return false;
     if (s->group == KILN__GROUP_BLOCK ? s->threads_per_row < 32 : s->threads_per_row > 32) return false;
-    return s->shared_bytes + 1024 <= device->shared_per_block && s->steps < INT32_MAX / 1024;
+    if (shared + 1024 > device->shared_per_block) return false;
+    s->shared_bytes = (int)shared;
+    return true;
 }
 
 static kiln_status choose_row(const kiln__problem *problem, const kiln__device *device, const kiln__pins *pins,

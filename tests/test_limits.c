@@ -1,0 +1,117 @@
+/* How large a problem may be, and the sentences that refuse what no kernel serves; docs/limits.md lists them. Only
+ * where an index needs 64 bits has it so many. Nothing here has memory behind it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "launch_fixture.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+#define FAR_COLUMNS "typedef long long kiln_index"
+#define NEAR_COLUMNS "typedef int kiln_index"
+#define FAR_ROWS "kiln_i64 q0 = q1 / args.extent1"
+#define NEAR_ROWS "kiln_u32 q0 = kiln_divide(q1, args.extent1)"
+
+static const struct {
+    const char *program, *axes, *tensors;
+    const char *text, *none; /* what the source has and what it has not */
+} sizes[] = {
+    {"s = sum(x)", NULL, "f32[8,1073741823] f32[8]", NEAR_COLUMNS, FAR_COLUMNS},
+    {"s = sum(x)", NULL, "f32[8,1073741824] f32[8]", FAR_COLUMNS, NEAR_COLUMNS},
+    {"s = sum(x)", NULL, "f32[2147483655] f32[]", FAR_COLUMNS, NEAR_COLUMNS},
+    {"s = sum(x)", NULL, "f32[2147483655]{0} f32[]", FAR_COLUMNS, NEAR_COLUMNS},
+    {"s = sum(x)", NULL, "u8[2147483655]{3} i64[]", FAR_COLUMNS, NEAR_COLUMNS},
+    {"s = sum(x)", NULL, "f64[1000000000000] f64[]", FAR_COLUMNS, NEAR_COLUMNS},
+    {"s = argmax(x)", NULL, "u8[1000000000000001]{-3} i64[]", FAR_COLUMNS, NEAR_COLUMNS},
+    {"s = reduce((a, b) -> a + b, x, 0)", NULL, "f32[2147483655]{2} f32[]", FAR_COLUMNS, NEAR_COLUMNS},
+    {"s = sum(x)", "0", "f32[2147483655,3] f32[3]", FAR_COLUMNS, NEAR_COLUMNS},
+    {"y = softmax(x)", "1", "f16[3,2147483655,2] f16[3,2147483655,2]", FAR_COLUMNS, NEAR_COLUMNS},
+    {"y = softmax(x)", "0,2", "f16[65537,3,65537] f16[65537,3,65537]", FAR_COLUMNS, NEAR_COLUMNS},
+    {"y = softmax(x)", NULL, "f16[2147483655,64] f16[2147483655,64]", NEAR_COLUMNS, "extent"},
+    {"y = x + m", "all", "f16[3,2147483655] f16[3,1] f16[3,2147483655]", FAR_ROWS, NEAR_ROWS},
+    {"y = x + m", "all", "f16[3,715827882] f16[3,1] f16[3,715827882]", NEAR_ROWS, FAR_ROWS},
+    {"y = softmax(x + m)", NULL, "f16[3,715827883,8] f16[3,1,8] f16[3,715827883,8]", FAR_ROWS, NEAR_ROWS},
+    {"y = softmax(x + m)", NULL, "f16[3,715827882,8] f16[3,1,8] f16[3,715827882,8]", NEAR_ROWS, FAR_ROWS},
+};
+
+static void indices_have_64_bits_where_they_need_them_and_only_there(void **state) {
+    (void)state;
+    for (size_t i = 0; i < COUNT(sizes); i++) {
+        bound b;
+        kiln__prepared prepared;
+        assert_int_equal(bound_create(&b, sizes[i].program, sizes[i].axes, NULL, sizes[i].tensors), KILN_OK);
+        if (bound_prepare(&b, 90, &prepared))
+            fail_msg("%s of %s: %s", sizes[i].program, sizes[i].tensors, kiln_last_error());
+        if (!strstr(prepared.source, sizes[i].text) || strstr(prepared.source, sizes[i].none))
+            fail_msg("%s of %s: expected '%s' and no '%s' in its source", sizes[i].program, sizes[i].tensors,
+                     sizes[i].text, sizes[i].none);
+        kiln__prepared_free(&prepared);
+        bound_destroy(&b);
+    }
+}
+
+static const struct {
+    const char *schedule, *program, *axes, *tensors, *sentence;
+} pinned[] = {
+    {"stream", "y = x + 1", NULL, "f32[64] f32[64]",
+     "the pinned schedule is none for elementwise programs: expected "
+     "threads N, a multiple of 32 up to 1024, and registers"},
+    {"shared", "y = softmax(x)", "0", "f32[64,64] f32[64,64]",
+     "the pinned schedule is none for rows that lie side by side: expected threads 1 to 32, and registers (up to 64 "
+     "columns a thread) or stream"},
+    {"shared", "y = softmax(x)", NULL, "f32[1073741824] f32[1073741824]",
+     "no pinned schedule fits rows of 1073741824 columns"},
+    {"registers", "y = softmax(x)", NULL, "f32[4,10000000] f32[4,10000000]",
+     "no pinned schedule fits rows of 10000000 columns"},
+};
+
+static void a_pinned_schedule_that_cannot_be_is_refused(void **state) {
+    (void)state;
+    for (size_t i = 0; i < COUNT(pinned); i++) {
+        kiln_context_options options = KILN_CONTEXT_OPTIONS_INIT;
+        kiln_context *context = NULL;
+        kiln_program *program = NULL;
+        kiln_kernel *kernel = NULL;
+        kiln_tensor tensors[KILN_MAX_TENSORS];
+        kiln_program_options how = KILN_PROGRAM_OPTIONS_INIT;
+        const int first = 0;
+        options.cache_dir = "";
+        options.schedule = pinned[i].schedule;
+        how.axes = pinned[i].axes ? &first : NULL;
+        how.axis_count = 1;
+        size_t count = bound_tensors(pinned[i].tensors, tensors);
+        assert_int_equal(kiln_context_create(&options, &context), KILN_OK);
+        assert_int_equal(kiln_program_create(context, pinned[i].program, &how, &program), KILN_OK);
+        assert_int_equal(kiln_compile(program, tensors, count, NULL, 0, 90, 0, 0, &kernel), KILN_E_UNSUPPORTED);
+        assert_string_equal(kiln_last_error(), pinned[i].sentence);
+        assert_null(kernel);
+        kiln_program_destroy(program);
+        kiln_context_destroy(context);
+    }
+}
+
+static void more_blocks_than_a_grid_has_are_refused(void **state) {
+    launch_fixture *f = *state;
+    kiln_context *context = launch_context(f, "", KILN_POLICY_COMPILE);
+    kiln_program *program = launch_program(context, "s = sum(x)");
+    launch_expect(launch_run(program, "i8[1000000000000000,64]{0,1} i8[1000000000000000]"), KILN_E_UNSUPPORTED,
+                  "1000000000000000 rows need a larger grid than a device has");
+    kiln_program_destroy(program);
+    kiln_context_destroy(context);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(indices_have_64_bits_where_they_need_them_and_only_there),
+        cmocka_unit_test(a_pinned_schedule_that_cannot_be_is_refused),
+        WITH_LAUNCHES(more_blocks_than_a_grid_has_are_refused),
+    };
+    return cmocka_run_group_tests_name("limits", tests, NULL, NULL);
+}
