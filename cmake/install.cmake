@@ -1,4 +1,5 @@
-# What is installed: header, libraries, tool, pkg-config file, CMake package (kiln::kiln, kiln::static).
+# What is installed: header, libraries, tool, pkg-config file, CMake package (kiln::kiln, kiln::static, kiln::tool,
+# kiln_add_pack).
 include(CMakePackageConfigHelpers)
 set(kiln_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/kiln)
 
@@ -7,11 +8,11 @@ install(TARGETS kiln kiln_static EXPORT kiln_targets
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(EXPORT kiln_targets NAMESPACE kiln:: FILE kiln_targets.cmake DESTINATION ${kiln_package_dir})
 if(TARGET kiln_tool)
-    install(TARGETS kiln_tool RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+    install(TARGETS kiln_tool EXPORT kiln_targets RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()
 
 file(RELATIVE_PATH kiln_pc_to_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 configure_file(cmake/kiln.pc.in kiln.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/kiln.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 write_basic_package_version_file(kiln-config-version.cmake COMPATIBILITY SameMinorVersion)
-install(FILES cmake/kiln-config.cmake ${PROJECT_BINARY_DIR}/kiln-config-version.cmake DESTINATION ${kiln_package_dir})
+install(FILES cmake/kiln-config.cmake cmake/kiln_add_pack.cmake ${PROJECT_BINARY_DIR}/kiln-config-version.cmake DESTINATION ${kiln_package_dir})

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Precompiles 200 kernels with one worker process and with two, each into a fresh cache, and measures the pack.
-# Usage: tools/bench/precompile.sh [build folder] [rounds]. Needs NVRTC, no GPU, and a machine with nothing else to do. Fails where two workers take more than
-# 0.6 of one's time, each in its best round, where the packs differ, or where bench_pack finds a limit passed.
+# Usage: tools/bench/precompile.sh [build folder] [rounds]. Needs NVRTC, no GPU, and a machine with nothing else to do.
+# Fails where two workers take more than 0.6 of the time of one, each in its best round, where the packs differ, or where
+# bench_pack finds a limit passed.
 set -euo pipefail
 build=$(realpath "${1:-$(dirname "$0")/../../build}")
 rounds=${2:-1}
