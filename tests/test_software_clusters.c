@@ -55,6 +55,9 @@ static const char grid_sum[] =
     "    if (threadIdx.x == 0) y[blockIdx.x] = total;\n"
     "}\n";
 
+#define AT_WRITING "        kiln_cluster_barrier(); /* before writing */\n"
+#define AT_READING "        kiln_cluster_barrier(); /* before reading */\n"
+
 typedef struct hand_kernel {
     kiln__CUlibrary library;
     kiln__CUkernel kernel;
@@ -96,6 +99,12 @@ static void unload(hand_kernel *kernel)
     const kiln__CUdeviceptr memory[] = {kernel->x, kernel->parts, kernel->counter, kernel->y};
     for (size_t i = 0; i < COUNT(memory); i++) assert_int_equal(device.driver->MemFree(memory[i]), 0);
     assert_int_equal(device.driver->LibraryUnload(kernel->library), 0);
+}
+
+static void allow_large_clusters(const hand_kernel *kernel)
+{
+    const kiln__CUfunction_attribute allowed = KILN__FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED;
+    assert_int_equal(device.driver->KernelSetAttribute(allowed, 1, kernel->kernel, 0), 0);
 }
 
 /* What the driver answers; *right: whether each group of so many blocks has the sum of its own numbers. */
@@ -140,7 +149,7 @@ static void clusters_are_right_in_every_order(void **unused)
         hand_kernel kernel;
         load(cluster_sum, sizes[i], NULL, NULL, &kernel);
         if (sizes[i] > 8)
-            assert_int_equal(device.driver->KernelSetAttribute(KILN__FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1, kernel.kernel, 0), 0);
+            allow_large_clusters(&kernel);
         for (uint64_t seed = 1; seed <= 20; seed++) {
             bool right = false;
             device.gpu.seed(seed);
@@ -155,8 +164,7 @@ static void threads_that_exit_count_as_arrived_at_the_barrier_of_a_cluster(void 
 {
     (void)unused;
     hand_kernel kernel;
-    load(cluster_sum, 4, "        kiln_cluster_barrier(); /* before reading */", "        if (round && threadIdx.x >= C) return;\n        kiln_cluster_barrier();",
-         &kernel);
+    load(cluster_sum, 4, AT_READING, "        if (round && threadIdx.x >= C) return;\n" AT_READING, &kernel);
     for (uint64_t seed = 1; seed <= ORDERS; seed++) {
         bool right = false;
         device.gpu.seed(seed);
@@ -183,8 +191,6 @@ static void cooperative_grids_are_right_in_every_order(void **unused)
 
 /* ---- planted faults --------------------------------------------------------------------------------------- */
 
-#define AT_WRITING "        kiln_cluster_barrier(); /* before writing */\n"
-#define AT_READING "        kiln_cluster_barrier(); /* before reading */\n"
 #define WRITE "if (threadIdx.x < C) kiln_cluster_write(&slots[rank], threadIdx.x, sum);"
 #define LAST "    if (threadIdx.x == 0) y[blockIdx.x] = total;\n"
 
@@ -197,8 +203,8 @@ static const struct plant {
     {"no barrier between reading and the next remote write", cluster_sum, AT_WRITING, "        if (round == 0) kiln_cluster_barrier();\n", 700,
      "'sum::slots', which"},
     {"a remote write to a block that may not have begun", cluster_sum, AT_WRITING, "        if (round) kiln_cluster_barrier();\n", 700, "to have begun"},
-    {"a remote write to a block that may have exited", cluster_sum, LAST, LAST "    if (threadIdx.x == 0) kiln_cluster_write(&own[0], rank ^ 1, 0);\n", 0,
-     "exit"},
+    {"a remote write to a block that may have exited", cluster_sum, LAST,
+     LAST "    if (threadIdx.x == 0) kiln_cluster_write(&own[0], rank ^ 1, 0);\n", 0, "exit"},
     {"a remote write beyond the cluster", cluster_sum, WRITE, "if (threadIdx.x < C) kiln_cluster_write(&slots[rank], threadIdx.x + 1, sum);", 719,
      "block 4 of its cluster of 4"},
     {"a remote write beyond the variable", cluster_sum, WRITE, "if (threadIdx.x < C) kiln_cluster_write(slots + C + rank, threadIdx.x, sum);", 700,
@@ -210,7 +216,7 @@ static const struct plant {
      "'sum::slots', which"},
     {"different barriers", cluster_sum, "        __syncthreads();\n", "        if (threadIdx.x) __syncthreads();\n        else kiln_cluster_barrier();\n", 719,
      "at one of the cluster"},
-    {"no barrier of the grid between writing and reading", grid_sum, "        kiln_grid_barrier(counter); /* before reading */\n", "        __syncthreads();\n", 700,
+    {"no barrier of the grid between writing and reading", grid_sum, "kiln_grid_barrier(counter); /* before reading */", "__syncthreads();", 700,
      "with no grid barrier between"},
     {"no barrier of the grid between reading and writing", grid_sum, "        if (round == 0) kiln_grid_barrier(counter); /* before writing */\n", "", 700,
      "with no grid barrier between"},
@@ -222,7 +228,8 @@ static const struct plant {
      "parts[8 + blockIdx.x] = 0, kiln_grid_barrier(&parts[8 + blockIdx.x]);", 719, "where other threads have it"},
     {"a counter that is not aligned", grid_sum, "kiln_grid_barrier(counter); /* before reading */",
      "kiln_grid_barrier((unsigned *)((char *)parts + 1));", 716, "no multiple of 4"},
-    {"a counter that is not there", grid_sum, "kiln_grid_barrier(counter); /* before reading */", "kiln_grid_barrier(counter + 1);", 700, "after the end of an allocation"},
+    {"a counter that is not there", grid_sum, "kiln_grid_barrier(counter); /* before reading */", "kiln_grid_barrier(counter + 1);", 700,
+     "after the end of an allocation"},
     {"a counter that is not 0", grid_sum, "kiln_grid_barrier(counter); /* before reading */", "kiln_grid_barrier(y);", 719, "0xeeeeeeee"},
 };
 
@@ -252,7 +259,6 @@ static void planted_faults_are_caught_in_every_order(void **unused)
 static void cluster_sizes_are_checked_at_launch(void **unused)
 {
     (void)unused;
-    const kiln__driver *driver = device.driver;
     hand_kernel kernel;
     bool right = false;
     load(cluster_sum, 4, NULL, NULL, &kernel);
@@ -261,12 +267,12 @@ static void cluster_sizes_are_checked_at_launch(void **unused)
     unload(&kernel);
     load(cluster_sum, 16, NULL, NULL, &kernel);
     assert_int_equal(run(&kernel, false, 16, 16, &right), 912);
-    assert_int_equal(driver->KernelSetAttribute(KILN__FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1, kernel.kernel, 0), 0);
+    allow_large_clusters(&kernel);
     assert_int_equal(run(&kernel, false, 16, 16, &right), 0);
     assert_true(right);
     unload(&kernel);
     load(cluster_sum, 17, NULL, NULL, &kernel);
-    assert_int_equal(driver->KernelSetAttribute(KILN__FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1, kernel.kernel, 0), 0);
+    allow_large_clusters(&kernel);
     assert_int_equal(run(&kernel, false, 17, 17, &right), 912);
     unload(&kernel);
 }
@@ -313,7 +319,8 @@ static void cooperative_grids_are_as_large_as_the_device_holds(void **unused)
     assert_int_equal(driver->DeviceGetAttribute(&sms, KILN__DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 0), 0);
     assert_int_equal(sms, 1);
     static const struct { int threads; size_t shared; int blocks; } table[] = {
-        {32, 0, 32}, {33, 0, 32}, {65, 0, 21}, {1024, 0, 2}, {32, 40 << 10, 5}, {32, 113 << 10, 2}, {32, 114 << 10, 1}, {32, 227 << 10, 1}, {32, 228 << 10, 0}, {1025, 0, 0},
+        {32, 0, 32}, {33, 0, 32}, {65, 0, 21}, {1024, 0, 2}, {32, 40 << 10, 5},
+        {32, 113 << 10, 2}, {32, 114 << 10, 1}, {32, 227 << 10, 1}, {32, 228 << 10, 0}, {1025, 0, 0},
     };
     for (size_t i = 0; i < COUNT(table); i++) {
         assert_int_equal(driver->OccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel.function, table[i].threads, table[i].shared), 0);

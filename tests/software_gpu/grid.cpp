@@ -175,7 +175,8 @@ Failure run_grid(const Grid &grid, const Memory &memory)
         const uint64_t step = order_step(&r->random, count);
         uint64_t cluster = r->random.next() % count;
         for (uint64_t i = 0; i < count && !r->failure.code; i++) {
-            run_together(r, {static_cast<unsigned>(cluster % x) * grid.cluster, static_cast<unsigned>(cluster / x % y), static_cast<unsigned>(cluster / x / y)});
+            const unsigned along_x = static_cast<unsigned>(cluster % x) * grid.cluster;
+            run_together(r, {along_x, static_cast<unsigned>(cluster / x % y), static_cast<unsigned>(cluster / x / y)});
             cluster = (cluster + step) % count;
         }
     }

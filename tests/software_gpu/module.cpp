@@ -47,6 +47,7 @@ static void *open_bytes(const unsigned char *bytes, size_t size)
 static std::string readable(const char *symbol)
 {
     int status = 0;
+    if (strncmp(symbol, "_Z", 2)) return symbol; /* "d" would be double */
     char *name = abi::__cxa_demangle(symbol, nullptr, nullptr, &status);
     const std::string result = name ? name : symbol;
     free(name);

@@ -26,7 +26,7 @@ private:
     struct Cell { uint16_t written, read, writer, reader; }; /* epochs, and blocks counted from 1 */
     static constexpr uint16_t many = 0xffff;
     struct Release {
-        void operator()(Cell *cells) const { free(cells); }
+        void operator()(Cell *memory) const { free(memory); }
     };
     std::map<uintptr_t, std::unique_ptr<Cell[], Release>> cells; /* by the address of the allocation */
     uint16_t epoch = 1;
