@@ -393,6 +393,14 @@ kiln__CUresult fake_MemcpyDtoH(void *to, kiln__CUdeviceptr from, size_t bytes)
     return KILN__CUDA_SUCCESS;
 }
 
+kiln__CUresult fake_MemcpyDtoDAsync(kiln__CUdeviceptr to, kiln__CUdeviceptr from, size_t bytes, kiln__CUstream stream)
+{
+    (void)stream;
+    ENTER_CONTEXT("cuMemcpyDtoDAsync_v2");
+    memcpy((void *)(uintptr_t)to, (const void *)(uintptr_t)from, bytes);
+    return KILN__CUDA_SUCCESS;
+}
+
 kiln__CUresult fake_MemsetD8(kiln__CUdeviceptr to, unsigned char value, size_t bytes)
 {
     ENTER_CONTEXT("cuMemsetD8_v2");

@@ -142,7 +142,7 @@ fortran=True npy f.npy '<f4' '(2, 2)' $(f32 1 3 2 4)
 if transcript help; then
     try --help
     try --version
-    for name in run compile precompile explain info cache 'cache ls' 'cache stat' 'cache clear'; do
+    for name in run compile precompile explain bench info cache 'cache ls' 'cache stat' 'cache clear'; do
         # shellcheck disable=SC2086
         try $name --help
     done
@@ -188,6 +188,31 @@ if transcript usage_errors; then
     try explain 'y = x' --tensor 'x=f16[4]' --arch ampere
     try explain 'y = x' --tensor 'x=f16[4]' --arch sm_80,sm_90
     try compile 'y = x' --tensor 'x=f16[4]' "${alone[@]}"
+    check
+fi
+
+if transcript bench_errors; then
+    try bench 'y = x' --tensor 'x=f16[{128,]'
+    try bench 'y = x' --tensor 'x=f16[{128,}]'
+    try bench 'y = x' --tensor 'x=f16[{128'
+    try bench 'y = x' --tensor 'x=f16[{17..3}]'
+    try bench 'y = x' --tensor 'x=f16[{2^3..3^5}]'
+    try bench 'y = x' --tensor 'x=f16[{2^63}]'
+    try bench 'y = x' --tensor 'x=f16[{1..9223372036854775807}]'
+    try bench 'y = x' --tensor 'x=f16[{1..20000}]'
+    try bench 'y = x' --tensor 'x=f16[{1..200},{1..300}]'
+    try bench 'y = x' --tensor 'x=f16[{12a}]'
+    try bench 'y = x' --tensor 'x={f16,f17}[4]'
+    try bench 'y = x * w' --tensor 'x=f16[4],w=f16[{4,5}]'
+    try bench 'y = x' --tensor 'x=f16[4,0]'
+    try bench 'y = x * a' --tensor 'x=f16[4]' --scalar a=f32
+    try bench 'y = x' --tensor 'x=f16[4]' --out-type y=half
+    try bench 'y = x' --tensor 'x=f16[4]' --traffic 256T
+    try bench 'y = x' --tensor 'x=f16[4]' --runs 0
+    try bench 'y = x' --tensor 'x=f16[4]' --device -1
+    try bench 'y = x' --tensor 'x=f16[4]' --at-least fast
+    try bench 'y = x' --tensor 'x=f16[4]' --json --csv
+    try bench 'y = x' --tensor 'x=f16[4]' "${alone[@]}"
     check
 fi
 
@@ -371,6 +396,19 @@ if [ -n "${KILN_FAKE_DRIVER:-}" ] && [ -n "${KILN_FAKE_NVRTC:-}" ] && transcript
     unset FAKE_DRIVER_INIT FAKE_DRIVER_ARCH FAKE_NVRTC_ARCH
     try cache clear
     try cache ls
+    check
+fi
+
+# Kernels that do nothing write no outputs: everything is told as it would be, with a verdict of wrong.
+if [ -n "${KILN_FAKE_DRIVER:-}" ] && [ -n "${KILN_FAKE_NVRTC:-}" ] && transcript bench; then
+    fakes=(--driver "$KILN_FAKE_DRIVER" --nvrtc "$KILN_FAKE_NVRTC" --seed 7 --runs 3)
+    export FAKE_DRIVER_ARCH=80 FAKE_NVRTC_ARCH=80
+    try bench 'y = x + w' --tensor 'x={f16,f32}[*,{2^3..2^5}]' --tensor 'w=f32[{2^3..2^5}]' --traffic 1K "${fakes[@]}"
+    try bench 'y = x + 1' --tensor 'x=f16[8]' --csv "${fakes[@]}"
+    try bench 'y = x + 1' --tensor 'x=i32[8]' --json "${fakes[@]}"
+    try bench 'y = x + 1' --tensor 'x=f16[8]' --device 1 "${fakes[@]}"
+    try bench 'y = x + 1' --tensor 'x=f16[8]' --driver "$KILN_FAKE_DRIVER" --nvrtc none/libnvrtc.so --cache-dir '' --seed 7
+    unset FAKE_DRIVER_ARCH FAKE_NVRTC_ARCH
     check
 fi
 

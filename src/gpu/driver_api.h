@@ -119,6 +119,7 @@ typedef struct kiln__CUmemPoolProps {
     X(MemFreeAsync, "cuMemFreeAsync", (kiln__CUdeviceptr, kiln__CUstream)) \
     X(MemcpyHtoD, "cuMemcpyHtoD_v2", (kiln__CUdeviceptr, const void *, size_t)) \
     X(MemcpyDtoH, "cuMemcpyDtoH_v2", (void *, kiln__CUdeviceptr, size_t)) \
+    X(MemcpyDtoDAsync, "cuMemcpyDtoDAsync_v2", (kiln__CUdeviceptr, kiln__CUdeviceptr, size_t, kiln__CUstream)) \
     X(MemsetD8, "cuMemsetD8_v2", (kiln__CUdeviceptr, unsigned char, size_t)) \
     X(MemsetD32Async, "cuMemsetD32Async", (kiln__CUdeviceptr, unsigned, size_t, kiln__CUstream)) \
     X(EventCreate, "cuEventCreate", (kiln__CUevent *, unsigned)) \

@@ -304,6 +304,14 @@ kiln__CUresult soft_MemcpyDtoH(void *to, kiln__CUdeviceptr from, size_t bytes)
     return KILN__CUDA_SUCCESS;
 }
 
+kiln__CUresult soft_MemcpyDtoDAsync(kiln__CUdeviceptr to, kiln__CUdeviceptr from, size_t bytes, kiln__CUstream)
+{
+    ENTER_CONTEXT("cuMemcpyDtoDAsync_v2");
+    if (!gpu.memory.find(to, bytes) || !gpu.memory.find(from, bytes)) return KILN__CUDA_ERROR_INVALID_VALUE;
+    memcpy(reinterpret_cast<void *>(to), reinterpret_cast<const void *>(from), bytes);
+    return KILN__CUDA_SUCCESS;
+}
+
 kiln__CUresult soft_MemsetD8(kiln__CUdeviceptr to, unsigned char value, size_t bytes)
 {
     ENTER_CONTEXT("cuMemsetD8_v2");

@@ -178,14 +178,16 @@ def elementwise_cases():
     for program, kinds in (("add_row", ("f16", "f32")), ("scale_rows", ("f16", "f32")), ("silu_mul", ("bf16",)),
                            ("gelu_bias_mul", ("f16", "bf16")), ("to_f16", ("f32",))):
         cases += [sized("elementwise", program, kind, n) for kind in kinds for n in (1023, 1024, 8192)]
-    return cases + [Case("elementwise", "add_mask", kind, (32, 16, 512, n)) for kind in ("f16", "f32") for n in (256, 250)]
+    masks = [(32, 16, 512, 256), (32, 16, 512, 250)]
+    return cases + [Case("elementwise", "add_mask", kind, shape) for kind in ("f16", "f32") for shape in masks]
 
 
 def latency_cases():
+    norms = [(1, 4096), (128, 4096), (1024, 1024), (512, 4096)]
     rows = [(1, 1024), (32, 1024), (1024, 1024), (1024, 1000), (512, 4096), (32, 32768), (8, 50257), (32, 128256)]
     cases = [Case("latency", "softmax", "f16", shape) for shape in rows]
     for program, kind in (("layer_norm", "bf16"), ("rms_norm", "bf16"), ("sum", "f32"), ("reduce_scale", "f32")):
-        cases += [Case("latency", program, kind, shape) for shape in ((1, 4096), (128, 4096), (1024, 1024), (512, 4096))]
+        cases += [Case("latency", program, kind, shape) for shape in norms]
     return (cases + [Case("latency", "sum", "f32", shape) for shape in ((1, 1 << 20), (1, 3000000))]
             + [Case("latency", "sum", "f32", shape, (0,)) for shape in ((1024, 1024), (32, 65536))]
             + [Case("latency", "mul", "f16", (n,)) for n in (1 << 10, 1 << 14, 1 << 18, 1 << 20, 1 << 21)]
@@ -197,7 +199,8 @@ SETS = {"peers": peers_cases, "sweep": sweep_cases, "small": small_cases, "few":
 
 
 def choose(sets, pattern=None, quick=False, part=None):
-    """The cases of these sets, each once, as far as the pattern is found in their names. part: (i, n), the i-th of n."""
+    """The cases of these sets, each once, as far as the pattern is found in their names. part: (i, n): the i-th of
+    n parts."""
     chosen = {}
     for name in sets:
         for case in SETS[name]():

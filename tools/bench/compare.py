@@ -54,7 +54,7 @@ def parse_sets(text):
 def parser_of(merging):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     if merging:
-        parser.add_argument("files", nargs="+", help="what --json wrote; a later file's case takes an earlier one's place")
+        parser.add_argument("files", nargs="+", help="what --json wrote; the last one's case counts")
     else:
         parser.add_argument("--library", help="libkiln.so (default: of build-gpu/ or build/)")
         parser.add_argument("--sets", type=parse_sets, default=list(cases.SETS), help="of " + ", ".join(cases.SETS))

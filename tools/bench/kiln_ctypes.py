@@ -35,8 +35,8 @@ class ContextOptions(ctypes.Structure):
 
 
 class ProgramOptions(ctypes.Structure):
-    _fields_ = [("struct_size", c_size_t), ("outputs", c_char_p), ("scalars", c_char_p), ("axes", ctypes.POINTER(c_int)),
-                ("axis_count", c_size_t), ("all_axes", c_int)]
+    _fields_ = [("struct_size", c_size_t), ("outputs", c_char_p), ("scalars", c_char_p),
+                ("axes", ctypes.POINTER(c_int)), ("axis_count", c_size_t), ("all_axes", c_int)]
 
 
 class PlanInfo(ctypes.Structure):
@@ -45,7 +45,7 @@ class PlanInfo(ctypes.Structure):
                 + [(name, c_int) for name in ("arch", "is_ptx", "registers", "spill_bytes")]
                 + [(name, c_int64) for name in ("shared_bytes", "image_bytes", "rows", "cols", "blocks")]
                 + [("threads", c_int), ("origin", c_int)]
-                + [(name, c_double) for name in ("parse_ms", "schedule_ms", "emit_ms", "lookup_ms", "compile_ms", "load_ms")]
+                + [(name + "_ms", c_double) for name in ("parse", "schedule", "emit", "lookup", "compile", "load")]
                 + [("workspace_bytes", c_int64), ("launches", c_int)])
 
 
@@ -84,7 +84,8 @@ class Plan:
         self.program, self.plan = c_void_p(), c_void_p()
         numbers = (c_int * max(1, len(axes)))(*axes)
         options = ProgramOptions(ctypes.sizeof(ProgramOptions), None, None, numbers, len(axes), 0)
-        kiln.check(lib.kiln_program_create(kiln.context, text.encode(), ctypes.byref(options), ctypes.byref(self.program)))
+        kiln.check(lib.kiln_program_create(kiln.context, text.encode(), ctypes.byref(options),
+                                           ctypes.byref(self.program)))
         views = (Tensor * len(tensors))(*tensors)
         self.data = (c_void_p * len(tensors))(*[t.data for t in tensors])
         try:
@@ -102,7 +103,8 @@ class Plan:
     def info(self):
         info = PlanInfo(struct_size=ctypes.sizeof(PlanInfo))
         self.kiln.check(self.kiln.library.kiln_plan_get_info(self.plan, ctypes.byref(info)))
-        fields = {name: getattr(info, name) for name, _ in PlanInfo._fields_ if name not in ("struct_size", "source", "log")}
+        left_out = ("struct_size", "source", "log")
+        fields = {name: getattr(info, name) for name, _ in PlanInfo._fields_ if name not in left_out}
         return {name: value.decode() if isinstance(value, bytes) else value for name, value in fields.items()}
 
     def close(self):

@@ -10,7 +10,7 @@ from peers import PEERS, Absent, torch_forms
 
 FLUSH_BYTES = 256 << 20  # more than any L2; writing it also hides the host's time for the next call
 CHECKED_ELEMENTS = 1 << 25
-# The largest error over the largest magnitude of the result. Peers that round between their steps may have four times that.
+# The largest error over the largest magnitude of the result; peers that round between their steps may have more.
 TOLERANCES = {"f16": 1.5e-3, "bf16": 1.2e-2, "f32": 1e-5, "f64": 1e-12, "i64": 0}
 PEER_FACTOR = 4
 
@@ -36,10 +36,12 @@ class Clock:
         return lambda: target.copy_(source)
 
     def medians(self, calls):
-        """{name: (median, lower quartile, upper quartile)} in microseconds. Each round calls all of them once, each time
-        beginning with another one."""
-        names, event = list(calls), self.torch.cuda.Event
-        events = {name: [(event(enable_timing=True), event(enable_timing=True)) for _ in range(self.runs)] for name in names}
+        """{name: (median, lower quartile, upper quartile)} in microseconds. Each round calls all of them once, each
+        time beginning with another one."""
+        def pair():
+            return tuple(self.torch.cuda.Event(enable_timing=True) for _ in range(2))
+        names = list(calls)
+        events = {name: [pair() for _ in range(self.runs)] for name in names}
         for name in names * 2:
             calls[name]()
         for i in range(self.runs):

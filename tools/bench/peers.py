@@ -135,8 +135,8 @@ class Cub:
         path = os.path.join(folder, f"cub_{key}.so")
         if not os.path.exists(path):
             partial = f"{path}.{os.getpid()}"
-            command = [nvcc, "-O3", "-std=c++17", "-shared", "-Xcompiler", "-fPIC", "-arch=" + arch, source, "-o", partial]
-            made = subprocess.run(command, capture_output=True, text=True)
+            flags = ["-O3", "-std=c++17", "-shared", "-Xcompiler", "-fPIC", "-arch=" + arch]
+            made = subprocess.run([nvcc, *flags, source, "-o", partial], capture_output=True, text=True)
             if made.returncode:
                 raise Absent("nvcc failed: " + made.stderr.strip()[-300:])
             os.replace(partial, path)
@@ -151,7 +151,8 @@ class Cub:
         rows, bytes_needed = inputs[0].numel() // case.cols, ctypes.c_size_t(0)
         result = self.torch.empty_like(output)
         def call(temporary):
-            code = self.sums(temporary, ctypes.byref(bytes_needed), inputs[0].data_ptr(), result.data_ptr(), rows, case.cols, None)
+            code = self.sums(temporary, ctypes.byref(bytes_needed), inputs[0].data_ptr(), result.data_ptr(), rows,
+                             case.cols, None)
             if code:
                 raise RuntimeError(f"CUB: CUDA error {code}")
             return result

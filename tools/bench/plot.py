@@ -1,4 +1,4 @@
-"""Bandwidth over columns as SVG, written by hand: one line for each peer, the roof dashed, readable in light and dark."""
+"""Bandwidth over columns as SVG, written by hand: a line for each peer, the roof dashed, for light and dark pages."""
 import math
 from xml.sax.saxutils import escape
 
@@ -13,7 +13,8 @@ LABELS = {"kiln": "Kiln", "eager": "PyTorch eager", "compiled": "PyTorch compile
 def style():
     def rules(shade):
         text, faint, ground = (("#1f2937", "#d4d4d8", "#ffffff"), ("#e5e7eb", "#3f3f46", "#18181b"))[shade]
-        lines = "".join(f".{name}{{stroke:{both[shade]}}}.dot.{name}{{fill:{both[shade]}}}" for name, both in LINES.items())
+        lines = "".join(f".{name}{{stroke:{both[shade]}}}.dot.{name}{{fill:{both[shade]}}}"
+                        for name, both in LINES.items())
         return f"text{{fill:{text}}}.grid{{stroke:{faint}}}.ground{{fill:{ground}}}{lines}"
     return ("<style>text{font:13px 'DejaVu Sans',Verdana,sans-serif}.title{font-size:16px;font-weight:bold}"
             ".grid{stroke-width:1}.line{fill:none;stroke-width:1.6}.line.kiln{stroke-width:2.6}"
@@ -51,9 +52,9 @@ def grid(axes):
                      f'<text x="{LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{speed}</text>')
     every = 1 if axes.high - axes.low <= 16 else 2
     for power in range(axes.low, axes.high + 1, every):
-        x = axes.x(2 ** power)
+        x, text = axes.x(2 ** power), columns_text(2 ** power)
         parts.append(f'<path class="grid" d="M{x:.1f} {TOP}V{HEIGHT - BOTTOM}"/>'
-                     f'<text x="{x:.1f}" y="{HEIGHT - BOTTOM + 18}" text-anchor="middle">{columns_text(2 ** power)}</text>')
+                     f'<text x="{x:.1f}" y="{HEIGHT - BOTTOM + 18}" text-anchor="middle">{text}</text>')
     parts.append(f'<text x="{(LEFT + WIDTH - RIGHT) / 2}" y="{HEIGHT - 10}" text-anchor="middle">columns</text>'
                  f'<text x="{LEFT - 8}" y="{TOP - 12}" text-anchor="end">GB/s</text>')
     return parts
@@ -72,8 +73,8 @@ def draw(title, series):
     names = [name for name in LINES if series.get(name)]
     points = [point for name in names for point in series[name]]
     axes = Axes([columns for columns, _ in points], 500 * math.ceil(max(speed for _, speed in points) / 500))
-    parts = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}" '
-             f'role="img"><title>{escape(title)}</title>{style()}'
+    parts = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" '
+             f'height="{HEIGHT}" role="img"><title>{escape(title)}</title>{style()}'
              f'<rect class="ground" width="{WIDTH}" height="{HEIGHT}" rx="8"/>'
              f'<text class="title" x="{LEFT}" y="28">{escape(title)}</text>']
     parts += grid(axes) + legend(names)

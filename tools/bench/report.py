@@ -68,8 +68,8 @@ def summary(data):
     compared = sum(v.lead is not None for v in verdicts)
     slower, level = sum(v.slower for v in verdicts), sum(v.level for v in verdicts)
     return (f"{len(verdicts)} cases: {sum(v.wrong for v in verdicts)} wrong, {sum(v.failed for v in verdicts)} failed; "
-            f"{barred - sum(v.missed for v in verdicts)} of {barred} bars met; slower than the best peer in {slower} of "
-            f"{compared}, of these {level} by less than 1 %")
+            f"{barred - sum(v.missed for v in verdicts)} of {barred} bars met; slower than the best peer in {slower} "
+            f"of {compared}, of these {level} by less than 1 %")
 
 
 def reason_of(name, reasons):
@@ -134,13 +134,13 @@ def exceptions(data, reasons):
     lists = [("Wrong or failed", [r for r, v in marked if v.wrong or v.failed]),
              ("Bars missed", [r for r, v in marked if v.missed]),
              ("Slower than the best peer", [r for r, v in marked if v.slower])]
-    return "\n\n".join(f"## {title}\n\n" + (table(records, reasons) if records else "None.") for title, records in lists)
+    return "\n\n".join(f"## {title}\n\n" + (table(which, reasons) if which else "None.") for title, which in lists)
 
 
-METHOD = """Kiln, its peers and a device-to-device copy of the same bytes (half of them read, half written) take turns on one stream,
-the L2 flushed before each call, events around it; medians. *Roof ratio*: the copy's time over the kernel's. *Best peer / Kiln*:
-how many times Kiln's time the fastest peer takes. *Error*: the largest difference from the same work in double precision,
-relative to the largest magnitude of the result."""
+METHOD = """Kiln, its peers and a device-to-device copy of the same bytes (half of them read, half written) take turns on
+one stream, the L2 flushed before each call, events around it; medians. *Roof ratio*: the copy's time over the kernel's.
+*Best peer / Kiln*: how many times Kiln's time the fastest peer takes. *Error*: the largest difference from the same
+work in double precision, relative to the largest magnitude of the result."""
 
 
 def write_markdown(data, path, plots=None):

@@ -88,7 +88,7 @@ static int open_device(run *r, gpu *g)
     if (!automatic && strcmp(wanted, "cuda") != 0) {
         return tool_usage(args, "--device %s: auto, cuda or cpu was expected", wanted);
     }
-    kiln_status status = gpu_open(arguments_value(args, OPTION_DRIVER), g);
+    kiln_status status = gpu_open(arguments_value(args, OPTION_DRIVER), 0, g);
     r->on_gpu = !status;
     if (automatic && (status == KILN_E_NO_DRIVER || status == KILN_E_NO_DEVICE)) {
         tool_note(args, "computing on the CPU reference, since there is no GPU: %s", kiln_last_error());

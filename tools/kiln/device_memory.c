@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-kiln_status gpu_open(const char *driver_path, gpu *out)
+kiln_status gpu_open(const char *driver_path, int ordinal, gpu *out)
 {
     *out = (gpu){0};
     kiln_status status = kiln__driver_open(driver_path, &out->driver);
@@ -12,16 +12,17 @@ kiln_status gpu_open(const char *driver_path, gpu *out)
         out->driver = NULL;
         return status;
     }
-    kiln__CUresult result = out->driver->DeviceGet(&out->device, 0);
-    if (result) return kiln__driver_fail(out->driver, KILN_E_NO_DEVICE, result, "device 0 cannot be used");
+    char what[80];
+    (void)snprintf(what, sizeof what, "device %d cannot be used", ordinal);
+    kiln__CUresult result = out->driver->DeviceGet(&out->device, ordinal);
+    if (result) return kiln__driver_fail(out->driver, KILN_E_NO_DEVICE, result, what);
     result = out->driver->DevicePrimaryCtxRetain(&out->context, out->device);
     if (result) {
         out->context = NULL;
-        return kiln__driver_fail(out->driver, KILN_E_LAUNCH, result, "the primary context of device 0 cannot be had");
+        (void)snprintf(what, sizeof what, "the primary context of device %d cannot be had", ordinal);
+        return gpu_status(out, result, what);
     }
-    result = out->driver->CtxSetCurrent(out->context);
-    return result ? kiln__driver_fail(out->driver, KILN_E_LAUNCH, result, "the primary context cannot be made current")
-                  : KILN_OK;
+    return gpu_status(out, out->driver->CtxSetCurrent(out->context), "the primary context cannot be made current");
 }
 
 void gpu_close(gpu *g)
@@ -32,15 +33,41 @@ void gpu_close(gpu *g)
     g->context = NULL;
 }
 
-static size_t tensor_bytes(const kiln_tensor *tensor)
+int64_t gpu_tensor_elements(const kiln_tensor *tensor)
 {
     int64_t elements = 1;
     for (int32_t i = 0; i < tensor->rank; i++) elements *= tensor->sizes[i];
-    return (size_t)elements * kiln_type_size(tensor->type);
+    return elements;
+}
+
+static size_t tensor_bytes(const kiln_tensor *tensor)
+{
+    return (size_t)gpu_tensor_elements(tensor) * kiln_type_size(tensor->type);
 }
 
 /* Addresses are integers in the driver and pointers in a tensor. */
 static kiln__CUdeviceptr address_of(const kiln_tensor *tensor) { return (kiln__CUdeviceptr)(uintptr_t)tensor->data; }
+
+kiln_status gpu_status(const gpu *g, kiln__CUresult result, const char *what)
+{
+    return result ? kiln__driver_fail(g->driver, KILN_E_LAUNCH, result, what) : KILN_OK;
+}
+
+kiln_status gpu_allocate(const gpu *g, size_t bytes, void **out)
+{
+    kiln__CUdeviceptr address = 0;
+    char what[64];
+    kiln__CUresult result = g->driver->MemAlloc(&address, bytes ? bytes : 1); /* the driver refuses 0 bytes */
+    (void)snprintf(what, sizeof what, "%zu bytes of device memory", bytes);
+    if (result) return kiln__driver_fail(g->driver, KILN_E_DEVICE_MEMORY, result, what);
+    *out = (void *)(uintptr_t)address;
+    return KILN_OK;
+}
+
+void gpu_free(const gpu *g, void *data)
+{
+    if (data) (void)g->driver->MemFree((kiln__CUdeviceptr)(uintptr_t)data);
+}
 
 kiln_status gpu_copy_in(const gpu *g, const kiln_tensor *tensors, size_t count, size_t copied, kiln_tensor *out)
 {
@@ -50,15 +77,12 @@ kiln_status gpu_copy_in(const gpu *g, const kiln_tensor *tensors, size_t count, 
     }
     for (size_t i = 0; i < count; i++) {
         const size_t bytes = tensor_bytes(&tensors[i]);
-        kiln__CUdeviceptr address = 0;
-        char what[64];
-        kiln__CUresult result = g->driver->MemAlloc(&address, bytes ? bytes : 1); /* the driver refuses 0 bytes */
-        (void)snprintf(what, sizeof what, "%zu bytes of device memory", bytes);
-        if (result) return kiln__driver_fail(g->driver, KILN_E_DEVICE_MEMORY, result, what);
-        out[i].data = (void *)(uintptr_t)address;
-        if (i >= copied || bytes == 0) continue;
-        result = g->driver->MemcpyHtoD(address, tensors[i].data, bytes);
-        if (result) return kiln__driver_fail(g->driver, KILN_E_LAUNCH, result, "copying to the device");
+        kiln_status status = gpu_allocate(g, bytes, &out[i].data);
+        if (!status && i < copied && bytes) {
+            status = gpu_status(g, g->driver->MemcpyHtoD(address_of(&out[i]), tensors[i].data, bytes),
+                                "copying to the device");
+        }
+        if (status) return status;
     }
     return KILN_OK;
 }
@@ -66,14 +90,14 @@ kiln_status gpu_copy_in(const gpu *g, const kiln_tensor *tensors, size_t count, 
 kiln_status gpu_copy_out(const gpu *g, const kiln_tensor *from, const kiln_tensor *to)
 {
     const size_t bytes = tensor_bytes(to);
-    kiln__CUresult result = bytes ? g->driver->MemcpyDtoH(to->data, address_of(from), bytes) : KILN__CUDA_SUCCESS;
-    return result ? kiln__driver_fail(g->driver, KILN_E_LAUNCH, result, "copying from the device") : KILN_OK;
+    if (bytes == 0) return KILN_OK;
+    return gpu_status(g, g->driver->MemcpyDtoH(to->data, address_of(from), bytes), "copying from the device");
 }
 
 void gpu_free_tensors(const gpu *g, kiln_tensor *tensors, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        if (tensors[i].data) (void)g->driver->MemFree(address_of(&tensors[i]));
+        gpu_free(g, tensors[i].data);
         tensors[i].data = NULL;
     }
 }

@@ -1,4 +1,4 @@
-/* Runs a program on the first GPU with tensors that lie in host memory: copies in, launches, copies out. */
+/* Runs a program on a GPU with tensors that lie in host memory: copies in, launches, copies out. */
 #ifndef KILN_TOOL_DEVICE_MEMORY_H
 #define KILN_TOOL_DEVICE_MEMORY_H
 
@@ -10,10 +10,17 @@ typedef struct gpu {
     kiln__CUcontext context; /* the device's primary one, current on the calling thread */
 } gpu;
 
-/* Opens the driver and makes device 0's primary context current. KILN_E_NO_DRIVER, KILN_E_NO_DEVICE; KILN_E_LAUNCH
- * for what the driver refuses. */
-kiln_status gpu_open(const char *driver_path, gpu *out);
+/* Opens the driver and makes the primary context of this device current. KILN_E_NO_DRIVER, KILN_E_NO_DEVICE;
+ * KILN_E_LAUNCH for what the driver refuses. */
+kiln_status gpu_open(const char *driver_path, int ordinal, gpu *out);
 void gpu_close(gpu *g);
+
+int64_t gpu_tensor_elements(const kiln_tensor *tensor);
+/* Device memory; 0 bytes are one. out is an address as tensors hold it. KILN_E_DEVICE_MEMORY. */
+kiln_status gpu_allocate(const gpu *g, size_t bytes, void **out);
+void gpu_free(const gpu *g, void *data);
+/* A driver's result as a status that says what was done. */
+kiln_status gpu_status(const gpu *g, kiln__CUresult result, const char *what);
 
 /* Allocates tensors[i]'s elements on the device, for each i, and copies the first copied ones there. out[i] is
  * tensors[i] with the device address. Free with gpu_free_tensors, also after a failure. */

@@ -7,7 +7,7 @@
 #include "tool.h"
 
 static const command *const commands[] = {
-    &command_run, &command_compile, &command_precompile, &command_explain, &command_info, &command_cache,
+    &command_run, &command_compile, &command_precompile, &command_explain, &command_bench, &command_info, &command_cache,
     &command_cache_ls, &command_cache_stat, &command_cache_clear,
 };
 enum { COMMAND_COUNT = sizeof commands / sizeof commands[0] };

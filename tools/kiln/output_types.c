@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/types.h"
-#include "lang/ir.h"
 
 static kiln_type widest_float(const request *r)
 {
@@ -44,13 +43,18 @@ static void bind_types(const request *r, kiln__signature *signature, kiln__bindi
     }
 }
 
-kiln_status output_type(const request *r, size_t output, kiln_type *out)
+kiln_status request_ir(const request *r, kiln__ir **out)
 {
     kiln__signature signature = {0};
     kiln__binding binding = {0};
-    kiln__ir *ir;
     bind_types(r, &signature, &binding);
-    kiln_status status = kiln__ir_build(r->graph, &signature, &binding, &ir);
+    return kiln__ir_build(r->graph, &signature, &binding, out);
+}
+
+kiln_status output_type(const request *r, size_t output, kiln_type *out)
+{
+    kiln__ir *ir;
+    kiln_status status = request_ir(r, &ir);
     if (status) return status;
     switch (ir->insts[ir->outputs[output]].type) {
     case KILN__BOOL: *out = KILN_BOOL; break;

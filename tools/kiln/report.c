@@ -67,14 +67,20 @@ void tool_log(void *user, kiln_log_level level, const char *message)
     else if (level == KILN_LOG_ERROR) fprintf(stderr, "kiln %s: %s\n", args->command->name, message);
 }
 
-int tool_context_create(const arguments *args, kiln_context **out)
+kiln_status tool_context_create_pinned(const arguments *args, const char *schedule, kiln_context **out)
 {
     kiln_context_options options = KILN_CONTEXT_OPTIONS_INIT;
     options.cache_dir = arguments_value(args, OPTION_CACHE_DIR);
     options.nvrtc_path = arguments_value(args, OPTION_NVRTC);
     options.driver_path = arguments_value(args, OPTION_DRIVER);
-    options.log = tool_log;
+    options.schedule = schedule;
+    if (!schedule) options.log = tool_log;
     options.log_user = (void *)(uintptr_t)args; /* read only in tool_log */
-    kiln_status status = kiln_context_create(&options, out);
+    return kiln_context_create(&options, out);
+}
+
+int tool_context_create(const arguments *args, kiln_context **out)
+{
+    kiln_status status = tool_context_create_pinned(args, NULL, out);
     return status ? tool_failed(args, status) : TOOL_OK;
 }

@@ -122,7 +122,7 @@ static void add_name(kiln__text *list, const char *name)
     kiln__text_printf(list, "%s%s", list->size ? "," : "", name);
 }
 
-static int create_program(request *r, bool unread_too)
+int request_program(const request *r, kiln_context *context, kiln_program **out)
 {
     kiln_program_options options = KILN_PROGRAM_OPTIONS_INIT;
     int axes[KILN_MAX_RANK];
@@ -136,16 +136,22 @@ static int create_program(request *r, bool unread_too)
     for (uint32_t i = 0; i < r->graph->name_count; i++) {
         const kiln__name *name = &r->graph->names[i];
         if (assignments_find(&r->scalar_texts, name->text)) add_name(&scalars, name->text);
-        bool wanted = name->assigned && (assignments_find(&r->outputs, name->text) || (unread_too && !name->read));
+        bool wanted = name->assigned && (assignments_find(&r->outputs, name->text) || (r->unread_too && !name->read));
         if (wanted) add_name(&outputs, name->text);
     }
     options.outputs = outputs.data;
     options.scalars = scalars.data;
     kiln_status status = outputs.failed || scalars.failed ? kiln__out_of_memory()
-                                                          : kiln_program_create(r->context, r->text, &options, &r->program);
+                                                          : kiln_program_create(context, r->text, &options, out);
     kiln__text_free(&outputs);
     kiln__text_free(&scalars);
-    if (status) return tool_failed(r->args, status);
+    return status ? tool_failed(r->args, status) : TOOL_OK;
+}
+
+static int create_program(request *r)
+{
+    int code = request_program(r, r->context, &r->program);
+    if (code) return code;
     r->input_count = kiln_program_input_count(r->program);
     r->output_count = kiln_program_output_count(r->program);
     r->scalar_count = kiln_program_scalar_count(r->program);
@@ -166,7 +172,7 @@ static int read_scalars(request *r, bool values)
 
 int request_open(const arguments *args, option_id inputs, option_id outputs, bool values, bool unread_too, request *out)
 {
-    *out = (request){.args = args};
+    *out = (request){.args = args, .unread_too = unread_too};
     int code = find_text(args, &out->text);
     if (!code) code = assignments_parse(args, inputs, &out->inputs);
     if (!code) code = assignments_parse(args, outputs, &out->outputs);
@@ -180,7 +186,7 @@ int request_open(const arguments *args, option_id inputs, option_id outputs, boo
     if (!code) code = check_bound(out, inputs);
     if (!code && !unread_too && out->outputs.count == 0) code = no_outputs(out, outputs);
     if (!code) code = tool_context_create(args, &out->context);
-    if (!code) code = create_program(out, unread_too);
+    if (!code) code = create_program(out);
     return code ? code : read_scalars(out, values);
 }
 

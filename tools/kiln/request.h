@@ -18,6 +18,7 @@ typedef struct request {
     kiln_scalar scalars[KILN_MAX_SCALARS]; /* in the program's order */
     kiln_tensor tensors[KILN_MAX_TENSORS]; /* inputs, then outputs, in the program's order */
     size_t input_count, output_count, scalar_count;
+    bool unread_too;
 } request;
 
 /* Parses the program and checks each name of the command line against it. Returns an exit code; *out is freed with
@@ -25,6 +26,9 @@ typedef struct request {
  * Outputs are the names given to `outputs`, and where unread_too is set the assigned names that nothing reads. */
 int request_open(const arguments *args, option_id inputs, option_id outputs, bool values, bool unread_too, request *out);
 void request_free(request *r);
+
+/* The same program in another context. Returns an exit code. */
+int request_program(const request *r, kiln_context *context, kiln_program **out);
 
 /* What the command line gave to the i-th input or output of the program; NULL where it gave nothing. */
 const char *request_input(const request *r, size_t i);

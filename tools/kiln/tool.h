@@ -23,7 +23,7 @@ struct command {
     int (*run)(const arguments *args);
 };
 
-extern const command command_run, command_compile, command_precompile, command_explain, command_info;
+extern const command command_run, command_compile, command_precompile, command_explain, command_bench, command_info;
 extern const command command_cache, command_cache_ls, command_cache_stat, command_cache_clear;
 
 /* Print one sentence on standard error, "kiln run: ...", and return the exit code. tool_usage adds where to find help;
@@ -39,5 +39,7 @@ void tool_log(void *user, kiln_log_level level, const char *message);
 
 /* A context with the options --cache-dir, --nvrtc and --driver, whose warnings go to standard error. */
 int tool_context_create(const arguments *args, kiln_context **out);
+/* The same with a pinned schedule (kiln_context_options.schedule), silent where that is no schedule. */
+kiln_status tool_context_create_pinned(const arguments *args, const char *schedule, kiln_context **out);
 
 #endif

@@ -1,0 +1,277 @@
+/* Random inputs and the reference of a bench. Inputs repeat a pattern of a prime number of elements, so that neither
+ * filling a large tensor nor knowing its elements on the host takes a copy of it. */
+#include "bench_data.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/types.h"
+#include "tensor_spec.h"
+
+#define PATTERN_ELEMENTS 4194319 /* a prime: rows of any length begin anywhere in it */
+#define CHECKED_ELEMENTS (1 << 22)
+
+static uint64_t next_random(uint64_t *state)
+{
+    uint64_t z = *state += 0x9e3779b97f4a7c15; /* splitmix64, Steele et al. 2014 */
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+    return z ^ (z >> 31);
+}
+
+static void draw(kiln_type type, uint64_t *state, char *out, int64_t count)
+{
+    const size_t size = kiln_type_size(type);
+    for (int64_t i = 0; i < count; i++) {
+        const uint64_t bits = next_random(state);
+        char *element = out + (size_t)i * size;
+        if (kiln__type_is_float(type))
+            kiln__store_f64(type, element, (double)(bits >> 11) * 0x1p-51 - 2);
+        else if (type == KILN_BOOL)
+            kiln__store_i64(type, element, (int64_t)(bits >> 63));
+        else
+            kiln__store_i64(type, element, (int64_t)(bits % 101) - (type == KILN_U8 ? 0 : 50));
+    }
+}
+
+static int64_t pattern_length(const kiln_tensor *tensor)
+{
+    const int64_t elements = gpu_tensor_elements(tensor);
+    return elements < PATTERN_ELEMENTS ? elements : PATTERN_ELEMENTS;
+}
+
+static kiln__CUdeviceptr address(const kiln_tensor *tensor, int64_t bytes)
+{
+    return (kiln__CUdeviceptr)(uintptr_t)tensor->data + (kiln__CUdeviceptr)bytes;
+}
+
+/* What is there already is copied behind itself, twice as much each time. */
+static kiln_status fill(bench_data *data, size_t i, uint64_t *state)
+{
+    const kiln_tensor *tensor = &data->device[i];
+    const int64_t size = (int64_t)kiln_type_size(tensor->type), bytes = gpu_tensor_elements(tensor) * size;
+    int64_t filled = pattern_length(tensor) * size;
+    data->patterns[i] = malloc((size_t)filled + 1);
+    if (!data->patterns[i]) return kiln__out_of_memory();
+    if (bytes == 0) return KILN_OK;
+    draw(tensor->type, state, data->patterns[i], pattern_length(tensor));
+    const kiln__driver *driver = data->gpu->driver;
+    kiln__CUresult result = driver->MemcpyHtoD(address(tensor, 0), data->patterns[i], (size_t)filled);
+    while (filled < bytes && !result) {
+        const int64_t more = filled < bytes - filled ? filled : bytes - filled;
+        result = driver->MemcpyDtoDAsync(address(tensor, filled), address(tensor, 0), (size_t)more, NULL);
+        filled += more;
+    }
+    return gpu_status(data->gpu, result, "filling an input");
+}
+
+/* The kept axis of most rows is cut; one row at least, some thousands where they are short. */
+static void choose_slices(bench_data *data, uint64_t *state)
+{
+    const bench_case *c = data->which;
+    data->axis = -1;
+    data->elements = 1;
+    for (int32_t k = 0; k < c->rank; k++) {
+        data->elements *= c->sizes[k];
+        if (!c->reduced[k] && (data->axis < 0 || c->sizes[k] > c->sizes[data->axis])) data->axis = (int)k;
+    }
+    data->slice_count = 1;
+    data->checked = data->elements;
+    if (c->by_position || data->elements <= CHECKED_ELEMENTS) data->axis = -1;
+    if (data->axis < 0) return;
+    const int64_t rows = c->sizes[data->axis], each = data->elements / rows;
+    const int64_t wanted = CHECKED_ELEMENTS / each > 0 ? CHECKED_ELEMENTS / each : 1;
+    if (wanted >= rows) {
+        data->axis = -1;
+        return;
+    }
+    data->slice_count = wanted < BENCH_MAX_SLICES ? (size_t)wanted : BENCH_MAX_SLICES;
+    const int64_t length = wanted / (int64_t)data->slice_count;
+    data->slices[0] = (bench_slice){(int64_t)(next_random(state) % (uint64_t)(rows - length + 1)), length};
+    if (data->slice_count > 1) data->slices[1] = (bench_slice){rows - length, length};
+    if (data->slice_count > 2) data->slices[2] = (bench_slice){0, length};
+    data->checked = each * length * (int64_t)data->slice_count;
+}
+
+/* The tensor's own part of a slice: `runs` runs of `length` elements, `period` apart, from `start` on. */
+typedef struct part {
+    kiln_tensor tensor;
+    int64_t start, length, period, runs;
+} part;
+
+static part part_of(const bench_data *data, size_t slice, const kiln_tensor *tensor)
+{
+    const int32_t k = data->axis < 0 ? -1 : data->axis - (data->which->rank - tensor->rank);
+    part p = {.tensor = *tensor, .runs = 1, .length = gpu_tensor_elements(tensor)};
+    p.tensor.data = NULL;
+    if (k < 0 || tensor->sizes[k] == 1) return p; /* broadcast along the axis: all of it */
+    int64_t inner = 1;
+    for (int32_t i = k + 1; i < tensor->rank; i++) inner *= tensor->sizes[i];
+    for (int32_t i = 0; i < k; i++) p.runs *= tensor->sizes[i];
+    p.tensor.sizes[k] = data->slices[slice].length;
+    p.start = data->slices[slice].start * inner;
+    p.length = data->slices[slice].length * inner;
+    p.period = tensor->sizes[k] * inner;
+    return p;
+}
+
+static kiln_status copy_input(const bench_data *data, size_t i, part *p)
+{
+    const kiln_tensor *whole = &data->device[i];
+    const int64_t pattern = pattern_length(whole);
+    const size_t size = kiln_type_size(whole->type);
+    char *to = malloc((size_t)(p->runs * p->length) * size + 1);
+    p->tensor.data = to;
+    if (!to) return kiln__out_of_memory();
+    for (int64_t run = 0; run < p->runs; run++) {
+        int64_t at = p->start + run * p->period, left = p->length;
+        while (left > 0) {
+            const int64_t from = at % pattern, here = left < pattern - from ? left : pattern - from;
+            memcpy(to, (const char *)data->patterns[i] + (size_t)from * size, (size_t)here * size);
+            to += (size_t)here * size;
+            at += here;
+            left -= here;
+        }
+    }
+    return tensor_spec_contiguous(&p->tensor);
+}
+
+static kiln_status run_reference(bench_data *data, size_t slice)
+{
+    const request *r = data->request;
+    kiln_tensor tensors[KILN_MAX_TENSORS] = {{0}};
+    kiln_status status = KILN_OK;
+    for (size_t i = 0; i < r->input_count + r->output_count && !status; i++) {
+        part p = part_of(data, slice, &data->device[i]);
+        if (i < r->input_count) {
+            status = copy_input(data, i, &p);
+        } else {
+            p.tensor.type = KILN_F64;
+            p.tensor.data = calloc((size_t)(p.runs * p.length) + 1, sizeof(double));
+            data->wanted[slice][i - r->input_count] = p.tensor.data;
+            status = p.tensor.data ? tensor_spec_contiguous(&p.tensor) : kiln__out_of_memory();
+        }
+        tensors[i] = p.tensor;
+    }
+    if (!status) {
+        status = kiln_run_cpu(r->program, tensors, r->input_count + r->output_count, r->scalars, r->scalar_count);
+    }
+    for (size_t i = 0; i < r->input_count; i++) free(tensors[i].data);
+    return status;
+}
+
+kiln_status bench_data_create(const gpu *g, const request *r, const bench_case *which, uint64_t seed, bench_data *out)
+{
+    *out = (bench_data){.gpu = g, .request = r, .which = which};
+    kiln_status status = gpu_copy_in(g, which->tensors, r->input_count + r->output_count, 0, out->device);
+    for (size_t i = 0; i < r->input_count && !status; i++) status = fill(out, i, &seed);
+    choose_slices(out, &seed);
+    for (size_t i = 0; i < out->slice_count && !status; i++) status = run_reference(out, i);
+    return status;
+}
+
+void bench_data_free(bench_data *data)
+{
+    if (!data->gpu) return;
+    for (size_t i = 0; i < KILN_MAX_TENSORS; i++) {
+        free(data->patterns[i]);
+        for (size_t slice = 0; slice < BENCH_MAX_SLICES; slice++) free(data->wanted[slice][i]);
+    }
+    gpu_free_tensors(data->gpu, data->device, data->request->input_count + data->request->output_count);
+}
+
+kiln_status bench_data_poison(const bench_data *data)
+{
+    const request *r = data->request;
+    for (size_t i = r->input_count; i < r->input_count + r->output_count; i++) {
+        const kiln_tensor *tensor = &data->device[i];
+        const size_t bytes = (size_t)gpu_tensor_elements(tensor) * kiln_type_size(tensor->type);
+        kiln__CUresult result =
+            bytes ? data->gpu->driver->MemsetD8(address(tensor, 0), 0xff, bytes) : KILN__CUDA_SUCCESS;
+        if (result) return gpu_status(data->gpu, result, "poisoning an output");
+    }
+    return KILN_OK;
+}
+
+/* The largest error that is right, over the largest magnitude. Half a unit in the last place, and what another order of
+ * the same sums and products makes. */
+static double tolerance(kiln_type type)
+{
+    switch (type) {
+    case KILN_F64: return 1e-12;
+    case KILN_F32: return 1e-5;
+    case KILN_F16: return 1.5e-3;
+    case KILN_BF16: return 1.2e-2;
+    case KILN_E4M3: return 0.13;
+    case KILN_E5M2: return 0.26;
+    default: return 0;
+    }
+}
+
+static bool any_float_input(const request *r)
+{
+    for (size_t i = 0; i < r->input_count; i++) {
+        if (kiln__type_is_float(r->tensors[i].type)) return true;
+    }
+    return false;
+}
+
+static int64_t count_unwritten(const kiln_tensor *tensor)
+{
+    static const unsigned char poison[8] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
+    const size_t size = kiln_type_size(tensor->type);
+    const int64_t elements = gpu_tensor_elements(tensor);
+    int64_t count = 0;
+    if (!kiln__type_is_float(tensor->type) && tensor->type != KILN_BOOL) return 0; /* -1 may well be the result */
+    for (int64_t i = 0; i < elements; i++)
+        count += memcmp((const char *)tensor->data + (size_t)i * size, poison, size) == 0;
+    return count;
+}
+
+/* Where both are infinite or no number they agree; a reference beyond the type's range is rounded first. */
+static double difference(kiln_type type, const void *element, double wanted)
+{
+    const double got = kiln__load_f64(type, element);
+    if (got == wanted || (isnan(got) && isnan(wanted)) || got == kiln__round_to(type, wanted)) return 0;
+    return isfinite(got) && isfinite(wanted) ? fabs(got - wanted) : INFINITY;
+}
+
+static void compare(const bench_data *data, size_t slice, const kiln_tensor *got, const double *wanted, double *error,
+                    double *largest)
+{
+    const part p = part_of(data, slice, got);
+    const size_t size = kiln_type_size(got->type);
+    for (int64_t run = 0; run < p.runs; run++) {
+        const char *elements = (const char *)got->data + (size_t)(p.start + run * p.period) * size;
+        for (int64_t i = 0; i < p.length; i++, wanted++) {
+            *error = fmax(*error, difference(got->type, elements + (size_t)i * size, *wanted));
+            if (isfinite(*wanted)) *largest = fmax(*largest, fabs(*wanted));
+        }
+    }
+}
+
+kiln_status bench_data_check(const bench_data *data, bench_error *out)
+{
+    const request *r = data->request;
+    *out = (bench_error){.right = true};
+    for (size_t i = 0; i < r->output_count; i++) {
+        kiln_tensor got = data->device[r->input_count + i];
+        const size_t bytes = (size_t)gpu_tensor_elements(&got) * kiln_type_size(got.type);
+        got.data = malloc(bytes + 1);
+        if (!got.data) return kiln__out_of_memory();
+        kiln_status status = gpu_copy_out(data->gpu, &data->device[r->input_count + i], &got);
+        double error = 0, largest = 0;
+        for (size_t slice = 0; slice < data->slice_count && !status; slice++) {
+            compare(data, slice, &got, data->wanted[slice][i], &error, &largest);
+        }
+        const bool rounded = !kiln__type_is_float(got.type) && any_float_input(r); /* a number next to a tie */
+        const bool near_enough = rounded ? error <= 1 : error <= tolerance(got.type) * largest;
+        if (!status) out->unwritten += count_unwritten(&got);
+        free(got.data);
+        if (status) return status;
+        out->error = fmax(out->error, largest > 0 ? error / largest : error);
+        out->right = out->right && near_enough && out->unwritten == 0;
+    }
+    return KILN_OK;
+}
