@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "base/text.h"
 #include "launch_fixture.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -97,6 +98,21 @@ static void a_pinned_schedule_that_cannot_be_is_refused(void **state) {
     }
 }
 
+static void a_program_has_so_many_names(void **state) {
+    (void)state;
+    for (int count = 4096; count <= 4097; count++) {
+        bound b;
+        kiln__text text = {0};
+        for (int i = 0; i < count; i++) kiln__text_printf(&text, "n%d=1\n", i);
+        char *program = kiln__text_take(&text);
+        kiln_status status = bound_create_outputs(&b, program, "n1", NULL, NULL, "");
+        assert_int_equal(status, count > 4096 ? KILN_E_LIMIT : KILN_OK);
+        if (status) assert_non_null(strstr(kiln_last_error(), "the program has more than 4096 names"));
+        free(program);
+        bound_destroy(&b);
+    }
+}
+
 static void more_blocks_than_a_grid_has_are_refused(void **state) {
     launch_fixture *f = *state;
     kiln_context *context = launch_context(f, "", KILN_POLICY_COMPILE);
@@ -111,6 +127,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(indices_have_64_bits_where_they_need_them_and_only_there),
         cmocka_unit_test(a_pinned_schedule_that_cannot_be_is_refused),
+        cmocka_unit_test(a_program_has_so_many_names),
         WITH_LAUNCHES(more_blocks_than_a_grid_has_are_refused),
     };
     return cmocka_run_group_tests_name("limits", tests, NULL, NULL);

@@ -60,8 +60,8 @@ static void add_operators(expressions *list)
     }
 }
 
-/* What kernels do not serve. */
-static const char *const unsupported[] = {
+/* What wants literals or labels, or rounds at ties: gpu_axes.c has them. */
+static const char *const elsewhere[] = {
     "dropout", "dropout_grad", "cross_entropy_label", "cross_entropy_label_grad", "quantize_e4m3", "quantize_e5m2",
 };
 
@@ -71,8 +71,8 @@ static void add_call(expressions *list, const char *at)
     size_t length = strcspn(at, "("), parameters = 1;
     memcpy(name, at, length);
     for (const char *c = at + length; *c != ')'; c++) parameters += *c == ',';
-    for (size_t i = 0; i < COUNT(unsupported); i++)
-        if (!strcmp(name, unsupported[i])) return;
+    for (size_t i = 0; i < COUNT(elsewhere); i++)
+        if (!strcmp(name, elsewhere[i])) return;
     int used = snprintf(call, sizeof call, "%s(", name);
     /* What is given for a parameter with a default, an epsilon or a count, is positive. */
     for (size_t i = 0; i < parameters; i++)
