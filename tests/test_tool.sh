@@ -76,13 +76,13 @@ fold_sources() {
 # What differs from run to run and from machine to machine is replaced.
 normalise() {
     sed -E -e "s#$work#WORK#g; s#${KILN_FAKE_DRIVER:-$work}#FAKE_DRIVER#g; s#${KILN_FAKE_NVRTC:-$work}#FAKE_NVRTC#g" \
-        -e 's/[0-9]+ (bytes of (cubin|PTX))/N \1/; s/"(image_bytes|entry_bytes|bytes)": [1-9][0-9]*/"\1": N/' \
-        -e 's/^(bytes +)[1-9][0-9]*$/\1N/; s/(removed .*, )[1-9][0-9]* bytes/\1N bytes/' \
+        -e 's/[0-9]+ (bytes of (cubin|PTX))/N \1/; s/"(image_bytes|entry_bytes|bytes|removed_bytes|kept_bytes)": [1-9][0-9]*/"\1": N/' \
+        -e 's/^(bytes +)[1-9][0-9]*$/\1N/; s/(removed .*, )[1-9][0-9]* bytes/\1N bytes/; s/(removed|kept) ([0-9]+), [1-9][0-9]* bytes/\1 \2, N bytes/g' \
         -e 's/[0-9]+(\.[0-9]+)? ms/N ms/g' \
         -e 's/"(parse|schedule|emit|lookup|compile|load|read|run|kernel|write|compile_ms|created_unix|used_unix)": [0-9.e-]+/"\1": N/' \
         -e 's/kiln [0-9]+\.[0-9]+\.[0-9]+$/kiln VERSION/; s/^(kiln +)[0-9.]+$/\1VERSION/' \
         -e 's/"version": "[0-9.]+"/"version": "VERSION"/' \
-        -e 's/ +[0-9]+  [0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}/  N  DATE/' \
+        -e 's/ +[0-9]+ +[0-9]+[smhdw]  [0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}/  N  AGE  DATE/' \
         -e 's/\b[0-9a-f]{32}\b/KEY/; s/^[0-9a-f]{12}  /KEY  /'
 }
 
@@ -142,7 +142,8 @@ fortran=True npy f.npy '<f4' '(2, 2)' $(f32 1 3 2 4)
 if transcript help; then
     try --help
     try --version
-    for name in run compile precompile explain bench info cache 'cache ls' 'cache stat' 'cache clear'; do
+    for name in run compile precompile explain bench info cache 'cache ls' 'cache stat' 'cache verify' 'cache prune' 'cache clear' \
+        'cache export' 'cache import'; do
         # shellcheck disable=SC2086
         try $name --help
     done
@@ -409,6 +410,53 @@ if [ -n "${KILN_FAKE_DRIVER:-}" ] && [ -n "${KILN_FAKE_NVRTC:-}" ] && transcript
     try bench 'y = x + 1' --tensor 'x=f16[8]' --device 1 "${fakes[@]}"
     try bench 'y = x + 1' --tensor 'x=f16[8]' --driver "$KILN_FAKE_DRIVER" --nvrtc none/libnvrtc.so --cache-dir '' --seed 7
     unset FAKE_DRIVER_ARCH FAKE_NVRTC_ARCH
+    check
+fi
+
+# The cache's own commands, on kernels of the stand-in for NVRTC.
+if [ -n "${KILN_FAKE_NVRTC:-}" ] && transcript cache_commands; then
+    export FAKE_NVRTC_ARCH=90
+    fakes=(--nvrtc "$KILN_FAKE_NVRTC")
+    "$tool" cache clear --quiet
+    for columns in 4 8; do
+        "$tool" compile 'y = softmax(x)' --tensor "x=f32[*,$columns]" --arch sm_90 "${fakes[@]}" --quiet
+    done
+    try cache verify
+    try cache verify --json
+    try cache verify --recompile "${fakes[@]}"
+    try cache verify --recompile --nvrtc none/libnvrtc.so
+    try cache export all.kpack
+    try cache export all.kpack --json
+    try cache export none/all.kpack
+    try cache export
+    touch -d '3 days ago' cache/*/*.k1
+    try cache prune --older-than 4d
+    try cache prune --older-than 2d --json
+    try cache import all.kpack
+    try cache verify --recompile --json "${fakes[@]}"
+    try compile 'y = softmax(x)' --tensor 'x=f32[*,8]' --arch sm_90 --json "${fakes[@]}" # from the cache
+    try cache prune --max-size 1T
+    try cache prune --max-size 0 --quiet
+    try cache import all.kpack --json
+    try cache import all.kpack --quiet
+    # One entry says something else than what was compiled, and one has a damaged byte.
+    FAKE_NVRTC_CHANGE=1 try cache verify --recompile "${fakes[@]}"
+    entry=$(find cache -name '*.k1' | sort | head -n 1)
+    printf '\377' | dd of="$entry" bs=1 seek=200 conv=notrunc status=none
+    try cache verify
+    try cache verify --json
+    try cache export all.kpack
+    head -c 1000 all.kpack > cut.kpack
+    try cache import cut.kpack
+    try cache import none.kpack
+    try cache import
+    try cache prune
+    try cache prune --max-size 1X
+    try cache prune --older-than 1
+    try cache prune --max-size 99999999999T
+    try cache nothing
+    unset FAKE_NVRTC_ARCH
+    try cache clear
     check
 fi
 

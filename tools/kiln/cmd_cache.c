@@ -1,4 +1,4 @@
-/* kiln cache ls|stat|clear: what the disk cache holds, how much, and its removal.
+/* kiln cache ls, stat and clear: what the disk cache holds, how much, and its removal.
  * Other processes may write to the cache meanwhile. */
 #define _GNU_SOURCE
 #include <inttypes.h>
@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "cache/disk.h"
+#include "cache_files.h"
 #include "json_output.h"
 
 /* One entry with strings of its own. */
@@ -61,12 +61,10 @@ static void list_free(cache_list *list)
     kiln__disk_close(list->disk);
 }
 
-/* The disk cache alone, without a context: nothing here needs the driver or NVRTC. */
 static int open_cache(const arguments *args, cache_list *list)
 {
     *list = (cache_list){0};
-    kiln_status status = kiln__disk_open(arguments_value(args, OPTION_CACHE_DIR), tool_log, (void *)(uintptr_t)args, &list->disk);
-    return status ? tool_failed(args, status) : TOOL_OK;
+    return cache_open(args, &list->disk);
 }
 
 static int read_cache(const arguments *args, cache_list *list)
@@ -112,6 +110,16 @@ static void format_time(int64_t unix_seconds, char text[32])
     if (!localtime_r(&t, &local) || strftime(text, 32, "%Y-%m-%d %H:%M", &local) == 0) strcpy(text, "?");
 }
 
+/* "12s", "45m", "30h", "9d", "8w": the largest unit of which there are two or more. */
+static void format_age(int64_t seconds, char text[32])
+{
+    static const struct { int64_t seconds; char name; } units[] = {{604800, 'w'}, {86400, 'd'}, {3600, 'h'}, {60, 'm'}, {1, 's'}};
+    size_t i = 0;
+    if (seconds < 0) seconds = 0;
+    while (units[i].seconds > 1 && seconds < 2 * units[i].seconds) i++;
+    (void)snprintf(text, 32, "%" PRId64 "%c", seconds / units[i].seconds, units[i].name);
+}
+
 static int ls_command(const arguments *args)
 {
     cache_list list;
@@ -120,11 +128,12 @@ static int ls_command(const arguments *args)
     else if (!code) {
         for (size_t i = 0; i < list.count; i++) {
             const cached *c = &list.items[i];
-            char used[32], arch[24];
+            char used[32], age[32], arch[24];
             format_time(c->entry.used_unix, used);
+            format_age((int64_t)time(NULL) - c->entry.created_unix, age);
             (void)snprintf(arch, sizeof arch, "%s_%d", c->entry.is_ptx ? "compute" : "sm", c->entry.arch);
-            printf("%.12s  %-10s  %8" PRId64 "  %s  %s  (%s)\n", c->key, arch, c->entry.entry_bytes, used, c->description,
-                   c->schedule);
+            printf("%.12s  %-10s  %8" PRId64 "  %4s  %s  %s  (%s)\n", c->key, arch, c->entry.entry_bytes, age, used,
+                   c->description, c->schedule);
         }
     }
     list_free(&list);
@@ -177,23 +186,28 @@ static int clear_command(const arguments *args)
 /* 'kiln cache' without one of its commands. */
 static int cache_command(const arguments *args)
 {
-    if (args->operand_count == 0) return tool_usage(args, "ls, stat or clear was expected");
-    return tool_usage(args, "there is no 'kiln cache %s'; ls, stat or clear was expected", args->operands[0]);
+    if (args->operand_count == 0) return tool_usage(args, "ls, stat, verify, prune, clear, export or import was expected");
+    return tool_usage(args, "there is no 'kiln cache %s'; ls, stat, verify, prune, clear, export or import was expected",
+                      args->operands[0]);
 }
 
 static const option_id options[] = {OPTION_CACHE_DIR, OPTION_JSON, OPTION_QUIET, OPTION_HELP, OPTION_COUNT};
 
 const command command_cache = {
     .name = "cache",
-    .summary = "Lists, measures or clears the disk cache",
-    .usage = "ls|stat|clear [OPTIONS]",
+    .summary = "Looks after the disk cache",
+    .usage = "ls|stat|verify|prune|clear|export|import [OPTIONS]",
     .options = options,
     .max_operands = 1,
     .details =
         "\ncommands:\n"
-        "  ls     lists the entries\n"
-        "  stat   counts entries and bytes\n"
-        "  clear  removes all entries\n"
+        "  ls      lists the entries\n"
+        "  stat    counts entries and bytes\n"
+        "  verify  checks the entries\n"
+        "  prune   removes entries by age and size\n"
+        "  clear   removes all entries\n"
+        "  export  writes the kernels to a pack\n"
+        "  import  takes kernels from a pack\n"
         "\n'kiln cache ls --help' and the like explain each.\n",
     .run = cache_command,
 };
@@ -205,7 +219,7 @@ const command command_cache_ls = {
     .options = options,
     .max_operands = 0,
     .details =
-        "\nColumns: the key's first 12 digits, architecture, bytes, last use, program with types and shape, schedule.\n"
+        "\nColumns: the key's first 12 digits, architecture, bytes, age, last use, program with types and shape, schedule.\n"
         "\nJSON: dir, unreadable (files that are no valid entry), entries (key, description, schedule, arch, registers,\n"
         "spill_bytes, entry_bytes, image_bytes, created_unix, used_unix, compile_ms).\n"
         "\nexample:\n"
