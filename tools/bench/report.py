@@ -10,8 +10,13 @@ REASONS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "reasons.json
 
 
 def load(path):
-    with open(path, encoding="utf-8") as file:
-        data = json.load(file)
+    try:
+        with open(path, encoding="utf-8") as file:
+            data = json.load(file)
+    except OSError as error:
+        raise SystemExit(f"compare.py: {path} cannot be read: {error.strerror}") from None
+    except ValueError:
+        data = None
     if not isinstance(data, dict) or not {"runs", "cases"} <= data.keys():
         raise SystemExit(f"compare.py: {path} is no file that --json wrote")
     return data

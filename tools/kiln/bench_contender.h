@@ -4,9 +4,7 @@
 
 #include "bench_clock.h"
 #include "bench_data.h"
-
-#define BENCH_MAX_CONTENDERS 64
-#define BENCH_PINS_SIZE 64
+#include "bench_neighbours.h"
 
 /* A schedule with its plan. pins: "" of the chosen one. */
 typedef struct bench_contender {

@@ -49,7 +49,9 @@ static void print_candidates(const bench_result *result, int label_width)
     const bench_contender **list = sorted(result->contenders);
     for (size_t i = 0; i < result->contenders->count && list; i++) {
         const bench_contender *c = list[i];
-        printf("%-*s %10.2f %7.0f %7.3f %10d %6d %9.1e  %-7s %s%s\n", label_width, c == chosen ? "  chosen" : "",
+        char label[BENCH_PINS_SIZE + 8];
+        (void)snprintf(label, sizeof label, "  %s", c == chosen ? "chosen" : c->pins);
+        printf("%-*s %10.2f %7.0f %7.3f %10d %6d %9.1e  %-7s %s%s\n", label_width, label,
                c->time.median, speed(result, c->time.median), ratio(result, c), c->info.registers, c->info.spill_bytes,
                c->error.error, c->error.right ? "ok" : "wrong", c->info.schedule, c == best ? "  <- fastest" : "");
     }

@@ -87,6 +87,7 @@ static int make_cases(bench *b)
     }
     int code = bench_check_output_types(r);
     if (code) return code;
+    if (arguments_has(r->args, OPTION_CANDIDATES)) b->label_width = 26; /* of most pins, two words */
     b->cases = calloc(b->lists.cases, sizeof *b->cases);
     if (!b->cases) return tool_failed(r->args, kiln__out_of_memory());
     for (size_t i = 0; i < b->lists.cases; i++) {

@@ -1,0 +1,18 @@
+/* Which schedules lie around a chosen one, as pins: the words of kiln_context_options.schedule. */
+#ifndef KILN_TOOL_BENCH_NEIGHBOURS_H
+#define KILN_TOOL_BENCH_NEIGHBOURS_H
+
+#include <stddef.h>
+
+#define BENCH_MAX_CONTENDERS 128 /* the chosen one and its neighbours */
+#define BENCH_PINS_SIZE 64
+
+typedef struct bench_neighbours {
+    char pins[BENCH_MAX_CONTENDERS - 1][BENCH_PINS_SIZE];
+    size_t count;
+} bench_neighbours;
+
+/* schedule: as kiln_plan_info tells it. Not all that is found is a schedule for the problem: the library tells. */
+void bench_neighbours_find(const char *schedule, bench_neighbours *out);
+
+#endif
