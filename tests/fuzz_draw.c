@@ -24,6 +24,10 @@ const char *const fuzz_schedules[FUZZ_SCHEDULE_COUNT] = {
     "stream, splits 2",
     "stream, splits 7",
     "block 64, stream, splits 3",
+    "threads 2, pack 4, stream",
+    "threads 8, rows 32, shared",
+    "threads 64, pack 8, registers",
+    "threads 16, pack 8, splits 3",
 };
 
 /* ---- chance ---- */

@@ -35,9 +35,11 @@ static const struct {
     const char *name, *text;
 } pieces[] = {
     {"group_block", kiln__source_group_block_cuh},
+    {"group_columns", kiln__source_group_columns_cuh},
     {"group_lanes", kiln__source_group_lanes_cuh},
     {"layout_flat", kiln__source_layout_flat_cuh},
     {"layout_inner", kiln__source_layout_inner_cuh},
+    {"layout_outer", kiln__source_layout_outer_cuh},
     {"residency_registers", kiln__source_residency_registers_cuh},
     {"residency_shared", kiln__source_residency_shared_cuh},
     {"residency_stream", kiln__source_residency_stream_cuh},
@@ -96,6 +98,8 @@ static const struct {
     {"two_outputs_f16", "m = max(x); y = exp(x - m)", NULL, NULL, "f16[*,1023] f32[*] f16[*,1023]"},
     {"integers_i32", "s = sum(x * k); y = -x % 7 + (x << 2)", NULL, "k", "i32[*,64] i64[*] i32[*,64]"},
     {"inner_broadcast_f32", "y = x * w / max(x)", "-2,-1", NULL, "f32[*,6,8] f32[6,1] f32[*,6,8]"},
+    {"packed_rows_f16", "m = max(x); y = (x - m) / sum(x) * w", "0", NULL,
+     "f16[30,99]{104,1} f16[99] f16[99] f32[30,99]"},
     {"streamed_f64", "s = mean(x)", NULL, NULL, "f64[*,100003] f64[*]"},
 };
 

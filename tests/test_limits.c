@@ -64,9 +64,9 @@ static const struct {
     {"stream", "y = x + 1", NULL, "f32[64] f32[64]",
      "the pinned schedule is none for elementwise programs: expected "
      "threads N, a multiple of 32 up to 1024, and registers"},
-    {"shared", "y = softmax(x)", "0", "f32[64,64] f32[64,64]",
-     "the pinned schedule is none for rows that lie side by side: expected threads 1 to 32, and registers (up to 64 "
-     "columns a thread) or stream"},
+    {"shared", "y = softmax(x)", "0", "f32[100000,64] f32[100000,64]",
+     "the pinned schedule is none for rows that lie side by side: expected threads 1 to 1024, and registers (up to "
+     "64 columns a thread), shared (where a block's rows fit) or stream"},
     {"shared", "y = softmax(x)", NULL, "f32[1073741824] f32[1073741824]",
      "no pinned schedule fits rows of 1073741824 columns"},
     {"registers", "y = softmax(x)", NULL, "f32[4,10000000] f32[4,10000000]",

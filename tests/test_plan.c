@@ -244,7 +244,7 @@ static const struct {
     {"y = softmax(x)", NULL, "f16[1,12] f16[1,12]", "inner | 12; x +12; y +12"},
     {"y = softmax(x)", NULL, "f16[12] f16[12]", "inner | 12; x +12; y +12"},
     {"y = softmax(x)", NULL, "f16[*,12] f16[*,12]", "inner 65536 | 12; x +12; y +12"},
-    {"y = softmax(x)", NULL, "f16[8,1] f16[8,1]", "inner 8 |; x +1 row; y +1 row"},
+    {"y = softmax(x)", NULL, "f16[8,1] f16[8,1]", "outer 8 |; x +1 row; y +1 row"},
     {"s = sum(x)", NULL, "f16[8,12] f16[8,1]", "inner 8 | 12; x +12; s +1 row"},
     {"s = sum(x)", NULL, "f16[8,12] f16[8]", "inner 8 | 12; x +12; s +1 row"},
     {"s = sum(x)", NULL, "f16[8,12] f16[8,12]", "inner 8 | 12; x +12; s +12"},

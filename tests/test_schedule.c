@@ -45,20 +45,22 @@ static void check_numbers(const kiln__schedule *s, const kiln__problem *p, const
     assert_int_equal(s->threads % 32, 0);
     assert_in_range(s->threads, 32, 1024);
     assert_int_equal(s->threads_per_row & (s->threads_per_row - 1), 0);
-    assert_int_equal(s->rows_per_block * s->threads_per_row, s->threads);
+    int rows_per_thread = s->layout == KILN__LAYOUT_OUTER ? s->pack_size : 1; /* rows of one column are packed */
+    assert_int_equal(s->rows_per_block / rows_per_thread * s->threads_per_row, s->threads);
     assert_true(s->group == KILN__GROUP_BLOCK ? s->rows_per_block == 1 : s->threads_per_row <= 32);
     assert_int_equal(s->pack_size & (s->pack_size - 1), 0);
     assert_true(s->batch >= 1 && s->batch <= s->steps);
     if (s->residency == KILN__RESIDENCY_REGISTERS) assert_int_equal(s->batch, s->steps);
     assert_true(s->splits >= 1 && s->splits <= 1024);
     assert_true(s->splits == 1 || s->residency == KILN__RESIDENCY_STREAM);
-    int64_t chunk = s->steps * s->threads_per_row * s->pack_size, overhang = s->masked ? s->pack_size - 1 : 0;
+    int64_t chunk = s->steps * s->threads_per_row * (s->pack_size / rows_per_thread);
+    int64_t overhang = s->masked && s->layout == KILN__LAYOUT_INNER ? s->pack_size - 1 : 0;
     assert_true(s->splits * chunk >= p->cols + overhang);
     /* No chunk, and no step of a whole row, that all threads sit out. */
     assert_true((s->splits - 1) * chunk < p->cols + overhang);
     assert_true(s->splits > 1 || s->steps == 1 || chunk / s->steps * (s->steps - 1) < p->cols + overhang);
-    if (!s->masked) assert_int_equal(p->cols % s->pack_size, 0);
-    if (s->ordered) assert_false(s->masked);
+    if (!s->masked && s->layout == KILN__LAYOUT_INNER) assert_int_equal(p->cols % s->pack_size, 0);
+    if (s->ordered && s->layout == KILN__LAYOUT_INNER) assert_false(s->masked);
     assert_true(s->shared_bytes <= device->shared_per_block);
     assert_true((s->shared_bytes > 0) == (s->residency == KILN__RESIDENCY_SHARED));
 }
@@ -79,7 +81,7 @@ static void check_accesses(const kiln__schedule *s, const kiln__problem *p) {
         assert_true((size_t)vector * size <= 16);
         if (!s->masked) assert_int_equal(operand->row_stride % vector, 0);
     }
-    assert_true((size_t)s->pack_size * narrowest <= 16);
+    assert_true((size_t)(s->row_vector ? s->row_vector : s->pack_size) * narrowest <= 16);
     if (s->residency == KILN__RESIDENCY_SHARED) assert_int_equal(s->shared_bytes, s->steps * s->threads * kept_bytes);
     /* What a thread keeps in registers leaves room for as much again as compute values. */
     if (s->residency == KILN__RESIDENCY_REGISTERS) assert_true(s->batch * kept_bytes / 4 <= 128);
@@ -159,7 +161,7 @@ static const struct {
     int arch;
     const char *schedule;
 } choices[] = {
-    {"y = softmax(x)", "f16[*,1] f16[*,1]", 90, "lanes 1, registers, inner, pack 1 x 1, 128 rows per block"},
+    {"y = softmax(x)", "f16[*,1] f16[*,1]", 90, "columns 1, registers, outer, pack 16 x 1, 4096 rows per block, vector 8, masked"},
     {"y = softmax(x)", "f16[*,8] f16[*,8]", 90, "lanes 1, registers, inner, pack 8 x 1, 128 rows per block"},
     {"y = softmax(x)", "f16[*,64] f16[*,64]", 90, "lanes 8, registers, inner, pack 8 x 1, 16 rows per block"},
     {"y = softmax(x)", "f16[*,100] f16[*,100]", 90, "lanes 16, registers, inner, pack 8 x 1, 8 rows per block, masked"},

@@ -32,9 +32,23 @@ void kiln__emit_value(const kiln__emitter *e, kiln__text *out, uint32_t inst);
 /* One definition's right-hand side. */
 void kiln__emit_definition(const kiln__emitter *e, uint32_t inst);
 
+/* Whether rows lie side by side: a pack is then rows at one column, its element j is of row j, and what a row has one of
+ * is an array over them. */
+bool kiln__rows_in_packs(const kiln__emitter *e);
+/* "in_x + offset", as two arguments where rows are in packs: where the pack's runs start, and the offset of `column`. */
+void kiln__emit_pack_address(const kiln__emitter *e, int operand, const char *column);
+/* The address of element j alone, `column` being its column. */
+void kiln__emit_element_address(const kiln__emitter *e, int operand, const char *column);
+/* Statements that fill the pack named after the operand; that store it. */
+void kiln__emit_fetch(const kiln__emitter *e, int operand, const char *indent);
+void kiln__emit_put(const kiln__emitter *e, int operand);
+/* "kiln_pack<T, KILN_PACK>". */
+void kiln__emit_pack_type(const kiln__emitter *e, int operand);
+
 /* struct kiln_arguments; struct kiln_row; kiln_begin. */
 void kiln__emit_arguments(const kiln__emitter *e);
 void kiln__emit_row(const kiln__emitter *e);
+void kiln__emit_begin(const kiln__emitter *e);
 /* kiln_after<phase>: what follows for the row from a phase's reductions. */
 void kiln__emit_after(const kiln__emitter *e, uint32_t phase);
 /* kiln_finish_row: outputs of one value per row. False if there is none. */

@@ -6,15 +6,18 @@
 #include "base/types.h"
 #include "codegen/emitter.h"
 
+bool kiln__rows_in_packs(const kiln__emitter *e) { return e->schedule->layout == KILN__LAYOUT_OUTER; }
+
 static bool has_offset(const kiln__emitter *e, int o) {
     const kiln__problem *p = e->problem;
     return p->layout == KILN__LAYOUT_FLAT ? !p->operands[o].linear : !p->operands[o].packed;
 }
 
-/* The address of the element at `column`: "row.in_x + col". */
-static void emit_address(const kiln__emitter *e, int o, const char *column) {
-    kiln__emit_name(e, "row.", o, " + ");
-    if (!has_offset(e, o))
+/* How far `column` is from the row's start: "col". */
+static void emit_offset(const kiln__emitter *e, int o, const char *column) {
+    if (!e->problem->operands[o].per_element)
+        kiln__text_puts(e->out, "0");
+    else if (!has_offset(e, o))
         kiln__text_puts(e->out, column);
     else {
         kiln__emit_name(e, "kiln_offset_", o, "(row.args, ");
@@ -22,22 +25,58 @@ static void emit_address(const kiln__emitter *e, int o, const char *column) {
     }
 }
 
-static void emit_pack_type(const kiln__emitter *e, int o) {
+void kiln__emit_pack_address(const kiln__emitter *e, int o, const char *column) {
+    kiln__emit_name(e, "row.", o, kiln__rows_in_packs(e) ? ", " : " + ");
+    emit_offset(e, o, column);
+}
+
+/* " + j % KILN_VECTOR * args.in_x_row": from the start of element j's run of rows to its own row. */
+static void emit_row_in_run(const kiln__emitter *e, int o) {
+    const kiln__operand *operand = &e->problem->operands[o];
+    int last = e->problem->outer_rank - 1;
+    int64_t stride = operand->linear || last < 0 ? operand->row_stride : operand->outer_strides[last];
+    if (!stride || e->schedule->row_vector == 1) return;
+    kiln__text_puts(e->out, " + j % KILN_VECTOR");
+    if (stride == 1) return;
+    if (!operand->linear) {
+        kiln__text_printf(e->out, " * row.args.stride%d_", last);
+        kiln__emit_name(e, "", o, "");
+    } else if (kiln__stride_is_constant(e->problem, stride))
+        kiln__text_printf(e->out, " * %" PRId64, stride);
+    else
+        kiln__emit_name(e, " * row.args.", o, "_row");
+}
+
+void kiln__emit_element_address(const kiln__emitter *e, int o, const char *column) {
+    if (!kiln__rows_in_packs(e)) {
+        kiln__emit_pack_address(e, o, column);
+        return;
+    }
+    kiln__emit_name(e, "row.", o, e->schedule->row_vector == 1 ? "[j] + " : "[j / KILN_VECTOR] + ");
+    emit_offset(e, o, column);
+    emit_row_in_run(e, o);
+}
+
+/* The column of element j. */
+static const char *element_column(const kiln__emitter *e) { return kiln__rows_in_packs(e) ? "col" : "(col + j)"; }
+
+void kiln__emit_pack_type(const kiln__emitter *e, int o) {
     kiln__text_printf(e->out, "kiln_pack<%s, KILN_PACK>", kiln__cxx_storage(e->problem->operands[o].type));
 }
 
-/* Statements that fill the pack named after the operand. */
-static void emit_fetch(const kiln__emitter *e, int o, const char *indent) {
+static const char *rows_suffix(const kiln__emitter *e) { return kiln__rows_in_packs(e) ? "_rows" : ""; }
+
+void kiln__emit_fetch(const kiln__emitter *e, int o, const char *indent) {
     if (e->schedule->vector[o]) {
-        kiln__text_printf(e->out, "%skiln_fetch<%d>(", indent, e->schedule->vector[o]);
+        kiln__text_printf(e->out, "%skiln_fetch%s<%d>(", indent, rows_suffix(e), e->schedule->vector[o]);
         kiln__emit_name(e, "", o, ", ");
-        emit_address(e, o, "col");
+        kiln__emit_pack_address(e, o, "col");
         kiln__text_puts(e->out, ", span);\n");
         return;
     }
     kiln__text_printf(e->out, "#pragma unroll\n%sfor (int j = 0; j < KILN_PACK; ++j) ", indent);
-    kiln__emit_name(e, "", o, ".set(j, span.has(j) ? *(");
-    emit_address(e, o, "(col + j)");
+    kiln__emit_name(e, "", o, kiln__rows_in_packs(e) ? ".set(j, span.reads(j) ? *(" : ".set(j, span.has(j) ? *(");
+    kiln__emit_element_address(e, o, element_column(e));
     kiln__text_printf(e->out, ") : %s());\n", kiln__cxx_storage(e->problem->operands[o].type));
 }
 
@@ -54,19 +93,20 @@ static void emit_shared_access(const kiln__emitter *e) {
     for (int o = 0; o < p->input_count; o++) {
         if (!e->schedule->kept[o]) continue;
         kiln__text_puts(e->out, "        {\n            ");
-        emit_pack_type(e, o);
+        kiln__emit_pack_type(e, o);
         kiln__text_puts(e->out, " *to = reinterpret_cast<");
-        emit_pack_type(e, o);
+        kiln__emit_pack_type(e, o);
         kiln__text_printf(e->out, " *>(shared + %" PRId64 ") + slot;\n", offset[o]);
         if (e->schedule->vector[o]) {
-            kiln__text_printf(e->out, "            kiln_fetch_async<%d>(to, ", e->schedule->vector[o]);
-            emit_address(e, o, "col");
+            kiln__text_printf(e->out, "            kiln_fetch%s_async<%d>(to, ", rows_suffix(e),
+                              e->schedule->vector[o]);
+            kiln__emit_pack_address(e, o, "col");
             kiln__text_puts(e->out, ", span);\n");
         } else {
             kiln__text_puts(e->out, "            ");
-            emit_pack_type(e, o);
+            kiln__emit_pack_type(e, o);
             kiln__emit_name(e, " ", o, ";\n");
-            emit_fetch(e, o, "            ");
+            kiln__emit_fetch(e, o, "            ");
             kiln__emit_name(e, "            *to = ", o, ";\n");
         }
         kiln__text_puts(e->out, "        }\n");
@@ -75,7 +115,7 @@ static void emit_shared_access(const kiln__emitter *e) {
     for (int o = 0; o < p->input_count; o++) {
         if (!e->schedule->kept[o]) continue;
         kiln__emit_name(e, "        ", o, " = reinterpret_cast<const ");
-        emit_pack_type(e, o);
+        kiln__emit_pack_type(e, o);
         kiln__text_printf(e->out, " *>(shared + %" PRId64 ")[slot];\n", offset[o]);
     }
     kiln__text_puts(e->out, "    }\n");
@@ -87,14 +127,14 @@ void kiln__emit_kept(const kiln__emitter *e) {
     for (int o = 0; o < e->problem->input_count; o++) {
         if (!e->schedule->kept[o]) continue;
         kiln__text_puts(e->out, "    ");
-        emit_pack_type(e, o);
+        kiln__emit_pack_type(e, o);
         kiln__emit_name(e, " ", o, ";\n");
     }
     kiln__text_puts(e->out,
                     "    KILN_MEMBER void load(const kiln_row &row, kiln_index col, const kiln_span &span)\n    {\n");
     for (int o = 0; o < e->problem->input_count; o++) {
         if (!e->schedule->kept[o]) continue;
-        emit_fetch(e, o, "        ");
+        kiln__emit_fetch(e, o, "        ");
     }
     kiln__text_puts(e->out, "    }\n");
     if (e->schedule->residency == KILN__RESIDENCY_SHARED) emit_shared_access(e);
@@ -117,9 +157,9 @@ void kiln__emit_broadcasts(const kiln__emitter *e) {
         if (!e->needed[i] || !e->element[i] || inst->op != KILN__IR_INPUT || e->schedule->kept[inst->u.input]) continue;
         int o = (int)inst->u.input;
         kiln__text_puts(e->out, "        ");
-        emit_pack_type(e, o);
+        kiln__emit_pack_type(e, o);
         kiln__emit_name(e, " ", o, ";\n");
-        emit_fetch(e, o, "        ");
+        kiln__emit_fetch(e, o, "        ");
     }
 }
 
@@ -132,11 +172,12 @@ void kiln__emit_value(const kiln__emitter *e, kiln__text *out, uint32_t i) {
     else if (inst->op == KILN__OP_COUNT)
         kiln__cxx_float(out, inst->type, (double)e->problem->cols);
     else
-        kiln__text_printf(out, e->element[i] ? "v%u" : "row.v%u", i);
+        kiln__text_printf(out, e->element[i] ? "v%u" : kiln__rows_in_packs(e) ? "row.v%u[j]" : "row.v%u", i);
 }
 
 static void emit_row_input(const kiln__emitter *e, const kiln__inst *inst) {
-    kiln__emit_name(e, "kiln_widen(*row.", (int)inst->u.input, ")");
+    bool pack = kiln__rows_in_packs(e);
+    kiln__emit_name(e, pack ? "kiln_widen(" : "kiln_widen(*row.", (int)inst->u.input, pack ? ".get(j))" : ")");
 }
 
 static void emit_element_input(const kiln__emitter *e, const kiln__inst *inst) {
@@ -147,10 +188,13 @@ static void emit_element_input(const kiln__emitter *e, const kiln__inst *inst) {
 /* An element's index along an axis, or its linear index: the place it has in a tensor that counts. */
 static void emit_position(const kiln__emitter *e, int axis, bool element) {
     int o = (int)(kiln__position(e->problem, axis) - e->problem->operands);
-    if (element)
-        emit_address(e, o, "(col + j)");
-    else
+    if (!element && !kiln__rows_in_packs(e)) {
         kiln__emit_name(e, "row.", o, "");
+        return;
+    }
+    kiln__text_puts(e->out, "(");
+    kiln__emit_element_address(e, o, element ? element_column(e) : "0");
+    kiln__text_puts(e->out, ")");
 }
 
 void kiln__emit_definition(const kiln__emitter *e, uint32_t i) {
@@ -158,7 +202,8 @@ void kiln__emit_definition(const kiln__emitter *e, uint32_t i) {
     kiln__text names[3] = {{0}, {0}, {0}}, divisor = {0};
     const char *args[3] = {"", "", ""};
     if (kiln__op_is_reduction(inst->op))
-        kiln__text_printf(e->out, kiln__op_is_arg(inst->op) ? "reduced.r%u.index" : "reduced.r%u", i);
+        kiln__text_printf(e->out, "reduced.%sr%u%s", kiln__rows_in_packs(e) ? "at[j]." : "", i,
+                          kiln__op_is_arg(inst->op) ? ".index" : "");
     else if (inst->op == KILN__OP_SIZE)
         kiln__text_printf(e->out, "row.args.size%d", inst->u.axis);
     else if (inst->op == KILN__OP_INDEX)
@@ -177,7 +222,7 @@ void kiln__emit_definition(const kiln__emitter *e, uint32_t i) {
         }
         if (inst->op == KILN__OP_DIV && e->element[i] && !e->element[inst->args[1]] && inst->type == KILN__F32) {
             if (e->divides[inst->args[1]])
-                kiln__text_printf(&divisor, "row.d%u", inst->args[1]);
+                kiln__text_printf(&divisor, kiln__rows_in_packs(e) ? "row.d%u[j]" : "row.d%u", inst->args[1]);
             else
                 kiln__text_printf(&divisor, "kiln_quotient(%s)", args[1]);
             e->out->failed |= divisor.failed;
@@ -215,11 +260,21 @@ static const char pack_head[] = "    KILN_MEMBER void pack(const kiln_row &row, 
                                 "const kiln_span &span)\n    {\n";
 static const char pack_loop[] = "#pragma unroll\n        for (int j = 0; j < KILN_PACK; ++j) {\n";
 
+/* What the reductions of a phase carry: the phase itself, or the state of each row of a pack. */
+static void emit_state_name(const kiln__emitter *e, uint32_t phase) {
+    kiln__text_printf(e->out, kiln__rows_in_packs(e) ? "kiln_state%u" : "kiln_phase%u", phase);
+}
+
 static void emit_combine_function(kiln__emitter *e, uint32_t phase) {
-    kiln__text_printf(e->out,
-                      "    static KILN_MEMBER kiln_phase%u combine(const kiln_phase%u"
-                      " &a, const kiln_phase%u &b)\n    {\n        kiln_phase%u c;\n",
-                      phase, phase, phase, phase);
+    kiln__text_puts(e->out, "    static KILN_MEMBER ");
+    emit_state_name(e, phase);
+    kiln__text_puts(e->out, " combine(const ");
+    emit_state_name(e, phase);
+    kiln__text_puts(e->out, " &a, const ");
+    emit_state_name(e, phase);
+    kiln__text_puts(e->out, " &b)\n    {\n        ");
+    emit_state_name(e, phase);
+    kiln__text_puts(e->out, " c;\n");
     for (uint32_t i = 0; i < e->ir->count; i++) {
         if (!in_phase(e, i, phase)) continue;
         char a[32], b[32];
@@ -243,12 +298,13 @@ static void emit_accumulate(const kiln__emitter *e, uint32_t reduction) {
     const kiln__inst *inst = &e->ir->insts[reduction];
     kiln__text value = {0};
     char r[32];
-    snprintf(r, sizeof r, "r%u", reduction);
-    if (e->schedule->masked) kiln__text_puts(&value, "(span.has(j) ? ");
+    bool pack = kiln__rows_in_packs(e), masked = e->schedule->masked && !pack;
+    snprintf(r, sizeof r, pack ? "at[j].r%u" : "r%u", reduction);
+    if (masked) kiln__text_puts(&value, "(span.has(j) ? ");
     if (kiln__op_is_arg(inst->op)) kiln__text_printf(&value, "%s::at(", kiln__cxx_state(e->ir, inst));
     kiln__emit_value(e, &value, inst->args[0]);
-    if (kiln__op_is_arg(inst->op)) kiln__text_puts(&value, ", col + j)");
-    if (e->schedule->masked) {
+    if (kiln__op_is_arg(inst->op)) kiln__text_puts(&value, pack ? ", col)" : ", col + j)");
+    if (masked) {
         kiln__text_puts(&value, " : ");
         kiln__cxx_identity(&value, e->ir, inst);
         kiln__text_puts(&value, ")");
@@ -260,10 +316,40 @@ static void emit_accumulate(const kiln__emitter *e, uint32_t reduction) {
     kiln__text_free(&value);
 }
 
+/* The fields of a phase's state, and its clear function. */
+static void emit_fields(const kiln__emitter *e, uint32_t phase) {
+    const kiln__ir *ir = e->ir;
+    for (uint32_t i = 0; i < ir->count; i++)
+        if (in_phase(e, i, phase))
+            kiln__text_printf(e->out, "    %s r%u; /* %s */\n", kiln__cxx_state(ir, &ir->insts[i]), i,
+                              kiln__ir_op_name(ir->insts[i].op));
+    kiln__text_puts(e->out, "    KILN_MEMBER void clear()\n    {\n");
+    for (uint32_t i = 0; i < ir->count; i++) {
+        if (!in_phase(e, i, phase)) continue;
+        kiln__text_printf(e->out, "        r%u = ", i);
+        kiln__cxx_identity(e->out, ir, &ir->insts[i]);
+        kiln__text_puts(e->out, ";\n");
+    }
+    kiln__text_puts(e->out, "    }\n");
+}
+
+static void emit_shuffle(const kiln__emitter *e, uint32_t phase) {
+    kiln__text_printf(e->out,
+                      "    KILN_MEMBER kiln_phase%u"
+                      " shuffle(int lane_mask, kiln_u32 lanes) const\n    {\n        kiln_phase%u other;\n",
+                      phase, phase);
+    emit_each(e, phase, "        other.r", " = kiln_shuffle(r");
+    kiln__text_puts(e->out, "        return other;\n    }\n");
+}
+
+static const char pack_states[] =
+    "    KILN_MEMBER void clear()\n    {\n#pragma unroll\n        for (int j = 0; j < KILN_PACK; ++j) at[j].clear();\n"
+    "    }\n";
+
 void kiln__emit_phase(kiln__emitter *e, uint32_t phase) {
     const kiln__ir *ir = e->ir;
     kiln__text *out = e->out;
-    bool ordered = false;
+    bool ordered = false, pack = kiln__rows_in_packs(e);
     memset(e->needed, 0, ir->count * sizeof *e->needed);
     int before = 0;
     for (uint32_t i = 0; i < ir->count; i++) {
@@ -272,53 +358,52 @@ void kiln__emit_phase(kiln__emitter *e, uint32_t phase) {
         kiln__emit_need(e, ir->insts[i].args[0]);
         ordered |= ir->insts[i].op == KILN__OP_REDUCE_USER;
     }
+    if (pack) {
+        kiln__text_printf(out, "struct kiln_state%u {\n", phase);
+        emit_fields(e, phase);
+        emit_combine_function(e, phase);
+        kiln__text_puts(out, "};\n");
+    }
     kiln__text_printf(out,
                       "/* Phase %u"
-                      ": the reductions combined together, in one exchange. */\nstruct kiln_phase%u"
-                      " {\n    static constexpr bool ordered = %s;\n",
-                      phase, phase, ordered ? "true" : "false");
+                      ": the reductions combined together, in one exchange. */\nstruct kiln_phase%u {\n",
+                      phase, phase);
+    if (pack)
+        kiln__text_printf(out, "    typedef kiln_state%u state;\n    state at[KILN_PACK];\n", phase);
+    else
+        kiln__text_printf(out, "    static constexpr bool ordered = %s;\n", ordered ? "true" : "false");
     if (e->schedule->splits > 1)
         kiln__text_printf(
             out, "    static constexpr int before = %d; /* bytes of each chunk's results of the phases before */\n",
             8 * before);
-    for (uint32_t i = 0; i < ir->count; i++)
-        if (in_phase(e, i, phase))
-            kiln__text_printf(out, "    %s r%u; /* %s */\n", kiln__cxx_state(ir, &ir->insts[i]), i,
-                              kiln__ir_op_name(ir->insts[i].op));
-    kiln__text_puts(out, "    KILN_MEMBER void clear()\n    {\n");
-    for (uint32_t i = 0; i < ir->count; i++) {
-        if (!in_phase(e, i, phase)) continue;
-        kiln__text_printf(out, "        r%u = ", i);
-        kiln__cxx_identity(out, ir, &ir->insts[i]);
-        kiln__text_puts(out, ";\n");
-    }
-    kiln__text_printf(out, "    }\n%s", pack_head);
+    if (pack)
+        kiln__text_puts(out, pack_states);
+    else
+        emit_fields(e, phase);
+    kiln__text_puts(out, pack_head);
     kiln__emit_broadcasts(e);
     kiln__text_puts(out, pack_loop);
     kiln__emit_elements(e);
     for (uint32_t i = 0; i < ir->count; i++)
         if (in_phase(e, i, phase)) emit_accumulate(e, i);
     kiln__text_puts(out, "        }\n    }\n");
-    emit_combine_function(e, phase);
-    kiln__text_printf(out,
-                      "    KILN_MEMBER kiln_phase%u"
-                      " shuffle(int lane_mask, kiln_u32 lanes) const\n    {\n        kiln_phase%u other;\n",
-                      phase, phase);
-    emit_each(e, phase, "        other.r", " = kiln_shuffle(r");
-    kiln__text_puts(out, "        return other;\n    }\n};\n\n");
+    if (!pack) emit_combine_function(e, phase);
+    if (!pack) emit_shuffle(e, phase);
+    kiln__text_puts(out, "};\n\n");
 }
 
-static void emit_put(const kiln__emitter *e, int o) {
+void kiln__emit_put(const kiln__emitter *e, int o) {
     if (e->schedule->vector[o]) {
-        kiln__text_printf(e->out, "        kiln_put<%d>(", e->schedule->vector[o]);
+        kiln__text_printf(e->out, "        kiln_put%s<%d>(", rows_suffix(e), e->schedule->vector[o]);
         kiln__emit_name(e, "", o, ", ");
-        emit_address(e, o, "col");
+        kiln__emit_pack_address(e, o, "col");
         kiln__text_puts(e->out, ", span);\n");
         return;
     }
-    kiln__text_puts(e->out,
-                    "#pragma unroll\n        for (int j = 0; j < KILN_PACK; ++j)\n            if (span.has(j)) *(");
-    emit_address(e, o, "(col + j)");
+    kiln__text_printf(e->out,
+                      "#pragma unroll\n        for (int j = 0; j < KILN_PACK; ++j)\n            if (span.%s(j)) *(",
+                      kiln__rows_in_packs(e) ? "stores" : "has");
+    kiln__emit_element_address(e, o, element_column(e));
     kiln__emit_name(e, ") = ", o, ".get(j);\n");
 }
 
@@ -352,11 +437,11 @@ bool kiln__emit_finish(kiln__emitter *e) {
         int operand = p->input_count + o;
         if (!p->operands[operand].per_element) continue;
         kiln__text_puts(out, "        ");
-        emit_pack_type(e, operand);
+        kiln__emit_pack_type(e, operand);
         kiln__emit_name(e, " ", operand, ";\n");
         kiln__text_printf(out, "        kiln_narrow_pack(y%d, ", o);
         kiln__emit_name(e, "", operand, ");\n");
-        emit_put(e, operand);
+        kiln__emit_put(e, operand);
     }
     kiln__text_puts(out, "    }\n};\n\n");
     return true;

@@ -130,10 +130,12 @@ static void emit_offsets(const kiln__emitter *e) {
     }
 }
 
-/* row.in_x = args.in_x + where the row starts in it. */
+/* row.in_x = args.in_x + where the row, or run i of rows, starts in it. */
 static void emit_place(const kiln__emitter *e, int o) {
     const kiln__operand *operand = &e->problem->operands[o];
-    kiln__emit_name(e, "    row.", o, " = ");
+    const char *run = kiln__rows_in_packs(e) ? "[i]" : "";
+    kiln__emit_name(e, "    row.", o, run);
+    kiln__text_puts(e->out, " = ");
     if (o >= e->problem->input_count + e->problem->output_count)
         kiln__text_puts(e->out, "0");
     else
@@ -142,9 +144,10 @@ static void emit_place(const kiln__emitter *e, int o) {
     } else if (!operand->linear)
         emit_strided_sum(e, o);
     else if (!kiln__stride_is_constant(e->problem, operand->row_stride)) {
-        kiln__emit_name(e, " + row.index * args.", o, "_row");
+        kiln__text_printf(e->out, " + row.index%s", run);
+        kiln__emit_name(e, " * args.", o, "_row");
     } else if (operand->row_stride)
-        kiln__text_printf(e->out, " + row.index * %" PRId64, operand->row_stride);
+        kiln__text_printf(e->out, " + row.index%s * %" PRId64, run, operand->row_stride);
     kiln__text_puts(e->out, ";\n");
 }
 
@@ -154,70 +157,143 @@ static bool is_row_value(const kiln__emitter *e, uint32_t i) {
     return !e->element[i] && op != KILN__OP_FLOAT && op != KILN__OP_INT && op != KILN__OP_BOOL && op != KILN__OP_COUNT;
 }
 
-static void emit_row_value(const kiln__emitter *e, uint32_t i) {
-    kiln__text_printf(e->out, "    row.v%u = ", i);
-    kiln__emit_definition(e, i);
-    kiln__text_puts(e->out, ";\n");
-    if (e->divides[i]) kiln__text_printf(e->out, "    row.d%u = kiln_quotient(row.v%u);\n", i, i);
+/* The row's values that follow from a phase. */
+static void emit_row_values(const kiln__emitter *e, uint32_t phase) {
+    bool pack = kiln__rows_in_packs(e);
+    const char *at = pack ? "[j]" : "";
+    if (pack) kiln__text_puts(e->out, "#pragma unroll\n    for (int j = 0; j < KILN_PACK; ++j) {\n");
+    for (uint32_t i = 0; i < e->ir->count; i++) {
+        if (!is_row_value(e, i) || e->ir->insts[i].phase != phase) continue;
+        kiln__text_printf(e->out, "    row.v%u%s = ", i, at);
+        kiln__emit_definition(e, i);
+        kiln__text_puts(e->out, ";\n");
+        if (e->divides[i]) kiln__text_printf(e->out, "    row.d%u%s = kiln_quotient(row.v%u%s);\n", i, at, i, at);
+    }
+    if (pack) kiln__text_puts(e->out, "    }\n");
 }
 
-void kiln__emit_row(const kiln__emitter *e) {
+/* The row's members: where it lies, its values; `many` follows the names of those that each run of rows has, `each` of
+ * those that each row has. */
+static void emit_members(const kiln__emitter *e, const char *many, const char *each) {
     const kiln__problem *p = e->problem;
-    kiln__text *out = e->out;
-    bool flat = p->layout == KILN__LAYOUT_FLAT, coordinates = false;
-    emit_offsets(e);
-    kiln__text_printf(out, "/* %s */\nstruct kiln_row {\n    const kiln_arguments &args;\n    kiln_i64 index;\n",
-                      flat ? "The whole array: where it lies, and the values it has one of."
-                           : "One row: where it lies in each tensor, and the values it has one of.");
-    kiln__text_puts(out, "    int shift; /* elements of the first pack that belong to the row before */\n");
     for (int o = 0; o < p->input_count + p->output_count; o++) {
-        kiln__text_printf(out, "    %s%s *", p->operands[o].output ? "" : "const ",
+        kiln__text_printf(e->out, "    %s%s *", p->operands[o].output ? "" : "const ",
                           kiln__cxx_storage(p->operands[o].type));
-        kiln__emit_name(e, "", o, ";\n");
+        kiln__emit_name(e, "", o, many);
+        kiln__text_puts(e->out, ";\n");
     }
-    for (int o = 0; o < p->input_count + p->output_count + p->position_count; o++) {
-        if (o >= p->input_count + p->output_count) kiln__emit_name(e, "    kiln_i64 ", o, ";\n");
-        coordinates |= !flat && !p->operands[o].linear;
+    for (int o = p->input_count + p->output_count; o < p->input_count + p->output_count + p->position_count; o++) {
+        kiln__emit_name(e, "    kiln_i64 ", o, many);
+        kiln__text_puts(e->out, ";\n");
     }
     for (uint32_t i = 0; i < e->ir->count; i++) {
         if (is_row_value(e, i))
-            kiln__text_printf(out, "    %s v%u; /* %s */\n", kiln__cxx_ctype(e->ir->insts[i].type), i,
+            kiln__text_printf(e->out, "    %s v%u%s; /* %s */\n", kiln__cxx_ctype(e->ir->insts[i].type), i, each,
                               kiln__ir_op_name(e->ir->insts[i].op));
-        if (e->divides[i]) kiln__text_printf(out, "    kiln_quotient d%u;\n", i);
+        if (e->divides[i]) kiln__text_printf(e->out, "    kiln_quotient d%u%s;\n", i, each);
     }
-    kiln__text_puts(out,
+}
+
+void kiln__emit_row(const kiln__emitter *e) {
+    emit_offsets(e);
+    if (kiln__rows_in_packs(e)) {
+        kiln__text_puts(e->out,
+                        "/* A pack of rows, in runs that lie side by side: where they lie in each tensor, and the "
+                        "values each has one of. */\n"
+                        "struct kiln_row {\n    const kiln_arguments &args;\n"
+                        "    int chunk;\n    kiln_i64 index[KILN_PIECES];\n"
+                        "    int count[KILN_PIECES]; /* rows of the run that there are */\n");
+        emit_members(e, "[KILN_PIECES]", "[KILN_PACK]");
+        kiln__text_puts(e->out, "    KILN_MEMBER kiln_row(const kiln_arguments &a) : args(a) {}\n};\n\n");
+        return;
+    }
+    kiln__text_printf(e->out, "/* %s */\nstruct kiln_row {\n    const kiln_arguments &args;\n    kiln_i64 index;\n",
+                      e->problem->layout == KILN__LAYOUT_FLAT
+                          ? "The whole array: where it lies, and the values it has one of."
+                          : "One row: where it lies in each tensor, and the values it has one of.");
+    kiln__text_puts(e->out, "    int shift; /* elements of the first pack that belong to the row before */\n");
+    emit_members(e, "", "");
+    kiln__text_puts(e->out,
                     "    KILN_MEMBER kiln_row(const kiln_arguments &a, kiln_i64 i) : args(a), index(i) {}\n};\n\n");
+}
+
+/* Packs of the inputs of one value per row. */
+static void emit_row_inputs(const kiln__emitter *e) {
+    bool any = false;
+    for (int o = 0; o < e->problem->input_count; o++) {
+        uint32_t i = 0;
+        while (i < e->ir->count &&
+               (e->element[i] || e->ir->insts[i].op != KILN__IR_INPUT || (int)e->ir->insts[i].u.input != o))
+            i++;
+        if (i == e->ir->count) continue;
+        if (!any) kiln__text_puts(e->out, "    const kiln_span span(row, 0);\n");
+        any = true;
+        kiln__text_puts(e->out, "    ");
+        kiln__emit_pack_type(e, o);
+        kiln__emit_name(e, " ", o, ";\n");
+        kiln__emit_fetch(e, o, "    ");
+    }
+}
+
+void kiln__emit_begin(const kiln__emitter *e) {
+    const kiln__problem *p = e->problem;
+    kiln__text *out = e->out;
+    bool coordinates = false, pack = kiln__rows_in_packs(e);
+    for (int o = 0; o < p->input_count + p->output_count + p->position_count; o++)
+        coordinates |= p->layout != KILN__LAYOUT_FLAT && !p->operands[o].linear;
     kiln__text_puts(out, "KILN_DEVICE void kiln_begin(kiln_row &row)\n{\n    const kiln_arguments &args = row.args;\n");
-    if (coordinates) emit_coordinates(e, "row.index");
+    if (pack) kiln__text_puts(out, "#pragma unroll\n    for (int i = 0; i < KILN_PIECES; ++i) {\n");
+    if (coordinates) emit_coordinates(e, pack ? "row.index[i]" : "row.index");
     for (int o = 0; o < p->input_count + p->output_count + p->position_count; o++) emit_place(e, o);
-    if (e->schedule->masked)
+    if (pack)
+        kiln__text_puts(out, "    }\n");
+    else if (e->schedule->masked)
         kiln__text_printf(out, "    row.shift = (int)(row.index * %d & (KILN_PACK - 1));\n", e->schedule->row_phase);
     else
         kiln__text_puts(out, "    row.shift = 0;\n");
-    for (uint32_t i = 0; i < e->ir->count; i++)
-        if (is_row_value(e, i) && e->ir->insts[i].phase == 0) emit_row_value(e, i);
+    if (pack) emit_row_inputs(e);
+    emit_row_values(e, 0);
     kiln__text_puts(out, "}\n\n");
 }
 
 void kiln__emit_after(const kiln__emitter *e, uint32_t phase) {
     kiln__text_printf(e->out, "KILN_DEVICE void kiln_after%u(kiln_row &row, const kiln_phase%u &reduced)\n{\n", phase,
                       phase);
-    for (uint32_t i = 0; i < e->ir->count; i++)
-        if (is_row_value(e, i) && e->ir->insts[i].phase == phase + 1) emit_row_value(e, i);
+    emit_row_values(e, phase + 1);
     kiln__text_puts(e->out, "}\n\n");
+}
+
+/* The rows' values of one output, computed and stored as a pack. */
+static void emit_finish_pack(const kiln__emitter *e, int o, uint32_t inst) {
+    kiln__text_printf(e->out,
+                      "    {\n        %s y[KILN_PACK];\n#pragma unroll\n"
+                      "        for (int j = 0; j < KILN_PACK; ++j) y[j] = ",
+                      kiln__cxx_ctype(e->ir->insts[inst].type));
+    kiln__emit_value(e, e->out, inst);
+    kiln__text_puts(e->out, ";\n        ");
+    kiln__emit_pack_type(e, o);
+    kiln__emit_name(e, " ", o, ";\n");
+    kiln__emit_name(e, "        kiln_narrow_pack(y, ", o, ");\n");
+    kiln__emit_put(e, o);
+    kiln__text_puts(e->out, "    }\n");
 }
 
 bool kiln__emit_finish_row(const kiln__emitter *e) {
     const kiln__problem *p = e->problem;
-    bool any = false;
+    bool any = false, pack = kiln__rows_in_packs(e);
     for (int o = p->input_count; o < p->input_count + p->output_count; o++) {
         if (p->operands[o].per_element) continue;
         if (!any)
             kiln__text_puts(
                 e->out,
                 "/* Outputs of one value per row. */\nKILN_DEVICE void kiln_finish_row(const kiln_row &row)\n{\n");
+        if (!any && pack) kiln__text_puts(e->out, "    const kiln_span span(row, 0);\n");
         any = true;
         uint32_t inst = e->ir->outputs[o - p->input_count];
+        if (pack) {
+            emit_finish_pack(e, o, inst);
+            continue;
+        }
         kiln__text_printf(e->out, "    kiln_narrow((%s)", kiln__cxx_ctype(e->ir->insts[inst].type));
         kiln__emit_value(e, e->out, inst);
         kiln__emit_name(e, ", *row.", o, ");\n");

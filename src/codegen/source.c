@@ -90,6 +90,9 @@ static void emit_definitions(const kiln__emitter *e) {
     };
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         kiln__text_printf(e->out, "#define %s %" PRId64 "\n", numbers[i].name, numbers[i].value);
+    if (s->row_vector)
+        kiln__text_printf(e->out, "#define KILN_VECTOR %d\n#define KILN_PIECES %d\n", s->row_vector,
+                          s->pack_size / s->row_vector);
     bool far = e->problem->layout == KILN__LAYOUT_FLAT || e->problem->cols > INT32_MAX / 2;
     kiln__text_printf(e->out, "typedef %s kiln_index; /* columns */\n\n", far ? "long long" : "int");
 }
@@ -160,23 +163,25 @@ static void emit_kernel_head(const kiln__emitter *e, uint32_t number) {
     bool flat = e->problem->layout == KILN__LAYOUT_FLAT;
     kiln__text_puts(e->out, "\nextern \"C\" __global__ void __launch_bounds__(KILN_THREADS) " KILN__KERNEL_NAME);
     if (number) kiln__text_printf(e->out, "%u", number);
-    kiln__text_printf(e->out, "(const __grid_constant__ kiln_arguments args)\n{\n    kiln_row row(args, %s);\n",
-                      flat ? "0" : "kiln_row_index()");
-    if (e->schedule->group == KILN__GROUP_COLUMNS)
-        kiln__text_puts(e->out, "    const bool active = row.index < args.rows;\n"
-                                "    if (!active) row.index = args.rows - 1;\n");
-    else if (!flat)
-        kiln__text_puts(e->out, "    if (row.index >= args.rows) return;\n");
+    kiln__text_puts(e->out, "(const __grid_constant__ kiln_arguments args)\n{\n");
+    if (kiln__rows_in_packs(e))
+        kiln__text_puts(e->out, "    kiln_row row(args);\n    kiln_place(row);\n"
+                                "    if (row.chunk >= KILN_SPLITS) return;\n");
+    else
+        kiln__text_printf(e->out, "    kiln_row row(args, %s);\n", flat ? "0" : "kiln_row_index()");
+    if (!flat && !kiln__rows_in_packs(e)) kiln__text_puts(e->out, "    if (row.index >= args.rows) return;\n");
     kiln__text_puts(e->out, "    kiln_begin(row);\n    kiln_residency residency;\n    residency.fill(row);\n");
 }
 
+static const char *chunk_of(const kiln__emitter *e) { return kiln__rows_in_packs(e) ? "row.chunk" : "kiln_chunk()"; }
+
 static void emit_kernel_end(const kiln__emitter *e, bool finish, bool finish_row) {
-    if (e->schedule->group == KILN__GROUP_COLUMNS) kiln__text_puts(e->out, "    if (!active) return;\n");
+    if (kiln__rows_in_packs(e)) kiln__text_puts(e->out, "    if (row.count[0] == 0) return;\n");
     if (finish) kiln__text_puts(e->out, "    kiln_finish finish;\n    residency.each_pack(row, finish);\n");
-    if (finish_row)
-        kiln__text_puts(e->out, e->schedule->splits > 1
-                                    ? "    if (kiln_member() == 0 && kiln_chunk() == 0) kiln_finish_row(row);\n"
-                                    : "    if (kiln_member() == 0) kiln_finish_row(row);\n");
+    if (finish_row && e->schedule->splits > 1)
+        kiln__text_printf(e->out, "    if (kiln_member() == 0 && %s == 0) kiln_finish_row(row);\n", chunk_of(e));
+    else if (finish_row)
+        kiln__text_puts(e->out, "    if (kiln_member() == 0) kiln_finish_row(row);\n");
     kiln__text_puts(e->out, "}\n");
 }
 
@@ -191,11 +196,10 @@ static void emit_kernel(const kiln__emitter *e, bool finish, bool finish_row) {
 
 /* One kernel for each phase and one for the outputs: the end of a launch is the barrier that all blocks reach. */
 static void emit_split_kernels(const kiln__emitter *e, bool finish, bool finish_row) {
-    bool columns = e->schedule->group == KILN__GROUP_COLUMNS;
     for (uint32_t stage = 0; stage <= e->ir->phase_count; stage++) {
         emit_kernel_head(e, stage);
         bool last = stage == e->ir->phase_count;
-        if (last && !finish) kiln__text_puts(e->out, "    if (kiln_chunk() != 0) return;\n");
+        if (last && !finish) kiln__text_printf(e->out, "    if (%s != 0) return;\n", chunk_of(e));
         for (uint32_t p = 0; p < stage; p++)
             kiln__text_printf(e->out, "    kiln_after%u(row, kiln_gather<kiln_phase%u>(row));\n", p, p);
         if (last) {
@@ -205,8 +209,8 @@ static void emit_split_kernels(const kiln__emitter *e, bool finish, bool finish_
         emit_reduce(e, stage);
         kiln__text_printf(e->out,
                           "    const kiln_phase%u partial = kiln_all_reduce(phase%u"
-                          ");\n    if (%skiln_member() == 0) kiln_publish(row, partial);\n}\n",
-                          stage, stage, columns ? "active && " : "");
+                          ");\n    if (kiln_member() == 0) kiln_publish(row, partial);\n}\n",
+                          stage, stage);
     }
 }
 
@@ -219,6 +223,7 @@ static void emit_all(kiln__emitter *e) {
     static const char *const residencies[] = {"residency_registers.cuh", "residency_shared.cuh",
                                               "residency_stream.cuh"};
     static const char *const groups[] = {"group_lanes.cuh", "group_block.cuh", "group_columns.cuh"};
+    static const char *const layouts[] = {"layout_flat.cuh", "layout_inner.cuh", "layout_outer.cuh"};
     const kiln__schedule *s = e->schedule;
     bool flat = s->layout == KILN__LAYOUT_FLAT;
     emit_header(e);
@@ -232,8 +237,9 @@ static void emit_all(kiln__emitter *e) {
     kiln__emit_arguments(e);
     kiln__emit_row(e);
     if (!flat) emit_part(e, groups[s->group]);
-    emit_part(e, flat ? "layout_flat.cuh" : "layout_inner.cuh");
+    emit_part(e, layouts[s->layout]);
     kiln__text_puts(e->out, "\n");
+    kiln__emit_begin(e);
     kiln__emit_kept(e);
     emit_part(e, residencies[s->residency]);
     kiln__text_puts(e->out, "\n");
@@ -243,7 +249,7 @@ static void emit_all(kiln__emitter *e) {
     }
     bool finish = kiln__emit_finish(e), finish_row = kiln__emit_finish_row(e);
     if (s->splits > 1) {
-        emit_part(e, "split.cuh");
+        emit_part(e, kiln__rows_in_packs(e) ? "split_outer.cuh" : "split.cuh");
         emit_split_kernels(e, finish, finish_row);
     } else
         emit_kernel(e, finish, finish_row);

@@ -17,6 +17,7 @@ static const struct {
     {"shared", false, -1, KILN__RESIDENCY_SHARED, 0},
     {"stream", false, -1, KILN__RESIDENCY_STREAM, 0},
     {"pack", true, -1, -1, offsetof(kiln__pins, pack_size)},
+    {"rows", true, -1, -1, offsetof(kiln__pins, rows_per_block)},
     {"steps", true, -1, -1, offsetof(kiln__pins, steps)},
     {"batch", true, -1, -1, offsetof(kiln__pins, batch)},
     {"splits", true, -1, -1, offsetof(kiln__pins, splits)},
@@ -47,7 +48,7 @@ kiln_status kiln__pins_parse(const char *text, kiln__pins *out) {
         if (length && !pin(text, length, out))
             return kiln__fail(KILN_E_ARGUMENT,
                               "'%.*s' pins nothing of a schedule, expected lanes N, block N, threads N, registers, "
-                              "shared, stream, pack N, steps N, batch N or splits N",
+                              "shared, stream, pack N, rows N, steps N, batch N or splits N",
                               (int)length, text);
         text += length;
     }

@@ -140,10 +140,10 @@ static void split(const dims *d, kiln__problem *problem) {
     problem->wide = problem->rows > INT32_MAX;
 }
 
-/* Whether neighbouring rows lie closer together than neighbouring columns. A single row has no neighbour: there the
+/* Whether neighbouring rows lie closer together than neighbouring columns, of which there may be one. A single row has no neighbour: there the
  * order of the axes tells what more rows would be like, so that it is computed as it would be among them. */
 static bool rows_are_closer(const kiln__problem *problem, const kiln__space *space, const dims *d, int key) {
-    if (!problem->inner_rank) return false;
+    if (!problem->inner_rank) return true;
     if (!problem->outer_rank) return !space->reduced[space->rank - 1];
     int64_t row = magnitude(d->strides[key][problem->outer_rank - 1]), column = magnitude(d->strides[key][d->rank - 1]);
     return row != 0 && (column == 0 || row < column);

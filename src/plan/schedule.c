@@ -60,7 +60,6 @@ static bool steps_by_one(const span *s) { return s->side_by_side || (s->rank && 
  * it; one element where nothing lies side by side. */
 static int widest_pack(const kiln__problem *problem) {
     int pack = 0, limit = 16;
-    if (problem->layout == KILN__LAYOUT_OUTER) return 1;
     for (int o = 0; o < problem->input_count + problem->output_count; o++) {
         const kiln__operand *operand = &problem->operands[o];
         span s = span_of(problem, operand);
@@ -139,6 +138,8 @@ static void describe(kiln__schedule *s) {
                         layouts[s->layout], s->pack_size, (long long)s->steps);
     if (s->rows_per_block > 1)
         used += snprintf(s->text + used, sizeof s->text - (size_t)used, ", %d rows per block", s->rows_per_block);
+    if (s->row_vector && s->row_vector != s->pack_size)
+        used += snprintf(s->text + used, sizeof s->text - (size_t)used, ", vector %d", s->row_vector);
     if (s->splits > 1) used += snprintf(s->text + used, sizeof s->text - (size_t)used, ", splits %d", s->splits);
     if (s->masked) used += snprintf(s->text + used, sizeof s->text - (size_t)used, ", masked");
     if (s->ordered) snprintf(s->text + used, sizeof s->text - (size_t)used, ", ordered");
@@ -170,35 +171,6 @@ static kiln_status choose_flat(const kiln__ir *ir, const kiln__problem *problem,
     if (pins->group == KILN__GROUP_LANES || pins->residency > 0 || s->threads % 32 || s->threads > 1024)
         return kiln__fail(KILN_E_UNSUPPORTED, "the pinned schedule is none for elementwise programs: expected threads "
                                               "N, a multiple of 32 up to 1024, and registers");
-    return KILN_OK;
-}
-
-/* Neighbouring threads take neighbouring rows; a row's members are in different warps. */
-static kiln_status choose_outer(const kiln__problem *problem, const kiln__pins *pins, kiln__schedule *s) {
-    choose_kept(problem, s);
-    int64_t cols = problem->cols > 1 ? problem->cols : 1;
-    int members = 1;
-    while (members < 16 && members * 16 <= cols) members *= 2;
-    s->group = KILN__GROUP_COLUMNS;
-    s->threads_per_row = pins->threads ? pins->threads : members;
-    s->rows_per_block = s->threads_per_row >= 4 ? 32 : 128 / s->threads_per_row;
-    if (problem->rows == 1) s->rows_per_block = s->threads_per_row > 32 ? 1 : 32 / s->threads_per_row;
-    s->threads = s->threads_per_row * s->rows_per_block;
-    s->steps = divide_up(cols, s->threads_per_row);
-    bool fits = s->steps <= 16;
-    s->residency = pins->residency >= 0 ? (kiln__residency)pins->residency
-                   : fits               ? KILN__RESIDENCY_REGISTERS
-                                        : KILN__RESIDENCY_STREAM;
-    int batch = pins->batch ? pins->batch : 8;
-    s->batch = s->residency == KILN__RESIDENCY_STREAM   ? (batch < s->steps ? batch : (int)s->steps)
-               : s->residency == KILN__RESIDENCY_SHARED ? 1
-                                                        : (int)s->steps;
-    s->reason =
-        "neighbouring rows lie side by side: a warp reads 32 of them at once, and its block's warps share the columns";
-    if (pins->group >= 0 || s->residency == KILN__RESIDENCY_SHARED || s->threads > 1024 ||
-        (s->threads_per_row & (s->threads_per_row - 1)) || (s->residency == KILN__RESIDENCY_REGISTERS && s->steps > 64))
-        return kiln__fail(KILN_E_UNSUPPORTED, "the pinned schedule is none for rows that lie side by side: expected "
-                                              "threads 1 to 32, and registers (up to 64 columns a thread) or stream");
     return KILN_OK;
 }
 
@@ -283,12 +255,16 @@ kiln_status kiln__schedule_choose(const kiln__ir *ir, const kiln__problem *probl
     out->ordered = has_user_reduction(ir);
     if (problem->layout != KILN__LAYOUT_INNER && attempt > 0)
         return kiln__fail(KILN_E_UNSUPPORTED, "this layout has one schedule");
+    if (problem->layout == KILN__LAYOUT_OUTER) {
+        kiln_status status = kiln__schedule_outer(ir, problem, device, pins, out);
+        if (!status) describe(out);
+        return status;
+    }
     choose_pack(problem, pins, out);
-    kiln_status status = problem->layout == KILN__LAYOUT_FLAT    ? choose_flat(ir, problem, pins, out)
-                         : problem->layout == KILN__LAYOUT_OUTER ? choose_outer(problem, pins, out)
-                                                                 : choose_row(problem, device, pins, attempt, out);
+    kiln_status status = problem->layout == KILN__LAYOUT_FLAT ? choose_flat(ir, problem, pins, out)
+                                                              : choose_row(problem, device, pins, attempt, out);
     if (status) return status;
-    choose_splits(ir, problem, pins, problem->layout == KILN__LAYOUT_OUTER ? 4096 : 65536, out);
+    choose_splits(ir, problem, pins, 65536, out);
     for (int o = 0; o < problem->input_count + problem->output_count; o++)
         if (problem->operands[o].per_element) out->vector[o] = vector_of(problem, &problem->operands[o], out);
     describe(out);

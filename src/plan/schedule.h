@@ -19,14 +19,16 @@ typedef struct kiln__schedule {
     kiln__layout layout;
     kiln__group group;
     kiln__residency residency;
-    int pack_size;       /* elements per pack, a power of two */
+    int pack_size;       /* elements per pack, a power of two: columns of a row; outer: rows at one column */
+    int row_vector;      /* outer: rows of a pack that lie side by side; the pack is in pack_size / row_vector runs */
     int64_t steps;       /* packs per thread and row (flat: per thread) */
     int splits; /* chunks that a row is cut into, a block for each; every phase is a launch of its own; 1: none */
     int batch;           /* packs whose loads are issued together; registers: all steps */
     int threads_per_row; /* flat: threads */
     int rows_per_block;  /* flat: 1 */
     int threads;         /* per block */
-    bool masked;         /* rows do not start at multiples of the pack: packs overhang at both ends */
+    bool masked;         /* rows do not start at multiples of the pack: packs overhang at both ends; outer: the last
+                          * pack of rows may overhang */
     int row_phase;       /* masked: row r starts r * row_phase elements (modulo the pack) behind one */
     bool ordered;        /* a user's combine: columns are combined in their order */
     /* Elements per memory access of each operand; 0: element by element, each with its own address. */
@@ -42,13 +44,14 @@ typedef struct kiln__pins {
     int group, residency; /* -1, or a kiln__group, a kiln__residency */
     int threads;          /* per row (flat: per block) */
     int pack_size;
+    int rows_per_block; /* outer alone */
     int steps; /* flat alone: packs per thread */
     int batch; /* stream alone: packs in flight per thread */
     int splits;
 } kiln__pins;
 
 /* Parses "block 256, shared, pack 8", the words of kiln__schedule's text: lanes N, block N, threads N, registers,
- * shared, stream, pack N, steps N, batch N, splits N. NULL or "": nothing pinned. KILN_E_ARGUMENT quotes the word it does not
+ * shared, stream, pack N, rows N, steps N, batch N, splits N. NULL or "": nothing pinned. KILN_E_ARGUMENT quotes the word it does not
  * know. */
 kiln_status kiln__pins_parse(const char *text, kiln__pins *out);
 
@@ -56,6 +59,10 @@ kiln_status kiln__pins_parse(const char *text, kiln__pins *out);
  * KILN_E_UNSUPPORTED where there is no (further) candidate, or what is pinned cannot be. */
 kiln_status kiln__schedule_choose(const kiln__ir *ir, const kiln__problem *problem, const kiln__device *device,
                                   const kiln__pins *pins, int attempt, kiln__schedule *out);
+
+/* The schedule of a problem whose neighbouring rows lie side by side, but for its text. */
+kiln_status kiln__schedule_outer(const kiln__ir *ir, const kiln__problem *problem, const kiln__device *device,
+                                 const kiln__pins *pins, kiln__schedule *s);
 
 /* Bytes of workspace that split rows need for their partial results: 8 for each value that a phase combines. */
 int64_t kiln__schedule_workspace(const kiln__schedule *schedule, const kiln__ir *ir, int64_t rows);

@@ -29,6 +29,8 @@ struct kiln_row {
     KILN_MEMBER kiln_row(const kiln_arguments &a, kiln_i64 i) : args(a), index(i) {}
 };
 
+[kernel_sources/layout_flat.cuh]
+
 KILN_DEVICE void kiln_begin(kiln_row &row)
 {
     const kiln_arguments &args = row.args;
@@ -38,8 +40,6 @@ KILN_DEVICE void kiln_begin(kiln_row &row)
     row.out_y = args.out_y;
     row.shift = 0;
 }
-
-[kernel_sources/layout_flat.cuh]
 
 /* One pack of columns of the inputs that stay with the row, as stored. */
 struct kiln_kept {

@@ -19,6 +19,9 @@ struct kiln_row {
     KILN_MEMBER kiln_row(const kiln_arguments &a, kiln_i64 i) : args(a), index(i) {}
 };
 
+[kernel_sources/group_block.cuh]
+[kernel_sources/layout_inner.cuh]
+
 KILN_DEVICE void kiln_begin(kiln_row &row)
 {
     const kiln_arguments &args = row.args;
@@ -26,9 +29,6 @@ KILN_DEVICE void kiln_begin(kiln_row &row)
     row.out_s = args.out_s + row.index * 1;
     row.shift = (int)(row.index * 1 & (KILN_PACK - 1));
 }
-
-[kernel_sources/group_block.cuh]
-[kernel_sources/layout_inner.cuh]
 
 /* One pack of columns of the inputs that stay with the row, as stored. */
 struct kiln_kept {

@@ -1,0 +1,81 @@
+/* Layout: neighbouring rows lie side by side. A pack is KILN_PACK rows at one column, in KILN_PIECES runs of KILN_VECTOR
+ * rows. KILN_MASKED: the last run can be partial. */
+
+/* A split row is cut into chunks, a block for each. */
+#define KILN_CHUNK ((kiln_index)KILN_STEPS * KILN_THREADS_PER_ROW)
+
+/* In ordered programs a member's columns are neighbours. */
+KILN_DEVICE kiln_index kiln_column(const kiln_row &row, kiln_index step) {
+    const kiln_index first = KILN_SPLITS > 1 ? row.chunk * KILN_CHUNK : 0;
+    return first + (KILN_ORDERED ? kiln_member() * (kiln_index)KILN_STEPS + step : step * KILN_THREADS_PER_ROW + kiln_member());
+}
+
+KILN_DEVICE bool kiln_inside(const kiln_row &, kiln_index col) {
+    return (kiln_i64)KILN_CHUNK * KILN_SPLITS == KILN_COLS || col < KILN_COLS;
+}
+
+/* Which rows of a pack there are. What is read where nothing is stored may be anything that can be read. */
+struct kiln_span {
+    const int (&count)[KILN_PIECES];
+    KILN_MEMBER kiln_span(const kiln_row &row, kiln_index) : count(row.count) {}
+    KILN_MEMBER bool readable(int i) const { return !KILN_MASKED || count[i] == KILN_VECTOR; }
+    KILN_MEMBER bool reads(int j) const { return !KILN_MASKED || stores(j); }
+    KILN_MEMBER bool stores(int j) const { return j % KILN_VECTOR < count[j / KILN_VECTOR]; }
+};
+
+/* A pack from or to where its runs start, `offset` elements on, in accesses of V elements. */
+template <int V, class T>
+KILN_DEVICE void kiln_fetch_rows(kiln_pack<T, KILN_PACK> &pack, const T *const (&at)[KILN_PIECES], kiln_i64 offset,
+                                 const kiln_span &span) {
+    typedef typename kiln_word<sizeof(T) * V>::type word;
+    constexpr int words = KILN_VECTOR / V;
+#pragma unroll
+    for (int i = 0; i < KILN_PIECES; ++i) {
+        const T *p = at[i] + offset;
+        if (V > 1 && span.readable(i))
+#pragma unroll
+            for (int k = 0; k < words; ++k)
+                reinterpret_cast<word *>(&pack)[i * words + k] = reinterpret_cast<const word *>(p)[k];
+        else
+#pragma unroll
+            for (int k = 0; k < KILN_VECTOR; ++k)
+                pack.set(i * KILN_VECTOR + k, span.reads(i * KILN_VECTOR + k) ? p[k] : T());
+    }
+}
+template <int V, class T>
+KILN_DEVICE void kiln_put_rows(const kiln_pack<T, KILN_PACK> &pack, T *const (&at)[KILN_PIECES], kiln_i64 offset,
+                               const kiln_span &span) {
+    typedef typename kiln_word<sizeof(T) * V>::type word;
+    constexpr int words = KILN_VECTOR / V;
+#pragma unroll
+    for (int i = 0; i < KILN_PIECES; ++i) {
+        T *p = at[i] + offset;
+        if (V > 1 && span.count[i] == KILN_VECTOR)
+#pragma unroll
+            for (int k = 0; k < words; ++k)
+                kiln_store_word(reinterpret_cast<word *>(p) + k, reinterpret_cast<const word *>(&pack)[i * words + k]);
+        else if (V == 1 || KILN_MASKED)
+#pragma unroll
+            for (int k = 0; k < KILN_VECTOR; ++k)
+                if (span.stores(i * KILN_VECTOR + k)) p[k] = pack.get(i * KILN_VECTOR + k);
+    }
+}
+/* The same into this thread's slot of shared memory, asynchronously where an access is wide enough. */
+template <int V, class T>
+KILN_DEVICE void kiln_fetch_rows_async(kiln_pack<T, KILN_PACK> *slot, const T *const (&at)[KILN_PIECES], kiln_i64 offset,
+                                       const kiln_span &span) {
+    constexpr int bytes = V * (int)sizeof(T), words = KILN_VECTOR / V;
+    bool whole = bytes >= 4;
+#pragma unroll
+    for (int i = 0; i < KILN_PIECES; ++i) whole = whole && span.readable(i);
+    if (whole) {
+#pragma unroll
+        for (int i = 0; i < KILN_PIECES * words; ++i)
+            kiln_copy_async<(bytes >= 4 ? bytes : 4)>(reinterpret_cast<char *>(slot) + i * bytes,
+                                                      at[i / words] + offset + i % words * V);
+    } else {
+        kiln_pack<T, KILN_PACK> pack;
+        kiln_fetch_rows<V>(pack, at, offset, span);
+        *slot = pack;
+    }
+}

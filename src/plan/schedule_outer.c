@@ -1,0 +1,181 @@
+/* The schedule where neighbouring rows lie side by side: each thread works on a pack of rows, and a row's columns are
+ * divided among threads of different warps, then among blocks. */
+#include "base/types.h"
+#include "plan/schedule.h"
+
+/* What the choice starts from. Everything but the problem's strides, alignments and kept extents follows from the columns
+ * and the types, and it alone decides in which order a row's columns are combined. */
+typedef struct facts {
+    int64_t cols;
+    bool again;         /* the inputs are needed after the first reductions */
+    int kept_bytes;     /* of one row at one column, all kept inputs together */
+    int kept_narrowest; /* the narrowest of them */
+    int narrowest;      /* bytes of the narrowest tensor whose rows lie side by side; 0: none */
+    int state_bytes;    /* what a row's reductions carry, all phases together, at most */
+} facts;
+
+static int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+static int power_of_two_in(int64_t n) {
+    int p = 1;
+    while (p <= n / 2 && p < 1024) p *= 2;
+    return p;
+}
+
+static int power_of_two_dividing(int64_t n, int limit) {
+    while (n % limit) limit /= 2;
+    return limit;
+}
+
+/* How many rows, up to limit, the operand has side by side wherever a pack of them starts; 0: none. */
+static int rows_together(const kiln__problem *problem, const kiln__operand *operand, int limit) {
+    int last = problem->outer_rank - 1, size = (int)kiln_type_size(operand->type);
+    int64_t step = last < 0 || operand->linear ? operand->row_stride : operand->outer_strides[last];
+    if (step != 1 || !operand->follows_rows) return 0;
+    if (operand->alignment * size < 16 && operand->alignment < limit) limit = operand->alignment;
+    for (int d = 0; d < last && !operand->linear; d++) limit = power_of_two_dividing(operand->outer_strides[d], limit);
+    for (int d = 0; d < problem->inner_rank && operand->per_element; d++)
+        limit = power_of_two_dividing(operand->inner_strides[d], limit);
+    return limit;
+}
+
+static facts find_facts(const kiln__ir *ir, const kiln__problem *problem, kiln__schedule *s) {
+    facts f = {.cols = problem->cols > 1 ? problem->cols : 1, .again = ir->phase_count > 1};
+    for (int o = 0; o < problem->input_count + problem->output_count; o++) {
+        const kiln__operand *operand = &problem->operands[o];
+        int size = (int)kiln_type_size(operand->type);
+        s->kept[o] = !operand->output && operand->per_element && operand->follows_rows;
+        if (s->kept[o]) f.kept_bytes += size;
+        if (s->kept[o] && (!f.kept_narrowest || size < f.kept_narrowest)) f.kept_narrowest = size;
+        if (operand->output && operand->per_element) f.again = true;
+        if (rows_together(problem, operand, 1) && (!f.narrowest || size < f.narrowest)) f.narrowest = size;
+    }
+    for (uint32_t i = 0; i < ir->count; i++) {
+        kiln__ctype type = ir->insts[i].type;
+        if (kiln__op_is_arg(ir->insts[i].op))
+            f.state_bytes += 16;
+        else if (kiln__op_is_reduction(ir->insts[i].op))
+            f.state_bytes += type == KILN__F64 || type == KILN__I64 ? 8 : 4;
+    }
+    return f;
+}
+
+/* Bytes of the columns of as many rows as are worth reading together: memory fills in pieces of 64. */
+static int64_t least_slab(const facts *f) {
+    return f->kept_bytes ? f->cols * f->kept_bytes * (64 / f->kept_narrowest) : 0;
+}
+
+/* Threads that share a row. Up to 8 columns each stay in registers; a row that is read once is streamed by 16 threads, one
+ * that is read again is kept in shared memory by 64. */
+static int choose_members(const facts *f, bool fits_shared) {
+    int members = 1;
+    while (members < 16 && members * 8 < f->cols) members *= 2;
+    if (f->again && f->cols > 128 && fits_shared) members = f->cols <= 256 ? 32 : 64;
+    return members;
+}
+
+/* The rows of a thread: 16 bytes of the narrowest tensor, fewer where much is kept or carried for each. */
+static void choose_rows(const facts *f, const kiln__problem *problem, const kiln__pins *pins, kiln__schedule *s) {
+    int last = problem->outer_rank - 1, most = f->cols == 1 ? 16 : 8;
+    int rows = f->narrowest ? 16 / f->narrowest : 1;
+    if (rows > most) rows = most;
+    if (pins->pack_size) rows = power_of_two_in(pins->pack_size < 16 ? pins->pack_size : 16);
+    while (rows > 1 && rows * f->kept_bytes > 32 && !pins->pack_size) rows /= 2;
+    while (rows > 1 && rows * f->state_bytes * (s->threads_per_row > 256 ? s->threads_per_row : 256) > 32768) rows /= 2;
+    /* Where there are few rows in all, more of them would leave lanes without work. One column's number of rows is no
+     * more than that: its kernel serves any. */
+    if (last <= 0 && f->cols > 1)
+        while (rows > 1 && rows * 8 > problem->rows) rows /= 2;
+    int together = rows;
+    for (int o = 0; o < problem->input_count + problem->output_count; o++) {
+        int own = rows_together(problem, &problem->operands[o], together);
+        if (own) together = own;
+    }
+    if (last > 0) together = power_of_two_dividing(problem->outer[last], together);
+    if (last < 0) together = rows = 1;
+    if (rows > 4 * together) rows = 4 * together;
+    if (f->cols == 1 && rows == together && rows > 1 && rows < 16 && !pins->pack_size) rows *= 2; /* two accesses */
+    s->pack_size = rows;
+    s->row_vector = together;
+    s->masked = together > 1 && last <= 0 && (f->cols == 1 || problem->rows % together);
+}
+
+/* Neighbouring threads: blocks of 256 threads, more where that would make a warp read less than 128 bytes in a row. */
+static void choose_lanes(const facts *f, const kiln__problem *problem, const kiln__device *device,
+                         const kiln__pins *pins, kiln__schedule *s) {
+    int members = s->threads_per_row, lanes = members < 256 ? 256 / members : 1;
+    int bytes = s->row_vector * (f->narrowest ? f->narrowest : 1),
+        least = s->residency == KILN__RESIDENCY_SHARED ? 64 : 128;
+    while (lanes * bytes < least && lanes * members < 512) lanes *= 2;
+    if (problem->outer_rank <= 1 && f->cols > 1)
+        while (lanes > 1 && (lanes / 2) * s->pack_size >= problem->rows && (lanes / 2) * members >= 32) lanes /= 2;
+    if (pins->rows_per_block >= s->pack_size) lanes = power_of_two_in(pins->rows_per_block / s->pack_size);
+    while (lanes * members < 32) lanes *= 2;
+    while (lanes > 1 && (lanes * members > 1024 || lanes * members * s->pack_size * f->state_bytes > 40000)) lanes /= 2;
+    s->threads = lanes * members;
+    if (s->residency == KILN__RESIDENCY_SHARED) { /* as many blocks as can overlap, rather than long runs of rows */
+        int64_t third = device->shared_per_sm / 3 - 8192, pack = s->steps * s->threads * f->kept_bytes;
+        while (s->pack_size > s->row_vector && pack * s->pack_size > third) s->pack_size /= 2;
+    }
+    s->rows_per_block = lanes * s->pack_size;
+}
+
+static void choose_residency(const facts *f, const kiln__pins *pins, bool fits_shared, kiln__schedule *s) {
+    int64_t bytes = f->kept_bytes * s->pack_size;
+    bool registers = s->steps <= (bytes || !f->again ? 8 : 16) && s->steps * bytes <= 256;
+    s->residency = pins->residency >= 0           ? (kiln__residency)pins->residency
+                   : registers                    ? KILN__RESIDENCY_REGISTERS
+                   : fits_shared && f->kept_bytes ? KILN__RESIDENCY_SHARED
+                                                  : KILN__RESIDENCY_STREAM;
+}
+
+/* Chunks of a row, a block for each, where rows are long: there may be few of them. Every block of the next phase reads the
+ * partial results of all chunks, so there are at most 1,024. */
+static void choose_chunks(const facts *f, const kiln__ir *ir, const kiln__pins *pins, bool fits_shared,
+                          kiln__schedule *s) {
+    int64_t splits = f->cols > 2048 && !fits_shared ? divide_up(f->cols, 1024) : 1;
+    if (splits > 1024) splits = 1024;
+    if (pins->splits) splits = pins->splits;
+    if (ir->phase_count == 0 || s->residency != KILN__RESIDENCY_STREAM) splits = 1;
+    int64_t steps = divide_up(s->steps, splits);
+    s->splits = (int)divide_up(s->steps, steps);
+    s->steps = steps;
+}
+
+kiln_status kiln__schedule_outer(const kiln__ir *ir, const kiln__problem *problem, const kiln__device *device,
+                                 const kiln__pins *pins, kiln__schedule *s) {
+    facts f = find_facts(ir, problem, s);
+    const int64_t room = device->shared_per_block - 40960; /* beside what the reductions exchange */
+    bool fits_shared = f.again && least_slab(&f) <= room;
+    s->group = KILN__GROUP_COLUMNS;
+    s->threads_per_row = pins->threads ? pins->threads : choose_members(&f, fits_shared);
+    s->steps = divide_up(f.cols, s->threads_per_row);
+    choose_rows(&f, problem, pins, s);
+    choose_residency(&f, pins, fits_shared, s);
+    choose_lanes(&f, problem, device, pins, s);
+    int64_t bytes = f.kept_bytes * s->pack_size, slab = s->steps * s->threads * bytes;
+    if (s->residency == KILN__RESIDENCY_SHARED && slab > room && pins->residency < 0)
+        s->residency = KILN__RESIDENCY_STREAM;
+    if (s->residency == KILN__RESIDENCY_SHARED) s->shared_bytes = (int)slab;
+    choose_chunks(&f, ir, pins, fits_shared, s);
+    int batch = pins->batch ? pins->batch : bytes > 16 ? 4 : 8;
+    s->batch = s->residency == KILN__RESIDENCY_STREAM   ? (batch < s->steps ? batch : (int)s->steps)
+               : s->residency == KILN__RESIDENCY_SHARED ? 1
+                                                        : (int)s->steps;
+    for (int o = 0; o < problem->input_count + problem->output_count; o++) {
+        int widest = 16 / (int)kiln_type_size(problem->operands[o].type);
+        int together = rows_together(problem, &problem->operands[o], s->row_vector);
+        s->vector[o] = together < widest ? together : widest;
+    }
+    s->reason = f.cols == 1
+                    ? "rows of one column lie side by side: each thread works on a pack of them"
+                    : "neighbouring rows lie side by side: each thread works on a pack of them, and the threads "
+                      "of a block share the columns";
+    if (pins->group >= 0 || (s->threads_per_row & (s->threads_per_row - 1)) || s->threads_per_row > 1024 ||
+        (s->residency == KILN__RESIDENCY_REGISTERS && s->steps > 64) ||
+        (s->residency == KILN__RESIDENCY_SHARED && slab > room))
+        return kiln__fail(KILN_E_UNSUPPORTED, "the pinned schedule is none for rows that lie side by side: expected "
+                                              "threads 1 to 1024, and registers (up to 64 columns a thread), shared "
+                                              "(where a block's rows fit) or stream");
+    return KILN_OK;
+}

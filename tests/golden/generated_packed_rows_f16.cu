@@ -1,0 +1,169 @@
+/* ---- the program ---- */
+
+struct kiln_arguments {
+    const kiln_f16 *in_x;
+    const kiln_f16 *in_w;
+    kiln_f16 *out_m;
+    float *out_y;
+    kiln_i64 rows;
+    kiln_i64 in_x_step0;
+    kiln_i64 out_y_step0;
+};
+
+KILN_DEVICE kiln_i64 kiln_offset_in_x(const kiln_arguments &args, kiln_index col)
+{
+    return 0 + (kiln_i64)(col) * args.in_x_step0;
+}
+
+KILN_DEVICE kiln_i64 kiln_offset_out_y(const kiln_arguments &args, kiln_index col)
+{
+    return 0 + (kiln_i64)(col) * args.out_y_step0;
+}
+
+/* A pack of rows, in runs that lie side by side: where they lie in each tensor, and the values each has one of. */
+struct kiln_row {
+    const kiln_arguments &args;
+    int chunk;
+    kiln_i64 index[KILN_PIECES];
+    int count[KILN_PIECES]; /* rows of the run that there are */
+    const kiln_f16 *in_x[KILN_PIECES];
+    const kiln_f16 *in_w[KILN_PIECES];
+    kiln_f16 *out_m[KILN_PIECES];
+    float *out_y[KILN_PIECES];
+    float v1[KILN_PACK]; /* max */
+    float v3[KILN_PACK]; /* sum */
+    kiln_quotient d3[KILN_PACK];
+    float v5[KILN_PACK]; /* input */
+    KILN_MEMBER kiln_row(const kiln_arguments &a) : args(a) {}
+};
+
+[kernel_sources/group_columns.cuh]
+[kernel_sources/layout_outer.cuh]
+
+KILN_DEVICE void kiln_begin(kiln_row &row)
+{
+    const kiln_arguments &args = row.args;
+#pragma unroll
+    for (int i = 0; i < KILN_PIECES; ++i) {
+    row.in_x[i] = args.in_x + row.index[i] * 1;
+    row.in_w[i] = args.in_w + row.index[i] * 1;
+    row.out_m[i] = args.out_m + row.index[i] * 1;
+    row.out_y[i] = args.out_y + row.index[i] * 1;
+    }
+    const kiln_span span(row, 0);
+    kiln_pack<kiln_f16, KILN_PACK> in_w;
+    kiln_fetch_rows<1>(in_w, row.in_w, 0, span);
+#pragma unroll
+    for (int j = 0; j < KILN_PACK; ++j) {
+    row.v5[j] = kiln_widen(in_w.get(j));
+    }
+}
+
+/* One pack of columns of the inputs that stay with the row, as stored. */
+struct kiln_kept {
+    kiln_pack<kiln_f16, KILN_PACK> in_x;
+    KILN_MEMBER void load(const kiln_row &row, kiln_index col, const kiln_span &span)
+    {
+        kiln_fetch_rows<1>(in_x, row.in_x, kiln_offset_in_x(row.args, col), span);
+    }
+};
+
+[kernel_sources/residency_registers.cuh]
+
+struct kiln_state0 {
+    float r1; /* max */
+    float r3; /* sum */
+    KILN_MEMBER void clear()
+    {
+        r1 = (-kiln_infinity());
+        r3 = 0.0f;
+    }
+    static KILN_MEMBER kiln_state0 combine(const kiln_state0 &a, const kiln_state0 &b)
+    {
+        kiln_state0 c;
+        c.r1 = kiln_maximum(a.r1, b.r1);
+        c.r3 = a.r3 + b.r3;
+        return c;
+    }
+};
+/* Phase 0: the reductions combined together, in one exchange. */
+struct kiln_phase0 {
+    typedef kiln_state0 state;
+    state at[KILN_PACK];
+    KILN_MEMBER void clear()
+    {
+#pragma unroll
+        for (int j = 0; j < KILN_PACK; ++j) at[j].clear();
+    }
+    KILN_MEMBER void pack(const kiln_row &row, const kiln_kept &kept, kiln_index col, const kiln_span &span)
+    {
+#pragma unroll
+        for (int j = 0; j < KILN_PACK; ++j) {
+            const float v0 = kiln_widen(kept.in_x.get(j));
+            at[j].r1 = kiln_maximum(at[j].r1, v0);
+            at[j].r3 = at[j].r3 + v0;
+        }
+    }
+};
+
+KILN_DEVICE void kiln_after0(kiln_row &row, const kiln_phase0 &reduced)
+{
+#pragma unroll
+    for (int j = 0; j < KILN_PACK; ++j) {
+    row.v1[j] = reduced.at[j].r1;
+    row.v3[j] = reduced.at[j].r3;
+    row.d3[j] = kiln_quotient(row.v3[j]);
+    }
+}
+
+/* The outputs that have columns. */
+struct kiln_finish {
+    KILN_MEMBER void pack(const kiln_row &row, const kiln_kept &kept, kiln_index col, const kiln_span &span)
+    {
+        float y1[KILN_PACK];
+#pragma unroll
+        for (int j = 0; j < KILN_PACK; ++j) {
+            const float v0 = kiln_widen(kept.in_x.get(j));
+            const float v2 = v0 - row.v1[j];
+            const float v4 = row.d3[j].divide(v2);
+            const float v6 = v4 * row.v5[j];
+            y1[j] = v6;
+        }
+        kiln_pack<float, KILN_PACK> out_y;
+        kiln_narrow_pack(y1, out_y);
+        kiln_put_rows<1>(out_y, row.out_y, kiln_offset_out_y(row.args, col), span);
+    }
+};
+
+/* Outputs of one value per row. */
+KILN_DEVICE void kiln_finish_row(const kiln_row &row)
+{
+    const kiln_span span(row, 0);
+    {
+        float y[KILN_PACK];
+#pragma unroll
+        for (int j = 0; j < KILN_PACK; ++j) y[j] = row.v1[j];
+        kiln_pack<kiln_f16, KILN_PACK> out_m;
+        kiln_narrow_pack(y, out_m);
+        kiln_put_rows<1>(out_m, row.out_m, 0, span);
+    }
+}
+
+
+extern "C" __global__ void __launch_bounds__(KILN_THREADS) kiln_kernel(const __grid_constant__ kiln_arguments args)
+{
+    kiln_row row(args);
+    kiln_place(row);
+    if (row.chunk >= KILN_SPLITS) return;
+    kiln_begin(row);
+    kiln_residency residency;
+    residency.fill(row);
+    kiln_phase0 phase0;
+    phase0.clear();
+    residency.each_pack(row, phase0);
+    kiln_after0(row, kiln_all_reduce(phase0));
+    if (row.count[0] == 0) return;
+    kiln_finish finish;
+    residency.each_pack(row, finish);
+    if (kiln_member() == 0) kiln_finish_row(row);
+}

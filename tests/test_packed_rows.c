@@ -1,0 +1,208 @@
+/* Rows that lie side by side, on the software GPU against the CPU reference: each way in which a thread's pack of rows can
+ * lie, and each way in which a row's columns can be divided. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/types.h"
+#include "bound.h"
+#include "plan/extent.h"
+#include "software_fixture.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+enum { TENSORS = 4, GUARD = 64 };
+
+#define FIRST "y = reduce((a, b) -> where(a != 0, a, b), x, 0)"
+
+typedef struct packed_case {
+    const char *program, *axes, *tensors; /* "@2": at an address that is a multiple of 2 bytes and not of 4 */
+    const char *schedule;                 /* part of the description that is expected */
+    const char *pins;
+    bool in_place; /* the output is the first input */
+} packed_case;
+
+static const packed_case cases[] = {
+    /* Packs of 16 bytes, several accesses for the wider type, 8 rows at most. */
+    {"s = sum(x)", "0", "f16[20,136] f16[136]", "columns 4, registers, outer, pack 8 x 5", NULL, false},
+    {"s = sum(x)", "0", "f16[20,136] f32[136]", "pack 8 x 5", NULL, false},
+    {"s = sum(x)", "0", "f64[20,70] f64[70]", "pack 2 x 5", NULL, false},
+    {"s = sum(x)", "0", "i8[20,136] i64[136]", "pack 8 x 5", NULL, false},
+    {"s = any(x)", "0", "bool[20,136] bool[136]", "pack 8 x 5", NULL, false},
+    {"y = x / max(x)", "0", "e4m3[20,136] f16[20,136]", "pack 8 x 5", NULL, false},
+    {"y = softmax(x) * w", "0", "f16[20,136] f64[136] f32[20,136]", "pack 8 x 5", NULL, false},
+    /* What does not lie side by side, or not aligned. */
+    {"s = sum(x)", "0", "f16[20,135] f16[135]", "pack 4 x 5, 256 rows per block, vector 1", NULL, false},
+    {"s = sum(x)", "0", "f16[20,130] f16[130]", "vector 2", NULL, false},
+    {"s = sum(x)", "0", "f32[20,136] f32[136]@4", "vector 1", NULL, false},
+    {"s = sum(x)", "0", "f16[20,135]{136,1} f16[135]", "pack 8 x 5, 256 rows per block, masked", NULL, false},
+    {"s = sum(x)", "0", "f16[20,3]{8,1} f16[3]", NULL, NULL, false},
+    {"s = sum(x)", "1", "f32[6,20,68] f32[6,68]", "pack 4 x 5", NULL, false},
+    {"s = sum(x)", "1", "f32[6,20,63] f32[6,63]", "vector 1", NULL, false},
+    {"s = sum(x)", "1,2", "f16[3,5,7,72] f16[3,72]", "pack 8", NULL, false},
+    {"y = softmax(x + b)", "1", "f16[5,30,24] f16[5,1,24]{24,24,1} f16[5,30,24]", "pack", NULL, false},
+    {"y = x * w + sum(x * g)", "0", "f32[30,40] f32[40]{2} f32[30,1] f32[30,40]", "pack 4", NULL, false},
+    {"y = x + index(0) * 100 + index(1) + sum(x)", "0", "f32[9,44] f32[9,44]", "pack 4", NULL, false},
+    {"y = uniform(7, 0) + sum(x)", "0", "f32[9,44] f32[9,44]", "pack 4", NULL, false},
+    {"s = argmax(x)", "0", "f16[77,40] i64[40]", "pack", NULL, false},
+    {FIRST, "0", "i32[77,40] i32[40]", "ordered", NULL, false},
+    /* One row; columns of one element. */
+    {"y = softmax(x)", "0", "f32[40,1] f32[40,1]", "pack 1", NULL, false},
+    {"y = softmax(x) * x", "1", "f16[5001,1] f16[5001,1]", "columns 1, registers, outer, pack 16 x 1", NULL, false},
+    {"y = rms_norm(x, w, 1e-5)", "1", "f32[999,1] f32[1] f32[999,1]", "masked", NULL, true},
+    {"s = sum(x); y = x + s", "1", "f32[7,1]@4 f32[7,1]@4", "vector 1", NULL, false},
+    {"y = x * x + sum(x)", "1", "f16[300,1]{3,1} f16[300,1]", "pack", NULL, false},
+    {"y = layer_norm(x)", "0", "f16[1,24,3] f16[1,24,3]", "columns 1", NULL, false},
+    /* Rows in registers, in shared memory, read again; split. */
+    {"y = softmax(x)", "0", "f16[100,64] f16[100,64]", "columns 16, registers", NULL, true},
+    {"y = layer_norm(x)", "0", "f16[200,64] f16[200,64]", "columns 32, registers", NULL, false},
+    {"y = softmax(x)", "0", "f16[600,64] f16[600,64]", "columns 64, shared", NULL, true},
+    {"y = softmax(x)", "0", "f16[600,63] f16[600,63]", "columns 64, shared", NULL, false},
+    {"y = softmax(x)", "0", "i8[600,64]@1 f32[600,64]", "columns 64, shared", NULL, false},
+    {"y = softmax(x)", "0", "f16[600,66]{70,1} f16[600,66]", "shared", NULL, false},
+    {"s = sum(x)", "0", "f32[3000,24] f32[24]", "splits 3", NULL, false},
+    {"y = softmax(x)", "0", "f32[5000,8] f32[5000,8]", "splits 5", NULL, true},
+    {"s = argmin(x) * 2 + (max(x) > 3)", "0", "f16[2500,20] i64[20]", "splits 3", NULL, false},
+    {"y = layer_norm(x)", "0", "f32[200,21]{24,1} f32[200,21]", "splits 2", "stream, splits 2", false},
+    {"y = softmax(x)", "0", "f16[77,40] f16[77,40]", "columns 8, shared, outer, pack 2", "threads 8, pack 2, shared",
+     false},
+    {"y = softmax(x)", "0", "f16[77,40] f16[77,40]", "columns 2, stream", "threads 2, rows 16, stream, batch 3", false},
+    {FIRST, "0", "i32[77,40] i32[40]", "splits 4", "threads 4, stream, splits 4", false},
+};
+
+static software_device device;
+
+typedef struct buffer {
+    unsigned char *host, *expected;
+    kiln__CUdeviceptr memory;
+    size_t bytes, data; /* where in it the tensor's pointer is */
+} buffer;
+
+/* Floats of one sign, so that sums do not cancel; integers, some of them 0. */
+static double value_of(kiln_type type, size_t i) {
+    const double u = (double)(i * 40503u % 1009) / 1009;
+    if (kiln__type_is_float(type)) return 4 * u + 0.25;
+    return i % 5 < 2 ? 0 : (double)(int)(200 * u - 100);
+}
+
+static void make_buffer(const kiln_tensor *tensor, bool output, buffer *b) {
+    const kiln__extent extent = kiln__extent_of(tensor);
+    const size_t element = kiln_type_size(tensor->type), shift = (uintptr_t)tensor->data % 16;
+    b->data = GUARD + shift;
+    b->bytes = b->data + (size_t)extent.high + GUARD;
+    b->host = malloc(b->bytes);
+    b->expected = malloc(b->bytes);
+    assert_non_null(b->host);
+    assert_non_null(b->expected);
+    memset(b->host, 0x5a, b->bytes);
+    for (size_t i = 0; !output && i < (size_t)extent.high / element; i++)
+        kiln__store_f64(tensor->type, b->host + b->data + i * element, value_of(tensor->type, i));
+    memcpy(b->expected, b->host, b->bytes);
+    assert_int_equal(device.driver->MemAlloc(&b->memory, b->bytes), 0);
+    assert_int_equal(device.driver->MemcpyHtoD(b->memory, b->host, b->bytes), 0);
+}
+
+static double tolerance(kiln_type type) {
+    return type == KILN_F16 ? 0x1p-9 : type == KILN_F32 ? 1e-5 : type == KILN_F64 ? 1e-6 : 0;
+}
+
+/* Byte for byte, gaps and guards included, but that floats may differ in their last bits. */
+static void compare(const packed_case *c, kiln_type type, const buffer *b) {
+    const size_t element = kiln_type_size(type);
+    for (size_t i = b->data % element; i + element <= b->bytes; i += element) {
+        if (!memcmp(b->host + i, b->expected + i, element)) continue;
+        double got = kiln__load_f64(type, b->host + i), expected = kiln__load_f64(type, b->expected + i);
+        if (!(fabs(got - expected) <= tolerance(type) * fmax(fabs(expected), type == KILN_F32 ? 0.05 : 1e-3)))
+            fail_msg("%s over %s of %s (%s): %g at %zu, expected %g", c->program, c->axes, c->tensors,
+                     c->pins ? c->pins : "", got, (i - b->data) / element, expected);
+    }
+}
+
+static int axes_of(const char *text, int axes[4]) {
+    int count = 0;
+    for (; *text; text++)
+        if (*text != ',') axes[count++] = *text - '0';
+    return count;
+}
+
+static void run_case(const packed_case *c) {
+    kiln_context_options options = KILN_CONTEXT_OPTIONS_INIT;
+    kiln_program_options of_program = KILN_PROGRAM_OPTIONS_INIT;
+    kiln_tensor gpu[KILN_MAX_TENSORS], host[TENSORS];
+    buffer buffers[TENSORS] = {{0}};
+    int axes[4];
+    kiln_context *kiln = NULL;
+    kiln_program *program = NULL;
+    kiln_plan *plan = NULL;
+    kiln_plan_info info = KILN_PLAN_INFO_INIT;
+#if defined(KILN_SOFTWARE_DRIVER)
+    options.driver_path = KILN_SOFTWARE_DRIVER;
+    options.nvrtc_path = KILN_SOFTWARE_NVRTC;
+#endif
+    options.cache_dir = "";
+    options.schedule = c->pins;
+    of_program.axes = axes;
+    of_program.axis_count = (size_t)axes_of(c->axes, axes);
+    assert_int_equal(kiln_context_create(&options, &kiln), KILN_OK);
+    assert_int_equal(kiln_program_create(kiln, c->program, &of_program, &program), KILN_OK);
+    const size_t count = bound_tensors(c->tensors, gpu);
+    for (size_t t = 0; t < count; t++) {
+        buffer *b = &buffers[t];
+        if (t + 1 == count && c->in_place)
+            *b = buffers[0];
+        else
+            make_buffer(&gpu[t], t + 1 == count, b);
+        host[t] = gpu[t];
+        host[t].data = b->expected + b->data;
+        gpu[t].data = (void *)(uintptr_t)(b->memory + b->data);
+    }
+    kiln_status status = kiln_plan_create(program, gpu, count, NULL, 0, &plan);
+    if (!status) status = kiln_plan_get_info(plan, &info);
+    if (!status) status = kiln_run(program, gpu, count, NULL, 0, NULL);
+    if (!status) status = kiln_run_cpu(program, host, count, NULL, 0);
+    if (status) fail_msg("%s over %s of %s: %s", c->program, c->axes, c->tensors, kiln_last_error());
+    if (!strstr(info.schedule, "outer") || (c->schedule && !strstr(info.schedule, c->schedule)))
+        fail_msg("%s over %s of %s: %s, expected %s", c->program, c->axes, c->tensors, info.schedule, c->schedule);
+    assert_int_equal(device.driver->CtxSynchronize(), 0);
+    buffer *out = &buffers[count - 1];
+    assert_int_equal(device.driver->MemcpyDtoH(out->host, out->memory, out->bytes), 0);
+    compare(c, gpu[count - 1].type, out);
+    for (size_t t = 0; t < count - c->in_place; t++) {
+        assert_int_equal(device.driver->MemFree(buffers[t].memory), 0);
+        free(buffers[t].host);
+        free(buffers[t].expected);
+    }
+    kiln_plan_destroy(plan);
+    kiln_program_destroy(program);
+    kiln_context_destroy(kiln);
+}
+
+static void packs_of_rows_give_what_the_reference_gives(void **state) {
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) run_case(&cases[i]);
+}
+
+static int open_device(void **state) {
+    (void)state;
+    return software_device_open(NULL, &device) != KILN_OK;
+}
+
+static int close_device(void **state) {
+    (void)state;
+    return software_device_close(&device) != KILN_OK;
+}
+
+int main(void) {
+#if !defined(KILN_SOFTWARE_DRIVER)
+    puts("skipped: the software GPU was not built, for want of a C++ compiler");
+    return 77;
+#endif
+    const struct CMUnitTest tests[] = {cmocka_unit_test(packs_of_rows_give_what_the_reference_gives)};
+    return cmocka_run_group_tests_name("packed rows", tests, open_device, close_device);
+}
