@@ -78,6 +78,7 @@ PYTHON
 expect 0 merge a.json b.json --json all.json --markdown report.md --plots plots
 says '^8 cases: 1 wrong, 0 failed; 7 of 8 bars met; slower than the best peer in 2 of 8, of these 1 by less than 1 %$'
 grep -q '0.500 | 0.95 missed | 0.62 .* | \*\*bar missed\*\*, \*\*slower than the peer\*\* |$' report.md || fail "no missed bar"
+grep -q '^| aligned rows | 0.97 | [0-9] | [0-9] | 0.980 | softmax f16 ' report.md || fail "no bars"
 grep -q ' | level with the peer |$' report.md || fail "no level peer"
 grep -q ' | \*\*result is wrong\*\* |$' report.md || fail "no wrong result"
 grep -q '^!\[softmax, f16, a device\](plots/softmax-f16.svg)$' report.md || fail "no picture"

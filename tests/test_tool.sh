@@ -208,7 +208,9 @@ if transcript bench_errors; then
     try bench 'y = x' --tensor 'x=f16[4,0]'
     try bench 'y = x * a' --tensor 'x=f16[4]' --scalar a=f32
     try bench 'y = x' --tensor 'x=f16[4]' --out-type y=half
-    try bench 'y = x' --tensor 'x=f16[4]' --traffic 256T
+    try bench 'y = x' --tensor 'x=f16[4,{2,3}]{8,1}'
+    try bench 'y = x' --tensor 'x=f16[4]@2'
+    try bench 'y = x' --tensor 'x=f16[4]' --traffic 256X
     try bench 'y = x' --tensor 'x=f16[4]' --runs 0
     try bench 'y = x' --tensor 'x=f16[4]' --device -1
     try bench 'y = x' --tensor 'x=f16[4]' --at-least fast

@@ -124,6 +124,20 @@ def table(records, reasons):
     return "\n".join("| " + " | ".join(cells) + " |" for cells in rows)
 
 
+def bars_table(data):
+    """Of each kind of bar: how many cases there are, how many met it, and the lowest ratio."""
+    kinds = {}
+    for record in data["cases"]:
+        if record["bar"] is not None and "failed" not in record:
+            kinds.setdefault((record["bar_kind"], record["bar"]), []).append(record)
+    rows = [["cases", "bar", "measured", "met", "lowest ratio", "of"], ["---"] * 6]
+    for (kind, bar), records in kinds.items():
+        lowest = min(records, key=lambda record: record["kiln"]["ratio"])
+        met = sum(record["kiln"]["ratio"] >= bar for record in records)
+        rows.append([kind, f"{bar:.2f}", str(len(records)), str(met), f"{lowest['kiln']['ratio']:.3f}", lowest["name"]])
+    return "\n".join("| " + " | ".join(cells) + " |" for cells in rows)
+
+
 def describe_runs(data):
     lines = []
     for run in data["runs"]:
@@ -144,13 +158,14 @@ def exceptions(data, reasons):
 
 METHOD = """Kiln, its peers and a device-to-device copy of the same bytes (half of them read, half written) take turns on
 one stream, the L2 flushed before each call, events around it; medians. *Roof ratio*: the copy's time over the kernel's.
-*Best peer / Kiln*: how many times Kiln's time the fastest peer takes. *Error*: the largest difference from the same
-work in double precision, relative to the largest magnitude of the result."""
+*Bar*: the least ratio that is asked of such a case. *Best peer / Kiln*: how many times Kiln's time the fastest peer
+takes. *Error*: the largest difference from the same work in double precision, relative to the largest magnitude of the
+result."""
 
 
 def write_markdown(data, path, plots=None):
     reasons = load_reasons()
-    parts = ["# Kiln and its peers, measured", METHOD, describe_runs(data), summary(data) + "."]
+    parts = ["# Kiln and its peers, measured", METHOD, describe_runs(data), summary(data) + ".", bars_table(data)]
     folder = os.path.dirname(os.path.abspath(path))
     for name, title, _ in plots_of(data) if plots else []:
         where = os.path.relpath(os.path.join(plots, name), folder)

@@ -15,6 +15,10 @@ static int parse_inputs(request *r, const bench_lists *lists, size_t index, bool
     *open = false;
     for (size_t i = 0; i < r->input_count; i++) {
         char *text = NULL;
+        if (strchr(request_input(r, i), '@') || strstr(request_input(r, i), "]{")) {
+            return tool_usage(r->args, "--tensor %s=%s: strides and alignments are not measured, only contiguous tensors",
+                              kiln_program_input_name(r->program, i), request_input(r, i));
+        }
         kiln_status status = bench_lists_expand(lists, index, request_input(r, i), &text);
         if (status) return tool_failed(r->args, status);
         status = tensor_spec_parse(text, &r->tensors[i]);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "amount.h"
 #include "base/checked.h"
 #include "base/text.h"
 
@@ -16,16 +17,6 @@ typedef struct number {
     int64_t base, exponent, offset; /* exponent -1: base alone */
     int64_t value;
 } number;
-
-static const char *read_digits(const char *text, int64_t *out)
-{
-    *out = 0;
-    if (*text < '0' || *text > '9') return NULL;
-    for (; *text >= '0' && *text <= '9'; text++) {
-        if (!kiln__mul_i64(*out, 10, out) || !kiln__add_i64(*out, *text - '0', out)) return NULL;
-    }
-    return text;
-}
 
 static bool set_value(number *n)
 {
@@ -40,11 +31,11 @@ static bool set_value(number *n)
 static const char *read_number(const char *text, number *out)
 {
     *out = (number){.exponent = -1};
-    text = read_digits(text, &out->base);
-    if (text && *text == '^') text = read_digits(text + 1, &out->exponent);
+    text = amount_digits(text, &out->base);
+    if (text && *text == '^') text = amount_digits(text + 1, &out->exponent);
     if (text && (*text == '+' || *text == '-')) {
         const bool negative = *text == '-';
-        text = read_digits(text + 1, &out->offset);
+        text = amount_digits(text + 1, &out->offset);
         if (negative) out->offset = -out->offset;
     }
     return text && out->exponent <= 62 && set_value(out) ? text : NULL;
@@ -102,7 +93,7 @@ static kiln_status add_item(bench_list *list, const char *item)
     if (end && !*end) return add_number(list, first.value);
     if (end && strncmp(end, "..", 2) == 0) {
         end = read_number(end + 2, &last);
-        if (end && strncmp(end, "..", 2) == 0) end = read_digits(end + 2, &step);
+        if (end && strncmp(end, "..", 2) == 0) end = amount_digits(end + 2, &step);
         if (end && !*end) return add_range(list, item, first, last, step);
     }
     return kiln__fail(KILN_E_ARGUMENT, "'%s' is neither a type nor a size such as 1000, 2^17, 2^17-1 or 3..17", item);

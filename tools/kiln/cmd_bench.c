@@ -1,15 +1,15 @@
 /* kiln bench: how near a program's kernels come to the speed of the memory, for lists of shapes and types.
  * Every case is checked, then timed in turns with a copy of the same bytes. */
 #define _GNU_SOURCE
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
+#include "amount.h"
 #include "bench_report.h"
+#include "progress.h"
 
 typedef struct bench {
     request request;
@@ -20,7 +20,8 @@ typedef struct bench {
     int ordinal, rounds;
     uint64_t seed;
     double at_least;
-    bool json, csv, progress;
+    bool json, csv;
+    progress progress;
     int label_width;
     gpu gpu;
     bench_clock clock;
@@ -28,38 +29,32 @@ typedef struct bench {
     json_t *results;
 } bench;
 
-/* A whole number of an option, 256M meaning 256 * 2^20 where units are allowed. */
-static int read_number(const arguments *args, option_id id, bool units, int64_t low, int64_t high, int64_t *out)
+static int read_number(const arguments *args, option_id id, int64_t low, int64_t high, int64_t *out)
 {
     const char *text = arguments_value(args, id);
-    if (!text) return TOOL_OK;
-    char *end;
-    errno = 0;
-    long long value = strtoll(text, &end, 10);
-    const char *letters = "KMG", *unit = units && *end ? strchr(letters, *end) : NULL;
-    const int shift = unit ? 10 * (int)(unit - letters + 1) : 0;
-    if (unit) end++;
-    const bool digits = *text >= '0' && *text <= '9' && !errno && !*end;
-    if (!digits || value > (high >> shift) || value * (1LL << shift) < low) {
-        return tool_usage(args, "%s %s: a number from %lld to %lld was expected%s", option_name(id), text,
-                          (long long)low, (long long)high, units ? ", or one such as 64K, 256M, 1G" : "");
-    }
-    *out = value << shift;
-    return TOOL_OK;
+    if (!text || (amount_number(text, out) && *out >= low && *out <= high)) return TOOL_OK;
+    return tool_usage(args, "%s %s: a number from %" PRId64 " to %" PRId64 " was expected", option_name(id), text, low,
+                      high);
+}
+
+static int read_traffic(bench *b, const arguments *args)
+{
+    const char *text = arguments_value(args, OPTION_TRAFFIC);
+    b->traffic = (int64_t)256 << 20;
+    if (!text || (amount_bytes(text, &b->traffic) && b->traffic > 0)) return TOOL_OK;
+    return tool_usage(args, "--traffic %s: bytes were expected, with K, M, G or T if you like", text);
 }
 
 static int read_options(bench *b, const arguments *args)
 {
     int64_t ordinal = 0, rounds = 30, seed = -1;
-    b->traffic = (int64_t)256 << 20;
     b->json = arguments_has(args, OPTION_JSON);
     b->csv = arguments_has(args, OPTION_CSV);
-    b->progress = isatty(STDERR_FILENO) && !arguments_has(args, OPTION_QUIET);
     if (b->json && b->csv) return tool_usage(args, "--json and --csv are both given");
-    int code = read_number(args, OPTION_TRAFFIC, true, 1, (int64_t)1 << 44, &b->traffic);
-    if (!code) code = read_number(args, OPTION_ORDINAL, false, 0, 1023, &ordinal);
-    if (!code) code = read_number(args, OPTION_RUNS, false, 1, 100000, &rounds);
-    if (!code) code = read_number(args, OPTION_SEED, false, 0, INT64_MAX, &seed);
+    int code = read_traffic(b, args);
+    if (!code) code = read_number(args, OPTION_ORDINAL, 0, 1023, &ordinal);
+    if (!code) code = read_number(args, OPTION_RUNS, 1, 100000, &rounds);
+    if (!code) code = read_number(args, OPTION_SEED, 0, INT64_MAX, &seed);
     if (code) return code;
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
@@ -110,14 +105,9 @@ static int open_device(bench *b)
     return status ? tool_failed(args, status) : TOOL_OK;
 }
 
-static void tell_progress(const bench *b, size_t i, const char *what)
-{
-    if (b->progress) fprintf(stderr, "\r\033[K[%zu/%zu] %s: %s", i + 1, b->case_count, b->cases[i].label, what);
-}
-
 static void report_case(bench *b, const bench_result *result)
 {
-    if (b->progress) fputs("\r\033[K", stderr);
+    progress_clear(&b->progress);
     if (b->json)
         json_array_append_new(b->results, bench_json(&b->request, result));
     else if (b->csv)
@@ -142,11 +132,8 @@ static bench_verdict measure_case(bench *b, size_t i, bool *lost)
     request *r = &b->request;
     char failure[1024];
     memcpy(r->tensors, b->cases[i].tensors, sizeof r->tensors);
-    tell_progress(b, i, "computing the reference");
     kiln_status status = bench_data_create(&b->gpu, r, &b->cases[i], b->seed + i, &data);
-    tell_progress(b, i, "compiling");
     if (!status) status = bench_contenders_create(&data, arguments_has(r->args, OPTION_CANDIDATES), &contenders);
-    tell_progress(b, i, "measuring");
     if (!status) status = bench_contenders_measure(&contenders, &data, &b->clock, b->rounds);
     bench_result result = {&b->cases[i], &data, &contenders, BENCH_FAILED, NULL};
     if (status) {
@@ -183,7 +170,11 @@ static int measure(bench *b)
         printf("%s, sm_%d, medians of %d, seed %" PRIu64 "\n", b->device.name, b->device.arch, b->rounds, b->seed);
         bench_print_head(b->label_width);
     }
-    for (; i < b->case_count && !lost; i++) bad += measure_case(b, i, &lost) != BENCH_OK;
+    b->progress = progress_begin(b->case_count, arguments_has(b->request.args, OPTION_QUIET));
+    for (; i < b->case_count && !lost; i++) {
+        progress_show(&b->progress, i, bad);
+        bad += measure_case(b, i, &lost) != BENCH_OK;
+    }
     int code = b->json ? print_json(b) : TOOL_OK;
     json_decref(b->results);
     if (lost && i < b->case_count) {

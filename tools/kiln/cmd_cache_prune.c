@@ -2,41 +2,19 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/checked.h"
+#include "amount.h"
 #include "cache_files.h"
 #include "json_output.h"
 
-typedef struct unit {
-    const char *name;
-    int64_t factor;
-} unit;
-
-/* A whole number and a unit; units end in one without a name. False for anything else. */
-static bool read_amount(const char *text, const unit *units, int64_t *out)
-{
-    const char *at = text;
-    *out = 0;
-    for (; *at >= '0' && *at <= '9'; at++) {
-        if (!kiln__mul_i64(*out, 10, out) || !kiln__add_i64(*out, *at - '0', out)) return false;
-    }
-    if (at == text) return false;
-    for (; units->name; units++) {
-        if (strcmp(units->name, at) == 0) return kiln__mul_i64(*out, units->factor, out);
-    }
-    return false;
-}
-
 static int read_limits(const arguments *args, int64_t *max_bytes, int64_t *older_than)
 {
-    static const unit sizes[] = {{"", 1}, {"K", 1 << 10}, {"M", 1 << 20}, {"G", 1 << 30}, {"T", (int64_t)1 << 40}, {NULL, 0}};
-    static const unit ages[] = {{"s", 1}, {"m", 60}, {"h", 3600}, {"d", 86400}, {"w", 604800}, {NULL, 0}};
     const char *size = arguments_value(args, OPTION_MAX_SIZE), *age = arguments_value(args, OPTION_OLDER_THAN);
     *max_bytes = *older_than = -1;
     if (!size && !age) return tool_usage(args, "--max-size, --older-than or both were expected");
-    if (size && !read_amount(size, sizes, max_bytes)) {
+    if (size && !amount_bytes(size, max_bytes)) {
         return tool_usage(args, "--max-size '%s': bytes were expected, with K, M, G or T if you like", size);
     }
-    if (age && !read_amount(age, ages, older_than)) {
+    if (age && !amount_seconds(age, older_than)) {
         return tool_usage(args, "--older-than '%s': a number and s, m, h, d or w was expected", age);
     }
     return TOOL_OK;

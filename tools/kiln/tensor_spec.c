@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "amount.h"
 #include "base/checked.h"
 #include "base/types.h"
 
@@ -21,17 +22,6 @@ static kiln_status parse_type(const char *text, size_t length, kiln_type *out)
 
 kiln_status tensor_spec_type(const char *text, kiln_type *out) { return parse_type(text, strlen(text), out); }
 
-/* A decimal without sign or space. */
-static const char *parse_digits(const char *text, int64_t *out)
-{
-    *out = 0;
-    if (*text < '0' || *text > '9') return NULL;
-    for (; *text >= '0' && *text <= '9'; text++) {
-        if (!kiln__mul_i64(*out, 10, out) || !kiln__add_i64(*out, *text - '0', out)) return NULL;
-    }
-    return text;
-}
-
 /* "{2048,1}", if there is one, and "@8": where the tensor lies apart from contiguous memory at 16 bytes. */
 static kiln_status parse_placement(const char *text, const char *at, kiln_tensor *out)
 {
@@ -40,7 +30,7 @@ static kiln_status parse_placement(const char *text, const char *at, kiln_tensor
         do {
             const bool negative = *++at == '-';
             int64_t stride;
-            const char *end = parse_digits(at + negative, &stride);
+            const char *end = amount_digits(at + negative, &stride);
             if (!end) return kiln__fail(KILN_E_ARGUMENT, "'%s' has no stride at '%s'; a number was expected", text, at);
             if (rank < out->rank) out->strides[rank] = negative ? -stride : stride;
             rank++;
@@ -54,7 +44,7 @@ static kiln_status parse_placement(const char *text, const char *at, kiln_tensor
     }
     if (*at == '@') {
         int64_t alignment;
-        const char *end = parse_digits(at + 1, &alignment);
+        const char *end = amount_digits(at + 1, &alignment);
         if (!end || *end || alignment < 1 || alignment > 16 || (alignment & (alignment - 1)) != 0) {
             return kiln__fail(KILN_E_ARGUMENT, "'%s' has the alignment '%s'; 1, 2, 4, 8 or 16 bytes were expected", text,
                               at + 1);
@@ -83,7 +73,7 @@ static kiln_status parse_dims(const char *text, const char *at, kiln_tensor *out
             *size = -1;
             at++;
         } else {
-            const char *end = parse_digits(at, size);
+            const char *end = amount_digits(at, size);
             if (!end) return kiln__fail(KILN_E_ARGUMENT, "'%s' has no size at '%s'; a number was expected", text, at);
             at = end;
         }
@@ -186,7 +176,7 @@ kiln_status tensor_spec_axes(const char *text, int *axes, size_t *count, int *al
     for (;;) {
         int64_t axis;
         const int negative = *at == '-';
-        const char *end = parse_digits(at + negative, &axis);
+        const char *end = amount_digits(at + negative, &axis);
         if (!end || (*end && *end != ',') || axis > KILN_MAX_RANK) {
             return kiln__fail(KILN_E_ARGUMENT, "'%s' has no axis at '%s'; -1 or 0,2 or all was expected", text, at);
         }
@@ -206,7 +196,7 @@ kiln_status tensor_spec_arch(const char *text, int *arch, int *ptx)
     *ptx = strncmp(text, "compute_", 8) == 0;
     if (*ptx) digits += 8;
     else if (strncmp(text, "sm_", 3) == 0) digits += 3;
-    const char *end = parse_digits(digits, &number);
+    const char *end = amount_digits(digits, &number);
     if (end && *end == ',') return kiln__fail(KILN_E_ARGUMENT, "'%s' is a list; one architecture was expected", text);
     if (!end || *end || number < 10 || number > 999) {
         return kiln__fail(KILN_E_ARGUMENT, "'%s' is no architecture; sm_90, 90 or compute_90 was expected", text);
