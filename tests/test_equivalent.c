@@ -22,6 +22,7 @@ enum { DRAWS = 2000, CHANGES = 6, TENSORS = 3 };
 typedef struct description {
     const char *program;
     int rank, tensors;
+    int broadcast; /* the input that does not move along every axis; -1: none */
     int64_t sizes[KILN_MAX_RANK], strides[TENSORS][KILN_MAX_RANK];
     bool reduced[KILN_MAX_RANK];
     bool reduces; /* the output has no columns */
@@ -41,7 +42,7 @@ static uint32_t draw(uint64_t *state, uint32_t below) {
     return (uint32_t)(*state >> 33) % below;
 }
 
-/* x contiguous; w broadcast along some axes; y contiguous but for what is reduced. An axis of more than one element is
+/* One of x and w contiguous, the other broadcast along some axes; y contiguous but for what is reduced. An axis of more than one element is
  * kept: to a single row the order of the axes tells what more rows would be like. */
 static description draw_base(uint64_t *state) {
     static const int64_t extents[] = {2, 3, 4, 6, 8, 12};
@@ -50,6 +51,7 @@ static description draw_base(uint64_t *state) {
     d.program = programs[which].program;
     d.reduces = programs[which].reduces;
     d.tensors = programs[which].weights ? 3 : 2;
+    d.broadcast = programs[which].weights ? (int)draw(state, 2) : -1;
     int64_t step[TENSORS] = {1, 1, 1};
     uint32_t along = draw(state, (uint32_t)d.rank), kept = (along + 1) % (uint32_t)d.rank,
              where = draw(state, 1u << d.rank);
@@ -58,7 +60,7 @@ static description draw_base(uint64_t *state) {
         d.reduced[i] = i == (int)along || (i != (int)kept && draw(state, 4) == 0);
         for (int t = 0; t < d.tensors; t++) {
             bool output = t == d.tensors - 1;
-            bool missing = output ? d.reduces && d.reduced[i] : t == 1 && !(where >> i & 1);
+            bool missing = output ? d.reduces && d.reduced[i] : t == d.broadcast && !(where >> i & 1);
             d.strides[t][i] = missing ? 0 : step[t];
             if (!missing) step[t] *= d.sizes[i];
         }
@@ -113,7 +115,7 @@ static kiln_tensor tensor_of(const description *d, int t, bool vary, uint64_t *s
         bool still = d->strides[t][i] == 0 && !(output && !d->reduced[i]);
         if (output && d->reduces) still = d->reduced[i];
         if (drops && still) continue;
-        if (t == 1 && !output && still && leading && vary && draw(state, 2)) continue;
+        if (t == d->broadcast && still && leading && vary && draw(state, 2)) continue;
         leading = false;
         bool repeats = still && !output && vary && draw(state, 2);
         tensor.sizes[tensor.rank] = still && !repeats ? 1 : d->sizes[i];

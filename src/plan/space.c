@@ -161,7 +161,7 @@ kiln_status kiln__space_strides(const kiln__space *space, const kiln_tensor *ten
             int axis = i - (space->rank - tensor->rank);
             int64_t size = axis < 0 ? 1 : tensor_size(space, tensor, axis);
             strides[i] = size == 1 ? 0 : tensor->strides[axis];
-            *full &= size == space->sizes[i];
+            *full &= space->sizes[i] == 1 || strides[i] != 0; /* a stride of 0 broadcasts as a size of 1 does */
         }
         return KILN_OK;
     }
