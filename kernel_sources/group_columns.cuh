@@ -20,23 +20,42 @@ KILN_DEVICE void kiln_place(kiln_row &row) {
     }
 }
 
-/* Every member gets the combination of all members' values, combined in the order of the members. A thread combines
- * rows that lie side by side in no warp's way of another: a slot's place is its lane first, then its row in the pack. */
+/* Members whose values one slot of shared memory holds combined, for each row: those of a warp. */
+#define KILN_WARP_MEMBERS (KILN_LANES < 32 ? 32 / KILN_LANES : 1)
+#define KILN_SLOTS (KILN_THREADS_PER_ROW / KILN_WARP_MEMBERS)
+
+/* Every member gets the combination of all members' values: of neighbours first, then of neighbouring pairs, and so on,
+ * so that the order is the same however many lanes there are. */
 template <class V> KILN_DEVICE V kiln_all_reduce(V value) {
-    if (KILN_THREADS_PER_ROW == 1) return value;
-    __shared__ typename V::state slots[KILN_THREADS_PER_ROW][KILN_ROWS_PER_BLOCK];
+    typedef typename V::state state;
     const int lane = threadIdx.x % KILN_LANES;
 #pragma unroll
-    for (int j = 0; j < KILN_PACK; ++j) slots[kiln_member()][j * KILN_LANES + lane] = value.at[j];
+    for (int mask = KILN_LANES; mask < 32; mask *= 2)
+#pragma unroll
+        for (int j = 0; j < KILN_PACK; ++j) {
+            const state other = value.at[j].shuffle(mask, 0xffffffffu);
+            value.at[j] = state::ordered && (threadIdx.x & mask) ? state::combine(other, value.at[j])
+                                                                 : state::combine(value.at[j], other);
+        }
+    if (KILN_SLOTS == 1) return value;
+    __shared__ state slots[KILN_SLOTS][KILN_ROWS_PER_BLOCK];
+    if (kiln_member() % KILN_WARP_MEMBERS == 0)
+#pragma unroll
+        for (int j = 0; j < KILN_PACK; ++j)
+            slots[kiln_member() / KILN_WARP_MEMBERS][j * KILN_LANES + lane].copy(value.at[j]);
     kiln_block_barrier();
     for (int i = threadIdx.x; i < KILN_ROWS_PER_BLOCK; i += KILN_THREADS) {
-        typename V::state all = slots[0][i];
-#pragma unroll 16
-        for (int m = 1; m < KILN_THREADS_PER_ROW; ++m) all = V::state::combine(all, slots[m][i]);
-        slots[0][i] = all;
+        state all[KILN_SLOTS];
+#pragma unroll
+        for (int m = 0; m < KILN_SLOTS; ++m) all[m].copy(slots[m][i]);
+#pragma unroll
+        for (int step = 1; step < KILN_SLOTS; step *= 2)
+#pragma unroll
+            for (int m = 0; m < KILN_SLOTS; m += 2 * step) all[m] = state::combine(all[m], all[m + step]);
+        slots[0][i].copy(all[0]);
     }
     kiln_block_barrier();
 #pragma unroll
-    for (int j = 0; j < KILN_PACK; ++j) value.at[j] = slots[0][j * KILN_LANES + lane];
+    for (int j = 0; j < KILN_PACK; ++j) value.at[j].copy(slots[0][j * KILN_LANES + lane]);
     return value;
 }

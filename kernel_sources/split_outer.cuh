@@ -19,7 +19,7 @@ template <class Phase> KILN_DEVICE Phase kiln_gather(const kiln_row &row) {
     const int end = kiln_member() * share + share < KILN_SPLITS ? kiln_member() * share + share : KILN_SPLITS;
     Phase all;
     all.clear();
-#pragma unroll 4
+#pragma unroll 8
     for (int chunk = kiln_member() * share; chunk < end; ++chunk) {
 #pragma unroll
         for (int j = 0; j < KILN_PACK; ++j)

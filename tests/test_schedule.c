@@ -154,6 +154,23 @@ static void later_attempts_need_fewer_registers_and_end(void **state) {
     bound_destroy(&b);
 }
 
+static void later_attempts_have_fewer_rows_in_a_thread_and_end(void **state) {
+    (void)state;
+    bound b;
+    kiln__device device = kiln__device_typical(90);
+    assert_int_equal(bound_create(&b, "y = softmax(x)", "0", NULL, "f16[100,8192] f16[100,8192]"), KILN_OK);
+    kiln__prepared prepared;
+    for (int rows = 8; rows >= 1; rows /= 2) {
+        int attempt = rows == 8 ? 0 : rows == 4 ? 1 : rows == 2 ? 2 : 3;
+        assert_int_equal(kiln__prepare(b.program, b.tensors, NULL, &device, attempt, &prepared), KILN_OK);
+        assert_int_equal(prepared.schedule.pack_size, rows);
+        assert_int_equal(prepared.schedule.threads_per_row, 16);
+        kiln__prepared_free(&prepared);
+    }
+    assert_int_equal(kiln__prepare(b.program, b.tensors, NULL, &device, 4, &prepared), KILN_E_UNSUPPORTED);
+    bound_destroy(&b);
+}
+
 /* ---- which schedule ---- */
 
 static const struct {
@@ -161,7 +178,8 @@ static const struct {
     int arch;
     const char *schedule;
 } choices[] = {
-    {"y = softmax(x)", "f16[*,1] f16[*,1]", 90, "columns 1, registers, outer, pack 16 x 1, 4096 rows per block, vector 8, masked"},
+    {"y = softmax(x)", "f16[*,1] f16[*,1]", 90,
+     "columns 1, registers, outer, pack 16 x 1, 4096 rows per block, vector 8, masked"},
     {"y = softmax(x)", "f16[*,8] f16[*,8]", 90, "lanes 1, registers, inner, pack 8 x 1, 128 rows per block"},
     {"y = softmax(x)", "f16[*,64] f16[*,64]", 90, "lanes 8, registers, inner, pack 8 x 1, 16 rows per block"},
     {"y = softmax(x)", "f16[*,100] f16[*,100]", 90, "lanes 16, registers, inner, pack 8 x 1, 8 rows per block, masked"},
@@ -336,6 +354,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_schedule_covers_its_columns_within_the_device),
         cmocka_unit_test(later_attempts_need_fewer_registers_and_end),
+        cmocka_unit_test(later_attempts_have_fewer_rows_in_a_thread_and_end),
         cmocka_unit_test(the_table_chooses_what_it_says),
         cmocka_unit_test(the_grid_covers_the_rows_and_no_more),
         cmocka_unit_test(argument_fields_are_aligned_and_complete),

@@ -334,12 +334,21 @@ static void emit_fields(const kiln__emitter *e, uint32_t phase) {
 }
 
 static void emit_shuffle(const kiln__emitter *e, uint32_t phase) {
-    kiln__text_printf(e->out,
-                      "    KILN_MEMBER kiln_phase%u"
-                      " shuffle(int lane_mask, kiln_u32 lanes) const\n    {\n        kiln_phase%u other;\n",
-                      phase, phase);
+    kiln__text_puts(e->out, "    KILN_MEMBER ");
+    emit_state_name(e, phase);
+    kiln__text_puts(e->out, " shuffle(int lane_mask, kiln_u32 lanes) const\n    {\n        ");
+    emit_state_name(e, phase);
+    kiln__text_puts(e->out, " other;\n");
     emit_each(e, phase, "        other.r", " = kiln_shuffle(r");
     kiln__text_puts(e->out, "        return other;\n    }\n");
+}
+
+/* Field by field: what lies between them is nobody's, and shared memory is read as it was written. */
+static void emit_copy(const kiln__emitter *e, uint32_t phase) {
+    kiln__text_printf(e->out, "    KILN_MEMBER void copy(const kiln_state%u &other)\n    {\n", phase);
+    for (uint32_t i = 0; i < e->ir->count; i++)
+        if (in_phase(e, i, phase)) kiln__text_printf(e->out, "        r%u = other.r%u;\n", i, i);
+    kiln__text_puts(e->out, "    }\n");
 }
 
 static const char pack_states[] =
@@ -358,10 +367,14 @@ void kiln__emit_phase(kiln__emitter *e, uint32_t phase) {
         kiln__emit_need(e, ir->insts[i].args[0]);
         ordered |= ir->insts[i].op == KILN__OP_REDUCE_USER;
     }
+    const char *order =
+        ordered ? "    static constexpr bool ordered = true;\n" : "    static constexpr bool ordered = false;\n";
     if (pack) {
-        kiln__text_printf(out, "struct kiln_state%u {\n", phase);
+        kiln__text_printf(out, "struct kiln_state%u {\n%s", phase, order);
         emit_fields(e, phase);
+        emit_copy(e, phase);
         emit_combine_function(e, phase);
+        emit_shuffle(e, phase);
         kiln__text_puts(out, "};\n");
     }
     kiln__text_printf(out,
@@ -371,7 +384,7 @@ void kiln__emit_phase(kiln__emitter *e, uint32_t phase) {
     if (pack)
         kiln__text_printf(out, "    typedef kiln_state%u state;\n    state at[KILN_PACK];\n", phase);
     else
-        kiln__text_printf(out, "    static constexpr bool ordered = %s;\n", ordered ? "true" : "false");
+        kiln__text_puts(out, order);
     if (e->schedule->splits > 1)
         kiln__text_printf(
             out, "    static constexpr int before = %d; /* bytes of each chunk's results of the phases before */\n",

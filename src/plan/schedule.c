@@ -253,10 +253,10 @@ kiln_status kiln__schedule_choose(const kiln__ir *ir, const kiln__problem *probl
     memset(out, 0, sizeof *out);
     out->layout = problem->layout;
     out->ordered = has_user_reduction(ir);
-    if (problem->layout != KILN__LAYOUT_INNER && attempt > 0)
+    if (problem->layout == KILN__LAYOUT_FLAT && attempt > 0)
         return kiln__fail(KILN_E_UNSUPPORTED, "this layout has one schedule");
     if (problem->layout == KILN__LAYOUT_OUTER) {
-        kiln_status status = kiln__schedule_outer(ir, problem, device, pins, out);
+        kiln_status status = kiln__schedule_outer(ir, problem, device, pins, attempt, out);
         if (!status) describe(out);
         return status;
     }

@@ -60,9 +60,10 @@ kiln_status kiln__pins_parse(const char *text, kiln__pins *out);
 kiln_status kiln__schedule_choose(const kiln__ir *ir, const kiln__problem *problem, const kiln__device *device,
                                   const kiln__pins *pins, int attempt, kiln__schedule *out);
 
-/* The schedule of a problem whose neighbouring rows lie side by side, but for its text. */
+/* The schedule of a problem whose neighbouring rows lie side by side, but for its text. Later attempts have fewer rows in
+ * a thread, which changes no row's bits. */
 kiln_status kiln__schedule_outer(const kiln__ir *ir, const kiln__problem *problem, const kiln__device *device,
-                                 const kiln__pins *pins, kiln__schedule *s);
+                                 const kiln__pins *pins, int attempt, kiln__schedule *s);
 
 /* Bytes of workspace that split rows need for their partial results: 8 for each value that a phase combines. */
 int64_t kiln__schedule_workspace(const kiln__schedule *schedule, const kiln__ir *ir, int64_t rows);

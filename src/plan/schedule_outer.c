@@ -129,12 +129,12 @@ static void choose_residency(const facts *f, const kiln__pins *pins, bool fits_s
                                                   : KILN__RESIDENCY_STREAM;
 }
 
-/* Chunks of a row, a block for each, where rows are long: there may be few of them. Every block of the next phase reads the
- * partial results of all chunks, so there are at most 1,024. */
-static void choose_chunks(const facts *f, const kiln__ir *ir, const kiln__pins *pins, bool fits_shared,
-                          kiln__schedule *s) {
-    int64_t splits = f->cols > 2048 && !fits_shared ? divide_up(f->cols, 1024) : 1;
-    if (splits > 1024) splits = 1024;
+/* Chunks of a row, a block for each, where rows are long: there may be few of them. No more than give every
+ * multiprocessor two blocks: every block of the next phase reads the partial results of all chunks. */
+static void choose_chunks(const facts *f, const kiln__ir *ir, const kiln__device *device, const kiln__pins *pins,
+                          bool fits_shared, kiln__schedule *s) {
+    int64_t splits = f->cols > 2048 && !fits_shared ? divide_up(f->cols, 512) : 1, most = 2 * (int64_t)device->sm_count;
+    if (splits > most) splits = most;
     if (pins->splits) splits = pins->splits;
     if (ir->phase_count == 0 || s->residency != KILN__RESIDENCY_STREAM) splits = 1;
     int64_t steps = divide_up(s->steps, splits);
@@ -143,7 +143,7 @@ static void choose_chunks(const facts *f, const kiln__ir *ir, const kiln__pins *
 }
 
 kiln_status kiln__schedule_outer(const kiln__ir *ir, const kiln__problem *problem, const kiln__device *device,
-                                 const kiln__pins *pins, kiln__schedule *s) {
+                                 const kiln__pins *pins, int attempt, kiln__schedule *s) {
     facts f = find_facts(ir, problem, s);
     const int64_t room = device->shared_per_block - 40960; /* beside what the reductions exchange */
     bool fits_shared = f.again && least_slab(&f) <= room;
@@ -151,13 +151,16 @@ kiln_status kiln__schedule_outer(const kiln__ir *ir, const kiln__problem *proble
     s->threads_per_row = pins->threads ? pins->threads : choose_members(&f, fits_shared);
     s->steps = divide_up(f.cols, s->threads_per_row);
     choose_rows(&f, problem, pins, s);
+    for (; attempt > 0 && s->pack_size > 1; attempt--) s->pack_size /= 2;
+    if (s->row_vector > s->pack_size) s->row_vector = s->pack_size;
+    if (attempt > 0) return kiln__fail(KILN_E_UNSUPPORTED, "this layout has one schedule");
     choose_residency(&f, pins, fits_shared, s);
     choose_lanes(&f, problem, device, pins, s);
     int64_t bytes = f.kept_bytes * s->pack_size, slab = s->steps * s->threads * bytes;
     if (s->residency == KILN__RESIDENCY_SHARED && slab > room && pins->residency < 0)
         s->residency = KILN__RESIDENCY_STREAM;
     if (s->residency == KILN__RESIDENCY_SHARED) s->shared_bytes = (int)slab;
-    choose_chunks(&f, ir, pins, fits_shared, s);
+    choose_chunks(&f, ir, device, pins, fits_shared, s);
     int batch = pins->batch ? pins->batch : bytes > 16 ? 4 : 8;
     s->batch = s->residency == KILN__RESIDENCY_STREAM   ? (batch < s->steps ? batch : (int)s->steps)
                : s->residency == KILN__RESIDENCY_SHARED ? 1

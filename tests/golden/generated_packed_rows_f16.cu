@@ -71,6 +71,7 @@ struct kiln_kept {
 [kernel_sources/residency_registers.cuh]
 
 struct kiln_state0 {
+    static constexpr bool ordered = false;
     float r1; /* max */
     float r3; /* sum */
     KILN_MEMBER void clear()
@@ -78,12 +79,24 @@ struct kiln_state0 {
         r1 = (-kiln_infinity());
         r3 = 0.0f;
     }
+    KILN_MEMBER void copy(const kiln_state0 &other)
+    {
+        r1 = other.r1;
+        r3 = other.r3;
+    }
     static KILN_MEMBER kiln_state0 combine(const kiln_state0 &a, const kiln_state0 &b)
     {
         kiln_state0 c;
         c.r1 = kiln_maximum(a.r1, b.r1);
         c.r3 = a.r3 + b.r3;
         return c;
+    }
+    KILN_MEMBER kiln_state0 shuffle(int lane_mask, kiln_u32 lanes) const
+    {
+        kiln_state0 other;
+        other.r1 = kiln_shuffle(r1, lane_mask, lanes);
+        other.r3 = kiln_shuffle(r3, lane_mask, lanes);
+        return other;
     }
 };
 /* Phase 0: the reductions combined together, in one exchange. */
