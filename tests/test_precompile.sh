@@ -47,6 +47,19 @@ expect 0 precompile reversed.jsonl --arch sm_80 --arch sm_90 --jobs 3 --pack b.k
 [ -s out ] || [ -s err ] && fail '--quiet was not'
 cmp a.kpack b.kpack || fail 'another order gave other bytes'
 
+# The cache exports the same pack, and takes it back.
+expect 0 cache export c.kpack
+cmp a.kpack c.kpack || fail 'the export of the cache has other bytes'
+fresh
+expect 0 cache import a.kpack
+says out 'imported 16 kernels'
+expect 0 cache verify --recompile
+says out '16 entries, 0 damaged; 16 compiled again, 0 of them different, 0 left out'
+expect 0 cache export c.kpack
+cmp a.kpack c.kpack || fail 'import and export changed the pack'
+expect 0 precompile eight.jsonl --arch sm_80,sm_90
+says out '0 compiled, 16 cached'
+
 # A line without --arch has its own; the two kinds of image are two kernels.
 sed 's/}$/,"arch":"compute_80"}/' eight.jsonl > own.jsonl
 fresh
