@@ -176,6 +176,15 @@ static const struct {
      "tensor 'x' of shape [4611686018427387904, 2] has more bytes than 64 bits can count"},
     {"y = x * 2", NULL, "f64[1152921504606846976] f64[2]", KILN_E_SIZE,
      "tensor 'x' of shape [1152921504606846976] has more bytes than 64 bits can count"},
+    {"y = x * 2", NULL, "f64[100,20001]{0,6666666666666200} f64[100,20001]", KILN_E_SIZE,
+     "tensor 'x' of shape [100, 20001] has a stride of 6666666666666200 along axis 1: it reaches further than 64 bits "
+     "can count"},
+    {"y = x * 2", NULL, "i8[2,2] i8[2,2]{-9223372036854775808,1}", KILN_E_SIZE,
+     "tensor 'y' of shape [2, 2] has a stride of -9223372036854775808 along axis 0: it reaches further than 64 bits can "
+     "count"},
+    {"y = x * 2", NULL, "i8[*,0]{1000000000000000,1} i8[*,0]", KILN_E_SIZE,
+     "tensor 'x' of shape [*, 0] has a stride of 1000000000000000 along axis 0: it reaches further than 64 bits can "
+     "count"},
     {"y = a * b", NULL, "i8[4294967296,1] i8[2147483648] i8[2]", KILN_E_SIZE,
      "the iteration space [4294967296, 2147483648] has more elements than 64 bits can count"},
     {"y = x * 2", NULL, "f32[2,3] f32[2,3]{0,1}", KILN_E_OVERLAP,

@@ -4,6 +4,7 @@
 set -u
 export LC_ALL=C TZ=UTC
 tool=$(realpath "${KILN_TOOL:?must name the kiln binary}") || exit 1
+docs=$(realpath "$(dirname "$0")/../docs") || exit 1
 for fake in "${KILN_FAKE_NVRTC:-}" "${KILN_FAKE_DRIVER:-}"; do
     [ -r "$fake" ] || { echo "skipped: the stand-ins were not built"; exit 77; }
 done
@@ -122,6 +123,11 @@ KILN_PACKS=record.kpack expect 0 compile 'y = softmax(x * a)' --tensor 'x=f16[*,
 says out '"origin": "pack"'
 KILN_PACKS=record.kpack expect 3 compile 'y = softmax(x)' --tensor 'x=f16[*,48]' --arch sm_90 --cache-dir '' \
     --nvrtc none/libnvrtc.so
+
+# The manifest that the documentation shows.
+sed -n '/^```json$/,/^```$/p' "$docs/packs.md" | grep -v '^```' > documented.jsonl
+expect 0 precompile documented.jsonl --arch sm_90
+says out '3 kernels for 3 requests'
 
 # Errors.
 { echo 'no JSON'; line 'y = sofmax(x)' 'f16[*,32]'; echo; line 'y = softmax(x)' 'f16[*,32]'; } > faults.jsonl

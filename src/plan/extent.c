@@ -7,10 +7,11 @@ kiln__extent kiln__extent_of(const kiln_tensor *tensor) {
     int64_t strides[KILN_MAX_RANK], sizes[KILN_MAX_RANK];
     int rank = 0;
     for (int i = 0; i < tensor->rank; i++) {
+        if (tensor->sizes[i] <= 0) return (kiln__extent){0, 0, 0, 0};
+        if (tensor->sizes[i] == 1) continue; /* whatever its stride */
         int64_t size = tensor->sizes[i], stride = tensor->strides[i] * element;
-        if (size <= 0) return (kiln__extent){0, 0, 0, 0};
         *(stride < 0 ? &out.low : &out.high) += (size - 1) * stride;
-        if (size == 1 || stride == 0) continue;
+        if (stride == 0) continue;
         if (stride < 0) stride = -stride;
         int at = rank++;
         for (; at > 0 && strides[at - 1] > stride; at--) {

@@ -29,17 +29,22 @@ static kiln_status check_tensor(const kiln_tensor *tensor, const char *name) {
                           (int)tensor->type);
     if (tensor->rank < 0 || tensor->rank > KILN_MAX_RANK)
         return kiln__fail(KILN_E_SHAPE, "tensor '%s' has rank %d, expected 0 to %d", name, tensor->rank, KILN_MAX_RANK);
-    int64_t bytes = (int64_t)kiln_type_size(tensor->type);
+    int64_t element = (int64_t)kiln_type_size(tensor->type), bytes = element, reach = 0;
+    char shape[200];
     for (int i = 0; i < tensor->rank; i++) {
-        int64_t size = tensor->sizes[i];
+        int64_t size = tensor->sizes[i], step = tensor->strides[i], span = size < 0 ? KILN__OPEN_ROWS : size;
         if (size < 0 && !(size == -1 && i == 0))
             return kiln__fail(KILN_E_SIZE, "tensor '%s' has size %" PRId64 " along axis %d, expected 0 or more", name,
                               size, i);
-        if (size > 0 && !kiln__mul_i64(bytes, size, &bytes)) {
-            char shape[200];
+        if (size > 0 && !kiln__mul_i64(bytes, size, &bytes))
             return kiln__fail(KILN_E_SIZE, "tensor '%s' of shape %s has more bytes than 64 bits can count", name,
                               kiln__space_shape(shape, tensor->rank, tensor->sizes));
-        }
+        if (span > 1 && (!kiln__mul_i64(step, step < 0 ? -span : span, &step) || !kiln__mul_i64(step, element, &step) ||
+                         !kiln__add_i64(reach, step, &reach)))
+            return kiln__fail(KILN_E_SIZE,
+                              "tensor '%s' of shape %s has a stride of %" PRId64
+                              " along axis %d: it reaches further than 64 bits can count",
+                              name, kiln__space_shape(shape, tensor->rank, tensor->sizes), tensor->strides[i], i);
     }
     return KILN_OK;
 }

@@ -1,5 +1,5 @@
-/* Manifests: a line, whoever wrote it, is refused or becomes a planned kernel. The first byte chooses between a line as it
- * stands and one put together from texts parted by NUL: program, tensors, so that quotes and braces need not be found. */
+/* Manifests: a line, whoever wrote it, is refused or becomes a planned kernel. After a first byte of 1 the line is put
+ * together from texts parted by NUL, the program and the tensors, so that quotes and braces need not be found. */
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,14 +57,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         options.policy = KILN_POLICY_NEVER_COMPILE;
         expect(kiln_context_create(&options, &context) == KILN_OK);
     }
-    if (size == 0) return 0;
-    char *text = malloc(size);
+    char *text = malloc(size + 1);
     expect(text != NULL);
-    memcpy(text, data + 1, size - 1);
-    text[size - 1] = '\0';
-    char *line = data[0] % 2 ? put_together(text, size - 1) : NULL;
+    memcpy(text, data, size);
+    text[size] = '\0';
+    const bool parts = size > 0 && text[0] == '\1';
+    char *line = parts ? put_together(text + 1, size - 1) : NULL;
     if (line) check_line(line, strlen(line));
-    else if (data[0] % 2 == 0) check_line(text, size - 1);
+    if (!parts) check_line(text, size);
     free(line);
     free(text);
     return 0;
