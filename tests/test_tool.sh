@@ -442,7 +442,7 @@ if [ -n "${KILN_FAKE_NVRTC:-}" ] && transcript cache_commands; then
     try cache import all.kpack --json
     try cache import all.kpack --quiet
     # One entry says something else than what was compiled, and one has a damaged byte.
-    FAKE_NVRTC_CHANGE=1 try cache verify --recompile "${fakes[@]}"
+    FAKE_NVRTC_CHANGE=1 try cache verify --recompile --json "${fakes[@]}" # in any order
     entry=$(find cache -name '*.k1' | sort | head -n 1)
     printf '\377' | dd of="$entry" bs=1 seek=200 conv=notrunc status=none
     try cache verify
