@@ -13,6 +13,8 @@ struct kiln_software_device {
     unsigned long stack_low, stack_bytes, near_low, near_bytes;
     /* Each of these may end the launch and not return. */
     void (*access)(unsigned long address, unsigned long bytes, bool write);
+    /* A read of a whole object, whose padding nobody may have written. */
+    void (*read_object)(unsigned long address, unsigned long bytes);
     void (*barrier)();
     unsigned long long (*shuffle)(unsigned lanes, unsigned long long bits, int lane_mask);
     void (*copy_async)(void *shared, const void *global, int bytes);

@@ -49,6 +49,12 @@ __attribute__((no_sanitize_thread, always_inline)) static inline void kiln_softw
     for (unsigned long i = 0; i < bytes; i++) kiln_software_check((const char *)p + i, 1, write);
 }
 
+__attribute__((no_sanitize_thread)) static void kiln_software_check_object(const void *p, unsigned long bytes)
+{
+    const unsigned long address = (unsigned long)p;
+    if (address - kiln_software->stack_low >= kiln_software->stack_bytes) kiln_software->read_object(address, bytes);
+}
+
 #define KILN_SOFTWARE_CHECKS(bytes) \
     KILN_SOFTWARE_HOOK void __tsan_read##bytes(void *p) { kiln_software_check(p, bytes, false); } \
     KILN_SOFTWARE_HOOK void __tsan_write##bytes(void *p) { kiln_software_check(p, bytes, true); } \
@@ -59,11 +65,11 @@ KILN_SOFTWARE_CHECKS(2)
 KILN_SOFTWARE_CHECKS(4)
 KILN_SOFTWARE_CHECKS(8)
 KILN_SOFTWARE_CHECKS(16)
-KILN_SOFTWARE_HOOK void __tsan_read_range(void *p, unsigned long bytes) { kiln_software_check_bytes(p, bytes, false); }
+KILN_SOFTWARE_HOOK void __tsan_read_range(void *p, unsigned long bytes) { kiln_software_check_object(p, bytes); }
 KILN_SOFTWARE_HOOK void __tsan_write_range(void *p, unsigned long bytes) { kiln_software_check_bytes(p, bytes, true); }
 KILN_SOFTWARE_HOOK void *__tsan_memcpy(void *to, const void *from, unsigned long bytes)
 {
-    kiln_software_check_bytes(from, bytes, false);
+    kiln_software_check_object(from, bytes);
     kiln_software_check_bytes(to, bytes, true);
     return __builtin_memcpy(to, from, bytes);
 }

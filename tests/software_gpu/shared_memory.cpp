@@ -57,6 +57,14 @@ SharedMemory::Cell *SharedMemory::find(uintptr_t address, size_t bytes, const ch
     return nullptr;
 }
 
+bool SharedMemory::is_written(uintptr_t address) const
+{
+    for (size_t i = 0; i < variables.size(); i++)
+        if (address - variables[i].address < variables[i].bytes)
+            return cells[first_cell[i] + (address - variables[i].address)].written >= block_start;
+    return true;
+}
+
 const char *SharedMemory::blame(const char *variable, const char *what)
 {
     fault = format("shared variable '%s', %s", variable, what);

@@ -41,6 +41,8 @@ public:
 
     /* Whether the address is near enough to be meant for shared memory. */
     bool contains(uintptr_t address) const { return high && address - (low - margin) < high - low + 2 * margin; }
+    /* False for a byte of the block's variables that no thread of it has written. */
+    bool is_written(uintptr_t address) const;
     /* What is wrong with an access by a thread, NULL if nothing is. Valid until the next call. */
     const char *access(uintptr_t address, size_t bytes, bool write, unsigned thread);
     /* The same for a write of 4 bytes by a thread of another block of the cluster, which is done if it is right. */

@@ -74,6 +74,15 @@ void access_memory(unsigned long address, unsigned long bytes, bool write)
     r->device.near_bytes = found->bytes;
 }
 
+void read_object(unsigned long address, unsigned long bytes)
+{
+    const SharedMemory &shared = running()->block->shared;
+    bool any = false;
+    for (unsigned long i = 0; i < bytes; i++) any |= shared.is_written(address + i);
+    for (unsigned long i = 0; i < bytes; i++)
+        if (!any || shared.is_written(address + i)) access_memory(address + i, 1, false);
+}
+
 /* ---- barriers ---- */
 
 /* Those of the block that wait there go on. */
@@ -274,6 +283,7 @@ kiln_software_device *device_state()
 {
     kiln_software_device *device = &running()->device;
     device->access = access_memory;
+    device->read_object = read_object;
     device->barrier = wait_at_barrier;
     device->shuffle = shuffle_value;
     device->copy_async = copy_later;
