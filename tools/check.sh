@@ -57,7 +57,7 @@ if [ -n "$sanitize" ]; then
     build "$dir/sanitize" "$jobs" -DCMAKE_C_COMPILER=gcc -DCMAKE_BUILD_TYPE=RelWithDebInfo -DKILN_WERROR=ON \
         -DKILN_SANITIZE=address,undefined
     # The long ones run below; the software GPU is not sanitized itself.
-    ctest --test-dir "$dir/sanitize" --output-on-failure -LE "long|software_gpu"
+    ctest --test-dir "$dir/sanitize" --output-on-failure -LE "long|software_gpu|torture"
 fi
 say "Building and testing"
 build "$dir/check" "$jobs" -DCMAKE_C_COMPILER=gcc -DCMAKE_BUILD_TYPE=RelWithDebInfo -DKILN_WERROR=ON
