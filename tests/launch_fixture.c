@@ -61,10 +61,13 @@ int tear_down_launch(void **state) {
 }
 
 static void remember(void *user, kiln_log_level level, const char *message) {
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* threads may have something to say at once */
     launch_fixture *f = user;
     (void)level;
+    pthread_mutex_lock(&lock);
     f->messages++;
     snprintf(f->message, sizeof f->message, "%s", message);
+    pthread_mutex_unlock(&lock);
 }
 
 kiln_context *launch_context_nvrtc(launch_fixture *f, const char *cache_dir, kiln_policy policy, const char *nvrtc) {
