@@ -10,10 +10,12 @@
 #include <cmocka.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -101,6 +103,7 @@ pid_t crowd_start(crowd *c, int first, int count, int compile_ms) {
     pid_t child = fork();
     assert_true(child >= 0);
     if (child) return child;
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* a test that fails leaves nobody behind, stopped or waiting */
     char delay[16], byte;
     snprintf(delay, sizeof delay, "%d", compile_ms);
     setenv("FAKE_NVRTC_MS", delay, 1);

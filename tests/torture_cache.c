@@ -13,6 +13,7 @@
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -134,6 +135,7 @@ static void live(torture_shared *shared, torture_worker *self, const char *cache
 static pid_t start_worker(const torture *t, int index, uint64_t seed) {
     pid_t child = fork();
     if (child != 0) return child;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
     const kiln__driver *driver = NULL;
     kiln__CUcontext cuda = NULL;
     fake_driver *fake = fake_driver_find(KILN_FAKE_DRIVER);
