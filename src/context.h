@@ -133,8 +133,8 @@ kiln_status kiln__info_copy(const kiln_plan_info *from, kiln_plan_info *to);
 /* record_path of the options. KILN_E_MEMORY. */
 kiln_status kiln__record_open(kiln_context *context, const char *given);
 /* Appends the request to the context's record, once in the context's life. Leaves the thread's error as it is. */
-void kiln__record(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars, int arch,
-                  bool ptx);
+void kiln__record(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars,
+                  const kiln__device *device, bool ptx);
 
 double kiln__now_ms(void);
 

@@ -41,7 +41,7 @@ kiln_status kiln__bake(const kiln_program *program, const kiln_tensor *tensors, 
     if (!status) status = kiln__image_obtain(program->context, prepared, device->arch, ptx, KILN__IN_MEMORY, image);
     if (status) {
         if (status == KILN_E_WOULD_COMPILE || status == KILN_E_NO_NVRTC)
-            kiln__record(program, tensors, scalars, device->arch, ptx);
+            kiln__record(program, tensors, scalars, device, ptx);
         kiln__prepared_free(prepared);
         return status;
     }
@@ -64,7 +64,7 @@ kiln_status kiln__bake(const kiln_program *program, const kiln_tensor *tensors, 
         *prepared = next;
         *image = other;
     }
-    if (compiled) kiln__record(program, tensors, scalars, device->arch, ptx);
+    if (compiled) kiln__record(program, tensors, scalars, device, ptx);
     kiln__clear_error();
     return KILN_OK;
 }

@@ -68,8 +68,17 @@ static void add_axes(kiln__text *line, const kiln__axes *axes) {
     kiln__text_puts(line, "]");
 }
 
-static char *make_line(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars, int arch,
-                       bool ptx) {
+/* The numbers that schedules are chosen by, where they are not those that the architecture alone would give. */
+static void add_device(kiln__text *line, const kiln__device *device) {
+    const kiln__device typical = kiln__device_typical(device->arch);
+    if (memcmp(&typical, device, sizeof typical) == 0) return; /* there is no padding */
+    kiln__text_printf(line, ",\"device\":[%d,%d,%d,%" PRId64 ",%" PRId64 ",%" PRId64 "]", device->sm_count,
+                      device->threads_per_sm, device->registers_per_sm, device->shared_per_sm, device->shared_per_block,
+                      device->l2_bytes);
+}
+
+static char *make_line(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars,
+                       const kiln__device *device, bool ptx) {
     const kiln__signature *s = &program->signature;
     kiln__text line = {0};
     kiln__text_puts(&line, "{\"program\":");
@@ -87,7 +96,9 @@ static char *make_line(const kiln_program *program, const kiln_tensor *tensors, 
                           kiln_type_name(scalars[i].type));
     if (s->scalar_count) kiln__text_puts(&line, "]");
     add_axes(&line, &program->axes);
-    kiln__text_printf(&line, ",\"arch\":\"%s_%d\"}\n", ptx ? "compute" : "sm", arch);
+    kiln__text_printf(&line, ",\"arch\":\"%s_%d\"", ptx ? "compute" : "sm", device->arch);
+    add_device(&line, device);
+    kiln__text_puts(&line, "}\n");
     return kiln__text_take(&line);
 }
 
@@ -107,10 +118,10 @@ static bool remember(kiln_context *context, const char *line, size_t size) {
     return true;
 }
 
-void kiln__record(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars, int arch,
-                  bool ptx) {
+void kiln__record(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars,
+                  const kiln__device *device, bool ptx) {
     kiln_context *context = program->context;
-    char *line = context->record_path ? make_line(program, tensors, scalars, arch, ptx) : NULL;
+    char *line = context->record_path ? make_line(program, tensors, scalars, device, ptx) : NULL;
     if (!line) return;
     size_t size = strlen(line);
     pthread_mutex_lock(&context->lock);

@@ -184,8 +184,9 @@ static void bake_pack(launch_fixture *f, char path[128]) {
     kiln_tensor tensors[KILN_MAX_TENSORS];
     pack_writer writer = {NULL, 0, 0};
     size_t size;
+    const kiln__device device = kiln__device_typical(90);
     bound_tensors(tensor_text, tensors);
-    assert_int_equal(packing_add(&writer, program, tensors, NULL, 90, false), KILN_OK);
+    assert_int_equal(packing_add(&writer, program, tensors, NULL, &device, false), KILN_OK);
     assert_int_equal(writer.count, 1);
     snprintf(path, 128, "%s/kernels.kpack", f->dir);
     assert_int_equal(pack_writer_save(&writer, path, &size), KILN_OK);

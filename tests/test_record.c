@@ -260,6 +260,33 @@ static void a_replayed_line_asks_for_the_same_kernel(void **state) {
     kiln_context_destroy(context);
 }
 
+/* Schedules follow the device's numbers: a line from another device than its architecture's typical one tells them. */
+static void a_line_tells_a_device_that_is_not_typical(void **state) {
+    launch_fixture *f = *state;
+    char path[160];
+    kiln_context *context = recording(f, path, KILN_POLICY_NEVER_COMPILE);
+    kiln_program *program = launch_program(context, "y = softmax(x)");
+    kiln__device typical = kiln__device_typical(90), used;
+    const int sm_count = f->fake->sm_count;
+    f->fake->sm_count = 77;
+    launch_expect(launch_run(program, "f16[8,64] f16[8,64]"), KILN_E_WOULD_COMPILE, NULL);
+    assert_int_equal(kiln__driver_device(f->driver, 0, &used), KILN_OK);
+    f->fake->sm_count = sm_count;
+    char *line = read_all(path);
+    manifest_entry entry;
+    assert_int_equal(manifest_parse(line, strlen(line), &entry), KILN_OK);
+    kiln__device read = manifest_device(&entry, 90), other = manifest_device(&entry, 80);
+    assert_int_equal(read.sm_count, 77);
+    assert_memory_equal(&read, &used, sizeof used);
+    assert_memory_not_equal(&read, &typical, sizeof used);
+    typical = kiln__device_typical(80);
+    assert_memory_equal(&other, &typical, sizeof typical);
+    manifest_entry_free(&entry);
+    free(line);
+    kiln_program_destroy(program);
+    kiln_context_destroy(context);
+}
+
 static void what_is_no_request_is_refused(void **state) {
     (void)state;
     static const struct {
@@ -270,7 +297,7 @@ static void what_is_no_request_is_refused(void **state) {
         {"{}", "\"program\" is not a text"},
         {"{\"program\":1}", "\"program\" is not a text"},
         {"{\"program\":\"y = x\",\"axis\":[0]}",
-         "there is no field \"axis\"; program, outputs, tensors, scalars, axes and arch were expected"},
+         "there is no field \"axis\"; program, outputs, tensors, scalars, axes, arch and device were expected"},
         {"{\"program\":\"y = x\"}", "\"tensors\" is not a list of texts such as \"x=f16[*,1024]\""},
         {"{\"program\":\"y = x\",\"tensors\":[]}", "\"tensors\" is not a list of texts such as \"x=f16[*,1024]\""},
         {"{\"program\":\"y = x\",\"tensors\":[\"x\"]}", "\"tensors\" is not a list of texts such as \"x=f16[*,1024]\""},
@@ -298,6 +325,12 @@ static void what_is_no_request_is_refused(void **state) {
          "\"axes\" is not \"all\" or a list of axes such as [-1]"},
         {"{\"program\":\"y = x\",\"arch\":90,\"tensors\":[\"x=f16[4]\"]}",
          "\"arch\" is not an architecture such as \"sm_90\""},
+        {"{\"program\":\"y = x\",\"arch\":\"sm_90\",\"device\":[1,2,3,4,5],\"tensors\":[\"x=f16[4]\"]}",
+         "\"device\" is not a list of six numbers, with \"arch\" beside it"},
+        {"{\"program\":\"y = x\",\"arch\":\"sm_90\",\"device\":[1,2,3,4,5,0],\"tensors\":[\"x=f16[4]\"]}",
+         "\"device\" is not a list of six numbers, with \"arch\" beside it"},
+        {"{\"program\":\"y = x\",\"device\":[1,2,3,4,5,6],\"tensors\":[\"x=f16[4]\"]}",
+         "\"device\" is not a list of six numbers, with \"arch\" beside it"},
         {"{\"program\":\"y = x\",\"arch\":\"sm90\",\"tensors\":[\"x=f16[4]\"]}",
          "'sm90' is no architecture; sm_90, 90 or compute_90 was expected"},
     };
@@ -344,6 +377,7 @@ int main(void) {
         WITH_LAUNCHES(a_record_that_cannot_be_written_fails_nothing),
         WITH_LAUNCHES(processes_append_to_one_file),
         WITH_LAUNCHES(a_replayed_line_asks_for_the_same_kernel),
+        WITH_LAUNCHES(a_line_tells_a_device_that_is_not_typical),
         cmocka_unit_test(what_is_no_request_is_refused),
         WITH_LAUNCHES(what_does_not_fit_the_program_is_refused),
     };

@@ -18,7 +18,7 @@ static void plan(const manifest_entry *entry) {
     kiln_tensor tensors[KILN_MAX_TENSORS];
     kiln_scalar scalars[KILN_MAX_SCALARS];
     kiln__prepared prepared;
-    const kiln__device device = kiln__device_typical(90);
+    const kiln__device device = manifest_device(entry, entry->arch ? entry->arch : 90);
     if (manifest_bind(entry, context, &program, tensors, scalars)) return;
     if (!kiln__program_check_counts(program, tensors, entry->tensor_count, scalars, entry->scalar_count) &&
         !kiln__prepare(program, tensors, scalars, &device, 0, &prepared))

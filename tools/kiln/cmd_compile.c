@@ -73,7 +73,7 @@ const command command_compile = {
         "\nNo GPU is needed. The kernel goes into the disk cache, where every later run finds it; -o writes its cubin or\n"
         "PTX to a file besides. Without --arch it is made for this machine's GPU. Inputs are contiguous and aligned to\n"
         "16 bytes. A scalar may be given as its type alone: --scalar eps=f64. Output types are as in 'kiln run --help'.\n"
-        "\nJSON: program, origin (memory, disk or compiled), file, kernel (arch, schedule, reason, registers,\n"
+        "\nJSON: program, origin (memory, pack, disk or compiled), file, kernel (arch, schedule, reason, registers,\n"
         "spill_bytes, shared_bytes, image_bytes, rows, cols, blocks, threads, step_ms).\n"
         "\nexamples:\n"
         "  kiln compile 'y = softmax(x)' --tensor 'x=f16[*,1024]' --arch sm_90\n"

@@ -55,20 +55,20 @@ static void *begin(void *user)
 static kiln_status compile(const listed_kernel *listed, kiln_context *context, task_result *result)
 {
     kiln_program *program = NULL;
-    kiln_kernel *kernel = NULL;
     kiln_tensor tensors[KILN_MAX_TENSORS];
     kiln_scalar scalars[KILN_MAX_SCALARS];
-    kiln_plan_info info = KILN_PLAN_INFO_INIT;
-    const manifest_entry *entry = &listed->line->entry;
-    kiln_status status = manifest_bind(entry, context, &program, tensors, scalars);
-    if (!status) {
-        status = kiln_compile(program, tensors, entry->tensor_count, scalars, entry->scalar_count, listed->arch, listed->ptx, 1,
-                              &kernel);
+    kiln__prepared prepared;
+    kiln__image image;
+    const kiln__device device = manifest_device(&listed->line->entry, listed->arch);
+    kiln_status status = manifest_bind(&listed->line->entry, context, &program, tensors, scalars);
+    if (!status) status = kiln__bake(program, tensors, scalars, &device, listed->ptx, &prepared, &image);
+    if (status) {
+        (void)snprintf(result->message, sizeof result->message, "%s", kiln_last_error());
+    } else {
+        result->compiled = image.origin == KILN_ORIGIN_COMPILED;
+        kiln__prepared_free(&prepared);
+        kiln__image_free(&image);
     }
-    if (!status) status = kiln_kernel_get_info(kernel, &info);
-    result->compiled = info.origin == KILN_ORIGIN_COMPILED;
-    if (status) (void)snprintf(result->message, sizeof result->message, "%s", kiln_last_error());
-    kiln_kernel_destroy(kernel);
     kiln_program_destroy(program);
     return status;
 }
@@ -155,7 +155,8 @@ static int write_pack(precompile *p)
         kiln_scalar scalars[KILN_MAX_SCALARS];
         if (p->results[i].status) continue;
         status = manifest_bind(&kernel->line->entry, p->context, &program, tensors, scalars);
-        if (!status) status = packing_add(&writer, program, tensors, scalars, kernel->arch, kernel->ptx);
+        const kiln__device device = manifest_device(&kernel->line->entry, kernel->arch);
+        if (!status) status = packing_add(&writer, program, tensors, scalars, &device, kernel->ptx);
         kiln_program_destroy(program);
     }
     if (!status) status = pack_writer_save(&writer, path, &p->pack_bytes);

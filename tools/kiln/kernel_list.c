@@ -136,9 +136,8 @@ static kiln_status plan(const listed_line *line, kiln_context *context, const li
     kiln_program *program = NULL;
     kiln_tensor tensors[KILN_MAX_TENSORS];
     kiln_scalar scalars[KILN_MAX_SCALARS];
-    kiln__device device = kiln__device_typical(arch->arch);
+    const kiln__device device = manifest_device(&line->entry, arch->arch);
     kiln__prepared prepared;
-    device.arch = arch->arch;
     kiln_status status = manifest_bind(&line->entry, context, &program, tensors, scalars);
     if (status) return status;
     status = kiln__program_check_counts(program, tensors, line->entry.tensor_count, scalars, line->entry.scalar_count);

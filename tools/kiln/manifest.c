@@ -126,17 +126,40 @@ static kiln_status read_arch(const json_t *arch, manifest_entry *out)
     return status;
 }
 
+/* [SMs, threads and registers of one, shared memory of one and of a block, L2]: all of them above 0. */
+static kiln_status read_device(const json_t *device, manifest_entry *out)
+{
+    static const char expected[] = "a list of six numbers, with \"arch\" beside it";
+    int64_t values[6];
+    if (!device) return KILN_OK;
+    if (json_array_size(device) != 6 || !out->arch) return out_of_place("device", expected);
+    for (size_t i = 0; i < 6; i++) {
+        values[i] = json_integer_value(json_array_get(device, i));
+        if (values[i] < 1 || values[i] > INT32_MAX) return out_of_place("device", expected);
+    }
+    out->has_device = true;
+    out->device = (kiln__device){out->arch, (int)values[0], (int)values[1], (int)values[2], values[3], values[4], values[5]};
+    return KILN_OK;
+}
+
+kiln__device manifest_device(const manifest_entry *entry, int arch)
+{
+    kiln__device device = entry->has_device && arch == entry->arch ? entry->device : kiln__device_typical(arch);
+    device.arch = arch;
+    return device;
+}
+
 static kiln_status check_fields(json_t *object)
 {
-    static const char *const known[] = {"program", "outputs", "tensors", "scalars", "axes", "arch"};
+    static const char *const known[] = {"program", "outputs", "tensors", "scalars", "axes", "arch", "device"};
     const char *field;
     json_t *value;
     json_object_foreach(object, field, value) {
         size_t i = 0;
         while (i < sizeof known / sizeof *known && strcmp(field, known[i]) != 0) i++;
         if (i == sizeof known / sizeof *known) {
-            return kiln__fail(KILN_E_FORMAT, "there is no field \"%s\"; program, outputs, tensors, scalars, axes and arch were "
-                              "expected", field);
+            return kiln__fail(KILN_E_FORMAT, "there is no field \"%s\"; program, outputs, tensors, scalars, axes, arch and "
+                              "device were expected", field);
         }
     }
     return KILN_OK;
@@ -159,6 +182,7 @@ kiln_status manifest_parse(const char *line, size_t size, manifest_entry *out)
     if (!status) status = read_scalars(json_object_get(object, "scalars"), out);
     if (!status) status = read_axes(json_object_get(object, "axes"), out);
     if (!status) status = read_arch(json_object_get(object, "arch"), out);
+    if (!status) status = read_device(json_object_get(object, "device"), out);
     json_decref(object);
     return status;
 }

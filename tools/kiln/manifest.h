@@ -6,6 +6,7 @@
 #include <stdbool.h>
 
 #include "base/status.h"
+#include "plan/device.h"
 
 typedef struct manifest_tensor {
     char *name;
@@ -26,11 +27,16 @@ typedef struct manifest_entry {
     size_t tensor_count;
     int arch; /* 0: none is told */
     bool ptx;
+    bool has_device;
+    kiln__device device; /* arch's, where the line tells it */
 } manifest_entry;
 
 /* KILN_E_FORMAT with a sentence for a line that is no request; KILN_E_MEMORY. *out is freed in any case. */
 kiln_status manifest_parse(const char *line, size_t size, manifest_entry *out);
 void manifest_entry_free(manifest_entry *entry);
+
+/* The device that a kernel for the architecture is planned for: the line's where it is the line's architecture. */
+kiln__device manifest_device(const manifest_entry *entry, int arch);
 
 /* The entry's program, and its tensors and scalars in the program's order. The caller destroys *program. KILN_E_BINDING
  * for a tensor that is missing or not of the program, and what kiln_program_create returns. */

@@ -34,25 +34,23 @@ static kiln_status add_image(pack_writer *writer, const kiln__prepared *prepared
 }
 
 kiln_status packing_add(pack_writer *writer, const kiln_program *program, const kiln_tensor *tensors,
-                        const kiln_scalar *scalars, int arch, bool ptx)
+                        const kiln_scalar *scalars, const kiln__device *device, bool ptx)
 {
-    kiln__device device = kiln__device_typical(arch);
-    device.arch = arch;
     bool spills = true;
     for (int attempt = 0; spills; attempt++) {
         kiln__prepared prepared;
         kiln__image image;
-        kiln_status status = kiln__prepare(program, tensors, scalars, &device, attempt, &prepared);
+        kiln_status status = kiln__prepare(program, tensors, scalars, device, attempt, &prepared);
         if (status && attempt > 0) break; /* there are no more schedules */
         if (status) return status;
-        status = kiln__image_obtain(program->context, &prepared, arch, ptx, KILN__ON_DISK, &image);
+        status = kiln__image_obtain(program->context, &prepared, device->arch, ptx, KILN__ON_DISK, &image);
         if (status && attempt > 0) { /* a plan does without this one, too */
             kiln__prepared_free(&prepared);
             break;
         }
         if (!status) {
             spills = image.spill_bytes > 0;
-            status = add_image(writer, &prepared, &image, arch);
+            status = add_image(writer, &prepared, &image, device->arch);
             kiln__image_free(&image);
         }
         kiln__prepared_free(&prepared);
