@@ -53,11 +53,12 @@ build "$dir" "$jobs" -DCMAKE_C_COMPILER=clang -DCMAKE_BUILD_TYPE=RelWithDebInfo 
 fuzz() {
     local name=$1 log=$dir/$1.log
     local words=$root/tests/fuzzers/$1.dict seeds=$root/tests/fuzzers/seeds/$1
-    [ -r "$words" ] || words=/dev/null
-    [ -d "$seeds" ] || seeds=$dir/corpus/$1
+    local given=()
+    [ ! -r "$words" ] || given+=("-dict=$words")
+    [ ! -d "$seeds" ] || given+=("$seeds")
     mkdir -p "$dir/corpus/$name" "$dir/findings"
     if "$dir/tests/fuzzers/fuzzer_$name" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 \
-        -dict="$words" -artifact_prefix="$dir/findings/$name-" "$dir/corpus/$name" "$seeds" >"$log" 2>&1; then
+        -artifact_prefix="$dir/findings/$name-" "$dir/corpus/$name" "${given[@]}" >"$log" 2>&1; then
         printf '%-12s %s\n' "$name" "$(grep '^Done ' "$log" || tail -n 1 "$log")"
     else
         tail -n 60 "$log"
