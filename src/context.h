@@ -162,6 +162,7 @@ typedef struct kiln__launch {
     int64_t workspace_bytes;
     uint16_t workspace_offset;
     unsigned grid_x, grid_y, threads, shared_bytes;
+    unsigned last_x, last_y; /* the grid of the last of several functions */
     int input_count, tensor_count, scalar_count;
     bool empty; /* nothing to do */
     uint16_t pointer_offset[KILN_MAX_TENSORS], scalar_offset[KILN_MAX_SCALARS];

@@ -30,6 +30,9 @@ kiln_status kiln__launch_create(const kiln_program *program, const kiln_tensor *
         free(launch);
         return kiln__fail(KILN_E_UNSUPPORTED, "%" PRId64 " rows need a larger grid than a device has", p->rows);
     }
+    kiln__schedule last = prepared->schedule;
+    if (last.ends_in_rows) last.splits = 1;
+    kiln__schedule_grid(&last, p->rows, &launch->last_x, &launch->last_y);
     for (int t = 0; t < launch->tensor_count; t++) {
         launch->extents[t] = kiln__extent_of(&tensors[t]);
         uint32_t mask = (uint32_t)p->operands[t].alignment * (uint32_t)kiln_type_size(tensors[t].type) - 1;
@@ -89,8 +92,10 @@ static void put_scalar(unsigned char *to, kiln__ctype type, const kiln_scalar *s
 static kiln_status launch_all(const kiln__launch *launch, void *argument, kiln__CUstream stream) {
     void *parameters[1] = {argument};
     for (int k = 0; k < launch->function_count; k++) {
+        bool last = k > 0 && k + 1 == launch->function_count;
         kiln__CUresult result =
-            launch->driver->LaunchKernel(launch->functions[k], launch->grid_x, launch->grid_y, 1, launch->threads, 1, 1,
+            launch->driver->LaunchKernel(launch->functions[k], last ? launch->last_x : launch->grid_x,
+                                         last ? launch->last_y : launch->grid_y, 1, launch->threads, 1, 1,
                                          launch->shared_bytes, stream, parameters, NULL);
         if (result) return kiln__driver_fail(launch->driver, KILN_E_LAUNCH, result, "cuLaunchKernel");
     }

@@ -23,6 +23,7 @@ typedef struct kiln__schedule {
     int row_vector;      /* outer: rows of a pack that lie side by side; the pack is in pack_size / row_vector runs */
     int64_t steps;       /* packs per thread and row (flat: per thread) */
     int splits; /* chunks that a row is cut into, a block for each; every phase is a launch of its own; 1: none */
+    bool ends_in_rows;   /* the last launch needs one chunk's blocks alone: it stores one value per row */
     int batch;           /* packs whose loads are issued together; registers: all steps */
     int threads_per_row; /* flat: threads */
     int rows_per_block;  /* flat: 1 */

@@ -8,6 +8,7 @@
 typedef struct facts {
     int64_t cols;
     bool again;         /* the inputs are needed after the first reductions */
+    bool columns_out;   /* an output has columns */
     int kept_bytes;     /* of one row at one column, all kept inputs together */
     int kept_narrowest; /* the narrowest of them */
     int narrowest;      /* bytes of the narrowest tensor whose rows lie side by side; 0: none */
@@ -47,9 +48,10 @@ static facts find_facts(const kiln__ir *ir, const kiln__problem *problem, kiln__
         s->kept[o] = !operand->output && operand->per_element && operand->follows_rows;
         if (s->kept[o]) f.kept_bytes += size;
         if (s->kept[o] && (!f.kept_narrowest || size < f.kept_narrowest)) f.kept_narrowest = size;
-        if (operand->output && operand->per_element) f.again = true;
+        f.columns_out |= operand->output && operand->per_element;
         if (rows_together(problem, operand, 1) && (!f.narrowest || size < f.narrowest)) f.narrowest = size;
     }
+    f.again |= f.columns_out;
     for (uint32_t i = 0; i < ir->count; i++) {
         kiln__ctype type = ir->insts[i].type;
         if (kiln__op_is_arg(ir->insts[i].op))
@@ -129,17 +131,18 @@ static void choose_residency(const facts *f, const kiln__pins *pins, bool fits_s
                                                   : KILN__RESIDENCY_STREAM;
 }
 
-/* Chunks of a row, a block for each, where rows are long: there may be few of them. No more than give every
- * multiprocessor two blocks: every block of the next phase reads the partial results of all chunks. */
-static void choose_chunks(const facts *f, const kiln__ir *ir, const kiln__device *device, const kiln__pins *pins,
-                          bool fits_shared, kiln__schedule *s) {
-    int64_t splits = f->cols > 2048 && !fits_shared ? divide_up(f->cols, 512) : 1, most = 2 * (int64_t)device->sm_count;
-    if (splits > most) splits = most;
+/* Chunks of a row, a block for each, where rows are long: there may be few of them. 256 are two blocks for each of an
+ * H100's multiprocessors; more would only lengthen the partial results, which every block of the next phase reads. */
+static void choose_chunks(const facts *f, const kiln__ir *ir, const kiln__pins *pins, bool fits_shared,
+                          kiln__schedule *s) {
+    int64_t splits = f->cols > 2048 && !fits_shared ? divide_up(f->cols, 512) : 1;
+    if (splits > 256) splits = 256;
     if (pins->splits) splits = pins->splits;
     if (ir->phase_count == 0 || s->residency != KILN__RESIDENCY_STREAM) splits = 1;
     int64_t steps = divide_up(s->steps, splits);
     s->splits = (int)divide_up(s->steps, steps);
     s->steps = steps;
+    s->ends_in_rows = s->splits > 1 && !f->columns_out;
 }
 
 kiln_status kiln__schedule_outer(const kiln__ir *ir, const kiln__problem *problem, const kiln__device *device,
@@ -160,7 +163,7 @@ kiln_status kiln__schedule_outer(const kiln__ir *ir, const kiln__problem *proble
     if (s->residency == KILN__RESIDENCY_SHARED && slab > room && pins->residency < 0)
         s->residency = KILN__RESIDENCY_STREAM;
     if (s->residency == KILN__RESIDENCY_SHARED) s->shared_bytes = (int)slab;
-    choose_chunks(&f, ir, device, pins, fits_shared, s);
+    choose_chunks(&f, ir, pins, fits_shared, s);
     int batch = pins->batch ? pins->batch : bytes > 16 ? 4 : 8;
     s->batch = s->residency == KILN__RESIDENCY_STREAM   ? (batch < s->steps ? batch : (int)s->steps)
                : s->residency == KILN__RESIDENCY_SHARED ? 1
