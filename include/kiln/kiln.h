@@ -125,7 +125,8 @@ KILN_API kiln_scalar kiln_scalar_i64(int64_t value);
 
 /* Caches, options and the log callback; per-device state inside. Works in whatever CUDA context is current on
  * the calling thread when a plan is made or launched, the runtime API's primary context included.
- * Thread-safety: one context serves any number of threads. */
+ * Thread-safety: one context serves any number of threads. A forked child may go on with it: kernels are loaded anew,
+ * plans made before the fork give KILN_E_NO_CONTEXT. */
 typedef struct kiln_context kiln_context;
 
 typedef enum kiln_log_level { KILN_LOG_ERROR = 0, KILN_LOG_WARNING = 1, KILN_LOG_INFO = 2, KILN_LOG_DEBUG = 3 } kiln_log_level;
