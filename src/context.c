@@ -91,12 +91,11 @@ kiln_status kiln_context_create(const kiln_context_options *given, kiln_context 
         status = kiln__disk_open(options.cache_dir, options.log, options.log_user, &context->disk);
     if (!status && context->disk) status = kiln__disk_set_limit(context->disk, options.cache_max_bytes);
     if (!status) status = kiln__record_open(context, options.record_path);
+    if (!status) status = kiln__packs_open(context, &options);
     if (status) {
         kiln_context_destroy(context);
         return status;
     }
-    kiln__packs_open(context, &options);
-    kiln__clear_error();
     *out = context;
     return KILN_OK;
 }

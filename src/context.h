@@ -176,8 +176,8 @@ typedef struct kiln__launch {
     unsigned char arguments[];
 } kiln__launch;
 
-/* Opens the packs of the options and of KILN_PACKS; the log is told of those that cannot be used. */
-void kiln__packs_open(kiln_context *context, const kiln_context_options *options);
+/* Opens the packs of the options and of KILN_PACKS; the log is told of those that cannot be used. KILN_E_MEMORY. */
+kiln_status kiln__packs_open(kiln_context *context, const kiln_context_options *options);
 void kiln__packs_close(kiln_context *context);
 /* The first pack's entry of the name, as views into the pack; false if no pack has it. */
 bool kiln__packs_find(kiln_context *context, const kiln__key *name, kiln__entry *entry);

@@ -6,22 +6,29 @@
 #include "context.h"
 
 /* Opens one behind the others. A pack that cannot be used is told of and left out. */
-static void open_pack(kiln_context *context, const char *path, const void *data, size_t size) {
+static kiln_status open_pack(kiln_context *context, const char *path, const void *data, size_t size) {
     kiln__pack **end = &context->packs;
     while (*end) end = &(*end)->next;
-    if (kiln__pack_open(path, data, size, end)) kiln__log(context, KILN_LOG_ERROR, "%s", kiln_last_error());
+    kiln_status status = kiln__pack_open(path, data, size, end);
+    if (status == KILN_E_MEMORY) return status;
+    if (status) kiln__log(context, KILN_LOG_ERROR, "%s", kiln_last_error());
+    kiln__clear_error();
+    return KILN_OK;
 }
 
-void kiln__packs_open(kiln_context *context, const kiln_context_options *options) {
-    for (size_t i = 0; i < options->pack_count; i++) {
+kiln_status kiln__packs_open(kiln_context *context, const kiln_context_options *options) {
+    kiln_status status = KILN_OK;
+    for (size_t i = 0; i < options->pack_count && !status; i++) {
         const kiln_pack *pack = &options->packs[i];
-        open_pack(context, pack->path, pack->data, pack->size);
+        status = open_pack(context, pack->path, pack->data, pack->size);
     }
     const char *listed = secure_getenv("KILN_PACKS");
     char *paths = listed ? strdup(listed) : NULL, *rest = NULL;
-    for (char *path = paths ? strtok_r(paths, ":", &rest) : NULL; path; path = strtok_r(NULL, ":", &rest))
-        open_pack(context, path, NULL, 0);
+    if (!status && listed && !paths) status = kiln__out_of_memory();
+    for (char *path = paths ? strtok_r(paths, ":", &rest) : NULL; path && !status; path = strtok_r(NULL, ":", &rest))
+        status = open_pack(context, path, NULL, 0);
     free(paths);
+    return status;
 }
 
 void kiln__packs_close(kiln_context *context) {

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "launch_fixture.h"
+#include "packing.h"
 
 void *__real_malloc(size_t size);
 void *__real_calloc(size_t count, size_t size);
@@ -116,6 +117,40 @@ static kiln_status launch_on_the_device(launch_fixture *f) {
     return status;
 }
 
+static uint8_t *pack_bytes;
+static size_t pack_size;
+
+/* A plan from a pack in memory, and a kernel that is missing there and recorded. */
+static kiln_status plan_from_a_pack(launch_fixture *f) {
+    char record[128];
+    const kiln_pack pack = {NULL, pack_bytes, pack_size};
+    kiln_context_options options = KILN_CONTEXT_OPTIONS_INIT;
+    kiln_context *context = NULL;
+    kiln_program *program = NULL;
+    kiln_plan *plan = NULL, *missing = NULL;
+    kiln_tensor tensors[2] = {kiln_tensor_contiguous(x, KILN_F32, 2, (int64_t[]){4, 33}),
+                              kiln_tensor_contiguous(y, KILN_F32, 2, (int64_t[]){4, 33})};
+    kiln_tensor shorter[2] = {kiln_tensor_contiguous(x, KILN_F32, 2, (int64_t[]){4, 32}),
+                              kiln_tensor_contiguous(y, KILN_F32, 2, (int64_t[]){4, 32})};
+    snprintf(record, sizeof record, "%s/record.jsonl", f->dir);
+    options.cache_dir = "";
+    options.driver_path = KILN_FAKE_DRIVER;
+    options.nvrtc_path = "/nowhere/libnvrtc.so";
+    options.policy = KILN_POLICY_NEVER_COMPILE;
+    options.packs = &pack;
+    options.pack_count = 1;
+    options.record_path = record;
+    kiln_status status = kiln_context_create(&options, &context);
+    if (!status) status = kiln_program_create(context, "y = softmax(x)", NULL, &program);
+    if (!status) status = kiln_plan_create(program, tensors, 2, NULL, 0, &plan);
+    if (!status) status = kiln_plan_create(program, shorter, 2, NULL, 0, &missing);
+    kiln_plan_destroy(plan);
+    kiln_plan_destroy(missing);
+    kiln_program_destroy(program);
+    kiln_context_destroy(context);
+    return status == KILN_E_WOULD_COMPILE && plan ? KILN_OK : status;
+}
+
 /* With the nth allocation failing, n = 1, 2, ... until none is left to fail. */
 static void fail_each(launch_fixture *f, kiln_status (*calls)(launch_fixture *)) {
     assert_int_equal(calls(f), KILN_OK); /* what is opened once per process is open now */
@@ -148,10 +183,28 @@ static void launching_survives_every_failed_allocation(void **state) {
     assert_int_equal(f->fake->loads, f->fake->unloads);
 }
 
+static void packs_and_records_survive_every_failed_allocation(void **state) {
+    launch_fixture *f = *state;
+    pack_writer writer = {NULL, 0, 0};
+    const kiln__device device = kiln__device_typical(90);
+    kiln_context *context = launch_context(f, f->dir, KILN_POLICY_COMPILE);
+    kiln_program *program = launch_program(context, "y = softmax(x)");
+    kiln_tensor tensors[2] = {kiln_tensor_contiguous(x, KILN_F32, 2, (int64_t[]){4, 33}),
+                              kiln_tensor_contiguous(y, KILN_F32, 2, (int64_t[]){4, 33})};
+    assert_int_equal(packing_add(&writer, program, tensors, NULL, &device, false), KILN_OK);
+    assert_int_equal(pack_writer_finish(&writer, &pack_bytes, &pack_size), KILN_OK);
+    pack_writer_free(&writer);
+    kiln_program_destroy(program);
+    kiln_context_destroy(context);
+    fail_each(f, plan_from_a_pack);
+    free(pack_bytes);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         WITH_LAUNCHES(planning_and_the_reference_survive_every_failed_allocation),
         WITH_LAUNCHES(launching_survives_every_failed_allocation),
+        WITH_LAUNCHES(packs_and_records_survive_every_failed_allocation),
     };
     return cmocka_run_group_tests_name("memory", tests, NULL, NULL);
 }
