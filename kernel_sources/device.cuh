@@ -118,6 +118,18 @@ template <int BYTES> KILN_DEVICE void kiln_copy_async(void *shared, const void *
                      : "memory");
 }
 KILN_DEVICE void kiln_copy_wait() { asm volatile("cp.async.wait_all;" ::: "memory"); }
+/* commit: the copies since the last one are a group; wait_but: until all but the latest `groups` have arrived (or fewer). */
+KILN_DEVICE void kiln_copy_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+KILN_DEVICE void kiln_copy_wait_but(int groups) {
+    if (groups <= 0)
+        asm volatile("cp.async.wait_group 0;" ::: "memory");
+    else if (groups == 1)
+        asm volatile("cp.async.wait_group 1;" ::: "memory");
+    else if (groups <= 3)
+        asm volatile("cp.async.wait_group 2;" ::: "memory");
+    else
+        asm volatile("cp.async.wait_group 4;" ::: "memory");
+}
 
 #if __CUDA_ARCH__ >= 900
 /* Clusters: blocks that run together and reach each other's shared memory. The barrier is one of all their threads, and

@@ -4,18 +4,18 @@ KILN_DEVICE int kiln_member() { return threadIdx.x; }
 KILN_DEVICE kiln_i64 kiln_row_index() { return kiln_block() / KILN_SPLITS; }
 
 /* Every thread gets the combination of all threads' values, combined in the order of the threads. Each phase has
- * slots of its own (V is a type of its own), so one barrier is enough. */
-template <class V> KILN_DEVICE V kiln_all_reduce(V value) {
-    __shared__ V slots[KILN_THREADS / 32];
+ * slots of its own (V is a type of its own), and so has every other row, so one barrier is enough. */
+template <class V> KILN_DEVICE V kiln_all_reduce(V value, int turn = 0) {
+    __shared__ V slots[KILN_TURNS][KILN_THREADS / 32];
     const kiln_u32 lane = threadIdx.x % 32;
 #pragma unroll
     for (int mask = 1; mask < 32; mask *= 2) {
         const V other = value.shuffle(mask, 0xffffffffu);
         value = V::ordered && (lane & mask) ? V::combine(other, value) : V::combine(value, other);
     }
-    if (lane == 0) slots[threadIdx.x / 32] = value;
+    if (lane == 0) slots[turn][threadIdx.x / 32] = value;
     kiln_block_barrier();
-    value = slots[lane % (KILN_THREADS / 32)];
+    value = slots[turn][lane % (KILN_THREADS / 32)];
 #pragma unroll
     for (int mask = 1; mask < KILN_THREADS / 32; mask *= 2) {
         const V other = value.shuffle(mask, 0xffffffffu);

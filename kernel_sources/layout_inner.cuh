@@ -10,21 +10,29 @@ KILN_DEVICE kiln_index kiln_first() { return KILN_SPLITS > 1 ? kiln_chunk() * KI
 KILN_DEVICE kiln_index kiln_column(const kiln_row &row, kiln_index step) {
     const kiln_index pack =
         KILN_ORDERED ? kiln_member() * (kiln_index)KILN_STEPS + step : step * KILN_THREADS_PER_ROW + kiln_member();
-    return kiln_first() + pack * KILN_PACK - (KILN_MASKED ? row.shift : 0);
+#if KILN_MASKED
+    return kiln_first() + pack * KILN_PACK - row.shift;
+#else
+    return kiln_first() + pack * KILN_PACK;
+#endif
 }
 
-/* Whether the pack at col has a column of the row in it. */
-KILN_DEVICE bool kiln_inside(const kiln_row &row, kiln_index col) {
-    if (KILN_MASKED) return col < KILN_COLS && col > -KILN_PACK;
-    return (kiln_i64)KILN_CHUNK * KILN_SPLITS == KILN_COLS || col < KILN_COLS;
+/* Whether all packs of the step lie before the row's end: known while compiling where the step is. */
+KILN_DEVICE bool kiln_step_is_whole(kiln_index step) {
+    return KILN_SPLITS == 1 && !KILN_ORDERED && (step + 1) * (kiln_i64)KILN_THREADS_PER_ROW * KILN_PACK <= KILN_COLS;
 }
 
-/* Which elements of the pack at col belong to the row: low <= j < high. */
+/* Whether the step's pack at col has a column of the row in it. */
+KILN_DEVICE bool kiln_inside(const kiln_row &row, kiln_index col, kiln_index step) {
+    return (!KILN_MASKED && (kiln_i64)KILN_CHUNK * KILN_SPLITS == KILN_COLS) || kiln_step_is_whole(step) || col < KILN_COLS;
+}
+
+/* Which elements of the step's pack at col belong to the row: low <= j < high. */
 struct kiln_span {
     int low, high;
-    KILN_MEMBER kiln_span(const kiln_row &row, kiln_index col) {
-        low = KILN_MASKED && col < 0 ? (int)-col : 0;
-        high = KILN_MASKED && col + KILN_PACK > KILN_COLS ? (int)(KILN_COLS - col) : KILN_PACK;
+    KILN_MEMBER kiln_span(const kiln_row &row, kiln_index col, kiln_index step) {
+        low = KILN_MASKED && step == 0 && col < 0 ? (int)-col : 0;
+        high = KILN_MASKED && !kiln_step_is_whole(step) && col + KILN_PACK > KILN_COLS ? (int)(KILN_COLS - col) : KILN_PACK;
     }
     KILN_MEMBER bool whole() const { return !KILN_MASKED || (low == 0 && high == KILN_PACK); }
     KILN_MEMBER bool has(int j) const { return !KILN_MASKED || (low <= j && j < high); }

@@ -10,14 +10,14 @@ KILN_DEVICE kiln_index kiln_column(const kiln_row &row, kiln_index step) {
     return first + (KILN_ORDERED ? kiln_member() * (kiln_index)KILN_STEPS + step : step * KILN_THREADS_PER_ROW + kiln_member());
 }
 
-KILN_DEVICE bool kiln_inside(const kiln_row &, kiln_index col) {
+KILN_DEVICE bool kiln_inside(const kiln_row &, kiln_index col, kiln_index) {
     return (kiln_i64)KILN_CHUNK * KILN_SPLITS == KILN_COLS || col < KILN_COLS;
 }
 
 /* Which rows of a pack there are. What is read where nothing is stored may be anything that can be read. */
 struct kiln_span {
     const int (&count)[KILN_PIECES];
-    KILN_MEMBER kiln_span(const kiln_row &row, kiln_index) : count(row.count) {}
+    KILN_MEMBER kiln_span(const kiln_row &row, kiln_index, kiln_index) : count(row.count) {}
     KILN_MEMBER bool readable(int i) const { return !KILN_MASKED || count[i] == KILN_VECTOR; }
     KILN_MEMBER bool reads(int j) const { return !KILN_MASKED || stores(j); }
     KILN_MEMBER bool stores(int j) const { return j % KILN_VECTOR < count[j / KILN_VECTOR]; }

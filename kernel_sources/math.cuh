@@ -43,6 +43,15 @@ KILN_DEVICE float kiln_exp(float x) {
     return KILN_FAST ? __expf(x) : expf(x);
 }
 KILN_DEVICE double kiln_exp(double x) { return exp(x); }
+/* Sums of phases that are reduced together, moved to another centre: of exponentials about v (where v is -infinity nothing
+ * has been summed yet that counts), and of n squared distances from v. */
+template <class V> KILN_DEVICE V kiln_move_exp(V sum, V from, V to) {
+    return from == to ? sum : sum == V(0) || from == V(-kiln_infinity()) ? V(0) : sum * kiln_exp(from - to);
+}
+template <class V> KILN_DEVICE V kiln_move_square(V sum, V n, V from, V to) {
+    const V distance = from - to;
+    return n == V(0) ? sum : sum + n * distance * distance;
+}
 KILN_DEVICE float kiln_ratio(float a, float b) { return KILN_FAST ? kiln_fast_ratio(a, b) : a / b; }
 KILN_DEVICE double kiln_ratio(double a, double b) { return a / b; }
 KILN_DEVICE float kiln_sigmoid(float x) { return kiln_ratio(1.0f, 1.0f + kiln_exp(-x)); }

@@ -7,14 +7,19 @@ struct kiln_residency {
 #pragma unroll
         for (int k = 0; k < KILN_BATCH; ++k) {
             const kiln_index col = kiln_column(row, k);
-            if (kiln_inside(row, col)) kept[k].load(row, col, kiln_span(row, col));
+            if (kiln_inside(row, col, k)) kept[k].load(row, col, kiln_span(row, col, k));
         }
     }
     template <class Body> KILN_MEMBER void each_pack(const kiln_row &row, Body &body) {
 #pragma unroll
         for (int k = 0; k < KILN_BATCH; ++k) {
             const kiln_index col = kiln_column(row, k);
-            if (kiln_inside(row, col)) body.pack(row, kept[k], col, kiln_span(row, col));
+            if (kiln_inside(row, col, k)) body.pack(row, kept[k], col, kiln_span(row, col, k));
         }
+    }
+    template <class Online> KILN_MEMBER void each_online(kiln_row &row, Online &online) {
+        each_pack(row, online.first);
+        kiln_partial(row, online.first);
+        each_pack(row, online.second);
     }
 };

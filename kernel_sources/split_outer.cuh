@@ -6,7 +6,7 @@ template <class Phase> KILN_DEVICE typename Phase::state *kiln_partials(const ki
            chunk * row.args.rows;
 }
 template <class Phase> KILN_DEVICE void kiln_publish(const kiln_row &row, const Phase &partial) {
-    const kiln_span span(row, 0);
+    const kiln_span span(row, 0, 0);
 #pragma unroll
     for (int j = 0; j < KILN_PACK; ++j)
         if (span.stores(j))
@@ -15,7 +15,7 @@ template <class Phase> KILN_DEVICE void kiln_publish(const kiln_row &row, const 
 /* The combination of all chunks' partial results, in their order; the same in every block. */
 template <class Phase> KILN_DEVICE Phase kiln_gather(const kiln_row &row) {
     constexpr int share = (KILN_SPLITS + KILN_THREADS_PER_ROW - 1) / KILN_THREADS_PER_ROW;
-    const kiln_span span(row, 0);
+    const kiln_span span(row, 0, 0);
     const int end = kiln_member() * share + share < KILN_SPLITS ? kiln_member() * share + share : KILN_SPLITS;
     Phase all;
     all.clear();

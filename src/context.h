@@ -165,6 +165,7 @@ typedef struct kiln__launch {
     unsigned last_x, last_y; /* the grid of the last of several functions */
     int input_count, tensor_count, scalar_count;
     bool empty; /* nothing to do */
+    bool cooperative; /* all blocks run together, and the workspace begins with a counter that must be 0 */
     uint16_t pointer_offset[KILN_MAX_TENSORS], scalar_offset[KILN_MAX_SCALARS];
     kiln__ctype scalar_types[KILN_MAX_SCALARS];
     kiln__extent extents[KILN_MAX_TENSORS];    /* where a tensor lies in memory */

@@ -102,6 +102,22 @@ static kiln_status launch_all(const kiln__launch *launch, void *argument, kiln__
     return KILN_OK;
 }
 
+static kiln_status launch_cooperative(const kiln__launch *launch, unsigned char *argument, kiln__CUstream stream) {
+    void *parameters[1] = {argument};
+    kiln__CUdeviceptr counter;
+    memcpy(&counter, argument + launch->workspace_offset, sizeof counter);
+    kiln__CUresult result = launch->driver->MemsetD32Async(counter, 0, 1, stream);
+    if (result) return kiln__driver_fail(launch->driver, KILN_E_LAUNCH, result, "cuMemsetD32Async");
+    result = launch->driver->LaunchCooperativeKernel(launch->functions[0], launch->grid_x, 1, 1, launch->threads, 1, 1,
+                                                     launch->shared_bytes, stream, parameters);
+    if (!result) return KILN_OK;
+    return kiln__driver_fail(launch->driver, KILN_E_LAUNCH, result, "cuLaunchCooperativeKernel");
+}
+
+static kiln_status launch_any(const kiln__launch *launch, unsigned char *argument, kiln__CUstream stream) {
+    return launch->cooperative ? launch_cooperative(launch, argument, stream) : launch_all(launch, argument, stream);
+}
+
 /* The workspace is taken and given back in the stream's own order, so that launches on other streams have their own. */
 static kiln_status launch_with_pool(const kiln__launch *launch, unsigned char *argument, kiln__CUstream stream) {
     const kiln__driver *driver = launch->driver;
@@ -112,7 +128,7 @@ static kiln_status launch_with_pool(const kiln__launch *launch, unsigned char *a
         return kiln__driver_fail(driver, KILN_E_LAUNCH, result,
                                  "a workspace from the stream's pool: cuMemAllocFromPoolAsync");
     memcpy(argument + launch->workspace_offset, &workspace, sizeof workspace);
-    kiln_status status = launch_all(launch, argument, stream);
+    kiln_status status = launch_any(launch, argument, stream);
     result = driver->MemFreeAsync(workspace, stream);
     return status || !result ? status : kiln__driver_fail(driver, KILN_E_LAUNCH, result, "cuMemFreeAsync");
 }
@@ -132,7 +148,7 @@ kiln_status kiln__launch_run(const kiln__launch *launch, void *const *data, cons
         put_scalar(argument + launch->scalar_offset[s], launch->scalar_types[s], &scalars[s]);
     if (launch->workspace_bytes && !workspace) return launch_with_pool(launch, argument, (kiln__CUstream)stream);
     if (workspace) memcpy(argument + launch->workspace_offset, &workspace, sizeof workspace);
-    return launch_all(launch, argument, (kiln__CUstream)stream);
+    return launch_any(launch, argument, (kiln__CUstream)stream);
 }
 
 /* The device's pool, which keeps what it once took from the driver. */
@@ -166,12 +182,39 @@ static kiln_status open_pool(kiln_context *context, const kiln__driver *driver, 
     return status;
 }
 
+/* A persistent kernel is launched with as many groups as run at once. */
+static kiln_status limit_grid(const kiln__schedule *s, const kiln__driver *driver, const kiln__device *numbers,
+                              kiln__launch *launch) {
+    int blocks = 0, groups = 0;
+    const char *call = "cuOccupancyMaxActiveBlocksPerMultiprocessor";
+    kiln__CUlaunchConfig config = {.grid_x = launch->grid_x, .grid_y = 1, .grid_z = 1, .block_x = launch->threads,
+                                   .block_y = 1, .block_z = 1, .shared_bytes = launch->shared_bytes};
+    if (!s->persistent) return KILN_OK;
+    kiln__CUresult result = driver->OccupancyMaxActiveBlocksPerMultiprocessor(
+        &blocks, launch->functions[0], (int)launch->threads, launch->shared_bytes);
+    if (!result && s->group == KILN__GROUP_CLUSTER) {
+        call = "cuOccupancyMaxActiveClusters";
+        result = driver->OccupancyMaxActiveClusters(&groups, launch->functions[0], &config);
+    }
+    if (result) return kiln__driver_fail(driver, KILN_E_LOAD, result, call);
+    if (s->group == KILN__GROUP_GRID) groups = blocks > 0;
+    if (s->group == KILN__GROUP_BLOCK) groups = blocks * numbers->sm_count;
+    unsigned most = (unsigned)(groups * s->blocks_per_row);
+    if (!most)
+        return kiln__fail(KILN_E_UNSUPPORTED, "the device cannot run schedule '%s': it has no room for %d blocks at once",
+                          s->text, s->blocks_per_row);
+    if (launch->grid_x > most || launch->grid_y > 1) launch->grid_x = most;
+    launch->grid_y = 1;
+    return KILN_OK;
+}
+
 /* Split rows: the further kernels, and where their workspace comes from. */
 static kiln_status add_splits(kiln_context *context, const kiln__prepared *prepared, const kiln__driver *driver,
                               kiln__CUdevice device, const kiln__loaded *loaded, kiln__launch *launch) {
-    if (prepared->schedule.splits == 1) return KILN_OK;
+    if (!kiln__schedule_exchanges(&prepared->schedule)) return KILN_OK;
+    launch->cooperative = prepared->schedule.group == KILN__GROUP_GRID;
     launch->workspace_bytes = kiln__schedule_workspace(&prepared->schedule, prepared->ir, prepared->problem.rows);
-    launch->function_count = (int)prepared->ir->phase_count + 1;
+    launch->function_count = kiln__schedule_launches(&prepared->schedule, prepared->ir);
     for (int k = 1; k < launch->function_count; k++) {
         char name[32];
         kiln__CUkernel kernel;
@@ -192,7 +235,8 @@ static kiln_status load(const kiln_program *program, const kiln__driver *driver,
     for (kiln__place next = KILN__ON_DISK;;) {
         bool refused = false, packed = image->origin == KILN_ORIGIN_PACK, ptx = image->is_ptx;
         kiln_status status = kiln__loaded_create(driver, device, image->bytes, KILN__KERNEL_NAME,
-                                                 prepared->schedule.shared_bytes, loaded, &refused);
+                                                 prepared->schedule.shared_bytes,
+                                             prepared->schedule.blocks_per_row, loaded, &refused);
         if (!status || !refused || (!packed && image->origin != KILN_ORIGIN_DISK)) return status;
         kiln__log(context, KILN_LOG_WARNING, "the driver refused %s kernel %s: %s; it is %s again",
                   packed ? "packed" : "cached", packed ? image->name.hex : image->key.hex, kiln_last_error(),
@@ -281,7 +325,8 @@ kiln_status kiln__launch_prepare(const kiln_program *program, const kiln_tensor 
     double load_ms = kiln__now_ms() - start;
     if (!status) status = kiln__launch_create(program, tensors, prepared, driver, &entry->loaded, launch);
     if (!status) {
-        status = add_splits(program->context, prepared, driver, device, &entry->loaded, *launch);
+        status = limit_grid(&prepared->schedule, driver, &numbers, *launch);
+        if (!status) status = add_splits(program->context, prepared, driver, device, &entry->loaded, *launch);
         if (status) free(*launch);
     }
     if (status) {

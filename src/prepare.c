@@ -99,7 +99,7 @@ void kiln__info_fill(const kiln__prepared *prepared, const kiln__image *image, i
     info->compile_ms = image->compile_ms;
     info->workspace_bytes = p->open_rows ? -1 : kiln__schedule_workspace(&prepared->schedule, prepared->ir, p->rows);
     if (prepared->schedule.splits == 1) info->workspace_bytes = 0;
-    info->launches = prepared->schedule.splits > 1 ? (int)prepared->ir->phase_count + 1 : 1;
+    info->launches = kiln__schedule_launches(&prepared->schedule, prepared->ir);
 }
 
 kiln_status kiln__info_copy(const kiln_plan_info *from, kiln_plan_info *to) {

@@ -323,6 +323,14 @@ kiln__CUresult fake_OccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, kiln_
     return KILN__CUDA_SUCCESS;
 }
 
+kiln__CUresult fake_OccupancyMaxActiveClusters(int *clusters, kiln__CUfunction function, const kiln__CUlaunchConfig *config)
+{
+    ENTER_CONTEXT("cuOccupancyMaxActiveClusters");
+    if (!function || !config || !config->block_x || config->block_x > 1024) return KILN__CUDA_ERROR_INVALID_VALUE;
+    *clusters = 8;
+    return KILN__CUDA_SUCCESS;
+}
+
 /* ---- memory and events ------------------------------------------------------------------------------------ */
 
 kiln__CUresult fake_MemAlloc(kiln__CUdeviceptr *address, size_t bytes)

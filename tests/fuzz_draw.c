@@ -28,6 +28,18 @@ const char *const fuzz_schedules[FUZZ_SCHEDULE_COUNT] = {
     "threads 8, rows 32, shared",
     "threads 64, pack 8, registers",
     "threads 16, pack 8, splits 3",
+    "tile",
+    "tile, lanes 4",
+    "stream, phased",
+    "lanes 16, registers, online",
+    "cluster 2, threads 64, shared",
+    "cluster 4, threads 32, shared, single",
+    "cluster 2, threads 32, registers, phased",
+    "cluster 16, threads 32, shared",
+    "grid, threads 64, shared",
+    "grid, threads 32, shared, phased",
+    "block 64, shared, persistent, online",
+    "block 32, shared, persistent, phased",
 };
 
 /* ---- chance ---- */

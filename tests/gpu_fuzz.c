@@ -90,10 +90,10 @@ static void schedule_kind(const char *schedule, char out[KIND_SIZE]) {
     const char *pack = strstr(schedule, ", pack");
     int length = pack ? (int)(pack - schedule) : (int)strlen(schedule);
     size_t used = 0;
-    for (int i = 0; i < length && used + 32 < KIND_SIZE; i++)
+    for (int i = 0; i < length && used + 64 < KIND_SIZE; i++)
         if (schedule[i] < '0' || schedule[i] > '9') out[used++] = schedule[i];
     out[used] = '\0';
-    static const char *const marks[] = {", splits", ", masked", ", ordered"};
+    static const char *const marks[] = {", splits", ", persistent", ", online", ", masked", ", ordered"};
     for (size_t i = 0; i < sizeof marks / sizeof marks[0]; i++)
         if (strstr(schedule, marks[i])) strcat(out, marks[i]);
 }
@@ -363,6 +363,7 @@ int main(int argc, char **argv) {
         return 2;
     }
     bool one = given.one >= 0;
+    setenv("KILN_SOFTWARE_GPU_SMS", "4", 0); /* a software GPU runs a grid's blocks side by side: few of them */
     char folder[] = "/tmp/gpu_fuzz.XXXXXX";
     const char *cache = getenv("KILN_CACHE_DIR");
     job work = {given.seed, one ? given.one : 0, one ? given.one + 1 : given.cases, cache, NULL};

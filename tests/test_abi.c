@@ -93,6 +93,15 @@ SAME_LAYOUT(kiln__CUevent, CUevent);
 SAME_LAYOUT(kiln__CUmemoryPool, CUmemoryPool);
 SAME_LAYOUT(kiln__CUmemPool_attribute, CUmemPool_attribute);
 SAME_LAYOUT(kiln__CUmemPoolProps, CUmemPoolProps);
+SAME_LAYOUT(kiln__CUlaunchConfig, CUlaunchConfig);
+#define SAME_CONFIG_MEMBER(ours, theirs) \
+    _Static_assert(offsetof(kiln__CUlaunchConfig, ours) == offsetof(CUlaunchConfig, theirs), #ours)
+SAME_CONFIG_MEMBER(grid_x, gridDimX);
+SAME_CONFIG_MEMBER(block_x, blockDimX);
+SAME_CONFIG_MEMBER(shared_bytes, sharedMemBytes);
+SAME_CONFIG_MEMBER(stream, hStream);
+SAME_CONFIG_MEMBER(attributes, attrs);
+SAME_CONFIG_MEMBER(attribute_count, numAttrs);
 #define SAME_PROPS_MEMBER(ours, theirs) \
     _Static_assert(offsetof(kiln__CUmemPoolProps, ours) == offsetof(CUmemPoolProps, theirs), #ours)
 SAME_PROPS_MEMBER(allocation_type, allocType);
@@ -147,6 +156,7 @@ SAME_FUNC_ATTRIBUTE(SHARED_SIZE_BYTES);
 SAME_FUNC_ATTRIBUTE(LOCAL_SIZE_BYTES);
 SAME_FUNC_ATTRIBUTE(NUM_REGS);
 SAME_FUNC_ATTRIBUTE(MAX_DYNAMIC_SHARED_SIZE_BYTES);
+SAME_FUNC_ATTRIBUTE(NON_PORTABLE_CLUSTER_SIZE_ALLOWED);
 SAME_FUNC_ATTRIBUTE(PREFERRED_SHARED_MEMORY_CARVEOUT);
 SAME_FUNC_ATTRIBUTE(NON_PORTABLE_CLUSTER_SIZE_ALLOWED);
 SAME_VALUE(KILN__STREAM_CAPTURE_MODE_RELAXED, CU_STREAM_CAPTURE_MODE_RELAXED);
@@ -162,6 +172,7 @@ SAME_VALUE(KILN__STREAM_CAPTURE_MODE_RELAXED, CU_STREAM_CAPTURE_MODE_RELAXED);
 #define kiln__CUevent CUevent
 #define kiln__CUmemoryPool CUmemoryPool
 #define kiln__CUmemPoolProps CUmemPoolProps
+#define kiln__CUlaunchConfig CUlaunchConfig
 #define kiln__CUmemPool_attribute CUmemPool_attribute
 #define kiln__CUdevice_attribute CUdevice_attribute
 #define kiln__CUfunction_attribute CUfunction_attribute

@@ -203,7 +203,7 @@ static void results_have_their_statuses(void **unused)
 
 static kiln_status load(int64_t shared, kiln__loaded *loaded, bool *refused)
 {
-    return kiln__loaded_create(driver, 0, image, "kiln_softmax", shared, loaded, refused);
+    return kiln__loaded_create(driver, 0, image, "kiln_softmax", shared, 1, loaded, refused);
 }
 
 static void a_kernel_is_loaded_at_once_and_in_relaxed_capture_mode(void **unused)

@@ -46,8 +46,17 @@ static void check_numbers(const kiln__schedule *s, const kiln__problem *p, const
     assert_in_range(s->threads, 32, 1024);
     assert_int_equal(s->threads_per_row & (s->threads_per_row - 1), 0);
     int rows_per_thread = s->layout == KILN__LAYOUT_OUTER ? s->pack_size : 1; /* rows of one column are packed */
-    assert_int_equal(s->rows_per_block / rows_per_thread * s->threads_per_row, s->threads);
-    assert_true(s->group == KILN__GROUP_BLOCK ? s->rows_per_block == 1 : s->threads_per_row <= 32);
+    bool together = s->group == KILN__GROUP_CLUSTER || s->group == KILN__GROUP_GRID;
+    assert_int_equal(s->blocks_per_row > 1, together);
+    if (s->residency == KILN__RESIDENCY_TILE) /* its rows in several passes */
+        assert_true(s->threads >= s->threads_per_row && s->rows_per_block * s->threads_per_row >= s->threads);
+    else
+        assert_int_equal(s->rows_per_block / rows_per_thread * s->threads_per_row, s->threads * s->blocks_per_row);
+    assert_true(together || s->group == KILN__GROUP_BLOCK ? s->rows_per_block == 1 : s->threads_per_row <= 32);
+    assert_true(s->group != KILN__GROUP_CLUSTER || (device->arch >= 90 && s->blocks_per_row <= 16));
+    assert_true(!s->persistent || s->residency == KILN__RESIDENCY_SHARED);
+    assert_in_range(s->held, 0, s->steps);
+    assert_true(s->held == s->steps || s->residency != KILN__RESIDENCY_SHARED || s->persistent);
     assert_int_equal(s->pack_size & (s->pack_size - 1), 0);
     assert_true(s->batch >= 1 && s->batch <= s->steps);
     if (s->residency == KILN__RESIDENCY_REGISTERS) assert_int_equal(s->batch, s->steps);
@@ -62,7 +71,8 @@ static void check_numbers(const kiln__schedule *s, const kiln__problem *p, const
     if (!s->masked && s->layout == KILN__LAYOUT_INNER) assert_int_equal(p->cols % s->pack_size, 0);
     if (s->ordered && s->layout == KILN__LAYOUT_INNER) assert_false(s->masked);
     assert_true(s->shared_bytes <= device->shared_per_block);
-    assert_true((s->shared_bytes > 0) == (s->residency == KILN__RESIDENCY_SHARED));
+    assert_true((s->shared_bytes > 0) ==
+                (s->residency == KILN__RESIDENCY_SHARED || s->residency == KILN__RESIDENCY_TILE));
 }
 
 static void check_accesses(const kiln__schedule *s, const kiln__problem *p) {
@@ -82,7 +92,7 @@ static void check_accesses(const kiln__schedule *s, const kiln__problem *p) {
         if (!s->masked) assert_int_equal(operand->row_stride % vector, 0);
     }
     assert_true((size_t)(s->row_vector ? s->row_vector : s->pack_size) * narrowest <= 16);
-    if (s->residency == KILN__RESIDENCY_SHARED) assert_int_equal(s->shared_bytes, s->steps * s->threads * kept_bytes);
+    if (s->residency == KILN__RESIDENCY_SHARED) assert_int_equal(s->shared_bytes, s->held * s->threads * kept_bytes);
     /* What a thread keeps in registers leaves room for as much again as compute values. */
     if (s->residency == KILN__RESIDENCY_REGISTERS) assert_true(s->batch * kept_bytes / 4 <= 128);
 }
@@ -182,16 +192,25 @@ static const struct {
      "columns 1, registers, outer, pack 16 x 1, 4096 rows per block, vector 8, masked"},
     {"y = softmax(x)", "f16[*,8] f16[*,8]", 90, "lanes 1, registers, inner, pack 8 x 1, 128 rows per block"},
     {"y = softmax(x)", "f16[*,64] f16[*,64]", 90, "lanes 8, registers, inner, pack 8 x 1, 16 rows per block"},
-    {"y = softmax(x)", "f16[*,100] f16[*,100]", 90, "lanes 16, registers, inner, pack 8 x 1, 8 rows per block, masked"},
+    {"y = softmax(x)", "f16[*,100] f16[*,100]", 90, "lanes 1, tile, inner, pack 4 x 25, 128 rows per block"},
     {"y = softmax(x)", "f16[*,1024] f16[*,1024]", 90, "block 128, registers, inner, pack 8 x 1"},
     {"y = softmax(x)", "f16[*,8192] f16[*,8192]", 90, "block 128, registers, inner, pack 8 x 8"},
     {"y = softmax(x)", "f16[*,16384] f16[*,16384]", 90, "block 256, shared, inner, pack 8 x 8"},
-    {"y = softmax(x)", "f16[*,65536] f16[*,65536]", 90, "block 1024, shared, inner, pack 8 x 8"},
-    {"y = softmax(x)", "f16[*,65536] f16[*,65536]", 86, "block 1024, stream, inner, pack 8 x 8"},
-    {"y = softmax(x)", "f16[*,200000] f16[*,200000]", 90, "block 1024, stream, inner, pack 8 x 7, splits 4"},
+    {"y = softmax(x)", "f16[*,65536] f16[*,65536]", 90, "cluster 4, block 256, shared, inner, pack 8 x 8"},
+    {"y = softmax(x)", "f16[*,50257] f16[*,50257]", 90, "block 512, shared, inner, pack 8 x 13, masked"},
+    {"y = softmax(x)", "f16[*,65536] f16[*,65536]", 80, "block 1024, shared, inner, pack 8 x 8"},
+    {"y = softmax(x)", "f16[*,65536] f16[*,65536]", 86, "block 1024, stream, inner, pack 8 x 8, online"},
+    {"y = softmax(x)", "f16[*,200000] f16[*,200000]", 90, "cluster 8, block 256, shared, inner, pack 8 x 13"},
+    {"y = softmax(x)", "f16[*,1048576] f16[*,1048576]", 90,
+     "cluster 16, block 512, shared, inner, pack 8 x 16, persistent, online"},
+    {"y = softmax(x)", "f16[*,16777216] f16[*,16777216]", 90,
+     "grid 132, block 1024, shared, inner, pack 8 x 16, persistent, online"},
+    {"y = softmax(x)", "f16[*,200000] f16[*,200000]", 80, "block 1024, stream, inner, pack 8 x 7, splits 4, online"},
+    {"s = sum(x)", "f32[*,65536] f32[*,1]", 90, "block 1024, stream, inner, pack 4 x 16"},
+    {"y = layer_norm(x, w)", "bf16[*,16384] bf16[16384] bf16[*,16384]", 90, "block 512, registers, inner, pack 8 x 4"},
     {"y = a + b", "f32[*,6] f32[6] f32[*,6]", 90, "threads 256, registers, flat, pack 4 x 2"},
     {"y = reduce((a, b) -> a + 2 * b, x, 0)", "f32[*,6] f32[*]", 90,
-     "lanes 4, registers, inner, pack 2 x 1, 32 rows per block, ordered"},
+     "lanes 1, tile, inner, pack 2 x 3, 256 rows per block, ordered"},
 };
 
 static void the_table_chooses_what_it_says(void **state) {
@@ -217,9 +236,10 @@ static void the_grid_covers_the_rows_and_no_more(void **state) {
     static const int64_t rows[] = {1,          2,          15,         16,          17,          1000,
                                    2147483647, 2147483648, 4294967296, 34359738353, 34359738368, 1099511627776};
     static const kiln__schedule schedules[] = {
-        {.layout = KILN__LAYOUT_INNER, .rows_per_block = 1, .threads = 128, .splits = 1},
-        {.layout = KILN__LAYOUT_INNER, .rows_per_block = 16, .threads = 128, .splits = 1},
-        {.layout = KILN__LAYOUT_FLAT, .rows_per_block = 1, .threads = 256, .steps = 4, .pack_size = 8, .splits = 1},
+        {.layout = KILN__LAYOUT_INNER, .rows_per_block = 1, .threads = 128, .splits = 1, .blocks_per_row = 1},
+        {.layout = KILN__LAYOUT_INNER, .rows_per_block = 16, .threads = 128, .splits = 1, .blocks_per_row = 1},
+        {.layout = KILN__LAYOUT_FLAT, .rows_per_block = 1, .threads = 256, .steps = 4, .pack_size = 8, .splits = 1,
+         .blocks_per_row = 1},
     };
     for (size_t s = 0; s < COUNT(schedules); s++) {
         int64_t per_block = s == 2 ? 256 * 4 * 8 : schedules[s].rows_per_block;

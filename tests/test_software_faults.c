@@ -94,6 +94,7 @@ static kiln_status launch_cooperatively(const kiln__driver *driver, const void *
     kiln__CUfunction function = NULL;
     kiln__CUdeviceptr counter = 0;
     int blocks = 0;
+    const kiln__CUlaunchConfig config = {.grid_x = 1, .grid_y = 1, .grid_z = 1, .block_x = 128, .block_y = 1, .block_z = 1};
     kiln__CUresult result = KILN__CUDA_SUCCESS;
 #define STEP(call) \
     if (!result) what = #call, result = driver->call
@@ -101,6 +102,7 @@ static kiln_status launch_cooperatively(const kiln__driver *driver, const void *
     STEP(LibraryGetKernel(&kernel, library, KILN__KERNEL_NAME));
     STEP(KernelGetFunction(&function, kernel));
     STEP(OccupancyMaxActiveBlocksPerMultiprocessor(&blocks, function, 128, 0));
+    STEP(OccupancyMaxActiveClusters(&blocks, function, &config));
     STEP(MemAlloc(&counter, sizeof(unsigned)));
     STEP(MemsetD32Async(counter, 0, 1, NULL));
     STEP(LaunchCooperativeKernel(function, (unsigned)blocks, 1, 1, 128, 1, 1, 0, NULL, parameters));

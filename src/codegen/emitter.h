@@ -22,6 +22,9 @@ void kiln__emit_operand_name(const kiln__emitter *e, kiln__text *out, int operan
 /* The same, between two texts, into the source. */
 void kiln__emit_name(const kiln__emitter *e, const char *before, int operand, const char *after);
 
+/* The address of the element at `column` of the row: "row.in_x + col". */
+void kiln__emit_address(const kiln__emitter *e, int o, const char *column);
+
 /* Marks the element instructions that the given one is made of. */
 void kiln__emit_need(kiln__emitter *e, uint32_t inst);
 /* Definitions of the needed element instructions, for element j of the pack at col; broadcast inputs first. */
@@ -58,5 +61,14 @@ bool kiln__emit_finish_row(const kiln__emitter *e);
 void kiln__emit_kept(const kiln__emitter *e);
 void kiln__emit_phase(kiln__emitter *e, uint32_t phase);
 bool kiln__emit_finish(kiln__emitter *e);
+
+/* Whether partial results of the phase carry a count of elements. struct kiln_online, where the schedule has it. */
+bool kiln__online_counts(const kiln__ir *ir, int phase);
+void kiln__emit_online(const kiln__emitter *e);
+
+/* Of the tile residency: the place of the pack at an element of the tile; members of kiln_kept; the kernel. */
+void kiln__emit_tile_place(const kiln__emitter *e, int o, const char *element);
+void kiln__emit_tile_access(const kiln__emitter *e);
+void kiln__emit_tile_kernel(const kiln__emitter *e, bool finish, bool finish_row);
 
 #endif

@@ -80,14 +80,9 @@ void kiln__emit_fetch(const kiln__emitter *e, int o, const char *indent) {
     kiln__text_printf(e->out, ") : %s());\n", kiln__cxx_storage(e->problem->operands[o].type));
 }
 
-/* A second copy of the row's packs in shared memory is the shared residency's whole store. */
-static void emit_shared_access(const kiln__emitter *e) {
+/* copy: a pack into its place. */
+static void emit_shared_copy(const kiln__emitter *e, const int64_t *offset) {
     const kiln__problem *p = e->problem;
-    int64_t slots = e->schedule->steps * e->schedule->threads, offset[KILN_MAX_TENSORS] = {0}, next = 0;
-    for (int o = 0; o < p->input_count; o++) {
-        offset[o] = next;
-        if (e->schedule->kept[o]) next += slots * e->schedule->pack_size * (int64_t)kiln_type_size(p->operands[o].type);
-    }
     kiln__text_puts(e->out, "    static KILN_MEMBER void copy(unsigned char *shared, int slot, const kiln_row &row, "
                             "kiln_index col, const kiln_span &span)\n    {\n");
     for (int o = 0; o < p->input_count; o++) {
@@ -111,7 +106,19 @@ static void emit_shared_access(const kiln__emitter *e) {
         }
         kiln__text_puts(e->out, "        }\n");
     }
-    kiln__text_puts(e->out, "    }\n    KILN_MEMBER void recall(const unsigned char *shared, int slot)\n    {\n");
+    kiln__text_puts(e->out, "    }\n");
+}
+
+/* Where a thread's packs lie in shared memory: one tensor behind the other, of each a place for every step held. */
+static void emit_shared_access(const kiln__emitter *e) {
+    const kiln__problem *p = e->problem;
+    int64_t slots = e->schedule->held * e->schedule->threads, offset[KILN_MAX_TENSORS] = {0}, next = 0;
+    for (int o = 0; o < p->input_count; o++) {
+        offset[o] = next;
+        if (e->schedule->kept[o]) next += slots * e->schedule->pack_size * (int64_t)kiln_type_size(p->operands[o].type);
+    }
+    emit_shared_copy(e, offset);
+    kiln__text_puts(e->out, "    KILN_MEMBER void recall(const unsigned char *shared, int slot)\n    {\n");
     for (int o = 0; o < p->input_count; o++) {
         if (!e->schedule->kept[o]) continue;
         kiln__emit_name(e, "        ", o, " = reinterpret_cast<const ");
@@ -130,14 +137,15 @@ void kiln__emit_kept(const kiln__emitter *e) {
         kiln__emit_pack_type(e, o);
         kiln__emit_name(e, " ", o, ";\n");
     }
-    kiln__text_puts(e->out,
-                    "    KILN_MEMBER void load(const kiln_row &row, kiln_index col, const kiln_span &span)\n    {\n");
-    for (int o = 0; o < e->problem->input_count; o++) {
-        if (!e->schedule->kept[o]) continue;
-        kiln__emit_fetch(e, o, "        ");
+    if (e->schedule->residency != KILN__RESIDENCY_TILE) {
+        kiln__text_puts(e->out, "    KILN_MEMBER void load(const kiln_row &row, kiln_index col, const kiln_span &span)\n"
+                                "    {\n");
+        for (int o = 0; o < e->problem->input_count; o++)
+            if (e->schedule->kept[o]) kiln__emit_fetch(e, o, "        ");
+        kiln__text_puts(e->out, "    }\n");
     }
-    kiln__text_puts(e->out, "    }\n");
     if (e->schedule->residency == KILN__RESIDENCY_SHARED) emit_shared_access(e);
+    if (e->schedule->residency == KILN__RESIDENCY_TILE) kiln__emit_tile_access(e);
     kiln__text_puts(e->out, "};\n\n");
 }
 
@@ -260,6 +268,11 @@ static const char pack_head[] = "    KILN_MEMBER void pack(const kiln_row &row, 
                                 "const kiln_span &span)\n    {\n";
 static const char pack_loop[] = "#pragma unroll\n        for (int j = 0; j < KILN_PACK; ++j) {\n";
 
+/* Whether the phase's partial results carry the number of elements behind them. */
+static bool counts(const kiln__emitter *e, uint32_t phase) {
+    return e->schedule->online == (int)phase && kiln__online_counts(e->ir, e->schedule->online);
+}
+
 /* What the reductions of a phase carry: the phase itself, or the state of each row of a pack. */
 static void emit_state_name(const kiln__emitter *e, uint32_t phase) {
     kiln__text_printf(e->out, kiln__rows_in_packs(e) ? "kiln_state%u" : "kiln_phase%u", phase);
@@ -284,6 +297,7 @@ static void emit_combine_function(kiln__emitter *e, uint32_t phase) {
         kiln__cxx_combine(e->out, &e->ir->insts[i], a, b);
         kiln__text_puts(e->out, ";\n");
     }
+    if (counts(e, phase)) kiln__text_puts(e->out, "        c.count = a.count + b.count;\n");
     kiln__text_puts(e->out, "        return c;\n    }\n");
 }
 
@@ -323,7 +337,9 @@ static void emit_fields(const kiln__emitter *e, uint32_t phase) {
         if (in_phase(e, i, phase))
             kiln__text_printf(e->out, "    %s r%u; /* %s */\n", kiln__cxx_state(ir, &ir->insts[i]), i,
                               kiln__ir_op_name(ir->insts[i].op));
+    if (counts(e, phase)) kiln__text_printf(e->out, "    %s count; /* of elements */\n", kiln__cxx_ctype(ir->float_type));
     kiln__text_puts(e->out, "    KILN_MEMBER void clear()\n    {\n");
+    if (counts(e, phase)) kiln__text_puts(e->out, "        count = 0;\n");
     for (uint32_t i = 0; i < ir->count; i++) {
         if (!in_phase(e, i, phase)) continue;
         kiln__text_printf(e->out, "        r%u = ", i);
@@ -340,6 +356,7 @@ static void emit_shuffle(const kiln__emitter *e, uint32_t phase) {
     emit_state_name(e, phase);
     kiln__text_puts(e->out, " other;\n");
     emit_each(e, phase, "        other.r", " = kiln_shuffle(r");
+    if (counts(e, phase)) kiln__text_puts(e->out, "        other.count = kiln_shuffle(count, lane_mask, lanes);\n");
     kiln__text_puts(e->out, "        return other;\n    }\n");
 }
 
@@ -360,7 +377,7 @@ void kiln__emit_phase(kiln__emitter *e, uint32_t phase) {
     kiln__text *out = e->out;
     bool ordered = false, pack = kiln__rows_in_packs(e);
     memset(e->needed, 0, ir->count * sizeof *e->needed);
-    int before = 0;
+    int before = e->schedule->online >= 0 && (int)phase > e->schedule->online; /* its count */
     for (uint32_t i = 0; i < ir->count; i++) {
         if (ir->insts[i].phase <= phase) before += kiln__reduction_values(ir->insts[i].op);
         if (!in_phase(e, i, phase)) continue;
@@ -385,9 +402,9 @@ void kiln__emit_phase(kiln__emitter *e, uint32_t phase) {
         kiln__text_printf(out, "    typedef kiln_state%u state;\n    state at[KILN_PACK];\n", phase);
     else
         kiln__text_puts(out, order);
-    if (e->schedule->splits > 1)
+    if (kiln__schedule_exchanges(e->schedule))
         kiln__text_printf(
-            out, "    static constexpr int before = %d; /* bytes of each chunk's results of the phases before */\n",
+            out, "    static constexpr int before = %d; /* bytes of each block's results of the phases before */\n",
             8 * before);
     if (pack)
         kiln__text_puts(out, pack_states);
@@ -399,13 +416,21 @@ void kiln__emit_phase(kiln__emitter *e, uint32_t phase) {
     kiln__emit_elements(e);
     for (uint32_t i = 0; i < ir->count; i++)
         if (in_phase(e, i, phase)) emit_accumulate(e, i);
-    kiln__text_puts(out, "        }\n    }\n");
+    kiln__text_puts(out, "        }\n");
+    if (counts(e, phase)) kiln__text_puts(out, "        count += span.high - span.low;\n");
+    kiln__text_puts(out, "    }\n");
     if (!pack) emit_combine_function(e, phase);
     if (!pack) emit_shuffle(e, phase);
     kiln__text_puts(out, "};\n\n");
 }
 
 void kiln__emit_put(const kiln__emitter *e, int o) {
+    if (e->schedule->residency == KILN__RESIDENCY_TILE) {
+        kiln__text_puts(e->out, "        ");
+        kiln__emit_tile_place(e, o, "row.tile + col");
+        kiln__emit_name(e, " = ", o, ";\n");
+        return;
+    }
     if (e->schedule->vector[o]) {
         kiln__text_printf(e->out, "        kiln_put%s<%d>(", rows_suffix(e), e->schedule->vector[o]);
         kiln__emit_name(e, "", o, ", ");

@@ -211,7 +211,10 @@ void kiln__emit_row(const kiln__emitter *e) {
                       e->problem->layout == KILN__LAYOUT_FLAT
                           ? "The whole array: where it lies, and the values it has one of."
                           : "One row: where it lies in each tensor, and the values it has one of.");
-    kiln__text_puts(e->out, "    int shift; /* elements of the first pack that belong to the row before */\n");
+    if (e->schedule->masked)
+        kiln__text_puts(e->out, "    int shift; /* elements of the first pack that belong to the row before */\n");
+    if (e->schedule->residency == KILN__RESIDENCY_TILE)
+        kiln__text_puts(e->out, "    int tile; /* the row's first element in the tile */\n");
     emit_members(e, "", "");
     kiln__text_puts(e->out,
                     "    KILN_MEMBER kiln_row(const kiln_arguments &a, kiln_i64 i) : args(a), index(i) {}\n};\n\n");
@@ -226,7 +229,7 @@ static void emit_row_inputs(const kiln__emitter *e) {
                (e->element[i] || e->ir->insts[i].op != KILN__IR_INPUT || (int)e->ir->insts[i].u.input != o))
             i++;
         if (i == e->ir->count) continue;
-        if (!any) kiln__text_puts(e->out, "    const kiln_span span(row, 0);\n");
+        if (!any) kiln__text_puts(e->out, "    const kiln_span span(row, 0, 0);\n");
         any = true;
         kiln__text_puts(e->out, "    ");
         kiln__emit_pack_type(e, o);
@@ -249,8 +252,6 @@ void kiln__emit_begin(const kiln__emitter *e) {
         kiln__text_puts(out, "    }\n");
     else if (e->schedule->masked)
         kiln__text_printf(out, "    row.shift = (int)(row.index * %d & (KILN_PACK - 1));\n", e->schedule->row_phase);
-    else
-        kiln__text_puts(out, "    row.shift = 0;\n");
     if (pack) emit_row_inputs(e);
     emit_row_values(e, 0);
     kiln__text_puts(out, "}\n\n");
@@ -287,7 +288,7 @@ bool kiln__emit_finish_row(const kiln__emitter *e) {
             kiln__text_puts(
                 e->out,
                 "/* Outputs of one value per row. */\nKILN_DEVICE void kiln_finish_row(const kiln_row &row)\n{\n");
-        if (!any && pack) kiln__text_puts(e->out, "    const kiln_span span(row, 0);\n");
+        if (!any && pack) kiln__text_puts(e->out, "    const kiln_span span(row, 0, 0);\n");
         any = true;
         uint32_t inst = e->ir->outputs[o - p->input_count];
         if (pack) {

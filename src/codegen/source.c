@@ -1,6 +1,7 @@
 /* Puts a kernel together: a header for people, definitions, the pieces of kernel_sources/ that the schedule names, and
  * the generated program between them. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -68,7 +69,8 @@ static bool has_integers(const kiln__ir *ir) {
 
 static void emit_definitions(const kiln__emitter *e) {
     const kiln__schedule *s = e->schedule;
-    int64_t unroll = s->steps < 8 ? s->steps : 8;
+    /* All at once, packs would be fetched from shared memory into more registers than there are. */
+    int64_t most = s->residency == KILN__RESIDENCY_SHARED ? 4 : 8, unroll = s->steps < most ? s->steps : most;
     const struct {
         const char *name;
         int64_t value;
@@ -76,12 +78,16 @@ static void emit_definitions(const kiln__emitter *e) {
         {"KILN_COLS", e->problem->cols},
         {"KILN_PACK", s->pack_size},
         {"KILN_STEPS", s->steps},
+        {"KILN_HELD", s->held},
         {"KILN_SPLITS", s->splits},
         {"KILN_BATCH", s->batch},
         {"KILN_UNROLL", unroll},
         {"KILN_THREADS_PER_ROW", s->threads_per_row},
         {"KILN_ROWS_PER_BLOCK", s->rows_per_block},
         {"KILN_THREADS", s->threads},
+        {"KILN_BLOCKS_PER_ROW", s->blocks_per_row},
+        {"KILN_ONLINE", s->online == 0},
+        {"KILN_TURNS", s->persistent ? 2 : 1},
         {"KILN_MASKED", s->masked},
         {"KILN_ORDERED", s->ordered},
         {"KILN_FAST", outputs_are_narrow(e->problem, false)},
@@ -151,19 +157,53 @@ static void classify(kiln__emitter *e) {
     }
 }
 
+/* Whether the phase is reduced together with the next one. */
+static bool is_online(const kiln__emitter *e, uint32_t p) { return e->schedule->online == (int)p; }
+
 static void emit_reduce(const kiln__emitter *e, uint32_t p) {
-    kiln__text_printf(e->out,
-                      "    kiln_phase%u phase%u;\n    phase%u"
-                      ".clear();\n    residency.each_pack(row, phase%u);\n",
-                      p, p, p, p);
+    if (is_online(e, p))
+        kiln__text_printf(e->out,
+                          "    kiln_online phase%u;\n    phase%u.clear();\n    residency.each_online(row, phase%u);\n",
+                          p, p, p);
+    else
+        kiln__text_printf(e->out,
+                          "    kiln_phase%u phase%u;\n    phase%u"
+                          ".clear();\n    residency.each_pack(row, phase%u);\n",
+                          p, p, p, p);
 }
 
-/* The kernel's name and what every kernel begins with. */
-static void emit_kernel_head(const kiln__emitter *e, uint32_t number) {
-    bool flat = e->problem->layout == KILN__LAYOUT_FLAT;
-    kiln__text_puts(e->out, "\nextern \"C\" __global__ void __launch_bounds__(KILN_THREADS) " KILN__KERNEL_NAME);
+/* What follows from the phase's results, which are `value`. */
+static void emit_after(const kiln__emitter *e, uint32_t p, const char *value) {
+    if (is_online(e, p))
+        kiln__text_printf(e->out,
+                          "    {\n        const kiln_online reduced = %s;\n        kiln_after%u(row, reduced.first);\n"
+                          "        kiln_after%u(row, reduced.second);\n    }\n",
+                          value, p, p + 1);
+    else
+        kiln__text_printf(e->out, "    kiln_after%u(row, %s);\n", p, value);
+}
+
+/* The phase that is reduced after this one. */
+static uint32_t next_phase(const kiln__emitter *e, uint32_t p) { return p + (is_online(e, p) ? 2 : 1); }
+
+/* The type of what the phase's threads combine. */
+static void phase_type(const kiln__emitter *e, uint32_t p, char name[32]) {
+    snprintf(name, 32, is_online(e, p) ? "kiln_online" : "kiln_phase%u", p);
+}
+
+static void emit_kernel_name(const kiln__emitter *e, uint32_t number) {
+    kiln__text_puts(e->out, "\nextern \"C\" __global__ void ");
+    if (e->schedule->group == KILN__GROUP_CLUSTER)
+        kiln__text_puts(e->out, "__cluster_dims__(KILN_BLOCKS_PER_ROW, 1, 1) ");
+    kiln__text_puts(e->out, "__launch_bounds__(KILN_THREADS) " KILN__KERNEL_NAME);
     if (number) kiln__text_printf(e->out, "%u", number);
     kiln__text_puts(e->out, "(const __grid_constant__ kiln_arguments args)\n{\n");
+}
+
+/* What every kernel of one row per group begins with. */
+static void emit_kernel_head(const kiln__emitter *e, uint32_t number) {
+    bool flat = e->problem->layout == KILN__LAYOUT_FLAT;
+    emit_kernel_name(e, number);
     if (kiln__rows_in_packs(e))
         kiln__text_puts(e->out, "    kiln_row row(args);\n    kiln_place(row);\n"
                                 "    if (row.chunk >= KILN_SPLITS) return;\n");
@@ -171,6 +211,8 @@ static void emit_kernel_head(const kiln__emitter *e, uint32_t number) {
         kiln__text_printf(e->out, "    kiln_row row(args, %s);\n", flat ? "0" : "kiln_row_index()");
     if (!flat && !kiln__rows_in_packs(e)) kiln__text_puts(e->out, "    if (row.index >= args.rows) return;\n");
     kiln__text_puts(e->out, "    kiln_begin(row);\n    kiln_residency residency;\n    residency.fill(row);\n");
+    if (e->schedule->group == KILN__GROUP_CLUSTER) kiln__text_puts(e->out, "    kiln_group_begin();\n");
+    if (e->schedule->residency == KILN__RESIDENCY_SHARED) kiln__text_puts(e->out, "    residency.wait();\n");
 }
 
 static const char *chunk_of(const kiln__emitter *e) { return kiln__rows_in_packs(e) ? "row.chunk" : "kiln_chunk()"; }
@@ -185,32 +227,71 @@ static void emit_kernel_end(const kiln__emitter *e, bool finish, bool finish_row
     kiln__text_puts(e->out, "}\n");
 }
 
+static void emit_phases(const kiln__emitter *e) {
+    const char *more = !e->schedule->persistent                 ? ""
+                       : e->schedule->group == KILN__GROUP_GRID ? ", turn, args"
+                                                                : ", turn";
+    for (uint32_t p = 0; p < e->ir->phase_count; p = next_phase(e, p)) {
+        char value[64];
+        snprintf(value, sizeof value, "kiln_all_reduce(phase%u%s)", p, more);
+        if (p > 0 || !e->schedule->persistent) emit_reduce(e, p);
+        emit_after(e, p, value);
+    }
+}
+
+/* As many groups as run at once go through all rows. */
+static void emit_persistent_kernel(const kiln__emitter *e, bool finish, bool finish_row) {
+    char type[32];
+    phase_type(e, 0, type);
+    emit_kernel_name(e, 0);
+    kiln__text_printf(e->out,
+                      "    const kiln_i64 stride = gridDim.x / KILN_BLOCKS_PER_ROW;\n"
+                      "    kiln_i64 index = kiln_row_index();\n    if (index >= args.rows) return;\n"
+                      "    kiln_pipeline residency;\n    %s phase0;\n    phase0.clear();\n    {\n"
+                      "        kiln_row row(args, index);\n        kiln_begin(row);\n        residency.fill(row);\n%s"
+                      "        residency.reduce_arriving(row, phase0);\n    }\n"
+                      "    for (int turn = 0;; turn ^= 1) {\n"
+                      "    kiln_row row(args, index);\n    kiln_begin(row);\n",
+                      type, e->schedule->group == KILN__GROUP_CLUSTER ? "        kiln_group_begin();\n" : "");
+    emit_phases(e);
+    kiln__text_printf(e->out,
+                      "    index += stride;\n    const bool more = index < args.rows;\n"
+                      "    kiln_row next(args, more ? index : row.index);\n    kiln_begin(next);\n    phase0.clear();\n%s%s",
+                      finish_row ? "    if (kiln_member() == 0) kiln_finish_row(row);\n" : "",
+                      finish ? "    kiln_finish finish;\n    residency.finish_and_reduce(row, finish, next, more, phase0);\n"
+                             : "    if (more) {\n        residency.fill(next);\n"
+                               "        residency.reduce_arriving(next, phase0);\n    }\n");
+    kiln__text_puts(e->out, "    if (!more) break;\n    }\n}\n");
+}
+
 static void emit_kernel(const kiln__emitter *e, bool finish, bool finish_row) {
     emit_kernel_head(e, 0);
-    for (uint32_t p = 0; p < e->ir->phase_count; p++) {
-        emit_reduce(e, p);
-        kiln__text_printf(e->out, "    kiln_after%u(row, kiln_all_reduce(phase%u));\n", p, p);
-    }
+    emit_phases(e);
     emit_kernel_end(e, finish, finish_row);
 }
 
 /* One kernel for each phase and one for the outputs: the end of a launch is the barrier that all blocks reach. */
 static void emit_split_kernels(const kiln__emitter *e, bool finish, bool finish_row) {
-    for (uint32_t stage = 0; stage <= e->ir->phase_count; stage++) {
-        emit_kernel_head(e, stage);
+    for (uint32_t stage = 0, number = 0;; stage = next_phase(e, stage), number++) {
+        char type[32], value[64];
+        emit_kernel_head(e, number);
         bool last = stage == e->ir->phase_count;
         if (last && !finish) kiln__text_printf(e->out, "    if (%s != 0) return;\n", chunk_of(e));
-        for (uint32_t p = 0; p < stage; p++)
-            kiln__text_printf(e->out, "    kiln_after%u(row, kiln_gather<kiln_phase%u>(row));\n", p, p);
+        for (uint32_t p = 0; p < stage; p = next_phase(e, p)) {
+            phase_type(e, p, type);
+            snprintf(value, sizeof value, "kiln_gather<%s>(row)", type);
+            emit_after(e, p, value);
+        }
         if (last) {
             emit_kernel_end(e, finish, finish_row);
             return;
         }
         emit_reduce(e, stage);
+        phase_type(e, stage, type);
         kiln__text_printf(e->out,
-                          "    const kiln_phase%u partial = kiln_all_reduce(phase%u"
+                          "    const %s partial = kiln_all_reduce(phase%u"
                           ");\n    if (kiln_member() == 0) kiln_publish(row, partial);\n}\n",
-                          stage, stage);
+                          type, stage);
     }
 }
 
@@ -221,8 +302,9 @@ static void emit_part(const kiln__emitter *e, const char *name) { kiln__text_pri
 
 static void emit_all(kiln__emitter *e) {
     static const char *const residencies[] = {"residency_registers.cuh", "residency_shared.cuh",
-                                              "residency_stream.cuh"};
-    static const char *const groups[] = {"group_lanes.cuh", "group_block.cuh", "group_columns.cuh"};
+                                              "residency_stream.cuh", "residency_tile.cuh"};
+    static const char *const groups[] = {"group_lanes.cuh", "group_block.cuh", "group_columns.cuh", "group_cluster.cuh",
+                                         "group_grid.cuh"};
     static const char *const layouts[] = {"layout_flat.cuh", "layout_inner.cuh", "layout_outer.cuh"};
     const kiln__schedule *s = e->schedule;
     bool flat = s->layout == KILN__LAYOUT_FLAT;
@@ -240,15 +322,23 @@ static void emit_all(kiln__emitter *e) {
     emit_part(e, layouts[s->layout]);
     kiln__text_puts(e->out, "\n");
     kiln__emit_begin(e);
+    if (s->residency == KILN__RESIDENCY_TILE) emit_part(e, "tile.cuh");
     kiln__emit_kept(e);
+    if (s->residency == KILN__RESIDENCY_STREAM || s->residency == KILN__RESIDENCY_SHARED) emit_part(e, "stream.cuh");
     emit_part(e, residencies[s->residency]);
     kiln__text_puts(e->out, "\n");
     for (uint32_t p = 0; p < e->ir->phase_count; p++) {
         kiln__emit_phase(e, p);
         kiln__emit_after(e, p);
+        if ((int)p == s->online + 1 && p > 0) kiln__emit_online(e);
     }
     bool finish = kiln__emit_finish(e), finish_row = kiln__emit_finish_row(e);
-    if (s->splits > 1) {
+    if (s->residency == KILN__RESIDENCY_TILE)
+        kiln__emit_tile_kernel(e, finish, finish_row);
+    else if (s->persistent) {
+        emit_part(e, "persistent.cuh");
+        emit_persistent_kernel(e, finish, finish_row);
+    } else if (s->splits > 1) {
         emit_part(e, kiln__rows_in_packs(e) ? "split_outer.cuh" : "split.cuh");
         emit_split_kernels(e, finish, finish_row);
     } else

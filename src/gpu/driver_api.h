@@ -33,6 +33,15 @@ typedef struct kiln__CUmemPoolProps {
     unsigned short usage;
     unsigned char reserved[54];
 } kiln__CUmemPoolProps;
+
+/* CUlaunchConfig: a launch's shape. Attributes: none where attribute_count is 0. */
+typedef struct kiln__CUlaunchConfig {
+    unsigned grid_x, grid_y, grid_z, block_x, block_y, block_z, shared_bytes;
+    kiln__CUstream stream;
+    void *attributes;
+    unsigned attribute_count;
+} kiln__CUlaunchConfig;
+
 #define KILN__MEM_ALLOCATION_TYPE_PINNED 1
 #define KILN__MEM_LOCATION_TYPE_DEVICE 1
 #define KILN__MEMPOOL_ATTR_RELEASE_THRESHOLD 4
@@ -109,6 +118,7 @@ typedef struct kiln__CUmemPoolProps {
        unsigned, unsigned, kiln__CUstream, void **)) \
     X(OccupancyMaxActiveBlocksPerMultiprocessor, "cuOccupancyMaxActiveBlocksPerMultiprocessor", \
       (int *, kiln__CUfunction, int, size_t)) \
+    X(OccupancyMaxActiveClusters, "cuOccupancyMaxActiveClusters", (int *, kiln__CUfunction, const kiln__CUlaunchConfig *)) \
     X(MemAlloc, "cuMemAlloc_v2", (kiln__CUdeviceptr *, size_t)) \
     X(MemFree, "cuMemFree_v2", (kiln__CUdeviceptr)) \
     X(MemPoolCreate, "cuMemPoolCreate", (kiln__CUmemoryPool *, const kiln__CUmemPoolProps *)) \

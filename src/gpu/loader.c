@@ -4,8 +4,9 @@
 
 #include <stdio.h>
 
-/* What a block may have without asking for more. */
+/* What a block, and a cluster of blocks, may have without asking for more. */
 #define DEFAULT_SHARED_LIMIT (48 * 1024)
+#define PORTABLE_CLUSTER 8
 
 /* Results that speak of the image's bytes, so that compiling again may help. An invalid value can only be the image's
  * fault where every other argument is NULL or 0. */
@@ -49,9 +50,9 @@ static kiln_status load(const kiln__driver *driver, const void *image, const cha
     return kiln__driver_fail(driver, KILN_E_LOAD, result, what);
 }
 
-/* Reads the kernel's numbers and raises its limit of shared memory. */
+/* Reads the kernel's numbers and raises its limits. */
 static kiln_status configure(const kiln__driver *driver, kiln__CUdevice device, const char *name,
-                             int64_t dynamic_shared, kiln__loaded *out) {
+                             int64_t dynamic_shared, int cluster, kiln__loaded *out) {
     int static_shared = 0;
     const struct {
         int *value;
@@ -71,19 +72,23 @@ static kiln_status configure(const kiln__driver *driver, kiln__CUdevice device, 
         }
     }
     out->static_shared_bytes = static_shared;
-    if (dynamic_shared + out->static_shared_bytes <= DEFAULT_SHARED_LIMIT) return KILN_OK;
-    kiln__CUresult result = driver->KernelSetAttribute(KILN__FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
-                                                       (int)dynamic_shared, out->kernel, device);
+    bool large = dynamic_shared + out->static_shared_bytes > DEFAULT_SHARED_LIMIT;
+    kiln__CUresult result = KILN__CUDA_SUCCESS;
+    if (large)
+        result = driver->KernelSetAttribute(KILN__FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, (int)dynamic_shared,
+                                            out->kernel, device);
+    if (result == KILN__CUDA_SUCCESS && cluster > PORTABLE_CLUSTER)
+        result = driver->KernelSetAttribute(KILN__FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1, out->kernel, device);
     if (result == KILN__CUDA_SUCCESS) return KILN_OK;
     snprintf(what, sizeof what,
-             "kernel '%s' cannot have %lld bytes of dynamic shared memory per block: "
+             "kernel '%s' cannot have %lld bytes of dynamic shared memory per block in clusters of %d: "
              "cuKernelSetAttribute",
-             name, (long long)dynamic_shared);
+             name, (long long)dynamic_shared, cluster);
     return kiln__driver_fail(driver, KILN_E_LOAD, result, what);
 }
 
 kiln_status kiln__loaded_create(const kiln__driver *driver, kiln__CUdevice device, const void *image, const char *name,
-                                int64_t dynamic_shared, kiln__loaded *out, bool *refused) {
+                                int64_t dynamic_shared, int cluster, kiln__loaded *out, bool *refused) {
     *refused = false;
     *out = (kiln__loaded){0};
     if (dynamic_shared < 0 || dynamic_shared > INT32_MAX)
@@ -96,7 +101,7 @@ kiln_status kiln__loaded_create(const kiln__driver *driver, kiln__CUdevice devic
 
     kiln__loaded loaded = {0};
     kiln_status status = load(driver, image, name, &loaded, refused);
-    if (status == KILN_OK) status = configure(driver, device, name, dynamic_shared, &loaded);
+    if (status == KILN_OK) status = configure(driver, device, name, dynamic_shared, cluster, &loaded);
     if (status != KILN_OK && loaded.library) driver->LibraryUnload(loaded.library);
     /* Giving the mode back fails only where the exchange above would have failed too. */
     driver->ThreadExchangeStreamCaptureMode(&mode);

@@ -6,30 +6,51 @@
 #include <string.h>
 
 #include "base/types.h"
+#include "plan/online.h"
+
+#define WHOLE_GRID 0 /* blocks: one on each multiprocessor */
 
 typedef struct choice {
-    int64_t max_packs;   /* of 16 bytes a row, all kept inputs together */
-    int threads_per_row; /* 0: as many lanes as packs, rounded up to a power of two */
+    int64_t min_packs, max_packs; /* of 16 bytes a row, all kept inputs together */
+    int threads;     /* of a block that work on a row; 0: as many lanes as packs, rounded up to a power of two */
+    int cluster;     /* blocks */
+    bool persistent; /* a group goes through many rows */
+    bool sharing;    /* for programs that read what all rows share, alone */
     kiln__residency residency;
     const char *reason;
 } choice;
 
 /* Many small blocks beat few big ones: while one loads, another waits. Rows of the table are tried in order. */
 static const choice table[] = {
-    {32, 0, KILN__RESIDENCY_REGISTERS,
+    {0, 32, 0, 1, false, false, KILN__RESIDENCY_REGISTERS,
      "a short row fits one pack per lane; fewer lanes take fewer shuffle steps (64 columns: 8 lanes 0.955, 4 lanes of "
      "2 packs 0.64)"},
-    {64, 32, KILN__RESIDENCY_REGISTERS, "two packs per lane of a warp, and no block barrier"},
-    {1024, 128, KILN__RESIDENCY_REGISTERS,
+    {0, 64, 32, 1, false, false, KILN__RESIDENCY_REGISTERS, "two packs per lane of a warp, and no block barrier"},
+    {513, 2048, 512, 1, false, true, KILN__RESIDENCY_REGISTERS,
+     "the more threads, the fewer wait for what all rows share (layer norm of 16,384 columns: 512 threads 0.990, 256 "
+     "0.949)"},
+    {0, 1024, 128, 1, false, false, KILN__RESIDENCY_REGISTERS,
      "128 threads with up to 8 packs in registers: 0.992 to 1.005 from 1,024 to 8,192 columns, larger blocks lose"},
-    {2048, 256, KILN__RESIDENCY_SHARED,
-     "shared memory filled by asynchronous copies leaves registers for more blocks (16,384 columns: 1.003, registers "
-     "0.975)"},
-    {4096, 512, KILN__RESIDENCY_SHARED, "64 KB of a row in shared memory: 512 threads 0.992"},
-    {12288, 1024, KILN__RESIDENCY_SHARED, "one large block holds the row in shared memory (65,536 columns: 0.992)"},
-    {INT64_MAX, 1024, KILN__RESIDENCY_STREAM,
-     "the row does not fit a block's shared memory: every phase reads it again"},
+    {0, 2048, 256, 1, false, false, KILN__RESIDENCY_SHARED,
+     "shared memory filled by asynchronous copies leaves registers for more blocks (16,384 columns: 0.987, 512 threads "
+     "0.978)"},
+    {0, 7000, 512, 1, false, false, KILN__RESIDENCY_SHARED,
+     "up to 110 KB of a row in shared memory, so that two rows are under way (32,768 columns: 0.978, 50,257: 0.955)"},
+    {0, 8192, 256, 4, false, false, KILN__RESIDENCY_SHARED,
+     "four blocks share the row, so that several rows are under way on a multiprocessor (65,536 columns: 0.952)"},
+    {0, 16384, 256, 8, false, false, KILN__RESIDENCY_SHARED, "eight blocks with 32 KB of the row each"},
+    {0, 32768, 256, 8, false, false, KILN__RESIDENCY_SHARED, "eight blocks with 64 KB of the row each"},
+    {0, 65536, 256, 16, false, false, KILN__RESIDENCY_SHARED,
+     "sixteen blocks with 64 KB of the row each (524,288 columns: 0.838, 512 threads 0.646)"},
+    {0, 262144, 512, 16, true, false, KILN__RESIDENCY_SHARED,
+     "sixteen blocks hold the row in their shared memory, and fetch the next one while they finish it"},
+    {0, 12288, 1024, 1, false, false, KILN__RESIDENCY_SHARED, "one large block holds the row in shared memory"},
+    {1048576, INT64_MAX, 1024, WHOLE_GRID, true, false, KILN__RESIDENCY_SHARED,
+     "all multiprocessors hold what they can of the row; what does not fit is read twice"},
+    {0, INT64_MAX, 1024, 1, false, false, KILN__RESIDENCY_STREAM,
+     "the row is read once, or does not fit the shared memory of the blocks that reach each other"},
 };
+#define MOST_TILE_COLUMNS 2048
 #define TABLE_ROWS ((int)(sizeof table / sizeof *table))
 
 static int power_of_two_from(int64_t n) {
@@ -37,6 +58,8 @@ static int power_of_two_from(int64_t n) {
     while (p < n) p *= 2;
     return p;
 }
+
+static bool is_power_of_two(int n) { return n > 0 && (n & (n - 1)) == 0; }
 
 static int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
@@ -129,11 +152,14 @@ static int choose_kept(const kiln__problem *problem, kiln__schedule *s) {
 }
 
 static void describe(kiln__schedule *s) {
-    static const char *const residencies[] = {"registers", "shared", "stream"};
-    static const char *const groups[] = {"lanes", "block", "columns"}, *const layouts[] = {"flat", "inner", "outer"};
+    static const char *const residencies[] = {"registers", "shared", "stream", "tile"};
+    static const char *const groups[] = {"lanes", "block", "columns", "cluster", "grid"}, *const layouts[] = {"flat", "inner", "outer"};
     char group[32];
-    snprintf(group, sizeof group, "%s %d", s->layout == KILN__LAYOUT_FLAT ? "threads" : groups[s->group],
-             s->threads_per_row);
+    if (s->blocks_per_row > 1)
+        snprintf(group, sizeof group, "%s %d, block %d", groups[s->group], s->blocks_per_row, s->threads);
+    else
+        snprintf(group, sizeof group, "%s %d", s->layout == KILN__LAYOUT_FLAT ? "threads" : groups[s->group],
+                 s->threads_per_row);
     int used = snprintf(s->text, sizeof s->text, "%s, %s, %s, pack %d x %lld", group, residencies[s->residency],
                         layouts[s->layout], s->pack_size, (long long)s->steps);
     if (s->rows_per_block > 1)
@@ -141,6 +167,8 @@ static void describe(kiln__schedule *s) {
     if (s->row_vector && s->row_vector != s->pack_size)
         used += snprintf(s->text + used, sizeof s->text - (size_t)used, ", vector %d", s->row_vector);
     if (s->splits > 1) used += snprintf(s->text + used, sizeof s->text - (size_t)used, ", splits %d", s->splits);
+    if (s->persistent) used += snprintf(s->text + used, sizeof s->text - (size_t)used, ", persistent");
+    if (s->online >= 0) used += snprintf(s->text + used, sizeof s->text - (size_t)used, ", online");
     if (s->masked) used += snprintf(s->text + used, sizeof s->text - (size_t)used, ", masked");
     if (s->ordered) snprintf(s->text + used, sizeof s->text - (size_t)used, ", ordered");
 }
@@ -174,46 +202,100 @@ static kiln_status choose_flat(const kiln__ir *ir, const kiln__problem *problem,
     return KILN_OK;
 }
 
-static bool is_power_of_two(int n) { return n > 0 && (n & (n - 1)) == 0; }
+/* Blocks of a cluster reach each other's shared memory from 9.0 on; more than eight where data-center parts have them. */
+static bool cluster_fits(int cluster, const kiln__device *device) {
+    if (cluster == 1) return true;
+    return device->arch >= 90 && is_power_of_two(cluster) && cluster <= (device->arch < 110 ? 16 : 8);
+}
+
+/* How much of the row stays in shared memory, and whether a group goes through several rows. */
+static bool hold(const choice *c, const kiln__pins *pins, const kiln__device *device, int bytes, kiln__schedule *s) {
+    bool grid = s->group == KILN__GROUP_GRID;
+    int64_t step = (int64_t)s->threads * bytes, room = device->shared_per_block - 8192;
+    s->held = 0;
+    s->shared_bytes = 0;
+    s->persistent = false;
+    if (s->residency != KILN__RESIDENCY_SHARED) return true;
+    s->held = s->steps * step <= room ? s->steps : room / step;
+    if (s->held < s->steps && !grid && (!c->persistent || s->held * 4 < s->steps * 3)) return false;
+    s->shared_bytes = (int)(s->held * step);
+    s->persistent = grid || (s->group != KILN__GROUP_LANES && (pins->persistent ? pins->persistent > 0 : c->persistent));
+    return true;
+}
 
 /* One row of the table, as pinned, worked out for the problem. False where it does not fit the device. */
 static bool work_out(const choice *c, const kiln__pins *pins, const kiln__device *device, int64_t packs, int bytes,
                      kiln__schedule *s) {
     s->residency = pins->residency >= 0 ? (kiln__residency)pins->residency : c->residency;
     s->reason = pins->residency >= 0 || pins->threads ? "the caller pinned it" : c->reason;
-    s->threads_per_row = pins->threads        ? pins->threads
-                         : c->threads_per_row ? c->threads_per_row
-                                              : power_of_two_from(packs < 32 ? packs : 32);
+    bool grid = pins->group >= 0 ? pins->group == KILN__GROUP_GRID : !pins->cluster && c->cluster == WHOLE_GRID;
+    s->blocks_per_row = grid            ? device->sm_count
+                        : pins->cluster ? pins->cluster
+                        : pins->group >= 0 || s->residency != KILN__RESIDENCY_SHARED ? 1
+                                                                                     : c->cluster;
+    int threads = pins->threads ? pins->threads
+                  : c->threads  ? c->threads
+                                : power_of_two_from(packs < 32 ? packs : 32);
+    s->threads_per_row = threads * s->blocks_per_row;
     s->steps = divide_up(packs, s->threads_per_row);
-    s->group = pins->group >= 0           ? (kiln__group)pins->group
-               : s->threads_per_row <= 32 ? KILN__GROUP_LANES
-                                          : KILN__GROUP_BLOCK;
-    s->threads = s->group == KILN__GROUP_LANES ? 128 : s->threads_per_row;
-    s->rows_per_block = s->threads / s->threads_per_row;
-    int64_t shared = s->residency == KILN__RESIDENCY_SHARED ? s->steps * s->threads * bytes : 0;
-    if (s->residency == KILN__RESIDENCY_REGISTERS && s->steps > 64) return false;
-    if (!is_power_of_two(s->threads_per_row) || s->threads > 1024 || s->threads_per_row > s->threads) return false;
-    if (s->group == KILN__GROUP_BLOCK ? s->threads_per_row < 32 : s->threads_per_row > 32) return false;
-    if (shared + 1024 > device->shared_per_block) return false;
-    s->shared_bytes = (int)shared;
+    s->group = grid                    ? KILN__GROUP_GRID
+               : s->blocks_per_row > 1 ? KILN__GROUP_CLUSTER
+               : pins->group >= 0      ? (kiln__group)pins->group
+               : threads <= 32         ? KILN__GROUP_LANES
+                                       : KILN__GROUP_BLOCK;
+    s->threads = s->group == KILN__GROUP_LANES ? 128 : threads;
+    s->rows_per_block = s->group == KILN__GROUP_LANES ? 128 / threads : 1;
+    if (s->residency == KILN__RESIDENCY_REGISTERS && (s->steps > 64 || grid)) return false;
+    if (s->residency == KILN__RESIDENCY_STREAM && grid) return false;
+    if (!is_power_of_two(threads) || threads > 1024 || (grid && s->ordered)) return false;
+    if (!grid && !cluster_fits(s->blocks_per_row, device)) return false;
+    if (s->group == KILN__GROUP_LANES ? threads > 32 : threads < 32) return false;
+    return hold(c, pins, device, bytes, s);
+}
+
+/* Whether the row is read once: nothing of it needs to stay. */
+static bool is_single_pass(const kiln__ir *ir, const kiln__problem *problem) {
+    if (ir->phase_count > 1) return false;
+    for (int o = problem->input_count; o < problem->input_count + problem->output_count; o++)
+        if (problem->operands[o].per_element) return false;
     return true;
 }
 
-static kiln_status choose_row(const kiln__problem *problem, const kiln__device *device, const kiln__pins *pins,
+static kiln_status choose_row(const kiln__ir *ir, const kiln__problem *problem, const kiln__device *device, const kiln__pins *pins,
                               int attempt, kiln__schedule *s) {
-    int bytes = choose_kept(problem, s);
+    int bytes = choose_kept(problem, s), full_pack = widest_pack(problem);
+    bool tile = pins->residency == KILN__RESIDENCY_TILE;
+    if (tile || (problem->cols % full_pack && problem->cols <= MOST_TILE_COLUMNS && pins->residency < 0 &&
+                 pins->group < 0 && attempt == 0)) {
+        kiln__schedule other = *s;
+        other.pack_size = full_pack;
+        if (kiln__tile_choose(problem, device, pins, &other)) {
+            *s = other;
+            return KILN_OK;
+        }
+        if (tile) return kiln__fail(KILN_E_UNSUPPORTED, "no pinned tile fits rows of %lld columns: expected lanes N and "
+                                                        "rows N of up to 64 KB, 32 to 1024 threads",
+                                    (long long)problem->cols);
+    }
     int64_t packs = divide_up(problem->cols + (s->masked ? s->pack_size - 1 : 0), s->pack_size);
     if (packs < 1) packs = 1;
     int64_t load = packs * (bytes > 16 ? bytes : 16) / 16; /* packs of 16 bytes */
+    bool pass = is_single_pass(ir, problem), sharing = false;
+    for (int o = 0; o < problem->input_count; o++)
+        sharing |= problem->operands[o].per_element && !problem->operands[o].follows_rows;
     int row = 0;
-    while (row + 1 < TABLE_ROWS && table[row].max_packs < load) row++;
-    while (row < TABLE_ROWS && !(work_out(&table[row], pins, device, packs, bytes, s) && attempt-- == 0)) row++;
+    for (; row < TABLE_ROWS; row++) {
+        bool pinned = pins->residency >= 0 || pins->group >= 0 || pins->cluster;
+        if (table[row].sharing && !(sharing && !pinned)) continue;
+        if (pass && table[row].residency == KILN__RESIDENCY_SHARED && !pinned) continue;
+        if (load > table[row].max_packs || (load < table[row].min_packs && !pinned)) continue;
+        if (work_out(&table[row], pins, device, packs, bytes, s) && attempt-- == 0) break;
+    }
     if (row == TABLE_ROWS)
         return kiln__fail(KILN_E_UNSUPPORTED, "no %s schedule fits rows of %lld columns",
                           pins->residency >= 0 || pins->threads ? "pinned" : "further", (long long)problem->cols);
     int batch = pins->batch ? pins->batch : 2; /* 1,024 threads with 32 bytes each under way fill the memory system */
-    s->batch = s->residency == KILN__RESIDENCY_STREAM   ? batch
-               : s->residency == KILN__RESIDENCY_SHARED ? 1
+    s->batch = s->residency != KILN__RESIDENCY_REGISTERS ? batch
                                                         : (int)s->steps;
     if (s->batch > s->steps) s->batch = (int)s->steps;
     return KILN_OK;
@@ -224,7 +306,7 @@ static kiln_status choose_row(const kiln__problem *problem, const kiln__device *
 static void choose_splits(const kiln__ir *ir, const kiln__problem *problem, const kiln__pins *pins, int64_t chunk,
                           kiln__schedule *s) {
     s->splits = 1;
-    if (ir->phase_count == 0 || s->residency != KILN__RESIDENCY_STREAM) return;
+    if (ir->phase_count == 0 || s->residency != KILN__RESIDENCY_STREAM || s->blocks_per_row > 1) return;
     int64_t most = 1024, splits = divide_up(problem->cols, chunk);
     if (splits > most) splits = most;
     if (pins->splits) splits = pins->splits;
@@ -235,11 +317,20 @@ static void choose_splits(const kiln__ir *ir, const kiln__problem *problem, cons
     if (s->batch > s->steps) s->batch = (int)s->steps;
 }
 
+bool kiln__schedule_exchanges(const kiln__schedule *schedule) {
+    return schedule->splits > 1 || schedule->group == KILN__GROUP_GRID;
+}
+
 int64_t kiln__schedule_workspace(const kiln__schedule *schedule, const kiln__ir *ir, int64_t rows) {
-    int64_t values = 0;
-    if (schedule->splits == 1) return 0;
+    int64_t values = schedule->online >= 0; /* a count of elements */
+    if (!kiln__schedule_exchanges(schedule)) return 0;
     for (uint32_t i = 0; i < ir->count; i++) values += kiln__reduction_values(ir->insts[i].op);
+    if (schedule->group == KILN__GROUP_GRID) return 16 + 2 * schedule->blocks_per_row * values * 8;
     return rows * schedule->splits * values * 8;
+}
+
+int kiln__schedule_launches(const kiln__schedule *schedule, const kiln__ir *ir) {
+    return schedule->splits > 1 ? (int)ir->phase_count + 1 - (schedule->online >= 0) : 1;
 }
 
 static bool has_user_reduction(const kiln__ir *ir) {
@@ -252,6 +343,8 @@ kiln_status kiln__schedule_choose(const kiln__ir *ir, const kiln__problem *probl
                                   const kiln__pins *pins, int attempt, kiln__schedule *out) {
     memset(out, 0, sizeof *out);
     out->layout = problem->layout;
+    out->blocks_per_row = 1;
+    out->online = -1;
     out->ordered = has_user_reduction(ir);
     if (problem->layout == KILN__LAYOUT_FLAT && attempt > 0)
         return kiln__fail(KILN_E_UNSUPPORTED, "this layout has one schedule");
@@ -262,9 +355,14 @@ kiln_status kiln__schedule_choose(const kiln__ir *ir, const kiln__problem *probl
     }
     choose_pack(problem, pins, out);
     kiln_status status = problem->layout == KILN__LAYOUT_FLAT ? choose_flat(ir, problem, pins, out)
-                                                              : choose_row(problem, device, pins, attempt, out);
+                                                              : choose_row(ir, problem, device, pins, attempt, out);
     if (status) return status;
     choose_splits(ir, problem, pins, 65536, out);
+    /* Corrections cost more than a second exchange, but where that takes long. */
+    bool once = out->residency == KILN__RESIDENCY_STREAM || out->blocks_per_row >= 16;
+    if (problem->layout == KILN__LAYOUT_INNER && out->residency != KILN__RESIDENCY_TILE && !out->ordered &&
+        (pins->online ? pins->online > 0 : once))
+        out->online = kiln__online_phase(ir);
     for (int o = 0; o < problem->input_count + problem->output_count; o++)
         if (problem->operands[o].per_element) out->vector[o] = vector_of(problem, &problem->operands[o], out);
     describe(out);
@@ -275,8 +373,8 @@ bool kiln__schedule_grid(const kiln__schedule *schedule, int64_t rows, unsigned 
     int64_t per_block = schedule->layout == KILN__LAYOUT_FLAT
                             ? schedule->threads * schedule->steps * schedule->pack_size
                             : schedule->rows_per_block;
-    int64_t blocks = divide_up(rows, per_block) * schedule->splits;
-    int64_t limit = 2147483647;
+    int64_t together = schedule->splits * schedule->blocks_per_row, blocks = divide_up(rows, per_block) * together;
+    int64_t limit = 2147483647 / schedule->blocks_per_row * schedule->blocks_per_row;
     *x = (unsigned)(blocks < limit ? blocks : limit);
     int64_t layers = divide_up(blocks, limit);
     *y = (unsigned)layers;

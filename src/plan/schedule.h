@@ -6,11 +6,18 @@
 #include "plan/device.h"
 #include "plan/problem.h"
 
-typedef enum kiln__group { KILN__GROUP_LANES, KILN__GROUP_BLOCK, KILN__GROUP_COLUMNS } kiln__group;
+typedef enum kiln__group {
+    KILN__GROUP_LANES,
+    KILN__GROUP_BLOCK,
+    KILN__GROUP_COLUMNS,
+    KILN__GROUP_CLUSTER,
+    KILN__GROUP_GRID
+} kiln__group;
 typedef enum kiln__residency {
     KILN__RESIDENCY_REGISTERS,
     KILN__RESIDENCY_SHARED,
-    KILN__RESIDENCY_STREAM
+    KILN__RESIDENCY_STREAM,
+    KILN__RESIDENCY_TILE
 } kiln__residency;
 
 /* Chosen from the columns, the types and the device alone, never from the number of rows: a row's result has the same
@@ -22,12 +29,16 @@ typedef struct kiln__schedule {
     int pack_size;       /* elements per pack, a power of two: columns of a row; outer: rows at one column */
     int row_vector;      /* outer: rows of a pack that lie side by side; the pack is in pack_size / row_vector runs */
     int64_t steps;       /* packs per thread and row (flat: per thread) */
+    int64_t held;        /* shared: of them in shared memory */
+    bool persistent;     /* as many groups as run at once go through all rows */
     int splits; /* chunks that a row is cut into, a block for each; every phase is a launch of its own; 1: none */
     bool ends_in_rows;   /* the last launch needs one chunk's blocks alone: it stores one value per row */
     int batch;           /* packs whose loads are issued together; registers: all steps */
     int threads_per_row; /* flat: threads */
     int rows_per_block;  /* flat: 1 */
     int threads;         /* per block */
+    int blocks_per_row;  /* that run together: of a cluster or a grid; else 1 */
+    int online;          /* this phase is reduced together with the next one; -1: none is */
     bool masked;         /* rows do not start at multiples of the pack: packs overhang at both ends; outer: the last
                           * pack of rows may overhang */
     int row_phase;       /* masked: row r starts r * row_phase elements (modulo the pack) behind one */
@@ -35,6 +46,8 @@ typedef struct kiln__schedule {
     /* Elements per memory access of each operand; 0: element by element, each with its own address. */
     int vector[KILN_MAX_TENSORS];
     bool kept[KILN_MAX_TENSORS]; /* inputs that stay with the row; the others are read where they are used */
+    int tile_offset[KILN_MAX_TENSORS]; /* tile: where a tensor's part of it begins in shared memory, bytes */
+    int tile_vector[KILN_MAX_TENSORS]; /* tile: elements per access of its flat copy */
     int shared_bytes;            /* dynamic, per block */
     char text[160];              /* "lanes 32, registers, inner, pack 8 x 4, 4 rows per block" */
     const char *reason;          /* one sentence, static */
@@ -49,10 +62,14 @@ typedef struct kiln__pins {
     int steps; /* flat alone: packs per thread */
     int batch; /* stream alone: packs in flight per thread */
     int splits;
+    int cluster; /* blocks per row */
+    int online;  /* 1: phases together where possible, -1: one after another */
+    int persistent; /* 1: yes, -1: a group for each row */
 } kiln__pins;
 
 /* Parses "block 256, shared, pack 8", the words of kiln__schedule's text: lanes N, block N, threads N, registers,
- * shared, stream, pack N, rows N, steps N, batch N, splits N. NULL or "": nothing pinned. KILN_E_ARGUMENT quotes the word it does not
+ * shared, stream, tile, pack N, rows N, steps N, batch N, splits N, cluster N, grid, online, phased, persistent, single.
+ * NULL or "": nothing pinned. KILN_E_ARGUMENT quotes the word it does not
  * know. */
 kiln_status kiln__pins_parse(const char *text, kiln__pins *out);
 
@@ -66,8 +83,18 @@ kiln_status kiln__schedule_choose(const kiln__ir *ir, const kiln__problem *probl
 kiln_status kiln__schedule_outer(const kiln__ir *ir, const kiln__problem *problem, const kiln__device *device,
                                  const kiln__pins *pins, int attempt, kiln__schedule *s);
 
-/* Bytes of workspace that split rows need for their partial results: 8 for each value that a phase combines. */
+/* The tile schedule where the problem's tensors allow one: columns contiguous, rows one behind the other. */
+bool kiln__tile_choose(const kiln__problem *problem, const kiln__device *device, const kiln__pins *pins,
+                       kiln__schedule *s);
+
+/* Whether blocks exchange their results through a workspace. */
+bool kiln__schedule_exchanges(const kiln__schedule *schedule);
+
+/* The bytes of that workspace: 8 for each value that a phase combines in a block; of a grid for two rows, and a counter. */
 int64_t kiln__schedule_workspace(const kiln__schedule *schedule, const kiln__ir *ir, int64_t rows);
+
+/* How many launches a run takes: one for each pass over split rows. */
+int kiln__schedule_launches(const kiln__schedule *schedule, const kiln__ir *ir);
 
 /* Blocks to launch for so many rows (flat: elements), as a grid of x and y. False where the grid would be too large. */
 bool kiln__schedule_grid(const kiln__schedule *schedule, int64_t rows, unsigned *x, unsigned *y);

@@ -163,11 +163,11 @@ kiln_status kiln__schedule_outer(const kiln__ir *ir, const kiln__problem *proble
     if (s->residency == KILN__RESIDENCY_SHARED && slab > room && pins->residency < 0)
         s->residency = KILN__RESIDENCY_STREAM;
     if (s->residency == KILN__RESIDENCY_SHARED) s->shared_bytes = (int)slab;
+    if (s->residency == KILN__RESIDENCY_SHARED) s->held = s->steps;
     choose_chunks(&f, ir, pins, fits_shared, s);
     int batch = pins->batch ? pins->batch : bytes > 16 ? 4 : 8;
-    s->batch = s->residency == KILN__RESIDENCY_STREAM   ? (batch < s->steps ? batch : (int)s->steps)
-               : s->residency == KILN__RESIDENCY_SHARED ? 1
-                                                        : (int)s->steps;
+    if (batch > s->steps || s->residency == KILN__RESIDENCY_REGISTERS) batch = (int)s->steps;
+    s->batch = batch;
     for (int o = 0; o < problem->input_count + problem->output_count; o++) {
         int widest = 16 / (int)kiln_type_size(problem->operands[o].type);
         int together = rows_together(problem, &problem->operands[o], s->row_vector);
@@ -177,7 +177,7 @@ kiln_status kiln__schedule_outer(const kiln__ir *ir, const kiln__problem *proble
                     ? "rows of one column lie side by side: each thread works on a pack of them"
                     : "neighbouring rows lie side by side: each thread works on a pack of them, and the threads "
                       "of a block share the columns";
-    if (pins->group >= 0 || (s->threads_per_row & (s->threads_per_row - 1)) || s->threads_per_row > 1024 ||
+    if (pins->group >= 0 || pins->cluster || s->residency == KILN__RESIDENCY_TILE || (s->threads_per_row & (s->threads_per_row - 1)) || s->threads_per_row > 1024 ||
         (s->residency == KILN__RESIDENCY_REGISTERS && s->steps > 64) ||
         (s->residency == KILN__RESIDENCY_SHARED && slab > room))
         return kiln__fail(KILN_E_UNSUPPORTED, "the pinned schedule is none for rows that lie side by side: expected "

@@ -21,7 +21,6 @@ KILN_DEVICE kiln_i64 kiln_offset_in_b(const kiln_arguments &args, kiln_index ind
 struct kiln_row {
     const kiln_arguments &args;
     kiln_i64 index;
-    int shift; /* elements of the first pack that belong to the row before */
     const kiln_f16 *in_a;
     const kiln_f16 *in_b;
     const kiln_f16 *in_c;
@@ -38,7 +37,6 @@ KILN_DEVICE void kiln_begin(kiln_row &row)
     row.in_b = args.in_b;
     row.in_c = args.in_c;
     row.out_y = args.out_y;
-    row.shift = 0;
 }
 
 /* One pack of columns of the inputs that stay with the row, as stored. */

@@ -16,7 +16,6 @@ KILN_DEVICE kiln_i64 kiln_offset_in_w(const kiln_arguments &args, kiln_index col
 struct kiln_row {
     const kiln_arguments &args;
     kiln_i64 index;
-    int shift; /* elements of the first pack that belong to the row before */
     const float *in_x;
     const float *in_w;
     float *out_y;
@@ -34,7 +33,6 @@ KILN_DEVICE void kiln_begin(kiln_row &row)
     row.in_x = args.in_x + row.index * 48;
     row.in_w = args.in_w;
     row.out_y = args.out_y + row.index * 48;
-    row.shift = 0;
 }
 
 /* One pack of columns of the inputs that stay with the row, as stored. */

@@ -12,7 +12,6 @@ struct kiln_arguments {
 struct kiln_row {
     const kiln_arguments &args;
     kiln_i64 index;
-    int shift; /* elements of the first pack that belong to the row before */
     const int *in_x;
     kiln_i64 *out_s;
     int *out_y;
@@ -30,7 +29,6 @@ KILN_DEVICE void kiln_begin(kiln_row &row)
     row.in_x = args.in_x + row.index * 64;
     row.out_s = args.out_s + row.index * 1;
     row.out_y = args.out_y + row.index * 64;
-    row.shift = 0;
     row.v1 = row.args.scalar_k;
 }
 

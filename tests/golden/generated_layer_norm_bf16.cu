@@ -12,7 +12,6 @@ struct kiln_arguments {
 struct kiln_row {
     const kiln_arguments &args;
     kiln_i64 index;
-    int shift; /* elements of the first pack that belong to the row before */
     const kiln_bf16 *in_x;
     const kiln_bf16 *in_w;
     const kiln_bf16 *in_b;
@@ -36,7 +35,6 @@ KILN_DEVICE void kiln_begin(kiln_row &row)
     row.in_w = args.in_w;
     row.in_b = args.in_b;
     row.out_y = args.out_y + row.index * 4096;
-    row.shift = 0;
 }
 
 /* One pack of columns of the inputs that stay with the row, as stored. */

@@ -14,7 +14,6 @@ struct kiln_arguments {
 struct kiln_row {
     const kiln_arguments &args;
     kiln_i64 index;
-    int shift; /* elements of the first pack that belong to the row before */
     const kiln_f16 *in_x;
     const float *in_mask;
     kiln_f16 *out_y;
@@ -36,7 +35,6 @@ KILN_DEVICE void kiln_begin(kiln_row &row)
     row.in_x = args.in_x + row.index * 256;
     row.in_mask = args.in_mask + q0 * args.stride0_in_mask;
     row.out_y = args.out_y + row.index * 256;
-    row.shift = 0;
     row.v1 = row.args.scalar_scale;
 }
 

@@ -50,7 +50,7 @@ KILN_DEVICE void kiln_begin(kiln_row &row)
     row.out_m[i] = args.out_m + row.index[i] * 1;
     row.out_y[i] = args.out_y + row.index[i] * 1;
     }
-    const kiln_span span(row, 0);
+    const kiln_span span(row, 0, 0);
     kiln_pack<kiln_f16, KILN_PACK> in_w;
     kiln_fetch_rows<1>(in_w, row.in_w, 0, span);
 #pragma unroll
@@ -151,7 +151,7 @@ struct kiln_finish {
 /* Outputs of one value per row. */
 KILN_DEVICE void kiln_finish_row(const kiln_row &row)
 {
-    const kiln_span span(row, 0);
+    const kiln_span span(row, 0, 0);
     {
         float y[KILN_PACK];
 #pragma unroll

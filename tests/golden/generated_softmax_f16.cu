@@ -10,7 +10,6 @@ struct kiln_arguments {
 struct kiln_row {
     const kiln_arguments &args;
     kiln_i64 index;
-    int shift; /* elements of the first pack that belong to the row before */
     const kiln_f16 *in_x;
     kiln_f16 *out_y;
     float v1; /* max */
@@ -27,7 +26,6 @@ KILN_DEVICE void kiln_begin(kiln_row &row)
     const kiln_arguments &args = row.args;
     row.in_x = args.in_x + row.index * 1024;
     row.out_y = args.out_y + row.index * 1024;
-    row.shift = 0;
 }
 
 /* One pack of columns of the inputs that stay with the row, as stored. */

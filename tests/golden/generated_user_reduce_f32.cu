@@ -19,7 +19,6 @@ struct kiln_arguments {
 struct kiln_row {
     const kiln_arguments &args;
     kiln_i64 index;
-    int shift; /* elements of the first pack that belong to the row before */
     const float *in_x;
     float *out_s;
     float v1; /* reduce */
@@ -34,7 +33,6 @@ KILN_DEVICE void kiln_begin(kiln_row &row)
     const kiln_arguments &args = row.args;
     row.in_x = args.in_x + row.index * 100;
     row.out_s = args.out_s + row.index * 1;
-    row.shift = 0;
 }
 
 /* One pack of columns of the inputs that stay with the row, as stored. */

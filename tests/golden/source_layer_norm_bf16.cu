@@ -7,12 +7,16 @@
 #define KILN_COLS 4096
 #define KILN_PACK 8
 #define KILN_STEPS 4
+#define KILN_HELD 0
 #define KILN_SPLITS 1
 #define KILN_BATCH 4
 #define KILN_UNROLL 4
 #define KILN_THREADS_PER_ROW 128
 #define KILN_ROWS_PER_BLOCK 1
 #define KILN_THREADS 128
+#define KILN_BLOCKS_PER_ROW 1
+#define KILN_ONLINE 0
+#define KILN_TURNS 1
 #define KILN_MASKED 0
 #define KILN_ORDERED 0
 #define KILN_FAST 1
@@ -38,7 +42,6 @@ struct kiln_arguments {
 struct kiln_row {
     const kiln_arguments &args;
     kiln_i64 index;
-    int shift; /* elements of the first pack that belong to the row before */
     const kiln_bf16 *in_x;
     const kiln_bf16 *in_w;
     const kiln_bf16 *in_b;
@@ -63,7 +66,6 @@ KILN_DEVICE void kiln_begin(kiln_row &row)
     row.in_w = args.in_w;
     row.in_b = args.in_b;
     row.out_y = args.out_y + row.index * 4096;
-    row.shift = 0;
     row.v3 = row.args.scalar_eps;
 }
 

@@ -7,12 +7,16 @@
 #define KILN_COLS 1024
 #define KILN_PACK 8
 #define KILN_STEPS 1
+#define KILN_HELD 0
 #define KILN_SPLITS 1
 #define KILN_BATCH 1
 #define KILN_UNROLL 1
 #define KILN_THREADS_PER_ROW 128
 #define KILN_ROWS_PER_BLOCK 1
 #define KILN_THREADS 128
+#define KILN_BLOCKS_PER_ROW 1
+#define KILN_ONLINE 0
+#define KILN_TURNS 1
 #define KILN_MASKED 0
 #define KILN_ORDERED 0
 #define KILN_FAST 1
@@ -35,7 +39,6 @@ struct kiln_arguments {
 struct kiln_row {
     const kiln_arguments &args;
     kiln_i64 index;
-    int shift; /* elements of the first pack that belong to the row before */
     const kiln_f16 *in_x;
     kiln_f16 *out_y;
     float v1; /* max */
@@ -52,7 +55,6 @@ KILN_DEVICE void kiln_begin(kiln_row &row)
     const kiln_arguments &args = row.args;
     row.in_x = args.in_x + row.index * 1024;
     row.out_y = args.out_y + row.index * 1024;
-    row.shift = 0;
 }
 
 /* One pack of columns of the inputs that stay with the row, as stored. */

@@ -18,7 +18,8 @@ struct kiln_software_device {
     void (*barrier)();
     unsigned long long (*shuffle)(unsigned lanes, unsigned long long bits, int lane_mask);
     void (*copy_async)(void *shared, const void *global, int bytes);
-    void (*copy_wait)();
+    void (*copy_wait)(int groups); /* but for so many of the latest; -1: also for what is in none */
+    void (*copy_commit)();
     void (*index_error)();
     void (*cluster_barrier)();
     void (*cluster_write)(unsigned *slot, unsigned rank, unsigned word);

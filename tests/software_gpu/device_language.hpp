@@ -271,7 +271,9 @@ template <int BYTES> KILN_SOFTWARE void kiln_copy_async(void *shared, const void
     kiln_software->copy_async(shared, global, BYTES);
 }
 __forceinline__ void kiln_store16(void *p, uint4 v) { *reinterpret_cast<uint4 *>(p) = v; }
-KILN_SOFTWARE void kiln_copy_wait() { kiln_software->copy_wait(); }
+KILN_SOFTWARE void kiln_copy_wait() { kiln_software->copy_wait(-1); }
+KILN_SOFTWARE void kiln_copy_wait_but(int groups) { kiln_software->copy_wait(groups < 0 ? 0 : groups); }
+KILN_SOFTWARE void kiln_copy_commit() { kiln_software->copy_commit(); }
 
 #if __CUDA_ARCH__ >= 900
 KILN_SOFTWARE unsigned kiln_cluster_rank() { return kiln_software->cluster_rank; }

@@ -30,6 +30,7 @@ void begin_block(Running *r, unsigned number, kiln_software_index index)
         thread.index = {t % n.x, t / n.x % n.y, t / n.x / n.y};
         thread.waits = Waits::nowhere;
         thread.copies.clear();
+        thread.copy_groups = 0;
         block.warp_lanes[t / warp_size] |= 1u << t % warp_size;
         block.ready.push_back(static_cast<uint16_t>(t));
     }

@@ -108,6 +108,18 @@ static int resident_blocks(const Device &gpu, const kiln__CUlib_st *library, int
     return std::min({blocks_per_sm, by_threads, l.shared_per_sm / (static_cast<int>(shared) + reserved_shared)});
 }
 
+/* As if a cluster's blocks could be on any multiprocessors. */
+kiln__CUresult soft_OccupancyMaxActiveClusters(int *clusters, kiln__CUfunction function, const kiln__CUlaunchConfig *config)
+{
+    ENTER_CONTEXT("cuOccupancyMaxActiveClusters");
+    const kiln__CUlibrary library = library_of(gpu, function);
+    if (!library || !clusters || !config || !config->block_x || config->attribute_count) return KILN__CUDA_ERROR_INVALID_VALUE;
+    const unsigned cluster = reinterpret_cast<const kiln_software_kernel *>(function)->cluster;
+    const int threads = static_cast<int>(config->block_x * config->block_y * config->block_z);
+    *clusters = resident_blocks(gpu, library, threads, config->shared_bytes) * limits(gpu).multiprocessors / static_cast<int>(cluster ? cluster : 1);
+    return KILN__CUDA_SUCCESS;
+}
+
 kiln__CUresult soft_OccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, kiln__CUfunction function, int threads, size_t dynamic_shared)
 {
     ENTER_CONTEXT("cuOccupancyMaxActiveBlocksPerMultiprocessor");

@@ -20,6 +20,7 @@ struct Copy {
     unsigned char bytes[16]; /* what arrives, if it was read when the copy was asked for */
     int count;
     bool early;
+    int group;
 };
 
 enum class Waits { nowhere, barrier, cluster_barrier, grid_barrier, shuffle, left };
@@ -32,6 +33,7 @@ struct Thread {
     int lane_mask;
     unsigned long long value; /* given to the shuffle, then taken from it */
     std::vector<Copy> copies;
+    int copy_groups; /* committed */
 };
 
 struct Block {

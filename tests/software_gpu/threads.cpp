@@ -246,18 +246,29 @@ void copy_later(void *shared, const void *global, int bytes)
         fail_launch(CODE_ILLEGAL_ADDRESS, "copies asynchronously other than from global to shared memory");
     const char *fault = r->block->shared.begin_copy(to, size, r->thread_of_cluster());
     if (fault) fail_launch(CODE_ILLEGAL_ADDRESS, "copies %d bytes to %p, %s", bytes, shared, fault);
-    Copy copy = {to, static_cast<const unsigned char *>(global), {0}, bytes, r->random.below(2) == 0};
+    Copy copy = {to, static_cast<const unsigned char *>(global), {0}, bytes, r->random.below(2) == 0,
+                 r->block->threads[r->current].copy_groups};
     if (copy.early) memcpy(copy.bytes, global, size);
     r->block->threads[r->current].copies.push_back(copy);
 }
 
-void wait_for_copies()
+void wait_for_copies(int latest)
 {
     Running *r = running();
-    std::vector<Copy> &copies = r->block->threads[r->current].copies;
-    for (const Copy &copy : copies)
-        r->block->shared.finish_copy(copy.to, copy.early ? copy.bytes : copy.from, static_cast<size_t>(copy.count), r->thread_of_cluster());
-    copies.clear();
+    Thread &self = r->block->threads[r->current];
+    std::vector<Copy> rest;
+    for (const Copy &copy : self.copies)
+        if (latest >= 0 && copy.group >= self.copy_groups - latest)
+            rest.push_back(copy);
+        else
+            r->block->shared.finish_copy(copy.to, copy.early ? copy.bytes : copy.from, static_cast<size_t>(copy.count), r->thread_of_cluster());
+    self.copies.swap(rest);
+}
+
+void commit_copies()
+{
+    Running *r = running();
+    r->block->threads[r->current].copy_groups++;
 }
 
 void refuse_index() { fail_launch(CODE_ILLEGAL_ADDRESS, "indexes an array beyond its size"); }
@@ -288,6 +299,7 @@ kiln_software_device *device_state()
     device->shuffle = shuffle_value;
     device->copy_async = copy_later;
     device->copy_wait = wait_for_copies;
+    device->copy_commit = commit_copies;
     device->index_error = refuse_index;
     device->cluster_barrier = wait_at_cluster_barrier;
     device->cluster_write = write_to_cluster;

@@ -1,0 +1,43 @@
+/* Group: the blocks of a cluster work on a row, each on its share of the packs. */
+
+KILN_DEVICE int kiln_member() { return (int)kiln_cluster_rank() * KILN_THREADS + (int)threadIdx.x; }
+KILN_DEVICE kiln_i64 kiln_row_index() { return kiln_block() / KILN_BLOCKS_PER_ROW; }
+
+/* No block may write to another before that one has begun. */
+KILN_DEVICE void kiln_group_begin() { kiln_cluster_barrier(); }
+
+/* Every thread of every block gets the combination of all threads' values, combined in the order of the threads. Each
+ * warp's value goes to all blocks before the barrier, so that none reaches into a block that may have ended. Every
+ * other row has slots of its own. */
+template <class V> KILN_DEVICE V kiln_all_reduce(V value, int turn = 0) {
+    constexpr int warps = KILN_THREADS / 32, all = KILN_BLOCKS_PER_ROW * warps, share = (all + 31) / 32;
+    constexpr int words = (int)(sizeof(V) + 3) / 4;
+    __shared__ struct alignas(16) kiln_slot {
+        kiln_u32 words[(int)(sizeof(V) + 3) / 4];
+        KILN_MEMBER V &value() { return *reinterpret_cast<V *>(words); }
+    } slots[KILN_TURNS][all];
+    const int lane = (int)threadIdx.x % 32;
+#pragma unroll
+    for (int mask = 1; mask < 32; mask *= 2) {
+        const V other = value.shuffle(mask, 0xffffffffu);
+        value = V::ordered && (lane & mask) ? V::combine(other, value) : V::combine(value, other);
+    }
+    if (lane < KILN_BLOCKS_PER_ROW) {
+        kiln_slot own;
+        own.value() = value;
+#pragma unroll
+        for (int w = 0; w < words; ++w)
+            kiln_cluster_write(&slots[turn][(int)kiln_cluster_rank() * warps + (int)threadIdx.x / 32].words[w], lane,
+                               own.words[w]);
+    }
+    kiln_cluster_barrier();
+    value = slots[turn][lane * share % all].value();
+#pragma unroll
+    for (int i = 1; i < share; ++i) value = V::combine(value, slots[turn][lane * share % all + i].value());
+#pragma unroll
+    for (int mask = 1; mask < all / share; mask *= 2) {
+        const V other = value.shuffle(mask, 0xffffffffu);
+        value = V::ordered && (lane & mask) ? V::combine(other, value) : V::combine(value, other);
+    }
+    return value;
+}

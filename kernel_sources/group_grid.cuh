@@ -1,0 +1,35 @@
+/* Group: all blocks of a cooperative grid work on a row, one row after the other. */
+
+KILN_DEVICE int kiln_member() { return (int)(blockIdx.x * KILN_THREADS + threadIdx.x); }
+KILN_DEVICE kiln_i64 kiln_row_index() { return 0; }
+
+/* Every thread gets the combination of all threads' values. A block's value passes through the workspace, whose first 16
+ * bytes are the barrier's counter; every other row has places of its own there. */
+template <class V> KILN_DEVICE V kiln_all_reduce(V value, int turn, const kiln_arguments &args) {
+    constexpr int warps = KILN_THREADS / 32, share = (KILN_BLOCKS_PER_ROW + 31) / 32;
+    __shared__ V slots[warps], result;
+    V *const partials = reinterpret_cast<V *>(args.workspace + 16 + (2 * V::before + turn * (int)sizeof(V)) * KILN_BLOCKS_PER_ROW);
+    const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;
+#pragma unroll
+    for (int mask = 1; mask < 32; mask *= 2) value = V::combine(value, value.shuffle(mask, 0xffffffffu));
+    if (lane == 0) slots[warp] = value;
+    kiln_block_barrier();
+    if (warp == 0) {
+        value = slots[lane % warps];
+#pragma unroll
+        for (int mask = 1; mask < warps; mask *= 2) value = V::combine(value, value.shuffle(mask, 0xffffffffu));
+        if (lane == 0) partials[blockIdx.x] = value;
+    }
+    kiln_grid_barrier(reinterpret_cast<kiln_u32 *>(args.workspace));
+    if (warp == 0) {
+        value.clear();
+        for (int i = 0; i < share; ++i)
+            if (lane * share + i < KILN_BLOCKS_PER_ROW)
+                value = V::combine(value, partials[lane * share + i]);
+#pragma unroll
+        for (int mask = 1; mask < 32; mask *= 2) value = V::combine(value, value.shuffle(mask, 0xffffffffu));
+        if (lane == 0) result = value;
+    }
+    kiln_block_barrier();
+    return result;
+}

@@ -1,0 +1,23 @@
+/* Flat copies between tensors and a tile of whole rows in shared memory, by all threads of the block. */
+
+extern __shared__ __align__(16) unsigned char kiln_shared[];
+
+/* `count` elements that begin at an aligned address, in packs of V elements; the last may be partial. */
+template <int V, class T> KILN_DEVICE void kiln_tile_fill(unsigned char *shared, const T *from, int count) {
+    kiln_pack<T, V> *to = reinterpret_cast<kiln_pack<T, V> *>(shared);
+#pragma unroll 4
+    for (int i = (int)threadIdx.x; i < count / V; i += KILN_THREADS)
+        if (sizeof(T) * V >= 4)
+            kiln_copy_async<(sizeof(T) * V >= 4 ? (int)sizeof(T) * V : 4)>(to + i, from + (kiln_i64)i * V);
+        else
+            kiln_load<V>(to[i], from + (kiln_i64)i * V);
+    const int rest = count / V * V + (int)threadIdx.x;
+    if (V > 1 && rest < count) reinterpret_cast<T *>(shared)[rest] = from[rest];
+}
+template <int V, class T> KILN_DEVICE void kiln_tile_drain(T *to, const unsigned char *shared, int count) {
+    const kiln_pack<T, V> *from = reinterpret_cast<const kiln_pack<T, V> *>(shared);
+#pragma unroll 4
+    for (int i = (int)threadIdx.x; i < count / V; i += KILN_THREADS) kiln_store<V>(from[i], to + (kiln_i64)i * V);
+    const int rest = count / V * V + (int)threadIdx.x;
+    if (V > 1 && rest < count) to[rest] = reinterpret_cast<const T *>(shared)[rest];
+}

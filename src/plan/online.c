@@ -1,0 +1,67 @@
+/* Recognises sums whose terms are centred on a result of the phase before. */
+#include "plan/online.h"
+
+static const kiln__inst *inst_of(const kiln__ir *ir, uint32_t i) { return &ir->insts[i]; }
+
+static bool is(const kiln__ir *ir, uint32_t i, kiln__op op) { return ir->insts[i].op == op; }
+
+/* v in exp(u - v): the largest u, or 0 where that is not finite. */
+static bool is_largest(const kiln__ir *ir, uint32_t v, uint32_t u, uint32_t *max) {
+    *max = v;
+    if (is(ir, v, KILN__OP_WHERE)) {
+        const kiln__inst *where = inst_of(ir, v), *test = inst_of(ir, where->args[0]), *zero = inst_of(ir, where->args[2]);
+        *max = where->args[1];
+        if (test->op != KILN__OP_ISFINITE || test->args[0] != *max || zero->op != KILN__OP_FLOAT || zero->u.f64 != 0)
+            return false;
+    }
+    return is(ir, *max, KILN__OP_REDUCE_MAX) && inst_of(ir, *max)->args[0] == u;
+}
+
+static bool is_shifted_exp(const kiln__ir *ir, uint32_t e, kiln__online *out) {
+    if (!is(ir, e, KILN__OP_EXP) || !is(ir, inst_of(ir, e)->args[0], KILN__OP_SUB)) return false;
+    const kiln__inst *difference = inst_of(ir, inst_of(ir, e)->args[0]);
+    out->kind = KILN__ONLINE_EXP;
+    out->centre = difference->args[1];
+    return inst_of(ir, difference->args[0])->per_element &&
+           is_largest(ir, out->centre, difference->args[0], &out->first);
+}
+
+static bool is_centred_square(const kiln__ir *ir, const kiln__inst *product, kiln__online *out) {
+    uint32_t d = product->args[0];
+    if (product->op != KILN__OP_MUL || product->args[1] != d || !is(ir, d, KILN__OP_SUB)) return false;
+    const kiln__inst *difference = inst_of(ir, d), *mean = inst_of(ir, difference->args[1]);
+    if (mean->op != KILN__OP_DIV || !is(ir, mean->args[1], KILN__OP_COUNT)) return false;
+    out->kind = KILN__ONLINE_SQUARE;
+    out->centre = difference->args[1];
+    out->first = mean->args[0];
+    return inst_of(ir, difference->args[0])->per_element && is(ir, out->first, KILN__OP_REDUCE_SUM) &&
+           inst_of(ir, out->first)->args[0] == difference->args[0];
+}
+
+kiln__online kiln__online_of(const kiln__ir *ir, uint32_t reduction) {
+    const kiln__inst *sum = inst_of(ir, reduction);
+    kiln__online found = {KILN__ONLINE_NONE, 0, 0};
+    if (sum->op != KILN__OP_REDUCE_SUM || !kiln__ctype_is_float(sum->type)) return found;
+    const kiln__inst *term = inst_of(ir, sum->args[0]);
+    int before = sum->phase - 1; /* what a factor may depend on: phases before the first of the two */
+    if (is_shifted_exp(ir, sum->args[0], &found) || is_centred_square(ir, term, &found)) return found;
+    for (int a = 0; a < 2 && term->op == KILN__OP_MUL; a++)
+        if (is_shifted_exp(ir, term->args[a], &found) && inst_of(ir, term->args[1 - a])->phase < before) return found;
+    found.kind = KILN__ONLINE_NONE;
+    return found;
+}
+
+int kiln__online_phase(const kiln__ir *ir) {
+    for (int phase = 0; phase + 1 < (int)ir->phase_count; phase++) {
+        bool all = true;
+        for (uint32_t i = 0; i < ir->count; i++) {
+            if (!kiln__op_is_reduction(ir->insts[i].op) || ir->insts[i].phase != phase + 2) continue;
+            kiln__online online = kiln__online_of(ir, i);
+            all &= online.kind != KILN__ONLINE_NONE && ir->insts[online.first].phase == phase + 1;
+        }
+        for (uint32_t i = 0; i < ir->count; i++)
+            if (ir->insts[i].op == KILN__OP_REDUCE_USER && ir->insts[i].phase == phase + 1) all = false;
+        if (all) return phase;
+    }
+    return -1;
+}

@@ -1,0 +1,30 @@
+/* Reductions of two phases that can be combined in one pass: running results are corrected where the first phase's
+ * result moves. */
+#ifndef KILN_PLAN_ONLINE_H
+#define KILN_PLAN_ONLINE_H
+
+#include "lang/ir.h"
+
+typedef enum kiln__online_kind {
+    KILN__ONLINE_NONE,
+    /* sum(f exp(u - v)), v = max(u) or where(isfinite(max(u)), max(u), 0): from v to w it grows by exp(v - w)
+     * (Milakov and Gimelshein, Online normalizer calculation for softmax, 2018). */
+    KILN__ONLINE_EXP,
+    /* sum((u - v)^2), v = sum(u) / count: about w instead, of n elements, it grows by n (v - w)^2
+     * (Chan, Golub and LeVeque, Updating formulae and a pairwise algorithm for sample variances, 1979). */
+    KILN__ONLINE_SQUARE
+} kiln__online_kind;
+
+/* What a sum of one phase depends on: `centre`, a row value made of `first`, a reduction of the phase before. */
+typedef struct kiln__online {
+    kiln__online_kind kind;
+    uint32_t centre, first;
+} kiln__online;
+
+/* KILN__ONLINE_NONE where the reduction is of neither form. */
+kiln__online kiln__online_of(const kiln__ir *ir, uint32_t reduction);
+
+/* The first phase that can be reduced together with the next one; -1 without any. */
+int kiln__online_phase(const kiln__ir *ir);
+
+#endif

@@ -1,0 +1,68 @@
+/* The tile residency: rows that do not begin at multiples of a pack, several in one block's shared memory. */
+#include "base/types.h"
+#include "plan/schedule.h"
+
+/* What works best on an H100, softmax of f16; rows of the table are tried in order. */
+static const struct {
+    int64_t max_packs; /* of a row */
+    int lanes, rows;   /* fewer rows where the tile would be large, more where it would be small */
+} table[] = {{48, 1, 128}, {129, 1, 64}, {320, 16, 32}, {INT64_MAX, 32, 16}};
+
+#define TILE_BYTES 4096       /* at least, where rows are tiny */
+#define GOOD_TILE_BYTES 36864 /* at most, where rows can be fewer: six blocks on a multiprocessor of an H100 */
+#define MOST_TILE_BYTES 65536 /* at most: three blocks on a multiprocessor of an H100 */
+
+static bool is_contiguous(const kiln__problem *problem, const kiln__operand *operand) {
+    return operand->packed && (problem->rows == 1 || (operand->linear && operand->row_stride == problem->cols));
+}
+
+/* Places for every tensor of the tile; an output takes that of an input whose elements are as large, which its threads
+ * have read by then. */
+static int64_t place(const kiln__problem *problem, int64_t rows, kiln__schedule *s) {
+    int64_t bytes = 0;
+    bool taken[KILN_MAX_TENSORS] = {false};
+    for (int o = 0; o < problem->input_count + problem->output_count; o++) {
+        const kiln__operand *operand = &problem->operands[o];
+        int size = (int)kiln_type_size(operand->type), shared = -1;
+        if (operand->output ? !operand->per_element : !s->kept[o]) continue;
+        for (int i = 0; operand->output && i < problem->input_count && shared < 0; i++)
+            if (s->kept[i] && !taken[i] && (int)kiln_type_size(problem->operands[i].type) == size) shared = i;
+        if (shared >= 0) taken[shared] = true;
+        s->tile_offset[o] = shared >= 0 ? s->tile_offset[shared] : (int)bytes;
+        if (shared < 0) bytes += (rows * problem->cols * size + 15) / 16 * 16;
+        if (bytes > MOST_TILE_BYTES) return bytes;
+        int vector = 16 / size;
+        if (operand->alignment < vector) vector = operand->alignment;
+        while (rows * problem->cols % vector) vector /= 2;
+        s->tile_vector[o] = is_contiguous(problem, operand) ? vector : 0;
+    }
+    return bytes;
+}
+
+bool kiln__tile_choose(const kiln__problem *problem, const kiln__device *device, const kiln__pins *pins,
+                       kiln__schedule *s) {
+    int64_t cols = problem->cols, packs, rows, bytes;
+    while (cols % s->pack_size) s->pack_size /= 2;
+    packs = cols / s->pack_size;
+    int row = 0;
+    while (table[row].max_packs < packs) row++;
+    s->threads_per_row = pins->threads ? pins->threads : table[row].lanes;
+    rows = pins->rows_per_block ? pins->rows_per_block : table[row].rows;
+    /* Rows of the tile are as many as keep every tensor's tiles aligned: a multiple of 16. */
+    bytes = place(problem, rows, s);
+    while (!pins->rows_per_block && bytes < TILE_BYTES && rows < 4096) bytes = place(problem, rows *= 2, s);
+    while (!pins->rows_per_block && bytes > GOOD_TILE_BYTES && rows > 8) bytes = place(problem, rows /= 2, s);
+    s->group = KILN__GROUP_LANES;
+    s->residency = KILN__RESIDENCY_TILE;
+    s->masked = false;
+    s->row_phase = 0;
+    s->steps = (packs + s->threads_per_row - 1) / s->threads_per_row;
+    s->batch = 1;
+    s->threads = (int)(rows * s->threads_per_row < 256 ? rows * s->threads_per_row : 256);
+    s->rows_per_block = (int)rows;
+    s->shared_bytes = (int)bytes;
+    s->reason = "rows begin anywhere: a tile of them is one flat array, copied in aligned pieces";
+    bool lanes = s->threads_per_row <= 32 && (s->threads_per_row & (s->threads_per_row - 1)) == 0;
+    return lanes && s->threads >= 32 && s->threads <= 1024 && s->threads % 32 == 0 && bytes <= MOST_TILE_BYTES &&
+           bytes + 1024 <= device->shared_per_block;
+}
