@@ -15,4 +15,5 @@ file(RELATIVE_PATH kiln_pc_to_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 configure_file(cmake/kiln.pc.in kiln.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/kiln.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 write_basic_package_version_file(kiln-config-version.cmake COMPATIBILITY SameMinorVersion)
-install(FILES cmake/kiln-config.cmake cmake/kiln_add_pack.cmake ${PROJECT_BINARY_DIR}/kiln-config-version.cmake DESTINATION ${kiln_package_dir})
+install(FILES cmake/kiln-config.cmake cmake/kiln_add_pack.cmake ${PROJECT_BINARY_DIR}/kiln-config-version.cmake
+        DESTINATION ${kiln_package_dir})

@@ -1,11 +1,13 @@
 # kiln_add_pack(<target> <manifest> [NAME <name>] [ARCHS <arch>...] [OPTIONS <option>...])
 #
-# At build time runs `kiln precompile` on the manifest and puts the pack into the target's binary. The target's sources get
+# At build time runs `kiln precompile` on the manifest and puts the pack into the target's binary. The target's sources
+# get
 #     #include "<name>.h"     which declares     extern const kiln_pack <name>;
-# for kiln_context_options.packs. NAME is <target>_pack where it is not given. ARCHS are those of `kiln precompile --arch`
-# (80 90, or compute_90); without them each line is compiled for the architecture that it names. OPTIONS are handed on
-# (--timeout 300). Compiled kernels are kept in the build folder, so that a changed manifest costs its new kernels alone.
-# The build needs NVRTC, which KILN_NVRTC names where it is not in a usual place; the program then needs none.
+# for kiln_context_options.packs. NAME is <target>_pack where it is not given. ARCHS are those of `kiln precompile
+# --arch` (80 90, or compute_90); without them each line is compiled for the architecture that it names. OPTIONS are
+# handed on (--timeout 300). Compiled kernels are kept in the build folder, so that a changed manifest costs its new
+# kernels alone. The build needs NVRTC, which KILN_NVRTC names where it is not in a usual place; the program then needs
+# none.
 function(kiln_add_pack target manifest)
     cmake_parse_arguments(PARSE_ARGV 2 arg "" "NAME" "ARCHS;OPTIONS")
     if(arg_UNPARSED_ARGUMENTS)
@@ -52,8 +54,8 @@ extern const kiln_pack ${arg_NAME};
 
 #endif
 ")
-    # The assembler reads the pack and counts its bytes: no large array goes through the compiler. A kiln_pack is a pointer
-    # to a path (none), one to the bytes, and their number.
+    # The assembler reads the pack and counts its bytes: no large array goes through the compiler. A kiln_pack is a
+    # pointer to a path (none), one to the bytes, and their number.
     get_property(languages GLOBAL PROPERTY ENABLED_LANGUAGES)
     set(extension c)
     if(NOT "C" IN_LIST languages)

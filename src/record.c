@@ -1,5 +1,5 @@
-/* Recording: each kernel that had to be compiled, or was missing, becomes one line of JSON that `kiln precompile` reads.
- * A line is one appending write, so that any number of processes share a file. */
+/* Recording: each kernel that had to be compiled, or was missing, becomes one line of JSON that `kiln precompile`
+ * reads. A line is one appending write, so that any number of processes share a file. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>

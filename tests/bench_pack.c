@@ -1,6 +1,6 @@
-/* What packs cost: opening one, finding a kernel in it, making a plan from it without the driver's own load (the driver is
- * the stand-in), and what compressing its entries would save and cost. tools/bench/precompile.sh makes a pack and runs it.
- * Usage: bench_pack <pack> <manifest>: kernels for sm_90. */
+/* What packs cost: opening one, finding a kernel in it, making a plan from it without the driver's own load (the
+ * driver is the stand-in), and what compressing its entries would save and cost. tools/bench/precompile.sh makes a
+ * pack and runs it. Usage: bench_pack <pack> <manifest>: kernels for sm_90. */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
@@ -86,8 +86,7 @@ static kiln_status make_plan(kiln_context *context, const manifest_entry *entry,
     kiln_plan_info info = KILN_PLAN_INFO_INIT;
     kiln_status status = manifest_bind(entry, context, &program, tensors, scalars);
     double start = now_us();
-    if (!status)
-        status = kiln_plan_create(program, tensors, entry->tensor_count, scalars, entry->scalar_count, &plan);
+    if (!status) status = kiln_plan_create(program, tensors, entry->tensor_count, scalars, entry->scalar_count, &plan);
     *us = now_us() - start;
     if (!status) status = kiln_plan_get_info(plan, &info);
     if (!status && info.origin != KILN_ORIGIN_PACK)
@@ -155,7 +154,8 @@ static bool bench_zstd(const kiln__pack *pack, int level) {
         free(again);
     }
     if (right) {
-        printf("zstd level %d: %zu bytes become %zu (%.0f %%)\n", level, plain, packed, 100.0 * (double)packed / (double)plain);
+        printf("zstd level %d: %zu bytes become %zu (%.0f %%)\n", level, plain, packed,
+               100.0 * (double)packed / (double)plain);
         tell("  decompressing an entry", us, pack->count, 0);
     }
     ZSTD_freeDCtx(context);
@@ -186,8 +186,8 @@ int main(int argc, char **argv) {
         size_t size;
         if (kiln__pack_entry(pack, i, &entry, &material, &size)) images += entry.image_size;
     }
-    printf("%u kernels, %zu bytes: %.1f KB of pack for a kernel, of which its image is %.1f KB\n", pack->count, pack->size,
-           (double)pack->size / pack->count / 1e3, (double)images / pack->count / 1e3);
+    printf("%u kernels, %zu bytes: %.1f KB of pack for a kernel, of which its image is %.1f KB\n", pack->count,
+           pack->size, (double)pack->size / pack->count / 1e3, (double)images / pack->count / 1e3);
     bool right = bench_open(argv[1]);
     right = bench_find(pack) && right;
     right = bench_plans(argv[1], argv[2]) && right;

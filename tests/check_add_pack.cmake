@@ -1,5 +1,5 @@
-# A project of its own that finds an installed Kiln, embeds a pack with kiln_add_pack, and runs from it: a program in C, a
-# shared library in C++, and what is rebuilt when the manifest changes. The stand-in of NVRTC compiles.
+# A project of its own that finds an installed Kiln, embeds a pack with kiln_add_pack, and runs from it: a program in
+# C, a shared library in C++, and what is rebuilt when the manifest changes. The stand-in of NVRTC compiles.
 #   cmake -DROOT=<checkout> -DBUILD=<build folder> -DWORK=<empty folder> -DCC=<c compiler> -DCXX=<c++ compiler or empty>
 #         -DGENERATOR=<CMake's generator> -DNVRTC=<stand-in> -P check_add_pack.cmake
 cmake_minimum_required(VERSION 3.22)
@@ -94,7 +94,8 @@ run("building again" ${CMAKE_COMMAND} --build ${WORK}/user/build)
 expect("a kernel that was added to the manifest" ${WORK}/user/build/user 65 pack)
 
 # A manifest that cannot be made stops the build.
-file(APPEND ${WORK}/user/kernels.jsonl "{\"program\":\"y = sofmax(x)\",\"tensors\":[\"x=f16[*,64]\",\"y=f16[*,64]\"]}\n")
+string(REPLACE softmax sofmax wrong "${line}")
+file(APPEND ${WORK}/user/kernels.jsonl "${wrong}")
 execute_process(COMMAND ${CMAKE_COMMAND} --build ${WORK}/user/build RESULT_VARIABLE result OUTPUT_VARIABLE out
                 ERROR_VARIABLE out)
 if(result EQUAL 0 OR NOT out MATCHES "kernels.jsonl:3: 1:5: unknown function 'sofmax'")

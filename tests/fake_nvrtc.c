@@ -1,9 +1,9 @@
 /* A stand-in for an old NVRTC: version 11.1, sm_50 to sm_70, or to FAKE_NVRTC_ARCH of the environment (90, say, and
- * then sm_80 and sm_86, too). It compiles nothing: the image repeats the source. A word in the source makes the call of that
- * name fail, so that tests reach every failure. FAKE_NVRTC_CRASH and FAKE_NVRTC_HANG are such words that make a compile end
- * its process or never return; FAKE_NVRTC_MS is how long a compile takes; FAKE_NVRTC_CHANGE
- * makes images of other bytes. A compile appends a line with the source's sum and
- * the process to the file FAKE_NVRTC_COUNT. */
+ * then sm_80 and sm_86, too). It compiles nothing: the image repeats the source. A word in the source makes the call
+ * of that name fail, so that tests reach every failure. FAKE_NVRTC_CRASH and FAKE_NVRTC_HANG are such words that
+ * make a compile end its process or never return; FAKE_NVRTC_MS is how long a compile takes; FAKE_NVRTC_CHANGE makes
+ * images of other bytes. A compile appends a line with the source's sum and the process to the file
+ * FAKE_NVRTC_COUNT. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdint.h>

@@ -29,9 +29,17 @@ static void make_kernel(int number, kiln__key *name, kiln__entry *entry, char te
     const kiln__key_parts parts = {text, kiln__nvrtc_options(), 90, false, 0, 0, "digest"};
     snprintf(text, 64, "source %d", number);
     assert_int_equal(kiln__key_make(&parts, name), KILN_OK);
-    *entry = (kiln__entry){.image = text, .image_size = strlen(text), .arch = 90, .registers = number,
-                           .spill_bytes = -1, .compile_ms = number, .created_unix = 12345 + number,
-                           .name = "kiln_kernel", .description = text, .schedule = "block", .log = ""};
+    *entry = (kiln__entry){.image = text,
+                           .image_size = strlen(text),
+                           .arch = 90,
+                           .registers = number,
+                           .spill_bytes = -1,
+                           .compile_ms = number,
+                           .created_unix = 12345 + number,
+                           .name = "kiln_kernel",
+                           .description = text,
+                           .schedule = "block",
+                           .log = ""};
 }
 
 static void add_kernel(pack_writer *writer, int number) {
@@ -428,7 +436,8 @@ static void text_that_names_a_part_is_not_replaced(void **state) {
     bound b;
     kiln__prepared prepared;
     assert_int_equal(bound_create(&b, "m = max(x) # a comment\n#include \"device.cuh\"\ny = x - m", NULL, NULL,
-                                  "f32[8,64] f32[8,64]"), KILN_OK);
+                                  "f32[8,64] f32[8,64]"),
+                     KILN_OK);
     assert_int_equal(bound_prepare(&b, 90, &prepared), KILN_OK);
     assert_non_null(strstr(prepared.source, "//            #include \"device.cuh\"\n"));
     assert_null(strstr(prepared.source, "\n#include"));

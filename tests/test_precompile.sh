@@ -79,7 +79,11 @@ done
 [ $total -eq 8 ] || fail "the shares have $total kernels in all, expected 8"
 
 # A crash, a hang: each costs its kernel alone.
-{ line 'y = softmax(x) # this_crashes' 'f16[*,32]'; cat eight.jsonl; line 'y = softmax(x) # this_hangs' 'f16[*,32]'; } > bad.jsonl
+{
+    line 'y = softmax(x) # this_crashes' 'f16[*,32]'
+    cat eight.jsonl
+    line 'y = softmax(x) # this_hangs' 'f16[*,32]'
+} > bad.jsonl
 fresh
 expect 1 precompile bad.jsonl --arch sm_90 --jobs 2 --keep-going --timeout 0.5 --pack part.kpack
 says out '10 kernels for 10 requests: 8 compiled, 0 cached, 2 failed'

@@ -80,7 +80,8 @@ static void a_line_tells_the_whole_request(void **state) {
         kiln_program *program = NULL;
         kiln_context *context = recording(f, path, KILN_POLICY_NEVER_COMPILE);
         assert_int_equal(bound_create_outputs(&b, cases[i].text, cases[i].outputs, cases[i].axes, cases[i].scalars,
-                                              cases[i].tensors), KILN_OK);
+                                              cases[i].tensors),
+                         KILN_OK);
         kiln_context *own = b.program->context;
         b.program->context = context;
         launch_expect(kiln_compile(b.program, b.tensors, b.tensor_count, b.scalars, b.scalar_count, 90, 0, 1, &kernel),
@@ -121,7 +122,8 @@ static void a_kernel_is_recorded_once_and_where_it_was_missing(void **state) {
     kiln_context_destroy(context);
     context = recording(f, path, KILN_POLICY_NEVER_COMPILE);
     program = launch_program(context, "y = softmax(x)");
-    for (int i = 0; i < 10; i++) launch_expect(launch_run(program, i % 2 ? softmax : longer), KILN_E_WOULD_COMPILE, NULL);
+    for (int i = 0; i < 10; i++)
+        launch_expect(launch_run(program, i % 2 ? softmax : longer), KILN_E_WOULD_COMPILE, NULL);
     char *all = read_all(path);
     assert_int_equal(count_lines(all), 3);
     kiln_program_destroy(program);
@@ -314,7 +316,8 @@ static void what_is_no_request_is_refused(void **state) {
          "'f16[4]@8b' has the alignment '8b'; 1, 2, 4, 8 or 16 bytes were expected"},
         {"{\"program\":\"y = x\",\"tensors\":[\"x=f16[4]{1}!\"]}", "'f16[4]{1}!' has '!' where its end was expected"},
         {"{\"program\":\"y = x\",\"outputs\":\"y\",\"tensors\":[\"x=f16[4]\"]}", "\"outputs\" is not a list of names"},
-        {"{\"program\":\"y = x\",\"outputs\":[\"y,z\"],\"tensors\":[\"x=f16[4]\"]}", "\"outputs\" is not a list of names"},
+        {"{\"program\":\"y = x\",\"outputs\":[\"y,z\"],\"tensors\":[\"x=f16[4]\"]}",
+         "\"outputs\" is not a list of names"},
         {"{\"program\":\"y = x\",\"scalars\":[\"a\"],\"tensors\":[\"x=f16[4]\"]}",
          "\"scalars\" is not a list of texts such as \"x=f16[*,1024]\""},
         {"{\"program\":\"y = x\",\"scalars\":[\"a=f32\"],\"tensors\":[\"x=f16[4]\"]}",

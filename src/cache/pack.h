@@ -1,5 +1,6 @@
 /* Packs: one read-only file, or as many bytes in memory, with many kernels. All numbers are little-endian:
- *   "KILNPACK"  format u32  count u32  size u64 (of the whole pack)  0 u64  XXH3-128 of all rows, after the 32 bytes before
+ *   "KILNPACK"  format u32  count u32  size u64 (of the whole pack)  0 u64
+ *   16 bytes: XXH3-128 of the 32 before them, exclusive-or that of all rows
  *   a row per kernel, ascending by digest; entries as in cache/entry.h, each at a multiple of 16
  * A pack's kernels are found without NVRTC's version: their key has the digest of kernel_sources/ in its place. */
 #ifndef KILN_CACHE_PACK_H
@@ -29,7 +30,7 @@ typedef struct kiln__pack_row {
 
 /* The first bytes of every pack. */
 extern const char kiln__pack_magic[8];
-/* What a pack's head says of it: the checksum of the head's first 32 bytes and the rows. */
+/* The checksum of a head and rows. */
 void kiln__pack_checksum(const uint8_t *bytes, uint32_t count, uint8_t out[16]);
 
 /* An opened pack; its bytes stay where they are until it is closed. */
@@ -43,8 +44,8 @@ typedef struct kiln__pack {
     char name[];         /* the path, or "in memory" */
 } kiln__pack;
 
-/* Maps a file (path), or looks at size bytes of the caller's (data), which outlive the pack. Checks head and rows; entries
- * are checked when they are found. KILN_E_IO, KILN_E_FORMAT, KILN_E_MEMORY. */
+/* Maps a file (path), or looks at size bytes of the caller's (data), which outlive the pack. Checks head and rows;
+ * entries are checked when they are found. KILN_E_IO, KILN_E_FORMAT, KILN_E_MEMORY. */
 kiln_status kiln__pack_open(const char *path, const void *data, size_t size, kiln__pack **out);
 void kiln__pack_close(kiln__pack *pack);
 

@@ -295,7 +295,8 @@ static void emit_split_kernels(const kiln__emitter *e, bool finish, bool finish_
     }
 }
 
-/* A file of kernel_sources/ is named where it stands; kiln__source_expand writes it out. The user's text begins no line. */
+/* A file of kernel_sources/ is named where it stands; kiln__source_expand writes it out. The user's text begins no
+ * line. */
 #define PART "#include \""
 
 static void emit_part(const kiln__emitter *e, const char *name) { kiln__text_printf(e->out, PART "%s\"\n", name); }

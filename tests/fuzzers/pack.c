@@ -1,6 +1,7 @@
-/* Packs: whatever the bytes, opening, finding, walking and importing read nothing outside of them, and a kernel that is found
- * is under the key that was asked for. The first byte chooses between bytes as they stand and a valid pack with some of
- * its bytes changed; where it says so, under right checksums, so that these do not keep the fuzzer from what lies behind. */
+/* Packs: whatever the bytes, opening, finding, walking and importing read nothing outside of them, and a kernel that
+ * is found is under the key that was asked for. The first byte chooses between bytes as they stand and a valid pack
+ * with some of its bytes changed; where it says so, under right checksums, so that these do not keep the fuzzer from
+ * what lies behind. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,8 +36,14 @@ static uint8_t *valid_pack(size_t *size) {
     pack_writer writer = {NULL, 0, 0};
     uint8_t *bytes = NULL;
     for (int i = 0; i < kernels; i++) {
-        const kiln__entry entry = {.image = "image bytes", .image_size = 12, .is_ptx = i == 1, .arch = 90, .name = "k",
-                                   .description = "y = x", .schedule = "warp", .log = ""};
+        const kiln__entry entry = {.image = "image bytes",
+                                   .image_size = 12,
+                                   .is_ptx = i == 1,
+                                   .arch = 90,
+                                   .name = "k",
+                                   .description = "y = x",
+                                   .schedule = "warp",
+                                   .log = ""};
         const nvrtc_version nvrtc = {13, 0, "65be0db3"};
         kiln__key name = make_name(i);
         expect(pack_writer_add(&writer, &name, &entry, &nvrtc) == KILN_OK);
@@ -56,7 +63,8 @@ static void import_entry(const kiln__pack *pack, uint32_t i) {
     if (!kiln__pack_entry(pack, i, &entry, &material, &size)) return;
     read_all(entry.image, entry.image_size);
     read_all(material, size);
-    if (kernel_key_of_name(material, size, row.nvrtc_major, row.nvrtc_minor, row.nvrtc_build, &key) == KILN_OK) kiln__key_free(&key);
+    if (kernel_key_of_name(material, size, row.nvrtc_major, row.nvrtc_minor, row.nvrtc_build, &key) == KILN_OK)
+        kiln__key_free(&key);
     if (kernel_name_of_key(material, size, &key) == KILN_OK) kiln__key_free(&key);
 }
 

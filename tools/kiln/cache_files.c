@@ -17,15 +17,14 @@ typedef struct walk {
     int code;
 } walk;
 
-int cache_open(const arguments *args, kiln__disk **out)
-{
-    kiln_status status = kiln__disk_open(arguments_value(args, OPTION_CACHE_DIR), tool_log, (void *)(uintptr_t)args, out);
+int cache_open(const arguments *args, kiln__disk **out) {
+    kiln_status status =
+        kiln__disk_open(arguments_value(args, OPTION_CACHE_DIR), tool_log, (void *)(uintptr_t)args, out);
     return status ? tool_failed(args, status) : TOOL_OK;
 }
 
 /* The key is a view: its material is the entry's. */
-static bool has_its_name(const kiln__found *found, const char *name, kiln__key *key)
-{
+static bool has_its_name(const kiln__found *found, const char *name, kiln__key *key) {
     static const char digits[] = "0123456789abcdef";
     *key = (kiln__key){.material = (uint8_t *)(uintptr_t)found->material, .size = found->material_size};
     kiln__checksum(found->material, found->material_size, key->digest);
@@ -35,8 +34,7 @@ static bool has_its_name(const kiln__found *found, const char *name, kiln__key *
     return strncmp(key->hex, name, 32) == 0;
 }
 
-static bool visit_file(void *user, int folder, const char *sub, const char *name)
-{
+static bool visit_file(void *user, int folder, const char *sub, const char *name) {
     walk *w = user;
     const kiln__file_kind kind = kiln__folder_kind(sub, name);
     cache_file file = {.name = name};
@@ -58,8 +56,7 @@ static bool visit_file(void *user, int folder, const char *sub, const char *name
     return w->code == TOOL_OK;
 }
 
-int cache_visit_files(const arguments *args, kiln__disk *disk, cache_file_visitor *visit, void *user)
-{
+int cache_visit_files(const arguments *args, kiln__disk *disk, cache_file_visitor *visit, void *user) {
     walk w = {disk, visit, user, TOOL_OK};
     kiln_status status = kiln__folder_walk(disk, visit_file, &w);
     return status ? tool_failed(args, status) : w.code;

@@ -5,7 +5,8 @@
 #include "cache/disk.h"
 #include "tool.h"
 
-/* The disk cache that --cache-dir or the environment names. Returns an exit code; the caller closes *out in any case. */
+/* The disk cache that --cache-dir or the environment names. Returns an exit code; the caller closes *out in any
+ * case. */
 int cache_open(const arguments *args, kiln__disk **out);
 
 /* An entry's file. found and key are NULL where it is damaged: unreadable, or of another key than its name says. */

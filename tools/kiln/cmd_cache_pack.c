@@ -14,8 +14,7 @@ typedef struct transfer {
     size_t kernels, foreign, damaged, failed, bytes;
 } transfer;
 
-static int report(const transfer *t, const char *done)
-{
+static int report(const transfer *t, const char *done) {
     if (arguments_has(t->args, OPTION_JSON)) {
         return json_print(t->args, json_pack("{s:s, s:I, s:I, s:I}", "file", t->args->operands[0], "kernels",
                                              (json_int_t)t->kernels, "foreign", (json_int_t)t->foreign, "damaged",
@@ -31,8 +30,7 @@ static int report(const transfer *t, const char *done)
 
 /* ---- export ---- */
 
-static int export_file(void *user, const cache_file *file)
-{
+static int export_file(void *user, const cache_file *file) {
     transfer *t = user;
     kiln__key name;
     kiln__key_view key;
@@ -56,8 +54,7 @@ static int export_file(void *user, const cache_file *file)
     return status ? tool_failed(t->args, status) : TOOL_OK;
 }
 
-static int export_command(const arguments *args)
-{
+static int export_command(const arguments *args) {
     transfer t = {.args = args};
     if (args->operand_count == 0) return tool_usage(args, "the pack to write was expected");
     int code = cache_open(args, &t.disk);
@@ -75,8 +72,7 @@ static int export_command(const arguments *args)
 
 /* ---- import ---- */
 
-static kiln_status import_kernel(transfer *t, const kiln__pack *pack, uint32_t i)
-{
+static kiln_status import_kernel(transfer *t, const kiln__pack *pack, uint32_t i) {
     const kiln__pack_row row = kiln__pack_row_at(pack, i);
     kiln__entry entry;
     const uint8_t *material;
@@ -90,14 +86,15 @@ static kiln_status import_kernel(transfer *t, const kiln__pack *pack, uint32_t i
     t->foreign += status == KILN_E_UNSUPPORTED || status == KILN_E_FORMAT;
     if (status) return status == KILN_E_MEMORY ? status : KILN_OK;
     entry.created_unix = (int64_t)time(NULL);
-    if (kiln__disk_put(t->disk, &key, &entry)) t->kernels++;
-    else t->failed++;
+    if (kiln__disk_put(t->disk, &key, &entry))
+        t->kernels++;
+    else
+        t->failed++;
     kiln__key_free(&key);
     return KILN_OK;
 }
 
-static int import_command(const arguments *args)
-{
+static int import_command(const arguments *args) {
     transfer t = {.args = args};
     kiln__pack *pack = NULL;
     if (args->operand_count == 0) return tool_usage(args, "the pack to read was expected");
@@ -106,7 +103,8 @@ static int import_command(const arguments *args)
     if (!code && !status) status = kiln__pack_open(args->operands[0], NULL, 0, &pack);
     for (uint32_t i = 0; pack && i < pack->count && !status; i++) status = import_kernel(&t, pack, i);
     if (!code && !status && t.failed) {
-        status = kiln__fail(KILN_E_IO, "%zu kernels cannot be written to the disk cache '%s'", t.failed, kiln__disk_path(t.disk));
+        status = kiln__fail(KILN_E_IO, "%zu kernels cannot be written to the disk cache '%s'", t.failed,
+                            kiln__disk_path(t.disk));
     }
     if (status) code = tool_failed(args, status);
     if (!code) code = report(&t, "imported");
@@ -124,13 +122,13 @@ const command command_cache_export = {
     .usage = "PACK [OPTIONS]",
     .options = options,
     .max_operands = 1,
-    .details =
-        "\nKernels that another build of Kiln wrote are left out: this one would never look for them. docs/packs.md tells\n"
-        "how packs are used.\n"
-        "\nJSON: file, kernels, foreign (left out: of another build), damaged (left out).\n"
-        "\nexample:\n"
-        "  kiln cache export kernels.kpack\n"
-        "\nexit codes: 0 done, 1 the work failed, 2 the command line is wrong.\n",
+    .details = "\nKernels that another build of Kiln wrote are left out: this one would never look for them. "
+               "docs/packs.md tells\n"
+               "how packs are used.\n"
+               "\nJSON: file, kernels, foreign (left out: of another build), damaged (left out).\n"
+               "\nexample:\n"
+               "  kiln cache export kernels.kpack\n"
+               "\nexit codes: 0 done, 1 the work failed, 2 the command line is wrong.\n",
     .run = export_command,
 };
 
@@ -140,12 +138,12 @@ const command command_cache_import = {
     .usage = "PACK [OPTIONS]",
     .options = options,
     .max_operands = 1,
-    .details =
-        "\nThe kernels are found there by programs whose NVRTC is the one that made them. Without NVRTC, or with another\n"
-        "one, give the pack itself to the program (KILN_PACKS).\n"
-        "\nJSON: file, kernels, foreign (left out: of another build of Kiln), damaged (left out).\n"
-        "\nexample:\n"
-        "  kiln cache import kernels.kpack\n"
-        "\nexit codes: 0 done, 1 the work failed or the pack is damaged, 2 the command line is wrong.\n",
+    .details = "\nThe kernels are found there by programs whose NVRTC is the one that made them. Without NVRTC, or "
+               "with another\n"
+               "one, give the pack itself to the program (KILN_PACKS).\n"
+               "\nJSON: file, kernels, foreign (left out: of another build of Kiln), damaged (left out).\n"
+               "\nexample:\n"
+               "  kiln cache import kernels.kpack\n"
+               "\nexit codes: 0 done, 1 the work failed or the pack is damaged, 2 the command line is wrong.\n",
     .run = import_command,
 };

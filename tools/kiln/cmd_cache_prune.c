@@ -6,8 +6,7 @@
 #include "cache_files.h"
 #include "json_output.h"
 
-static int read_limits(const arguments *args, int64_t *max_bytes, int64_t *older_than)
-{
+static int read_limits(const arguments *args, int64_t *max_bytes, int64_t *older_than) {
     const char *size = arguments_value(args, OPTION_MAX_SIZE), *age = arguments_value(args, OPTION_OLDER_THAN);
     *max_bytes = *older_than = -1;
     if (!size && !age) return tool_usage(args, "--max-size, --older-than or both were expected");
@@ -20,8 +19,7 @@ static int read_limits(const arguments *args, int64_t *max_bytes, int64_t *older
     return TOOL_OK;
 }
 
-static int report(const arguments *args, const kiln__pruned *p)
-{
+static int report(const arguments *args, const kiln__pruned *p) {
     if (arguments_has(args, OPTION_JSON)) {
         return json_print(args, json_pack("{s:I, s:I, s:I, s:I}", "removed", (json_int_t)p->removed, "removed_bytes",
                                           (json_int_t)p->removed_bytes, "kept", (json_int_t)p->kept, "kept_bytes",
@@ -34,8 +32,7 @@ static int report(const arguments *args, const kiln__pruned *p)
     return TOOL_OK;
 }
 
-static int prune_command(const arguments *args)
-{
+static int prune_command(const arguments *args) {
     int64_t max_bytes, older_than;
     kiln__disk *disk = NULL;
     kiln__pruned pruned = {0};
@@ -49,8 +46,8 @@ static int prune_command(const arguments *args)
     return code;
 }
 
-static const option_id options[] = {OPTION_MAX_SIZE, OPTION_OLDER_THAN, OPTION_CACHE_DIR, OPTION_JSON, OPTION_QUIET,
-                                    OPTION_HELP, OPTION_COUNT};
+static const option_id options[] = {OPTION_MAX_SIZE, OPTION_OLDER_THAN, OPTION_CACHE_DIR, OPTION_JSON,
+                                    OPTION_QUIET,    OPTION_HELP,       OPTION_COUNT};
 
 const command command_cache_prune = {
     .name = "cache prune",
@@ -58,12 +55,12 @@ const command command_cache_prune = {
     .usage = "[--max-size SIZE] [--older-than AGE] [OPTIONS]",
     .options = options,
     .max_operands = 0,
-    .details =
-        "\nFirst goes what was last used longer ago than AGE, then what was used least recently, until the rest has at most\n"
-        "SIZE bytes. Running processes keep the kernels they have loaded.\n"
-        "\nJSON: removed, removed_bytes, kept, kept_bytes.\n"
-        "\nexample:\n"
-        "  kiln cache prune --older-than 30d --max-size 500M\n"
-        "\nexit codes: 0 done, 1 the work failed, 2 the command line is wrong.\n",
+    .details = "\nFirst goes what was last used longer ago than AGE, then what was used least recently, until the rest "
+               "has at most\n"
+               "SIZE bytes. Running processes keep the kernels they have loaded.\n"
+               "\nJSON: removed, removed_bytes, kept, kept_bytes.\n"
+               "\nexample:\n"
+               "  kiln cache prune --older-than 30d --max-size 500M\n"
+               "\nexit codes: 0 done, 1 the work failed, 2 the command line is wrong.\n",
     .run = prune_command,
 };

@@ -18,25 +18,24 @@ typedef struct verification {
 } verification;
 
 /* Tells of an entry at once; with --json in the end. */
-static void tell(verification *v, const cache_file *file, const char *fault)
-{
+static void tell(verification *v, const cache_file *file, const char *fault) {
     progress_clear(&v->bar);
     if (!arguments_has(v->args, OPTION_JSON)) {
-        printf("%.12s  %s%s%s\n", file->name, fault, file->found ? ": " : "", file->found ? file->found->entry.description : "");
+        printf("%.12s  %s%s%s\n", file->name, fault, file->found ? ": " : "",
+               file->found ? file->found->entry.description : "");
     }
     json_array_append_new(v->faults, json_pack("{s:s#, s:s}", "key", file->name, 32, "fault", fault));
 }
 
 /* Whether this NVRTC and this Kiln would compile the entry's source in the same way. */
-static bool is_ours(const kiln__key_view *key, const kiln__nvrtc_identity *nvrtc)
-{
-    return key->nvrtc_major == nvrtc->major && key->nvrtc_minor == nvrtc->minor && key->build_size == strlen(nvrtc->build) &&
-           memcmp(key->build, nvrtc->build, key->build_size) == 0 && kernel_options_are_ours(key);
+static bool is_ours(const kiln__key_view *key, const kiln__nvrtc_identity *nvrtc) {
+    return key->nvrtc_major == nvrtc->major && key->nvrtc_minor == nvrtc->minor &&
+           key->build_size == strlen(nvrtc->build) && memcmp(key->build, nvrtc->build, key->build_size) == 0 &&
+           kernel_options_are_ours(key);
 }
 
 /* NULL where the same bytes come out, else what is wrong. */
-static const char *compile_again(verification *v, const kiln__found *found)
-{
+static const char *compile_again(verification *v, const kiln__found *found) {
     kiln__key_view key;
     if (!kiln__key_decode(found->material, found->material_size, &key)) return "its key cannot be read";
     if (!is_ours(&key, &v->nvrtc->identity)) {
@@ -44,21 +43,21 @@ static const char *compile_again(verification *v, const kiln__found *found)
         return NULL;
     }
     char *source = strndup(key.source, key.source_size);
-    const kiln__compile_request request = {.source = source, .name = "kiln_kernel.cu", .arch = key.arch, .ptx = key.ptx};
+    const kiln__compile_request request = {
+        .source = source, .name = "kiln_kernel.cu", .arch = key.arch, .ptx = key.ptx};
     kiln__compile_result result;
     kiln_status status = source ? kiln__nvrtc_compile(v->nvrtc, &request, &result) : KILN_E_MEMORY;
     free(source);
     if (status == KILN_E_MEMORY && !source) return "there is no memory to compile it again";
-    const bool same = !status && result.size == found->entry.image_size &&
-                      memcmp(result.image, found->entry.image, result.size) == 0;
+    const bool same =
+        !status && result.size == found->entry.image_size && memcmp(result.image, found->entry.image, result.size) == 0;
     kiln__compile_result_free(&result);
     v->recompiled++;
     v->different += !same;
     return same ? NULL : status ? "it cannot be compiled again" : "compiling it again gives another kernel";
 }
 
-static int verify_file(void *user, const cache_file *file)
-{
+static int verify_file(void *user, const cache_file *file) {
     verification *v = user;
     const char *fault = file->found ? NULL : "is damaged";
     v->entries++;
@@ -69,20 +68,18 @@ static int verify_file(void *user, const cache_file *file)
     return TOOL_OK;
 }
 
-static int count_file(void *user, const cache_file *file)
-{
+static int count_file(void *user, const cache_file *file) {
     size_t *count = user;
     (void)file;
     ++*count;
     return TOOL_OK;
 }
 
-static int report(const verification *v)
-{
+static int report(const verification *v) {
     const bool compiled = v->nvrtc != NULL;
     if (arguments_has(v->args, OPTION_JSON)) {
-        return json_print(v->args, json_pack("{s:I, s:I, s:o, s:o, s:o, s:O}", "entries", (json_int_t)v->entries, "damaged",
-                                             (json_int_t)v->damaged, "recompiled",
+        return json_print(v->args, json_pack("{s:I, s:I, s:o, s:o, s:o, s:O}", "entries", (json_int_t)v->entries,
+                                             "damaged", (json_int_t)v->damaged, "recompiled",
                                              json_known(compiled ? (int64_t)v->recompiled : -1), "different",
                                              json_known(compiled ? (int64_t)v->different : -1), "left_out",
                                              json_known(compiled ? (int64_t)v->left_out : -1), "faults", v->faults));
@@ -97,8 +94,7 @@ static int report(const verification *v)
     return TOOL_OK;
 }
 
-static int verify_command(const arguments *args)
-{
+static int verify_command(const arguments *args) {
     verification v = {.args = args, .faults = json_array()};
     kiln__disk *disk = NULL;
     size_t count = 0;
@@ -118,8 +114,8 @@ static int verify_command(const arguments *args)
     return code;
 }
 
-static const option_id options[] = {OPTION_RECOMPILE, OPTION_CACHE_DIR, OPTION_NVRTC, OPTION_JSON, OPTION_QUIET, OPTION_HELP,
-                                    OPTION_COUNT};
+static const option_id options[] = {OPTION_RECOMPILE, OPTION_CACHE_DIR, OPTION_NVRTC, OPTION_JSON,
+                                    OPTION_QUIET,     OPTION_HELP,      OPTION_COUNT};
 
 const command command_cache_verify = {
     .name = "cache verify",
@@ -129,8 +125,10 @@ const command command_cache_verify = {
     .max_operands = 0,
     .details =
         "\nEach entry's checksum is computed and its key compared with its name; files that were moved aside count as\n"
-        "damaged. With --recompile each source is compiled again and the kernels are compared; entries of another NVRTC\n"
-        "or of a Kiln with other options are left out. Nothing is changed: 'kiln cache clear' removes what is damaged.\n"
+        "damaged. With --recompile each source is compiled again and the kernels are compared; entries of another "
+        "NVRTC\n"
+        "or of a Kiln with other options are left out. Nothing is changed: 'kiln cache clear' removes what is "
+        "damaged.\n"
         "\nJSON: entries, damaged, recompiled, different, left_out (null without --recompile), faults (key, fault).\n"
         "\nexample:\n"
         "  kiln cache verify --recompile\n"

@@ -32,8 +32,7 @@ static const kiln_status not_tried = (kiln_status)-1;
 /* ---- the workers' part ---- */
 
 /* Misses are not recorded: they would end up in the manifest that is being read. */
-static kiln_status open_context(const arguments *args, kiln_policy policy, kiln_context **out)
-{
+static kiln_status open_context(const arguments *args, kiln_policy policy, kiln_context **out) {
     kiln_context_options options = KILN_CONTEXT_OPTIONS_INIT;
     options.cache_dir = arguments_value(args, OPTION_CACHE_DIR);
     options.nvrtc_path = arguments_value(args, OPTION_NVRTC);
@@ -44,16 +43,14 @@ static kiln_status open_context(const arguments *args, kiln_policy policy, kiln_
     return kiln_context_create(&options, out);
 }
 
-static void *begin(void *user)
-{
+static void *begin(void *user) {
     const precompile *p = user;
     kiln_context *context = NULL;
     (void)open_context(p->args, KILN_POLICY_COMPILE, &context);
     return context;
 }
 
-static kiln_status compile(const listed_kernel *listed, kiln_context *context, task_result *result)
-{
+static kiln_status compile(const listed_kernel *listed, kiln_context *context, task_result *result) {
     kiln_program *program = NULL;
     kiln_tensor tensors[KILN_MAX_TENSORS];
     kiln_scalar scalars[KILN_MAX_SCALARS];
@@ -73,16 +70,14 @@ static kiln_status compile(const listed_kernel *listed, kiln_context *context, t
     return status;
 }
 
-static void work(void *user, void *own, size_t task, task_result *result)
-{
+static void work(void *user, void *own, size_t task, task_result *result) {
     const precompile *p = user;
     result->status = compile(&p->list.kernels[task], own, result);
 }
 
 /* ---- the caller's part ---- */
 
-static bool done(void *user, size_t task, const task_result *result)
-{
+static bool done(void *user, size_t task, const task_result *result) {
     precompile *p = user;
     const listed_kernel *kernel = &p->list.kernels[task];
     p->results[task] = *result;
@@ -101,14 +96,12 @@ static bool done(void *user, size_t task, const task_result *result)
     return arguments_has(p->args, OPTION_KEEP_GOING) && !p->no_nvrtc;
 }
 
-static void tick(void *user)
-{
+static void tick(void *user) {
     const precompile *p = user;
     progress_show(&p->bar, p->compiled + p->cached + p->failed, p->failed);
 }
 
-static int read_number(const arguments *args, option_id id, double most, double fallback, double *out)
-{
+static int read_number(const arguments *args, option_id id, double most, double fallback, double *out) {
     const char *text = arguments_value(args, id);
     char *end = NULL;
     *out = text ? strtod(text, &end) : fallback;
@@ -116,14 +109,12 @@ static int read_number(const arguments *args, option_id id, double most, double 
     return tool_usage(args, "%s '%s': a number from 1 to %g was expected", option_name(id), text, most);
 }
 
-static int processors(void)
-{
+static int processors(void) {
     cpu_set_t set;
     return sched_getaffinity(0, sizeof set, &set) ? 1 : CPU_COUNT(&set);
 }
 
-static int compile_all(precompile *p)
-{
+static int compile_all(precompile *p) {
     double jobs, timeout;
     int code = read_number(p->args, OPTION_JOBS, MAX_JOBS, processors(), &jobs);
     if (!code) code = read_number(p->args, OPTION_TIMEOUT, 1e6, DEFAULT_TIMEOUT, &timeout);
@@ -142,8 +133,7 @@ static int compile_all(precompile *p)
 }
 
 /* The pack is made from the disk cache, so that kernels that an earlier run compiled are in it. */
-static int write_pack(precompile *p)
-{
+static int write_pack(precompile *p) {
     const char *path = arguments_value(p->args, OPTION_PACK);
     pack_writer writer = {NULL, 0, 0};
     kiln_status status = KILN_OK;
@@ -168,8 +158,7 @@ static int write_pack(precompile *p)
 /* ---- what it came to ---- */
 
 /* The slowest compiles into order, as indices; returns how many. */
-static size_t find_slowest(const precompile *p, size_t order[SLOWEST])
-{
+static size_t find_slowest(const precompile *p, size_t order[SLOWEST]) {
     size_t count = 0;
     for (size_t i = 0; i < p->list.kernel_count; i++) {
         const task_result *r = &p->results[i];
@@ -184,64 +173,63 @@ static size_t find_slowest(const precompile *p, size_t order[SLOWEST])
     return count;
 }
 
-static json_t *json_kernel(const precompile *p, size_t i, bool failed)
-{
+static json_t *json_kernel(const precompile *p, size_t i, bool failed) {
     const listed_kernel *kernel = &p->list.kernels[i];
     json_t *object = json_pack("{s:o, s:I, s:o, s:o, s:o}", "file", json_text(kernel->line->file), "line",
-                               (json_int_t)kernel->line->number, "program", json_text(kernel->line->entry.program), "arch",
-                               json_arch(kernel->arch, kernel->ptx), "ms", json_ms(p->results[i].ms));
+                               (json_int_t)kernel->line->number, "program", json_text(kernel->line->entry.program),
+                               "arch", json_arch(kernel->arch, kernel->ptx), "ms", json_ms(p->results[i].ms));
     if (failed) json_object_set_new(object, "error", json_text(p->results[i].message));
     return object;
 }
 
-static int report_json(const precompile *p, size_t untried)
-{
+static int report_json(const precompile *p, size_t untried) {
     size_t order[SLOWEST + 1];
     const size_t count = find_slowest(p, order);
     const char *pack = arguments_value(p->args, OPTION_PACK);
     json_t *slowest = json_array(), *failures = json_array();
     for (size_t i = 0; i < count; i++) json_array_append_new(slowest, json_kernel(p, order[i], false));
     for (size_t i = 0; i < p->list.kernel_count; i++) {
-        if (p->results[i].status && p->results[i].status != not_tried) json_array_append_new(failures, json_kernel(p, i, true));
+        if (p->results[i].status && p->results[i].status != not_tried)
+            json_array_append_new(failures, json_kernel(p, i, true));
     }
     json_t *written = json_null();
     if (pack && p->pack_bytes) {
         written = json_pack("{s:o, s:I, s:I}", "file", json_text(pack), "kernels", (json_int_t)p->pack_kernels, "bytes",
                             (json_int_t)p->pack_bytes);
     }
-    return json_print(p->args, json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o}",
-                                         "requests", (json_int_t)p->list.request_count, "kernels",
-                                         (json_int_t)p->list.kernel_count, "compiled", (json_int_t)p->compiled, "cached",
-                                         (json_int_t)p->cached, "failed", (json_int_t)p->failed, "untried",
-                                         (json_int_t)untried, "bad_lines", (json_int_t)p->list.faults, "seconds",
-                                         json_real(round(p->seconds * 1e3) / 1e3), "pack", written, "slowest", slowest,
-                                         "failures", failures));
+    return json_print(p->args,
+                      json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o}", "requests",
+                                (json_int_t)p->list.request_count, "kernels", (json_int_t)p->list.kernel_count,
+                                "compiled", (json_int_t)p->compiled, "cached", (json_int_t)p->cached, "failed",
+                                (json_int_t)p->failed, "untried", (json_int_t)untried, "bad_lines",
+                                (json_int_t)p->list.faults, "seconds", json_real(round(p->seconds * 1e3) / 1e3), "pack",
+                                written, "slowest", slowest, "failures", failures));
 }
 
-static int report(const precompile *p)
-{
+static int report(const precompile *p) {
     size_t order[SLOWEST + 1];
     const size_t count = find_slowest(p, order), tried = p->compiled + p->cached + p->failed;
     const size_t untried = p->list.kernel_count - tried;
     if (arguments_has(p->args, OPTION_JSON)) return report_json(p, untried);
     if (arguments_has(p->args, OPTION_QUIET)) return TOOL_OK;
-    printf("%zu kernels for %zu requests: %zu compiled, %zu cached, %zu failed", p->list.kernel_count, p->list.request_count,
-           p->compiled, p->cached, p->failed);
+    printf("%zu kernels for %zu requests: %zu compiled, %zu cached, %zu failed", p->list.kernel_count,
+           p->list.request_count, p->compiled, p->cached, p->failed);
     if (untried) printf(", %zu not tried", untried);
     printf(", in %.1f s\n", p->seconds);
     if (count) printf("slowest:\n");
     for (size_t i = 0; i < count; i++) {
         const listed_kernel *kernel = &p->list.kernels[order[i]];
-        printf("%10.1f ms  sm_%d  %s:%zu\n", p->results[order[i]].ms, kernel->arch, kernel->line->file, kernel->line->number);
+        printf("%10.1f ms  sm_%d  %s:%zu\n", p->results[order[i]].ms, kernel->arch, kernel->line->file,
+               kernel->line->number);
     }
     if (p->pack_bytes) {
-        printf("pack: %s, %zu kernels, %zu bytes\n", arguments_value(p->args, OPTION_PACK), p->pack_kernels, p->pack_bytes);
+        printf("pack: %s, %zu kernels, %zu bytes\n", arguments_value(p->args, OPTION_PACK), p->pack_kernels,
+               p->pack_bytes);
     }
     return TOOL_OK;
 }
 
-static int precompile_all(precompile *p)
-{
+static int precompile_all(precompile *p) {
     int code = kernel_list_read(p->args, p->context, &p->list);
     if (code) return code;
     const bool keep_going = arguments_has(p->args, OPTION_KEEP_GOING);
@@ -256,8 +244,7 @@ static int precompile_all(precompile *p)
     return p->no_nvrtc ? TOOL_MISSING : whole ? TOOL_OK : TOOL_FAILED;
 }
 
-static int precompile_command(const arguments *args)
-{
+static int precompile_command(const arguments *args) {
     precompile p = {.args = args};
     if (args->operand_count == 0) return tool_usage(args, "a manifest was expected");
     unsetenv("KILN_PACKS"); /* what lies in a pack would not get into the disk cache */
@@ -277,8 +264,8 @@ static int precompile_command(const arguments *args)
 }
 
 static const option_id options[] = {
-    OPTION_ARCH, OPTION_JOBS, OPTION_PACK, OPTION_SHARD, OPTION_TIMEOUT, OPTION_KEEP_GOING, OPTION_CACHE_DIR, OPTION_NVRTC,
-    OPTION_JSON, OPTION_QUIET, OPTION_HELP, OPTION_COUNT,
+    OPTION_ARCH,      OPTION_JOBS,  OPTION_PACK, OPTION_SHARD, OPTION_TIMEOUT, OPTION_KEEP_GOING,
+    OPTION_CACHE_DIR, OPTION_NVRTC, OPTION_JSON, OPTION_QUIET, OPTION_HELP,    OPTION_COUNT,
 };
 
 const command command_precompile = {
@@ -289,18 +276,25 @@ const command command_precompile = {
     .max_operands = 4096,
     .details =
         "\nA manifest has a line of JSON for each kernel, as a program writes it that runs with KILN_RECORD=FILE;\n"
-        "docs/packs.md has the format. '-' is standard input. Kernels that several lines ask for are made once. Without\n"
+        "docs/packs.md has the format. '-' is standard input. Kernels that several lines ask for are made once. "
+        "Without\n"
         "--arch each line is compiled for the architecture that it names. No GPU is needed.\n"
-        "\nEach kernel is compiled in a worker process: one that crashes the compiler or takes too long is told of, and the\n"
-        "others are made. Without --keep-going nothing more is started after a failure. What is in the disk cache is not\n"
-        "compiled again, so that a run that was stopped goes on where it was. The pack has the kernels that could be made;\n"
-        "without --keep-going it is written only where all could. The same manifest and NVRTC give a pack of the same bytes.\n"
-        "\nJSON: requests, kernels, compiled, cached, failed, untried, bad_lines, seconds, pack (file, kernels, bytes),\n"
+        "\nEach kernel is compiled in a worker process: one that crashes the compiler or takes too long is told of, "
+        "and the\n"
+        "others are made. Without --keep-going nothing more is started after a failure. What is in the disk cache is "
+        "not\n"
+        "compiled again, so that a run that was stopped goes on where it was. The pack has the kernels that could be "
+        "made;\n"
+        "without --keep-going it is written only where all could. The same manifest and NVRTC give a pack of the same "
+        "bytes.\n"
+        "\nJSON: requests, kernels, compiled, cached, failed, untried, bad_lines, seconds, pack (file, kernels, "
+        "bytes),\n"
         "slowest and failures (file, line, program, arch, ms, error).\n"
         "\nexamples:\n"
         "  KILN_RECORD=kernels.jsonl ./my_program\n"
         "  kiln precompile kernels.jsonl --arch sm_80,sm_90 --jobs 8 --pack kernels.kpack\n"
         "  kiln precompile kernels.jsonl --arch sm_90 --shard 2/4 --pack part2.kpack\n"
-        "\nexit codes: 0 all kernels are there, 1 a line or a kernel failed, or a file, 2 the command line is wrong, 3 no NVRTC.\n",
+        "\nexit codes: 0 all kernels are there, 1 a line or a kernel failed, or a file, 2 the command line is wrong, 3 "
+        "no NVRTC.\n",
     .run = precompile_command,
 };

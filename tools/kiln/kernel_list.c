@@ -9,8 +9,7 @@
 #include "tensor_spec.h"
 
 /* Room for one more; NULL without memory. */
-static void *grow(void *items, size_t count, size_t *capacity, size_t size)
-{
+static void *grow(void *items, size_t count, size_t *capacity, size_t size) {
     if (count < *capacity) return items;
     size_t more = *capacity ? 2 * *capacity : 64;
     void *larger = realloc(items, more * size);
@@ -18,8 +17,7 @@ static void *grow(void *items, size_t count, size_t *capacity, size_t size)
     return larger;
 }
 
-static int add_arch(const arguments *args, const char *text, kernel_list *list)
-{
+static int add_arch(const arguments *args, const char *text, kernel_list *list) {
     listed_arch arch;
     if (tensor_spec_arch(text, &arch.arch, &arch.ptx)) return tool_usage(args, "--arch %s", kiln_last_error());
     if (arch.arch < 80) return tool_usage(args, "--arch '%s': sm_80 or newer was expected", text);
@@ -30,8 +28,7 @@ static int add_arch(const arguments *args, const char *text, kernel_list *list)
     return TOOL_OK;
 }
 
-static int read_archs(const arguments *args, kernel_list *list)
-{
+static int read_archs(const arguments *args, kernel_list *list) {
     for (size_t i = 0; i < args->given_count; i++) {
         if (args->given[i].id != OPTION_ARCH) continue;
         char *all = strdup(args->given[i].value), *rest = all, *text;
@@ -43,26 +40,24 @@ static int read_archs(const arguments *args, kernel_list *list)
     return TOOL_OK;
 }
 
-static int read_shard(const arguments *args, kernel_list *list)
-{
+static int read_shard(const arguments *args, kernel_list *list) {
     const char *text = arguments_value(args, OPTION_SHARD);
     char after;
     if (!text) return TOOL_OK;
-    if (sscanf(text, "%6u/%6u%c", &list->shard, &list->shards, &after) != 2 || list->shard < 1 || list->shard > list->shards) {
+    if (sscanf(text, "%6u/%6u%c", &list->shard, &list->shards, &after) != 2 || list->shard < 1 ||
+        list->shard > list->shards) {
         return tool_usage(args, "--shard '%s': I/N with I from 1 to N was expected, 2/8 for example", text);
     }
     return TOOL_OK;
 }
 
-int kernel_list_open(const arguments *args, kernel_list *out)
-{
+int kernel_list_open(const arguments *args, kernel_list *out) {
     *out = (kernel_list){0};
     int code = read_archs(args, out);
     return code ? code : read_shard(args, out);
 }
 
-void kernel_list_free(kernel_list *list)
-{
+void kernel_list_free(kernel_list *list) {
     for (size_t i = 0; i < list->line_count; i++) manifest_entry_free(&list->lines[i].entry);
     for (size_t i = 0; i < list->kernel_count; i++) kiln__key_free(&list->kernels[i].name);
     free(list->lines);
@@ -71,8 +66,7 @@ void kernel_list_free(kernel_list *list)
     *list = (kernel_list){0};
 }
 
-static void complain(const arguments *args, kernel_list *list, const char *file, size_t number)
-{
+static void complain(const arguments *args, kernel_list *list, const char *file, size_t number) {
     fprintf(stderr, "kiln %s: %s:%zu: %s\n", args->command->name, file, number, kiln_last_error());
     list->faults++;
 }
@@ -81,8 +75,7 @@ static void complain(const arguments *args, kernel_list *list, const char *file,
 
 static bool is_blank(const char *line) { return line[strspn(line, " \t\r\n")] == '\0'; }
 
-static int read_lines(const arguments *args, const char *path, FILE *file, kernel_list *list)
-{
+static int read_lines(const arguments *args, const char *path, FILE *file, kernel_list *list) {
     char *line = NULL;
     size_t capacity = 0, number = 0;
     ssize_t size;
@@ -99,23 +92,27 @@ static int read_lines(const arguments *args, const char *path, FILE *file, kerne
         listed_line *added = &lines[list->line_count];
         *added = (listed_line){.file = path, .number = number};
         kiln_status parsed = manifest_parse(line, (size_t)size, &added->entry);
-        if (!parsed) list->line_count++;
+        if (!parsed)
+            list->line_count++;
         else {
             manifest_entry_free(&added->entry);
-            if (parsed == KILN_E_MEMORY) status = parsed;
-            else complain(args, list, path, number);
+            if (parsed == KILN_E_MEMORY)
+                status = parsed;
+            else
+                complain(args, list, path, number);
         }
     }
-    if (!status && ferror(file)) status = kiln__fail(KILN_E_IO, "manifest '%s' cannot be read: %s", path, strerror(errno));
+    if (!status && ferror(file))
+        status = kiln__fail(KILN_E_IO, "manifest '%s' cannot be read: %s", path, strerror(errno));
     free(line);
     return status ? tool_failed(args, status) : TOOL_OK;
 }
 
-static int read_manifest(const arguments *args, const char *path, kernel_list *list)
-{
+static int read_manifest(const arguments *args, const char *path, kernel_list *list) {
     if (strcmp(path, "-") == 0) return read_lines(args, path, stdin, list);
     FILE *file = fopen(path, "re");
-    if (!file) return tool_failed(args, kiln__fail(KILN_E_IO, "manifest '%s' cannot be read: %s", path, strerror(errno)));
+    if (!file)
+        return tool_failed(args, kiln__fail(KILN_E_IO, "manifest '%s' cannot be read: %s", path, strerror(errno)));
     int code = read_lines(args, path, file, list);
     fclose(file);
     return code;
@@ -124,15 +121,13 @@ static int read_manifest(const arguments *args, const char *path, kernel_list *l
 /* ---- kernels ---- */
 
 /* Each kernel is in one share, which its name alone decides. */
-static bool is_in_shard(const kernel_list *list, const kiln__key *name)
-{
+static bool is_in_shard(const kernel_list *list, const kiln__key *name) {
     uint32_t number = 0;
     for (int i = 0; i < 4; i++) number = number << 8 | name->digest[i];
     return list->shards == 0 || number % list->shards == list->shard - 1;
 }
 
-static kiln_status plan(const listed_line *line, kiln_context *context, const listed_arch *arch, kiln__key *name)
-{
+static kiln_status plan(const listed_line *line, kiln_context *context, const listed_arch *arch, kiln__key *name) {
     kiln_program *program = NULL;
     kiln_tensor tensors[KILN_MAX_TENSORS];
     kiln_scalar scalars[KILN_MAX_SCALARS];
@@ -150,14 +145,12 @@ static kiln_status plan(const listed_line *line, kiln_context *context, const li
     return status;
 }
 
-static int by_name(const void *a, const void *b)
-{
+static int by_name(const void *a, const void *b) {
     const listed_kernel *x = a, *y = b;
     return memcmp(x->name.digest, y->name.digest, sizeof x->name.digest);
 }
 
-static int by_line(const void *a, const void *b)
-{
+static int by_line(const void *a, const void *b) {
     const listed_kernel *x = a, *y = b;
     if (x->line != y->line) return x->line < y->line ? -1 : 1;
     if (x->arch != y->arch) return x->arch < y->arch ? -1 : 1;
@@ -165,8 +158,7 @@ static int by_line(const void *a, const void *b)
 }
 
 /* The sort is not stable, so of equal names the earliest line is sought out. */
-static void remove_duplicates(kernel_list *list)
-{
+static void remove_duplicates(kernel_list *list) {
     size_t kept = 0;
     if (list->kernel_count > 1) qsort(list->kernels, list->kernel_count, sizeof *list->kernels, by_name);
     for (size_t i = 0; i < list->kernel_count; i++) {
@@ -183,8 +175,7 @@ static void remove_duplicates(kernel_list *list)
 }
 
 static int add_kernel(const arguments *args, const listed_line *line, kiln_context *context, const listed_arch *arch,
-                      kernel_list *list)
-{
+                      kernel_list *list) {
     listed_kernel *kernels = grow(list->kernels, list->kernel_count, &list->kernel_capacity, sizeof *kernels);
     if (!kernels) return tool_failed(args, kiln__out_of_memory());
     list->kernels = kernels;
@@ -193,14 +184,16 @@ static int add_kernel(const arguments *args, const listed_line *line, kiln_conte
     list->request_count++;
     kiln_status status = plan(line, context, arch, &kernel->name);
     if (status == KILN_E_MEMORY) return tool_failed(args, status);
-    if (status) complain(args, list, line->file, line->number);
-    else if (is_in_shard(list, &kernel->name)) list->kernel_count++;
-    else kiln__key_free(&kernel->name);
+    if (status)
+        complain(args, list, line->file, line->number);
+    else if (is_in_shard(list, &kernel->name))
+        list->kernel_count++;
+    else
+        kiln__key_free(&kernel->name);
     return TOOL_OK;
 }
 
-int kernel_list_read(const arguments *args, kiln_context *context, kernel_list *list)
-{
+int kernel_list_read(const arguments *args, kiln_context *context, kernel_list *list) {
     int code = TOOL_OK;
     for (size_t i = 0; i < args->operand_count && !code; i++) code = read_manifest(args, args->operands[i], list);
     for (size_t i = 0; i < list->line_count && !code; i++) {

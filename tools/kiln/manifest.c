@@ -8,14 +8,12 @@
 
 #include "tensor_spec.h"
 
-static kiln_status out_of_place(const char *field, const char *expected)
-{
+static kiln_status out_of_place(const char *field, const char *expected) {
     return kiln__fail(KILN_E_FORMAT, "\"%s\" is not %s", field, expected);
 }
 
 /* "NAME=VALUE" parted: *name is new memory. */
-static kiln_status part(const char *field, const json_t *item, char **name, const char **value)
-{
+static kiln_status part(const char *field, const json_t *item, char **name, const char **value) {
     const char *text = json_string_value(item);
     const char *equals = text ? strchr(text, '=') : NULL;
     if (!equals || equals == text) return out_of_place(field, "a list of texts such as \"x=f16[*,1024]\"");
@@ -25,8 +23,7 @@ static kiln_status part(const char *field, const json_t *item, char **name, cons
 }
 
 /* A text that cannot be read keeps its sentence and gets the line's status. */
-static kiln_status as_format(kiln_status status)
-{
+static kiln_status as_format(kiln_status status) {
     char sentence[1024];
     if (!status || status == KILN_E_MEMORY) return status;
     strncpy(sentence, kiln_last_error(), sizeof sentence - 1);
@@ -34,8 +31,7 @@ static kiln_status as_format(kiln_status status)
     return kiln__fail(KILN_E_FORMAT, "%s", sentence);
 }
 
-static kiln_status read_tensors(const json_t *list, manifest_entry *out)
-{
+static kiln_status read_tensors(const json_t *list, manifest_entry *out) {
     size_t count = json_array_size(list);
     if (!json_is_array(list) || count == 0) return out_of_place("tensors", "a list of texts such as \"x=f16[*,1024]\"");
     if (count > KILN_MAX_TENSORS) {
@@ -58,8 +54,7 @@ static kiln_status read_tensors(const json_t *list, manifest_entry *out)
 }
 
 /* Adds a name to a comma-separated list, which holds no comma itself. */
-static kiln_status append_name(const char *field, const char *name, char **list)
-{
+static kiln_status append_name(const char *field, const char *name, char **list) {
     char *longer;
     if (!*name || strchr(name, ',')) return out_of_place(field, "a list of names");
     if (asprintf(&longer, "%s%s%s", *list ? *list : "", *list ? "," : "", name) < 0) return kiln__out_of_memory();
@@ -68,8 +63,7 @@ static kiln_status append_name(const char *field, const char *name, char **list)
     return KILN_OK;
 }
 
-static kiln_status read_outputs(const json_t *list, manifest_entry *out)
-{
+static kiln_status read_outputs(const json_t *list, manifest_entry *out) {
     kiln_status status = list && !json_is_array(list) ? out_of_place("outputs", "a list of names") : KILN_OK;
     for (size_t i = 0; !status && i < json_array_size(list); i++) {
         const char *name = json_string_value(json_array_get(list, i));
@@ -78,8 +72,7 @@ static kiln_status read_outputs(const json_t *list, manifest_entry *out)
     return status;
 }
 
-static kiln_status read_scalars(const json_t *list, manifest_entry *out)
-{
+static kiln_status read_scalars(const json_t *list, manifest_entry *out) {
     size_t count = json_array_size(list);
     if (list && !json_is_array(list)) return out_of_place("scalars", "a list of texts such as \"eps=f64\"");
     if (count > KILN_MAX_SCALARS) {
@@ -99,8 +92,7 @@ static kiln_status read_scalars(const json_t *list, manifest_entry *out)
     return KILN_OK;
 }
 
-static kiln_status read_axes(const json_t *axes, manifest_entry *out)
-{
+static kiln_status read_axes(const json_t *axes, manifest_entry *out) {
     static const char expected[] = "\"all\" or a list of axes such as [-1]";
     if (!axes) return KILN_OK;
     out->has_axes = true;
@@ -110,14 +102,14 @@ static kiln_status read_axes(const json_t *axes, manifest_entry *out)
     for (size_t i = 0; i < json_array_size(axes); i++) {
         const json_t *axis = json_array_get(axes, i);
         json_int_t value = json_integer_value(axis);
-        if (!json_is_integer(axis) || value < -KILN_MAX_RANK || value >= KILN_MAX_RANK) return out_of_place("axes", expected);
+        if (!json_is_integer(axis) || value < -KILN_MAX_RANK || value >= KILN_MAX_RANK)
+            return out_of_place("axes", expected);
         out->axes[out->axis_count++] = (int)value;
     }
     return KILN_OK;
 }
 
-static kiln_status read_arch(const json_t *arch, manifest_entry *out)
-{
+static kiln_status read_arch(const json_t *arch, manifest_entry *out) {
     int ptx = 0;
     if (!arch) return KILN_OK;
     if (!json_is_string(arch)) return out_of_place("arch", "an architecture such as \"sm_90\"");
@@ -127,8 +119,7 @@ static kiln_status read_arch(const json_t *arch, manifest_entry *out)
 }
 
 /* [SMs, threads and registers of one, shared memory of one and of a block, L2]: all of them above 0. */
-static kiln_status read_device(const json_t *device, manifest_entry *out)
-{
+static kiln_status read_device(const json_t *device, manifest_entry *out) {
     static const char expected[] = "a list of six numbers, with \"arch\" beside it";
     int64_t values[6];
     if (!device) return KILN_OK;
@@ -138,19 +129,18 @@ static kiln_status read_device(const json_t *device, manifest_entry *out)
         if (values[i] < 1 || values[i] > INT32_MAX) return out_of_place("device", expected);
     }
     out->has_device = true;
-    out->device = (kiln__device){out->arch, (int)values[0], (int)values[1], (int)values[2], values[3], values[4], values[5]};
+    out->device =
+        (kiln__device){out->arch, (int)values[0], (int)values[1], (int)values[2], values[3], values[4], values[5]};
     return KILN_OK;
 }
 
-kiln__device manifest_device(const manifest_entry *entry, int arch)
-{
+kiln__device manifest_device(const manifest_entry *entry, int arch) {
     kiln__device device = entry->has_device && arch == entry->arch ? entry->device : kiln__device_typical(arch);
     device.arch = arch;
     return device;
 }
 
-static kiln_status check_fields(json_t *object)
-{
+static kiln_status check_fields(json_t *object) {
     static const char *const known[] = {"program", "outputs", "tensors", "scalars", "axes", "arch", "device"};
     const char *field;
     json_t *value;
@@ -158,15 +148,16 @@ static kiln_status check_fields(json_t *object)
         size_t i = 0;
         while (i < sizeof known / sizeof *known && strcmp(field, known[i]) != 0) i++;
         if (i == sizeof known / sizeof *known) {
-            return kiln__fail(KILN_E_FORMAT, "there is no field \"%s\"; program, outputs, tensors, scalars, axes, arch and "
-                              "device were expected", field);
+            return kiln__fail(KILN_E_FORMAT,
+                              "there is no field \"%s\"; program, outputs, tensors, scalars, axes, arch and "
+                              "device were expected",
+                              field);
         }
     }
     return KILN_OK;
 }
 
-kiln_status manifest_parse(const char *line, size_t size, manifest_entry *out)
-{
+kiln_status manifest_parse(const char *line, size_t size, manifest_entry *out) {
     json_error_t error;
     *out = (manifest_entry){0};
     json_t *object = json_loadb(line, size, JSON_REJECT_DUPLICATES, &error);
@@ -187,8 +178,7 @@ kiln_status manifest_parse(const char *line, size_t size, manifest_entry *out)
     return status;
 }
 
-void manifest_entry_free(manifest_entry *entry)
-{
+void manifest_entry_free(manifest_entry *entry) {
     for (size_t i = 0; i < entry->tensor_count; i++) free(entry->tensors[i].name);
     free(entry->program);
     free(entry->outputs);
@@ -196,8 +186,7 @@ void manifest_entry_free(manifest_entry *entry)
     *entry = (manifest_entry){0};
 }
 
-static kiln_status place(const manifest_entry *entry, const char *name, kiln_tensor *out)
-{
+static kiln_status place(const manifest_entry *entry, const char *name, kiln_tensor *out) {
     for (size_t i = 0; i < entry->tensor_count; i++) {
         if (strcmp(entry->tensors[i].name, name) != 0) continue;
         *out = entry->tensors[i].tensor;
@@ -206,24 +195,25 @@ static kiln_status place(const manifest_entry *entry, const char *name, kiln_ten
     return kiln__fail(KILN_E_BINDING, "\"tensors\" has no '%s', which the program reads or stores", name);
 }
 
-static kiln_status bind(const manifest_entry *entry, const kiln_program *program, kiln_tensor *tensors, kiln_scalar *scalars)
-{
+static kiln_status bind(const manifest_entry *entry, const kiln_program *program, kiln_tensor *tensors,
+                        kiln_scalar *scalars) {
     const size_t inputs = kiln_program_input_count(program), count = inputs + kiln_program_output_count(program);
     for (size_t i = 0; i < count; i++) {
-        const char *name = i < inputs ? kiln_program_input_name(program, i) : kiln_program_output_name(program, i - inputs);
+        const char *name =
+            i < inputs ? kiln_program_input_name(program, i) : kiln_program_output_name(program, i - inputs);
         kiln_status status = place(entry, name, &tensors[i]);
         if (status) return status;
     }
     if (count != entry->tensor_count) {
-        return kiln__fail(KILN_E_BINDING, "\"tensors\" has %zu tensors, expected the program's %zu", entry->tensor_count, count);
+        return kiln__fail(KILN_E_BINDING, "\"tensors\" has %zu tensors, expected the program's %zu",
+                          entry->tensor_count, count);
     }
     for (size_t i = 0; i < entry->scalar_count; i++) scalars[i] = (kiln_scalar){.type = entry->scalar_types[i]};
     return KILN_OK;
 }
 
 kiln_status manifest_bind(const manifest_entry *entry, kiln_context *context, kiln_program **program,
-                          kiln_tensor tensors[KILN_MAX_TENSORS], kiln_scalar scalars[KILN_MAX_SCALARS])
-{
+                          kiln_tensor tensors[KILN_MAX_TENSORS], kiln_scalar scalars[KILN_MAX_SCALARS]) {
     kiln_program_options options = KILN_PROGRAM_OPTIONS_INIT;
     options.outputs = entry->outputs;
     options.scalars = entry->scalars;

@@ -16,8 +16,8 @@ typedef struct manifest_tensor {
 /* One line. */
 typedef struct manifest_entry {
     char *program;
-    char *outputs;  /* "m,y"; NULL: those that no statement reads */
-    char *scalars;  /* names: "eps,k"; NULL: none */
+    char *outputs; /* "m,y"; NULL: those that no statement reads */
+    char *scalars; /* names: "eps,k"; NULL: none */
     kiln_type scalar_types[KILN_MAX_SCALARS];
     size_t scalar_count;
     bool has_axes, all_axes;
@@ -38,8 +38,8 @@ void manifest_entry_free(manifest_entry *entry);
 /* The device that a kernel for the architecture is planned for: the line's where it is the line's architecture. */
 kiln__device manifest_device(const manifest_entry *entry, int arch);
 
-/* The entry's program, and its tensors and scalars in the program's order. The caller destroys *program. KILN_E_BINDING
- * for a tensor that is missing or not of the program, and what kiln_program_create returns. */
+/* The entry's program, and its tensors and scalars in the program's order. The caller destroys *program.
+ * KILN_E_BINDING for a tensor that is missing or not of the program, and what kiln_program_create returns. */
 kiln_status manifest_bind(const manifest_entry *entry, kiln_context *context, kiln_program **program,
                           kiln_tensor tensors[KILN_MAX_TENSORS], kiln_scalar scalars[KILN_MAX_SCALARS]);
 

@@ -7,8 +7,7 @@
 #include "cache/entry.h"
 #include "output_file.h"
 
-static bool is_there(const pack_writer *writer, const kiln__key *name)
-{
+static bool is_there(const pack_writer *writer, const kiln__key *name) {
     for (size_t i = 0; i < writer->count; i++) {
         if (memcmp(writer->kernels[i].row.digest, name->digest, sizeof name->digest) == 0) return true;
     }
@@ -16,8 +15,7 @@ static bool is_there(const pack_writer *writer, const kiln__key *name)
 }
 
 kiln_status pack_writer_add(pack_writer *writer, const kiln__key *name, const kiln__entry *entry,
-                            const nvrtc_version *nvrtc)
-{
+                            const nvrtc_version *nvrtc) {
     if (is_there(writer, name)) return KILN_OK;
     if (writer->count == writer->capacity) {
         size_t capacity = writer->capacity ? 2 * writer->capacity : 64;
@@ -41,21 +39,19 @@ kiln_status pack_writer_add(pack_writer *writer, const kiln__key *name, const ki
     return KILN_OK;
 }
 
-static int by_digest(const void *a, const void *b)
-{
+static int by_digest(const void *a, const void *b) {
     const packed_kernel *x = a, *y = b;
     return memcmp(x->row.digest, y->row.digest, sizeof x->row.digest);
 }
 
-static uint64_t aligned(uint64_t offset)
-{
+static uint64_t aligned(uint64_t offset) {
     return (offset + KILN__PACK_ALIGNMENT - 1) / KILN__PACK_ALIGNMENT * KILN__PACK_ALIGNMENT;
 }
 
-kiln_status pack_writer_finish(pack_writer *writer, uint8_t **bytes, size_t *size)
-{
+kiln_status pack_writer_finish(pack_writer *writer, uint8_t **bytes, size_t *size) {
     if (writer->count > UINT32_MAX) {
-        return kiln__fail(KILN_E_SIZE, "%zu kernels are too many for a pack, expected at most %u", writer->count, UINT32_MAX);
+        return kiln__fail(KILN_E_SIZE, "%zu kernels are too many for a pack, expected at most %u", writer->count,
+                          UINT32_MAX);
     }
     if (writer->count > 1) qsort(writer->kernels, writer->count, sizeof *writer->kernels, by_digest);
     kiln__pack_head head = {.format = KILN__PACK_FORMAT, .count = (uint32_t)writer->count};
@@ -80,8 +76,7 @@ kiln_status pack_writer_finish(pack_writer *writer, uint8_t **bytes, size_t *siz
     return KILN_OK;
 }
 
-kiln_status pack_writer_save(pack_writer *writer, const char *path, size_t *size)
-{
+kiln_status pack_writer_save(pack_writer *writer, const char *path, size_t *size) {
     uint8_t *bytes = NULL;
     kiln_status status = pack_writer_finish(writer, &bytes, size);
     if (status) return status;
@@ -95,8 +90,7 @@ kiln_status pack_writer_save(pack_writer *writer, const char *path, size_t *size
     return status;
 }
 
-void pack_writer_free(pack_writer *writer)
-{
+void pack_writer_free(pack_writer *writer) {
     for (size_t i = 0; i < writer->count; i++) free(writer->kernels[i].bytes);
     free(writer->kernels);
     *writer = (pack_writer){NULL, 0, 0};

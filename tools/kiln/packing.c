@@ -4,8 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static kiln_status add_image(pack_writer *writer, const kiln__prepared *prepared, const kiln__image *image, int arch)
-{
+static kiln_status add_image(pack_writer *writer, const kiln__prepared *prepared, const kiln__image *image, int arch) {
     kiln__key_view key;
     char build[sizeof((kiln__pack_row *)NULL)->nvrtc_build] = "";
     if (!kiln__key_decode(image->key.material, image->key.size, &key)) {
@@ -34,8 +33,7 @@ static kiln_status add_image(pack_writer *writer, const kiln__prepared *prepared
 }
 
 kiln_status packing_add(pack_writer *writer, const kiln_program *program, const kiln_tensor *tensors,
-                        const kiln_scalar *scalars, const kiln__device *device, bool ptx)
-{
+                        const kiln_scalar *scalars, const kiln__device *device, bool ptx) {
     bool spills = true;
     for (int attempt = 0; spills; attempt++) {
         kiln__prepared prepared;

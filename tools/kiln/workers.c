@@ -1,5 +1,5 @@
-/* One socket per worker: the caller sends a task's number, the worker sends its result. The end of the socket is the end
- * of the worker, whichever side it is on. */
+/* One socket per worker: the caller sends a task's number, the worker sends its result. The end of the socket is the
+ * end of the worker, whichever side it is on. */
 #define _GNU_SOURCE
 #include "workers.h"
 
@@ -16,23 +16,21 @@
 #include <unistd.h>
 
 typedef struct worker {
-    pid_t pid;   /* 0: not started */
+    pid_t pid; /* 0: not started */
     int socket;
     bool busy;
     size_t task;
     double start;
 } worker;
 
-static double now_s(void)
-{
+static double now_s(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
 /* The worker's life. */
-static void serve(const worker_pool *pool, int socket)
-{
+static void serve(const worker_pool *pool, int socket) {
     size_t task;
     void *own = NULL;
     while (recv(socket, &task, sizeof task, MSG_WAITALL) == (ssize_t)sizeof task) {
@@ -50,8 +48,7 @@ static void serve(const worker_pool *pool, int socket)
     _exit(0);
 }
 
-static kiln_status start(const worker_pool *pool, worker *workers, worker *w)
-{
+static kiln_status start(const worker_pool *pool, worker *workers, worker *w) {
     int ends[2];
     const pid_t parent = getpid();
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends)) {
@@ -79,28 +76,26 @@ static kiln_status start(const worker_pool *pool, worker *workers, worker *w)
 }
 
 /* Waits for a process that has ended or was killed; the sentence about its end. */
-static void reap(worker *w, char *sentence, size_t size)
-{
+static void reap(worker *w, char *sentence, size_t size) {
     int status = 0;
     close(w->socket);
     while (waitpid(w->pid, &status, 0) < 0 && errno == EINTR) continue;
     if (WIFSIGNALED(status)) {
-        (void)snprintf(sentence, size, "the compiler was killed by signal %d (%s)", WTERMSIG(status), strsignal(WTERMSIG(status)));
+        (void)snprintf(sentence, size, "the compiler was killed by signal %d (%s)", WTERMSIG(status),
+                       strsignal(WTERMSIG(status)));
     } else {
         (void)snprintf(sentence, size, "the compiler ended its process with exit code %d", WEXITSTATUS(status));
     }
     w->pid = 0;
 }
 
-static bool finish(const worker_pool *pool, worker *w, const task_result *result)
-{
+static bool finish(const worker_pool *pool, worker *w, const task_result *result) {
     w->busy = false;
     return pool->done(pool->user, w->task, result);
 }
 
 /* The worker answered, or is gone. */
-static bool take_answer(const worker_pool *pool, worker *w)
-{
+static bool take_answer(const worker_pool *pool, worker *w) {
     task_result result;
     if (recv(w->socket, &result, sizeof result, MSG_WAITALL) == (ssize_t)sizeof result) return finish(pool, w, &result);
     result = (task_result){.status = KILN_E_COMPILE, .ms = (now_s() - w->start) * 1e3};
@@ -108,8 +103,7 @@ static bool take_answer(const worker_pool *pool, worker *w)
     return finish(pool, w, &result);
 }
 
-static bool stop_late(const worker_pool *pool, worker *w)
-{
+static bool stop_late(const worker_pool *pool, worker *w) {
     char end[128];
     task_result result = {.status = KILN_E_COMPILE, .ms = (now_s() - w->start) * 1e3};
     (void)snprintf(result.message, sizeof result.message, "the compiler took longer than %g seconds and was stopped",
@@ -120,8 +114,7 @@ static bool stop_late(const worker_pool *pool, worker *w)
 }
 
 /* Hands the next tasks to workers that have none; true while some are at work. */
-static kiln_status hand_out(const worker_pool *pool, worker *workers, bool more, size_t *next, bool *working)
-{
+static kiln_status hand_out(const worker_pool *pool, worker *workers, bool more, size_t *next, bool *working) {
     *working = false;
     for (int i = 0; i < pool->jobs; i++) {
         worker *w = &workers[i];
@@ -139,8 +132,7 @@ static kiln_status hand_out(const worker_pool *pool, worker *workers, bool more,
 }
 
 /* Waits a tenth of a second at most for answers, and ends who is late. */
-static bool wait_for_answers(const worker_pool *pool, worker *workers, struct pollfd *polled)
-{
+static bool wait_for_answers(const worker_pool *pool, worker *workers, struct pollfd *polled) {
     bool more = true;
     for (int i = 0; i < pool->jobs; i++) {
         polled[i] = (struct pollfd){.fd = workers[i].busy ? workers[i].socket : -1, .events = POLLIN};
@@ -149,14 +141,15 @@ static bool wait_for_answers(const worker_pool *pool, worker *workers, struct po
     for (int i = 0; i < pool->jobs; i++) {
         worker *w = &workers[i];
         if (!w->busy) continue;
-        if (polled[i].revents) more &= take_answer(pool, w);
-        else if (pool->timeout_s > 0 && now_s() - w->start > pool->timeout_s) more &= stop_late(pool, w);
+        if (polled[i].revents)
+            more &= take_answer(pool, w);
+        else if (pool->timeout_s > 0 && now_s() - w->start > pool->timeout_s)
+            more &= stop_late(pool, w);
     }
     return more;
 }
 
-kiln_status workers_run(const worker_pool *pool)
-{
+kiln_status workers_run(const worker_pool *pool) {
     worker *workers = calloc((size_t)pool->jobs, sizeof *workers);
     struct pollfd *polled = calloc((size_t)pool->jobs, sizeof *polled);
     kiln_status status = workers && polled ? KILN_OK : kiln__out_of_memory();
