@@ -37,3 +37,33 @@ struct kiln_span {
     KILN_MEMBER bool whole() const { return !KILN_MASKED || (low == 0 && high == KILN_PACK); }
     KILN_MEMBER bool has(int j) const { return !KILN_MASKED || (low <= j && j < high); }
 };
+
+#if KILN_MASKED
+/* The pack at col of what all rows share: it begins at a multiple of a pack, rows do not. Two aligned packs, of which the
+ * neighbours read one too, are shifted together; at the row's ends element by element. */
+template <int V, class T>
+KILN_DEVICE void kiln_fetch_shifted(kiln_pack<T, KILN_PACK> &pack, const T *p, kiln_index col, int shift,
+                                    const kiln_span &span) {
+    constexpr int words = (int)sizeof(T) * KILN_PACK / 4;
+    const int skip = (KILN_PACK - shift) % KILN_PACK; /* elements of the first pack */
+    const kiln_index first = col - skip;
+    if (first < 0 || first + 2 * KILN_PACK > KILN_COLS) {
+        kiln_load_part(pack, p + col, span.low, span.high);
+        return;
+    }
+    kiln_pack<T, KILN_PACK> halves[2];
+    kiln_load<V>(halves[0], p + first);
+    kiln_load<V>(halves[1], p + first + KILN_PACK);
+    kiln_u32 word[2 * words];
+#pragma unroll
+    for (int i = 0; i < 2 * words; ++i) word[i] = reinterpret_cast<const kiln_u32 *>(halves + i / words)[i % words];
+    const int bytes = skip * (int)sizeof(T);
+#pragma unroll
+    for (int by = 1; by < words; by *= 2)
+#pragma unroll
+        for (int i = 0; i + by < 2 * words; ++i) word[i] = bytes / 4 & by ? word[i + by] : word[i];
+#pragma unroll
+    for (int i = 0; i < words; ++i)
+        reinterpret_cast<kiln_u32 *>(&pack)[i] = __funnelshift_r(word[i], word[i + 1], bytes % 4 * 8);
+}
+#endif

@@ -32,7 +32,7 @@ struct kiln_pipeline : kiln_residency {
     /* A row's last pass, and the next row's first phase, if there is one. */
     template <class Body, class Phase>
     KILN_MEMBER void finish_and_reduce(const kiln_row &row, Body &body, kiln_row &next, bool more, Phase &phase) {
-        if (KILN_HELD < KILN_STEPS) kiln_stream::each_pack(row, KILN_HELD, body);
+        if (KILN_HELD < KILN_STEPS) kiln_stream::each_pack_back(row, KILN_HELD, body);
         for (int chunk = 0; chunk <= KILN_CHUNKS; ++chunk) {
             if (chunk < KILN_CHUNKS) each_of_chunk(row, chunk, body);
             if (!more) continue;

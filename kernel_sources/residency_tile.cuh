@@ -8,7 +8,7 @@ struct kiln_residency {
             const kiln_index col = kiln_column(row, k);
             if (!kiln_inside(row, col, k)) continue;
             kiln_kept kept;
-            kept.recall(row.tile + col);
+            kept.recall(row, col);
             body.pack(row, kept, col, kiln_span(row, col, k));
         }
     }

@@ -66,8 +66,8 @@ bool kiln__emit_finish(kiln__emitter *e);
 bool kiln__online_counts(const kiln__ir *ir, int phase);
 void kiln__emit_online(const kiln__emitter *e);
 
-/* Of the tile residency: the place of the pack at an element of the tile; members of kiln_kept; the kernel. */
-void kiln__emit_tile_place(const kiln__emitter *e, int o, const char *element);
+/* Of the tile residency: where the operand has the row's pack at col; members of kiln_kept; the kernel. */
+void kiln__emit_tile_place(const kiln__emitter *e, int o);
 void kiln__emit_tile_access(const kiln__emitter *e);
 void kiln__emit_tile_kernel(const kiln__emitter *e, bool finish, bool finish_row);
 

@@ -67,6 +67,12 @@ void kiln__emit_pack_type(const kiln__emitter *e, int o) {
 static const char *rows_suffix(const kiln__emitter *e) { return kiln__rows_in_packs(e) ? "_rows" : ""; }
 
 void kiln__emit_fetch(const kiln__emitter *e, int o, const char *indent) {
+    if (e->schedule->shifted[o]) {
+        kiln__text_printf(e->out, "%skiln_fetch_shifted<%d>(", indent, e->schedule->vector[o]);
+        kiln__emit_name(e, "", o, ", row.");
+        kiln__emit_name(e, "", o, ", col, row.shift, span);\n");
+        return;
+    }
     if (e->schedule->vector[o]) {
         kiln__text_printf(e->out, "%skiln_fetch%s<%d>(", indent, rows_suffix(e), e->schedule->vector[o]);
         kiln__emit_name(e, "", o, ", ");
@@ -427,7 +433,7 @@ void kiln__emit_phase(kiln__emitter *e, uint32_t phase) {
 void kiln__emit_put(const kiln__emitter *e, int o) {
     if (e->schedule->residency == KILN__RESIDENCY_TILE) {
         kiln__text_puts(e->out, "        ");
-        kiln__emit_tile_place(e, o, "row.tile + col");
+        kiln__emit_tile_place(e, o);
         kiln__emit_name(e, " = ", o, ";\n");
         return;
     }

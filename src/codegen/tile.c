@@ -9,20 +9,26 @@ static bool is_staged(const kiln__emitter *e, int o) {
     return operand->output ? operand->per_element : e->schedule->kept[o];
 }
 
+/* Whether all rows of the tile read the same columns of it. */
+static bool is_shared(const kiln__emitter *e, int o) { return !e->problem->operands[o].follows_rows; }
+
 /* One tensor's copy. Where its rows do not lie one behind the other, each element has an address of its own. */
 static void emit_copy(const kiln__emitter *e, int o) {
-    bool out = e->problem->operands[o].output;
+    bool out = e->problem->operands[o].output, shared = is_shared(e, o) && !out;
+    const char *count = shared ? "KILN_COLS" : "rows * KILN_COLS";
     if (e->schedule->tile_vector[o]) {
         kiln__text_printf(e->out, "        kiln_tile_%s<%d>(", out ? "drain" : "fill", e->schedule->tile_vector[o]);
         if (!out) kiln__text_printf(e->out, "kiln_shared + %d, ", e->schedule->tile_offset[o]);
-        kiln__emit_name(e, "args.", o, " + first * KILN_COLS, ");
+        kiln__emit_name(e, "args.", o, shared ? ", " : " + first * KILN_COLS, ");
         if (out) kiln__text_printf(e->out, "kiln_shared + %d, ", e->schedule->tile_offset[o]);
-        kiln__text_puts(e->out, "rows * KILN_COLS);\n");
+        kiln__text_printf(e->out, "%s);\n", count);
         return;
     }
-    kiln__text_puts(e->out, "        for (int i = (int)threadIdx.x; i < rows * KILN_COLS; i += KILN_THREADS) {\n"
-                            "            kiln_row row(args, first + i / KILN_COLS);\n"
-                            "            const kiln_index col = i % KILN_COLS;\n            kiln_begin(row);\n");
+    kiln__text_printf(e->out,
+                      "        for (int i = (int)threadIdx.x; i < %s; i += KILN_THREADS) {\n"
+                      "            kiln_row row(args, first + i / KILN_COLS);\n"
+                      "            const kiln_index col = i %% KILN_COLS;\n            kiln_begin(row);\n",
+                      count);
     kiln__text_puts(e->out, out ? "            *(" : "            ");
     if (out) kiln__emit_pack_address(e, o, "col");
     kiln__text_printf(e->out, "%sreinterpret_cast<%s *>(kiln_shared + %d)[i]", out ? ") = " : "",
@@ -46,18 +52,19 @@ static void emit_copies(const kiln__emitter *e, bool outputs) {
     kiln__text_puts(e->out, "    }\n");
 }
 
-void kiln__emit_tile_place(const kiln__emitter *e, int o, const char *element) {
-    kiln__text_printf(e->out, "*reinterpret_cast<kiln_pack<%s, KILN_PACK> *>(kiln_shared + %d + (%s) * %d)",
-                      kiln__cxx_storage(e->problem->operands[o].type), e->schedule->tile_offset[o], element,
-                      (int)kiln_type_size(e->problem->operands[o].type));
+void kiln__emit_tile_place(const kiln__emitter *e, int o) {
+    bool shared = is_shared(e, o) && !e->problem->operands[o].output;
+    kiln__text_printf(e->out, "*reinterpret_cast<kiln_pack<%s, KILN_PACK> *>(kiln_shared + %d + %s * %d)",
+                      kiln__cxx_storage(e->problem->operands[o].type), e->schedule->tile_offset[o],
+                      shared ? "col" : "(row.tile + col)", (int)kiln_type_size(e->problem->operands[o].type));
 }
 
 void kiln__emit_tile_access(const kiln__emitter *e) {
-    kiln__text_puts(e->out, "    KILN_MEMBER void recall(int element)\n    {\n");
+    kiln__text_puts(e->out, "    KILN_MEMBER void recall(const kiln_row &row, kiln_index col)\n    {\n");
     for (int o = 0; o < e->problem->input_count; o++) {
         if (!is_staged(e, o)) continue;
         kiln__emit_name(e, "        ", o, " = ");
-        kiln__emit_tile_place(e, o, "element");
+        kiln__emit_tile_place(e, o);
         kiln__text_puts(e->out, ";\n");
     }
     kiln__text_puts(e->out, "    }\n");

@@ -26,7 +26,7 @@ static const choice table[] = {
      "a short row fits one pack per lane; fewer lanes take fewer shuffle steps (64 columns: 8 lanes 0.955, 4 lanes of "
      "2 packs 0.64)"},
     {0, 64, 32, 1, false, false, KILN__RESIDENCY_REGISTERS, "two packs per lane of a warp, and no block barrier"},
-    {513, 2048, 512, 1, false, true, KILN__RESIDENCY_REGISTERS,
+    {600, 2048, 512, 1, false, true, KILN__RESIDENCY_REGISTERS,
      "the more threads, the fewer wait for what all rows share (layer norm of 16,384 columns: 512 threads 0.990, 256 "
      "0.949)"},
     {0, 1024, 128, 1, false, false, KILN__RESIDENCY_REGISTERS,
@@ -216,7 +216,10 @@ static bool hold(const choice *c, const kiln__pins *pins, const kiln__device *de
     s->shared_bytes = 0;
     s->persistent = false;
     if (s->residency != KILN__RESIDENCY_SHARED) return true;
-    s->held = s->steps * step <= room ? s->steps : room / step;
+    /* Better two clusters side by side, one exchanging while the other loads, than all of a row. */
+    int64_t half = device->shared_per_sm / 2 - 5120, all = s->steps * step;
+    if (s->blocks_per_row == 16 && c->persistent && all > half && all * 3 / 4 <= half) room = half;
+    s->held = all <= room ? s->steps : room / step;
     if (s->held < s->steps && !grid && (!c->persistent || s->held * 4 < s->steps * 3)) return false;
     s->shared_bytes = (int)(s->held * step);
     s->persistent = grid || (s->group != KILN__GROUP_LANES && (pins->persistent ? pins->persistent > 0 : c->persistent));
@@ -264,9 +267,12 @@ static bool is_single_pass(const kiln__ir *ir, const kiln__problem *problem) {
 static kiln_status choose_row(const kiln__ir *ir, const kiln__problem *problem, const kiln__device *device, const kiln__pins *pins,
                               int attempt, kiln__schedule *s) {
     int bytes = choose_kept(problem, s), full_pack = widest_pack(problem);
-    bool tile = pins->residency == KILN__RESIDENCY_TILE;
-    if (tile || (problem->cols % full_pack && problem->cols <= MOST_TILE_COLUMNS && pins->residency < 0 &&
-                 pins->group < 0 && attempt == 0)) {
+    bool tile = pins->residency == KILN__RESIDENCY_TILE, pass = is_single_pass(ir, problem);
+    bool odd = problem->cols % full_pack && problem->cols <= MOST_TILE_COLUMNS;
+    /* Lanes without a pack are missed where there is little in flight, or much to compute. */
+    int64_t few = problem->cols / full_pack;
+    bool idle = few < 32 && !is_power_of_two((int)few) && (pass || full_pack <= 4);
+    if (tile || ((odd || idle) && pins->residency < 0 && pins->group < 0 && attempt == 0)) {
         kiln__schedule other = *s;
         other.pack_size = full_pack;
         if (kiln__tile_choose(problem, device, pins, &other)) {
@@ -280,13 +286,13 @@ static kiln_status choose_row(const kiln__ir *ir, const kiln__problem *problem, 
     int64_t packs = divide_up(problem->cols + (s->masked ? s->pack_size - 1 : 0), s->pack_size);
     if (packs < 1) packs = 1;
     int64_t load = packs * (bytes > 16 ? bytes : 16) / 16; /* packs of 16 bytes */
-    bool pass = is_single_pass(ir, problem), sharing = false;
+    bool sharing = false;
     for (int o = 0; o < problem->input_count; o++)
         sharing |= problem->operands[o].per_element && !problem->operands[o].follows_rows;
     int row = 0;
     for (; row < TABLE_ROWS; row++) {
         bool pinned = pins->residency >= 0 || pins->group >= 0 || pins->cluster;
-        if (table[row].sharing && !(sharing && !pinned)) continue;
+        if (table[row].sharing && (!sharing || pinned || s->masked)) continue;
         if (pass && table[row].residency == KILN__RESIDENCY_SHARED && !pinned) continue;
         if (load > table[row].max_packs || (load < table[row].min_packs && !pinned)) continue;
         if (work_out(&table[row], pins, device, packs, bytes, s) && attempt-- == 0) break;
@@ -363,8 +369,16 @@ kiln_status kiln__schedule_choose(const kiln__ir *ir, const kiln__problem *probl
     if (problem->layout == KILN__LAYOUT_INNER && out->residency != KILN__RESIDENCY_TILE && !out->ordered &&
         (pins->online ? pins->online > 0 : once))
         out->online = kiln__online_phase(ir);
-    for (int o = 0; o < problem->input_count + problem->output_count; o++)
-        if (problem->operands[o].per_element) out->vector[o] = vector_of(problem, &problem->operands[o], out);
+    for (int o = 0; o < problem->input_count + problem->output_count; o++) {
+        const kiln__operand *operand = &problem->operands[o];
+        int size = (int)kiln_type_size(operand->type), widest = 16 / size;
+        if (!operand->per_element) continue;
+        out->vector[o] = vector_of(problem, operand, out);
+        if (!out->masked || operand->follows_rows || !operand->packed || out->pack_size * size < 8) continue;
+        if (widest > out->pack_size) widest = out->pack_size;
+        out->shifted[o] = out->vector[o] == 0 && operand->alignment >= widest;
+        if (out->shifted[o]) out->vector[o] = widest;
+    }
     describe(out);
     return KILN_OK;
 }

@@ -45,6 +45,7 @@ typedef struct kiln__schedule {
     bool ordered;        /* a user's combine: columns are combined in their order */
     /* Elements per memory access of each operand; 0: element by element, each with its own address. */
     int vector[KILN_MAX_TENSORS];
+    bool shifted[KILN_MAX_TENSORS]; /* masked: what all rows share, in whole packs at other places than the rows' */
     bool kept[KILN_MAX_TENSORS]; /* inputs that stay with the row; the others are read where they are used */
     int tile_offset[KILN_MAX_TENSORS]; /* tile: where a tensor's part of it begins in shared memory, bytes */
     int tile_vector[KILN_MAX_TENSORS]; /* tile: elements per access of its flat copy */

@@ -13,7 +13,7 @@ static const struct {
 #define MOST_TILE_BYTES 65536 /* at most: three blocks on a multiprocessor of an H100 */
 
 static bool is_contiguous(const kiln__problem *problem, const kiln__operand *operand) {
-    return operand->packed && (problem->rows == 1 || (operand->linear && operand->row_stride == problem->cols));
+    return operand->packed && (problem->rows == 1 || !operand->follows_rows || (operand->linear && operand->row_stride == problem->cols));
 }
 
 /* Places for every tensor of the tile; an output takes that of an input whose elements are as large, which its threads
@@ -24,16 +24,17 @@ static int64_t place(const kiln__problem *problem, int64_t rows, kiln__schedule 
     for (int o = 0; o < problem->input_count + problem->output_count; o++) {
         const kiln__operand *operand = &problem->operands[o];
         int size = (int)kiln_type_size(operand->type), shared = -1;
-        if (operand->output ? !operand->per_element : !s->kept[o]) continue;
+        if (!operand->per_element) continue;
+        int64_t elements = operand->follows_rows || operand->output ? rows * problem->cols : problem->cols;
         for (int i = 0; operand->output && i < problem->input_count && shared < 0; i++)
-            if (s->kept[i] && !taken[i] && (int)kiln_type_size(problem->operands[i].type) == size) shared = i;
+            if (problem->operands[i].per_element && problem->operands[i].follows_rows && !taken[i] && (int)kiln_type_size(problem->operands[i].type) == size) shared = i;
         if (shared >= 0) taken[shared] = true;
         s->tile_offset[o] = shared >= 0 ? s->tile_offset[shared] : (int)bytes;
-        if (shared < 0) bytes += (rows * problem->cols * size + 15) / 16 * 16;
+        if (shared < 0) bytes += (elements * size + 15) / 16 * 16;
         if (bytes > MOST_TILE_BYTES) return bytes;
         int vector = 16 / size;
         if (operand->alignment < vector) vector = operand->alignment;
-        while (rows * problem->cols % vector) vector /= 2;
+        while (operand->follows_rows && rows * problem->cols % vector) vector /= 2;
         s->tile_vector[o] = is_contiguous(problem, operand) ? vector : 0;
     }
     return bytes;
@@ -42,16 +43,21 @@ static int64_t place(const kiln__problem *problem, int64_t rows, kiln__schedule 
 bool kiln__tile_choose(const kiln__problem *problem, const kiln__device *device, const kiln__pins *pins,
                        kiln__schedule *s) {
     int64_t cols = problem->cols, packs, rows, bytes;
+    int full_pack = s->pack_size;
     while (cols % s->pack_size) s->pack_size /= 2;
     packs = cols / s->pack_size;
     int row = 0;
     while (table[row].max_packs < packs) row++;
-    s->threads_per_row = pins->threads ? pins->threads : table[row].lanes;
+    /* Whole packs of 16 bytes are free of bank conflicts where as many lanes read neighbours as divide the row. */
+    int lanes = table[row].lanes;
+    while (s->pack_size == full_pack && lanes < 32 && packs % (lanes * 2) == 0) lanes *= 2;
+    s->threads_per_row = pins->threads ? pins->threads : lanes;
     rows = pins->rows_per_block ? pins->rows_per_block : table[row].rows;
     /* Rows of the tile are as many as keep every tensor's tiles aligned: a multiple of 16. */
     bytes = place(problem, rows, s);
     while (!pins->rows_per_block && bytes < TILE_BYTES && rows < 4096) bytes = place(problem, rows *= 2, s);
     while (!pins->rows_per_block && bytes > GOOD_TILE_BYTES && rows > 8) bytes = place(problem, rows /= 2, s);
+    for (int o = 0; o < problem->input_count; o++) s->kept[o] = problem->operands[o].per_element;
     s->group = KILN__GROUP_LANES;
     s->residency = KILN__RESIDENCY_TILE;
     s->masked = false;
@@ -62,7 +68,7 @@ bool kiln__tile_choose(const kiln__problem *problem, const kiln__device *device,
     s->rows_per_block = (int)rows;
     s->shared_bytes = (int)bytes;
     s->reason = "rows begin anywhere: a tile of them is one flat array, copied in aligned pieces";
-    bool lanes = s->threads_per_row <= 32 && (s->threads_per_row & (s->threads_per_row - 1)) == 0;
-    return lanes && s->threads >= 32 && s->threads <= 1024 && s->threads % 32 == 0 && bytes <= MOST_TILE_BYTES &&
+    bool right = s->threads_per_row <= 32 && (s->threads_per_row & (s->threads_per_row - 1)) == 0;
+    return right && s->threads >= 32 && s->threads <= 1024 && s->threads % 32 == 0 && bytes <= MOST_TILE_BYTES &&
            bytes + 1024 <= device->shared_per_block;
 }

@@ -145,6 +145,10 @@ __forceinline__ float __ll2float_rz(long long i)
     const float f = large ? 0x1p11f * __double2float_rz((double)(magnitude >> 11)) : __double2float_rz((double)magnitude);
     return i < 0 ? -f : f;
 }
+__forceinline__ unsigned __funnelshift_r(unsigned low, unsigned high, unsigned by)
+{
+    return (unsigned)(((unsigned long long)high << 32 | low) >> (by & 31));
+}
 /* Not the compiler's own, which calls its runtime library where the processor has no instruction for it. */
 __forceinline__ int __popcll(unsigned long long x)
 {
