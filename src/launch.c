@@ -93,10 +93,9 @@ static kiln_status launch_all(const kiln__launch *launch, void *argument, kiln__
     void *parameters[1] = {argument};
     for (int k = 0; k < launch->function_count; k++) {
         bool last = k > 0 && k + 1 == launch->function_count;
-        kiln__CUresult result =
-            launch->driver->LaunchKernel(launch->functions[k], last ? launch->last_x : launch->grid_x,
-                                         last ? launch->last_y : launch->grid_y, 1, launch->threads, 1, 1,
-                                         launch->shared_bytes, stream, parameters, NULL);
+        kiln__CUresult result = launch->driver->LaunchKernel(
+            launch->functions[k], last ? launch->last_x : launch->grid_x, last ? launch->last_y : launch->grid_y, 1,
+            launch->threads, 1, 1, launch->shared_bytes, stream, parameters, NULL);
         if (result) return kiln__driver_fail(launch->driver, KILN_E_LAUNCH, result, "cuLaunchKernel");
     }
     return KILN_OK;
@@ -187,8 +186,13 @@ static kiln_status limit_grid(const kiln__schedule *s, const kiln__driver *drive
                               kiln__launch *launch) {
     int blocks = 0, groups = 0;
     const char *call = "cuOccupancyMaxActiveBlocksPerMultiprocessor";
-    kiln__CUlaunchConfig config = {.grid_x = launch->grid_x, .grid_y = 1, .grid_z = 1, .block_x = launch->threads,
-                                   .block_y = 1, .block_z = 1, .shared_bytes = launch->shared_bytes};
+    kiln__CUlaunchConfig config = {.grid_x = launch->grid_x,
+                                   .grid_y = 1,
+                                   .grid_z = 1,
+                                   .block_x = launch->threads,
+                                   .block_y = 1,
+                                   .block_z = 1,
+                                   .shared_bytes = launch->shared_bytes};
     if (!s->persistent) return KILN_OK;
     kiln__CUresult result = driver->OccupancyMaxActiveBlocksPerMultiprocessor(
         &blocks, launch->functions[0], (int)launch->threads, launch->shared_bytes);
@@ -201,8 +205,9 @@ static kiln_status limit_grid(const kiln__schedule *s, const kiln__driver *drive
     if (s->group == KILN__GROUP_BLOCK) groups = blocks * numbers->sm_count;
     unsigned most = (unsigned)(groups * s->blocks_per_row);
     if (!most)
-        return kiln__fail(KILN_E_UNSUPPORTED, "the device cannot run schedule '%s': it has no room for %d blocks at once",
-                          s->text, s->blocks_per_row);
+        return kiln__fail(KILN_E_UNSUPPORTED,
+                          "the device cannot run schedule '%s': it has no room for %d blocks at once", s->text,
+                          s->blocks_per_row);
     if (launch->grid_x > most || launch->grid_y > 1) launch->grid_x = most;
     launch->grid_y = 1;
     return KILN_OK;
@@ -234,9 +239,9 @@ static kiln_status load(const kiln_program *program, const kiln__driver *driver,
     kiln_context *context = program->context;
     for (kiln__place next = KILN__ON_DISK;;) {
         bool refused = false, packed = image->origin == KILN_ORIGIN_PACK, ptx = image->is_ptx;
-        kiln_status status = kiln__loaded_create(driver, device, image->bytes, KILN__KERNEL_NAME,
-                                                 prepared->schedule.shared_bytes,
-                                             prepared->schedule.blocks_per_row, loaded, &refused);
+        kiln_status status =
+            kiln__loaded_create(driver, device, image->bytes, KILN__KERNEL_NAME, prepared->schedule.shared_bytes,
+                                prepared->schedule.blocks_per_row, loaded, &refused);
         if (!status || !refused || (!packed && image->origin != KILN_ORIGIN_DISK)) return status;
         kiln__log(context, KILN_LOG_WARNING, "the driver refused %s kernel %s: %s; it is %s again",
                   packed ? "packed" : "cached", packed ? image->name.hex : image->key.hex, kiln_last_error(),

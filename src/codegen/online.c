@@ -56,17 +56,18 @@ void kiln__emit_online(const kiln__emitter *e) {
     unsigned first = (unsigned)e->schedule->online, second = first + 1;
     kiln__text_printf(e->out, "/* Phases %u and %u in one pass and one exchange. */\n", first, second);
     emit_corrections(e, first, second);
-    kiln__text_printf(e->out,
-                      "struct kiln_online {\n    static constexpr bool ordered = false;\n"
-                      "    kiln_phase%u first;\n    kiln_phase%u second;\n%s",
-                      first, second,
-                      kiln__schedule_exchanges(e->schedule) ? "    static constexpr int before = decltype(first)::before;\n" : "");
-    kiln__text_puts(e->out,
-                    "    KILN_MEMBER void clear()\n    {\n        first.clear();\n        second.clear();\n    }\n"
-                    "    static KILN_MEMBER kiln_online combine(const kiln_online &a, const kiln_online &b)\n    {\n"
-                    "        kiln_online c;\n        c.first = decltype(first)::combine(a.first, b.first);\n"
-                    "        c.second = decltype(second)::combine(kiln_correct(a.second, a.first, c.first), "
-                    "kiln_correct(b.second, b.first, c.first));\n        return c;\n    }\n"
-                    "    KILN_MEMBER kiln_online shuffle(int lane_mask, kiln_u32 lanes) const\n    {\n"
-                    "        return {first.shuffle(lane_mask, lanes), second.shuffle(lane_mask, lanes)};\n    }\n};\n\n");
+    kiln__text_printf(
+        e->out,
+        "struct kiln_online {\n    static constexpr bool ordered = false;\n"
+        "    kiln_phase%u first;\n    kiln_phase%u second;\n%s",
+        first, second,
+        kiln__schedule_exchanges(e->schedule) ? "    static constexpr int before = decltype(first)::before;\n" : "");
+    kiln__text_puts(
+        e->out, "    KILN_MEMBER void clear()\n    {\n        first.clear();\n        second.clear();\n    }\n"
+                "    static KILN_MEMBER kiln_online combine(const kiln_online &a, const kiln_online &b)\n    {\n"
+                "        kiln_online c;\n        c.first = decltype(first)::combine(a.first, b.first);\n"
+                "        c.second = decltype(second)::combine(kiln_correct(a.second, a.first, c.first), "
+                "kiln_correct(b.second, b.first, c.first));\n        return c;\n    }\n"
+                "    KILN_MEMBER kiln_online shuffle(int lane_mask, kiln_u32 lanes) const\n    {\n"
+                "        return {first.shuffle(lane_mask, lanes), second.shuffle(lane_mask, lanes)};\n    }\n};\n\n");
 }

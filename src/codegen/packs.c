@@ -144,8 +144,9 @@ void kiln__emit_kept(const kiln__emitter *e) {
         kiln__emit_name(e, " ", o, ";\n");
     }
     if (e->schedule->residency != KILN__RESIDENCY_TILE) {
-        kiln__text_puts(e->out, "    KILN_MEMBER void load(const kiln_row &row, kiln_index col, const kiln_span &span)\n"
-                                "    {\n");
+        kiln__text_puts(e->out,
+                        "    KILN_MEMBER void load(const kiln_row &row, kiln_index col, const kiln_span &span)\n"
+                        "    {\n");
         for (int o = 0; o < e->problem->input_count; o++)
             if (e->schedule->kept[o]) kiln__emit_fetch(e, o, "        ");
         kiln__text_puts(e->out, "    }\n");
@@ -343,7 +344,8 @@ static void emit_fields(const kiln__emitter *e, uint32_t phase) {
         if (in_phase(e, i, phase))
             kiln__text_printf(e->out, "    %s r%u; /* %s */\n", kiln__cxx_state(ir, &ir->insts[i]), i,
                               kiln__ir_op_name(ir->insts[i].op));
-    if (counts(e, phase)) kiln__text_printf(e->out, "    %s count; /* of elements */\n", kiln__cxx_ctype(ir->float_type));
+    if (counts(e, phase))
+        kiln__text_printf(e->out, "    %s count; /* of elements */\n", kiln__cxx_ctype(ir->float_type));
     kiln__text_puts(e->out, "    KILN_MEMBER void clear()\n    {\n");
     if (counts(e, phase)) kiln__text_puts(e->out, "        count = 0;\n");
     for (uint32_t i = 0; i < ir->count; i++) {

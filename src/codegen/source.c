@@ -254,13 +254,14 @@ static void emit_persistent_kernel(const kiln__emitter *e, bool finish, bool fin
                       "    kiln_row row(args, index);\n    kiln_begin(row);\n",
                       type, e->schedule->group == KILN__GROUP_CLUSTER ? "        kiln_group_begin();\n" : "");
     emit_phases(e);
-    kiln__text_printf(e->out,
-                      "    index += stride;\n    const bool more = index < args.rows;\n"
-                      "    kiln_row next(args, more ? index : row.index);\n    kiln_begin(next);\n    phase0.clear();\n%s%s",
-                      finish_row ? "    if (kiln_member() == 0) kiln_finish_row(row);\n" : "",
-                      finish ? "    kiln_finish finish;\n    residency.finish_and_reduce(row, finish, next, more, phase0);\n"
-                             : "    if (more) {\n        residency.fill(next);\n"
-                               "        residency.reduce_arriving(next, phase0);\n    }\n");
+    kiln__text_printf(
+        e->out,
+        "    index += stride;\n    const bool more = index < args.rows;\n"
+        "    kiln_row next(args, more ? index : row.index);\n    kiln_begin(next);\n    phase0.clear();\n%s%s",
+        finish_row ? "    if (kiln_member() == 0) kiln_finish_row(row);\n" : "",
+        finish ? "    kiln_finish finish;\n    residency.finish_and_reduce(row, finish, next, more, phase0);\n"
+               : "    if (more) {\n        residency.fill(next);\n"
+                 "        residency.reduce_arriving(next, phase0);\n    }\n");
     kiln__text_puts(e->out, "    if (!more) break;\n    }\n}\n");
 }
 
@@ -302,8 +303,8 @@ static void emit_split_kernels(const kiln__emitter *e, bool finish, bool finish_
 static void emit_part(const kiln__emitter *e, const char *name) { kiln__text_printf(e->out, PART "%s\"\n", name); }
 
 static void emit_all(kiln__emitter *e) {
-    static const char *const residencies[] = {"residency_registers.cuh", "residency_shared.cuh",
-                                              "residency_stream.cuh", "residency_tile.cuh"};
+    static const char *const residencies[] = {"residency_registers.cuh", "residency_shared.cuh", "residency_stream.cuh",
+                                              "residency_tile.cuh"};
     static const char *const groups[] = {"group_lanes.cuh", "group_block.cuh", "group_columns.cuh", "group_cluster.cuh",
                                          "group_grid.cuh"};
     static const char *const layouts[] = {"layout_flat.cuh", "layout_inner.cuh", "layout_outer.cuh"};

@@ -96,7 +96,6 @@ void kiln__emit_tile_kernel(const kiln__emitter *e, bool finish, bool finish_row
     if (finish) kiln__text_puts(out, "        kiln_finish finish;\n        residency.each_pack(row, finish);\n");
     if (finish_row) kiln__text_puts(out, "        if (kiln_member() == 0) kiln_finish_row(row);\n");
     kiln__text_puts(out, "    }\n");
-    if (finish)
-        kiln__text_puts(out, "    kiln_block_barrier();\n    kiln_kept::drain(args, first, rows);\n");
+    if (finish) kiln__text_puts(out, "    kiln_block_barrier();\n    kiln_kept::drain(args, first, rows);\n");
     kiln__text_puts(out, "}\n");
 }

@@ -78,7 +78,8 @@ static kiln_status configure(const kiln__driver *driver, kiln__CUdevice device, 
         result = driver->KernelSetAttribute(KILN__FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, (int)dynamic_shared,
                                             out->kernel, device);
     if (result == KILN__CUDA_SUCCESS && cluster > PORTABLE_CLUSTER)
-        result = driver->KernelSetAttribute(KILN__FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1, out->kernel, device);
+        result =
+            driver->KernelSetAttribute(KILN__FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1, out->kernel, device);
     if (result == KILN__CUDA_SUCCESS) return KILN_OK;
     snprintf(what, sizeof what,
              "kernel '%s' cannot have %lld bytes of dynamic shared memory per block in clusters of %d: "

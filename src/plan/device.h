@@ -5,12 +5,12 @@
 #include <stdint.h>
 
 typedef struct kiln__device {
-    int arch;                  /* 90 for compute capability 9.0 */
+    int arch; /* 90 for compute capability 9.0 */
     int sm_count;
     int threads_per_sm;
-    int registers_per_sm;      /* 32-bit ones */
-    int64_t shared_per_sm;     /* bytes */
-    int64_t shared_per_block;  /* bytes, with opt-in */
+    int registers_per_sm;     /* 32-bit ones */
+    int64_t shared_per_sm;    /* bytes */
+    int64_t shared_per_block; /* bytes, with opt-in */
     int64_t l2_bytes;
 } kiln__device;
 

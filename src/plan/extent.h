@@ -9,7 +9,7 @@
 /* All bytes lie in [low, high). Seen coarsely, they are runs of `width` bytes that start every `period` bytes: the
  * slices of a larger tensor; period 0: one run. */
 typedef struct kiln__extent {
-    int64_t low, high;      /* low == high: no bytes */
+    int64_t low, high; /* low == high: no bytes */
     int64_t period, width;
 } kiln__extent;
 

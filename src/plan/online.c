@@ -9,7 +9,8 @@ static bool is(const kiln__ir *ir, uint32_t i, kiln__op op) { return ir->insts[i
 static bool is_largest(const kiln__ir *ir, uint32_t v, uint32_t u, uint32_t *max) {
     *max = v;
     if (is(ir, v, KILN__OP_WHERE)) {
-        const kiln__inst *where = inst_of(ir, v), *test = inst_of(ir, where->args[0]), *zero = inst_of(ir, where->args[2]);
+        const kiln__inst *where = inst_of(ir, v), *test = inst_of(ir, where->args[0]),
+                         *zero = inst_of(ir, where->args[2]);
         *max = where->args[1];
         if (test->op != KILN__OP_ISFINITE || test->args[0] != *max || zero->op != KILN__OP_FLOAT || zero->u.f64 != 0)
             return false;

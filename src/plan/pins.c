@@ -55,11 +55,12 @@ kiln_status kiln__pins_parse(const char *text, kiln__pins *out) {
         size_t length = strcspn(text, ",");
         while (length && text[length - 1] == ' ') length--;
         if (length && !pin(text, length, out))
-            return kiln__fail(KILN_E_ARGUMENT,
-                              "'%.*s' pins nothing of a schedule, expected lanes N, block N, threads N, registers, "
-                              "shared, stream, tile, pack N, rows N, steps N, batch N, splits N, cluster N, grid, online, "
-                              "phased, persistent or single",
-                              (int)length, text);
+            return kiln__fail(
+                KILN_E_ARGUMENT,
+                "'%.*s' pins nothing of a schedule, expected lanes N, block N, threads N, registers, "
+                "shared, stream, tile, pack N, rows N, steps N, batch N, splits N, cluster N, grid, online, "
+                "phased, persistent or single",
+                (int)length, text);
         text += length;
     }
     return KILN_OK;

@@ -252,7 +252,9 @@ kiln_status kiln__problem_build(const kiln__ir *ir, const kiln__space *space, co
     sort_dims(&d, count + out->position_count, key, has_ordered_reduction(ir));
     merge_dims(&d, count + out->position_count);
     split(&d, out);
-    out->layout = flat ? KILN__LAYOUT_FLAT : rows_are_closer(out, space, &d, key) ? KILN__LAYOUT_OUTER : KILN__LAYOUT_INNER;
+    out->layout = flat                                   ? KILN__LAYOUT_FLAT
+                  : rows_are_closer(out, space, &d, key) ? KILN__LAYOUT_OUTER
+                                                         : KILN__LAYOUT_INNER;
     for (int o = 0; o < count; o++) {
         kiln__operand *operand = &out->operands[o];
         operand->type = tensors->at[o].type;

@@ -36,21 +36,29 @@ static const choice table[] = {
      "0.978)"},
     {0, 7000, 512, 1, false, false, KILN__RESIDENCY_SHARED,
      "up to 110 KB of a row in shared memory, so that two rows are under way (32,768 columns: 0.978, 50,257: 0.955)"},
-    {0, 8192, 256, 4, false, false, KILN__RESIDENCY_SHARED,
+    {0, 10240, 256, 4, false, false, KILN__RESIDENCY_SHARED,
      "four blocks share the row, so that several rows are under way on a multiprocessor (65,536 columns: 0.952)"},
-    {0, 16384, 256, 8, false, false, KILN__RESIDENCY_SHARED, "eight blocks with 32 KB of the row each"},
+    {0, 20480, 256, 8, false, false, KILN__RESIDENCY_SHARED, "eight blocks with up to 40 KB of the row each"},
     {0, 32768, 256, 8, false, false, KILN__RESIDENCY_SHARED, "eight blocks with 64 KB of the row each"},
     {0, 65536, 256, 16, false, false, KILN__RESIDENCY_SHARED,
      "sixteen blocks with 64 KB of the row each (524,288 columns: 0.838, 512 threads 0.646)"},
-    {0, 262144, 512, 16, true, false, KILN__RESIDENCY_SHARED,
+    {0, 262144, 512, 16, true, true, KILN__RESIDENCY_SHARED,
      "sixteen blocks hold the row in their shared memory, and fetch the next one while they finish it"},
+    {0, 131072, 256, 16, true, false, KILN__RESIDENCY_SHARED,
+     "of sixteen blocks each holds so much of the row that two fit a multiprocessor (1,048,576 columns: 0.755, all of "
+     "the "
+     "row 0.641)"},
+    {0, 262144, 512, 16, true, false, KILN__RESIDENCY_SHARED,
+     "sixteen blocks hold what they can of the row, and fetch the next one while they finish it"},
     {0, 12288, 1024, 1, false, false, KILN__RESIDENCY_SHARED, "one large block holds the row in shared memory"},
     {1048576, INT64_MAX, 1024, WHOLE_GRID, true, false, KILN__RESIDENCY_SHARED,
      "all multiprocessors hold what they can of the row; what does not fit is read twice"},
+    {0, 2560, 512, 1, false, false, KILN__RESIDENCY_STREAM, "the row is read once, in a few steps of 512 threads"},
     {0, INT64_MAX, 1024, 1, false, false, KILN__RESIDENCY_STREAM,
      "the row is read once, or does not fit the shared memory of the blocks that reach each other"},
 };
 #define MOST_TILE_COLUMNS 2048
+#define LONG_ROW_PACKS 16384 /* of a streamed row: longer ones are split among blocks */
 #define TABLE_ROWS ((int)(sizeof table / sizeof *table))
 
 static int power_of_two_from(int64_t n) {
@@ -153,7 +161,8 @@ static int choose_kept(const kiln__problem *problem, kiln__schedule *s) {
 
 static void describe(kiln__schedule *s) {
     static const char *const residencies[] = {"registers", "shared", "stream", "tile"};
-    static const char *const groups[] = {"lanes", "block", "columns", "cluster", "grid"}, *const layouts[] = {"flat", "inner", "outer"};
+    static const char *const groups[] = {"lanes", "block", "columns", "cluster", "grid"}, *const layouts[] = {
+                                                                                              "flat", "inner", "outer"};
     char group[32];
     if (s->blocks_per_row > 1)
         snprintf(group, sizeof group, "%s %d, block %d", groups[s->group], s->blocks_per_row, s->threads);
@@ -202,10 +211,12 @@ static kiln_status choose_flat(const kiln__ir *ir, const kiln__problem *problem,
     return KILN_OK;
 }
 
-/* Blocks of a cluster reach each other's shared memory from 9.0 on; more than eight where data-center parts have them. */
+/* Blocks of a cluster reach each other's shared memory from 9.0 on; sixteen on whole
+ * data-center parts. */
 static bool cluster_fits(int cluster, const kiln__device *device) {
     if (cluster == 1) return true;
-    return device->arch >= 90 && is_power_of_two(cluster) && cluster <= (device->arch < 110 ? 16 : 8);
+    int most = device->arch < 90 ? 1 : device->arch < 110 && device->sm_count >= 100 ? 16 : 8;
+    return is_power_of_two(cluster) && cluster <= most;
 }
 
 /* How much of the row stays in shared memory, and whether a group goes through several rows. */
@@ -222,7 +233,8 @@ static bool hold(const choice *c, const kiln__pins *pins, const kiln__device *de
     s->held = all <= room ? s->steps : room / step;
     if (s->held < s->steps && !grid && (!c->persistent || s->held * 4 < s->steps * 3)) return false;
     s->shared_bytes = (int)(s->held * step);
-    s->persistent = grid || (s->group != KILN__GROUP_LANES && (pins->persistent ? pins->persistent > 0 : c->persistent));
+    s->persistent =
+        grid || (s->group != KILN__GROUP_LANES && (pins->persistent ? pins->persistent > 0 : c->persistent));
     return true;
 }
 
@@ -232,13 +244,11 @@ static bool work_out(const choice *c, const kiln__pins *pins, const kiln__device
     s->residency = pins->residency >= 0 ? (kiln__residency)pins->residency : c->residency;
     s->reason = pins->residency >= 0 || pins->threads ? "the caller pinned it" : c->reason;
     bool grid = pins->group >= 0 ? pins->group == KILN__GROUP_GRID : !pins->cluster && c->cluster == WHOLE_GRID;
-    s->blocks_per_row = grid            ? device->sm_count
-                        : pins->cluster ? pins->cluster
+    s->blocks_per_row = grid                                                         ? device->sm_count
+                        : pins->cluster                                              ? pins->cluster
                         : pins->group >= 0 || s->residency != KILN__RESIDENCY_SHARED ? 1
                                                                                      : c->cluster;
-    int threads = pins->threads ? pins->threads
-                  : c->threads  ? c->threads
-                                : power_of_two_from(packs < 32 ? packs : 32);
+    int threads = pins->threads ? pins->threads : c->threads ? c->threads : power_of_two_from(packs < 32 ? packs : 32);
     s->threads_per_row = threads * s->blocks_per_row;
     s->steps = divide_up(packs, s->threads_per_row);
     s->group = grid                    ? KILN__GROUP_GRID
@@ -264,8 +274,8 @@ static bool is_single_pass(const kiln__ir *ir, const kiln__problem *problem) {
     return true;
 }
 
-static kiln_status choose_row(const kiln__ir *ir, const kiln__problem *problem, const kiln__device *device, const kiln__pins *pins,
-                              int attempt, kiln__schedule *s) {
+static kiln_status choose_row(const kiln__ir *ir, const kiln__problem *problem, const kiln__device *device,
+                              const kiln__pins *pins, int attempt, kiln__schedule *s) {
     int bytes = choose_kept(problem, s), full_pack = widest_pack(problem);
     bool tile = pins->residency == KILN__RESIDENCY_TILE, pass = is_single_pass(ir, problem);
     bool odd = problem->cols % full_pack && problem->cols <= MOST_TILE_COLUMNS;
@@ -279,9 +289,11 @@ static kiln_status choose_row(const kiln__ir *ir, const kiln__problem *problem, 
             *s = other;
             return KILN_OK;
         }
-        if (tile) return kiln__fail(KILN_E_UNSUPPORTED, "no pinned tile fits rows of %lld columns: expected lanes N and "
-                                                        "rows N of up to 64 KB, 32 to 1024 threads",
-                                    (long long)problem->cols);
+        if (tile)
+            return kiln__fail(KILN_E_UNSUPPORTED,
+                              "no pinned tile fits rows of %lld columns: expected lanes N and "
+                              "rows N of up to 64 KB, 32 to 1024 threads",
+                              (long long)problem->cols);
     }
     int64_t packs = divide_up(problem->cols + (s->masked ? s->pack_size - 1 : 0), s->pack_size);
     if (packs < 1) packs = 1;
@@ -300,9 +312,9 @@ static kiln_status choose_row(const kiln__ir *ir, const kiln__problem *problem, 
     if (row == TABLE_ROWS)
         return kiln__fail(KILN_E_UNSUPPORTED, "no %s schedule fits rows of %lld columns",
                           pins->residency >= 0 || pins->threads ? "pinned" : "further", (long long)problem->cols);
-    int batch = pins->batch ? pins->batch : 2; /* 1,024 threads with 32 bytes each under way fill the memory system */
-    s->batch = s->residency != KILN__RESIDENCY_REGISTERS ? batch
-                                                        : (int)s->steps;
+    /* 1,024 threads with 32 bytes each under way fill the memory system. */
+    int batch = pins->batch ? pins->batch : 2;
+    s->batch = s->residency == KILN__RESIDENCY_REGISTERS ? (int)s->steps : batch;
     if (s->batch > s->steps) s->batch = (int)s->steps;
     return KILN_OK;
 }
@@ -363,7 +375,7 @@ kiln_status kiln__schedule_choose(const kiln__ir *ir, const kiln__problem *probl
     kiln_status status = problem->layout == KILN__LAYOUT_FLAT ? choose_flat(ir, problem, pins, out)
                                                               : choose_row(ir, problem, device, pins, attempt, out);
     if (status) return status;
-    choose_splits(ir, problem, pins, 65536, out);
+    choose_splits(ir, problem, pins, LONG_ROW_PACKS * out->pack_size, out);
     /* Corrections cost more than a second exchange, but where that takes long. */
     bool once = out->residency == KILN__RESIDENCY_STREAM || out->blocks_per_row >= 16;
     if (problem->layout == KILN__LAYOUT_INNER && out->residency != KILN__RESIDENCY_TILE && !out->ordered &&

@@ -26,12 +26,12 @@ typedef struct kiln__schedule {
     kiln__layout layout;
     kiln__group group;
     kiln__residency residency;
-    int pack_size;       /* elements per pack, a power of two: columns of a row; outer: rows at one column */
-    int row_vector;      /* outer: rows of a pack that lie side by side; the pack is in pack_size / row_vector runs */
-    int64_t steps;       /* packs per thread and row (flat: per thread) */
-    int64_t held;        /* shared: of them in shared memory */
-    bool persistent;     /* as many groups as run at once go through all rows */
-    int splits; /* chunks that a row is cut into, a block for each; every phase is a launch of its own; 1: none */
+    int pack_size;   /* elements per pack, a power of two: columns of a row; outer: rows at one column */
+    int row_vector;  /* outer: rows of a pack that lie side by side; the pack is in pack_size / row_vector runs */
+    int64_t steps;   /* packs per thread and row (flat: per thread) */
+    int64_t held;    /* shared: of them in shared memory */
+    bool persistent; /* as many groups as run at once go through all rows */
+    int splits;      /* chunks that a row is cut into, a block for each; every phase is a launch of its own; 1: none */
     bool ends_in_rows;   /* the last launch needs one chunk's blocks alone: it stores one value per row */
     int batch;           /* packs whose loads are issued together; registers: all steps */
     int threads_per_row; /* flat: threads */
@@ -45,13 +45,13 @@ typedef struct kiln__schedule {
     bool ordered;        /* a user's combine: columns are combined in their order */
     /* Elements per memory access of each operand; 0: element by element, each with its own address. */
     int vector[KILN_MAX_TENSORS];
-    bool shifted[KILN_MAX_TENSORS]; /* masked: what all rows share, in whole packs at other places than the rows' */
-    bool kept[KILN_MAX_TENSORS]; /* inputs that stay with the row; the others are read where they are used */
+    bool shifted[KILN_MAX_TENSORS];    /* masked: what all rows share, in whole packs at other places than the rows' */
+    bool kept[KILN_MAX_TENSORS];       /* inputs that stay with the row; the others are read where they are used */
     int tile_offset[KILN_MAX_TENSORS]; /* tile: where a tensor's part of it begins in shared memory, bytes */
     int tile_vector[KILN_MAX_TENSORS]; /* tile: elements per access of its flat copy */
-    int shared_bytes;            /* dynamic, per block */
-    char text[160];              /* "lanes 32, registers, inner, pack 8 x 4, 4 rows per block" */
-    const char *reason;          /* one sentence, static */
+    int shared_bytes;                  /* dynamic, per block */
+    char text[160];                    /* "lanes 32, registers, inner, pack 8 x 4, 4 rows per block" */
+    const char *reason;                /* one sentence, static */
 } kiln__schedule;
 
 /* What a caller pins of a schedule, for tests and tuning; 0 or -1: as the table says. */
@@ -60,11 +60,11 @@ typedef struct kiln__pins {
     int threads;          /* per row (flat: per block) */
     int pack_size;
     int rows_per_block; /* outer alone */
-    int steps; /* flat alone: packs per thread */
-    int batch; /* stream alone: packs in flight per thread */
+    int steps;          /* flat alone: packs per thread */
+    int batch;          /* stream alone: packs in flight per thread */
     int splits;
-    int cluster; /* blocks per row */
-    int online;  /* 1: phases together where possible, -1: one after another */
+    int cluster;    /* blocks per row */
+    int online;     /* 1: phases together where possible, -1: one after another */
     int persistent; /* 1: yes, -1: a group for each row */
 } kiln__pins;
 

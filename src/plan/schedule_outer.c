@@ -177,7 +177,8 @@ kiln_status kiln__schedule_outer(const kiln__ir *ir, const kiln__problem *proble
                     ? "rows of one column lie side by side: each thread works on a pack of them"
                     : "neighbouring rows lie side by side: each thread works on a pack of them, and the threads "
                       "of a block share the columns";
-    if (pins->group >= 0 || pins->cluster || s->residency == KILN__RESIDENCY_TILE || (s->threads_per_row & (s->threads_per_row - 1)) || s->threads_per_row > 1024 ||
+    if (pins->group >= 0 || pins->cluster || s->residency == KILN__RESIDENCY_TILE ||
+        (s->threads_per_row & (s->threads_per_row - 1)) || s->threads_per_row > 1024 ||
         (s->residency == KILN__RESIDENCY_REGISTERS && s->steps > 64) ||
         (s->residency == KILN__RESIDENCY_SHARED && slab > room))
         return kiln__fail(KILN_E_UNSUPPORTED, "the pinned schedule is none for rows that lie side by side: expected "

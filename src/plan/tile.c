@@ -13,7 +13,8 @@ static const struct {
 #define MOST_TILE_BYTES 65536 /* at most: three blocks on a multiprocessor of an H100 */
 
 static bool is_contiguous(const kiln__problem *problem, const kiln__operand *operand) {
-    return operand->packed && (problem->rows == 1 || !operand->follows_rows || (operand->linear && operand->row_stride == problem->cols));
+    return operand->packed &&
+           (problem->rows == 1 || !operand->follows_rows || (operand->linear && operand->row_stride == problem->cols));
 }
 
 /* Places for every tensor of the tile; an output takes that of an input whose elements are as large, which its threads
@@ -27,7 +28,9 @@ static int64_t place(const kiln__problem *problem, int64_t rows, kiln__schedule 
         if (!operand->per_element) continue;
         int64_t elements = operand->follows_rows || operand->output ? rows * problem->cols : problem->cols;
         for (int i = 0; operand->output && i < problem->input_count && shared < 0; i++)
-            if (problem->operands[i].per_element && problem->operands[i].follows_rows && !taken[i] && (int)kiln_type_size(problem->operands[i].type) == size) shared = i;
+            if (problem->operands[i].per_element && problem->operands[i].follows_rows && !taken[i] &&
+                (int)kiln_type_size(problem->operands[i].type) == size)
+                shared = i;
         if (shared >= 0) taken[shared] = true;
         s->tile_offset[o] = shared >= 0 ? s->tile_offset[shared] : (int)bytes;
         if (shared < 0) bytes += (elements * size + 15) / 16 * 16;

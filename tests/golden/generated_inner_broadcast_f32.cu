@@ -16,6 +16,7 @@ KILN_DEVICE kiln_i64 kiln_offset_in_w(const kiln_arguments &args, kiln_index col
 struct kiln_row {
     const kiln_arguments &args;
     kiln_i64 index;
+    int tile; /* the row's first element in the tile */
     const float *in_x;
     const float *in_w;
     float *out_y;
@@ -35,16 +36,69 @@ KILN_DEVICE void kiln_begin(kiln_row &row)
     row.out_y = args.out_y + row.index * 48;
 }
 
+/* Flat copies between tensors and a tile of whole rows in shared memory, by all threads of the block. */
+
+extern __shared__ __align__(16) unsigned char kiln_shared[];
+
+/* `count` elements that begin at an aligned address, in packs of V elements; the last may be partial. */
+template <int V, class T> KILN_DEVICE void kiln_tile_fill(unsigned char *shared, const T *from, int count) {
+    kiln_pack<T, V> *to = reinterpret_cast<kiln_pack<T, V> *>(shared);
+#pragma unroll 4
+    for (int i = (int)threadIdx.x; i < count / V; i += KILN_THREADS)
+        if (sizeof(T) * V >= 4)
+            kiln_copy_async<(sizeof(T) * V >= 4 ? (int)sizeof(T) * V : 4)>(to + i, from + (kiln_i64)i * V);
+        else
+            kiln_load<V>(to[i], from + (kiln_i64)i * V);
+    const int rest = count / V * V + (int)threadIdx.x;
+    if (V > 1 && rest < count) reinterpret_cast<T *>(shared)[rest] = from[rest];
+}
+template <int V, class T> KILN_DEVICE void kiln_tile_drain(T *to, const unsigned char *shared, int count) {
+    const kiln_pack<T, V> *from = reinterpret_cast<const kiln_pack<T, V> *>(shared);
+#pragma unroll 4
+    for (int i = (int)threadIdx.x; i < count / V; i += KILN_THREADS) kiln_store<V>(from[i], to + (kiln_i64)i * V);
+    const int rest = count / V * V + (int)threadIdx.x;
+    if (V > 1 && rest < count) to[rest] = reinterpret_cast<const T *>(shared)[rest];
+}
 /* One pack of columns of the inputs that stay with the row, as stored. */
 struct kiln_kept {
     kiln_pack<float, KILN_PACK> in_x;
-    KILN_MEMBER void load(const kiln_row &row, kiln_index col, const kiln_span &span)
+    kiln_pack<float, KILN_PACK> in_w;
+    KILN_MEMBER void recall(const kiln_row &row, kiln_index col)
     {
-        kiln_fetch<4>(in_x, row.in_x + col, span);
+        in_x = *reinterpret_cast<kiln_pack<float, KILN_PACK> *>(kiln_shared + 0 + (row.tile + col) * 4);
+        in_w = *reinterpret_cast<kiln_pack<float, KILN_PACK> *>(kiln_shared + 24576 + col * 4);
+    }
+    static KILN_MEMBER void fill(const kiln_arguments &args, kiln_i64 first, int rows)
+    {
+        kiln_tile_fill<4>(kiln_shared + 0, args.in_x + first * KILN_COLS, rows * KILN_COLS);
+        for (int i = (int)threadIdx.x; i < KILN_COLS; i += KILN_THREADS) {
+            kiln_row row(args, first + i / KILN_COLS);
+            const kiln_index col = i % KILN_COLS;
+            kiln_begin(row);
+            reinterpret_cast<float *>(kiln_shared + 24576)[i] = *(row.in_w + kiln_offset_in_w(row.args, col));
+        }
+    }
+    static KILN_MEMBER void drain(const kiln_arguments &args, kiln_i64 first, int rows)
+    {
+        kiln_tile_drain<4>(args.out_y + first * KILN_COLS, kiln_shared + 0, rows * KILN_COLS);
     }
 };
 
-[kernel_sources/residency_registers.cuh]
+/* Residency: a tile of several whole rows in shared memory. Rows that are short or start anywhere are one flat array all
+ * the same: it is copied in aligned pieces by all threads, whoever works on a row, and so are the outputs. */
+
+struct kiln_residency {
+    template <class Body> KILN_MEMBER void each_pack(const kiln_row &row, Body &body) {
+#pragma unroll KILN_UNROLL
+        for (int k = 0; k < KILN_STEPS; ++k) {
+            const kiln_index col = kiln_column(row, k);
+            if (!kiln_inside(row, col, k)) continue;
+            kiln_kept kept;
+            kept.recall(row, col);
+            body.pack(row, kept, col, kiln_span(row, col, k));
+        }
+    }
+};
 
 /* Phase 0: the reductions combined together, in one exchange. */
 struct kiln_phase0 {
@@ -86,36 +140,42 @@ KILN_DEVICE void kiln_after0(kiln_row &row, const kiln_phase0 &reduced)
 struct kiln_finish {
     KILN_MEMBER void pack(const kiln_row &row, const kiln_kept &kept, kiln_index col, const kiln_span &span)
     {
-        kiln_pack<float, KILN_PACK> in_w;
-#pragma unroll
-        for (int j = 0; j < KILN_PACK; ++j) in_w.set(j, span.has(j) ? *(row.in_w + kiln_offset_in_w(row.args, (col + j))) : float());
         float y0[KILN_PACK];
 #pragma unroll
         for (int j = 0; j < KILN_PACK; ++j) {
             const float v0 = kiln_widen(kept.in_x.get(j));
-            const float v1 = kiln_widen(in_w.get(j));
+            const float v1 = kiln_widen(kept.in_w.get(j));
             const float v2 = v0 * v1;
             const float v4 = row.d3.divide(v2);
             y0[j] = v4;
         }
         kiln_pack<float, KILN_PACK> out_y;
         kiln_narrow_pack(y0, out_y);
-        kiln_put<4>(out_y, row.out_y + col, span);
+        *reinterpret_cast<kiln_pack<float, KILN_PACK> *>(kiln_shared + 0 + (row.tile + col) * 4) = out_y;
     }
 };
 
 
 extern "C" __global__ void __launch_bounds__(KILN_THREADS) kiln_kernel(const __grid_constant__ kiln_arguments args)
 {
-    kiln_row row(args, kiln_row_index());
-    if (row.index >= args.rows) return;
-    kiln_begin(row);
+    const kiln_i64 first = kiln_block() * KILN_ROWS_PER_BLOCK;
+    if (first >= args.rows) return;
+    const int rows = args.rows - first < KILN_ROWS_PER_BLOCK ? (int)(args.rows - first) : KILN_ROWS_PER_BLOCK;
+    kiln_kept::fill(args, first, rows);
+    kiln_copy_wait();
+    kiln_block_barrier();
     kiln_residency residency;
-    residency.fill(row);
-    kiln_phase0 phase0;
-    phase0.clear();
-    residency.each_pack(row, phase0);
-    kiln_after0(row, kiln_all_reduce(phase0));
-    kiln_finish finish;
-    residency.each_pack(row, finish);
+    for (int r = (int)threadIdx.x / KILN_THREADS_PER_ROW; r < rows; r += KILN_THREADS / KILN_THREADS_PER_ROW) {
+        kiln_row row(args, first + r);
+        kiln_begin(row);
+        row.tile = r * KILN_COLS;
+        kiln_phase0 phase0;
+        phase0.clear();
+        residency.each_pack(row, phase0);
+        kiln_after0(row, kiln_all_reduce(phase0));
+        kiln_finish finish;
+        residency.each_pack(row, finish);
+    }
+    kiln_block_barrier();
+    kiln_kept::drain(args, first, rows);
 }

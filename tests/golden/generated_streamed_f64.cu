@@ -67,6 +67,14 @@ struct kiln_stream {
             each_loaded(row, step, kept, body);
         }
     }
+    /* From the last one back: what was read last is still near. */
+    template <class Body> static KILN_MEMBER void each_pack_back(const kiln_row &row, kiln_index first, Body &body) {
+        for (kiln_index step = first + (KILN_STEPS - 1 - first) / KILN_BATCH * KILN_BATCH; step >= first; step -= KILN_BATCH) {
+            kiln_kept kept[KILN_BATCH];
+            load(row, step, kept);
+            each_loaded(row, step, kept, body);
+        }
+    }
     template <class Online> static KILN_MEMBER void each_online(kiln_row &row, kiln_index first, Online &online) {
         for (kiln_index step = first; step < KILN_STEPS; step += KILN_BATCH) {
             kiln_kept kept[KILN_BATCH];

@@ -56,9 +56,9 @@ template <int V, class T> KILN_DEVICE void kiln_tile_drain(T *to, const unsigned
 /* One pack of columns of the inputs that stay with the row, as stored. */
 struct kiln_kept {
     kiln_pack<kiln_f16, KILN_PACK> in_x;
-    KILN_MEMBER void recall(int element)
+    KILN_MEMBER void recall(const kiln_row &row, kiln_index col)
     {
-        in_x = *reinterpret_cast<kiln_pack<kiln_f16, KILN_PACK> *>(kiln_shared + 0 + (element) * 2);
+        in_x = *reinterpret_cast<kiln_pack<kiln_f16, KILN_PACK> *>(kiln_shared + 0 + (row.tile + col) * 2);
     }
     static KILN_MEMBER void fill(const kiln_arguments &args, kiln_i64 first, int rows)
     {
@@ -80,7 +80,7 @@ struct kiln_residency {
             const kiln_index col = kiln_column(row, k);
             if (!kiln_inside(row, col, k)) continue;
             kiln_kept kept;
-            kept.recall(row.tile + col);
+            kept.recall(row, col);
             body.pack(row, kept, col, kiln_span(row, col, k));
         }
     }
