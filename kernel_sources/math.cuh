@@ -166,8 +166,17 @@ template <class V> struct kiln_arg {
     typedef typename kiln_arg_index<sizeof(V)>::type column;
     V value;
     column index;
-    static KILN_MEMBER kiln_arg at(V value, kiln_i64 index) { return {value, (column)index}; }
-    static KILN_MEMBER kiln_arg none(V worst) { return {worst, (column)(~(kiln_u64)0 >> (65 - 8 * (int)sizeof(column)))}; }
+    static constexpr column nothing = (column)(~(kiln_u64)0 >> (65 - 8 * (int)sizeof(column)));
+    static KILN_MEMBER kiln_arg none(V worst) { return {worst, nothing}; }
+    /* A later column than all before. */
+    KILN_MEMBER void take(bool better, V other, kiln_i64 at) {
+        if (better || (other != other && value == value) || index == nothing) {
+            value = other;
+            index = (column)at;
+        }
+    }
+    KILN_MEMBER void take_max(V other, kiln_i64 at) { take(other > value, other, at); }
+    KILN_MEMBER void take_min(V other, kiln_i64 at) { take(other < value, other, at); }
 };
 template <class V> KILN_DEVICE bool kiln_arg_first(V a, kiln_i64 ai, V b, kiln_i64 bi, bool wins) {
     const bool a_nan = a != a, b_nan = b != b;

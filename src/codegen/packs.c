@@ -321,10 +321,15 @@ static void emit_accumulate(const kiln__emitter *e, uint32_t reduction) {
     char r[32];
     bool pack = kiln__rows_in_packs(e), masked = e->schedule->masked && !pack;
     snprintf(r, sizeof r, pack ? "at[j].r%u" : "r%u", reduction);
+    if (kiln__op_is_arg(inst->op)) { /* a thread's columns ascend */
+        kiln__text_printf(e->out, masked ? "            if (span.has(j)) %s.%s(" : "            %s.%s(", r,
+                          inst->op == KILN__OP_REDUCE_ARGMAX ? "take_max" : "take_min");
+        kiln__emit_value(e, e->out, inst->args[0]);
+        kiln__text_puts(e->out, pack ? ", col);\n" : ", col + j);\n");
+        return;
+    }
     if (masked) kiln__text_puts(&value, "(span.has(j) ? ");
-    if (kiln__op_is_arg(inst->op)) kiln__text_printf(&value, "%s::at(", kiln__cxx_state(e->ir, inst));
     kiln__emit_value(e, &value, inst->args[0]);
-    if (kiln__op_is_arg(inst->op)) kiln__text_puts(&value, pack ? ", col)" : ", col + j)");
     if (masked) {
         kiln__text_puts(&value, " : ");
         kiln__cxx_identity(&value, e->ir, inst);
