@@ -1,6 +1,7 @@
 #!/bin/sh
 # Checks Kiln on this machine's GPU: every case of the GPU suite, every function along every axis, how fast a second
-# process gets its kernel, and a sample of each schedule under compute-sanitizer's memcheck, racecheck and synccheck.
+# process gets its kernel, and a sample of each schedule and random cases under compute-sanitizer's memcheck, racecheck
+# and synccheck.
 # Usage: tools/gpu_suite.sh [build folder]. 77 without a GPU.
 set -eu
 build=${1:-$(dirname "$0")/../build}
@@ -42,6 +43,9 @@ for tool in memcheck racecheck synccheck; do
     echo "== $tool on a sample of each schedule"
     status=0
     "$sanitizer" --tool "$tool" --error-exitcode 99 --target-processes all "$suite" --sample --jobs 1 || status=$?
+    # Random cases draw the schedules that only huge rows have: clusters, grids, persistent groups.
+    "$sanitizer" --tool "$tool" --error-exitcode 99 --target-processes all "$build/tests/gpu_fuzz" --seed 9 --cases 120 \
+        --jobs 1 || status=$?
     if [ "$status" -ne 0 ]; then
         echo "$tool: failed with status $status"
         failed=1

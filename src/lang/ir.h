@@ -21,7 +21,7 @@ kiln_status kiln__signature_resolve(const kiln__graph *graph, const char *output
 /* What typing must know of the tensors. */
 typedef struct kiln__binding {
     kiln_type input_types[KILN_MAX_TENSORS];
-    bool input_per_element[KILN_MAX_TENSORS]; /* has more than one element along the reduced axes */
+    bool input_per_element[KILN_MAX_TENSORS]; /* has more than one element of its own along the reduced axes */
     kiln_type output_types[KILN_MAX_TENSORS];
     kiln_type scalar_types[KILN_MAX_SCALARS]; /* KILN_F64, KILN_I64 or KILN_I32 */
     int rank;                                 /* of the iteration space, for index() and size() */

@@ -15,7 +15,7 @@ typedef struct choice {
     int threads;     /* of a block that work on a row; 0: as many lanes as packs, rounded up to a power of two */
     int cluster;     /* blocks */
     bool persistent; /* a group goes through many rows */
-    bool sharing;    /* for programs that read what all rows share, alone */
+    bool sharing;    /* alone for programs that read what all rows share, or each element once */
     kiln__residency residency;
     const char *reason;
 } choice;
@@ -26,7 +26,7 @@ static const choice table[] = {
      "a short row fits one pack per lane; fewer lanes take fewer shuffle steps (64 columns: 8 lanes 0.955, 4 lanes of "
      "2 packs 0.64)"},
     {0, 64, 32, 1, false, false, KILN__RESIDENCY_REGISTERS, "two packs per lane of a warp, and no block barrier"},
-    {600, 2048, 512, 1, false, true, KILN__RESIDENCY_REGISTERS,
+    {513, 2048, 512, 1, false, true, KILN__RESIDENCY_REGISTERS,
      "the more threads, the fewer wait for what all rows share (layer norm of 16,384 columns: 512 threads 0.990, 256 "
      "0.949)"},
     {0, 1024, 128, 1, false, false, KILN__RESIDENCY_REGISTERS,
@@ -36,9 +36,10 @@ static const choice table[] = {
      "0.978)"},
     {0, 7000, 512, 1, false, false, KILN__RESIDENCY_SHARED,
      "up to 110 KB of a row in shared memory, so that two rows are under way (32,768 columns: 0.978, 50,257: 0.955)"},
-    {0, 10240, 256, 4, false, false, KILN__RESIDENCY_SHARED,
-     "four blocks share the row, so that several rows are under way on a multiprocessor (65,536 columns: 0.952)"},
-    {0, 20480, 256, 8, false, false, KILN__RESIDENCY_SHARED, "eight blocks with up to 40 KB of the row each"},
+    {0, 16384, 256, 4, false, false, KILN__RESIDENCY_SHARED,
+     "four blocks share the row, so that several rows are under way on a multiprocessor (65,536 columns: 0.952; "
+     "128,256: "
+     "1.013, eight blocks 0.990)"},
     {0, 32768, 256, 8, false, false, KILN__RESIDENCY_SHARED, "eight blocks with 64 KB of the row each"},
     {0, 65536, 256, 16, false, false, KILN__RESIDENCY_SHARED,
      "sixteen blocks with 64 KB of the row each (524,288 columns: 0.838, 512 threads 0.646)"},
@@ -304,7 +305,7 @@ static kiln_status choose_row(const kiln__ir *ir, const kiln__problem *problem, 
     int row = 0;
     for (; row < TABLE_ROWS; row++) {
         bool pinned = pins->residency >= 0 || pins->group >= 0 || pins->cluster;
-        if (table[row].sharing && (!sharing || pinned || s->masked)) continue;
+        if (table[row].sharing && ((!sharing && !pass) || pinned || s->masked)) continue;
         if (pass && table[row].residency == KILN__RESIDENCY_SHARED && !pinned) continue;
         if (load > table[row].max_packs || (load < table[row].min_packs && !pinned)) continue;
         if (work_out(&table[row], pins, device, packs, bytes, s) && attempt-- == 0) break;

@@ -15,6 +15,9 @@ typedef struct facts {
     int state_bytes;    /* what a row's reductions carry, all phases together, at most */
 } facts;
 
+#define SPLIT_COLUMNS 8192 /* of a streamed row: more are divided among blocks */
+#define CHUNK_COLUMNS 2048
+
 static int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 static int power_of_two_in(int64_t n) {
@@ -67,12 +70,15 @@ static int64_t least_slab(const facts *f) {
     return f->kept_bytes ? f->cols * f->kept_bytes * (64 / f->kept_narrowest) : 0;
 }
 
-/* Threads that share a row. Up to 8 columns each stay in registers; a row that is read once is streamed by 16 threads, one
- * that is read again is kept in shared memory by 64. */
+/* Threads that share a row. Up to 8 columns each stay in registers; a row that is read once is streamed by 16 threads, by
+ * 64 where it is long but not worth a second launch, by 32 where 2 bytes a column keep few loads under way; one that is
+ * read again is kept in shared memory by 64. */
 static int choose_members(const facts *f, bool fits_shared) {
     int members = 1;
     while (members < 16 && members * 8 < f->cols) members *= 2;
     if (f->again && f->cols > 128 && fits_shared) members = f->cols <= 256 ? 32 : 64;
+    if (!f->again && f->cols >= SPLIT_COLUMNS && f->kept_narrowest == 2) members = 32;
+    if (!f->again && f->cols > 1024 && f->cols < SPLIT_COLUMNS) members = 64;
     return members;
 }
 
@@ -96,6 +102,7 @@ static void choose_rows(const facts *f, const kiln__problem *problem, const kiln
     if (last > 0) together = power_of_two_dividing(problem->outer[last], together);
     if (last < 0) together = rows = 1;
     if (rows > 4 * together) rows = 4 * together;
+    if (together == 1 && !pins->pack_size) rows = 1; /* runs of single rows gain nothing */
     if (f->cols == 1 && rows == together && rows > 1 && rows < 16 && !pins->pack_size) rows *= 2; /* two accesses */
     s->pack_size = rows;
     s->row_vector = together;
@@ -108,7 +115,8 @@ static void choose_lanes(const facts *f, const kiln__problem *problem, const kil
     int members = s->threads_per_row, lanes = members < 256 ? 256 / members : 1;
     int bytes = s->row_vector * (f->narrowest ? f->narrowest : 1),
         least = s->residency == KILN__RESIDENCY_SHARED ? 64 : 128;
-    while (lanes * bytes < least && lanes * members < 512) lanes *= 2;
+    if (members == 64 && s->residency == KILN__RESIDENCY_STREAM) least = 256;
+    while (lanes * bytes < least && lanes * members < (least == 256 ? 1024 : 512)) lanes *= 2;
     if (problem->outer_rank <= 1 && f->cols > 1)
         while (lanes > 1 && (lanes / 2) * s->pack_size >= problem->rows && (lanes / 2) * members >= 32) lanes /= 2;
     if (pins->rows_per_block >= s->pack_size) lanes = power_of_two_in(pins->rows_per_block / s->pack_size);
@@ -135,7 +143,7 @@ static void choose_residency(const facts *f, const kiln__pins *pins, bool fits_s
  * H100's multiprocessors; more would only lengthen the partial results, which every block of the next phase reads. */
 static void choose_chunks(const facts *f, const kiln__ir *ir, const kiln__pins *pins, bool fits_shared,
                           kiln__schedule *s) {
-    int64_t splits = f->cols > 2048 && !fits_shared ? divide_up(f->cols, 512) : 1;
+    int64_t splits = f->cols >= SPLIT_COLUMNS && !fits_shared ? divide_up(f->cols, CHUNK_COLUMNS) : 1;
     if (splits > 256) splits = 256;
     if (pins->splits) splits = pins->splits;
     if (ir->phase_count == 0 || s->residency != KILN__RESIDENCY_STREAM) splits = 1;

@@ -138,7 +138,8 @@ static int64_t tensor_size(const kiln__space *space, const kiln_tensor *tensor, 
 
 bool kiln__space_per_element(const kiln__space *space, const kiln_tensor *tensor) {
     for (int i = 0; i < tensor->rank; i++)
-        if (space->reduced[space->rank - tensor->rank + i] && tensor_size(space, tensor, i) != 1) return true;
+        if (space->reduced[space->rank - tensor->rank + i] && tensor_size(space, tensor, i) != 1 && tensor->strides[i])
+            return true;
     return false;
 }
 

@@ -35,7 +35,7 @@ typedef struct kiln__space {
  * KILN_E_SHAPE, KILN_E_SIZE, KILN_E_AXIS, KILN_E_TYPE, KILN_E_ARGUMENT. */
 kiln_status kiln__space_build(const kiln__axes *axes, const kiln__tensors *tensors, kiln__space *out);
 
-/* Whether a tensor has more than one element along the reduced axes. */
+/* Whether a tensor has more than one element along the reduced axes; strides of 0 broadcast one. */
 bool kiln__space_per_element(const kiln__space *space, const kiln_tensor *tensor);
 
 /* The tensor's strides along the axes of the space: 0 where it broadcasts; an output that dropped its reduced axes
