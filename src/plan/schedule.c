@@ -36,6 +36,8 @@ static const choice table[] = {
      "0.978)"},
     {0, 7000, 512, 1, false, false, KILN__RESIDENCY_SHARED,
      "up to 110 KB of a row in shared memory, so that two rows are under way (32,768 columns: 0.978, 50,257: 0.955)"},
+    {10241, 20480, 256, 8, false, true, KILN__RESIDENCY_SHARED,
+     "eight blocks with up to 40 KB of the row each (layer norm of 131,072 columns: 0.944, four blocks 0.692)"},
     {0, 16384, 256, 4, false, false, KILN__RESIDENCY_SHARED,
      "four blocks share the row, so that several rows are under way on a multiprocessor (65,536 columns: 0.952; "
      "128,256: "
@@ -305,7 +307,8 @@ static kiln_status choose_row(const kiln__ir *ir, const kiln__problem *problem, 
     int row = 0;
     for (; row < TABLE_ROWS; row++) {
         bool pinned = pins->residency >= 0 || pins->group >= 0 || pins->cluster;
-        if (table[row].sharing && ((!sharing && !pass) || pinned || s->masked)) continue;
+        bool packs_overhang = s->masked && table[row].residency == KILN__RESIDENCY_REGISTERS;
+        if (table[row].sharing && ((!sharing && !pass) || pinned || packs_overhang)) continue;
         if (pass && table[row].residency == KILN__RESIDENCY_SHARED && !pinned) continue;
         if (load > table[row].max_packs || (load < table[row].min_packs && !pinned)) continue;
         if (work_out(&table[row], pins, device, packs, bytes, s) && attempt-- == 0) break;
