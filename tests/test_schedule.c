@@ -210,7 +210,7 @@ static const struct {
     {"y = layer_norm(x, w)", "bf16[*,16384] bf16[16384] bf16[*,16384]", 90, "block 512, registers, inner, pack 8 x 4"},
     {"y = a + b", "f32[*,6] f32[6] f32[*,6]", 90, "threads 256, registers, flat, pack 4 x 2"},
     {"y = reduce((a, b) -> a + 2 * b, x, 0)", "f32[*,6] f32[*]", 90,
-     "lanes 1, tile, inner, pack 2 x 3, 256 rows per block, ordered"},
+     "lanes 1, tile, inner, pack 2 x 3, 512 rows per block, ordered"},
 };
 
 static void the_table_chooses_what_it_says(void **state) {

