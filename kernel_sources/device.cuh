@@ -140,7 +140,7 @@ KILN_DEVICE kiln_u32 kiln_cluster_rank() {
     return r;
 }
 KILN_DEVICE void kiln_cluster_barrier() {
-    asm volatile("barrier.cluster.arrive.release.aligned;\n\tbarrier.cluster.wait.acquire.aligned;" ::: "memory");
+    asm volatile("barrier.cluster.arrive.release;\n\tbarrier.cluster.wait.acquire;" ::: "memory");
 }
 KILN_DEVICE void kiln_cluster_write(kiln_u32 *slot, kiln_u32 rank, kiln_u32 word) {
     const kiln_u32 own = (kiln_u32)__cvta_generic_to_shared(slot);
