@@ -153,11 +153,12 @@ static void later_attempts_need_fewer_registers_and_end(void **state) {
     int64_t kept = INT64_MAX;
     int attempt = 0;
     while (kiln__prepare(b.program, b.tensors, NULL, &device, attempt, &prepared) == KILN_OK) {
+        assert_int_equal(prepared.schedule.blocks_per_row, 1); /* one block holds the row easily */
         int64_t now = prepared.schedule.residency == KILN__RESIDENCY_REGISTERS ? prepared.schedule.steps : 0;
         assert_true(now <= kept);
         kept = now;
         kiln__prepared_free(&prepared);
-        assert_true(++attempt < 20);
+        assert_true(++attempt <= 5); /* each is a compilation */
     }
     assert_true(attempt > 1);
     assert_int_equal(kept, 0);

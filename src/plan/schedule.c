@@ -20,7 +20,8 @@ typedef struct choice {
     const char *reason;
 } choice;
 
-/* Many small blocks beat few big ones: while one loads, another waits. Rows of the table are tried in order. */
+/* Many small blocks beat few big ones: while one loads, another waits. Rows of the table are tried in order: those that a
+ * problem's packs lie within, and after one that spills the next. */
 static const choice table[] = {
     {0, 32, 0, 1, false, false, KILN__RESIDENCY_REGISTERS,
      "a short row fits one pack per lane; fewer lanes take fewer shuffle steps (64 columns: 8 lanes 0.955, 4 lanes of "
@@ -38,22 +39,20 @@ static const choice table[] = {
      "up to 110 KB of a row in shared memory, so that two rows are under way (32,768 columns: 0.978, 50,257: 0.955)"},
     {10241, 20480, 256, 8, false, true, KILN__RESIDENCY_SHARED,
      "eight blocks with up to 40 KB of the row each (layer norm of 131,072 columns: 0.944, four blocks 0.692)"},
-    {0, 16384, 256, 4, false, false, KILN__RESIDENCY_SHARED,
-     "four blocks share the row, so that several rows are under way on a multiprocessor (65,536 columns: 0.952; "
-     "128,256: "
+    {4097, 16384, 256, 4, false, false, KILN__RESIDENCY_SHARED,
+     "four blocks share the row, so that several are under way on a multiprocessor (65,536 columns: 0.952; 128,256: "
      "1.013, eight blocks 0.990)"},
-    {0, 32768, 256, 8, false, false, KILN__RESIDENCY_SHARED, "eight blocks with 64 KB of the row each"},
-    {0, 65536, 256, 16, false, false, KILN__RESIDENCY_SHARED,
+    {8193, 32768, 256, 8, false, false, KILN__RESIDENCY_SHARED, "eight blocks with 64 KB of the row each"},
+    {16385, 65536, 256, 16, false, false, KILN__RESIDENCY_SHARED,
      "sixteen blocks with 64 KB of the row each (524,288 columns: 0.838, 512 threads 0.646)"},
-    {0, 262144, 512, 16, true, true, KILN__RESIDENCY_SHARED,
+    {32769, 262144, 512, 16, true, true, KILN__RESIDENCY_SHARED,
      "sixteen blocks hold the row in their shared memory, and fetch the next one while they finish it"},
-    {0, 131072, 256, 16, true, false, KILN__RESIDENCY_SHARED,
+    {32769, 131072, 256, 16, true, false, KILN__RESIDENCY_SHARED,
      "of sixteen blocks each holds so much of the row that two fit a multiprocessor (1,048,576 columns: 0.755, all of "
-     "the "
-     "row 0.641)"},
-    {0, 262144, 512, 16, true, false, KILN__RESIDENCY_SHARED,
+     "it 0.641)"},
+    {32769, 262144, 512, 16, true, false, KILN__RESIDENCY_SHARED,
      "sixteen blocks hold what they can of the row, and fetch the next one while they finish it"},
-    {0, 12288, 1024, 1, false, false, KILN__RESIDENCY_SHARED, "one large block holds the row in shared memory"},
+    {2049, 12288, 1024, 1, false, false, KILN__RESIDENCY_SHARED, "one large block holds the row in shared memory"},
     {1048576, INT64_MAX, 1024, WHOLE_GRID, true, false, KILN__RESIDENCY_SHARED,
      "all multiprocessors hold what they can of the row; what does not fit is read twice"},
     {0, 2560, 512, 1, false, false, KILN__RESIDENCY_STREAM, "the row is read once, in a few steps of 512 threads"},
@@ -214,8 +213,7 @@ static kiln_status choose_flat(const kiln__ir *ir, const kiln__problem *problem,
     return KILN_OK;
 }
 
-/* Blocks of a cluster reach each other's shared memory from 9.0 on; sixteen on whole
- * data-center parts. */
+/* Blocks of a cluster reach each other's shared memory from 9.0 on; sixteen on whole data-center parts. */
 static bool cluster_fits(int cluster, const kiln__device *device) {
     if (cluster == 1) return true;
     int most = device->arch < 90 ? 1 : device->arch < 110 && device->sm_count >= 100 ? 16 : 8;
