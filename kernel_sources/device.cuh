@@ -150,6 +150,13 @@ KILN_DEVICE void kiln_cluster_write(kiln_u32 *slot, kiln_u32 rank, kiln_u32 word
 }
 #endif
 
+#if __CUDA_ARCH__ >= 900
+/* Launches one after the other: next: once all blocks have said so, those of the next kernel may begin; wait: until the
+ * kernel before has ended, and what it wrote can be read. */
+KILN_DEVICE void kiln_launch_next() { asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); }
+KILN_DEVICE void kiln_launch_wait() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
+#endif
+
 /* Cooperative grids, whose blocks all run together. The barrier is one of all their threads, and orders what they wrote to
  * global memory; counter: 4 bytes of global memory, 0 before the launch, its top bit turns with each barrier. */
 KILN_DEVICE void kiln_grid_barrier(kiln_u32 *counter) {

@@ -85,6 +85,7 @@ typedef struct kiln__prepared {
     kiln__ir *ir;
     kiln__problem problem;
     kiln__schedule schedule;
+    int attempt; /* of the candidates that the schedule is */
     kiln__arguments arguments;
     char *brief, *source; /* the source in brief, and whole */
     double schedule_ms, emit_ms;
@@ -122,9 +123,10 @@ kiln_status kiln__image_obtain(kiln_context *context, const kiln__prepared *prep
                                kiln__place first, kiln__image *out);
 void kiln__image_free(kiln__image *image);
 
-/* Prepares and obtains; where the compiler spilled registers, the next schedules are tried. */
+/* Prepares and obtains, from the schedule `attempt` on; where the compiler spilled registers, the next ones are tried. */
 kiln_status kiln__bake(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars,
-                       const kiln__device *device, bool ptx, kiln__prepared *prepared, kiln__image *image);
+                       const kiln__device *device, bool ptx, int attempt, kiln__prepared *prepared,
+                       kiln__image *image);
 
 void kiln__info_fill(const kiln__prepared *prepared, const kiln__image *image, int arch, double parse_ms,
                      kiln_plan_info *info);
@@ -166,6 +168,7 @@ typedef struct kiln__launch {
     int input_count, tensor_count, scalar_count;
     bool empty; /* nothing to do */
     bool cooperative; /* all blocks run together, and the workspace begins with a counter that must be 0 */
+    bool dependent;   /* later kernels may begin before the one before has ended */
     uint16_t pointer_offset[KILN_MAX_TENSORS], scalar_offset[KILN_MAX_SCALARS];
     kiln__ctype scalar_types[KILN_MAX_SCALARS];
     kiln__extent extents[KILN_MAX_TENSORS];    /* where a tensor lies in memory */

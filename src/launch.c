@@ -89,28 +89,40 @@ static void put_scalar(unsigned char *to, kiln__ctype type, const kiln_scalar *s
     }
 }
 
-static kiln_status launch_all(const kiln__launch *launch, void *argument, kiln__CUstream stream) {
+/* One kernel; attribute: a property that the launch has, 0: none. */
+static kiln_status launch_one(const kiln__launch *launch, int k, int attribute, void *argument, kiln__CUstream stream) {
+    bool last = k > 0 && k + 1 == launch->function_count;
+    unsigned x = last ? launch->last_x : launch->grid_x, y = last ? launch->last_y : launch->grid_y;
+    const kiln__driver *driver = launch->driver;
     void *parameters[1] = {argument};
-    for (int k = 0; k < launch->function_count; k++) {
-        bool last = k > 0 && k + 1 == launch->function_count;
-        kiln__CUresult result = launch->driver->LaunchKernel(
-            launch->functions[k], last ? launch->last_x : launch->grid_x, last ? launch->last_y : launch->grid_y, 1,
-            launch->threads, 1, 1, launch->shared_bytes, stream, parameters, NULL);
-        if (result) return kiln__driver_fail(launch->driver, KILN_E_LAUNCH, result, "cuLaunchKernel");
+    kiln__CUresult result;
+    if (attribute) {
+        kiln__CUlaunchAttribute on = {.id = attribute, .value.on = 1};
+        const kiln__CUlaunchConfig config = {x, y, 1, launch->threads, 1, 1, launch->shared_bytes, stream, &on, 1};
+        result = driver->LaunchKernelEx(&config, launch->functions[k], parameters, NULL);
+    } else {
+        result = driver->LaunchKernel(launch->functions[k], x, y, 1, launch->threads, 1, 1, launch->shared_bytes,
+                                      stream, parameters, NULL);
     }
-    return KILN_OK;
+    if (!result) return KILN_OK;
+    return kiln__driver_fail(driver, KILN_E_LAUNCH, result, attribute ? "cuLaunchKernelEx" : "cuLaunchKernel");
+}
+
+static kiln_status launch_all(const kiln__launch *launch, void *argument, kiln__CUstream stream) {
+    kiln_status status = KILN_OK;
+    for (int k = 0; !status && k < launch->function_count; k++)
+        status =
+            launch_one(launch, k, k && launch->dependent ? KILN__LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION : 0,
+                       argument, stream);
+    return status;
 }
 
 static kiln_status launch_cooperative(const kiln__launch *launch, unsigned char *argument, kiln__CUstream stream) {
-    void *parameters[1] = {argument};
     kiln__CUdeviceptr counter;
     memcpy(&counter, argument + launch->workspace_offset, sizeof counter);
     kiln__CUresult result = launch->driver->MemsetD32Async(counter, 0, 1, stream);
     if (result) return kiln__driver_fail(launch->driver, KILN_E_LAUNCH, result, "cuMemsetD32Async");
-    result = launch->driver->LaunchCooperativeKernel(launch->functions[0], launch->grid_x, 1, 1, launch->threads, 1, 1,
-                                                     launch->shared_bytes, stream, parameters);
-    if (!result) return KILN_OK;
-    return kiln__driver_fail(launch->driver, KILN_E_LAUNCH, result, "cuLaunchCooperativeKernel");
+    return launch_one(launch, 0, KILN__LAUNCH_ATTRIBUTE_COOPERATIVE, argument, stream);
 }
 
 static kiln_status launch_any(const kiln__launch *launch, unsigned char *argument, kiln__CUstream stream) {
@@ -181,9 +193,16 @@ static kiln_status open_pool(kiln_context *context, const kiln__driver *driver, 
     return status;
 }
 
-/* A persistent kernel is launched with as many groups as run at once. */
-static kiln_status limit_grid(const kiln__schedule *s, const kiln__driver *driver, const kiln__device *numbers,
-                              kiln__launch *launch) {
+/* Where a plan runs. */
+typedef struct target {
+    const kiln__driver *driver;
+    kiln__CUdevice device;
+    kiln__device numbers;
+} target;
+
+/* A persistent kernel is launched with as many groups as run at once. KILN_E_UNSUPPORTED where the device has no room for
+ * one: part of it may be another process's. */
+static kiln_status limit_grid(const kiln__schedule *s, const target *on, kiln__launch *launch) {
     int blocks = 0, groups = 0;
     const char *call = "cuOccupancyMaxActiveBlocksPerMultiprocessor";
     kiln__CUlaunchConfig config = {.grid_x = launch->grid_x,
@@ -193,62 +212,65 @@ static kiln_status limit_grid(const kiln__schedule *s, const kiln__driver *drive
                                    .block_y = 1,
                                    .block_z = 1,
                                    .shared_bytes = launch->shared_bytes};
-    if (!s->persistent) return KILN_OK;
-    kiln__CUresult result = driver->OccupancyMaxActiveBlocksPerMultiprocessor(
-        &blocks, launch->functions[0], (int)launch->threads, launch->shared_bytes);
-    if (!result && s->group == KILN__GROUP_CLUSTER) {
+    kiln__CUresult result;
+    if (!s->persistent && s->group != KILN__GROUP_CLUSTER) return KILN_OK;
+    if (s->group == KILN__GROUP_CLUSTER) {
         call = "cuOccupancyMaxActiveClusters";
-        result = driver->OccupancyMaxActiveClusters(&groups, launch->functions[0], &config);
+        result = on->driver->OccupancyMaxActiveClusters(&groups, launch->functions[0], &config);
+    } else {
+        result = on->driver->OccupancyMaxActiveBlocksPerMultiprocessor(&blocks, launch->functions[0],
+                                                                       (int)launch->threads, launch->shared_bytes);
     }
-    if (result) return kiln__driver_fail(driver, KILN_E_LOAD, result, call);
+    if (result) return kiln__driver_fail(on->driver, KILN_E_LOAD, result, call);
     if (s->group == KILN__GROUP_GRID) groups = blocks > 0;
-    if (s->group == KILN__GROUP_BLOCK) groups = blocks * numbers->sm_count;
+    if (s->group == KILN__GROUP_BLOCK) groups = blocks * on->numbers.sm_count;
     unsigned most = (unsigned)(groups * s->blocks_per_row);
     if (!most)
         return kiln__fail(KILN_E_UNSUPPORTED,
                           "the device cannot run schedule '%s': it has no room for %d blocks at once", s->text,
                           s->blocks_per_row);
+    if (!s->persistent) return KILN_OK;
     if (launch->grid_x > most || launch->grid_y > 1) launch->grid_x = most;
     launch->grid_y = 1;
     return KILN_OK;
 }
 
 /* Split rows: the further kernels, and where their workspace comes from. */
-static kiln_status add_splits(kiln_context *context, const kiln__prepared *prepared, const kiln__driver *driver,
-                              kiln__CUdevice device, const kiln__loaded *loaded, kiln__launch *launch) {
+static kiln_status add_splits(kiln_context *context, const kiln__prepared *prepared, const target *on,
+                              const kiln__loaded *loaded, kiln__launch *launch) {
     if (!kiln__schedule_exchanges(&prepared->schedule)) return KILN_OK;
     launch->cooperative = prepared->schedule.group == KILN__GROUP_GRID;
+    launch->dependent = prepared->schedule.dependent;
     launch->workspace_bytes = kiln__schedule_workspace(&prepared->schedule, prepared->ir, prepared->problem.rows);
     launch->function_count = kiln__schedule_launches(&prepared->schedule, prepared->ir);
     for (int k = 1; k < launch->function_count; k++) {
         char name[32];
         kiln__CUkernel kernel;
         snprintf(name, sizeof name, KILN__KERNEL_NAME "%d", k);
-        kiln__CUresult result = driver->LibraryGetKernel(&kernel, loaded->library, name);
-        if (result) return kiln__driver_fail(driver, KILN_E_LOAD, result, "cuLibraryGetKernel");
+        kiln__CUresult result = on->driver->LibraryGetKernel(&kernel, loaded->library, name);
+        if (result) return kiln__driver_fail(on->driver, KILN_E_LOAD, result, "cuLibraryGetKernel");
         launch->functions[k] = (kiln__CUfunction)(void *)kernel;
     }
-    return open_pool(context, driver, device, &launch->pool);
+    return open_pool(context, on->driver, on->device, &launch->pool);
 }
 
 /* Loads the image. What the driver refuses of a pack is looked for on disk; what it refuses of that is moved aside and
  * compiled once more. */
-static kiln_status load(const kiln_program *program, const kiln__driver *driver, kiln__CUdevice device,
-                        const kiln__device *numbers, const kiln__prepared *prepared, kiln__image *image,
-                        kiln__loaded *loaded) {
+static kiln_status load(const kiln_program *program, const target *on, const kiln__prepared *prepared,
+                        kiln__image *image, kiln__loaded *loaded) {
     kiln_context *context = program->context;
     for (kiln__place next = KILN__ON_DISK;;) {
         bool refused = false, packed = image->origin == KILN_ORIGIN_PACK, ptx = image->is_ptx;
         kiln_status status =
-            kiln__loaded_create(driver, device, image->bytes, KILN__KERNEL_NAME, prepared->schedule.shared_bytes,
-                                prepared->schedule.blocks_per_row, loaded, &refused);
+            kiln__loaded_create(on->driver, on->device, image->bytes, KILN__KERNEL_NAME,
+                                prepared->schedule.shared_bytes, prepared->schedule.blocks_per_row, loaded, &refused);
         if (!status || !refused || (!packed && image->origin != KILN_ORIGIN_DISK)) return status;
         kiln__log(context, KILN_LOG_WARNING, "the driver refused %s kernel %s: %s; it is %s again",
                   packed ? "packed" : "cached", packed ? image->name.hex : image->key.hex, kiln_last_error(),
                   packed ? "looked for" : "compiled");
         if (!packed) kiln__disk_reject(context->disk, &image->key, image->bytes, image->size);
         kiln__image_free(image);
-        status = kiln__image_obtain(context, prepared, numbers->arch, ptx, next, image);
+        status = kiln__image_obtain(context, prepared, on->numbers.arch, ptx, next, image);
         if (!packed) next = KILN__NOWHERE; /* another process's second attempt is taken, a third is our own */
         if (status) return status;
         kiln__clear_error(); /* the sentence of the refusal, which is overcome */
@@ -256,19 +278,18 @@ static kiln_status load(const kiln_program *program, const kiln__driver *driver,
 }
 
 /* The kernel for the image, loaded once per context and device. */
-static kiln_status share_loaded(const kiln_program *program, const kiln__driver *driver, kiln__CUdevice device,
-                                const kiln__device *numbers, const kiln__prepared *prepared, kiln__image *image,
-                                const kiln__kernel_entry **out) {
+static kiln_status share_loaded(const kiln_program *program, const target *on, const kiln__prepared *prepared,
+                                kiln__image *image, const kiln__kernel_entry **out) {
     kiln_context *context = program->context;
-    *out = kiln__find_loaded(context, &image->name, device);
+    *out = kiln__find_loaded(context, &image->name, on->device);
     if (*out) return KILN_OK;
     kiln__kernel_entry *entry = calloc(1, sizeof *entry);
     if (!entry) return kiln__out_of_memory();
-    kiln_status status = load(program, driver, device, numbers, prepared, image, &entry->loaded);
+    kiln_status status = load(program, on, prepared, image, &entry->loaded);
     char *log = status ? NULL : strdup(image->log);
     if (!status && !log) status = kiln__out_of_memory();
     if (status) {
-        kiln__loaded_destroy(driver, &entry->loaded);
+        kiln__loaded_destroy(on->driver, &entry->loaded);
         free(entry);
         return status;
     }
@@ -277,7 +298,7 @@ static kiln_status share_loaded(const kiln_program *program, const kiln__driver 
     image->bytes = NULL;
     image->log = log;
     image->pending = NULL;
-    entry->device = device;
+    entry->device = on->device;
     kiln__memory_keep(context, entry);
     *out = entry;
     return KILN_OK;
@@ -285,8 +306,8 @@ static kiln_status share_loaded(const kiln_program *program, const kiln__driver 
 
 /* PTX for a device that the NVRTC is too old for: the newest architecture below it, compiled by the driver at load. */
 static kiln_status bake_for(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars,
-                            const kiln__device *device, kiln__prepared *prepared, kiln__image *image) {
-    kiln_status status = kiln__bake(program, tensors, scalars, device, false, prepared, image);
+                            const kiln__device *device, int attempt, kiln__prepared *prepared, kiln__image *image) {
+    kiln_status status = kiln__bake(program, tensors, scalars, device, false, attempt, prepared, image);
     if (status != KILN_E_ARCH) return status;
     const kiln__nvrtc *nvrtc;
     if (kiln__nvrtc_open(program->context->nvrtc_path, &nvrtc)) return status;
@@ -295,7 +316,7 @@ static kiln_status bake_for(const kiln_program *program, const kiln_tensor *tens
     for (int i = 0; i < nvrtc->arch_count; i++)
         if (nvrtc->archs[i] <= device->arch && nvrtc->archs[i] > older.arch) older.arch = nvrtc->archs[i];
     if (older.arch < 80) return status;
-    return kiln__bake(program, tensors, scalars, &older, true, prepared, image);
+    return kiln__bake(program, tensors, scalars, &older, true, attempt, prepared, image);
 }
 
 static kiln_status check_rows(const kiln_program *program, const kiln_tensor *tensors) {
@@ -306,32 +327,23 @@ static kiln_status check_rows(const kiln_program *program, const kiln_tensor *te
     return KILN_OK;
 }
 
-kiln_status kiln__launch_prepare(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars,
-                                 kiln__launch **launch, kiln__prepared *prepared, kiln__image *image,
-                                 kiln_plan_info *info) {
-    const kiln__driver *driver;
-    kiln_status status = check_rows(program, tensors);
-    if (!status) status = kiln__context_driver(program->context, &driver);
-    if (status) return status;
-    kiln__CUdevice device;
-    kiln__CUresult result = driver->CtxGetDevice(&device);
-    if (result) return kiln__driver_fail(driver, KILN_E_NO_CONTEXT, result, "cuCtxGetDevice");
-    kiln__device numbers;
-    status = kiln__driver_device(driver, device, &numbers);
-    if (!status && numbers.arch < 80)
-        status = kiln__fail(KILN_E_UNSUPPORTED, "the device has compute capability %d.%d, expected 8.0 or newer",
-                            numbers.arch / 10, numbers.arch % 10);
-    if (status) return status;
-    status = bake_for(program, tensors, scalars, &numbers, prepared, image);
-    if (status) return status;
+/* One schedule: baked, loaded, ready to be launched. *crowded: the device has no room for its blocks, but may have for
+ * another's. */
+static kiln_status try_schedule(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars,
+                                const target *on, int attempt, kiln__launch **launch, kiln__prepared *prepared,
+                                kiln__image *image, kiln_plan_info *info, bool *crowded) {
     const kiln__kernel_entry *entry;
+    kiln_status status = bake_for(program, tensors, scalars, &on->numbers, attempt, prepared, image);
+    *crowded = false;
+    if (status) return status;
     double start = kiln__now_ms();
-    status = share_loaded(program, driver, device, &numbers, prepared, image, &entry);
+    status = share_loaded(program, on, prepared, image, &entry);
     double load_ms = kiln__now_ms() - start;
-    if (!status) status = kiln__launch_create(program, tensors, prepared, driver, &entry->loaded, launch);
+    if (!status) status = kiln__launch_create(program, tensors, prepared, on->driver, &entry->loaded, launch);
     if (!status) {
-        status = limit_grid(&prepared->schedule, driver, &numbers, *launch);
-        if (!status) status = add_splits(program->context, prepared, driver, device, &entry->loaded, *launch);
+        status = limit_grid(&prepared->schedule, on, *launch);
+        *crowded = status == KILN_E_UNSUPPORTED;
+        if (!status) status = add_splits(program->context, prepared, on, &entry->loaded, *launch);
         if (status) free(*launch);
     }
     if (status) {
@@ -340,10 +352,29 @@ kiln_status kiln__launch_prepare(const kiln_program *program, const kiln_tensor 
         return status;
     }
     if (!info) return KILN_OK;
-    kiln__info_fill(prepared, image, numbers.arch, program->parse_ms, info);
+    kiln__info_fill(prepared, image, on->numbers.arch, program->parse_ms, info);
     info->registers = entry->loaded.registers;
     info->spill_bytes = entry->loaded.local_bytes;
     info->shared_bytes = entry->loaded.static_shared_bytes + prepared->schedule.shared_bytes;
     info->load_ms = load_ms;
     return KILN_OK;
+}
+
+kiln_status kiln__launch_prepare(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars,
+                                 kiln__launch **launch, kiln__prepared *prepared, kiln__image *image,
+                                 kiln_plan_info *info) {
+    target on;
+    kiln_status status = check_rows(program, tensors);
+    if (!status) status = kiln__context_driver(program->context, &on.driver);
+    if (status) return status;
+    kiln__CUresult result = on.driver->CtxGetDevice(&on.device);
+    if (result) return kiln__driver_fail(on.driver, KILN_E_NO_CONTEXT, result, "cuCtxGetDevice");
+    status = kiln__driver_device(on.driver, on.device, &on.numbers);
+    if (!status && on.numbers.arch < 80)
+        status = kiln__fail(KILN_E_UNSUPPORTED, "the device has compute capability %d.%d, expected 8.0 or newer",
+                            on.numbers.arch / 10, on.numbers.arch % 10);
+    bool crowded = !status;
+    for (int attempt = 0; crowded; attempt = prepared->attempt + 1)
+        status = try_schedule(program, tensors, scalars, &on, attempt, launch, prepared, image, info, &crowded);
+    return status;
 }

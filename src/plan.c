@@ -101,7 +101,7 @@ static kiln_status make_kernel(const kiln_program *program, const kiln_tensor *t
     device.arch = arch;
     kiln_status status;
     if (compile)
-        status = kiln__bake(program, tensors, scalars, &device, ptx != 0, &kernel->prepared, &kernel->image);
+        status = kiln__bake(program, tensors, scalars, &device, ptx != 0, 0, &kernel->prepared, &kernel->image);
     else {
         kernel->image.registers = kernel->image.spill_bytes = -1;
         kernel->image.is_ptx = ptx != 0;

@@ -8,6 +8,7 @@
 kiln_status kiln__prepare(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars,
                           const kiln__device *device, int attempt, kiln__prepared *out) {
     memset(out, 0, sizeof *out);
+    out->attempt = attempt;
     double start = kiln__now_ms();
     kiln__space space;
     kiln_status status = kiln__program_bind(program, tensors, scalars, &space, &out->ir);
@@ -36,8 +37,9 @@ void kiln__prepared_free(kiln__prepared *prepared) {
 }
 
 kiln_status kiln__bake(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars,
-                       const kiln__device *device, bool ptx, kiln__prepared *prepared, kiln__image *image) {
-    kiln_status status = kiln__prepare(program, tensors, scalars, device, 0, prepared);
+                       const kiln__device *device, bool ptx, int attempt, kiln__prepared *prepared,
+                       kiln__image *image) {
+    kiln_status status = kiln__prepare(program, tensors, scalars, device, attempt, prepared);
     if (!status) status = kiln__image_obtain(program->context, prepared, device->arch, ptx, KILN__IN_MEMORY, image);
     if (status) {
         if (status == KILN_E_WOULD_COMPILE || status == KILN_E_NO_NVRTC)
@@ -46,10 +48,10 @@ kiln_status kiln__bake(const kiln_program *program, const kiln_tensor *tensors, 
         return status;
     }
     bool compiled = image->origin == KILN_ORIGIN_COMPILED;
-    for (int attempt = 1; image->spill_bytes > 0; attempt++) {
+    while (image->spill_bytes > 0) {
         kiln__prepared next;
         kiln__image other;
-        if (kiln__prepare(program, tensors, scalars, device, attempt, &next)) break;
+        if (kiln__prepare(program, tensors, scalars, device, ++attempt, &next)) break;
         if (kiln__image_obtain(program->context, &next, device->arch, ptx, KILN__IN_MEMORY, &other)) {
             kiln__prepared_free(&next);
             break;

@@ -25,7 +25,7 @@ static struct kiln__CUmemoryPool_st pools[DEVICE_LIMIT] = {{0}, {1}, {2}, {3}};
 static _Thread_local kiln__CUcontext current;
 static _Thread_local int capture_mode;
 
-static fake_driver state = {.arch = 90, .sm_count = 132, .device_count = 1, .version = 13000,
+static fake_driver state = {.arch = 90, .sm_count = 132, .device_count = 1, .version = 13000, .clusters = 8,
                             .shared_per_block = 227 * 1024, .shared_per_sm = 228 * 1024};
 
 fake_driver *fake_driver_state(void) { return &state; }
@@ -301,14 +301,19 @@ kiln__CUresult fake_LaunchKernel(kiln__CUfunction function, unsigned grid_x, uns
     return KILN__CUDA_SUCCESS;
 }
 
-kiln__CUresult fake_LaunchCooperativeKernel(kiln__CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
-                                            unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared,
-                                            kiln__CUstream stream, void **params)
+kiln__CUresult fake_LaunchKernelEx(const kiln__CUlaunchConfig *config, kiln__CUfunction function, void **params,
+                                   void **extra)
 {
-    ENTER_CONTEXT("cuLaunchCooperativeKernel");
-    kiln__CUresult result =
-        fake_LaunchKernel(function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared, stream, params, NULL);
-    if (!result) state.cooperative_launches++;
+    ENTER_CONTEXT("cuLaunchKernelEx");
+    if (!config) return KILN__CUDA_ERROR_INVALID_VALUE;
+    kiln__CUresult result = fake_LaunchKernel(function, config->grid_x, config->grid_y, config->grid_z, config->block_x,
+                                              config->block_y, config->block_z, config->shared_bytes, config->stream,
+                                              params, extra);
+    for (unsigned a = 0; !result && a < config->attribute_count; a++) {
+        int id = config->attributes[a].id, on = config->attributes[a].value.on;
+        if (id == KILN__LAUNCH_ATTRIBUTE_COOPERATIVE) state.cooperative_launches += on;
+        if (id == KILN__LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION) state.dependent_launches += on;
+    }
     return result;
 }
 
@@ -327,7 +332,7 @@ kiln__CUresult fake_OccupancyMaxActiveClusters(int *clusters, kiln__CUfunction f
 {
     ENTER_CONTEXT("cuOccupancyMaxActiveClusters");
     if (!function || !config || !config->block_x || config->block_x > 1024) return KILN__CUDA_ERROR_INVALID_VALUE;
-    *clusters = 8;
+    *clusters = state.clusters;
     return KILN__CUDA_SUCCESS;
 }
 

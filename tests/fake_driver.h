@@ -11,6 +11,7 @@
 typedef struct fake_driver {
     /* What it is. cuInit reads FAKE_DRIVER_ARCH and FAKE_DRIVER_INIT (its result) from the environment. */
     int arch, sm_count, device_count, version;
+    int clusters;        /* that run at once; 0: the device has no room for one */
     int shared_per_block, shared_per_sm, static_shared;
     /* The function of this symbol returns fail_result instead of working; "" for none. */
     char fail_symbol[48];
@@ -18,7 +19,7 @@ typedef struct fake_driver {
     int fail_times;      /* how often; 0: always */
     int argument_bytes;  /* of the kernel's one argument: how many a launch copies */
     /* What happened. */
-    atomic_long loads, unloads, launches, cooperative_launches, allocations, frees, function_loads;
+    atomic_long loads, unloads, launches, cooperative_launches, dependent_launches, allocations, frees, function_loads;
     atomic_int load_capture_mode; /* the thread's capture mode at the last cuLibraryLoadData */
     atomic_int last_dynamic_limit; /* the last value of the maximum dynamic shared memory attribute */
     unsigned last_grid[3], last_block[3], last_shared;

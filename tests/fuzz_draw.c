@@ -22,7 +22,7 @@ const char *const fuzz_schedules[FUZZ_SCHEDULE_COUNT] = {
     "block 64, stream",
     "threads 4",
     "stream, splits 2",
-    "stream, splits 7",
+    "stream, splits 7, dependent",
     "block 64, stream, splits 3",
     "threads 2, pack 4, stream",
     "threads 8, rows 32, shared",

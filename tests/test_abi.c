@@ -93,6 +93,11 @@ SAME_LAYOUT(kiln__CUevent, CUevent);
 SAME_LAYOUT(kiln__CUmemoryPool, CUmemoryPool);
 SAME_LAYOUT(kiln__CUmemPool_attribute, CUmemPool_attribute);
 SAME_LAYOUT(kiln__CUmemPoolProps, CUmemPoolProps);
+SAME_LAYOUT(kiln__CUlaunchAttribute, CUlaunchAttribute);
+_Static_assert(offsetof(kiln__CUlaunchAttribute, value) == offsetof(CUlaunchAttribute, value), "value");
+SAME_VALUE(KILN__LAUNCH_ATTRIBUTE_COOPERATIVE, CU_LAUNCH_ATTRIBUTE_COOPERATIVE);
+SAME_VALUE(KILN__LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
+           CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION);
 SAME_LAYOUT(kiln__CUlaunchConfig, CUlaunchConfig);
 #define SAME_CONFIG_MEMBER(ours, theirs) \
     _Static_assert(offsetof(kiln__CUlaunchConfig, ours) == offsetof(CUlaunchConfig, theirs), #ours)

@@ -70,6 +70,7 @@ static const packed_case cases[] = {
     {"y = softmax(x)", "0", "f32[10000,8] f32[10000,8]", "splits 5", NULL, true},
     {"s = argmin(x) * 2 + (max(x) > 3)", "0", "f16[9000,20] i64[20]", "splits 5", NULL, false},
     {"y = layer_norm(x)", "0", "f32[200,21]{24,1} f32[200,21]", "splits 2", "stream, splits 2", false},
+    {"y = softmax(x)", "0", "f32[300,21] f32[300,21]", "splits 3, dependent", "stream, splits 3, dependent", false},
     {"y = softmax(x)", "0", "f16[77,40] f16[77,40]", "columns 8, shared, outer, pack 2", "threads 8, pack 2, shared",
      false},
     {"y = softmax(x)", "0", "f16[77,40] f16[77,40]", "columns 2, stream", "threads 2, rows 16, stream, batch 3", false},

@@ -438,6 +438,50 @@ static void an_old_device_is_refused_by_its_number(void **state) {
     kiln_context_destroy(context);
 }
 
+static void where_clusters_have_no_room_the_next_schedule_runs(void **state) {
+    launch_fixture *f = *state;
+    static const char row[] = "f16[8,65536] f16[8,65536]";
+    kiln_context *context = launch_context(f, "", KILN_POLICY_COMPILE);
+    kiln_program *program = launch_program(context, "y = softmax(x)");
+    f->fake->clusters = 0;
+    launch_expect(launch_run(program, row), KILN_OK, "");
+    assert_int_equal(f->fake->last_block[0], 1024);
+    assert_int_equal(launch_compiles(f), 2);
+    kiln_program_destroy(program);
+    f->fake->clusters = 8;
+    program = launch_program(context, "y = softmax(x)");
+    launch_expect(launch_run(program, row), KILN_OK, "");
+    assert_int_equal(f->fake->last_block[0], 256);
+    kiln_program_destroy(program);
+    kiln_context_destroy(context);
+}
+
+static void launches_of_split_rows_overlap_where_that_is_pinned(void **state) {
+    launch_fixture *f = *state;
+    static const struct {
+        const char *pins;
+        int arch, dependent;
+    } cases[] = {{"stream, splits 4", 90, 0}, {"stream, splits 4, dependent", 90, 2}, {"stream, splits 4, dependent", 80, 0}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        kiln_context_options options = KILN_CONTEXT_OPTIONS_INIT;
+        kiln_context *context;
+        options.driver_path = KILN_FAKE_DRIVER;
+        options.nvrtc_path = f->nvrtc;
+        options.cache_dir = "";
+        options.schedule = cases[i].pins;
+        assert_int_equal(kiln_context_create(&options, &context), KILN_OK);
+        kiln_program *program = launch_program(context, "y = (x - max(x)) / sum(x)");
+        f->fake->arch = cases[i].arch;
+        f->fake->launches = f->fake->dependent_launches = 0;
+        launch_expect(launch_run(program, "f16[8,65536] f16[8,65536]"), KILN_OK, "");
+        assert_int_equal(f->fake->launches, 2);
+        assert_int_equal(f->fake->dependent_launches, cases[i].dependent / 2);
+        kiln_program_destroy(program);
+        kiln_context_destroy(context);
+    }
+    f->fake->arch = 90;
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         WITH_LAUNCHES(the_second_run_only_looks_up),
@@ -457,6 +501,8 @@ int main(void) {
         WITH_LAUNCHES(an_nvrtc_without_the_architecture_gives_ptx_or_says_so),
         WITH_LAUNCHES(a_machine_without_driver_or_device_says_so),
         WITH_LAUNCHES(an_old_device_is_refused_by_its_number),
+        WITH_LAUNCHES(where_clusters_have_no_room_the_next_schedule_runs),
+        WITH_LAUNCHES(launches_of_split_rows_overlap_where_that_is_pinned),
     };
     return cmocka_run_group_tests_name("run", tests, NULL, NULL);
 }

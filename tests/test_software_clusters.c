@@ -117,7 +117,9 @@ static kiln__CUresult run(const hand_kernel *kernel, bool cooperative, unsigned 
     *right = false;
     kiln__CUresult result = driver->MemsetD8(kernel->parts, 0xee, BLOCK_LIMIT * sizeof(unsigned));
     if (!result) result = driver->MemsetD8(kernel->y, 0xee, sizeof sums);
-    if (!result && cooperative) result = driver->LaunchCooperativeKernel(kernel->function, blocks, 1, 1, THREADS, 1, 1, 0, NULL, parameters);
+    kiln__CUlaunchAttribute together = {.id = KILN__LAUNCH_ATTRIBUTE_COOPERATIVE, .value.on = 1};
+    const kiln__CUlaunchConfig config = {blocks, 1, 1, THREADS, 1, 1, 0, NULL, &together, 1};
+    if (!result && cooperative) result = driver->LaunchKernelEx(&config, kernel->function, parameters, NULL);
     else if (!result) result = driver->LaunchKernel(kernel->function, blocks, 1, 1, THREADS, 1, 1, 0, NULL, parameters, NULL);
     if (result) return result;
     assert_int_equal(driver->MemcpyDtoH(sums, kernel->y, sizeof sums), 0);

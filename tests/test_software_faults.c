@@ -106,7 +106,7 @@ static kiln_status launch_cooperatively(const kiln__driver *driver, const void *
     STEP(MemAlloc(&counter, sizeof(unsigned)));
     STEP(MemsetD32Async(counter, 0, 1, NULL));
     STEP(MemcpyDtoDAsync(counter, counter, sizeof(unsigned), NULL));
-    STEP(LaunchCooperativeKernel(function, (unsigned)blocks, 1, 1, 128, 1, 1, 0, NULL, parameters));
+    STEP(LaunchKernelEx(&config, function, parameters, NULL));
 #undef STEP
     const kiln__CUresult freed = counter ? driver->MemFree(counter) : KILN__CUDA_SUCCESS;
     if (freed && !result) what = "MemFree", result = freed;

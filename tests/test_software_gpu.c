@@ -1,5 +1,6 @@
 /* The software GPU holds what it promises: kernels run on it as the CPU reference says, and faults planted in their
  * text are caught, each under at least one of five orders of threads. */
+#define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -94,6 +95,23 @@ static void planted_faults_are_caught(void **unused)
         if (!caught) fail_msg("nobody saw %s", p->what);
         if (p->message && !strstr(message, p->message)) fail_msg("'%s' does not say '%s'", message, p->message);
     }
+}
+
+static void a_kernel_that_overlaps_the_one_before_has_to_wait(void **unused)
+{
+    (void)unused;
+    const software_case test = {"y = softmax(x)", KILN_F32, 3, 5000, false, 0};
+    int right = 0, caught = 0;
+    char message[1024] = "";
+    setenv("KILN_SCHEDULE", "stream, splits 2, dependent", 1);
+    run_orders(&test, &right, &caught, message, sizeof message);
+    assert_int_equal(right, ORDERS);
+    device.gpu.plant("    kiln_launch_wait();\n", "");
+    run_orders(&test, &right, &caught, message, sizeof message);
+    device.gpu.plant(NULL, NULL);
+    unsetenv("KILN_SCHEDULE");
+    assert_int_equal(caught, ORDERS);
+    assert_non_null(strstr(message, "has not waited for the kernel launched before"));
 }
 
 static void kernels_without_faults_pass_in_every_order(void **unused)
@@ -197,6 +215,7 @@ int main(void)
 #endif
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(planted_faults_are_caught),
+        cmocka_unit_test(a_kernel_that_overlaps_the_one_before_has_to_wait),
         cmocka_unit_test(kernels_without_faults_pass_in_every_order),
         cmocka_unit_test(nothing_is_left_after_a_failed_launch),
         cmocka_unit_test(memory_is_poisoned_and_checked),

@@ -204,6 +204,8 @@ static void emit_kernel_name(const kiln__emitter *e, uint32_t number) {
 static void emit_kernel_head(const kiln__emitter *e, uint32_t number) {
     bool flat = e->problem->layout == KILN__LAYOUT_FLAT;
     emit_kernel_name(e, number);
+    if (e->schedule->dependent && number) kiln__text_puts(e->out, "    kiln_launch_wait();\n");
+    if (e->schedule->dependent) kiln__text_puts(e->out, "    kiln_launch_next();\n");
     if (kiln__rows_in_packs(e))
         kiln__text_puts(e->out, "    kiln_row row(args);\n    kiln_place(row);\n"
                                 "    if (row.chunk >= KILN_SPLITS) return;\n");

@@ -34,11 +34,20 @@ typedef struct kiln__CUmemPoolProps {
     unsigned char reserved[54];
 } kiln__CUmemPoolProps;
 
+/* CUlaunchAttribute: a property of a launch beside its shape, here one that is on or off. */
+typedef struct kiln__CUlaunchAttribute {
+    int id;
+    union {
+        int on;
+        uint64_t bytes[8];
+    } value;
+} kiln__CUlaunchAttribute;
+
 /* CUlaunchConfig: a launch's shape. Attributes: none where attribute_count is 0. */
 typedef struct kiln__CUlaunchConfig {
     unsigned grid_x, grid_y, grid_z, block_x, block_y, block_z, shared_bytes;
     kiln__CUstream stream;
-    void *attributes;
+    kiln__CUlaunchAttribute *attributes;
     unsigned attribute_count;
 } kiln__CUlaunchConfig;
 
@@ -83,6 +92,10 @@ typedef struct kiln__CUlaunchConfig {
 #define KILN__FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT 9
 #define KILN__FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED 14
 
+/* CUlaunchAttributeID */
+#define KILN__LAUNCH_ATTRIBUTE_COOPERATIVE 2
+#define KILN__LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION 6
+
 /* CUstreamCaptureMode */
 #define KILN__STREAM_CAPTURE_MODE_RELAXED 2
 
@@ -114,8 +127,7 @@ typedef struct kiln__CUlaunchConfig {
     X(ThreadExchangeStreamCaptureMode, "cuThreadExchangeStreamCaptureMode", (kiln__CUstreamCaptureMode *)) \
     X(LaunchKernel, "cuLaunchKernel", (kiln__CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, \
        kiln__CUstream, void **, void **)) \
-    X(LaunchCooperativeKernel, "cuLaunchCooperativeKernel", (kiln__CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, \
-       unsigned, unsigned, kiln__CUstream, void **)) \
+    X(LaunchKernelEx, "cuLaunchKernelEx", (const kiln__CUlaunchConfig *, kiln__CUfunction, void **, void **)) \
     X(OccupancyMaxActiveBlocksPerMultiprocessor, "cuOccupancyMaxActiveBlocksPerMultiprocessor", \
       (int *, kiln__CUfunction, int, size_t)) \
     X(OccupancyMaxActiveClusters, "cuOccupancyMaxActiveClusters", (int *, kiln__CUfunction, const kiln__CUlaunchConfig *)) \

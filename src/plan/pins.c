@@ -29,6 +29,7 @@ static const struct {
     {"phased", false, -1, -1, offsetof(kiln__pins, online), -1},
     {"persistent", false, -1, -1, offsetof(kiln__pins, persistent), 1},
     {"single", false, -1, -1, offsetof(kiln__pins, persistent), -1},
+    {"dependent", false, -1, -1, offsetof(kiln__pins, dependent), 1},
 };
 
 static bool pin(const char *text, size_t length, kiln__pins *out) {
@@ -59,7 +60,7 @@ kiln_status kiln__pins_parse(const char *text, kiln__pins *out) {
                 KILN_E_ARGUMENT,
                 "'%.*s' pins nothing of a schedule, expected lanes N, block N, threads N, registers, "
                 "shared, stream, tile, pack N, rows N, steps N, batch N, splits N, cluster N, grid, online, "
-                "phased, persistent or single",
+                "phased, persistent, single or dependent",
                 (int)length, text);
         text += length;
     }

@@ -178,6 +178,7 @@ static void describe(kiln__schedule *s) {
     if (s->row_vector && s->row_vector != s->pack_size)
         used += snprintf(s->text + used, sizeof s->text - (size_t)used, ", vector %d", s->row_vector);
     if (s->splits > 1) used += snprintf(s->text + used, sizeof s->text - (size_t)used, ", splits %d", s->splits);
+    if (s->dependent) used += snprintf(s->text + used, sizeof s->text - (size_t)used, ", dependent");
     if (s->persistent) used += snprintf(s->text + used, sizeof s->text - (size_t)used, ", persistent");
     if (s->online >= 0) used += snprintf(s->text + used, sizeof s->text - (size_t)used, ", online");
     if (s->masked) used += snprintf(s->text + used, sizeof s->text - (size_t)used, ", masked");
@@ -370,6 +371,7 @@ kiln_status kiln__schedule_choose(const kiln__ir *ir, const kiln__problem *probl
         return kiln__fail(KILN_E_UNSUPPORTED, "this layout has one schedule");
     if (problem->layout == KILN__LAYOUT_OUTER) {
         kiln_status status = kiln__schedule_outer(ir, problem, device, pins, attempt, out);
+        out->dependent = pins->dependent && out->splits > 1 && device->arch >= 90;
         if (!status) describe(out);
         return status;
     }
@@ -378,6 +380,7 @@ kiln_status kiln__schedule_choose(const kiln__ir *ir, const kiln__problem *probl
                                                               : choose_row(ir, problem, device, pins, attempt, out);
     if (status) return status;
     choose_splits(ir, problem, pins, LONG_ROW_PACKS * out->pack_size, out);
+    out->dependent = pins->dependent && out->splits > 1 && device->arch >= 90;
     /* Corrections cost more than a second exchange, but where that takes long. */
     bool once = out->residency == KILN__RESIDENCY_STREAM || out->blocks_per_row >= 16;
     if (problem->layout == KILN__LAYOUT_INNER && out->residency != KILN__RESIDENCY_TILE && !out->ordered &&

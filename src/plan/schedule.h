@@ -32,6 +32,7 @@ typedef struct kiln__schedule {
     int64_t held;    /* shared: of them in shared memory */
     bool persistent; /* as many groups as run at once go through all rows */
     int splits;      /* chunks that a row is cut into, a block for each; every phase is a launch of its own; 1: none */
+    bool dependent;      /* each begins while the one before ends, and waits for it in the kernel */
     bool ends_in_rows;   /* the last launch needs one chunk's blocks alone: it stores one value per row */
     int batch;           /* packs whose loads are issued together; registers: all steps */
     int threads_per_row; /* flat: threads */
@@ -66,11 +67,12 @@ typedef struct kiln__pins {
     int cluster;    /* blocks per row */
     int online;     /* 1: phases together where possible, -1: one after another */
     int persistent; /* 1: yes, -1: a group for each row */
+    int dependent;  /* 1: launches of split rows overlap where the device can */
 } kiln__pins;
 
 /* Parses "block 256, shared, pack 8", the words of kiln__schedule's text: lanes N, block N, threads N, registers,
- * shared, stream, tile, pack N, rows N, steps N, batch N, splits N, cluster N, grid, online, phased, persistent, single.
- * NULL or "": nothing pinned. KILN_E_ARGUMENT quotes the word it does not
+ * shared, stream, tile, pack N, rows N, steps N, batch N, splits N, cluster N, grid, online, phased, persistent, single,
+ * dependent. NULL or "": nothing pinned. KILN_E_ARGUMENT quotes the word it does not
  * know. */
 kiln_status kiln__pins_parse(const char *text, kiln__pins *out);
 

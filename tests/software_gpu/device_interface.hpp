@@ -24,6 +24,7 @@ struct kiln_software_device {
     void (*cluster_barrier)();
     void (*cluster_write)(unsigned *slot, unsigned rank, unsigned word);
     void (*grid_barrier)(unsigned *counter);
+    void (*launch_wait)();
 };
 
 struct kiln_software_kernel {

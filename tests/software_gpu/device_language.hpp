@@ -283,6 +283,8 @@ KILN_SOFTWARE void kiln_copy_commit() { kiln_software->copy_commit(); }
 KILN_SOFTWARE unsigned kiln_cluster_rank() { return kiln_software->cluster_rank; }
 KILN_SOFTWARE void kiln_cluster_barrier() { kiln_software->cluster_barrier(); }
 KILN_SOFTWARE void kiln_cluster_write(unsigned *slot, unsigned rank, unsigned word) { kiln_software->cluster_write(slot, rank, word); }
+KILN_SOFTWARE void kiln_launch_next() {}
+KILN_SOFTWARE void kiln_launch_wait() { kiln_software->launch_wait(); }
 #endif
 KILN_SOFTWARE void kiln_grid_barrier(unsigned *counter) { kiln_software->grid_barrier(counter); }
 

@@ -31,6 +31,7 @@ void begin_block(Running *r, unsigned number, kiln_software_index index)
         thread.waits = Waits::nowhere;
         thread.copies.clear();
         thread.copy_groups = 0;
+        thread.launch_waited = false;
         block.warp_lanes[t / warp_size] |= 1u << t % warp_size;
         block.ready.push_back(static_cast<uint16_t>(t));
     }

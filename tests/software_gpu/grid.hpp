@@ -20,6 +20,7 @@ struct Grid {
     kiln_software_index blocks, threads;
     unsigned cluster; /* blocks of one; blocks.x is a multiple of it */
     bool cooperative; /* all blocks run together */
+    bool dependent;   /* may begin before the grid launched before it has ended: threads wait for that */
     std::vector<SharedVariable> shared;
     uint64_t seed;
 };

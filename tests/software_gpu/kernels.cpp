@@ -148,7 +148,7 @@ static Failure refuse_grid(const Device &gpu, const kiln__CUlib_st *library, con
 }
 
 static kiln__CUresult launch(Device &gpu, const void *function, kiln_software_index blocks, kiln_software_index threads, unsigned dynamic_shared,
-                             bool cooperative, void **parameters)
+                             bool cooperative, bool dependent, void **parameters)
 {
     const kiln__CUlibrary library = library_of(gpu, function);
     const kiln_software_kernel *kernel = static_cast<const kiln_software_kernel *>(function);
@@ -157,7 +157,7 @@ static kiln__CUresult launch(Device &gpu, const void *function, kiln_software_in
     if (!blocks.x || !blocks.y || !blocks.z || blocks.x > 0x7fffffff || blocks.y > 65535 || blocks.z > 65535) return KILN__CUDA_ERROR_INVALID_VALUE;
     if (!threads_of_block || threads_of_block > max_threads || threads.z > 64) return KILN__CUDA_ERROR_INVALID_VALUE;
     if (dynamic_shared > static_cast<unsigned>(library->max_dynamic_shared)) return KILN__CUDA_ERROR_INVALID_VALUE;
-    const Grid grid = {kernel->name, kernel->enter, parameters, blocks, threads, kernel->cluster, cooperative,
+    const Grid grid = {kernel->name, kernel->enter, parameters, blocks, threads, kernel->cluster, cooperative, dependent,
                        library->module.shared_variables(dynamic_shared), gpu.seed};
     Failure &last_failure = current().last_failure;
     last_failure = refuse_grid(gpu, library, grid, dynamic_shared);
@@ -174,12 +174,20 @@ kiln__CUresult soft_LaunchKernel(kiln__CUfunction function, unsigned grid_x, uns
 {
     ENTER_CONTEXT("cuLaunchKernel");
     if (extra) return KILN__CUDA_ERROR_INVALID_VALUE;
-    return launch(gpu, function, {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, dynamic_shared, false, parameters);
+    return launch(gpu, function, {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, dynamic_shared, false, false, parameters);
 }
 
-kiln__CUresult soft_LaunchCooperativeKernel(kiln__CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
-                                            unsigned block_y, unsigned block_z, unsigned dynamic_shared, kiln__CUstream, void **parameters)
+kiln__CUresult soft_LaunchKernelEx(const kiln__CUlaunchConfig *config, kiln__CUfunction function, void **parameters, void **extra)
 {
-    ENTER_CONTEXT("cuLaunchCooperativeKernel");
-    return launch(gpu, function, {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, dynamic_shared, true, parameters);
+    ENTER_CONTEXT("cuLaunchKernelEx");
+    bool cooperative = false, dependent = false;
+    if (!config || extra || (config->attribute_count && !config->attributes)) return KILN__CUDA_ERROR_INVALID_VALUE;
+    for (unsigned a = 0; a < config->attribute_count; a++) {
+        const kiln__CUlaunchAttribute &attribute = config->attributes[a];
+        if (attribute.id == KILN__LAUNCH_ATTRIBUTE_COOPERATIVE) cooperative = attribute.value.on;
+        else if (attribute.id == KILN__LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION) dependent = attribute.value.on;
+        else return KILN__CUDA_ERROR_INVALID_VALUE;
+    }
+    return launch(gpu, function, {config->grid_x, config->grid_y, config->grid_z}, {config->block_x, config->block_y, config->block_z},
+                  config->shared_bytes, cooperative, dependent, parameters);
 }

@@ -34,6 +34,7 @@ struct Thread {
     unsigned long long value; /* given to the shuffle, then taken from it */
     std::vector<Copy> copies;
     int copy_groups; /* committed */
+    bool launch_waited;
 };
 
 struct Block {

@@ -65,6 +65,11 @@ void access_memory(unsigned long address, unsigned long bytes, bool write)
         }
         r->recent[r->next_recent++ % 4] = found;
     }
+    if (r->grid->dependent) { /* every access is looked at */
+        if (!r->block->threads[r->current].launch_waited)
+            fail_launch(CODE_ILLEGAL_ADDRESS, "%s %lu bytes at %#lx, and has not waited for the kernel launched before", verb, bytes, address);
+        return;
+    }
     if (r->grid->cooperative) { /* every access is looked at */
         r->where = r->races.access(*found, address, bytes, write, r->block->number);
         if (!r->where.empty()) fail_launch(CODE_ILLEGAL_ADDRESS, "%s %lu bytes at %#lx, %s", verb, bytes, address, r->where.c_str());
@@ -82,6 +87,9 @@ void read_object(unsigned long address, unsigned long bytes)
     for (unsigned long i = 0; i < bytes; i++)
         if (!any || shared.is_written(address + i)) access_memory(address + i, 1, false);
 }
+
+/* Grids run one after another: the one before has ended. */
+void wait_for_launch() { running()->block->threads[running()->current].launch_waited = true; }
 
 /* ---- barriers ---- */
 
@@ -304,6 +312,7 @@ kiln_software_device *device_state()
     device->cluster_barrier = wait_at_cluster_barrier;
     device->cluster_write = write_to_cluster;
     device->grid_barrier = wait_at_grid_barrier;
+    device->launch_wait = wait_for_launch;
     return device;
 }
 
