@@ -66,7 +66,7 @@ static const struct {
      "threads N, a multiple of 32 up to 1024, and registers"},
     {"shared", "y = softmax(x)", "0", "f32[100000,64] f32[100000,64]",
      "the pinned schedule is none for rows that lie side by side: expected threads 1 to 1024, and registers (up to "
-     "64 columns a thread), shared (where a block's rows fit) or stream"},
+     "256 elements a thread), shared (where a block's rows fit) or stream"},
     {"block 1024, shared", "y = softmax(x)", NULL, "f32[1073741824] f32[1073741824]",
      "no pinned schedule fits rows of 1073741824 columns"},
     {"registers", "y = softmax(x)", NULL, "f32[4,10000000] f32[4,10000000]",

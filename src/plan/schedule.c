@@ -260,7 +260,8 @@ static bool work_out(const choice *c, const kiln__pins *pins, const kiln__device
                                        : KILN__GROUP_BLOCK;
     s->threads = s->group == KILN__GROUP_LANES ? 128 : threads;
     s->rows_per_block = s->group == KILN__GROUP_LANES ? 128 / threads : 1;
-    if (s->residency == KILN__RESIDENCY_REGISTERS && (s->steps > 64 || grid)) return false;
+    if (s->residency == KILN__RESIDENCY_REGISTERS && (s->steps * s->pack_size > KILN__MOST_REGISTER_ELEMENTS || grid))
+        return false;
     if (s->residency == KILN__RESIDENCY_STREAM && grid) return false;
     if (!is_power_of_two(threads) || threads > 1024 || (grid && s->ordered)) return false;
     if (!grid && !cluster_fits(s->blocks_per_row, device)) return false;

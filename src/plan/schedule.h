@@ -55,6 +55,8 @@ typedef struct kiln__schedule {
     const char *reason;                /* one sentence, static */
 } kiln__schedule;
 
+#define KILN__MOST_REGISTER_ELEMENTS 256 /* of a thread: more take the compiler seconds, and spill */
+
 /* What a caller pins of a schedule, for tests and tuning; 0 or -1: as the table says. */
 typedef struct kiln__pins {
     int group, residency; /* -1, or a kiln__group, a kiln__residency */

@@ -187,10 +187,10 @@ kiln_status kiln__schedule_outer(const kiln__ir *ir, const kiln__problem *proble
                       "of a block share the columns";
     if (pins->group >= 0 || pins->cluster || s->residency == KILN__RESIDENCY_TILE ||
         (s->threads_per_row & (s->threads_per_row - 1)) || s->threads_per_row > 1024 ||
-        (s->residency == KILN__RESIDENCY_REGISTERS && s->steps > 64) ||
+        (s->residency == KILN__RESIDENCY_REGISTERS && s->steps * s->pack_size > KILN__MOST_REGISTER_ELEMENTS) ||
         (s->residency == KILN__RESIDENCY_SHARED && slab > room))
         return kiln__fail(KILN_E_UNSUPPORTED, "the pinned schedule is none for rows that lie side by side: expected "
-                                              "threads 1 to 1024, and registers (up to 64 columns a thread), shared "
+                                              "threads 1 to 1024, and registers (up to 256 elements a thread), shared "
                                               "(where a block's rows fit) or stream");
     return KILN_OK;
 }
