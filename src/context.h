@@ -97,13 +97,11 @@ typedef struct kiln__image {
     kiln__key key;  /* of the disk cache; material NULL where that was not asked */
     void *bytes;
     size_t size;
-    bool is_ptx;
     char *log;
-    int registers, spill_bytes;
-    int64_t shared_bytes;
+    kiln__facts facts; /* arch and is_ptx from the start */
     kiln_origin origin;
     bool refused; /* by the compiler, where obtaining failed; log tells why */
-    double lookup_ms, compile_ms;
+    double lookup_ms;
     kiln__pending *pending; /* others find these bytes by it, until they are freed or loaded; NULL: not by it */
 } kiln__image;
 
@@ -122,6 +120,11 @@ typedef enum kiln__place { KILN__IN_MEMORY, KILN__ON_DISK, KILN__NOWHERE } kiln_
 kiln_status kiln__image_obtain(kiln_context *context, const kiln__prepared *prepared, int arch, bool ptx,
                                kiln__place first, kiln__image *out);
 void kiln__image_free(kiln__image *image);
+/* Fills *out, besides its name and key, with a copy of what others own. */
+kiln_status kiln__image_copy(kiln__image *out, const void *bytes, size_t size, const char *log,
+                             const kiln__facts *facts, kiln_origin origin);
+/* What caches keep of the image, as views. */
+kiln__entry kiln__image_entry(const kiln__image *image, const kiln__prepared *prepared, const char *description);
 
 /* Prepares and obtains, from the schedule `attempt` on; where the compiler spilled registers, the next ones are tried. */
 kiln_status kiln__bake(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars,
@@ -137,8 +140,6 @@ kiln_status kiln__record_open(kiln_context *context, const char *given);
 /* Appends the request to the context's record, once in the context's life. Leaves the thread's error as it is. */
 void kiln__record(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars,
                   const kiln__device *device, bool ptx);
-
-double kiln__now_ms(void);
 
 /* ---- launching ---- */
 

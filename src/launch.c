@@ -260,7 +260,7 @@ static kiln_status load(const kiln_program *program, const target *on, const kil
                         kiln__image *image, kiln__loaded *loaded) {
     kiln_context *context = program->context;
     for (kiln__place next = KILN__ON_DISK;;) {
-        bool refused = false, packed = image->origin == KILN_ORIGIN_PACK, ptx = image->is_ptx;
+        bool refused = false, packed = image->origin == KILN_ORIGIN_PACK, ptx = image->facts.is_ptx;
         kiln_status status =
             kiln__loaded_create(on->driver, on->device, image->bytes, KILN__KERNEL_NAME,
                                 prepared->schedule.shared_bytes, prepared->schedule.blocks_per_row, loaded, &refused);

@@ -33,22 +33,6 @@ const kiln__kernel_entry *kiln__find_loaded(kiln_context *context, const kiln__k
     return find_loaded(entry, name, device);
 }
 
-static kiln_status copy_image(const kiln__image *image, kiln__image *out) {
-    kiln__key name = out->name;
-    *out = *image;
-    out->name = name;
-    out->key = (kiln__key){0};
-    out->pending = NULL;
-    out->origin = KILN_ORIGIN_MEMORY;
-    out->lookup_ms = out->compile_ms = 0;
-    out->bytes = malloc(image->size ? image->size : 1);
-    out->log = malloc(strlen(image->log) + 1);
-    if (!out->bytes || !out->log) return kiln__out_of_memory();
-    memcpy(out->bytes, image->bytes, image->size);
-    strcpy(out->log, image->log);
-    return KILN_OK;
-}
-
 /* With the lock held. */
 static kiln__pending *add_pending(kiln_context *context, const kiln__key *name) {
     kiln__pending *pending = calloc(1, sizeof *pending);
@@ -73,7 +57,8 @@ bool kiln__memory_enter(kiln_context *context, kiln__image *out, kiln_status *st
             continue;
         }
         if (loaded || (pending && !pending->error)) {
-            *status = copy_image(loaded ? &loaded->image : &pending->image, out);
+            const kiln__image *known = loaded ? &loaded->image : &pending->image;
+            *status = kiln__image_copy(out, known->bytes, known->size, known->log, &known->facts, KILN_ORIGIN_MEMORY);
         } else if (pending) {
             *status = kiln__fail(KILN_E_COMPILE, "%s", pending->error);
             log = pending->image.log;

@@ -103,8 +103,7 @@ static kiln_status make_kernel(const kiln_program *program, const kiln_tensor *t
     if (compile)
         status = kiln__bake(program, tensors, scalars, &device, ptx != 0, 0, &kernel->prepared, &kernel->image);
     else {
-        kernel->image.registers = kernel->image.spill_bytes = -1;
-        kernel->image.is_ptx = ptx != 0;
+        kernel->image.facts = (kiln__facts){.is_ptx = ptx != 0, .registers = -1, .spill_bytes = -1};
         status = kiln__prepare(program, tensors, scalars, &device, 0, &kernel->prepared);
     }
     if (status) return status;

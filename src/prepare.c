@@ -48,7 +48,7 @@ kiln_status kiln__bake(const kiln_program *program, const kiln_tensor *tensors, 
         return status;
     }
     bool compiled = image->origin == KILN_ORIGIN_COMPILED;
-    while (image->spill_bytes > 0) {
+    while (image->facts.spill_bytes > 0) {
         kiln__prepared next;
         kiln__image other;
         if (kiln__prepare(program, tensors, scalars, device, ++attempt, &next)) break;
@@ -57,9 +57,9 @@ kiln_status kiln__bake(const kiln_program *program, const kiln_tensor *tensors, 
             break;
         }
         kiln__log(program->context, KILN_LOG_DEBUG, "schedule '%s' spills %d bytes, '%s' spills %d",
-                  prepared->schedule.text, image->spill_bytes, next.schedule.text, other.spill_bytes);
+                  prepared->schedule.text, image->facts.spill_bytes, next.schedule.text, other.facts.spill_bytes);
         compiled |= other.origin == KILN_ORIGIN_COMPILED;
-        bool better = other.spill_bytes < image->spill_bytes;
+        bool better = other.facts.spill_bytes < image->facts.spill_bytes;
         kiln__prepared_free(better ? prepared : &next);
         kiln__image_free(better ? image : &other);
         if (!better) continue;
@@ -84,10 +84,10 @@ void kiln__info_fill(const kiln__prepared *prepared, const kiln__image *image, i
     info->source = prepared->source;
     info->log = image->log ? image->log : "";
     info->arch = arch;
-    info->is_ptx = image->is_ptx;
-    info->registers = image->registers;
-    info->spill_bytes = image->spill_bytes;
-    info->shared_bytes = image->shared_bytes + prepared->schedule.shared_bytes;
+    info->is_ptx = image->facts.is_ptx;
+    info->registers = image->facts.registers;
+    info->spill_bytes = image->facts.spill_bytes;
+    info->shared_bytes = image->facts.shared_bytes + prepared->schedule.shared_bytes;
     info->image_bytes = (int64_t)image->size;
     info->rows = p->open_rows ? -1 : flat ? 1 : p->rows;
     info->cols = flat ? (p->open_rows ? -1 : p->rows) : p->cols;
@@ -98,7 +98,8 @@ void kiln__info_fill(const kiln__prepared *prepared, const kiln__image *image, i
     info->schedule_ms = prepared->schedule_ms;
     info->emit_ms = prepared->emit_ms;
     info->lookup_ms = image->lookup_ms;
-    info->compile_ms = image->compile_ms;
+    if (image->origin == KILN_ORIGIN_COMPILED)
+        info->compile_ms = image->facts.create_ms + image->facts.compile_ms + image->facts.fetch_ms;
     info->workspace_bytes = p->open_rows ? -1 : kiln__schedule_workspace(&prepared->schedule, prepared->ir, p->rows);
     if (prepared->schedule.splits == 1) info->workspace_bytes = 0;
     info->launches = kiln__schedule_launches(&prepared->schedule, prepared->ir);

@@ -63,11 +63,11 @@ static bool bench_find(kiln__pack *pack) {
         for (uint32_t i = 0; i < pack->count && right; i++) {
             kiln__key key = {.size = 0};
             kiln__entry entry, found;
-            const uint8_t *material;
             kiln__pack_row row = kiln__pack_row_at(pack, i);
-            right = kiln__pack_entry(pack, i, &entry, &material, &key.size);
+            right = kiln__pack_entry(pack, i, &entry);
             memcpy(key.digest, row.digest, sizeof key.digest);
-            key.material = (uint8_t *)(uintptr_t)material;
+            key.material = (uint8_t *)(uintptr_t)entry.material;
+            key.size = entry.material_size;
             double start = now_us();
             right = right && kiln__pack_find(pack, &key, &found) == KILN__IN_PACK && found.image == entry.image;
             us[count++] = now_us() - start;
@@ -182,9 +182,7 @@ int main(int argc, char **argv) {
     size_t images = 0;
     for (uint32_t i = 0; i < pack->count; i++) {
         kiln__entry entry;
-        const uint8_t *material;
-        size_t size;
-        if (kiln__pack_entry(pack, i, &entry, &material, &size)) images += entry.image_size;
+        if (kiln__pack_entry(pack, i, &entry)) images += entry.image_size;
     }
     printf("%u kernels, %zu bytes: %.1f KB of pack for a kernel, of which its image is %.1f KB\n", pack->count,
            pack->size, (double)pack->size / pack->count / 1e3, (double)images / pack->count / 1e3);

@@ -19,8 +19,9 @@ static const char *const options[] = {"--std=c++17", "-default-device", NULL};
 const kiln__key_parts parts = {"extern \"C\" __global__ void k() {}\n", options, 90, false, 13, 0, "65be0db3"};
 
 const kiln__entry sample = {
-    .image = "image bytes", .image_size = 11, .arch = 90, .registers = 40, .spill_bytes = -1, .shared_bytes = 1 << 20,
-    .create_ms = 0.25, .compile_ms = 75.5, .fetch_ms = 1.0 / 3, .created_unix = 1234567890123, .name = "kiln_softmax",
+    .facts = {.arch = 90, .registers = 40, .spill_bytes = -1, .shared_bytes = 1 << 20, .create_ms = 0.25,
+              .compile_ms = 75.5, .fetch_ms = 1.0 / 3, .created_unix = 1234567890123},
+    .image = "image bytes", .image_size = 11, .name = "kiln_softmax",
     .description = "y = softmax(x)  f16[*, 1024]", .schedule = "warp, registers", .log = "",
 };
 
@@ -92,16 +93,16 @@ bool is_there(const char *path)
 
 void expect_hit(cache_fixture *f)
 {
-    kiln__found found;
+    kiln__entry found;
     assert_true(kiln__disk_get(f->disk, &f->key, &found));
-    assert_int_equal(found.entry.image_size, sample.image_size);
-    assert_memory_equal(found.entry.image, sample.image, sample.image_size);
-    kiln__found_free(&found);
+    assert_int_equal(found.image_size, sample.image_size);
+    assert_memory_equal(found.image, sample.image, sample.image_size);
+    kiln__entry_free(&found);
 }
 
 void expect_miss(cache_fixture *f)
 {
-    kiln__found found;
+    kiln__entry found;
     assert_false(kiln__disk_get(f->disk, &f->key, &found));
     assert_null(found.file);
 }

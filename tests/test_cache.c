@@ -93,27 +93,27 @@ static void a_key_tells_what_it_was_made_of(void **state)
 static void an_entry_comes_back_as_it_was_put(void **state)
 {
     cache_fixture *f = *state;
-    kiln__found found;
+    kiln__entry found;
     expect_miss(f);
     assert_true(kiln__disk_put(f->disk, &f->key, &sample));
     assert_true(kiln__disk_get(f->disk, &f->key, &found));
-    const kiln__entry *entry = &found.entry;
+    const kiln__entry *entry = &found;
     assert_int_equal(entry->image_size, 11);
     assert_memory_equal(entry->image, "image bytes", 11);
     assert_int_equal((uintptr_t)entry->image % 16, 0);
-    assert_false(entry->is_ptx);
-    assert_int_equal(entry->arch, 90);
-    assert_int_equal(entry->registers, 40);
-    assert_int_equal(entry->spill_bytes, -1);
-    assert_int_equal(entry->shared_bytes, 1 << 20);
-    assert_true(entry->create_ms == 0.25 && entry->compile_ms == 75.5 && entry->fetch_ms == 1.0 / 3);
-    assert_int_equal(entry->created_unix, 1234567890123);
+    assert_false(entry->facts.is_ptx);
+    assert_int_equal(entry->facts.arch, 90);
+    assert_int_equal(entry->facts.registers, 40);
+    assert_int_equal(entry->facts.spill_bytes, -1);
+    assert_int_equal(entry->facts.shared_bytes, 1 << 20);
+    assert_true(entry->facts.create_ms == 0.25 && entry->facts.compile_ms == 75.5 && entry->facts.fetch_ms == 1.0 / 3);
+    assert_int_equal(entry->facts.created_unix, 1234567890123);
     assert_string_equal(entry->name, "kiln_softmax");
     assert_string_equal(entry->description, "y = softmax(x)  f16[*, 1024]");
     assert_string_equal(entry->schedule, "warp, registers");
     assert_string_equal(entry->log, "");
-    kiln__found_free(&found);
-    kiln__found_free(NULL);
+    kiln__entry_free(&found);
+    kiln__entry_free(NULL);
     assert_int_equal(f->messages, 0);
 }
 
@@ -148,13 +148,13 @@ static void ptx_must_end_in_nul(void **state)
 {
     cache_fixture *f = *state;
     kiln__entry ptx = sample;
-    kiln__found found;
-    ptx.is_ptx = true;
+    kiln__entry found;
+    ptx.facts.is_ptx = true;
     ptx.image_size = 12;
     assert_true(kiln__disk_put(f->disk, &f->key, &ptx));
     assert_true(kiln__disk_get(f->disk, &f->key, &found));
-    assert_string_equal(found.entry.image, "image bytes");
-    kiln__found_free(&found);
+    assert_string_equal(found.image, "image bytes");
+    kiln__entry_free(&found);
     ptx.image_size = 11;
     assert_true(kiln__disk_put(f->disk, &f->key, &ptx));
     expect_miss(f);
@@ -202,13 +202,12 @@ static void wild_sizes_under_a_right_checksum_are_refused(void **state)
 {
     const cache_fixture *f = *state;
     static const uint64_t sizes[] = {0, 1, 15, 1000, UINT32_MAX, INT64_MAX, UINT64_MAX - 100, UINT64_MAX};
-    size_t size = 0, material_size;
+    size_t size = 0;
     uint8_t *good = kiln__entry_encode(&f->key, &sample, &size);
     assert_non_null(good);
     const size_t first = 8 + 24 + 40;
     for (size_t i = 0; i < 6 * COUNT(sizes); i++) {
         kiln__entry entry;
-        const uint8_t *material;
         uint8_t *wild = malloc(size);
         assert_non_null(wild);
         memcpy(wild, good, size);
@@ -216,7 +215,7 @@ static void wild_sizes_under_a_right_checksum_are_refused(void **state)
             wild[first + i / COUNT(sizes) * 8 + (size_t)k] = (uint8_t)(sizes[i % COUNT(sizes)] >> 8 * k);
         kiln__checksum(wild, size - KILN__CHECKSUM_SIZE, wild + size - KILN__CHECKSUM_SIZE);
         bool same = memcmp(wild, good, size) == 0;
-        assert_int_equal(kiln__entry_decode(wild, size, &entry, &material, &material_size), same);
+        assert_int_equal(kiln__entry_decode(wild, size, &entry), same);
         free(wild);
     }
     free(good);

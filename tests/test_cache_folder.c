@@ -208,12 +208,12 @@ static void old_temporary_files_are_swept_at_the_first_put(void **state)
 static void put_and_get_often(kiln__disk *disk, const kiln__key *key, int times)
 {
     for (int i = 0; i < times; i++) {
-        kiln__found found;
+        kiln__entry found;
         if (!kiln__disk_put(disk, key, &sample) || !kiln__disk_get(disk, key, &found))
             _exit(1);
-        if (memcmp(found.entry.image, sample.image, sample.image_size) != 0)
+        if (memcmp(found.image, sample.image, sample.image_size) != 0)
             _exit(2);
-        kiln__found_free(&found);
+        kiln__entry_free(&found);
     }
 }
 

@@ -31,9 +31,9 @@ static void put_numbered(cache_fixture *f, int number, bool expected) {
 
 static bool has_numbered(cache_fixture *f, int number) {
     kiln__key key = numbered_key(number);
-    kiln__found found;
+    kiln__entry found;
     bool hit = kiln__disk_get(f->disk, &key, &found);
-    if (hit) kiln__found_free(&found);
+    if (hit) kiln__entry_free(&found);
     kiln__key_free(&key);
     return hit;
 }

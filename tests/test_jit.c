@@ -266,7 +266,7 @@ static void an_nvrtc_too_old_for_the_device_says_what_it_has(void **state)
     request.arch = 70;
     assert_int_equal(kiln__nvrtc_compile(nvrtc, &request, &result), KILN_OK);
     assert_string_equal(result.image, kernel);
-    assert_int_equal(result.registers, -1);
+    assert_int_equal(result.facts.registers, -1);
     kiln__compile_result_free(&result);
     kiln__compile_result_free(NULL);
 }
@@ -308,7 +308,7 @@ static void facts_are_taken_out_of_the_log(void **state)
                  "ptxas info    : Used 56 registers, used 1 barriers, 4096 bytes smem, 360 bytes cmem[0]\n"
                  "ptxas warning : Too big maxrregcount value specified 300, will be ignored\n"
                  "ptxas info    : Compile time = 51.100 ms";
-    kiln__log_facts facts;
+    kiln__facts facts = {.registers = -1, .spill_bytes = -1};
     kiln__log_take_facts(log, &facts);
     assert_int_equal(facts.registers, 56);
     assert_int_equal(facts.spill_bytes, 12);
@@ -363,16 +363,16 @@ static void kernels_compile_for_cubin_and_ptx(void **state)
         kiln__compile_result result;
         assert_int_equal(kiln__nvrtc_compile(nvrtc, &request, &result), KILN_OK);
         assert_string_equal(result.log, "");
-        assert_true(result.compile_ms > 0);
+        assert_true(result.facts.compile_ms > 0);
         if (table[i].ptx) {
             assert_non_null(strstr(result.image, ".target sm_80"));
             assert_int_equal(((const char *)result.image)[result.size - 1], 0);
-            assert_int_equal(result.registers, -1);
+            assert_int_equal(result.facts.registers, -1);
         } else {
             assert_memory_equal(result.image, "\177ELF", 4);
-            assert_in_range(result.registers, 1, 64);
-            assert_int_equal(result.spill_bytes, 0);
-            assert_int_equal(result.shared_bytes, 1024);
+            assert_in_range(result.facts.registers, 1, 64);
+            assert_int_equal(result.facts.spill_bytes, 0);
+            assert_int_equal(result.facts.shared_bytes, 1024);
         }
         kiln__compile_result_free(&result);
     }

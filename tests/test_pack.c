@@ -29,13 +29,13 @@ static void make_kernel(int number, kiln__key *name, kiln__entry *entry, char te
     const kiln__key_parts parts = {text, kiln__nvrtc_options(), 90, false, 0, 0, "digest"};
     snprintf(text, 64, "source %d", number);
     assert_int_equal(kiln__key_make(&parts, name), KILN_OK);
-    *entry = (kiln__entry){.image = text,
+    *entry = (kiln__entry){.facts = {.arch = 90,
+                                     .registers = number,
+                                     .spill_bytes = -1,
+                                     .compile_ms = number,
+                                     .created_unix = 12345 + number},
+                           .image = text,
                            .image_size = strlen(text),
-                           .arch = 90,
-                           .registers = number,
-                           .spill_bytes = -1,
-                           .compile_ms = number,
-                           .created_unix = 12345 + number,
                            .name = "kiln_kernel",
                            .description = text,
                            .schedule = "block",
@@ -67,7 +67,7 @@ static kiln__pack_result find(kiln__pack *pack, int number, bool *right) {
     char text[64];
     make_kernel(number, &name, &expected, text);
     kiln__pack_result result = kiln__pack_find(pack, &name, &entry);
-    *right = result == KILN__IN_PACK && entry.image_size == expected.image_size && entry.registers == number &&
+    *right = result == KILN__IN_PACK && entry.image_size == expected.image_size && entry.facts.registers == number &&
              !memcmp(entry.image, text, entry.image_size) && !strcmp(entry.description, text);
     kiln__key_free(&name);
     return result;

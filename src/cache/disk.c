@@ -3,7 +3,6 @@
 #define _GNU_SOURCE
 #include "cache/disk.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -12,7 +11,6 @@
 #include "base/text.h"
 #include "cache/checksum.h"
 #include "cache/entry.h"
-#include "cache/folder.h"
 
 enum { touch_seconds = 60, max_record = 4096 };
 
@@ -69,59 +67,42 @@ void kiln__disk_close(kiln__disk *disk) {
 
 const char *kiln__disk_path(const kiln__disk *disk) { return disk->path; }
 
-/* A key's folder, and its file's name. */
-static int open_folder(kiln__disk *disk, const kiln__key *key, bool create, char name[KILN__MAX_FILE_NAME]) {
-    const char sub[3] = {key->hex[0], key->hex[1], '\0'};
-    snprintf(name, KILN__MAX_FILE_NAME, "%s" KILN__ENTRY_SUFFIX, key->hex);
-    return kiln__folder_open(disk, sub, create);
-}
-
 /* Marks the time of last use. Once a minute is enough to order entries, and spares the disk. */
-static void touch(int fd, const struct stat *status) {
+static void touch(int folder, const char *name, const struct stat *status) {
     time_t age = time(NULL) - status->st_mtim.tv_sec;
-    const struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_nsec = UTIME_NOW}};
-    if (age >= touch_seconds || age < 0) futimens(fd, times);
+    if (age >= touch_seconds || age < 0) kiln__folder_touch(folder, name);
 }
 
-/* Opens, reads and checks; what is damaged is moved aside. Material and image are not compared. A descriptor, -1 where
- * there is no entry. */
-static int read_entry(kiln__disk *disk, int folder, const char *name, struct stat *status, kiln__found *out) {
-    int fd = kiln__folder_open_file(disk, folder, name, status);
-    if (fd < 0) return -1;
-    kiln__read read = kiln__entry_read(fd, status, out);
-    if (read == KILN__READ) return fd;
+/* Reads and checks; what is damaged is moved aside. Material and image are not compared. */
+static bool read_entry(kiln__disk *disk, int folder, const char *name, struct stat *status, kiln__entry *out) {
+    kiln__read read = kiln__entry_read(disk, folder, name, status, out);
     if (read == KILN__DAMAGED) {
         kiln__folder_set_aside(folder, name, status);
         kiln__disk_tell(disk, false, "entry '%s' of the disk cache is damaged and was moved aside", name);
     }
-    close(fd);
-    return -1;
+    return read == KILN__READ;
 }
 
-bool kiln__disk_get(kiln__disk *disk, const kiln__key *key, kiln__found *out) {
+bool kiln__disk_get(kiln__disk *disk, const kiln__key *key, kiln__entry *out) {
     char name[KILN__MAX_FILE_NAME];
     struct stat status;
-    bool hit = false;
     memset(out, 0, sizeof *out);
-    int folder = open_folder(disk, key, false, name);
+    int folder = kiln__folder_open_key(disk, key, KILN__ENTRY_SUFFIX, false, name);
     if (folder < 0) return false;
-    int fd = read_entry(disk, folder, name, &status, out);
-    if (fd >= 0) {
-        /* The same digest over other material is a collision: a miss, and the entry of the other key stays. */
-        hit = out->material_size == key->size && memcmp(out->material, key->material, key->size) == 0;
-        if (hit)
-            touch(fd, &status);
-        else
-            kiln__found_free(out);
-        close(fd);
-    }
+    /* The same digest over other material is a collision: a miss, and the entry of the other key stays. */
+    bool hit = read_entry(disk, folder, name, &status, out) && out->material_size == key->size &&
+               memcmp(out->material, key->material, key->size) == 0;
+    if (hit)
+        touch(folder, name, &status);
+    else
+        kiln__entry_free(out);
     close(folder);
     return hit;
 }
 
 bool kiln__disk_put(kiln__disk *disk, const kiln__key *key, const kiln__entry *entry) {
     char name[KILN__MAX_FILE_NAME];
-    int folder = open_folder(disk, key, true, name);
+    int folder = kiln__folder_open_key(disk, key, KILN__ENTRY_SUFFIX, true, name);
     if (folder < 0) return false;
     size_t size = 0;
     uint8_t *bytes = kiln__entry_encode(key, entry, &size);
@@ -135,16 +116,13 @@ bool kiln__disk_put(kiln__disk *disk, const kiln__key *key, const kiln__entry *e
 void kiln__disk_reject(kiln__disk *disk, const kiln__key *key, const void *image, size_t size) {
     char name[KILN__MAX_FILE_NAME];
     struct stat status;
-    kiln__found found;
-    int folder = open_folder(disk, key, false, name);
+    kiln__entry found;
+    int folder = kiln__folder_open_key(disk, key, KILN__ENTRY_SUFFIX, false, name);
     if (folder < 0) return;
-    int fd = read_entry(disk, folder, name, &status, &found);
-    if (fd >= 0) {
-        if (found.entry.image_size == size && memcmp(found.entry.image, image, size) == 0)
-            kiln__folder_set_aside(folder, name, &status);
-        kiln__found_free(&found);
-        close(fd);
-    }
+    if (read_entry(disk, folder, name, &status, &found) && found.image_size == size &&
+        memcmp(found.image, image, size) == 0)
+        kiln__folder_set_aside(folder, name, &status);
+    kiln__entry_free(&found);
     close(folder);
 }
 

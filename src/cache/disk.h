@@ -2,31 +2,23 @@
 #ifndef KILN_CACHE_DISK_H
 #define KILN_CACHE_DISK_H
 
+#include "base/facts.h"
 #include "cache/key.h"
 
-/* What an entry holds besides its key material. Strings are never NULL. */
+/* A kernel as the caches keep it: views. Strings are never NULL. */
 typedef struct kiln__entry {
+    kiln__facts facts;
     const void *image;
     size_t image_size;
-    bool is_ptx;
-    int arch;
-    int registers, spill_bytes;
-    int64_t shared_bytes;
-    double create_ms, compile_ms, fetch_ms;
-    int64_t created_unix;
     const char *name;        /* the kernel's function name */
     const char *description; /* program, types, shape in one line, for people */
     const char *schedule;
     const char *log;
-} kiln__entry;
-
-/* An entry found: views into a copy of the file, freed by kiln__found_free. */
-typedef struct kiln__found {
-    kiln__entry entry;
-    const uint8_t *material; /* of the key that it was put under */
+    const uint8_t *material; /* of the key that it was put under; of an entry that was found */
     size_t material_size;
-    uint8_t *file;
-} kiln__found;
+    uint8_t *file; /* the memory that the views lie in, where kiln__entry_free is to free it */
+} kiln__entry;
+void kiln__entry_free(kiln__entry *entry);
 
 typedef struct kiln__disk kiln__disk;
 
@@ -38,10 +30,10 @@ kiln_status kiln__disk_open(const char *dir, kiln_log_callback log, void *log_us
 void kiln__disk_close(kiln__disk *disk);
 const char *kiln__disk_path(const kiln__disk *disk); /* "" where there is none */
 
-/* True on a hit: key material equal, checksum right, owner trusted. A file that is short, damaged or of another
- * key format is moved aside (FILE.bad) and is a miss. A hit updates the entry's time of last use. */
-bool kiln__disk_get(kiln__disk *disk, const kiln__key *key, kiln__found *out);
-void kiln__found_free(kiln__found *found);
+/* True on a hit, which the caller frees: key material equal, checksum right, owner trusted. A file that is short,
+ * damaged or of another key format is moved aside (FILE.bad) and is a miss. A hit updates the entry's time of last
+ * use. */
+bool kiln__disk_get(kiln__disk *disk, const kiln__key *key, kiln__entry *out);
 
 /* Writes a temporary file of a unique name in the same folder, fsync, rename. False where that failed (logged once). */
 bool kiln__disk_put(kiln__disk *disk, const kiln__key *key, const kiln__entry *entry);

@@ -6,24 +6,21 @@
 #ifndef KILN_CACHE_ENTRY_H
 #define KILN_CACHE_ENTRY_H
 
-#include <sys/stat.h>
-
-#include "cache/disk.h"
+#include "cache/folder.h"
 
 #define KILN__ENTRY_FORMAT 1u
 
 /* The bytes of an entry, new memory; NULL if memory ran out or there is no image. */
 uint8_t *kiln__entry_encode(const kiln__key *key, const kiln__entry *entry, size_t *size);
 
-/* An entry and its key material as views into bytes. False for anything that is not exactly what encode writes.
- * Needs no trust in the bytes. */
-bool kiln__entry_decode(const uint8_t *bytes, size_t size, kiln__entry *entry, const uint8_t **material,
-                        size_t *material_size);
+/* An entry as views into bytes. False for anything that is not exactly what encode writes. Needs no trust in the
+ * bytes. */
+bool kiln__entry_decode(const uint8_t *bytes, size_t size, kiln__entry *out);
 
 typedef enum kiln__read { KILN__READ, KILN__NOT_READ, KILN__DAMAGED } kiln__read;
 
-/* Reads the file of a descriptor (which stays the caller's) and decodes it. KILN__DAMAGED: it was read and is no
- * entry. Where it is KILN__READ the caller frees *out. */
-kiln__read kiln__entry_read(int fd, const struct stat *status, kiln__found *out);
+/* Reads and decodes a folder's file, if it is there and trusted. KILN__DAMAGED: it was read and is no entry. Where it is
+ * KILN__READ the caller frees *out, which is empty otherwise. */
+kiln__read kiln__entry_read(kiln__disk *disk, int folder, const char *name, struct stat *status, kiln__entry *out);
 
 #endif

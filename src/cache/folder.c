@@ -74,6 +74,13 @@ int kiln__folder_open(kiln__disk *disk, const char *sub, bool create) {
     return fd;
 }
 
+int kiln__folder_open_key(kiln__disk *disk, const kiln__key *key, const char *suffix, bool create,
+                          char name[KILN__MAX_FILE_NAME]) {
+    const char sub[3] = {key->hex[0], key->hex[1], '\0'};
+    snprintf(name, KILN__MAX_FILE_NAME, "%s%s", key->hex, suffix);
+    return kiln__folder_open(disk, sub, create);
+}
+
 int kiln__folder_open_file(kiln__disk *disk, int folder, const char *name, struct stat *status) {
     /* O_NONBLOCK: a named pipe in the file's place must not stop us. */
     int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -102,6 +109,11 @@ bool kiln__folder_publish(kiln__disk *disk, int folder, const char *name, const 
         if (fd >= 0) unlinkat(folder, temporary, 0);
     }
     return done;
+}
+
+void kiln__folder_touch(int folder, const char *name) {
+    const struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_nsec = UTIME_NOW}};
+    utimensat(folder, name, times, AT_SYMLINK_NOFOLLOW);
 }
 
 void kiln__folder_set_aside(int folder, const char *name, const struct stat *status) {

@@ -45,11 +45,18 @@ void kiln__disk_tell(kiln__disk *disk, bool once, const char *format, ...) KILN_
  * ours, or open to the writing of others. With create, what is absent is made. */
 int kiln__folder_open(kiln__disk *disk, const char *sub, bool create);
 
+/* The folder of a key's files, and the name of the one with a suffix. */
+int kiln__folder_open_key(kiln__disk *disk, const kiln__key *key, const char *suffix, bool create,
+                          char name[KILN__MAX_FILE_NAME]);
+
 /* A descriptor of a trusted regular file and its status, -1 otherwise. */
 int kiln__folder_open_file(kiln__disk *disk, int folder, const char *name, struct stat *status);
 
 /* Publishes a whole file under a name: temporary file, fsync, rename. */
 bool kiln__folder_publish(kiln__disk *disk, int folder, const char *name, const void *bytes, size_t size);
+
+/* Sets a file's time of last use to now. */
+void kiln__folder_touch(int folder, const char *name);
 
 /* Renames a file to NAME.bad, unless it has been replaced since status was taken (NULL: whatever it is). */
 void kiln__folder_set_aside(int folder, const char *name, const struct stat *status);

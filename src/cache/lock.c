@@ -7,14 +7,11 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/file.h>
 #include <time.h>
 #include <unistd.h>
-
-#include "cache/folder.h"
 
 enum { beat_ms = 100, stall_ms = 600, wait_ms = 60000, longest_pause_ms = 16 };
 
@@ -87,7 +84,7 @@ static attempt try_lock(kiln__claim *claim, struct stat *status) {
 
 /* Waits until the right is ours, the holder is done, or nobody can be waited for. Time is counted by the pauses, so
  * that a machine too busy to let the holder run is not taken for a holder that was stopped. */
-static attempt wait_for(kiln__disk *disk, const kiln__key *key, kiln__claim *claim, kiln__found *found, bool *hit) {
+static attempt wait_for(kiln__disk *disk, const kiln__key *key, kiln__claim *claim, kiln__entry *found, bool *hit) {
     struct timespec last = {0};
     int pause = 1, still = 0;
     for (int waited = 0;; waited += pause, still += pause) {
@@ -114,12 +111,10 @@ static attempt wait_for(kiln__disk *disk, const kiln__key *key, kiln__claim *cla
     }
 }
 
-bool kiln__disk_claim(kiln__disk *disk, const kiln__key *key, kiln__claim *claim, kiln__found *found) {
-    const char sub[3] = {key->hex[0], key->hex[1], '\0'};
+bool kiln__disk_claim(kiln__disk *disk, const kiln__key *key, kiln__claim *claim, kiln__entry *found) {
     bool hit = false;
     *claim = (kiln__claim)KILN__NO_CLAIM;
-    claim->folder = kiln__folder_open(disk, sub, true);
-    snprintf(claim->name, sizeof claim->name, "%s" KILN__LOCK_SUFFIX, key->hex);
+    claim->folder = kiln__folder_open_key(disk, key, KILN__LOCK_SUFFIX, true, claim->name);
     if (claim->folder < 0) return false;
     attempt result = wait_for(disk, key, claim, found, &hit);
     if (result == TAKEN) start_beat(claim);

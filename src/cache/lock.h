@@ -6,12 +6,12 @@
 
 #include <pthread.h>
 
-#include "cache/disk.h"
+#include "cache/folder.h"
 
 /* A held right: a locked file beside the entry, and a thread that marks it as alive. Not to be moved while held. */
 typedef struct kiln__claim {
     int folder, file, wake; /* descriptors, -1 where there is none */
-    char name[48];
+    char name[KILN__MAX_FILE_NAME];
     pthread_t beat;
 } kiln__claim;
 #define KILN__NO_CLAIM {.folder = -1, .file = -1, .wake = -1}
@@ -19,7 +19,7 @@ typedef struct kiln__claim {
 /* True where another process has published the entry meanwhile, which *found then has. Else the caller compiles, and
  * calls kiln__disk_release once it has published; that the right is held is likely, not certain. Waits while its holder
  * is alive, for a minute at most: a holder that was killed is followed at once, one that was stopped within a second.*/
-bool kiln__disk_claim(kiln__disk *disk, const kiln__key *key, kiln__claim *claim, kiln__found *found);
+bool kiln__disk_claim(kiln__disk *disk, const kiln__key *key, kiln__claim *claim, kiln__entry *found);
 
 /* Does nothing where nothing is held. */
 void kiln__disk_release(kiln__claim *claim);

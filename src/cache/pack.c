@@ -91,30 +91,20 @@ void kiln__pack_close(kiln__pack *pack) {
     free(pack);
 }
 
-bool kiln__pack_entry(const kiln__pack *pack, uint32_t i, kiln__entry *entry, const uint8_t **material,
-                      size_t *material_size) {
+bool kiln__pack_entry(const kiln__pack *pack, uint32_t i, kiln__entry *out) {
     kiln__pack_row row = kiln__pack_row_at(pack, i);
     return row.offset <= pack->size && row.size <= pack->size - row.offset && row.offset % KILN__PACK_ALIGNMENT == 0 &&
-           kiln__entry_decode(pack->bytes + row.offset, (size_t)row.size, entry, material, material_size);
+           kiln__entry_decode(pack->bytes + row.offset, (size_t)row.size, out);
 }
 
-kiln__pack_result kiln__pack_find(kiln__pack *pack, const kiln__key *key, kiln__entry *entry) {
-    const uint8_t *rows = pack->bytes + sizeof(kiln__pack_head), *material;
-    size_t material_size;
-    uint32_t low = 0, high = pack->count;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        int order = memcmp(rows + (size_t)middle * sizeof(kiln__pack_row), key->digest, sizeof key->digest);
-        if (order < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    if (low == pack->count || memcmp(kiln__pack_row_at(pack, low).digest, key->digest, sizeof key->digest) != 0 ||
-        atomic_load(&pack->damaged))
-        return KILN__NOT_IN_PACK;
-    if (!kiln__pack_entry(pack, low, entry, &material, &material_size))
+static int compare_digest(const void *digest, const void *row) { return memcmp(digest, row, 16); }
+
+kiln__pack_result kiln__pack_find(kiln__pack *pack, const kiln__key *key, kiln__entry *out) {
+    const uint8_t *rows = pack->bytes + sizeof(kiln__pack_head);
+    const uint8_t *row = bsearch(key->digest, rows, pack->count, sizeof(kiln__pack_row), compare_digest);
+    if (row == NULL || atomic_load(&pack->damaged)) return KILN__NOT_IN_PACK;
+    if (!kiln__pack_entry(pack, (uint32_t)((size_t)(row - rows) / sizeof(kiln__pack_row)), out))
         return atomic_exchange(&pack->damaged, true) ? KILN__NOT_IN_PACK : KILN__DAMAGED_PACK;
-    bool equal = material_size == key->size && memcmp(material, key->material, key->size) == 0;
+    bool equal = out->material_size == key->size && memcmp(out->material, key->material, key->size) == 0;
     return equal ? KILN__IN_PACK : KILN__NOT_IN_PACK;
 }

@@ -49,14 +49,12 @@ typedef struct kiln__pack {
 kiln_status kiln__pack_open(const char *path, const void *data, size_t size, kiln__pack **out);
 void kiln__pack_close(kiln__pack *pack);
 
-/* Row number i, and its entry with the key material as views into the pack; false where the entry is damaged. Needs no
- * trust in the bytes. */
+/* Row number i, and its entry as views into the pack; false where the entry is damaged. Needs no trust in the bytes. */
 kiln__pack_row kiln__pack_row_at(const kiln__pack *pack, uint32_t i);
-bool kiln__pack_entry(const kiln__pack *pack, uint32_t i, kiln__entry *entry, const uint8_t **material,
-                      size_t *material_size);
+bool kiln__pack_entry(const kiln__pack *pack, uint32_t i, kiln__entry *out);
 
 /* KILN__DAMAGED_PACK once, by the call that finds it so. Thread-safe. */
 typedef enum kiln__pack_result { KILN__IN_PACK, KILN__NOT_IN_PACK, KILN__DAMAGED_PACK } kiln__pack_result;
-kiln__pack_result kiln__pack_find(kiln__pack *pack, const kiln__key *key, kiln__entry *entry);
+kiln__pack_result kiln__pack_find(kiln__pack *pack, const kiln__key *key, kiln__entry *out);
 
 #endif

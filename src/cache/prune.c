@@ -25,8 +25,7 @@ typedef struct census {
 /* A time of use in the future, left by a clock that was wrong, would keep its entry for as long: it becomes now. */
 static int64_t used_at(int folder, const char *name, const struct stat *status, int64_t now) {
     if (status->st_mtim.tv_sec <= now + KILN__STALE_SECONDS) return (int64_t)status->st_mtim.tv_sec;
-    const struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_nsec = UTIME_NOW}};
-    utimensat(folder, name, times, AT_SYMLINK_NOFOLLOW);
+    kiln__folder_touch(folder, name);
     return now;
 }
 

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "cache/entry.h"
-#include "cache/folder.h"
 
 typedef struct visit_state {
     kiln__disk *disk;
@@ -15,8 +14,7 @@ typedef struct visit_state {
     size_t unreadable;
 } visit_state;
 
-static bool show(const visit_state *state, const char *name, const kiln__found *found, const struct stat *status) {
-    const kiln__entry *entry = &found->entry;
+static bool show(const visit_state *state, const char *name, const kiln__entry *entry, const struct stat *status) {
     char key[33] = "";
     memcpy(key, name, 32);
     const kiln_cache_entry shown = {
@@ -24,15 +22,15 @@ static bool show(const visit_state *state, const char *name, const kiln__found *
         .key = key,
         .description = entry->description,
         .schedule = entry->schedule,
-        .arch = entry->arch,
-        .is_ptx = entry->is_ptx,
-        .registers = entry->registers,
-        .spill_bytes = entry->spill_bytes,
+        .arch = entry->facts.arch,
+        .is_ptx = entry->facts.is_ptx,
+        .registers = entry->facts.registers,
+        .spill_bytes = entry->facts.spill_bytes,
         .entry_bytes = (int64_t)status->st_size,
         .image_bytes = (int64_t)entry->image_size,
-        .created_unix = entry->created_unix,
+        .created_unix = entry->facts.created_unix,
         .used_unix = (int64_t)status->st_mtim.tv_sec,
-        .compile_ms = entry->compile_ms,
+        .compile_ms = entry->facts.compile_ms,
     };
     return state->visitor(state->user, &shown) == 0;
 }
@@ -40,23 +38,16 @@ static bool show(const visit_state *state, const char *name, const kiln__found *
 static bool visit_file(void *user, int folder, const char *sub, const char *name) {
     visit_state *state = user;
     kiln__file_kind kind = kiln__folder_kind(sub, name);
+    struct stat status;
+    kiln__entry entry;
+    bool more = true;
     state->unreadable += kind == KILN__FILE_ASIDE;
     if (kind != KILN__FILE_ENTRY) return true;
-    struct stat status;
-    int fd = kiln__folder_open_file(state->disk, folder, name, &status);
-    if (fd < 0) {
-        /* An entry that has just been removed is none; one that is not trusted is unreadable. */
+    if (kiln__entry_read(state->disk, folder, name, &status, &entry) == KILN__READ)
+        more = show(state, name, &entry, &status);
+    else /* one that has just been removed is none */
         state->unreadable += faccessat(folder, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
-        return true;
-    }
-    kiln__found found;
-    bool more = true;
-    if (kiln__entry_read(fd, &status, &found) == KILN__READ)
-        more = show(state, name, &found, &status);
-    else
-        state->unreadable++;
-    kiln__found_free(&found);
-    close(fd);
+    kiln__entry_free(&entry);
     return more;
 }
 

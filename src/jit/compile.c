@@ -18,11 +18,19 @@ enum { max_options = 16 };
 
 const char *const *kiln__nvrtc_options(void) { return keyed_options; }
 
-static double now_ms(void) {
+double kiln__now_ms(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (double)now.tv_sec * 1e3 + (double)now.tv_nsec * 1e-6;
 }
+
+/* One compile, from NVRTC's program to what is made of it. */
+typedef struct job {
+    const kiln__nvrtc *nvrtc;
+    const kiln__compile_request *request;
+    kiln__nvrtcProgram program;
+    kiln__compile_result *result;
+} job;
 
 /* Options that newer versions alone know. They change how long a compile takes and none of its bytes, and a key
  * has the version that they depend on.
@@ -44,98 +52,86 @@ static kiln_status check_arch(const kiln__nvrtc *nvrtc, const kiln__compile_requ
                       nvrtc->archs[nvrtc->arch_count - 1]);
 }
 
-static kiln_status fail_call(const kiln__nvrtc *nvrtc, const char *name, const char *call, const char *part,
-                             kiln__nvrtcResult result) {
+static kiln_status fail_call(const job *j, const char *call, const char *part, kiln__nvrtcResult result) {
+    const kiln__nvrtc_identity *nvrtc = &j->nvrtc->identity;
     if (result == KILN__NVRTC_ERROR_OUT_OF_MEMORY) return kiln__out_of_memory();
-    return kiln__fail(KILN_E_COMPILE, "NVRTC %d.%d failed at nvrtc%s%s for '%s': %s", nvrtc->identity.major,
-                      nvrtc->identity.minor, call, part, name, nvrtc->GetErrorString(result));
+    return kiln__fail(KILN_E_COMPILE, "NVRTC %d.%d failed at nvrtc%s%s for '%s': %s", nvrtc->major, nvrtc->minor, call,
+                      part, j->request->name, j->nvrtc->GetErrorString(result));
+}
+
+static kiln_status fail_compile(const job *j, kiln__nvrtcResult result) {
+    const kiln__nvrtc_identity *nvrtc = &j->nvrtc->identity;
+    char line[512];
+    if (result == KILN__NVRTC_ERROR_OUT_OF_MEMORY) return kiln__out_of_memory();
+    kiln__log_first_error(j->result->log, line, sizeof line);
+    return kiln__fail(KILN_E_COMPILE, "NVRTC %d.%d refused '%s' (%s): %s", nvrtc->major, nvrtc->minor, j->request->name,
+                      j->nvrtc->GetErrorString(result), line);
 }
 
 /* Something that the program is asked for in two calls: its size, then its bytes. They are followed by a NUL. */
-static kiln_status fetch(const kiln__nvrtc *nvrtc, kiln__nvrtcProgram program, const char *name, const char *call,
-                         kiln__nvrtcResult (*get_size)(kiln__nvrtcProgram, size_t *),
+static kiln_status fetch(const job *j, const char *call, kiln__nvrtcResult (*get_size)(kiln__nvrtcProgram, size_t *),
                          kiln__nvrtcResult (*get)(kiln__nvrtcProgram, char *), char **out, size_t *size) {
-    kiln__nvrtcResult code = get_size(program, size);
-    if (code != KILN__NVRTC_SUCCESS) return fail_call(nvrtc, name, call, "Size", code);
+    kiln__nvrtcResult code = get_size(j->program, size);
+    if (code != KILN__NVRTC_SUCCESS) return fail_call(j, call, "Size", code);
     char *bytes = calloc(1, *size + 1);
     if (bytes == NULL) return kiln__out_of_memory();
-    code = get(program, bytes);
+    code = get(j->program, bytes);
     if (code != KILN__NVRTC_SUCCESS) {
         free(bytes);
-        return fail_call(nvrtc, name, call, "", code);
+        return fail_call(j, call, "", code);
     }
     *out = bytes;
     return KILN_OK;
 }
 
-/* Reads the log, whatever the compile came to. */
-static kiln_status fetch_log(const kiln__nvrtc *nvrtc, kiln__nvrtcProgram program, const char *name,
-                             kiln__compile_result *result) {
+/* The log first, whatever the compile came to. */
+static kiln_status fetch_all(const job *j, kiln__nvrtcResult compiled) {
+    const kiln__nvrtc *n = j->nvrtc;
+    kiln__compile_result *result = j->result;
     size_t size;
-    kiln_status status = fetch(nvrtc, program, name, "GetProgramLog", nvrtc->GetProgramLogSize, nvrtc->GetProgramLog,
-                               &result->log, &size);
+    kiln_status status = fetch(j, "GetProgramLog", n->GetProgramLogSize, n->GetProgramLog, &result->log, &size);
     if (status != KILN_OK) return status;
-    kiln__log_facts facts;
-    kiln__log_take_facts(result->log, &facts);
-    result->registers = facts.registers;
-    result->spill_bytes = facts.spill_bytes;
-    result->shared_bytes = facts.shared_bytes > 0 ? facts.shared_bytes : 0;
-    return KILN_OK;
+    kiln__log_take_facts(result->log, &result->facts);
+    result->refused = compiled == KILN__NVRTC_ERROR_COMPILATION;
+    if (compiled != KILN__NVRTC_SUCCESS) return fail_compile(j, compiled);
+    return j->request->ptx ? fetch(j, "GetPTX", n->GetPTXSize, n->GetPTX, &result->image, &result->size)
+                           : fetch(j, "GetCUBIN", n->GetCUBINSize, n->GetCUBIN, &result->image, &result->size);
 }
 
-static kiln_status fetch_image(const kiln__nvrtc *nvrtc, kiln__nvrtcProgram program, const char *name, bool ptx,
-                               kiln__compile_result *result) {
-    char *image;
-    kiln_status status =
-        ptx ? fetch(nvrtc, program, name, "GetPTX", nvrtc->GetPTXSize, nvrtc->GetPTX, &image, &result->size)
-            : fetch(nvrtc, program, name, "GetCUBIN", nvrtc->GetCUBINSize, nvrtc->GetCUBIN, &image, &result->size);
-    if (status == KILN_OK) result->image = image;
-    return status;
-}
-
-static kiln_status fail_compile(const kiln__nvrtc *nvrtc, const char *name, kiln__nvrtcResult code, const char *log) {
-    char line[512];
-    if (code == KILN__NVRTC_ERROR_OUT_OF_MEMORY) return kiln__out_of_memory();
-    kiln__log_first_error(log, line, sizeof line);
-    return kiln__fail(KILN_E_COMPILE, "NVRTC %d.%d refused '%s' (%s): %s", nvrtc->identity.major, nvrtc->identity.minor,
-                      name, nvrtc->GetErrorString(code), line);
-}
-
-static kiln_status compile_program(const kiln__nvrtc *nvrtc, kiln__nvrtcProgram program,
-                                   const kiln__compile_request *request, kiln__compile_result *result) {
+static kiln_status compile_program(const job *j) {
     const char *options[max_options];
     char arch[48];
-    snprintf(arch, sizeof arch, "--gpu-architecture=%s_%d", request->ptx ? "compute" : "sm", request->arch);
+    snprintf(arch, sizeof arch, "--gpu-architecture=%s_%d", j->request->ptx ? "compute" : "sm", j->request->arch);
     int count = 0;
     for (; keyed_options[count] != NULL; count++) options[count] = keyed_options[count];
     options[count++] = arch;
-    count = add_version_options(&nvrtc->identity, options, count);
+    count = add_version_options(&j->nvrtc->identity, options, count);
 
-    double start = now_ms();
-    kiln__nvrtcResult code = nvrtc->CompileProgram(program, count, options);
-    double compiled = now_ms();
-    result->compile_ms = compiled - start;
-    kiln_status status = fetch_log(nvrtc, program, request->name, result);
-    result->refused = status == KILN_OK && code == KILN__NVRTC_ERROR_COMPILATION;
-    if (status == KILN_OK)
-        status = code == KILN__NVRTC_SUCCESS ? fetch_image(nvrtc, program, request->name, request->ptx, result)
-                                             : fail_compile(nvrtc, request->name, code, result->log);
-    result->fetch_ms = now_ms() - compiled;
+    double start = kiln__now_ms();
+    kiln__nvrtcResult code = j->nvrtc->CompileProgram(j->program, count, options);
+    double compiled = kiln__now_ms();
+    j->result->facts.compile_ms = compiled - start;
+    kiln_status status = fetch_all(j, code);
+    j->result->facts.fetch_ms = kiln__now_ms() - compiled;
     return status;
 }
 
 kiln_status kiln__nvrtc_compile(const kiln__nvrtc *nvrtc, const kiln__compile_request *request,
                                 kiln__compile_result *out) {
-    *out = (kiln__compile_result){.registers = -1, .spill_bytes = -1};
+    job j = {nvrtc, request, NULL, out};
+    *out = (kiln__compile_result){.facts = {.arch = request->arch,
+                                            .is_ptx = request->ptx,
+                                            .registers = -1,
+                                            .spill_bytes = -1,
+                                            .created_unix = (int64_t)time(NULL)}};
     kiln_status status = check_arch(nvrtc, request);
     if (status != KILN_OK) return status;
-    kiln__nvrtcProgram program = NULL;
-    double start = now_ms();
-    kiln__nvrtcResult code = nvrtc->CreateProgram(&program, request->source, request->name, 0, NULL, NULL);
-    out->create_ms = now_ms() - start;
-    if (code != KILN__NVRTC_SUCCESS) return fail_call(nvrtc, request->name, "CreateProgram", "", code);
-    status = compile_program(nvrtc, program, request, out);
-    nvrtc->DestroyProgram(&program);
+    double start = kiln__now_ms();
+    kiln__nvrtcResult code = nvrtc->CreateProgram(&j.program, request->source, request->name, 0, NULL, NULL);
+    out->facts.create_ms = kiln__now_ms() - start;
+    if (code != KILN__NVRTC_SUCCESS) return fail_call(&j, "CreateProgram", "", code);
+    status = compile_program(&j);
+    nvrtc->DestroyProgram(&j.program);
     return status;
 }
 
@@ -143,5 +139,5 @@ void kiln__compile_result_free(kiln__compile_result *result) {
     if (result == NULL) return;
     free(result->image);
     free(result->log);
-    *result = (kiln__compile_result){.registers = -1, .spill_bytes = -1};
+    *result = (kiln__compile_result){.size = 0};
 }

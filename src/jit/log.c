@@ -26,8 +26,7 @@ static int number_before(const char *line, const char *words) {
 
 static int larger(int a, int b) { return a > b ? a : b; }
 
-void kiln__log_take_facts(char *log, kiln__log_facts *facts) {
-    *facts = (kiln__log_facts){-1, -1, -1};
+void kiln__log_take_facts(char *log, kiln__facts *facts) {
     char *kept = log;
     for (char *line = log, *next; *line != '\0'; line = next) {
         size_t length = strcspn(line, "\n");
@@ -43,8 +42,6 @@ void kiln__log_take_facts(char *log, kiln__log_facts *facts) {
         }
     }
     *kept = '\0';
-    /* ptxas names no shared memory where a kernel has none. */
-    if (facts->registers >= 0 && facts->shared_bytes < 0) facts->shared_bytes = 0;
 }
 
 void kiln__log_first_error(const char *log, char *line, size_t capacity) {

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/facts.h"
 #include "base/status.h"
 #include "jit/nvrtc_api.h"
 
@@ -50,12 +51,10 @@ typedef struct kiln__compile_request {
 } kiln__compile_request;
 
 typedef struct kiln__compile_result {
-    void *image; /* cubin, or PTX with its NUL; freed by kiln__compile_result_free */
+    char *image; /* cubin, or PTX with its NUL; freed by kiln__compile_result_free */
     size_t size;
-    char *log;                  /* never NULL after a compile that ran, also a failed one; less ptxas's information */
-    int registers, spill_bytes; /* of the kernel, from ptxas; -1 where not told */
-    int64_t shared_bytes;       /* static */
-    double create_ms, compile_ms, fetch_ms;
+    char *log; /* never NULL after a compile that ran, also a failed one; less ptxas's information */
+    kiln__facts facts;
     bool refused; /* it failed for the source's sake: it would fail again */
 } kiln__compile_result;
 
@@ -67,5 +66,7 @@ const char *const *kiln__nvrtc_options(void);
 kiln_status kiln__nvrtc_compile(const kiln__nvrtc *nvrtc, const kiln__compile_request *request,
                                 kiln__compile_result *out);
 void kiln__compile_result_free(kiln__compile_result *result);
+
+double kiln__now_ms(void); /* since some moment in the past: for durations */
 
 #endif

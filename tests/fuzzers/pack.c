@@ -36,10 +36,9 @@ static uint8_t *valid_pack(size_t *size) {
     pack_writer writer = {NULL, 0, 0};
     uint8_t *bytes = NULL;
     for (int i = 0; i < kernels; i++) {
-        const kiln__entry entry = {.image = "image bytes",
+        const kiln__entry entry = {.facts = {.arch = 90, .is_ptx = i == 1},
+                                   .image = "image bytes",
                                    .image_size = 12,
-                                   .is_ptx = i == 1,
-                                   .arch = 90,
                                    .name = "k",
                                    .description = "y = x",
                                    .schedule = "warp",
@@ -58,9 +57,9 @@ static void import_entry(const kiln__pack *pack, uint32_t i) {
     const kiln__pack_row row = kiln__pack_row_at(pack, i);
     kiln__entry entry;
     kiln__key key;
-    const uint8_t *material;
-    size_t size;
-    if (!kiln__pack_entry(pack, i, &entry, &material, &size)) return;
+    if (!kiln__pack_entry(pack, i, &entry)) return;
+    const uint8_t *material = entry.material;
+    const size_t size = entry.material_size;
     read_all(entry.image, entry.image_size);
     read_all(material, size);
     if (kernel_key_of_name(material, size, row.nvrtc_major, row.nvrtc_minor, row.nvrtc_build, &key) == KILN_OK)

@@ -8,7 +8,6 @@
 
 #include "cache/checksum.h"
 #include "cache/entry.h"
-#include "cache/folder.h"
 
 typedef struct walk {
     kiln__disk *disk;
@@ -24,7 +23,7 @@ int cache_open(const arguments *args, kiln__disk **out) {
 }
 
 /* The key is a view: its material is the entry's. */
-static bool has_its_name(const kiln__found *found, const char *name, kiln__key *key) {
+static bool has_its_name(const kiln__entry *found, const char *name, kiln__key *key) {
     static const char digits[] = "0123456789abcdef";
     *key = (kiln__key){.material = (uint8_t *)(uintptr_t)found->material, .size = found->material_size};
     kiln__checksum(found->material, found->material_size, key->digest);
@@ -38,21 +37,19 @@ static bool visit_file(void *user, int folder, const char *sub, const char *name
     walk *w = user;
     const kiln__file_kind kind = kiln__folder_kind(sub, name);
     cache_file file = {.name = name};
-    kiln__found found;
+    kiln__entry found;
     kiln__key key;
     struct stat status;
     if (kind == KILN__FILE_ASIDE) w->code = w->visit(w->user, &file);
     if (kind != KILN__FILE_ENTRY) return w->code == TOOL_OK;
-    int fd = kiln__folder_open_file(w->disk, folder, name, &status);
-    if (fd < 0 && faccessat(folder, name, F_OK, AT_SYMLINK_NOFOLLOW) != 0) return true; /* removed meanwhile */
-    const bool read = fd >= 0 && kiln__entry_read(fd, &status, &found) == KILN__READ;
+    const bool read = kiln__entry_read(w->disk, folder, name, &status, &found) == KILN__READ;
+    if (!read && faccessat(folder, name, F_OK, AT_SYMLINK_NOFOLLOW) != 0) return true; /* removed meanwhile */
     if (read && has_its_name(&found, name, &key)) {
         file.found = &found;
         file.key = &key;
     }
     w->code = w->visit(w->user, &file);
-    if (read) kiln__found_free(&found);
-    if (fd >= 0) close(fd);
+    kiln__entry_free(&found);
     return w->code == TOOL_OK;
 }
 

@@ -12,7 +12,7 @@ int cache_open(const arguments *args, kiln__disk **out);
 /* An entry's file. found and key are NULL where it is damaged: unreadable, or of another key than its name says. */
 typedef struct cache_file {
     const char *name; /* "<32 digits>.k1" */
-    const kiln__found *found;
+    const kiln__entry *found;
     const kiln__key *key; /* made of the entry's own material */
 } cache_file;
 

@@ -48,7 +48,7 @@ static int export_file(void *user, const cache_file *file) {
         (void)kiln__key_decode(file->found->material, file->found->material_size, &key);
         memcpy(build, key.build, key.build_size < sizeof build ? key.build_size : sizeof build - 1);
         const nvrtc_version nvrtc = {key.nvrtc_major, key.nvrtc_minor, build};
-        status = pack_writer_add(&t->writer, &name, &file->found->entry, &nvrtc);
+        status = pack_writer_add(&t->writer, &name, file->found, &nvrtc);
         kiln__key_free(&name);
     }
     return status ? tool_failed(t->args, status) : TOOL_OK;
@@ -75,17 +75,16 @@ static int export_command(const arguments *args) {
 static kiln_status import_kernel(transfer *t, const kiln__pack *pack, uint32_t i) {
     const kiln__pack_row row = kiln__pack_row_at(pack, i);
     kiln__entry entry;
-    const uint8_t *material;
-    size_t size;
     kiln__key key;
-    if (!kiln__pack_entry(pack, i, &entry, &material, &size)) {
+    if (!kiln__pack_entry(pack, i, &entry)) {
         t->damaged++;
         return KILN_OK;
     }
-    kiln_status status = kernel_key_of_name(material, size, row.nvrtc_major, row.nvrtc_minor, row.nvrtc_build, &key);
+    kiln_status status = kernel_key_of_name(entry.material, entry.material_size, row.nvrtc_major, row.nvrtc_minor,
+                                            row.nvrtc_build, &key);
     t->foreign += status == KILN_E_UNSUPPORTED || status == KILN_E_FORMAT;
     if (status) return status == KILN_E_MEMORY ? status : KILN_OK;
-    entry.created_unix = (int64_t)time(NULL);
+    entry.facts.created_unix = (int64_t)time(NULL);
     if (kiln__disk_put(t->disk, &key, &entry))
         t->kernels++;
     else

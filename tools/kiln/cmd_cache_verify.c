@@ -22,7 +22,7 @@ static void tell(verification *v, const cache_file *file, const char *fault) {
     progress_clear(&v->bar);
     if (!arguments_has(v->args, OPTION_JSON)) {
         printf("%.12s  %s%s%s\n", file->name, fault, file->found ? ": " : "",
-               file->found ? file->found->entry.description : "");
+               file->found ? file->found->description : "");
     }
     json_array_append_new(v->faults, json_pack("{s:s#, s:s}", "key", file->name, 32, "fault", fault));
 }
@@ -35,7 +35,7 @@ static bool is_ours(const kiln__key_view *key, const kiln__nvrtc_identity *nvrtc
 }
 
 /* NULL where the same bytes come out, else what is wrong. */
-static const char *compile_again(verification *v, const kiln__found *found) {
+static const char *compile_again(verification *v, const kiln__entry *found) {
     kiln__key_view key;
     if (!kiln__key_decode(found->material, found->material_size, &key)) return "its key cannot be read";
     if (!is_ours(&key, &v->nvrtc->identity)) {
@@ -50,7 +50,7 @@ static const char *compile_again(verification *v, const kiln__found *found) {
     free(source);
     if (status == KILN_E_MEMORY && !source) return "there is no memory to compile it again";
     const bool same =
-        !status && result.size == found->entry.image_size && memcmp(result.image, found->entry.image, result.size) == 0;
+        !status && result.size == found->image_size && memcmp(result.image, found->image, result.size) == 0;
     kiln__compile_result_free(&result);
     v->recompiled++;
     v->different += !same;

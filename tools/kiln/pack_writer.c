@@ -25,8 +25,8 @@ kiln_status pack_writer_add(pack_writer *writer, const kiln__key *name, const ki
         writer->capacity = capacity;
     }
     kiln__entry timeless = *entry;
-    timeless.create_ms = timeless.compile_ms = timeless.fetch_ms = 0;
-    timeless.created_unix = 0;
+    timeless.facts.create_ms = timeless.facts.compile_ms = timeless.facts.fetch_ms = 0;
+    timeless.facts.created_unix = 0;
     packed_kernel kernel = {.row = {.nvrtc_major = (uint16_t)nvrtc->major, .nvrtc_minor = (uint16_t)nvrtc->minor}};
     size_t size = 0;
     kernel.bytes = kiln__entry_encode(name, &timeless, &size);

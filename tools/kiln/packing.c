@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static kiln_status add_image(pack_writer *writer, const kiln__prepared *prepared, const kiln__image *image, int arch) {
+static kiln_status add_image(pack_writer *writer, const kiln__prepared *prepared, const kiln__image *image) {
     kiln__key_view key;
     char build[sizeof((kiln__pack_row *)NULL)->nvrtc_build] = "";
     if (!kiln__key_decode(image->key.material, image->key.size, &key)) {
@@ -13,19 +13,7 @@ static kiln_status add_image(pack_writer *writer, const kiln__prepared *prepared
     memcpy(build, key.build, key.build_size < sizeof build ? key.build_size : sizeof build - 1);
     char *description = kiln__prepared_describe(prepared);
     if (!description) return kiln__out_of_memory();
-    const kiln__entry entry = {
-        .image = image->bytes,
-        .image_size = image->size,
-        .is_ptx = image->is_ptx,
-        .arch = arch,
-        .registers = image->registers,
-        .spill_bytes = image->spill_bytes,
-        .shared_bytes = image->shared_bytes,
-        .name = KILN__KERNEL_NAME,
-        .description = description,
-        .schedule = prepared->schedule.text,
-        .log = image->log,
-    };
+    const kiln__entry entry = kiln__image_entry(image, prepared, description);
     const nvrtc_version nvrtc = {key.nvrtc_major, key.nvrtc_minor, build};
     kiln_status status = pack_writer_add(writer, &image->name, &entry, &nvrtc);
     free(description);
@@ -47,8 +35,8 @@ kiln_status packing_add(pack_writer *writer, const kiln_program *program, const 
             break;
         }
         if (!status) {
-            spills = image.spill_bytes > 0;
-            status = add_image(writer, &prepared, &image, device->arch);
+            spills = image.facts.spill_bytes > 0;
+            status = add_image(writer, &prepared, &image);
             kiln__image_free(&image);
         }
         kiln__prepared_free(&prepared);
