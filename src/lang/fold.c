@@ -1,7 +1,6 @@
 /* Literals, and operators on them: integers exactly or not at all, floats in double precision. */
-#include <math.h>
-
 #include "base/checked.h"
+#include "lang/arithmetic.h"
 #include "lang/nodes.h"
 
 kiln__node kiln__literal_float(double value) { return (kiln__node){.op = KILN__OP_FLOAT, .u.f64 = value}; }
@@ -38,53 +37,22 @@ static bool power_of_ints(int64_t base, int64_t exponent, int64_t *out) {
     return exponent == 0;
 }
 
-static int64_t c_remainder(int64_t a, int64_t b) { return b == 0 || b == -1 ? 0 : a % b; }
-
-static int64_t python_remainder(int64_t a, int64_t b) {
-    int64_t rest = c_remainder(a, b);
-    return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
-}
-
-static double python_fmod(double a, double b) {
-    double rest = fmod(a, b);
-    if (rest == 0) return copysign(0.0, b);
-    return (rest < 0) != (b < 0) ? rest + b : rest;
-}
-
-/* clang-format off */
-/* X(operator, what it gives for literals a and b) */
-#define COMPARISONS(X) X(LT, a < b) X(LE, a <= b) X(GT, a > b) X(GE, a >= b) X(EQ, a == b) X(NE, a != b)
-#define FLOATS(X) \
-    X(ADD, a + b) X(SUB, a - b) X(MUL, a * b) X(DIV, a / b) X(NEG, -a) X(ABS, fabs(a)) \
-    X(SIGN, a > 0 ? 1 : a < 0 ? -1 : a) X(MOD, python_fmod(a, b)) X(REMAINDER, python_fmod(a, b)) X(FMOD, fmod(a, b)) \
-    X(MINIMUM, isunordered(a, b) ? NAN : fmin(a, b)) X(MAXIMUM, isunordered(a, b) ? NAN : fmax(a, b)) \
-    X(FMIN, fmin(a, b)) X(FMAX, fmax(a, b)) \
-    X(FLOOR, floor(a)) X(CEIL, ceil(a)) X(TRUNC, trunc(a)) X(ROUND, nearbyint(a)) \
-    X(POW, pow(a, b)) X(SQRT, sqrt(a)) X(RSQRT, 1 / sqrt(a)) X(EXP, exp(a)) X(EXP2, exp2(a)) \
-    X(LOG, log(a)) X(LOG2, log2(a)) X(LOG10, log10(a)) \
-    X(SIN, sin(a)) X(COS, cos(a)) X(TANH, tanh(a)) X(ATAN, atan(a)) X(ATAN2, atan2(a, b)) \
-    X(ISNAN, isnan(a)) X(ISINF, isinf(a)) X(ISFINITE, isfinite(a))
-#define INTS(X) \
-    X(SIGN, (a > 0) - (a < 0)) X(MOD, python_remainder(a, b)) X(REMAINDER, python_remainder(a, b)) \
-    X(FMOD, c_remainder(a, b)) X(FLOOR, a) X(CEIL, a) X(TRUNC, a) X(ROUND, a) \
-    X(MINIMUM, a < b ? a : b) X(MAXIMUM, a > b ? a : b) X(FMIN, a < b ? a : b) X(FMAX, a > b ? a : b) \
-    X(BITAND, a & b) X(BITOR, a | b) X(BITXOR, a ^ b) X(BITNOT, ~a)
-/* clang-format on */
 #define GIVE(op, value) \
     case KILN__OP_##op: *out = value; return true;
 
 static bool fold_floats(kiln__op op, double a, double b, double *out) {
     switch (op) {
-        COMPARISONS(GIVE)
-        FLOATS(GIVE)
+        KILN__COMPARISONS(GIVE)
+        KILN__FLOAT_TESTS(GIVE)
+        KILN__FLOAT_OPERATORS(GIVE)
     default: return false;
     }
 }
 
 static bool fold_ints(kiln__op op, int64_t a, int64_t b, int64_t *out) {
     switch (op) {
-        COMPARISONS(GIVE)
-        INTS(GIVE)
+        KILN__COMPARISONS(GIVE)
+        KILN__INT_OPERATORS(GIVE)
     case KILN__OP_ADD: return kiln__add_i64(a, b, out);
     case KILN__OP_SUB: return !__builtin_sub_overflow(a, b, out);
     case KILN__OP_MUL: return kiln__mul_i64(a, b, out);

@@ -39,24 +39,11 @@ void *kiln__work_grow(kiln__work *work, kiln__arena *arena, void *items, uint32_
     return grown;
 }
 
-/* What the union of the node holds, bit by bit. */
+/* What the union of the node holds: a literal 64 bits, others 32 at most. */
 static uint64_t payload_of(const kiln__node *node) {
     uint64_t bits = 0;
-    switch (node->op) {
-    case KILN__OP_FLOAT: memcpy(&bits, &node->u.f64, sizeof bits); return bits;
-    case KILN__OP_INT:
-    case KILN__OP_BOOL: return (uint64_t)node->u.i64;
-    case KILN__OP_NAME: return node->u.name;
-    case KILN__OP_CONVERT: return (uint64_t)node->u.type;
-    case KILN__OP_ROUND_TO: return (uint64_t)node->u.storage;
-    case KILN__OP_INPUT: return node->u.input;
-    case KILN__OP_SCALAR: return node->u.scalar;
-    case KILN__OP_REDUCE_USER: return node->u.reducer;
-    case KILN__OP_INDEX:
-    case KILN__OP_SIZE: return (uint32_t)node->u.axis;
-    case KILN__OP_PARAM: return node->u.param;
-    default: return 0;
-    }
+    memcpy(&bits, &node->u, kiln__is_literal(node) ? sizeof bits : sizeof node->u.param);
+    return bits;
 }
 
 bool kiln__node_equal(const kiln__node *a, const kiln__node *b) {

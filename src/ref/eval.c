@@ -1,7 +1,6 @@
 /* One instruction over a block: floats in double precision whatever the program's float type is, integers exactly,
  * wrapping at the type's width. One loop for each operator, so that the switch is paid once a block. */
-#include <math.h>
-
+#include "lang/arithmetic.h"
 #include "ref/run.h"
 #include "ref/special.h"
 
@@ -41,15 +40,6 @@ static void eval_round_to(kiln_type storage, bool is_float, kiln__ref_value *out
     }
 }
 
-static int64_t truncated_remainder(int64_t a, int64_t b) {
-    return b == 0 || b == -1 ? 0 : a % b; /* the smallest integer by -1 is undefined in C */
-}
-
-static int64_t floored_remainder(int64_t a, int64_t b) {
-    int64_t r = truncated_remainder(a, b);
-    return r != 0 && (r < 0) != (b < 0) ? r + b : r;
-}
-
 static uint64_t shift_left(uint64_t a, int64_t count, int width) {
     return count < 0 || count >= width ? 0 : a << count;
 }
@@ -66,7 +56,7 @@ static int64_t shift_right(int64_t a, int64_t count, int width) {
             (void)b; \
             out[i].to = expression; \
         } \
-        break
+        break;
 #define FLOAT(op, expression) EACH(op, double, f64, f64, expression)
 #define TEST(op, expression) EACH(op, double, f64, i64, (expression) != 0)
 #define INT(op, expression) EACH(op, int64_t, i64, i64, (int64_t)(expression))
@@ -74,45 +64,22 @@ static int64_t shift_right(int64_t a, int64_t count, int width) {
 #define WRAP(op, expression) EACH(op, uint64_t, i64, i64, (int64_t)(expression))
 
 /* clang-format off */
-/* X(operator, function of one float) */
+/* Those that are never folded: X(operator, function of one float) */
 #define FUNCTIONS(X) \
-    X(ABS, fabs) X(FLOOR, floor) X(CEIL, ceil) X(TRUNC, trunc) X(ROUND, nearbyint) X(SQRT, sqrt) X(CBRT, cbrt) \
-    X(EXP, exp) X(EXP2, exp2) X(EXPM1, expm1) X(LOG, log) X(LOG2, log2) X(LOG1P, log1p) X(LOG10, log10) \
-    X(SIN, sin) X(COS, cos) X(TAN, tan) X(ASIN, asin) X(ACOS, acos) X(ATAN, atan) \
-    X(SINH, sinh) X(COSH, cosh) X(TANH, tanh) X(ASINH, asinh) X(ACOSH, acosh) X(ATANH, atanh) \
+    X(CBRT, cbrt) X(EXPM1, expm1) X(LOG1P, log1p) X(TAN, tan) X(ASIN, asin) X(ACOS, acos) \
+    X(SINH, sinh) X(COSH, cosh) X(ASINH, asinh) X(ACOSH, acosh) X(ATANH, atanh) \
     X(ERF, erf) X(ERFC, erfc) X(ERFINV, kiln__ref_erfinv) X(LGAMMA, kiln__ref_lgamma) X(SIGMOID, kiln__ref_sigmoid)
-/* X(operator, C's own): of any type */
-#define COMPARISONS(X) X(LT, <) X(LE, <=) X(GT, >) X(GE, >=) X(EQ, ==) X(NE, !=)
 /* clang-format on */
-#define CALL(op, function) FLOAT(op, function(a));
-#define COMPARE_FLOATS(op, operator) TEST(op, a operator b);
-#define COMPARE_INTS(op, operator) INT(op, a operator b);
+#define CALL(op, function) FLOAT(op, function(a))
 
 static void eval_float(kiln__op op, kiln__ref_value *out, const kiln__ref_value *const args[3], size_t n) {
     const kiln__ref_value *x = args[0], *y = args[1], *z = args[2];
     switch ((int)op) {
+        KILN__COMPARISONS(TEST)
+        KILN__FLOAT_TESTS(TEST)
+        KILN__FLOAT_OPERATORS(FLOAT)
         FUNCTIONS(CALL)
-        COMPARISONS(COMPARE_FLOATS)
-        FLOAT(ADD, a + b);
-        FLOAT(SUB, a - b);
-        FLOAT(MUL, a * b);
-        FLOAT(DIV, a / b);
-        FLOAT(NEG, -a);
-        FLOAT(SIGN, a > 0.0 ? 1.0 : a < 0.0 ? -1.0 : a); /* a itself: NaN, and zeros with their sign */
-        FLOAT(MOD, kiln__ref_remainder(a, b));
-        FLOAT(REMAINDER, kiln__ref_remainder(a, b));
-        FLOAT(FMOD, fmod(a, b));
-        FLOAT(MINIMUM, kiln__ref_minimum(a, b));
-        FLOAT(MAXIMUM, kiln__ref_maximum(a, b));
-        FLOAT(FMIN, fmin(a, b));
-        FLOAT(FMAX, fmax(a, b));
-        FLOAT(FMA, fma(a, b, z[i].f64));
-        FLOAT(POW, pow(a, b));
-        FLOAT(ATAN2, atan2(a, b));
-        FLOAT(RSQRT, 1.0 / sqrt(a));
-        TEST(ISNAN, isnan(a));
-        TEST(ISINF, isinf(a));
-        TEST(ISFINITE, isfinite(a));
+        FLOAT(FMA, fma(a, b, z[i].f64))
     }
 }
 
@@ -122,34 +89,19 @@ static void eval_int(kiln__op op, kiln__ctype type, kiln__ref_value *out, const 
     const kiln__ref_value *x = args[0], *y = args[1];
     int width = type == KILN__I64 ? 64 : 32;
     switch ((int)op) {
-        WRAP(ADD, a + b);
-        WRAP(SUB, a - b);
-        WRAP(MUL, a * b);
-        WRAP(NEG, 0 - a);
-        INT(ABS, a < 0 ? 0 - (uint64_t)a : (uint64_t)a);
-        INT(SIGN, (a > 0) - (a < 0));
-        INT(MOD, floored_remainder(a, b));
-        INT(REMAINDER, floored_remainder(a, b));
-        INT(FMOD, truncated_remainder(a, b));
-        INT(BITAND, a & b);
-        INT(BITOR, a | b);
-        INT(BITXOR, a ^ b);
-        INT(BITNOT, ~a);
-        INT(AND, a & b);
-        INT(OR, a | b);
-        INT(NOT, a == 0);
-        INT(SHL, shift_left((uint64_t)a, b, width));
-        INT(SHR, shift_right(a, b, width));
-        INT(POPCOUNT, __builtin_popcountll(width == 32 ? (uint64_t)a & UINT32_MAX : (uint64_t)a));
-        INT(MINIMUM, a < b ? a : b);
-        INT(MAXIMUM, a > b ? a : b);
-        INT(FMIN, a < b ? a : b);
-        INT(FMAX, a > b ? a : b);
-        INT(FLOOR, a);
-        INT(CEIL, a);
-        INT(TRUNC, a);
-        INT(ROUND, a);
-        COMPARISONS(COMPARE_INTS)
+        KILN__COMPARISONS(INT)
+        KILN__INT_OPERATORS(INT)
+        WRAP(ADD, a + b)
+        WRAP(SUB, a - b)
+        WRAP(MUL, a * b)
+        WRAP(NEG, 0 - a)
+        INT(ABS, a < 0 ? 0 - (uint64_t)a : (uint64_t)a)
+        INT(AND, a & b)
+        INT(OR, a | b)
+        INT(NOT, a == 0)
+        INT(SHL, shift_left((uint64_t)a, b, width))
+        INT(SHR, shift_right(a, b, width))
+        INT(POPCOUNT, __builtin_popcountll(width == 32 ? (uint64_t)a & UINT32_MAX : (uint64_t)a))
     }
     if (type == KILN__I32)
         for (size_t i = 0; i < n; i++) out[i].i64 = (int32_t)(uint32_t)out[i].i64;

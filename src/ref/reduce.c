@@ -1,9 +1,7 @@
 /* Reductions, in column order. Sums and products of floats carry the error of every rounding along, so that they are
  * good to a double's last place or so, however long the row is. */
-#include <math.h>
-
+#include "lang/arithmetic.h"
 #include "ref/run.h"
-#include "ref/special.h"
 
 kiln__ref_value **kiln__ref_combine_make(const kiln__combine *combine, kiln__arena *arena) {
     kiln__ref_value *memory = kiln__arena_alloc(arena, combine->count, sizeof *memory);
@@ -12,10 +10,7 @@ kiln__ref_value **kiln__ref_combine_make(const kiln__combine *combine, kiln__are
     for (uint32_t i = 0; i < combine->count; i++) {
         const kiln__inst *inst = &combine->insts[i];
         values[i] = memory + i;
-        if (inst->op == KILN__OP_FLOAT)
-            memory[i].f64 = inst->u.f64;
-        else
-            memory[i].i64 = inst->u.i64; /* the others' is replaced at each use */
+        memory[i].i64 = inst->u.i64; /* a literal's 64 bits, of either kind; the others' are replaced at each use */
     }
     return values;
 }
@@ -53,10 +48,10 @@ static void add_float(kiln__op op, const kiln__ref_value *x, size_t n, kiln__ref
         }
         break;
     case KILN__OP_REDUCE_MAX:
-        for (size_t i = 0; i < n; i++) acc = kiln__ref_maximum(acc, x[i].f64);
+        for (size_t i = 0; i < n; i++) acc = kiln__maximum(acc, x[i].f64);
         break;
     default:
-        for (size_t i = 0; i < n; i++) acc = kiln__ref_minimum(acc, x[i].f64);
+        for (size_t i = 0; i < n; i++) acc = kiln__minimum(acc, x[i].f64);
     }
     accumulator->value.f64 = acc;
     accumulator->correction = correction;

@@ -34,17 +34,12 @@ static void evaluate_constant(const kiln__ref_run_state *run, uint32_t index) {
     const kiln__inst *inst = &run->ir->insts[index];
     kiln__ref_value *out = run->values[index];
     switch ((int)inst->op) {
-    case KILN__OP_FLOAT: out->f64 = inst->u.f64; break;
+    case KILN__OP_FLOAT:
     case KILN__OP_INT:
-    case KILN__OP_BOOL: out->i64 = inst->u.i64; break;
+    case KILN__OP_BOOL: out->i64 = inst->u.i64; break; /* the 64 bits of either kind */
     case KILN__OP_COUNT: out->f64 = (double)run->count; break;
     case KILN__OP_SIZE: out->i64 = run->sizes[inst->u.axis]; break;
-    case KILN__IR_SCALAR:
-        if (kiln__ctype_is_float(inst->type))
-            out->f64 = run->scalars[inst->u.scalar].value.f64;
-        else
-            out->i64 = run->scalars[inst->u.scalar].value.i64;
-        break;
+    case KILN__IR_SCALAR: out->i64 = run->scalars[inst->u.scalar].value.i64; break;
     default: kiln__ref_eval(run->ir->insts, index, run->values, 1);
     }
     spread(run, index);

@@ -1,4 +1,4 @@
-/* Functions that the C library lacks: erfinv, the divisor's-sign remainder, Philox.
+/* Functions that the C library lacks: erfinv, sigmoid, Philox.
  * _DEFAULT_SOURCE is for lgamma_r: lgamma writes a global variable. */
 #define _DEFAULT_SOURCE
 #include "ref/special.h"
@@ -23,12 +23,6 @@ double kiln__ref_erfinv(double x) {
         y -= step / (1.0 + y * step);
     }
     return copysign(y, x);
-}
-
-double kiln__ref_remainder(double x, double y) {
-    double r = fmod(x, y);
-    if (r == 0.0) return copysign(0.0, y);
-    return (r < 0.0) != (y < 0.0) ? r + y : r;
 }
 
 double kiln__ref_sigmoid(double x) {
@@ -59,10 +53,9 @@ void kiln__ref_philox(uint32_t counter[4], const uint32_t key[2]) {
 }
 
 double kiln__ref_uniform(int64_t seed, int64_t offset, int64_t index) {
-    const uint64_t words[3] = {(uint64_t)seed, (uint64_t)index, (uint64_t)offset};
-    const uint32_t key[2] = {(uint32_t)words[0], (uint32_t)(words[0] >> 32)};
-    uint32_t counter[4] = {(uint32_t)words[1], (uint32_t)(words[1] >> 32), (uint32_t)words[2],
-                           (uint32_t)(words[2] >> 32)};
+    const uint32_t key[2] = {(uint32_t)seed, (uint32_t)((uint64_t)seed >> 32)};
+    uint32_t counter[4] = {(uint32_t)index, (uint32_t)((uint64_t)index >> 32), (uint32_t)offset,
+                           (uint32_t)((uint64_t)offset >> 32)};
     kiln__ref_philox(counter, key);
     return (double)(counter[0] >> 8) * 0x1p-24;
 }

@@ -1,4 +1,4 @@
-/* Functions that the C library lacks: erfinv, the divisor's-sign remainder, Philox. */
+/* Functions that the C library lacks: erfinv, sigmoid, Philox. */
 #ifndef KILN_REF_SPECIAL_H
 #define KILN_REF_SPECIAL_H
 
@@ -6,13 +6,8 @@
 
 /* The y with erf(y) = x; infinite at -1 and 1, NaN outside. */
 double kiln__ref_erfinv(double x);
-/* x - floor(x / y) * y, exactly, with the divisor's sign; NaN where y is 0. */
-double kiln__ref_remainder(double x, double y);
 /* 1 / (1 + exp(-x)) without overflow. */
 double kiln__ref_sigmoid(double x);
-/* maximum and minimum that keep a NaN. */
-static inline double kiln__ref_maximum(double a, double b) { return a != a || a > b ? a : b; }
-static inline double kiln__ref_minimum(double a, double b) { return a != a || a < b ? a : b; }
 /* log |gamma(x)|, without the C library's global sign. */
 double kiln__ref_lgamma(double x);
 
