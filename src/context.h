@@ -10,7 +10,7 @@
 #include "codegen/source.h"
 #include "gpu/driver.h"
 #include "jit/nvrtc.h"
-#include "plan/extent.h"
+#include "base/extent.h"
 
 /* ---- context ---- */
 

@@ -172,9 +172,7 @@ static kiln_status check_overlap(const kiln_program *program, const kiln_tensor 
 /* Host tensors must be there, and outputs must not overlap others in part. */
 static kiln_status check_host_tensors(const kiln_program *program, const kiln_tensor *tensors, size_t count) {
     for (size_t i = 0; i < count; i++) {
-        int64_t elements = 1;
-        for (int d = 0; d < tensors[i].rank; d++) elements *= tensors[i].sizes[d] != 0;
-        if (elements && !tensors[i].data)
+        if (kiln__has_elements(&tensors[i]) && !tensors[i].data)
             return kiln__fail(KILN_E_POINTER, "the data pointer of tensor '%s' is NULL", program->names[i]);
     }
     for (size_t o = program->signature.input_count; o < count; o++) {

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "bound.h"
-#include "plan/extent.h"
+#include "base/extent.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 

@@ -13,7 +13,7 @@
 
 #include "base/types.h"
 #include "bound.h"
-#include "plan/extent.h"
+#include "base/extent.h"
 #include "software_fixture.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/extent.h"
 #include "base/types.h"
 
 /* The space's axes that have more than one element, kept ones first; all strides beside them. */
@@ -19,26 +20,16 @@ static int64_t magnitude(int64_t stride) { return stride < 0 ? -stride : stride;
 
 /* Elements of an output must not lie in one place: each dimension steps over all that moves in smaller steps. */
 static kiln_status check_apart(const kiln_tensor *tensor, const char *name) {
-    int64_t strides[KILN_MAX_RANK], sizes[KILN_MAX_RANK], span = 1;
-    int rank = 0;
-    for (int i = 0; i < tensor->rank; i++) {
-        if (tensor->sizes[i] == 0) return KILN_OK;
-        if (tensor->sizes[i] == 1) continue;
-        int at = rank++;
-        for (; at > 0 && strides[at - 1] > magnitude(tensor->strides[i]); at--) {
-            strides[at] = strides[at - 1];
-            sizes[at] = sizes[at - 1];
-        }
-        strides[at] = magnitude(tensor->strides[i]);
-        sizes[at] = tensor->sizes[i];
-    }
-    for (int i = 0; i < rank; i++) {
-        if (strides[i] < span)
+    int axes[KILN_MAX_RANK], count = kiln__axes_by_stride(tensor, axes);
+    int64_t span = 1;
+    for (int i = 0; i < count && kiln__has_elements(tensor); i++) {
+        int64_t stride = magnitude(tensor->strides[axes[i]]);
+        if (stride < span)
             return kiln__fail(KILN_E_OVERLAP,
                               "output '%s' overlaps itself: a stride of it is %" PRId64 ", expected %" PRId64
                               " or more",
-                              name, strides[i], span);
-        span += strides[i] * (sizes[i] - 1);
+                              name, stride, span);
+        span += stride * (tensor->sizes[axes[i]] - 1);
     }
     return KILN_OK;
 }

@@ -5,27 +5,8 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/extent.h"
 #include "ref/run.h"
-
-/* The addresses [*low, *high) that a tensor's elements take. */
-static void byte_range(const kiln_tensor *tensor, uintptr_t *low, uintptr_t *high) {
-    int64_t size = (int64_t)kiln_type_size(tensor->type), below = 0, above = size;
-    for (int i = 0; i < tensor->rank; i++) {
-        int64_t reach = (tensor->sizes[i] - 1) * tensor->strides[i] * size;
-        below += reach < 0 ? reach : 0;
-        above += reach > 0 ? reach : 0;
-    }
-    *low = (uintptr_t)tensor->data - (uintptr_t)-below;
-    *high = (uintptr_t)tensor->data + (uintptr_t)above;
-}
-
-static bool overlaps(const kiln_tensor *a, const kiln_tensor *b) {
-    uintptr_t a_low, a_high, b_low, b_high;
-    if (!kiln__ref_has_elements(a) || !kiln__ref_has_elements(b)) return false;
-    byte_range(a, &a_low, &a_high);
-    byte_range(b, &b_low, &b_high);
-    return a_low < b_high && b_low < a_high;
-}
 
 /* Replaces *tensor, which has elements, by a contiguous copy of it. */
 static bool copy_tensor(kiln_tensor *tensor, kiln__arena *arena) {
@@ -58,8 +39,12 @@ static kiln_status lay_out(kiln__ref_run_state *run, const kiln_tensor *tensors,
     }
     for (uint32_t i = 0; i < ir->input_count; i++) {
         kiln_tensor tensor = tensors[i];
+        kiln__extent own = kiln__extent_of(&tensor);
         bool shared = false;
-        for (uint32_t o = 0; o < ir->output_count; o++) shared = shared || overlaps(&tensor, &outputs[o]);
+        for (uint32_t o = 0; o < ir->output_count; o++) {
+            kiln__extent other = kiln__extent_of(&outputs[o]);
+            shared = shared || kiln__extents_overlap(tensor.data, &own, outputs[o].data, &other);
+        }
         if (shared && !copy_tensor(&tensor, &run->arena)) return kiln__out_of_memory();
         kiln__ref_strides(&tensor, run->rank, NULL, strides);
         run->inputs[i] = kiln__ref_view_make(&tensor, run->rank, run->sizes, strides, in_row);

@@ -55,7 +55,6 @@ typedef struct kiln__ref_view {
     int64_t row_offset; /* elements from data to the current row's column 0 */
 } kiln__ref_view;
 
-bool kiln__ref_has_elements(const kiln_tensor *tensor);
 /* Strides over the space of a tensor that has the axes where skipped (NULL: nowhere) is not set, aligned at the right;
  * 0 along the others and those it is broadcast over. */
 void kiln__ref_strides(const kiln_tensor *tensor, int rank, const bool *skipped, int64_t strides[KILN_MAX_RANK]);

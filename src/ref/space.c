@@ -2,13 +2,8 @@
  * Offsets are made in runs of one stride, elements are moved by their offsets: the inner loops stay simple. */
 #include <string.h>
 
+#include "base/extent.h"
 #include "ref/run.h"
-
-bool kiln__ref_has_elements(const kiln_tensor *tensor) {
-    for (int i = 0; i < tensor->rank; i++)
-        if (tensor->sizes[i] == 0) return false;
-    return true;
-}
 
 void kiln__ref_strides(const kiln_tensor *tensor, int rank, const bool *skipped, int64_t strides[KILN_MAX_RANK]) {
     int axis = tensor->rank - 1;
@@ -39,7 +34,7 @@ kiln__ref_view kiln__ref_view_make(const kiln_tensor *tensor, int rank, const in
                                    const bool *in_row) {
     kiln__ref_view view = {.rows = make_walk(rank, sizes, strides, in_row, false),
                            .cols = make_walk(rank, sizes, strides, in_row, true)};
-    if (tensor != NULL && kiln__ref_has_elements(tensor)) {
+    if (tensor != NULL && kiln__has_elements(tensor)) {
         view.data = tensor->data;
         view.type = tensor->type;
     }

@@ -1,6 +1,6 @@
 /* Where a tensor lies in memory, in bytes from its data pointer, as far as overlap is concerned. */
-#ifndef KILN_PLAN_EXTENT_H
-#define KILN_PLAN_EXTENT_H
+#ifndef KILN_BASE_EXTENT_H
+#define KILN_BASE_EXTENT_H
 
 #include <stdbool.h>
 
@@ -12,6 +12,11 @@ typedef struct kiln__extent {
     int64_t low, high; /* low == high: no bytes */
     int64_t period, width;
 } kiln__extent;
+
+bool kiln__has_elements(const kiln_tensor *tensor);
+
+/* Axes of other than one element, those with smaller strides of either sign first; gives how many. */
+int kiln__axes_by_stride(const kiln_tensor *tensor, int axes[KILN_MAX_RANK]);
 
 kiln__extent kiln__extent_of(const kiln_tensor *tensor);
 

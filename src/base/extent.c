@@ -1,34 +1,45 @@
 /* Bytes that tensors occupy: their range, and the period of slices of a larger tensor. */
-#include "plan/extent.h"
+#include "base/extent.h"
+
+#include <stdlib.h>
+
+bool kiln__has_elements(const kiln_tensor *tensor) {
+    for (int i = 0; i < tensor->rank; i++)
+        if (tensor->sizes[i] == 0) return false;
+    return true;
+}
+
+int kiln__axes_by_stride(const kiln_tensor *tensor, int axes[KILN_MAX_RANK]) {
+    int count = 0;
+    for (int i = 0; i < tensor->rank; i++) {
+        if (tensor->sizes[i] == 1) continue; /* whatever its stride */
+        int at = count++;
+        for (; at > 0 && llabs(tensor->strides[axes[at - 1]]) > llabs(tensor->strides[i]); at--)
+            axes[at] = axes[at - 1];
+        axes[at] = i;
+    }
+    return count;
+}
 
 kiln__extent kiln__extent_of(const kiln_tensor *tensor) {
     int64_t element = (int64_t)kiln_type_size(tensor->type);
     kiln__extent out = {0, element, 0, element};
-    int64_t strides[KILN_MAX_RANK], sizes[KILN_MAX_RANK];
-    int rank = 0;
     for (int i = 0; i < tensor->rank; i++) {
         if (tensor->sizes[i] <= 0) return (kiln__extent){0, 0, 0, 0};
-        if (tensor->sizes[i] == 1) continue; /* whatever its stride */
-        int64_t size = tensor->sizes[i], stride = tensor->strides[i] * element;
-        *(stride < 0 ? &out.low : &out.high) += (size - 1) * stride;
-        if (stride == 0) continue;
-        if (stride < 0) stride = -stride;
-        int at = rank++;
-        for (; at > 0 && strides[at - 1] > stride; at--) {
-            strides[at] = strides[at - 1];
-            sizes[at] = sizes[at - 1];
-        }
-        strides[at] = stride;
-        sizes[at] = size;
+        int64_t reach = (tensor->sizes[i] - 1) * tensor->strides[i] * element;
+        *(reach < 0 ? &out.low : &out.high) += reach;
     }
-    if (!rank) return out;
-    int64_t steps = sizes[rank - 1], period = strides[rank - 1]; /* the slowest dimension, with all that continue it */
-    for (int i = rank - 2; i >= 0 && period == strides[i] * sizes[i]; i--) {
-        steps *= sizes[i];
-        period = strides[i];
+    int64_t steps = 1, period = 0; /* of the slowest axis, with all that continue it */
+    int axes[KILN_MAX_RANK];
+    for (int i = kiln__axes_by_stride(tensor, axes) - 1; i >= 0; i--) {
+        int64_t size = tensor->sizes[axes[i]], stride = llabs(tensor->strides[axes[i]]);
+        if (period && period != stride * size) break;
+        steps *= size;
+        period = stride;
     }
-    out.period = period;
-    out.width = out.high - out.low - (steps - 1) * period;
+    if (!period) return out;
+    out.period = period * element;
+    out.width = out.high - out.low - (steps - 1) * out.period;
     return out;
 }
 
