@@ -8,12 +8,17 @@
 #include "base/extent.h"
 #include "base/types.h"
 
-/* The space's axes that have more than one element, kept ones first; all strides beside them. */
+/* An axis of the space, or several merged ones, with every operand's stride along it. */
+typedef struct dim {
+    int64_t extent;
+    bool reduced;
+    int64_t strides[KILN_MAX_TENSORS + KILN__MAX_POSITIONS];
+} dim;
+
+/* Those that have more than one element, kept ones first. */
 typedef struct dims {
     int rank;
-    int64_t extent[KILN_MAX_RANK];
-    bool reduced[KILN_MAX_RANK];
-    int64_t strides[KILN_MAX_TENSORS + KILN__MAX_POSITIONS][KILN_MAX_RANK];
+    dim at[KILN_MAX_RANK];
 } dims;
 
 static int64_t magnitude(int64_t stride) { return stride < 0 ? -stride : stride; }
@@ -41,56 +46,45 @@ static int alignment_of(const kiln_tensor *tensor) {
     return elements ? elements : 1;
 }
 
-static void swap_dims(dims *d, int operands, int a, int b) {
-    int64_t extent = d->extent[a];
-    bool reduced = d->reduced[a];
-    d->extent[a] = d->extent[b];
-    d->extent[b] = extent;
-    d->reduced[a] = d->reduced[b];
-    d->reduced[b] = reduced;
-    for (int o = 0; o < operands; o++) {
-        int64_t stride = d->strides[o][a];
-        d->strides[o][a] = d->strides[o][b];
-        d->strides[o][b] = stride;
-    }
-}
-
-static void drop_ones(dims *d, int operands) {
+static void drop_ones(dims *d) {
     int rank = 0;
     for (int i = 0; i < d->rank; i++)
-        if (d->extent[i] != 1) swap_dims(d, operands, rank++, i);
+        if (d->at[i].extent != 1) d->at[rank++] = d->at[i];
     d->rank = rank;
 }
 
 /* Whether dimension b belongs before its left neighbour a: kept ones stand before reduced ones, and of one kind the one
  * with the larger stride in tensor `key`. A dimension that `key` broadcasts over moves slowest of all. */
-static bool belongs_before(const dims *d, int key, bool keep_order, int b, int a) {
-    if (d->reduced[a] != d->reduced[b]) return d->reduced[a];
-    if (keep_order && d->reduced[a]) return false;
-    int64_t left = magnitude(d->strides[key][a]), right = magnitude(d->strides[key][b]);
+static bool belongs_before(const dim *b, const dim *a, int key, bool keep_order) {
+    if (a->reduced != b->reduced) return a->reduced;
+    if (keep_order && a->reduced) return false;
+    int64_t left = magnitude(a->strides[key]), right = magnitude(b->strides[key]);
     return left != 0 && (right == 0 || right > left);
 }
 
 /* Insertion sort: stable, and there are eight dimensions at most. */
-static void sort_dims(dims *d, int operands, int key, bool keep_order) {
-    for (int i = 1; i < d->rank; i++)
-        for (int j = i; j > 0 && belongs_before(d, key, keep_order, j, j - 1); j--) swap_dims(d, operands, j, j - 1);
+static void sort_dims(dims *d, int key, bool keep_order) {
+    for (int i = 1; i < d->rank; i++) {
+        dim moved = d->at[i];
+        int to = i;
+        for (; to > 0 && belongs_before(&moved, &d->at[to - 1], key, keep_order); to--) d->at[to] = d->at[to - 1];
+        d->at[to] = moved;
+    }
 }
 
-static bool merges(const dims *d, int operands, int i) {
-    if (d->reduced[i] != d->reduced[i + 1]) return false;
-    for (int o = 0; o < operands; o++)
-        if (d->strides[o][i] != d->strides[o][i + 1] * d->extent[i + 1]) return false;
-    return true;
+/* Whether each tensor steps over all of b from one element of a to the next. */
+static bool merges(const dim *a, const dim *b, int operands) {
+    bool same = a->reduced == b->reduced;
+    for (int o = 0; o < operands && same; o++) same = a->strides[o] == b->strides[o] * b->extent;
+    return same;
 }
 
 static void merge_dims(dims *d, int operands) {
     for (int i = d->rank - 2; i >= 0; i--) {
-        if (!merges(d, operands, i)) continue;
-        d->extent[i] *= d->extent[i + 1];
-        for (int o = 0; o < operands; o++) d->strides[o][i] = d->strides[o][i + 1];
-        for (int j = i + 1; j + 1 < d->rank; j++) swap_dims(d, operands, j, j + 1);
+        if (!merges(&d->at[i], &d->at[i + 1], operands)) continue;
+        d->at[i + 1].extent *= d->at[i].extent;
         d->rank--;
+        memmove(&d->at[i], &d->at[i + 1], (size_t)(d->rank - i) * sizeof *d->at);
     }
 }
 
@@ -121,34 +115,31 @@ static void find_row_stride(const kiln__problem *problem, kiln__operand *operand
 static void split(const dims *d, kiln__problem *problem) {
     problem->rows = problem->cols = 1;
     for (int i = 0; i < d->rank; i++) {
-        bool inner = d->reduced[i];
-        if (inner)
-            problem->inner[problem->inner_rank++] = d->extent[i];
-        else
-            problem->outer[problem->outer_rank++] = d->extent[i];
-        *(inner ? &problem->cols : &problem->rows) *= d->extent[i];
+        bool inner = d->at[i].reduced;
+        *(inner ? &problem->inner[problem->inner_rank++] : &problem->outer[problem->outer_rank++]) = d->at[i].extent;
+        *(inner ? &problem->cols : &problem->rows) *= d->at[i].extent;
     }
     problem->wide = problem->rows > INT32_MAX;
 }
 
-/* Whether neighbouring rows lie closer together than neighbouring columns, of which there may be one. A single row has no neighbour: there the
- * order of the axes tells what more rows would be like, so that it is computed as it would be among them. */
+/* Whether neighbouring rows lie closer together than neighbouring columns, of which there may be one. A single row has
+ * no neighbour: there the order of the axes tells what more rows would be like, so that it is computed as it would be
+ * among them. */
 static bool rows_are_closer(const kiln__problem *problem, const kiln__space *space, const dims *d, int key) {
     if (!problem->inner_rank) return true;
     if (!problem->outer_rank) return !space->reduced[space->rank - 1];
-    int64_t row = magnitude(d->strides[key][problem->outer_rank - 1]), column = magnitude(d->strides[key][d->rank - 1]);
+    int64_t row = magnitude(d->at[problem->outer_rank - 1].strides[key]);
+    int64_t column = magnitude(d->at[d->rank - 1].strides[key]);
     return row != 0 && (column == 0 || row < column);
 }
 
-/* The stride from row to row that a contiguous tensor has where the space has one row. */
+/* The stride from row to row that a contiguous tensor has where the space has one row: 0 where it lacks an axis of the
+ * kept ones. */
 static int64_t natural_stride(const kiln__problem *problem, const kiln__space *space, const kiln_tensor *tensor,
                               bool full) {
-    int kept = 0;
-    for (int i = 0; i < space->rank; i++) kept += !space->reduced[i];
-    if (problem->layout == KILN__LAYOUT_FLAT) return full ? 1 : 0;
-    int kept_here = 0;
-    for (int i = 0; i < tensor->rank; i++) kept_here += !space->reduced[space->rank - tensor->rank + i];
-    return full && kept_here == kept ? problem->cols : 0;
+    if (problem->layout == KILN__LAYOUT_FLAT) return full;
+    for (int i = 0; i < space->rank - tensor->rank; i++) full &= space->reduced[i];
+    return full ? problem->cols : 0;
 }
 
 /* A maximum or minimum of nothing has no value. */
@@ -174,8 +165,8 @@ static bool has_ordered_reduction(const kiln__ir *ir) {
 }
 
 static void fill_operand(const kiln__problem *problem, const dims *d, int o, int64_t natural, kiln__operand *operand) {
-    memcpy(operand->outer_strides, d->strides[o], (size_t)problem->outer_rank * sizeof(int64_t));
-    memcpy(operand->inner_strides, d->strides[o] + problem->outer_rank, (size_t)problem->inner_rank * sizeof(int64_t));
+    int64_t *outer = operand->outer_strides, *inner = operand->inner_strides;
+    for (int i = 0; i < d->rank; i++) *(d->at[i].reduced ? inner++ : outer++) = d->at[i].strides[o];
     int64_t below = 1;
     operand->packed = true;
     for (int i = problem->inner_rank - 1; i >= 0; i--) {
@@ -185,15 +176,7 @@ static void fill_operand(const kiln__problem *problem, const dims *d, int o, int
     find_row_stride(problem, operand, operand->output && !operand->per_element ? 1 : natural);
 }
 
-/* Row-major over the space: what an element's offset is in a tensor that counts. */
-static void linear_strides(const kiln__space *space, int64_t strides[KILN_MAX_RANK]) {
-    int64_t stride = 1;
-    for (int i = space->rank - 1; i >= 0; i--) {
-        strides[i] = stride;
-        stride *= space->sizes[i];
-    }
-}
-
+/* An element's coordinate along an axis, or its row-major index, is its offset in a tensor of the strides set here. */
 static void find_positions(const kiln__ir *ir, const kiln__space *space, int tensors, dims *d, kiln__problem *problem) {
     for (uint32_t i = 0; i < ir->count; i++) {
         const kiln__inst *inst = &ir->insts[i];
@@ -201,12 +184,10 @@ static void find_positions(const kiln__ir *ir, const kiln__space *space, int ten
         int axis = inst->op == KILN__OP_INDEX ? inst->u.axis : KILN__LINEAR_INDEX, known = 0;
         while (known < problem->position_count && problem->position_axes[known] != axis) known++;
         if (known < problem->position_count) continue;
-        int64_t *strides = d->strides[tensors + problem->position_count];
         problem->position_axes[problem->position_count++] = axis;
-        if (axis == KILN__LINEAR_INDEX)
-            linear_strides(space, strides);
-        else
-            for (int j = 0; j < space->rank; j++) strides[j] = j == axis;
+        int64_t linear = 1;
+        for (int j = space->rank - 1; j >= 0; linear *= space->sizes[j--])
+            d->at[j].strides[tensors + known] = axis == KILN__LINEAR_INDEX ? linear : j == axis;
     }
 }
 
@@ -223,24 +204,27 @@ kiln_status kiln__problem_build(const kiln__ir *ir, const kiln__space *space, co
     for (int o = 0; o < count && !status; o++) {
         bool output = o >= tensors->input_count;
         bool per_element = output && ir->insts[ir->outputs[o - tensors->input_count]].per_element;
+        int64_t strides[KILN_MAX_RANK] = {0};
         if (output) status = check_apart(&tensors->at[o], tensors->names[o]);
         if (!status)
-            status = kiln__space_strides(space, &tensors->at[o], tensors->names[o], output, per_element, d.strides[o],
-                                         &full[o]);
+            status =
+                kiln__space_strides(space, &tensors->at[o], tensors->names[o], output, per_element, strides, &full[o]);
+        for (int i = 0; i < space->rank; i++) d.at[i].strides[o] = strides[i];
         if (!status && output) all_full &= full[o];
     }
     if (status) return status;
-    memcpy(d.extent, space->sizes, sizeof d.extent);
-    memcpy(d.reduced, space->reduced, sizeof d.reduced);
     bool flat = ir->phase_count == 0 && all_full;
-    if (flat) memset(d.reduced, 0, sizeof d.reduced);
-    if (out->open_rows && d.reduced[0])
+    for (int i = 0; i < space->rank; i++) {
+        d.at[i].extent = space->sizes[i];
+        d.at[i].reduced = space->reduced[i] && !flat;
+    }
+    if (out->open_rows && d.at[0].reduced)
         return kiln__fail(KILN_E_AXIS, "axis 0 is left open and cannot be reduced over");
     int key = key_operand(tensors, full, flat);
     find_positions(ir, space, count, &d, out);
     memcpy(out->sizes, space->sizes, sizeof out->sizes);
-    drop_ones(&d, count + out->position_count);
-    sort_dims(&d, count + out->position_count, key, has_ordered_reduction(ir));
+    drop_ones(&d);
+    sort_dims(&d, key, has_ordered_reduction(ir));
     merge_dims(&d, count + out->position_count);
     split(&d, out);
     out->layout = flat                                   ? KILN__LAYOUT_FLAT
@@ -252,7 +236,7 @@ kiln_status kiln__problem_build(const kiln__ir *ir, const kiln__space *space, co
         operand->output = o >= tensors->input_count;
         operand->alignment = alignment_of(&tensors->at[o]);
         bool varies = operand->output && full[o] && out->inner_rank > 0;
-        for (int i = out->outer_rank; i < d.rank && !operand->output; i++) varies |= d.strides[o][i] != 0;
+        for (int i = out->outer_rank; i < d.rank && !operand->output; i++) varies |= d.at[i].strides[o] != 0;
         operand->per_element = flat || varies; /* by its strides: one of 0 broadcasts as a size of 1 does */
         fill_operand(out, &d, o, natural_stride(out, space, &tensors->at[o], full[o]), operand);
     }
