@@ -57,12 +57,8 @@ kiln_status kiln_context_create(const kiln_context_options *given, kiln_context 
     if (!options.log && topics && *topics) options.log = print;
     if ((int)options.policy < KILN_POLICY_COMPILE || options.policy > KILN_POLICY_NEVER_COMPILE)
         return kiln__fail(KILN_E_ARGUMENT, "policy is %d, expected a kiln_policy", (int)options.policy);
-    kiln__pins pins;
-    kiln_status status = kiln__pins_parse(options.schedule ? options.schedule : secure_getenv("KILN_SCHEDULE"), &pins);
-    if (status) return status;
     kiln_context *context = calloc(1, sizeof *context);
     if (!context) return kiln__out_of_memory();
-    context->pins = pins;
     context->explain = lists(topics, "cache");
     context->owner = mmap(NULL, sizeof *context->owner, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (context->owner == MAP_FAILED) {
@@ -76,9 +72,10 @@ kiln_status kiln_context_create(const kiln_context_options *given, kiln_context 
     context->policy = options.policy;
     context->log = options.log;
     context->log_user = options.log_user;
-    context->dispatch = kiln__dispatch_create();
-    if (!context->dispatch || !copy_string(options.driver_path, &context->driver_path) ||
-        !copy_string(options.nvrtc_path, &context->nvrtc_path))
+    const char *schedule = options.schedule ? options.schedule : secure_getenv("KILN_SCHEDULE");
+    kiln_status status = kiln__pins_parse(schedule, &context->pins);
+    if (!status && (!copy_string(options.driver_path, &context->driver_path) ||
+                    !copy_string(options.nvrtc_path, &context->nvrtc_path)))
         status = kiln__out_of_memory();
     if (!status && !(options.cache_dir && !*options.cache_dir))
         status = kiln__disk_open(options.cache_dir, options.log, options.log_user, &context->disk);
@@ -93,6 +90,16 @@ kiln_status kiln_context_create(const kiln_context_options *given, kiln_context 
     return KILN_OK;
 }
 
+/* driver: NULL where the pools are another process's. */
+static void free_pools(kiln_context *context, const kiln__driver *driver) {
+    while (context->pools) {
+        kiln__pool *pool = context->pools;
+        context->pools = pool->next;
+        if (driver) driver->MemPoolDestroy(pool->handle);
+        free(pool);
+    }
+}
+
 void kiln_context_destroy(kiln_context *context) {
     if (!context) return;
     kiln__context_enter(context);
@@ -104,14 +111,9 @@ void kiln_context_destroy(kiln_context *context) {
         kiln__image_free(&entry->image);
         free(entry);
     }
-    while (context->pools) {
-        kiln__pool *pool = context->pools;
-        context->pools = pool->next;
-        driver->MemPoolDestroy(pool->handle);
-        free(pool);
-    }
+    free_pools(context, driver);
     kiln__memory_free(context, false);
-    kiln__dispatch_destroy(context->dispatch);
+    kiln__dispatch_clear(context);
     kiln__disk_close(context->disk);
     kiln__packs_close(context);
     munmap(context->owner, sizeof *context->owner);
@@ -133,16 +135,12 @@ void kiln__context_adopt(kiln_context *context) {
     pthread_mutex_init(&context->lock, NULL);
     pthread_cond_init(&context->obtained, NULL);
     kiln__memory_free(context, true);
-    kiln__dispatch_clear(context->dispatch);
+    kiln__dispatch_clear(context);
     for (kiln__kernel_entry *entry = context->kernels; entry; entry = entry->next) {
         entry->loaded = (kiln__loaded){0};
         entry->device = -1;
     }
-    while (context->pools) {
-        kiln__pool *pool = context->pools;
-        context->pools = pool->next;
-        free(pool);
-    }
+    free_pools(context, NULL);
     atomic_store(context->owner, getpid());
 }
 

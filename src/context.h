@@ -35,7 +35,7 @@ struct kiln_context {
     bool explain;      /* KILN_LOG asks why entries are missed */
     atomic_int *owner; /* the process that the driver's handles belong to, in a page that a forked child sees as 0 */
     _Atomic(const kiln__driver *) driver; /* set once opened */
-    kiln__dispatch *dispatch;             /* what kiln_run has seen; readers take no lock, writers this one */
+    _Atomic(kiln__dispatch *) dispatch;   /* what kiln_run has seen; readers take no lock, writers this one */
     char *record_path;                    /* NULL: nothing is recorded */
     pthread_mutex_t lock;                 /* guards what follows */
     uint64_t *recorded;                   /* digests of the lines written */
@@ -213,9 +213,6 @@ kiln_status kiln__launch_prepare(const kiln_program *program, const kiln_tensor 
                                  kiln__launch **launch, kiln__prepared *prepared, kiln__image *image,
                                  kiln_plan_info *info);
 
-/* NULL without memory. */
-kiln__dispatch *kiln__dispatch_create(void);
-void kiln__dispatch_clear(kiln__dispatch *dispatch); /* while nobody looks anything up */
-void kiln__dispatch_destroy(kiln__dispatch *dispatch);
+void kiln__dispatch_clear(kiln_context *context); /* while nobody looks anything up */
 
 #endif

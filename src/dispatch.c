@@ -10,6 +10,13 @@
 #define MAX_WORDS (2 + KILN_MAX_TENSORS * (1 + 2 * KILN_MAX_RANK) + (KILN_MAX_SCALARS + 3) / 4)
 #define MAX_SHAPES 65536 /* of one context; beyond them each call prepares anew */
 
+/* What tells one kernel, grid and argument from another. */
+typedef struct shape {
+    uint64_t hash;
+    uint32_t count;
+    uint64_t words[MAX_WORDS];
+} shape;
+
 typedef struct entry {
     uint64_t hash;
     kiln__launch *launch;
@@ -17,25 +24,22 @@ typedef struct entry {
     uint64_t words[];
 } entry;
 
-typedef struct table {
-    struct table *older;
-    size_t capacity; /* a power of two, more than twice the entries */
+typedef struct kiln__dispatch {
+    kiln__dispatch *older;
+    size_t capacity; /* a power of two, at least twice the entries */
+    size_t count;    /* guarded by the context's lock */
     _Atomic(entry *) slots[];
 } table;
-
-struct kiln__dispatch {
-    _Atomic(table *) current;
-    size_t count; /* guarded by the context's lock */
-};
 
 static inline uint64_t mix(uint64_t hash, uint64_t word) {
     return ((hash << 27 | hash >> 37) ^ word) * 0x9e3779b97f4a7c15u;
 }
 
-/* The words that tell one kernel, grid and argument from another. Bad tensors end here. */
+/* Bad tensors end here. */
 static kiln_status encode(const kiln_program *program, int device, const kiln_tensor *tensors,
-                          const kiln_scalar *scalars, uint64_t *words, uint32_t *count, uint64_t *hash) {
+                          const kiln_scalar *scalars, shape *out) {
     const kiln__signature *s = &program->signature;
+    uint64_t *words = out->words;
     uint32_t n = 0, tensor_count = s->input_count + s->output_count;
     words[n++] = program->id;
     words[n++] = (uint64_t)device;
@@ -65,18 +69,19 @@ static kiln_status encode(const kiln_program *program, int device, const kiln_te
     }
     uint64_t h = n;
     for (uint32_t i = 0; i < n; i++) h = mix(h, words[i]);
-    *hash = h ^ h >> 32;
-    *count = n;
+    out->hash = h ^ h >> 32;
+    out->count = n;
     return KILN_OK;
 }
 
-static kiln__launch *find(const kiln__dispatch *dispatch, const uint64_t *words, uint32_t count, uint64_t hash) {
-    table *t = atomic_load_explicit(&dispatch->current, memory_order_acquire);
+static kiln__launch *find(kiln_context *context, const shape *wanted) {
+    table *t = atomic_load_explicit(&context->dispatch, memory_order_acquire);
     if (!t) return NULL;
-    for (size_t i = hash & (t->capacity - 1);; i = (i + 1) & (t->capacity - 1)) {
+    for (size_t i = wanted->hash & (t->capacity - 1);; i = (i + 1) & (t->capacity - 1)) {
         entry *e = atomic_load_explicit(&t->slots[i], memory_order_acquire);
         if (!e) return NULL;
-        if (e->hash == hash && e->word_count == count && !memcmp(e->words, words, count * sizeof *words))
+        if (e->hash == wanted->hash && e->word_count == wanted->count &&
+            !memcmp(e->words, wanted->words, wanted->count * sizeof *e->words))
             return e->launch;
     }
 }
@@ -85,49 +90,46 @@ static void place(table *t, entry *e) {
     size_t i = e->hash & (t->capacity - 1);
     while (atomic_load_explicit(&t->slots[i], memory_order_relaxed)) i = (i + 1) & (t->capacity - 1);
     atomic_store_explicit(&t->slots[i], e, memory_order_release);
+    t->count++;
 }
 
-/* With the context's lock held. False where memory ran out or the table is full. */
-static bool insert(kiln__dispatch *dispatch, entry *e) {
-    table *t = atomic_load_explicit(&dispatch->current, memory_order_relaxed);
-    if (dispatch->count >= MAX_SHAPES) return false;
-    if (!t || 2 * (dispatch->count + 1) > t->capacity) {
-        size_t capacity = t ? 2 * t->capacity : 64;
-        table *larger = calloc(1, sizeof *larger + capacity * sizeof *larger->slots);
-        if (!larger) return false;
-        larger->older = t;
-        larger->capacity = capacity;
-        for (size_t i = 0; t && i < t->capacity; i++) {
-            entry *old = atomic_load_explicit(&t->slots[i], memory_order_relaxed);
-            if (old) place(larger, old);
-        }
-        atomic_store_explicit(&dispatch->current, larger, memory_order_release);
-        t = larger;
+/* With the context's lock held: a table with room for one more. NULL where memory ran out or it is full. */
+static table *make_room(kiln_context *context) {
+    table *t = atomic_load_explicit(&context->dispatch, memory_order_relaxed);
+    if (t && t->count >= MAX_SHAPES) return NULL;
+    if (t && 2 * (t->count + 1) <= t->capacity) return t;
+    size_t capacity = t ? 2 * t->capacity : 64;
+    table *larger = calloc(1, sizeof *larger + capacity * sizeof *larger->slots);
+    if (!larger) return NULL;
+    larger->older = t;
+    larger->capacity = capacity;
+    for (size_t i = 0; t && i < t->capacity; i++) {
+        entry *old = atomic_load_explicit(&t->slots[i], memory_order_relaxed);
+        if (old) place(larger, old);
     }
-    place(t, e);
-    dispatch->count++;
-    return true;
+    atomic_store_explicit(&context->dispatch, larger, memory_order_release);
+    return larger;
 }
 
 /* Keeps the launch for later calls; another thread may have been first, then its launch stays. True if it was kept. */
-static bool keep(kiln_context *context, kiln__launch *launch, const uint64_t *words, uint32_t count, uint64_t hash) {
-    entry *e = malloc(sizeof *e + count * sizeof *words);
+static bool keep(kiln_context *context, kiln__launch *launch, const shape *seen) {
+    size_t size = seen->count * sizeof *seen->words;
+    entry *e = malloc(sizeof *e + size);
     if (!e) return false;
-    e->hash = hash;
+    e->hash = seen->hash;
     e->launch = launch;
-    e->word_count = count;
-    memcpy(e->words, words, count * sizeof *words);
-    kiln__dispatch *dispatch = context->dispatch;
+    e->word_count = seen->count;
+    memcpy(e->words, seen->words, size);
     pthread_mutex_lock(&context->lock);
-    bool kept = !find(dispatch, words, count, hash) && insert(dispatch, e);
+    table *t = find(context, seen) ? NULL : make_room(context);
+    if (t) place(t, e);
     pthread_mutex_unlock(&context->lock);
-    if (!kept) free(e);
-    return kept;
+    if (!t) free(e);
+    return t != NULL;
 }
 
 static kiln_status run_new(const kiln_program *program, const kiln_tensor *tensors, void *const *data,
-                           const kiln_scalar *scalars, void *stream, const uint64_t *words, uint32_t count,
-                           uint64_t hash) {
+                           const kiln_scalar *scalars, void *stream, const shape *seen) {
     kiln__launch *launch = NULL;
     kiln__prepared prepared;
     kiln__image image;
@@ -135,7 +137,7 @@ static kiln_status run_new(const kiln_program *program, const kiln_tensor *tenso
     if (status) return status;
     kiln__prepared_free(&prepared);
     kiln__image_free(&image);
-    bool kept = keep(program->context, launch, words, count, hash);
+    bool kept = keep(program->context, launch, seen);
     status = kiln__launch_run(launch, data, scalars, NULL, stream);
     if (!kept) free(launch);
     return status;
@@ -153,21 +155,18 @@ kiln_status kiln_run(const kiln_program *program, const kiln_tensor *tensors, si
     if (status) return status;
     kiln__CUresult result = driver->CtxGetDevice(&device);
     if (result) return kiln__driver_fail(driver, KILN_E_NO_CONTEXT, result, "cuCtxGetDevice");
-    uint64_t words[MAX_WORDS], hash = 0;
-    uint32_t count = 0;
+    shape seen;
     void *data[KILN_MAX_TENSORS];
-    status = encode(program, device, tensors, scalars, words, &count, &hash);
+    status = encode(program, device, tensors, scalars, &seen);
     if (status) return status;
     for (size_t t = 0; t < tensor_count; t++) data[t] = tensors[t].data;
-    const kiln__launch *launch = find(program->context->dispatch, words, count, hash);
+    const kiln__launch *launch = find(program->context, &seen);
     return launch ? kiln__launch_run(launch, data, scalars, NULL, stream)
-                  : run_new(program, tensors, data, scalars, stream, words, count, hash);
+                  : run_new(program, tensors, data, scalars, stream, &seen);
 }
 
-kiln__dispatch *kiln__dispatch_create(void) { return calloc(1, sizeof(kiln__dispatch)); }
-
-void kiln__dispatch_clear(kiln__dispatch *dispatch) {
-    table *t = atomic_load(&dispatch->current);
+void kiln__dispatch_clear(kiln_context *context) {
+    table *t = atomic_load(&context->dispatch);
     for (size_t i = 0; t && i < t->capacity; i++) {
         entry *e = atomic_load(&t->slots[i]);
         if (e) free(e->launch);
@@ -178,11 +177,5 @@ void kiln__dispatch_clear(kiln__dispatch *dispatch) {
         free(t);
         t = older;
     }
-    atomic_store(&dispatch->current, NULL);
-    dispatch->count = 0;
-}
-
-void kiln__dispatch_destroy(kiln__dispatch *dispatch) {
-    if (dispatch) kiln__dispatch_clear(dispatch);
-    free(dispatch);
+    atomic_store(&context->dispatch, NULL);
 }

@@ -116,15 +116,13 @@ void kiln__memory_keep(kiln_context *context, kiln__kernel_entry *loaded) {
 }
 
 void kiln__memory_free(kiln_context *context, bool forked) {
-    kiln__pending *kept = NULL;
-    while (context->pending) {
-        kiln__pending *pending = context->pending;
-        context->pending = pending->next;
+    for (kiln__pending **at = &context->pending; *at;) {
+        kiln__pending *pending = *at;
         if (forked && pending->done) {
-            pending->next = kept;
-            kept = pending;
+            at = &pending->next;
             continue;
         }
+        *at = pending->next;
         if (pending->error) {
             kiln__key_free(&pending->image.name);
             free(pending->image.log);
@@ -132,5 +130,4 @@ void kiln__memory_free(kiln_context *context, bool forked) {
         free(pending->error);
         free(pending);
     }
-    context->pending = kept;
 }

@@ -154,30 +154,23 @@ kiln_status kiln_program_output_shape(const kiln_program *program, const kiln_te
     return KILN_OK;
 }
 
-/* An output may be the same tensor as an input, and shares no memory otherwise: as on the GPU. */
-static kiln_status check_overlap(const kiln_program *program, const kiln_tensor *tensors, size_t output) {
-    kiln__extent own = kiln__extent_of(&tensors[output]);
-    size_t inputs = program->signature.input_count;
-    for (size_t t = 0; t < output; t++) {
-        kiln__extent other = kiln__extent_of(&tensors[t]);
-        if (!kiln__extents_overlap(tensors[output].data, &own, tensors[t].data, &other)) continue;
-        bool same = t < inputs && tensors[t].data == tensors[output].data;
-        if (!same || !kiln__same_layout(&tensors[t], &tensors[output]))
-            return kiln__fail(KILN_E_OVERLAP, "output '%s' overlaps %s '%s' without being the same tensor",
-                              program->names[output], t < inputs ? "input" : "output", program->names[t]);
-    }
-    return KILN_OK;
-}
-
-/* Host tensors must be there, and outputs must not overlap others in part. */
+/* Tensors are there. An output may be the same tensor as an input, and shares no memory otherwise: as on the GPU. */
 static kiln_status check_host_tensors(const kiln_program *program, const kiln_tensor *tensors, size_t count) {
-    for (size_t i = 0; i < count; i++) {
-        if (kiln__has_elements(&tensors[i]) && !tensors[i].data)
-            return kiln__fail(KILN_E_POINTER, "the data pointer of tensor '%s' is NULL", program->names[i]);
+    kiln__extent extents[KILN_MAX_TENSORS];
+    size_t inputs = program->signature.input_count;
+    for (size_t t = 0; t < count; t++) {
+        extents[t] = kiln__extent_of(&tensors[t]);
+        if (kiln__has_elements(&tensors[t]) && !tensors[t].data)
+            return kiln__fail(KILN_E_POINTER, "the data pointer of tensor '%s' is NULL", program->names[t]);
     }
-    for (size_t o = program->signature.input_count; o < count; o++) {
-        kiln_status status = check_overlap(program, tensors, o);
-        if (status) return status;
+    for (size_t o = inputs; o < count; o++) {
+        for (size_t t = 0; t < o; t++) {
+            if (!kiln__extents_overlap(tensors[o].data, &extents[o], tensors[t].data, &extents[t]) ||
+                (t < inputs && tensors[t].data == tensors[o].data && kiln__same_layout(&tensors[t], &tensors[o])))
+                continue;
+            return kiln__fail(KILN_E_OVERLAP, "output '%s' overlaps %s '%s' without being the same tensor",
+                              program->names[o], t < inputs ? "input" : "output", program->names[t]);
+        }
     }
     return KILN_OK;
 }
@@ -191,15 +184,13 @@ kiln_status kiln_run_cpu(const kiln_program *program, const kiln_tensor *tensors
     kiln__ir *ir = NULL;
     status = kiln__program_bind(program, tensors, scalars, &space, &ir);
     if (!status) status = check_host_tensors(program, tensors, tensor_count);
+    if (!status && space.open_rows) status = kiln__fail(KILN_E_SIZE, "axis 0 is left open: expected its size");
     for (uint32_t o = 0; !status && o < program->signature.output_count; o++) {
         size_t t = program->signature.input_count + o;
         int64_t strides[KILN_MAX_RANK];
         bool full;
-        if (space.open_rows)
-            status = kiln__fail(KILN_E_SIZE, "axis 0 is left open: expected its size");
-        else
-            status = kiln__space_strides(&space, &tensors[t], program->names[t], true,
-                                         ir->insts[ir->outputs[o]].per_element, strides, &full);
+        status = kiln__space_strides(&space, &tensors[t], program->names[t], true,
+                                     ir->insts[ir->outputs[o]].per_element, strides, &full);
     }
     if (!status) status = kiln__ref_run(ir, tensors, scalars, space.rank, space.sizes, space.reduced);
     kiln__ir_destroy(ir);

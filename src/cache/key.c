@@ -14,22 +14,16 @@ static void add_text(kiln__text *material, const char *text) {
     kiln__text_add(material, text, length);
 }
 
+#define MAGIC "KILNKEY" /* and the NUL behind it */
+
 typedef struct key_head {
     char magic[8];
     uint32_t format, arch, ptx, nvrtc_major, nvrtc_minor, option_count;
 } key_head;
 
-static const char magic[8] = "KILNKEY";
-
 kiln_status kiln__key_make(const kiln__key_parts *parts, kiln__key *out) {
-    key_head head = {"",
-                     KILN__KEY_FORMAT,
-                     (uint32_t)parts->arch,
-                     parts->ptx,
-                     (uint32_t)parts->nvrtc_major,
-                     (uint32_t)parts->nvrtc_minor,
-                     0};
-    memcpy(head.magic, magic, sizeof magic);
+    const uint32_t major = (uint32_t)parts->nvrtc_major, minor = (uint32_t)parts->nvrtc_minor;
+    key_head head = {MAGIC, KILN__KEY_FORMAT, (uint32_t)parts->arch, parts->ptx, major, minor, 0};
     while (parts->options[head.option_count] != NULL) head.option_count++;
     kiln__text material = {0};
     kiln__text_add(&material, (const char *)&head, sizeof head);
@@ -67,7 +61,7 @@ bool kiln__key_decode(const uint8_t *material, size_t size, kiln__key_view *out)
     size_t option_size;
     if (size < sizeof head) return false;
     memcpy(&head, material, sizeof head);
-    if (memcmp(head.magic, magic, sizeof magic) != 0 || head.format != KILN__KEY_FORMAT || head.ptx > 1) return false;
+    if (memcmp(head.magic, MAGIC, sizeof MAGIC) != 0 || head.format != KILN__KEY_FORMAT || head.ptx > 1) return false;
     *out = (kiln__key_view){.arch = (int)head.arch,
                             .ptx = head.ptx != 0,
                             .nvrtc_major = (int)head.nvrtc_major,
