@@ -4,46 +4,46 @@
 
 #include "plan/schedule.h"
 
+#define FIELD(name) offsetof(kiln__pins, name)
+
+/* A word sets a field to a value, and the number behind it, where it takes one, a field that is not the first. */
 static const struct {
     const char *word;
-    bool number;
-    int group, residency;
-    size_t field; /* where the number, or the choice, goes */
-    int choice;
+    size_t field;
+    int value;
+    size_t number; /* 0: none */
 } words[] = {
-    {"lanes", true, KILN__GROUP_LANES, -1, offsetof(kiln__pins, threads), 0},
-    {"block", true, KILN__GROUP_BLOCK, -1, offsetof(kiln__pins, threads), 0},
-    {"grid", false, KILN__GROUP_GRID, -1, 0, 0},
-    {"threads", true, -1, -1, offsetof(kiln__pins, threads), 0},
-    {"registers", false, -1, KILN__RESIDENCY_REGISTERS, 0, 0},
-    {"shared", false, -1, KILN__RESIDENCY_SHARED, 0, 0},
-    {"stream", false, -1, KILN__RESIDENCY_STREAM, 0, 0},
-    {"tile", false, -1, KILN__RESIDENCY_TILE, 0, 0},
-    {"pack", true, -1, -1, offsetof(kiln__pins, pack_size), 0},
-    {"steps", true, -1, -1, offsetof(kiln__pins, steps), 0},
-    {"batch", true, -1, -1, offsetof(kiln__pins, batch), 0},
-    {"splits", true, -1, -1, offsetof(kiln__pins, splits), 0},
-    {"rows", true, -1, -1, offsetof(kiln__pins, rows_per_block), 0},
-    {"cluster", true, -1, -1, offsetof(kiln__pins, cluster), 0},
-    {"online", false, -1, -1, offsetof(kiln__pins, online), 1},
-    {"phased", false, -1, -1, offsetof(kiln__pins, online), -1},
-    {"persistent", false, -1, -1, offsetof(kiln__pins, persistent), 1},
-    {"single", false, -1, -1, offsetof(kiln__pins, persistent), -1},
-    {"dependent", false, -1, -1, offsetof(kiln__pins, dependent), 1},
+    {"lanes", FIELD(group), KILN__GROUP_LANES, FIELD(threads)},
+    {"block", FIELD(group), KILN__GROUP_BLOCK, FIELD(threads)},
+    {"grid", FIELD(group), KILN__GROUP_GRID, 0},
+    {"threads", FIELD(threads), 0, FIELD(threads)},
+    {"registers", FIELD(residency), KILN__RESIDENCY_REGISTERS, 0},
+    {"shared", FIELD(residency), KILN__RESIDENCY_SHARED, 0},
+    {"stream", FIELD(residency), KILN__RESIDENCY_STREAM, 0},
+    {"tile", FIELD(residency), KILN__RESIDENCY_TILE, 0},
+    {"pack", FIELD(pack_size), 0, FIELD(pack_size)},
+    {"steps", FIELD(steps), 0, FIELD(steps)},
+    {"batch", FIELD(batch), 0, FIELD(batch)},
+    {"splits", FIELD(splits), 0, FIELD(splits)},
+    {"rows", FIELD(rows_per_block), 0, FIELD(rows_per_block)},
+    {"cluster", FIELD(cluster), 0, FIELD(cluster)},
+    {"online", FIELD(online), 1, 0},
+    {"phased", FIELD(online), -1, 0},
+    {"persistent", FIELD(persistent), 1, 0},
+    {"single", FIELD(persistent), -1, 0},
+    {"dependent", FIELD(dependent), 1, 0},
 };
 
 static bool pin(const char *text, size_t length, kiln__pins *out) {
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         size_t size = strlen(words[i].word);
         if (length < size || strncmp(text, words[i].word, size)) continue;
-        if (words[i].group >= 0) out->group = words[i].group;
-        if (words[i].residency >= 0) out->residency = words[i].residency;
-        if (words[i].choice) memcpy((char *)out + words[i].field, &words[i].choice, sizeof(int));
+        memcpy((char *)out + words[i].field, &words[i].value, sizeof(int));
         if (!words[i].number) return length == size;
         char *end;
         long number = strtol(text + size, &end, 10);
         if (end != text + length || number < 1 || number > 4096) return false;
-        memcpy((char *)out + words[i].field, &(int){(int)number}, sizeof(int));
+        memcpy((char *)out + words[i].number, &(int){(int)number}, sizeof(int));
         return true;
     }
     return false;

@@ -2,6 +2,7 @@
  * Figures in the reasons: softmax of f16 on an H100, as fractions of the time of a copy of the same bytes. */
 #include "plan/schedule.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -69,10 +70,6 @@ static int power_of_two_from(int64_t n) {
     return p;
 }
 
-static bool is_power_of_two(int n) { return n > 0 && (n & (n - 1)) == 0; }
-
-static int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
 /* Where an operand's elements lie along what a pack covers: flat, the whole array; else the columns of a row. */
 typedef struct span {
     int rank;
@@ -119,9 +116,8 @@ static int vector_of(const kiln__problem *problem, const kiln__operand *operand,
     int vector = 16 / (int)kiln_type_size(operand->type);
     if (vector > s->pack_size) vector = s->pack_size;
     if (!steps_by_one(&where)) return 0;
-    if (!where.side_by_side && where.rank > 1 && where.extents[where.rank - 1] % s->pack_size) return 0;
-    if (problem->layout == KILN__LAYOUT_FLAT && !where.side_by_side && where.extents[where.rank - 1] % s->pack_size)
-        return 0;
+    bool in_runs = !where.side_by_side && (where.rank > 1 || problem->layout == KILN__LAYOUT_FLAT);
+    if (in_runs && where.extents[where.rank - 1] % s->pack_size) return 0;
     if (operand->alignment < vector) vector = operand->alignment;
     for (int i = 0; i + 1 < where.rank && !where.side_by_side; i++)
         while (where.strides[i] % vector) vector /= 2;
@@ -161,38 +157,39 @@ static int choose_kept(const kiln__problem *problem, kiln__schedule *s) {
     return bytes;
 }
 
+KILN_PRINTF(2, 3) static void add(kiln__schedule *s, const char *format, ...) {
+    size_t used = strlen(s->text);
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(s->text + used, sizeof s->text - used, format, arguments);
+    va_end(arguments);
+}
+
 static void describe(kiln__schedule *s) {
     static const char *const residencies[] = {"registers", "shared", "stream", "tile"};
-    static const char *const groups[] = {"lanes", "block", "columns", "cluster", "grid"}, *const layouts[] = {
-                                                                                              "flat", "inner", "outer"};
-    char group[32];
-    if (s->blocks_per_row > 1)
-        snprintf(group, sizeof group, "%s %d, block %d", groups[s->group], s->blocks_per_row, s->threads);
-    else
-        snprintf(group, sizeof group, "%s %d", s->layout == KILN__LAYOUT_FLAT ? "threads" : groups[s->group],
-                 s->threads_per_row);
-    int used = snprintf(s->text, sizeof s->text, "%s, %s, %s, pack %d x %lld", group, residencies[s->residency],
-                        layouts[s->layout], s->pack_size, (long long)s->steps);
-    if (s->rows_per_block > 1)
-        used += snprintf(s->text + used, sizeof s->text - (size_t)used, ", %d rows per block", s->rows_per_block);
-    if (s->row_vector && s->row_vector != s->pack_size)
-        used += snprintf(s->text + used, sizeof s->text - (size_t)used, ", vector %d", s->row_vector);
-    if (s->splits > 1) used += snprintf(s->text + used, sizeof s->text - (size_t)used, ", splits %d", s->splits);
-    if (s->dependent) used += snprintf(s->text + used, sizeof s->text - (size_t)used, ", dependent");
-    if (s->persistent) used += snprintf(s->text + used, sizeof s->text - (size_t)used, ", persistent");
-    if (s->online >= 0) used += snprintf(s->text + used, sizeof s->text - (size_t)used, ", online");
-    if (s->masked) used += snprintf(s->text + used, sizeof s->text - (size_t)used, ", masked");
-    if (s->ordered) snprintf(s->text + used, sizeof s->text - (size_t)used, ", ordered");
+    static const char *const groups[] = {"lanes", "block", "columns", "cluster", "grid"};
+    static const char *const layouts[] = {"flat", "inner", "outer"};
+    bool joined = s->blocks_per_row > 1;
+    add(s, "%s %d", s->layout == KILN__LAYOUT_FLAT ? "threads" : groups[s->group],
+        joined ? s->blocks_per_row : s->threads_per_row);
+    if (joined) add(s, ", block %d", s->threads);
+    add(s, ", %s, %s, pack %d x %lld", residencies[s->residency], layouts[s->layout], s->pack_size,
+        (long long)s->steps);
+    if (s->rows_per_block > 1) add(s, ", %d rows per block", s->rows_per_block);
+    if (s->row_vector && s->row_vector != s->pack_size) add(s, ", vector %d", s->row_vector);
+    if (s->splits > 1) add(s, ", splits %d", s->splits);
+    if (s->dependent) add(s, ", dependent");
+    if (s->persistent) add(s, ", persistent");
+    if (s->online >= 0) add(s, ", online");
+    if (s->masked) add(s, ", masked");
+    if (s->ordered) add(s, ", ordered");
 }
 
 /* How much code one element makes, in simple operations. */
 static int weigh(const kiln__ir *ir) {
     int weight = 0;
-    for (uint32_t i = 0; i < ir->count; i++) {
-        kiln__op op = ir->insts[i].op;
-        bool function = op < KILN__OP_COUNT_OF && kiln__op_describe(op)->rule == KILN__RULE_FLOAT;
-        weight += function ? 8 : 1;
-    }
+    for (uint32_t i = 0; i < ir->count; i++)
+        weight += kiln__op_describe(ir->insts[i].op)->rule == KILN__RULE_FLOAT ? 8 : 1;
     return weight;
 }
 
@@ -218,7 +215,7 @@ static kiln_status choose_flat(const kiln__ir *ir, const kiln__problem *problem,
 static bool cluster_fits(int cluster, const kiln__device *device) {
     if (cluster == 1) return true;
     int most = device->arch < 90 ? 1 : device->arch < 110 && device->sm_count >= 100 ? 16 : 8;
-    return is_power_of_two(cluster) && cluster <= most;
+    return kiln__is_power_of_two(cluster) && cluster <= most;
 }
 
 /* How much of the row stays in shared memory, and whether a group goes through several rows. */
@@ -252,7 +249,7 @@ static bool work_out(const choice *c, const kiln__pins *pins, const kiln__device
                                                                                      : c->cluster;
     int threads = pins->threads ? pins->threads : c->threads ? c->threads : power_of_two_from(packs < 32 ? packs : 32);
     s->threads_per_row = threads * s->blocks_per_row;
-    s->steps = divide_up(packs, s->threads_per_row);
+    s->steps = kiln__divide_up(packs, s->threads_per_row);
     s->group = grid                    ? KILN__GROUP_GRID
                : s->blocks_per_row > 1 ? KILN__GROUP_CLUSTER
                : pins->group >= 0      ? (kiln__group)pins->group
@@ -263,7 +260,7 @@ static bool work_out(const choice *c, const kiln__pins *pins, const kiln__device
     if (s->residency == KILN__RESIDENCY_REGISTERS && (s->steps * s->pack_size > KILN__MOST_REGISTER_ELEMENTS || grid))
         return false;
     if (s->residency == KILN__RESIDENCY_STREAM && grid) return false;
-    if (!is_power_of_two(threads) || threads > 1024 || (grid && s->ordered)) return false;
+    if (!kiln__is_power_of_two(threads) || threads > 1024 || (grid && s->ordered)) return false;
     if (!grid && !cluster_fits(s->blocks_per_row, device)) return false;
     if (s->group == KILN__GROUP_LANES ? threads > 32 : threads < 32) return false;
     return hold(c, pins, device, bytes, s);
@@ -284,7 +281,7 @@ static kiln_status choose_row(const kiln__ir *ir, const kiln__problem *problem, 
     bool odd = problem->cols % full_pack && problem->cols <= MOST_TILE_COLUMNS;
     /* Lanes without a pack are missed (softmax of 40 columns: tiles 1.000, lanes 0.873; of 88: 0.940). */
     int64_t few = problem->cols / full_pack;
-    bool idle = few > 0 && few < 32 && !is_power_of_two((int)few);
+    bool idle = few > 0 && few < 32 && !kiln__is_power_of_two(few);
     if (tile || ((odd || idle) && pins->residency < 0 && pins->group < 0 && attempt == 0)) {
         kiln__schedule other = *s;
         other.pack_size = full_pack;
@@ -298,7 +295,7 @@ static kiln_status choose_row(const kiln__ir *ir, const kiln__problem *problem, 
                               "rows N of up to 64 KB, 32 to 1024 threads",
                               (long long)problem->cols);
     }
-    int64_t packs = divide_up(problem->cols + (s->masked ? s->pack_size - 1 : 0), s->pack_size);
+    int64_t packs = kiln__divide_up(problem->cols + (s->masked ? s->pack_size - 1 : 0), s->pack_size);
     if (packs < 1) packs = 1;
     int64_t load = packs * (bytes > 16 ? bytes : 16) / 16; /* packs of 16 bytes */
     bool sharing = false;
@@ -329,12 +326,12 @@ static void choose_splits(const kiln__ir *ir, const kiln__problem *problem, cons
                           kiln__schedule *s) {
     s->splits = 1;
     if (ir->phase_count == 0 || s->residency != KILN__RESIDENCY_STREAM || s->blocks_per_row > 1) return;
-    int64_t most = 1024, splits = divide_up(problem->cols, chunk);
+    int64_t most = 1024, splits = kiln__divide_up(problem->cols, chunk);
     if (splits > most) splits = most;
     if (pins->splits) splits = pins->splits;
     if (splits <= 1) return;
-    int64_t steps = divide_up(s->steps, splits);
-    s->splits = (int)divide_up(s->steps, steps);
+    int64_t steps = kiln__divide_up(s->steps, splits);
+    s->splits = (int)kiln__divide_up(s->steps, steps);
     s->steps = steps;
     if (s->batch > s->steps) s->batch = (int)s->steps;
 }
@@ -405,10 +402,11 @@ bool kiln__schedule_grid(const kiln__schedule *schedule, int64_t rows, unsigned 
     int64_t per_block = schedule->layout == KILN__LAYOUT_FLAT
                             ? schedule->threads * schedule->steps * schedule->pack_size
                             : schedule->rows_per_block;
-    int64_t together = schedule->splits * schedule->blocks_per_row, blocks = divide_up(rows, per_block) * together;
+    int64_t together = schedule->splits * schedule->blocks_per_row,
+            blocks = kiln__divide_up(rows, per_block) * together;
     int64_t limit = 2147483647 / schedule->blocks_per_row * schedule->blocks_per_row;
     *x = (unsigned)(blocks < limit ? blocks : limit);
-    int64_t layers = divide_up(blocks, limit);
+    int64_t layers = kiln__divide_up(blocks, limit);
     *y = (unsigned)layers;
     return layers <= 65535;
 }

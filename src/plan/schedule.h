@@ -92,6 +92,9 @@ kiln_status kiln__schedule_outer(const kiln__ir *ir, const kiln__problem *proble
 bool kiln__tile_choose(const kiln__problem *problem, const kiln__device *device, const kiln__pins *pins,
                        kiln__schedule *s);
 
+static inline int64_t kiln__divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
+static inline bool kiln__is_power_of_two(int64_t n) { return n > 0 && (n & (n - 1)) == 0; }
+
 /* Whether blocks exchange their results through a workspace. */
 bool kiln__schedule_exchanges(const kiln__schedule *schedule);
 

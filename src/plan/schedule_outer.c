@@ -18,8 +18,6 @@ typedef struct facts {
 #define SPLIT_COLUMNS 8192 /* of a streamed row: more are divided among blocks */
 #define CHUNK_COLUMNS 2048
 
-static int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
 static int power_of_two_in(int64_t n) {
     int p = 1;
     while (p <= n / 2 && p < 1024) p *= 2;
@@ -143,12 +141,12 @@ static void choose_residency(const facts *f, const kiln__pins *pins, bool fits_s
  * H100's multiprocessors; more would only lengthen the partial results, which every block of the next phase reads. */
 static void choose_chunks(const facts *f, const kiln__ir *ir, const kiln__pins *pins, bool fits_shared,
                           kiln__schedule *s) {
-    int64_t splits = f->cols >= SPLIT_COLUMNS && !fits_shared ? divide_up(f->cols, CHUNK_COLUMNS) : 1;
+    int64_t splits = f->cols >= SPLIT_COLUMNS && !fits_shared ? kiln__divide_up(f->cols, CHUNK_COLUMNS) : 1;
     if (splits > 256) splits = 256;
     if (pins->splits) splits = pins->splits;
     if (ir->phase_count == 0 || s->residency != KILN__RESIDENCY_STREAM) splits = 1;
-    int64_t steps = divide_up(s->steps, splits);
-    s->splits = (int)divide_up(s->steps, steps);
+    int64_t steps = kiln__divide_up(s->steps, splits);
+    s->splits = (int)kiln__divide_up(s->steps, steps);
     s->steps = steps;
     s->ends_in_rows = s->splits > 1 && !f->columns_out;
 }
@@ -160,7 +158,7 @@ kiln_status kiln__schedule_outer(const kiln__ir *ir, const kiln__problem *proble
     bool fits_shared = f.again && least_slab(&f) <= room;
     s->group = KILN__GROUP_COLUMNS;
     s->threads_per_row = pins->threads ? pins->threads : choose_members(&f, fits_shared);
-    s->steps = divide_up(f.cols, s->threads_per_row);
+    s->steps = kiln__divide_up(f.cols, s->threads_per_row);
     choose_rows(&f, problem, pins, s);
     for (; attempt > 0 && s->pack_size > 1; attempt--) s->pack_size /= 2;
     if (s->row_vector > s->pack_size) s->row_vector = s->pack_size;
@@ -186,7 +184,7 @@ kiln_status kiln__schedule_outer(const kiln__ir *ir, const kiln__problem *proble
                     : "neighbouring rows lie side by side: each thread works on a pack of them, and the threads "
                       "of a block share the columns";
     if (pins->group >= 0 || pins->cluster || s->residency == KILN__RESIDENCY_TILE ||
-        (s->threads_per_row & (s->threads_per_row - 1)) || s->threads_per_row > 1024 ||
+        !kiln__is_power_of_two(s->threads_per_row) || s->threads_per_row > 1024 ||
         (s->residency == KILN__RESIDENCY_REGISTERS && s->steps * s->pack_size > KILN__MOST_REGISTER_ELEMENTS) ||
         (s->residency == KILN__RESIDENCY_SHARED && slab > room))
         return kiln__fail(KILN_E_UNSUPPORTED, "the pinned schedule is none for rows that lie side by side: expected "

@@ -33,7 +33,7 @@ static int64_t place(const kiln__problem *problem, int64_t rows, kiln__schedule 
                 shared = i;
         if (shared >= 0) taken[shared] = true;
         s->tile_offset[o] = shared >= 0 ? s->tile_offset[shared] : (int)bytes;
-        if (shared < 0) bytes += (elements * size + 15) / 16 * 16;
+        if (shared < 0) bytes += kiln__divide_up(elements * size, 16) * 16;
         if (bytes > MOST_TILE_BYTES) return bytes;
         int vector = 16 / size;
         if (operand->alignment < vector) vector = operand->alignment;
@@ -65,13 +65,13 @@ bool kiln__tile_choose(const kiln__problem *problem, const kiln__device *device,
     s->residency = KILN__RESIDENCY_TILE;
     s->masked = false;
     s->row_phase = 0;
-    s->steps = (packs + s->threads_per_row - 1) / s->threads_per_row;
+    s->steps = kiln__divide_up(packs, s->threads_per_row);
     s->batch = 1;
     s->threads = (int)(rows * s->threads_per_row < 256 ? rows * s->threads_per_row : 256);
     s->rows_per_block = (int)rows;
     s->shared_bytes = (int)bytes;
     s->reason = "rows begin anywhere: a tile of them is one flat array, copied in aligned pieces";
-    bool right = s->threads_per_row <= 32 && (s->threads_per_row & (s->threads_per_row - 1)) == 0;
+    bool right = s->threads_per_row <= 32 && kiln__is_power_of_two(s->threads_per_row);
     return right && s->threads >= 32 && s->threads <= 1024 && s->threads % 32 == 0 && bytes <= MOST_TILE_BYTES &&
            bytes + 1024 <= device->shared_per_block;
 }
