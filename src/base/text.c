@@ -70,14 +70,12 @@ static void add_plain(kiln__text *text, const char *format, va_list arguments) {
     kiln__text_puts(text, format);
 }
 
-void kiln__text_printf(kiln__text *text, const char *format, ...) {
-    va_list arguments, again;
-    va_start(arguments, format);
+void kiln__text_vprintf(kiln__text *text, const char *format, va_list arguments) {
     if (is_plain(format)) {
         add_plain(text, format, arguments);
-        va_end(arguments);
         return;
     }
+    va_list again;
     va_copy(again, arguments);
     size_t room = text->capacity - text->size;
     int length = kiln__format(room > 0 ? text->data + text->size : NULL, room, format, arguments);
@@ -90,6 +88,12 @@ void kiln__text_printf(kiln__text *text, const char *format, ...) {
         text->size += (size_t)length;
     }
     va_end(again);
+}
+
+void kiln__text_printf(kiln__text *text, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    kiln__text_vprintf(text, format, arguments);
     va_end(arguments);
 }
 

@@ -16,6 +16,7 @@ typedef struct kiln__text {
 void kiln__text_add(kiln__text *text, const char *bytes, size_t size);
 void kiln__text_puts(kiln__text *text, const char *string);
 void kiln__text_printf(kiln__text *text, const char *format, ...) KILN_PRINTF(2, 3); /* in the C locale's numbers */
+void kiln__text_vprintf(kiln__text *text, const char *format, va_list arguments) KILN_PRINTF(2, 0);
 /* The NUL-ended string, now the caller's to free(); NULL if any addition failed. The text is empty again. */
 char *kiln__text_take(kiln__text *text);
 void kiln__text_free(kiln__text *text);

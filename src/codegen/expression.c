@@ -1,50 +1,63 @@
-/* Typed instructions as CUDA C++ expressions: one table for what is a function of one name per type, one switch for
- * what is written as an operator. */
-#include "codegen/expression.h"
-
+/* Typed instructions as CUDA C++ expressions: one table of how each operator is written for each type. */
 #include <inttypes.h>
 #include <math.h>
-#include <string.h>
 
-/* Functions by compute type: CUDA's own, or one overloaded name of kernel_sources/math.cuh. */
-static const struct {
-    kiln__op op;
-    const char *f32, *f64, *integer;
-} functions[] = {
-#define LIBM(op, name) \
-    { KILN__OP_##op, name "f", name, NULL }
-#define OURS(op, name) \
-    { KILN__OP_##op, name, name, name }
+#include "base/types.h"
+#include "codegen/emitter.h"
+
+/* By the type of the first argument (of a cast and of reductions: of the result), as kiln__ctype counts. Functions are
+ * CUDA's own or those of kernel_sources/math.cuh. */
+static const char *const forms[KILN__OP_COUNT_OF][KILN__BOOL + 1] = {
+#define ALL(form) \
+    { form, form, form, form, form }
+#define EACH(f32, f64, integer) \
+    { f32, f64, integer, integer, integer }
+#define LIBM(name) \
+    { name "f(%s)", name "(%s)" }
     /* clang-format off */
-    LIBM(FMA, "fma"), LIBM(POW, "pow"), LIBM(ATAN2, "atan2"), LIBM(EXP2, "exp2"), LIBM(EXPM1, "expm1"),
-    LIBM(LOG, "log"), LIBM(LOG2, "log2"), LIBM(LOG1P, "log1p"), LIBM(LOG10, "log10"), LIBM(SQRT, "sqrt"),
-    LIBM(RSQRT, "rsqrt"), LIBM(CBRT, "cbrt"), LIBM(SIN, "sin"), LIBM(COS, "cos"), LIBM(TAN, "tan"),
-    LIBM(ASIN, "asin"), LIBM(ACOS, "acos"), LIBM(ATAN, "atan"), LIBM(SINH, "sinh"), LIBM(COSH, "cosh"),
-    LIBM(TANH, "tanh"), LIBM(ASINH, "asinh"), LIBM(ACOSH, "acosh"), LIBM(ATANH, "atanh"), LIBM(ERF, "erf"),
-    LIBM(ERFINV, "erfinv"), LIBM(LGAMMA, "lgamma"),
-    OURS(SIGN, "kiln_sign"), OURS(MOD, "kiln_remainder"), OURS(REMAINDER, "kiln_remainder"), OURS(FMOD, "kiln_fmod"),
-    OURS(MINIMUM, "kiln_minimum"), OURS(MAXIMUM, "kiln_maximum"), OURS(DIV, "kiln_ratio"), OURS(EXP, "kiln_exp"),
-    OURS(ERFC, "kiln_erfc"), OURS(SIGMOID, "kiln_sigmoid"), OURS(SHL, "kiln_shl"), OURS(SHR, "kiln_shr"),
-    OURS(POPCOUNT, "kiln_popcount"), OURS(ISNAN, "isnan"), OURS(ISINF, "isinf"), OURS(ISFINITE, "isfinite"),
-    {KILN__OP_ABS, "fabsf", "fabs", "kiln_abs"}, {KILN__OP_FMIN, "fminf", "fmin", "kiln_minimum"},
-    {KILN__OP_FMAX, "fmaxf", "fmax", "kiln_maximum"}, {KILN__OP_ROUND, "rintf", "rint", ""},
-    {KILN__OP_FLOOR, "floorf", "floor", ""}, {KILN__OP_CEIL, "ceilf", "ceil", ""},
-    {KILN__OP_TRUNC, "truncf", "trunc", ""},
+    [KILN__OP_ADD] = EACH("%s + %s", "%s + %s", "kiln_add(%s, %s)"),
+    [KILN__OP_SUB] = EACH("%s - %s", "%s - %s", "kiln_sub(%s, %s)"),
+    [KILN__OP_MUL] = EACH("%s * %s", "%s * %s", "kiln_mul(%s, %s)"),
+    [KILN__OP_DIV] = ALL("kiln_ratio(%s, %s)"), [KILN__OP_MOD] = ALL("kiln_remainder(%s, %s)"),
+    [KILN__OP_NEG] = {"-%s", "-%s", "kiln_sub(0, %s)", "kiln_sub(0LL, %s)"},
+    [KILN__OP_ABS] = EACH("fabsf(%s)", "fabs(%s)", "kiln_abs(%s)"), [KILN__OP_SIGN] = ALL("kiln_sign(%s)"),
+    [KILN__OP_LT] = ALL("%s < %s"), [KILN__OP_LE] = ALL("%s <= %s"), [KILN__OP_GT] = ALL("%s > %s"),
+    [KILN__OP_GE] = ALL("%s >= %s"), [KILN__OP_EQ] = ALL("%s == %s"), [KILN__OP_NE] = ALL("%s != %s"),
+    [KILN__OP_AND] = ALL("%s & %s"), [KILN__OP_OR] = ALL("%s | %s"), [KILN__OP_NOT] = ALL("!%s"),
+    [KILN__OP_BITAND] = ALL("%s & %s"), [KILN__OP_BITOR] = ALL("%s | %s"), [KILN__OP_BITXOR] = ALL("%s ^ %s"),
+    [KILN__OP_BITNOT] = {NULL, NULL, "~%s", "~%s", "!%s"},
+    [KILN__OP_SHL] = ALL("kiln_shl(%s, %s)"), [KILN__OP_SHR] = ALL("kiln_shr(%s, %s)"),
+    [KILN__OP_POPCOUNT] = ALL("kiln_popcount(%s)"), [KILN__OP_WHERE] = ALL("%s ? %s : %s"),
+    [KILN__OP_MINIMUM] = ALL("kiln_minimum(%s, %s)"), [KILN__OP_MAXIMUM] = ALL("kiln_maximum(%s, %s)"),
+    [KILN__OP_FMIN] = EACH("fminf(%s, %s)", "fmin(%s, %s)", "kiln_minimum(%s, %s)"),
+    [KILN__OP_FMAX] = EACH("fmaxf(%s, %s)", "fmax(%s, %s)", "kiln_maximum(%s, %s)"),
+    [KILN__OP_FMA] = {"fmaf(%s, %s, %s)", "fma(%s, %s, %s)"}, [KILN__OP_FMOD] = ALL("kiln_fmod(%s, %s)"),
+    [KILN__OP_REMAINDER] = ALL("kiln_remainder(%s, %s)"), [KILN__OP_POW] = {"powf(%s, %s)", "pow(%s, %s)"},
+    [KILN__OP_ATAN2] = {"atan2f(%s, %s)", "atan2(%s, %s)"},
+    [KILN__OP_EXP] = ALL("kiln_exp(%s)"), [KILN__OP_EXP2] = LIBM("exp2"), [KILN__OP_EXPM1] = LIBM("expm1"),
+    [KILN__OP_LOG] = LIBM("log"), [KILN__OP_LOG2] = LIBM("log2"), [KILN__OP_LOG1P] = LIBM("log1p"),
+    [KILN__OP_LOG10] = LIBM("log10"), [KILN__OP_SQRT] = LIBM("sqrt"), [KILN__OP_RSQRT] = LIBM("rsqrt"),
+    [KILN__OP_CBRT] = LIBM("cbrt"), [KILN__OP_SIN] = LIBM("sin"), [KILN__OP_COS] = LIBM("cos"),
+    [KILN__OP_TAN] = LIBM("tan"), [KILN__OP_ASIN] = LIBM("asin"), [KILN__OP_ACOS] = LIBM("acos"),
+    [KILN__OP_ATAN] = LIBM("atan"), [KILN__OP_SINH] = LIBM("sinh"), [KILN__OP_COSH] = LIBM("cosh"),
+    [KILN__OP_TANH] = LIBM("tanh"), [KILN__OP_ASINH] = LIBM("asinh"), [KILN__OP_ACOSH] = LIBM("acosh"),
+    [KILN__OP_ATANH] = LIBM("atanh"), [KILN__OP_ERF] = LIBM("erf"), [KILN__OP_ERFC] = ALL("kiln_erfc(%s)"),
+    [KILN__OP_ERFINV] = LIBM("erfinv"), [KILN__OP_LGAMMA] = LIBM("lgamma"),
+    [KILN__OP_FLOOR] = EACH("floorf(%s)", "floor(%s)", "(%s)"), [KILN__OP_CEIL] = EACH("ceilf(%s)", "ceil(%s)", "(%s)"),
+    [KILN__OP_TRUNC] = EACH("truncf(%s)", "trunc(%s)", "(%s)"),
+    [KILN__OP_ROUND] = EACH("rintf(%s)", "rint(%s)", "(%s)"),
+    [KILN__OP_ISNAN] = ALL("isnan(%s)"), [KILN__OP_ISINF] = ALL("isinf(%s)"), [KILN__OP_ISFINITE] = ALL("isfinite(%s)"),
+    [KILN__OP_SIGMOID] = ALL("kiln_sigmoid(%s)"),
+    [KILN__IR_CAST] = {"(float)%s", "(double)%s", "kiln_to_i32(%s)", "kiln_to_i64(%s)", "%s != 0"},
+    [KILN__OP_REDUCE_SUM] = EACH("%s + %s", "%s + %s", "kiln_add(%s, %s)"),
+    [KILN__OP_REDUCE_PROD] = EACH("%s * %s", "%s * %s", "kiln_mul(%s, %s)"),
+    [KILN__OP_REDUCE_MAX] = ALL("kiln_maximum(%s, %s)"), [KILN__OP_REDUCE_MIN] = ALL("kiln_minimum(%s, %s)"),
+    [KILN__OP_REDUCE_ARGMAX] = ALL("kiln_argmax(%s, %s)"), [KILN__OP_REDUCE_ARGMIN] = ALL("kiln_argmin(%s, %s)"),
+    [KILN__OP_REDUCE_ANY] = ALL("%s | %s"), [KILN__OP_REDUCE_ALL] = ALL("%s & %s"),
 /* clang-format on */
+#undef ALL
+#undef EACH
 #undef LIBM
-#undef OURS
-};
-
-/* Operators written between or before their arguments; integers that may overflow by a wrapping function instead. */
-static const struct {
-    kiln__op op;
-    const char *text, *integer;
-} operators[] = {
-    {KILN__OP_ADD, "+", "kiln_add"}, {KILN__OP_SUB, "-", "kiln_sub"}, {KILN__OP_MUL, "*", "kiln_mul"},
-    {KILN__OP_LT, "<", NULL},        {KILN__OP_LE, "<=", NULL},       {KILN__OP_GT, ">", NULL},
-    {KILN__OP_GE, ">=", NULL},       {KILN__OP_EQ, "==", NULL},       {KILN__OP_NE, "!=", NULL},
-    {KILN__OP_AND, "&", NULL},       {KILN__OP_OR, "|", NULL},        {KILN__OP_BITAND, "&", NULL},
-    {KILN__OP_BITOR, "|", NULL},     {KILN__OP_BITXOR, "^", NULL},
 };
 
 const char *kiln__cxx_ctype(kiln__ctype type) {
@@ -60,150 +73,111 @@ const char *kiln__cxx_storage(kiln_type type) {
     return names[type];
 }
 
-void kiln__cxx_float(kiln__text *out, kiln__ctype type, double value) {
+static const char *spell_float(const kiln__emitter *e, kiln__ctype type, double value) {
     /* Overloaded functions need the very type: a digit string without point or exponent would be an integer. */
     bool narrow = type == KILN__F32;
     const char *f = narrow ? "f" : "", *wide = narrow ? "" : "(double)";
-    if (isnan(value))
-        kiln__text_printf(out, "%skiln_nan()", wide);
-    else if (isinf(value) || (narrow && fabs(value) > 3.4028235677973366e38))
-        kiln__text_printf(out, value < 0 ? "(-%skiln_infinity())" : "%skiln_infinity()", wide);
-    else if (value == floor(value) && fabs(value) < (narrow ? 1e9 : 1e17))
-        kiln__text_printf(out, signbit(value) ? "(%.1f%s)" : "%.1f%s", value, f);
-    else if (narrow)
-        kiln__text_printf(out, value < 0 ? "(%.9gf)" : "%.9gf", value);
-    else
-        kiln__text_printf(out, value < 0 ? "(%.17g)" : "%.17g", value);
+    if (isnan(value)) return kiln__spell(e, "%skiln_nan()", wide);
+    if (isinf(value) || (narrow && fabs(value) > 3.4028235677973366e38))
+        return kiln__spell(e, value < 0 ? "(-%skiln_infinity())" : "%skiln_infinity()", wide);
+    if (value == floor(value) && fabs(value) < (narrow ? 1e9 : 1e17))
+        return kiln__spell(e, signbit(value) ? "(%.1f%s)" : "%.1f%s", value, f);
+    if (narrow) return kiln__spell(e, value < 0 ? "(%.9gf)" : "%.9gf", value);
+    return kiln__spell(e, value < 0 ? "(%.17g)" : "%.17g", value);
 }
 
-void kiln__cxx_int(kiln__text *out, kiln__ctype type, int64_t value) {
-    if (type == KILN__BOOL)
-        kiln__text_puts(out, value ? "true" : "false");
-    else if (value == INT64_MIN)
-        kiln__text_puts(out, "(-9223372036854775807LL - 1)");
-    else if (type == KILN__I32 && value == INT32_MIN)
-        kiln__text_puts(out, "(-2147483647 - 1)");
-    else
-        kiln__text_printf(out, value < 0 ? "(%" PRId64 "%s)" : "%" PRId64 "%s", value, type == KILN__I64 ? "LL" : "");
+/* A literal of the type, whose value is f64 for a float type, else i64: "0.5f", "(-3)". */
+static const char *spell_number(const kiln__emitter *e, kiln__ctype type, double f64, int64_t i64) {
+    if (kiln__ctype_is_float(type)) return spell_float(e, type, f64);
+    if (type == KILN__BOOL) return i64 ? "true" : "false";
+    if (i64 == INT64_MIN) return "(-9223372036854775807LL - 1)";
+    if (type == KILN__I32 && i64 == INT32_MIN) return "(-2147483647 - 1)";
+    return kiln__spell(e, i64 < 0 ? "(%" PRId64 "%s)" : "%" PRId64 "%s", i64, type == KILN__I64 ? "LL" : "");
 }
 
-static bool call(kiln__text *out, const char *function, const char *const args[3], int count) {
-    kiln__text_printf(out, "%s(%s", function, args[0]);
-    for (int i = 1; i < count; i++) kiln__text_printf(out, ", %s", args[i]);
-    kiln__text_puts(out, ")");
-    return true;
+bool kiln__op_is_literal(kiln__op op) {
+    return op == KILN__OP_FLOAT || op == KILN__OP_INT || op == KILN__OP_BOOL || op == KILN__OP_COUNT;
 }
 
-static bool cast(kiln__text *out, kiln__ctype to, const char *from) {
-    switch (to) {
-    case KILN__F32:
-    case KILN__F64: kiln__text_printf(out, "(%s)%s", kiln__cxx_ctype(to), from); return true;
-    case KILN__I32: kiln__text_printf(out, "kiln_to_i32(%s)", from); return true;
-    case KILN__I64: kiln__text_printf(out, "kiln_to_i64(%s)", from); return true;
-    case KILN__BOOL: kiln__text_printf(out, "%s != 0", from); return true;
+const char *kiln__spell_value(const kiln__emitter *e, uint32_t i) {
+    const kiln__inst *inst = &e->ir->insts[i];
+    if (inst->op == KILN__OP_COUNT) return spell_number(e, inst->type, (double)e->problem->cols, 0);
+    if (kiln__op_is_literal(inst->op)) return spell_number(e, inst->type, inst->u.f64, inst->u.i64);
+    return kiln__spell(e, e->element[i] ? "v%u" : e->rows_in_packs ? "row.v%u[j]" : "row.v%u", i);
+}
+
+/* An element's index along an axis, or its linear index: the place it has in a tensor that counts. */
+static const char *spell_position(const kiln__emitter *e, int axis, bool element) {
+    int o = (int)(kiln__position(e->problem, axis) - e->problem->operands);
+    if (!element && !e->rows_in_packs) return kiln__spell(e, "row.%s", e->name[o]);
+    return kiln__spell(e, "(%s)", kiln__spell_element_address(e, o, element ? NULL : "0"));
+}
+
+/* What an element is divided by where the divisor is the row's: it is prepared once for all of them. */
+static const char *spell_quotient(const kiln__emitter *e, uint32_t divisor) {
+    if (!e->divides[divisor]) return kiln__spell(e, "kiln_quotient(%s)", kiln__spell_value(e, divisor));
+    return kiln__spell(e, e->rows_in_packs ? "row.d%u[j]" : "row.d%u", divisor);
+}
+
+const char *kiln__spell_definition(const kiln__emitter *e, uint32_t i) {
+    const kiln__inst *inst = &e->ir->insts[i];
+    const char *args[3] = {"", "", ""};
+    if (kiln__op_is_reduction(inst->op))
+        return kiln__spell(e, "reduced.%sr%u%s", e->rows_in_packs ? "at[j]." : "", i,
+                           kiln__op_is_arg(inst->op) ? ".index" : "");
+    for (int a = 0; a < inst->arg_count; a++) args[a] = kiln__spell_value(e, inst->args[a]);
+    switch ((int)inst->op) {
+    case KILN__OP_PARAM: return inst->u.param ? "b" : "a";
+    case KILN__OP_SIZE: return kiln__spell(e, "row.args.size%d", inst->u.axis);
+    case KILN__OP_INDEX: return spell_position(e, inst->u.axis, e->element[i]);
+    case KILN__IR_SCALAR: return kiln__spell(e, "row.args.scalar_%s", e->ir->scalar_names[inst->u.scalar]);
+    case KILN__IR_INPUT: {
+        bool loaded = e->element[i] || e->rows_in_packs, kept = e->element[i] && e->schedule->kept[inst->u.input];
+        return kiln__spell(e, "kiln_widen(%s%s%s)",
+                           kept     ? "kept."
+                           : loaded ? ""
+                                    : "*row.",
+                           e->name[inst->u.input], loaded ? ".get(j)" : "");
     }
-    return false;
+    case KILN__IR_ROUND_TO: return kiln__spell(e, "kiln_round_to<%s>(%s)", kiln__cxx_storage(inst->u.storage), args[0]);
+    case KILN__OP_UNIFORM:
+        return kiln__spell(e, "kiln_uniform(%s, %s, %s)", args[0], args[1],
+                           spell_position(e, KILN__LINEAR_INDEX, true));
+    case KILN__OP_DIV:
+        if (e->element[i] && !e->element[inst->args[1]] && inst->type == KILN__F32)
+            return kiln__spell(e, "%s.divide(%s)", spell_quotient(e, inst->args[1]), args[0]);
+    }
+    kiln__ctype type = inst->op == KILN__IR_CAST ? inst->type : e->ir->insts[inst->args[0]].type;
+    return kiln__spell(e, forms[inst->op][type], args[0], args[1], args[2]);
 }
 
-static bool special(kiln__text *out, const kiln__inst *inst, const char *const args[3]) {
-    bool integer = !kiln__ctype_is_float(inst->type);
-    if (inst->op == KILN__IR_CAST) return cast(out, inst->type, args[0]);
-    if (inst->op == KILN__IR_ROUND_TO) {
-        kiln__text_printf(out, "kiln_round_to<%s>(%s)", kiln__cxx_storage(inst->u.storage), args[0]);
-        return true;
-    }
-    switch (inst->op) {
-    case KILN__OP_NEG:
-        kiln__text_printf(out,
-                          !integer                  ? "-%s"
-                          : inst->type == KILN__I64 ? "kiln_sub(0LL, %s)"
-                                                    : "kiln_sub(0, %s)",
-                          args[0]);
-        return true;
-    case KILN__OP_NOT: kiln__text_printf(out, "!%s", args[0]); return true;
-    case KILN__OP_BITNOT: kiln__text_printf(out, inst->type == KILN__BOOL ? "!%s" : "~%s", args[0]); return true;
-    case KILN__OP_WHERE: kiln__text_printf(out, "%s ? %s : %s", args[0], args[1], args[2]); return true;
-    default: return false;
-    }
+const char *kiln__spell_state(const kiln__emitter *e, const kiln__inst *reduction) {
+    bool arg = kiln__op_is_arg(reduction->op);
+    kiln__ctype type = arg ? e->ir->insts[reduction->args[0]].type : reduction->type;
+    return kiln__spell(e, arg ? "kiln_arg<%s>" : "%s", kiln__cxx_ctype(type));
 }
 
-bool kiln__cxx_expression(kiln__text *out, const kiln__inst *inst, const kiln__inst *insts, const char *const args[3],
-                          const char *row_divisor) {
-    if (inst->op == KILN__OP_DIV && row_divisor) {
-        kiln__text_printf(out, "%s.divide(%s)", row_divisor, args[0]);
-        return true;
-    }
-    if (special(out, inst, args)) return true;
-    kiln__ctype operand = inst->arg_count ? insts[inst->args[0]].type : inst->type;
-    for (size_t i = 0; i < sizeof operators / sizeof *operators; i++) {
-        if (operators[i].op != inst->op) continue;
-        if (operators[i].integer && !kiln__ctype_is_float(operand)) return call(out, operators[i].integer, args, 2);
-        kiln__text_printf(out, "%s %s %s", args[0], operators[i].text, args[1]);
-        return true;
-    }
-    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
-        if (functions[i].op != inst->op) continue;
-        const char *name = operand == KILN__F32   ? functions[i].f32
-                           : operand == KILN__F64 ? functions[i].f64
-                                                  : functions[i].integer;
-        return name && call(out, name, args, inst->arg_count);
-    }
-    return false;
+const char *kiln__spell_combine(const kiln__emitter *e, const kiln__inst *reduction, const char *a, const char *b) {
+    if (reduction->op == KILN__OP_REDUCE_USER)
+        return kiln__spell(e, "kiln_combine%u(%s, %s)", reduction->u.reducer, a, b);
+    return kiln__spell(e, forms[reduction->op][reduction->type], a, b);
 }
 
-const char *kiln__cxx_state(const kiln__ir *ir, const kiln__inst *reduction) {
-    static const char *const args[] = {"kiln_arg<float>", "kiln_arg<double>", "kiln_arg<int>", "kiln_arg<kiln_i64>"};
-    return kiln__op_is_arg(reduction->op) ? args[ir->insts[reduction->args[0]].type] : kiln__cxx_ctype(reduction->type);
-}
-
-void kiln__cxx_combine(kiln__text *out, const kiln__inst *reduction, const char *a, const char *b) {
-    bool integer = !kiln__ctype_is_float(reduction->type);
-    switch (reduction->op) {
-    case KILN__OP_REDUCE_SUM: kiln__text_printf(out, integer ? "kiln_add(%s, %s)" : "%s + %s", a, b); break;
-    case KILN__OP_REDUCE_PROD: kiln__text_printf(out, integer ? "kiln_mul(%s, %s)" : "%s * %s", a, b); break;
-    case KILN__OP_REDUCE_MAX: kiln__text_printf(out, "kiln_maximum(%s, %s)", a, b); break;
-    case KILN__OP_REDUCE_MIN: kiln__text_printf(out, "kiln_minimum(%s, %s)", a, b); break;
-    case KILN__OP_REDUCE_ARGMAX: kiln__text_printf(out, "kiln_argmax(%s, %s)", a, b); break;
-    case KILN__OP_REDUCE_ARGMIN: kiln__text_printf(out, "kiln_argmin(%s, %s)", a, b); break;
-    case KILN__OP_REDUCE_ANY: kiln__text_printf(out, "%s | %s", a, b); break;
-    case KILN__OP_REDUCE_ALL: kiln__text_printf(out, "%s & %s", a, b); break;
-    default: kiln__text_printf(out, "kiln_combine%u(%s, %s)", reduction->u.reducer, a, b); break;
-    }
-}
-
-/* The worst value of the type: what every other beats. */
-static void emit_worst(kiln__text *out, kiln__ctype type, bool max) {
+const char *kiln__spell_identity(const kiln__emitter *e, const kiln__inst *reduction) {
+    kiln__ctype type = e->ir->insts[reduction->args[0]].type;
+    bool max = reduction->op == KILN__OP_REDUCE_MAX || reduction->op == KILN__OP_REDUCE_ARGMAX;
     int64_t least = type == KILN__I64 ? INT64_MIN : INT32_MIN, most = type == KILN__I64 ? INT64_MAX : INT32_MAX;
-    if (kiln__ctype_is_float(type))
-        kiln__cxx_float(out, type, max ? -INFINITY : INFINITY);
-    else
-        kiln__cxx_int(out, type, max ? least : most);
-}
-
-static void emit_number(kiln__text *out, kiln__ctype type, double f64, int64_t i64) {
-    if (kiln__ctype_is_float(type))
-        kiln__cxx_float(out, type, f64);
-    else
-        kiln__cxx_int(out, type, i64);
-}
-
-void kiln__cxx_identity(kiln__text *out, const kiln__ir *ir, const kiln__inst *reduction) {
+    const char *worst = spell_number(e, type, max ? -INFINITY : INFINITY, max ? least : most);
+    const kiln__combine *combine =
+        reduction->op == KILN__OP_REDUCE_USER ? &e->ir->combines[reduction->u.reducer] : NULL;
     switch ((int)reduction->op) {
     case KILN__OP_REDUCE_SUM:
-    case KILN__OP_REDUCE_ANY: emit_number(out, reduction->type, 0, 0); break;
+    case KILN__OP_REDUCE_ANY: return spell_number(e, reduction->type, 0, 0);
     case KILN__OP_REDUCE_PROD:
-    case KILN__OP_REDUCE_ALL: emit_number(out, reduction->type, 1, 1); break;
-    case KILN__OP_REDUCE_MAX: emit_worst(out, reduction->type, true); break;
-    case KILN__OP_REDUCE_MIN: emit_worst(out, reduction->type, false); break;
-    case KILN__OP_REDUCE_ARGMAX:
-    case KILN__OP_REDUCE_ARGMIN:
-        kiln__text_printf(out, "%s::none(", kiln__cxx_state(ir, reduction));
-        emit_worst(out, ir->insts[reduction->args[0]].type, reduction->op == KILN__OP_REDUCE_ARGMAX);
-        kiln__text_puts(out, ")");
-        break;
-    default: {
-        const kiln__combine *combine = &ir->combines[reduction->u.reducer];
-        emit_number(out, reduction->type, combine->identity, combine->identity_i64);
-    }
+    case KILN__OP_REDUCE_ALL: return spell_number(e, reduction->type, 1, 1);
+    case KILN__OP_REDUCE_MAX:
+    case KILN__OP_REDUCE_MIN: return worst;
+    case KILN__OP_REDUCE_USER: return spell_number(e, reduction->type, combine->identity, combine->identity_i64);
+    default: return kiln__spell(e, "%s::none(%s)", kiln__spell_state(e, reduction), worst);
     }
 }

@@ -1,0 +1,189 @@
+/* The generated loops over a pack: one struct per phase of reductions, one for the outputs. */
+#include <string.h>
+
+#include "base/types.h"
+#include "codegen/emitter.h"
+
+/* ---- values inside the loop over a pack ---- */
+
+/* Marks the element instructions that the given one is made of. */
+static void need(kiln__emitter *e, uint32_t inst) {
+    e->needed[inst] = true;
+    for (uint32_t i = inst + 1; i-- > 0;) {
+        if (!e->needed[i] || !e->element[i]) continue;
+        for (int a = 0; a < e->ir->insts[i].arg_count; a++) e->needed[e->ir->insts[i].args[a]] = true;
+    }
+}
+
+/* The function's head, and packs of the needed inputs that do not stay with the row. */
+static void emit_head(const kiln__emitter *e) {
+    kiln__write(e, "    KILN_MEMBER void pack(const kiln_row &row, const kiln_kept &kept, kiln_index col, "
+                   "const kiln_span &span)\n    {\n");
+    for (uint32_t i = 0; i < e->ir->count; i++) {
+        const kiln__inst *inst = &e->ir->insts[i];
+        if (e->needed[i] && e->element[i] && inst->op == KILN__IR_INPUT && !e->schedule->kept[inst->u.input])
+            kiln__emit_fetched(e, (int)inst->u.input, "        ");
+    }
+}
+
+/* The loop's head, and definitions of the needed element instructions, for element j of the pack at col. */
+static void emit_elements(const kiln__emitter *e) {
+    kiln__write(e, "#pragma unroll\n        for (int j = 0; j < KILN_PACK; ++j) {\n");
+    for (uint32_t i = 0; i < e->ir->count; i++)
+        if (e->needed[i] && e->element[i] && !kiln__op_is_literal(e->ir->insts[i].op))
+            kiln__write(e, "            const %s v%u = %s;\n", kiln__cxx_ctype(e->ir->insts[i].type), i,
+                        kiln__spell_definition(e, i));
+}
+
+/* ---- phases ---- */
+
+static bool in_phase(const kiln__emitter *e, uint32_t i, uint32_t phase) {
+    return kiln__op_is_reduction(e->ir->insts[i].op) && e->ir->insts[i].phase == phase + 1u;
+}
+
+/* What the reductions of a phase carry, and its clear function. */
+static void emit_fields(const kiln__emitter *e, uint32_t phase) {
+    const kiln__inst *insts = e->ir->insts;
+    for (uint32_t i = 0; i < e->ir->count; i++)
+        if (in_phase(e, i, phase))
+            kiln__write(e, "    %s r%u; /* %s */\n", kiln__spell_state(e, &insts[i]), i, kiln__ir_op_name(insts[i].op));
+    if (kiln__phase_counts(e, phase))
+        kiln__write(e, "    %s count; /* of elements */\n", kiln__cxx_ctype(e->ir->float_type));
+    kiln__write(e, "    KILN_MEMBER void clear()\n    {\n%s",
+                kiln__phase_counts(e, phase) ? "        count = 0;\n" : "");
+    for (uint32_t i = 0; i < e->ir->count; i++)
+        if (in_phase(e, i, phase)) kiln__write(e, "        r%u = %s;\n", i, kiln__spell_identity(e, &insts[i]));
+    kiln__write(e, "    }\n");
+}
+
+/* Field by field: what lies between them is nobody's, and shared memory is read as it was written. */
+static void emit_copy(const kiln__emitter *e, uint32_t phase, const char *state) {
+    kiln__write(e, "    KILN_MEMBER void copy(const %s &other)\n    {\n", state);
+    for (uint32_t i = 0; i < e->ir->count; i++)
+        if (in_phase(e, i, phase)) kiln__write(e, "        r%u = other.r%u;\n", i, i);
+    kiln__write(e, "    }\n");
+}
+
+static void emit_combine(const kiln__emitter *e, uint32_t phase, const char *state) {
+    kiln__write(e, "    static KILN_MEMBER %s combine(const %s &a, const %s &b)\n    {\n        %s c;\n", state, state,
+                state, state);
+    for (uint32_t i = 0; i < e->ir->count; i++)
+        if (in_phase(e, i, phase))
+            kiln__write(
+                e, "        c.r%u = %s;\n", i,
+                kiln__spell_combine(e, &e->ir->insts[i], kiln__spell(e, "a.r%u", i), kiln__spell(e, "b.r%u", i)));
+    kiln__write(e, "%s        return c;\n    }\n",
+                kiln__phase_counts(e, phase) ? "        c.count = a.count + b.count;\n" : "");
+}
+
+static void emit_shuffle(const kiln__emitter *e, uint32_t phase, const char *state) {
+    kiln__write(e,
+                "    KILN_MEMBER %s shuffle(int lane_mask, kiln_u32 lanes) const\n    {\n"
+                "        %s other;\n",
+                state, state);
+    for (uint32_t i = 0; i < e->ir->count; i++)
+        if (in_phase(e, i, phase)) kiln__write(e, "        other.r%u = kiln_shuffle(r%u, lane_mask, lanes);\n", i, i);
+    if (kiln__phase_counts(e, phase)) kiln__write(e, "        other.count = kiln_shuffle(count, lane_mask, lanes);\n");
+    kiln__write(e, "        return other;\n    }\n");
+}
+
+/* "r4 = r4 + v3;". What lies outside the row contributes the identity: choosing costs less than branching. */
+static void emit_accumulate(const kiln__emitter *e, uint32_t reduction) {
+    const kiln__inst *inst = &e->ir->insts[reduction];
+    const char *value = kiln__spell_value(e, inst->args[0]);
+    const char *r = kiln__spell(e, e->rows_in_packs ? "at[j].r%u" : "r%u", reduction);
+    bool masked = e->schedule->masked && !e->rows_in_packs;
+    if (kiln__op_is_arg(inst->op)) { /* a thread's columns ascend */
+        kiln__write(e, "            %s%s.take_%s(%s, col%s);\n", masked ? "if (span.has(j)) " : "", r,
+                    inst->op == KILN__OP_REDUCE_ARGMAX ? "max" : "min", value, e->rows_in_packs ? "" : " + j");
+        return;
+    }
+    if (masked) value = kiln__spell(e, "(span.has(j) ? %s : %s)", value, kiln__spell_identity(e, inst));
+    kiln__write(e, "            %s = %s;\n", r, kiln__spell_combine(e, inst, r, value));
+}
+
+/* What is to be known of a phase: the bytes of the phases before, and whether its columns are combined in order. */
+static const char *survey(kiln__emitter *e, uint32_t phase, int *before) {
+    bool ordered = false;
+    memset(e->needed, 0, e->ir->count * sizeof *e->needed);
+    *before = e->schedule->online >= 0 && (int)phase > e->schedule->online; /* its count */
+    for (uint32_t i = 0; i < e->ir->count; i++) {
+        const kiln__inst *inst = &e->ir->insts[i];
+        if (inst->phase <= phase) *before += kiln__reduction_values(inst->op);
+        if (!in_phase(e, i, phase)) continue;
+        need(e, inst->args[0]);
+        ordered |= inst->op == KILN__OP_REDUCE_USER;
+    }
+    return ordered ? "true" : "false";
+}
+
+void kiln__emit_phase(kiln__emitter *e, uint32_t phase) {
+    int before;
+    const char *ordered = survey(e, phase, &before);
+    const char *state = kiln__spell(e, e->rows_in_packs ? "kiln_state%u" : "kiln_phase%u", phase);
+    if (e->rows_in_packs) { /* one for each row of a pack */
+        kiln__write(e, "struct %s {\n    static constexpr bool ordered = %s;\n", state, ordered);
+        emit_fields(e, phase);
+        emit_copy(e, phase, state);
+        emit_combine(e, phase, state);
+        emit_shuffle(e, phase, state);
+        kiln__write(e, "};\n");
+    }
+    kiln__write(e,
+                "/* Phase %u: the reductions combined together, in one exchange. */\n"
+                "struct kiln_phase%u {\n",
+                phase, phase);
+    if (e->rows_in_packs)
+        kiln__write(e, "    typedef %s state;\n    state at[KILN_PACK];\n", state);
+    else
+        kiln__write(e, "    static constexpr bool ordered = %s;\n", ordered);
+    if (kiln__schedule_exchanges(e->schedule))
+        kiln__write(e,
+                    "    static constexpr int before = %d; /* bytes of each block's results of the phases before */\n",
+                    8 * before);
+    if (e->rows_in_packs)
+        kiln__write(e, "    KILN_MEMBER void clear()\n    {\n#pragma unroll\n"
+                       "        for (int j = 0; j < KILN_PACK; ++j) at[j].clear();\n    }\n");
+    else
+        emit_fields(e, phase);
+    emit_head(e);
+    emit_elements(e);
+    for (uint32_t i = 0; i < e->ir->count; i++)
+        if (in_phase(e, i, phase)) emit_accumulate(e, i);
+    kiln__write(e, "        }\n%s    }\n",
+                kiln__phase_counts(e, phase) ? "        count += span.high - span.low;\n" : "");
+    if (!e->rows_in_packs) {
+        emit_combine(e, phase, state);
+        emit_shuffle(e, phase, state);
+    }
+    kiln__write(e, "};\n\n");
+}
+
+/* ---- outputs ---- */
+
+bool kiln__emit_finish(kiln__emitter *e) {
+    const uint32_t *outputs = e->ir->outputs;
+    bool any = false;
+    memset(e->needed, 0, e->ir->count * sizeof *e->needed);
+    for (int o = e->inputs; o < e->tensors; o++) {
+        if (!e->problem->operands[o].per_element) continue;
+        any = true;
+        need(e, outputs[o - e->inputs]);
+    }
+    if (!any) return false;
+    kiln__write(e, "/* The outputs that have columns. */\nstruct kiln_finish {\n");
+    emit_head(e);
+    for (int o = e->inputs; o < e->tensors; o++)
+        if (e->problem->operands[o].per_element)
+            kiln__write(e, "        %s y%d[KILN_PACK];\n", kiln__cxx_ctype(e->ir->insts[outputs[o - e->inputs]].type),
+                        o - e->inputs);
+    emit_elements(e);
+    for (int o = e->inputs; o < e->tensors; o++)
+        if (e->problem->operands[o].per_element)
+            kiln__write(e, "            y%d[j] = %s;\n", o - e->inputs, kiln__spell_value(e, outputs[o - e->inputs]));
+    kiln__write(e, "        }\n");
+    for (int o = e->inputs; o < e->tensors; o++)
+        if (e->problem->operands[o].per_element) kiln__emit_put(e, o, kiln__spell(e, "y%d", o - e->inputs));
+    kiln__write(e, "    }\n};\n\n");
+    return true;
+}
