@@ -120,7 +120,7 @@ void kiln_context_destroy(kiln_context *context) {
     pthread_cond_destroy(&context->obtained);
     pthread_mutex_destroy(&context->lock);
     free(context->record_path);
-    free(context->recorded);
+    kiln__text_free(&context->recorded);
     free(context->driver_path);
     free(context->nvrtc_path);
     free(context);
@@ -152,6 +152,15 @@ kiln_status kiln__context_driver(kiln_context *context, const kiln__driver **out
     return status;
 }
 
+/* The thread's error, kept until the next call. */
+static void keep_error(kiln_context *context, char kept[1024], const char **out) {
+    pthread_mutex_lock(&context->lock);
+    snprintf(kept, 1024, "%s", kiln_last_error());
+    pthread_mutex_unlock(&context->lock);
+    if (out) *out = kept;
+    kiln__clear_error();
+}
+
 kiln_status kiln_context_get_system_info(kiln_context *context, kiln_system_info *info, const char **driver_error,
                                          const char **nvrtc_error) {
     kiln__clear_error();
@@ -162,29 +171,21 @@ kiln_status kiln_context_get_system_info(kiln_context *context, kiln_system_info
     info->struct_size = sizeof *info;
     const kiln__driver *driver = NULL;
     const kiln__nvrtc *nvrtc = NULL;
-    char driver_message[1024] = "", nvrtc_message[1024] = "";
     if (kiln__context_driver(context, &driver) == KILN_OK) {
         snprintf(info->driver_path, sizeof info->driver_path, "%s", driver->path);
         info->driver_version = driver->version;
         driver->DeviceGetCount(&info->device_count);
-    } else
-        snprintf(driver_message, sizeof driver_message, "%s", kiln_last_error());
+    }
+    keep_error(context, context->driver_error, driver_error);
     if (kiln__nvrtc_open(context->nvrtc_path, &nvrtc) == KILN_OK) {
         snprintf(info->nvrtc_path, sizeof info->nvrtc_path, "%s", nvrtc->identity.path);
         info->nvrtc_major = nvrtc->identity.major;
         info->nvrtc_minor = nvrtc->identity.minor;
         memcpy(info->nvrtc_archs, nvrtc->archs,
                (size_t)(nvrtc->arch_count < 63 ? nvrtc->arch_count : 63) * sizeof(int));
-    } else
-        snprintf(nvrtc_message, sizeof nvrtc_message, "%s", kiln_last_error());
+    }
+    keep_error(context, context->nvrtc_error, nvrtc_error);
     if (context->disk) snprintf(info->cache_dir, sizeof info->cache_dir, "%s", kiln__disk_path(context->disk));
-    pthread_mutex_lock(&context->lock);
-    memcpy(context->driver_error, driver_message, sizeof driver_message);
-    memcpy(context->nvrtc_error, nvrtc_message, sizeof nvrtc_message);
-    pthread_mutex_unlock(&context->lock);
-    if (driver_error) *driver_error = context->driver_error;
-    if (nvrtc_error) *nvrtc_error = context->nvrtc_error;
-    kiln__clear_error();
     return KILN_OK;
 }
 

@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "base/text.h"
 #include "cache/disk.h"
 #include "cache/pack.h"
 #include "codegen/source.h"
@@ -38,11 +39,9 @@ struct kiln_context {
     _Atomic(kiln__dispatch *) dispatch;   /* what kiln_run has seen; readers take no lock, writers this one */
     char *record_path;                    /* NULL: nothing is recorded */
     pthread_mutex_t lock;                 /* guards what follows */
-    uint64_t *recorded;                   /* digests of the lines written */
-    size_t recorded_count;
+    kiln__text recorded;                  /* digests of the lines written, 8 bytes each */
     bool record_told;                     /* the log knows that a line could not be written */
-    bool nvrtc_known;                     /* identity is valid, the library may not be open yet */
-    kiln__nvrtc_identity nvrtc;
+    kiln__nvrtc_identity nvrtc;           /* its path is "" until it is known; the library may not be open yet */
     struct kiln__kernel_entry *kernels; /* loaded kernels, shared by plans; new ones come to the front */
     kiln__pending *pending;             /* kernels that a thread is obtaining, or that were refused */
     pthread_cond_t obtained;            /* something pending is done */
@@ -74,6 +73,7 @@ struct kiln_program {
 /* Checks counts and scalar types. */
 kiln_status kiln__program_check_counts(const kiln_program *program, const void *tensors, size_t tensor_count,
                                        const kiln_scalar *scalars, size_t scalar_count);
+kiln__tensors kiln__program_tensors(const kiln_program *program, const kiln_tensor *tensors);
 /* Space and typed program for a binding; the caller destroys *ir. */
 kiln_status kiln__program_bind(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars,
                                kiln__space *space, kiln__ir **ir);

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text.h"
 #include "cache/lock.h"
 #include "context.h"
 #include "kiln_sources.h"
@@ -18,10 +17,8 @@ static bool same_nvrtc(const kiln__nvrtc_identity *a, const kiln__nvrtc_identity
 /* From now on this one is taken to compile with. True if it is another than before. */
 static bool learn_nvrtc(kiln_context *context, const kiln__nvrtc_identity *nvrtc) {
     pthread_mutex_lock(&context->lock);
-    bool news =
-        !context->nvrtc_known || !kiln__nvrtc_same_file(&context->nvrtc, nvrtc) || !same_nvrtc(&context->nvrtc, nvrtc);
+    bool news = !kiln__nvrtc_same_file(&context->nvrtc, nvrtc) || !same_nvrtc(&context->nvrtc, nvrtc);
     context->nvrtc = *nvrtc;
-    context->nvrtc_known = true;
     pthread_mutex_unlock(&context->lock);
     return news;
 }
@@ -36,10 +33,9 @@ static kiln_status open_nvrtc(kiln_context *context, const kiln__nvrtc **out) {
 /* The identity of the NVRTC that a compile would use; without any NVRTC that of the last one known here. */
 static kiln_status identify_nvrtc(kiln_context *context, kiln__nvrtc_identity *out) {
     pthread_mutex_lock(&context->lock);
-    bool known = context->nvrtc_known;
     *out = context->nvrtc;
     pthread_mutex_unlock(&context->lock);
-    if (known) return KILN_OK;
+    if (*out->path) return KILN_OK;
     kiln__nvrtc_identity located;
     size_t size = sizeof *out;
     bool found = kiln__nvrtc_locate(context->nvrtc_path, &located);

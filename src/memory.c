@@ -34,6 +34,13 @@ const kiln__kernel_entry *kiln__find_loaded(kiln_context *context, const kiln__k
 }
 
 /* With the lock held. */
+static kiln__pending *find_pending(const kiln_context *context, const kiln__key *name) {
+    kiln__pending *pending = context->pending;
+    while (pending && !same_name(&pending->image.name, name)) pending = pending->next;
+    return pending;
+}
+
+/* With the lock held. */
 static kiln__pending *add_pending(kiln_context *context, const kiln__key *name) {
     kiln__pending *pending = calloc(1, sizeof *pending);
     if (!pending) return NULL;
@@ -46,28 +53,22 @@ static kiln__pending *add_pending(kiln_context *context, const kiln__key *name) 
 
 bool kiln__memory_enter(kiln_context *context, kiln__image *out, kiln_status *status) {
     const char *log = NULL;
-    bool settled = true;
+    kiln__pending *pending;
     pthread_mutex_lock(&context->lock);
-    for (;;) {
-        const kiln__kernel_entry *loaded = find_loaded(context->kernels, &out->name, -1);
-        kiln__pending *pending = context->pending;
-        while (pending && !same_name(&pending->image.name, &out->name)) pending = pending->next;
-        if (pending && !pending->done && !loaded) {
-            pthread_cond_wait(&context->obtained, &context->lock);
-            continue;
-        }
-        if (loaded || (pending && !pending->error)) {
-            const kiln__image *known = loaded ? &loaded->image : &pending->image;
-            *status = kiln__image_copy(out, known->bytes, known->size, known->log, &known->facts, KILN_ORIGIN_MEMORY);
-        } else if (pending) {
-            *status = kiln__fail(KILN_E_COMPILE, "%s", pending->error);
-            log = pending->image.log;
-        } else {
-            settled = false;
-            out->pending = add_pending(context, &out->name); /* without memory nobody waits for us */
-        }
-        break;
+    const kiln__kernel_entry *loaded = find_loaded(context->kernels, &out->name, -1);
+    while ((pending = find_pending(context, &out->name)) && !pending->done && !loaded) {
+        pthread_cond_wait(&context->obtained, &context->lock);
+        loaded = find_loaded(context->kernels, &out->name, -1);
     }
+    bool settled = loaded || pending;
+    if (loaded || (pending && !pending->error)) {
+        const kiln__image *known = loaded ? &loaded->image : &pending->image;
+        *status = kiln__image_copy(out, known->bytes, known->size, known->log, &known->facts, KILN_ORIGIN_MEMORY);
+    } else if (pending) {
+        *status = kiln__fail(KILN_E_COMPILE, "%s", pending->error);
+        log = pending->image.log;
+    } else
+        out->pending = add_pending(context, &out->name); /* without memory nobody waits for us */
     pthread_mutex_unlock(&context->lock);
     if (log) kiln__log(context, KILN_LOG_ERROR, "%s", log);
     return settled;

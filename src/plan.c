@@ -11,15 +11,18 @@ struct kiln_plan {
     kiln_plan_info info;
 };
 
-/* A data pointer that is there must be a multiple of the element's size. */
-static kiln_status check_alignment(const kiln_program *program, const kiln_tensor *tensors, size_t count) {
-    for (size_t t = 0; t < count; t++) {
+/* Counts, scalar types, and alignment: a data pointer that is there must be a multiple of the element's size. */
+static kiln_status check(const kiln_program *program, const kiln_tensor *tensors, size_t tensor_count,
+                         const kiln_scalar *scalars, size_t scalar_count) {
+    kiln_status status = kiln__program_check_counts(program, tensors, tensor_count, scalars, scalar_count);
+    for (size_t t = 0; t < tensor_count && !status; t++) {
         size_t size = kiln_type_size(tensors[t].type);
         if (size && (uintptr_t)tensors[t].data % size)
-            return kiln__fail(KILN_E_POINTER, "the data pointer of tensor '%s' is %p, expected a multiple of %zu bytes",
-                              program->names[t], tensors[t].data, size);
+            status =
+                kiln__fail(KILN_E_POINTER, "the data pointer of tensor '%s' is %p, expected a multiple of %zu bytes",
+                           program->names[t], tensors[t].data, size);
     }
-    return KILN_OK;
+    return status;
 }
 
 kiln_status kiln_plan_create(const kiln_program *program, const kiln_tensor *tensors, size_t tensor_count,
@@ -27,8 +30,7 @@ kiln_status kiln_plan_create(const kiln_program *program, const kiln_tensor *ten
     kiln__clear_error();
     if (!out) return kiln__fail(KILN_E_ARGUMENT, "out is NULL, expected the address of a kiln_plan pointer");
     *out = NULL;
-    kiln_status status = kiln__program_check_counts(program, tensors, tensor_count, scalars, scalar_count);
-    if (!status) status = check_alignment(program, tensors, tensor_count);
+    kiln_status status = check(program, tensors, tensor_count, scalars, scalar_count);
     if (status) return status;
     kiln__context_enter(program->context);
     kiln_plan *plan = calloc(1, sizeof *plan);
@@ -119,8 +121,7 @@ kiln_status kiln_compile(const kiln_program *program, const kiln_tensor *tensors
     kiln__clear_error();
     if (!out) return kiln__fail(KILN_E_ARGUMENT, "out is NULL, expected the address of a kiln_kernel pointer");
     *out = NULL;
-    kiln_status status = kiln__program_check_counts(program, tensors, tensor_count, scalars, scalar_count);
-    if (!status) status = check_alignment(program, tensors, tensor_count);
+    kiln_status status = check(program, tensors, tensor_count, scalars, scalar_count);
     if (!status && (arch < 80 || arch > 999))
         status = kiln__fail(KILN_E_ARCH, "architecture sm_%d is asked for, expected sm_80 or newer", arch);
     if (status) return status;

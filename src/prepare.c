@@ -12,8 +12,7 @@ kiln_status kiln__prepare(const kiln_program *program, const kiln_tensor *tensor
     double start = kiln__now_ms();
     kiln__space space;
     kiln_status status = kiln__program_bind(program, tensors, scalars, &space, &out->ir);
-    kiln__tensors all = {tensors, program->names, (int)program->signature.input_count,
-                         (int)program->signature.output_count};
+    kiln__tensors all = kiln__program_tensors(program, tensors);
     if (!status) status = kiln__problem_build(out->ir, &space, &all, &out->problem);
     if (!status)
         status =

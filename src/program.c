@@ -96,7 +96,7 @@ kiln_status kiln__program_check_counts(const kiln_program *program, const void *
     return KILN_OK;
 }
 
-static kiln__tensors tensors_of(const kiln_program *program, const kiln_tensor *tensors) {
+kiln__tensors kiln__program_tensors(const kiln_program *program, const kiln_tensor *tensors) {
     return (kiln__tensors){tensors, program->names, (int)program->signature.input_count,
                            (int)program->signature.output_count};
 }
@@ -119,7 +119,7 @@ static kiln_status build_ir(const kiln_program *program, const kiln_tensor *tens
 
 kiln_status kiln__program_bind(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars,
                                kiln__space *space, kiln__ir **ir) {
-    kiln__tensors all = tensors_of(program, tensors);
+    kiln__tensors all = kiln__program_tensors(program, tensors);
     kiln_status status = kiln__space_build(&program->axes, &all, space);
     return status ? status : build_ir(program, tensors, scalars, true, space, ir);
 }
@@ -135,7 +135,7 @@ kiln_status kiln_program_output_shape(const kiln_program *program, const kiln_te
         return kiln__fail(KILN_E_BINDING,
                           "a program without inputs has no shape of its own: its outputs' tensors give it");
     if (!inputs) return kiln__fail(KILN_E_ARGUMENT, "inputs is NULL");
-    kiln__tensors all = tensors_of(program, inputs);
+    kiln__tensors all = kiln__program_tensors(program, inputs);
     all.output_count = 0;
     kiln__space space;
     kiln__ir *ir = NULL;

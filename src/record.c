@@ -8,7 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/text.h"
 #include "cache/checksum.h"
 #include "context.h"
 
@@ -106,15 +105,10 @@ static char *make_line(const kiln_program *program, const kiln_tensor *tensors, 
 static bool remember(kiln_context *context, const char *line, size_t size) {
     uint64_t digest[KILN__CHECKSUM_SIZE / sizeof(uint64_t)];
     kiln__checksum(line, size, (uint8_t *)digest);
-    for (size_t i = 0; i < context->recorded_count; i++)
-        if (context->recorded[i] == digest[0]) return false;
-    if ((context->recorded_count & (context->recorded_count + 1)) == 0) { /* 0, 1, 3, 7, ...: full */
-        size_t capacity = 2 * context->recorded_count + 1;
-        uint64_t *larger = realloc(context->recorded, capacity * sizeof *larger);
-        if (!larger) return true;
-        context->recorded = larger;
-    }
-    context->recorded[context->recorded_count++] = digest[0];
+    const uint64_t *recorded = (const void *)context->recorded.data;
+    for (size_t i = 0; i < context->recorded.size / sizeof *recorded; i++)
+        if (recorded[i] == digest[0]) return false;
+    kiln__text_add(&context->recorded, (const char *)digest, sizeof *digest);
     return true;
 }
 

@@ -251,9 +251,7 @@ static void a_replayed_line_asks_for_the_same_kernel(void **state) {
             manifest_entry_free(&entry);
             free(line);
             unlink(path);
-            free(context->recorded); /* forget: cases repeat each other */
-            context->recorded = NULL;
-            context->recorded_count = 0;
+            kiln__text_free(&context->recorded); /* forget: cases repeat each other */
             replayed++;
         }
         kiln_program_destroy(program);

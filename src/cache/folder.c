@@ -119,8 +119,8 @@ void kiln__folder_touch(int folder, const char *name) {
 void kiln__folder_set_aside(int folder, const char *name, const struct stat *status) {
     struct stat now;
     char aside[KILN__MAX_FILE_NAME + sizeof KILN__BAD_SUFFIX];
-    if (status != NULL && (fstatat(folder, name, &now, AT_SYMLINK_NOFOLLOW) != 0 || now.st_ino != status->st_ino ||
-                           now.st_dev != status->st_dev))
+    if (fstatat(folder, name, &now, AT_SYMLINK_NOFOLLOW) != 0 || now.st_ino != status->st_ino ||
+        now.st_dev != status->st_dev)
         return;
     snprintf(aside, sizeof aside, "%s" KILN__BAD_SUFFIX, name);
     renameat(folder, name, folder, aside);

@@ -58,7 +58,7 @@ bool kiln__folder_publish(kiln__disk *disk, int folder, const char *name, const 
 /* Sets a file's time of last use to now. */
 void kiln__folder_touch(int folder, const char *name);
 
-/* Renames a file to NAME.bad, unless it has been replaced since status was taken (NULL: whatever it is). */
+/* Renames a file to NAME.bad, unless it has been replaced since status was taken. */
 void kiln__folder_set_aside(int folder, const char *name, const struct stat *status);
 
 /* Calls visit for each file of each folder below (sub is its name, folder its descriptor); false stops. KILN_E_IO where

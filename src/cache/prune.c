@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "cache/folder.h"
 
 /* Entries and what was moved aside, by last use. */
@@ -16,10 +17,8 @@ typedef struct aged {
 } aged;
 
 typedef struct census {
-    aged *files;
-    size_t count, capacity;
+    kiln__text files;   /* one aged behind the other */
     int64_t now, bytes; /* of all that is ours */
-    bool out_of_memory;
 } census;
 
 /* A time of use in the future, left by a clock that was wrong, would keep its entry for as long: it becomes now. */
@@ -40,19 +39,11 @@ static bool count_file(void *user, int folder, const char *sub, const char *name
     if ((kind != KILN__FILE_ENTRY && kind != KILN__FILE_OTHER_ENTRY && kind != KILN__FILE_ASIDE) ||
         strlen(name) >= sizeof file.name || !S_ISREG(status.st_mode))
         return true;
-    if (all->count == all->capacity) {
-        size_t capacity = all->capacity ? 2 * all->capacity : 256;
-        aged *files = realloc(all->files, capacity * sizeof *files);
-        all->out_of_memory = files == NULL;
-        if (files == NULL) return false;
-        all->files = files;
-        all->capacity = capacity;
-    }
     file.used = kind == KILN__FILE_ASIDE ? INT64_MIN : used_at(folder, name, &status, all->now);
     strcpy(file.sub, sub);
     strcpy(file.name, name);
-    all->files[all->count++] = file;
-    return true;
+    kiln__text_add(&all->files, (const char *)&file, sizeof file);
+    return !all->files.failed;
 }
 
 /* Names decide among equals, so that all who prune choose the same. */
@@ -73,10 +64,12 @@ kiln_status kiln__disk_prune(kiln__disk *disk, int64_t max_bytes, int64_t older_
     census all = {.now = (int64_t)time(NULL)};
     kiln__pruned pruned = {0};
     kiln_status status = kiln__folder_walk(disk, count_file, &all);
-    if (!status && all.out_of_memory) status = kiln__out_of_memory();
-    if (!status && all.count > 0) qsort(all.files, all.count, sizeof *all.files, by_use);
-    for (size_t i = 0; i < all.count && !status; i++) {
-        const aged *file = &all.files[i];
+    if (!status && all.files.failed) status = kiln__out_of_memory();
+    aged *files = (void *)all.files.data;
+    size_t count = all.files.size / sizeof *files;
+    if (!status && count > 0) qsort(files, count, sizeof *files, by_use);
+    for (size_t i = 0; i < count && !status; i++) {
+        const aged *file = &files[i];
         bool old = older_than >= 0 && (file->used < 0 || all.now - file->used > older_than);
         bool over = max_bytes >= 0 && all.bytes > max_bytes;
         if ((!old && !over) || !remove_file(disk, file)) continue;
@@ -84,9 +77,9 @@ kiln_status kiln__disk_prune(kiln__disk *disk, int64_t max_bytes, int64_t older_
         pruned.removed++;
         pruned.removed_bytes += file->size;
     }
-    pruned.kept = all.count - pruned.removed;
+    pruned.kept = count - pruned.removed;
     pruned.kept_bytes = all.bytes;
-    free(all.files);
+    kiln__text_free(&all.files);
     if (out != NULL) *out = pruned;
     return status;
 }
