@@ -34,6 +34,7 @@ struct kiln_context {
     kiln_log_callback log;
     void *log_user;
     bool explain;      /* KILN_LOG asks why entries are missed */
+    atomic_uint_fast64_t marks;
     atomic_int *owner; /* the process that the driver's handles belong to, in a page that a forked child sees as 0 */
     _Atomic(const kiln__driver *) driver; /* set once opened */
     _Atomic(kiln__dispatch *) dispatch;   /* what kiln_run has seen; readers take no lock, writers this one */
@@ -169,6 +170,8 @@ typedef struct kiln__launch {
     int input_count, tensor_count, scalar_count;
     bool empty; /* nothing to do */
     bool cooperative; /* all blocks run together, and the workspace begins with a counter that must be 0 */
+    uint16_t mark_offset; /* 0: the kernel takes none */
+    atomic_uint_fast64_t *marks; /* the context's: the last that a launch had */
     bool dependent;   /* later kernels may begin before the one before has ended */
     uint16_t pointer_offset[KILN_MAX_TENSORS], scalar_offset[KILN_MAX_SCALARS];
     kiln__ctype scalar_types[KILN_MAX_SCALARS];

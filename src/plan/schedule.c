@@ -178,6 +178,7 @@ static void describe(kiln__schedule *s) {
     if (s->rows_per_block > 1) add(s, ", %d rows per block", s->rows_per_block);
     if (s->row_vector && s->row_vector != s->pack_size) add(s, ", vector %d", s->row_vector);
     if (s->splits > 1) add(s, ", splits %d", s->splits);
+    if (s->joined) add(s, ", joined");
     if (s->dependent) add(s, ", dependent");
     if (s->persistent) add(s, ", persistent");
     if (s->online >= 0) add(s, ", online");
@@ -340,16 +341,34 @@ bool kiln__schedule_exchanges(const kiln__schedule *schedule) {
     return schedule->splits > 1 || schedule->group == KILN__GROUP_GRID;
 }
 
-int64_t kiln__schedule_workspace(const kiln__schedule *schedule, const kiln__ir *ir, int64_t rows) {
+int64_t kiln__schedule_exchanged(const kiln__schedule *schedule, const kiln__ir *ir) {
     int64_t values = schedule->online >= 0; /* a count of elements */
-    if (!kiln__schedule_exchanges(schedule)) return 0;
     for (uint32_t i = 0; i < ir->count; i++) values += kiln__reduction_values(ir->insts[i].op);
-    if (schedule->group == KILN__GROUP_GRID) return 16 + 2 * schedule->blocks_per_row * values * 8;
-    return rows * schedule->splits * values * 8;
+    return values * 8;
+}
+
+int64_t kiln__schedule_workspace(const kiln__schedule *schedule, const kiln__ir *ir, int64_t rows) {
+    int64_t bytes = kiln__schedule_exchanged(schedule, ir);
+    if (!kiln__schedule_exchanges(schedule)) return 0;
+    if (schedule->group == KILN__GROUP_GRID) return 16 + 2 * schedule->blocks_per_row * bytes;
+    int64_t marks = schedule->joined ? kiln__divide_up(rows, schedule->rows_per_block) * schedule->splits * 8 : 0;
+    return rows * schedule->splits * bytes + marks;
 }
 
 int kiln__schedule_launches(const kiln__schedule *schedule, const kiln__ir *ir) {
-    return schedule->splits > 1 ? (int)ir->phase_count + 1 - (schedule->online >= 0) : 1;
+    return schedule->splits > 1 ? (int)ir->phase_count + 1 - (schedule->online >= 0) - schedule->joined : 1;
+}
+
+/* How the launches of split rows follow one another. */
+static void choose_launches(const kiln__problem *problem, const kiln__device *device, const kiln__pins *pins,
+                            kiln__schedule *s) {
+    if (s->splits == 1) return;
+    bool columns_out = false;
+    for (int o = problem->input_count; o < problem->input_count + problem->output_count; o++)
+        columns_out |= problem->operands[o].per_element;
+    s->joined = pins->joined && !columns_out && s->group != KILN__GROUP_LANES;
+    s->dependent = pins->dependent && device->arch >= 90;
+    s->ends_in_rows = s->layout == KILN__LAYOUT_OUTER && !columns_out && !s->joined;
 }
 
 static bool has_user_reduction(const kiln__ir *ir) {
@@ -369,7 +388,7 @@ kiln_status kiln__schedule_choose(const kiln__ir *ir, const kiln__problem *probl
         return kiln__fail(KILN_E_UNSUPPORTED, "this layout has one schedule");
     if (problem->layout == KILN__LAYOUT_OUTER) {
         kiln_status status = kiln__schedule_outer(ir, problem, device, pins, attempt, out);
-        out->dependent = pins->dependent && out->splits > 1 && device->arch >= 90;
+        choose_launches(problem, device, pins, out);
         if (!status) describe(out);
         return status;
     }
@@ -378,7 +397,7 @@ kiln_status kiln__schedule_choose(const kiln__ir *ir, const kiln__problem *probl
                                                               : choose_row(ir, problem, device, pins, attempt, out);
     if (status) return status;
     choose_splits(ir, problem, pins, LONG_ROW_PACKS * out->pack_size, out);
-    out->dependent = pins->dependent && out->splits > 1 && device->arch >= 90;
+    choose_launches(problem, device, pins, out);
     /* Corrections cost more than a second exchange, but where that takes long. */
     bool once = out->residency == KILN__RESIDENCY_STREAM || out->blocks_per_row >= 16;
     if (problem->layout == KILN__LAYOUT_INNER && out->residency != KILN__RESIDENCY_TILE && !out->ordered &&

@@ -33,6 +33,7 @@ typedef struct kiln__schedule {
     bool persistent; /* as many groups as run at once go through all rows */
     int splits;      /* chunks that a row is cut into, a block for each; every phase is a launch of its own; 1: none */
     bool dependent;      /* each begins while the one before ends, and waits for it in the kernel */
+    bool joined;         /* the last block to finish a row's last phase stores the row's values in the same launch */
     bool ends_in_rows;   /* the last launch needs one chunk's blocks alone: it stores one value per row */
     int batch;           /* packs whose loads are issued together; registers: all steps */
     int threads_per_row; /* flat: threads */
@@ -70,11 +71,12 @@ typedef struct kiln__pins {
     int online;     /* 1: phases together where possible, -1: one after another */
     int persistent; /* 1: yes, -1: a group for each row */
     int dependent;  /* 1: launches of split rows overlap where the device can */
+    int joined;     /* 1: what ends in one value per row needs no launch of its own for that */
 } kiln__pins;
 
 /* Parses "block 256, shared, pack 8", the words of kiln__schedule's text: lanes N, block N, threads N, registers,
  * shared, stream, tile, pack N, rows N, steps N, batch N, splits N, cluster N, grid, online, phased, persistent, single,
- * dependent. NULL or "": nothing pinned. KILN_E_ARGUMENT quotes the word it does not
+ * dependent, joined. NULL or "": nothing pinned. KILN_E_ARGUMENT quotes the word it does not
  * know. */
 kiln_status kiln__pins_parse(const char *text, kiln__pins *out);
 
@@ -98,7 +100,9 @@ static inline bool kiln__is_power_of_two(int64_t n) { return n > 0 && (n & (n - 
 /* Whether blocks exchange their results through a workspace. */
 bool kiln__schedule_exchanges(const kiln__schedule *schedule);
 
-/* The bytes of that workspace: 8 for each value that a phase combines in a block; of a grid for two rows, and a counter. */
+/* The bytes of that workspace: 8 for each value that a phase combines in a block, and a mark where blocks join; of a grid
+ * for two rows, and a counter. */
+int64_t kiln__schedule_exchanged(const kiln__schedule *schedule, const kiln__ir *ir); /* by a block for each row */
 int64_t kiln__schedule_workspace(const kiln__schedule *schedule, const kiln__ir *ir, int64_t rows);
 
 /* How many launches a run takes: one for each pass over split rows. */

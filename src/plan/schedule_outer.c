@@ -148,7 +148,6 @@ static void choose_chunks(const facts *f, const kiln__ir *ir, const kiln__pins *
     int64_t steps = kiln__divide_up(s->steps, splits);
     s->splits = (int)kiln__divide_up(s->steps, steps);
     s->steps = steps;
-    s->ends_in_rows = s->splits > 1 && !f->columns_out;
 }
 
 kiln_status kiln__schedule_outer(const kiln__ir *ir, const kiln__problem *problem, const kiln__device *device,
