@@ -482,6 +482,26 @@ static void launches_of_split_rows_overlap_where_that_is_pinned(void **state) {
     f->fake->arch = 90;
 }
 
+/* Memory that held another launch's marks must not be taken for this one's. */
+static void each_launch_that_joins_blocks_has_a_mark_of_its_own(void **state) {
+    launch_fixture *f = *state;
+    setenv("KILN_SCHEDULE", "stream, splits 4, joined", 1);
+    kiln_context *context = launch_context(f, "", KILN_POLICY_COMPILE);
+    unsetenv("KILN_SCHEDULE");
+    kiln_program *program = launch_program(context, "s = sum(x)");
+    uint64_t marks[8];
+    f->fake->argument_bytes = 40; /* two pointers, the rows, the workspace, the mark */
+    for (size_t i = 0; i < 8; i++) {
+        launch_expect(launch_run(program, "f16[8,65536] f16[8]"), KILN_OK, "");
+        memcpy(&marks[i], f->fake->last_argument + 32, sizeof *marks);
+        assert_true(marks[i] != 0);
+        for (size_t j = 0; j < i; j++) assert_true(marks[i] != marks[j]);
+    }
+    assert_int_equal(f->fake->launches, 8);
+    kiln_program_destroy(program);
+    kiln_context_destroy(context);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         WITH_LAUNCHES(the_second_run_only_looks_up),
@@ -503,6 +523,7 @@ int main(void) {
         WITH_LAUNCHES(an_old_device_is_refused_by_its_number),
         WITH_LAUNCHES(where_clusters_have_no_room_the_next_schedule_runs),
         WITH_LAUNCHES(launches_of_split_rows_overlap_where_that_is_pinned),
+        WITH_LAUNCHES(each_launch_that_joins_blocks_has_a_mark_of_its_own),
     };
     return cmocka_run_group_tests_name("run", tests, NULL, NULL);
 }

@@ -97,21 +97,33 @@ static void planted_faults_are_caught(void **unused)
     }
 }
 
-static void a_kernel_that_overlaps_the_one_before_has_to_wait(void **unused)
+static const struct {
+    const char *schedule, *from, *to;
+    software_case test;
+    const char *message;
+} pinned_plants[] = {
+    {"stream, splits 2, dependent", "    kiln_launch_wait();\n", "", {"y = softmax(x)", KILN_F32, 3, 5000, false, 0}, "has not waited for the kernel launched before"},
+    {"stream, splits 3, joined", "kiln_put_mark(marks + chunk, args.mark)", "kiln_put_mark(marks, args.mark)", {"s = sum(x)", KILN_F32, 3, 50000, true, 0},
+     "a wrong result"},
+};
+
+static void faults_between_launches_and_blocks_are_caught(void **unused)
 {
     (void)unused;
-    const software_case test = {"y = softmax(x)", KILN_F32, 3, 5000, false, 0};
-    int right = 0, caught = 0;
-    char message[1024] = "";
-    setenv("KILN_SCHEDULE", "stream, splits 2, dependent", 1);
-    run_orders(&test, &right, &caught, message, sizeof message);
-    assert_int_equal(right, ORDERS);
-    device.gpu.plant("    kiln_launch_wait();\n", "");
-    run_orders(&test, &right, &caught, message, sizeof message);
-    device.gpu.plant(NULL, NULL);
-    unsetenv("KILN_SCHEDULE");
-    assert_int_equal(caught, ORDERS);
-    assert_non_null(strstr(message, "has not waited for the kernel launched before"));
+    for (size_t i = 0; i < COUNT(pinned_plants); i++) {
+        int right = 0, caught = 0;
+        char message[1024] = "";
+        setenv("KILN_SCHEDULE", pinned_plants[i].schedule, 1);
+        run_orders(&pinned_plants[i].test, &right, &caught, message, sizeof message);
+        assert_int_equal(right, ORDERS);
+        device.gpu.plant(pinned_plants[i].from, pinned_plants[i].to);
+        run_orders(&pinned_plants[i].test, &right, &caught, message, sizeof message);
+        device.gpu.plant(NULL, NULL);
+        unsetenv("KILN_SCHEDULE");
+        print_message("%-32s %d of %d: %s\n", pinned_plants[i].schedule, caught, ORDERS, message);
+        assert_int_equal(caught, ORDERS);
+        assert_non_null(strstr(message, pinned_plants[i].message));
+    }
 }
 
 static void kernels_without_faults_pass_in_every_order(void **unused)
@@ -215,7 +227,7 @@ int main(void)
 #endif
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(planted_faults_are_caught),
-        cmocka_unit_test(a_kernel_that_overlaps_the_one_before_has_to_wait),
+        cmocka_unit_test(faults_between_launches_and_blocks_are_caught),
         cmocka_unit_test(kernels_without_faults_pass_in_every_order),
         cmocka_unit_test(nothing_is_left_after_a_failed_launch),
         cmocka_unit_test(memory_is_poisoned_and_checked),
