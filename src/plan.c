@@ -97,24 +97,6 @@ struct kiln_kernel {
     char *phases;
 };
 
-static kiln_status make_kernel(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars,
-                               int arch, int ptx, int compile, kiln_kernel *kernel) {
-    kiln__device device = kiln__device_typical(arch);
-    device.arch = arch;
-    kiln_status status;
-    if (compile)
-        status = kiln__bake(program, tensors, scalars, &device, ptx != 0, 0, &kernel->prepared, &kernel->image);
-    else {
-        kernel->image.facts = (kiln__facts){.is_ptx = ptx != 0, .registers = -1, .spill_bytes = -1};
-        status = kiln__prepare(program, tensors, scalars, &device, 0, &kernel->prepared);
-    }
-    if (status) return status;
-    kernel->phases = kiln__ir_describe(kernel->prepared.ir);
-    if (!kernel->phases) return kiln__out_of_memory();
-    kiln__info_fill(&kernel->prepared, &kernel->image, arch, program->parse_ms, &kernel->info);
-    return KILN_OK;
-}
-
 kiln_status kiln_compile(const kiln_program *program, const kiln_tensor *tensors, size_t tensor_count,
                          const kiln_scalar *scalars, size_t scalar_count, int arch, int ptx, int compile,
                          kiln_kernel **out) {
@@ -128,11 +110,20 @@ kiln_status kiln_compile(const kiln_program *program, const kiln_tensor *tensors
     kiln__context_enter(program->context);
     kiln_kernel *kernel = calloc(1, sizeof *kernel);
     if (!kernel) return kiln__out_of_memory();
-    status = make_kernel(program, tensors, scalars, arch, ptx, compile, kernel);
+    kiln__device device = kiln__device_typical(arch);
+    device.arch = arch;
+    if (compile)
+        status = kiln__bake(program, tensors, scalars, &device, ptx != 0, 0, &kernel->prepared, &kernel->image);
+    else {
+        kernel->image.facts = (kiln__facts){.is_ptx = ptx != 0, .registers = -1, .spill_bytes = -1};
+        status = kiln__prepare(program, tensors, scalars, &device, 0, &kernel->prepared);
+    }
+    if (!status && !(kernel->phases = kiln__ir_describe(kernel->prepared.ir))) status = kiln__out_of_memory();
     if (status) {
         kiln_kernel_destroy(kernel);
         return status;
     }
+    kiln__info_fill(&kernel->prepared, &kernel->image, arch, program->parse_ms, &kernel->info);
     *out = kernel;
     return KILN_OK;
 }

@@ -23,14 +23,8 @@ static const char *variable(const char *name, bool absolute) {
 /* A relative folder is fixed here: a later chdir does not move it. NULL without memory. */
 static char *choose_path(const char *dir) {
     const char *base = dir != NULL ? dir : variable("KILN_CACHE_DIR", false), *below = "";
-    if (base == NULL) {
-        base = variable("XDG_CACHE_HOME", true);
-        below = "/kiln";
-    }
-    if (base == NULL) {
-        base = variable("HOME", true);
-        below = "/.cache/kiln";
-    }
+    if (base == NULL) base = variable("XDG_CACHE_HOME", true), below = "/kiln";
+    if (base == NULL) base = variable("HOME", true), below = "/.cache/kiln";
     kiln__text text = {0};
     char *here = base != NULL && *base != '\0' && *base != '/' ? getcwd(NULL, 0) : NULL;
     if (here != NULL) kiln__text_printf(&text, "%s/", here);

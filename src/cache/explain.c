@@ -61,22 +61,12 @@ static bool consider(void *user, int folder, const char *sub, const char *name) 
     return true;
 }
 
-/* The first line in which two sources differ. */
-static void tell_source(kiln__text *text, const kiln__key_view *is, const kiln__key_view *wanted) {
-    const char *a = is->source, *b = wanted->source;
-    size_t size = is->source_size < wanted->source_size ? is->source_size : wanted->source_size, at = 0, line = 0;
-    int number = 1;
-    for (; at < size && a[at] == b[at]; at++)
-        if (a[at] == '\n') line = at + 1, number++;
-    const char *a_end = memchr(a + line, '\n', is->source_size - line);
-    const char *b_end = memchr(b + line, '\n', wanted->source_size - line);
-    kiln__text_printf(text, "line %d: \"%.*s\", asked for \"%.*s\"", number,
-                      (int)(a_end ? a_end - a - (long)line : (long)(is->source_size - line)), a + line,
-                      (int)(b_end ? b_end - b - (long)line : (long)(wanted->source_size - line)), b + line);
-}
-
-static void tell_value(kiln__text *text, part which, const kiln__key_view *key) {
+/* Of a source the line that begins at byte `line`. */
+static void tell_value(kiln__text *text, part which, const kiln__key_view *key, size_t line) {
     const uint8_t *at = key->options;
+    const char *start = key->source + line, *end = memchr(start, '\n', key->source_size - line);
+    if (end == NULL) end = key->source + key->source_size;
+    if (which == PART_SOURCE) kiln__text_printf(text, "\"%.*s\"", (int)(end - start), start);
     if (which == PART_ARCH) kiln__text_printf(text, "sm_%d", key->arch);
     if (which == PART_KIND) kiln__text_puts(text, key->ptx ? "PTX" : "cubin");
     if (which == PART_NVRTC)
@@ -89,16 +79,18 @@ static void tell_value(kiln__text *text, part which, const kiln__key_view *key) 
     }
 }
 
+/* Of sources the first line in which they differ. */
 static void tell_part(kiln__text *text, part which, const kiln__key_view *is, const kiln__key_view *wanted) {
     static const char *const names[PART_COUNT] = {"source text", "architecture", "kind", "NVRTC", "options"};
+    size_t size = is->source_size < wanted->source_size ? is->source_size : wanted->source_size, line = 0;
+    int number = 1;
+    for (size_t at = 0; at < size && is->source[at] == wanted->source[at]; at++)
+        if (is->source[at] == '\n') line = at + 1, number++;
     kiln__text_printf(text, "%s (", names[which]);
-    if (which == PART_SOURCE) {
-        tell_source(text, is, wanted);
-    } else {
-        tell_value(text, which, is);
-        kiln__text_puts(text, ", asked for ");
-        tell_value(text, which, wanted);
-    }
+    if (which == PART_SOURCE) kiln__text_printf(text, "line %d: ", number);
+    tell_value(text, which, is, line);
+    kiln__text_puts(text, ", asked for ");
+    tell_value(text, which, wanted, line);
     kiln__text_puts(text, ")");
 }
 

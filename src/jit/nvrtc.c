@@ -99,14 +99,8 @@ bool kiln__nvrtc_same_file(const kiln__nvrtc_identity *a, const kiln__nvrtc_iden
            a->file_size == b->file_size && a->file_mtime_ns == b->file_mtime_ns;
 }
 
-/* Called with the lock held. */
-static kiln_status find_or_open(const kiln__nvrtc_identity *identity, const kiln__nvrtc **out) {
-    for (const opened *known = opened_first; known != NULL; known = known->next) {
-        if (kiln__nvrtc_same_file(&known->nvrtc.identity, identity)) {
-            *out = &known->nvrtc;
-            return KILN_OK;
-        }
-    }
+/* With the lock held. */
+static kiln_status open_new(const kiln__nvrtc_identity *identity, opened **out) {
     opened *fresh = calloc(1, sizeof *fresh);
     if (fresh == NULL) return kiln__out_of_memory();
     fresh->nvrtc.identity = *identity;
@@ -116,8 +110,7 @@ static kiln_status find_or_open(const kiln__nvrtc_identity *identity, const kiln
         return status;
     }
     fresh->next = opened_first;
-    opened_first = fresh;
-    *out = &fresh->nvrtc;
+    *out = opened_first = fresh;
     return KILN_OK;
 }
 
@@ -126,7 +119,10 @@ kiln_status kiln__nvrtc_open(const char *path, const kiln__nvrtc **out) {
     *out = NULL;
     if (!kiln__nvrtc_locate(path, &identity)) return not_found(path);
     pthread_mutex_lock(&opened_lock);
-    kiln_status status = find_or_open(&identity, out);
+    opened *known = opened_first;
+    while (known != NULL && !kiln__nvrtc_same_file(&known->nvrtc.identity, &identity)) known = known->next;
+    kiln_status status = known != NULL ? KILN_OK : open_new(&identity, &known);
     pthread_mutex_unlock(&opened_lock);
+    if (status == KILN_OK) *out = &known->nvrtc;
     return status;
 }
