@@ -31,17 +31,10 @@ static const struct {
 };
 
 kiln_tensor kiln_tensor_contiguous(void *data, kiln_type type, int rank, const int64_t *sizes) {
-    kiln_tensor tensor;
-    memset(&tensor, 0, sizeof tensor);
-    tensor.data = data;
-    tensor.type = type;
-    tensor.rank = rank;
-    if (rank < 0 || rank > KILN_MAX_RANK || (rank > 0 && sizes == NULL)) {
-        tensor.rank = -1;
-        return tensor;
-    }
+    bool valid = rank >= 0 && rank <= KILN_MAX_RANK && (rank == 0 || sizes != NULL);
+    kiln_tensor tensor = {.data = data, .type = type, .rank = valid ? rank : -1};
     int64_t stride = 1;
-    for (int i = rank - 1; i >= 0; i--) {
+    for (int i = tensor.rank - 1; i >= 0; i--) {
         tensor.sizes[i] = sizes[i];
         tensor.strides[i] = stride;
         /* An empty axis still has the strides of its neighbours. Where the product does not fit, the calls that
@@ -84,16 +77,6 @@ kiln_status kiln_tensor_from_dlpack(const struct DLTensor *source, kiln_tensor *
     return KILN_OK;
 }
 
-kiln_scalar kiln_scalar_f64(double value) {
-    kiln_scalar scalar;
-    scalar.type = KILN_F64;
-    scalar.value.f64 = value;
-    return scalar;
-}
+kiln_scalar kiln_scalar_f64(double value) { return (kiln_scalar){.type = KILN_F64, .value.f64 = value}; }
 
-kiln_scalar kiln_scalar_i64(int64_t value) {
-    kiln_scalar scalar;
-    scalar.type = KILN_I64;
-    scalar.value.i64 = value;
-    return scalar;
-}
+kiln_scalar kiln_scalar_i64(int64_t value) { return (kiln_scalar){.type = KILN_I64, .value.i64 = value}; }

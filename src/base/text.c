@@ -77,12 +77,9 @@ void kiln__text_vprintf(kiln__text *text, const char *format, va_list arguments)
     }
     va_list again;
     va_copy(again, arguments);
-    size_t room = text->capacity - text->size;
-    int length = kiln__format(room > 0 ? text->data + text->size : NULL, room, format, arguments);
+    int length = kiln__format(NULL, 0, format, arguments);
     if (length < 0)
         text->failed = true;
-    else if ((size_t)length < room)
-        text->size += (size_t)length;
     else if (reserve(text, (size_t)length)) {
         kiln__format(text->data + text->size, (size_t)length + 1, format, again);
         text->size += (size_t)length;
@@ -99,11 +96,8 @@ void kiln__text_printf(kiln__text *text, const char *format, ...) {
 
 char *kiln__text_take(kiln__text *text) {
     kiln__text_add(text, "", 0);
+    if (text->failed) kiln__text_free(text);
     char *data = text->data;
-    if (text->failed) {
-        free(data);
-        data = NULL;
-    }
     *text = (kiln__text){NULL, 0, 0, false};
     return data;
 }

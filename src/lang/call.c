@@ -50,10 +50,9 @@ static bool parse_arguments(kiln__parser *parser, const kiln__token *name, const
     if (!kiln__parser_expect(parser, ')', "',' or ')'")) return false;
     if (args->count <= most && (args->count >= least || args->named)) return true;
     const char *quote = kiln__parser_quote(parser, name);
-    if (least != most) {
+    if (least != most)
         return KILN__FAIL_AT(parser, name, KILN_E_SYNTAX, "%s takes %u to %u arguments, found %u", quote, least, most,
                              args->count);
-    }
     return KILN__FAIL_AT(parser, name, KILN_E_SYNTAX, "%s takes %u argument%s, found %u", quote, least,
                          least == 1 ? "" : "s", args->count);
 }
@@ -72,10 +71,9 @@ static uint32_t expand(kiln__parser *parser, const kiln__token *at, const kiln__
                        const uint32_t *args) {
     const kiln__nodes *nodes = &function->nodes;
     parser->lexer.copies += nodes->count;
-    if (parser->lexer.copies > KILN__MAX_COPIES) {
+    if (parser->lexer.copies > KILN__MAX_COPIES)
         return KILN__FAIL_AT(parser, at, KILN_E_LIMIT, "calls of functions expand to more than %d operations in all",
                              KILN__MAX_COPIES);
-    }
     uint32_t *map = kiln__work_alloc(parser->work, &parser->work->scratch, nodes->count, sizeof *map);
     for (uint32_t i = 0; i < nodes->count && parser->work->status == KILN_OK; i++) {
         kiln__node node = nodes->items[i];
@@ -107,10 +105,9 @@ static uint32_t call_with_axis(kiln__parser *parser, const kiln__token *name, ki
     if (negative) kiln__parser_advance(parser);
     kiln__token axis = parser->token;
     if (!kiln__parser_expect(parser, KILN__TOKEN_INT, "an axis, an integer literal")) return 0;
-    if (axis.value.i64 > KILN_MAX_RANK) {
+    if (axis.value.i64 > KILN_MAX_RANK)
         return KILN__FAIL_AT(parser, &axis, KILN_E_LIMIT, "axis %s is out of range, tensors have at most %d axes",
                              kiln__parser_quote(parser, &axis), KILN_MAX_RANK);
-    }
     kiln__parser_expect(parser, ')', "')' after the axis");
     kiln__node node = {.op = op, .u.axis = negative ? -(int32_t)axis.value.i64 : (int32_t)axis.value.i64};
     return kiln__parser_add(parser, name, node);
@@ -145,10 +142,9 @@ static uint32_t call_reduce(kiln__parser *parser, const kiln__token *name) {
     kiln__token lambda = parser->token;
     if (!kiln__parser_expect(parser, '(', "reduce's combine, as in (a, b) -> a + b")) return 0;
     kiln__parse_parameters(parser, &combine, false);
-    if (combine.parameter_count != 2) {
+    if (combine.parameter_count != 2)
         return KILN__FAIL_AT(parser, &lambda, KILN_E_SYNTAX, "the combine of reduce takes 2 parameters, found %u",
                              combine.parameter_count);
-    }
     if (!kiln__parser_expect(parser, KILN__PAIR('-', '>'), "'->' and what the parameters combine to")) return 0;
     kiln__parse_body(parser, &combine);
     kiln__parser_expect(parser, ',', "',' and what to reduce");

@@ -17,10 +17,7 @@ typedef struct printer {
     size_t start; /* of the formula being printed */
 } printer;
 
-const char *kiln__ir_op_name(kiln__op op) {
-    const kiln__op_info *info = kiln__op_describe(op);
-    return info == NULL ? "?" : info->symbol;
-}
+const char *kiln__ir_op_name(kiln__op op) { return kiln__op_describe(op)->symbol; }
 
 static void print_number(kiln__text *text, double value, kiln__ctype type) {
     if (isnan(value))

@@ -26,10 +26,9 @@ kiln__value kiln__emit(kiln__typer *typer, kiln__inst inst) {
         inst.constant = inst.constant && arg->constant;
     }
     phase += reduction;
-    if (phase > KILN__MAX_PHASES) {
+    if (phase > KILN__MAX_PHASES)
         KILN__FAIL_AT(typer, typer->node, KILN_E_LIMIT, "reductions of reductions are nested more than %d deep",
                       KILN__MAX_PHASES);
-    }
     inst.phase = (uint8_t)phase;
     inst.line = typer->node->line;
     inst.column = typer->node->column;

@@ -36,10 +36,9 @@ static const struct {
 static uint32_t parse_unary(kiln__parser *parser);
 
 static bool enter(kiln__parser *parser) {
-    if (parser->lexer.depth == KILN__MAX_DEPTH) {
+    if (parser->lexer.depth == KILN__MAX_DEPTH)
         return KILN__FAIL_AT(parser, &parser->token, KILN_E_LIMIT, "the expression is nested more than %d deep",
                              KILN__MAX_DEPTH);
-    }
     parser->lexer.depth++;
     return true;
 }
@@ -64,10 +63,9 @@ static uint32_t read_name(kiln__parser *parser, const kiln__token *name) {
         return kiln__parser_add(parser, name, (kiln__node){.op = KILN__OP_PARAM, .u.param = param});
     if (kiln__is_callable(parser, name))
         return kiln__parser_reject(parser, name, KILN_E_NAME, "is a function, expected '(' and its arguments after it");
-    if (function->scope == KILN__SCOPE_CONSTANT) {
+    if (function->scope == KILN__SCOPE_CONSTANT)
         return KILN__FAIL_AT(parser, name, KILN_E_NAME, "expected a constant, found the name %s",
                              kiln__parser_quote(parser, name));
-    }
     if (function->scope != KILN__SCOPE_PROGRAM)
         return kiln__parser_reject(parser, name, KILN_E_NAME, problems[function->scope]);
     int known = kiln__graph_find(graph, name->text, name->length);

@@ -74,10 +74,9 @@ static bool check_new_name(kiln__parser *parser, const kiln__token *name, const 
 static bool parse_parameter(kiln__parser *parser, kiln__function *function, bool defaults) {
     kiln__token name = parser->token;
     if (!check_new_name(parser, &name, "parameter")) return false;
-    if (kiln__parameter_find(function, &name) < function->parameter_count) {
+    if (kiln__parameter_find(function, &name) < function->parameter_count)
         return KILN__FAIL_AT(parser, &name, KILN_E_NAME, "parameter %s is listed twice",
                              kiln__parser_quote(parser, &name));
-    }
     if (function->parameter_count == KILN__MAX_PARAMETERS)
         return KILN__FAIL_AT(parser, &name, KILN_E_LIMIT, "a function has at most %d parameters", KILN__MAX_PARAMETERS);
     kiln__parser_advance(parser);

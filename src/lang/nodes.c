@@ -86,10 +86,9 @@ uint32_t kiln__nodes_add(kiln__work *work, kiln__nodes *nodes, const kiln__node 
     if (work->status != KILN_OK || !make_room(work, nodes)) return 0;
     uint32_t *slot = find_slot(nodes, node);
     if (*slot != 0) return *slot - 1;
-    if (nodes->count == most) {
+    if (nodes->count == most)
         return kiln__work_fail(work, node->line, node->column, KILN_E_LIMIT, "the program has more than %u %s", most,
                                what);
-    }
     nodes->items[nodes->count] = *node;
     *slot = ++nodes->count;
     return nodes->count - 1;

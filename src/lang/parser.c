@@ -11,10 +11,9 @@ static bool needs_a_row(kiln__op op) {
 }
 
 uint32_t kiln__parser_add(kiln__parser *parser, const kiln__token *at, kiln__node node) {
-    if (parser->current->scope == KILN__SCOPE_COMBINE && needs_a_row(node.op)) {
+    if (parser->current->scope == KILN__SCOPE_COMBINE && needs_a_row(node.op))
         return kiln__parser_reject(parser, at, KILN_E_TYPE,
                                    "cannot stand in the combine of reduce, which takes elementwise operations only");
-    }
     node.line = at->line;
     node.column = at->column;
     return kiln__nodes_add(parser->work, &parser->current->nodes, &node, KILN__MAX_NODES,

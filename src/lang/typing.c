@@ -120,11 +120,10 @@ static void type_body(kiln__typer *typer, const kiln__reducer *reducer, kiln__co
     kiln__type_nodes(&body, reducer->nodes, reducer->node_count, NULL);
     if (typer->work->status != KILN_OK) return;
     kiln__ctype result = kiln__value_type(&body, &body.values[reducer->result]);
-    if (kiln__ctype_is_float(result) && !kiln__ctype_is_float(type)) {
+    if (kiln__ctype_is_float(result) && !kiln__ctype_is_float(type))
         KILN__FAIL_AT(typer, typer->node, KILN_E_TYPE,
                       "the combine of reduce turns %s into %s; convert what is reduced, as in reduce(..., %s(x), ...)",
                       kiln__ctype_name(type), kiln__ctype_name(result), kiln__ctype_name(result));
-    }
     combine->result = kiln__emit_as(&body, &body.values[reducer->result], type).inst;
     combine->count = body.insts.count;
     combine->insts =

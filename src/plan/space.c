@@ -73,11 +73,8 @@ static kiln_status broadcast_into(kiln__space *space, const kiln__tensors *tenso
 }
 
 static kiln_status choose_axes(const kiln__axes *axes, kiln__space *space) {
-    if (axes->all || (axes->last && space->rank > 0)) {
-        for (int i = axes->all ? 0 : space->rank - 1; i < space->rank; i++) space->reduced[i] = true;
-        return KILN_OK;
-    }
-    for (int i = 0; !axes->last && i < axes->count; i++) {
+    for (int i = 0; i < space->rank; i++) space->reduced[i] = axes->all || (axes->last && i == space->rank - 1);
+    for (int i = 0; i < axes->count; i++) {
         int axis = axes->list[i] < 0 ? axes->list[i] + space->rank : axes->list[i];
         if (!space->rank)
             return kiln__fail(KILN_E_AXIS, "axis %d is out of range: the tensors have rank 0", axes->list[i]);
@@ -97,9 +94,7 @@ kiln_status kiln__space_build(const kiln__axes *axes, const kiln__tensors *tenso
         kiln_status status = check_tensor(&tensors->at[i], tensors->names[i]);
         if (status) return status;
     }
-    int first = tensors->input_count ? 0 : tensors->input_count,
-        last = tensors->input_count ? tensors->input_count : tensors->input_count + 1;
-    for (int i = first; i < last && i < count; i++) {
+    for (int i = 0; i < count && i < (tensors->input_count ? tensors->input_count : 1); i++) {
         kiln_status status = broadcast_into(out, tensors, i);
         if (status) return status;
     }

@@ -40,15 +40,6 @@ static void eval_round_to(kiln_type storage, bool is_float, kiln__ref_value *out
     }
 }
 
-static uint64_t shift_left(uint64_t a, int64_t count, int width) {
-    return count < 0 || count >= width ? 0 : a << count;
-}
-
-static int64_t shift_right(int64_t a, int64_t count, int width) {
-    int places = count < 0 || count >= width ? 63 : (int)count;
-    return a < 0 ? ~(~a >> places) : a >> places;
-}
-
 #define EACH(op, type, from, to, expression) \
     case KILN__OP_##op: \
         for (size_t i = 0; i < n; i++) { \
@@ -99,8 +90,8 @@ static void eval_int(kiln__op op, kiln__ctype type, kiln__ref_value *out, const 
         INT(AND, a & b)
         INT(OR, a | b)
         INT(NOT, a == 0)
-        INT(SHL, shift_left((uint64_t)a, b, width))
-        INT(SHR, shift_right(a, b, width))
+        INT(SHL, b < 0 || b >= width ? 0 : (uint64_t)a << b)
+        INT(SHR, a >> (b < 0 || b >= width ? 63 : b))
         INT(POPCOUNT, __builtin_popcountll(width == 32 ? (uint64_t)a & UINT32_MAX : (uint64_t)a))
     }
     if (type == KILN__I32)

@@ -26,11 +26,8 @@ double kiln__ref_erfinv(double x) {
 }
 
 double kiln__ref_sigmoid(double x) {
-    if (x < 0.0) {
-        double e = exp(x);
-        return e / (1.0 + e);
-    }
-    return 1.0 / (1.0 + exp(-x));
+    double e = exp(x < 0.0 ? x : -x);
+    return (x < 0.0 ? e : 1.0) / (1.0 + e);
 }
 
 double kiln__ref_lgamma(double x) {
