@@ -57,7 +57,7 @@ typedef enum kiln_status {
     KILN_E_COMPILE = 20,     /* NVRTC refused the generated source; the log callback has its log */
     KILN_E_LOAD = 21,        /* the driver refused the compiled kernel */
     KILN_E_LAUNCH = 22,      /* the driver refused or failed a launch */
-    KILN_E_CAPTURE = 23,     /* the stream is being captured and the plan is not yet loaded */
+    KILN_E_CAPTURE = 23,     /* a stream is being captured, and the driver loads no kernel meanwhile */
     KILN_E_WOULD_COMPILE = 24, /* the policy forbids compiling and the kernel is in no cache */
     KILN_E_IO = 25,          /* a file cannot be read or written */
     KILN_E_FORMAT = 26,      /* a file's content is not what its kind requires */
