@@ -34,7 +34,7 @@ static uint32_t add(hand_ir *program, kiln__inst inst)
 
 uint32_t hand_input(hand_ir *program, kiln_type storage, bool per_element)
 {
-    kiln__inst inst = {.op = KILN__IR_INPUT, .type = kiln__type_compute(storage), .per_element = per_element};
+    kiln__inst inst = {.op = KILN__OP_INPUT, .type = kiln__type_compute(storage), .per_element = per_element};
     inst.u.input = program->ir.input_count;
     program->ir.input_types[program->ir.input_count++] = storage;
     return add(program, inst);
@@ -42,7 +42,7 @@ uint32_t hand_input(hand_ir *program, kiln_type storage, bool per_element)
 
 uint32_t hand_scalar(hand_ir *program, kiln__ctype type)
 {
-    kiln__inst inst = {.op = KILN__IR_SCALAR, .type = type, .constant = true};
+    kiln__inst inst = {.op = KILN__OP_SCALAR, .type = type, .constant = true};
     inst.u.scalar = program->ir.scalar_count;
     program->ir.scalar_types[program->ir.scalar_count++] = type;
     return add(program, inst);
@@ -103,7 +103,7 @@ uint32_t hand_ternary(hand_ir *program, kiln__op op, kiln__ctype type, uint32_t 
 
 uint32_t hand_round_to(hand_ir *program, kiln_type storage, uint32_t a)
 {
-    kiln__inst inst = {.op = KILN__IR_ROUND_TO, .type = program->insts[a].type, .arg_count = 1, .args = {a}};
+    kiln__inst inst = {.op = KILN__OP_ROUND_TO, .type = program->insts[a].type, .arg_count = 1, .args = {a}};
     inst.u.storage = storage;
     return add(program, inst);
 }

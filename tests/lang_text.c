@@ -52,9 +52,9 @@ char *lang_ir_text(const kiln__ir *ir) {
             break;
         case KILN__OP_INT:
         case KILN__OP_BOOL: kiln__text_printf(&text, "=%" PRId64, inst->u.i64); break;
-        case KILN__IR_INPUT: kiln__text_printf(&text, "=%s", ir->input_names[inst->u.input]); break;
-        case KILN__IR_SCALAR: kiln__text_printf(&text, "=%s", ir->scalar_names[inst->u.scalar]); break;
-        case KILN__IR_ROUND_TO: kiln__text_printf(&text, "=%s", kiln_type_name(inst->u.storage)); break;
+        case KILN__OP_INPUT: kiln__text_printf(&text, "=%s", ir->input_names[inst->u.input]); break;
+        case KILN__OP_SCALAR: kiln__text_printf(&text, "=%s", ir->scalar_names[inst->u.scalar]); break;
+        case KILN__OP_ROUND_TO: kiln__text_printf(&text, "=%s", kiln_type_name(inst->u.storage)); break;
         case KILN__OP_INDEX:
         case KILN__OP_SIZE: kiln__text_printf(&text, "=%d", (int)inst->u.axis); break;
         default: break;

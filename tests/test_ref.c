@@ -329,7 +329,7 @@ static void positions_sizes_counts_and_scalars(void **state)
     hand_ir_start(&program);
     uint32_t x = hand_input(&program, KILN_F32, true);
     uint32_t along0 = hand_index(&program, 0, false), along2 = hand_index(&program, 2, true);
-    uint32_t zero = hand_unary(&program, KILN__IR_CAST, KILN__I64, hand_binary(&program, KILN__OP_SUB, KILN__F32, x, x));
+    uint32_t zero = hand_unary(&program, KILN__OP_CAST, KILN__I64, hand_binary(&program, KILN__OP_SUB, KILN__F32, x, x));
     hand_output(&program, KILN_I64, hand_binary(&program, KILN__OP_ADD, KILN__I64, along0, zero));
     hand_output(&program, KILN_I64, along2);
     hand_output(&program, KILN_F64, hand_uniform(&program, hand_scalar(&program, KILN__I64), along0));

@@ -292,19 +292,19 @@ static void casts_truncate_and_saturate(void **state)
     double x[] = {2.9, -2.9, 1e30, -1e30, NAN, 0.25, 2147483647.5, -0.0};
     int64_t wide[8];
     uint8_t truth[8];
-    run_op(KILN__IR_CAST, KILN_F64, KILN__I32, KILN_I64, 1, (void *const[3]){x}, 8, wide);
+    run_op(KILN__OP_CAST, KILN_F64, KILN__I32, KILN_I64, 1, (void *const[3]){x}, 8, wide);
     assert_memory_equal(wide, ((int64_t[]){2, -2, INT32_MAX, INT32_MIN, 0, 0, INT32_MAX, 0}), sizeof wide);
-    run_op(KILN__IR_CAST, KILN_F64, KILN__I64, KILN_I64, 1, (void *const[3]){x}, 8, wide);
+    run_op(KILN__OP_CAST, KILN_F64, KILN__I64, KILN_I64, 1, (void *const[3]){x}, 8, wide);
     assert_memory_equal(wide, ((int64_t[]){2, -2, HIGH64, LOW64, 0, 0, 2147483647, 0}), sizeof wide);
-    run_op(KILN__IR_CAST, KILN_F64, KILN__BOOL, KILN_BOOL, 1, (void *const[3]){x}, 8, truth);
+    run_op(KILN__OP_CAST, KILN_F64, KILN__BOOL, KILN_BOOL, 1, (void *const[3]){x}, 8, truth);
     assert_memory_equal(truth, ((uint8_t[]){1, 1, 1, 1, 1, 1, 1, 0}), sizeof truth);
     int64_t ints[] = {HIGH64, -5, 0, LOW64};
     double reals[4];
-    run_op(KILN__IR_CAST, KILN_I64, KILN__I32, KILN_I64, 1, (void *const[3]){ints}, 4, wide);
+    run_op(KILN__OP_CAST, KILN_I64, KILN__I32, KILN_I64, 1, (void *const[3]){ints}, 4, wide);
     assert_memory_equal(wide, ((int64_t[]){INT32_MAX, -5, 0, INT32_MIN}), 4 * sizeof *wide);
-    run_op(KILN__IR_CAST, KILN_I64, KILN__BOOL, KILN_BOOL, 1, (void *const[3]){ints}, 4, truth);
+    run_op(KILN__OP_CAST, KILN_I64, KILN__BOOL, KILN_BOOL, 1, (void *const[3]){ints}, 4, truth);
     assert_memory_equal(truth, ((uint8_t[]){1, 1, 0, 1}), 4);
-    run_op(KILN__IR_CAST, KILN_I64, KILN__F64, KILN_F64, 1, (void *const[3]){ints}, 4, reals);
+    run_op(KILN__OP_CAST, KILN_I64, KILN__F64, KILN_F64, 1, (void *const[3]){ints}, 4, reals);
     assert_true(reals[0] == 0x1p63 && reals[1] == -5 && reals[3] == -0x1p63);
 }
 

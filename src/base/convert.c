@@ -63,22 +63,15 @@ static uint32_t encode_i64(const small_float *format, int64_t value) {
 }
 
 static double decode(const small_float *format, uint32_t stored) {
-    uint64_t sign = (uint64_t)(stored >> (format->width - 1)) << 63;
-    uint32_t code = stored & ((1u << (format->width - 1)) - 1);
-    uint64_t bits;
+    uint32_t code = stored & ((1u << (format->width - 1)) - 1), fraction = code & ((1u << format->mantissa) - 1);
+    uint64_t bits = ((uint64_t)code << (52 - format->mantissa)) + ((uint64_t)(1023 - format->bias) << 52);
+    double magnitude;
+    memcpy(&magnitude, &bits, sizeof magnitude);
     if (code > format->largest)
-        bits = format->has_infinity && (code & ((1u << format->mantissa) - 1)) == 0 ? UINT64_C(0x7FF) << 52
-                                                                                    : UINT64_C(0xFFF) << 51;
-    else if (code >> format->mantissa != 0)
-        bits = ((uint64_t)code << (52 - format->mantissa)) + ((uint64_t)(1023 - format->bias) << 52);
-    else {
-        double magnitude = ldexp((double)code, 1 - format->bias - format->mantissa);
-        memcpy(&bits, &magnitude, sizeof bits);
-    }
-    bits |= sign;
-    double value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
+        magnitude = format->has_infinity && fraction == 0 ? INFINITY : NAN;
+    else if (code == fraction) /* a subnormal value, or zero */
+        magnitude = ldexp((double)code, 1 - format->bias - format->mantissa);
+    return code == stored ? magnitude : -magnitude;
 }
 
 static int64_t clamp(int64_t value, int64_t low, int64_t high) {

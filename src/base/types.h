@@ -24,8 +24,8 @@ bool kiln__type_parse(const char *name, size_t length, kiln_type *out);
 double kiln__load_f64(kiln_type type, const void *element);  /* any type, as a double (i64 rounds) */
 int64_t kiln__load_i64(kiln_type type, const void *element); /* integer types and bool, exactly */
 void kiln__store_f64(kiln_type type, void *element, double value);
-void kiln__store_i64(kiln_type type, void *element,
-                     int64_t value); /* exact or saturating; to floats: to nearest even */
+/* Exact or saturating; to floats: to nearest even. */
+void kiln__store_i64(kiln_type type, void *element, int64_t value);
 /* value rounded to the type and back. */
 double kiln__round_to(kiln_type type, double value);
 

@@ -48,7 +48,7 @@ static const char *const forms[KILN__OP_COUNT_OF][KILN__BOOL + 1] = {
     [KILN__OP_ROUND] = EACH("rintf(%s)", "rint(%s)", "(%s)"),
     [KILN__OP_ISNAN] = ALL("isnan(%s)"), [KILN__OP_ISINF] = ALL("isinf(%s)"), [KILN__OP_ISFINITE] = ALL("isfinite(%s)"),
     [KILN__OP_SIGMOID] = ALL("kiln_sigmoid(%s)"),
-    [KILN__IR_CAST] = {"(float)%s", "(double)%s", "kiln_to_i32(%s)", "kiln_to_i64(%s)", "%s != 0"},
+    [KILN__OP_CAST] = {"(float)%s", "(double)%s", "kiln_to_i32(%s)", "kiln_to_i64(%s)", "%s != 0"},
     [KILN__OP_REDUCE_SUM] = EACH("%s + %s", "%s + %s", "kiln_add(%s, %s)"),
     [KILN__OP_REDUCE_PROD] = EACH("%s * %s", "%s * %s", "kiln_mul(%s, %s)"),
     [KILN__OP_REDUCE_MAX] = ALL("kiln_maximum(%s, %s)"), [KILN__OP_REDUCE_MIN] = ALL("kiln_minimum(%s, %s)"),
@@ -130,8 +130,8 @@ const char *kiln__spell_definition(const kiln__emitter *e, uint32_t i) {
     case KILN__OP_PARAM: return inst->u.param ? "b" : "a";
     case KILN__OP_SIZE: return kiln__spell(e, "row.args.size%d", inst->u.axis);
     case KILN__OP_INDEX: return spell_position(e, inst->u.axis, e->element[i]);
-    case KILN__IR_SCALAR: return kiln__spell(e, "row.args.scalar_%s", e->ir->scalar_names[inst->u.scalar]);
-    case KILN__IR_INPUT: {
+    case KILN__OP_SCALAR: return kiln__spell(e, "row.args.scalar_%s", e->ir->scalar_names[inst->u.scalar]);
+    case KILN__OP_INPUT: {
         bool loaded = e->element[i] || e->rows_in_packs, kept = e->element[i] && e->schedule->kept[inst->u.input];
         return kiln__spell(e, "kiln_widen(%s%s%s)",
                            kept     ? "kept."
@@ -139,7 +139,7 @@ const char *kiln__spell_definition(const kiln__emitter *e, uint32_t i) {
                                     : "*row.",
                            e->name[inst->u.input], loaded ? ".get(j)" : "");
     }
-    case KILN__IR_ROUND_TO: return kiln__spell(e, "kiln_round_to<%s>(%s)", kiln__cxx_storage(inst->u.storage), args[0]);
+    case KILN__OP_ROUND_TO: return kiln__spell(e, "kiln_round_to<%s>(%s)", kiln__cxx_storage(inst->u.storage), args[0]);
     case KILN__OP_UNIFORM:
         return kiln__spell(e, "kiln_uniform(%s, %s, %s)", args[0], args[1],
                            spell_position(e, KILN__LINEAR_INDEX, true));
@@ -147,7 +147,7 @@ const char *kiln__spell_definition(const kiln__emitter *e, uint32_t i) {
         if (e->element[i] && !e->element[inst->args[1]] && inst->type == KILN__F32)
             return kiln__spell(e, "%s.divide(%s)", spell_quotient(e, inst->args[1]), args[0]);
     }
-    kiln__ctype type = inst->op == KILN__IR_CAST ? inst->type : e->ir->insts[inst->args[0]].type;
+    kiln__ctype type = inst->op == KILN__OP_CAST ? inst->type : e->ir->insts[inst->args[0]].type;
     return kiln__spell(e, forms[inst->op][type], args[0], args[1], args[2]);
 }
 

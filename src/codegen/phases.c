@@ -21,7 +21,7 @@ static void emit_head(const kiln__emitter *e) {
                    "const kiln_span &span)\n    {\n");
     for (uint32_t i = 0; i < e->ir->count; i++) {
         const kiln__inst *inst = &e->ir->insts[i];
-        if (e->needed[i] && e->element[i] && inst->op == KILN__IR_INPUT && !e->schedule->kept[inst->u.input])
+        if (e->needed[i] && e->element[i] && inst->op == KILN__OP_INPUT && !e->schedule->kept[inst->u.input])
             kiln__emit_fetched(e, (int)inst->u.input, "        ");
     }
 }

@@ -163,7 +163,7 @@ static void emit_row_inputs(const kiln__emitter *e) {
     for (int o = 0; o < e->inputs; o++) {
         const kiln__inst *insts = e->ir->insts;
         uint32_t i = 0;
-        while (i < e->ir->count && (e->element[i] || insts[i].op != KILN__IR_INPUT || (int)insts[i].u.input != o)) i++;
+        while (i < e->ir->count && (e->element[i] || insts[i].op != KILN__OP_INPUT || (int)insts[i].u.input != o)) i++;
         if (i == e->ir->count) continue;
         kiln__write(e, "%s", span);
         span = "";

@@ -66,7 +66,7 @@ static bool has_fp8(const kiln__ir *ir, const kiln__problem *p) {
     for (int o = 0; o < p->input_count + p->output_count; o++)
         if (is_fp8(p->operands[o].type)) return true;
     for (uint32_t i = 0; i < ir->count; i++)
-        if (ir->insts[i].op == KILN__IR_ROUND_TO && is_fp8(ir->insts[i].u.storage)) return true;
+        if (ir->insts[i].op == KILN__OP_ROUND_TO && is_fp8(ir->insts[i].u.storage)) return true;
     return false;
 }
 
@@ -139,7 +139,7 @@ static void classify(kiln__emitter *e) {
         const kiln__inst *inst = &ir->insts[i];
         e->element[i] = false;
         const kiln__operand *operand = NULL;
-        if (inst->op == KILN__IR_INPUT) operand = &e->problem->operands[inst->u.input];
+        if (inst->op == KILN__OP_INPUT) operand = &e->problem->operands[inst->u.input];
         if (inst->op == KILN__OP_INDEX) operand = kiln__position(e->problem, inst->u.axis);
         if (operand) {
             bool varies = inst->op == KILN__OP_INDEX ? inst->per_element : operand->per_element;

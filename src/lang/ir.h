@@ -29,17 +29,12 @@ typedef struct kiln__binding {
 } kiln__binding;
 
 /* One operation, typed. Types are explicit: where an argument's type is not what the operator computes in, a
- * KILN__IR_CAST stands between; so of ADD, all of args and result have one type. A float input or scalar has the
- * program's float type from the start; a FLOAT of type f32 is an f32 exactly. */
+ * CAST stands between; so of ADD, all of args and result have one type. A float input or scalar has the
+ * program's float type from the start; a FLOAT of type f32 is an f32 exactly.
+ *   CAST      from args[0]'s type to type. Float to bool: not equal 0. Float to integer: truncates, saturating, NaN
+ *             gives 0. i64 to i32: saturating.
+ *   ROUND_TO  through u.storage and back (args[0] is a float for float storage, an integer for integer storage) */
 typedef kiln__node kiln__inst;
-
-#define KILN__IR_INPUT KILN__OP_INPUT
-#define KILN__IR_SCALAR KILN__OP_SCALAR
-/* From args[0]'s type to type. Float to bool: not equal 0. Float to integer: truncates, saturating, NaN gives 0.
- * i64 to i32: saturating. */
-#define KILN__IR_CAST KILN__OP_CAST
-/* Through u.storage and back (args[0] is a float for float storage, an integer for integer storage). */
-#define KILN__IR_ROUND_TO KILN__OP_ROUND_TO
 
 /* A user's combine, typed: instructions over PARAM 0 and 1. */
 typedef struct kiln__combine {

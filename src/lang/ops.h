@@ -24,7 +24,8 @@
 /* clang-format off */
 typedef enum kiln__rule {
     KILN__RULE_LEAF, KILN__RULE_SAME, KILN__RULE_FLOAT, KILN__RULE_FTEST, KILN__RULE_COMPARE, KILN__RULE_LOGIC,
-    KILN__RULE_INT, KILN__RULE_SHIFT, KILN__RULE_SELECT, KILN__RULE_RSAME, KILN__RULE_RSUM, KILN__RULE_RLOGIC, KILN__RULE_RINDEX
+    KILN__RULE_INT, KILN__RULE_SHIFT, KILN__RULE_SELECT, KILN__RULE_RSAME, KILN__RULE_RSUM, KILN__RULE_RLOGIC,
+    KILN__RULE_RINDEX
 } kiln__rule;
 
 /* X(enumerator, name in the language, arguments, rule), or S where it is not called by that name. INPUT to ROUND_TO

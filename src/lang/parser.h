@@ -66,8 +66,8 @@ typedef struct kiln__function {
     struct kiln__function *next;
     const char *name;
     size_t length;
-    kiln__lexer
-        definition; /* of the prelude's functions, which are parsed when they are first called; at is NULL then */
+    /* Of the prelude's functions, which are parsed when they are first called; at is NULL then. */
+    kiln__lexer definition;
     bool parsed;
     kiln__scope scope;
     kiln__parameter *parameters;

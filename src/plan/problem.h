@@ -25,8 +25,8 @@ typedef struct kiln__operand {
     int alignment; /* elements, a power of two: what the pointer's address is a multiple of, up to 16 bytes */
 } kiln__operand;
 
-/* The positions that programs ask for: index() of each axis, and the linear index behind uniform(). Each lies in the problem
- * like a tensor whose elements are their own offsets. */
+/* The positions that programs ask for: index() of each axis, and the linear index behind uniform(). Each lies in the
+ * problem like a tensor whose elements are their own offsets. */
 #define KILN__LINEAR_INDEX (-1)
 #define KILN__MAX_POSITIONS (KILN_MAX_RANK + 1)
 

@@ -21,8 +21,8 @@ typedef struct choice {
     const char *reason;
 } choice;
 
-/* Many small blocks beat few big ones: while one loads, another waits. Rows of the table are tried in order: those that a
- * problem's packs lie within, and after one that spills the next. */
+/* Many small blocks beat few big ones: while one loads, another waits. Rows of the table are tried in order: those that
+ * a problem's packs lie within, and after one that spills the next. */
 static const choice table[] = {
     {0, 32, 0, 1, false, false, KILN__RESIDENCY_REGISTERS,
      "a short row fits one pack per lane; fewer lanes take fewer shuffle steps (64 columns: 8 lanes 0.955, 4 lanes of "
@@ -321,13 +321,9 @@ static kiln_status choose_row(const kiln__ir *ir, const kiln__problem *problem, 
     return KILN_OK;
 }
 
-/* Rows that one block cannot hold, or would read for long on its own, are cut into chunks. The cut depends on the columns
- * alone; at most 1,024 chunks, because every block of the next phase reads the partial results of all. */
-static void choose_splits(const kiln__ir *ir, const kiln__problem *problem, const kiln__pins *pins, int64_t chunk,
-                          kiln__schedule *s) {
+void kiln__schedule_split(const kiln__ir *ir, const kiln__pins *pins, int64_t splits, int64_t most, kiln__schedule *s) {
     s->splits = 1;
     if (ir->phase_count == 0 || s->residency != KILN__RESIDENCY_STREAM || s->blocks_per_row > 1) return;
-    int64_t most = 1024, splits = kiln__divide_up(problem->cols, chunk);
     if (splits > most) splits = most;
     if (pins->splits) splits = pins->splits;
     if (splits <= 1) return;
@@ -396,7 +392,9 @@ kiln_status kiln__schedule_choose(const kiln__ir *ir, const kiln__problem *probl
     kiln_status status = problem->layout == KILN__LAYOUT_FLAT ? choose_flat(ir, problem, pins, out)
                                                               : choose_row(ir, problem, device, pins, attempt, out);
     if (status) return status;
-    choose_splits(ir, problem, pins, LONG_ROW_PACKS * out->pack_size, out);
+    /* At most 1,024 chunks, because every block of the next phase reads the partial results of all. */
+    int64_t chunk = LONG_ROW_PACKS * out->pack_size;
+    kiln__schedule_split(ir, pins, kiln__divide_up(problem->cols, chunk), 1024, out);
     choose_launches(problem, device, pins, out);
     /* Corrections cost more than a second exchange, but where that takes long. */
     bool once = out->residency == KILN__RESIDENCY_STREAM || out->blocks_per_row >= 16;

@@ -75,9 +75,8 @@ typedef struct kiln__pins {
 } kiln__pins;
 
 /* Parses "block 256, shared, pack 8", the words of kiln__schedule's text: lanes N, block N, threads N, registers,
- * shared, stream, tile, pack N, rows N, steps N, batch N, splits N, cluster N, grid, online, phased, persistent, single,
- * dependent, joined. NULL or "": nothing pinned. KILN_E_ARGUMENT quotes the word it does not
- * know. */
+ * shared, stream, tile, pack N, rows N, steps N, batch N, splits N, cluster N, grid, online, phased, persistent,
+ * single, dependent, joined. NULL or "": nothing pinned. KILN_E_ARGUMENT quotes the word it does not know. */
 kiln_status kiln__pins_parse(const char *text, kiln__pins *out);
 
 /* The first choice for the problem. `attempt` 0; 1, 2, ... give the next candidates after one that spilled registers.
@@ -85,10 +84,14 @@ kiln_status kiln__pins_parse(const char *text, kiln__pins *out);
 kiln_status kiln__schedule_choose(const kiln__ir *ir, const kiln__problem *problem, const kiln__device *device,
                                   const kiln__pins *pins, int attempt, kiln__schedule *out);
 
-/* The schedule of a problem whose neighbouring rows lie side by side, but for its text. Later attempts have fewer rows in
- * a thread, which changes no row's bits. */
+/* The schedule of a problem whose neighbouring rows lie side by side, but for its text. Later attempts have fewer rows
+ * in a thread, which changes no row's bits. */
 kiln_status kiln__schedule_outer(const kiln__ir *ir, const kiln__problem *problem, const kiln__device *device,
                                  const kiln__pins *pins, int attempt, kiln__schedule *s);
+
+/* Cuts streamed rows that take long for one block, or are few, into chunks, a block for each. The cut depends on the
+ * columns alone. */
+void kiln__schedule_split(const kiln__ir *ir, const kiln__pins *pins, int64_t splits, int64_t most, kiln__schedule *s);
 
 /* The tile schedule where the problem's tensors allow one: columns contiguous, rows one behind the other. */
 bool kiln__tile_choose(const kiln__problem *problem, const kiln__device *device, const kiln__pins *pins,
@@ -100,8 +103,8 @@ static inline bool kiln__is_power_of_two(int64_t n) { return n > 0 && (n & (n - 
 /* Whether blocks exchange their results through a workspace. */
 bool kiln__schedule_exchanges(const kiln__schedule *schedule);
 
-/* The bytes of that workspace: 8 for each value that a phase combines in a block, and a mark where blocks join; of a grid
- * for two rows, and a counter. */
+/* The bytes of that workspace: 8 for each value that a phase combines in a block, and a mark where blocks join; of a
+ * grid for two rows, and a counter. */
 int64_t kiln__schedule_exchanged(const kiln__schedule *schedule, const kiln__ir *ir); /* by a block for each row */
 int64_t kiln__schedule_workspace(const kiln__schedule *schedule, const kiln__ir *ir, int64_t rows);
 

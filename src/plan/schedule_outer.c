@@ -3,8 +3,8 @@
 #include "base/types.h"
 #include "plan/schedule.h"
 
-/* What the choice starts from. Everything but the problem's strides, alignments and kept extents follows from the columns
- * and the types, and it alone decides in which order a row's columns are combined. */
+/* What the choice starts from. Everything but the problem's strides, alignments and kept extents follows from the
+ * columns and the types, and it alone decides in which order a row's columns are combined. */
 typedef struct facts {
     int64_t cols;
     bool again;         /* the inputs are needed after the first reductions */
@@ -68,9 +68,9 @@ static int64_t least_slab(const facts *f) {
     return f->kept_bytes ? f->cols * f->kept_bytes * (64 / f->kept_narrowest) : 0;
 }
 
-/* Threads that share a row. Up to 8 columns each stay in registers; a row that is read once is streamed by 16 threads, by
- * 64 where it is long but not worth a second launch, by 32 where 2 bytes a column keep few loads under way; one that is
- * read again is kept in shared memory by 64. */
+/* Threads that share a row. Up to 8 columns each stay in registers; a row that is read once is streamed by 16 threads,
+ * by 64 where it is long but not worth a second launch, by 32 where 2 bytes a column keep few loads under way; one that
+ * is read again is kept in shared memory by 64. */
 static int choose_members(const facts *f, bool fits_shared) {
     int members = 1;
     while (members < 16 && members * 8 < f->cols) members *= 2;
@@ -137,19 +137,6 @@ static void choose_residency(const facts *f, const kiln__pins *pins, bool fits_s
                                                   : KILN__RESIDENCY_STREAM;
 }
 
-/* Chunks of a row, a block for each, where rows are long: there may be few of them. 256 are two blocks for each of an
- * H100's multiprocessors; more would only lengthen the partial results, which every block of the next phase reads. */
-static void choose_chunks(const facts *f, const kiln__ir *ir, const kiln__pins *pins, bool fits_shared,
-                          kiln__schedule *s) {
-    int64_t splits = f->cols >= SPLIT_COLUMNS && !fits_shared ? kiln__divide_up(f->cols, CHUNK_COLUMNS) : 1;
-    if (splits > 256) splits = 256;
-    if (pins->splits) splits = pins->splits;
-    if (ir->phase_count == 0 || s->residency != KILN__RESIDENCY_STREAM) splits = 1;
-    int64_t steps = kiln__divide_up(s->steps, splits);
-    s->splits = (int)kiln__divide_up(s->steps, steps);
-    s->steps = steps;
-}
-
 kiln_status kiln__schedule_outer(const kiln__ir *ir, const kiln__problem *problem, const kiln__device *device,
                                  const kiln__pins *pins, int attempt, kiln__schedule *s) {
     facts f = find_facts(ir, problem, s);
@@ -169,7 +156,9 @@ kiln_status kiln__schedule_outer(const kiln__ir *ir, const kiln__problem *proble
         s->residency = KILN__RESIDENCY_STREAM;
     if (s->residency == KILN__RESIDENCY_SHARED) s->shared_bytes = (int)slab;
     if (s->residency == KILN__RESIDENCY_SHARED) s->held = s->steps;
-    choose_chunks(&f, ir, pins, fits_shared, s);
+    /* 256 chunks are two blocks for each of an H100's multiprocessors; more would only lengthen the partial results. */
+    int64_t chunks = f.cols >= SPLIT_COLUMNS && !fits_shared ? kiln__divide_up(f.cols, CHUNK_COLUMNS) : 1;
+    kiln__schedule_split(ir, pins, chunks, 256, s);
     int batch = pins->batch ? pins->batch : bytes > 16 ? 4 : 8;
     if (batch > s->steps || s->residency == KILN__RESIDENCY_REGISTERS) batch = (int)s->steps;
     s->batch = batch;

@@ -107,9 +107,9 @@ void kiln__ref_eval(const kiln__inst *insts, uint32_t index, kiln__ref_value *co
     kiln__ref_value *out = values[index];
     kiln__ctype from = insts[inst->args[0]].type;
 
-    if (inst->op == KILN__IR_CAST)
+    if (inst->op == KILN__OP_CAST)
         eval_cast(from, inst->type, out, args[0], n);
-    else if (inst->op == KILN__IR_ROUND_TO)
+    else if (inst->op == KILN__OP_ROUND_TO)
         eval_round_to(inst->u.storage, kiln__ctype_is_float(from), out, args[0], n);
     else if (inst->op == KILN__OP_WHERE)
         for (size_t i = 0; i < n; i++) out[i] = args[0][i].i64 != 0 ? args[1][i] : args[2][i];

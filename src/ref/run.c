@@ -39,7 +39,7 @@ static void evaluate_constant(const kiln__ref_run_state *run, uint32_t index) {
     case KILN__OP_BOOL: out->i64 = inst->u.i64; break; /* the 64 bits of either kind */
     case KILN__OP_COUNT: out->f64 = (double)run->count; break;
     case KILN__OP_SIZE: out->i64 = run->sizes[inst->u.axis]; break;
-    case KILN__IR_SCALAR: out->i64 = run->scalars[inst->u.scalar].value.i64; break;
+    case KILN__OP_SCALAR: out->i64 = run->scalars[inst->u.scalar].value.i64; break;
     default: kiln__ref_eval(run->ir->insts, index, run->values, 1);
     }
     spread(run, index);
@@ -49,7 +49,7 @@ static void evaluate_constant(const kiln__ref_run_state *run, uint32_t index) {
 static void evaluate(const kiln__ref_run_state *run, uint32_t index, int64_t col, size_t n) {
     const kiln__inst *inst = &run->ir->insts[index];
     kiln__ref_value *out = run->values[index];
-    if (inst->op == KILN__IR_INPUT) {
+    if (inst->op == KILN__OP_INPUT) {
         const kiln__ref_view *view = &run->inputs[inst->u.input];
         if (view->data == NULL) return; /* a row without columns: nothing that is stored depends on it */
         kiln__ref_offsets(view, col, n, run->offsets);
