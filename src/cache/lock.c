@@ -51,10 +51,8 @@ static void close_file(kiln__claim *claim) {
 }
 
 void kiln__disk_release(kiln__claim *claim) {
-    const uint64_t one = 1;
     if (claim->wake >= 0) {
-        while (write(claim->wake, &one, sizeof one) < 0 && errno == EINTR) {
-        }
+        eventfd_write(claim->wake, 1);
         pthread_join(claim->beat, NULL);
         close(claim->wake);
     }

@@ -32,17 +32,6 @@ typedef struct job {
     kiln__compile_result *result;
 } job;
 
-/* Options that newer versions alone know. They change how long a compile takes and none of its bytes, and a key
- * has the version that they depend on.
- *   --minimal leaves out what kernels without headers do not use: textures, device-side runtime calls.
- *   --no-cache: a cache of NVRTC's own would only store again what ours does. */
-static int add_version_options(const kiln__nvrtc_identity *identity, const char **options, int count) {
-    int version = identity->major * 100 + identity->minor;
-    if (version >= 1204) options[count++] = "--minimal";
-    if (version >= 1209) options[count++] = "--no-cache";
-    return count;
-}
-
 static kiln_status check_arch(const kiln__nvrtc *nvrtc, const kiln__compile_request *request) {
     for (int i = 0; i < nvrtc->arch_count; i++)
         if (nvrtc->archs[i] == request->arch) return KILN_OK;
@@ -102,10 +91,14 @@ static kiln_status compile_program(const job *j) {
     const char *options[max_options];
     char arch[48];
     snprintf(arch, sizeof arch, "--gpu-architecture=%s_%d", j->request->ptx ? "compute" : "sm", j->request->arch);
-    int count = 0;
+    int count = 0, version = j->nvrtc->identity.major * 100 + j->nvrtc->identity.minor;
     for (; keyed_options[count] != NULL; count++) options[count] = keyed_options[count];
     options[count++] = arch;
-    count = add_version_options(&j->nvrtc->identity, options, count);
+    /* Newer versions alone know these. They change how long a compile takes and none of its bytes, and a key has the
+     * version that they depend on. --minimal leaves out what kernels without headers do not use: textures, device-side
+     * runtime calls. --no-cache: a cache of NVRTC's own would only store again what ours does. */
+    if (version >= 1204) options[count++] = "--minimal";
+    if (version >= 1209) options[count++] = "--no-cache";
 
     double start = kiln__now_ms();
     kiln__nvrtcResult code = j->nvrtc->CompileProgram(j->program, count, options);

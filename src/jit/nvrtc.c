@@ -26,10 +26,7 @@ static opened *opened_first;
 
 static kiln_status not_found(const char *name) {
     const char *source = "";
-    if (name == NULL || *name == '\0') {
-        name = secure_getenv("KILN_NVRTC");
-        source = " (from KILN_NVRTC)";
-    }
+    if (name == NULL || *name == '\0') name = secure_getenv("KILN_NVRTC"), source = " (from KILN_NVRTC)";
     if (name == NULL || *name == '\0')
         return kiln__fail(KILN_E_NO_NVRTC, "no NVRTC library was found in CUDA_HOME, CUDA_PATH, /usr/local/cuda*, the "
                                            "system's library folders and LD_LIBRARY_PATH; " ADVICE);
