@@ -13,8 +13,8 @@
 const char *const fuzz_schedules[FUZZ_SCHEDULE_COUNT] = {
     NULL,
     "stream",
-    "shared",
-    "registers",
+    "shared, ahead",
+    "registers, ahead",
     "pack 2",
     "pack 1",
     "lanes 8, stream",
@@ -32,14 +32,14 @@ const char *const fuzz_schedules[FUZZ_SCHEDULE_COUNT] = {
     "tile, lanes 4",
     "stream, phased",
     "lanes 16, registers, online",
-    "cluster 2, threads 64, shared",
+    "cluster 2, threads 64, shared, ahead",
     "cluster 4, threads 32, shared, single",
     "cluster 2, threads 32, registers, phased",
     "cluster 16, threads 32, shared",
     "grid, threads 64, shared",
     "grid, threads 32, shared, phased",
     "block 64, shared, persistent, online",
-    "block 32, shared, persistent, phased",
+    "block 32, shared, persistent, phased, ahead",
 };
 
 /* ---- chance ---- */

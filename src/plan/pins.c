@@ -33,6 +33,7 @@ static const struct {
     {"single", FIELD(persistent), -1, 0},
     {"dependent", FIELD(dependent), 1, 0},
     {"joined", FIELD(joined), 1, 0},
+    {"ahead", FIELD(ahead), 1, 0},
 };
 
 static bool pin(const char *text, size_t length, kiln__pins *out) {
@@ -61,7 +62,7 @@ kiln_status kiln__pins_parse(const char *text, kiln__pins *out) {
                 KILN_E_ARGUMENT,
                 "'%.*s' pins nothing of a schedule, expected lanes N, block N, threads N, registers, "
                 "shared, stream, tile, pack N, rows N, steps N, batch N, splits N, cluster N, grid, online, "
-                "phased, persistent, single, dependent or joined",
+                "phased, persistent, single, ahead, dependent or joined",
                 (int)length, text);
         text += length;
     }

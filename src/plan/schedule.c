@@ -147,11 +147,13 @@ static void choose_pack(const kiln__problem *problem, const kiln__pins *pins, ki
 }
 
 /* Which inputs stay with the row, and the bytes of one pack of them. */
-static int choose_kept(const kiln__problem *problem, kiln__schedule *s) {
+static int choose_kept(const kiln__problem *problem, const kiln__pins *pins, kiln__schedule *s) {
     int bytes = 0;
     for (int o = 0; o < problem->input_count; o++) {
         const kiln__operand *operand = &problem->operands[o];
-        s->kept[o] = operand->per_element && operand->follows_rows;
+        bool shared = operand->per_element && !operand->follows_rows;
+        s->ahead |= shared && pins->ahead && !s->masked;
+        s->kept[o] = shared ? s->ahead : operand->per_element;
         if (s->kept[o]) bytes += s->pack_size * (int)kiln_type_size(operand->type);
     }
     return bytes;
@@ -178,6 +180,7 @@ static void describe(kiln__schedule *s) {
     if (s->rows_per_block > 1) add(s, ", %d rows per block", s->rows_per_block);
     if (s->row_vector && s->row_vector != s->pack_size) add(s, ", vector %d", s->row_vector);
     if (s->splits > 1) add(s, ", splits %d", s->splits);
+    if (s->ahead) add(s, ", ahead");
     if (s->joined) add(s, ", joined");
     if (s->dependent) add(s, ", dependent");
     if (s->persistent) add(s, ", persistent");
@@ -196,7 +199,7 @@ static int weigh(const kiln__ir *ir) {
 
 static kiln_status choose_flat(const kiln__ir *ir, const kiln__problem *problem, const kiln__pins *pins,
                                kiln__schedule *s) {
-    int bytes = choose_kept(problem, s);
+    int bytes = choose_kept(problem, pins, s);
     s->group = KILN__GROUP_BLOCK;
     s->residency = KILN__RESIDENCY_REGISTERS;
     s->threads = s->threads_per_row = pins->threads ? pins->threads : 256;
@@ -277,7 +280,7 @@ static bool is_single_pass(const kiln__ir *ir, const kiln__problem *problem) {
 
 static kiln_status choose_row(const kiln__ir *ir, const kiln__problem *problem, const kiln__device *device,
                               const kiln__pins *pins, int attempt, kiln__schedule *s) {
-    int bytes = choose_kept(problem, s), full_pack = widest_pack(problem);
+    int bytes = choose_kept(problem, pins, s), full_pack = widest_pack(problem);
     bool tile = pins->residency == KILN__RESIDENCY_TILE, pass = is_single_pass(ir, problem);
     bool odd = problem->cols % full_pack && problem->cols <= MOST_TILE_COLUMNS;
     /* Lanes without a pack are missed (softmax of 40 columns: tiles 1.000, lanes 0.873; of 88: 0.940). */

@@ -33,6 +33,7 @@ typedef struct kiln__schedule {
     bool persistent; /* as many groups as run at once go through all rows */
     int splits;      /* chunks that a row is cut into, a block for each; every phase is a launch of its own; 1: none */
     bool dependent;      /* each begins while the one before ends, and waits for it in the kernel */
+    bool ahead;          /* what all rows share is loaded with the row, not when it is used */
     bool joined;         /* the last block to finish a row's last phase stores the row's values in the same launch */
     bool ends_in_rows;   /* the last launch needs one chunk's blocks alone: it stores one value per row */
     int batch;           /* packs whose loads are issued together; registers: all steps */
@@ -71,12 +72,13 @@ typedef struct kiln__pins {
     int online;     /* 1: phases together where possible, -1: one after another */
     int persistent; /* 1: yes, -1: a group for each row */
     int dependent;  /* 1: launches of split rows overlap where the device can */
+    int ahead;      /* 1: what all rows share stays with each of them */
     int joined;     /* 1: what ends in one value per row needs no launch of its own for that */
 } kiln__pins;
 
 /* Parses "block 256, shared, pack 8", the words of kiln__schedule's text: lanes N, block N, threads N, registers,
  * shared, stream, tile, pack N, rows N, steps N, batch N, splits N, cluster N, grid, online, phased, persistent,
- * single, dependent, joined. NULL or "": nothing pinned. KILN_E_ARGUMENT quotes the word it does not know. */
+ * single, dependent, joined, ahead. NULL or "": nothing pinned. KILN_E_ARGUMENT quotes the word it does not know. */
 kiln_status kiln__pins_parse(const char *text, kiln__pins *out);
 
 /* The first choice for the problem. `attempt` 0; 1, 2, ... give the next candidates after one that spilled registers.

@@ -57,7 +57,7 @@ static void add_halves(bench_neighbours *list, const char *word, long number)
 /* Rows that lie in one piece. */
 static void add_row_neighbours(bench_neighbours *list, const char *schedule)
 {
-    static const char *const words[] = {"online", "phased", "persistent", "single", "joined", "dependent", "grid"};
+    static const char *const words[] = {"online", "phased", "persistent", "single", "joined", "dependent", "ahead", "grid"};
     const long lanes = number_of(schedule, "lanes "), block = number_of(schedule, "block ");
     const long threads = lanes ? lanes : block ? block : 32, splits = number_of(schedule, "splits ");
     add_threads(list, threads, "registers");
