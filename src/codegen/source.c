@@ -281,7 +281,7 @@ static void emit_persistent_kernel(const kiln__emitter *e) {
     emit_finish_row(e, "    ");
     kiln__write(e, e->finish
                        ? "    kiln_finish finish;\n    residency.finish_and_reduce(row, finish, next, more, phase0);\n"
-                       : "    if (more) {\n        residency.fill(next);\n"
+                       : "    if (more) {\n        residency.fill(next, true);\n"
                          "        residency.reduce_arriving(next, phase0);\n    }\n");
     kiln__write(e, "    if (!more) break;\n    }\n}\n");
 }
