@@ -238,6 +238,7 @@ kiln_status kiln__problem_build(const kiln__ir *ir, const kiln__space *space, co
         bool varies = operand->output && full[o] && out->inner_rank > 0;
         for (int i = out->outer_rank; i < d.rank && !operand->output; i++) varies |= d.at[i].strides[o] != 0;
         operand->per_element = flat || varies; /* by its strides: one of 0 broadcasts as a size of 1 does */
+        out->columns_out |= operand->output && operand->per_element;
         fill_operand(out, &d, o, natural_stride(out, space, &tensors->at[o], full[o]), operand);
     }
     for (int o = count; o < count + out->position_count; o++) {

@@ -37,7 +37,8 @@ typedef struct kiln__problem {
     int64_t inner[KILN_MAX_RANK]; /* reduced extents, slowest first */
     int64_t rows, cols;           /* flat: rows is the number of elements, cols 1 */
     bool open_rows;
-    bool wide; /* rows (flat: elements) do not fit 31 bits */
+    bool wide;        /* rows (flat: elements) do not fit 31 bits */
+    bool columns_out; /* an output is per_element */
     int input_count, output_count;
     int position_count;
     int position_axes[KILN__MAX_POSITIONS];                         /* an axis, or KILN__LINEAR_INDEX */

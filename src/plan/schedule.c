@@ -270,18 +270,11 @@ static bool work_out(const choice *c, const kiln__pins *pins, const kiln__device
     return hold(c, pins, device, bytes, s);
 }
 
-/* Whether the row is read once: nothing of it needs to stay. */
-static bool is_single_pass(const kiln__ir *ir, const kiln__problem *problem) {
-    if (ir->phase_count > 1) return false;
-    for (int o = problem->input_count; o < problem->input_count + problem->output_count; o++)
-        if (problem->operands[o].per_element) return false;
-    return true;
-}
-
 static kiln_status choose_row(const kiln__ir *ir, const kiln__problem *problem, const kiln__device *device,
                               const kiln__pins *pins, int attempt, kiln__schedule *s) {
     int bytes = choose_kept(problem, pins, s), full_pack = widest_pack(problem);
-    bool tile = pins->residency == KILN__RESIDENCY_TILE, pass = is_single_pass(ir, problem);
+    bool tile = pins->residency == KILN__RESIDENCY_TILE;
+    bool pass = ir->phase_count <= 1 && !problem->columns_out; /* the row is read once: nothing of it needs to stay */
     bool odd = problem->cols % full_pack && problem->cols <= MOST_TILE_COLUMNS;
     /* Lanes without a pack are missed (softmax of 40 columns: tiles 1.000, lanes 0.873; of 88: 0.940). */
     int64_t few = problem->cols / full_pack;
@@ -362,18 +355,9 @@ int kiln__schedule_launches(const kiln__schedule *schedule, const kiln__ir *ir) 
 static void choose_launches(const kiln__problem *problem, const kiln__device *device, const kiln__pins *pins,
                             kiln__schedule *s) {
     if (s->splits == 1) return;
-    bool columns_out = false;
-    for (int o = problem->input_count; o < problem->input_count + problem->output_count; o++)
-        columns_out |= problem->operands[o].per_element;
-    s->joined = pins->joined && !columns_out && s->group != KILN__GROUP_LANES;
+    s->joined = pins->joined && !problem->columns_out && s->group != KILN__GROUP_LANES;
     s->dependent = pins->dependent && device->arch >= 90;
-    s->ends_in_rows = s->layout == KILN__LAYOUT_OUTER && !columns_out && !s->joined;
-}
-
-static bool has_user_reduction(const kiln__ir *ir) {
-    for (uint32_t i = 0; i < ir->count; i++)
-        if (ir->insts[i].op == KILN__OP_REDUCE_USER) return true;
-    return false;
+    s->ends_in_rows = s->layout == KILN__LAYOUT_OUTER && !problem->columns_out && !s->joined;
 }
 
 kiln_status kiln__schedule_choose(const kiln__ir *ir, const kiln__problem *problem, const kiln__device *device,
@@ -382,7 +366,7 @@ kiln_status kiln__schedule_choose(const kiln__ir *ir, const kiln__problem *probl
     out->layout = problem->layout;
     out->blocks_per_row = 1;
     out->online = -1;
-    out->ordered = has_user_reduction(ir);
+    for (uint32_t i = 0; i < ir->count; i++) out->ordered |= ir->insts[i].op == KILN__OP_REDUCE_USER;
     if (problem->layout == KILN__LAYOUT_FLAT && attempt > 0)
         return kiln__fail(KILN_E_UNSUPPORTED, "this layout has one schedule");
     if (problem->layout == KILN__LAYOUT_OUTER) {

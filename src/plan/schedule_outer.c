@@ -8,7 +8,6 @@
 typedef struct facts {
     int64_t cols;
     bool again;         /* the inputs are needed after the first reductions */
-    bool columns_out;   /* an output has columns */
     int kept_bytes;     /* of one row at one column, all kept inputs together */
     int kept_narrowest; /* the narrowest of them */
     int narrowest;      /* bytes of the narrowest tensor whose rows lie side by side; 0: none */
@@ -42,17 +41,15 @@ static int rows_together(const kiln__problem *problem, const kiln__operand *oper
 }
 
 static facts find_facts(const kiln__ir *ir, const kiln__problem *problem, kiln__schedule *s) {
-    facts f = {.cols = problem->cols > 1 ? problem->cols : 1, .again = ir->phase_count > 1};
+    facts f = {.cols = problem->cols > 1 ? problem->cols : 1, .again = ir->phase_count > 1 || problem->columns_out};
     for (int o = 0; o < problem->input_count + problem->output_count; o++) {
         const kiln__operand *operand = &problem->operands[o];
         int size = (int)kiln_type_size(operand->type);
         s->kept[o] = !operand->output && operand->per_element && operand->follows_rows;
         if (s->kept[o]) f.kept_bytes += size;
         if (s->kept[o] && (!f.kept_narrowest || size < f.kept_narrowest)) f.kept_narrowest = size;
-        f.columns_out |= operand->output && operand->per_element;
         if (rows_together(problem, operand, 1) && (!f.narrowest || size < f.narrowest)) f.narrowest = size;
     }
-    f.again |= f.columns_out;
     for (uint32_t i = 0; i < ir->count; i++) {
         kiln__ctype type = ir->insts[i].type;
         if (kiln__op_is_arg(ir->insts[i].op))
