@@ -242,24 +242,26 @@ KILN_DEVICE int kiln_widen(signed char i) { return i; }
 KILN_DEVICE int kiln_widen(unsigned char i) { return i; }
 KILN_DEVICE bool kiln_widen(bool b) { return b; }
 
+/* To f32 rounded to odd, so that a second rounding sees whether bits were lost. */
+KILN_DEVICE float kiln_odd_f32(float f) { return f; }
+KILN_DEVICE float kiln_odd_f32(bool b) { return b; }
+KILN_DEVICE float kiln_odd_f32(double d) {
+    const float f = __double2float_rz(d);
+    return (double)f != d ? __uint_as_float(__float_as_uint(f) | 1u) : f;
+}
+KILN_DEVICE float kiln_odd_f32(int i) { return kiln_odd_f32((double)i); }
+KILN_DEVICE float kiln_odd_f32(kiln_i64 i) {
+    const float f = __ll2float_rz(i);
+    return __float2ll_rz(f) != i ? __uint_as_float(__float_as_uint(f) | 1u) : f;
+}
+
 /* To float types: to nearest even. */
 KILN_DEVICE void kiln_narrow(float f, kiln_f16 &h) { h.bits = kiln_f32_to_f16(f); }
 KILN_DEVICE void kiln_narrow(float f, kiln_bf16 &h) { h.bits = kiln_f32_to_bf16(f); }
 KILN_DEVICE void kiln_narrow(double d, kiln_f16 &h) { h.bits = kiln_f64_to_f16(d); }
-KILN_DEVICE void kiln_narrow(double d, kiln_bf16 &h) {
-    /* By way of f32 rounded to odd, so that the second rounding sees whether bits were lost. */
-    float f = __double2float_rz(d);
-    if ((double)f != d) f = __uint_as_float(__float_as_uint(f) | 1u);
-    kiln_narrow(f, h);
-}
 KILN_DEVICE void kiln_narrow(int i, kiln_f16 &h) { kiln_narrow((double)i, h); }
-KILN_DEVICE void kiln_narrow(int i, kiln_bf16 &h) { kiln_narrow((double)i, h); }
 KILN_DEVICE void kiln_narrow(kiln_i64 i, kiln_f16 &h) { h.bits = kiln_i64_to_f16(i); }
-KILN_DEVICE void kiln_narrow(kiln_i64 i, kiln_bf16 &h) {
-    float f = __ll2float_rz(i);
-    if (__float2ll_rz(f) != i) f = __uint_as_float(__float_as_uint(f) | 1u);
-    kiln_narrow(f, h);
-}
+template <class V> KILN_DEVICE void kiln_narrow(V v, kiln_bf16 &h) { kiln_narrow(kiln_odd_f32(v), h); }
 KILN_DEVICE void kiln_narrow(bool b, kiln_f16 &h) { h.bits = b ? 0x3c00 : 0; }
 KILN_DEVICE void kiln_narrow(bool b, kiln_bf16 &h) { h.bits = b ? 0x3f80 : 0; }
 template <class V> KILN_DEVICE void kiln_narrow(V v, float &out) { out = (float)v; }
@@ -372,20 +374,28 @@ KILN_DEVICE void kiln_put(const kiln_pack<T, N> &pack, T *p, const Span &span) {
 
 /* ---- threads ---- */
 
+extern __shared__ __align__(16) unsigned char kiln_shared[]; /* as much as the launch asks for */
+
 KILN_DEVICE void kiln_block_barrier() { __syncthreads(); }
 KILN_DEVICE kiln_i64 kiln_block() { return (kiln_i64)blockIdx.y * gridDim.x + blockIdx.x; }
 
 /* The value of the lane whose number differs in the bits of lane_mask; lanes: those that take part. */
-KILN_DEVICE float kiln_shuffle(float v, int lane_mask, kiln_u32 lanes) { return __shfl_xor_sync(lanes, v, lane_mask); }
-KILN_DEVICE int kiln_shuffle(int v, int lane_mask, kiln_u32 lanes) { return __shfl_xor_sync(lanes, v, lane_mask); }
-KILN_DEVICE double kiln_shuffle(double v, int lane_mask, kiln_u32 lanes) {
-    return __shfl_xor_sync(lanes, v, lane_mask);
-}
-KILN_DEVICE kiln_i64 kiln_shuffle(kiln_i64 v, int lane_mask, kiln_u32 lanes) {
+template <class V> KILN_DEVICE V kiln_shuffle(V v, int lane_mask, kiln_u32 lanes) {
     return __shfl_xor_sync(lanes, v, lane_mask);
 }
 KILN_DEVICE bool kiln_shuffle(bool v, int lane_mask, kiln_u32 lanes) {
     return __shfl_xor_sync(lanes, (int)v, lane_mask) != 0;
+}
+
+/* Each of COUNT neighbouring lanes gets the combination of their values, in the order of the lanes. */
+template <int COUNT, class V> KILN_DEVICE V kiln_combine_lanes(V value, kiln_u32 lanes = 0xffffffffu) {
+    const kiln_u32 lane = threadIdx.x % 32;
+#pragma unroll
+    for (int mask = 1; mask < COUNT; mask *= 2) {
+        const V other = value.shuffle(mask, lanes);
+        value = V::ordered && (lane & mask) ? V::combine(other, value) : V::combine(value, other);
+    }
+    return value;
 }
 
 /* ---- asynchronous copies ---- */

@@ -38,17 +38,5 @@ KILN_DEVICE float kiln_widen(kiln_e4m3 v) {
 }
 KILN_DEVICE float kiln_widen(kiln_e5m2 v) { return kiln_f16_to_f32((unsigned short)(v.bits << 8)); }
 
-/* Wider values come by way of f32 rounded to odd, so that the second rounding sees whether bits were lost. */
-KILN_DEVICE float kiln_odd_f32(float f) { return f; }
-KILN_DEVICE float kiln_odd_f32(bool b) { return b; }
-KILN_DEVICE float kiln_odd_f32(double d) {
-    const float f = __double2float_rz(d);
-    return (double)f != d ? __uint_as_float(__float_as_uint(f) | 1u) : f;
-}
-KILN_DEVICE float kiln_odd_f32(int i) { return kiln_odd_f32((double)i); }
-KILN_DEVICE float kiln_odd_f32(kiln_i64 i) {
-    const float f = __ll2float_rz(i);
-    return __float2ll_rz(f) != i ? __uint_as_float(__float_as_uint(f) | 1u) : f;
-}
 template <class V> KILN_DEVICE void kiln_narrow(V v, kiln_e4m3 &out) { out.bits = kiln_e4m3_code(kiln_odd_f32(v)); }
 template <class V> KILN_DEVICE void kiln_narrow(V v, kiln_e5m2 &out) { out.bits = kiln_e5m2_code(kiln_odd_f32(v)); }

@@ -8,18 +8,8 @@ KILN_DEVICE kiln_i64 kiln_row_index() { return kiln_block() / KILN_SPLITS; }
 template <class V> KILN_DEVICE V kiln_all_reduce(V value, int turn = 0) {
     __shared__ V slots[KILN_TURNS][KILN_THREADS / 32];
     const kiln_u32 lane = threadIdx.x % 32;
-#pragma unroll
-    for (int mask = 1; mask < 32; mask *= 2) {
-        const V other = value.shuffle(mask, 0xffffffffu);
-        value = V::ordered && (lane & mask) ? V::combine(other, value) : V::combine(value, other);
-    }
+    value = kiln_combine_lanes<32>(value);
     if (lane == 0) slots[turn][threadIdx.x / 32] = value;
     kiln_block_barrier();
-    value = slots[turn][lane % (KILN_THREADS / 32)];
-#pragma unroll
-    for (int mask = 1; mask < KILN_THREADS / 32; mask *= 2) {
-        const V other = value.shuffle(mask, 0xffffffffu);
-        value = V::ordered && (lane & mask) ? V::combine(other, value) : V::combine(value, other);
-    }
-    return value;
+    return kiln_combine_lanes<KILN_THREADS / 32>(slots[turn][lane % (KILN_THREADS / 32)]);
 }

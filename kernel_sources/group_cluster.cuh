@@ -17,11 +17,7 @@ template <class V> KILN_DEVICE V kiln_all_reduce(V value, int turn = 0) {
         KILN_MEMBER V &value() { return *reinterpret_cast<V *>(words); }
     } slots[KILN_TURNS][all];
     const int lane = (int)threadIdx.x % 32;
-#pragma unroll
-    for (int mask = 1; mask < 32; mask *= 2) {
-        const V other = value.shuffle(mask, 0xffffffffu);
-        value = V::ordered && (lane & mask) ? V::combine(other, value) : V::combine(value, other);
-    }
+    value = kiln_combine_lanes<32>(value);
     if (lane < KILN_BLOCKS_PER_ROW) {
         kiln_slot own;
         own.value() = value;
@@ -34,10 +30,5 @@ template <class V> KILN_DEVICE V kiln_all_reduce(V value, int turn = 0) {
     value = slots[turn][lane * share % all].value();
 #pragma unroll
     for (int i = 1; i < share; ++i) value = V::combine(value, slots[turn][lane * share % all + i].value());
-#pragma unroll
-    for (int mask = 1; mask < all / share; mask *= 2) {
-        const V other = value.shuffle(mask, 0xffffffffu);
-        value = V::ordered && (lane & mask) ? V::combine(other, value) : V::combine(value, other);
-    }
-    return value;
+    return kiln_combine_lanes<all / share>(value);
 }

@@ -10,14 +10,11 @@ template <class V> KILN_DEVICE V kiln_all_reduce(V value, int turn, const kiln_a
     __shared__ V slots[warps], result;
     V *const partials = reinterpret_cast<V *>(args.workspace + 16 + (2 * V::before + turn * (int)sizeof(V)) * KILN_BLOCKS_PER_ROW);
     const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;
-#pragma unroll
-    for (int mask = 1; mask < 32; mask *= 2) value = V::combine(value, value.shuffle(mask, 0xffffffffu));
+    value = kiln_combine_lanes<32>(value);
     if (lane == 0) slots[warp] = value;
     kiln_block_barrier();
     if (warp == 0) {
-        value = slots[lane % warps];
-#pragma unroll
-        for (int mask = 1; mask < warps; mask *= 2) value = V::combine(value, value.shuffle(mask, 0xffffffffu));
+        value = kiln_combine_lanes<warps>(slots[lane % warps]);
         if (lane == 0) partials[blockIdx.x] = value;
     }
     kiln_grid_barrier(reinterpret_cast<kiln_u32 *>(args.workspace));
@@ -26,8 +23,7 @@ template <class V> KILN_DEVICE V kiln_all_reduce(V value, int turn, const kiln_a
         for (int i = 0; i < share; ++i)
             if (lane * share + i < KILN_BLOCKS_PER_ROW)
                 value = V::combine(value, partials[lane * share + i]);
-#pragma unroll
-        for (int mask = 1; mask < 32; mask *= 2) value = V::combine(value, value.shuffle(mask, 0xffffffffu));
+        value = kiln_combine_lanes<32>(value);
         if (lane == 0) result = value;
     }
     kiln_block_barrier();

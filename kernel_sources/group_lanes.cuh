@@ -11,10 +11,5 @@ template <class V> KILN_DEVICE V kiln_all_reduce(V value) {
     const kiln_u32 lanes = KILN_THREADS_PER_ROW == 32 ? 0xffffffffu
                                                       : ((1u << KILN_THREADS_PER_ROW % 32) - 1u)
                                                             << (lane / KILN_THREADS_PER_ROW * KILN_THREADS_PER_ROW);
-#pragma unroll
-    for (int mask = 1; mask < KILN_THREADS_PER_ROW; mask *= 2) {
-        const V other = value.shuffle(mask, lanes);
-        value = V::ordered && (lane & mask) ? V::combine(other, value) : V::combine(value, other);
-    }
-    return value;
+    return kiln_combine_lanes<KILN_THREADS_PER_ROW>(value, lanes);
 }

@@ -1,11 +1,7 @@
 /* Operators of the language that CUDA C++ does not have, or has with other edge cases. Integers wrap around. */
 
-KILN_DEVICE double kiln_maximum(double a, double b) { return a > b || a != a ? a : b; }
-KILN_DEVICE double kiln_minimum(double a, double b) { return a < b || a != a ? a : b; }
-KILN_DEVICE int kiln_maximum(int a, int b) { return a > b ? a : b; }
-KILN_DEVICE int kiln_minimum(int a, int b) { return a < b ? a : b; }
-KILN_DEVICE kiln_i64 kiln_maximum(kiln_i64 a, kiln_i64 b) { return a > b ? a : b; }
-KILN_DEVICE kiln_i64 kiln_minimum(kiln_i64 a, kiln_i64 b) { return a < b ? a : b; }
+template <class V> KILN_DEVICE V kiln_maximum(V a, V b) { return a > b || a != a ? a : b; }
+template <class V> KILN_DEVICE V kiln_minimum(V a, V b) { return a < b || a != a ? a : b; }
 
 KILN_DEVICE float kiln_infinity() { return __int_as_float(0x7f800000); }
 KILN_DEVICE float kiln_nan() { return __int_as_float(0x7fffffff); }
@@ -79,8 +75,7 @@ KILN_DEVICE double kiln_erfc(double x) { return erfc(x); }
 
 KILN_DEVICE float kiln_sign(float x) { return x > 0.0f ? 1.0f : x < 0.0f ? -1.0f : x; }
 KILN_DEVICE double kiln_sign(double x) { return x > 0.0 ? 1.0 : x < 0.0 ? -1.0 : x; }
-KILN_DEVICE int kiln_sign(int x) { return (x > 0) - (x < 0); }
-KILN_DEVICE kiln_i64 kiln_sign(kiln_i64 x) { return (x > 0) - (x < 0); }
+template <class I> KILN_DEVICE I kiln_sign(I x) { return (x > 0) - (x < 0); }
 
 /* The remainder with the divisor's sign, as in Python. Not a function of x - floor(x / y) * y, which rounds. */
 KILN_DEVICE float kiln_remainder(float x, float y) {
@@ -95,15 +90,11 @@ KILN_DEVICE float kiln_fmod(float x, float y) { return fmodf(x, y); }
 KILN_DEVICE double kiln_fmod(double x, double y) { return fmod(x, y); }
 
 #if KILN_INTEGERS
-template <class I> KILN_DEVICE I kiln_fmod_integer(I x, I y) { return y == 0 || y == -1 ? 0 : x % y; }
-KILN_DEVICE int kiln_fmod(int x, int y) { return kiln_fmod_integer(x, y); }
-KILN_DEVICE kiln_i64 kiln_fmod(kiln_i64 x, kiln_i64 y) { return kiln_fmod_integer(x, y); }
-template <class I> KILN_DEVICE I kiln_remainder_integer(I x, I y) {
-    const I r = kiln_fmod_integer(x, y);
+template <class I> KILN_DEVICE I kiln_fmod(I x, I y) { return y == 0 || y == -1 ? 0 : x % y; }
+template <class I> KILN_DEVICE I kiln_remainder(I x, I y) {
+    const I r = kiln_fmod(x, y);
     return r != 0 && (r < 0) != (y < 0) ? r + y : r;
 }
-KILN_DEVICE int kiln_remainder(int x, int y) { return kiln_remainder_integer(x, y); }
-KILN_DEVICE kiln_i64 kiln_remainder(kiln_i64 x, kiln_i64 y) { return kiln_remainder_integer(x, y); }
 
 KILN_DEVICE int kiln_add(int a, int b) { return (int)((kiln_u32)a + (kiln_u32)b); }
 KILN_DEVICE int kiln_sub(int a, int b) { return (int)((kiln_u32)a - (kiln_u32)b); }

@@ -2,8 +2,6 @@
  * copied itself, so that no barrier stands between the copy and the first reduction. Packs beyond KILN_HELD steps stay
  * nowhere. */
 
-extern __shared__ __align__(16) unsigned char kiln_shared[];
-
 #define KILN_CHUNKS ((KILN_HELD + KILN_UNROLL - 1) / KILN_UNROLL) /* of steps, whose copies are waited for together */
 
 struct kiln_residency {

@@ -45,7 +45,7 @@ static const struct plant {
     software_case test;
     const char *message; /* part of the message of a refusal; NULL where a wrong result is enough */
 } plants[] = {
-    {"a dropped barrier", "    kiln_block_barrier();\n    value =", "    value =", {"y = softmax(x)", KILN_F16, 3, 1024, false, 0}, "slots', which"},
+    {"a dropped barrier", "    kiln_block_barrier();\n    return", "    return", {"y = softmax(x)", KILN_F16, 3, 1024, false, 0}, "slots', which"},
     {"a barrier for some threads", "] = value;\n    kiln_block_barrier();", "] = value, kiln_block_barrier();\n    kiln_block_barrier();",
      {"y = softmax(x)", KILN_F16, 3, 1024, false, 0},
      "wait at a barrier"},
@@ -56,9 +56,9 @@ static const struct plant {
     {"an array without its end", "col + KILN_PACK > row.args.elements ?", "false ?", {"y = x * x + 1", KILN_F16, 1, 1023, false, 0}, "an allocation of"},
     {"a mask of too many lanes", "= KILN_THREADS_PER_ROW == 32 ?", "= true ?", {"y = softmax(x)", KILN_F32, 5, 32, false, 0}, "are there"},
     {"a mask of other lanes", "(lane / KILN_THREADS_PER_ROW * KILN_THREADS_PER_ROW)", "0", {"y = softmax(x)", KILN_F32, 5, 32, false, 0}, "is not one of"},
-    {"a shuffle's partner too far away", "mask < KILN_THREADS_PER_ROW;", "mask <= KILN_THREADS_PER_ROW;", {"y = softmax(x)", KILN_F32, 5, 32, false, 0},
+    {"a shuffle's partner too far away", "lanes<KILN_THREADS_PER_ROW>", "lanes<2 * KILN_THREADS_PER_ROW>", {"y = softmax(x)", KILN_F32, 5, 32, false, 0},
      "takes the value of lane"},
-    {"a step of a reduction too few", "mask < KILN_THREADS_PER_ROW;", "mask < KILN_THREADS_PER_ROW / 2;", {"y = softmax(x)", KILN_F32, 5, 32, false, 0}, NULL},
+    {"a step of a reduction too few", "lanes<KILN_THREADS_PER_ROW>", "lanes<KILN_THREADS_PER_ROW / 2>", {"y = softmax(x)", KILN_F32, 5, 32, false, 0}, NULL},
     {"a missing guard of a load", "if (kiln_inside(row, col, k)) kept[k].load", "kept[k].load", {"y = softmax(x)", KILN_F32, 3, 1000, false, 0},
      "an allocation of"},
     {"a missing guard of rows", "if (row.index >= args.rows) return;", "", {"y = softmax(x)", KILN_F32, 5, 32, false, 0}, "an allocation"},

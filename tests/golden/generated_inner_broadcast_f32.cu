@@ -38,8 +38,6 @@ KILN_DEVICE void kiln_begin(kiln_row &row)
 
 /* Flat copies between tensors and a tile of whole rows in shared memory, by all threads of the block. */
 
-extern __shared__ __align__(16) unsigned char kiln_shared[];
-
 /* `count` elements that begin at an aligned address, in packs of V elements; the last may be partial. */
 template <int V, class T> KILN_DEVICE void kiln_tile_fill(unsigned char *shared, const T *from, int count) {
     kiln_pack<T, V> *to = reinterpret_cast<kiln_pack<T, V> *>(shared);
