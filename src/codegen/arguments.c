@@ -89,8 +89,7 @@ void kiln__arguments_fill(const kiln__arguments *arguments, const kiln__problem 
         case KILN__FIELD_SIZE: value = problem->sizes[field->dim]; break;
         case KILN__FIELD_EXTENT: value = problem->outer[field->dim]; break;
         case KILN__FIELD_DIVISOR:
-            /* Of nothing, nothing is launched. */
-            divisor_of(problem->outer[field->dim] ? (uint32_t)problem->outer[field->dim] : 1, divisor);
+            divisor_of((uint32_t)problem->outer[field->dim], divisor);
             memcpy(bytes + field->offset, divisor, sizeof divisor);
             continue;
         default: continue;

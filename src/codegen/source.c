@@ -166,7 +166,7 @@ static const char *phase_type(const kiln__emitter *e, uint32_t p) {
     return is_online(e, p) ? "kiln_online" : kiln__spell(e, "kiln_phase%u", p);
 }
 
-/* `in` stands before each line of what follows. */
+/* `in` stands before each line: tiles have theirs in a loop. */
 static void emit_reduce(const kiln__emitter *e, uint32_t p, const char *in) {
     kiln__write(e, "%s%s phase%u;\n%sphase%u.clear();\n%sresidency.each_%s(row, phase%u);\n", in, phase_type(e, p), p,
                 in, p, in, is_online(e, p) ? "online" : "pack", p);
@@ -367,7 +367,12 @@ static void emit_all(kiln__emitter *e) {
         emit_kernel(e);
 }
 
-static void spell_operands(kiln__emitter *e) {
+static void describe_problem(kiln__emitter *e) {
+    e->flat = e->problem->layout == KILN__LAYOUT_FLAT;
+    e->rows_in_packs = e->problem->layout == KILN__LAYOUT_OUTER;
+    e->inputs = e->problem->input_count;
+    e->tensors = e->inputs + e->problem->output_count;
+    e->operands = e->tensors + e->problem->position_count;
     for (int o = 0; o < e->operands; o++) {
         e->name[o] = o < e->inputs    ? kiln__spell(e, "in_%s", e->ir->input_names[o])
                      : o < e->tensors ? kiln__spell(e, "out_%s", e->ir->output_names[o - e->inputs])
@@ -388,12 +393,13 @@ kiln_status kiln__source_emit(const kiln__ir *ir, const kiln__problem *problem, 
     *out = NULL;
     if (flags) {
         kiln__emitter e = {.ir = ir, .problem = problem, .schedule = schedule, .arguments = arguments};
-        e.out = &text, e.scratch = &scratch, e.arena = &arena;
-        e.element = flags, e.divides = flags + count, e.needed = flags + 2 * count;
-        e.flat = problem->layout == KILN__LAYOUT_FLAT, e.rows_in_packs = problem->layout == KILN__LAYOUT_OUTER;
-        e.inputs = problem->input_count, e.tensors = e.inputs + problem->output_count;
-        e.operands = e.tensors + problem->position_count;
-        spell_operands(&e);
+        e.out = &text;
+        e.scratch = &scratch;
+        e.arena = &arena;
+        e.element = flags;
+        e.divides = flags + count;
+        e.needed = flags + 2 * count;
+        describe_problem(&e);
         emit_all(&e);
         *out = kiln__text_take(&text);
     }
