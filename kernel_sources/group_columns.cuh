@@ -1,15 +1,21 @@
 /* Group: neighbouring rows lie side by side, so neighbouring threads (lanes) work on neighbouring rows, KILN_PACK of them
- * each, and the members of a row's group are threads of different warps. Blocks are whole: threads past the last row
- * work too, on the first, unseen. */
+ * each, and the members of a row's group are threads of different warps, of all blocks of a cluster where there are any.
+ * Blocks are whole: threads past the last row work too, on the first, unseen. */
 
 #define KILN_LANES (KILN_ROWS_PER_BLOCK / KILN_PACK)
 
+#if KILN_BLOCKS_PER_ROW > 1
+KILN_DEVICE int kiln_member() { return ((int)kiln_cluster_rank() * KILN_THREADS + (int)threadIdx.x) / KILN_LANES; }
+/* No block may write to another before that one has begun. */
+KILN_DEVICE void kiln_group_begin() { kiln_cluster_barrier(); }
+#else
 KILN_DEVICE int kiln_member() { return threadIdx.x / KILN_LANES; }
+#endif
 
 /* Which rows the thread works on: KILN_PIECES runs of KILN_VECTOR rows; between the runs lie those of the other lanes.
  * Blocks that work on the same chunk of neighbouring rows follow one another, so that they read neighbouring memory. */
 KILN_DEVICE kiln_i64 kiln_tiles(const kiln_row &row) { return (row.args.rows + KILN_ROWS_PER_BLOCK - 1) / KILN_ROWS_PER_BLOCK; }
-KILN_DEVICE kiln_i64 kiln_tile(const kiln_row &row) { return kiln_block() - row.chunk * kiln_tiles(row); }
+KILN_DEVICE kiln_i64 kiln_tile(const kiln_row &row) { return kiln_block() / KILN_BLOCKS_PER_ROW - row.chunk * kiln_tiles(row); }
 KILN_DEVICE void kiln_place(kiln_row &row) {
     row.chunk = KILN_SPLITS > 1 ? (int)(kiln_block() / kiln_tiles(row)) : 0;
     const kiln_i64 first = kiln_tile(row) * KILN_ROWS_PER_BLOCK + threadIdx.x % KILN_LANES * KILN_VECTOR;
@@ -23,13 +29,38 @@ KILN_DEVICE void kiln_place(kiln_row &row) {
 
 /* Members whose values one slot of shared memory holds combined, for each row: those of a warp. */
 #define KILN_WARP_MEMBERS (KILN_LANES < 32 ? 32 / KILN_LANES : 1)
-#define KILN_SLOTS (KILN_THREADS_PER_ROW / KILN_WARP_MEMBERS)
+#define KILN_SLOTS (KILN_THREADS / KILN_LANES / KILN_WARP_MEMBERS)
+
+#if KILN_BLOCKS_PER_ROW > 1
+/* The blocks' values for the block's row number i, combined in the blocks' order; each block has them all. */
+template <class S> struct kiln_remote {
+    static constexpr int words = (int)(sizeof(S) + 3) / 4;
+    struct alignas(16) slot {
+        kiln_u32 words[(int)(sizeof(S) + 3) / 4];
+        KILN_MEMBER S &value() { return *reinterpret_cast<S *>(words); }
+    } slots[KILN_BLOCKS_PER_ROW][KILN_ROWS_PER_BLOCK];
+    KILN_MEMBER void send(int i, const S &value) {
+        slot own;
+        own.value() = value;
+#pragma unroll
+        for (int rank = 0; rank < KILN_BLOCKS_PER_ROW; ++rank)
+#pragma unroll
+            for (int w = 0; w < words; ++w) kiln_cluster_write(&slots[kiln_cluster_rank()][i].words[w], rank, own.words[w]);
+    }
+    KILN_MEMBER S combined(int i) {
+        S all = slots[0][i].value();
+#pragma unroll
+        for (int rank = 1; rank < KILN_BLOCKS_PER_ROW; ++rank) all = S::combine(all, slots[rank][i].value());
+        return all;
+    }
+};
+#endif
 
 /* Every member gets the combination of all members' values: of neighbours first, then of neighbouring pairs, and so on,
  * so that the order is the same however many lanes there are. */
 template <class V> KILN_DEVICE V kiln_all_reduce(V value) {
     typedef typename V::state state;
-    const int lane = threadIdx.x % KILN_LANES;
+    const int lane = threadIdx.x % KILN_LANES, member = threadIdx.x / KILN_LANES;
 #pragma unroll
     for (int mask = KILN_LANES; mask < 32; mask *= 2)
 #pragma unroll
@@ -38,12 +69,15 @@ template <class V> KILN_DEVICE V kiln_all_reduce(V value) {
             value.at[j] = state::ordered && (threadIdx.x & mask) ? state::combine(other, value.at[j])
                                                                  : state::combine(value.at[j], other);
         }
-    if (KILN_SLOTS == 1) return value;
+    if (KILN_SLOTS == 1 && KILN_BLOCKS_PER_ROW == 1) return value;
     __shared__ state slots[KILN_SLOTS][KILN_ROWS_PER_BLOCK];
-    if (kiln_member() % KILN_WARP_MEMBERS == 0)
+#if KILN_BLOCKS_PER_ROW > 1
+    __shared__ kiln_remote<state> remote;
+#endif
+    if (member % KILN_WARP_MEMBERS == 0)
 #pragma unroll
         for (int j = 0; j < KILN_PACK; ++j)
-            slots[kiln_member() / KILN_WARP_MEMBERS][j * KILN_LANES + lane].copy(value.at[j]);
+            slots[member / KILN_WARP_MEMBERS][j * KILN_LANES + lane].copy(value.at[j]);
     kiln_block_barrier();
     for (int i = threadIdx.x; i < KILN_ROWS_PER_BLOCK; i += KILN_THREADS) {
         state all[KILN_SLOTS];
@@ -53,8 +87,17 @@ template <class V> KILN_DEVICE V kiln_all_reduce(V value) {
         for (int step = 1; step < KILN_SLOTS; step *= 2)
 #pragma unroll
             for (int m = 0; m < KILN_SLOTS; m += 2 * step) all[m] = state::combine(all[m], all[m + step]);
+#if KILN_BLOCKS_PER_ROW > 1
+        remote.send(i, all[0]);
+    }
+    kiln_cluster_barrier();
+    for (int i = threadIdx.x; i < KILN_ROWS_PER_BLOCK; i += KILN_THREADS) {
+        slots[0][i].copy(remote.combined(i));
+    }
+#else
         slots[0][i].copy(all[0]);
     }
+#endif
     kiln_block_barrier();
 #pragma unroll
     for (int j = 0; j < KILN_PACK; ++j) value.at[j].copy(slots[0][j * KILN_LANES + lane]);

@@ -206,7 +206,7 @@ static void emit_finish_row(const kiln__emitter *e, const char *in) {
 }
 
 static void emit_kernel_name(const kiln__emitter *e, uint32_t number) {
-    bool cluster = e->schedule->group == KILN__GROUP_CLUSTER;
+    bool cluster = kiln__schedule_clusters(e->schedule);
     kiln__write(e,
                 "\nextern \"C\" __global__ void %s__launch_bounds__(KILN_THREADS) " KILN__KERNEL_NAME
                 "%s(const __grid_constant__ kiln_arguments args)\n{\n",
@@ -225,7 +225,7 @@ static void emit_kernel_head(const kiln__emitter *e, uint32_t number) {
                                     : "    kiln_row row(args, kiln_row_index());\n"
                                       "    if (row.index >= args.rows) return;\n");
     kiln__write(e, "    kiln_begin(row);\n    kiln_residency residency;\n    residency.fill(row);\n");
-    if (e->schedule->group == KILN__GROUP_CLUSTER) kiln__write(e, "    kiln_group_begin();\n");
+    if (kiln__schedule_clusters(e->schedule)) kiln__write(e, "    kiln_group_begin();\n");
     if (e->schedule->residency == KILN__RESIDENCY_SHARED) kiln__write(e, "    residency.wait();\n");
 }
 
@@ -274,7 +274,7 @@ static void emit_persistent_kernel(const kiln__emitter *e) {
                 "        residency.reduce_arriving(row, phase0);\n    }\n"
                 "    for (int turn = 0;; turn ^= 1) {\n"
                 "    kiln_row row(args, index);\n    kiln_begin(row);\n",
-                phase_type(e, 0), e->schedule->group == KILN__GROUP_CLUSTER ? "        kiln_group_begin();\n" : "");
+                phase_type(e, 0), kiln__schedule_clusters(e->schedule) ? "        kiln_group_begin();\n" : "");
     emit_phases(e, "    ");
     kiln__write(e, "    index += stride;\n    const bool more = index < args.rows;\n"
                    "    kiln_row next(args, more ? index : row.index);\n    kiln_begin(next);\n    phase0.clear();\n");

@@ -169,12 +169,12 @@ KILN_PRINTF(2, 3) static void add(kiln__schedule *s, const char *format, ...) {
 
 static void describe(kiln__schedule *s) {
     static const char *const residencies[] = {"registers", "shared", "stream", "tile"};
-    static const char *const groups[] = {"lanes", "block", "columns", "cluster", "grid"};
+    static const char *const groups[] = {"lanes", "block", "columns"};
     static const char *const layouts[] = {"flat", "inner", "outer"};
-    bool joined = s->blocks_per_row > 1;
-    add(s, "%s %d", s->layout == KILN__LAYOUT_FLAT ? "threads" : groups[s->group],
-        joined ? s->blocks_per_row : s->threads_per_row);
-    if (joined) add(s, ", block %d", s->threads);
+    if (s->blocks_per_row > 1)
+        add(s, "%s %d, block %d", s->group == KILN__GROUP_GRID ? "grid" : "cluster", s->blocks_per_row, s->threads);
+    else
+        add(s, "%s %d", s->layout == KILN__LAYOUT_FLAT ? "threads" : groups[s->group], s->threads_per_row);
     add(s, ", %s, %s, pack %d x %lld", residencies[s->residency], layouts[s->layout], s->pack_size,
         (long long)s->steps);
     if (s->rows_per_block > 1) add(s, ", %d rows per block", s->rows_per_block);
@@ -216,7 +216,7 @@ static kiln_status choose_flat(const kiln__ir *ir, const kiln__problem *problem,
 }
 
 /* Blocks of a cluster reach each other's shared memory from 9.0 on; sixteen on whole data-center parts. */
-static bool cluster_fits(int cluster, const kiln__device *device) {
+bool kiln__cluster_fits(int cluster, const kiln__device *device) {
     if (cluster == 1) return true;
     int most = device->arch < 90 ? 1 : device->arch < 110 && device->sm_count >= 100 ? 16 : 8;
     return kiln__is_power_of_two(cluster) && cluster <= most;
@@ -265,7 +265,7 @@ static bool work_out(const choice *c, const kiln__pins *pins, const kiln__device
         return false;
     if (s->residency == KILN__RESIDENCY_STREAM && grid) return false;
     if (!kiln__is_power_of_two(threads) || threads > 1024 || (grid && s->ordered)) return false;
-    if (!grid && !cluster_fits(s->blocks_per_row, device)) return false;
+    if (!grid && !kiln__cluster_fits(s->blocks_per_row, device)) return false;
     if (s->group == KILN__GROUP_LANES ? threads > 32 : threads < 32) return false;
     return hold(c, pins, device, bytes, s);
 }
@@ -327,6 +327,10 @@ void kiln__schedule_split(const kiln__ir *ir, const kiln__pins *pins, int64_t sp
     s->splits = (int)kiln__divide_up(s->steps, steps);
     s->steps = steps;
     if (s->batch > s->steps) s->batch = (int)s->steps;
+}
+
+bool kiln__schedule_clusters(const kiln__schedule *schedule) {
+    return schedule->blocks_per_row > 1 && schedule->group != KILN__GROUP_GRID;
 }
 
 bool kiln__schedule_exchanges(const kiln__schedule *schedule) {

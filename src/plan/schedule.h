@@ -102,6 +102,10 @@ bool kiln__tile_choose(const kiln__problem *problem, const kiln__device *device,
 static inline int64_t kiln__divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 static inline bool kiln__is_power_of_two(int64_t n) { return n > 0 && (n & (n - 1)) == 0; }
 
+/* Whether the blocks that work on a row are a cluster, and whether a device has clusters of so many. */
+bool kiln__schedule_clusters(const kiln__schedule *schedule);
+bool kiln__cluster_fits(int blocks, const kiln__device *device);
+
 /* Whether blocks exchange their results through a workspace. */
 bool kiln__schedule_exchanges(const kiln__schedule *schedule);
 

@@ -138,10 +138,11 @@ kiln_status kiln__schedule_outer(const kiln__ir *ir, const kiln__problem *proble
                                  const kiln__pins *pins, int attempt, kiln__schedule *s) {
     facts f = find_facts(ir, problem, s);
     const int64_t room = device->shared_per_block - 40960; /* beside what the reductions exchange */
-    bool fits_shared = f.again && least_slab(&f) <= room;
+    const int cluster = pins->cluster ? pins->cluster : 1;
+    bool fits_shared = f.again && least_slab(&f) / cluster <= room;
     s->group = KILN__GROUP_COLUMNS;
     s->threads_per_row = pins->threads ? pins->threads : choose_members(&f, fits_shared);
-    s->steps = kiln__divide_up(f.cols, s->threads_per_row);
+    s->steps = kiln__divide_up(f.cols, s->threads_per_row * cluster);
     choose_rows(&f, problem, pins, s);
     for (; attempt > 0 && s->pack_size > 1; attempt--) s->pack_size /= 2;
     if (s->row_vector > s->pack_size) s->row_vector = s->pack_size;
@@ -153,6 +154,8 @@ kiln_status kiln__schedule_outer(const kiln__ir *ir, const kiln__problem *proble
         s->residency = KILN__RESIDENCY_STREAM;
     if (s->residency == KILN__RESIDENCY_SHARED) s->shared_bytes = (int)slab;
     if (s->residency == KILN__RESIDENCY_SHARED) s->held = s->steps;
+    s->threads_per_row *= cluster;
+    s->blocks_per_row = cluster;
     /* 256 chunks are two blocks for each of an H100's multiprocessors; more would only lengthen the partial results. */
     int64_t chunks = f.cols >= SPLIT_COLUMNS && !fits_shared ? kiln__divide_up(f.cols, CHUNK_COLUMNS) : 1;
     kiln__schedule_split(ir, pins, chunks, 256, s);
@@ -168,8 +171,14 @@ kiln_status kiln__schedule_outer(const kiln__ir *ir, const kiln__problem *proble
                     ? "rows of one column lie side by side: each thread works on a pack of them"
                     : "neighbouring rows lie side by side: each thread works on a pack of them, and the threads "
                       "of a block share the columns";
-    if (pins->group >= 0 || pins->cluster || s->residency == KILN__RESIDENCY_TILE ||
-        !kiln__is_power_of_two(s->threads_per_row) || s->threads_per_row > 1024 ||
+    if (cluster > 1 && (!kiln__cluster_fits(cluster, device) || s->residency == KILN__RESIDENCY_STREAM ||
+                        s->rows_per_block * cluster * f.state_bytes > 8192))
+        return kiln__fail(KILN_E_UNSUPPORTED,
+                          "rows that lie side by side have no pinned schedule in clusters of %d: "
+                          "expected registers or shared, and blocks of fewer rows",
+                          cluster);
+    if (pins->group >= 0 || s->residency == KILN__RESIDENCY_TILE || !kiln__is_power_of_two(s->threads_per_row) ||
+        s->threads > 1024 ||
         (s->residency == KILN__RESIDENCY_REGISTERS && s->steps * s->pack_size > KILN__MOST_REGISTER_ELEMENTS) ||
         (s->residency == KILN__RESIDENCY_SHARED && slab > room))
         return kiln__fail(KILN_E_UNSUPPORTED, "the pinned schedule is none for rows that lie side by side: expected "

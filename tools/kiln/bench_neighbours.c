@@ -95,6 +95,13 @@ static void add_outer_neighbours(bench_neighbours *list, const char *schedule)
     for (long batch = 2; batch <= 32; batch *= 2) add(list, "batch %ld", batch);
     add_halves(list, "rows", rows_of(schedule));
     add_halves(list, "splits", splits > 1 ? splits : 1);
+    add(list, "joined");
+    add(list, "dependent");
+    for (long cluster = 2; cluster <= 16; cluster *= 2) {
+        add(list, "cluster %ld", cluster);
+        add(list, "cluster %ld, shared", cluster);
+        add(list, "cluster %ld, rows %ld", cluster, 2 * rows_of(schedule));
+    }
 }
 
 void bench_neighbours_find(const char *schedule, bench_neighbours *out)
