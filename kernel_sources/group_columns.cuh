@@ -32,28 +32,29 @@ KILN_DEVICE void kiln_place(kiln_row &row) {
 #define KILN_SLOTS (KILN_THREADS / KILN_LANES / KILN_WARP_MEMBERS)
 
 #if KILN_BLOCKS_PER_ROW > 1
-/* The blocks' values for the block's row number i, combined in the blocks' order; each block has them all. */
-template <class S> struct kiln_remote {
-    static constexpr int words = (int)(sizeof(S) + 3) / 4;
-    struct alignas(16) slot {
+/* For each row of the block the combination of all blocks' values, in the blocks' order. A thread's rows are its own. */
+template <class S> KILN_DEVICE void kiln_combine_blocks(S *values) {
+    constexpr int words = (int)(sizeof(S) + 3) / 4;
+    __shared__ struct alignas(16) kiln_slot {
         kiln_u32 words[(int)(sizeof(S) + 3) / 4];
         KILN_MEMBER S &value() { return *reinterpret_cast<S *>(words); }
     } slots[KILN_BLOCKS_PER_ROW][KILN_ROWS_PER_BLOCK];
-    KILN_MEMBER void send(int i, const S &value) {
-        slot own;
-        own.value() = value;
+    for (int i = threadIdx.x; i < KILN_ROWS_PER_BLOCK; i += KILN_THREADS) {
+        kiln_slot own;
+        own.value() = values[i];
 #pragma unroll
         for (int rank = 0; rank < KILN_BLOCKS_PER_ROW; ++rank)
 #pragma unroll
             for (int w = 0; w < words; ++w) kiln_cluster_write(&slots[kiln_cluster_rank()][i].words[w], rank, own.words[w]);
     }
-    KILN_MEMBER S combined(int i) {
+    kiln_cluster_barrier();
+    for (int i = threadIdx.x; i < KILN_ROWS_PER_BLOCK; i += KILN_THREADS) {
         S all = slots[0][i].value();
 #pragma unroll
         for (int rank = 1; rank < KILN_BLOCKS_PER_ROW; ++rank) all = S::combine(all, slots[rank][i].value());
-        return all;
+        values[i].copy(all);
     }
-};
+}
 #endif
 
 /* Every member gets the combination of all members' values: of neighbours first, then of neighbouring pairs, and so on,
@@ -71,9 +72,6 @@ template <class V> KILN_DEVICE V kiln_all_reduce(V value) {
         }
     if (KILN_SLOTS == 1 && KILN_BLOCKS_PER_ROW == 1) return value;
     __shared__ state slots[KILN_SLOTS][KILN_ROWS_PER_BLOCK];
-#if KILN_BLOCKS_PER_ROW > 1
-    __shared__ kiln_remote<state> remote;
-#endif
     if (member % KILN_WARP_MEMBERS == 0)
 #pragma unroll
         for (int j = 0; j < KILN_PACK; ++j)
@@ -87,16 +85,10 @@ template <class V> KILN_DEVICE V kiln_all_reduce(V value) {
         for (int step = 1; step < KILN_SLOTS; step *= 2)
 #pragma unroll
             for (int m = 0; m < KILN_SLOTS; m += 2 * step) all[m] = state::combine(all[m], all[m + step]);
-#if KILN_BLOCKS_PER_ROW > 1
-        remote.send(i, all[0]);
-    }
-    kiln_cluster_barrier();
-    for (int i = threadIdx.x; i < KILN_ROWS_PER_BLOCK; i += KILN_THREADS) {
-        slots[0][i].copy(remote.combined(i));
-    }
-#else
         slots[0][i].copy(all[0]);
     }
+#if KILN_BLOCKS_PER_ROW > 1
+    kiln_combine_blocks(slots[0]);
 #endif
     kiln_block_barrier();
 #pragma unroll
