@@ -30,6 +30,7 @@ static const struct {
     {"s = sum(x)", NULL, "f32[2147483655]{0} f32[]", FAR_COLUMNS, NEAR_COLUMNS},
     {"s = sum(x)", NULL, "u8[2147483655]{3} i64[]", FAR_COLUMNS, NEAR_COLUMNS},
     {"s = sum(x)", NULL, "f64[1000000000000] f64[]", FAR_COLUMNS, NEAR_COLUMNS},
+    {"s = sum(x)", NULL, "u8[2305843009213693951]{3} i64[]", FAR_COLUMNS, NEAR_COLUMNS},
     {"s = argmax(x)", NULL, "u8[1000000000000001]{-3} i64[]", FAR_COLUMNS, NEAR_COLUMNS},
     {"s = reduce((a, b) -> a + b, x, 0)", NULL, "f32[2147483655]{2} f32[]", FAR_COLUMNS, NEAR_COLUMNS},
     {"s = sum(x)", "0", "f32[2147483655,3] f32[3]", FAR_COLUMNS, NEAR_COLUMNS},

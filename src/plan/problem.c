@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/checked.h"
 #include "base/extent.h"
 #include "base/types.h"
 
@@ -105,7 +106,7 @@ static void find_row_stride(const kiln__problem *problem, kiln__operand *operand
     int64_t expected = operand->row_stride;
     for (int i = last; i >= 0; i--) {
         operand->linear &= operand->outer_strides[i] == expected;
-        expected *= problem->outer[i];
+        kiln__mul_i64(expected, problem->outer[i], &expected); /* too much only where nothing follows */
         operand->follows_rows |= operand->outer_strides[i] != 0;
     }
     if (last < 0) operand->follows_rows = natural != 0;

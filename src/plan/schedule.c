@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/checked.h"
 #include "base/types.h"
 #include "plan/online.h"
 
@@ -294,7 +295,8 @@ static kiln_status choose_row(const kiln__ir *ir, const kiln__problem *problem, 
     }
     int64_t packs = kiln__divide_up(problem->cols + (s->masked ? s->pack_size - 1 : 0), s->pack_size);
     if (packs < 1) packs = 1;
-    int64_t load = packs * (bytes > 16 ? bytes : 16) / 16; /* packs of 16 bytes */
+    int64_t load; /* packs of 16 bytes */
+    load = kiln__mul_i64(packs, bytes > 16 ? bytes : 16, &load) ? load / 16 : INT64_MAX;
     bool sharing = false;
     for (int o = 0; o < problem->input_count; o++)
         sharing |= problem->operands[o].per_element && !problem->operands[o].follows_rows;
