@@ -51,6 +51,7 @@ static const packed_case cases[] = {
     {"y = x + index(0) * 100 + index(1) + sum(x)", "0", "f32[9,44] f32[9,44]", "pack 4", NULL, false},
     {"y = uniform(7, 0) + sum(x)", "0", "f32[9,44] f32[9,44]", "pack 4", NULL, false},
     {"s = argmax(x)", "0", "f16[77,40] i64[40]", "pack", NULL, false},
+    {"s = argmax(abs(x)) + max(x)", "0", "f64[17,13] f64[13]", "pack 1", NULL, false}, /* 24 bytes of state */
     {FIRST, "0", "i32[77,40] i32[40]", "ordered", NULL, false},
     /* One row; columns of one element. */
     {"y = softmax(x)", "0", "f32[40,1] f32[40,1]", "pack 1", NULL, false},
