@@ -158,12 +158,6 @@ template <class V> struct kiln_arg {
     V value;
     column index;
     static constexpr column nothing = (column)(~(kiln_u64)0 >> (65 - 8 * (int)sizeof(column)));
-    /* One after the other: as a whole it would be 16 bytes, and is aligned to 8. */
-    KILN_MEMBER kiln_arg &operator=(const kiln_arg &other) {
-        value = other.value;
-        index = other.index;
-        return *this;
-    }
     static KILN_MEMBER kiln_arg none(V worst) { return {worst, nothing}; }
     /* A later column than all before. */
     KILN_MEMBER void take(bool better, V other, kiln_i64 at) {
