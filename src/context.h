@@ -152,8 +152,8 @@ typedef struct kiln__kernel_entry {
     kiln__loaded loaded;
 } kiln__kernel_entry;
 
-/* A split program's phases and its outputs, a kernel each. */
-#define KILN__MAX_KERNELS 32
+/* A split program's phases, its outputs with columns and those without, a kernel each. */
+#define KILN__MAX_KERNELS (KILN__MAX_PHASES + 2)
 
 /* Everything a launch needs and nothing else: integers and one template of the kernel's argument. */
 typedef struct kiln__launch {
@@ -171,7 +171,7 @@ typedef struct kiln__launch {
     bool empty; /* nothing to do */
     bool cooperative; /* all blocks run together, and the workspace begins with a counter that must be 0 */
     uint16_t mark_offset; /* 0: the kernel takes none */
-    atomic_uint_fast64_t *marks; /* the context's: the last that a launch had */
+    atomic_uint_fast64_t *marks; /* the context's: what the next launch takes */
     bool dependent;   /* later kernels may begin before the one before has ended */
     uint16_t pointer_offset[KILN_MAX_TENSORS], scalar_offset[KILN_MAX_SCALARS];
     kiln__ctype scalar_types[KILN_MAX_SCALARS];

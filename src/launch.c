@@ -379,8 +379,12 @@ kiln_status kiln__launch_prepare(const kiln_program *program, const kiln_tensor 
     if (!status && on.numbers.arch < 80)
         status = kiln__fail(KILN_E_UNSUPPORTED, "the device has compute capability %d.%d, expected 8.0 or newer",
                             on.numbers.arch / 10, on.numbers.arch % 10);
+    char first[256] = ""; /* why the first schedule could not run */
     bool crowded = !status;
-    for (int attempt = 0; crowded; attempt = prepared->attempt + 1)
+    for (int attempt = 0; crowded; attempt = prepared->attempt + 1) {
         status = try_schedule(program, tensors, scalars, &on, attempt, launch, prepared, image, info, &crowded);
+        if (crowded && !*first) snprintf(first, sizeof first, "%s", kiln_last_error());
+    }
+    if (status == KILN_E_UNSUPPORTED && *first) return kiln__fail(status, "%s", first);
     return status;
 }

@@ -68,6 +68,9 @@ static const struct {
     {"shared", "y = softmax(x)", "0", "f32[100000,64] f32[100000,64]",
      "the pinned schedule is none for rows that lie side by side: expected threads 1 to 1024, and registers (up to "
      "256 elements a thread), shared (where a block's rows fit) or stream"},
+    {"cluster 2, threads 8, rows 1024, pack 8", "y = x - max(x)", "0", "f16[128,65536] f16[128,65536]",
+     "rows that lie side by side have no pinned schedule in clusters of 2: expected registers or shared, and blocks of "
+     "fewer rows"},
     {"block 1024, shared", "y = softmax(x)", NULL, "f32[1073741824] f32[1073741824]",
      "no pinned schedule fits rows of 1073741824 columns"},
     {"registers", "y = softmax(x)", NULL, "f32[4,10000000] f32[4,10000000]",

@@ -461,7 +461,8 @@ static void launches_of_split_rows_overlap_where_that_is_pinned(void **state) {
     static const struct {
         const char *pins;
         int arch, dependent;
-    } cases[] = {{"stream, splits 4", 90, 0}, {"stream, splits 4, dependent", 90, 2}, {"stream, splits 4, dependent", 80, 0}};
+    } cases[] = {
+        {"stream, splits 4", 90, 0}, {"stream, splits 4, dependent", 90, 2}, {"stream, splits 4, dependent", 80, 0}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         kiln_context_options options = KILN_CONTEXT_OPTIONS_INIT;
         kiln_context *context;
@@ -480,6 +481,39 @@ static void launches_of_split_rows_overlap_where_that_is_pinned(void **state) {
         kiln_context_destroy(context);
     }
     f->fake->arch = 90;
+}
+
+static void a_pinned_schedule_without_room_is_told(void **state) {
+    launch_fixture *f = *state;
+    setenv("KILN_SCHEDULE", "cluster 8, block 256, shared", 1);
+    kiln_context *context = launch_context(f, "", KILN_POLICY_COMPILE);
+    unsetenv("KILN_SCHEDULE");
+    kiln_program *program = launch_program(context, "y = softmax(x)");
+    f->fake->clusters = 0;
+    kiln_status status = launch_run(program, "f16[8,65536] f16[8,65536]");
+    f->fake->clusters = 8;
+    assert_int_equal(status, KILN_E_UNSUPPORTED);
+    assert_non_null(strstr(kiln_last_error(), "the device cannot run schedule 'cluster 8, block 256, shared"));
+    kiln_program_destroy(program);
+    kiln_context_destroy(context);
+}
+
+static void split_rows_take_as_many_launches_as_phases_and_outputs(void **state) {
+    launch_fixture *f = *state;
+    char text[4096] = "a0 = sum(x)\n";
+    setenv("KILN_SCHEDULE", "stream, splits 4, phased", 1);
+    kiln_context *context = launch_context(f, "", KILN_POLICY_COMPILE);
+    unsetenv("KILN_SCHEDULE");
+    for (int i = 1; i < 60; i++)
+        snprintf(text + strlen(text), sizeof text - strlen(text), "a%d = sum(x * a%d)\n", i, i - 1);
+    strcat(text, "y = x * a59\n");
+    kiln_program *program = launch_program(context, text);
+    f->fake->launches = 0;
+    kiln_status status = launch_run(program, "f16[8,65536] f16[8,65536]");
+    if (status) fail_msg("%s", kiln_last_error());
+    assert_int_equal(f->fake->launches, 61);
+    kiln_program_destroy(program);
+    kiln_context_destroy(context);
 }
 
 /* Memory that held another launch's marks must not be taken for this one's. */
@@ -523,6 +557,8 @@ int main(void) {
         WITH_LAUNCHES(an_old_device_is_refused_by_its_number),
         WITH_LAUNCHES(where_clusters_have_no_room_the_next_schedule_runs),
         WITH_LAUNCHES(launches_of_split_rows_overlap_where_that_is_pinned),
+        WITH_LAUNCHES(a_pinned_schedule_without_room_is_told),
+        WITH_LAUNCHES(split_rows_take_as_many_launches_as_phases_and_outputs),
         WITH_LAUNCHES(each_launch_that_joins_blocks_has_a_mark_of_its_own),
     };
     return cmocka_run_group_tests_name("run", tests, NULL, NULL);

@@ -229,17 +229,17 @@ static void emit_kernel_head(const kiln__emitter *e, uint32_t number) {
     if (e->schedule->residency == KILN__RESIDENCY_SHARED) kiln__write(e, "    residency.wait();\n");
 }
 
-static void emit_kernel_end(const kiln__emitter *e) {
+static void emit_kernel_end(const kiln__emitter *e, bool columns, bool rows) {
     if (e->rows_in_packs) kiln__write(e, "    if (row.count[0] == 0) return;\n");
-    emit_finish(e, "    ");
-    emit_finish_row(e, "    ");
+    if (columns) emit_finish(e, "    ");
+    if (rows) emit_finish_row(e, "    ");
     kiln__write(e, "}\n");
 }
 
 static void emit_kernel(const kiln__emitter *e) {
     emit_kernel_head(e, 0);
     emit_phases(e, "    ");
-    emit_kernel_end(e);
+    emit_kernel_end(e, true, true);
 }
 
 /* Each block works on a tile of rows. */
@@ -286,14 +286,25 @@ static void emit_persistent_kernel(const kiln__emitter *e) {
     kiln__write(e, "    if (!more) break;\n    }\n}\n");
 }
 
+/* What follows from the phases before `stage`. */
+static void emit_gathers(const kiln__emitter *e, uint32_t stage) {
+    for (uint32_t p = 0; p < stage; p = next_phase(e, p))
+        emit_after(e, p, "    ", kiln__spell(e, "kiln_gather<%s>(row)", phase_type(e, p)));
+}
+
 /* One kernel for each phase and one for the outputs: the end of a launch is the barrier that all blocks reach. */
 static void emit_split_kernels(const kiln__emitter *e) {
     for (uint32_t stage = 0, number = 0;; stage = next_phase(e, stage), number++) {
         emit_kernel_head(e, number);
         bool last = stage == e->ir->phase_count;
         if (last && !e->finish) kiln__write(e, "    if (%s != 0) return;\n", chunk_of(e));
-        for (uint32_t p = 0; p < stage; p = next_phase(e, p))
-            emit_after(e, p, "    ", kiln__spell(e, "kiln_gather<%s>(row)", phase_type(e, p)));
+        emit_gathers(e, stage);
+        if (last && e->schedule->rows_apart) {
+            emit_kernel_end(e, true, false);
+            emit_kernel_head(e, number + 1);
+            kiln__write(e, "    if (%s != 0) return;\n", chunk_of(e));
+            emit_gathers(e, stage);
+        }
         if (last) break;
         emit_reduce(e, stage, "    ");
         kiln__write(e,
@@ -308,7 +319,7 @@ static void emit_split_kernels(const kiln__emitter *e) {
         }
         kiln__write(e, "}\n");
     }
-    emit_kernel_end(e);
+    emit_kernel_end(e, !e->schedule->rows_apart, true);
 }
 
 /* A file of kernel_sources/ is named where it stands; kiln__source_expand writes it out. The user's text begins no

@@ -4,6 +4,8 @@
 
 #include "lang/graph.h"
 
+#define KILN__MAX_PHASES 100
+
 /* Which names are what: the binding's part that the language needs. All arrays index by position in the
  * signature. */
 typedef struct kiln__signature {

@@ -354,16 +354,22 @@ int64_t kiln__schedule_workspace(const kiln__schedule *schedule, const kiln__ir 
 }
 
 int kiln__schedule_launches(const kiln__schedule *schedule, const kiln__ir *ir) {
-    return schedule->splits > 1 ? (int)ir->phase_count + 1 - (schedule->online >= 0) - schedule->joined : 1;
+    if (schedule->splits == 1) return 1;
+    return (int)ir->phase_count + 1 - (schedule->online >= 0) - schedule->joined + schedule->rows_apart;
 }
 
 /* How the launches of split rows follow one another. */
 static void choose_launches(const kiln__problem *problem, const kiln__device *device, const kiln__pins *pins,
                             kiln__schedule *s) {
+    bool rows_in = false, rows_out = false;
     if (s->splits == 1) return;
+    for (int o = 0; o < problem->input_count; o++) rows_in |= !problem->operands[o].per_element;
+    for (int o = 0; o < problem->output_count; o++)
+        rows_out |= !problem->operands[problem->input_count + o].per_element;
+    s->rows_apart = problem->columns_out && rows_in && rows_out;
     s->joined = pins->joined && !problem->columns_out && s->group != KILN__GROUP_LANES;
     s->dependent = pins->dependent && device->arch >= 90;
-    s->ends_in_rows = s->layout == KILN__LAYOUT_OUTER && !problem->columns_out && !s->joined;
+    s->ends_in_rows = s->layout == KILN__LAYOUT_OUTER && (!problem->columns_out || s->rows_apart) && !s->joined;
 }
 
 kiln_status kiln__schedule_choose(const kiln__ir *ir, const kiln__problem *problem, const kiln__device *device,

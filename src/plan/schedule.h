@@ -35,6 +35,8 @@ typedef struct kiln__schedule {
     bool dependent;      /* each begins while the one before ends, and waits for it in the kernel */
     bool ahead;          /* what all rows share is loaded with the row, not when it is used */
     bool joined;         /* the last block to finish a row's last phase stores the row's values in the same launch */
+    bool rows_apart;     /* one value per row is stored in a launch after that of the columns: it may take the place of an
+                          * input that blocks read there */
     bool ends_in_rows;   /* the last launch needs one chunk's blocks alone: it stores one value per row */
     int batch;           /* packs whose loads are issued together; registers: all steps */
     int threads_per_row; /* flat: threads */

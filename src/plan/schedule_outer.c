@@ -14,6 +14,7 @@ typedef struct facts {
     int state_bytes;    /* what a row's reductions carry, all phases together, at most */
 } facts;
 
+#define STATIC_BYTES 40960 /* of shared memory, for what the reductions exchange */
 #define SPLIT_COLUMNS 8192 /* of a streamed row: more are divided among blocks */
 #define CHUNK_COLUMNS 2048
 
@@ -137,7 +138,7 @@ static void choose_residency(const facts *f, const kiln__pins *pins, bool fits_s
 kiln_status kiln__schedule_outer(const kiln__ir *ir, const kiln__problem *problem, const kiln__device *device,
                                  const kiln__pins *pins, int attempt, kiln__schedule *s) {
     facts f = find_facts(ir, problem, s);
-    const int64_t room = device->shared_per_block - 40960; /* beside what the reductions exchange */
+    const int64_t room = device->shared_per_block - STATIC_BYTES;
     const int cluster = pins->cluster ? pins->cluster : 1;
     bool fits_shared = f.again && least_slab(&f) / cluster <= room;
     s->group = KILN__GROUP_COLUMNS;
@@ -171,8 +172,10 @@ kiln_status kiln__schedule_outer(const kiln__ir *ir, const kiln__problem *proble
                     ? "rows of one column lie side by side: each thread works on a pack of them"
                     : "neighbouring rows lie side by side: each thread works on a pack of them, and the threads "
                       "of a block share the columns";
+    /* What the reductions exchange: a slot for every warp's rows, and for those of each block. */
+    int lanes = s->rows_per_block / s->pack_size, slots = s->threads / (lanes < 32 ? 32 : lanes) + cluster;
     if (cluster > 1 && (!kiln__cluster_fits(cluster, device) || s->residency == KILN__RESIDENCY_STREAM ||
-                        s->rows_per_block * cluster * f.state_bytes > 8192))
+                        s->rows_per_block * slots * kiln__schedule_exchanged(s, ir) > STATIC_BYTES))
         return kiln__fail(KILN_E_UNSUPPORTED,
                           "rows that lie side by side have no pinned schedule in clusters of %d: "
                           "expected registers or shared, and blocks of fewer rows",
