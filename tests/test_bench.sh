@@ -65,6 +65,14 @@ expect 0 'y = x * 2' --tensor 'x=f32[64,32]' --candidates --csv
 says '^"x=f32\[64,32\]","threads 64' 1
 [ "$(tail -n +2 out | sed 's/.*,"//' | sort | uniq -d | wc -l)" -eq 0 ] || fail "a schedule was timed twice"
 
+# Given schedules are timed beside the chosen one; one that is none for the case is left out, one that nobody knows told.
+expect 0 'y = x * 2' --tensor 'x=f32[64,{32,64}]' --schedule 'threads 64' --schedule 'threads 32, steps 4' --schedule tile
+says '^  threads 64 ' 2
+says '^  threads 32, steps 4 ' 2
+says '^  of 3 schedules ' 2
+expect 1 'y = x * 2' --tensor 'x=f32[64,32]' --schedule 'thread 64'
+says "'thread 64' pins nothing" 1
+
 # Pinned schedules are the chosen ones.
 KILN_SCHEDULE='threads 64' expect 0 'y = x * 2' --tensor 'x=f32[64,32]'
 says ' threads 64, ' 1

@@ -37,9 +37,8 @@ static bool is_same(const kiln_plan_info *a, const kiln_plan_info *b)
            a->shared_bytes == b->shared_bytes && strcmp(code_of(a->source), code_of(b->source)) == 0;
 }
 
-/* KILN_E_ARGUMENT where the words pin nothing that this library knows, KILN_E_UNSUPPORTED where that is no schedule for
- * the problem: there is no such neighbour then. */
-static kiln_status try_neighbour(const bench_data *data, const char *pins, bench_contenders *out)
+/* KILN_E_UNSUPPORTED where the words are no schedule for the problem: it is left out. */
+static kiln_status try_pins(const bench_data *data, const char *pins, bench_contenders *out)
 {
     bench_contender *contender = &out->items[out->count];
     (void)snprintf(contender->pins, sizeof contender->pins, "%s", pins);
@@ -52,11 +51,12 @@ static kiln_status try_neighbour(const bench_data *data, const char *pins, bench
         out->count++;
     else
         free_contender(contender);
-    return status == KILN_E_ARGUMENT || status == KILN_E_UNSUPPORTED ? KILN_OK : status;
+    return status == KILN_E_UNSUPPORTED ? KILN_OK : status;
 }
 
-kiln_status bench_contenders_create(const bench_data *data, bool around, bench_contenders *out)
+kiln_status bench_contenders_create(const bench_data *data, bench_contenders *out)
 {
+    const arguments *args = data->request->args;
     *out = (bench_contenders){.items = calloc(BENCH_MAX_CONTENDERS, sizeof *out->items)};
     if (!out->items) return kiln__out_of_memory();
     kiln_status status = plan(data, &out->items[0]);
@@ -64,11 +64,16 @@ kiln_status bench_contenders_create(const bench_data *data, bool around, bench_c
         out->count = 1;
     else
         free_contender(&out->items[0]);
-    if (status || !around) return status;
+    for (size_t i = 0; i < args->given_count && !status && out->count < BENCH_MAX_CONTENDERS; i++)
+        if (args->given[i].id == OPTION_SCHEDULE) status = try_pins(data, args->given[i].value, out);
+    if (status || !arguments_has(args, OPTION_CANDIDATES)) return status;
     bench_neighbours *list = malloc(sizeof *list);
     if (!list) return kiln__out_of_memory();
     bench_neighbours_find(out->items[0].info.schedule, list);
-    for (size_t i = 0; i < list->count && !status; i++) status = try_neighbour(data, list->pins[i], out);
+    for (size_t i = 0; i < list->count && !status && out->count < BENCH_MAX_CONTENDERS; i++) {
+        status = try_pins(data, list->pins[i], out);
+        if (status == KILN_E_ARGUMENT) status = KILN_OK; /* words of a newer or older library */
+    }
     free(list);
     return status;
 }

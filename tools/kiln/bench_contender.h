@@ -1,4 +1,4 @@
-/* The schedules that a bench times for one case: the chosen one, and with --candidates those around it. */
+/* The schedules that a bench times for one case: the chosen one, with --candidates those around it, and those of --schedule. */
 #ifndef KILN_TOOL_BENCH_CONTENDER_H
 #define KILN_TOOL_BENCH_CONTENDER_H
 
@@ -23,9 +23,10 @@ typedef struct bench_contenders {
     bench_time copy;
 } bench_contenders;
 
-/* Plans for the data's tensors. around: also the schedules around the chosen one, each once, without those that the
- * library refuses. *out is freed with bench_contenders_free in any case. */
-kiln_status bench_contenders_create(const bench_data *data, bool around, bench_contenders *out);
+/* Plans for the data's tensors. With --candidates also the schedules around the chosen one, and those of --schedule, each
+ * once, without those that are none for the tensors; KILN_E_ARGUMENT quotes a word of --schedule that pins nothing. *out
+ * is freed with bench_contenders_free in any case. */
+kiln_status bench_contenders_create(const bench_data *data, bench_contenders *out);
 void bench_contenders_free(bench_contenders *contenders);
 
 /* Launches each once on poisoned outputs and compares, then times all and the copy in turns. */

@@ -82,7 +82,7 @@ static int make_cases(bench *b)
     }
     int code = bench_check_output_types(r);
     if (code) return code;
-    if (arguments_has(r->args, OPTION_CANDIDATES)) b->label_width = 26; /* of most pins, two words */
+    if (arguments_has(r->args, OPTION_CANDIDATES) || arguments_has(r->args, OPTION_SCHEDULE)) b->label_width = 26; /* of most pins, two words */
     b->cases = calloc(b->lists.cases, sizeof *b->cases);
     if (!b->cases) return tool_failed(r->args, kiln__out_of_memory());
     for (size_t i = 0; i < b->lists.cases; i++) {
@@ -133,7 +133,7 @@ static bench_verdict measure_case(bench *b, size_t i, bool *lost)
     char failure[1024];
     memcpy(r->tensors, b->cases[i].tensors, sizeof r->tensors);
     kiln_status status = bench_data_create(&b->gpu, r, &b->cases[i], b->seed + i, &data);
-    if (!status) status = bench_contenders_create(&data, arguments_has(r->args, OPTION_CANDIDATES), &contenders);
+    if (!status) status = bench_contenders_create(&data, &contenders);
     if (!status) status = bench_contenders_measure(&contenders, &data, &b->clock, b->rounds);
     bench_result result = {&b->cases[i], &data, &contenders, BENCH_FAILED, NULL};
     if (status) {
@@ -202,7 +202,7 @@ static int bench_command(const arguments *args)
 
 static const option_id options[] = {
     OPTION_TENSOR,     OPTION_OUT_TYPE,  OPTION_SCALAR, OPTION_AXES,   OPTION_TRAFFIC,
-    OPTION_CANDIDATES, OPTION_AT_LEAST,  OPTION_RUNS,   OPTION_SEED,   OPTION_ORDINAL,
+    OPTION_CANDIDATES, OPTION_SCHEDULE, OPTION_AT_LEAST,  OPTION_RUNS,   OPTION_SEED,   OPTION_ORDINAL,
     OPTION_PROGRAM,    OPTION_CACHE_DIR, OPTION_NVRTC,  OPTION_DRIVER, OPTION_JSON,
     OPTION_CSV,        OPTION_QUIET,     OPTION_HELP,   OPTION_COUNT,
 };
@@ -235,12 +235,13 @@ const command command_bench = {
         "of\n"
         "elements, copy_us, copy_gbps, chosen (us, low_us and high_us, the quartiles, gbps, roof_ratio, error, "
         "unwritten,\n"
-        "right, kernel), with --candidates also candidates (the same, and the pins) and fastest; failure where it "
-        "failed.\n"
+        "right, kernel), with --candidates or --schedule also candidates (the same, and the pins) and fastest; failure\n"
+        "where it failed.\n"
         "\nexamples:\n"
         "  kiln bench 'y = softmax(x)' --tensor 'x=f16[49152,{128,1000,1024,50257}]'\n"
         "  kiln bench 'y = rms_norm(x, w)' --tensor 'x={f16,bf16}[*,{2^7..2^17}]' --tensor 'w=f32[{2^7..2^17}]'\n"
         "  kiln bench 's = sum(x)' --tensor 'x=f32[65536,1024]' --axes 0 --candidates\n"
+        "  kiln bench 'y = softmax(x)' --tensor 'x=f16[*,4096]' --schedule 'block 256, shared' --schedule stream\n"
         "\nexit codes: 0 all cases are ok, 1 one is not, 2 the command line is wrong, 3 no GPU, driver or NVRTC.\n",
     .run = bench_command,
 };

@@ -29,6 +29,7 @@ static const struct option_row {
     [OPTION_ORDINAL] = {"--device", 0, "N", "number of the CUDA device (default: 0)"},
     [OPTION_TRAFFIC] = {"--traffic", 0, "BYTES", "bytes that each case moves, about, where sizes are '*' (default: 256M)"},
     [OPTION_CANDIDATES] = {"--candidates", 0, NULL, "time the schedules around the chosen one, too"},
+    [OPTION_SCHEDULE] = {"--schedule", 0, "PINS", "time this schedule, too: 'block 256, shared'; may be given often"},
     [OPTION_RUNS] = {"--runs", 0, "N", "timed launches of each kernel, of which the median counts (default: 30)"},
     [OPTION_AT_LEAST] = {"--at-least", 0, "RATIO", "a lower roof ratio is a failure: exit code 1"},
     [OPTION_SEED] = {"--seed", 0, "N", "of the random inputs (default: another one each time)"},
