@@ -41,7 +41,7 @@ template <class S> KILN_DEVICE void kiln_combine_blocks(S *values) {
     } slots[KILN_BLOCKS_PER_ROW][KILN_ROWS_PER_BLOCK];
     for (int i = threadIdx.x; i < KILN_ROWS_PER_BLOCK; i += KILN_THREADS) {
         kiln_slot own;
-        own.value() = values[i];
+        own.value().copy(values[i]);
 #pragma unroll
         for (int rank = 0; rank < KILN_BLOCKS_PER_ROW; ++rank)
 #pragma unroll
