@@ -252,8 +252,8 @@ KILN_API kiln_status kiln_plan_launch(const kiln_plan *plan, void *const *data, 
                                       const kiln_scalar *scalars, size_t scalar_count, void *stream);
 
 /* The same with a workspace of the caller's: device memory of at least kiln_plan_info.workspace_bytes, aligned to 16
- * bytes, that nothing else uses until the launch is done. Without it a plan that needs one takes it from a
- * stream-ordered pool of the context's. */
+ * bytes, whatever it holds, that nothing else uses until the launch is done. Without it a plan that needs one takes it
+ * from a stream-ordered pool of the context's. */
 KILN_API kiln_status kiln_plan_launch_with_workspace(const kiln_plan *plan, void *const *data, size_t data_count,
                                                      const kiln_scalar *scalars, size_t scalar_count, void *workspace,
                                                      int64_t workspace_bytes, void *stream);
