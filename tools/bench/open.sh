@@ -27,6 +27,13 @@ bench "$split;splits 98, joined" 's = sum(x)' --tensor 'x={f16,f32}[100000,1000]
 bench "$split" 's = sum(x)' --tensor 'x=f32[64,56,56,256]' --axes 0,1,2
 bench "$split" 's = sum(x)' --tensor 'x=f32[16,65536,64]' --axes 1
 
+# Short and long rows that are read alone.
+bench 'tile;lanes 1, tile;lanes 1, registers;lanes 1, tile, rows 1024;lanes 1, tile, rows 512' 's = sum(x)' \
+    --tensor 'x=f32[*,{4,8,16}]'
+streams='block 512, stream;block 256, stream;block 256, stream, batch 4;block 256, stream, batch 8'
+bench "$streams;block 512, stream, batch 4;tile" \
+    's = sum(x)' --tensor 'x=f32[*,{1023,4096,50257,128256}]'
+
 # What all rows share, loaded with the row.
 ahead='ahead;persistent;persistent, ahead'
 clusters='cluster 8, persistent, ahead;cluster 16, persistent, ahead;cluster 16, block 512, persistent, ahead'
