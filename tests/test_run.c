@@ -438,6 +438,34 @@ static void an_old_device_is_refused_by_its_number(void **state) {
     kiln_context_destroy(context);
 }
 
+/* A context without a disk cache whose schedules are pinned. */
+static kiln_context *pinned_context(launch_fixture *f, const char *pins) {
+    setenv("KILN_SCHEDULE", pins, 1);
+    kiln_context *context = launch_context(f, "", KILN_POLICY_COMPILE);
+    unsetenv("KILN_SCHEDULE");
+    return context;
+}
+
+static void a_grid_of_one_multiprocessor_is_told_as_one(void **state) {
+    launch_fixture *f = *state;
+    const int sm_count = f->fake->sm_count;
+    kiln_context *context = pinned_context(f, "grid, threads 64, shared");
+    kiln_program *program = launch_program(context, "y = softmax(x)");
+    kiln_tensor tensors[KILN_MAX_TENSORS];
+    kiln_plan *plan = NULL;
+    kiln_plan_info info = KILN_PLAN_INFO_INIT;
+    f->fake->sm_count = 1;
+    bound_tensors("f16[3,4096] f16[3,4096]", tensors);
+    kiln_status status = kiln_plan_create(program, tensors, 2, NULL, 0, &plan);
+    f->fake->sm_count = sm_count;
+    launch_expect(status, KILN_OK, "");
+    assert_int_equal(kiln_plan_get_info(plan, &info), KILN_OK);
+    assert_string_equal(info.schedule, "grid 1, block 64, shared, inner, pack 8 x 8, persistent");
+    kiln_plan_destroy(plan);
+    kiln_program_destroy(program);
+    kiln_context_destroy(context);
+}
+
 static void where_clusters_have_no_room_the_next_schedule_runs(void **state) {
     launch_fixture *f = *state;
     static const char row[] = "f16[8,65536] f16[8,65536]";
@@ -462,21 +490,15 @@ static void launches_of_split_rows_overlap_where_that_is_pinned(void **state) {
         const char *pins;
         int arch, dependent;
     } cases[] = {
-        {"stream, splits 4", 90, 0}, {"stream, splits 4, dependent", 90, 2}, {"stream, splits 4, dependent", 80, 0}};
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        kiln_context_options options = KILN_CONTEXT_OPTIONS_INIT;
-        kiln_context *context;
-        options.driver_path = KILN_FAKE_DRIVER;
-        options.nvrtc_path = f->nvrtc;
-        options.cache_dir = "";
-        options.schedule = cases[i].pins;
-        assert_int_equal(kiln_context_create(&options, &context), KILN_OK);
+        {"stream, splits 4", 90, 0}, {"stream, splits 4, dependent", 90, 1}, {"stream, splits 4, dependent", 80, 0}};
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        kiln_context *context = pinned_context(f, cases[i].pins);
         kiln_program *program = launch_program(context, "y = (x - max(x)) / sum(x)");
         f->fake->arch = cases[i].arch;
         f->fake->launches = f->fake->dependent_launches = 0;
         launch_expect(launch_run(program, "f16[8,65536] f16[8,65536]"), KILN_OK, "");
         assert_int_equal(f->fake->launches, 2);
-        assert_int_equal(f->fake->dependent_launches, cases[i].dependent / 2);
+        assert_int_equal(f->fake->dependent_launches, cases[i].dependent);
         kiln_program_destroy(program);
         kiln_context_destroy(context);
     }
@@ -485,9 +507,7 @@ static void launches_of_split_rows_overlap_where_that_is_pinned(void **state) {
 
 static void a_pinned_schedule_without_room_is_told(void **state) {
     launch_fixture *f = *state;
-    setenv("KILN_SCHEDULE", "cluster 8, block 256, shared", 1);
-    kiln_context *context = launch_context(f, "", KILN_POLICY_COMPILE);
-    unsetenv("KILN_SCHEDULE");
+    kiln_context *context = pinned_context(f, "cluster 8, block 256, shared");
     kiln_program *program = launch_program(context, "y = softmax(x)");
     f->fake->clusters = 0;
     kiln_status status = launch_run(program, "f16[8,65536] f16[8,65536]");
@@ -501,9 +521,7 @@ static void a_pinned_schedule_without_room_is_told(void **state) {
 static void split_rows_take_as_many_launches_as_phases_and_outputs(void **state) {
     launch_fixture *f = *state;
     char text[4096] = "a0 = sum(x)\n";
-    setenv("KILN_SCHEDULE", "stream, splits 4, phased", 1);
-    kiln_context *context = launch_context(f, "", KILN_POLICY_COMPILE);
-    unsetenv("KILN_SCHEDULE");
+    kiln_context *context = pinned_context(f, "stream, splits 4, phased");
     for (int i = 1; i < 60; i++)
         snprintf(text + strlen(text), sizeof text - strlen(text), "a%d = sum(x * a%d)\n", i, i - 1);
     strcat(text, "y = x * a59\n");
@@ -519,9 +537,7 @@ static void split_rows_take_as_many_launches_as_phases_and_outputs(void **state)
 /* Memory that held another launch's marks must not be taken for this one's. */
 static void each_launch_that_joins_blocks_has_a_mark_of_its_own(void **state) {
     launch_fixture *f = *state;
-    setenv("KILN_SCHEDULE", "stream, splits 4, joined", 1);
-    kiln_context *context = launch_context(f, "", KILN_POLICY_COMPILE);
-    unsetenv("KILN_SCHEDULE");
+    kiln_context *context = pinned_context(f, "stream, splits 4, joined");
     kiln_program *program = launch_program(context, "s = sum(x)");
     uint64_t marks[8];
     f->fake->argument_bytes = 40; /* two pointers, the rows, the workspace, the mark */
@@ -555,6 +571,7 @@ int main(void) {
         WITH_LAUNCHES(an_nvrtc_without_the_architecture_gives_ptx_or_says_so),
         WITH_LAUNCHES(a_machine_without_driver_or_device_says_so),
         WITH_LAUNCHES(an_old_device_is_refused_by_its_number),
+        WITH_LAUNCHES(a_grid_of_one_multiprocessor_is_told_as_one),
         WITH_LAUNCHES(where_clusters_have_no_room_the_next_schedule_runs),
         WITH_LAUNCHES(launches_of_split_rows_overlap_where_that_is_pinned),
         WITH_LAUNCHES(a_pinned_schedule_without_room_is_told),

@@ -172,7 +172,7 @@ static void describe(kiln__schedule *s) {
     static const char *const residencies[] = {"registers", "shared", "stream", "tile"};
     static const char *const groups[] = {"lanes", "block", "columns"};
     static const char *const layouts[] = {"flat", "inner", "outer"};
-    if (s->blocks_per_row > 1)
+    if (s->group == KILN__GROUP_GRID || kiln__schedule_clusters(s))
         add(s, "%s %d, block %d", s->group == KILN__GROUP_GRID ? "grid" : "cluster", s->blocks_per_row, s->threads);
     else
         add(s, "%s %d", s->layout == KILN__LAYOUT_FLAT ? "threads" : groups[s->group], s->threads_per_row);
