@@ -35,7 +35,7 @@ KILN_DEVICE void kiln_place(kiln_row &row) {
 /* For each row of the block the combination of all blocks' values, in the blocks' order. A thread's rows are its own. */
 template <class S> KILN_DEVICE void kiln_combine_blocks(S *values) {
     constexpr int words = (int)(sizeof(S) + 3) / 4;
-    __shared__ struct alignas(S) kiln_slot {
+    __shared__ struct alignas(S) alignas(kiln_u32) kiln_slot {
         kiln_u32 words[(int)(sizeof(S) + 3) / 4];
         KILN_MEMBER S &value() { return *reinterpret_cast<S *>(words); }
     } slots[KILN_BLOCKS_PER_ROW][KILN_ROWS_PER_BLOCK];

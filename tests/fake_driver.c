@@ -331,7 +331,7 @@ kiln__CUresult fake_OccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, kiln_
 kiln__CUresult fake_OccupancyMaxActiveClusters(int *clusters, kiln__CUfunction function, const kiln__CUlaunchConfig *config)
 {
     ENTER_CONTEXT("cuOccupancyMaxActiveClusters");
-    if (!function || !config || !config->block_x || config->block_x > 1024) return KILN__CUDA_ERROR_INVALID_VALUE;
+    if (!function || !config || !config->grid_x || !config->block_x || config->block_x > 1024) return KILN__CUDA_ERROR_INVALID_VALUE;
     *clusters = state.clusters;
     return KILN__CUDA_SUCCESS;
 }

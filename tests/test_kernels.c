@@ -363,6 +363,25 @@ static void every_combination_of_pieces_compiles_without_spills(void **state) {
     }
 }
 
+/* States of one byte cross clusters in words of four. */
+static void truths_cross_clusters(void **state) {
+    (void)state;
+    need_nvrtc();
+    for (int leading = 0; leading < 2; leading++) {
+        bound b;
+        kiln_kernel *kernel = NULL;
+        setenv("KILN_SCHEDULE", "cluster 2, threads 64, shared", 1);
+        kiln_status status = bound_create(&b, "a = any(x > 1); b = all(x > -3.9)", leading ? "0" : NULL, NULL,
+                                          "f32[256,256] f32[256] f32[256]");
+        unsetenv("KILN_SCHEDULE");
+        assert_int_equal(status, KILN_OK);
+        if (kiln_compile(b.program, b.tensors, b.tensor_count, NULL, 0, 90, 0, 1, &kernel))
+            fail_msg("%s", kiln_last_error());
+        kiln_kernel_destroy(kernel);
+        bound_destroy(&b);
+    }
+}
+
 /* test_kernels [PATTERN]: those tests alone, "every_op*". */
 int main(int argc, char **argv) {
     if (argc > 1) cmocka_set_test_filter(argv[1]);
@@ -371,6 +390,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(every_conversion_assembles),
         cmocka_unit_test(every_function_of_the_prelude_compiles),
         cmocka_unit_test(every_combination_of_pieces_compiles_without_spills),
+        cmocka_unit_test(truths_cross_clusters),
     };
     return cmocka_run_group_tests_name("kernels", tests, NULL, NULL);
 }

@@ -102,6 +102,13 @@ static void the_argument_has_the_pointers_rows_and_scalars(void **state) {
     kiln_context_destroy(context);
 }
 
+static kiln_context *pinned_context(launch_fixture *f, const char *pins) {
+    setenv("KILN_SCHEDULE", pins, 1);
+    kiln_context *context = launch_context(f, "", KILN_POLICY_COMPILE);
+    unsetenv("KILN_SCHEDULE");
+    return context;
+}
+
 static void empty_tensors_launch_nothing(void **state) {
     launch_fixture *f = *state;
     kiln_context *context = launch_context(f, "", KILN_POLICY_COMPILE);
@@ -118,6 +125,12 @@ static void empty_tensors_launch_nothing(void **state) {
     assert_int_equal(f->fake->launches, 1);
     kiln_program_destroy(softmax);
     kiln_program_destroy(sum);
+    kiln_context_destroy(context);
+    context = pinned_context(f, "cluster 4, threads 32, shared"); /* whose room is not asked for either */
+    softmax = launch_program(context, "y = softmax(x)");
+    launch_expect(launch_run(softmax, "f16[0,64] f16[0,64]"), KILN_OK, "");
+    assert_int_equal(f->fake->launches, 1);
+    kiln_program_destroy(softmax);
     kiln_context_destroy(context);
 }
 
@@ -439,13 +452,6 @@ static void an_old_device_is_refused_by_its_number(void **state) {
 }
 
 /* A context without a disk cache whose schedules are pinned. */
-static kiln_context *pinned_context(launch_fixture *f, const char *pins) {
-    setenv("KILN_SCHEDULE", pins, 1);
-    kiln_context *context = launch_context(f, "", KILN_POLICY_COMPILE);
-    unsetenv("KILN_SCHEDULE");
-    return context;
-}
-
 static void a_grid_of_one_multiprocessor_is_told_as_one(void **state) {
     launch_fixture *f = *state;
     const int sm_count = f->fake->sm_count;

@@ -182,6 +182,27 @@ static void later_attempts_have_fewer_rows_in_a_thread_and_end(void **state) {
     bound_destroy(&b);
 }
 
+static void later_attempts_end_whatever_is_pinned(void **state) {
+    (void)state;
+    static const char *const pins[] = {"", "tile", "lanes 4, tile", "rows 16", "registers", "shared", "stream", "lanes 8",
+                                       "block 256", "cluster 4", "grid", "persistent", "splits 4", "pack 1", "threads 64"};
+    kiln__device device = kiln__device_typical(90);
+    for (size_t i = 0; i < COUNT(pins) * 2; i++) {
+        bound b;
+        kiln__prepared prepared;
+        int attempt = 0;
+        setenv("KILN_SCHEDULE", pins[i / 2], 1);
+        kiln_status status = bound_create(&b, "y = softmax(x)", i % 2 ? "0" : NULL, NULL, "f64[512,512] f16[512,512]");
+        unsetenv("KILN_SCHEDULE");
+        assert_int_equal(status, KILN_OK);
+        while (kiln__prepare(b.program, b.tensors, NULL, &device, attempt, &prepared) == KILN_OK) {
+            if (++attempt > 12) fail_msg("'%s' pinned, axis %d: no end of attempts", pins[i / 2], i % 2 ? 0 : 1);
+            kiln__prepared_free(&prepared);
+        }
+        bound_destroy(&b);
+    }
+}
+
 /* ---- which schedule ---- */
 
 static const struct {
@@ -376,6 +397,7 @@ int main(void) {
         cmocka_unit_test(every_schedule_covers_its_columns_within_the_device),
         cmocka_unit_test(later_attempts_need_fewer_registers_and_end),
         cmocka_unit_test(later_attempts_have_fewer_rows_in_a_thread_and_end),
+        cmocka_unit_test(later_attempts_end_whatever_is_pinned),
         cmocka_unit_test(the_table_chooses_what_it_says),
         cmocka_unit_test(the_grid_covers_the_rows_and_no_more),
         cmocka_unit_test(argument_fields_are_aligned_and_complete),

@@ -280,6 +280,7 @@ static kiln_status choose_row(const kiln__ir *ir, const kiln__problem *problem, 
     /* Lanes without a pack are missed (softmax of 40 columns: tiles 1.000, lanes 0.873; of 88: 0.940). */
     int64_t few = problem->cols / full_pack;
     bool idle = few > 0 && few < 32 && !kiln__is_power_of_two(few);
+    if (tile && attempt > 0) return kiln__fail(KILN_E_UNSUPPORTED, "a pinned tile has one schedule");
     if (tile || ((odd || idle) && pins->residency < 0 && pins->group < 0 && attempt == 0)) {
         kiln__schedule other = *s;
         other.pack_size = full_pack;

@@ -113,7 +113,7 @@ kiln__CUresult soft_OccupancyMaxActiveClusters(int *clusters, kiln__CUfunction f
 {
     ENTER_CONTEXT("cuOccupancyMaxActiveClusters");
     const kiln__CUlibrary library = library_of(gpu, function);
-    if (!library || !clusters || !config || !config->block_x || config->attribute_count) return KILN__CUDA_ERROR_INVALID_VALUE;
+    if (!library || !clusters || !config || !config->grid_x || !config->block_x || config->attribute_count) return KILN__CUDA_ERROR_INVALID_VALUE;
     const unsigned cluster = reinterpret_cast<const kiln_software_kernel *>(function)->cluster;
     const int threads = static_cast<int>(config->block_x * config->block_y * config->block_z);
     *clusters = resident_blocks(gpu, library, threads, config->shared_bytes) * limits(gpu).multiprocessors / static_cast<int>(cluster ? cluster : 1);
