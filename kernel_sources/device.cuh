@@ -150,18 +150,6 @@ KILN_DEVICE void kiln_cluster_write(kiln_u32 *slot, kiln_u32 rank, kiln_u32 word
 }
 #endif
 
-/* Marks that blocks of a launch leave for each other in global memory. Of two blocks that each leave one and then look
- * for the other's, one finds it at least; and whoever finds a mark, reads after a fence what was written before it. */
-KILN_DEVICE void kiln_fence() { asm volatile("fence.sc.gpu;" ::: "memory"); }
-KILN_DEVICE void kiln_put_mark(kiln_u64 *at, kiln_u64 mark) {
-    asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(__cvta_generic_to_global(at)), "l"(mark) : "memory");
-}
-KILN_DEVICE kiln_u64 kiln_get_mark(const kiln_u64 *at) {
-    kiln_u64 mark;
-    asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(mark) : "l"(__cvta_generic_to_global(at)) : "memory");
-    return mark;
-}
-
 #if __CUDA_ARCH__ >= 900
 /* Launches one after the other: next: once all blocks have said so, those of the next kernel may begin; wait: until the
  * kernel before has ended, and what it wrote can be read. */

@@ -14,11 +14,10 @@ KILN_DEVICE int kiln_member() { return threadIdx.x / KILN_LANES; }
 
 /* Which rows the thread works on: KILN_PIECES runs of KILN_VECTOR rows; between the runs lie those of the other lanes.
  * Blocks that work on the same chunk of neighbouring rows follow one another, so that they read neighbouring memory. */
-KILN_DEVICE kiln_i64 kiln_tiles(const kiln_row &row) { return (row.args.rows + KILN_ROWS_PER_BLOCK - 1) / KILN_ROWS_PER_BLOCK; }
-KILN_DEVICE kiln_i64 kiln_tile(const kiln_row &row) { return kiln_block() / KILN_BLOCKS_PER_ROW - row.chunk * kiln_tiles(row); }
 KILN_DEVICE void kiln_place(kiln_row &row) {
-    row.chunk = KILN_SPLITS > 1 ? (int)(kiln_block() / kiln_tiles(row)) : 0;
-    const kiln_i64 first = kiln_tile(row) * KILN_ROWS_PER_BLOCK + threadIdx.x % KILN_LANES * KILN_VECTOR;
+    const kiln_i64 tiles = (row.args.rows + KILN_ROWS_PER_BLOCK - 1) / KILN_ROWS_PER_BLOCK;
+    row.chunk = KILN_SPLITS > 1 ? (int)(kiln_block() / tiles) : 0;
+    const kiln_i64 first = (kiln_block() / KILN_BLOCKS_PER_ROW - row.chunk * tiles) * KILN_ROWS_PER_BLOCK + threadIdx.x % KILN_LANES * KILN_VECTOR;
 #pragma unroll
     for (int i = 0; i < KILN_PIECES; ++i) {
         const kiln_i64 index = first + i * (KILN_LANES * KILN_VECTOR), rest = row.args.rows - index;

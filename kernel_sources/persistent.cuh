@@ -37,7 +37,7 @@ struct kiln_pipeline : kiln_residency {
             if (chunk < KILN_CHUNKS) each_of_chunk(row, chunk, body);
             if (!more) continue;
             if (chunk < KILN_CHUNKS)
-                fill_chunk(next, chunk, true);
+                fill_chunk(next, chunk);
             else
                 kiln_copy_wait();
             if (chunk == 0) continue;

@@ -7,19 +7,19 @@
 struct kiln_residency {
     static KILN_MEMBER int slot(int step) { return step * KILN_THREADS + (int)threadIdx.x; }
 
-    /* Asks for a chunk of the row's packs; again: what all rows share is there from the row before. */
-    KILN_MEMBER void fill_chunk(const kiln_row &row, int chunk, bool again) {
+    /* Asks for a chunk of the row's packs. */
+    KILN_MEMBER void fill_chunk(const kiln_row &row, int chunk) {
 #pragma unroll
         for (int u = 0; u < KILN_UNROLL; ++u) {
             const int step = chunk * KILN_UNROLL + u;
             const kiln_index col = kiln_column(row, step);
             if (step < KILN_HELD && kiln_inside(row, col, step))
-                kiln_kept::copy(kiln_shared, slot(step), row, col, kiln_span(row, col, step), again);
+                kiln_kept::copy(kiln_shared, slot(step), row, col, kiln_span(row, col, step));
         }
         kiln_copy_commit();
     }
-    KILN_MEMBER void fill(const kiln_row &row, bool again = false) {
-        for (int chunk = 0; chunk < KILN_CHUNKS; ++chunk) fill_chunk(row, chunk, again);
+    KILN_MEMBER void fill(const kiln_row &row) {
+        for (int chunk = 0; chunk < KILN_CHUNKS; ++chunk) fill_chunk(row, chunk);
     }
     KILN_MEMBER void wait() { kiln_copy_wait(); }
 

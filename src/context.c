@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 void kiln__log(const kiln_context *context, kiln_log_level level, const char *format, ...) {
@@ -68,9 +67,6 @@ kiln_status kiln_context_create(const kiln_context_options *given, kiln_context 
     }
     madvise(context->owner, sizeof *context->owner, MADV_WIPEONFORK);
     atomic_init(context->owner, getpid());
-    uint64_t mark;
-    if (getrandom(&mark, sizeof mark, GRND_NONBLOCK) != sizeof mark) mark = (uintptr_t)context;
-    atomic_init(&context->marks, mark | 1);
     pthread_mutex_init(&context->lock, NULL);
     pthread_cond_init(&context->obtained, NULL);
     context->policy = options.policy;

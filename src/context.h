@@ -34,7 +34,6 @@ struct kiln_context {
     kiln_log_callback log;
     void *log_user;
     bool explain;      /* KILN_LOG asks why entries are missed */
-    atomic_uint_fast64_t marks;
     atomic_int *owner; /* the process that the driver's handles belong to, in a page that a forked child sees as 0 */
     _Atomic(const kiln__driver *) driver; /* set once opened */
     _Atomic(kiln__dispatch *) dispatch;   /* what kiln_run has seen; readers take no lock, writers this one */
@@ -43,9 +42,9 @@ struct kiln_context {
     kiln__text recorded;                  /* digests of the lines written, 8 bytes each */
     bool record_told;                     /* the log knows that a line could not be written */
     kiln__nvrtc_identity nvrtc;           /* its path is "" until it is known; the library may not be open yet */
-    struct kiln__kernel_entry *kernels; /* loaded kernels, shared by plans; new ones come to the front */
-    kiln__pending *pending;             /* kernels that a thread is obtaining, or that were refused */
-    pthread_cond_t obtained;            /* something pending is done */
+    struct kiln__kernel_entry *kernels;   /* loaded kernels, shared by plans; new ones come to the front */
+    kiln__pending *pending;               /* kernels that a thread is obtaining, or that were refused */
+    pthread_cond_t obtained;              /* something pending is done */
     kiln__pool *pools;
     char driver_error[1024], nvrtc_error[1024];
 };
@@ -129,8 +128,7 @@ kiln__entry kiln__image_entry(const kiln__image *image, const kiln__prepared *pr
 
 /* Prepares and obtains, from the schedule `attempt` on; where the compiler spilled registers, the next ones are tried. */
 kiln_status kiln__bake(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars,
-                       const kiln__device *device, bool ptx, int attempt, kiln__prepared *prepared,
-                       kiln__image *image);
+                       const kiln__device *device, bool ptx, int attempt, kiln__prepared *prepared, kiln__image *image);
 
 void kiln__info_fill(const kiln__prepared *prepared, const kiln__image *image, int arch, double parse_ms,
                      kiln_plan_info *info);
@@ -168,10 +166,8 @@ typedef struct kiln__launch {
     unsigned grid_x, grid_y, threads, shared_bytes;
     unsigned last_x, last_y; /* the grid of the last of several functions */
     int input_count, tensor_count, scalar_count;
-    bool empty; /* nothing to do */
+    bool empty;       /* nothing to do */
     bool cooperative; /* all blocks run together, and the workspace begins with a counter that must be 0 */
-    uint16_t mark_offset; /* 0: the kernel takes none */
-    atomic_uint_fast64_t *marks; /* the context's: what the next launch takes */
     bool dependent;   /* later kernels may begin before the one before has ended */
     uint16_t pointer_offset[KILN_MAX_TENSORS], scalar_offset[KILN_MAX_SCALARS];
     kiln__ctype scalar_types[KILN_MAX_SCALARS];

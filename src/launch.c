@@ -16,7 +16,6 @@ kiln_status kiln__launch_create(const kiln_program *program, const kiln_tensor *
     launch->driver = driver;
     launch->owner = program->context->owner;
     launch->process = atomic_load(launch->owner);
-    launch->marks = &program->context->marks;
     launch->functions[0] = (kiln__CUfunction)(void *)loaded->kernel;
     launch->function_count = 1;
     launch->threads = (unsigned)prepared->schedule.threads;
@@ -45,7 +44,6 @@ kiln_status kiln__launch_create(const kiln_program *program, const kiln_tensor *
         const kiln__field *field = &arguments->fields[i];
         if (field->kind == KILN__FIELD_POINTER) launch->pointer_offset[field->index] = field->offset;
         if (field->kind == KILN__FIELD_WORKSPACE) launch->workspace_offset = field->offset;
-        if (field->kind == KILN__FIELD_MARK) launch->mark_offset = field->offset;
         if (field->kind == KILN__FIELD_SCALAR) launch->scalar_offset[field->index] = field->offset;
     }
     memcpy(launch->scalar_types, prepared->ir->scalar_types, sizeof launch->scalar_types);
@@ -159,10 +157,6 @@ kiln_status kiln__launch_run(const kiln__launch *launch, void *const *data, cons
         memcpy(argument + launch->pointer_offset[t], &data[t], sizeof(void *));
     for (int s = 0; s < launch->scalar_count; s++)
         put_scalar(argument + launch->scalar_offset[s], launch->scalar_types[s], &scalars[s]);
-    if (launch->mark_offset) {
-        uint64_t mark = atomic_fetch_add_explicit(launch->marks, 2, memory_order_relaxed);
-        memcpy(argument + launch->mark_offset, &mark, sizeof mark);
-    }
     if (launch->workspace_bytes && !workspace) return launch_with_pool(launch, argument, (kiln__CUstream)stream);
     if (workspace) memcpy(argument + launch->workspace_offset, &workspace, sizeof workspace);
     return launch_any(launch, argument, (kiln__CUstream)stream);
@@ -247,7 +241,7 @@ static kiln_status add_splits(kiln_context *context, const kiln__prepared *prepa
                               const kiln__loaded *loaded, kiln__launch *launch) {
     if (!kiln__schedule_exchanges(&prepared->schedule)) return KILN_OK;
     launch->cooperative = prepared->schedule.group == KILN__GROUP_GRID;
-    launch->dependent = prepared->schedule.dependent;
+    launch->dependent = prepared->schedule.dependent && on->driver->version >= 12030; /* older ones cannot capture it */
     launch->workspace_bytes = kiln__schedule_workspace(&prepared->schedule, prepared->ir, prepared->problem.rows);
     launch->function_count = kiln__schedule_launches(&prepared->schedule, prepared->ir);
     for (int k = 1; k < launch->function_count; k++) {

@@ -1,5 +1,6 @@
 /* Schedules: what holds for every row of the table, whatever the columns, types and device; the grid; the layout of the
  * kernel's argument. */
+#define _POSIX_C_SOURCE 200809L
 #include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -80,9 +80,9 @@ void kiln__emit_put(const kiln__emitter *e, int o, const char *values) {
 static void emit_shared_copy(const kiln__emitter *e, int o, int64_t offset) {
     const char *pack = e->pack[o];
     kiln__write(e,
-                "        %s{\n"
+                "        {\n"
                 "            %s *to = reinterpret_cast<%s *>(shared + %" PRId64 ") + slot;\n",
-                e->problem->operands[o].follows_rows ? "" : "if (!again) ", pack, pack, offset);
+                pack, pack, offset);
     if (e->schedule->vector[o])
         kiln__write(e, "            kiln_fetch%s_async<%d>(to, %s, span);\n", rows_suffix(e), e->schedule->vector[o],
                     kiln__spell_pack_address(e, o));
@@ -96,11 +96,9 @@ static void emit_shared_copy(const kiln__emitter *e, int o, int64_t offset) {
 /* Where a thread's packs lie in shared memory: one tensor behind the other, of each a place for every step held. */
 static void emit_shared_access(const kiln__emitter *e) {
     int64_t slots = e->schedule->held * e->schedule->threads, offset[KILN_MAX_TENSORS] = {0}, next = 0;
-    kiln__write(e,
-                "    static KILN_MEMBER void copy(unsigned char *shared, int slot, const kiln_row &row, "
-                "kiln_index col, const kiln_span &span, bool%s)\n"
-                "    {\n",
-                e->schedule->ahead ? " again" : "");
+    kiln__write(e, "    static KILN_MEMBER void copy(unsigned char *shared, int slot, const kiln_row &row, "
+                   "kiln_index col, const kiln_span &span)\n"
+                   "    {\n");
     for (int o = 0; o < e->inputs; o++) {
         if (!e->schedule->kept[o]) continue;
         offset[o] = next;

@@ -15,7 +15,6 @@ static void emit_field(const kiln__emitter *e, const kiln__field *field) {
     case KILN__FIELD_ROW: kiln__write(e, "    kiln_i64 %s_row;\n", e->name[index]); break;
     case KILN__FIELD_STEP: kiln__write(e, "    kiln_i64 %s_step%d;\n", e->name[index], dim); break;
     case KILN__FIELD_WORKSPACE: kiln__write(e, "    unsigned char *workspace;\n"); break;
-    case KILN__FIELD_MARK: kiln__write(e, "    kiln_u64 mark;\n"); break;
     case KILN__FIELD_SCALAR:
         kiln__write(e, "    %s scalar_%s;\n", kiln__cxx_ctype(e->ir->scalar_types[index]), e->ir->scalar_names[index]);
         break;

@@ -200,8 +200,7 @@ static const char *chunk_of(const kiln__emitter *e) { return e->rows_in_packs ? 
 
 static void emit_finish_row(const kiln__emitter *e, const char *in) {
     if (!e->finish_row) return;
-    const char *first =
-        e->schedule->splits > 1 && !e->schedule->joined ? kiln__spell(e, " && %s == 0", chunk_of(e)) : "";
+    const char *first = e->schedule->splits > 1 ? kiln__spell(e, " && %s == 0", chunk_of(e)) : "";
     kiln__write(e, "%sif (kiln_member() == 0%s) kiln_finish_row(row);\n", in, first);
 }
 
@@ -281,7 +280,7 @@ static void emit_persistent_kernel(const kiln__emitter *e) {
     emit_finish_row(e, "    ");
     kiln__write(e, e->finish
                        ? "    kiln_finish finish;\n    residency.finish_and_reduce(row, finish, next, more, phase0);\n"
-                       : "    if (more) {\n        residency.fill(next, true);\n"
+                       : "    if (more) {\n        residency.fill(next);\n"
                          "        residency.reduce_arriving(next, phase0);\n    }\n");
     kiln__write(e, "    if (!more) break;\n    }\n}\n");
 }
@@ -309,15 +308,8 @@ static void emit_split_kernels(const kiln__emitter *e) {
         emit_reduce(e, stage, "    ");
         kiln__write(e,
                     "    const %s partial = kiln_all_reduce(phase%u);\n"
-                    "    if (kiln_member() == 0) kiln_publish(row, partial);\n",
+                    "    if (kiln_member() == 0) kiln_publish(row, partial);\n}\n",
                     phase_type(e, stage), stage);
-        if (e->schedule->joined && next_phase(e, stage) == e->ir->phase_count) {
-            kiln__write(e, "    if (!kiln_is_last(args, %s, %s)) return;\n",
-                        e->rows_in_packs ? "kiln_tile(row)" : "row.index", chunk_of(e));
-            emit_after(e, stage, "    ", kiln__spell(e, "kiln_gather<%s>(row)", phase_type(e, stage)));
-            break;
-        }
-        kiln__write(e, "}\n");
     }
     emit_kernel_end(e, !e->schedule->rows_apart, true);
 }
@@ -368,11 +360,6 @@ static void emit_all(kiln__emitter *e) {
         emit_persistent_kernel(e);
     } else if (s->splits > 1) {
         emit_part(e, e->rows_in_packs ? "split_outer.cuh" : "split.cuh");
-        if (s->joined) {
-            kiln__write(e, "#define KILN_EXCHANGED %" PRId64 " /* bytes, by a block for each row */\n",
-                        kiln__schedule_exchanged(s, e->ir));
-            emit_part(e, "split_joined.cuh");
-        }
         emit_split_kernels(e);
     } else
         emit_kernel(e);

@@ -15,7 +15,6 @@ typedef enum kiln__field_kind {
     KILN__FIELD_ROW,       /* i64: operand's stride from row to row */
     KILN__FIELD_STEP,      /* i64: operand's stride along inner dimension `dim` */
     KILN__FIELD_WORKSPACE, /* pointer: partial results of split rows */
-    KILN__FIELD_MARK,      /* u64: the launch's own number, not 0 */
     KILN__FIELD_SCALAR,    /* scalar number `index`, of its compute type */
     KILN__FIELD_SIZE,      /* i64: the iteration space's size along axis `dim` */
     KILN__FIELD_EXTENT,    /* i64: outer dimension `dim`, where rows are wide */

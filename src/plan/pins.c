@@ -31,8 +31,6 @@ static const struct {
     {"phased", FIELD(online), -1, 0},
     {"persistent", FIELD(persistent), 1, 0},
     {"single", FIELD(persistent), -1, 0},
-    {"dependent", FIELD(dependent), 1, 0},
-    {"joined", FIELD(joined), 1, 0},
     {"ahead", FIELD(ahead), 1, 0},
 };
 
@@ -62,7 +60,7 @@ kiln_status kiln__pins_parse(const char *text, kiln__pins *out) {
                 KILN_E_ARGUMENT,
                 "'%.*s' pins nothing of a schedule, expected lanes N, block N, threads N, registers, "
                 "shared, stream, tile, pack N, rows N, steps N, batch N, splits N, cluster N, grid, online, "
-                "phased, persistent, single, ahead, dependent or joined",
+                "phased, persistent, single or ahead",
                 (int)length, text);
         text += length;
     }

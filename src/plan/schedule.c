@@ -11,13 +11,15 @@
 #include "plan/online.h"
 
 #define WHOLE_GRID 0 /* blocks: one on each multiprocessor */
+#define SHARING 1    /* programs that read what all rows share */
+#define READING 2    /* programs that read each element once, and write one value per row */
 
 typedef struct choice {
     int64_t min_packs, max_packs; /* of 16 bytes a row, all kept inputs together */
     int threads;     /* of a block that work on a row; 0: as many lanes as packs, rounded up to a power of two */
     int cluster;     /* blocks */
     bool persistent; /* a group goes through many rows */
-    bool sharing;    /* alone for programs that read what all rows share, or each element once */
+    int only;        /* alone for programs that are one of these; 0: for all */
     kiln__residency residency;
     const char *reason;
 } choice;
@@ -25,40 +27,52 @@ typedef struct choice {
 /* Many small blocks beat few big ones: while one loads, another waits. Rows of the table are tried in order: those that
  * a problem's packs lie within, and after one that spills the next. */
 static const choice table[] = {
-    {0, 32, 0, 1, false, false, KILN__RESIDENCY_REGISTERS,
+    {2, 2, 1, 1, false, READING, KILN__RESIDENCY_REGISTERS,
+     "one lane reads the row's two packs (sums of 8 columns of f32: 0.969, two lanes 0.802)"},
+    {0, 32, 0, 1, false, 0, KILN__RESIDENCY_REGISTERS,
      "a short row fits one pack per lane; fewer lanes take fewer shuffle steps (64 columns: 8 lanes 0.955, 4 lanes of "
      "2 packs 0.64)"},
-    {0, 64, 32, 1, false, false, KILN__RESIDENCY_REGISTERS, "two packs per lane of a warp, and no block barrier"},
-    {513, 2048, 512, 1, false, true, KILN__RESIDENCY_REGISTERS,
+    {0, 64, 32, 1, false, 0, KILN__RESIDENCY_REGISTERS, "two packs per lane of a warp, and no block barrier"},
+    {257, 512, 256, 1, false, READING, KILN__RESIDENCY_REGISTERS,
+     "two packs per thread (sums of 2,048 columns of f32: 0.966, four 0.957)"},
+    {513, 2048, 512, 1, false, SHARING | READING, KILN__RESIDENCY_REGISTERS,
      "the more threads, the fewer wait for what all rows share (layer norm of 16,384 columns: 512 threads 0.990, 256 "
      "0.949)"},
-    {0, 1024, 128, 1, false, false, KILN__RESIDENCY_REGISTERS,
+    {0, 1024, 128, 1, false, 0, KILN__RESIDENCY_REGISTERS,
      "128 threads with up to 8 packs in registers: 0.992 to 1.005 from 1,024 to 8,192 columns, larger blocks lose"},
-    {0, 2048, 256, 1, false, false, KILN__RESIDENCY_SHARED,
+    {0, 2048, 256, 1, false, 0, KILN__RESIDENCY_SHARED,
      "shared memory filled by asynchronous copies leaves registers for more blocks (16,384 columns: 0.987, 512 threads "
      "0.978)"},
-    {0, 7000, 512, 1, false, false, KILN__RESIDENCY_SHARED,
+    {4097, 7000, 256, 4, false, SHARING, KILN__RESIDENCY_SHARED,
+     "four blocks wait less for what all rows share than one does (50,257 columns: rms_norm 0.914, layer_norm 0.752, "
+     "one "
+     "block 0.782 and 0.678)"},
+    {0, 7000, 512, 1, false, 0, KILN__RESIDENCY_SHARED,
      "up to 110 KB of a row in shared memory, so that two rows are under way (32,768 columns: 0.978, 50,257: 0.955)"},
-    {10241, 20480, 256, 8, false, true, KILN__RESIDENCY_SHARED,
+    {10241, 20480, 256, 8, false, SHARING, KILN__RESIDENCY_SHARED,
      "eight blocks with up to 40 KB of the row each (layer norm of 131,072 columns: 0.944, four blocks 0.692)"},
-    {4097, 16384, 256, 4, false, false, KILN__RESIDENCY_SHARED,
+    {4097, 16384, 256, 4, false, 0, KILN__RESIDENCY_SHARED,
      "four blocks share the row, so that several are under way on a multiprocessor (65,536 columns: 0.952; 128,256: "
      "1.013, eight blocks 0.990)"},
-    {8193, 32768, 256, 8, false, false, KILN__RESIDENCY_SHARED, "eight blocks with 64 KB of the row each"},
-    {16385, 65536, 256, 16, false, false, KILN__RESIDENCY_SHARED,
+    {20481, 65536, 256, 16, false, SHARING, KILN__RESIDENCY_SHARED,
+     "sixteen blocks wait less for what all rows share than eight do (262,144 columns: rms_norm 0.854, layer_norm "
+     "0.822, "
+     "eight 0.757 and 0.658)"},
+    {8193, 32768, 256, 8, false, 0, KILN__RESIDENCY_SHARED, "eight blocks with 64 KB of the row each"},
+    {16385, 65536, 256, 16, false, 0, KILN__RESIDENCY_SHARED,
      "sixteen blocks with 64 KB of the row each (524,288 columns: 0.838, 512 threads 0.646)"},
-    {32769, 262144, 512, 16, true, true, KILN__RESIDENCY_SHARED,
+    {32769, 262144, 512, 16, true, SHARING, KILN__RESIDENCY_SHARED,
      "sixteen blocks hold the row in their shared memory, and fetch the next one while they finish it"},
-    {32769, 131072, 256, 16, true, false, KILN__RESIDENCY_SHARED,
+    {32769, 131072, 256, 16, true, 0, KILN__RESIDENCY_SHARED,
      "of sixteen blocks each holds so much of the row that two fit a multiprocessor (1,048,576 columns: 0.755, all of "
      "it 0.641)"},
-    {32769, 262144, 512, 16, true, false, KILN__RESIDENCY_SHARED,
+    {32769, 262144, 512, 16, true, 0, KILN__RESIDENCY_SHARED,
      "sixteen blocks hold what they can of the row, and fetch the next one while they finish it"},
-    {2049, 12288, 1024, 1, false, false, KILN__RESIDENCY_SHARED, "one large block holds the row in shared memory"},
-    {1048576, INT64_MAX, 1024, WHOLE_GRID, true, false, KILN__RESIDENCY_SHARED,
+    {2049, 12288, 1024, 1, false, 0, KILN__RESIDENCY_SHARED, "one large block holds the row in shared memory"},
+    {1048576, INT64_MAX, 1024, WHOLE_GRID, true, 0, KILN__RESIDENCY_SHARED,
      "all multiprocessors hold what they can of the row; what does not fit is read twice"},
-    {0, 2560, 512, 1, false, false, KILN__RESIDENCY_STREAM, "the row is read once, in a few steps of 512 threads"},
-    {0, INT64_MAX, 1024, 1, false, false, KILN__RESIDENCY_STREAM,
+    {0, 2560, 512, 1, false, 0, KILN__RESIDENCY_STREAM, "the row is read once, in a few steps of 512 threads"},
+    {0, INT64_MAX, 1024, 1, false, 0, KILN__RESIDENCY_STREAM,
      "the row is read once, or does not fit the shared memory of the blocks that reach each other"},
 };
 #define MOST_TILE_COLUMNS 2048
@@ -147,17 +161,31 @@ static void choose_pack(const kiln__problem *problem, const kiln__pins *pins, ki
     while (!s->masked && problem->cols % s->pack_size) s->pack_size /= 2;
 }
 
+/* Whether all rows share an input's elements. */
+static bool is_shared(const kiln__operand *operand) { return operand->per_element && !operand->follows_rows; }
+
 /* Which inputs stay with the row, and the bytes of one pack of them. */
-static int choose_kept(const kiln__problem *problem, const kiln__pins *pins, kiln__schedule *s) {
+static int choose_kept(const kiln__problem *problem, kiln__schedule *s) {
     int bytes = 0;
     for (int o = 0; o < problem->input_count; o++) {
         const kiln__operand *operand = &problem->operands[o];
-        bool shared = operand->per_element && !operand->follows_rows;
-        s->ahead |= shared && pins->ahead && !s->masked;
-        s->kept[o] = shared ? s->ahead : operand->per_element;
+        s->kept[o] = operand->per_element && operand->follows_rows;
         if (s->kept[o]) bytes += s->pack_size * (int)kiln_type_size(operand->type);
     }
     return bytes;
+}
+
+/* What all rows share is loaded with a row in registers rather than when it is used, where three blocks have registers
+ * for both: few rows wait for memory once (rms_norm of 128 rows of 4,096 columns: 4.8 us, 6.1 without). */
+static void load_ahead(const kiln__problem *problem, const kiln__pins *pins, int bytes, kiln__schedule *s) {
+    if (s->residency != KILN__RESIDENCY_REGISTERS || s->masked) return;
+    bool any = false;
+    for (int o = 0; o < problem->input_count; o++) {
+        any |= is_shared(&problem->operands[o]);
+        if (is_shared(&problem->operands[o])) bytes += s->pack_size * (int)kiln_type_size(problem->operands[o].type);
+    }
+    s->ahead = any && (pins->ahead || (s->steps * bytes / 4 + 24) * s->threads * 3 <= 65536);
+    for (int o = 0; o < problem->input_count && s->ahead; o++) s->kept[o] = problem->operands[o].per_element;
 }
 
 KILN_PRINTF(2, 3) static void add(kiln__schedule *s, const char *format, ...) {
@@ -182,8 +210,6 @@ static void describe(kiln__schedule *s) {
     if (s->row_vector && s->row_vector != s->pack_size) add(s, ", vector %d", s->row_vector);
     if (s->splits > 1) add(s, ", splits %d", s->splits);
     if (s->ahead) add(s, ", ahead");
-    if (s->joined) add(s, ", joined");
-    if (s->dependent) add(s, ", dependent");
     if (s->persistent) add(s, ", persistent");
     if (s->online >= 0) add(s, ", online");
     if (s->masked) add(s, ", masked");
@@ -200,7 +226,7 @@ static int weigh(const kiln__ir *ir) {
 
 static kiln_status choose_flat(const kiln__ir *ir, const kiln__problem *problem, const kiln__pins *pins,
                                kiln__schedule *s) {
-    int bytes = choose_kept(problem, pins, s);
+    int bytes = choose_kept(problem, s);
     s->group = KILN__GROUP_BLOCK;
     s->residency = KILN__RESIDENCY_REGISTERS;
     s->threads = s->threads_per_row = pins->threads ? pins->threads : 256;
@@ -273,14 +299,14 @@ static bool work_out(const choice *c, const kiln__pins *pins, const kiln__device
 
 static kiln_status choose_row(const kiln__ir *ir, const kiln__problem *problem, const kiln__device *device,
                               const kiln__pins *pins, int attempt, kiln__schedule *s) {
-    int bytes = choose_kept(problem, pins, s), full_pack = widest_pack(problem);
+    int bytes = choose_kept(problem, s), full_pack = widest_pack(problem);
     bool tile = pins->residency == KILN__RESIDENCY_TILE;
     bool pass = ir->phase_count <= 1 && !problem->columns_out; /* the row is read once: nothing of it needs to stay */
     bool odd = problem->cols % full_pack && problem->cols <= MOST_TILE_COLUMNS;
     /* Lanes without a pack are missed (softmax of 40 columns: tiles 1.000, lanes 0.873; of 88: 0.940). */
     int64_t few = problem->cols / full_pack;
     bool idle = few > 0 && few < 32 && !kiln__is_power_of_two(few);
-    if (tile && attempt > 0) return kiln__fail(KILN_E_UNSUPPORTED, "a pinned tile has one schedule");
+    if (tile && attempt > 0) return kiln__fail(KILN_E_UNSUPPORTED, "this layout has one schedule");
     if (tile || ((odd || idle) && pins->residency < 0 && pins->group < 0 && attempt == 0)) {
         kiln__schedule other = *s;
         other.pack_size = full_pack;
@@ -298,14 +324,14 @@ static kiln_status choose_row(const kiln__ir *ir, const kiln__problem *problem, 
     if (packs < 1) packs = 1;
     int64_t load; /* packs of 16 bytes */
     load = kiln__mul_i64(packs, bytes > 16 ? bytes : 16, &load) ? load / 16 : INT64_MAX;
-    bool sharing = false;
+    int kind = pass ? READING : 0;
     for (int o = 0; o < problem->input_count; o++)
-        sharing |= problem->operands[o].per_element && !problem->operands[o].follows_rows;
+        if (is_shared(&problem->operands[o])) kind |= SHARING;
     int row = 0;
     for (; row < TABLE_ROWS; row++) {
         bool pinned = pins->residency >= 0 || pins->group >= 0 || pins->cluster;
         bool packs_overhang = s->masked && table[row].residency == KILN__RESIDENCY_REGISTERS;
-        if (table[row].sharing && ((!sharing && !pass) || pinned || packs_overhang)) continue;
+        if (table[row].only && (!(table[row].only & kind) || pinned || packs_overhang)) continue;
         if (pass && table[row].residency == KILN__RESIDENCY_SHARED && !pinned) continue;
         if (load > table[row].max_packs || (load < table[row].min_packs && !pinned)) continue;
         if (work_out(&table[row], pins, device, packs, bytes, s) && attempt-- == 0) break;
@@ -317,6 +343,7 @@ static kiln_status choose_row(const kiln__ir *ir, const kiln__problem *problem, 
     int batch = pins->batch ? pins->batch : 2;
     s->batch = s->residency == KILN__RESIDENCY_REGISTERS ? (int)s->steps : batch;
     if (s->batch > s->steps) s->batch = (int)s->steps;
+    load_ahead(problem, pins, bytes, s);
     return KILN_OK;
 }
 
@@ -350,27 +377,24 @@ int64_t kiln__schedule_workspace(const kiln__schedule *schedule, const kiln__ir 
     int64_t bytes = kiln__schedule_exchanged(schedule, ir);
     if (!kiln__schedule_exchanges(schedule)) return 0;
     if (schedule->group == KILN__GROUP_GRID) return 16 + 2 * schedule->blocks_per_row * bytes;
-    int64_t marks = schedule->joined ? kiln__divide_up(rows, schedule->rows_per_block) * schedule->splits * 8 : 0;
-    return rows * schedule->splits * bytes + marks;
+    return rows * schedule->splits * bytes;
 }
 
 int kiln__schedule_launches(const kiln__schedule *schedule, const kiln__ir *ir) {
     if (schedule->splits == 1) return 1;
-    return (int)ir->phase_count + 1 - (schedule->online >= 0) - schedule->joined + schedule->rows_apart;
+    return (int)ir->phase_count + 1 - (schedule->online >= 0) + schedule->rows_apart;
 }
 
 /* How the launches of split rows follow one another. */
-static void choose_launches(const kiln__problem *problem, const kiln__device *device, const kiln__pins *pins,
-                            kiln__schedule *s) {
+static void choose_launches(const kiln__problem *problem, const kiln__device *device, kiln__schedule *s) {
     bool rows_in = false, rows_out = false;
     if (s->splits == 1) return;
     for (int o = 0; o < problem->input_count; o++) rows_in |= !problem->operands[o].per_element;
     for (int o = 0; o < problem->output_count; o++)
         rows_out |= !problem->operands[problem->input_count + o].per_element;
     s->rows_apart = problem->columns_out && rows_in && rows_out;
-    s->joined = pins->joined && !problem->columns_out && s->group != KILN__GROUP_LANES;
-    s->dependent = pins->dependent && device->arch >= 90;
-    s->ends_in_rows = s->layout == KILN__LAYOUT_OUTER && (!problem->columns_out || s->rows_apart) && !s->joined;
+    s->dependent = device->arch >= 90;
+    s->ends_in_rows = s->layout == KILN__LAYOUT_OUTER && (!problem->columns_out || s->rows_apart);
 }
 
 kiln_status kiln__schedule_choose(const kiln__ir *ir, const kiln__problem *problem, const kiln__device *device,
@@ -384,7 +408,7 @@ kiln_status kiln__schedule_choose(const kiln__ir *ir, const kiln__problem *probl
         return kiln__fail(KILN_E_UNSUPPORTED, "this layout has one schedule");
     if (problem->layout == KILN__LAYOUT_OUTER) {
         kiln_status status = kiln__schedule_outer(ir, problem, device, pins, attempt, out);
-        choose_launches(problem, device, pins, out);
+        choose_launches(problem, device, out);
         if (!status) describe(out);
         return status;
     }
@@ -395,7 +419,7 @@ kiln_status kiln__schedule_choose(const kiln__ir *ir, const kiln__problem *probl
     /* At most 1,024 chunks, because every block of the next phase reads the partial results of all. */
     int64_t chunk = LONG_ROW_PACKS * out->pack_size;
     kiln__schedule_split(ir, pins, kiln__divide_up(problem->cols, chunk), 1024, out);
-    choose_launches(problem, device, pins, out);
+    choose_launches(problem, device, out);
     /* Corrections cost more than a second exchange, but where that takes long. */
     bool once = out->residency == KILN__RESIDENCY_STREAM || out->blocks_per_row >= 16;
     if (problem->layout == KILN__LAYOUT_INNER && out->residency != KILN__RESIDENCY_TILE && !out->ordered &&

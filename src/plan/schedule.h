@@ -32,10 +32,9 @@ typedef struct kiln__schedule {
     int64_t held;    /* shared: of them in shared memory */
     bool persistent; /* as many groups as run at once go through all rows */
     int splits;      /* chunks that a row is cut into, a block for each; every phase is a launch of its own; 1: none */
-    bool dependent;      /* each begins while the one before ends, and waits for it in the kernel */
-    bool ahead;          /* what all rows share is loaded with the row, not when it is used */
-    bool joined;         /* the last block to finish a row's last phase stores the row's values in the same launch */
-    bool rows_apart;     /* one value per row is stored in a launch after that of the columns: it may take the place of an
+    bool dependent;  /* each begins while the one before ends, and waits for it in the kernel */
+    bool ahead;      /* what all rows share is loaded with the row, not when it is used */
+    bool rows_apart; /* one value per row is stored in a launch after that of the columns: it may take the place of an
                           * input that blocks read there */
     bool ends_in_rows;   /* the last launch needs one chunk's blocks alone: it stores one value per row */
     int batch;           /* packs whose loads are issued together; registers: all steps */
@@ -73,14 +72,12 @@ typedef struct kiln__pins {
     int cluster;    /* blocks per row */
     int online;     /* 1: phases together where possible, -1: one after another */
     int persistent; /* 1: yes, -1: a group for each row */
-    int dependent;  /* 1: launches of split rows overlap where the device can */
     int ahead;      /* 1: what all rows share stays with each of them */
-    int joined;     /* 1: what ends in one value per row needs no launch of its own for that */
 } kiln__pins;
 
 /* Parses "block 256, shared, pack 8", the words of kiln__schedule's text: lanes N, block N, threads N, registers,
  * shared, stream, tile, pack N, rows N, steps N, batch N, splits N, cluster N, grid, online, phased, persistent,
- * single, dependent, joined, ahead. NULL or "": nothing pinned. KILN_E_ARGUMENT quotes the word it does not know. */
+ * single, ahead. NULL or "": nothing pinned. KILN_E_ARGUMENT quotes the word it does not know. */
 kiln_status kiln__pins_parse(const char *text, kiln__pins *out);
 
 /* The first choice for the problem. `attempt` 0; 1, 2, ... give the next candidates after one that spilled registers.
@@ -111,8 +108,7 @@ bool kiln__cluster_fits(int blocks, const kiln__device *device);
 /* Whether blocks exchange their results through a workspace. */
 bool kiln__schedule_exchanges(const kiln__schedule *schedule);
 
-/* The bytes of that workspace: 8 for each value that a phase combines in a block, and a mark where blocks join; of a
- * grid for two rows, and a counter. */
+/* The bytes of that workspace: 8 for each value that a phase combines in a block; of a grid for two rows, and a counter. */
 int64_t kiln__schedule_exchanged(const kiln__schedule *schedule, const kiln__ir *ir); /* by a block for each row */
 int64_t kiln__schedule_workspace(const kiln__schedule *schedule, const kiln__ir *ir, int64_t rows);
 

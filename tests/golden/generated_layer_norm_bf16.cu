@@ -40,9 +40,13 @@ KILN_DEVICE void kiln_begin(kiln_row &row)
 /* One pack of columns of the inputs that stay with the row, as stored. */
 struct kiln_kept {
     kiln_pack<kiln_bf16, KILN_PACK> in_x;
+    kiln_pack<kiln_bf16, KILN_PACK> in_w;
+    kiln_pack<kiln_bf16, KILN_PACK> in_b;
     KILN_MEMBER void load(const kiln_row &row, kiln_index col, const kiln_span &span)
     {
         kiln_fetch<8>(in_x, row.in_x + col, span);
+        kiln_fetch<8>(in_w, row.in_w + col, span);
+        kiln_fetch<8>(in_b, row.in_b + col, span);
     }
 };
 
@@ -128,16 +132,12 @@ KILN_DEVICE void kiln_after1(kiln_row &row, const kiln_phase1 &reduced)
 struct kiln_finish {
     KILN_MEMBER void pack(const kiln_row &row, const kiln_kept &kept, kiln_index col, const kiln_span &span)
     {
-        kiln_pack<kiln_bf16, KILN_PACK> in_w;
-        kiln_fetch<8>(in_w, row.in_w + col, span);
-        kiln_pack<kiln_bf16, KILN_PACK> in_b;
-        kiln_fetch<8>(in_b, row.in_b + col, span);
         float y0[KILN_PACK];
 #pragma unroll
         for (int j = 0; j < KILN_PACK; ++j) {
             const float v0 = kiln_widen(kept.in_x.get(j));
-            const float v1 = kiln_widen(in_w.get(j));
-            const float v2 = kiln_widen(in_b.get(j));
+            const float v1 = kiln_widen(kept.in_w.get(j));
+            const float v2 = kiln_widen(kept.in_b.get(j));
             const float v6 = v0 - row.v5;
             const float v13 = v6 * row.v12;
             const float v14 = v13 * v1;

@@ -157,6 +157,7 @@ template <class Phase> KILN_DEVICE Phase kiln_gather(const kiln_row &row) {
 
 extern "C" __global__ void __launch_bounds__(KILN_THREADS) kiln_kernel(const __grid_constant__ kiln_arguments args)
 {
+    kiln_launch_next();
     kiln_row row(args, kiln_row_index());
     if (row.index >= args.rows) return;
     kiln_begin(row);
@@ -171,6 +172,8 @@ extern "C" __global__ void __launch_bounds__(KILN_THREADS) kiln_kernel(const __g
 
 extern "C" __global__ void __launch_bounds__(KILN_THREADS) kiln_kernel1(const __grid_constant__ kiln_arguments args)
 {
+    kiln_launch_wait();
+    kiln_launch_next();
     kiln_row row(args, kiln_row_index());
     if (row.index >= args.rows) return;
     kiln_begin(row);

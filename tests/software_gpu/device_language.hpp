@@ -315,9 +315,6 @@ KILN_SOFTWARE void kiln_cluster_write(unsigned *slot, unsigned rank, unsigned wo
 KILN_SOFTWARE void kiln_launch_next() {}
 KILN_SOFTWARE void kiln_launch_wait() { kiln_software->launch_wait(); }
 #endif
-__forceinline__ void kiln_fence() {}
-__forceinline__ void kiln_put_mark(unsigned long long *at, unsigned long long mark) { *at = mark; }
-__forceinline__ unsigned long long kiln_get_mark(const unsigned long long *at) { return *at; }
 KILN_SOFTWARE void kiln_grid_barrier(unsigned *counter) { kiln_software->grid_barrier(counter); }
 
 /* ---- how the host enters a kernel ---- */

@@ -57,7 +57,7 @@ static void add_halves(bench_neighbours *list, const char *word, long number)
 /* Rows that lie in one piece. */
 static void add_row_neighbours(bench_neighbours *list, const char *schedule)
 {
-    static const char *const words[] = {"online", "phased", "persistent", "single", "joined", "dependent", "ahead", "grid"};
+    static const char *const words[] = {"online", "phased", "persistent", "single", "ahead", "grid"};
     const long lanes = number_of(schedule, "lanes "), block = number_of(schedule, "block ");
     const long threads = lanes ? lanes : block ? block : 32, splits = number_of(schedule, "splits ");
     add_threads(list, threads, "registers");
@@ -95,8 +95,6 @@ static void add_outer_neighbours(bench_neighbours *list, const char *schedule)
     for (long batch = 2; batch <= 32; batch *= 2) add(list, "batch %ld", batch);
     add_halves(list, "rows", rows_of(schedule));
     add_halves(list, "splits", splits > 1 ? splits : 1);
-    add(list, "joined");
-    add(list, "dependent");
     for (long cluster = 2; cluster <= 16; cluster *= 2) {
         add(list, "cluster %ld", cluster);
         add(list, "cluster %ld, shared", cluster);
