@@ -79,7 +79,10 @@ static bool has_integers(const kiln__ir *ir) {
 static void emit_definitions(const kiln__emitter *e) {
     const kiln__schedule *s = e->schedule;
     /* All at once, packs would be fetched from shared memory into more registers than there are. */
-    int64_t most = s->residency == KILN__RESIDENCY_SHARED ? 4 : 8, unroll = s->steps < most ? s->steps : most;
+    int64_t most = s->resident > 1                          ? 2
+                   : s->residency == KILN__RESIDENCY_SHARED ? 4
+                                                            : 8,
+            unroll = s->steps < most ? s->steps : most;
     const struct {
         const char *name;
         int64_t value;
@@ -207,9 +210,10 @@ static void emit_finish_row(const kiln__emitter *e, const char *in) {
 static void emit_kernel_name(const kiln__emitter *e, uint32_t number) {
     bool cluster = kiln__schedule_clusters(e->schedule);
     kiln__write(e,
-                "\nextern \"C\" __global__ void %s__launch_bounds__(KILN_THREADS) " KILN__KERNEL_NAME
+                "\nextern \"C\" __global__ void %s__launch_bounds__(KILN_THREADS%s) " KILN__KERNEL_NAME
                 "%s(const __grid_constant__ kiln_arguments args)\n{\n",
                 cluster ? "__cluster_dims__(KILN_BLOCKS_PER_ROW, 1, 1) " : "",
+                e->schedule->resident > 1 ? kiln__spell(e, ", %d", e->schedule->resident) : "",
                 number ? kiln__spell(e, "%u", number) : "");
 }
 

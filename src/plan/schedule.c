@@ -10,9 +10,10 @@
 #include "base/types.h"
 #include "plan/online.h"
 
-#define WHOLE_GRID 0 /* blocks: one on each multiprocessor */
-#define SHARING 1    /* programs that read what all rows share */
-#define READING 2    /* programs that read each element once, and write one value per row */
+#define WHOLE_GRID 0  /* blocks: one on each multiprocessor */
+#define SHARING 1     /* programs that read what all rows share */
+#define READING 2     /* programs that read each element once, and write one value per row */
+#define READING_ODD 4 /* the same, of rows that packs overhang */
 
 typedef struct choice {
     int64_t min_packs, max_packs; /* of 16 bytes a row, all kept inputs together */
@@ -33,8 +34,12 @@ static const choice table[] = {
      "a short row fits one pack per lane; fewer lanes take fewer shuffle steps (64 columns: 8 lanes 0.955, 4 lanes of "
      "2 packs 0.64)"},
     {0, 64, 32, 1, false, 0, KILN__RESIDENCY_REGISTERS, "two packs per lane of a warp, and no block barrier"},
+    {65, 256, 32, 1, false, READING_ODD, KILN__RESIDENCY_REGISTERS,
+     "a warp, whose packs overhang the row (sums of 1,023 columns of f16: 0.941, 128 threads 0.817)"},
     {257, 512, 256, 1, false, READING, KILN__RESIDENCY_REGISTERS,
      "two packs per thread (sums of 2,048 columns of f32: 0.966, four 0.957)"},
+    {1025, 2048, 1024, 1, false, READING, KILN__RESIDENCY_REGISTERS,
+     "two packs per thread (sums of 8,192 columns of f32: 0.968, four 0.963)"},
     {513, 2048, 512, 1, false, SHARING | READING, KILN__RESIDENCY_REGISTERS,
      "the more threads, the fewer wait for what all rows share (layer norm of 16,384 columns: 512 threads 0.990, 256 "
      "0.949)"},
@@ -43,10 +48,13 @@ static const choice table[] = {
     {0, 2048, 256, 1, false, 0, KILN__RESIDENCY_SHARED,
      "shared memory filled by asynchronous copies leaves registers for more blocks (16,384 columns: 0.987, 512 threads "
      "0.978)"},
+    {2049, 7000, 1024, 1, false, SHARING, KILN__RESIDENCY_SHARED,
+     "two blocks of 1,024 threads on a multiprocessor wait less for what all rows share (rms_norm of 49,152 columns: "
+     "0.981, blocks of 512 0.833)"},
     {4097, 7000, 256, 4, false, SHARING, KILN__RESIDENCY_SHARED,
-     "four blocks wait less for what all rows share than one does (50,257 columns: rms_norm 0.914, layer_norm 0.752, "
-     "one "
-     "block 0.782 and 0.678)"},
+     "four blocks wait less for what all rows share than one (layer_norm of 50,257 columns, which takes more registers "
+     "than "
+     "two blocks of 1,024 threads have: 0.752, one block of 512 0.678)"},
     {0, 7000, 512, 1, false, 0, KILN__RESIDENCY_SHARED,
      "up to 110 KB of a row in shared memory, so that two rows are under way (32,768 columns: 0.978, 50,257: 0.955)"},
     {10241, 20480, 256, 8, false, SHARING, KILN__RESIDENCY_SHARED,
@@ -54,10 +62,9 @@ static const choice table[] = {
     {4097, 16384, 256, 4, false, 0, KILN__RESIDENCY_SHARED,
      "four blocks share the row, so that several are under way on a multiprocessor (65,536 columns: 0.952; 128,256: "
      "1.013, eight blocks 0.990)"},
-    {20481, 65536, 256, 16, false, SHARING, KILN__RESIDENCY_SHARED,
-     "sixteen blocks wait less for what all rows share than eight do (262,144 columns: rms_norm 0.854, layer_norm "
-     "0.822, "
-     "eight 0.757 and 0.658)"},
+    {20481, 40960, 512, 8, false, SHARING, KILN__RESIDENCY_SHARED,
+     "512 threads wait less for what all rows share than 256 do (262,144 columns: rms_norm 0.904, layer_norm 0.779, "
+     "256 threads 0.757 and 0.658)"},
     {8193, 32768, 256, 8, false, 0, KILN__RESIDENCY_SHARED, "eight blocks with 64 KB of the row each"},
     {16385, 65536, 256, 16, false, 0, KILN__RESIDENCY_SHARED,
      "sixteen blocks with 64 KB of the row each (524,288 columns: 0.838, 512 threads 0.646)"},
@@ -177,14 +184,15 @@ static int choose_kept(const kiln__problem *problem, kiln__schedule *s) {
 
 /* What all rows share is loaded with a row in registers rather than when it is used, where three blocks have registers
  * for both: few rows wait for memory once (rms_norm of 128 rows of 4,096 columns: 4.8 us, 6.1 without). */
-static void load_ahead(const kiln__problem *problem, const kiln__pins *pins, int bytes, kiln__schedule *s) {
+static void load_ahead(const kiln__problem *problem, const kiln__device *device, const kiln__pins *pins, int bytes,
+                       kiln__schedule *s) {
     if (s->residency != KILN__RESIDENCY_REGISTERS || s->masked) return;
     bool any = false;
     for (int o = 0; o < problem->input_count; o++) {
         any |= is_shared(&problem->operands[o]);
         if (is_shared(&problem->operands[o])) bytes += s->pack_size * (int)kiln_type_size(problem->operands[o].type);
     }
-    s->ahead = any && (pins->ahead || (s->steps * bytes / 4 + 24) * s->threads * 3 <= 65536);
+    s->ahead = any && (pins->ahead || (s->steps * bytes / 4 + 24) * s->threads * 3 <= device->registers_per_sm);
     for (int o = 0; o < problem->input_count && s->ahead; o++) s->kept[o] = problem->operands[o].per_element;
 }
 
@@ -254,6 +262,7 @@ static bool hold(const choice *c, const kiln__pins *pins, const kiln__device *de
     bool grid = s->group == KILN__GROUP_GRID;
     int64_t step = (int64_t)s->threads * bytes, room = device->shared_per_block - 8192;
     s->held = 0;
+    s->resident = 1;
     s->shared_bytes = 0;
     s->persistent = false;
     if (s->residency != KILN__RESIDENCY_SHARED) return true;
@@ -263,6 +272,8 @@ static bool hold(const choice *c, const kiln__pins *pins, const kiln__device *de
     s->held = all <= room ? s->steps : room / step;
     if (s->held < s->steps && !grid && (!c->persistent || s->held * 4 < s->steps * 3)) return false;
     s->shared_bytes = (int)(s->held * step);
+    if (s->threads == 1024 && device->threads_per_sm >= 2048 && 2 * (s->shared_bytes + 2048) <= device->shared_per_sm)
+        s->resident = 2;
     s->persistent =
         grid || (s->group != KILN__GROUP_LANES && (pins->persistent ? pins->persistent > 0 : c->persistent));
     return true;
@@ -306,6 +317,7 @@ static kiln_status choose_row(const kiln__ir *ir, const kiln__problem *problem, 
     /* Lanes without a pack are missed (softmax of 40 columns: tiles 1.000, lanes 0.873; of 88: 0.940). */
     int64_t few = problem->cols / full_pack;
     bool idle = few > 0 && few < 32 && !kiln__is_power_of_two(few);
+    if (pass && s->masked && few >= 63) odd = false; /* what is read alone has no odd stores (see the table) */
     if (tile && attempt > 0) return kiln__fail(KILN_E_UNSUPPORTED, "this layout has one schedule");
     if (tile || ((odd || idle) && pins->residency < 0 && pins->group < 0 && attempt == 0)) {
         kiln__schedule other = *s;
@@ -324,14 +336,14 @@ static kiln_status choose_row(const kiln__ir *ir, const kiln__problem *problem, 
     if (packs < 1) packs = 1;
     int64_t load; /* packs of 16 bytes */
     load = kiln__mul_i64(packs, bytes > 16 ? bytes : 16, &load) ? load / 16 : INT64_MAX;
-    int kind = pass ? READING : 0;
+    int kind = !pass ? 0 : s->masked ? READING_ODD : READING;
     for (int o = 0; o < problem->input_count; o++)
         if (is_shared(&problem->operands[o])) kind |= SHARING;
     int row = 0;
     for (; row < TABLE_ROWS; row++) {
         bool pinned = pins->residency >= 0 || pins->group >= 0 || pins->cluster;
-        bool packs_overhang = s->masked && table[row].residency == KILN__RESIDENCY_REGISTERS;
-        if (table[row].only && (!(table[row].only & kind) || pinned || packs_overhang)) continue;
+        bool shifts = s->masked && table[row].residency == KILN__RESIDENCY_REGISTERS && table[row].only & SHARING;
+        if (table[row].only && (!(table[row].only & kind) || pinned || shifts)) continue;
         if (pass && table[row].residency == KILN__RESIDENCY_SHARED && !pinned) continue;
         if (load > table[row].max_packs || (load < table[row].min_packs && !pinned)) continue;
         if (work_out(&table[row], pins, device, packs, bytes, s) && attempt-- == 0) break;
@@ -343,7 +355,7 @@ static kiln_status choose_row(const kiln__ir *ir, const kiln__problem *problem, 
     int batch = pins->batch ? pins->batch : 2;
     s->batch = s->residency == KILN__RESIDENCY_REGISTERS ? (int)s->steps : batch;
     if (s->batch > s->steps) s->batch = (int)s->steps;
-    load_ahead(problem, pins, bytes, s);
+    load_ahead(problem, device, pins, bytes, s);
     return KILN_OK;
 }
 

@@ -41,6 +41,7 @@ typedef struct kiln__schedule {
     int threads_per_row; /* flat: threads */
     int rows_per_block;  /* flat: 1 */
     int threads;         /* per block */
+    int resident;        /* blocks that a multiprocessor must have registers for; 0, 1: at least this one */
     int blocks_per_row;  /* that run together: of a cluster or a grid; else 1 */
     int online;          /* this phase is reduced together with the next one; -1: none is */
     bool masked;         /* rows do not start at multiples of the pack: packs overhang at both ends; outer: the last

@@ -67,9 +67,6 @@ static int64_t least_slab(const facts *f) {
     return f->kept_bytes ? f->cols * f->kept_bytes * (64 / f->kept_narrowest) : 0;
 }
 
-/* A block that leaves room for two more. */
-static int64_t third_of_shared(const kiln__device *device) { return device->shared_per_sm / 3 - 8192; }
-
 /* Threads that share a row. Up to 8 columns each stay in registers; a row that is read once is streamed by 16 threads,
  * by 64 where it is long but not worth a second launch, by 32 where 2 bytes a column keep few loads under way; one that
  * is read again is kept in shared memory by 64. */
@@ -82,13 +79,14 @@ static int choose_members(const facts *f, bool fits_shared) {
     return members;
 }
 
-/* Blocks that share a row which is read again: of a row that is long for one block each keeps 64 KB of rows 128 bytes
- * wide, so that three are on a multiprocessor (softmax of f16 over 4,096: 0.815, read again 0.494; of f32 0.858). */
+/* Blocks that share rows which are read again: where rows 64 bytes wide leave no room for a second block on a
+ * multiprocessor, each keeps 64 KB of rows 128 bytes wide (softmax of f16 over 4,096: 0.815, read twice 0.494; of f32
+ * 0.858; layer_norm of bf16 over 1,536: 0.863, one block 0.876). */
 static int choose_cluster(const facts *f, const kiln__device *device, const kiln__pins *pins, int64_t exchanged) {
     const bool pinned =
         pins->residency >= 0 || pins->threads || pins->splits || pins->rows_per_block || pins->pack_size;
     int64_t bytes = 2 * least_slab(f), cluster = 1;
-    if (!f->again || bytes <= 2 * third_of_shared(device) || pinned) return 1;
+    if (!f->again || bytes / 2 <= device->shared_per_sm / 2 - 5120 || pinned) return 1;
     while (cluster * 65536 < bytes) cluster *= 2;
     bool fits = cluster <= 16 && kiln__cluster_fits((int)cluster, device);
     return fits && CLUSTER_ROWS * (8 + cluster) * exchanged <= STATIC_BYTES ? (int)cluster : 1;
@@ -136,7 +134,7 @@ static void choose_lanes(const facts *f, const kiln__problem *problem, const kil
     while (lanes > 1 && (lanes * members > 1024 || lanes * members * s->pack_size * f->state_bytes > 40000)) lanes /= 2;
     s->threads = lanes * members;
     if (s->residency == KILN__RESIDENCY_SHARED) { /* as many blocks as can overlap, rather than long runs of rows */
-        int64_t third = third_of_shared(device), pack = s->steps * s->threads * f->kept_bytes;
+        int64_t third = device->shared_per_sm / 3 - 8192, pack = s->steps * s->threads * f->kept_bytes;
         while (s->pack_size > s->row_vector && pack * s->pack_size > third) s->pack_size /= 2;
     }
     s->rows_per_block = lanes * s->pack_size;
