@@ -105,6 +105,15 @@ KILN_DEVICE void kiln_store16(void *p, uint4 v) {
                  : "memory");
 }
 
+/* A load that stays before the stores that follow it, so that many are under way: none of them writes what it reads. */
+KILN_DEVICE uint4 kiln_load_early(const uint4 *p) {
+    uint4 v;
+    asm volatile("ld.global.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+                 : "l"(__cvta_generic_to_global(p)));
+    return v;
+}
+
 /* Asynchronous copies from global to shared memory, 4, 8 or 16 bytes, both ends aligned to BYTES; wait: until this
  * thread's own have arrived. */
 template <int BYTES> KILN_DEVICE void kiln_copy_async(void *shared, const void *global) {
@@ -319,6 +328,7 @@ template <> struct kiln_word<4> { typedef unsigned type; };
 template <> struct kiln_word<2> { typedef unsigned short type; };
 template <> struct kiln_word<1> { typedef unsigned char type; };
 
+template <class W> KILN_DEVICE W kiln_load_early(const W *p) { return *p; }
 template <class W> KILN_DEVICE void kiln_store_word(W *p, W v) { *p = v; }
 KILN_DEVICE void kiln_store_word(uint4 *p, uint4 v) { kiln_store16(p, v); }
 
@@ -351,6 +361,13 @@ KILN_DEVICE void kiln_fetch(kiln_pack<T, N> &pack, const T *p, const Span &span)
         kiln_load<V>(pack, p);
     else
         kiln_load_part(pack, p, span.low, span.high);
+}
+template <int V, class T, int N, class Span>
+KILN_DEVICE void kiln_fetch_early(kiln_pack<T, N> &pack, const T *p, const Span &span) {
+    typedef typename kiln_word<sizeof(T) * V>::type word;
+    if (!span.whole()) return kiln_load_part(pack, p, span.low, span.high);
+#pragma unroll
+    for (int i = 0; i < N / V; ++i) reinterpret_cast<word *>(&pack)[i] = kiln_load_early(reinterpret_cast<const word *>(p) + i);
 }
 template <int V, class T, int N, class Span>
 KILN_DEVICE void kiln_put(const kiln_pack<T, N> &pack, T *p, const Span &span) {

@@ -24,14 +24,20 @@ struct kiln_residency {
     KILN_MEMBER void wait() { kiln_copy_wait(); }
 
     template <class Body> KILN_MEMBER void each_of_chunk(const kiln_row &row, int chunk, Body &body) {
+        kiln_kept kept[KILN_UNROLL];
+#pragma unroll
+        for (int u = 0; u < KILN_UNROLL && Body::beside; ++u) {
+            const int step = chunk * KILN_UNROLL + u;
+            const kiln_index col = kiln_column(row, step);
+            if (step < KILN_HELD && kiln_inside(row, col, step)) kept[u].load_beside(row, col, kiln_span(row, col, step));
+        }
 #pragma unroll
         for (int u = 0; u < KILN_UNROLL; ++u) {
             const int step = chunk * KILN_UNROLL + u;
             const kiln_index col = kiln_column(row, step);
             if (step >= KILN_HELD || !kiln_inside(row, col, step)) continue;
-            kiln_kept kept;
-            kept.recall(kiln_shared, slot(step));
-            body.pack(row, kept, col, kiln_span(row, col, step));
+            kept[u].recall(kiln_shared, slot(step));
+            body.pack(row, kept[u], col, kiln_span(row, col, step));
         }
     }
     template <class Body> KILN_MEMBER void each_held(const kiln_row &row, Body &body) {

@@ -185,8 +185,9 @@ static void later_attempts_have_fewer_rows_in_a_thread_and_end(void **state) {
 
 static void later_attempts_end_whatever_is_pinned(void **state) {
     (void)state;
-    static const char *const pins[] = {"", "tile", "lanes 4, tile", "rows 16", "registers", "shared", "stream", "lanes 8",
-                                       "block 256", "cluster 4", "grid", "persistent", "splits 4", "pack 1", "threads 64"};
+    static const char *const pins[] = {"",       "tile",       "lanes 4, tile", "rows 16",   "registers",
+                                       "shared", "stream",     "lanes 8",       "block 256", "cluster 4",
+                                       "grid",   "persistent", "splits 4",      "pack 1",    "threads 64"};
     kiln__device device = kiln__device_typical(90);
     for (size_t i = 0; i < COUNT(pins) * 2; i++) {
         bound b;
@@ -228,8 +229,23 @@ static const struct {
      "cluster 16, block 256, shared, inner, pack 8 x 32, persistent, online"},
     {"y = softmax(x)", "f16[*,16777216] f16[*,16777216]", 90,
      "grid 132, block 1024, shared, inner, pack 8 x 16, persistent, online"},
-    {"y = softmax(x)", "f16[*,200000] f16[*,200000]", 80, "block 1024, stream, inner, pack 8 x 13, splits 2, online"},
+    {"y = softmax(x)", "f16[*,200000] f16[*,200000]", 80, "block 1024, stream, inner, pack 8 x 25, online"},
     {"s = sum(x)", "f32[*,65536] f32[*,1]", 90, "block 1024, stream, inner, pack 4 x 16"},
+    {"s = sum(x)", "f32[*,8] f32[*,1]", 90, "lanes 1, registers, inner, pack 4 x 2, 128 rows per block"},
+    {"s = sum(x)", "f16[*,1023] f32[*,1]", 90, "lanes 32, registers, inner, pack 8 x 5, 4 rows per block, masked"},
+    {"s = sum(x)", "f32[*,2048] f32[*,1]", 90, "block 256, registers, inner, pack 4 x 2"},
+    {"s = sum(x)", "f32[*,262144] f32[*,1]", 90, "block 1024, stream, inner, pack 4 x 64"},
+    {"s = sum(x)", "f32[*,1048576] f32[*,1]", 90, "block 1024, stream, inner, pack 4 x 8, splits 32"},
+    {"y = softmax(x)", "bf16[*,1023] bf16[*,1023]", 90,
+     "lanes 32, registers, inner, pack 8 x 5, 4 rows per block, masked"},
+    {"y = softmax(x)", "f32[*,127] f32[*,127]", 90, "lanes 2, tile, inner, pack 1 x 64, 64 rows per block"},
+    {"y = layer_norm(x, w, b)", "bf16[*,127] bf16[127] bf16[127] bf16[*,127]", 90,
+     "lanes 32, tile, inner, pack 1 x 4, 64 rows per block"},
+    {"y = rms_norm(x, w)", "bf16[*,4096] bf16[4096] bf16[*,4096]", 90,
+     "block 128, registers, inner, pack 8 x 4, ahead"},
+    {"y = rms_norm(x, w)", "bf16[*,49152] bf16[49152] bf16[*,49152]", 90, "block 1024, shared, inner, pack 8 x 6"},
+    {"y = rms_norm(x, w)", "bf16[*,262144] bf16[262144] bf16[*,262144]", 90,
+     "cluster 8, block 512, shared, inner, pack 8 x 8"},
     {"y = layer_norm(x, w)", "bf16[*,16384] bf16[16384] bf16[*,16384]", 90, "block 512, registers, inner, pack 8 x 4"},
     {"y = a + b", "f32[*,6] f32[6] f32[*,6]", 90, "threads 256, registers, flat, pack 4 x 2"},
     {"y = reduce((a, b) -> a + 2 * b, x, 0)", "f32[*,6] f32[*]", 90,
@@ -261,7 +277,12 @@ static void the_grid_covers_the_rows_and_no_more(void **state) {
     static const kiln__schedule schedules[] = {
         {.layout = KILN__LAYOUT_INNER, .rows_per_block = 1, .threads = 128, .splits = 1, .blocks_per_row = 1},
         {.layout = KILN__LAYOUT_INNER, .rows_per_block = 16, .threads = 128, .splits = 1, .blocks_per_row = 1},
-        {.layout = KILN__LAYOUT_FLAT, .rows_per_block = 1, .threads = 256, .steps = 4, .pack_size = 8, .splits = 1,
+        {.layout = KILN__LAYOUT_FLAT,
+         .rows_per_block = 1,
+         .threads = 256,
+         .steps = 4,
+         .pack_size = 8,
+         .splits = 1,
          .blocks_per_row = 1},
     };
     for (size_t s = 0; s < COUNT(schedules); s++) {

@@ -38,13 +38,14 @@ const char *kiln__spell_element_address(const kiln__emitter *e, int o, const cha
 
 static const char *rows_suffix(const kiln__emitter *e) { return e->rows_in_packs ? "_rows" : ""; }
 
-void kiln__emit_fetch(const kiln__emitter *e, int o, const char *indent) {
+/* `how` ends the name of the function that fetches whole packs. */
+static void emit_fetch(const kiln__emitter *e, int o, const char *indent, const char *how) {
     const char *name = e->name[o];
     int vector = e->schedule->vector[o];
     if (e->schedule->shifted[o])
         kiln__write(e, "%skiln_fetch_shifted<%d>(%s, row.%s, col, row.shift, span);\n", indent, vector, name, name);
     else if (vector)
-        kiln__write(e, "%skiln_fetch%s<%d>(%s, %s, span);\n", indent, rows_suffix(e), vector, name,
+        kiln__write(e, "%skiln_fetch%s<%d>(%s, %s, span);\n", indent, how, vector, name,
                     kiln__spell_pack_address(e, o));
     else
         kiln__write(e,
@@ -53,6 +54,8 @@ void kiln__emit_fetch(const kiln__emitter *e, int o, const char *indent) {
                     indent, name, e->rows_in_packs ? "reads" : "has", kiln__spell_element_address(e, o, NULL),
                     e->type[o]);
 }
+
+void kiln__emit_fetch(const kiln__emitter *e, int o, const char *indent) { emit_fetch(e, o, indent, rows_suffix(e)); }
 
 void kiln__emit_fetched(const kiln__emitter *e, int o, const char *indent) {
     kiln__write(e, "%s%s %s;\n", indent, e->pack[o], e->name[o]);
@@ -100,7 +103,7 @@ static void emit_shared_access(const kiln__emitter *e) {
                    "kiln_index col, const kiln_span &span)\n"
                    "    {\n");
     for (int o = 0; o < e->inputs; o++) {
-        if (!e->schedule->kept[o]) continue;
+        if (!e->schedule->kept[o] || !e->problem->operands[o].follows_rows) continue;
         offset[o] = next;
         next += slots * e->schedule->pack_size * (int64_t)kiln_type_size(e->problem->operands[o].type);
         emit_shared_copy(e, o, offset[o]);
@@ -109,9 +112,14 @@ static void emit_shared_access(const kiln__emitter *e) {
                    "    KILN_MEMBER void recall(const unsigned char *shared, int slot)\n"
                    "    {\n");
     for (int o = 0; o < e->inputs; o++)
-        if (e->schedule->kept[o])
+        if (e->schedule->kept[o] && e->problem->operands[o].follows_rows)
             kiln__write(e, "        %s = reinterpret_cast<const %s *>(shared + %" PRId64 ")[slot];\n", e->name[o],
                         e->pack[o], offset[o]);
+    kiln__write(e, "    }\n"
+                   "    KILN_MEMBER void load_beside(const kiln_row &row, kiln_index col, const kiln_span &span)\n"
+                   "    {\n");
+    for (int o = 0; o < e->inputs; o++)
+        if (e->schedule->kept[o] && !e->problem->operands[o].follows_rows) emit_fetch(e, o, "        ", "_early");
     kiln__write(e, "    }\n");
 }
 

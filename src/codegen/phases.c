@@ -15,6 +15,16 @@ static void need(kiln__emitter *e, uint32_t inst) {
     }
 }
 
+/* Whether the loop needs what all rows share, so that it is loaded for several packs at a time. */
+static void emit_beside(const kiln__emitter *e) {
+    bool beside = false;
+    if (e->schedule->residency != KILN__RESIDENCY_SHARED) return;
+    for (uint32_t i = 0; i < e->ir->count; i++)
+        beside |= e->schedule->beside && e->needed[i] && e->ir->insts[i].op == KILN__OP_INPUT && e->element[i] &&
+                  !e->problem->operands[e->ir->insts[i].u.input].follows_rows;
+    kiln__write(e, "    static constexpr bool beside = %s;\n", beside ? "true" : "false");
+}
+
 /* The function's head, and packs of the needed inputs that do not stay with the row. */
 static void emit_head(const kiln__emitter *e) {
     kiln__write(e, "    KILN_MEMBER void pack(const kiln_row &row, const kiln_kept &kept, kiln_index col, "
@@ -137,6 +147,7 @@ void kiln__emit_phase(kiln__emitter *e, uint32_t phase) {
         kiln__write(e, "    typedef %s state;\n    state at[KILN_PACK];\n", state);
     else
         kiln__write(e, "    static constexpr bool ordered = %s;\n", ordered);
+    emit_beside(e);
     if (kiln__schedule_exchanges(e->schedule))
         kiln__write(e,
                     "    static constexpr int before = %d; /* bytes of each block's results of the phases before */\n",
@@ -172,6 +183,7 @@ bool kiln__emit_finish(kiln__emitter *e) {
     }
     if (!any) return false;
     kiln__write(e, "/* The outputs that have columns. */\nstruct kiln_finish {\n");
+    emit_beside(e);
     emit_head(e);
     for (int o = e->inputs; o < e->tensors; o++)
         if (e->problem->operands[o].per_element)

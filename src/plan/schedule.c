@@ -14,6 +14,7 @@
 #define SHARING 1     /* programs that read what all rows share */
 #define READING 2     /* programs that read each element once, and write one value per row */
 #define READING_ODD 4 /* the same, of rows that packs overhang */
+#define ODD 8         /* other programs that share nothing, of rows that packs overhang */
 
 typedef struct choice {
     int64_t min_packs, max_packs; /* of 16 bytes a row, all kept inputs together */
@@ -36,6 +37,8 @@ static const choice table[] = {
     {0, 64, 32, 1, false, 0, KILN__RESIDENCY_REGISTERS, "two packs per lane of a warp, and no block barrier"},
     {65, 256, 32, 1, false, READING_ODD, KILN__RESIDENCY_REGISTERS,
      "a warp, whose packs overhang the row (sums of 1,023 columns of f16: 0.941, 128 threads 0.817)"},
+    {97, 272, 32, 1, false, ODD, KILN__RESIDENCY_REGISTERS,
+     "a warp, whose packs overhang the row (softmax of 1,023 columns of bf16: 0.970, tiles 0.943)"},
     {257, 512, 256, 1, false, READING, KILN__RESIDENCY_REGISTERS,
      "two packs per thread (sums of 2,048 columns of f32: 0.966, four 0.957)"},
     {1025, 2048, 1024, 1, false, READING, KILN__RESIDENCY_REGISTERS,
@@ -68,8 +71,6 @@ static const choice table[] = {
     {8193, 32768, 256, 8, false, 0, KILN__RESIDENCY_SHARED, "eight blocks with 64 KB of the row each"},
     {16385, 65536, 256, 16, false, 0, KILN__RESIDENCY_SHARED,
      "sixteen blocks with 64 KB of the row each (524,288 columns: 0.838, 512 threads 0.646)"},
-    {32769, 262144, 512, 16, true, SHARING, KILN__RESIDENCY_SHARED,
-     "sixteen blocks hold the row in their shared memory, and fetch the next one while they finish it"},
     {32769, 131072, 256, 16, true, 0, KILN__RESIDENCY_SHARED,
      "of sixteen blocks each holds so much of the row that two fit a multiprocessor (1,048,576 columns: 0.755, all of "
      "it 0.641)"},
@@ -83,7 +84,8 @@ static const choice table[] = {
      "the row is read once, or does not fit the shared memory of the blocks that reach each other"},
 };
 #define MOST_TILE_COLUMNS 2048
-#define LONG_ROW_PACKS 16384 /* of a streamed row: longer ones are split among blocks */
+#define LONG_ROW_PACKS 65536 /* of a streamed row: longer ones are split among blocks */
+#define CHUNK_PACKS 8192
 #define TABLE_ROWS ((int)(sizeof table / sizeof *table))
 
 static int power_of_two_from(int64_t n) {
@@ -186,14 +188,16 @@ static int choose_kept(const kiln__problem *problem, kiln__schedule *s) {
  * for both: few rows wait for memory once (rms_norm of 128 rows of 4,096 columns: 4.8 us, 6.1 without). */
 static void load_ahead(const kiln__problem *problem, const kiln__device *device, const kiln__pins *pins, int bytes,
                        kiln__schedule *s) {
-    if (s->residency != KILN__RESIDENCY_REGISTERS || s->masked) return;
-    bool any = false;
+    bool registers = s->residency == KILN__RESIDENCY_REGISTERS;
     for (int o = 0; o < problem->input_count; o++) {
-        any |= is_shared(&problem->operands[o]);
+        s->beside |= is_shared(&problem->operands[o]);
         if (is_shared(&problem->operands[o])) bytes += s->pack_size * (int)kiln_type_size(problem->operands[o].type);
     }
-    s->ahead = any && (pins->ahead || (s->steps * bytes / 4 + 24) * s->threads * 3 <= device->registers_per_sm);
-    for (int o = 0; o < problem->input_count && s->ahead; o++) s->kept[o] = problem->operands[o].per_element;
+    s->ahead = registers && !s->masked && s->beside &&
+               (pins->ahead || (s->steps * bytes / 4 + 24) * s->threads * 3 <= device->registers_per_sm);
+    s->beside &= s->group == KILN__GROUP_CLUSTER && s->residency == KILN__RESIDENCY_SHARED && !s->masked;
+    for (int o = 0; o < problem->input_count; o++)
+        s->kept[o] |= (s->ahead || s->beside) && problem->operands[o].per_element;
 }
 
 KILN_PRINTF(2, 3) static void add(kiln__schedule *s, const char *format, ...) {
@@ -313,11 +317,14 @@ static kiln_status choose_row(const kiln__ir *ir, const kiln__problem *problem, 
     int bytes = choose_kept(problem, s), full_pack = widest_pack(problem);
     bool tile = pins->residency == KILN__RESIDENCY_TILE;
     bool pass = ir->phase_count <= 1 && !problem->columns_out; /* the row is read once: nothing of it needs to stay */
+    int kind = pass ? s->masked ? READING_ODD : READING : s->masked ? ODD : 0;
+    for (int o = 0; o < problem->input_count; o++)
+        if (is_shared(&problem->operands[o])) kind = (kind & ~ODD) | SHARING;
     bool odd = problem->cols % full_pack && problem->cols <= MOST_TILE_COLUMNS;
     /* Lanes without a pack are missed (softmax of 40 columns: tiles 1.000, lanes 0.873; of 88: 0.940). */
     int64_t few = problem->cols / full_pack;
     bool idle = few > 0 && few < 32 && !kiln__is_power_of_two(few);
-    if (pass && s->masked && few >= 63) odd = false; /* what is read alone has no odd stores (see the table) */
+    if (s->masked && (kind & READING_ODD ? few >= 63 : few >= 127 && kind == ODD)) odd = false; /* see the table */
     if (tile && attempt > 0) return kiln__fail(KILN_E_UNSUPPORTED, "this layout has one schedule");
     if (tile || ((odd || idle) && pins->residency < 0 && pins->group < 0 && attempt == 0)) {
         kiln__schedule other = *s;
@@ -336,9 +343,6 @@ static kiln_status choose_row(const kiln__ir *ir, const kiln__problem *problem, 
     if (packs < 1) packs = 1;
     int64_t load; /* packs of 16 bytes */
     load = kiln__mul_i64(packs, bytes > 16 ? bytes : 16, &load) ? load / 16 : INT64_MAX;
-    int kind = !pass ? 0 : s->masked ? READING_ODD : READING;
-    for (int o = 0; o < problem->input_count; o++)
-        if (is_shared(&problem->operands[o])) kind |= SHARING;
     int row = 0;
     for (; row < TABLE_ROWS; row++) {
         bool pinned = pins->residency >= 0 || pins->group >= 0 || pins->cluster;
@@ -429,8 +433,8 @@ kiln_status kiln__schedule_choose(const kiln__ir *ir, const kiln__problem *probl
                                                               : choose_row(ir, problem, device, pins, attempt, out);
     if (status) return status;
     /* At most 1,024 chunks, because every block of the next phase reads the partial results of all. */
-    int64_t chunk = LONG_ROW_PACKS * out->pack_size;
-    kiln__schedule_split(ir, pins, kiln__divide_up(problem->cols, chunk), 1024, out);
+    int64_t packs = kiln__divide_up(problem->cols, out->pack_size);
+    kiln__schedule_split(ir, pins, packs > LONG_ROW_PACKS ? kiln__divide_up(packs, CHUNK_PACKS) : 1, 1024, out);
     choose_launches(problem, device, out);
     /* Corrections cost more than a second exchange, but where that takes long. */
     bool once = out->residency == KILN__RESIDENCY_STREAM || out->blocks_per_row >= 16;

@@ -75,7 +75,7 @@ static int choose_members(const facts *f, bool fits_shared) {
     while (members < 16 && members * 8 < f->cols) members *= 2;
     if (f->again && f->cols > 128 && fits_shared) members = f->cols <= 256 ? 32 : 64;
     if (!f->again && f->cols >= SPLIT_COLUMNS && f->kept_narrowest == 2) members = 32;
-    if (!f->again && f->cols > 1024 && f->cols < SPLIT_COLUMNS) members = 64;
+    if (!f->again && f->cols > 768 && f->cols < SPLIT_COLUMNS) members = 64;
     return members;
 }
 

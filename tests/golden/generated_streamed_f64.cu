@@ -25,7 +25,7 @@ struct kiln_row {
 KILN_DEVICE void kiln_begin(kiln_row &row)
 {
     const kiln_arguments &args = row.args;
-    row.in_x = args.in_x + row.index * 100003;
+    row.in_x = args.in_x + row.index * 200003;
     row.out_s = args.out_s + row.index * 1;
     row.shift = (int)(row.index * 1 & (KILN_PACK - 1));
 }
@@ -123,7 +123,7 @@ struct kiln_phase0 {
 KILN_DEVICE void kiln_after0(kiln_row &row, const kiln_phase0 &reduced)
 {
     row.v1 = reduced.r1;
-    row.v3 = kiln_ratio(row.v1, 100003.0);
+    row.v3 = kiln_ratio(row.v1, 200003.0);
 }
 
 /* Outputs of one value per row. */

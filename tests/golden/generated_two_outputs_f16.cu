@@ -25,9 +25,9 @@ struct kiln_row {
 KILN_DEVICE void kiln_begin(kiln_row &row)
 {
     const kiln_arguments &args = row.args;
-    row.in_x = args.in_x + row.index * 1023;
+    row.in_x = args.in_x + row.index * 511;
     row.out_m = args.out_m + row.index * 1;
-    row.out_y = args.out_y + row.index * 1023;
+    row.out_y = args.out_y + row.index * 511;
 }
 
 /* Flat copies between tensors and a tile of whole rows in shared memory, by all threads of the block. */

@@ -303,6 +303,7 @@ template <int BYTES> KILN_SOFTWARE void kiln_copy_async(void *shared, const void
 {
     kiln_software->copy_async(shared, global, BYTES);
 }
+__forceinline__ uint4 kiln_load_early(const uint4 *p) { return *p; }
 __forceinline__ void kiln_store16(void *p, uint4 v) { *reinterpret_cast<uint4 *>(p) = v; }
 KILN_SOFTWARE void kiln_copy_wait() { kiln_software->copy_wait(-1); }
 KILN_SOFTWARE void kiln_copy_wait_but(int groups) { kiln_software->copy_wait(groups < 0 ? 0 : groups); }
