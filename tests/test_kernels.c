@@ -241,8 +241,7 @@ static void every_conversion_assembles(void **state) {
 /* ---- the prelude ---- */
 
 /* Their seeds and labels are integers, which the other functions' arguments here are not. */
-static const char *const special[] = {
-    "dropout", "dropout_grad", "cross_entropy_label", "cross_entropy_label_grad"};
+static const char *const special[] = {"dropout", "dropout_grad", "cross_entropy_label", "cross_entropy_label_grad"};
 
 /* "name(a, b)": a call of the function defined at `at`, which has this many parameters. */
 static void add_call(expressions *list, const char *at) {
@@ -383,6 +382,36 @@ static void truths_cross_clusters(void **state) {
     }
 }
 
+/* With what the blocks of a cluster exchange, which is static. */
+static void shared_memory_is_no_more_than_there_is(void **state) {
+    (void)state;
+    need_nvrtc();
+    static const char *const cases[][2] = {
+        {"y = layer_norm(x)", "f64[8,174048] f64[8,174048]"},
+        {"y = layer_norm(x, w, b)", "f64[8,174048]@8 f64[8,174048] f64[8,174048] f64[8,174048]"},
+        {"y = layer_norm(x, w, b)", "f64[8,174049] f64[8,174049] f64[8,174049] f64[8,174049]"},
+        {"y = softmax(x * w)", "f64[8,174048] f64[8,174048] f64[8,174048]"},
+        {"y = softmax(x)", "f32[8,800000] f32[8,800000]"},
+        {"y = x - mean(x) + var(x) + max(x) + prod(x)", "f16[8,1500000] f64[8,1500000]"},
+        {"y = x - mean(x) + var(x) + max(x) + prod(x)", "f64[2,250000] f32[2,250000]"},
+    };
+    kiln__device device = kiln__device_typical(90);
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        bound b;
+        kiln_kernel *kernel = NULL;
+        kiln_plan_info info = KILN_PLAN_INFO_INIT;
+        assert_int_equal(bound_create(&b, cases[i][0], NULL, NULL, cases[i][1]), KILN_OK);
+        if (kiln_compile(b.program, b.tensors, b.tensor_count, NULL, 0, 90, 0, 1, &kernel))
+            fail_msg("%s", kiln_last_error());
+        kiln_kernel_get_info(kernel, &info);
+        if (info.shared_bytes > device.shared_per_block)
+            fail_msg("%s of %s: '%s' takes %lld bytes", cases[i][0], cases[i][1], info.schedule,
+                     (long long)info.shared_bytes);
+        kiln_kernel_destroy(kernel);
+        bound_destroy(&b);
+    }
+}
+
 /* test_kernels [PATTERN]: those tests alone, "every_op*". */
 int main(int argc, char **argv) {
     if (argc > 1) cmocka_set_test_filter(argv[1]);
@@ -392,6 +421,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(every_function_of_the_prelude_compiles),
         cmocka_unit_test(every_combination_of_pieces_compiles_without_spills),
         cmocka_unit_test(truths_cross_clusters),
+        cmocka_unit_test(shared_memory_is_no_more_than_there_is),
     };
     return cmocka_run_group_tests_name("kernels", tests, NULL, NULL);
 }

@@ -179,23 +179,25 @@ static int choose_kept(const kiln__problem *problem, kiln__schedule *s) {
     for (int o = 0; o < problem->input_count; o++) {
         const kiln__operand *operand = &problem->operands[o];
         s->kept[o] = operand->per_element && operand->follows_rows;
+        s->sharing += is_shared(operand);
         if (s->kept[o]) bytes += s->pack_size * (int)kiln_type_size(operand->type);
     }
     return bytes;
 }
 
 /* What all rows share is loaded with a row in registers rather than when it is used, where three blocks have registers
- * for both: few rows wait for memory once (rms_norm of 128 rows of 4,096 columns: 4.8 us, 6.1 without). */
+ * for both: few rows wait for memory once (rms_norm of 128 rows of 4,096 columns: 4.8 us, 6.1 without). Clusters load it
+ * for several packs at a time where a thread has many packs or there is one such tensor (rms_norm of 524,288 columns:
+ * 0.828, 0.668 without; layer_norm 0.733 and 0.593, of 262,144 columns 0.753 and 0.768). */
 static void load_ahead(const kiln__problem *problem, const kiln__device *device, const kiln__pins *pins, int bytes,
                        kiln__schedule *s) {
-    bool registers = s->residency == KILN__RESIDENCY_REGISTERS;
-    for (int o = 0; o < problem->input_count; o++) {
-        s->beside |= is_shared(&problem->operands[o]);
+    if (s->masked || !s->sharing) return;
+    for (int o = 0; o < problem->input_count; o++)
         if (is_shared(&problem->operands[o])) bytes += s->pack_size * (int)kiln_type_size(problem->operands[o].type);
-    }
-    s->ahead = registers && !s->masked && s->beside &&
+    s->ahead = s->residency == KILN__RESIDENCY_REGISTERS &&
                (pins->ahead || (s->steps * bytes / 4 + 24) * s->threads * 3 <= device->registers_per_sm);
-    s->beside &= s->group == KILN__GROUP_CLUSTER && s->residency == KILN__RESIDENCY_SHARED && !s->masked;
+    s->beside = s->residency == KILN__RESIDENCY_SHARED && s->group == KILN__GROUP_CLUSTER &&
+                (s->sharing == 1 || s->steps >= 16);
     for (int o = 0; o < problem->input_count; o++)
         s->kept[o] |= (s->ahead || s->beside) && problem->operands[o].per_element;
 }
@@ -261,10 +263,22 @@ bool kiln__cluster_fits(int cluster, const kiln__device *device) {
     return kiln__is_power_of_two(cluster) && cluster <= most;
 }
 
+/* Of static shared memory: what the warps of a row's blocks exchange, every other row beside the one before it. */
+static int64_t exchange_bytes(const kiln__ir *ir, bool persistent, const kiln__schedule *s) {
+    bool wide = ir->float_type == KILN__F64;
+    for (uint32_t i = 0; i < ir->count; i++) wide |= ir->insts[i].type == KILN__I64;
+    int64_t values = kiln__schedule_exchanged(s, ir) / 8 + 1, warps = (int64_t)s->blocks_per_row * s->threads / 32;
+    int64_t bytes = warps * (persistent ? 2 : 1) * kiln__divide_up(values * (wide ? 8 : 4), 16) * 16;
+    return bytes > 8192 ? bytes : 8192;
+}
+
 /* How much of the row stays in shared memory, and whether a group goes through several rows. */
-static bool hold(const choice *c, const kiln__pins *pins, const kiln__device *device, int bytes, kiln__schedule *s) {
+static bool hold(const kiln__ir *ir, const choice *c, const kiln__pins *pins, const kiln__device *device, int bytes,
+                 kiln__schedule *s) {
     bool grid = s->group == KILN__GROUP_GRID;
-    int64_t step = (int64_t)s->threads * bytes, room = device->shared_per_block - 8192;
+    bool persistent = s->group != KILN__GROUP_LANES && (pins->persistent ? pins->persistent > 0 : c->persistent);
+    int64_t step = (int64_t)s->threads * bytes, room = device->shared_per_block;
+    room -= s->group == KILN__GROUP_CLUSTER ? exchange_bytes(ir, persistent, s) : 8192;
     s->held = 0;
     s->resident = 1;
     s->shared_bytes = 0;
@@ -278,14 +292,13 @@ static bool hold(const choice *c, const kiln__pins *pins, const kiln__device *de
     s->shared_bytes = (int)(s->held * step);
     if (s->threads == 1024 && device->threads_per_sm >= 2048 && 2 * (s->shared_bytes + 2048) <= device->shared_per_sm)
         s->resident = 2;
-    s->persistent =
-        grid || (s->group != KILN__GROUP_LANES && (pins->persistent ? pins->persistent > 0 : c->persistent));
+    s->persistent = grid || persistent;
     return true;
 }
 
 /* One row of the table, as pinned, worked out for the problem. False where it does not fit the device. */
-static bool work_out(const choice *c, const kiln__pins *pins, const kiln__device *device, int64_t packs, int bytes,
-                     kiln__schedule *s) {
+static bool work_out(const kiln__ir *ir, const choice *c, const kiln__pins *pins, const kiln__device *device,
+                     int64_t packs, int bytes, kiln__schedule *s) {
     s->residency = pins->residency >= 0 ? (kiln__residency)pins->residency : c->residency;
     s->reason = pins->residency >= 0 || pins->threads ? "the caller pinned it" : c->reason;
     bool grid = pins->group >= 0 ? pins->group == KILN__GROUP_GRID : !pins->cluster && c->cluster == WHOLE_GRID;
@@ -309,7 +322,7 @@ static bool work_out(const choice *c, const kiln__pins *pins, const kiln__device
     if (!kiln__is_power_of_two(threads) || threads > 1024 || (grid && s->ordered)) return false;
     if (!grid && !kiln__cluster_fits(s->blocks_per_row, device)) return false;
     if (s->group == KILN__GROUP_LANES ? threads > 32 : threads < 32) return false;
-    return hold(c, pins, device, bytes, s);
+    return hold(ir, c, pins, device, bytes, s);
 }
 
 static kiln_status choose_row(const kiln__ir *ir, const kiln__problem *problem, const kiln__device *device,
@@ -318,8 +331,7 @@ static kiln_status choose_row(const kiln__ir *ir, const kiln__problem *problem, 
     bool tile = pins->residency == KILN__RESIDENCY_TILE;
     bool pass = ir->phase_count <= 1 && !problem->columns_out; /* the row is read once: nothing of it needs to stay */
     int kind = pass ? s->masked ? READING_ODD : READING : s->masked ? ODD : 0;
-    for (int o = 0; o < problem->input_count; o++)
-        if (is_shared(&problem->operands[o])) kind = (kind & ~ODD) | SHARING;
+    if (s->sharing) kind = (kind & ~ODD) | SHARING;
     bool odd = problem->cols % full_pack && problem->cols <= MOST_TILE_COLUMNS;
     /* Lanes without a pack are missed (softmax of 40 columns: tiles 1.000, lanes 0.873; of 88: 0.940). */
     int64_t few = problem->cols / full_pack;
@@ -350,7 +362,7 @@ static kiln_status choose_row(const kiln__ir *ir, const kiln__problem *problem, 
         if (table[row].only && (!(table[row].only & kind) || pinned || shifts)) continue;
         if (pass && table[row].residency == KILN__RESIDENCY_SHARED && !pinned) continue;
         if (load > table[row].max_packs || (load < table[row].min_packs && !pinned)) continue;
-        if (work_out(&table[row], pins, device, packs, bytes, s) && attempt-- == 0) break;
+        if (work_out(ir, &table[row], pins, device, packs, bytes, s) && attempt-- == 0) break;
     }
     if (row == TABLE_ROWS)
         return kiln__fail(KILN_E_UNSUPPORTED, "no %s schedule fits rows of %lld columns",

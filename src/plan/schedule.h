@@ -33,8 +33,9 @@ typedef struct kiln__schedule {
     bool persistent; /* as many groups as run at once go through all rows */
     int splits;      /* chunks that a row is cut into, a block for each; every phase is a launch of its own; 1: none */
     bool dependent;  /* each begins while the one before ends, and waits for it in the kernel */
+    int sharing;     /* inner: how many inputs have elements that all rows share */
     bool ahead;      /* registers: what all rows share is loaded with the row, not when it is used */
-    bool beside;     /* shared, stream: what all rows share is loaded for several packs at a time */
+    bool beside;     /* clusters: what all rows share is loaded for several packs at a time */
     bool rows_apart; /* one value per row is stored in a launch after that of the columns: it may take the place of an
                           * input that blocks read there */
     bool ends_in_rows;   /* the last launch needs one chunk's blocks alone: it stores one value per row */
