@@ -213,8 +213,7 @@ static kiln_status limit_grid(const kiln__schedule *s, const target *on, kiln__l
                                    .block_z = 1,
                                    .shared_bytes = launch->shared_bytes};
     kiln__CUresult result;
-    bool empty = !launch->grid_x || !launch->grid_y; /* of which the driver does not tell */
-    if (empty || (!s->persistent && !kiln__schedule_clusters(s))) return KILN_OK;
+    if (!launch->grid_x || (!s->persistent && !kiln__schedule_clusters(s))) return KILN_OK;
     if (kiln__schedule_clusters(s)) {
         call = "cuOccupancyMaxActiveClusters";
         result = on->driver->OccupancyMaxActiveClusters(&groups, launch->functions[0], &config);

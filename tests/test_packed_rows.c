@@ -74,6 +74,8 @@ static const packed_case cases[] = {
     {"y = softmax(x)", "0", "f16[4000,80] f16[4000,80]", "cluster 8, block 256, shared, outer, pack 8 x 16", NULL,
      true},
     {"y = layer_norm(x)", "0", "f32[2100,40] f32[2100,40]", "cluster 8, block 256, shared", NULL, false},
+    {"y = softmax(x)", "0", "u8[4096,66] f32[4096,66]", "cluster 8, block 256, shared", NULL, false},
+    {"y = softmax(x)", "0", "e4m3[8192,68] f32[8192,68]", "cluster 16, block 256, shared", NULL, false},
     {"y = softmax(x)", "0", "f16[600,130] f16[600,130]", "cluster 4, block 512, registers", "cluster 4", true},
     {"y = softmax(x)", "0", "f16[3000,40] f16[3000,40]", "cluster 8, block 256, shared",
      "cluster 8, threads 32, shared", false},

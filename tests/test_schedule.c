@@ -205,6 +205,37 @@ static void later_attempts_end_whatever_is_pinned(void **state) {
     }
 }
 
+/* Rows of any number and length, beside each other, on devices with much and with little shared memory. */
+static void leading_axes_have_a_schedule_everywhere(void **state) {
+    (void)state;
+    static const char *const inputs[] = {"u8", "f16", "f32", "f64"};
+    static const char *const texts[] = {"y = softmax(x)", "y = layer_norm(x)", "y = softmax_grad(x, x * 2)",
+                                        "y = x * max(x) + var(x) * sum(x) + argmax(x)"};
+    static const int64_t lengths[] = {100, 600, 1000, 1700, 2049, 3000, 4096, 6000, 8192, 9000, 20000};
+    static const int64_t rows[] = {1, 2, 7, 64, 66, 68, 1000, 4096};
+    static const int devices[] = {80, 86, 90, 100, 120};
+    for (size_t i = 0; i < COUNT(inputs) * COUNT(texts) * COUNT(lengths) * COUNT(rows); i++) {
+        const char *input = inputs[i % COUNT(inputs)];
+        const char *text = texts[i / COUNT(inputs) % COUNT(texts)];
+        int64_t length = lengths[i / COUNT(inputs) / COUNT(texts) % COUNT(lengths)];
+        int64_t count = rows[i / COUNT(inputs) / COUNT(texts) / COUNT(lengths)];
+        char tensors[128];
+        bound b;
+        snprintf(tensors, sizeof tensors, "%s[%" PRId64 ",%" PRId64 "] f32[%" PRId64 ",%" PRId64 "]", input, length,
+                 count, length, count);
+        assert_int_equal(bound_create(&b, text, "0", NULL, tensors), KILN_OK);
+        for (size_t d = 0; d < COUNT(devices); d++) {
+            kiln__prepared prepared;
+            if (bound_prepare(&b, devices[d], &prepared))
+                fail_msg("%s of %s for sm_%d: %s", text, tensors, devices[d], kiln_last_error());
+            kiln__device device = kiln__device_typical(devices[d]);
+            assert_true(prepared.schedule.shared_bytes <= device.shared_per_block);
+            kiln__prepared_free(&prepared);
+        }
+        bound_destroy(&b);
+    }
+}
+
 /* ---- which schedule ---- */
 
 static const struct {
@@ -420,6 +451,7 @@ int main(void) {
         cmocka_unit_test(later_attempts_need_fewer_registers_and_end),
         cmocka_unit_test(later_attempts_have_fewer_rows_in_a_thread_and_end),
         cmocka_unit_test(later_attempts_end_whatever_is_pinned),
+        cmocka_unit_test(leading_axes_have_a_schedule_everywhere),
         cmocka_unit_test(the_table_chooses_what_it_says),
         cmocka_unit_test(the_grid_covers_the_rows_and_no_more),
         cmocka_unit_test(argument_fields_are_aligned_and_complete),

@@ -293,7 +293,7 @@ static bool hold(const kiln__ir *ir, const choice *c, const kiln__pins *pins, co
     if (s->threads == 1024 && device->threads_per_sm >= 2048 && 2 * (s->shared_bytes + 2048) <= device->shared_per_sm)
         s->resident = 2;
     s->persistent = grid || persistent;
-    return true;
+    return !(c->only & SHARING) || s->threads < 1024 || s->resident == 2; /* alone it is too slow */
 }
 
 /* One row of the table, as pinned, worked out for the problem. False where it does not fit the device. */
@@ -368,9 +368,8 @@ static kiln_status choose_row(const kiln__ir *ir, const kiln__problem *problem, 
         return kiln__fail(KILN_E_UNSUPPORTED, "no %s schedule fits rows of %lld columns",
                           pins->residency >= 0 || pins->threads ? "pinned" : "further", (long long)problem->cols);
     /* 1,024 threads with 32 bytes each under way fill the memory system. */
-    int batch = pins->batch ? pins->batch : 2;
-    s->batch = s->residency == KILN__RESIDENCY_REGISTERS ? (int)s->steps : batch;
-    if (s->batch > s->steps) s->batch = (int)s->steps;
+    s->batch = pins->batch ? pins->batch : 2;
+    if (s->batch > s->steps || s->residency == KILN__RESIDENCY_REGISTERS) s->batch = (int)s->steps;
     load_ahead(problem, device, pins, bytes, s);
     return KILN_OK;
 }

@@ -53,7 +53,7 @@ typedef struct kiln__schedule {
     /* Elements per memory access of each operand; 0: element by element, each with its own address. */
     int vector[KILN_MAX_TENSORS];
     bool shifted[KILN_MAX_TENSORS];    /* masked: what all rows share, in whole packs at other places than the rows' */
-    bool kept[KILN_MAX_TENSORS];       /* inputs that stay with the row; the others are read where they are used */
+    bool kept[KILN_MAX_TENSORS];       /* inputs loaded before they are used: with the row, or beside it */
     int tile_offset[KILN_MAX_TENSORS]; /* tile: where a tensor's part of it begins in shared memory, bytes */
     int tile_vector[KILN_MAX_TENSORS]; /* tile: elements per access of its flat copy */
     int shared_bytes;                  /* dynamic, per block */
@@ -75,7 +75,7 @@ typedef struct kiln__pins {
     int cluster;    /* blocks per row */
     int online;     /* 1: phases together where possible, -1: one after another */
     int persistent; /* 1: yes, -1: a group for each row */
-    int ahead;      /* 1: what all rows share stays with each of them */
+    int ahead;      /* registers alone; 1: what all rows share stays with each of them */
 } kiln__pins;
 
 /* Parses "block 256, shared, pack 8", the words of kiln__schedule's text: lanes N, block N, threads N, registers,
@@ -89,7 +89,7 @@ kiln_status kiln__schedule_choose(const kiln__ir *ir, const kiln__problem *probl
                                   const kiln__pins *pins, int attempt, kiln__schedule *out);
 
 /* The schedule of a problem whose neighbouring rows lie side by side, but for its text. Later attempts have fewer rows
- * in a thread, which changes no row's bits. */
+ * in a thread, which changes no row's bits; after them a row that is shared by a cluster is left to one block. */
 kiln_status kiln__schedule_outer(const kiln__ir *ir, const kiln__problem *problem, const kiln__device *device,
                                  const kiln__pins *pins, int attempt, kiln__schedule *s);
 

@@ -15,7 +15,7 @@ typedef struct facts {
 } facts;
 
 #define STATIC_BYTES 40960 /* of shared memory, for what the reductions exchange */
-#define CLUSTER_ROWS 64    /* of a block of 256 threads in a cluster that is not pinned, at most */
+#define CLUSTER_ROWS 64    /* worth sharing among a block of a cluster */
 #define SPLIT_COLUMNS 8192 /* of a streamed row: more are divided among blocks */
 #define CHUNK_COLUMNS 2048
 
@@ -83,10 +83,9 @@ static int choose_members(const facts *f, bool fits_shared) {
  * multiprocessor, each keeps 64 KB of rows 128 bytes wide (softmax of f16 over 4,096: 0.815, read twice 0.494; of f32
  * 0.858; layer_norm of bf16 over 1,536: 0.863, one block 0.876). */
 static int choose_cluster(const facts *f, const kiln__device *device, const kiln__pins *pins, int64_t exchanged) {
-    const bool pinned =
-        pins->residency >= 0 || pins->threads || pins->splits || pins->rows_per_block || pins->pack_size;
+    const int pinned = pins->threads | pins->splits | pins->rows_per_block | pins->pack_size;
     int64_t bytes = 2 * least_slab(f), cluster = 1;
-    if (!f->again || bytes / 2 <= device->shared_per_sm / 2 - 5120 || pinned) return 1;
+    if (!f->again || bytes / 2 <= device->shared_per_sm / 2 - 5120 || pinned || pins->residency >= 0) return 1;
     while (cluster * 65536 < bytes) cluster *= 2;
     bool fits = cluster <= 16 && kiln__cluster_fits((int)cluster, device);
     return fits && CLUSTER_ROWS * (8 + cluster) * exchanged <= STATIC_BYTES ? (int)cluster : 1;
@@ -153,9 +152,11 @@ kiln_status kiln__schedule_outer(const kiln__ir *ir, const kiln__problem *proble
                                  const kiln__pins *pins, int attempt, kiln__schedule *s) {
     facts f = find_facts(ir, problem, s);
     const int64_t room = device->shared_per_block - STATIC_BYTES;
-    int cluster = pins->cluster ? pins->cluster : choose_cluster(&f, device, pins, kiln__schedule_exchanged(s, ir));
-    if (attempt > 0 && !pins->cluster && cluster > 1) cluster = 1, attempt--;
+    const int64_t exchanged = kiln__schedule_exchanged(s, ir);
+    const int cluster = pins->cluster ? pins->cluster : choose_cluster(&f, device, pins, exchanged);
     const bool clusters = cluster > 1 && !pins->cluster;
+    kiln__pins alone = *pins;
+    alone.cluster = 1;
     bool fits_shared = f.again && least_slab(&f) / cluster <= room;
     s->group = KILN__GROUP_COLUMNS;
     s->threads_per_row = pins->threads ? pins->threads : clusters ? 32 : choose_members(&f, fits_shared);
@@ -163,23 +164,27 @@ kiln_status kiln__schedule_outer(const kiln__ir *ir, const kiln__problem *proble
     choose_rows(&f, problem, pins, s);
     for (; attempt > 0 && s->pack_size > 1; attempt--) s->pack_size /= 2;
     if (s->row_vector > s->pack_size) s->row_vector = s->pack_size;
+    /* Given up last, because that changes a row's bits. */
+    if (attempt > 0 && clusters) return kiln__schedule_outer(ir, problem, device, &alone, attempt - 1, s);
     if (attempt > 0) return kiln__fail(KILN_E_UNSUPPORTED, "this layout has one schedule");
     choose_residency(&f, pins, fits_shared, s);
     if (clusters) s->residency = KILN__RESIDENCY_SHARED;
     choose_lanes(&f, problem, device, pins, s);
+    while (clusters && s->threads > 32 &&
+           (s->steps * s->threads * f.kept_bytes * s->pack_size > room ||
+            s->rows_per_block * (s->threads / 32 + cluster) * exchanged > STATIC_BYTES))
+        s->threads /= 2, s->rows_per_block /= 2;
     int64_t bytes = f.kept_bytes * s->pack_size, slab = s->steps * s->threads * bytes;
     if (s->residency == KILN__RESIDENCY_SHARED && slab > room && pins->residency < 0)
         s->residency = KILN__RESIDENCY_STREAM;
-    if (s->residency == KILN__RESIDENCY_SHARED) s->shared_bytes = (int)slab;
-    if (s->residency == KILN__RESIDENCY_SHARED) s->held = s->steps;
+    if (s->residency == KILN__RESIDENCY_SHARED) s->shared_bytes = (int)slab, s->held = s->steps;
     s->threads_per_row *= cluster;
     s->blocks_per_row = cluster;
     /* 256 chunks are two blocks for each of an H100's multiprocessors; more would only lengthen the partial results. */
     int64_t chunks = f.cols >= SPLIT_COLUMNS && !fits_shared ? kiln__divide_up(f.cols, CHUNK_COLUMNS) : 1;
     kiln__schedule_split(ir, pins, chunks, 256, s);
-    int batch = pins->batch ? pins->batch : bytes > 16 ? 4 : 8;
-    if (batch > s->steps || s->residency == KILN__RESIDENCY_REGISTERS) batch = (int)s->steps;
-    s->batch = batch;
+    s->batch = pins->batch ? pins->batch : bytes > 16 ? 4 : 8;
+    if (s->batch > s->steps || s->residency == KILN__RESIDENCY_REGISTERS) s->batch = (int)s->steps;
     for (int o = 0; o < problem->input_count + problem->output_count; o++) {
         int widest = 16 / (int)kiln_type_size(problem->operands[o].type);
         int together = rows_together(problem, &problem->operands[o], s->row_vector);
@@ -192,7 +197,7 @@ kiln_status kiln__schedule_outer(const kiln__ir *ir, const kiln__problem *proble
     /* What the reductions exchange: a slot for every warp's rows, and for those of each block. */
     int lanes = s->rows_per_block / s->pack_size, slots = s->threads / (lanes < 32 ? 32 : lanes) + cluster;
     if (cluster > 1 && (!kiln__cluster_fits(cluster, device) || s->residency == KILN__RESIDENCY_STREAM ||
-                        s->rows_per_block * slots * kiln__schedule_exchanged(s, ir) > STATIC_BYTES))
+                        s->rows_per_block * slots * exchanged > STATIC_BYTES))
         return kiln__fail(KILN_E_UNSUPPORTED,
                           "rows that lie side by side have no pinned schedule in clusters of %d: "
                           "expected registers or shared, and blocks of fewer rows",
