@@ -367,7 +367,8 @@ KILN_DEVICE void kiln_fetch_early(kiln_pack<T, N> &pack, const T *p, const Span 
     typedef typename kiln_word<sizeof(T) * V>::type word;
     if (!span.whole()) return kiln_load_part(pack, p, span.low, span.high);
 #pragma unroll
-    for (int i = 0; i < N / V; ++i) reinterpret_cast<word *>(&pack)[i] = kiln_load_early(reinterpret_cast<const word *>(p) + i);
+    for (int i = 0; i < N / V; ++i)
+        reinterpret_cast<word *>(&pack)[i] = kiln_load_early(reinterpret_cast<const word *>(p) + i);
 }
 template <int V, class T, int N, class Span>
 KILN_DEVICE void kiln_put(const kiln_pack<T, N> &pack, T *p, const Span &span) {

@@ -17,7 +17,8 @@ KILN_DEVICE int kiln_member() { return threadIdx.x / KILN_LANES; }
 KILN_DEVICE void kiln_place(kiln_row &row) {
     const kiln_i64 tiles = (row.args.rows + KILN_ROWS_PER_BLOCK - 1) / KILN_ROWS_PER_BLOCK;
     row.chunk = KILN_SPLITS > 1 ? (int)(kiln_block() / tiles) : 0;
-    const kiln_i64 first = (kiln_block() / KILN_BLOCKS_PER_ROW - row.chunk * tiles) * KILN_ROWS_PER_BLOCK + threadIdx.x % KILN_LANES * KILN_VECTOR;
+    const kiln_i64 tile = kiln_block() / KILN_BLOCKS_PER_ROW - row.chunk * tiles;
+    const kiln_i64 first = tile * KILN_ROWS_PER_BLOCK + threadIdx.x % KILN_LANES * KILN_VECTOR;
 #pragma unroll
     for (int i = 0; i < KILN_PIECES; ++i) {
         const kiln_i64 index = first + i * (KILN_LANES * KILN_VECTOR), rest = row.args.rows - index;

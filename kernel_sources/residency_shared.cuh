@@ -29,7 +29,8 @@ struct kiln_residency {
         for (int u = 0; u < KILN_UNROLL && Body::beside; ++u) {
             const int step = chunk * KILN_UNROLL + u;
             const kiln_index col = kiln_column(row, step);
-            if (step < KILN_HELD && kiln_inside(row, col, step)) kept[u].load_beside(row, col, kiln_span(row, col, step));
+            if (step < KILN_HELD && kiln_inside(row, col, step))
+                kept[u].load_beside(row, col, kiln_span(row, col, step));
         }
 #pragma unroll
         for (int u = 0; u < KILN_UNROLL; ++u) {

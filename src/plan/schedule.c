@@ -55,9 +55,8 @@ static const choice table[] = {
      "two blocks of 1,024 threads on a multiprocessor wait less for what all rows share (rms_norm of 49,152 columns: "
      "0.981, blocks of 512 0.833)"},
     {4097, 7000, 256, 4, false, SHARING, KILN__RESIDENCY_SHARED,
-     "four blocks wait less for what all rows share than one (layer_norm of 50,257 columns, which takes more registers "
-     "than "
-     "two blocks of 1,024 threads have: 0.752, one block of 512 0.678)"},
+     "four blocks, where two of 1,024 threads have too few registers (layer_norm of 50,257 columns: 0.752, one of 512 "
+     "threads 0.678)"},
     {0, 7000, 512, 1, false, 0, KILN__RESIDENCY_SHARED,
      "up to 110 KB of a row in shared memory, so that two rows are under way (32,768 columns: 0.978, 50,257: 0.955)"},
     {10241, 20480, 256, 8, false, SHARING, KILN__RESIDENCY_SHARED,
