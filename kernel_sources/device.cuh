@@ -114,6 +114,39 @@ KILN_DEVICE uint4 kiln_load_early(const uint4 *p) {
     return v;
 }
 
+/* Loads with a policy for their lines in the L2: those that are read once can be given up first, and what others left
+ * there to be written stays; or none in particular. Of 16, 8, 4 and 2 bytes. */
+KILN_DEVICE kiln_u64 kiln_policy(bool once) {
+    kiln_u64 first, normal;
+    asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(first));
+    asm("createpolicy.fractional.L2::evict_normal.b64 %0, 1.0;" : "=l"(normal));
+    return once ? first : normal;
+}
+KILN_DEVICE uint4 kiln_load_word(const uint4 *p, kiln_u64 policy) {
+    uint4 v;
+    asm("ld.global.L2::cache_hint.v4.u32 {%0, %1, %2, %3}, [%4], %5;"
+        : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+        : "l"(__cvta_generic_to_global(p)), "l"(policy));
+    return v;
+}
+KILN_DEVICE uint2 kiln_load_word(const uint2 *p, kiln_u64 policy) {
+    uint2 v;
+    asm("ld.global.L2::cache_hint.v2.u32 {%0, %1}, [%2], %3;"
+        : "=r"(v.x), "=r"(v.y)
+        : "l"(__cvta_generic_to_global(p)), "l"(policy));
+    return v;
+}
+KILN_DEVICE unsigned kiln_load_word(const unsigned *p, kiln_u64 policy) {
+    unsigned v;
+    asm("ld.global.L2::cache_hint.u32 %0, [%1], %2;" : "=r"(v) : "l"(__cvta_generic_to_global(p)), "l"(policy));
+    return v;
+}
+KILN_DEVICE unsigned short kiln_load_word(const unsigned short *p, kiln_u64 policy) {
+    unsigned short v;
+    asm("ld.global.L2::cache_hint.u16 %0, [%1], %2;" : "=h"(v) : "l"(__cvta_generic_to_global(p)), "l"(policy));
+    return v;
+}
+
 /* Asynchronous copies from global to shared memory, 4, 8 or 16 bytes, both ends aligned to BYTES; wait: until this
  * thread's own have arrived. */
 template <int BYTES> KILN_DEVICE void kiln_copy_async(void *shared, const void *global) {
@@ -152,10 +185,46 @@ KILN_DEVICE void kiln_cluster_barrier() {
     asm volatile("barrier.cluster.arrive.release;\n\tbarrier.cluster.wait.acquire;" ::: "memory");
 }
 KILN_DEVICE void kiln_cluster_write(kiln_u32 *slot, kiln_u32 rank, kiln_u32 word) {
-    const kiln_u32 own = (kiln_u32)__cvta_generic_to_shared(slot);
     asm volatile("{\n\t.reg .u32 far;\n\tmapa.shared::cluster.u32 far, %0, %1;\n\t"
-                 "st.shared::cluster.u32 [far], %2;\n\t}" ::"r"(own), "r"(rank), "r"(word)
+                 "st.shared::cluster.u32 [far], %2;\n\t}" ::"r"((kiln_u32)__cvta_generic_to_shared(slot)),
+                 "r"(rank), "r"(word)
                  : "memory");
+}
+/* The same without a barrier of all. send: a write that counts there, at the barrier `arrivals`: expect, by one thread,
+ * tells how many bytes complete its phase, wait waits until they have, the phases being 0, 1, 0, ... prepare: by one
+ * thread, then begin: all blocks have begun, and their barriers can be sent to. */
+KILN_DEVICE void kiln_cluster_prepare(kiln_u64 *arrivals, int count) {
+    for (int i = 0; i < count; ++i)
+        asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"((kiln_u32)__cvta_generic_to_shared(arrivals + i))
+                     : "memory");
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+}
+KILN_DEVICE void kiln_cluster_begin() {
+    asm volatile("barrier.cluster.arrive.relaxed;\n\tbarrier.cluster.wait;" ::: "memory");
+}
+KILN_DEVICE void kiln_cluster_expect(kiln_u64 *arrivals, int bytes) {
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(
+                     (kiln_u32)__cvta_generic_to_shared(arrivals)),
+                 "r"(bytes)
+                 : "memory");
+}
+KILN_DEVICE void kiln_cluster_send(kiln_u32 *slot, kiln_u32 rank, kiln_u32 word, kiln_u64 *arrivals) {
+    asm volatile("{\n\t.reg .u32 far, there;\n\tmapa.shared::cluster.u32 far, %0, %1;\n\t"
+                 "mapa.shared::cluster.u32 there, %2, %1;\n\t"
+                 "st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [far], %3, [there];\n\t}" ::"r"(
+                     (kiln_u32)__cvta_generic_to_shared(slot)),
+                 "r"(rank), "r"((kiln_u32)__cvta_generic_to_shared(arrivals)), "r"(word)
+                 : "memory");
+}
+KILN_DEVICE void kiln_cluster_wait(kiln_u64 *arrivals, int phase) {
+    kiln_u32 done;
+    do
+        asm volatile("{\n\t.reg .pred p;\n\tmbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\n\t"
+                     "selp.u32 %0, 1, 0, p;\n\t}"
+                     : "=r"(done)
+                     : "r"((kiln_u32)__cvta_generic_to_shared(arrivals)), "r"(phase)
+                     : "memory");
+    while (!done);
 }
 #endif
 
@@ -329,14 +398,18 @@ template <> struct kiln_word<2> { typedef unsigned short type; };
 template <> struct kiln_word<1> { typedef unsigned char type; };
 
 template <class W> KILN_DEVICE W kiln_load_early(const W *p) { return *p; }
+template <class W> KILN_DEVICE W kiln_load_word(const W *p) { return *p; }
+KILN_DEVICE unsigned char kiln_load_word(const unsigned char *p, kiln_u64) { return *p; }
 template <class W> KILN_DEVICE void kiln_store_word(W *p, W v) { *p = v; }
 KILN_DEVICE void kiln_store_word(uint4 *p, uint4 v) { kiln_store16(p, v); }
 
-/* The whole pack at p, which is aligned to V elements. */
-template <int V, class T, int N> KILN_DEVICE void kiln_load(kiln_pack<T, N> &pack, const T *p) {
+/* The whole pack at p, which is aligned to V elements. `policy`, here and below: none, or what kiln_policy gave. */
+template <int V, class T, int N, class... Policy>
+KILN_DEVICE void kiln_load(kiln_pack<T, N> &pack, const T *p, Policy... policy) {
     typedef typename kiln_word<sizeof(T) * V>::type word;
 #pragma unroll
-    for (int i = 0; i < N / V; ++i) reinterpret_cast<word *>(&pack)[i] = reinterpret_cast<const word *>(p)[i];
+    for (int i = 0; i < N / V; ++i)
+        reinterpret_cast<word *>(&pack)[i] = kiln_load_word(reinterpret_cast<const word *>(p) + i, policy...);
 }
 template <int V, class T, int N> KILN_DEVICE void kiln_store(const kiln_pack<T, N> &pack, T *p) {
     typedef typename kiln_word<sizeof(T) * V>::type word;
@@ -355,10 +428,10 @@ template <class T, int N> KILN_DEVICE void kiln_store_part(const kiln_pack<T, N>
 }
 
 /* Whole packs in accesses of V elements, partial ones element by element. */
-template <int V, class T, int N, class Span>
-KILN_DEVICE void kiln_fetch(kiln_pack<T, N> &pack, const T *p, const Span &span) {
+template <int V, class T, int N, class Span, class... Policy>
+KILN_DEVICE void kiln_fetch(kiln_pack<T, N> &pack, const T *p, const Span &span, Policy... policy) {
     if (span.whole())
-        kiln_load<V>(pack, p);
+        kiln_load<V>(pack, p, policy...);
     else
         kiln_load_part(pack, p, span.low, span.high);
 }

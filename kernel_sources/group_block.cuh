@@ -9,7 +9,7 @@ template <class V> KILN_DEVICE V kiln_all_reduce(V value, int turn = 0) {
     __shared__ V slots[KILN_TURNS][KILN_THREADS / 32];
     const kiln_u32 lane = threadIdx.x % 32;
     value = kiln_combine_lanes<32>(value);
-    if (lane == 0) slots[turn][threadIdx.x / 32] = value;
+    if (lane == 0) slots[turn % KILN_TURNS][threadIdx.x / 32] = value;
     kiln_block_barrier();
-    return kiln_combine_lanes<KILN_THREADS / 32>(slots[turn][lane % (KILN_THREADS / 32)]);
+    return kiln_combine_lanes<KILN_THREADS / 32>(slots[turn % KILN_TURNS][lane % (KILN_THREADS / 32)]);
 }

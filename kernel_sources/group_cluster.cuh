@@ -3,12 +3,9 @@
 KILN_DEVICE int kiln_member() { return (int)kiln_cluster_rank() * KILN_THREADS + (int)threadIdx.x; }
 KILN_DEVICE kiln_i64 kiln_row_index() { return kiln_block() / KILN_BLOCKS_PER_ROW; }
 
-/* No block may write to another before that one has begun. */
-KILN_DEVICE void kiln_group_begin() { kiln_cluster_barrier(); }
-
 /* Every thread of every block gets the combination of all threads' values, combined in the order of the threads. Each
- * warp's value goes to all blocks before the barrier, so that none reaches into a block that may have ended. Every
- * other row has slots of its own. */
+ * warp's value goes to all blocks, none of which ends before it has those of all, so that all are there to be sent to. A
+ * block is never more than one exchange ahead of another. turn: counts rows; every other one has slots of its own. */
 template <class V> KILN_DEVICE V kiln_all_reduce(V value, int turn = 0) {
     constexpr int warps = KILN_THREADS / 32, all = KILN_BLOCKS_PER_ROW * warps, share = (all + 31) / 32;
     constexpr int words = (int)(sizeof(V) + 3) / 4;
@@ -17,18 +14,20 @@ template <class V> KILN_DEVICE V kiln_all_reduce(V value, int turn = 0) {
         KILN_MEMBER V &value() { return *reinterpret_cast<V *>(words); }
     } slots[KILN_TURNS][all];
     const int lane = (int)threadIdx.x % 32;
+    kiln_slot *const received = slots[turn % KILN_TURNS];
+    kiln_exchange_begin<V>(turn, all * words * 4);
     value = kiln_combine_lanes<32>(value);
     if (lane < KILN_BLOCKS_PER_ROW) {
         kiln_slot own;
         own.value() = value;
 #pragma unroll
         for (int w = 0; w < words; ++w)
-            kiln_cluster_write(&slots[turn][(int)kiln_cluster_rank() * warps + (int)threadIdx.x / 32].words[w], lane,
-                               own.words[w]);
+            kiln_exchange_send<V>(turn, &received[(int)kiln_cluster_rank() * warps + (int)threadIdx.x / 32].words[w],
+                                  lane, own.words[w]);
     }
-    kiln_cluster_barrier();
-    value = slots[turn][lane * share % all].value();
+    kiln_exchange_end<V>(turn);
+    value = received[lane * share % all].value();
 #pragma unroll
-    for (int i = 1; i < share; ++i) value = V::combine(value, slots[turn][lane * share % all + i].value());
+    for (int i = 1; i < share; ++i) value = V::combine(value, received[lane * share % all + i].value());
     return kiln_combine_lanes<all / share>(value);
 }

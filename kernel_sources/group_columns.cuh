@@ -6,25 +6,25 @@
 
 #if KILN_BLOCKS_PER_ROW > 1
 KILN_DEVICE int kiln_member() { return ((int)kiln_cluster_rank() * KILN_THREADS + (int)threadIdx.x) / KILN_LANES; }
-/* No block may write to another before that one has begun. */
-KILN_DEVICE void kiln_group_begin() { kiln_cluster_barrier(); }
 #else
 KILN_DEVICE int kiln_member() { return threadIdx.x / KILN_LANES; }
 #endif
 
 /* Which rows the thread works on: KILN_PIECES runs of KILN_VECTOR rows; between the runs lie those of the other lanes.
  * Blocks that work on the same chunk of neighbouring rows follow one another, so that they read neighbouring memory. */
+KILN_DEVICE void kiln_place_at(kiln_row &row, kiln_i64 first, int apart) {
+#pragma unroll
+    for (int i = 0; i < KILN_PIECES; ++i) {
+        const kiln_i64 index = first + i * apart, rest = row.args.rows - index;
+        row.count[i] = rest <= 0 ? 0 : rest < KILN_VECTOR ? (int)rest : KILN_VECTOR;
+        row.index[i] = rest <= 0 ? 0 : index;
+    }
+}
 KILN_DEVICE void kiln_place(kiln_row &row) {
     const kiln_i64 tiles = (row.args.rows + KILN_ROWS_PER_BLOCK - 1) / KILN_ROWS_PER_BLOCK;
     row.chunk = KILN_SPLITS > 1 ? (int)(kiln_block() / tiles) : 0;
     const kiln_i64 tile = kiln_block() / KILN_BLOCKS_PER_ROW - row.chunk * tiles;
-    const kiln_i64 first = tile * KILN_ROWS_PER_BLOCK + threadIdx.x % KILN_LANES * KILN_VECTOR;
-#pragma unroll
-    for (int i = 0; i < KILN_PIECES; ++i) {
-        const kiln_i64 index = first + i * (KILN_LANES * KILN_VECTOR), rest = row.args.rows - index;
-        row.count[i] = rest <= 0 ? 0 : rest < KILN_VECTOR ? (int)rest : KILN_VECTOR;
-        row.index[i] = rest <= 0 ? 0 : index;
-    }
+    kiln_place_at(row, tile * KILN_ROWS_PER_BLOCK + threadIdx.x % KILN_LANES * KILN_VECTOR, KILN_LANES * KILN_VECTOR);
 }
 
 /* Members whose values one slot of shared memory holds combined, for each row: those of a warp. */
@@ -33,21 +33,23 @@ KILN_DEVICE void kiln_place(kiln_row &row) {
 
 #if KILN_BLOCKS_PER_ROW > 1
 /* For each row of the block the combination of all blocks' values, in the blocks' order. A thread's rows are its own. */
-template <class S> KILN_DEVICE void kiln_combine_blocks(S *values) {
+template <class V, class S> KILN_DEVICE void kiln_combine_blocks(S *values) {
     constexpr int words = (int)(sizeof(S) + 3) / 4;
     __shared__ struct alignas(S) alignas(kiln_u32) kiln_slot {
         kiln_u32 words[(int)(sizeof(S) + 3) / 4];
         KILN_MEMBER S &value() { return *reinterpret_cast<S *>(words); }
     } slots[KILN_BLOCKS_PER_ROW][KILN_ROWS_PER_BLOCK];
+    kiln_exchange_begin<V>(0, KILN_BLOCKS_PER_ROW * KILN_ROWS_PER_BLOCK * words * 4);
     for (int i = threadIdx.x; i < KILN_ROWS_PER_BLOCK; i += KILN_THREADS) {
         kiln_slot own;
         own.value().copy(values[i]);
 #pragma unroll
         for (int rank = 0; rank < KILN_BLOCKS_PER_ROW; ++rank)
 #pragma unroll
-            for (int w = 0; w < words; ++w) kiln_cluster_write(&slots[kiln_cluster_rank()][i].words[w], rank, own.words[w]);
+            for (int w = 0; w < words; ++w)
+                kiln_exchange_send<V>(0, &slots[kiln_cluster_rank()][i].words[w], rank, own.words[w]);
     }
-    kiln_cluster_barrier();
+    kiln_exchange_end<V>(0);
     for (int i = threadIdx.x; i < KILN_ROWS_PER_BLOCK; i += KILN_THREADS) {
         S all = slots[0][i].value();
 #pragma unroll
@@ -88,7 +90,7 @@ template <class V> KILN_DEVICE V kiln_all_reduce(V value) {
         slots[0][i].copy(all[0]);
     }
 #if KILN_BLOCKS_PER_ROW > 1
-    kiln_combine_blocks(slots[0]);
+    kiln_combine_blocks<V>(slots[0]);
 #endif
     kiln_block_barrier();
 #pragma unroll

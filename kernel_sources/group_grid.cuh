@@ -8,7 +8,7 @@ KILN_DEVICE kiln_i64 kiln_row_index() { return 0; }
 template <class V> KILN_DEVICE V kiln_all_reduce(V value, int turn, const kiln_arguments &args) {
     constexpr int warps = KILN_THREADS / 32, share = (KILN_BLOCKS_PER_ROW + 31) / 32;
     __shared__ V slots[warps], result;
-    V *const partials = reinterpret_cast<V *>(args.workspace + 16 + (2 * V::before + turn * (int)sizeof(V)) * KILN_BLOCKS_PER_ROW);
+    V *const partials = reinterpret_cast<V *>(args.workspace + 16 + (2 * V::before + turn % 2 * (int)sizeof(V)) * KILN_BLOCKS_PER_ROW);
     const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;
     value = kiln_combine_lanes<32>(value);
     if (lane == 0) slots[warp] = value;

@@ -24,9 +24,9 @@ struct kiln_span {
 };
 
 /* A pack from or to where its runs start, `offset` elements on, in accesses of V elements. */
-template <int V, class T>
+template <int V, class T, class... Policy>
 KILN_DEVICE void kiln_fetch_rows(kiln_pack<T, KILN_PACK> &pack, const T *const (&at)[KILN_PIECES], kiln_i64 offset,
-                                 const kiln_span &span) {
+                                 const kiln_span &span, Policy... policy) {
     typedef typename kiln_word<sizeof(T) * V>::type word;
     constexpr int words = KILN_VECTOR / V;
 #pragma unroll
@@ -35,7 +35,8 @@ KILN_DEVICE void kiln_fetch_rows(kiln_pack<T, KILN_PACK> &pack, const T *const (
         if (V > 1 && span.readable(i))
 #pragma unroll
             for (int k = 0; k < words; ++k)
-                reinterpret_cast<word *>(&pack)[i * words + k] = reinterpret_cast<const word *>(p)[k];
+                reinterpret_cast<word *>(&pack)[i * words + k] =
+                    kiln_load_word(reinterpret_cast<const word *>(p) + k, policy...);
         else
 #pragma unroll
             for (int k = 0; k < KILN_VECTOR; ++k)

@@ -8,15 +8,27 @@ template <class Phase> KILN_DEVICE Phase *kiln_partials(const kiln_row &row) {
 template <class Phase> KILN_DEVICE void kiln_publish(const kiln_row &row, const Phase &partial) {
     kiln_partials<Phase>(row)[kiln_chunk()] = partial;
 }
-/* The combination of all chunks' partial results, in their order; the same in every block. */
-template <class Phase> KILN_DEVICE Phase kiln_gather(const kiln_row &row) {
+/* The combination of a member's share of the chunks' partial results, in their order. */
+template <class Phase, int MEMBERS> KILN_DEVICE Phase kiln_gather_share(const kiln_row &row, int member) {
     const Phase *partials = kiln_partials<Phase>(row);
-    constexpr int share = (KILN_SPLITS + KILN_THREADS_PER_ROW - 1) / KILN_THREADS_PER_ROW;
+    constexpr int share = (KILN_SPLITS + MEMBERS - 1) / MEMBERS;
     Phase all;
     all.clear();
+#pragma unroll 4
     for (int i = 0; i < share; ++i) {
-        const int chunk = kiln_member() * share + i;
+        const int chunk = member * share + i;
         if (chunk < KILN_SPLITS) all = Phase::combine(all, partials[chunk]);
     }
-    return kiln_all_reduce(all);
+    return all;
 }
+/* The combination of all chunks' partial results, in their order; the same in every block. */
+template <class Phase> KILN_DEVICE Phase kiln_gather(const kiln_row &row) {
+    return kiln_all_reduce(kiln_gather_share<Phase, KILN_THREADS_PER_ROW>(row, kiln_member()));
+}
+#ifdef KILN_ENDERS
+template <class Phase> KILN_DEVICE Phase kiln_gather_end(const kiln_row &row) {
+    Phase all[1] = {kiln_gather_share<Phase, KILN_ENDERS>(row, kiln_ender())};
+    kiln_combine_enders(all);
+    return all[0];
+}
+#endif

@@ -12,20 +12,31 @@ template <class Phase> KILN_DEVICE void kiln_publish(const kiln_row &row, const 
         if (span.stores(j))
             kiln_partials<Phase>(row, row.chunk)[row.index[j / KILN_VECTOR] + j % KILN_VECTOR] = partial.at[j];
 }
-/* The combination of all chunks' partial results, in their order; the same in every block. */
-template <class Phase> KILN_DEVICE Phase kiln_gather(const kiln_row &row) {
-    constexpr int share = (KILN_SPLITS + KILN_THREADS_PER_ROW - 1) / KILN_THREADS_PER_ROW;
+/* The combination of a member's share of the chunks' partial results, in their order. */
+template <class Phase, int MEMBERS> KILN_DEVICE Phase kiln_gather_share(const kiln_row &row, int member) {
+    constexpr int share = (KILN_SPLITS + MEMBERS - 1) / MEMBERS;
     const kiln_span span(row, 0, 0);
-    const int end = kiln_member() * share + share < KILN_SPLITS ? kiln_member() * share + share : KILN_SPLITS;
+    const int end = member * share + share < KILN_SPLITS ? member * share + share : KILN_SPLITS;
     Phase all;
     all.clear();
 #pragma unroll 8
-    for (int chunk = kiln_member() * share; chunk < end; ++chunk) {
+    for (int chunk = member * share; chunk < end; ++chunk) {
 #pragma unroll
         for (int j = 0; j < KILN_PACK; ++j)
             if (span.reads(j))
                 all.at[j] = Phase::state::combine(
                     all.at[j], kiln_partials<Phase>(row, chunk)[row.index[j / KILN_VECTOR] + j % KILN_VECTOR]);
     }
-    return kiln_all_reduce(all);
+    return all;
 }
+/* The combination of all chunks' partial results, in their order; the same in every block. */
+template <class Phase> KILN_DEVICE Phase kiln_gather(const kiln_row &row) {
+    return kiln_all_reduce(kiln_gather_share<Phase, KILN_THREADS_PER_ROW>(row, kiln_member()));
+}
+#ifdef KILN_ENDERS
+template <class Phase> KILN_DEVICE Phase kiln_gather_end(const kiln_row &row) {
+    Phase all = kiln_gather_share<Phase, KILN_ENDERS>(row, kiln_ender());
+    kiln_combine_enders(all.at);
+    return all;
+}
+#endif

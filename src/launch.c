@@ -31,7 +31,10 @@ kiln_status kiln__launch_create(const kiln_program *program, const kiln_tensor *
         return kiln__fail(KILN_E_UNSUPPORTED, "%" PRId64 " rows need a larger grid than a device has", p->rows);
     }
     kiln__schedule last = prepared->schedule;
-    if (last.ends_in_rows) last.splits = 1;
+    if (last.enders) {
+        last.splits = 1;
+        last.rows_per_block = last.threads / last.enders * (last.layout == KILN__LAYOUT_OUTER ? last.pack_size : 1);
+    }
     kiln__schedule_grid(&last, p->rows, &launch->last_x, &launch->last_y);
     for (int t = 0; t < launch->tensor_count; t++) {
         launch->extents[t] = kiln__extent_of(&tensors[t]);

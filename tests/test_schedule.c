@@ -261,12 +261,14 @@ static const struct {
     {"y = softmax(x)", "f16[*,16777216] f16[*,16777216]", 90,
      "grid 132, block 1024, shared, inner, pack 8 x 16, persistent, online"},
     {"y = softmax(x)", "f16[*,200000] f16[*,200000]", 80, "block 1024, stream, inner, pack 8 x 25, online"},
-    {"s = sum(x)", "f32[*,65536] f32[*,1]", 90, "block 1024, stream, inner, pack 4 x 16"},
+    {"s = sum(x)", "f32[*,16384] f32[*,1]", 90, "block 1024, registers, inner, pack 4 x 4"},
+    {"s = sum(x)", "f32[*,65536] f32[*,1]", 90, "block 1024, stream, inner, pack 4 x 2, splits 8"},
+    {"s = sum(x * y)", "f32[*,65536] f32[*,65536] f32[*,1]", 90, "block 1024, stream, inner, pack 4 x 1, splits 16"},
     {"s = sum(x)", "f32[*,8] f32[*,1]", 90, "lanes 1, registers, inner, pack 4 x 2, 128 rows per block"},
     {"s = sum(x)", "f16[*,1023] f32[*,1]", 90, "lanes 32, registers, inner, pack 8 x 5, 4 rows per block, masked"},
     {"s = sum(x)", "f32[*,2048] f32[*,1]", 90, "block 256, registers, inner, pack 4 x 2"},
-    {"s = sum(x)", "f32[*,262144] f32[*,1]", 90, "block 1024, stream, inner, pack 4 x 64"},
-    {"s = sum(x)", "f32[*,1048576] f32[*,1]", 90, "block 1024, stream, inner, pack 4 x 8, splits 32"},
+    {"s = sum(x)", "f32[*,262144] f32[*,1]", 90, "block 1024, stream, inner, pack 4 x 2, splits 32"},
+    {"s = sum(x)", "f32[*,268435456] f32[*,1]", 90, "block 1024, stream, inner, pack 4 x 16, splits 4096"},
     {"y = softmax(x)", "bf16[*,1023] bf16[*,1023]", 90,
      "lanes 32, registers, inner, pack 8 x 5, 4 rows per block, masked"},
     {"y = softmax(x)", "f32[*,127] f32[*,127]", 90, "lanes 2, tile, inner, pack 1 x 64, 64 rows per block"},
@@ -282,6 +284,49 @@ static const struct {
     {"y = reduce((a, b) -> a + 2 * b, x, 0)", "f32[*,6] f32[*]", 90,
      "lanes 1, tile, inner, pack 2 x 3, 512 rows per block, ordered"},
 };
+
+/* How the same is launched: the most rows whose inputs leave the L2 first (0: they never do), the threads that end a split
+ * row, and whether the blocks of a cluster wait for what is sent to them. */
+static const struct {
+    const char *program, *tensors;
+    int64_t once_rows;
+    int enders;
+    bool arrivals;
+} launches[] = {
+    {"s = sum(x)", "f32[*,1024] f32[*,1]", 8 * (int64_t)52428800 / 4096, 0, false},
+    {"s = var(x)", "f32[*,1024] f32[*,1]", 8 * (int64_t)52428800 / 4096, 0, false},
+    {"s = sum(x * y)", "f16[*,1024] f16[*,1024] f32[*,1]", 8 * (int64_t)52428800 / 4096, 0, false},
+    {"s = sum(x * w)", "f32[*,1024] f32[1024] f32[*,1]", 8 * (int64_t)52428800 / 4096, 0, false},
+    {"s = sum(x)", "f32[*,33] f32[*,1]", 0, 0, false},
+    {"s = sum(x); y = -x", "f32[*,1024] f32[*,1] f32[*,1024]", 0, 0, false},
+    {"y = x * 2", "f32[*,1024] f32[*,1024]", 0, 0, false},
+    {"s = sum(x)", "f32[*,65536] f32[*,1]", 1600, 32, false},
+    {"s = sum(x)", "f32[*,16777216] f32[*,1]", 6, 1024, false},
+    {"y = softmax(x)", "f16[*,65536] f16[*,65536]", 0, 0, true},
+    {"y = softmax(x)", "f32[*,50257] f32[*,50257]", 0, 0, true},
+    {"y = rms_norm(x, w)", "bf16[*,65536] bf16[65536] bf16[*,65536]", 0, 0, false},
+    {"y = rms_norm(x, w)", "bf16[*,1048576] bf16[1048576] bf16[*,1048576]", 0, 0, true},
+    {"y = x / sum(x)", "f32[*,1048576] f32[*,1048576]", 0, 0, false},
+};
+
+static void launches_follow_from_the_program(void **state) {
+    (void)state;
+    for (size_t i = 0; i < COUNT(launches); i++) {
+        bound b;
+        kiln__prepared prepared;
+        assert_int_equal(bound_create(&b, launches[i].program, NULL, NULL, launches[i].tensors), KILN_OK);
+        if (bound_prepare(&b, 90, &prepared)) fail_msg("%s", kiln_last_error());
+        const kiln__schedule *s = &prepared.schedule;
+        if (s->once_rows != launches[i].once_rows || s->enders != launches[i].enders ||
+            s->arrivals != launches[i].arrivals)
+            fail_msg("%s of %s: %lld rows leave first, %d threads end, arrivals %d (%s)", launches[i].program,
+                     launches[i].tensors, (long long)s->once_rows, s->enders, s->arrivals, s->text);
+        for (int o = 0; o < prepared.problem.input_count; o++)
+            assert_int_equal(s->once[o], s->once_rows && prepared.problem.operands[o].follows_rows);
+        kiln__prepared_free(&prepared);
+        bound_destroy(&b);
+    }
+}
 
 static void the_table_chooses_what_it_says(void **state) {
     (void)state;
@@ -453,6 +498,7 @@ int main(void) {
         cmocka_unit_test(later_attempts_end_whatever_is_pinned),
         cmocka_unit_test(leading_axes_have_a_schedule_everywhere),
         cmocka_unit_test(the_table_chooses_what_it_says),
+        cmocka_unit_test(launches_follow_from_the_program),
         cmocka_unit_test(the_grid_covers_the_rows_and_no_more),
         cmocka_unit_test(argument_fields_are_aligned_and_complete),
         cmocka_unit_test(divisors_divide_every_31_bit_number),

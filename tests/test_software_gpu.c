@@ -67,7 +67,7 @@ static const struct plant {
     {"neighbours that are none", "kiln_member() * (kiln_index)KILN_STEPS + step", "step * KILN_THREADS_PER_ROW + kiln_member()", {LAST, KILN_I32, 5, 1500, true, 0},
      NULL},
     {"no wait for asynchronous copies", "void wait() { kiln_copy_wait(); }", "void wait() {}", {"y = softmax(x)", KILN_F16, 2, 20000, false, 0}, "has not been waited for"},
-    {"a shared slot out of range", "if (lane == 0) slots[turn][threadIdx.x / 32]", "if (lane == 0) slots[turn][threadIdx.x / 32 + 1]", {"y = softmax(x)", KILN_F16, 3, 1024, false, 0},
+    {"a shared slot out of range", "if (lane == 0) slots[turn % KILN_TURNS][threadIdx.x / 32]", "if (lane == 0) slots[turn % KILN_TURNS][threadIdx.x / 32 + 1]", {"y = softmax(x)", KILN_F16, 3, 1024, false, 0},
      "outside of its variables"},
     {"a shared slot that is not written", "if (lane == 0) slots", "if (lane == 0 && threadIdx.x) slots", {"y = softmax(x)", KILN_F16, 3, 1024, false, 0},
      "no thread of the block has written"},
@@ -77,7 +77,7 @@ static const struct plant {
     {"a tile that is read while it arrives", "    kiln_block_barrier();\n    kiln_residency", "    kiln_residency", {"y = softmax(x)", KILN_F16, 20, 33, false, 0}, "which"},
     {"a tile that is stored while it is computed", "    kiln_block_barrier();\n    kiln_kept::drain", "    kiln_kept::drain",
      {"y = softmax(x)", KILN_F16, 20, 33, false, 0}, "with no barrier between"},
-    {"a cluster that does not wait for its blocks", "    kiln_cluster_barrier();\n    value =", "    value =", {"y = softmax(x)", KILN_F32, 2, 40000, false, 0}, "slots', which"},
+    {"a cluster that does not wait for its blocks", "    kiln_exchange_end<V>(turn);\n    value =", "    value =", {"y = softmax(x)", KILN_F32, 2, 40000, false, 0}, "slots', which"},
 };
 
 static void planted_faults_are_caught(void **unused)

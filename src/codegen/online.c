@@ -47,7 +47,7 @@ void kiln__emit_online(const kiln__emitter *e) {
     emit_corrections(e, first);
     kiln__write(e,
                 "struct kiln_online {\n    static constexpr bool ordered = false;\n"
-                "    kiln_phase%d first;\n    kiln_phase%d second;\n%s"
+                "    kiln_phase%d first;\n    kiln_phase%d second;\n%s%s"
                 "    KILN_MEMBER void clear()\n    {\n        first.clear();\n        second.clear();\n    }\n"
                 "    static KILN_MEMBER kiln_online combine(const kiln_online &a, const kiln_online &b)\n    {\n"
                 "        kiln_online c;\n        c.first = decltype(first)::combine(a.first, b.first);\n"
@@ -56,6 +56,7 @@ void kiln__emit_online(const kiln__emitter *e) {
                 "    KILN_MEMBER kiln_online shuffle(int lane_mask, kiln_u32 lanes) const\n    {\n"
                 "        return {first.shuffle(lane_mask, lanes), second.shuffle(lane_mask, lanes)};\n    }\n};\n\n",
                 first, first + 1,
+                e->schedule->arrivals ? "    static constexpr int exchange = decltype(first)::exchange;\n" : "",
                 kiln__schedule_exchanges(e->schedule) ? "    static constexpr int before = decltype(first)::before;\n"
                                                       : "");
 }

@@ -45,8 +45,8 @@ static void emit_fetch(const kiln__emitter *e, int o, const char *indent, const 
     if (e->schedule->shifted[o])
         kiln__write(e, "%skiln_fetch_shifted<%d>(%s, row.%s, col, row.shift, span);\n", indent, vector, name, name);
     else if (vector)
-        kiln__write(e, "%skiln_fetch%s<%d>(%s, %s, span);\n", indent, how, vector, name,
-                    kiln__spell_pack_address(e, o));
+        kiln__write(e, "%skiln_fetch%s<%d>(%s, %s, span%s);\n", indent, how, vector, name,
+                    kiln__spell_pack_address(e, o), e->schedule->once[o] ? ", row.policy" : "");
     else
         kiln__write(e,
                     "#pragma unroll\n"

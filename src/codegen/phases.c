@@ -148,6 +148,7 @@ void kiln__emit_phase(kiln__emitter *e, uint32_t phase) {
     else
         kiln__write(e, "    static constexpr bool ordered = %s;\n", ordered);
     emit_beside(e);
+    if (e->schedule->arrivals) kiln__write(e, "    static constexpr int exchange = %u;\n", phase);
     if (kiln__schedule_exchanges(e->schedule))
         kiln__write(e,
                     "    static constexpr int before = %d; /* bytes of each block's results of the phases before */\n",

@@ -119,6 +119,7 @@ static void emit_row_values(const kiln__emitter *e, uint32_t phase) {
 /* The row's members: where it lies, its values; `many` follows the names of those that each run of rows has, `each` of
  * those that each row has. */
 static void emit_members(const kiln__emitter *e, const char *many, const char *each) {
+    if (e->schedule->once_rows) kiln__write(e, "    kiln_u64 policy; /* of what is read once */\n");
     for (int o = 0; o < e->tensors; o++)
         kiln__write(e, "    %s%s *%s%s;\n", o < e->inputs ? "const " : "", e->type[o], e->name[o], many);
     for (int o = e->tensors; o < e->operands; o++) kiln__write(e, "    kiln_i64 %s%s;\n", e->name[o], many);
@@ -174,6 +175,8 @@ void kiln__emit_begin(const kiln__emitter *e) {
     bool coordinates = false;
     for (int o = 0; o < e->operands; o++) coordinates |= !e->flat && !e->problem->operands[o].linear;
     kiln__write(e, "KILN_DEVICE void kiln_begin(kiln_row &row)\n{\n    const kiln_arguments &args = row.args;\n");
+    if (e->schedule->once_rows)
+        kiln__write(e, "    row.policy = kiln_policy(args.rows <= %" PRId64 ");\n", e->schedule->once_rows);
     if (e->rows_in_packs) kiln__write(e, "#pragma unroll\n    for (int i = 0; i < KILN_PIECES; ++i) {\n");
     if (coordinates) emit_coordinates(e, e->rows_in_packs ? "row.index[i]" : "row.index");
     for (int o = 0; o < e->operands; o++) emit_place(e, o);

@@ -108,6 +108,8 @@ static void emit_definitions(const kiln__emitter *e) {
     };
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         kiln__write(e, "#define %s %" PRId64 "\n", numbers[i].name, numbers[i].value);
+    if (s->enders) kiln__write(e, "#define KILN_ENDERS %d\n", s->enders);
+    if (s->arrivals) kiln__write(e, "#define KILN_ARRIVALS %d\n", (int)e->ir->phase_count);
     if (s->row_vector)
         kiln__write(e, "#define KILN_VECTOR %d\n#define KILN_PIECES %d\n", s->row_vector, s->pack_size / s->row_vector);
     bool far = e->flat || e->problem->cols > INT32_MAX / 2;
@@ -203,8 +205,9 @@ static const char *chunk_of(const kiln__emitter *e) { return e->rows_in_packs ? 
 
 static void emit_finish_row(const kiln__emitter *e, const char *in) {
     if (!e->finish_row) return;
-    const char *first = e->schedule->splits > 1 ? kiln__spell(e, " && %s == 0", chunk_of(e)) : "";
-    kiln__write(e, "%sif (kiln_member() == 0%s) kiln_finish_row(row);\n", in, first);
+    bool ends = e->schedule->enders;
+    const char *first = e->schedule->splits > 1 && !ends ? kiln__spell(e, " && %s == 0", chunk_of(e)) : "";
+    kiln__write(e, "%sif (%s() == 0%s) kiln_finish_row(row);\n", in, ends ? "kiln_ender" : "kiln_member", first);
 }
 
 static void emit_kernel_name(const kiln__emitter *e, uint32_t number) {
@@ -217,16 +220,20 @@ static void emit_kernel_name(const kiln__emitter *e, uint32_t number) {
                 number ? kiln__spell(e, "%u", number) : "");
 }
 
-/* What every kernel of one row per group begins with. */
-static void emit_kernel_head(const kiln__emitter *e, uint32_t number) {
+/* What every kernel of one row per group begins with; ends: the last one of split rows, if it stores one value per row. */
+static void emit_kernel_head(const kiln__emitter *e, uint32_t number, bool ends) {
     emit_kernel_name(e, number);
     if (e->schedule->dependent && number) kiln__write(e, "    kiln_launch_wait();\n");
     if (e->schedule->dependent) kiln__write(e, "    kiln_launch_next();\n");
-    kiln__write(e, e->rows_in_packs ? "    kiln_row row(args);\n    kiln_place(row);\n"
-                                      "    if (row.chunk >= KILN_SPLITS) return;\n"
-                   : e->flat        ? "    kiln_row row(args, 0);\n"
-                                    : "    kiln_row row(args, kiln_row_index());\n"
-                                      "    if (row.index >= args.rows) return;\n");
+    if (e->flat)
+        kiln__write(e, "    kiln_row row(args, 0);\n");
+    else if (!e->rows_in_packs)
+        kiln__write(e, "    kiln_row row(args, %s());\n    if (row.index >= args.rows) return;\n",
+                    ends ? "kiln_end_index" : "kiln_row_index");
+    else if (ends)
+        kiln__write(e, "    kiln_row row(args);\n    kiln_place_at(row, kiln_end_index() * KILN_PACK, KILN_VECTOR);\n");
+    else
+        kiln__write(e, "    kiln_row row(args);\n    kiln_place(row);\n    if (row.chunk >= KILN_SPLITS) return;\n");
     kiln__write(e, "    kiln_begin(row);\n    kiln_residency residency;\n    residency.fill(row);\n");
     if (kiln__schedule_clusters(e->schedule)) kiln__write(e, "    kiln_group_begin();\n");
     if (e->schedule->residency == KILN__RESIDENCY_SHARED) kiln__write(e, "    residency.wait();\n");
@@ -240,7 +247,7 @@ static void emit_kernel_end(const kiln__emitter *e, bool columns, bool rows) {
 }
 
 static void emit_kernel(const kiln__emitter *e) {
-    emit_kernel_head(e, 0);
+    emit_kernel_head(e, 0, false);
     emit_phases(e, "    ");
     emit_kernel_end(e, true, true);
 }
@@ -275,7 +282,7 @@ static void emit_persistent_kernel(const kiln__emitter *e) {
                 "    kiln_pipeline residency;\n    %s phase0;\n    phase0.clear();\n    {\n"
                 "        kiln_row row(args, index);\n        kiln_begin(row);\n        residency.fill(row);\n%s"
                 "        residency.reduce_arriving(row, phase0);\n    }\n"
-                "    for (int turn = 0;; turn ^= 1) {\n"
+                "    for (int turn = 0;; turn = (turn + 1) %% 4) {\n"
                 "    kiln_row row(args, index);\n    kiln_begin(row);\n",
                 phase_type(e, 0), kiln__schedule_clusters(e->schedule) ? "        kiln_group_begin();\n" : "");
     emit_phases(e, "    ");
@@ -290,23 +297,21 @@ static void emit_persistent_kernel(const kiln__emitter *e) {
 }
 
 /* What follows from the phases before `stage`. */
-static void emit_gathers(const kiln__emitter *e, uint32_t stage) {
+static void emit_gathers(const kiln__emitter *e, uint32_t stage, bool ends) {
     for (uint32_t p = 0; p < stage; p = next_phase(e, p))
-        emit_after(e, p, "    ", kiln__spell(e, "kiln_gather<%s>(row)", phase_type(e, p)));
+        emit_after(e, p, "    ", kiln__spell(e, "kiln_gather%s<%s>(row)", ends ? "_end" : "", phase_type(e, p)));
 }
 
 /* One kernel for each phase and one for the outputs: the end of a launch is the barrier that all blocks reach. */
 static void emit_split_kernels(const kiln__emitter *e) {
     for (uint32_t stage = 0, number = 0;; stage = next_phase(e, stage), number++) {
-        emit_kernel_head(e, number);
-        bool last = stage == e->ir->phase_count;
-        if (last && !e->finish) kiln__write(e, "    if (%s != 0) return;\n", chunk_of(e));
-        emit_gathers(e, stage);
+        bool last = stage == e->ir->phase_count, ends = last && !e->finish;
+        emit_kernel_head(e, number, ends);
+        emit_gathers(e, stage, ends);
         if (last && e->schedule->rows_apart) {
             emit_kernel_end(e, true, false);
-            emit_kernel_head(e, number + 1);
-            kiln__write(e, "    if (%s != 0) return;\n", chunk_of(e));
-            emit_gathers(e, stage);
+            emit_kernel_head(e, number + 1, true);
+            emit_gathers(e, stage, true);
         }
         if (last) break;
         emit_reduce(e, stage, "    ");
@@ -341,6 +346,7 @@ static void emit_all(kiln__emitter *e) {
     classify(e);
     kiln__emit_arguments(e);
     kiln__emit_row(e);
+    if (kiln__schedule_clusters(s)) emit_part(e, "cluster.cuh");
     if (!e->flat) emit_part(e, groups[s->group]);
     emit_part(e, layouts[s->layout]);
     kiln__write(e, "\n");
@@ -363,6 +369,7 @@ static void emit_all(kiln__emitter *e) {
         emit_part(e, "persistent.cuh");
         emit_persistent_kernel(e);
     } else if (s->splits > 1) {
+        if (s->enders) emit_part(e, "split_end.cuh");
         emit_part(e, e->rows_in_packs ? "split_outer.cuh" : "split.cuh");
         emit_split_kernels(e);
     } else

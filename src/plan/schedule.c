@@ -41,8 +41,9 @@ static const choice table[] = {
      "a warp, whose packs overhang the row (softmax of 1,023 columns of bf16: 0.970, tiles 0.943)"},
     {257, 512, 256, 1, false, READING, KILN__RESIDENCY_REGISTERS,
      "two packs per thread (sums of 2,048 columns of f32: 0.966, four 0.957)"},
-    {1025, 2048, 1024, 1, false, READING, KILN__RESIDENCY_REGISTERS,
-     "two packs per thread (sums of 8,192 columns of f32: 0.968, four 0.963)"},
+    {1025, 4096, 1024, 1, false, READING, KILN__RESIDENCY_REGISTERS,
+     "two packs per thread (sums of 8,192 columns of f32: 1.000, four 0.971), four at most: few rows need no second "
+     "launch (one of 16,384 columns: 4.3 us, 6.7 with two)"},
     {513, 2048, 512, 1, false, SHARING | READING, KILN__RESIDENCY_REGISTERS,
      "the more threads, the fewer wait for what all rows share (layer norm of 16,384 columns: 512 threads 0.990, 256 "
      "0.949)"},
@@ -78,13 +79,13 @@ static const choice table[] = {
     {2049, 12288, 1024, 1, false, 0, KILN__RESIDENCY_SHARED, "one large block holds the row in shared memory"},
     {1048576, INT64_MAX, 1024, WHOLE_GRID, true, 0, KILN__RESIDENCY_SHARED,
      "all multiprocessors hold what they can of the row; what does not fit is read twice"},
-    {0, 2560, 512, 1, false, 0, KILN__RESIDENCY_STREAM, "the row is read once, in a few steps of 512 threads"},
     {0, INT64_MAX, 1024, 1, false, 0, KILN__RESIDENCY_STREAM,
      "the row is read once, or does not fit the shared memory of the blocks that reach each other"},
 };
 #define MOST_TILE_COLUMNS 2048
 #define LONG_ROW_PACKS 65536 /* of a streamed row: longer ones are split among blocks */
 #define CHUNK_PACKS 8192
+#define READ_PACKS 2048 /* the same of a row that is read once, all inputs together */
 #define TABLE_ROWS ((int)(sizeof table / sizeof *table))
 
 static int power_of_two_from(int64_t n) {
@@ -411,6 +412,33 @@ int kiln__schedule_launches(const kiln__schedule *schedule, const kiln__ir *ir) 
     return (int)ir->phase_count + 1 - (schedule->online >= 0) + schedule->rows_apart;
 }
 
+/* At most 1,024 chunks where every block of the next phase reads the partial results of all. Rows that are read once are
+ * cut so that each thread has two packs (sums of f32, 256x262144: 1.006, unsplit 0.965; 64x1048576: 0.999, with eight
+ * packs 0.955). */
+static void split_row(const kiln__ir *ir, const kiln__problem *problem, const kiln__pins *pins, kiln__schedule *s) {
+    int64_t packs = kiln__divide_up(problem->cols, s->pack_size), splits = kiln__divide_up(packs, CHUNK_PACKS);
+    bool once = ir->phase_count == 1 && !problem->columns_out;
+    if (once) {
+        int bytes = 0;
+        for (int o = 0; o < problem->input_count; o++)
+            if (s->kept[o]) bytes += s->pack_size * (int)kiln_type_size(problem->operands[o].type);
+        splits = kiln__divide_up(bytes > 16 && packs < INT64_MAX / bytes ? packs * bytes / 16 : packs, READ_PACKS);
+        if (splits <= 2) splits = 1;
+    } else if (packs <= LONG_ROW_PACKS)
+        splits = 1;
+    kiln__schedule_split(ir, pins, splits, once ? 4096 : 1024, s);
+}
+
+/* Where a row takes two exchanges, or its packs overhang it, blocks that wait for what is sent to them are faster, and in
+ * persistent ones, where a barrier of all waits for earlier stores, too (softmax of bf16, 1,048,576 columns: 0.790, by
+ * barriers 0.741; of 65,536 0.940 and 0.913; softmax_grad of 50,257 0.953 and 0.899). One exchange by barriers leaves
+ * loads and stores further apart (rms_norm of 65,536 columns: 0.996, without 0.939), and what all rows share likewise. */
+static bool waits_for_arrivals(const kiln__ir *ir, const kiln__schedule *s) {
+    bool many = ir->phase_count > 1;
+    if (!kiln__schedule_clusters(s)) return false;
+    return s->masked || s->layout == KILN__LAYOUT_OUTER || (s->persistent ? many || s->sharing : many && !s->sharing);
+}
+
 /* How the launches of split rows follow one another. */
 static void choose_launches(const kiln__problem *problem, const kiln__device *device, kiln__schedule *s) {
     bool rows_in = false, rows_out = false;
@@ -420,7 +448,41 @@ static void choose_launches(const kiln__problem *problem, const kiln__device *de
         rows_out |= !problem->operands[problem->input_count + o].per_element;
     s->rows_apart = problem->columns_out && rows_in && rows_out;
     s->dependent = device->arch >= 90;
-    s->ends_in_rows = s->layout == KILN__LAYOUT_OUTER && (!problem->columns_out || s->rows_apart);
+    if (problem->columns_out && !s->rows_apart) return;
+    s->enders = s->splits <= (s->layout == KILN__LAYOUT_OUTER ? 32 : 128) ? 32 : s->threads;
+}
+
+/* Whether each of the operand's elements belongs to one row alone. */
+static bool is_apart(const kiln__problem *problem, const kiln__operand *operand) {
+    bool apart = operand->per_element && operand->follows_rows && (!operand->linear || operand->row_stride);
+    for (int d = 0; d < problem->inner_rank; d++) apart = apart && operand->inner_strides[d];
+    for (int d = 0; d < problem->outer_rank && !operand->linear; d++) apart = apart && operand->outer_strides[d];
+    return apart;
+}
+
+/* What is read once and written nowhere leaves the L2 first, so that what others left there to be written need not be
+ * written meanwhile (sums of f32, 16384x4096: 0.991, without 0.961; of f16 over 128 of 512x128x1024 0.939 and 0.868). Of
+ * much, all of that is written anyway, and better at once (4096x65536: 0.993 and 1.025). */
+static void choose_policy(const kiln__ir *ir, const kiln__problem *problem, const kiln__device *device,
+                          kiln__schedule *s) {
+    bool short_lived = s->layout == KILN__LAYOUT_INNER || s->steps <= 8;
+    int64_t most = (short_lived ? 8 : 3) * device->l2_bytes, bytes = 0;
+    bool once = ir->phase_count == 1 ? s->residency != KILN__RESIDENCY_TILE : s->residency == KILN__RESIDENCY_REGISTERS;
+    if (!once || ir->phase_count == 0 || problem->columns_out || !problem->cols) return;
+    for (int o = 0; o < problem->input_count; o++) {
+        s->once[o] = is_apart(problem, &problem->operands[o]) && s->vector[o];
+        if (s->once[o]) bytes += (int64_t)kiln_type_size(problem->operands[o].type);
+    }
+    s->once_rows = bytes ? most / problem->cols / bytes : 0;
+    for (int o = 0; o < problem->input_count; o++) s->once[o] = s->once[o] && s->once_rows;
+}
+
+/* What follows from who works on a row, and how. */
+static void conclude(const kiln__ir *ir, const kiln__problem *problem, const kiln__device *device, kiln__schedule *s) {
+    s->arrivals = waits_for_arrivals(ir, s);
+    choose_launches(problem, device, s);
+    choose_policy(ir, problem, device, s);
+    describe(s);
 }
 
 kiln_status kiln__schedule_choose(const kiln__ir *ir, const kiln__problem *problem, const kiln__device *device,
@@ -434,18 +496,14 @@ kiln_status kiln__schedule_choose(const kiln__ir *ir, const kiln__problem *probl
         return kiln__fail(KILN_E_UNSUPPORTED, "this layout has one schedule");
     if (problem->layout == KILN__LAYOUT_OUTER) {
         kiln_status status = kiln__schedule_outer(ir, problem, device, pins, attempt, out);
-        choose_launches(problem, device, out);
-        if (!status) describe(out);
+        if (!status) conclude(ir, problem, device, out);
         return status;
     }
     choose_pack(problem, pins, out);
     kiln_status status = problem->layout == KILN__LAYOUT_FLAT ? choose_flat(ir, problem, pins, out)
                                                               : choose_row(ir, problem, device, pins, attempt, out);
     if (status) return status;
-    /* At most 1,024 chunks, because every block of the next phase reads the partial results of all. */
-    int64_t packs = kiln__divide_up(problem->cols, out->pack_size);
-    kiln__schedule_split(ir, pins, packs > LONG_ROW_PACKS ? kiln__divide_up(packs, CHUNK_PACKS) : 1, 1024, out);
-    choose_launches(problem, device, out);
+    split_row(ir, problem, pins, out);
     /* Corrections cost more than a second exchange, but where that takes long. */
     bool once = out->residency == KILN__RESIDENCY_STREAM || out->blocks_per_row >= 16;
     if (problem->layout == KILN__LAYOUT_INNER && out->residency != KILN__RESIDENCY_TILE && !out->ordered &&
@@ -461,7 +519,7 @@ kiln_status kiln__schedule_choose(const kiln__ir *ir, const kiln__problem *probl
         out->shifted[o] = out->vector[o] == 0 && operand->alignment >= widest;
         if (out->shifted[o]) out->vector[o] = widest;
     }
-    describe(out);
+    conclude(ir, problem, device, out);
     return KILN_OK;
 }
 

@@ -36,10 +36,12 @@ typedef struct kiln__schedule {
     int sharing;     /* inner: how many inputs have elements that all rows share */
     bool ahead;      /* registers: what all rows share is loaded with the row, not when it is used */
     bool beside;     /* clusters: what all rows share is loaded for several packs at a time */
+    bool arrivals;   /* clusters: a block waits for what is sent to it, not for all at a barrier */
     bool rows_apart; /* one value per row is stored in a launch after that of the columns: it may take the place of an
                           * input that blocks read there */
-    bool ends_in_rows;   /* the last launch needs one chunk's blocks alone: it stores one value per row */
-    int batch;           /* packs whose loads are issued together; registers: all steps */
+    int enders;      /* the last launch stores one value per row: threads that share the chunks of a row, outer: of a
+                          * pack of rows; 0: it stores columns, by the blocks of all chunks */
+    int batch;       /* packs whose loads are issued together; registers: all steps */
     int threads_per_row; /* flat: threads */
     int rows_per_block;  /* flat: 1 */
     int threads;         /* per block */
@@ -54,6 +56,8 @@ typedef struct kiln__schedule {
     int vector[KILN_MAX_TENSORS];
     bool shifted[KILN_MAX_TENSORS];    /* masked: what all rows share, in whole packs at other places than the rows' */
     bool kept[KILN_MAX_TENSORS];       /* inputs loaded before they are used: with the row, or beside it */
+    bool once[KILN_MAX_TENSORS];       /* inputs whose lines the L2 can give up first ... */
+    int64_t once_rows;                 /* ... where there are no more rows than this; 0: where there is no such input */
     int tile_offset[KILN_MAX_TENSORS]; /* tile: where a tensor's part of it begins in shared memory, bytes */
     int tile_vector[KILN_MAX_TENSORS]; /* tile: elements per access of its flat copy */
     int shared_bytes;                  /* dynamic, per block */

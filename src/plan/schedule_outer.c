@@ -16,6 +16,7 @@ typedef struct facts {
 
 #define STATIC_BYTES 40960 /* of shared memory, for what the reductions exchange */
 #define CLUSTER_ROWS 64    /* worth sharing among a block of a cluster */
+#define ALONE_BYTES 40960  /* of rows 64 bytes wide, of 2-byte elements, that one block keeps alone */
 #define SPLIT_COLUMNS 8192 /* of a streamed row: more are divided among blocks */
 #define CHUNK_COLUMNS 2048
 
@@ -74,7 +75,7 @@ static int choose_members(const facts *f, bool fits_shared) {
     int members = 1;
     while (members < 16 && members * 8 < f->cols) members *= 2;
     if (f->again && f->cols > 128 && fits_shared) members = f->cols <= 256 ? 32 : 64;
-    if (!f->again && f->cols >= SPLIT_COLUMNS && f->kept_narrowest == 2) members = 32;
+    if (!f->again && f->cols >= SPLIT_COLUMNS) members = f->kept_narrowest == 2 ? 32 : 64;
     if (!f->again && f->cols > 768 && f->cols < SPLIT_COLUMNS) members = 64;
     return members;
 }
@@ -84,9 +85,10 @@ static int choose_members(const facts *f, bool fits_shared) {
  * 0.858; layer_norm of bf16 over 1,536: 0.863, one block 0.876). */
 static int choose_cluster(const facts *f, const kiln__device *device, const kiln__pins *pins, int64_t exchanged) {
     const int pinned = pins->threads | pins->splits | pins->rows_per_block | pins->pack_size;
-    int64_t bytes = 2 * least_slab(f), cluster = 1;
-    if (!f->again || bytes / 2 <= device->shared_per_sm / 2 - 5120 || pinned || pins->residency >= 0) return 1;
-    while (cluster * 65536 < bytes) cluster *= 2;
+    int64_t bytes = 2 * least_slab(f), cluster = 1, fits_twice = device->shared_per_sm / 2 - 5120;
+    if (!f->again || pinned || pins->residency >= 0) return 1;
+    if (bytes / 2 <= (f->kept_narrowest == 2 && f->kept_bytes == 2 ? ALONE_BYTES : fits_twice)) return 1;
+    while (cluster * (bytes / 2 <= fits_twice ? 32768 : 65536) < bytes) cluster *= 2;
     bool fits = cluster <= 16 && kiln__cluster_fits((int)cluster, device);
     return fits && CLUSTER_ROWS * (8 + cluster) * exchanged <= STATIC_BYTES ? (int)cluster : 1;
 }
@@ -180,9 +182,11 @@ kiln_status kiln__schedule_outer(const kiln__ir *ir, const kiln__problem *proble
     if (s->residency == KILN__RESIDENCY_SHARED) s->shared_bytes = (int)slab, s->held = s->steps;
     s->threads_per_row *= cluster;
     s->blocks_per_row = cluster;
-    /* 256 chunks are two blocks for each of an H100's multiprocessors; more would only lengthen the partial results. */
-    int64_t chunks = f.cols >= SPLIT_COLUMNS && !fits_shared ? kiln__divide_up(f.cols, CHUNK_COLUMNS) : 1;
-    kiln__schedule_split(ir, pins, chunks, 256, s);
+    /* More chunks would only lengthen the partial results. */
+    int64_t chunks = f.cols >= SPLIT_COLUMNS && !fits_shared
+                         ? kiln__divide_up(f.cols, f.again || f.kept_narrowest == 2 ? CHUNK_COLUMNS : 256)
+                         : 1;
+    kiln__schedule_split(ir, pins, chunks, f.again || f.kept_narrowest == 2 ? 256 : 1024, s);
     s->batch = pins->batch ? pins->batch : bytes > 16 ? 4 : 8;
     if (s->batch > s->steps || s->residency == KILN__RESIDENCY_REGISTERS) s->batch = (int)s->steps;
     for (int o = 0; o < problem->input_count + problem->output_count; o++) {

@@ -12,6 +12,7 @@ struct kiln_row {
     const kiln_arguments &args;
     kiln_i64 index;
     int shift; /* elements of the first pack that belong to the row before */
+    kiln_u64 policy; /* of what is read once */
     const double *in_x;
     double *out_s;
     double v1; /* sum */
@@ -25,6 +26,7 @@ struct kiln_row {
 KILN_DEVICE void kiln_begin(kiln_row &row)
 {
     const kiln_arguments &args = row.args;
+    row.policy = kiln_policy(args.rows <= 262);
     row.in_x = args.in_x + row.index * 200003;
     row.out_s = args.out_s + row.index * 1;
     row.shift = (int)(row.index * 1 & (KILN_PACK - 1));
@@ -35,7 +37,7 @@ struct kiln_kept {
     kiln_pack<double, KILN_PACK> in_x;
     KILN_MEMBER void load(const kiln_row &row, kiln_index col, const kiln_span &span)
     {
-        kiln_fetch<2>(in_x, row.in_x + col, span);
+        kiln_fetch<2>(in_x, row.in_x + col, span, row.policy);
     }
 };
 
@@ -132,6 +134,28 @@ KILN_DEVICE void kiln_finish_row(const kiln_row &row)
     kiln_narrow((double)row.v3, *row.out_s);
 }
 
+/* The last launch of split rows, where it stores one value per row: KILN_ENDERS threads of a block share the chunks of a
+ * row, or of a pack of rows. */
+
+KILN_DEVICE kiln_i64 kiln_end_index() {
+    return kiln_block() * (KILN_THREADS / KILN_ENDERS) + threadIdx.x / KILN_ENDERS;
+}
+KILN_DEVICE int kiln_ender() { return threadIdx.x % KILN_ENDERS; }
+
+/* Each of them gets the combinations of all their values, in the order of the threads. */
+template <int N, class V> KILN_DEVICE void kiln_combine_enders(V (&values)[N]) {
+#pragma unroll
+    for (int j = 0; j < N; ++j) values[j] = kiln_combine_lanes<32>(values[j]);
+    if (KILN_ENDERS == 32) return;
+    __shared__ V slots[KILN_THREADS / 32][N];
+    if (threadIdx.x % 32 == 0)
+#pragma unroll
+        for (int j = 0; j < N; ++j) slots[threadIdx.x / 32][j] = values[j];
+    kiln_block_barrier();
+#pragma unroll
+    for (int j = 0; j < N; ++j)
+        values[j] = kiln_combine_lanes<KILN_THREADS / 32>(slots[threadIdx.x % (KILN_THREADS / 32)][j]);
+}
 /* Split rows: each phase is a launch of its own, and partial results pass from one to the next through the workspace. */
 
 /* Where a phase's partial results of the row start: one for each chunk. */
@@ -142,18 +166,30 @@ template <class Phase> KILN_DEVICE Phase *kiln_partials(const kiln_row &row) {
 template <class Phase> KILN_DEVICE void kiln_publish(const kiln_row &row, const Phase &partial) {
     kiln_partials<Phase>(row)[kiln_chunk()] = partial;
 }
-/* The combination of all chunks' partial results, in their order; the same in every block. */
-template <class Phase> KILN_DEVICE Phase kiln_gather(const kiln_row &row) {
+/* The combination of a member's share of the chunks' partial results, in their order. */
+template <class Phase, int MEMBERS> KILN_DEVICE Phase kiln_gather_share(const kiln_row &row, int member) {
     const Phase *partials = kiln_partials<Phase>(row);
-    constexpr int share = (KILN_SPLITS + KILN_THREADS_PER_ROW - 1) / KILN_THREADS_PER_ROW;
+    constexpr int share = (KILN_SPLITS + MEMBERS - 1) / MEMBERS;
     Phase all;
     all.clear();
+#pragma unroll 4
     for (int i = 0; i < share; ++i) {
-        const int chunk = kiln_member() * share + i;
+        const int chunk = member * share + i;
         if (chunk < KILN_SPLITS) all = Phase::combine(all, partials[chunk]);
     }
-    return kiln_all_reduce(all);
+    return all;
 }
+/* The combination of all chunks' partial results, in their order; the same in every block. */
+template <class Phase> KILN_DEVICE Phase kiln_gather(const kiln_row &row) {
+    return kiln_all_reduce(kiln_gather_share<Phase, KILN_THREADS_PER_ROW>(row, kiln_member()));
+}
+#ifdef KILN_ENDERS
+template <class Phase> KILN_DEVICE Phase kiln_gather_end(const kiln_row &row) {
+    Phase all[1] = {kiln_gather_share<Phase, KILN_ENDERS>(row, kiln_ender())};
+    kiln_combine_enders(all);
+    return all[0];
+}
+#endif
 
 extern "C" __global__ void __launch_bounds__(KILN_THREADS) kiln_kernel(const __grid_constant__ kiln_arguments args)
 {
@@ -174,12 +210,11 @@ extern "C" __global__ void __launch_bounds__(KILN_THREADS) kiln_kernel1(const __
 {
     kiln_launch_wait();
     kiln_launch_next();
-    kiln_row row(args, kiln_row_index());
+    kiln_row row(args, kiln_end_index());
     if (row.index >= args.rows) return;
     kiln_begin(row);
     kiln_residency residency;
     residency.fill(row);
-    if (kiln_chunk() != 0) return;
-    kiln_after0(row, kiln_gather<kiln_phase0>(row));
-    if (kiln_member() == 0 && kiln_chunk() == 0) kiln_finish_row(row);
+    kiln_after0(row, kiln_gather_end<kiln_phase0>(row));
+    if (kiln_ender() == 0) kiln_finish_row(row);
 }

@@ -304,6 +304,8 @@ template <int BYTES> KILN_SOFTWARE void kiln_copy_async(void *shared, const void
     kiln_software->copy_async(shared, global, BYTES);
 }
 __forceinline__ uint4 kiln_load_early(const uint4 *p) { return *p; }
+__forceinline__ unsigned long long kiln_policy(bool) { return 0; }
+template <class W> __forceinline__ W kiln_load_word(const W *p, unsigned long long) { return *p; }
 __forceinline__ void kiln_store16(void *p, uint4 v) { *reinterpret_cast<uint4 *>(p) = v; }
 KILN_SOFTWARE void kiln_copy_wait() { kiln_software->copy_wait(-1); }
 KILN_SOFTWARE void kiln_copy_wait_but(int groups) { kiln_software->copy_wait(groups < 0 ? 0 : groups); }
@@ -312,7 +314,13 @@ KILN_SOFTWARE void kiln_copy_commit() { kiln_software->copy_commit(); }
 #if __CUDA_ARCH__ >= 900
 KILN_SOFTWARE unsigned kiln_cluster_rank() { return kiln_software->cluster_rank; }
 KILN_SOFTWARE void kiln_cluster_barrier() { kiln_software->cluster_barrier(); }
+KILN_SOFTWARE void kiln_cluster_prepare(unsigned long long *, int) {}
+KILN_SOFTWARE void kiln_cluster_begin() { kiln_software->cluster_barrier(); }
+KILN_SOFTWARE void kiln_cluster_expect(unsigned long long *, int) {}
 KILN_SOFTWARE void kiln_cluster_write(unsigned *slot, unsigned rank, unsigned word) { kiln_software->cluster_write(slot, rank, word); }
+KILN_SOFTWARE void kiln_cluster_send(unsigned *slot, unsigned rank, unsigned word, unsigned long long *) { kiln_cluster_write(slot, rank, word); }
+/* All blocks of a cluster wait for what they sent each other. */
+KILN_SOFTWARE void kiln_cluster_wait(unsigned long long *, int) { kiln_software->cluster_barrier(); }
 KILN_SOFTWARE void kiln_launch_next() {}
 KILN_SOFTWARE void kiln_launch_wait() { kiln_software->launch_wait(); }
 #endif

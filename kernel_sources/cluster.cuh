@@ -1,0 +1,28 @@
+/* How the blocks of a cluster exchange values: with KILN_ARRIVALS, the number of exchanges, each waits for what is sent to
+ * it, else all for all. No block may write to another before that one has begun. */
+#ifdef KILN_ARRIVALS
+/* Of each exchange, every other row with one of its own. */
+__shared__ kiln_u64 kiln_arrivals[KILN_ARRIVALS][KILN_TURNS];
+
+KILN_DEVICE void kiln_group_begin() {
+    if (threadIdx.x == 0) kiln_cluster_prepare(kiln_arrivals[0], KILN_ARRIVALS * KILN_TURNS);
+    kiln_cluster_begin();
+}
+/* Each block expects so many bytes; 4 of them to block `rank`; until they are there. turn: counts rows. */
+template <class V> KILN_DEVICE void kiln_exchange_begin(int turn, int bytes) {
+    if (threadIdx.x == 0) kiln_cluster_expect(&kiln_arrivals[V::exchange][turn % KILN_TURNS], bytes);
+}
+template <class V> KILN_DEVICE void kiln_exchange_send(int turn, kiln_u32 *slot, int rank, kiln_u32 word) {
+    kiln_cluster_send(slot, rank, word, &kiln_arrivals[V::exchange][turn % KILN_TURNS]);
+}
+template <class V> KILN_DEVICE void kiln_exchange_end(int turn) {
+    kiln_cluster_wait(&kiln_arrivals[V::exchange][turn % KILN_TURNS], turn / 2 % 2);
+}
+#else
+KILN_DEVICE void kiln_group_begin() { kiln_cluster_barrier(); }
+template <class V> KILN_DEVICE void kiln_exchange_begin(int, int) {}
+template <class V> KILN_DEVICE void kiln_exchange_send(int, kiln_u32 *slot, int rank, kiln_u32 word) {
+    kiln_cluster_write(slot, rank, word);
+}
+template <class V> KILN_DEVICE void kiln_exchange_end(int) { kiln_cluster_barrier(); }
+#endif
