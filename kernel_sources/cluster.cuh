@@ -1,6 +1,6 @@
 /* How the blocks of a cluster exchange values: with KILN_ARRIVALS, the number of exchanges, each waits for what is sent to
  * it, else all for all. No block may write to another before that one has begun. */
-#ifdef KILN_ARRIVALS
+#if defined KILN_ARRIVALS && KILN_COMPILER >= 1201
 /* Of each exchange, every other row with one of its own. */
 __shared__ kiln_u64 kiln_arrivals[KILN_ARRIVALS][KILN_TURNS];
 

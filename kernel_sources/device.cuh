@@ -15,6 +15,9 @@ typedef unsigned long long kiln_u64;
 #ifndef KILN_DEVICE_CUH
 #define KILN_DEVICE_CUH
 
+/* The compiler's version, 1201 for 12.1: older ones do not know all instructions. */
+#define KILN_COMPILER (__CUDACC_VER_MAJOR__ * 100 + __CUDACC_VER_MINOR__)
+
 /* To nearest even; half types as their bits. */
 KILN_DEVICE float kiln_f16_to_f32(unsigned short h) {
     float f;
@@ -116,6 +119,7 @@ KILN_DEVICE uint4 kiln_load_early(const uint4 *p) {
 
 /* Loads with a policy for their lines in the L2: those that are read once can be given up first, and what others left
  * there to be written stays; or none in particular. Of 16, 8, 4 and 2 bytes. */
+#if KILN_COMPILER >= 1104
 KILN_DEVICE kiln_u64 kiln_policy(bool once) {
     kiln_u64 first, normal;
     asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(first));
@@ -146,6 +150,10 @@ KILN_DEVICE unsigned short kiln_load_word(const unsigned short *p, kiln_u64 poli
     asm("ld.global.L2::cache_hint.u16 %0, [%1], %2;" : "=h"(v) : "l"(__cvta_generic_to_global(p)), "l"(policy));
     return v;
 }
+#else
+KILN_DEVICE kiln_u64 kiln_policy(bool) { return 0; }
+template <class W> KILN_DEVICE W kiln_load_word(const W *p, kiln_u64) { return *p; }
+#endif
 
 /* Asynchronous copies from global to shared memory, 4, 8 or 16 bytes, both ends aligned to BYTES; wait: until this
  * thread's own have arrived. */
@@ -182,7 +190,7 @@ KILN_DEVICE kiln_u32 kiln_cluster_rank() {
     return r;
 }
 KILN_DEVICE void kiln_cluster_barrier() {
-    asm volatile("barrier.cluster.arrive.release;\n\tbarrier.cluster.wait.acquire;" ::: "memory");
+    asm volatile("barrier.cluster.arrive;\n\tbarrier.cluster.wait;" ::: "memory");
 }
 KILN_DEVICE void kiln_cluster_write(kiln_u32 *slot, kiln_u32 rank, kiln_u32 word) {
     asm volatile("{\n\t.reg .u32 far;\n\tmapa.shared::cluster.u32 far, %0, %1;\n\t"
@@ -190,6 +198,7 @@ KILN_DEVICE void kiln_cluster_write(kiln_u32 *slot, kiln_u32 rank, kiln_u32 word
                  "r"(rank), "r"(word)
                  : "memory");
 }
+#if KILN_COMPILER >= 1201
 /* The same without a barrier of all. send: a write that counts there, at the barrier `arrivals`: expect, by one thread,
  * tells how many bytes complete its phase, wait waits until they have, the phases being 0, 1, 0, ... prepare: by one
  * thread, then begin: all blocks have begun, and their barriers can be sent to. */
@@ -226,6 +235,7 @@ KILN_DEVICE void kiln_cluster_wait(kiln_u64 *arrivals, int phase) {
                      : "memory");
     while (!done);
 }
+#endif
 #endif
 
 #if __CUDA_ARCH__ >= 900

@@ -59,11 +59,12 @@ find_toolkit_nvrtc() {
     [ -n "$file" ] && [ -r "$file" ] && echo "$file"
 }
 
-# wheel_nvrtc <folder>: prints the path of the NVRTC from PyPI's wheel, downloaded into the folder if it is not there.
+# wheel_nvrtc <folder> [package]: prints the path of the NVRTC from PyPI's wheel, downloaded into the folder if it is not
+# there. package: as pip takes it, with a version or without.
 wheel_nvrtc() {
-    local folder=$1 package=nvidia-cuda-nvrtc file
+    local folder=$1 package=${2:-nvidia-cuda-nvrtc} file
     # A cubin must not come from a newer major version than the driver's.
-    if has_command nvidia-smi && nvidia-smi 2>/dev/null | grep -q 'CUDA Version: 12\.'; then
+    if [ $# -eq 1 ] && has_command nvidia-smi && nvidia-smi 2>/dev/null | grep -q 'CUDA Version: 12\.'; then
         package=nvidia-cuda-nvrtc-cu12
     fi
     folder=$folder/$package

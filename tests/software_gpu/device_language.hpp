@@ -234,6 +234,7 @@ __forceinline__ float erfinvf(float x) { return (float)erfinv(x); }
 /* ---- the instructions of kernel_sources/device.cuh ---- */
 
 #define KILN_DEVICE_CUH
+#define KILN_COMPILER 9999 /* as if the newest */
 
 __forceinline__ float kiln_f16_to_f32(unsigned short h)
 {
