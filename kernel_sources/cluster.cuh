@@ -1,14 +1,15 @@
-/* How the blocks of a cluster exchange values: with KILN_ARRIVALS, the number of exchanges, each waits for what is sent to
- * it, else all for all. No block may write to another before that one has begun. */
+/* How the blocks of a cluster exchange values: each waits until what is sent to it has arrived, where KILN_ARRIVALS tells
+ * how many exchanges there are; else all meet at a barrier. No block may write to another before that one has begun. */
 #if defined KILN_ARRIVALS && KILN_COMPILER >= 1201
-/* Of each exchange, every other row with one of its own. */
+/* A barrier for each exchange and, in groups that go through many rows, for every other row. */
 __shared__ kiln_u64 kiln_arrivals[KILN_ARRIVALS][KILN_TURNS];
 
 KILN_DEVICE void kiln_group_begin() {
     if (threadIdx.x == 0) kiln_cluster_prepare(kiln_arrivals[0], KILN_ARRIVALS * KILN_TURNS);
     kiln_cluster_begin();
 }
-/* Each block expects so many bytes; 4 of them to block `rank`; until they are there. turn: counts rows. */
+/* begin: this block expects so many bytes. send: 4 of those that block `rank` expects. end: this block has all of its own.
+ * turn: the row's number modulo 4, whose barrier is that of turn % 2, in phase turn / 2. */
 template <class V> KILN_DEVICE void kiln_exchange_begin(int turn, int bytes) {
     if (threadIdx.x == 0) kiln_cluster_expect(&kiln_arrivals[V::exchange][turn % KILN_TURNS], bytes);
 }

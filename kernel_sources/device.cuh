@@ -228,7 +228,7 @@ KILN_DEVICE void kiln_cluster_send(kiln_u32 *slot, kiln_u32 rank, kiln_u32 word,
 KILN_DEVICE void kiln_cluster_wait(kiln_u64 *arrivals, int phase) {
     kiln_u32 done;
     do
-        asm volatile("{\n\t.reg .pred p;\n\tmbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\n\t"
+        asm volatile("{\n\t.reg .pred p;\n\tmbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2;\n\t"
                      "selp.u32 %0, 1, 0, p;\n\t}"
                      : "=r"(done)
                      : "r"((kiln_u32)__cvta_generic_to_shared(arrivals)), "r"(phase)

@@ -5,7 +5,8 @@ KILN_DEVICE kiln_i64 kiln_row_index() { return kiln_block() / KILN_BLOCKS_PER_RO
 
 /* Every thread of every block gets the combination of all threads' values, combined in the order of the threads. Each
  * warp's value goes to all blocks, none of which ends before it has those of all, so that all are there to be sent to. A
- * block is never more than one exchange ahead of another. turn: counts rows; every other one has slots of its own. */
+ * block is never more than one exchange ahead of another. turn: the row's number modulo 4; every other one has slots of
+ * its own. */
 template <class V> KILN_DEVICE V kiln_all_reduce(V value, int turn = 0) {
     constexpr int warps = KILN_THREADS / 32, all = KILN_BLOCKS_PER_ROW * warps, share = (all + 31) / 32;
     constexpr int words = (int)(sizeof(V) + 3) / 4;

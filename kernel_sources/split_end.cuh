@@ -2,7 +2,7 @@
  * row, or of a pack of rows. */
 
 KILN_DEVICE kiln_i64 kiln_end_index() {
-    return kiln_block() * (KILN_THREADS / KILN_ENDERS) + threadIdx.x / KILN_ENDERS;
+    return kiln_block() * (KILN_END_THREADS / KILN_ENDERS) + threadIdx.x / KILN_ENDERS;
 }
 KILN_DEVICE int kiln_ender() { return threadIdx.x % KILN_ENDERS; }
 
@@ -11,12 +11,12 @@ template <int N, class V> KILN_DEVICE void kiln_combine_enders(V (&values)[N]) {
 #pragma unroll
     for (int j = 0; j < N; ++j) values[j] = kiln_combine_lanes<32>(values[j]);
     if (KILN_ENDERS == 32) return;
-    __shared__ V slots[KILN_THREADS / 32][N];
+    __shared__ V slots[KILN_END_THREADS / 32][N];
     if (threadIdx.x % 32 == 0)
 #pragma unroll
         for (int j = 0; j < N; ++j) slots[threadIdx.x / 32][j] = values[j];
     kiln_block_barrier();
 #pragma unroll
     for (int j = 0; j < N; ++j)
-        values[j] = kiln_combine_lanes<KILN_THREADS / 32>(slots[threadIdx.x % (KILN_THREADS / 32)][j]);
+        values[j] = kiln_combine_lanes<KILN_END_THREADS / 32>(slots[threadIdx.x % (KILN_END_THREADS / 32)][j]);
 }

@@ -164,7 +164,7 @@ typedef struct kiln__launch {
     int64_t workspace_bytes;
     uint16_t workspace_offset;
     unsigned grid_x, grid_y, threads, shared_bytes;
-    unsigned last_x, last_y; /* the grid of the last of several functions */
+    unsigned last_x, last_y, last_threads; /* of the last of several functions */
     int input_count, tensor_count, scalar_count;
     bool empty;       /* nothing to do */
     bool cooperative; /* all blocks run together, and the workspace begins with a counter that must be 0 */

@@ -33,8 +33,10 @@ kiln_status kiln__launch_create(const kiln_program *program, const kiln_tensor *
     kiln__schedule last = prepared->schedule;
     if (last.enders) {
         last.splits = 1;
-        last.rows_per_block = last.threads / last.enders * (last.layout == KILN__LAYOUT_OUTER ? last.pack_size : 1);
+        last.rows_per_block = last.end_threads / last.enders * (last.layout == KILN__LAYOUT_OUTER ? last.pack_size : 1);
+        last.threads = last.end_threads;
     }
+    launch->last_threads = (unsigned)last.threads;
     kiln__schedule_grid(&last, p->rows, &launch->last_x, &launch->last_y);
     for (int t = 0; t < launch->tensor_count; t++) {
         launch->extents[t] = kiln__extent_of(&tensors[t]);
@@ -96,16 +98,17 @@ static void put_scalar(unsigned char *to, kiln__ctype type, const kiln_scalar *s
 static kiln_status launch_one(const kiln__launch *launch, int k, int attribute, void *argument, kiln__CUstream stream) {
     bool last = k > 0 && k + 1 == launch->function_count;
     unsigned x = last ? launch->last_x : launch->grid_x, y = last ? launch->last_y : launch->grid_y;
+    unsigned threads = last ? launch->last_threads : launch->threads;
     const kiln__driver *driver = launch->driver;
     void *parameters[1] = {argument};
     kiln__CUresult result;
     if (attribute) {
         kiln__CUlaunchAttribute on = {.id = attribute, .value.on = 1};
-        const kiln__CUlaunchConfig config = {x, y, 1, launch->threads, 1, 1, launch->shared_bytes, stream, &on, 1};
+        const kiln__CUlaunchConfig config = {x, y, 1, threads, 1, 1, launch->shared_bytes, stream, &on, 1};
         result = driver->LaunchKernelEx(&config, launch->functions[k], parameters, NULL);
     } else {
-        result = driver->LaunchKernel(launch->functions[k], x, y, 1, launch->threads, 1, 1, launch->shared_bytes,
-                                      stream, parameters, NULL);
+        result = driver->LaunchKernel(launch->functions[k], x, y, 1, threads, 1, 1, launch->shared_bytes, stream,
+                                      parameters, NULL);
     }
     if (!result) return KILN_OK;
     return kiln__driver_fail(driver, KILN_E_LAUNCH, result, attribute ? "cuLaunchKernelEx" : "cuLaunchKernel");

@@ -108,7 +108,7 @@ static void emit_definitions(const kiln__emitter *e) {
     };
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         kiln__write(e, "#define %s %" PRId64 "\n", numbers[i].name, numbers[i].value);
-    if (s->enders) kiln__write(e, "#define KILN_ENDERS %d\n", s->enders);
+    if (s->enders) kiln__write(e, "#define KILN_ENDERS %d\n#define KILN_END_THREADS %d\n", s->enders, s->end_threads);
     if (s->arrivals) kiln__write(e, "#define KILN_ARRIVALS %d\n", (int)e->ir->phase_count);
     if (s->row_vector)
         kiln__write(e, "#define KILN_VECTOR %d\n#define KILN_PIECES %d\n", s->row_vector, s->pack_size / s->row_vector);
@@ -210,19 +210,20 @@ static void emit_finish_row(const kiln__emitter *e, const char *in) {
     kiln__write(e, "%sif (%s() == 0%s) kiln_finish_row(row);\n", in, ends ? "kiln_ender" : "kiln_member", first);
 }
 
-static void emit_kernel_name(const kiln__emitter *e, uint32_t number) {
+static void emit_kernel_name(const kiln__emitter *e, uint32_t number, bool ends) {
     bool cluster = kiln__schedule_clusters(e->schedule);
     kiln__write(e,
-                "\nextern \"C\" __global__ void %s__launch_bounds__(KILN_THREADS%s) " KILN__KERNEL_NAME
+                "\nextern \"C\" __global__ void %s__launch_bounds__(%s%s) " KILN__KERNEL_NAME
                 "%s(const __grid_constant__ kiln_arguments args)\n{\n",
                 cluster ? "__cluster_dims__(KILN_BLOCKS_PER_ROW, 1, 1) " : "",
+                ends ? "KILN_END_THREADS" : "KILN_THREADS",
                 e->schedule->resident > 1 ? kiln__spell(e, ", %d", e->schedule->resident) : "",
                 number ? kiln__spell(e, "%u", number) : "");
 }
 
 /* What every kernel of one row per group begins with; ends: the last one of split rows, if it stores one value per row. */
 static void emit_kernel_head(const kiln__emitter *e, uint32_t number, bool ends) {
-    emit_kernel_name(e, number);
+    emit_kernel_name(e, number, ends);
     if (e->schedule->dependent && number) kiln__write(e, "    kiln_launch_wait();\n");
     if (e->schedule->dependent) kiln__write(e, "    kiln_launch_next();\n");
     if (e->flat)
@@ -254,7 +255,7 @@ static void emit_kernel(const kiln__emitter *e) {
 
 /* Each block works on a tile of rows. */
 static void emit_tile_kernel(const kiln__emitter *e) {
-    emit_kernel_name(e, 0);
+    emit_kernel_name(e, 0, false);
     kiln__write(e, "    const kiln_i64 first = kiln_block() * KILN_ROWS_PER_BLOCK;\n"
                    "    if (first >= args.rows) return;\n"
                    "    const int rows = args.rows - first < KILN_ROWS_PER_BLOCK ? (int)(args.rows - first) : "
@@ -275,7 +276,7 @@ static void emit_tile_kernel(const kiln__emitter *e) {
 
 /* As many groups as run at once go through all rows. */
 static void emit_persistent_kernel(const kiln__emitter *e) {
-    emit_kernel_name(e, 0);
+    emit_kernel_name(e, 0, false);
     kiln__write(e,
                 "    const kiln_i64 stride = gridDim.x / KILN_BLOCKS_PER_ROW;\n"
                 "    kiln_i64 index = kiln_row_index();\n    if (index >= args.rows) return;\n"

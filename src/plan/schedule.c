@@ -432,10 +432,11 @@ static void split_row(const kiln__ir *ir, const kiln__problem *problem, const ki
 /* Where a row takes two exchanges, or its packs overhang it, blocks that wait for what is sent to them are faster, and in
  * persistent ones, where a barrier of all waits for earlier stores, too (softmax of bf16, 1,048,576 columns: 0.790, by
  * barriers 0.741; of 65,536 0.940 and 0.913; softmax_grad of 50,257 0.953 and 0.899). One exchange by barriers leaves
- * loads and stores further apart (rms_norm of 65,536 columns: 0.996, without 0.939), and what all rows share likewise. */
+ * loads and stores further apart (rms_norm of 65,536 columns: 0.996, without 0.939), and so do two where weights are read
+ * between them (layer_norm 0.960 and 0.923). */
 static bool waits_for_arrivals(const kiln__ir *ir, const kiln__schedule *s) {
     bool many = ir->phase_count > 1;
-    if (!kiln__schedule_clusters(s)) return false;
+    if (!kiln__schedule_clusters(s) || ir->phase_count == 0) return false;
     return s->masked || s->layout == KILN__LAYOUT_OUTER || (s->persistent ? many || s->sharing : many && !s->sharing);
 }
 
@@ -449,7 +450,11 @@ static void choose_launches(const kiln__problem *problem, const kiln__device *de
     s->rows_apart = problem->columns_out && rows_in && rows_out;
     s->dependent = device->arch >= 90;
     if (problem->columns_out && !s->rows_apart) return;
-    s->enders = s->splits <= (s->layout == KILN__LAYOUT_OUTER ? 32 : 128) ? 32 : s->threads;
+    /* From the chunks alone, like the bits of a row. */
+    const bool outer = s->layout == KILN__LAYOUT_OUTER;
+    const int most = outer ? 256 : 1024;
+    s->enders = s->splits <= (outer ? 32 : 128) ? 32 : s->splits > most / 2 ? most : power_of_two_from(s->splits);
+    s->end_threads = s->enders > 128 ? s->enders : 128;
 }
 
 /* Whether each of the operand's elements belongs to one row alone. */

@@ -40,7 +40,8 @@ typedef struct kiln__schedule {
     bool rows_apart; /* one value per row is stored in a launch after that of the columns: it may take the place of an
                           * input that blocks read there */
     int enders;      /* the last launch stores one value per row: threads that share the chunks of a row, outer: of a
-                          * pack of rows; 0: it stores columns, by the blocks of all chunks */
+                      * pack of rows; 0: it stores columns, by the blocks of all chunks */
+    int end_threads; /* per block of that launch */
     int batch;       /* packs whose loads are issued together; registers: all steps */
     int threads_per_row; /* flat: threads */
     int rows_per_block;  /* flat: 1 */

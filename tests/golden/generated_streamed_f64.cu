@@ -138,7 +138,7 @@ KILN_DEVICE void kiln_finish_row(const kiln_row &row)
  * row, or of a pack of rows. */
 
 KILN_DEVICE kiln_i64 kiln_end_index() {
-    return kiln_block() * (KILN_THREADS / KILN_ENDERS) + threadIdx.x / KILN_ENDERS;
+    return kiln_block() * (KILN_END_THREADS / KILN_ENDERS) + threadIdx.x / KILN_ENDERS;
 }
 KILN_DEVICE int kiln_ender() { return threadIdx.x % KILN_ENDERS; }
 
@@ -147,14 +147,14 @@ template <int N, class V> KILN_DEVICE void kiln_combine_enders(V (&values)[N]) {
 #pragma unroll
     for (int j = 0; j < N; ++j) values[j] = kiln_combine_lanes<32>(values[j]);
     if (KILN_ENDERS == 32) return;
-    __shared__ V slots[KILN_THREADS / 32][N];
+    __shared__ V slots[KILN_END_THREADS / 32][N];
     if (threadIdx.x % 32 == 0)
 #pragma unroll
         for (int j = 0; j < N; ++j) slots[threadIdx.x / 32][j] = values[j];
     kiln_block_barrier();
 #pragma unroll
     for (int j = 0; j < N; ++j)
-        values[j] = kiln_combine_lanes<KILN_THREADS / 32>(slots[threadIdx.x % (KILN_THREADS / 32)][j]);
+        values[j] = kiln_combine_lanes<KILN_END_THREADS / 32>(slots[threadIdx.x % (KILN_END_THREADS / 32)][j]);
 }
 /* Split rows: each phase is a launch of its own, and partial results pass from one to the next through the workspace. */
 
@@ -206,7 +206,7 @@ extern "C" __global__ void __launch_bounds__(KILN_THREADS) kiln_kernel(const __g
     if (kiln_member() == 0) kiln_publish(row, partial);
 }
 
-extern "C" __global__ void __launch_bounds__(KILN_THREADS) kiln_kernel1(const __grid_constant__ kiln_arguments args)
+extern "C" __global__ void __launch_bounds__(KILN_END_THREADS) kiln_kernel1(const __grid_constant__ kiln_arguments args)
 {
     kiln_launch_wait();
     kiln_launch_next();
