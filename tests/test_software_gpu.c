@@ -78,6 +78,11 @@ static const struct plant {
     {"a tile that is stored while it is computed", "    kiln_block_barrier();\n    kiln_kept::drain", "    kiln_kept::drain",
      {"y = softmax(x)", KILN_F16, 20, 33, false, 0}, "with no barrier between"},
     {"a cluster that does not wait for its blocks", "    kiln_exchange_end<V>(turn);\n    value =", "    value =", {"y = softmax(x)", KILN_F32, 2, 40000, false, 0}, "slots', which"},
+    {"a cluster that expects too much", "kiln_exchange_begin<V>(turn, all * words * 4);", "kiln_exchange_begin<V>(turn, all * words * 4 + 4);",
+     {"y = softmax(x)", KILN_F32, 2, 40000, false, 0}, "for what their block is sent"},
+    {"a cluster that expects too little", "kiln_exchange_begin<V>(turn, all * words * 4);", "kiln_exchange_begin<V>(turn, all * words * 4 - 4);",
+     {"y = softmax(x)", KILN_F32, 2, 40000, false, 0}, NULL},
+    {"arrivals of the other phase", "turn / 2 % 2);", "1);", {"y = softmax(x)", KILN_F32, 2, 40000, false, 0}, "which"},
 };
 
 static void planted_faults_are_caught(void **unused)

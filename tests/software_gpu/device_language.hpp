@@ -315,13 +315,15 @@ KILN_SOFTWARE void kiln_copy_commit() { kiln_software->copy_commit(); }
 #if __CUDA_ARCH__ >= 900
 KILN_SOFTWARE unsigned kiln_cluster_rank() { return kiln_software->cluster_rank; }
 KILN_SOFTWARE void kiln_cluster_barrier() { kiln_software->cluster_barrier(); }
-KILN_SOFTWARE void kiln_cluster_prepare(unsigned long long *, int) {}
-KILN_SOFTWARE void kiln_cluster_begin() { kiln_software->cluster_barrier(); }
-KILN_SOFTWARE void kiln_cluster_expect(unsigned long long *, int) {}
 KILN_SOFTWARE void kiln_cluster_write(unsigned *slot, unsigned rank, unsigned word) { kiln_software->cluster_write(slot, rank, word); }
-KILN_SOFTWARE void kiln_cluster_send(unsigned *slot, unsigned rank, unsigned word, unsigned long long *) { kiln_cluster_write(slot, rank, word); }
-/* All blocks of a cluster wait for what they sent each other. */
-KILN_SOFTWARE void kiln_cluster_wait(unsigned long long *, int) { kiln_software->cluster_barrier(); }
+KILN_SOFTWARE void kiln_cluster_prepare(unsigned long long *arrivals, int count) { kiln_software->cluster_prepare(arrivals, count); }
+KILN_SOFTWARE void kiln_cluster_begin() { kiln_software->cluster_barrier(); }
+KILN_SOFTWARE void kiln_cluster_expect(unsigned long long *arrivals, int bytes) { kiln_software->cluster_expect(arrivals, bytes); }
+KILN_SOFTWARE void kiln_cluster_send(unsigned *slot, unsigned rank, unsigned word, unsigned long long *arrivals)
+{
+    kiln_software->cluster_send(slot, rank, word, arrivals);
+}
+KILN_SOFTWARE void kiln_cluster_wait(unsigned long long *arrivals, int phase) { kiln_software->cluster_wait(arrivals, phase); }
 KILN_SOFTWARE void kiln_launch_next() {}
 KILN_SOFTWARE void kiln_launch_wait() { kiln_software->launch_wait(); }
 #endif

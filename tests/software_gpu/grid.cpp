@@ -22,6 +22,7 @@ void begin_block(Running *r, unsigned number, kiln_software_index index)
     block.number = number;
     block.at_barrier = block.left = 0;
     block.ready.clear();
+    block.arrivals.clear();
     memset(block.warp_waits, 0, sizeof block.warp_waits);
     memset(block.warp_lanes, 0, sizeof block.warp_lanes);
     for (unsigned t = 0; t < r->thread_count; t++) {
@@ -84,7 +85,7 @@ std::string describe_waiting(const Running *r)
     for (unsigned b = 0; b < r->together; b++) {
         const Block &block = *r->blocks[b];
         const bool all_left = block.left == r->thread_count;
-        unsigned counts[] = {0, 0, 0, 0, 0, 0};
+        unsigned counts[] = {0, 0, 0, 0, 0, 0, 0};
         ended += all_left;
         if (all_left || told++ >= 3) continue;
         for (unsigned t = 0; t < r->thread_count; t++) counts[static_cast<int>(block.threads[t].waits)]++;
@@ -92,6 +93,7 @@ std::string describe_waiting(const Running *r)
                        counts[static_cast<int>(Waits::barrier)]);
         if (const unsigned n = counts[static_cast<int>(Waits::cluster_barrier)]) text += format(", %u at one of the cluster", n);
         if (const unsigned n = counts[static_cast<int>(Waits::grid_barrier)]) text += format(", %u at one of the grid", n);
+        if (const unsigned n = counts[static_cast<int>(Waits::arrivals)]) text += format(", %u for what their block is sent", n);
         text += format(", %u in a shuffle and %u have left", counts[static_cast<int>(Waits::shuffle)], block.left);
     }
     if (r->together > 1) text += format("; of %u blocks that run together %u have exited", r->together, ended);

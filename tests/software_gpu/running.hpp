@@ -23,7 +23,15 @@ struct Copy {
     int group;
 };
 
-enum class Waits { nowhere, barrier, cluster_barrier, grid_barrier, shuffle, left };
+enum class Waits { nowhere, barrier, cluster_barrier, grid_barrier, shuffle, left, arrivals };
+
+/* A barrier of one block at which what it is sent counts. A phase ends when it is expected and all of it is there. */
+struct Arrivals {
+    uintptr_t address;
+    int bytes; /* expected, less those that have come */
+    bool expected;
+    int phase;
+};
 
 struct Thread {
     Fibre fibre;
@@ -31,7 +39,7 @@ struct Thread {
     Waits waits;
     uint32_t lanes; /* of the shuffle that it waits in */
     int lane_mask;
-    unsigned long long value; /* given to the shuffle, then taken from it */
+    unsigned long long value; /* given to the shuffle, then taken from it; the barrier whose arrivals it waits for */
     std::vector<Copy> copies;
     int copy_groups; /* committed */
     bool launch_waited;
@@ -44,6 +52,7 @@ struct Block {
     Stacks stacks;
     std::vector<Thread> threads; /* at least as many as the block has */
     unsigned at_barrier, left;
+    std::vector<Arrivals> arrivals;
     std::vector<uint16_t> ready;
     uint32_t warp_lanes[max_threads / warp_size]; /* lanes that have not left */
     uint32_t warp_waits[max_threads / warp_size]; /* lanes that wait in a shuffle */

@@ -196,6 +196,65 @@ void write_to_cluster(unsigned *slot, unsigned rank, unsigned word)
     if (fault) fail_launch(CODE_ILLEGAL_ADDRESS, "writes 4 bytes to block (%u, %u, %u), %s", to.x, to.y, to.z, fault);
 }
 
+Arrivals *find_arrivals(Block &block, const unsigned long long *at)
+{
+    for (Arrivals &a : block.arrivals)
+        if (a.address == reinterpret_cast<uintptr_t>(at)) return &a;
+    fail_launch(CODE_LAUNCH_FAILED, "uses %p of block (%u, %u, %u), where no barrier for what is sent has been prepared", static_cast<const void *>(at),
+                block.index.x, block.index.y, block.index.z);
+    return nullptr;
+}
+
+/* What was sent to the block before its phase ended can be read by all of its threads. */
+void end_phase(Running *r, Block &block, Arrivals &a)
+{
+    if (!a.expected || a.bytes) return;
+    a.expected = false;
+    a.phase ^= 1;
+    block.shared.pass_cluster_barrier();
+    for (unsigned t = 0; t < r->thread_count; t++) {
+        if (block.threads[t].waits != Waits::arrivals || block.threads[t].value != a.address) continue;
+        block.threads[t].waits = Waits::nowhere;
+        block.ready.push_back(static_cast<uint16_t>(t));
+    }
+    r->random.shuffle(block.ready);
+}
+
+void prepare_arrivals(unsigned long long *arrivals, int count)
+{
+    for (int i = 0; i < count; i++) running()->block->arrivals.push_back({reinterpret_cast<uintptr_t>(arrivals + i), 0, false, 0});
+}
+
+void expect_arrivals(unsigned long long *arrivals, int bytes)
+{
+    Running *r = running();
+    Arrivals *a = find_arrivals(*r->block, arrivals);
+    if (a->expected) fail_launch(CODE_LAUNCH_FAILED, "expects %d bytes in a phase that expects some already", bytes);
+    a->expected = true;
+    a->bytes += bytes;
+    end_phase(r, *r->block, *a);
+}
+
+void send_to_cluster(unsigned *slot, unsigned rank, unsigned word, unsigned long long *arrivals)
+{
+    Running *r = running();
+    write_to_cluster(slot, rank, word);
+    Block &other = *r->blocks[r->block->number - r->rank() + rank];
+    Arrivals *a = find_arrivals(other, arrivals);
+    a->bytes -= static_cast<int>(sizeof word);
+    end_phase(r, other, *a);
+}
+
+void wait_for_arrivals(unsigned long long *arrivals, int phase)
+{
+    Running *r = running();
+    Thread &thread = r->block->threads[r->current];
+    if (find_arrivals(*r->block, arrivals)->phase != phase) return;
+    thread.waits = Waits::arrivals;
+    thread.value = reinterpret_cast<uintptr_t>(arrivals);
+    go_to_host();
+}
+
 /* ---- shuffles and copies ---- */
 
 /* All lanes are there: each gets the value of its partner. */
@@ -311,6 +370,10 @@ kiln_software_device *device_state()
     device->index_error = refuse_index;
     device->cluster_barrier = wait_at_cluster_barrier;
     device->cluster_write = write_to_cluster;
+    device->cluster_prepare = prepare_arrivals;
+    device->cluster_expect = expect_arrivals;
+    device->cluster_send = send_to_cluster;
+    device->cluster_wait = wait_for_arrivals;
     device->grid_barrier = wait_at_grid_barrier;
     device->launch_wait = wait_for_launch;
     return device;
