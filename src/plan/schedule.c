@@ -325,6 +325,35 @@ static bool work_out(const kiln__ir *ir, const choice *c, const kiln__pins *pins
     return hold(ir, c, pins, device, bytes, s);
 }
 
+void kiln__schedule_split(const kiln__ir *ir, const kiln__pins *pins, int64_t splits, int64_t most, kiln__schedule *s) {
+    s->splits = 1;
+    if (ir->phase_count == 0 || s->residency != KILN__RESIDENCY_STREAM || s->blocks_per_row > 1) return;
+    if (splits > most) splits = most;
+    if (pins->splits) splits = pins->splits;
+    if (splits <= 1) return;
+    int64_t steps = kiln__divide_up(s->steps, splits);
+    s->splits = (int)kiln__divide_up(s->steps, steps);
+    s->steps = steps;
+    if (s->batch > s->steps) s->batch = (int)s->steps;
+}
+
+/* Packs of 16 bytes that so many packs are, all kept inputs together. */
+static int64_t load_of(int64_t packs, int bytes) {
+    int64_t all;
+    return kiln__mul_i64(packs, bytes > 16 ? bytes : 16, &all) ? all / 16 : INT64_MAX;
+}
+
+/* How many chunks a streamed row is cut into. At most 1,024 where every block of the next phase reads the partial results
+ * of all. A row that is read in one pass is cut so that each thread has two packs (sums of f32, 256x262144: 1.006,
+ * unsplit 0.965; 64x1048576: 0.999, with eight packs 0.955). */
+static void split_row(const kiln__ir *ir, const kiln__problem *problem, const kiln__pins *pins, int bytes, bool pass,
+                      kiln__schedule *s) {
+    int64_t packs = kiln__divide_up(problem->cols, s->pack_size), load = load_of(packs, bytes), splits = 1;
+    if (pass && load > 2 * READ_PACKS) splits = kiln__divide_up(load, READ_PACKS);
+    if (!pass && packs > LONG_ROW_PACKS) splits = kiln__divide_up(packs, CHUNK_PACKS);
+    kiln__schedule_split(ir, pins, splits, pass ? 4096 : 1024, s);
+}
+
 static kiln_status choose_row(const kiln__ir *ir, const kiln__problem *problem, const kiln__device *device,
                               const kiln__pins *pins, int attempt, kiln__schedule *s) {
     int bytes = choose_kept(problem, s), full_pack = widest_pack(problem);
@@ -353,8 +382,7 @@ static kiln_status choose_row(const kiln__ir *ir, const kiln__problem *problem, 
     }
     int64_t packs = kiln__divide_up(problem->cols + (s->masked ? s->pack_size - 1 : 0), s->pack_size);
     if (packs < 1) packs = 1;
-    int64_t load; /* packs of 16 bytes */
-    load = kiln__mul_i64(packs, bytes > 16 ? bytes : 16, &load) ? load / 16 : INT64_MAX;
+    int64_t load = load_of(packs, bytes);
     int row = 0;
     for (; row < TABLE_ROWS; row++) {
         bool pinned = pins->residency >= 0 || pins->group >= 0 || pins->cluster;
@@ -371,19 +399,8 @@ static kiln_status choose_row(const kiln__ir *ir, const kiln__problem *problem, 
     s->batch = pins->batch ? pins->batch : 2;
     if (s->batch > s->steps || s->residency == KILN__RESIDENCY_REGISTERS) s->batch = (int)s->steps;
     load_ahead(problem, device, pins, bytes, s);
+    split_row(ir, problem, pins, bytes, pass, s);
     return KILN_OK;
-}
-
-void kiln__schedule_split(const kiln__ir *ir, const kiln__pins *pins, int64_t splits, int64_t most, kiln__schedule *s) {
-    s->splits = 1;
-    if (ir->phase_count == 0 || s->residency != KILN__RESIDENCY_STREAM || s->blocks_per_row > 1) return;
-    if (splits > most) splits = most;
-    if (pins->splits) splits = pins->splits;
-    if (splits <= 1) return;
-    int64_t steps = kiln__divide_up(s->steps, splits);
-    s->splits = (int)kiln__divide_up(s->steps, steps);
-    s->steps = steps;
-    if (s->batch > s->steps) s->batch = (int)s->steps;
 }
 
 bool kiln__schedule_clusters(const kiln__schedule *schedule) {
@@ -410,23 +427,6 @@ int64_t kiln__schedule_workspace(const kiln__schedule *schedule, const kiln__ir 
 int kiln__schedule_launches(const kiln__schedule *schedule, const kiln__ir *ir) {
     if (schedule->splits == 1) return 1;
     return (int)ir->phase_count + 1 - (schedule->online >= 0) + schedule->rows_apart;
-}
-
-/* At most 1,024 chunks where every block of the next phase reads the partial results of all. Rows that are read once are
- * cut so that each thread has two packs (sums of f32, 256x262144: 1.006, unsplit 0.965; 64x1048576: 0.999, with eight
- * packs 0.955). */
-static void split_row(const kiln__ir *ir, const kiln__problem *problem, const kiln__pins *pins, kiln__schedule *s) {
-    int64_t packs = kiln__divide_up(problem->cols, s->pack_size), splits = kiln__divide_up(packs, CHUNK_PACKS);
-    bool once = ir->phase_count == 1 && !problem->columns_out;
-    if (once) {
-        int bytes = 0;
-        for (int o = 0; o < problem->input_count; o++)
-            if (s->kept[o]) bytes += s->pack_size * (int)kiln_type_size(problem->operands[o].type);
-        splits = kiln__divide_up(bytes > 16 && packs < INT64_MAX / bytes ? packs * bytes / 16 : packs, READ_PACKS);
-        if (splits <= 2) splits = 1;
-    } else if (packs <= LONG_ROW_PACKS)
-        splits = 1;
-    kiln__schedule_split(ir, pins, splits, once ? 4096 : 1024, s);
 }
 
 /* Where a row takes two exchanges, or its packs overhang it, blocks that wait for what is sent to them are faster, and in
@@ -495,7 +495,7 @@ kiln_status kiln__schedule_choose(const kiln__ir *ir, const kiln__problem *probl
                                   const kiln__pins *pins, int attempt, kiln__schedule *out) {
     memset(out, 0, sizeof *out);
     out->layout = problem->layout;
-    out->blocks_per_row = 1;
+    out->blocks_per_row = out->splits = 1;
     out->online = -1;
     for (uint32_t i = 0; i < ir->count; i++) out->ordered |= ir->insts[i].op == KILN__OP_REDUCE_USER;
     if (problem->layout == KILN__LAYOUT_FLAT && attempt > 0)
@@ -509,7 +509,6 @@ kiln_status kiln__schedule_choose(const kiln__ir *ir, const kiln__problem *probl
     kiln_status status = problem->layout == KILN__LAYOUT_FLAT ? choose_flat(ir, problem, pins, out)
                                                               : choose_row(ir, problem, device, pins, attempt, out);
     if (status) return status;
-    split_row(ir, problem, pins, out);
     /* Corrections cost more than a second exchange, but where that takes long. */
     bool once = out->residency == KILN__RESIDENCY_STREAM || out->blocks_per_row >= 16;
     if (problem->layout == KILN__LAYOUT_INNER && out->residency != KILN__RESIDENCY_TILE && !out->ordered &&

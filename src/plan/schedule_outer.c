@@ -19,6 +19,7 @@ typedef struct facts {
 #define ALONE_BYTES 40960  /* of rows 64 bytes wide, of 2-byte elements, that one block keeps alone */
 #define SPLIT_COLUMNS 8192 /* of a streamed row: more are divided among blocks */
 #define CHUNK_COLUMNS 2048
+#define FINE_CHUNK_COLUMNS 256 /* where it is read once and has more than 2 bytes a column */
 
 static int power_of_two_in(int64_t n) {
     int p = 1;
@@ -185,10 +186,9 @@ kiln_status kiln__schedule_outer(const kiln__ir *ir, const kiln__problem *proble
     s->threads_per_row *= cluster;
     s->blocks_per_row = cluster;
     /* More chunks would only lengthen the partial results. */
-    int64_t chunks = f.cols >= SPLIT_COLUMNS && !fits_shared
-                         ? kiln__divide_up(f.cols, f.again || f.kept_narrowest == 2 ? CHUNK_COLUMNS : 256)
-                         : 1;
-    kiln__schedule_split(ir, pins, chunks, f.again || f.kept_narrowest == 2 ? 256 : 1024, s);
+    const bool fine = !f.again && f.kept_narrowest != 2, cut = f.cols >= SPLIT_COLUMNS && !fits_shared;
+    const int64_t chunks = cut ? kiln__divide_up(f.cols, fine ? FINE_CHUNK_COLUMNS : CHUNK_COLUMNS) : 1;
+    kiln__schedule_split(ir, pins, chunks, fine ? 1024 : 256, s);
     s->batch = pins->batch ? pins->batch : bytes > 16 ? 4 : 8;
     if (s->batch > s->steps || s->residency == KILN__RESIDENCY_REGISTERS) s->batch = (int)s->steps;
     for (int o = 0; o < problem->input_count + problem->output_count; o++) {

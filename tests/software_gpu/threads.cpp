@@ -93,11 +93,11 @@ void wait_for_launch() { running()->block->threads[running()->current].launch_wa
 
 /* ---- barriers ---- */
 
-/* Those of the block that wait there go on. */
-void release(Running *r, Block &block, Waits there)
+/* Those of the block that wait there, for what is at an address if it is not 0, go on. */
+void release(Running *r, Block &block, Waits there, uintptr_t address = 0)
 {
     for (unsigned t = 0; t < r->thread_count; t++) {
-        if (block.threads[t].waits != there) continue;
+        if (block.threads[t].waits != there || (address && block.threads[t].value != address)) continue;
         block.threads[t].waits = Waits::nowhere;
         block.ready.push_back(static_cast<uint16_t>(t));
     }
@@ -212,12 +212,7 @@ void end_phase(Running *r, Block &block, Arrivals &a)
     a.expected = false;
     a.phase ^= 1;
     block.shared.pass_cluster_barrier();
-    for (unsigned t = 0; t < r->thread_count; t++) {
-        if (block.threads[t].waits != Waits::arrivals || block.threads[t].value != a.address) continue;
-        block.threads[t].waits = Waits::nowhere;
-        block.ready.push_back(static_cast<uint16_t>(t));
-    }
-    r->random.shuffle(block.ready);
+    release(r, block, Waits::arrivals, a.address);
 }
 
 void prepare_arrivals(unsigned long long *arrivals, int count)
