@@ -106,7 +106,8 @@ void kiln__schedule_split(const kiln__ir *ir, const kiln__pins *pins, int64_t sp
 bool kiln__tile_choose(const kiln__problem *problem, const kiln__device *device, const kiln__pins *pins,
                        kiln__schedule *s);
 
-static inline int64_t kiln__divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
+/* For a >= 0, b > 0: up to INT64_MAX, so not by (a + b - 1) / b. */
+static inline int64_t kiln__divide_up(int64_t a, int64_t b) { return a / b + (a % b != 0); }
 static inline bool kiln__is_power_of_two(int64_t n) { return n > 0 && (n & (n - 1)) == 0; }
 
 /* Whether the blocks that work on a row are a cluster, and whether a device has clusters of so many. */
