@@ -83,6 +83,18 @@ KILN_DEVICE float kiln_minimum(float a, float b) {
     return r;
 }
 
+/* The same of both halves of a word. */
+#define KILN_PAIRS(name, instruction) \
+    KILN_DEVICE kiln_u32 name(kiln_u32 a, kiln_u32 b) { \
+        kiln_u32 r; \
+        asm(instruction " %0, %1, %2;" : "=r"(r) : "r"(a), "r"(b)); \
+        return r; \
+    }
+KILN_PAIRS(kiln_f16_pair_maximum, "max.NaN.f16x2")
+KILN_PAIRS(kiln_f16_pair_minimum, "min.NaN.f16x2")
+KILN_PAIRS(kiln_bf16_pair_maximum, "max.NaN.bf16x2")
+KILN_PAIRS(kiln_bf16_pair_minimum, "min.NaN.bf16x2")
+
 /* Fast forms, without the slow paths that the exact ones branch to. reciprocal: 1 ulp, infinite for numbers under
  * 2^-128. ratio: 2 ulp over the whole range. exp2_flush: 2 ulp; results under 2^-126 become 0. */
 KILN_DEVICE float kiln_fast_reciprocal(float x) {
@@ -384,6 +396,24 @@ template <> KILN_MEMBER kiln_u32 kiln_half_pair<kiln_f16>::narrow(float a, float
 }
 template <> KILN_MEMBER kiln_u32 kiln_half_pair<kiln_bf16>::narrow(float a, float b) {
     return kiln_f32_pair_to_bf16(a, b);
+}
+
+/* The largest and the smallest half of a pack, two compared at a time. */
+KILN_DEVICE kiln_u32 kiln_pair_maximum(kiln_f16, kiln_u32 a, kiln_u32 b) { return kiln_f16_pair_maximum(a, b); }
+KILN_DEVICE kiln_u32 kiln_pair_minimum(kiln_f16, kiln_u32 a, kiln_u32 b) { return kiln_f16_pair_minimum(a, b); }
+KILN_DEVICE kiln_u32 kiln_pair_maximum(kiln_bf16, kiln_u32 a, kiln_u32 b) { return kiln_bf16_pair_maximum(a, b); }
+KILN_DEVICE kiln_u32 kiln_pair_minimum(kiln_bf16, kiln_u32 a, kiln_u32 b) { return kiln_bf16_pair_minimum(a, b); }
+template <class T, int N> KILN_DEVICE float kiln_pack_maximum(const kiln_pack<T, N, true> &pack) {
+    kiln_pack<T, 2> most = {{pack.words[0]}};
+#pragma unroll
+    for (int w = 1; w < N / 2; ++w) most.words[0] = kiln_pair_maximum(T(), most.words[0], pack.words[w]);
+    return kiln_maximum(kiln_widen(most.get(0)), kiln_widen(most.get(1)));
+}
+template <class T, int N> KILN_DEVICE float kiln_pack_minimum(const kiln_pack<T, N, true> &pack) {
+    kiln_pack<T, 2> least = {{pack.words[0]}};
+#pragma unroll
+    for (int w = 1; w < N / 2; ++w) least.words[0] = kiln_pair_minimum(T(), least.words[0], pack.words[w]);
+    return kiln_minimum(kiln_widen(least.get(0)), kiln_widen(least.get(1)));
 }
 
 /* Computed values to a pack of a storage type. */

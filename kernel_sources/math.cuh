@@ -32,6 +32,24 @@ struct kiln_quotient {
     }
 };
 
+/* The same where the divisor is a sum of exponentials of which the largest is 1. part: of one of them. */
+struct kiln_softmax_sum {
+    float sum, reciprocal;
+    KILN_MEMBER kiln_softmax_sum() {}
+    KILN_MEMBER kiln_softmax_sum(float s) : sum(s) {
+        const float rough = kiln_fast_reciprocal(s);
+        reciprocal = fmaf(fmaf(-s, rough, 1.0f), rough, rough);
+    }
+    KILN_MEMBER float part(float x) const {
+        const float q = x * reciprocal;
+        return KILN_FAST ? q : fmaf(fmaf(-q, sum, x), reciprocal, q);
+    }
+    KILN_MEMBER float divide(float x) const {
+        const float q = part(x);
+        return q == q ? q : x * reciprocal;
+    }
+};
+
 /* KILN_FAST: every output is f16 or bf16, which hide the last bits. KILN_FLUSH: every output is f16, whose range ends
  * long before results under 2^-126 matter. */
 KILN_DEVICE float kiln_exp(float x) {
@@ -39,10 +57,16 @@ KILN_DEVICE float kiln_exp(float x) {
     return KILN_FAST ? __expf(x) : expf(x);
 }
 KILN_DEVICE double kiln_exp(double x) { return exp(x); }
+/* exp(x), x <= 0, beside a term that is 1, next to which what is under 2^-126 makes no difference and becomes 0. The
+ * relative error is up to 2^-23 + |x| 2^-24. */
+KILN_DEVICE float kiln_exp_beside_one(float x) {
+    return kiln_fast_exp2_flush(KILN_FAST ? x * 1.44269504f : fmaf(x, 1.44269504f, x * 1.925963e-8f));
+}
+KILN_DEVICE double kiln_exp_beside_one(double x) { return exp(x); }
 /* Sums of phases that are reduced together, moved to another centre: of exponentials about v (where v is -infinity nothing
  * has been summed yet that counts), and of n squared distances from v. */
 template <class V> KILN_DEVICE V kiln_move_exp(V sum, V from, V to) {
-    return from == to ? sum : sum == V(0) || from == V(-kiln_infinity()) ? V(0) : sum * kiln_exp(from - to);
+    return from == to ? sum : sum == V(0) || from == V(-kiln_infinity()) ? V(0) : sum * kiln_exp_beside_one(from - to);
 }
 template <class V> KILN_DEVICE V kiln_move_square(V sum, V n, V from, V to) {
     const V distance = from - to;
@@ -50,7 +74,9 @@ template <class V> KILN_DEVICE V kiln_move_square(V sum, V n, V from, V to) {
 }
 KILN_DEVICE float kiln_ratio(float a, float b) { return KILN_FAST ? kiln_fast_ratio(a, b) : a / b; }
 KILN_DEVICE double kiln_ratio(double a, double b) { return a / b; }
-KILN_DEVICE float kiln_sigmoid(float x) { return kiln_ratio(1.0f, 1.0f + kiln_exp(-x)); }
+KILN_DEVICE float kiln_sigmoid(float x) {
+    return kiln_ratio(1.0f, 1.0f + (KILN_FAST ? kiln_exp_beside_one(-x) : kiln_exp(-x)));
+}
 KILN_DEVICE double kiln_sigmoid(double x) { return 1.0 / (1.0 + exp(-x)); }
 
 /* erfc(z) = t exp(-z z + P(t)), t = 1 / (1 + z / 2) for z >= 0, with a relative error under 1.2e-7 (the Chebyshev fit

@@ -18,7 +18,9 @@ typedef struct kiln__emitter {
     bool *element;      /* per instruction: has a value for each element, computed inside the loop over a pack */
     bool *divides;      /* per instruction: a row's value that elements are divided by (f32) */
     bool *needed;       /* per instruction: scratch of one function */
+    bool *exact;        /* per needed instruction: what is under 2^-126 beside 1 is not to become 0 */
     bool flat;
+    bool narrow; /* every output's type hides the last bits of a float: f16, bf16, fp8 */
     /* Rows lie side by side: a pack is then rows at one column, its element j is of row j, and what a row has one of is
      * an array over them. */
     bool rows_in_packs;
@@ -47,6 +49,8 @@ const char *kiln__spell_identity(const kiln__emitter *e, const kiln__inst *reduc
 const char *kiln__spell_value(const kiln__emitter *e, uint32_t inst);
 /* What the instruction's value is defined as. */
 const char *kiln__spell_definition(const kiln__emitter *e, uint32_t inst);
+/* The type of a prepared divisor. */
+const char *kiln__cxx_divisor(const kiln__emitter *e, uint32_t divisor);
 /* Whether the operator is written where it is used, and has no name. */
 bool kiln__op_is_literal(kiln__op op);
 

@@ -4,6 +4,7 @@
 
 #include "base/types.h"
 #include "codegen/emitter.h"
+#include "plan/online.h"
 
 /* By the type of the first argument (of a cast and of reductions: of the result), as kiln__ctype counts. Functions are
  * CUDA's own or those of kernel_sources/math.cuh. */
@@ -113,6 +114,10 @@ static const char *spell_position(const kiln__emitter *e, int axis, bool element
     return kiln__spell(e, "(%s)", kiln__spell_element_address(e, o, element ? NULL : "0"));
 }
 
+const char *kiln__cxx_divisor(const kiln__emitter *e, uint32_t divisor) {
+    return kiln__is_softmax_sum(e->ir, divisor) ? "kiln_softmax_sum" : "kiln_quotient";
+}
+
 /* What an element is divided by where the divisor is the row's: it is prepared once for all of them. */
 static const char *spell_quotient(const kiln__emitter *e, uint32_t divisor) {
     if (!e->divides[divisor]) return kiln__spell(e, "kiln_quotient(%s)", kiln__spell_value(e, divisor));
@@ -122,6 +127,7 @@ static const char *spell_quotient(const kiln__emitter *e, uint32_t divisor) {
 const char *kiln__spell_definition(const kiln__emitter *e, uint32_t i) {
     const kiln__inst *inst = &e->ir->insts[i];
     const char *args[3] = {"", "", ""};
+    kiln__online exp;
     if (kiln__op_is_reduction(inst->op))
         return kiln__spell(e, "reduced.%sr%u%s", e->rows_in_packs ? "at[j]." : "", i,
                            kiln__op_is_arg(inst->op) ? ".index" : "");
@@ -143,9 +149,16 @@ const char *kiln__spell_definition(const kiln__emitter *e, uint32_t i) {
     case KILN__OP_UNIFORM:
         return kiln__spell(e, "kiln_uniform(%s, %s, %s)", args[0], args[1],
                            spell_position(e, KILN__LINEAR_INDEX, true));
+    case KILN__OP_EXP:
+        if (kiln__is_shifted_exp(e->ir, i, &exp) && !e->exact[i])
+            return kiln__spell(e, "kiln_exp_beside_one(%s)", args[0]);
+        break;
     case KILN__OP_DIV:
-        if (e->element[i] && !e->element[inst->args[1]] && inst->type == KILN__F32)
-            return kiln__spell(e, "%s.divide(%s)", spell_quotient(e, inst->args[1]), args[0]);
+        if (e->element[i] && !e->element[inst->args[1]] && inst->type == KILN__F32) {
+            bool part =
+                kiln__is_softmax_sum(e->ir, inst->args[1]) && e->ir->insts[inst->args[1]].args[0] == inst->args[0];
+            return kiln__spell(e, "%s.%s(%s)", spell_quotient(e, inst->args[1]), part ? "part" : "divide", args[0]);
+        }
     }
     kiln__ctype type = inst->op == KILN__OP_CAST ? inst->type : e->ir->insts[inst->args[0]].type;
     return kiln__spell(e, forms[inst->op][type], args[0], args[1], args[2]);

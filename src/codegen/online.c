@@ -54,7 +54,13 @@ void kiln__emit_online(const kiln__emitter *e) {
                 "        c.second = decltype(second)::combine(kiln_correct(a.second, a.first, c.first), "
                 "kiln_correct(b.second, b.first, c.first));\n        return c;\n    }\n"
                 "    KILN_MEMBER kiln_online shuffle(int lane_mask, kiln_u32 lanes) const\n    {\n"
-                "        return {first.shuffle(lane_mask, lanes), second.shuffle(lane_mask, lanes)};\n    }\n};\n\n",
+                "        return {first.shuffle(lane_mask, lanes), second.shuffle(lane_mask, lanes)};\n    }\n};\n"
+                "/* Lanes agree on the first phase, then each corrects its part of the second once. */\n"
+                "template <int COUNT> KILN_DEVICE kiln_online kiln_combine_lanes(kiln_online value, "
+                "kiln_u32 lanes = 0xffffffffu)\n{\n    kiln_online all;\n"
+                "    all.first = kiln_combine_lanes<COUNT>(value.first, lanes);\n"
+                "    all.second = kiln_combine_lanes<COUNT>(kiln_correct(value.second, value.first, all.first), lanes);\n"
+                "    return all;\n}\n\n",
                 first, first + 1,
                 e->schedule->arrivals ? "    static constexpr int exchange = decltype(first)::exchange;\n" : "",
                 kiln__schedule_exchanges(e->schedule) ? "    static constexpr int before = decltype(first)::before;\n"

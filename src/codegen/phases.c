@@ -3,6 +3,7 @@
 
 #include "base/types.h"
 #include "codegen/emitter.h"
+#include "plan/online.h"
 
 /* ---- values inside the loop over a pack ---- */
 
@@ -13,6 +14,28 @@ static void need(kiln__emitter *e, uint32_t inst) {
         if (!e->needed[i] || !e->element[i]) continue;
         for (int a = 0; a < e->ir->insts[i].arg_count; a++) e->needed[e->ir->insts[i].args[a]] = true;
     }
+}
+
+/* What an operator's result is as small as: not its exponent, its condition, its divisor. */
+static bool passes_on(kiln__op op, int argument) {
+    switch ((int)op) {
+    case KILN__OP_ADD:
+    case KILN__OP_SUB:
+    case KILN__OP_NEG:
+    case KILN__OP_MUL:
+    case KILN__OP_CAST:
+    case KILN__OP_ROUND_TO: return true;
+    case KILN__OP_DIV: return argument == 0;
+    case KILN__OP_WHERE: return argument > 0;
+    }
+    return false;
+}
+
+/* From the loop's results, of which `exact` is known, to what they are made of. */
+static void trace_exact(kiln__emitter *e) {
+    for (uint32_t i = e->ir->count; i-- > 0;)
+        for (int a = 0; a < e->ir->insts[i].arg_count && e->needed[i] && e->element[i]; a++)
+            e->exact[e->ir->insts[i].args[a]] |= e->exact[i] || !passes_on(e->ir->insts[i].op, a);
 }
 
 /* Whether the loop needs what all rows share, so that it is loaded for several packs at a time. */
@@ -112,18 +135,40 @@ static void emit_accumulate(const kiln__emitter *e, uint32_t reduction) {
     kiln__write(e, "            %s = %s;\n", r, kiln__spell_combine(e, inst, r, value));
 }
 
+/* Whether the phase's reduction is the largest or the smallest of halves as they are kept: a pack's pairs are compared. */
+static bool is_of_pairs(const kiln__emitter *e, uint32_t reduction) {
+    const kiln__inst *inst = &e->ir->insts[reduction], *of = &e->ir->insts[inst->args[0]];
+    if (inst->op != KILN__OP_REDUCE_MAX && inst->op != KILN__OP_REDUCE_MIN) return false;
+    if (of->op != KILN__OP_INPUT || !e->element[inst->args[0]] || !e->schedule->kept[of->u.input]) return false;
+    kiln_type type = e->problem->operands[of->u.input].type;
+    return (type == KILN_F16 || type == KILN_BF16) && e->schedule->pack_size % 2 == 0 && !e->schedule->masked &&
+           !e->rows_in_packs;
+}
+
+static void emit_pairs(const kiln__emitter *e, uint32_t reduction) {
+    const kiln__inst *inst = &e->ir->insts[reduction];
+    const char *r = kiln__spell(e, "r%u", reduction);
+    const char *pack = kiln__spell(e, "kiln_pack_%s(kept.%s)", inst->op == KILN__OP_REDUCE_MAX ? "maximum" : "minimum",
+                                   e->name[e->ir->insts[inst->args[0]].u.input]);
+    kiln__write(e, "        %s = %s;\n", r, kiln__spell_combine(e, inst, r, pack));
+}
+
 /* What is to be known of a phase: the bytes of the phases before, and whether its columns are combined in order. */
 static const char *survey(kiln__emitter *e, uint32_t phase, int *before) {
     bool ordered = false;
+    kiln__online exp;
     memset(e->needed, 0, e->ir->count * sizeof *e->needed);
+    memset(e->exact, 0, e->ir->count * sizeof *e->exact);
     *before = e->schedule->online >= 0 && (int)phase > e->schedule->online; /* its count */
     for (uint32_t i = 0; i < e->ir->count; i++) {
         const kiln__inst *inst = &e->ir->insts[i];
         if (inst->phase <= phase) *before += kiln__reduction_values(inst->op);
-        if (!in_phase(e, i, phase)) continue;
+        if (!in_phase(e, i, phase) || is_of_pairs(e, i)) continue;
         need(e, inst->args[0]);
+        e->exact[inst->args[0]] |= inst->op != KILN__OP_REDUCE_SUM || !kiln__is_shifted_exp(e->ir, inst->args[0], &exp);
         ordered |= inst->op == KILN__OP_REDUCE_USER;
     }
+    trace_exact(e);
     return ordered ? "true" : "false";
 }
 
@@ -159,10 +204,18 @@ void kiln__emit_phase(kiln__emitter *e, uint32_t phase) {
     else
         emit_fields(e, phase);
     emit_head(e);
-    emit_elements(e);
+    bool elements = false;
+    for (uint32_t i = 0; i < e->ir->count; i++) {
+        if (!in_phase(e, i, phase)) continue;
+        if (is_of_pairs(e, i))
+            emit_pairs(e, i);
+        else
+            elements = true;
+    }
+    if (elements) emit_elements(e);
     for (uint32_t i = 0; i < e->ir->count; i++)
-        if (in_phase(e, i, phase)) emit_accumulate(e, i);
-    kiln__write(e, "        }\n%s    }\n",
+        if (in_phase(e, i, phase) && !is_of_pairs(e, i)) emit_accumulate(e, i);
+    kiln__write(e, "%s%s    }\n", elements ? "        }\n" : "",
                 kiln__phase_counts(e, phase) ? "        count += span.high - span.low;\n" : "");
     if (!e->rows_in_packs) {
         emit_combine(e, phase, state);
@@ -177,11 +230,14 @@ bool kiln__emit_finish(kiln__emitter *e) {
     const uint32_t *outputs = e->ir->outputs;
     bool any = false;
     memset(e->needed, 0, e->ir->count * sizeof *e->needed);
+    memset(e->exact, 0, e->ir->count * sizeof *e->exact);
     for (int o = e->inputs; o < e->tensors; o++) {
         if (!e->problem->operands[o].per_element) continue;
         any = true;
         need(e, outputs[o - e->inputs]);
+        e->exact[outputs[o - e->inputs]] = !e->narrow;
     }
+    trace_exact(e);
     if (!any) return false;
     kiln__write(e, "/* The outputs that have columns. */\nstruct kiln_finish {\n");
     emit_beside(e);

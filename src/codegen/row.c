@@ -111,7 +111,7 @@ static void emit_row_values(const kiln__emitter *e, uint32_t phase) {
     for (uint32_t i = 0; i < e->ir->count; i++) {
         if (!is_row_value(e, i) || e->ir->insts[i].phase != phase) continue;
         kiln__write(e, "    row.v%u%s = %s;\n", i, at, kiln__spell_definition(e, i));
-        if (e->divides[i]) kiln__write(e, "    row.d%u%s = kiln_quotient(row.v%u%s);\n", i, at, i, at);
+        if (e->divides[i]) kiln__write(e, "    row.d%u%s = %s(row.v%u%s);\n", i, at, kiln__cxx_divisor(e, i), i, at);
     }
     if (e->rows_in_packs) kiln__write(e, "    }\n");
 }
@@ -128,7 +128,7 @@ static void emit_members(const kiln__emitter *e, const char *many, const char *e
         if (is_row_value(e, i))
             kiln__write(e, "    %s v%u%s; /* %s */\n", kiln__cxx_ctype(inst->type), i, each,
                         kiln__ir_op_name(inst->op));
-        if (e->divides[i]) kiln__write(e, "    kiln_quotient d%u%s;\n", i, each);
+        if (e->divides[i]) kiln__write(e, "    %s d%u%s;\n", kiln__cxx_divisor(e, i), i, each);
     }
 }
 

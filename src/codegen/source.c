@@ -102,7 +102,7 @@ static void emit_definitions(const kiln__emitter *e) {
         {"KILN_TURNS", s->persistent ? 2 : 1},
         {"KILN_MASKED", s->masked},
         {"KILN_ORDERED", s->ordered},
-        {"KILN_FAST", outputs_are_narrow(e->problem, false)},
+        {"KILN_FAST", e->narrow},
         {"KILN_FLUSH", outputs_are_narrow(e->problem, true)},
         {"KILN_INTEGERS", has_integers(e->ir)},
     };
@@ -380,6 +380,7 @@ static void emit_all(kiln__emitter *e) {
 static void describe_problem(kiln__emitter *e) {
     e->flat = e->problem->layout == KILN__LAYOUT_FLAT;
     e->rows_in_packs = e->problem->layout == KILN__LAYOUT_OUTER;
+    e->narrow = outputs_are_narrow(e->problem, false);
     e->inputs = e->problem->input_count;
     e->tensors = e->inputs + e->problem->output_count;
     e->operands = e->tensors + e->problem->position_count;
@@ -399,7 +400,7 @@ kiln_status kiln__source_emit(const kiln__ir *ir, const kiln__problem *problem, 
         if (ir->combines[c].count > count) count = ir->combines[c].count;
     kiln__text text = {0}, scratch = {0};
     kiln__arena arena = {0};
-    bool *flags = kiln__arena_alloc(&arena, 3 * count, sizeof *flags);
+    bool *flags = kiln__arena_alloc(&arena, 4 * count, sizeof *flags);
     *out = NULL;
     if (flags) {
         kiln__emitter e = {.ir = ir, .problem = problem, .schedule = schedule, .arguments = arguments};
@@ -409,6 +410,7 @@ kiln_status kiln__source_emit(const kiln__ir *ir, const kiln__problem *problem, 
         e.element = flags;
         e.divides = flags + count;
         e.needed = flags + 2 * count;
+        e.exact = flags + 3 * count;
         describe_problem(&e);
         emit_all(&e);
         *out = kiln__text_take(&text);

@@ -437,7 +437,8 @@ int kiln__schedule_launches(const kiln__schedule *schedule, const kiln__ir *ir) 
 static bool waits_for_arrivals(const kiln__ir *ir, const kiln__schedule *s) {
     bool many = ir->phase_count > 1;
     if (!kiln__schedule_clusters(s) || ir->phase_count == 0) return false;
-    return s->masked || s->layout == KILN__LAYOUT_OUTER || (s->persistent ? many || s->sharing : many && !s->sharing);
+    if (s->persistent) return many || s->sharing;
+    return s->masked || s->layout == KILN__LAYOUT_OUTER || (many && s->online < 0 && !s->sharing);
 }
 
 /* How the launches of split rows follow one another. */
@@ -509,8 +510,8 @@ kiln_status kiln__schedule_choose(const kiln__ir *ir, const kiln__problem *probl
     kiln_status status = problem->layout == KILN__LAYOUT_FLAT ? choose_flat(ir, problem, pins, out)
                                                               : choose_row(ir, problem, device, pins, attempt, out);
     if (status) return status;
-    /* Corrections cost more than a second exchange, but where that takes long. */
-    bool once = out->residency == KILN__RESIDENCY_STREAM || out->blocks_per_row >= 16;
+    /* A second exchange takes long where it is between blocks, a second reading anywhere. */
+    bool once = out->residency == KILN__RESIDENCY_STREAM || out->blocks_per_row > 1;
     if (problem->layout == KILN__LAYOUT_INNER && out->residency != KILN__RESIDENCY_TILE && !out->ordered &&
         (pins->online ? pins->online > 0 : once))
         out->online = kiln__online_phase(ir);

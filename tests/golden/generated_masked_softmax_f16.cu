@@ -20,7 +20,7 @@ struct kiln_row {
     float v1; /* scalar */
     float v5; /* max */
     float v8; /* sum */
-    kiln_quotient d8;
+    kiln_softmax_sum d8;
     KILN_MEMBER kiln_row(const kiln_arguments &a, kiln_i64 i) : args(a), index(i) {}
 };
 
@@ -106,7 +106,7 @@ struct kiln_phase1 {
             const float v3 = kiln_widen(kept.in_mask.get(j));
             const float v4 = v2 + v3;
             const float v6 = v4 - row.v5;
-            const float v7 = kiln_exp(v6);
+            const float v7 = kiln_exp_beside_one(v6);
             r8 = r8 + v7;
         }
     }
@@ -127,7 +127,7 @@ struct kiln_phase1 {
 KILN_DEVICE void kiln_after1(kiln_row &row, const kiln_phase1 &reduced)
 {
     row.v8 = reduced.r8;
-    row.d8 = kiln_quotient(row.v8);
+    row.d8 = kiln_softmax_sum(row.v8);
 }
 
 /* The outputs that have columns. */
@@ -142,8 +142,8 @@ struct kiln_finish {
             const float v3 = kiln_widen(kept.in_mask.get(j));
             const float v4 = v2 + v3;
             const float v6 = v4 - row.v5;
-            const float v7 = kiln_exp(v6);
-            const float v9 = row.d8.divide(v7);
+            const float v7 = kiln_exp_beside_one(v6);
+            const float v9 = row.d8.part(v7);
             y0[j] = v9;
         }
         kiln_pack<kiln_f16, KILN_PACK> out_y;

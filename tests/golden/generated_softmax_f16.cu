@@ -14,7 +14,7 @@ struct kiln_row {
     kiln_f16 *out_y;
     float v1; /* max */
     float v4; /* sum */
-    kiln_quotient d4;
+    kiln_softmax_sum d4;
     KILN_MEMBER kiln_row(const kiln_arguments &a, kiln_i64 i) : args(a), index(i) {}
 };
 
@@ -49,11 +49,7 @@ struct kiln_phase0 {
     }
     KILN_MEMBER void pack(const kiln_row &row, const kiln_kept &kept, kiln_index col, const kiln_span &span)
     {
-#pragma unroll
-        for (int j = 0; j < KILN_PACK; ++j) {
-            const float v0 = kiln_widen(kept.in_x.get(j));
-            r1 = kiln_maximum(r1, v0);
-        }
+        r1 = kiln_maximum(r1, kiln_pack_maximum(kept.in_x));
     }
     static KILN_MEMBER kiln_phase0 combine(const kiln_phase0 &a, const kiln_phase0 &b)
     {
@@ -88,7 +84,7 @@ struct kiln_phase1 {
         for (int j = 0; j < KILN_PACK; ++j) {
             const float v0 = kiln_widen(kept.in_x.get(j));
             const float v2 = v0 - row.v1;
-            const float v3 = kiln_exp(v2);
+            const float v3 = kiln_exp_beside_one(v2);
             r4 = r4 + v3;
         }
     }
@@ -109,7 +105,7 @@ struct kiln_phase1 {
 KILN_DEVICE void kiln_after1(kiln_row &row, const kiln_phase1 &reduced)
 {
     row.v4 = reduced.r4;
-    row.d4 = kiln_quotient(row.v4);
+    row.d4 = kiln_softmax_sum(row.v4);
 }
 
 /* The outputs that have columns. */
@@ -121,8 +117,8 @@ struct kiln_finish {
         for (int j = 0; j < KILN_PACK; ++j) {
             const float v0 = kiln_widen(kept.in_x.get(j));
             const float v2 = v0 - row.v1;
-            const float v3 = kiln_exp(v2);
-            const float v5 = row.d4.divide(v3);
+            const float v3 = kiln_exp_beside_one(v2);
+            const float v5 = row.d4.part(v3);
             y0[j] = v5;
         }
         kiln_pack<kiln_f16, KILN_PACK> out_y;

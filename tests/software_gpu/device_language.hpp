@@ -292,6 +292,17 @@ __forceinline__ unsigned short kiln_f32_pair_to_e5m2(float a, float b)
 
 __forceinline__ float kiln_maximum(float a, float b) { return a > b || a != a ? a : b; }
 __forceinline__ float kiln_minimum(float a, float b) { return a < b || a != a ? a : b; }
+#define KILN_SOFTWARE_PAIRS(name, order, widen, narrow) \
+    __forceinline__ unsigned name(unsigned a, unsigned b) \
+    { \
+        const unsigned low = narrow(order(widen(a & 0xffff), widen(b & 0xffff))); \
+        return low | (unsigned)narrow(order(widen(a >> 16), widen(b >> 16))) << 16; \
+    }
+__forceinline__ float kiln_software_bf16(unsigned bits) { return __uint_as_float(bits << 16); }
+KILN_SOFTWARE_PAIRS(kiln_f16_pair_maximum, kiln_maximum, kiln_f16_to_f32, kiln_f32_to_f16)
+KILN_SOFTWARE_PAIRS(kiln_f16_pair_minimum, kiln_minimum, kiln_f16_to_f32, kiln_f32_to_f16)
+KILN_SOFTWARE_PAIRS(kiln_bf16_pair_maximum, kiln_maximum, kiln_software_bf16, kiln_f32_to_bf16)
+KILN_SOFTWARE_PAIRS(kiln_bf16_pair_minimum, kiln_minimum, kiln_software_bf16, kiln_f32_to_bf16)
 __forceinline__ float kiln_fast_reciprocal(float x) { return 1.0f / x; }
 __forceinline__ float kiln_fast_ratio(float a, float b) { return a / b; }
 __forceinline__ float kiln_fast_exp2_flush(float x)
