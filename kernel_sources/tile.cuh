@@ -19,3 +19,19 @@ template <int V, class T> KILN_DEVICE void kiln_tile_drain(T *to, const unsigned
     const int rest = count / V * V + (int)threadIdx.x;
     if (V > 1 && rest < count) to[rest] = reinterpret_cast<const T *>(shared)[rest];
 }
+
+/* A row's pack in the tile; one that overhangs the row, element by element. */
+template <class T, int N, class Span>
+KILN_DEVICE void kiln_tile_recall(kiln_pack<T, N> &pack, const T *from, const Span &span) {
+    if (span.whole())
+        pack = *reinterpret_cast<const kiln_pack<T, N> *>(from);
+    else
+        kiln_load_part(pack, from, span.low, span.high);
+}
+template <class T, int N, class Span>
+KILN_DEVICE void kiln_tile_keep(const kiln_pack<T, N> &pack, T *to, const Span &span) {
+    if (span.whole())
+        *reinterpret_cast<kiln_pack<T, N> *>(to) = pack;
+    else
+        kiln_store_part(pack, to, span.low, span.high);
+}

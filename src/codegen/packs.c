@@ -67,7 +67,7 @@ void kiln__emit_put(const kiln__emitter *e, int o, const char *values) {
     int vector = e->schedule->vector[o];
     kiln__write(e, "        %s %s;\n        kiln_narrow_pack(%s, %s);\n", e->pack[o], name, values, name);
     if (e->schedule->residency == KILN__RESIDENCY_TILE)
-        kiln__write(e, "        %s = %s;\n", kiln__spell_tile_place(e, o), name);
+        kiln__write(e, "        kiln_tile_keep(%s, %s, span);\n", name, kiln__spell_tile_place(e, o));
     else if (vector)
         kiln__write(e, "        kiln_put%s<%d>(%s, %s, span);\n", rows_suffix(e), vector, name,
                     kiln__spell_pack_address(e, o));

@@ -79,9 +79,10 @@ static bool has_integers(const kiln__ir *ir) {
 static void emit_definitions(const kiln__emitter *e) {
     const kiln__schedule *s = e->schedule;
     /* All at once, packs would be fetched from shared memory into more registers than there are. */
-    int64_t most = s->resident > 1                          ? 2
-                   : s->residency == KILN__RESIDENCY_SHARED ? 4
-                                                            : 8,
+    int64_t most = s->residency == KILN__RESIDENCY_TILE && s->held ? s->held
+                   : s->resident > 1                               ? 2
+                   : s->residency == KILN__RESIDENCY_SHARED        ? 4
+                                                                   : 8,
             unroll = s->steps < most ? s->steps : most;
     const struct {
         const char *name;
@@ -262,7 +263,7 @@ static void emit_tile_kernel(const kiln__emitter *e) {
                    "KILN_ROWS_PER_BLOCK;\n"
                    "    kiln_kept::fill(args, first, rows);\n"
                    "    kiln_copy_wait();\n    kiln_block_barrier();\n"
-                   "    kiln_residency residency;\n"
+                   "    kiln_residency residency;\n    residency.begin(kiln_row(args, first));\n"
                    "    for (int r = (int)threadIdx.x / KILN_THREADS_PER_ROW; r < rows; "
                    "r += KILN_THREADS / KILN_THREADS_PER_ROW) {\n"
                    "        kiln_row row(args, first + r);\n        kiln_begin(row);\n"

@@ -29,7 +29,7 @@ typedef struct kiln__schedule {
     int pack_size;   /* elements per pack, a power of two: columns of a row; outer: rows at one column */
     int row_vector;  /* outer: rows of a pack that lie side by side; the pack is in pack_size / row_vector runs */
     int64_t steps;   /* packs per thread and row (flat: per thread) */
-    int64_t held;    /* shared: of them in shared memory */
+    int64_t held;    /* of them in shared memory; tile: in registers, as far as all rows share it */
     bool persistent; /* as many groups as run at once go through all rows */
     int splits;      /* chunks that a row is cut into, a block for each; every phase is a launch of its own; 1: none */
     bool dependent;  /* each begins while the one before ends, and waits for it in the kernel */
@@ -60,6 +60,8 @@ typedef struct kiln__schedule {
     bool once[KILN_MAX_TENSORS];       /* inputs whose lines the L2 can give up first ... */
     int64_t once_rows;                 /* ... where there are no more rows than this; 0: where there is no such input */
     int tile_offset[KILN_MAX_TENSORS]; /* tile: where a tensor's part of it begins in shared memory, bytes */
+    int tile_second
+        [KILN_MAX_TENSORS]; /* tile: where what all rows share lies once more, an element later; 0: nowhere */
     int tile_vector[KILN_MAX_TENSORS]; /* tile: elements per access of its flat copy */
     int shared_bytes;                  /* dynamic, per block */
     char text[160];                    /* "lanes 32, registers, inner, pack 8 x 4, 4 rows per block" */

@@ -8,9 +8,11 @@ static const struct {
     int lanes, rows;   /* fewer rows where the tile would be large, more where it would be small */
 } table[] = {{48, 1, 128}, {129, 1, 64}, {320, 16, 32}, {INT64_MAX, 32, 16}};
 
-#define TILE_BYTES 8192       /* at least, where rows are tiny */
-#define GOOD_TILE_BYTES 36864 /* at most, where rows can be fewer: six blocks on a multiprocessor of an H100 */
-#define MOST_TILE_BYTES 65536 /* at most: three blocks on a multiprocessor of an H100 */
+#define LEAST_PAIRED_COLUMNS 15 /* of a lane */
+#define MOST_HELD_COLUMNS 16    /* of a lane, of what all rows share, in registers */
+#define TILE_BYTES 8192         /* at least, where rows are tiny */
+#define GOOD_TILE_BYTES 36864   /* at most, where rows can be fewer: six blocks on a multiprocessor of an H100 */
+#define MOST_TILE_BYTES 65536   /* at most: three blocks on a multiprocessor of an H100 */
 
 static bool is_contiguous(const kiln__problem *problem, const kiln__operand *operand) {
     return operand->packed &&
@@ -26,7 +28,8 @@ static int64_t place(const kiln__problem *problem, int64_t rows, kiln__schedule 
         const kiln__operand *operand = &problem->operands[o];
         int size = (int)kiln_type_size(operand->type), shared = -1;
         if (!operand->per_element) continue;
-        int64_t elements = operand->follows_rows || operand->output ? rows * problem->cols : problem->cols;
+        bool apart = operand->follows_rows || operand->output;
+        int64_t elements = apart ? rows * problem->cols : problem->cols;
         for (int i = 0; operand->output && i < problem->input_count && shared < 0; i++)
             if (problem->operands[i].per_element && problem->operands[i].follows_rows && !taken[i] &&
                 (int)kiln_type_size(problem->operands[i].type) == size)
@@ -34,6 +37,9 @@ static int64_t place(const kiln__problem *problem, int64_t rows, kiln__schedule 
         if (shared >= 0) taken[shared] = true;
         s->tile_offset[o] = shared >= 0 ? s->tile_offset[shared] : (int)bytes;
         if (shared < 0) bytes += kiln__divide_up(elements * size, 16) * 16;
+        /* Once more, an element later, for rows that begin at odd places. */
+        s->tile_second[o] = apart || !s->masked ? 0 : (int)bytes;
+        if (s->tile_second[o]) bytes += kiln__divide_up((elements + 1) * size, 16) * 16;
         if (bytes > MOST_TILE_BYTES) return bytes;
         int vector = 16 / size;
         if (operand->alignment < vector) vector = operand->alignment;
@@ -41,6 +47,18 @@ static int64_t place(const kiln__problem *problem, int64_t rows, kiln__schedule 
         s->tile_vector[o] = is_contiguous(problem, operand) ? vector : 0;
     }
     return bytes;
+}
+
+/* Whether rows of an odd number of halves are worked on two elements at a time, with masks at their ends: where lanes have
+ * enough between them. */
+static bool is_in_pairs(const kiln__problem *problem, const kiln__schedule *s) {
+    if (s->pack_size > 1 || s->ordered || problem->cols < LEAST_PAIRED_COLUMNS * s->threads_per_row) return false;
+    for (int o = 0; o < problem->input_count + problem->output_count; o++) {
+        const kiln__operand *operand = &problem->operands[o];
+        if (operand->per_element && (operand->follows_rows || operand->output) && kiln_type_size(operand->type) != 2)
+            return false;
+    }
+    return true;
 }
 
 bool kiln__tile_choose(const kiln__problem *problem, const kiln__device *device, const kiln__pins *pins,
@@ -53,12 +71,15 @@ bool kiln__tile_choose(const kiln__problem *problem, const kiln__device *device,
     while (table[row].max_packs < packs) row++;
     /* Whole packs of 16 bytes are free of bank conflicts where as many lanes read neighbours as divide the row. */
     int lanes = table[row].lanes;
-    /* Lanes of one row read neighbouring words of what all rows share (layer_norm of 127 columns of bf16: 32 lanes 0.910,
-     * one 0.798); words of 4 bytes suffer no conflicts (softmax of 127 columns of f32: two lanes 0.969, one 0.931). */
-    if (s->sharing > 1 && packs > 96) lanes = 32;
+    /* Lanes that keep what all rows share in registers (layer_norm of 127 columns of bf16: one lane 0.798, 32 lanes that
+     * read it for each row 0.910); words of 4 bytes suffer no conflicts (softmax of 127 columns of f32: two lanes 0.969,
+     * one 0.931). */
+    if (s->sharing > 1 && packs > 64) lanes = packs <= 16 * MOST_HELD_COLUMNS ? 16 : 32;
     if (lanes == 1 && packs > 80 && full_pack <= 4) lanes = 2;
     while (s->pack_size == full_pack && lanes < 32 && packs % (lanes * 2) == 0) lanes *= 2;
     s->threads_per_row = pins->threads ? pins->threads : lanes;
+    s->masked = is_in_pairs(problem, s);
+    s->row_phase = s->masked;
     rows = pins->rows_per_block ? pins->rows_per_block : table[row].rows;
     /* Rows of the tile are as many as keep every tensor's tiles aligned: a multiple of 16. */
     bytes = place(problem, rows, s);
@@ -67,10 +88,10 @@ bool kiln__tile_choose(const kiln__problem *problem, const kiln__device *device,
     for (int o = 0; o < problem->input_count; o++) s->kept[o] = problem->operands[o].per_element;
     s->group = KILN__GROUP_LANES;
     s->residency = KILN__RESIDENCY_TILE;
-    s->masked = false;
-    s->row_phase = 0;
+    if (s->masked) s->pack_size = 2, packs = (cols + 1) / 2;
     s->steps = kiln__divide_up(packs, s->threads_per_row);
     s->batch = 1;
+    s->held = s->sharing && !s->masked && s->steps * s->pack_size <= MOST_HELD_COLUMNS ? s->steps : 0;
     s->threads = (int)(rows * s->threads_per_row < 256 ? rows * s->threads_per_row : 256);
     s->rows_per_block = (int)rows;
     s->shared_bytes = (int)bytes;

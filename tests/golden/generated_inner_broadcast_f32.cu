@@ -57,14 +57,33 @@ template <int V, class T> KILN_DEVICE void kiln_tile_drain(T *to, const unsigned
     const int rest = count / V * V + (int)threadIdx.x;
     if (V > 1 && rest < count) to[rest] = reinterpret_cast<const T *>(shared)[rest];
 }
+
+/* A row's pack in the tile; one that overhangs the row, element by element. */
+template <class T, int N, class Span>
+KILN_DEVICE void kiln_tile_recall(kiln_pack<T, N> &pack, const T *from, const Span &span) {
+    if (span.whole())
+        pack = *reinterpret_cast<const kiln_pack<T, N> *>(from);
+    else
+        kiln_load_part(pack, from, span.low, span.high);
+}
+template <class T, int N, class Span>
+KILN_DEVICE void kiln_tile_keep(const kiln_pack<T, N> &pack, T *to, const Span &span) {
+    if (span.whole())
+        *reinterpret_cast<kiln_pack<T, N> *>(to) = pack;
+    else
+        kiln_store_part(pack, to, span.low, span.high);
+}
 /* One pack of columns of the inputs that stay with the row, as stored. */
 struct kiln_kept {
     kiln_pack<float, KILN_PACK> in_x;
     kiln_pack<float, KILN_PACK> in_w;
-    KILN_MEMBER void recall(const kiln_row &row, kiln_index col)
+    KILN_MEMBER void recall(const kiln_row &row, kiln_index col, const kiln_span &span)
     {
-        in_x = *reinterpret_cast<kiln_pack<float, KILN_PACK> *>(kiln_shared + 0 + (row.tile + col) * 4);
-        in_w = *reinterpret_cast<kiln_pack<float, KILN_PACK> *>(kiln_shared + 24576 + col * 4);
+        kiln_tile_recall(in_x, reinterpret_cast<float *>(kiln_shared + 0) + row.tile + col, span);
+    }
+    KILN_MEMBER void recall_shared(const kiln_row &row, kiln_index col, const kiln_span &span)
+    {
+        kiln_tile_recall(in_w, reinterpret_cast<float *>(kiln_shared + 24576) + col, span);
     }
     static KILN_MEMBER void fill(const kiln_arguments &args, kiln_i64 first, int rows)
     {
@@ -86,15 +105,33 @@ struct kiln_kept {
  * the same: it is copied in aligned pieces by all threads, whoever works on a row, and so are the outputs. */
 
 struct kiln_residency {
-    template <class Body> KILN_MEMBER void each_pack(const kiln_row &row, Body &body) {
-#pragma unroll KILN_UNROLL
-        for (int k = 0; k < KILN_STEPS; ++k) {
+    kiln_kept kept[KILN_HELD ? KILN_HELD : 1]; /* what all rows share, for all that the thread works on */
+
+    KILN_MEMBER void begin(const kiln_row &row) {
+#pragma unroll
+        for (int k = 0; k < KILN_HELD; ++k) {
             const kiln_index col = kiln_column(row, k);
-            if (!kiln_inside(row, col, k)) continue;
-            kiln_kept kept;
-            kept.recall(row, col);
-            body.pack(row, kept, col, kiln_span(row, col, k));
+            if (kiln_inside(row, col, k)) kept[k].recall_shared(row, col, kiln_span(row, col, k));
         }
+    }
+    template <class Body> KILN_MEMBER void pack(const kiln_row &row, int step, Body &body) {
+        const kiln_index col = kiln_column(row, step);
+        if (!kiln_inside(row, col, step)) return;
+        const kiln_span span(row, col, step);
+        kiln_kept own;
+        if (KILN_HELD)
+            own = kept[step % (KILN_HELD ? KILN_HELD : 1)];
+        else
+            own.recall_shared(row, col, span);
+        own.recall(row, col, span);
+        body.pack(row, own, col, span);
+    }
+    /* Masks, where there are any, are for the first step and the last. */
+    template <class Body> KILN_MEMBER void each_pack(const kiln_row &row, Body &body) {
+        pack(row, 0, body);
+#pragma unroll KILN_UNROLL
+        for (int k = 1; k < KILN_STEPS - 1; ++k) pack(row, k, body);
+        if (KILN_STEPS > 1) pack(row, KILN_STEPS - 1, body);
     }
 };
 
@@ -149,7 +186,7 @@ struct kiln_finish {
         }
         kiln_pack<float, KILN_PACK> out_y;
         kiln_narrow_pack(y0, out_y);
-        *reinterpret_cast<kiln_pack<float, KILN_PACK> *>(kiln_shared + 0 + (row.tile + col) * 4) = out_y;
+        kiln_tile_keep(out_y, reinterpret_cast<float *>(kiln_shared + 0) + row.tile + col, span);
     }
 };
 
@@ -163,6 +200,7 @@ extern "C" __global__ void __launch_bounds__(KILN_THREADS) kiln_kernel(const __g
     kiln_copy_wait();
     kiln_block_barrier();
     kiln_residency residency;
+    residency.begin(kiln_row(args, first));
     for (int r = (int)threadIdx.x / KILN_THREADS_PER_ROW; r < rows; r += KILN_THREADS / KILN_THREADS_PER_ROW) {
         kiln_row row(args, first + r);
         kiln_begin(row);

@@ -11,6 +11,7 @@ struct kiln_arguments {
 struct kiln_row {
     const kiln_arguments &args;
     kiln_i64 index;
+    int shift; /* elements of the first pack that belong to the row before */
     int tile; /* the row's first element in the tile */
     const kiln_f16 *in_x;
     float *out_m;
@@ -28,6 +29,7 @@ KILN_DEVICE void kiln_begin(kiln_row &row)
     row.in_x = args.in_x + row.index * 511;
     row.out_m = args.out_m + row.index * 1;
     row.out_y = args.out_y + row.index * 511;
+    row.shift = (int)(row.index * 1 & (KILN_PACK - 1));
 }
 
 /* Flat copies between tensors and a tile of whole rows in shared memory, by all threads of the block. */
@@ -51,12 +53,31 @@ template <int V, class T> KILN_DEVICE void kiln_tile_drain(T *to, const unsigned
     const int rest = count / V * V + (int)threadIdx.x;
     if (V > 1 && rest < count) to[rest] = reinterpret_cast<const T *>(shared)[rest];
 }
+
+/* A row's pack in the tile; one that overhangs the row, element by element. */
+template <class T, int N, class Span>
+KILN_DEVICE void kiln_tile_recall(kiln_pack<T, N> &pack, const T *from, const Span &span) {
+    if (span.whole())
+        pack = *reinterpret_cast<const kiln_pack<T, N> *>(from);
+    else
+        kiln_load_part(pack, from, span.low, span.high);
+}
+template <class T, int N, class Span>
+KILN_DEVICE void kiln_tile_keep(const kiln_pack<T, N> &pack, T *to, const Span &span) {
+    if (span.whole())
+        *reinterpret_cast<kiln_pack<T, N> *>(to) = pack;
+    else
+        kiln_store_part(pack, to, span.low, span.high);
+}
 /* One pack of columns of the inputs that stay with the row, as stored. */
 struct kiln_kept {
     kiln_pack<kiln_f16, KILN_PACK> in_x;
-    KILN_MEMBER void recall(const kiln_row &row, kiln_index col)
+    KILN_MEMBER void recall(const kiln_row &row, kiln_index col, const kiln_span &span)
     {
-        in_x = *reinterpret_cast<kiln_pack<kiln_f16, KILN_PACK> *>(kiln_shared + 0 + (row.tile + col) * 2);
+        kiln_tile_recall(in_x, reinterpret_cast<kiln_f16 *>(kiln_shared + 0) + row.tile + col, span);
+    }
+    KILN_MEMBER void recall_shared(const kiln_row &row, kiln_index col, const kiln_span &span)
+    {
     }
     static KILN_MEMBER void fill(const kiln_arguments &args, kiln_i64 first, int rows)
     {
@@ -72,15 +93,33 @@ struct kiln_kept {
  * the same: it is copied in aligned pieces by all threads, whoever works on a row, and so are the outputs. */
 
 struct kiln_residency {
-    template <class Body> KILN_MEMBER void each_pack(const kiln_row &row, Body &body) {
-#pragma unroll KILN_UNROLL
-        for (int k = 0; k < KILN_STEPS; ++k) {
+    kiln_kept kept[KILN_HELD ? KILN_HELD : 1]; /* what all rows share, for all that the thread works on */
+
+    KILN_MEMBER void begin(const kiln_row &row) {
+#pragma unroll
+        for (int k = 0; k < KILN_HELD; ++k) {
             const kiln_index col = kiln_column(row, k);
-            if (!kiln_inside(row, col, k)) continue;
-            kiln_kept kept;
-            kept.recall(row, col);
-            body.pack(row, kept, col, kiln_span(row, col, k));
+            if (kiln_inside(row, col, k)) kept[k].recall_shared(row, col, kiln_span(row, col, k));
         }
+    }
+    template <class Body> KILN_MEMBER void pack(const kiln_row &row, int step, Body &body) {
+        const kiln_index col = kiln_column(row, step);
+        if (!kiln_inside(row, col, step)) return;
+        const kiln_span span(row, col, step);
+        kiln_kept own;
+        if (KILN_HELD)
+            own = kept[step % (KILN_HELD ? KILN_HELD : 1)];
+        else
+            own.recall_shared(row, col, span);
+        own.recall(row, col, span);
+        body.pack(row, own, col, span);
+    }
+    /* Masks, where there are any, are for the first step and the last. */
+    template <class Body> KILN_MEMBER void each_pack(const kiln_row &row, Body &body) {
+        pack(row, 0, body);
+#pragma unroll KILN_UNROLL
+        for (int k = 1; k < KILN_STEPS - 1; ++k) pack(row, k, body);
+        if (KILN_STEPS > 1) pack(row, KILN_STEPS - 1, body);
     }
 };
 
@@ -97,7 +136,7 @@ struct kiln_phase0 {
 #pragma unroll
         for (int j = 0; j < KILN_PACK; ++j) {
             const float v0 = kiln_widen(kept.in_x.get(j));
-            r1 = kiln_maximum(r1, v0);
+            r1 = kiln_maximum(r1, (span.has(j) ? v0 : (-kiln_infinity())));
         }
     }
     static KILN_MEMBER kiln_phase0 combine(const kiln_phase0 &a, const kiln_phase0 &b)
@@ -133,7 +172,7 @@ struct kiln_finish {
         }
         kiln_pack<kiln_f16, KILN_PACK> out_y;
         kiln_narrow_pack(y1, out_y);
-        *reinterpret_cast<kiln_pack<kiln_f16, KILN_PACK> *>(kiln_shared + 0 + (row.tile + col) * 2) = out_y;
+        kiln_tile_keep(out_y, reinterpret_cast<kiln_f16 *>(kiln_shared + 0) + row.tile + col, span);
     }
 };
 
@@ -153,6 +192,7 @@ extern "C" __global__ void __launch_bounds__(KILN_THREADS) kiln_kernel(const __g
     kiln_copy_wait();
     kiln_block_barrier();
     kiln_residency residency;
+    residency.begin(kiln_row(args, first));
     for (int r = (int)threadIdx.x / KILN_THREADS_PER_ROW; r < rows; r += KILN_THREADS / KILN_THREADS_PER_ROW) {
         kiln_row row(args, first + r);
         kiln_begin(row);
