@@ -45,24 +45,24 @@ void kiln__emit_online(const kiln__emitter *e) {
     int first = e->schedule->online;
     kiln__write(e, "/* Phases %d and %d in one pass and one exchange. */\n", first, first + 1);
     emit_corrections(e, first);
-    kiln__write(e,
-                "struct kiln_online {\n    static constexpr bool ordered = false;\n"
-                "    kiln_phase%d first;\n    kiln_phase%d second;\n%s%s"
-                "    KILN_MEMBER void clear()\n    {\n        first.clear();\n        second.clear();\n    }\n"
-                "    static KILN_MEMBER kiln_online combine(const kiln_online &a, const kiln_online &b)\n    {\n"
-                "        kiln_online c;\n        c.first = decltype(first)::combine(a.first, b.first);\n"
-                "        c.second = decltype(second)::combine(kiln_correct(a.second, a.first, c.first), "
-                "kiln_correct(b.second, b.first, c.first));\n        return c;\n    }\n"
-                "    KILN_MEMBER kiln_online shuffle(int lane_mask, kiln_u32 lanes) const\n    {\n"
-                "        return {first.shuffle(lane_mask, lanes), second.shuffle(lane_mask, lanes)};\n    }\n};\n"
-                "/* Lanes agree on the first phase, then each corrects its part of the second once. */\n"
-                "template <int COUNT> KILN_DEVICE kiln_online kiln_combine_lanes(kiln_online value, "
-                "kiln_u32 lanes = 0xffffffffu)\n{\n    kiln_online all;\n"
-                "    all.first = kiln_combine_lanes<COUNT>(value.first, lanes);\n"
-                "    all.second = kiln_combine_lanes<COUNT>(kiln_correct(value.second, value.first, all.first), lanes);\n"
-                "    return all;\n}\n\n",
-                first, first + 1,
-                e->schedule->arrivals ? "    static constexpr int exchange = decltype(first)::exchange;\n" : "",
-                kiln__schedule_exchanges(e->schedule) ? "    static constexpr int before = decltype(first)::before;\n"
-                                                      : "");
+    kiln__write(
+        e,
+        "struct kiln_online {\n    static constexpr bool ordered = false;\n"
+        "    kiln_phase%d first;\n    kiln_phase%d second;\n%s%s"
+        "    KILN_MEMBER void clear()\n    {\n        first.clear();\n        second.clear();\n    }\n"
+        "    static KILN_MEMBER kiln_online combine(const kiln_online &a, const kiln_online &b)\n    {\n"
+        "        kiln_online c;\n        c.first = decltype(first)::combine(a.first, b.first);\n"
+        "        c.second = decltype(second)::combine(kiln_correct(a.second, a.first, c.first), "
+        "kiln_correct(b.second, b.first, c.first));\n        return c;\n    }\n"
+        "    KILN_MEMBER kiln_online shuffle(int lane_mask, kiln_u32 lanes) const\n    {\n"
+        "        return {first.shuffle(lane_mask, lanes), second.shuffle(lane_mask, lanes)};\n    }\n};\n"
+        "/* Lanes agree on the first phase, then each corrects its part of the second once. */\n"
+        "template <int COUNT> KILN_DEVICE kiln_online kiln_combine_lanes(kiln_online value, "
+        "kiln_u32 lanes = 0xffffffffu)\n{\n    kiln_online all;\n"
+        "    all.first = kiln_combine_lanes<COUNT>(value.first, lanes);\n"
+        "    all.second = kiln_combine_lanes<COUNT>(kiln_correct(value.second, value.first, all.first), lanes);\n"
+        "    return all;\n}\n\n",
+        first, first + 1,
+        e->schedule->arrivals ? "    static constexpr int exchange = decltype(first)::exchange;\n" : "",
+        kiln__schedule_exchanges(e->schedule) ? "    static constexpr int before = decltype(first)::before;\n" : "");
 }
