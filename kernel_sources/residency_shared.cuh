@@ -41,8 +41,13 @@ struct kiln_residency {
             body.pack(row, kept[u], col, kiln_span(row, col, step));
         }
     }
+    /* Masks are for the first chunk and the last: the others need none where those stand apart. */
     template <class Body> KILN_MEMBER void each_held(const kiln_row &row, Body &body) {
-        for (int chunk = 0; chunk < KILN_CHUNKS; ++chunk) each_of_chunk(row, chunk, body);
+        if (KILN_ENDS_APART) each_of_chunk(row, 0, body);
+#pragma unroll 1
+        for (int chunk = KILN_ENDS_APART; chunk < KILN_CHUNKS - KILN_ENDS_APART; ++chunk)
+            each_of_chunk(row, chunk, body);
+        if (KILN_ENDS_APART && KILN_CHUNKS > 1) each_of_chunk(row, KILN_CHUNKS - 1, body);
     }
     template <class Body> KILN_MEMBER void each_pack(const kiln_row &row, Body &body) {
         each_held(row, body);

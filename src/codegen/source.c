@@ -102,6 +102,7 @@ static void emit_definitions(const kiln__emitter *e) {
         {"KILN_ONLINE", s->online == 0},
         {"KILN_TURNS", s->persistent ? 2 : 1},
         {"KILN_MASKED", s->masked},
+        {"KILN_ENDS_APART", s->masked && !s->sharing}, /* what all rows share takes the registers that this would */
         {"KILN_ORDERED", s->ordered},
         {"KILN_FAST", e->narrow},
         {"KILN_FLUSH", outputs_are_narrow(e->problem, true)},
