@@ -1,5 +1,6 @@
 /* How large a problem may be, and the sentences that refuse what no kernel serves; docs/limits.md lists them. Only
  * where an index needs 64 bits has it so many. Nothing here has memory behind it. */
+#define _POSIX_C_SOURCE 200809L
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,6 +13,7 @@
 
 #include "base/text.h"
 #include "launch_fixture.h"
+#include "schedule_rules.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -59,12 +61,62 @@ static void indices_have_64_bits_where_they_need_them_and_only_there(void **stat
     }
 }
 
+/* Sums and products of such sizes would not fit 64 bits: all schedules, one after another. */
+static const struct {
+    const char *schedule, *program, *axes, *tensors;
+} extremes[] = {
+    {"", "s = sum(x)", NULL, "u8[9223372036854775807] i64[]"},
+    {"", "y = softmax(x)", NULL, "u8[2,4611686018427387903] u8[2,4611686018427387903]"},
+    {"", "s = sum(x)", "0", "f16[200000000000000000,16] f16[16]"},
+    {"", "y = softmax(x)", "0", "u8[576460752303423488,8] u8[576460752303423488,8]"},
+    {"", "s = sum(x)", NULL, "f32[3,0]{4,-9223372036854775808} f32[3]"},
+    {"", "y = x * 2", NULL, "f32[0,3]{-9223372036854775808,1} f32[0,3]{-9223372036854775808,1}"},
+    {"tile", "y = softmax(x)", NULL, "u8[9223372036854775807] u8[9223372036854775807]"},
+    {"tile", "s = sum(x)", NULL, "f32[5,0] f32[5]"},
+    {"block 32, shared", "s = sum(a + b + c)", NULL,
+     "u8[4611686018427387904] u8[4611686018427387904] u8[4611686018427387904] i64[]"},
+    {"cluster 16, threads 32, shared", "y = softmax(x)", NULL, "u8[2305843009213693952,2] u8[2305843009213693952,2]"},
+    {"grid", "y = softmax(x)", NULL, "u8[2305843009213693952,2] u8[2305843009213693952,2]"},
+    {"threads 1, pack 1, stream, splits 4096", "s = sum(x)", "0", "u8[4096,2251799813685247] i64[2251799813685247]"},
+    {"shared, single", "y = softmax(x)", NULL, "f16[8,1048576] f16[8,1048576]"},
+    {"lanes 1", "s = sum(a * b); y = a - b", NULL, "f32[254] f32[254] f16[] f32[254]"},
+    {"lanes 8", "s = sum(x)", "all", "f32[5,230584300921369393]{461168601842738786,0} f32[]"},
+};
+
+static void problems_of_any_size_have_schedules_by_the_rules(void **state) {
+    (void)state;
+    kiln__device device = kiln__device_typical(90);
+    for (size_t i = 0; i < COUNT(extremes); i++) {
+        bound b;
+        kiln__prepared prepared;
+        int attempt = 0;
+        setenv("KILN_SCHEDULE", extremes[i].schedule, 1);
+        kiln_status status = bound_create(&b, extremes[i].program, extremes[i].axes, NULL, extremes[i].tensors);
+        unsetenv("KILN_SCHEDULE");
+        assert_int_equal(status, KILN_OK);
+        for (; !(status = kiln__prepare(b.program, b.tensors, NULL, &device, attempt, &prepared)); attempt++) {
+            const char *fault = schedule_fault(&prepared.schedule, &prepared.problem, &device);
+            if (!fault) fault = launch_fault(&prepared);
+            if (fault || attempt > 32)
+                fail_msg("%s of %s, '%s', attempt %d: not %s", extremes[i].program, extremes[i].tensors,
+                         prepared.schedule.text, attempt, fault ? fault : "an end of attempts");
+            kiln__prepared_free(&prepared);
+        }
+        if (status != KILN_E_UNSUPPORTED || (!attempt && !*extremes[i].schedule))
+            fail_msg("%s of %s: %s", extremes[i].program, extremes[i].tensors, kiln_last_error());
+        bound_destroy(&b);
+    }
+}
+
 static const struct {
     const char *schedule, *program, *axes, *tensors, *sentence;
 } pinned[] = {
     {"stream", "y = x + 1", NULL, "f32[64] f32[64]",
      "the pinned schedule is none for elementwise programs: expected "
-     "threads N, a multiple of 32 up to 1024, and registers"},
+     "threads N, a multiple of 32 up to 1024, and registers (up to 256 elements a thread)"},
+    {"steps 1024", "y = x + 1", NULL, "f32[64] f32[64]",
+     "the pinned schedule is none for elementwise programs: expected "
+     "threads N, a multiple of 32 up to 1024, and registers (up to 256 elements a thread)"},
     {"shared", "y = softmax(x)", "0", "f32[100000,64] f32[100000,64]",
      "the pinned schedule is none for rows that lie side by side: expected threads 1 to 1024, and registers (up to "
      "256 elements a thread), shared (where a block's rows fit) or stream"},
@@ -102,6 +154,28 @@ static void a_pinned_schedule_that_cannot_be_is_refused(void **state) {
     }
 }
 
+/* Blocks of a cluster exchange more than they have shared memory for, where they keep nothing of the row in it. */
+static void many_reductions_end_in_a_schedule(void **state) {
+    (void)state;
+    bound b;
+    kiln__prepared prepared;
+    kiln__text text = {0};
+    kiln__text_puts(&text, "y = x");
+    for (int i = 0; i < 150; i++) kiln__text_printf(&text, " - max(x * %d)", i + 2);
+    char *program = kiln__text_take(&text);
+    assert_int_equal(bound_create(&b, program, NULL, NULL, "f32[16384]{0} f32[16384]"), KILN_OK);
+    kiln__device device = kiln__device_typical(90);
+    int attempt = 0;
+    while (!kiln__prepare(b.program, b.tensors, NULL, &device, attempt, &prepared)) {
+        assert_null(schedule_fault(&prepared.schedule, &prepared.problem, &device));
+        kiln__prepared_free(&prepared);
+        assert_true(++attempt <= 32);
+    }
+    assert_true(attempt > 0);
+    free(program);
+    bound_destroy(&b);
+}
+
 static void a_program_has_so_many_names(void **state) {
     (void)state;
     for (int count = 4096; count <= 4097; count++) {
@@ -130,7 +204,9 @@ static void more_blocks_than_a_grid_has_are_refused(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(indices_have_64_bits_where_they_need_them_and_only_there),
+        cmocka_unit_test(problems_of_any_size_have_schedules_by_the_rules),
         cmocka_unit_test(a_pinned_schedule_that_cannot_be_is_refused),
+        cmocka_unit_test(many_reductions_end_in_a_schedule),
         cmocka_unit_test(a_program_has_so_many_names),
         WITH_LAUNCHES(more_blocks_than_a_grid_has_are_refused),
     };

@@ -14,6 +14,7 @@
 
 #include "base/types.h"
 #include "bound.h"
+#include "schedule_rules.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -42,40 +43,6 @@ static void bind(bound *b, const char *type, variant how, int64_t rows, int64_t 
     }
 }
 
-static void check_numbers(const kiln__schedule *s, const kiln__problem *p, const kiln__device *device) {
-    assert_int_equal(s->threads % 32, 0);
-    assert_in_range(s->threads, 32, 1024);
-    assert_int_equal(s->threads_per_row & (s->threads_per_row - 1), 0);
-    int rows_per_thread = s->layout == KILN__LAYOUT_OUTER ? s->pack_size : 1; /* rows of one column are packed */
-    bool together = s->group == KILN__GROUP_CLUSTER || s->group == KILN__GROUP_GRID;
-    assert_int_equal(s->blocks_per_row > 1, together);
-    if (s->residency == KILN__RESIDENCY_TILE) /* its rows in several passes */
-        assert_true(s->threads >= s->threads_per_row && s->rows_per_block * s->threads_per_row >= s->threads);
-    else
-        assert_int_equal(s->rows_per_block / rows_per_thread * s->threads_per_row, s->threads * s->blocks_per_row);
-    assert_true(together || s->group == KILN__GROUP_BLOCK ? s->rows_per_block == 1 : s->threads_per_row <= 32);
-    assert_true(s->group != KILN__GROUP_CLUSTER || (device->arch >= 90 && s->blocks_per_row <= 16));
-    assert_true(!s->persistent || s->residency == KILN__RESIDENCY_SHARED);
-    assert_in_range(s->held, 0, s->steps);
-    assert_true(s->held == s->steps || s->residency != KILN__RESIDENCY_SHARED || s->persistent);
-    assert_int_equal(s->pack_size & (s->pack_size - 1), 0);
-    assert_true(s->batch >= 1 && s->batch <= s->steps);
-    if (s->residency == KILN__RESIDENCY_REGISTERS) assert_int_equal(s->batch, s->steps);
-    assert_true(s->splits >= 1 && s->splits <= 1024);
-    assert_true(s->splits == 1 || s->residency == KILN__RESIDENCY_STREAM);
-    int64_t chunk = s->steps * s->threads_per_row * (s->pack_size / rows_per_thread);
-    int64_t overhang = s->masked && s->layout == KILN__LAYOUT_INNER ? s->pack_size - 1 : 0;
-    assert_true(s->splits * chunk >= p->cols + overhang);
-    /* No chunk, and no step of a whole row, that all threads sit out. */
-    assert_true((s->splits - 1) * chunk < p->cols + overhang);
-    assert_true(s->splits > 1 || s->steps == 1 || chunk / s->steps * (s->steps - 1) < p->cols + overhang);
-    if (!s->masked && s->layout == KILN__LAYOUT_INNER) assert_int_equal(p->cols % s->pack_size, 0);
-    if (s->ordered && s->layout == KILN__LAYOUT_INNER) assert_false(s->masked);
-    assert_true(s->shared_bytes <= device->shared_per_block);
-    assert_true((s->shared_bytes > 0) ==
-                (s->residency == KILN__RESIDENCY_SHARED || s->residency == KILN__RESIDENCY_TILE));
-}
-
 static void check_accesses(const kiln__schedule *s, const kiln__problem *p) {
     size_t narrowest = 8;
     int64_t kept_bytes = 0;
@@ -94,6 +61,7 @@ static void check_accesses(const kiln__schedule *s, const kiln__problem *p) {
     }
     assert_true((size_t)(s->row_vector ? s->row_vector : s->pack_size) * narrowest <= 16);
     if (s->residency == KILN__RESIDENCY_SHARED) assert_int_equal(s->shared_bytes, s->held * s->threads * kept_bytes);
+    if (s->residency == KILN__RESIDENCY_TILE) assert_true(s->shared_bytes > 0);
     /* What a thread keeps in registers leaves room for as much again as compute values. */
     if (s->residency == KILN__RESIDENCY_REGISTERS) assert_true(s->batch * kept_bytes / 4 <= 128);
 }
@@ -115,7 +83,9 @@ static void check_case(bound *b, size_t program, const char *type, variant how, 
     if (kiln__prepare(b->program, b->tensors, NULL, device, 0, &prepared))
         fail_msg("%s %s x %" PRId64 ": %s", programs[program], type, cols, kiln_last_error());
     const kiln__schedule *s = &prepared.schedule;
-    check_numbers(s, &prepared.problem, device);
+    const char *fault = schedule_fault(s, &prepared.problem, device);
+    if (!fault) fault = launch_fault(&prepared);
+    if (fault) fail_msg("%s %s x %" PRId64 ", '%s': not %s", programs[program], type, cols, s->text, fault);
     check_accesses(s, &prepared.problem);
     check_width(s, &prepared.problem, how);
     bind(b, type, how, 3, cols);

@@ -8,4 +8,8 @@
 static inline bool kiln__mul_i64(int64_t a, int64_t b, int64_t *out) { return !__builtin_mul_overflow(a, b, out); }
 static inline bool kiln__add_i64(int64_t a, int64_t b, int64_t *out) { return !__builtin_add_overflow(a, b, out); }
 
+/* The nearest number that fits: a * b of numbers from 0 up, and how far a number is from 0. */
+static inline int64_t kiln__times(int64_t a, int64_t b) { return kiln__mul_i64(a, b, &a) ? a : INT64_MAX; }
+static inline int64_t kiln__magnitude(int64_t n) { return n < -INT64_MAX ? INT64_MAX : n < 0 ? -n : n; }
+
 #endif

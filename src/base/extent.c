@@ -1,7 +1,7 @@
 /* Bytes that tensors occupy: their range, and the period of slices of a larger tensor. */
 #include "base/extent.h"
 
-#include <stdlib.h>
+#include "base/checked.h"
 
 bool kiln__has_elements(const kiln_tensor *tensor) {
     for (int i = 0; i < tensor->rank; i++)
@@ -14,8 +14,8 @@ int kiln__axes_by_stride(const kiln_tensor *tensor, int axes[KILN_MAX_RANK]) {
     for (int i = 0; i < tensor->rank; i++) {
         if (tensor->sizes[i] == 1) continue; /* whatever its stride */
         int at = count++;
-        for (; at > 0 && llabs(tensor->strides[axes[at - 1]]) > llabs(tensor->strides[i]); at--)
-            axes[at] = axes[at - 1];
+        int64_t stride = kiln__magnitude(tensor->strides[i]);
+        for (; at > 0 && kiln__magnitude(tensor->strides[axes[at - 1]]) > stride; at--) axes[at] = axes[at - 1];
         axes[at] = i;
     }
     return count;
@@ -32,7 +32,7 @@ kiln__extent kiln__extent_of(const kiln_tensor *tensor) {
     int64_t steps = 1, period = 0; /* of the slowest axis, with all that continue it */
     int axes[KILN_MAX_RANK];
     for (int i = kiln__axes_by_stride(tensor, axes) - 1; i >= 0; i--) {
-        int64_t size = tensor->sizes[axes[i]], stride = llabs(tensor->strides[axes[i]]);
+        int64_t size = tensor->sizes[axes[i]], stride = kiln__magnitude(tensor->strides[axes[i]]);
         if (period && period != stride * size) break;
         steps *= size;
         period = stride;

@@ -98,28 +98,29 @@ static void emit_shared_copy(const kiln__emitter *e, int o, int64_t offset) {
 
 /* Where a thread's packs lie in shared memory: one tensor behind the other, of each a place for every step held. */
 static void emit_shared_access(const kiln__emitter *e) {
-    int64_t slots = e->schedule->held * e->schedule->threads, offset[KILN_MAX_TENSORS] = {0}, next = 0;
+    const kiln__schedule *s = e->schedule;
+    int64_t offset[KILN_MAX_TENSORS] = {0}, next = 0;
     kiln__write(e, "    static KILN_MEMBER void copy(unsigned char *shared, int slot, const kiln_row &row, "
                    "kiln_index col, const kiln_span &span)\n"
                    "    {\n");
     for (int o = 0; o < e->inputs; o++) {
-        if (!e->schedule->kept[o] || !e->problem->operands[o].follows_rows) continue;
+        if (!s->kept[o] || !e->problem->operands[o].follows_rows) continue;
         offset[o] = next;
-        next += slots * e->schedule->pack_size * (int64_t)kiln_type_size(e->problem->operands[o].type);
+        next += s->held * s->threads * s->pack_size * (int64_t)kiln_type_size(e->problem->operands[o].type);
         emit_shared_copy(e, o, offset[o]);
     }
     kiln__write(e, "    }\n"
                    "    KILN_MEMBER void recall(const unsigned char *shared, int slot)\n"
                    "    {\n");
     for (int o = 0; o < e->inputs; o++)
-        if (e->schedule->kept[o] && e->problem->operands[o].follows_rows)
+        if (s->kept[o] && e->problem->operands[o].follows_rows)
             kiln__write(e, "        %s = reinterpret_cast<const %s *>(shared + %" PRId64 ")[slot];\n", e->name[o],
                         e->pack[o], offset[o]);
     kiln__write(e, "    }\n"
                    "    KILN_MEMBER void load_beside(const kiln_row &row, kiln_index col, const kiln_span &span)\n"
                    "    {\n");
     for (int o = 0; o < e->inputs; o++)
-        if (e->schedule->kept[o] && !e->problem->operands[o].follows_rows) emit_fetch(e, o, "        ", "_early");
+        if (s->kept[o] && !e->problem->operands[o].follows_rows) emit_fetch(e, o, "        ", "_early");
     kiln__write(e, "    }\n");
 }
 

@@ -22,14 +22,12 @@ typedef struct dims {
     dim at[KILN_MAX_RANK];
 } dims;
 
-static int64_t magnitude(int64_t stride) { return stride < 0 ? -stride : stride; }
-
 /* Elements of an output must not lie in one place: each dimension steps over all that moves in smaller steps. */
 static kiln_status check_apart(const kiln_tensor *tensor, const char *name) {
     int axes[KILN_MAX_RANK], count = kiln__axes_by_stride(tensor, axes);
     int64_t span = 1;
     for (int i = 0; i < count && kiln__has_elements(tensor); i++) {
-        int64_t stride = magnitude(tensor->strides[axes[i]]);
+        int64_t stride = kiln__magnitude(tensor->strides[axes[i]]);
         if (stride < span)
             return kiln__fail(KILN_E_OVERLAP,
                               "output '%s' overlaps itself: a stride of it is %" PRId64 ", expected %" PRId64
@@ -59,7 +57,7 @@ static void drop_ones(dims *d) {
 static bool belongs_before(const dim *b, const dim *a, int key, bool keep_order) {
     if (a->reduced != b->reduced) return a->reduced;
     if (keep_order && a->reduced) return false;
-    int64_t left = magnitude(a->strides[key]), right = magnitude(b->strides[key]);
+    int64_t left = kiln__magnitude(a->strides[key]), right = kiln__magnitude(b->strides[key]);
     return left != 0 && (right == 0 || right > left);
 }
 
@@ -129,8 +127,8 @@ static void split(const dims *d, kiln__problem *problem) {
 static bool rows_are_closer(const kiln__problem *problem, const kiln__space *space, const dims *d, int key) {
     if (!problem->inner_rank) return true;
     if (!problem->outer_rank) return !space->reduced[space->rank - 1];
-    int64_t row = magnitude(d->at[problem->outer_rank - 1].strides[key]);
-    int64_t column = magnitude(d->at[d->rank - 1].strides[key]);
+    int64_t row = kiln__magnitude(d->at[problem->outer_rank - 1].strides[key]);
+    int64_t column = kiln__magnitude(d->at[d->rank - 1].strides[key]);
     return row != 0 && (column == 0 || row < column);
 }
 

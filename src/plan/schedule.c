@@ -250,9 +250,11 @@ static kiln_status choose_flat(const kiln__ir *ir, const kiln__problem *problem,
     s->steps = s->batch = pins->steps ? pins->steps : steps;
     s->reason = steps > 1 ? "elementwise: each thread loads all its packs, then computes, then stores"
                           : "elementwise with much to compute or load: one pack per thread keeps the code short";
-    if (pins->group == KILN__GROUP_LANES || pins->residency > 0 || s->threads % 32 || s->threads > 1024)
+    if (pins->group == KILN__GROUP_LANES || pins->residency > 0 || s->threads % 32 || s->threads > 1024 ||
+        s->steps * s->pack_size > KILN__MOST_REGISTER_ELEMENTS)
         return kiln__fail(KILN_E_UNSUPPORTED, "the pinned schedule is none for elementwise programs: expected threads "
-                                              "N, a multiple of 32 up to 1024, and registers");
+                                              "N, a multiple of 32 up to 1024, and registers (up to 256 "
+                                              "elements a thread)");
     return KILN_OK;
 }
 
@@ -285,10 +287,11 @@ static bool hold(const kiln__ir *ir, const choice *c, const kiln__pins *pins, co
     s->persistent = false;
     if (s->residency != KILN__RESIDENCY_SHARED) return true;
     /* Better two clusters side by side, one exchanging while the other loads, than all of a row. */
-    int64_t half = device->shared_per_sm / 2 - 5120, all = s->steps * step;
-    if (s->blocks_per_row == 16 && c->persistent && all > half && all * 3 / 4 <= half) room = half;
+    int64_t half = device->shared_per_sm / 2 - 5120, all = kiln__times(s->steps, step);
+    if (s->blocks_per_row == 16 && persistent && all > half && all - all / 4 <= half) room = half;
+    if (room < 0) return false;
     s->held = all <= room ? s->steps : room / step;
-    if (s->held < s->steps && !grid && (!c->persistent || s->held * 4 < s->steps * 3)) return false;
+    if (s->held < s->steps && !grid && (!persistent || s->held < s->steps - s->steps / 4)) return false;
     s->shared_bytes = (int)(s->held * step);
     if (s->threads == 1024 && device->threads_per_sm >= 2048 && 2 * (s->shared_bytes + 2048) <= device->shared_per_sm)
         s->resident = 2;
@@ -380,7 +383,7 @@ static kiln_status choose_row(const kiln__ir *ir, const kiln__problem *problem, 
                               "rows N of up to 64 KB, 32 to 1024 threads",
                               (long long)problem->cols);
     }
-    int64_t packs = kiln__divide_up(problem->cols + (s->masked ? s->pack_size - 1 : 0), s->pack_size);
+    int64_t packs = kiln__divide_up(problem->cols - s->masked, s->pack_size) + s->masked;
     if (packs < 1) packs = 1;
     int64_t load = load_of(packs, bytes);
     int row = 0;
@@ -421,7 +424,7 @@ int64_t kiln__schedule_workspace(const kiln__schedule *schedule, const kiln__ir 
     int64_t bytes = kiln__schedule_exchanged(schedule, ir);
     if (!kiln__schedule_exchanges(schedule)) return 0;
     if (schedule->group == KILN__GROUP_GRID) return 16 + 2 * schedule->blocks_per_row * bytes;
-    return rows * schedule->splits * bytes;
+    return kiln__times(kiln__times(rows, schedule->splits), bytes);
 }
 
 int kiln__schedule_launches(const kiln__schedule *schedule, const kiln__ir *ir) {
@@ -534,7 +537,7 @@ bool kiln__schedule_grid(const kiln__schedule *schedule, int64_t rows, unsigned 
                             ? schedule->threads * schedule->steps * schedule->pack_size
                             : schedule->rows_per_block;
     int64_t together = schedule->splits * schedule->blocks_per_row,
-            blocks = kiln__divide_up(rows, per_block) * together;
+            blocks = kiln__times(kiln__divide_up(rows, per_block), together);
     int64_t limit = 2147483647 / schedule->blocks_per_row * schedule->blocks_per_row;
     *x = (unsigned)(blocks < limit ? blocks : limit);
     int64_t layers = kiln__divide_up(blocks, limit);

@@ -1,5 +1,6 @@
 /* The schedule where neighbouring rows lie side by side: each thread works on a pack of rows, and a row's columns are
  * divided among threads of different warps, then among blocks. */
+#include "base/checked.h"
 #include "base/types.h"
 #include "plan/schedule.h"
 
@@ -66,7 +67,7 @@ static facts find_facts(const kiln__ir *ir, const kiln__problem *problem, kiln__
 
 /* Bytes of the columns of as many rows as are worth reading together: memory fills in pieces of 64. */
 static int64_t least_slab(const facts *f) {
-    return f->kept_bytes ? f->cols * f->kept_bytes * (64 / f->kept_narrowest) : 0;
+    return f->kept_bytes ? kiln__times(f->cols, f->kept_bytes * (64 / f->kept_narrowest)) : 0;
 }
 
 /* Threads that share a row. Up to 8 columns each stay in registers; a row that is read once is streamed by 16 threads, by
@@ -88,10 +89,10 @@ static int choose_members(const facts *f, bool fits_shared) {
  * of 2,000 bytes: 0.713, one block 0.577). */
 static int choose_cluster(const facts *f, const kiln__device *device, const kiln__pins *pins, int64_t exchanged) {
     const int pinned = pins->threads | pins->splits | pins->rows_per_block | pins->pack_size;
-    int64_t bytes = 2 * least_slab(f), cluster = 1, fits_twice = device->shared_per_sm / 2 - 5120;
+    int64_t bytes = kiln__times(2, least_slab(f)), cluster = 1, fits_twice = device->shared_per_sm / 2 - 5120;
     if (!f->again || pinned || pins->residency >= 0) return 1;
     if (bytes / 2 <= (f->kept_narrowest == 2 && f->kept_bytes == 2 ? ALONE_BYTES : fits_twice)) return 1;
-    while (cluster * (bytes / 2 <= fits_twice ? 32768 : 65536) < bytes) cluster *= 2;
+    while (cluster <= 16 && cluster * (bytes / 2 <= fits_twice ? 32768 : 65536) < bytes) cluster *= 2;
     bool fits = cluster <= 16 && kiln__cluster_fits((int)cluster, device);
     return fits && CLUSTER_ROWS * (8 + cluster) * exchanged <= STATIC_BYTES ? (int)cluster : 1;
 }
@@ -138,8 +139,8 @@ static void choose_lanes(const facts *f, const kiln__problem *problem, const kil
     while (lanes > 1 && (lanes * members > 1024 || lanes * members * s->pack_size * f->state_bytes > 40000)) lanes /= 2;
     s->threads = lanes * members;
     if (s->residency == KILN__RESIDENCY_SHARED) { /* as many blocks as can overlap, rather than long runs of rows */
-        int64_t third = device->shared_per_sm / 3 - 8192, pack = s->steps * s->threads * f->kept_bytes;
-        while (s->pack_size > s->row_vector && pack * s->pack_size > third) s->pack_size /= 2;
+        int64_t third = device->shared_per_sm / 3 - 8192, pack = kiln__times(s->steps, s->threads * f->kept_bytes);
+        while (s->pack_size > s->row_vector && kiln__times(pack, s->pack_size) > third) s->pack_size /= 2;
     }
     s->rows_per_block = lanes * s->pack_size;
 }
@@ -179,7 +180,7 @@ kiln_status kiln__schedule_outer(const kiln__ir *ir, const kiln__problem *proble
            (s->steps * s->threads * f.kept_bytes * s->pack_size > room ||
             s->rows_per_block * (s->threads / 32 + cluster) * exchanged > STATIC_BYTES))
         s->threads /= 2, s->rows_per_block /= 2;
-    int64_t bytes = f.kept_bytes * s->pack_size, slab = s->steps * s->threads * bytes;
+    int64_t bytes = f.kept_bytes * s->pack_size, slab = kiln__times(s->steps, s->threads * bytes);
     if (s->residency == KILN__RESIDENCY_SHARED && slab > room && pins->residency < 0)
         s->residency = KILN__RESIDENCY_STREAM;
     if (s->residency == KILN__RESIDENCY_SHARED) s->shared_bytes = (int)slab, s->held = s->steps;

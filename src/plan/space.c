@@ -29,7 +29,7 @@ static kiln_status check_tensor(const kiln_tensor *tensor, const char *name) {
                           (int)tensor->type);
     if (tensor->rank < 0 || tensor->rank > KILN_MAX_RANK)
         return kiln__fail(KILN_E_SHAPE, "tensor '%s' has rank %d, expected 0 to %d", name, tensor->rank, KILN_MAX_RANK);
-    int64_t element = (int64_t)kiln_type_size(tensor->type), bytes = element, reach = 0;
+    int64_t element = (int64_t)kiln_type_size(tensor->type), bytes = element, reach = element;
     char shape[200];
     for (int i = 0; i < tensor->rank; i++) {
         int64_t size = tensor->sizes[i], step = tensor->strides[i], span = size < 0 ? KILN__OPEN_ROWS : size;
@@ -40,7 +40,7 @@ static kiln_status check_tensor(const kiln_tensor *tensor, const char *name) {
             return kiln__fail(KILN_E_SIZE, "tensor '%s' of shape %s has more bytes than 64 bits can count", name,
                               kiln__space_shape(shape, tensor->rank, tensor->sizes));
         if (span > 1 && (!kiln__mul_i64(step, step < 0 ? -span : span, &step) || !kiln__mul_i64(step, element, &step) ||
-                         !kiln__add_i64(reach, step, &reach)))
+                         !kiln__add_i64(reach, step - step / span, &reach)))
             return kiln__fail(KILN_E_SIZE,
                               "tensor '%s' of shape %s has a stride of %" PRId64
                               " along axis %d: it reaches further than 64 bits can count",

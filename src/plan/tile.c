@@ -24,6 +24,7 @@ static bool is_contiguous(const kiln__problem *problem, const kiln__operand *ope
 static int64_t place(const kiln__problem *problem, int64_t rows, kiln__schedule *s) {
     int64_t bytes = 0;
     bool taken[KILN_MAX_TENSORS] = {false};
+    if (problem->cols > MOST_TILE_BYTES) return problem->cols;
     for (int o = 0; o < problem->input_count + problem->output_count; o++) {
         const kiln__operand *operand = &problem->operands[o];
         int size = (int)kiln_type_size(operand->type), shared = -1;
@@ -89,7 +90,7 @@ bool kiln__tile_choose(const kiln__problem *problem, const kiln__device *device,
     s->group = KILN__GROUP_LANES;
     s->residency = KILN__RESIDENCY_TILE;
     if (s->masked) s->pack_size = 2, packs = (cols + 1) / 2;
-    s->steps = kiln__divide_up(packs, s->threads_per_row);
+    s->steps = kiln__divide_up(packs > 1 ? packs : 1, s->threads_per_row);
     s->batch = 1;
     s->held = s->sharing && !s->masked && s->steps * s->pack_size <= MOST_HELD_COLUMNS ? s->steps : 0;
     s->threads = (int)(rows * s->threads_per_row < 256 ? rows * s->threads_per_row : 256);

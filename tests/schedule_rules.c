@@ -1,0 +1,133 @@
+/* Rules of schedules and launches, shared by the tests that go through tables and the one that draws at random. */
+#include "schedule_rules.h"
+
+#include <string.h>
+
+#include "base/types.h"
+
+#define RULE(holds) \
+    if (!(holds)) return #holds
+#define IMPLIES(condition, holds) RULE(!(condition) || (holds))
+
+__extension__ typedef __int128 wide; /* products of two numbers of 64 bits */
+
+/* Who works on a row: threads, blocks. */
+static const char *group_fault(const kiln__schedule *s, const kiln__device *device) {
+    bool outer = s->layout == KILN__LAYOUT_OUTER, together = kiln__schedule_clusters(s) || s->group == KILN__GROUP_GRID;
+    bool tile = s->residency == KILN__RESIDENCY_TILE;
+    int64_t rows_of_threads = s->rows_per_block / (outer ? s->pack_size : 1); /* rows of one column are packed */
+    RULE(s->threads % 32 == 0 && s->threads >= 32 && s->threads <= 1024);
+    RULE(s->blocks_per_row >= 1 && (together || s->blocks_per_row == 1));
+    IMPLIES(s->group == KILN__GROUP_CLUSTER, s->blocks_per_row > 1);
+    IMPLIES(kiln__schedule_clusters(s), device->arch >= 90 && s->blocks_per_row <= 16);
+    IMPLIES(kiln__schedule_clusters(s), kiln__is_power_of_two(s->blocks_per_row));
+    IMPLIES(s->group == KILN__GROUP_GRID, s->blocks_per_row == device->sm_count && !s->ordered);
+    if (s->layout == KILN__LAYOUT_FLAT) {
+        RULE(s->threads_per_row == s->threads && s->rows_per_block == 1 && s->splits == 1 && s->blocks_per_row == 1);
+        return NULL;
+    }
+    RULE(s->threads_per_row >= 1 && s->threads_per_row % s->blocks_per_row == 0);
+    RULE(kiln__is_power_of_two(s->threads_per_row / s->blocks_per_row));
+    RULE(s->rows_per_block >= 1 && (outer || together || s->group == KILN__GROUP_LANES || s->rows_per_block == 1));
+    IMPLIES(s->group == KILN__GROUP_LANES, s->threads_per_row <= 32);
+    IMPLIES(tile, s->threads >= s->threads_per_row); /* its rows in several passes */
+    IMPLIES(tile, (int64_t)s->rows_per_block * s->threads_per_row >= s->threads);
+    IMPLIES(!tile, rows_of_threads * s->threads_per_row == (int64_t)s->threads * s->blocks_per_row);
+    return NULL;
+}
+
+/* Where a row stays, and what of it. */
+static const char *residency_fault(const kiln__schedule *s, const kiln__device *device) {
+    bool shared = s->residency == KILN__RESIDENCY_SHARED, tile = s->residency == KILN__RESIDENCY_TILE;
+    RULE(kiln__is_power_of_two(s->pack_size) && s->pack_size <= 16);
+    RULE(s->steps >= 1 && s->batch >= 1 && s->batch <= s->steps);
+    RULE(s->held >= 0 && s->held <= s->steps);
+    IMPLIES(shared && !s->persistent, s->held == s->steps);
+    IMPLIES(s->persistent, shared);
+    IMPLIES(s->residency == KILN__RESIDENCY_REGISTERS, s->batch == s->steps);
+    IMPLIES(s->residency == KILN__RESIDENCY_REGISTERS, s->steps * s->pack_size <= KILN__MOST_REGISTER_ELEMENTS);
+    RULE(s->shared_bytes >= 0 && s->shared_bytes <= device->shared_per_block);
+    IMPLIES(!shared && !tile, s->shared_bytes == 0);
+    return NULL;
+}
+
+/* What a row's threads, blocks and chunks cover of its columns: all of them, and nothing sits out. */
+static const char *cover_fault(const kiln__schedule *s, const kiln__problem *p) {
+    bool outer = s->layout == KILN__LAYOUT_OUTER, inner = s->layout == KILN__LAYOUT_INNER;
+    RULE(s->splits >= 1 && s->splits <= 4096);
+    IMPLIES(s->splits > 1, s->residency == KILN__RESIDENCY_STREAM && s->blocks_per_row == 1);
+    if (s->layout == KILN__LAYOUT_FLAT) return NULL;
+    /* Of the largest rows the last chunk may end behind the last number. */
+    wide step = (wide)s->threads_per_row * (outer ? 1 : s->pack_size), chunk = step * s->steps;
+    wide columns = (wide)p->cols + (s->masked && inner ? s->pack_size - 1 : 0);
+    RULE(s->splits * chunk >= columns);
+    IMPLIES(p->cols, (s->splits - 1) * chunk < columns);
+    IMPLIES(p->cols && s->splits == 1, step * (s->steps - 1) < columns);
+    IMPLIES(!s->masked && inner, p->cols % s->pack_size == 0);
+    IMPLIES(s->ordered && inner, !s->masked);
+    return NULL;
+}
+
+/* How each operand is accessed. */
+static const char *access_fault(const kiln__schedule *s, const kiln__problem *p) {
+    for (int o = 0; o < p->input_count + p->output_count; o++) {
+        const kiln__operand *operand = &p->operands[o];
+        int size = (int)kiln_type_size(operand->type), vector = s->vector[o];
+        RULE(vector >= 0 && vector * size <= 16);
+        IMPLIES(vector, kiln__is_power_of_two(vector) && s->pack_size % vector == 0 && vector <= operand->alignment);
+        IMPLIES(vector && !s->masked && operand->linear, operand->row_stride % vector == 0 || operand->row_stride == 1);
+        RULE(s->tile_offset[o] >= 0 && s->tile_offset[o] <= s->shared_bytes && s->tile_offset[o] % 16 == 0);
+    }
+    return NULL;
+}
+
+const char *schedule_fault(const kiln__schedule *schedule, const kiln__problem *problem, const kiln__device *device) {
+    const char *fault = group_fault(schedule, device);
+    RULE(schedule->reason && *schedule->reason && *schedule->text);
+    RULE(strlen(schedule->text) + 1 < sizeof schedule->text);
+    if (!fault) fault = residency_fault(schedule, device);
+    if (!fault) fault = cover_fault(schedule, problem);
+    return fault ? fault : access_fault(schedule, problem);
+}
+
+static int field_bytes(const kiln__field *field, const kiln__ir *ir) {
+    if (field->kind == KILN__FIELD_DIVISOR) return 12;
+    if (field->kind != KILN__FIELD_SCALAR) return 8;
+    return ir->scalar_types[field->index] == KILN__F64 || ir->scalar_types[field->index] == KILN__I64 ? 8 : 4;
+}
+
+/* Fields lie one behind the other, at addresses that suit them. */
+static const char *argument_fault(const kiln__prepared *prepared) {
+    const kiln__arguments *arguments = &prepared->arguments;
+    int end = 0;
+    RULE(arguments->count >= 1 && arguments->count <= KILN__MAX_FIELDS);
+    for (int f = 0; f < arguments->count; f++) {
+        const kiln__field *field = &arguments->fields[f];
+        int bytes = field_bytes(field, prepared->ir);
+        RULE(field->offset == end && field->offset % (bytes == 8 ? 8 : 4) == 0);
+        end = field->offset + bytes;
+    }
+    RULE(arguments->size == (end + 7) / 8 * 8 && arguments->size <= KILN__MAX_ARGUMENT_BYTES);
+    return NULL;
+}
+
+const char *launch_fault(const kiln__prepared *prepared) {
+    const kiln__schedule *s = &prepared->schedule;
+    const kiln__problem *p = &prepared->problem;
+    int64_t workspace = kiln__schedule_workspace(s, prepared->ir, p->rows);
+    int launches = kiln__schedule_launches(s, prepared->ir);
+    unsigned x = 0, y = 0;
+    RULE(launches >= 1 && launches <= KILN__MAX_KERNELS);
+    IMPLIES(s->splits == 1, launches == 1);
+    if (kiln__schedule_grid(s, p->rows, &x, &y)) {
+        bool flat = s->layout == KILN__LAYOUT_FLAT;
+        int64_t each = flat ? s->threads * s->steps * s->pack_size : s->rows_per_block;
+        wide blocks = (wide)kiln__divide_up(p->rows, each) * s->splits * s->blocks_per_row;
+        RULE(x <= 2147483647 && y <= 65535 && x % (unsigned)s->blocks_per_row == 0);
+        RULE((wide)x * y >= blocks);
+        IMPLIES(y, (wide)x * (y - 1) < blocks);
+        RULE(workspace >= 0);
+        IMPLIES(p->rows, (workspace > 0) == kiln__schedule_exchanges(s));
+    }
+    return argument_fault(prepared);
+}
