@@ -157,7 +157,7 @@ static void draw_tensor(fuzz_random *random, bool input, int rank, const int64_t
     *out = kiln_tensor_contiguous(NULL, type, rank, sizes);
     if (percent(random, 45)) draw_strides(random, input, out);
     uintptr_t shift = PICK(random, shifts) * (percent(random, 97) ? kiln_type_size(type) : 1);
-    if (percent(random, 90)) out->data = (void *)((((uintptr_t)index + 1) << 58) + shift);
+    if (percent(random, 98)) out->data = (void *)((((uintptr_t)index + 1) << 58) + shift);
 }
 
 static void draw_input(fuzz_random *random, const problem *p, kiln_type usual, size_t index, kiln_tensor *out) {

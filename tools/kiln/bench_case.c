@@ -112,7 +112,7 @@ static kiln_status set_reduced(const request *r, bench_case *c)
 static kiln_status read_program(const request *r, bench_case *c)
 {
     kiln__ir *ir;
-    kiln_status status = request_ir(r, &ir);
+    kiln_status status = request_ir(r, NULL, &ir);
     if (status) return status;
     for (uint32_t i = 0; i < ir->count; i++) {
         const kiln__op op = ir->insts[i].op;

@@ -7,6 +7,9 @@
 #include <string.h>
 
 #include "base/types.h"
+#include "bench_terms.h"
+#include "output_types.h"
+#include "ref/ref.h"
 #include "tensor_spec.h"
 
 #define PATTERN_ELEMENTS 4194319 /* a prime: rows of any length begin anywhere in it */
@@ -137,6 +140,33 @@ static kiln_status copy_input(const bench_data *data, size_t i, part *p)
     return tensor_spec_contiguous(&p->tensor);
 }
 
+/* What the sums behind each element of the outputs add up: one that happens to be near 0 is as far off as the same sum
+ * of other inputs. tensors: of the slice; the outputs' data are not touched. */
+static kiln_status run_terms(bench_data *data, size_t slice, const kiln_tensor *tensors)
+{
+    const request *r = data->request;
+    const bench_case *c = data->which;
+    kiln_tensor own[KILN_MAX_TENSORS];
+    int64_t sizes[KILN_MAX_RANK];
+    bool any = false;
+    kiln__ir *ir = NULL;
+    kiln_status status = request_ir(r, c->reduced, &ir);
+    if (!status) status = bench_terms_make(ir, &any);
+    if (!status) data->wide = ir->float_type == KILN__F64;
+    memcpy(own, tensors, sizeof own);
+    memcpy(sizes, c->sizes, sizeof sizes);
+    if (data->axis >= 0) sizes[data->axis] = data->slices[slice].length;
+    for (size_t i = 0; i < r->output_count && any && !status; i++) {
+        kiln_tensor *tensor = &own[r->input_count + i];
+        tensor->data = calloc((size_t)gpu_tensor_elements(tensor) + 1, sizeof(double));
+        data->terms[slice][i] = tensor->data;
+        if (!tensor->data) status = kiln__out_of_memory();
+    }
+    if (any && !status) status = kiln__ref_run(ir, own, r->scalars, c->rank, sizes, c->reduced);
+    kiln__ir_destroy(ir);
+    return status;
+}
+
 static kiln_status run_reference(bench_data *data, size_t slice)
 {
     const request *r = data->request;
@@ -157,6 +187,7 @@ static kiln_status run_reference(bench_data *data, size_t slice)
     if (!status) {
         status = kiln_run_cpu(r->program, tensors, r->input_count + r->output_count, r->scalars, r->scalar_count);
     }
+    if (!status) status = run_terms(data, slice, tensors);
     for (size_t i = 0; i < r->input_count; i++) free(tensors[i].data);
     return status;
 }
@@ -176,7 +207,10 @@ void bench_data_free(bench_data *data)
     if (!data->gpu) return;
     for (size_t i = 0; i < KILN_MAX_TENSORS; i++) {
         free(data->patterns[i]);
-        for (size_t slice = 0; slice < BENCH_MAX_SLICES; slice++) free(data->wanted[slice][i]);
+        for (size_t slice = 0; slice < BENCH_MAX_SLICES; slice++) {
+            free(data->wanted[slice][i]);
+            free(data->terms[slice][i]);
+        }
     }
     gpu_free_tensors(data->gpu, data->device, data->request->input_count + data->request->output_count);
 }
@@ -237,18 +271,56 @@ static double difference(kiln_type type, const void *element, double wanted)
     return isfinite(got) && isfinite(wanted) ? fabs(got - wanted) : INFINITY;
 }
 
-static void compare(const bench_data *data, size_t slice, const kiln_tensor *got, const double *wanted, double *error,
-                    double *largest)
+/* How an output is judged. */
+typedef struct judgement {
+    kiln_type type;
+    double largest;    /* magnitude of the reference */
+    double arithmetic; /* that of what is computed over that of what is stored; 0: terms do not count */
+    double limit;      /* of the error over its scale */
+    bool absolute;     /* of the error itself */
+    bool right;
+    double error;
+} judgement;
+
+static double largest_of(const bench_data *data, size_t slice, size_t output, const kiln_tensor *tensor)
+{
+    const part p = part_of(data, slice, tensor);
+    double largest = 0;
+    for (int64_t i = 0; i < p.runs * p.length; i++) {
+        const double wanted = data->wanted[slice][output][i];
+        if (isfinite(wanted)) largest = fmax(largest, fabs(wanted));
+    }
+    return largest;
+}
+
+static void compare(const bench_data *data, size_t slice, size_t output, const kiln_tensor *got, judgement *j)
 {
     const part p = part_of(data, slice, got);
     const size_t size = kiln_type_size(got->type);
+    const double *wanted = data->wanted[slice][output], *terms = data->terms[slice][output];
     for (int64_t run = 0; run < p.runs; run++) {
         const char *elements = (const char *)got->data + (size_t)(p.start + run * p.period) * size;
-        for (int64_t i = 0; i < p.length; i++, wanted++) {
-            *error = fmax(*error, difference(got->type, elements + (size_t)i * size, *wanted));
-            if (isfinite(*wanted)) *largest = fmax(*largest, fabs(*wanted));
+        for (int64_t i = 0, at = run * p.length; i < p.length; i++, at++) {
+            const double error = difference(j->type, elements + (size_t)i * size, wanted[at]);
+            const double own = terms && isfinite(terms[at]) ? terms[at] * j->arithmetic : 0;
+            const double scale = fmax(j->largest, own);
+            j->right = j->right && error <= (j->absolute ? j->limit : j->limit * scale);
+            j->error = fmax(j->error, scale > 0 ? error / scale : error);
         }
     }
+}
+
+/* Before anything is compared. */
+static judgement judge(const bench_data *data, const kiln_tensor *got, size_t output)
+{
+    const bool floating = kiln__type_is_float(got->type);
+    judgement j = {.type = got->type, .limit = tolerance(got->type), .right = true};
+    j.absolute = !floating && any_float_input(data->request); /* a number next to a tie */
+    if (j.absolute) j.limit = 1;
+    if (floating) j.arithmetic = tolerance(data->wide ? KILN_F64 : KILN_F32) / j.limit;
+    for (size_t slice = 0; slice < data->slice_count; slice++)
+        j.largest = fmax(j.largest, largest_of(data, slice, output, got));
+    return j;
 }
 
 kiln_status bench_data_check(const bench_data *data, bench_error *out)
@@ -261,17 +333,13 @@ kiln_status bench_data_check(const bench_data *data, bench_error *out)
         got.data = malloc(bytes + 1);
         if (!got.data) return kiln__out_of_memory();
         kiln_status status = gpu_copy_out(data->gpu, &data->device[r->input_count + i], &got);
-        double error = 0, largest = 0;
-        for (size_t slice = 0; slice < data->slice_count && !status; slice++) {
-            compare(data, slice, &got, data->wanted[slice][i], &error, &largest);
-        }
-        const bool rounded = !kiln__type_is_float(got.type) && any_float_input(r); /* a number next to a tie */
-        const bool near_enough = rounded ? error <= 1 : error <= tolerance(got.type) * largest;
+        judgement j = judge(data, &got, i);
+        for (size_t slice = 0; slice < data->slice_count && !status; slice++) compare(data, slice, i, &got, &j);
         if (!status) out->unwritten += count_unwritten(&got);
         free(got.data);
         if (status) return status;
-        out->error = fmax(out->error, largest > 0 ? error / largest : error);
-        out->right = out->right && near_enough && out->unwritten == 0;
+        out->error = fmax(out->error, j.error);
+        out->right = out->right && j.right && out->unwritten == 0;
     }
     return KILN_OK;
 }

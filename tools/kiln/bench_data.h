@@ -14,7 +14,7 @@ typedef struct bench_slice {
 
 /* How far a kernel's outputs are from the reference. */
 typedef struct bench_error {
-    double error;      /* the largest, over the largest magnitude of its output */
+    double error;      /* the largest, over the largest magnitude of its output or, larger, of what cancelled in it */
     int64_t unwritten; /* elements that still hold the poison */
     bool right;
 } bench_error;
@@ -30,6 +30,8 @@ typedef struct bench_data {
     bench_slice slices[BENCH_MAX_SLICES];
     size_t slice_count;
     double *wanted[BENCH_MAX_SLICES][KILN_MAX_TENSORS]; /* of each slice and output */
+    double *terms[BENCH_MAX_SLICES][KILN_MAX_TENSORS];  /* the size of what its sums add up; NULL: it has none */
+    bool wide;                                          /* the program computes in f64 */
 } bench_data;
 
 /* Allocates, fills, and runs the reference on as many rows as a second or so allows; at least on one. Inputs are

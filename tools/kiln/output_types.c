@@ -43,18 +43,28 @@ static void bind_types(const request *r, kiln__signature *signature, kiln__bindi
     }
 }
 
-kiln_status request_ir(const request *r, kiln__ir **out)
+static bool varies(const kiln_tensor *tensor, int rank, const bool *reduced)
+{
+    bool any = false;
+    for (int k = 0; k < tensor->rank; k++) any = any || (reduced[rank - tensor->rank + k] && tensor->sizes[k] != 1);
+    return any;
+}
+
+kiln_status request_ir(const request *r, const bool *reduced, kiln__ir **out)
 {
     kiln__signature signature = {0};
     kiln__binding binding = {0};
     bind_types(r, &signature, &binding);
+    for (int k = 0; reduced && k < binding.rank; k++) binding.reduced[k] = reduced[k];
+    for (size_t i = 0; reduced && i < r->input_count; i++)
+        binding.input_per_element[i] = varies(&r->tensors[i], binding.rank, reduced);
     return kiln__ir_build(r->graph, &signature, &binding, out);
 }
 
 kiln_status output_type(const request *r, size_t output, kiln_type *out)
 {
     kiln__ir *ir;
-    kiln_status status = request_ir(r, &ir);
+    kiln_status status = request_ir(r, NULL, &ir);
     if (status) return status;
     switch (ir->insts[ir->outputs[output]].type) {
     case KILN__BOOL: *out = KILN_BOOL; break;
