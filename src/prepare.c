@@ -100,7 +100,6 @@ void kiln__info_fill(const kiln__prepared *prepared, const kiln__image *image, i
     if (image->origin == KILN_ORIGIN_COMPILED)
         info->compile_ms = image->facts.create_ms + image->facts.compile_ms + image->facts.fetch_ms;
     info->workspace_bytes = p->open_rows ? -1 : kiln__schedule_workspace(&prepared->schedule, prepared->ir, p->rows);
-    if (prepared->schedule.splits == 1) info->workspace_bytes = 0;
     info->launches = kiln__schedule_launches(&prepared->schedule, prepared->ir);
 }
 

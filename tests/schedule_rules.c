@@ -45,7 +45,7 @@ static const char *residency_fault(const kiln__schedule *s, const kiln__device *
     IMPLIES(shared && !s->persistent, s->held == s->steps);
     IMPLIES(s->persistent, shared);
     IMPLIES(s->residency == KILN__RESIDENCY_REGISTERS, s->batch == s->steps);
-    IMPLIES(s->residency == KILN__RESIDENCY_REGISTERS, s->steps * s->pack_size <= KILN__MOST_REGISTER_ELEMENTS);
+    RULE(s->batch * s->pack_size <= KILN__MOST_REGISTER_ELEMENTS); /* in registers these are all steps */
     RULE(s->shared_bytes >= 0 && s->shared_bytes <= device->shared_per_block);
     IMPLIES(!shared && !tile, s->shared_bytes == 0);
     return NULL;
@@ -111,6 +111,18 @@ static const char *argument_fault(const kiln__prepared *prepared) {
     return NULL;
 }
 
+/* Static shared memory, through which the warps of a row exchange what they combine; more than 48 KB do not compile. */
+static const char *exchange_fault(const kiln__prepared *prepared) {
+    const kiln__schedule *s = &prepared->schedule;
+    const kiln__ir *ir = prepared->ir;
+    int64_t bytes = 0, warps = s->threads / 32 * (s->group == KILN__GROUP_CLUSTER ? s->blocks_per_row : 1);
+    for (uint32_t i = 0; i < ir->count; i++)
+        bytes += (int64_t)kiln__reduction_values(ir->insts[i].op) * (ir->insts[i].type == KILN__F64 ? 8 : 4);
+    if (s->group == KILN__GROUP_LANES || s->group == KILN__GROUP_COLUMNS) return NULL;
+    RULE(bytes * warps * (s->persistent && s->group != KILN__GROUP_GRID ? 2 : 1) <= 49152);
+    return NULL;
+}
+
 const char *launch_fault(const kiln__prepared *prepared) {
     const kiln__schedule *s = &prepared->schedule;
     const kiln__problem *p = &prepared->problem;
@@ -129,5 +141,6 @@ const char *launch_fault(const kiln__prepared *prepared) {
         RULE(workspace >= 0);
         IMPLIES(p->rows, (workspace > 0) == kiln__schedule_exchanges(s));
     }
-    return argument_fault(prepared);
+    const char *fault = exchange_fault(prepared);
+    return fault ? fault : argument_fault(prepared);
 }

@@ -154,26 +154,36 @@ static void a_pinned_schedule_that_cannot_be_is_refused(void **state) {
     }
 }
 
-/* Blocks of a cluster exchange more than they have shared memory for, where they keep nothing of the row in it. */
-static void many_reductions_end_in_a_schedule(void **state) {
+/* Blocks exchange what they combine through at most 48 KB of shared memory: of very many reductions a cluster needs more,
+ * also where it keeps nothing of the row, then a block of many threads. */
+static void many_reductions_have_schedules_by_the_rules(void **state) {
     (void)state;
-    bound b;
-    kiln__prepared prepared;
-    kiln__text text = {0};
-    kiln__text_puts(&text, "y = x");
-    for (int i = 0; i < 150; i++) kiln__text_printf(&text, " - max(x * %d)", i + 2);
-    char *program = kiln__text_take(&text);
-    assert_int_equal(bound_create(&b, program, NULL, NULL, "f32[16384]{0} f32[16384]"), KILN_OK);
+    static const char *const tensors[] = {"f16[2,1048576] f16[2,1048576]", "f64[2,100000] f64[2,100000]",
+                                          "f32[16384]{0} f32[16384]", "i32[8,8] i32[8,8]"};
+    static const int counts[] = {24, 60, 150, 180, 500};
     kiln__device device = kiln__device_typical(90);
-    int attempt = 0;
-    while (!kiln__prepare(b.program, b.tensors, NULL, &device, attempt, &prepared)) {
-        assert_null(schedule_fault(&prepared.schedule, &prepared.problem, &device));
-        kiln__prepared_free(&prepared);
-        assert_true(++attempt <= 32);
+    for (size_t i = 0; i < COUNT(tensors) * COUNT(counts) * 2; i++) {
+        bound b;
+        kiln__prepared prepared;
+        kiln__text text = {0};
+        int attempt = 0, count = counts[i / COUNT(tensors) % COUNT(counts)];
+        kiln__text_puts(&text, "y = x");
+        for (int k = 0; k < count; k++) kiln__text_printf(&text, " - max(x * %d)", k + 2);
+        char *program = kiln__text_take(&text);
+        const char *axes = i < COUNT(tensors) * COUNT(counts) ? "-1" : "0";
+        assert_int_equal(bound_create(&b, program, axes, NULL, tensors[i % COUNT(tensors)]), KILN_OK);
+        while (!kiln__prepare(b.program, b.tensors, NULL, &device, attempt, &prepared)) {
+            const char *fault = schedule_fault(&prepared.schedule, &prepared.problem, &device);
+            if (!fault) fault = launch_fault(&prepared);
+            if (fault || ++attempt > 32)
+                fail_msg("%d reductions of %s, '%s': not %s", count, tensors[i % COUNT(tensors)],
+                         prepared.schedule.text, fault ? fault : "an end of attempts");
+            kiln__prepared_free(&prepared);
+        }
+        if (!attempt) fail_msg("%d reductions: %s", count, kiln_last_error());
+        free(program);
+        bound_destroy(&b);
     }
-    assert_true(attempt > 0);
-    free(program);
-    bound_destroy(&b);
 }
 
 static void a_program_has_so_many_names(void **state) {
@@ -206,7 +216,7 @@ int main(void) {
         cmocka_unit_test(indices_have_64_bits_where_they_need_them_and_only_there),
         cmocka_unit_test(problems_of_any_size_have_schedules_by_the_rules),
         cmocka_unit_test(a_pinned_schedule_that_cannot_be_is_refused),
-        cmocka_unit_test(many_reductions_end_in_a_schedule),
+        cmocka_unit_test(many_reductions_have_schedules_by_the_rules),
         cmocka_unit_test(a_program_has_so_many_names),
         WITH_LAUNCHES(more_blocks_than_a_grid_has_are_refused),
     };

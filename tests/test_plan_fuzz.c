@@ -24,7 +24,7 @@
 #define CASE_SECONDS 20       /* a case that takes longer hangs */
 #define MOST_ATTEMPTS 32      /* of schedules: each would be a compilation */
 #define MOST_SOURCE (1 << 20) /* bytes */
-#define MANY_REDUCTIONS 150   /* of the largest program */
+#define MANY_REDUCTIONS 500   /* of the largest program */
 
 static const char usage[] = "usage: test_plan_fuzz [options]\n"
                             "  --seed S      of the cases; 1 without it\n"
@@ -57,7 +57,7 @@ static const struct {
     {"y = x - max(x - sum(x - mean(x)))", NULL},
     {"q = quantize_e4m3(x); s = scale_e4m3(x)", NULL},
     {"s = cross_entropy_label(x, l)", NULL},
-    {NULL, NULL}, /* many reductions: many_reductions() */
+    {NULL, NULL}, /* many_reductions() */
 };
 
 /* What a case is: tensors without memory, a device, and a schedule's words. */
@@ -213,20 +213,21 @@ static void draw_schedule(fuzz_random *random, char *out, size_t size) {
     }
 }
 
-/* More than the warps of a block, or the blocks of a cluster, exchange at once. */
-static const char *many_reductions(void) {
+/* Up to more than the warps of a block, or the blocks of a cluster, exchange at once. */
+static const char *many_reductions(fuzz_random *random) {
     static char text[MANY_REDUCTIONS * 24];
-    size_t used = 0;
-    for (int i = 0; i < MANY_REDUCTIONS && !used; i++) used = (size_t)snprintf(text, sizeof text, "y = x");
-    for (int i = 1; i <= MANY_REDUCTIONS; i++)
-        used += (size_t)snprintf(text + used, sizeof text - used, " - max(x * %d)", i);
+    size_t count = 1 + below(random, percent(random, 30) ? MANY_REDUCTIONS : 50), used = 0;
+    const char *reduction = percent(random, 50) ? "max" : "sum";
+    used = (size_t)snprintf(text, sizeof text, "y = x");
+    for (size_t i = 2; i < count + 2; i++)
+        used += (size_t)snprintf(text + used, sizeof text - used, " - %s(x * %zu)", reduction, i);
     return text;
 }
 
 /* Program and axes, before the program is parsed; everything about its tensors. */
 static void draw_program(fuzz_random *random, problem *p) {
     size_t which = below(random, COUNT(programs));
-    p->text = programs[which].text ? programs[which].text : many_reductions();
+    p->text = programs[which].text ? programs[which].text : many_reductions(random);
     p->scalars = programs[which].scalars;
     p->scalar[0] = percent(random, 50) ? kiln_scalar_f64(0.5) : kiln_scalar_i64(3);
     p->device = draw_device(random);
@@ -327,9 +328,10 @@ static const char *launch_on_fake(problem *p, const kiln_program *program, fake_
     if (kiln_plan_get_info(plan, &info)) fault = "no information";
     for (size_t t = 0; t < p->count; t++) data[t] = p->tensors[t].data;
     const long before = fake->launches;
-    status = kiln_plan_launch_with_workspace(plan, data, p->count, p->scalar, p->scalars != NULL,
-                                             info.workspace_bytes ? workspace : NULL, info.workspace_bytes, NULL);
+    status = kiln_plan_launch_with_workspace(plan, data, p->count, p->scalar, p->scalars != NULL, workspace,
+                                             info.workspace_bytes, NULL);
     if (!fault) fault = status_fault(p, status);
+    if (!fault && status == KILN_E_SIZE) fault = "a workspace of the bytes that were told to be enough";
     if (!fault && status == KILN_E_LAUNCH) fault = "a launch that the driver accepts";
     const long launches = fake->launches - before;
     if (!fault && !status && launches != info.launches && (launches || (info.rows && info.cols)))

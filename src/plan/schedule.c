@@ -265,11 +265,15 @@ bool kiln__cluster_fits(int cluster, const kiln__device *device) {
     return kiln__is_power_of_two(cluster) && cluster <= most;
 }
 
+#define MOST_STATIC_BYTES 49152 /* of shared memory, whatever the architecture */
+
 /* Of static shared memory: what the warps of a row's blocks exchange, every other row beside the one before it. */
 static int64_t exchange_bytes(const kiln__ir *ir, bool persistent, const kiln__schedule *s) {
     bool wide = ir->float_type == KILN__F64;
     for (uint32_t i = 0; i < ir->count; i++) wide |= ir->insts[i].type == KILN__I64;
-    int64_t values = kiln__schedule_exchanged(s, ir) / 8 + 1, warps = (int64_t)s->blocks_per_row * s->threads / 32;
+    int64_t values = kiln__schedule_exchanged(s, ir) / 8 + 1, warps = s->threads / 32;
+    if (s->group == KILN__GROUP_CLUSTER) warps *= s->blocks_per_row;
+    if (s->group == KILN__GROUP_LANES) warps = 0;
     int64_t bytes = warps * (persistent ? 2 : 1) * kiln__divide_up(values * (wide ? 8 : 4), 16) * 16;
     return bytes > 8192 ? bytes : 8192;
 }
@@ -279,17 +283,17 @@ static bool hold(const kiln__ir *ir, const choice *c, const kiln__pins *pins, co
                  kiln__schedule *s) {
     bool grid = s->group == KILN__GROUP_GRID;
     bool persistent = s->group != KILN__GROUP_LANES && (pins->persistent ? pins->persistent > 0 : c->persistent);
-    int64_t step = (int64_t)s->threads * bytes, room = device->shared_per_block;
-    room -= s->group == KILN__GROUP_CLUSTER ? exchange_bytes(ir, persistent, s) : 8192;
+    int64_t exchange = exchange_bytes(ir, persistent, s), step = (int64_t)s->threads * bytes;
+    int64_t room = device->shared_per_block - exchange;
     s->held = 0;
     s->resident = 1;
     s->shared_bytes = 0;
     s->persistent = false;
+    if (exchange > MOST_STATIC_BYTES) return false;
     if (s->residency != KILN__RESIDENCY_SHARED) return true;
     /* Better two clusters side by side, one exchanging while the other loads, than all of a row. */
     int64_t half = device->shared_per_sm / 2 - 5120, all = kiln__times(s->steps, step);
     if (s->blocks_per_row == 16 && persistent && all > half && all - all / 4 <= half) room = half;
-    if (room < 0) return false;
     s->held = all <= room ? s->steps : room / step;
     if (s->held < s->steps && !grid && (!persistent || s->held < s->steps - s->steps / 4)) return false;
     s->shared_bytes = (int)(s->held * step);
@@ -310,6 +314,10 @@ static bool work_out(const kiln__ir *ir, const choice *c, const kiln__pins *pins
                         : pins->group >= 0 || s->residency != KILN__RESIDENCY_SHARED ? 1
                                                                                      : c->cluster;
     int threads = pins->threads ? pins->threads : c->threads ? c->threads : power_of_two_from(packs < 32 ? packs : 32);
+    /* The row of the table that all others end in has fewer warps where they would exchange too much. */
+    while (!pins->threads && c->residency == KILN__RESIDENCY_STREAM && threads > 32 &&
+           threads / 32 * kiln__schedule_exchanged(s, ir) > MOST_STATIC_BYTES - 1024)
+        threads /= 2;
     s->threads_per_row = threads * s->blocks_per_row;
     s->steps = kiln__divide_up(packs, s->threads_per_row);
     s->group = grid                    ? KILN__GROUP_GRID
@@ -338,6 +346,12 @@ void kiln__schedule_split(const kiln__ir *ir, const kiln__pins *pins, int64_t sp
     s->splits = (int)kiln__divide_up(s->steps, steps);
     s->steps = steps;
     if (s->batch > s->steps) s->batch = (int)s->steps;
+}
+
+void kiln__schedule_batch(const kiln__pins *pins, int usual, kiln__schedule *s) {
+    const int most = KILN__MOST_REGISTER_ELEMENTS / s->pack_size;
+    s->batch = !pins->batch ? usual : pins->batch < most ? pins->batch : most;
+    if (s->batch > s->steps || s->residency == KILN__RESIDENCY_REGISTERS) s->batch = (int)s->steps;
 }
 
 /* Packs of 16 bytes that so many packs are, all kept inputs together. */
@@ -399,8 +413,7 @@ static kiln_status choose_row(const kiln__ir *ir, const kiln__problem *problem, 
         return kiln__fail(KILN_E_UNSUPPORTED, "no %s schedule fits rows of %lld columns",
                           pins->residency >= 0 || pins->threads ? "pinned" : "further", (long long)problem->cols);
     /* 1,024 threads with 32 bytes each under way fill the memory system. */
-    s->batch = pins->batch ? pins->batch : 2;
-    if (s->batch > s->steps || s->residency == KILN__RESIDENCY_REGISTERS) s->batch = (int)s->steps;
+    kiln__schedule_batch(pins, 2, s);
     load_ahead(problem, device, pins, bytes, s);
     split_row(ir, problem, pins, bytes, pass, s);
     return KILN_OK;

@@ -104,6 +104,9 @@ kiln_status kiln__schedule_outer(const kiln__ir *ir, const kiln__problem *proble
  * columns alone. */
 void kiln__schedule_split(const kiln__ir *ir, const kiln__pins *pins, int64_t splits, int64_t most, kiln__schedule *s);
 
+/* How many packs are loaded together: as pinned, if they fit the registers, else the usual number; in registers all. */
+void kiln__schedule_batch(const kiln__pins *pins, int usual, kiln__schedule *s);
+
 /* The tile schedule where the problem's tensors allow one: columns contiguous, rows one behind the other. */
 bool kiln__tile_choose(const kiln__problem *problem, const kiln__device *device, const kiln__pins *pins,
                        kiln__schedule *s);

@@ -136,7 +136,9 @@ static void choose_lanes(const facts *f, const kiln__problem *problem, const kil
         while (lanes > 1 && (lanes / 2) * s->pack_size >= problem->rows && (lanes / 2) * members >= 32) lanes /= 2;
     if (pins->rows_per_block >= s->pack_size) lanes = power_of_two_in(pins->rows_per_block / s->pack_size);
     while (lanes * members < 32) lanes *= 2;
-    while (lanes > 1 && (lanes * members > 1024 || lanes * members * s->pack_size * f->state_bytes > 40000)) lanes /= 2;
+    while (lanes > 1 && lanes * members > 32 &&
+           (lanes * members > 1024 || lanes * members * s->pack_size * f->state_bytes > 40000))
+        lanes /= 2;
     s->threads = lanes * members;
     if (s->residency == KILN__RESIDENCY_SHARED) { /* as many blocks as can overlap, rather than long runs of rows */
         int64_t third = device->shared_per_sm / 3 - 8192, pack = kiln__times(s->steps, s->threads * f->kept_bytes);
@@ -190,8 +192,7 @@ kiln_status kiln__schedule_outer(const kiln__ir *ir, const kiln__problem *proble
     const bool fine = !f.again && f.kept_narrowest != 2, cut = f.cols >= SPLIT_COLUMNS && !fits_shared;
     const int64_t chunks = cut ? kiln__divide_up(f.cols, fine ? FINE_CHUNK_COLUMNS : CHUNK_COLUMNS) : 1;
     kiln__schedule_split(ir, pins, chunks, fine ? 1024 : 256, s);
-    s->batch = pins->batch ? pins->batch : bytes > 16 ? 4 : 8;
-    if (s->batch > s->steps || s->residency == KILN__RESIDENCY_REGISTERS) s->batch = (int)s->steps;
+    kiln__schedule_batch(pins, bytes > 16 ? 4 : 8, s);
     for (int o = 0; o < problem->input_count + problem->output_count; o++) {
         int widest = 16 / (int)kiln_type_size(problem->operands[o].type);
         int together = rows_together(problem, &problem->operands[o], s->row_vector);
