@@ -118,6 +118,7 @@ static const char *exchange_fault(const kiln__prepared *prepared) {
     int64_t bytes = 0, warps = s->threads / 32 * (s->group == KILN__GROUP_CLUSTER ? s->blocks_per_row : 1);
     for (uint32_t i = 0; i < ir->count; i++)
         bytes += (int64_t)kiln__reduction_values(ir->insts[i].op) * (ir->insts[i].type == KILN__F64 ? 8 : 4);
+    IMPLIES(s->enders > 32, bytes * (s->end_threads / 32) * (s->row_vector ? s->pack_size : 1) <= 49152);
     if (s->group == KILN__GROUP_LANES || s->group == KILN__GROUP_COLUMNS) return NULL;
     RULE(bytes * warps * (s->persistent && s->group != KILN__GROUP_GRID ? 2 : 1) <= 49152);
     return NULL;

@@ -458,7 +458,8 @@ static bool waits_for_arrivals(const kiln__ir *ir, const kiln__schedule *s) {
 }
 
 /* How the launches of split rows follow one another. */
-static void choose_launches(const kiln__problem *problem, const kiln__device *device, kiln__schedule *s) {
+static void choose_launches(const kiln__ir *ir, const kiln__problem *problem, const kiln__device *device,
+                            kiln__schedule *s) {
     bool rows_in = false, rows_out = false;
     if (s->splits == 1) return;
     for (int o = 0; o < problem->input_count; o++) rows_in |= !problem->operands[o].per_element;
@@ -471,6 +472,8 @@ static void choose_launches(const kiln__problem *problem, const kiln__device *de
     const bool outer = s->layout == KILN__LAYOUT_OUTER;
     const int most = outer ? 256 : 1024;
     s->enders = s->splits <= (outer ? 32 : 128) ? 32 : s->splits > most / 2 ? most : power_of_two_from(s->splits);
+    const int64_t exchanged = kiln__schedule_exchanged(s, ir) * (outer ? s->pack_size : 1);
+    while (s->enders > 32 && (s->enders > 128 ? s->enders : 128) / 32 * exchanged > MOST_STATIC_BYTES) s->enders /= 2;
     s->end_threads = s->enders > 128 ? s->enders : 128;
 }
 
@@ -503,7 +506,7 @@ static void choose_policy(const kiln__ir *ir, const kiln__problem *problem, cons
 /* What follows from who works on a row, and how. */
 static void conclude(const kiln__ir *ir, const kiln__problem *problem, const kiln__device *device, kiln__schedule *s) {
     s->arrivals = waits_for_arrivals(ir, s);
-    choose_launches(problem, device, s);
+    choose_launches(ir, problem, device, s);
     choose_policy(ir, problem, device, s);
     describe(s);
 }
