@@ -1,6 +1,5 @@
 /* What kiln bench takes for a right result. The stand-in for the driver has host memory for device memory, so that the
  * test writes the results itself: the reference's, and one of them off by a little. */
-#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
