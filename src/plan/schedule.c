@@ -273,7 +273,6 @@ static int64_t exchange_bytes(const kiln__ir *ir, bool persistent, const kiln__s
     for (uint32_t i = 0; i < ir->count; i++) wide |= ir->insts[i].type == KILN__I64;
     int64_t values = kiln__schedule_exchanged(s, ir) / 8 + 1, warps = s->threads / 32;
     if (s->group == KILN__GROUP_CLUSTER) warps *= s->blocks_per_row;
-    if (s->group == KILN__GROUP_LANES) warps = 0;
     int64_t bytes = warps * (persistent ? 2 : 1) * kiln__divide_up(values * (wide ? 8 : 4), 16) * 16;
     return bytes > 8192 ? bytes : 8192;
 }
@@ -283,8 +282,8 @@ static bool hold(const kiln__ir *ir, const choice *c, const kiln__pins *pins, co
                  kiln__schedule *s) {
     bool grid = s->group == KILN__GROUP_GRID;
     bool persistent = s->group != KILN__GROUP_LANES && (pins->persistent ? pins->persistent > 0 : c->persistent);
-    int64_t exchange = exchange_bytes(ir, persistent, s), step = (int64_t)s->threads * bytes;
-    int64_t room = device->shared_per_block - exchange;
+    int64_t exchange = s->group == KILN__GROUP_LANES ? 8192 : exchange_bytes(ir, persistent, s);
+    int64_t step = (int64_t)s->threads * bytes, room = device->shared_per_block - exchange;
     s->held = 0;
     s->resident = 1;
     s->shared_bytes = 0;
@@ -327,7 +326,7 @@ static bool work_out(const kiln__ir *ir, const choice *c, const kiln__pins *pins
                                        : KILN__GROUP_BLOCK;
     s->threads = s->group == KILN__GROUP_LANES ? 128 : threads;
     s->rows_per_block = s->group == KILN__GROUP_LANES ? 128 / threads : 1;
-    if (s->residency == KILN__RESIDENCY_REGISTERS && (s->steps * s->pack_size > KILN__MOST_REGISTER_ELEMENTS || grid))
+    if (s->residency == KILN__RESIDENCY_REGISTERS && (s->steps > KILN__MOST_REGISTER_ELEMENTS / s->pack_size || grid))
         return false;
     if (s->residency == KILN__RESIDENCY_STREAM && grid) return false;
     if (!kiln__is_power_of_two(threads) || threads > 1024 || (grid && s->ordered)) return false;
@@ -458,15 +457,13 @@ static bool waits_for_arrivals(const kiln__ir *ir, const kiln__schedule *s) {
 }
 
 /* How the launches of split rows follow one another. */
-static void choose_launches(const kiln__ir *ir, const kiln__problem *problem, const kiln__device *device,
-                            kiln__schedule *s) {
+static void choose_launches(const kiln__ir *ir, const kiln__problem *problem, kiln__schedule *s) {
     bool rows_in = false, rows_out = false;
     if (s->splits == 1) return;
     for (int o = 0; o < problem->input_count; o++) rows_in |= !problem->operands[o].per_element;
     for (int o = 0; o < problem->output_count; o++)
         rows_out |= !problem->operands[problem->input_count + o].per_element;
     s->rows_apart = problem->columns_out && rows_in && rows_out;
-    s->dependent = device->arch >= 90;
     if (problem->columns_out && !s->rows_apart) return;
     /* From the chunks alone, like the bits of a row. */
     const bool outer = s->layout == KILN__LAYOUT_OUTER;
@@ -506,7 +503,8 @@ static void choose_policy(const kiln__ir *ir, const kiln__problem *problem, cons
 /* What follows from who works on a row, and how. */
 static void conclude(const kiln__ir *ir, const kiln__problem *problem, const kiln__device *device, kiln__schedule *s) {
     s->arrivals = waits_for_arrivals(ir, s);
-    choose_launches(ir, problem, device, s);
+    choose_launches(ir, problem, s);
+    s->dependent = s->splits > 1 && device->arch >= 90;
     choose_policy(ir, problem, device, s);
     describe(s);
 }

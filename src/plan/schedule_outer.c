@@ -135,10 +135,8 @@ static void choose_lanes(const facts *f, const kiln__problem *problem, const kil
     if (problem->outer_rank <= 1 && f->cols > 1)
         while (lanes > 1 && (lanes / 2) * s->pack_size >= problem->rows && (lanes / 2) * members >= 32) lanes /= 2;
     if (pins->rows_per_block >= s->pack_size) lanes = power_of_two_in(pins->rows_per_block / s->pack_size);
+    while (lanes > 1 && (lanes * members > 1024 || lanes * members * s->pack_size * f->state_bytes > 40000)) lanes /= 2;
     while (lanes * members < 32) lanes *= 2;
-    while (lanes > 1 && lanes * members > 32 &&
-           (lanes * members > 1024 || lanes * members * s->pack_size * f->state_bytes > 40000))
-        lanes /= 2;
     s->threads = lanes * members;
     if (s->residency == KILN__RESIDENCY_SHARED) { /* as many blocks as can overlap, rather than long runs of rows */
         int64_t third = device->shared_per_sm / 3 - 8192, pack = kiln__times(s->steps, s->threads * f->kept_bytes);
@@ -212,7 +210,7 @@ kiln_status kiln__schedule_outer(const kiln__ir *ir, const kiln__problem *proble
                           cluster);
     if (pins->group >= 0 || s->residency == KILN__RESIDENCY_TILE || !kiln__is_power_of_two(s->threads_per_row) ||
         s->threads > 1024 ||
-        (s->residency == KILN__RESIDENCY_REGISTERS && s->steps * s->pack_size > KILN__MOST_REGISTER_ELEMENTS) ||
+        (s->residency == KILN__RESIDENCY_REGISTERS && s->steps > KILN__MOST_REGISTER_ELEMENTS / s->pack_size) ||
         (s->residency == KILN__RESIDENCY_SHARED && slab > room))
         return kiln__fail(KILN_E_UNSUPPORTED, "the pinned schedule is none for rows that lie side by side: expected "
                                               "threads 1 to 1024, and registers (up to 256 elements a thread), shared "
