@@ -80,6 +80,8 @@ static const struct {
     {"threads 1, pack 1, stream, splits 4096", "s = sum(x)", "0", "u8[4096,2251799813685247] i64[2251799813685247]"},
     {"lanes 1, registers", "s = sum(x)", NULL, "u8[9223372036854775791]{1} i64[]"},
     {"threads 1, registers, pack 16", "s = sum(x)", "0", "u8[1152921504606846976,7] i64[7]"},
+    {"tile", "s = sum(x)", NULL, "f16[8,512]@2 f16[8]"},
+    {"", "y = softmax(x)", NULL, "f16[100,30]@2 f16[100,30]@2"},
     {"shared, single", "y = softmax(x)", NULL, "f16[8,1048576] f16[8,1048576]"},
     {"lanes 1", "s = sum(a * b); y = a - b", NULL, "f32[254] f32[254] f16[] f32[254]"},
     {"lanes 8", "s = sum(x)", "all", "f32[5,230584300921369393]{461168601842738786,0} f32[]"},

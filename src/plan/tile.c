@@ -53,7 +53,7 @@ static int64_t place(const kiln__problem *problem, int64_t rows, kiln__schedule 
 /* Whether rows of an odd number of halves are worked on two elements at a time, with masks at their ends: where lanes have
  * enough between them. */
 static bool is_in_pairs(const kiln__problem *problem, const kiln__schedule *s) {
-    if (s->pack_size > 1 || s->ordered || problem->cols < LEAST_PAIRED_COLUMNS * s->threads_per_row) return false;
+    if (problem->cols % 2 == 0 || s->ordered || problem->cols < LEAST_PAIRED_COLUMNS * s->threads_per_row) return false;
     for (int o = 0; o < problem->input_count + problem->output_count; o++) {
         const kiln__operand *operand = &problem->operands[o];
         if (operand->per_element && (operand->follows_rows || operand->output) && kiln_type_size(operand->type) != 2)
