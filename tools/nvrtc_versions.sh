@@ -23,7 +23,11 @@ for version in cu11==11.7.99 cu11==11.8.89 cu12==12.0.76 cu12==12.1.105; do
         [ "$arch$version" = sm_90cu11==11.7.99 ] && continue # does not know it
         compile 'y = softmax(x)' -1 'x=f16[*,1024]'
         compile 'y = softmax(x)' -1 'x=f16[*,33]'
-        compile 'y = softmax(x)' -1 'x=f16[*,65536]'      # sm_90: clusters, values waited for where they arrive
+        compile 'y = softmax(x)' -1 'x=f16[*,63]'         # pairs
+        compile 'y = layer_norm(x, w, b)' -1 'x=bf16[*,127]' 'w=bf16[127]' 'b=bf16[127]' # weights in registers
+        compile 'y = softmax(x)' -1 'x=f16[*,50257]'
+        compile 'y = softmax(x)' -1 'x=f16[*,65536]'      # sm_90: clusters, two phases in one exchange
+        compile 'y = x / sum(abs(x) / max(abs(x)))' -1 'x=f16[*,65536]' # values waited for where they arrive
         compile 'y = softmax(x)' -1 'x=bf16[*,1048576]'   # persistent
         compile 'y = softmax(x)' -1 'x=f16[*,16777216]'   # the whole grid
         compile 'y = softmax(x)' 0 'x=f16[4096,32768]'    # clusters over a leading axis
