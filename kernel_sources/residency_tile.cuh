@@ -2,26 +2,29 @@
  * the same: it is copied in aligned pieces by all threads, whoever works on a row, and so are the outputs. */
 
 struct kiln_residency {
-    kiln_kept kept[KILN_HELD ? KILN_HELD : 1]; /* what all rows share, for all that the thread works on */
+#if KILN_HELD
+    kiln_kept shared[KILN_HELD]; /* what all rows share, for all that the thread works on */
 
-    KILN_MEMBER void begin(const kiln_row &row) {
+    KILN_MEMBER void fill(const kiln_row &row) {
 #pragma unroll
         for (int k = 0; k < KILN_HELD; ++k) {
             const kiln_index col = kiln_column(row, k);
-            if (kiln_inside(row, col, k)) kept[k].recall_shared(row, col, kiln_span(row, col, k));
+            if (kiln_inside(row, col, k)) shared[k].recall_shared(row, col, kiln_span(row, col, k));
         }
     }
+#endif
     template <class Body> KILN_MEMBER void pack(const kiln_row &row, int step, Body &body) {
         const kiln_index col = kiln_column(row, step);
         if (!kiln_inside(row, col, step)) return;
         const kiln_span span(row, col, step);
-        kiln_kept own;
-        if (KILN_HELD)
-            own = kept[step % (KILN_HELD ? KILN_HELD : 1)];
-        else
-            own.recall_shared(row, col, span);
-        own.recall(row, col, span);
-        body.pack(row, own, col, span);
+#if KILN_HELD
+        kiln_kept kept = shared[step];
+#else
+        kiln_kept kept;
+        kept.recall_shared(row, col, span);
+#endif
+        kept.recall(row, col, span);
+        body.pack(row, kept, col, span);
     }
     /* Masks, where there are any, are for the first step and the last. */
     template <class Body> KILN_MEMBER void each_pack(const kiln_row &row, Body &body) {

@@ -28,7 +28,7 @@ static const char *group_fault(const kiln__schedule *s, const kiln__device *devi
     }
     RULE(s->threads_per_row >= 1 && s->threads_per_row % s->blocks_per_row == 0);
     RULE(kiln__is_power_of_two(s->threads_per_row / s->blocks_per_row));
-    RULE(s->rows_per_block >= 1 && (outer || together || s->group == KILN__GROUP_LANES || s->rows_per_block == 1));
+    RULE(s->rows_per_block >= 1 && (outer || s->group == KILN__GROUP_LANES || s->rows_per_block == 1));
     IMPLIES(s->group == KILN__GROUP_LANES, s->threads_per_row <= 32);
     IMPLIES(tile, s->threads >= s->threads_per_row); /* its rows in several passes */
     IMPLIES(tile, (int64_t)s->rows_per_block * s->threads_per_row >= s->threads);
@@ -77,6 +77,8 @@ static const char *access_fault(const kiln__schedule *s, const kiln__problem *p)
         IMPLIES(vector, kiln__is_power_of_two(vector) && s->pack_size % vector == 0 && vector <= operand->alignment);
         IMPLIES(vector && !s->masked && operand->linear, operand->row_stride % vector == 0 || operand->row_stride == 1);
         RULE(s->tile_offset[o] >= 0 && s->tile_offset[o] <= s->shared_bytes && s->tile_offset[o] % 16 == 0);
+        IMPLIES(s->tile_second[o], s->masked && !operand->follows_rows && s->tile_second[o] % 16 == 0);
+        RULE(s->tile_second[o] >= 0 && s->tile_second[o] <= s->shared_bytes);
     }
     return NULL;
 }

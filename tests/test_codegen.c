@@ -31,31 +31,17 @@ static char *source_of(const char *program, const char *axes, const char *scalar
 
 /* ---- golden files ---- */
 
-static const struct {
-    const char *name, *text;
-} pieces[] = {
-    {"group_block", kiln__source_group_block_cuh},
-    {"group_columns", kiln__source_group_columns_cuh},
-    {"group_lanes", kiln__source_group_lanes_cuh},
-    {"layout_flat", kiln__source_layout_flat_cuh},
-    {"layout_inner", kiln__source_layout_inner_cuh},
-    {"layout_outer", kiln__source_layout_outer_cuh},
-    {"residency_registers", kiln__source_residency_registers_cuh},
-    {"residency_shared", kiln__source_residency_shared_cuh},
-    {"residency_stream", kiln__source_residency_stream_cuh},
-};
-
 /* What the generator wrote of the program, with the names of the files that it embedded in their place. */
 static char *program_part(const char *source) {
     kiln__text text = {0};
     const char *at = strstr(source, "/* ---- the program ---- */");
     assert_non_null(at);
     while (*at) {
-        size_t i = 0;
-        while (i < COUNT(pieces) && strncmp(at, pieces[i].text, strlen(pieces[i].text))) i++;
-        if (i < COUNT(pieces)) {
-            kiln__text_printf(&text, "[kernel_sources/%s.cuh]\n", pieces[i].name);
-            at += strlen(pieces[i].text);
+        const kiln__source_file *file = kiln__source_files;
+        while (file->name && strncmp(at, file->text, file->size)) file++;
+        if (file->name) {
+            kiln__text_printf(&text, "[kernel_sources/%s]\n", file->name);
+            at += file->size;
         } else
             kiln__text_add(&text, at++, 1);
     }

@@ -80,11 +80,6 @@ typedef struct problem {
 static size_t below(fuzz_random *random, size_t n) { return (size_t)fuzz_random_below(random, (int64_t)n); }
 static bool percent(fuzz_random *random, size_t chance) { return below(random, 100) < chance; }
 
-static int64_t product(int64_t a, int64_t b) {
-    int64_t all;
-    return kiln__mul_i64(a, b, &all) ? all : INT64_MAX;
-}
-
 /* As likely between 2^10 and 2^11 as between 2^50 and 2^51; often a power of two or next to one. */
 static int64_t draw_extent(fuzz_random *random, int bits) {
     int64_t power = (int64_t)1 << below(random, (size_t)bits + 1), near = (int64_t)below(random, 3) - 1;
@@ -108,7 +103,7 @@ static void draw_space(fuzz_random *random, problem *p) {
     static const int64_t bytes[] = {1, 1, 2, 4, 8};
     int64_t others = PICK(random, bytes);
     for (int i = 0; i < p->rank; i++)
-        if (i != widest && p->sizes[i]) others = product(others, p->sizes[i]);
+        if (i != widest && p->sizes[i]) others = kiln__times(others, p->sizes[i]);
     int64_t most = INT64_MAX / others - (int64_t)below(random, 40);
     p->sizes[widest] = most <= 0 ? 1 : percent(random, 10) && most < INT64_MAX / 2 ? most + 40 : most;
 }
@@ -136,9 +131,9 @@ static void draw_strides(fuzz_random *random, bool input, kiln_tensor *t) {
     }
     for (int k = 0; k < t->rank; k++) {
         int64_t *stride = &t->strides[order[k]], size = t->sizes[order[k]];
-        if (gaps && percent(random, 40)) span = product(span, 2 + (int64_t)below(random, 15));
+        if (gaps && percent(random, 40)) span = kiln__times(span, 2 + (int64_t)below(random, 15));
         *stride = percent(random, 10) ? -span : span;
-        span = product(span, size > 0 ? size : 1);
+        span = kiln__times(span, size > 0 ? size : 1);
         if (percent(random, input ? 10 : 1)) *stride = 0;
         if (percent(random, size > 1 ? 1 : 30)) *stride = PICK(random, garbage);
     }
@@ -166,7 +161,7 @@ static void draw_input(fuzz_random *random, const problem *p, kiln_type usual, s
     bool whole = index == 0 || percent(random, 40), wrong = percent(random, 1);
     for (int i = 0; i < p->rank; i++) sizes[i] = !whole && percent(random, 50) ? 1 : p->sizes[i];
     while (first < p->rank && sizes[first] == 1 && percent(random, 50)) first++;
-    if (wrong && p->rank > first) sizes[first] = product(sizes[first], 2);
+    if (wrong && p->rank > first) sizes[first] = kiln__times(sizes[first], 2);
     draw_tensor(random, true, p->rank - first, sizes + first, draw_type(random, usual), index, out);
 }
 

@@ -127,7 +127,6 @@ static const char *spell_quotient(const kiln__emitter *e, uint32_t divisor) {
 const char *kiln__spell_definition(const kiln__emitter *e, uint32_t i) {
     const kiln__inst *inst = &e->ir->insts[i];
     const char *args[3] = {"", "", ""};
-    kiln__online exp;
     if (kiln__op_is_reduction(inst->op))
         return kiln__spell(e, "reduced.%sr%u%s", e->rows_in_packs ? "at[j]." : "", i,
                            kiln__op_is_arg(inst->op) ? ".index" : "");
@@ -150,8 +149,7 @@ const char *kiln__spell_definition(const kiln__emitter *e, uint32_t i) {
         return kiln__spell(e, "kiln_uniform(%s, %s, %s)", args[0], args[1],
                            spell_position(e, KILN__LINEAR_INDEX, true));
     case KILN__OP_EXP:
-        if (kiln__is_shifted_exp(e->ir, i, &exp) && !e->exact[i])
-            return kiln__spell(e, "kiln_exp_beside_one(%s)", args[0]);
+        if (kiln__is_shifted_exp(e->ir, i) && !e->exact[i]) return kiln__spell(e, "kiln_exp_beside_one(%s)", args[0]);
         break;
     case KILN__OP_DIV:
         if (e->element[i] && !e->element[inst->args[1]] && inst->type == KILN__F32) {

@@ -156,7 +156,6 @@ static void emit_pairs(const kiln__emitter *e, uint32_t reduction) {
 /* What is to be known of a phase: the bytes of the phases before, and whether its columns are combined in order. */
 static const char *survey(kiln__emitter *e, uint32_t phase, int *before) {
     bool ordered = false;
-    kiln__online exp;
     memset(e->needed, 0, e->ir->count * sizeof *e->needed);
     memset(e->exact, 0, e->ir->count * sizeof *e->exact);
     *before = e->schedule->online >= 0 && (int)phase > e->schedule->online; /* its count */
@@ -165,7 +164,7 @@ static const char *survey(kiln__emitter *e, uint32_t phase, int *before) {
         if (inst->phase <= phase) *before += kiln__reduction_values(inst->op);
         if (!in_phase(e, i, phase) || is_of_pairs(e, i)) continue;
         need(e, inst->args[0]);
-        e->exact[inst->args[0]] |= inst->op != KILN__OP_REDUCE_SUM || !kiln__is_shifted_exp(e->ir, inst->args[0], &exp);
+        e->exact[inst->args[0]] |= inst->op != KILN__OP_REDUCE_SUM || !kiln__is_shifted_exp(e->ir, inst->args[0]);
         ordered |= inst->op == KILN__OP_REDUCE_USER;
     }
     trace_exact(e);

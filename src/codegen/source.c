@@ -258,17 +258,19 @@ static void emit_kernel(const kiln__emitter *e) {
 /* Each block works on a tile of rows. */
 static void emit_tile_kernel(const kiln__emitter *e) {
     emit_kernel_name(e, 0, false);
-    kiln__write(e, "    const kiln_i64 first = kiln_block() * KILN_ROWS_PER_BLOCK;\n"
-                   "    if (first >= args.rows) return;\n"
-                   "    const int rows = args.rows - first < KILN_ROWS_PER_BLOCK ? (int)(args.rows - first) : "
-                   "KILN_ROWS_PER_BLOCK;\n"
-                   "    kiln_kept::fill(args, first, rows);\n"
-                   "    kiln_copy_wait();\n    kiln_block_barrier();\n"
-                   "    kiln_residency residency;\n    residency.begin(kiln_row(args, first));\n"
-                   "    for (int r = (int)threadIdx.x / KILN_THREADS_PER_ROW; r < rows; "
-                   "r += KILN_THREADS / KILN_THREADS_PER_ROW) {\n"
-                   "        kiln_row row(args, first + r);\n        kiln_begin(row);\n"
-                   "        row.tile = r * KILN_COLS;\n");
+    kiln__write(e,
+                "    const kiln_i64 first = kiln_block() * KILN_ROWS_PER_BLOCK;\n"
+                "    if (first >= args.rows) return;\n"
+                "    const int rows = args.rows - first < KILN_ROWS_PER_BLOCK ? (int)(args.rows - first) : "
+                "KILN_ROWS_PER_BLOCK;\n"
+                "    kiln_kept::fill(args, first, rows);\n"
+                "    kiln_copy_wait();\n    kiln_block_barrier();\n"
+                "    kiln_residency residency;\n%s"
+                "    for (int r = (int)threadIdx.x / KILN_THREADS_PER_ROW; r < rows; "
+                "r += KILN_THREADS / KILN_THREADS_PER_ROW) {\n"
+                "        kiln_row row(args, first + r);\n        kiln_begin(row);\n"
+                "        row.tile = r * KILN_COLS;\n",
+                e->schedule->held ? "    residency.fill(kiln_row(args, first));\n" : "");
     emit_phases(e, "        ");
     emit_finish(e, "        ");
     emit_finish_row(e, "        ");

@@ -18,7 +18,7 @@ static bool is_largest(const kiln__ir *ir, uint32_t v, uint32_t u, uint32_t *max
     return is(ir, *max, KILN__OP_REDUCE_MAX) && inst_of(ir, *max)->args[0] == u;
 }
 
-bool kiln__is_shifted_exp(const kiln__ir *ir, uint32_t e, kiln__online *out) {
+static bool find_shifted_exp(const kiln__ir *ir, uint32_t e, kiln__online *out) {
     if (!is(ir, e, KILN__OP_EXP) || !is(ir, inst_of(ir, e)->args[0], KILN__OP_SUB)) return false;
     const kiln__inst *difference = inst_of(ir, inst_of(ir, e)->args[0]);
     out->kind = KILN__ONLINE_EXP;
@@ -45,17 +45,21 @@ kiln__online kiln__online_of(const kiln__ir *ir, uint32_t reduction) {
     if (sum->op != KILN__OP_REDUCE_SUM || !kiln__ctype_is_float(sum->type)) return found;
     const kiln__inst *term = inst_of(ir, sum->args[0]);
     int before = sum->phase - 1; /* what a factor may depend on: phases before the first of the two */
-    if (kiln__is_shifted_exp(ir, sum->args[0], &found) || is_centred_square(ir, term, &found)) return found;
+    if (find_shifted_exp(ir, sum->args[0], &found) || is_centred_square(ir, term, &found)) return found;
     for (int a = 0; a < 2 && term->op == KILN__OP_MUL; a++)
-        if (kiln__is_shifted_exp(ir, term->args[a], &found) && inst_of(ir, term->args[1 - a])->phase < before)
-            return found;
+        if (find_shifted_exp(ir, term->args[a], &found) && inst_of(ir, term->args[1 - a])->phase < before) return found;
     found.kind = KILN__ONLINE_NONE;
     return found;
 }
 
+bool kiln__is_shifted_exp(const kiln__ir *ir, uint32_t e) {
+    kiln__online exp;
+    return find_shifted_exp(ir, e, &exp);
+}
+
 bool kiln__is_softmax_sum(const kiln__ir *ir, uint32_t i) {
     kiln__online exp;
-    return is(ir, i, KILN__OP_REDUCE_SUM) && kiln__is_shifted_exp(ir, inst_of(ir, i)->args[0], &exp) &&
+    return is(ir, i, KILN__OP_REDUCE_SUM) && find_shifted_exp(ir, inst_of(ir, i)->args[0], &exp) &&
            exp.centre == exp.first;
 }
 

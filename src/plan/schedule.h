@@ -60,8 +60,7 @@ typedef struct kiln__schedule {
     bool once[KILN_MAX_TENSORS];       /* inputs whose lines the L2 can give up first ... */
     int64_t once_rows;                 /* ... where there are no more rows than this; 0: where there is no such input */
     int tile_offset[KILN_MAX_TENSORS]; /* tile: where a tensor's part of it begins in shared memory, bytes */
-    int tile_second
-        [KILN_MAX_TENSORS]; /* tile: where what all rows share lies once more, an element later; 0: nowhere */
+    int tile_second[KILN_MAX_TENSORS]; /* tile: where what rows share lies again, an element later; 0: nowhere */
     int tile_vector[KILN_MAX_TENSORS]; /* tile: elements per access of its flat copy */
     int shared_bytes;                  /* dynamic, per block */
     char text[160];                    /* "lanes 32, registers, inner, pack 8 x 4, 4 rows per block" */

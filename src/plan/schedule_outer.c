@@ -77,8 +77,7 @@ static int choose_members(const facts *f, bool fits_shared) {
     int members = 1;
     while (members < 16 && members * 8 < f->cols) members *= 2;
     if (f->again && f->cols > 128 && fits_shared) members = f->cols <= 256 ? 32 : 64;
-    if (!f->again && f->cols >= SPLIT_COLUMNS) members = f->kept_narrowest == 2 ? 32 : 64;
-    if (!f->again && f->cols > 768 && f->cols < SPLIT_COLUMNS) members = 64;
+    if (!f->again && f->cols > 768) members = f->cols >= SPLIT_COLUMNS && f->kept_narrowest == 2 ? 32 : 64;
     return members;
 }
 

@@ -41,54 +41,7 @@ struct kiln_kept {
     }
 };
 
-/* Packs that stay nowhere: every pass reads them again, KILN_BATCH in flight at a time. */
-
-struct kiln_stream {
-    static KILN_MEMBER void load(const kiln_row &row, kiln_index step, kiln_kept (&kept)[KILN_BATCH]) {
-#pragma unroll
-        for (int k = 0; k < KILN_BATCH; ++k) {
-            const kiln_index col = kiln_column(row, step + k);
-            if (step + k < KILN_STEPS && kiln_inside(row, col, step + k))
-                kept[k].load(row, col, kiln_span(row, col, step + k));
-        }
-    }
-    template <class Body>
-    static KILN_MEMBER void each_loaded(const kiln_row &row, kiln_index step, const kiln_kept (&kept)[KILN_BATCH], Body &body) {
-#pragma unroll
-        for (int k = 0; k < KILN_BATCH; ++k) {
-            const kiln_index col = kiln_column(row, step + k);
-            if (step + k < KILN_STEPS && kiln_inside(row, col, step + k))
-                body.pack(row, kept[k], col, kiln_span(row, col, step + k));
-        }
-    }
-    /* The packs from step number `first` on. */
-    template <class Body> static KILN_MEMBER void each_pack(const kiln_row &row, kiln_index first, Body &body) {
-        for (kiln_index step = first; step < KILN_STEPS; step += KILN_BATCH) {
-            kiln_kept kept[KILN_BATCH];
-            load(row, step, kept);
-            each_loaded(row, step, kept, body);
-        }
-    }
-    /* From the last one back: what was read last is still near. */
-    template <class Body> static KILN_MEMBER void each_pack_back(const kiln_row &row, kiln_index first, Body &body) {
-        for (kiln_index step = first + (KILN_STEPS - 1 - first) / KILN_BATCH * KILN_BATCH; step >= first; step -= KILN_BATCH) {
-            kiln_kept kept[KILN_BATCH];
-            load(row, step, kept);
-            each_loaded(row, step, kept, body);
-        }
-    }
-    template <class Online> static KILN_MEMBER void each_online(kiln_row &row, kiln_index first, Online &online) {
-        for (kiln_index step = first; step < KILN_STEPS; step += KILN_BATCH) {
-            kiln_kept kept[KILN_BATCH];
-            load(row, step, kept);
-            const auto before = online.first;
-            each_loaded(row, step, kept, online.first);
-            online.second = kiln_correct(online.second, before, online.first);
-            kiln_partial(row, online.first);
-            each_loaded(row, step, kept, online.second);
-        }
-    }
-};
+[kernel_sources/stream.cuh]
 [kernel_sources/residency_stream.cuh]
 
 /* Phase 0: the reductions combined together, in one exchange. */
@@ -134,62 +87,8 @@ KILN_DEVICE void kiln_finish_row(const kiln_row &row)
     kiln_narrow((double)row.v3, *row.out_s);
 }
 
-/* The last launch of split rows, where it stores one value per row: KILN_ENDERS threads of a block share the chunks of a
- * row, or of a pack of rows. */
-
-KILN_DEVICE kiln_i64 kiln_end_index() {
-    return kiln_block() * (KILN_END_THREADS / KILN_ENDERS) + threadIdx.x / KILN_ENDERS;
-}
-KILN_DEVICE int kiln_ender() { return threadIdx.x % KILN_ENDERS; }
-
-/* Each of them gets the combinations of all their values, in the order of the threads. */
-template <int N, class V> KILN_DEVICE void kiln_combine_enders(V (&values)[N]) {
-#pragma unroll
-    for (int j = 0; j < N; ++j) values[j] = kiln_combine_lanes<32>(values[j]);
-    if (KILN_ENDERS == 32) return;
-    __shared__ V slots[KILN_END_THREADS / 32][N];
-    if (threadIdx.x % 32 == 0)
-#pragma unroll
-        for (int j = 0; j < N; ++j) slots[threadIdx.x / 32][j] = values[j];
-    kiln_block_barrier();
-#pragma unroll
-    for (int j = 0; j < N; ++j)
-        values[j] = kiln_combine_lanes<KILN_END_THREADS / 32>(slots[threadIdx.x % (KILN_END_THREADS / 32)][j]);
-}
-/* Split rows: each phase is a launch of its own, and partial results pass from one to the next through the workspace. */
-
-/* Where a phase's partial results of the row start: one for each chunk. */
-template <class Phase> KILN_DEVICE Phase *kiln_partials(const kiln_row &row) {
-    return reinterpret_cast<Phase *>(row.args.workspace + row.args.rows * KILN_SPLITS * Phase::before) +
-           row.index * KILN_SPLITS;
-}
-template <class Phase> KILN_DEVICE void kiln_publish(const kiln_row &row, const Phase &partial) {
-    kiln_partials<Phase>(row)[kiln_chunk()] = partial;
-}
-/* The combination of a member's share of the chunks' partial results, in their order. */
-template <class Phase, int MEMBERS> KILN_DEVICE Phase kiln_gather_share(const kiln_row &row, int member) {
-    const Phase *partials = kiln_partials<Phase>(row);
-    constexpr int share = (KILN_SPLITS + MEMBERS - 1) / MEMBERS;
-    Phase all;
-    all.clear();
-#pragma unroll 4
-    for (int i = 0; i < share; ++i) {
-        const int chunk = member * share + i;
-        if (chunk < KILN_SPLITS) all = Phase::combine(all, partials[chunk]);
-    }
-    return all;
-}
-/* The combination of all chunks' partial results, in their order; the same in every block. */
-template <class Phase> KILN_DEVICE Phase kiln_gather(const kiln_row &row) {
-    return kiln_all_reduce(kiln_gather_share<Phase, KILN_THREADS_PER_ROW>(row, kiln_member()));
-}
-#ifdef KILN_ENDERS
-template <class Phase> KILN_DEVICE Phase kiln_gather_end(const kiln_row &row) {
-    Phase all[1] = {kiln_gather_share<Phase, KILN_ENDERS>(row, kiln_ender())};
-    kiln_combine_enders(all);
-    return all[0];
-}
-#endif
+[kernel_sources/split_end.cuh]
+[kernel_sources/split.cuh]
 
 extern "C" __global__ void __launch_bounds__(KILN_THREADS) kiln_kernel(const __grid_constant__ kiln_arguments args)
 {

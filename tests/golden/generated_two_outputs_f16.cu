@@ -32,43 +32,7 @@ KILN_DEVICE void kiln_begin(kiln_row &row)
     row.shift = (int)(row.index * 1 & (KILN_PACK - 1));
 }
 
-/* Flat copies between tensors and a tile of whole rows in shared memory, by all threads of the block. */
-
-/* `count` elements that begin at an aligned address, in packs of V elements; the last may be partial. */
-template <int V, class T> KILN_DEVICE void kiln_tile_fill(unsigned char *shared, const T *from, int count) {
-    kiln_pack<T, V> *to = reinterpret_cast<kiln_pack<T, V> *>(shared);
-#pragma unroll 4
-    for (int i = (int)threadIdx.x; i < count / V; i += KILN_THREADS)
-        if (sizeof(T) * V >= 4)
-            kiln_copy_async<(sizeof(T) * V >= 4 ? (int)sizeof(T) * V : 4)>(to + i, from + (kiln_i64)i * V);
-        else
-            kiln_load<V>(to[i], from + (kiln_i64)i * V);
-    const int rest = count / V * V + (int)threadIdx.x;
-    if (V > 1 && rest < count) reinterpret_cast<T *>(shared)[rest] = from[rest];
-}
-template <int V, class T> KILN_DEVICE void kiln_tile_drain(T *to, const unsigned char *shared, int count) {
-    const kiln_pack<T, V> *from = reinterpret_cast<const kiln_pack<T, V> *>(shared);
-#pragma unroll 4
-    for (int i = (int)threadIdx.x; i < count / V; i += KILN_THREADS) kiln_store<V>(from[i], to + (kiln_i64)i * V);
-    const int rest = count / V * V + (int)threadIdx.x;
-    if (V > 1 && rest < count) to[rest] = reinterpret_cast<const T *>(shared)[rest];
-}
-
-/* A row's pack in the tile; one that overhangs the row, element by element. */
-template <class T, int N, class Span>
-KILN_DEVICE void kiln_tile_recall(kiln_pack<T, N> &pack, const T *from, const Span &span) {
-    if (span.whole())
-        pack = *reinterpret_cast<const kiln_pack<T, N> *>(from);
-    else
-        kiln_load_part(pack, from, span.low, span.high);
-}
-template <class T, int N, class Span>
-KILN_DEVICE void kiln_tile_keep(const kiln_pack<T, N> &pack, T *to, const Span &span) {
-    if (span.whole())
-        *reinterpret_cast<kiln_pack<T, N> *>(to) = pack;
-    else
-        kiln_store_part(pack, to, span.low, span.high);
-}
+[kernel_sources/tile.cuh]
 /* One pack of columns of the inputs that stay with the row, as stored. */
 struct kiln_kept {
     kiln_pack<kiln_f16, KILN_PACK> in_x;
@@ -89,39 +53,7 @@ struct kiln_kept {
     }
 };
 
-/* Residency: a tile of several whole rows in shared memory. Rows that are short or start anywhere are one flat array all
- * the same: it is copied in aligned pieces by all threads, whoever works on a row, and so are the outputs. */
-
-struct kiln_residency {
-    kiln_kept kept[KILN_HELD ? KILN_HELD : 1]; /* what all rows share, for all that the thread works on */
-
-    KILN_MEMBER void begin(const kiln_row &row) {
-#pragma unroll
-        for (int k = 0; k < KILN_HELD; ++k) {
-            const kiln_index col = kiln_column(row, k);
-            if (kiln_inside(row, col, k)) kept[k].recall_shared(row, col, kiln_span(row, col, k));
-        }
-    }
-    template <class Body> KILN_MEMBER void pack(const kiln_row &row, int step, Body &body) {
-        const kiln_index col = kiln_column(row, step);
-        if (!kiln_inside(row, col, step)) return;
-        const kiln_span span(row, col, step);
-        kiln_kept own;
-        if (KILN_HELD)
-            own = kept[step % (KILN_HELD ? KILN_HELD : 1)];
-        else
-            own.recall_shared(row, col, span);
-        own.recall(row, col, span);
-        body.pack(row, own, col, span);
-    }
-    /* Masks, where there are any, are for the first step and the last. */
-    template <class Body> KILN_MEMBER void each_pack(const kiln_row &row, Body &body) {
-        pack(row, 0, body);
-#pragma unroll KILN_UNROLL
-        for (int k = 1; k < KILN_STEPS - 1; ++k) pack(row, k, body);
-        if (KILN_STEPS > 1) pack(row, KILN_STEPS - 1, body);
-    }
-};
+[kernel_sources/residency_tile.cuh]
 
 /* Phase 0: the reductions combined together, in one exchange. */
 struct kiln_phase0 {
@@ -192,7 +124,6 @@ extern "C" __global__ void __launch_bounds__(KILN_THREADS) kiln_kernel(const __g
     kiln_copy_wait();
     kiln_block_barrier();
     kiln_residency residency;
-    residency.begin(kiln_row(args, first));
     for (int r = (int)threadIdx.x / KILN_THREADS_PER_ROW; r < rows; r += KILN_THREADS / KILN_THREADS_PER_ROW) {
         kiln_row row(args, first + r);
         kiln_begin(row);
