@@ -16,7 +16,8 @@ template <int N, class V> KILN_DEVICE void kiln_combine_enders(V (&values)[N]) {
 #pragma unroll
         for (int j = 0; j < N; ++j) slots[threadIdx.x / 32][j] = values[j];
     kiln_block_barrier();
+    constexpr int warps = KILN_ENDERS / 32;
+    const int first = threadIdx.x / KILN_ENDERS * warps; /* of those that share with this thread */
 #pragma unroll
-    for (int j = 0; j < N; ++j)
-        values[j] = kiln_combine_lanes<KILN_END_THREADS / 32>(slots[threadIdx.x % (KILN_END_THREADS / 32)][j]);
+    for (int j = 0; j < N; ++j) values[j] = kiln_combine_lanes<warps>(slots[first + threadIdx.x % warps][j]);
 }

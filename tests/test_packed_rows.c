@@ -183,7 +183,8 @@ static void run_case(const packed_case *c) {
     if (!status) status = kiln_run(program, gpu, count, NULL, 0, NULL);
     if (!status) status = kiln_run_cpu(program, host, count, NULL, 0);
     if (status) fail_msg("%s over %s of %s: %s", c->program, c->axes, c->tensors, kiln_last_error());
-    if (!strstr(info.schedule, "outer") || (c->schedule && !strstr(info.schedule, c->schedule)))
+    const char *layout = c->schedule && strstr(c->schedule, "inner") ? "inner" : "outer";
+    if (!strstr(info.schedule, layout) || (c->schedule && !strstr(info.schedule, c->schedule)))
         fail_msg("%s over %s of %s: %s, expected %s", c->program, c->axes, c->tensors, info.schedule, c->schedule);
     assert_int_equal(device.driver->CtxSynchronize(), 0);
     buffer *out = &buffers[count - 1];
@@ -202,6 +203,30 @@ static void run_case(const packed_case *c) {
 static void packs_of_rows_give_what_the_reference_gives(void **state) {
     (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) run_case(&cases[i]);
+}
+
+/* Few chunks are combined by a warp for each row, more by several warps, which may share their block. */
+static void any_number_of_chunks_is_combined(void **state) {
+    static const struct {
+        const char *program, *axes, *tensors, *layout, *pins;
+    } of[] = {
+        {"s = sum(x)", "0", "f32[4200,24] f32[24]", "outer", "threads 4, rows 4, stream, batch 1"},
+        {"s = sum(x)", "0", "f16[4200,24] f16[24]", "outer", "threads 4, stream, batch 1"},
+        {"s = argmax(x)", "1", "i8[3,40000] i64[3]", "inner", "block 32, stream, pack 1, batch 1"},
+        /* So much to exchange that fewer threads share it. */
+        {"s = max(x) + sum(x * x) + var(x) + argmax(x) + nanmean(x) + min(x) + argmin(x)", "1", "f64[2,20000] f64[2]",
+         "inner", "block 32, stream, pack 1, batch 1"},
+    };
+    static const int counts[] = {2, 31, 32, 33, 49, 64, 65, 128, 129, 200, 256, 257, 513};
+    (void)state;
+    for (size_t i = 0; i < COUNT(of); i++)
+        for (size_t n = 0; n < COUNT(counts); n++) {
+            char pins[128], schedule[64];
+            const packed_case c = {of[i].program, of[i].axes, of[i].tensors, schedule, pins, false};
+            snprintf(pins, sizeof pins, "%s, splits %d", of[i].pins, counts[n]);
+            snprintf(schedule, sizeof schedule, "%s, ", of[i].layout);
+            run_case(&c);
+        }
 }
 
 /* z = x * sum(x) + b; y = sum(x) + b, where y is b: no block may store y while another has yet to read b. */
@@ -290,6 +315,7 @@ int main(void) {
     return 77;
 #endif
     const struct CMUnitTest tests[] = {cmocka_unit_test(packs_of_rows_give_what_the_reference_gives),
+                                       cmocka_unit_test(any_number_of_chunks_is_combined),
                                        cmocka_unit_test(values_of_rows_may_take_an_inputs_place)};
     return cmocka_run_group_tests_name("packed rows", tests, open_device, close_device);
 }
