@@ -30,6 +30,8 @@ static const struct {
     {"s = sum(x * x)", "x=f32[5000]", "-1", 0.01, 1},
     {"y = x / sum(x * x)", "x=f32[5000]", "-1", 1e-9, 1e-7},
     {"y = softmax(x)", "x=f32[5000]", "-1", 1e-9, 1e-7},
+    /* Next to a tie between the smallest halves. */
+    {"y = x * 0 + 1.4902e-7", "x=f16[50]", "-1", -1e-10, 1e-7},
     /* Without sums. */
     {"y = x * 2", "x=f32[5000]", "-1", 1e-5, 1e-4},
     {"y = max(x) - x", "x=f32[50]", "-1", 1e-5, 1e-4},
