@@ -187,10 +187,16 @@ KILN_DEVICE void kiln_copy_wait_but(int groups) {
         asm volatile("cp.async.wait_group 0;" ::: "memory");
     else if (groups == 1)
         asm volatile("cp.async.wait_group 1;" ::: "memory");
-    else if (groups <= 3)
+    else if (groups == 2)
         asm volatile("cp.async.wait_group 2;" ::: "memory");
-    else
+    else if (groups == 3)
+        asm volatile("cp.async.wait_group 3;" ::: "memory");
+    else if (groups < 6)
         asm volatile("cp.async.wait_group 4;" ::: "memory");
+    else if (groups < 10)
+        asm volatile("cp.async.wait_group 6;" ::: "memory");
+    else
+        asm volatile("cp.async.wait_group 10;" ::: "memory");
 }
 
 #if __CUDA_ARCH__ >= 900
@@ -467,6 +473,12 @@ template <class T, int N> KILN_DEVICE void kiln_store_part(const kiln_pack<T, N>
         if (low <= j && j < high) p[j] = pack.get(j);
 }
 
+/* V neighbouring elements of a pack, from j on. */
+template <int V, class T, int N> KILN_DEVICE void kiln_load_run(kiln_pack<T, N> &pack, int j, const T *p) {
+    typedef typename kiln_word<sizeof(T) * V>::type word;
+    reinterpret_cast<word *>(&pack)[j / V] = *reinterpret_cast<const word *>(p);
+}
+
 /* Whole packs in accesses of V elements, partial ones element by element. */
 template <int V, class T, int N, class Span, class... Policy>
 KILN_DEVICE void kiln_fetch(kiln_pack<T, N> &pack, const T *p, const Span &span, Policy... policy) {
@@ -493,7 +505,9 @@ KILN_DEVICE void kiln_put(const kiln_pack<T, N> &pack, T *p, const Span &span) {
 
 /* ---- threads ---- */
 
-extern __shared__ __align__(16) unsigned char kiln_shared[]; /* as much as the launch asks for */
+/* As much as the launch asks for. Asynchronous copies move sectors of 32 bytes: those that begin elsewhere in shared memory
+ * than in a sector take twice as long. */
+extern __shared__ __align__(128) unsigned char kiln_shared[];
 
 KILN_DEVICE void kiln_block_barrier() { __syncthreads(); }
 KILN_DEVICE kiln_i64 kiln_block() { return (kiln_i64)blockIdx.y * gridDim.x + blockIdx.x; }

@@ -2,33 +2,6 @@
  * row's as soon as the pack is done with, so that memory is busy all the time but while results are exchanged. */
 
 struct kiln_pipeline : kiln_residency {
-    /* The first phase over one chunk. */
-    template <class Phase> KILN_MEMBER void reduce_chunk(kiln_row &row, int chunk, Phase &phase) {
-        each_of_chunk(row, chunk, phase);
-    }
-    template <class Phase> KILN_MEMBER void reduce_rest(kiln_row &row, Phase &phase) {
-        if (KILN_HELD < KILN_STEPS) kiln_stream::each_pack(row, KILN_HELD, phase);
-    }
-#if KILN_ONLINE
-    KILN_MEMBER void reduce_chunk(kiln_row &row, int chunk, kiln_online &online) {
-        const auto before = online.first;
-        each_of_chunk(row, chunk, online.first);
-        online.second = kiln_correct(online.second, before, online.first);
-        kiln_partial(row, online.first);
-        each_of_chunk(row, chunk, online.second);
-    }
-    KILN_MEMBER void reduce_rest(kiln_row &row, kiln_online &online) {
-        if (KILN_HELD < KILN_STEPS) kiln_stream::each_online(row, KILN_HELD, online);
-    }
-#endif
-    /* The first row's first phase, after fill. */
-    template <class Phase> KILN_MEMBER void reduce_arriving(kiln_row &row, Phase &phase) {
-        for (int chunk = 0; chunk < KILN_CHUNKS; ++chunk) {
-            kiln_copy_wait_but(KILN_CHUNKS - 1 - chunk);
-            reduce_chunk(row, chunk, phase);
-        }
-        reduce_rest(row, phase);
-    }
     /* A row's last pass, and the next row's first phase, if there is one. */
     template <class Body, class Phase>
     KILN_MEMBER void finish_and_reduce(const kiln_row &row, Body &body, kiln_row &next, bool more, Phase &phase) {

@@ -19,10 +19,10 @@ struct kiln_residency {
         kiln_copy_commit();
     }
     KILN_MEMBER void fill(const kiln_row &row) {
-        for (int chunk = 0; chunk < KILN_CHUNKS; ++chunk) fill_chunk(row, chunk);
+        if (KILN_MASKED) fill_chunk(row, 0);
+        for (int chunk = KILN_MASKED; chunk < KILN_CHUNKS - KILN_MASKED; ++chunk) fill_chunk(row, chunk);
+        if (KILN_MASKED && KILN_CHUNKS > 1) fill_chunk(row, KILN_CHUNKS - 1);
     }
-    KILN_MEMBER void wait() { kiln_copy_wait(); }
-
     template <class Body> KILN_MEMBER void each_of_chunk(const kiln_row &row, int chunk, Body &body) {
         kiln_kept kept[KILN_UNROLL];
 #pragma unroll
@@ -41,13 +41,72 @@ struct kiln_residency {
             body.pack(row, kept[u], col, kiln_span(row, col, step));
         }
     }
-    /* Masks are for the first chunk and the last: the others need none where those stand apart. */
+    template <class Online> KILN_MEMBER void each_online_of_chunk(kiln_row &row, int chunk, Online &online) {
+        const auto before = online.first;
+        each_of_chunk(row, chunk, online.first);
+        online.second = kiln_correct(online.second, before, online.first);
+        kiln_partial(row, online.first);
+        each_of_chunk(row, chunk, online.second);
+    }
+    template <class Phase> KILN_MEMBER void reduce_chunk(kiln_row &row, int chunk, Phase &phase) {
+        if constexpr (KILN_ONLINE != 0)
+            each_online_of_chunk(row, chunk, phase);
+        else
+            each_of_chunk(row, chunk, phase);
+    }
+    template <class Phase> KILN_MEMBER void reduce_rest(kiln_row &row, Phase &phase) {
+        if constexpr (KILN_HELD == KILN_STEPS)
+            return;
+        else if constexpr (KILN_ONLINE != 0)
+            kiln_stream::each_online(row, KILN_HELD, phase);
+        else
+            kiln_stream::each_pack(row, KILN_HELD, phase);
+    }
+    template <class Body> KILN_MEMBER void each_of_step(const kiln_row &row, int step, Body &body) {
+        const kiln_index col = kiln_column(row, step);
+        if (!kiln_inside(row, col, step)) return;
+        kiln_kept kept;
+        kept.recall(kiln_shared, slot(step));
+        body.pack(row, kept, col, kiln_span(row, col, step));
+    }
+    /* One pack after the other, so that a thread's stores do not come in bursts; several where what all rows share is
+     * loaded for them. Masks are for the first pack and the last: the others need none where those stand apart. */
     template <class Body> KILN_MEMBER void each_held(const kiln_row &row, Body &body) {
-        if (KILN_ENDS_APART) each_of_chunk(row, 0, body);
+        if constexpr (Body::shares) {
+            if (KILN_MASKED) each_of_chunk(row, 0, body);
 #pragma unroll 1
-        for (int chunk = KILN_ENDS_APART; chunk < KILN_CHUNKS - KILN_ENDS_APART; ++chunk)
-            each_of_chunk(row, chunk, body);
-        if (KILN_ENDS_APART && KILN_CHUNKS > 1) each_of_chunk(row, KILN_CHUNKS - 1, body);
+            for (int chunk = KILN_MASKED; chunk < KILN_CHUNKS - KILN_MASKED; ++chunk) each_of_chunk(row, chunk, body);
+            if (KILN_MASKED && KILN_CHUNKS > 1) each_of_chunk(row, KILN_CHUNKS - 1, body);
+        } else {
+            if (KILN_MASKED) each_of_step(row, 0, body);
+#pragma unroll 1
+            for (int step = KILN_MASKED; step < KILN_HELD - KILN_MASKED; ++step) each_of_step(row, step, body);
+            if (KILN_MASKED && KILN_HELD > 1) each_of_step(row, KILN_HELD - 1, body);
+        }
+    }
+    /* The first phase takes chunks as they arrive, after fill. */
+    template <bool ONLINE, class Phase> KILN_MEMBER void arrive(kiln_row &row, int chunk, Phase &phase) {
+        kiln_copy_wait_but(KILN_CHUNKS - 1 - chunk);
+        if constexpr (ONLINE)
+            each_online_of_chunk(row, chunk, phase);
+        else
+            each_of_chunk(row, chunk, phase);
+    }
+    template <bool ONLINE, class Phase> KILN_MEMBER void each_arriving(kiln_row &row, Phase &phase) {
+        if (KILN_MASKED) arrive<ONLINE>(row, 0, phase);
+#pragma unroll 1
+        for (int chunk = KILN_MASKED; chunk < KILN_CHUNKS - KILN_MASKED; ++chunk) arrive<ONLINE>(row, chunk, phase);
+        if (KILN_MASKED && KILN_CHUNKS > 1) arrive<ONLINE>(row, KILN_CHUNKS - 1, phase);
+    }
+    template <class Phase> KILN_MEMBER void reduce_arriving(kiln_row &row, Phase &phase) {
+        if constexpr (KILN_ONLINE == 2) {
+            each_arriving<false>(row, phase.first);
+            kiln_partial(row, phase.first);
+            each_held(row, phase.second);
+        } else {
+            each_arriving<KILN_ONLINE == 1>(row, phase);
+        }
+        reduce_rest(row, phase);
     }
     template <class Body> KILN_MEMBER void each_pack(const kiln_row &row, Body &body) {
         each_held(row, body);

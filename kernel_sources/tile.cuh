@@ -28,6 +28,15 @@ KILN_DEVICE void kiln_tile_recall(kiln_pack<T, N> &pack, const T *from, const Sp
     else
         kiln_load_part(pack, from, span.low, span.high);
 }
+/* From where no pack begins. */
+template <class T, int N, class Span>
+KILN_DEVICE void kiln_tile_recall_apart(kiln_pack<T, N> &pack, const T *from, const Span &span) {
+    if (span.whole())
+#pragma unroll
+        for (int j = 0; j < N; ++j) pack.set(j, from[j]);
+    else
+        kiln_load_part(pack, from, span.low, span.high);
+}
 template <class T, int N, class Span>
 KILN_DEVICE void kiln_tile_keep(const kiln_pack<T, N> &pack, T *to, const Span &span) {
     if (span.whole())

@@ -77,8 +77,6 @@ static const char *access_fault(const kiln__schedule *s, const kiln__problem *p)
         IMPLIES(vector, kiln__is_power_of_two(vector) && s->pack_size % vector == 0 && vector <= operand->alignment);
         IMPLIES(vector && !s->masked && operand->linear, operand->row_stride % vector == 0 || operand->row_stride == 1);
         RULE(s->tile_offset[o] >= 0 && s->tile_offset[o] <= s->shared_bytes && s->tile_offset[o] % 16 == 0);
-        IMPLIES(s->tile_second[o], s->masked && !operand->follows_rows && s->tile_second[o] % 16 == 0);
-        RULE(s->tile_second[o] >= 0 && s->tile_second[o] <= s->shared_bytes);
     }
     return NULL;
 }

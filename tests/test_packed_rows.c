@@ -61,8 +61,9 @@ static const packed_case cases[] = {
     {"y = x * x + sum(x)", "1", "f16[300,1]{3,1} f16[300,1]", "pack", NULL, false},
     {"y = layer_norm(x)", "0", "f16[1,24,3] f16[1,24,3]", "columns 1", NULL, false},
     /* Rows in registers, in shared memory, read again; split. */
-    {"y = softmax(x)", "0", "f16[100,64] f16[100,64]", "columns 16, registers", NULL, true},
-    {"y = layer_norm(x)", "0", "f16[200,64] f16[200,64]", "columns 32, registers", NULL, false},
+    {"y = softmax(x)", "0", "f16[60,64] f16[60,64]", "columns 8, registers", NULL, true},
+    {"y = layer_norm(x)", "0", "f16[200,64] f16[200,64]", "columns 32, shared", NULL, false},
+    {"y = layer_norm(x)", "0", "f16[200,64] f16[200,64]", "columns 32, registers", "threads 32, registers", false},
     {"y = softmax(x)", "0", "f16[600,64] f16[600,64]", "columns 64, shared", NULL, true},
     {"y = softmax(x)", "0", "f16[600,63] f16[600,63]", "columns 64, shared", NULL, false},
     {"y = softmax(x)", "0", "i8[600,64]@1 f32[600,64]", "columns 64, shared", NULL, false},

@@ -47,6 +47,12 @@ static void emit_fetch(const kiln__emitter *e, int o, const char *indent, const 
     else if (vector)
         kiln__write(e, "%skiln_fetch%s<%d>(%s, %s, span%s);\n", indent, how, vector, name,
                     kiln__spell_pack_address(e, o), e->schedule->once[o] ? ", row.policy" : "");
+    else if (e->schedule->run[o] > 1)
+        kiln__write(e,
+                    "#pragma unroll\n"
+                    "%sfor (int j = 0; j < KILN_PACK; j += %d)\n%s    if (span.has(j)) kiln_load_run<%d>(%s, j, %s);\n",
+                    indent, e->schedule->run[o], indent, e->schedule->run[o], name,
+                    kiln__spell_element_address(e, o, NULL));
     else
         kiln__write(e,
                     "#pragma unroll\n"

@@ -38,14 +38,15 @@ static void trace_exact(kiln__emitter *e) {
             e->exact[e->ir->insts[i].args[a]] |= e->exact[i] || !passes_on(e->ir->insts[i].op, a);
 }
 
-/* Whether the loop needs what all rows share, so that it is loaded for several packs at a time. */
-static void emit_beside(const kiln__emitter *e) {
-    bool beside = false;
+/* Whether the loop needs what all rows share, and whether that is loaded for several packs at a time. */
+static void emit_sharing(const kiln__emitter *e) {
+    bool shares = false;
     if (e->schedule->residency != KILN__RESIDENCY_SHARED) return;
     for (uint32_t i = 0; i < e->ir->count; i++)
-        beside |= e->schedule->beside && e->needed[i] && e->ir->insts[i].op == KILN__OP_INPUT && e->element[i] &&
+        shares |= e->needed[i] && e->ir->insts[i].op == KILN__OP_INPUT && e->element[i] &&
                   !e->problem->operands[e->ir->insts[i].u.input].follows_rows;
-    kiln__write(e, "    static constexpr bool beside = %s;\n", beside ? "true" : "false");
+    kiln__write(e, "    static constexpr bool shares = %s, beside = %s;\n", shares ? "true" : "false",
+                shares && e->schedule->beside ? "true" : "false");
 }
 
 /* The function's head, and packs of the needed inputs that do not stay with the row. */
@@ -191,7 +192,7 @@ void kiln__emit_phase(kiln__emitter *e, uint32_t phase) {
         kiln__write(e, "    typedef %s state;\n    state at[KILN_PACK];\n", state);
     else
         kiln__write(e, "    static constexpr bool ordered = %s;\n", ordered);
-    emit_beside(e);
+    emit_sharing(e);
     if (e->schedule->arrivals) kiln__write(e, "    static constexpr int exchange = %u;\n", phase);
     if (kiln__schedule_exchanges(e->schedule))
         kiln__write(e,
@@ -239,7 +240,7 @@ bool kiln__emit_finish(kiln__emitter *e) {
     trace_exact(e);
     if (!any) return false;
     kiln__write(e, "/* The outputs that have columns. */\nstruct kiln_finish {\n");
-    emit_beside(e);
+    emit_sharing(e);
     emit_head(e);
     for (int o = e->inputs; o < e->tensors; o++)
         if (e->problem->operands[o].per_element)

@@ -84,6 +84,7 @@ static void emit_definitions(const kiln__emitter *e) {
                    : s->residency == KILN__RESIDENCY_SHARED        ? 4
                                                                    : 8,
             unroll = s->steps < most ? s->steps : most;
+    int online = s->online != 0 ? 0 : kiln__phase_counts(e, 0) && !s->persistent ? 2 : 1;
     const struct {
         const char *name;
         int64_t value;
@@ -99,10 +100,9 @@ static void emit_definitions(const kiln__emitter *e) {
         {"KILN_ROWS_PER_BLOCK", s->rows_per_block},
         {"KILN_THREADS", s->threads},
         {"KILN_BLOCKS_PER_ROW", s->blocks_per_row},
-        {"KILN_ONLINE", s->online == 0},
+        {"KILN_ONLINE", online}, /* 1: chunk by chunk; 2: one phase after the other, where a correction divides */
         {"KILN_TURNS", s->persistent ? 2 : 1},
         {"KILN_MASKED", s->masked},
-        {"KILN_ENDS_APART", s->masked && !s->sharing}, /* what all rows share takes the registers that this would */
         {"KILN_ORDERED", s->ordered},
         {"KILN_FAST", e->narrow},
         {"KILN_FLUSH", outputs_are_narrow(e->problem, true)},
@@ -175,8 +175,10 @@ static const char *phase_type(const kiln__emitter *e, uint32_t p) {
 
 /* `in` stands before each line: tiles have theirs in a loop. */
 static void emit_reduce(const kiln__emitter *e, uint32_t p, const char *in) {
-    kiln__write(e, "%s%s phase%u;\n%sphase%u.clear();\n%sresidency.each_%s(row, phase%u);\n", in, phase_type(e, p), p,
-                in, p, in, is_online(e, p) ? "online" : "pack", p);
+    bool arriving = p == 0 && e->schedule->residency == KILN__RESIDENCY_SHARED;
+    const char *how = arriving ? "reduce_arriving" : is_online(e, p) ? "each_online" : "each_pack";
+    kiln__write(e, "%s%s phase%u;\n%sphase%u.clear();\n%sresidency.%s(row, phase%u);\n", in, phase_type(e, p), p, in, p,
+                in, how, p);
 }
 
 /* What follows from the phase's results, which are `value`. */
@@ -239,7 +241,8 @@ static void emit_kernel_head(const kiln__emitter *e, uint32_t number, bool ends)
         kiln__write(e, "    kiln_row row(args);\n    kiln_place(row);\n    if (row.chunk >= KILN_SPLITS) return;\n");
     kiln__write(e, "    kiln_begin(row);\n    kiln_residency residency;\n    residency.fill(row);\n");
     if (kiln__schedule_clusters(e->schedule)) kiln__write(e, "    kiln_group_begin();\n");
-    if (e->schedule->residency == KILN__RESIDENCY_SHARED) kiln__write(e, "    residency.wait();\n");
+    if (e->schedule->residency == KILN__RESIDENCY_SHARED && e->ir->phase_count == 0)
+        kiln__write(e, "    kiln_copy_wait();\n");
 }
 
 static void emit_kernel_end(const kiln__emitter *e, bool columns, bool rows) {

@@ -5,18 +5,15 @@
 /* Whether all rows of the tile read the same columns of it. */
 static bool is_shared(const kiln__emitter *e, int o) { return o < e->inputs && !e->problem->operands[o].follows_rows; }
 
-/* One tensor's copy to or from its place, `later` elements behind it. Where its rows do not lie one behind the other, each
- * element has an address of its own. */
-static void emit_copy(const kiln__emitter *e, int o, int offset, int later) {
+/* One tensor's copy. Where its rows do not lie one behind the other, each element has an address of its own. */
+static void emit_copy(const kiln__emitter *e, int o) {
     bool out = o >= e->inputs;
-    int vector = later ? later : e->schedule->tile_vector[o];
     const char *count = is_shared(e, o) ? "KILN_COLS" : "rows * KILN_COLS";
-    const char *tile =
-        kiln__spell(e, "kiln_shared + %d", offset + later * (int)kiln_type_size(e->problem->operands[o].type));
+    const char *tile = kiln__spell(e, "kiln_shared + %d", e->schedule->tile_offset[o]);
     if (e->schedule->tile_vector[o]) {
         const char *tensor = kiln__spell(e, "args.%s%s", e->name[o], is_shared(e, o) ? "" : " + first * KILN_COLS");
-        kiln__write(e, "        kiln_tile_%s<%d>(%s, %s, %s);\n", out ? "drain" : "fill", vector, out ? tensor : tile,
-                    out ? tile : tensor, count);
+        kiln__write(e, "        kiln_tile_%s<%d>(%s, %s, %s);\n", out ? "drain" : "fill", e->schedule->tile_vector[o],
+                    out ? tensor : tile, out ? tile : tensor, count);
         return;
     }
     const char *element = kiln__spell(e, "*(%s)", kiln__spell_pack_address(e, o));
@@ -36,21 +33,14 @@ static void emit_copies(const kiln__emitter *e, bool outputs) {
     kiln__write(e, "    static KILN_MEMBER void %s(const kiln_arguments &args, kiln_i64 first, int rows)\n    {\n",
                 outputs ? "drain" : "fill");
     for (int o = outputs ? e->inputs : 0; o < (outputs ? e->tensors : e->inputs); o++)
-        if (outputs ? e->problem->operands[o].per_element : e->schedule->kept[o]) {
-            emit_copy(e, o, e->schedule->tile_offset[o], 0);
-            if (e->schedule->tile_second[o]) emit_copy(e, o, e->schedule->tile_second[o], 1);
-        }
+        if (outputs ? e->problem->operands[o].per_element : e->schedule->kept[o]) emit_copy(e, o);
     kiln__write(e, "    }\n");
 }
 
 /* "reinterpret_cast<kiln_f16 *>(kiln_shared + 0) + row.tile + col" */
 const char *kiln__spell_tile_place(const kiln__emitter *e, int o) {
-    int offset = e->schedule->tile_offset[o], second = e->schedule->tile_second[o];
-    const char *by_row = second ? kiln__spell(e, " + row.shift * %d", second - offset) : "";
-    return kiln__spell(e, "reinterpret_cast<%s *>(kiln_shared + %d%s) + %s", e->type[o], offset, by_row,
-                       second            ? "row.shift + col"
-                       : is_shared(e, o) ? "col"
-                                         : "row.tile + col");
+    return kiln__spell(e, "reinterpret_cast<%s *>(kiln_shared + %d) + %s", e->type[o], e->schedule->tile_offset[o],
+                       is_shared(e, o) ? "col" : "row.tile + col");
 }
 
 /* recall, of what belongs to the row; recall_shared. */
@@ -59,7 +49,8 @@ static void emit_recall(const kiln__emitter *e, bool shared) {
                 shared ? "_shared" : "");
     for (int o = 0; o < e->inputs; o++)
         if (e->schedule->kept[o] && is_shared(e, o) == shared)
-            kiln__write(e, "        kiln_tile_recall(%s, %s, span);\n", e->name[o], kiln__spell_tile_place(e, o));
+            kiln__write(e, "        kiln_tile_recall%s(%s, %s, span);\n", shared && e->schedule->masked ? "_apart" : "",
+                        e->name[o], kiln__spell_tile_place(e, o));
     kiln__write(e, "    }\n");
 }
 

@@ -32,8 +32,8 @@ static const choice table[] = {
     {2, 2, 1, 1, false, READING, KILN__RESIDENCY_REGISTERS,
      "one lane reads the row's two packs (sums of 8 columns of f32: 0.969, two lanes 0.802)"},
     {0, 32, 0, 1, false, 0, KILN__RESIDENCY_REGISTERS,
-     "a short row fits one pack per lane; fewer lanes take fewer shuffle steps (64 columns: 8 lanes 0.955, 4 lanes of "
-     "2 packs 0.64)"},
+     "a short row fits one pack per lane; fewer lanes take fewer shuffle steps (64 columns: 8 lanes 0.955, 4 lanes "
+     "of 2 packs 0.64)"},
     {0, 64, 32, 1, false, 0, KILN__RESIDENCY_REGISTERS, "two packs per lane of a warp, and no block barrier"},
     {65, 256, 32, 1, false, READING_ODD, KILN__RESIDENCY_REGISTERS,
      "a warp, whose packs overhang the row (sums of 1,023 columns of f16: 0.941, 128 threads 0.817)"},
@@ -41,39 +41,57 @@ static const choice table[] = {
      "a warp, whose packs overhang the row (softmax of 1,023 columns of bf16: 0.970, tiles 0.943)"},
     {257, 512, 256, 1, false, READING, KILN__RESIDENCY_REGISTERS,
      "two packs per thread (sums of 2,048 columns of f32: 0.966, four 0.957)"},
+    {2049, 4096, 512, 4, false, READING, KILN__RESIDENCY_REGISTERS,
+     "two packs per thread of four blocks (sums of 16,384 columns of f32: 1.001, one block of 1,024 threads 0.946)"},
+    {4097, 8192, 256, 8, false, READING, KILN__RESIDENCY_REGISTERS,
+     "one launch: as fast as two where rows are many (sums of 32,768 columns of f32: 0.979 and 0.980), and faster "
+     "where they are few"},
     {1025, 4096, 1024, 1, false, READING, KILN__RESIDENCY_REGISTERS,
      "two packs per thread (sums of 8,192 columns of f32: 1.000, four 0.971), four at most: few rows need no second "
      "launch (one of 16,384 columns: 4.3 us, 6.7 with two)"},
+    {257, 512, 256, 1, false, SHARING, KILN__RESIDENCY_REGISTERS,
+     "two packs per thread (layer_norm of 4,096 columns: 1.003, four 0.991; one row of them 5.3 us and 6.0)"},
     {513, 2048, 512, 1, false, SHARING | READING, KILN__RESIDENCY_REGISTERS,
      "the more threads, the fewer wait for what all rows share (layer norm of 16,384 columns: 512 threads 0.990, 256 "
      "0.949)"},
     {0, 1024, 128, 1, false, 0, KILN__RESIDENCY_REGISTERS,
      "128 threads with up to 8 packs in registers: 0.992 to 1.005 from 1,024 to 8,192 columns, larger blocks lose"},
-    {0, 2048, 256, 1, false, 0, KILN__RESIDENCY_SHARED,
-     "shared memory filled by asynchronous copies leaves registers for more blocks (16,384 columns: 0.987, 512 threads "
-     "0.978)"},
+    {1025, 3072, 128, 4, false, 0, KILN__RESIDENCY_SHARED,
+     "four blocks share the row: as fast as one, and faster where rows are few (16,384 columns: 1.002, one block "
+     "1.010; 8 rows of them 6.0 us and 6.9)"},
+    {2049, 10240, 256, 4, false, SHARING, KILN__RESIDENCY_SHARED,
+     "four blocks with up to 40 KB of the row each wait less for what all rows share (rms_norm of 32,768 columns: "
+     "0.998, "
+     "one block of 1,024 threads 0.974; layer_norm of 65,536 0.963, eight blocks 0.939)"},
     {2049, 7000, 1024, 1, false, SHARING, KILN__RESIDENCY_SHARED,
      "two blocks of 1,024 threads on a multiprocessor wait less for what all rows share (rms_norm of 49,152 columns: "
-     "0.981, blocks of 512 0.833)"},
-    {4097, 7000, 256, 4, false, SHARING, KILN__RESIDENCY_SHARED,
-     "four blocks, where two of 1,024 threads have too few registers (layer_norm of 50,257 columns: 0.752, one of 512 "
-     "threads 0.678)"},
-    {0, 7000, 512, 1, false, 0, KILN__RESIDENCY_SHARED,
-     "up to 110 KB of a row in shared memory, so that two rows are under way (32,768 columns: 0.978, 50,257: 0.955)"},
+     "0.978, blocks of 512 0.833)"},
+    {3073, 4096, 128, 8, false, 0, KILN__RESIDENCY_SHARED,
+     "eight blocks share the row: as fast as one, and faster where rows are few (32,768 columns: 1.000, one block "
+     "0.993; 32 rows of them 7.0 us and 9.0)"},
+    {0, 4096, 256, 1, false, 0, KILN__RESIDENCY_SHARED,
+     "where no blocks share a row: up to 64 KB in shared memory, so that three rows are under way (16,384 columns: "
+     "1.010; 32,768: 0.993)"},
     {10241, 20480, 256, 8, false, SHARING, KILN__RESIDENCY_SHARED,
-     "eight blocks with up to 40 KB of the row each (layer norm of 131,072 columns: 0.944, four blocks 0.692)"},
-    {4097, 16384, 256, 4, false, 0, KILN__RESIDENCY_SHARED,
-     "four blocks share the row, so that several are under way on a multiprocessor (65,536 columns: 0.952; 128,256: "
-     "1.013, eight blocks 0.990)"},
+     "eight blocks with up to 40 KB of the row each (layer_norm of 128,256 columns: 0.977, four blocks 0.829)"},
+    {4097, 16384, 256, 4, false, ODD, KILN__RESIDENCY_SHARED,
+     "four blocks, each with a few packs more than the two that have masks (50,257 columns: 0.988, eight blocks "
+     "0.841)"},
+    {4097, 16384, 256, 8, false, 0, KILN__RESIDENCY_SHARED,
+     "eight blocks with up to 32 KB of the row each: as fast as four, and faster where rows are few (128,256 "
+     "columns: 1.026, four blocks 1.019; 32 rows of them 12.5 us and 13.8)"},
+    {0, 7000, 512, 1, false, 0, KILN__RESIDENCY_SHARED,
+     "where no blocks share a row: up to 110 KB in shared memory, so that two rows are under way (50,257 columns: "
+     "0.985)"},
     {20481, 40960, 512, 8, false, SHARING, KILN__RESIDENCY_SHARED,
-     "512 threads wait less for what all rows share than 256 do (262,144 columns: rms_norm 0.904, layer_norm 0.779, "
-     "256 threads 0.757 and 0.658)"},
-    {8193, 32768, 256, 8, false, 0, KILN__RESIDENCY_SHARED, "eight blocks with 64 KB of the row each"},
+     "512 threads wait less for what all rows share (rms_norm of 262,144 columns: 0.973, 16 blocks of 256 0.967)"},
     {16385, 65536, 256, 16, false, 0, KILN__RESIDENCY_SHARED,
-     "sixteen blocks with 64 KB of the row each (524,288 columns: 0.838, 512 threads 0.646)"},
+     "sixteen blocks with up to 64 KB of the row each (262,144 columns: 1.005, eight blocks 0.995; 524,288: 0.996, "
+     "512 threads 0.890)"},
+    {8193, 32768, 256, 8, false, 0, KILN__RESIDENCY_SHARED, "eight blocks with 64 KB of the row each"},
     {32769, 131072, 256, 16, true, 0, KILN__RESIDENCY_SHARED,
-     "of sixteen blocks each holds so much of the row that two fit a multiprocessor (1,048,576 columns: 0.755, all of "
-     "it 0.641)"},
+     "of sixteen blocks each holds so much of the row that two fit a multiprocessor (1,048,576 columns: 0.893; 512 "
+     "threads 0.810)"},
     {32769, 262144, 512, 16, true, 0, KILN__RESIDENCY_SHARED,
      "sixteen blocks hold what they can of the row, and fetch the next one while they finish it"},
     {2049, 12288, 1024, 1, false, 0, KILN__RESIDENCY_SHARED, "one large block holds the row in shared memory"},
@@ -152,6 +170,20 @@ static int vector_of(const kiln__problem *problem, const kiln__operand *operand,
     if (!problem->outer_rank)
         while (operand->row_stride % vector) vector /= 2;
     return vector;
+}
+
+/* Where a pack of a flat array may cross the end of the operand's innermost run: how many of its elements, from multiples of
+ * as many on, never do (masks of 32x1x1x250 halves: pairs 0.97, single halves 0.898). */
+static int run_of(const kiln__problem *problem, const kiln__operand *operand, const kiln__schedule *s) {
+    span where = span_of(problem, operand);
+    int run =
+        s->pack_size < 16 / (int)kiln_type_size(operand->type) ? s->pack_size : 16 / (int)kiln_type_size(operand->type);
+    if (problem->layout != KILN__LAYOUT_FLAT || !steps_by_one(&where)) return 1;
+    if (operand->alignment < run) run = operand->alignment;
+    while (where.extents[where.rank - 1] % run) run /= 2;
+    for (int i = 0; i + 1 < where.rank; i++)
+        while (where.strides[i] % run) run /= 2;
+    return run;
 }
 
 static void choose_pack(const kiln__problem *problem, const kiln__pins *pins, kiln__schedule *s) {
@@ -308,10 +340,10 @@ static bool work_out(const kiln__ir *ir, const choice *c, const kiln__pins *pins
     s->residency = pins->residency >= 0 ? (kiln__residency)pins->residency : c->residency;
     s->reason = pins->residency >= 0 || pins->threads ? "the caller pinned it" : c->reason;
     bool grid = pins->group >= 0 ? pins->group == KILN__GROUP_GRID : !pins->cluster && c->cluster == WHOLE_GRID;
-    s->blocks_per_row = grid                                                         ? device->sm_count
-                        : pins->cluster                                              ? pins->cluster
-                        : pins->group >= 0 || s->residency != KILN__RESIDENCY_SHARED ? 1
-                                                                                     : c->cluster;
+    s->blocks_per_row = grid                                               ? device->sm_count
+                        : pins->cluster                                    ? pins->cluster
+                        : pins->group >= 0 || s->residency != c->residency ? 1
+                                                                           : c->cluster;
     int threads = pins->threads ? pins->threads : c->threads ? c->threads : power_of_two_from(packs < 32 ? packs : 32);
     /* The row of the table that all others end in has fewer warps where they would exchange too much. */
     while (!pins->threads && c->residency == KILN__RESIDENCY_STREAM && threads > 32 &&
@@ -411,8 +443,11 @@ static kiln_status choose_row(const kiln__ir *ir, const kiln__problem *problem, 
     if (row == TABLE_ROWS)
         return kiln__fail(KILN_E_UNSUPPORTED, "no %s schedule fits rows of %lld columns",
                           pins->residency >= 0 || pins->threads ? "pinned" : "further", (long long)problem->cols);
-    /* 1,024 threads with 32 bytes each under way fill the memory system. */
-    kiln__schedule_batch(pins, 2, s);
+    /* 1,024 threads with 32 bytes each under way fill the memory system; fewer that wait for other blocks, too, need more
+     * (1,048,576 columns of f16: eight packs 0.893, two 0.852; of f32 four 0.762 and 0.755; one row of 2^28 halves, whole
+     * grid: four 0.666, two 0.640). */
+    const bool cluster = s->group == KILN__GROUP_CLUSTER;
+    kiln__schedule_batch(pins, !s->persistent ? 2 : !cluster ? (s->sharing ? 2 : 4) : s->pack_size >= 8 ? 8 : 4, s);
     load_ahead(problem, device, pins, bytes, s);
     split_row(ir, problem, pins, bytes, pass, s);
     return KILN_OK;
@@ -442,18 +477,6 @@ int64_t kiln__schedule_workspace(const kiln__schedule *schedule, const kiln__ir 
 int kiln__schedule_launches(const kiln__schedule *schedule, const kiln__ir *ir) {
     if (schedule->splits == 1) return 1;
     return (int)ir->phase_count + 1 - (schedule->online >= 0) + schedule->rows_apart;
-}
-
-/* Where a row takes two exchanges, or its packs overhang it, blocks that wait for what is sent to them are faster, and in
- * persistent ones, where a barrier of all waits for earlier stores, too (softmax of bf16, 1,048,576 columns: 0.790, by
- * barriers 0.741; of 65,536 0.940 and 0.913; softmax_grad of 50,257 0.953 and 0.899). One exchange by barriers leaves
- * loads and stores further apart (rms_norm of 65,536 columns: 0.996, without 0.939), and so do two where weights are read
- * between them (layer_norm 0.960 and 0.923). */
-static bool waits_for_arrivals(const kiln__ir *ir, const kiln__schedule *s) {
-    bool many = ir->phase_count > 1;
-    if (!kiln__schedule_clusters(s) || ir->phase_count == 0) return false;
-    if (s->persistent) return many || s->sharing;
-    return s->masked || s->layout == KILN__LAYOUT_OUTER || (many && s->online < 0 && !s->sharing);
 }
 
 /* How the launches of split rows follow one another. */
@@ -488,8 +511,8 @@ static bool is_apart(const kiln__problem *problem, const kiln__operand *operand)
  * typical L2 is good enough, so that all its devices share a kernel. */
 static void choose_policy(const kiln__ir *ir, const kiln__problem *problem, const kiln__device *device,
                           kiln__schedule *s) {
-    bool short_lived = s->layout == KILN__LAYOUT_INNER || s->steps <= 8;
-    int64_t most = (short_lived ? 8 : 3) * kiln__device_typical(device->arch).l2_bytes, bytes = 0;
+    const bool inner = s->layout == KILN__LAYOUT_INNER;
+    int64_t most = (inner ? 8 : s->steps <= 8 ? 6 : 3) * kiln__device_typical(device->arch).l2_bytes, bytes = 0;
     bool once = ir->phase_count == 1 ? s->residency != KILN__RESIDENCY_TILE : s->residency == KILN__RESIDENCY_REGISTERS;
     if (!once || ir->phase_count == 0 || problem->columns_out || !problem->cols) return;
     for (int o = 0; o < problem->input_count; o++) {
@@ -502,7 +525,7 @@ static void choose_policy(const kiln__ir *ir, const kiln__problem *problem, cons
 
 /* What follows from who works on a row, and how. */
 static void conclude(const kiln__ir *ir, const kiln__problem *problem, const kiln__device *device, kiln__schedule *s) {
-    s->arrivals = waits_for_arrivals(ir, s);
+    s->arrivals = kiln__schedule_clusters(s) && ir->phase_count > 0;
     choose_launches(ir, problem, s);
     s->dependent = s->splits > 1 && device->arch >= 90;
     choose_policy(ir, problem, device, s);
@@ -537,6 +560,7 @@ kiln_status kiln__schedule_choose(const kiln__ir *ir, const kiln__problem *probl
         int size = (int)kiln_type_size(operand->type), widest = 16 / size;
         if (!operand->per_element) continue;
         out->vector[o] = vector_of(problem, operand, out);
+        out->run[o] = run_of(problem, operand, out);
         if (!out->masked || operand->follows_rows || !operand->packed || out->pack_size * size < 8) continue;
         if (widest > out->pack_size) widest = out->pack_size;
         out->shifted[o] = out->vector[o] == 0 && operand->alignment >= widest;

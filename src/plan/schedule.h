@@ -55,12 +55,12 @@ typedef struct kiln__schedule {
     bool ordered;        /* a user's combine: columns are combined in their order */
     /* Elements per memory access of each operand; 0: element by element, each with its own address. */
     int vector[KILN_MAX_TENSORS];
+    int run[KILN_MAX_TENSORS]; /* flat, where vector is 0: neighbouring elements that share an access all the same */
     bool shifted[KILN_MAX_TENSORS];    /* masked: what all rows share, in whole packs at other places than the rows' */
     bool kept[KILN_MAX_TENSORS];       /* inputs loaded before they are used: with the row, or beside it */
     bool once[KILN_MAX_TENSORS];       /* inputs whose lines the L2 can give up first ... */
     int64_t once_rows;                 /* ... where there are no more rows than this; 0: where there is no such input */
     int tile_offset[KILN_MAX_TENSORS]; /* tile: where a tensor's part of it begins in shared memory, bytes */
-    int tile_second[KILN_MAX_TENSORS]; /* tile: where what rows share lies again, an element later; 0: nowhere */
     int tile_vector[KILN_MAX_TENSORS]; /* tile: elements per access of its flat copy */
     int shared_bytes;                  /* dynamic, per block */
     char text[160];                    /* "lanes 32, registers, inner, pack 8 x 4, 4 rows per block" */

@@ -16,11 +16,14 @@ typedef struct facts {
 } facts;
 
 #define STATIC_BYTES 40960 /* of shared memory, for what the reductions exchange */
-#define CLUSTER_ROWS 64    /* worth sharing among a block of a cluster */
 #define ALONE_BYTES 40960  /* of rows 64 bytes wide, of 2-byte elements, that one block keeps alone */
 #define SPLIT_COLUMNS 8192 /* of a streamed row: more are divided among blocks */
 #define CHUNK_COLUMNS 2048
-#define FINE_CHUNK_COLUMNS 256 /* where it is read once and has more than 2 bytes a column */
+/* Where it is read once and has more than 2 bytes a column: of 65,536 columns and less, of more (sums of f32, 65,536x1,024:
+ * 0.928, coarse chunks 0.912; 100,000x1,000: 0.891 and 0.923; 1,048,576x64 in 1,024 chunks 0.872, in 512 0.920). */
+#define FINE_CHUNK_COLUMNS 256
+#define COARSE_CHUNK_COLUMNS 512
+#define MOST_FINE_CHUNKS 512
 
 static int power_of_two_in(int64_t n) {
     int p = 1;
@@ -70,30 +73,70 @@ static int64_t least_slab(const facts *f) {
     return f->kept_bytes ? kiln__times(f->cols, f->kept_bytes * (64 / f->kept_narrowest)) : 0;
 }
 
-/* Threads that share a row. Up to 8 columns each stay in registers; a row that is read once is streamed by 16 threads, by
- * 64 where it is long, by 32 where it is split and has 2 bytes a column; one that is read again is kept in shared memory
- * by 64. */
+/* Threads that share a row. Up to 8 columns each stay in registers, two where 65 to 128 are read once (sums over 128 of f16
+ * 0.987, eight 0.944); a row that is read once is streamed by 16 threads, by 64 where it is long, by 32 where it is split
+ * and has 2 bytes a column; one that is read again is kept in shared memory by 64. */
 static int choose_members(const facts *f, bool fits_shared) {
     int members = 1;
     while (members < 16 && members * 8 < f->cols) members *= 2;
     if (f->again && f->cols > 128 && fits_shared) members = f->cols <= 256 ? 32 : 64;
+    if (!f->again && f->cols > 64 && f->cols <= 128) members = 64;
     if (!f->again && f->cols > 768) members = f->cols >= SPLIT_COLUMNS && f->kept_narrowest == 2 ? 32 : 64;
     return members;
 }
 
-/* Blocks that share rows which are read again: where rows 64 bytes wide leave no room for a second block on a
- * multiprocessor, each keeps 64 KB of rows 128 bytes wide (softmax of f16 over 4,096: 0.815, read twice 0.494; of f32
- * 0.858; layer_norm of bf16 over 1,536: 0.863, one block 0.876). Rows of 2-byte elements from ALONE_BYTES on are shared by
- * blocks that keep 32 KB: pieces of 64 bytes that begin anywhere waste a third of their sectors (softmax over 1,000 rows
- * of 2,000 bytes: 0.713, one block 0.577). */
-static int choose_cluster(const facts *f, const kiln__device *device, const kiln__pins *pins, int64_t exchanged) {
-    const int pinned = pins->threads | pins->splits | pins->rows_per_block | pins->pack_size;
-    int64_t bytes = kiln__times(2, least_slab(f)), cluster = 1, fits_twice = device->shared_per_sm / 2 - 5120;
-    if (!f->again || pinned || pins->residency >= 0) return 1;
-    if (bytes / 2 <= (f->kept_narrowest == 2 && f->kept_bytes == 2 ? ALONE_BYTES : fits_twice)) return 1;
-    while (cluster <= 16 && cluster * (bytes / 2 <= fits_twice ? 32768 : 65536) < bytes) cluster *= 2;
-    bool fits = cluster <= 16 && kiln__cluster_fits((int)cluster, device);
-    return fits && CLUSTER_ROWS * (8 + cluster) * exchanged <= STATIC_BYTES ? (int)cluster : 1;
+/* How many blocks share rows, how many threads of each block a row, and how many bytes of a row's neighbours a block reads
+ * together. */
+typedef struct sharing {
+    int64_t blocks;
+    int members, piece;
+} sharing;
+
+/* Blocks that share rows which are read once: few packs for each thread, or no second launch (sums of f16 over 1,000 rows
+ * of 2,000 bytes: 0.997, one block 0.895; over 3,136 0.908 and 0.885; 65,536x1,024 0.933, two launches 0.882; but over 4,096
+ * 0.945 and 0.973. Of f32 over 1,000 0.966 and 0.940, but over 3,136 0.896 and 0.909, 65,536x1,024 0.899 and 0.925). */
+static const struct {
+    int64_t more_than, up_to; /* columns */
+    int bytes;                /* of one */
+    sharing how;
+} reading[] = {{768, 3584, 2, {8, 32, 128}}, {8191, 65536, 2, {16, 64, 128}}, {768, 1024, 4, {4, 32, 256}}};
+
+/* Blocks that share rows which are read again. Pieces of 64 bytes that begin anywhere waste a third of their sectors, and
+ * short ones the memory's pages: from ALONE_BYTES on, of one tensor, up to eight blocks keep 32 KB of rows 256 bytes wide
+ * (softmax over 1,000 rows of 2,000 bytes: 0.905, 128 bytes wide 0.713, one block 0.577; of f32, 4,000 bytes: 0.964, one
+ * block 0.914), more columns 64 KB (over 4,096 of f32: 0.936; of 2-byte elements 128 bytes wide: over 2,000 0.968, 256
+ * bytes 0.915, over 4,096 0.881). Of several tensors each keeps 64 KB of rows 128 bytes wide, if rows 64 bytes wide leave no
+ * room for a second block on a multiprocessor (layer_norm of bf16 over 1,536: 0.863, one block 0.876). */
+static bool cluster_works(const facts *f, const kiln__device *device, const sharing *how, int64_t exchanged) {
+    const int64_t rows = how->piece / f->kept_narrowest;
+    return how->blocks <= 16 && kiln__cluster_fits((int)how->blocks, device) &&
+           rows * (8 + how->blocks) * exchanged <= STATIC_BYTES;
+}
+static int64_t blocks_for(int64_t bytes, int64_t each) {
+    int64_t blocks = 1;
+    while (blocks <= 16 && blocks * each < bytes) blocks *= 2;
+    return blocks;
+}
+static sharing choose_cluster(const facts *f, const kiln__device *device, const kiln__pins *pins, int64_t exchanged) {
+    const sharing alone = {1, 0, 0};
+    const int pinned = pins->threads | pins->splits | pins->rows_per_block | pins->pack_size | pins->cluster;
+    const int64_t slab = least_slab(f), fits_twice = device->shared_per_sm / 2 - 5120;
+    const bool one = f->kept_narrowest == f->kept_bytes;
+    if (pinned || pins->residency >= 0) return alone;
+    if (!f->again) {
+        for (size_t i = 0; one && i < sizeof reading / sizeof *reading; i++)
+            if (f->cols > reading[i].more_than && f->cols <= reading[i].up_to && f->kept_bytes == reading[i].bytes &&
+                cluster_works(f, device, &reading[i].how, exchanged))
+                return reading[i].how;
+        return alone;
+    }
+    if (slab <= (one ? ALONE_BYTES : fits_twice)) return alone;
+    int64_t wide = blocks_for(kiln__times(4, slab), 32768);
+    const bool large = wide > 8;
+    if (large) wide = blocks_for(kiln__times(4, slab), 65536);
+    const sharing of_256 = {wide, 16, 256}, of_128 = {blocks_for(kiln__times(2, slab), 65536), 32, 128};
+    if (one && !(large && f->kept_narrowest <= 2) && cluster_works(f, device, &of_256, exchanged)) return of_256;
+    return (one || slab > fits_twice) && cluster_works(f, device, &of_128, exchanged) ? of_128 : alone;
 }
 
 /* The rows of a thread: 16 bytes of the narrowest tensor, fewer where much is kept or carried for each. */
@@ -125,11 +168,12 @@ static void choose_rows(const facts *f, const kiln__problem *problem, const kiln
 
 /* Neighbouring threads: blocks of 256 threads, more where that would make a warp read less than 128 bytes in a row. */
 static void choose_lanes(const facts *f, const kiln__problem *problem, const kiln__device *device,
-                         const kiln__pins *pins, kiln__schedule *s) {
+                         const kiln__pins *pins, int piece, kiln__schedule *s) {
     int members = s->threads_per_row, lanes = members < 256 ? 256 / members : 1;
     int bytes = s->row_vector * (f->narrowest ? f->narrowest : 1),
         least = s->residency == KILN__RESIDENCY_SHARED ? 64 : 128;
     if ((members == 64 || s->row_vector == 1) && s->residency == KILN__RESIDENCY_STREAM) least = 256;
+    if (piece) least = piece;
     while (lanes * bytes < least && lanes * members < (least == 256 ? 1024 : 512)) lanes *= 2;
     if (problem->outer_rank <= 1 && f->cols > 1)
         while (lanes > 1 && (lanes / 2) * s->pack_size >= problem->rows && (lanes / 2) * members >= 32) lanes /= 2;
@@ -146,7 +190,9 @@ static void choose_lanes(const facts *f, const kiln__problem *problem, const kil
 
 static void choose_residency(const facts *f, const kiln__pins *pins, bool fits_shared, kiln__schedule *s) {
     int64_t bytes = f->kept_bytes * s->pack_size;
-    bool registers = s->steps <= (bytes || !f->again ? 8 : 16) && s->steps * bytes <= 256;
+    /* Shared memory leaves registers for more blocks (softmax over 128 rows of 524,288 halves: 0.962 and 0.942). */
+    const int most = f->again && fits_shared && f->cols > 64 ? 64 : 256;
+    bool registers = s->steps <= (bytes || !f->again ? 8 : 16) && s->steps * bytes <= most;
     s->residency = pins->residency >= 0           ? (kiln__residency)pins->residency
                    : registers                    ? KILN__RESIDENCY_REGISTERS
                    : fits_shared && f->kept_bytes ? KILN__RESIDENCY_SHARED
@@ -158,13 +204,14 @@ kiln_status kiln__schedule_outer(const kiln__ir *ir, const kiln__problem *proble
     facts f = find_facts(ir, problem, s);
     const int64_t room = device->shared_per_block - STATIC_BYTES;
     const int64_t exchanged = kiln__schedule_exchanged(s, ir);
-    const int cluster = pins->cluster ? pins->cluster : choose_cluster(&f, device, pins, exchanged);
-    const bool clusters = cluster > 1 && !pins->cluster;
+    const sharing how = choose_cluster(&f, device, pins, exchanged);
+    const bool clusters = how.blocks > 1;
+    const int cluster = pins->cluster ? pins->cluster : (int)how.blocks;
     kiln__pins alone = *pins;
     alone.cluster = 1;
     bool fits_shared = f.again && least_slab(&f) / cluster <= room;
     s->group = KILN__GROUP_COLUMNS;
-    s->threads_per_row = pins->threads ? pins->threads : clusters ? 32 : choose_members(&f, fits_shared);
+    s->threads_per_row = pins->threads ? pins->threads : clusters ? how.members : choose_members(&f, fits_shared);
     s->steps = kiln__divide_up(f.cols, s->threads_per_row * cluster);
     choose_rows(&f, problem, pins, s);
     for (; attempt > 0 && s->pack_size > 1; attempt--) s->pack_size /= 2;
@@ -173,10 +220,11 @@ kiln_status kiln__schedule_outer(const kiln__ir *ir, const kiln__problem *proble
     if (attempt > 0 && clusters) return kiln__schedule_outer(ir, problem, device, &alone, attempt - 1, s);
     if (attempt > 0) return kiln__fail(KILN_E_UNSUPPORTED, "this layout has one schedule");
     choose_residency(&f, pins, fits_shared, s);
-    if (clusters) s->residency = KILN__RESIDENCY_SHARED;
-    choose_lanes(&f, problem, device, pins, s);
+    if (clusters && f.again) s->residency = KILN__RESIDENCY_SHARED;
+    if (clusters && !f.again && s->steps <= 16) s->residency = KILN__RESIDENCY_REGISTERS;
+    choose_lanes(&f, problem, device, pins, how.piece, s);
     while (clusters && s->threads > 32 &&
-           (s->steps * s->threads * f.kept_bytes * s->pack_size > room ||
+           ((f.again && s->steps * s->threads * f.kept_bytes * s->pack_size > room) ||
             s->rows_per_block * (s->threads / 32 + cluster) * exchanged > STATIC_BYTES))
         s->threads /= 2, s->rows_per_block /= 2;
     int64_t bytes = f.kept_bytes * s->pack_size, slab = kiln__times(s->steps, s->threads * bytes);
@@ -187,8 +235,8 @@ kiln_status kiln__schedule_outer(const kiln__ir *ir, const kiln__problem *proble
     s->blocks_per_row = cluster;
     /* More chunks would only lengthen the partial results. */
     const bool fine = !f.again && f.kept_narrowest != 2, cut = f.cols >= SPLIT_COLUMNS && !fits_shared;
-    const int64_t chunks = cut ? kiln__divide_up(f.cols, fine ? FINE_CHUNK_COLUMNS : CHUNK_COLUMNS) : 1;
-    kiln__schedule_split(ir, pins, chunks, fine ? 1024 : 256, s);
+    const int64_t chunk = !fine ? CHUNK_COLUMNS : f.cols <= 65536 ? FINE_CHUNK_COLUMNS : COARSE_CHUNK_COLUMNS;
+    kiln__schedule_split(ir, pins, cut ? kiln__divide_up(f.cols, chunk) : 1, fine ? MOST_FINE_CHUNKS : 256, s);
     kiln__schedule_batch(pins, bytes > 16 ? 4 : 8, s);
     for (int o = 0; o < problem->input_count + problem->output_count; o++) {
         int widest = 16 / (int)kiln_type_size(problem->operands[o].type);
@@ -201,7 +249,7 @@ kiln_status kiln__schedule_outer(const kiln__ir *ir, const kiln__problem *proble
                       "of a block share the columns";
     /* What the reductions exchange: a slot for every warp's rows, and for those of each block. */
     int lanes = s->rows_per_block / s->pack_size, slots = s->threads / (lanes < 32 ? 32 : lanes) + cluster;
-    if (cluster > 1 && (!kiln__cluster_fits(cluster, device) || s->residency == KILN__RESIDENCY_STREAM ||
+    if (cluster > 1 && (!kiln__cluster_fits(cluster, device) || (s->residency == KILN__RESIDENCY_STREAM && f.again) ||
                         s->rows_per_block * slots * exchanged > STATIC_BYTES))
         return kiln__fail(KILN_E_UNSUPPORTED,
                           "rows that lie side by side have no pinned schedule in clusters of %d: "

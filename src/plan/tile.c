@@ -2,11 +2,19 @@
 #include "base/types.h"
 #include "plan/schedule.h"
 
-/* What works best on an H100, softmax of f16; rows of the table are tried in order. */
+/* What works best on an H100, softmax of f16; rows of the table are tried in order. Programs that read what all rows share,
+ * element by element, take lanes that keep it in registers, and more rows for what they keep (layer_norm of bf16: 33
+ * columns 0.937, 128 rows 0.921; 65 0.868, one lane 0.842; 127 0.945, 16 lanes 0.934, one that reads it for each row
+ * 0.798; 257 0.966, 32 rows 0.943; 511 0.938, 16 rows 0.901). */
 static const struct {
     int64_t max_packs; /* of a row */
     int lanes, rows;   /* fewer rows where the tile would be large, more where it would be small */
-} table[] = {{48, 1, 128}, {129, 1, 64}, {320, 16, 32}, {INT64_MAX, 32, 16}};
+    int sharing_lanes, sharing_rows;
+} table[] = {{48, 1, 128, 1, 256},
+             {80, 1, 64, 16, 128},
+             {129, 1, 64, 32, 64},
+             {320, 16, 32, 32, 64},
+             {INT64_MAX, 32, 16, 32, 32}};
 
 #define LEAST_PAIRED_COLUMNS 15 /* of a lane */
 #define MOST_HELD_COLUMNS 16    /* of a lane, of what all rows share, in registers */
@@ -29,18 +37,14 @@ static int64_t place(const kiln__problem *problem, int64_t rows, kiln__schedule 
         const kiln__operand *operand = &problem->operands[o];
         int size = (int)kiln_type_size(operand->type), shared = -1;
         if (!operand->per_element) continue;
-        bool apart = operand->follows_rows || operand->output;
-        int64_t elements = apart ? rows * problem->cols : problem->cols;
+        int64_t elements = operand->follows_rows || operand->output ? rows * problem->cols : problem->cols;
         for (int i = 0; operand->output && i < problem->input_count && shared < 0; i++)
             if (problem->operands[i].per_element && problem->operands[i].follows_rows && !taken[i] &&
                 (int)kiln_type_size(problem->operands[i].type) == size)
                 shared = i;
         if (shared >= 0) taken[shared] = true;
         s->tile_offset[o] = shared >= 0 ? s->tile_offset[shared] : (int)bytes;
-        if (shared < 0) bytes += kiln__divide_up(elements * size, 16) * 16;
-        /* Once more, an element later, for rows that begin at odd places. */
-        s->tile_second[o] = apart || !s->masked ? 0 : (int)bytes;
-        if (s->tile_second[o]) bytes += kiln__divide_up((elements + 1) * size, 16) * 16;
+        if (shared < 0) bytes += kiln__divide_up(elements * size, 128) * 128;
         if (bytes > MOST_TILE_BYTES) return bytes;
         int vector = 16 / size;
         if (operand->alignment < vector) vector = operand->alignment;
@@ -51,9 +55,11 @@ static int64_t place(const kiln__problem *problem, int64_t rows, kiln__schedule 
 }
 
 /* Whether rows of an odd number of halves are worked on two elements at a time, with masks at their ends: where lanes have
- * enough between them. */
+ * enough between them, and do not keep what all rows share (layer_norm of 1,023 columns of bf16: 0.937, by single elements
+ * 0.923; of 127 columns, one lane, 0.963 and 0.986). */
 static bool is_in_pairs(const kiln__problem *problem, const kiln__schedule *s) {
     if (problem->cols % 2 == 0 || s->ordered || problem->cols < LEAST_PAIRED_COLUMNS * s->threads_per_row) return false;
+    if (s->sharing && (s->threads_per_row < 32 || problem->cols <= MOST_HELD_COLUMNS * 32)) return false;
     for (int o = 0; o < problem->input_count + problem->output_count; o++) {
         const kiln__operand *operand = &problem->operands[o];
         if (operand->per_element && (operand->follows_rows || operand->output) && kiln_type_size(operand->type) != 2)
@@ -70,18 +76,16 @@ bool kiln__tile_choose(const kiln__problem *problem, const kiln__device *device,
     packs = cols / s->pack_size;
     int row = 0;
     while (table[row].max_packs < packs) row++;
-    /* Whole packs of 16 bytes are free of bank conflicts where as many lanes read neighbours as divide the row. */
-    int lanes = table[row].lanes;
-    /* Lanes that keep what all rows share in registers (layer_norm of 127 columns of bf16: one lane 0.798, 32 lanes that
-     * read it for each row 0.910); words of 4 bytes suffer no conflicts (softmax of 127 columns of f32: two lanes 0.969,
-     * one 0.931). */
-    if (s->sharing > 1 && packs > 64) lanes = packs <= 16 * MOST_HELD_COLUMNS ? 16 : 32;
+    const bool sharing = s->sharing && s->pack_size == 1;
+    int lanes = sharing ? table[row].sharing_lanes : table[row].lanes;
+    /* Whole packs of 16 bytes are free of bank conflicts where as many lanes read neighbours as divide the row; words of 4
+     * bytes suffer none (softmax of 127 columns of f32: two lanes 0.969, one 0.931). */
     if (lanes == 1 && packs > 80 && full_pack <= 4) lanes = 2;
     while (s->pack_size == full_pack && lanes < 32 && packs % (lanes * 2) == 0) lanes *= 2;
     s->threads_per_row = pins->threads ? pins->threads : lanes;
     s->masked = pins->pack_size != 1 && is_in_pairs(problem, s);
     s->row_phase = s->masked;
-    rows = pins->rows_per_block ? pins->rows_per_block : table[row].rows;
+    rows = pins->rows_per_block ? pins->rows_per_block : sharing ? table[row].sharing_rows : table[row].rows;
     /* Rows of the tile are as many as keep every tensor's tiles aligned: a multiple of 16. */
     bytes = place(problem, rows, s);
     while (!pins->rows_per_block && bytes < TILE_BYTES && rows < 4096) bytes = place(problem, rows *= 2, s);
@@ -92,7 +96,7 @@ bool kiln__tile_choose(const kiln__problem *problem, const kiln__device *device,
     if (s->masked) s->pack_size = 2, packs = (cols + 1) / 2;
     s->steps = kiln__divide_up(packs > 1 ? packs : 1, s->threads_per_row);
     s->batch = 1;
-    s->held = s->sharing && !s->masked && s->steps * s->pack_size <= MOST_HELD_COLUMNS ? s->steps : 0;
+    s->held = s->sharing && s->steps * s->pack_size <= MOST_HELD_COLUMNS ? s->steps : 0;
     s->threads = (int)(rows * s->threads_per_row < 256 ? rows * s->threads_per_row : 256);
     s->rows_per_block = (int)rows;
     s->shared_bytes = (int)bytes;
