@@ -74,7 +74,7 @@ static const packed_case cases[] = {
     {"y = layer_norm(x)", "0", "f32[200,21]{24,1} f32[200,21]", "splits 2", "stream, splits 2", false},
     {"y = softmax(x)", "0", "f16[4000,80] f16[4000,80]", "cluster 8, block 256, shared, outer, pack 8 x 16", NULL,
      true},
-    {"y = layer_norm(x)", "0", "f32[2100,40] f32[2100,40]", "cluster 8, block 256, shared", NULL, false},
+    {"y = layer_norm(x)", "0", "f32[2100,40] f32[2100,40]", "cluster 16, block 256, shared", NULL, false},
     {"y = softmax(x)", "0", "u8[4096,66] f32[4096,66]", "cluster 8, block 256, shared", NULL, false},
     {"y = softmax(x)", "0", "e4m3[8192,68] f32[8192,68]", "cluster 16, block 256, shared", NULL, false},
     {"y = softmax(x)", "0", "f16[600,130] f16[600,130]", "cluster 4, block 512, registers", "cluster 4", true},
@@ -86,6 +86,15 @@ static const packed_case cases[] = {
      false}, /* gaps in its state */
     {"s = argmax(x)", "0", "i8[400,30] i64[30]", "cluster 16, block 32", "cluster 16, threads 2, registers", false},
     {FIRST, "0", "i32[777,40] i32[40]", "cluster 4, block 128, shared", "cluster 4, threads 8, shared", false},
+    /* Read once, by several blocks. */
+    {"s = sum(x)", "0", "f16[1000,64] f16[64]", "cluster 8, block 256, registers", NULL, false},
+    {"s = sum(x)", "0", "f16[1000,63] f16[63]", "cluster 8, block", NULL, false},
+    {"s = sum(x)", "1", "f32[3,900,68] f32[3,68]", "cluster 4, block 512, registers", NULL, false},
+    {"s = sum(x) + max(x)", "0", "bf16[3500,20] f32[20]", "cluster 8, block", NULL, false},
+    {"s = argmax(x)", "0", "bf16[3500,20] i64[20]", "columns 64, stream", NULL, false},
+    {"s = max(x)", "0", "f16[9000,70] f16[70]", "cluster 16, block 512, registers", NULL, false},
+    {"s = max(x)", "0", "f16[33000,24] f16[24]", "cluster 16, block", NULL, false},
+    {FIRST, "0", "i16[1700,40] i16[40]", "cluster 8, block", NULL, false},
     {"y = softmax(x)", "0", "f32[300,21] f32[300,21]", "splits 3", "stream, splits 3", false},
     {"y = softmax(x)", "0", "f16[77,40] f16[77,40]", "columns 8, shared, outer, pack 2", "threads 8, pack 2, shared",
      false},
@@ -184,7 +193,9 @@ static void run_case(const packed_case *c) {
     if (!status) status = kiln_run(program, gpu, count, NULL, 0, NULL);
     if (!status) status = kiln_run_cpu(program, host, count, NULL, 0);
     if (status) fail_msg("%s over %s of %s: %s", c->program, c->axes, c->tensors, kiln_last_error());
-    const char *layout = c->schedule && strstr(c->schedule, "inner") ? "inner" : "outer";
+    const char *layout = c->schedule && strstr(c->schedule, "inner")  ? "inner"
+                         : c->schedule && strstr(c->schedule, "flat") ? "flat"
+                                                                      : "outer";
     if (!strstr(info.schedule, layout) || (c->schedule && !strstr(info.schedule, c->schedule)))
         fail_msg("%s over %s of %s: %s, expected %s", c->program, c->axes, c->tensors, info.schedule, c->schedule);
     assert_int_equal(device.driver->CtxSynchronize(), 0);
@@ -228,6 +239,31 @@ static void any_number_of_chunks_is_combined(void **state) {
             snprintf(schedule, sizeof schedule, "%s, ", of[i].layout);
             run_case(&c);
         }
+}
+
+/* Elementwise packs that cross the end of a row which is broadcast: in runs of 8, 4 and 2 elements, and one by one. */
+static void packs_cross_rows_that_are_broadcast(void **state) {
+    static const struct {
+        const char *type;
+        int columns, run;
+    } of[] = {{"f16", 12, 4}, {"f16", 10, 2}, {"bf16", 9, 1}, {"f32", 6, 2},   {"f32", 7, 1},  {"f64", 3, 1},
+              {"i8", 24, 8},  {"u8", 20, 4},  {"bool", 6, 2}, {"e4m3", 40, 8}, {"f16", 250, 2}};
+    (void)state;
+    for (size_t i = 0; i < COUNT(of); i++) {
+        char tensors[128];
+        bound b;
+        kiln__prepared prepared;
+        const int n = of[i].columns;
+        snprintf(tensors, sizeof tensors, "%s[3,2,5,%d] %s[3,1,1,%d] f32[3,2,5,%d]", of[i].type, n, of[i].type, n, n);
+        const packed_case c = {"y = x + 2 * a", "", tensors, "flat", NULL, false};
+        assert_int_equal(bound_create(&b, c.program, NULL, NULL, tensors), KILN_OK);
+        if (bound_prepare(&b, 90, &prepared)) fail_msg("%s", kiln_last_error());
+        assert_int_equal(prepared.schedule.vector[1], 0);
+        assert_int_equal(prepared.schedule.run[1], of[i].run);
+        kiln__prepared_free(&prepared);
+        bound_destroy(&b);
+        run_case(&c);
+    }
 }
 
 /* z = x * sum(x) + b; y = sum(x) + b, where y is b: no block may store y while another has yet to read b. */
@@ -317,6 +353,7 @@ int main(void) {
 #endif
     const struct CMUnitTest tests[] = {cmocka_unit_test(packs_of_rows_give_what_the_reference_gives),
                                        cmocka_unit_test(any_number_of_chunks_is_combined),
+                                       cmocka_unit_test(packs_cross_rows_that_are_broadcast),
                                        cmocka_unit_test(values_of_rows_may_take_an_inputs_place)};
     return cmocka_run_group_tests_name("packed rows", tests, open_device, close_device);
 }

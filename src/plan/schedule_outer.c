@@ -108,7 +108,8 @@ static const struct {
  * bytes 0.915, over 4,096 0.881). Of several tensors each keeps 64 KB of rows 128 bytes wide, if rows 64 bytes wide leave no
  * room for a second block on a multiprocessor (layer_norm of bf16 over 1,536: 0.863, one block 0.876). */
 static bool cluster_works(const facts *f, const kiln__device *device, const sharing *how, int64_t exchanged) {
-    const int64_t rows = how->piece / f->kept_narrowest;
+    int64_t rows = how->piece / f->kept_narrowest;
+    if (how->piece == 128 && rows > 64) rows = 64; /* worth sharing, where there is no room for all */
     return how->blocks <= 16 && kiln__cluster_fits((int)how->blocks, device) &&
            rows * (8 + how->blocks) * exchanged <= STATIC_BYTES;
 }
@@ -124,7 +125,8 @@ static sharing choose_cluster(const facts *f, const kiln__device *device, const 
     const bool one = f->kept_narrowest == f->kept_bytes;
     if (pinned || pins->residency >= 0) return alone;
     if (!f->again) {
-        for (size_t i = 0; one && i < sizeof reading / sizeof *reading; i++)
+        /* What carries more has fewer rows in a block, and pieces too short to be read by many. */
+        for (size_t i = 0; one && f->state_bytes <= 8 && i < sizeof reading / sizeof *reading; i++)
             if (f->cols > reading[i].more_than && f->cols <= reading[i].up_to && f->kept_bytes == reading[i].bytes &&
                 cluster_works(f, device, &reading[i].how, exchanged))
                 return reading[i].how;
