@@ -1,6 +1,9 @@
 /* Layout: the reduced dimension is contiguous. A member of the group owns packs of columns; columns count from the
  * row's own start, so where rows are not aligned (KILN_MASKED) packs start up to KILN_PACK - 1 columns before it. */
 
+/* Whether a row's first pack and its last may be partial, and they alone: loops treat them apart. */
+#define KILN_ENDS KILN_MASKED
+
 /* A split row is cut into chunks of whole packs, a block for each. */
 #define KILN_CHUNK ((kiln_index)KILN_STEPS * KILN_THREADS_PER_ROW * KILN_PACK)
 KILN_DEVICE int kiln_chunk() { return (int)(kiln_block() % KILN_SPLITS); }

@@ -1,6 +1,8 @@
 /* Layout: neighbouring rows lie side by side. A pack is KILN_PACK rows at one column, in KILN_PIECES runs of KILN_VECTOR
  * rows. KILN_MASKED: the last run can be partial. */
 
+#define KILN_ENDS 0 /* no column is unlike the others */
+
 /* A split row is cut into chunks, a block for each. */
 #define KILN_CHUNK ((kiln_index)KILN_STEPS * KILN_THREADS_PER_ROW)
 

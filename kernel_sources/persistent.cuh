@@ -2,6 +2,12 @@
  * row's as soon as the pack is done with, so that memory is busy all the time but while results are exchanged. */
 
 struct kiln_pipeline : kiln_residency {
+    template <class Phase> KILN_MEMBER void reduce_chunk(kiln_row &row, int chunk, Phase &phase) {
+        if constexpr (KILN_ONLINE != 0)
+            each_online_of_chunk(row, chunk, phase);
+        else
+            each_of_chunk(row, chunk, phase);
+    }
     /* A row's last pass, and the next row's first phase, if there is one. */
     template <class Body, class Phase>
     KILN_MEMBER void finish_and_reduce(const kiln_row &row, Body &body, kiln_row &next, bool more, Phase &phase) {

@@ -19,9 +19,9 @@ struct kiln_residency {
         kiln_copy_commit();
     }
     KILN_MEMBER void fill(const kiln_row &row) {
-        if (KILN_MASKED) fill_chunk(row, 0);
-        for (int chunk = KILN_MASKED; chunk < KILN_CHUNKS - KILN_MASKED; ++chunk) fill_chunk(row, chunk);
-        if (KILN_MASKED && KILN_CHUNKS > 1) fill_chunk(row, KILN_CHUNKS - 1);
+        if (KILN_ENDS) fill_chunk(row, 0);
+        for (int chunk = KILN_ENDS; chunk < KILN_CHUNKS - KILN_ENDS; ++chunk) fill_chunk(row, chunk);
+        if (KILN_ENDS && KILN_CHUNKS > 1) fill_chunk(row, KILN_CHUNKS - 1);
     }
     template <class Body> KILN_MEMBER void each_of_chunk(const kiln_row &row, int chunk, Body &body) {
         kiln_kept kept[KILN_UNROLL];
@@ -48,12 +48,6 @@ struct kiln_residency {
         kiln_partial(row, online.first);
         each_of_chunk(row, chunk, online.second);
     }
-    template <class Phase> KILN_MEMBER void reduce_chunk(kiln_row &row, int chunk, Phase &phase) {
-        if constexpr (KILN_ONLINE != 0)
-            each_online_of_chunk(row, chunk, phase);
-        else
-            each_of_chunk(row, chunk, phase);
-    }
     template <class Phase> KILN_MEMBER void reduce_rest(kiln_row &row, Phase &phase) {
         if constexpr (KILN_HELD == KILN_STEPS)
             return;
@@ -69,19 +63,18 @@ struct kiln_residency {
         kept.recall(kiln_shared, slot(step));
         body.pack(row, kept, col, kiln_span(row, col, step));
     }
-    /* One pack after the other, so that a thread's stores do not come in bursts; several where what all rows share is
-     * loaded for them. Masks are for the first pack and the last: the others need none where those stand apart. */
+    /* One pack after the other; several where what all rows share is loaded for them. */
     template <class Body> KILN_MEMBER void each_held(const kiln_row &row, Body &body) {
         if constexpr (Body::shares) {
-            if (KILN_MASKED) each_of_chunk(row, 0, body);
+            if (KILN_ENDS) each_of_chunk(row, 0, body);
 #pragma unroll 1
-            for (int chunk = KILN_MASKED; chunk < KILN_CHUNKS - KILN_MASKED; ++chunk) each_of_chunk(row, chunk, body);
-            if (KILN_MASKED && KILN_CHUNKS > 1) each_of_chunk(row, KILN_CHUNKS - 1, body);
+            for (int chunk = KILN_ENDS; chunk < KILN_CHUNKS - KILN_ENDS; ++chunk) each_of_chunk(row, chunk, body);
+            if (KILN_ENDS && KILN_CHUNKS > 1) each_of_chunk(row, KILN_CHUNKS - 1, body);
         } else {
-            if (KILN_MASKED) each_of_step(row, 0, body);
+            if (KILN_ENDS && KILN_HELD > 0) each_of_step(row, 0, body);
 #pragma unroll 1
-            for (int step = KILN_MASKED; step < KILN_HELD - KILN_MASKED; ++step) each_of_step(row, step, body);
-            if (KILN_MASKED && KILN_HELD > 1) each_of_step(row, KILN_HELD - 1, body);
+            for (int step = KILN_ENDS; step < KILN_HELD - KILN_ENDS; ++step) each_of_step(row, step, body);
+            if (KILN_ENDS && KILN_HELD > 1) each_of_step(row, KILN_HELD - 1, body);
         }
     }
     /* The first phase takes chunks as they arrive, after fill. */
@@ -93,10 +86,10 @@ struct kiln_residency {
             each_of_chunk(row, chunk, phase);
     }
     template <bool ONLINE, class Phase> KILN_MEMBER void each_arriving(kiln_row &row, Phase &phase) {
-        if (KILN_MASKED) arrive<ONLINE>(row, 0, phase);
+        if (KILN_ENDS) arrive<ONLINE>(row, 0, phase);
 #pragma unroll 1
-        for (int chunk = KILN_MASKED; chunk < KILN_CHUNKS - KILN_MASKED; ++chunk) arrive<ONLINE>(row, chunk, phase);
-        if (KILN_MASKED && KILN_CHUNKS > 1) arrive<ONLINE>(row, KILN_CHUNKS - 1, phase);
+        for (int chunk = KILN_ENDS; chunk < KILN_CHUNKS - KILN_ENDS; ++chunk) arrive<ONLINE>(row, chunk, phase);
+        if (KILN_ENDS && KILN_CHUNKS > 1) arrive<ONLINE>(row, KILN_CHUNKS - 1, phase);
     }
     template <class Phase> KILN_MEMBER void reduce_arriving(kiln_row &row, Phase &phase) {
         if constexpr (KILN_ONLINE == 2) {

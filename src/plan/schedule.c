@@ -56,9 +56,6 @@ static const choice table[] = {
      "0.949)"},
     {0, 1024, 128, 1, false, 0, KILN__RESIDENCY_REGISTERS,
      "128 threads with up to 8 packs in registers: 0.992 to 1.005 from 1,024 to 8,192 columns, larger blocks lose"},
-    {1025, 3072, 128, 4, false, 0, KILN__RESIDENCY_SHARED,
-     "four blocks share the row: as fast as one, and faster where rows are few (16,384 columns: 1.002, one block "
-     "1.010; 8 rows of them 6.0 us and 6.9)"},
     {2049, 10240, 256, 4, false, SHARING, KILN__RESIDENCY_SHARED,
      "four blocks with up to 40 KB of the row each wait less for what all rows share (rms_norm of 32,768 columns: "
      "0.998, "
@@ -66,6 +63,9 @@ static const choice table[] = {
     {2049, 7000, 1024, 1, false, SHARING, KILN__RESIDENCY_SHARED,
      "two blocks of 1,024 threads on a multiprocessor wait less for what all rows share (rms_norm of 49,152 columns: "
      "0.978, blocks of 512 0.833)"},
+    {1025, 3072, 128, 4, false, 0, KILN__RESIDENCY_SHARED,
+     "four blocks share the row: as fast as one, and faster where rows are few (16,384 columns: 1.002, one block "
+     "1.010; 8 rows of them 6.0 us and 6.9)"},
     {3073, 4096, 128, 8, false, 0, KILN__RESIDENCY_SHARED,
      "eight blocks share the row: as fast as one, and faster where rows are few (32,768 columns: 1.000, one block "
      "0.993; 32 rows of them 7.0 us and 9.0)"},
@@ -88,7 +88,7 @@ static const choice table[] = {
     {16385, 65536, 256, 16, false, 0, KILN__RESIDENCY_SHARED,
      "sixteen blocks with up to 64 KB of the row each (262,144 columns: 1.005, eight blocks 0.995; 524,288: 0.996, "
      "512 threads 0.890)"},
-    {8193, 32768, 256, 8, false, 0, KILN__RESIDENCY_SHARED, "eight blocks with 64 KB of the row each"},
+    {16385, 32768, 256, 8, false, 0, KILN__RESIDENCY_SHARED, "eight blocks with 64 KB of the row each"},
     {32769, 131072, 256, 16, true, 0, KILN__RESIDENCY_SHARED,
      "of sixteen blocks each holds so much of the row that two fit a multiprocessor (1,048,576 columns: 0.893; 512 "
      "threads 0.810)"},
@@ -178,7 +178,7 @@ static int run_of(const kiln__problem *problem, const kiln__operand *operand, co
     span where = span_of(problem, operand);
     int run =
         s->pack_size < 16 / (int)kiln_type_size(operand->type) ? s->pack_size : 16 / (int)kiln_type_size(operand->type);
-    if (problem->layout != KILN__LAYOUT_FLAT || !steps_by_one(&where)) return 1;
+    if (problem->layout != KILN__LAYOUT_FLAT || !where.rank || !steps_by_one(&where)) return 1;
     if (operand->alignment < run) run = operand->alignment;
     while (where.extents[where.rank - 1] % run) run /= 2;
     for (int i = 0; i + 1 < where.rank; i++)
@@ -437,6 +437,7 @@ static kiln_status choose_row(const kiln__ir *ir, const kiln__problem *problem, 
         bool shifts = s->masked && table[row].residency == KILN__RESIDENCY_REGISTERS && table[row].only & SHARING;
         if (table[row].only && (!(table[row].only & kind) || pinned || shifts)) continue;
         if (pass && table[row].residency == KILN__RESIDENCY_SHARED && !pinned) continue;
+        if (packs < (int64_t)table[row].threads * table[row].cluster && table[row].cluster > 1 && !pinned) continue;
         if (load > table[row].max_packs || (load < table[row].min_packs && !pinned)) continue;
         if (work_out(ir, &table[row], pins, device, packs, bytes, s) && attempt-- == 0) break;
     }

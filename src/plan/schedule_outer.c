@@ -225,7 +225,7 @@ kiln_status kiln__schedule_outer(const kiln__ir *ir, const kiln__problem *proble
     if (clusters && f.again) s->residency = KILN__RESIDENCY_SHARED;
     if (clusters && !f.again && s->steps <= 16) s->residency = KILN__RESIDENCY_REGISTERS;
     choose_lanes(&f, problem, device, pins, how.piece, s);
-    while (clusters && s->threads > 32 &&
+    while (clusters && s->threads > 32 && s->threads > how.members &&
            ((f.again && s->steps * s->threads * f.kept_bytes * s->pack_size > room) ||
             s->rows_per_block * (s->threads / 32 + cluster) * exchanged > STATIC_BYTES))
         s->threads /= 2, s->rows_per_block /= 2;

@@ -37,7 +37,7 @@ void begin_block(Running *r, unsigned number, kiln_software_index index)
         block.ready.push_back(static_cast<uint16_t>(t));
     }
     r->random.shuffle(block.ready);
-    block.shared.begin_block(poisons[r->grid->seed % sizeof poisons], r->together > 1);
+    block.shared.begin_block(poisons[r->grid->seed % sizeof poisons], r->together > 1, (r->thread_count + warp_size - 1) / warp_size);
 }
 
 /* Mostly the block that ran last, since another one's shared memory has to be brought; now and then any. NULL if none can

@@ -25,8 +25,10 @@ void SharedMemory::configure(std::vector<SharedVariable> given)
     away.clear();
 }
 
-void SharedMemory::begin_block(unsigned char with, bool elsewhere)
+void SharedMemory::begin_block(unsigned char with, bool elsewhere, unsigned warps)
 {
+    sends = 0;
+    for (std::vector<uint32_t> &to : sent) to.assign(elsewhere ? warps : 0, 0);
     poison = with;
     cluster_start = block_start = ++epoch;
     written_from_afar = false;
@@ -85,6 +87,7 @@ const char *SharedMemory::access(uintptr_t address, size_t bytes, bool write, un
         if (!write) {
             cell->reader = cell->read == epoch && cell->reader != thread ? many_readers : static_cast<uint16_t>(thread);
             cell->read = epoch;
+            cell->read_at = sends;
             continue;
         }
         if (cell->read == epoch && cell->reader != thread) return blame(name, "which another thread read with no barrier between");
@@ -92,6 +95,18 @@ const char *SharedMemory::access(uintptr_t address, size_t bytes, bool write, un
         cell->writer = static_cast<uint16_t>(thread);
     }
     return nullptr;
+}
+
+void SharedMemory::send(unsigned rank, unsigned warp)
+{
+    sent[rank][warp] = ++sends;
+}
+
+bool SharedMemory::is_read_before_sends(const Cell &cell, unsigned rank) const
+{
+    bool all = !sent[rank].empty();
+    for (uint32_t last : sent[rank]) all = all && last > cell.read_at;
+    return all;
 }
 
 const char *SharedMemory::write_from_afar(uintptr_t address, uint32_t word, unsigned thread)
@@ -105,7 +120,8 @@ const char *SharedMemory::write_from_afar(uintptr_t address, uint32_t word, unsi
     for (Cell *end = cell + sizeof word; cell < end; cell++) {
         if (cell->copying) return blame(name, "whose asynchronous copy has not been waited for");
         if (cell->written >= cluster_start && cell->writer != thread) return blame(name, "which another thread wrote with no cluster barrier between");
-        if (cell->read >= cluster_start) return blame(name, "which a thread of that block read with no cluster barrier between");
+        if (cell->read >= cluster_start && !is_read_before_sends(*cell, thread >> thread_bits))
+            return blame(name, "which a thread of that block read with no cluster barrier between");
         cell->written = epoch;
         cell->writer = static_cast<uint16_t>(thread);
     }

@@ -25,7 +25,7 @@ public:
     /* For the launches of one grid. */
     void configure(std::vector<SharedVariable> variables);
     /* A new block: everything is poisoned and unwritten. Elsewhere: put_away comes before anything else. */
-    void begin_block(unsigned char poison, bool elsewhere);
+    void begin_block(unsigned char poison, bool elsewhere, unsigned warps);
     /* All threads have passed a barrier. */
     void pass_barrier() { epoch++; }
     /* All threads of the cluster have. */
@@ -47,6 +47,9 @@ public:
     const char *access(uintptr_t address, size_t bytes, bool write, unsigned thread);
     /* The same for a write of 4 bytes by a thread of another block of the cluster, which is done if it is right. */
     const char *write_from_afar(uintptr_t address, uint32_t word, unsigned thread);
+    /* A warp of the block sends to a block of the cluster what that waits for: all that the warp has read before it has
+     * been read when that block goes on. */
+    void send(unsigned rank, unsigned warp);
     /* Whether that happened after the last cluster barrier. */
     bool waits_for_cluster_barrier() const { return written_from_afar; }
     /* The bytes are being copied until finish_copy; nobody may touch them. Returns as access does. */
@@ -56,6 +59,7 @@ public:
 private:
     struct Cell {
         uint32_t written, read; /* epochs */
+        uint32_t read_at;        /* how many sends of the block came before */
         uint16_t writer, reader; /* reader: many_readers if there are several */
         bool copying;
     };
@@ -63,6 +67,8 @@ private:
     static constexpr uintptr_t margin = 256; /* no more than device memory's canaries */
 
     Cell *find(uintptr_t address, size_t bytes, const char **name);
+    /* Whether each warp of the block has sent to that block since the cell was read. */
+    bool is_read_before_sends(const Cell &cell, unsigned rank) const;
     const char *blame(const char *variable, const char *what);
 
     std::vector<SharedVariable> variables;
@@ -72,6 +78,8 @@ private:
     std::vector<unsigned char> away; /* all variables' bytes while another block runs */
     uint32_t epoch = 1, block_start = 1, cluster_start = 1;
     bool written_from_afar = false;
+    uint32_t sends = 0;
+    std::vector<uint32_t> sent[cluster_limit]; /* to each block, by each warp: the number of its last one */
     std::string fault;
     unsigned char poison = 0;
 };

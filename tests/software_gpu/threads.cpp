@@ -237,6 +237,7 @@ void send_to_cluster(unsigned *slot, unsigned rank, unsigned word, unsigned long
     Block &other = *r->blocks[r->block->number - r->rank() + rank];
     Arrivals *a = find_arrivals(other, arrivals);
     a->bytes -= static_cast<int>(sizeof word);
+    r->block->shared.send(rank, r->current / warp_size);
     end_phase(r, other, *a);
 }
 
