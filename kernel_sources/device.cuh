@@ -506,7 +506,7 @@ KILN_DEVICE void kiln_put(const kiln_pack<T, N> &pack, T *p, const Span &span) {
 /* ---- threads ---- */
 
 /* As much as the launch asks for. Asynchronous copies move sectors of 32 bytes: those that begin elsewhere in shared memory
- * than in a sector take twice as long. */
+ * than in a sector take longer. */
 extern __shared__ __align__(128) unsigned char kiln_shared[];
 
 KILN_DEVICE void kiln_block_barrier() { __syncthreads(); }
