@@ -150,7 +150,7 @@ static void compare(const packed_case *c, kiln_type type, const buffer *b) {
     }
 }
 
-static int axes_of(const char *text, int axes[4]) {
+static int axes_of(const char *text, int axes[8]) {
     int count = 0;
     for (; *text; text++)
         if (*text != ',') axes[count++] = *text - '0';
@@ -162,7 +162,7 @@ static void run_case(const packed_case *c) {
     kiln_program_options of_program = KILN_PROGRAM_OPTIONS_INIT;
     kiln_tensor gpu[KILN_MAX_TENSORS], host[TENSORS];
     buffer buffers[TENSORS] = {{0}};
-    int axes[4];
+    int axes[8];
     kiln_context *kiln = NULL;
     kiln_program *program = NULL;
     kiln_plan *plan = NULL;
@@ -264,6 +264,18 @@ static void packs_cross_rows_that_are_broadcast(void **state) {
         bound_destroy(&b);
         run_case(&c);
     }
+}
+
+/* All of a tensor is one row, which no other row's place moves: its largest half is found among loaded ones. */
+static void one_row_of_scattered_halves(void **state) {
+    const packed_case c = {"y = softmax(x)",
+                           "0,1,2,3,4",
+                           "bf16[8,8,12,5,5]{10144,1260,0,21,1}@2 f64[8,8,12,5,5]",
+                           "cluster 4, block 256, shared, inner, pack 2 x 10, online",
+                           NULL,
+                           false};
+    (void)state;
+    run_case(&c);
 }
 
 /* More rows than groups run at once: the third of a group's rows exchanges where the first did. And a whole grid of whose
@@ -371,9 +383,11 @@ int main(void) {
     puts("skipped: the software GPU was not built, for want of a C++ compiler");
     return 77;
 #endif
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(packs_of_rows_give_what_the_reference_gives),
-        cmocka_unit_test(any_number_of_chunks_is_combined), cmocka_unit_test(packs_cross_rows_that_are_broadcast),
-        cmocka_unit_test(groups_go_through_many_rows), cmocka_unit_test(values_of_rows_may_take_an_inputs_place)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(packs_of_rows_give_what_the_reference_gives),
+                                       cmocka_unit_test(any_number_of_chunks_is_combined),
+                                       cmocka_unit_test(packs_cross_rows_that_are_broadcast),
+                                       cmocka_unit_test(groups_go_through_many_rows),
+                                       cmocka_unit_test(one_row_of_scattered_halves),
+                                       cmocka_unit_test(values_of_rows_may_take_an_inputs_place)};
     return cmocka_run_group_tests_name("packed rows", tests, open_device, close_device);
 }

@@ -141,6 +141,7 @@ static bool is_of_pairs(const kiln__emitter *e, uint32_t reduction) {
     const kiln__inst *inst = &e->ir->insts[reduction], *of = &e->ir->insts[inst->args[0]];
     if (inst->op != KILN__OP_REDUCE_MAX && inst->op != KILN__OP_REDUCE_MIN) return false;
     if (of->op != KILN__OP_INPUT || !e->element[inst->args[0]] || !e->schedule->kept[of->u.input]) return false;
+    if (!e->problem->operands[of->u.input].follows_rows) return false; /* loaded where an element of it is needed */
     kiln_type type = e->problem->operands[of->u.input].type;
     return (type == KILN_F16 || type == KILN_BF16) && e->schedule->pack_size % 2 == 0 && !e->schedule->masked &&
            !e->rows_in_packs;
