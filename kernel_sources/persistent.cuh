@@ -2,12 +2,6 @@
  * row's as soon as the pack is done with, so that memory is busy all the time but while results are exchanged. */
 
 struct kiln_pipeline : kiln_residency {
-    template <class Phase> KILN_MEMBER void reduce_chunk(kiln_row &row, int chunk, Phase &phase) {
-        if constexpr (KILN_ONLINE != 0)
-            each_online_of_chunk(row, chunk, phase);
-        else
-            each_of_chunk(row, chunk, phase);
-    }
     /* A row's last pass, and the next row's first phase, if there is one. */
     template <class Body, class Phase>
     KILN_MEMBER void finish_and_reduce(const kiln_row &row, Body &body, kiln_row &next, bool more, Phase &phase) {
@@ -21,7 +15,7 @@ struct kiln_pipeline : kiln_residency {
                 kiln_copy_wait();
             if (chunk == 0) continue;
             kiln_copy_wait_but(1);
-            reduce_chunk(next, chunk - 1, phase);
+            reduce_chunk<KILN_ONLINE == 1>(next, chunk - 1, phase);
         }
         if (more) reduce_rest(next, phase);
     }

@@ -5,6 +5,13 @@
 #define KILN_CHUNKS ((KILN_HELD + KILN_UNROLL - 1) / KILN_UNROLL) /* of steps, whose copies are waited for together */
 
 struct kiln_residency {
+    /* Does it for 0 .. COUNT - 1, for the ends apart from the loop, since they alone have masks. */
+    template <int COUNT, class Do> static KILN_MEMBER void each_index(const Do &it) {
+        if (KILN_ENDS && COUNT > 0) it(0);
+#pragma unroll 1
+        for (int i = KILN_ENDS; i < COUNT - KILN_ENDS; ++i) it(i);
+        if (KILN_ENDS && COUNT > 1) it(COUNT - 1);
+    }
     static KILN_MEMBER int slot(int step) { return step * KILN_THREADS + (int)threadIdx.x; }
 
     /* Asks for a chunk of the row's packs. */
@@ -48,6 +55,12 @@ struct kiln_residency {
         kiln_partial(row, online.first);
         each_of_chunk(row, chunk, online.second);
     }
+    template <bool ONLINE, class Phase> KILN_MEMBER void reduce_chunk(kiln_row &row, int chunk, Phase &phase) {
+        if constexpr (ONLINE)
+            each_online_of_chunk(row, chunk, phase);
+        else
+            each_of_chunk(row, chunk, phase);
+    }
     template <class Phase> KILN_MEMBER void reduce_rest(kiln_row &row, Phase &phase) {
         if constexpr (KILN_HELD == KILN_STEPS)
             return;
@@ -65,31 +78,17 @@ struct kiln_residency {
     }
     /* One pack after the other; several where what all rows share is loaded for them. */
     template <class Body> KILN_MEMBER void each_held(const kiln_row &row, Body &body) {
-        if constexpr (Body::shares) {
-            if (KILN_ENDS) each_of_chunk(row, 0, body);
-#pragma unroll 1
-            for (int chunk = KILN_ENDS; chunk < KILN_CHUNKS - KILN_ENDS; ++chunk) each_of_chunk(row, chunk, body);
-            if (KILN_ENDS && KILN_CHUNKS > 1) each_of_chunk(row, KILN_CHUNKS - 1, body);
-        } else {
-            if (KILN_ENDS && KILN_HELD > 0) each_of_step(row, 0, body);
-#pragma unroll 1
-            for (int step = KILN_ENDS; step < KILN_HELD - KILN_ENDS; ++step) each_of_step(row, step, body);
-            if (KILN_ENDS && KILN_HELD > 1) each_of_step(row, KILN_HELD - 1, body);
-        }
+        if constexpr (Body::shares)
+            each_index<KILN_CHUNKS>([&](int chunk) { each_of_chunk(row, chunk, body); });
+        else
+            each_index<KILN_HELD>([&](int step) { each_of_step(row, step, body); });
     }
     /* The first phase takes chunks as they arrive, after fill. */
-    template <bool ONLINE, class Phase> KILN_MEMBER void arrive(kiln_row &row, int chunk, Phase &phase) {
-        kiln_copy_wait_but(KILN_CHUNKS - 1 - chunk);
-        if constexpr (ONLINE)
-            each_online_of_chunk(row, chunk, phase);
-        else
-            each_of_chunk(row, chunk, phase);
-    }
     template <bool ONLINE, class Phase> KILN_MEMBER void each_arriving(kiln_row &row, Phase &phase) {
-        if (KILN_ENDS) arrive<ONLINE>(row, 0, phase);
-#pragma unroll 1
-        for (int chunk = KILN_ENDS; chunk < KILN_CHUNKS - KILN_ENDS; ++chunk) arrive<ONLINE>(row, chunk, phase);
-        if (KILN_ENDS && KILN_CHUNKS > 1) arrive<ONLINE>(row, KILN_CHUNKS - 1, phase);
+        each_index<KILN_CHUNKS>([&](int chunk) {
+            kiln_copy_wait_but(KILN_CHUNKS - 1 - chunk);
+            reduce_chunk<ONLINE>(row, chunk, phase);
+        });
     }
     template <class Phase> KILN_MEMBER void reduce_arriving(kiln_row &row, Phase &phase) {
         if constexpr (KILN_ONLINE == 2) {

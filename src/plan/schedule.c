@@ -152,17 +152,23 @@ static int64_t row_phase(const kiln__problem *problem, const kiln__operand *oper
     return 0;
 }
 
+/* The most elements that lie side by side, and aligned, from wherever along the span a multiple of as many begins. */
+static int widest_access(const span *where, const kiln__operand *operand, int pack_size) {
+    int widest = 16 / (int)kiln_type_size(operand->type);
+    if (widest > pack_size) widest = pack_size;
+    if (operand->alignment < widest) widest = operand->alignment;
+    for (int i = 0; i + 1 < where->rank && !where->side_by_side; i++)
+        while (where->strides[i] % widest) widest /= 2;
+    return widest;
+}
+
 /* The most elements an operand can move in one access; 0 where its elements do not lie side by side. */
 static int vector_of(const kiln__problem *problem, const kiln__operand *operand, const kiln__schedule *s) {
     span where = span_of(problem, operand);
-    int vector = 16 / (int)kiln_type_size(operand->type);
-    if (vector > s->pack_size) vector = s->pack_size;
     if (!steps_by_one(&where)) return 0;
     bool in_runs = !where.side_by_side && (where.rank > 1 || problem->layout == KILN__LAYOUT_FLAT);
     if (in_runs && where.extents[where.rank - 1] % s->pack_size) return 0;
-    if (operand->alignment < vector) vector = operand->alignment;
-    for (int i = 0; i + 1 < where.rank && !where.side_by_side; i++)
-        while (where.strides[i] % vector) vector /= 2;
+    int vector = widest_access(&where, operand, s->pack_size);
     if (problem->layout == KILN__LAYOUT_FLAT) return vector;
     if (s->masked) return row_phase(problem, operand, s->pack_size) == s->row_phase ? vector : 0;
     for (int i = 0; i < problem->outer_rank; i++)
@@ -176,13 +182,9 @@ static int vector_of(const kiln__problem *problem, const kiln__operand *operand,
  * as many on, never do (masks of 32x1x1x250 halves: pairs 0.97, single halves 0.898). */
 static int run_of(const kiln__problem *problem, const kiln__operand *operand, const kiln__schedule *s) {
     span where = span_of(problem, operand);
-    int run =
-        s->pack_size < 16 / (int)kiln_type_size(operand->type) ? s->pack_size : 16 / (int)kiln_type_size(operand->type);
     if (problem->layout != KILN__LAYOUT_FLAT || !where.rank || !steps_by_one(&where)) return 1;
-    if (operand->alignment < run) run = operand->alignment;
+    int run = widest_access(&where, operand, s->pack_size);
     while (where.extents[where.rank - 1] % run) run /= 2;
-    for (int i = 0; i + 1 < where.rank; i++)
-        while (where.strides[i] % run) run /= 2;
     return run;
 }
 
