@@ -179,6 +179,18 @@ template <int BYTES> KILN_DEVICE void kiln_copy_async(void *shared, const void *
                      "n"(BYTES)
                      : "memory");
 }
+/* Of BYTES the first `count` alone are read, the others become 0. */
+template <int BYTES> KILN_DEVICE void kiln_copy_async_first(void *shared, const void *global, int count) {
+    kiln_u32 to = (kiln_u32)__cvta_generic_to_shared(shared);
+    if (BYTES == 16)
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(__cvta_generic_to_global(global)),
+                     "r"(count)
+                     : "memory");
+    else
+        asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(to), "l"(__cvta_generic_to_global(global)),
+                     "n"(BYTES), "r"(count)
+                     : "memory");
+}
 KILN_DEVICE void kiln_copy_wait() { asm volatile("cp.async.wait_all;" ::: "memory"); }
 /* commit: the copies since the last one are a group; wait_but: until all but the latest `groups` have arrived (or fewer). */
 KILN_DEVICE void kiln_copy_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }

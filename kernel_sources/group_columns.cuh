@@ -2,7 +2,7 @@
  * each, and the members of a row's group are threads of different warps, of all blocks of a cluster where there are any.
  * Blocks are whole: threads past the last row work too, on the first, unseen. */
 
-#define KILN_LANES (KILN_ROWS_PER_BLOCK / KILN_PACK)
+#define KILN_LANES (KILN_ROWS_PER_BLOCK / KILN_PACK + KILN_DRIFTS)
 
 #if KILN_BLOCKS_PER_ROW > 1
 KILN_DEVICE int kiln_member() { return ((int)kiln_cluster_rank() * KILN_THREADS + (int)threadIdx.x) / KILN_LANES; }
@@ -19,17 +19,53 @@ KILN_DEVICE void kiln_place_at(kiln_row &row, kiln_i64 first, int apart) {
         row.count[i] = rest <= 0 ? 0 : rest < KILN_VECTOR ? (int)rest : KILN_VECTOR;
         row.index[i] = rest <= 0 ? 0 : index;
     }
+#if KILN_DRIFTS
+    row.offset = 0;
+    row.there = (1u << row.count[0]) - 1;
+#endif
 }
+#if KILN_DRIFTS
+/* A block works on KILN_ROWS_PER_BLOCK of the rows that lie side by side, or on the last of them. Its packs start up to
+ * KILN_PACK - 1 rows before them, so that it takes a lane more than they have packs. */
+KILN_DEVICE void kiln_place(kiln_row &row) {
+    const kiln_count kept = kiln_kept_rows(row.args), per_run = (kept + KILN_ROWS_PER_BLOCK - 1) / KILN_ROWS_PER_BLOCK;
+    const kiln_count block = (kiln_count)(kiln_block() / KILN_BLOCKS_PER_ROW);
+    const kiln_count tiles = KILN_SPLITS > 1 ? (kiln_count)row.args.rows / kept * per_run : 0;
+    row.chunk = KILN_SPLITS > 1 ? (int)(block / tiles) : 0;
+    const kiln_count tile = block - row.chunk * tiles, run = tile / per_run;
+    const kiln_count first = (tile - run * per_run) * KILN_ROWS_PER_BLOCK, rest = kept - first;
+    const int rows = rest < KILN_ROWS_PER_BLOCK ? (int)rest : KILN_ROWS_PER_BLOCK;
+    const kiln_i64 index = (kiln_i64)run * kept + first;
+    const bool there = index < row.args.rows;
+    row.index[0] = there ? index : 0;
+    row.offset = (int)threadIdx.x % KILN_LANES * KILN_PACK - kiln_shift(row.args, row.index[0], kiln_member());
+    const int count = !there || rows <= row.offset ? 0 : rows - row.offset < KILN_PACK ? rows - row.offset : KILN_PACK;
+    row.there = (1u << count) - 1;
+    if (row.offset < 0) row.there &= ~0u << -row.offset;
+}
+#else
 KILN_DEVICE void kiln_place(kiln_row &row) {
     const kiln_i64 tiles = (row.args.rows + KILN_ROWS_PER_BLOCK - 1) / KILN_ROWS_PER_BLOCK;
     row.chunk = KILN_SPLITS > 1 ? (int)(kiln_block() / tiles) : 0;
     const kiln_i64 tile = kiln_block() / KILN_BLOCKS_PER_ROW - row.chunk * tiles;
     kiln_place_at(row, tile * KILN_ROWS_PER_BLOCK + threadIdx.x % KILN_LANES * KILN_VECTOR, KILN_LANES * KILN_VECTOR);
 }
+#endif
 
-/* Members whose values one slot of shared memory holds combined, for each row: those of a warp. */
-#define KILN_WARP_MEMBERS (KILN_LANES < 32 ? 32 / KILN_LANES : 1)
+/* Members whose values one slot of shared memory holds combined, for each row: those of a warp, if its lanes have the
+ * same rows. */
+#define KILN_WARP_MEMBERS (KILN_LANES < 32 && !KILN_DRIFTS ? 32 / KILN_LANES : 1)
 #define KILN_SLOTS (KILN_THREADS / KILN_LANES / KILN_WARP_MEMBERS)
+
+/* Where in a slot the value of row j of a thread's pack is: neighbouring lanes beside each other. -1: in none. */
+KILN_DEVICE int kiln_slot_row(const kiln_row &row, int j) {
+#if KILN_DRIFTS
+    const int i = row.offset + j;
+    return i < 0 || i >= KILN_ROWS_PER_BLOCK ? -1 : i % KILN_PACK * (KILN_ROWS_PER_BLOCK / KILN_PACK) + i / KILN_PACK;
+#else
+    return j * KILN_LANES + (int)threadIdx.x % KILN_LANES;
+#endif
+}
 
 #if KILN_BLOCKS_PER_ROW > 1
 /* For each row of the block the combination of all blocks' values, in the blocks' order. A thread's rows are its own. */
@@ -59,13 +95,23 @@ template <class V, class S> KILN_DEVICE void kiln_combine_blocks(S *values) {
 }
 #endif
 
+/* The combination of N slots' values: of neighbours first, then of neighbouring pairs, and so on. */
+template <int N, class S> KILN_DEVICE S kiln_combine_slots(const S (*slots)[KILN_ROWS_PER_BLOCK], int i) {
+    S value;
+    if constexpr (N == 1)
+        value.copy(slots[0][i]);
+    else
+        value = S::combine(kiln_combine_slots<N / 2>(slots, i), kiln_combine_slots<N / 2>(slots + N / 2, i));
+    return value;
+}
+
 /* Every member gets the combination of all members' values: of neighbours first, then of neighbouring pairs, and so on,
  * so that the order is the same however many lanes there are. */
-template <class V> KILN_DEVICE V kiln_all_reduce(V value) {
+template <class V> KILN_DEVICE V kiln_all_reduce(V value, const kiln_row &row) {
     typedef typename V::state state;
-    const int lane = threadIdx.x % KILN_LANES, member = threadIdx.x / KILN_LANES;
+    const int member = threadIdx.x / KILN_LANES;
 #pragma unroll
-    for (int mask = KILN_LANES; mask < 32; mask *= 2)
+    for (int mask = KILN_LANES; mask < 32 && KILN_WARP_MEMBERS > 1; mask *= 2)
 #pragma unroll
         for (int j = 0; j < KILN_PACK; ++j) {
             const state other = value.at[j].shuffle(mask, 0xffffffffu);
@@ -76,24 +122,22 @@ template <class V> KILN_DEVICE V kiln_all_reduce(V value) {
     __shared__ state slots[KILN_SLOTS][KILN_ROWS_PER_BLOCK];
     if (member % KILN_WARP_MEMBERS == 0)
 #pragma unroll
-        for (int j = 0; j < KILN_PACK; ++j)
-            slots[member / KILN_WARP_MEMBERS][j * KILN_LANES + lane].copy(value.at[j]);
+        for (int j = 0; j < KILN_PACK; ++j) {
+            const int at = kiln_slot_row(row, j);
+            if (at >= 0) slots[member / KILN_WARP_MEMBERS][at].copy(value.at[j]);
+        }
     kiln_block_barrier();
     for (int i = threadIdx.x; i < KILN_ROWS_PER_BLOCK; i += KILN_THREADS) {
-        state all[KILN_SLOTS];
-#pragma unroll
-        for (int m = 0; m < KILN_SLOTS; ++m) all[m].copy(slots[m][i]);
-#pragma unroll
-        for (int step = 1; step < KILN_SLOTS; step *= 2)
-#pragma unroll
-            for (int m = 0; m < KILN_SLOTS; m += 2 * step) all[m] = state::combine(all[m], all[m + step]);
-        slots[0][i].copy(all[0]);
+        slots[0][i].copy(kiln_combine_slots<KILN_SLOTS>(slots, i));
     }
 #if KILN_BLOCKS_PER_ROW > 1
     kiln_combine_blocks<V>(slots[0]);
 #endif
     kiln_block_barrier();
 #pragma unroll
-    for (int j = 0; j < KILN_PACK; ++j) value.at[j].copy(slots[0][j * KILN_LANES + lane]);
+    for (int j = 0; j < KILN_PACK; ++j) {
+        const int at = kiln_slot_row(row, j);
+        value.at[j].copy(slots[0][at < 0 ? 0 : at]);
+    }
     return value;
 }

@@ -1,5 +1,9 @@
 /* Layout: neighbouring rows lie side by side. A pack is KILN_PACK rows at one column, in KILN_PIECES runs of KILN_VECTOR
- * rows. KILN_MASKED: the last run can be partial. */
+ * rows. KILN_MASKED: the last run can be partial.
+ *
+ * KILN_DRIFTS: a column's rows do not begin at a multiple of the pack, and the next column's begin elsewhere. A member's
+ * columns are a multiple of the pack apart, so that all of them begin alike: its packs start where memory is aligned, up
+ * to KILN_PACK - 1 rows before those of other members. */
 
 #define KILN_ENDS 0 /* no column is unlike the others */
 
@@ -17,13 +21,28 @@ KILN_DEVICE bool kiln_inside(const kiln_row &, kiln_index col, kiln_index) {
 }
 
 /* Which rows of a pack there are. What is read where nothing is stored may be anything that can be read. */
+#if KILN_DRIFTS
+struct kiln_span {
+    const kiln_u32 there; /* a bit for each row */
+    const bool between;   /* what a pack overhangs by belongs to columns before and behind */
+    KILN_MEMBER kiln_span(const kiln_row &row, kiln_index col, kiln_index)
+        : there(row.there), between(col < KILN_COLS - 1) {}
+    KILN_MEMBER int readable_rows() const { return readable(0) ? KILN_PACK : 32 - __clz((int)there); }
+    KILN_MEMBER bool whole(int) const { return there == (1u << KILN_PACK) - 1; }
+    KILN_MEMBER bool readable(int) const { return whole(0) || (between && there); }
+    KILN_MEMBER bool reads(int j) const { return stores(j); }
+    KILN_MEMBER bool stores(int j) const { return there >> j & 1; }
+};
+#else
 struct kiln_span {
     const int (&count)[KILN_PIECES];
     KILN_MEMBER kiln_span(const kiln_row &row, kiln_index, kiln_index) : count(row.count) {}
-    KILN_MEMBER bool readable(int i) const { return !KILN_MASKED || count[i] == KILN_VECTOR; }
+    KILN_MEMBER bool whole(int i) const { return count[i] == KILN_VECTOR; }
+    KILN_MEMBER bool readable(int i) const { return !KILN_MASKED || whole(i); }
     KILN_MEMBER bool reads(int j) const { return !KILN_MASKED || stores(j); }
     KILN_MEMBER bool stores(int j) const { return j % KILN_VECTOR < count[j / KILN_VECTOR]; }
 };
+#endif
 
 /* A pack from or to where its runs start, `offset` elements on, in accesses of V elements. */
 template <int V, class T, class... Policy>
@@ -53,11 +72,11 @@ KILN_DEVICE void kiln_put_rows(const kiln_pack<T, KILN_PACK> &pack, T *const (&a
 #pragma unroll
     for (int i = 0; i < KILN_PIECES; ++i) {
         T *p = at[i] + offset;
-        if (V > 1 && span.count[i] == KILN_VECTOR)
+        if (V > 1 && span.whole(i))
 #pragma unroll
             for (int k = 0; k < words; ++k)
                 kiln_store_word(reinterpret_cast<word *>(p) + k, reinterpret_cast<const word *>(&pack)[i * words + k]);
-        else if (V == 1 || KILN_MASKED)
+        else if (V == 1 || KILN_MASKED || KILN_DRIFTS)
 #pragma unroll
             for (int k = 0; k < KILN_VECTOR; ++k)
                 if (span.stores(i * KILN_VECTOR + k)) p[k] = pack.get(i * KILN_VECTOR + k);
@@ -68,6 +87,18 @@ template <int V, class T>
 KILN_DEVICE void kiln_fetch_rows_async(kiln_pack<T, KILN_PACK> *slot, const T *const (&at)[KILN_PIECES], kiln_i64 offset,
                                        const kiln_span &span) {
     constexpr int bytes = V * (int)sizeof(T), words = KILN_VECTOR / V;
+#if KILN_DRIFTS
+    if constexpr (bytes >= 4) { /* without a branch */
+        const int count = span.readable_rows() * (int)sizeof(T);
+#pragma unroll
+        for (int i = 0; i < words; ++i) {
+            const int rest = count - i * bytes;
+            kiln_copy_async_first<bytes>(reinterpret_cast<char *>(slot) + i * bytes, at[0] + offset + i * V,
+                                         rest < 0 ? 0 : rest < bytes ? rest : bytes);
+        }
+        return;
+    }
+#endif
     bool whole = bytes >= 4;
 #pragma unroll
     for (int i = 0; i < KILN_PIECES; ++i) whole = whole && span.readable(i);

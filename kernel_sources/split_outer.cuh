@@ -31,7 +31,7 @@ template <class Phase, int MEMBERS> KILN_DEVICE Phase kiln_gather_share(const ki
 }
 /* The combination of all chunks' partial results, in their order; the same in every block. */
 template <class Phase> KILN_DEVICE Phase kiln_gather(const kiln_row &row) {
-    return kiln_all_reduce(kiln_gather_share<Phase, KILN_THREADS_PER_ROW>(row, kiln_member()));
+    return kiln_all_reduce(kiln_gather_share<Phase, KILN_THREADS_PER_ROW>(row, kiln_member()), row);
 }
 #ifdef KILN_ENDERS
 template <class Phase> KILN_DEVICE Phase kiln_gather_end(const kiln_row &row) {

@@ -26,18 +26,20 @@ kiln_status kiln__launch_create(const kiln_program *program, const kiln_tensor *
     launch->names = program->names;
     launch->argument_size = arguments->size;
     launch->empty = p->rows == 0;
-    if (!kiln__schedule_grid(&prepared->schedule, p->rows, &launch->grid_x, &launch->grid_y)) {
+    int64_t rows = kiln__schedule_rows(&prepared->schedule, p);
+    if (!kiln__schedule_grid(&prepared->schedule, rows, &launch->grid_x, &launch->grid_y)) {
         free(launch);
         return kiln__fail(KILN_E_UNSUPPORTED, "%" PRId64 " rows need a larger grid than a device has", p->rows);
     }
     kiln__schedule last = prepared->schedule;
     if (last.enders) {
+        rows = p->rows;
         last.splits = 1;
         last.rows_per_block = last.end_threads / last.enders * (last.layout == KILN__LAYOUT_OUTER ? last.pack_size : 1);
         last.threads = last.end_threads;
     }
     launch->last_threads = (unsigned)last.threads;
-    kiln__schedule_grid(&last, p->rows, &launch->last_x, &launch->last_y);
+    kiln__schedule_grid(&last, rows, &launch->last_x, &launch->last_y);
     for (int t = 0; t < launch->tensor_count; t++) {
         launch->extents[t] = kiln__extent_of(&tensors[t]);
         uint32_t mask = (uint32_t)p->operands[t].alignment * (uint32_t)kiln_type_size(tensors[t].type) - 1;

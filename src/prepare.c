@@ -51,6 +51,12 @@ kiln_status kiln__bake(const kiln_program *program, const kiln_tensor *tensors, 
         kiln__prepared next;
         kiln__image other;
         if (kiln__prepare(program, tensors, scalars, device, ++attempt, &next)) break;
+        /* Where rows lie side by side their number decides what spills: it must not decide how columns are combined. */
+        if (next.problem.layout == KILN__LAYOUT_OUTER &&
+            next.schedule.threads_per_row != prepared->schedule.threads_per_row) {
+            kiln__prepared_free(&next);
+            break;
+        }
         if (kiln__image_obtain(program->context, &next, device->arch, ptx, KILN__IN_MEMORY, &other)) {
             kiln__prepared_free(&next);
             break;
@@ -75,7 +81,7 @@ void kiln__info_fill(const kiln__prepared *prepared, const kiln__image *image, i
     const kiln__problem *p = &prepared->problem;
     bool flat = p->layout == KILN__LAYOUT_FLAT;
     unsigned x = 0, y = 0;
-    kiln__schedule_grid(&prepared->schedule, p->rows, &x, &y);
+    kiln__schedule_grid(&prepared->schedule, kiln__schedule_rows(&prepared->schedule, p), &x, &y);
     memset(info, 0, sizeof *info);
     info->struct_size = sizeof *info;
     info->schedule = prepared->schedule.text;

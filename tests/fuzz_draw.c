@@ -123,6 +123,14 @@ static void draw_space(fuzz_random *structure, fuzz_random *instance, fuzz_case 
         int64_t other = draw_small(instance);
         if (!c->reduced[i] && c->sizes[i] > 1 && percent(instance, 60)) c->sizes[i] = other > 1 ? other : 2;
     }
+    const bool beside = percent(structure, 40); /* a long reduced axis, and rows beside each other in most numbers */
+    for (int i = 0; beside && i + 1 < c->rank; i++) {
+        if (!c->reduced[i] || c->reduced[i + 1]) continue;
+        for (int j = 0; j < c->rank; j++) c->sizes[j] = j == i ? 17 + below(structure, 300) : 1 + c->sizes[j] % 2;
+        c->sizes[i + 1] = 16 + below(instance, 100);
+        limit = 40000;
+        break;
+    }
     shrink(c->rank, c->sizes, c->reduced, limit);
     if (c->rank && percent(structure, 2)) c->sizes[below(structure, c->rank)] = 0;
 }

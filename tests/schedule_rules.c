@@ -15,7 +15,7 @@ __extension__ typedef __int128 wide; /* products of two numbers of 64 bits */
 static const char *group_fault(const kiln__schedule *s, const kiln__device *device) {
     bool outer = s->layout == KILN__LAYOUT_OUTER, together = kiln__schedule_clusters(s) || s->group == KILN__GROUP_GRID;
     bool tile = s->residency == KILN__RESIDENCY_TILE;
-    int64_t rows_of_threads = s->rows_per_block / (outer ? s->pack_size : 1); /* rows of one column are packed */
+    int64_t rows_of_threads = s->rows_per_block / (outer ? s->pack_size : 1) + s->drifts; /* outer: packs of rows */
     RULE(s->threads % 32 == 0 && s->threads >= 32 && s->threads <= 1024);
     RULE(s->blocks_per_row >= 1 && (together || s->blocks_per_row == 1));
     IMPLIES(s->group == KILN__GROUP_CLUSTER, s->blocks_per_row > 1);
@@ -30,6 +30,8 @@ static const char *group_fault(const kiln__schedule *s, const kiln__device *devi
     RULE(kiln__is_power_of_two(s->threads_per_row / s->blocks_per_row));
     RULE(s->rows_per_block >= 1 && (outer || s->group == KILN__GROUP_LANES || s->rows_per_block == 1));
     IMPLIES(s->group == KILN__GROUP_LANES, s->threads_per_row <= 32);
+    IMPLIES(s->drifts, outer && !s->ordered && !s->masked && s->row_vector == s->pack_size && s->pack_size > 1);
+    IMPLIES(s->drifts, s->threads_per_row % s->pack_size == 0 && s->rows_per_block % s->pack_size == 0);
     IMPLIES(tile, s->threads >= s->threads_per_row); /* its rows in several passes */
     IMPLIES(tile, (int64_t)s->rows_per_block * s->threads_per_row >= s->threads);
     IMPLIES(!tile, rows_of_threads * s->threads_per_row == (int64_t)s->threads * s->blocks_per_row);
@@ -119,6 +121,10 @@ static const char *exchange_fault(const kiln__prepared *prepared) {
     for (uint32_t i = 0; i < ir->count; i++)
         bytes += (int64_t)kiln__reduction_values(ir->insts[i].op) * (ir->insts[i].type == KILN__F64 ? 8 : 4);
     IMPLIES(s->enders > 32, bytes * (s->end_threads / 32) * (s->row_vector ? s->pack_size : 1) <= 49152);
+    if (s->drifts) {
+        const int slots = s->threads_per_row / s->blocks_per_row + (s->blocks_per_row > 1 ? s->blocks_per_row : 0);
+        RULE(bytes * slots * s->rows_per_block <= 49152);
+    }
     if (s->group == KILN__GROUP_LANES || s->group == KILN__GROUP_COLUMNS) return NULL;
     RULE(bytes * warps * (s->persistent && s->group != KILN__GROUP_GRID ? 2 : 1) <= 49152);
     return NULL;
@@ -132,10 +138,13 @@ const char *launch_fault(const kiln__prepared *prepared) {
     unsigned x = 0, y = 0;
     RULE(launches >= 1 && launches <= KILN__MAX_KERNELS);
     IMPLIES(s->splits == 1, launches == 1);
-    if (kiln__schedule_grid(s, p->rows, &x, &y)) {
+    const int64_t rows = kiln__schedule_rows(s, p);
+    RULE(rows >= p->rows);
+    IMPLIES(!s->drifts, rows == p->rows);
+    if (kiln__schedule_grid(s, rows, &x, &y)) {
         bool flat = s->layout == KILN__LAYOUT_FLAT;
         int64_t each = flat ? s->threads * s->steps * s->pack_size : s->rows_per_block;
-        wide blocks = (wide)kiln__divide_up(p->rows, each) * s->splits * s->blocks_per_row;
+        wide blocks = (wide)kiln__divide_up(rows, each) * s->splits * s->blocks_per_row;
         RULE(x <= 2147483647 && y <= 65535 && x % (unsigned)s->blocks_per_row == 0);
         RULE((wide)x * y >= blocks);
         IMPLIES(y, (wide)x * (y - 1) < blocks);

@@ -412,6 +412,30 @@ static void shared_memory_is_no_more_than_there_is(void **state) {
     }
 }
 
+/* How many rows lie side by side decides what spills; the columns of a row are combined as they are of any other number. */
+static void spills_change_no_rows_bits(void **state) {
+    (void)state;
+    need_nvrtc();
+    static const int rows[] = {1, 2, 5, 7, 8, 33, 64};
+    char first[32] = "";
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        bound b;
+        kiln_kernel *kernel = NULL;
+        kiln_plan_info info = KILN_PLAN_INFO_INIT;
+        char tensors[64];
+        snprintf(tensors, sizeof tensors, "f64[1023,%d] f64[1023,%d]", rows[i], rows[i]);
+        assert_int_equal(bound_create(&b, "y = softmax(x)", "0", NULL, tensors), KILN_OK);
+        if (kiln_compile(b.program, b.tensors, b.tensor_count, NULL, 0, 90, 0, 1, &kernel))
+            fail_msg("%s", kiln_last_error());
+        kiln_kernel_get_info(kernel, &info);
+        if (!i) snprintf(first, sizeof first, "%.9s", info.schedule); /* "cluster 8" */
+        if (strncmp(info.schedule, first, strlen(first)))
+            fail_msg("%s: %s (%d bytes spilled), others %s", tensors, info.schedule, info.spill_bytes, first);
+        kiln_kernel_destroy(kernel);
+        bound_destroy(&b);
+    }
+}
+
 /* test_kernels [PATTERN]: those tests alone, "every_op*". */
 int main(int argc, char **argv) {
     if (argc > 1) cmocka_set_test_filter(argv[1]);
@@ -422,6 +446,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(every_combination_of_pieces_compiles_without_spills),
         cmocka_unit_test(truths_cross_clusters),
         cmocka_unit_test(shared_memory_is_no_more_than_there_is),
+        cmocka_unit_test(spills_change_no_rows_bits),
     };
     return cmocka_run_group_tests_name("kernels", tests, NULL, NULL);
 }

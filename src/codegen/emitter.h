@@ -73,6 +73,8 @@ bool kiln__has_offset(const kiln__emitter *e, int o);
 const char *kiln__spell_pack_address(const kiln__emitter *e, int o);
 /* The address of element j alone, `column` being its column; NULL: in the loop over a pack at col. */
 const char *kiln__spell_element_address(const kiln__emitter *e, int o, const char *column);
+/* " + j * row.args.in_x_row": how far so many rows lie behind another, where rows are in packs. */
+const char *kiln__spell_row_step(const kiln__emitter *e, int o, const char *rows);
 /* Statements that fill the pack named after the operand; the same with its declaration; those that round values to it
  * and store it. */
 void kiln__emit_fetch(const kiln__emitter *e, int o, const char *indent);

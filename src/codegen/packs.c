@@ -15,17 +15,16 @@ const char *kiln__spell_pack_address(const kiln__emitter *e, int o) {
     return kiln__spell(e, e->rows_in_packs ? "row.%s, %s" : "row.%s + %s", e->name[o], spell_offset(e, o, "col"));
 }
 
-/* " + j % KILN_VECTOR * row.args.in_x_row": from the start of element j's run of rows to its own row. */
-static const char *spell_row_in_run(const kiln__emitter *e, int o) {
+const char *kiln__spell_row_step(const kiln__emitter *e, int o, const char *rows) {
     const kiln__operand *operand = &e->problem->operands[o];
     int last = e->problem->outer_rank - 1;
     int64_t stride = operand->linear || last < 0 ? operand->row_stride : operand->outer_strides[last];
-    if (!stride || e->schedule->row_vector == 1) return "";
-    if (stride == 1) return " + j % KILN_VECTOR";
-    if (!operand->linear) return kiln__spell(e, " + j %% KILN_VECTOR * row.args.stride%d_%s", last, e->name[o]);
+    if (!stride) return "";
+    if (stride == 1) return kiln__spell(e, " + %s", rows);
+    if (!operand->linear) return kiln__spell(e, " + %s * row.args.stride%d_%s", rows, last, e->name[o]);
     if (!kiln__stride_is_constant(e->problem, stride))
-        return kiln__spell(e, " + j %% KILN_VECTOR * row.args.%s_row", e->name[o]);
-    return kiln__spell(e, " + j %% KILN_VECTOR * %" PRId64, stride);
+        return kiln__spell(e, " + %s * row.args.%s_row", rows, e->name[o]);
+    return kiln__spell(e, " + %s * %" PRId64, rows, stride);
 }
 
 const char *kiln__spell_element_address(const kiln__emitter *e, int o, const char *column) {
@@ -33,7 +32,7 @@ const char *kiln__spell_element_address(const kiln__emitter *e, int o, const cha
     const char *offset = spell_offset(e, o, column);
     if (!e->rows_in_packs) return kiln__spell(e, "row.%s + %s", e->name[o], offset);
     return kiln__spell(e, "row.%s[%s] + %s%s", e->name[o], e->schedule->row_vector == 1 ? "j" : "j / KILN_VECTOR",
-                       offset, spell_row_in_run(e, o));
+                       offset, e->schedule->row_vector == 1 ? "" : kiln__spell_row_step(e, o, "j % KILN_VECTOR"));
 }
 
 static const char *rows_suffix(const kiln__emitter *e) { return e->rows_in_packs ? "_rows" : ""; }

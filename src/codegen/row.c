@@ -96,7 +96,7 @@ static void emit_place(const kiln__emitter *e, int o) {
         kiln__write(e, " + row.index%s * args.%s_row", run, name);
     else if (!e->flat && operand->row_stride)
         kiln__write(e, " + row.index%s * %" PRId64, run, operand->row_stride);
-    kiln__write(e, ";\n");
+    kiln__write(e, "%s;\n", e->schedule->drifts ? kiln__spell_row_step(e, o, "row.offset") : "");
 }
 
 /* Whether the instruction is a value that a row has one of, and is kept in it. */
@@ -132,6 +132,26 @@ static void emit_members(const kiln__emitter *e, const char *many, const char *e
     }
 }
 
+/* Of the rows that lie side by side: how many there are, and how far behind a multiple of the pack a member's columns
+ * begin, for a row that is a multiple of the pack behind the first of its run. */
+static void emit_drift(const kiln__emitter *e) {
+    const kiln__problem *p = e->problem;
+    const int last = p->outer_rank - 1;
+    int key = 0;
+    while (!e->schedule->vector[key]) key++;
+    kiln__write(e, "typedef %s kiln_count; /* rows */\n", p->wide ? "kiln_i64" : "kiln_u32");
+    kiln__write(e,
+                "KILN_DEVICE kiln_count kiln_kept_rows(const kiln_arguments &args) { return (kiln_count)args.%s; }\n",
+                last < 1  ? "rows"
+                : p->wide ? kiln__spell(e, "extent%d", last)
+                          : kiln__spell(e, "extent%d.divisor", last));
+    kiln__write(e, "KILN_DEVICE int kiln_shift(const kiln_arguments &args, kiln_i64 row, int member)\n{\n");
+    if (last >= 1) emit_coordinates(e, "row");
+    kiln__write(e, "    return (int)((member * args.%s_step0", e->name[key]);
+    if (last >= 1) emit_strided_sum(e, key);
+    kiln__write(e, ") & (KILN_PACK - 1));\n}\n\n");
+}
+
 void kiln__emit_row(const kiln__emitter *e) {
     for (int o = 0; o < e->operands; o++)
         if (kiln__has_offset(e, o)) emit_offset(e, o);
@@ -141,8 +161,12 @@ void kiln__emit_row(const kiln__emitter *e) {
                        "struct kiln_row {\n    const kiln_arguments &args;\n"
                        "    int chunk;\n    kiln_i64 index[KILN_PIECES];\n"
                        "    int count[KILN_PIECES]; /* rows of the run that there are */\n");
+        if (e->schedule->drifts)
+            kiln__write(e, "    int offset; /* from the block's first row to the pack's, which may be before it */\n"
+                           "    kiln_u32 there; /* a bit for each row of the pack that there is */\n");
         emit_members(e, "[KILN_PIECES]", "[KILN_PACK]");
         kiln__write(e, "    KILN_MEMBER kiln_row(const kiln_arguments &a) : args(a) {}\n};\n\n");
+        if (e->schedule->drifts) emit_drift(e);
         return;
     }
     kiln__write(e,
@@ -181,7 +205,7 @@ void kiln__emit_begin(const kiln__emitter *e) {
     if (coordinates) emit_coordinates(e, e->rows_in_packs ? "row.index[i]" : "row.index");
     for (int o = 0; o < e->operands; o++) emit_place(e, o);
     if (e->rows_in_packs) {
-        kiln__write(e, "    }\n");
+        kiln__write(e, "    }\n%s", e->schedule->drifts ? "    row.index[0] += row.offset;\n" : "");
         emit_row_inputs(e);
     } else if (e->schedule->masked)
         kiln__write(e, "    row.shift = (int)(row.index * %d & (KILN_PACK - 1));\n", e->schedule->row_phase);

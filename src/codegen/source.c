@@ -103,6 +103,7 @@ static void emit_definitions(const kiln__emitter *e) {
         {"KILN_ONLINE", online}, /* 1: chunk by chunk; 2: one phase after the other, where a correction divides */
         {"KILN_TURNS", s->persistent ? 2 : 1},
         {"KILN_MASKED", s->masked},
+        {"KILN_DRIFTS", s->drifts},
         {"KILN_ORDERED", s->ordered},
         {"KILN_FAST", e->narrow},
         {"KILN_FLUSH", outputs_are_narrow(e->problem, true)},
@@ -194,7 +195,10 @@ static void emit_after(const kiln__emitter *e, uint32_t p, const char *in, const
 
 static void emit_phases(const kiln__emitter *e, const char *in) {
     bool persistent = e->schedule->persistent;
-    const char *more = !persistent ? "" : e->schedule->group == KILN__GROUP_GRID ? ", turn, args" : ", turn";
+    const char *more = e->rows_in_packs                         ? ", row"
+                       : !persistent                            ? ""
+                       : e->schedule->group == KILN__GROUP_GRID ? ", turn, args"
+                                                                : ", turn";
     for (uint32_t p = 0; p < e->ir->phase_count; p = next_phase(e, p)) {
         if (p > 0 || !persistent) emit_reduce(e, p, in);
         emit_after(e, p, in, kiln__spell(e, "kiln_all_reduce(phase%u%s)", p, more));
@@ -246,7 +250,8 @@ static void emit_kernel_head(const kiln__emitter *e, uint32_t number, bool ends)
 }
 
 static void emit_kernel_end(const kiln__emitter *e, bool columns, bool rows) {
-    if (e->rows_in_packs) kiln__write(e, "    if (row.count[0] == 0) return;\n");
+    if (e->rows_in_packs)
+        kiln__write(e, "    if (row.%s == 0) return;\n", e->schedule->drifts ? "there" : "count[0]");
     if (columns) emit_finish(e, "    ");
     if (rows) emit_finish_row(e, "    ");
     kiln__write(e, "}\n");
@@ -324,9 +329,9 @@ static void emit_split_kernels(const kiln__emitter *e) {
         if (last) break;
         emit_reduce(e, stage, "    ");
         kiln__write(e,
-                    "    const %s partial = kiln_all_reduce(phase%u);\n"
+                    "    const %s partial = kiln_all_reduce(phase%u%s);\n"
                     "    if (kiln_member() == 0) kiln_publish(row, partial);\n}\n",
-                    phase_type(e, stage), stage);
+                    phase_type(e, stage), stage, e->rows_in_packs ? ", row" : "");
     }
     emit_kernel_end(e, !e->schedule->rows_apart, true);
 }

@@ -15,6 +15,7 @@
 #define READING 2     /* programs that read each element once, and write one value per row */
 #define READING_ODD 4 /* the same, of rows that packs overhang */
 #define ODD 8         /* other programs that share nothing, of rows that packs overhang */
+#define EVEN 16       /* the same, of rows that they do not overhang */
 
 typedef struct choice {
     int64_t min_packs, max_packs; /* of 16 bytes a row, all kept inputs together */
@@ -31,6 +32,9 @@ typedef struct choice {
 static const choice table[] = {
     {2, 2, 1, 1, false, READING, KILN__RESIDENCY_REGISTERS,
      "one lane reads the row's two packs (sums of 8 columns of f32: 0.969, two lanes 0.802)"},
+    {32, 64, 16, 1, false, EVEN, KILN__RESIDENCY_SHARED,
+     "16 lanes with two packs each and more, on their way at once (256 columns, 49,152 rows: 1.016, a pack for each of "
+     "32 lanes 1.004; 512 columns 1.006 and 0.992)"},
     {0, 32, 0, 1, false, 0, KILN__RESIDENCY_REGISTERS,
      "a short row fits one pack per lane; fewer lanes take fewer shuffle steps (64 columns: 8 lanes 0.955, 4 lanes "
      "of 2 packs 0.64)"},
@@ -58,11 +62,17 @@ static const choice table[] = {
      "128 threads with up to 8 packs in registers: 0.992 to 1.005 from 1,024 to 8,192 columns, larger blocks lose"},
     {2049, 10240, 256, 4, false, SHARING, KILN__RESIDENCY_SHARED,
      "four blocks with up to 40 KB of the row each wait less for what all rows share (rms_norm of 32,768 columns: "
-     "0.998, "
-     "one block of 1,024 threads 0.974; layer_norm of 65,536 0.963, eight blocks 0.939)"},
+     "0.998, one block of 1,024 threads 0.974; layer_norm of 65,536 0.963, eight blocks 0.939)"},
     {2049, 7000, 1024, 1, false, SHARING, KILN__RESIDENCY_SHARED,
      "two blocks of 1,024 threads on a multiprocessor wait less for what all rows share (rms_norm of 49,152 columns: "
      "0.978, blocks of 512 0.833)"},
+    {1025, 3072, 128, 4, false, EVEN, KILN__RESIDENCY_REGISTERS,
+     "four blocks share the row (16,384 columns: 1.002, in shared memory 1.003; 8 rows of them 5.4 us and 5.7)"},
+    {3073, 4096, 128, 8, false, EVEN, KILN__RESIDENCY_REGISTERS,
+     "eight blocks share the row (32,768 columns: 0.997, in shared memory 0.997; 32 rows of them 7.1 us and 7.7)"},
+    {8193, 16384, 128, 16, false, EVEN, KILN__RESIDENCY_REGISTERS,
+     "sixteen blocks share the row (131,072 columns: 1.003, eight with it in shared memory 0.999; 32 rows of 128,256 "
+     "11.3 us and 12.2)"},
     {1025, 3072, 128, 4, false, 0, KILN__RESIDENCY_SHARED,
      "four blocks share the row: as fast as one, and faster where rows are few (16,384 columns: 1.002, one block "
      "1.010; 8 rows of them 6.0 us and 6.9)"},
@@ -261,6 +271,7 @@ static void describe(kiln__schedule *s) {
     if (s->persistent) add(s, ", persistent");
     if (s->online >= 0) add(s, ", online");
     if (s->masked) add(s, ", masked");
+    if (s->drifts) add(s, ", drifting");
     if (s->ordered) add(s, ", ordered");
 }
 
@@ -409,13 +420,14 @@ static kiln_status choose_row(const kiln__ir *ir, const kiln__problem *problem, 
     int bytes = choose_kept(problem, s), full_pack = widest_pack(problem);
     bool tile = pins->residency == KILN__RESIDENCY_TILE;
     bool pass = ir->phase_count <= 1 && !problem->columns_out; /* the row is read once: nothing of it needs to stay */
-    int kind = pass ? s->masked ? READING_ODD : READING : s->masked ? ODD : 0;
-    if (s->sharing) kind = (kind & ~ODD) | SHARING;
+    int kind = pass ? s->masked ? READING_ODD : READING : s->masked ? ODD : EVEN;
+    if (s->sharing) kind = (kind & ~(ODD | EVEN)) | SHARING;
     bool odd = problem->cols % full_pack && problem->cols <= MOST_TILE_COLUMNS;
     /* Lanes without a pack are missed (softmax of 40 columns: tiles 1.000, lanes 0.873; of 88: 0.940). */
     int64_t few = problem->cols / full_pack;
     bool idle = few > 0 && few < 32 && !kiln__is_power_of_two(few);
-    if (s->masked && (kind & READING_ODD ? few >= 63 : few >= 127 && kind == ODD)) odd = false; /* see the table */
+    const int words = full_pack > 4 ? 63 : 65; /* sums of 257 columns of f32: 0.960 in tiles, 0.950 on a warp */
+    if (s->masked && (kind & READING_ODD ? few >= words : few >= 127 && kind == ODD)) odd = false; /* see the table */
     if (tile && attempt > 0) return kiln__fail(KILN_E_UNSUPPORTED, "this layout has one schedule");
     if (tile || ((odd || idle) && pins->residency < 0 && pins->group < 0 && attempt == 0)) {
         kiln__schedule other = *s;

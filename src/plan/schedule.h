@@ -51,8 +51,10 @@ typedef struct kiln__schedule {
     int online;          /* this phase is reduced together with the next one; -1: none is */
     bool masked;         /* rows do not start at multiples of the pack: packs overhang at both ends; outer: the last
                           * pack of rows may overhang */
-    int row_phase;       /* masked: row r starts r * row_phase elements (modulo the pack) behind one */
-    bool ordered;        /* a user's combine: columns are combined in their order */
+    bool drifts;   /* outer: columns do not begin at multiples of the pack, but all of a member as far behind one; a
+                          * block has a lane more than its rows have packs */
+    int row_phase; /* masked: row r starts r * row_phase elements (modulo the pack) behind one */
+    bool ordered;  /* a user's combine: columns are combined in their order */
     /* Elements per memory access of each operand; 0: element by element, each with its own address. */
     int vector[KILN_MAX_TENSORS];
     int run[KILN_MAX_TENSORS]; /* flat, where vector is 0: neighbouring elements that share an access all the same */
@@ -127,6 +129,9 @@ int64_t kiln__schedule_workspace(const kiln__schedule *schedule, const kiln__ir 
 
 /* How many launches a run takes: one for each pass over split rows. */
 int kiln__schedule_launches(const kiln__schedule *schedule, const kiln__ir *ir);
+
+/* The rows of a problem that blocks have places for: those that drift begin a new block in each run of neighbours. */
+int64_t kiln__schedule_rows(const kiln__schedule *schedule, const kiln__problem *problem);
 
 /* Blocks to launch for so many rows (flat: elements), as a grid of x and y. False where the grid would be too large. */
 bool kiln__schedule_grid(const kiln__schedule *schedule, int64_t rows, unsigned *x, unsigned *y);

@@ -141,6 +141,46 @@ static sharing choose_cluster(const facts *f, const kiln__device *device, const 
     return (one || slab > fits_twice) && cluster_works(f, device, &of_128, exchanged) ? of_128 : alone;
 }
 
+/* Whether an operand's rows lie side by side, in whole packs from where memory is aligned. */
+static bool may_drift(const kiln__problem *problem, const kiln__operand *operand, int pack) {
+    bool may = rows_together(problem, operand, 1) && operand->per_element && operand->inner_strides[0] >= 0 &&
+               (operand->alignment >= pack || operand->alignment * (int)kiln_type_size(operand->type) >= 16);
+    for (int d = 0; d < problem->outer_rank; d++) may = may && operand->outer_strides[d] >= 0;
+    return may;
+}
+
+/* Whether two operands' columns begin at the same places of packs. */
+static bool drift_alike(const kiln__problem *problem, const kiln__operand *a, const kiln__operand *b, int pack) {
+    bool alike = (a->inner_strides[0] - b->inner_strides[0]) % pack == 0;
+    for (int d = 0; d < problem->outer_rank - 1; d++)
+        alike = alike && (a->outer_strides[d] - b->outer_strides[d]) % pack == 0;
+    return alike;
+}
+
+/* Rows that begin at other places of a pack in each column, so that `together` of them, fewer than a pack, share an
+ * access. Where a member's columns are a multiple of the pack apart, all of them begin alike. */
+static bool drifts(const facts *f, const kiln__problem *problem, const kiln__pins *pins, int together,
+                   kiln__schedule *s) {
+    const kiln__operand *first = NULL;
+    const bool splits = pins->splits || f->cols >= SPLIT_COLUMNS;
+    if (together >= s->pack_size || f->cols == 1 || s->ordered || problem->inner_rank != 1 ||
+        problem->outer_rank == 0 || s->threads_per_row > 512 || s->threads_per_row * s->blocks_per_row % s->pack_size)
+        return false;
+    /* Ends are stored row by row: few rows are mostly ends, and few columns of 2 bytes do as well row by row altogether
+     * (softmax of f16 over 64 columns, 1,001 rows: 0.92, in packs 0.70). */
+    if (problem->outer[problem->outer_rank - 1] < 4 * s->pack_size) return false;
+    if (problem->columns_out && f->cols <= 64 && f->kept_narrowest <= 2) return false;
+    if (splits && (problem->outer_rank > 1 || f->again)) return false; /* the last launch's packs are of any rows */
+    for (int o = 0; o < problem->input_count + problem->output_count; o++) {
+        const kiln__operand *operand = &problem->operands[o];
+        if (operand->output ? !operand->per_element : !s->kept[o]) continue;
+        if (!may_drift(problem, operand, s->pack_size)) return false;
+        if (first && !drift_alike(problem, first, operand, s->pack_size)) return false;
+        if (!first) first = operand;
+    }
+    return first != NULL;
+}
+
 /* The rows of a thread: 16 bytes of the narrowest tensor, fewer where much is kept or carried for each. */
 static void choose_rows(const facts *f, const kiln__problem *problem, const kiln__pins *pins, kiln__schedule *s) {
     int last = problem->outer_rank - 1, most = f->cols == 1 ? 16 : 8;
@@ -149,16 +189,21 @@ static void choose_rows(const facts *f, const kiln__problem *problem, const kiln
     if (pins->pack_size) rows = power_of_two_in(pins->pack_size < 16 ? pins->pack_size : 16);
     while (rows > 1 && rows * f->kept_bytes > 32 && !pins->pack_size) rows /= 2;
     while (rows > 1 && rows * f->state_bytes * (s->threads_per_row > 256 ? s->threads_per_row : 256) > 32768) rows /= 2;
-    /* Where there are few rows in all, more of them would leave lanes without work. One column's number of rows is no
-     * more than that: its kernel serves any. */
-    if (last <= 0 && f->cols > 1)
-        while (rows > 1 && rows * 8 > problem->rows) rows /= 2;
     int together = rows;
     for (int o = 0; o < problem->input_count + problem->output_count; o++) {
         int own = rows_together(problem, &problem->operands[o], together);
         if (own) together = own;
     }
     if (last > 0) together = power_of_two_dividing(problem->outer[last], together);
+    s->pack_size = s->row_vector = rows;
+    s->masked = false;
+    s->drifts = drifts(f, problem, pins, together, s);
+    if (s->drifts) return;
+    /* Where there are few rows in all, more of them would leave lanes without work. One column's number of rows is no
+     * more than that: its kernel serves any. */
+    if (last <= 0 && f->cols > 1)
+        while (rows > 1 && rows * 8 > problem->rows) rows /= 2;
+    if (together > rows) together = rows;
     if (last < 0) together = rows = 1;
     if (rows > 4 * together) rows = 4 * together;
     if (together == 1 && !pins->pack_size) rows = 1; /* runs of single rows gain nothing */
@@ -166,6 +211,43 @@ static void choose_rows(const facts *f, const kiln__problem *problem, const kiln
     s->pack_size = rows;
     s->row_vector = together;
     s->masked = together > 1 && last <= 0 && (f->cols == 1 || problem->rows % together);
+}
+
+/* So many lanes for each member; where rows drift, up to so many: a block has all rows that lie side by side, if it can,
+ * else as many as the others, and a lane more than they have packs. */
+static void set_lanes(const kiln__problem *problem, int lanes, int members, kiln__schedule *s) {
+    if (s->drifts) {
+        const int warps = members < 32 ? 32 / members : 1; /* lanes that make whole warps */
+        const int64_t packs = kiln__divide_up(problem->outer[problem->outer_rank - 1], s->pack_size);
+        const int most = (lanes < 2 ? 2 : lanes + warps - 1) / warps * warps;
+        const int64_t blocks = kiln__divide_up(packs, most - 1);
+        int64_t step = warps; /* of the numbers of lanes, so that there are few kernels */
+        while (step * 8 < most) step *= 2;
+        lanes = (int)(kiln__divide_up(kiln__divide_up(packs, blocks) + 1, step) * step);
+        if (lanes > most) lanes = most;
+    }
+    s->threads = lanes * members;
+    s->rows_per_block = (lanes - s->drifts) * s->pack_size;
+}
+static int lanes_of(const kiln__schedule *s) { return s->rows_per_block / s->pack_size + s->drifts; }
+
+/* Places in shared memory for each row's value: of every warp, or of every member where their rows differ. */
+static int slots_of(const kiln__schedule *s) {
+    int lanes = lanes_of(s);
+    return s->threads / (lanes < 32 && !s->drifts ? 32 : lanes);
+}
+
+/* The packs at both ends of a block's rows are read by its neighbours, too, and stored row by row: 250 bytes where they are
+ * kept (softmax of f32 over 600 columns: 0.73, 120 bytes 0.59; over 197 0.88, 500 bytes 0.78), or all rows that lie side by
+ * side. Fewer where there would be a block for every other multiprocessor at most. */
+static int lanes_that_drift(const facts *f, const kiln__problem *problem, const kiln__device *device, int lanes,
+                            const kiln__schedule *s) {
+    const int64_t packs = kiln__divide_up(problem->outer[problem->outer_rank - 1], s->pack_size);
+    if (s->residency == KILN__RESIDENCY_SHARED) lanes = 16;
+    if (packs + 1 <= 2 * lanes) lanes = (int)packs + 1;
+    if (s->blocks_per_row > 1 || f->cols >= SPLIT_COLUMNS) return lanes;
+    while (lanes > 4 && problem->rows / ((lanes - 1) * s->pack_size) < device->sm_count / 2) lanes /= 2;
+    return lanes;
 }
 
 /* Neighbouring threads: blocks of 256 threads, more where that would make a warp read less than 128 bytes in a row. */
@@ -177,7 +259,8 @@ static void choose_lanes(const facts *f, const kiln__problem *problem, const kil
     if ((members == 64 || s->row_vector == 1) && s->residency == KILN__RESIDENCY_STREAM) least = 256;
     if (piece) least = piece;
     while (lanes * bytes < least && lanes * members < (least == 256 ? 1024 : 512)) lanes *= 2;
-    if (problem->outer_rank <= 1 && f->cols > 1)
+    if (s->drifts) lanes = lanes_that_drift(f, problem, device, lanes, s);
+    if (problem->outer_rank <= 1 && f->cols > 1 && !s->drifts)
         while (lanes > 1 && (lanes / 2) * s->pack_size >= problem->rows && (lanes / 2) * members >= 32) lanes /= 2;
     if (pins->rows_per_block >= s->pack_size) lanes = power_of_two_in(pins->rows_per_block / s->pack_size);
     while (lanes > 1 && (lanes * members > 1024 || lanes * members * s->pack_size * f->state_bytes > 40000)) lanes /= 2;
@@ -187,7 +270,7 @@ static void choose_lanes(const facts *f, const kiln__problem *problem, const kil
         int64_t third = device->shared_per_sm / 3 - 8192, pack = kiln__times(s->steps, s->threads * f->kept_bytes);
         while (s->pack_size > s->row_vector && kiln__times(pack, s->pack_size) > third) s->pack_size /= 2;
     }
-    s->rows_per_block = lanes * s->pack_size;
+    set_lanes(problem, lanes, members, s);
 }
 
 static void choose_residency(const facts *f, const kiln__pins *pins, bool fits_shared, kiln__schedule *s) {
@@ -199,6 +282,12 @@ static void choose_residency(const facts *f, const kiln__pins *pins, bool fits_s
                    : registers                    ? KILN__RESIDENCY_REGISTERS
                    : fits_shared && f->kept_bytes ? KILN__RESIDENCY_SHARED
                                                   : KILN__RESIDENCY_STREAM;
+}
+
+int64_t kiln__schedule_rows(const kiln__schedule *schedule, const kiln__problem *problem) {
+    if (!schedule->drifts || !problem->rows) return problem->rows;
+    const int64_t kept = problem->outer[problem->outer_rank - 1], runs = problem->rows / kept;
+    return kiln__times(kiln__times(runs, kiln__divide_up(kept, schedule->rows_per_block)), schedule->rows_per_block);
 }
 
 kiln_status kiln__schedule_outer(const kiln__ir *ir, const kiln__problem *problem, const kiln__device *device,
@@ -215,9 +304,11 @@ kiln_status kiln__schedule_outer(const kiln__ir *ir, const kiln__problem *proble
     s->group = KILN__GROUP_COLUMNS;
     s->threads_per_row = pins->threads ? pins->threads : clusters ? how.members : choose_members(&f, fits_shared);
     s->steps = kiln__divide_up(f.cols, s->threads_per_row * cluster);
+    s->blocks_per_row = cluster;
     choose_rows(&f, problem, pins, s);
     for (; attempt > 0 && s->pack_size > 1; attempt--) s->pack_size /= 2;
     if (s->row_vector > s->pack_size) s->row_vector = s->pack_size;
+    if (s->pack_size == 1) s->drifts = false;
     /* Given up last, because that changes a row's bits. */
     if (attempt > 0 && clusters) return kiln__schedule_outer(ir, problem, device, &alone, attempt - 1, s);
     if (attempt > 0) return kiln__fail(KILN_E_UNSUPPORTED, "this layout has one schedule");
@@ -225,16 +316,16 @@ kiln_status kiln__schedule_outer(const kiln__ir *ir, const kiln__problem *proble
     if (clusters && f.again) s->residency = KILN__RESIDENCY_SHARED;
     if (clusters && !f.again && s->steps <= 16) s->residency = KILN__RESIDENCY_REGISTERS;
     choose_lanes(&f, problem, device, pins, how.piece, s);
-    while (clusters && s->threads > 32 && s->threads > how.members &&
+    const int64_t each = s->drifts ? f.state_bytes : exchanged;
+    while (clusters && s->threads > 32 && lanes_of(s) > 1 + s->drifts &&
            ((f.again && s->steps * s->threads * f.kept_bytes * s->pack_size > room) ||
-            s->rows_per_block * (s->threads / 32 + cluster) * exchanged > STATIC_BYTES))
-        s->threads /= 2, s->rows_per_block /= 2;
+            s->rows_per_block * (slots_of(s) + cluster) * each > STATIC_BYTES))
+        set_lanes(problem, lanes_of(s) / 2, how.members, s);
     int64_t bytes = f.kept_bytes * s->pack_size, slab = kiln__times(s->steps, s->threads * bytes);
     if (s->residency == KILN__RESIDENCY_SHARED && slab > room && pins->residency < 0)
         s->residency = KILN__RESIDENCY_STREAM;
     if (s->residency == KILN__RESIDENCY_SHARED) s->shared_bytes = (int)slab, s->held = s->steps;
     s->threads_per_row *= cluster;
-    s->blocks_per_row = cluster;
     /* More chunks would only lengthen the partial results. */
     const bool fine = !f.again && f.kept_narrowest != 2, cut = f.cols >= SPLIT_COLUMNS && !fits_shared;
     const int64_t chunk = !fine ? CHUNK_COLUMNS : f.cols <= 65536 ? FINE_CHUNK_COLUMNS : COARSE_CHUNK_COLUMNS;
@@ -242,7 +333,11 @@ kiln_status kiln__schedule_outer(const kiln__ir *ir, const kiln__problem *proble
     kiln__schedule_batch(pins, bytes > 16 ? 4 : 8, s);
     for (int o = 0; o < problem->input_count + problem->output_count; o++) {
         int widest = 16 / (int)kiln_type_size(problem->operands[o].type);
-        int together = rows_together(problem, &problem->operands[o], s->row_vector);
+        const kiln__operand *operand = &problem->operands[o];
+        int together = !s->drifts        ? rows_together(problem, operand, s->row_vector)
+                       : operand->output ? operand->per_element ? s->pack_size : 0
+                       : s->kept[o]      ? s->pack_size
+                                         : 0;
         s->vector[o] = together < widest ? together : widest;
     }
     s->reason = f.cols == 1
@@ -250,9 +345,9 @@ kiln_status kiln__schedule_outer(const kiln__ir *ir, const kiln__problem *proble
                     : "neighbouring rows lie side by side: each thread works on a pack of them, and the threads "
                       "of a block share the columns";
     /* What the reductions exchange: a slot for every warp's rows, and for those of each block. */
-    int lanes = s->rows_per_block / s->pack_size, slots = s->threads / (lanes < 32 ? 32 : lanes) + cluster;
+    const int slots = slots_of(s) + cluster;
     if (cluster > 1 && (!kiln__cluster_fits(cluster, device) || (s->residency == KILN__RESIDENCY_STREAM && f.again) ||
-                        s->rows_per_block * slots * exchanged > STATIC_BYTES))
+                        s->rows_per_block * slots * each > STATIC_BYTES))
         return kiln__fail(KILN_E_UNSUPPORTED,
                           "rows that lie side by side have no pinned schedule in clusters of %d: "
                           "expected registers or shared, and blocks of fewer rows",

@@ -174,7 +174,7 @@ extern "C" __global__ void __launch_bounds__(KILN_THREADS) kiln_kernel(const __g
     kiln_phase0 phase0;
     phase0.clear();
     residency.each_pack(row, phase0);
-    kiln_after0(row, kiln_all_reduce(phase0));
+    kiln_after0(row, kiln_all_reduce(phase0, row));
     if (row.count[0] == 0) return;
     kiln_finish finish;
     residency.each_pack(row, finish);

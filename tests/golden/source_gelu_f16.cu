@@ -18,6 +18,7 @@
 #define KILN_ONLINE 0
 #define KILN_TURNS 1
 #define KILN_MASKED 0
+#define KILN_DRIFTS 0
 #define KILN_ORDERED 0
 #define KILN_FAST 1
 #define KILN_FLUSH 1

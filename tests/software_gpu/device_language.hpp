@@ -186,6 +186,7 @@ __forceinline__ int __popcll(unsigned long long x)
     return count;
 }
 __forceinline__ int __popc(unsigned x) { return __popcll(x); }
+__forceinline__ int __clz(int x) { return x ? __builtin_clz((unsigned)x) : 32; }
 
 /* ---- functions ---- */
 
@@ -314,6 +315,16 @@ __forceinline__ float kiln_fast_exp2_flush(float x)
 template <int BYTES> KILN_SOFTWARE void kiln_copy_async(void *shared, const void *global)
 {
     kiln_software->copy_async(shared, global, BYTES);
+}
+KILN_SOFTWARE void kiln_software_copy(char *shared, const char *global, int count)
+{
+    for (int bytes = 16, at = 0; bytes > 0; bytes /= 2)
+        if (count & bytes) kiln_software->copy_async(shared + at, global + at, bytes), at += bytes;
+}
+template <int BYTES> __forceinline__ void kiln_copy_async_first(void *shared, const void *global, int count)
+{
+    kiln_software_copy(static_cast<char *>(shared), static_cast<const char *>(global), count);
+    for (int i = count; i < BYTES; i++) static_cast<char *>(shared)[i] = 0;
 }
 __forceinline__ uint4 kiln_load_early(const uint4 *p) { return *p; }
 __forceinline__ unsigned long long kiln_policy(bool) { return 0; }
