@@ -57,15 +57,17 @@ KILN_DEVICE void kiln_place(kiln_row &row) {
 #define KILN_WARP_MEMBERS (KILN_LANES < 32 && !KILN_DRIFTS ? 32 / KILN_LANES : 1)
 #define KILN_SLOTS (KILN_THREADS / KILN_LANES / KILN_WARP_MEMBERS)
 
-/* Where in a slot the value of row j of a thread's pack is: neighbouring lanes beside each other. -1: in none. */
-KILN_DEVICE int kiln_slot_row(const kiln_row &row, int j) {
+/* Whether a slot has a place for row j of the thread's pack, and which: neighbouring lanes beside each other. */
 #if KILN_DRIFTS
+KILN_DEVICE bool kiln_in_slot(const kiln_row &row, int j) { return (kiln_u32)(row.offset + j) < KILN_ROWS_PER_BLOCK; }
+KILN_DEVICE int kiln_slot_row(const kiln_row &row, int, int j) {
     const int i = row.offset + j;
-    return i < 0 || i >= KILN_ROWS_PER_BLOCK ? -1 : i % KILN_PACK * (KILN_ROWS_PER_BLOCK / KILN_PACK) + i / KILN_PACK;
-#else
-    return j * KILN_LANES + (int)threadIdx.x % KILN_LANES;
-#endif
+    return i % KILN_PACK * (KILN_LANES - 1) + i / KILN_PACK;
 }
+#else
+KILN_DEVICE constexpr bool kiln_in_slot(const kiln_row &, int) { return true; }
+KILN_DEVICE int kiln_slot_row(const kiln_row &, int lane, int j) { return j * KILN_LANES + lane; }
+#endif
 
 #if KILN_BLOCKS_PER_ROW > 1
 /* For each row of the block the combination of all blocks' values, in the blocks' order. A thread's rows are its own. */
@@ -95,23 +97,30 @@ template <class V, class S> KILN_DEVICE void kiln_combine_blocks(S *values) {
 }
 #endif
 
-/* The combination of N slots' values: of neighbours first, then of neighbouring pairs, and so on. */
+/* The combination of N slots' values: of neighbours first, then of neighbouring pairs, and so on; no more than 32 in
+ * registers. */
 template <int N, class S> KILN_DEVICE S kiln_combine_slots(const S (*slots)[KILN_ROWS_PER_BLOCK], int i) {
-    S value;
-    if constexpr (N == 1)
-        value.copy(slots[0][i]);
-    else
-        value = S::combine(kiln_combine_slots<N / 2>(slots, i), kiln_combine_slots<N / 2>(slots + N / 2, i));
-    return value;
+    if constexpr (N > 32) {
+        return S::combine(kiln_combine_slots<N / 2>(slots, i), kiln_combine_slots<N / 2>(slots + N / 2, i));
+    } else {
+        S all[N];
+#pragma unroll
+        for (int m = 0; m < N; ++m) all[m].copy(slots[m][i]);
+#pragma unroll
+        for (int step = 1; step < N; step *= 2)
+#pragma unroll
+            for (int m = 0; m < N; m += 2 * step) all[m] = S::combine(all[m], all[m + step]);
+        return all[0];
+    }
 }
 
 /* Every member gets the combination of all members' values: of neighbours first, then of neighbouring pairs, and so on,
  * so that the order is the same however many lanes there are. */
 template <class V> KILN_DEVICE V kiln_all_reduce(V value, const kiln_row &row) {
     typedef typename V::state state;
-    const int member = threadIdx.x / KILN_LANES;
+    const int lane = threadIdx.x % KILN_LANES, member = threadIdx.x / KILN_LANES;
 #pragma unroll
-    for (int mask = KILN_LANES; mask < 32 && KILN_WARP_MEMBERS > 1; mask *= 2)
+    for (int mask = KILN_LANES; mask < KILN_LANES * KILN_WARP_MEMBERS; mask *= 2)
 #pragma unroll
         for (int j = 0; j < KILN_PACK; ++j) {
             const state other = value.at[j].shuffle(mask, 0xffffffffu);
@@ -122,10 +131,8 @@ template <class V> KILN_DEVICE V kiln_all_reduce(V value, const kiln_row &row) {
     __shared__ state slots[KILN_SLOTS][KILN_ROWS_PER_BLOCK];
     if (member % KILN_WARP_MEMBERS == 0)
 #pragma unroll
-        for (int j = 0; j < KILN_PACK; ++j) {
-            const int at = kiln_slot_row(row, j);
-            if (at >= 0) slots[member / KILN_WARP_MEMBERS][at].copy(value.at[j]);
-        }
+        for (int j = 0; j < KILN_PACK; ++j)
+            if (kiln_in_slot(row, j)) slots[member / KILN_WARP_MEMBERS][kiln_slot_row(row, lane, j)].copy(value.at[j]);
     kiln_block_barrier();
     for (int i = threadIdx.x; i < KILN_ROWS_PER_BLOCK; i += KILN_THREADS) {
         slots[0][i].copy(kiln_combine_slots<KILN_SLOTS>(slots, i));
@@ -135,9 +142,7 @@ template <class V> KILN_DEVICE V kiln_all_reduce(V value, const kiln_row &row) {
 #endif
     kiln_block_barrier();
 #pragma unroll
-    for (int j = 0; j < KILN_PACK; ++j) {
-        const int at = kiln_slot_row(row, j);
-        value.at[j].copy(slots[0][at < 0 ? 0 : at]);
-    }
+    for (int j = 0; j < KILN_PACK; ++j)
+        value.at[j].copy(slots[0][kiln_in_slot(row, j) ? kiln_slot_row(row, lane, j) : 0]);
     return value;
 }

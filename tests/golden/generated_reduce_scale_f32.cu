@@ -34,29 +34,13 @@ struct kiln_kept {
     {
         kiln_fetch<4>(in_x, row.in_x + col, span);
     }
-    static KILN_MEMBER void copy(unsigned char *shared, int slot, const kiln_row &row, kiln_index col, const kiln_span &span)
-    {
-        {
-            kiln_pack<float, KILN_PACK> *to = reinterpret_cast<kiln_pack<float, KILN_PACK> *>(shared + 0) + slot;
-            kiln_fetch_async<4>(to, row.in_x + col, span);
-        }
-    }
-    KILN_MEMBER void recall(const unsigned char *shared, int slot)
-    {
-        in_x = reinterpret_cast<const kiln_pack<float, KILN_PACK> *>(shared + 0)[slot];
-    }
-    KILN_MEMBER void load_beside(const kiln_row &row, kiln_index col, const kiln_span &span)
-    {
-    }
 };
 
-[kernel_sources/stream.cuh]
-[kernel_sources/residency_shared.cuh]
+[kernel_sources/residency_registers.cuh]
 
 /* Phase 0: the reductions combined together, in one exchange. */
 struct kiln_phase0 {
     static constexpr bool ordered = false;
-    static constexpr bool shares = false, beside = false;
     float r2; /* max */
     KILN_MEMBER void clear()
     {
@@ -93,7 +77,6 @@ KILN_DEVICE void kiln_after0(kiln_row &row, const kiln_phase0 &reduced)
 
 /* The outputs that have columns. */
 struct kiln_finish {
-    static constexpr bool shares = false, beside = false;
     KILN_MEMBER void pack(const kiln_row &row, const kiln_kept &kept, kiln_index col, const kiln_span &span)
     {
         float y0[KILN_PACK];
@@ -119,7 +102,7 @@ extern "C" __global__ void __launch_bounds__(KILN_THREADS) kiln_kernel(const __g
     residency.fill(row);
     kiln_phase0 phase0;
     phase0.clear();
-    residency.reduce_arriving(row, phase0);
+    residency.each_pack(row, phase0);
     kiln_after0(row, kiln_all_reduce(phase0));
     kiln_finish finish;
     residency.each_pack(row, finish);
