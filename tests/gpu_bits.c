@@ -15,7 +15,7 @@
 static const char *const programs[] = {"y = sum(x)",    "y = softmax(x)", "y = layer_norm(x)",
                                        "y = argmax(x)", "y = var(x)",     "y = reduce((a, b) -> b > 1 ? b : a, x, 0)"};
 static const int64_t columns[] = {7, 33, 100, 1000, 1023, 8192, 50257, 200003};
-static const int64_t rows[] = {1, 7, 64, 1000, 100000};
+static const int64_t rows[] = {1, 7, 37, 64, 1000, 100000};
 static const kiln_type types[] = {KILN_F32, KILN_F16, KILN_F64};
 
 typedef struct bits {

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# tools/bench/compare.py without a GPU: its cases, its report, and its binding on the software GPU.
+# tools/bench/compare.py and layouts.py without a GPU: their cases, the report, and the binding on the software GPU.
 #   KILN_LIBRARY=build/libkiln.so KILN_SOFTWARE_DRIVER=... KILN_SOFTWARE_NVRTC=... tests/test_compare.sh
 set -u
 export LC_ALL=C PYTHONDONTWRITEBYTECODE=1
@@ -26,6 +26,13 @@ expect() { # expect CODE ARGS...: runs compare.py, output in out
 }
 
 says() { grep -qE -- "$1" out || { fail "no line of: $1"; cat out; }; }
+
+# The other layouts' cases are listed without a GPU, too.
+python3 "$bench/layouts.py" --dry-run --cases 'f16 .*x1000x1001 axes 1$' > out 2>&1 || fail "layouts.py --dry-run"
+says '^ +92 MB  softmax f16 23x1000x1001 axes 1: y = softmax'
+python3 "$bench/layouts.py" --dry-run --cases '(' > out 2>&1
+[ $? -eq 2 ] || fail "layouts.py takes a wrong regular expression"
+says "no regular expression: "
 
 # Every case that the table of peers has, by shape; a bar for each; parts that make up the whole.
 expect 0 --dry-run --sets peers

@@ -146,6 +146,8 @@ static const packed_case drifting[] = {
     {"y = softmax(x)", "1", "f16[3,68,45]{3608,53,1} f16[3,68,45]{3064,45,1}", "drifting", NULL, false},
     {"y = softmax(x)", "0", "f16[68,45]{53,1} f16[68,45]", "drifting", NULL, false},
     {"y = softmax(x)", "0", "f16[68,45]@2 f16[68,45]", "pack 1", NULL, false},
+    {"y = softmax(x)", "0", "f16[68,45]{5,1} f16[68,45]", "pack 1", NULL, false},
+    {"y = softmax(x)", "0", "f32[68,45]{5,1} f32[68,45]", "drifting", NULL, false},
     {"y = softmax(x)", "1", "f16[3,68,45]{1,135,3} f16[3,68,45]", NULL, NULL, false},
     {FIRST, "0", "i32[64,45] i32[45]", "pack 1", NULL, false},
 };

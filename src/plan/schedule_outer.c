@@ -141,9 +141,10 @@ static sharing choose_cluster(const facts *f, const kiln__device *device, const 
     return (one || slab > fits_twice) && cluster_works(f, device, &of_128, exchanged) ? of_128 : alone;
 }
 
-/* Whether an operand's rows lie side by side, in whole packs from where memory is aligned. */
+/* Whether an operand's rows lie side by side, in whole packs from where memory is aligned, and what a pack overhangs by
+ * belongs to the tensor in all columns but the last. */
 static bool may_drift(const kiln__problem *problem, const kiln__operand *operand, int pack) {
-    bool may = rows_together(problem, operand, 1) && operand->per_element && operand->inner_strides[0] >= 0 &&
+    bool may = rows_together(problem, operand, 1) && operand->per_element && operand->inner_strides[0] >= pack &&
                (operand->alignment >= pack || operand->alignment * (int)kiln_type_size(operand->type) >= 16);
     for (int d = 0; d < problem->outer_rank; d++) may = may && operand->outer_strides[d] >= 0;
     return may;
@@ -239,14 +240,16 @@ static int slots_of(const kiln__schedule *s) {
 
 /* The packs at both ends of a block's rows are read by its neighbours, too, and stored row by row: 250 bytes where they are
  * kept (softmax of f32 over 600 columns: 0.73, 120 bytes 0.59; over 197 0.88, 500 bytes 0.78), or all rows that lie side by
- * side. Fewer where there would be a block for every other multiprocessor at most. */
+ * side. Fewer where there would be a block for every fourth multiprocessor at most. */
 static int lanes_that_drift(const facts *f, const kiln__problem *problem, const kiln__device *device, int lanes,
                             const kiln__schedule *s) {
     const int64_t packs = kiln__divide_up(problem->outer[problem->outer_rank - 1], s->pack_size);
     if (s->residency == KILN__RESIDENCY_SHARED) lanes = 16;
-    if (packs + 1 <= 2 * lanes) lanes = (int)packs + 1;
+    const int64_t threads = kiln__times(packs + 1, s->threads_per_row);
+    if (packs + 1 <= 2 * lanes && threads <= 1024 && threads * s->pack_size * f->state_bytes <= 40000)
+        lanes = (int)packs + 1;
     if (s->blocks_per_row > 1 || f->cols >= SPLIT_COLUMNS) return lanes;
-    while (lanes > 4 && problem->rows / ((lanes - 1) * s->pack_size) < device->sm_count / 2) lanes /= 2;
+    while (lanes > 4 && problem->rows / ((lanes - 1) * s->pack_size) < device->sm_count / 4) lanes /= 2;
     return lanes;
 }
 
