@@ -52,8 +52,10 @@ kiln_status kiln__bake(const kiln_program *program, const kiln_tensor *tensors, 
         kiln__image other;
         if (kiln__prepare(program, tensors, scalars, device, ++attempt, &next)) break;
         /* Where rows lie side by side their number decides what spills: it must not decide how columns are combined. */
-        if (next.problem.layout == KILN__LAYOUT_OUTER &&
-            next.schedule.threads_per_row != prepared->schedule.threads_per_row) {
+        const kiln__schedule *now = &prepared->schedule, *then = &next.schedule;
+        if (now->layout == KILN__LAYOUT_OUTER &&
+            (then->threads_per_row != now->threads_per_row || then->blocks_per_row != now->blocks_per_row ||
+             then->splits != now->splits)) {
             kiln__prepared_free(&next);
             break;
         }

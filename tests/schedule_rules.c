@@ -123,7 +123,14 @@ static const char *exchange_fault(const kiln__prepared *prepared) {
     IMPLIES(s->enders > 32, bytes * (s->end_threads / 32) * (s->row_vector ? s->pack_size : 1) <= 49152);
     if (s->drifts) {
         const int slots = s->threads_per_row / s->blocks_per_row + (s->blocks_per_row > 1 ? s->blocks_per_row : 0);
-        RULE(bytes * slots * s->rows_per_block <= 49152);
+        int64_t padded = 0;
+        for (uint32_t i = 0; i < ir->count; i++)
+            padded += kiln__op_is_arg(ir->insts[i].op) ? 16 : 8 * kiln__reduction_values(ir->insts[i].op);
+        bool mixed = false;
+        for (uint32_t i = 0; i < ir->count; i++)
+            mixed |= kiln__reduction_values(ir->insts[i].op) > 0 &&
+                     (ir->insts[i].type == KILN__F64 || ir->insts[i].type == KILN__I64);
+        RULE((mixed ? padded : bytes) * slots * s->rows_per_block <= 49152);
     }
     if (s->group == KILN__GROUP_LANES || s->group == KILN__GROUP_COLUMNS) return NULL;
     RULE(bytes * warps * (s->persistent && s->group != KILN__GROUP_GRID ? 2 : 1) <= 49152);

@@ -436,6 +436,27 @@ static void spills_change_no_rows_bits(void **state) {
     }
 }
 
+/* Where rows drift each member has a place for its values; those of 4 and of 8 bytes have gaps between them. */
+static void values_of_members_fit_static_shared_memory(void **state) {
+    (void)state;
+    need_nvrtc();
+    static const char *const cases[][3] = {
+        {"y = x * sum(x) + sum(index(1))", "1", "f16[1000,100,199] f32[1000,100,199]"},
+        {"y = x * sum(x) + sum(index(0))", "0", "f16[1000,135] f32[1000,135]"},
+        {"y = x * sum(x) + sum(where(x > 0, 1, 0))", "1", "f16[1000,100,199] f32[1000,100,199]"},
+        {"s = argmax(x) + max(x)", "1", "f16[100,700,199] f32[100,199]"},
+    };
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        bound b;
+        kiln_kernel *kernel = NULL;
+        assert_int_equal(bound_create(&b, cases[i][0], cases[i][1], NULL, cases[i][2]), KILN_OK);
+        if (kiln_compile(b.program, b.tensors, b.tensor_count, NULL, 0, 90, 0, 1, &kernel))
+            fail_msg("%s of %s: %s", cases[i][0], cases[i][2], kiln_last_error());
+        kiln_kernel_destroy(kernel);
+        bound_destroy(&b);
+    }
+}
+
 /* test_kernels [PATTERN]: those tests alone, "every_op*". */
 int main(int argc, char **argv) {
     if (argc > 1) cmocka_set_test_filter(argv[1]);
@@ -447,6 +468,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(truths_cross_clusters),
         cmocka_unit_test(shared_memory_is_no_more_than_there_is),
         cmocka_unit_test(spills_change_no_rows_bits),
+        cmocka_unit_test(values_of_members_fit_static_shared_memory),
     };
     return cmocka_run_group_tests_name("kernels", tests, NULL, NULL);
 }

@@ -46,7 +46,7 @@ static const packed_case cases[] = {
     {"s = sum(x)", "0", "f16[20,3]{8,1} f16[3]", NULL, NULL, false},
     {"s = sum(x)", "1", "f32[6,20,68] f32[6,68]", "pack 4 x 5", NULL, false},
     {"s = sum(x)", "1", "f32[6,20,63] f32[6,63]",
-     "columns 4, registers, outer, pack 4 x 5, 28 rows per block, drifting", NULL, false},
+     "columns 4, registers, outer, pack 4 x 5, 92 rows per block, drifting", NULL, false},
     {"s = sum(x)", "1,2", "f16[3,5,7,72] f16[3,72]", "pack 8", NULL, false},
     {"y = softmax(x + b)", "1", "f16[5,30,24] f16[5,1,24]{24,24,1} f16[5,30,24]", "pack", NULL, false},
     {"y = x * w + sum(x * g)", "0", "f32[30,40] f32[40]{2} f32[30,1] f32[30,40]", "pack 4", NULL, false},
@@ -150,6 +150,10 @@ static const packed_case drifting[] = {
     {"y = softmax(x)", "0", "f32[68,45]{5,1} f32[68,45]", "drifting", NULL, false},
     {"y = softmax(x)", "1", "f16[3,68,45]{1,135,3} f16[3,68,45]", NULL, NULL, false},
     {FIRST, "0", "i32[64,45] i32[45]", "pack 1", NULL, false},
+    /* One tensor's runs are one, another's are not; values of 4 and of 8 bytes in one state. */
+    {"s = sum(x * w)", "0", "f32[100,7,101] f32[7,1] f32[7,101]", "drifting", NULL, false},
+    {"y = x * sum(x) + sum(index(1))", "1", "f16[10,100,199] f32[10,100,199]", "drifting", NULL, false},
+    {"y = x * sum(x) + sum(index(0))", "0", "f16[1000,135] f32[1000,135]", "cluster", NULL, false},
 };
 
 static software_device device;

@@ -146,9 +146,10 @@ static void emit_drift(const kiln__emitter *e) {
                 : p->wide ? kiln__spell(e, "extent%d", last)
                           : kiln__spell(e, "extent%d.divisor", last));
     kiln__write(e, "KILN_DEVICE int kiln_shift(const kiln_arguments &args, kiln_i64 row, int member)\n{\n");
-    if (last >= 1) emit_coordinates(e, "row");
-    kiln__write(e, "    return (int)((member * args.%s_step0", e->name[key]);
-    if (last >= 1) emit_strided_sum(e, key);
+    const bool strided = !p->operands[key].linear;
+    if (strided) emit_coordinates(e, "row");
+    kiln__write(e, "    return (int)((member * args.%s_step0%s", e->name[key], strided ? "" : " + row");
+    if (strided) emit_strided_sum(e, key);
     kiln__write(e, ") & (KILN_PACK - 1));\n}\n\n");
 }
 

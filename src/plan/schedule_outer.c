@@ -13,6 +13,7 @@ typedef struct facts {
     int kept_narrowest; /* the narrowest of them */
     int narrowest;      /* bytes of the narrowest tensor whose rows lie side by side; 0: none */
     int state_bytes;    /* what a row's reductions carry, all phases together, at most */
+    int slot_bytes;     /* the same with what lies between values of 4 and of 8 bytes */
 } facts;
 
 #define STATIC_BYTES 40960 /* of shared memory, for what the reductions exchange */
@@ -58,13 +59,18 @@ static facts find_facts(const kiln__ir *ir, const kiln__problem *problem, kiln__
         if (s->kept[o] && (!f.kept_narrowest || size < f.kept_narrowest)) f.kept_narrowest = size;
         if (rows_together(problem, operand, 1) && (!f.narrowest || size < f.narrowest)) f.narrowest = size;
     }
+    bool wide = false;
     for (uint32_t i = 0; i < ir->count; i++) {
         kiln__ctype type = ir->insts[i].type;
+        const int before = f.state_bytes;
         if (kiln__op_is_arg(ir->insts[i].op))
             f.state_bytes += 16;
         else if (kiln__op_is_reduction(ir->insts[i].op))
             f.state_bytes += type == KILN__F64 || type == KILN__I64 ? 8 : 4;
+        wide |= f.state_bytes > before + 4;
+        if (f.state_bytes > before) f.slot_bytes += f.state_bytes == before + 16 ? 16 : 8;
     }
+    if (!wide) f.slot_bytes = f.state_bytes;
     return f;
 }
 
@@ -246,9 +252,10 @@ static int lanes_that_drift(const facts *f, const kiln__problem *problem, const 
     const int64_t packs = kiln__divide_up(problem->outer[problem->outer_rank - 1], s->pack_size);
     if (s->residency == KILN__RESIDENCY_SHARED) lanes = 16;
     const int64_t threads = kiln__times(packs + 1, s->threads_per_row);
-    if (packs + 1 <= 2 * lanes && threads <= 1024 && threads * s->pack_size * f->state_bytes <= 40000)
+    if (packs + 1 <= 2 * lanes && threads <= 1024 && threads * s->pack_size * f->slot_bytes <= 40000)
         lanes = (int)packs + 1;
-    if (s->blocks_per_row > 1 || f->cols >= SPLIT_COLUMNS) return lanes;
+    /* One kernel serves any number of runs, so that only of a single run its rows count. */
+    if (s->blocks_per_row > 1 || f->cols >= SPLIT_COLUMNS || problem->outer_rank > 1) return lanes;
     while (lanes > 4 && problem->rows / ((lanes - 1) * s->pack_size) < device->sm_count / 4) lanes /= 2;
     return lanes;
 }
@@ -266,7 +273,8 @@ static void choose_lanes(const facts *f, const kiln__problem *problem, const kil
     if (problem->outer_rank <= 1 && f->cols > 1 && !s->drifts)
         while (lanes > 1 && (lanes / 2) * s->pack_size >= problem->rows && (lanes / 2) * members >= 32) lanes /= 2;
     if (pins->rows_per_block >= s->pack_size) lanes = power_of_two_in(pins->rows_per_block / s->pack_size);
-    while (lanes > 1 && (lanes * members > 1024 || lanes * members * s->pack_size * f->state_bytes > 40000)) lanes /= 2;
+    const int state_bytes = s->drifts ? f->slot_bytes : f->state_bytes;
+    while (lanes > 1 && (lanes * members > 1024 || lanes * members * s->pack_size * state_bytes > 40000)) lanes /= 2;
     while (lanes * members < 32) lanes *= 2;
     s->threads = lanes * members;
     if (s->residency == KILN__RESIDENCY_SHARED) { /* as many blocks as can overlap, rather than long runs of rows */
@@ -319,7 +327,7 @@ kiln_status kiln__schedule_outer(const kiln__ir *ir, const kiln__problem *proble
     if (clusters && f.again) s->residency = KILN__RESIDENCY_SHARED;
     if (clusters && !f.again && s->steps <= 16) s->residency = KILN__RESIDENCY_REGISTERS;
     choose_lanes(&f, problem, device, pins, how.piece, s);
-    const int64_t each = s->drifts ? f.state_bytes : exchanged;
+    const int64_t each = s->drifts ? f.slot_bytes : exchanged;
     while (clusters && s->threads > 32 && lanes_of(s) > 1 + s->drifts &&
            ((f.again && s->steps * s->threads * f.kept_bytes * s->pack_size > room) ||
             s->rows_per_block * (slots_of(s) + cluster) * each > STATIC_BYTES))
