@@ -13,7 +13,7 @@ typedef struct facts {
     int kept_narrowest; /* the narrowest of them */
     int narrowest;      /* bytes of the narrowest tensor whose rows lie side by side; 0: none */
     int state_bytes;    /* what a row's reductions carry, all phases together, at most */
-    int slot_bytes;     /* the same with what lies between values of 4 and of 8 bytes */
+    int slot_bytes;     /* the same, all values as wide as the widest: what lies between them counts, too */
 } facts;
 
 #define STATIC_BYTES 40960 /* of shared memory, for what the reductions exchange */
@@ -59,18 +59,16 @@ static facts find_facts(const kiln__ir *ir, const kiln__problem *problem, kiln__
         if (s->kept[o] && (!f.kept_narrowest || size < f.kept_narrowest)) f.kept_narrowest = size;
         if (rows_together(problem, operand, 1) && (!f.narrowest || size < f.narrowest)) f.narrowest = size;
     }
-    bool wide = false;
+    int widest = 0, values = 0;
     for (uint32_t i = 0; i < ir->count; i++) {
-        kiln__ctype type = ir->insts[i].type;
-        const int before = f.state_bytes;
-        if (kiln__op_is_arg(ir->insts[i].op))
-            f.state_bytes += 16;
-        else if (kiln__op_is_reduction(ir->insts[i].op))
-            f.state_bytes += type == KILN__F64 || type == KILN__I64 ? 8 : 4;
-        wide |= f.state_bytes > before + 4;
-        if (f.state_bytes > before) f.slot_bytes += f.state_bytes == before + 16 ? 16 : 8;
+        const kiln__inst *inst = &ir->insts[i];
+        const bool wide = inst->type == KILN__F64 || inst->type == KILN__I64;
+        const int bytes = kiln__op_is_arg(inst->op) ? 16 : !kiln__op_is_reduction(inst->op) ? 0 : wide ? 8 : 4;
+        f.state_bytes += bytes;
+        values += bytes > 0;
+        if (bytes > widest) widest = bytes;
     }
-    if (!wide) f.slot_bytes = f.state_bytes;
+    f.slot_bytes = values * widest;
     return f;
 }
 
@@ -345,10 +343,8 @@ kiln_status kiln__schedule_outer(const kiln__ir *ir, const kiln__problem *proble
     for (int o = 0; o < problem->input_count + problem->output_count; o++) {
         int widest = 16 / (int)kiln_type_size(problem->operands[o].type);
         const kiln__operand *operand = &problem->operands[o];
-        int together = !s->drifts        ? rows_together(problem, operand, s->row_vector)
-                       : operand->output ? operand->per_element ? s->pack_size : 0
-                       : s->kept[o]      ? s->pack_size
-                                         : 0;
+        const bool drifts = s->drifts && (operand->output ? operand->per_element : s->kept[o]);
+        int together = drifts ? s->pack_size : s->drifts ? 0 : rows_together(problem, operand, s->row_vector);
         s->vector[o] = together < widest ? together : widest;
     }
     s->reason = f.cols == 1
