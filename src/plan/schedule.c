@@ -426,8 +426,8 @@ static kiln_status choose_row(const kiln__ir *ir, const kiln__problem *problem, 
     /* Lanes without a pack are missed (softmax of 40 columns: tiles 1.000, lanes 0.873; of 88: 0.940). */
     int64_t few = problem->cols / full_pack;
     bool idle = few > 0 && few < 32 && !kiln__is_power_of_two(few);
-    const int words = full_pack > 4 ? 63 : 65; /* sums of 257 columns of f32: 0.960 in tiles, 0.950 on a warp */
-    if (s->masked && (kind & READING_ODD ? few >= words : few >= 127 && kind == ODD)) odd = false; /* see the table */
+    const int least = full_pack > 4 ? 63 : 65; /* sums of 257 columns of f32: 0.960 in tiles, 0.950 on a warp */
+    if (s->masked && (kind & READING_ODD ? few >= least : few >= 127 && kind == ODD)) odd = false; /* see the table */
     if (tile && attempt > 0) return kiln__fail(KILN_E_UNSUPPORTED, "this layout has one schedule");
     if (tile || ((odd || idle) && pins->residency < 0 && pins->group < 0 && attempt == 0)) {
         kiln__schedule other = *s;

@@ -51,10 +51,9 @@ typedef struct kiln__schedule {
     int online;          /* this phase is reduced together with the next one; -1: none is */
     bool masked;         /* rows do not start at multiples of the pack: packs overhang at both ends; outer: the last
                           * pack of rows may overhang */
-    bool drifts;   /* outer: columns do not begin at multiples of the pack, but all of a member as far behind one; a
-                          * block has a lane more than its rows have packs */
-    int row_phase; /* masked: row r starts r * row_phase elements (modulo the pack) behind one */
-    bool ordered;  /* a user's combine: columns are combined in their order */
+    bool drifts;         /* outer: a member's packs begin where memory is aligned, before its columns; one lane more */
+    int row_phase;       /* masked: row r starts r * row_phase elements (modulo the pack) behind one */
+    bool ordered;        /* a user's combine: columns are combined in their order */
     /* Elements per memory access of each operand; 0: element by element, each with its own address. */
     int vector[KILN_MAX_TENSORS];
     int run[KILN_MAX_TENSORS]; /* flat, where vector is 0: neighbouring elements that share an access all the same */
