@@ -491,6 +491,23 @@ template <int V, class T, int N> KILN_DEVICE void kiln_load_run(kiln_pack<T, N> 
     reinterpret_cast<word *>(&pack)[j / V] = *reinterpret_cast<const word *>(p);
 }
 
+/* The pack that begins `skip` elements into two that lie side by side, of 4 bytes and more. */
+template <class T, int N>
+KILN_DEVICE void kiln_join(kiln_pack<T, N> &pack, const kiln_pack<T, N> (&halves)[2], int skip) {
+    constexpr int words = (int)sizeof(T) * N / 4;
+    const int bytes = skip * (int)sizeof(T);
+    kiln_u32 word[2 * words];
+#pragma unroll
+    for (int i = 0; i < 2 * words; ++i) word[i] = reinterpret_cast<const kiln_u32 *>(halves + i / words)[i % words];
+#pragma unroll
+    for (int by = 1; by < words; by *= 2)
+#pragma unroll
+        for (int i = 0; i + by < 2 * words; ++i) word[i] = bytes / 4 & by ? word[i + by] : word[i];
+#pragma unroll
+    for (int i = 0; i < words; ++i)
+        reinterpret_cast<kiln_u32 *>(&pack)[i] = __funnelshift_r(word[i], word[i + 1], bytes % 4 * 8);
+}
+
 /* Whole packs in accesses of V elements, partial ones element by element. */
 template <int V, class T, int N, class Span, class... Policy>
 KILN_DEVICE void kiln_fetch(kiln_pack<T, N> &pack, const T *p, const Span &span, Policy... policy) {

@@ -47,7 +47,6 @@ struct kiln_span {
 template <int V, class T>
 KILN_DEVICE void kiln_fetch_shifted(kiln_pack<T, KILN_PACK> &pack, const T *p, kiln_index col, int shift,
                                     const kiln_span &span) {
-    constexpr int words = (int)sizeof(T) * KILN_PACK / 4;
     const int skip = (KILN_PACK - shift) % KILN_PACK; /* elements of the first pack */
     const kiln_index first = col - skip;
     if (first < 0 || first + 2 * KILN_PACK > KILN_COLS) {
@@ -57,16 +56,6 @@ KILN_DEVICE void kiln_fetch_shifted(kiln_pack<T, KILN_PACK> &pack, const T *p, k
     kiln_pack<T, KILN_PACK> halves[2];
     kiln_load<V>(halves[0], p + first);
     kiln_load<V>(halves[1], p + first + KILN_PACK);
-    kiln_u32 word[2 * words];
-#pragma unroll
-    for (int i = 0; i < 2 * words; ++i) word[i] = reinterpret_cast<const kiln_u32 *>(halves + i / words)[i % words];
-    const int bytes = skip * (int)sizeof(T);
-#pragma unroll
-    for (int by = 1; by < words; by *= 2)
-#pragma unroll
-        for (int i = 0; i + by < 2 * words; ++i) word[i] = bytes / 4 & by ? word[i + by] : word[i];
-#pragma unroll
-    for (int i = 0; i < words; ++i)
-        reinterpret_cast<kiln_u32 *>(&pack)[i] = __funnelshift_r(word[i], word[i + 1], bytes % 4 * 8);
+    kiln_join(pack, halves, skip);
 }
 #endif

@@ -9,6 +9,9 @@ struct kiln_residency {
             const kiln_index col = kiln_column(row, k);
             if (kiln_inside(row, col, k)) kept[k].load(row, col, kiln_span(row, col, k));
         }
+#ifdef KILN_SQUARES
+        kiln_kept::fill_turned(kept, row);
+#endif
     }
     template <class Body> KILN_MEMBER void each_pack(const kiln_row &row, Body &body) {
 #pragma unroll

@@ -23,7 +23,10 @@ static const char *group_fault(const kiln__schedule *s, const kiln__device *devi
     IMPLIES(kiln__schedule_clusters(s), kiln__is_power_of_two(s->blocks_per_row));
     IMPLIES(s->group == KILN__GROUP_GRID, s->blocks_per_row == device->sm_count && !s->ordered);
     if (s->layout == KILN__LAYOUT_FLAT) {
-        RULE(s->threads_per_row == s->threads && s->rows_per_block == 1 && s->splits == 1 && s->blocks_per_row == 1);
+        RULE(s->rows_per_block == 1 && s->splits == 1 && s->blocks_per_row == 1);
+        IMPLIES(!s->squares, s->threads_per_row == s->threads);
+        IMPLIES(s->squares, s->threads_per_row >= 1 && s->threads % s->threads_per_row == 0);
+        IMPLIES(s->squares, kiln__is_power_of_two(s->steps)); /* what is shifted counts by it */
         return NULL;
     }
     RULE(s->threads_per_row >= 1 && s->threads_per_row % s->blocks_per_row == 0);
@@ -58,6 +61,13 @@ static const char *cover_fault(const kiln__schedule *s, const kiln__problem *p) 
     bool outer = s->layout == KILN__LAYOUT_OUTER, inner = s->layout == KILN__LAYOUT_INNER;
     RULE(s->splits >= 1 && s->splits <= 4096);
     IMPLIES(s->splits > 1, s->residency == KILN__RESIDENCY_STREAM && s->blocks_per_row == 1);
+    if (s->squares) {
+        const int64_t run = p->outer[p->outer_rank - 1], behind = s->threads / s->threads_per_row * s->steps;
+        RULE(s->across >= 0 && s->across < p->outer_rank - 1 && run % s->pack_size == 0);
+        IMPLIES(!s->masked, p->outer[s->across] % s->steps == 0);
+        IMPLIES(s->threads_per_row > 1, (int64_t)s->threads_per_row / 2 * s->pack_size < run);
+        IMPLIES(s->threads_per_row < s->threads, behind / 8 < p->outer[s->across] || s->threads > 64);
+    }
     if (s->layout == KILN__LAYOUT_FLAT) return NULL;
     /* Of the largest rows the last chunk may end behind the last number. */
     wide step = (wide)s->threads_per_row * (outer ? 1 : s->pack_size), chunk = step * s->steps;
@@ -76,7 +86,11 @@ static const char *access_fault(const kiln__schedule *s, const kiln__problem *p)
         const kiln__operand *operand = &p->operands[o];
         int size = (int)kiln_type_size(operand->type), vector = s->vector[o];
         RULE(vector >= 0 && vector * size <= 16);
-        IMPLIES(vector, kiln__is_power_of_two(vector) && s->pack_size % vector == 0 && vector <= operand->alignment);
+        IMPLIES(vector, kiln__is_power_of_two(vector) && vector <= operand->alignment);
+        IMPLIES(vector, (s->turned[o] ? s->steps : s->pack_size) % vector == 0);
+        IMPLIES(s->turned[o], s->squares && !operand->output && operand->outer_strides[s->across] == 1);
+        for (int d = 0; d < p->outer_rank && s->squares && vector && !s->shifted[o]; d++)
+            IMPLIES(d != (s->turned[o] ? s->across : p->outer_rank - 1), operand->outer_strides[d] % vector == 0);
         IMPLIES(vector && !s->masked && operand->linear, operand->row_stride % vector == 0 || operand->row_stride == 1);
         RULE(s->tile_offset[o] >= 0 && s->tile_offset[o] <= s->shared_bytes && s->tile_offset[o] % 16 == 0);
     }
@@ -147,7 +161,7 @@ const char *launch_fault(const kiln__prepared *prepared) {
     IMPLIES(s->splits == 1, launches == 1);
     const int64_t rows = kiln__schedule_rows(s, p);
     RULE(rows >= p->rows);
-    IMPLIES(!s->drifts, rows == p->rows);
+    IMPLIES(!s->drifts && !s->squares, rows == p->rows);
     if (kiln__schedule_grid(s, rows, &x, &y)) {
         bool flat = s->layout == KILN__LAYOUT_FLAT;
         int64_t each = flat ? s->threads * s->steps * s->pack_size : s->rows_per_block;

@@ -87,6 +87,8 @@ static const struct {
     {"packed_rows_f16", "m = max(x); y = (x - m) / sum(x) * w", "0", NULL,
      "f16[30,99]{104,1} f16[99] f16[99] f32[30,99]"},
     {"streamed_f64", "s = mean(x)", NULL, NULL, "f64[*,200003] f64[*]"},
+    {"squares_f16", "y = a * w + b", NULL, NULL,
+     "f16[7,101,3,96] f32[101,1,1] f16[7,101,3,96]{29088,1,9696,101} f16[7,101,3,96]"},
 };
 
 static void the_program_part_is_as_recorded(void **state) {

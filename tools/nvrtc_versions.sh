@@ -36,6 +36,8 @@ for version in cu11==11.7.99 cu11==11.8.89 cu12==12.0.76 cu12==12.1.105; do
         compile 's = sum(x)' -1 'x=f16[*,262144]'         # two launches
         compile 's = argmax(x)' 0 'x=u8[65536,1000]'
         compile 'y = x * 2' -1 'x=e4m3[*,1024]'
+        compile 'y = a + b' -1 'a=f16[512,501]' 'b=f16[512,501]{1,512}' # squares
+        compile 'y = a + b' -1 'a=f16[501,512]' 'b=f16[501,512]{1,501}' # shifted, and overhanging
     done
     echo "NVRTC ${version#*==}: done"
 done

@@ -27,9 +27,18 @@ const char *kiln__spell_row_step(const kiln__emitter *e, int o, const char *rows
     return kiln__spell(e, " + %s * %" PRId64, rows, stride);
 }
 
+/* " + j * row.args.stride1_in_x": how far elements of a run lie apart. */
+static const char *spell_run_step(const kiln__emitter *e, int o) {
+    const int last = e->problem->outer_rank - 1;
+    if (!e->problem->operands[o].outer_strides[last]) return "";
+    return kiln__spell(e, " + j * row.args.stride%d_%s", last, e->name[o]);
+}
+
 const char *kiln__spell_element_address(const kiln__emitter *e, int o, const char *column) {
-    if (!column) column = e->rows_in_packs ? "col" : "(col + j)";
+    const bool near = !column && e->schedule->squares && kiln__has_offset(e, o); /* in the same run */
+    if (!column) column = e->rows_in_packs || near ? "col" : "(col + j)";
     const char *offset = spell_offset(e, o, column);
+    if (near) offset = kiln__spell(e, "%s%s", offset, spell_run_step(e, o));
     if (!e->rows_in_packs) return kiln__spell(e, "row.%s + %s", e->name[o], offset);
     return kiln__spell(e, "row.%s[%s] + %s%s", e->name[o], e->schedule->row_vector == 1 ? "j" : "j / KILN_VECTOR",
                        offset, e->schedule->row_vector == 1 ? "" : kiln__spell_row_step(e, o, "j % KILN_VECTOR"));
@@ -129,6 +138,30 @@ static void emit_shared_access(const kiln__emitter *e) {
     kiln__write(e, "    }\n");
 }
 
+/* fill_turned: of all packs of a square, those inputs that lie the other way. */
+static void emit_turning(const kiln__emitter *e) {
+    kiln__write(e, "    static KILN_MEMBER void fill_turned(kiln_kept *kept, const kiln_row &row)\n    {\n"
+                   "        const kiln_line line(row);\n");
+    for (int o = 0; o < e->inputs; o++) {
+        if (!e->schedule->turned[o]) continue;
+        const char *name = e->name[o], *step = spell_run_step(e, o);
+        const char *form = e->schedule->shifted[o] ? "_shifted<%d>(lines[j], row.%s, first%s, row, line)"
+                                                   : "<%d>(lines[j], row.%s + first%s, line)";
+        kiln__write(e,
+                    "        {\n            kiln_pack<%s, KILN_STEPS> lines[KILN_PACK];\n"
+                    "            const kiln_i64 first = kiln_offset_%s(row.args, row.index);\n"
+                    "#pragma unroll\n            for (int j = 0; j < KILN_PACK; ++j) kiln_fetch",
+                    e->type[o], name);
+        kiln__write(e, form, e->schedule->vector[o], name, step);
+        kiln__write(
+            e,
+            ";\n#pragma unroll\n            for (int k = 0; k < KILN_STEPS; ++k)\n#pragma unroll\n"
+            "                for (int j = 0; j < KILN_PACK; ++j) kept[k].%s.set(j, lines[j].get(k));\n        }\n",
+            name);
+    }
+    kiln__write(e, "    }\n");
+}
+
 void kiln__emit_kept(const kiln__emitter *e) {
     kiln__write(e, "/* One pack of columns of the inputs that stay with the row, as stored. */\n"
                    "struct kiln_kept {\n");
@@ -140,9 +173,10 @@ void kiln__emit_kept(const kiln__emitter *e) {
         kiln__write(e, "    KILN_MEMBER void load(const kiln_row &row, kiln_index col, const kiln_span &span)\n"
                        "    {\n");
         for (int o = 0; o < e->inputs; o++)
-            if (e->schedule->kept[o]) kiln__emit_fetch(e, o, "        ");
+            if (e->schedule->kept[o] && !e->schedule->turned[o]) kiln__emit_fetch(e, o, "        ");
         kiln__write(e, "    }\n");
     }
+    if (e->schedule->squares) emit_turning(e);
     if (e->schedule->residency == KILN__RESIDENCY_SHARED) emit_shared_access(e);
     kiln__write(e, "};\n\n");
 }

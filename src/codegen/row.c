@@ -132,6 +132,27 @@ static void emit_members(const kiln__emitter *e, const char *many, const char *e
     }
 }
 
+/* Rows or elements of an outer dimension but the first. */
+static const char *spell_extent(const kiln__emitter *e, int d) {
+    return kiln__spell(e, e->problem->wide ? "args.extent%d" : "args.extent%d.divisor", d);
+}
+
+static void emit_count(const kiln__emitter *e, const char *name, const char *value) {
+    kiln__write(e, "KILN_DEVICE kiln_count %s(const kiln_arguments &args) { return (kiln_count)(%s); }\n", name, value);
+}
+
+/* Of the dimensions that squares lie in: elements of a run, runs between those that are neighbours across, and how many
+ * those are. */
+static void emit_squares(const kiln__emitter *e) {
+    const int last = e->problem->outer_rank - 1, across = e->schedule->across;
+    const char *between = "1";
+    for (int d = across + 1; d < last; d++) between = kiln__spell(e, "%s * %s", between, spell_extent(e, d));
+    emit_count(e, "kiln_run", spell_extent(e, last));
+    emit_count(e, "kiln_between", between);
+    emit_count(e, "kiln_across",
+               across ? spell_extent(e, across) : "args.elements / ((kiln_i64)kiln_between(args) * kiln_run(args))");
+}
+
 /* Of the rows that lie side by side: how many there are, and how far behind a multiple of the pack a member's columns
  * begin, for a row that is a multiple of the pack behind the first of its run. */
 static void emit_drift(const kiln__emitter *e) {
@@ -139,12 +160,7 @@ static void emit_drift(const kiln__emitter *e) {
     const int last = p->outer_rank - 1;
     int key = 0;
     while (!e->schedule->vector[key]) key++;
-    kiln__write(e, "typedef %s kiln_count; /* rows */\n", p->wide ? "kiln_i64" : "kiln_u32");
-    kiln__write(e,
-                "KILN_DEVICE kiln_count kiln_kept_rows(const kiln_arguments &args) { return (kiln_count)args.%s; }\n",
-                last < 1  ? "rows"
-                : p->wide ? kiln__spell(e, "extent%d", last)
-                          : kiln__spell(e, "extent%d.divisor", last));
+    emit_count(e, "kiln_kept_rows", last < 1 ? "args.rows" : spell_extent(e, last));
     kiln__write(e, "KILN_DEVICE int kiln_shift(const kiln_arguments &args, kiln_i64 row, int member)\n{\n");
     const bool strided = !p->operands[key].linear;
     if (strided) emit_coordinates(e, "row");
@@ -154,6 +170,8 @@ static void emit_drift(const kiln__emitter *e) {
 }
 
 void kiln__emit_row(const kiln__emitter *e) {
+    if (e->schedule->drifts || e->schedule->squares)
+        kiln__write(e, "typedef %s kiln_count; /* rows, elements */\n", e->problem->wide ? "kiln_i64" : "kiln_u32");
     for (int o = 0; o < e->operands; o++)
         if (kiln__has_offset(e, o)) emit_offset(e, o);
     if (e->rows_in_packs) {
@@ -174,12 +192,17 @@ void kiln__emit_row(const kiln__emitter *e) {
                 "/* %s: where it lies%s, and the values it has one of. */\n"
                 "struct kiln_row {\n    const kiln_arguments &args;\n    kiln_i64 index;\n",
                 e->flat ? "The whole array" : "One row", e->flat ? "" : " in each tensor");
-    if (e->schedule->masked)
+    if (e->schedule->masked && !e->flat)
         kiln__write(e, "    int shift; /* elements of the first pack that belong to the row before */\n");
     if (e->schedule->residency == KILN__RESIDENCY_TILE)
         kiln__write(e, "    int tile; /* the row's first element in the tile */\n");
+    if (e->schedule->squares)
+        kiln__write(e, "    kiln_i64 apart; /* packs of the square, in elements; the first is at index */\n"
+                       "    kiln_i64 before, behind; /* packs, of any thread, before the first; from it on */\n"
+                       "    int down; /* packs that there are */\n");
     emit_members(e, "", "");
     kiln__write(e, "    KILN_MEMBER kiln_row(const kiln_arguments &a, kiln_i64 i) : args(a), index(i) {}\n};\n\n");
+    if (e->schedule->squares) emit_squares(e);
 }
 
 /* Packs of the inputs of one value per row. */
@@ -208,7 +231,7 @@ void kiln__emit_begin(const kiln__emitter *e) {
     if (e->rows_in_packs) {
         kiln__write(e, "    }\n%s", e->schedule->drifts ? "    row.index[0] += row.offset;\n" : "");
         emit_row_inputs(e);
-    } else if (e->schedule->masked)
+    } else if (e->schedule->masked && !e->flat)
         kiln__write(e, "    row.shift = (int)(row.index * %d & (KILN_PACK - 1));\n", e->schedule->row_phase);
     emit_row_values(e, 0);
     kiln__write(e, "}\n\n");

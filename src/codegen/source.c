@@ -111,6 +111,7 @@ static void emit_definitions(const kiln__emitter *e) {
     };
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         kiln__write(e, "#define %s %" PRId64 "\n", numbers[i].name, numbers[i].value);
+    if (s->squares) kiln__write(e, "#define KILN_SQUARES\n");
     if (s->enders) kiln__write(e, "#define KILN_ENDERS %d\n#define KILN_END_THREADS %d\n", s->enders, s->end_threads);
     if (s->arrivals) kiln__write(e, "#define KILN_ARRIVALS %d\n", (int)e->ir->phase_count);
     if (s->row_vector)
@@ -235,7 +236,8 @@ static void emit_kernel_head(const kiln__emitter *e, uint32_t number, bool ends)
     if (e->schedule->dependent && number) kiln__write(e, "    kiln_launch_wait();\n");
     if (e->schedule->dependent) kiln__write(e, "    kiln_launch_next();\n");
     if (e->flat)
-        kiln__write(e, "    kiln_row row(args, 0);\n");
+        kiln__write(e, "    kiln_row row(args, 0);\n%s",
+                    e->schedule->squares ? "    kiln_place(row);\n    if (row.down == 0) return;\n" : "");
     else if (!e->rows_in_packs)
         kiln__write(e, "    kiln_row row(args, %s());\n    if (row.index >= args.rows) return;\n",
                     ends ? "kiln_end_index" : "kiln_row_index");
@@ -250,8 +252,7 @@ static void emit_kernel_head(const kiln__emitter *e, uint32_t number, bool ends)
 }
 
 static void emit_kernel_end(const kiln__emitter *e, bool columns, bool rows) {
-    if (e->rows_in_packs)
-        kiln__write(e, "    if (row.%s == 0) return;\n", e->schedule->drifts ? "there" : "count[0]");
+    if (e->rows_in_packs) kiln__write(e, "    if (row.%s == 0) return;\n", e->schedule->drifts ? "there" : "count[0]");
     if (columns) emit_finish(e, "    ");
     if (rows) emit_finish_row(e, "    ");
     kiln__write(e, "}\n");
@@ -361,7 +362,7 @@ static void emit_all(kiln__emitter *e) {
     kiln__emit_row(e);
     if (kiln__schedule_clusters(s)) emit_part(e, "cluster.cuh");
     if (!e->flat) emit_part(e, groups[s->group]);
-    emit_part(e, layouts[s->layout]);
+    emit_part(e, s->squares ? "layout_squares.cuh" : layouts[s->layout]);
     kiln__write(e, "\n");
     kiln__emit_begin(e);
     if (s->residency == KILN__RESIDENCY_TILE) emit_part(e, "tile.cuh");

@@ -261,7 +261,8 @@ static void describe(kiln__schedule *s) {
     if (s->group == KILN__GROUP_GRID || kiln__schedule_clusters(s))
         add(s, "%s %d, block %d", s->group == KILN__GROUP_GRID ? "grid" : "cluster", s->blocks_per_row, s->threads);
     else
-        add(s, "%s %d", s->layout == KILN__LAYOUT_FLAT ? "threads" : groups[s->group], s->threads_per_row);
+        add(s, "%s %d", s->layout == KILN__LAYOUT_FLAT ? "threads" : groups[s->group],
+            s->layout == KILN__LAYOUT_FLAT ? s->threads : s->threads_per_row);
     add(s, ", %s, %s, pack %d x %lld", residencies[s->residency], layouts[s->layout], s->pack_size,
         (long long)s->steps);
     if (s->rows_per_block > 1) add(s, ", %d rows per block", s->rows_per_block);
@@ -270,37 +271,10 @@ static void describe(kiln__schedule *s) {
     if (s->ahead) add(s, ", ahead");
     if (s->persistent) add(s, ", persistent");
     if (s->online >= 0) add(s, ", online");
+    if (s->squares) add(s, ", squares, %d side by side", s->threads_per_row);
     if (s->masked) add(s, ", masked");
     if (s->drifts) add(s, ", drifting");
     if (s->ordered) add(s, ", ordered");
-}
-
-/* How much code one element makes, in simple operations. */
-static int weigh(const kiln__ir *ir) {
-    int weight = 0;
-    for (uint32_t i = 0; i < ir->count; i++)
-        weight += kiln__op_describe(ir->insts[i].op)->rule == KILN__RULE_FLOAT ? 8 : 1;
-    return weight;
-}
-
-static kiln_status choose_flat(const kiln__ir *ir, const kiln__problem *problem, const kiln__pins *pins,
-                               kiln__schedule *s) {
-    int bytes = choose_kept(problem, s);
-    s->group = KILN__GROUP_BLOCK;
-    s->residency = KILN__RESIDENCY_REGISTERS;
-    s->threads = s->threads_per_row = pins->threads ? pins->threads : 256;
-    s->rows_per_block = 1;
-    int steps = bytes <= 32 ? 2 : 1;
-    while (steps > 1 && weigh(ir) * steps * s->pack_size > 128) steps /= 2;
-    s->steps = s->batch = pins->steps ? pins->steps : steps;
-    s->reason = steps > 1 ? "elementwise: each thread loads all its packs, then computes, then stores"
-                          : "elementwise with much to compute or load: one pack per thread keeps the code short";
-    if (pins->group == KILN__GROUP_LANES || pins->residency > 0 || s->threads % 32 || s->threads > 1024 ||
-        s->steps * s->pack_size > KILN__MOST_REGISTER_ELEMENTS)
-        return kiln__fail(KILN_E_UNSUPPORTED, "the pinned schedule is none for elementwise programs: expected threads "
-                                              "N, a multiple of 32 up to 1024, and registers (up to 256 "
-                                              "elements a thread)");
-    return KILN_OK;
 }
 
 /* Blocks of a cluster reach each other's shared memory from 9.0 on; sixteen on whole data-center parts. */
@@ -562,8 +536,9 @@ kiln_status kiln__schedule_choose(const kiln__ir *ir, const kiln__problem *probl
         return status;
     }
     choose_pack(problem, pins, out);
-    kiln_status status = problem->layout == KILN__LAYOUT_FLAT ? choose_flat(ir, problem, pins, out)
-                                                              : choose_row(ir, problem, device, pins, attempt, out);
+    kiln_status status = problem->layout == KILN__LAYOUT_FLAT
+                             ? kiln__schedule_flat(ir, problem, pins, choose_kept(problem, out), out)
+                             : choose_row(ir, problem, device, pins, attempt, out);
     if (status) return status;
     /* A second exchange takes long where it is between blocks, a second reading anywhere. */
     bool once = out->residency == KILN__RESIDENCY_STREAM || out->blocks_per_row > 1;
@@ -573,7 +548,7 @@ kiln_status kiln__schedule_choose(const kiln__ir *ir, const kiln__problem *probl
     for (int o = 0; o < problem->input_count + problem->output_count; o++) {
         const kiln__operand *operand = &problem->operands[o];
         int size = (int)kiln_type_size(operand->type), widest = 16 / size;
-        if (!operand->per_element) continue;
+        if (!operand->per_element || out->squares) continue;
         out->vector[o] = vector_of(problem, operand, out);
         out->run[o] = run_of(problem, operand, out);
         if (!out->masked || operand->follows_rows || !operand->packed || out->pack_size * size < 8) continue;
@@ -583,6 +558,15 @@ kiln_status kiln__schedule_choose(const kiln__ir *ir, const kiln__problem *probl
     }
     conclude(ir, problem, device, out);
     return KILN_OK;
+}
+
+int64_t kiln__schedule_rows(const kiln__schedule *s, const kiln__problem *problem) {
+    if (!problem->rows || (!s->drifts && !s->squares)) return problem->rows;
+    const int64_t run = problem->outer[problem->outer_rank - 1], lines = s->squares ? problem->outer[s->across] : 1;
+    const int64_t along = s->squares ? s->threads_per_row * s->pack_size : s->rows_per_block;
+    const int64_t down = s->squares ? s->threads / s->threads_per_row * s->steps : 1;
+    const int64_t blocks = kiln__divide_up(run, along) * kiln__divide_up(lines, down);
+    return kiln__times(kiln__times(problem->rows / run / lines, blocks), along * down);
 }
 
 bool kiln__schedule_grid(const kiln__schedule *schedule, int64_t rows, unsigned *x, unsigned *y) {

@@ -43,21 +43,26 @@ typedef struct kiln__schedule {
                       * pack of rows; 0: it stores columns, by the blocks of all chunks */
     int end_threads; /* per block of that launch */
     int batch;       /* packs whose loads are issued together; registers: all steps */
-    int threads_per_row; /* flat: threads */
+    int threads_per_row; /* flat: threads; squares: those side by side along the last dimension */
     int rows_per_block;  /* flat: 1 */
     int threads;         /* per block */
     int resident;        /* blocks that a multiprocessor must have registers for; 0, 1: at least this one */
     int blocks_per_row;  /* that run together: of a cluster or a grid; else 1 */
     int online;          /* this phase is reduced together with the next one; -1: none is */
     bool masked;         /* rows do not start at multiples of the pack: packs overhang at both ends; outer: the last
-                          * pack of rows may overhang */
+                          * pack of rows may overhang; squares: the last may */
     bool drifts;         /* outer: a member's packs begin where memory is aligned, before its columns; one lane more */
     int row_phase;       /* masked: row r starts r * row_phase elements (modulo the pack) behind one */
+    bool squares;        /* flat: a thread's packs lie behind one another in a dimension ... */
+    int across;          /* ... in which inputs have neighbours side by side: it turns their packs in registers */
     bool ordered;        /* a user's combine: columns are combined in their order */
     /* Elements per memory access of each operand; 0: element by element, each with its own address. */
     int vector[KILN_MAX_TENSORS];
     int run[KILN_MAX_TENSORS]; /* flat, where vector is 0: neighbouring elements that share an access all the same */
-    bool shifted[KILN_MAX_TENSORS];    /* masked: what all rows share, in whole packs at other places than the rows' */
+    bool turned[KILN_MAX_TENSORS]; /* squares: vector and packs lie along that dimension */
+    /* masked: what all rows share, in whole packs at other places than the rows'; squares: what is turned, at others than
+     * multiples of a pack. */
+    bool shifted[KILN_MAX_TENSORS];
     bool kept[KILN_MAX_TENSORS];       /* inputs loaded before they are used: with the row, or beside it */
     bool once[KILN_MAX_TENSORS];       /* inputs whose lines the L2 can give up first ... */
     int64_t once_rows;                 /* ... where there are no more rows than this; 0: where there is no such input */
@@ -95,6 +100,11 @@ kiln_status kiln__pins_parse(const char *text, kiln__pins *out);
 kiln_status kiln__schedule_choose(const kiln__ir *ir, const kiln__problem *problem, const kiln__device *device,
                                   const kiln__pins *pins, int attempt, kiln__schedule *out);
 
+/* The schedule of an elementwise program, whose kept inputs have `bytes` in a pack, but for its text and, where there are
+ * no squares, its accesses. */
+kiln_status kiln__schedule_flat(const kiln__ir *ir, const kiln__problem *problem, const kiln__pins *pins, int bytes,
+                                kiln__schedule *s);
+
 /* The schedule of a problem whose neighbouring rows lie side by side, but for its text. Later attempts have fewer rows
  * in a thread, which changes no row's bits; after them a row that is shared by a cluster is left to one block. */
 kiln_status kiln__schedule_outer(const kiln__ir *ir, const kiln__problem *problem, const kiln__device *device,
@@ -129,7 +139,8 @@ int64_t kiln__schedule_workspace(const kiln__schedule *schedule, const kiln__ir 
 /* How many launches a run takes: one for each pass over split rows. */
 int kiln__schedule_launches(const kiln__schedule *schedule, const kiln__ir *ir);
 
-/* The rows of a problem that blocks have places for: those that drift begin a new block in each run of neighbours. */
+/* The rows of a problem that blocks have places for (flat: elements): those that drift begin a new block in each run of
+ * neighbours, and squares overhang. */
 int64_t kiln__schedule_rows(const kiln__schedule *schedule, const kiln__problem *problem);
 
 /* Blocks to launch for so many rows (flat: elements), as a grid of x and y. False where the grid would be too large. */

@@ -293,12 +293,6 @@ static void choose_residency(const facts *f, const kiln__pins *pins, bool fits_s
                                                   : KILN__RESIDENCY_STREAM;
 }
 
-int64_t kiln__schedule_rows(const kiln__schedule *schedule, const kiln__problem *problem) {
-    if (!schedule->drifts || !problem->rows) return problem->rows;
-    const int64_t kept = problem->outer[problem->outer_rank - 1], runs = problem->rows / kept;
-    return kiln__times(kiln__times(runs, kiln__divide_up(kept, schedule->rows_per_block)), schedule->rows_per_block);
-}
-
 kiln_status kiln__schedule_outer(const kiln__ir *ir, const kiln__problem *problem, const kiln__device *device,
                                  const kiln__pins *pins, int attempt, kiln__schedule *s) {
     facts f = find_facts(ir, problem, s);

@@ -75,6 +75,15 @@ def all_cases():
             across, along = Laid(kind, shape, order=[1, 0]), Laid(kind, shape)
             yield several("add transposed", "y = a + b", [], [along, across, along])
             yield several("copy transposed", "y = a * 2", [], [across, along])
+        for shape, order in (((64, 64, 112, 112), [0, 2, 3, 1]), ((64, 96, 55, 55), [0, 2, 3, 1]),
+                             ((8, 64, 64, 512), [0, 1, 3, 2]), ((300, 200, 400), [2, 1, 0]), ((3, 4096, 1024), [1, 2, 0])):
+            to, back = Laid(kind, shape, order=order), Laid(kind, shape)
+            for name, a, y in (("permuted", to, back), ("to permuted", back, to)):
+                words = " ".join((name, "".join(map(str, order))))
+                yield several(words, "y = a * 2", [], [a, y])
+                yield several("gelu " + words, "y = gelu(a + b)", [], [a, Laid(kind, (shape[1],) + (1,) * (len(shape) - 2)), y])
+        image = Laid("u8", (200, 3, 224, 224), order=[0, 2, 3, 1])
+        yield several("image", "y = (a - 127.5) * 0.017", [], [image, Laid(kind, image.shape)])
         for size in (197, 512, 577, 1023):
             x = Laid(kind, (rows_of(12, size, size), 12, size, size))
             batch = x.shape[0]
