@@ -20,6 +20,20 @@ template <int V, class T> KILN_DEVICE void kiln_tile_drain(T *to, const unsigned
     if (V > 1 && rest < count) to[rest] = reinterpret_cast<const T *>(shared)[rest];
 }
 
+/* A row's columns, by a warp, which lie side by side on both sides. */
+template <class T> KILN_DEVICE void kiln_tile_copy(T *to, const T *from) {
+    constexpr int batch = 8; /* under way at once */
+    for (int first = (int)threadIdx.x % 32; first < KILN_COLS; first += 32 * batch) {
+        T some[batch];
+#pragma unroll
+        for (int b = 0; b < batch; ++b)
+            if (first + 32 * b < KILN_COLS) some[b] = from[first + 32 * b];
+#pragma unroll
+        for (int b = 0; b < batch; ++b)
+            if (first + 32 * b < KILN_COLS) to[first + 32 * b] = some[b];
+    }
+}
+
 /* A row's pack in the tile; one that overhangs the row, element by element. */
 template <class T, int N, class Span>
 KILN_DEVICE void kiln_tile_recall(kiln_pack<T, N> &pack, const T *from, const Span &span) {

@@ -5,7 +5,8 @@
 /* Whether all rows of the tile read the same columns of it. */
 static bool is_shared(const kiln__emitter *e, int o) { return o < e->inputs && !e->problem->operands[o].follows_rows; }
 
-/* One tensor's copy. Where its rows do not lie one behind the other, each element has an address of its own. */
+/* One tensor's copy. Where its rows do not lie one behind the other, warps copy one at a time; where its columns do not lie
+ * side by side, each element has an address of its own. */
 static void emit_copy(const kiln__emitter *e, int o) {
     bool out = o >= e->inputs;
     const char *count = is_shared(e, o) ? "KILN_COLS" : "rows * KILN_COLS";
@@ -16,8 +17,18 @@ static void emit_copy(const kiln__emitter *e, int o) {
                     out ? tensor : tile, out ? tile : tensor, count);
         return;
     }
+    const char *place = kiln__spell(e, "reinterpret_cast<%s *>(%s)", e->type[o], tile);
+    if (e->problem->operands[o].packed && !is_shared(e, o)) {
+        const char *row = kiln__spell(e, "row.%s", e->name[o]), *at = kiln__spell(e, "%s + r * KILN_COLS", place);
+        kiln__write(e,
+                    "        for (int r = (int)threadIdx.x / 32; r < rows; r += KILN_THREADS / 32) {\n"
+                    "            kiln_row row(args, first + r);\n            kiln_begin(row);\n"
+                    "            kiln_tile_copy(%s, %s);\n        }\n",
+                    out ? row : at, out ? at : row);
+        return;
+    }
     const char *element = kiln__spell(e, "*(%s)", kiln__spell_pack_address(e, o));
-    const char *place = kiln__spell(e, "reinterpret_cast<%s *>(%s)[i]", e->type[o], tile);
+    place = kiln__spell(e, "%s[i]", place);
     kiln__write(e,
                 "        for (int i = (int)threadIdx.x; i < %s; i += KILN_THREADS) {\n"
                 "            kiln_row row(args, first + i / KILN_COLS);\n"
