@@ -235,8 +235,9 @@ static void draw_strides(fuzz_random *random, bool input, fuzz_recipe recipe, fu
         if (size > 0) span = stride * size;
         if (t->overlaps) stride = 1 + gap % 3;
         if (negative) stride = -stride;
-        /* A row of one value has no spread: what norms divide by it is the rounding of its mean. */
-        if (input && repeats && size > 1 && recipe != FUZZ_SPLIT) stride = 0;
+        /* A row of one value has no spread: what norms divide by it is the rounding of its mean. In a product of one value
+         * all roundings go the same way. */
+        if (input && repeats && size > 1 && recipe != FUZZ_SPLIT && recipe != FUZZ_FACTORS) stride = 0;
         if (size == 1 && is_unused) stride = garbage;
         t->view.strides[i] = stride;
     }

@@ -197,6 +197,36 @@ static const packed_case squares[] = {
      "threads 96, registers, flat, pack 1 x 4, squares, 32 side by side, masked", "threads 96, pack 1, steps 4", false},
 };
 
+/* Rows that lie neither one behind the other nor in whole packs: small packs in registers. Tiles of them, copied a row at a
+ * time, where they are asked for. */
+static const packed_case apart[] = {
+    {"y = softmax(x)", "1", "f16[9,3]{5,1} f16[9,3]", "lanes 4, registers, inner, pack 1 x 1", NULL, false},
+    {"y = softmax(x)", "1", "f16[9,20]{24,1} f16[9,20]", "lanes 4, registers, inner, pack 4 x 2", NULL, false},
+    {"y = softmax(x)", "1", "f16[9,33]{40,1} f16[9,33]", "lanes 8, registers, inner, pack 1 x 5", NULL, false},
+    {"y = softmax(x)", "1", "f16[37,127]{128,1} f16[37,127]", "lanes 16, registers, inner, pack 1 x 8", NULL, false},
+    {"y = softmax(x)", "1", "f16[37,127]{128,1} f16[37,127]{128,1}", "lanes 16, registers, inner, pack 1 x 8", NULL,
+     true},
+    {"s = sum(x)", "1", "f16[37,127]{128,1} f16[37]", "lanes 16, registers, inner, pack 1 x 8", NULL, false},
+    {"y = softmax(x)", "1", "f16[9,200]{201,1} f16[9,200]", "lanes 16, registers, inner, pack 2 x 7", NULL, false},
+    {"y = softmax(x)", "1", "f16[9,200]@2 f16[9,200]", "registers, inner, pack 1 x ", NULL, false},
+    {"y = layer_norm(x, w)", "1", "bf16[9,1023]{1024,1} bf16[1023] f32[9,1023]",
+     "block 64, registers, inner, pack 1 x 16", NULL, false},
+    {"y = softmax(x * 2 + m)", "3", "f16[3,2,33,33] f16[3,1,1,33] f16[3,2,33,33]",
+     "lanes 16, registers, inner, pack 1 x 3", NULL, false},
+    {"y = softmax(where(m, x, -inf))", "3", "bool[2,1,40,197] f16[2,3,40,197] f16[2,3,40,197]",
+     "lanes 32, registers, inner, pack 1 x 7", NULL, false},
+    {"y = x / sum(abs(x))", "1", "f32[3,9001]{9002,1} f32[3,9001]", "block 256, registers, inner, pack 1 x 36", NULL,
+     false},
+    {"y = softmax(x)", "1", "f16[3,20001]{20004,1} f16[3,20001]", "cluster 8, block 256, registers, inner, pack 1 x 10",
+     NULL, false},
+    {"y = softmax(x)", "1", "f16[37,127]{128,1} f16[37,127]", "tile, inner", "tile", false},
+    {"y = softmax(x)", "1", "f16[9,700] f16[9,700]{703,1}", "tile, inner", "tile", false},
+    {"y = softmax(x + m)", "2", "f16[3,9,300] f16[3,1,300] f32[3,9,300]{4000,400,1}", "tile, inner", "tile", false},
+    {"y = softmax(x + m)", "2", "f16[3,9,30] f16[3,1,30]{60,60,2} f32[3,9,30]", "tile, inner", "tile", false},
+    {"y = softmax(a + b)", "1", "f16[9,264] f16[9,264] f16[9,264]", "lanes 32, registers, inner, pack 8 x 2", NULL,
+     true},
+};
+
 static software_device device;
 
 typedef struct buffer {
@@ -318,6 +348,11 @@ static void packs_may_drift(void **state) {
 static void squares_are_turned(void **state) {
     (void)state;
     for (size_t i = 0; i < COUNT(squares); i++) run_case(&squares[i]);
+}
+
+static void rows_may_lie_apart(void **state) {
+    (void)state;
+    for (size_t i = 0; i < COUNT(apart); i++) run_case(&apart[i]);
 }
 
 /* Contiguous tensors of random extents, whose rows mostly drift. A failure names the program, the tensors and the pins. */
@@ -511,6 +546,7 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(packs_of_rows_give_what_the_reference_gives),
                                        cmocka_unit_test(packs_may_drift),
                                        cmocka_unit_test(squares_are_turned),
+                                       cmocka_unit_test(rows_may_lie_apart),
                                        cmocka_unit_test(any_extents_may_drift),
                                        cmocka_unit_test(any_number_of_chunks_is_combined),
                                        cmocka_unit_test(packs_cross_rows_that_are_broadcast),

@@ -8,6 +8,7 @@
 
 #include "base/checked.h"
 #include "base/types.h"
+#include "plan/access.h"
 #include "plan/online.h"
 
 #define WHOLE_GRID 0  /* blocks: one on each multiprocessor */
@@ -16,9 +17,11 @@
 #define READING_ODD 4 /* the same, of rows that packs overhang */
 #define ODD 8         /* other programs that share nothing, of rows that packs overhang */
 #define EVEN 16       /* the same, of rows that they do not overhang */
+#define SEVERAL 32    /* programs that keep several inputs, of even rows */
+#define APART 64      /* rows that some tensor has neither one behind the other nor in whole packs */
 
 typedef struct choice {
-    int64_t min_packs, max_packs; /* of 16 bytes a row, all kept inputs together */
+    int64_t min_packs, max_packs; /* of 16 bytes a row, all kept inputs together; APART: of any size */
     int threads;     /* of a block that work on a row; 0: as many lanes as packs, rounded up to a power of two */
     int cluster;     /* blocks */
     bool persistent; /* a group goes through many rows */
@@ -30,6 +33,28 @@ typedef struct choice {
 /* Many small blocks beat few big ones: while one loads, another waits. Rows of the table are tried in order: those that
  * a problem's packs lie within, and after one that spills the next. */
 static const choice table[] = {
+    {0, 4, 0, 1, false, APART, KILN__RESIDENCY_REGISTERS, "a pack for each lane, whatever its size"},
+    {5, 8, 4, 1, false, APART, KILN__RESIDENCY_REGISTERS,
+     "small packs, neighbouring lanes on neighbouring ones (20 of 24 columns: four lanes 0.799, eight 0.570, a tile "
+     "0.400)"},
+    {9, 48, 8, 1, false, APART, KILN__RESIDENCY_REGISTERS,
+     "small packs, few lanes idle (33 of 40 columns: eight lanes 0.848, sixteen 0.610, a tile 0.625)"},
+    {49, 160, 16, 1, false, APART, KILN__RESIDENCY_REGISTERS,
+     "small packs (77 of 80 columns: sixteen lanes 0.936, 32 0.730, a tile 0.664)"},
+    {161, 640, 32, 1, false, APART, KILN__RESIDENCY_REGISTERS,
+     "small packs on a warp (257 of 264 columns: 0.969, a tile 0.571; 197 beside a mask 0.92 and 0.55)"},
+    {641, 1536, 64, 1, false, APART, KILN__RESIDENCY_REGISTERS,
+     "small packs (577 columns beside a mask: 64 threads 0.955, a warp 0.736, a tile 0.598)"},
+    {1537, 8192, 128, 1, false, APART, KILN__RESIDENCY_REGISTERS,
+     "up to 64 small packs in a thread's registers (8,191 of 8,192 columns: 0.979, eight blocks of 256 threads 0.371)"},
+    {8193, 16384, 256, 1, false, APART, KILN__RESIDENCY_REGISTERS,
+     "up to 64 small packs in a thread's registers (16,383 of 16,384 columns of f32: 1.016, sixteen blocks 0.640)"},
+    {16385, 131072, 256, 8, false, APART, KILN__RESIDENCY_REGISTERS,
+     "up to 64 small packs in a thread's registers (50,257 of 50,304 columns: 0.747, in shared memory 0.386)"},
+    {65, 192, 32, 1, false, SEVERAL, KILN__RESIDENCY_REGISTERS,
+     "a warp: several packs under way in each lane (softmax_grad of 264 columns: 1.047, 128 threads 0.870; of 512 "
+     "1.067 "
+     "and 1.032)"},
     {2, 2, 1, 1, false, READING, KILN__RESIDENCY_REGISTERS,
      "one lane reads the row's two packs (sums of 8 columns of f32: 0.969, two lanes 0.802)"},
     {33, 64, 16, 1, false, EVEN, KILN__RESIDENCY_SHARED,
@@ -111,6 +136,8 @@ static const choice table[] = {
      "the row is read once, or does not fit the shared memory of the blocks that reach each other"},
 };
 #define MOST_TILE_COLUMNS 2048
+#define LEAST_OVERHANGING \
+    97 /* packs; of fewer the ends are too many (sums of 127 of 128 columns: 0.566, pairs 1.036) */
 #define LONG_ROW_PACKS 65536 /* of a streamed row: longer ones are split among blocks */
 #define CHUNK_PACKS 8192
 #define READ_PACKS 2048 /* the same of a row that is read once, all inputs together */
@@ -122,91 +149,15 @@ static int power_of_two_from(int64_t n) {
     return p;
 }
 
-/* Where an operand's elements lie along what a pack covers: flat, the whole array; else the columns of a row. */
-typedef struct span {
-    int rank;
-    const int64_t *extents, *strides;
-    bool side_by_side; /* one after another, all of them */
-} span;
-
-static span span_of(const kiln__problem *problem, const kiln__operand *operand) {
-    if (problem->layout == KILN__LAYOUT_FLAT)
-        return (span){problem->outer_rank, problem->outer, operand->outer_strides,
-                      operand->linear && operand->row_stride == 1};
-    return (span){problem->inner_rank, problem->inner, operand->inner_strides, operand->packed};
-}
-
-static bool steps_by_one(const span *s) { return s->side_by_side || (s->rank && s->strides[s->rank - 1] == 1); }
-
-/* The pack holds 16 bytes of the narrowest tensor that moves with the rows, fewer where a pointer's alignment forbids
- * it; one element where nothing lies side by side. */
-static int widest_pack(const kiln__problem *problem) {
-    int pack = 0, limit = 16;
-    for (int o = 0; o < problem->input_count + problem->output_count; o++) {
-        const kiln__operand *operand = &problem->operands[o];
-        span s = span_of(problem, operand);
-        if (!operand->per_element || !operand->follows_rows || !steps_by_one(&s)) continue;
-        int size = (int)kiln_type_size(operand->type);
-        if (16 / size > pack) pack = 16 / size;
-        if (operand->alignment * size < 16 && operand->alignment < limit) limit = operand->alignment;
-    }
-    return pack == 0 ? 1 : pack < limit ? pack : limit;
-}
-
-/* How far behind a multiple of the pack a row's first element lies: row * result. -1 where the operand's rows do not
- * follow one such rule. */
-static int64_t row_phase(const kiln__problem *problem, const kiln__operand *operand, int pack) {
-    if (operand->linear) return ((operand->row_stride % pack) + pack) % pack;
-    for (int i = 0; i < problem->outer_rank; i++)
-        if (operand->outer_strides[i] % pack) return -1;
-    return 0;
-}
-
-/* The most elements that lie side by side, and aligned, from wherever along the span a multiple of as many begins. */
-static int widest_access(const span *where, const kiln__operand *operand, int pack_size) {
-    int widest = 16 / (int)kiln_type_size(operand->type);
-    if (widest > pack_size) widest = pack_size;
-    if (operand->alignment < widest) widest = operand->alignment;
-    for (int i = 0; i + 1 < where->rank && !where->side_by_side; i++)
-        while (where->strides[i] % widest) widest /= 2;
-    return widest;
-}
-
-/* The most elements an operand can move in one access; 0 where its elements do not lie side by side. */
-static int vector_of(const kiln__problem *problem, const kiln__operand *operand, const kiln__schedule *s) {
-    span where = span_of(problem, operand);
-    if (!steps_by_one(&where)) return 0;
-    bool in_runs = !where.side_by_side && (where.rank > 1 || problem->layout == KILN__LAYOUT_FLAT);
-    if (in_runs && where.extents[where.rank - 1] % s->pack_size) return 0;
-    int vector = widest_access(&where, operand, s->pack_size);
-    if (problem->layout == KILN__LAYOUT_FLAT) return vector;
-    if (s->masked) return row_phase(problem, operand, s->pack_size) == s->row_phase ? vector : 0;
-    for (int i = 0; i < problem->outer_rank; i++)
-        while (operand->outer_strides[i] % vector) vector /= 2;
-    if (!problem->outer_rank)
-        while (operand->row_stride % vector) vector /= 2;
-    return vector;
-}
-
-/* Where a pack of a flat array may cross the end of the operand's innermost run: how many of its elements, from multiples of
- * as many on, never do (masks of 32x1x1x250 halves: pairs 0.97, single halves 0.898). */
-static int run_of(const kiln__problem *problem, const kiln__operand *operand, const kiln__schedule *s) {
-    span where = span_of(problem, operand);
-    if (problem->layout != KILN__LAYOUT_FLAT || !where.rank || !steps_by_one(&where)) return 1;
-    int run = widest_access(&where, operand, s->pack_size);
-    while (where.extents[where.rank - 1] % run) run /= 2;
-    return run;
-}
-
 static void choose_pack(const kiln__problem *problem, const kiln__pins *pins, kiln__schedule *s) {
-    s->pack_size = widest_pack(problem);
+    s->pack_size = kiln__widest_pack(problem);
     while (pins->pack_size && s->pack_size > pins->pack_size) s->pack_size /= 2;
     if (s->layout == KILN__LAYOUT_FLAT || problem->cols % s->pack_size == 0) return;
     int64_t phase = -2; /* of all the tensors that a pack covers in one access */
     for (int o = 0; o < problem->input_count + problem->output_count; o++) {
         const kiln__operand *operand = &problem->operands[o];
         if (!operand->per_element || !operand->follows_rows || !operand->packed) continue;
-        int64_t own = row_phase(problem, operand, s->pack_size);
+        int64_t own = kiln__row_phase(problem, operand, s->pack_size);
         phase = phase == -2 || phase == own ? own : -1;
     }
     s->masked = phase >= 0 && problem->cols >= 4 * s->pack_size && !s->ordered;
@@ -389,23 +340,70 @@ static void split_row(const kiln__ir *ir, const kiln__problem *problem, const ki
     kiln__schedule_split(ir, pins, splits, pass ? 4096 : 1024, s);
 }
 
+/* How the tensors that have rows of their own lie. */
+typedef struct lie {
+    bool contiguous; /* rows one behind the other, from 16 bytes on: a tile of them can be copied flat */
+    bool whole;      /* packs of 16 bytes */
+    int least;       /* elements that all of them can move in one access */
+} lie;
+
+static lie find_lie(const kiln__problem *problem, const kiln__schedule *s) {
+    lie found = {true, true, s->pack_size};
+    for (int o = 0; o < problem->input_count + problem->output_count; o++) {
+        const kiln__operand *operand = &problem->operands[o];
+        const int widest = 16 / (int)kiln_type_size(operand->type), vector = kiln__vector_of(problem, operand, s);
+        if (!operand->per_element || (!operand->output && !operand->follows_rows)) continue;
+        found.contiguous &= kiln__is_contiguous(problem, operand) && operand->alignment >= widest;
+        found.whole &= vector == widest;
+        if (vector < found.least) found.least = vector;
+    }
+    return found;
+}
+
+/* Whether rows lie neither so that a tile of them can be copied flat nor in packs that are worth masks at their ends.
+ * Then packs become as small as what can be moved in one access, so that neighbouring lanes' lie side by side (200 of 201
+ * columns: packs of two 0.932, of eight 0.867). */
+static bool lie_apart(const kiln__problem *problem, const lie *rows_lie, kiln__schedule *s) {
+    const bool overhangs = s->masked && problem->cols < LEAST_OVERHANGING * kiln__widest_pack(problem);
+    int least = rows_lie->least;
+    if (rows_lie->contiguous || (rows_lie->whole && !overhangs) || s->ordered) return false;
+    if (overhangs) {
+        s->masked = false;
+        s->row_phase = 0;
+        while (problem->cols % s->pack_size) s->pack_size /= 2;
+        least = find_lie(problem, s).least;
+    }
+    while (!s->masked && s->pack_size > 2 && s->pack_size > least) s->pack_size /= 2;
+    return true;
+}
+
+/* Whether rows that are one behind the other are worked on in tiles: odd ones, but for those of the table; and short ones
+ * that would leave lanes without a pack (softmax of 40 columns: tiles 1.000, lanes 0.873; of 88: 0.940). */
+static bool suits_tile(const kiln__problem *problem, int kind, const kiln__schedule *s) {
+    const int full_pack = kiln__widest_pack(problem);
+    const int64_t few = problem->cols / full_pack;
+    const int least = full_pack > 4 ? 63 : 65; /* sums of 257 columns of f32: 0.960 in tiles, 0.950 on a warp */
+    if (s->masked && (kind & READING_ODD ? few >= least : few >= 127 && kind == ODD)) return false;
+    return (problem->cols % full_pack && problem->cols <= MOST_TILE_COLUMNS) ||
+           (few > 0 && few < 32 && !kiln__is_power_of_two(few));
+}
+
 static kiln_status choose_row(const kiln__ir *ir, const kiln__problem *problem, const kiln__device *device,
                               const kiln__pins *pins, int attempt, kiln__schedule *s) {
-    int bytes = choose_kept(problem, s), full_pack = widest_pack(problem);
-    bool tile = pins->residency == KILN__RESIDENCY_TILE;
-    bool pass = ir->phase_count <= 1 && !problem->columns_out; /* the row is read once: nothing of it needs to stay */
+    const lie rows_lie = find_lie(problem, s);
+    const bool apart = lie_apart(problem, &rows_lie, s), tile = pins->residency == KILN__RESIDENCY_TILE;
+    const bool pass = ir->phase_count <= 1 && !problem->columns_out; /* the row is read once: nothing of it need stay */
+    int bytes = choose_kept(problem, s), kept = 0;
+    for (int o = 0; o < problem->input_count; o++) kept += s->kept[o];
     int kind = pass ? s->masked ? READING_ODD : READING : s->masked ? ODD : EVEN;
-    if (s->sharing) kind = (kind & ~(ODD | EVEN)) | SHARING;
-    bool odd = problem->cols % full_pack && problem->cols <= MOST_TILE_COLUMNS;
-    /* Lanes without a pack are missed (softmax of 40 columns: tiles 1.000, lanes 0.873; of 88: 0.940). */
-    int64_t few = problem->cols / full_pack;
-    bool idle = few > 0 && few < 32 && !kiln__is_power_of_two(few);
-    const int least = full_pack > 4 ? 63 : 65; /* sums of 257 columns of f32: 0.960 in tiles, 0.950 on a warp */
-    if (s->masked && (kind & READING_ODD ? few >= least : few >= 127 && kind == ODD)) odd = false; /* see the table */
+    if (kind == EVEN && kept > 1 && bytes <= 48) kind |= SEVERAL;
+    if (s->sharing) kind = (kind & ~(ODD | EVEN | SEVERAL)) | SHARING;
+    if (apart) kind |= APART;
+    const bool suits = rows_lie.contiguous && suits_tile(problem, kind, s);
     if (tile && attempt > 0) return kiln__fail(KILN_E_UNSUPPORTED, "this layout has one schedule");
-    if (tile || ((odd || idle) && pins->residency < 0 && pins->group < 0 && attempt == 0)) {
+    if (tile || (suits && pins->residency < 0 && pins->group < 0 && attempt == 0)) {
         kiln__schedule other = *s;
-        other.pack_size = full_pack;
+        other.pack_size = kiln__widest_pack(problem);
         if (kiln__tile_choose(problem, device, pins, &other)) {
             *s = other;
             return KILN_OK;
@@ -418,7 +416,7 @@ static kiln_status choose_row(const kiln__ir *ir, const kiln__problem *problem, 
     }
     int64_t packs = kiln__divide_up(problem->cols - s->masked, s->pack_size) + s->masked;
     if (packs < 1) packs = 1;
-    int64_t load = load_of(packs, bytes);
+    int64_t load = apart ? kiln__times(packs, kept > 1 ? kept : 1) : load_of(packs, bytes);
     int row = 0;
     for (; row < TABLE_ROWS; row++) {
         bool pinned = pins->residency >= 0 || pins->group >= 0 || pins->cluster;
@@ -549,8 +547,8 @@ kiln_status kiln__schedule_choose(const kiln__ir *ir, const kiln__problem *probl
         const kiln__operand *operand = &problem->operands[o];
         int size = (int)kiln_type_size(operand->type), widest = 16 / size;
         if (!operand->per_element || out->squares) continue;
-        out->vector[o] = vector_of(problem, operand, out);
-        out->run[o] = run_of(problem, operand, out);
+        out->vector[o] = kiln__vector_of(problem, operand, out);
+        out->run[o] = kiln__run_of(problem, operand, out);
         if (!out->masked || operand->follows_rows || !operand->packed || out->pack_size * size < 8) continue;
         if (widest > out->pack_size) widest = out->pack_size;
         out->shifted[o] = out->vector[o] == 0 && operand->alignment >= widest;

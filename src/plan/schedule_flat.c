@@ -2,7 +2,7 @@
  * an input's neighbours lie in another dimension than the output's. */
 #include "base/checked.h"
 #include "base/types.h"
-#include "plan/schedule.h"
+#include "plan/access.h"
 
 #define SQUARE_BYTES 256  /* of a thread: what it loads of a square stays in registers, and is turned there */
 #define SQUARE_WEIGHT 512 /* operations of a thread's code: more take the compiler long */
@@ -27,18 +27,6 @@ static int closest(const kiln__problem *problem, const kiln__operand *operand) {
     return dim;
 }
 
-/* The most elements along a dimension, a power of two up to `limit`, that lie side by side and aligned wherever a multiple
- * of as many begins; 0: none lie side by side. */
-static int access_along(const kiln__problem *problem, const kiln__operand *operand, int dim, int limit) {
-    const int widest = 16 / (int)kiln_type_size(operand->type);
-    if (operand->outer_strides[dim] != 1) return 0;
-    if (limit > widest) limit = widest;
-    if (limit > operand->alignment) limit = operand->alignment;
-    for (int d = 0; d < problem->outer_rank; d++)
-        while (d != dim && operand->outer_strides[d] % limit) limit /= 2;
-    return limit;
-}
-
 static int power_of_two_from(int64_t n, int most) {
     int p = 1;
     while (p < n && p < most) p *= 2;
@@ -54,7 +42,7 @@ static void choose_square(const kiln__ir *ir, const kiln__problem *problem, cons
     int bytes = 0;
     for (int o = 0; o < problem->output_count; o++) {
         const kiln__operand *output = &problem->operands[problem->input_count + o];
-        const int along = access_along(problem, output, problem->outer_rank - 1, s->pack_size);
+        const int along = kiln__access_along(problem, output, problem->outer_rank - 1, s->pack_size);
         s->pack_size = along ? along : 1;
     }
     while (run % s->pack_size) s->pack_size /= 2;
@@ -116,8 +104,8 @@ static bool choose_squares(const kiln__ir *ir, const kiln__problem *problem, con
         const kiln__operand *operand = &problem->operands[o];
         const int size = (int)kiln_type_size(operand->type), steps = (int)s->steps;
         s->turned[o] = !operand->output && operand->outer_strides[last] != 1 && operand->outer_strides[across] == 1;
-        s->vector[o] = s->turned[o] ? access_along(problem, operand, across, steps)
-                                    : access_along(problem, operand, last, s->pack_size);
+        s->vector[o] = s->turned[o] ? kiln__access_along(problem, operand, across, steps)
+                                    : kiln__access_along(problem, operand, last, s->pack_size);
         const int widest = 16 / size < steps ? 16 / size : steps;
         s->shifted[o] = s->turned[o] && s->vector[o] < widest && operand->alignment >= widest && steps * size >= 4;
         if (s->shifted[o]) s->vector[o] = widest;
