@@ -1,0 +1,31 @@
+/* The schedule table: who works on a row, and where it stays, for rows of so many packs. */
+#ifndef KILN_PLAN_TABLE_H
+#define KILN_PLAN_TABLE_H
+
+#include "plan/schedule.h"
+
+#define WHOLE_GRID 0  /* blocks: one on each multiprocessor */
+#define SHARING 1     /* programs that read what all rows share */
+#define SHARING_ODD 2 /* the same, of rows that packs overhang */
+#define READING 4     /* programs that read each element once, and write one value per row */
+#define READING_ODD 8 /* the same, of rows that packs overhang */
+#define EVEN 16       /* other programs that share nothing, of rows that packs do not overhang */
+#define ODD 32        /* the same, of rows that they overhang */
+#define SEVERAL 64    /* programs that keep several inputs, of even rows */
+#define APART 128     /* rows that some tensor has neither one behind the other nor in whole packs */
+
+typedef struct kiln__choice {
+    int64_t min_packs, max_packs; /* of 16 bytes a row, all kept inputs together; APART: of any size */
+    int threads;     /* of a block that work on a row; 0: as many lanes as packs, rounded up to a power of two */
+    int cluster;     /* blocks */
+    bool persistent; /* a group goes through many rows */
+    int only;        /* alone for programs that are one of these; 0: for all */
+    kiln__residency residency;
+    const char *reason;
+} kiln__choice;
+
+/* Rows are tried in order: those that a problem's packs lie within, and after one that spills the next. The last one has
+ * no reason. */
+extern const kiln__choice kiln__table[];
+
+#endif
