@@ -282,7 +282,8 @@ static int axes_of(const char *text, int axes[8]) {
     return count;
 }
 
-static void run_case(const packed_case *c) {
+/* Whether its schedule has squares. */
+static bool run_case(const packed_case *c) {
     kiln_context_options options = KILN_CONTEXT_OPTIONS_INIT;
     kiln_program_options of_program = KILN_PROGRAM_OPTIONS_INIT;
     kiln_tensor gpu[KILN_MAX_TENSORS], host[TENSORS];
@@ -330,9 +331,11 @@ static void run_case(const packed_case *c) {
         free(buffers[t].host);
         free(buffers[t].expected);
     }
+    const bool squares_seen = strstr(info.schedule, "squares") != NULL;
     kiln_plan_destroy(plan);
     kiln_program_destroy(program);
     kiln_context_destroy(kiln);
+    return squares_seen;
 }
 
 static void packs_of_rows_give_what_the_reference_gives(void **state) {
@@ -374,6 +377,36 @@ static void any_extents_may_drift(void **state) {
                  reduced ? 1 : columns, rows);
         run_case(&(packed_case){program, "1", tensors, NULL, pins, false});
     }
+}
+
+/* Inputs whose dimensions lie in any order, pitched, beside a contiguous one. A failure names the tensors and the pins. */
+static void any_order_of_dimensions_may_be_turned(void **state) {
+    static const char *const types[] = {"f16", "bf16", "f32", "u8", "f64", "e4m3"};
+    static const char *const all_pins[] = {NULL, NULL, "threads 96", "pack 2", "steps 8", "pack 1, steps 16"};
+    uint32_t random = 20261122;
+    int squares_seen = 0;
+    (void)state;
+    for (int i = 0; i < 48; i++) {
+        char tensors[200];
+        int draw[12], sizes[3], order[3] = {0, 1, 2}, strides[3], span = 1;
+        for (size_t d = 0; d < COUNT(draw); d++) random = random * 1664525u + 1013904223u, draw[d] = (int)(random >> 8);
+        for (int d = 0; d < 3; d++) sizes[d] = d == draw[0] % 3 ? 1 + draw[1] % 5 : 1 + draw[2 + d] % 100;
+        for (int d = 2; d > 0; d--) {
+            const int other = draw[5 + d] % (d + 1), kept = order[d];
+            order[d] = order[other];
+            order[other] = kept;
+        }
+        for (int d = 0; d < 3; d++) {
+            strides[order[d]] = span;
+            span = span * sizes[order[d]] + (draw[8] % 3 == 0 ? draw[9] % 9 : 0);
+        }
+        snprintf(tensors, sizeof tensors, "%s[%d,%d,%d]{%d,%d,%d} %s[%d,%d,%d] f32[%d,%d,%d]", types[draw[10] % 6],
+                 sizes[0], sizes[1], sizes[2], strides[0], strides[1], strides[2], types[draw[11] % 3], sizes[0],
+                 sizes[1], sizes[2], sizes[0], sizes[1], sizes[2]);
+        const packed_case c = {"y = a * 2 + b + index(1)", "", tensors, NULL, all_pins[i % 6], false};
+        squares_seen += run_case(&c);
+    }
+    assert_true(squares_seen > 12);
 }
 
 /* Few chunks are combined by a warp for each row, more by several warps, which may share their block. */
@@ -547,6 +580,7 @@ int main(int argc, char **argv) {
                                        cmocka_unit_test(packs_may_drift),
                                        cmocka_unit_test(squares_are_turned),
                                        cmocka_unit_test(rows_may_lie_apart),
+                                       cmocka_unit_test(any_order_of_dimensions_may_be_turned),
                                        cmocka_unit_test(any_extents_may_drift),
                                        cmocka_unit_test(any_number_of_chunks_is_combined),
                                        cmocka_unit_test(packs_cross_rows_that_are_broadcast),
