@@ -1,4 +1,5 @@
-/* Flat copies between tensors and a tile of whole rows in shared memory, by all threads of the block. */
+/* Copies between tensors and a tile of whole rows in shared memory, by all threads of the block: flat ones, and row by row
+ * where they do not lie one behind the other (programs whose columns are combined in order, and pinned tiles). */
 
 /* `count` elements that begin at an aligned address, in packs of V elements; the last may be partial. */
 template <int V, class T> KILN_DEVICE void kiln_tile_fill(unsigned char *shared, const T *from, int count) {

@@ -296,6 +296,10 @@ static const struct {
     {"y = softmax(x)", "f32[*,4095]{4096,1} f32[*,4095]", 80, "block 128, registers, inner, pack 1 x 32"},
     {"y = softmax(x)", "f16[*,50257]{50304,1} f16[*,50257]", 90,
      "cluster 8, block 256, registers, inner, pack 1 x 25, online"},
+    {"s = sum(x)", "f32[1,200]{201,1} f32[1]", 90,
+     "lanes 16, registers, inner, pack 2 x 7, 8 rows per block"}, /* as of */
+    {"s = sum(x)", "f32[2,200]{201,1} f32[2]", 90,
+     "lanes 16, registers, inner, pack 2 x 7, 8 rows per block"}, /* many */
     {"s = sum(x)", "f16[*,100]{101,1} f32[*]", 90, "lanes 16, registers, inner, pack 2 x 4, 8 rows per block"},
     {"y = a + b", "f32[*,6] f32[6] f32[*,6]", 90, "threads 256, registers, flat, pack 4 x 2"},
     {"y = reduce((a, b) -> a + 2 * b, x, 0)", "f32[*,6] f32[*]", 90,

@@ -82,6 +82,6 @@ int kiln__access_along(const kiln__problem *problem, const kiln__operand *operan
 }
 
 bool kiln__is_contiguous(const kiln__problem *problem, const kiln__operand *operand) {
-    return operand->packed &&
-           (problem->rows == 1 || !operand->follows_rows || (operand->linear && operand->row_stride == problem->cols));
+    if (!operand->packed || !operand->follows_rows) return operand->packed;
+    return operand->linear && operand->row_stride == problem->cols;
 }

@@ -132,13 +132,18 @@ static bool rows_are_closer(const kiln__problem *problem, const kiln__space *spa
     return row != 0 && (column == 0 || row < column);
 }
 
-/* The stride from row to row that a contiguous tensor has where the space has one row: 0 where it lacks an axis of the
- * kept ones. */
+/* The stride from row to row where the space has one row: 0 where the tensor lacks an axis of the kept ones; as far as it
+ * says itself if that is beyond its columns, so that the row is computed as it would be among others; else as a contiguous
+ * one. */
 static int64_t natural_stride(const kiln__problem *problem, const kiln__space *space, const kiln_tensor *tensor,
                               bool full) {
     if (problem->layout == KILN__LAYOUT_FLAT) return full;
-    for (int i = 0; i < space->rank - tensor->rank; i++) full &= space->reduced[i];
-    return full ? problem->cols : 0;
+    const int missing = space->rank - tensor->rank;
+    int64_t stride = problem->cols;
+    for (int i = 0; i < missing; i++) full &= space->reduced[i];
+    for (int i = missing > 0 ? missing : 0; i < space->rank && problem->layout == KILN__LAYOUT_INNER; i++)
+        if (!space->reduced[i]) stride = kiln__magnitude(tensor->strides[i - missing]);
+    return !full ? 0 : stride > problem->cols ? stride : problem->cols;
 }
 
 /* A maximum or minimum of nothing has no value. */

@@ -13,8 +13,9 @@
 
 #define MOST_TILE_COLUMNS 2048
 #define MOST_SHARING_COLUMNS 3072 /* (layer_norm of 2,501 columns: tiles 0.966, 128 threads 0.838) */
-#define LEAST_OVERHANGING \
-    97 /* packs; of fewer the ends are too many (sums of 127 of 128 columns: 0.566, pairs 1.036) */
+#define MOST_APART_BYTES 256      /* of a thread: f64 spills with more */
+/* Packs; of fewer the ends are too many (sums of 127 of 128 columns: 0.566, pairs 1.036). */
+#define LEAST_OVERHANGING 97
 #define LONG_ROW_PACKS 65536 /* of a streamed row: longer ones are split among blocks */
 #define CHUNK_PACKS 8192
 #define READ_PACKS 2048 /* the same of a row that is read once, all inputs together */
@@ -218,7 +219,7 @@ static void split_row(const kiln__ir *ir, const kiln__problem *problem, const ki
 
 /* How the tensors that have rows of their own lie. */
 typedef struct lie {
-    bool contiguous; /* rows one behind the other, from 16 bytes on: a tile of them can be copied flat */
+    bool contiguous; /* rows one behind the other, the first aligned to 16 bytes: a tile of them can be copied flat */
     bool whole;      /* packs of 16 bytes */
     int least;       /* elements that all of them can move in one access */
 } lie;
@@ -277,7 +278,7 @@ static kiln_status choose_row(const kiln__ir *ir, const kiln__problem *problem, 
     if (kind == EVEN && kept > 1 && bytes <= 48) kind |= SEVERAL;
     if (s->sharing) kind = (kind & ~(ODD | EVEN | SEVERAL)) | (s->masked ? SHARING | SHARING_ODD : SHARING);
     if (apart) kind |= APART;
-    const bool suits = rows_lie.contiguous && !apart && suits_tile(problem, kind, s);
+    const bool suits = (rows_lie.contiguous || s->ordered) && !apart && suits_tile(problem, kind, s);
     if (tile && attempt > 0) return kiln__fail(KILN_E_UNSUPPORTED, "this layout has one schedule");
     if (tile || (suits && pins->residency < 0 && pins->group < 0 && attempt == 0)) {
         kiln__schedule other = *s;
@@ -303,7 +304,9 @@ static kiln_status choose_row(const kiln__ir *ir, const kiln__problem *problem, 
         if (pass && row->residency == KILN__RESIDENCY_SHARED && !pinned) continue;
         if (packs < (int64_t)row->threads * row->cluster && row->cluster > 1 && !pinned) continue;
         if (load > row->max_packs || (load < row->min_packs && !pinned)) continue;
-        if (work_out(ir, row, pins, device, packs, bytes, s) && attempt-- == 0) break;
+        if (!work_out(ir, row, pins, device, packs, bytes, s)) continue;
+        if (row->only & APART && s->steps * bytes > MOST_APART_BYTES) continue;
+        if (attempt-- == 0) break;
     }
     if (!row->reason)
         return kiln__fail(KILN_E_UNSUPPORTED, "no %s schedule fits rows of %lld columns",
@@ -404,8 +407,6 @@ kiln_status kiln__schedule_choose(const kiln__ir *ir, const kiln__problem *probl
     out->blocks_per_row = out->splits = 1;
     out->online = -1;
     for (uint32_t i = 0; i < ir->count; i++) out->ordered |= ir->insts[i].op == KILN__OP_REDUCE_USER;
-    if (problem->layout == KILN__LAYOUT_FLAT && attempt > 0)
-        return kiln__fail(KILN_E_UNSUPPORTED, "this layout has one schedule");
     if (problem->layout == KILN__LAYOUT_OUTER) {
         kiln_status status = kiln__schedule_outer(ir, problem, device, pins, attempt, out);
         if (!status) conclude(ir, problem, device, out);
@@ -413,7 +414,7 @@ kiln_status kiln__schedule_choose(const kiln__ir *ir, const kiln__problem *probl
     }
     choose_pack(problem, pins, out);
     kiln_status status = problem->layout == KILN__LAYOUT_FLAT
-                             ? kiln__schedule_flat(ir, problem, pins, choose_kept(problem, out), out)
+                             ? kiln__schedule_flat(ir, problem, pins, choose_kept(problem, out), attempt, out)
                              : choose_row(ir, problem, device, pins, attempt, out);
     if (status) return status;
     /* A second exchange takes long where it is between blocks, a second reading anywhere. */

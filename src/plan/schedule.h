@@ -101,9 +101,9 @@ kiln_status kiln__schedule_choose(const kiln__ir *ir, const kiln__problem *probl
                                   const kiln__pins *pins, int attempt, kiln__schedule *out);
 
 /* The schedule of an elementwise program, whose kept inputs have `bytes` in a pack, but for its text and, where there are
- * no squares, its accesses. */
+ * no squares, its accesses. Later attempts have smaller squares. */
 kiln_status kiln__schedule_flat(const kiln__ir *ir, const kiln__problem *problem, const kiln__pins *pins, int bytes,
-                                kiln__schedule *s);
+                                int attempt, kiln__schedule *s);
 
 /* The schedule of a problem whose neighbouring rows lie side by side, but for its text. Later attempts have fewer rows
  * in a thread, which changes no row's bits; after them a row that is shared by a cluster is left to one block. */

@@ -15,16 +15,13 @@ static int weigh(const kiln__ir *ir) {
     return weight;
 }
 
-/* The dimension in which an input's neighbours lie closest, where that is not the last: -1 where it is, or none is. */
-static int closest(const kiln__problem *problem, const kiln__operand *operand) {
+/* The dimension in which an input's neighbours lie side by side, where that is not the last, nor none. */
+static int turned_dimension(const kiln__problem *problem, const kiln__operand *operand) {
     const int last = problem->outer_rank - 1;
-    int64_t least = operand->linear ? 0 : kiln__magnitude(operand->outer_strides[last]);
-    int dim = -1;
-    for (int d = 0; d < last && least > 1; d++) {
-        int64_t stride = kiln__magnitude(operand->outer_strides[d]);
-        if (stride && stride < least) least = stride, dim = d;
-    }
-    return dim;
+    if (operand->linear || kiln__magnitude(operand->outer_strides[last]) < 2) return -1;
+    for (int d = 0; d < last; d++)
+        if (operand->outer_strides[d] == 1) return d;
+    return -1;
 }
 
 static int power_of_two_from(int64_t n, int most) {
@@ -37,7 +34,7 @@ static int power_of_two_from(int64_t n, int most) {
  * with eight elements of a run in a thread 0.327). As many packs as registers hold well, but rather no square that
  * overhangs (300 of f16: four 0.896, eight 0.797). */
 static void choose_square(const kiln__ir *ir, const kiln__problem *problem, const kiln__pins *pins, int narrowest,
-                          kiln__schedule *s) {
+                          int attempt, kiln__schedule *s) {
     const int64_t down = problem->outer[s->across], run = problem->outer[problem->outer_rank - 1];
     int bytes = 0;
     for (int o = 0; o < problem->output_count; o++) {
@@ -54,7 +51,8 @@ static void choose_square(const kiln__ir *ir, const kiln__problem *problem, cons
     while (whole > 4 && down % whole) whole /= 2;
     if (down % whole == 0) steps = whole;
     if (down % whole && steps > 16 / narrowest) steps = 16 / narrowest;
-    s->steps = s->batch = power_of_two_from(down, pins->steps ? pins->steps : steps);
+    s->steps = s->batch = power_of_two_from(down, pins->steps ? pins->steps : steps) >> attempt;
+    if (!s->steps) return;
     s->masked = down % s->steps != 0;
 }
 
@@ -85,19 +83,21 @@ static void choose_threads(const kiln__problem *problem, const kiln__pins *pins,
 
 /* A thread loads the packs of a square in the direction in which each input has them, and turns those of the others in its
  * registers. */
-static bool choose_squares(const kiln__ir *ir, const kiln__problem *problem, const kiln__pins *pins,
+static bool choose_squares(const kiln__ir *ir, const kiln__problem *problem, const kiln__pins *pins, int attempt,
                            kiln__schedule *s) {
     const int last = problem->outer_rank - 1;
     int across = -1, narrowest = 16;
     for (int o = 0; o < problem->input_count; o++) {
-        const int dim = closest(problem, &problem->operands[o]), size = (int)kiln_type_size(problem->operands[o].type);
+        const int dim = turned_dimension(problem, &problem->operands[o]),
+                  size = (int)kiln_type_size(problem->operands[o].type);
         if (across < 0) across = dim;
         if (dim >= 0 && dim == across && size < narrowest) narrowest = size;
     }
     if (across < 0 || problem->outer[last] < 2 * s->pack_size) return false;
     s->squares = true;
     s->across = across;
-    choose_square(ir, problem, pins, narrowest, s);
+    choose_square(ir, problem, pins, narrowest, attempt < 8 ? attempt : 8, s);
+    if (!s->steps) return false;
     if (problem->outer[last] / s->pack_size * kiln__divide_up(problem->outer[across], s->steps) < 32) return false;
     choose_threads(problem, pins, s);
     for (int o = 0; o < problem->input_count + problem->output_count; o++) {
@@ -117,13 +117,15 @@ static bool choose_squares(const kiln__ir *ir, const kiln__problem *problem, con
 }
 
 kiln_status kiln__schedule_flat(const kiln__ir *ir, const kiln__problem *problem, const kiln__pins *pins, int bytes,
-                                kiln__schedule *s) {
+                                int attempt, kiln__schedule *s) {
     s->group = KILN__GROUP_BLOCK;
     s->residency = KILN__RESIDENCY_REGISTERS;
     s->rows_per_block = 1;
     kiln__schedule squares = *s;
-    if (choose_squares(ir, problem, pins, &squares))
+    if (choose_squares(ir, problem, pins, attempt, &squares))
         *s = squares;
+    else if (attempt > 0)
+        return kiln__fail(KILN_E_UNSUPPORTED, "this layout has one schedule");
     else {
         s->threads = s->threads_per_row = pins->threads ? pins->threads : 256;
         int steps = bytes <= 32 ? 2 : 1;

@@ -15,7 +15,7 @@
 #define APART 128     /* rows that some tensor has neither one behind the other nor in whole packs */
 
 typedef struct kiln__choice {
-    int64_t min_packs, max_packs; /* of 16 bytes a row, all kept inputs together; APART: of any size */
+    int64_t min_packs, max_packs; /* of 16 bytes a row, all kept inputs together; of rows APART: of any size */
     int threads;     /* of a block that work on a row; 0: as many lanes as packs, rounded up to a power of two */
     int cluster;     /* blocks */
     bool persistent; /* a group goes through many rows */

@@ -5,9 +5,10 @@
 /* What works best on an H100, softmax of f16; rows of the table are tried in order. Programs that read what all rows share,
  * element by element, take lanes that keep it in registers, and more rows for what they keep (layer_norm of bf16: 33
  * columns 0.937, 128 rows 0.921; 65 0.868, one lane 0.842; 127 0.945, 16 lanes 0.934, one that reads it for each row
- * 0.798; 257 0.966, 32 rows 0.943; 511 0.938, 16 rows 0.901). */
+ * 0.798; 257 0.966, 32 rows 0.943; 511 0.938, 16 rows 0.901). Long rows take many lanes whatever their packs (e4m3, 1,000
+ * columns: 32 lanes 0.426, one 0.221). */
 static const struct {
-    int64_t max_packs; /* of a row */
+    int64_t max_packs; /* of a row; columns, where those are more than 256 */
     int lanes, rows;   /* fewer rows where the tile would be large, more where it would be small */
     int sharing_lanes, sharing_rows;
 } table[] = {{48, 1, 128, 1, 256},  {80, 1, 64, 16, 128},       {129, 1, 64, 32, 64},
@@ -68,8 +69,7 @@ bool kiln__tile_choose(const kiln__problem *problem, const kiln__device *device,
     while (cols % s->pack_size) s->pack_size /= 2;
     packs = cols / s->pack_size;
     int row = 0;
-    while (table[row].max_packs < (cols > 256 ? cols : packs))
-        row++; /* e4m3, 1,000 columns: 32 lanes 0.426, one 0.221 */
+    while (table[row].max_packs < (cols > 256 ? cols : packs)) row++;
     const bool sharing = s->sharing && s->pack_size == 1;
     int lanes = sharing ? table[row].sharing_lanes : table[row].lanes;
     /* Whole packs of 16 bytes are free of bank conflicts where as many lanes read neighbours as divide the row; words of 4
