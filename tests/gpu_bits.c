@@ -28,7 +28,8 @@ typedef struct bits {
 /* A tensor of rows by columns, the rows along axis 0 or 1; all zero but for row 0. */
 typedef struct layout {
     int64_t rows, cols;
-    bool inner; /* the columns are the last axis */
+    bool inner; /* the columns are the last axis ... */
+    int gap;    /* ... and between the input's rows lie so many elements */
 } layout;
 
 static void fill_row(unsigned char *row, kiln_type type, int64_t cols) {
@@ -61,16 +62,17 @@ static bool run(bits *b, const char *text, layout l, kiln_type type, unsigned ch
     options.axis_count = 1;
     kiln_program *program = NULL;
     kiln__CUdeviceptr x = 0, y = 0;
-    const size_t bytes = (size_t)(l.rows * l.cols) * kiln_type_size(type);
+    const size_t bytes = (size_t)(l.rows * (l.cols + l.gap)) * kiln_type_size(type);
     bool whole = strstr(text, "softmax") || strstr(text, "norm"), index = strstr(text, "argmax") != NULL;
     kiln_type out_type = index ? KILN_I64 : type;
-    layout shape = {l.rows, whole ? l.cols : 1, l.inner};
+    layout shape = {l.rows, whole ? l.cols : 1, l.inner, 0};
     bool good = kiln_program_create(b->kiln, text, &options, &program) == KILN_OK && !b->driver->MemAlloc(&x, bytes) &&
                 !b->driver->MemAlloc(&y, (size_t)(shape.rows * shape.cols) * 8) && !b->driver->MemsetD8(x, 0, bytes) &&
                 copy_row(b, x, l, type, row, true);
     kiln_tensor tensors[2] = {
         kiln_tensor_contiguous((void *)(uintptr_t)x, type, 2, sizes),
         kiln_tensor_contiguous((void *)(uintptr_t)y, out_type, whole ? 2 : 1, whole ? sizes : &l.rows)};
+    if (l.gap) tensors[0].strides[0] = l.cols + l.gap;
     unsigned char *next = calloc(1, out_bytes);
     for (int i = 0; good && i < (again ? REPEATS : 1); i++) {
         good = kiln_run(program, tensors, 2, NULL, 0, NULL) == KILN_OK && !b->driver->CtxSynchronize() &&
@@ -90,19 +92,19 @@ static bool run(bits *b, const char *text, layout l, kiln_type type, unsigned ch
     return good;
 }
 
-static void check(bits *b, const char *text, kiln_type type, int64_t cols, bool inner) {
+static void check(bits *b, const char *text, kiln_type type, int64_t cols, bool inner, int gap) {
     size_t room = (size_t)cols * 8;
     unsigned char *row = malloc(room), *first = calloc(1, room), *other = calloc(1, room);
     bool have = false, good = row && first && other;
     if (good) fill_row(row, type, cols);
     for (size_t i = 0; good && i < COUNT(rows); i++) {
-        layout l = {rows[i], cols, inner};
-        if (rows[i] > b->most / cols) break;
+        layout l = {rows[i], cols, inner, gap};
+        if (rows[i] > b->most / (cols + gap)) break;
         good = run(b, text, l, type, row, have ? other : first, room, rows[i] == 7);
         if (good && have && memcmp(first, other, room)) {
-            printf("%s of %s, %" PRId64 " columns along axis %d: with %" PRId64
+            printf("%s of %s, %" PRId64 " columns along axis %d, %d behind each row: with %" PRId64
                    " rows the first has other bits than alone\n",
-                   text, kiln_type_name(type), cols, inner, rows[i]);
+                   text, kiln_type_name(type), cols, inner, gap, rows[i]);
             good = false;
         }
         have = true;
@@ -128,10 +130,14 @@ int main(int argc, char **argv) {
             for (size_t c = 0; c < COUNT(columns); c++)
                 for (int inner = 0; inner < 2; inner++)
                     if (columns[c] <= b.most && (inner || columns[c] <= 8192)) /* else its copies take minutes */
-                        check(&b, programs[p], types[t], columns[c], inner);
+                        check(&b, programs[p], types[t], columns[c], inner, 0);
+    for (size_t p = 0; p < 3; p++)
+        for (size_t t = 0; t < type_count && t < COUNT(types); t++)
+            for (size_t c = 0; c < COUNT(columns) && columns[c] + 3 <= b.most; c++)
+                for (int gap = 1; gap <= 3; gap += 2) check(&b, programs[p], types[t], columns[c], true, gap);
     /* Columns along axis 0 in many chunks, whose partial results the last launch combines. */
     if (b.most < 7 * 50000) b.most = 7 * 50000;
-    for (size_t t = 0; t < type_count && t < COUNT(types); t++) check(&b, "y = sum(x)", types[t], 50000, false);
+    for (size_t t = 0; t < type_count && t < COUNT(types); t++) check(&b, "y = sum(x)", types[t], 50000, false, 0);
     kiln_context_destroy(b.kiln);
     printf("%d passed, %d failed\n", b.passed, b.failed);
     return b.failed != 0;
