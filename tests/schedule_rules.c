@@ -66,6 +66,7 @@ static const char *cover_fault(const kiln__schedule *s, const kiln__problem *p) 
         RULE(s->across >= 0 && s->across < p->outer_rank - 1 && run % s->pack_size == 0);
         IMPLIES(!s->masked, p->outer[s->across] % s->steps == 0);
         IMPLIES(s->threads_per_row > 1, (int64_t)s->threads_per_row / 2 * s->pack_size < run);
+        /* Where threads are pinned, or more than the least, some may sit out, but not most of a small block. */
         IMPLIES(s->threads_per_row < s->threads, behind / 8 < p->outer[s->across] || s->threads > 64);
     }
     if (s->layout == KILN__LAYOUT_FLAT) return NULL;

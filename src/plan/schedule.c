@@ -20,12 +20,6 @@
 #define CHUNK_PACKS 8192
 #define READ_PACKS 2048 /* the same of a row that is read once, all inputs together */
 
-static int power_of_two_from(int64_t n) {
-    int p = 1;
-    while (p < n) p *= 2;
-    return p;
-}
-
 static void choose_pack(const kiln__problem *problem, const kiln__pins *pins, kiln__schedule *s) {
     s->pack_size = kiln__widest_pack(problem);
     while (pins->pack_size && s->pack_size > pins->pack_size) s->pack_size /= 2;
@@ -159,7 +153,7 @@ static bool work_out(const kiln__ir *ir, const kiln__choice *c, const kiln__pins
                         : pins->cluster                                    ? pins->cluster
                         : pins->group >= 0 || s->residency != c->residency ? 1
                                                                            : c->cluster;
-    int threads = pins->threads ? pins->threads : c->threads ? c->threads : power_of_two_from(packs < 32 ? packs : 32);
+    int threads = pins->threads ? pins->threads : c->threads ? c->threads : kiln__power_of_two_from(packs, 32);
     /* The row of the table that all others end in has fewer warps where they would exchange too much. */
     while (!pins->threads && c->residency == KILN__RESIDENCY_STREAM && threads > 32 &&
            threads / 32 * kiln__schedule_exchanged(s, ir) > MOST_STATIC_BYTES - 1024)
@@ -359,7 +353,7 @@ static void choose_launches(const kiln__ir *ir, const kiln__problem *problem, ki
     /* From the chunks alone, like the bits of a row. */
     const bool outer = s->layout == KILN__LAYOUT_OUTER;
     const int most = outer ? 256 : 1024;
-    s->enders = s->splits <= (outer ? 32 : 128) ? 32 : s->splits > most / 2 ? most : power_of_two_from(s->splits);
+    s->enders = s->splits <= (outer ? 32 : 128) ? 32 : kiln__power_of_two_from(s->splits, most);
     const int64_t exchanged = kiln__schedule_exchanged(s, ir) * (outer ? s->pack_size : 1);
     while (s->enders > 32 && (s->enders > 128 ? s->enders : 128) / 32 * exchanged > MOST_STATIC_BYTES) s->enders /= 2;
     s->end_threads = s->enders > 128 ? s->enders : 128;
@@ -439,11 +433,15 @@ kiln_status kiln__schedule_choose(const kiln__ir *ir, const kiln__problem *probl
 
 int64_t kiln__schedule_rows(const kiln__schedule *s, const kiln__problem *problem) {
     if (!problem->rows || (!s->drifts && !s->squares)) return problem->rows;
-    const int64_t run = problem->outer[problem->outer_rank - 1], lines = s->squares ? problem->outer[s->across] : 1;
-    const int64_t along = s->squares ? s->threads_per_row * s->pack_size : s->rows_per_block;
-    const int64_t down = s->squares ? s->threads / s->threads_per_row * s->steps : 1;
-    const int64_t blocks = kiln__divide_up(run, along) * kiln__divide_up(lines, down);
-    return kiln__times(kiln__times(problem->rows / run / lines, blocks), along * down);
+    const int64_t run = problem->outer[problem->outer_rank - 1];
+    if (s->drifts) {
+        const int64_t blocks = kiln__times(problem->rows / run, kiln__divide_up(run, s->rows_per_block));
+        return kiln__times(blocks, s->rows_per_block);
+    }
+    const int64_t across = problem->outer[s->across], along = s->threads_per_row * s->pack_size;
+    const int64_t behind = s->threads / s->threads_per_row * s->steps;
+    const int64_t blocks = kiln__divide_up(run, along) * kiln__divide_up(across, behind);
+    return kiln__times(kiln__times(problem->rows / run / across, blocks), along * behind);
 }
 
 bool kiln__schedule_grid(const kiln__schedule *schedule, int64_t rows, unsigned *x, unsigned *y) {

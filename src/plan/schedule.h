@@ -123,6 +123,11 @@ bool kiln__tile_choose(const kiln__problem *problem, const kiln__device *device,
 
 /* For a >= 0, b > 0: up to INT64_MAX, so not by (a + b - 1) / b. */
 static inline int64_t kiln__divide_up(int64_t a, int64_t b) { return a / b + (a % b != 0); }
+static inline int kiln__power_of_two_from(int64_t n, int most) {
+    int p = 1;
+    while (p < n && p < most) p *= 2;
+    return p;
+}
 static inline bool kiln__is_power_of_two(int64_t n) { return n > 0 && (n & (n - 1)) == 0; }
 
 /* Whether the blocks that work on a row are a cluster, and whether a device has clusters of so many. */

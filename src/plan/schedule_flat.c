@@ -24,12 +24,6 @@ static int turned_dimension(const kiln__problem *problem, const kiln__operand *o
     return -1;
 }
 
-static int power_of_two_from(int64_t n, int most) {
-    int p = 1;
-    while (p < n && p < most) p *= 2;
-    return p;
-}
-
 /* A pack is what outputs store in one access: stores that others complete reach the L2 in parts (f16, 1000x10007: 0.833,
  * with eight elements of a run in a thread 0.327). As many packs as registers hold well, but rather no square that
  * overhangs (300 of f16: four 0.896, eight 0.797). */
@@ -49,9 +43,11 @@ static void choose_square(const kiln__ir *ir, const kiln__problem *problem, cons
     while (steps > 4 && (steps * bytes > SQUARE_BYTES || steps * s->pack_size * weigh(ir) > SQUARE_WEIGHT)) steps /= 2;
     int whole = steps;
     while (whole > 4 && down % whole) whole /= 2;
-    if (down % whole == 0) steps = whole;
-    if (down % whole && steps > 16 / narrowest) steps = 16 / narrowest;
-    s->steps = s->batch = power_of_two_from(down, pins->steps ? pins->steps : steps) >> attempt;
+    if (down % whole == 0)
+        steps = whole;
+    else if (steps > 16 / narrowest)
+        steps = 16 / narrowest;
+    s->steps = s->batch = kiln__power_of_two_from(down, pins->steps ? pins->steps : steps) >> attempt;
     if (!s->steps) return;
     s->masked = down % s->steps != 0;
 }
@@ -68,10 +64,11 @@ static void choose_threads(const kiln__problem *problem, const kiln__pins *pins,
         for (int d = 0; d + 1 < problem->outer_rank; d++)
             sectors &= problem->operands[o].outer_strides[d] * size % 32 == 0;
     }
-    const int behind = power_of_two_from(kiln__divide_up(down, s->steps), 1024),
-              beside = power_of_two_from(run / s->pack_size, 1024);
-    int side = (sectors ? 128 : 256) / (s->pack_size * stored), threads = sectors ? 128 : 256;
-    side = side < (sectors ? 8 : 32) ? (sectors ? 8 : 32) : side > 64 ? 64 : side;
+    const int behind = kiln__power_of_two_from(kiln__divide_up(down, s->steps), 1024),
+              beside = kiln__power_of_two_from(run / s->pack_size, 1024);
+    const int least = sectors ? 8 : 32;
+    int threads = sectors ? 128 : 256, side = threads / (s->pack_size * stored); /* as many bytes of a run */
+    side = side < least ? least : side > 64 ? 64 : side;
     while (threads > 32 && (threads > (int64_t)behind * beside || (down >= 32 && threads > side * behind)))
         threads /= 2;
     if (pins->threads) threads = pins->threads;

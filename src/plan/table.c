@@ -23,8 +23,7 @@ const kiln__choice kiln__table[] = {
      "up to 64 small packs in a thread's registers (50,257 of 50,304 columns: 0.747, in shared memory 0.386)"},
     {65, 192, 32, 1, false, SEVERAL, KILN__RESIDENCY_REGISTERS,
      "a warp: several packs under way in each lane (softmax_grad of 264 columns: 1.047, 128 threads 0.870; of 512 "
-     "1.067 "
-     "and 1.032)"},
+     "1.067 and 1.032)"},
     {2, 2, 1, 1, false, READING, KILN__RESIDENCY_REGISTERS,
      "one lane reads the row's two packs (sums of 8 columns of f32: 0.969, two lanes 0.802)"},
     {33, 64, 16, 1, false, EVEN, KILN__RESIDENCY_SHARED,
