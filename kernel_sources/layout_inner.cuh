@@ -30,15 +30,31 @@ KILN_DEVICE bool kiln_inside(const kiln_row &row, kiln_index col, kiln_index ste
     return (!KILN_MASKED && (kiln_i64)KILN_CHUNK * KILN_SPLITS == KILN_COLS) || kiln_step_is_whole(step) || col < KILN_COLS;
 }
 
+/* Whether the row ends neither in the step's packs nor in those behind them: known while compiling where the
+ * step is. */
+KILN_DEVICE bool kiln_step_is_inside(kiln_index step) {
+    return KILN_SPLITS == 1 && !KILN_ORDERED && ((step + 1) * (kiln_i64)KILN_THREADS_PER_ROW + 1) * KILN_PACK <= KILN_COLS;
+}
+
 /* Which elements of the step's pack at col belong to the row: low <= j < high. */
 struct kiln_span {
     int low, high;
+    bool ends; /* whether the row may end in the pack, or in the one behind it */
     KILN_MEMBER kiln_span(const kiln_row &row, kiln_index col, kiln_index step) {
         low = KILN_MASKED && step == 0 && col < 0 ? (int)-col : 0;
         high = KILN_MASKED && !kiln_step_is_whole(step) && col + KILN_PACK > KILN_COLS ? (int)(KILN_COLS - col) : KILN_PACK;
+        ends = !kiln_step_is_inside(step);
     }
     KILN_MEMBER bool whole() const { return !KILN_MASKED || (low == 0 && high == KILN_PACK); }
     KILN_MEMBER bool has(int j) const { return !KILN_MASKED || (low <= j && j < high); }
+
+    /* What may be loaded of it where rows lie one behind the other: the neighbours' elements, too. */
+    KILN_MEMBER kiln_span loaded(const kiln_row &row) const {
+        kiln_span span = *this;
+        span.low = 0;
+        if (row.index + 1 < row.args.rows) span.high = KILN_PACK;
+        return span;
+    }
 };
 
 #if KILN_MASKED
@@ -49,12 +65,12 @@ KILN_DEVICE void kiln_fetch_shifted(kiln_pack<T, KILN_PACK> &pack, const T *p, k
                                     const kiln_span &span) {
     const int skip = (KILN_PACK - shift) % KILN_PACK; /* elements of the first pack */
     const kiln_index first = col - skip;
-    if (first < 0 || first + 2 * KILN_PACK > KILN_COLS) {
+    if (span.ends && first + 2 * KILN_PACK > KILN_COLS) {
         kiln_load_part(pack, p + col, span.low, span.high);
         return;
     }
     kiln_pack<T, KILN_PACK> halves[2];
-    kiln_load<V>(halves[0], p + first);
+    kiln_load<V>(halves[0], p + (first < 0 ? 0 : first)); /* before the row: not used */
     kiln_load<V>(halves[1], p + first + KILN_PACK);
     kiln_join(pack, halves, skip);
 }

@@ -2,6 +2,7 @@
 #include <inttypes.h>
 
 #include "codegen/emitter.h"
+#include "plan/access.h"
 
 /* How far the element at `column` is from the row's start: "col". */
 static const char *spell_offset(const kiln__emitter *e, int o, const char *column) {
@@ -44,6 +45,13 @@ const char *kiln__spell_element_address(const kiln__emitter *e, int o, const cha
                        offset, e->schedule->row_vector == 1 ? "" : kiln__spell_row_step(e, o, "j % KILN_VECTOR"));
 }
 
+/* The part of a pack that is loaded: where rows overhang packs, more than its row's. */
+static const char *spell_loaded(const kiln__emitter *e, int o) {
+    const kiln__operand *operand = &e->problem->operands[o];
+    const bool inner = e->schedule->layout == KILN__LAYOUT_INNER && e->schedule->masked;
+    return inner && operand->follows_rows && kiln__is_contiguous(e->problem, operand) ? "span.loaded(row)" : "span";
+}
+
 static const char *rows_suffix(const kiln__emitter *e) { return e->rows_in_packs ? "_rows" : ""; }
 
 /* `how` ends the name of the function that fetches whole packs. */
@@ -53,8 +61,8 @@ static void emit_fetch(const kiln__emitter *e, int o, const char *indent, const 
     if (e->schedule->shifted[o])
         kiln__write(e, "%skiln_fetch_shifted<%d>(%s, row.%s, col, row.shift, span);\n", indent, vector, name, name);
     else if (vector)
-        kiln__write(e, "%skiln_fetch%s<%d>(%s, %s, span%s);\n", indent, how, vector, name,
-                    kiln__spell_pack_address(e, o), e->schedule->once[o] ? ", row.policy" : "");
+        kiln__write(e, "%skiln_fetch%s<%d>(%s, %s, %s%s);\n", indent, how, vector, name, kiln__spell_pack_address(e, o),
+                    spell_loaded(e, o), e->schedule->once[o] ? ", row.policy" : "");
     else if (e->schedule->run[o] > 1)
         kiln__write(e,
                     "#pragma unroll\n"
@@ -101,8 +109,8 @@ static void emit_shared_copy(const kiln__emitter *e, int o, int64_t offset) {
                 "            %s *to = reinterpret_cast<%s *>(shared + %" PRId64 ") + slot;\n",
                 pack, pack, offset);
     if (e->schedule->vector[o])
-        kiln__write(e, "            kiln_fetch%s_async<%d>(to, %s, span);\n", rows_suffix(e), e->schedule->vector[o],
-                    kiln__spell_pack_address(e, o));
+        kiln__write(e, "            kiln_fetch%s_async<%d>(to, %s, %s);\n", rows_suffix(e), e->schedule->vector[o],
+                    kiln__spell_pack_address(e, o), spell_loaded(e, o));
     else {
         kiln__emit_fetched(e, o, "            ");
         kiln__write(e, "            *to = %s;\n", e->name[o]);

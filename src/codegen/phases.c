@@ -50,9 +50,11 @@ static void emit_sharing(const kiln__emitter *e) {
 }
 
 /* The function's head, and packs of the needed inputs that do not stay with the row. */
-static void emit_head(const kiln__emitter *e) {
-    kiln__write(e, "    KILN_MEMBER void pack(const kiln_row &row, const kiln_kept &kept, kiln_index col, "
-                   "const kiln_span &span)\n    {\n");
+static void emit_head(const kiln__emitter *e, const char *name) {
+    kiln__write(e,
+                "    KILN_MEMBER void %s(const kiln_row &row, const kiln_kept &kept, kiln_index col, "
+                "const kiln_span &span)\n    {\n",
+                name);
     for (uint32_t i = 0; i < e->ir->count; i++) {
         const kiln__inst *inst = &e->ir->insts[i];
         if (e->needed[i] && e->element[i] && inst->op == KILN__OP_INPUT && !e->schedule->kept[inst->u.input])
@@ -122,11 +124,10 @@ static void emit_shuffle(const kiln__emitter *e, uint32_t phase, const char *sta
 }
 
 /* "r4 = r4 + v3;". What lies outside the row contributes the identity: choosing costs less than branching. */
-static void emit_accumulate(const kiln__emitter *e, uint32_t reduction) {
+static void emit_accumulate(const kiln__emitter *e, uint32_t reduction, bool masked) {
     const kiln__inst *inst = &e->ir->insts[reduction];
     const char *value = kiln__spell_value(e, inst->args[0]);
     const char *r = kiln__spell(e, e->rows_in_packs ? "at[j].r%u" : "r%u", reduction);
-    bool masked = e->schedule->masked && !e->rows_in_packs;
     if (kiln__op_is_arg(inst->op)) { /* a thread's columns ascend */
         kiln__write(e, "            %s%s.take_%s(%s, col%s);\n", masked ? "if (span.has(j)) " : "", r,
                     inst->op == KILN__OP_REDUCE_ARGMAX ? "max" : "min", value, e->rows_in_packs ? "" : " + j");
@@ -137,14 +138,13 @@ static void emit_accumulate(const kiln__emitter *e, uint32_t reduction) {
 }
 
 /* Whether the phase's reduction is the largest or the smallest of halves as they are kept: a pack's pairs are compared. */
-static bool is_of_pairs(const kiln__emitter *e, uint32_t reduction) {
+static bool is_of_pairs(const kiln__emitter *e, uint32_t reduction, bool masked) {
     const kiln__inst *inst = &e->ir->insts[reduction], *of = &e->ir->insts[inst->args[0]];
     if (inst->op != KILN__OP_REDUCE_MAX && inst->op != KILN__OP_REDUCE_MIN) return false;
     if (of->op != KILN__OP_INPUT || !e->element[inst->args[0]] || !e->schedule->kept[of->u.input]) return false;
     if (!e->problem->operands[of->u.input].follows_rows) return false; /* loaded where an element of it is needed */
     kiln_type type = e->problem->operands[of->u.input].type;
-    return (type == KILN_F16 || type == KILN_BF16) && e->schedule->pack_size % 2 == 0 && !e->schedule->masked &&
-           !e->rows_in_packs;
+    return (type == KILN_F16 || type == KILN_BF16) && e->schedule->pack_size % 2 == 0 && !masked && !e->rows_in_packs;
 }
 
 static void emit_pairs(const kiln__emitter *e, uint32_t reduction) {
@@ -153,6 +153,39 @@ static void emit_pairs(const kiln__emitter *e, uint32_t reduction) {
     const char *pack = kiln__spell(e, "kiln_pack_%s(kept.%s)", inst->op == KILN__OP_REDUCE_MAX ? "maximum" : "minimum",
                                    e->name[e->ir->insts[inst->args[0]].u.input]);
     kiln__write(e, "        %s = %s;\n", r, kiln__spell_combine(e, inst, r, pack));
+}
+
+/* The work on a pack; masked: on one that overhangs the row. */
+static void emit_pack(const kiln__emitter *e, uint32_t phase, const char *name, bool masked) {
+    bool elements = false;
+    emit_head(e, name);
+    for (uint32_t i = 0; i < e->ir->count; i++) {
+        if (!in_phase(e, i, phase)) continue;
+        if (is_of_pairs(e, i, masked))
+            emit_pairs(e, i);
+        else
+            elements = true;
+    }
+    if (elements) emit_elements(e);
+    for (uint32_t i = 0; i < e->ir->count; i++)
+        if (in_phase(e, i, phase) && !is_of_pairs(e, i, masked)) emit_accumulate(e, i, masked);
+    kiln__write(e, "%s%s    }\n", elements ? "        }\n" : "",
+                kiln__phase_counts(e, phase) ? "        count += span.high - span.low;\n" : "");
+}
+
+/* Masks cost more than the work: packs that are whole, all but a row's first and last, are apart. */
+static void emit_packs(const kiln__emitter *e, uint32_t phase) {
+    const bool masked = e->schedule->masked && !e->rows_in_packs;
+    if (!masked || e->schedule->residency == KILN__RESIDENCY_TILE) {
+        emit_pack(e, phase, "pack", masked);
+        return;
+    }
+    emit_pack(e, phase, "whole_pack", false);
+    emit_pack(e, phase, "masked_pack", true);
+    kiln__write(e, "    KILN_MEMBER void pack(const kiln_row &row, const kiln_kept &kept, kiln_index col, "
+                   "const kiln_span &span)\n    {\n"
+                   "        if (span.whole())\n            whole_pack(row, kept, col, span);\n"
+                   "        else\n            masked_pack(row, kept, col, span);\n    }\n");
 }
 
 /* What is to be known of a phase: the bytes of the phases before, and whether its columns are combined in order. */
@@ -164,7 +197,7 @@ static const char *survey(kiln__emitter *e, uint32_t phase, int *before) {
     for (uint32_t i = 0; i < e->ir->count; i++) {
         const kiln__inst *inst = &e->ir->insts[i];
         if (inst->phase <= phase) *before += kiln__reduction_values(inst->op);
-        if (!in_phase(e, i, phase) || is_of_pairs(e, i)) continue;
+        if (!in_phase(e, i, phase) || is_of_pairs(e, i, e->schedule->masked)) continue;
         need(e, inst->args[0]);
         e->exact[inst->args[0]] |= inst->op != KILN__OP_REDUCE_SUM || !kiln__is_shifted_exp(e->ir, inst->args[0]);
         ordered |= inst->op == KILN__OP_REDUCE_USER;
@@ -204,20 +237,7 @@ void kiln__emit_phase(kiln__emitter *e, uint32_t phase) {
                        "        for (int j = 0; j < KILN_PACK; ++j) at[j].clear();\n    }\n");
     else
         emit_fields(e, phase);
-    emit_head(e);
-    bool elements = false;
-    for (uint32_t i = 0; i < e->ir->count; i++) {
-        if (!in_phase(e, i, phase)) continue;
-        if (is_of_pairs(e, i))
-            emit_pairs(e, i);
-        else
-            elements = true;
-    }
-    if (elements) emit_elements(e);
-    for (uint32_t i = 0; i < e->ir->count; i++)
-        if (in_phase(e, i, phase) && !is_of_pairs(e, i)) emit_accumulate(e, i);
-    kiln__write(e, "%s%s    }\n", elements ? "        }\n" : "",
-                kiln__phase_counts(e, phase) ? "        count += span.high - span.low;\n" : "");
+    emit_packs(e, phase);
     if (!e->rows_in_packs) {
         emit_combine(e, phase, state);
         emit_shuffle(e, phase, state);
@@ -242,7 +262,7 @@ bool kiln__emit_finish(kiln__emitter *e) {
     if (!any) return false;
     kiln__write(e, "/* The outputs that have columns. */\nstruct kiln_finish {\n");
     emit_sharing(e);
-    emit_head(e);
+    emit_head(e, "pack");
     for (int o = e->inputs; o < e->tensors; o++)
         if (e->problem->operands[o].per_element)
             kiln__write(e, "        %s y%d[KILN_PACK];\n", kiln__cxx_ctype(e->ir->insts[outputs[o - e->inputs]].type),

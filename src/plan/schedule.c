@@ -203,9 +203,9 @@ static int64_t load_of(int64_t packs, int bytes) {
 /* How many chunks a streamed row is cut into. At most 1,024 where every block of the next phase reads the partial results
  * of all. A row that is read in one pass is cut so that each thread has two packs (sums of f32, 256x262144: 1.006,
  * unsplit 0.965; 64x1048576: 0.999, with eight packs 0.955). */
-static void split_row(const kiln__ir *ir, const kiln__problem *problem, const kiln__pins *pins, int bytes, bool pass,
+static void split_row(const kiln__ir *ir, int64_t packs, const kiln__pins *pins, int bytes, bool pass,
                       kiln__schedule *s) {
-    int64_t packs = kiln__divide_up(problem->cols, s->pack_size), load = load_of(packs, bytes), splits = 1;
+    int64_t load = load_of(packs, bytes), splits = 1;
     if (pass && load > 2 * READ_PACKS) splits = kiln__divide_up(load, READ_PACKS);
     if (!pass && packs > LONG_ROW_PACKS) splits = kiln__divide_up(packs, CHUNK_PACKS);
     kiln__schedule_split(ir, pins, splits, pass ? 4096 : 1024, s);
@@ -231,15 +231,13 @@ static lie find_lie(const kiln__problem *problem, const kiln__schedule *s) {
     return found;
 }
 
-/* Whether rows lie neither so that a tile of them can be copied flat nor in packs that are worth masks at their ends; short
- * odd ones that are read once do as well (sums of 131 columns of f32: 0.973, in tiles 0.931). Then packs become as small as
- * what can be moved in one access, so that neighbouring lanes' lie side by side (200 of 201 columns: packs of two 0.932, of
- * eight 0.867). */
-static bool lie_apart(const kiln__problem *problem, const lie *rows_lie, bool pass, kiln__schedule *s) {
-    const bool single = pass && problem->cols % 2 && problem->cols > 128 && problem->cols <= 256;
+/* Whether rows lie neither so that a tile of them can be copied flat nor in packs that are worth masks at their ends. Then
+ * packs become as small as what can be moved in one access, so that neighbouring lanes' lie side by side (200 of 201
+ * columns: packs of two 0.932, of eight 0.867). */
+static bool lie_apart(const kiln__problem *problem, const lie *rows_lie, kiln__schedule *s) {
     const bool overhangs = s->masked && problem->cols < LEAST_OVERHANGING * kiln__widest_pack(problem);
     int least = rows_lie->least;
-    if ((rows_lie->contiguous && !single) || (rows_lie->whole && !overhangs) || s->ordered) return false;
+    if (rows_lie->contiguous || (rows_lie->whole && !overhangs) || s->ordered) return false;
     if (overhangs) {
         s->masked = false;
         s->row_phase = 0;
@@ -252,11 +250,16 @@ static bool lie_apart(const kiln__problem *problem, const lie *rows_lie, bool pa
 
 /* Whether rows that are one behind the other are worked on in tiles: odd ones, but for those of the table; and short ones
  * that would leave lanes without a pack (softmax of 40 columns: tiles 1.000, lanes 0.873; of 88: 0.940). */
-static bool suits_tile(const kiln__problem *problem, int kind, const kiln__schedule *s) {
+static bool suits_tile(const kiln__problem *problem, int kind, int kept, const kiln__schedule *s) {
     const int full_pack = kiln__widest_pack(problem);
     const int64_t few = problem->cols / full_pack;
-    const int least = full_pack > 4 ? 63 : 65; /* sums of 257 columns of f32: 0.960 in tiles, 0.950 on a warp */
-    if (s->masked && (kind & READING_ODD ? few >= least : few >= 127 && kind == ODD)) return false;
+    const bool halves = full_pack > 4; /* or smaller: a tile's single elements cost more */
+    const int least = kind & READING_ODD   ? 7
+                      : kind & SHARING_ODD ? halves ? 65 : 300
+                      : !halves            ? 127
+                      : kept > 1           ? 25
+                                           : 96;
+    if (s->masked && few >= least) return false;
     return (problem->cols % full_pack && problem->cols <= (s->sharing ? MOST_SHARING_COLUMNS : MOST_TILE_COLUMNS)) ||
            (few > 0 && few < 32 && !kiln__is_power_of_two(few));
 }
@@ -265,14 +268,15 @@ static kiln_status choose_row(const kiln__ir *ir, const kiln__problem *problem, 
                               const kiln__pins *pins, int attempt, kiln__schedule *s) {
     const lie rows_lie = find_lie(problem, s);
     const bool pass = ir->phase_count <= 1 && !problem->columns_out; /* the row is read once: nothing of it need stay */
-    const bool apart = lie_apart(problem, &rows_lie, pass, s), tile = pins->residency == KILN__RESIDENCY_TILE;
+    const bool apart = lie_apart(problem, &rows_lie, s), tile = pins->residency == KILN__RESIDENCY_TILE;
     int bytes = choose_kept(problem, s), kept = 0;
     for (int o = 0; o < problem->input_count; o++) kept += s->kept[o];
     int kind = pass ? s->masked ? READING_ODD : READING : s->masked ? ODD : EVEN;
     if (kind == EVEN && kept > 1 && bytes <= 48) kind |= SEVERAL;
     if (s->sharing) kind = (kind & ~(ODD | EVEN | SEVERAL)) | (s->masked ? SHARING | SHARING_ODD : SHARING);
+    if (kind & SHARING_ODD && s->sharing > 1) kind |= SHARING_MORE;
     if (apart) kind |= APART;
-    const bool suits = (rows_lie.contiguous || s->ordered) && !apart && suits_tile(problem, kind, s);
+    const bool suits = (rows_lie.contiguous || s->ordered) && !apart && suits_tile(problem, kind, kept, s);
     if (tile && attempt > 0) return kiln__fail(KILN_E_UNSUPPORTED, "this layout has one schedule");
     if (tile || (suits && pins->residency < 0 && pins->group < 0 && attempt == 0)) {
         kiln__schedule other = *s;
@@ -311,7 +315,7 @@ static kiln_status choose_row(const kiln__ir *ir, const kiln__problem *problem, 
     const bool cluster = s->group == KILN__GROUP_CLUSTER;
     kiln__schedule_batch(pins, !s->persistent ? 2 : !cluster ? (s->sharing ? 2 : 4) : s->pack_size >= 8 ? 8 : 4, s);
     load_ahead(problem, device, pins, bytes, s);
-    split_row(ir, problem, pins, bytes, pass, s);
+    split_row(ir, packs, pins, bytes, pass, s);
     return KILN_OK;
 }
 

@@ -24,6 +24,16 @@ const kiln__choice kiln__table[] = {
     {65, 192, 32, 1, false, SEVERAL, KILN__RESIDENCY_REGISTERS,
      "a warp: several packs under way in each lane (softmax_grad of 264 columns: 1.047, 128 threads 0.870; of 512 "
      "1.067 and 1.032)"},
+    {0, 11, 4, 1, false, READING_ODD, KILN__RESIDENCY_REGISTERS,
+     "four lanes, whose packs overhang the row (sums of 65 columns of f16: 0.995, tiles 0.958)"},
+    {12, 17, 8, 1, false, READING_ODD, KILN__RESIDENCY_REGISTERS,
+     "eight lanes, whose packs overhang the row (sums of 90 columns of f16: 0.968, tiles 0.934)"},
+    {18, 32, 16, 1, false, READING_ODD, KILN__RESIDENCY_REGISTERS,
+     "sixteen lanes, whose packs overhang the row (sums of 201 columns of f16: 0.946, single elements 0.881)"},
+    {33, 256, 32, 1, false, READING_ODD, KILN__RESIDENCY_REGISTERS,
+     "a warp, whose packs overhang the row (sums of 1,023 columns of f16: 0.941, 128 threads 0.817)"},
+    {48, 272, 32, 1, false, ODD, KILN__RESIDENCY_REGISTERS,
+     "a warp, whose packs overhang the row (softmax_grad of 901 columns: 0.987, tiles 0.948)"},
     {2, 2, 1, 1, false, READING, KILN__RESIDENCY_REGISTERS,
      "one lane reads the row's two packs (sums of 8 columns of f32: 0.969, two lanes 0.802)"},
     {33, 64, 16, 1, false, EVEN, KILN__RESIDENCY_SHARED,
@@ -33,10 +43,15 @@ const kiln__choice kiln__table[] = {
      "a short row fits one pack per lane; fewer lanes take fewer shuffle steps (64 columns: 8 lanes 0.955, 4 lanes "
      "of 2 packs 0.64)"},
     {0, 64, 32, 1, false, 0, KILN__RESIDENCY_REGISTERS, "two packs per lane of a warp, and no block barrier"},
-    {65, 256, 32, 1, false, READING_ODD, KILN__RESIDENCY_REGISTERS,
-     "a warp, whose packs overhang the row (sums of 1,023 columns of f16: 0.941, 128 threads 0.817)"},
-    {97, 272, 32, 1, false, ODD, KILN__RESIDENCY_REGISTERS,
-     "a warp, whose packs overhang the row (softmax of 1,023 columns of bf16: 0.970, tiles 0.943)"},
+    {65, 96, 16, 1, false, SHARING_ODD, KILN__RESIDENCY_REGISTERS,
+     "up to six packs per thread, whose packs overhang the row (layer_norm of 523 columns: 0.952, tiles 0.924)"},
+    {97, 160, 32, 1, false, SHARING_ODD, KILN__RESIDENCY_REGISTERS,
+     "up to five packs per thread, whose packs overhang the row (layer_norm of 1,031 columns: 0.948, tiles 0.940)"},
+    {161, 320, 64, 1, false, SHARING_ODD, KILN__RESIDENCY_REGISTERS,
+     "up to five packs per thread, whose packs overhang the row (layer_norm of 2,047 columns: 0.949, tiles 0.936, 128 "
+     "threads 0.906)"},
+    {321, 1024, 128, 1, false, SHARING_ODD, KILN__RESIDENCY_REGISTERS,
+     "128 threads, whose packs overhang the row (layer_norm of 3,001 columns: 0.994, tiles 0.951, 256 threads 0.860)"},
     {257, 512, 256, 1, false, READING, KILN__RESIDENCY_REGISTERS,
      "two packs per thread (sums of 2,048 columns of f32: 0.966, four 0.957)"},
     {3585, 4096, 512, 4, false, READING, KILN__RESIDENCY_REGISTERS,
@@ -44,6 +59,9 @@ const kiln__choice kiln__table[] = {
     {4097, 8192, 256, 8, false, READING, KILN__RESIDENCY_REGISTERS,
      "one launch: as fast as two where rows are many (sums of 32,768 columns of f32: 0.979 and 0.980), and faster "
      "where they are few"},
+    {3585, 5120, 128, 8, false, READING_ODD, KILN__RESIDENCY_REGISTERS,
+     "up to five packs per thread of eight blocks (sums of 16,385 columns of f32: 1.010, streamed 0.961; of 32,769 of "
+     "f16 1.007 and 0.948)"},
     {513, 1024, 256, 1, false, READING_ODD, KILN__RESIDENCY_REGISTERS,
      "up to five packs per thread, whose packs overhang the row (sums of 4,097 columns of f16: 0.968, 128 threads "
      "0.939)"},
@@ -64,16 +82,19 @@ const kiln__choice kiln__table[] = {
      "0.949)"},
     {0, 1024, 128, 1, false, 0, KILN__RESIDENCY_REGISTERS,
      "128 threads with up to 8 packs in registers: 0.992 to 1.005 from 1,024 to 8,192 columns, larger blocks lose"},
+    {1025, 2304, 256, 1, false, SHARING_ODD, KILN__RESIDENCY_REGISTERS,
+     "one block, whose packs overhang the row (rms_norm of 12,001 columns: 0.996, in shared memory 0.964; layer_norm "
+     "0.971 and 0.932)"},
     {1025, 1536, 256, 1, false, SHARING_ODD, KILN__RESIDENCY_SHARED,
      "one block, whose packs overhang the row (rms_norm of 9,001 columns: 0.992, four blocks 0.798; layer_norm 0.910 "
      "and 0.625)"},
     {1537, 3072, 512, 1, false, SHARING_ODD, KILN__RESIDENCY_SHARED,
      "one block, whose packs overhang the row (rms_norm of 14,001 columns: 0.983, four blocks 0.859; layer_norm 0.858 "
      "and 0.705)"},
-    {1537, 3072, 512, 1, false, SHARING_ODD, KILN__RESIDENCY_REGISTERS,
-     "the same in registers, where that spills (layer_norm of 16,383 columns: 0.826, four blocks 0.641)"},
     {2049, 3072, 512, 1, false, SHARING, KILN__RESIDENCY_REGISTERS,
      "up to six packs per thread (layer_norm of 20,000 columns: 1.006, four blocks 0.943)"},
+    {3073, 4300, 512, 1, false, SHARING_MORE, KILN__RESIDENCY_SHARED,
+     "one block, whose packs overhang the row (layer_norm of 32,769 columns: 0.870, four blocks 0.793)"},
     {2049, 10240, 256, 4, false, SHARING, KILN__RESIDENCY_SHARED,
      "four blocks with up to 40 KB of the row each wait less for what all rows share (rms_norm of 32,768 columns: "
      "0.998, one block of 1,024 threads 0.974; layer_norm of 65,536 0.963, eight blocks 0.939)"},
@@ -82,6 +103,17 @@ const kiln__choice kiln__table[] = {
      "0.978, blocks of 512 0.833)"},
     {1025, 1536, 128, 1, false, EVEN, KILN__RESIDENCY_REGISTERS,
      "up to twelve packs per thread (10,000 columns: 1.023, four blocks 0.966)"},
+    {1025, 1792, 128, 2, false, ODD, KILN__RESIDENCY_REGISTERS,
+     "two blocks share the row, whose packs overhang it (9,001 columns: 1.032, one block 1.024)"},
+    {1793, 4096, 128, 4, false, ODD, KILN__RESIDENCY_REGISTERS,
+     "four blocks share the row, whose packs overhang it (28,001 columns: 1.023, in shared memory of one 0.997)"},
+    {4097, 9216, 128, 8, false, ODD, KILN__RESIDENCY_REGISTERS,
+     "eight blocks share the row, whose packs overhang it (50,257 columns: 1.028, in shared memory of four 1.008)"},
+    {9217, 51200, 128, 16, false, ODD, KILN__RESIDENCY_REGISTERS,
+     "sixteen blocks share the row, whose packs overhang it (262,143 columns: 1.006, in shared memory 0.971; "
+     "softmax_grad 0.988 and 0.872)"},
+    {51201, 73728, 256, 16, false, ODD, KILN__RESIDENCY_REGISTERS,
+     "256 threads have registers for it (262,143 columns of f32: 0.976, 128 threads 0.919, in shared memory 0.905)"},
     {1025, 2100, 128, 1, false, ODD, KILN__RESIDENCY_REGISTERS,
      "packs overhang the row, and few of a thread's are masked (9,001 columns: 1.004, four blocks 0.720)"},
     {2101, 4096, 256, 1, false, ODD, KILN__RESIDENCY_SHARED,
@@ -104,11 +136,6 @@ const kiln__choice kiln__table[] = {
      "1.010; 32,768: 0.993)"},
     {10241, 20480, 256, 8, false, SHARING, KILN__RESIDENCY_SHARED,
      "eight blocks with up to 40 KB of the row each (layer_norm of 128,256 columns: 0.977, four blocks 0.829)"},
-    {4097, 5120, 256, 2, false, ODD, KILN__RESIDENCY_SHARED,
-     "two blocks, each with a few packs more than the two that have masks (33,001 columns: 0.989, four blocks 0.893)"},
-    {4097, 16384, 256, 4, false, ODD, KILN__RESIDENCY_SHARED,
-     "four blocks, each with a few packs more than the two that have masks (50,257 columns: 0.988, eight blocks "
-     "0.841)"},
     {4097, 16384, 256, 8, false, 0, KILN__RESIDENCY_SHARED,
      "eight blocks with up to 32 KB of the row each: as fast as four, and faster where rows are few (128,256 "
      "columns: 1.026, four blocks 1.019; 32 rows of them 12.5 us and 13.8)"},
@@ -117,9 +144,6 @@ const kiln__choice kiln__table[] = {
      "0.985)"},
     {20481, 40960, 512, 8, false, SHARING, KILN__RESIDENCY_SHARED,
      "512 threads wait less for what all rows share (rms_norm of 262,144 columns: 0.973, 16 blocks of 256 0.967)"},
-    {16385, 24576, 256, 8, false, ODD, KILN__RESIDENCY_SHARED,
-     "eight blocks, each with a few packs more than the two that have masks (150,001 columns: 0.992, sixteen blocks "
-     "0.890)"},
     {16385, 65536, 256, 16, false, 0, KILN__RESIDENCY_SHARED,
      "sixteen blocks with up to 64 KB of the row each (262,144 columns: 1.005, eight blocks 0.995; 524,288: 0.996, "
      "512 threads 0.890)"},

@@ -7,6 +7,7 @@
 #define WHOLE_GRID 0  /* blocks: one on each multiprocessor */
 #define SHARING 1     /* programs that read what all rows share */
 #define SHARING_ODD 2 /* the same, of rows that packs overhang */
+#define SHARING_MORE 256 /* the same, and several such tensors */
 #define READING 4     /* programs that read each element once, and write one value per row */
 #define READING_ODD 8 /* the same, of rows that packs overhang */
 #define EVEN 16       /* other programs that share nothing, of rows that packs do not overhang */

@@ -37,7 +37,7 @@ struct kiln_kept {
     kiln_pack<double, KILN_PACK> in_x;
     KILN_MEMBER void load(const kiln_row &row, kiln_index col, const kiln_span &span)
     {
-        kiln_fetch<2>(in_x, row.in_x + col, span, row.policy);
+        kiln_fetch<2>(in_x, row.in_x + col, span.loaded(row), row.policy);
     }
 };
 
@@ -53,13 +53,28 @@ struct kiln_phase0 {
     {
         r1 = 0.0;
     }
-    KILN_MEMBER void pack(const kiln_row &row, const kiln_kept &kept, kiln_index col, const kiln_span &span)
+    KILN_MEMBER void whole_pack(const kiln_row &row, const kiln_kept &kept, kiln_index col, const kiln_span &span)
+    {
+#pragma unroll
+        for (int j = 0; j < KILN_PACK; ++j) {
+            const double v0 = kiln_widen(kept.in_x.get(j));
+            r1 = r1 + v0;
+        }
+    }
+    KILN_MEMBER void masked_pack(const kiln_row &row, const kiln_kept &kept, kiln_index col, const kiln_span &span)
     {
 #pragma unroll
         for (int j = 0; j < KILN_PACK; ++j) {
             const double v0 = kiln_widen(kept.in_x.get(j));
             r1 = r1 + (span.has(j) ? v0 : 0.0);
         }
+    }
+    KILN_MEMBER void pack(const kiln_row &row, const kiln_kept &kept, kiln_index col, const kiln_span &span)
+    {
+        if (span.whole())
+            whole_pack(row, kept, col, span);
+        else
+            masked_pack(row, kept, col, span);
     }
     static KILN_MEMBER kiln_phase0 combine(const kiln_phase0 &a, const kiln_phase0 &b)
     {
