@@ -269,9 +269,9 @@ KILN_DEVICE void kiln_cluster_wait(kiln_u64 *arrivals, int phase) {
 #endif
 
 #if __CUDA_ARCH__ >= 900
-/* Launches one after the other: next: once all blocks have said so, those of the next kernel may begin; wait: until the
- * kernel before has ended, and what it wrote can be read. */
-KILN_DEVICE void kiln_launch_next() { asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); }
+/* Launches one after the other: until the kernel before has ended, and what it wrote can be read. Blocks begin as those
+ * before end; earlier, on its multiprocessors' last places, they would be in its way (sums of f32 65,536x1,024 over axis 0
+ * 101.1 us, 104.9). */
 KILN_DEVICE void kiln_launch_wait() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
 #endif
 

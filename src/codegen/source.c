@@ -234,7 +234,6 @@ static void emit_kernel_name(const kiln__emitter *e, uint32_t number, bool ends)
 static void emit_kernel_head(const kiln__emitter *e, uint32_t number, bool ends) {
     emit_kernel_name(e, number, ends);
     if (e->schedule->dependent && number) kiln__write(e, "    kiln_launch_wait();\n");
-    if (e->schedule->dependent) kiln__write(e, "    kiln_launch_next();\n");
     if (e->flat)
         kiln__write(e, "    kiln_row row(args, 0);\n%s",
                     e->schedule->squares ? "    kiln_place(row);\n    if (row.down == 0) return;\n" : "");

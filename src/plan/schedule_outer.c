@@ -20,11 +20,10 @@ typedef struct facts {
 #define ALONE_BYTES 40960  /* of rows 64 bytes wide, of 2-byte elements, that one block keeps alone */
 #define SPLIT_COLUMNS 8192 /* of a streamed row: more are divided among blocks */
 #define CHUNK_COLUMNS 2048
-/* Where it is read once and has more than 2 bytes a column: of 65,536 columns and less, of more (sums of f32, 65,536x1,024:
- * 0.928, coarse chunks 0.912; 100,000x1,000: 0.891 and 0.923; 1,048,576x64 in 1,024 chunks 0.872, in 512 0.920). */
+/* Where it is read once (sums of f32, 65,536x1,024: 0.961, coarser chunks 0.945; 131,072x512 0.958 and 0.940; of f16 0.956 and
+ * 0.918; 1,048,576x64 in 2,048 chunks 0.911, in 1,024 0.925; of f16 in 512 0.884, in 1,024 0.846). */
 #define FINE_CHUNK_COLUMNS 256
-#define COARSE_CHUNK_COLUMNS 512
-#define MOST_FINE_CHUNKS 512
+#define MOST_FINE_CHUNKS(bytes) ((bytes) == 2 ? 512 : 1024)
 
 static int power_of_two_in(int64_t n) {
     int p = 1;
@@ -78,14 +77,16 @@ static int64_t least_slab(const facts *f) {
 }
 
 /* Threads that share a row. Up to 8 columns each stay in registers, two where 65 to 128 are read once (sums over 128 of f16
- * 0.987, eight 0.944); a row that is read once is streamed by 16 threads, by 64 where it is long, by 32 where it is split
- * and has 2 bytes a column; one that is read again is kept in shared memory by 64. */
+ * 0.987, eight 0.944); a row that is read once is streamed by 16 threads, by 64 where it is long, by 32 where it is
+ * longer than so many make fine chunks of (sums of f16 over 1,048,576: 0.884 and 0.807); one that is read again is kept in
+ * shared memory by 64. */
 static int choose_members(const facts *f, bool fits_shared) {
     int members = 1;
     while (members < 16 && members * 8 < f->cols) members *= 2;
     if (f->again && f->cols > 128 && fits_shared) members = f->cols <= 256 ? 32 : 64;
     if (!f->again && f->cols > 64 && f->cols <= 128) members = 64;
-    if (!f->again && f->cols > 768) members = f->cols >= SPLIT_COLUMNS && f->kept_narrowest == 2 ? 32 : 64;
+    if (!f->again && f->cols > 768)
+        members = f->kept_narrowest == 2 && f->cols > FINE_CHUNK_COLUMNS * MOST_FINE_CHUNKS(2) ? 32 : 64;
     return members;
 }
 
@@ -96,14 +97,14 @@ typedef struct sharing {
     int members, piece;
 } sharing;
 
-/* Blocks that share rows which are read once: few packs for each thread, or no second launch (sums of f16 over 1,000 rows
- * of 2,000 bytes: 0.997, one block 0.895; over 3,136 0.908 and 0.885; 65,536x1,024 0.933, two launches 0.882; but over 4,096
- * 0.945 and 0.973. Of f32 over 1,000 0.966 and 0.940, but over 3,136 0.896 and 0.909, 65,536x1,024 0.899 and 0.925). */
+/* Blocks that share rows which are read once: few packs for each thread (sums of f16 over 1,000 rows of 2,000 bytes: 0.997,
+ * one block 0.895; over 3,136 0.908 and 0.885; but over 4,096 0.945 and 0.973, over 65,536 0.938, two launches 0.956. Of f32
+ * over 1,000 0.966 and 0.940, but over 3,136 0.896 and 0.909). */
 static const struct {
     int64_t more_than, up_to; /* columns */
     int bytes;                /* of one */
     sharing how;
-} reading[] = {{768, 3584, 2, {8, 32, 128}}, {8191, 65536, 2, {16, 64, 128}}, {768, 1024, 4, {4, 32, 256}}};
+} reading[] = {{768, 3584, 2, {8, 32, 128}}, {768, 1024, 4, {4, 32, 256}}};
 
 /* Blocks that share rows which are read again. Pieces of 64 bytes that begin anywhere waste a third of their sectors, and
  * short ones the memory's pages: from ALONE_BYTES on, of one tensor, up to eight blocks keep 32 KB of rows 256 bytes wide
@@ -330,10 +331,12 @@ kiln_status kiln__schedule_outer(const kiln__ir *ir, const kiln__problem *proble
     if (s->residency == KILN__RESIDENCY_SHARED) s->shared_bytes = (int)slab, s->held = s->steps;
     s->threads_per_row *= cluster;
     /* More chunks would only lengthen the partial results. */
-    const bool fine = !f.again && f.kept_narrowest != 2, cut = f.cols >= SPLIT_COLUMNS && !fits_shared;
-    const int64_t chunk = !fine ? CHUNK_COLUMNS : f.cols <= 65536 ? FINE_CHUNK_COLUMNS : COARSE_CHUNK_COLUMNS;
-    kiln__schedule_split(ir, pins, cut ? kiln__divide_up(f.cols, chunk) : 1, fine ? MOST_FINE_CHUNKS : 256, s);
-    kiln__schedule_batch(pins, bytes > 16 ? 4 : 8, s);
+    const bool cut = f.cols >= SPLIT_COLUMNS && !fits_shared;
+    const int64_t chunk = f.again ? CHUNK_COLUMNS : FINE_CHUNK_COLUMNS;
+    kiln__schedule_split(ir, pins, cut ? kiln__divide_up(f.cols, chunk) : 1,
+                         f.again ? 256 : MOST_FINE_CHUNKS(f.kept_narrowest), s);
+    /* Packs that drift take registers for where they lie, too (sums of f16 over 640 rows of 100,003: 0.826, eight 0.785). */
+    kiln__schedule_batch(pins, bytes > 16 || s->drifts ? 4 : 8, s);
     for (int o = 0; o < problem->input_count + problem->output_count; o++) {
         int widest = 16 / (int)kiln_type_size(problem->operands[o].type);
         const kiln__operand *operand = &problem->operands[o];

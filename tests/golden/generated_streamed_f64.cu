@@ -107,7 +107,6 @@ KILN_DEVICE void kiln_finish_row(const kiln_row &row)
 
 extern "C" __global__ void __launch_bounds__(KILN_THREADS) kiln_kernel(const __grid_constant__ kiln_arguments args)
 {
-    kiln_launch_next();
     kiln_row row(args, kiln_row_index());
     if (row.index >= args.rows) return;
     kiln_begin(row);
@@ -123,7 +122,6 @@ extern "C" __global__ void __launch_bounds__(KILN_THREADS) kiln_kernel(const __g
 extern "C" __global__ void __launch_bounds__(KILN_END_THREADS) kiln_kernel1(const __grid_constant__ kiln_arguments args)
 {
     kiln_launch_wait();
-    kiln_launch_next();
     kiln_row row(args, kiln_end_index());
     if (row.index >= args.rows) return;
     kiln_begin(row);

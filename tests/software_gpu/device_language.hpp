@@ -346,7 +346,6 @@ KILN_SOFTWARE void kiln_cluster_send(unsigned *slot, unsigned rank, unsigned wor
     kiln_software->cluster_send(slot, rank, word, arrivals);
 }
 KILN_SOFTWARE void kiln_cluster_wait(unsigned long long *arrivals, int phase) { kiln_software->cluster_wait(arrivals, phase); }
-KILN_SOFTWARE void kiln_launch_next() {}
 KILN_SOFTWARE void kiln_launch_wait() { kiln_software->launch_wait(); }
 #endif
 KILN_SOFTWARE void kiln_grid_barrier(unsigned *counter) { kiln_software->grid_barrier(counter); }
