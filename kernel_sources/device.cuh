@@ -69,6 +69,11 @@ KILN_DEVICE unsigned short kiln_f32_pair_to_e5m2(float a, float b) {
     asm("cvt.rn.satfinite.e5m2x2.f32 %0, %1, %2;" : "=h"(h) : "f"(b), "f"(a));
     return h;
 }
+KILN_DEVICE kiln_u32 kiln_e4m3_pair_to_f16(unsigned short h) {
+    kiln_u32 w;
+    asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(w) : "h"(h));
+    return w;
+}
 #endif
 
 /* The larger and the smaller; NaN if either is NaN. */
@@ -414,24 +419,6 @@ template <> KILN_MEMBER kiln_u32 kiln_half_pair<kiln_f16>::narrow(float a, float
 }
 template <> KILN_MEMBER kiln_u32 kiln_half_pair<kiln_bf16>::narrow(float a, float b) {
     return kiln_f32_pair_to_bf16(a, b);
-}
-
-/* The largest and the smallest half of a pack, two compared at a time. */
-KILN_DEVICE kiln_u32 kiln_pair_maximum(kiln_f16, kiln_u32 a, kiln_u32 b) { return kiln_f16_pair_maximum(a, b); }
-KILN_DEVICE kiln_u32 kiln_pair_minimum(kiln_f16, kiln_u32 a, kiln_u32 b) { return kiln_f16_pair_minimum(a, b); }
-KILN_DEVICE kiln_u32 kiln_pair_maximum(kiln_bf16, kiln_u32 a, kiln_u32 b) { return kiln_bf16_pair_maximum(a, b); }
-KILN_DEVICE kiln_u32 kiln_pair_minimum(kiln_bf16, kiln_u32 a, kiln_u32 b) { return kiln_bf16_pair_minimum(a, b); }
-template <class T, int N> KILN_DEVICE float kiln_pack_maximum(const kiln_pack<T, N, true> &pack) {
-    kiln_pack<T, 2> most = {{pack.words[0]}};
-#pragma unroll
-    for (int w = 1; w < N / 2; ++w) most.words[0] = kiln_pair_maximum(T(), most.words[0], pack.words[w]);
-    return kiln_maximum(kiln_widen(most.get(0)), kiln_widen(most.get(1)));
-}
-template <class T, int N> KILN_DEVICE float kiln_pack_minimum(const kiln_pack<T, N, true> &pack) {
-    kiln_pack<T, 2> least = {{pack.words[0]}};
-#pragma unroll
-    for (int w = 1; w < N / 2; ++w) least.words[0] = kiln_pair_minimum(T(), least.words[0], pack.words[w]);
-    return kiln_minimum(kiln_widen(least.get(0)), kiln_widen(least.get(1)));
 }
 
 /* Computed values to a pack of a storage type. */

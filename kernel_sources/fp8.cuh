@@ -25,17 +25,32 @@ template <int M, int BIAS> KILN_DEVICE unsigned char kiln_fp8_code(float f, floa
 #ifdef KILN_HAS_FP8
 KILN_DEVICE unsigned char kiln_e4m3_code(float f) { return (unsigned char)kiln_f32_pair_to_e4m3(f, 0.0f); }
 KILN_DEVICE unsigned char kiln_e5m2_code(float f) { return (unsigned char)kiln_f32_pair_to_e5m2(f, 0.0f); }
+KILN_DEVICE float kiln_widen(kiln_e4m3 v) { return kiln_f16_to_f32((unsigned short)kiln_e4m3_pair_to_f16(v.bits)); }
+KILN_DEVICE unsigned short kiln_fp8_pair(kiln_e4m3, float a, float b) { return kiln_f32_pair_to_e4m3(a, b); }
+KILN_DEVICE unsigned short kiln_fp8_pair(kiln_e5m2, float a, float b) { return kiln_f32_pair_to_e5m2(a, b); }
+template <class T, int N> KILN_DEVICE void kiln_narrow_pairs(const float (&values)[N], kiln_pack<T, N> &pack) {
+    if (N % 2) pack.at[N - 1].bits = (unsigned char)kiln_fp8_pair(T(), values[N - 1], 0.0f);
+#pragma unroll
+    for (int j = 0; j + 1 < N; j += 2)
+        reinterpret_cast<unsigned short *>(pack.at)[j / 2] = kiln_fp8_pair(T(), values[j], values[j + 1]);
+}
+template <int N> KILN_DEVICE void kiln_narrow_pack(const float (&values)[N], kiln_pack<kiln_e4m3, N, false> &pack) {
+    kiln_narrow_pairs(values, pack);
+}
+template <int N> KILN_DEVICE void kiln_narrow_pack(const float (&values)[N], kiln_pack<kiln_e5m2, N, false> &pack) {
+    kiln_narrow_pairs(values, pack);
+}
 #else
 KILN_DEVICE unsigned char kiln_e4m3_code(float f) { return kiln_fp8_code<3, 7>(f, 448.0f, 0x7f); }
 KILN_DEVICE unsigned char kiln_e5m2_code(float f) { return kiln_fp8_code<2, 15>(f, 57344.0f, 0x7e); }
-#endif
-
 KILN_DEVICE float kiln_widen(kiln_e4m3 v) {
     /* The bits at a float's place are the value times 2^-120. */
     const float f = __uint_as_float((kiln_u32)(v.bits & 0x7f) << 20) * 1.32922800e36f;
     const float r = (v.bits & 0x7f) == 0x7f ? __int_as_float(0x7fffffff) : f;
     return v.bits & 0x80 ? -r : r;
 }
+#endif
+
 KILN_DEVICE float kiln_widen(kiln_e5m2 v) { return kiln_f16_to_f32((unsigned short)(v.bits << 8)); }
 
 template <class V> KILN_DEVICE void kiln_narrow(V v, kiln_e4m3 &out) { out.bits = kiln_e4m3_code(kiln_odd_f32(v)); }

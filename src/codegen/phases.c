@@ -137,21 +137,29 @@ static void emit_accumulate(const kiln__emitter *e, uint32_t reduction, bool mas
     kiln__write(e, "            %s = %s;\n", r, kiln__spell_combine(e, inst, r, value));
 }
 
-/* Whether the phase's reduction is the largest or the smallest of halves as they are kept: a pack's pairs are compared. */
-static bool is_of_pairs(const kiln__emitter *e, uint32_t reduction, bool masked) {
+/* The function that reduces a whole pack at once, as it is kept: the largest or the smallest of halves, whether any or all
+ * of bools are true; or NULL. */
+static const char *find_pack_reduction(const kiln__emitter *e, uint32_t reduction, bool masked) {
     const kiln__inst *inst = &e->ir->insts[reduction], *of = &e->ir->insts[inst->args[0]];
-    if (inst->op != KILN__OP_REDUCE_MAX && inst->op != KILN__OP_REDUCE_MIN) return false;
-    if (of->op != KILN__OP_INPUT || !e->element[inst->args[0]] || !e->schedule->kept[of->u.input]) return false;
-    if (!e->problem->operands[of->u.input].follows_rows) return false; /* loaded where an element of it is needed */
-    kiln_type type = e->problem->operands[of->u.input].type;
-    return (type == KILN_F16 || type == KILN_BF16) && e->schedule->pack_size % 2 == 0 && !masked && !e->rows_in_packs;
+    if (of->op != KILN__OP_INPUT || !e->element[inst->args[0]] || !e->schedule->kept[of->u.input]) return NULL;
+    const kiln__operand *operand = &e->problem->operands[of->u.input];
+    if (!operand->follows_rows) return NULL; /* loaded where an element of it is needed */
+    if (masked || e->rows_in_packs) return NULL;
+    const bool halves = (operand->type == KILN_F16 || operand->type == KILN_BF16) && e->schedule->pack_size % 2 == 0;
+    const bool bools = operand->type == KILN_BOOL && e->schedule->pack_size % 4 == 0;
+    switch ((int)inst->op) {
+    case KILN__OP_REDUCE_MAX: return halves ? "kiln_pack_maximum" : NULL;
+    case KILN__OP_REDUCE_MIN: return halves ? "kiln_pack_minimum" : NULL;
+    case KILN__OP_REDUCE_ANY: return bools ? "kiln_pack_any" : NULL;
+    case KILN__OP_REDUCE_ALL: return bools ? "kiln_pack_all" : NULL;
+    }
+    return NULL;
 }
 
-static void emit_pairs(const kiln__emitter *e, uint32_t reduction) {
+static void emit_pack_reduction(const kiln__emitter *e, uint32_t reduction, const char *function) {
     const kiln__inst *inst = &e->ir->insts[reduction];
     const char *r = kiln__spell(e, "r%u", reduction);
-    const char *pack = kiln__spell(e, "kiln_pack_%s(kept.%s)", inst->op == KILN__OP_REDUCE_MAX ? "maximum" : "minimum",
-                                   e->name[e->ir->insts[inst->args[0]].u.input]);
+    const char *pack = kiln__spell(e, "%s(kept.%s)", function, e->name[e->ir->insts[inst->args[0]].u.input]);
     kiln__write(e, "        %s = %s;\n", r, kiln__spell_combine(e, inst, r, pack));
 }
 
@@ -161,14 +169,15 @@ static void emit_pack(const kiln__emitter *e, uint32_t phase, const char *name, 
     emit_head(e, name);
     for (uint32_t i = 0; i < e->ir->count; i++) {
         if (!in_phase(e, i, phase)) continue;
-        if (is_of_pairs(e, i, masked))
-            emit_pairs(e, i);
+        const char *function = find_pack_reduction(e, i, masked);
+        if (function)
+            emit_pack_reduction(e, i, function);
         else
             elements = true;
     }
     if (elements) emit_elements(e);
     for (uint32_t i = 0; i < e->ir->count; i++)
-        if (in_phase(e, i, phase) && !is_of_pairs(e, i, masked)) emit_accumulate(e, i, masked);
+        if (in_phase(e, i, phase) && !find_pack_reduction(e, i, masked)) emit_accumulate(e, i, masked);
     kiln__write(e, "%s%s    }\n", elements ? "        }\n" : "",
                 kiln__phase_counts(e, phase) ? "        count += span.high - span.low;\n" : "");
 }
@@ -197,7 +206,7 @@ static const char *survey(kiln__emitter *e, uint32_t phase, int *before) {
     for (uint32_t i = 0; i < e->ir->count; i++) {
         const kiln__inst *inst = &e->ir->insts[i];
         if (inst->phase <= phase) *before += kiln__reduction_values(inst->op);
-        if (!in_phase(e, i, phase) || is_of_pairs(e, i, e->schedule->masked)) continue;
+        if (!in_phase(e, i, phase) || find_pack_reduction(e, i, e->schedule->masked)) continue;
         need(e, inst->args[0]);
         e->exact[inst->args[0]] |= inst->op != KILN__OP_REDUCE_SUM || !kiln__is_shifted_exp(e->ir, inst->args[0]);
         ordered |= inst->op == KILN__OP_REDUCE_USER;

@@ -354,6 +354,7 @@ static void emit_all(kiln__emitter *e) {
     emit_part(e, "device.cuh");
     if (has_fp8(e->ir, e->problem)) emit_part(e, "fp8.cuh");
     emit_part(e, "math.cuh");
+    if (!e->flat) emit_part(e, "pack_reductions.cuh");
     kiln__write(e, "\n/* ---- the program ---- */\n\n");
     emit_combines(e);
     classify(e);

@@ -27,6 +27,7 @@ typedef int kiln_index; /* columns */
 
 [kernel_sources/device.cuh]
 [kernel_sources/math.cuh]
+[kernel_sources/pack_reductions.cuh]
 
 /* ---- the program ---- */
 

@@ -289,6 +289,17 @@ __forceinline__ unsigned short kiln_f32_pair_to_e5m2(float a, float b)
 {
     return (unsigned short)(kiln_software_fp8(a, 2, -14, 0x7b) | kiln_software_fp8(b, 2, -14, 0x7b) << 8);
 }
+__forceinline__ unsigned kiln_software_e4m3_to_f16(unsigned code)
+{
+    const int exponent = (int)(code >> 3 & 15), mantissa = (int)(code & 7);
+    const double size = __builtin_ldexp(exponent ? 8 + mantissa : mantissa, (exponent ? exponent : 1) - 10);
+    const unsigned f16 = (code & 127) == 127 ? 0x7fff : kiln_f32_to_f16((float)size);
+    return f16 | (code & 128) << 8;
+}
+__forceinline__ unsigned kiln_e4m3_pair_to_f16(unsigned short h)
+{
+    return kiln_software_e4m3_to_f16(h & 255) | kiln_software_e4m3_to_f16(h >> 8) << 16;
+}
 #endif
 
 __forceinline__ float kiln_maximum(float a, float b) { return a > b || a != a ? a : b; }
