@@ -255,7 +255,7 @@ static bool suits_tile(const kiln__problem *problem, int kind, int kept, const k
     const int64_t few = problem->cols / full_pack;
     const bool halves = full_pack > 4; /* or smaller: a tile's single elements cost more */
     const int least = kind & READING_ODD   ? 7
-                      : kind & SHARING_ODD ? halves ? 65 : 300
+                      : kind & SHARING_ODD ? halves && kept == 1 ? 65 : 300
                       : !halves            ? 127
                       : kept > 1           ? 25
                                            : 96;
@@ -294,6 +294,8 @@ static kiln_status choose_row(const kiln__ir *ir, const kiln__problem *problem, 
     int64_t packs = kiln__divide_up(problem->cols - s->masked, s->pack_size) + s->masked;
     if (packs < 1) packs = 1;
     int64_t load = apart ? kiln__times(packs, kept > 1 ? kept : 1) : load_of(packs, bytes);
+    /* Masks are of elements: lanes take twice as many packs of bytes (any of 511 bools: 0.986, else 0.394). */
+    if (kind == READING_ODD && s->pack_size == 16 && load <= 80) load /= 2;
     const kiln__choice *row = kiln__table;
     for (; row->reason; row++) {
         bool pinned = pins->residency >= 0 || pins->group >= 0 || pins->cluster;
