@@ -291,7 +291,7 @@ static const struct {
     {"y = softmax_grad(a, b)", "f16[*,512] f16[*,512] f16[*,512]", 90,
      "lanes 32, registers, inner, pack 8 x 2, 4 rows per block"},
     {"y = softmax(where(m, x, 0))", "bool[*,512] f32[*,512] f32[*,512]", 90,
-     "block 128, registers, inner, pack 16 x 1"},
+     "lanes 32, registers, inner, pack 4 x 4, 4 rows per block"},
     {"y = softmax(x)", "e4m3[*,1000] e4m3[*,1000]", 90, "lanes 32, tile, inner, pack 8 x 4, 16 rows per block"},
     {"y = softmax(x)", "f16[*,1023]{1024,1} f16[*,1023]", 90, "block 64, registers, inner, pack 1 x 16"},
     {"y = softmax(x)", "f16[*,1023]{1024,1} f16[*,1023]{1024,1}", 90,

@@ -4,8 +4,8 @@
 
 #include "plan/schedule.h"
 
-/* The pack holds 16 bytes of the narrowest tensor that moves with the rows, fewer where a pointer's alignment forbids
- * it; one element where nothing lies side by side. */
+/* The pack holds 16 bytes of the narrowest tensor that moves with the rows, of the widest output at most, fewer where a
+ * pointer's alignment forbids it; one element where nothing lies side by side. */
 int kiln__widest_pack(const kiln__problem *problem);
 
 /* How far behind a multiple of the pack a row's first element lies: row * result. -1 where the operand's rows do not

@@ -219,10 +219,12 @@ typedef struct lie {
 } lie;
 
 static lie find_lie(const kiln__problem *problem, const kiln__schedule *s) {
+    const int full_pack = kiln__widest_pack(problem);
     lie found = {true, true, s->pack_size};
     for (int o = 0; o < problem->input_count + problem->output_count; o++) {
         const kiln__operand *operand = &problem->operands[o];
-        const int widest = 16 / (int)kiln_type_size(operand->type), vector = kiln__vector_of(problem, operand, s);
+        const int size = (int)kiln_type_size(operand->type), widest = 16 / size < full_pack ? 16 / size : full_pack;
+        const int vector = kiln__vector_of(problem, operand, s);
         if (!operand->per_element || (!operand->output && !operand->follows_rows)) continue;
         found.contiguous &= kiln__is_contiguous(problem, operand) && operand->alignment >= widest;
         found.whole &= vector == widest;
