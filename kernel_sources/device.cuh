@@ -487,7 +487,7 @@ KILN_DEVICE void kiln_join(kiln_pack<T, N> &pack, const kiln_pack<T, N> (&halves
 #pragma unroll
     for (int i = 0; i < 2 * words; ++i) word[i] = reinterpret_cast<const kiln_u32 *>(halves + i / words)[i % words];
 #pragma unroll
-    for (int by = 1; by < words; by *= 2)
+    for (int by = words / 2; by > 0; by /= 2)
 #pragma unroll
         for (int i = 0; i + by < 2 * words; ++i) word[i] = bytes / 4 & by ? word[i + by] : word[i];
 #pragma unroll

@@ -448,7 +448,8 @@ static void packs_cross_rows_that_are_broadcast(void **state) {
         bound b;
         kiln__prepared prepared;
         const int n = of[i].columns;
-        snprintf(tensors, sizeof tensors, "%s[3,2,5,%d] %s[3,1,1,%d] f32[3,2,5,%d]", of[i].type, n, of[i].type, n, n);
+        snprintf(tensors, sizeof tensors, "%s[3,2,5,%d] %s[3,1,1,%d] %s[3,2,5,%d]", of[i].type, n, of[i].type, n,
+                 of[i].type, n);
         const packed_case c = {"y = x + 2 * a", "", tensors, "flat", NULL, false};
         assert_int_equal(bound_create(&b, c.program, NULL, NULL, tensors), KILN_OK);
         if (bound_prepare(&b, 90, &prepared)) fail_msg("%s", kiln_last_error());
@@ -483,7 +484,7 @@ static void groups_go_through_many_rows(void **state) {
         {"y = (a + b + c) / sum(abs(a + b + c) / max(abs(a + b + c)))",
          "u8[3,200001] f64[3,200001] f64[3,200001] "
          "f64[3,200001]",
-         "inner, pack 16 x 1, persistent, masked", "grid, threads 1024, shared, phased"},
+         "inner, pack 2 x 1, persistent, masked", "grid, threads 1024, shared, phased"},
     };
     (void)state;
     for (size_t i = 0; i < COUNT(of); i++) {

@@ -257,7 +257,7 @@ static bool suits_tile(const kiln__problem *problem, int kind, int kept, const k
     const int64_t few = problem->cols / full_pack;
     const bool halves = full_pack > 4; /* or smaller: a tile's single elements cost more */
     const int least = kind & READING_ODD   ? 7
-                      : kind & SHARING_ODD ? halves && kept == 1 ? 65 : 300
+                      : kind & SHARING_ODD ? halves && kept == 1 ? 64 : 300
                       : !halves            ? 127
                       : kept > 1           ? 25
                                            : 96;
