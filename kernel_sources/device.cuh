@@ -69,6 +69,7 @@ KILN_DEVICE unsigned short kiln_f32_pair_to_e5m2(float a, float b) {
     asm("cvt.rn.satfinite.e5m2x2.f32 %0, %1, %2;" : "=h"(h) : "f"(b), "f"(a));
     return h;
 }
+/* And two of them as f16, exactly. */
 KILN_DEVICE kiln_u32 kiln_e4m3_pair_to_f16(unsigned short h) {
     kiln_u32 w;
     asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(w) : "h"(h));

@@ -29,7 +29,7 @@ KILN_DEVICE float kiln_widen(kiln_e4m3 v) { return kiln_f16_to_f32((unsigned sho
 KILN_DEVICE unsigned short kiln_fp8_pair(kiln_e4m3, float a, float b) { return kiln_f32_pair_to_e4m3(a, b); }
 KILN_DEVICE unsigned short kiln_fp8_pair(kiln_e5m2, float a, float b) { return kiln_f32_pair_to_e5m2(a, b); }
 template <class T, int N> KILN_DEVICE void kiln_narrow_pairs(const float (&values)[N], kiln_pack<T, N> &pack) {
-    if (N % 2) pack.at[N - 1].bits = (unsigned char)kiln_fp8_pair(T(), values[N - 1], 0.0f);
+    if (N == 1) pack.at[0].bits = (unsigned char)kiln_fp8_pair(T(), values[0], 0.0f);
 #pragma unroll
     for (int j = 0; j + 1 < N; j += 2)
         reinterpret_cast<unsigned short *>(pack.at)[j / 2] = kiln_fp8_pair(T(), values[j], values[j + 1]);

@@ -48,7 +48,9 @@ struct kiln_span {
     KILN_MEMBER bool whole() const { return !KILN_MASKED || (low == 0 && high == KILN_PACK); }
     KILN_MEMBER bool has(int j) const { return !KILN_MASKED || (low <= j && j < high); }
 
-    /* What may be loaded of it where rows lie one behind the other: the neighbours' elements, too. */
+    /* What may be loaded of it where rows lie one behind the other: the neighbours' elements, too. The first row begins with
+     * a pack, and only the last one's end has nothing behind it. Where an output takes the input's place, neighbours may
+     * store theirs meanwhile: they are masked wherever they are computed with. */
     KILN_MEMBER kiln_span loaded(const kiln_row &row) const {
         kiln_span span = *this;
         span.low = 0;
@@ -59,7 +61,7 @@ struct kiln_span {
 
 #if KILN_MASKED
 /* The pack at col of what all rows share: it begins at a multiple of a pack, rows do not. Two aligned packs, of which the
- * neighbours read one too, are shifted together; at the row's ends element by element. */
+ * neighbours read one too, are shifted together; at the row's end element by element. */
 template <int V, class T>
 KILN_DEVICE void kiln_fetch_shifted(kiln_pack<T, KILN_PACK> &pack, const T *p, kiln_index col, int shift,
                                     const kiln_span &span) {
@@ -70,7 +72,7 @@ KILN_DEVICE void kiln_fetch_shifted(kiln_pack<T, KILN_PACK> &pack, const T *p, k
         return;
     }
     kiln_pack<T, KILN_PACK> halves[2];
-    kiln_load<V>(halves[0], p + (first < 0 ? 0 : first)); /* before the row: not used */
+    kiln_load<V>(halves[0], p + (first < 0 ? 0 : first)); /* nothing before the row is used */
     kiln_load<V>(halves[1], p + first + KILN_PACK);
     kiln_join(pack, halves, skip);
 }

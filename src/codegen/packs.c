@@ -45,7 +45,7 @@ const char *kiln__spell_element_address(const kiln__emitter *e, int o, const cha
                        offset, e->schedule->row_vector == 1 ? "" : kiln__spell_row_step(e, o, "j % KILN_VECTOR"));
 }
 
-/* The part of a pack that is loaded: where rows overhang packs, more than its row's. */
+/* The part of a pack that is loaded: where packs overhang rows, more than its row's. */
 static const char *spell_loaded(const kiln__emitter *e, int o) {
     const kiln__operand *operand = &e->problem->operands[o];
     const bool inner = e->schedule->layout == KILN__LAYOUT_INNER && e->schedule->masked;

@@ -123,7 +123,7 @@ static void emit_shuffle(const kiln__emitter *e, uint32_t phase, const char *sta
     kiln__write(e, "        return other;\n    }\n");
 }
 
-/* "r4 = r4 + v3;". What lies outside the row contributes the identity: choosing costs less than branching. */
+/* "r4 = r4 + v3;". What lies outside the row contributes the identity: for an element choosing costs less than branching. */
 static void emit_accumulate(const kiln__emitter *e, uint32_t reduction, bool masked) {
     const kiln__inst *inst = &e->ir->insts[reduction];
     const char *value = kiln__spell_value(e, inst->args[0]);

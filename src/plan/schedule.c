@@ -12,8 +12,7 @@
 #include "plan/table.h"
 
 #define MOST_TILE_COLUMNS 2048
-#define MOST_SHARING_COLUMNS 3072 /* (layer_norm of 2,501 columns: tiles 0.966, 128 threads 0.838) */
-#define MOST_APART_BYTES 256      /* of a thread: f64 spills with more */
+#define MOST_APART_BYTES 256 /* of a thread: f64 spills with more */
 /* Packs; of fewer the ends are too many (sums of 127 of 128 columns: 0.566, pairs 1.036). */
 #define LEAST_OVERHANGING 97
 #define LONG_ROW_PACKS 65536 /* of a streamed row: longer ones are split among blocks */
@@ -219,11 +218,15 @@ typedef struct lie {
 } lie;
 
 static lie find_lie(const kiln__problem *problem, const kiln__schedule *s) {
-    const int full_pack = kiln__widest_pack(problem);
     lie found = {true, true, s->pack_size};
+    int most = 16; /* elements of 16 bytes of the widest output */
+    for (int o = problem->input_count; o < problem->input_count + problem->output_count; o++) {
+        const int elements = 16 / (int)kiln_type_size(problem->operands[o].type);
+        if (problem->operands[o].per_element && elements < most) most = elements;
+    }
     for (int o = 0; o < problem->input_count + problem->output_count; o++) {
         const kiln__operand *operand = &problem->operands[o];
-        const int size = (int)kiln_type_size(operand->type), widest = 16 / size < full_pack ? 16 / size : full_pack;
+        const int size = (int)kiln_type_size(operand->type), widest = 16 / size < most ? 16 / size : most;
         const int vector = kiln__vector_of(problem, operand, s);
         if (!operand->per_element || (!operand->output && !operand->follows_rows)) continue;
         found.contiguous &= kiln__is_contiguous(problem, operand) && operand->alignment >= widest;
@@ -262,7 +265,7 @@ static bool suits_tile(const kiln__problem *problem, int kind, int kept, const k
                       : kept > 1           ? 25
                                            : 96;
     if (s->masked && few >= least) return false;
-    return (problem->cols % full_pack && problem->cols <= (s->sharing ? MOST_SHARING_COLUMNS : MOST_TILE_COLUMNS)) ||
+    return (problem->cols % full_pack && problem->cols <= MOST_TILE_COLUMNS) ||
            (few > 0 && few < 32 && !kiln__is_power_of_two(few));
 }
 
@@ -296,8 +299,9 @@ static kiln_status choose_row(const kiln__ir *ir, const kiln__problem *problem, 
     int64_t packs = kiln__divide_up(problem->cols - s->masked, s->pack_size) + s->masked;
     if (packs < 1) packs = 1;
     int64_t load = apart ? kiln__times(packs, kept > 1 ? kept : 1) : load_of(packs, bytes);
-    /* Masks are of elements: lanes take twice as many packs of bytes (any of 511 bools: 0.986, else 0.394). */
-    if (kind == READING_ODD && s->pack_size == 16 && load <= 80) load /= 2;
+    /* Masks are of elements: lanes take twice as many packs of bytes (any of 511 bools: 0.986, else 0.394; of 1,501
+     * as fast). */
+    if (kind == READING_ODD && s->pack_size == 16 && load <= 65) load /= 2;
     const kiln__choice *row = kiln__table;
     for (; row->reason; row++) {
         bool pinned = pins->residency >= 0 || pins->group >= 0 || pins->cluster;

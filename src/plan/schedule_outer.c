@@ -77,9 +77,9 @@ static int64_t least_slab(const facts *f) {
 }
 
 /* Threads that share a row. Up to 8 columns each stay in registers, two where 65 to 128 are read once (sums over 128 of f16
- * 0.987, eight 0.944); a row that is read once is streamed by 16 threads, by 64 where it is long, by 32 where it is
- * longer than so many make fine chunks of (sums of f16 over 1,048,576: 0.884 and 0.807); one that is read again is kept in
- * shared memory by 64. */
+ * 0.987, eight 0.944); a row that is read once is streamed by 16 threads, by 64 where it is long, by 32 where it has
+ * 2 bytes a column and more columns than the most fine chunks have (sums of f16 over 1,048,576: 0.884 and 0.807); one that
+ * is read again is kept in shared memory by 64. */
 static int choose_members(const facts *f, bool fits_shared) {
     int members = 1;
     while (members < 16 && members * 8 < f->cols) members *= 2;

@@ -4,16 +4,16 @@
 
 #include "plan/schedule.h"
 
-#define WHOLE_GRID 0  /* blocks: one on each multiprocessor */
-#define SHARING 1     /* programs that read what all rows share */
-#define SHARING_ODD 2 /* the same, of rows that packs overhang */
-#define SHARING_MORE 256 /* the same, and several such tensors */
-#define READING 4     /* programs that read each element once, and write one value per row */
-#define READING_ODD 8 /* the same, of rows that packs overhang */
-#define EVEN 16       /* other programs that share nothing, of rows that packs do not overhang */
-#define ODD 32        /* the same, of rows that they overhang */
-#define SEVERAL 64    /* programs that keep several inputs, of even rows */
-#define APART 128     /* rows that some tensor has neither one behind the other nor in whole packs */
+#define WHOLE_GRID 0     /* blocks: one on each multiprocessor */
+#define SHARING 1        /* programs that read what all rows share */
+#define SHARING_ODD 2    /* the same, of rows that packs overhang */
+#define READING 4        /* programs that read each element once, and write one value per row */
+#define READING_ODD 8    /* the same, of rows that packs overhang */
+#define EVEN 16          /* other programs that share nothing, of rows that packs do not overhang */
+#define ODD 32           /* the same, of rows that they overhang */
+#define SEVERAL 64       /* programs that keep several inputs, of even rows */
+#define APART 128        /* rows that some tensor has neither one behind the other nor in whole packs */
+#define SHARING_MORE 256 /* SHARING_ODD, and several such tensors */
 
 typedef struct kiln__choice {
     int64_t min_packs, max_packs; /* of 16 bytes a row, all kept inputs together; of rows APART: of any size */
