@@ -18,8 +18,19 @@ static span span_of(const kiln__problem *problem, const kiln__operand *operand) 
 
 static bool steps_by_one(const span *s) { return s->side_by_side || (s->rank && s->strides[s->rank - 1] == 1); }
 
+int kiln__most_stored(const kiln__problem *problem) {
+    int most = 16;
+    for (int o = problem->input_count; o < problem->input_count + problem->output_count; o++) {
+        const kiln__operand *operand = &problem->operands[o];
+        const int elements = 16 / (int)kiln_type_size(operand->type);
+        span s = span_of(problem, operand);
+        if (operand->per_element && operand->follows_rows && steps_by_one(&s) && elements < most) most = elements;
+    }
+    return most;
+}
+
 int kiln__widest_pack(const kiln__problem *problem) {
-    int pack = 0, limit = 16;
+    int pack = 0, limit = kiln__most_stored(problem);
     for (int o = 0; o < problem->input_count + problem->output_count; o++) {
         const kiln__operand *operand = &problem->operands[o];
         span s = span_of(problem, operand);
@@ -27,8 +38,6 @@ int kiln__widest_pack(const kiln__problem *problem) {
         int size = (int)kiln_type_size(operand->type);
         if (16 / size > pack) pack = 16 / size;
         if (operand->alignment * size < 16 && operand->alignment < limit) limit = operand->alignment;
-        /* Neighbouring threads' stores are neighbours (f16 to f32: 0.978, packs of eight 0.761; i8 to f16 1.044 and 0.792). */
-        if (operand->output && 16 / size < limit) limit = 16 / size;
     }
     return pack == 0 ? 1 : pack < limit ? pack : limit;
 }

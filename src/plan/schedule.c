@@ -212,18 +212,15 @@ static void split_row(const kiln__ir *ir, int64_t packs, const kiln__pins *pins,
 
 /* How the tensors that have rows of their own lie. */
 typedef struct lie {
-    bool contiguous; /* rows one behind the other, the first aligned to 16 bytes: a tile of them can be copied flat */
-    bool whole;      /* packs of 16 bytes */
-    int least;       /* elements that all of them can move in one access */
+    bool
+        contiguous; /* rows one behind the other, the first aligned to a whole pack: a tile of them can be copied flat */
+    bool whole;     /* packs of 16 bytes, or of as many elements as the widest output has in them */
+    int least;      /* elements that all of them can move in one access */
 } lie;
 
 static lie find_lie(const kiln__problem *problem, const kiln__schedule *s) {
     lie found = {true, true, s->pack_size};
-    int most = 16; /* elements of 16 bytes of the widest output */
-    for (int o = problem->input_count; o < problem->input_count + problem->output_count; o++) {
-        const int elements = 16 / (int)kiln_type_size(problem->operands[o].type);
-        if (problem->operands[o].per_element && elements < most) most = elements;
-    }
+    const int most = kiln__most_stored(problem);
     for (int o = 0; o < problem->input_count + problem->output_count; o++) {
         const kiln__operand *operand = &problem->operands[o];
         const int size = (int)kiln_type_size(operand->type), widest = 16 / size < most ? 16 / size : most;
