@@ -253,13 +253,27 @@ KILN_DEVICE void kiln_cluster_expect(kiln_u64 *arrivals, int bytes) {
                  "r"(bytes)
                  : "memory");
 }
-KILN_DEVICE void kiln_cluster_send(kiln_u32 *slot, kiln_u32 rank, kiln_u32 word, kiln_u64 *arrivals) {
-    asm volatile("{\n\t.reg .u32 far, there;\n\tmapa.shared::cluster.u32 far, %0, %1;\n\t"
-                 "mapa.shared::cluster.u32 there, %2, %1;\n\t"
-                 "st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [far], %3, [there];\n\t}" ::"r"(
-                     (kiln_u32)__cvta_generic_to_shared(slot)),
-                 "r"(rank), "r"((kiln_u32)__cvta_generic_to_shared(arrivals)), "r"(word)
-                 : "memory");
+/* WORDS: 1, 2 or 4, in one write. */
+template <int WORDS>
+KILN_DEVICE void kiln_cluster_send(kiln_u32 *slot, kiln_u32 rank, const kiln_u32 *words, kiln_u64 *arrivals) {
+    kiln_u32 far, there;
+    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(far) : "r"((kiln_u32)__cvta_generic_to_shared(slot)), "r"(rank));
+    asm("mapa.shared::cluster.u32 %0, %1, %2;"
+        : "=r"(there)
+        : "r"((kiln_u32)__cvta_generic_to_shared(arrivals)), "r"(rank));
+    if constexpr (WORDS == 1)
+        asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [%0], %1, [%2];" ::"r"(far), "r"(words[0]),
+                     "r"(there)
+                     : "memory");
+    else if constexpr (WORDS == 2)
+        asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.v2.u32 [%0], {%1, %2}, [%3];" ::"r"(far),
+                     "r"(words[0]), "r"(words[1]), "r"(there)
+                     : "memory");
+    else
+        asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.u32 [%0], {%1, %2, %3, %4}, [%5];" ::"r"(
+                         far),
+                     "r"(words[0]), "r"(words[1]), "r"(words[2]), "r"(words[3]), "r"(there)
+                     : "memory");
 }
 KILN_DEVICE void kiln_cluster_wait(kiln_u64 *arrivals, int phase) {
     kiln_u32 done;

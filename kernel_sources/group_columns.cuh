@@ -85,7 +85,7 @@ template <class V, class S> KILN_DEVICE void kiln_combine_blocks(S *values) {
         for (int rank = 0; rank < KILN_BLOCKS_PER_ROW; ++rank)
 #pragma unroll
             for (int w = 0; w < words; ++w)
-                kiln_exchange_send<V>(0, &slots[kiln_cluster_rank()][i].words[w], rank, own.words[w]);
+                kiln_exchange_send<V, 1>(0, &slots[kiln_cluster_rank()][i].words[w], rank, &own.words[w]);
     }
     kiln_exchange_end<V>(0);
     for (int i = threadIdx.x; i < KILN_ROWS_PER_BLOCK; i += KILN_THREADS) {

@@ -72,6 +72,12 @@ template <class V> KILN_DEVICE V kiln_move_square(V sum, V n, V from, V to) {
     const V distance = from - to;
     return n == V(0) ? sum : sum + n * distance * distance;
 }
+/* Squares of n elements' distances from `about`, to those from their mean, which one of the elements, or the mean of
+ * some, is as good for as `about` as any: what cancels is a small multiple of what stays. */
+template <class V> KILN_DEVICE V kiln_settle_square(V sum, V n, V about, V mean) {
+    const V distance = mean - about, settled = sum - n * distance * distance;
+    return n == V(0) ? sum : settled < V(0) ? V(0) : settled;
+}
 KILN_DEVICE float kiln_ratio(float a, float b) { return KILN_FAST ? kiln_fast_ratio(a, b) : a / b; }
 KILN_DEVICE double kiln_ratio(double a, double b) { return a / b; }
 KILN_DEVICE float kiln_sigmoid(float x) {

@@ -21,8 +21,14 @@ struct kiln_residency {
         }
     }
     template <class Online> KILN_MEMBER void each_online(kiln_row &row, Online &online) {
+#if KILN_ONLINE == 3
+        typename Online::one_pass both = {row, online};
+        each_pack(row, both);
+        both.end();
+#else
         each_pack(row, online.first);
         kiln_partial(row, online.first);
         each_pack(row, online.second);
+#endif
     }
 };

@@ -91,7 +91,11 @@ struct kiln_residency {
         });
     }
     template <class Phase> KILN_MEMBER void reduce_arriving(kiln_row &row, Phase &phase) {
-        if constexpr (KILN_ONLINE == 2) {
+        if constexpr (KILN_ONLINE == 3) {
+            typename Phase::one_pass both = {row, phase};
+            each_arriving<false>(row, both);
+            both.end();
+        } else if constexpr (KILN_ONLINE == 2) {
             each_arriving<false>(row, phase.first);
             kiln_partial(row, phase.first);
             each_held(row, phase.second);

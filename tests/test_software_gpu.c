@@ -80,10 +80,10 @@ static const struct plant {
      {"y = softmax(x)", KILN_F16, 20, 33, false, 0}, "with no barrier between"},
     {"a pair that overhangs its row, stored whole", "kiln_store_part(pack, to, span.low, span.high);", "kiln_store_part(pack, to, 0, N);",
      {"y = softmax(x)", KILN_F16, 20, 63, false, 0}, "with no barrier between"},
-    {"a cluster that does not wait for its blocks", "    kiln_exchange_end<V>(turn);\n    value =", "    value =", {"y = softmax(x)", KILN_F32, 2, 40000, false, 0}, "slots', which"},
-    {"a cluster that expects too much", "kiln_exchange_begin<V>(turn, all * words * 4);", "kiln_exchange_begin<V>(turn, all * words * 4 + 4);",
+    {"a cluster that does not wait for its blocks", "    kiln_exchange_end<V>(turn);\n    return", "    return", {"y = softmax(x)", KILN_F32, 2, 40000, false, 0}, "slots', which"},
+    {"a cluster that expects too much", "kiln_exchange_begin<V>(turn, all * writes * width * 4);", "kiln_exchange_begin<V>(turn, all * writes * width * 4 + 4);",
      {TWICE, KILN_F32, 2, 40000, false, 0}, "for what their block is sent"},
-    {"a cluster that expects too little", "kiln_exchange_begin<V>(turn, all * words * 4);", "kiln_exchange_begin<V>(turn, all * words * 4 - 4);",
+    {"a cluster that expects too little", "kiln_exchange_begin<V>(turn, all * writes * width * 4);", "kiln_exchange_begin<V>(turn, all * writes * width * 4 - 4);",
      {TWICE, KILN_F32, 2, 40000, false, 0}, NULL},
     {"arrivals of the other phase", "turn / 2 % 2);", "1);", {TWICE, KILN_F32, 2, 40000, false, 0}, "which"},
 };

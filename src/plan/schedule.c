@@ -52,17 +52,18 @@ static int choose_kept(const kiln__problem *problem, kiln__schedule *s) {
 
 /* What all rows share is loaded with a row in registers rather than when it is used, where three blocks have registers
  * for both: few rows wait for memory once (rms_norm of 128 rows of 4,096 columns: 4.8 us, 6.1 without). Clusters load it
- * for several packs at a time where a thread has many packs or there is one such tensor (rms_norm of 524,288 columns:
- * 0.828, 0.668 without; layer_norm 0.733 and 0.593, of 262,144 columns 0.753 and 0.768). */
+ * for several packs at a time (rms_norm of 524,288 columns: 0.828, 0.668 without; layer_norm 0.733 and 0.593, of 65,536
+ * columns 0.988 and 0.970; rms_norm of 131,071 0.964 and 0.947), but for two tensors and more that take two loads for a
+ * pack (layer_norm of 65,537 columns: 0.826, 0.881 without). */
 static void load_ahead(const kiln__problem *problem, const kiln__device *device, const kiln__pins *pins, int bytes,
                        kiln__schedule *s) {
-    if (s->masked || !s->sharing) return;
+    if (!s->sharing || (s->masked && s->sharing > 1)) return;
     for (int o = 0; o < problem->input_count; o++)
         if (is_shared(&problem->operands[o])) bytes += s->pack_size * (int)kiln_type_size(problem->operands[o].type);
-    s->ahead = s->residency == KILN__RESIDENCY_REGISTERS &&
+    s->ahead = s->residency == KILN__RESIDENCY_REGISTERS && !s->masked &&
                (pins->ahead || (s->steps * bytes / 4 + 24) * s->threads * 3 <= device->registers_per_sm);
-    s->beside = s->residency == KILN__RESIDENCY_SHARED && s->group == KILN__GROUP_CLUSTER &&
-                (s->sharing == 1 || s->steps >= 16);
+    s->beside =
+        s->residency == KILN__RESIDENCY_SHARED && s->group == KILN__GROUP_CLUSTER && (!s->masked || s->threads <= 256);
     for (int o = 0; o < problem->input_count; o++)
         s->kept[o] |= (s->ahead || s->beside) && problem->operands[o].per_element;
 }
@@ -129,6 +130,10 @@ static bool hold(const kiln__ir *ir, const kiln__choice *c, const kiln__pins *pi
     s->shared_bytes = 0;
     s->persistent = false;
     if (exchange > MOST_STATIC_BYTES) return false;
+    /* Of weights that take two loads for a pack, the more threads wait the better (layer_norm of 65,537 columns: 64
+     * registers for each of 1,024 threads 0.928, 72 for 896 0.893). */
+    if (s->masked && s->sharing > 1 && s->residency == KILN__RESIDENCY_REGISTERS && s->blocks_per_row > 1)
+        s->resident = 1024 / s->threads;
     if (s->residency != KILN__RESIDENCY_SHARED) return true;
     /* Better two clusters side by side, one exchanging while the other loads, than all of a row. */
     int64_t half = device->shared_per_sm / 2 - 5120, all = kiln__times(s->steps, step);
@@ -136,6 +141,9 @@ static bool hold(const kiln__ir *ir, const kiln__choice *c, const kiln__pins *pi
     s->held = all <= room ? s->steps : room / step;
     if (s->held < s->steps && !grid && (!persistent || s->held < s->steps - s->steps / 4)) return false;
     s->shared_bytes = (int)(s->held * step);
+    if (s->masked && s->sharing > 1 && s->threads == 256 && s->blocks_per_row > 1 &&
+        6 * (s->shared_bytes + 1024) <= device->shared_per_sm)
+        s->resident = 6;
     if (s->threads == 1024 && device->threads_per_sm >= 2048 && 2 * (s->shared_bytes + 2048) <= device->shared_per_sm)
         s->resident = 2;
     s->persistent = grid || persistent;
@@ -421,7 +429,8 @@ kiln_status kiln__schedule_choose(const kiln__ir *ir, const kiln__problem *probl
                              : choose_row(ir, problem, device, pins, attempt, out);
     if (status) return status;
     /* A second exchange takes long where it is between blocks, a second reading anywhere. */
-    bool once = out->residency == KILN__RESIDENCY_STREAM || out->blocks_per_row > 1;
+    bool once = out->residency == KILN__RESIDENCY_STREAM || out->blocks_per_row > 1 ||
+                (out->masked && out->sharing && out->threads >= 256); /* and with one pass there are fewer registers */
     if (problem->layout == KILN__LAYOUT_INNER && out->residency != KILN__RESIDENCY_TILE && !out->ordered &&
         (pins->online ? pins->online > 0 : once))
         out->online = kiln__online_phase(ir);

@@ -82,6 +82,8 @@ const kiln__choice kiln__table[] = {
      "0.949)"},
     {0, 1024, 128, 1, false, 0, KILN__RESIDENCY_REGISTERS,
      "128 threads with up to 8 packs in registers: 0.992 to 1.005 from 1,024 to 8,192 columns, larger blocks lose"},
+    {1793, 3584, 512, 1, false, SHARING_MORE, KILN__RESIDENCY_REGISTERS,
+     "512 threads, whose packs overhang the row (layer_norm of 24,001 columns: 0.921, in shared memory 0.898)"},
     {1025, 2304, 256, 1, false, SHARING_ODD, KILN__RESIDENCY_REGISTERS,
      "one block, whose packs overhang the row (rms_norm of 12,001 columns: 0.996, in shared memory 0.964; layer_norm "
      "0.971 and 0.932)"},
@@ -90,8 +92,11 @@ const kiln__choice kiln__table[] = {
      "threads 0.876)"},
     {2049, 3072, 512, 1, false, SHARING, KILN__RESIDENCY_REGISTERS,
      "up to six packs per thread (layer_norm of 20,000 columns: 1.006, four blocks 0.943)"},
-    {3073, 4300, 512, 1, false, SHARING_MORE, KILN__RESIDENCY_SHARED,
-     "one block, whose packs overhang the row (layer_norm of 32,769 columns: 0.870, four blocks 0.793)"},
+    {3585, 4608, 128, 4, false, SHARING_MORE, KILN__RESIDENCY_REGISTERS,
+     "up to nine packs per thread of four blocks (layer_norm of 32,769 columns: 0.891, in shared memory of one 0.871)"},
+    {4609, 9216, 128, 8, false, SHARING_MORE, KILN__RESIDENCY_REGISTERS,
+     "up to nine packs per thread of eight blocks (layer_norm of 65,537 columns: 0.928, in shared memory of four "
+     "0.903)"},
     {2049, 10240, 256, 4, false, SHARING, KILN__RESIDENCY_SHARED,
      "four blocks with up to 40 KB of the row each wait less for what all rows share (rms_norm of 32,768 columns: "
      "0.998, one block of 1,024 threads 0.974; layer_norm of 65,536 0.963, eight blocks 0.939)"},

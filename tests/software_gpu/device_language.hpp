@@ -352,9 +352,10 @@ KILN_SOFTWARE void kiln_cluster_write(unsigned *slot, unsigned rank, unsigned wo
 KILN_SOFTWARE void kiln_cluster_prepare(unsigned long long *arrivals, int count) { kiln_software->cluster_prepare(arrivals, count); }
 KILN_SOFTWARE void kiln_cluster_begin() { kiln_software->cluster_barrier(); }
 KILN_SOFTWARE void kiln_cluster_expect(unsigned long long *arrivals, int bytes) { kiln_software->cluster_expect(arrivals, bytes); }
-KILN_SOFTWARE void kiln_cluster_send(unsigned *slot, unsigned rank, unsigned word, unsigned long long *arrivals)
+template <int WORDS>
+KILN_SOFTWARE void kiln_cluster_send(unsigned *slot, unsigned rank, const unsigned *words, unsigned long long *arrivals)
 {
-    kiln_software->cluster_send(slot, rank, word, arrivals);
+    for (int w = 0; w < WORDS; ++w) kiln_software->cluster_send(slot + w, rank, words[w], arrivals);
 }
 KILN_SOFTWARE void kiln_cluster_wait(unsigned long long *arrivals, int phase) { kiln_software->cluster_wait(arrivals, phase); }
 KILN_SOFTWARE void kiln_launch_wait() { kiln_software->launch_wait(); }
