@@ -84,10 +84,11 @@ static void emit_definitions(const kiln__emitter *e) {
                    : s->residency == KILN__RESIDENCY_SHARED        ? 4
                                                                    : 8,
             unroll = s->steps < most ? s->steps : most;
-    /* Chunks as large as each other; where several tensors are shared, of two packs, or of four if those are all (layer_norm
-     * of 65,536 columns: 0.988, two 0.972; of 50,000, seven steps, 0.937 and 0.985). */
+    /* Chunks as large as each other; where several tensors are shared, of two packs, but for rows of whole chunks
+     * (layer_norm of 65,536 columns: four 0.988, two 0.972; of 128,256 0.966 and 1.004). */
     if (s->beside) unroll = kiln__divide_up(s->steps, kiln__divide_up(s->steps, unroll));
-    if (s->beside && s->sharing > 1 && (s->threads > 256 || s->steps % 4)) unroll = 2;
+    if (s->beside && s->sharing > 1 && (s->threads > 256 || e->problem->cols % (4 * s->threads_per_row * s->pack_size)))
+        unroll = 2;
     int online = s->online != 0 ? 0 : kiln__is_one_pass(e) ? 3 : kiln__phase_counts(e, 0) && !s->persistent ? 2 : 1;
     const struct {
         const char *name;

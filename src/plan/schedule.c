@@ -144,6 +144,9 @@ static bool hold(const kiln__ir *ir, const kiln__choice *c, const kiln__pins *pi
     if (s->masked && s->sharing > 1 && s->threads == 256 && s->blocks_per_row > 1 &&
         6 * (s->shared_bytes + 1024) <= device->shared_per_sm)
         s->resident = 6;
+    if (s->sharing && s->threads == 512 && s->blocks_per_row > 1 &&
+        3 * (s->shared_bytes + 1024) <= device->shared_per_sm)
+        s->resident = 3;
     if (s->threads == 1024 && device->threads_per_sm >= 2048 && 2 * (s->shared_bytes + 2048) <= device->shared_per_sm)
         s->resident = 2;
     s->persistent = grid || persistent;
@@ -265,11 +268,12 @@ static bool suits_tile(const kiln__problem *problem, int kind, int kept, const k
     const int64_t few = problem->cols / full_pack;
     const bool halves = full_pack > 4; /* or smaller: a tile's single elements cost more */
     const int least = kind & READING_ODD   ? 7
+                      : kind & INDEXED     ? 24
                       : kind & SHARING_ODD ? halves && kept == 1 ? 64 : 300
                       : !halves            ? 127
                       : kept > 1           ? 25
                                            : 96;
-    if (s->masked && few >= least) return false;
+    if ((s->masked && few >= least) || (kind & TAKING && few >= 8)) return false;
     return (problem->cols % full_pack && problem->cols <= MOST_TILE_COLUMNS) ||
            (few > 0 && few < 32 && !kiln__is_power_of_two(few));
 }
@@ -285,6 +289,9 @@ static kiln_status choose_row(const kiln__ir *ir, const kiln__problem *problem, 
     if (kind == EVEN && kept > 1 && bytes <= 48) kind |= SEVERAL;
     if (s->sharing) kind = (kind & ~(ODD | EVEN | SEVERAL)) | (s->masked ? SHARING | SHARING_ODD : SHARING);
     if (kind & SHARING_ODD && s->sharing > 1) kind |= SHARING_MORE;
+    if (kind == ODD && problem->position_count) kind |= INDEXED;
+    for (uint32_t i = 0; pass && i < ir->count; i++)
+        if (kiln__op_is_arg(ir->insts[i].op)) kind |= TAKING;
     if (apart) kind |= APART;
     const bool suits = (rows_lie.contiguous || s->ordered) && !apart && suits_tile(problem, kind, kept, s);
     if (tile && attempt > 0) return kiln__fail(KILN_E_UNSUPPORTED, "this layout has one schedule");

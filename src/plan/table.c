@@ -24,6 +24,29 @@ const kiln__choice kiln__table[] = {
     {65, 192, 32, 1, false, SEVERAL, KILN__RESIDENCY_REGISTERS,
      "a warp: several packs under way in each lane (softmax_grad of 264 columns: 1.047, 128 threads 0.870; of 512 "
      "1.067 and 1.032)"},
+    {5, 16, 4, 1, false, TAKING, KILN__RESIDENCY_REGISTERS,
+     "few lanes: each step that combines columns takes several instructions (argmax of 100 columns of f16: four lanes "
+     "1.001, eight 0.740)"},
+    {17, 48, 8, 1, false, TAKING, KILN__RESIDENCY_REGISTERS,
+     "eight lanes that combine columns (argmax of 257 columns of f16: 1.016, sixteen 0.824, 32 0.545)"},
+    {49, 96, 16, 1, false, TAKING, KILN__RESIDENCY_REGISTERS,
+     "sixteen lanes that combine columns (argmax of 512 columns of f16: 1.026, 32 1.019)"},
+    {97, 192, 32, 1, false, TAKING, KILN__RESIDENCY_REGISTERS,
+     "a warp that combines columns (argmax of 1,000 columns of f16: 1.014, 128 threads 0.698)"},
+    {193, 400, 128, 1, false, TAKING, KILN__RESIDENCY_REGISTERS,
+     "128 threads that combine columns (argmax of 1,000 columns of f32: 1.046, a warp 1.014)"},
+    {401, 1536, 256, 1, false, TAKING, KILN__RESIDENCY_REGISTERS,
+     "256 threads that combine columns (argmax of 8,192 columns of f16: 0.983, 512 threads 0.931)"},
+    {1537, 4096, 128, 4, false, TAKING, KILN__RESIDENCY_REGISTERS,
+     "four blocks that combine columns (argmax of 16,384 columns of f16: 1.054, one of 1,024 threads 0.848)"},
+    {4097, 9216, 128, 8, false, TAKING, KILN__RESIDENCY_REGISTERS,
+     "eight blocks that combine columns (argmax of 50,257 columns of f16: 1.012, two launches 0.673)"},
+    {9217, 18432, 128, 16, false, TAKING, KILN__RESIDENCY_REGISTERS,
+     "sixteen blocks that combine columns (argmax of 128,256 columns of f16: 1.014, two launches 0.817; one row of "
+     "them "
+     "in less than half the time)"},
+    {18433, 65536, 256, 16, false, TAKING, KILN__RESIDENCY_REGISTERS,
+     "sixteen blocks that combine columns (argmax of 128,256 columns of f32: 1.022, 128 threads 1.002)"},
     {0, 11, 4, 1, false, READING_ODD, KILN__RESIDENCY_REGISTERS,
      "four lanes, whose packs overhang the row (sums of 65 columns of f16: 0.995, tiles 0.958)"},
     {12, 17, 8, 1, false, READING_ODD, KILN__RESIDENCY_REGISTERS,
@@ -32,6 +55,10 @@ const kiln__choice kiln__table[] = {
      "sixteen lanes, whose packs overhang the row (sums of 201 columns of f16: 0.946, single elements 0.881)"},
     {33, 256, 32, 1, false, READING_ODD, KILN__RESIDENCY_REGISTERS,
      "a warp, whose packs overhang the row (sums of 1,023 columns of f16: 0.941, 128 threads 0.817)"},
+    {24, 80, 8, 1, false, INDEXED, KILN__RESIDENCY_REGISTERS,
+     "eight lanes, whose packs overhang the row (causal softmax of 577 columns of f16: 0.991, tiles 0.901)"},
+    {81, 120, 16, 1, false, INDEXED, KILN__RESIDENCY_REGISTERS,
+     "sixteen lanes, whose packs overhang the row (causal softmax of 785 columns of f16: 0.992, a warp 0.888)"},
     {48, 272, 32, 1, false, ODD, KILN__RESIDENCY_REGISTERS,
      "a warp, whose packs overhang the row (softmax_grad of 901 columns: 0.987, tiles 0.948)"},
     {2, 2, 1, 1, false, READING, KILN__RESIDENCY_REGISTERS,
@@ -62,6 +89,17 @@ const kiln__choice kiln__table[] = {
     {3585, 5120, 128, 8, false, READING_ODD, KILN__RESIDENCY_REGISTERS,
      "up to five packs per thread of eight blocks (sums of 16,385 columns of f32: 1.010, streamed 0.961; of 32,769 of "
      "f16 1.007 and 0.948)"},
+    {5121, 8192, 256, 8, false, READING_ODD, KILN__RESIDENCY_REGISTERS,
+     "up to four packs per thread of eight blocks: as fast as two launches where rows are many (sums of 50,257 columns "
+     "of f16: 0.999 and 0.996), and faster where they are few (16 rows 0.881 and 0.658)"},
+    {8193, 24576, 256, 16, false, READING | READING_ODD, KILN__RESIDENCY_REGISTERS,
+     "up to six packs per thread of sixteen blocks: as fast as two launches where rows are many (sums of 65,536 "
+     "columns "
+     "of f32: 0.993 and 1.000), and faster where they are few (16 rows 1.274 and 1.034)"},
+    {24577, 65536, 512, 16, false, READING | READING_ODD, KILN__RESIDENCY_REGISTERS,
+     "up to eight packs per thread of sixteen blocks: one launch (sums of 262,144 columns of f16: 1.001, two 1.004; "
+     "one "
+     "row 0.952 and 0.704)"},
     {513, 1024, 256, 1, false, READING_ODD, KILN__RESIDENCY_REGISTERS,
      "up to five packs per thread, whose packs overhang the row (sums of 4,097 columns of f16: 0.968, 128 threads "
      "0.939)"},
@@ -82,9 +120,14 @@ const kiln__choice kiln__table[] = {
      "0.949)"},
     {0, 1024, 128, 1, false, 0, KILN__RESIDENCY_REGISTERS,
      "128 threads with up to 8 packs in registers: 0.992 to 1.005 from 1,024 to 8,192 columns, larger blocks lose"},
-    {1793, 3584, 512, 1, false, SHARING_MORE, KILN__RESIDENCY_REGISTERS,
-     "512 threads, whose packs overhang the row (layer_norm of 24,001 columns: 0.921, in shared memory 0.898)"},
-    {1025, 2304, 256, 1, false, SHARING_ODD, KILN__RESIDENCY_REGISTERS,
+    {1793, 2560, 512, 1, false, SHARING_ODD, KILN__RESIDENCY_REGISTERS,
+     "up to five packs per thread, whose packs overhang the row (rms_norm of 16,411 columns: 0.974, 256 threads "
+     "0.949)"},
+    {2561, 3584, 512, 1, false, SHARING_MORE, KILN__RESIDENCY_REGISTERS,
+     "up to seven packs per thread, whose packs overhang the row (layer_norm of 24,001 columns: 0.921, in shared "
+     "memory "
+     "0.898; rms_norm 0.948 and 0.971)"},
+    {1025, 1792, 256, 1, false, SHARING_ODD, KILN__RESIDENCY_REGISTERS,
      "one block, whose packs overhang the row (rms_norm of 12,001 columns: 0.996, in shared memory 0.964; layer_norm "
      "0.971 and 0.932)"},
     {1025, 3072, 512, 1, false, SHARING_ODD, KILN__RESIDENCY_SHARED,
@@ -94,6 +137,10 @@ const kiln__choice kiln__table[] = {
      "up to six packs per thread (layer_norm of 20,000 columns: 1.006, four blocks 0.943)"},
     {3585, 4608, 128, 4, false, SHARING_MORE, KILN__RESIDENCY_REGISTERS,
      "up to nine packs per thread of four blocks (layer_norm of 32,769 columns: 0.891, in shared memory of one 0.871)"},
+    {3585, 4608, 1024, 1, false, SHARING_ODD, KILN__RESIDENCY_REGISTERS,
+     "up to five packs per thread, whose packs overhang the row (rms_norm of 32,769 columns: 0.956, in shared memory "
+     "of "
+     "four blocks 0.941)"},
     {4609, 9216, 128, 8, false, SHARING_MORE, KILN__RESIDENCY_REGISTERS,
      "up to nine packs per thread of eight blocks (layer_norm of 65,537 columns: 0.928, in shared memory of four "
      "0.903)"},
