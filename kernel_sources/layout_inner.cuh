@@ -38,9 +38,9 @@ KILN_DEVICE bool kiln_step_is_inside(kiln_index step) {
 
 /* Which elements of the step's pack at col belong to the row: low <= j < high. */
 struct kiln_span {
-    int low, high;
+    int low, high, step;
     bool ends; /* whether the row may end in the pack, or in the one behind it */
-    KILN_MEMBER kiln_span(const kiln_row &row, kiln_index col, kiln_index step) {
+    KILN_MEMBER kiln_span(const kiln_row &row, kiln_index col, kiln_index step) : step((int)step) {
         low = KILN_MASKED && step == 0 && col < 0 ? (int)-col : 0;
         high = KILN_MASKED && !kiln_step_is_whole(step) && col + KILN_PACK > KILN_COLS ? (int)(KILN_COLS - col) : KILN_PACK;
         ends = !kiln_step_is_inside(step);
@@ -76,4 +76,38 @@ KILN_DEVICE void kiln_fetch_shifted(kiln_pack<T, KILN_PACK> &pack, const T *p, k
     kiln_load<V>(halves[1], p + first + KILN_PACK);
     kiln_join(pack, halves, skip);
 }
+#ifdef KILN_AHEAD
+/* The same by way of shared memory, where it arrives with the row: the aligned packs that a step's threads need, one more
+ * than there are threads. What lies outside of the row is zero, or anybody's. */
+template <int V, class T> struct kiln_ahead {
+    typedef kiln_pack<T, KILN_PACK> pack;
+    struct part {
+        int low, high;
+        KILN_MEMBER bool whole() const { return high == KILN_PACK; }
+    };
+    static KILN_MEMBER void copy(pack *slot, const T *p, kiln_index col, int step) {
+        if (kiln_step_is_inside(step) && (step > 0 || col >= 0))
+            kiln_fetch_async<V>(slot, p + col, part{0, KILN_PACK});
+        else if (col < 0 || col >= KILN_COLS)
+            *slot = pack();
+        else
+            kiln_fetch_async<V>(slot, p + col, part{0, col + KILN_PACK < KILN_COLS ? KILN_PACK : (int)(KILN_COLS - col)});
+    }
+    static KILN_MEMBER void fill(unsigned char *shared, const T *p, const kiln_row &row) {
+        const int thread = (int)threadIdx.x;
+#pragma unroll
+        for (int step = 0; step < KILN_STEPS; ++step) {
+            pack *const slots = reinterpret_cast<pack *>(shared) + step * (KILN_THREADS + 1);
+            const kiln_index col = kiln_column(row, step) - (KILN_PACK - row.shift) % KILN_PACK;
+            copy(slots + thread, p, col, step);
+            if (thread == step) copy(slots + KILN_THREADS, p, col + (KILN_THREADS - thread) * KILN_PACK, step);
+        }
+    }
+    static KILN_MEMBER void fetch(pack &to, const unsigned char *shared, const kiln_row &row, const kiln_span &span) {
+        const pack *const slots = reinterpret_cast<const pack *>(shared) + span.step * (KILN_THREADS + 1);
+        const pack halves[2] = {slots[threadIdx.x], slots[threadIdx.x + 1]};
+        kiln_join(to, halves, (KILN_PACK - row.shift) % KILN_PACK);
+    }
+};
+#endif
 #endif

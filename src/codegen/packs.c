@@ -58,7 +58,10 @@ static const char *rows_suffix(const kiln__emitter *e) { return e->rows_in_packs
 static void emit_fetch(const kiln__emitter *e, int o, const char *indent, const char *how) {
     const char *name = e->name[o];
     int vector = e->schedule->vector[o];
-    if (e->schedule->shifted[o])
+    if (e->schedule->shifted[o] && e->schedule->ahead)
+        kiln__write(e, "%skiln_ahead<%d, %s>::fetch(%s, kiln_shared + %d, row, span);\n", indent, vector, e->type[o],
+                    name, e->schedule->tile_offset[o]);
+    else if (e->schedule->shifted[o])
         kiln__write(e, "%skiln_fetch_shifted<%d>(%s, row.%s, col, row.shift, span);\n", indent, vector, name, name);
     else if (vector)
         kiln__write(e, "%skiln_fetch%s<%d>(%s, %s, %s%s);\n", indent, how, vector, name, kiln__spell_pack_address(e, o),

@@ -117,6 +117,7 @@ static void emit_definitions(const kiln__emitter *e) {
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         kiln__write(e, "#define %s %" PRId64 "\n", numbers[i].name, numbers[i].value);
     if (s->squares) kiln__write(e, "#define KILN_SQUARES\n");
+    if (s->ahead && s->masked) kiln__write(e, "#define KILN_AHEAD\n");
     if (s->enders) kiln__write(e, "#define KILN_ENDERS %d\n#define KILN_END_THREADS %d\n", s->enders, s->end_threads);
     if (s->arrivals) kiln__write(e, "#define KILN_ARRIVALS %d\n", (int)e->ir->phase_count);
     if (s->row_vector)
@@ -250,6 +251,11 @@ static void emit_kernel_head(const kiln__emitter *e, uint32_t number, bool ends)
     else
         kiln__write(e, "    kiln_row row(args);\n    kiln_place(row);\n    if (row.chunk >= KILN_SPLITS) return;\n");
     kiln__write(e, "    kiln_begin(row);\n    kiln_residency residency;\n    residency.fill(row);\n");
+    for (int o = 0; o < e->inputs && e->schedule->ahead; o++)
+        if (e->schedule->shifted[o])
+            kiln__write(e, "    kiln_ahead<%d, %s>::fill(kiln_shared + %d, row.%s, row);\n", e->schedule->vector[o],
+                        e->type[o], e->schedule->tile_offset[o], e->name[o]);
+    if (e->schedule->ahead && e->schedule->masked) kiln__write(e, "    kiln_copy_wait();\n    kiln_block_barrier();\n");
     if (kiln__schedule_clusters(e->schedule)) kiln__write(e, "    kiln_group_begin();\n");
     if (e->schedule->residency == KILN__RESIDENCY_SHARED && e->ir->phase_count == 0)
         kiln__write(e, "    kiln_copy_wait();\n");

@@ -34,7 +34,8 @@ typedef struct kiln__schedule {
     int splits;      /* chunks that a row is cut into, a block for each; every phase is a launch of its own; 1: none */
     bool dependent;  /* each begins while the one before ends, and waits for it in the kernel */
     int sharing;     /* inner: how many inputs have elements that all rows share */
-    bool ahead;      /* registers: what all rows share is loaded with the row, not when it is used */
+    bool
+        ahead; /* registers: what all rows share is loaded with the row, not when it is used; masked: to shared memory */
     bool beside;     /* clusters: what all rows share is loaded for several packs at a time */
     bool arrivals;   /* clusters: a block waits for what is sent to it, not for all at a barrier */
     bool rows_apart; /* one value per row is stored in a launch after that of the columns: it may take the place of an
@@ -63,10 +64,11 @@ typedef struct kiln__schedule {
     /* masked: what all rows share, in whole packs at other places than the rows'; squares: what is turned, at others than
      * multiples of a pack. */
     bool shifted[KILN_MAX_TENSORS];
-    bool kept[KILN_MAX_TENSORS];       /* inputs loaded before they are used: with the row, or beside it */
-    bool once[KILN_MAX_TENSORS];       /* inputs whose lines the L2 can give up first ... */
-    int64_t once_rows;                 /* ... where there are no more rows than this; 0: where there is no such input */
-    int tile_offset[KILN_MAX_TENSORS]; /* tile: where a tensor's part of it begins in shared memory, bytes */
+    bool kept[KILN_MAX_TENSORS]; /* inputs loaded before they are used: with the row, or beside it */
+    bool once[KILN_MAX_TENSORS]; /* inputs whose lines the L2 can give up first ... */
+    int64_t once_rows;           /* ... where there are no more rows than this; 0: where there is no such input */
+    /* Where a tensor's part of a tile begins in shared memory, bytes; ahead: that of what is shifted. */
+    int tile_offset[KILN_MAX_TENSORS];
     int tile_vector[KILN_MAX_TENSORS]; /* tile: elements per access of its flat copy */
     int shared_bytes;                  /* dynamic, per block */
     char text[160];                    /* "lanes 32, registers, inner, pack 8 x 4, 4 rows per block" */

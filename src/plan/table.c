@@ -24,7 +24,9 @@ const kiln__choice kiln__table[] = {
     {65, 192, 32, 1, false, SEVERAL, KILN__RESIDENCY_REGISTERS,
      "a warp: several packs under way in each lane (softmax_grad of 264 columns: 1.047, 128 threads 0.870; of 512 "
      "1.067 and 1.032)"},
-    {5, 16, 4, 1, false, TAKING, KILN__RESIDENCY_REGISTERS,
+    {5, 10, 2, 1, false, TAKING, KILN__RESIDENCY_REGISTERS,
+     "two lanes that combine columns (argmax of 63 columns of f16: 0.972, four 0.712, a tile 0.907)"},
+    {11, 16, 4, 1, false, TAKING, KILN__RESIDENCY_REGISTERS,
      "few lanes: each step that combines columns takes several instructions (argmax of 100 columns of f16: four lanes "
      "1.001, eight 0.740)"},
     {17, 48, 8, 1, false, TAKING, KILN__RESIDENCY_REGISTERS,
@@ -51,9 +53,9 @@ const kiln__choice kiln__table[] = {
      "four lanes, whose packs overhang the row (sums of 65 columns of f16: 0.995, tiles 0.958)"},
     {12, 17, 8, 1, false, READING_ODD, KILN__RESIDENCY_REGISTERS,
      "eight lanes, whose packs overhang the row (sums of 90 columns of f16: 0.968, tiles 0.934)"},
-    {18, 32, 16, 1, false, READING_ODD, KILN__RESIDENCY_REGISTERS,
-     "sixteen lanes, whose packs overhang the row (sums of 201 columns of f16: 0.946, single elements 0.881)"},
-    {33, 256, 32, 1, false, READING_ODD, KILN__RESIDENCY_REGISTERS,
+    {18, 33, 16, 1, false, READING_ODD, KILN__RESIDENCY_REGISTERS,
+     "sixteen lanes, whose packs overhang the row (sums of 255 columns of f16: 0.986, a warp 0.889)"},
+    {34, 256, 32, 1, false, READING_ODD, KILN__RESIDENCY_REGISTERS,
      "a warp, whose packs overhang the row (sums of 1,023 columns of f16: 0.941, 128 threads 0.817)"},
     {24, 80, 8, 1, false, INDEXED, KILN__RESIDENCY_REGISTERS,
      "eight lanes, whose packs overhang the row (causal softmax of 577 columns of f16: 0.991, tiles 0.901)"},
@@ -133,6 +135,15 @@ const kiln__choice kiln__table[] = {
     {1025, 3072, 512, 1, false, SHARING_ODD, KILN__RESIDENCY_SHARED,
      "one block, whose packs overhang the row, of more columns than its registers hold (rms_norm of 24,001: 0.968, 256 "
      "threads 0.876)"},
+    {4609, 9216, 128, 8, false, SHARING_ONE, KILN__RESIDENCY_REGISTERS,
+     "up to nine packs per thread of eight blocks (rms_norm of 65,535 columns: 0.983, in shared memory of four 0.964; "
+     "softmax(x * w) of 50,257 0.849 and 0.590)"},
+    {9217, 18432, 128, 16, false, SHARING_ONE, KILN__RESIDENCY_REGISTERS,
+     "up to nine packs per thread of sixteen blocks (rms_norm of 131,073 columns: 0.986, in shared memory of eight "
+     "0.961)"},
+    {18433, 36864, 256, 16, false, SHARING_ONE, KILN__RESIDENCY_REGISTERS,
+     "up to nine packs per thread of sixteen blocks (rms_norm of 262,143 columns: 0.929, in shared memory of eight "
+     "0.923)"},
     {2049, 3072, 512, 1, false, SHARING, KILN__RESIDENCY_REGISTERS,
      "up to six packs per thread (layer_norm of 20,000 columns: 1.006, four blocks 0.943)"},
     {3585, 4608, 128, 4, false, SHARING_MORE, KILN__RESIDENCY_REGISTERS,

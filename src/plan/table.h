@@ -14,6 +14,7 @@
 #define SEVERAL 64       /* programs that keep several inputs, of even rows */
 #define APART 128        /* rows that some tensor has neither one behind the other nor in whole packs */
 #define SHARING_MORE 256 /* SHARING_ODD, and several such tensors */
+#define SHARING_ONE 2048 /* SHARING_ODD, and one such tensor */
 #define TAKING 512       /* READING or READING_ODD programs that look for a column: argmax */
 #define INDEXED 1024     /* ODD programs that compute with columns' numbers: causal masks */
 
