@@ -449,6 +449,43 @@ static void check_rank_0(test_run *t) {
         }
 }
 
+/* ---- variances of rows whose mean is far from 0, or from the first elements ------------------------------ */
+
+static float far_value(int kind, int64_t i) {
+    const float noise = (float)((i * 7919) % 1009) / 1009 - 0.5f;
+    if (kind == 0) return 1000 + noise;
+    if (kind == 1) return i < 8 ? 1e4f : noise;
+    if (kind == 2) return i % 5003 < 2500 ? noise : 100 + noise;
+    return (float)i + noise;
+}
+
+static void check_far(test_run *t) {
+    static const int64_t columns[] = {1023, 5003, 40000, 50257, 300000};
+    kiln_program *program = NULL;
+    if (kiln_program_create(t->kiln, "y = var(x)", NULL, &program)) printf("var: %s\n", kiln_last_error());
+    for (size_t c = 0; c < COUNT(columns); c++) {
+        buffers b = {.count = 0};
+        double expected[4] = {0}, got[4] = {0};
+        const int64_t sizes[2] = {4, columns[c]}, values[1] = {4};
+        bool ran = program && add_tensor(t, &b, KILN_F32, 2, sizes) && add_tensor(t, &b, KILN_F64, 1, values);
+        for (int64_t i = 0; ran && i < 4 * columns[c]; i++)
+            ((float *)b.host[0].data)[i] = far_value((int)(i / columns[c]), i % columns[c]);
+        ran = ran && !kiln_run_cpu(program, b.host, 2, NULL, 0) &&
+              !t->driver->MemcpyHtoD(b.device[0], b.host[0].data, b.bytes[0]) &&
+              !kiln_run(program, b.gpu, 2, NULL, 0, NULL) && !t->driver->MemcpyDtoH(got, b.device[1], b.bytes[1]);
+        if (ran) memcpy(expected, b.host[1].data, sizeof expected);
+        for (int kind = 0; kind < 4; kind++) {
+            const bool good = ran && fabs(got[kind] - expected[kind]) <= 1e-4 * expected[kind];
+            if (!good)
+                printf("var(x) of %" PRId64 " columns, kind %d: %.9g, expected %.9g; %s\n", columns[c], kind, got[kind],
+                       expected[kind], ran ? "" : kiln_last_error());
+            *(good ? &t->passed : &t->failed) += 1;
+        }
+        release(t, &b);
+    }
+    kiln_program_destroy(program);
+}
+
 /* ---- all of them ------------------------------------------------------------------------------------------ */
 
 static void check_group(test_run *t, const group *g) {
@@ -481,6 +518,7 @@ int main(int argc, char **argv) {
         for (size_t g = 0; g < COUNT(groups); g++) check_group(&t, &groups[g]);
         if (s == 0) check_empty(&t);
         if (s == 0) check_rank_0(&t);
+        check_far(&t);
         kiln_context_destroy(t.kiln);
     }
     printf("%d passed, %d failed\n", t.passed, t.failed);
