@@ -86,12 +86,13 @@ template <int V, class T> struct kiln_ahead {
         KILN_MEMBER bool whole() const { return high == KILN_PACK; }
     };
     static KILN_MEMBER void copy(pack *slot, const T *p, kiln_index col, int step) {
+        const kiln_index rest = KILN_COLS - col;
         if (kiln_step_is_inside(step) && (step > 0 || col >= 0))
             kiln_fetch_async<V>(slot, p + col, part{0, KILN_PACK});
-        else if (col < 0 || col >= KILN_COLS)
+        else if (col < 0 || rest <= 0)
             *slot = pack();
         else
-            kiln_fetch_async<V>(slot, p + col, part{0, col + KILN_PACK < KILN_COLS ? KILN_PACK : (int)(KILN_COLS - col)});
+            kiln_fetch_async<V>(slot, p + col, part{0, rest < KILN_PACK ? (int)rest : KILN_PACK});
     }
     static KILN_MEMBER void fill(unsigned char *shared, const T *p, const kiln_row &row) {
         const int thread = (int)threadIdx.x;

@@ -84,11 +84,14 @@ static void emit_definitions(const kiln__emitter *e) {
                    : s->residency == KILN__RESIDENCY_SHARED        ? 4
                                                                    : 8,
             unroll = s->steps < most ? s->steps : most;
-    /* Chunks as large as each other; where several tensors are shared, of two packs, but for rows of whole chunks
-     * (layer_norm of 65,536 columns: four 0.988, two 0.972; of 128,256 0.966 and 1.004). */
+    /* Chunks as large as each other; where several tensors are shared, of one pack, of two where threads have many, of four
+     * where rows are whole chunks of them (layer_norm of 32,768 columns: one 0.989, two 0.967, four 0.954; of 128,256 two
+     * 1.004, four 0.966; of 65,536 0.972 and 0.988). */
     if (s->beside) unroll = kiln__divide_up(s->steps, kiln__divide_up(s->steps, unroll));
-    if (s->beside && s->sharing > 1 && (s->threads > 256 || e->problem->cols % (4 * s->threads_per_row * s->pack_size)))
-        unroll = 2;
+    if (s->beside && s->sharing > 1) {
+        const bool whole = e->problem->cols % (4 * s->threads_per_row * s->pack_size) == 0;
+        unroll = s->steps <= 6 && s->threads <= 256 ? 1 : whole && s->threads <= 256 ? 4 : 2;
+    }
     int online = s->online != 0 ? 0 : kiln__is_one_pass(e) ? 3 : kiln__phase_counts(e, 0) && !s->persistent ? 2 : 1;
     const struct {
         const char *name;
