@@ -94,9 +94,9 @@ void kiln__emit_tile_access(const kiln__emitter *e);
 /* struct kiln_phase<phase>; struct kiln_finish (false if no output has columns). */
 void kiln__emit_phase(kiln__emitter *e, uint32_t phase);
 bool kiln__emit_finish(kiln__emitter *e);
-/* Whether partial results of the phase carry a count of elements. struct kiln_online, where the schedule has it. */
 /* Whether phases that are reduced together take one pass over what a thread has. */
 bool kiln__is_one_pass(const kiln__emitter *e);
+/* Whether partial results of the phase carry a count of elements. struct kiln_online, where the schedule has it. */
 bool kiln__phase_counts(const kiln__emitter *e, uint32_t phase);
 void kiln__emit_online(const kiln__emitter *e);
 

@@ -96,12 +96,10 @@ const kiln__choice kiln__table[] = {
      "of f16: 0.999 and 0.996), and faster where they are few (16 rows 0.881 and 0.658)"},
     {8193, 24576, 256, 16, false, READING | READING_ODD, KILN__RESIDENCY_REGISTERS,
      "up to six packs per thread of sixteen blocks: as fast as two launches where rows are many (sums of 65,536 "
-     "columns "
-     "of f32: 0.993 and 1.000), and faster where they are few (16 rows 1.274 and 1.034)"},
+     "columns of f32: 0.993 and 1.000), and faster where they are few (16 rows 1.274 and 1.034)"},
     {24577, 65536, 512, 16, false, READING | READING_ODD, KILN__RESIDENCY_REGISTERS,
      "up to eight packs per thread of sixteen blocks: one launch (sums of 262,144 columns of f16: 1.001, two 1.004; "
-     "one "
-     "row 0.952 and 0.704)"},
+     "one row 0.952 and 0.704)"},
     {513, 1024, 256, 1, false, READING_ODD, KILN__RESIDENCY_REGISTERS,
      "up to five packs per thread, whose packs overhang the row (sums of 4,097 columns of f16: 0.968, 128 threads "
      "0.939)"},
@@ -127,8 +125,7 @@ const kiln__choice kiln__table[] = {
      "0.949)"},
     {2561, 3584, 512, 1, false, SHARING_MORE, KILN__RESIDENCY_REGISTERS,
      "up to seven packs per thread, whose packs overhang the row (layer_norm of 24,001 columns: 0.921, in shared "
-     "memory "
-     "0.898; rms_norm 0.948 and 0.971)"},
+     "memory 0.898; rms_norm 0.948 and 0.971)"},
     {1025, 1792, 256, 1, false, SHARING_ODD, KILN__RESIDENCY_REGISTERS,
      "one block, whose packs overhang the row (rms_norm of 12,001 columns: 0.996, in shared memory 0.964; layer_norm "
      "0.971 and 0.932)"},
@@ -150,8 +147,7 @@ const kiln__choice kiln__table[] = {
      "up to nine packs per thread of four blocks (layer_norm of 32,769 columns: 0.891, in shared memory of one 0.871)"},
     {3585, 4608, 1024, 1, false, SHARING_ODD, KILN__RESIDENCY_REGISTERS,
      "up to five packs per thread, whose packs overhang the row (rms_norm of 32,769 columns: 0.956, in shared memory "
-     "of "
-     "four blocks 0.941)"},
+     "of four blocks 0.941)"},
     {4609, 9216, 128, 8, false, SHARING_MORE, KILN__RESIDENCY_REGISTERS,
      "up to nine packs per thread of eight blocks (layer_norm of 65,537 columns: 0.928, in shared memory of four "
      "0.903)"},
