@@ -101,7 +101,7 @@ template <int V, class T> struct kiln_ahead {
             pack *const slots = reinterpret_cast<pack *>(shared) + step * (KILN_THREADS + 1);
             const kiln_index col = kiln_column(row, step) - (KILN_PACK - row.shift) % KILN_PACK;
             copy(slots + thread, p, col, step);
-            if (thread == step) copy(slots + KILN_THREADS, p, col + (KILN_THREADS - thread) * KILN_PACK, step);
+            if (thread == step % KILN_THREADS) copy(slots + KILN_THREADS, p, col + (KILN_THREADS - thread) * KILN_PACK, step);
         }
     }
     static KILN_MEMBER void fetch(pack &to, const unsigned char *shared, const kiln_row &row, const kiln_span &span) {

@@ -72,8 +72,8 @@ template <class V> KILN_DEVICE V kiln_move_square(V sum, V n, V from, V to) {
     const V distance = from - to;
     return n == V(0) ? sum : sum + n * distance * distance;
 }
-/* Squares of n elements' distances from `about`, to those from their mean, which one of the elements, or the mean of
- * some, is as good for as `about` as any: what cancels is a small multiple of what stays. */
+/* Squares of n elements' distances from `about`, to those from their mean. `about` is the mean of m of them: what
+ * cancels is no more than n / m times what stays. */
 template <class V> KILN_DEVICE V kiln_settle_square(V sum, V n, V about, V mean) {
     const V distance = mean - about, settled = sum - n * distance * distance;
     return n == V(0) ? sum : settled < V(0) ? V(0) : settled;

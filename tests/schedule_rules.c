@@ -132,7 +132,9 @@ static const char *argument_fault(const kiln__prepared *prepared) {
 static const char *exchange_fault(const kiln__prepared *prepared) {
     const kiln__schedule *s = &prepared->schedule;
     const kiln__ir *ir = prepared->ir;
-    int64_t bytes = 0, warps = s->threads / 32 * (s->group == KILN__GROUP_CLUSTER ? s->blocks_per_row : 1);
+    int64_t bytes = 0, warps = s->threads / 32;
+    if (s->group == KILN__GROUP_CLUSTER) /* where there are many, those of a block first, then blocks */
+        warps = warps * s->blocks_per_row > 32 ? warps + s->blocks_per_row : warps * s->blocks_per_row;
     for (uint32_t i = 0; i < ir->count; i++)
         bytes += (int64_t)kiln__reduction_values(ir->insts[i].op) * (ir->insts[i].type == KILN__F64 ? 8 : 4);
     IMPLIES(s->enders > 32, bytes * (s->end_threads / 32) * (s->row_vector ? s->pack_size : 1) <= 49152);

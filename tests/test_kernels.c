@@ -275,11 +275,16 @@ static void every_function_of_the_prelude_compiles(void **state) {
 
 static const struct {
     const char *name, *text;
-    int inputs;
+    int inputs, weights; /* with rows; of one row */
 } shapes[] = {
-    {"flat", "y = a * 2", 1},         {"flat3", "y = a * b + c", 3},
-    {"softmax", "y = softmax(a)", 1}, {"softmax2", "y = softmax(a + b)", 2},
-    {"norm", "y = layer_norm(a)", 1}, {"ordered", "y = a * reduce((p, q) -> p * 0.5 + q, a, 0)", 1},
+    {"flat", "y = a * 2", 1, 0},
+    {"flat3", "y = a * b + c", 3, 0},
+    {"softmax", "y = softmax(a)", 1, 0},
+    {"softmax2", "y = softmax(a + b)", 2, 0},
+    {"norm", "y = layer_norm(a)", 1, 0},
+    {"ordered", "y = a * reduce((p, q) -> p * 0.5 + q, a, 0)", 1, 0},
+    {"layer_norm", "y = layer_norm(a, w, v)", 1, 2},
+    {"weighed", "y = softmax(a * w + v)", 1, 2},
 };
 static const int64_t columns[] = {1,     2,     3,     8,     33,    64,    100,    127,   129,
                                   256,   512,   1000,  1023,  1024,  4096,  5000,   8192,  8191,
@@ -323,9 +328,12 @@ static void check_shape(size_t shape, size_t target, unsigned seen[2]) {
         bound b;
         char tensors[256] = "";
         kiln__prepared prepared;
-        for (int t = 0; t <= shapes[shape].inputs; t++) {
+        const int weights = shapes[shape].inputs + shapes[shape].weights;
+        for (int t = 0; t <= weights; t++) {
             size_t used = strlen(tensors);
-            snprintf(tensors + used, sizeof tensors - used, "%s[*,%lld] ", targets[target].type, (long long)columns[i]);
+            const char *rows = t < shapes[shape].inputs || t == weights ? "*," : "";
+            snprintf(tensors + used, sizeof tensors - used, "%s[%s%lld] ", targets[target].type, rows,
+                     (long long)columns[i]);
         }
         assert_int_equal(bound_create(&b, shapes[shape].text, NULL, NULL, tensors), KILN_OK);
         if (bound_prepare(&b, targets[target].arch, &prepared)) fail_msg("%s", kiln_last_error());

@@ -13,9 +13,8 @@ bool kiln__phase_counts(const kiln__emitter *e, uint32_t phase) {
 }
 
 bool kiln__is_one_pass(const kiln__emitter *e) {
-    for (uint32_t i = 0; i < e->ir->count; i++)
-        if (is_second(e, i) && kiln__online_of(e->ir, i).kind != KILN__ONLINE_SQUARE) return false;
-    return e->schedule->online == 0 && !e->schedule->persistent && e->schedule->residency != KILN__RESIDENCY_STREAM;
+    const kiln__schedule *s = e->schedule;
+    return s->online == 0 && !s->persistent && s->residency != KILN__RESIDENCY_STREAM && kiln__online_squares(e->ir);
 }
 
 /* The centre, from partial results: "from.r4 / from.count". */

@@ -108,7 +108,7 @@ static void emit_definitions(const kiln__emitter *e) {
         {"KILN_ROWS_PER_BLOCK", s->rows_per_block},
         {"KILN_THREADS", s->threads},
         {"KILN_BLOCKS_PER_ROW", s->blocks_per_row},
-        {"KILN_ONLINE", online}, /* 1: chunk by chunk; 2: one phase after the other, where a correction divides */
+        {"KILN_ONLINE", online}, /* 1: chunk by chunk; 2: one phase after the other, where a correction divides; 3: squares in one pass */
         {"KILN_TURNS", s->persistent ? 2 : 1},
         {"KILN_MASKED", s->masked},
         {"KILN_DRIFTS", s->drifts},

@@ -76,3 +76,12 @@ int kiln__online_phase(const kiln__ir *ir) {
     }
     return -1;
 }
+
+bool kiln__online_squares(const kiln__ir *ir) {
+    const int phase = kiln__online_phase(ir);
+    for (uint32_t i = 0; i < ir->count; i++)
+        if (kiln__op_is_reduction(ir->insts[i].op) && ir->insts[i].phase == phase + 2 &&
+            kiln__online_of(ir, i).kind != KILN__ONLINE_SQUARE)
+            return false;
+    return phase >= 0;
+}

@@ -33,4 +33,7 @@ bool kiln__is_softmax_sum(const kiln__ir *ir, uint32_t i);
 /* The first phase that can be reduced together with the next one; -1 without any. */
 int kiln__online_phase(const kiln__ir *ir);
 
+/* Whether such a next phase has squares alone: a norm. */
+bool kiln__online_squares(const kiln__ir *ir);
+
 #endif

@@ -52,18 +52,19 @@ static int choose_kept(const kiln__problem *problem, kiln__schedule *s) {
 
 /* What all rows share is loaded with a row in registers rather than when it is used, where three blocks have registers
  * for both: few rows wait for memory once (rms_norm of 128 rows of 4,096 columns: 4.8 us, 6.1 without). Clusters load it
- * for several packs at a time (rms_norm of 524,288 columns: 0.828, 0.668 without; layer_norm 0.733 and 0.593, of 65,536
+ * for several packs at a time in norms, whose reductions leave registers for it, and where threads have many packs or there
+ * is one such tensor (rms_norm of 524,288 columns: 0.828, 0.668 without; layer_norm 0.733 and 0.593, of 65,536
  * columns 0.988 and 0.970; rms_norm of 131,071 0.964 and 0.947), but for two tensors and more that take two loads for a
  * pack (layer_norm of 65,537 columns: 0.826, 0.881 without). */
 static void load_ahead(const kiln__problem *problem, const kiln__device *device, const kiln__pins *pins, int bytes,
-                       kiln__schedule *s) {
+                       bool norms, kiln__schedule *s) {
     if (!s->sharing || (s->masked && s->sharing > 1)) return;
     for (int o = 0; o < problem->input_count; o++)
         if (is_shared(&problem->operands[o])) bytes += s->pack_size * (int)kiln_type_size(problem->operands[o].type);
     s->ahead = s->residency == KILN__RESIDENCY_REGISTERS && !s->masked &&
                (pins->ahead || (s->steps * bytes / 4 + 24) * s->threads * 3 <= device->registers_per_sm);
-    s->beside =
-        s->residency == KILN__RESIDENCY_SHARED && s->group == KILN__GROUP_CLUSTER && (!s->masked || s->threads <= 256);
+    s->beside = s->residency == KILN__RESIDENCY_SHARED && s->group == KILN__GROUP_CLUSTER &&
+                (s->masked ? norms && s->threads <= 256 : norms || s->sharing == 1 || s->steps >= 16);
     for (int o = 0; o < problem->input_count; o++)
         s->kept[o] |= (s->ahead || s->beside) && problem->operands[o].per_element;
 }
@@ -108,12 +109,14 @@ bool kiln__cluster_fits(int cluster, const kiln__device *device) {
 
 #define MOST_STATIC_BYTES 49152 /* of shared memory, whatever the architecture */
 
-/* Of static shared memory: what the warps of a row's blocks exchange, every other row beside the one before it. */
+/* Of static shared memory: what a row's warps exchange, every other row beside the one before it; of clusters what those
+ * of a block and then its blocks do, where they are many. */
 static int64_t exchange_bytes(const kiln__ir *ir, bool persistent, const kiln__schedule *s) {
     bool wide = ir->float_type == KILN__F64;
     for (uint32_t i = 0; i < ir->count; i++) wide |= ir->insts[i].type == KILN__I64;
     int64_t values = kiln__schedule_exchanged(s, ir) / 8 + 1, warps = s->threads / 32;
-    if (s->group == KILN__GROUP_CLUSTER) warps *= s->blocks_per_row;
+    if (s->group == KILN__GROUP_CLUSTER)
+        warps = warps * s->blocks_per_row > 32 ? warps + s->blocks_per_row : warps * s->blocks_per_row;
     int64_t bytes = warps * (persistent ? 2 : 1) * kiln__divide_up(values * (wide ? 8 : 4), 16) * 16;
     return bytes > 8192 ? bytes : 8192;
 }
@@ -130,10 +133,6 @@ static bool hold(const kiln__ir *ir, const kiln__choice *c, const kiln__pins *pi
     s->shared_bytes = 0;
     s->persistent = false;
     if (exchange > MOST_STATIC_BYTES) return false;
-    /* Of weights that take two loads for a pack, the more threads wait the better (layer_norm of 65,537 columns: 64
-     * registers for each of 1,024 threads 0.928, 72 for 896 0.893). */
-    if (s->masked && s->sharing > 1 && s->residency == KILN__RESIDENCY_REGISTERS && s->blocks_per_row > 1)
-        s->resident = 1024 / s->threads;
     if (s->residency != KILN__RESIDENCY_SHARED) return true;
     /* Better two clusters side by side, one exchanging while the other loads, than all of a row. */
     int64_t half = device->shared_per_sm / 2 - 5120, all = kiln__times(s->steps, step);
@@ -141,16 +140,23 @@ static bool hold(const kiln__ir *ir, const kiln__choice *c, const kiln__pins *pi
     s->held = all <= room ? s->steps : room / step;
     if (s->held < s->steps && !grid && (!persistent || s->held < s->steps - s->steps / 4)) return false;
     s->shared_bytes = (int)(s->held * step);
-    if (s->masked && s->sharing > 1 && s->threads == 256 && s->blocks_per_row > 1 &&
-        6 * (s->shared_bytes + 1024) <= device->shared_per_sm)
-        s->resident = 6;
-    if (s->sharing && s->threads == 512 && s->blocks_per_row > 1 &&
-        3 * (s->shared_bytes + 1024) <= device->shared_per_sm)
-        s->resident = 3;
     if (s->threads == 1024 && device->threads_per_sm >= 2048 && 2 * (s->shared_bytes + 2048) <= device->shared_per_sm)
         s->resident = 2;
     s->persistent = grid || persistent;
     return !(c->only & SHARING) || s->threads < 1024 || s->resident == 2; /* alone it is too slow */
+}
+
+/* How many blocks of norms a multiprocessor should have registers for, where blocks share rows: the more threads wait for
+ * what all rows share, the better, above all where a pack takes two loads of it (layer_norm of 65,537 columns: 64 registers
+ * for each of 1,024 threads 0.928, 72 for 896 0.893; of 262,144 in three blocks of 512 0.948, in two 0.922). */
+static int crowd_of(const kiln__device *device, const kiln__schedule *s) {
+    const bool twice = s->masked && s->sharing > 1;
+    const int blocks = !s->sharing || s->blocks_per_row == 1 || s->group == KILN__GROUP_GRID ? 1
+                       : s->residency == KILN__RESIDENCY_REGISTERS ? twice ? 1024 / s->threads : 1
+                       : s->threads == 512                         ? 3
+                       : s->threads == 256 && twice                ? 6
+                                                                   : 1;
+    return blocks * (s->shared_bytes + 1024) <= device->shared_per_sm ? blocks : 1;
 }
 
 /* One row of the table, as pinned, worked out for the problem. False where it does not fit the device. */
@@ -261,6 +267,13 @@ static bool lie_apart(const kiln__problem *problem, const lie *rows_lie, kiln__s
     return true;
 }
 
+/* Whether the program computes with the numbers of columns. */
+static bool is_indexed(const kiln__ir *ir) {
+    for (uint32_t i = 0; i < ir->count; i++)
+        if (ir->insts[i].op == KILN__OP_INDEX && ir->insts[i].per_element) return true;
+    return false;
+}
+
 /* Whether rows that are one behind the other are worked on in tiles: odd ones, but for those of the table; and short ones
  * that would leave lanes without a pack (softmax of 40 columns: tiles 1.000, lanes 0.873; of 88: 0.940). */
 static bool suits_tile(const kiln__problem *problem, int kind, int kept, const kiln__schedule *s) {
@@ -273,7 +286,7 @@ static bool suits_tile(const kiln__problem *problem, int kind, int kept, const k
                       : !halves            ? 127
                       : kept > 1           ? 25
                                            : 96;
-    if ((s->masked && few >= least) || (kind & TAKING && few >= 8)) return false;
+    if ((s->masked && few >= least) || (kind & TAKING && few >= 8 && !s->ordered)) return false;
     return (problem->cols % full_pack && problem->cols <= MOST_TILE_COLUMNS) ||
            (few > 0 && few < 32 && !kiln__is_power_of_two(few));
 }
@@ -288,8 +301,10 @@ static kiln_status choose_row(const kiln__ir *ir, const kiln__problem *problem, 
     int kind = pass ? s->masked ? READING_ODD : READING : s->masked ? ODD : EVEN;
     if (kind == EVEN && kept > 1 && bytes <= 48) kind |= SEVERAL;
     if (s->sharing) kind = (kind & ~(ODD | EVEN | SEVERAL)) | (s->masked ? SHARING | SHARING_ODD : SHARING);
-    if (kind & SHARING_ODD) kind |= s->sharing > 1 ? SHARING_MORE : SHARING_ONE;
-    if (kind == ODD && problem->position_count) kind |= INDEXED;
+    const bool norms = kiln__online_phase(ir) < 0 || kiln__online_squares(ir);
+    if (kind & SHARING_ODD && s->sharing == 1) kind |= norms ? SHARING_ONE : SHARING_ONE | SHARING_EXP;
+    if (kind & SHARING_ODD && norms) kind |= s->sharing > 1 ? NORMS | NORMS_MORE : NORMS;
+    if (kind == ODD && kept == 1 && bytes <= 16 && s->pack_size >= 4 && is_indexed(ir)) kind |= INDEXED;
     for (uint32_t i = 0; pass && i < ir->count; i++)
         if (kiln__op_is_arg(ir->insts[i].op)) kind |= TAKING;
     if (apart) kind |= APART;
@@ -313,18 +328,25 @@ static kiln_status choose_row(const kiln__ir *ir, const kiln__problem *problem, 
     int64_t load = apart ? kiln__times(packs, kept > 1 ? kept : 1) : load_of(packs, bytes);
     /* Masks are of elements: lanes take twice as many packs of bytes (any of 511 bools: 0.986, else 0.394; of 1,501
      * as fast). */
-    if (kind == READING_ODD && s->pack_size == 16 && load <= 65) load /= 2;
+    if ((kind & ~TAKING) == READING_ODD && s->pack_size == 16 && load <= 65) load /= 2;
     const kiln__choice *row = kiln__table;
     for (; row->reason; row++) {
+        const int64_t size =
+            row->only & TAKING ? packs : load; /* columns are combined, however many inputs they have */
         bool pinned = pins->residency >= 0 || pins->group >= 0 || pins->cluster;
         bool shifts = s->masked && row->residency == KILN__RESIDENCY_REGISTERS && row->only & SHARING;
         if (row->only && (!(row->only & kind) || pinned || shifts)) continue;
         if (pass && row->residency == KILN__RESIDENCY_SHARED && !pinned) continue;
         if (packs < (int64_t)row->threads * row->cluster && row->cluster > 1 && !pinned) continue;
-        if (load > row->max_packs || (load < row->min_packs && !pinned)) continue;
+        if (size > row->max_packs || (size < row->min_packs && !pinned)) continue;
         if (!work_out(ir, row, pins, device, packs, bytes, s)) continue;
         if (row->only & APART && s->steps * bytes > MOST_APART_BYTES) continue;
-        if (attempt-- == 0) break;
+        const int crowd = norms ? crowd_of(device, s) : 1;
+        if (crowd > s->resident && attempt-- == 0) {
+            s->resident = crowd;
+            break;
+        }
+        if (attempt-- == 0) break; /* or with as many registers as it takes */
     }
     if (!row->reason)
         return kiln__fail(KILN_E_UNSUPPORTED, "no %s schedule fits rows of %lld columns",
@@ -334,7 +356,7 @@ static kiln_status choose_row(const kiln__ir *ir, const kiln__problem *problem, 
      * grid: four 0.666, two 0.640). */
     const bool cluster = s->group == KILN__GROUP_CLUSTER;
     kiln__schedule_batch(pins, !s->persistent ? 2 : !cluster ? (s->sharing ? 2 : 4) : s->pack_size >= 8 ? 8 : 4, s);
-    load_ahead(problem, device, pins, bytes, s);
+    load_ahead(problem, device, pins, bytes, norms, s);
     split_row(ir, packs, pins, bytes, pass, s);
     return KILN_OK;
 }
@@ -457,8 +479,9 @@ kiln_status kiln__schedule_choose(const kiln__ir *ir, const kiln__problem *probl
                              : choose_row(ir, problem, device, pins, attempt, out);
     if (status) return status;
     /* A second exchange takes long where it is between blocks, a second reading anywhere. */
-    bool once = out->residency == KILN__RESIDENCY_STREAM || out->blocks_per_row > 1 ||
-                (out->masked && out->sharing && out->threads >= 256); /* and with one pass there are fewer registers */
+    bool once = out->residency == KILN__RESIDENCY_STREAM || out->blocks_per_row > 1;
+    /* One pass takes fewer registers than two (layer_norm of 8,193 columns: 74 and 111, 0.955 and 0.925). */
+    once |= out->masked && out->sharing && out->threads >= 256 && kiln__online_squares(ir);
     if (problem->layout == KILN__LAYOUT_INNER && out->residency != KILN__RESIDENCY_TILE && !out->ordered &&
         (pins->online ? pins->online > 0 : once))
         out->online = kiln__online_phase(ir);

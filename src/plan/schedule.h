@@ -34,9 +34,8 @@ typedef struct kiln__schedule {
     int splits;      /* chunks that a row is cut into, a block for each; every phase is a launch of its own; 1: none */
     bool dependent;  /* each begins while the one before ends, and waits for it in the kernel */
     int sharing;     /* inner: how many inputs have elements that all rows share */
-    bool
-        ahead; /* registers: what all rows share is loaded with the row, not when it is used; masked: to shared memory */
-    bool beside;     /* clusters: what all rows share is loaded for several packs at a time */
+    bool ahead;  /* registers: what all rows share comes with the row, not when it is used; masked: to shared memory */
+    bool beside; /* clusters: what all rows share is loaded for several packs at a time */
     bool arrivals;   /* clusters: a block waits for what is sent to it, not for all at a barrier */
     bool rows_apart; /* one value per row is stored in a launch after that of the columns: it may take the place of an
                           * input that blocks read there */
@@ -89,7 +88,7 @@ typedef struct kiln__pins {
     int cluster;    /* blocks per row */
     int online;     /* 1: phases together where possible, -1: one after another */
     int persistent; /* 1: yes, -1: a group for each row */
-    int ahead;      /* registers alone; 1: what all rows share stays with each of them */
+    int ahead;      /* registers alone; 1: what all rows share comes with each of them */
 } kiln__pins;
 
 /* Parses "block 256, shared, pack 8", the words of kiln__schedule's text: lanes N, block N, threads N, registers,

@@ -120,13 +120,15 @@ const kiln__choice kiln__table[] = {
      "0.949)"},
     {0, 1024, 128, 1, false, 0, KILN__RESIDENCY_REGISTERS,
      "128 threads with up to 8 packs in registers: 0.992 to 1.005 from 1,024 to 8,192 columns, larger blocks lose"},
-    {1793, 2560, 512, 1, false, SHARING_ODD, KILN__RESIDENCY_REGISTERS,
+    {1793, 2560, 512, 1, false, NORMS, KILN__RESIDENCY_REGISTERS,
      "up to five packs per thread, whose packs overhang the row (rms_norm of 16,411 columns: 0.974, 256 threads "
      "0.949)"},
-    {2561, 3584, 512, 1, false, SHARING_MORE, KILN__RESIDENCY_REGISTERS,
+    {2561, 3584, 512, 1, false, NORMS_MORE, KILN__RESIDENCY_REGISTERS,
      "up to seven packs per thread, whose packs overhang the row (layer_norm of 24,001 columns: 0.921, in shared "
      "memory 0.898; rms_norm 0.948 and 0.971)"},
-    {1025, 1792, 256, 1, false, SHARING_ODD, KILN__RESIDENCY_REGISTERS,
+    {1793, 4608, 128, 4, false, SHARING_EXP, KILN__RESIDENCY_REGISTERS,
+     "up to nine packs per thread of four blocks (softmax(x * w) of 16,383 columns of f16: 0.863, one block 0.680)"},
+    {1025, 2304, 256, 1, false, SHARING_ODD, KILN__RESIDENCY_REGISTERS,
      "one block, whose packs overhang the row (rms_norm of 12,001 columns: 0.996, in shared memory 0.964; layer_norm "
      "0.971 and 0.932)"},
     {1025, 3072, 512, 1, false, SHARING_ODD, KILN__RESIDENCY_SHARED,
@@ -143,12 +145,12 @@ const kiln__choice kiln__table[] = {
      "0.923)"},
     {2049, 3072, 512, 1, false, SHARING, KILN__RESIDENCY_REGISTERS,
      "up to six packs per thread (layer_norm of 20,000 columns: 1.006, four blocks 0.943)"},
-    {3585, 4608, 128, 4, false, SHARING_MORE, KILN__RESIDENCY_REGISTERS,
+    {3585, 4608, 128, 4, false, NORMS_MORE, KILN__RESIDENCY_REGISTERS,
      "up to nine packs per thread of four blocks (layer_norm of 32,769 columns: 0.891, in shared memory of one 0.871)"},
-    {3585, 4608, 1024, 1, false, SHARING_ODD, KILN__RESIDENCY_REGISTERS,
+    {3585, 4608, 1024, 1, false, NORMS, KILN__RESIDENCY_REGISTERS,
      "up to five packs per thread, whose packs overhang the row (rms_norm of 32,769 columns: 0.956, in shared memory "
      "of four blocks 0.941)"},
-    {4609, 9216, 128, 8, false, SHARING_MORE, KILN__RESIDENCY_REGISTERS,
+    {4609, 9216, 128, 8, false, NORMS_MORE, KILN__RESIDENCY_REGISTERS,
      "up to nine packs per thread of eight blocks (layer_norm of 65,537 columns: 0.928, in shared memory of four "
      "0.903)"},
     {2049, 10240, 256, 4, false, SHARING, KILN__RESIDENCY_SHARED,

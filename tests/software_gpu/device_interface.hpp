@@ -26,6 +26,7 @@ struct kiln_software_device {
     /* What a block is sent counts at a barrier of its own. */
     void (*cluster_prepare)(unsigned long long *arrivals, int count);
     void (*cluster_expect)(unsigned long long *arrivals, int bytes);
+    void (*cluster_align)(const unsigned *slot, int words);
     void (*cluster_send)(unsigned *slot, unsigned rank, unsigned word, unsigned long long *arrivals);
     void (*cluster_wait)(unsigned long long *arrivals, int phase);
     void (*grid_barrier)(unsigned *counter);

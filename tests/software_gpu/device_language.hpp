@@ -355,6 +355,7 @@ KILN_SOFTWARE void kiln_cluster_expect(unsigned long long *arrivals, int bytes) 
 template <int WORDS>
 KILN_SOFTWARE void kiln_cluster_send(unsigned *slot, unsigned rank, const unsigned *words, unsigned long long *arrivals)
 {
+    kiln_software->cluster_align(slot, WORDS);
     for (int w = 0; w < WORDS; ++w) kiln_software->cluster_send(slot + w, rank, words[w], arrivals);
 }
 KILN_SOFTWARE void kiln_cluster_wait(unsigned long long *arrivals, int phase) { kiln_software->cluster_wait(arrivals, phase); }

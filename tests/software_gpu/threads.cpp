@@ -176,6 +176,12 @@ void wait_at_grid_barrier(unsigned *counter)
 
 /* ---- clusters ---- */
 
+void check_alignment_of_send(const unsigned *slot, int words)
+{
+    const uintptr_t address = reinterpret_cast<uintptr_t>(slot), bytes = words * sizeof *slot;
+    if (address % bytes) fail_launch(CODE_MISALIGNED_ADDRESS, "sends %lu bytes to its cluster at %p, no multiple of that", static_cast<unsigned long>(bytes), static_cast<const void *>(slot));
+}
+
 void write_to_cluster(unsigned *slot, unsigned rank, unsigned word)
 {
     Running *r = running();
@@ -368,6 +374,7 @@ kiln_software_device *device_state()
     device->cluster_write = write_to_cluster;
     device->cluster_prepare = prepare_arrivals;
     device->cluster_expect = expect_arrivals;
+    device->cluster_align = check_alignment_of_send;
     device->cluster_send = send_to_cluster;
     device->cluster_wait = wait_for_arrivals;
     device->grid_barrier = wait_at_grid_barrier;
