@@ -103,6 +103,12 @@ static const packed_case cases[] = {
      false},
     {"y = softmax(x)", "0", "f16[77,40] f16[77,40]", "columns 2, stream", "threads 2, rows 16, stream, batch 3", false},
     {FIRST, "0", "i32[77,40] i32[40]", "splits 4", "threads 4, stream, splits 4", false},
+    /* Weights of rows that packs overhang come to shared memory: more steps than a block has threads; of other types. */
+    {"y = softmax(x * w)", "1", "f32[3,9999] f32[9999] f32[3,9999]", "inner, pack 4 x 40, ahead",
+     "cluster 2, block 32, registers", false},
+    {"y = rms_norm(x, w)", "1", "f16[5,40001] f32[40001] f16[5,40001]", "inner, pack 8 x 5, ahead", NULL, false},
+    {"y = softmax(x * w) * b", "1", "f16[9,4099] f16[4099] f32[4099] f32[9,4099]", "inner, pack 4 x 9, ahead",
+     "block 128, registers, ahead", false},
 };
 
 /* Rows that begin at another place of a pack in each column. */
