@@ -21,7 +21,7 @@ struct kiln_residency {
         }
     }
     template <class Online> KILN_MEMBER void each_online(kiln_row &row, Online &online) {
-#if KILN_ONLINE == 3
+#if KILN_ONLINE == 2
         typename Online::one_pass both = {row, online};
         each_pack(row, both);
         both.end();

@@ -91,14 +91,10 @@ struct kiln_residency {
         });
     }
     template <class Phase> KILN_MEMBER void reduce_arriving(kiln_row &row, Phase &phase) {
-        if constexpr (KILN_ONLINE == 3) {
+        if constexpr (KILN_ONLINE == 2) {
             typename Phase::one_pass both = {row, phase};
             each_arriving<false>(row, both);
             both.end();
-        } else if constexpr (KILN_ONLINE == 2) {
-            each_arriving<false>(row, phase.first);
-            kiln_partial(row, phase.first);
-            each_held(row, phase.second);
         } else {
             each_arriving<KILN_ONLINE == 1>(row, phase);
         }

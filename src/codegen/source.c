@@ -92,7 +92,7 @@ static void emit_definitions(const kiln__emitter *e) {
         const bool whole = e->problem->cols % (4 * s->threads_per_row * s->pack_size) == 0;
         unroll = s->steps <= 6 && s->threads <= 256 ? 1 : whole && s->threads <= 256 ? 4 : 2;
     }
-    int online = s->online != 0 ? 0 : kiln__is_one_pass(e) ? 3 : kiln__phase_counts(e, 0) && !s->persistent ? 2 : 1;
+    int online = s->online != 0 ? 0 : kiln__is_one_pass(e) ? 2 : 1;
     const struct {
         const char *name;
         int64_t value;
@@ -108,7 +108,7 @@ static void emit_definitions(const kiln__emitter *e) {
         {"KILN_ROWS_PER_BLOCK", s->rows_per_block},
         {"KILN_THREADS", s->threads},
         {"KILN_BLOCKS_PER_ROW", s->blocks_per_row},
-        {"KILN_ONLINE", online}, /* 1: chunk by chunk; 2: one phase after the other, where a correction divides; 3: squares in one pass */
+        {"KILN_ONLINE", online}, /* 1: chunk by chunk; 2: squares in one pass */
         {"KILN_TURNS", s->persistent ? 2 : 1},
         {"KILN_MASKED", s->masked},
         {"KILN_DRIFTS", s->drifts},

@@ -328,7 +328,7 @@ static kiln_status choose_row(const kiln__ir *ir, const kiln__problem *problem, 
     int64_t load = apart ? kiln__times(packs, kept > 1 ? kept : 1) : load_of(packs, bytes);
     /* Masks are of elements: lanes take twice as many packs of bytes (any of 511 bools: 0.986, else 0.394; of 1,501
      * as fast). */
-    if ((kind & ~TAKING) == READING_ODD && s->pack_size == 16 && load <= 65) load /= 2;
+    if (kind == READING_ODD && s->pack_size == 16 && load <= 65) load /= 2;
     const kiln__choice *row = kiln__table;
     for (; row->reason; row++) {
         const int64_t size =

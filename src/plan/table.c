@@ -44,9 +44,8 @@ const kiln__choice kiln__table[] = {
     {4097, 9216, 128, 8, false, TAKING, KILN__RESIDENCY_REGISTERS,
      "eight blocks that combine columns (argmax of 50,257 columns of f16: 1.012, two launches 0.673)"},
     {9217, 18432, 128, 16, false, TAKING, KILN__RESIDENCY_REGISTERS,
-     "sixteen blocks that combine columns (argmax of 128,256 columns of f16: 1.014, two launches 0.817; one row of "
-     "them "
-     "in less than half the time)"},
+     "sixteen blocks that combine columns (argmax of 128,256 columns of f16: 1.014, two launches 0.817; one row in "
+     "less than half the time)"},
     {18433, 65536, 256, 16, false, TAKING, KILN__RESIDENCY_REGISTERS,
      "sixteen blocks that combine columns (argmax of 128,256 columns of f32: 1.022, 128 threads 1.002)"},
     {0, 11, 4, 1, false, READING_ODD, KILN__RESIDENCY_REGISTERS,
