@@ -225,8 +225,11 @@ static void a_child_keeps_the_bytes_and_loads_them_anew(void **state) {
 static void a_child_forked_during_a_compile_does_not_wait_for_its_parents_thread(void **state) {
     launch_fixture *f = *state;
     static const char *const caches[] = {"", NULL};
+    char begun[96];
+    snprintf(begun, sizeof begun, "%s/begun", f->dir);
+    setenv("FAKE_NVRTC_COUNT", begun, 1);
+    setenv("FAKE_NVRTC_MS", "1000", 1);
     for (size_t i = 0; i < COUNT(caches); i++) {
-        setenv("FAKE_NVRTC_MS", "400", 1);
         kiln_context *context = launch_context(f, caches[i] ? caches[i] : f->dir, KILN_POLICY_COMPILE);
         kiln_program *program = launch_program(context, i ? "y = softmax(x)" : "y = log_softmax(x)");
         pthread_barrier_t start;
@@ -234,7 +237,7 @@ static void a_child_forked_during_a_compile_does_not_wait_for_its_parents_thread
         asker parent = {.program = program, .start = &start, .info = KILN_PLAN_INFO_INIT}, own = parent;
         assert_int_equal(pthread_create(&parent.thread, NULL, compile_one, &parent), 0);
         pthread_barrier_wait(&start);
-        usleep(200000);
+        while (access(begun, F_OK) != 0) usleep(1000);
         pid_t child = fork();
         if (!child) {
             alarm(20);
@@ -247,10 +250,12 @@ static void a_child_forked_during_a_compile_does_not_wait_for_its_parents_thread
         expect_child(child);
         pthread_join(parent.thread, NULL);
         assert_int_equal(parent.status, KILN_OK);
+        assert_int_equal(unlink(begun), 0);
         pthread_barrier_destroy(&start);
         kiln_program_destroy(program);
         kiln_context_destroy(context);
     }
+    unsetenv("FAKE_NVRTC_COUNT");
     unsetenv("FAKE_NVRTC_MS");
 }
 
