@@ -5,11 +5,17 @@ KILN_DEVICE kiln_i64 kiln_row_index() {
     return kiln_block() / KILN_SPLITS * KILN_ROWS_PER_BLOCK + threadIdx.x / KILN_THREADS_PER_ROW;
 }
 
+/* The warp's lanes that work on the caller's row. */
+KILN_DEVICE kiln_u32 kiln_lanes_of_row() {
+    const kiln_u32 lane = threadIdx.x % 32;
+    return KILN_THREADS_PER_ROW == 32
+               ? 0xffffffffu
+               : ((1u << KILN_THREADS_PER_ROW % 32) - 1u) << (lane / KILN_THREADS_PER_ROW * KILN_THREADS_PER_ROW);
+}
+
+KILN_DEVICE void kiln_row_barrier() { __syncwarp(kiln_lanes_of_row()); }
+
 /* Every member gets the combination of all members' values, combined in the order of the members. */
 template <class V> KILN_DEVICE V kiln_all_reduce(V value) {
-    const kiln_u32 lane = threadIdx.x % 32;
-    const kiln_u32 lanes = KILN_THREADS_PER_ROW == 32 ? 0xffffffffu
-                                                      : ((1u << KILN_THREADS_PER_ROW % 32) - 1u)
-                                                            << (lane / KILN_THREADS_PER_ROW * KILN_THREADS_PER_ROW);
-    return kiln_combine_lanes<KILN_THREADS_PER_ROW>(value, lanes);
+    return kiln_combine_lanes<KILN_THREADS_PER_ROW>(value, kiln_lanes_of_row());
 }

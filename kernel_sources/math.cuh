@@ -6,16 +6,16 @@ template <class V> KILN_DEVICE V kiln_minimum(V a, V b) { return a < b || a != a
 KILN_DEVICE float kiln_infinity() { return __int_as_float(0x7f800000); }
 KILN_DEVICE float kiln_nan() { return __int_as_float(0x7fffffff); }
 
-/* Division by a value that a whole row shares: (x * reciprocal) * scale, where divisor = significand / scale with a
- * significand of normal size and scale a power of two, so that nothing overflows on the way. Unless KILN_FAST one
- * residual step (Markstein, 1990) rounds the quotient as division does; NaN there means that the plain product, already
- * right, was an infinity or a zero. */
+/* Division by a value that a whole row shares: (x * reciprocal) * scale, where divisor = significand / scale with scale a
+ * power of two, so that nothing overflows on the way, nor becomes subnormal that the quotient is not. Unless KILN_FAST
+ * one residual step (Markstein, 1990) rounds the quotient as division does, but where its operands are subnormal; NaN
+ * there, or 0, means that the plain product was already right: an infinity or a zero, whose sign it has. */
 struct kiln_quotient {
     float significand, reciprocal, scale;
     KILN_MEMBER kiln_quotient() {}
     KILN_MEMBER kiln_quotient(float divisor) {
         const int exponent = (__float_as_int(divisor) >> 23) & 0xff;
-        const int biased = exponent == 0 ? 254 : exponent >= 253 ? 1 : 254 - exponent;
+        const int biased = exponent == 0 ? 127 + 24 : exponent < 127 ? 127 + 2 : exponent >= 253 ? 1 : 254 - exponent;
         scale = __int_as_float(biased << 23);
         significand = divisor * scale;
         const float rough = kiln_fast_reciprocal(significand);
@@ -26,7 +26,7 @@ struct kiln_quotient {
         float q = x * reciprocal;
         if (!KILN_FAST) {
             const float better = fmaf(fmaf(-q, significand, x), reciprocal, q);
-            q = better == better ? better : q;
+            q = fabsf(better) > 0.0f ? better : q;
         }
         return q * scale;
     }
@@ -46,16 +46,12 @@ struct kiln_softmax_sum {
     }
     KILN_MEMBER float divide(float x) const {
         const float q = part(x);
-        return q == q ? q : x * reciprocal;
+        return fabsf(q) > 0.0f ? q : x * reciprocal;
     }
 };
 
-/* KILN_FAST: every output is f16 or bf16, which hide the last bits. KILN_FLUSH: every output is f16, whose range ends
- * long before results under 2^-126 matter. */
-KILN_DEVICE float kiln_exp(float x) {
-    if (KILN_FLUSH) return kiln_fast_exp2_flush(x * 1.44269504f);
-    return KILN_FAST ? __expf(x) : expf(x);
-}
+/* KILN_FAST: every output is of a type that hides the last bits: f16, bf16 or an 8-bit float. */
+KILN_DEVICE float kiln_exp(float x) { return KILN_FAST ? __expf(x) : expf(x); }
 KILN_DEVICE double kiln_exp(double x) { return exp(x); }
 /* exp(x), x <= 0, beside a term that is 1, next to which what is under 2^-126 makes no difference and becomes 0. The
  * relative error is up to 2^-23 + |x| 2^-24. */
@@ -73,10 +69,11 @@ template <class V> KILN_DEVICE V kiln_move_square(V sum, V n, V from, V to) {
     return n == V(0) ? sum : sum + n * distance * distance;
 }
 /* Squares of n elements' distances from `about`, to those from their mean. `about` is the mean of m of them: what
- * cancels is no more than n / m times what stays. */
+ * cancels is no more than n / m times what stays. Sums that were too large stay infinite. */
 template <class V> KILN_DEVICE V kiln_settle_square(V sum, V n, V about, V mean) {
     const V distance = mean - about, settled = sum - n * distance * distance;
-    return n == V(0) ? sum : settled < V(0) ? V(0) : settled;
+    if (n == V(0)) return sum;
+    return settled == settled ? (settled < V(0) ? V(0) : settled) : sum + (distance - distance);
 }
 KILN_DEVICE float kiln_ratio(float a, float b) { return KILN_FAST ? kiln_fast_ratio(a, b) : a / b; }
 KILN_DEVICE double kiln_ratio(double a, double b) { return a / b; }

@@ -45,7 +45,7 @@ static kiln_status encode(const kiln_program *program, int device, const kiln_te
     words[n++] = (uint64_t)device;
     for (uint32_t t = 0; t < tensor_count; t++) {
         const kiln_tensor *tensor = &tensors[t];
-        uint64_t address = (uintptr_t)tensor->data, low = (address | 16) & (~(address | 16) + 1);
+        uint64_t low = kiln__alignment_of(tensor->data);
         size_t size = kiln_type_size(tensor->type);
         if (!size)
             return kiln__fail(KILN_E_TYPE, "tensor '%s' has type number %d, which is no kiln_type", program->names[t],

@@ -46,11 +46,13 @@ static kiln_status identify_nvrtc(kiln_context *context, kiln__nvrtc_identity *o
         if (same || !found) return KILN_OK;
     }
     memset(out, 0, sizeof *out);
-    if (context->policy == KILN_POLICY_NEVER_COMPILE && !found) return KILN_OK;
+    const bool never = context->policy == KILN_POLICY_NEVER_COMPILE;
+    if (never && (!found || !context->disk)) return KILN_OK;
     const kiln__nvrtc *nvrtc;
     kiln_status status = open_nvrtc(context, &nvrtc);
     if (!status) *out = nvrtc->identity;
-    return status;
+    if (never) kiln__clear_error();
+    return never ? KILN_OK : status;
 }
 
 /* Its key with the digest of kernel_sources/, which the brief source names, where the disk cache's has NVRTC. */

@@ -7,6 +7,12 @@
 
 #include "context.h"
 
+/* Whether elements of two tensors that lie alike belong to the same rows and columns. */
+static bool belong_alike(const kiln__operand *a, const kiln__operand *b) {
+    return !memcmp(a->outer_strides, b->outer_strides, sizeof a->outer_strides) &&
+           !memcmp(a->inner_strides, b->inner_strides, sizeof a->inner_strides);
+}
+
 kiln_status kiln__launch_create(const kiln_program *program, const kiln_tensor *tensors, const kiln__prepared *prepared,
                                 const kiln__driver *driver, const kiln__loaded *loaded, kiln__launch **out) {
     const kiln__problem *p = &prepared->problem;
@@ -45,7 +51,8 @@ kiln_status kiln__launch_create(const kiln_program *program, const kiln_tensor *
         uint32_t mask = (uint32_t)p->operands[t].alignment * (uint32_t)kiln_type_size(tensors[t].type) - 1;
         launch->alignment_mask[t] = mask;
         for (int o = p->input_count; t < p->input_count && o < launch->tensor_count; o++)
-            if (kiln__same_layout(&tensors[o], &tensors[t])) launch->same[o] |= 1u << t;
+            if (kiln__same_layout(&tensors[o], &tensors[t]) && belong_alike(&p->operands[o], &p->operands[t]))
+                launch->same[o] |= 1u << t;
     }
     for (int i = 0; i < arguments->count; i++) {
         const kiln__field *field = &arguments->fields[i];
@@ -56,29 +63,6 @@ kiln_status kiln__launch_create(const kiln_program *program, const kiln_tensor *
     memcpy(launch->scalar_types, prepared->ir->scalar_types, sizeof launch->scalar_types);
     kiln__arguments_fill(arguments, p, launch->arguments);
     *out = launch;
-    return KILN_OK;
-}
-
-static kiln_status overlap(const kiln__launch *launch, int output, int other) {
-    return kiln__fail(KILN_E_OVERLAP, "output '%s' overlaps %s '%s' without being the same tensor",
-                      launch->names[output], other < launch->input_count ? "input" : "output", launch->names[other]);
-}
-
-static kiln_status check_pointers(const kiln__launch *launch, void *const *data) {
-    for (int t = 0; t < launch->tensor_count; t++) {
-        uintptr_t address = (uintptr_t)data[t];
-        if (launch->extents[t].low == launch->extents[t].high) continue;
-        if (!address) return kiln__fail(KILN_E_POINTER, "the data pointer of tensor '%s' is NULL", launch->names[t]);
-        if (address & launch->alignment_mask[t])
-            return kiln__fail(KILN_E_POINTER, "the data pointer of tensor '%s' is %p, expected a multiple of %u bytes",
-                              launch->names[t], data[t], launch->alignment_mask[t] + 1);
-    }
-    for (int o = launch->input_count; o < launch->tensor_count; o++) {
-        for (int t = 0; t < o; t++) {
-            if (!kiln__extents_overlap(data[o], &launch->extents[o], data[t], &launch->extents[t])) continue;
-            if (data[o] != data[t] || !(launch->same[o] >> t & 1)) return overlap(launch, o, t);
-        }
-    }
     return KILN_OK;
 }
 
@@ -157,7 +141,9 @@ kiln_status kiln__launch_run(const kiln__launch *launch, void *const *data, cons
     if (atomic_load_explicit(launch->owner, memory_order_relaxed) != launch->process)
         return kiln__fail(KILN_E_NO_CONTEXT, "the plan was made before a fork; a child process makes its own");
     if (launch->empty) return KILN_OK;
-    kiln_status status = check_pointers(launch, data);
+    const kiln__memory_rules rules = {launch->names,          launch->extents,     launch->same,
+                                      launch->alignment_mask, launch->input_count, launch->tensor_count};
+    kiln_status status = kiln__check_memory(&rules, data);
     if (status) return status;
     _Alignas(16) unsigned char argument[KILN__MAX_ARGUMENT_BYTES];
     memcpy(argument, launch->arguments, (size_t)launch->argument_size);
@@ -269,6 +255,7 @@ static kiln_status load(const kiln_program *program, const target *on, const kil
     kiln_context *context = program->context;
     for (kiln__place next = KILN__ON_DISK;;) {
         bool refused = false, packed = image->origin == KILN_ORIGIN_PACK, ptx = image->facts.is_ptx;
+        int arch = image->facts.arch; /* of PTX it may be an older one than the device's */
         kiln_status status =
             kiln__loaded_create(on->driver, on->device, image->bytes, KILN__KERNEL_NAME,
                                 prepared->schedule.shared_bytes, prepared->schedule.blocks_per_row, loaded, &refused);
@@ -278,7 +265,7 @@ static kiln_status load(const kiln_program *program, const target *on, const kil
                   packed ? "looked for" : "compiled");
         if (!packed) kiln__disk_reject(context->disk, &image->key, image->bytes, image->size);
         kiln__image_free(image);
-        status = kiln__image_obtain(context, prepared, on->numbers.arch, ptx, next, image);
+        status = kiln__image_obtain(context, prepared, arch, ptx, next, image);
         if (!packed) next = KILN__NOWHERE; /* another process's second attempt is taken, a third is our own */
         if (status) return status;
         kiln__clear_error(); /* the sentence of the refusal, which is overcome */

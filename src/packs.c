@@ -18,6 +18,8 @@ static kiln_status open_pack(kiln_context *context, const char *path, const void
 
 kiln_status kiln__packs_open(kiln_context *context, const kiln_context_options *options) {
     kiln_status status = KILN_OK;
+    if (options->pack_count && !options->packs)
+        return kiln__fail(KILN_E_ARGUMENT, "packs is NULL, expected %zu", options->pack_count);
     for (size_t i = 0; i < options->pack_count && !status; i++) {
         const kiln_pack *pack = &options->packs[i];
         status = open_pack(context, pack->path, pack->data, pack->size);

@@ -105,13 +105,12 @@ kiln_status kiln_compile(const kiln_program *program, const kiln_tensor *tensors
     *out = NULL;
     kiln_status status = check(program, tensors, tensor_count, scalars, scalar_count);
     if (!status && (arch < 80 || arch > 999))
-        status = kiln__fail(KILN_E_ARCH, "architecture sm_%d is asked for, expected sm_80 or newer", arch);
+        status = kiln__fail(KILN_E_ARCH, "architecture sm_%d is asked for, expected sm_80 to sm_999", arch);
     if (status) return status;
     kiln__context_enter(program->context);
     kiln_kernel *kernel = calloc(1, sizeof *kernel);
     if (!kernel) return kiln__out_of_memory();
     kiln__device device = kiln__device_typical(arch);
-    device.arch = arch;
     if (compile)
         status = kiln__bake(program, tensors, scalars, &device, ptx != 0, 0, &kernel->prepared, &kernel->image);
     else {

@@ -154,25 +154,30 @@ kiln_status kiln_program_output_shape(const kiln_program *program, const kiln_te
     return KILN_OK;
 }
 
-/* Tensors are there. An output may be the same tensor as an input, and shares no memory otherwise: as on the GPU. */
-static kiln_status check_host_tensors(const kiln_program *program, const kiln_tensor *tensors, size_t count) {
+/* Outputs have their shapes, tensors are there and share memory only as on the GPU. */
+static kiln_status check_host_tensors(const kiln_program *program, const kiln__ir *ir, const kiln__space *space,
+                                      const kiln_tensor *tensors, int count) {
+    const int inputs = (int)program->signature.input_count;
     kiln__extent extents[KILN_MAX_TENSORS];
-    size_t inputs = program->signature.input_count;
-    for (size_t t = 0; t < count; t++) {
+    void *data[KILN_MAX_TENSORS];
+    uint32_t same[KILN_MAX_TENSORS] = {0};
+    int64_t strides[KILN_MAX_TENSORS][KILN_MAX_RANK] = {{0}};
+    for (int t = 0; t < count; t++) {
+        const bool output = t >= inputs, per_element = output && ir->insts[ir->outputs[t - inputs]].per_element;
+        bool full;
+        kiln_status status =
+            kiln__space_strides(space, &tensors[t], program->names[t], output, per_element, strides[t], &full);
+        if (status) return status;
+        for (int i = 0; i < space->rank; i++)
+            if (space->sizes[i] == 1) strides[t][i] = 0;
         extents[t] = kiln__extent_of(&tensors[t]);
-        if (kiln__has_elements(&tensors[t]) && !tensors[t].data)
-            return kiln__fail(KILN_E_POINTER, "the data pointer of tensor '%s' is NULL", program->names[t]);
+        data[t] = tensors[t].data;
+        for (int i = 0; output && i < inputs; i++)
+            if (kiln__same_layout(&tensors[i], &tensors[t]) && !memcmp(strides[i], strides[t], sizeof strides[t]))
+                same[t] |= 1u << i;
     }
-    for (size_t o = inputs; o < count; o++) {
-        for (size_t t = 0; t < o; t++) {
-            if (!kiln__extents_overlap(tensors[o].data, &extents[o], tensors[t].data, &extents[t]) ||
-                (t < inputs && tensors[t].data == tensors[o].data && kiln__same_layout(&tensors[t], &tensors[o])))
-                continue;
-            return kiln__fail(KILN_E_OVERLAP, "output '%s' overlaps %s '%s' without being the same tensor",
-                              program->names[o], t < inputs ? "input" : "output", program->names[t]);
-        }
-    }
-    return KILN_OK;
+    const kiln__memory_rules rules = {program->names, extents, same, NULL, inputs, count};
+    return kiln__check_memory(&rules, data);
 }
 
 kiln_status kiln_run_cpu(const kiln_program *program, const kiln_tensor *tensors, size_t tensor_count,
@@ -183,15 +188,8 @@ kiln_status kiln_run_cpu(const kiln_program *program, const kiln_tensor *tensors
     kiln__space space;
     kiln__ir *ir = NULL;
     status = kiln__program_bind(program, tensors, scalars, &space, &ir);
-    if (!status) status = check_host_tensors(program, tensors, tensor_count);
     if (!status && space.open_rows) status = kiln__fail(KILN_E_SIZE, "axis 0 is left open: expected its size");
-    for (uint32_t o = 0; !status && o < program->signature.output_count; o++) {
-        size_t t = program->signature.input_count + o;
-        int64_t strides[KILN_MAX_RANK];
-        bool full;
-        status = kiln__space_strides(&space, &tensors[t], program->names[t], true,
-                                     ir->insts[ir->outputs[o]].per_element, strides, &full);
-    }
+    if (!status) status = check_host_tensors(program, ir, &space, tensors, (int)tensor_count);
     if (!status) status = kiln__ref_run(ir, tensors, scalars, space.rank, space.sizes, space.reduced);
     kiln__ir_destroy(ir);
     return status;

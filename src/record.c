@@ -40,12 +40,12 @@ static void add_string(kiln__text *line, const char *text) {
 
 /* "x=f16[8,64]{128,1}@8": strides where they are not contiguous, alignment in bytes where it is below 16. */
 static void add_tensor(kiln__text *line, const char *name, const kiln_tensor *tensor) {
-    uintptr_t address = (uintptr_t)tensor->data | 16;
+    const int alignment = (int)kiln__alignment_of(tensor->data);
     kiln_tensor plain = kiln_tensor_contiguous(NULL, tensor->type, tensor->rank, tensor->sizes);
     bool contiguous = true;
     kiln__text_printf(line, "\"%s=%s[", name, kiln_type_name(tensor->type));
     for (int i = 0; i < tensor->rank; i++) {
-        contiguous &= tensor->sizes[i] == 1 || tensor->strides[i] == plain.strides[i];
+        contiguous &= tensor->strides[i] == plain.strides[i]; /* of one row, too: its pitch is as of more of them */
         if (tensor->sizes[i] < 0)
             kiln__text_puts(line, "*");
         else
@@ -55,7 +55,7 @@ static void add_tensor(kiln__text *line, const char *name, const kiln_tensor *te
     for (int i = 0; i < tensor->rank && !contiguous; i++)
         kiln__text_printf(line, "%s%" PRId64, i ? "," : "{", tensor->strides[i]);
     if (!contiguous) kiln__text_puts(line, "}");
-    if ((address & (~address + 1)) < 16) kiln__text_printf(line, "@%d", (int)(address & (~address + 1)));
+    if (alignment < 16) kiln__text_printf(line, "@%d", alignment);
     kiln__text_puts(line, "\"");
 }
 

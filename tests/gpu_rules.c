@@ -235,6 +235,37 @@ static const group groups[] = {
      {0.5, 1.5, -2.5, 1e9, -1e9, NAN},
      NAN,
      {{"x", {0, 2, -2, 127, -128, 0}}, {"x > 0", {1, 1, 0, 1, 0, 0}}}},
+    {"what is under the smallest normal number is something",
+     KILN_F32,
+     KILN_F16,
+     2,
+     {-90, -90},
+     NAN,
+     {{"exp(x) / sum(exp(x))", {0.5, 0.5}},
+      {"log(exp(x))", {-90, -90}},
+      {"log(sum(exp(x)) / 2)", {-90}},
+      {"exp(x) * 1e38 > 0.08", {1, 1}},
+      {"log(erfc(9 + x * 0)) < -80", {1, 1}},
+      {"exp(x - max(x))", {1, 1}}}},
+    {"quotients have signs, of zeros too",
+     KILN_F32,
+     KILN_F64,
+     3,
+     {-0., 4, -2},
+     1,
+     {{"1 / (x / 2)", {-INFINITY, 0.5, -1}},
+      {"1 / (x / absmax(x))", {-INFINITY, 1, -2}},
+      {"1 / (x / min(x))", {INFINITY, -0.5, 1}},
+      {"x / absmin(x)", {NAN, INFINITY, -INFINITY}}}},
+    {"quotients of the smallest numbers",
+     KILN_F32,
+     KILN_F64,
+     4,
+     {0x1p-149, -0x1.4p-147, 0x1p-126, 0x1.8p-100},
+     0,
+     {{"x / max(x)", {0x1p-49 / 1.5, -0x1.4p-47 / 1.5, 0x1p-26 / 1.5, 1}},
+      {"x / sum(x)", {0x1p-49 / 1.5, -0x1.4p-47 / 1.5, 0x1p-26 / 1.5, 1}},
+      {"x / (max(x) * 9.313225746154785e-10)", {0x1p-19 / 1.5, -0x1.4p-17 / 1.5, 0x1p+4 / 1.5, 0x1p+30}}}},
     {"bool is 0 or 1",
      KILN_F32,
      KILN_BOOL,
@@ -451,8 +482,11 @@ static void check_rank_0(test_run *t) {
 
 /* ---- variances of rows whose mean is far from 0, or from the first elements ------------------------------ */
 
+enum { FAR_KINDS = 5, OVERFLOWS = 4 /* where a thread's first columns are: infinite or right, but something */ };
+
 static float far_value(int kind, int64_t i) {
     const float noise = (float)((i * 7919) % 1009) / 1009 - 0.5f;
+    if (kind == OVERFLOWS) return i == 0 ? 5e18f : noise;
     if (kind == 0) return 1000 + noise;
     if (kind == 1) return i < 8 ? 1e4f : noise;
     if (kind == 2) return i % 5003 < 2500 ? noise : 100 + noise;
@@ -465,17 +499,18 @@ static void check_far(test_run *t) {
     if (kiln_program_create(t->kiln, "y = var(x)", NULL, &program)) printf("var: %s\n", kiln_last_error());
     for (size_t c = 0; c < COUNT(columns); c++) {
         buffers b = {.count = 0};
-        double expected[4] = {0}, got[4] = {0};
-        const int64_t sizes[2] = {4, columns[c]}, values[1] = {4};
+        double expected[FAR_KINDS] = {0}, got[FAR_KINDS] = {0};
+        const int64_t sizes[2] = {FAR_KINDS, columns[c]}, values[1] = {FAR_KINDS};
         bool ran = program && add_tensor(t, &b, KILN_F32, 2, sizes) && add_tensor(t, &b, KILN_F64, 1, values);
-        for (int64_t i = 0; ran && i < 4 * columns[c]; i++)
+        for (int64_t i = 0; ran && i < FAR_KINDS * columns[c]; i++)
             ((float *)b.host[0].data)[i] = far_value((int)(i / columns[c]), i % columns[c]);
         ran = ran && !kiln_run_cpu(program, b.host, 2, NULL, 0) &&
               !t->driver->MemcpyHtoD(b.device[0], b.host[0].data, b.bytes[0]) &&
               !kiln_run(program, b.gpu, 2, NULL, 0, NULL) && !t->driver->MemcpyDtoH(got, b.device[1], b.bytes[1]);
         if (ran) memcpy(expected, b.host[1].data, sizeof expected);
-        for (int kind = 0; kind < 4; kind++) {
-            const bool good = ran && fabs(got[kind] - expected[kind]) <= 1e-4 * expected[kind];
+        for (int kind = 0; kind < FAR_KINDS; kind++) {
+            const bool good = ran && (fabs(got[kind] - expected[kind]) <= 1e-4 * expected[kind] ||
+                                      (kind == OVERFLOWS && got[kind] == INFINITY));
             if (!good)
                 printf("var(x) of %" PRId64 " columns, kind %d: %.9g, expected %.9g; %s\n", columns[c], kind, got[kind],
                        expected[kind], ran ? "" : kiln_last_error());
@@ -484,6 +519,49 @@ static void check_far(test_run *t) {
         release(t, &b);
     }
     kiln_program_destroy(program);
+}
+
+/* ---- an output of one value per row in the place of an input ----------------------------------------------- */
+
+/* y = x + m; n = m * 2, with n for m, which all threads of a row read before one of them stores it. */
+static void check_in_place(test_run *t) {
+    static const struct {
+        int axis;
+        int64_t sizes[2];
+    } cases[] = {{1, {3, 4096}},  {1, {50, 40}},   {1, {50, 64}},    {1, {300, 1023}},
+                 {1, {16, 1024}}, {1, {3, 50257}}, {1, {2, 300000}}, {1, {1, 2200000}},
+                 {0, {128, 64}},  {0, {600, 30}},  {0, {3000, 400}}, {0, {1001, 33}}};
+    for (size_t c = 0; c < COUNT(cases); c++) {
+        const int axis = cases[c].axis;
+        const int64_t *sizes = cases[c].sizes, rows = sizes[!axis], columns = sizes[axis];
+        const int64_t row_sizes[2] = {axis ? rows : 1, axis ? 1 : rows};
+        kiln_program_options options = KILN_PROGRAM_OPTIONS_INIT;
+        kiln_program *program = NULL;
+        buffers b = {.count = 0};
+        options.outputs = "y,n";
+        options.axes = &cases[c].axis;
+        options.axis_count = 1;
+        bool ran = !kiln_program_create(t->kiln, "y = x + m; n = m * 2", &options, &program) &&
+                   add_tensor(t, &b, KILN_F32, 2, sizes) && add_tensor(t, &b, KILN_F32, 2, row_sizes) &&
+                   add_tensor(t, &b, KILN_F32, 2, sizes);
+        for (int64_t r = 0; ran && r < rows; r++) ((float *)b.host[1].data)[r] = (float)(r + 1);
+        kiln_tensor tensors[4] = {b.gpu[0], b.gpu[1], b.gpu[2], b.gpu[1]};
+        ran = ran && !t->driver->MemcpyHtoD(b.device[0], b.host[0].data, b.bytes[0]) &&
+              !t->driver->MemcpyHtoD(b.device[1], b.host[1].data, b.bytes[1]);
+        kiln_status status = ran ? kiln_run(program, tensors, 4, NULL, 0, NULL) : KILN_E_LAUNCH;
+        ran = ran && !status && !t->driver->MemcpyDtoH(b.host[1].data, b.device[1], b.bytes[1]) &&
+              !t->driver->MemcpyDtoH(b.host[2].data, b.device[2], b.bytes[2]);
+        int64_t wrong = 0;
+        for (int64_t i = 0; ran && i < rows * columns; i++)
+            wrong += ((float *)b.host[2].data)[i] != (float)((axis ? i / columns : i % rows) + 1);
+        for (int64_t r = 0; ran && r < rows; r++) wrong += ((float *)b.host[1].data)[r] != (float)(2 * (r + 1));
+        if (wrong || !ran)
+            printf("%" PRId64 "x%" PRId64 " over axis %d, n for m: %" PRId64 " wrong; %s\n", sizes[0], sizes[1], axis,
+                   wrong, ran ? "" : kiln_last_error());
+        *(ran && !wrong ? &t->passed : &t->failed) += 1;
+        release(t, &b);
+        kiln_program_destroy(program);
+    }
 }
 
 /* ---- all of them ------------------------------------------------------------------------------------------ */
@@ -518,6 +596,7 @@ int main(int argc, char **argv) {
         for (size_t g = 0; g < COUNT(groups); g++) check_group(&t, &groups[g]);
         if (s == 0) check_empty(&t);
         if (s == 0) check_rank_0(&t);
+        if (s == 0) check_in_place(&t);
         check_far(&t);
         kiln_context_destroy(t.kiln);
     }

@@ -275,6 +275,10 @@ static void a_pack_serves_without_nvrtc_and_without_a_disk_cache(void **state) {
     kiln_context_options options = lonely(f, &file, 1);
     launch_expect(plan(&options, program_text, &origin), KILN_OK, "");
     assert_int_equal(origin, KILN_ORIGIN_PACK);
+    options = lonely(f, NULL, 1);
+    kiln_context *none = NULL;
+    launch_expect(kiln_context_create(&options, &none), KILN_E_ARGUMENT, "packs is NULL, expected 1");
+    assert_null(none);
     options = lonely(f, &embedded, 1);
     options.policy = KILN_POLICY_COMPILE;
     launch_expect(plan(&options, program_text, &origin), KILN_OK, "");

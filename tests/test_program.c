@@ -223,6 +223,36 @@ static void one_pointer_with_another_shape_is_an_overlap(void **state) {
     kiln_context_destroy(context);
 }
 
+/* Of a square matrix a vector may lie along the columns or along the rows. */
+static void an_output_along_the_rows_does_not_take_the_place_of_columns(void **state) {
+    launch_fixture *f = *state;
+    static const struct {
+        const char *tensors;
+        int axis;
+        kiln_status status;
+    } cases[] = {
+        {"f32[8,8] f32[8] f32[8]", 1, KILN_E_OVERLAP}, {"f32[8,8] f32[8] f32[8]", 0, KILN_OK},
+        {"f32[8,8] f32[8,1] f32[8,1]", 1, KILN_OK},    {"f32[1,1,8,8] f32[1,1,8] f32[1,1,8]", 3, KILN_E_OVERLAP},
+        {"f32[1,8,1] f32[8,1] f32[8,1]", 0, KILN_OK},  {"f32[1,1] f32[1] f32[1]", 1, KILN_OK}};
+    kiln_context *context = launch_context(f, "", KILN_POLICY_COMPILE);
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        kiln_program_options options = KILN_PROGRAM_OPTIONS_INIT;
+        kiln_program *program = NULL;
+        kiln_tensor tensors[KILN_MAX_TENSORS];
+        const char *sentence = cases[i].status ? "output 'y' overlaps input 'b' without being the same tensor" : "";
+        options.axes = &cases[i].axis;
+        options.axis_count = 1;
+        launch_expect(kiln_program_create(context, "y = sum(a * b)", &options, &program), KILN_OK, "");
+        bound_tensors(cases[i].tensors, tensors);
+        tensors[0].data = memory + 128;
+        tensors[1].data = tensors[2].data = memory;
+        launch_expect(kiln_run(program, tensors, 3, NULL, 0, NULL), cases[i].status, sentence);
+        launch_expect(kiln_run_cpu(program, tensors, 3, NULL, 0), cases[i].status, sentence);
+        kiln_program_destroy(program);
+    }
+    kiln_context_destroy(context);
+}
+
 static void null_pointers_are_refused_where_there_are_elements(void **state) {
     launch_fixture *f = *state;
     kiln_context *context = launch_context(f, "", KILN_POLICY_COMPILE);
@@ -439,7 +469,7 @@ static void a_kernel_is_made_without_a_driver(void **state) {
     assert_int_equal(image[bytes - 1], '\0');
     kiln_kernel_destroy(kernel);
     launch_expect(kiln_compile(program, tensors, count, NULL, 0, 75, 0, 0, &kernel), KILN_E_ARCH,
-                  "architecture sm_75 is asked for, expected sm_80 or newer");
+                  "architecture sm_75 is asked for, expected sm_80 to sm_999");
     launch_expect(kiln_compile(program, tensors, count, NULL, 0, 91, 0, 1, &kernel), KILN_E_ARCH,
                   "sm_91 is not supported by NVRTC 11.1 (it has sm_50 to sm_90)");
     assert_null(kernel);
@@ -459,6 +489,7 @@ int main(void) {
         WITH_LAUNCHES(bad_axes_are_refused_when_the_rank_is_known),
         WITH_LAUNCHES(an_output_is_the_same_tensor_or_lies_apart),
         WITH_LAUNCHES(one_pointer_with_another_shape_is_an_overlap),
+        WITH_LAUNCHES(an_output_along_the_rows_does_not_take_the_place_of_columns),
         WITH_LAUNCHES(null_pointers_are_refused_where_there_are_elements),
         WITH_LAUNCHES(strided_host_tensors_work_and_open_rows_do_not),
         WITH_LAUNCHES(null_arguments_are_refused),

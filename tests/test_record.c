@@ -69,6 +69,10 @@ static void a_line_tells_the_whole_request(void **state) {
          "{\"program\":\"m = max(x)\\u000ay = (x - m) * a\",\"outputs\":[\"y\",\"m\"],\"tensors\":["
          "\"x=f32[4,3,8]{100,9,1}@4\",\"y=f32[4,3,8]@8\",\"m=f32[3]\"],\"scalars\":[\"a=f64\"],\"axes\":[0,-1],"
          "\"arch\":\"sm_90\"}\n"},
+        {"y = x - max(x)", NULL, NULL, NULL, "f16[1,1001]{1008,1} f16[1,1001]", /* as among more rows */
+         "{\"program\":\"y = x - "
+         "max(x)\",\"outputs\":[\"y\"],\"tensors\":[\"x=f16[1,1001]{1008,1}\",\"y=f16[1,1001]\"],"
+         "\"arch\":\"sm_90\"}\n"},
         {"s = sum(x) # \"\\ \x01\xc3\xa9", NULL, "all", NULL, "i8[4,7] i64[]",
          "{\"program\":\"s = sum(x) # \\\"\\\\ \\u0001\\u007f\\u007f\",\"outputs\":[\"s\"],\"tensors\":[\"x=i8[4,7]\","
          "\"s=i64[]\"],\"axes\":\"all\",\"arch\":\"sm_90\"}\n"},

@@ -280,10 +280,11 @@ static void without_nvrtc_the_cache_serves_what_it_has(void **state) {
 
 static void a_policy_forbids_compiling(void **state) {
     launch_fixture *f = *state;
-    static const char *const caches[] = {"", NULL};
+    static const char *const caches[] = {"", NULL, "", NULL};
+    const char *const nvrtcs[] = {"/nowhere/libnvrtc.so", f->nvrtc, KILN_FAKE_DRIVER, KILN_FAKE_DRIVER /* no NVRTC */};
     for (size_t i = 0; i < COUNT(caches); i++) {
         kiln_context *context = launch_context_nvrtc(f, caches[i] ? caches[i] : f->dir, KILN_POLICY_NEVER_COMPILE,
-                                                     i ? f->nvrtc : "/nowhere/libnvrtc.so");
+                                                     nvrtcs[i]);
         kiln_program *program = launch_program(context, "y = softmax(x)");
         launch_expect(
             launch_run(program, "f16[8,64] f16[8,64]"), KILN_E_WOULD_COMPILE,
@@ -330,6 +331,25 @@ static void a_cached_kernel_that_the_driver_refuses_is_compiled_again(void **sta
     kiln_program_destroy(program);
     kiln_context_destroy(context);
     assert_int_equal(origin_of(f, f->nvrtc, KILN_POLICY_COMPILE), KILN_ORIGIN_DISK);
+}
+
+static void cached_ptx_that_the_driver_refuses_is_compiled_again(void **state) {
+    launch_fixture *f = *state;
+    char nvrtc[160];
+    snprintf(nvrtc, sizeof nvrtc, "%s/libnvrtc-80.so", f->dir);
+    launch_copy(KILN_FAKE_NVRTC, nvrtc);
+    setenv("FAKE_NVRTC_ARCH", "80", 1); /* knows no sm_90 */
+    for (int i = 0; i < 2; i++) {
+        kiln_context *context = launch_context_nvrtc(f, f->dir, KILN_POLICY_COMPILE, nvrtc);
+        kiln_program *program = launch_program(context, "y = softmax(x)");
+        if (i) launch_fail(f, "cuLibraryLoadData", INVALID_IMAGE, 1);
+        launch_expect(launch_run(program, "f16[8,64] f16[8,64]"), KILN_OK, "");
+        kiln_program_destroy(program);
+        kiln_context_destroy(context);
+    }
+    assert_int_equal(f->messages, 1);
+    assert_int_equal(files_with_suffix(f->dir, ".bad"), 1);
+    assert_int_equal(files_with_suffix(f->dir, ".k1"), 1);
 }
 
 static const struct {
@@ -552,6 +572,7 @@ int main(void) {
         WITH_LAUNCHES(without_nvrtc_the_cache_serves_what_it_has),
         WITH_LAUNCHES(a_policy_forbids_compiling),
         WITH_LAUNCHES(a_cached_kernel_that_the_driver_refuses_is_compiled_again),
+        WITH_LAUNCHES(cached_ptx_that_the_driver_refuses_is_compiled_again),
         WITH_LAUNCHES(after_a_fault_of_the_driver_the_next_launch_works),
         WITH_LAUNCHES(a_folder_that_cannot_be_written_is_told_once),
         WITH_LAUNCHES(an_nvrtc_without_the_architecture_gives_ptx_or_says_so),

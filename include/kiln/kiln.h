@@ -112,7 +112,7 @@ struct DLTensor; /* as <dlpack/dlpack.h> declares it */
 KILN_API kiln_status kiln_tensor_from_dlpack(const struct DLTensor *source, kiln_tensor *out);
 
 /* A scalar's value. type is KILN_F64 (f64 holds the value; it computes in the program's own float type),
- * KILN_I64 or KILN_I32 (i64 holds the value). */
+ * KILN_I64 or KILN_I32 (i64 holds the value, of which KILN_I32 takes the low 32 bits). */
 typedef struct kiln_scalar {
     kiln_type type;
     union { double f64; int64_t i64; } value;
@@ -206,8 +206,10 @@ KILN_API const char *kiln_program_scalar_name(const kiln_program *program, size_
 
 /* The shape that output number `output` has for these inputs: inputs broadcast as in NumPy give the iteration
  * space; an output that depends on no per-element value keeps its reduced axes as 1 (rank is the iteration
- * space's), or drops them where keep_dims is 0. tensors: the inputs alone, only rank and sizes are read.
- * *rank and sizes[0..rank) are written. Thread-safe. */
+ * space's), or drops them where keep_dims is 0. In a program without reductions every output has the whole space;
+ * its tensor may have 1 along the axes all the same where its value does not vary along them.
+ * inputs: the inputs alone; data pointers are not read. *rank and sizes[0..rank) are written. Returns
+ * KILN_E_ARGUMENT, KILN_E_BINDING, KILN_E_TYPE, KILN_E_SHAPE, KILN_E_AXIS. Thread-safe. */
 KILN_API kiln_status kiln_program_output_shape(const kiln_program *program, const kiln_tensor *inputs,
                                                size_t output, int keep_dims, int32_t *rank,
                                                int64_t sizes[KILN_MAX_RANK]);
@@ -215,7 +217,8 @@ KILN_API kiln_status kiln_program_output_shape(const kiln_program *program, cons
 /* ---- running ------------------------------------------------------------------------------------------ */
 
 /* Runs the program once on the GPU of the current CUDA context.
- *   tensors: inputs, then outputs; device memory. An output may be the very same tensor as an input (in place).
+ *   tensors: inputs, then outputs; device memory. An output may be the very same tensor as an input (in
+ *            place), where its elements belong to the same rows and columns: not y = sum(a * x) with y for x.
  *   scalars: kiln_program_scalar_count values, NULL where there are none.
  *   stream:  a CUstream or cudaStream_t, NULL for the default stream. The call is asynchronous to it.
  * The first call for a shape loads or compiles its kernel; later calls only look it up and launch.
@@ -240,14 +243,14 @@ typedef enum kiln_origin { KILN_ORIGIN_MEMORY = 0, KILN_ORIGIN_DISK = 1, KILN_OR
                            KILN_ORIGIN_PACK = 3 } kiln_origin;
 
 /* Prepares and loads; nothing is launched. tensors and scalars as for kiln_run: data pointers are read for
- * their alignment and for overlap only, scalars for their types only.
+ * their alignment only (overlap is looked for at each launch), scalars for their types only.
  * Ownership: the caller destroys *out, before the program. Thread-safe. */
 KILN_API kiln_status kiln_plan_create(const kiln_program *program, const kiln_tensor *tensors, size_t tensor_count,
                                       const kiln_scalar *scalars, size_t scalar_count, kiln_plan **out);
 KILN_API void kiln_plan_destroy(kiln_plan *plan);
 
 /* Launches with these data pointers (inputs, then outputs; each at least as aligned as the plan's) and scalar
- * values. No look-up, no allocation. Thread-safe. */
+ * values. No look-up; memory is asked for, of a stream-ordered pool, only by plans with a workspace. Thread-safe. */
 KILN_API kiln_status kiln_plan_launch(const kiln_plan *plan, void *const *data, size_t data_count,
                                       const kiln_scalar *scalars, size_t scalar_count, void *stream);
 
@@ -271,7 +274,7 @@ typedef struct kiln_plan_info {
     int64_t shared_bytes;        /* per block, static and dynamic */
     int64_t image_bytes;         /* cubin or PTX */
     int64_t rows, cols;          /* kept and reduced elements (flat: 1 row) */
-    int64_t blocks;              /* of the launch */
+    int64_t blocks;              /* of the first launch, before persistent groups are cut to those that run at once */
     int threads;                 /* per block */
     kiln_origin origin;
     double parse_ms, schedule_ms, emit_ms, lookup_ms, compile_ms, load_ms; /* wall time of each step, 0 if skipped */

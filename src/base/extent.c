@@ -59,3 +59,22 @@ bool kiln__same_layout(const kiln_tensor *a, const kiln_tensor *b) {
         if (a->sizes[i] != b->sizes[i] || (a->sizes[i] > 1 && a->strides[i] != b->strides[i])) return false;
     return true;
 }
+
+kiln_status kiln__check_memory(const kiln__memory_rules *r, void *const *data) {
+    for (int t = 0; t < r->tensor_count; t++) {
+        if (r->extents[t].low == r->extents[t].high) continue;
+        if (!data[t]) return kiln__fail(KILN_E_POINTER, "the data pointer of tensor '%s' is NULL", r->names[t]);
+        if (r->alignment_mask && (uintptr_t)data[t] & r->alignment_mask[t])
+            return kiln__fail(KILN_E_POINTER, "the data pointer of tensor '%s' is %p, expected a multiple of %u bytes",
+                              r->names[t], data[t], r->alignment_mask[t] + 1);
+    }
+    for (int o = r->input_count; o < r->tensor_count; o++) {
+        for (int t = 0; t < o; t++) {
+            if (!kiln__extents_overlap(data[o], &r->extents[o], data[t], &r->extents[t])) continue;
+            if (data[o] != data[t] || !(r->same[o] >> t & 1))
+                return kiln__fail(KILN_E_OVERLAP, "output '%s' overlaps %s '%s' without being the same tensor",
+                                  r->names[o], t < r->input_count ? "input" : "output", r->names[t]);
+        }
+    }
+    return KILN_OK;
+}

@@ -26,4 +26,23 @@ bool kiln__extents_overlap(const void *a, const kiln__extent *ea, const void *b,
 /* Whether two tensors with one data pointer are the same tensor, element for element: element sizes, sizes, strides. */
 bool kiln__same_layout(const kiln_tensor *a, const kiln_tensor *b);
 
+/* What is asked of the tensors' memory. Bit t of same[o]: output o may take input t's place. */
+typedef struct kiln__memory_rules {
+    const char *const *names;
+    const kiln__extent *extents;
+    const uint32_t *same;
+    const uint32_t *alignment_mask; /* bits that are 0 in an address; NULL: any */
+    int input_count, tensor_count;
+} kiln__memory_rules;
+
+/* KILN_E_POINTER where a tensor with elements has no address or a bad one; KILN_E_OVERLAP where an output shares memory
+ * with another tensor whose place it may not take. */
+kiln_status kiln__check_memory(const kiln__memory_rules *rules, void *const *data);
+
+/* The largest power of two up to 16 that divides the address; of NULL 16. */
+static inline uintptr_t kiln__alignment_of(const void *data) {
+    uintptr_t address = (uintptr_t)data | 16;
+    return address & (~address + 1);
+}
+
 #endif

@@ -53,11 +53,11 @@ static void emit_header(const kiln__emitter *e) {
 
 static bool is_fp8(kiln_type type) { return type == KILN_E4M3 || type == KILN_E5M2; }
 
-/* Whether every output's type is so narrow that it hides the last bits of a float (`flush`: and the least floats). */
-static bool outputs_are_narrow(const kiln__problem *p, bool flush) {
+/* Whether every output's type is so narrow that it hides the last bits of a float. */
+static bool outputs_are_narrow(const kiln__problem *p) {
     for (int o = p->input_count; o < p->input_count + p->output_count; o++) {
         kiln_type type = p->operands[o].type;
-        if (!is_fp8(type) && type != KILN_F16 && (flush || type != KILN_BF16)) return false;
+        if (!is_fp8(type) && type != KILN_F16 && type != KILN_BF16) return false;
     }
     return true;
 }
@@ -114,7 +114,6 @@ static void emit_definitions(const kiln__emitter *e) {
         {"KILN_DRIFTS", s->drifts},
         {"KILN_ORDERED", s->ordered},
         {"KILN_FAST", e->narrow},
-        {"KILN_FLUSH", outputs_are_narrow(e->problem, true)},
         {"KILN_INTEGERS", has_integers(e->ir)},
     };
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
@@ -239,6 +238,17 @@ static void emit_kernel_name(const kiln__emitter *e, uint32_t number, bool ends)
                 number ? kiln__spell(e, "%u", number) : "");
 }
 
+/* Before a row's value is stored, all members have loaded those whose place it may take: an exchange sees to that, or else
+ * a barrier. */
+static void emit_row_barrier(const kiln__emitter *e, const char *in) {
+    if (!e->finish_row || e->ir->phase_count > 0) return;
+    const bool lanes = e->schedule->group == KILN__GROUP_LANES && !e->rows_in_packs;
+    kiln__write(e, "%skiln_%s_barrier();\n", in,
+                kiln__schedule_clusters(e->schedule) ? "cluster"
+                : lanes                              ? "row"
+                                                     : "block");
+}
+
 /* What every kernel of one row per group begins with; ends: the last one of split rows, if it stores one value per row. */
 static void emit_kernel_head(const kiln__emitter *e, uint32_t number, bool ends) {
     emit_kernel_name(e, number, ends);
@@ -262,6 +272,7 @@ static void emit_kernel_head(const kiln__emitter *e, uint32_t number, bool ends)
     if (kiln__schedule_clusters(e->schedule)) kiln__write(e, "    kiln_group_begin();\n");
     if (e->schedule->residency == KILN__RESIDENCY_SHARED && e->ir->phase_count == 0)
         kiln__write(e, "    kiln_copy_wait();\n");
+    emit_row_barrier(e, "    ");
 }
 
 static void emit_kernel_end(const kiln__emitter *e, bool columns, bool rows) {
@@ -293,6 +304,7 @@ static void emit_tile_kernel(const kiln__emitter *e) {
                 "        kiln_row row(args, first + r);\n        kiln_begin(row);\n"
                 "        row.tile = r * KILN_COLS;\n",
                 e->schedule->held ? "    residency.fill(kiln_row(args, first));\n" : "");
+    emit_row_barrier(e, "        ");
     emit_phases(e, "        ");
     emit_finish(e, "        ");
     emit_finish_row(e, "        ");
@@ -313,8 +325,11 @@ static void emit_persistent_kernel(const kiln__emitter *e) {
                 "    kiln_row row(args, index);\n    kiln_begin(row);\n",
                 phase_type(e, 0), kiln__schedule_clusters(e->schedule) ? "        kiln_group_begin();\n" : "");
     emit_phases(e, "    ");
-    kiln__write(e, "    index += stride;\n    const bool more = index < args.rows;\n"
-                   "    kiln_row next(args, more ? index : row.index);\n    kiln_begin(next);\n    phase0.clear();\n");
+    /* Past the last row it would read its own values once more, which others may be storing. */
+    kiln__write(e,
+                "    index += stride;\n    const bool more = index < args.rows;\n"
+                "    kiln_row next(args, more ? index : row.index);\n    %skiln_begin(next);\n    phase0.clear();\n",
+                e->finish_row ? "if (more) " : "");
     emit_finish_row(e, "    ");
     kiln__write(e, e->finish
                        ? "    kiln_finish finish;\n    residency.finish_and_reduce(row, finish, next, more, phase0);\n"
@@ -407,7 +422,7 @@ static void emit_all(kiln__emitter *e) {
 static void describe_problem(kiln__emitter *e) {
     e->flat = e->problem->layout == KILN__LAYOUT_FLAT;
     e->rows_in_packs = e->problem->layout == KILN__LAYOUT_OUTER;
-    e->narrow = outputs_are_narrow(e->problem, false);
+    e->narrow = outputs_are_narrow(e->problem);
     e->inputs = e->problem->input_count;
     e->tensors = e->inputs + e->problem->output_count;
     e->operands = e->tensors + e->problem->position_count;

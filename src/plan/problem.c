@@ -39,9 +39,7 @@ static kiln_status check_apart(const kiln_tensor *tensor, const char *name) {
 }
 
 static int alignment_of(const kiln_tensor *tensor) {
-    uintptr_t address = (uintptr_t)tensor->data | 16;
-    uintptr_t bytes = address & (~address + 1);
-    int elements = (int)(bytes / kiln_type_size(tensor->type));
+    int elements = (int)(kiln__alignment_of(tensor->data) / kiln_type_size(tensor->type));
     return elements ? elements : 1;
 }
 

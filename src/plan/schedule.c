@@ -125,7 +125,8 @@ static int64_t exchange_bytes(const kiln__ir *ir, bool persistent, const kiln__s
 static bool hold(const kiln__ir *ir, const kiln__choice *c, const kiln__pins *pins, const kiln__device *device,
                  int bytes, kiln__schedule *s) {
     bool grid = s->group == KILN__GROUP_GRID;
-    bool persistent = s->group != KILN__GROUP_LANES && (pins->persistent ? pins->persistent > 0 : c->persistent);
+    bool persistent = s->group != KILN__GROUP_LANES && ir->phase_count > 0 &&
+                      (pins->persistent ? pins->persistent > 0 : c->persistent);
     int64_t exchange = s->group == KILN__GROUP_LANES ? 8192 : exchange_bytes(ir, persistent, s);
     int64_t step = (int64_t)s->threads * bytes, room = device->shared_per_block - exchange;
     s->held = 0;
@@ -185,7 +186,7 @@ static bool work_out(const kiln__ir *ir, const kiln__choice *c, const kiln__pins
     s->rows_per_block = s->group == KILN__GROUP_LANES ? 128 / threads : 1;
     if (s->residency == KILN__RESIDENCY_REGISTERS && (s->steps > KILN__MOST_REGISTER_ELEMENTS / s->pack_size || grid))
         return false;
-    if (s->residency == KILN__RESIDENCY_STREAM && grid) return false;
+    if ((s->residency == KILN__RESIDENCY_STREAM || ir->phase_count == 0) && grid) return false;
     if (!kiln__is_power_of_two(threads) || threads > 1024 || (grid && s->ordered)) return false;
     if (!grid && !kiln__cluster_fits(s->blocks_per_row, device)) return false;
     if (s->group == KILN__GROUP_LANES ? threads > 32 : threads < 32) return false;

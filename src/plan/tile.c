@@ -77,7 +77,7 @@ bool kiln__tile_choose(const kiln__problem *problem, const kiln__device *device,
     if (lanes == 1 && packs > 80 && full_pack <= 4) lanes = 2;
     while (s->pack_size == full_pack && lanes < 32 && packs % (lanes * 2) == 0) lanes *= 2;
     s->threads_per_row = pins->threads ? pins->threads : lanes;
-    s->masked = pins->pack_size != 1 && is_in_pairs(problem, s);
+    s->masked = pins->pack_size != 1 && pins->rows_per_block % 2 == 0 && is_in_pairs(problem, s);
     s->row_phase = s->masked;
     rows = pins->rows_per_block ? pins->rows_per_block : sharing ? table[row].sharing_rows : table[row].rows;
     /* Rows of the tile are as many as keep every tensor's tiles aligned: a multiple of 16. */

@@ -39,7 +39,10 @@ static void evaluate_constant(const kiln__ref_run_state *run, uint32_t index) {
     case KILN__OP_BOOL: out->i64 = inst->u.i64; break; /* the 64 bits of either kind */
     case KILN__OP_COUNT: out->f64 = (double)run->count; break;
     case KILN__OP_SIZE: out->i64 = run->sizes[inst->u.axis]; break;
-    case KILN__OP_SCALAR: out->i64 = run->scalars[inst->u.scalar].value.i64; break;
+    case KILN__OP_SCALAR:
+        out->i64 = run->scalars[inst->u.scalar].value.i64;
+        if (inst->type == KILN__I32) out->i64 = (int32_t)out->i64;
+        break;
     default: kiln__ref_eval(run->ir->insts, index, run->values, 1);
     }
     spread(run, index);

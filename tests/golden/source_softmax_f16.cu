@@ -21,7 +21,6 @@
 #define KILN_DRIFTS 0
 #define KILN_ORDERED 0
 #define KILN_FAST 1
-#define KILN_FLUSH 1
 #define KILN_INTEGERS 0
 typedef int kiln_index; /* columns */
 
