@@ -128,6 +128,20 @@ says out '"origin": "pack"'
 KILN_PACKS=record.kpack expect 3 compile 'y = softmax(x)' --tensor 'x=f16[*,48]' --arch sm_90 --cache-dir '' \
     --nvrtc none/libnvrtc.so
 
+# An open number of rows is served whatever it is: a single one has its own kernel where the rows lie in a run, or where
+# what is broadcast over them no longer is.
+fresh
+line 'y = softmax(x + m)' 'f16[*,16,128]' | sed 's/"y=/"m=f16[16,128]","y=/' > open.jsonl
+line 'y = softmax(x)' 'f32[*,600,30]' | sed 's/}$/,"axes":[1]}/' >> open.jsonl
+expect 0 precompile open.jsonl --arch sm_90 --pack open.kpack
+says out '4 kernels for 2 requests: 4 compiled'
+for rows in 1 2 7 64; do
+    KILN_PACKS=open.kpack expect 0 compile 'y = softmax(x + m)' --tensor "x=f16[$rows,16,128]" --tensor 'm=f16[16,128]' \
+        --arch sm_90 --cache-dir '' --nvrtc none/libnvrtc.so
+    KILN_PACKS=open.kpack expect 0 compile 'y = softmax(x)' --tensor "x=f32[$rows,600,30]" --axes 1 --arch sm_90 \
+        --cache-dir '' --nvrtc none/libnvrtc.so
+done
+
 # The manifest that the documentation shows.
 sed -n '/^```json$/,/^```$/p' "$docs/packs.md" | grep -v '^```' > documented.jsonl
 expect 0 precompile documented.jsonl --arch sm_90

@@ -57,7 +57,7 @@ static kiln_status compile(const listed_kernel *listed, kiln_context *context, t
     kiln__prepared prepared;
     kiln__image image;
     const kiln__device device = manifest_device(&listed->line->entry, listed->arch);
-    kiln_status status = manifest_bind(&listed->line->entry, context, &program, tensors, scalars);
+    kiln_status status = kernel_list_bind(listed, context, &program, tensors, scalars);
     if (!status) status = kiln__bake(program, tensors, scalars, &device, listed->ptx, 0, &prepared, &image);
     if (status) {
         (void)snprintf(result->message, sizeof result->message, "%s", kiln_last_error());
@@ -144,7 +144,7 @@ static int write_pack(precompile *p) {
         kiln_tensor tensors[KILN_MAX_TENSORS];
         kiln_scalar scalars[KILN_MAX_SCALARS];
         if (p->results[i].status) continue;
-        status = manifest_bind(&kernel->line->entry, p->context, &program, tensors, scalars);
+        status = kernel_list_bind(kernel, p->context, &program, tensors, scalars);
         const kiln__device device = manifest_device(&kernel->line->entry, kernel->arch);
         if (!status) status = packing_add(&writer, program, tensors, scalars, &device, kernel->ptx);
         kiln_program_destroy(program);

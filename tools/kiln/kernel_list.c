@@ -127,18 +127,34 @@ static bool is_in_shard(const kernel_list *list, const kiln__key *name) {
     return list->shards == 0 || number % list->shards == list->shard - 1;
 }
 
-static kiln_status plan(const listed_line *line, kiln_context *context, const listed_arch *arch, kiln__key *name) {
+kiln_status kernel_list_bind(const listed_kernel *kernel, kiln_context *context, kiln_program **program,
+                             kiln_tensor tensors[KILN_MAX_TENSORS], kiln_scalar scalars[KILN_MAX_SCALARS]) {
+    kiln_status status = manifest_bind(&kernel->line->entry, context, program, tensors, scalars);
+    for (size_t i = 0; !status && kernel->single && i < kernel->line->entry.tensor_count; i++)
+        if (tensors[i].sizes[0] == -1) tensors[i].sizes[0] = 1;
+    return status;
+}
+
+static bool has_open_rows(const manifest_entry *entry) {
+    bool open = false;
+    for (size_t i = 0; i < entry->tensor_count; i++)
+        open |= entry->tensors[i].tensor.rank > 0 && entry->tensors[i].tensor.sizes[0] == -1;
+    return open;
+}
+
+static kiln_status plan(listed_kernel *kernel, kiln_context *context) {
+    const manifest_entry *entry = &kernel->line->entry;
     kiln_program *program = NULL;
     kiln_tensor tensors[KILN_MAX_TENSORS];
     kiln_scalar scalars[KILN_MAX_SCALARS];
-    const kiln__device device = manifest_device(&line->entry, arch->arch);
+    const kiln__device device = manifest_device(entry, kernel->arch);
     kiln__prepared prepared;
-    kiln_status status = manifest_bind(&line->entry, context, &program, tensors, scalars);
+    kiln_status status = kernel_list_bind(kernel, context, &program, tensors, scalars);
     if (status) return status;
-    status = kiln__program_check_counts(program, tensors, line->entry.tensor_count, scalars, line->entry.scalar_count);
+    status = kiln__program_check_counts(program, tensors, entry->tensor_count, scalars, entry->scalar_count);
     if (!status) status = kiln__prepare(program, tensors, scalars, &device, 0, &prepared);
     if (!status) {
-        status = kiln__prepared_name(&prepared, arch->arch, arch->ptx != 0, name);
+        status = kiln__prepared_name(&prepared, kernel->arch, kernel->ptx, &kernel->name);
         kiln__prepared_free(&prepared);
     }
     kiln_program_destroy(program);
@@ -154,10 +170,10 @@ static int by_line(const void *a, const void *b) {
     const listed_kernel *x = a, *y = b;
     if (x->line != y->line) return x->line < y->line ? -1 : 1;
     if (x->arch != y->arch) return x->arch < y->arch ? -1 : 1;
-    return x->ptx - y->ptx;
+    return x->ptx != y->ptx ? x->ptx - y->ptx : x->single - y->single;
 }
 
-/* The sort is not stable, so of equal names the earliest line is sought out. */
+/* The sort is not stable, so of equal names the earliest line is sought out, and an open number of rows. */
 static void remove_duplicates(kernel_list *list) {
     size_t kept = 0;
     if (list->kernel_count > 1) qsort(list->kernels, list->kernel_count, sizeof *list->kernels, by_name);
@@ -167,22 +183,25 @@ static void remove_duplicates(kernel_list *list) {
             list->kernels[kept++] = list->kernels[i];
             continue;
         }
-        if (list->kernels[i].line < last->line) last->line = list->kernels[i].line;
+        if (by_line(&list->kernels[i], last) < 0) {
+            last->line = list->kernels[i].line;
+            last->single = list->kernels[i].single;
+        }
         kiln__key_free(&list->kernels[i].name);
     }
     list->kernel_count = kept;
     if (kept > 1) qsort(list->kernels, kept, sizeof *list->kernels, by_line);
 }
 
-static int add_kernel(const arguments *args, const listed_line *line, kiln_context *context, const listed_arch *arch,
-                      kernel_list *list) {
+static int add_kernel(const arguments *args, const listed_line *line, bool single, kiln_context *context,
+                      const listed_arch *arch, kernel_list *list) {
     listed_kernel *kernels = grow(list->kernels, list->kernel_count, &list->kernel_capacity, sizeof *kernels);
     if (!kernels) return tool_failed(args, kiln__out_of_memory());
     list->kernels = kernels;
     listed_kernel *kernel = &kernels[list->kernel_count];
-    *kernel = (listed_kernel){.line = line, .arch = arch->arch, .ptx = arch->ptx != 0};
-    list->request_count++;
-    kiln_status status = plan(line, context, arch, &kernel->name);
+    *kernel = (listed_kernel){.line = line, .single = single, .arch = arch->arch, .ptx = arch->ptx != 0};
+    list->request_count += !single;
+    kiln_status status = plan(kernel, context);
     if (status == KILN_E_MEMORY) return tool_failed(args, status);
     if (status)
         complain(args, list, line->file, line->number);
@@ -205,8 +224,9 @@ int kernel_list_read(const arguments *args, kiln_context *context, kernel_list *
             complain(args, list, line->file, line->number);
             continue;
         }
-        for (size_t a = 0, faults = list->faults; a < count && !code && faults == list->faults; a++)
-            code = add_kernel(args, line, context, list->arch_count ? &list->archs[a] : &own, list);
+        const size_t faults = list->faults, kinds = has_open_rows(&line->entry) ? 2 : 1;
+        for (size_t a = 0; a < kinds * count && !code && faults == list->faults; a++)
+            code = add_kernel(args, line, a >= count, context, list->arch_count ? &list->archs[a % count] : &own, list);
     }
     if (!code) remove_duplicates(list);
     return code;

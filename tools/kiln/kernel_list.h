@@ -15,6 +15,7 @@ typedef struct listed_line {
 
 typedef struct listed_kernel {
     const listed_line *line; /* the first that asks for it */
+    bool single;             /* of a number of rows that is left open: for a single one, where that has its own kernel */
     int arch;
     bool ptx;
     kiln__key name;
@@ -42,6 +43,9 @@ int kernel_list_open(const arguments *args, kernel_list *out);
 /* Reads the manifests that the command line names, '-' for standard input, and plans each kernel. A line that asks for
  * nothing that can be made is told of on standard error and counted. context: compiles nothing. */
 int kernel_list_read(const arguments *args, kiln_context *context, kernel_list *list);
+/* manifest_bind for the kernel's line. */
+kiln_status kernel_list_bind(const listed_kernel *kernel, kiln_context *context, kiln_program **program,
+                             kiln_tensor tensors[KILN_MAX_TENSORS], kiln_scalar scalars[KILN_MAX_SCALARS]);
 void kernel_list_free(kernel_list *list);
 
 #endif
