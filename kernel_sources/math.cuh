@@ -15,7 +15,7 @@ struct kiln_quotient {
     KILN_MEMBER kiln_quotient() {}
     KILN_MEMBER kiln_quotient(float divisor) {
         const int exponent = (__float_as_int(divisor) >> 23) & 0xff;
-        const int biased = exponent == 0 ? 127 + 24 : exponent < 127 ? 127 + 2 : exponent >= 253 ? 1 : 254 - exponent;
+        const int biased = exponent == 0 ? 127 + 24 : exponent < 127 ? 127 + 1 : exponent >= 253 ? 1 : 254 - exponent;
         scale = __int_as_float(biased << 23);
         significand = divisor * scale;
         const float rough = kiln_fast_reciprocal(significand);

@@ -15,7 +15,7 @@ typedef struct listed_line {
 
 typedef struct listed_kernel {
     const listed_line *line; /* the first that asks for it */
-    bool single;             /* of a number of rows that is left open: for a single one, where that has its own kernel */
+    bool single;             /* of a size left open: for a size of 1, where that has a kernel of its own */
     int arch;
     bool ptx;
     kiln__key name;
