@@ -165,17 +165,13 @@ typedef struct kiln__launch {
     uint16_t workspace_offset;
     unsigned grid_x, grid_y, threads, shared_bytes;
     unsigned last_x, last_y, last_threads; /* of the last of several functions */
-    int input_count, tensor_count, scalar_count;
+    int scalar_count;
     bool empty;       /* nothing to do */
     bool cooperative; /* all blocks run together, and the workspace begins with a counter that must be 0 */
     bool dependent;   /* later kernels may begin before the one before has ended */
     uint16_t pointer_offset[KILN_MAX_TENSORS], scalar_offset[KILN_MAX_SCALARS];
     kiln__ctype scalar_types[KILN_MAX_SCALARS];
-    kiln__extent extents[KILN_MAX_TENSORS];    /* where a tensor lies in memory */
-    uint32_t alignment_mask[KILN_MAX_TENSORS]; /* address bits that must be 0 */
-    uint32_t
-        same[KILN_MAX_TENSORS]; /* per output: bit t where tensor t has the same layout, so may be the same tensor */
-    const char *const *names;   /* of the program, for messages */
+    kiln__memory_rules memory;
     int argument_size;
     unsigned char arguments[];
 } kiln__launch;

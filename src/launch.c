@@ -26,10 +26,11 @@ kiln_status kiln__launch_create(const kiln_program *program, const kiln_tensor *
     launch->function_count = 1;
     launch->threads = (unsigned)prepared->schedule.threads;
     launch->shared_bytes = (unsigned)prepared->schedule.shared_bytes;
-    launch->input_count = p->input_count;
-    launch->tensor_count = p->input_count + p->output_count;
     launch->scalar_count = (int)prepared->ir->scalar_count;
-    launch->names = program->names;
+    kiln__memory_rules *memory = &launch->memory;
+    memory->names = program->names;
+    memory->input_count = p->input_count;
+    memory->tensor_count = p->input_count + p->output_count;
     launch->argument_size = arguments->size;
     launch->empty = p->rows == 0;
     int64_t rows = kiln__schedule_rows(&prepared->schedule, p);
@@ -46,13 +47,12 @@ kiln_status kiln__launch_create(const kiln_program *program, const kiln_tensor *
     }
     launch->last_threads = (unsigned)last.threads;
     kiln__schedule_grid(&last, rows, &launch->last_x, &launch->last_y);
-    for (int t = 0; t < launch->tensor_count; t++) {
-        launch->extents[t] = kiln__extent_of(&tensors[t]);
-        uint32_t mask = (uint32_t)p->operands[t].alignment * (uint32_t)kiln_type_size(tensors[t].type) - 1;
-        launch->alignment_mask[t] = mask;
-        for (int o = p->input_count; t < p->input_count && o < launch->tensor_count; o++)
+    for (int t = 0; t < memory->tensor_count; t++) {
+        memory->extents[t] = kiln__extent_of(&tensors[t]);
+        memory->alignment_mask[t] = (uint32_t)p->operands[t].alignment * (uint32_t)kiln_type_size(tensors[t].type) - 1;
+        for (int o = p->input_count; t < p->input_count && o < memory->tensor_count; o++)
             if (kiln__same_layout(&tensors[o], &tensors[t]) && belong_alike(&p->operands[o], &p->operands[t]))
-                launch->same[o] |= 1u << t;
+                memory->same[o] |= 1u << t;
     }
     for (int i = 0; i < arguments->count; i++) {
         const kiln__field *field = &arguments->fields[i];
@@ -141,13 +141,11 @@ kiln_status kiln__launch_run(const kiln__launch *launch, void *const *data, cons
     if (atomic_load_explicit(launch->owner, memory_order_relaxed) != launch->process)
         return kiln__fail(KILN_E_NO_CONTEXT, "the plan was made before a fork; a child process makes its own");
     if (launch->empty) return KILN_OK;
-    const kiln__memory_rules rules = {launch->names,          launch->extents,     launch->same,
-                                      launch->alignment_mask, launch->input_count, launch->tensor_count};
-    kiln_status status = kiln__check_memory(&rules, data);
+    kiln_status status = kiln__check_memory(&launch->memory, data);
     if (status) return status;
     _Alignas(16) unsigned char argument[KILN__MAX_ARGUMENT_BYTES];
     memcpy(argument, launch->arguments, (size_t)launch->argument_size);
-    for (int t = 0; t < launch->tensor_count; t++)
+    for (int t = 0; t < launch->memory.tensor_count; t++)
         memcpy(argument + launch->pointer_offset[t], &data[t], sizeof(void *));
     for (int s = 0; s < launch->scalar_count; s++)
         put_scalar(argument + launch->scalar_offset[s], launch->scalar_types[s], &scalars[s]);

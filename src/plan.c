@@ -59,8 +59,9 @@ kiln_status kiln_plan_launch_with_workspace(const kiln_plan *plan, void *const *
     if (!plan || (!data && data_count) || (!scalars && scalar_count))
         return kiln__fail(KILN_E_ARGUMENT, "plan, data or scalars is NULL");
     const kiln__launch *launch = plan->launch;
-    if (data_count != (size_t)launch->tensor_count)
-        return kiln__fail(KILN_E_BINDING, "%zu data pointers are given, expected %d", data_count, launch->tensor_count);
+    if (data_count != (size_t)launch->memory.tensor_count)
+        return kiln__fail(KILN_E_BINDING, "%zu data pointers are given, expected %d", data_count,
+                          launch->memory.tensor_count);
     if (scalar_count != (size_t)launch->scalar_count)
         return kiln__fail(KILN_E_BINDING, "%zu scalars are given, expected %d", scalar_count, launch->scalar_count);
     if (workspace && workspace_bytes < launch->workspace_bytes)

@@ -158,9 +158,8 @@ kiln_status kiln_program_output_shape(const kiln_program *program, const kiln_te
 static kiln_status check_host_tensors(const kiln_program *program, const kiln__ir *ir, const kiln__space *space,
                                       const kiln_tensor *tensors, int count) {
     const int inputs = (int)program->signature.input_count;
-    kiln__extent extents[KILN_MAX_TENSORS];
+    kiln__memory_rules rules = {.names = program->names, .input_count = inputs, .tensor_count = count};
     void *data[KILN_MAX_TENSORS];
-    uint32_t same[KILN_MAX_TENSORS] = {0};
     int64_t strides[KILN_MAX_TENSORS][KILN_MAX_RANK] = {{0}};
     for (int t = 0; t < count; t++) {
         const bool output = t >= inputs, per_element = output && ir->insts[ir->outputs[t - inputs]].per_element;
@@ -170,13 +169,12 @@ static kiln_status check_host_tensors(const kiln_program *program, const kiln__i
         if (status) return status;
         for (int i = 0; i < space->rank; i++)
             if (space->sizes[i] == 1) strides[t][i] = 0;
-        extents[t] = kiln__extent_of(&tensors[t]);
+        rules.extents[t] = kiln__extent_of(&tensors[t]);
         data[t] = tensors[t].data;
         for (int i = 0; output && i < inputs; i++)
             if (kiln__same_layout(&tensors[i], &tensors[t]) && !memcmp(strides[i], strides[t], sizeof strides[t]))
-                same[t] |= 1u << i;
+                rules.same[t] |= 1u << i;
     }
-    const kiln__memory_rules rules = {program->names, extents, same, NULL, inputs, count};
     return kiln__check_memory(&rules, data);
 }
 

@@ -201,12 +201,6 @@ static bool run_both(run *r) {
 
 /* ---- comparing -------------------------------------------------------------------------------------------- */
 
-static bool drops_axes(const fuzz_case *c, const kiln_tensor *view) {
-    for (int i = 0; i < c->rank && view->rank == c->rank; i++)
-        if (view->sizes[i] != c->sizes[i] && !c->reduced[i]) return true;
-    return view->rank != c->rank;
-}
-
 /* What programs without an f64 input compute in is f32, whatever they store. */
 static bool computes_in_f32(const fuzz_case *c) {
     bool wide = false;
@@ -231,7 +225,7 @@ static double *measure_rows(const fuzz_case *c, const kiln_tensor *view, bool dr
 
 static bool compare_floats(run *r, int t, const unsigned char *base, const double *reference) {
     const kiln_tensor *view = &r->c->tensors[t].view;
-    bool drops = drops_axes(r->c, view), good = true;
+    bool drops = fuzz_drops_axes(r->c, view), good = true;
     bool narrow = computes_in_f32(r->c);
     double limit = gpu_limit(view->type == KILN_F64 && narrow ? KILN_F32 : view->type),
            *largest = measure_rows(r->c, view, drops, reference);

@@ -171,6 +171,7 @@ static kiln_type draw_type(fuzz_random *random, fuzz_class class, kiln_type usua
 
 static void draw_input_shape(fuzz_random *random, const fuzz_case *c, int input, kiln_tensor *out) {
     int way = below(random, 100), dropped = below(random, KILN_MAX_RANK);
+    if (input && input == c->program->row_output && way % 2) way = 60 + way % 15; /* of rows */
     bool whole = c->program->inputs[input].whole || way < 45;
     int first = 0;
     int64_t sizes[KILN_MAX_RANK] = {0};
@@ -275,20 +276,40 @@ static void interleave(fuzz_random *random, fuzz_tensor *input, fuzz_tensor *out
     if (!rank) output->ahead = 1;
 }
 
-/* The first output may lie in the first input's memory. */
-static void draw_sharing(fuzz_random *random, fuzz_case *c) {
-    fuzz_tensor *input = &c->tensors[0], *output = &c->tensors[c->input_count];
-    bool same = percent(random, 15), beside = percent(random, 8);
+/* Whether the output may have the input's memory, element for element of the same row and column. */
+static bool may_share(const fuzz_case *c, const fuzz_tensor *input, const fuzz_tensor *output) {
     const kiln_tensor *a = &input->view, *b = &output->view;
-    if (!(same || beside) || !each_element_once(input) || a->rank != b->rank) return;
-    if (memcmp(a->sizes, b->sizes, (size_t)a->rank * sizeof *a->sizes) ||
-        kiln_type_size(a->type) != kiln_type_size(b->type))
+    if (!each_element_once(input) || a->rank != b->rank || kiln_type_size(a->type) != kiln_type_size(b->type) ||
+        memcmp(a->sizes, b->sizes, (size_t)a->rank * sizeof *a->sizes))
+        return false;
+    bool same = true;
+    for (int64_t i = 0; same && i < fuzz_element_count(a); i++) {
+        int64_t row, col, own_row, own_col;
+        fuzz_element_position(c, a, false, i, &row, &col);
+        fuzz_element_position(c, b, fuzz_drops_axes(c, b), i, &own_row, &own_col);
+        same = row == own_row && col == own_col;
+    }
+    return same;
+}
+
+/* An output may lie in the memory of an input. */
+static void draw_sharing(fuzz_random *random, fuzz_case *c) {
+    const int row_output = c->program->row_output;
+    bool same = percent(random, row_output ? 60 : 20), beside = percent(random, 8);
+    int first = below(random, c->input_count), o = below(random, c->output_count);
+    if (row_output && same) o = row_output;
+    fuzz_tensor *output = &c->tensors[c->input_count + o];
+    for (int i = 0; (same || beside) && i < c->input_count; i++) {
+        int t = (first + i) % c->input_count;
+        fuzz_tensor *input = &c->tensors[t];
+        if (!may_share(c, input, output)) continue;
+        output->lies_in = t;
+        if (!same) interleave(random, input, output);
+        memcpy(output->view.strides, input->view.strides, sizeof output->view.strides);
+        measure(input);
+        measure(output);
         return;
-    output->lies_in = 0;
-    if (!same) interleave(random, input, output);
-    memcpy(output->view.strides, input->view.strides, sizeof output->view.strides);
-    measure(input);
-    measure(output);
+    }
 }
 
 /* ---- the case ---- */
@@ -312,6 +333,13 @@ static void draw_tensor(fuzz_random *random, bool input, bool plain, fuzz_recipe
     measure(t);
 }
 
+/* Whether the tensor has one value for each row. */
+static bool is_of_rows(const fuzz_case *c, const kiln_tensor *tensor) {
+    bool one = true;
+    for (int i = 0; i < tensor->rank; i++) one &= tensor->sizes[i] == 1 || !c->reduced[c->rank - tensor->rank + i];
+    return one;
+}
+
 /* Dropped, kept as 1, or, for a value that does not vary along the row, stored in every element. */
 static kiln_status draw_output_shape(fuzz_random *random, const fuzz_case *c, const kiln_program *program, int output,
                                      kiln_tensor *out) {
@@ -321,6 +349,8 @@ static kiln_status draw_output_shape(fuzz_random *random, const fuzz_case *c, co
     bool keeps = percent(random, 50), full = percent(random, 10);
     for (int t = 0; t < c->input_count; t++) inputs[t] = c->tensors[t].view;
     kiln_status status = kiln_program_output_shape(program, inputs, (size_t)output, keeps, &rank, sizes);
+    if (c->program->row_output == output && output && keeps && is_of_rows(c, &inputs[output]))
+        for (int i = 0; i < rank; i++) sizes[i] = c->reduced[i] ? 1 : c->sizes[i];
     *out = full || status ? kiln_tensor_contiguous(NULL, KILN_F32, c->rank, c->sizes)
                           : kiln_tensor_contiguous(NULL, KILN_F32, rank, sizes);
     return status;

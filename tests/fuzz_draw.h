@@ -51,6 +51,9 @@ int64_t fuzz_element_count(const kiln_tensor *tensor);
 /* Offset of the tensor's element number `i` in row-major order of its sizes. */
 int64_t fuzz_element_offset(const kiln_tensor *tensor, int64_t i);
 
+/* Whether an output is without its reduced axes. */
+bool fuzz_drops_axes(const fuzz_case *c, const kiln_tensor *view);
+
 /* Where a tensor's element lies in the space: the row (kept position) and column (reduced position), counted over the
  * tensor's own axes. drops: an output without its reduced axes. */
 void fuzz_element_position(const fuzz_case *c, const kiln_tensor *tensor, bool drops, int64_t i, int64_t *row,

@@ -123,6 +123,7 @@ const fuzz_program fuzz_programs[] = {
     {"y = a % b; z = fmod(a, b)", .inputs = {{FUZZ_ANY, false, F}, {FUZZ_POSITIVE, false, F}}, {F, F}, .terms = 4},
     {"y = -x; z = abs(x); w = sign(x)", .inputs = {{FUZZ_ANY, true, F}}, {F, F, F}, .specials = FUZZ_ALL_KINDS},
     {"y = p * x + q", .inputs = {{FUZZ_ANY, true, F}}, {F}, .scalars = "p,q", .scalar_values = {0.375, 3}, .terms = 4},
+    {"y = x + m; n = m * 2", .inputs = {{FUZZ_ANY, true, F}, {FUZZ_ANY, false, F}}, {F, F}, .row_output = 1},
     {"y = x", .inputs = {{FUZZ_ANY, true, E}}, {E}, .specials = FUZZ_ALL_KINDS},
     /* ---- integers ---- */
     {"s = sum(x)", .inputs = {{FUZZ_INTEGERS, false, I}}, {I}},

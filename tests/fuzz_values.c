@@ -26,6 +26,12 @@ int64_t fuzz_element_offset(const kiln_tensor *tensor, int64_t i) {
     return offset;
 }
 
+bool fuzz_drops_axes(const fuzz_case *c, const kiln_tensor *view) {
+    for (int i = 0; i < c->rank && view->rank == c->rank; i++)
+        if (view->sizes[i] != c->sizes[i] && !c->reduced[i]) return true;
+    return view->rank != c->rank;
+}
+
 void fuzz_element_position(const fuzz_case *c, const kiln_tensor *tensor, bool drops, int64_t i, int64_t *row,
                            int64_t *col) {
     int64_t row_step = 1, col_step = 1;

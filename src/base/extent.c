@@ -64,7 +64,7 @@ kiln_status kiln__check_memory(const kiln__memory_rules *r, void *const *data) {
     for (int t = 0; t < r->tensor_count; t++) {
         if (r->extents[t].low == r->extents[t].high) continue;
         if (!data[t]) return kiln__fail(KILN_E_POINTER, "the data pointer of tensor '%s' is NULL", r->names[t]);
-        if (r->alignment_mask && (uintptr_t)data[t] & r->alignment_mask[t])
+        if ((uintptr_t)data[t] & r->alignment_mask[t])
             return kiln__fail(KILN_E_POINTER, "the data pointer of tensor '%s' is %p, expected a multiple of %u bytes",
                               r->names[t], data[t], r->alignment_mask[t] + 1);
     }

@@ -26,13 +26,13 @@ bool kiln__extents_overlap(const void *a, const kiln__extent *ea, const void *b,
 /* Whether two tensors with one data pointer are the same tensor, element for element: element sizes, sizes, strides. */
 bool kiln__same_layout(const kiln_tensor *a, const kiln_tensor *b);
 
-/* What is asked of the tensors' memory. Bit t of same[o]: output o may take input t's place. */
+/* What is asked of the memory of tensors, inputs first. */
 typedef struct kiln__memory_rules {
     const char *const *names;
-    const kiln__extent *extents;
-    const uint32_t *same;
-    const uint32_t *alignment_mask; /* bits that are 0 in an address; NULL: any */
     int input_count, tensor_count;
+    kiln__extent extents[KILN_MAX_TENSORS];    /* where a tensor lies in memory */
+    uint32_t alignment_mask[KILN_MAX_TENSORS]; /* address bits that must be 0 */
+    uint32_t same[KILN_MAX_TENSORS];           /* per output: bit t where it may take input t's place */
 } kiln__memory_rules;
 
 /* KILN_E_POINTER where a tensor with elements has no address or a bad one; KILN_E_OVERLAP where an output shares memory
