@@ -208,6 +208,8 @@ kiln_status kiln__launch_prepare(const kiln_program *program, const kiln_tensor 
                                  kiln__launch **launch, kiln__prepared *prepared, kiln__image *image,
                                  kiln_plan_info *info);
 
+/* Frees what is kept of the program with that id, which nobody runs any more. */
+void kiln__dispatch_forget(kiln_context *context, uint64_t program);
 void kiln__dispatch_clear(kiln_context *context); /* while nobody looks anything up */
 
 #endif

@@ -1,5 +1,6 @@
 /* kiln_run: a shape seen before is found by comparing integers, without a lock; a new one is prepared once.
- * Tables only grow: a larger one replaces the old, which readers may still hold and which is freed with the context. */
+ * A full table is replaced by one without the shapes of destroyed programs; readers may still hold the old one, which is
+ * freed with the context. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,16 +19,18 @@ typedef struct shape {
 } shape;
 
 typedef struct entry {
+    struct entry *next; /* among those that were left out of a table */
     uint64_t hash;
-    kiln__launch *launch;
+    kiln__launch *launch; /* NULL: its program was destroyed, and nobody can ask for it */
     uint32_t word_count;
     uint64_t words[];
 } entry;
 
 typedef struct kiln__dispatch {
     kiln__dispatch *older;
-    size_t capacity; /* a power of two, at least twice the entries */
-    size_t count;    /* guarded by the context's lock */
+    entry *left_out;    /* of the older one's */
+    size_t capacity;    /* a power of two, at least twice the entries */
+    size_t count, dead; /* entries, and those of destroyed programs; guarded by the context's lock */
     _Atomic(entry *) slots[];
 } table;
 
@@ -96,16 +99,18 @@ static void place(table *t, entry *e) {
 /* With the context's lock held: a table with room for one more. NULL where memory ran out or it is full. */
 static table *make_room(kiln_context *context) {
     table *t = atomic_load_explicit(&context->dispatch, memory_order_relaxed);
-    if (t && t->count >= MAX_SHAPES) return NULL;
+    size_t capacity = 64, living = t ? t->count - t->dead : 0;
+    if (living >= MAX_SHAPES) return NULL;
     if (t && 2 * (t->count + 1) <= t->capacity) return t;
-    size_t capacity = t ? 2 * t->capacity : 64;
+    while (capacity < 4 * living) capacity *= 2;
     table *larger = calloc(1, sizeof *larger + capacity * sizeof *larger->slots);
     if (!larger) return NULL;
     larger->older = t;
     larger->capacity = capacity;
     for (size_t i = 0; t && i < t->capacity; i++) {
         entry *old = atomic_load_explicit(&t->slots[i], memory_order_relaxed);
-        if (old) place(larger, old);
+        if (old && old->launch) place(larger, old);
+        if (old && !old->launch) old->next = larger->left_out, larger->left_out = old;
     }
     atomic_store_explicit(&context->dispatch, larger, memory_order_release);
     return larger;
@@ -165,6 +170,19 @@ kiln_status kiln_run(const kiln_program *program, const kiln_tensor *tensors, si
                   : run_new(program, tensors, data, scalars, stream, &seen);
 }
 
+void kiln__dispatch_forget(kiln_context *context, uint64_t program) {
+    pthread_mutex_lock(&context->lock);
+    table *t = atomic_load_explicit(&context->dispatch, memory_order_relaxed);
+    for (size_t i = 0; t && i < t->capacity; i++) {
+        entry *e = atomic_load_explicit(&t->slots[i], memory_order_relaxed);
+        if (!e || !e->launch || e->words[0] != program) continue;
+        free(e->launch);
+        e->launch = NULL;
+        t->dead++;
+    }
+    pthread_mutex_unlock(&context->lock);
+}
+
 void kiln__dispatch_clear(kiln_context *context) {
     table *t = atomic_load(&context->dispatch);
     for (size_t i = 0; t && i < t->capacity; i++) {
@@ -174,6 +192,7 @@ void kiln__dispatch_clear(kiln_context *context) {
     }
     while (t) {
         table *older = t->older;
+        for (entry *e = t->left_out, *next; e; e = next) next = e->next, free(e);
         free(t);
         t = older;
     }

@@ -58,6 +58,8 @@ kiln_status kiln_program_create(kiln_context *context, const char *text, const k
 
 void kiln_program_destroy(kiln_program *program) {
     if (!program) return;
+    kiln__context_enter(program->context);
+    kiln__dispatch_forget(program->context, program->id);
     kiln__graph_destroy(program->graph);
     free(program);
 }

@@ -1,6 +1,7 @@
 /* The public API with bad input: a status and one sentence each, nothing crashes, and the next valid call works. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -8,6 +9,8 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include <malloc.h>
+#include <pthread.h>
 
 #include "launch_fixture.h"
 
@@ -220,6 +223,51 @@ static void one_pointer_with_another_shape_is_an_overlap(void **state) {
     launch_expect(kiln_run_cpu(program, tensors, 3, NULL, 0), KILN_E_OVERLAP,
                   "output 'z' overlaps output 'y' without being the same tensor");
     kiln_program_destroy(program);
+    kiln_context_destroy(context);
+}
+
+typedef struct runner {
+    const launch_fixture *fixture;
+    const kiln_program *program;
+    const kiln_tensor *tensors;
+    atomic_bool stop;
+    int failures;
+} runner;
+
+static void *run_on(void *user) {
+    runner *r = user;
+    launch_use_device(r->fixture, 0);
+    while (!atomic_load(&r->stop)) r->failures += kiln_run(r->program, r->tensors, 2, NULL, 0, NULL) != KILN_OK;
+    return NULL;
+}
+
+/* A program's shapes go with it, but for some bytes; those of others stay, also while another thread runs them. */
+static void destroyed_programs_leave_no_shapes(void **state) {
+    launch_fixture *f = *state;
+    enum { PROGRAMS = 3000, WARM = 200, MOST_BYTES = 300 };
+    kiln_context *context = launch_context(f, "", KILN_POLICY_COMPILE);
+    kiln_program *other = launch_program(context, "y = x - 2");
+    kiln_tensor tensors[KILN_MAX_TENSORS];
+    runner beside = {.fixture = f, .program = other, .tensors = tensors};
+    pthread_t thread;
+    size_t before = 0;
+    bound_tensors("f32[4,8] f32[4,8]", tensors);
+    tensors[0].data = memory;
+    tensors[1].data = memory + 64;
+    assert_int_equal(pthread_create(&thread, NULL, run_on, &beside), 0);
+    for (int i = 0; i < PROGRAMS; i++) {
+        if (i == WARM) before = mallinfo2().uordblks;
+        kiln_program *program = launch_program(context, "y = x - 1");
+        launch_expect(kiln_run(program, tensors, 2, NULL, 0, NULL), KILN_OK, "");
+        launch_expect(kiln_run(program, tensors, 2, NULL, 0, NULL), KILN_OK, "");
+        kiln_program_destroy(program);
+    }
+    const size_t after = mallinfo2().uordblks;
+    atomic_store(&beside.stop, true);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_int_equal(beside.failures, 0);
+    assert_true(after < before + (PROGRAMS - WARM) * MOST_BYTES);
+    kiln_program_destroy(other);
     kiln_context_destroy(context);
 }
 
@@ -489,6 +537,7 @@ int main(void) {
         WITH_LAUNCHES(bad_axes_are_refused_when_the_rank_is_known),
         WITH_LAUNCHES(an_output_is_the_same_tensor_or_lies_apart),
         WITH_LAUNCHES(one_pointer_with_another_shape_is_an_overlap),
+        WITH_LAUNCHES(destroyed_programs_leave_no_shapes),
         WITH_LAUNCHES(an_output_along_the_rows_does_not_take_the_place_of_columns),
         WITH_LAUNCHES(null_pointers_are_refused_where_there_are_elements),
         WITH_LAUNCHES(strided_host_tensors_work_and_open_rows_do_not),
