@@ -56,7 +56,7 @@ KILN_DEVICE kiln_u32 kiln_f32_pair_to_bf16(float a, float b) {
     return w;
 }
 
-#if __CUDA_ARCH__ >= 900 || (__CUDA_ARCH__ >= 890 && KILN_COMPILER >= 1201) /* 12.0 had not heard of it */
+#if __CUDA_ARCH__ >= 900 || (__CUDA_ARCH__ >= 890 && KILN_COMPILER >= 1201) /* NVRTC 12.0 lacks it for sm_89 */
 #define KILN_HAS_FP8
 /* Two 8-bit floats in a half word, a in its low half; saturating. */
 KILN_DEVICE unsigned short kiln_f32_pair_to_e4m3(float a, float b) {

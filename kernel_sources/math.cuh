@@ -7,15 +7,16 @@ KILN_DEVICE float kiln_infinity() { return __int_as_float(0x7f800000); }
 KILN_DEVICE float kiln_nan() { return __int_as_float(0x7fffffff); }
 
 /* Division by a value that a whole row shares: (x * reciprocal) * scale, where divisor = significand / scale with scale a
- * power of two, so that nothing overflows on the way, nor becomes subnormal that the quotient is not. Unless KILN_FAST
- * one residual step (Markstein, 1990) rounds the quotient as division does, but where its operands are subnormal; NaN
- * there, or 0, means that the plain product was already right: an infinity or a zero, whose sign it has. */
+ * power of two, so that nothing overflows on the way, nor becomes subnormal that neither x nor the quotient is. Unless
+ * KILN_FAST one residual step (Markstein, 1990) rounds the quotient as division does, but for the last bit where x is
+ * under some 2^-100 or the quotient subnormal; NaN there, or 0, means that the plain product was already right: an
+ * infinity or a zero, whose sign it has. */
 struct kiln_quotient {
     float significand, reciprocal, scale;
     KILN_MEMBER kiln_quotient() {}
     KILN_MEMBER kiln_quotient(float divisor) {
         const int exponent = (__float_as_int(divisor) >> 23) & 0xff;
-        const int biased = exponent == 0 ? 127 + 24 : exponent < 127 ? 127 + 1 : exponent >= 253 ? 1 : 254 - exponent;
+        const int biased = exponent == 0 ? 127 + 24 : exponent < 127 ? 127 : exponent >= 253 ? 1 : 254 - exponent;
         scale = __int_as_float(biased << 23);
         significand = divisor * scale;
         const float rough = kiln_fast_reciprocal(significand);

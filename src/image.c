@@ -38,19 +38,19 @@ static kiln_status identify_nvrtc(kiln_context *context, kiln__nvrtc_identity *o
     if (*out->path) return KILN_OK;
     kiln__nvrtc_identity located;
     size_t size = sizeof *out;
-    bool found = kiln__nvrtc_locate(context->nvrtc_path, &located);
+    bool found = kiln__nvrtc_locate(context->nvrtc_path, &located), known = false;
     if (context->disk && kiln__disk_record_get(context->disk, record_name, out, &size) && size == sizeof *out) {
         out->path[sizeof out->path - 1] = out->build[sizeof out->build - 1] = '\0';
-        bool same = kiln__nvrtc_same_file(&located, out);
-        if (same) learn_nvrtc(context, out);
-        if (same || !found) return KILN_OK;
+        known = kiln__nvrtc_same_file(&located, out);
+        if (known) learn_nvrtc(context, out);
+        if (known || !found) return KILN_OK;
+        known = true; /* of a file that has been replaced since */
     }
-    memset(out, 0, sizeof *out);
     const bool never = context->policy == KILN_POLICY_NEVER_COMPILE;
-    if (never && (!found || !context->disk)) return KILN_OK;
-    const kiln__nvrtc *nvrtc;
-    kiln_status status = open_nvrtc(context, &nvrtc);
-    if (!status) *out = nvrtc->identity;
+    const kiln__nvrtc *nvrtc = NULL;
+    kiln_status status = !never || (found && context->disk) ? open_nvrtc(context, &nvrtc) : KILN_OK;
+    if (!known) memset(out, 0, sizeof *out);
+    if (nvrtc && !status) *out = nvrtc->identity;
     if (never) kiln__clear_error();
     return never ? KILN_OK : status;
 }

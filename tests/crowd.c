@@ -64,7 +64,10 @@ static void start_clocks(crowd_clocks *clocks) {
 
 static void stop_clocks(crowd_clocks *clocks) {
     for (int i = 0; i < clocks->count; i++) kill(clocks->keeper[i], SIGKILL);
-    for (int i = 0; i < clocks->count; i++) waitpid(clocks->keeper[i], NULL, 0);
+    for (int i = 0, status; i < clocks->count; i++) {
+        assert_int_equal(waitpid(clocks->keeper[i], &status, 0), clocks->keeper[i]);
+        assert_true(WIFSIGNALED(status)); /* it kept its clock until now */
+    }
 }
 
 /* Milliseconds since the last reading, which is replaced. */

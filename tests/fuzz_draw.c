@@ -276,20 +276,20 @@ static void interleave(fuzz_random *random, fuzz_tensor *input, fuzz_tensor *out
     if (!rank) output->ahead = 1;
 }
 
-/* Whether the output may have the input's memory, element for element of the same row and column. */
-static bool may_share(const fuzz_case *c, const fuzz_tensor *input, const fuzz_tensor *output) {
+/* Whether the output may lie beside the input, or `same`: be it, element for element of the same row and column. */
+static bool may_share(const fuzz_case *c, const fuzz_tensor *input, const fuzz_tensor *output, bool same) {
     const kiln_tensor *a = &input->view, *b = &output->view;
     if (!each_element_once(input) || a->rank != b->rank || kiln_type_size(a->type) != kiln_type_size(b->type) ||
         memcmp(a->sizes, b->sizes, (size_t)a->rank * sizeof *a->sizes))
         return false;
-    bool same = true;
-    for (int64_t i = 0; same && i < fuzz_element_count(a); i++) {
+    bool alike = true;
+    for (int64_t i = 0; same && alike && i < fuzz_element_count(a); i++) {
         int64_t row, col, own_row, own_col;
         fuzz_element_position(c, a, false, i, &row, &col);
         fuzz_element_position(c, b, fuzz_drops_axes(c, b), i, &own_row, &own_col);
-        same = row == own_row && col == own_col;
+        alike = row == own_row && col == own_col;
     }
-    return same;
+    return alike;
 }
 
 /* An output may lie in the memory of an input. */
@@ -302,7 +302,7 @@ static void draw_sharing(fuzz_random *random, fuzz_case *c) {
     for (int i = 0; (same || beside) && i < c->input_count; i++) {
         int t = (first + i) % c->input_count;
         fuzz_tensor *input = &c->tensors[t];
-        if (!may_share(c, input, output)) continue;
+        if (!may_share(c, input, output, same)) continue;
         output->lies_in = t;
         if (!same) interleave(random, input, output);
         memcpy(output->view.strides, input->view.strides, sizeof output->view.strides);

@@ -133,14 +133,20 @@ KILN_PACKS=record.kpack expect 3 compile 'y = softmax(x)' --tensor 'x=f16[*,48]'
 fresh
 line 'y = softmax(x + m)' 'f16[*,16,128]' | sed 's/"y=/"m=f16[16,128]","y=/' > open.jsonl
 line 'y = softmax(x)' 'f32[*,600,30]' | sed 's/}$/,"axes":[1]}/' >> open.jsonl
+line 'y = x + w' 'f16[*,1024,1024]' | sed 's/"y=/"w=f16[1024,1024]","y=/' >> open.jsonl
 expect 0 precompile open.jsonl --arch sm_90 --pack open.kpack
-says out '4 kernels for 2 requests: 4 compiled'
+says out '6 kernels for 3 requests: 6 compiled'
 for rows in 1 2 7 64; do
     KILN_PACKS=open.kpack expect 0 compile 'y = softmax(x + m)' --tensor "x=f16[$rows,16,128]" --tensor 'm=f16[16,128]' \
         --arch sm_90 --cache-dir '' --nvrtc none/libnvrtc.so
     KILN_PACKS=open.kpack expect 0 compile 'y = softmax(x)' --tensor "x=f32[$rows,600,30]" --axes 1 --arch sm_90 \
         --cache-dir '' --nvrtc none/libnvrtc.so
+    KILN_PACKS=open.kpack expect 0 compile 'y = x + w' --tensor "x=f16[$rows,1024,1024]" --tensor 'w=f16[1024,1024]' \
+        --arch sm_90 --cache-dir '' --nvrtc none/libnvrtc.so
 done
+# A pinned schedule that is none for a single row is no fault.
+line 'y = softmax(x)' 'f16[*,600,1]' | sed 's/}$/,"axes":[1]}/' > pinned.jsonl
+KILN_SCHEDULE='block 256, shared' expect 0 precompile pinned.jsonl --arch sm_90 --pack pinned.kpack
 
 # The manifest that the documentation shows.
 sed -n '/^```json$/,/^```$/p' "$docs/packs.md" | grep -v '^```' > documented.jsonl

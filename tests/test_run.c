@@ -270,6 +270,7 @@ static void without_nvrtc_the_cache_serves_what_it_has(void **state) {
     compile_elsewhere(f);
     assert_int_equal(origin_of(f, "/nowhere/libnvrtc.so", KILN_POLICY_COMPILE), KILN_ORIGIN_DISK);
     assert_int_equal(origin_of(f, "/nowhere/libnvrtc.so", KILN_POLICY_NEVER_COMPILE), KILN_ORIGIN_DISK);
+    assert_int_equal(origin_of(f, KILN_FAKE_DRIVER, KILN_POLICY_NEVER_COMPILE), KILN_ORIGIN_DISK); /* no NVRTC */
     kiln_context *context = launch_context_nvrtc(f, f->dir, KILN_POLICY_COMPILE, "/nowhere/libnvrtc.so");
     kiln_program *program = launch_program(context, "y = log_softmax(x)");
     launch_expect(launch_run(program, "f16[8,64] f16[8,64]"), KILN_E_NO_NVRTC, NULL);

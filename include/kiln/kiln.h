@@ -207,9 +207,9 @@ KILN_API const char *kiln_program_scalar_name(const kiln_program *program, size_
 /* The shape that output number `output` has for these inputs: inputs broadcast as in NumPy give the iteration
  * space; an output that depends on no per-element value keeps its reduced axes as 1 (rank is the iteration
  * space's), or drops them where keep_dims is 0. In a program without reductions every output has the whole space;
- * its tensor may have 1 along the axes all the same where its value does not vary along them.
+ * its tensor may have 1 along the reduced axes all the same where its value does not vary along them.
  * inputs: the inputs alone; data pointers are not read. *rank and sizes[0..rank) are written. Returns
- * KILN_E_ARGUMENT, KILN_E_BINDING, KILN_E_TYPE, KILN_E_SHAPE, KILN_E_AXIS. Thread-safe. */
+ * KILN_E_ARGUMENT, KILN_E_BINDING, KILN_E_TYPE, KILN_E_SHAPE, KILN_E_SIZE, KILN_E_AXIS. Thread-safe. */
 KILN_API kiln_status kiln_program_output_shape(const kiln_program *program, const kiln_tensor *inputs,
                                                size_t output, int keep_dims, int32_t *rank,
                                                int64_t sizes[KILN_MAX_RANK]);
@@ -294,7 +294,7 @@ typedef struct kiln_kernel kiln_kernel;
 
 /* Generates and compiles (or finds in the cache) the kernel for these tensors and an architecture, with no
  * driver and no GPU. data pointers are read for their alignment alone and may be NULL, which means 16-byte aligned.
- * Where tensors[i].sizes[0] is -1 that size is left open, from two on (one may have a kernel of its own). arch: 90 for
+ * Where tensors[i].sizes[0] is -1 that size is left open: the kernel is for more than one (docs/packs.md). arch: 90 for
  * sm_90; with ptx not 0 PTX for compute_90 and newer. With compile 0 it only plans and generates the source (image is NULL, needs no NVRTC).
  * Ownership: the caller destroys *out, before the program. Thread-safe. */
 KILN_API kiln_status kiln_compile(const kiln_program *program, const kiln_tensor *tensors, size_t tensor_count,

@@ -116,7 +116,8 @@ static void split(const dims *d, kiln__problem *problem) {
         *(inner ? &problem->inner[problem->inner_rank++] : &problem->outer[problem->outer_rank++]) = d->at[i].extent;
         *(inner ? &problem->cols : &problem->rows) *= d->at[i].extent;
     }
-    problem->wide = problem->rows > INT32_MAX;
+    /* A size left open is planned as the small ones that most are: as two. */
+    problem->wide = problem->rows / (problem->open_rows ? KILN__OPEN_ROWS / 2 : 1) > INT32_MAX;
 }
 
 /* Whether neighbouring rows lie closer together than neighbouring columns, of which there may be one. A single row has

@@ -203,6 +203,7 @@ static int add_kernel(const arguments *args, const listed_line *line, bool singl
     list->request_count += !single;
     kiln_status status = plan(kernel, context);
     if (status == KILN_E_MEMORY) return tool_failed(args, status);
+    if (status && single) return TOOL_OK; /* a pinned schedule may not be one for a single row */
     if (status)
         complain(args, list, line->file, line->number);
     else if (is_in_shard(list, &kernel->name))
