@@ -295,7 +295,8 @@ typedef struct kiln_kernel kiln_kernel;
 /* Generates and compiles (or finds in the cache) the kernel for these tensors and an architecture, with no
  * driver and no GPU. data pointers are read for their alignment alone and may be NULL, which means 16-byte aligned.
  * Where tensors[i].sizes[0] is -1 that size is left open: the kernel is for more than one (docs/packs.md). arch: 90 for
- * sm_90; with ptx not 0 PTX for compute_90 and newer. With compile 0 it only plans and generates the source (image is NULL, needs no NVRTC).
+ * sm_90; with ptx not 0 PTX for compute_90 and newer. With compile 0 it only plans and generates the source (image is
+ * NULL, needs no NVRTC).
  * Ownership: the caller destroys *out, before the program. Thread-safe. */
 KILN_API kiln_status kiln_compile(const kiln_program *program, const kiln_tensor *tensors, size_t tensor_count,
                                   const kiln_scalar *scalars, size_t scalar_count, int arch, int ptx, int compile,
