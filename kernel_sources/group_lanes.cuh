@@ -8,9 +8,8 @@ KILN_DEVICE kiln_i64 kiln_row_index() {
 /* The warp's lanes that work on the caller's row. */
 KILN_DEVICE kiln_u32 kiln_lanes_of_row() {
     const kiln_u32 lane = threadIdx.x % 32;
-    return KILN_THREADS_PER_ROW == 32
-               ? 0xffffffffu
-               : ((1u << KILN_THREADS_PER_ROW % 32) - 1u) << (lane / KILN_THREADS_PER_ROW * KILN_THREADS_PER_ROW);
+    const kiln_u32 first = KILN_THREADS_PER_ROW == 32 ? 0xffffffffu : (1u << KILN_THREADS_PER_ROW % 32) - 1u;
+    return first << (lane / KILN_THREADS_PER_ROW * KILN_THREADS_PER_ROW);
 }
 
 KILN_DEVICE void kiln_row_barrier() { __syncwarp(kiln_lanes_of_row()); }
