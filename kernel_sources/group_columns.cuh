@@ -4,10 +4,24 @@
 
 #define KILN_LANES (KILN_ROWS_PER_BLOCK / KILN_PACK + KILN_DRIFTS)
 
+#ifdef KILN_TILE_ROWS
+/* Where lanes are of several runs of rows, those of one run and all its members follow one another, as elements of the tile
+ * do, so that banks of shared memory are different ones. */
+#define KILN_RUN_LANES (KILN_LANES % KILN_KEPT ? KILN_LANES : KILN_KEPT)
+KILN_DEVICE int kiln_lane() {
+    const int thread = (int)threadIdx.x, run = KILN_RUN_LANES * (KILN_THREADS / KILN_LANES);
+    return thread / run * KILN_RUN_LANES + thread % KILN_RUN_LANES;
+}
+KILN_DEVICE int kiln_member_thread() { return (int)threadIdx.x / KILN_RUN_LANES % (KILN_THREADS / KILN_LANES); }
+KILN_DEVICE int kiln_member() { return kiln_member_thread() * KILN_PARTS; }
+#else
+KILN_DEVICE int kiln_lane() { return (int)threadIdx.x % KILN_LANES; }
+KILN_DEVICE int kiln_member_thread() { return (int)threadIdx.x / KILN_LANES; }
 #if KILN_BLOCKS_PER_ROW > 1
 KILN_DEVICE int kiln_member() { return ((int)kiln_cluster_rank() * KILN_THREADS + (int)threadIdx.x) / KILN_LANES; }
 #else
-KILN_DEVICE int kiln_member() { return threadIdx.x / KILN_LANES; }
+KILN_DEVICE int kiln_member() { return kiln_member_thread(); }
+#endif
 #endif
 
 /* Which rows the thread works on: KILN_PIECES runs of KILN_VECTOR rows; between the runs lie those of the other lanes.
@@ -43,6 +57,22 @@ KILN_DEVICE void kiln_place(kiln_row &row) {
     row.there = (1u << count) - 1;
     if (row.offset < 0) row.there &= ~0u << -row.offset;
 }
+#elif defined KILN_TILE_ROWS
+/* A tile has KILN_TILE_ROWS rows, whole runs of those that lie side by side. Where a lane has no row it works on its first
+ * one, unseen: nobody else stores there. */
+KILN_DEVICE void kiln_place(kiln_row &row) {
+    row.chunk = 0;
+    row.first = kiln_block() * KILN_TILE_ROWS;
+    const kiln_i64 rest = row.args.rows - row.first;
+    row.rows = rest < 0 ? 0 : rest < KILN_TILE_ROWS ? (int)rest : KILN_TILE_ROWS;
+#pragma unroll
+    for (int i = 0; i < KILN_PIECES; ++i) {
+        const int at = kiln_lane() + i * KILN_LANES;
+        row.count[i] = at < row.rows;
+        row.index[i] = at < row.rows ? row.first + at : 0;
+        row.tile[i] = at < row.rows ? at / KILN_KEPT * (int)KILN_COLS * KILN_KEPT + at % KILN_KEPT : i ? row.tile[0] : 0;
+    }
+}
 #else
 KILN_DEVICE void kiln_place(kiln_row &row) {
     const kiln_i64 tiles = (row.args.rows + KILN_ROWS_PER_BLOCK - 1) / KILN_ROWS_PER_BLOCK;
@@ -54,7 +84,11 @@ KILN_DEVICE void kiln_place(kiln_row &row) {
 
 /* Members whose values one slot of shared memory holds combined, for each row: those of a warp, if its lanes have the
  * same rows. */
+#ifdef KILN_TILE_ROWS
+#define KILN_WARP_MEMBERS 1
+#else
 #define KILN_WARP_MEMBERS (KILN_LANES < 32 && !KILN_DRIFTS ? 32 / KILN_LANES : 1)
+#endif
 #define KILN_SLOTS (KILN_THREADS / KILN_LANES / KILN_WARP_MEMBERS)
 
 /* Whether a slot has a place for row j of the thread's pack, and which: neighbouring lanes beside each other. */
@@ -114,11 +148,51 @@ template <int N, class S> KILN_DEVICE S kiln_combine_slots(const S (*slots)[KILN
     }
 }
 
+#ifdef KILN_TILE_ROWS
+KILN_DEVICE constexpr int kiln_power_of_two_in(int n, int most) {
+    int p = 1;
+    while (2 * p <= n && 2 * p <= most) p *= 2;
+    return p;
+}
+/* All slots of each row into its first: those of each of KILN_CHAIN groups by as many lanes as there are threads for, then
+ * the groups' in their order. */
+template <class S> KILN_DEVICE void kiln_combine_all_slots(S (*slots)[KILN_ROWS_PER_BLOCK]) {
+    constexpr int count = KILN_SLOTS / KILN_CHAIN, tasks = KILN_ROWS_PER_BLOCK * KILN_CHAIN;
+    constexpr int lanes = kiln_power_of_two_in(KILN_THREADS / tasks, count < 32 ? count : 32);
+    const int thread = (int)threadIdx.x;
+    if (lanes > 1) {
+        if (thread / 32 * 32 < tasks * lanes) { /* whole warps */
+            const int task = thread / lanes < tasks ? thread / lanes : tasks - 1;
+            const int row = task % KILN_ROWS_PER_BLOCK, first = task / KILN_ROWS_PER_BLOCK * count;
+            S all = kiln_combine_slots<count / lanes>(slots + first + thread % lanes * (count / lanes), row);
+#pragma unroll
+            for (int other = 1; other < lanes; other *= 2) all = S::combine(all, all.shuffle(other, 0xffffffffu));
+            if (thread % lanes == 0 && thread < tasks * lanes) slots[first][row].copy(all);
+        }
+    } else {
+#pragma unroll 1
+        for (int task = thread; task < tasks; task += KILN_THREADS) {
+            const int row = task % KILN_ROWS_PER_BLOCK, first = task / KILN_ROWS_PER_BLOCK * count;
+            slots[first][row].copy(kiln_combine_slots<count>(slots + first, row));
+        }
+    }
+    if (KILN_CHAIN == 1) return;
+    kiln_block_barrier();
+#pragma unroll 1
+    for (int row = thread; row < KILN_ROWS_PER_BLOCK; row += KILN_THREADS) {
+        S all = slots[0][row];
+#pragma unroll
+        for (int group = 1; group < KILN_CHAIN; ++group) all = S::combine(all, slots[group * count][row]);
+        slots[0][row].copy(all);
+    }
+}
+#endif
+
 /* Every member gets the combination of all members' values: of neighbours first, then of neighbouring pairs, and so on,
  * so that the order is the same however many lanes there are. */
 template <class V> KILN_DEVICE V kiln_all_reduce(V value, const kiln_row &row) {
     typedef typename V::state state;
-    const int lane = threadIdx.x % KILN_LANES, member = threadIdx.x / KILN_LANES;
+    const int lane = kiln_lane(), member = kiln_member_thread();
 #pragma unroll
     for (int mask = KILN_LANES; mask < KILN_LANES * KILN_WARP_MEMBERS; mask *= 2)
 #pragma unroll
@@ -134,9 +208,13 @@ template <class V> KILN_DEVICE V kiln_all_reduce(V value, const kiln_row &row) {
         for (int j = 0; j < KILN_PACK; ++j)
             if (kiln_in_slot(row, j)) slots[member / KILN_WARP_MEMBERS][kiln_slot_row(row, lane, j)].copy(value.at[j]);
     kiln_block_barrier();
+#ifdef KILN_TILE_ROWS
+    kiln_combine_all_slots(slots);
+#else
     for (int i = threadIdx.x; i < KILN_ROWS_PER_BLOCK; i += KILN_THREADS) {
         slots[0][i].copy(kiln_combine_slots<KILN_SLOTS>(slots, i));
     }
+#endif
 #if KILN_BLOCKS_PER_ROW > 1
     kiln_combine_blocks<V>(slots[0]);
 #endif

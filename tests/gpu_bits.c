@@ -15,7 +15,7 @@
 static const char *const programs[] = {"y = sum(x)",    "y = softmax(x)", "y = layer_norm(x)",
                                        "y = argmax(x)", "y = var(x)",     "y = reduce((a, b) -> b > 1 ? b : a, x, 0)"};
 static const int64_t columns[] = {7, 33, 100, 1000, 1023, 8192, 50257, 200003};
-static const int64_t rows[] = {1, 7, 37, 64, 1000, 100000};
+static const int64_t rows[] = {1, 3, 7, 37, 64, 1000, 100000};
 static const kiln_type types[] = {KILN_F32, KILN_F16, KILN_F64};
 
 typedef struct bits {
@@ -28,8 +28,9 @@ typedef struct bits {
 /* A tensor of rows by columns, the rows along axis 0 or 1; all zero but for row 0. */
 typedef struct layout {
     int64_t rows, cols;
-    bool inner; /* the columns are the last axis ... */
-    int gap;    /* ... and between the input's rows lie so many elements */
+    bool inner;   /* the columns are the last axis ... */
+    int gap;      /* ... and between the input's rows lie so many elements */
+    int64_t runs; /* else: so many such tensors, one behind the other, which are zero but for the first */
 } layout;
 
 static void fill_row(unsigned char *row, kiln_type type, int64_t cols) {
@@ -55,31 +56,32 @@ static bool copy_row(bits *b, kiln__CUdeviceptr tensor, layout l, kiln_type type
 /* The bits of row 0's output; false where something failed. */
 static bool run(bits *b, const char *text, layout l, kiln_type type, unsigned char *row, unsigned char *out,
                 size_t out_bytes, bool again) {
-    const int axis = l.inner ? 1 : 0;
-    const int64_t sizes[2] = {l.inner ? l.rows : l.cols, l.inner ? l.cols : l.rows};
+    const int axis = 1;
+    const int64_t sizes[3] = {l.inner ? l.rows : l.runs, l.cols, l.rows}, kept[2] = {sizes[0], l.rows};
+    const int rank = l.inner ? 2 : 3;
     kiln_program_options options = KILN_PROGRAM_OPTIONS_INIT;
     options.axes = &axis;
     options.axis_count = 1;
     kiln_program *program = NULL;
     kiln__CUdeviceptr x = 0, y = 0;
-    const size_t bytes = (size_t)(l.rows * (l.cols + l.gap)) * kiln_type_size(type);
+    const size_t bytes = (size_t)(l.runs * l.rows * (l.cols + l.gap)) * kiln_type_size(type);
     bool whole = strstr(text, "softmax") || strstr(text, "norm"), index = strstr(text, "argmax") != NULL;
     kiln_type out_type = index ? KILN_I64 : type;
-    layout shape = {l.rows, whole ? l.cols : 1, l.inner, 0};
+    layout shape = {l.rows, whole ? l.cols : 1, l.inner, 0, l.runs};
     bool good = kiln_program_create(b->kiln, text, &options, &program) == KILN_OK && !b->driver->MemAlloc(&x, bytes) &&
-                !b->driver->MemAlloc(&y, (size_t)(shape.rows * shape.cols) * 8) && !b->driver->MemsetD8(x, 0, bytes) &&
-                copy_row(b, x, l, type, row, true);
+                !b->driver->MemAlloc(&y, (size_t)(l.runs * shape.rows * shape.cols) * 8) &&
+                !b->driver->MemsetD8(x, 0, bytes) && copy_row(b, x, l, type, row, true);
     kiln_tensor tensors[2] = {
-        kiln_tensor_contiguous((void *)(uintptr_t)x, type, 2, sizes),
-        kiln_tensor_contiguous((void *)(uintptr_t)y, out_type, whole ? 2 : 1, whole ? sizes : &l.rows)};
+        kiln_tensor_contiguous((void *)(uintptr_t)x, type, rank, sizes),
+        kiln_tensor_contiguous((void *)(uintptr_t)y, out_type, whole ? rank : rank - 1, whole ? sizes : kept)};
     if (l.gap) tensors[0].strides[0] = l.cols + l.gap;
     unsigned char *next = calloc(1, out_bytes);
     for (int i = 0; good && i < (again ? REPEATS : 1); i++) {
         good = kiln_run(program, tensors, 2, NULL, 0, NULL) == KILN_OK && !b->driver->CtxSynchronize() &&
                copy_row(b, y, shape, out_type, i ? next : out, false);
         if (good && i && memcmp(out, next, out_bytes)) {
-            printf("%s of %s, %" PRId64 " x %" PRId64 " along axis %d: run %d has other bits\n", text,
-                   kiln_type_name(type), l.rows, l.cols, axis, i);
+            printf("%s of %s, %" PRId64 " x %" PRId64 " rows of %" PRId64 " columns%s: run %d has other bits\n", text,
+                   kiln_type_name(type), l.runs, l.rows, l.cols, l.inner ? "" : " that lie side by side", i);
             good = false;
             break;
         }
@@ -97,14 +99,16 @@ static void check(bits *b, const char *text, kiln_type type, int64_t cols, bool 
     unsigned char *row = malloc(room), *first = calloc(1, room), *other = calloc(1, room);
     bool have = false, good = row && first && other;
     if (good) fill_row(row, type, cols);
-    for (size_t i = 0; good && i < COUNT(rows); i++) {
-        layout l = {rows[i], cols, inner, gap};
-        if (rows[i] > b->most / (cols + gap)) break;
-        good = run(b, text, l, type, row, have ? other : first, room, rows[i] == 7);
+    for (size_t i = 0; good && i < 2 * COUNT(rows); i++) {
+        const bool many = i >= COUNT(rows); /* several runs of rows, which may be tiles */
+        layout l = {rows[i % COUNT(rows)], cols, inner, gap, many ? 5 : 1};
+        if (many && (inner || l.rows == 1)) continue;
+        if (l.rows * l.runs > b->most / (cols + gap)) continue;
+        good = run(b, text, l, type, row, have ? other : first, room, l.rows == 7);
         if (good && have && memcmp(first, other, room)) {
-            printf("%s of %s, %" PRId64 " columns along axis %d, %d behind each row: with %" PRId64
+            printf("%s of %s, %" PRId64 " columns along axis %d, %d behind each row: with %" PRId64 " x %" PRId64
                    " rows the first has other bits than alone\n",
-                   text, kiln_type_name(type), cols, inner, gap, rows[i]);
+                   text, kiln_type_name(type), cols, inner, gap, l.runs, l.rows);
             good = false;
         }
         have = true;

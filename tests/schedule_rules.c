@@ -38,6 +38,13 @@ static const char *group_fault(const kiln__schedule *s, const kiln__device *devi
     IMPLIES(tile, s->threads >= s->threads_per_row); /* its rows in several passes */
     IMPLIES(tile, (int64_t)s->rows_per_block * s->threads_per_row >= s->threads);
     IMPLIES(!tile, rows_of_threads * s->threads_per_row == (int64_t)s->threads * s->blocks_per_row);
+    RULE((s->tile_rows > 0) == (tile && outer));
+    if (s->tile_rows) {
+        RULE(s->rows_per_block >= s->tile_rows && s->row_vector == 1 && !s->ordered && s->splits == 1);
+        RULE(s->blocks_per_row == 1 && s->parts >= 1 && kiln__is_power_of_two(s->parts));
+        RULE(s->chain >= 1 && s->threads_per_row % (s->chain * s->parts) == 0);
+        RULE(s->rows_per_block / s->pack_size * (s->threads_per_row / s->parts) == s->threads);
+    }
     return NULL;
 }
 
@@ -52,7 +59,7 @@ static const char *residency_fault(const kiln__schedule *s, const kiln__device *
     IMPLIES(s->residency == KILN__RESIDENCY_REGISTERS, s->batch == s->steps);
     RULE(s->batch * s->pack_size <= KILN__MOST_REGISTER_ELEMENTS); /* in registers these are all steps */
     RULE(s->shared_bytes >= 0 && s->shared_bytes <= device->shared_per_block);
-    IMPLIES(!shared && !tile, s->shared_bytes == 0);
+    IMPLIES(!shared && !tile && !s->ahead, s->shared_bytes == 0);
     return NULL;
 }
 
@@ -138,8 +145,9 @@ static const char *exchange_fault(const kiln__prepared *prepared) {
     for (uint32_t i = 0; i < ir->count; i++)
         bytes += (int64_t)kiln__reduction_values(ir->insts[i].op) * (ir->insts[i].type == KILN__F64 ? 8 : 4);
     IMPLIES(s->enders > 32, bytes * (s->end_threads / 32) * (s->row_vector ? s->pack_size : 1) <= 49152);
-    if (s->drifts) {
-        const int slots = s->threads_per_row / s->blocks_per_row + (s->blocks_per_row > 1 ? s->blocks_per_row : 0);
+    if (s->drifts || s->tile_rows) {
+        const int sharing = s->threads_per_row / s->blocks_per_row / (s->tile_rows ? s->parts : 1);
+        const int slots = s->tile_rows && sharing == 1 ? 0 : sharing + (s->blocks_per_row > 1 ? s->blocks_per_row : 0);
         int64_t padded = 0;
         for (uint32_t i = 0; i < ir->count; i++)
             padded += kiln__op_is_arg(ir->insts[i].op) ? 16 : 8 * kiln__reduction_values(ir->insts[i].op);
@@ -164,7 +172,8 @@ const char *launch_fault(const kiln__prepared *prepared) {
     IMPLIES(s->splits == 1, launches == 1);
     const int64_t rows = kiln__schedule_rows(s, p);
     RULE(rows >= p->rows);
-    IMPLIES(!s->drifts && !s->squares, rows == p->rows);
+    IMPLIES(!s->drifts && !s->squares && !s->tile_rows, rows == p->rows);
+    IMPLIES(s->tile_rows, p->rows <= rows / s->rows_per_block * s->tile_rows);
     if (kiln__schedule_grid(s, rows, &x, &y)) {
         bool flat = s->layout == KILN__LAYOUT_FLAT;
         int64_t each = flat ? s->threads * s->steps * s->pack_size : s->rows_per_block;

@@ -14,20 +14,10 @@
 
 #include "base/types.h"
 #include "bound.h"
-#include "base/extent.h"
-#include "software_fixture.h"
+#include "packed_case.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-enum { TENSORS = 4, GUARD = 64 };
-
 #define FIRST "y = reduce((a, b) -> where(a != 0, a, b), x, 0)"
-
-typedef struct packed_case {
-    const char *program, *axes, *tensors; /* "@2": at an address that is a multiple of 2 bytes and not of 4 */
-    const char *schedule;                 /* part of the description that is expected */
-    const char *pins;
-    bool in_place; /* the output is the first input */
-} packed_case;
 
 static const packed_case cases[] = {
     /* Packs of 16 bytes, several accesses for the wider type, 8 rows at most. */
@@ -115,12 +105,13 @@ static const packed_case cases[] = {
 static const packed_case drifting[] = {
     /* In registers, in shared memory, streamed, by a cluster, in chunks; of one run of neighbours and of several. */
     {"y = softmax(x)", "0", "f16[68,135] f16[68,135]", "columns 16, shared, outer, pack 8 x 5", NULL, false},
-    {"y = softmax(x)", "1", "f16[3,68,135] f16[3,68,135]", "columns 16, shared, outer, pack 8 x 5", NULL, true},
-    {"y = layer_norm(x)", "1", "f32[3,20,41] f32[3,20,41]", "columns 4, registers, outer, pack 4 x 5", NULL, false},
-    {"y = softmax(x)", "1", "f16[2,600,63] f16[2,600,63]", "columns 64, shared", NULL, true},
+    {"y = softmax(x)", "1", "f16[3,68,135] f16[3,68,135]", "columns 16, shared, outer, pack 8 x 5", "shared", true},
+    {"y = layer_norm(x)", "1", "f32[3,20,41] f32[3,20,41]", "columns 4, registers, outer, pack 4 x 5", "registers",
+     false},
+    {"y = softmax(x)", "1", "f16[2,600,63] f16[2,600,63]", "columns 64, shared", "shared", true},
     {"y = softmax(x)", "0", "f32[600,131] f32[600,131]", "columns 64, shared", NULL, false},
     {"y = layer_norm(x)", "1", "f16[2,70,21] f16[2,70,21]", "columns 16, stream", "threads 16, stream", false},
-    {"y = softmax(x)", "1", "f16[2,1500,33] f16[2,1500,33]", "cluster 4", NULL, false},
+    {"y = softmax(x)", "1", "f16[2,1500,33] f16[2,1500,33]", "cluster 4", "cluster 4, shared", false},
     {"y = layer_norm(x)", "1", "f32[2,2100,41] f32[2,2100,41]", "cluster 16", NULL, true},
     {"y = softmax(x)", "0", "f32[10000,9] f32[10000,9]", "splits 5", NULL, false},
     {"y = softmax(x)", "0", "f16[9000,21] f16[9000,21]", "splits 5", NULL, false},
@@ -133,21 +124,21 @@ static const packed_case drifting[] = {
     {"s = argmax(x)", "0", "f16[200,43] i64[43]", "columns 16", NULL, false},
     {"y = prod(x); s = var(x) + y", "0", "f64[40,13] f64[13]", "columns", NULL, false},
     /* Too few rows, an even number, a last block of two. */
-    {"y = softmax(x)", "1", "f16[5,64,3] f16[5,64,3]", "pack 1", NULL, false},
+    {"y = softmax(x)", "1", "f16[5,64,3] f16[5,64,3]", "pack 1", "registers", false},
     {"y = softmax(x)", "0", "f16[64,2] f16[64,2]", "pack 1", NULL, true},
-    {"y = softmax(x)", "1", "f32[7,333,17] f32[7,333,17]", "drifting", NULL, false},
-    {"s = sum(x)", "1", "f16[40,200,35] f16[40,35]", "drifting", NULL, false},
-    {"s = sum(x)", "1", "u8[9,128,37] i64[9,37]", "drifting", NULL, false},
+    {"y = softmax(x)", "1", "f32[7,333,17] f32[7,333,17]", "drifting", "shared", false},
+    {"s = sum(x)", "1", "f16[40,200,35] f16[40,35]", "drifting", "stream", false},
+    {"s = sum(x)", "1", "u8[9,128,37] i64[9,37]", "drifting", "registers", false},
     {"y = softmax(x)", "1", "f16[3,68,50] f16[3,68,50]", "24 rows per block, drifting", "rows 32", false},
-    {"y = softmax(x)", "1", "f16[3,68,122] f16[3,68,122]", "drifting", NULL, false},
+    {"y = softmax(x)", "1", "f16[3,68,122] f16[3,68,122]", "drifting", "shared", false},
     {"y = softmax(x)", "0", "f16[68,497] f16[68,497]", "drifting", NULL, false},
     /* Several tensors: of other types, of one value for each row or each column, of what drifts otherwise. */
-    {"y = x * g + sum(x * g)", "1", "f16[3,68,45] f32[3,68,45] f32[3,68,45]", "drifting", NULL, false},
-    {"y = (x + b) * w + sum(x)", "1", "f16[3,68,45] f32[3,1,45]{45,45,1} f16[68,1] f16[3,68,45]", "drifting", NULL,
+    {"y = x * g + sum(x * g)", "1", "f16[3,68,45] f32[3,68,45] f32[3,68,45]", "drifting", "shared", false},
+    {"y = (x + b) * w + sum(x)", "1", "f16[3,68,45] f32[3,1,45]{45,45,1} f16[68,1] f16[3,68,45]", "drifting", "shared",
      false},
-    {"y = softmax(x) * w + index(1) * 10 + index(2)", "1", "f16[3,68,45] f16[45] f32[3,68,45]", "drifting", NULL,
+    {"y = softmax(x) * w + index(1) * 10 + index(2)", "1", "f16[3,68,45] f16[45] f32[3,68,45]", "drifting", "shared",
      false},
-    {"y = uniform(7, 0) + sum(x)", "1", "f16[3,68,45] f32[3,68,45]", "drifting", NULL, false},
+    {"y = uniform(7, 0) + sum(x)", "1", "f16[3,68,45] f32[3,68,45]", "drifting", "shared", false},
     {"y = softmax(x)", "1", "f16[3,68,45]{3128,46,1} f16[3,68,45]", "pack 1", NULL, false},
     {"y = softmax(x)", "1", "f16[3,68,45]{3608,53,1} f16[3,68,45]{3064,45,1}", "drifting", NULL, false},
     {"y = softmax(x)", "0", "f16[68,45]{53,1} f16[68,45]", "drifting", NULL, false},
@@ -235,115 +226,11 @@ static const packed_case apart[] = {
      true},
 };
 
-static software_device device;
-
-typedef struct buffer {
-    unsigned char *host, *expected;
-    kiln__CUdeviceptr memory;
-    size_t bytes, data; /* where in it the tensor's pointer is */
-} buffer;
-
-/* Floats of one sign, so that sums do not cancel; integers, some of them 0. */
-static double value_of(kiln_type type, size_t i) {
-    const double u = (double)(i * 40503u % 1009) / 1009;
-    if (kiln__type_is_float(type)) return 4 * u + 0.25;
-    return i % 5 < 2 ? 0 : (double)(int)(200 * u - 100);
-}
-
-static void make_buffer(const kiln_tensor *tensor, bool output, buffer *b) {
-    const kiln__extent extent = kiln__extent_of(tensor);
-    const size_t element = kiln_type_size(tensor->type), shift = (uintptr_t)tensor->data % 16;
-    b->data = GUARD + shift;
-    b->bytes = b->data + (size_t)extent.high + (output ? GUARD : 0); /* what is read ends where its memory ends */
-    b->host = malloc(b->bytes);
-    b->expected = malloc(b->bytes);
-    assert_non_null(b->host);
-    assert_non_null(b->expected);
-    memset(b->host, 0x5a, b->bytes);
-    for (size_t i = 0; !output && i < (size_t)extent.high / element; i++)
-        kiln__store_f64(tensor->type, b->host + b->data + i * element, value_of(tensor->type, i));
-    memcpy(b->expected, b->host, b->bytes);
-    assert_int_equal(device.driver->MemAlloc(&b->memory, b->bytes), 0);
-    assert_int_equal(device.driver->MemcpyHtoD(b->memory, b->host, b->bytes), 0);
-}
-
-static double tolerance(kiln_type type) {
-    return type == KILN_F16 ? 0x1p-9 : type == KILN_F32 ? 1e-5 : type == KILN_F64 ? 1e-6 : 0;
-}
-
-/* Byte for byte, gaps and guards included, but that floats may differ in their last bits. */
-static void compare(const packed_case *c, kiln_type type, const buffer *b) {
-    const size_t element = kiln_type_size(type);
-    for (size_t i = b->data % element; i + element <= b->bytes; i += element) {
-        if (!memcmp(b->host + i, b->expected + i, element)) continue;
-        double got = kiln__load_f64(type, b->host + i), expected = kiln__load_f64(type, b->expected + i);
-        if (!(fabs(got - expected) <= tolerance(type) * fmax(fabs(expected), type == KILN_F32 ? 0.05 : 1e-3)))
-            fail_msg("%s over %s of %s (%s): %g at %zu, expected %g", c->program, c->axes, c->tensors,
-                     c->pins ? c->pins : "", got, (i - b->data) / element, expected);
-    }
-}
-
-static int axes_of(const char *text, int axes[8]) {
-    int count = 0;
-    for (; *text; text++)
-        if (*text != ',') axes[count++] = *text - '0';
-    return count;
-}
-
 /* Whether its schedule has squares. */
 static bool run_case(const packed_case *c) {
-    kiln_context_options options = KILN_CONTEXT_OPTIONS_INIT;
-    kiln_program_options of_program = KILN_PROGRAM_OPTIONS_INIT;
-    kiln_tensor gpu[KILN_MAX_TENSORS], host[TENSORS];
-    buffer buffers[TENSORS] = {{0}};
-    int axes[8];
-    kiln_context *kiln = NULL;
-    kiln_program *program = NULL;
-    kiln_plan *plan = NULL;
-    kiln_plan_info info = KILN_PLAN_INFO_INIT;
-#if defined(KILN_SOFTWARE_DRIVER)
-    options.driver_path = KILN_SOFTWARE_DRIVER;
-    options.nvrtc_path = KILN_SOFTWARE_NVRTC;
-#endif
-    options.cache_dir = "";
-    options.schedule = c->pins;
-    of_program.axes = axes;
-    of_program.axis_count = (size_t)axes_of(c->axes, axes);
-    assert_int_equal(kiln_context_create(&options, &kiln), KILN_OK);
-    assert_int_equal(kiln_program_create(kiln, c->program, &of_program, &program), KILN_OK);
-    const size_t count = bound_tensors(c->tensors, gpu);
-    for (size_t t = 0; t < count; t++) {
-        buffer *b = &buffers[t];
-        if (t + 1 == count && c->in_place)
-            *b = buffers[0];
-        else
-            make_buffer(&gpu[t], t + 1 == count, b);
-        host[t] = gpu[t];
-        host[t].data = b->expected + b->data;
-        gpu[t].data = (void *)(uintptr_t)(b->memory + b->data);
-    }
-    kiln_status status = kiln_plan_create(program, gpu, count, NULL, 0, &plan);
-    if (!status) status = kiln_plan_get_info(plan, &info);
-    if (!status) status = kiln_run(program, gpu, count, NULL, 0, NULL);
-    if (!status) status = kiln_run_cpu(program, host, count, NULL, 0);
-    if (status) fail_msg("%s over %s of %s: %s", c->program, c->axes, c->tensors, kiln_last_error());
-    const char *layout = c->schedule && strstr(c->schedule, "inner") ? "inner" : !*c->axes ? "flat" : "outer";
-    if (!strstr(info.schedule, layout) || (c->schedule && !strstr(info.schedule, c->schedule)))
-        fail_msg("%s over %s of %s: %s, expected %s", c->program, c->axes, c->tensors, info.schedule, c->schedule);
-    assert_int_equal(device.driver->CtxSynchronize(), 0);
-    buffer *out = &buffers[count - 1];
-    assert_int_equal(device.driver->MemcpyDtoH(out->host, out->memory, out->bytes), 0);
-    compare(c, gpu[count - 1].type, out);
-    for (size_t t = 0; t < count - c->in_place; t++) {
-        assert_int_equal(device.driver->MemFree(buffers[t].memory), 0);
-        free(buffers[t].host);
-        free(buffers[t].expected);
-    }
-    const bool squares_seen = strstr(info.schedule, "squares") != NULL;
-    kiln_plan_destroy(plan);
-    kiln_program_destroy(program);
-    kiln_context_destroy(kiln);
-    return squares_seen;
+    char schedule[160];
+    run_packed_case(c, schedule, sizeof schedule);
+    return strstr(schedule, "squares") != NULL;
 }
 
 static void packs_of_rows_give_what_the_reference_gives(void **state) {
@@ -371,7 +258,7 @@ static void any_extents_may_drift(void **state) {
     static const char *const programs[] = {"y = softmax(x)",     "y = layer_norm(x)", "y = x / sum(x * x)",
                                            "y = x * 2 - max(x)", "s = sum(x)",        "s = var(x) + max(x)"};
     static const char *const types[] = {"f16", "bf16", "f32", "u8"};
-    static const char *const all_pins[] = {NULL, NULL, "pack 4", "rows 32", "threads 16, stream", "threads 32, stream"};
+    static const char *const all_pins[] = {NULL, "shared", "pack 4", "rows 32", "threads 16, stream", "registers"};
     uint32_t random = 20261121;
     (void)state;
     for (int i = 0; i < 80; i++) {
@@ -513,8 +400,8 @@ static void run_over_an_input(const char *pins, const char *axes_text, int64_t r
     kiln_program *program = NULL;
     int axis = first ? 0 : 1;
     assert_true(x && b && z && got && y);
-    for (size_t i = 0; i < count; i++) x[i] = (float)value_of(KILN_F32, i) / (float)(first ? rows : cols);
-    for (size_t i = 0; i < few; i++) b[i] = (float)value_of(KILN_F32, 7 * i + 3);
+    for (size_t i = 0; i < count; i++) x[i] = (float)packed_value(KILN_F32, i) / (float)(first ? rows : cols);
+    for (size_t i = 0; i < few; i++) b[i] = (float)packed_value(KILN_F32, 7 * i + 3);
 #if defined(KILN_SOFTWARE_DRIVER)
     options.driver_path = KILN_SOFTWARE_DRIVER;
     options.nvrtc_path = KILN_SOFTWARE_NVRTC;
@@ -525,19 +412,19 @@ static void run_over_an_input(const char *pins, const char *axes_text, int64_t r
     of_program.axis_count = 1;
     assert_int_equal(kiln_context_create(&options, &kiln), KILN_OK);
     assert_int_equal(kiln_program_create(kiln, "z = x * sum(x) + b; y = sum(x) + b", &of_program, &program), KILN_OK);
-    assert_int_equal(device.driver->MemAlloc(&dx, count * sizeof *x), 0);
-    assert_int_equal(device.driver->MemAlloc(&dz, count * sizeof *z), 0);
-    assert_int_equal(device.driver->MemAlloc(&db, few * sizeof *b), 0);
-    assert_int_equal(device.driver->MemcpyHtoD(dx, x, count * sizeof *x), 0);
-    assert_int_equal(device.driver->MemcpyHtoD(db, b, few * sizeof *b), 0);
+    assert_int_equal(packed_device.driver->MemAlloc(&dx, count * sizeof *x), 0);
+    assert_int_equal(packed_device.driver->MemAlloc(&dz, count * sizeof *z), 0);
+    assert_int_equal(packed_device.driver->MemAlloc(&db, few * sizeof *b), 0);
+    assert_int_equal(packed_device.driver->MemcpyHtoD(dx, x, count * sizeof *x), 0);
+    assert_int_equal(packed_device.driver->MemcpyHtoD(db, b, few * sizeof *b), 0);
     kiln_tensor tensors[4] = {kiln_tensor_contiguous((void *)(uintptr_t)dx, KILN_F32, 2, shape),
                               kiln_tensor_contiguous((void *)(uintptr_t)db, KILN_F32, 2, kept),
                               kiln_tensor_contiguous((void *)(uintptr_t)dz, KILN_F32, 2, shape),
                               kiln_tensor_contiguous((void *)(uintptr_t)db, KILN_F32, 2, kept)};
     if (kiln_run(program, tensors, 4, NULL, 0, NULL)) fail_msg("%s", kiln_last_error());
-    assert_int_equal(device.driver->CtxSynchronize(), 0);
-    assert_int_equal(device.driver->MemcpyDtoH(got, dz, count * sizeof *z), 0);
-    assert_int_equal(device.driver->MemcpyDtoH(y, db, few * sizeof *y), 0);
+    assert_int_equal(packed_device.driver->CtxSynchronize(), 0);
+    assert_int_equal(packed_device.driver->MemcpyDtoH(got, dz, count * sizeof *z), 0);
+    assert_int_equal(packed_device.driver->MemcpyDtoH(y, db, few * sizeof *y), 0);
     float *expected = malloc(few * sizeof *expected);
     assert_non_null(expected);
     void *const host[4] = {x, b, z, expected};
@@ -550,7 +437,7 @@ static void run_over_an_input(const char *pins, const char *axes_text, int64_t r
         if (fabsf(y[i] - expected[i]) > 1e-4f * fabsf(expected[i]))
             fail_msg("%s: y[%zu] is %g, expected %g", pins, i, (double)y[i], (double)expected[i]);
     const kiln__CUdeviceptr all[] = {dx, db, dz};
-    for (int i = 0; i < 3; i++) assert_int_equal(device.driver->MemFree(all[i]), 0);
+    for (int i = 0; i < 3; i++) assert_int_equal(packed_device.driver->MemFree(all[i]), 0);
     void *const memory[] = {x, b, z, got, y, expected};
     for (int i = 0; i < 6; i++) free(memory[i]);
     kiln_program_destroy(program);
@@ -567,16 +454,6 @@ static void values_of_rows_may_take_an_inputs_place(void **state) {
     run_over_an_input("block 64, shared, persistent", "1", 9, 4000);
     run_over_an_input("grid, threads 64, shared", "1", 9, 4000);
     run_over_an_input("tile", "1", 50, 33);
-}
-
-static int open_device(void **state) {
-    (void)state;
-    return software_device_open(NULL, &device) != KILN_OK;
-}
-
-static int close_device(void **state) {
-    (void)state;
-    return software_device_close(&device) != KILN_OK;
 }
 
 int main(int argc, char **argv) {
@@ -596,5 +473,5 @@ int main(int argc, char **argv) {
                                        cmocka_unit_test(groups_go_through_many_rows),
                                        cmocka_unit_test(one_row_of_scattered_halves),
                                        cmocka_unit_test(values_of_rows_may_take_an_inputs_place)};
-    return cmocka_run_group_tests_name("packed rows", tests, open_device, close_device);
+    return cmocka_run_group_tests_name("packed rows", tests, open_packed_device, close_packed_device);
 }

@@ -91,7 +91,9 @@ void kiln__emit_put(const kiln__emitter *e, int o, const char *values) {
     const char *name = e->name[o];
     int vector = e->schedule->vector[o];
     kiln__write(e, "        %s %s;\n        kiln_narrow_pack(%s, %s);\n", e->pack[o], name, values, name);
-    if (e->schedule->residency == KILN__RESIDENCY_TILE)
+    if (e->schedule->tile_rows && e->problem->operands[o].per_element)
+        kiln__emit_tile_put(e, o);
+    else if (e->schedule->residency == KILN__RESIDENCY_TILE && !e->rows_in_packs)
         kiln__write(e, "        kiln_tile_keep(%s, %s, span);\n", name, kiln__spell_tile_place(e, o));
     else if (vector)
         kiln__write(e, "        kiln_put%s<%d>(%s, %s, span);\n", rows_suffix(e), vector, name,
@@ -178,7 +180,9 @@ void kiln__emit_kept(const kiln__emitter *e) {
                    "struct kiln_kept {\n");
     for (int o = 0; o < e->inputs; o++)
         if (e->schedule->kept[o]) kiln__write(e, "    %s %s;\n", e->pack[o], e->name[o]);
-    if (e->schedule->residency == KILN__RESIDENCY_TILE)
+    if (e->schedule->tile_rows)
+        kiln__emit_tile_outer(e);
+    else if (e->schedule->residency == KILN__RESIDENCY_TILE)
         kiln__emit_tile_access(e);
     else {
         kiln__write(e, "    KILN_MEMBER void load(const kiln_row &row, kiln_index col, const kiln_span &span)\n"

@@ -153,20 +153,35 @@ static void emit_squares(const kiln__emitter *e) {
                across ? spell_extent(e, across) : "args.elements / ((kiln_i64)kiln_between(args) * kiln_run(args))");
 }
 
-/* Of the rows that lie side by side: how many there are, and how far behind a multiple of the pack a member's columns
- * begin, for a row that is a multiple of the pack behind the first of its run. */
+/* How far behind a multiple of the pack a member's columns begin, for a row that is a multiple of the pack behind the first
+ * of those that lie side by side. */
 static void emit_drift(const kiln__emitter *e) {
     const kiln__problem *p = e->problem;
-    const int last = p->outer_rank - 1;
     int key = 0;
     while (!e->schedule->vector[key]) key++;
-    emit_count(e, "kiln_kept_rows", last < 1 ? "args.rows" : spell_extent(e, last));
     kiln__write(e, "KILN_DEVICE int kiln_shift(const kiln_arguments &args, kiln_i64 row, int member)\n{\n");
     const bool strided = !p->operands[key].linear;
     if (strided) emit_coordinates(e, "row");
     kiln__write(e, "    return (int)((member * args.%s_step0%s", e->name[key], strided ? "" : " + row");
     if (strided) emit_strided_sum(e, key);
     kiln__write(e, ") & (KILN_PACK - 1));\n}\n\n");
+}
+
+/* kiln_run_<operand>: where the first column of a row is. */
+static void emit_runs(const kiln__emitter *e) {
+    for (int o = 0; o < e->tensors; o++) {
+        if (!kiln__is_in_tile(e, o)) continue;
+        const kiln__operand *operand = &e->problem->operands[o];
+        kiln__write(e, "KILN_DEVICE %s%s *kiln_run_%s(const kiln_arguments &args, kiln_i64 row)\n{\n",
+                    operand->output ? "" : "const ", e->type[o], e->name[o]);
+        if (!operand->linear) emit_coordinates(e, "row");
+        kiln__write(e, "    return args.%s", e->name[o]);
+        if (operand->linear)
+            kiln__write(e, " + row");
+        else
+            emit_strided_sum(e, o);
+        kiln__write(e, ";\n}\n\n");
+    }
 }
 
 void kiln__emit_row(const kiln__emitter *e) {
@@ -183,9 +198,20 @@ void kiln__emit_row(const kiln__emitter *e) {
         if (e->schedule->drifts)
             kiln__write(e, "    int offset; /* from the block's first row to the pack's, which may be before it */\n"
                            "    kiln_u32 there; /* a bit for each row of the pack that there is */\n");
+        if (e->schedule->tile_rows) {
+            kiln__write(e, "    kiln_i64 first; /* row of the tile */\n    int rows; /* of the tile */\n"
+                           "    int tile[KILN_PIECES]; /* where the rows begin in the tile, elements */\n");
+            for (int o = 0; o < e->tensors; o++)
+                if (kiln__is_in_tile(e, o)) kiln__write(e, "    %s *tile_%s;\n", e->type[o], e->name[o]);
+        }
         emit_members(e, "[KILN_PIECES]", "[KILN_PACK]");
         kiln__write(e, "    KILN_MEMBER kiln_row(const kiln_arguments &a) : args(a) {}\n};\n\n");
-        if (e->schedule->drifts) emit_drift(e);
+        const int last = e->problem->outer_rank - 1;
+        if (e->schedule->drifts) {
+            emit_count(e, "kiln_kept_rows", last < 1 ? "args.rows" : spell_extent(e, last));
+            emit_drift(e);
+        }
+        if (e->schedule->tile_rows) emit_runs(e);
         return;
     }
     kiln__write(e,

@@ -87,6 +87,7 @@ static void emit_definitions(const kiln__emitter *e) {
     /* Chunks as large as each other; where several tensors are shared, of one pack, of two where threads have many, of four
      * where rows are whole chunks of them (layer_norm of 32,768 columns: one 0.989, two 0.967, four 0.954; of 128,256 two
      * 1.004, four 0.966; of 65,536 0.972 and 0.988). */
+    if (s->tile_rows) unroll = kiln__divide_up(8, s->parts * s->pack_size);
     if (s->beside) unroll = kiln__divide_up(s->steps, kiln__divide_up(s->steps, unroll));
     if (s->beside && s->sharing > 1) {
         const bool whole = e->problem->cols % (4 * s->threads_per_row * s->pack_size) == 0;
@@ -119,6 +120,11 @@ static void emit_definitions(const kiln__emitter *e) {
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         kiln__write(e, "#define %s %" PRId64 "\n", numbers[i].name, numbers[i].value);
     if (s->squares) kiln__write(e, "#define KILN_SQUARES\n");
+    if (s->tile_rows)
+        kiln__write(e,
+                    "#define KILN_TILE_ROWS %d\n#define KILN_KEPT %" PRId64 "\n#define KILN_PARTS %d\n"
+                    "#define KILN_CHAIN %d\n",
+                    s->tile_rows, e->problem->outer[e->problem->outer_rank - 1], s->parts, s->chain);
     if (s->ahead && s->masked) kiln__write(e, "#define KILN_AHEAD\n");
     if (s->enders) kiln__write(e, "#define KILN_ENDERS %d\n#define KILN_END_THREADS %d\n", s->enders, s->end_threads);
     if (s->arrivals) kiln__write(e, "#define KILN_ARRIVALS %d\n", (int)e->ir->phase_count);
@@ -186,7 +192,10 @@ static const char *phase_type(const kiln__emitter *e, uint32_t p) {
 /* `in` stands before each line: tiles have theirs in a loop. */
 static void emit_reduce(const kiln__emitter *e, uint32_t p, const char *in) {
     bool arriving = p == 0 && e->schedule->residency == KILN__RESIDENCY_SHARED;
-    const char *how = arriving ? "reduce_arriving" : is_online(e, p) ? "each_online" : "each_pack";
+    const char *how = arriving                 ? "reduce_arriving"
+                      : e->schedule->tile_rows ? "reduce"
+                      : is_online(e, p)        ? "each_online"
+                                               : "each_pack";
     kiln__write(e, "%s%s phase%u;\n%sphase%u.clear();\n%sresidency.%s(row, phase%u);\n", in, phase_type(e, p), p, in, p,
                 in, how, p);
 }
@@ -272,13 +281,17 @@ static void emit_kernel_head(const kiln__emitter *e, uint32_t number, bool ends)
     if (kiln__schedule_clusters(e->schedule)) kiln__write(e, "    kiln_group_begin();\n");
     if (e->schedule->residency == KILN__RESIDENCY_SHARED && e->ir->phase_count == 0)
         kiln__write(e, "    kiln_copy_wait();\n");
+    if (e->schedule->tile_rows) kiln__write(e, "    kiln_copy_wait();\n    kiln_block_barrier();\n");
     emit_row_barrier(e, "    ");
 }
 
 static void emit_kernel_end(const kiln__emitter *e, bool columns, bool rows) {
-    if (e->rows_in_packs) kiln__write(e, "    if (row.%s == 0) return;\n", e->schedule->drifts ? "there" : "count[0]");
+    const bool tile = e->schedule->tile_rows > 0; /* all threads take part in its copies */
+    if (e->rows_in_packs && !tile)
+        kiln__write(e, "    if (row.%s == 0) return;\n", e->schedule->drifts ? "there" : "count[0]");
     if (columns) emit_finish(e, "    ");
     if (rows) emit_finish_row(e, "    ");
+    if (tile && e->finish) kiln__write(e, "    kiln_block_barrier();\n    kiln_kept::drain(row);\n");
     kiln__write(e, "}\n");
 }
 
@@ -394,10 +407,10 @@ static void emit_all(kiln__emitter *e) {
     emit_part(e, s->squares ? "layout_squares.cuh" : layouts[s->layout]);
     kiln__write(e, "\n");
     kiln__emit_begin(e);
-    if (s->residency == KILN__RESIDENCY_TILE) emit_part(e, "tile.cuh");
+    if (s->residency == KILN__RESIDENCY_TILE) emit_part(e, s->tile_rows ? "tile_outer.cuh" : "tile.cuh");
     kiln__emit_kept(e);
     if (s->residency == KILN__RESIDENCY_STREAM || s->residency == KILN__RESIDENCY_SHARED) emit_part(e, "stream.cuh");
-    emit_part(e, residencies[s->residency]);
+    emit_part(e, s->tile_rows ? "residency_tile_outer.cuh" : residencies[s->residency]);
     kiln__write(e, "\n");
     for (uint32_t p = 0; p < e->ir->phase_count; p++) {
         kiln__emit_phase(e, p);
@@ -406,7 +419,7 @@ static void emit_all(kiln__emitter *e) {
     }
     e->finish = kiln__emit_finish(e);
     e->finish_row = kiln__emit_finish_row(e);
-    if (s->residency == KILN__RESIDENCY_TILE)
+    if (s->residency == KILN__RESIDENCY_TILE && !s->tile_rows)
         emit_tile_kernel(e);
     else if (s->persistent) {
         emit_part(e, "persistent.cuh");

@@ -88,8 +88,9 @@ static void describe(kiln__schedule *s) {
             s->layout == KILN__LAYOUT_FLAT ? s->threads : s->threads_per_row);
     add(s, ", %s, %s, pack %d x %lld", residencies[s->residency], layouts[s->layout], s->pack_size,
         (long long)s->steps);
-    if (s->rows_per_block > 1) add(s, ", %d rows per block", s->rows_per_block);
-    if (s->row_vector && s->row_vector != s->pack_size) add(s, ", vector %d", s->row_vector);
+    const int rows = s->tile_rows ? s->tile_rows : s->rows_per_block;
+    if (rows > 1) add(s, ", %d rows per block", rows);
+    if (s->row_vector && !s->tile_rows && s->row_vector != s->pack_size) add(s, ", vector %d", s->row_vector);
     if (s->splits > 1) add(s, ", splits %d", s->splits);
     if (s->ahead) add(s, ", ahead");
     if (s->persistent) add(s, ", persistent");
@@ -503,7 +504,8 @@ kiln_status kiln__schedule_choose(const kiln__ir *ir, const kiln__problem *probl
 }
 
 int64_t kiln__schedule_rows(const kiln__schedule *s, const kiln__problem *problem) {
-    if (!problem->rows || (!s->drifts && !s->squares)) return problem->rows;
+    if (!problem->rows || (!s->drifts && !s->squares && !s->tile_rows)) return problem->rows;
+    if (s->tile_rows) return kiln__times(kiln__divide_up(problem->rows, s->tile_rows), s->rows_per_block);
     const int64_t run = problem->outer[problem->outer_rank - 1];
     if (s->drifts) {
         const int64_t blocks = kiln__times(problem->rows / run, kiln__divide_up(run, s->rows_per_block));

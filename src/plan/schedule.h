@@ -52,6 +52,9 @@ typedef struct kiln__schedule {
     bool masked;         /* rows do not start at multiples of the pack: packs overhang at both ends; outer: the last
                           * pack of rows may overhang; squares: the last may */
     bool drifts;         /* outer: a member's packs begin where memory is aligned, before its columns; one lane more */
+    int tile_rows;       /* outer, tile: rows whose columns a block copies, all of those that lie side by side; else 0 */
+    int parts;           /* the same: members of a row that each thread is, one after the other */
+    int chain;           /* the same: groups of members whose values are combined one after the other */
     int row_phase;       /* masked: row r starts r * row_phase elements (modulo the pack) behind one */
     bool squares;        /* flat: a thread's packs lie behind one another in a dimension ... */
     int across;          /* ... in which inputs have neighbours side by side: it turns their packs in registers */
@@ -121,6 +124,12 @@ void kiln__schedule_batch(const kiln__pins *pins, int usual, kiln__schedule *s);
 /* The tile schedule where the problem's tensors allow one: columns contiguous, rows one behind the other. */
 bool kiln__tile_choose(const kiln__problem *problem, const kiln__device *device, const kiln__pins *pins,
                        kiln__schedule *s);
+
+/* The tile of a problem whose neighbouring rows lie side by side, where its tensors allow one: `members` share a row, in
+ * `chain` groups, and exchange so many bytes each; again: columns are needed after the first reductions. kept and ordered are
+ * known. */
+bool kiln__tile_outer_choose(const kiln__problem *problem, const kiln__device *device, const kiln__pins *pins, int members,
+                             int chain, bool again, int64_t exchanged, kiln__schedule *s);
 
 /* For a >= 0, b > 0: up to INT64_MAX, so not by (a + b - 1) / b. */
 static inline int64_t kiln__divide_up(int64_t a, int64_t b) { return a / b + (a % b != 0); }

@@ -128,7 +128,7 @@ static sharing choose_cluster(const facts *f, const kiln__device *device, const 
     const int pinned = pins->threads | pins->splits | pins->rows_per_block | pins->pack_size | pins->cluster;
     const int64_t slab = least_slab(f), fits_twice = device->shared_per_sm / 2 - 5120;
     const bool one = f->kept_narrowest == f->kept_bytes;
-    if (pinned || pins->residency >= 0) return alone;
+    if ((pinned || pins->residency >= 0) && pins->residency != KILN__RESIDENCY_TILE) return alone;
     if (!f->again) {
         /* What carries more has fewer rows in a block, and pieces too short to be read by many. */
         for (size_t i = 0; one && f->state_bytes <= 8 && i < sizeof reading / sizeof *reading; i++)
@@ -297,11 +297,24 @@ static void choose_residency(const facts *f, const kiln__pins *pins, bool fits_s
                                                   : KILN__RESIDENCY_STREAM;
 }
 
+/* Whether rows are worked on in a tile of all that lie side by side. A single run of them has more than one block otherwise. */
+static bool takes_tile(const facts *f, const kiln__problem *problem, const kiln__device *device, const kiln__pins *pins,
+                       bool fits_shared, kiln__schedule *s) {
+    const int pinned = pins->threads | pins->splits | pins->rows_per_block | pins->pack_size | pins->cluster;
+    const bool tile = pins->residency == KILN__RESIDENCY_TILE;
+    if (!tile && (pinned || pins->residency >= 0 || problem->outer_rank < 2)) return false;
+    if (f->cols >= SPLIT_COLUMNS && !fits_shared) return false;
+    return kiln__tile_outer_choose(problem, device, pins, s->threads_per_row * s->blocks_per_row, s->blocks_per_row,
+                                   f->again, f->slot_bytes, s);
+}
+
 kiln_status kiln__schedule_outer(const kiln__ir *ir, const kiln__problem *problem, const kiln__device *device,
                                  const kiln__pins *pins, int attempt, kiln__schedule *s) {
     facts f = find_facts(ir, problem, s);
     const int64_t room = device->shared_per_block - STATIC_BYTES;
     const int64_t exchanged = kiln__schedule_exchanged(s, ir);
+    const kiln__pins tile_alone = {.group = -1, .residency = KILN__RESIDENCY_TILE};
+    if (pins->residency == KILN__RESIDENCY_TILE) pins = &tile_alone;
     const sharing how = choose_cluster(&f, device, pins, exchanged);
     const bool clusters = how.blocks > 1;
     const int cluster = pins->cluster ? pins->cluster : (int)how.blocks;
@@ -312,6 +325,15 @@ kiln_status kiln__schedule_outer(const kiln__ir *ir, const kiln__problem *proble
     s->threads_per_row = pins->threads ? pins->threads : clusters ? how.members : choose_members(&f, fits_shared);
     s->steps = kiln__divide_up(f.cols, s->threads_per_row * cluster);
     s->blocks_per_row = cluster;
+    kiln__schedule tile = *s;
+    if (takes_tile(&f, problem, device, pins, fits_shared, &tile) && attempt-- == 0) {
+        *s = tile;
+        return KILN_OK;
+    }
+    if (pins->residency == KILN__RESIDENCY_TILE)
+        return kiln__fail(KILN_E_UNSUPPORTED,
+                          "no pinned tile fits rows that lie side by side: expected tensors whose rows "
+                          "and columns are one array, and runs of them that fit a block");
     choose_rows(&f, problem, pins, s);
     for (; attempt > 0 && s->pack_size > 1; attempt--) s->pack_size /= 2;
     if (s->row_vector > s->pack_size) s->row_vector = s->pack_size;
@@ -359,8 +381,7 @@ kiln_status kiln__schedule_outer(const kiln__ir *ir, const kiln__problem *proble
                           "rows that lie side by side have no pinned schedule in clusters of %d: "
                           "expected registers or shared, and blocks of fewer rows",
                           cluster);
-    if (pins->group >= 0 || s->residency == KILN__RESIDENCY_TILE || !kiln__is_power_of_two(s->threads_per_row) ||
-        s->threads > 1024 ||
+    if (pins->group >= 0 || !kiln__is_power_of_two(s->threads_per_row) || s->threads > 1024 ||
         (s->residency == KILN__RESIDENCY_REGISTERS && s->steps > KILN__MOST_REGISTER_ELEMENTS / s->pack_size) ||
         (s->residency == KILN__RESIDENCY_SHARED && slab > room))
         return kiln__fail(KILN_E_UNSUPPORTED, "the pinned schedule is none for rows that lie side by side: expected "

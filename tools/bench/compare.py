@@ -7,8 +7,8 @@
                                                                     puts parts together and reports; needs no GPU
 
 For each case Kiln, the peers present and a device-to-device copy of the same bytes (half read, half written) take turns
-on the default stream: 30 rounds, the L2 flushed before each call, events around it, the median counts. The roof ratio
-is the copy's time over the kernel's. Outputs are poisoned first and compared with PyTorch's in double precision.
+on the default stream: 30 rounds, four times as many of less than 32 MB, the L2 flushed before each call, events around
+it, the median counts. The roof ratio is the copy's time over the kernel's. Outputs are poisoned first and compared with PyTorch's in double precision.
 
 exit codes: 0 measured, whatever the figures say; 1 a result was wrong or a case failed; 2 the command line is wrong;
 3 no PyTorch, no GPU or no library.
@@ -63,7 +63,7 @@ def parser_of(merging):
         parser.add_argument("--peers", default="eager,compiled,cupy,cub", help="those to compare with; '' for none")
         parser.add_argument("--no-compiled", action="store_true", help="no torch.compile, which takes seconds a shape")
         parser.add_argument("--quick", action="store_true", help="fewer columns in sweeps, 11 rounds")
-        parser.add_argument("--runs", type=int, help="rounds (default 30)")
+        parser.add_argument("--runs", type=int, help="rounds (default 30), a quarter of those below 32 MB")
         parser.add_argument("--seconds", type=float, help="begin no case after so many; --resume goes on later")
         parser.add_argument("--resume", action="store_true", help="keep what the --json file has and measure the rest")
         parser.add_argument("--schedule", help="pins parts of every schedule, as KILN_SCHEDULE does")

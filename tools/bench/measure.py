@@ -10,6 +10,7 @@ from peers import PEERS, Absent, torch_forms
 
 FLUSH_BYTES = 256 << 20  # more than any L2; writing it also hides the host's time for the next call
 CHECKED_ELEMENTS = 1 << 25
+SHORT_BYTES, SHORT_ROUNDS = 32e6, 4  # cases of fewer bytes take a few microseconds: so many times as many rounds
 # The largest error over the largest magnitude of the result; peers that round between their steps may have more.
 TOLERANCES = {"f16": 1.5e-3, "bf16": 1.2e-2, "f32": 1e-5, "f64": 1e-12, "i64": 0}
 PEER_FACTOR = 4
@@ -36,16 +37,17 @@ class Clock:
         source, target = (buffer[:half] for buffer in self.buffers)
         return lambda: target.copy_(source)
 
-    def medians(self, calls):
+    def medians(self, calls, moved=math.inf):
         """{name: (median, lower quartile, upper quartile)} in microseconds. Each round calls all of them once, each
         time beginning with another one."""
+        runs = self.runs * (SHORT_ROUNDS if moved < SHORT_BYTES else 1)
         def pair():
             return tuple(self.torch.cuda.Event(enable_timing=True) for _ in range(2))
         names = list(calls)
-        events = {name: [pair() for _ in range(self.runs)] for name in names}
+        events = {name: [pair() for _ in range(runs)] for name in names}
         for name in names * 2:
             calls[name]()
-        for i in range(self.runs):
+        for i in range(runs):
             for name in names[i % len(names):] + names[:i % len(names)]:
                 start, end = events[name][i]
                 self.flush.zero_()
@@ -146,7 +148,8 @@ class Bench:
             record = {"error": error, "right": error <= TOLERANCES[output_type(case)], "plan": plan.info()}
             calls, peers = self.prepare_peers(case, inputs, output, expected)
             del expected
-            times = self.clock.medians({"kiln": plan.launch, **calls, "copy": self.clock.copy(case.bytes)})
+            times = self.clock.medians({"kiln": plan.launch, **calls, "copy": self.clock.copy(case.bytes)},
+                                       case.bytes)
         finally:
             self.torch.cuda.synchronize()
             plan.close()

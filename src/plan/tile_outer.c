@@ -1,0 +1,164 @@
+/* The tile where neighbouring rows lie side by side: all of them, with all their columns, are one flat array, which a block
+ * copies to shared memory in aligned pieces, whoever works on a row. */
+#include "base/checked.h"
+#include "base/types.h"
+#include "plan/access.h"
+
+#define GOOD_THREADS 256 /* of several runs of rows, at most ... */
+#define GOOD_BYTES 32768 /* ... and their bytes */
+#define FEW_CONFLICTS 2
+#define MOST_ROWS 8192   /* of a tile */
+#define MOST_SLOTS 40960 /* bytes through which members exchange */
+#define MOST_CARRIED 256 /* bytes that a thread carries through its columns */
+
+/* Whether the operand's rows that lie side by side are one array with their columns. */
+static bool is_dense(const kiln__problem *problem, const kiln__operand *operand) {
+    const int last = problem->outer_rank - 1;
+    return operand->outer_strides[last] == 1 && operand->inner_strides[0] == problem->outer[last];
+}
+
+/* Whether the runs of such rows are one behind the other, too. */
+static bool is_one_array(const kiln__problem *problem, const kiln__operand *operand) {
+    int64_t behind = kiln__times(problem->cols, problem->outer[problem->outer_rank - 1]);
+    bool one = true;
+    for (int d = problem->outer_rank - 2; d >= 0; behind = kiln__times(behind, problem->outer[d--]))
+        one = one && operand->outer_strides[d] == behind;
+    return one;
+}
+
+/* What the choice of threads starts from. */
+typedef struct tile_facts {
+    int widest;        /* bytes of the widest input */
+    bool again;        /* columns are needed after the first reductions */
+    int64_t exchanged; /* bytes of what each member exchanges */
+} tile_facts;
+
+static bool is_in_tile(const kiln__problem *problem, const kiln__schedule *s, int o) {
+    return o < problem->input_count ? s->kept[o] : problem->operands[o].per_element;
+}
+
+/* Places for `elements` of every tensor of the tile, and 16 bytes for where they begin; an output takes that of an input
+ * which lies alike. */
+static int64_t place(const kiln__problem *problem, int64_t elements, kiln__schedule *s) {
+    int64_t bytes = 0;
+    bool taken[KILN_MAX_TENSORS] = {false};
+    for (int o = 0; o < problem->input_count + problem->output_count; o++) {
+        const kiln__operand *operand = &problem->operands[o];
+        const int size = (int)kiln_type_size(operand->type);
+        int of = -1;
+        if (!is_in_tile(problem, s, o)) continue;
+        for (int i = 0; operand->output && i < problem->input_count && of < 0; i++) {
+            const kiln__operand *input = &problem->operands[i];
+            bool alike = s->kept[i] && !taken[i] && (int)kiln_type_size(input->type) == size &&
+                         operand->alignment * size >= 16 && input->alignment * size >= 16;
+            for (int d = 0; d < problem->outer_rank; d++)
+                alike = alike && (operand->outer_strides[d] - input->outer_strides[d]) * size % 16 == 0;
+            if (alike) of = i;
+        }
+        if (of >= 0) taken[of] = true;
+        s->tile_offset[o] = of >= 0 ? s->tile_offset[of] : (int)bytes;
+        if (of < 0) bytes += kiln__divide_up(kiln__times(elements, size) + 16, 128) * 128;
+        if (bytes > INT32_MAX / 2) return INT32_MAX / 2;
+    }
+    return bytes;
+}
+
+/* How many words of one bank of shared memory the first warp's threads read at once: of neighbouring rows first, then of
+ * members, then of runs. */
+static int conflicts_of(const kiln__problem *problem, int64_t kept, int64_t lanes, int sharing, int parts, int size) {
+    const int64_t together = lanes % kept ? lanes : kept;
+    int64_t words[32];
+    int most = 0;
+    for (int t = 0; t < 32; t++) {
+        const int64_t member = t / together % sharing, lane = t / (together * sharing) * together + t % together;
+        words[t] = ((lane / kept * problem->cols + member * parts) * kept + lane % kept) * size / 4;
+    }
+    for (int bank = 0; bank < 32; bank++) {
+        int count = 0;
+        for (int t = 0; t < 32; t++) {
+            bool first = words[t] % 32 == bank;
+            for (int other = 0; other < t; other++) first = first && words[other] != words[t];
+            count += first;
+        }
+        if (count > most) most = count;
+    }
+    return most;
+}
+
+/* The threads of a tile of so many runs of rows. False where they are too many, or it has no room. */
+static bool work_out(const kiln__problem *problem, const kiln__device *device, const tile_facts *f, int64_t runs,
+                     kiln__schedule *s) {
+    const int64_t kept = problem->outer[problem->outer_rank - 1], rows = kiln__times(runs, kept);
+    const int elements = (f->again ? 128 : 64) / f->widest; /* of a thread */
+    int fewest = INT32_MAX;
+    if (rows > MOST_ROWS) return false;
+    s->tile_rows = (int)rows;
+    s->shared_bytes = (int)place(problem, kiln__times(rows, problem->cols), s);
+    /* Neighbouring members rather than several rows: their values are combined without an exchange. */
+    for (int parts = s->threads_per_row / s->chain; parts > 0; parts /= 2) {
+        const int sharing = s->threads_per_row / parts, warps = sharing < 32 ? 32 / sharing : 1;
+        if (parts > 1 && parts * s->steps > (elements < 32 ? elements : 32) && rows * sharing * 2 <= 1024) continue;
+        if (parts > 1 && parts * f->exchanged > MOST_CARRIED) continue;
+        int64_t lanes, unit = warps; /* lanes that make whole warps, and whole runs */
+        while (kept < 32 && runs > 1 && unit % kept) unit += warps;
+        int pack = 1;
+        for (;; pack *= 2) {
+            lanes = kiln__divide_up(kiln__divide_up(rows, pack), unit) * unit;
+            const bool enough =
+                2 * pack * s->steps * parts > elements || 2 * pack * parts * f->exchanged > MOST_CARRIED;
+            if (pack == 8 || (enough && lanes * sharing <= 1024)) break;
+        }
+        const int conflicts = conflicts_of(problem, kept, lanes, sharing, parts, f->widest);
+        const int64_t slots = sharing > 1 ? lanes * pack * sharing * f->exchanged : 0;
+        if (lanes * sharing > 1024 || slots > MOST_SLOTS || conflicts >= fewest || fewest <= FEW_CONFLICTS) continue;
+        if (s->shared_bytes + slots + 1024 > device->shared_per_sm / 2) continue;
+        fewest = conflicts;
+        s->parts = parts;
+        s->pack_size = pack;
+        s->threads = (int)(lanes * sharing);
+        s->rows_per_block = (int)(lanes * pack);
+    }
+    return fewest < INT32_MAX;
+}
+
+/* Where packs of rows do as well: runs of them are multiples of a sector of memory. Of what is read once, packs that drift
+ * do, too, but for those of elements of 2 bytes, and few rows do not. */
+static bool suits_packs(const kiln__problem *problem, const tile_facts *f) {
+    const int64_t kept = problem->outer[problem->outer_rank - 1], bytes = kiln__times(kept, f->widest);
+    if (bytes % 32 == 0) return true;
+    return !f->again && bytes >= 32 && (f->widest > 2 || kept % 2 == 0);
+}
+
+bool kiln__tile_outer_choose(const kiln__problem *problem, const kiln__device *device, const kiln__pins *pins,
+                             int members, int chain, bool again, int64_t exchanged, kiln__schedule *s) {
+    tile_facts f = {.again = again, .exchanged = exchanged};
+    bool one_array = problem->outer_rank > 1;
+    if (problem->inner_rank != 1 || problem->outer_rank == 0 || problem->cols < 2 || s->ordered) return false;
+    for (int o = 0; o < problem->input_count + problem->output_count; o++) {
+        const kiln__operand *operand = &problem->operands[o];
+        const int size = (int)kiln_type_size(operand->type);
+        if (!is_in_tile(problem, s, o)) continue;
+        if (!is_dense(problem, operand)) return false;
+        one_array = one_array && is_one_array(problem, operand);
+        if (!operand->output && size > f.widest) f.widest = size;
+        s->vector[o] = 0;
+    }
+    if (!f.widest || (pins->residency < 0 && suits_packs(problem, &f))) return false;
+    s->residency = KILN__RESIDENCY_TILE;
+    s->row_vector = s->batch = s->blocks_per_row = 1;
+    s->chain = chain;
+    s->threads_per_row = members;
+    s->steps = kiln__divide_up(problem->cols, members);
+    kiln__schedule more = *s;
+    for (int64_t runs = 1; work_out(problem, device, &f, runs, &more); runs++) {
+        if (runs > 1 && (more.shared_bytes > GOOD_BYTES || more.threads > GOOD_THREADS)) break;
+        *s = more;
+        if (!one_array) break;
+    }
+    if (!s->tile_rows) return false;
+    s->resident = (s->pack_size > 4 ? 1024 : 1536) / s->threads;
+    s->reason =
+        "neighbouring rows lie side by side, few or unaligned: with their columns they are one flat array, copied in "
+        "aligned pieces";
+    return true;
+}

@@ -1,0 +1,138 @@
+/* One case: see packed_case.h. */
+#include "packed_case.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/extent.h"
+#include "base/types.h"
+#include "bound.h"
+
+enum { TENSORS = 4, GUARD = 64 };
+
+software_device packed_device;
+
+typedef struct buffer {
+    unsigned char *host, *expected;
+    kiln__CUdeviceptr memory;
+    size_t bytes, data; /* where in it the tensor's pointer is */
+} buffer;
+
+/* Floats of one sign, so that sums do not cancel; integers, some of them 0. */
+double packed_value(kiln_type type, size_t i) {
+    const double u = (double)(i * 40503u % 1009) / 1009;
+    if (kiln__type_is_float(type)) return 4 * u + 0.25;
+    return i % 5 < 2 ? 0 : (double)(int)(200 * u - 100);
+}
+
+static void make_buffer(const kiln_tensor *tensor, bool output, buffer *b) {
+    const kiln__extent extent = kiln__extent_of(tensor);
+    const size_t element = kiln_type_size(tensor->type), shift = (uintptr_t)tensor->data % 16;
+    b->data = GUARD + shift;
+    b->bytes = b->data + (size_t)extent.high + (output ? GUARD : 0); /* what is read ends where its memory ends */
+    b->host = malloc(b->bytes);
+    b->expected = malloc(b->bytes);
+    assert_non_null(b->host);
+    assert_non_null(b->expected);
+    memset(b->host, 0x5a, b->bytes);
+    for (size_t i = 0; !output && i < (size_t)extent.high / element; i++)
+        kiln__store_f64(tensor->type, b->host + b->data + i * element, packed_value(tensor->type, i));
+    memcpy(b->expected, b->host, b->bytes);
+    assert_int_equal(packed_device.driver->MemAlloc(&b->memory, b->bytes), 0);
+    assert_int_equal(packed_device.driver->MemcpyHtoD(b->memory, b->host, b->bytes), 0);
+}
+
+static double tolerance(kiln_type type) {
+    return type == KILN_F16 ? 0x1p-9 : type == KILN_F32 ? 1e-5 : type == KILN_F64 ? 1e-6 : 0;
+}
+
+/* Byte for byte, gaps and guards included, but that floats may differ in their last bits. */
+static void compare(const packed_case *c, kiln_type type, const buffer *b) {
+    const size_t element = kiln_type_size(type);
+    for (size_t i = b->data % element; i + element <= b->bytes; i += element) {
+        if (!memcmp(b->host + i, b->expected + i, element)) continue;
+        double got = kiln__load_f64(type, b->host + i), expected = kiln__load_f64(type, b->expected + i);
+        if (!(fabs(got - expected) <= tolerance(type) * fmax(fabs(expected), type == KILN_F32 ? 0.05 : 1e-3)))
+            fail_msg("%s over %s of %s (%s): %g at %zu, expected %g", c->program, c->axes, c->tensors,
+                     c->pins ? c->pins : "", got, (i - b->data) / element, expected);
+    }
+}
+
+static int axes_of(const char *text, int axes[8]) {
+    int count = 0;
+    for (; *text; text++)
+        if (*text != ',') axes[count++] = *text - '0';
+    return count;
+}
+
+void run_packed_case(const packed_case *c, char *description, size_t bytes) {
+    kiln_context_options options = KILN_CONTEXT_OPTIONS_INIT;
+    kiln_program_options of_program = KILN_PROGRAM_OPTIONS_INIT;
+    kiln_tensor gpu[KILN_MAX_TENSORS], host[TENSORS];
+    buffer buffers[TENSORS] = {{0}};
+    int axes[8];
+    kiln_context *kiln = NULL;
+    kiln_program *program = NULL;
+    kiln_plan *plan = NULL;
+    kiln_plan_info info = KILN_PLAN_INFO_INIT;
+#if defined(KILN_SOFTWARE_DRIVER)
+    options.driver_path = KILN_SOFTWARE_DRIVER;
+    options.nvrtc_path = KILN_SOFTWARE_NVRTC;
+#endif
+    options.cache_dir = "";
+    options.schedule = c->pins;
+    of_program.axes = axes;
+    of_program.axis_count = (size_t)axes_of(c->axes, axes);
+    assert_int_equal(kiln_context_create(&options, &kiln), KILN_OK);
+    assert_int_equal(kiln_program_create(kiln, c->program, &of_program, &program), KILN_OK);
+    const size_t count = bound_tensors(c->tensors, gpu);
+    for (size_t t = 0; t < count; t++) {
+        buffer *b = &buffers[t];
+        if (t + 1 == count && c->in_place)
+            *b = buffers[0];
+        else
+            make_buffer(&gpu[t], t + 1 == count, b);
+        host[t] = gpu[t];
+        host[t].data = b->expected + b->data;
+        gpu[t].data = (void *)(uintptr_t)(b->memory + b->data);
+    }
+    kiln_status status = kiln_plan_create(program, gpu, count, NULL, 0, &plan);
+    if (!status) status = kiln_plan_get_info(plan, &info);
+    if (!status) status = kiln_run(program, gpu, count, NULL, 0, NULL);
+    if (!status) status = kiln_run_cpu(program, host, count, NULL, 0);
+    if (status) fail_msg("%s over %s of %s: %s", c->program, c->axes, c->tensors, kiln_last_error());
+    const char *layout = c->schedule && strstr(c->schedule, "inner") ? "inner" : !*c->axes ? "flat" : "outer";
+    if (!strstr(info.schedule, layout) || (c->schedule && !strstr(info.schedule, c->schedule)))
+        fail_msg("%s over %s of %s: %s, expected %s", c->program, c->axes, c->tensors, info.schedule, c->schedule);
+    assert_int_equal(packed_device.driver->CtxSynchronize(), 0);
+    buffer *out = &buffers[count - 1];
+    assert_int_equal(packed_device.driver->MemcpyDtoH(out->host, out->memory, out->bytes), 0);
+    compare(c, gpu[count - 1].type, out);
+    for (size_t t = 0; t < count - c->in_place; t++) {
+        assert_int_equal(packed_device.driver->MemFree(buffers[t].memory), 0);
+        free(buffers[t].host);
+        free(buffers[t].expected);
+    }
+    if (description) snprintf(description, bytes, "%s", info.schedule);
+    kiln_plan_destroy(plan);
+    kiln_program_destroy(program);
+    kiln_context_destroy(kiln);
+}
+
+int open_packed_device(void **state) {
+    (void)state;
+    return software_device_open(NULL, &packed_device) != KILN_OK;
+}
+
+int close_packed_device(void **state) {
+    (void)state;
+    return software_device_close(&packed_device) != KILN_OK;
+}

@@ -1,0 +1,26 @@
+/* A program over bound tensors on the software GPU, against the CPU reference: what tests of layouts have tables of. */
+#ifndef KILN_TESTS_PACKED_CASE_H
+#define KILN_TESTS_PACKED_CASE_H
+
+#include "software_fixture.h"
+
+typedef struct packed_case {
+    const char *program, *axes, *tensors; /* "@2": at an address that is a multiple of 2 bytes and not of 4 */
+    const char *schedule;                 /* part of the description that is expected */
+    const char *pins;                     /* or NULL */
+    bool in_place;                        /* the output is the first input */
+} packed_case;
+
+/* Between open and close, as fixtures of a group of tests; NULL and 0: no state. */
+extern software_device packed_device;
+int open_packed_device(void **state);
+int close_packed_device(void **state);
+
+/* Fails the test where bytes differ, gaps and guards included, but that floats may differ in their last bits. The
+ * schedule's description goes to `description`, if that is not NULL, of so many bytes. */
+void run_packed_case(const packed_case *c, char *description, size_t bytes);
+
+/* An input's element. */
+double packed_value(kiln_type type, size_t i);
+
+#endif
