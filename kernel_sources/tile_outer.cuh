@@ -5,14 +5,15 @@ template <class T> KILN_DEVICE T *kiln_tile_begin(unsigned char *shared, const T
     return reinterpret_cast<T *>(shared + ((kiln_u64)from & 15));
 }
 
-/* In units of 16 bytes. What the first has before the array is read, and used by nobody. */
+/* In units of 16 bytes, but for the last elements. What the first has before the array is read, and used by nobody. */
 template <class T> KILN_DEVICE void kiln_tile_fill(T *tile, const T *from, int count) {
-    const int before = (int)((kiln_u64)from & 15), bytes = before + count * (int)sizeof(T);
+    const int before = (int)((kiln_u64)from & 15), whole = (before + count * (int)sizeof(T)) / 16 * 16;
     char *to = reinterpret_cast<char *>(tile) - before;
     const char *at = reinterpret_cast<const char *>(from) - before;
 #pragma unroll 1
-    for (int b = (int)threadIdx.x * 16; b < bytes; b += KILN_THREADS * 16)
-        kiln_copy_async_first<16>(to + b, at + b, bytes - b < 16 ? bytes - b : 16);
+    for (int b = (int)threadIdx.x * 16; b < whole; b += KILN_THREADS * 16) kiln_copy_async<16>(to + b, at + b);
+    const int rest = (whole - before) / (int)sizeof(T) + (int)threadIdx.x;
+    if (rest >= 0 && rest < count) tile[rest] = from[rest];
 }
 template <class T> KILN_DEVICE void kiln_tile_drain(T *to, const T *tile, int count) {
     constexpr int unit = 16 / (int)sizeof(T);
