@@ -15,8 +15,8 @@ KILN_DEVICE int kiln_lane() {
 KILN_DEVICE int kiln_member_thread() { return (int)threadIdx.x / KILN_RUN_LANES % (KILN_THREADS / KILN_LANES); }
 KILN_DEVICE int kiln_member() { return kiln_member_thread() * KILN_PARTS; }
 #else
-KILN_DEVICE int kiln_lane() { return (int)threadIdx.x % KILN_LANES; }
-KILN_DEVICE int kiln_member_thread() { return (int)threadIdx.x / KILN_LANES; }
+KILN_DEVICE int kiln_lane() { return threadIdx.x % KILN_LANES; }
+KILN_DEVICE int kiln_member_thread() { return threadIdx.x / KILN_LANES; }
 #if KILN_BLOCKS_PER_ROW > 1
 KILN_DEVICE int kiln_member() { return ((int)kiln_cluster_rank() * KILN_THREADS + (int)threadIdx.x) / KILN_LANES; }
 #else
