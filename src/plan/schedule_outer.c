@@ -326,9 +326,14 @@ kiln_status kiln__schedule_outer(const kiln__ir *ir, const kiln__problem *proble
     s->steps = kiln__divide_up(f.cols, s->threads_per_row * cluster);
     s->blocks_per_row = cluster;
     kiln__schedule tile = *s;
-    if (takes_tile(&f, problem, device, pins, fits_shared, &tile) && attempt-- == 0) {
-        *s = tile;
-        return KILN_OK;
+    if (takes_tile(&f, problem, device, pins, fits_shared, &tile)) {
+        const int tries = tile.resident > 1 ? 2 : 1; /* the second with as many registers as it takes */
+        if (attempt < tries) {
+            if (attempt > 0) tile.resident = 1;
+            *s = tile;
+            return KILN_OK;
+        }
+        attempt -= tries;
     }
     if (pins->residency == KILN__RESIDENCY_TILE)
         return kiln__fail(KILN_E_UNSUPPORTED,

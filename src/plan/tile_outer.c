@@ -156,7 +156,8 @@ bool kiln__tile_outer_choose(const kiln__problem *problem, const kiln__device *d
         if (!one_array) break;
     }
     if (!s->tile_rows) return false;
-    s->resident = (s->pack_size > 4 ? 1024 : 1600) / s->threads;
+    s->resident = (s->pack_size > 4 ? 1024 : 1536) / s->threads;
+    if (s->threads > 768 && s->threads <= 800) s->resident = 2; /* with 32 registers, whose blocks are large */
     s->reason =
         "neighbouring rows lie side by side, few or unaligned: with their columns they are one flat array, copied in "
         "aligned pieces";
