@@ -68,19 +68,13 @@ static int64_t place(const kiln__problem *problem, int64_t elements, kiln__sched
 static int conflicts_of(const kiln__problem *problem, int64_t kept, int64_t lanes, int sharing, int parts, int size) {
     const int64_t together = lanes % kept ? lanes : kept;
     int64_t words[32];
-    int most = 0;
+    int counts[32] = {0}, most = 0;
     for (int t = 0; t < 32; t++) {
         const int64_t member = t / together % sharing, lane = t / (together * sharing) * together + t % together;
         words[t] = ((lane / kept * problem->cols + member * parts) * kept + lane % kept) * size / 4;
-    }
-    for (int bank = 0; bank < 32; bank++) {
-        int count = 0;
-        for (int t = 0; t < 32; t++) {
-            bool first = words[t] % 32 == bank;
-            for (int other = 0; other < t; other++) first = first && words[other] != words[t];
-            count += first;
-        }
-        if (count > most) most = count;
+        int other = 0;
+        while (words[other] != words[t]) other++;
+        if (other == t && ++counts[words[t] % 32] > most) most = counts[words[t] % 32];
     }
     return most;
 }
@@ -95,7 +89,7 @@ static bool work_out(const kiln__problem *problem, const kiln__device *device, c
     s->tile_rows = (int)rows;
     s->shared_bytes = (int)place(problem, kiln__times(rows, problem->cols), s);
     /* Neighbouring members rather than several rows: their values are combined without an exchange. */
-    for (int parts = s->threads_per_row / s->chain; parts > 0; parts /= 2) {
+    for (int parts = s->threads_per_row / s->chain; parts > 0 && fewest > FEW_CONFLICTS; parts /= 2) {
         const int sharing = s->threads_per_row / parts, warps = sharing < 32 ? 32 / sharing : 1;
         if (parts > 1 && parts * s->steps > (elements < 32 ? elements : 32) && rows * sharing * 2 <= 1024) continue;
         if (parts > 1 && parts * f->exchanged > MOST_CARRIED) continue;
@@ -108,10 +102,11 @@ static bool work_out(const kiln__problem *problem, const kiln__device *device, c
                 2 * pack * s->steps * parts > elements || 2 * pack * parts * f->exchanged > MOST_CARRIED;
             if (pack == 8 || (enough && lanes * sharing <= 1024)) break;
         }
-        const int conflicts = conflicts_of(problem, kept, lanes, sharing, parts, f->widest);
         const int64_t slots = sharing > 1 ? lanes * pack * sharing * f->exchanged : 0;
-        if (lanes * sharing > 1024 || slots > MOST_SLOTS || conflicts >= fewest || fewest <= FEW_CONFLICTS) continue;
+        if (lanes * sharing > 1024 || slots > MOST_SLOTS) continue;
         if (s->shared_bytes + slots + 1024 > device->shared_per_sm / 2) continue;
+        const int conflicts = conflicts_of(problem, kept, lanes, sharing, parts, f->widest);
+        if (conflicts >= fewest) continue;
         fewest = conflicts;
         s->parts = parts;
         s->pack_size = pack;
@@ -119,6 +114,16 @@ static bool work_out(const kiln__problem *problem, const kiln__device *device, c
         s->rows_per_block = (int)(lanes * pack);
     }
     return fewest < INT32_MAX;
+}
+
+/* The same, of several runs if they are few and small. */
+static bool suits(const kiln__problem *problem, const kiln__device *device, const tile_facts *f, int64_t runs,
+                  kiln__schedule *s) {
+    kiln__schedule more = *s;
+    if (!work_out(problem, device, f, runs, &more)) return false;
+    if (runs > 1 && (more.shared_bytes > GOOD_BYTES || more.threads > GOOD_THREADS)) return false;
+    *s = more;
+    return true;
 }
 
 /* Where packs of rows do as well: runs of them are multiples of a sector of memory. Of what is read once, packs that drift
@@ -133,7 +138,8 @@ bool kiln__tile_outer_choose(const kiln__problem *problem, const kiln__device *d
                              int members, int chain, bool again, int64_t exchanged, kiln__schedule *s) {
     tile_facts f = {.again = again, .exchanged = exchanged};
     bool one_array = problem->outer_rank > 1;
-    if (problem->inner_rank != 1 || problem->outer_rank == 0 || problem->cols < 2 || s->ordered) return false;
+    if (problem->inner_rank != 1 || problem->outer_rank == 0 || s->ordered) return false;
+    if (problem->cols < 2 || problem->rows == 0) return false;
     for (int o = 0; o < problem->input_count + problem->output_count; o++) {
         const kiln__operand *operand = &problem->operands[o];
         const int size = (int)kiln_type_size(operand->type);
@@ -149,13 +155,11 @@ bool kiln__tile_outer_choose(const kiln__problem *problem, const kiln__device *d
     s->chain = chain;
     s->threads_per_row = members;
     s->steps = kiln__divide_up(problem->cols, members);
-    kiln__schedule more = *s;
-    for (int64_t runs = 1; work_out(problem, device, &f, runs, &more); runs++) {
-        if (runs > 1 && (more.shared_bytes > GOOD_BYTES || more.threads > GOOD_THREADS)) break;
-        *s = more;
-        if (!one_array) break;
-    }
-    if (!s->tile_rows) return false;
+    int64_t runs = 1, more = 1;
+    if (!suits(problem, device, &f, runs, s)) return false;
+    for (; one_array && suits(problem, device, &f, runs + more, s); more *= 2) runs += more;
+    for (; one_array && more > 0; more /= 2)
+        if (suits(problem, device, &f, runs + more, s)) runs += more;
     s->resident = (s->pack_size > 4 ? 1024 : 1536) / s->threads;
     if (s->threads > 768 && s->threads <= 800) s->resident = 2; /* with 32 registers, whose blocks are large */
     s->reason =
