@@ -180,7 +180,8 @@ template <class S> KILN_DEVICE void kiln_combine_all_slots(S (*slots)[KILN_ROWS_
     kiln_block_barrier();
 #pragma unroll 1
     for (int row = thread; row < KILN_ROWS_PER_BLOCK; row += KILN_THREADS) {
-        S all = slots[0][row];
+        S all;
+        all.copy(slots[0][row]);
 #pragma unroll
         for (int group = 1; group < KILN_CHAIN; ++group) all = S::combine(all, slots[group * count][row]);
         slots[0][row].copy(all);

@@ -53,8 +53,8 @@ kiln_status kiln__bake(const kiln_program *program, const kiln_tensor *tensors, 
         if (kiln__prepare(program, tensors, scalars, device, ++attempt, &next)) break;
         /* Where rows lie side by side their number decides what spills: it must not decide how columns are combined. */
         const kiln__schedule *now = &prepared->schedule, *then = &next.schedule;
-        const bool alike = then->threads_per_row == now->threads_per_row &&
-                           then->blocks_per_row == now->blocks_per_row && then->splits == now->splits;
+        const bool alike =
+            then->threads_per_row == now->threads_per_row && then->chain == now->chain && then->splits == now->splits;
         if ((now->layout == KILN__LAYOUT_OUTER && !alike) ||
             kiln__image_obtain(program->context, &next, device->arch, ptx, KILN__IN_MEMORY, &other)) {
             kiln__prepared_free(&next);

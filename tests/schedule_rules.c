@@ -44,6 +44,7 @@ static const char *group_fault(const kiln__schedule *s, const kiln__device *devi
         RULE(s->blocks_per_row == 1 && s->parts >= 1 && kiln__is_power_of_two(s->parts));
         RULE(s->chain >= 1 && s->threads_per_row % (s->chain * s->parts) == 0);
         RULE(s->rows_per_block / s->pack_size * (s->threads_per_row / s->parts) == s->threads);
+        RULE(s->resident * s->threads <= device->threads_per_sm && s->resident <= 32);
     }
     return NULL;
 }

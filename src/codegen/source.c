@@ -44,6 +44,9 @@ static void emit_header(const kiln__emitter *e) {
     kiln__write(e, "\n// shape:     any number of ");
     if (e->flat)
         kiln__write(e, "elements");
+    else if (e->schedule->tile_rows)
+        kiln__write(e, "runs of %" PRId64 " rows x %" PRId64 " columns", e->problem->outer[e->problem->outer_rank - 1],
+                    e->problem->cols);
     else
         kiln__write(e, "rows x %" PRId64 " columns", e->problem->cols);
     for (int o = 0; o < e->tensors; o++)

@@ -54,7 +54,7 @@ typedef struct kiln__schedule {
     bool drifts;         /* outer: a member's packs begin where memory is aligned, before its columns; one lane more */
     int tile_rows;       /* outer, tile: rows whose columns a block copies, all of those that lie side by side; else 0 */
     int parts;           /* the same: members of a row that each thread is, one after the other */
-    int chain;           /* the same: groups of members whose values are combined one after the other */
+    int chain;           /* outer: groups of members whose values are combined one after the other, as blocks' are */
     int row_phase;       /* masked: row r starts r * row_phase elements (modulo the pack) behind one */
     bool squares;        /* flat: a thread's packs lie behind one another in a dimension ... */
     int across;          /* ... in which inputs have neighbours side by side: it turns their packs in registers */
@@ -109,8 +109,9 @@ kiln_status kiln__schedule_choose(const kiln__ir *ir, const kiln__problem *probl
 kiln_status kiln__schedule_flat(const kiln__ir *ir, const kiln__problem *problem, const kiln__pins *pins, int bytes,
                                 int attempt, kiln__schedule *s);
 
-/* The schedule of a problem whose neighbouring rows lie side by side, but for its text. Later attempts have fewer rows
- * in a thread, which changes no row's bits; after them a row that is shared by a cluster is left to one block. */
+/* The schedule of a problem whose neighbouring rows lie side by side, but for its text. Later attempts have more
+ * registers for a tile, then no tile, then fewer rows in a thread, which changes no row's bits; after them a row that is
+ * shared by a cluster is left to one block. */
 kiln_status kiln__schedule_outer(const kiln__ir *ir, const kiln__problem *problem, const kiln__device *device,
                                  const kiln__pins *pins, int attempt, kiln__schedule *s);
 

@@ -360,6 +360,7 @@ kiln_status kiln__schedule_outer(const kiln__ir *ir, const kiln__problem *proble
         s->residency = KILN__RESIDENCY_STREAM;
     if (s->residency == KILN__RESIDENCY_SHARED) s->shared_bytes = (int)slab, s->held = s->steps;
     s->threads_per_row *= cluster;
+    s->chain = cluster;
     /* More chunks would only lengthen the partial results. */
     const bool cut = f.cols >= SPLIT_COLUMNS && !fits_shared;
     const int64_t chunk = f.again ? CHUNK_COLUMNS : FINE_CHUNK_COLUMNS;

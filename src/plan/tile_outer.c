@@ -5,6 +5,7 @@
 #include "plan/access.h"
 
 #define GOOD_THREADS 256 /* of several runs of rows, at most ... */
+#define LEAST_THREADS 96
 #define GOOD_BYTES 32768 /* ... and their bytes */
 #define FEW_CONFLICTS 2
 #define MOST_ROWS 8192   /* of a tile */
@@ -30,6 +31,7 @@ static bool is_one_array(const kiln__problem *problem, const kiln__operand *oper
 typedef struct tile_facts {
     int widest;        /* bytes of the widest input */
     bool again;        /* columns are needed after the first reductions */
+    bool loose;        /* lanes need not be those of whole runs */
     int64_t exchanged; /* bytes of what each member exchanges */
 } tile_facts;
 
@@ -94,7 +96,7 @@ static bool work_out(const kiln__problem *problem, const kiln__device *device, c
         if (parts > 1 && parts * s->steps > (elements < 32 ? elements : 32) && rows * sharing * 2 <= 1024) continue;
         if (parts > 1 && parts * f->exchanged > MOST_CARRIED) continue;
         int64_t lanes, unit = warps; /* lanes that make whole warps, and whole runs */
-        while (kept < 32 && runs > 1 && unit % kept) unit += warps;
+        while (kept < 32 && runs > 1 && !f->loose && unit % kept) unit += warps;
         int pack = 1;
         for (;; pack *= 2) {
             lanes = kiln__divide_up(kiln__divide_up(rows, pack), unit) * unit;
@@ -104,6 +106,7 @@ static bool work_out(const kiln__problem *problem, const kiln__device *device, c
         }
         const int64_t slots = sharing > 1 ? lanes * pack * sharing * f->exchanged : 0;
         if (lanes * sharing > 1024 || slots > MOST_SLOTS) continue;
+        if (parts > 1 && parts * pack * f->exchanged > MOST_CARRIED) continue;
         if (s->shared_bytes + slots + 1024 > device->shared_per_sm / 2) continue;
         const int conflicts = conflicts_of(problem, kept, lanes, sharing, parts, f->widest);
         if (conflicts >= fewest) continue;
@@ -124,6 +127,27 @@ static bool suits(const kiln__problem *problem, const kiln__device *device, cons
     if (runs > 1 && (more.shared_bytes > GOOD_BYTES || more.threads > GOOD_THREADS)) return false;
     *s = more;
     return true;
+}
+
+/* As many runs as suit, from one on; false where not even that does. */
+static bool find_runs(const kiln__problem *problem, const kiln__device *device, const tile_facts *f, bool one_array,
+                      kiln__schedule *s) {
+    int64_t runs = 1, more = 1;
+    if (!suits(problem, device, f, runs, s)) return false;
+    for (; one_array && suits(problem, device, f, runs + more, s); more *= 2) runs += more;
+    for (; one_array && more > 0; more /= 2)
+        if (suits(problem, device, f, runs + more, s)) runs += more;
+    return true;
+}
+
+/* Blocks that a multiprocessor should have registers for: of 40 for a thread, of 64 where it has many rows. It runs 32 at
+ * most, 16 of 8.6, 24 of 8.9 and of the small ones since (CUDA programming guide, compute capabilities). */
+static int resident_of(const kiln__device *device, const kiln__schedule *s) {
+    const int arch = device->arch, small = arch == 86 || arch == 87 ? 16 : arch == 89 || arch >= 110 ? 24 : 32;
+    int blocks = (s->pack_size > 4 ? 1024 : 1536) / s->threads;
+    if (s->threads > 768 && s->threads <= 800) blocks = 2; /* of 32: their warps are allotted in fours */
+    if (blocks > small) blocks = small;
+    return blocks > device->threads_per_sm / s->threads ? device->threads_per_sm / s->threads : blocks;
 }
 
 /* Where packs of rows do as well: runs of them are multiples of a sector of memory. Of what is read once, packs that drift
@@ -155,13 +179,10 @@ bool kiln__tile_outer_choose(const kiln__problem *problem, const kiln__device *d
     s->chain = chain;
     s->threads_per_row = members;
     s->steps = kiln__divide_up(problem->cols, members);
-    int64_t runs = 1, more = 1;
-    if (!suits(problem, device, &f, runs, s)) return false;
-    for (; one_array && suits(problem, device, &f, runs + more, s); more *= 2) runs += more;
-    for (; one_array && more > 0; more /= 2)
-        if (suits(problem, device, &f, runs + more, s)) runs += more;
-    s->resident = (s->pack_size > 4 ? 1024 : 1536) / s->threads;
-    if (s->threads > 768 && s->threads <= 800) s->resident = 2; /* with 32 registers, whose blocks are large */
+    if (!find_runs(problem, device, &f, one_array, s)) return false;
+    f.loose = true; /* a block of few threads costs more than waiting for banks */
+    if (s->threads < LEAST_THREADS) find_runs(problem, device, &f, one_array, s);
+    s->resident = resident_of(device, s);
     s->reason =
         "neighbouring rows lie side by side, few or unaligned: with their columns they are one flat array, copied in "
         "aligned pieces";
