@@ -101,6 +101,61 @@ static void any_extents_may_be_tiles(void **state) {
     assert_true(tiles_seen > 20);
 }
 
+/* The bytes of the first run's output, of `runs` alike: y = softmax(x) * w, w of one value for each column of a run. */
+static float *first_of(int64_t runs, int64_t columns, int64_t rows) {
+    const int64_t x_shape[3] = {runs, columns, rows}, w_shape[3] = {runs, columns, 1};
+    const size_t many = (size_t)(columns * rows), few = (size_t)columns;
+    float *x = malloc((size_t)runs * many * sizeof *x), *w = malloc((size_t)runs * few * sizeof *w);
+    kiln__CUdeviceptr memory[3];
+    kiln_context_options options = KILN_CONTEXT_OPTIONS_INIT;
+    kiln_program_options of_program = KILN_PROGRAM_OPTIONS_INIT;
+    kiln_context *kiln = NULL;
+    kiln_program *program = NULL;
+    const int axis = 1;
+    assert_true(x && w);
+    for (size_t i = 0; i < (size_t)runs * many; i++) x[i] = (float)packed_value(KILN_F32, i % many);
+    for (size_t i = 0; i < (size_t)runs * few; i++) w[i] = (float)packed_value(KILN_F32, 7 * (i % few) + 3);
+#if defined(KILN_SOFTWARE_DRIVER)
+    options.driver_path = KILN_SOFTWARE_DRIVER;
+    options.nvrtc_path = KILN_SOFTWARE_NVRTC;
+#endif
+    options.cache_dir = "";
+    of_program.axes = &axis;
+    of_program.axis_count = 1;
+    assert_int_equal(kiln_context_create(&options, &kiln), KILN_OK);
+    assert_int_equal(kiln_program_create(kiln, "y = softmax(x) * w", &of_program, &program), KILN_OK);
+    const kiln__driver *driver = packed_device.driver;
+    const size_t bytes[3] = {(size_t)runs * many * sizeof *x, (size_t)runs * few * sizeof *w,
+                             (size_t)runs * many * sizeof *x};
+    for (int t = 0; t < 3; t++) assert_int_equal(driver->MemAlloc(&memory[t], bytes[t]), 0);
+    assert_int_equal(driver->MemcpyHtoD(memory[0], x, bytes[0]), 0);
+    assert_int_equal(driver->MemcpyHtoD(memory[1], w, bytes[1]), 0);
+    const kiln_tensor tensors[3] = {kiln_tensor_contiguous((void *)(uintptr_t)memory[0], KILN_F32, 3, x_shape),
+                                    kiln_tensor_contiguous((void *)(uintptr_t)memory[1], KILN_F32, 3, w_shape),
+                                    kiln_tensor_contiguous((void *)(uintptr_t)memory[2], KILN_F32, 3, x_shape)};
+    if (kiln_run(program, tensors, 3, NULL, 0, NULL)) fail_msg("%s", kiln_last_error());
+    assert_int_equal(driver->CtxSynchronize(), 0);
+    assert_int_equal(driver->MemcpyDtoH(x, memory[2], many * sizeof *x), 0);
+    for (int t = 0; t < 3; t++) assert_int_equal(driver->MemFree(memory[t]), 0);
+    kiln_program_destroy(program);
+    kiln_context_destroy(kiln);
+    free(w);
+    return x;
+}
+
+/* Of a single run w has no dimension that neighbouring rows lack: what it takes must not decide who shares a row. */
+static void a_run_has_the_same_bits_among_others(void **state) {
+    static const int64_t shapes[][2] = {{1500, 12}, {600, 9}, {300, 40}, {2100, 3}};
+    (void)state;
+    for (size_t i = 0; i < COUNT(shapes); i++) {
+        float *alone = first_of(1, shapes[i][0], shapes[i][1]), *among = first_of(3, shapes[i][0], shapes[i][1]);
+        const size_t bytes = (size_t)(shapes[i][0] * shapes[i][1]) * sizeof *alone;
+        if (memcmp(alone, among, bytes)) fail_msg("%d columns of %d rows", (int)shapes[i][0], (int)shapes[i][1]);
+        free(alone);
+        free(among);
+    }
+}
+
 int main(int argc, char **argv) {
     if (argc > 1) cmocka_set_test_filter(argv[1]);
 #if !defined(KILN_SOFTWARE_DRIVER)
@@ -108,6 +163,7 @@ int main(int argc, char **argv) {
     return 77;
 #endif
     const struct CMUnitTest tests[] = {cmocka_unit_test(tiles_give_what_the_reference_gives),
-                                       cmocka_unit_test(any_extents_may_be_tiles)};
+                                       cmocka_unit_test(any_extents_may_be_tiles),
+                                       cmocka_unit_test(a_run_has_the_same_bits_among_others)};
     return cmocka_run_group_tests_name("tiles of rows", tests, open_packed_device, close_packed_device);
 }

@@ -10,7 +10,8 @@ typedef struct facts {
     int64_t cols;
     bool again;         /* the inputs are needed after the first reductions */
     int kept_bytes;     /* of one row at one column, all kept inputs together */
-    int kept_narrowest; /* the narrowest of them */
+    int side_bytes;     /* the same of those that differ between neighbouring rows: of one run as of many ... */
+    int side_narrowest; /* ... and the narrowest of them */
     int narrowest;      /* bytes of the narrowest tensor whose rows lie side by side; 0: none */
     int state_bytes;    /* what a row's reductions carry, all phases together, at most */
     int slot_bytes;     /* the same, all values as wide as the widest: what lies between them counts, too */
@@ -55,7 +56,11 @@ static facts find_facts(const kiln__ir *ir, const kiln__problem *problem, kiln__
         int size = (int)kiln_type_size(operand->type);
         s->kept[o] = !operand->output && operand->per_element && operand->follows_rows;
         if (s->kept[o]) f.kept_bytes += size;
-        if (s->kept[o] && (!f.kept_narrowest || size < f.kept_narrowest)) f.kept_narrowest = size;
+        const int last = problem->outer_rank - 1;
+        const bool side =
+            s->kept[o] && (last < 0 || operand->linear ? operand->row_stride : operand->outer_strides[last]) != 0;
+        if (side) f.side_bytes += size;
+        if (side && (!f.side_narrowest || size < f.side_narrowest)) f.side_narrowest = size;
         if (rows_together(problem, operand, 1) && (!f.narrowest || size < f.narrowest)) f.narrowest = size;
     }
     int widest = 0, values = 0;
@@ -73,7 +78,7 @@ static facts find_facts(const kiln__ir *ir, const kiln__problem *problem, kiln__
 
 /* Bytes of the columns of as many rows as are worth reading together: memory fills in pieces of 64. */
 static int64_t least_slab(const facts *f) {
-    return f->kept_bytes ? kiln__times(f->cols, f->kept_bytes * (64 / f->kept_narrowest)) : 0;
+    return f->side_bytes ? kiln__times(f->cols, f->side_bytes * (64 / f->side_narrowest)) : 0;
 }
 
 /* Threads that share a row. Up to 8 columns each stay in registers, two where 65 to 128 are read once (sums over 128 of f16
@@ -86,7 +91,7 @@ static int choose_members(const facts *f, bool fits_shared) {
     if (f->again && f->cols > 128 && fits_shared) members = f->cols <= 256 ? 32 : 64;
     if (!f->again && f->cols > 64 && f->cols <= 128) members = 64;
     if (!f->again && f->cols > 768)
-        members = f->kept_narrowest == 2 && f->cols > FINE_CHUNK_COLUMNS * MOST_FINE_CHUNKS(2) ? 32 : 64;
+        members = f->side_narrowest == 2 && f->cols > FINE_CHUNK_COLUMNS * MOST_FINE_CHUNKS(2) ? 32 : 64;
     return members;
 }
 
@@ -113,7 +118,7 @@ static const struct {
  * bytes 0.915, over 4,096 0.881). Of several tensors each keeps 64 KB of rows 128 bytes wide, if rows 64 bytes wide leave no
  * room for a second block on a multiprocessor (layer_norm of bf16 over 1,536: 0.863, one block 0.876). */
 static bool cluster_works(const facts *f, const kiln__device *device, const sharing *how, int64_t exchanged) {
-    int64_t rows = how->piece / f->kept_narrowest;
+    int64_t rows = how->piece / f->side_narrowest;
     if (how->piece == 128 && rows > 64) rows = 64; /* worth sharing, where there is no room for all */
     return how->blocks <= 16 && kiln__cluster_fits((int)how->blocks, device) &&
            rows * (8 + how->blocks) * exchanged <= STATIC_BYTES;
@@ -127,12 +132,12 @@ static sharing choose_cluster(const facts *f, const kiln__device *device, const 
     const sharing alone = {1, 0, 0};
     const int pinned = pins->threads | pins->splits | pins->rows_per_block | pins->pack_size | pins->cluster;
     const int64_t slab = least_slab(f), fits_twice = device->shared_per_sm / 2 - 5120;
-    const bool one = f->kept_narrowest == f->kept_bytes;
+    const bool one = f->side_narrowest == f->side_bytes;
     if ((pinned || pins->residency >= 0) && pins->residency != KILN__RESIDENCY_TILE) return alone;
     if (!f->again) {
         /* What carries more has fewer rows in a block, and pieces too short to be read by many. */
         for (size_t i = 0; one && f->state_bytes <= 8 && i < sizeof reading / sizeof *reading; i++)
-            if (f->cols > reading[i].more_than && f->cols <= reading[i].up_to && f->kept_bytes == reading[i].bytes &&
+            if (f->cols > reading[i].more_than && f->cols <= reading[i].up_to && f->side_bytes == reading[i].bytes &&
                 cluster_works(f, device, &reading[i].how, exchanged))
                 return reading[i].how;
         return alone;
@@ -142,7 +147,7 @@ static sharing choose_cluster(const facts *f, const kiln__device *device, const 
     const bool large = wide > 8;
     if (large) wide = blocks_for(kiln__times(4, slab), 65536);
     const sharing of_256 = {wide, 16, 256}, of_128 = {blocks_for(kiln__times(2, slab), 65536), 32, 128};
-    if (one && !(large && f->kept_narrowest <= 2) && cluster_works(f, device, &of_256, exchanged)) return of_256;
+    if (one && !(large && f->side_narrowest <= 2) && cluster_works(f, device, &of_256, exchanged)) return of_256;
     return (one || slab > fits_twice) && cluster_works(f, device, &of_128, exchanged) ? of_128 : alone;
 }
 
@@ -175,7 +180,7 @@ static bool drifts(const facts *f, const kiln__problem *problem, const kiln__pin
     /* Ends are stored row by row: few rows are mostly ends, and few columns of 2 bytes do as well row by row altogether
      * (softmax of f16 over 64 columns, 1,001 rows: 0.92, in packs 0.70). */
     if (problem->outer[problem->outer_rank - 1] < 4 * s->pack_size) return false;
-    if (problem->columns_out && f->cols <= 64 && f->kept_narrowest <= 2) return false;
+    if (problem->columns_out && f->cols <= 64 && f->side_narrowest <= 2) return false;
     if (splits && (problem->outer_rank > 1 || f->again)) return false; /* the last launch's packs are of any rows */
     for (int o = 0; o < problem->input_count + problem->output_count; o++) {
         const kiln__operand *operand = &problem->operands[o];
@@ -365,7 +370,7 @@ kiln_status kiln__schedule_outer(const kiln__ir *ir, const kiln__problem *proble
     const bool cut = f.cols >= SPLIT_COLUMNS && !fits_shared;
     const int64_t chunk = f.again ? CHUNK_COLUMNS : FINE_CHUNK_COLUMNS;
     kiln__schedule_split(ir, pins, cut ? kiln__divide_up(f.cols, chunk) : 1,
-                         f.again ? 256 : MOST_FINE_CHUNKS(f.kept_narrowest), s);
+                         f.again ? 256 : MOST_FINE_CHUNKS(f.side_narrowest), s);
     /* Packs that drift take registers for where they lie, too (sums of f16 over 640 rows of 100,003: 0.826, eight 0.785). */
     kiln__schedule_batch(pins, bytes > 16 || s->drifts ? 4 : 8, s);
     for (int o = 0; o < problem->input_count + problem->output_count; o++) {
