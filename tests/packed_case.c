@@ -73,7 +73,7 @@ static int axes_of(const char *text, int axes[8]) {
     return count;
 }
 
-void run_packed_case(const packed_case *c, char *description, size_t bytes) {
+void run_packed_case(const packed_case *c, packed_result *result) {
     kiln_context_options options = KILN_CONTEXT_OPTIONS_INIT;
     kiln_program_options of_program = KILN_PROGRAM_OPTIONS_INIT;
     kiln_tensor gpu[KILN_MAX_TENSORS], host[TENSORS];
@@ -116,12 +116,13 @@ void run_packed_case(const packed_case *c, char *description, size_t bytes) {
     buffer *out = &buffers[count - 1];
     assert_int_equal(packed_device.driver->MemcpyDtoH(out->host, out->memory, out->bytes), 0);
     compare(c, gpu[count - 1].type, out);
+    if (result && result->output) memcpy(result->output, out->host + out->data, result->bytes);
     for (size_t t = 0; t < count - c->in_place; t++) {
         assert_int_equal(packed_device.driver->MemFree(buffers[t].memory), 0);
         free(buffers[t].host);
         free(buffers[t].expected);
     }
-    if (description) snprintf(description, bytes, "%s", info.schedule);
+    if (result) snprintf(result->schedule, sizeof result->schedule, "%s", info.schedule);
     kiln_plan_destroy(plan);
     kiln_program_destroy(program);
     kiln_context_destroy(kiln);

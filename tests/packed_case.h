@@ -16,11 +16,17 @@ extern software_device packed_device;
 int open_packed_device(void **state);
 int close_packed_device(void **state);
 
-/* Fails the test where bytes differ, gaps and guards included, but that floats may differ in their last bits. The
- * schedule's description goes to `description`, if that is not NULL, of so many bytes. */
-void run_packed_case(const packed_case *c, char *description, size_t bytes);
+typedef struct packed_result {
+    char schedule[160]; /* its description */
+    void *output;       /* of the caller's, or NULL: takes the first so many bytes that the GPU has written */
+    size_t bytes;
+} packed_result;
 
-/* An input's element. */
+/* Fails the test where bytes differ from the reference's, gaps and guards included, but that floats may differ in their last
+ * bits. `result` may be NULL. */
+void run_packed_case(const packed_case *c, packed_result *result);
+
+/* Element i of any input. */
 double packed_value(kiln_type type, size_t i);
 
 #endif

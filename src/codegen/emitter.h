@@ -91,8 +91,6 @@ void kiln__emit_tile_access(const kiln__emitter *e);
 
 /* ---- tile_outer.c: where neighbouring rows lie side by side ---- */
 
-/* Whether the operand is in the tile. */
-bool kiln__is_in_tile(const kiln__emitter *e, int o);
 /* Members of kiln_kept; statements that put the operand's pack, named after it, into the tile. */
 void kiln__emit_tile_outer(const kiln__emitter *e);
 void kiln__emit_tile_put(const kiln__emitter *e, int o);

@@ -170,7 +170,7 @@ static void emit_drift(const kiln__emitter *e) {
 /* kiln_run_<operand>: where the first column of a row is. */
 static void emit_runs(const kiln__emitter *e) {
     for (int o = 0; o < e->tensors; o++) {
-        if (!kiln__is_in_tile(e, o)) continue;
+        if (!kiln__is_in_tile(e->problem, e->schedule, o)) continue;
         const kiln__operand *operand = &e->problem->operands[o];
         kiln__write(e, "KILN_DEVICE %s%s *kiln_run_%s(const kiln_arguments &args, kiln_i64 row)\n{\n",
                     operand->output ? "" : "const ", e->type[o], e->name[o]);
@@ -202,7 +202,8 @@ void kiln__emit_row(const kiln__emitter *e) {
             kiln__write(e, "    kiln_i64 first; /* row of the tile */\n    int rows; /* of the tile */\n"
                            "    int tile[KILN_PIECES]; /* where the rows begin in the tile, elements */\n");
             for (int o = 0; o < e->tensors; o++)
-                if (kiln__is_in_tile(e, o)) kiln__write(e, "    %s *tile_%s;\n", e->type[o], e->name[o]);
+                if (kiln__is_in_tile(e->problem, e->schedule, o))
+                    kiln__write(e, "    %s *tile_%s;\n", e->type[o], e->name[o]);
         }
         emit_members(e, "[KILN_PIECES]", "[KILN_PACK]");
         kiln__write(e, "    KILN_MEMBER kiln_row(const kiln_arguments &a) : args(a) {}\n};\n\n");

@@ -1,10 +1,6 @@
 /* The generated side of the tile where neighbouring rows lie side by side: what is copied, and where a pack of rows is. */
 #include "codegen/emitter.h"
 
-bool kiln__is_in_tile(const kiln__emitter *e, int o) {
-    return o < e->inputs ? e->schedule->kept[o] : e->problem->operands[o].per_element;
-}
-
 void kiln__emit_tile_put(const kiln__emitter *e, int o) {
     const char *name = e->name[o];
     kiln__write(e,
@@ -16,12 +12,12 @@ void kiln__emit_tile_put(const kiln__emitter *e, int o) {
 void kiln__emit_tile_outer(const kiln__emitter *e) {
     kiln__write(e, "    static KILN_MEMBER void fill(kiln_row &row)\n    {\n");
     for (int o = 0; o < e->tensors; o++)
-        if (kiln__is_in_tile(e, o))
+        if (kiln__is_in_tile(e->problem, e->schedule, o))
             kiln__write(
                 e, "        row.tile_%s = kiln_tile_begin<%s>(kiln_shared + %d, kiln_run_%s(row.args, row.first));\n",
                 e->name[o], e->type[o], e->schedule->tile_offset[o], e->name[o]);
     for (int o = 0; o < e->inputs; o++)
-        if (kiln__is_in_tile(e, o))
+        if (kiln__is_in_tile(e->problem, e->schedule, o))
             kiln__write(
                 e,
                 "        kiln_tile_fill(row.tile_%s, kiln_run_%s(row.args, row.first), row.rows * (int)KILN_COLS);\n",
@@ -29,12 +25,12 @@ void kiln__emit_tile_outer(const kiln__emitter *e) {
     kiln__write(e, "    }\n    KILN_MEMBER void recall(const kiln_row &row, kiln_index col)\n    {\n"
                    "#pragma unroll\n        for (int j = 0; j < KILN_PACK; ++j) {\n");
     for (int o = 0; o < e->inputs; o++)
-        if (kiln__is_in_tile(e, o))
+        if (kiln__is_in_tile(e->problem, e->schedule, o))
             kiln__write(e, "            %s.set(j, row.tile_%s[row.tile[j] + col * KILN_KEPT]);\n", e->name[o],
                         e->name[o]);
     kiln__write(e, "        }\n    }\n    static KILN_MEMBER void drain(const kiln_row &row)\n    {\n");
     for (int o = e->inputs; o < e->tensors; o++)
-        if (kiln__is_in_tile(e, o))
+        if (kiln__is_in_tile(e->problem, e->schedule, o))
             kiln__write(
                 e,
                 "        kiln_tile_drain(kiln_run_%s(row.args, row.first), row.tile_%s, row.rows * (int)KILN_COLS);\n",

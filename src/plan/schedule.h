@@ -126,11 +126,15 @@ void kiln__schedule_batch(const kiln__pins *pins, int usual, kiln__schedule *s);
 bool kiln__tile_choose(const kiln__problem *problem, const kiln__device *device, const kiln__pins *pins,
                        kiln__schedule *s);
 
-/* The tile of a problem whose neighbouring rows lie side by side, where its tensors allow one: `members` share a row, in
- * `chain` groups, and exchange so many bytes each; again: columns are needed after the first reductions. kept and ordered are
- * known. */
-bool kiln__tile_outer_choose(const kiln__problem *problem, const kiln__device *device, const kiln__pins *pins, int members,
-                             int chain, bool again, int64_t exchanged, kiln__schedule *s);
+/* The tile of a problem whose neighbouring rows lie side by side, where its tensors allow one, and packs of rows do not do
+ * as well or it is asked for. *s has who shares a row otherwise, whose bits it keeps: threads_per_row of each of
+ * blocks_per_row, which exchange so many bytes each; kept and ordered. again: columns are needed after the first
+ * reductions. Where it returns false *s is spoilt. */
+bool kiln__tile_outer_choose(const kiln__problem *problem, const kiln__device *device, bool asked, bool again,
+                             int64_t exchanged, kiln__schedule *s);
+
+/* Whether an operand is in that tile. */
+bool kiln__is_in_tile(const kiln__problem *problem, const kiln__schedule *s, int o);
 
 /* For a >= 0, b > 0: up to INT64_MAX, so not by (a + b - 1) / b. */
 static inline int64_t kiln__divide_up(int64_t a, int64_t b) { return a / b + (a % b != 0); }

@@ -133,7 +133,7 @@ static sharing choose_cluster(const facts *f, const kiln__device *device, const 
     const int pinned = pins->threads | pins->splits | pins->rows_per_block | pins->pack_size | pins->cluster;
     const int64_t slab = least_slab(f), fits_twice = device->shared_per_sm / 2 - 5120;
     const bool one = f->side_narrowest == f->side_bytes;
-    if ((pinned || pins->residency >= 0) && pins->residency != KILN__RESIDENCY_TILE) return alone;
+    if (pinned || pins->residency >= 0) return alone;
     if (!f->again) {
         /* What carries more has fewer rows in a block, and pieces too short to be read by many. */
         for (size_t i = 0; one && f->state_bytes <= 8 && i < sizeof reading / sizeof *reading; i++)
@@ -304,13 +304,11 @@ static void choose_residency(const facts *f, const kiln__pins *pins, bool fits_s
 
 /* Whether rows are worked on in a tile of all that lie side by side. A single run of them has more than one block otherwise. */
 static bool takes_tile(const facts *f, const kiln__problem *problem, const kiln__device *device, const kiln__pins *pins,
-                       bool fits_shared, kiln__schedule *s) {
+                       bool asked, bool fits_shared, kiln__schedule *s) {
     const int pinned = pins->threads | pins->splits | pins->rows_per_block | pins->pack_size | pins->cluster;
-    const bool tile = pins->residency == KILN__RESIDENCY_TILE;
-    if (!tile && (pinned || pins->residency >= 0 || problem->outer_rank < 2)) return false;
+    if (!asked && (pinned || pins->residency >= 0 || problem->outer_rank < 2)) return false;
     if (f->cols >= SPLIT_COLUMNS && !fits_shared) return false;
-    return kiln__tile_outer_choose(problem, device, pins, s->threads_per_row * s->blocks_per_row, s->blocks_per_row,
-                                   f->again, f->slot_bytes, s);
+    return kiln__tile_outer_choose(problem, device, asked, f->again, f->slot_bytes, s);
 }
 
 kiln_status kiln__schedule_outer(const kiln__ir *ir, const kiln__problem *problem, const kiln__device *device,
@@ -318,8 +316,9 @@ kiln_status kiln__schedule_outer(const kiln__ir *ir, const kiln__problem *proble
     facts f = find_facts(ir, problem, s);
     const int64_t room = device->shared_per_block - STATIC_BYTES;
     const int64_t exchanged = kiln__schedule_exchanged(s, ir);
-    const kiln__pins tile_alone = {.group = -1, .residency = KILN__RESIDENCY_TILE};
-    if (pins->residency == KILN__RESIDENCY_TILE) pins = &tile_alone;
+    const kiln__pins none = {.group = -1, .residency = -1};
+    const bool asked = pins->residency == KILN__RESIDENCY_TILE; /* a tile, of which nothing else can be pinned */
+    if (asked) pins = &none;
     const sharing how = choose_cluster(&f, device, pins, exchanged);
     const bool clusters = how.blocks > 1;
     const int cluster = pins->cluster ? pins->cluster : (int)how.blocks;
@@ -331,7 +330,7 @@ kiln_status kiln__schedule_outer(const kiln__ir *ir, const kiln__problem *proble
     s->steps = kiln__divide_up(f.cols, s->threads_per_row * cluster);
     s->blocks_per_row = cluster;
     kiln__schedule tile = *s;
-    if (takes_tile(&f, problem, device, pins, fits_shared, &tile)) {
+    if (takes_tile(&f, problem, device, pins, asked, fits_shared, &tile)) {
         const int tries = tile.resident > 1 ? 2 : 1; /* the second with as many registers as it takes */
         if (attempt < tries) {
             if (attempt > 0) tile.resident = 1;
@@ -340,7 +339,7 @@ kiln_status kiln__schedule_outer(const kiln__ir *ir, const kiln__problem *proble
         }
         attempt -= tries;
     }
-    if (pins->residency == KILN__RESIDENCY_TILE)
+    if (asked)
         return kiln__fail(KILN_E_UNSUPPORTED,
                           "no pinned tile fits rows that lie side by side: expected tensors whose rows "
                           "and columns are one array, and runs of them that fit a block");

@@ -35,7 +35,7 @@ typedef struct tile_facts {
     int64_t exchanged; /* bytes of what each member exchanges */
 } tile_facts;
 
-static bool is_in_tile(const kiln__problem *problem, const kiln__schedule *s, int o) {
+bool kiln__is_in_tile(const kiln__problem *problem, const kiln__schedule *s, int o) {
     return o < problem->input_count ? s->kept[o] : problem->operands[o].per_element;
 }
 
@@ -48,7 +48,7 @@ static int64_t place(const kiln__problem *problem, int64_t elements, kiln__sched
         const kiln__operand *operand = &problem->operands[o];
         const int size = (int)kiln_type_size(operand->type);
         int of = -1;
-        if (!is_in_tile(problem, s, o)) continue;
+        if (!kiln__is_in_tile(problem, s, o)) continue;
         for (int i = 0; operand->output && i < problem->input_count && of < 0; i++) {
             const kiln__operand *input = &problem->operands[i];
             bool alike = s->kept[i] && !taken[i] && (int)kiln_type_size(input->type) == size &&
@@ -86,6 +86,7 @@ static bool work_out(const kiln__problem *problem, const kiln__device *device, c
                      kiln__schedule *s) {
     const int64_t kept = problem->outer[problem->outer_rank - 1], rows = kiln__times(runs, kept);
     const int elements = (f->again ? 128 : 64) / f->widest; /* of a thread */
+    const int most = elements < 32 ? elements : 32;         /* of them in a row */
     int fewest = INT32_MAX;
     if (rows > MOST_ROWS) return false;
     s->tile_rows = (int)rows;
@@ -93,8 +94,7 @@ static bool work_out(const kiln__problem *problem, const kiln__device *device, c
     /* Neighbouring members rather than several rows: their values are combined without an exchange. */
     for (int parts = s->threads_per_row / s->chain; parts > 0 && fewest > FEW_CONFLICTS; parts /= 2) {
         const int sharing = s->threads_per_row / parts, warps = sharing < 32 ? 32 / sharing : 1;
-        if (parts > 1 && parts * s->steps > (elements < 32 ? elements : 32) && rows * sharing * 2 <= 1024) continue;
-        if (parts > 1 && parts * f->exchanged > MOST_CARRIED) continue;
+        if (parts > 1 && parts * s->steps > most && rows * sharing * 2 <= 1024) continue; /* half as many will do */
         int64_t lanes, unit = warps; /* lanes that make whole warps, and whole runs */
         while (kept < 32 && runs > 1 && !f->loose && unit % kept) unit += warps;
         int pack = 1;
@@ -158,8 +158,8 @@ static bool suits_packs(const kiln__problem *problem, const tile_facts *f) {
     return !f->again && bytes >= 32 && (f->widest > 2 || kept % 2 == 0);
 }
 
-bool kiln__tile_outer_choose(const kiln__problem *problem, const kiln__device *device, const kiln__pins *pins,
-                             int members, int chain, bool again, int64_t exchanged, kiln__schedule *s) {
+bool kiln__tile_outer_choose(const kiln__problem *problem, const kiln__device *device, bool asked, bool again,
+                             int64_t exchanged, kiln__schedule *s) {
     tile_facts f = {.again = again, .exchanged = exchanged};
     bool one_array = problem->outer_rank > 1;
     if (problem->inner_rank != 1 || problem->outer_rank == 0 || s->ordered) return false;
@@ -167,18 +167,17 @@ bool kiln__tile_outer_choose(const kiln__problem *problem, const kiln__device *d
     for (int o = 0; o < problem->input_count + problem->output_count; o++) {
         const kiln__operand *operand = &problem->operands[o];
         const int size = (int)kiln_type_size(operand->type);
-        if (!is_in_tile(problem, s, o)) continue;
+        if (!kiln__is_in_tile(problem, s, o)) continue;
         if (!is_dense(problem, operand)) return false;
         one_array = one_array && is_one_array(problem, operand);
         if (!operand->output && size > f.widest) f.widest = size;
-        s->vector[o] = 0;
     }
-    if (!f.widest || (pins->residency < 0 && suits_packs(problem, &f))) return false;
+    if (!f.widest || (!asked && suits_packs(problem, &f))) return false;
     s->residency = KILN__RESIDENCY_TILE;
+    s->chain = s->blocks_per_row;
+    s->threads_per_row *= s->blocks_per_row;
     s->row_vector = s->batch = s->blocks_per_row = 1;
-    s->chain = chain;
-    s->threads_per_row = members;
-    s->steps = kiln__divide_up(problem->cols, members);
+    s->steps = kiln__divide_up(problem->cols, s->threads_per_row);
     if (!find_runs(problem, device, &f, one_array, s)) return false;
     f.loose = true; /* a block of few threads costs more than waiting for banks */
     if (s->threads < LEAST_THREADS) find_runs(problem, device, &f, one_array, s);

@@ -63,7 +63,7 @@ def parser_of(merging):
         parser.add_argument("--peers", default="eager,compiled,cupy,cub", help="those to compare with; '' for none")
         parser.add_argument("--no-compiled", action="store_true", help="no torch.compile, which takes seconds a shape")
         parser.add_argument("--quick", action="store_true", help="fewer columns in sweeps, 11 rounds")
-        parser.add_argument("--runs", type=int, help="rounds (default 30), a quarter of those below 32 MB")
+        parser.add_argument("--runs", type=int, help="rounds (default 30); four times as many of less than 32 MB")
         parser.add_argument("--seconds", type=float, help="begin no case after so many; --resume goes on later")
         parser.add_argument("--resume", action="store_true", help="keep what the --json file has and measure the rest")
         parser.add_argument("--schedule", help="pins parts of every schedule, as KILN_SCHEDULE does")
