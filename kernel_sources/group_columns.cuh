@@ -38,15 +38,19 @@ KILN_DEVICE void kiln_place_at(kiln_row &row, kiln_i64 first, int apart) {
     row.there = (1u << row.count[0]) - 1;
 #endif
 }
+/* Blocks of split rows are a grid of tiles of neighbouring rows, chunks of columns and runs of neighbours. */
+KILN_DEVICE int kiln_chunk() { return KILN_SPLITS > 1 ? (int)blockIdx.y : 0; }
+KILN_DEVICE kiln_i64 kiln_tile() {
+    return (KILN_SPLITS > 1 ? (kiln_i64)blockIdx.z * gridDim.x + blockIdx.x : kiln_block()) / KILN_BLOCKS_PER_ROW;
+}
+
 #if KILN_DRIFTS
 /* A block works on KILN_ROWS_PER_BLOCK of the rows that lie side by side, or on the last of them. Its packs start up to
  * KILN_PACK - 1 rows before them, so that it takes a lane more than they have packs. */
 KILN_DEVICE void kiln_place(kiln_row &row) {
     const kiln_count kept = kiln_kept_rows(row.args), per_run = (kept + KILN_ROWS_PER_BLOCK - 1) / KILN_ROWS_PER_BLOCK;
-    const kiln_count block = (kiln_count)(kiln_block() / KILN_BLOCKS_PER_ROW);
-    const kiln_count tiles = KILN_SPLITS > 1 ? (kiln_count)row.args.rows / kept * per_run : 0;
-    row.chunk = KILN_SPLITS > 1 ? (int)(block / tiles) : 0;
-    const kiln_count tile = block - row.chunk * tiles, run = tile / per_run;
+    const kiln_count tile = (kiln_count)kiln_tile(), run = tile / per_run;
+    row.chunk = kiln_chunk();
     const kiln_count first = (tile - run * per_run) * KILN_ROWS_PER_BLOCK, rest = kept - first;
     const int rows = rest < KILN_ROWS_PER_BLOCK ? (int)rest : KILN_ROWS_PER_BLOCK;
     const kiln_i64 index = (kiln_i64)run * kept + first;
@@ -75,10 +79,8 @@ KILN_DEVICE void kiln_place(kiln_row &row) {
 }
 #else
 KILN_DEVICE void kiln_place(kiln_row &row) {
-    const kiln_i64 tiles = (row.args.rows + KILN_ROWS_PER_BLOCK - 1) / KILN_ROWS_PER_BLOCK;
-    row.chunk = KILN_SPLITS > 1 ? (int)(kiln_block() / tiles) : 0;
-    const kiln_i64 tile = kiln_block() / KILN_BLOCKS_PER_ROW - row.chunk * tiles;
-    kiln_place_at(row, tile * KILN_ROWS_PER_BLOCK + threadIdx.x % KILN_LANES * KILN_VECTOR, KILN_LANES * KILN_VECTOR);
+    row.chunk = kiln_chunk();
+    kiln_place_at(row, kiln_tile() * KILN_ROWS_PER_BLOCK + threadIdx.x % KILN_LANES * KILN_VECTOR, KILN_LANES * KILN_VECTOR);
 }
 #endif
 

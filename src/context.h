@@ -163,8 +163,8 @@ typedef struct kiln__launch {
     kiln__CUmemoryPool pool; /* of the workspace, where there is one */
     int64_t workspace_bytes;
     uint16_t workspace_offset;
-    unsigned grid_x, grid_y, threads, shared_bytes;
-    unsigned last_x, last_y, last_threads; /* of the last of several functions */
+    kiln__grid grid, last_grid;                   /* last: of the last of several functions */
+    unsigned threads, last_threads, shared_bytes; /* of a block */
     int scalar_count;
     bool empty;       /* nothing to do */
     bool cooperative; /* all blocks run together, and the workspace begins with a counter that must be 0 */

@@ -34,7 +34,7 @@ kiln_status kiln__launch_create(const kiln_program *program, const kiln_tensor *
     launch->argument_size = arguments->size;
     launch->empty = p->rows == 0;
     int64_t rows = kiln__schedule_rows(&prepared->schedule, p);
-    if (!kiln__schedule_grid(&prepared->schedule, rows, &launch->grid_x, &launch->grid_y)) {
+    if (!kiln__schedule_grid(&prepared->schedule, rows, kiln__schedule_run(&prepared->schedule, p), &launch->grid)) {
         free(launch);
         return kiln__fail(KILN_E_UNSUPPORTED, "%" PRId64 " rows need a larger grid than a device has", p->rows);
     }
@@ -46,7 +46,7 @@ kiln_status kiln__launch_create(const kiln_program *program, const kiln_tensor *
         last.threads = last.end_threads;
     }
     launch->last_threads = (unsigned)last.threads;
-    kiln__schedule_grid(&last, rows, &launch->last_x, &launch->last_y);
+    kiln__schedule_grid(&last, rows, kiln__schedule_run(&last, p), &launch->last_grid);
     for (int t = 0; t < memory->tensor_count; t++) {
         memory->extents[t] = kiln__extent_of(&tensors[t]);
         memory->alignment_mask[t] = (uint32_t)p->operands[t].alignment * (uint32_t)kiln_type_size(tensors[t].type) - 1;
@@ -83,18 +83,19 @@ static void put_scalar(unsigned char *to, kiln__ctype type, const kiln_scalar *s
 /* One kernel; attribute: a property that the launch has, 0: none. */
 static kiln_status launch_one(const kiln__launch *launch, int k, int attribute, void *argument, kiln__CUstream stream) {
     bool last = k > 0 && k + 1 == launch->function_count;
-    unsigned x = last ? launch->last_x : launch->grid_x, y = last ? launch->last_y : launch->grid_y;
+    const kiln__grid grid = last ? launch->last_grid : launch->grid;
     unsigned threads = last ? launch->last_threads : launch->threads;
     const kiln__driver *driver = launch->driver;
     void *parameters[1] = {argument};
     kiln__CUresult result;
     if (attribute) {
         kiln__CUlaunchAttribute on = {.id = attribute, .value.on = 1};
-        const kiln__CUlaunchConfig config = {x, y, 1, threads, 1, 1, launch->shared_bytes, stream, &on, 1};
+        const kiln__CUlaunchConfig config = {grid.x, grid.y, grid.z, threads, 1, 1, launch->shared_bytes,
+                                             stream, &on,    1};
         result = driver->LaunchKernelEx(&config, launch->functions[k], parameters, NULL);
     } else {
-        result = driver->LaunchKernel(launch->functions[k], x, y, 1, threads, 1, 1, launch->shared_bytes, stream,
-                                      parameters, NULL);
+        result = driver->LaunchKernel(launch->functions[k], grid.x, grid.y, grid.z, threads, 1, 1, launch->shared_bytes,
+                                      stream, parameters, NULL);
     }
     if (!result) return KILN_OK;
     return kiln__driver_fail(driver, KILN_E_LAUNCH, result, attribute ? "cuLaunchKernelEx" : "cuLaunchKernel");
@@ -197,7 +198,7 @@ typedef struct target {
 static kiln_status limit_grid(const kiln__schedule *s, const target *on, kiln__launch *launch) {
     int blocks = 0, groups = 0;
     const char *call = "cuOccupancyMaxActiveBlocksPerMultiprocessor";
-    kiln__CUlaunchConfig config = {.grid_x = launch->grid_x,
+    kiln__CUlaunchConfig config = {.grid_x = launch->grid.x,
                                    .grid_y = 1,
                                    .grid_z = 1,
                                    .block_x = launch->threads,
@@ -205,7 +206,7 @@ static kiln_status limit_grid(const kiln__schedule *s, const target *on, kiln__l
                                    .block_z = 1,
                                    .shared_bytes = launch->shared_bytes};
     kiln__CUresult result;
-    if (!launch->grid_x || (!s->persistent && !kiln__schedule_clusters(s))) return KILN_OK;
+    if (!launch->grid.x || (!s->persistent && !kiln__schedule_clusters(s))) return KILN_OK;
     if (kiln__schedule_clusters(s)) {
         call = "cuOccupancyMaxActiveClusters";
         result = on->driver->OccupancyMaxActiveClusters(&groups, launch->functions[0], &config);
@@ -222,8 +223,8 @@ static kiln_status limit_grid(const kiln__schedule *s, const target *on, kiln__l
                           "the device cannot run schedule '%s': it has no room for %d blocks at once", s->text,
                           s->blocks_per_row);
     if (!s->persistent) return KILN_OK;
-    if (launch->grid_x > most || launch->grid_y > 1) launch->grid_x = most;
-    launch->grid_y = 1;
+    if (launch->grid.x > most || launch->grid.y > 1) launch->grid.x = most;
+    launch->grid.y = 1;
     return KILN_OK;
 }
 

@@ -79,8 +79,9 @@ void kiln__info_fill(const kiln__prepared *prepared, const kiln__image *image, i
                      kiln_plan_info *info) {
     const kiln__problem *p = &prepared->problem;
     bool flat = p->layout == KILN__LAYOUT_FLAT;
-    unsigned x = 0, y = 0;
-    kiln__schedule_grid(&prepared->schedule, kiln__schedule_rows(&prepared->schedule, p), &x, &y);
+    const kiln__schedule *s = &prepared->schedule;
+    kiln__grid grid = {0, 0, 0};
+    kiln__schedule_grid(s, kiln__schedule_rows(s, p), kiln__schedule_run(s, p), &grid);
     memset(info, 0, sizeof *info);
     info->struct_size = sizeof *info;
     info->schedule = prepared->schedule.text;
@@ -95,7 +96,7 @@ void kiln__info_fill(const kiln__prepared *prepared, const kiln__image *image, i
     info->image_bytes = (int64_t)image->size;
     info->rows = p->open_rows ? -1 : flat ? 1 : p->rows;
     info->cols = flat ? (p->open_rows ? -1 : p->rows) : p->cols;
-    info->blocks = p->open_rows ? -1 : (int64_t)x * y;
+    info->blocks = p->open_rows ? -1 : (int64_t)grid.x * grid.y * grid.z;
     info->threads = prepared->schedule.threads;
     info->origin = image->origin;
     info->parse_ms = parse_ms;

@@ -168,20 +168,24 @@ const char *launch_fault(const kiln__prepared *prepared) {
     const kiln__problem *p = &prepared->problem;
     int64_t workspace = kiln__schedule_workspace(s, prepared->ir, p->rows);
     int launches = kiln__schedule_launches(s, prepared->ir);
-    unsigned x = 0, y = 0;
+    kiln__grid grid = {0, 0, 0};
     RULE(launches >= 1 && launches <= KILN__MAX_KERNELS);
     IMPLIES(s->splits == 1, launches == 1);
     const int64_t rows = kiln__schedule_rows(s, p);
     RULE(rows >= p->rows);
     IMPLIES(!s->drifts && !s->squares && !s->tile_rows, rows == p->rows);
     IMPLIES(s->tile_rows, p->rows <= rows / s->rows_per_block * s->tile_rows);
-    if (kiln__schedule_grid(s, rows, &x, &y)) {
+    const int64_t run = kiln__schedule_run(s, p);
+    RULE(run <= rows);
+    if (kiln__schedule_grid(s, rows, run, &grid)) {
         bool flat = s->layout == KILN__LAYOUT_FLAT;
         int64_t each = flat ? s->threads * s->steps * s->pack_size : s->rows_per_block;
         wide blocks = (wide)kiln__divide_up(rows, each) * s->splits * s->blocks_per_row;
-        RULE(x <= 2147483647 && y <= 65535 && x % (unsigned)s->blocks_per_row == 0);
-        RULE((wide)x * y >= blocks);
-        IMPLIES(y, (wide)x * (y - 1) < blocks);
+        RULE(grid.x <= 2147483647 && grid.y <= 65535 && grid.z <= 65535 && grid.x % (unsigned)s->blocks_per_row == 0);
+        RULE((wide)grid.x * grid.y * grid.z >= blocks);
+        IMPLIES(grid.y, (wide)grid.x * (grid.y - 1) < blocks);
+        IMPLIES(s->splits > 1 && s->layout == KILN__LAYOUT_OUTER && rows, grid.y == (unsigned)s->splits);
+        IMPLIES(s->layout != KILN__LAYOUT_OUTER || s->splits == 1, grid.z == 1);
         RULE(workspace >= 0);
         IMPLIES(p->rows, (workspace > 0) == kiln__schedule_exchanges(s));
     }

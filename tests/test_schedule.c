@@ -1,5 +1,5 @@
-/* Schedules: what holds for every row of the table, whatever the columns, types and device; the grid; the layout of the
- * kernel's argument. */
+/* Schedules: what holds for every row of the table, whatever the columns, types and device; the layout of the kernel's
+ * argument. */
 #define _POSIX_C_SOURCE 200809L
 #include <inttypes.h>
 #include <setjmp.h>
@@ -381,41 +381,6 @@ static void the_table_chooses_what_it_says(void **state) {
     }
 }
 
-/* ---- the grid ---- */
-
-static void the_grid_covers_the_rows_and_no_more(void **state) {
-    (void)state;
-    static const int64_t rows[] = {1,          2,          15,         16,          17,          1000,
-                                   2147483647, 2147483648, 4294967296, 34359738353, 34359738368, 1099511627776};
-    static const kiln__schedule schedules[] = {
-        {.layout = KILN__LAYOUT_INNER, .rows_per_block = 1, .threads = 128, .splits = 1, .blocks_per_row = 1},
-        {.layout = KILN__LAYOUT_INNER, .rows_per_block = 16, .threads = 128, .splits = 1, .blocks_per_row = 1},
-        {.layout = KILN__LAYOUT_FLAT,
-         .rows_per_block = 1,
-         .threads = 256,
-         .steps = 4,
-         .pack_size = 8,
-         .splits = 1,
-         .blocks_per_row = 1},
-    };
-    for (size_t s = 0; s < COUNT(schedules); s++) {
-        int64_t per_block = s == 2 ? 256 * 4 * 8 : schedules[s].rows_per_block;
-        for (size_t i = 0; i < COUNT(rows); i++) {
-            unsigned x = 0, y = 0;
-            assert_true(kiln__schedule_grid(&schedules[s], rows[i], &x, &y));
-            int64_t blocks = rows[i] / per_block + (rows[i] % per_block != 0);
-            assert_in_range(x, 1, 2147483647);
-            assert_in_range(y, 1, 65535);
-            assert_true((int64_t)x * y >= blocks);
-            assert_true((int64_t)x * (y - 1) < blocks); /* no layer without work */
-            if (y == 1) assert_int_equal(x, blocks);
-        }
-    }
-    unsigned x = 0, y = 0;
-    assert_false(kiln__schedule_grid(&schedules[0], INT64_C(2147483647) * 65535 + 1, &x, &y));
-    assert_true(kiln__schedule_grid(&schedules[0], INT64_C(2147483647) * 65535, &x, &y));
-}
-
 /* ---- how long choosing takes ---- */
 
 /* Thousands of runs of rows that lie side by side can be one tile: how many is not found by trying each. The fastest of
@@ -576,7 +541,6 @@ int main(void) {
         cmocka_unit_test(leading_axes_have_a_schedule_everywhere),
         cmocka_unit_test(the_table_chooses_what_it_says),
         cmocka_unit_test(launches_follow_from_the_program),
-        cmocka_unit_test(the_grid_covers_the_rows_and_no_more),
         cmocka_unit_test(a_schedule_is_chosen_at_once),
         cmocka_unit_test(tiles_need_rows_and_columns),
         cmocka_unit_test(argument_fields_are_aligned_and_complete),

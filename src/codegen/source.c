@@ -274,7 +274,7 @@ static void emit_kernel_head(const kiln__emitter *e, uint32_t number, bool ends)
     else if (ends)
         kiln__write(e, "    kiln_row row(args);\n    kiln_place_at(row, kiln_end_index() * KILN_PACK, KILN_VECTOR);\n");
     else
-        kiln__write(e, "    kiln_row row(args);\n    kiln_place(row);\n    if (row.chunk >= KILN_SPLITS) return;\n");
+        kiln__write(e, "    kiln_row row(args);\n    kiln_place(row);\n");
     kiln__write(e, "    kiln_begin(row);\n    kiln_residency residency;\n    residency.fill(row);\n");
     for (int o = 0; o < e->inputs && e->schedule->ahead; o++)
         if (e->schedule->shifted[o])

@@ -381,6 +381,8 @@ int64_t kiln__schedule_workspace(const kiln__schedule *schedule, const kiln__ir 
     int64_t bytes = kiln__schedule_exchanged(schedule, ir);
     if (!kiln__schedule_exchanges(schedule)) return 0;
     if (schedule->group == KILN__GROUP_GRID) return 16 + 2 * schedule->blocks_per_row * bytes;
+    if (schedule->layout == KILN__LAYOUT_OUTER)
+        rows = kiln__times(kiln__divide_up(rows, schedule->pack_size), schedule->pack_size);
     return kiln__times(kiln__times(rows, schedule->splits), bytes);
 }
 
@@ -517,15 +519,31 @@ int64_t kiln__schedule_rows(const kiln__schedule *s, const kiln__problem *proble
     return kiln__times(kiln__times(problem->rows / run / across, blocks), along * behind);
 }
 
-bool kiln__schedule_grid(const kiln__schedule *schedule, int64_t rows, unsigned *x, unsigned *y) {
+int64_t kiln__schedule_run(const kiln__schedule *s, const kiln__problem *problem) {
+    const int64_t rows = kiln__schedule_rows(s, problem);
+    if (s->layout != KILN__LAYOUT_OUTER || problem->outer_rank < 2 || !problem->rows) return rows;
+    return rows / (problem->rows / problem->outer[problem->outer_rank - 1]);
+}
+
+/* Runs that are no whole tiles are one. */
+static bool split_grid(const kiln__schedule *schedule, int64_t rows, int64_t run, kiln__grid *grid) {
+    const int64_t tile = schedule->rows_per_block;
+    if (run % tile || rows / run > 65535) run = rows;
+    const int64_t across = kiln__times(kiln__divide_up(run, tile), schedule->blocks_per_row);
+    *grid = (kiln__grid){(unsigned)across, (unsigned)schedule->splits, (unsigned)(rows / run)};
+    return across <= 2147483647 && schedule->splits <= 65535;
+}
+
+bool kiln__schedule_grid(const kiln__schedule *schedule, int64_t rows, int64_t run, kiln__grid *grid) {
     int64_t per_block = schedule->layout == KILN__LAYOUT_FLAT
                             ? schedule->threads * schedule->steps * schedule->pack_size
                             : schedule->rows_per_block;
+    if (schedule->layout == KILN__LAYOUT_OUTER && schedule->splits > 1 && rows)
+        return split_grid(schedule, rows, run, grid);
     int64_t together = schedule->splits * schedule->blocks_per_row,
             blocks = kiln__times(kiln__divide_up(rows, per_block), together);
     int64_t limit = 2147483647 / schedule->blocks_per_row * schedule->blocks_per_row;
-    *x = (unsigned)(blocks < limit ? blocks : limit);
     int64_t layers = kiln__divide_up(blocks, limit);
-    *y = (unsigned)layers;
+    *grid = (kiln__grid){(unsigned)(blocks < limit ? blocks : limit), (unsigned)layers, 1};
     return layers <= 65535;
 }

@@ -163,7 +163,14 @@ int kiln__schedule_launches(const kiln__schedule *schedule, const kiln__ir *ir);
  * neighbours, and squares overhang. */
 int64_t kiln__schedule_rows(const kiln__schedule *schedule, const kiln__problem *problem);
 
-/* Blocks to launch for so many rows (flat: elements), as a grid of x and y. False where the grid would be too large. */
-bool kiln__schedule_grid(const kiln__schedule *schedule, int64_t rows, unsigned *x, unsigned *y);
+/* Blocks to launch for so many rows (flat: elements). Where split rows lie side by side x tiles of neighbours, y chunks of
+ * columns, z runs of `run` neighbours: blocks that follow one another read memory that does. False where the grid would
+ * be too large. */
+typedef struct kiln__grid {
+    unsigned x, y, z;
+} kiln__grid;
+bool kiln__schedule_grid(const kiln__schedule *schedule, int64_t rows, int64_t run, kiln__grid *grid);
+/* How many rows of kiln__schedule_rows lie side by side. */
+int64_t kiln__schedule_run(const kiln__schedule *schedule, const kiln__problem *problem);
 
 #endif

@@ -20,11 +20,17 @@ typedef struct facts {
 #define STATIC_BYTES 40960 /* of shared memory, for what the reductions exchange */
 #define ALONE_BYTES 40960  /* of rows 64 bytes wide, of 2-byte elements, that one block keeps alone */
 #define SPLIT_COLUMNS 8192 /* of a streamed row: more are divided among blocks */
+/* The same where it is read once, of elements of 2 bytes and of 4: few rows would have few blocks, of one wave (sums of f16
+ * of 4,096x512 0.952 and 0.323, of 4,096x32,768 0.928 and 0.933; of f32 of 3,000x512 0.925 and 0.674). */
+#define SPLIT_HALVES 3585
+#define SPLIT_WORDS 2049
 #define CHUNK_COLUMNS 2048
-/* Where it is read once (sums of f32, 65,536x1,024: 0.961, coarser chunks 0.945; 131,072x512 0.958 and 0.940; of f16 0.956 and
- * 0.918; 1,048,576x64 in 2,048 chunks 0.911, in 1,024 0.925; of f16 in 512 0.884, in 1,024 0.846). */
-#define FINE_CHUNK_COLUMNS 256
-#define MOST_FINE_CHUNKS(bytes) ((bytes) == 2 ? 512 : 1024)
+/* Where it is read once (sums of f32, 65,536x1,024 in chunks of 128: 0.986, of 256 0.976, of 512 0.959; of f16 0.974, 0.953 and
+ * 0.919; of f32 16x65,536x64 0.984, 0.959 and 0.946; 1,048,576x64 in 1,024 chunks 0.946, in 2,048 0.943). Twice as many
+ * where values are larger (argmax of f32, 65,536x1,024 0.911 and 0.816), where packs drift (f32 12,000x9,999 0.941 and 0.811)
+ * and where they are several accesses (f16 30x20,000x100 0.806 and 0.664). */
+#define FINE_CHUNK_COLUMNS 128
+#define MOST_FINE_CHUNKS 1024
 
 static int power_of_two_in(int64_t n) {
     int p = 1;
@@ -91,7 +97,7 @@ static int choose_members(const facts *f, bool fits_shared) {
     if (f->again && f->cols > 128 && fits_shared) members = f->cols <= 256 ? 32 : 64;
     if (!f->again && f->cols > 64 && f->cols <= 128) members = 64;
     if (!f->again && f->cols > 768)
-        members = f->side_narrowest == 2 && f->cols > FINE_CHUNK_COLUMNS * MOST_FINE_CHUNKS(2) ? 32 : 64;
+        members = f->side_narrowest == 2 && f->cols > FINE_CHUNK_COLUMNS * MOST_FINE_CHUNKS ? 32 : 64;
     return members;
 }
 
@@ -104,12 +110,12 @@ typedef struct sharing {
 
 /* Blocks that share rows which are read once: few packs for each thread (sums of f16 over 1,000 rows of 2,000 bytes: 0.997,
  * one block 0.895; over 3,136 0.908 and 0.885; but over 4,096 0.945 and 0.973, over 65,536 0.938, two launches 0.956. Of f32
- * over 1,000 0.966 and 0.940, but over 3,136 0.896 and 0.909). */
+ * over 1,000 0.966 and 0.940, over 1,200 of 512 1.152 and 0.917, of 8,192 0.861 and 0.910; but over 3,136 0.896 and 0.909). */
 static const struct {
     int64_t more_than, up_to; /* columns */
     int bytes;                /* of one */
     sharing how;
-} reading[] = {{768, 3584, 2, {8, 32, 128}}, {768, 1024, 4, {4, 32, 256}}};
+} reading[] = {{768, 3584, 2, {8, 32, 128}}, {768, 1536, 4, {4, 32, 256}}};
 
 /* Blocks that share rows which are read again. Pieces of 64 bytes that begin anywhere waste a third of their sectors, and
  * short ones the memory's pages: from ALONE_BYTES on, of one tensor, up to eight blocks keep 32 KB of rows 256 bytes wide
@@ -366,10 +372,11 @@ kiln_status kiln__schedule_outer(const kiln__ir *ir, const kiln__problem *proble
     s->threads_per_row *= cluster;
     s->chain = cluster;
     /* More chunks would only lengthen the partial results. */
-    const bool cut = f.cols >= SPLIT_COLUMNS && !fits_shared;
-    const int64_t chunk = f.again ? CHUNK_COLUMNS : FINE_CHUNK_COLUMNS;
-    kiln__schedule_split(ir, pins, cut ? kiln__divide_up(f.cols, chunk) : 1,
-                         f.again ? 256 : MOST_FINE_CHUNKS(f.side_narrowest), s);
+    const int64_t least = f.again || s->drifts ? SPLIT_COLUMNS : f.side_narrowest <= 2 ? SPLIT_HALVES : SPLIT_WORDS;
+    const bool cut = f.cols >= least && !fits_shared;
+    const bool fine = f.state_bytes <= 8 && (s->drifts ? f.side_narrowest <= 2 : s->row_vector == s->pack_size);
+    const int64_t chunk = f.again ? CHUNK_COLUMNS : fine ? FINE_CHUNK_COLUMNS : 2 * FINE_CHUNK_COLUMNS;
+    kiln__schedule_split(ir, pins, cut ? kiln__divide_up(f.cols, chunk) : 1, f.again ? 256 : MOST_FINE_CHUNKS, s);
     /* Packs that drift take registers for where they lie, too (sums of f16 over 640 rows of 100,003: 0.826, eight 0.785). */
     kiln__schedule_batch(pins, bytes > 16 || s->drifts ? 4 : 8, s);
     for (int o = 0; o < problem->input_count + problem->output_count; o++) {
