@@ -9,15 +9,25 @@
 KILN_DEVICE int kiln_chunk() { return (int)(kiln_block() % KILN_SPLITS); }
 KILN_DEVICE kiln_index kiln_first() { return KILN_SPLITS > 1 ? kiln_chunk() * KILN_CHUNK : 0; }
 
-/* The first column of the member's pack number `step`. In ordered programs a member's packs are neighbours. */
-KILN_DEVICE kiln_index kiln_column(const kiln_row &row, kiln_index step) {
-    const kiln_index pack =
-        KILN_ORDERED ? kiln_member() * (kiln_index)KILN_STEPS + step : step * KILN_THREADS_PER_ROW + kiln_member();
+/* A row's packs among its members and their steps; in ordered programs a member's are neighbours. */
+KILN_DEVICE kiln_index kiln_pack_number(kiln_index member, kiln_index step) {
+    return KILN_ORDERED ? member * KILN_STEPS + step : step * KILN_THREADS_PER_ROW + member;
+}
+/* The first column of the member's first pack, kept as row.first, and of its pack number `step`. */
+KILN_DEVICE kiln_index kiln_first_column(const kiln_row &row) {
+    const kiln_index first = kiln_first() + kiln_pack_number(kiln_member(), 0) * KILN_PACK;
 #if KILN_MASKED
-    return kiln_first() + pack * KILN_PACK - row.shift;
+    return first - row.shift;
 #else
-    return kiln_first() + pack * KILN_PACK;
+    return first;
 #endif
+}
+KILN_DEVICE kiln_index kiln_column(const kiln_row &row, kiln_index step) {
+    return row.first + kiln_pack_number(0, step) * KILN_PACK;
+}
+/* Where a tensor has the column: what lies between two steps is a constant of the access, one address serves all. */
+template <class T> KILN_DEVICE T *kiln_at(const kiln_row &row, T *tensor, kiln_index col) {
+    return tensor + row.first + (col - row.first);
 }
 
 /* Whether all packs of the step lie before the row's end: known while compiling where the step is. */
@@ -63,17 +73,17 @@ struct kiln_span {
 /* The pack at col of what all rows share: it begins at a multiple of a pack, rows do not. Two aligned packs, of which the
  * neighbours read one too, are shifted together; at the row's end element by element. */
 template <int V, class T>
-KILN_DEVICE void kiln_fetch_shifted(kiln_pack<T, KILN_PACK> &pack, const T *p, kiln_index col, int shift,
+KILN_DEVICE void kiln_fetch_shifted(kiln_pack<T, KILN_PACK> &pack, const T *p, const kiln_row &row, kiln_index col,
                                     const kiln_span &span) {
-    const int skip = (KILN_PACK - shift) % KILN_PACK; /* elements of the first pack */
-    const kiln_index first = col - skip;
-    if (span.ends && first + 2 * KILN_PACK > KILN_COLS) {
+    const int skip = (KILN_PACK - row.shift) % KILN_PACK; /* elements of the first pack */
+    if (span.ends && col - skip + 2 * KILN_PACK > KILN_COLS) {
         kiln_load_part(pack, p + col, span.low, span.high);
         return;
     }
+    const T *const first = p + (row.first - skip) + (col - row.first);
     kiln_pack<T, KILN_PACK> halves[2];
-    kiln_load<V>(halves[0], p + (first < 0 ? 0 : first)); /* nothing before the row is used */
-    kiln_load<V>(halves[1], p + first + KILN_PACK);
+    kiln_load<V>(halves[0], span.step == 0 && first < p ? p : first); /* nothing before the row is used */
+    kiln_load<V>(halves[1], first + KILN_PACK);
     kiln_join(pack, halves, skip);
 }
 #ifdef KILN_AHEAD

@@ -12,8 +12,19 @@ static const char *spell_offset(const kiln__emitter *e, int o, const char *colum
     return kiln__spell(e, "kiln_offset_%s(row.args, %s)", e->name[o], column);
 }
 
+/* Where rows are not in packs: the address of the element at `column`. The threads of a grid, which have two rows, lack the
+ * registers for one that serves all steps. */
+static const char *spell_address(const kiln__emitter *e, int o, const char *column) {
+    const bool tensor = o < e->tensors && e->problem->operands[o].per_element; /* not a position */
+    const bool inner = e->schedule->layout == KILN__LAYOUT_INNER && e->schedule->group != KILN__GROUP_GRID;
+    if (inner && tensor && !kiln__has_offset(e, o))
+        return kiln__spell(e, "kiln_at(row, row.%s, %s)", e->name[o], column);
+    return kiln__spell(e, "row.%s + %s", e->name[o], spell_offset(e, o, column));
+}
+
 const char *kiln__spell_pack_address(const kiln__emitter *e, int o) {
-    return kiln__spell(e, e->rows_in_packs ? "row.%s, %s" : "row.%s + %s", e->name[o], spell_offset(e, o, "col"));
+    if (!e->rows_in_packs) return spell_address(e, o, "col");
+    return kiln__spell(e, "row.%s, %s", e->name[o], spell_offset(e, o, "col"));
 }
 
 const char *kiln__spell_row_step(const kiln__emitter *e, int o, const char *rows) {
@@ -38,9 +49,9 @@ static const char *spell_run_step(const kiln__emitter *e, int o) {
 const char *kiln__spell_element_address(const kiln__emitter *e, int o, const char *column) {
     const bool near = !column && e->schedule->squares && kiln__has_offset(e, o); /* in the same run */
     if (!column) column = e->rows_in_packs || near ? "col" : "(col + j)";
+    if (near) return kiln__spell(e, "%s%s", spell_address(e, o, column), spell_run_step(e, o));
+    if (!e->rows_in_packs) return spell_address(e, o, column);
     const char *offset = spell_offset(e, o, column);
-    if (near) offset = kiln__spell(e, "%s%s", offset, spell_run_step(e, o));
-    if (!e->rows_in_packs) return kiln__spell(e, "row.%s + %s", e->name[o], offset);
     return kiln__spell(e, "row.%s[%s] + %s%s", e->name[o], e->schedule->row_vector == 1 ? "j" : "j / KILN_VECTOR",
                        offset, e->schedule->row_vector == 1 ? "" : kiln__spell_row_step(e, o, "j % KILN_VECTOR"));
 }
@@ -62,7 +73,7 @@ static void emit_fetch(const kiln__emitter *e, int o, const char *indent, const 
         kiln__write(e, "%skiln_ahead<%d, %s>::fetch(%s, kiln_shared + %d, row, span);\n", indent, vector, e->type[o],
                     name, e->schedule->tile_offset[o]);
     else if (e->schedule->shifted[o])
-        kiln__write(e, "%skiln_fetch_shifted<%d>(%s, row.%s, col, row.shift, span);\n", indent, vector, name, name);
+        kiln__write(e, "%skiln_fetch_shifted<%d>(%s, row.%s, row, col, span);\n", indent, vector, name, name);
     else if (vector)
         kiln__write(e, "%skiln_fetch%s<%d>(%s, %s, %s%s);\n", indent, how, vector, name, kiln__spell_pack_address(e, o),
                     spell_loaded(e, o), e->schedule->once[o] ? ", row.policy" : "");

@@ -319,7 +319,8 @@ static void emit_tile_kernel(const kiln__emitter *e) {
                 "r += KILN_THREADS / KILN_THREADS_PER_ROW) {\n"
                 "        kiln_row row(args, first + r);\n        kiln_begin(row);\n"
                 "        row.tile = r * KILN_COLS;\n",
-                e->schedule->held ? "    residency.fill(kiln_row(args, first));\n" : "");
+                e->schedule->held ? "    kiln_row one(args, first);\n    kiln_begin(one);\n    residency.fill(one);\n"
+                                  : "");
     emit_row_barrier(e, "        ");
     emit_phases(e, "        ");
     emit_finish(e, "        ");

@@ -16,6 +16,7 @@ KILN_DEVICE kiln_i64 kiln_offset_in_w(const kiln_arguments &args, kiln_index col
 struct kiln_row {
     const kiln_arguments &args;
     kiln_i64 index;
+    kiln_index first; /* column of the thread's first pack */
     int tile; /* the row's first element in the tile */
     const float *in_x;
     const float *in_w;
@@ -34,6 +35,7 @@ KILN_DEVICE void kiln_begin(kiln_row &row)
     row.in_x = args.in_x + row.index * 48;
     row.in_w = args.in_w;
     row.out_y = args.out_y + row.index * 48;
+    row.first = kiln_first_column(row);
 }
 
 [kernel_sources/tile.cuh]
@@ -132,7 +134,9 @@ extern "C" __global__ void __launch_bounds__(KILN_THREADS) kiln_kernel(const __g
     kiln_copy_wait();
     kiln_block_barrier();
     kiln_residency residency;
-    residency.fill(kiln_row(args, first));
+    kiln_row one(args, first);
+    kiln_begin(one);
+    residency.fill(one);
     for (int r = (int)threadIdx.x / KILN_THREADS_PER_ROW; r < rows; r += KILN_THREADS / KILN_THREADS_PER_ROW) {
         kiln_row row(args, first + r);
         kiln_begin(row);

@@ -167,7 +167,6 @@ extern "C" __global__ void __launch_bounds__(KILN_THREADS) kiln_kernel(const __g
 {
     kiln_row row(args);
     kiln_place(row);
-    if (row.chunk >= KILN_SPLITS) return;
     kiln_begin(row);
     kiln_residency residency;
     residency.fill(row);

@@ -11,6 +11,7 @@ struct kiln_arguments {
 struct kiln_row {
     const kiln_arguments &args;
     kiln_i64 index;
+    kiln_index first; /* column of the thread's first pack */
     int shift; /* elements of the first pack that belong to the row before */
     kiln_u64 policy; /* of what is read once */
     const double *in_x;
@@ -30,6 +31,7 @@ KILN_DEVICE void kiln_begin(kiln_row &row)
     row.in_x = args.in_x + row.index * 200003;
     row.out_s = args.out_s + row.index * 1;
     row.shift = (int)(row.index * 1 & (KILN_PACK - 1));
+    row.first = kiln_first_column(row);
 }
 
 /* One pack of columns of the inputs that stay with the row, as stored. */
@@ -37,7 +39,7 @@ struct kiln_kept {
     kiln_pack<double, KILN_PACK> in_x;
     KILN_MEMBER void load(const kiln_row &row, kiln_index col, const kiln_span &span)
     {
-        kiln_fetch<2>(in_x, row.in_x + col, span.loaded(row), row.policy);
+        kiln_fetch<2>(in_x, kiln_at(row, row.in_x, col), span.loaded(row), row.policy);
     }
 };
 

@@ -43,6 +43,7 @@ struct kiln_arguments {
 struct kiln_row {
     const kiln_arguments &args;
     kiln_i64 index;
+    kiln_index first; /* column of the thread's first pack */
     const kiln_bf16 *in_x;
     const kiln_bf16 *in_w;
     const kiln_bf16 *in_b;
@@ -67,6 +68,7 @@ KILN_DEVICE void kiln_begin(kiln_row &row)
     row.in_w = args.in_w;
     row.in_b = args.in_b;
     row.out_y = args.out_y + row.index * 4096;
+    row.first = kiln_first_column(row);
     row.v3 = row.args.scalar_eps;
 }
 
@@ -77,9 +79,9 @@ struct kiln_kept {
     kiln_pack<kiln_bf16, KILN_PACK> in_b;
     KILN_MEMBER void load(const kiln_row &row, kiln_index col, const kiln_span &span)
     {
-        kiln_fetch<8>(in_x, row.in_x + col, span);
-        kiln_fetch<8>(in_w, row.in_w + col, span);
-        kiln_fetch<8>(in_b, row.in_b + col, span);
+        kiln_fetch<8>(in_x, kiln_at(row, row.in_x, col), span);
+        kiln_fetch<8>(in_w, kiln_at(row, row.in_w, col), span);
+        kiln_fetch<8>(in_b, kiln_at(row, row.in_b, col), span);
     }
 };
 
@@ -179,7 +181,7 @@ struct kiln_finish {
         }
         kiln_pack<kiln_bf16, KILN_PACK> out_y;
         kiln_narrow_pack(y0, out_y);
-        kiln_put<8>(out_y, row.out_y + col, span);
+        kiln_put<8>(out_y, kiln_at(row, row.out_y, col), span);
     }
 };
 
