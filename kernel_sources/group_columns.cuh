@@ -133,10 +133,10 @@ template <class V, class S> KILN_DEVICE void kiln_combine_blocks(S *values) {
 }
 #endif
 
-/* The combination of N slots' values: of neighbours first, then of neighbouring pairs, and so on; no more than 32 in
- * registers. */
+/* The combination of N slots' values: of neighbours first, then of neighbouring pairs, and so on; no more than 32
+ * words in registers. */
 template <int N, class S> KILN_DEVICE S kiln_combine_slots(const S (*slots)[KILN_ROWS_PER_BLOCK], int i) {
-    if constexpr (N > 32) {
+    if constexpr (N > 1 && N * sizeof(S) > 128) {
         return S::combine(kiln_combine_slots<N / 2>(slots, i), kiln_combine_slots<N / 2>(slots + N / 2, i));
     } else {
         S all[N];
@@ -193,23 +193,32 @@ template <class S> KILN_DEVICE void kiln_combine_all_slots(S (*slots)[KILN_ROWS_
 
 /* Every member gets the combination of all members' values: of neighbours first, then of neighbouring pairs, and so on,
  * so that the order is the same however many lanes there are. */
-template <class V> KILN_DEVICE V kiln_all_reduce(V value, const kiln_row &row) {
+template <class V> KILN_DEVICE V kiln_of_rows(const typename V::state (&at)[KILN_PACK]) {
+    V value;
+    value.clear();
+#pragma unroll
+    for (int j = 0; j < KILN_PACK; ++j) value.set(j, at[j]);
+    return value;
+}
+template <class V> KILN_DEVICE V kiln_all_reduce(const V &value, const kiln_row &row) {
     typedef typename V::state state;
     const int lane = kiln_lane(), member = kiln_member_thread();
+    state at[KILN_PACK];
+#pragma unroll
+    for (int j = 0; j < KILN_PACK; ++j) at[j] = value.get(j);
 #pragma unroll
     for (int mask = KILN_LANES; mask < KILN_LANES * KILN_WARP_MEMBERS; mask *= 2)
 #pragma unroll
         for (int j = 0; j < KILN_PACK; ++j) {
-            const state other = value.at[j].shuffle(mask, 0xffffffffu);
-            value.at[j] = state::ordered && (threadIdx.x & mask) ? state::combine(other, value.at[j])
-                                                                 : state::combine(value.at[j], other);
+            const state other = at[j].shuffle(mask, 0xffffffffu);
+            at[j] = state::ordered && (threadIdx.x & mask) ? state::combine(other, at[j]) : state::combine(at[j], other);
         }
-    if (KILN_SLOTS == 1 && KILN_BLOCKS_PER_ROW == 1) return value;
+    if (KILN_SLOTS == 1 && KILN_BLOCKS_PER_ROW == 1) return kiln_of_rows<V>(at);
     __shared__ state slots[KILN_SLOTS][KILN_ROWS_PER_BLOCK];
     if (member % KILN_WARP_MEMBERS == 0)
 #pragma unroll
         for (int j = 0; j < KILN_PACK; ++j)
-            if (kiln_in_slot(row, j)) slots[member / KILN_WARP_MEMBERS][kiln_slot_row(row, lane, j)].copy(value.at[j]);
+            if (kiln_in_slot(row, j)) slots[member / KILN_WARP_MEMBERS][kiln_slot_row(row, lane, j)].copy(at[j]);
     kiln_block_barrier();
 #ifdef KILN_TILE_ROWS
     kiln_combine_all_slots(slots);
@@ -223,7 +232,6 @@ template <class V> KILN_DEVICE V kiln_all_reduce(V value, const kiln_row &row) {
 #endif
     kiln_block_barrier();
 #pragma unroll
-    for (int j = 0; j < KILN_PACK; ++j)
-        value.at[j].copy(slots[0][kiln_in_slot(row, j) ? kiln_slot_row(row, lane, j) : 0]);
-    return value;
+    for (int j = 0; j < KILN_PACK; ++j) at[j].copy(slots[0][kiln_in_slot(row, j) ? kiln_slot_row(row, lane, j) : 0]);
+    return kiln_of_rows<V>(at);
 }

@@ -6,26 +6,28 @@ template <class Phase> KILN_DEVICE typename Phase::state *kiln_partials(const ki
     const kiln_i64 rows = (row.args.rows + KILN_PACK - 1) / KILN_PACK * KILN_PACK;
     return reinterpret_cast<typename Phase::state *>(row.args.workspace + rows * KILN_SPLITS * Phase::before) + chunk * rows;
 }
-/* Those of a run of rows, stored and loaded; of 4 bytes each in accesses of 16, with those of rows past the last one, which
- * are anything. */
-template <class S> struct alignas(sizeof(S) == 4 ? 16 : alignof(S)) kiln_states {
-    static constexpr bool in_words = sizeof(S) == 4 && KILN_VECTOR % 4 == 0 && !KILN_DRIFTS;
-    static constexpr int words = in_words ? KILN_VECTOR / 4 : 0;
+/* Those of a run of rows, stored and loaded; of 4-byte values in accesses of 16 bytes, with those of rows past the last one,
+ * which are anything. */
+template <class S>
+constexpr bool kiln_in_words = alignof(S) == 4 && (int)sizeof(S) * KILN_VECTOR % 16 == 0 && !KILN_DRIFTS;
+template <class S> struct alignas(kiln_in_words<S> ? 16 : alignof(S)) kiln_states {
+    static constexpr int words = kiln_in_words<S> ? (int)sizeof(S) * KILN_VECTOR / 16 : 0;
     S at[KILN_VECTOR];
     KILN_MEMBER void store(S *to, const kiln_span &span, int run) const {
 #pragma unroll
         for (int i = 0; i < words; ++i)
-            if (span.stores(run * KILN_VECTOR)) kiln_store16(to + 4 * i, reinterpret_cast<const uint4 *>(at)[i]);
+            if (span.stores(run * KILN_VECTOR))
+                kiln_store16(reinterpret_cast<uint4 *>(to) + i, reinterpret_cast<const uint4 *>(at)[i]);
 #pragma unroll
         for (int j = 0; j < KILN_VECTOR; ++j)
-            if (!in_words && span.stores(run * KILN_VECTOR + j)) to[j] = at[j];
+            if (words == 0 && span.stores(run * KILN_VECTOR + j)) to[j] = at[j];
     }
     KILN_MEMBER void load(const S *from, const kiln_span &span, int run) {
 #pragma unroll
         for (int i = 0; i < words; ++i) reinterpret_cast<uint4 *>(at)[i] = reinterpret_cast<const uint4 *>(from)[i];
 #pragma unroll
         for (int j = 0; j < KILN_VECTOR; ++j)
-            if (!in_words && span.reads(run * KILN_VECTOR + j)) at[j] = from[j];
+            if (words == 0 && span.reads(run * KILN_VECTOR + j)) at[j] = from[j];
     }
 };
 template <class Phase> KILN_DEVICE void kiln_publish(const kiln_row &row, const Phase &partial) {
@@ -34,16 +36,16 @@ template <class Phase> KILN_DEVICE void kiln_publish(const kiln_row &row, const 
     for (int run = 0; run < KILN_PIECES; ++run) {
         kiln_states<typename Phase::state> states;
 #pragma unroll
-        for (int j = 0; j < KILN_VECTOR; ++j) states.at[j] = partial.at[run * KILN_VECTOR + j];
+        for (int j = 0; j < KILN_VECTOR; ++j) states.at[j] = partial.get(run * KILN_VECTOR + j);
         states.store(kiln_partials<Phase>(row, row.chunk) + row.index[run], span, run);
     }
 }
-/* The combination of a member's share of the chunks' partial results, in their order. */
-template <class Phase, int MEMBERS> KILN_DEVICE Phase kiln_gather_share(const kiln_row &row, int member) {
+
+/* A member's share of the chunks' partial results, in their order: body.take(j, state) for each row j. */
+template <class Phase, int MEMBERS, class Body>
+KILN_DEVICE void kiln_each_partial(const kiln_row &row, int member, Body &body) {
     constexpr int share = (KILN_SPLITS + MEMBERS - 1) / MEMBERS;
     const kiln_span span(row, 0, 0);
-    Phase all;
-    all.clear();
 #pragma unroll 8
     for (int i = 0; i < share; ++i) {
         const int chunk = member * share + i;
@@ -53,22 +55,83 @@ template <class Phase, int MEMBERS> KILN_DEVICE Phase kiln_gather_share(const ki
             kiln_states<typename Phase::state> states;
             states.load(kiln_partials<Phase>(row, chunk) + row.index[run], span, run);
 #pragma unroll
-            for (int j = 0; j < KILN_VECTOR; ++j) {
-                typename Phase::state &of_row = all.at[run * KILN_VECTOR + j];
-                if (span.reads(run * KILN_VECTOR + j)) of_row = Phase::state::combine(of_row, states.at[j]);
-            }
+            for (int j = 0; j < KILN_VECTOR; ++j)
+                if (span.reads(run * KILN_VECTOR + j)) body.take(run * KILN_VECTOR + j, states.at[j]);
         }
     }
-    return all;
 }
-/* The combination of all chunks' partial results, in their order; the same in every block. */
+/* Who shares them: all members of a row, or the enders. */
+struct kiln_by_members {
+    static constexpr int count = KILN_THREADS_PER_ROW;
+    static KILN_MEMBER int member() { return kiln_member(); }
+    template <class Phase> static KILN_MEMBER Phase reduce(const Phase &share, const kiln_row &row) {
+        return kiln_all_reduce(share, row);
+    }
+};
+#ifdef KILN_ENDERS
+struct kiln_by_enders {
+    static constexpr int count = KILN_ENDERS;
+    static KILN_MEMBER int member() { return kiln_ender(); }
+    template <class Phase> static KILN_MEMBER Phase reduce(const Phase &share, const kiln_row &) {
+        typename Phase::state all[KILN_PACK];
+#pragma unroll
+        for (int j = 0; j < KILN_PACK; ++j) all[j] = share.get(j);
+        kiln_combine_enders(all);
+        return kiln_of_rows<Phase>(all);
+    }
+};
+#endif
+
+/* The combination of all chunks' partial results, the same in every block. */
+template <class Phase, class By> struct kiln_gatherer {
+    typename Phase::state all[KILN_PACK];
+    KILN_MEMBER void take(int j, const typename Phase::state &part) { all[j] = Phase::state::combine(all[j], part); }
+    static KILN_MEMBER Phase gather(const kiln_row &row) {
+        kiln_gatherer share;
+#pragma unroll
+        for (int j = 0; j < KILN_PACK; ++j) share.all[j].clear();
+        kiln_each_partial<Phase, By::count>(row, By::member(), share);
+        return By::reduce(kiln_of_rows<Phase>(share.all), row);
+    }
+};
+#ifdef KILN_TOGETHER_ROWS
+/* The first phase's, then the second one's, each corrected once. */
+template <class First, class Second, class By> struct kiln_gatherer<kiln_together_rows<First, Second>, By> {
+    typedef kiln_together_rows<First, Second> phase;
+    struct firsts {
+        typename First::state all[KILN_PACK];
+        KILN_MEMBER void take(int j, const typename phase::state &part) {
+            all[j] = First::state::combine(all[j], part.first);
+        }
+    };
+    struct seconds {
+        const First &first;
+        typename Second::state all[KILN_PACK];
+        KILN_MEMBER void take(int j, const typename phase::state &part) {
+            all[j] = Second::state::combine(all[j], kiln_correct(part.second, part.first, first.get(j)));
+        }
+    };
+    static KILN_MEMBER phase gather(const kiln_row &row) {
+        phase together;
+        firsts share;
+#pragma unroll
+        for (int j = 0; j < KILN_PACK; ++j) share.all[j].clear();
+        kiln_each_partial<phase, By::count>(row, By::member(), share);
+        together.first = By::reduce(kiln_of_rows<First>(share.all), row);
+        seconds corrected = {together.first};
+#pragma unroll
+        for (int j = 0; j < KILN_PACK; ++j) corrected.all[j].clear();
+        kiln_each_partial<phase, By::count>(row, By::member(), corrected);
+        together.second = By::reduce(kiln_of_rows<Second>(corrected.all), row);
+        return together;
+    }
+};
+#endif
 template <class Phase> KILN_DEVICE Phase kiln_gather(const kiln_row &row) {
-    return kiln_all_reduce(kiln_gather_share<Phase, KILN_THREADS_PER_ROW>(row, kiln_member()), row);
+    return kiln_gatherer<Phase, kiln_by_members>::gather(row);
 }
 #ifdef KILN_ENDERS
 template <class Phase> KILN_DEVICE Phase kiln_gather_end(const kiln_row &row) {
-    Phase all = kiln_gather_share<Phase, KILN_ENDERS>(row, kiln_ender());
-    kiln_combine_enders(all.at);
-    return all;
+    return kiln_gatherer<Phase, kiln_by_enders>::gather(row);
 }
 #endif

@@ -49,6 +49,12 @@ static void emit_sharing(const kiln__emitter *e) {
                 shares && e->schedule->beside ? "true" : "false");
 }
 
+/* For what blocks exchange: which exchange it is, and the bytes of each block's results of the phases before. */
+static void emit_exchange(const kiln__emitter *e, uint32_t phase, int before) {
+    if (e->schedule->splits == 1 && e->schedule->blocks_per_row == 1) return;
+    kiln__write(e, "    static constexpr int exchange = %u, before = %d;\n", phase, 8 * before);
+}
+
 /* The function's head, and packs of the needed inputs that do not stay with the row. */
 static void emit_head(const kiln__emitter *e, const char *name) {
     kiln__write(e,
@@ -97,7 +103,7 @@ static void emit_copy(const kiln__emitter *e, uint32_t phase, const char *state)
     kiln__write(e, "    KILN_MEMBER void copy(const %s &other)\n    {\n", state);
     for (uint32_t i = 0; i < e->ir->count; i++)
         if (in_phase(e, i, phase)) kiln__write(e, "        r%u = other.r%u;\n", i, i);
-    kiln__write(e, "    }\n");
+    kiln__write(e, "%s    }\n", kiln__phase_counts(e, phase) ? "        count = other.count;\n" : "");
 }
 
 static void emit_combine(const kiln__emitter *e, uint32_t phase, const char *state) {
@@ -179,7 +185,9 @@ static void emit_pack(const kiln__emitter *e, uint32_t phase, const char *name, 
     for (uint32_t i = 0; i < e->ir->count; i++)
         if (in_phase(e, i, phase) && !find_pack_reduction(e, i, masked)) emit_accumulate(e, i, masked);
     kiln__write(e, "%s%s    }\n", elements ? "        }\n" : "",
-                kiln__phase_counts(e, phase) ? "        count += span.high - span.low;\n" : "");
+                !kiln__phase_counts(e, phase) ? ""
+                : e->rows_in_packs            ? "        count += 1;\n"
+                                              : "        count += span.high - span.low;\n");
 }
 
 /* Masks cost more than the work: packs that are whole, all but a row's first and last, are apart. */
@@ -215,6 +223,20 @@ static const char *survey(kiln__emitter *e, uint32_t phase, int *before) {
     return ordered ? "true" : "false";
 }
 
+/* What the rows of a pack carry, each apart, the count of elements once. */
+static void emit_rows(const kiln__emitter *e, uint32_t phase) {
+    const bool counts = kiln__phase_counts(e, phase);
+    if (counts) kiln__write(e, "    %s count;\n", kiln__cxx_ctype(e->ir->float_type));
+    kiln__write(e,
+                "    KILN_MEMBER void clear()\n    {\n%s#pragma unroll\n"
+                "        for (int j = 0; j < KILN_PACK; ++j) at[j].clear();\n    }\n"
+                "    KILN_MEMBER state get(int j) const\n    {\n        state of_row = at[j];\n%s"
+                "        return of_row;\n    }\n"
+                "    KILN_MEMBER void set(int j, const state &of_row)\n    {\n        at[j] = of_row;\n%s    }\n",
+                counts ? "        count = 0;\n" : "", counts ? "        of_row.count = count;\n" : "",
+                counts ? "        if (of_row.count != 0) count = of_row.count; /* of a row that there is */\n" : "");
+}
+
 void kiln__emit_phase(kiln__emitter *e, uint32_t phase) {
     int before;
     const char *ordered = survey(e, phase, &before);
@@ -236,16 +258,8 @@ void kiln__emit_phase(kiln__emitter *e, uint32_t phase) {
     else
         kiln__write(e, "    static constexpr bool ordered = %s;\n", ordered);
     emit_sharing(e);
-    if (e->schedule->arrivals) kiln__write(e, "    static constexpr int exchange = %u;\n", phase);
-    if (kiln__schedule_exchanges(e->schedule))
-        kiln__write(e,
-                    "    static constexpr int before = %d; /* bytes of each block's results of the phases before */\n",
-                    8 * before);
-    if (e->rows_in_packs)
-        kiln__write(e, "    KILN_MEMBER void clear()\n    {\n#pragma unroll\n"
-                       "        for (int j = 0; j < KILN_PACK; ++j) at[j].clear();\n    }\n");
-    else
-        emit_fields(e, phase);
+    emit_exchange(e, phase, before);
+    (e->rows_in_packs ? emit_rows : emit_fields)(e, phase);
     emit_packs(e, phase);
     if (!e->rows_in_packs) {
         emit_combine(e, phase, state);

@@ -419,7 +419,11 @@ static void emit_all(kiln__emitter *e) {
     for (uint32_t p = 0; p < e->ir->phase_count; p++) {
         kiln__emit_phase(e, p);
         kiln__emit_after(e, p);
-        if ((int)p == s->online + 1 && p > 0) kiln__emit_online(e);
+        if (p == 0 || (int)p != s->online + 1) continue;
+        kiln__emit_online(e);
+        emit_part(e, e->rows_in_packs ? "online_outer.cuh" : "online.cuh");
+        kiln__write(e, "typedef kiln_together%s<kiln_phase%u, kiln_phase%u> kiln_online;\n\n",
+                    e->rows_in_packs ? "_rows" : "", p - 1, p);
     }
     e->finish = kiln__emit_finish(e);
     e->finish_row = kiln__emit_finish_row(e);

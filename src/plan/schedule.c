@@ -425,7 +425,8 @@ static void choose_policy(const kiln__ir *ir, const kiln__problem *problem, cons
                           kiln__schedule *s) {
     const bool inner = s->layout == KILN__LAYOUT_INNER;
     int64_t most = (inner ? 8 : s->steps <= 8 ? 6 : 3) * kiln__device_typical(device->arch).l2_bytes, bytes = 0;
-    bool once = ir->phase_count == 1 ? s->residency != KILN__RESIDENCY_TILE : s->residency == KILN__RESIDENCY_REGISTERS;
+    bool once = ir->phase_count - (s->online >= 0) == 1 ? s->residency != KILN__RESIDENCY_TILE
+                                                        : s->residency == KILN__RESIDENCY_REGISTERS;
     if (!once || ir->phase_count == 0 || problem->columns_out || !problem->cols) return;
     for (int o = 0; o < problem->input_count; o++) {
         s->once[o] = is_apart(problem, &problem->operands[o]) && s->vector[o];

@@ -2,6 +2,7 @@
  * divided among threads of different warps, then among blocks. */
 #include "base/checked.h"
 #include "base/types.h"
+#include "plan/online.h"
 #include "plan/schedule.h"
 
 /* What the choice starts from. Everything but the problem's strides, alignments and kept extents follows from the
@@ -15,22 +16,26 @@ typedef struct facts {
     int narrowest;      /* bytes of the narrowest tensor whose rows lie side by side; 0: none */
     int state_bytes;    /* what a row's reductions carry, all phases together, at most */
     int slot_bytes;     /* the same, all values as wide as the widest: what lies between them counts, too */
+    int count_bytes;    /* what phases that are reduced together carry beside that */
 } facts;
 
 #define STATIC_BYTES 40960 /* of shared memory, for what the reductions exchange */
 #define ALONE_BYTES 40960  /* of rows 64 bytes wide, of 2-byte elements, that one block keeps alone */
 #define SPLIT_COLUMNS 8192 /* of a streamed row: more are divided among blocks */
-/* The same where it is read once, of elements of 2 bytes and of 4: few rows would have few blocks, of one wave (sums of f16
- * of 4,096x512 0.952 and 0.323, of 4,096x32,768 0.928 and 0.933; of f32 of 3,000x512 0.925 and 0.674). */
-#define SPLIT_HALVES 3585
-#define SPLIT_WORDS 2049
-#define CHUNK_COLUMNS 2048
-/* Where it is read once (sums of f32, 65,536x1,024 in chunks of 128: 0.986, of 256 0.976, of 512 0.959; of f16 0.974, 0.953 and
- * 0.919; of f32 16x65,536x64 0.984, 0.959 and 0.946; 1,048,576x64 in 1,024 chunks 0.946, in 2,048 0.943). Twice as many
- * where values are larger (argmax of f32, 65,536x1,024 0.911 and 0.816), where packs drift (f32 12,000x9,999 0.941 and 0.811)
- * and where they are several accesses (f16 30x20,000x100 0.806 and 0.664). */
+/* Columns of a chunk of what is read once (sums of f32, 65,536x1,024 in chunks of 128 0.986, of 256 0.976, of 512 0.959; of
+ * f16 0.974, 0.953 and 0.919; but f32 12,000x9,999, whose packs drift, 0.808 and 0.935). Twice as many where values are larger
+ * (argmax of f32 0.911 and 0.816), four times where phases are reduced together (var of f16 over 65,536 0.917, in chunks
+ * of 256 0.830; of f32 0.919 and 0.916). At most 1,024 chunks (f32 1,048,576x64 0.946, in 2,048 0.943). */
 #define FINE_CHUNK_COLUMNS 128
 #define MOST_FINE_CHUNKS 1024
+
+/* The same of what is read again: each block reads the partial results of all chunks (softmax of f16 over 10,007 columns
+ * in chunks of 256 0.591, of 512 0.582, of 1,024 0.456, over 20,000 0.392, 0.542 and 0.512, over 65,536 0.300, 0.494 and 0.575). */
+static int64_t chunk_again(int64_t cols) {
+    int64_t chunk = 256;
+    while (chunk < 65536 && chunk * chunk < 8 * cols) chunk *= 2;
+    return chunk;
+}
 
 static int power_of_two_in(int64_t n) {
     int p = 1;
@@ -79,6 +84,7 @@ static facts find_facts(const kiln__ir *ir, const kiln__problem *problem, kiln__
         if (bytes > widest) widest = bytes;
     }
     f.slot_bytes = values * widest;
+    f.count_bytes = kiln__online_squares(ir) ? widest : 0;
     return f;
 }
 
@@ -108,14 +114,18 @@ typedef struct sharing {
     int members, piece;
 } sharing;
 
-/* Blocks that share rows which are read once: few packs for each thread (sums of f16 over 1,000 rows of 2,000 bytes: 0.997,
- * one block 0.895; over 3,136 0.908 and 0.885; but over 4,096 0.945 and 0.973, over 65,536 0.938, two launches 0.956. Of f32
- * over 1,000 0.966 and 0.940, over 1,200 of 512 1.152 and 0.917, of 8,192 0.861 and 0.910; but over 3,136 0.896 and 0.909). */
+/* Blocks that share rows which are read once: few packs for each thread, and few rows have many blocks (sums of f16 over
+ * 1,000 rows of 2,000 bytes 0.997, one block 0.895; over 4,096 of 65,536 0.944 and 0.980, but of 2,048 1.083 and 0.433, of 512
+ * 1.007 and 0.304. Of f32 over 1,000 0.966 and 0.940; over 4,096 of 65,536 0.999 and 1.007, of 512 1.155 and 0.795; but over
+ * 1,600 of 65,536 0.817 and 0.967, of 512 1.171 and 0.950). */
 static const struct {
     int64_t more_than, up_to; /* columns */
     int bytes;                /* of one */
     sharing how;
-} reading[] = {{768, 3584, 2, {8, 32, 128}}, {768, 1536, 4, {4, 32, 256}}};
+} reading[] = {{768, SPLIT_COLUMNS - 1, 2, {8, 32, 128}},
+               {768, 1536, 4, {4, 32, 256}},
+               {2048, 4096, 4, {16, 32, 256}},
+               {4096, SPLIT_COLUMNS - 1, 4, {16, 32, 128}}};
 
 /* Blocks that share rows which are read again. Pieces of 64 bytes that begin anywhere waste a third of their sectors, and
  * short ones the memory's pages: from ALONE_BYTES on, of one tensor, up to eight blocks keep 32 KB of rows 256 bytes wide
@@ -270,6 +280,12 @@ static int lanes_that_drift(const facts *f, const kiln__problem *problem, const 
     return lanes;
 }
 
+/* The values that threads of so many lanes put into shared memory: where they have the same rows a warp's are one. */
+static int places_of(int lanes, int members, const kiln__schedule *s) {
+    const int alike = lanes < 32 && !s->drifts ? 32 / lanes : 1;
+    return lanes * members / (alike < members ? alike : members) * s->pack_size;
+}
+
 /* Neighbouring threads: blocks of 256 threads, more where that would make a warp read less than 128 bytes in a row. */
 static void choose_lanes(const facts *f, const kiln__problem *problem, const kiln__device *device,
                          const kiln__pins *pins, int piece, kiln__schedule *s) {
@@ -287,7 +303,7 @@ static void choose_lanes(const facts *f, const kiln__problem *problem, const kil
         while (lanes > 1 && (lanes / 2) * s->pack_size >= run && (lanes / 2) * members >= 32) lanes /= 2;
     if (pins->rows_per_block >= s->pack_size) lanes = power_of_two_in(pins->rows_per_block / s->pack_size);
     const int state_bytes = s->drifts ? f->slot_bytes : f->state_bytes;
-    while (lanes > 1 && (lanes * members > 1024 || lanes * members * s->pack_size * state_bytes > 40000)) lanes /= 2;
+    while (lanes > 1 && (lanes * members > 1024 || places_of(lanes, members, s) * state_bytes > 40000)) lanes /= 2;
     while (lanes * members < 32) lanes *= 2;
     s->threads = lanes * members;
     if (s->residency == KILN__RESIDENCY_SHARED) { /* as many blocks as can overlap, rather than long runs of rows */
@@ -317,6 +333,13 @@ static bool takes_tile(const facts *f, const kiln__problem *problem, const kiln_
     return kiln__tile_outer_choose(problem, device, asked, f->again, f->slot_bytes, s);
 }
 
+/* Phases reduced together carry a count of elements, too. */
+static void join(int phase, facts *f, kiln__schedule *s) {
+    s->online = phase;
+    f->state_bytes += f->count_bytes;
+    f->slot_bytes += f->count_bytes;
+}
+
 kiln_status kiln__schedule_outer(const kiln__ir *ir, const kiln__problem *problem, const kiln__device *device,
                                  const kiln__pins *pins, int attempt, kiln__schedule *s) {
     facts f = find_facts(ir, problem, s);
@@ -331,6 +354,12 @@ kiln_status kiln__schedule_outer(const kiln__ir *ir, const kiln__problem *proble
     kiln__pins alone = *pins;
     alone.cluster = 1;
     bool fits_shared = f.again && least_slab(&f) / cluster <= room;
+    const bool cut = f.cols >= SPLIT_COLUMNS && !fits_shared;
+    /* What is cut is read once, if that is possible (var of f16 over 65,536 rows of 1,024: 0.917, twice 0.411; what fits is as
+     * fast: over 1,000 0.716 and 0.855, of f32 0.886 and 0.935). */
+    const int joint = !cut || s->ordered || pins->online < 0 ? -1 : kiln__online_phase(ir);
+    if (joint >= 0 && ir->phase_count == 2 && !problem->columns_out) join(joint, &f, s);
+    f.again = f.again && s->online < 0;
     s->group = KILN__GROUP_COLUMNS;
     s->threads_per_row = pins->threads ? pins->threads : clusters ? how.members : choose_members(&f, fits_shared);
     s->steps = kiln__divide_up(f.cols, s->threads_per_row * cluster);
@@ -359,6 +388,7 @@ kiln_status kiln__schedule_outer(const kiln__ir *ir, const kiln__problem *proble
     choose_residency(&f, pins, fits_shared, s);
     if (clusters && f.again) s->residency = KILN__RESIDENCY_SHARED;
     if (clusters && !f.again && s->steps <= 16) s->residency = KILN__RESIDENCY_REGISTERS;
+    if (joint >= 0 && f.again && s->residency == KILN__RESIDENCY_STREAM) join(joint, &f, s);
     choose_lanes(&f, problem, device, pins, how.piece, s);
     const int64_t each = s->drifts ? f.slot_bytes : exchanged;
     while (clusters && s->threads > 32 && lanes_of(s) > 1 + s->drifts &&
@@ -368,14 +398,12 @@ kiln_status kiln__schedule_outer(const kiln__ir *ir, const kiln__problem *proble
     int64_t bytes = f.kept_bytes * s->pack_size, slab = kiln__times(s->steps, s->threads * bytes);
     if (s->residency == KILN__RESIDENCY_SHARED && slab > room && pins->residency < 0)
         s->residency = KILN__RESIDENCY_STREAM;
-    if (s->residency == KILN__RESIDENCY_SHARED) s->shared_bytes = (int)slab, s->held = s->steps;
+    if (s->residency == KILN__RESIDENCY_SHARED) s->shared_bytes = (int)slab, s->held = s->steps, s->online = -1;
     s->threads_per_row *= cluster;
     s->chain = cluster;
-    /* More chunks would only lengthen the partial results. */
-    const int64_t least = f.again || s->drifts ? SPLIT_COLUMNS : f.side_narrowest <= 2 ? SPLIT_HALVES : SPLIT_WORDS;
-    const bool cut = f.cols >= least && !fits_shared;
-    const bool fine = f.state_bytes <= 8 && (s->drifts ? f.side_narrowest <= 2 : s->row_vector == s->pack_size);
-    const int64_t chunk = f.again ? CHUNK_COLUMNS : fine ? FINE_CHUNK_COLUMNS : 2 * FINE_CHUNK_COLUMNS;
+    /* From columns and types alone, like the bits of a row. More chunks would only lengthen the partial results. */
+    const int fine = s->online >= 0 ? 4 : f.state_bytes <= 8 ? 1 : 2;
+    const int64_t chunk = f.again ? chunk_again(f.cols) : fine * FINE_CHUNK_COLUMNS;
     kiln__schedule_split(ir, pins, cut ? kiln__divide_up(f.cols, chunk) : 1, f.again ? 256 : MOST_FINE_CHUNKS, s);
     /* Packs that drift take registers for where they lie, too (sums of f16 over 640 rows of 100,003: 0.826, eight 0.785). */
     kiln__schedule_batch(pins, bytes > 16 || s->drifts ? 4 : 8, s);

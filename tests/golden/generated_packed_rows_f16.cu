@@ -108,6 +108,15 @@ struct kiln_phase0 {
 #pragma unroll
         for (int j = 0; j < KILN_PACK; ++j) at[j].clear();
     }
+    KILN_MEMBER state get(int j) const
+    {
+        state of_row = at[j];
+        return of_row;
+    }
+    KILN_MEMBER void set(int j, const state &of_row)
+    {
+        at[j] = of_row;
+    }
     KILN_MEMBER void pack(const kiln_row &row, const kiln_kept &kept, kiln_index col, const kiln_span &span)
     {
 #pragma unroll

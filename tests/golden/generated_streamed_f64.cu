@@ -49,7 +49,7 @@ struct kiln_kept {
 /* Phase 0: the reductions combined together, in one exchange. */
 struct kiln_phase0 {
     static constexpr bool ordered = false;
-    static constexpr int before = 0; /* bytes of each block's results of the phases before */
+    static constexpr int exchange = 0, before = 0;
     double r1; /* sum */
     KILN_MEMBER void clear()
     {
