@@ -13,22 +13,27 @@ KILN_DEVICE kiln_index kiln_first() { return KILN_SPLITS > 1 ? kiln_chunk() * KI
 KILN_DEVICE kiln_index kiln_pack_number(kiln_index member, kiln_index step) {
     return KILN_ORDERED ? member * KILN_STEPS + step : step * KILN_THREADS_PER_ROW + member;
 }
-/* The first column of the member's first pack, kept as row.first, and of its pack number `step`. */
-KILN_DEVICE kiln_index kiln_first_column(const kiln_row &row) {
-    const kiln_index first = kiln_first() + kiln_pack_number(kiln_member(), 0) * KILN_PACK;
+/* The first column of the member's pack number `step`. */
+KILN_DEVICE kiln_index kiln_column_of(const kiln_row &row, kiln_index step) {
+    const kiln_index first = kiln_first() + kiln_pack_number(kiln_member(), step) * KILN_PACK;
 #if KILN_MASKED
     return first - row.shift;
 #else
     return first;
 #endif
 }
+#ifdef KILN_SHARING
+/* Beside what all rows share there are many addresses. One serves all steps, that of row.first, the column of the thread's
+ * first pack: what lies between two steps is a constant of the access. */
 KILN_DEVICE kiln_index kiln_column(const kiln_row &row, kiln_index step) {
     return row.first + kiln_pack_number(0, step) * KILN_PACK;
 }
-/* Where a tensor has the column: what lies between two steps is a constant of the access, one address serves all. */
 template <class T> KILN_DEVICE T *kiln_at(const kiln_row &row, T *tensor, kiln_index col) {
     return tensor + row.first + (col - row.first);
 }
+#else
+KILN_DEVICE kiln_index kiln_column(const kiln_row &row, kiln_index step) { return kiln_column_of(row, step); }
+#endif
 
 /* Whether all packs of the step lie before the row's end: known while compiling where the step is. */
 KILN_DEVICE bool kiln_step_is_whole(kiln_index step) {
@@ -69,7 +74,7 @@ struct kiln_span {
     }
 };
 
-#if KILN_MASKED
+#if KILN_MASKED && defined KILN_SHARING
 /* The pack at col of what all rows share: it begins at a multiple of a pack, rows do not. Two aligned packs, of which the
  * neighbours read one too, are shifted together; at the row's end element by element. */
 template <int V, class T>

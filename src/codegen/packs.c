@@ -16,8 +16,7 @@ static const char *spell_offset(const kiln__emitter *e, int o, const char *colum
  * registers for one that serves all steps. */
 static const char *spell_address(const kiln__emitter *e, int o, const char *column) {
     const bool tensor = o < e->tensors && e->problem->operands[o].per_element; /* not a position */
-    const bool inner = e->schedule->layout == KILN__LAYOUT_INNER && e->schedule->group != KILN__GROUP_GRID;
-    if (inner && tensor && !kiln__has_offset(e, o))
+    if (e->schedule->sharing && e->schedule->group != KILN__GROUP_GRID && tensor && !kiln__has_offset(e, o))
         return kiln__spell(e, "kiln_at(row, row.%s, %s)", e->name[o], column);
     return kiln__spell(e, "row.%s + %s", e->name[o], spell_offset(e, o, column));
 }

@@ -49,12 +49,6 @@ static void emit_sharing(const kiln__emitter *e) {
                 shares && e->schedule->beside ? "true" : "false");
 }
 
-/* For what blocks exchange: which exchange it is, and the bytes of each block's results of the phases before. */
-static void emit_exchange(const kiln__emitter *e, uint32_t phase, int before) {
-    if (e->schedule->splits == 1 && e->schedule->blocks_per_row == 1) return;
-    kiln__write(e, "    static constexpr int exchange = %u, before = %d;\n", phase, 8 * before);
-}
-
 /* The function's head, and packs of the needed inputs that do not stay with the row. */
 static void emit_head(const kiln__emitter *e, const char *name) {
     kiln__write(e,
@@ -258,7 +252,11 @@ void kiln__emit_phase(kiln__emitter *e, uint32_t phase) {
     else
         kiln__write(e, "    static constexpr bool ordered = %s;\n", ordered);
     emit_sharing(e);
-    emit_exchange(e, phase, before);
+    if (e->schedule->splits > 1 || e->schedule->blocks_per_row > 1)
+        kiln__write(e,
+                    "    /* before: bytes of each block's results of the phases before */\n"
+                    "    static constexpr int exchange = %u, before = %d;\n",
+                    phase, 8 * before);
     (e->rows_in_packs ? emit_rows : emit_fields)(e, phase);
     emit_packs(e, phase);
     if (!e->rows_in_packs) {

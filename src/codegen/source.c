@@ -128,6 +128,7 @@ static void emit_definitions(const kiln__emitter *e) {
                     "#define KILN_TILE_ROWS %d\n#define KILN_KEPT %" PRId64 "\n#define KILN_PARTS %d\n"
                     "#define KILN_CHAIN %d\n",
                     s->tile_rows, e->problem->outer[e->problem->outer_rank - 1], s->parts, s->chain);
+    if (s->sharing) kiln__write(e, "#define KILN_SHARING\n");
     if (s->ahead && s->masked) kiln__write(e, "#define KILN_AHEAD\n");
     if (s->enders) kiln__write(e, "#define KILN_ENDERS %d\n#define KILN_END_THREADS %d\n", s->enders, s->end_threads);
     if (s->arrivals) kiln__write(e, "#define KILN_ARRIVALS %d\n", (int)e->ir->phase_count);

@@ -44,7 +44,7 @@ static int choose_kept(const kiln__problem *problem, kiln__schedule *s) {
     for (int o = 0; o < problem->input_count; o++) {
         const kiln__operand *operand = &problem->operands[o];
         s->kept[o] = operand->per_element && operand->follows_rows;
-        s->sharing += is_shared(operand);
+        s->sharing += problem->layout == KILN__LAYOUT_INNER && is_shared(operand);
         if (s->kept[o]) bytes += s->pack_size * (int)kiln_type_size(operand->type);
     }
     return bytes;

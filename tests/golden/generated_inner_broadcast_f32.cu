@@ -35,7 +35,7 @@ KILN_DEVICE void kiln_begin(kiln_row &row)
     row.in_x = args.in_x + row.index * 48;
     row.in_w = args.in_w;
     row.out_y = args.out_y + row.index * 48;
-    row.first = kiln_first_column(row);
+    row.first = kiln_column_of(row, 0);
 }
 
 [kernel_sources/tile.cuh]

@@ -12,7 +12,6 @@ struct kiln_arguments {
 struct kiln_row {
     const kiln_arguments &args;
     kiln_i64 index;
-    kiln_index first; /* column of the thread's first pack */
     const int *in_x;
     kiln_i64 *out_s;
     int *out_y;
@@ -30,7 +29,6 @@ KILN_DEVICE void kiln_begin(kiln_row &row)
     row.in_x = args.in_x + row.index * 64;
     row.out_s = args.out_s + row.index * 1;
     row.out_y = args.out_y + row.index * 64;
-    row.first = kiln_first_column(row);
     row.v1 = row.args.scalar_k;
 }
 
@@ -39,7 +37,7 @@ struct kiln_kept {
     kiln_pack<int, KILN_PACK> in_x;
     KILN_MEMBER void load(const kiln_row &row, kiln_index col, const kiln_span &span)
     {
-        kiln_fetch<4>(in_x, kiln_at(row, row.in_x, col), span);
+        kiln_fetch<4>(in_x, row.in_x + col, span);
     }
 };
 
@@ -98,7 +96,7 @@ struct kiln_finish {
         }
         kiln_pack<int, KILN_PACK> out_y;
         kiln_narrow_pack(y1, out_y);
-        kiln_put<4>(out_y, kiln_at(row, row.out_y, col), span);
+        kiln_put<4>(out_y, row.out_y + col, span);
     }
 };
 

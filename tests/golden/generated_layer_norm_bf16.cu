@@ -36,7 +36,7 @@ KILN_DEVICE void kiln_begin(kiln_row &row)
     row.in_w = args.in_w;
     row.in_b = args.in_b;
     row.out_y = args.out_y + row.index * 4096;
-    row.first = kiln_first_column(row);
+    row.first = kiln_column_of(row, 0);
 }
 
 /* One pack of columns of the inputs that stay with the row, as stored. */

@@ -14,7 +14,6 @@ struct kiln_arguments {
 struct kiln_row {
     const kiln_arguments &args;
     kiln_i64 index;
-    kiln_index first; /* column of the thread's first pack */
     const kiln_f16 *in_x;
     const float *in_mask;
     kiln_f16 *out_y;
@@ -36,7 +35,6 @@ KILN_DEVICE void kiln_begin(kiln_row &row)
     row.in_x = args.in_x + row.index * 256;
     row.in_mask = args.in_mask + q0 * args.stride0_in_mask;
     row.out_y = args.out_y + row.index * 256;
-    row.first = kiln_first_column(row);
     row.v1 = row.args.scalar_scale;
 }
 
@@ -46,8 +44,8 @@ struct kiln_kept {
     kiln_pack<float, KILN_PACK> in_mask;
     KILN_MEMBER void load(const kiln_row &row, kiln_index col, const kiln_span &span)
     {
-        kiln_fetch<8>(in_x, kiln_at(row, row.in_x, col), span);
-        kiln_fetch<4>(in_mask, kiln_at(row, row.in_mask, col), span);
+        kiln_fetch<8>(in_x, row.in_x + col, span);
+        kiln_fetch<4>(in_mask, row.in_mask + col, span);
     }
 };
 
@@ -150,7 +148,7 @@ struct kiln_finish {
         }
         kiln_pack<kiln_f16, KILN_PACK> out_y;
         kiln_narrow_pack(y0, out_y);
-        kiln_put<8>(out_y, kiln_at(row, row.out_y, col), span);
+        kiln_put<8>(out_y, row.out_y + col, span);
     }
 };
 

@@ -11,7 +11,6 @@ struct kiln_arguments {
 struct kiln_row {
     const kiln_arguments &args;
     kiln_i64 index;
-    kiln_index first; /* column of the thread's first pack */
     int shift; /* elements of the first pack that belong to the row before */
     kiln_u64 policy; /* of what is read once */
     const double *in_x;
@@ -31,7 +30,6 @@ KILN_DEVICE void kiln_begin(kiln_row &row)
     row.in_x = args.in_x + row.index * 200003;
     row.out_s = args.out_s + row.index * 1;
     row.shift = (int)(row.index * 1 & (KILN_PACK - 1));
-    row.first = kiln_first_column(row);
 }
 
 /* One pack of columns of the inputs that stay with the row, as stored. */
@@ -39,7 +37,7 @@ struct kiln_kept {
     kiln_pack<double, KILN_PACK> in_x;
     KILN_MEMBER void load(const kiln_row &row, kiln_index col, const kiln_span &span)
     {
-        kiln_fetch<2>(in_x, kiln_at(row, row.in_x, col), span.loaded(row), row.policy);
+        kiln_fetch<2>(in_x, row.in_x + col, span.loaded(row), row.policy);
     }
 };
 
@@ -49,6 +47,7 @@ struct kiln_kept {
 /* Phase 0: the reductions combined together, in one exchange. */
 struct kiln_phase0 {
     static constexpr bool ordered = false;
+    /* before: bytes of each block's results of the phases before */
     static constexpr int exchange = 0, before = 0;
     double r1; /* sum */
     KILN_MEMBER void clear()

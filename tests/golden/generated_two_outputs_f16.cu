@@ -11,7 +11,6 @@ struct kiln_arguments {
 struct kiln_row {
     const kiln_arguments &args;
     kiln_i64 index;
-    kiln_index first; /* column of the thread's first pack */
     int shift; /* elements of the first pack that belong to the row before */
     int tile; /* the row's first element in the tile */
     const kiln_f16 *in_x;
@@ -31,7 +30,6 @@ KILN_DEVICE void kiln_begin(kiln_row &row)
     row.out_m = args.out_m + row.index * 1;
     row.out_y = args.out_y + row.index * 511;
     row.shift = (int)(row.index * 1 & (KILN_PACK - 1));
-    row.first = kiln_first_column(row);
 }
 
 [kernel_sources/tile.cuh]

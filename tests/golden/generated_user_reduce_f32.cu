@@ -19,7 +19,6 @@ struct kiln_arguments {
 struct kiln_row {
     const kiln_arguments &args;
     kiln_i64 index;
-    kiln_index first; /* column of the thread's first pack */
     int tile; /* the row's first element in the tile */
     const float *in_x;
     float *out_s;
@@ -35,7 +34,6 @@ KILN_DEVICE void kiln_begin(kiln_row &row)
     const kiln_arguments &args = row.args;
     row.in_x = args.in_x + row.index * 100;
     row.out_s = args.out_s + row.index * 1;
-    row.first = kiln_first_column(row);
 }
 
 [kernel_sources/tile.cuh]

@@ -22,6 +22,7 @@
 #define KILN_ORDERED 0
 #define KILN_FAST 1
 #define KILN_INTEGERS 0
+#define KILN_SHARING
 typedef int kiln_index; /* columns */
 
 [kernel_sources/device.cuh]
@@ -68,7 +69,7 @@ KILN_DEVICE void kiln_begin(kiln_row &row)
     row.in_w = args.in_w;
     row.in_b = args.in_b;
     row.out_y = args.out_y + row.index * 4096;
-    row.first = kiln_first_column(row);
+    row.first = kiln_column_of(row, 0);
     row.v3 = row.args.scalar_eps;
 }
 

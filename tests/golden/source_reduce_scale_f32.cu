@@ -40,7 +40,6 @@ struct kiln_arguments {
 struct kiln_row {
     const kiln_arguments &args;
     kiln_i64 index;
-    kiln_index first; /* column of the thread's first pack */
     const float *in_x;
     float *out_y;
     float v2; /* max */
@@ -56,7 +55,6 @@ KILN_DEVICE void kiln_begin(kiln_row &row)
     const kiln_arguments &args = row.args;
     row.in_x = args.in_x + row.index * 128;
     row.out_y = args.out_y + row.index * 128;
-    row.first = kiln_first_column(row);
 }
 
 /* One pack of columns of the inputs that stay with the row, as stored. */
@@ -64,7 +62,7 @@ struct kiln_kept {
     kiln_pack<float, KILN_PACK> in_x;
     KILN_MEMBER void load(const kiln_row &row, kiln_index col, const kiln_span &span)
     {
-        kiln_fetch<4>(in_x, kiln_at(row, row.in_x, col), span);
+        kiln_fetch<4>(in_x, row.in_x + col, span);
     }
 };
 
@@ -120,7 +118,7 @@ struct kiln_finish {
         }
         kiln_pack<float, KILN_PACK> out_y;
         kiln_narrow_pack(y0, out_y);
-        kiln_put<4>(out_y, kiln_at(row, row.out_y, col), span);
+        kiln_put<4>(out_y, row.out_y + col, span);
     }
 };
 
