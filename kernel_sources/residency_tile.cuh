@@ -28,8 +28,9 @@ struct kiln_residency {
     }
     /* Masks, where there are any, are for the first step and the last. */
     template <class Body> KILN_MEMBER void each_pack(const kiln_row &row, Body &body) {
+        constexpr int unroll = KILN_UNROLL; /* nvcc knows no macros there */
         pack(row, 0, body);
-#pragma unroll KILN_UNROLL
+#pragma unroll unroll
         for (int k = 1; k < KILN_STEPS - 1; ++k) pack(row, k, body);
         if (KILN_STEPS > 1) pack(row, KILN_STEPS - 1, body);
     }

@@ -12,9 +12,9 @@ struct kiln_residency {
     }
     /* Does it for each step and part: bodies[part]. Threads without a row would read what others store. */
     template <class Bodies> static KILN_MEMBER void each_part(const kiln_row &row, Bodies &bodies) {
-        constexpr int whole = (int)(KILN_COLS / KILN_THREADS_PER_ROW);
+        constexpr int whole = (int)(KILN_COLS / KILN_THREADS_PER_ROW), unroll = KILN_UNROLL;
         if (!row.count[0]) return;
-#pragma unroll KILN_UNROLL
+#pragma unroll unroll
         for (int step = 0; step < whole; ++step)
 #pragma unroll
             for (int v = 0; v < KILN_PARTS; ++v) part(row, step, v, bodies[v]);
