@@ -7,9 +7,10 @@ template <class Phase> KILN_DEVICE typename Phase::state *kiln_partials(const ki
     return reinterpret_cast<typename Phase::state *>(row.args.workspace + rows * KILN_SPLITS * Phase::before) + chunk * rows;
 }
 /* Those of a run of rows, stored and loaded; of 4-byte values in accesses of 16 bytes, with those of rows past the last one,
- * which are anything. */
+ * which are anything. A phase's begin at a multiple of 8 bytes for each row, so that single ones are not aligned. */
 template <class S>
-constexpr bool kiln_in_words = alignof(S) == 4 && (int)sizeof(S) * KILN_VECTOR % 16 == 0 && !KILN_DRIFTS;
+constexpr bool kiln_in_words =
+    alignof(S) == 4 && KILN_VECTOR > 1 && (int)sizeof(S) * KILN_VECTOR % 16 == 0 && !KILN_DRIFTS;
 template <class S> struct alignas(kiln_in_words<S> ? 16 : alignof(S)) kiln_states {
     static constexpr int words = kiln_in_words<S> ? (int)sizeof(S) * KILN_VECTOR / 16 : 0;
     S at[KILN_VECTOR];

@@ -75,6 +75,8 @@ static const packed_case cases[] = {
     {"s = logsumexp(where(index(0) < 8000, x, -inf))", "0", "f32[9000,36] f32[36]", "splits 18, online", NULL, false},
     {"y = layer_norm(x)", "0", "f32[9000,20] f32[9000,20]", "splits 18, online", NULL, false},
     {"y = layer_norm(x); s = mean(x)", "0", "f32[9000,20] f32[9000,20] f32[20]", "splits 18, online", NULL, false},
+    {"m = mean(x); s = sum(x * m) + sum(abs(x - m)) + max(x - m) + min(x - m)", "0", "f32[8200,7] f32[7]", "splits 17",
+     NULL, false}, /* 16 bytes of state, behind 8 */
     {"m = mean(x); y = softmax(x - m)", "0", "f32[9000,36] f32[9000,36]", "splits 18, online", NULL, false},
     {"s = argmin(x) * 2 + (max(x) > 3)", "0", "f16[9000,20] i64[20]", "splits 36", NULL, false},
     {"y = layer_norm(x)", "0", "f32[200,21]{24,1} f32[200,21]", "splits 2", "stream, splits 2", false},

@@ -405,8 +405,10 @@ kiln_status kiln__schedule_outer(const kiln__ir *ir, const kiln__problem *proble
     const int fine = s->online >= 0 ? 4 : f.state_bytes <= 8 ? 1 : 2;
     const int64_t chunk = f.again ? chunk_again(f.cols) : fine * FINE_CHUNK_COLUMNS;
     kiln__schedule_split(ir, pins, cut ? kiln__divide_up(f.cols, chunk) : 1, f.again ? 256 : MOST_FINE_CHUNKS, s);
-    /* Packs that drift take registers for where they lie, too (sums of f16 over 640 rows of 100,003: 0.826, eight 0.785). */
-    kiln__schedule_batch(pins, bytes > 16 || s->drifts ? 4 : 8, s);
+    /* Packs that drift take registers for where they lie, too (sums of f16 over 640 rows of 100,003: 0.826, eight 0.785). What
+     * is corrected batch by batch has them from the types alone, like the bits of a row. */
+    const bool crowded = s->online < 0 ? bytes > 16 || s->drifts : f.kept_bytes > f.side_narrowest;
+    kiln__schedule_batch(pins, crowded ? 4 : 8, s);
     for (int o = 0; o < problem->input_count + problem->output_count; o++) {
         int widest = 16 / (int)kiln_type_size(problem->operands[o].type);
         const kiln__operand *operand = &problem->operands[o];
