@@ -80,6 +80,8 @@ const fuzz_program fuzz_programs[] = {
     {"dx = logsumexp_grad(x, g)", .inputs = {{FUZZ_ANY, true, F}, {FUZZ_ANY, false, F}}, {F}},
     {"s = cross_entropy_label(x, l)", .inputs = {{FUZZ_SMALL, true, F}, {FUZZ_COUNTS, false, FUZZ_I64_I32}}, {F}},
     {"y = dropout(x, 0.5, 42)", .inputs = {{FUZZ_ANY, true, F}}, {F}},
+    {"y = dropout(softmax(x), 0.5, 42)", .inputs = {{FUZZ_ANY, true, F}}, {F}},
+    {"y = abs(sum(x)) + index(-1)", .inputs = {{FUZZ_ONE_SIGN, true, F}}, {F}},
     {"y = x + index(0) * 2", .inputs = {{FUZZ_ANY, true, F}}, {F}, .terms = 4},
     /* Values lie well inside the steps, so that rounding has one answer. */
     {"q = quantize_i8(x); s = scale_i8(x)", .inputs = {{FUZZ_STEPS, true, F}}, {FUZZ_I8, F}},

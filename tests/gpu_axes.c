@@ -35,6 +35,7 @@ typedef struct calls {
 typedef struct position {
     int rank, axes[KILN_MAX_RANK], axis_count;
     bool all;
+    bool one; /* the reduced axes have one element each */
 } position;
 
 typedef struct test_run {
@@ -109,6 +110,9 @@ static bool list_calls(const char *only, calls *to) {
         "nanmin(z)",
         "sum(w)",
         "index(0) + sum(x)",
+        "x * index(-1) + sum(x)",
+        "uniform(7, 0) + sum(x)",
+        "sum(x + uniform(7, 0))",
         "size(-1) * x",
         "x - max(x * w)",
     };
@@ -340,7 +344,7 @@ static bool set_up(problem *p) {
     bool several = p->at->all || p->at->axis_count > 1;
     static const int64_t kept[] = {3, 2, 4, 3, 2};
     for (int axis = 0; axis < p->at->rank; axis++)
-        p->sizes[axis] = !p->reduced[axis] ? kept[axis] : several ? 3 + axis % 2 : LONGEST;
+        p->sizes[axis] = !p->reduced[axis] ? kept[axis] : p->at->one ? 1 : several ? 3 + axis % 2 : LONGEST;
     if (make_program(p, &p->program)) return false;
     p->input_count = kiln_program_input_count(p->program);
     for (size_t i = 0; i < p->input_count; i++)
@@ -403,8 +407,11 @@ static void check_calls(test_run *tester, const calls *list, const position *at,
 }
 
 static const position several[] = {
-    {3, {0, 2}, 2, false},     {4, {1, 3}, 2, false}, {4, {2, 1}, 2, false}, {4, {-4, 1}, 2, false},
-    {5, {4, 0, -3}, 3, false}, {2, {0}, 0, true},     {3, {0}, 0, true},     {5, {0}, 0, true},
+    {3, {0, 2}, 2, false, false},  {4, {1, 3}, 2, false, false},     {4, {2, 1}, 2, false, false},
+    {4, {-4, 1}, 2, false, false}, {5, {4, 0, -3}, 3, false, false}, {2, {0}, 0, true, false},
+    {3, {0}, 0, true, false},      {5, {0}, 0, true, false},         {1, {0}, 1, false, true},
+    {2, {-1}, 1, false, true},     {3, {1}, 1, false, true},         {4, {0, 2}, 2, false, true},
+    {3, {0}, 0, true, true},
 };
 
 static bool check_all(test_run *tester) {
@@ -415,7 +422,7 @@ static bool check_all(test_run *tester) {
             add(&integers, NULL, "%s", all.items[i]);
     for (int rank = 1; rank <= 5; rank++)
         for (int axis = 0; axis < rank; axis++) {
-            const position at = {rank, {axis % 2 ? axis - rank : axis}, 1, false};
+            const position at = {rank, {axis % 2 ? axis - rank : axis}, 1, false, false};
             check_calls(tester, &all, &at, KILN_F32, false);
             check_calls(tester, &all, &at, KILN_F32, true);
             check_calls(tester, &all, &at, KILN_F16, false);

@@ -147,7 +147,7 @@ const char *kiln__spell_definition(const kiln__emitter *e, uint32_t i) {
     case KILN__OP_ROUND_TO: return kiln__spell(e, "kiln_round_to<%s>(%s)", kiln__cxx_storage(inst->u.storage), args[0]);
     case KILN__OP_UNIFORM:
         return kiln__spell(e, "kiln_uniform(%s, %s, %s)", args[0], args[1],
-                           spell_position(e, KILN__LINEAR_INDEX, true));
+                           spell_position(e, KILN__LINEAR_INDEX, e->element[i]));
     case KILN__OP_EXP:
         if (kiln__is_shifted_exp(e->ir, i) && !e->exact[i]) return kiln__spell(e, "kiln_exp_beside_one(%s)", args[0]);
         break;

@@ -161,6 +161,7 @@ static void emit_combines(kiln__emitter *e) {
 /* Which instructions have a value per element, and which row values elements are divided by. */
 static void classify(kiln__emitter *e) {
     const kiln__ir *ir = e->ir;
+    const bool columns = e->flat || e->problem->inner_rank > 0; /* else a row is an element */
     memset(e->divides, 0, ir->count * sizeof *e->divides);
     for (uint32_t i = 0; i < ir->count; i++) {
         const kiln__inst *inst = &ir->insts[i];
@@ -169,10 +170,10 @@ static void classify(kiln__emitter *e) {
         if (inst->op == KILN__OP_INPUT) operand = &e->problem->operands[inst->u.input];
         if (inst->op == KILN__OP_INDEX) operand = kiln__position(e->problem, inst->u.axis);
         if (operand) {
-            bool varies = inst->op == KILN__OP_INDEX ? inst->per_element : operand->per_element;
+            bool varies = inst->op == KILN__OP_INDEX ? inst->per_element && columns : operand->per_element;
             e->element[i] = e->flat ? !(operand->linear && operand->row_stride == 0) : varies;
         } else if (inst->op == KILN__OP_UNIFORM) {
-            e->element[i] = true;
+            e->element[i] = columns;
         } else if (!kiln__op_is_reduction(inst->op)) {
             for (int a = 0; a < inst->arg_count; a++) e->element[i] |= e->element[inst->args[a]];
         }
