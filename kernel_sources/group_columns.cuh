@@ -191,8 +191,7 @@ template <class S> KILN_DEVICE void kiln_combine_all_slots(S (*slots)[KILN_ROWS_
 }
 #endif
 
-/* Every member gets the combination of all members' values: of neighbours first, then of neighbouring pairs, and so on,
- * so that the order is the same however many lanes there are. */
+/* A phase's value of the states of its rows. */
 template <class V> KILN_DEVICE V kiln_of_rows(const typename V::state (&at)[KILN_PACK]) {
     V value;
     value.clear();
@@ -200,6 +199,8 @@ template <class V> KILN_DEVICE V kiln_of_rows(const typename V::state (&at)[KILN
     for (int j = 0; j < KILN_PACK; ++j) value.set(j, at[j]);
     return value;
 }
+/* Every member gets the combination of all members' values: of neighbours first, then of neighbouring pairs, and so on,
+ * so that the order is the same however many lanes there are. */
 template <class V> KILN_DEVICE V kiln_all_reduce(const V &value, const kiln_row &row) {
     typedef typename V::state state;
     const int lane = kiln_lane(), member = kiln_member_thread();

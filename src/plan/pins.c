@@ -60,7 +60,7 @@ kiln_status kiln__pins_parse(const char *text, kiln__pins *out) {
                 KILN_E_ARGUMENT,
                 "'%.*s' pins nothing of a schedule, expected lanes N, block N, threads N, registers, "
                 "shared, stream, tile, pack N, rows N, steps N, batch N, splits N, cluster N, grid, online, "
-                "phased, persistent, single or ahead",
+                "phased, persistent, single or ahead, N from 1 to 4096",
                 (int)length, text);
         text += length;
     }

@@ -1,5 +1,7 @@
 /* The schedule where neighbouring rows lie side by side: each thread works on a pack of rows, and a row's columns are
  * divided among threads of different warps, then among blocks. */
+#include <string.h>
+
 #include "base/checked.h"
 #include "base/types.h"
 #include "plan/online.h"
@@ -10,6 +12,7 @@
 typedef struct facts {
     int64_t cols;
     bool again;         /* the inputs are needed after the first reductions */
+    bool cut;           /* columns are cut into chunks, a block for each */
     int kept_bytes;     /* of one row at one column, all kept inputs together */
     int side_bytes;     /* the same of those that differ between neighbouring rows: of one run as of many ... */
     int side_narrowest; /* ... and the narrowest of them */
@@ -28,13 +31,14 @@ typedef struct facts {
  * of 256 0.830; of f32 0.919 and 0.916). At most 1,024 chunks (f32 1,048,576x64 0.946, in 2,048 0.943). */
 #define FINE_CHUNK_COLUMNS 128
 #define MOST_FINE_CHUNKS 1024
+#define MOST_CHUNKS_AGAIN 256
 
 /* The same of what is read again: each block reads the partial results of all chunks (softmax of f16 over 10,007 columns
  * in chunks of 256 0.591, of 512 0.582, of 1,024 0.456, over 20,000 0.392, 0.542 and 0.512, over 65,536 0.300, 0.494 and 0.575). */
 static int64_t chunk_again(int64_t cols) {
-    int64_t chunk = 256;
+    int64_t chunk = 256, least = kiln__divide_up(cols, MOST_CHUNKS_AGAIN);
     while (chunk < 65536 && chunk * chunk < 8 * cols) chunk *= 2;
-    return chunk;
+    return chunk > least ? chunk : least;
 }
 
 static int power_of_two_in(int64_t n) {
@@ -96,11 +100,13 @@ static int64_t least_slab(const facts *f) {
 /* Threads that share a row. Up to 8 columns each stay in registers, two where 65 to 128 are read once (sums over 128 of f16
  * 0.987, eight 0.944); a row that is read once is streamed by 16 threads, by 64 where it is long, by 32 where it has
  * 2 bytes a column and more columns than the most fine chunks have (sums of f16 over 1,048,576: 0.884 and 0.807); one that
- * is read again is kept in shared memory by 64. */
+ * is read again is kept in shared memory by 64, cut into chunks by 32, by more where those are long. */
 static int choose_members(const facts *f, bool fits_shared) {
     int members = 1;
     while (members < 16 && members * 8 < f->cols) members *= 2;
     if (f->again && f->cols > 128 && fits_shared) members = f->cols <= 256 ? 32 : 64;
+    if (f->again && f->cut)
+        for (members = 32; members < 128 && members * 64 < chunk_again(f->cols);) members *= 2;
     if (!f->again && f->cols > 64 && f->cols <= 128) members = 64;
     if (!f->again && f->cols > 768)
         members = f->side_narrowest == 2 && f->cols > FINE_CHUNK_COLUMNS * MOST_FINE_CHUNKS ? 32 : 64;
@@ -226,10 +232,12 @@ static void choose_rows(const facts *f, const kiln__problem *problem, const kiln
     s->masked = false;
     s->drifts = drifts(f, problem, pins, together, s);
     if (s->drifts) return;
-    /* Where there are few rows in all, more of them would leave lanes without work. One column's number of rows is no
-     * more than that: its kernel serves any. */
+    /* Where there are few rows in all, more of them would leave lanes without work, of which long columns need fewer (f16,
+     * 2,000,000x10 over axis 0: sum of single halves 0.48, of four 0.81; 312,000x64: var of eight 0.55, of four 0.67). One
+     * column's number of rows is no more than that: its kernel serves any. */
     if (last <= 0 && f->cols > 1)
-        while (rows > 1 && rows * 8 > problem->rows) rows /= 2;
+        while (rows > 1 && rows * (f->cut ? 2 : 8) > problem->rows) rows /= 2;
+    if (f->cut && (f->again || s->online >= 0) && last <= 0 && problem->rows <= 64 && rows > 4) rows = 4;
     if (together > rows) together = rows;
     if (last < 0) together = rows = 1;
     if (rows > 4 * together) rows = 4 * together;
@@ -292,12 +300,15 @@ static void choose_lanes(const facts *f, const kiln__problem *problem, const kil
     int members = s->threads_per_row, lanes = members < 256 ? 256 / members : 1;
     int bytes = s->row_vector * (f->narrowest ? f->narrowest : 1),
         least = s->residency == KILN__RESIDENCY_SHARED ? 64 : 128;
-    if ((members == 64 || s->row_vector == 1) && s->residency == KILN__RESIDENCY_STREAM) least = 256;
+    if ((members >= 64 || s->row_vector == 1 || (f->again && f->narrowest >= 4 && !piece)) &&
+        s->residency == KILN__RESIDENCY_STREAM)
+        least = 256;
     if (piece) least = piece;
     while (lanes * bytes < least && lanes * members < (least == 256 ? 1024 : 512)) lanes *= 2;
     if (s->drifts) lanes = lanes_that_drift(f, problem, device, lanes, s);
     /* As many rows as lie side by side, where that leaves enough threads (sums of f16 16x65536x64 over axis 1: 0.901, 0.864). */
-    const bool enough = members == 64 && s->residency == KILN__RESIDENCY_STREAM, one = problem->outer_rank <= 1;
+    const bool enough = members >= 32 && s->blocks_per_row == 1 && s->residency == KILN__RESIDENCY_STREAM;
+    const bool one = problem->outer_rank <= 1;
     const int64_t run = one ? problem->rows : problem->outer[problem->outer_rank - 1];
     if ((one || enough) && f->cols > 1 && !s->drifts)
         while (lanes > 1 && (lanes / 2) * s->pack_size >= run && (lanes / 2) * members >= 32) lanes /= 2;
@@ -345,8 +356,12 @@ kiln_status kiln__schedule_outer(const kiln__ir *ir, const kiln__problem *proble
     facts f = find_facts(ir, problem, s);
     const int64_t room = device->shared_per_block - STATIC_BYTES;
     const int64_t exchanged = kiln__schedule_exchanged(s, ir);
-    const kiln__pins none = {.group = -1, .residency = -1};
-    const bool asked = pins->residency == KILN__RESIDENCY_TILE; /* a tile, of which nothing else can be pinned */
+    const kiln__pins none = {.group = -1, .residency = -1}, tiles = {.group = -1, .residency = KILN__RESIDENCY_TILE};
+    const bool asked = pins->residency == KILN__RESIDENCY_TILE;
+    if (asked && memcmp(pins, &tiles, sizeof tiles))
+        return kiln__fail(KILN_E_UNSUPPORTED,
+                          "the pinned schedule is none for rows that lie side by side: expected no "
+                          "other words beside 'tile', whose threads and rows follow from the tensors");
     if (asked) pins = &none;
     const sharing how = choose_cluster(&f, device, pins, exchanged);
     const bool clusters = how.blocks > 1;
@@ -354,10 +369,10 @@ kiln_status kiln__schedule_outer(const kiln__ir *ir, const kiln__problem *proble
     kiln__pins alone = *pins;
     alone.cluster = 1;
     bool fits_shared = f.again && least_slab(&f) / cluster <= room;
-    const bool cut = f.cols >= SPLIT_COLUMNS && !fits_shared;
+    f.cut = f.cols >= SPLIT_COLUMNS && !fits_shared;
     /* What is cut is read once, if that is possible (var of f16 over 65,536 rows of 1,024: 0.917, twice 0.411; what fits is as
      * fast: over 1,000 0.716 and 0.855, of f32 0.886 and 0.935). */
-    const int joint = !cut || s->ordered || pins->online < 0 ? -1 : kiln__online_phase(ir);
+    const int joint = !f.cut || s->ordered || pins->online < 0 ? -1 : kiln__online_phase(ir);
     if (joint >= 0 && ir->phase_count == 2 && !problem->columns_out) join(joint, &f, s);
     f.again = f.again && s->online < 0;
     s->group = KILN__GROUP_COLUMNS;
@@ -402,9 +417,10 @@ kiln_status kiln__schedule_outer(const kiln__ir *ir, const kiln__problem *proble
     s->threads_per_row *= cluster;
     s->chain = cluster;
     /* From columns and types alone, like the bits of a row. More chunks would only lengthen the partial results. */
-    const int fine = s->online >= 0 ? 4 : f.state_bytes <= 8 ? 1 : 2;
-    const int64_t chunk = f.again ? chunk_again(f.cols) : fine * FINE_CHUNK_COLUMNS;
-    kiln__schedule_split(ir, pins, cut ? kiln__divide_up(f.cols, chunk) : 1, f.again ? 256 : MOST_FINE_CHUNKS, s);
+    const int times = s->online >= 0 ? 4 : f.state_bytes <= 8 ? 1 : 2;
+    const int64_t chunk = f.again ? chunk_again(f.cols) : times * FINE_CHUNK_COLUMNS;
+    kiln__schedule_split(ir, pins, f.cut ? kiln__divide_up(f.cols, chunk) : 1,
+                         f.again ? MOST_CHUNKS_AGAIN : MOST_FINE_CHUNKS, s);
     /* Packs that drift take registers for where they lie, too (sums of f16 over 640 rows of 100,003: 0.826, eight 0.785). What
      * is corrected batch by batch has them from the types alone, like the bits of a row. */
     const bool crowded = s->online < 0 ? bytes > 16 || s->drifts : f.kept_bytes > f.side_narrowest;
