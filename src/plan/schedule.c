@@ -148,16 +148,23 @@ static bool hold(const kiln__ir *ir, const kiln__choice *c, const kiln__pins *pi
     return !(c->only & SHARING) || s->threads < 1024 || s->resident == 2; /* alone it is too slow */
 }
 
+/* Whether one block has the row in up to five packs for each thread, of which each takes two loads of several weights: two
+ * phases fit 64 registers, and are as fast as one pass that takes fewer (layer_norm of 16,383 columns: 0.957 and 0.943). */
+static bool is_short_of_registers(const kiln__schedule *s) {
+    return s->masked && s->sharing > 1 && s->residency == KILN__RESIDENCY_REGISTERS && s->blocks_per_row == 1 &&
+           s->threads >= 256 && s->steps <= 5;
+}
+
 /* How many blocks of norms a multiprocessor should have registers for, where blocks share rows: the more threads wait for
  * what all rows share, the better, above all where a pack takes two loads of it (layer_norm of 65,537 columns: 64 registers
  * for each of 1,024 threads 0.928, 72 for 896 0.893; of 262,144 in three blocks of 512 0.948, in two 0.922). */
 static int crowd_of(const kiln__device *device, const kiln__schedule *s) {
-    const bool twice = s->masked && s->sharing > 1;
-    const int blocks = !s->sharing || s->blocks_per_row == 1 || s->group == KILN__GROUP_GRID ? 1
-                       : s->residency == KILN__RESIDENCY_REGISTERS ? twice ? 1024 / s->threads : 1
-                       : s->threads == 512                         ? 3
-                       : s->threads == 256 && twice                ? 6
-                                                                   : 1;
+    const bool twice = s->masked && s->sharing > 1, one = s->blocks_per_row == 1 && !is_short_of_registers(s);
+    const int blocks = !s->sharing || one || s->group == KILN__GROUP_GRID ? 1
+                       : s->residency == KILN__RESIDENCY_REGISTERS        ? twice ? 1024 / s->threads : 1
+                       : s->threads == 512                                ? 3
+                       : s->threads == 256 && twice                       ? 6
+                                                                          : 1;
     return blocks * (s->shared_bytes + 1024) <= device->shared_per_sm ? blocks : 1;
 }
 
@@ -486,7 +493,8 @@ kiln_status kiln__schedule_choose(const kiln__ir *ir, const kiln__problem *probl
     /* A second exchange takes long where it is between blocks, a second reading anywhere. */
     bool once = out->residency == KILN__RESIDENCY_STREAM || out->blocks_per_row > 1;
     /* One pass takes fewer registers than two (layer_norm of 8,193 columns: 74 and 111, 0.955 and 0.925). */
-    once |= out->masked && out->sharing && out->threads >= 256 && kiln__online_squares(ir);
+    once |=
+        out->masked && out->sharing && out->threads >= 256 && !is_short_of_registers(out) && kiln__online_squares(ir);
     if (problem->layout == KILN__LAYOUT_INNER && out->residency != KILN__RESIDENCY_TILE && !out->ordered &&
         (pins->online ? pins->online > 0 : once))
         out->online = kiln__online_phase(ir);

@@ -98,9 +98,10 @@ static int64_t least_slab(const facts *f) {
 }
 
 /* Threads that share a row. Up to 8 columns each stay in registers, two where 65 to 128 are read once (sums over 128 of f16
- * 0.987, eight 0.944); a row that is read once is streamed by 16 threads, by 64 where it is long, by 32 where it has
- * 2 bytes a column and more columns than the most fine chunks have (sums of f16 over 1,048,576: 0.884 and 0.807); one that
- * is read again is kept in shared memory by 64, cut into chunks by 32, by more where those are long. */
+ * 0.987, eight 0.944). A row that is read once is streamed by 16 threads, by 64 where it is long, by 32 where it has 2 bytes a
+ * column and over three times as many columns as there are chunks of the finest (sums of f16 over 1,048,576: 0.884, 64 threads
+ * 0.807; over 300,000 0.901 and 0.948). One that is read again is kept in shared memory by 64; cut into chunks it takes 32,
+ * more where those are long (l2_normalize of f16 over 159x224x224 columns of three rows: 128 threads 0.37, 16 0.08). */
 static int choose_members(const facts *f, bool fits_shared) {
     int members = 1;
     while (members < 16 && members * 8 < f->cols) members *= 2;
@@ -109,7 +110,7 @@ static int choose_members(const facts *f, bool fits_shared) {
         for (members = 32; members < 128 && members * 64 < chunk_again(f->cols);) members *= 2;
     if (!f->again && f->cols > 64 && f->cols <= 128) members = 64;
     if (!f->again && f->cols > 768)
-        members = f->side_narrowest == 2 && f->cols > FINE_CHUNK_COLUMNS * MOST_FINE_CHUNKS ? 32 : 64;
+        members = f->side_narrowest == 2 && f->cols > 3 * FINE_CHUNK_COLUMNS * MOST_FINE_CHUNKS ? 32 : 64;
     return members;
 }
 
