@@ -122,17 +122,22 @@ typedef struct sharing {
 } sharing;
 
 /* Blocks that share rows which are read once: few packs for each thread, and few rows have many blocks (sums of f16 over
- * 1,000 rows of 2,000 bytes 0.997, one block 0.895; over 4,096 of 65,536 0.944 and 0.980, but of 2,048 1.083 and 0.433, of 512
- * 1.007 and 0.304. Of f32 over 1,000 0.966 and 0.940; over 4,096 of 65,536 0.999 and 1.007, of 512 1.155 and 0.795; but over
- * 1,600 of 65,536 0.817 and 0.967, of 512 1.171 and 0.950). */
+ * 1,000 rows of 2,000 bytes 0.997, one block 0.895; over 4,096 of 65,536 0.935 and 0.980, but of 2,048 1.083 and 0.433, of 512
+ * 1.150 and 0.304. Of f32 over 1,000 0.966 and 0.940; over 4,096 of 65,536 1.004 and 1.007, of 512 1.116 and 0.795; but over
+ * 1,600 of 65,536 0.817 and 0.967, of 512 1.171 and 0.950). What a thread has should be under way at once, in eight packs, or
+ * be many times that (64 runs of 256 rows, f32: over 6,000 in 16 blocks of 16 threads for a row 0.975, of 32 0.862; over 3,136
+ * 0.875 and 0.904; f16: over 4,096 in 16 blocks of 32 threads 0.941, in 8 0.871; over 3,136 in 8 of 64 0.945, of 32 0.927). */
 static const struct {
     int64_t more_than, up_to; /* columns */
     int bytes;                /* of one */
     sharing how;
-} reading[] = {{768, SPLIT_COLUMNS - 1, 2, {8, 32, 128}},
+} reading[] = {{768, 3072, 2, {8, 32, 128}},
+               {3072, 3584, 2, {8, 64, 128}},
+               {3584, 4096, 2, {16, 32, 128}},
+               {4096, SPLIT_COLUMNS - 1, 2, {8, 32, 128}},
                {768, 1536, 4, {4, 32, 256}},
-               {2048, 4096, 4, {16, 32, 256}},
-               {4096, SPLIT_COLUMNS - 1, 4, {16, 32, 128}}};
+               {2048, 4095, 4, {16, 32, 128}},
+               {4095, SPLIT_COLUMNS - 1, 4, {16, 16, 256}}};
 
 /* Blocks that share rows which are read again. Pieces of 64 bytes that begin anywhere waste a third of their sectors, and
  * short ones the memory's pages: from ALONE_BYTES on, of one tensor, up to eight blocks keep 32 KB of rows 256 bytes wide
@@ -403,7 +408,7 @@ kiln_status kiln__schedule_outer(const kiln__ir *ir, const kiln__problem *proble
     if (attempt > 0) return kiln__fail(KILN_E_UNSUPPORTED, "this layout has one schedule");
     choose_residency(&f, pins, fits_shared, s);
     if (clusters && f.again) s->residency = KILN__RESIDENCY_SHARED;
-    if (clusters && !f.again && s->steps <= 16) s->residency = KILN__RESIDENCY_REGISTERS;
+    if (clusters && !f.again) s->residency = s->steps <= 12 ? KILN__RESIDENCY_REGISTERS : KILN__RESIDENCY_STREAM;
     if (joint >= 0 && f.again && s->residency == KILN__RESIDENCY_STREAM) join(joint, &f, s);
     choose_lanes(&f, problem, device, pins, how.piece, s);
     const int64_t each = s->drifts ? f.slot_bytes : exchanged;
