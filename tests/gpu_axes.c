@@ -467,6 +467,7 @@ int main(int argc, char **argv) {
         printf("skipped: no GPU: %s\n", kiln_last_error());
         return 77;
     }
+    setvbuf(stdout, NULL, _IOLBF, 0); /* what was found is told, whatever ends it */
     tester.reorder = gpu_device_reorder(tester.driver);
     if (!own_folder_make(&cache)) return 1; /* through a disk cache one kernel serves several programs */
     options.cache_dir = cache.path;

@@ -1,5 +1,5 @@
 /* Determinism: the same bits from run to run, and a row's bits do not depend on how many other rows there are. Runs on
- * a GPU (77 without one) or, with KILN_DRIVER and KILN_NVRTC set, on the software GPU: gpu_bits [most elements [types]]. */
+ * a GPU (77 without one) or, with KILN_DRIVER and KILN_NVRTC set, on the software GPU: gpu_bits [most elements [type]]. */
 #define _GNU_SOURCE
 #include <inttypes.h>
 #include <stdio.h>
@@ -22,6 +22,7 @@ typedef struct bits {
     const kiln__driver *driver;
     kiln_context *kiln;
     int64_t most;
+    const char *only; /* a type; NULL: all */
     int passed, failed;
 } bits;
 
@@ -41,16 +42,24 @@ static void fill_row(unsigned char *row, kiln_type type, int64_t cols) {
     }
 }
 
-/* Row 0 to or from the device. */
+/* Row 0 to or from the device: rows that lie side by side with all of a run, where that is not much. */
 static bool copy_row(bits *b, kiln__CUdeviceptr tensor, layout l, kiln_type type, unsigned char *row, bool to_device) {
-    size_t size = kiln_type_size(type), run = l.inner ? (size_t)l.cols * size : size,
-           step = l.inner ? 0 : (size_t)l.rows * size;
-    for (int64_t i = 0; i < (l.inner ? 1 : l.cols); i++) {
-        kiln__CUdeviceptr at = tensor + (size_t)i * step;
-        unsigned char *host = row + (size_t)i * size;
-        if (to_device ? b->driver->MemcpyHtoD(at, host, run) : b->driver->MemcpyDtoH(host, at, run)) return false;
+    const size_t size = kiln_type_size(type), cols = (size_t)l.cols, step = l.inner ? size : (size_t)l.rows * size;
+    const bool together = cols * step <= (size_t)1 << 26;
+    unsigned char *run = l.inner ? row : together ? calloc(cols, step) : NULL;
+    bool good = !together || run;
+    for (size_t i = 0; good && to_device && run && run != row && i < cols; i++)
+        memcpy(run + i * step, row + i * size, size);
+    for (size_t i = 0; good && i < (run ? 1 : cols); i++) {
+        const kiln__CUdeviceptr at = tensor + i * step;
+        unsigned char *host = run ? run : row + i * size;
+        const size_t bytes = run ? cols * step : size;
+        good = !(to_device ? b->driver->MemcpyHtoD(at, host, bytes) : b->driver->MemcpyDtoH(host, at, bytes));
     }
-    return true;
+    for (size_t i = 0; good && !to_device && run && run != row && i < cols; i++)
+        memcpy(row + i * size, run + i * step, size);
+    if (run != row) free(run);
+    return good;
 }
 
 /* The bits of row 0's output; false where something failed. */
@@ -95,6 +104,7 @@ static bool run(bits *b, const char *text, layout l, kiln_type type, unsigned ch
 }
 
 static void check(bits *b, const char *text, kiln_type type, int64_t cols, bool inner, int gap) {
+    if (b->only && strcmp(b->only, kiln_type_name(type))) return;
     size_t room = (size_t)cols * 8;
     unsigned char *row = malloc(room), *first = calloc(1, room), *other = calloc(1, room);
     bool have = false, good = row && first && other;
@@ -118,8 +128,7 @@ static void check(bits *b, const char *text, kiln_type type, int64_t cols, bool 
 }
 
 int main(int argc, char **argv) {
-    bits b = {.most = argc > 1 ? atoll(argv[1]) : 400000000};
-    const size_t type_count = argc > 2 ? strtoull(argv[2], NULL, 10) : COUNT(types);
+    bits b = {.most = argc > 1 ? atoll(argv[1]) : 400000000, .only = argc > 2 ? argv[2] : NULL};
     kiln_context_options options = KILN_CONTEXT_OPTIONS_INIT;
     kiln__CUcontext cuda = NULL;
     kiln__device device;
@@ -128,22 +137,23 @@ int main(int argc, char **argv) {
         return 77;
     }
     options.cache_dir = "";
+    setvbuf(stdout, NULL, _IOLBF, 0); /* what was found is told, whatever ends it */
     if (kiln_context_create(&options, &b.kiln) != KILN_OK) return 1;
     for (size_t p = 0; p < COUNT(programs); p++)
-        for (size_t t = 0; t < type_count && t < COUNT(types); t++)
+        for (size_t t = 0; t < COUNT(types); t++)
             for (size_t c = 0; c < COUNT(columns); c++)
                 for (int inner = 0; inner < 2; inner++)
                     if (columns[c] <= b.most && (inner || columns[c] <= 8192)) /* else its copies take minutes */
                         check(&b, programs[p], types[t], columns[c], inner, 0);
     for (size_t p = 0; p < 3; p++)
-        for (size_t t = 0; t < type_count && t < COUNT(types); t++)
+        for (size_t t = 0; t < COUNT(types); t++)
             for (size_t c = 0; c < COUNT(columns) && columns[c] + 3 <= b.most; c++)
                 for (int gap = 1; gap <= 3; gap += 2) check(&b, programs[p], types[t], columns[c], true, gap);
     /* Columns along axis 0 of several blocks, and in many chunks, whose partial results the last launch combines. */
     static const int64_t long_columns[] = {3000, 5000, 9000, 50000};
     static const char *const long_programs[] = {"y = sum(x)", "y = var(x + 1000)", "y = softmax(x)"};
     if (b.most < 7 * 50000) b.most = 7 * 50000;
-    for (size_t t = 0; t < type_count && t < COUNT(types); t++)
+    for (size_t t = 0; t < COUNT(types); t++)
         for (size_t c = 0; c < COUNT(long_columns); c++)
             for (size_t p = 0; p < COUNT(long_programs); p++)
                 if (p < 2 || long_columns[c] == 9000) /* else its copies take minutes */
