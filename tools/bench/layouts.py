@@ -59,7 +59,8 @@ def all_cases():
             for columns in (7, 64, 197, 1000, 4096):
                 for program in ("softmax", "sum"):
                     yield one_input(program, kind, (rows_of(columns, kept), columns, kept), [1])
-        for shape in ((100, 33333), (640, 100003), (5000, 1023), (5000, 4097), (100000, 33), (300000, 7), (20000, 255)):
+        for shape in ((100, 33333), (640, 100003), (5000, 1023), (5000, 4097), (100000, 33), (300000, 7), (20000, 255),
+                      (5000000, 4), (2000000, 10), (1250000, 16), (833000, 24)):
             for program in ("softmax", "sum", "var"):
                 yield one_input(program, kind, shape, [0])
         for shape, axes in (((256, 28, 28), [0, 2, 3]), ((256, 28, 28), [2, 3]), ((224, 224, 3), [0, 1, 2]),
