@@ -133,8 +133,7 @@ static const struct {
      "no pinned schedule fits rows of 10000000 columns"},
     {"tile, rows 64", "y = softmax(x)", "0", "f16[64,3] f16[64,3]",
      "the pinned schedule is none for rows that lie side by side: expected no other words beside 'tile', whose threads "
-     "and "
-     "rows follow from the tensors"},
+     "and rows follow from the tensors"},
 };
 
 static void a_pinned_schedule_that_cannot_be_is_refused(void **state) {
