@@ -5,8 +5,8 @@
 /* What works best on an H100, softmax of f16; rows of the table are tried in order. Programs that read what all rows share,
  * element by element, take lanes that keep it in registers, and more rows for what they keep (layer_norm of bf16: 33
  * columns 0.937, 128 rows 0.921; 65 0.868, one lane 0.842; 127 0.945, 16 lanes 0.934, one that reads it for each row
- * 0.798; 131 in tiles of 48 rows 0.993, of 64 0.980, of 32
- * 0.946; 197 0.995, 0.984 and 0.994; 255 0.978, 0.986 and 0.975; 257 0.992, 0.977 and 0.991; 511 0.938, 16 rows 0.901). Long rows take many lanes whatever their packs (e4m3, 1,000
+ * 0.798; 131 in tiles of 48 rows 0.993, of 64 0.980, of 32 0.946; 197 0.995, 0.984 and 0.994; 255 0.978, 0.986 and 0.975;
+ * 257 0.992, 0.977 and 0.991; 511 0.938, 16 rows 0.901). Long rows take many lanes whatever their packs (e4m3, 1,000
  * columns: 32 lanes 0.426, one 0.221). */
 static const struct {
     int64_t max_packs; /* of a row; columns, where those are more than 256 */
