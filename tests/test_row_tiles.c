@@ -105,20 +105,27 @@ static void any_extents_may_be_tiles(void **state) {
 /* Of a single run w has no dimension that neighbouring rows lack: what it takes must not decide who shares a row. The first
  * run's elements are the same however many there are. */
 static void a_run_has_the_same_bits_among_others(void **state) {
-    static const int shapes[][2] = {{1500, 12}, {600, 9}, {300, 40}, {2100, 3}};
+    static const struct {
+        const char *program;
+        int columns, rows;
+    } shapes[] = {{"y = softmax(x) * w", 1500, 12},
+                  {"y = softmax(x) * w", 600, 9},
+                  {"y = softmax(x) * w", 300, 40},
+                  {"y = softmax(x) * w", 2100, 3},
+                  {"s = var(x * w)", 9000, 12}};
     (void)state;
     for (size_t i = 0; i < COUNT(shapes); i++) {
-        const int columns = shapes[i][0], rows = shapes[i][1];
+        const int columns = shapes[i].columns, rows = shapes[i].rows, out = *shapes[i].program == 's' ? 1 : columns;
         packed_result of[2];
         for (int many = 0; many < 2; many++) {
             char tensors[128];
             const int runs = many ? 3 : 1;
             snprintf(tensors, sizeof tensors, "f32[%d,%d,%d] f32[%d,%d,1] f32[%d,%d,%d]", runs, columns, rows, runs,
-                     columns, runs, columns, rows);
-            of[many].bytes = (size_t)(columns * rows) * sizeof(float);
+                     columns, runs, out, rows);
+            of[many].bytes = (size_t)(out * rows) * sizeof(float);
             of[many].output = malloc(of[many].bytes);
             assert_non_null(of[many].output);
-            run_packed_case(&(packed_case){"y = softmax(x) * w", "1", tensors, NULL, NULL, false}, &of[many]);
+            run_packed_case(&(packed_case){shapes[i].program, "1", tensors, NULL, NULL, false}, &of[many]);
         }
         if (memcmp(of[0].output, of[1].output, of[0].bytes)) fail_msg("%d columns of %d rows", columns, rows);
         for (int many = 0; many < 2; many++) free(of[many].output);

@@ -430,7 +430,7 @@ kiln_status kiln__schedule_outer(const kiln__ir *ir, const kiln__problem *proble
                          f.again ? MOST_CHUNKS_AGAIN : MOST_FINE_CHUNKS, s);
     /* Packs that drift take registers for where they lie, too (sums of f16 over 640 rows of 100,003: 0.826, eight 0.785). What
      * is corrected batch by batch has them from the types alone, like the bits of a row. */
-    const bool crowded = s->online < 0 ? bytes > 16 || s->drifts : f.kept_bytes > f.side_narrowest;
+    const bool crowded = s->online < 0 ? bytes > 16 || s->drifts : f.side_bytes > f.side_narrowest;
     kiln__schedule_batch(pins, crowded ? 4 : 8, s);
     for (int o = 0; o < problem->input_count + problem->output_count; o++) {
         int widest = 16 / (int)kiln_type_size(problem->operands[o].type);
