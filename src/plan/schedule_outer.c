@@ -307,7 +307,7 @@ static void choose_lanes(const facts *f, const kiln__problem *problem, const kil
     int members = s->threads_per_row, lanes = members < 256 ? 256 / members : 1;
     int bytes = s->row_vector * (f->narrowest ? f->narrowest : 1),
         least = s->residency == KILN__RESIDENCY_SHARED ? 64 : 128;
-    if ((members >= 64 || s->row_vector == 1 || (f->again && f->narrowest >= 4 && !piece)) &&
+    if ((members >= 64 || s->row_vector == 1 || (f->again && f->narrowest >= 4)) &&
         s->residency == KILN__RESIDENCY_STREAM)
         least = 256;
     if (piece) least = piece;
