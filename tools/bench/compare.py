@@ -3,6 +3,7 @@
 
   compare.py [--sets peers,sweep] [--cases REGEX] --json a.json     measures (needs PyTorch with CUDA)
   compare.py --dry-run [--sets ...] [--cases REGEX]                 lists the cases; needs no GPU
+  compare.py --manifest FILE [--sets ...] [--cases REGEX]           writes their manifest for kiln precompile; no GPU
   compare.py merge a.json b.json [--json all.json] [--markdown report.md] [--plots DIR]
                                                                     puts parts together and reports; needs no GPU
 
@@ -22,6 +23,7 @@ import time
 
 import cases
 import report
+from kiln_ctypes import write_manifest
 
 
 def find_library():
@@ -68,6 +70,7 @@ def parser_of(merging):
         parser.add_argument("--resume", action="store_true", help="keep what the --json file has and measure the rest")
         parser.add_argument("--schedule", help="pins parts of every schedule, as KILN_SCHEDULE does")
         parser.add_argument("--dry-run", action="store_true", help="list the cases, their bytes and bars")
+        parser.add_argument("--manifest", metavar="FILE", help="write what kiln precompile makes the kernels from")
     parser.add_argument("--json", metavar="FILE", help="write the figures")
     parser.add_argument("--markdown", metavar="FILE", help="write a report")
     parser.add_argument("--plots", metavar="DIR", help="write an SVG for each program and type: bandwidth over columns")
@@ -177,6 +180,10 @@ def main():
             report.merge(data, report.load(path))
     else:
         chosen = cases.choose(arguments.sets, arguments.cases, arguments.quick, arguments.part)
+        if arguments.manifest:
+            write_manifest(arguments.manifest, (
+                (case.definition.text, [(*tensor, None) for tensor in case.tensors()], case.reduced) for case in chosen))
+            return 0
         if arguments.dry_run:
             dry_run(chosen)
             return 0

@@ -3,6 +3,8 @@
 Needs nothing but Python. Tensors are views: an address, the name of a type ("f16"), sizes and strides in elements.
 """
 import ctypes
+import json
+import re
 from ctypes import c_char_p, c_double, c_int, c_int32, c_int64, c_size_t, c_void_p
 
 TYPES = ("f64", "f32", "f16", "bf16", "e4m3", "e5m2", "i64", "i32", "i16", "i8", "u8", "bool")
@@ -27,6 +29,18 @@ def view(address, type_name, sizes, strides=None):
         tensor.sizes[i], tensor.strides[i] = sizes[i], strides[i] if strides is not None else step
         step *= max(1, sizes[i])
     return tensor
+
+
+def write_manifest(path, programs):
+    """A line for `kiln precompile` of each (text, [(shape, type, strides or None)], axes); the text has one statement,
+    its tensors are in the order of the plan's."""
+    with open(path, "w", encoding="utf-8") as file:
+        for text, tensors, axes in programs:
+            target, expression = text.split("=", 1)
+            names = dict.fromkeys(re.findall(r"\b[a-z]+\b(?!\()", expression.replace("inf", "")))
+            specs = [f"{name}={kind}[{','.join(map(str, shape))}]" + (f"{{{','.join(map(str, strides))}}}" if strides else "")
+                     for name, (shape, kind, strides) in zip([*names, target.strip()], tensors, strict=True)]
+            file.write(json.dumps({"program": text, "tensors": specs, "axes": axes}) + "\n")
 
 
 class ContextOptions(ctypes.Structure):

@@ -4,6 +4,7 @@ transposed tensors, masks, bytes, several inputs. Looks for what is slow; result
 
   layouts.py [--cases REGEX]              measures (needs PyTorch with CUDA); the slowest come last
   layouts.py --dry-run [--cases REGEX]    lists the cases; needs no GPU
+  layouts.py --manifest FILE              writes a manifest of the cases for kiln precompile; needs no GPU
 
 Each kernel takes turns with a copy of the same bytes as in compare.py, 7 rounds. One line each: roof ratio, microseconds,
 megabytes, the case and its schedule.
@@ -15,7 +16,7 @@ import math
 import re
 import sys
 
-from kiln_ctypes import type_size
+from kiln_ctypes import type_size, write_manifest
 
 TRAFFIC = 96e6  # bytes that a case moves, about
 REDUCTIONS = ("sum", "var", "max", "argmax")
@@ -141,12 +142,17 @@ def main():
     parser.add_argument("--library", help="libkiln.so (default: of build-gpu/ or build/)")
     parser.add_argument("--cases", metavar="REGEX", default="", help="those whose name it is found in: 'axes 1$'")
     parser.add_argument("--dry-run", action="store_true", help="list the cases and their bytes")
+    parser.add_argument("--manifest", metavar="FILE", help="write what kiln precompile makes the kernels from")
     options = parser.parse_args()
     try:
         wanted = re.compile(options.cases)
     except re.error as error:
         parser.error(f"--cases '{options.cases}' is no regular expression: {error}")
     chosen = [case for case in all_cases() if wanted.search(case[0])]
+    if options.manifest:
+        write_manifest(options.manifest, ((text, [(tensor.shape, tensor.kind, tensor.strides) for tensor in tensors], axes)
+                                          for _, text, axes, tensors in chosen))
+        return 0
     if options.dry_run:
         for name, text, _, tensors in chosen:
             print(f"{sum(tensor.bytes for tensor in tensors) / 1e6:6.0f} MB  {name}: {text}")
