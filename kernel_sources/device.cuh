@@ -588,3 +588,12 @@ struct kiln_divisor {
 KILN_DEVICE kiln_u32 kiln_divide(kiln_u32 n, kiln_divisor d) {
     return (kiln_u32)(((kiln_u64)n * d.multiplier) >> d.shift);
 }
+
+/* Where a pack's elements lie in a tensor whose last dimension ends in no pack, or in one of which the next run has the
+ * rest: those of the first `left` from `here` on, the others from `there` on. */
+struct kiln_bend {
+    kiln_i64 here, there;
+    int before, left; /* elements of the run before the pack's first, and from it on; more than two packs are two */
+    KILN_MEMBER kiln_i64 at(int j, kiln_i64 stride) const { return (j < left ? here : there - left * stride) + j * stride; }
+};
+KILN_DEVICE int kiln_clip(kiln_index elements) { return elements < 2 * KILN_PACK ? (int)elements : 2 * KILN_PACK; }

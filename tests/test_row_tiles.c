@@ -27,11 +27,11 @@ static const packed_case tiles[] = {
     /* Odd numbers of rows and few columns: a block has many runs all the same, in lanes that begin anywhere in them. */
     {"y = softmax(x)", "1", "bf16[700,3,9] f32[700,3,9]", "columns 1, tile, outer, pack 8 x 3, 1809 rows", NULL, false},
     {"y = softmax(x)", "1", "f16[60,17,21] f16[60,17,21]", "columns 4, tile, outer, pack 2 x 5, 504 rows", NULL, true},
-    {"s = sum(x)", "1", "f16[60,100,9] f16[60,9]", "columns 64, tile", NULL, false},
+    {"s = sum(x)", "1", "f16[60,100,9] f16[60,9]", "columns 32, tile", NULL, false},
     /* Members of as many groups as a cluster would have blocks. */
     {"y = softmax(x)", "1", "f16[3,1000,3] f16[3,1000,3]", "columns 128, tile, outer, pack 2 x 8", NULL, true},
     {"y = softmax(x)", "1", "f32[2,2100,5] f32[2,2100,5]", "columns 256, tile", NULL, false},
-    {"s = sum(x)", "1", "f16[5,1000,11] f16[5,11]", "columns 256, tile", NULL, false},
+    {"s = sum(x)", "1", "f16[5,1000,11] f16[5,11]", "columns 128, tile", NULL, false},
     {"s = sum(x)", "1", "f32[3,1000,3] f32[3,3]", "columns 128, tile", NULL, false},
     /* Memory that begins anywhere, an output elsewhere; runs that lie apart, also backwards; outer dimensions. */
     {"y = softmax(x)", "1", "f16[5,64,3]@2 f16[5,64,3]@6", "tile, outer", NULL, false},

@@ -67,7 +67,7 @@ static const struct plant {
      {FIRST, KILN_I32, 5, 32, true, 0}, NULL},
     {"neighbours that are none", "member * KILN_STEPS + step :", "step * KILN_THREADS_PER_ROW + member :", {LAST, KILN_I32, 5, 1500, true, 0},
      NULL},
-    {"no wait for asynchronous copies", "kiln_copy_wait_but(KILN_CHUNKS - 1 - chunk);", "", {"y = softmax(x)", KILN_F16, 2, 40000, false, 0}, "has not been waited for"},
+    {"no wait for asynchronous copies", "kiln_copy_wait_but(KILN_CHUNKS - 1 - chunk);", "", {"y = softmax(x)", KILN_F16, 2, 60000, false, 0}, "has not been waited for"},
     {"a shared slot out of range", "if (lane == 0) slots[turn % KILN_TURNS][threadIdx.x / 32]", "if (lane == 0) slots[turn % KILN_TURNS][threadIdx.x / 32 + 1]", {"y = softmax(x)", KILN_F16, 3, 1024, false, 0},
      "outside of its variables"},
     {"a shared slot that is not written", "if (lane == 0) slots", "if (lane == 0 && threadIdx.x) slots", {"y = softmax(x)", KILN_F16, 3, 1024, false, 0},

@@ -64,11 +64,37 @@ static const char *spell_loaded(const kiln__emitter *e, int o) {
 
 static const char *rows_suffix(const kiln__emitter *e) { return e->rows_in_packs ? "_rows" : ""; }
 
+/* Of a pack that bends: its elements' places, and how far they lie apart. */
+static const char *spell_bend(const kiln__emitter *e, int o) {
+    return kiln__spell(e, "kiln_bend_%s(row.args, col)", e->name[o]);
+}
+
+static const char *spell_run_stride(const kiln__emitter *e, int o) {
+    const int last = e->problem->outer_rank - 1;
+    const int64_t stride = e->problem->operands[o].outer_strides[last];
+    return stride == 0 ? "0" : stride == 1 ? "1" : kiln__spell(e, "row.args.stride%d_%s", last, e->name[o]);
+}
+
+static void emit_bent_fetch(const kiln__emitter *e, int o, const char *indent) {
+    const char *name = e->name[o];
+    const int64_t stride = e->problem->operands[o].outer_strides[e->problem->outer_rank - 1];
+    if (e->schedule->shifted[o])
+        kiln__write(e, "%skiln_fetch_shifted<%d>(%s, row.%s, %s, span);\n", indent, e->schedule->vector[o], name, name,
+                    spell_bend(e, o));
+    else if (!stride)
+        kiln__write(e, "%skiln_fetch_same(%s, row.%s, %s, span);\n", indent, name, name, spell_bend(e, o));
+    else
+        kiln__write(e, "%skiln_fetch_bent<%d>(%s, row.%s, %s, %s, span);\n", indent, e->schedule->run[o], name, name,
+                    spell_bend(e, o), spell_run_stride(e, o));
+}
+
 /* `how` ends the name of the function that fetches whole packs. */
 static void emit_fetch(const kiln__emitter *e, int o, const char *indent, const char *how) {
     const char *name = e->name[o];
     int vector = e->schedule->vector[o];
-    if (e->schedule->shifted[o] && e->schedule->ahead)
+    if (e->schedule->bent[o])
+        emit_bent_fetch(e, o, indent);
+    else if (e->schedule->shifted[o] && e->schedule->ahead)
         kiln__write(e, "%skiln_ahead<%d, %s>::fetch(%s, kiln_shared + %d, row, span);\n", indent, vector, e->type[o],
                     name, e->schedule->tile_offset[o]);
     else if (e->schedule->shifted[o])
@@ -105,6 +131,9 @@ void kiln__emit_put(const kiln__emitter *e, int o, const char *values) {
         kiln__emit_tile_put(e, o);
     else if (e->schedule->residency == KILN__RESIDENCY_TILE && !e->rows_in_packs)
         kiln__write(e, "        kiln_tile_keep(%s, %s, span);\n", name, kiln__spell_tile_place(e, o));
+    else if (e->schedule->bent[o])
+        kiln__write(e, "        kiln_put_bent(%s, row.%s, %s, %s, span);\n", name, name, spell_bend(e, o),
+                    spell_run_stride(e, o));
     else if (vector)
         kiln__write(e, "        kiln_put%s<%d>(%s, %s, span);\n", rows_suffix(e), vector, name,
                     kiln__spell_pack_address(e, o));

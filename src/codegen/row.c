@@ -84,6 +84,29 @@ static void emit_offset(const kiln__emitter *e, int o) {
     kiln__write(e, ";\n}\n\n");
 }
 
+/* kiln_bend_<operand>: where the elements of a pack of the flat array lie in a tensor. */
+static void emit_bend(const kiln__emitter *e, int o) {
+    const kiln__problem *p = e->problem;
+    const int last = p->outer_rank - 1;
+    const bool straight = !last || p->outer[last] % e->schedule->pack_size == 0;
+    kiln__write(e, "KILN_DEVICE kiln_bend kiln_bend_%s(const kiln_arguments &args, kiln_index index)\n{\n", e->name[o]);
+    emit_coordinates(e, "index");
+    kiln__write(e, "    const kiln_i64 here = 0");
+    emit_strided_sum(e, o);
+    kiln__write(e, ";\n");
+    if (straight && !e->schedule->shifted[o]) {
+        kiln__write(e, "    return {here, 0, 0, 2 * KILN_PACK};\n}\n\n");
+        return;
+    }
+    kiln__write(e, "    const kiln_index left = args.extent%d%s - c%d;\n", last, p->wide ? "" : ".divisor", last);
+    if (straight)
+        kiln__write(e, "    const kiln_i64 there = 0;\n");
+    else
+        kiln__write(e, "    const kiln_i64 there = left < KILN_PACK ? kiln_offset_%s(args, index + left) : 0;\n",
+                    e->name[o]);
+    kiln__write(e, "    return {here, there, kiln_clip(c%d), kiln_clip(left)};\n}\n\n", last);
+}
+
 /* row.in_x = args.in_x + where the row, or run i of rows, starts in it. */
 static void emit_place(const kiln__emitter *e, int o) {
     const kiln__operand *operand = &e->problem->operands[o];
@@ -189,6 +212,8 @@ void kiln__emit_row(const kiln__emitter *e) {
         kiln__write(e, "typedef %s kiln_count; /* rows, elements */\n", e->problem->wide ? "kiln_i64" : "kiln_u32");
     for (int o = 0; o < e->operands; o++)
         if (kiln__has_offset(e, o)) emit_offset(e, o);
+    for (int o = 0; o < e->tensors; o++)
+        if (e->schedule->bent[o]) emit_bend(e, o);
     if (e->rows_in_packs) {
         kiln__write(e, "/* A pack of rows, in runs that lie side by side: where they lie in each tensor, and the "
                        "values each has one of. */\n"

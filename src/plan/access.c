@@ -82,6 +82,11 @@ int kiln__run_of(const kiln__problem *problem, const kiln__operand *operand, con
     return run;
 }
 
+bool kiln__bends(const kiln__problem *problem, const kiln__operand *operand, const kiln__schedule *s) {
+    if (problem->layout != KILN__LAYOUT_FLAT || s->squares || operand->linear || !problem->outer_rank) return false;
+    return problem->outer_rank == 1 || problem->outer[problem->outer_rank - 1] >= s->pack_size;
+}
+
 int kiln__access_along(const kiln__problem *problem, const kiln__operand *operand, int dim, int limit) {
     const int widest = 16 / (int)kiln_type_size(operand->type);
     if (operand->outer_strides[dim] != 1) return 0;

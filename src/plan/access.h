@@ -24,6 +24,10 @@ int kiln__vector_of(const kiln__problem *problem, const kiln__operand *operand, 
  * of as many on, never do (masks of 32x1x1x250 halves: pairs 0.97, single halves 0.898). */
 int kiln__run_of(const kiln__problem *problem, const kiln__operand *operand, const kiln__schedule *s);
 
+/* Flat, no squares: whether a pack is at most two pieces of the operand's innermost runs, so that the places of all its
+ * elements follow from two. */
+bool kiln__bends(const kiln__problem *problem, const kiln__operand *operand, const kiln__schedule *s);
+
 /* Flat: the most elements along a dimension, a power of two up to `limit`, that lie side by side and aligned wherever a
  * multiple of as many begins; 0: none lie side by side. */
 int kiln__access_along(const kiln__problem *problem, const kiln__operand *operand, int dim, int limit);

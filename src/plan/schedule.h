@@ -62,9 +62,10 @@ typedef struct kiln__schedule {
     /* Elements per memory access of each operand; 0: element by element, each with its own address. */
     int vector[KILN_MAX_TENSORS];
     int run[KILN_MAX_TENSORS]; /* flat, where vector is 0: neighbouring elements that share an access all the same */
+    bool bent[KILN_MAX_TENSORS]; /* flat: a pack's elements lie in at most two runs, whose places are found once for all */
     bool turned[KILN_MAX_TENSORS]; /* squares: vector and packs lie along that dimension */
-    /* masked: what all rows share, in whole packs at other places than the rows'; squares: what is turned, at others than
-     * multiples of a pack. */
+    /* masked: what all rows share, in whole packs at other places than the rows'; squares: what is turned, and what is
+     * bent, at others than multiples of a pack. */
     bool shifted[KILN_MAX_TENSORS];
     bool kept[KILN_MAX_TENSORS]; /* inputs loaded before they are used: with the row, or beside it */
     bool once[KILN_MAX_TENSORS]; /* inputs whose lines the L2 can give up first ... */

@@ -30,6 +30,8 @@ typedef struct facts {
  * (argmax of f32 0.911 and 0.816), four times where phases are reduced together (var of f16 over 65,536 0.917, in chunks
  * of 256 0.830; of f32 0.919 and 0.916). At most 1,024 chunks (f32 1,048,576x64 0.946, in 2,048 0.943). */
 #define FINE_CHUNK_COLUMNS 128
+#define FINE_CHUNK_HALVES \
+    192 /* of 2 bytes (over 65,536 of f16, H200: 0.968, in chunks of 128 0.925; over 100,000 0.934 and 0.847) */
 #define MOST_FINE_CHUNKS 1024
 #define MOST_CHUNKS_AGAIN 256
 
@@ -97,8 +99,8 @@ static int64_t least_slab(const facts *f) {
     return f->side_bytes ? kiln__times(f->cols, f->side_bytes * (64 / f->side_narrowest)) : 0;
 }
 
-/* Threads that share a row. Up to 8 columns each stay in registers, two where 65 to 128 are read once (sums over 128 of f16
- * 0.987, eight 0.944). A row that is read once is streamed by 16 threads, by 64 where it is long, by 32 where it has 2 bytes a
+/* Threads that share a row. Up to 8 columns each stay in registers, four where 65 to 128 are read once (sums over 128 of f16,
+ * H200: 0.951, two 0.931). A row that is read once is streamed by 16 threads, by 64 where it is long, by 32 where it has 2 bytes a
  * column and over three times as many columns as there are chunks of the finest (sums of f16 over 1,048,576: 0.884, 64 threads
  * 0.807; over 300,000 0.901 and 0.948). One that is read again is kept in shared memory by 64; cut into chunks it takes 32,
  * more where those are long (l2_normalize of f16 over 159x224x224 columns of three rows: 128 threads 0.37, 16 0.08). */
@@ -108,7 +110,7 @@ static int choose_members(const facts *f, bool fits_shared) {
     if (f->again && f->cols > 128 && fits_shared) members = f->cols <= 256 ? 32 : 64;
     if (f->again && f->cut)
         for (members = 32; members < 128 && members * 64 < chunk_again(f->cols);) members *= 2;
-    if (!f->again && f->cols > 64 && f->cols <= 128) members = 64;
+    if (!f->again && f->cols > 64 && f->cols <= 128) members = 32;
     if (!f->again && f->cols > 768)
         members = f->side_narrowest == 2 && f->cols > 3 * FINE_CHUNK_COLUMNS * MOST_FINE_CHUNKS ? 32 : 64;
     return members;
@@ -126,19 +128,22 @@ typedef struct sharing {
  * 1.150 and 0.304. Of f32 over 1,000 0.966 and 0.940; over 4,096 of 65,536 1.004 and 1.007, of 512 1.116 and 0.795; but over
  * 1,600 of 65,536 0.817 and 0.967, of 512 1.171 and 0.950). What a thread has should be under way at once, in eight packs, or
  * be many times that (64 runs of 256 rows, f32: over 6,000 in 16 blocks of 16 threads for a row 0.975, of 32 0.862; over 3,136
- * 0.875 and 0.904; f16: over 4,096 in 16 blocks of 32 threads 0.941, in 8 0.871; over 3,136 in 8 of 64 0.945, of 32 0.927). */
+ * 0.875 and 0.904; f16: over 4,096 in 16 blocks of 32 threads 0.941, in 8 0.871; over 3,136 in 8 of 64 0.945, of 32 0.927).
+ * An H200, f32 over 4,096 of 512, 2,048, 8,192 and 65,536 rows: 16 blocks of 16 threads 1.116, 0.789, 0.913 and 0.929, of 32
+ * 1.076, 0.781, 0.894 and 0.891; over 3,136 one block 0.710, 0.851, 0.949 and 0.927, 16 of 32 1.063, 0.724, 0.685 and 0.655;
+ * over 2,000 4 of 16 0.947, 0.825, 0.834 and 0.929, one 0.707, 0.695, 0.906 and 0.904. */
 static const struct {
     int64_t more_than, up_to; /* columns */
     int bytes;                /* of one */
     sharing how;
-} reading[] = {{768, 3072, 2, {8, 32, 128}},
+} reading[] = {{768, 1536, 2, {8, 16, 256}},
+               {1536, 3072, 2, {8, 32, 128}},
                {3072, 3584, 2, {8, 64, 128}},
                {3584, 4096, 2, {16, 32, 128}},
                {4096, SPLIT_COLUMNS - 1, 2, {8, 32, 128}},
                {768, 1536, 4, {4, 32, 256}},
-               {2048, 3584, 4, {16, 32, 128}},
-               {3584, 4096, 4, {16, 32, 256}}, /* 65 rows beside each other, unaligned: 0.949, 16 threads 0.818 */
-               {4096, SPLIT_COLUMNS - 1, 4, {16, 16, 256}}};
+               {1536, 2048, 4, {4, 16, 256}},
+               {3584, SPLIT_COLUMNS - 1, 4, {16, 16, 256}}};
 
 /* Blocks that share rows which are read again. Pieces of 64 bytes that begin anywhere waste a third of their sectors, and
  * short ones the memory's pages: from ALONE_BYTES on, of one tensor, up to eight blocks keep 32 KB of rows 256 bytes wide
@@ -425,7 +430,8 @@ kiln_status kiln__schedule_outer(const kiln__ir *ir, const kiln__problem *proble
     s->chain = cluster;
     /* From columns and types alone, like the bits of a row. More chunks would only lengthen the partial results. */
     const int times = s->online >= 0 ? 4 : f.state_bytes <= 8 ? 1 : 2;
-    const int64_t chunk = f.again ? chunk_again(f.cols) : times * FINE_CHUNK_COLUMNS;
+    const int64_t fine = times == 1 && f.side_bytes == 2 ? FINE_CHUNK_HALVES : times * FINE_CHUNK_COLUMNS;
+    const int64_t chunk = f.again ? chunk_again(f.cols) : fine;
     kiln__schedule_split(ir, pins, f.cut ? kiln__divide_up(f.cols, chunk) : 1,
                          f.again ? MOST_CHUNKS_AGAIN : MOST_FINE_CHUNKS, s);
     /* Packs that drift take registers for where they lie, too (sums of f16 over 640 rows of 100,003: 0.826, eight 0.785). What

@@ -1,5 +1,6 @@
 /* Many small blocks beat few big ones: while one loads, another waits.
- * Figures in the reasons: softmax of f16 on an H100, as fractions of the time of a copy of the same bytes. */
+ * Figures in the reasons: softmax of f16 on an H100, as fractions of the time of a copy of the same bytes; those of an
+ * H200, whose memory is half as fast again beside the same multiprocessors, say so. */
 #include "plan/table.h"
 
 const kiln__choice kiln__table[] = {
@@ -35,7 +36,9 @@ const kiln__choice kiln__table[] = {
      "sixteen lanes that combine columns (argmax of 512 columns of f16: 1.026, 32 1.019)"},
     {97, 192, 32, 1, false, TAKING, KILN__RESIDENCY_REGISTERS,
      "a warp that combines columns (argmax of 1,000 columns of f16: 1.014, 128 threads 0.698)"},
-    {193, 400, 128, 1, false, TAKING, KILN__RESIDENCY_REGISTERS,
+    {193, 272, 64, 1, false, TAKING, KILN__RESIDENCY_REGISTERS,
+     "64 threads that combine columns (argmax of 1,024 columns of f32, H200: 0.970, 128 threads 0.873)"},
+    {273, 400, 128, 1, false, TAKING, KILN__RESIDENCY_REGISTERS,
      "128 threads that combine columns (argmax of 1,000 columns of f32: 1.046, a warp 1.014)"},
     {401, 1536, 256, 1, false, TAKING, KILN__RESIDENCY_REGISTERS,
      "256 threads that combine columns (argmax of 8,192 columns of f16: 0.983, 512 threads 0.931)"},
@@ -50,20 +53,37 @@ const kiln__choice kiln__table[] = {
      "sixteen blocks that combine columns (argmax of 128,256 columns of f32: 1.022, 128 threads 1.002)"},
     {0, 11, 4, 1, false, READING_ODD, KILN__RESIDENCY_REGISTERS,
      "four lanes, whose packs overhang the row (sums of 65 columns of f16: 0.995, tiles 0.958)"},
-    {12, 17, 8, 1, false, READING_ODD, KILN__RESIDENCY_REGISTERS,
-     "eight lanes, whose packs overhang the row (sums of 90 columns of f16: 0.968, tiles 0.934)"},
-    {18, 33, 16, 1, false, READING_ODD, KILN__RESIDENCY_REGISTERS,
-     "sixteen lanes, whose packs overhang the row (sums of 255 columns of f16: 0.986, a warp 0.889)"},
-    {34, 256, 32, 1, false, READING_ODD, KILN__RESIDENCY_REGISTERS,
+    {12, 24, 8, 1, false, READING_ODD, KILN__RESIDENCY_REGISTERS,
+     "eight lanes, whose packs overhang the row (sums of 90 columns of f16: 0.968, tiles 0.934; of 131, H200: 1.000, "
+     "sixteen lanes 0.635)"},
+    {25, 40, 16, 1, false, READING_ODD, KILN__RESIDENCY_REGISTERS,
+     "sixteen lanes, whose packs overhang the row (sums of 255 columns of f16: 0.986, a warp 0.889; of 131 of f32, "
+     "H200: 0.960, a warp 0.820)"},
+    {41, 176, 32, 1, false, READING_ODD, KILN__RESIDENCY_REGISTERS,
      "a warp, whose packs overhang the row (sums of 1,023 columns of f16: 0.941, 128 threads 0.817)"},
+    {177, 256, 128, 1, false, READING_ODD, KILN__RESIDENCY_REGISTERS,
+     "128 threads, whose packs overhang the row (sums of 785 columns of f32, H200: 1.009, a warp 0.950)"},
     {24, 80, 8, 1, false, INDEXED, KILN__RESIDENCY_REGISTERS,
      "eight lanes, whose packs overhang the row (causal softmax of 577 columns of f16: 0.991, tiles 0.901)"},
     {81, 120, 16, 1, false, INDEXED, KILN__RESIDENCY_REGISTERS,
      "sixteen lanes, whose packs overhang the row (causal softmax of 785 columns of f16: 0.992, a warp 0.888)"},
-    {48, 272, 32, 1, false, ODD, KILN__RESIDENCY_REGISTERS,
+    {41, 96, 16, 1, false, ODD, KILN__RESIDENCY_REGISTERS,
+     "sixteen lanes, whose packs overhang the row (513 columns, H200: 0.998, tiles 0.929; softmax_grad of 301 0.970, a "
+     "warp 0.921)"},
+    {97, 272, 32, 1, false, ODD, KILN__RESIDENCY_REGISTERS,
      "a warp, whose packs overhang the row (softmax_grad of 901 columns: 0.987, tiles 0.948)"},
     {2, 2, 1, 1, false, READING, KILN__RESIDENCY_REGISTERS,
      "one lane reads the row's two packs (sums of 8 columns of f32: 0.969, two lanes 0.802)"},
+    {3, 4, 2, 1, false, READING, KILN__RESIDENCY_REGISTERS,
+     "two packs per lane, so that enough is under way (sums of 16 columns of f32, H200: 0.998, four lanes 0.846)"},
+    {5, 8, 4, 1, false, READING, KILN__RESIDENCY_REGISTERS,
+     "two packs per lane, so that enough is under way (sums of 32 columns of f32, H200: 1.002, eight lanes 0.847)"},
+    {9, 16, 8, 1, false, READING, KILN__RESIDENCY_REGISTERS,
+     "two packs per lane, so that enough is under way (sums of 64 columns of f32, H200: 0.968, sixteen lanes 0.808)"},
+    {17, 32, 16, 1, false, READING, KILN__RESIDENCY_REGISTERS,
+     "two packs per lane, so that enough is under way (sums of 128 columns of f32, H200: 0.953, a warp 0.806)"},
+    {33, 128, 32, 1, false, READING, KILN__RESIDENCY_REGISTERS,
+     "up to four packs per lane of a warp (sums of 512 columns of f32, H200: 0.991, 128 threads 0.840)"},
     {33, 64, 16, 1, false, EVEN, KILN__RESIDENCY_SHARED,
      "16 lanes with two packs each and more, on their way at once (softmax_grad of 256 columns, 49,152 rows: 0.991, a "
      "pack of each tensor for each of 32 lanes 0.972; softmax of 512 columns 1.006 and 0.992)"},
@@ -71,6 +91,16 @@ const kiln__choice kiln__table[] = {
      "a short row fits one pack per lane; fewer lanes take fewer shuffle steps (64 columns: 8 lanes 0.955, 4 lanes "
      "of 2 packs 0.64)"},
     {0, 64, 32, 1, false, 0, KILN__RESIDENCY_REGISTERS, "two packs per lane of a warp, and no block barrier"},
+    {97, 130, 16, 1, false, NORMS_MORE, KILN__RESIDENCY_REGISTERS,
+     "up to nine packs per thread, whose packs overhang the row (layer_norm of 785 columns, H200: 0.886, a warp 0.741; "
+     "of 1,023 0.853 and 0.791)"},
+    {131, 200, 32, 1, false, NORMS_MORE, KILN__RESIDENCY_REGISTERS,
+     "up to seven packs per thread, whose packs overhang the row (layer_norm of 1,501 columns, H200: 0.923, 64 threads "
+     "0.862)"},
+    {201, 400, 64, 1, false, NORMS_MORE, KILN__RESIDENCY_REGISTERS,
+     "up to seven packs per thread, whose packs overhang the row (layer_norm of 3,001 columns, H200: 0.942, 128 "
+     "threads "
+     "0.923)"},
     {65, 96, 16, 1, false, SHARING_ODD, KILN__RESIDENCY_REGISTERS,
      "up to six packs per thread, whose packs overhang the row (layer_norm of 523 columns: 0.952, tiles 0.924)"},
     {97, 160, 32, 1, false, SHARING_ODD, KILN__RESIDENCY_REGISTERS,
@@ -87,11 +117,15 @@ const kiln__choice kiln__table[] = {
     {4097, 8192, 256, 8, false, READING, KILN__RESIDENCY_REGISTERS,
      "one launch: as fast as two where rows are many (sums of 32,768 columns of f32: 0.979 and 0.980), and faster "
      "where they are few"},
-    {3585, 5120, 128, 8, false, READING_ODD, KILN__RESIDENCY_REGISTERS,
+    {2305, 4608, 128, 4, false, READING_ODD, KILN__RESIDENCY_REGISTERS,
+     "up to nine packs per thread of four blocks (sums of 12,001 columns of f32, H200: 1.046, streamed 0.973; of "
+     "32,767 "
+     "of f16 0.987, eight blocks 0.879)"},
+    {4609, 5120, 128, 8, false, READING_ODD, KILN__RESIDENCY_REGISTERS,
      "up to five packs per thread of eight blocks (sums of 16,385 columns of f32: 1.010, streamed 0.961; of 32,769 of "
      "f16 1.007 and 0.948)"},
-    {5121, 8192, 256, 8, false, READING_ODD, KILN__RESIDENCY_REGISTERS,
-     "up to four packs per thread of eight blocks: as fast as two launches where rows are many (sums of 50,257 columns "
+    {5121, 9216, 256, 8, false, READING_ODD, KILN__RESIDENCY_REGISTERS,
+     "up to five packs per thread of eight blocks: as fast as two launches where rows are many (sums of 50,257 columns "
      "of f16: 0.999 and 0.996), and faster where they are few (16 rows 0.881 and 0.658)"},
     {8193, 24576, 256, 16, false, READING | READING_ODD, KILN__RESIDENCY_REGISTERS,
      "up to six packs per thread of sixteen blocks: as fast as two launches where rows are many (sums of 65,536 "
@@ -105,31 +139,53 @@ const kiln__choice kiln__table[] = {
     {1025, 1792, 512, 1, false, READING_ODD, KILN__RESIDENCY_REGISTERS,
      "up to four packs per thread, whose packs overhang the row (sums of 4,097 columns of f32: 0.993, 1,024 threads "
      "0.869)"},
+    {1025, 1280, 256, 1, false, READING, KILN__RESIDENCY_REGISTERS,
+     "256 threads, where few packs are left over (sums of 10,000 columns of f16, H200: 0.954, 512 threads 0.903, 1,024 "
+     "0.653)"},
+    {1281, 1536, 512, 1, false, READING, KILN__RESIDENCY_REGISTERS,
+     "512 threads, where few packs are left over (sums of 6,000 columns of f32, H200: 1.009, 1,024 threads 0.963)"},
     {1025, 4096, 1024, 1, false, READING, KILN__RESIDENCY_REGISTERS,
      "two packs per thread (sums of 8,192 columns of f32: 1.000, four 0.971), four at most: few rows need no second "
      "launch (one of 16,384 columns: 4.3 us, 6.7 with two)"},
-    {257, 512, 256, 1, false, SHARING, KILN__RESIDENCY_REGISTERS,
-     "two packs per thread (layer_norm of 4,096 columns: 1.003, four 0.991; one row of them 5.3 us and 6.0)"},
+    {65, 96, 32, 1, false, SHARING, KILN__RESIDENCY_REGISTERS,
+     "three packs per lane of a warp (layer_norm of 768 columns, H200: 1.013, 128 threads 0.859)"},
+    {97, 128, 64, 1, false, SHARING, KILN__RESIDENCY_REGISTERS,
+     "two packs per thread (layer_norm of 1,024 columns, H200: 0.992, 128 threads 0.922)"},
+    {129, 192, 64, 1, false, SHARING, KILN__RESIDENCY_REGISTERS,
+     "three packs per thread (layer_norm of 1,536 columns, H200: 1.014, 128 threads 0.961)"},
+    {257, 512, 128, 1, false, SHARING, KILN__RESIDENCY_REGISTERS,
+     "up to four packs per thread (layer_norm of 3,000 columns, H200: 1.014, 256 threads 0.908; of 4,096 0.967 and "
+     "0.919, one row of them 5.7 us and 5.6)"},
     {513, 896, 128, 1, false, SHARING, KILN__RESIDENCY_REGISTERS,
      "128 threads, where few packs are left over (layer_norm of 5,000 columns: 1.018, 512 threads 0.913)"},
-    {1025, 1400, 128, 1, false, SHARING, KILN__RESIDENCY_REGISTERS,
-     "128 threads, where few packs are left over (layer_norm of 10,000 columns: 1.007, 512 threads 0.965)"},
-    {513, 2048, 512, 1, false, SHARING | READING, KILN__RESIDENCY_REGISTERS,
-     "the more threads, the fewer wait for what all rows share (layer norm of 16,384 columns: 512 threads 0.990, 256 "
-     "0.949)"},
-    {0, 1024, 128, 1, false, 0, KILN__RESIDENCY_REGISTERS,
-     "128 threads with up to 8 packs in registers: 0.992 to 1.005 from 1,024 to 8,192 columns, larger blocks lose"},
     {1793, 2560, 512, 1, false, NORMS, KILN__RESIDENCY_REGISTERS,
      "up to five packs per thread, whose packs overhang the row (rms_norm of 16,411 columns: 0.974, 256 threads "
      "0.949)"},
-    {2561, 3584, 512, 1, false, NORMS_MORE, KILN__RESIDENCY_REGISTERS,
-     "up to seven packs per thread, whose packs overhang the row (layer_norm of 24,001 columns: 0.921, in shared "
-     "memory 0.898; rms_norm 0.948 and 0.971)"},
     {1793, 4608, 128, 4, false, SHARING_EXP, KILN__RESIDENCY_REGISTERS,
      "up to nine packs per thread of four blocks (softmax(x * w) of 16,383 columns of f16: 0.863, one block 0.680)"},
     {1025, 2304, 256, 1, false, SHARING_ODD, KILN__RESIDENCY_REGISTERS,
      "one block, whose packs overhang the row (rms_norm of 12,001 columns: 0.996, in shared memory 0.964; layer_norm "
      "0.971 and 0.932)"},
+    {897, 1024, 512, 1, false, SHARING, KILN__RESIDENCY_SHARED,
+     "in shared memory: more threads fit a multiprocessor (layer_norm of 8,192 columns, H200: 0.952, in registers "
+     "0.903)"},
+    {1025, 1280, 256, 1, false, SHARING, KILN__RESIDENCY_SHARED,
+     "256 threads, where few packs are left over (layer_norm of 10,000 columns, H200: 0.968, 128 with them in "
+     "registers "
+     "0.940)"},
+    {1281, 1536, 512, 1, false, SHARING, KILN__RESIDENCY_SHARED,
+     "in shared memory: more threads fit a multiprocessor (layer_norm of 12,288 columns, H200: 0.952, in registers "
+     "0.895)"},
+    {513, 2048, 512, 1, false, SHARING | READING, KILN__RESIDENCY_REGISTERS,
+     "the more threads, the fewer wait for what all rows share (layer norm of 16,384 columns: 512 threads 0.990, 256 "
+     "0.949)"},
+    {65, 128, 64, 1, false, EVEN, KILN__RESIDENCY_REGISTERS,
+     "two packs per thread, so that enough is under way (1,000 columns, H200: 1.002, 128 threads 0.908)"},
+    {0, 1024, 128, 1, false, 0, KILN__RESIDENCY_REGISTERS,
+     "128 threads with up to 8 packs in registers: 0.992 to 1.005 from 1,024 to 8,192 columns, larger blocks lose"},
+    {2561, 3584, 512, 1, false, NORMS_MORE, KILN__RESIDENCY_REGISTERS,
+     "up to seven packs per thread, whose packs overhang the row (layer_norm of 24,001 columns: 0.921, in shared "
+     "memory 0.898; rms_norm 0.948 and 0.971)"},
     {1025, 3072, 512, 1, false, SHARING_ODD, KILN__RESIDENCY_SHARED,
      "one block, whose packs overhang the row, of more columns than its registers hold (rms_norm of 24,001: 0.968, 256 "
      "threads 0.876)"},
@@ -142,10 +198,19 @@ const kiln__choice kiln__table[] = {
     {18433, 36864, 256, 16, false, SHARING_ONE, KILN__RESIDENCY_REGISTERS,
      "up to nine packs per thread of sixteen blocks (rms_norm of 262,143 columns: 0.929, in shared memory of eight "
      "0.923)"},
-    {2049, 3072, 512, 1, false, SHARING, KILN__RESIDENCY_REGISTERS,
-     "up to six packs per thread (layer_norm of 20,000 columns: 1.006, four blocks 0.943)"},
     {3585, 4608, 128, 4, false, NORMS_MORE, KILN__RESIDENCY_REGISTERS,
      "up to nine packs per thread of four blocks (layer_norm of 32,769 columns: 0.891, in shared memory of one 0.871)"},
+    {2049, 2560, 512, 1, false, SHARING, KILN__RESIDENCY_REGISTERS,
+     "up to five packs per thread (layer_norm of 20,000 columns: 1.006, four blocks 0.943)"},
+    {3585, 4608, 256, 4, false, SHARING_ONE, KILN__RESIDENCY_REGISTERS,
+     "up to five packs per thread of four blocks (rms_norm of 32,769 columns, H200: 0.882, one block 0.838)"},
+    {2561, 4096, 256, 2, false, SHARING, KILN__RESIDENCY_SHARED,
+     "two blocks (layer_norm of 32,768 columns, H200: 0.909, four 0.861; of 24,576 0.917, one with it in registers "
+     "0.769)"},
+    {4097, 8192, 512, 2, false, SHARING, KILN__RESIDENCY_SHARED,
+     "two blocks of 512 threads (layer_norm of 65,536 columns, H200: 0.908, four of 256 0.888; rms_norm of 50,000 "
+     "0.947 "
+     "and 0.935)"},
     {3585, 4608, 1024, 1, false, NORMS, KILN__RESIDENCY_REGISTERS,
      "up to five packs per thread, whose packs overhang the row (rms_norm of 32,769 columns: 0.956, in shared memory "
      "of four blocks 0.941)"},
@@ -162,10 +227,16 @@ const kiln__choice kiln__table[] = {
      "up to twelve packs per thread (10,000 columns: 1.023, four blocks 0.966)"},
     {1025, 1792, 128, 2, false, ODD, KILN__RESIDENCY_REGISTERS,
      "two blocks share the row, whose packs overhang it (9,001 columns: 1.032, one block 1.024)"},
-    {1793, 4096, 128, 4, false, ODD, KILN__RESIDENCY_REGISTERS,
-     "four blocks share the row, whose packs overhang it (28,001 columns: 1.023, in shared memory of one 0.997)"},
-    {4097, 9216, 128, 8, false, ODD, KILN__RESIDENCY_REGISTERS,
+    {1793, 2304, 128, 2, false, ODD, KILN__RESIDENCY_REGISTERS,
+     "up to nine packs per thread of two blocks (16,383 columns, H200: 0.965, four blocks 0.911)"},
+    {2305, 4608, 128, 4, false, ODD, KILN__RESIDENCY_REGISTERS,
+     "up to nine packs per thread of four blocks, whose packs overhang the row (28,001 columns: 1.023, in shared "
+     "memory "
+     "of one 0.997; 32,767, H200: 0.960, eight blocks 0.884)"},
+    {4609, 9216, 128, 8, false, ODD, KILN__RESIDENCY_REGISTERS,
      "eight blocks share the row, whose packs overhang it (50,257 columns: 1.028, in shared memory of four 1.008)"},
+    {14337, 17408, 128, 8, false, ODD, KILN__RESIDENCY_REGISTERS,
+     "up to seventeen packs per thread of eight blocks (131,101 columns of bf16, H200: 0.984, sixteen blocks 0.901)"},
     {9217, 51200, 128, 16, false, ODD, KILN__RESIDENCY_REGISTERS,
      "sixteen blocks share the row, whose packs overhang it (262,143 columns: 1.006, in shared memory 0.971; "
      "softmax_grad 0.988 and 0.872)"},
@@ -175,10 +246,17 @@ const kiln__choice kiln__table[] = {
      "where no blocks share a row, whose packs overhang it (9,001 columns: 1.024, two blocks 1.032)"},
     {2101, 4096, 256, 1, false, ODD, KILN__RESIDENCY_SHARED,
      "where no blocks share a row, whose packs overhang it (28,001 columns: 0.997, four blocks 1.023)"},
+    {2049, 2560, 256, 1, false, SEVERAL, KILN__RESIDENCY_REGISTERS,
+     "256 threads, where few packs are left over (softmax_grad of 10,000 columns, H200: 1.037, four blocks 0.937)"},
     {1025, 3072, 128, 4, false, EVEN, KILN__RESIDENCY_REGISTERS,
      "four blocks share the row (16,384 columns: 1.002, in shared memory 1.003; 8 rows of them 5.4 us and 5.7)"},
-    {3073, 4096, 128, 8, false, EVEN, KILN__RESIDENCY_REGISTERS,
-     "eight blocks share the row (32,768 columns: 0.997, in shared memory 0.997; 32 rows of them 7.1 us and 7.7)"},
+    {3073, 4096, 256, 4, false, EVEN, KILN__RESIDENCY_REGISTERS,
+     "four blocks of 256 threads share the row (32,768 columns, H200: 0.969, eight of 128 0.929)"},
+    {4097, 6144, 256, 8, false, SEVERAL, KILN__RESIDENCY_SHARED,
+     "eight blocks with the row in shared memory (softmax_grad of 20,000 columns, H200: 1.032, 128 threads with it in "
+     "registers 0.842)"},
+    {4097, 6144, 128, 8, false, EVEN, KILN__RESIDENCY_REGISTERS,
+     "eight blocks share the row (20,000 columns of f32, H200: 1.017, in shared memory 0.934)"},
     {14337, 16384, 128, 16, false, EVEN, KILN__RESIDENCY_REGISTERS,
      "sixteen blocks share the row (131,072 columns: 1.003, eight with it in shared memory 0.999; 32 rows of 128,256 "
      "11.3 us and 12.2)"},

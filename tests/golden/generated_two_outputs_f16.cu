@@ -12,7 +12,6 @@ struct kiln_row {
     const kiln_arguments &args;
     kiln_i64 index;
     int shift; /* elements of the first pack that belong to the row before */
-    int tile; /* the row's first element in the tile */
     const kiln_f16 *in_x;
     float *out_m;
     kiln_f16 *out_y;
@@ -29,31 +28,19 @@ KILN_DEVICE void kiln_begin(kiln_row &row)
     row.in_x = args.in_x + row.index * 511;
     row.out_m = args.out_m + row.index * 1;
     row.out_y = args.out_y + row.index * 511;
-    row.shift = (int)(row.index * 1 & (KILN_PACK - 1));
+    row.shift = (int)(row.index * 7 & (KILN_PACK - 1));
 }
 
-[kernel_sources/tile.cuh]
 /* One pack of columns of the inputs that stay with the row, as stored. */
 struct kiln_kept {
     kiln_pack<kiln_f16, KILN_PACK> in_x;
-    KILN_MEMBER void recall(const kiln_row &row, kiln_index col, const kiln_span &span)
+    KILN_MEMBER void load(const kiln_row &row, kiln_index col, const kiln_span &span)
     {
-        kiln_tile_recall(in_x, reinterpret_cast<kiln_f16 *>(kiln_shared + 0) + row.tile + col, span);
-    }
-    KILN_MEMBER void recall_shared(const kiln_row &row, kiln_index col, const kiln_span &span)
-    {
-    }
-    static KILN_MEMBER void fill(const kiln_arguments &args, kiln_i64 first, int rows)
-    {
-        kiln_tile_fill<8>(kiln_shared + 0, args.in_x + first * KILN_COLS, rows * KILN_COLS);
-    }
-    static KILN_MEMBER void drain(const kiln_arguments &args, kiln_i64 first, int rows)
-    {
-        kiln_tile_drain<8>(args.out_y + first * KILN_COLS, kiln_shared + 0, rows * KILN_COLS);
+        kiln_fetch<8>(in_x, row.in_x + col, span.loaded(row));
     }
 };
 
-[kernel_sources/residency_tile.cuh]
+[kernel_sources/residency_registers.cuh]
 
 /* Phase 0: the reductions combined together, in one exchange. */
 struct kiln_phase0 {
@@ -63,13 +50,24 @@ struct kiln_phase0 {
     {
         r1 = (-kiln_infinity());
     }
-    KILN_MEMBER void pack(const kiln_row &row, const kiln_kept &kept, kiln_index col, const kiln_span &span)
+    KILN_MEMBER void whole_pack(const kiln_row &row, const kiln_kept &kept, kiln_index col, const kiln_span &span)
+    {
+        r1 = kiln_maximum(r1, kiln_pack_maximum(kept.in_x));
+    }
+    KILN_MEMBER void masked_pack(const kiln_row &row, const kiln_kept &kept, kiln_index col, const kiln_span &span)
     {
 #pragma unroll
         for (int j = 0; j < KILN_PACK; ++j) {
             const float v0 = kiln_widen(kept.in_x.get(j));
             r1 = kiln_maximum(r1, (span.has(j) ? v0 : (-kiln_infinity())));
         }
+    }
+    KILN_MEMBER void pack(const kiln_row &row, const kiln_kept &kept, kiln_index col, const kiln_span &span)
+    {
+        if (span.whole())
+            whole_pack(row, kept, col, span);
+        else
+            masked_pack(row, kept, col, span);
     }
     static KILN_MEMBER kiln_phase0 combine(const kiln_phase0 &a, const kiln_phase0 &b)
     {
@@ -104,7 +102,7 @@ struct kiln_finish {
         }
         kiln_pack<kiln_f16, KILN_PACK> out_y;
         kiln_narrow_pack(y1, out_y);
-        kiln_tile_keep(out_y, reinterpret_cast<kiln_f16 *>(kiln_shared + 0) + row.tile + col, span);
+        kiln_put<8>(out_y, row.out_y + col, span);
     }
 };
 
@@ -117,25 +115,16 @@ KILN_DEVICE void kiln_finish_row(const kiln_row &row)
 
 extern "C" __global__ void __launch_bounds__(KILN_THREADS) kiln_kernel(const __grid_constant__ kiln_arguments args)
 {
-    const kiln_i64 first = kiln_block() * KILN_ROWS_PER_BLOCK;
-    if (first >= args.rows) return;
-    const int rows = args.rows - first < KILN_ROWS_PER_BLOCK ? (int)(args.rows - first) : KILN_ROWS_PER_BLOCK;
-    kiln_kept::fill(args, first, rows);
-    kiln_copy_wait();
-    kiln_block_barrier();
+    kiln_row row(args, kiln_row_index());
+    if (row.index >= args.rows) return;
+    kiln_begin(row);
     kiln_residency residency;
-    for (int r = (int)threadIdx.x / KILN_THREADS_PER_ROW; r < rows; r += KILN_THREADS / KILN_THREADS_PER_ROW) {
-        kiln_row row(args, first + r);
-        kiln_begin(row);
-        row.tile = r * KILN_COLS;
-        kiln_phase0 phase0;
-        phase0.clear();
-        residency.each_pack(row, phase0);
-        kiln_after0(row, kiln_all_reduce(phase0));
-        kiln_finish finish;
-        residency.each_pack(row, finish);
-        if (kiln_member() == 0) kiln_finish_row(row);
-    }
-    kiln_block_barrier();
-    kiln_kept::drain(args, first, rows);
+    residency.fill(row);
+    kiln_phase0 phase0;
+    phase0.clear();
+    residency.each_pack(row, phase0);
+    kiln_after0(row, kiln_all_reduce(phase0));
+    kiln_finish finish;
+    residency.each_pack(row, finish);
+    if (kiln_member() == 0) kiln_finish_row(row);
 }
