@@ -315,6 +315,7 @@ static kiln_status choose_row(const kiln__ir *ir, const kiln__problem *problem, 
     if (kind == EVEN && kept > 1 && bytes <= 48) kind |= SEVERAL;
     if (s->sharing) kind = (kind & ~(ODD | EVEN | SEVERAL)) | (s->masked ? SHARING | SHARING_ODD : SHARING);
     const bool norms = kiln__online_phase(ir) < 0 || kiln__online_squares(ir);
+    if (s->sharing && !s->masked && kept == 1) kind |= SHARING_ALONE;
     if (kind & SHARING_ODD && s->sharing == 1) kind |= norms ? SHARING_ONE : SHARING_ONE | SHARING_EXP;
     if (kind & SHARING_ODD && norms) kind |= s->sharing > 1 ? NORMS | NORMS_MORE : NORMS;
     if (kind == ODD && kept == 1 && bytes <= 16 && s->pack_size >= 4 && is_indexed(ir)) kind |= INDEXED;

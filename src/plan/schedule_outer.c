@@ -129,9 +129,8 @@ typedef struct sharing {
  * 1,600 of 65,536 0.817 and 0.967, of 512 1.171 and 0.950). What a thread has should be under way at once, in eight packs, or
  * be many times that (64 runs of 256 rows, f32: over 6,000 in 16 blocks of 16 threads for a row 0.975, of 32 0.862; over 3,136
  * 0.875 and 0.904; f16: over 4,096 in 16 blocks of 32 threads 0.941, in 8 0.871; over 3,136 in 8 of 64 0.945, of 32 0.927).
- * An H200, f32 over 4,096 of 512, 2,048, 8,192 and 65,536 rows: 16 blocks of 16 threads 1.116, 0.789, 0.913 and 0.929, of 32
- * 1.076, 0.781, 0.894 and 0.891; over 3,136 one block 0.710, 0.851, 0.949 and 0.927, 16 of 32 1.063, 0.724, 0.685 and 0.655;
- * over 2,000 4 of 16 0.947, 0.825, 0.834 and 0.929, one 0.707, 0.695, 0.906 and 0.904. */
+ * An H200, f32 over 3,136 of 512, 2,048, 8,192 and 65,536 rows: one block 0.710, 0.851, 0.949 and 0.927, 16 of 32 threads
+ * 1.063, 0.724, 0.685 and 0.655; over 2,000 4 of 16 0.947, 0.825, 0.834 and 0.929, one 0.707, 0.695, 0.906 and 0.904. */
 static const struct {
     int64_t more_than, up_to; /* columns */
     int bytes;                /* of one */
@@ -143,7 +142,8 @@ static const struct {
                {4096, SPLIT_COLUMNS - 1, 2, {8, 32, 128}},
                {768, 1536, 4, {4, 32, 256}},
                {1536, 2048, 4, {4, 16, 256}},
-               {3584, SPLIT_COLUMNS - 1, 4, {16, 16, 256}}};
+               {3584, 4096, 4, {16, 32, 256}}, /* 65 rows beside each other, unaligned: 0.949, 16 threads 0.818 */
+               {4096, SPLIT_COLUMNS - 1, 4, {16, 16, 256}}};
 
 /* Blocks that share rows which are read again. Pieces of 64 bytes that begin anywhere waste a third of their sectors, and
  * short ones the memory's pages: from ALONE_BYTES on, of one tensor, up to eight blocks keep 32 KB of rows 256 bytes wide

@@ -166,14 +166,14 @@ const kiln__choice kiln__table[] = {
     {1025, 2304, 256, 1, false, SHARING_ODD, KILN__RESIDENCY_REGISTERS,
      "one block, whose packs overhang the row (rms_norm of 12,001 columns: 0.996, in shared memory 0.964; layer_norm "
      "0.971 and 0.932)"},
-    {897, 1024, 512, 1, false, SHARING, KILN__RESIDENCY_SHARED,
+    {897, 1024, 512, 1, false, SHARING_ALONE, KILN__RESIDENCY_SHARED,
      "in shared memory: more threads fit a multiprocessor (layer_norm of 8,192 columns, H200: 0.952, in registers "
      "0.903)"},
-    {1025, 1280, 256, 1, false, SHARING, KILN__RESIDENCY_SHARED,
+    {1025, 1280, 256, 1, false, SHARING_ALONE, KILN__RESIDENCY_SHARED,
      "256 threads, where few packs are left over (layer_norm of 10,000 columns, H200: 0.968, 128 with them in "
      "registers "
      "0.940)"},
-    {1281, 1536, 512, 1, false, SHARING, KILN__RESIDENCY_SHARED,
+    {1281, 1536, 512, 1, false, SHARING_ALONE, KILN__RESIDENCY_SHARED,
      "in shared memory: more threads fit a multiprocessor (layer_norm of 12,288 columns, H200: 0.952, in registers "
      "0.895)"},
     {513, 2048, 512, 1, false, SHARING | READING, KILN__RESIDENCY_REGISTERS,

@@ -4,21 +4,22 @@
 
 #include "plan/schedule.h"
 
-#define WHOLE_GRID 0     /* blocks: one on each multiprocessor */
-#define SHARING 1        /* programs that read what all rows share */
-#define SHARING_ODD 2    /* the same, of rows that packs overhang */
-#define READING 4        /* programs that read each element once, and write one value per row */
-#define READING_ODD 8    /* the same, of rows that packs overhang */
-#define EVEN 16          /* other programs that share nothing, of rows that packs do not overhang */
-#define ODD 32           /* the same, of rows that they overhang */
-#define SEVERAL 64       /* programs that keep several inputs, of even rows */
-#define APART 128        /* rows that some tensor has neither one behind the other nor in whole packs */
-#define SHARING_ONE 256  /* SHARING_ODD, and one such tensor */
-#define SHARING_EXP 512  /* SHARING_ONE, and exponentials about a maximum: what is shared is read in each pass */
-#define NORMS 1024       /* SHARING_ODD, and no such exponentials */
-#define NORMS_MORE 2048  /* NORMS, and several such tensors */
-#define TAKING 4096      /* READING or READING_ODD programs that look for a column: argmax */
-#define INDEXED 8192     /* ODD programs of one input that compute with columns' numbers: causal masks */
+#define WHOLE_GRID 0        /* blocks: one on each multiprocessor */
+#define SHARING 1           /* programs that read what all rows share */
+#define SHARING_ODD 2       /* the same, of rows that packs overhang */
+#define READING 4           /* programs that read each element once, and write one value per row */
+#define READING_ODD 8       /* the same, of rows that packs overhang */
+#define EVEN 16             /* other programs that share nothing, of rows that packs do not overhang */
+#define ODD 32              /* the same, of rows that they overhang */
+#define SEVERAL 64          /* programs that keep several inputs, of even rows */
+#define APART 128           /* rows that some tensor has neither one behind the other nor in whole packs */
+#define SHARING_ONE 256     /* SHARING_ODD, and one such tensor */
+#define SHARING_EXP 512     /* SHARING_ONE, and exponentials about a maximum: what is shared is read in each pass */
+#define NORMS 1024          /* SHARING_ODD, and no such exponentials */
+#define NORMS_MORE 2048     /* NORMS, and several such tensors */
+#define TAKING 4096         /* READING or READING_ODD programs that look for a column: argmax */
+#define INDEXED 8192        /* ODD programs of one input that compute with columns' numbers: causal masks */
+#define SHARING_ALONE 16384 /* SHARING of even rows, and one input beside what they share */
 
 typedef struct kiln__choice {
     int64_t min_packs, max_packs; /* of 16 bytes a row, all kept inputs together; of rows APART: of any size */
