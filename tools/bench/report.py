@@ -81,9 +81,10 @@ def reason_of(name, reasons):
     return next((row["reason"] for row in reasons if re.search(row["cases"], name)), "")
 
 
-def load_reasons():
+def load_reasons(device):
+    """Those for any device, and those for this one."""
     with open(REASONS, encoding="utf-8") as file:
-        return json.load(file)
+        return [row for row in json.load(file) if re.search(row.get("device", ""), device)]
 
 
 def cell(text):
@@ -164,7 +165,7 @@ result."""
 
 
 def write_markdown(data, path, plots=None):
-    reasons = load_reasons()
+    reasons = load_reasons(data["runs"][-1]["device"] if data["runs"] else "")
     parts = ["# Kiln and its peers, measured", METHOD, describe_runs(data), summary(data) + ".", bars_table(data)]
     folder = os.path.dirname(os.path.abspath(path))
     for name, title, _ in plots_of(data) if plots else []:
