@@ -34,7 +34,7 @@ static void the_second_run_only_looks_up(void **state) {
     assert_int_equal(launch_compiles(f), 1);
     assert_int_equal(f->fake->last_grid[0], 8);
     assert_int_equal(f->fake->last_grid[1], 1);
-    assert_int_equal(f->fake->last_block[0], 128);
+    assert_int_equal(f->fake->last_block[0], 64);
     launch_expect(launch_run(program, "f16[5000,1024] f16[5000,1024]"), KILN_OK, "");
     launch_expect(launch_run(program, "f16[5,1000,1024] f16[5,1000,1024]"), KILN_OK, "");
     assert_int_equal(f->fake->last_grid[0], 5000);
