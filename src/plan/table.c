@@ -99,8 +99,7 @@ const kiln__choice kiln__table[] = {
      "0.862)"},
     {201, 400, 64, 1, false, NORMS_MORE, KILN__RESIDENCY_REGISTERS,
      "up to seven packs per thread, whose packs overhang the row (layer_norm of 3,001 columns, H200: 0.942, 128 "
-     "threads "
-     "0.923)"},
+     "threads 0.923)"},
     {65, 96, 16, 1, false, SHARING_ODD, KILN__RESIDENCY_REGISTERS,
      "up to six packs per thread, whose packs overhang the row (layer_norm of 523 columns: 0.952, tiles 0.924)"},
     {97, 160, 32, 1, false, SHARING_ODD, KILN__RESIDENCY_REGISTERS,
@@ -119,8 +118,7 @@ const kiln__choice kiln__table[] = {
      "where they are few"},
     {2305, 4608, 128, 4, false, READING_ODD, KILN__RESIDENCY_REGISTERS,
      "up to nine packs per thread of four blocks (sums of 12,001 columns of f32, H200: 1.046, streamed 0.973; of "
-     "32,767 "
-     "of f16 0.987, eight blocks 0.879)"},
+     "32,767 of f16 0.987, eight blocks 0.879)"},
     {4609, 5120, 128, 8, false, READING_ODD, KILN__RESIDENCY_REGISTERS,
      "up to five packs per thread of eight blocks (sums of 16,385 columns of f32: 1.010, streamed 0.961; of 32,769 of "
      "f16 1.007 and 0.948)"},
@@ -171,8 +169,7 @@ const kiln__choice kiln__table[] = {
      "0.903)"},
     {1025, 1280, 256, 1, false, SHARING_ALONE, KILN__RESIDENCY_SHARED,
      "256 threads, where few packs are left over (layer_norm of 10,000 columns, H200: 0.968, 128 with them in "
-     "registers "
-     "0.940)"},
+     "registers 0.940)"},
     {1281, 1536, 512, 1, false, SHARING_ALONE, KILN__RESIDENCY_SHARED,
      "in shared memory: more threads fit a multiprocessor (layer_norm of 12,288 columns, H200: 0.952, in registers "
      "0.895)"},
@@ -209,8 +206,7 @@ const kiln__choice kiln__table[] = {
      "0.769)"},
     {4097, 8192, 512, 2, false, SHARING, KILN__RESIDENCY_SHARED,
      "two blocks of 512 threads (layer_norm of 65,536 columns, H200: 0.908, four of 256 0.888; rms_norm of 50,000 "
-     "0.947 "
-     "and 0.935)"},
+     "0.947 and 0.935)"},
     {3585, 4608, 1024, 1, false, NORMS, KILN__RESIDENCY_REGISTERS,
      "up to five packs per thread, whose packs overhang the row (rms_norm of 32,769 columns: 0.956, in shared memory "
      "of four blocks 0.941)"},
@@ -231,8 +227,7 @@ const kiln__choice kiln__table[] = {
      "up to nine packs per thread of two blocks (16,383 columns, H200: 0.965, four blocks 0.911)"},
     {2305, 4608, 128, 4, false, ODD, KILN__RESIDENCY_REGISTERS,
      "up to nine packs per thread of four blocks, whose packs overhang the row (28,001 columns: 1.023, in shared "
-     "memory "
-     "of one 0.997; 32,767, H200: 0.960, eight blocks 0.884)"},
+     "memory of one 0.997; 32,767, H200: 0.960, eight blocks 0.884)"},
     {4609, 9216, 128, 8, false, ODD, KILN__RESIDENCY_REGISTERS,
      "eight blocks share the row, whose packs overhang it (50,257 columns: 1.028, in shared memory of four 1.008)"},
     {14337, 17408, 128, 8, false, ODD, KILN__RESIDENCY_REGISTERS,
