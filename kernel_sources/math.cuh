@@ -60,10 +60,24 @@ KILN_DEVICE float kiln_exp_beside_one(float x) {
     return kiln_fast_exp2_flush(KILN_FAST ? x * 1.44269504f : fmaf(x, 1.44269504f, x * 1.925963e-8f));
 }
 KILN_DEVICE double kiln_exp_beside_one(double x) { return exp(x); }
+/* exp(u - m) 2^e, u <= m, in one multiplication and one addition: u log2(e) less what m log2(e) is rounded to. e, under 48, is
+ * one for all that have the same m: it cancels where they are divided by their sum. From 2^30 on what is not m is so far from
+ * it that 2 does as a base, and nothing is rounded. */
+struct kiln_centre {
+    float scale, offset;
+    KILN_MEMBER kiln_centre() {}
+    KILN_MEMBER kiln_centre(float m) : scale(fabsf(m) < 1073741824.0f ? 1.44269504f : 1.0f) { offset = -m * scale; }
+    KILN_MEMBER float exp(float u) const { return kiln_fast_exp2_flush(fmaf(u, scale, offset)); }
+};
 /* Sums of phases that are reduced together, moved to another centre: of exponentials about v (where v is -infinity nothing
  * has been summed yet that counts), and of n squared distances from v. */
 template <class V> KILN_DEVICE V kiln_move_exp(V sum, V from, V to) {
     return from == to ? sum : sum == V(0) || from == V(-kiln_infinity()) ? V(0) : sum * kiln_exp_beside_one(from - to);
+}
+KILN_DEVICE float kiln_move_centre(float sum, float from, float to) {
+    const kiln_centre a(from), b(to);
+    if (from == to) return sum;
+    return a.scale != b.scale || from == -kiln_infinity() ? 0.0f : sum * kiln_fast_exp2_flush(b.offset - a.offset);
 }
 template <class V> KILN_DEVICE V kiln_move_square(V sum, V n, V from, V to) {
     const V distance = from - to;

@@ -17,6 +17,8 @@ typedef struct kiln__emitter {
     kiln__arena *arena; /* of what is spelled */
     bool *element;      /* per instruction: has a value for each element, computed inside the loop over a pack */
     bool *divides;      /* per instruction: a row's value that elements are divided by (f32) */
+    bool *folded;       /* per instruction: exp(u - v) in one step from u, by what is prepared of v */
+    bool *centre;       /* per instruction: such a v */
     bool *needed;       /* per instruction: scratch of one function */
     bool *exact;        /* per needed instruction: what is under 2^-126 beside 1 is not to become 0 */
     bool flat;
@@ -97,6 +99,8 @@ void kiln__emit_tile_put(const kiln__emitter *e, int o);
 
 /* ---- phases.c, online.c ---- */
 
+/* Finds the exponentials that may be folded. */
+void kiln__fold_exponentials(kiln__emitter *e);
 /* struct kiln_phase<phase>; struct kiln_finish (false if no output has columns). */
 void kiln__emit_phase(kiln__emitter *e, uint32_t phase);
 bool kiln__emit_finish(kiln__emitter *e);

@@ -149,6 +149,11 @@ const char *kiln__spell_definition(const kiln__emitter *e, uint32_t i) {
         return kiln__spell(e, "kiln_uniform(%s, %s, %s)", args[0], args[1],
                            spell_position(e, KILN__LINEAR_INDEX, e->element[i]));
     case KILN__OP_EXP:
+        if (e->folded[i]) {
+            const kiln__inst *difference = &e->ir->insts[inst->args[0]];
+            return kiln__spell(e, e->rows_in_packs ? "row.c%u[j].exp(%s)" : "row.c%u.exp(%s)", difference->args[1],
+                               kiln__spell_value(e, difference->args[0]));
+        }
         if (kiln__is_shifted_exp(e->ir, i) && !e->exact[i]) return kiln__spell(e, "kiln_exp_beside_one(%s)", args[0]);
         break;
     case KILN__OP_DIV:

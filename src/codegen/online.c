@@ -39,6 +39,9 @@ void kiln__emit_online(const kiln__emitter *e) {
         kiln__online online = kiln__online_of(e->ir, i);
         kiln__write(e, "    row.v%u%s = %s;\n", online.centre, e->rows_in_packs ? "[j]" : "",
                     spell_centre(e, &online, reduced, "reduced"));
+        if (e->centre[online.centre])
+            kiln__write(e, "    row.c%u%s = row.v%u%s;\n", online.centre, e->rows_in_packs ? "[j]" : "", online.centre,
+                        e->rows_in_packs ? "[j]" : "");
     }
     kiln__write(e,
                 "%s}\nKILN_DEVICE kiln_%s%d kiln_correct(kiln_%s%d part, const kiln_%s%d &from, "
@@ -48,9 +51,9 @@ void kiln__emit_online(const kiln__emitter *e) {
         if (!is_second(e, i)) continue;
         kiln__online online = kiln__online_of(e->ir, i);
         bool square = online.kind == KILN__ONLINE_SQUARE;
-        kiln__write(e, "    part.r%u = kiln_move_%s(part.r%u, %s%s, %s);\n", i, square ? "square" : "exp", i,
-                    square ? "from.count, " : "", spell_centre(e, &online, "from", "from"),
-                    spell_centre(e, &online, "to", "to"));
+        const char *how = square ? "square" : e->folded[e->ir->insts[i].args[0]] ? "centre" : "exp";
+        kiln__write(e, "    part.r%u = kiln_move_%s(part.r%u, %s%s, %s);\n", i, how, i, square ? "from.count, " : "",
+                    spell_centre(e, &online, "from", "from"), spell_centre(e, &online, "to", "to"));
     }
     kiln__write(e, "    return part;\n}\n");
     if (!kiln__is_one_pass(e)) return;

@@ -8,11 +8,13 @@
 /* ---- values inside the loop over a pack ---- */
 
 /* Marks the element instructions that the given one is made of. */
-static void need(kiln__emitter *e, uint32_t inst) {
-    e->needed[inst] = true;
-    for (uint32_t i = inst + 1; i-- > 0;) {
+static void need(kiln__emitter *e, uint32_t value) {
+    e->needed[value] = true;
+    for (uint32_t i = value + 1; i-- > 0;) {
         if (!e->needed[i] || !e->element[i]) continue;
-        for (int a = 0; a < e->ir->insts[i].arg_count; a++) e->needed[e->ir->insts[i].args[a]] = true;
+        const kiln__inst *inst = &e->ir->insts[i];
+        if (e->folded[i]) inst = &e->ir->insts[inst->args[0]];
+        for (int a = 0; a < inst->arg_count; a++) e->needed[inst->args[a]] = true;
     }
 }
 
@@ -268,19 +270,40 @@ void kiln__emit_phase(kiln__emitter *e, uint32_t phase) {
 
 /* ---- outputs ---- */
 
-bool kiln__emit_finish(kiln__emitter *e) {
-    const uint32_t *outputs = e->ir->outputs;
+/* Whether there are any, and what they need. */
+static bool survey_outputs(kiln__emitter *e) {
     bool any = false;
     memset(e->needed, 0, e->ir->count * sizeof *e->needed);
     memset(e->exact, 0, e->ir->count * sizeof *e->exact);
     for (int o = e->inputs; o < e->tensors; o++) {
         if (!e->problem->operands[o].per_element) continue;
         any = true;
-        need(e, outputs[o - e->inputs]);
-        e->exact[outputs[o - e->inputs]] = !e->narrow;
+        need(e, e->ir->outputs[o - e->inputs]);
+        e->exact[e->ir->outputs[o - e->inputs]] = !e->narrow;
     }
     trace_exact(e);
-    if (!any) return false;
+    return any;
+}
+
+/* Those of which nothing is to be exact: what each loop needs is found without folding. */
+void kiln__fold_exponentials(kiln__emitter *e) {
+    int before;
+    for (uint32_t i = 0; i < e->ir->count && e->narrow; i++) {
+        bool fold = e->element[i] && kiln__is_divided_exp(e->ir, i);
+        for (uint32_t p = 0; p < e->ir->phase_count && fold; p++) {
+            survey(e, p, &before);
+            fold = !e->exact[i];
+        }
+        fold = fold && survey_outputs(e) && !e->exact[i];
+        if (!fold) continue;
+        e->folded[i] = true;
+        e->centre[e->ir->insts[e->ir->insts[i].args[0]].args[1]] = true;
+    }
+}
+
+bool kiln__emit_finish(kiln__emitter *e) {
+    const uint32_t *outputs = e->ir->outputs;
+    if (!survey_outputs(e)) return false;
     kiln__write(e, "/* The outputs that have columns. */\nstruct kiln_finish {\n");
     emit_sharing(e);
     emit_head(e, "pack");

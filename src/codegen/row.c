@@ -135,6 +135,7 @@ static void emit_row_values(const kiln__emitter *e, uint32_t phase) {
         if (!is_row_value(e, i) || e->ir->insts[i].phase != phase) continue;
         kiln__write(e, "    row.v%u%s = %s;\n", i, at, kiln__spell_definition(e, i));
         if (e->divides[i]) kiln__write(e, "    row.d%u%s = %s(row.v%u%s);\n", i, at, kiln__cxx_divisor(e, i), i, at);
+        if (e->centre[i]) kiln__write(e, "    row.c%u%s = row.v%u%s;\n", i, at, i, at);
     }
     if (e->rows_in_packs) kiln__write(e, "    }\n");
 }
@@ -152,6 +153,7 @@ static void emit_members(const kiln__emitter *e, const char *many, const char *e
             kiln__write(e, "    %s v%u%s; /* %s */\n", kiln__cxx_ctype(inst->type), i, each,
                         kiln__ir_op_name(inst->op));
         if (e->divides[i]) kiln__write(e, "    %s d%u%s;\n", kiln__cxx_divisor(e, i), i, each);
+        if (e->centre[i]) kiln__write(e, "    kiln_centre c%u%s;\n", i, each);
     }
 }
 

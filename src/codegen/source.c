@@ -406,6 +406,7 @@ static void emit_all(kiln__emitter *e) {
     kiln__write(e, "\n/* ---- the program ---- */\n\n");
     emit_combines(e);
     classify(e);
+    kiln__fold_exponentials(e);
     kiln__emit_arguments(e);
     kiln__emit_row(e);
     if (kiln__schedule_clusters(s)) emit_part(e, "cluster.cuh");
@@ -465,7 +466,7 @@ kiln_status kiln__source_emit(const kiln__ir *ir, const kiln__problem *problem, 
         if (ir->combines[c].count > count) count = ir->combines[c].count;
     kiln__text text = {0}, scratch = {0};
     kiln__arena arena = {0};
-    bool *flags = kiln__arena_alloc(&arena, 4 * count, sizeof *flags);
+    bool *flags = kiln__arena_alloc(&arena, 6 * count, sizeof *flags);
     *out = NULL;
     if (flags) {
         kiln__emitter e = {.ir = ir, .problem = problem, .schedule = schedule, .arguments = arguments};
@@ -476,6 +477,8 @@ kiln_status kiln__source_emit(const kiln__ir *ir, const kiln__problem *problem, 
         e.divides = flags + count;
         e.needed = flags + 2 * count;
         e.exact = flags + 3 * count;
+        e.folded = flags + 4 * count;
+        e.centre = flags + 5 * count;
         describe_problem(&e);
         emit_all(&e);
         *out = kiln__text_take(&text);

@@ -63,6 +63,25 @@ bool kiln__is_softmax_sum(const kiln__ir *ir, uint32_t i) {
            exp.centre == exp.first;
 }
 
+/* How often the value is an argument or an output. */
+static int uses(const kiln__ir *ir, uint32_t value) {
+    int count = 0;
+    for (uint32_t o = 0; o < ir->output_count; o++) count += ir->outputs[o] == value;
+    for (uint32_t i = 0; i < ir->count; i++)
+        for (int a = 0; a < ir->insts[i].arg_count; a++) count += ir->insts[i].args[a] == value;
+    return count;
+}
+
+bool kiln__is_divided_exp(const kiln__ir *ir, uint32_t e) {
+    for (uint32_t i = 0; i < ir->count && inst_of(ir, e)->type == KILN__F32; i++) {
+        const uint32_t sum = inst_of(ir, i)->args[1];
+        if (is(ir, i, KILN__OP_DIV) && inst_of(ir, i)->args[0] == e && kiln__is_softmax_sum(ir, sum) &&
+            inst_of(ir, sum)->args[0] == e)
+            return uses(ir, e) == 2 && uses(ir, sum) == 1;
+    }
+    return false;
+}
+
 int kiln__online_phase(const kiln__ir *ir) {
     for (int phase = 0; phase + 1 < (int)ir->phase_count; phase++) {
         bool all = true;

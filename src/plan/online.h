@@ -27,6 +27,9 @@ kiln__online kiln__online_of(const kiln__ir *ir, uint32_t reduction);
 /* Whether the instruction is exp(u - v), v as above: at most 1, and 1 somewhere in a row that has finite elements. */
 bool kiln__is_shifted_exp(const kiln__ir *ir, uint32_t e);
 
+/* Whether it is exp(u - max(u)) of floats, and all that is made of it: its sum, and it divided by that. */
+bool kiln__is_divided_exp(const kiln__ir *ir, uint32_t e);
+
 /* Whether the instruction is sum(exp(u - max(u))): from 1 to the number of columns, or NaN. */
 bool kiln__is_softmax_sum(const kiln__ir *ir, uint32_t i);
 

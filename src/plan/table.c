@@ -208,8 +208,8 @@ const kiln__choice kiln__table[] = {
      "two blocks of 512 threads (layer_norm of 65,536 columns, H200: 0.908, four of 256 0.888; rms_norm of 50,000 "
      "0.947 and 0.935)"},
     {3585, 4608, 1024, 1, false, NORMS, KILN__RESIDENCY_REGISTERS,
-     "up to five packs per thread, whose packs overhang the row (rms_norm of 32,769 columns: 0.956, in shared memory "
-     "of four blocks 0.941)"},
+     "where no blocks share a row, whose packs overhang it (rms_norm of 32,769 columns: 0.956, in shared memory of four "
+     "blocks 0.941)"},
     {4609, 9216, 128, 8, false, NORMS_MORE, KILN__RESIDENCY_REGISTERS,
      "up to nine packs per thread of eight blocks (layer_norm of 65,537 columns: 0.928, in shared memory of four "
      "0.903)"},
@@ -217,8 +217,8 @@ const kiln__choice kiln__table[] = {
      "four blocks with up to 40 KB of the row each wait less for what all rows share (rms_norm of 32,768 columns: "
      "0.998, one block of 1,024 threads 0.974; layer_norm of 65,536 0.963, eight blocks 0.939)"},
     {2049, 7000, 1024, 1, false, SHARING, KILN__RESIDENCY_SHARED,
-     "two blocks of 1,024 threads on a multiprocessor wait less for what all rows share (rms_norm of 49,152 columns: "
-     "0.978, blocks of 512 0.833)"},
+     "where no blocks share a row: two of 1,024 threads on a multiprocessor wait less for what all rows share (rms_norm "
+     "of 49,152 columns: 0.978, blocks of 512 0.833)"},
     {1025, 1536, 128, 1, false, EVEN, KILN__RESIDENCY_REGISTERS,
      "up to twelve packs per thread (10,000 columns: 1.023, four blocks 0.966)"},
     {1025, 1792, 128, 2, false, ODD, KILN__RESIDENCY_REGISTERS,
@@ -255,12 +255,6 @@ const kiln__choice kiln__table[] = {
     {14337, 16384, 128, 16, false, EVEN, KILN__RESIDENCY_REGISTERS,
      "sixteen blocks share the row (131,072 columns: 1.003, eight with it in shared memory 0.999; 32 rows of 128,256 "
      "11.3 us and 12.2)"},
-    {1025, 3072, 128, 4, false, 0, KILN__RESIDENCY_SHARED,
-     "four blocks share the row: as fast as one, and faster where rows are few (16,384 columns: 1.002, one block "
-     "1.010; 8 rows of them 6.0 us and 6.9)"},
-    {3073, 4096, 128, 8, false, 0, KILN__RESIDENCY_SHARED,
-     "eight blocks share the row: as fast as one, and faster where rows are few (32,768 columns: 1.000, one block "
-     "0.993; 32 rows of them 7.0 us and 9.0)"},
     {0, 4096, 256, 1, false, 0, KILN__RESIDENCY_SHARED,
      "where no blocks share a row: up to 64 KB in shared memory, so that three rows are under way (16,384 columns: "
      "1.010; 32,768: 0.993)"},
@@ -277,7 +271,6 @@ const kiln__choice kiln__table[] = {
     {16385, 65536, 256, 16, false, 0, KILN__RESIDENCY_SHARED,
      "sixteen blocks with up to 64 KB of the row each (262,144 columns: 1.005, eight blocks 0.995; 524,288: 0.996, "
      "512 threads 0.890)"},
-    {16385, 32768, 256, 8, false, 0, KILN__RESIDENCY_SHARED, "eight blocks with 64 KB of the row each"},
     {32769, 131072, 256, 16, true, 0, KILN__RESIDENCY_SHARED,
      "of sixteen blocks each holds so much of the row that two fit a multiprocessor (1,048,576 columns: 0.893; 512 "
      "threads 0.810)"},

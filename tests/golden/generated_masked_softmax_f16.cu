@@ -19,6 +19,7 @@ struct kiln_row {
     kiln_f16 *out_y;
     float v1; /* scalar */
     float v5; /* max */
+    kiln_centre c5;
     float v8; /* sum */
     kiln_softmax_sum d8;
     KILN_MEMBER kiln_row(const kiln_arguments &a, kiln_i64 i) : args(a), index(i) {}
@@ -87,6 +88,7 @@ struct kiln_phase0 {
 KILN_DEVICE void kiln_after0(kiln_row &row, const kiln_phase0 &reduced)
 {
     row.v5 = reduced.r5;
+    row.c5 = row.v5;
 }
 
 /* Phase 1: the reductions combined together, in one exchange. */
@@ -105,8 +107,7 @@ struct kiln_phase1 {
             const float v2 = v0 * row.v1;
             const float v3 = kiln_widen(kept.in_mask.get(j));
             const float v4 = v2 + v3;
-            const float v6 = v4 - row.v5;
-            const float v7 = kiln_exp_beside_one(v6);
+            const float v7 = row.c5.exp(v4);
             r8 = r8 + v7;
         }
     }
@@ -141,8 +142,7 @@ struct kiln_finish {
             const float v2 = v0 * row.v1;
             const float v3 = kiln_widen(kept.in_mask.get(j));
             const float v4 = v2 + v3;
-            const float v6 = v4 - row.v5;
-            const float v7 = kiln_exp_beside_one(v6);
+            const float v7 = row.c5.exp(v4);
             const float v9 = row.d8.part(v7);
             y0[j] = v9;
         }

@@ -43,6 +43,7 @@ struct kiln_row {
     const kiln_f16 *in_x;
     kiln_f16 *out_y;
     float v1; /* max */
+    kiln_centre c1;
     float v4; /* sum */
     kiln_softmax_sum d4;
     KILN_MEMBER kiln_row(const kiln_arguments &a, kiln_i64 i) : args(a), index(i) {}
@@ -98,6 +99,7 @@ struct kiln_phase0 {
 KILN_DEVICE void kiln_after0(kiln_row &row, const kiln_phase0 &reduced)
 {
     row.v1 = reduced.r1;
+    row.c1 = row.v1;
 }
 
 /* Phase 1: the reductions combined together, in one exchange. */
@@ -113,8 +115,7 @@ struct kiln_phase1 {
 #pragma unroll
         for (int j = 0; j < KILN_PACK; ++j) {
             const float v0 = kiln_widen(kept.in_x.get(j));
-            const float v2 = v0 - row.v1;
-            const float v3 = kiln_exp_beside_one(v2);
+            const float v3 = row.c1.exp(v0);
             r4 = r4 + v3;
         }
     }
@@ -146,8 +147,7 @@ struct kiln_finish {
 #pragma unroll
         for (int j = 0; j < KILN_PACK; ++j) {
             const float v0 = kiln_widen(kept.in_x.get(j));
-            const float v2 = v0 - row.v1;
-            const float v3 = kiln_exp_beside_one(v2);
+            const float v3 = row.c1.exp(v0);
             const float v5 = row.d4.part(v3);
             y0[j] = v5;
         }
