@@ -77,6 +77,10 @@ static const char *cover_fault(const kiln__schedule *s, const kiln__problem *p) 
         /* Where threads are pinned, or more than the least, some may sit out, but not most of a small block. */
         IMPLIES(s->threads_per_row < s->threads, behind / 8 < p->outer[s->across] || s->threads > 64);
     }
+    for (int o = 0; o < p->input_count + p->output_count; o++) {
+        const bool long_enough = p->outer_rank == 1 || p->outer[p->outer_rank - (p->outer_rank > 0)] >= s->pack_size;
+        IMPLIES(s->bent[o], s->layout == KILN__LAYOUT_FLAT && !s->squares && !p->operands[o].linear && long_enough);
+    }
     if (s->layout == KILN__LAYOUT_FLAT) return NULL;
     /* Of the largest rows the last chunk may end behind the last number. */
     wide step = (wide)s->threads_per_row * (outer ? 1 : s->pack_size), chunk = step * s->steps;

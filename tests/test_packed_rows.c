@@ -61,7 +61,7 @@ static const packed_case cases[] = {
      "columns 64, shared, outer, pack 8 x 10, 24 rows per block, drifting", NULL, false},
     {"y = softmax(x)", "0", "i8[600,64]@1 f32[600,64]", "columns 64, shared", NULL, false},
     {"y = softmax(x)", "0", "f16[600,66]{70,1} f16[600,66]", "shared", NULL, false},
-    {"s = sum(x)", "0", "f32[3700,24] f32[24]", "cluster 16", NULL, false},
+    {"s = sum(x)", "0", "f32[3700,24] f32[24]", "cluster 8", NULL, false},
     {"s = sum(x)", "0", "f64[3000,24] f64[24]", "columns 64", NULL, false},
     {"y = softmax(x)", "0", "f32[10000,8] f32[10000,8]", "splits 20, online", NULL, true},
     {"y = softmax(x)", "0", "f32[10000,8] f32[10000,8]", "splits 20", "phased", true},
@@ -108,7 +108,8 @@ static const packed_case cases[] = {
     {"s = argmax(x)", "0", "i8[400,30] i64[30]", "cluster 16, block 32", "cluster 16, threads 2, registers", false},
     {FIRST, "0", "i32[777,40] i32[40]", "cluster 4, block 128, shared", "cluster 4, threads 8, shared", false},
     /* Read once, by several blocks. */
-    {"s = sum(x)", "0", "f16[1000,64] f16[64]", "cluster 8, block 128, registers, outer, pack 8 x 8, 64 rows per block", NULL, false},
+    {"s = sum(x)", "0", "f16[1000,64] f16[64]", "cluster 8, block 128, registers, outer, pack 8 x 8, 64 rows per block",
+     NULL, false},
     {"s = sum(x)", "0", "f16[1000,63] f16[63]", "cluster 8, block", NULL, false},
     {"s = sum(x)", "1", "f32[3,900,68] f32[3,68]", "cluster 4, block 512, registers", NULL, false},
     {"s = sum(x) + max(x)", "0", "bf16[3500,20] f32[20]", "cluster 8, block", NULL, false},
@@ -248,12 +249,29 @@ static const packed_case apart[] = {
      NULL, false},
     {"y = softmax(x)", "1", "f16[37,127]{128,1} f16[37,127]", "tile, inner", "tile", false},
     {"y = x * reduce((p, q) -> p * 0.5 + q, x, 0)", "1", "f32[37,33]{40,1} f32[37,33]", "tile, inner", NULL, false},
-    {"y = softmax(x)", "1", "f64[3,8190]{8191,1} f64[3,8190]", "cluster 4, block 256, registers, inner", NULL, false},
+    {"y = softmax(x)", "1", "f64[3,8190]{8191,1} f64[3,8190]", "cluster 4, block 256, shared, inner", NULL, false},
     {"y = softmax(x)", "1", "f16[9,700] f16[9,700]{703,1}", "tile, inner", "tile", false},
     {"y = softmax(x + m)", "2", "f16[3,9,300] f16[3,1,300] f32[3,9,300]{4000,400,1}", "tile, inner", "tile", false},
     {"y = softmax(x + m)", "2", "f16[3,9,30] f16[3,1,30]{60,60,2} f32[3,9,30]", "tile, inner", "tile", false},
     {"y = softmax(a + b)", "1", "f16[9,264] f16[9,264] f16[9,264]", "lanes 32, registers, inner, pack 8 x 2", NULL,
      true},
+};
+
+/* Elementwise, beside an input that repeats or lies apart: packs of it cross the ends of its runs. Aligned packs are shifted
+ * where runs are long. */
+static const packed_case bent[] = {
+    {"y = a + b", "", "f16[5,1023] f16[1023] f16[5,1023]", "flat, pack 8 x 1", NULL, true},
+    {"y = a + b", "", "f16[5,1026] f16[1026] f16[5,1026]", "flat, pack 8 x", NULL, false},
+    {"y = a != b", "", "bool[3,1041] bool[1041] bool[3,1041]", "flat, pack 16 x", NULL, false},
+    {"y = a + b", "", "i8[3,1030] i64[1030] i64[3,1030]", "flat, pack", NULL, false},
+    {"y = a * 2", "", "f16[4,1032]{1033,1} f16[4,1032]", "flat, pack 8 x 1", NULL, false},
+    {"y = a * 2", "", "f16[4,1029]{1040,1}@2 f32[4,1029]", "flat, pack 1 x 1", NULL, false},
+    {"y = a * b", "", "f16[70,133] f16[70,1] f16[70,133]", "flat, pack 8 x", NULL, true},
+    {"y = a + b", "", "f16[9,33] f16[9,33]{99,3} f16[9,33]", "flat, pack 8 x", NULL, false},
+    {"y = a + 1", "", "f32[9,33] f32[9,33]{40,1}", "flat, pack 4 x", NULL, false},
+    {"y = a + b", "", "f16[6,1,77] f16[5,1] f16[6,5,77]", "flat, pack 8 x", NULL, false},
+    {"y = a + b * index(1)", "", "f32[1100,9] f32[9] f32[1100,9]", "flat, pack 4 x", NULL, false},
+    {"y = a + b", "", "f16[7,5] f16[5] f16[7,5]", "flat, pack 8 x", NULL, false},
 };
 
 /* Whether its schedule has squares. */
@@ -276,6 +294,11 @@ static void packs_may_drift(void **state) {
 static void squares_are_turned(void **state) {
     (void)state;
     for (size_t i = 0; i < COUNT(squares); i++) run_case(&squares[i]);
+}
+
+static void packs_may_bend(void **state) {
+    (void)state;
+    for (size_t i = 0; i < COUNT(bent); i++) run_case(&bent[i]);
 }
 
 static void rows_may_lie_apart(void **state) {
@@ -496,6 +519,7 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(packs_of_rows_give_what_the_reference_gives),
                                        cmocka_unit_test(packs_may_drift),
                                        cmocka_unit_test(squares_are_turned),
+                                       cmocka_unit_test(packs_may_bend),
                                        cmocka_unit_test(rows_may_lie_apart),
                                        cmocka_unit_test(any_order_of_dimensions_may_be_turned),
                                        cmocka_unit_test(any_extents_may_drift),

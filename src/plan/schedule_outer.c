@@ -33,6 +33,8 @@ typedef struct facts {
 #define FINE_CHUNK_HALVES \
     192 /* of 2 bytes (over 65,536 of f16, H200: 0.968, in chunks of 128 0.925; over 100,000 0.934 and 0.847) */
 #define MOST_FINE_CHUNKS 1024
+#define MOST_LONG_CHUNKS \
+    2048 /* of 4 bytes and more, over four times as many chunks (1,048,576x64, H200: 0.970 and 0.918) */
 #define MOST_CHUNKS_AGAIN 256
 
 /* The same of what is read again: each block reads the partial results of all chunks (softmax of f16 over 10,007 columns
@@ -137,12 +139,12 @@ static const struct {
     sharing how;
 } reading[] = {{768, 1536, 2, {8, 16, 256}},
                {1536, 3072, 2, {8, 32, 128}},
-               {3072, 3584, 2, {8, 64, 128}},
+               {3072, 3584, 2, {8, 64, 64}}, /* 64 runs of 256 rows, H200: 0.916, 128 bytes 0.868 */
                {3584, 4096, 2, {16, 32, 128}},
                {4096, SPLIT_COLUMNS - 1, 2, {8, 32, 128}},
                {768, 1536, 4, {4, 32, 256}},
                {1536, 2048, 4, {4, 16, 256}},
-               {3584, 4096, 4, {16, 32, 256}}, /* 65 rows beside each other, unaligned: 0.949, 16 threads 0.818 */
+               {3584, 4096, 4, {8, 32, 128}}, /* H200, 512 and 65,536 rows: 1.086, 0.934, 16 blocks 1.059, 0.878 */
                {4096, SPLIT_COLUMNS - 1, 4, {16, 16, 256}}};
 
 /* Blocks that share rows which are read again. Pieces of 64 bytes that begin anywhere waste a third of their sectors, and
@@ -433,7 +435,10 @@ kiln_status kiln__schedule_outer(const kiln__ir *ir, const kiln__problem *proble
     const int64_t fine = times == 1 && f.side_bytes == 2 ? FINE_CHUNK_HALVES : times * FINE_CHUNK_COLUMNS;
     const int64_t chunk = f.again ? chunk_again(f.cols) : fine;
     kiln__schedule_split(ir, pins, f.cut ? kiln__divide_up(f.cols, chunk) : 1,
-                         f.again ? MOST_CHUNKS_AGAIN : MOST_FINE_CHUNKS, s);
+                         f.again                                                          ? MOST_CHUNKS_AGAIN
+                         : f.side_narrowest >= 4 && f.cols >= 4 * fine * MOST_FINE_CHUNKS ? MOST_LONG_CHUNKS
+                                                                                          : MOST_FINE_CHUNKS,
+                         s);
     /* Packs that drift take registers for where they lie, too (sums of f16 over 640 rows of 100,003: 0.826, eight 0.785). What
      * is corrected batch by batch has them from the types alone, like the bits of a row. */
     const bool crowded = s->online < 0 ? bytes > 16 || s->drifts : f.side_bytes > f.side_narrowest;

@@ -210,9 +210,6 @@ const kiln__choice kiln__table[] = {
     {3585, 4608, 1024, 1, false, NORMS, KILN__RESIDENCY_REGISTERS,
      "where no blocks share a row, whose packs overhang it (rms_norm of 32,769 columns: 0.956, in shared memory of four "
      "blocks 0.941)"},
-    {4609, 9216, 128, 8, false, NORMS_MORE, KILN__RESIDENCY_REGISTERS,
-     "up to nine packs per thread of eight blocks (layer_norm of 65,537 columns: 0.928, in shared memory of four "
-     "0.903)"},
     {2049, 10240, 256, 4, false, SHARING, KILN__RESIDENCY_SHARED,
      "four blocks with up to 40 KB of the row each wait less for what all rows share (rms_norm of 32,768 columns: "
      "0.998, one block of 1,024 threads 0.974; layer_norm of 65,536 0.963, eight blocks 0.939)"},
@@ -221,6 +218,9 @@ const kiln__choice kiln__table[] = {
      "of 49,152 columns: 0.978, blocks of 512 0.833)"},
     {1025, 1536, 128, 1, false, EVEN, KILN__RESIDENCY_REGISTERS,
      "up to twelve packs per thread (10,000 columns: 1.023, four blocks 0.966)"},
+    {1537, 2048, 256, 2, false, EVEN, KILN__RESIDENCY_SHARED,
+     "two blocks share the row (16,384 columns, H200: 0.985, four with it in registers 0.966; of 14,336 0.978 and "
+     "0.922; 8 rows 0.771 and 0.808)"},
     {1025, 1792, 128, 2, false, ODD, KILN__RESIDENCY_REGISTERS,
      "two blocks share the row, whose packs overhang it (9,001 columns: 1.032, one block 1.024)"},
     {1793, 2304, 128, 2, false, ODD, KILN__RESIDENCY_REGISTERS,
@@ -244,9 +244,10 @@ const kiln__choice kiln__table[] = {
     {2049, 2560, 256, 1, false, SEVERAL, KILN__RESIDENCY_REGISTERS,
      "256 threads, where few packs are left over (softmax_grad of 10,000 columns, H200: 1.037, four blocks 0.937)"},
     {1025, 3072, 128, 4, false, EVEN, KILN__RESIDENCY_REGISTERS,
-     "four blocks share the row (16,384 columns: 1.002, in shared memory 1.003; 8 rows of them 5.4 us and 5.7)"},
-    {3073, 4096, 256, 4, false, EVEN, KILN__RESIDENCY_REGISTERS,
-     "four blocks of 256 threads share the row (32,768 columns, H200: 0.969, eight of 128 0.929)"},
+     "four blocks share the row (20,000 columns, H200: 1.000; 24,576 0.968)"},
+    {3073, 4096, 256, 4, false, EVEN, KILN__RESIDENCY_SHARED,
+     "four blocks of 256 threads share the row (32,768 columns of bf16, H200: 0.975, in registers 0.913; of f16 "
+     "0.992 and 0.969)"},
     {4097, 6144, 256, 8, false, SEVERAL, KILN__RESIDENCY_SHARED,
      "eight blocks with the row in shared memory (softmax_grad of 20,000 columns, H200: 1.032, 128 threads with it in "
      "registers 0.842)"},

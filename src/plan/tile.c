@@ -83,7 +83,7 @@ bool kiln__tile_choose(const kiln__problem *problem, const kiln__device *device,
     s->masked = pins->pack_size != 1 && pins->rows_per_block % 2 == 0 && is_in_pairs(problem, s);
     s->row_phase = s->masked;
     rows = pins->rows_per_block ? pins->rows_per_block : sharing ? table[row].sharing_rows : table[row].rows;
-    /* Rows of the tile are as many as keep every tensor's tiles aligned: a multiple of 16. */
+    /* Twice as many rows as long as a tile is small, half as many as long as it is large. */
     bytes = place(problem, rows, s);
     while (!pins->rows_per_block && bytes < TILE_BYTES && rows < 4096) bytes = place(problem, rows *= 2, s);
     while (!pins->rows_per_block && bytes > GOOD_TILE_BYTES && rows > 8) bytes = place(problem, rows /= 2, s);
