@@ -118,6 +118,7 @@ KILN_DEVICE float kiln_fast_exp2_flush(float x) {
     asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));
     return r;
 }
+KILN_DEVICE void kiln_forget(kiln_u32 &word) { asm volatile("" : "+r"(word)); } /* what the compiler knows of it */
 
 /* One access, also where it stands beside single ones: the compiler takes plain stores apart there. */
 KILN_DEVICE void kiln_store16(void *p, uint4 v) {

@@ -13,6 +13,12 @@ struct kiln_residency {
         kiln_kept::fill_turned(kept, row);
 #endif
     }
+    /* What was computed of the packs is not kept, but computed again. */
+    KILN_MEMBER void forget() {
+        constexpr int words = (int)sizeof kept / 4;
+#pragma unroll
+        for (int i = 0; i < words; ++i) kiln_forget(reinterpret_cast<kiln_u32 *>(kept)[i]);
+    }
     template <class Body> KILN_MEMBER void each_pack(const kiln_row &row, Body &body) {
 #pragma unroll
         for (int k = 0; k < KILN_BATCH; ++k) {

@@ -124,6 +124,7 @@ extern "C" __global__ void __launch_bounds__(KILN_THREADS) kiln_kernel(const __g
     phase0.clear();
     residency.each_pack(row, phase0);
     kiln_after0(row, kiln_all_reduce(phase0));
+    residency.forget();
     kiln_finish finish;
     residency.each_pack(row, finish);
     if (kiln_member() == 0) kiln_finish_row(row);

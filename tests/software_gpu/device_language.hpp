@@ -342,6 +342,7 @@ template <int BYTES> __forceinline__ void kiln_copy_async_first(void *shared, co
 __forceinline__ uint4 kiln_load_early(const uint4 *p) { return *p; }
 __forceinline__ unsigned long long kiln_policy(bool) { return 0; }
 template <class W> __forceinline__ W kiln_load_word(const W *p, unsigned long long) { return *p; }
+__forceinline__ void kiln_forget(unsigned &) {}
 __forceinline__ void kiln_store16(void *p, uint4 v) { *reinterpret_cast<uint4 *>(p) = v; }
 KILN_SOFTWARE void kiln_copy_wait() { kiln_software->copy_wait(-1); }
 KILN_SOFTWARE void kiln_copy_wait_but(int groups) { kiln_software->copy_wait(groups < 0 ? 0 : groups); }
