@@ -284,7 +284,7 @@ static const struct {
     {"y = softmax(x)", "f16[*,33001] f16[*,33001]", 90,
      "cluster 4, block 128, registers, inner, pack 8 x 9, online, masked"},
     {"y = softmax(x)", "f16[*,131071] f16[*,131071]", 90,
-     "cluster 8, block 128, registers, inner, pack 8 x 17, online, masked"},
+     "cluster 16, block 128, registers, inner, pack 8 x 9, online, masked"},
     {"y = softmax(x)", "bf16[*,100000] bf16[*,100000]", 90, "cluster 8, block 256, shared, inner, pack 8 x 7, online"},
     {"s = sum(x)", "f32[*,4097] f32[*]", 90, "block 512, registers, inner, pack 4 x 3, masked"},
     {"s = sum(x)", "f32[*,10000] f32[*]", 90, "block 1024, registers, inner, pack 4 x 3"},
