@@ -60,7 +60,7 @@ KILN_DEVICE float kiln_exp_beside_one(float x) {
     return kiln_fast_exp2_flush(KILN_FAST ? x * 1.44269504f : fmaf(x, 1.44269504f, x * 1.925963e-8f));
 }
 KILN_DEVICE double kiln_exp_beside_one(double x) { return exp(x); }
-/* exp(u - m) 2^e, u <= m, in one multiplication and one addition: u log2(e) less what m log2(e) is rounded to. e, under 48, is
+/* exp(u - m) 2^d, u <= m, in one multiplication and addition: u log2(e) less what m log2(e) is rounded to. d, 64 at most, is
  * one for all that have the same m: it cancels where they are divided by their sum. From 2^30 on what is not m is so far from
  * it that 2 does as a base, and nothing is rounded. */
 struct kiln_centre {
