@@ -83,16 +83,23 @@ struct kiln_by_enders {
 };
 #endif
 
-/* The combination of all chunks' partial results, the same in every block. */
-template <class Phase, class By> struct kiln_gatherer {
+/* The combination of what `of` makes of all chunks' partial results, the same in every block. */
+template <class Phase, class Part, class By, class Of> struct kiln_gathered {
+    const Of &of;
     typename Phase::state all[KILN_PACK];
-    KILN_MEMBER void take(int j, const typename Phase::state &part) { all[j] = Phase::state::combine(all[j], part); }
-    static KILN_MEMBER Phase gather(const kiln_row &row) {
-        kiln_gatherer share;
+    KILN_MEMBER void take(int j, const typename Part::state &part) { all[j] = Phase::state::combine(all[j], of(j, part)); }
+    static KILN_MEMBER Phase gather(const kiln_row &row, const Of &of) {
+        kiln_gathered share = {of};
 #pragma unroll
         for (int j = 0; j < KILN_PACK; ++j) share.all[j].clear();
-        kiln_each_partial<Phase, By::count>(row, By::member(), share);
+        kiln_each_partial<Part, By::count>(row, By::member(), share);
         return By::reduce(kiln_of_rows<Phase>(share.all), row);
+    }
+};
+template <class Phase, class By> struct kiln_gatherer {
+    KILN_MEMBER const typename Phase::state &operator()(int, const typename Phase::state &part) const { return part; }
+    static KILN_MEMBER Phase gather(const kiln_row &row) {
+        return kiln_gathered<Phase, Phase, By, kiln_gatherer>::gather(row, kiln_gatherer());
     }
 };
 #ifdef KILN_TOGETHER_ROWS
@@ -100,30 +107,18 @@ template <class Phase, class By> struct kiln_gatherer {
 template <class First, class Second, class By> struct kiln_gatherer<kiln_together_rows<First, Second>, By> {
     typedef kiln_together_rows<First, Second> phase;
     struct firsts {
-        typename First::state all[KILN_PACK];
-        KILN_MEMBER void take(int j, const typename phase::state &part) {
-            all[j] = First::state::combine(all[j], part.first);
-        }
+        KILN_MEMBER const typename First::state &operator()(int, const typename phase::state &part) const { return part.first; }
     };
     struct seconds {
         const First &first;
-        typename Second::state all[KILN_PACK];
-        KILN_MEMBER void take(int j, const typename phase::state &part) {
-            all[j] = Second::state::combine(all[j], kiln_correct(part.second, part.first, first.get(j)));
+        KILN_MEMBER typename Second::state operator()(int j, const typename phase::state &part) const {
+            return kiln_correct(part.second, part.first, first.get(j));
         }
     };
     static KILN_MEMBER phase gather(const kiln_row &row) {
         phase together;
-        firsts share;
-#pragma unroll
-        for (int j = 0; j < KILN_PACK; ++j) share.all[j].clear();
-        kiln_each_partial<phase, By::count>(row, By::member(), share);
-        together.first = By::reduce(kiln_of_rows<First>(share.all), row);
-        seconds corrected = {together.first};
-#pragma unroll
-        for (int j = 0; j < KILN_PACK; ++j) corrected.all[j].clear();
-        kiln_each_partial<phase, By::count>(row, By::member(), corrected);
-        together.second = By::reduce(kiln_of_rows<Second>(corrected.all), row);
+        together.first = kiln_gathered<First, phase, By, firsts>::gather(row, firsts());
+        together.second = kiln_gathered<Second, phase, By, seconds>::gather(row, seconds{together.first});
         return together;
     }
 };
