@@ -515,7 +515,7 @@ KILN_DEVICE void kiln_join(kiln_pack<T, N> &pack, const kiln_pack<T, N> (&halves
 template <int V, class T, int N, class Span, class... Policy>
 KILN_DEVICE void kiln_fetch(kiln_pack<T, N> &pack, const T *p, const Span &span, Policy... policy) {
     if (span.whole())
-        kiln_load<V>(pack, p, policy...);
+        kiln_load<(V < N ? V : N)>(pack, p, policy...);
     else
         kiln_load_part(pack, p, span.low, span.high);
 }
@@ -530,7 +530,7 @@ KILN_DEVICE void kiln_fetch_early(kiln_pack<T, N> &pack, const T *p, const Span 
 template <int V, class T, int N, class Span>
 KILN_DEVICE void kiln_put(const kiln_pack<T, N> &pack, T *p, const Span &span) {
     if (span.whole())
-        kiln_store<V>(pack, p);
+        kiln_store<(V < N ? V : N)>(pack, p);
     else
         kiln_store_part(pack, p, span.low, span.high);
 }

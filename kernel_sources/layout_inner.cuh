@@ -1,8 +1,17 @@
 /* Layout: the reduced dimension is contiguous. A member of the group owns packs of columns; columns count from the
- * row's own start, so where rows are not aligned (KILN_MASKED) packs start up to KILN_PACK - 1 columns before it. */
+ * row's own start, so where rows are not aligned (KILN_MASKED) packs start up to KILN_PACK - 1 columns before it.
+ *
+ * KILN_PEELED: they start up to as many columns behind it, at row.head. There are KILN_PACKS of them in each row, and the
+ * KILN_SINGLES columns before and behind them are elements of their own, one for each of the first members. So few packs
+ * that what all rows share has two whole ones, which begin elsewhere, for each. */
 
 /* Whether a row's first pack and its last may be partial, and they alone: loops treat them apart. */
 #define KILN_ENDS KILN_MASKED
+
+#ifdef KILN_PEELED
+#define KILN_PACKS (KILN_COLS / KILN_PACK - 1)
+#define KILN_SINGLES (KILN_COLS - KILN_PACKS * KILN_PACK)
+#endif
 
 /* A split row is cut into chunks of whole packs, a block for each. */
 #define KILN_CHUNK ((kiln_index)KILN_STEPS * KILN_THREADS_PER_ROW * KILN_PACK)
@@ -18,11 +27,13 @@ KILN_DEVICE kiln_index kiln_column_of(const kiln_row &row, kiln_index step) {
     const kiln_index first = kiln_first() + kiln_pack_number(kiln_member(), step) * KILN_PACK;
 #if KILN_MASKED
     return first - row.shift;
+#elif defined KILN_PEELED
+    return first + row.head;
 #else
     return first;
 #endif
 }
-#ifdef KILN_SHARING
+#if defined KILN_SHARING || defined KILN_PEELED
 /* Beside what all rows share there are many addresses. One serves all steps, that of row.first, the column of the thread's
  * first pack: what lies between two steps is a constant of the access. */
 KILN_DEVICE kiln_index kiln_column(const kiln_row &row, kiln_index step) {
@@ -35,6 +46,19 @@ template <class T> KILN_DEVICE T *kiln_at(const kiln_row &row, T *tensor, kiln_i
 KILN_DEVICE kiln_index kiln_column(const kiln_row &row, kiln_index step) { return kiln_column_of(row, step); }
 #endif
 
+#ifdef KILN_PEELED
+/* The column of the member's single element; of who has none that of the first. */
+KILN_DEVICE bool kiln_has_single() { return kiln_member() < KILN_SINGLES; }
+KILN_DEVICE kiln_index kiln_single(const kiln_row &row) {
+    const int member = kiln_has_single() ? kiln_member() : 0;
+    return member < row.head ? member : member + KILN_PACKS * KILN_PACK;
+}
+KILN_DEVICE bool kiln_step_is_whole(kiln_index step) { return (step + 1) * KILN_THREADS_PER_ROW <= KILN_PACKS; }
+KILN_DEVICE bool kiln_inside(const kiln_row &, kiln_index, kiln_index step) {
+    return kiln_step_is_whole(step) || kiln_pack_number(kiln_member(), step) < KILN_PACKS;
+}
+KILN_DEVICE bool kiln_step_is_inside(kiln_index step) { return kiln_step_is_whole(step); }
+#else
 /* Whether all packs of the step lie before the row's end: known while compiling where the step is. */
 KILN_DEVICE bool kiln_step_is_whole(kiln_index step) {
     return KILN_SPLITS == 1 && !KILN_ORDERED && (step + 1) * (kiln_i64)KILN_THREADS_PER_ROW * KILN_PACK <= KILN_COLS;
@@ -50,6 +74,8 @@ KILN_DEVICE bool kiln_inside(const kiln_row &row, kiln_index col, kiln_index ste
 KILN_DEVICE bool kiln_step_is_inside(kiln_index step) {
     return KILN_SPLITS == 1 && !KILN_ORDERED && ((step + 1) * (kiln_i64)KILN_THREADS_PER_ROW + 1) * KILN_PACK <= KILN_COLS;
 }
+
+#endif
 
 /* Which elements of the step's pack at col belong to the row: low <= j < high. */
 struct kiln_span {
@@ -73,6 +99,22 @@ struct kiln_span {
         return span;
     }
 };
+
+#ifdef KILN_PEELED
+/* The pack at col of what all rows share: two aligned ones, of which the neighbours read one too, are shifted together. */
+template <int V, class T, int N>
+KILN_DEVICE void kiln_fetch_shifted(kiln_pack<T, N> &pack, const T *p, const kiln_row &row, kiln_index col, const kiln_span &) {
+    if constexpr (N == 1) {
+        pack.set(0, p[col]);
+    } else {
+        const T *const first = p + (row.first - row.head) + (col - row.first);
+        kiln_pack<T, N> halves[2];
+        kiln_load<V>(halves[0], first);
+        kiln_load<V>(halves[1], first + N);
+        kiln_join(pack, halves, row.head);
+    }
+}
+#endif
 
 #if KILN_MASKED && defined KILN_SHARING
 /* The pack at col of what all rows share: it begins at a multiple of a pack, rows do not. Two aligned packs, of which the

@@ -1,5 +1,10 @@
 /* Reductions of a whole pack at once, as it is stored. */
 
+template <class T> KILN_DEVICE float kiln_pack_maximum(const kiln_pack<T, 1> &pack) { return kiln_widen(pack.get(0)); }
+template <class T> KILN_DEVICE float kiln_pack_minimum(const kiln_pack<T, 1> &pack) { return kiln_widen(pack.get(0)); }
+KILN_DEVICE bool kiln_pack_any(const kiln_pack<bool, 1> &pack) { return pack.get(0); }
+KILN_DEVICE bool kiln_pack_all(const kiln_pack<bool, 1> &pack) { return pack.get(0); }
+
 /* The largest and the smallest half of a pack, two compared at a time. */
 KILN_DEVICE kiln_u32 kiln_pair_maximum(kiln_f16, kiln_u32 a, kiln_u32 b) { return kiln_f16_pair_maximum(a, b); }
 KILN_DEVICE kiln_u32 kiln_pair_minimum(kiln_f16, kiln_u32 a, kiln_u32 b) { return kiln_f16_pair_minimum(a, b); }

@@ -58,6 +58,8 @@ static const char *residency_fault(const kiln__schedule *s, const kiln__device *
     IMPLIES(shared && !s->persistent, s->held == s->steps);
     IMPLIES(s->persistent, shared);
     IMPLIES(s->residency == KILN__RESIDENCY_REGISTERS, s->batch == s->steps);
+    IMPLIES(s->peeled, s->layout == KILN__LAYOUT_INNER && s->residency == KILN__RESIDENCY_REGISTERS);
+    IMPLIES(s->peeled, !s->masked && !s->ordered && s->threads_per_row >= 2 * s->pack_size);
     RULE(s->batch * s->pack_size <= KILN__MOST_REGISTER_ELEMENTS); /* in registers these are all steps */
     RULE(s->shared_bytes >= 0 && s->shared_bytes <= device->shared_per_block);
     IMPLIES(!shared && !tile && !s->ahead, s->shared_bytes == 0);
@@ -85,10 +87,11 @@ static const char *cover_fault(const kiln__schedule *s, const kiln__problem *p) 
     /* Of the largest rows the last chunk may end behind the last number. */
     wide step = (wide)s->threads_per_row * (outer ? 1 : s->pack_size), chunk = step * s->steps;
     wide columns = (wide)p->cols + (s->masked && inner ? s->pack_size - 1 : 0);
+    if (s->peeled) columns = (p->cols / s->pack_size - 1) * s->pack_size; /* those in packs */
     RULE(s->splits * chunk >= columns);
     IMPLIES(p->cols, (s->splits - 1) * chunk < columns);
     IMPLIES(p->cols && s->splits == 1, step * (s->steps - 1) < columns);
-    IMPLIES(!s->masked && inner, p->cols % s->pack_size == 0);
+    IMPLIES(!s->masked && !s->peeled && inner, p->cols % s->pack_size == 0);
     IMPLIES(s->ordered && inner, !s->masked);
     return NULL;
 }
@@ -104,7 +107,8 @@ static const char *access_fault(const kiln__schedule *s, const kiln__problem *p)
         IMPLIES(s->turned[o], s->squares && !operand->output && operand->outer_strides[s->across] == 1);
         for (int d = 0; d < p->outer_rank && s->squares && vector && !s->shifted[o]; d++)
             IMPLIES(d != (s->turned[o] ? s->across : p->outer_rank - 1), operand->outer_strides[d] % vector == 0);
-        IMPLIES(vector && !s->masked && operand->linear, operand->row_stride % vector == 0 || operand->row_stride == 1);
+        IMPLIES(vector && !s->masked && !s->peeled && operand->linear,
+                operand->row_stride % vector == 0 || operand->row_stride == 1);
         RULE(s->tile_offset[o] >= 0 && s->tile_offset[o] <= s->shared_bytes && s->tile_offset[o] % 16 == 0);
     }
     return NULL;

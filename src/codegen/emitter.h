@@ -26,10 +26,12 @@ typedef struct kiln__emitter {
     /* Rows lie side by side: a pack is then rows at one column, its element j is of row j, and what a row has one of is
      * an array over them. */
     bool rows_in_packs;
+    bool one_address;              /* of a tensor's packs serves all steps */
     bool finish, finish_row;       /* there are outputs that have columns; that have one value per row */
     int inputs, tensors, operands; /* how many: inputs; with outputs; with positions */
     const char *name[KILN__MAX_OPERANDS], *type[KILN__MAX_OPERANDS]; /* "in_x", "out_y"; "kiln_f16" */
-    const char *pack[KILN__MAX_OPERANDS];                            /* "kiln_pack<kiln_f16, KILN_PACK>" */
+    const char *width; /* of packs: "KILN_PACK", or "N" where elements beside them are packs of one */
+    const char *pack[KILN__MAX_OPERANDS]; /* "kiln_pack<kiln_f16, KILN_PACK>" */
 } kiln__emitter;
 
 /* Into the source. */

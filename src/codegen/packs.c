@@ -16,7 +16,7 @@ static const char *spell_offset(const kiln__emitter *e, int o, const char *colum
  * registers for one that serves all steps. */
 static const char *spell_address(const kiln__emitter *e, int o, const char *column) {
     const bool tensor = o < e->tensors && e->problem->operands[o].per_element; /* not a position */
-    if (e->schedule->sharing && e->schedule->group != KILN__GROUP_GRID && tensor && !kiln__has_offset(e, o))
+    if (e->one_address && e->schedule->group != KILN__GROUP_GRID && tensor && !kiln__has_offset(e, o))
         return kiln__spell(e, "kiln_at(row, row.%s, %s)", e->name[o], column);
     return kiln__spell(e, "row.%s + %s", e->name[o], spell_offset(e, o, column));
 }
@@ -111,8 +111,8 @@ static void emit_fetch(const kiln__emitter *e, int o, const char *indent, const 
     else
         kiln__write(e,
                     "#pragma unroll\n"
-                    "%sfor (int j = 0; j < KILN_PACK; ++j) %s.set(j, span.%s(j) ? *(%s) : %s());\n",
-                    indent, name, e->rows_in_packs ? "reads" : "has", kiln__spell_element_address(e, o, NULL),
+                    "%sfor (int j = 0; j < %s; ++j) %s.set(j, span.%s(j) ? *(%s) : %s());\n",
+                    indent, e->width, name, e->rows_in_packs ? "reads" : "has", kiln__spell_element_address(e, o, NULL),
                     e->type[o]);
 }
 
@@ -140,9 +140,9 @@ void kiln__emit_put(const kiln__emitter *e, int o, const char *values) {
     else
         kiln__write(e,
                     "#pragma unroll\n"
-                    "        for (int j = 0; j < KILN_PACK; ++j)\n"
+                    "        for (int j = 0; j < %s; ++j)\n"
                     "            if (span.%s(j)) *(%s) = %s.get(j);\n",
-                    e->rows_in_packs ? "stores" : "has", kiln__spell_element_address(e, o, NULL), name);
+                    e->width, e->rows_in_packs ? "stores" : "has", kiln__spell_element_address(e, o, NULL), name);
 }
 
 /* copy: a pack into its place. */
@@ -215,8 +215,9 @@ static void emit_turning(const kiln__emitter *e) {
 }
 
 void kiln__emit_kept(const kiln__emitter *e) {
-    kiln__write(e, "/* One pack of columns of the inputs that stay with the row, as stored. */\n"
-                   "struct kiln_kept {\n");
+    const bool peeled = e->schedule->peeled;
+    kiln__write(e, "/* One pack of columns of the inputs that stay with the row, as stored. */\n%s {\n",
+                peeled ? "template <int N> struct kiln_kept_of" : "struct kiln_kept");
     for (int o = 0; o < e->inputs; o++)
         if (e->schedule->kept[o]) kiln__write(e, "    %s %s;\n", e->pack[o], e->name[o]);
     if (e->schedule->tile_rows)
@@ -232,5 +233,5 @@ void kiln__emit_kept(const kiln__emitter *e) {
     }
     if (e->schedule->squares) emit_turning(e);
     if (e->schedule->residency == KILN__RESIDENCY_SHARED) emit_shared_access(e);
-    kiln__write(e, "};\n\n");
+    kiln__write(e, "};\n%s\n", peeled ? "typedef kiln_kept_of<KILN_PACK> kiln_kept;\n" : "");
 }

@@ -54,9 +54,9 @@ static void emit_sharing(const kiln__emitter *e) {
 /* The function's head, and packs of the needed inputs that do not stay with the row. */
 static void emit_head(const kiln__emitter *e, const char *name) {
     kiln__write(e,
-                "    KILN_MEMBER void %s(const kiln_row &row, const kiln_kept &kept, kiln_index col, "
-                "const kiln_span &span)\n    {\n",
-                name);
+                "    %sKILN_MEMBER void %s(const kiln_row &row, const kiln_kept%s &kept, kiln_index col, const "
+                "kiln_span &span)\n    {\n",
+                e->schedule->peeled ? "template <int N> " : "", name, e->schedule->peeled ? "_of<N>" : "");
     for (uint32_t i = 0; i < e->ir->count; i++) {
         const kiln__inst *inst = &e->ir->insts[i];
         if (e->needed[i] && e->element[i] && inst->op == KILN__OP_INPUT && !e->schedule->kept[inst->u.input])
@@ -66,7 +66,7 @@ static void emit_head(const kiln__emitter *e, const char *name) {
 
 /* The loop's head, and definitions of the needed element instructions, for element j of the pack at col. */
 static void emit_elements(const kiln__emitter *e) {
-    kiln__write(e, "#pragma unroll\n        for (int j = 0; j < KILN_PACK; ++j) {\n");
+    kiln__write(e, "#pragma unroll\n        for (int j = 0; j < %s; ++j) {\n", e->width);
     for (uint32_t i = 0; i < e->ir->count; i++)
         if (e->needed[i] && e->element[i] && !kiln__op_is_literal(e->ir->insts[i].op))
             kiln__write(e, "            const %s v%u = %s;\n", kiln__cxx_ctype(e->ir->insts[i].type), i,
@@ -183,6 +183,7 @@ static void emit_pack(const kiln__emitter *e, uint32_t phase, const char *name, 
     kiln__write(e, "%s%s    }\n", elements ? "        }\n" : "",
                 !kiln__phase_counts(e, phase) ? ""
                 : e->rows_in_packs            ? "        count += 1;\n"
+                : e->schedule->peeled         ? "        count += N;\n"
                                               : "        count += span.high - span.low;\n");
 }
 
@@ -309,8 +310,8 @@ bool kiln__emit_finish(kiln__emitter *e) {
     emit_head(e, "pack");
     for (int o = e->inputs; o < e->tensors; o++)
         if (e->problem->operands[o].per_element)
-            kiln__write(e, "        %s y%d[KILN_PACK];\n", kiln__cxx_ctype(e->ir->insts[outputs[o - e->inputs]].type),
-                        o - e->inputs);
+            kiln__write(e, "        %s y%d[%s];\n", kiln__cxx_ctype(e->ir->insts[outputs[o - e->inputs]].type),
+                        o - e->inputs, e->width);
     emit_elements(e);
     for (int o = e->inputs; o < e->tensors; o++)
         if (e->problem->operands[o].per_element)

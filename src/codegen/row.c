@@ -246,7 +246,8 @@ void kiln__emit_row(const kiln__emitter *e) {
                 "/* %s: where it lies%s, and the values it has one of. */\n"
                 "struct kiln_row {\n    const kiln_arguments &args;\n    kiln_i64 index;\n",
                 e->flat ? "The whole array" : "One row", e->flat ? "" : " in each tensor");
-    if (e->schedule->sharing) kiln__write(e, "    kiln_index first; /* column of the thread's first pack */\n");
+    if (e->one_address) kiln__write(e, "    kiln_index first; /* column of the thread's first pack */\n");
+    if (e->schedule->peeled) kiln__write(e, "    int head; /* column of the first pack */\n");
     if (e->schedule->masked && !e->flat)
         kiln__write(e, "    int shift; /* elements of the first pack that belong to the row before */\n");
     if (e->schedule->residency == KILN__RESIDENCY_TILE)
@@ -288,7 +289,9 @@ void kiln__emit_begin(const kiln__emitter *e) {
         emit_row_inputs(e);
     } else if (e->schedule->masked && !e->flat)
         kiln__write(e, "    row.shift = (int)(row.index * %d & (KILN_PACK - 1));\n", e->schedule->row_phase);
-    if (e->schedule->sharing) kiln__write(e, "    row.first = kiln_column_of(row, 0);\n");
+    if (e->schedule->peeled)
+        kiln__write(e, "    row.head = (int)(row.index * -%d & (KILN_PACK - 1));\n", e->schedule->row_phase);
+    if (e->one_address) kiln__write(e, "    row.first = kiln_column_of(row, 0);\n");
     emit_row_values(e, 0);
     kiln__write(e, "}\n\n");
 }

@@ -129,6 +129,7 @@ static void emit_definitions(const kiln__emitter *e) {
                     "#define KILN_CHAIN %d\n",
                     s->tile_rows, e->problem->outer[e->problem->outer_rank - 1], s->parts, s->chain);
     if (s->sharing) kiln__write(e, "#define KILN_SHARING\n");
+    if (s->peeled) kiln__write(e, "#define KILN_PEELED\n");
     if (s->ahead && s->masked) kiln__write(e, "#define KILN_AHEAD\n");
     if (s->enders) kiln__write(e, "#define KILN_ENDERS %d\n#define KILN_END_THREADS %d\n", s->enders, s->end_threads);
     if (s->arrivals) kiln__write(e, "#define KILN_ARRIVALS %d\n", (int)e->ir->phase_count);
@@ -242,7 +243,9 @@ static bool forgets(const kiln__emitter *e) {
 
 static void emit_finish(const kiln__emitter *e, const char *in) {
     if (e->finish && forgets(e)) kiln__write(e, "%sresidency.forget();\n", in);
-    if (e->finish) kiln__write(e, "%skiln_finish finish;\n%sresidency.each_pack(row, finish);\n", in, in);
+    if (e->finish)
+        kiln__write(e, "%skiln_finish finish;\n%sresidency.%s(row, finish);\n", in, in,
+                    e->schedule->peeled ? "finish" : "each_pack");
 }
 
 static const char *chunk_of(const kiln__emitter *e) { return e->rows_in_packs ? "row.chunk" : "kiln_chunk()"; }
@@ -430,7 +433,9 @@ static void emit_all(kiln__emitter *e) {
     if (s->residency == KILN__RESIDENCY_TILE) emit_part(e, s->tile_rows ? "tile_outer.cuh" : "tile.cuh");
     kiln__emit_kept(e);
     if (s->residency == KILN__RESIDENCY_STREAM || s->residency == KILN__RESIDENCY_SHARED) emit_part(e, "stream.cuh");
-    emit_part(e, s->tile_rows ? "residency_tile_outer.cuh" : residencies[s->residency]);
+    emit_part(e, s->tile_rows ? "residency_tile_outer.cuh"
+                 : s->peeled  ? "residency_peeled.cuh"
+                              : residencies[s->residency]);
     kiln__write(e, "\n");
     for (uint32_t p = 0; p < e->ir->phase_count; p++) {
         kiln__emit_phase(e, p);
@@ -462,13 +467,15 @@ static void describe_problem(kiln__emitter *e) {
     e->narrow = outputs_are_narrow(e->problem);
     e->inputs = e->problem->input_count;
     e->tensors = e->inputs + e->problem->output_count;
+    e->width = e->schedule->peeled ? "N" : "KILN_PACK";
+    e->one_address = e->schedule->sharing || e->schedule->peeled;
     e->operands = e->tensors + e->problem->position_count;
     for (int o = 0; o < e->operands; o++) {
         e->name[o] = o < e->inputs    ? kiln__spell(e, "in_%s", e->ir->input_names[o])
                      : o < e->tensors ? kiln__spell(e, "out_%s", e->ir->output_names[o - e->inputs])
                                       : kiln__spell(e, "position%d", o - e->tensors);
         e->type[o] = kiln__cxx_storage(e->problem->operands[o].type);
-        e->pack[o] = kiln__spell(e, "kiln_pack<%s, KILN_PACK>", e->type[o]);
+        e->pack[o] = kiln__spell(e, "kiln_pack<%s, %s>", e->type[o], e->width);
     }
 }
 

@@ -51,11 +51,13 @@ typedef struct kiln__schedule {
     int online;          /* this phase is reduced together with the next one; -1: none is */
     bool masked;         /* rows do not start at multiples of the pack: packs overhang at both ends; outer: the last
                           * pack of rows may overhang; squares: the last may */
+    bool peeled;         /* inner: they do not, and packs begin behind the row's start; columns before and behind them are elements
+                          * of their own, of the first threads */
     bool drifts;         /* outer: a member's packs begin where memory is aligned, before its columns; one lane more */
     int tile_rows;       /* outer, tile: rows whose columns a block copies, all of those that lie side by side; else 0 */
     int parts;           /* the same: members of a row that each thread is, one after the other */
     int chain;           /* outer: groups of members whose values are combined one after the other, as blocks' are */
-    int row_phase;       /* masked: row r starts r * row_phase elements (modulo the pack) behind one */
+    int row_phase;       /* masked, peeled: row r starts r * row_phase elements (modulo the pack) behind one */
     bool squares;        /* flat: a thread's packs lie behind one another in a dimension ... */
     int across;          /* ... in which inputs have neighbours side by side: it turns their packs in registers */
     bool ordered;        /* a user's combine: columns are combined in their order */

@@ -6,8 +6,7 @@
 const kiln__choice kiln__table[] = {
     {0, 4, 0, 1, false, APART, KILN__RESIDENCY_REGISTERS, "a pack for each lane, whatever its size"},
     {5, 8, 4, 1, false, APART, KILN__RESIDENCY_REGISTERS,
-     "small packs, neighbouring lanes on neighbouring ones (20 of 24 columns: four lanes 0.799, eight 0.570, a tile "
-     "0.400)"},
+     "small packs, neighbouring lanes on neighbouring ones (20 of 24 columns: four lanes 0.799, eight 0.570, a tile 0.400)"},
     {9, 48, 8, 1, false, APART, KILN__RESIDENCY_REGISTERS,
      "small packs, few lanes idle (33 of 40 columns: eight lanes 0.848, sixteen 0.610, a tile 0.625)"},
     {49, 200, 16, 1, false, APART, KILN__RESIDENCY_REGISTERS,
@@ -23,8 +22,7 @@ const kiln__choice kiln__table[] = {
     {16385, 131072, 256, 8, false, APART, KILN__RESIDENCY_REGISTERS,
      "up to 64 small packs in a thread's registers (50,257 of 50,304 columns: 0.747, in shared memory 0.386)"},
     {65, 192, 32, 1, false, SEVERAL, KILN__RESIDENCY_REGISTERS,
-     "a warp: several packs under way in each lane (softmax_grad of 264 columns: 1.047, 128 threads 0.870; of 512 "
-     "1.067 and 1.032)"},
+     "a warp: several packs in each lane (softmax_grad of 264 columns: 1.047, 128 threads 0.870; of 512 1.067 and 1.032)"},
     {5, 10, 2, 1, false, TAKING, KILN__RESIDENCY_REGISTERS,
      "two lanes that combine columns (argmax of 63 columns of f16: 0.972, four 0.712, a tile 0.907)"},
     {11, 16, 4, 1, false, TAKING, KILN__RESIDENCY_REGISTERS,
@@ -91,15 +89,22 @@ const kiln__choice kiln__table[] = {
      "a short row fits one pack per lane; fewer lanes take fewer shuffle steps (64 columns: 8 lanes 0.955, 4 lanes "
      "of 2 packs 0.64)"},
     {0, 64, 32, 1, false, 0, KILN__RESIDENCY_REGISTERS, "two packs per lane of a warp, and no block barrier"},
-    {97, 130, 16, 1, false, NORMS_MORE, KILN__RESIDENCY_REGISTERS,
-     "up to nine packs per thread, whose packs overhang the row (layer_norm of 785 columns, H200: 0.886, a warp 0.741; "
-     "of 1,023 0.853 and 0.791)"},
-    {131, 200, 32, 1, false, NORMS_MORE, KILN__RESIDENCY_REGISTERS,
-     "up to seven packs per thread, whose packs overhang the row (layer_norm of 1,501 columns, H200: 0.923, 64 threads "
-     "0.862)"},
-    {201, 400, 64, 1, false, NORMS_MORE, KILN__RESIDENCY_REGISTERS,
-     "up to seven packs per thread, whose packs overhang the row (layer_norm of 3,001 columns, H200: 0.942, 128 "
-     "threads 0.923)"},
+    {65, 112, 16, 1, false, NORMS_MORE, KILN__RESIDENCY_REGISTERS,
+     "up to seven packs for each of sixteen unaligned lanes (layer_norm of 577 columns, H200: 0.931, a warp 0.814)"},
+    {113, 200, 32, 1, false, NORMS_MORE, KILN__RESIDENCY_REGISTERS,
+     "up to six packs for each unaligned lane of a warp (layer_norm of 1,023 columns, H200: 0.941, sixteen lanes 0.901)"},
+    {201, 384, 64, 1, false, NORMS_MORE, KILN__RESIDENCY_REGISTERS,
+     "up to six unaligned packs per thread (layer_norm of 2,561 columns, H200: 0.965, 128 threads 0.930)"},
+    {385, 1024, 128, 1, false, NORMS_MORE, KILN__RESIDENCY_REGISTERS,
+     "up to eight unaligned packs per thread (layer_norm of 3,073 columns, H200: 0.984, 64 threads 0.958)"},
+    {65, 112, 32, 1, false, NORMS, KILN__RESIDENCY_REGISTERS,
+     "up to four packs for each unaligned lane of a warp (rms_norm of 577 columns, H200: 0.969, sixteen lanes 0.932)"},
+    {113, 208, 64, 1, false, NORMS, KILN__RESIDENCY_REGISTERS,
+     "up to four unaligned packs per thread (rms_norm of 1,151 columns, H200: 0.997, a warp 0.983)"},
+    {209, 512, 128, 1, false, NORMS, KILN__RESIDENCY_REGISTERS,
+     "up to four unaligned packs per thread (rms_norm of 2,047 columns, H200: 1.010, 64 threads 1.001)"},
+    {513, 1024, 256, 1, false, NORMS, KILN__RESIDENCY_REGISTERS,
+     "up to four unaligned packs per thread (rms_norm of 6,001 columns, H200: 1.008, 128 threads 0.999)"},
     {65, 96, 16, 1, false, SHARING_ODD, KILN__RESIDENCY_REGISTERS,
      "up to six packs per thread, whose packs overhang the row (layer_norm of 523 columns: 0.952, tiles 0.924)"},
     {97, 160, 32, 1, false, SHARING_ODD, KILN__RESIDENCY_REGISTERS,
@@ -132,14 +137,11 @@ const kiln__choice kiln__table[] = {
      "up to eight packs per thread of sixteen blocks: one launch (sums of 262,144 columns of f16: 1.001, two 1.004; "
      "one row 0.952 and 0.704)"},
     {513, 1024, 256, 1, false, READING_ODD, KILN__RESIDENCY_REGISTERS,
-     "up to five packs per thread, whose packs overhang the row (sums of 4,097 columns of f16: 0.968, 128 threads "
-     "0.939)"},
+     "up to five packs per thread, whose packs overhang the row (sums of 4,097 columns of f16: 0.968, 128 threads 0.939)"},
     {1025, 1792, 512, 1, false, READING_ODD, KILN__RESIDENCY_REGISTERS,
-     "up to four packs per thread, whose packs overhang the row (sums of 4,097 columns of f32: 0.993, 1,024 threads "
-     "0.869)"},
+     "up to four packs per thread, whose packs overhang the row (sums of 4,097 columns of f32: 0.993, 1,024 threads 0.869)"},
     {1025, 1280, 256, 1, false, READING, KILN__RESIDENCY_REGISTERS,
-     "256 threads, where few packs are left over (sums of 10,000 columns of f16, H200: 0.954, 512 threads 0.903, 1,024 "
-     "0.653)"},
+     "256 threads, where few packs are left over (sums of 10,000 columns of f16, H200: 0.954, 512 threads 0.903, 1,024 0.653)"},
     {1281, 1536, 512, 1, false, READING, KILN__RESIDENCY_REGISTERS,
      "512 threads, where few packs are left over (sums of 6,000 columns of f32, H200: 1.009, 1,024 threads 0.963)"},
     {1025, 4096, 1024, 1, false, READING, KILN__RESIDENCY_REGISTERS,
@@ -156,33 +158,28 @@ const kiln__choice kiln__table[] = {
      "0.919, one row of them 5.7 us and 5.6)"},
     {513, 896, 128, 1, false, SHARING, KILN__RESIDENCY_REGISTERS,
      "128 threads, where few packs are left over (layer_norm of 5,000 columns: 1.018, 512 threads 0.913)"},
-    {1793, 2560, 512, 1, false, NORMS, KILN__RESIDENCY_REGISTERS,
-     "up to five packs per thread, whose packs overhang the row (rms_norm of 16,411 columns: 0.974, 256 threads "
-     "0.949)"},
+    {1793, 2050, 256, 1, false, NORMS_MORE, KILN__RESIDENCY_REGISTERS,
+     "up to eight unaligned packs per thread (layer_norm of 16,383 columns, H200: 0.893, 512 threads 0.848)"},
+    {1793, 3584, 512, 1, false, NORMS, KILN__RESIDENCY_REGISTERS,
+     "up to seven unaligned packs per thread (rms_norm of 22,001 columns, H200: 0.985, 256 threads 0.946; layer_norm of "
+     "18,001 0.890 and 0.867)"},
     {1793, 4608, 128, 4, false, SHARING_EXP, KILN__RESIDENCY_REGISTERS,
      "up to nine packs per thread of four blocks (softmax(x * w) of 16,383 columns of f16: 0.863, one block 0.680)"},
     {1025, 2304, 256, 1, false, SHARING_ODD, KILN__RESIDENCY_REGISTERS,
      "one block, whose packs overhang the row (rms_norm of 12,001 columns: 0.996, in shared memory 0.964; layer_norm "
      "0.971 and 0.932)"},
     {897, 1024, 512, 1, false, SHARING_ALONE, KILN__RESIDENCY_SHARED,
-     "in shared memory: more threads fit a multiprocessor (layer_norm of 8,192 columns, H200: 0.952, in registers "
-     "0.903)"},
+     "in shared memory: more threads fit a multiprocessor (layer_norm of 8,192 columns, H200: 0.952, in registers 0.903)"},
     {1025, 1280, 256, 1, false, SHARING_ALONE, KILN__RESIDENCY_SHARED,
-     "256 threads, where few packs are left over (layer_norm of 10,000 columns, H200: 0.968, 128 with them in "
-     "registers 0.940)"},
+     "256 threads, where few packs are left over (layer_norm of 10,000 columns, H200: 0.968, 128 with them in registers 0.940)"},
     {1281, 1536, 512, 1, false, SHARING_ALONE, KILN__RESIDENCY_SHARED,
-     "in shared memory: more threads fit a multiprocessor (layer_norm of 12,288 columns, H200: 0.952, in registers "
-     "0.895)"},
+     "in shared memory: more threads fit a multiprocessor (layer_norm of 12,288 columns, H200: 0.952, in registers 0.895)"},
     {513, 2048, 512, 1, false, SHARING | READING, KILN__RESIDENCY_REGISTERS,
-     "the more threads, the fewer wait for what all rows share (layer norm of 16,384 columns: 512 threads 0.990, 256 "
-     "0.949)"},
+     "the more threads, the fewer wait for what all rows share (layer norm of 16,384 columns: 512 threads 0.990, 256 0.949)"},
     {65, 128, 64, 1, false, EVEN, KILN__RESIDENCY_REGISTERS,
      "two packs per thread, so that enough is under way (1,000 columns, H200: 1.002, 128 threads 0.908)"},
     {0, 1024, 128, 1, false, 0, KILN__RESIDENCY_REGISTERS,
      "128 threads with up to 8 packs in registers: 0.992 to 1.005 from 1,024 to 8,192 columns, larger blocks lose"},
-    {2561, 3584, 512, 1, false, NORMS_MORE, KILN__RESIDENCY_REGISTERS,
-     "up to seven packs per thread, whose packs overhang the row (layer_norm of 24,001 columns: 0.921, in shared "
-     "memory 0.898; rms_norm 0.948 and 0.971)"},
     {1025, 3072, 512, 1, false, SHARING_ODD, KILN__RESIDENCY_SHARED,
      "one block, whose packs overhang the row, of more columns than its registers hold (rms_norm of 24,001: 0.968, 256 "
      "threads 0.876)"},
@@ -190,20 +187,19 @@ const kiln__choice kiln__table[] = {
      "up to nine packs per thread of eight blocks (rms_norm of 65,535 columns: 0.983, in shared memory of four 0.964; "
      "softmax(x * w) of 50,257 0.849 and 0.590)"},
     {9217, 18432, 128, 16, false, SHARING_ONE, KILN__RESIDENCY_REGISTERS,
-     "up to nine packs per thread of sixteen blocks (rms_norm of 131,073 columns: 0.986, in shared memory of eight "
-     "0.961)"},
+     "up to nine packs per thread of sixteen blocks (rms_norm of 131,073 columns: 0.986, in shared memory of eight 0.961)"},
     {18433, 36864, 256, 16, false, SHARING_ONE, KILN__RESIDENCY_REGISTERS,
-     "up to nine packs per thread of sixteen blocks (rms_norm of 262,143 columns: 0.929, in shared memory of eight "
-     "0.923)"},
-    {3585, 4608, 128, 4, false, NORMS_MORE, KILN__RESIDENCY_REGISTERS,
-     "up to nine packs per thread of four blocks (layer_norm of 32,769 columns: 0.891, in shared memory of one 0.871)"},
+     "up to nine packs per thread of sixteen blocks (rms_norm of 262,143 columns: 0.929, in shared memory of eight 0.923)"},
+    {3585, 4098, 256, 2, false, NORMS_MORE, KILN__RESIDENCY_REGISTERS,
+     "up to eight packs per thread of two blocks (layer_norm of 32,767 columns, H200: 0.816, four blocks 0.802)"},
+    {4099, 5120, 256, 2, false, NORMS_MORE, KILN__RESIDENCY_SHARED,
+     "two blocks (layer_norm of 36,001 columns, H200: 0.823, in registers 0.763; of 40,001 512 threads 0.782, 256 0.808)"},
     {2049, 2560, 512, 1, false, SHARING, KILN__RESIDENCY_REGISTERS,
      "up to five packs per thread (layer_norm of 20,000 columns: 1.006, four blocks 0.943)"},
     {3585, 4608, 256, 4, false, SHARING_ONE, KILN__RESIDENCY_REGISTERS,
      "up to five packs per thread of four blocks (rms_norm of 32,769 columns, H200: 0.882, one block 0.838)"},
     {2561, 4096, 256, 2, false, SHARING, KILN__RESIDENCY_SHARED,
-     "two blocks (layer_norm of 32,768 columns, H200: 0.909, four 0.861; of 24,576 0.917, one with it in registers "
-     "0.769)"},
+     "two blocks (layer_norm of 32,768 columns, H200: 0.909, four 0.861; of 24,576 0.917, one with it in registers 0.769)"},
     {4097, 8192, 512, 2, false, SHARING, KILN__RESIDENCY_SHARED,
      "two blocks of 512 threads (layer_norm of 65,536 columns, H200: 0.908, four of 256 0.888; rms_norm of 50,000 "
      "0.947 and 0.935)"},
@@ -244,11 +240,9 @@ const kiln__choice kiln__table[] = {
     {1025, 3072, 128, 4, false, EVEN, KILN__RESIDENCY_REGISTERS,
      "four blocks share the row (20,000 columns, H200: 1.000; 24,576 0.968)"},
     {3073, 4096, 256, 4, false, EVEN, KILN__RESIDENCY_SHARED,
-     "four blocks of 256 threads share the row (32,768 columns of bf16, H200: 0.975, in registers 0.913; of f16 "
-     "0.992 and 0.969)"},
+     "four blocks of 256 threads (32,768 columns of bf16, H200: 0.975, in registers 0.913; of f16 0.992 and 0.969)"},
     {4097, 6144, 256, 8, false, SEVERAL, KILN__RESIDENCY_SHARED,
-     "eight blocks with the row in shared memory (softmax_grad of 20,000 columns, H200: 1.032, 128 threads with it in "
-     "registers 0.842)"},
+     "eight blocks with it in shared memory (softmax_grad of 20,000 columns, H200: 1.032, 128 threads, registers 0.842)"},
     {4097, 6144, 128, 8, false, EVEN, KILN__RESIDENCY_REGISTERS,
      "eight blocks share the row (20,000 columns of f32, H200: 1.017, in shared memory 0.934)"},
     {14337, 16384, 128, 16, false, EVEN, KILN__RESIDENCY_REGISTERS,
@@ -263,16 +257,14 @@ const kiln__choice kiln__table[] = {
      "eight blocks with up to 32 KB of the row each: as fast as four, and faster where rows are few (128,256 "
      "columns: 1.026, four blocks 1.019; 32 rows of them 12.5 us and 13.8)"},
     {0, 7000, 512, 1, false, 0, KILN__RESIDENCY_SHARED,
-     "where no blocks share a row: up to 110 KB in shared memory, so that two rows are under way (50,257 columns: "
-     "0.985)"},
+     "where no blocks share a row: up to 110 KB in shared memory, so that two rows are under way (50,257 columns: 0.985)"},
     {20481, 40960, 512, 8, false, SHARING, KILN__RESIDENCY_SHARED,
      "512 threads wait less for what all rows share (rms_norm of 262,144 columns: 0.973, 16 blocks of 256 0.967)"},
     {16385, 65536, 256, 16, false, 0, KILN__RESIDENCY_SHARED,
      "sixteen blocks with up to 64 KB of the row each (262,144 columns: 1.005, eight blocks 0.995; 524,288: 0.996, "
      "512 threads 0.890)"},
     {32769, 131072, 256, 16, true, 0, KILN__RESIDENCY_SHARED,
-     "of sixteen blocks each holds so much of the row that two fit a multiprocessor (1,048,576 columns: 0.893; 512 "
-     "threads 0.810)"},
+     "sixteen blocks, of which two fit a multiprocessor (1,048,576 columns: 0.893; 512 threads 0.810)"},
     {32769, 262144, 512, 16, true, 0, KILN__RESIDENCY_SHARED,
      "sixteen blocks hold what they can of the row, and fetch the next one while they finish it"},
     {2049, 12288, 1024, 1, false, 0, KILN__RESIDENCY_SHARED, "one large block holds the row in shared memory"},
