@@ -51,11 +51,33 @@ struct kiln_residency {
         each_pack(row, online.second);
 #endif
     }
-    /* The last pass. Who has a single element begins with it, so that nobody waits for it at the end. */
-    template <class Body> KILN_MEMBER void finish(const kiln_row &row, Body &body) {
-        if (kiln_has_single()) body.pack(row, single, kiln_single(row), kiln_span(row, 0, 0));
+    template <class Body> KILN_MEMBER void each_inside(const kiln_row &row, Body &body) {
 #pragma unroll
         for (int k = 0; k < KILN_BATCH; ++k)
             if (kiln_inside(row, 0, k)) body.pack(row, kept[k], kiln_column(row, k), kiln_span(row, 0, k));
+    }
+#if defined KILN_SHARING && KILN_PACK >= 4
+    /* The same for rows whose first pack begins in a quarter of a pack that is known while compiling. */
+    template <int QUARTER, class Body> KILN_MEMBER void each_inside_of(kiln_row row, Body &body) {
+        constexpr int quarter = KILN_PACK / 4;
+        row.head = QUARTER * quarter + row.head % quarter;
+        each_inside(row, body);
+    }
+#endif
+    /* The last pass. Who has a single element begins with it, so that nobody waits for it at the end. What all rows share is
+     * shifted by whole words first: by how many is known while compiling, where all threads of a warp have the same row, and
+     * few packs (of six and more registers are short, then). */
+    template <class Body> KILN_MEMBER void finish(const kiln_row &row, Body &body) {
+        if (kiln_has_single()) body.pack(row, single, kiln_single(row), kiln_span(row, 0, 0));
+#if defined KILN_SHARING && KILN_PACK >= 4
+        if constexpr (KILN_THREADS_PER_ROW >= 32 && KILN_STEPS <= 5) {
+            const int quarter = row.head / (KILN_PACK / 4);
+            if (quarter == 0) return each_inside_of<0>(row, body);
+            if (quarter == 1) return each_inside_of<1>(row, body);
+            if (quarter == 2) return each_inside_of<2>(row, body);
+            return each_inside_of<3>(row, body);
+        }
+#endif
+        each_inside(row, body);
     }
 };

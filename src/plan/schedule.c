@@ -292,10 +292,10 @@ static bool suits_tile(const kiln__problem *problem, int kind, int kept, const k
     const bool halves = full_pack > 4; /* or smaller: a tile's single elements cost more */
     const int least = kind & READING_ODD   ? 7
                       : kind & INDEXED     ? 24
-                      : kind & SHARING_ODD ? halves && kept == 1 ? 64 : 300
+                      : kind & SHARING_ODD ? halves && kept == 1 ? 56 : 300
                       : !halves            ? 127
                       : kept > 1           ? 25
-                      : full_pack == 8     ? 40
+                      : full_pack == 8     ? 32
                                            : 96;
     if ((s->masked && few >= least) || (kind & TAKING && few >= 8 && !s->ordered)) return false;
     /* What is read alone leaves few lanes without a pack, if they have two (sums of 96 columns of f32, H200: 1.000, tiles
