@@ -293,7 +293,7 @@ static bool suits_tile(const kiln__problem *problem, int kind, int kept, const k
     const int least = kind & READING_ODD   ? 7
                       : kind & INDEXED     ? 24
                       : kind & SHARING_ODD ? halves && kept == 1 ? 56 : 300
-                      : !halves            ? 127
+                      : !halves            ? full_pack == 4 ? 48 : 127
                       : kept > 1           ? 25
                       : full_pack == 8     ? 32
                                            : 96;
