@@ -74,7 +74,6 @@ KILN_DEVICE bool kiln_inside(const kiln_row &row, kiln_index col, kiln_index ste
 KILN_DEVICE bool kiln_step_is_inside(kiln_index step) {
     return KILN_SPLITS == 1 && !KILN_ORDERED && ((step + 1) * (kiln_i64)KILN_THREADS_PER_ROW + 1) * KILN_PACK <= KILN_COLS;
 }
-
 #endif
 
 /* Which elements of the step's pack at col belong to the row: low <= j < high. */
