@@ -485,12 +485,13 @@ static void shift_ahead(const kiln__problem *problem, const kiln__device *device
 
 /* The ends of rows in registers that begin anywhere in a pack. Masks are work for whole warps, which were 40 % of the
  * instructions of a layer_norm of 1,023 columns (H200: 0.84, peeled 0.92; of 2,047 0.86 and 0.95, of 16,383 0.83 and 0.88). Of
- * more threads few have them (softmax of 50,257 columns of f16, 1,024 threads: 1.00, peeled 0.98). */
+ * more threads few have them (softmax of 50,257 columns of f16, 1,024 threads: 1.00, peeled 0.98), and of many elements a
+ * thread has no registers for its packs apart (of e4m3, 7 packs of 16: 168, masked 96). */
 static void peel(const kiln__ir *ir, const kiln__problem *problem, kiln__schedule *s) {
     const int least = 2 * s->pack_size; /* a thread for each single element */
     bool peels = s->masked && s->residency == KILN__RESIDENCY_REGISTERS && !s->ahead;
     for (uint32_t i = 0; i < ir->count; i++) peels &= !kiln__op_is_arg(ir->insts[i].op); /* columns are to ascend */
-    if (!peels || s->threads_per_row < least || s->threads_per_row > 512) return;
+    if (!peels || s->threads_per_row < least || s->threads_per_row > 512 || s->steps * s->pack_size > 72) return;
     s->peeled = true;
     s->masked = false;
     s->steps = kiln__divide_up(problem->cols / s->pack_size - 1, s->threads_per_row);
