@@ -50,26 +50,26 @@ const kiln__choice kiln__table[] = {
     {18433, 65536, 256, 16, false, TAKING, KILN__RESIDENCY_REGISTERS,
      "sixteen blocks that combine columns (argmax of 128,256 columns of f32: 1.022, 128 threads 1.002)"},
     {0, 11, 4, 1, false, READING_ODD, KILN__RESIDENCY_REGISTERS,
-     "four lanes, whose packs overhang the row (sums of 65 columns of f16: 0.995, tiles 0.958)"},
+     "four lanes of an unaligned row (sums of 65 columns of f16: 0.995, tiles 0.958)"},
     {12, 24, 8, 1, false, READING_ODD, KILN__RESIDENCY_REGISTERS,
-     "eight lanes, whose packs overhang the row (sums of 90 columns of f16: 0.968, tiles 0.934; of 131, H200: 1.000, "
+     "eight lanes of an unaligned row (sums of 90 columns of f16: 0.968, tiles 0.934; of 131, H200: 1.000, "
      "sixteen lanes 0.635)"},
     {25, 40, 16, 1, false, READING_ODD, KILN__RESIDENCY_REGISTERS,
-     "sixteen lanes, whose packs overhang the row (sums of 255 columns of f16: 0.986, a warp 0.889; of 131 of f32, "
+     "sixteen lanes of an unaligned row (sums of 255 columns of f16: 0.986, a warp 0.889; of 131 of f32, "
      "H200: 0.960, a warp 0.820)"},
     {41, 176, 32, 1, false, READING_ODD, KILN__RESIDENCY_REGISTERS,
-     "a warp, whose packs overhang the row (sums of 1,023 columns of f16: 0.941, 128 threads 0.817)"},
+     "a warp of an unaligned row (sums of 1,023 columns of f16: 0.941, 128 threads 0.817)"},
     {177, 256, 128, 1, false, READING_ODD, KILN__RESIDENCY_REGISTERS,
-     "128 threads, whose packs overhang the row (sums of 785 columns of f32, H200: 1.009, a warp 0.950)"},
+     "128 threads of an unaligned row (sums of 785 columns of f32, H200: 1.009, a warp 0.950)"},
     {24, 80, 8, 1, false, INDEXED, KILN__RESIDENCY_REGISTERS,
-     "eight lanes, whose packs overhang the row (causal softmax of 577 columns of f16: 0.991, tiles 0.901)"},
+     "eight lanes of an unaligned row (causal softmax of 577 columns of f16: 0.991, tiles 0.901)"},
     {81, 120, 16, 1, false, INDEXED, KILN__RESIDENCY_REGISTERS,
-     "sixteen lanes, whose packs overhang the row (causal softmax of 785 columns of f16: 0.992, a warp 0.888)"},
+     "sixteen lanes of an unaligned row (causal softmax of 785 columns of f16: 0.992, a warp 0.888)"},
     {33, 96, 16, 1, false, ODD, KILN__RESIDENCY_REGISTERS,
-     "sixteen lanes, whose packs overhang the row (513 columns, H200: 0.998, tiles 0.929; softmax_grad of 301 0.970, a "
+     "sixteen lanes of an unaligned row (513 columns, H200: 0.998, tiles 0.929; softmax_grad of 301 0.970, a "
      "warp 0.921)"},
     {97, 272, 32, 1, false, ODD, KILN__RESIDENCY_REGISTERS,
-     "a warp, whose packs overhang the row (softmax_grad of 901 columns: 0.987, tiles 0.948)"},
+     "a warp of an unaligned row (softmax_grad of 901 columns: 0.987, tiles 0.948)"},
     {2, 2, 1, 1, false, READING, KILN__RESIDENCY_REGISTERS,
      "one lane reads the row's two packs (sums of 8 columns of f32: 0.969, two lanes 0.802)"},
     {3, 4, 2, 1, false, READING, KILN__RESIDENCY_REGISTERS,
@@ -106,14 +106,14 @@ const kiln__choice kiln__table[] = {
     {513, 1024, 256, 1, false, NORMS, KILN__RESIDENCY_REGISTERS,
      "up to four unaligned packs per thread (rms_norm of 6,001 columns, H200: 1.008, 128 threads 0.999)"},
     {65, 96, 16, 1, false, SHARING_ODD, KILN__RESIDENCY_REGISTERS,
-     "up to six packs per thread, whose packs overhang the row (layer_norm of 523 columns: 0.952, tiles 0.924)"},
+     "up to six packs per thread of an unaligned row (layer_norm of 523 columns: 0.952, tiles 0.924)"},
     {97, 160, 32, 1, false, SHARING_ODD, KILN__RESIDENCY_REGISTERS,
-     "up to five packs per thread, whose packs overhang the row (layer_norm of 1,031 columns: 0.948, tiles 0.940)"},
+     "up to five packs per thread of an unaligned row (layer_norm of 1,031 columns: 0.948, tiles 0.940)"},
     {161, 320, 64, 1, false, SHARING_ODD, KILN__RESIDENCY_REGISTERS,
-     "up to five packs per thread, whose packs overhang the row (layer_norm of 2,047 columns: 0.949, tiles 0.936, 128 "
+     "up to five packs per thread of an unaligned row (layer_norm of 2,047 columns: 0.949, tiles 0.936, 128 "
      "threads 0.906)"},
     {321, 1024, 128, 1, false, SHARING_ODD, KILN__RESIDENCY_REGISTERS,
-     "128 threads, whose packs overhang the row (layer_norm of 3,001 columns: 0.994, tiles 0.951, 256 threads 0.860)"},
+     "128 threads of an unaligned row (layer_norm of 3,001 columns: 0.994, tiles 0.951, 256 threads 0.860)"},
     {257, 512, 256, 1, false, READING, KILN__RESIDENCY_REGISTERS,
      "two packs per thread (sums of 2,048 columns of f32: 0.966, four 0.957)"},
     {3585, 4096, 512, 4, false, READING, KILN__RESIDENCY_REGISTERS,
@@ -137,9 +137,9 @@ const kiln__choice kiln__table[] = {
      "up to eight packs per thread of sixteen blocks: one launch (sums of 262,144 columns of f16: 1.001, two 1.004; "
      "one row 0.952 and 0.704)"},
     {513, 1024, 256, 1, false, READING_ODD, KILN__RESIDENCY_REGISTERS,
-     "up to five packs per thread, whose packs overhang the row (sums of 4,097 columns of f16: 0.968, 128 threads 0.939)"},
+     "up to five packs per thread of an unaligned row (sums of 4,097 columns of f16: 0.968, 128 threads 0.939)"},
     {1025, 1792, 512, 1, false, READING_ODD, KILN__RESIDENCY_REGISTERS,
-     "up to four packs per thread, whose packs overhang the row (sums of 4,097 columns of f32: 0.993, 1,024 threads 0.869)"},
+     "up to four packs per thread of an unaligned row (sums of 4,097 columns of f32: 0.993, 1,024 threads 0.869)"},
     {1025, 1280, 256, 1, false, READING, KILN__RESIDENCY_REGISTERS,
      "256 threads, where few packs are left over (sums of 10,000 columns of f16, H200: 0.954, 512 threads 0.903, 1,024 0.653)"},
     {1281, 1536, 512, 1, false, READING, KILN__RESIDENCY_REGISTERS,
@@ -163,7 +163,7 @@ const kiln__choice kiln__table[] = {
     {1793, 4608, 128, 4, false, SHARING_EXP, KILN__RESIDENCY_REGISTERS,
      "up to nine packs per thread of four blocks (softmax(x * w) of 16,383 columns of f16: 0.863, one block 0.680)"},
     {1025, 2304, 256, 1, false, SHARING_ODD, KILN__RESIDENCY_REGISTERS,
-     "one block, whose packs overhang the row (rms_norm of 12,001 columns: 0.996, in shared memory 0.964; layer_norm "
+     "one block of an unaligned row (rms_norm of 12,001 columns: 0.996, in shared memory 0.964; layer_norm "
      "0.971 and 0.932)"},
     {897, 1024, 512, 1, false, SHARING_ALONE, KILN__RESIDENCY_SHARED,
      "in shared memory: more threads fit a multiprocessor (layer_norm of 8,192 columns, H200: 0.952, in registers 0.903)"},
@@ -178,7 +178,7 @@ const kiln__choice kiln__table[] = {
     {0, 1024, 128, 1, false, 0, KILN__RESIDENCY_REGISTERS,
      "128 threads with up to 8 packs in registers: 0.992 to 1.005 from 1,024 to 8,192 columns, larger blocks lose"},
     {1025, 3072, 512, 1, false, SHARING_ODD, KILN__RESIDENCY_SHARED,
-     "one block, whose packs overhang the row, of more columns than its registers hold (rms_norm of 24,001: 0.968, 256 "
+     "one block of an unaligned row, of more columns than its registers hold (rms_norm of 24,001: 0.968, 256 "
      "threads 0.876)"},
     {4099, 5120, 256, 2, false, NORMS, KILN__RESIDENCY_SHARED,
      "two unaligned blocks (rms_norm of 36,001 columns, H200: 0.913, registers of four 0.830; layer_norm 0.823 and 0.763)"},
@@ -203,7 +203,7 @@ const kiln__choice kiln__table[] = {
      "two blocks of 512 threads (layer_norm of 65,536 columns, H200: 0.908, four of 256 0.888; rms_norm of 50,000 "
      "0.947 and 0.935)"},
     {3585, 4608, 1024, 1, false, NORMS, KILN__RESIDENCY_REGISTERS,
-     "where no blocks share a row, whose packs overhang it (rms_norm of 32,769 columns: 0.956, in shared memory of four "
+     "where no blocks share a row, unaligned (rms_norm of 32,769 columns: 0.956, in shared memory of four "
      "blocks 0.941)"},
     {2049, 10240, 256, 4, false, SHARING, KILN__RESIDENCY_SHARED,
      "four blocks with up to 40 KB of the row each wait less for what all rows share (rms_norm of 32,768 columns: "
@@ -217,23 +217,23 @@ const kiln__choice kiln__table[] = {
      "two blocks share the row (16,384 columns, H200: 0.985, four with it in registers 0.966; of 14,336 0.978 and "
      "0.922; 8 rows 0.771 and 0.808)"},
     {1025, 1792, 128, 2, false, ODD, KILN__RESIDENCY_REGISTERS,
-     "two blocks share the row, whose packs overhang it (9,001 columns: 1.032, one block 1.024)"},
+     "two blocks share the row, unaligned (9,001 columns: 1.032, one block 1.024)"},
     {1793, 2304, 128, 2, false, ODD, KILN__RESIDENCY_REGISTERS,
      "up to nine packs per thread of two blocks (16,383 columns, H200: 0.965, four blocks 0.911)"},
     {2305, 4608, 128, 4, false, ODD, KILN__RESIDENCY_REGISTERS,
-     "up to nine packs per thread of four blocks, whose packs overhang the row (28,001 columns: 1.023, in shared "
+     "up to nine packs per thread of four blocks of an unaligned row (28,001 columns: 1.023, in shared "
      "memory of one 0.997; 32,767, H200: 0.960, eight blocks 0.884)"},
     {4609, 9216, 128, 8, false, ODD, KILN__RESIDENCY_REGISTERS,
-     "eight blocks share the row, whose packs overhang it (50,257 columns: 1.028, in shared memory of four 1.008)"},
+     "eight blocks share the row, unaligned (50,257 columns: 1.028, in shared memory of four 1.008)"},
     {9217, 51200, 128, 16, false, ODD, KILN__RESIDENCY_REGISTERS,
-     "sixteen blocks share the row, whose packs overhang it (262,143 columns: 1.006, in shared memory 0.971; "
+     "sixteen blocks share the row, unaligned (262,143 columns: 1.006, in shared memory 0.971; "
      "softmax_grad 0.988 and 0.872; 131,101 of bf16, H200: 0.996, eight blocks 0.987)"},
     {51201, 73728, 256, 16, false, ODD, KILN__RESIDENCY_REGISTERS,
      "256 threads have registers for it (262,143 columns of f32: 0.976, 128 threads 0.919, in shared memory 0.905)"},
     {1025, 2100, 128, 1, false, ODD, KILN__RESIDENCY_REGISTERS,
-     "where no blocks share a row, whose packs overhang it (9,001 columns: 1.024, two blocks 1.032)"},
+     "where no blocks share a row, unaligned (9,001 columns: 1.024, two blocks 1.032)"},
     {2101, 4096, 256, 1, false, ODD, KILN__RESIDENCY_SHARED,
-     "where no blocks share a row, whose packs overhang it (28,001 columns: 0.997, four blocks 1.023)"},
+     "where no blocks share a row, unaligned (28,001 columns: 0.997, four blocks 1.023)"},
     {2049, 2560, 256, 1, false, SEVERAL, KILN__RESIDENCY_REGISTERS,
      "256 threads, where few packs are left over (softmax_grad of 10,000 columns, H200: 1.037, four blocks 0.937)"},
     {1025, 3072, 128, 4, false, EVEN, KILN__RESIDENCY_REGISTERS,
