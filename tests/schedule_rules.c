@@ -31,13 +31,15 @@ static const char *group_fault(const kiln__schedule *s, const kiln__device *devi
     }
     RULE(s->threads_per_row >= 1 && s->threads_per_row % s->blocks_per_row == 0);
     RULE(kiln__is_power_of_two(s->threads_per_row / s->blocks_per_row));
-    RULE(s->rows_per_block >= 1 && (outer || s->group == KILN__GROUP_LANES || s->rows_per_block == 1));
+    RULE(s->rows_per_block >= 1 && (outer || s->abreast || s->group == KILN__GROUP_LANES || s->rows_per_block == 1));
     IMPLIES(s->group == KILN__GROUP_LANES, s->threads_per_row <= 32);
     IMPLIES(s->drifts, outer && !s->ordered && !s->masked && s->row_vector == s->pack_size && s->pack_size > 1);
     IMPLIES(s->drifts, s->threads_per_row % s->pack_size == 0 && s->rows_per_block % s->pack_size == 0);
     IMPLIES(tile, s->threads >= s->threads_per_row); /* its rows in several passes */
     IMPLIES(tile, (int64_t)s->rows_per_block * s->threads_per_row >= s->threads);
-    IMPLIES(!tile, rows_of_threads * s->threads_per_row == (int64_t)s->threads * s->blocks_per_row);
+    IMPLIES(!tile && !s->abreast, rows_of_threads * s->threads_per_row == (int64_t)s->threads * s->blocks_per_row);
+    IMPLIES(s->abreast, s->threads_per_row == s->threads * s->blocks_per_row && s->rows_per_block > 1 && s->sharing);
+    IMPLIES(s->abreast, s->residency == KILN__RESIDENCY_SHARED && !s->persistent && !s->ordered && s->ahead);
     RULE((s->tile_rows > 0) == (tile && outer));
     if (s->tile_rows) {
         RULE(s->rows_per_block >= s->tile_rows && s->row_vector == 1 && !s->ordered && s->splits == 1);

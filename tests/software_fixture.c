@@ -98,9 +98,12 @@ static kiln_status make_tensors(work *w)
     w->count = kiln_program_input_count(w->program) + 1;
     for (size_t t = 0; t < w->count; t++) {
         const bool output = t + 1 == w->count;
-        const size_t elements = (size_t)(test->rows * (output && test->reduces ? 1 : test->cols));
+        const char *name = output ? "" : kiln_program_input_name(w->program, t);
+        const bool shared = !strcmp(name, "w") || !strcmp(name, "b");
+        const size_t elements = (size_t)((shared ? 1 : test->rows) * (output && test->reduces ? 1 : test->cols));
         w->bytes[t] = elements * kiln_type_size(test->type);
-        w->host[t] = kiln_tensor_contiguous(calloc(elements, kiln_type_size(test->type)), test->type, output && test->reduces ? 1 : 2, sizes);
+        w->host[t] = kiln_tensor_contiguous(calloc(elements, kiln_type_size(test->type)), test->type,
+                                            shared || (output && test->reduces) ? 1 : 2, shared ? sizes + 1 : sizes);
         if (!w->host[t].data) return kiln__out_of_memory();
         for (size_t i = 0; i < elements && !output; i++)
             kiln__store_f64(test->type, (char *)w->host[t].data + i * kiln_type_size(test->type), input_value(test->type, t, i));

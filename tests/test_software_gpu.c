@@ -18,6 +18,7 @@
 #define FIRST "y = reduce((a, b) -> where(a != 0, a, b), x, 0)"
 #define LAST "y = reduce((a, b) -> where(b != 0, b, a), x, 0)"
 #define TWICE "y = x / sum(abs(x) / max(abs(x)))" /* two exchanges */
+#define NORM "y = layer_norm(x, w, b)"
 
 static software_device device;
 
@@ -86,10 +87,18 @@ static const struct plant {
     {"a pair that overhangs its row, stored whole", "kiln_store_part(pack, to, span.low, span.high);", "kiln_store_part(pack, to, 0, N);",
      {"y = softmax(x)", KILN_F16, 20, 63, false, 0}, "with no barrier between"},
     {"a cluster that does not wait for its blocks", "    kiln_exchange_end<V>(turn);\n    return", "    return", {"y = softmax(x)", KILN_F32, 2, 40000, false, 0}, "slots', which"},
-    {"a cluster that expects too much", "kiln_exchange_begin<V>(turn, all * writes * width * 4);", "kiln_exchange_begin<V>(turn, all * writes * width * 4 + 4);",
+    {"a cluster that expects too much", "kiln_exchange_begin<V>(turn, all * kiln_slot<V>::bytes);", "kiln_exchange_begin<V>(turn, all * kiln_slot<V>::bytes + 4);",
      {TWICE, KILN_F32, 2, 40000, false, 0}, "for what their block is sent"},
-    {"a cluster that expects too little", "kiln_exchange_begin<V>(turn, all * writes * width * 4);", "kiln_exchange_begin<V>(turn, all * writes * width * 4 - 4);",
+    {"a cluster that expects too little", "kiln_exchange_begin<V>(turn, all * kiln_slot<V>::bytes);", "kiln_exchange_begin<V>(turn, all * kiln_slot<V>::bytes - 4);",
      {TWICE, KILN_F32, 2, 40000, false, 0}, NULL},
+    {"rows abreast that are read while they arrive", "kiln_copy_wait_but(KILN_ROWS_PER_BLOCK - 1 - r);", "kiln_copy_wait_but(KILN_ROWS_PER_BLOCK - r);",
+     {NORM, KILN_F16, 3, 4096, false, 0}, "has not been waited for"},
+    {"rows abreast without a barrier", "    kiln_block_barrier();\n#pragma unroll 1\n    for (int r = warp;", "#pragma unroll 1\n    for (int r = warp;",
+     {NORM, KILN_F16, 3, 4096, false, 0}, "::of', which"},
+    {"results of rows abreast without a barrier", "    }\n    kiln_block_barrier();\n}\n\n/* Residency: the rows", "    }\n}\n\n/* Residency: the rows", {NORM, KILN_F16, 3, 4096, false, 0}, "which"},
+    {"one row abreast too many", "args.rows - first < KILN_ROWS_PER_BLOCK ? (int)(args.rows - first) :", "", {NORM, KILN_F16, 3, 4096, false, 0}, "an allocation of"},
+    {"the neighbour's packs", "recall(kiln_shared, slot(r < count ? r : 0, step))", "recall(kiln_shared, slot(0, step))", {NORM, KILN_F16, 3, 4096, false, 0}, NULL},
+    {"a cluster that expects one row's", "kiln_exchange_begin<V>(0, count * KILN_BLOCKS_PER_ROW", "kiln_exchange_begin<V>(0, KILN_BLOCKS_PER_ROW", {NORM, KILN_F16, 3, 8192, false, 0}, NULL},
     {"arrivals of the other phase", "turn / 2 % 2);", "1);", {TWICE, KILN_F32, 2, 40000, false, 0}, "which"},
 };
 

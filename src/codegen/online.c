@@ -22,7 +22,7 @@ bool kiln__is_one_pass(const kiln__emitter *e) {
 static const char *spell_centre(const kiln__emitter *e, const kiln__online *online, const char *state,
                                 const char *counter) {
     const char *first = kiln__spell(e, "%s.r%u", state, online->first);
-    if (online->kind == KILN__ONLINE_SQUARE) return kiln__spell(e, "%s / %s.count", first, counter);
+    if (online->kind == KILN__ONLINE_SQUARE) return kiln__spell(e, "kiln_ratio(%s, %s.count)", first, counter);
     return online->centre == online->first ? first : kiln__spell(e, "isfinite(%s) ? %s : 0", first, first);
 }
 

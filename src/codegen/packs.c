@@ -172,7 +172,8 @@ static void emit_shared_access(const kiln__emitter *e) {
     for (int o = 0; o < e->inputs; o++) {
         if (!s->kept[o] || !e->problem->operands[o].follows_rows) continue;
         offset[o] = next;
-        next += s->held * s->threads * s->pack_size * (int64_t)kiln_type_size(e->problem->operands[o].type);
+        next += s->held * (s->abreast ? s->rows_per_block : 1) * s->threads * s->pack_size *
+                (int64_t)kiln_type_size(e->problem->operands[o].type);
         emit_shared_copy(e, o, offset[o]);
     }
     kiln__write(e, "    }\n"

@@ -347,6 +347,43 @@ static void emit_tile_kernel(const kiln__emitter *e) {
                 e->finish ? "    kiln_block_barrier();\n    kiln_kept::drain(args, first, rows);\n" : "");
 }
 
+/* What follows from the phases before `stage`, from where `how` has their results. */
+static void emit_results(const kiln__emitter *e, uint32_t stage, const char *in, const char *how) {
+    for (uint32_t p = 0; p < stage; p = next_phase(e, p)) emit_after(e, p, in, kiln__spell(e, how, phase_type(e, p)));
+}
+
+/* Each pass goes through the rows of the group. */
+static void emit_abreast_kernel(const kiln__emitter *e) {
+    static const char *const loop = "#pragma unroll 1\n    for (int r = 0; r < count; ++r) {\n"
+                                    "        kiln_row row(args, first + r);\n        kiln_begin(row);\n";
+    emit_kernel_name(e, 0, false);
+    kiln__write(e,
+                "    const kiln_i64 first = kiln_row_index() * KILN_ROWS_PER_BLOCK;\n"
+                "    if (first >= args.rows) return;\n"
+                "    const int count = args.rows - first < KILN_ROWS_PER_BLOCK ? (int)(args.rows - first) : "
+                "KILN_ROWS_PER_BLOCK;\n"
+                "    kiln_residency residency;\n    residency.fill(args, first, count);\n%s",
+                kiln__schedule_clusters(e->schedule) ? "    kiln_group_begin();\n" : "");
+    for (uint32_t p = 0; p < e->ir->phase_count; p = next_phase(e, p)) {
+        const char *type = phase_type(e, p);
+        kiln__write(e, "%s%s", loop, p == 0 ? "        kiln_copy_wait_but(KILN_ROWS_PER_BLOCK - 1 - r);\n" : "");
+        emit_results(e, p, "        ", "kiln_reduced<%s>(r)");
+        kiln__write(e,
+                    "        %s phase%u;\n        phase%u.clear();\n        residency.each_%s(row, r, phase%u);\n"
+                    "        kiln_contribute(phase%u, r);\n    }\n    kiln_exchange<%s>(count);\n",
+                    type, p, p, is_online(e, p) ? "online" : "pack", p, p, type);
+    }
+    kiln__write(e, "    kiln_row rows[KILN_ROWS_PER_BLOCK] = {{args, first}");
+    for (int r = 1; r < e->schedule->rows_per_block; r++)
+        kiln__write(e, ", {args, first + (%d < count ? %d : 0)}", r, r);
+    kiln__write(e, "};\n#pragma unroll\n    for (int r = 0; r < KILN_ROWS_PER_BLOCK; ++r) {\n"
+                   "        kiln_row &row = rows[r];\n        kiln_begin(row);\n");
+    emit_results(e, e->ir->phase_count, "        ", "kiln_reduced<%s>(r < count ? r : 0)");
+    emit_finish_row(e, "        ");
+    kiln__write(e, "    }\n%s}\n",
+                e->finish ? "    kiln_finish finish;\n    residency.finish(rows, count, finish);\n" : "");
+}
+
 /* As many groups as run at once go through all rows. */
 static void emit_persistent_kernel(const kiln__emitter *e) {
     emit_kernel_name(e, 0, false);
@@ -373,22 +410,16 @@ static void emit_persistent_kernel(const kiln__emitter *e) {
     kiln__write(e, "    if (!more) break;\n    }\n}\n");
 }
 
-/* What follows from the phases before `stage`. */
-static void emit_gathers(const kiln__emitter *e, uint32_t stage, bool ends) {
-    for (uint32_t p = 0; p < stage; p = next_phase(e, p))
-        emit_after(e, p, "    ", kiln__spell(e, "kiln_gather%s<%s>(row)", ends ? "_end" : "", phase_type(e, p)));
-}
-
 /* One kernel for each phase and one for the outputs: the end of a launch is the barrier that all blocks reach. */
 static void emit_split_kernels(const kiln__emitter *e) {
     for (uint32_t stage = 0, number = 0;; stage = next_phase(e, stage), number++) {
         bool last = stage == e->ir->phase_count, ends = last && !e->finish;
         emit_kernel_head(e, number, ends);
-        emit_gathers(e, stage, ends);
+        emit_results(e, stage, "    ", ends ? "kiln_gather_end<%s>(row)" : "kiln_gather<%s>(row)");
         if (last && e->schedule->rows_apart) {
             emit_kernel_end(e, true, false);
             emit_kernel_head(e, number + 1, true);
-            emit_gathers(e, stage, true);
+            emit_results(e, stage, "    ", "kiln_gather_end<%s>(row)");
         }
         if (last) break;
         emit_reduce(e, stage, "    ");
@@ -432,10 +463,12 @@ static void emit_all(kiln__emitter *e) {
     kiln__emit_begin(e);
     if (s->residency == KILN__RESIDENCY_TILE) emit_part(e, s->tile_rows ? "tile_outer.cuh" : "tile.cuh");
     kiln__emit_kept(e);
-    if (s->residency == KILN__RESIDENCY_STREAM || s->residency == KILN__RESIDENCY_SHARED) emit_part(e, "stream.cuh");
-    emit_part(e, s->tile_rows ? "residency_tile_outer.cuh"
-                 : s->peeled  ? "residency_peeled.cuh"
-                              : residencies[s->residency]);
+    if (s->residency == KILN__RESIDENCY_STREAM || (s->residency == KILN__RESIDENCY_SHARED && !s->abreast))
+        emit_part(e, "stream.cuh");
+    emit_part(e, s->abreast     ? "abreast.cuh"
+                 : s->tile_rows ? "residency_tile_outer.cuh"
+                 : s->peeled    ? "residency_peeled.cuh"
+                                : residencies[s->residency]);
     kiln__write(e, "\n");
     for (uint32_t p = 0; p < e->ir->phase_count; p++) {
         kiln__emit_phase(e, p);
@@ -450,6 +483,8 @@ static void emit_all(kiln__emitter *e) {
     e->finish_row = kiln__emit_finish_row(e);
     if (s->residency == KILN__RESIDENCY_TILE && !s->tile_rows)
         emit_tile_kernel(e);
+    else if (s->abreast)
+        emit_abreast_kernel(e);
     else if (s->persistent) {
         emit_part(e, "persistent.cuh");
         emit_persistent_kernel(e);

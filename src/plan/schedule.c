@@ -344,6 +344,12 @@ static kiln_status choose_row(const kiln__ir *ir, const kiln__problem *problem, 
     /* Masks are of elements: lanes take twice as many packs of bytes (any of 511 bools: 0.986, else 0.394; of 1,501
      * as fast). */
     if (kind == READING_ODD && s->pack_size == 16 && load <= 65) load /= 2;
+    for (int i = 0; i < 2 && !apart; i++) {
+        kiln__schedule abreast = *s;
+        if (!kiln__abreast_choose(ir, problem, device, pins, load, bytes, i, &abreast) || attempt-- > 0) continue;
+        *s = abreast;
+        return KILN_OK;
+    }
     const kiln__choice *row = kiln__table;
     for (; row->reason; row++) {
         const int64_t size =
@@ -525,7 +531,7 @@ kiln_status kiln__schedule_choose(const kiln__ir *ir, const kiln__problem *probl
                              : choose_row(ir, problem, device, pins, attempt, out);
     if (status) return status;
     /* A second exchange takes long where it is between blocks, a second reading anywhere. */
-    bool once = out->residency == KILN__RESIDENCY_STREAM || out->blocks_per_row > 1;
+    bool once = out->residency == KILN__RESIDENCY_STREAM || out->blocks_per_row > 1 || out->abreast;
     /* One pass takes fewer registers than two (layer_norm of 12,001 columns: 61, two spill with 64: 0.985 and 0.914). */
     once |=
         out->masked && out->sharing && out->threads >= 256 && !is_short_of_registers(out) && kiln__online_squares(ir);

@@ -31,6 +31,7 @@ typedef struct kiln__schedule {
     int64_t steps;   /* packs per thread and row (flat: per thread) */
     int64_t held;    /* of them in shared memory; tile: in registers, as far as all rows share it */
     bool persistent; /* as many groups as run at once go through all rows */
+    bool abreast;    /* a group works on rows_per_block rows, and reads what all rows share once for them */
     int splits;      /* chunks that a row is cut into, a block for each; every phase is a launch of its own; 1: none */
     bool dependent;  /* each begins while the one before ends, and waits for it in the kernel */
     int sharing;     /* inner: how many inputs have elements that all rows share */
@@ -87,7 +88,7 @@ typedef struct kiln__pins {
     int group, residency; /* -1, or a kiln__group, a kiln__residency */
     int threads;          /* per row (flat: per block) */
     int pack_size;
-    int rows_per_block; /* outer alone */
+    int rows_per_block; /* outer; inner: tiles, and rows abreast */
     int steps;          /* flat alone: packs per thread */
     int batch;          /* stream alone: packs in flight per thread */
     int splits;
@@ -128,6 +129,11 @@ void kiln__schedule_batch(const kiln__pins *pins, int usual, kiln__schedule *s);
 /* The tile schedule where the problem's tensors allow one: columns contiguous, rows one behind the other. */
 bool kiln__tile_choose(const kiln__problem *problem, const kiln__device *device, const kiln__pins *pins,
                        kiln__schedule *s);
+
+/* Rows abreast, where programs read what all rows share: who works on rows of so many packs of 16 bytes, all kept inputs
+ * together, `bytes` in a pack. Attempts 0 and 1. False where they do not suit, and *s is spoilt. */
+bool kiln__abreast_choose(const kiln__ir *ir, const kiln__problem *problem, const kiln__device *device,
+                          const kiln__pins *pins, int64_t load, int bytes, int attempt, kiln__schedule *s);
 
 /* The tile of a problem whose neighbouring rows lie side by side, where its tensors allow one, and packs of rows do not do
  * as well or it is asked for. *s has who shares a row otherwise, whose bits it keeps: threads_per_row of each of

@@ -1,0 +1,110 @@
+/* Rows abreast: a group works on KILN_ROWS_PER_BLOCK rows, one after the other in each pass, and reads what all rows share
+ * once for them. What it reduces of all of them is exchanged at once. */
+
+/* Of the rows abreast: what each warp of the block reduced, what each block of the group did, and what all of them did. */
+template <class V> struct kiln_reductions {
+    V own[KILN_ROWS_PER_BLOCK][KILN_THREADS / 32];
+    V all[KILN_ROWS_PER_BLOCK];
+#if KILN_BLOCKS_PER_ROW > 1
+    kiln_slot<V> received[KILN_ROWS_PER_BLOCK][KILN_BLOCKS_PER_ROW];
+#endif
+};
+/* Each phase has its own (V is a type of its own). */
+template <class V> KILN_DEVICE kiln_reductions<V> &kiln_reductions_of() {
+    __shared__ kiln_reductions<V> of;
+    return of;
+}
+
+/* Row `r` of them: what this thread reduced of it, and, after the exchange, what all threads did. */
+template <class V> KILN_DEVICE void kiln_contribute(const V &value, int r) {
+    const V of_warp = kiln_combine_lanes<32>(value);
+    if (threadIdx.x % 32 == 0) kiln_reductions_of<V>().own[r][threadIdx.x / 32] = of_warp;
+}
+template <class V> KILN_DEVICE V kiln_reduced(int r) { return kiln_reductions_of<V>().all[r]; }
+
+/* Combines the values of all threads, in the order of the threads, for the first `count` rows: each warp those of some. */
+template <class V> KILN_DEVICE void kiln_exchange(int count) {
+    constexpr int warps = KILN_THREADS / 32;
+    kiln_reductions<V> &of = kiln_reductions_of<V>();
+    const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;
+#if KILN_BLOCKS_PER_ROW > 1
+    kiln_exchange_begin<V>(0, count * KILN_BLOCKS_PER_ROW * kiln_slot<V>::bytes);
+#endif
+    kiln_block_barrier();
+#pragma unroll 1
+    for (int r = warp; r < count; r += warps) {
+        const V value = kiln_combine_lanes<warps>(of.own[r][lane % warps]);
+#if KILN_BLOCKS_PER_ROW > 1
+        if (lane < KILN_BLOCKS_PER_ROW) kiln_send(0, of.received[r][kiln_cluster_rank()], lane, value);
+    }
+    kiln_exchange_end<V>(0);
+#pragma unroll 1
+    for (int r = warp; r < count; r += warps) {
+        const V value = kiln_combine_lanes<KILN_BLOCKS_PER_ROW>(of.received[r][lane % KILN_BLOCKS_PER_ROW].value());
+#endif
+        if (lane == 0) of.all[r] = value;
+    }
+    kiln_block_barrier();
+}
+
+/* Residency: the rows stay in shared memory, filled by asynchronous copies; a thread reads only the packs that it copied
+ * itself. What all rows share stays in registers. */
+struct kiln_residency {
+    kiln_kept kept[KILN_STEPS];
+
+    static KILN_MEMBER int slot(int r, int step) { return (r * KILN_STEPS + step) * KILN_THREADS + (int)threadIdx.x; }
+
+    /* Asks for all packs of the first `count` rows from row `first` on, then for what they share. */
+    KILN_MEMBER void fill(const kiln_arguments &args, kiln_i64 first, int count) {
+#pragma unroll 1
+        for (int r = 0; r < KILN_ROWS_PER_BLOCK; ++r) {
+            kiln_row row(args, first + r);
+            if (r < count) {
+                kiln_begin(row);
+                each_step(row, [&](int step, kiln_index col, const kiln_span &span) {
+                    kiln_kept::copy(kiln_shared, slot(r, step), row, col, span);
+                });
+            }
+            kiln_copy_commit();
+        }
+        kiln_row any(args, first);
+        kiln_begin(any);
+        each_step(any, [&](int step, kiln_index col, const kiln_span &span) { kept[step].load_beside(any, col, span); });
+    }
+    template <class Do> static KILN_MEMBER void each_step(const kiln_row &row, const Do &it) {
+#pragma unroll
+        for (int step = 0; step < KILN_STEPS; ++step) {
+            const kiln_index col = kiln_column(row, step);
+            if (kiln_inside(row, col, step)) it(step, col, kiln_span(row, col, step));
+        }
+    }
+    /* The packs of row `r`. */
+    template <class Body> KILN_MEMBER void each_pack(const kiln_row &row, int r, Body &body) {
+        each_step(row, [&](int step, kiln_index col, const kiln_span &span) {
+            kept[step].recall(kiln_shared, slot(r, step));
+            body.pack(row, kept[step], col, span);
+        });
+    }
+    /* The last pass: what is computed of what all rows share serves all of them. Of rows that are not there the first one's
+     * results are stored once more. */
+    template <class Body> KILN_MEMBER void finish(kiln_row (&rows)[KILN_ROWS_PER_BLOCK], int count, Body &body) {
+        each_step(rows[0], [&](int step, kiln_index col, const kiln_span &span) {
+#pragma unroll
+            for (int r = 0; r < KILN_ROWS_PER_BLOCK; ++r) {
+                kept[step].recall(kiln_shared, slot(r < count ? r : 0, step));
+                body.pack(rows[r], kept[step], col, span);
+            }
+        });
+    }
+    template <class Online> KILN_MEMBER void each_online(kiln_row &row, int r, Online &online) {
+#if KILN_ONLINE == 2
+        typename Online::one_pass both = {row, online};
+        each_pack(row, r, both);
+        both.end();
+#else
+        each_pack(row, r, online.first);
+        kiln_partial(row, online.first);
+        each_pack(row, r, online.second);
+#endif
+    }
+};
