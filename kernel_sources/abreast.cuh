@@ -1,5 +1,5 @@
 /* Rows abreast: a group works on KILN_ROWS_PER_BLOCK rows, one after the other in each pass, and reads what all rows share
- * once for them. What it reduces of all of them is exchanged at once. */
+ * once for them; on one, where there are KILN_FEW_ROWS or fewer. What it reduces of all of them is exchanged at once. */
 
 /* Of the rows abreast: what each warp of the block reduced, what each block of the group did, and what all of them did. */
 template <class V> struct kiln_reductions {
@@ -85,13 +85,13 @@ struct kiln_residency {
             body.pack(row, kept[step], col, span);
         });
     }
-    /* The last pass: what is computed of what all rows share serves all of them. Of rows that are not there the first one's
-     * results are stored once more. */
+    /* The last pass: what is computed of what all rows share serves all of them. */
     template <class Body> KILN_MEMBER void finish(kiln_row (&rows)[KILN_ROWS_PER_BLOCK], int count, Body &body) {
         each_step(rows[0], [&](int step, kiln_index col, const kiln_span &span) {
 #pragma unroll
             for (int r = 0; r < KILN_ROWS_PER_BLOCK; ++r) {
-                kept[step].recall(kiln_shared, slot(r < count ? r : 0, step));
+                if (r > 0 && r >= count) continue;
+                kept[step].recall(kiln_shared, slot(r, step));
                 body.pack(rows[r], kept[step], col, span);
             }
         });

@@ -189,7 +189,9 @@ const char *launch_fault(const kiln__prepared *prepared) {
     RULE(run <= rows);
     if (kiln__schedule_grid(s, rows, run, &grid)) {
         bool flat = s->layout == KILN__LAYOUT_FLAT;
-        int64_t each = flat ? s->threads * s->steps * s->pack_size : s->rows_per_block;
+        int64_t each = flat                                ? s->threads * s->steps * s->pack_size
+                       : s->abreast && rows <= s->few_rows ? 1
+                                                           : s->rows_per_block;
         wide blocks = (wide)kiln__divide_up(rows, each) * s->splits * s->blocks_per_row;
         RULE(grid.x <= 2147483647 && grid.y <= 65535 && grid.z <= 65535 && grid.x % (unsigned)s->blocks_per_row == 0);
         RULE((wide)grid.x * grid.y * grid.z >= blocks);

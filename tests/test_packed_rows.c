@@ -311,48 +311,6 @@ static const packed_case peeled[] = {
     {"s = argmax(x)", "1", "f16[9,1023] i64[9]", "inner, pack 8 x 5, 4 rows per block, masked", NULL, false},
 };
 
-/* Programs that read what all rows share, for several rows at once. */
-static const packed_case abreast[] = {
-    /* Of one block and of clusters; rows left over, and all of them; packs in some threads' last step alone. */
-    {"y = layer_norm(x, w, b)", "1", "bf16[5,2048] bf16[2048] bf16[2048] bf16[5,2048]",
-     "block 64, shared, inner, pack 8 x 4, 2 rows per block, ahead, online", NULL, true},
-    {"y = layer_norm(x, w, b)", "1", "f16[4,4104] f16[4104] f16[4104] f16[4,4104]",
-     "block 128, shared, inner, pack 8 x 5, 2 rows per block, ahead, online", NULL, false},
-    {"y = layer_norm(x, w, b)", "1", "f16[1,8200] f16[8200] f16[8200] f16[1,8200]",
-     "cluster 2, block 128, shared, inner, pack 8 x 5, 2 rows per block, ahead, online", NULL, false},
-    {"y = rms_norm(x, w)", "1", "bf16[3,20000] bf16[20000] bf16[3,20000]",
-     "cluster 4, block 128, shared, inner, pack 8 x 5, 2 rows per block, ahead", NULL, true},
-    {"y = layer_norm(x, w, b)", "1", "bf16[7,128256] bf16[128256] bf16[128256] bf16[7,128256]",
-     "cluster 16, block 256, shared, inner, pack 8 x 4, 3 rows per block, ahead, online", NULL, false},
-    /* Other types, exponentials, several inputs beside what is shared, phases apart, a value for each row. */
-    {"y = layer_norm(x, w, b)", "1", "f32[5,4104] f32[4104] f32[4104] f16[5,4104]",
-     "cluster 2, block 128, shared, inner, pack 8 x 3, 2 rows per block, ahead, online", NULL, false},
-    {"y = rms_norm(x, w)", "1", "f16[5,8192] f32[8192] f16[5,8192]",
-     "cluster 2, block 128, shared, inner, pack 8 x 4, 2 rows per block, ahead", NULL, false},
-    {"y = softmax(x * w + m)", "1", "f16[5,9000] f16[9000] f16[9000] f16[5,9000]",
-     "cluster 2, block 128, shared, inner, pack 8 x 5, 2 rows per block, ahead, online", NULL, true},
-    {"y = softmax(x * w)", "1", "f16[5,9000] f16[9000] f16[5,9000]",
-     "cluster 2, block 128, shared, inner, pack 8 x 5, 2 rows per block, ahead", "phased, rows 2", false},
-    {"y = rms_norm(x + r, w)", "1", "bf16[5,4096] bf16[5,4096] bf16[4096] bf16[5,4096]",
-     "cluster 2, block 128, shared, inner, pack 8 x 2, 2 rows per block, ahead", NULL, true},
-    {"s = sum(x * w); z = x * w - mean(x)", "1", "f32[9,5000] f32[5000] f32[9] f32[9,5000]",
-     "cluster 2, block 128, shared, inner, pack 4 x 5, 2 rows per block, ahead", NULL, false},
-    {"y = (x - mean(x)) * w / (sum(abs(x - mean(x)) * w) + 1)", "1", "f16[5,3000] f16[3000] f32[5,3000]",
-     "block 32, shared, inner, pack 4 x 24, 4 rows per block, ahead", "block 32, rows 4, phased", false},
-    {"y = x * w / max(x) + index(1)", "1", "i32[5,4096] i32[4096] i32[5,4096]",
-     "cluster 2, block 128, shared, inner, pack 4 x 4, 3 rows per block, ahead", "rows 3, cluster 2, block 128", false},
-    /* Rows that lie apart, in two dimensions. */
-    {"y = layer_norm(x, w, b)", "2", "f16[3,3,2048]{18432,2304,1} f16[2048] f16[2048] f16[3,3,2048]",
-     "block 64, shared, inner, pack 8 x 4, 2 rows per block, ahead, online", NULL, false},
-    /* What is not: unaligned rows, short ones, and where a row has a value that another may take the place of. */
-    {"y = layer_norm(x, w, b)", "1", "f16[5,2049] f16[2049] f16[2049] f16[5,2049]",
-     "block 64, registers, inner, pack 8 x 4, peeled", NULL, false},
-    {"y = layer_norm(x, w, b)", "1", "f16[5,1024] f16[1024] f16[1024] f16[5,1024]",
-     "block 64, registers, inner, pack 8 x 2, ahead", NULL, false},
-    {"y = rms_norm(x, w) * s", "1", "f16[5,8192] f16[8192] f16[5,1]{1,1} f16[5,8192]", "block 512, shared", NULL,
-     false},
-};
-
 /* Whether its schedule has squares. */
 static bool run_case(const packed_case *c) {
     packed_result result = {.output = NULL};
@@ -373,11 +331,6 @@ static void packs_may_drift(void **state) {
 static void squares_are_turned(void **state) {
     (void)state;
     for (size_t i = 0; i < COUNT(squares); i++) run_case(&squares[i]);
-}
-
-static void rows_may_be_worked_on_abreast(void **state) {
-    (void)state;
-    for (size_t i = 0; i < COUNT(abreast); i++) run_case(&abreast[i]);
 }
 
 static void ends_may_be_single_elements(void **state) {
@@ -608,7 +561,6 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(packs_of_rows_give_what_the_reference_gives),
                                        cmocka_unit_test(packs_may_drift),
                                        cmocka_unit_test(squares_are_turned),
-                                       cmocka_unit_test(rows_may_be_worked_on_abreast),
                                        cmocka_unit_test(ends_may_be_single_elements),
                                        cmocka_unit_test(packs_may_bend),
                                        cmocka_unit_test(rows_may_lie_apart),

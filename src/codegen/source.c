@@ -130,6 +130,7 @@ static void emit_definitions(const kiln__emitter *e) {
                     s->tile_rows, e->problem->outer[e->problem->outer_rank - 1], s->parts, s->chain);
     if (s->sharing) kiln__write(e, "#define KILN_SHARING\n");
     if (s->peeled) kiln__write(e, "#define KILN_PEELED\n");
+    if (s->abreast) kiln__write(e, "#define KILN_FEW_ROWS %d\n", s->few_rows);
     if (s->ahead && s->masked) kiln__write(e, "#define KILN_AHEAD\n");
     if (s->enders) kiln__write(e, "#define KILN_ENDERS %d\n#define KILN_END_THREADS %d\n", s->enders, s->end_threads);
     if (s->arrivals) kiln__write(e, "#define KILN_ARRIVALS %d\n", (int)e->ir->phase_count);
@@ -358,10 +359,9 @@ static void emit_abreast_kernel(const kiln__emitter *e) {
                                     "        kiln_row row(args, first + r);\n        kiln_begin(row);\n";
     emit_kernel_name(e, 0, false);
     kiln__write(e,
-                "    const kiln_i64 first = kiln_row_index() * KILN_ROWS_PER_BLOCK;\n"
-                "    if (first >= args.rows) return;\n"
-                "    const int count = args.rows - first < KILN_ROWS_PER_BLOCK ? (int)(args.rows - first) : "
-                "KILN_ROWS_PER_BLOCK;\n"
+                "    const int most = args.rows <= KILN_FEW_ROWS ? 1 : KILN_ROWS_PER_BLOCK;\n"
+                "    const kiln_i64 first = kiln_row_index() * most;\n    if (first >= args.rows) return;\n"
+                "    const int count = args.rows - first < most ? (int)(args.rows - first) : most;\n"
                 "    kiln_residency residency;\n    residency.fill(args, first, count);\n%s",
                 kiln__schedule_clusters(e->schedule) ? "    kiln_group_begin();\n" : "");
     for (uint32_t p = 0; p < e->ir->phase_count; p = next_phase(e, p)) {

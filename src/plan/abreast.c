@@ -14,6 +14,7 @@ static const struct {
 /* The shortest rows that gain: norms whose packs are of 2-byte elements, of two such tensors and of one; others. */
 #define NORMS_FROM 193
 #define NORMS_OF_ONE_FROM 449
+#define NORMS_OF_ONE_TO 12288
 #define OTHERS_FROM 1025
 
 #define MOST_EXCHANGED 16384 /* bytes of what warps and blocks exchange, of all rows */
@@ -46,7 +47,8 @@ bool kiln__abreast_choose(const kiln__ir *ir, const kiln__problem *problem, cons
     }
     const bool norms = kiln__online_phase(ir) < 0 || kiln__online_squares(ir);
     const int least = !norms || s->pack_size < 8 ? OTHERS_FROM : s->sharing > 1 ? NORMS_FROM : NORMS_OF_ONE_FROM;
-    if (load < least && !pins->rows_per_block) return false;
+    const int64_t most = norms && s->sharing == 1 ? NORMS_OF_ONE_TO : INT64_MAX;
+    if ((load < least || load > most) && !pins->rows_per_block) return false;
     int rows = pins->rows_per_block ? pins->rows_per_block : 2;
     s->threads = pins->threads;
     s->blocks_per_row = pins->cluster ? pins->cluster : 1;
@@ -71,5 +73,9 @@ bool kiln__abreast_choose(const kiln__ir *ir, const kiln__problem *problem, cons
     if (s->steps < 1 || s->steps * shared > MOST_SHARED) return false;
     rows += pins->rows_per_block ? 0 : attempt;
     const int registers = 32 + (int)s->steps * shared / 4;
-    return fit(ir, device, rows, (registers < 64 ? 64 : registers) + (rows > 2 ? 16 * (rows - 2) : 0), bytes, s);
+    if (!fit(ir, device, rows, (registers < 64 ? 64 : registers) + (rows > 2 ? 16 * (rows - 2) : 0), bytes, s))
+        return false;
+    if (!pins->rows_per_block)
+        s->few_rows = kiln__device_typical(device->arch).sm_count * s->resident / s->blocks_per_row;
+    return true;
 }

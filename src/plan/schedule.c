@@ -586,9 +586,8 @@ static bool split_grid(const kiln__schedule *schedule, int64_t rows, int64_t run
 }
 
 bool kiln__schedule_grid(const kiln__schedule *schedule, int64_t rows, int64_t run, kiln__grid *grid) {
-    int64_t per_block = schedule->layout == KILN__LAYOUT_FLAT
-                            ? schedule->threads * schedule->steps * schedule->pack_size
-                            : schedule->rows_per_block;
+    int64_t per_block = schedule->abreast && rows <= schedule->few_rows ? 1 : schedule->rows_per_block;
+    if (schedule->layout == KILN__LAYOUT_FLAT) per_block = schedule->threads * schedule->steps * schedule->pack_size;
     if (schedule->layout == KILN__LAYOUT_OUTER && schedule->splits > 1 && rows)
         return split_grid(schedule, rows, run, grid);
     int64_t together = schedule->splits * schedule->blocks_per_row,

@@ -196,9 +196,10 @@ struct kiln_finish {
 
 extern "C" __global__ void __launch_bounds__(KILN_THREADS, 8) kiln_kernel(const __grid_constant__ kiln_arguments args)
 {
-    const kiln_i64 first = kiln_row_index() * KILN_ROWS_PER_BLOCK;
+    const int most = args.rows <= KILN_FEW_ROWS ? 1 : KILN_ROWS_PER_BLOCK;
+    const kiln_i64 first = kiln_row_index() * most;
     if (first >= args.rows) return;
-    const int count = args.rows - first < KILN_ROWS_PER_BLOCK ? (int)(args.rows - first) : KILN_ROWS_PER_BLOCK;
+    const int count = args.rows - first < most ? (int)(args.rows - first) : most;
     kiln_residency residency;
     residency.fill(args, first, count);
 #pragma unroll 1

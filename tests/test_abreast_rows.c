@@ -1,0 +1,67 @@
+/* Rows abreast, on the software GPU against the CPU reference: programs that read what all rows share, for several rows at
+ * once. Pins make few rows be worked on as many are. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "packed_case.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+static const packed_case abreast[] = {
+    /* Of one block and of clusters; rows left over, and all of them; packs in some threads' last step alone. */
+    {"y = layer_norm(x, w, b)", "1", "bf16[5,2048] bf16[2048] bf16[2048] bf16[5,2048]",
+     "block 64, shared, inner, pack 8 x 4, 2 rows per block, ahead, online", "rows 2", true},
+    {"y = layer_norm(x, w, b)", "1", "f16[4,4104] f16[4104] f16[4104] f16[4,4104]",
+     "block 128, shared, inner, pack 8 x 5, 2 rows per block, ahead, online", NULL, false},
+    {"y = layer_norm(x, w, b)", "1", "f16[1,8200] f16[8200] f16[8200] f16[1,8200]",
+     "cluster 2, block 128, shared, inner, pack 8 x 5, 2 rows per block, ahead, online", "rows 2", false},
+    {"y = rms_norm(x, w)", "1", "bf16[3,20000] bf16[20000] bf16[3,20000]",
+     "cluster 4, block 128, shared, inner, pack 8 x 5, 2 rows per block, ahead", "rows 2", true},
+    {"y = layer_norm(x, w, b)", "1", "bf16[7,128256] bf16[128256] bf16[128256] bf16[7,128256]",
+     "cluster 16, block 256, shared, inner, pack 8 x 4, 3 rows per block, ahead, online", "rows 3", false},
+    /* Other types, exponentials, several inputs beside what is shared, phases apart, a value for each row. */
+    {"y = layer_norm(x, w, b)", "1", "f32[5,4104] f32[4104] f32[4104] f16[5,4104]",
+     "cluster 2, block 128, shared, inner, pack 8 x 3, 2 rows per block, ahead, online", NULL, false},
+    {"y = rms_norm(x, w)", "1", "f16[5,8192] f32[8192] f16[5,8192]",
+     "cluster 2, block 128, shared, inner, pack 8 x 4, 2 rows per block, ahead", "rows 2", false},
+    {"y = softmax(x * w + m)", "1", "f16[5,9000] f16[9000] f16[9000] f16[5,9000]",
+     "cluster 2, block 128, shared, inner, pack 8 x 5, 2 rows per block, ahead, online", "rows 2", true},
+    {"y = softmax(x * w)", "1", "f16[5,9000] f16[9000] f16[5,9000]",
+     "cluster 2, block 128, shared, inner, pack 8 x 5, 2 rows per block, ahead", "phased, rows 2", false},
+    {"y = rms_norm(x + r, w)", "1", "bf16[5,4096] bf16[5,4096] bf16[4096] bf16[5,4096]",
+     "cluster 2, block 128, shared, inner, pack 8 x 2, 2 rows per block, ahead", "rows 2", true},
+    {"s = sum(x * w); z = x * w - mean(x)", "1", "f32[9,5000] f32[5000] f32[9] f32[9,5000]",
+     "cluster 2, block 128, shared, inner, pack 4 x 5, 2 rows per block, ahead", "rows 2", false},
+    {"y = (x - mean(x)) * w / (sum(abs(x - mean(x)) * w) + 1)", "1", "f16[5,3000] f16[3000] f32[5,3000]",
+     "block 32, shared, inner, pack 4 x 24, 4 rows per block, ahead", "block 32, rows 4, phased", false},
+    {"y = x * w / max(x) + index(1)", "1", "i32[5,4096] i32[4096] i32[5,4096]",
+     "cluster 2, block 128, shared, inner, pack 4 x 4, 3 rows per block, ahead", "rows 3, cluster 2, block 128", false},
+    /* Rows that lie apart, in two dimensions. */
+    {"y = layer_norm(x, w, b)", "2", "f16[3,3,2048]{18432,2304,1} f16[2048] f16[2048] f16[3,3,2048]",
+     "block 64, shared, inner, pack 8 x 4, 2 rows per block, ahead, online", "rows 2", false},
+    /* What is not: unaligned rows, short ones, and where a row has a value that another may take the place of. */
+    {"y = layer_norm(x, w, b)", "1", "f16[5,2049] f16[2049] f16[2049] f16[5,2049]",
+     "block 64, registers, inner, pack 8 x 4, peeled", NULL, false},
+    {"y = layer_norm(x, w, b)", "1", "f16[5,1024] f16[1024] f16[1024] f16[5,1024]",
+     "block 64, registers, inner, pack 8 x 2, ahead", NULL, false},
+    {"y = rms_norm(x, w) * s", "1", "f16[5,8192] f16[8192] f16[5,1]{1,1} f16[5,8192]",
+     "block 512, shared, inner, pack 8 x 2", NULL, false},
+};
+
+static void rows_may_be_worked_on_abreast(void **state) {
+    (void)state;
+    for (size_t i = 0; i < COUNT(abreast); i++) {
+        packed_result result = {.output = NULL};
+        run_packed_case(&abreast[i], &result);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(rows_may_be_worked_on_abreast)};
+    return cmocka_run_group_tests(tests, open_packed_device, close_packed_device);
+}
