@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -55,13 +56,31 @@ static const packed_case abreast[] = {
 
 static void rows_may_be_worked_on_abreast(void **state) {
     (void)state;
-    for (size_t i = 0; i < COUNT(abreast); i++) {
-        packed_result result = {.output = NULL};
-        run_packed_case(&abreast[i], &result);
-    }
+    for (size_t i = 0; i < COUNT(abreast); i++) run_packed_case(&abreast[i], NULL);
+}
+
+/* Of two clusters, in outputs that hide no bit of a float. */
+static void bits_do_not_depend_on_the_rows_beside(void **state) {
+    static const char *const pins[] = {NULL, "rows 2", "rows 3", "rows 4"};
+    static float alone[8192], beside[2 * 8192];
+    (void)state;
+    for (int cols = 4608; cols <= 8192; cols += 3584)
+        for (size_t p = 0; p < COUNT(pins); p++)
+            for (int rows = 1; rows <= 5; rows += 2) {
+                char tensors[96];
+                packed_result result = {.output = rows == 1 ? alone : beside, .bytes = (size_t)cols * sizeof *alone};
+                snprintf(tensors, sizeof tensors, "f16[%d,%d] f16[%d] f32[%d,%d]", rows, cols, cols, rows, cols);
+                run_packed_case(
+                    &(packed_case){"y = layer_norm(x / 3, w)", "1", tensors, "shared, inner, pack 4 x", pins[p], false},
+                    &result);
+                assert_non_null(strstr(result.schedule, "rows per block, ahead"));
+                if (p == 0 && rows == 1) memcpy(beside + 8192, alone, result.bytes);
+                assert_memory_equal(result.output, beside + 8192, result.bytes);
+            }
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(rows_may_be_worked_on_abreast)};
-    return cmocka_run_group_tests(tests, open_packed_device, close_packed_device);
+    const struct CMUnitTest tests[] = {cmocka_unit_test(rows_may_be_worked_on_abreast),
+                                       cmocka_unit_test(bits_do_not_depend_on_the_rows_beside)};
+    return cmocka_run_group_tests_name("abreast rows", tests, open_packed_device, close_packed_device);
 }
