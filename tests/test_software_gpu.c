@@ -163,7 +163,7 @@ static void clusters_of_older_compilers_meet_at_barriers(void **unused)
     static const software_case cases[] = {
         {"y = softmax(x)", KILN_F32, 2, 40000, false, 0}, {TWICE, KILN_F32, 2, 40000, false, 0},
         {"y = softmax(x)", KILN_F16, 3, 50257, false, 0}, {"s = sum(x)", KILN_F32, 3, 16384, true, 0},
-        {"y = softmax(x)", KILN_F16, 3, 600000, false, 0},
+        {"y = softmax(x)", KILN_F16, 3, 600000, false, 0}, {NORM, KILN_F16, 3, 8192, false, 0},
     };
     (void)unused;
     for (size_t i = 0; i < COUNT(cases); i++) {
