@@ -252,12 +252,13 @@ static kiln_status add_splits(kiln_context *context, const kiln__prepared *prepa
 static kiln_status load(const kiln_program *program, const target *on, const kiln__prepared *prepared,
                         kiln__image *image, kiln__loaded *loaded) {
     kiln_context *context = program->context;
+    const kiln__schedule *s = &prepared->schedule;
+    const kiln__needs needs = {s->shared_bytes, s->blocks_per_row, kiln__schedule_balances(s)};
     for (kiln__place next = KILN__ON_DISK;;) {
         bool refused = false, packed = image->origin == KILN_ORIGIN_PACK, ptx = image->facts.is_ptx;
         int arch = image->facts.arch; /* of PTX it may be an older one than the device's */
         kiln_status status =
-            kiln__loaded_create(on->driver, on->device, image->bytes, KILN__KERNEL_NAME,
-                                prepared->schedule.shared_bytes, prepared->schedule.blocks_per_row, loaded, &refused);
+            kiln__loaded_create(on->driver, on->device, image->bytes, KILN__KERNEL_NAME, &needs, loaded, &refused);
         if (!status || !refused || (!packed && image->origin != KILN_ORIGIN_DISK)) return status;
         kiln__log(context, KILN_LOG_WARNING, "the driver refused %s kernel %s: %s; it is %s again",
                   packed ? "packed" : "cached", packed ? image->name.hex : image->key.hex, kiln_last_error(),

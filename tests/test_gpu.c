@@ -203,7 +203,8 @@ static void results_have_their_statuses(void **unused)
 
 static kiln_status load(int64_t shared, kiln__loaded *loaded, bool *refused)
 {
-    return kiln__loaded_create(driver, 0, image, "kiln_softmax", shared, 1, loaded, refused);
+    const kiln__needs needs = {shared, 1, false};
+    return kiln__loaded_create(driver, 0, image, "kiln_softmax", &needs, loaded, refused);
 }
 
 static void a_kernel_is_loaded_at_once_and_in_relaxed_capture_mode(void **unused)
@@ -285,6 +286,20 @@ static void a_failed_load_says_why_and_leaves_nothing(void **unused)
     }
 }
 
+static void clusters_are_spread_unless_the_schedule_says_otherwise(void **unused)
+{
+    (void)unused;
+    for (int balanced = 0; balanced < 2; balanced++) {
+        const kiln__needs needs = {0, 4, balanced};
+        kiln__loaded loaded;
+        bool refused = true;
+        fake->last_cluster_policy = -1;
+        assert_int_equal(kiln__loaded_create(driver, 0, image, "kiln_softmax", &needs, &loaded, &refused), KILN_OK);
+        assert_int_equal(fake->last_cluster_policy, balanced ? KILN__CLUSTER_SCHEDULING_POLICY_LOAD_BALANCING : -1);
+        kiln__loaded_destroy(driver, &loaded);
+    }
+}
+
 static void without_a_context_nothing_is_loaded(void **unused)
 {
     (void)unused;
@@ -314,6 +329,7 @@ int main(void)
         TEST(a_kernel_is_loaded_at_once_and_in_relaxed_capture_mode),
         TEST(shared_memory_is_asked_for_beyond_48_kilobytes),
         TEST(a_failed_load_says_why_and_leaves_nothing),
+        TEST(clusters_are_spread_unless_the_schedule_says_otherwise),
         TEST(without_a_context_nothing_is_loaded),
     };
     return cmocka_run_group_tests(tests, open_fake, NULL);

@@ -70,8 +70,31 @@ static void blocks_of_split_rows_follow_memory(void **state) {
     assert_false(kiln__schedule_grid(&schedule, INT64_C(2147483648) * 64, INT64_C(2147483648) * 64, &grid));
 }
 
+static void small_clusters_are_balanced(void **unused)
+{
+    (void)unused;
+    static const struct { kiln__schedule schedule; bool balanced; } cases[] = {
+        {{.group = KILN__GROUP_BLOCK, .blocks_per_row = 1}, false},
+        {{.group = KILN__GROUP_GRID, .blocks_per_row = 4}, false},
+        {{.group = KILN__GROUP_CLUSTER, .blocks_per_row = 4, .steps = 9, .masked = true}, true},
+        {{.group = KILN__GROUP_CLUSTER, .blocks_per_row = 4, .layout = KILN__LAYOUT_OUTER}, true},
+        {{.group = KILN__GROUP_CLUSTER, .blocks_per_row = 8, .residency = KILN__RESIDENCY_SHARED, .steps = 4}, true},
+        {{.group = KILN__GROUP_CLUSTER, .blocks_per_row = 8, .residency = KILN__RESIDENCY_SHARED, .steps = 5}, false},
+        {{.group = KILN__GROUP_CLUSTER, .blocks_per_row = 8, .residency = KILN__RESIDENCY_REGISTERS, .steps = 4}, false},
+        {{.group = KILN__GROUP_CLUSTER, .blocks_per_row = 16, .residency = KILN__RESIDENCY_SHARED, .steps = 4}, false},
+        {{.group = KILN__GROUP_CLUSTER, .blocks_per_row = 16, .persistent = true, .online = 0}, true},
+        {{.group = KILN__GROUP_CLUSTER, .blocks_per_row = 16, .persistent = true, .online = -1}, false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        kiln__schedule schedule = cases[i].schedule;
+        if (schedule.layout != KILN__LAYOUT_OUTER) schedule.layout = KILN__LAYOUT_INNER;
+        assert_true(kiln__schedule_balances(&schedule) == cases[i].balanced);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(small_clusters_are_balanced),
         cmocka_unit_test(the_grid_covers_the_rows_and_no_more),
         cmocka_unit_test(blocks_of_split_rows_follow_memory),
     };

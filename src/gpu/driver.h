@@ -37,11 +37,18 @@ typedef struct kiln__loaded {
     int64_t static_shared_bytes;
 } kiln__loaded;
 
-/* Loads the image, really (not at the first launch), for the current context's device, and allows dynamic_shared bytes
- * per block, in clusters of so many blocks (1: none). Works while a stream of the thread is captured (relaxed capture mode inside) or says KILN_E_CAPTURE. KILN_E_LOAD where the
- * driver refuses the image (*refused true: bad image rather than a lack of memory or context). */
+/* What a launch of the kernel has: more must be asked for. */
+typedef struct kiln__needs {
+    int64_t dynamic_shared; /* bytes per block */
+    int cluster;            /* blocks of a cluster, 1: there are none ... */
+    bool balanced;          /* ... several of which may share a multiprocessor */
+} kiln__needs;
+
+/* Loads the image, really (not at the first launch), for the current context's device, and allows what launches need.
+ * Works while a stream of the thread is captured (relaxed capture mode inside) or says KILN_E_CAPTURE. KILN_E_LOAD where
+ * the driver refuses the image (*refused true: bad image rather than a lack of memory or context). */
 kiln_status kiln__loaded_create(const kiln__driver *driver, kiln__CUdevice device, const void *image, const char *name,
-                                int64_t dynamic_shared, int cluster, kiln__loaded *out, bool *refused);
+                                const kiln__needs *needs, kiln__loaded *out, bool *refused);
 void kiln__loaded_destroy(const kiln__driver *driver, kiln__loaded *loaded);
 
 #endif

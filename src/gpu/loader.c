@@ -52,7 +52,7 @@ static kiln_status load(const kiln__driver *driver, const void *image, const cha
 
 /* Reads the kernel's numbers and raises its limits. */
 static kiln_status configure(const kiln__driver *driver, kiln__CUdevice device, const char *name,
-                             int64_t dynamic_shared, int cluster, kiln__loaded *out) {
+                             const kiln__needs *needs, kiln__loaded *out) {
     int static_shared = 0;
     const struct {
         int *value;
@@ -72,29 +72,36 @@ static kiln_status configure(const kiln__driver *driver, kiln__CUdevice device, 
         }
     }
     out->static_shared_bytes = static_shared;
-    bool large = dynamic_shared + out->static_shared_bytes > DEFAULT_SHARED_LIMIT;
+    const struct {
+        bool set;
+        kiln__CUfunction_attribute attribute;
+        int value;
+    } raised[] = {
+        {needs->dynamic_shared + static_shared > DEFAULT_SHARED_LIMIT,
+         KILN__FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, (int)needs->dynamic_shared},
+        {needs->cluster > PORTABLE_CLUSTER, KILN__FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1},
+        {needs->balanced, KILN__FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE,
+         KILN__CLUSTER_SCHEDULING_POLICY_LOAD_BALANCING},
+    };
     kiln__CUresult result = KILN__CUDA_SUCCESS;
-    if (large)
-        result = driver->KernelSetAttribute(KILN__FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, (int)dynamic_shared,
-                                            out->kernel, device);
-    if (result == KILN__CUDA_SUCCESS && cluster > PORTABLE_CLUSTER)
-        result =
-            driver->KernelSetAttribute(KILN__FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1, out->kernel, device);
+    for (size_t i = 0; i < sizeof raised / sizeof raised[0] && result == KILN__CUDA_SUCCESS; i++)
+        if (raised[i].set)
+            result = driver->KernelSetAttribute(raised[i].attribute, raised[i].value, out->kernel, device);
     if (result == KILN__CUDA_SUCCESS) return KILN_OK;
     snprintf(what, sizeof what,
              "kernel '%s' cannot have %lld bytes of dynamic shared memory per block in clusters of %d: "
              "cuKernelSetAttribute",
-             name, (long long)dynamic_shared, cluster);
+             name, (long long)needs->dynamic_shared, needs->cluster);
     return kiln__driver_fail(driver, KILN_E_LOAD, result, what);
 }
 
 kiln_status kiln__loaded_create(const kiln__driver *driver, kiln__CUdevice device, const void *image, const char *name,
-                                int64_t dynamic_shared, int cluster, kiln__loaded *out, bool *refused) {
+                                const kiln__needs *needs, kiln__loaded *out, bool *refused) {
     *refused = false;
     *out = (kiln__loaded){0};
-    if (dynamic_shared < 0 || dynamic_shared > INT32_MAX)
+    if (needs->dynamic_shared < 0 || needs->dynamic_shared > INT32_MAX)
         return kiln__fail(KILN_E_INTERNAL, "kernel '%s' wants %lld bytes of dynamic shared memory per block", name,
-                          (long long)dynamic_shared);
+                          (long long)needs->dynamic_shared);
     kiln__CUstreamCaptureMode mode = KILN__STREAM_CAPTURE_MODE_RELAXED;
     kiln__CUresult result = driver->ThreadExchangeStreamCaptureMode(&mode);
     if (result != KILN__CUDA_SUCCESS)
@@ -102,7 +109,7 @@ kiln_status kiln__loaded_create(const kiln__driver *driver, kiln__CUdevice devic
 
     kiln__loaded loaded = {0};
     kiln_status status = load(driver, image, name, &loaded, refused);
-    if (status == KILN_OK) status = configure(driver, device, name, dynamic_shared, cluster, &loaded);
+    if (status == KILN_OK) status = configure(driver, device, name, needs, &loaded);
     if (status != KILN_OK && loaded.library) driver->LibraryUnload(loaded.library);
     /* Giving the mode back fails only where the exchange above would have failed too. */
     driver->ThreadExchangeStreamCaptureMode(&mode);
