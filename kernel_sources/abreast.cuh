@@ -1,5 +1,16 @@
 /* Rows abreast: a group works on KILN_ROWS_PER_BLOCK rows, one after the other in each pass, and reads what all rows share
- * once for them; on one, where there are KILN_FEW_ROWS or fewer. What it reduces of all of them is exchanged at once. */
+ * once for them; on one, where there are KILN_FEW_ROWS or fewer. What it reduces of all of them is exchanged at once. They
+ * lie KILN_APART rows apart, so that all of them begin at the same place of a pack. */
+
+/* The group's first row, where it has at most so many, and how many it has. */
+KILN_DEVICE kiln_i64 kiln_first_abreast(int most) {
+    const kiln_i64 group = kiln_row_index();
+    return group / KILN_APART * (KILN_APART * most) + group % KILN_APART;
+}
+KILN_DEVICE int kiln_count_abreast(kiln_i64 rows, kiln_i64 first, int most) {
+    const kiln_i64 count = (rows - first + KILN_APART - 1) / KILN_APART;
+    return count < most ? (int)count : most;
+}
 
 /* Of the rows abreast: what each warp of the block reduced, what each block of the group did, and what all of them did. */
 template <class V> struct kiln_reductions {
@@ -51,14 +62,18 @@ template <class V> KILN_DEVICE void kiln_exchange(int count) {
  * itself. What all rows share stays in registers. */
 struct kiln_residency {
     kiln_kept kept[KILN_STEPS];
+#ifdef KILN_PEELED
+    kiln_kept_of<1> single[KILN_ROWS_PER_BLOCK];
+#endif
 
     static KILN_MEMBER int slot(int r, int step) { return (r * KILN_STEPS + step) * KILN_THREADS + (int)threadIdx.x; }
 
-    /* Asks for all packs of the first `count` rows from row `first` on, then for what they share. */
+    /* Asks for all packs of the `count` rows from row `first` on, then for what they share. The compiler leaves loads behind
+     * that are made under a condition: of unaligned rows whoever has no pack or no element reads another's, unseen. */
     KILN_MEMBER void fill(const kiln_arguments &args, kiln_i64 first, int count) {
 #pragma unroll 1
         for (int r = 0; r < KILN_ROWS_PER_BLOCK; ++r) {
-            kiln_row row(args, first + r);
+            kiln_row row(args, first + r * KILN_APART);
             if (r < count) {
                 kiln_begin(row);
                 each_step(row, [&](int step, kiln_index col, const kiln_span &span) {
@@ -69,7 +84,34 @@ struct kiln_residency {
         }
         kiln_row any(args, first);
         kiln_begin(any);
-        each_step(any, [&](int step, kiln_index col, const kiln_span &span) { kept[step].load_beside(any, col, span); });
+        fill_beside<0>(any);
+#ifdef KILN_PEELED
+#pragma unroll
+        for (int r = 0; r < KILN_ROWS_PER_BLOCK; ++r) {
+            kiln_row row(args, first + (r < count ? r : 0) * KILN_APART);
+            kiln_begin(row);
+            if (r > 0) single[r] = single[0]; /* what they share */
+            single[r].load(row, kiln_single(row), kiln_span(row, 0, 0));
+        }
+#endif
+    }
+    /* One input after the other: where they are shifted, each takes twice its registers until it is. */
+    template <int I> KILN_MEMBER void fill_beside(const kiln_row &any) {
+        if constexpr (I < KILN_SHARING) {
+#ifdef KILN_PEELED
+            single[0].template load_beside<I>(any, kiln_single(any), kiln_span(any, 0, 0));
+#pragma unroll
+            for (int step = 0; step < KILN_STEPS; ++step) {
+                const kiln_index col = kiln_inside(any, 0, step) ? kiln_column(any, step) : any.head;
+                kept[step].template load_beside<I>(any, col, kiln_span(any, col, step));
+            }
+#else
+            each_step(any, [&](int step, kiln_index col, const kiln_span &span) {
+                kept[step].template load_beside<I>(any, col, span);
+            });
+#endif
+            fill_beside<I + 1>(any);
+        }
     }
     template <class Do> static KILN_MEMBER void each_step(const kiln_row &row, const Do &it) {
 #pragma unroll
@@ -78,15 +120,29 @@ struct kiln_residency {
             if (kiln_inside(row, col, step)) it(step, col, kiln_span(row, col, step));
         }
     }
+    /* The single element of row `r`. */
+    template <class Body> KILN_MEMBER void at_single(const kiln_row &row, int r, Body &body) {
+#ifdef KILN_PEELED
+        kiln_kept_of<1> own = single[0];
+#pragma unroll
+        for (int i = 1; i < KILN_ROWS_PER_BLOCK; ++i)
+            if (i == r) own = single[i];
+        if (kiln_has_single()) body.pack(row, own, kiln_single(row), kiln_span(row, 0, 0));
+#endif
+    }
     /* The packs of row `r`. */
     template <class Body> KILN_MEMBER void each_pack(const kiln_row &row, int r, Body &body) {
         each_step(row, [&](int step, kiln_index col, const kiln_span &span) {
             kept[step].recall(kiln_shared, slot(r, step));
             body.pack(row, kept[step], col, span);
         });
+        at_single(row, r, body);
     }
     /* The last pass: what is computed of what all rows share serves all of them. */
     template <class Body> KILN_MEMBER void finish(kiln_row (&rows)[KILN_ROWS_PER_BLOCK], int count, Body &body) {
+#pragma unroll
+        for (int r = 0; r < KILN_ROWS_PER_BLOCK; ++r)
+            if (r == 0 || r < count) at_single(rows[r], r, body);
         each_step(rows[0], [&](int step, kiln_index col, const kiln_span &span) {
 #pragma unroll
             for (int r = 0; r < KILN_ROWS_PER_BLOCK; ++r) {

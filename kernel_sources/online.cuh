@@ -32,7 +32,8 @@ template <class First, class Second> struct kiln_together {
         kiln_row &row;
         kiln_together &online;
         bool begun;
-        KILN_MEMBER void pack(const kiln_row &, const kiln_kept &kept, kiln_index col, const kiln_span &span) {
+        template <class Kept>
+        KILN_MEMBER void pack(const kiln_row &, const Kept &kept, kiln_index col, const kiln_span &span) {
             online.first.pack(row, kept, col, span);
             if (!begun) kiln_partial(row, online.first);
             begun = true;

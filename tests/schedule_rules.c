@@ -40,6 +40,8 @@ static const char *group_fault(const kiln__schedule *s, const kiln__device *devi
     IMPLIES(!tile && !s->abreast, rows_of_threads * s->threads_per_row == (int64_t)s->threads * s->blocks_per_row);
     IMPLIES(s->abreast, s->threads_per_row == s->threads * s->blocks_per_row && s->rows_per_block > 1 && s->sharing);
     IMPLIES(s->abreast, s->residency == KILN__RESIDENCY_SHARED && !s->persistent && !s->ordered && s->ahead);
+    IMPLIES(s->abreast, s->apart >= 1 && s->row_phase * s->apart % s->pack_size == 0 && s->pack_size % s->apart == 0);
+    IMPLIES(s->abreast && !s->peeled, s->apart == 1);
     RULE((s->tile_rows > 0) == (tile && outer));
     if (s->tile_rows) {
         RULE(s->rows_per_block >= s->tile_rows && s->row_vector == 1 && !s->ordered && s->splits == 1);
@@ -60,7 +62,7 @@ static const char *residency_fault(const kiln__schedule *s, const kiln__device *
     IMPLIES(shared && !s->persistent, s->held == s->steps);
     IMPLIES(s->persistent, shared);
     IMPLIES(s->residency == KILN__RESIDENCY_REGISTERS, s->batch == s->steps);
-    IMPLIES(s->peeled, s->layout == KILN__LAYOUT_INNER && s->residency == KILN__RESIDENCY_REGISTERS);
+    IMPLIES(s->peeled, s->layout == KILN__LAYOUT_INNER && (s->residency == KILN__RESIDENCY_REGISTERS || s->abreast));
     IMPLIES(s->peeled, !s->masked && !s->ordered && s->threads_per_row >= 2 * s->pack_size);
     RULE(s->batch * s->pack_size <= KILN__MOST_REGISTER_ELEMENTS); /* in registers these are all steps */
     RULE(s->shared_bytes >= 0 && s->shared_bytes <= device->shared_per_block);
@@ -189,10 +191,10 @@ const char *launch_fault(const kiln__prepared *prepared) {
     RULE(run <= rows);
     if (kiln__schedule_grid(s, rows, run, &grid)) {
         bool flat = s->layout == KILN__LAYOUT_FLAT;
-        int64_t each = flat                                ? s->threads * s->steps * s->pack_size
-                       : s->abreast && rows <= s->few_rows ? 1
-                                                           : s->rows_per_block;
-        wide blocks = (wide)kiln__divide_up(rows, each) * s->splits * s->blocks_per_row;
+        const bool few = s->abreast && rows <= s->few_rows;
+        int64_t each = flat ? s->threads * s->steps * s->pack_size : few ? 1 : s->rows_per_block;
+        int64_t apart = s->abreast && !few ? s->apart : 1;
+        wide blocks = (wide)kiln__divide_up(rows, each * apart) * apart * s->splits * s->blocks_per_row;
         RULE(grid.x <= 2147483647 && grid.y <= 65535 && grid.z <= 65535 && grid.x % (unsigned)s->blocks_per_row == 0);
         RULE((wide)grid.x * grid.y * grid.z >= blocks);
         IMPLIES(grid.y, (wide)grid.x * (grid.y - 1) < blocks);

@@ -125,7 +125,7 @@ static const packed_case cases[] = {
     /* Weights of rows that packs overhang come to shared memory: more steps than a block has threads; of other types. */
     {"y = softmax(x * w)", "1", "f32[3,9999] f32[9999] f32[3,9999]", "inner, pack 4 x 40, ahead",
      "cluster 2, block 32, registers", false},
-    {"y = rms_norm(x, w)", "1", "f16[5,32777] f32[32777] f16[5,32777]", "inner, pack 8 x 5, ahead", NULL, false},
+    {"y = rms_norm(x, w)", "1", "f16[5,32777] f32[32777] f16[5,32777]", "inner, pack 8 x 5, ahead", "rows 1", false},
     {"y = softmax(x * w) * b", "1", "f16[9,4099] f16[4099] f32[4099] f32[9,4099]", "inner, pack 4 x 9, ahead",
      "block 128, registers, ahead", false},
 };
@@ -300,7 +300,7 @@ static const packed_case peeled[] = {
      "inner, pack 8 x 4, 4 rows per block, peeled", NULL, false},
     {"y = x * w + sum(x * w)", "1", "f16[17,1027] f16[1027] f32[17,1027]",
      "inner, pack 4 x 8, 4 rows per block, peeled", "lanes 32, registers", false},
-    {"y = softmax(x * w) * b", "1", "f16[9,4099] f16[4099] f32[4099] f16[9,4099]", "inner, pack 8 x 4, peeled", NULL,
+    {"y = softmax(x * w) * b", "1", "f16[9,4099] f16[4099] f32[4099] f16[9,4099]", "inner, pack 8 x 4, peeled", "rows 1",
      false},
     {"y = rms_norm(x, w) + index(1)", "1", "f32[9,2051] f32[2051] f32[9,2051]", "inner, pack 4 x 2, peeled", NULL,
      false},

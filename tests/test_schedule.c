@@ -248,7 +248,7 @@ static const struct {
     {"s = argmax(x)", "f16[*,1000] i64[*,1]", 90, "lanes 32, registers, inner, pack 8 x 4, 4 rows per block"},
     {"s = argmax(x)", "f16[*,128256] i64[*,1]", 90, "cluster 16, block 128, registers, inner, pack 8 x 8"},
     {"y = layer_norm(x, w, b)", "bf16[*,65537] bf16[65537] bf16[65537] bf16[*,65537]", 90,
-     "cluster 4, block 256, shared, inner, pack 8 x 9, online, masked"},
+     "cluster 8, block 256, shared, inner, pack 8 x 4, 2 rows per block, ahead, online, peeled"},
     {"y = layer_norm(x, w, b)", "bf16[*,16385] bf16[16385] bf16[16385] bf16[*,16385]", 90,
      "block 512, registers, inner, pack 8 x 4, peeled"},
     {"y = layer_norm(x, w, b)", "bf16[*,12001] bf16[12001] bf16[12001] bf16[*,12001]", 90,

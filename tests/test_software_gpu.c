@@ -119,9 +119,11 @@ static const struct {
     {"rows 2", "kiln_copy_wait_but(KILN_ROWS_PER_BLOCK - 1 - r);", "kiln_copy_wait_but(KILN_ROWS_PER_BLOCK - r);", {NORM, KILN_F16, 3, 4096, false, 0}, "has not been waited for"},
     {"rows 2, phased", "    kiln_block_barrier();\n#pragma unroll 1\n    for (int r = warp;", "#pragma unroll 1\n    for (int r = warp;", {NORM, KILN_F16, 3, 4096, false, 0}, "::of', which"},
     {"rows 2, online", "    }\n    kiln_block_barrier();\n}\n\n/* Residency: the rows", "    }\n}\n\n/* Residency: the rows", {NORM, KILN_F16, 3, 4096, false, 0}, "which"},
-    {"rows 2, block 128", "args.rows - first < most ? (int)(args.rows - first) :", "", {NORM, KILN_F16, 3, 4096, false, 0}, "an allocation of"},
+    {"rows 2, block 128", "return count < most ? (int)count : most;", "return most;", {NORM, KILN_F16, 3, 4096, false, 0}, "an allocation of"},
     {"rows 3, block 128", "if (r > 0 && r >= count) continue;\n                kept[step].recall(kiln_shared, slot(r, step))", "kept[step].recall(kiln_shared, slot(0, step))", {NORM, KILN_F16, 3, 4096, false, 0}, "a wrong result"},
     {"rows 2, cluster 2, block 128", "kiln_exchange_begin<V>(0, count * KILN_BLOCKS_PER_ROW", "kiln_exchange_begin<V>(0, 2 * KILN_BLOCKS_PER_ROW", {NORM, KILN_F16, 3, 8192, false, 0}, "for what their block is sent"},
+    {"rows 2", "first + r * KILN_APART);\n            if (r < count)", "first + r);\n            if (r < count)", {NORM, KILN_F16, 19, 2049, false, 0}, "a wrong result"},
+    {"rows 2", "if (i == r) own = single[i];", "", {NORM, KILN_F16, 19, 2049, false, 0}, "a wrong result"},
     {"stream, splits 2", "    kiln_launch_wait();\n", "", {"y = softmax(x)", KILN_F32, 3, 5000, false, 0}, "has not waited for the kernel launched before"},
 };
 

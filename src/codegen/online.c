@@ -22,9 +22,11 @@ bool kiln__is_one_pass(const kiln__emitter *e) {
 static const char *spell_centre(const kiln__emitter *e, const kiln__online *online, const char *state,
                                 const char *counter) {
     const char *first = kiln__spell(e, "%s.r%u", state, online->first);
-    /* Without a branch, but for peeled rows, whose last loads ptxas then leaves behind (32,767 columns, H200: 0.787 and 0.820). */
+    const bool registers = e->schedule->peeled && !e->schedule->abreast;
+    /* Without a branch, but for peeled rows in registers, whose last loads ptxas then leaves behind (32,767 columns, H200:
+     * 0.787 and 0.820). */
     if (online->kind == KILN__ONLINE_SQUARE)
-        return kiln__spell(e, e->schedule->peeled ? "%s / %s.count" : "kiln_ratio(%s, %s.count)", first, counter);
+        return kiln__spell(e, registers ? "%s / %s.count" : "kiln_ratio(%s, %s.count)", first, counter);
     return online->centre == online->first ? first : kiln__spell(e, "isfinite(%s) ? %s : 0", first, first);
 }
 

@@ -94,7 +94,7 @@ static void emit_fetch(const kiln__emitter *e, int o, const char *indent, const 
     int vector = e->schedule->vector[o];
     if (e->schedule->bent[o])
         emit_bent_fetch(e, o, indent);
-    else if (e->schedule->shifted[o] && e->schedule->ahead)
+    else if (e->schedule->shifted[o] && e->schedule->ahead && e->schedule->masked)
         kiln__write(e, "%skiln_ahead<%d, %s>::fetch(%s, kiln_shared + %d, row, span);\n", indent, vector, e->type[o],
                     name, e->schedule->tile_offset[o]);
     else if (e->schedule->shifted[o])
@@ -162,6 +162,23 @@ static void emit_shared_copy(const kiln__emitter *e, int o, int64_t offset) {
     kiln__write(e, "        }\n");
 }
 
+/* load_beside: what all rows share; abreast of number I of those inputs. */
+static void emit_load_beside(const kiln__emitter *e) {
+    const bool abreast = e->schedule->abreast;
+    int number = 0;
+    kiln__write(e,
+                "    %sKILN_MEMBER void load_beside(const kiln_row &row, kiln_index col, const kiln_span &span)\n"
+                "    {\n",
+                abreast ? "template <int I> " : "");
+    for (int o = 0; o < e->inputs; o++) {
+        if (!e->schedule->kept[o] || e->problem->operands[o].follows_rows) continue;
+        if (abreast) kiln__write(e, "        if constexpr (I == %d) {\n", number++);
+        emit_fetch(e, o, abreast ? "            " : "        ", "_early");
+        if (abreast) kiln__write(e, "        }\n");
+    }
+    kiln__write(e, "    }\n");
+}
+
 /* Where a thread's packs lie in shared memory: one tensor behind the other, of each a place for every step held. */
 static void emit_shared_access(const kiln__emitter *e) {
     const kiln__schedule *s = e->schedule;
@@ -183,12 +200,8 @@ static void emit_shared_access(const kiln__emitter *e) {
         if (s->kept[o] && e->problem->operands[o].follows_rows)
             kiln__write(e, "        %s = reinterpret_cast<const %s *>(shared + %" PRId64 ")[slot];\n", e->name[o],
                         e->pack[o], offset[o]);
-    kiln__write(e, "    }\n"
-                   "    KILN_MEMBER void load_beside(const kiln_row &row, kiln_index col, const kiln_span &span)\n"
-                   "    {\n");
-    for (int o = 0; o < e->inputs; o++)
-        if (s->kept[o] && !e->problem->operands[o].follows_rows) emit_fetch(e, o, "        ", "_early");
     kiln__write(e, "    }\n");
+    emit_load_beside(e);
 }
 
 /* fill_turned: of all packs of a square, those inputs that lie the other way. */
@@ -225,11 +238,13 @@ void kiln__emit_kept(const kiln__emitter *e) {
         kiln__emit_tile_outer(e);
     else if (e->schedule->residency == KILN__RESIDENCY_TILE)
         kiln__emit_tile_access(e);
-    else {
+    else if (!e->schedule->abreast || peeled) { /* abreast: a row's own */
         kiln__write(e, "    KILN_MEMBER void load(const kiln_row &row, kiln_index col, const kiln_span &span)\n"
                        "    {\n");
         for (int o = 0; o < e->inputs; o++)
-            if (e->schedule->kept[o] && !e->schedule->turned[o]) kiln__emit_fetch(e, o, "        ");
+            if (e->schedule->kept[o] && !e->schedule->turned[o] &&
+                (!e->schedule->abreast || e->problem->operands[o].follows_rows))
+                kiln__emit_fetch(e, o, "        ");
         kiln__write(e, "    }\n");
     }
     if (e->schedule->squares) emit_turning(e);

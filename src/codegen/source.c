@@ -128,9 +128,9 @@ static void emit_definitions(const kiln__emitter *e) {
                     "#define KILN_TILE_ROWS %d\n#define KILN_KEPT %" PRId64 "\n#define KILN_PARTS %d\n"
                     "#define KILN_CHAIN %d\n",
                     s->tile_rows, e->problem->outer[e->problem->outer_rank - 1], s->parts, s->chain);
-    if (s->sharing) kiln__write(e, "#define KILN_SHARING\n");
+    if (s->sharing) kiln__write(e, "#define KILN_SHARING %d\n", s->sharing);
     if (s->peeled) kiln__write(e, "#define KILN_PEELED\n");
-    if (s->abreast) kiln__write(e, "#define KILN_FEW_ROWS %d\n", s->few_rows);
+    if (s->abreast) kiln__write(e, "#define KILN_FEW_ROWS %d\n#define KILN_APART %d\n", s->few_rows, s->apart);
     if (s->ahead && s->masked) kiln__write(e, "#define KILN_AHEAD\n");
     if (s->enders) kiln__write(e, "#define KILN_ENDERS %d\n#define KILN_END_THREADS %d\n", s->enders, s->end_threads);
     if (s->arrivals) kiln__write(e, "#define KILN_ARRIVALS %d\n", (int)e->ir->phase_count);
@@ -355,18 +355,19 @@ static void emit_results(const kiln__emitter *e, uint32_t stage, const char *in,
 
 /* Each pass goes through the rows of the group. */
 static void emit_abreast_kernel(const kiln__emitter *e) {
-    static const char *const loop = "#pragma unroll 1\n    for (int r = 0; r < count; ++r) {\n"
-                                    "        kiln_row row(args, first + r);\n        kiln_begin(row);\n";
     emit_kernel_name(e, 0, false);
     kiln__write(e,
                 "    const int most = args.rows <= KILN_FEW_ROWS ? 1 : KILN_ROWS_PER_BLOCK;\n"
-                "    const kiln_i64 first = kiln_row_index() * most;\n    if (first >= args.rows) return;\n"
-                "    const int count = args.rows - first < most ? (int)(args.rows - first) : most;\n"
+                "    const kiln_i64 first = kiln_first_abreast(most);\n    if (first >= args.rows) return;\n"
+                "    const int count = kiln_count_abreast(args.rows, first, most);\n"
                 "    kiln_residency residency;\n    residency.fill(args, first, count);\n%s",
                 kiln__schedule_clusters(e->schedule) ? "    kiln_group_begin();\n" : "");
     for (uint32_t p = 0; p < e->ir->phase_count; p = next_phase(e, p)) {
         const char *type = phase_type(e, p);
-        kiln__write(e, "%s%s", loop, p == 0 ? "        kiln_copy_wait_but(KILN_ROWS_PER_BLOCK - 1 - r);\n" : "");
+        kiln__write(e,
+                    "#pragma unroll 1\n    for (int r = 0; r < count; ++r) {\n"
+                    "        kiln_row row(args, first + r * KILN_APART);\n        kiln_begin(row);\n%s",
+                    p == 0 ? "        kiln_copy_wait_but(KILN_ROWS_PER_BLOCK - 1 - r);\n" : "");
         emit_results(e, p, "        ", "kiln_reduced<%s>(r)");
         kiln__write(e,
                     "        %s phase%u;\n        phase%u.clear();\n        residency.each_%s(row, r, phase%u);\n"
@@ -375,7 +376,7 @@ static void emit_abreast_kernel(const kiln__emitter *e) {
     }
     kiln__write(e, "    kiln_row rows[KILN_ROWS_PER_BLOCK] = {{args, first}");
     for (int r = 1; r < e->schedule->rows_per_block; r++)
-        kiln__write(e, ", {args, first + (%d < count ? %d : 0)}", r, r);
+        kiln__write(e, ", {args, first + (%d < count ? %d * KILN_APART : 0)}", r, r);
     kiln__write(e, "};\n#pragma unroll\n    for (int r = 0; r < KILN_ROWS_PER_BLOCK; ++r) {\n"
                    "        kiln_row &row = rows[r];\n        kiln_begin(row);\n");
     emit_results(e, e->ir->phase_count, "        ", "kiln_reduced<%s>(r < count ? r : 0)");

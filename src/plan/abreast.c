@@ -3,18 +3,41 @@
 #include "plan/online.h"
 #include "plan/schedule.h"
 
-/* For rows of up to so many packs of 16 bytes, all kept inputs together: up to seven for each thread, and blocks as small as
- * can be (layer_norm of 65,536 columns, H200: sixteen blocks of 128 threads 0.970, eight of 256 0.953, four of 512 0.943; of
- * 57,344 eight of 128 0.981, sixteen 0.878, but rms_norm 0.960 and 0.998). */
-static const struct {
+/* For rows of up to so many packs of 16 bytes, all kept inputs together, and of at least so many inputs that all rows share:
+ * who works on how many rows. */
+typedef struct team {
     int64_t packs;
     int threads, cluster, rows;
-    int sharing; /* inputs that all rows share, at least */
-} groups[] = {{448, 64, 1, 2, 1},     {768, 128, 1, 2, 1},    {1536, 128, 2, 2, 1},
-              {3072, 128, 4, 2, 1},   {6144, 128, 8, 2, 1},   {7168, 128, 8, 2, 2},
-              {14336, 128, 16, 2, 1}, {16384, 256, 16, 3, 1}, {20480, 256, 16, 2, 1}};
+    int sharing;
+} team;
 
-/* The shortest rows that gain: norms whose packs are of 2-byte elements, of two such tensors and of one; others. */
+/* Up to seven packs for each thread, and blocks as small as can be (layer_norm of 65,536 columns, H200: sixteen blocks of 128
+ * threads 0.970, eight of 256 0.953, four of 512 0.943; of 57,344 eight of 128 0.981, sixteen 0.878, but rms_norm 0.960 and
+ * 0.998). */
+static const team aligned[] = {
+    {448, 64, 1, 2, 1},   {768, 128, 1, 2, 1},    {1536, 128, 2, 2, 1},   {3072, 128, 4, 2, 1},   {6144, 128, 8, 2, 1},
+    {7168, 128, 8, 2, 2}, {14336, 128, 16, 2, 1}, {16384, 256, 16, 3, 1}, {20480, 256, 16, 2, 1}, {0}};
+
+/* What all rows share is shifted before the rows are looked at: half as many instructions again, so that shorter rows are
+ * better alone (layer_norm of 8,193 columns, H200: 0.942, abreast 0.902), and wider blocks than these (rms_norm of 50,257
+ * columns: eight blocks of 256 threads 0.954, sixteen of 128 0.931, one row at a time 0.907; layer_norm of 65,537 0.858, 0.840
+ * and 0.816, but of 73,001 0.774, 0.791 and 0.819). */
+static const team unaligned[] = {{3072, 0, 0, 0, 2},     {3586, 256, 2, 3, 2},   {4098, 256, 4, 2, 2},
+                                 {5122, 128, 8, 3, 2},   {6146, 256, 4, 3, 2},   {7170, 128, 8, 3, 2},
+                                 {8194, 256, 8, 2, 2},   {10242, 0, 0, 0, 2},    {12290, 256, 8, 3, 2},
+                                 {14338, 128, 16, 3, 2}, {16386, 256, 16, 2, 2}, {0}};
+static const team unaligned_of_one[] = {{3392, 0, 0, 0, 1},   {3586, 256, 2, 2, 1},  {5122, 256, 4, 2, 1},
+                                        {6146, 128, 8, 2, 1}, {14338, 256, 8, 2, 1}, {0}};
+
+/* Exponentials of them are computed twice: these gain from fewer columns on (softmax(x * w + m) of f16, H200, one row at a time
+ * and abreast: 3,001 columns 0.638 and 0.872, 12,001 0.444 and 0.815, 24,577 0.483 and 0.802, 32,769 0.295 and 0.746). Four packs
+ * for each thread take registers for three rows. */
+static const team unaligned_others[] = {{352, 0, 0, 0, 1},      {514, 128, 1, 3, 1},    {1026, 128, 2, 3, 1},
+                                        {1538, 128, 4, 2, 1},   {2050, 256, 2, 3, 1},   {3074, 256, 4, 2, 1},
+                                        {4098, 256, 4, 3, 1},   {6146, 256, 8, 2, 1},   {8194, 256, 8, 3, 1},
+                                        {12290, 256, 16, 2, 1}, {16386, 256, 16, 3, 1}, {0}};
+
+/* The shortest aligned rows that gain: norms whose packs are of 2-byte elements, of two such tensors and of one; others. */
 #define NORMS_FROM 193
 #define NORMS_OF_ONE_FROM 449
 #define NORMS_OF_ONE_TO 12288
@@ -36,31 +59,38 @@ static bool fit(const kiln__ir *ir, const kiln__device *device, int rows, int re
     return true;
 }
 
+/* Unaligned rows: whole packs of the rows', or, of what all rows share, two that are shifted into place. */
+static bool suits_unaligned(const kiln__operand *operand, int pack_size) {
+    const int size = (int)kiln_type_size(operand->type), widest = 16 / size < pack_size ? 16 / size : pack_size;
+    return operand->packed && (operand->follows_rows || (operand->alignment >= widest && pack_size * size >= 8));
+}
+
 bool kiln__abreast_choose(const kiln__ir *ir, const kiln__problem *problem, const kiln__device *device,
                           const kiln__pins *pins, int64_t load, int bytes, int attempt, kiln__schedule *s) {
     int shared = 0;
-    if (!s->sharing || !bytes || s->masked || s->ordered || !ir->phase_count || !problem->columns_out) return false;
+    if (!s->sharing || !bytes || s->ordered || !ir->phase_count || !problem->columns_out) return false;
     if (pins->residency >= 0 || pins->persistent > 0 || pins->rows_per_block == 1) return false;
     if (pins->rows_per_block ? pins->group > KILN__GROUP_BLOCK : pins->group >= 0 || pins->threads || pins->cluster)
         return false;
     for (int o = 0; o < problem->input_count; o++) {
         const kiln__operand *operand = &problem->operands[o];
         if (!operand->per_element) return false; /* it would be read once more, when its place may be taken */
+        if (s->masked && !suits_unaligned(operand, s->pack_size)) return false;
         if (!operand->follows_rows) shared += s->pack_size * (int)kiln_type_size(operand->type);
     }
     const bool norms = kiln__online_phase(ir) < 0 || kiln__online_squares(ir);
     const int least = !norms || s->pack_size < 8 ? OTHERS_FROM : s->sharing > 1 ? NORMS_FROM : NORMS_OF_ONE_FROM;
     const int64_t most = norms && s->sharing == 1 ? NORMS_OF_ONE_TO : INT64_MAX;
-    if ((load < least || load > most) && !pins->rows_per_block) return false;
-    int rows = pins->rows_per_block ? pins->rows_per_block : 2;
-    s->threads = pins->threads;
-    s->blocks_per_row = pins->cluster ? pins->cluster : 1;
-    for (size_t i = sizeof groups / sizeof *groups; i-- > 0 && !pins->threads;) {
-        if (load > groups[i].packs || s->sharing < groups[i].sharing) continue;
-        s->threads = groups[i].threads;
-        s->blocks_per_row = groups[i].cluster;
-        if (!pins->rows_per_block) rows = groups[i].rows;
-    }
+    const bool suits = s->masked ? !norms || (s->pack_size >= 8 && bytes <= 16) : load >= least && load <= most;
+    if (!suits && !pins->rows_per_block) return false;
+    const team *of = !s->masked || pins->rows_per_block ? aligned
+                     : !norms                           ? unaligned_others
+                     : s->sharing > 1                   ? unaligned
+                                                        : unaligned_of_one;
+    while (of->packs && (load > of->packs || s->sharing < of->sharing)) of++;
+    int rows = pins->rows_per_block ? pins->rows_per_block : of->rows;
+    s->threads = pins->threads ? pins->threads : of->threads;
+    s->blocks_per_row = pins->cluster ? pins->cluster : pins->threads ? 1 : of->cluster;
     if (s->threads < 32 || s->threads > 1024 || !kiln__is_power_of_two(s->threads) ||
         !kiln__cluster_fits(s->blocks_per_row, device))
         return false;
@@ -68,13 +98,16 @@ bool kiln__abreast_choose(const kiln__ir *ir, const kiln__problem *problem, cons
     s->residency = KILN__RESIDENCY_SHARED;
     s->abreast = s->ahead = true;
     s->threads_per_row = s->threads * s->blocks_per_row;
-    s->held = s->steps = kiln__divide_up(problem->cols / s->pack_size, s->threads_per_row);
+    s->held = s->steps = kiln__divide_up(problem->cols / s->pack_size - s->masked, s->threads_per_row);
+    s->apart = s->masked ? s->pack_size : 1;
+    while (s->apart > 1 && s->row_phase * (s->apart / 2) % s->pack_size == 0) s->apart /= 2;
+    if (s->masked && s->threads_per_row < 2 * s->pack_size) return false; /* a thread for each single element */
     for (int o = 0; o < problem->input_count; o++) s->kept[o] = true;
     s->reason = "rows abreast, which read what all rows share once (layer_norm of 8,192 columns, H200: 0.981, one by "
                 "one 0.956)";
     s->batch = 1;
     if (s->steps < 1 || s->steps * shared > MOST_SHARED) return false;
-    rows += pins->rows_per_block ? 0 : attempt;
+    if (!pins->rows_per_block) rows += attempt;
     const int registers = 32 + (int)s->steps * shared / 4;
     if (!fit(ir, device, rows, (registers < 64 ? 64 : registers) + (rows > 2 ? 16 * (rows - 2) : 0), bytes, s))
         return false;

@@ -68,7 +68,12 @@ static bool split_grid(const kiln__schedule *schedule, int64_t rows, int64_t run
 }
 
 bool kiln__schedule_grid(const kiln__schedule *schedule, int64_t rows, int64_t run, kiln__grid *grid) {
-    int64_t per_block = schedule->abreast && rows <= schedule->few_rows ? 1 : schedule->rows_per_block;
+    int64_t per_block = schedule->rows_per_block;
+    if (schedule->abreast) {
+        if (rows > schedule->few_rows) /* groups begin at `apart` rows one behind the other */
+            rows = kiln__times(kiln__divide_up(rows, per_block * schedule->apart), schedule->apart);
+        per_block = 1;
+    }
     if (schedule->layout == KILN__LAYOUT_FLAT) per_block = schedule->threads * schedule->steps * schedule->pack_size;
     if (schedule->layout == KILN__LAYOUT_OUTER && schedule->splits > 1 && rows)
         return split_grid(schedule, rows, run, grid);

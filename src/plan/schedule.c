@@ -468,6 +468,7 @@ static void shift_ahead(const kiln__problem *problem, const kiln__device *device
 static void peel(const kiln__ir *ir, const kiln__problem *problem, kiln__schedule *s) {
     const int least = 2 * s->pack_size; /* a thread for each single element */
     bool peels = s->masked && s->residency == KILN__RESIDENCY_REGISTERS && !s->ahead;
+    if (s->abreast) s->peeled = s->masked, s->masked = false;
     for (uint32_t i = 0; i < ir->count; i++) peels &= !kiln__op_is_arg(ir->insts[i].op); /* columns are to ascend */
     if (!peels || s->threads_per_row < least || s->threads_per_row > 512 || s->steps * s->pack_size > 72) return;
     s->peeled = true;

@@ -33,6 +33,7 @@ typedef struct kiln__schedule {
     bool persistent; /* as many groups as run at once go through all rows */
     bool abreast;    /* a group works on rows_per_block rows, and reads what all rows share once for them ... */
     int few_rows;    /* ... but on one, where there are no more rows than this, which all run at once */
+    int apart;       /* abreast: so many rows lie from one of a group to its next, which begins at the same place of a pack */
     int splits;      /* chunks that a row is cut into, a block for each; every phase is a launch of its own; 1: none */
     bool dependent;  /* each begins while the one before ends, and waits for it in the kernel */
     int sharing;     /* inner: how many inputs have elements that all rows share */

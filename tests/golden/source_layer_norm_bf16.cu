@@ -22,8 +22,9 @@
 #define KILN_ORDERED 0
 #define KILN_FAST 1
 #define KILN_INTEGERS 0
-#define KILN_SHARING
+#define KILN_SHARING 2
 #define KILN_FEW_ROWS 1056
+#define KILN_APART 1
 typedef int kiln_index; /* columns */
 
 [kernel_sources/device.cuh]
@@ -79,12 +80,6 @@ struct kiln_kept {
     kiln_pack<kiln_bf16, KILN_PACK> in_x;
     kiln_pack<kiln_bf16, KILN_PACK> in_w;
     kiln_pack<kiln_bf16, KILN_PACK> in_b;
-    KILN_MEMBER void load(const kiln_row &row, kiln_index col, const kiln_span &span)
-    {
-        kiln_fetch<8>(in_x, kiln_at(row, row.in_x, col), span);
-        kiln_fetch<8>(in_w, kiln_at(row, row.in_w, col), span);
-        kiln_fetch<8>(in_b, kiln_at(row, row.in_b, col), span);
-    }
     static KILN_MEMBER void copy(unsigned char *shared, int slot, const kiln_row &row, kiln_index col, const kiln_span &span)
     {
         {
@@ -96,10 +91,14 @@ struct kiln_kept {
     {
         in_x = reinterpret_cast<const kiln_pack<kiln_bf16, KILN_PACK> *>(shared + 0)[slot];
     }
-    KILN_MEMBER void load_beside(const kiln_row &row, kiln_index col, const kiln_span &span)
+    template <int I> KILN_MEMBER void load_beside(const kiln_row &row, kiln_index col, const kiln_span &span)
     {
-        kiln_fetch_early<8>(in_w, kiln_at(row, row.in_w, col), span);
-        kiln_fetch_early<8>(in_b, kiln_at(row, row.in_b, col), span);
+        if constexpr (I == 0) {
+            kiln_fetch_early<8>(in_w, kiln_at(row, row.in_w, col), span);
+        }
+        if constexpr (I == 1) {
+            kiln_fetch_early<8>(in_b, kiln_at(row, row.in_b, col), span);
+        }
     }
 };
 
@@ -232,14 +231,14 @@ struct kiln_finish {
 extern "C" __global__ void __launch_bounds__(KILN_THREADS, 8) kiln_kernel(const __grid_constant__ kiln_arguments args)
 {
     const int most = args.rows <= KILN_FEW_ROWS ? 1 : KILN_ROWS_PER_BLOCK;
-    const kiln_i64 first = kiln_row_index() * most;
+    const kiln_i64 first = kiln_first_abreast(most);
     if (first >= args.rows) return;
-    const int count = args.rows - first < most ? (int)(args.rows - first) : most;
+    const int count = kiln_count_abreast(args.rows, first, most);
     kiln_residency residency;
     residency.fill(args, first, count);
 #pragma unroll 1
     for (int r = 0; r < count; ++r) {
-        kiln_row row(args, first + r);
+        kiln_row row(args, first + r * KILN_APART);
         kiln_begin(row);
         kiln_copy_wait_but(KILN_ROWS_PER_BLOCK - 1 - r);
         kiln_online phase0;
@@ -248,7 +247,7 @@ extern "C" __global__ void __launch_bounds__(KILN_THREADS, 8) kiln_kernel(const 
         kiln_contribute(phase0, r);
     }
     kiln_exchange<kiln_online>(count);
-    kiln_row rows[KILN_ROWS_PER_BLOCK] = {{args, first}, {args, first + (1 < count ? 1 : 0)}};
+    kiln_row rows[KILN_ROWS_PER_BLOCK] = {{args, first}, {args, first + (1 < count ? 1 * KILN_APART : 0)}};
 #pragma unroll
     for (int r = 0; r < KILN_ROWS_PER_BLOCK; ++r) {
         kiln_row &row = rows[r];
