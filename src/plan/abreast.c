@@ -18,10 +18,11 @@ static const team aligned[] = {
     {448, 64, 1, 2, 1},   {768, 128, 1, 2, 1},    {1536, 128, 2, 2, 1},   {3072, 128, 4, 2, 1},   {6144, 128, 8, 2, 1},
     {7168, 128, 8, 2, 2}, {14336, 128, 16, 2, 1}, {16384, 256, 16, 3, 1}, {20480, 256, 16, 2, 1}, {0}};
 
-/* What all rows share is shifted before the rows are looked at: half as many instructions again, so that shorter rows are
- * better alone (layer_norm of 8,193 columns, H200: 0.942, abreast 0.902), and wider blocks than these (rms_norm of 50,257
- * columns: eight blocks of 256 threads 0.954, sixteen of 128 0.931, one row at a time 0.907; layer_norm of 65,537 0.858, 0.840
- * and 0.816, but of 73,001 0.774, 0.791 and 0.819). */
+/* Norms of packs of one tensor, of 2-byte elements (of f32 and of two tensors, H200: as fast, or slower). What all rows share
+ * is shifted before the rows are looked at: half as many instructions again, so that shorter rows are better alone (layer_norm of
+ * 8,193 columns 0.942, abreast 0.902), and wider blocks than these (rms_norm of 50,257 columns: eight blocks of 256 threads
+ * 0.954, sixteen of 128 0.931, one row at a time 0.907; layer_norm of 65,537 0.858, 0.840 and 0.816, but of 73,001 0.774, 0.791 and
+ * 0.819). */
 static const team unaligned[] = {{3072, 0, 0, 0, 2},     {3586, 256, 2, 3, 2},   {4098, 256, 4, 2, 2},
                                  {5122, 128, 8, 3, 2},   {6146, 256, 4, 3, 2},   {7170, 128, 8, 3, 2},
                                  {8194, 256, 8, 2, 2},   {10242, 0, 0, 0, 2},    {12290, 256, 8, 3, 2},
@@ -30,18 +31,28 @@ static const team unaligned_of_one[] = {{3392, 0, 0, 0, 1},   {3586, 256, 2, 2, 
                                         {6146, 128, 8, 2, 1}, {14338, 256, 8, 2, 1}, {0}};
 
 /* Exponentials of them are computed twice: these gain from fewer columns on (softmax(x * w + m) of f16, H200, one row at a time
- * and abreast: 3,001 columns 0.638 and 0.872, 12,001 0.444 and 0.815, 24,577 0.483 and 0.802, 32,769 0.295 and 0.746). Four packs
- * for each thread take registers for three rows. */
-static const team unaligned_others[] = {{352, 0, 0, 0, 1},      {514, 128, 1, 3, 1},    {1026, 128, 2, 3, 1},
-                                        {1538, 128, 4, 2, 1},   {2050, 256, 2, 3, 1},   {3074, 256, 4, 2, 1},
-                                        {4098, 256, 4, 3, 1},   {6146, 256, 8, 2, 1},   {8194, 256, 8, 3, 1},
-                                        {12290, 256, 16, 2, 1}, {16386, 256, 16, 3, 1}, {0}};
+ * and abreast: 1,501 columns 0.654 and 0.868, 3,001 0.638 and 0.872, 12,001 0.444 and 0.815, 24,577 0.483 and 0.802, 32,769 0.295
+ * and 0.746). Four packs for each thread take registers for three rows. */
+static const team unaligned_others[] = {{128, 0, 0, 0, 1},
+                                        {194, 64, 1, 3, 1},
+                                        {514, 128, 1, 3, 1},
+                                        {1026, 128, 2, 3, 1},
+                                        {1538, 128, 4, 2, 1},
+                                        {2050, 256, 2, 3, 1},
+                                        {3074, 256, 4, 2, 1},
+                                        {4098, 256, 4, 3, 1},
+                                        {6146, 256, 8, 2, 1},
+                                        {8194, 256, 8, 3, 1},
+                                        {12290, 256, 16, 2, 1},
+                                        {16386, 256, 16, 3, 1},
+                                        {0}};
 
 /* The shortest aligned rows that gain: norms whose packs are of 2-byte elements, of two such tensors and of one; others. */
 #define NORMS_FROM 193
 #define NORMS_OF_ONE_FROM 449
 #define NORMS_OF_ONE_TO 12288
-#define OTHERS_FROM 1025
+#define NORMS_OF_SMALL_PACKS_FROM 1025
+#define OTHERS_FROM 769
 
 #define MOST_EXCHANGED 16384 /* bytes of what warps and blocks exchange, of all rows */
 #define MOST_SHARED 256      /* bytes of a thread's packs of what all rows share */
@@ -79,9 +90,13 @@ bool kiln__abreast_choose(const kiln__ir *ir, const kiln__problem *problem, cons
         if (!operand->follows_rows) shared += s->pack_size * (int)kiln_type_size(operand->type);
     }
     const bool norms = kiln__online_phase(ir) < 0 || kiln__online_squares(ir);
-    const int least = !norms || s->pack_size < 8 ? OTHERS_FROM : s->sharing > 1 ? NORMS_FROM : NORMS_OF_ONE_FROM;
+    const int least = !norms             ? OTHERS_FROM
+                      : s->pack_size < 8 ? NORMS_OF_SMALL_PACKS_FROM
+                      : s->sharing > 1   ? NORMS_FROM
+                                         : NORMS_OF_ONE_FROM;
     const int64_t most = norms && s->sharing == 1 ? NORMS_OF_ONE_TO : INT64_MAX;
-    const bool suits = s->masked ? !norms || (s->pack_size >= 8 && bytes <= 16) : load >= least && load <= most;
+    bool suits = load >= least && load <= most;
+    if (s->masked) suits = norms ? s->pack_size == 8 && bytes <= 16 : s->pack_size <= 8;
     if (!suits && !pins->rows_per_block) return false;
     const team *of = !s->masked || pins->rows_per_block ? aligned
                      : !norms                           ? unaligned_others
