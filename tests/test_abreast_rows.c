@@ -67,6 +67,11 @@ static const packed_case abreast[] = {
      "cluster 2, block 256, shared, inner, pack 8 x 7, 2 rows per block, ahead, peeled", NULL, false},
     {"y = softmax(x * w)", "1", "f16[3,8193] f16[8193] f16[3,8193]",
      "cluster 2, block 128, shared, inner, pack 8 x 4, 3 rows per block, ahead, online, peeled", NULL, false},
+    /* Where several are the largest, the first of them: of unaligned rows those before the packs would come behind them. */
+    {"y = x * w; i = argmax(x * w * 0)", "1", "f16[9,4099] f16[4099] f16[9,4099] i64[9]", "registers, inner, pack 8 x",
+     "rows 2", false},
+    {"y = x * w; i = argmax(x * w * 0)", "1", "f16[9,4096] f16[4096] f16[9,4096] i64[9]",
+     "inner, pack 8 x 4, 2 rows per block, ahead", "rows 2", false},
     /* What is not: shorter unaligned rows, those of two tensors, weights that begin anywhere; short rows; and where a row has a
      * value that another may take the place of. */
     {"y = layer_norm(x, w, b)", "1", "f16[5,2049] f16[2049] f16[2049] f16[5,2049]",

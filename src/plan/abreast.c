@@ -89,6 +89,8 @@ bool kiln__abreast_choose(const kiln__ir *ir, const kiln__problem *problem, cons
         if (s->masked && !suits_unaligned(operand, s->pack_size)) return false;
         if (!operand->follows_rows) shared += s->pack_size * (int)kiln_type_size(operand->type);
     }
+    for (uint32_t i = 0; i < ir->count; i++)
+        if (s->masked && kiln__op_is_arg(ir->insts[i].op)) return false; /* its columns are to ascend */
     const bool norms = kiln__online_phase(ir) < 0 || kiln__online_squares(ir);
     const int least = !norms             ? OTHERS_FROM
                       : s->pack_size < 8 ? NORMS_OF_SMALL_PACKS_FROM
