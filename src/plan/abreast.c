@@ -32,7 +32,7 @@ static const team unaligned_of_one[] = {{3392, 0, 0, 0, 1},   {3586, 256, 2, 2, 
 
 /* Exponentials of them are computed twice: these gain from fewer columns on (softmax(x * w + m) of f16, H200, one row at a time
  * and abreast: 1,501 columns 0.654 and 0.868, 3,001 0.638 and 0.872, 12,001 0.444 and 0.815, 24,577 0.483 and 0.802, 32,769 0.295
- * and 0.746). Four packs for each thread take registers for three rows. */
+ * and 0.746). Four packs for each thread take registers for three rows; of f64 they spill. */
 static const team unaligned_others[] = {{128, 0, 0, 0, 1},
                                         {194, 64, 1, 3, 1},
                                         {514, 128, 1, 3, 1},
@@ -98,7 +98,7 @@ bool kiln__abreast_choose(const kiln__ir *ir, const kiln__problem *problem, cons
                                          : NORMS_OF_ONE_FROM;
     const int64_t most = norms && s->sharing == 1 ? NORMS_OF_ONE_TO : INT64_MAX;
     bool suits = load >= least && load <= most;
-    if (s->masked) suits = norms ? s->pack_size == 8 && bytes <= 16 : s->pack_size <= 8;
+    if (s->masked) suits = norms ? s->pack_size == 8 && bytes <= 16 : s->pack_size == 4 || s->pack_size == 8;
     if (!suits && !pins->rows_per_block) return false;
     const team *of = !s->masked || pins->rows_per_block ? aligned
                      : !norms                           ? unaligned_others
