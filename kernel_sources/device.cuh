@@ -137,13 +137,13 @@ KILN_DEVICE uint4 kiln_load_early(const uint4 *p) {
 }
 
 /* Loads with a policy for their lines in the L2: those that are read once can be given up first, and what others left
- * there to be written stays; or none in particular. Of 16, 8, 4 and 2 bytes. */
+ * there to be written stays; or, as without a policy, its order is left alone. Of 16, 8, 4 and 2 bytes. */
 #if KILN_COMPILER >= 1104
 KILN_DEVICE kiln_u64 kiln_policy(bool once) {
-    kiln_u64 first, normal;
+    kiln_u64 first, unchanged;
     asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(first));
-    asm("createpolicy.fractional.L2::evict_normal.b64 %0, 1.0;" : "=l"(normal));
-    return once ? first : normal;
+    asm("createpolicy.fractional.L2::evict_unchanged.b64 %0, 1.0;" : "=l"(unchanged));
+    return once ? first : unchanged;
 }
 KILN_DEVICE uint4 kiln_load_word(const uint4 *p, kiln_u64 policy) {
     uint4 v;
