@@ -38,8 +38,9 @@ KILN_DEVICE void kiln_place_at(kiln_row &row, kiln_i64 first, int apart) {
     row.there = (1u << row.count[0]) - 1;
 #endif
 }
-/* Blocks of split rows are a grid of tiles of neighbouring rows, chunks of columns and runs of neighbours. */
-KILN_DEVICE int kiln_chunk() { return KILN_SPLITS > 1 ? (int)blockIdx.y : 0; }
+/* Blocks of split rows are a grid of tiles of neighbouring rows, chunks of columns and runs of neighbours. The last chunk,
+ * which may take longest, comes first. */
+KILN_DEVICE int kiln_chunk() { return KILN_SPLITS > 1 ? (int)(blockIdx.y ? blockIdx.y : KILN_SPLITS) - 1 : 0; }
 KILN_DEVICE kiln_i64 kiln_tile() {
     return (KILN_SPLITS > 1 ? (kiln_i64)blockIdx.z * gridDim.x + blockIdx.x : kiln_block()) / KILN_BLOCKS_PER_ROW;
 }

@@ -18,6 +18,9 @@
 KILN_DEVICE int kiln_chunk() { return (int)(kiln_block() % KILN_SPLITS); }
 KILN_DEVICE kiln_index kiln_first() { return KILN_SPLITS > 1 ? kiln_chunk() * KILN_CHUNK : 0; }
 
+#define KILN_WHOLE_STEPS 0 /* streamed packs ask for their columns */
+KILN_DEVICE bool kiln_is_whole(const kiln_row &) { return false; }
+
 /* A row's packs among its members and their steps; in ordered programs a member's are neighbours. */
 KILN_DEVICE kiln_index kiln_pack_number(kiln_index member, kiln_index step) {
     return KILN_ORDERED ? member * KILN_STEPS + step : step * KILN_THREADS_PER_ROW + member;

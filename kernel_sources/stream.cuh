@@ -1,48 +1,68 @@
 /* Packs that stay nowhere: every pass reads them again, KILN_BATCH in flight at a time. */
 
 struct kiln_stream {
-    static KILN_MEMBER void load(const kiln_row &row, kiln_index step, kiln_kept (&kept)[KILN_BATCH]) {
+    /* whole: all of the packs are inside. */
+    template <bool WHOLE, int BATCH>
+    static KILN_MEMBER void load(const kiln_row &row, kiln_index step, kiln_kept (&kept)[BATCH]) {
 #pragma unroll
-        for (int k = 0; k < KILN_BATCH; ++k) {
+        for (int k = 0; k < BATCH; ++k) {
             const kiln_index col = kiln_column(row, step + k);
-            if (step + k < KILN_STEPS && kiln_inside(row, col, step + k))
+            if (step + k < KILN_STEPS && (WHOLE || kiln_inside(row, col, step + k)))
                 kept[k].load(row, col, kiln_span(row, col, step + k));
         }
     }
-    template <class Body>
-    static KILN_MEMBER void each_loaded(const kiln_row &row, kiln_index step, const kiln_kept (&kept)[KILN_BATCH], Body &body) {
+    template <bool WHOLE, int BATCH, class Body>
+    static KILN_MEMBER void each_loaded(const kiln_row &row, kiln_index step, const kiln_kept (&kept)[BATCH], Body &body) {
 #pragma unroll
-        for (int k = 0; k < KILN_BATCH; ++k) {
+        for (int k = 0; k < BATCH; ++k) {
             const kiln_index col = kiln_column(row, step + k);
-            if (step + k < KILN_STEPS && kiln_inside(row, col, step + k))
+            if (step + k < KILN_STEPS && (WHOLE || kiln_inside(row, col, step + k)))
                 body.pack(row, kept[k], col, kiln_span(row, col, step + k));
         }
     }
-    /* The packs from step number `first` on. */
+    /* The packs from step number `first` on: those of whole batches that are inside for all members ask for no column. */
     template <class Body> static KILN_MEMBER void each_pack(const kiln_row &row, kiln_index first, Body &body) {
-        for (kiln_index step = first; step < KILN_STEPS; step += KILN_BATCH) {
+        constexpr bool chunks = KILN_SPLITS > 1 && KILN_WHOLE_STEPS > 0;
+        constexpr kiln_index whole = KILN_WHOLE_STEPS / KILN_BATCH * KILN_BATCH;
+        /* A few packs in no more registers than without asking: two blocks of 1,024 threads have 32. */
+        constexpr int careful = KILN_STEPS > 8 ? KILN_BATCH : KILN_STEPS > 4 || KILN_DRIFTS ? 1 : 2;
+        if (chunks && !kiln_is_whole(row)) {
+#pragma unroll 1
+            for (kiln_index step = first; step < KILN_STEPS; step += careful) {
+                kiln_kept kept[careful];
+                load<false>(row, step, kept);
+                each_loaded<false>(row, step, kept, body);
+            }
+            return;
+        }
+        for (; first < whole; first += KILN_BATCH) {
             kiln_kept kept[KILN_BATCH];
-            load(row, step, kept);
-            each_loaded(row, step, kept, body);
+            load<true>(row, first, kept);
+            each_loaded<true>(row, first, kept, body);
+        }
+        for (kiln_index step = KILN_WHOLE_STEPS > 0 ? whole : first; step < KILN_STEPS; step += KILN_BATCH) {
+            kiln_kept kept[KILN_BATCH];
+            load<chunks>(row, step, kept);
+            each_loaded<chunks>(row, step, kept, body);
         }
     }
     /* From the last one back: what was read last is still near. */
     template <class Body> static KILN_MEMBER void each_pack_back(const kiln_row &row, kiln_index first, Body &body) {
         for (kiln_index step = first + (KILN_STEPS - 1 - first) / KILN_BATCH * KILN_BATCH; step >= first; step -= KILN_BATCH) {
             kiln_kept kept[KILN_BATCH];
-            load(row, step, kept);
-            each_loaded(row, step, kept, body);
+            load<false>(row, step, kept);
+            each_loaded<false>(row, step, kept, body);
         }
     }
     template <class Online> static KILN_MEMBER void each_online(kiln_row &row, kiln_index first, Online &online) {
         for (kiln_index step = first; step < KILN_STEPS; step += KILN_BATCH) {
             kiln_kept kept[KILN_BATCH];
-            load(row, step, kept);
+            load<false>(row, step, kept);
             const auto before = online.first;
-            each_loaded(row, step, kept, online.first);
+            each_loaded<false>(row, step, kept, online.first);
             online.second = kiln_correct(online.second, before, online.first);
             kiln_partial(row, online.first);
-            each_loaded(row, step, kept, online.second);
+            each_loaded<false>(row, step, kept, online.second);
         }
     }
 };

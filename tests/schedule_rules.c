@@ -42,6 +42,7 @@ static const char *group_fault(const kiln__schedule *s, const kiln__device *devi
     IMPLIES(s->abreast, s->residency == KILN__RESIDENCY_SHARED && !s->persistent && !s->ordered && s->ahead);
     IMPLIES(s->abreast, s->apart >= 1 && s->row_phase * s->apart % s->pack_size == 0 && s->pack_size % s->apart == 0);
     IMPLIES(s->abreast && !s->peeled, s->apart == 1);
+    IMPLIES(outer, s->resident * s->threads <= device->threads_per_sm);
     RULE((s->tile_rows > 0) == (tile && outer));
     if (s->tile_rows) {
         RULE(s->rows_per_block >= s->tile_rows && s->row_vector == 1 && !s->ordered && s->splits == 1);

@@ -390,6 +390,31 @@ static void truths_cross_clusters(void **state) {
     }
 }
 
+/* Where two blocks of 1,024 threads work on chunks of columns, of which the last is not whole, one alone takes a tenth more time. */
+static void chunks_leave_registers_for_all_threads(void **state) {
+    (void)state;
+    need_nvrtc();
+    static const char *const cases[][2] = {
+        {"s = sum(x)", "f16[100000,1000] f16[1000]"},   {"s = sum(x)", "f32[100000,1000] f32[1000]"},
+        {"s = max(x)", "bf16[100000,1000] bf16[1000]"}, {"s = sum(x)", "e4m3[100000,1024] f32[1024]"},
+        {"s = sum(x)", "f32[100000,1001] f32[1001]"},
+    };
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        bound b;
+        kiln_kernel *kernel = NULL;
+        kiln_plan_info info = KILN_PLAN_INFO_INIT;
+        assert_int_equal(bound_create(&b, cases[i][0], "0", NULL, cases[i][1]), KILN_OK);
+        if (kiln_compile(b.program, b.tensors, b.tensor_count, NULL, 0, 90, 0, 1, &kernel))
+            fail_msg("%s", kiln_last_error());
+        kiln_kernel_get_info(kernel, &info);
+        if (info.threads != 1024 || info.registers > 32 || info.spill_bytes)
+            fail_msg("%s of %s: '%s' takes %d registers for %d threads, %d bytes spilled", cases[i][0], cases[i][1],
+                     info.schedule, info.registers, info.threads, info.spill_bytes);
+        kiln_kernel_destroy(kernel);
+        bound_destroy(&b);
+    }
+}
+
 /* With what the blocks of a cluster exchange, which is static. */
 static void shared_memory_is_no_more_than_there_is(void **state) {
     (void)state;
@@ -474,6 +499,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(every_function_of_the_prelude_compiles),
         cmocka_unit_test(every_combination_of_pieces_compiles_without_spills),
         cmocka_unit_test(truths_cross_clusters),
+        cmocka_unit_test(chunks_leave_registers_for_all_threads),
         cmocka_unit_test(shared_memory_is_no_more_than_there_is),
         cmocka_unit_test(spills_change_no_rows_bits),
         cmocka_unit_test(values_of_members_fit_static_shared_memory),

@@ -79,9 +79,17 @@ static const packed_case cases[] = {
      NULL, false}, /* 16 bytes of state, behind 8 */
     {"m = mean(x); y = softmax(x - m)", "0", "f32[9000,36] f32[9000,36]", "splits 18, online", NULL, false},
     /* Tall matrices of few rows: packs as wide as the rows allow. */
-    {"s = sum(x)", "0", "f16[9001,10] f16[10]", "outer, pack 4 x 3, 16 rows per block, vector 2, splits 47", NULL,
+    {"s = sum(x)", "0", "f16[9001,10] f16[10]", "outer, pack 4 x 4, 16 rows per block, vector 2, splits 36", NULL,
      false},
     {"s = sum(x) + max(x)", "0", "bf16[9000,8] f32[8]", "outer, pack 4", NULL, false},
+    /* Whole batches, whole chunks, and what is left of them. */
+    {"s = sum(x)", "0", "f16[501,64] f16[64]", "columns 16, stream, outer, pack 8 x 32", NULL, false},
+    {"s = sum(x)", "0", "f32[2101,32] f32[32]", "columns 64, stream, outer, pack 4 x 33", NULL, false},
+    {"s = sum(x)", "0", "f32[9001,37] f32[37]", "outer, pack 4 x 4, 40 rows per block, splits 36, drifting", NULL,
+     false},
+    {"s = max(x) - min(x)", "0", "f16[8897,64] f32[64]", "outer, pack 8 x 4, 64 rows per block, splits 35", NULL,
+     false},
+    {"s = sum(x)", "0", "f32[24577,8] f32[8]", "splits 97", NULL, false},
     {"s = sum(x)", "0", "f16[9000,16] f16[16]", "outer, pack 8", NULL, false},
     {"s = mean(x * w)", "0", "f16[9000,8] f32[8] f32[8]", "outer, pack 4", NULL, false},
     {"s = var(x)", "0", "f16[9000,24] f16[24]", "outer, pack 4 x 8, 32 rows per block, splits 18, online", NULL, false},
@@ -300,8 +308,8 @@ static const packed_case peeled[] = {
      "inner, pack 8 x 4, 4 rows per block, peeled", NULL, false},
     {"y = x * w + sum(x * w)", "1", "f16[17,1027] f16[1027] f32[17,1027]",
      "inner, pack 4 x 8, 4 rows per block, peeled", "lanes 32, registers", false},
-    {"y = softmax(x * w) * b", "1", "f16[9,4099] f16[4099] f32[4099] f16[9,4099]", "inner, pack 8 x 4, peeled", "rows 1",
-     false},
+    {"y = softmax(x * w) * b", "1", "f16[9,4099] f16[4099] f32[4099] f16[9,4099]", "inner, pack 8 x 4, peeled",
+     "rows 1", false},
     {"y = rms_norm(x, w) + index(1)", "1", "f32[9,2051] f32[2051] f32[9,2051]", "inner, pack 4 x 2, peeled", NULL,
      false},
     /* A value for each row. */

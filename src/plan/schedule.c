@@ -410,12 +410,13 @@ static bool is_apart(const kiln__problem *problem, const kiln__operand *operand)
 
 /* What is read once and written nowhere leaves the L2 first, so that what others left there to be written need not be
  * written meanwhile (sums of f32, 16384x4096: 0.991, without 0.961; of f16 over 128 of 512x128x1024 0.939 and 0.868). Of
- * much, all of that is written anyway, and better at once (H200, 4096x65536: 1.063, with evict_normal 0.982). The size of the architecture's
- * typical L2 is good enough, so that all its devices share a kernel. */
+ * much, all of that is written anyway, and better at once (H200, 4096x65536: 1.063, with evict_normal 0.982; the first
+ * launch of split rows that lie side by side gains up to 1.6 GB). The size of the architecture's typical L2 is good enough,
+ * so that all its devices share a kernel. */
 static void choose_policy(const kiln__ir *ir, const kiln__problem *problem, const kiln__device *device,
                           kiln__schedule *s) {
-    const bool inner = s->layout == KILN__LAYOUT_INNER;
-    int64_t most = (inner ? 8 : s->steps <= 8 ? 6 : 3) * kiln__device_typical(device->arch).l2_bytes, bytes = 0;
+    const int times = s->drifts ? 3 : s->layout == KILN__LAYOUT_INNER ? 8 : s->splits > 1 ? 32 : 6;
+    int64_t most = times * kiln__device_typical(device->arch).l2_bytes, bytes = 0;
     bool once = ir->phase_count - (s->online >= 0) == 1 ? s->residency != KILN__RESIDENCY_TILE
                                                         : s->residency == KILN__RESIDENCY_REGISTERS;
     if (!once || ir->phase_count == 0 || problem->columns_out || !problem->cols) return;

@@ -25,13 +25,13 @@ typedef struct facts {
 #define STATIC_BYTES 40960 /* of shared memory, for what the reductions exchange */
 #define ALONE_BYTES 40960  /* of rows 64 bytes wide, of 2-byte elements, that one block keeps alone */
 #define SPLIT_COLUMNS 8192 /* of a streamed row: more are divided among blocks */
-/* Columns of a chunk of what is read once (sums of f32, 65,536x1,024 in chunks of 128 0.986, of 256 0.976, of 512 0.959; of
- * f16 0.974, 0.953 and 0.919; but f32 12,000x9,999, whose packs drift, 0.808 and 0.935). Twice as many where values are larger
- * (argmax of f32 0.911 and 0.816), four times where phases are reduced together (var of f16 over 65,536 0.917, in chunks
- * of 256 0.830; of f32 0.919 and 0.916). At most 1,024 chunks (f32 1,048,576x64 0.946, in 2,048 0.943). */
-#define FINE_CHUNK_COLUMNS 128
-#define FINE_CHUNK_HALVES \
-    192 /* of 2 bytes (over 65,536 of f16, H200: 0.968, in chunks of 128 0.925; over 100,000 0.934 and 0.847) */
+/* Columns of a chunk of what is read once: four packs for each thread, for which two blocks of 1,024 threads have registers
+ * (H200, sums of f32, 65,536x4,096 in chunks of 128 0.953, 256 0.980, 512 0.982, of packs that drift, 100,000x1,001, 0.628,
+ * 0.916 and 0.792; of f16 65,536x256 in chunks of 192 0.927, 256 0.970, 512 0.872). Half as many of several tensors (sums of
+ * products of f16, 16,384x4,096: 0.916, in chunks of 256 0.841), twice as many where phases are reduced together (var of f16
+ * over 65,536 0.917, in chunks of 256 0.830; of f32 0.919 and 0.916). At most 1,024 chunks (f32 1,048,576x64 0.946, in
+ * 2,048 0.943). */
+#define FINE_CHUNK_COLUMNS 256
 #define MOST_FINE_CHUNKS 1024
 #define MOST_LONG_CHUNKS \
     2048 /* of 4 bytes and more, over four times as many chunks (1,048,576x64, H200: 0.970 and 0.918) */
@@ -102,9 +102,9 @@ static int64_t least_slab(const facts *f) {
 }
 
 /* Threads that share a row. Up to 8 columns each stay in registers, four where 65 to 128 are read once (sums over 128 of f16,
- * H200: 0.951, two 0.931). A row that is read once is streamed by 16 threads, by 64 where it is long, by 32 where it has 2 bytes a
- * column and over three times as many columns as there are chunks of the finest (sums of f16 over 1,048,576: 0.884, 64 threads
- * 0.807; over 300,000 0.901 and 0.948). One that is read again is kept in shared memory by 64; cut into chunks it takes 32,
+ * H200: 0.951, two 0.931). A row that is read once is streamed by 16 threads, by 64 where it is long, by 32 where it has 2
+ * bytes a column and 64 would have more than six packs of a chunk (sums of f16 over 1,048,576: 0.884, 64 threads 0.807; over
+ * 300,000 0.901 and 0.948). One that is read again is kept in shared memory by 64; cut into chunks it takes 32,
  * more where those are long (l2_normalize of f16 over 159x224x224 columns of three rows: 128 threads 0.37, 16 0.08). */
 static int choose_members(const facts *f, bool fits_shared) {
     int members = 1;
@@ -113,8 +113,7 @@ static int choose_members(const facts *f, bool fits_shared) {
     if (f->again && f->cut)
         for (members = 32; members < 128 && members * 64 < chunk_again(f->cols);) members *= 2;
     if (!f->again && f->cols > 64 && f->cols <= 128) members = 32;
-    if (!f->again && f->cols > 768)
-        members = f->side_narrowest == 2 && f->cols > 3 * FINE_CHUNK_COLUMNS * MOST_FINE_CHUNKS ? 32 : 64;
+    if (!f->again && f->cols > 768) members = f->side_narrowest == 2 && f->cols > MOST_FINE_CHUNKS * 6 * 64 ? 32 : 64;
     return members;
 }
 
@@ -431,14 +430,20 @@ kiln_status kiln__schedule_outer(const kiln__ir *ir, const kiln__problem *proble
     s->threads_per_row *= cluster;
     s->chain = cluster;
     /* From columns and types alone, like the bits of a row. More chunks would only lengthen the partial results. */
-    const int times = s->online >= 0 ? 4 : f.state_bytes <= 8 ? 1 : 2;
-    const int64_t fine = times == 1 && f.side_bytes == 2 ? FINE_CHUNK_HALVES : times * FINE_CHUNK_COLUMNS;
+    const bool several = f.side_bytes > f.side_narrowest && f.state_bytes <= 8;
+    const int64_t fine = s->online >= 0 ? 2 * FINE_CHUNK_COLUMNS
+                         : several      ? FINE_CHUNK_COLUMNS / 2
+                                        : FINE_CHUNK_COLUMNS;
     const int64_t chunk = f.again ? chunk_again(f.cols) : fine;
     kiln__schedule_split(ir, pins, f.cut ? kiln__divide_up(f.cols, chunk) : 1,
                          f.again                                                          ? MOST_CHUNKS_AGAIN
                          : f.side_narrowest >= 4 && f.cols >= 4 * fine * MOST_FINE_CHUNKS ? MOST_LONG_CHUNKS
                                                                                           : MOST_FINE_CHUNKS,
                          s);
+    /* Four packs leave registers for as many threads as there can be, if the compiler is asked for it. */
+    if (s->splits > 1 && s->threads >= 512 && s->steps <= 4 && !f.again && f.side_bytes == f.side_narrowest &&
+        f.state_bytes <= 8 && s->pack_size * f.state_bytes <= 32 && device->threads_per_sm >= 2048)
+        s->resident = 2048 / s->threads;
     /* Packs that drift take registers for where they lie, too (sums of f16 over 640 rows of 100,003: 0.826, eight 0.785). What
      * is corrected batch by batch has them from the types alone, like the bits of a row. */
     const bool crowded = s->online < 0 ? bytes > 16 || s->drifts : f.side_bytes > f.side_narrowest;
