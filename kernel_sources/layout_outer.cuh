@@ -16,9 +16,8 @@ KILN_DEVICE kiln_index kiln_column(const kiln_row &row, kiln_index step) {
     return first + (KILN_ORDERED ? kiln_member() * (kiln_index)KILN_STEPS + step : step * KILN_THREADS_PER_ROW + kiln_member());
 }
 
-KILN_DEVICE bool kiln_inside(const kiln_row &, kiln_index col, kiln_index) {
-    return (kiln_i64)KILN_CHUNK * KILN_SPLITS == KILN_COLS || col < KILN_COLS;
-}
+#define KILN_ALL_INSIDE ((kiln_i64)KILN_CHUNK * KILN_SPLITS == KILN_COLS)
+KILN_DEVICE bool kiln_inside(const kiln_row &, kiln_index col, kiln_index) { return KILN_ALL_INSIDE || col < KILN_COLS; }
 
 /* Steps that are inside for all members, as far as it helps to know; all chunks but the last are whole. Of whole rows it
  * helps where threads have packs of 8 or are many (H200, sums of f16 over 200 of 4,096 rows 0.55 and 0.76, over 500 of
@@ -26,9 +25,7 @@ KILN_DEVICE bool kiln_inside(const kiln_row &, kiln_index col, kiln_index) {
  * over 300 0.64 and 0.45), as in clusters (over 6,000 0.958 and 0.868). */
 #define KILN_KNOWS_WHOLE (!KILN_ORDERED && KILN_BLOCKS_PER_ROW == 1 && (KILN_PACK >= 8 || KILN_THREADS_PER_ROW >= 64))
 #define KILN_WHOLE_STEPS (KILN_SPLITS > 1 ? KILN_STEPS : KILN_KNOWS_WHOLE ? KILN_COLS / KILN_THREADS_PER_ROW : 0)
-KILN_DEVICE bool kiln_is_whole(const kiln_row &row) {
-    return (kiln_i64)KILN_CHUNK * KILN_SPLITS == KILN_COLS || row.chunk < KILN_SPLITS - 1;
-}
+KILN_DEVICE bool kiln_is_whole(const kiln_row &row) { return KILN_ALL_INSIDE || row.chunk < KILN_SPLITS - 1; }
 
 /* Which rows of a pack there are. What is read where nothing is stored may be anything that can be read. */
 #if KILN_DRIFTS

@@ -1,7 +1,7 @@
 /* Packs that stay nowhere: every pass reads them again, KILN_BATCH in flight at a time. */
 
 struct kiln_stream {
-    /* whole: all of the packs are inside. */
+    /* WHOLE: all of the packs are inside. */
     template <bool WHOLE, int BATCH>
     static KILN_MEMBER void load(const kiln_row &row, kiln_index step, kiln_kept (&kept)[BATCH]) {
 #pragma unroll
@@ -20,13 +20,13 @@ struct kiln_stream {
                 body.pack(row, kept[k], col, kiln_span(row, col, step + k));
         }
     }
-    /* The packs from step number `first` on: those of whole batches that are inside for all members ask for no column. */
+    /* The packs from step number `first` on: batches that are inside for all members ask for no column. */
     template <class Body> static KILN_MEMBER void each_pack(const kiln_row &row, kiln_index first, Body &body) {
-        constexpr bool chunks = KILN_SPLITS > 1 && KILN_WHOLE_STEPS > 0;
+        constexpr bool all = KILN_WHOLE_STEPS == KILN_STEPS;
         constexpr kiln_index whole = KILN_WHOLE_STEPS / KILN_BATCH * KILN_BATCH;
         /* A few packs in no more registers than without asking: two blocks of 1,024 threads have 32. */
         constexpr int careful = KILN_STEPS > 8 ? KILN_BATCH : KILN_STEPS > 4 || KILN_DRIFTS ? 1 : 2;
-        if (chunks && !kiln_is_whole(row)) {
+        if (all && !kiln_is_whole(row)) { /* the last chunk */
 #pragma unroll 1
             for (kiln_index step = first; step < KILN_STEPS; step += careful) {
                 kiln_kept kept[careful];
@@ -40,10 +40,10 @@ struct kiln_stream {
             load<true>(row, first, kept);
             each_loaded<true>(row, first, kept, body);
         }
-        for (kiln_index step = KILN_WHOLE_STEPS > 0 ? whole : first; step < KILN_STEPS; step += KILN_BATCH) {
+        for (kiln_index step = whole > 0 ? whole : first; step < KILN_STEPS; step += KILN_BATCH) {
             kiln_kept kept[KILN_BATCH];
-            load<chunks>(row, step, kept);
-            each_loaded<chunks>(row, step, kept, body);
+            load<all>(row, step, kept);
+            each_loaded<all>(row, step, kept, body);
         }
     }
     /* From the last one back: what was read last is still near. */

@@ -89,15 +89,13 @@ bool kiln__abreast_choose(const kiln__ir *ir, const kiln__problem *problem, cons
         if (s->masked && !suits_unaligned(operand, s->pack_size)) return false;
         if (!operand->follows_rows) shared += s->pack_size * (int)kiln_type_size(operand->type);
     }
-    for (uint32_t i = 0; i < ir->count; i++)
-        if (s->masked && kiln__op_is_arg(ir->insts[i].op)) return false; /* its columns are to ascend */
+    if (s->masked && kiln__finds_columns(ir)) return false;
     const bool norms = kiln__online_phase(ir) < 0 || kiln__online_squares(ir);
     const int least = !norms             ? OTHERS_FROM
                       : s->pack_size < 8 ? NORMS_OF_SMALL_PACKS_FROM
                       : s->sharing > 1   ? NORMS_FROM
                                          : NORMS_OF_ONE_FROM;
-    const int64_t most = norms && s->sharing == 1 ? NORMS_OF_ONE_TO : INT64_MAX;
-    bool suits = load >= least && load <= most;
+    bool suits = load >= least && (!norms || s->sharing > 1 || load <= NORMS_OF_ONE_TO);
     if (s->masked) suits = norms ? s->pack_size == 8 && bytes <= 16 : s->pack_size == 4 || s->pack_size == 8;
     if (!suits && !pins->rows_per_block) return false;
     const team *of = !s->masked || pins->rows_per_block ? aligned

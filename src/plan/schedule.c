@@ -320,8 +320,7 @@ static kiln_status choose_row(const kiln__ir *ir, const kiln__problem *problem, 
     if (kind & SHARING_ODD && s->sharing == 1) kind |= norms ? SHARING_ONE : SHARING_ONE | SHARING_EXP;
     if (kind & SHARING_ODD && norms) kind |= s->sharing > 1 ? NORMS | NORMS_MORE : NORMS;
     if (kind == ODD && kept == 1 && bytes <= 16 && s->pack_size >= 4 && is_indexed(ir)) kind |= INDEXED;
-    for (uint32_t i = 0; pass && i < ir->count; i++)
-        if (kiln__op_is_arg(ir->insts[i].op)) kind |= TAKING;
+    if (pass && kiln__finds_columns(ir)) kind |= TAKING;
     if (apart) kind |= APART;
     const bool suits = (rows_lie.contiguous || s->ordered) && !apart && suits_tile(problem, kind, kept, s);
     if (tile && attempt > 0) return kiln__fail(KILN_E_UNSUPPORTED, "this layout has one schedule");
@@ -462,15 +461,20 @@ static void shift_ahead(const kiln__problem *problem, const kiln__device *device
     if (s->resident > fit) s->resident = (int)fit;
 }
 
+bool kiln__finds_columns(const kiln__ir *ir) {
+    for (uint32_t i = 0; i < ir->count; i++)
+        if (kiln__op_is_arg(ir->insts[i].op)) return true;
+    return false;
+}
+
 /* The ends of rows in registers that begin anywhere in a pack. Masks are work for whole warps, which were 40 % of the
  * instructions of a layer_norm of 1,023 columns (H200: 0.84, peeled 0.92; of 2,047 0.86 and 0.95, of 16,383 0.83 and 0.88). Of
  * more threads few have them (softmax of 50,257 columns of f16, 1,024 threads: 1.00, peeled 0.98), and of many elements a
  * thread has no registers for its packs apart (of e4m3, 7 packs of 16: 168, masked 96). */
 static void peel(const kiln__ir *ir, const kiln__problem *problem, kiln__schedule *s) {
     const int least = 2 * s->pack_size; /* a thread for each single element */
-    bool peels = s->masked && s->residency == KILN__RESIDENCY_REGISTERS && !s->ahead;
+    const bool peels = s->masked && s->residency == KILN__RESIDENCY_REGISTERS && !s->ahead && !kiln__finds_columns(ir);
     if (s->abreast) s->peeled = s->masked, s->masked = false;
-    for (uint32_t i = 0; i < ir->count; i++) peels &= !kiln__op_is_arg(ir->insts[i].op); /* columns are to ascend */
     if (!peels || s->threads_per_row < least || s->threads_per_row > 512 || s->steps * s->pack_size > 72) return;
     s->peeled = true;
     s->masked = false;

@@ -156,6 +156,9 @@ static inline int kiln__power_of_two_from(int64_t n, int most) {
 }
 static inline bool kiln__is_power_of_two(int64_t n) { return n > 0 && (n & (n - 1)) == 0; }
 
+/* Whether a program asks where a row's largest or smallest is: a thread's columns must ascend, so that the first is found. */
+bool kiln__finds_columns(const kiln__ir *ir);
+
 /* Whether the blocks that work on a row are a cluster, and whether a device has clusters of so many. */
 bool kiln__schedule_clusters(const kiln__schedule *schedule);
 bool kiln__cluster_fits(int blocks, const kiln__device *device);

@@ -430,10 +430,8 @@ kiln_status kiln__schedule_outer(const kiln__ir *ir, const kiln__problem *proble
     s->threads_per_row *= cluster;
     s->chain = cluster;
     /* From columns and types alone, like the bits of a row. More chunks would only lengthen the partial results. */
-    const bool several = f.side_bytes > f.side_narrowest && f.state_bytes <= 8;
-    const int64_t fine = s->online >= 0 ? 2 * FINE_CHUNK_COLUMNS
-                         : several      ? FINE_CHUNK_COLUMNS / 2
-                                        : FINE_CHUNK_COLUMNS;
+    const bool several = s->online < 0 && f.side_bytes > f.side_narrowest && f.state_bytes <= 8;
+    const int64_t fine = FINE_CHUNK_COLUMNS * (s->online >= 0 ? 2 : 1) / (several ? 2 : 1);
     const int64_t chunk = f.again ? chunk_again(f.cols) : fine;
     kiln__schedule_split(ir, pins, f.cut ? kiln__divide_up(f.cols, chunk) : 1,
                          f.again                                                          ? MOST_CHUNKS_AGAIN
