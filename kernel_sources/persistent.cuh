@@ -2,21 +2,19 @@
  * row's as soon as the pack is done with, so that memory is busy all the time but while results are exchanged. */
 
 struct kiln_pipeline : kiln_residency {
-    /* A row's last pass, and the next row's first phase, if there is one. */
+    /* A row's last pass, and the next row's first phase, if there is one. No store waits for what the next row asks for. */
     template <class Body, class Phase>
     KILN_MEMBER void finish_and_reduce(const kiln_row &row, Body &body, kiln_row &next, bool more, Phase &phase) {
         if (KILN_HELD < KILN_STEPS) kiln_stream::each_pack_back(row, KILN_HELD, body);
-        for (int chunk = 0; chunk <= KILN_CHUNKS; ++chunk) {
-            if (chunk < KILN_CHUNKS) each_of_chunk(row, chunk, body);
-            if (!more) continue;
-            if (chunk < KILN_CHUNKS)
-                fill_chunk(next, chunk);
-            else
-                kiln_copy_wait();
-            if (chunk == 0) continue;
-            kiln_copy_wait_but(1);
-            reduce_chunk<KILN_ONLINE == 1>(next, chunk - 1, phase);
+        for (int chunk = 0; chunk < KILN_CHUNKS; ++chunk) {
+            each_of_chunk(row, chunk, body);
+            if (more) fill_chunk(next, chunk);
         }
-        if (more) reduce_rest(next, phase);
+        if (!more) return;
+        for (int chunk = 0; chunk < KILN_CHUNKS; ++chunk) {
+            kiln_copy_wait_but(KILN_CHUNKS - 1 - chunk);
+            reduce_chunk<KILN_ONLINE == 1>(next, chunk, phase);
+        }
+        reduce_rest(next, phase);
     }
 };

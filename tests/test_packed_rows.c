@@ -103,7 +103,7 @@ static const packed_case cases[] = {
     {"y = layer_norm(x)", "0", "f32[200,21]{24,1} f32[200,21]", "splits 2", "stream, splits 2", false},
     {"y = softmax(x)", "0", "f16[4000,80] f16[4000,80]", "cluster 8, block 256, shared, outer, pack 8 x 16", NULL,
      true},
-    {"y = layer_norm(x)", "0", "f32[2100,40] f32[2100,40]", "cluster 16, block 256, shared", NULL, false},
+    {"y = layer_norm(x)", "0", "f32[4200,40] f32[4200,40]", "cluster 16, block 256, shared", NULL, false},
     {"y = softmax(x)", "0", "u8[4096,66] f32[4096,66]", "cluster 8, block 320, shared", NULL, false},
     {"y = softmax(x)", "0", "e4m3[8192,68] f32[8192,68]", "cluster 16, block 256, shared", NULL, false},
     {"y = softmax(x)", "0", "f16[600,130] f16[600,130]", "cluster 4, block 448, registers", "cluster 4", true},
@@ -111,6 +111,10 @@ static const packed_case cases[] = {
      "cluster 8, threads 32, shared", false},
     {"y = layer_norm(x)", "1", "f32[3,77,21]{1848,24,1} f32[3,77,21]", "cluster 2, block 512, registers",
      "cluster 2, threads 16", false},
+    /* Columns a multiple of 128 KB apart: every other tile lies 64 KB on; the last ones are not spread. */
+    {"s = sum(x)", "0", "f16[7,65600]{65664,1} f16[65600]", "cluster 2, block 256", "cluster 2, threads 4", false},
+    {"s = sum(x)", "0", "f16[7,65700]{131072,1} f16[65700]", "cluster 2, block 256", "cluster 2, threads 4", false},
+    {"y = max(x) - x", "0", "f32[6,32900]{65536,1} f32[6,32900]", "cluster 2", "cluster 2, threads 4, shared", false},
     {"s = nanmean(x)", "0", "f16[300,24] f16[24]", "cluster 2", "cluster 2, threads 64, shared",
      false}, /* gaps in its state */
     {"s = argmax(x)", "0", "i8[400,30] i64[30]", "cluster 16, block 32", "cluster 16, threads 2, registers", false},
@@ -149,7 +153,7 @@ static const packed_case drifting[] = {
     {"y = softmax(x)", "0", "f32[600,131] f32[600,131]", "columns 64, shared", NULL, false},
     {"y = layer_norm(x)", "1", "f16[2,70,21] f16[2,70,21]", "columns 16, stream", "threads 16, stream", false},
     {"y = softmax(x)", "1", "f16[2,1500,33] f16[2,1500,33]", "cluster 4", "cluster 4, shared", false},
-    {"y = layer_norm(x)", "1", "f32[2,2100,41] f32[2,2100,41]", "cluster 16", NULL, true},
+    {"y = layer_norm(x)", "1", "f32[2,4100,41] f32[2,4100,41]", "cluster 16", NULL, true},
     {"y = softmax(x)", "0", "f32[10000,9] f32[10000,9]", "splits 20, online", NULL, false},
     {"y = softmax(x)", "0", "f16[9000,21] f16[9000,21]", "splits 18, online", NULL, false},
     {"s = sum(x)", "0", "f16[64,1001] f16[1001]", "columns 8, registers", NULL, false},

@@ -149,7 +149,8 @@ static const struct {
 /* Blocks that share rows which are read again. Pieces of 64 bytes that begin anywhere waste a third of their sectors, and
  * short ones the memory's pages: from ALONE_BYTES on, of one tensor, up to eight blocks keep 32 KB of rows 256 bytes wide
  * (softmax over 1,000 rows of 2,000 bytes: 0.905, 128 bytes wide 0.713, one block 0.577; of f32, 4,000 bytes: 0.964, one
- * block 0.914), more columns 64 KB (over 4,096 of f32: 0.936; of 2-byte elements 128 bytes wide: over 2,000 0.968, 256
+ * block 0.914), more columns 64 KB, beyond 2,048 of f32 in pieces of 128 bytes (over 4,096 of 2,048 and 32,768 rows, H200: 0.814
+ * and 0.827, 256 bytes in 16 blocks 0.695 and 0.809; of 2-byte elements 128 bytes wide: over 2,000 0.968, 256
  * bytes 0.915, over 4,096 0.881). Of several tensors each keeps 64 KB of rows 128 bytes wide, if rows 64 bytes wide leave no
  * room for a second block on a multiprocessor (layer_norm of bf16 over 1,536: 0.863, one block 0.876). */
 static bool cluster_works(const facts *f, const kiln__device *device, const sharing *how, int64_t exchanged) {
@@ -181,8 +182,9 @@ static sharing choose_cluster(const facts *f, const kiln__device *device, const 
     int64_t wide = blocks_for(kiln__times(4, slab), 32768);
     const bool large = wide > 8;
     if (large) wide = blocks_for(kiln__times(4, slab), 65536);
+    const bool narrow = wide > 8 || (large && f->side_narrowest <= 2);
     const sharing of_256 = {wide, 16, 256}, of_128 = {blocks_for(kiln__times(2, slab), 65536), 32, 128};
-    if (one && !(large && f->side_narrowest <= 2) && cluster_works(f, device, &of_256, exchanged)) return of_256;
+    if (one && !narrow && cluster_works(f, device, &of_256, exchanged)) return of_256;
     return (one || slab > fits_twice) && cluster_works(f, device, &of_128, exchanged) ? of_128 : alone;
 }
 

@@ -74,6 +74,9 @@ def all_cases():
         for shape in ((4096, 4096), (1000, 10007), (8192, 1024), (1024, 8192), (65536, 100)):
             for program in ("softmax", "sum"):
                 yield one_input(program, kind, shape, [1], order=[1, 0])
+        for shape in ((64, 3136, 256), (64, 1024, 64), (8, 1000, 2000)):
+            for program in ("softmax", "layer_norm"):
+                yield one_input(program, kind, shape, [2], order=[0, 2, 1])
             across, along = Laid(kind, shape, order=[1, 0]), Laid(kind, shape)
             yield several("add transposed", "y = a + b", [], [along, across, along])
             yield several("copy transposed", "y = a * 2", [], [across, along])
