@@ -18,6 +18,7 @@
 KILN_DEVICE int kiln_chunk() { return (int)(kiln_block() % KILN_SPLITS); }
 KILN_DEVICE kiln_index kiln_first() { return KILN_SPLITS > 1 ? kiln_chunk() * KILN_CHUNK : 0; }
 
+#define KILN_LINE 1        /* a pack's columns are neighbours */
 #define KILN_WHOLE_STEPS 0 /* streamed packs ask for their columns */
 KILN_DEVICE bool kiln_is_whole(const kiln_row &) { return false; }
 

@@ -10,10 +10,15 @@
 /* A split row is cut into chunks, a block for each. */
 #define KILN_CHUNK ((kiln_index)KILN_STEPS * KILN_THREADS_PER_ROW)
 
-/* In ordered programs a member's columns are neighbours. */
+/* In ordered programs a member's columns are neighbours; else KILN_LINE of them at a time, for outputs whose columns lie side
+ * by side, and not their rows. */
+#ifndef KILN_LINE
+#define KILN_LINE 1
+#endif
 KILN_DEVICE kiln_index kiln_column(const kiln_row &row, kiln_index step) {
     const kiln_index first = KILN_SPLITS > 1 ? row.chunk * KILN_CHUNK : 0;
-    return first + (KILN_ORDERED ? kiln_member() * (kiln_index)KILN_STEPS + step : step * KILN_THREADS_PER_ROW + kiln_member());
+    if (KILN_ORDERED) return first + kiln_member() * (kiln_index)KILN_STEPS + step;
+    return first + (step / KILN_LINE * KILN_THREADS_PER_ROW + kiln_member()) * KILN_LINE + step % KILN_LINE;
 }
 
 #define KILN_ALL_INSIDE ((kiln_i64)KILN_CHUNK * KILN_SPLITS == KILN_COLS)
@@ -24,7 +29,8 @@ KILN_DEVICE bool kiln_inside(const kiln_row &, kiln_index col, kiln_index) { ret
  * 65,536 0.919 and 0.932; of f32 over 2,100 0.911 and 0.960): else the compiler has half as many loads under way (of f32
  * over 300 0.64 and 0.45), as in clusters (over 6,000 0.958 and 0.868). */
 #define KILN_KNOWS_WHOLE (!KILN_ORDERED && KILN_BLOCKS_PER_ROW == 1 && (KILN_PACK >= 8 || KILN_THREADS_PER_ROW >= 64))
-#define KILN_WHOLE_STEPS (KILN_SPLITS > 1 ? KILN_STEPS : KILN_KNOWS_WHOLE ? KILN_COLS / KILN_THREADS_PER_ROW : 0)
+#define KILN_LINES (KILN_COLS / (KILN_THREADS_PER_ROW * KILN_LINE))
+#define KILN_WHOLE_STEPS (KILN_SPLITS > 1 ? KILN_STEPS : KILN_KNOWS_WHOLE ? KILN_LINES * KILN_LINE : 0)
 KILN_DEVICE bool kiln_is_whole(const kiln_row &row) { return KILN_ALL_INSIDE || row.chunk < KILN_SPLITS - 1; }
 
 /* Which rows of a pack there are. What is read where nothing is stored may be anything that can be read. */
@@ -89,7 +95,23 @@ KILN_DEVICE void kiln_put_rows(const kiln_pack<T, KILN_PACK> &pack, T *const (&a
                 if (span.stores(i * KILN_VECTOR + k)) p[k] = pack.get(i * KILN_VECTOR + k);
     }
 }
-/* The same into this thread's slot of shared memory, asynchronously where an access is wide enough. */
+/* Row j of the packs of a line, at so many neighbouring columns, to p. */
+template <int V, class T>
+KILN_DEVICE void kiln_put_line(const kiln_pack<T, KILN_PACK> (&columns)[KILN_LINE], int j, T *p, int count) {
+    typedef typename kiln_word<sizeof(T) * V>::type word;
+    kiln_pack<T, KILN_LINE> line;
+#pragma unroll
+    for (int k = 0; k < KILN_LINE; ++k) line.set(k, columns[k].get(j));
+    if (V > 1 && count == KILN_LINE)
+#pragma unroll
+        for (int k = 0; k < KILN_LINE / V; ++k)
+            kiln_store_word(reinterpret_cast<word *>(p) + k, reinterpret_cast<const word *>(&line)[k]);
+    else
+#pragma unroll
+        for (int k = 0; k < KILN_LINE; ++k)
+            if (k < count) p[k] = line.get(k);
+}
+/* A pack into this thread's slot of shared memory, asynchronously where an access is wide enough. */
 template <int V, class T>
 KILN_DEVICE void kiln_fetch_rows_async(kiln_pack<T, KILN_PACK> *slot, const T *const (&at)[KILN_PIECES], kiln_i64 offset,
                                        const kiln_span &span) {

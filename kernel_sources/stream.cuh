@@ -25,7 +25,7 @@ struct kiln_stream {
         constexpr bool all = KILN_WHOLE_STEPS == KILN_STEPS;
         constexpr kiln_index whole = KILN_WHOLE_STEPS / KILN_BATCH * KILN_BATCH;
         /* A few packs in no more registers than without asking: two blocks of 1,024 threads have 32. */
-        constexpr int careful = KILN_STEPS > 8 ? KILN_BATCH : KILN_STEPS > 4 || KILN_DRIFTS ? 1 : 2;
+        constexpr int careful = KILN_STEPS > 8 || KILN_LINE > 1 ? KILN_BATCH : KILN_STEPS > 4 || KILN_DRIFTS ? 1 : 2;
         if (all && !kiln_is_whole(row)) { /* the last chunk */
 #pragma unroll 1
             for (kiln_index step = first; step < KILN_STEPS; step += careful) {

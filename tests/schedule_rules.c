@@ -43,6 +43,8 @@ static const char *group_fault(const kiln__schedule *s, const kiln__device *devi
     IMPLIES(s->abreast, s->apart >= 1 && s->row_phase * s->apart % s->pack_size == 0 && s->pack_size % s->apart == 0);
     IMPLIES(s->abreast && !s->peeled, s->apart == 1);
     IMPLIES(outer, s->resident * s->threads <= device->threads_per_sm);
+    IMPLIES(s->line, outer && !s->ordered && !s->drifts && !s->tile_rows && s->line <= 8 && s->steps % s->line == 0);
+    IMPLIES(s->line && s->residency != KILN__RESIDENCY_SHARED, s->batch % s->line == 0);
     RULE((s->tile_rows > 0) == (tile && outer));
     if (s->tile_rows) {
         RULE(s->rows_per_block >= s->tile_rows && s->row_vector == 1 && !s->ordered && s->splits == 1);
@@ -95,7 +97,7 @@ static const char *cover_fault(const kiln__schedule *s, const kiln__problem *p) 
     if (s->peeled) columns = (p->cols / s->pack_size - 1) * s->pack_size; /* those in packs */
     RULE(s->splits * chunk >= columns);
     IMPLIES(p->cols, (s->splits - 1) * chunk < columns);
-    IMPLIES(p->cols && s->splits == 1, step * (s->steps - 1) < columns);
+    IMPLIES(p->cols && s->splits == 1, step * (s->steps - (s->line ? s->line : 1)) < columns);
     IMPLIES(!s->masked && !s->peeled && inner, p->cols % s->pack_size == 0);
     IMPLIES(s->ordered && inner, !s->masked);
     return NULL;
@@ -108,8 +110,9 @@ static const char *access_fault(const kiln__schedule *s, const kiln__problem *p)
         int size = (int)kiln_type_size(operand->type), vector = s->vector[o];
         RULE(vector >= 0 && vector * size <= 16);
         IMPLIES(vector, kiln__is_power_of_two(vector) && vector <= operand->alignment);
-        IMPLIES(vector, (s->turned[o] ? s->steps : s->pack_size) % vector == 0);
-        IMPLIES(s->turned[o], s->squares && !operand->output && operand->outer_strides[s->across] == 1);
+        IMPLIES(vector, (!s->turned[o] ? s->pack_size : s->line ? s->line : s->steps) % vector == 0);
+        IMPLIES(s->turned[o] && !s->line, s->squares && !operand->output && operand->outer_strides[s->across] == 1);
+        IMPLIES(s->turned[o] && s->line, operand->output && operand->per_element && vector > 1);
         for (int d = 0; d < p->outer_rank && s->squares && vector && !s->shifted[o]; d++)
             IMPLIES(d != (s->turned[o] ? s->across : p->outer_rank - 1), operand->outer_strides[d] % vector == 0);
         IMPLIES(vector && !s->masked && !s->peeled && operand->linear,

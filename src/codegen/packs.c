@@ -123,6 +123,21 @@ void kiln__emit_fetched(const kiln__emitter *e, int o, const char *indent) {
     kiln__emit_fetch(e, o, indent);
 }
 
+/* Of rows that lie side by side into those whose columns do: when the thread has a line of columns, or the row's last. */
+static void emit_put_lines(const kiln__emitter *e, int o) {
+    const char *name = e->name[o];
+    const int64_t line = e->schedule->line, last = (e->problem->cols - 1) % line;
+    kiln__write(e, "        const int at_%s = (int)((kiln_u32)col %% KILN_LINE);\n        lines_%s[at_%s] = %s;\n",
+                name, name, name, name);
+    kiln__write(e, "        if (at_%s == KILN_LINE - 1", name);
+    if (last < line - 1) kiln__write(e, " || (at_%s == %" PRId64 " && col == KILN_COLS - 1)", name, last);
+    kiln__write(e,
+                ")\n#pragma unroll\n            for (int j = 0; j < KILN_PACK; ++j)\n"
+                "                if (span.stores(j)) kiln_put_line<%d>(lines_%s, j, %s, at_%s + 1);\n",
+                e->schedule->vector[o], name, kiln__spell_element_address(e, o, kiln__spell(e, "(col - at_%s)", name)),
+                name);
+}
+
 void kiln__emit_put(const kiln__emitter *e, int o, const char *values) {
     const char *name = e->name[o];
     int vector = e->schedule->vector[o];
@@ -131,6 +146,8 @@ void kiln__emit_put(const kiln__emitter *e, int o, const char *values) {
         kiln__emit_tile_put(e, o);
     else if (e->schedule->residency == KILN__RESIDENCY_TILE && !e->rows_in_packs)
         kiln__write(e, "        kiln_tile_keep(%s, %s, span);\n", name, kiln__spell_tile_place(e, o));
+    else if (e->rows_in_packs && e->schedule->turned[o])
+        emit_put_lines(e, o);
     else if (e->schedule->bent[o])
         kiln__write(e, "        kiln_put_bent(%s, row.%s, %s, %s, span);\n", name, name, spell_bend(e, o),
                     spell_run_stride(e, o));

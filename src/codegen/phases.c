@@ -41,8 +41,8 @@ static void trace_exact(kiln__emitter *e) {
 }
 
 /* Whether the loop needs what all rows share, and whether that is loaded for several packs at a time. */
-static void emit_sharing(const kiln__emitter *e) {
-    bool shares = false;
+static void emit_sharing(const kiln__emitter *e, bool several) {
+    bool shares = several;
     if (e->schedule->residency != KILN__RESIDENCY_SHARED) return;
     for (uint32_t i = 0; i < e->ir->count; i++)
         shares |= e->needed[i] && e->ir->insts[i].op == KILN__OP_INPUT && e->element[i] &&
@@ -254,7 +254,7 @@ void kiln__emit_phase(kiln__emitter *e, uint32_t phase) {
         kiln__write(e, "    typedef %s state;\n    state at[KILN_PACK];\n", state);
     else
         kiln__write(e, "    static constexpr bool ordered = %s;\n", ordered);
-    emit_sharing(e);
+    emit_sharing(e, false);
     if (e->schedule->splits > 1 || e->schedule->blocks_per_row > 1)
         kiln__write(e,
                     "    /* before: bytes of each block's results of the phases before */\n"
@@ -306,7 +306,10 @@ bool kiln__emit_finish(kiln__emitter *e) {
     const uint32_t *outputs = e->ir->outputs;
     if (!survey_outputs(e)) return false;
     kiln__write(e, "/* The outputs that have columns. */\nstruct kiln_finish {\n");
-    emit_sharing(e);
+    emit_sharing(e, e->schedule->line > 0);
+    for (int o = e->inputs; o < e->tensors; o++)
+        if (e->schedule->line && e->schedule->turned[o])
+            kiln__write(e, "    %s lines_%s[KILN_LINE];\n", e->pack[o], e->name[o]);
     emit_head(e, "pack");
     for (int o = e->inputs; o < e->tensors; o++)
         if (e->problem->operands[o].per_element)

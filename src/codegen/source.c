@@ -90,6 +90,7 @@ static void emit_definitions(const kiln__emitter *e) {
     /* Chunks as large as each other; where several tensors are shared, of one pack, of two where threads have many, of four
      * where rows are whole chunks of them (layer_norm of 32,768 columns: one 0.989, two 0.967, four 0.954; of 128,256 two
      * 1.004, four 0.966; of 65,536 0.972 and 0.988). */
+    if (s->line) unroll = s->line;
     if (s->tile_rows) unroll = kiln__divide_up(8, s->parts * s->pack_size);
     if (s->beside) unroll = kiln__divide_up(s->steps, kiln__divide_up(s->steps, unroll));
     if (s->beside && s->sharing > 1) {
@@ -134,6 +135,7 @@ static void emit_definitions(const kiln__emitter *e) {
     if (s->ahead && s->masked) kiln__write(e, "#define KILN_AHEAD\n");
     if (s->enders) kiln__write(e, "#define KILN_ENDERS %d\n#define KILN_END_THREADS %d\n", s->enders, s->end_threads);
     if (s->arrivals) kiln__write(e, "#define KILN_ARRIVALS %d\n", (int)e->ir->phase_count);
+    if (s->line) kiln__write(e, "#define KILN_LINE %d\n", s->line);
     if (s->row_vector)
         kiln__write(e, "#define KILN_VECTOR %d\n#define KILN_PIECES %d\n", s->row_vector, s->pack_size / s->row_vector);
     bool far = e->flat || e->problem->cols > INT32_MAX / 2;

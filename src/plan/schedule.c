@@ -98,6 +98,7 @@ static void describe(kiln__schedule *s) {
     if (s->squares) add(s, ", squares, %d side by side", s->threads_per_row);
     if (s->masked) add(s, ", masked");
     if (s->peeled) add(s, ", peeled");
+    if (s->line) add(s, ", lines of %d", s->line);
     if (s->drifts) add(s, ", drifting");
     if (s->ordered) add(s, ", ordered");
 }

@@ -68,7 +68,9 @@ typedef struct kiln__schedule {
     int vector[KILN_MAX_TENSORS];
     int run[KILN_MAX_TENSORS]; /* flat, where vector is 0: neighbouring elements that share an access all the same */
     bool bent[KILN_MAX_TENSORS]; /* flat: a pack's elements lie in at most two runs, whose places are found once for all */
-    bool turned[KILN_MAX_TENSORS]; /* squares: vector and packs lie along that dimension */
+    int line; /* outer: neighbouring columns of a thread, where outputs have them side by side; else 0 */
+    /* squares: inputs whose vector and packs lie along that dimension; outer: outputs whose vector lies along the columns. */
+    bool turned[KILN_MAX_TENSORS];
     /* masked: what all rows share, in whole packs at other places than the rows'; squares: what is turned, and what is
      * bent, at others than multiples of a pack. */
     bool shifted[KILN_MAX_TENSORS];

@@ -13,6 +13,7 @@ typedef struct facts {
     int64_t cols;
     bool again;         /* the inputs are needed after the first reductions */
     bool cut;           /* columns are cut into chunks, a block for each */
+    bool turned;        /* outputs have their columns side by side, not the rows */
     int kept_bytes;     /* of one row at one column, all kept inputs together */
     int side_bytes;     /* the same of those that differ between neighbouring rows: of one run as of many ... */
     int side_narrowest; /* ... and the narrowest of them */
@@ -68,6 +69,20 @@ static int rows_together(const kiln__problem *problem, const kiln__operand *oper
     return limit;
 }
 
+/* Elements per access of an output whose columns lie side by side, and not its rows, so many columns at a time; 0: it is none. */
+static int along_columns(const kiln__problem *problem, const kiln__operand *operand, int line) {
+    const int widest = 16 / (int)kiln_type_size(operand->type);
+    const bool side = operand->packed || (problem->inner_rank == 1 && operand->inner_strides[0] == 1);
+    if (!operand->output || !operand->per_element || !side || !problem->outer_rank ||
+        rows_together(problem, operand, 1))
+        return 0;
+    if (line > widest) line = widest;
+    if (line > operand->alignment) line = operand->alignment;
+    if (operand->linear) return power_of_two_dividing(operand->row_stride, line);
+    for (int d = 0; d < problem->outer_rank; d++) line = power_of_two_dividing(operand->outer_strides[d], line);
+    return line;
+}
+
 static facts find_facts(const kiln__ir *ir, const kiln__problem *problem, kiln__schedule *s) {
     facts f = {.cols = problem->cols > 1 ? problem->cols : 1, .again = ir->phase_count > 1 || problem->columns_out};
     for (int o = 0; o < problem->input_count + problem->output_count; o++) {
@@ -80,6 +95,7 @@ static facts find_facts(const kiln__ir *ir, const kiln__problem *problem, kiln__
             s->kept[o] && (last < 0 || operand->linear ? operand->row_stride : operand->outer_strides[last]) != 0;
         if (side) f.side_bytes += size;
         if (side && (!f.side_narrowest || size < f.side_narrowest)) f.side_narrowest = size;
+        f.turned |= !s->ordered && f.cols > 1 && along_columns(problem, operand, 8) > 1;
         if (rows_together(problem, operand, 1) && (!f.narrowest || size < f.narrowest)) f.narrowest = size;
     }
     int widest = 0, values = 0;
@@ -149,8 +165,7 @@ static const struct {
 /* Blocks that share rows which are read again. Pieces of 64 bytes that begin anywhere waste a third of their sectors, and
  * short ones the memory's pages: from ALONE_BYTES on, of one tensor, up to eight blocks keep 32 KB of rows 256 bytes wide
  * (softmax over 1,000 rows of 2,000 bytes: 0.905, 128 bytes wide 0.713, one block 0.577; of f32, 4,000 bytes: 0.964, one
- * block 0.914), more columns 64 KB, beyond 2,048 of f32 in pieces of 128 bytes (over 4,096 of 2,048 and 32,768 rows, H200: 0.814
- * and 0.827, 256 bytes in 16 blocks 0.695 and 0.809; of 2-byte elements 128 bytes wide: over 2,000 0.968, 256
+ * block 0.914), more columns 64 KB (over 4,096 of f32: 0.936; of 2-byte elements 128 bytes wide: over 2,000 0.968, 256
  * bytes 0.915, over 4,096 0.881). Of several tensors each keeps 64 KB of rows 128 bytes wide, if rows 64 bytes wide leave no
  * room for a second block on a multiprocessor (layer_norm of bf16 over 1,536: 0.863, one block 0.876). */
 static bool cluster_works(const facts *f, const kiln__device *device, const sharing *how, int64_t exchanged) {
@@ -182,7 +197,7 @@ static sharing choose_cluster(const facts *f, const kiln__device *device, const 
     int64_t wide = blocks_for(kiln__times(4, slab), 32768);
     const bool large = wide > 8;
     if (large) wide = blocks_for(kiln__times(4, slab), 65536);
-    const bool narrow = wide > 8 || (large && f->side_narrowest <= 2);
+    const bool narrow = f->turned || (large && f->side_narrowest <= 2);
     const sharing of_256 = {wide, 16, 256}, of_128 = {blocks_for(kiln__times(2, slab), 65536), 32, 128};
     if (one && !narrow && cluster_works(f, device, &of_256, exchanged)) return of_256;
     return (one || slab > fits_twice) && cluster_works(f, device, &of_128, exchanged) ? of_128 : alone;
@@ -245,7 +260,7 @@ static void choose_rows(const facts *f, const kiln__problem *problem, const kiln
     if (last > 0) together = power_of_two_dividing(problem->outer[last], together);
     s->pack_size = s->row_vector = rows;
     s->masked = false;
-    s->drifts = drifts(f, problem, pins, together, s);
+    s->drifts = !f->turned && drifts(f, problem, pins, together, s);
     if (s->drifts) return;
     /* Where there are few rows in all, more of them would leave lanes without work, of which long columns need fewer (f16,
      * 2,000,000x10 over axis 0: sum of single halves 0.48, of four 0.81; 312,000x64: var of eight 0.55, of four 0.67). One
@@ -320,6 +335,8 @@ static void choose_lanes(const facts *f, const kiln__problem *problem, const kil
         least = 256;
     if (piece) least = piece;
     while (lanes * bytes < least && lanes * members < (least == 256 ? 1024 : 512)) lanes *= 2;
+    while (s->line && lanes * bytes > 128 && lanes * members > 64)
+        lanes /= 2; /* a warp has more of each row's columns */
     if (s->drifts) lanes = lanes_that_drift(f, problem, device, lanes, s);
     /* As many rows as lie side by side, where that leaves enough threads (sums of f16 16x65536x64 over axis 1: 0.901, 0.864). */
     const bool enough = members >= 32 && s->blocks_per_row == 1 && s->residency == KILN__RESIDENCY_STREAM;
@@ -359,6 +376,14 @@ static bool takes_tile(const facts *f, const kiln__problem *problem, const kiln_
     return kiln__tile_outer_choose(problem, device, asked, f->again, f->slot_bytes, s);
 }
 
+/* As many columns as make 16 bytes of halves, fewer where threads would have more than 1.6 times as many steps. */
+static void choose_line(const facts *f, kiln__schedule *s) {
+    if (!f->turned) return;
+    for (s->line = 8; s->line > 1 && kiln__divide_up(s->steps, s->line) * s->line * 5 > s->steps * 8;) s->line /= 2;
+    s->steps = kiln__divide_up(s->steps, s->line) * s->line;
+    if (s->line == 1) s->line = 0;
+}
+
 /* Phases reduced together carry a count of elements, too. */
 static void join(int phase, facts *f, kiln__schedule *s) {
     s->online = phase;
@@ -395,6 +420,7 @@ kiln_status kiln__schedule_outer(const kiln__ir *ir, const kiln__problem *proble
     s->steps = kiln__divide_up(f.cols, s->threads_per_row * cluster);
     s->blocks_per_row = cluster;
     kiln__schedule tile = *s;
+    choose_line(&f, s);
     if (takes_tile(&f, problem, device, pins, asked, fits_shared, &tile)) {
         const int tries = tile.resident > 1 ? 2 : 1; /* the second with as many registers as it takes */
         if (attempt < tries) {
@@ -440,6 +466,10 @@ kiln_status kiln__schedule_outer(const kiln__ir *ir, const kiln__problem *proble
                          : f.side_narrowest >= 4 && f.cols >= 4 * fine * MOST_FINE_CHUNKS ? MOST_LONG_CHUNKS
                                                                                           : MOST_FINE_CHUNKS,
                          s);
+    if (s->line) { /* whole lines */
+        s->steps = kiln__divide_up(s->steps, s->line) * s->line;
+        if (s->splits > 1) s->splits = (int)kiln__divide_up(f.cols, s->steps * s->threads_per_row);
+    }
     /* Four packs leave registers for as many threads as there can be, if the compiler is asked for it. */
     if (s->splits > 1 && s->threads >= 512 && s->steps <= 4 && !f.again && f.side_bytes == f.side_narrowest &&
         f.state_bytes <= 8 && s->pack_size * f.state_bytes <= 32 && device->threads_per_sm >= 2048)
@@ -448,12 +478,15 @@ kiln_status kiln__schedule_outer(const kiln__ir *ir, const kiln__problem *proble
      * is corrected batch by batch has them from the types alone, like the bits of a row. */
     const bool crowded = s->online < 0 ? bytes > 16 || s->drifts : f.side_bytes > f.side_narrowest;
     kiln__schedule_batch(pins, crowded ? 4 : 8, s);
+    if (s->line) s->batch = (int)kiln__divide_up(s->batch, s->line) * s->line;
     for (int o = 0; o < problem->input_count + problem->output_count; o++) {
         int widest = 16 / (int)kiln_type_size(problem->operands[o].type);
         const kiln__operand *operand = &problem->operands[o];
         const bool drifts = s->drifts && (operand->output ? operand->per_element : s->kept[o]);
         int together = drifts ? s->pack_size : s->drifts ? 0 : rows_together(problem, operand, s->row_vector);
         s->vector[o] = together < widest ? together : widest;
+        s->turned[o] = s->line && along_columns(problem, operand, s->line) > 1;
+        if (s->turned[o]) s->vector[o] = along_columns(problem, operand, s->line);
     }
     s->reason = f.cols == 1
                     ? "rows of one column lie side by side: each thread works on a pack of them"
