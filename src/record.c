@@ -71,9 +71,9 @@ static void add_axes(kiln__text *line, const kiln__axes *axes) {
 static void add_device(kiln__text *line, const kiln__device *device) {
     const kiln__device typical = kiln__device_typical(device->arch);
     if (memcmp(&typical, device, sizeof typical) == 0) return; /* there is no padding */
-    kiln__text_printf(line, ",\"device\":[%d,%d,%d,%" PRId64 ",%" PRId64 ",%" PRId64 "]", device->sm_count,
+    kiln__text_printf(line, ",\"device\":[%d,%d,%d,%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 "]", device->sm_count,
                       device->threads_per_sm, device->registers_per_sm, device->shared_per_sm, device->shared_per_block,
-                      device->l2_bytes);
+                      device->l2_bytes, device->bandwidth);
 }
 
 static char *make_line(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars,

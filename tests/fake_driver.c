@@ -146,6 +146,8 @@ kiln__CUresult fake_DeviceGetAttribute(int *value, kiln__CUdevice_attribute attr
     case KILN__DEVICE_ATTRIBUTE_WARP_SIZE: *value = 32; break;
     case KILN__DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK: *value = 1024; break;
     case KILN__DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT: *value = state.sm_count; break;
+    case KILN__DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE: *value = 2619000; break; /* an H100's */
+    case KILN__DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH: *value = 5120; break;
     case KILN__DEVICE_ATTRIBUTE_L2_CACHE_SIZE: *value = 50 << 20; break;
     case KILN__DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR: *value = 2048; break;
     case KILN__DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR: *value = state.arch / 10; break;

@@ -158,6 +158,7 @@ static void the_device_is_described(void **unused)
     assert_int_equal(device.shared_per_sm, h100.shared_per_sm);
     assert_int_equal(device.shared_per_block, h100.shared_per_block);
     assert_int_equal(device.l2_bytes, h100.l2_bytes);
+    assert_int_equal(device.bandwidth, h100.bandwidth);
     assert_int_equal(kiln__driver_device(driver, 3, &device), KILN_E_NO_DEVICE);
     assert_error_names("device 3");
 }

@@ -287,6 +287,14 @@ static void a_line_tells_a_device_that_is_not_typical(void **state) {
     assert_memory_equal(&other, &typical, sizeof typical);
     manifest_entry_free(&entry);
     free(line);
+    /* Lines of before 0.2 do not tell the bandwidth. */
+    static const char older[] = "{\"program\":\"y = x\",\"tensors\":[\"x=f16[4]\"],\"arch\":\"sm_80\","
+                                "\"device\":[77,2048,65536,167936,166912,41943040]}";
+    assert_int_equal(manifest_parse(older, sizeof older - 1, &entry), KILN_OK);
+    read = manifest_device(&entry, 80);
+    assert_int_equal(read.sm_count, 77);
+    assert_int_equal(read.bandwidth, typical.bandwidth);
+    manifest_entry_free(&entry);
     kiln_program_destroy(program);
     kiln_context_destroy(context);
 }
@@ -331,11 +339,11 @@ static void what_is_no_request_is_refused(void **state) {
         {"{\"program\":\"y = x\",\"arch\":90,\"tensors\":[\"x=f16[4]\"]}",
          "\"arch\" is not an architecture such as \"sm_90\""},
         {"{\"program\":\"y = x\",\"arch\":\"sm_90\",\"device\":[1,2,3,4,5],\"tensors\":[\"x=f16[4]\"]}",
-         "\"device\" is not a list of six numbers, with \"arch\" beside it"},
-        {"{\"program\":\"y = x\",\"arch\":\"sm_90\",\"device\":[1,2,3,4,5,0],\"tensors\":[\"x=f16[4]\"]}",
-         "\"device\" is not a list of six numbers, with \"arch\" beside it"},
-        {"{\"program\":\"y = x\",\"device\":[1,2,3,4,5,6],\"tensors\":[\"x=f16[4]\"]}",
-         "\"device\" is not a list of six numbers, with \"arch\" beside it"},
+         "\"device\" is not a list of seven numbers, with \"arch\" beside it"},
+        {"{\"program\":\"y = x\",\"arch\":\"sm_90\",\"device\":[1,2,3,4,5,6,0],\"tensors\":[\"x=f16[4]\"]}",
+         "\"device\" is not a list of seven numbers, with \"arch\" beside it"},
+        {"{\"program\":\"y = x\",\"device\":[1,2,3,4,5,6,7],\"tensors\":[\"x=f16[4]\"]}",
+         "\"device\" is not a list of seven numbers, with \"arch\" beside it"},
         {"{\"program\":\"y = x\",\"arch\":\"sm90\",\"tensors\":[\"x=f16[4]\"]}",
          "'sm90' is no architecture; sm_90, 90 or compute_90 was expected"},
     };

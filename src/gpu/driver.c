@@ -132,6 +132,7 @@ kiln_status kiln__driver_open(const char *path, const kiln__driver **out) {
 
 kiln_status kiln__driver_device(const kiln__driver *driver, kiln__CUdevice ordinal, kiln__device *out) {
     int major = 0, minor = 0, sms = 0, threads = 0, registers = 0, shared_sm = 0, shared_block = 0, l2 = 0;
+    int clock = 0, bus = 0; /* of the memory: kHz, bits */
     const struct {
         int *value;
         kiln__CUdevice_attribute attribute;
@@ -144,6 +145,8 @@ kiln_status kiln__driver_device(const kiln__driver *driver, kiln__CUdevice ordin
         {&shared_sm, KILN__DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR},
         {&shared_block, KILN__DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN},
         {&l2, KILN__DEVICE_ATTRIBUTE_L2_CACHE_SIZE},
+        {&clock, KILN__DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE},
+        {&bus, KILN__DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH},
     };
     for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++) {
         kiln__CUresult result = driver->DeviceGetAttribute(wanted[i].value, wanted[i].attribute, ordinal);
@@ -159,6 +162,9 @@ kiln_status kiln__driver_device(const kiln__driver *driver, kiln__CUdevice ordin
                           .registers_per_sm = registers,
                           .shared_per_sm = shared_sm,
                           .shared_per_block = shared_block,
-                          .l2_bytes = l2};
+                          .l2_bytes = l2,
+                          .bandwidth = (int64_t)clock * bus / 4000000}; /* two transfers a clock */
+    /* Where the driver does not tell, that of the architecture. */
+    if (!out->bandwidth) out->bandwidth = kiln__device_typical(out->arch).bandwidth;
     return KILN_OK;
 }

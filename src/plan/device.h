@@ -12,6 +12,7 @@ typedef struct kiln__device {
     int64_t shared_per_sm;    /* bytes */
     int64_t shared_per_block; /* bytes, with opt-in */
     int64_t l2_bytes;
+    int64_t bandwidth; /* of the memory at its peak, GB/s */
 } kiln__device;
 
 /* Typical numbers for an architecture, for compiling without the device: of its data-center or largest part. An

@@ -118,19 +118,22 @@ static kiln_status read_arch(const json_t *arch, manifest_entry *out) {
     return status;
 }
 
-/* [SMs, threads and registers of one, shared memory of one and of a block, L2]: all of them above 0. */
+/* [SMs, threads and registers of one, shared memory of one and of a block, L2, GB/s]: all of them above 0. Lines of
+ * before 0.2 have no bandwidth: they get the architecture's. */
 static kiln_status read_device(const json_t *device, manifest_entry *out) {
-    static const char expected[] = "a list of six numbers, with \"arch\" beside it";
-    int64_t values[6];
+    static const char expected[] = "a list of seven numbers, with \"arch\" beside it";
     if (!device) return KILN_OK;
-    if (json_array_size(device) != 6 || !out->arch) return out_of_place("device", expected);
-    for (size_t i = 0; i < 6; i++) {
+    const size_t count = json_array_size(device);
+    if ((count != 6 && count != 7) || !out->arch) return out_of_place("device", expected);
+    int64_t values[7] = {[6] = kiln__device_typical(out->arch).bandwidth};
+    for (size_t i = 0; i < count; i++) {
         values[i] = json_integer_value(json_array_get(device, i));
         if (values[i] < 1 || values[i] > INT32_MAX) return out_of_place("device", expected);
     }
     out->has_device = true;
-    out->device =
-        (kiln__device){out->arch, (int)values[0], (int)values[1], (int)values[2], values[3], values[4], values[5]};
+    out->device = (kiln__device){
+        out->arch, (int)values[0], (int)values[1], (int)values[2], values[3], values[4], values[5], values[6],
+    };
     return KILN_OK;
 }
 
