@@ -34,7 +34,7 @@ template <class V> KILN_DEVICE void kiln_contribute(const V &value, int r) {
 template <class V> KILN_DEVICE V kiln_reduced(int r) { return kiln_reductions_of<V>().all[r]; }
 
 /* Combines the values of all threads, in the order of the threads, for the first `count` rows: each warp those of some. */
-template <class V> KILN_DEVICE void kiln_exchange(int count) {
+template <class V> KILN_EXCHANGE void kiln_exchange(int count) {
     constexpr int warps = KILN_THREADS / 32;
     kiln_reductions<V> &of = kiln_reductions_of<V>();
     const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;

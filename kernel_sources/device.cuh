@@ -3,6 +3,12 @@
 
 #define KILN_DEVICE __device__ __forceinline__
 #define KILN_MEMBER __device__ __forceinline__
+#define KILN_CALL __device__ __noinline__
+#ifdef KILN_OUTLINED /* large programs: what each phase takes once is a function, too */
+#define KILN_EXCHANGE KILN_CALL
+#else
+#define KILN_EXCHANGE KILN_DEVICE
+#endif
 
 typedef signed char kiln_i8;
 typedef unsigned char kiln_u8;

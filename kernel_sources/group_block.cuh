@@ -5,7 +5,7 @@ KILN_DEVICE kiln_i64 kiln_row_index() { return kiln_block() / KILN_SPLITS; }
 
 /* Every thread gets the combination of all threads' values, combined in the order of the threads. Each phase has
  * slots of its own (V is a type of its own), and so has every other row, so one barrier is enough. */
-template <class V> KILN_DEVICE V kiln_all_reduce(V value, int turn = 0) {
+template <class V> KILN_EXCHANGE V kiln_all_reduce(V value, int turn = 0) {
     __shared__ V slots[KILN_TURNS][KILN_THREADS / 32];
     const kiln_u32 lane = threadIdx.x % 32;
     value = kiln_combine_lanes<32>(value);

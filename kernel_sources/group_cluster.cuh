@@ -24,7 +24,7 @@ template <class V> KILN_DEVICE void kiln_send(int turn, kiln_slot<V> &slot, int 
  * of each warp, or of each block where there are many, goes to all blocks. None of them ends before it has those of all, so
  * that all are there to be sent to, and none is ever more than one exchange ahead of another. turn: the row's number modulo
  * 4; every other one has slots of its own. */
-template <class V> KILN_DEVICE V kiln_all_reduce(V value, int turn = 0) {
+template <class V> KILN_EXCHANGE V kiln_all_reduce(V value, int turn = 0) {
     constexpr int warps = KILN_THREADS / 32, from_block = KILN_BLOCKS_PER_ROW * warps > 32 ? 1 : warps;
     constexpr int all = KILN_BLOCKS_PER_ROW * from_block;
     __shared__ V own[KILN_TURNS][warps];

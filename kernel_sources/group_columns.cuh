@@ -214,7 +214,7 @@ template <class V> KILN_DEVICE V kiln_of_rows(const typename V::state (&at)[KILN
 }
 /* Every member gets the combination of all members' values: of neighbours first, then of neighbouring pairs, and so on,
  * so that the order is the same however many lanes there are. */
-template <class V> KILN_DEVICE V kiln_all_reduce(const V &value, const kiln_row &row) {
+template <class V> KILN_EXCHANGE V kiln_all_reduce(const V &value, const kiln_row &row) {
     typedef typename V::state state;
     const int lane = kiln_lane(), member = kiln_member_thread();
     state at[KILN_PACK];

@@ -15,6 +15,6 @@ KILN_DEVICE kiln_u32 kiln_lanes_of_row() {
 KILN_DEVICE void kiln_row_barrier() { __syncwarp(kiln_lanes_of_row()); }
 
 /* Every member gets the combination of all members' values, combined in the order of the members. */
-template <class V> KILN_DEVICE V kiln_all_reduce(V value) {
+template <class V> KILN_EXCHANGE V kiln_all_reduce(V value) {
     return kiln_combine_lanes<KILN_THREADS_PER_ROW>(value, kiln_lanes_of_row());
 }

@@ -22,11 +22,11 @@ template <class Phase, int MEMBERS> KILN_DEVICE Phase kiln_gather_share(const ki
     return all;
 }
 /* The combination of all chunks' partial results, in their order; the same in every block. */
-template <class Phase> KILN_DEVICE Phase kiln_gather(const kiln_row &row) {
+template <class Phase> KILN_EXCHANGE Phase kiln_gather(const kiln_row &row) {
     return kiln_all_reduce(kiln_gather_share<Phase, KILN_THREADS_PER_ROW>(row, kiln_member()));
 }
 #ifdef KILN_ENDERS
-template <class Phase> KILN_DEVICE Phase kiln_gather_end(const kiln_row &row) {
+template <class Phase> KILN_EXCHANGE Phase kiln_gather_end(const kiln_row &row) {
     Phase all[1] = {kiln_gather_share<Phase, KILN_ENDERS>(row, kiln_ender())};
     kiln_combine_enders(all);
     return all[0];

@@ -123,11 +123,11 @@ template <class First, class Second, class By> struct kiln_gatherer<kiln_togethe
     }
 };
 #endif
-template <class Phase> KILN_DEVICE Phase kiln_gather(const kiln_row &row) {
+template <class Phase> KILN_EXCHANGE Phase kiln_gather(const kiln_row &row) {
     return kiln_gatherer<Phase, kiln_by_members>::gather(row);
 }
 #ifdef KILN_ENDERS
-template <class Phase> KILN_DEVICE Phase kiln_gather_end(const kiln_row &row) {
+template <class Phase> KILN_EXCHANGE Phase kiln_gather_end(const kiln_row &row) {
     return kiln_gatherer<Phase, kiln_by_enders>::gather(row);
 }
 #endif

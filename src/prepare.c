@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "context.h"
+#include "plan/cost.h"
 
 kiln_status kiln__prepare(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars,
                           const kiln__device *device, int attempt, kiln__prepared *out) {
@@ -47,15 +48,17 @@ kiln_status kiln__bake(const kiln_program *program, const kiln_tensor *tensors, 
         return status;
     }
     bool compiled = image->origin == KILN_ORIGIN_COMPILED;
-    while (image->facts.spill_bytes > 0) {
+    int64_t instructions = prepared->schedule.instructions; /* of all attempts: what they take to compile */
+    while (image->facts.spill_bytes > 0 && prepared->schedule.inlining < KILN__INLINE_OUTLINED) {
         kiln__prepared next;
         kiln__image other;
         if (kiln__prepare(program, tensors, scalars, device, ++attempt, &next)) break;
+        instructions += next.schedule.instructions;
         /* Where rows lie side by side their number decides what spills: it must not decide how columns are combined. */
         const kiln__schedule *now = &prepared->schedule, *then = &next.schedule;
         const bool alike =
             then->threads_per_row == now->threads_per_row && then->chain == now->chain && then->splits == now->splits;
-        if ((now->layout == KILN__LAYOUT_OUTER && !alike) ||
+        if (instructions > KILN__MOST_INSTRUCTIONS || (now->layout == KILN__LAYOUT_OUTER && !alike) ||
             kiln__image_obtain(program->context, &next, device->arch, ptx, KILN__IN_MEMORY, &other)) {
             kiln__prepared_free(&next);
             break;

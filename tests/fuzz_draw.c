@@ -40,6 +40,11 @@ const char *const fuzz_schedules[FUZZ_SCHEDULE_COUNT] = {
     "grid, threads 32, shared, phased",
     "block 64, shared, persistent, online",
     "block 32, shared, persistent, phased",
+    "calls",
+    "outlined",
+    "loops",
+    "loops, stream, splits 3",
+    "outlined, cluster 2, threads 64, shared",
 };
 
 /* ---- chance ---- */

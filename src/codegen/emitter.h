@@ -57,6 +57,17 @@ const char *kiln__spell_definition(const kiln__emitter *e, uint32_t inst);
 const char *kiln__cxx_divisor(const kiln__emitter *e, uint32_t divisor);
 /* Whether the operator is written where it is used, and has no name. */
 bool kiln__op_is_literal(kiln__op op);
+/* The functions that the program calls. */
+void kiln__emit_called(const kiln__emitter *e);
+
+/* Whether the work on a vector, and on the values of a row, is a function that is called; what stands before a loop over a
+ * vector's elements. */
+static inline bool kiln__vectors_are_called(const kiln__emitter *e) {
+    return e->schedule->inlining >= KILN__INLINE_OUTLINED;
+}
+static inline const char *kiln__unrolled(const kiln__emitter *e) {
+    return e->schedule->inlining == KILN__INLINE_NOTHING ? "#pragma unroll 1\n" : "#pragma unroll\n";
+}
 
 /* ---- row.c ---- */
 

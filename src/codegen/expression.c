@@ -4,6 +4,7 @@
 
 #include "base/types.h"
 #include "codegen/emitter.h"
+#include "plan/cost.h"
 #include "plan/online.h"
 
 /* By the type of the first argument (of a cast and of reductions: of the result), as kiln__ctype counts. Functions are
@@ -48,7 +49,7 @@ static const char *const forms[KILN__OP_COUNT_OF][KILN__BOOL + 1] = {
     [KILN__OP_TRUNC] = EACH("truncf(%s)", "trunc(%s)", "(%s)"),
     [KILN__OP_ROUND] = EACH("rintf(%s)", "rint(%s)", "(%s)"),
     [KILN__OP_ISNAN] = ALL("isnan(%s)"), [KILN__OP_ISINF] = ALL("isinf(%s)"), [KILN__OP_ISFINITE] = ALL("isfinite(%s)"),
-    [KILN__OP_SIGMOID] = ALL("kiln_sigmoid(%s)"),
+    [KILN__OP_SIGMOID] = ALL("kiln_sigmoid(%s)"), [KILN__OP_UNIFORM] = ALL("kiln_uniform(%s, %s, %s)"),
     [KILN__OP_CAST] = {"(float)%s", "(double)%s", "kiln_to_i32(%s)", "kiln_to_i64(%s)", "%s != 0"},
     [KILN__OP_REDUCE_SUM] = EACH("%s + %s", "%s + %s", "kiln_add(%s, %s)"),
     [KILN__OP_REDUCE_PROD] = EACH("%s * %s", "%s * %s", "kiln_mul(%s, %s)"),
@@ -124,6 +125,17 @@ static const char *spell_quotient(const kiln__emitter *e, uint32_t divisor) {
     return kiln__spell(e, e->rows_in_packs ? "row.d%u[j]" : "row.d%u", divisor);
 }
 
+/* Whether the operator is a function of its own, compiled once. */
+static bool is_called(const kiln__emitter *e, kiln__op op, kiln__ctype type) {
+    return e->schedule->inlining >= KILN__INLINE_LIGHT && op != KILN__OP_CAST && op != KILN__OP_ROUND_TO &&
+           kiln__op_is_heavy(op, type, e->narrow);
+}
+
+static const char *spell_called(const kiln__emitter *e, kiln__op op) {
+    const char *name = op == KILN__OP_DIV ? "divide" : op == KILN__OP_MOD ? "modulo" : kiln__op_describe(op)->name;
+    return kiln__spell(e, "kiln_call_%s", name);
+}
+
 const char *kiln__spell_definition(const kiln__emitter *e, uint32_t i) {
     const kiln__inst *inst = &e->ir->insts[i];
     const char *args[3] = {"", "", ""};
@@ -145,9 +157,7 @@ const char *kiln__spell_definition(const kiln__emitter *e, uint32_t i) {
                            e->name[inst->u.input], loaded ? ".get(j)" : "");
     }
     case KILN__OP_ROUND_TO: return kiln__spell(e, "kiln_round_to<%s>(%s)", kiln__cxx_storage(inst->u.storage), args[0]);
-    case KILN__OP_UNIFORM:
-        return kiln__spell(e, "kiln_uniform(%s, %s, %s)", args[0], args[1],
-                           spell_position(e, KILN__LINEAR_INDEX, e->element[i]));
+    case KILN__OP_UNIFORM: args[2] = spell_position(e, KILN__LINEAR_INDEX, e->element[i]); break;
     case KILN__OP_EXP:
         if (e->folded[i]) {
             const kiln__inst *difference = &e->ir->insts[inst->args[0]];
@@ -164,7 +174,33 @@ const char *kiln__spell_definition(const kiln__emitter *e, uint32_t i) {
         }
     }
     kiln__ctype type = inst->op == KILN__OP_CAST ? inst->type : e->ir->insts[inst->args[0]].type;
+    if (is_called(e, inst->op, type))
+        return kiln__spell(e, "%s(%s%s%s%s%s)", spell_called(e, inst->op), args[0], *args[1] ? ", " : "", args[1],
+                           *args[2] ? ", " : "", args[2]);
     return kiln__spell(e, forms[inst->op][type], args[0], args[1], args[2]);
+}
+
+/* Those of one list of instructions, but for those done. */
+static void emit_called(const kiln__emitter *e, const kiln__inst *insts, uint32_t count,
+                        bool done[KILN__OP_COUNT_OF][KILN__BOOL + 1]) {
+    static const char *const parameters[] = {"a", "b", "c"};
+    for (uint32_t i = 0; i < count; i++) {
+        const kiln__inst *inst = &insts[i];
+        const kiln__ctype type = inst->arg_count > 0 ? insts[inst->args[0]].type : inst->type;
+        if (inst->arg_count == 0 || !is_called(e, inst->op, type) || done[inst->op][type]) continue;
+        done[inst->op][type] = true;
+        const int taken = inst->op == KILN__OP_UNIFORM ? 3 : inst->arg_count;
+        kiln__write(e, "KILN_CALL %s %s(", kiln__cxx_ctype(inst->type), spell_called(e, inst->op));
+        for (int a = 0; a < taken; a++) kiln__write(e, "%s%s %s", a ? ", " : "", kiln__cxx_ctype(type), parameters[a]);
+        kiln__write(e, ") { return %s; }\n", kiln__spell(e, forms[inst->op][type], "a", "b", "c"));
+    }
+}
+
+void kiln__emit_called(const kiln__emitter *e) {
+    bool done[KILN__OP_COUNT_OF][KILN__BOOL + 1] = {{false}};
+    emit_called(e, e->ir->insts, e->ir->count, done);
+    for (uint32_t c = 0; c < e->ir->combine_count; c++)
+        emit_called(e, e->ir->combines[c].insts, e->ir->combines[c].count, done);
 }
 
 const char *kiln__spell_state(const kiln__emitter *e, const kiln__inst *reduction) {

@@ -54,9 +54,10 @@ static void emit_sharing(const kiln__emitter *e, bool several) {
 /* The function's head, and packs of the needed inputs that do not stay with the row. */
 static void emit_head(const kiln__emitter *e, const char *name) {
     kiln__write(e,
-                "    %sKILN_MEMBER void %s(const kiln_row &row, const kiln_kept%s &kept, kiln_index col, const "
+                "    %s%s void %s(const kiln_row &row, const kiln_kept%s &kept, kiln_index col, const "
                 "kiln_span &span)\n    {\n",
-                e->schedule->peeled ? "template <int N> " : "", name, e->schedule->peeled ? "_of<N>" : "");
+                e->schedule->peeled ? "template <int N> " : "",
+                kiln__vectors_are_called(e) ? "KILN_CALL" : "KILN_MEMBER", name, e->schedule->peeled ? "_of<N>" : "");
     for (uint32_t i = 0; i < e->ir->count; i++) {
         const kiln__inst *inst = &e->ir->insts[i];
         if (e->needed[i] && e->element[i] && inst->op == KILN__OP_INPUT && !e->schedule->kept[inst->u.input])
@@ -66,7 +67,7 @@ static void emit_head(const kiln__emitter *e, const char *name) {
 
 /* The loop's head, and definitions of the needed element instructions, for element j of the pack at col. */
 static void emit_elements(const kiln__emitter *e) {
-    kiln__write(e, "#pragma unroll\n        for (int j = 0; j < %s; ++j) {\n", e->width);
+    kiln__write(e, "%s        for (int j = 0; j < %s; ++j) {\n", kiln__unrolled(e), e->width);
     for (uint32_t i = 0; i < e->ir->count; i++)
         if (e->needed[i] && e->element[i] && !kiln__op_is_literal(e->ir->insts[i].op))
             kiln__write(e, "            const %s v%u = %s;\n", kiln__cxx_ctype(e->ir->insts[i].type), i,

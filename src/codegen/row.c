@@ -130,7 +130,7 @@ static bool is_row_value(const kiln__emitter *e, uint32_t i) {
 /* The row's values that follow from a phase. */
 static void emit_row_values(const kiln__emitter *e, uint32_t phase) {
     const char *at = e->rows_in_packs ? "[j]" : "";
-    if (e->rows_in_packs) kiln__write(e, "#pragma unroll\n    for (int j = 0; j < KILN_PACK; ++j) {\n");
+    if (e->rows_in_packs) kiln__write(e, "%s    for (int j = 0; j < KILN_PACK; ++j) {\n", kiln__unrolled(e));
     for (uint32_t i = 0; i < e->ir->count; i++) {
         if (!is_row_value(e, i) || e->ir->insts[i].phase != phase) continue;
         kiln__write(e, "    row.v%u%s = %s;\n", i, at, kiln__spell_definition(e, i));
@@ -292,7 +292,8 @@ static void emit_row_inputs(const kiln__emitter *e) {
 void kiln__emit_begin(const kiln__emitter *e) {
     bool coordinates = false;
     for (int o = 0; o < e->operands; o++) coordinates |= !e->flat && !e->problem->operands[o].linear;
-    kiln__write(e, "KILN_DEVICE void kiln_begin(kiln_row &row)\n{\n    const kiln_arguments &args = row.args;\n");
+    kiln__write(e, "%s void kiln_begin(kiln_row &row)\n{\n    const kiln_arguments &args = row.args;\n",
+                kiln__vectors_are_called(e) ? "KILN_CALL" : "KILN_DEVICE");
     if (e->schedule->once_rows)
         kiln__write(e, "    row.policy = kiln_policy(args.rows <= %" PRId64 ");\n", e->schedule->once_rows);
     if (e->rows_in_packs) kiln__write(e, "#pragma unroll\n    for (int i = 0; i < KILN_PIECES; ++i) {\n");
@@ -311,7 +312,8 @@ void kiln__emit_begin(const kiln__emitter *e) {
 }
 
 void kiln__emit_after(const kiln__emitter *e, uint32_t phase) {
-    kiln__write(e, "KILN_DEVICE void kiln_after%u(kiln_row &row, const kiln_phase%u &reduced)\n{\n", phase, phase);
+    kiln__write(e, "%s void kiln_after%u(kiln_row &row, const kiln_phase%u &reduced)\n{\n",
+                kiln__vectors_are_called(e) ? "KILN_CALL" : "KILN_DEVICE", phase, phase);
     emit_row_values(e, phase + 1);
     kiln__write(e, "}\n\n");
 }

@@ -56,15 +56,6 @@ static void emit_header(const kiln__emitter *e) {
 
 static bool is_fp8(kiln_type type) { return type == KILN_E4M3 || type == KILN_E5M2; }
 
-/* Whether every output's type is so narrow that it hides the last bits of a float. */
-static bool outputs_are_narrow(const kiln__problem *p) {
-    for (int o = p->input_count; o < p->input_count + p->output_count; o++) {
-        kiln_type type = p->operands[o].type;
-        if (!is_fp8(type) && type != KILN_F16 && type != KILN_BF16) return false;
-    }
-    return true;
-}
-
 static bool has_fp8(const kiln__ir *ir, const kiln__problem *p) {
     for (int o = 0; o < p->input_count + p->output_count; o++)
         if (is_fp8(p->operands[o].type)) return true;
@@ -123,6 +114,7 @@ static void emit_definitions(const kiln__emitter *e) {
     };
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         kiln__write(e, "#define %s %" PRId64 "\n", numbers[i].name, numbers[i].value);
+    if (kiln__vectors_are_called(e)) kiln__write(e, "#define KILN_OUTLINED\n");
     if (s->squares) kiln__write(e, "#define KILN_SQUARES\n");
     if (s->tile_rows)
         kiln__write(e,
@@ -151,7 +143,8 @@ static void emit_combines(kiln__emitter *e) {
         body.count = combine->count;
         inner.ir = &body;
         const char *type = kiln__cxx_ctype(combine->type);
-        kiln__write(e, "KILN_DEVICE %s kiln_combine%u(%s a, %s b)\n{\n", type, c, type, type);
+        kiln__write(e, "%s %s kiln_combine%u(%s a, %s b)\n{\n",
+                    e->schedule->inlining == KILN__INLINE_ALL ? "KILN_DEVICE" : "KILN_CALL", type, c, type, type);
         memset(e->element, 1, combine->count * sizeof *e->element);
         memset(e->divides, 0, combine->count * sizeof *e->divides);
         for (uint32_t i = 0; i < combine->count; i++)
@@ -454,6 +447,7 @@ static void emit_all(kiln__emitter *e) {
     emit_part(e, "math.cuh");
     if (!e->flat) emit_part(e, "pack_reductions.cuh");
     kiln__write(e, "\n/* ---- the program ---- */\n\n");
+    kiln__emit_called(e);
     emit_combines(e);
     classify(e);
     kiln__fold_exponentials(e);
@@ -502,7 +496,7 @@ static void emit_all(kiln__emitter *e) {
 static void describe_problem(kiln__emitter *e) {
     e->flat = e->problem->layout == KILN__LAYOUT_FLAT;
     e->rows_in_packs = e->problem->layout == KILN__LAYOUT_OUTER;
-    e->narrow = outputs_are_narrow(e->problem);
+    e->narrow = kiln__outputs_are_narrow(e->problem);
     e->inputs = e->problem->input_count;
     e->tensors = e->inputs + e->problem->output_count;
     e->width = e->schedule->peeled ? "N" : "KILN_PACK";

@@ -32,6 +32,9 @@ static const struct {
     {"persistent", FIELD(persistent), 1, 0},
     {"single", FIELD(persistent), -1, 0},
     {"ahead", FIELD(ahead), 1, 0},
+    {"calls", FIELD(inlining), KILN__INLINE_LIGHT, 0},
+    {"outlined", FIELD(inlining), KILN__INLINE_OUTLINED, 0},
+    {"loops", FIELD(inlining), KILN__INLINE_NOTHING, 0},
 };
 
 static bool pin(const char *text, size_t length, kiln__pins *out) {
@@ -60,7 +63,7 @@ kiln_status kiln__pins_parse(const char *text, kiln__pins *out) {
                 KILN_E_ARGUMENT,
                 "'%.*s' pins nothing of a schedule, expected lanes N, block N, threads N, registers, "
                 "shared, stream, tile, pack N, rows N, steps N, batch N, splits N, cluster N, grid, online, "
-                "phased, persistent, single or ahead, N from 1 to 4096",
+                "phased, persistent, single, ahead, calls, outlined or loops, N from 1 to 4096",
                 (int)length, text);
         text += length;
     }

@@ -8,6 +8,7 @@
 #include "base/checked.h"
 #include "base/types.h"
 #include "plan/access.h"
+#include "plan/cost.h"
 #include "plan/online.h"
 #include "plan/table.h"
 
@@ -81,6 +82,7 @@ static void describe(kiln__schedule *s) {
     static const char *const residencies[] = {"registers", "shared", "stream", "tile"};
     static const char *const groups[] = {"lanes", "block", "columns"};
     static const char *const layouts[] = {"flat", "inner", "outer"};
+    static const char *const inlining[] = {"", ", calls", ", outlined", ", loops"};
     if (s->group == KILN__GROUP_GRID || kiln__schedule_clusters(s))
         add(s, "%s %d, block %d", s->group == KILN__GROUP_GRID ? "grid" : "cluster", s->blocks_per_row, s->threads);
     else
@@ -101,6 +103,7 @@ static void describe(kiln__schedule *s) {
     if (s->line) add(s, ", lines of %d", s->line);
     if (s->drifts) add(s, ", drifting");
     if (s->ordered) add(s, ", ordered");
+    add(s, "%s", inlining[s->inlining]);
 }
 
 /* Blocks of a cluster reach each other's shared memory from 9.0 on; sixteen on whole data-center parts. */
@@ -484,12 +487,15 @@ static void peel(const kiln__ir *ir, const kiln__problem *problem, kiln__schedul
 }
 
 /* What follows from who works on a row, and how. */
-static void conclude(const kiln__ir *ir, const kiln__problem *problem, const kiln__device *device, kiln__schedule *s) {
+static kiln_status conclude(const kiln__ir *ir, const kiln__problem *problem, const kiln__device *device,
+                            kiln__schedule *s) {
     s->arrivals = kiln__schedule_clusters(s) && ir->phase_count > 0;
     choose_launches(ir, problem, s);
     s->dependent = s->splits > 1 && device->arch >= 90;
     choose_policy(ir, problem, device, s);
+    kiln_status status = kiln__inlining_choose(ir, problem, s);
     describe(s);
+    return status;
 }
 
 kiln_status kiln__schedule_choose(const kiln__ir *ir, const kiln__problem *problem, const kiln__device *device,
@@ -498,11 +504,11 @@ kiln_status kiln__schedule_choose(const kiln__ir *ir, const kiln__problem *probl
     out->layout = problem->layout;
     out->blocks_per_row = out->splits = 1;
     out->online = -1;
+    out->inlining = (kiln__inlining)pins->inlining;
     for (uint32_t i = 0; i < ir->count; i++) out->ordered |= ir->insts[i].op == KILN__OP_REDUCE_USER;
     if (problem->layout == KILN__LAYOUT_OUTER) {
         kiln_status status = kiln__schedule_outer(ir, problem, device, pins, attempt, out);
-        if (!status) conclude(ir, problem, device, out);
-        return status;
+        return status ? status : conclude(ir, problem, device, out);
     }
     choose_pack(problem, pins, out);
     kiln_status status = problem->layout == KILN__LAYOUT_FLAT
@@ -531,6 +537,5 @@ kiln_status kiln__schedule_choose(const kiln__ir *ir, const kiln__problem *probl
     }
     if (out->layout == KILN__LAYOUT_INNER) shift_ahead(problem, device, pins, out);
     if (out->layout == KILN__LAYOUT_INNER) peel(ir, problem, out);
-    conclude(ir, problem, device, out);
-    return KILN_OK;
+    return conclude(ir, problem, device, out);
 }

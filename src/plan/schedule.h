@@ -20,6 +20,14 @@ typedef enum kiln__residency {
     KILN__RESIDENCY_TILE
 } kiln__residency;
 
+/* What of a kernel is compiled where it is used, and what once, as a function that is called: by the next, less is. */
+typedef enum kiln__inlining {
+    KILN__INLINE_ALL,
+    KILN__INLINE_LIGHT,    /* functions of many instructions are called */
+    KILN__INLINE_OUTLINED, /* the work on a vector of elements, too, and that on a row's values */
+    KILN__INLINE_NOTHING   /* in which elements follow one another in a loop */
+} kiln__inlining;
+
 /* Chosen from the columns, the types and the device alone, never from the number of rows: a row's result has the same
  * bits however many other rows there are. */
 typedef struct kiln__schedule {
@@ -33,10 +41,10 @@ typedef struct kiln__schedule {
     bool persistent; /* as many groups as run at once go through all rows */
     bool abreast;    /* a group works on rows_per_block rows, and reads what all rows share once for them ... */
     int few_rows;    /* ... but on one, where there are no more rows than this, which all run at once */
-    int apart;       /* abreast: so many rows lie from one of a group to its next, which begins at the same place of a pack */
-    int splits;      /* chunks that a row is cut into, a block for each; every phase is a launch of its own; 1: none */
-    bool dependent;  /* each begins while the one before ends, and waits for it in the kernel */
-    int sharing;     /* inner: how many inputs have elements that all rows share */
+    int apart; /* abreast: so many rows lie from one of a group to its next, which begins at the same place of a pack */
+    int splits;     /* chunks that a row is cut into, a block for each; every phase is a launch of its own; 1: none */
+    bool dependent; /* each begins while the one before ends, and waits for it in the kernel */
+    int sharing;    /* inner: how many inputs have elements that all rows share */
     bool ahead;  /* registers: what all rows share comes with the row, not when it is used; masked: to shared memory */
     bool beside; /* clusters: what all rows share is loaded for several packs at a time */
     bool arrivals;   /* clusters: a block waits for what is sent to it, not for all at a barrier */
@@ -51,24 +59,28 @@ typedef struct kiln__schedule {
     int threads;         /* per block */
     int resident;        /* blocks that a multiprocessor must have registers for; 0, 1: at least this one */
     int blocks_per_row;  /* that run together: of a cluster or a grid; else 1 */
-    int online;          /* this phase is reduced together with the next one; -1: none is */
-    bool masked;         /* rows do not start at multiples of the pack: packs overhang at both ends; outer: the last
+    kiln__inlining inlining;
+    int64_t instructions; /* of the kernel, estimated: what it takes to compile */
+    int online;           /* this phase is reduced together with the next one; -1: none is */
+    bool masked;          /* rows do not start at multiples of the pack: packs overhang at both ends; outer: the last
                           * pack of rows may overhang; squares: the last may */
-    bool peeled;         /* inner: they do not, and packs begin behind the row's start; columns before and behind them are elements
+    bool
+        peeled; /* inner: they do not, and packs begin behind the row's start; columns before and behind them are elements
                           * of their own, of the first threads */
-    bool drifts;         /* outer: a member's packs begin where memory is aligned, before its columns; one lane more */
-    int tile_rows;       /* outer, tile: rows whose columns a block copies, all of those that lie side by side; else 0 */
-    int parts;           /* the same: members of a row that each thread is, one after the other */
-    int chain;           /* outer: groups of members whose values are combined one after the other, as blocks' are */
-    int row_phase;       /* masked, peeled: row r starts r * row_phase elements (modulo the pack) behind one */
-    bool squares;        /* flat: a thread's packs lie behind one another in a dimension ... */
-    int across;          /* ... in which inputs have neighbours side by side: it turns their packs in registers */
-    bool ordered;        /* a user's combine: columns are combined in their order */
+    bool drifts;   /* outer: a member's packs begin where memory is aligned, before its columns; one lane more */
+    int tile_rows; /* outer, tile: rows whose columns a block copies, all of those that lie side by side; else 0 */
+    int parts;     /* the same: members of a row that each thread is, one after the other */
+    int chain;     /* outer: groups of members whose values are combined one after the other, as blocks' are */
+    int row_phase; /* masked, peeled: row r starts r * row_phase elements (modulo the pack) behind one */
+    bool squares;  /* flat: a thread's packs lie behind one another in a dimension ... */
+    int across;    /* ... in which inputs have neighbours side by side: it turns their packs in registers */
+    bool ordered;  /* a user's combine: columns are combined in their order */
     /* Elements per memory access of each operand; 0: element by element, each with its own address. */
     int vector[KILN_MAX_TENSORS];
     int run[KILN_MAX_TENSORS]; /* flat, where vector is 0: neighbouring elements that share an access all the same */
-    bool bent[KILN_MAX_TENSORS]; /* flat: a pack's elements lie in at most two runs, whose places are found once for all */
-    int line; /* outer: neighbouring columns of a thread, where outputs have them side by side; else 0 */
+    bool bent
+        [KILN_MAX_TENSORS]; /* flat: a pack's elements lie in at most two runs, whose places are found once for all */
+    int line;               /* outer: neighbouring columns of a thread, where outputs have them side by side; else 0 */
     /* squares: inputs whose vector and packs lie along that dimension; outer: outputs whose vector lies along the columns. */
     bool turned[KILN_MAX_TENSORS];
     /* masked: what all rows share, in whole packs at other places than the rows'; squares: what is turned, and what is
@@ -100,11 +112,12 @@ typedef struct kiln__pins {
     int online;     /* 1: phases together where possible, -1: one after another */
     int persistent; /* 1: yes, -1: a group for each row */
     int ahead;      /* registers alone; 1: what all rows share comes with each of them */
+    int inlining;   /* at least this kiln__inlining */
 } kiln__pins;
 
 /* Parses "block 256, shared, pack 8", the words of kiln__schedule's text: lanes N, block N, threads N, registers,
  * shared, stream, tile, pack N, rows N, steps N, batch N, splits N, cluster N, grid, online, phased, persistent,
- * single, ahead. NULL or "": nothing pinned. KILN_E_ARGUMENT quotes the word it does not know. */
+ * single, ahead, calls, outlined, loops. NULL or "": nothing pinned. KILN_E_ARGUMENT quotes the word it does not know. */
 kiln_status kiln__pins_parse(const char *text, kiln__pins *out);
 
 /* The first choice for the problem. `attempt` 0; 1, 2, ... give the next candidates after one that spilled registers.
