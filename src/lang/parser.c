@@ -57,7 +57,10 @@ static void parse_assignment(kiln__parser *parser) {
         return;
     }
     const kiln__name *first = &parser->graph->names[known];
-    const char *problem = first->assigned ? "is assigned twice, first" : "is assigned after it was read as an input";
+    bool within = first->line > name.line || (first->line == name.line && first->column > name.column);
+    const char *problem = first->assigned ? "is assigned twice, first"
+                          : within        ? "is assigned from itself, a name is assigned before it is read, here"
+                                          : "is assigned after it was read as an input";
     KILN__FAIL_AT(parser, &name, KILN_E_NAME, "%s %s at %u:%u", kiln__parser_quote(parser, &name), problem, first->line,
                   first->column);
 }
