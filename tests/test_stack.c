@@ -109,6 +109,7 @@ static char *many_names(void) {
 
 /* What a thread does with a text, and how far down its stack got. */
 typedef struct work {
+    const launch_fixture *fixture;
     kiln_context *context;
     const char *text;
     const char *scalars;
@@ -133,6 +134,7 @@ static void *call_everything(void *given) {
     static kiln_scalar scalars[KILN_MAX_SCALARS];
     work *w = given;
     char top;
+    launch_use_device(w->fixture, 0);
     kiln_program *program = NULL;
     kiln_kernel *kernel = NULL;
     kiln_plan *plan = NULL;
@@ -218,7 +220,7 @@ static size_t measure_text(launch_fixture *f, const char *text, const char *scal
     static const kiln_type types[] = {KILN_F32, KILN_I32, KILN_F64};
     size_t most = 0;
     for (size_t i = 0; i < COUNT(types); i++) {
-        work w = {.text = text, .scalars = scalars, .type = types[i]};
+        work w = {.fixture = f, .text = text, .scalars = scalars, .type = types[i]};
         w.context = launch_context(f, f->dir, KILN_POLICY_COMPILE); /* which has opened nothing yet */
         size_t used = measure(&w, call_everything);
         if (used > most) most = used;
@@ -258,10 +260,23 @@ static void functions_in_functions_and_many_names_are_served_on_a_small_stack(vo
     free(list);
 }
 
+/* NVRTC takes as much stack as a source asks for. */
+static void the_compiler_has_a_stack_of_its_own(void **state) {
+    launch_fixture *f = *state;
+    setenv("FAKE_NVRTC_STACK", "4000000", 1);
+    work w = {.fixture = f, .text = "y = softmax(x)", .type = KILN_F32};
+    w.context = launch_context(f, "", KILN_POLICY_COMPILE);
+    int compiles = launch_compiles(f);
+    run_on_promised_stack(&w);
+    assert_true(launch_compiles(f) > compiles);
+    kiln_context_destroy(w.context);
+    unsetenv("FAKE_NVRTC_STACK");
+}
+
 static void the_system_is_asked_on_a_small_stack(void **state) {
     if (!MEASURED) skip();
     launch_fixture *f = *state;
-    work w = {.context = launch_context(f, f->dir, KILN_POLICY_COMPILE)};
+    work w = {.fixture = f, .context = launch_context(f, f->dir, KILN_POLICY_COMPILE)};
     size_t used = measure(&w, call_system);
     kiln_context_destroy(w.context);
     if (used > PROMISED - 4096) fail_msg("%zu bytes of stack", used);
@@ -271,6 +286,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         WITH_LAUNCHES(any_text_is_served_on_a_small_stack),
         WITH_LAUNCHES(functions_in_functions_and_many_names_are_served_on_a_small_stack),
+        WITH_LAUNCHES(the_compiler_has_a_stack_of_its_own),
         WITH_LAUNCHES(the_system_is_asked_on_a_small_stack),
     };
     return cmocka_run_group_tests_name("stack", tests, NULL, NULL);

@@ -2,6 +2,7 @@
  * Everything it takes is taken here, from one arena; the run itself cannot fail. */
 #include "ref/ref.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
@@ -130,9 +131,15 @@ static kiln_status prepare(kiln__ref_run_state *run, const kiln_tensor *tensors,
 
 kiln_status kiln__ref_run(const kiln__ir *ir, const kiln_tensor *tensors, const kiln_scalar *scalars, int rank,
                           const int64_t *sizes, const bool *reduced) {
-    kiln__ref_run_state run = {.ir = ir, .scalars = scalars, .rank = rank, .sizes = sizes};
-    kiln_status status = prepare(&run, tensors, reduced);
-    if (status == KILN_OK) kiln__ref_run_rows(&run);
-    kiln__arena_free(&run.arena);
+    kiln__ref_run_state *run = calloc(1, sizeof *run); /* its views are too many for a small stack */
+    if (run == NULL) return kiln__out_of_memory();
+    run->ir = ir;
+    run->scalars = scalars;
+    run->rank = rank;
+    run->sizes = sizes;
+    kiln_status status = prepare(run, tensors, reduced);
+    if (status == KILN_OK) kiln__ref_run_rows(run);
+    kiln__arena_free(&run->arena);
+    free(run);
     return status;
 }
