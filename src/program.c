@@ -1,4 +1,5 @@
 /* Programs: text and signature, bound to tensors on demand. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -80,13 +81,25 @@ const char *kiln_program_scalar_name(const kiln_program *program, size_t i) {
     return i < kiln_program_scalar_count(program) ? program->graph->names[program->signature.scalars[i]].text : NULL;
 }
 
+/* "; 'pi' is an input, the number is pi()" where an input bears such a name, else "". */
+static void advise_on_names(const kiln_program *program, char *out, size_t size) {
+    *out = '\0';
+    for (uint32_t i = 0; i < program->signature.input_count; i++) {
+        const char *number = kiln__number_advice(program->names[i]);
+        if (number) snprintf(out, size, "; '%s' is an input, the number is %s", program->names[i], number);
+    }
+}
+
 kiln_status kiln__program_check_counts(const kiln_program *program, const void *tensors, size_t tensor_count,
                                        const kiln_scalar *scalars, size_t scalar_count) {
     if (!program) return kiln__fail(KILN_E_ARGUMENT, "program is NULL");
     const kiln__signature *s = &program->signature;
-    if (tensor_count != s->input_count + s->output_count)
-        return kiln__fail(KILN_E_BINDING, "%zu tensors are given, expected %u: %u inputs and %u outputs", tensor_count,
-                          s->input_count + s->output_count, s->input_count, s->output_count);
+    if (tensor_count != s->input_count + s->output_count) {
+        char advice[128];
+        advise_on_names(program, advice, sizeof advice);
+        return kiln__fail(KILN_E_BINDING, "%zu tensors are given, expected %u: %u inputs and %u outputs%s",
+                          tensor_count, s->input_count + s->output_count, s->input_count, s->output_count, advice);
+    }
     if (scalar_count != s->scalar_count)
         return kiln__fail(KILN_E_BINDING, "%zu scalars are given, expected %u", scalar_count, s->scalar_count);
     if ((tensor_count && !tensors) || (scalar_count && !scalars))

@@ -229,6 +229,7 @@ if transcript binding_errors; then
     try run 'y = x' --in x=x.npy --out y=y.npy --scalar eps=1e-5
     try run 'y = x * a' --in x=x.npy,a=w.npy --out y=y.npy --scalar a=2
     try run 't = x; y = x' --in w=w.npy --out y=y.npy
+    try run 'y = sin(pi * x)' --in x=x.npy --out y=y.npy
     check
 fi
 
@@ -237,6 +238,8 @@ if transcript program_errors; then
     try run 'y = sofmax(x)' --in x=x.npy --out y=y.npy
     try run 'y = x; y = x + 1' --in x=x.npy --out y=y.npy
     try run 'y = x @ x' --in x=x.npy --out y=y.npy
+    try run 'y = softmax(x, axis = 0)' --in x=x.npy --out y=y.npy
+    try run 'y = max(x, 0)' --in x=x.npy --out y=y.npy
     try run '' --in x=x.npy --out y=y.npy
     try run 'y = x & 1' --in x=x.npy --out y=y.npy --device cpu
     printf 'm = max(x)\ny = exp(x - m' > p.kiln

@@ -187,8 +187,8 @@ static bool continue_reduce(kiln__parser *parser, kiln__frame *frame, uint32_t *
     kiln__node identity = kiln__constant_value(parser, &reduction->identity, &reduction->identity_at);
     if (!kiln__parser_expect(parser, ')', "')' after the identity")) return false;
     kiln__node node = {.op = KILN__OP_REDUCE_USER, .arg_count = 1, .args = {frame->values[0]}};
-    node.u.reducer = add_reducer(
-        parser, (kiln__reducer){combine->nodes.items, combine->nodes.count, combine->result, identity});
+    node.u.reducer =
+        add_reducer(parser, (kiln__reducer){combine->nodes.items, combine->nodes.count, combine->result, identity});
     *value = kiln__parser_add(parser, &frame->at, node);
     return true;
 }

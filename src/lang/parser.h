@@ -101,8 +101,8 @@ typedef struct kiln__frame {
     kiln__token at;     /* the operator or the called name */
     union {
         struct {
-            const kiln__function *function; /* NULL: an operator or a conversion, whose arguments have no names */
-            kiln_type type;                 /* of a conversion */
+            const kiln__function *function;       /* NULL: an operator or a conversion, whose arguments have no names */
+            kiln_type type;                       /* of a conversion */
             uint32_t nodes[KILN__MAX_PARAMETERS]; /* of each parameter */
             uint32_t count;                       /* by position; may exceed what nodes has room for */
             uint32_t place;                       /* of the argument that is being parsed */

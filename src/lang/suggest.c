@@ -61,7 +61,7 @@ static const advice words[] = {
     {".", "functions without a module and not as methods, as sum(x)"},
 };
 
-#define AXES "reductions run over the program's axes, by default the last: the option axes (--axes)"
+#define AXES "reductions run over the program's axes: the last, or those of the option axes (--axes)"
 static const advice parameters[] = {
     {"axis", AXES}, {"axes", AXES}, {"dim", AXES}, {"dims", AXES},
     {"keepdims", "an output's tensor has its reduced axes as 1 or not at all (--keep-dims)"},
@@ -106,8 +106,7 @@ static unsigned edit_distance(const char *a, size_t a_length, const char *b, siz
                 unsigned replaced = above[k - 1] + (lower(a[i - 1]) == lower(b[k - 1]) ? 0u : 1u);
                 least = least_of(least_of(above[k], row[k - 1]) + 1, replaced);
             }
-            bool swapped =
-                i > 1 && k > 1 && lower(a[i - 1]) == lower(b[k - 2]) && lower(a[i - 2]) == lower(b[k - 1]);
+            bool swapped = i > 1 && k > 1 && lower(a[i - 1]) == lower(b[k - 2]) && lower(a[i - 2]) == lower(b[k - 1]);
             if (swapped) least = least_of(least, before[k - 2] + 1u);
             row[k] = (uint8_t)least;
         }
