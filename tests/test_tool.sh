@@ -337,6 +337,11 @@ if transcript run_cpu; then
     try run 's = sum(x)' --in x=e.npy --out s=s.npy --axes 0 "${cpu[@]}"
     show s.npy f4
     cp x.npy same.npy
+    try run 'y = x * 1e38 * 0.5' --in x=x.npy --out y=y.npy "${cpu[@]}" --precision double
+    show y.npy f4
+    try run 'y = x * 1e38 * 0.5' --in x=x.npy --out y=y.npy "${cpu[@]}" --precision program
+    show y.npy f4
+    try run 'y = x' --in x=x.npy --out y=y.npy "${cpu[@]}" --precision f32
     try run 'x2 = x * 2' --in x=same.npy --out x2=same.npy --quiet "${cpu[@]}"
     show same.npy f4
     printf 'm = max(x)   # the row'"'"'s largest\ny = x - m\n' > p.kiln
