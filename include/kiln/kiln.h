@@ -8,8 +8,9 @@
  *   - The library never exits or aborts, and prints only where the user's KILN_LOG asks for it. It keeps no reference
  *     to memory passed to it after a call returns, besides the device memory that an asynchronous launch works on.
  *   - Sizes and strides count elements, not bytes. Strings are UTF-8 and end in NUL.
- *   - A calling thread needs 64 KB of stack, whatever the program's text: half of it is for the CUDA driver, which says
- *     nothing of its own need. NVRTC runs on a thread of Kiln's own, which lives as long as a compile. */
+ *   - A thread with a stack of 64 KB may make any call, whatever the program's text. Kiln takes less than 32 KB of it;
+ *     the rest is left to the CUDA driver, whose need is not stated, where a call loads or launches. NVRTC runs on a
+ *     thread of Kiln's own, which lives as long as a compile. */
 #ifndef KILN_KILN_H
 #define KILN_KILN_H
 
