@@ -136,12 +136,16 @@ static bool keep(kiln_context *context, kiln__launch *launch, const shape *seen)
 static kiln_status run_new(const kiln_program *program, const kiln_tensor *tensors, void *const *data,
                            const kiln_scalar *scalars, void *stream, const shape *seen) {
     kiln__launch *launch = NULL;
-    kiln__prepared prepared;
     kiln__image image;
-    kiln_status status = kiln__launch_prepare(program, tensors, scalars, &launch, &prepared, &image, NULL);
+    kiln__prepared *prepared = malloc(sizeof *prepared); /* large, and the driver wants stack, too */
+    if (!prepared) return kiln__out_of_memory();
+    kiln_status status = kiln__launch_prepare(program, tensors, scalars, &launch, prepared, &image, NULL);
+    if (!status) {
+        kiln__prepared_free(prepared);
+        kiln__image_free(&image);
+    }
+    free(prepared);
     if (status) return status;
-    kiln__prepared_free(&prepared);
-    kiln__image_free(&image);
     bool kept = keep(program->context, launch, seen);
     status = kiln__launch_run(launch, data, scalars, NULL, stream);
     if (!kept) free(launch);

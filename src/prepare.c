@@ -49,30 +49,32 @@ kiln_status kiln__bake(const kiln_program *program, const kiln_tensor *tensors, 
     }
     bool compiled = image->origin == KILN_ORIGIN_COMPILED;
     int64_t instructions = prepared->schedule.instructions; /* of all attempts: what they take to compile */
-    while (image->facts.spill_bytes > 0 && prepared->schedule.inlining < KILN__INLINE_OUTLINED) {
-        kiln__prepared next;
+    const bool again = image->facts.spill_bytes > 0 && prepared->schedule.inlining < KILN__INLINE_OUTLINED;
+    kiln__prepared *next = again ? malloc(sizeof *next) : NULL; /* large for a small stack */
+    while (next && image->facts.spill_bytes > 0) {
         kiln__image other;
-        if (kiln__prepare(program, tensors, scalars, device, ++attempt, &next)) break;
-        instructions += next.schedule.instructions;
+        if (kiln__prepare(program, tensors, scalars, device, ++attempt, next)) break;
+        instructions += next->schedule.instructions;
         /* Where rows lie side by side their number decides what spills: it must not decide how columns are combined. */
-        const kiln__schedule *now = &prepared->schedule, *then = &next.schedule;
+        const kiln__schedule *now = &prepared->schedule, *then = &next->schedule;
         const bool alike =
             then->threads_per_row == now->threads_per_row && then->chain == now->chain && then->splits == now->splits;
         if (instructions > KILN__MOST_INSTRUCTIONS || (now->layout == KILN__LAYOUT_OUTER && !alike) ||
-            kiln__image_obtain(program->context, &next, device->arch, ptx, KILN__IN_MEMORY, &other)) {
-            kiln__prepared_free(&next);
+            kiln__image_obtain(program->context, next, device->arch, ptx, KILN__IN_MEMORY, &other)) {
+            kiln__prepared_free(next);
             break;
         }
         kiln__log(program->context, KILN_LOG_DEBUG, "schedule '%s' spills %d bytes, '%s' spills %d",
-                  prepared->schedule.text, image->facts.spill_bytes, next.schedule.text, other.facts.spill_bytes);
+                  prepared->schedule.text, image->facts.spill_bytes, next->schedule.text, other.facts.spill_bytes);
         compiled |= other.origin == KILN_ORIGIN_COMPILED;
         bool better = other.facts.spill_bytes < image->facts.spill_bytes;
-        kiln__prepared_free(better ? prepared : &next);
+        kiln__prepared_free(better ? prepared : next);
         kiln__image_free(better ? image : &other);
         if (!better) continue;
-        *prepared = next;
+        *prepared = *next;
         *image = other;
     }
+    free(next);
     if (compiled) kiln__record(program, tensors, scalars, device, ptx);
     kiln__clear_error();
     return KILN_OK;

@@ -1,4 +1,5 @@
 /* Programs: text and signature, bound to tensors on demand. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -80,13 +81,25 @@ const char *kiln_program_scalar_name(const kiln_program *program, size_t i) {
     return i < kiln_program_scalar_count(program) ? program->graph->names[program->signature.scalars[i]].text : NULL;
 }
 
+/* "; 'pi' is an input, the number is pi()" where an input bears such a name, else "". */
+static void advise_on_names(const kiln_program *program, char *out, size_t size) {
+    *out = '\0';
+    for (uint32_t i = 0; i < program->signature.input_count; i++) {
+        const char *number = kiln__number_advice(program->names[i]);
+        if (number) snprintf(out, size, "; '%s' is an input, the number is %s", program->names[i], number);
+    }
+}
+
 kiln_status kiln__program_check_counts(const kiln_program *program, const void *tensors, size_t tensor_count,
                                        const kiln_scalar *scalars, size_t scalar_count) {
     if (!program) return kiln__fail(KILN_E_ARGUMENT, "program is NULL");
     const kiln__signature *s = &program->signature;
-    if (tensor_count != s->input_count + s->output_count)
-        return kiln__fail(KILN_E_BINDING, "%zu tensors are given, expected %u: %u inputs and %u outputs", tensor_count,
-                          s->input_count + s->output_count, s->input_count, s->output_count);
+    if (tensor_count != s->input_count + s->output_count) {
+        char advice[128];
+        advise_on_names(program, advice, sizeof advice);
+        return kiln__fail(KILN_E_BINDING, "%zu tensors are given, expected %u: %u inputs and %u outputs%s",
+                          tensor_count, s->input_count + s->output_count, s->input_count, s->output_count, advice);
+    }
     if (scalar_count != s->scalar_count)
         return kiln__fail(KILN_E_BINDING, "%zu scalars are given, expected %u", scalar_count, s->scalar_count);
     if ((tensor_count && !tensors) || (scalar_count && !scalars))
@@ -180,17 +193,41 @@ static kiln_status check_host_tensors(const kiln_program *program, const kiln__i
     return kiln__check_memory(&rules, data);
 }
 
+static kiln_status read_cpu_options(const kiln_cpu_options *given, kiln_cpu_options *options) {
+    if (given && (given->struct_size < sizeof(size_t) || given->struct_size > sizeof *options))
+        return kiln__fail(KILN_E_ARGUMENT,
+                          "kiln_cpu_options.struct_size is %zu, expected at most %zu: initialise it with "
+                          "KILN_CPU_OPTIONS_INIT",
+                          given->struct_size, sizeof *options);
+    if (given) memcpy(options, given, given->struct_size);
+    if (options->precision == KILN_PRECISION_DOUBLE || options->precision == KILN_PRECISION_PROGRAM) return KILN_OK;
+    return kiln__fail(KILN_E_ARGUMENT,
+                      "kiln_cpu_options.precision is %d, expected KILN_PRECISION_DOUBLE or KILN_PRECISION_PROGRAM",
+                      (int)options->precision);
+}
+
 kiln_status kiln_run_cpu(const kiln_program *program, const kiln_tensor *tensors, size_t tensor_count,
                          const kiln_scalar *scalars, size_t scalar_count) {
+    return kiln_run_cpu_with_options(program, tensors, tensor_count, scalars, scalar_count, NULL);
+}
+
+kiln_status kiln_run_cpu_with_options(const kiln_program *program, const kiln_tensor *tensors, size_t tensor_count,
+                                      const kiln_scalar *scalars, size_t scalar_count, const kiln_cpu_options *given) {
     kiln__clear_error();
-    kiln_status status = kiln__program_check_counts(program, tensors, tensor_count, scalars, scalar_count);
+    kiln_cpu_options options = KILN_CPU_OPTIONS_INIT;
+    kiln_status status = read_cpu_options(given, &options);
+    if (status) return status;
+    status = kiln__program_check_counts(program, tensors, tensor_count, scalars, scalar_count);
     if (status) return status;
     kiln__space space;
     kiln__ir *ir = NULL;
     status = kiln__program_bind(program, tensors, scalars, &space, &ir);
     if (!status && space.open_rows) status = kiln__fail(KILN_E_SIZE, "axis 0 is left open: expected its size");
     if (!status) status = check_host_tensors(program, ir, &space, tensors, (int)tensor_count);
-    if (!status) status = kiln__ref_run(ir, tensors, scalars, space.rank, space.sizes, space.reduced);
+    bool own_types = options.precision == KILN_PRECISION_PROGRAM;
+    if (!status)
+        status = (own_types ? kiln__ref_run_own_types : kiln__ref_run)(ir, tensors, scalars, space.rank, space.sizes,
+                                                                       space.reduced);
     kiln__ir_destroy(ir);
     return status;
 }

@@ -114,8 +114,15 @@ kiln__nvrtcResult nvrtcCompileProgram(kiln__nvrtcProgram program, int option_cou
     (void)option_count;
     (void)options;
     const char *crash = getenv("FAKE_NVRTC_CRASH"), *hang = getenv("FAKE_NVRTC_HANG"), *ms = getenv("FAKE_NVRTC_MS");
+    const char *deep = getenv("FAKE_NVRTC_STACK");
     fake_nvrtc_compiles++;
     tell_compile(program->source);
+    if (deep != NULL) {
+        size_t size = (size_t)atol(deep);
+        volatile char *stack = __builtin_alloca(size);
+        for (size_t i = size; i > 0; i -= i < 4096 ? i : 4096) /* page by page, from the side that is in use */
+            stack[i - 1] = 1;
+    }
     if (crash != NULL && strstr(program->source, crash) != NULL)
         abort();
     while (hang != NULL && strstr(program->source, hang) != NULL)

@@ -73,9 +73,9 @@ static const char *argument_for(const char *name, size_t length) {
 static bool add_call(calls *to, const char *only, const char *at) {
     size_t length = strcspn(at, "(");
     char call[CALL_SIZE];
-    int used = snprintf(call, sizeof call, "%.*s", (int)length, at);
-    const char *separator = "(";
-    for (const char *p = at + length; *p != ')';) {
+    int used = snprintf(call, sizeof call, "%.*s(", (int)length, at);
+    const char *separator = "";
+    for (const char *p = at + length; *p != ')' && p[1] != ')';) {
         p += 1 + strspn(p + 1, " ");
         size_t name = strcspn(p, " ,=)"), whole = strcspn(p, ",)");
         const char *given = argument_for(p, name);

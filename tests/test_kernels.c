@@ -246,7 +246,7 @@ static const char *const special[] = {"dropout", "dropout_grad", "cross_entropy_
 /* "name(a, b)": a call of the function defined at `at`, which has this many parameters. */
 static void add_call(expressions *list, const char *at) {
     char name[64] = "", call[128];
-    size_t length = strcspn(at, "("), parameters = 1;
+    size_t length = strcspn(at, "("), parameters = at[strcspn(at, "(") + 1] != ')';
     memcpy(name, at, length);
     for (const char *c = at + length; *c != ')'; c++) parameters += *c == ',';
     for (size_t i = 0; i < COUNT(special); i++)

@@ -163,7 +163,8 @@ static void errors_name_place_finding_and_expectation(void **state) {
         {"y = 1e", KILN_E_SYNTAX, "1:5: '1e' is no number"},
         {"y = 9223372036854775808", KILN_E_SYNTAX, "1:5: '9223372036854775808' is beyond the range of i64"},
         {"y = 1e999", KILN_E_SYNTAX, "1:5: '1e999' is beyond the range of f64"},
-        {"y = x @ w", KILN_E_SYNTAX, "1:7: '@' is not part of the language"},
+        {"y = x @ w", KILN_E_SYNTAX,
+         "1:7: '@' is not part of the language; use sum(a * b) for a row; there are no products of matrices"},
         {"y = \xc3\xa9", KILN_E_SYNTAX, "1:5: '\xc3\xa9' is not part of the language"},
         {"y = \xff", KILN_E_SYNTAX, "1:5: byte 0xff is not part of the language"},
         {"y = \x01", KILN_E_SYNTAX, "1:5: byte 0x01 is not part of the language"},
@@ -171,15 +172,16 @@ static void errors_name_place_finding_and_expectation(void **state) {
         {"y = layernorm(x)", KILN_E_NAME, "1:5: unknown function 'layernorm'; did you mean 'layer_norm'?"},
         {"y = frobnicate(x)", KILN_E_NAME, "1:5: unknown function 'frobnicate'"},
         {"y = _count()", KILN_E_NAME, "1:5: unknown function '_count'"},
-        {"y = f(x); fn f(x) = x", KILN_E_NAME, "1:5: unknown function 'f'"},
-        {"fn half(x) = half(x)\ny = half(x)", KILN_E_NAME, "1:14: unknown function 'half'"},
+        {"y = f(x); fn f(x) = x", KILN_E_NAME,
+         "1:5: 'f' is called above its definition at 1:14, expected 'fn' before the first call"},
+        {"fn half(x) = half(x)\ny = half(x)", KILN_E_NAME, "1:14: 'half' is called by itself: there is no recursion"},
         {"y = exp(x, 2)", KILN_E_SYNTAX, "1:5: 'exp' takes 1 argument, found 2"},
         {"y = where(x, 2)", KILN_E_SYNTAX, "1:5: 'where' takes 3 arguments, found 2"},
         {"y = var()", KILN_E_SYNTAX, "1:5: 'var' takes 1 to 2 arguments, found 0"},
         {"y = f16(x, x)", KILN_E_SYNTAX, "1:5: 'f16' takes 1 argument, found 2"},
         {"y = exp(,)", KILN_E_SYNTAX, "1:9: expected an expression, found ','"},
         {"y = exp(x", KILN_E_SYNTAX, "1:10: expected ',' or ')', found the end of the program"},
-        {"y = var(x, dof = 0)", KILN_E_NAME, "1:12: 'var' has no parameter 'dof'"},
+        {"y = var(x, dof = 0)", KILN_E_NAME, "1:12: 'var' has no parameter 'dof', it has 'x', 'ddof'"},
         {"y = var(x, x = 0)", KILN_E_NAME, "1:12: the argument 'x' of 'var' is given twice"},
         {"y = var(ddof = 0)", KILN_E_SYNTAX, "1:5: 'var' lacks its argument 'x'"},
         {"y = var(ddof = 0, x)", KILN_E_SYNTAX, "1:19: an argument without a name follows one with a name"},
@@ -192,7 +194,7 @@ static void errors_name_place_finding_and_expectation(void **state) {
         {"inf = x", KILN_E_NAME, "1:1: 'inf' is a reserved word, it cannot be assigned"},
         {"y = x\ny = x", KILN_E_NAME, "2:1: 'y' is assigned twice, first at 1:1"},
         {"y = x; x = 1", KILN_E_NAME, "1:8: 'x' is assigned after it was read as an input at 1:5"},
-        {"y = y + 1", KILN_E_NAME, "1:1: 'y' is assigned after it was read as an input at 1:5"},
+        {"y = y + 1", KILN_E_NAME, "1:1: 'y' is read at 1:5 in its own value: a name can be read after its assignment"},
         {"fn f(x) = x + z", KILN_E_NAME, "1:15: 'z' is no parameter of the function, and it can read nothing else"},
         {"fn softmax(x) = x", KILN_E_NAME, "1:4: 'softmax' is a function already, it cannot name a function"},
         {"fn sum(x) = x", KILN_E_NAME, "1:4: 'sum' is a function already, it cannot name a function"},
@@ -237,6 +239,112 @@ static void errors_name_place_finding_and_expectation(void **state) {
         assert_int_equal(status, cases[i].status);
         assert_null(graph);
     }
+}
+
+/* What users of NumPy, PyTorch, Python and C write first, and what they are told. */
+static void first_mistakes_are_told_what_to_write(void **state) {
+    (void)state;
+#define AND_AXES " reductions run over the program's axes: the last, or those of the option axes (--axes)"
+#define AXES "; reductions run over the program's axes: the last, or those of the option axes (--axes)"
+    static const struct {
+        const char *text, *sentence;
+    } cases[] = {
+        {"y = softmax(x, axis = -1)", "1:16: 'softmax' has no parameter 'axis'" AXES},
+        {"y = softmax(x, dim=1)", "1:16: 'softmax' has no parameter 'dim'" AXES},
+        {"y = softmax(x, -1)", "1:5: 'softmax' takes 1 argument, found 2" AXES},
+        {"y = sum(x, axis = 0)", "1:12: 'sum' has no parameter 'axis'" AXES},
+        {"y = sum(x, 0)", "1:5: 'sum' takes 1 argument, found 2" AXES},
+        {"y = argmax(x, 1)", "1:5: 'argmax' takes 1 argument, found 2" AXES},
+        {"y = mean(x, keepdims = true)", "1:13: 'mean' has no parameter 'keepdims'; an output's tensor has its reduced "
+                                         "axes as 1 or not at all (--keep-dims)"},
+        {"y = sum(x, dtype = f32)", "1:12: 'sum' has no parameter 'dtype'; a type's name converts, as f16(x), and an "
+                                    "output is stored in its tensor's type"},
+        {"y = exp(x = x)", "1:9: 'exp' has no parameter 'x': its arguments are given by position"},
+        {"y = layer_norm(x, weight = x)", "1:19: 'layer_norm' has no parameter 'weight', it has 'x', 'w', 'b', 'eps'"},
+        {"fn f() = 1; y = f(k = 2)", "1:19: 'f' has no parameter 'k', it has none"},
+        {"y = max(a, b)", "1:5: 'max' takes 1 argument, found 2; of two values use maximum(a, b), and" AND_AXES},
+        {"y = min(x, 0)", "1:5: 'min' takes 1 argument, found 2; of two values use minimum(a, b), and" AND_AXES},
+        {"y = clip(x, 0, 1)", "1:5: unknown function 'clip'; use clamp(x, low, high)"},
+        {"y = ln(x)", "1:5: unknown function 'ln'; use log(x)"},
+        {"y = power(x, 2)", "1:5: unknown function 'power'; use x ** y or pow(x, y)"},
+        {"y = len(x)", "1:5: unknown function 'len'; use size(axis)"},
+        {"y = int(x)", "1:5: unknown function 'int'; use i32(x) or i64(x)"},
+        {"y = float(x)", "1:5: unknown function 'float'; use f32(x)"},
+        {"y = bfloat16(x)", "1:5: unknown function 'bfloat16'; use bf16(x)"},
+        {"y = half(x)", "1:5: unknown function 'half'; use f16(x)"},
+        {"y = Int8(x)", "1:5: unknown function 'Int8'; use i8(x)"},
+        {"y = if(x > 0, x, 0)", "1:5: unknown function 'if'; use c ? a : b or where(c, a, b)"},
+        {"y = x if x > 0 else 0", "1:7: expected an operator or the end of the statement, found 'if'; use c ? a : b or "
+                                  "where(c, a, b)"},
+        {"y = x > 0 and x < 1", "1:11: expected an operator or the end of the statement, found 'and'; use a && b"},
+        {"y = amax(x)", "1:5: unknown function 'amax'; use max(x)"},
+        {"y = arange(0)", "1:5: unknown function 'arange'; use index(axis)"},
+        {"y = square(x)", "1:5: unknown function 'square'; use x ** 2"},
+        {"y = logit(x)", "1:5: unknown function 'logit'; use log(x / (1 - x))"},
+        {"y = matmul(x, w)",
+         "1:5: unknown function 'matmul'; use sum(a * b) for a row; there are no products of matrices"},
+        {"y = np.exp(x)", "1:7: '.' is not part of the language; use functions without a module and not as methods, as "
+                          "sum(x)"},
+        {"y = x[0]", "1:6: '[' is not part of the language; use sizes and strides of the tensor"},
+        {"y = sigmoid_(x)", "1:5: unknown function 'sigmoid_'; did you mean 'sigmoid'?"},
+        {"y = ReLU(x)", "1:5: unknown function 'ReLU'; did you mean 'relu'?"},
+        {"y = GELU(x)", "1:5: unknown function 'GELU'; did you mean 'gelu'?"},
+        {"y = e()", "1:5: unknown function 'e'; use exp(1)"},
+        {"fn f(x) = g(x)\nfn g(x) = x\ny = f(x)",
+         "1:11: 'g' is called above its definition at 2:4, expected 'fn' before the first call"},
+        {"fn clip(x) = reduce((a, b) -> clip(a), x, 0)\ny = clip(x)",
+         "1:31: 'clip' is called by itself: there is no recursion"},
+        {"y = f(x) # fn f\n", "1:5: unknown function 'f'"},
+        {"y = f(x); z = $ ; fn f(x) = x", "1:5: unknown function 'f'"},
+        {"y = x2; x2 = x", "1:9: 'x2' is assigned after it was read as an input at 1:5"},
+        {"fn pi(x) = x", "1:4: 'pi' is a function already, it cannot name a function"},
+        {"y = pi(x)", "1:5: 'pi' takes 0 arguments, found 1"},
+    };
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        kiln__graph *graph = NULL;
+        if (kiln__graph_parse(cases[i].text, &graph) == KILN_OK) fail_msg("'%s' parses", cases[i].text);
+        assert_string_equal(kiln_last_error(), cases[i].sentence);
+    }
+#undef AXES
+#undef AND_AXES
+}
+
+/* What is suggested can be written. */
+static void what_is_suggested_parses(void **state) {
+    (void)state;
+    static const char *const words[] = {"float", "clip",      "logit",       "ln",       "iif",      "power",
+                                        "hypot", "logaddexp", "randn",       "gelu_new", "mse_loss", "swiglu",
+                                        "tau",   "e",         "masked_fill", "ptp",      "dot"};
+    for (size_t i = 0; i < COUNT(words); i++) {
+        char text[400];
+        kiln__graph *graph = NULL;
+        snprintf(text, sizeof text, "out = %s()", words[i]);
+        assert_int_equal(kiln__graph_parse(text, &graph), KILN_E_NAME);
+        const char *use = strstr(kiln_last_error(), "; use ");
+        assert_non_null(use);
+        const char *end = strstr(use, " or ");
+        snprintf(text, sizeof text, "out = %.*s", (int)(end ? end - use : (long)strlen(use)) - 6, use + 6);
+        if (kiln__graph_parse(text, &graph) != KILN_OK) fail_msg("%s: '%s': %s", words[i], text, kiln_last_error());
+        kiln__graph_destroy(graph);
+    }
+}
+
+/* The name of a function without parameters stays free: an input may be called pi. */
+static void pi_is_a_call_and_a_free_name(void **state) {
+    (void)state;
+    kiln__graph *graph;
+    assert_int_equal(kiln__graph_parse("y = pi() * 2", &graph), KILN_OK);
+    char *found = lang_graph_text(graph, "y");
+    assert_string_equal(found, "(* 3.14159265 2)");
+    free(found);
+    kiln__graph_destroy(graph);
+    assert_int_equal(kiln__graph_parse("y = pi * pi()", &graph), KILN_OK);
+    found = lang_graph_text(graph, "y");
+    assert_string_equal(found, "(* pi 3.14159265)");
+    free(found);
+    kiln__graph_destroy(graph);
+    assert_int_equal(kiln__graph_parse("pi = 3; fn f(pi) = pi + 1; y = f(pi)", &graph), KILN_OK);
+    kiln__graph_destroy(graph);
 }
 
 /* head, then piece over and over, count times, then tail. */
@@ -388,6 +496,9 @@ int main(void) {
         cmocka_unit_test(equal_expressions_are_one_node),
         cmocka_unit_test(numbers_do_not_depend_on_the_locale),
         cmocka_unit_test(errors_name_place_finding_and_expectation),
+        cmocka_unit_test(first_mistakes_are_told_what_to_write),
+        cmocka_unit_test(what_is_suggested_parses),
+        cmocka_unit_test(pi_is_a_call_and_a_free_name),
         cmocka_unit_test(limits_stop_what_is_too_large),
         cmocka_unit_test(functions_that_expand_without_end_are_stopped),
         cmocka_unit_test(signatures_follow_the_lists),

@@ -68,7 +68,7 @@ static const char *const elsewhere[] = {
 static void add_call(expressions *list, const char *at)
 {
     char name[64] = "", call[128];
-    size_t length = strcspn(at, "("), parameters = 1;
+    size_t length = strcspn(at, "("), parameters = at[strcspn(at, "(") + 1] != ')';
     memcpy(name, at, length);
     for (const char *c = at + length; *c != ')'; c++) parameters += *c == ',';
     for (size_t i = 0; i < COUNT(elsewhere); i++)

@@ -229,6 +229,7 @@ if transcript binding_errors; then
     try run 'y = x' --in x=x.npy --out y=y.npy --scalar eps=1e-5
     try run 'y = x * a' --in x=x.npy,a=w.npy --out y=y.npy --scalar a=2
     try run 't = x; y = x' --in w=w.npy --out y=y.npy
+    try run 'y = sin(pi * x)' --in x=x.npy --out y=y.npy
     check
 fi
 
@@ -237,6 +238,8 @@ if transcript program_errors; then
     try run 'y = sofmax(x)' --in x=x.npy --out y=y.npy
     try run 'y = x; y = x + 1' --in x=x.npy --out y=y.npy
     try run 'y = x @ x' --in x=x.npy --out y=y.npy
+    try run 'y = softmax(x, axis = 0)' --in x=x.npy --out y=y.npy
+    try run 'y = max(x, 0)' --in x=x.npy --out y=y.npy
     try run '' --in x=x.npy --out y=y.npy
     try run 'y = x & 1' --in x=x.npy --out y=y.npy --device cpu
     printf 'm = max(x)\ny = exp(x - m' > p.kiln
@@ -334,6 +337,11 @@ if transcript run_cpu; then
     try run 's = sum(x)' --in x=e.npy --out s=s.npy --axes 0 "${cpu[@]}"
     show s.npy f4
     cp x.npy same.npy
+    try run 'y = x * 1e38 * 0.5' --in x=x.npy --out y=y.npy "${cpu[@]}" --precision double
+    show y.npy f4
+    try run 'y = x * 1e38 * 0.5' --in x=x.npy --out y=y.npy "${cpu[@]}" --precision program
+    show y.npy f4
+    try run 'y = x' --in x=x.npy --out y=y.npy "${cpu[@]}" --precision f32
     try run 'x2 = x * 2' --in x=same.npy --out x2=same.npy --quiet "${cpu[@]}"
     show same.npy f4
     printf 'm = max(x)   # the row'"'"'s largest\ny = x - m\n' > p.kiln

@@ -7,7 +7,10 @@
  *   - Handles are destroyed by the matching ..._destroy function, which accepts NULL.
  *   - The library never exits or aborts, and prints only where the user's KILN_LOG asks for it. It keeps no reference
  *     to memory passed to it after a call returns, besides the device memory that an asynchronous launch works on.
- *   - Sizes and strides count elements, not bytes. Strings are UTF-8 and end in NUL. */
+ *   - Sizes and strides count elements, not bytes. Strings are UTF-8 and end in NUL.
+ *   - A thread with a stack of 64 KB may make any call, whatever the program's text. Kiln takes less than 32 KB of it;
+ *     the rest is left to the CUDA driver, whose need is not stated, where a call loads or launches. NVRTC runs on a
+ *     thread of Kiln's own, which lives as long as a compile. */
 #ifndef KILN_KILN_H
 #define KILN_KILN_H
 
@@ -228,9 +231,32 @@ KILN_API kiln_status kiln_run(const kiln_program *program, const kiln_tensor *te
                               const kiln_scalar *scalars, size_t scalar_count, void *stream);
 
 /* The same on the CPU reference, in double precision (integers exactly), on host memory, any strides. Slow and
- * exact; needs neither driver nor NVRTC. Synchronous. Thread-safe. */
+ * exact; needs neither driver nor NVRTC. Synchronous. Thread-safe.
+ * What is the best answer is not what a GPU gives where f32 overflows or cancels: exp(100) is finite here and infinite
+ * there. To compare with a GPU, use kiln_run_cpu_with_options and KILN_PRECISION_PROGRAM. */
 KILN_API kiln_status kiln_run_cpu(const kiln_program *program, const kiln_tensor *tensors, size_t tensor_count,
                                   const kiln_scalar *scalars, size_t scalar_count);
+
+/* What the CPU reference computes floats in. Integers are computed in the program's types in either case. */
+typedef enum kiln_precision {
+    KILN_PRECISION_DOUBLE = 0, /* all in double, rounded once where an output is stored or the program converts */
+    KILN_PRECISION_PROGRAM = 1 /* in the program's own types (docs/language.md): f32, or f64 where an input is f64. Each
+                                  operation is rounded to its type, sums and products are added up as a tree of pairs */
+} kiln_precision;
+
+typedef struct kiln_cpu_options {
+    size_t struct_size; /* sizeof(kiln_cpu_options), as KILN_CPU_OPTIONS_INIT sets it */
+    kiln_precision precision;
+} kiln_cpu_options;
+#define KILN_CPU_OPTIONS_INIT { sizeof(kiln_cpu_options), KILN_PRECISION_DOUBLE }
+
+/* kiln_run_cpu with options, which may be NULL for the defaults. With KILN_PRECISION_PROGRAM it has the types of a
+ * kernel: their overflow, cancellation and rounding. It does not have a kernel's bits: sums are added in another order
+ * there, functions such as exp are a few units in the last place off, and where outputs are narrow they are
+ * approximated; here they are computed in double and rounded once. Thread-safe. */
+KILN_API kiln_status kiln_run_cpu_with_options(const kiln_program *program, const kiln_tensor *tensors,
+                                               size_t tensor_count, const kiln_scalar *scalars, size_t scalar_count,
+                                               const kiln_cpu_options *options);
 
 /* ---- plans -------------------------------------------------------------------------------------------- */
 

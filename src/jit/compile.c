@@ -1,6 +1,8 @@
 /* One compile with NVRTC: options, image, log, and what each step took.
  * NVRTC serialises most of the work of its threads by itself; no lock is held here. */
 #define _GNU_SOURCE
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +16,7 @@ static const char *const keyed_options[] = {
     "--std=c++17", "--no-source-include", "--modify-stack-limit=false", "-default-device", "--ptxas-options=-v", NULL,
 };
 
-enum { max_options = 16 };
+enum { max_options = 16, stack_bytes = 8 << 20 };
 
 const char *const *kiln__nvrtc_options(void) { return keyed_options; }
 
@@ -30,6 +32,8 @@ typedef struct job {
     const kiln__compile_request *request;
     kiln__nvrtcProgram program;
     kiln__compile_result *result;
+    kiln_status status;
+    char message[1024]; /* of a failure */
 } job;
 
 static kiln_status check_arch(const kiln__nvrtc *nvrtc, const kiln__compile_request *request) {
@@ -109,23 +113,54 @@ static kiln_status compile_program(const job *j) {
     return status;
 }
 
+static void *run(void *user) {
+    job *j = user;
+    double start = kiln__now_ms();
+    kiln__nvrtcResult code = j->nvrtc->CreateProgram(&j->program, j->request->source, j->request->name, 0, NULL, NULL);
+    j->result->facts.create_ms = kiln__now_ms() - start;
+    if (code != KILN__NVRTC_SUCCESS) {
+        j->status = fail_call(j, "CreateProgram", "", code);
+    } else {
+        j->status = compile_program(j);
+        j->nvrtc->DestroyProgram(&j->program);
+    }
+    snprintf(j->message, sizeof j->message, "%s", j->status == KILN_OK ? "" : kiln_last_error());
+    return NULL;
+}
+
+/* NVRTC nests as deep as a source does, and wants more stack than an application's thread may have: it gets a thread of
+ * its own, which takes no signals. */
+static kiln_status run_on_large_stack(job *j) {
+    sigset_t all, before;
+    pthread_attr_t attributes;
+    pthread_t thread;
+    int cancelled, code = pthread_attr_init(&attributes);
+    if (code != 0) return kiln__out_of_memory();
+    sigfillset(&all);
+    code = pthread_attr_setstacksize(&attributes, stack_bytes);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    if (code == 0) code = pthread_create(&thread, &attributes, run, j);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attributes);
+    if (code != 0)
+        return kiln__fail(KILN_E_MEMORY, "no thread can be had to compile on, with a stack of %d bytes: %s",
+                          stack_bytes, strerror(code));
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelled); /* the thread works on this one's stack */
+    pthread_join(thread, NULL);
+    pthread_setcancelstate(cancelled, NULL);
+    return j->status == KILN_OK ? KILN_OK : kiln__fail(j->status, "%s", j->message);
+}
+
 kiln_status kiln__nvrtc_compile(const kiln__nvrtc *nvrtc, const kiln__compile_request *request,
                                 kiln__compile_result *out) {
-    job j = {nvrtc, request, NULL, out};
+    job j = {.nvrtc = nvrtc, .request = request, .result = out};
     *out = (kiln__compile_result){.facts = {.arch = request->arch,
                                             .is_ptx = request->ptx,
                                             .registers = -1,
                                             .spill_bytes = -1,
                                             .created_unix = (int64_t)time(NULL)}};
     kiln_status status = check_arch(nvrtc, request);
-    if (status != KILN_OK) return status;
-    double start = kiln__now_ms();
-    kiln__nvrtcResult code = nvrtc->CreateProgram(&j.program, request->source, request->name, 0, NULL, NULL);
-    out->facts.create_ms = kiln__now_ms() - start;
-    if (code != KILN__NVRTC_SUCCESS) return fail_call(&j, "CreateProgram", "", code);
-    status = compile_program(&j);
-    nvrtc->DestroyProgram(&j.program);
-    return status;
+    return status == KILN_OK ? run_on_large_stack(&j) : status;
 }
 
 void kiln__compile_result_free(kiln__compile_result *result) {

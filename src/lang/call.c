@@ -5,67 +5,6 @@
 
 #define NOT_GIVEN UINT32_MAX
 
-typedef struct arguments {
-    uint32_t nodes[KILN__MAX_PARAMETERS]; /* of each parameter */
-    uint32_t count;                       /* by position; may exceed what nodes has room for */
-    bool named;                           /* one was given by its name */
-} arguments;
-
-/* One argument, by its position or as in "ddof = 0"; function is NULL for an operator, which has no parameter names. */
-static void parse_argument(kiln__parser *parser, const kiln__function *function, arguments *args) {
-    kiln__token name = parser->token;
-    uint32_t place = args->count;
-    if (function != NULL && name.kind == KILN__TOKEN_NAME && kiln__parser_at_assignment(parser)) {
-        int length = (int)function->length;
-        place = kiln__parameter_find(function, &name);
-        args->named = true;
-        if (place == function->parameter_count) {
-            KILN__FAIL_AT(parser, &name, KILN_E_NAME, "'%.*s' has no parameter %s", length, function->name,
-                          kiln__parser_quote(parser, &name));
-        } else if (args->nodes[place] != NOT_GIVEN) {
-            KILN__FAIL_AT(parser, &name, KILN_E_NAME, "the argument %s of '%.*s' is given twice",
-                          kiln__parser_quote(parser, &name), length, function->name);
-        }
-        kiln__parser_advance(parser);
-        kiln__parser_advance(parser);
-    } else if (args->named) {
-        KILN__FAIL_AT(parser, &name, KILN_E_SYNTAX, "an argument without a name follows one with a name");
-    } else {
-        args->count++;
-    }
-    uint32_t node = kiln__parse_expression(parser);
-    if (place < KILN__MAX_PARAMETERS) args->nodes[place] = node;
-}
-
-/* The arguments and the ')' after them, as many as the call takes. */
-static bool parse_arguments(kiln__parser *parser, const kiln__token *name, const kiln__function *function,
-                            uint32_t least, uint32_t most, arguments *args) {
-    memset(args->nodes, 0xff, sizeof args->nodes);
-    bool more = parser->token.kind != ')';
-    while (more) {
-        parse_argument(parser, function, args);
-        more = parser->token.kind == ',';
-        if (more) kiln__parser_advance(parser);
-    }
-    if (!kiln__parser_expect(parser, ')', "',' or ')'")) return false;
-    if (args->count <= most && (args->count >= least || args->named)) return true;
-    const char *quote = kiln__parser_quote(parser, name);
-    if (least != most)
-        return KILN__FAIL_AT(parser, name, KILN_E_SYNTAX, "%s takes %u to %u arguments, found %u", quote, least, most,
-                             args->count);
-    return KILN__FAIL_AT(parser, name, KILN_E_SYNTAX, "%s takes %u argument%s, found %u", quote, least,
-                         least == 1 ? "" : "s", args->count);
-}
-
-/* An operator or a conversion. */
-static uint32_t call_operator(kiln__parser *parser, const kiln__token *name, kiln__node node) {
-    arguments args = {.count = 0};
-    node.arg_count = kiln__op_describe(node.op)->args;
-    if (!parse_arguments(parser, name, NULL, node.arg_count, node.arg_count, &args)) return 0;
-    memcpy(node.args, args.nodes, node.arg_count * sizeof node.args[0]);
-    return kiln__parser_add(parser, name, node);
-}
-
 /* Adds function's nodes with its parameters replaced by args. */
 static uint32_t expand(kiln__parser *parser, const kiln__token *at, const kiln__function *function,
                        const uint32_t *args) {
@@ -83,20 +22,81 @@ static uint32_t expand(kiln__parser *parser, const kiln__token *at, const kiln__
     return map == NULL ? 0 : map[function->result];
 }
 
-static uint32_t call_function(kiln__parser *parser, const kiln__token *name, const kiln__function *function) {
-    arguments args = {.count = 0};
-    uint32_t least = function->required_count, most = function->parameter_count;
-    if (!parse_arguments(parser, name, function, least, most, &args)) return 0;
-    for (uint32_t i = 0; i < most; i++) {
-        const kiln__parameter *parameter = &function->parameters[i];
-        if (args.nodes[i] != NOT_GIVEN) continue;
-        if (!parameter->optional) {
-            return KILN__FAIL_AT(parser, name, KILN_E_SYNTAX, "%s lacks its argument '%.*s'",
-                                 kiln__parser_quote(parser, name), (int)parameter->length, parameter->name);
-        }
-        args.nodes[i] = kiln__parser_add(parser, name, parameter->value);
+/* Which parameter the next argument is for: the one after the last, or the one named, as in "ddof = 0". */
+static bool place_argument(kiln__parser *parser, kiln__frame *frame) {
+    const kiln__function *function = frame->u.call.function;
+    kiln__token name = parser->token;
+    frame->u.call.place = frame->u.call.count;
+    if (name.kind != KILN__TOKEN_NAME || !kiln__parser_at_assignment(parser)) {
+        frame->u.call.count++;
+        return !frame->u.call.named ||
+               KILN__FAIL_AT(parser, &name, KILN_E_SYNTAX, "an argument without a name follows one with a name");
     }
-    return expand(parser, name, function, args.nodes);
+    uint32_t place = function == NULL ? 0 : kiln__parameter_find(function, &name);
+    if (function == NULL || place == function->parameter_count)
+        return kiln__fail_parameter(parser, &frame->at, function, &name);
+    if (frame->u.call.nodes[place] != NOT_GIVEN)
+        return KILN__FAIL_AT(parser, &name, KILN_E_NAME, "the argument %s of '%.*s' is given twice",
+                             kiln__parser_quote(parser, &name), (int)function->length, function->name);
+    frame->u.call.place = place;
+    frame->u.call.named = true;
+    kiln__parser_advance(parser);
+    kiln__parser_advance(parser);
+    return true;
+}
+
+static uint32_t finish_function(kiln__parser *parser, kiln__frame *frame) {
+    const kiln__function *function = frame->u.call.function;
+    uint32_t *nodes = frame->u.call.nodes;
+    for (uint32_t i = 0; i < function->parameter_count; i++) {
+        const kiln__parameter *parameter = &function->parameters[i];
+        if (nodes[i] != NOT_GIVEN) continue;
+        if (!parameter->optional)
+            return KILN__FAIL_AT(parser, &frame->at, KILN_E_SYNTAX, "%s lacks its argument '%.*s'",
+                                 kiln__parser_quote(parser, &frame->at), (int)parameter->length, parameter->name);
+        nodes[i] = kiln__parser_add(parser, &frame->at, parameter->value);
+    }
+    return expand(parser, &frame->at, function, nodes);
+}
+
+/* At the ')' after the arguments. */
+static uint32_t finish_call(kiln__parser *parser, kiln__frame *frame) {
+    const kiln__function *function = frame->u.call.function;
+    uint32_t count = frame->u.call.count, args = kiln__op_describe(frame->op)->args;
+    uint32_t least = function != NULL ? function->required_count : args;
+    uint32_t most = function != NULL ? function->parameter_count : args;
+    if (!kiln__parser_expect(parser, ')', "',' or ')'")) return 0;
+    if (count > most || (count < least && !frame->u.call.named))
+        return kiln__fail_count(parser, &frame->at, function, least, most, count);
+    if (function != NULL) return finish_function(parser, frame);
+    kiln__node node = {.op = frame->op, .arg_count = (uint8_t)args};
+    if (frame->op == KILN__OP_CONVERT) node.u.type = frame->u.call.type;
+    memcpy(node.args, frame->u.call.nodes, args * sizeof node.args[0]);
+    return kiln__parser_add(parser, &frame->at, node);
+}
+
+static bool next_argument(kiln__parser *parser, kiln__frame *frame) {
+    if (place_argument(parser, frame)) kiln__parser_push(parser, frame);
+    return false;
+}
+
+/* After the '('. */
+static bool begin_arguments(kiln__parser *parser, kiln__frame *frame, uint32_t *value) {
+    frame->kind = KILN__FRAME_ARGUMENT;
+    memset(frame->u.call.nodes, 0xff, sizeof frame->u.call.nodes);
+    if (parser->token.kind != ')') return next_argument(parser, frame);
+    *value = finish_call(parser, frame);
+    return true;
+}
+
+static bool continue_arguments(kiln__parser *parser, kiln__frame *frame, uint32_t *value) {
+    if (frame->u.call.place < KILN__MAX_PARAMETERS) frame->u.call.nodes[frame->u.call.place] = *value;
+    if (parser->token.kind == ',') {
+        kiln__parser_advance(parser);
+        return next_argument(parser, frame);
+    }
+    *value = finish_call(parser, frame);
+    return true;
 }
 
 /* index(axis), size(axis): the axis is written out, as the shape of the kernel depends on it. */
@@ -136,42 +136,88 @@ static uint32_t add_reducer(kiln__parser *parser, kiln__reducer reducer) {
     return graph->reducer_count++;
 }
 
-/* reduce((a, b) -> combine, x, identity) */
-static uint32_t call_reduce(kiln__parser *parser, const kiln__token *name) {
-    kiln__function combine = {.scope = KILN__SCOPE_COMBINE};
-    kiln__token lambda = parser->token;
-    if (!kiln__parser_expect(parser, '(', "reduce's combine, as in (a, b) -> a + b")) return 0;
-    kiln__parse_parameters(parser, &combine, false);
-    if (combine.parameter_count != 2)
-        return KILN__FAIL_AT(parser, &lambda, KILN_E_SYNTAX, "the combine of reduce takes 2 parameters, found %u",
-                             combine.parameter_count);
-    if (!kiln__parser_expect(parser, KILN__PAIR('-', '>'), "'->' and what the parameters combine to")) return 0;
-    kiln__parse_body(parser, &combine);
-    kiln__parser_expect(parser, ',', "',' and what to reduce");
-    uint32_t arg = kiln__parse_expression(parser);
-    kiln__parser_expect(parser, ',', "',' and the identity of the combine");
-    kiln__node identity = kiln__parse_constant(parser);
-    if (!kiln__parser_expect(parser, ')', "')' after the identity")) return 0;
-    kiln__reducer reducer = {combine.nodes.items, combine.nodes.count, combine.result, identity};
-    kiln__node node = {.op = KILN__OP_REDUCE_USER, .arg_count = 1, .args = {arg}};
-    node.u.reducer = add_reducer(parser, reducer);
-    return kiln__parser_add(parser, name, node);
+/* reduce((a, b) -> combine, x, identity), as far as it is parsed. */
+typedef struct kiln__reduction {
+    kiln__function combine, identity;
+    kiln__function *outer; /* whose expression has the call */
+    kiln__token identity_at;
+} kiln__reduction;
+
+/* Parses function's expression next, for the frame. */
+static bool enter_body(kiln__parser *parser, kiln__frame *frame, kiln__frame_kind kind, kiln__function *function) {
+    frame->kind = kind;
+    parser->current = function;
+    kiln__parser_push(parser, frame);
+    return false;
 }
 
-uint32_t kiln__parse_call(kiln__parser *parser, const kiln__token *name) {
-    kiln_type type;
+static bool begin_reduce(kiln__parser *parser, kiln__frame *frame) {
+    kiln__token lambda = parser->token;
+    kiln__reduction *reduction = kiln__work_alloc(parser->work, &parser->work->scratch, 1, sizeof *reduction);
+    if (reduction == NULL) return false;
+    *reduction = (kiln__reduction){.combine = {.scope = KILN__SCOPE_COMBINE},
+                                   .identity = {.scope = KILN__SCOPE_CONSTANT},
+                                   .outer = parser->current};
+    frame->u.reduction = reduction;
+    if (!kiln__parser_expect(parser, '(', "reduce's combine, as in (a, b) -> a + b")) return false;
+    kiln__parse_parameters(parser, &reduction->combine, false);
+    if (reduction->combine.parameter_count != 2)
+        return KILN__FAIL_AT(parser, &lambda, KILN_E_SYNTAX, "the combine of reduce takes 2 parameters, found %u",
+                             reduction->combine.parameter_count);
+    if (!kiln__parser_expect(parser, KILN__PAIR('-', '>'), "'->' and what the parameters combine to")) return false;
+    return enter_body(parser, frame, KILN__FRAME_COMBINE, &reduction->combine);
+}
+
+static bool continue_reduce(kiln__parser *parser, kiln__frame *frame, uint32_t *value) {
+    kiln__reduction *reduction = frame->u.reduction;
+    parser->current = reduction->outer;
+    if (frame->kind == KILN__FRAME_COMBINE) {
+        reduction->combine.result = *value;
+        kiln__parser_expect(parser, ',', "',' and what to reduce");
+        return enter_body(parser, frame, KILN__FRAME_REDUCED, reduction->outer);
+    }
+    if (frame->kind == KILN__FRAME_REDUCED) {
+        frame->values[0] = *value;
+        kiln__parser_expect(parser, ',', "',' and the identity of the combine");
+        reduction->identity_at = parser->token;
+        return enter_body(parser, frame, KILN__FRAME_IDENTITY, &reduction->identity);
+    }
+    const kiln__function *combine = &reduction->combine;
+    reduction->identity.result = *value;
+    kiln__node identity = kiln__constant_value(parser, &reduction->identity, &reduction->identity_at);
+    if (!kiln__parser_expect(parser, ')', "')' after the identity")) return false;
+    kiln__node node = {.op = KILN__OP_REDUCE_USER, .arg_count = 1, .args = {frame->values[0]}};
+    node.u.reducer =
+        add_reducer(parser, (kiln__reducer){combine->nodes.items, combine->nodes.count, combine->result, identity});
+    *value = kiln__parser_add(parser, &frame->at, node);
+    return true;
+}
+
+bool kiln__call_continue(kiln__parser *parser, kiln__frame *frame, uint32_t *value) {
+    return frame->kind == KILN__FRAME_ARGUMENT ? continue_arguments(parser, frame, value)
+                                               : continue_reduce(parser, frame, value);
+}
+
+bool kiln__call_begin(kiln__parser *parser, const kiln__token *name, uint32_t *value) {
+    kiln__frame frame = {.at = *name, .op = kiln__op_find(name->text, name->length)};
     kiln__parser_expect(parser, '(', "'('");
-    kiln__op op = kiln__op_find(name->text, name->length);
-    if (op == KILN__OP_INDEX || op == KILN__OP_SIZE) return call_with_axis(parser, name, op);
-    if (op == KILN__OP_REDUCE_USER) return call_reduce(parser, name);
-    if (op != KILN__OP_COUNT_OF) return call_operator(parser, name, (kiln__node){.op = op});
-    if (kiln__type_parse(name->text, name->length, &type))
-        return call_operator(parser, name, (kiln__node){.op = KILN__OP_CONVERT, .u.type = type});
+    if (frame.op == KILN__OP_INDEX || frame.op == KILN__OP_SIZE) {
+        *value = call_with_axis(parser, name, frame.op);
+        return true;
+    }
+    if (frame.op == KILN__OP_REDUCE_USER) return begin_reduce(parser, &frame);
+    if (frame.op != KILN__OP_COUNT_OF) return begin_arguments(parser, &frame, value);
+    frame.op = KILN__OP_CONVERT;
+    if (kiln__type_parse(name->text, name->length, &frame.u.call.type)) return begin_arguments(parser, &frame, value);
     kiln__function *function = kiln__function_find(parser, name);
-    if (function != NULL && kiln__function_load(parser, function)) return call_function(parser, name, function);
+    if (function != NULL && kiln__function_load(parser, function)) {
+        frame.u.call.function = function;
+        return begin_arguments(parser, &frame, value);
+    }
     if (parser->lexer.in_prelude && kiln__token_is(name, "_count", 6)) {
         kiln__parser_expect(parser, ')', "')'");
-        return kiln__parser_add(parser, name, (kiln__node){.op = KILN__OP_COUNT});
+        *value = kiln__parser_add(parser, name, (kiln__node){.op = KILN__OP_COUNT});
+        return true;
     }
     return kiln__fail_unknown(parser, name);
 }

@@ -1,4 +1,4 @@
-/* Expressions, by precedence climbing: C's operators, and ** as in Python. */
+/* Expressions, by operator precedence with a stack of its own: C's operators, and ** as in Python. */
 #include <math.h>
 #include <string.h>
 
@@ -33,13 +33,18 @@ static const struct {
 };
 /* clang-format on */
 
-static uint32_t parse_unary(kiln__parser *parser);
-
-static bool enter(kiln__parser *parser) {
-    if (parser->lexer.depth == KILN__MAX_DEPTH)
+bool kiln__parser_push(kiln__parser *parser, const kiln__frame *frame) {
+    /* Operands of one expression's operators count once: there are at most as many as precedences. */
+    bool nests = frame->kind != KILN__FRAME_BINARY;
+    if (nests && parser->lexer.depth == KILN__MAX_DEPTH)
         return KILN__FAIL_AT(parser, &parser->token, KILN_E_LIMIT, "the expression is nested more than %d deep",
                              KILN__MAX_DEPTH);
-    parser->lexer.depth++;
+    kiln__frame *frames = kiln__work_grow(parser->work, &parser->work->scratch, parser->frames, parser->frame_count,
+                                          &parser->frame_capacity, sizeof *frames);
+    if (frames == NULL) return false;
+    parser->frames = frames;
+    frames[parser->frame_count++] = *frame;
+    parser->lexer.depth += nests;
     return true;
 }
 
@@ -74,86 +79,102 @@ static uint32_t read_name(kiln__parser *parser, const kiln__token *name) {
     return graph->names[known].node;
 }
 
-static uint32_t parse_primary(kiln__parser *parser) {
-    kiln__token token = parser->token;
+static bool literal(kiln__parser *parser, const kiln__token *token, kiln__node value, uint32_t *out) {
+    kiln__parser_advance(parser);
+    *out = kiln__parser_add(parser, token, value);
+    return true;
+}
+
+/* Where an operand is to begin. True: *value is one; false: one is still to come. */
+static bool take_operand(kiln__parser *parser, uint32_t *value) {
+    const kiln__token token = parser->token;
     const kiln__node *word = reserved_value(&token);
-    kiln__node value = {.op = KILN__OP_NAME}; /* none: what stands here begins no expression */
+    kiln__frame frame = {.kind = KILN__FRAME_UNARY, .at = token};
     switch (token.kind) {
-    case KILN__TOKEN_INT: value = kiln__literal_int(token.value.i64); break;
-    case KILN__TOKEN_FLOAT: value = kiln__literal_float(token.value.f64); break;
+    case KILN__TOKEN_INT: return literal(parser, &token, kiln__literal_int(token.value.i64), value);
+    case KILN__TOKEN_FLOAT: return literal(parser, &token, kiln__literal_float(token.value.f64), value);
     case KILN__TOKEN_NAME:
-        if (word != NULL) {
-            value = *word;
-            break;
-        }
+        if (word != NULL && word->op != KILN__OP_NAME) return literal(parser, &token, *word, value);
+        if (word != NULL) break;
         kiln__parser_advance(parser);
-        return parser->token.kind == '(' ? kiln__parse_call(parser, &token) : read_name(parser, &token);
-    case '(':
-        kiln__parser_advance(parser);
-        uint32_t inner = kiln__parse_expression(parser);
-        kiln__parser_expect(parser, ')', "')'");
-        return inner;
-    default: break;
+        if (parser->token.kind == '(') return kiln__call_begin(parser, &token, value);
+        *value = read_name(parser, &token);
+        return true;
+    case '(': frame.kind = KILN__FRAME_GROUP; break;
+    case '-': frame.op = KILN__OP_NEG; break;
+    case '!': frame.op = KILN__OP_NOT; break;
+    case '~': frame.op = KILN__OP_BITNOT; break;
+    case '+': frame.op = KILN__OP_NAME; break; /* leaves its operand as it is */
+    default: return kiln__parser_expected(parser, &token, "an expression");
     }
-    if (value.op == KILN__OP_NAME) return kiln__parser_expected(parser, &token, "an expression");
-    kiln__parser_advance(parser);
-    return kiln__parser_add(parser, &token, value);
+    if (word != NULL) return kiln__parser_expected(parser, &token, "an expression");
+    if (kiln__parser_push(parser, &frame)) kiln__parser_advance(parser);
+    return false;
 }
 
-/* The exponent may carry a sign of its own, and -x ** 2 is -(x ** 2). */
-static uint32_t parse_power(kiln__parser *parser) {
-    kiln__node power = {.op = KILN__OP_POW, .arg_count = 2, .args = {parse_primary(parser)}};
-    kiln__token at = parser->token;
-    if (at.kind != KILN__PAIR('*', '*')) return power.args[0];
-    if (!enter(parser)) return 0;
-    kiln__parser_advance(parser);
-    power.args[1] = parse_unary(parser);
-    parser->lexer.depth--;
-    return kiln__parser_add(parser, &at, power);
-}
-
-static uint32_t parse_unary(kiln__parser *parser) {
-    kiln__token at = parser->token;
-    if (at.kind != '-' && at.kind != '+' && at.kind != '!' && at.kind != '~') return parse_power(parser);
-    if (!enter(parser)) return 0;
-    kiln__parser_advance(parser);
-    uint32_t arg = parse_unary(parser);
-    parser->lexer.depth--;
-    if (at.kind == '+') return arg;
-    kiln__op op = at.kind == '-' ? KILN__OP_NEG : at.kind == '!' ? KILN__OP_NOT : KILN__OP_BITNOT;
-    return kiln__parser_add(parser, &at, (kiln__node){.op = op, .arg_count = 1, .args = {arg}});
-}
-
-static uint32_t parse_binary(kiln__parser *parser, int lowest) {
-    uint32_t left = parse_unary(parser);
-    for (size_t i = 0; i < sizeof binary_operators / sizeof binary_operators[0];) {
-        kiln__token at = parser->token;
-        if (binary_operators[i].kind != at.kind || binary_operators[i].precedence < lowest) {
-            i++;
-            continue;
+/* Whether the operator behind an operand takes it, before what waits for it does. */
+static bool take_operator(kiln__parser *parser, uint32_t value) {
+    const kiln__frame *waiting = &parser->frames[parser->frame_count - 1];
+    kiln__frame frame = {.kind = KILN__FRAME_POWER, .values = {value}, .at = parser->token};
+    size_t i = 0, count = sizeof binary_operators / sizeof binary_operators[0];
+    if (frame.at.kind != KILN__PAIR('*', '*')) {
+        if (waiting->kind == KILN__FRAME_UNARY || waiting->kind == KILN__FRAME_POWER) return false;
+        while (i < count && binary_operators[i].kind != frame.at.kind) i++;
+        frame.kind = i < count ? KILN__FRAME_BINARY : KILN__FRAME_CHOICE;
+        if (i < count) {
+            frame.op = binary_operators[i].op;
+            frame.precedence = binary_operators[i].precedence;
+        } else if (frame.at.kind != '?') {
+            return false;
         }
-        kiln__parser_advance(parser);
-        uint32_t right = parse_binary(parser, binary_operators[i].precedence + 1);
-        kiln__node node = {.op = binary_operators[i].op, .arg_count = 2, .args = {left, right}};
-        left = kiln__parser_add(parser, &at, node);
-        i = 0;
+        if (waiting->kind == KILN__FRAME_BINARY && waiting->precedence >= frame.precedence) return false;
     }
-    return left;
+    if (kiln__parser_push(parser, &frame)) kiln__parser_advance(parser);
+    return true;
+}
+
+/* Gives the value to what waited for it. True: *value is an operand again; false: one more is to come. */
+static bool close_frame(kiln__parser *parser, uint32_t *value) {
+    kiln__frame frame = parser->frames[--parser->frame_count];
+    kiln__node node = {.op = frame.op, .arg_count = 2, .args = {frame.values[0], *value}};
+    parser->lexer.depth -= frame.kind != KILN__FRAME_BINARY;
+    switch (frame.kind) {
+    case KILN__FRAME_END: return true;
+    case KILN__FRAME_GROUP: kiln__parser_expect(parser, ')', "')'"); return true;
+    case KILN__FRAME_UNARY:
+        if (frame.op == KILN__OP_NAME) return true;
+        node = (kiln__node){.op = frame.op, .arg_count = 1, .args = {*value}};
+        break;
+    case KILN__FRAME_POWER: node.op = KILN__OP_POW; break;
+    case KILN__FRAME_BINARY: break;
+    case KILN__FRAME_CHOICE:
+        frame.kind = KILN__FRAME_OTHERWISE;
+        frame.values[1] = *value;
+        if (kiln__parser_expect(parser, ':', "':' and the value where the condition is false"))
+            kiln__parser_push(parser, &frame);
+        return false;
+    case KILN__FRAME_OTHERWISE:
+        node = (kiln__node){.op = KILN__OP_WHERE, .arg_count = 3, .args = {frame.values[0], frame.values[1], *value}};
+        break;
+    default: return kiln__call_continue(parser, &frame, value);
+    }
+    *value = kiln__parser_add(parser, &frame.at, node);
+    return true;
 }
 
 uint32_t kiln__parse_expression(kiln__parser *parser) {
-    if (!enter(parser)) return 0;
-    uint32_t value = parse_binary(parser, 1);
-    kiln__token at = parser->token;
-    if (at.kind == '?') {
-        kiln__node where = {.op = KILN__OP_WHERE, .arg_count = 3, .args = {value}};
-        kiln__parser_advance(parser);
-        where.args[1] = kiln__parse_expression(parser);
-        kiln__parser_expect(parser, ':', "':' and the value where the condition is false");
-        where.args[2] = kiln__parse_expression(parser);
-        value = kiln__parser_add(parser, &at, where);
+    const uint32_t outer = parser->frame_count;
+    uint32_t value = 0;
+    bool complete = false; /* what was read so far is an operand */
+    kiln__parser_push(parser, &(kiln__frame){.kind = KILN__FRAME_END});
+    while (parser->work->status == KILN_OK && parser->frame_count > outer) {
+        if (!complete)
+            complete = take_operand(parser, &value);
+        else if (take_operator(parser, value))
+            complete = false;
+        else
+            complete = close_frame(parser, &value);
     }
-    parser->lexer.depth--;
     return value;
 }
 
@@ -164,15 +185,19 @@ void kiln__parse_body(kiln__parser *parser, kiln__function *function) {
     parser->current = outer;
 }
 
+kiln__node kiln__constant_value(kiln__parser *parser, const kiln__function *constant, const kiln__token *at) {
+    for (uint32_t i = 0; i < constant->nodes.count && parser->work->status == KILN_OK; i++) {
+        kiln__node *node = &constant->nodes.items[i], args[3];
+        for (uint32_t k = 0; k < node->arg_count; k++) args[k] = constant->nodes.items[node->args[k]];
+        if (!kiln__is_literal(node) && !kiln__fold(node->op, args, node))
+            KILN__FAIL_AT(parser, at, KILN_E_TYPE, "expected a constant: literals, and operators on them");
+    }
+    return parser->work->status == KILN_OK ? constant->nodes.items[constant->result] : (kiln__node){0};
+}
+
 kiln__node kiln__parse_constant(kiln__parser *parser) {
     kiln__function constant = {.scope = KILN__SCOPE_CONSTANT};
     kiln__token at = parser->token;
     kiln__parse_body(parser, &constant);
-    for (uint32_t i = 0; i < constant.nodes.count && parser->work->status == KILN_OK; i++) {
-        kiln__node *node = &constant.nodes.items[i], args[3];
-        for (uint32_t k = 0; k < node->arg_count; k++) args[k] = constant.nodes.items[node->args[k]];
-        if (!kiln__is_literal(node) && !kiln__fold(node->op, args, node))
-            KILN__FAIL_AT(parser, &at, KILN_E_TYPE, "expected a constant: literals, and operators on them");
-    }
-    return parser->work->status == KILN_OK ? constant.nodes.items[constant.result] : (kiln__node){0};
+    return kiln__constant_value(parser, &constant, &at);
 }

@@ -9,7 +9,7 @@
 #include "lang/ops.h"
 
 #define KILN__MAX_TEXT 65536 /* bytes of a program */
-#define KILN__MAX_DEPTH 200  /* nested expressions, and calls of functions within functions */
+#define KILN__MAX_DEPTH 200  /* nested expressions and calls */
 #define KILN__MAX_NODES 4096 /* after functions are expanded */
 #define KILN__MAX_NAME 63    /* bytes of a name */
 
@@ -73,5 +73,7 @@ kiln_status kiln__graph_parse(const char *text, kiln__graph **out);
 void kiln__graph_destroy(kiln__graph *graph);
 /* Index of the name, -1 if there is none. */
 int kiln__graph_find(const kiln__graph *graph, const char *name, size_t length);
+/* The number that other languages call by the name, "pi()" for pi, where it is a name like others here; else NULL. */
+const char *kiln__number_advice(const char *name);
 
 #endif

@@ -26,7 +26,9 @@ bool kiln__parser_reject(kiln__parser *parser, const kiln__token *at, kiln_statu
 }
 
 bool kiln__parser_expected(kiln__parser *parser, const kiln__token *at, const char *what) {
-    return KILN__FAIL_AT(parser, at, KILN_E_SYNTAX, "expected %s, found %s", what, kiln__parser_quote(parser, at));
+    const char *quote = kiln__parser_quote(parser, at), *use = kiln__advice(at);
+    if (use == NULL) return KILN__FAIL_AT(parser, at, KILN_E_SYNTAX, "expected %s, found %s", what, quote);
+    return KILN__FAIL_AT(parser, at, KILN_E_SYNTAX, "expected %s, found %s; use %s", what, quote, use);
 }
 
 static void skip_blank(kiln__lexer *lexer) {
@@ -109,7 +111,11 @@ static void read_punctuator(kiln__parser *parser, kiln__token *token) {
     if (token->kind == ')' && parser->lexer.nesting > 0) parser->lexer.nesting--;
     if (strchr("+-*/%&|^~!<>=?:;,()", token->kind) != NULL) return;
     token->length = character_length(token->text);
-    if (token->length > 0)
+    const char *use = kiln__advice(token);
+    if (use != NULL)
+        KILN__FAIL_AT(parser, token, KILN_E_SYNTAX, "%s is not part of the language; use %s",
+                      kiln__parser_quote(parser, token), use);
+    else if (token->length > 0)
         kiln__parser_reject(parser, token, KILN_E_SYNTAX, "is not part of the language");
     else
         KILN__FAIL_AT(parser, token, KILN_E_SYNTAX, "byte 0x%02x is not part of the language",

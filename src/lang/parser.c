@@ -57,9 +57,15 @@ static void parse_assignment(kiln__parser *parser) {
         return;
     }
     const kiln__name *first = &parser->graph->names[known];
-    const char *problem = first->assigned ? "is assigned twice, first" : "is assigned after it was read as an input";
-    KILN__FAIL_AT(parser, &name, KILN_E_NAME, "%s %s at %u:%u", kiln__parser_quote(parser, &name), problem, first->line,
-                  first->column);
+    bool within = first->line > name.line || (first->line == name.line && first->column > name.column);
+    const char *problem = "is assigned after it was read as an input", *rule = "";
+    if (first->assigned) problem = "is assigned twice, first";
+    if (!first->assigned && within) {
+        problem = "is read";
+        rule = " in its own value: a name can be read after its assignment";
+    }
+    KILN__FAIL_AT(parser, &name, KILN_E_NAME, "%s %s at %u:%u%s", kiln__parser_quote(parser, &name), problem,
+                  first->line, first->column, rule);
 }
 
 static bool at_separator(const kiln__parser *parser) {

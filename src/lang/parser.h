@@ -69,6 +69,7 @@ typedef struct kiln__function {
     /* Of the prelude's functions, which are parsed when they are first called; at is NULL then. */
     kiln__lexer definition;
     bool parsed;
+    bool constant; /* has no parameters */
     kiln__scope scope;
     kiln__parameter *parameters;
     uint32_t parameter_count, required_count;
@@ -76,13 +77,51 @@ typedef struct kiln__function {
     uint32_t result;
 } kiln__function;
 
+/* What waits for the value of an expression inside it. These are kept in memory of their own and not on the thread's
+ * stack, which is small in many programs: however deep a text nests, parsing it takes the same stack. */
+typedef enum kiln__frame_kind {
+    KILN__FRAME_END,       /* whoever asked for the expression */
+    KILN__FRAME_GROUP,     /* "(", then ")" */
+    KILN__FRAME_UNARY,     /* an operator */
+    KILN__FRAME_POWER,     /* a base and "**" */
+    KILN__FRAME_BINARY,    /* a left operand and an operator */
+    KILN__FRAME_CHOICE,    /* a condition and "?", then ":" */
+    KILN__FRAME_OTHERWISE, /* a condition, a value and ":" */
+    KILN__FRAME_ARGUMENT,  /* a call */
+    KILN__FRAME_COMBINE,   /* reduce, of what values combine to, ... */
+    KILN__FRAME_REDUCED,   /* ... of what is reduced, ... */
+    KILN__FRAME_IDENTITY   /* ... of the identity */
+} kiln__frame_kind;
+
+typedef struct kiln__frame {
+    kiln__frame_kind kind;
+    kiln__op op;
+    int precedence;     /* BINARY */
+    uint32_t values[2]; /* so far */
+    kiln__token at;     /* the operator or the called name */
+    union {
+        struct {
+            const kiln__function *function;       /* NULL: an operator or a conversion, whose arguments have no names */
+            kiln_type type;                       /* of a conversion */
+            uint32_t nodes[KILN__MAX_PARAMETERS]; /* of each parameter */
+            uint32_t count;                       /* by position; may exceed what nodes has room for */
+            uint32_t place;                       /* of the argument that is being parsed */
+            bool named;                           /* one was given by its name */
+        } call;
+        struct kiln__reduction *reduction;
+    } u;
+} kiln__frame;
+
 /* After the first failure every token is the end. */
 typedef struct kiln__parser {
     kiln__work *work;
     kiln__lexer lexer;
     kiln__token token; /* the next one */
     kiln__graph *graph;
-    kiln__function *current; /* whose expression is being parsed */
+    kiln__function *current;  /* whose expression is being parsed */
+    kiln__function *defining; /* the fn of the user's that is being defined; NULL outside of one */
+    kiln__frame *frames;
+    uint32_t frame_count, frame_capacity;
     kiln__function *functions, **functions_end;
     uint32_t name_capacity, reducer_capacity;
     char quote[64];
@@ -112,15 +151,21 @@ void kiln__parser_expect_end(kiln__parser *parser);
 
 /* expression.c */
 uint32_t kiln__parse_expression(kiln__parser *parser);
+/* Waits for one more expression; false if it is nested too deep. */
+bool kiln__parser_push(kiln__parser *parser, const kiln__frame *frame);
 /* Parses function's expression, into its nodes and result. */
 void kiln__parse_body(kiln__parser *parser, kiln__function *function);
 /* A constant expression, literals and operators on them: the literal that it comes to. */
 kiln__node kiln__parse_constant(kiln__parser *parser);
+/* The literal that a parsed constant comes to; it began at the token. */
+kiln__node kiln__constant_value(kiln__parser *parser, const kiln__function *constant, const kiln__token *at);
 bool kiln__is_reserved(const kiln__token *name);
 
 /* call.c */
-/* After a name and with '(' as the next token. */
-uint32_t kiln__parse_call(kiln__parser *parser, const kiln__token *name);
+/* After a name and with '(' as the next token. True: *value is the call's; false: an argument is to be parsed first. */
+bool kiln__call_begin(kiln__parser *parser, const kiln__token *name, uint32_t *value);
+/* The same with *value as what a frame of a call, which is off the stack again, waited for. */
+bool kiln__call_continue(kiln__parser *parser, kiln__frame *frame, uint32_t *value);
 
 /* function.c */
 void kiln__prelude_index(kiln__parser *parser);
@@ -128,15 +173,28 @@ void kiln__prelude_index(kiln__parser *parser);
 kiln__function *kiln__function_find(const kiln__parser *parser, const kiln__token *name);
 /* Parses a function of the prelude when it is first called; false in its own expression, or if the parser failed. */
 bool kiln__function_load(kiln__parser *parser, kiln__function *function);
-/* Whether the name is called: an operator, a conversion, a function. */
+/* Whether the name can only be called: an operator, a conversion, a function with parameters. That of a function without
+ * any, as pi(), may be an input's as well. */
 bool kiln__is_callable(const kiln__parser *parser, const kiln__token *name);
 /* From the word fn on. */
 void kiln__parse_function(kiln__parser *parser);
-/* Fails, with the callable name that is nearest to the misspelt one. */
-bool kiln__fail_unknown(kiln__parser *parser, const kiln__token *name);
 /* "(a, b)" of an fn or a lambda, after the '('; defaults: whether "= value" may follow a name. */
 void kiln__parse_parameters(kiln__parser *parser, kiln__function *function, bool defaults);
 /* The parameter of that name, parameter_count if there is none. */
 uint32_t kiln__parameter_find(const kiln__function *function, const kiln__token *name);
+/* Names that begin with an underscore are the prelude's own: only its functions may call them. */
+static inline bool kiln__is_private(const char *name) { return name[0] == '_'; }
+
+/* suggest.c */
+/* Fails for a call of what there is not: with where it is defined, what Kiln has for it, or the nearest name. */
+bool kiln__fail_unknown(kiln__parser *parser, const kiln__token *name);
+/* Fails for an argument whose name is none of the function's (NULL: an operator's, which have none). */
+bool kiln__fail_parameter(kiln__parser *parser, const kiln__token *called, const kiln__function *function,
+                          const kiln__token *name);
+/* Fails for a call with so many arguments. */
+bool kiln__fail_count(kiln__parser *parser, const kiln__token *called, const kiln__function *function, uint32_t least,
+                      uint32_t most, uint32_t found);
+/* What a word or a character of other languages is in this one, "a && b"; NULL for others. */
+const char *kiln__advice(const kiln__token *token);
 
 #endif

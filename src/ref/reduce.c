@@ -16,7 +16,8 @@ kiln__ref_value **kiln__ref_combine_make(const kiln__combine *combine, kiln__are
 }
 
 static void add_user(const kiln__combine *combine, kiln__ref_value *const *values, const kiln__ref_value *x, size_t n,
-                     kiln__ref_value *acc) {
+                     kiln__ref_accumulator *accumulator) {
+    kiln__ref_value *acc = &accumulator->value;
     for (size_t i = 0; i < n; i++) {
         for (uint32_t k = 0; k < combine->count; k++) {
             const kiln__inst *inst = &combine->insts[k];
@@ -24,9 +25,42 @@ static void add_user(const kiln__combine *combine, kiln__ref_value *const *value
                 *values[k] = inst->u.param == 0 ? *acc : x[i];
             else if (inst->arg_count > 0)
                 kiln__ref_eval(combine->insts, k, values, 1);
+            if (accumulator->own_types) kiln__ref_narrow(inst->type, values[k], 1);
         }
         *acc = *values[combine->result];
     }
+}
+
+static double combine_two(kiln__op op, kiln__ctype type, double a, double b) {
+    kiln__ref_value both = {op == KILN__OP_REDUCE_SUM ? a + b : a * b};
+    kiln__ref_narrow(type, &both, 1);
+    return both.f64;
+}
+
+/* A sum or product as a tree of pairs, each rounded to the type. */
+static void add_tree(const kiln__inst *reduction, const kiln__ref_value *x, size_t n,
+                     kiln__ref_accumulator *accumulator) {
+    double *partials = accumulator->partials;
+    for (size_t i = 0; i < n; i++, accumulator->seen++) {
+        double value = x[i].f64;
+        int level = 0;
+        for (; (accumulator->seen >> level & 1) != 0; level++)
+            value = combine_two(reduction->op, reduction->type, partials[level], value);
+        partials[level] = value;
+    }
+}
+
+static double finish_tree(const kiln__inst *reduction, const kiln__ref_accumulator *accumulator) {
+    double value = accumulator->value.f64; /* the identity */
+    for (int level = 0; level < 63; level++)
+        if ((accumulator->seen >> level & 1) != 0)
+            value = combine_two(reduction->op, reduction->type, accumulator->partials[level], value);
+    return value;
+}
+
+static bool is_tree(const kiln__inst *reduction, const kiln__ref_accumulator *accumulator) {
+    bool adds = reduction->op == KILN__OP_REDUCE_SUM || reduction->op == KILN__OP_REDUCE_PROD;
+    return accumulator->own_types && adds && kiln__ctype_is_float(reduction->type);
 }
 
 static void add_float(kiln__op op, const kiln__ref_value *x, size_t n, kiln__ref_accumulator *accumulator) {
@@ -93,7 +127,8 @@ static void add_arg(bool max, bool is_float, const kiln__ref_value *x, size_t n,
     }
 }
 
-kiln__ref_accumulator kiln__ref_reduce_start(const kiln__inst *reduction, const kiln__combine *combines) {
+void kiln__ref_reduce_start(const kiln__inst *reduction, const kiln__combine *combines, bool own_types,
+                            kiln__ref_accumulator *accumulator) {
     bool user = reduction->op == KILN__OP_REDUCE_USER;
     const kiln__combine *combine = user ? &combines[reduction->u.reducer] : NULL;
     double identity = user ? combine->identity : 0.0;
@@ -103,10 +138,12 @@ kiln__ref_accumulator kiln__ref_reduce_start(const kiln__inst *reduction, const 
     case KILN__OP_REDUCE_MAX: identity = -INFINITY; break;
     case KILN__OP_REDUCE_MIN: identity = INFINITY; break;
     }
-    kiln__ref_accumulator accumulator = {.value = {identity}};
+    accumulator->value.f64 = identity;
+    accumulator->correction = 0;
+    accumulator->index = accumulator->seen = 0;
+    accumulator->own_types = own_types;
     if (!kiln__ctype_is_float(reduction->type)) /* of infinities: the type's own limits */
-        accumulator.value.i64 = user ? combine->identity_i64 : kiln__ref_f64_to_int(reduction->type, identity);
-    return accumulator;
+        accumulator->value.i64 = user ? combine->identity_i64 : kiln__ref_f64_to_int(reduction->type, identity);
 }
 
 void kiln__ref_reduce_add(const kiln__ir *ir, const kiln__inst *reduction, kiln__ref_value ***combine_values,
@@ -116,7 +153,9 @@ void kiln__ref_reduce_add(const kiln__ir *ir, const kiln__inst *reduction, kiln_
         add_arg(reduction->op == KILN__OP_REDUCE_ARGMAX, kiln__ctype_is_float(ir->insts[reduction->args[0]].type),
                 values, n, accumulator);
     else if (reduction->op == KILN__OP_REDUCE_USER)
-        add_user(&ir->combines[reducer], combine_values[reducer], values, n, &accumulator->value);
+        add_user(&ir->combines[reducer], combine_values[reducer], values, n, accumulator);
+    else if (is_tree(reduction, accumulator))
+        add_tree(reduction, values, n, accumulator);
     else if (kiln__ctype_is_float(reduction->type))
         add_float(reduction->op, values, n, accumulator);
     else
@@ -125,6 +164,7 @@ void kiln__ref_reduce_add(const kiln__ir *ir, const kiln__inst *reduction, kiln_
 
 kiln__ref_value kiln__ref_reduce_finish(const kiln__inst *reduction, const kiln__ref_accumulator *accumulator) {
     kiln__ref_value value = accumulator->value;
+    if (is_tree(reduction, accumulator)) value.f64 = finish_tree(reduction, accumulator);
     if (kiln__op_is_arg(reduction->op)) value.i64 = accumulator->index;
     /* Past infinity the corrections are NaN and mean nothing. */
     if (kiln__ctype_is_float(reduction->type) && isfinite(value.f64) && accumulator->correction != 0.0)

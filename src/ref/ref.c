@@ -2,6 +2,7 @@
  * Everything it takes is taken here, from one arena; the run itself cannot fail. */
 #include "ref/ref.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
@@ -128,11 +129,28 @@ static kiln_status prepare(kiln__ref_run_state *run, const kiln_tensor *tensors,
     return status == KILN_OK ? make_room(run) : status;
 }
 
+static kiln_status run_in(bool own_types, const kiln__ir *ir, const kiln_tensor *tensors, const kiln_scalar *scalars,
+                          int rank, const int64_t *sizes, const bool *reduced) {
+    kiln__ref_run_state *run = calloc(1, sizeof *run); /* its views are too many for a small stack */
+    if (run == NULL) return kiln__out_of_memory();
+    run->ir = ir;
+    run->scalars = scalars;
+    run->own_types = own_types;
+    run->rank = rank;
+    run->sizes = sizes;
+    kiln_status status = prepare(run, tensors, reduced);
+    if (status == KILN_OK) kiln__ref_run_rows(run);
+    kiln__arena_free(&run->arena);
+    free(run);
+    return status;
+}
+
 kiln_status kiln__ref_run(const kiln__ir *ir, const kiln_tensor *tensors, const kiln_scalar *scalars, int rank,
                           const int64_t *sizes, const bool *reduced) {
-    kiln__ref_run_state run = {.ir = ir, .scalars = scalars, .rank = rank, .sizes = sizes};
-    kiln_status status = prepare(&run, tensors, reduced);
-    if (status == KILN_OK) kiln__ref_run_rows(&run);
-    kiln__arena_free(&run.arena);
-    return status;
+    return run_in(false, ir, tensors, scalars, rank, sizes, reduced);
+}
+
+kiln_status kiln__ref_run_own_types(const kiln__ir *ir, const kiln_tensor *tensors, const kiln_scalar *scalars,
+                                    int rank, const int64_t *sizes, const bool *reduced) {
+    return run_in(true, ir, tensors, scalars, rank, sizes, reduced);
 }

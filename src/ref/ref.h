@@ -11,5 +11,9 @@
  * and min of no elements (names the axis). */
 kiln_status kiln__ref_run(const kiln__ir *ir, const kiln_tensor *tensors, const kiln_scalar *scalars, int rank,
                           const int64_t *sizes, const bool *reduced);
+/* The same in the program's own types: each operation on f32 is rounded to f32, and sums and products are added up as a
+ * tree of pairs. Functions are computed in double and rounded once. */
+kiln_status kiln__ref_run_own_types(const kiln__ir *ir, const kiln_tensor *tensors, const kiln_scalar *scalars,
+                                    int rank, const int64_t *sizes, const bool *reduced);
 
 #endif

@@ -45,6 +45,7 @@ static void evaluate_constant(const kiln__ref_run_state *run, uint32_t index) {
         break;
     default: kiln__ref_eval(run->ir->insts, index, run->values, 1);
     }
+    if (run->own_types) kiln__ref_narrow(inst->type, out, 1);
     spread(run, index);
 }
 
@@ -67,6 +68,7 @@ static void evaluate(const kiln__ref_run_state *run, uint32_t index, int64_t col
     } else {
         kiln__ref_eval(run->ir->insts, index, run->values, n);
     }
+    if (run->own_types) kiln__ref_narrow(inst->type, out, n);
 }
 
 static void store_outputs(const kiln__ref_run_state *run, bool per_element, int64_t col, size_t n) {
@@ -98,7 +100,7 @@ static void run_pass(kiln__ref_run_state *run, const uint8_t *roles, bool last) 
             evaluate(run, i, 0, 1);
             spread(run, i);
         } else if (roles[i] == REDUCTION) {
-            run->accumulators[i] = kiln__ref_reduce_start(&ir->insts[i], ir->combines);
+            kiln__ref_reduce_start(&ir->insts[i], ir->combines, run->own_types, &run->accumulators[i]);
         }
     }
     for (uint32_t o = 0; o < ir->output_count; o++) columns = columns || run->per_element[o];

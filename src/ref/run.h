@@ -22,19 +22,28 @@ void kiln__ref_eval(const kiln__inst *insts, uint32_t index, kiln__ref_value *co
 /* Truncates; saturates; NaN gives 0. */
 int64_t kiln__ref_f64_to_int(kiln__ctype type, double value);
 
+/* Values of the type as the program has them, not in double. */
+static inline void kiln__ref_narrow(kiln__ctype type, kiln__ref_value *values, size_t n) {
+    for (size_t i = 0; type == KILN__F32 && i < n; i++) values[i].f64 = (double)(float)values[i].f64;
+}
+
 /* ---- reductions (reduce.c) ---- */
 
-/* correction: what the roundings of a float value have lost so far. */
+/* correction: what the roundings of a float value have lost so far. In the program's types, sums and products of floats
+ * are added up as a tree instead: partials[i] is that of 2^i columns where bit i of `seen` is set. */
 typedef struct kiln__ref_accumulator {
     kiln__ref_value value;
     double correction;
-    int64_t index, seen; /* argmax, argmin: where the value was, and columns so far */
+    int64_t index, seen; /* argmax, argmin: where the value was; columns so far */
+    bool own_types;
+    double partials[63];
 } kiln__ref_accumulator;
 
 /* A user's combine: where the values of its instructions lie, one of each. NULL without memory. */
 kiln__ref_value **kiln__ref_combine_make(const kiln__combine *combine, kiln__arena *arena);
 /* The identity. combines: of the program, and what combine_make made for each. */
-kiln__ref_accumulator kiln__ref_reduce_start(const kiln__inst *reduction, const kiln__combine *combines);
+void kiln__ref_reduce_start(const kiln__inst *reduction, const kiln__combine *combines, bool own_types,
+                            kiln__ref_accumulator *accumulator);
 void kiln__ref_reduce_add(const kiln__ir *ir, const kiln__inst *reduction, kiln__ref_value ***combine_values,
                           const kiln__ref_value *values, size_t n, kiln__ref_accumulator *accumulator);
 kiln__ref_value kiln__ref_reduce_finish(const kiln__inst *reduction, const kiln__ref_accumulator *accumulator);
@@ -73,6 +82,7 @@ void kiln__ref_store(const kiln__ref_view *view, const int64_t *offsets, size_t 
 typedef struct kiln__ref_run_state {
     const kiln__ir *ir;
     const kiln_scalar *scalars;
+    bool own_types; /* each operation is rounded to its type; else floats are computed in double */
     kiln__arena arena;
     int rank;
     const int64_t *sizes;

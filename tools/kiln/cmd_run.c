@@ -16,6 +16,7 @@ typedef struct run {
     request request;
     char *paths[KILN_MAX_TENSORS];  /* of the files, as the tensors */
     bool on_gpu;
+    kiln_cpu_options cpu;
     char device_name[128];
     kiln_plan *plan;                /* on the GPU */
     kiln_plan_info info;
@@ -77,6 +78,17 @@ static int allocate_outputs(run *r)
     return TOOL_OK;
 }
 
+/* What floats are computed in, which only the CPU reference can be told. */
+static int choose_precision(run *r)
+{
+    const char *wanted = arguments_value(r->request.args, OPTION_PRECISION);
+    if (!wanted) return TOOL_OK;
+    if (r->on_gpu) return tool_usage(r->request.args, "--precision is for the CPU reference: --device cpu was expected");
+    if (strcmp(wanted, "program") == 0) r->cpu.precision = KILN_PRECISION_PROGRAM;
+    else if (strcmp(wanted, "double") != 0) return tool_usage(r->request.args, "--precision %s: double or program was expected", wanted);
+    return TOOL_OK;
+}
+
 /* Decides where to run. Without --device a missing GPU is no failure, but it is told. */
 static int open_device(run *r, gpu *g)
 {
@@ -121,8 +133,8 @@ static int compute(run *r, const gpu *g)
     request *q = &r->request;
     const double start = now_ms();
     kiln_status status = r->on_gpu ? compute_on_gpu(r, g)
-                                   : kiln_run_cpu(q->program, q->tensors, q->input_count + q->output_count, q->scalars,
-                                                  q->scalar_count);
+                                   : kiln_run_cpu_with_options(q->program, q->tensors, q->input_count + q->output_count,
+                                                               q->scalars, q->scalar_count, &r->cpu);
     r->run_ms = now_ms() - start;
     if (!status) return TOOL_OK;
     int code = tool_failed(q->args, status);
@@ -197,7 +209,8 @@ static int report(const run *r)
         printf("%s, sm_%d, %s, kernel from %s, %.4f ms\n", r->device_name, r->info.arch, r->info.schedule,
                r->info.origin == KILN_ORIGIN_COMPILED ? "a compile" : origin_name(r->info.origin), r->kernel_ms);
     } else {
-        printf("CPU reference, %.3f ms\n", r->run_ms);
+        const bool own_types = r->cpu.precision == KILN_PRECISION_PROGRAM;
+        printf("CPU reference%s, %.3f ms\n", own_types ? " in the program's types" : "", r->run_ms);
     }
     return TOOL_OK;
 }
@@ -209,6 +222,7 @@ static int run_steps(run *r, gpu *g)
     r->read_ms = now_ms() - start;
     if (!code) code = allocate_outputs(r);
     if (!code) code = open_device(r, g);
+    if (!code) code = choose_precision(r);
     if (!code) code = compute(r, g);
     if (code) return code;
     start = now_ms();
@@ -222,7 +236,7 @@ static int run_command(const arguments *args)
     if (arguments_has(args, OPTION_KEEP_DIMS) && arguments_has(args, OPTION_DROP_DIMS)) {
         return tool_usage(args, "--keep-dims and --drop-dims are both given");
     }
-    run r = {.info = KILN_PLAN_INFO_INIT};
+    run r = {.info = KILN_PLAN_INFO_INIT, .cpu = KILN_CPU_OPTIONS_INIT};
     gpu g = {0};
     int code = request_open(args, OPTION_IN, OPTION_OUT, true, false, &r.request);
     if (!code) code = run_steps(&r, &g);
@@ -237,7 +251,8 @@ static int run_command(const arguments *args)
 }
 
 static const option_id options[] = {
-    OPTION_IN, OPTION_OUT, OPTION_SCALAR, OPTION_AXES, OPTION_KEEP_DIMS, OPTION_DROP_DIMS, OPTION_DEVICE, OPTION_PROGRAM,
+    OPTION_IN, OPTION_OUT, OPTION_SCALAR, OPTION_AXES, OPTION_KEEP_DIMS, OPTION_DROP_DIMS, OPTION_DEVICE, OPTION_PRECISION,
+    OPTION_PROGRAM,
     OPTION_CACHE_DIR, OPTION_NVRTC, OPTION_DRIVER, OPTION_JSON, OPTION_QUIET, OPTION_HELP, OPTION_COUNT,
 };
 
@@ -254,6 +269,9 @@ const command command_run = {
         "\nWithout a type, an output of truth values is stored as bool, one of integers as i32 or i64 as it was computed,\n"
         "and a floating one in the widest floating type among the inputs (f32 where there is none). NumPy has no bf16 or\n"
         "fp8: they are written as uint16 and uint8, and read back with :bf16, :e4m3 or :e5m2.\n"
+        "\nThe CPU reference computes floats in double and rounds what it stores: the best answer, which is finite where f32\n"
+        "overflows in a kernel. With --precision program it has the overflow, cancellation and rounding of the program's own\n"
+        "types, though not a kernel's last bits: sums are added in another order.\n"
         "\nJSON: program, device, device_name, inputs and outputs (name, type, shape, file), origin (memory, pack,\n"
         "disk or compiled), kernel (arch, schedule, reason, registers, ...), time_ms (read, run, kernel, write). What the CPU\n"
         "reference does not have is null.\n"

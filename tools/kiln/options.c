@@ -26,6 +26,7 @@ static const struct option_row {
     [OPTION_DROP_DIMS] = {"--drop-dims", 0, NULL, "reduced outputs drop their reduced axes (the default)"},
     [OPTION_PROGRAM] = {"--program", 0, "FILE", "program text from a file, '-' for standard input"},
     [OPTION_DEVICE] = {"--device", 0, "DEVICE", "auto (the default: the GPU if there is one), cuda or cpu"},
+    [OPTION_PRECISION] = {"--precision", 0, "WHAT", "floats on the CPU: double (the default), or program for the program's types"},
     [OPTION_ORDINAL] = {"--device", 0, "N", "number of the CUDA device (default: 0)"},
     [OPTION_TRAFFIC] = {"--traffic", 0, "BYTES", "bytes that each case moves, about, where sizes are '*' (default: 256M)"},
     [OPTION_CANDIDATES] = {"--candidates", 0, NULL, "time the schedules around the chosen one, too"},

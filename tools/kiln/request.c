@@ -101,8 +101,9 @@ static int check_bound(const request *r, option_id inputs)
             return tool_usage(r->args, "'%s' is given to both %s and --scalar", name->text, option_name(inputs));
         }
         if (!input && !scalar) {
-            return tool_usage(r->args, "the program reads '%s', which neither %s nor --scalar gives", name->text,
-                              option_name(inputs));
+            const char *number = kiln__number_advice(name->text);
+            return tool_usage(r->args, "the program reads '%s', which neither %s nor --scalar gives%s%s", name->text,
+                              option_name(inputs), number ? "; the number is " : "", number ? number : "");
         }
     }
     return TOOL_OK;
