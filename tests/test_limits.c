@@ -187,7 +187,8 @@ static void many_reductions_have_schedules_by_the_rules(void **state) {
         for (int k = 0; k < count; k++) kiln__text_printf(&text, " - max(x * %d)", k + 2);
         char *program = kiln__text_take(&text);
         assert_int_equal(bound_create(&b, program, lengthy[i % COUNT(lengthy)].axes, NULL, tensors), KILN_OK);
-        while (!kiln__prepare(b.program, b.tensors, NULL, &device, attempt, &prepared)) {
+        kiln_status status;
+        while (!(status = kiln__prepare(b.program, b.tensors, NULL, &device, attempt, &prepared))) {
             const char *fault = schedule_fault(&prepared.schedule, &prepared.problem, &device);
             if (!fault) fault = launch_fault(&prepared);
             if (fault || ++attempt > 32)
@@ -195,7 +196,9 @@ static void many_reductions_have_schedules_by_the_rules(void **state) {
                          fault ? fault : "an end of attempts");
             kiln__prepared_free(&prepared);
         }
-        if (!attempt) fail_msg("%d reductions of %s: %s", count, tensors, kiln_last_error());
+        const bool refused = status == KILN_E_LIMIT && count >= 150; /* it would compile for tens of seconds */
+        if (refused) assert_non_null(strstr(kiln_last_error(), "machine instructions"));
+        if (!attempt && !refused) fail_msg("%d reductions of %s: %s", count, tensors, kiln_last_error());
         free(program);
         bound_destroy(&b);
     }

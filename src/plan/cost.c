@@ -21,6 +21,8 @@
 #define COLUMN_EXCHANGES 64
 /* What a combination takes besides: a shuffle, or a slot that is read. */
 #define EXCHANGE 5
+/* So many values that threads carry together weigh as an instruction each. */
+#define CARRIED 8
 
 /* Instructions for an element, by the type of the first argument (of a cast and a rounding: of the result): what
  * tools/bench/instructions.py counts in kernels for sm_90. Operators that are not here take one or two. */
@@ -151,13 +153,24 @@ static int64_t weigh_bodies(count *c, const kiln__schedule *s) {
     return sum + kiln__times(inlined && s->abreast ? kiln__times(copies, s->rows_per_block) : copies, weigh_outputs(c));
 }
 
-/* Exchanges are the same, whatever is inlined. */
+/* Exchanges are the same, whatever is inlined. What threads carry of a phase is in registers all at once: finding places for
+ * very many values takes the compiler longer with each. */
 static int64_t weigh_exchanges(const count *c, const kiln__schedule *s) {
-    const bool none = s->threads_per_row == 1 && s->splits == 1;
+    const int64_t each = s->threads_per_row == 1 && s->splits == 1 ? 0
+                         : s->layout == KILN__LAYOUT_OUTER         ? COLUMN_EXCHANGES
+                                                                   : ROW_EXCHANGES;
     int64_t sum = 0;
-    for (uint32_t i = 0; i < c->ir->count && !none; i++)
-        if (kiln__op_is_reduction(c->ir->insts[i].op)) sum += EXCHANGE + weigh_reduction(c, &c->ir->insts[i]);
-    return sum * (s->layout == KILN__LAYOUT_OUTER ? COLUMN_EXCHANGES : ROW_EXCHANGES);
+    for (uint32_t phase = 0; phase < c->ir->phase_count; phase++) {
+        int64_t values = 0;
+        for (uint32_t i = 0; i < c->ir->count; i++) {
+            const kiln__inst *inst = &c->ir->insts[i];
+            if (!kiln__op_is_reduction(inst->op) || inst->phase != phase + 1) continue;
+            values += kiln__reduction_values(inst->op);
+            sum += each * (EXCHANGE + weigh_reduction(c, inst));
+        }
+        sum += values * values / CARRIED;
+    }
+    return sum;
 }
 
 kiln_status kiln__inlining_choose(const kiln__ir *ir, const kiln__problem *problem, kiln__schedule *s) {
@@ -174,7 +187,7 @@ kiln_status kiln__inlining_choose(const kiln__ir *ir, const kiln__problem *probl
     free(c.needed);
     if (s->instructions <= KILN__MOST_INSTRUCTIONS) return KILN_OK;
     return kiln__fail(KILN_E_LIMIT,
-                      "the kernel would have some %" PRId64 " machine instructions, which take too long to compile; at "
-                      "most %d are allowed",
+                      "the kernel would have some %" PRId64
+                      " machine instructions, which take too long to compile: at most %d are allowed",
                       s->instructions, KILN__MOST_INSTRUCTIONS);
 }
