@@ -330,6 +330,7 @@ static const struct {
     {"s = sum(x)", NULL, "f16[8,12] f16[8,1]", NULL, "f16[8,12] f16[8]", true},
     {"s = sum(x)", NULL, "f16[8,12] f16[8]", NULL, "f16[8,12] f16[8,12]", false},
     {"y = x + 1", NULL, "f16[8,12] f16[8,12]", "all", "f16[96] f16[96]", true},
+    {"s = sum(x)", NULL, "f16[8,0] f16[8]", NULL, "f16[8,0]{1,0} f16[8]", true},
     /* the number of rows */
     {"y = softmax(x)", NULL, "f16[2,1024] f16[2,1024]", NULL, "f16[7,1024] f16[7,1024]", true},
     {"y = softmax(x)", NULL, "f16[2,1024] f16[2,1024]", NULL, "f16[100000,1024] f16[100000,1024]", true},
