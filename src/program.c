@@ -6,6 +6,7 @@
 #include "context.h"
 
 #include "base/types.h"
+#include "lang/dependence.h"
 #include "ref/ref.h"
 
 static kiln_status read_axes(const kiln_program_options *options, kiln__axes *axes) {
@@ -116,27 +117,37 @@ kiln__tensors kiln__program_tensors(const kiln_program *program, const kiln_tens
                            (int)program->signature.output_count};
 }
 
-/* Typing for a space; the outputs' types are those given, or the inputs' alone matter (output_types NULL). */
-static kiln_status build_ir(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars,
-                            bool outputs, const kiln__space *space, kiln__ir **ir) {
+kiln_status kiln__program_bind(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars,
+                               kiln__space *space, kiln__ir **ir) {
     const kiln__signature *s = &program->signature;
+    kiln__tensors all = kiln__program_tensors(program, tensors);
+    kiln_status status = kiln__space_build(&program->axes, &all, space);
+    if (status) return status;
     kiln__binding binding = {.rank = space->rank};
     for (uint32_t i = 0; i < s->input_count; i++) {
         binding.input_types[i] = tensors[i].type;
         binding.input_per_element[i] = kiln__space_per_element(space, &tensors[i]);
     }
-    for (uint32_t i = 0; i < s->output_count; i++)
-        binding.output_types[i] = outputs ? tensors[s->input_count + i].type : KILN_F32;
-    for (uint32_t i = 0; i < s->scalar_count; i++) binding.scalar_types[i] = scalars ? scalars[i].type : KILN_F64;
+    for (uint32_t i = 0; i < s->output_count; i++) binding.output_types[i] = tensors[s->input_count + i].type;
+    for (uint32_t i = 0; i < s->scalar_count; i++) binding.scalar_types[i] = scalars[i].type;
     memcpy(binding.reduced, space->reduced, sizeof binding.reduced);
     return kiln__ir_build(program->graph, s, &binding, ir);
 }
 
-kiln_status kiln__program_bind(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars,
-                               kiln__space *space, kiln__ir **ir) {
-    kiln__tensors all = kiln__program_tensors(program, tensors);
-    kiln_status status = kiln__space_build(&program->axes, &all, space);
-    return status ? status : build_ir(program, tensors, scalars, true, space, ir);
+/* Whether an output has the reduced axes, and extents other than 1 along them. What it depends on outside of reductions
+ * decides: strides never do, extents only as they broadcast. */
+static void find_columns(const kiln__space *space, const kiln_tensor *inputs, const kiln__dependence *depends,
+                         bool *has, bool *varies) {
+    *has = *varies = depends->positions || !depends->reduces;
+    for (int t = 0; t < KILN_MAX_TENSORS; t++) {
+        if (!(depends->inputs >> t & 1)) continue;
+        const int missing = space->rank - inputs[t].rank;
+        for (int i = 0; i < inputs[t].rank; i++) {
+            if (!space->reduced[missing + i]) continue;
+            *has = true;
+            *varies |= inputs[t].sizes[i] != 1;
+        }
+    }
 }
 
 kiln_status kiln_program_output_shape(const kiln_program *program, const kiln_tensor *inputs, size_t output,
@@ -153,18 +164,18 @@ kiln_status kiln_program_output_shape(const kiln_program *program, const kiln_te
     kiln__tensors all = kiln__program_tensors(program, inputs);
     all.output_count = 0;
     kiln__space space;
-    kiln__ir *ir = NULL;
+    kiln__dependence depends;
     kiln_status status = kiln__space_build(&program->axes, &all, &space);
-    if (!status) status = build_ir(program, inputs, NULL, false, &space, &ir);
+    if (!status)
+        status = kiln__dependence_find(program->graph, s, (uint32_t)output, space.rank, space.reduced, &depends);
     if (status) return status;
-    /* Without reductions there is no reduced axis to keep or drop: such an output has the whole space. */
-    bool per_element = ir->insts[ir->outputs[output]].per_element || ir->phase_count == 0;
-    kiln__ir_destroy(ir);
+    bool has, varies;
+    find_columns(&space, inputs, &depends, &has, &varies);
     *rank = 0;
     for (int i = 0; i < space.rank; i++) {
-        bool shrinks = space.reduced[i] && !per_element;
-        if (shrinks && !keep_dims) continue;
-        sizes[(*rank)++] = shrinks ? 1 : space.open_rows && i == 0 ? -1 : space.sizes[i];
+        if (space.reduced[i] && !has && !keep_dims) continue;
+        int64_t size = space.open_rows && i == 0 ? -1 : space.sizes[i];
+        sizes[(*rank)++] = space.reduced[i] && !varies ? 1 : size;
     }
     return KILN_OK;
 }

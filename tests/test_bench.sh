@@ -46,6 +46,12 @@ says ' ok ' 1
 expect 0 'y = where(index(-1) > 3, x, 0)' --tensor 'x=i32[5,9]'
 says ' ok ' 1
 
+# Scalars that must be integers, beside one that is a float.
+expect 0 'y = dropout(x, p, seed)' --tensor 'x=f32[4,8]' --scalar seed=5:i64,p=0.5
+says ' ok ' 1
+expect 0 'y = (k << s) & 12' --tensor 'k=i32[4,8]' --scalar s=2
+says ' ok ' 1
+
 # One row whose sums cancel is as right as any other: what is left of them is rounding.
 expect 0 's = sum(x * 3) - 3 * sum(x)' --tensor 'x={f16,f32,f64}[1,5000]'
 says ' ok ' 3

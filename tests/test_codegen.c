@@ -16,6 +16,7 @@
 #include "kiln_sources.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+#define NAME "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"
 
 static char *source_of(const char *program, const char *axes, const char *scalars, const char *tensors, int arch) {
     bound b;
@@ -216,23 +217,111 @@ static void no_text_leaves_its_comment(void **state) {
 
 /* Each line between `struct kiln_arguments {` and its end declares another name. */
 static void names_of_tensors_never_meet_names_of_the_generator(void **state) {
+    static const struct {
+        const char *program, *tensors;
+    } cases[] = {
+        {"y = m * m_stride1 + rows + elements + extent1 + scalar_k * k + int",
+         "f32[8] f32[4,8] f32[4,1] f32[4,8] f32[8] f32[8] f32[4,8] f32[4,8]"},
+        {"s = sum(x * k) + x_row + x_step0 + row_in_x + row + step0", "f32[3,8]{20,2} f32[3,8]{17,2} f32[3,8]{17,3} "
+                                                                      "f32[3,8]{20,3} f32[3,8]{20,2} f32[3,8]{9,1} "
+                                                                      "f32[3,8]"},
+    };
     (void)state;
-    char *source = source_of("y = m * m_stride1 + rows + elements + extent1 + scalar_k * k + int", NULL, "k",
-                             "f32[8] f32[4,8] f32[4,1] f32[4,8] f32[8] f32[8] f32[4,8] f32[4,8]", 90);
-    char *end = strstr(source, "struct kiln_arguments {");
-    assert_non_null(end);
-    char *names[64];
-    size_t count = 0;
-    for (char *line = strchr(end, '\n') + 1; *line != '}'; line = end + 1) {
-        end = strchr(line, '\n');
-        end[-1] = '\0';
-        names[count] = end - 1;
-        while (names[count][-1] != ' ' && names[count][-1] != '*') names[count]--;
-        for (size_t i = 0; i < count; i++) assert_string_not_equal(names[i], names[count]);
-        count++;
+    for (size_t c = 0; c < COUNT(cases); c++) {
+        char *source = source_of(cases[c].program, NULL, "k", cases[c].tensors, 90);
+        char *end = strstr(source, "struct kiln_arguments {");
+        assert_non_null(end);
+        char *names[64];
+        size_t count = 0;
+        for (char *line = strchr(end, '\n') + 1; *line != '}'; line = end + 1) {
+            end = strchr(line, '\n');
+            end[-1] = '\0';
+            names[count] = end - 1;
+            while (names[count][-1] != ' ' && names[count][-1] != '*') names[count]--;
+            for (size_t i = 0; i < count; i++) assert_string_not_equal(names[i], names[count]);
+            count++;
+        }
+        assert_true(count >= 12);
+        free(source);
     }
-    assert_true(count >= 12);
-    free(source);
+}
+
+/* What is meant of a tensor, before in_ or out_ and its name. */
+static const char *const meanings[] = {
+    "", "row_", "step#_", "stride#_", "tile_", "at_", "lines_", "kiln_offset_", "kiln_bend_", "kiln_run_",
+};
+
+/* What is left of the identifier behind the beginning, in which # is a number; NULL: it begins otherwise. */
+static const char *behind(const char *identifier, const char *beginning) {
+    for (; *beginning; beginning++) {
+        size_t digits = *beginning == '#' ? strspn(identifier, "0123456789") : *identifier == *beginning;
+        if (!digits) return NULL;
+        identifier += digits;
+    }
+    return identifier;
+}
+
+/* The user's part of an identifier; NULL: it has none. */
+static const char *users_part(const char *identifier, bool met[COUNT(meanings)]) {
+    const char *part = behind(identifier, "scalar_");
+    for (size_t i = 0; i < COUNT(meanings) && !part; i++) {
+        const char *tensor = behind(identifier, meanings[i]);
+        if (tensor && !(part = behind(tensor, "in_"))) part = behind(tensor, "out_");
+        met[i] |= part != NULL;
+    }
+    return part;
+}
+
+static const struct {
+    const char *program, *axes, *scalars, *tensors;
+} users[] = {
+    {"zz_y = zz_x * zz_k + zz_w; zz_s = sum(zz_x)", "1", "zz_k",
+     "f32[3,4,8]{100,1,5} f32[4,1]{3,0} f32[3,4,8] f32[3,8]"},
+    {"zz_y = zz_x * zz_w + zz_b", NULL, NULL,
+     "f16[7,101,3,96] f32[101,1,1] f16[7,101,3,96]{29088,1,9696,101} f16[7,101,3,96]"},
+    {"zz_y = zz_x + zz_w", NULL, NULL, "f16[32,1,1,250] f16[32,7,9,250] f16[32,7,9,250]"},
+    {"zz_y = softmax(zz_x + zz_w)", "0", NULL, "f16[30,99]{104,1} f16[99] f16[30,99]"},
+    {"zz_y = softmax(zz_x)", NULL, NULL, "f16[1000,33] f16[1000,33]"},
+    {"zz_y = softmax(zz_x)", NULL, NULL, "f16[1000,33]{40,1} f16[1000,33]{44,1}"},
+    {"zz_y = softmax(zz_x)", "1", NULL, "f16[136,60]{1,136} f16[136,60]"},
+    {"zz_y = softmax(zz_x)", "1", NULL, "f16[70,64,3] f16[70,64,3]"},
+    {"zz_y = layer_norm(zz_x, zz_w, zz_b)", NULL, NULL, "bf16[*,4096] bf16[4096] bf16[4096] bf16[*,4096]"},
+};
+
+/* An identifier holds a user's name where its beginning says so, and nowhere else. */
+static void check_identifiers(const char *what, const char *text, bool met[COUNT(meanings)]) {
+    for (const char *at = text + strcspn(text, NAME); *at; at += strcspn(at, NAME)) {
+        const size_t length = strspn(at, NAME);
+        char identifier[128] = "";
+        assert_true(length < sizeof identifier);
+        memcpy(identifier, at, length);
+        const char *part = users_part(identifier, met), *name = strstr(identifier, "zz_");
+        if (part != name || (name && strlen(name) != strlen("zz_x"))) fail_msg("%s: '%s'", what, identifier);
+        at += length;
+    }
+}
+
+/* So none can be a keyword or a macro, or another's: each begins with a word that is the generator's, and these differ. */
+static void users_names_end_identifiers_that_begin_alike(void **state) {
+    bool met[COUNT(meanings)] = {false};
+    (void)state;
+    for (const kiln__source_file *file = kiln__source_files; file->name; file++)
+        if (strstr(file->name, ".cuh")) check_identifiers(file->name, file->text, met);
+    for (size_t i = 0; i < COUNT(users); i++) {
+        char *source = source_of(users[i].program, users[i].axes, users[i].scalars, users[i].tensors, 90);
+        check_identifiers(users[i].program, strstr(source, "#define KILN_COLS"), met); /* behind the comment */
+        free(source);
+    }
+    for (size_t i = 0; i < COUNT(meanings); i++)
+        if (!met[i]) fail_msg("no identifier begins with '%s'", meanings[i]);
+    for (size_t i = 0; i < COUNT(meanings); i++) /* no beginning with another, whatever follows it */
+        for (size_t j = 0; j < COUNT(meanings); j++) {
+            char one[64];
+            snprintf(one, sizeof one, "%sin_", meanings[i]);
+            for (char *number = one; (number = strchr(number, '#')) != NULL;) *number = '7';
+            const char *rest = behind(one, meanings[j]);
+            if (i != j && rest) assert_true(!behind(rest, "in_") && !behind(rest, "out_"));
+        }
 }
 
 int main(void) {
@@ -241,6 +330,7 @@ int main(void) {
         cmocka_unit_test(shorter_forms_stand_where_they_are_as_good),
         cmocka_unit_test(no_text_leaves_its_comment),
         cmocka_unit_test(names_of_tensors_never_meet_names_of_the_generator),
+        cmocka_unit_test(users_names_end_identifiers_that_begin_alike),
     };
     return cmocka_run_group_tests_name("codegen", tests, NULL, NULL);
 }

@@ -490,6 +490,33 @@ static void values_of_members_fit_static_shared_memory(void **state) {
     }
 }
 
+/* Keywords, macros, the generator's own words, and parts of them. */
+static void tensors_of_any_name_compile(void **state) {
+    static const char *const cases[] = {
+        "int + float + class + template + while + return + this + operator + alignas + asm + auto + default + union",
+        "__global__ + __shared__ + __device__ + __restrict__ + __launch_bounds__ + __CUDA_ARCH__ + __LINE__ + __FILE__",
+        "NULL + KILN_COLS + KILN_PACK + KILN_DEVICE + threadIdx + blockIdx + gridDim + kiln_row + kiln_kernel + _ + __",
+        "x + x_row + x_step0 + row_x + row_in_x + in_x + step0 + rows + elements + args + col + row + kept + index0",
+    };
+    (void)state;
+    need_nvrtc();
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        bound b;
+        kiln_kernel *kernel = NULL;
+        char program[256], tensors[KILN_MAX_TENSORS * 24] = "";
+        snprintf(program, sizeof program, "s = sum(%s)", cases[i]);
+        size_t used = 0;
+        for (const char *at = cases[i]; at; at = strchr(at + 1, '+')) /* of strides of their own */
+            used += (size_t)snprintf(tensors + used, sizeof tensors - used, "f32[3,8]{%zu,2} ", 16 + used);
+        snprintf(tensors + used, sizeof tensors - used, "f32[3]");
+        if (bound_create(&b, program, NULL, NULL, tensors)) fail_msg("%s: %s", program, kiln_last_error());
+        if (kiln_compile(b.program, b.tensors, b.tensor_count, NULL, 0, 90, 0, 1, &kernel))
+            fail_msg("%s: %s", program, kiln_last_error());
+        kiln_kernel_destroy(kernel);
+        bound_destroy(&b);
+    }
+}
+
 /* test_kernels [PATTERN]: those tests alone, "every_op*". */
 int main(int argc, char **argv) {
     if (argc > 1) cmocka_set_test_filter(argv[1]);
@@ -503,6 +530,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(shared_memory_is_no_more_than_there_is),
         cmocka_unit_test(spills_change_no_rows_bits),
         cmocka_unit_test(values_of_members_fit_static_shared_memory),
+        cmocka_unit_test(tensors_of_any_name_compile),
     };
     return cmocka_run_group_tests_name("kernels", tests, NULL, NULL);
 }

@@ -367,6 +367,37 @@ if transcript run_axes; then
     check
 fi
 
+# An output has the axes that the program's text gives it, whatever their extents.
+if transcript run_shapes; then
+    npy c.npy '<f4' '(3, 1)' $(f32 1 2 4)
+    for dims in --drop-dims --keep-dims; do
+        try run 'y = softmax(c)' --in c=c.npy --out y=y.npy $dims --device cpu
+        try run 's = sum(c); y = c / s' --in c=c.npy --out s=s.npy,y=y.npy $dims --device cpu
+        try run 'y = c * sum(v)' --in c=c.npy,v=v.npy --out y=y.npy $dims --device cpu
+    done
+    show y.npy f4
+    try explain 'y = softmax(x)' --tensor 'x=f32[2,3]{1,0}' --arch sm_90
+    check
+fi
+
+# Scalars have the types that they are given, from the first look at the program on.
+if transcript scalar_types; then
+    try run 'y = k << s' --in k=k.npy --scalar s=2 --out y=y.npy --device cpu
+    show y.npy d4
+    try run 'y = k & s' --in k=k.npy --scalar s=3:i64 --out y=y.npy --device cpu
+    show y.npy d8
+    try run 'y = k + s' --in k=k.npy --scalar s=3:i32 --out y=y.npy --device cpu
+    show y.npy d4
+    try run 'y = dropout(x, p, seed)' --in x=x.npy --scalar seed=5:i64,p=0.5 --out y=y.npy --device cpu
+    show y.npy f4
+    try explain 'y = dropout(x, 0.5, seed)' --tensor 'x=f32[2,4]' --scalar seed=i64 --arch sm_90
+    try explain 'y = k >> s' --tensor 'k=i32[2,2]' --scalar s=i32 --arch sm_90
+    try run 'y = k << s' --in k=k.npy --scalar s=2.0 --out y=y.npy --device cpu
+    try run 'y = k << s' --in k=k.npy --scalar s=2.0 --out y=y.npy:i32 --device cpu
+    try explain 'y = dropout(x, 0.5, seed)' --tensor 'x=f32[2,4]' --scalar seed=f64 --out-type y=f16 --arch sm_90
+    check
+fi
+
 if transcript cache_empty; then
     try cache ls
     try cache ls --json

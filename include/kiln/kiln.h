@@ -207,12 +207,16 @@ KILN_API const char *kiln_program_input_name(const kiln_program *program, size_t
 KILN_API const char *kiln_program_output_name(const kiln_program *program, size_t i);
 KILN_API const char *kiln_program_scalar_name(const kiln_program *program, size_t i);
 
-/* The shape that output number `output` has for these inputs: inputs broadcast as in NumPy give the iteration
- * space; an output that depends on no per-element value keeps its reduced axes as 1 (rank is the iteration
- * space's), or drops them where keep_dims is 0. In a program without reductions every output has the whole space;
- * its tensor may have 1 along the reduced axes all the same where its value does not vary along them.
- * inputs: the inputs alone; data pointers are not read. *rank and sizes[0..rank) are written. Returns
- * KILN_E_ARGUMENT, KILN_E_BINDING, KILN_E_TYPE, KILN_E_SHAPE, KILN_E_SIZE, KILN_E_AXIS. Thread-safe. */
+/* The shape that output number `output` has for these inputs, which broadcast as in NumPy to the iteration space. What
+ * it depends on outside of reductions decides, by the program's text. It has the reduced axes where that is a tensor
+ * with one of them, index() along one of them, or uniform(): with 1 where all these tensors have 1 along them, else
+ * with the space's extents. Otherwise it has one value for each row, and keeps its reduced axes as 1 (rank is the
+ * space's) or drops them where keep_dims is 0. In a program whose outputs need no reduction each has the whole space.
+ * A run takes more: the whole space for any output, and 1 or nothing along the reduced axes for a value that does not
+ * vary along them.
+ * inputs: the inputs alone. Data pointers and strides play no part, nor do types: a program that has no type for these
+ * tensors, or for its scalars, is refused when it runs. *rank and sizes[0..rank) are written. Returns KILN_E_ARGUMENT,
+ * KILN_E_BINDING, KILN_E_TYPE, KILN_E_SHAPE, KILN_E_SIZE, KILN_E_AXIS, KILN_E_MEMORY. Thread-safe. */
 KILN_API kiln_status kiln_program_output_shape(const kiln_program *program, const kiln_tensor *inputs,
                                                size_t output, int keep_dims, int32_t *rank,
                                                int64_t sizes[KILN_MAX_RANK]);

@@ -29,7 +29,10 @@ typedef struct kiln__emitter {
     bool one_address;              /* of a tensor's packs serves all steps */
     bool finish, finish_row;       /* there are outputs that have columns; that have one value per row */
     int inputs, tensors, operands; /* how many: inputs; with outputs; with positions */
-    const char *name[KILN__MAX_OPERANDS], *type[KILN__MAX_OPERANDS]; /* "in_x", "out_y"; "kiln_f16" */
+    /* "in_x", "out_y"; "kiln_f16". A user's name ends each identifier that holds it. Before it stands in_, out_ or scalar_,
+     * and before these may stand what is meant of the tensor: row_in_x, step0_in_x, kiln_offset_in_x. No other identifier
+     * begins like that: whatever tensors are called, none is a keyword or a macro, and no two are alike. */
+    const char *name[KILN__MAX_OPERANDS], *type[KILN__MAX_OPERANDS];
     const char *width; /* of packs: "KILN_PACK", or "N" where elements beside them are packs of one */
     const char *pack[KILN__MAX_OPERANDS]; /* "kiln_pack<kiln_f16, KILN_PACK>" */
 } kiln__emitter;
@@ -88,7 +91,7 @@ bool kiln__has_offset(const kiln__emitter *e, int o);
 const char *kiln__spell_pack_address(const kiln__emitter *e, int o);
 /* The address of element j alone, `column` being its column; NULL: in the loop over a pack at col. */
 const char *kiln__spell_element_address(const kiln__emitter *e, int o, const char *column);
-/* " + j * row.args.in_x_row": how far so many rows lie behind another, where rows are in packs. */
+/* " + j * row.args.row_in_x": how far so many rows lie behind another, where rows are in packs. */
 const char *kiln__spell_row_step(const kiln__emitter *e, int o, const char *rows);
 /* Statements that fill the pack named after the operand; the same with its declaration; those that round values to it
  * and store it. */

@@ -34,7 +34,7 @@ const char *kiln__spell_row_step(const kiln__emitter *e, int o, const char *rows
     if (stride == 1) return kiln__spell(e, " + %s", rows);
     if (!operand->linear) return kiln__spell(e, " + %s * row.args.stride%d_%s", rows, last, e->name[o]);
     if (!kiln__stride_is_constant(e->problem, stride))
-        return kiln__spell(e, " + %s * row.args.%s_row", rows, e->name[o]);
+        return kiln__spell(e, " + %s * row.args.row_%s", rows, e->name[o]);
     return kiln__spell(e, " + %s * %" PRId64, rows, stride);
 }
 

@@ -12,8 +12,8 @@ static void emit_field(const kiln__emitter *e, const kiln__field *field) {
         break;
     case KILN__FIELD_ROWS: kiln__write(e, "    kiln_i64 %s;\n", e->flat ? "elements" : "rows"); break;
     case KILN__FIELD_STRIDE: kiln__write(e, "    kiln_i64 stride%d_%s;\n", dim, e->name[index]); break;
-    case KILN__FIELD_ROW: kiln__write(e, "    kiln_i64 %s_row;\n", e->name[index]); break;
-    case KILN__FIELD_STEP: kiln__write(e, "    kiln_i64 %s_step%d;\n", e->name[index], dim); break;
+    case KILN__FIELD_ROW: kiln__write(e, "    kiln_i64 row_%s;\n", e->name[index]); break;
+    case KILN__FIELD_STEP: kiln__write(e, "    kiln_i64 step%d_%s;\n", dim, e->name[index]); break;
     case KILN__FIELD_WORKSPACE: kiln__write(e, "    unsigned char *workspace;\n"); break;
     case KILN__FIELD_SCALAR:
         kiln__write(e, "    %s scalar_%s;\n", kiln__cxx_ctype(e->ir->scalar_types[index]), e->ir->scalar_names[index]);
@@ -62,7 +62,7 @@ static void emit_stepped_sum(const kiln__emitter *e, int o) {
         if (below > 1) kiln__write(e, " / %" PRId64, below);
         if (d > 0) kiln__write(e, " %% %" PRId64, p->inner[d]);
         kiln__write(e, ")");
-        if (stride != 1) kiln__write(e, " * args.%s_step%d", e->name[o], d);
+        if (stride != 1) kiln__write(e, " * args.step%d_%s", d, e->name[o]);
     }
 }
 
@@ -116,7 +116,7 @@ static void emit_place(const kiln__emitter *e, int o) {
     if (!e->flat && !operand->linear)
         emit_strided_sum(e, o);
     else if (!e->flat && !kiln__stride_is_constant(e->problem, operand->row_stride))
-        kiln__write(e, " + row.index%s * args.%s_row", run, name);
+        kiln__write(e, " + row.index%s * args.row_%s", run, name);
     else if (!e->flat && operand->row_stride)
         kiln__write(e, " + row.index%s * %" PRId64, run, operand->row_stride);
     kiln__write(e, "%s;\n", e->schedule->drifts ? kiln__spell_row_step(e, o, "row.offset") : "");
@@ -187,7 +187,7 @@ static void emit_drift(const kiln__emitter *e) {
     kiln__write(e, "KILN_DEVICE int kiln_shift(const kiln_arguments &args, kiln_i64 row, int member)\n{\n");
     const bool strided = !p->operands[key].linear;
     if (strided) emit_coordinates(e, "row");
-    kiln__write(e, "    return (int)((member * args.%s_step0%s", e->name[key], strided ? "" : " + row");
+    kiln__write(e, "    return (int)((member * args.step0_%s%s", e->name[key], strided ? "" : " + row");
     if (strided) emit_strided_sum(e, key);
     kiln__write(e, ") & (KILN_PACK - 1));\n}\n\n");
 }
@@ -201,7 +201,7 @@ static void emit_pitch(const kiln__emitter *e) {
     if (o == e->inputs || e->schedule->threads > 256 || p->inner_rank != 1 || p->operands[o].inner_strides[0] < 2)
         return;
     kiln__write(e, "#define KILN_NEAR %d\n", 65536 / (int)kiln_type_size(p->operands[o].type));
-    kiln__write(e, "KILN_DEVICE kiln_i64 kiln_pitch(const kiln_arguments &args) { return args.%s_step0; }\n\n",
+    kiln__write(e, "KILN_DEVICE kiln_i64 kiln_pitch(const kiln_arguments &args) { return args.step0_%s; }\n\n",
                 e->name[o]);
 }
 

@@ -94,6 +94,15 @@ uint32_t kiln__nodes_add(kiln__work *work, kiln__nodes *nodes, const kiln__node 
     return nodes->count - 1;
 }
 
+int kiln__node_axis(const kiln__node *node, int rank) { return node->u.axis < 0 ? node->u.axis + rank : node->u.axis; }
+
+bool kiln__node_check_axis(kiln__work *work, const kiln__node *node, int rank) {
+    int axis = kiln__node_axis(node, rank);
+    if (axis >= 0 && axis < rank) return work->status == KILN_OK;
+    return kiln__work_fail(work, node->line, node->column, KILN_E_AXIS, "%s(%d): the iteration space has %d axes",
+                           kiln__op_describe(node->op)->symbol, node->u.axis, rank);
+}
+
 void kiln__nodes_need(const kiln__node *nodes, uint32_t count, bool *needed) {
     for (uint32_t i = count; i-- > 0;)
         for (uint32_t k = 0; needed[i] && k < nodes[i].arg_count; k++) needed[nodes[i].args[k]] = true;

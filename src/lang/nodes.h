@@ -33,6 +33,9 @@ typedef struct kiln__nodes {
 /* The index of the node, a new one unless an equal one is there; more than most of them are too many of what. */
 uint32_t kiln__nodes_add(kiln__work *work, kiln__nodes *nodes, const kiln__node *node, uint32_t most, const char *what);
 bool kiln__node_equal(const kiln__node *a, const kiln__node *b);
+/* The axis of an INDEX or SIZE, counted from the first of `rank` axes; whether it is one of them: else KILN_E_AXIS. */
+int kiln__node_axis(const kiln__node *node, int rank);
+bool kiln__node_check_axis(kiln__work *work, const kiln__node *node, int rank);
 /* Marks what the marked ones need. */
 void kiln__nodes_need(const kiln__node *nodes, uint32_t count, bool *needed);
 

@@ -195,12 +195,9 @@ static kiln__value type_conversion(kiln__typer *typer, const kiln__node *node, c
 }
 
 static kiln__value type_axis(kiln__typer *typer, const kiln__node *node) {
-    int rank = typer->binding->rank, axis = node->u.axis < 0 ? node->u.axis + rank : node->u.axis;
-    if (axis >= 0 && axis < rank)
-        return kiln__emit(typer, (kiln__inst){.op = node->op, .type = KILN__I64, .u.axis = axis});
-    KILN__FAIL_AT(typer, node, KILN_E_AXIS, "%s(%d): the iteration space has %d axes", kiln__ir_op_name(node->op),
-                  node->u.axis, rank);
-    return (kiln__value){0};
+    int rank = typer->binding->rank;
+    if (!kiln__node_check_axis(typer->work, node, rank)) return (kiln__value){0};
+    return kiln__emit(typer, (kiln__inst){.op = node->op, .type = KILN__I64, .u.axis = kiln__node_axis(node, rank)});
 }
 
 static kiln__value type_uniform(kiln__typer *typer, const kiln__node *node, const kiln__value *values) {

@@ -131,9 +131,16 @@ static int64_t tensor_size(const kiln__space *space, const kiln_tensor *tensor, 
     return space->open_rows && tensor->sizes[axis] == -1 ? KILN__OPEN_ROWS : tensor->sizes[axis];
 }
 
+/* How far an element lies from its neighbour along an axis, 0 where all share one: never where the axis has none. */
+static int64_t stride_of(int64_t size, int64_t stride) {
+    if (size == 1) return 0;
+    return size == 0 && stride == 0 ? 1 : stride;
+}
+
 bool kiln__space_per_element(const kiln__space *space, const kiln_tensor *tensor) {
     for (int i = 0; i < tensor->rank; i++)
-        if (space->reduced[space->rank - tensor->rank + i] && tensor_size(space, tensor, i) != 1 && tensor->strides[i])
+        if (space->reduced[space->rank - tensor->rank + i] &&
+            stride_of(tensor_size(space, tensor, i), tensor->strides[i]))
             return true;
     return false;
 }
@@ -148,7 +155,7 @@ static bool fits(const kiln__space *space, const kiln_tensor *tensor, bool drop,
         if (axis == tensor->rank) return false;
         int64_t expected = ones && space->reduced[i] ? 1 : space->sizes[i];
         if (tensor_size(space, tensor, axis) != expected) return false;
-        if (expected != 1) strides[i] = tensor->strides[axis];
+        strides[i] = stride_of(expected, tensor->strides[axis]);
         axis++;
     }
     return axis == tensor->rank;
@@ -160,8 +167,7 @@ kiln_status kiln__space_strides(const kiln__space *space, const kiln_tensor *ten
         *full = true;
         for (int i = 0; i < space->rank; i++) {
             int axis = i - (space->rank - tensor->rank);
-            int64_t size = axis < 0 ? 1 : tensor_size(space, tensor, axis);
-            strides[i] = size == 1 ? 0 : tensor->strides[axis];
+            strides[i] = axis < 0 ? 0 : stride_of(tensor_size(space, tensor, axis), tensor->strides[axis]);
             *full &= space->sizes[i] == 1 || strides[i] != 0; /* a stride of 0 broadcasts as a size of 1 does */
         }
         return KILN_OK;

@@ -35,12 +35,13 @@ typedef struct kiln__space {
  * KILN_E_SHAPE, KILN_E_SIZE, KILN_E_AXIS, KILN_E_TYPE, KILN_E_ARGUMENT. */
 kiln_status kiln__space_build(const kiln__axes *axes, const kiln__tensors *tensors, kiln__space *out);
 
-/* Whether a tensor has more than one element along the reduced axes; strides of 0 broadcast one. */
+/* Whether a tensor has other than one element along the reduced axes; strides of 0 broadcast one, but not none. */
 bool kiln__space_per_element(const kiln__space *space, const kiln_tensor *tensor);
 
-/* The tensor's strides along the axes of the space: 0 where it broadcasts; an output that dropped its reduced axes
- * (or keeps them as 1) has 0 along them. *full: it has every element of the space. KILN_E_SHAPE where an output's
- * shape does not fit; per_element: its value varies along the reduced axes, so it must be full. */
+/* The tensor's strides along the axes of the space: 0 where it broadcasts, never along an axis of no elements; an output
+ * that dropped its reduced axes (or keeps them as 1) has 0 along them. *full: it has every element of the space.
+ * KILN_E_SHAPE where an output's shape does not fit; per_element: its value varies along the reduced axes, so it must be
+ * full. */
 kiln_status kiln__space_strides(const kiln__space *space, const kiln_tensor *tensor, const char *name, bool output,
                                 bool per_element, int64_t strides[KILN_MAX_RANK], bool *full);
 

@@ -6,18 +6,18 @@ struct kiln_arguments {
     kiln_f16 *out_m;
     float *out_y;
     kiln_i64 rows;
-    kiln_i64 in_x_step0;
-    kiln_i64 out_y_step0;
+    kiln_i64 step0_in_x;
+    kiln_i64 step0_out_y;
 };
 
 KILN_DEVICE kiln_i64 kiln_offset_in_x(const kiln_arguments &args, kiln_index col)
 {
-    return 0 + (kiln_i64)(col) * args.in_x_step0;
+    return 0 + (kiln_i64)(col) * args.step0_in_x;
 }
 
 KILN_DEVICE kiln_i64 kiln_offset_out_y(const kiln_arguments &args, kiln_index col)
 {
-    return 0 + (kiln_i64)(col) * args.out_y_step0;
+    return 0 + (kiln_i64)(col) * args.step0_out_y;
 }
 
 /* A pack of rows, in runs that lie side by side: where they lie in each tensor, and the values each has one of. */

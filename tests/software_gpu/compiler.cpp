@@ -67,20 +67,49 @@ Declared find_declared(const std::string &source, size_t at, char stop)
     return {};
 }
 
-std::vector<Declared> find_declarations(const std::string &source, const char *word, char stop)
+/* Whether the words found at `at` are no part of a longer name. */
+bool stands_at(const std::string &source, size_t at, const std::string &words)
+{
+    const size_t end = at + words.size();
+    return (at == 0 || !is_name(source[at - 1])) && (end == source.size() || !is_name(source[end]));
+}
+
+std::vector<Declared> find_declarations(const std::string &source, const std::string &words, char stop)
 {
     std::vector<Declared> all;
-    for (size_t at = source.find(word); at != std::string::npos; at = source.find(word, at)) {
-        at += strlen(word);
-        const Declared declared = find_declared(source, at, stop);
+    for (size_t at = source.find(words); at != std::string::npos; at = source.find(words, at)) {
+        const bool stands = stands_at(source, at, words);
+        at += words.size();
+        const Declared declared = stands ? find_declared(source, at, stop) : Declared{};
         if (!declared.name.empty()) all.push_back(declared);
     }
     return all;
 }
 
-/* Definitions behind the source: dynamic shared memory, and the table that the driver reads. */
-std::string epilogue(const std::string &source)
+/* Comments as one blank each: they may hold any words. */
+std::string without_comments(const std::string &source)
 {
+    std::string code;
+    for (size_t at = 0; at < source.size();) {
+        const bool line = source.compare(at, 2, "//") == 0, block = source.compare(at, 2, "/*") == 0;
+        size_t end = at + 1;
+        if (source[at] == '"') {
+            while (end < source.size() && source[end] != '"') end += source[end] == '\\' ? 2 : 1;
+            end++;
+        }
+        if (line) end = source.find('\n', at);
+        if (block) end = source.find("*/", at + 2);
+        end = end >= source.size() ? source.size() : end + (block ? 2 : 0);
+        code += line || block ? " " : source.substr(at, end - at);
+        at = end;
+    }
+    return code;
+}
+
+/* Definitions behind the source: dynamic shared memory, and the table that the driver reads. */
+std::string epilogue(const std::string &commented)
+{
+    const std::string source = without_comments(commented);
     std::string text, rows, dynamic = "";
     for (const Declared &shared : find_declarations(source, "extern __shared__", '[')) {
         dynamic = shared.name;

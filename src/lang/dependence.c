@@ -1,0 +1,56 @@
+/* Goes back from outputs through the untyped graph, for one of them up to reductions. */
+#include "lang/dependence.h"
+
+#include "lang/nodes.h"
+
+static uint32_t input_bit(const kiln__signature *signature, uint32_t name) {
+    for (uint32_t i = 0; i < signature->input_count; i++)
+        if (signature->inputs[i] == name) return (uint32_t)1 << i;
+    return 0; /* a scalar */
+}
+
+static void find_leaf(const kiln__signature *signature, const kiln__node *node, int rank, const bool *reduced,
+                      kiln__dependence *out) {
+    if (node->op == KILN__OP_NAME) out->inputs |= input_bit(signature, node->u.name);
+    if (node->op == KILN__OP_UNIFORM) out->positions = true;
+    if (node->op == KILN__OP_INDEX && reduced[kiln__node_axis(node, rank)]) out->positions = true;
+}
+
+/* Whether an output needs a reduction, and whether all axes that outputs ask for are there. */
+static void find_in_program(kiln__work *work, const kiln__graph *graph, const kiln__signature *signature, int rank,
+                            kiln__dependence *out) {
+    bool *needed = kiln__work_alloc(work, &work->scratch, graph->node_count, sizeof *needed);
+    if (needed == NULL) return;
+    for (uint32_t i = 0; i < signature->output_count; i++) needed[graph->names[signature->outputs[i]].node] = true;
+    kiln__nodes_need(graph->nodes, graph->node_count, needed);
+    for (uint32_t i = 0; i < graph->node_count; i++) {
+        const kiln__node *node = &graph->nodes[i];
+        if (!needed[i]) continue;
+        out->reduces |= kiln__op_is_reduction(node->op);
+        if (node->op == KILN__OP_INDEX || node->op == KILN__OP_SIZE) kiln__node_check_axis(work, node, rank);
+    }
+}
+
+static void find_outside(kiln__work *work, const kiln__graph *graph, const kiln__signature *signature, uint32_t output,
+                         int rank, const bool *reduced, kiln__dependence *out) {
+    bool *outside = kiln__work_alloc(work, &work->scratch, graph->node_count, sizeof *outside);
+    if (outside == NULL) return;
+    uint32_t last = graph->names[signature->outputs[output]].node;
+    outside[last] = true;
+    for (uint32_t i = last + 1; i-- > 0;) {
+        const kiln__node *node = &graph->nodes[i];
+        if (!outside[i] || kiln__op_is_reduction(node->op)) continue;
+        find_leaf(signature, node, rank, reduced, out);
+        for (uint32_t k = 0; k < node->arg_count; k++) outside[node->args[k]] = true;
+    }
+}
+
+kiln_status kiln__dependence_find(const kiln__graph *graph, const kiln__signature *signature, uint32_t output, int rank,
+                                  const bool *reduced, kiln__dependence *out) {
+    kiln__work work = {.file = ""};
+    *out = (kiln__dependence){0};
+    find_in_program(&work, graph, signature, rank, out);
+    find_outside(&work, graph, signature, output, rank, reduced, out);
+    kiln__arena_free(&work.scratch);
+    return work.status;
+}

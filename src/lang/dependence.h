@@ -1,0 +1,18 @@
+/* What an output is made of, as the program's text says it: whatever types, extents and strides its tensors have. */
+#ifndef KILN_LANG_DEPENDENCE_H
+#define KILN_LANG_DEPENDENCE_H
+
+#include "lang/ir.h"
+
+typedef struct kiln__dependence {
+    uint32_t inputs; /* bit i: elements of input i, outside of reductions */
+    bool positions;  /* outside of reductions: uniform(), or index() along a reduced axis */
+    bool reduces;    /* an output of the program, not necessarily this one, needs a reduction */
+} kiln__dependence;
+
+/* For output number `output` in a space of so many axes. KILN_E_AXIS for index() or size() of an axis that it lacks;
+ * KILN_E_MEMORY. */
+kiln_status kiln__dependence_find(const kiln__graph *graph, const kiln__signature *signature, uint32_t output, int rank,
+                                  const bool *reduced, kiln__dependence *out);
+
+#endif
