@@ -443,6 +443,7 @@ static void emit_all(kiln__emitter *e) {
     emit_header(e);
     emit_definitions(e);
     emit_part(e, "device.cuh");
+    emit_part(e, "packs.cuh");
     if (has_fp8(e->ir, e->problem)) emit_part(e, "fp8.cuh");
     emit_part(e, "math.cuh");
     if (!e->flat) emit_part(e, "pack_reductions.cuh");
