@@ -57,7 +57,8 @@ static kiln_status identify_nvrtc(kiln_context *context, kiln__nvrtc_identity *o
 
 /* Its key with the digest of kernel_sources/, which the brief source names, where the disk cache's has NVRTC. */
 kiln_status kiln__prepared_name(const kiln__prepared *prepared, int arch, bool ptx, kiln__key *out) {
-    const kiln__key_parts parts = {prepared->brief, kiln__nvrtc_options(), arch, ptx, 0, 0, kiln__sources_digest};
+    const char *code = kiln__source_code(prepared->brief);
+    const kiln__key_parts parts = {code, kiln__nvrtc_options(), arch, ptx, 0, 0, kiln__sources_digest};
     return kiln__key_make(&parts, out);
 }
 
@@ -127,8 +128,9 @@ static kiln_status compile(kiln_context *context, const kiln__prepared *prepared
 /* The key with the NVRTC that compiles, and the entry of the disk cache, where it may be taken from there. */
 static kiln_status look_up(kiln__disk *disk, const kiln__prepared *prepared, const kiln__nvrtc_identity *nvrtc,
                            kiln__image *out, kiln__entry *found, bool *hit) {
-    const kiln__key_parts parts = {prepared->source, kiln__nvrtc_options(), out->facts.arch, out->facts.is_ptx,
-                                   nvrtc->major,     nvrtc->minor,          nvrtc->build};
+    const char *code = kiln__source_code(prepared->source);
+    const kiln__key_parts parts = {
+        code, kiln__nvrtc_options(), out->facts.arch, out->facts.is_ptx, nvrtc->major, nvrtc->minor, nvrtc->build};
     kiln__key_free(&out->key);
     kiln_status status = kiln__key_make(&parts, &out->key);
     *hit = !status && disk && kiln__disk_get(disk, &out->key, found);
@@ -194,12 +196,16 @@ kiln_status kiln__image_obtain(kiln_context *context, const kiln__prepared *prep
     return status;
 }
 
-void kiln__image_free(kiln__image *image) {
+void kiln__image_free_bytes(kiln__image *image) {
     kiln__memory_leave(image);
     kiln__key_free(&image->name);
     kiln__key_free(&image->key);
     free(image->bytes);
-    free(image->log);
     image->bytes = NULL;
+}
+
+void kiln__image_free(kiln__image *image) {
+    kiln__image_free_bytes(image);
+    free(image->log);
     image->log = NULL;
 }

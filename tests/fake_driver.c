@@ -287,6 +287,13 @@ kiln__CUresult fake_ThreadExchangeStreamCaptureMode(kiln__CUstreamCaptureMode *m
     return KILN__CUDA_SUCCESS;
 }
 
+kiln__CUresult fake_StreamIsCapturing(kiln__CUstream stream, kiln__CUstreamCaptureStatus *status)
+{
+    ENTER_CONTEXT("cuStreamIsCapturing");
+    *status = stream && stream == (kiln__CUstream)state.captured_stream;
+    return KILN__CUDA_SUCCESS;
+}
+
 kiln__CUresult fake_LaunchKernel(kiln__CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
                                  unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared,
                                  kiln__CUstream stream, void **params, void **extra)

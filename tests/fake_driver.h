@@ -17,6 +17,7 @@ typedef struct fake_driver {
     char fail_symbol[48];
     int fail_result;
     int fail_times;      /* how often; 0: always */
+    void *captured_stream; /* is being captured into a graph */
     int argument_bytes;  /* of the kernel's one argument: how many a launch copies */
     /* What happened. */
     atomic_long loads, unloads, launches, cooperative_launches, dependent_launches, allocations, frees, function_loads;

@@ -163,9 +163,12 @@ typedef struct kiln_context_options {
     size_t pack_count;
     const char *record_path;   /* a file to which each kernel that is in no cache and no pack appends one line, for
                                   `kiln precompile`. NULL: KILN_RECORD, else none; "": none */
+    int64_t loaded_max_count;  /* kernels that stay loaded for a device; 0: 4,096; negative: no limit. Beyond it, and beyond
+                                  the next, those are dropped that were used least recently: not those of plans */
+    int64_t loaded_max_bytes;  /* of them, code and names; 0: 256 MiB; negative: no limit */
 } kiln_context_options;
 #define KILN_CONTEXT_OPTIONS_INIT                                                                                      \
-    { sizeof(kiln_context_options), NULL, NULL, NULL, KILN_POLICY_COMPILE, NULL, NULL, NULL, 0, NULL, 0, NULL }
+    { sizeof(kiln_context_options), NULL, NULL, NULL, KILN_POLICY_COMPILE, NULL, NULL, NULL, 0, NULL, 0, NULL, 0, 0 }
 
 /* Creates a context; opens packs, no library, and touches no GPU. options may be NULL for the defaults.
  * Ownership: the caller destroys *out, after every program and plan made from it. Thread-safe. */

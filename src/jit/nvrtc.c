@@ -6,11 +6,12 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "base/process.h"
 
 #define ADVICE \
     "install it with 'pip install nvidia-cuda-nvrtc' or as part of the CUDA toolkit, and name its file or " \
@@ -21,7 +22,7 @@ typedef struct opened {
     struct opened *next;
 } opened;
 
-static pthread_mutex_t opened_lock = PTHREAD_MUTEX_INITIALIZER;
+static kiln__process_lock opened_lock = KILN__PROCESS_LOCK_INIT;
 static opened *opened_first;
 
 static kiln_status not_found(const char *name) {
@@ -115,11 +116,11 @@ kiln_status kiln__nvrtc_open(const char *path, const kiln__nvrtc **out) {
     kiln__nvrtc_identity identity;
     *out = NULL;
     if (!kiln__nvrtc_locate(path, &identity)) return not_found(path);
-    pthread_mutex_lock(&opened_lock);
+    kiln__process_lock_take(&opened_lock);
     opened *known = opened_first;
     while (known != NULL && !kiln__nvrtc_same_file(&known->nvrtc.identity, &identity)) known = known->next;
     kiln_status status = known != NULL ? KILN_OK : open_new(&identity, &known);
-    pthread_mutex_unlock(&opened_lock);
+    kiln__process_lock_leave(&opened_lock);
     if (status == KILN_OK) *out = &known->nvrtc;
     return status;
 }
