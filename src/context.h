@@ -180,7 +180,7 @@ typedef struct kiln__kernel_entry {
     int device;            /* -1: bytes alone */
     kiln__loaded loaded;   /* not loaded where the bytes are alone */
     int references;        /* of plans, and of calls at work on it */
-    uint64_t used;         /* by the context's clock, apart from what the shapes tell */
+    _Atomic uint64_t used; /* by the context's clock */
     atomic_bool captured;  /* into a graph, which may launch it at any time: it stays loaded */
 } kiln__kernel_entry;
 
@@ -265,7 +265,5 @@ bool kiln__is_captured(const kiln__driver *driver, void *stream);
 void kiln__dispatch_forget(const kiln_program *program);
 void kiln__dispatch_forget_kernel(kiln__kernel_entry *kernel);
 void kiln__dispatch_clear(kiln_context *context);
-/* With the context's lock held: when a launch of the kernel was last used, by the context's clock. */
-uint64_t kiln__dispatch_used(const kiln__kernel_entry *kernel);
 
 #endif

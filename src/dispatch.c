@@ -93,11 +93,15 @@ static entry *find(kiln_context *context, const shape *wanted) {
     }
 }
 
+static inline void stamp(_Atomic uint64_t *used, uint64_t now) {
+    if (atomic_load_explicit(used, memory_order_relaxed) != now) atomic_store_explicit(used, now, memory_order_relaxed);
+}
+
 /* Only what is new moves the clock, so that threads which launch what they have seen seldom write here. */
 static void touch(const kiln_context *context, entry *e) {
-    uint64_t now = atomic_load_explicit(&context->clock, memory_order_relaxed);
-    if (atomic_load_explicit(&e->used, memory_order_relaxed) != now)
-        atomic_store_explicit(&e->used, now, memory_order_relaxed);
+    const uint64_t now = atomic_load_explicit(&context->clock, memory_order_relaxed);
+    stamp(&e->used, now);
+    stamp(&e->launch->kernel->used, now);
 }
 
 /* ---- what follows holds the context's lock ---- */
@@ -267,16 +271,6 @@ void kiln__dispatch_forget(const kiln_program *program) {
 void kiln__dispatch_forget_kernel(kiln__kernel_entry *kernel) {
     while (!kiln__ring_is_empty(&kernel->shapes))
         forget(kernel->context, KILN__OF_RING(kernel->shapes.next, entry, of_kernel));
-}
-
-uint64_t kiln__dispatch_used(const kiln__kernel_entry *kernel) {
-    uint64_t last = 0;
-    for (const kiln__ring *link = kernel->shapes.next; link != &kernel->shapes; link = link->next) {
-        const entry *e = KILN__OF_RING(link, entry, of_kernel);
-        uint64_t used = atomic_load_explicit(&e->used, memory_order_relaxed);
-        if (used > last) last = used;
-    }
-    return last;
 }
 
 void kiln__dispatch_clear(kiln_context *context) {

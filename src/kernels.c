@@ -143,9 +143,8 @@ static void drop(kiln_context *context, kiln__shelf *shelf) {
     if (!candidates) return; /* a later load tries again */
     for (kiln__ring *link = shelf->kernels.next; link != &shelf->kernels; link = link->next) {
         kiln__kernel_entry *kernel = KILN__OF_RING(link, kiln__kernel_entry, on_shelf);
-        const uint64_t launched = kiln__dispatch_used(kernel);
         if (kernel->references == 0 && !atomic_load(&kernel->captured))
-            candidates[count++] = (candidate){kernel, launched > kernel->used ? launched : kernel->used};
+            candidates[count++] = (candidate){kernel, atomic_load(&kernel->used)};
     }
     if (count > 0) qsort(candidates, count, sizeof *candidates, by_use);
     for (size_t i = 0; i < count && is_above(context, shelf, 7); i++) {

@@ -2,10 +2,11 @@
  * then sm_80 and sm_86, too). It compiles nothing: the image repeats the source. A word in the source makes the call
  * of that name fail, so that tests reach every failure. FAKE_NVRTC_CRASH and FAKE_NVRTC_HANG are such words that
  * make a compile end its process or never return; FAKE_NVRTC_MS is how long a compile takes, FAKE_NVRTC_OPEN_MS how
- * long opening does; FAKE_NVRTC_CHANGE makes images of other bytes. A compile appends a line with the source's sum and
+ * long opening does, and with FAKE_NVRTC_LOCK one compiles at a time, as with the real one; FAKE_NVRTC_CHANGE makes images of other bytes. A compile appends a line with the source's sum and
  * the process to the file FAKE_NVRTC_COUNT. */
 #define _GNU_SOURCE
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -132,7 +133,11 @@ kiln__nvrtcResult nvrtcCompileProgram(kiln__nvrtcProgram program, int option_cou
         abort();
     while (hang != NULL && strstr(program->source, hang) != NULL)
         pause();
+    static pthread_mutex_t one = PTHREAD_MUTEX_INITIALIZER;
+    const int alone = getenv("FAKE_NVRTC_LOCK") != NULL;
+    if (alone) pthread_mutex_lock(&one);
     take_ms("FAKE_NVRTC_MS");
+    if (alone) pthread_mutex_unlock(&one);
     if (strstr(program->source, "source_refused") != NULL)
         return KILN__NVRTC_ERROR_COMPILATION;
     return result_of(program->source, "compile_fails");

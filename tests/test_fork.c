@@ -204,6 +204,46 @@ static void a_child_made_while_the_driver_is_opened_opens_it_itself(void **state
     kiln_context_destroy(w.context);
 }
 
+static void *compile(void *user) {
+    world *w = user;
+    kiln_tensor tensors[KILN_MAX_TENSORS];
+    kiln_kernel *kernel = NULL;
+    size_t count = bound_tensors(TENSORS, tensors);
+    kiln_status status = kiln_compile(w->program, tensors, count, NULL, 0, 90, 0, 1, &kernel);
+    kiln_kernel_destroy(kernel);
+    return status ? user : NULL;
+}
+
+static void compile_in_the_child(void *user) {
+    world *w = user;
+    unsetenv("FAKE_NVRTC_MS");
+    CHILD(!compile(w));
+    kiln_program_destroy(w->program);
+    w->program = launch_program(w->context, "y = log_softmax(x)");
+    CHILD(!compile(w));
+    end(w);
+}
+
+static void a_child_made_while_nvrtc_compiles_has_an_nvrtc_of_its_own(void **state) {
+    launch_fixture *f = *state;
+    world w = {.f = f, .context = launch_context(f, "", KILN_POLICY_COMPILE)};
+    pthread_t thread;
+    void *failed = NULL;
+    w.program = launch_program(w.context, "y = softmax(x)");
+    setenv("FAKE_NVRTC_LOCK", "1", 1);
+    setenv("FAKE_NVRTC_MS", "1500", 1);
+    assert_int_equal(pthread_create(&thread, NULL, compile, &w), 0);
+    while (launch_compiles(f) < 1) usleep(1000);
+    usleep(50000);
+    in_a_child(compile_in_the_child, &w);
+    pthread_join(thread, &failed);
+    assert_null(failed);
+    unsetenv("FAKE_NVRTC_LOCK");
+    unsetenv("FAKE_NVRTC_MS");
+    assert_int_equal(launch_compiles(f), 1);
+    end(&w);
+}
+
 typedef struct holder {
     pthread_t thread;
     pthread_barrier_t step;
@@ -347,6 +387,7 @@ int main(int argc, char **argv) {
         WITH_LAUNCHES(a_child_does_not_launch_its_parents_plan),
         WITH_LAUNCHES(a_child_made_while_nvrtc_is_opened_opens_it_itself),
         WITH_LAUNCHES(a_child_made_while_the_driver_is_opened_opens_it_itself),
+        WITH_LAUNCHES(a_child_made_while_nvrtc_compiles_has_an_nvrtc_of_its_own),
         WITH_LAUNCHES(a_child_made_while_a_context_is_locked_starts_anew),
         WITH_LAUNCHES(a_child_made_while_a_thread_launches_drops_kernels_all_the_same),
         WITH_LAUNCHES(a_child_made_while_a_thread_prunes_keeps_to_the_limit),

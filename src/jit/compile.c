@@ -119,12 +119,16 @@ kiln_status kiln__nvrtc_compile(const kiln__nvrtc *nvrtc, const kiln__compile_re
                                             .created_unix = (int64_t)time(NULL)}};
     kiln_status status = check_arch(nvrtc, request);
     if (status != KILN_OK) return status;
+    kiln__nvrtc_enter();
     double start = kiln__now_ms();
     kiln__nvrtcResult code = nvrtc->CreateProgram(&j.program, request->source, request->name, 0, NULL, NULL);
     out->facts.create_ms = kiln__now_ms() - start;
-    if (code != KILN__NVRTC_SUCCESS) return fail_call(&j, "CreateProgram", "", code);
-    status = compile_program(&j);
-    nvrtc->DestroyProgram(&j.program);
+    if (code == KILN__NVRTC_SUCCESS) {
+        status = compile_program(&j);
+        nvrtc->DestroyProgram(&j.program);
+    } else
+        status = fail_call(&j, "CreateProgram", "", code);
+    kiln__nvrtc_leave();
     return status;
 }
 

@@ -5,10 +5,14 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/process.h"
@@ -24,6 +28,28 @@ typedef struct opened {
 
 static kiln__process_lock opened_lock = KILN__PROCESS_LOCK_INIT;
 static opened *opened_first;
+
+/* Threads inside of NVRTC. In a child they are gone, and what NVRTC has locked for them stays so. */
+static struct {
+    atomic_int owner, inside;
+    atomic_bool stuck; /* a parent's thread was inside: this process takes a copy of the library, which has its own state */
+} users;
+
+static void adopt_users(void) {
+    if (!kiln__process_adopts(&users.owner)) return;
+    if (atomic_exchange(&users.inside, 0) > 0) {
+        atomic_store(&users.stuck, true);
+        opened_first = NULL; /* what is in it may be needed by name: it stays open */
+    }
+    atomic_store(&users.owner, kiln__process());
+}
+
+void kiln__nvrtc_enter(void) {
+    adopt_users();
+    atomic_fetch_add(&users.inside, 1);
+}
+
+void kiln__nvrtc_leave(void) { atomic_fetch_sub(&users.inside, 1); }
 
 static kiln_status not_found(const char *name) {
     const char *source = "";
@@ -72,10 +98,27 @@ static void open_builtins(const kiln__nvrtc_identity *identity) {
     if (access(path, R_OK) == 0) dlopen(path, RTLD_NOW | RTLD_LOCAL);
 }
 
+/* The loader knows files by their inode, so that a copy is another library. NULL where there is no memory for it. */
+static void *open_copy(const char *path) {
+    char name[64];
+    struct stat status;
+    void *library = NULL;
+    int from = open(path, O_RDONLY | O_CLOEXEC), copy = memfd_create("libnvrtc", MFD_CLOEXEC);
+    off_t at = 0;
+    bool whole = from >= 0 && copy >= 0 && fstat(from, &status) == 0;
+    while (whole && at < status.st_size) whole = sendfile(copy, from, &at, (size_t)(status.st_size - at)) > 0;
+    snprintf(name, sizeof name, "/proc/self/fd/%d", copy);
+    if (whole) library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    if (from >= 0) close(from);
+    if (copy >= 0) close(copy);
+    return library;
+}
+
 /* Fills *nvrtc, whose identity tells the file. */
 static kiln_status open_library(kiln__nvrtc *nvrtc) {
     const char *path = nvrtc->identity.path;
-    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    void *library = atomic_load(&users.stuck) ? open_copy(path) : NULL;
+    if (library == NULL) library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (library == NULL)
         return kiln__fail(KILN_E_NO_NVRTC, "NVRTC library '%s' cannot be opened: %s; " ADVICE, path, dlerror());
     const char *missing = read_symbols(library, nvrtc);
@@ -117,6 +160,7 @@ kiln_status kiln__nvrtc_open(const char *path, const kiln__nvrtc **out) {
     *out = NULL;
     if (!kiln__nvrtc_locate(path, &identity)) return not_found(path);
     kiln__process_lock_take(&opened_lock);
+    adopt_users();
     opened *known = opened_first;
     while (known != NULL && !kiln__nvrtc_same_file(&known->nvrtc.identity, &identity)) known = known->next;
     kiln_status status = known != NULL ? KILN_OK : open_new(&identity, &known);
