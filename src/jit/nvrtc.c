@@ -145,7 +145,9 @@ static kiln_status open_new(const kiln__nvrtc_identity *identity, opened **out) 
     opened *fresh = calloc(1, sizeof *fresh);
     if (fresh == NULL) return kiln__out_of_memory();
     fresh->nvrtc.identity = *identity;
+    kiln__nvrtc_enter(); /* its initialisers run: what a child would find is half made */
     kiln_status status = open_library(&fresh->nvrtc);
+    kiln__nvrtc_leave();
     if (status != KILN_OK) {
         free(fresh);
         return status;
