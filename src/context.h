@@ -191,7 +191,7 @@ typedef struct kiln__kernel_entry {
 typedef struct kiln__launch {
     const kiln__driver *driver;
     kiln__kernel_entry *kernel;
-    int process; /* that it was made in; a forked child is another */
+    int process;                                   /* that it was made in; a forked child is another */
     kiln__CUfunction functions[KILN__MAX_KERNELS]; /* launched one after another */
     int function_count;
     kiln__CUmemoryPool pool; /* of the workspace, where there is one */

@@ -30,8 +30,9 @@ typedef struct entry {
 
 typedef struct kiln__dispatch {
     kiln__retired retired;
-    size_t capacity;       /* a power of two, at least twice the slots in use */
-    size_t living, filled; /* entries; slots in use, by entries or by what was forgotten; guarded by the context's lock */
+    size_t capacity; /* a power of two, at least twice the slots in use */
+    size_t living,
+        filled; /* entries; slots in use, by entries or by what was forgotten; guarded by the context's lock */
     _Atomic(entry *) slots[];
 } table;
 
@@ -42,14 +43,18 @@ static inline uint64_t mix(uint64_t hash, uint64_t word) {
     return ((hash << 27 | hash >> 37) ^ word) * 0x9e3779b97f4a7c15u;
 }
 
+static inline uint64_t put(uint64_t **words, uint64_t hash, uint64_t word) {
+    *(*words)++ = word;
+    return mix(hash, word);
+}
+
 /* Bad tensors end here. */
 static kiln_status encode(const kiln_program *program, int device, const kiln_tensor *tensors,
                           const kiln_scalar *scalars, shape *out) {
     const kiln__signature *s = &program->signature;
-    uint64_t *words = out->words;
-    uint32_t n = 0, tensor_count = s->input_count + s->output_count;
-    words[n++] = program->id;
-    words[n++] = (uint64_t)device;
+    uint64_t *words = out->words, h = put(&words, 0, program->id);
+    const uint32_t tensor_count = s->input_count + s->output_count;
+    h = put(&words, h, (uint64_t)device);
     for (uint32_t t = 0; t < tensor_count; t++) {
         const kiln_tensor *tensor = &tensors[t];
         uint64_t low = kiln__alignment_of(tensor->data);
@@ -63,21 +68,19 @@ static kiln_status encode(const kiln_program *program, int device, const kiln_te
         if (low < size)
             return kiln__fail(KILN_E_POINTER, "the data pointer of tensor '%s' is %p, expected a multiple of %zu bytes",
                               program->names[t], tensor->data, size);
-        words[n++] = (uint64_t)tensor->type << 32 | (uint64_t)tensor->rank << 16 | low;
+        h = put(&words, h, (uint64_t)tensor->type << 32 | (uint64_t)tensor->rank << 16 | low);
         for (int i = 0; i < tensor->rank; i++) {
-            words[n++] = (uint64_t)tensor->sizes[i];
-            words[n++] = (uint64_t)tensor->strides[i];
+            h = put(&words, h, (uint64_t)tensor->sizes[i]);
+            h = put(&words, h, (uint64_t)tensor->strides[i]);
         }
     }
     for (uint32_t i = 0; i < s->scalar_count; i += 4) {
         uint64_t types = 0;
         for (uint32_t j = i; j < i + 4 && j < s->scalar_count; j++) types = types << 16 | (uint64_t)scalars[j].type;
-        words[n++] = types;
+        h = put(&words, h, types);
     }
-    uint64_t h = n;
-    for (uint32_t i = 0; i < n; i++) h = mix(h, words[i]);
     out->hash = h ^ h >> 32;
-    out->count = n;
+    out->count = (uint32_t)(words - out->words);
     return KILN_OK;
 }
 

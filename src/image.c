@@ -129,8 +129,8 @@ static kiln_status compile(kiln_context *context, const kiln__prepared *prepared
 static kiln_status look_up(kiln__disk *disk, const kiln__prepared *prepared, const kiln__nvrtc_identity *nvrtc,
                            kiln__image *out, kiln__entry *found, bool *hit) {
     const char *code = kiln__source_code(prepared->source);
-    const kiln__key_parts parts = {
-        code, kiln__nvrtc_options(), out->facts.arch, out->facts.is_ptx, nvrtc->major, nvrtc->minor, nvrtc->build};
+    const kiln__key_parts parts = {code,         kiln__nvrtc_options(), out->facts.arch, out->facts.is_ptx,
+                                   nvrtc->major, nvrtc->minor,          nvrtc->build};
     kiln__key_free(&out->key);
     kiln_status status = kiln__key_make(&parts, &out->key);
     *hit = !status && disk && kiln__disk_get(disk, &out->key, found);

@@ -159,10 +159,9 @@ static int run(soak *s) {
 }
 
 int main(int argc, char **argv) {
-    static const struct option options[] = {{"texts", 1, NULL, 't'},      {"shapes", 1, NULL, 's'},
-                                            {"kernels", 1, NULL, 'k'},    {"remembered", 1, NULL, 'r'},
-                                            {"threads", 1, NULL, 'j'},    {"disk", 1, NULL, 'd'},
-                                            {NULL, 0, NULL, 0}};
+    static const struct option options[] = {
+        {"texts", 1, NULL, 't'},   {"shapes", 1, NULL, 's'}, {"kernels", 1, NULL, 'k'}, {"remembered", 1, NULL, 'r'},
+        {"threads", 1, NULL, 'j'}, {"disk", 1, NULL, 'd'},   {NULL, 0, NULL, 0}};
     soak s = {.texts = 10000, .shapes = 2, .kernels = 64, .remembered = 2000, .threads = 1, .disk = ""};
     for (int option; (option = getopt_long(argc, argv, "", options, NULL)) != -1;) {
         long number = optarg ? atol(optarg) : 0;
@@ -176,7 +175,8 @@ int main(int argc, char **argv) {
         default: return 2;
         }
     }
-    if (s.threads < 1 || s.threads > MAX_THREADS || s.texts < INTERVALS * s.threads || s.shapes < 1 || s.remembered < 0) {
+    if (s.threads < 1 || s.threads > MAX_THREADS || s.texts < INTERVALS * s.threads || s.shapes < 1 ||
+        s.remembered < 0) {
         fprintf(stderr, "soak: expected 1 to %d threads, and at least ten texts for each\n", MAX_THREADS);
         return 2;
     }

@@ -51,8 +51,13 @@ static long loaded(const launch_fixture *f) { return (long)f->fake->loads - (lon
 
 static void comments_white_space_and_names_of_values_make_no_kernel(void **state) {
     launch_fixture *f = *state;
-    static const char *const texts[] = {"y = x + 1 # 1", "y = x + 1 # 2", "y=x+1", "\n# above\ny  =  (x + 1);;\n",
-                                        "t = x + 1; y = t", "u = x + 1\ny = u # \\ ?""?/"};
+    static const char *const texts[] = {"y = x + 1 # 1",
+                                        "y = x + 1 # 2",
+                                        "y=x+1",
+                                        "\n# above\ny  =  (x + 1);;\n",
+                                        "t = x + 1; y = t",
+                                        "u = x + 1\ny = u # \\ ?"
+                                        "?/"};
     for (int round = 0; round < 2; round++) { /* the second finds it on disk */
         kiln_context *context = limited_context(f, 0, 0);
         for (size_t i = 0; i < COUNT(texts); i++) {
@@ -258,8 +263,7 @@ static void beyond_the_limit_of_shapes_the_least_recently_used_are_forgotten(voi
     kiln_tensor tensors[2];
     launch_expect(launch_run(hot, TENSORS), KILN_OK, "");
     for (int64_t n = 1; n < limit + 1000; n++) {
-        for (uintptr_t t = 0; t < 2; t++)
-            tensors[t] = kiln_tensor_contiguous((void *)((t + 1) << 40), KILN_F16, 1, &n);
+        for (uintptr_t t = 0; t < 2; t++) tensors[t] = kiln_tensor_contiguous((void *)((t + 1) << 40), KILN_F16, 1, &n);
         launch_expect(kiln_run(program, tensors, 2, NULL, 0, NULL), KILN_OK, "");
         if (n % 1000 == 0) launch_expect(launch_run(hot, TENSORS), KILN_OK, "");
     }

@@ -31,7 +31,8 @@ typedef struct kiln__process_lock {
     pthread_mutex_t mutex;
     atomic_int owner;
 } kiln__process_lock;
-#define KILN__PROCESS_LOCK_INIT {PTHREAD_MUTEX_INITIALIZER, 0}
+#define KILN__PROCESS_LOCK_INIT \
+    { PTHREAD_MUTEX_INITIALIZER, 0 }
 
 void kiln__process_lock_take(kiln__process_lock *lock);
 void kiln__process_lock_leave(kiln__process_lock *lock);

@@ -43,7 +43,9 @@ static inline atomic_uint *kiln__readers_enter(kiln__readers *readers) {
     atomic_fetch_add(inside, 1);
     return inside;
 }
-static inline void kiln__readers_leave(atomic_uint *inside) { atomic_fetch_sub_explicit(inside, 1, memory_order_release); }
+static inline void kiln__readers_leave(atomic_uint *inside) {
+    atomic_fetch_sub_explicit(inside, 1, memory_order_release);
+}
 
 /* Both under a lock of the caller's. Retired is what no reader finds any more; it is destroyed by some later reclaim. */
 void kiln__readers_retire(kiln__readers *readers, kiln__retired *retired);

@@ -32,7 +32,8 @@ static opened *opened_first;
 /* Threads inside of NVRTC. In a child they are gone, and what NVRTC has locked for them stays so. */
 static struct {
     atomic_int owner, inside;
-    atomic_bool stuck; /* a parent's thread was inside: this process takes a copy of the library, which has its own state */
+    atomic_bool
+        stuck; /* a parent's thread was inside: this process takes a copy of the library, which has its own state */
 } users;
 
 static void adopt_users(void) {
