@@ -257,7 +257,7 @@ kiln_status kiln__launch_prepare(const kiln_program *program, const kiln_tensor 
                                  kiln__launch **launch, kiln__prepared *prepared, kiln__image *image,
                                  kiln_plan_info *info);
 
-/* Whether the stream is being captured into a graph. */
+/* Whether the stream is being captured into a graph, or may be: the driver does not tell. */
 bool kiln__is_captured(const kiln__driver *driver, void *stream);
 
 /* Forgets what kiln_run has seen: of a program that nobody runs any more; with the context's lock held of a kernel; of all,

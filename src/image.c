@@ -107,7 +107,8 @@ kiln__entry kiln__image_entry(const kiln__image *image, const kiln__prepared *pr
 
 static kiln_status compile(kiln_context *context, const kiln__prepared *prepared, const kiln__nvrtc *nvrtc,
                            kiln__image *out) {
-    const kiln__compile_request request = {prepared->source, "kiln_kernel.cu", out->facts.arch, out->facts.is_ptx};
+    const char *code = kiln__source_code(prepared->source); /* nothing but what the key has */
+    const kiln__compile_request request = {code, "kiln_kernel.cu", out->facts.arch, out->facts.is_ptx};
     kiln__compile_result result;
     kiln_status status = kiln__nvrtc_compile(nvrtc, &request, &result);
     if (status == KILN_E_COMPILE && result.log) kiln__log(context, KILN_LOG_ERROR, "%s", result.log);

@@ -140,8 +140,8 @@ static kiln_status launch_with_pool(const kiln__launch *launch, unsigned char *a
 bool kiln__is_captured(const kiln__driver *driver, void *stream) {
     int how = KILN__STREAM_CAPTURE_STATUS_NONE;
     /* The default stream cannot be captured, and asking of it fails while another one is. */
-    return stream && driver->StreamIsCapturing((kiln__CUstream)stream, &how) == KILN__CUDA_SUCCESS &&
-           how != KILN__STREAM_CAPTURE_STATUS_NONE;
+    return stream && (driver->StreamIsCapturing((kiln__CUstream)stream, &how) != KILN__CUDA_SUCCESS ||
+                      how != KILN__STREAM_CAPTURE_STATUS_NONE);
 }
 
 /* A graph launches the kernel whenever it likes: told before the launch, so that the kernel is not unloaded after it. */
@@ -287,15 +287,8 @@ static kiln_status load(const kiln_program *program, const target *on, const kil
     }
 }
 
-/* What a loaded kernel does not need of its image: the key, which has the source in it, and the log. */
-static void strip(kiln__image *image) {
-    kiln__key_free(&image->key);
-    free(image->log);
-    image->log = NULL;
-}
-
 /* The kernel for the image, loaded once per context and device; with a reference, which the caller releases. Afterwards
- * *image has what describes the kernel and not its bytes. */
+ * *image has what describes the kernel and may lack its name and bytes. */
 static kiln_status share_loaded(const kiln_program *program, const target *on, const kiln__prepared *prepared,
                                 kiln__image *image, kiln__kernel_entry **out) {
     kiln_context *context = program->context;
@@ -304,23 +297,18 @@ static kiln_status share_loaded(const kiln_program *program, const target *on, c
     kiln__kernel_entry *kernel = calloc(1, sizeof *kernel);
     if (!kernel) return kiln__out_of_memory();
     kiln_status status = load(program, on, prepared, image, &kernel->loaded);
-    char *log = status ? NULL : strdup(image->log);
-    if (!status && !log) status = kiln__out_of_memory();
-    if (!status) {
-        kernel->image = *image;
-        kernel->device = on->device;
-        if (!kiln__kernels_keep(context, kernel)) status = kiln__out_of_memory();
-    }
+    kernel->device = on->device;
+    kernel->image = *image;
+    kernel->image.key = (kiln__key){0}; /* which has the whole source in it; nor is the log of use to others */
+    kernel->image.log = NULL;
+    if (!status && !kiln__kernels_keep(context, kernel)) status = kiln__out_of_memory();
     if (status) {
-        free(log);
         kiln__loaded_destroy(on->driver, &kernel->loaded);
         free(kernel);
         return status;
     }
-    strip(&kernel->image);
-    image->name = image->key = (kiln__key){0}; /* the kernel's now, as the bytes are */
+    image->name = (kiln__key){0}; /* the kernel's now, as the bytes are */
     image->bytes = NULL;
-    image->log = log;
     image->pending = NULL;
     *out = kernel;
     return KILN_OK;

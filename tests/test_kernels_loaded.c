@@ -188,6 +188,15 @@ static void a_kernel_of_a_graph_is_not_dropped_and_none_is_during_its_capture(vo
     f->fake->captured_stream = NULL;
     run_numbered(context, 100); /* what the graphs have stays */
     assert_true(loaded(f) >= 21);
+    kiln_program *unknown = numbered(context, 1001);
+    launch_expect(run_on(unknown, &other), KILN_OK, "");
+    launch_fail(f, "cuStreamIsCapturing", 1, 1);
+    launch_expect(run_on(unknown, &other), KILN_OK, ""); /* the driver does not tell: it may be */
+    long loads = f->fake->loads;
+    for (int n = 200; n < 220; n++) run_numbered(context, n);
+    launch_expect(run_on(unknown, &other), KILN_OK, "");
+    assert_int_equal(f->fake->loads, loads + 20);
+    kiln_program_destroy(unknown);
     kiln_program_destroy(program);
     kiln_context_destroy(context);
     assert_int_equal(loaded(f), 0);

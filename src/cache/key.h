@@ -10,7 +10,7 @@
 #define KILN__KEY_FORMAT 1u
 
 typedef struct kiln__key_parts {
-    const char *source;         /* the text handed to NVRTC, less the comment it begins with */
+    const char *source;         /* all the text handed to NVRTC */
     const char *const *options; /* NULL-ended */
     int arch;
     bool ptx;
