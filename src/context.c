@@ -2,13 +2,14 @@
 #define _GNU_SOURCE
 #include "context.h"
 
-#include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
+
+/* Of the kernels loaded for a device. */
+#define DEFAULT_MAX_KERNELS 4096
+#define DEFAULT_MAX_KERNEL_BYTES ((int64_t)256 << 20)
 
 void kiln__log(const kiln_context *context, kiln_log_level level, const char *format, ...) {
     if (!context->log) return;
@@ -40,6 +41,24 @@ static bool copy_string(const char *from, char **to) {
     return !from || *to;
 }
 
+/* What the lock guards, with nothing in it. */
+static void start_empty(kiln_context *context) {
+    context->recorded = (kiln__text){0};
+    context->nvrtc = (kiln__nvrtc_identity){0};
+    context->kernels = context->pending = (kiln__hash){0};
+    context->shelves = NULL;
+    context->pools = NULL;
+    context->refused_count = 0;
+    kiln__ring_init(&context->dropped);
+    kiln__ring_init(&context->obtaining);
+    kiln__ring_init(&context->refused);
+    context->readers.waiting = context->readers.draining = NULL;
+    atomic_store(&context->dispatch, NULL);
+}
+
+/* A limit as the options give it: 0 is the default. */
+static int64_t limit_of(int64_t given, int64_t otherwise) { return given ? given : otherwise; }
+
 kiln_status kiln_context_create(const kiln_context_options *given, kiln_context **out) {
     kiln__clear_error();
     if (!out) return kiln__fail(KILN_E_ARGUMENT, "out is NULL, expected the address of a kiln_context pointer");
@@ -60,16 +79,17 @@ kiln_status kiln_context_create(const kiln_context_options *given, kiln_context 
     kiln_context *context = calloc(1, sizeof *context);
     if (!context) return kiln__out_of_memory();
     context->explain = lists(topics, "cache");
-    context->owner = mmap(NULL, sizeof *context->owner, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (context->owner == MAP_FAILED) {
+    if (!kiln__process() || !kiln__readers_init(&context->readers)) {
         free(context);
         return kiln__out_of_memory();
     }
-    madvise(context->owner, sizeof *context->owner, MADV_WIPEONFORK);
-    atomic_init(context->owner, getpid());
+    atomic_init(&context->owner, kiln__process());
+    start_empty(context);
     pthread_mutex_init(&context->lock, NULL);
     pthread_cond_init(&context->obtained, NULL);
     context->policy = options.policy;
+    context->max_kernels = limit_of(options.loaded_max_count, DEFAULT_MAX_KERNELS);
+    context->max_kernel_bytes = limit_of(options.loaded_max_bytes, DEFAULT_MAX_KERNEL_BYTES);
     context->log = options.log;
     context->log_user = options.log_user;
     const char *schedule = options.schedule ? options.schedule : secure_getenv("KILN_SCHEDULE");
@@ -104,19 +124,12 @@ void kiln_context_destroy(kiln_context *context) {
     if (!context) return;
     kiln__context_enter(context);
     const kiln__driver *driver = atomic_load(&context->driver);
-    while (context->kernels) {
-        kiln__kernel_entry *entry = context->kernels;
-        context->kernels = entry->next;
-        kiln__loaded_destroy(driver, &entry->loaded);
-        kiln__image_free(&entry->image);
-        free(entry);
-    }
+    kiln__dispatch_clear(context);
+    kiln__kernels_free(context, driver);
     free_pools(context, driver);
     kiln__memory_free(context, false);
-    kiln__dispatch_clear(context);
     kiln__disk_close(context->disk);
     kiln__packs_close(context);
-    munmap(context->owner, sizeof *context->owner);
     pthread_cond_destroy(&context->obtained);
     pthread_mutex_destroy(&context->lock);
     free(context->record_path);
@@ -126,22 +139,22 @@ void kiln_context_destroy(kiln_context *context) {
     free(context);
 }
 
+/* Where another thread of the parent held the lock, what it guards may be half changed: it is left alone, for good. */
 void kiln__context_adopt(kiln_context *context) {
-    int orphan = 0;
-    if (!atomic_compare_exchange_strong(context->owner, &orphan, -1)) {
-        while (atomic_load(context->owner) < 0) sched_yield(); /* another thread of the child is at it */
-        return;
-    }
+    if (!kiln__process_adopts(&context->owner)) return;
+    const bool whole = pthread_mutex_trylock(&context->lock) == 0;
     pthread_mutex_init(&context->lock, NULL);
     pthread_cond_init(&context->obtained, NULL);
-    kiln__memory_free(context, true);
-    kiln__dispatch_clear(context);
-    for (kiln__kernel_entry *entry = context->kernels; entry; entry = entry->next) {
-        entry->loaded = (kiln__loaded){0};
-        entry->device = -1;
-    }
-    free_pools(context, NULL);
-    atomic_store(context->owner, getpid());
+    kiln__readers_reset(&context->readers);
+    if (whole) {
+        kiln__memory_free(context, true);
+        kiln__dispatch_clear(context);
+        kiln__kernels_disown(context);
+        free_pools(context, NULL);
+    } else
+        start_empty(context);
+    if (context->disk) kiln__disk_forked(context->disk);
+    atomic_store(&context->owner, kiln__process());
 }
 
 kiln_status kiln__context_driver(kiln_context *context, const kiln__driver **out) {

@@ -5,6 +5,10 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "base/hash.h"
+#include "base/process.h"
+#include "base/readers.h"
+#include "base/ring.h"
 #include "base/text.h"
 #include "cache/disk.h"
 #include "cache/pack.h"
@@ -25,6 +29,14 @@ typedef struct kiln__pool {
     kiln__CUmemoryPool handle;
 } kiln__pool;
 
+/* The kernels of one device that the context has loaded; device -1: bytes alone, of a parent process. */
+typedef struct kiln__shelf {
+    struct kiln__shelf *next;
+    int device;
+    kiln__ring kernels;
+    int64_t count, bytes; /* of all in the ring, their images' and names' */
+} kiln__shelf;
+
 struct kiln_context {
     kiln__disk *disk;               /* NULL: no disk cache */
     kiln__pack *packs;              /* in the order of looking */
@@ -33,18 +45,25 @@ struct kiln_context {
     kiln__pins pins;
     kiln_log_callback log;
     void *log_user;
-    bool explain;      /* KILN_LOG asks why entries are missed */
-    atomic_int *owner; /* the process that the driver's handles belong to, in a page that a forked child sees as 0 */
-    _Atomic(const kiln__driver *) driver; /* set once opened */
-    _Atomic(kiln__dispatch *) dispatch;   /* what kiln_run has seen; readers take no lock, writers this one */
-    char *record_path;                    /* NULL: nothing is recorded */
-    pthread_mutex_t lock;                 /* guards what follows */
-    kiln__text recorded;                  /* digests of the lines written, 8 bytes each */
-    bool record_told;                     /* the log knows that a line could not be written */
-    kiln__nvrtc_identity nvrtc;           /* its path is "" until it is known; the library may not be open yet */
-    struct kiln__kernel_entry *kernels;   /* loaded kernels, shared by plans; new ones come to the front */
-    kiln__pending *pending;               /* kernels that a thread is obtaining, or that were refused */
-    pthread_cond_t obtained;              /* something pending is done */
+    int64_t max_kernels, max_kernel_bytes; /* loaded for a device; negative: no limit */
+    bool explain;                          /* KILN_LOG asks why entries are missed */
+    atomic_int owner;                      /* the process that the driver's handles belong to */
+    _Atomic(const kiln__driver *) driver;  /* set once opened */
+    _Atomic(kiln__dispatch *) dispatch;    /* what kiln_run has seen; readers take no lock, writers this one */
+    _Atomic uint64_t clock;                /* counts what was new to kiln_run or was loaded: the time of last use */
+    kiln__readers readers;                 /* of dispatch */
+    char *record_path;                     /* NULL: nothing is recorded */
+    pthread_mutex_t lock;                  /* guards what follows, and what is retired from the readers */
+    kiln__text recorded;                   /* digests of the lines written, 8 bytes each */
+    bool record_told;                      /* the log knows that a line could not be written */
+    kiln__nvrtc_identity nvrtc;            /* its path is "" until it is known; the library may not be open yet */
+    kiln__hash kernels;                    /* loaded, by name; shared by plans */
+    kiln__shelf *shelves;                  /* the same by device */
+    kiln__ring dropped;                    /* no longer found, by no launch either, and still to be unloaded */
+    kiln__hash pending;                    /* kernels that a thread is obtaining, or that were refused, by name */
+    kiln__ring obtaining, refused;         /* the same, oldest first */
+    int refused_count;
+    pthread_cond_t obtained; /* something pending is done */
     kiln__pool *pools;
     char driver_error[1024], nvrtc_error[1024];
 };
@@ -54,14 +73,21 @@ void kiln__log(const kiln_context *context, kiln_log_level level, const char *fo
  * and may use none of its driver's handles: it keeps the bytes of kernels and drops the rest. */
 void kiln__context_adopt(kiln_context *context);
 static inline void kiln__context_enter(kiln_context *context) {
-    if (atomic_load_explicit(context->owner, memory_order_acquire) <= 0) kiln__context_adopt(context);
+    if (atomic_load_explicit(&context->owner, memory_order_acquire) != kiln__process()) kiln__context_adopt(context);
 }
 kiln_status kiln__context_driver(kiln_context *context, const kiln__driver **out);
 
 /* ---- programs ---- */
 
+/* What kiln_run remembers of one program; guarded by the context's lock. */
+typedef struct kiln__shapes {
+    kiln__ring ring;
+    int process; /* whose the ring is: in a forked child it is taken to be empty */
+} kiln__shapes;
+
 struct kiln_program {
     kiln_context *context;
+    kiln__shapes *shapes;
     uint64_t id; /* unique in the process */
     kiln__graph *graph;
     kiln__signature signature;
@@ -120,6 +146,7 @@ typedef enum kiln__place { KILN__IN_MEMORY, KILN__ON_DISK, KILN__NOWHERE } kiln_
 kiln_status kiln__image_obtain(kiln_context *context, const kiln__prepared *prepared, int arch, bool ptx,
                                kiln__place first, kiln__image *out);
 void kiln__image_free(kiln__image *image);
+void kiln__image_free_bytes(kiln__image *image); /* and the names; what describes the kernel stays */
 /* Fills *out, besides its name and key, with a copy of what others own. */
 kiln_status kiln__image_copy(kiln__image *out, const void *bytes, size_t size, const char *log,
                              const kiln__facts *facts, kiln_origin origin);
@@ -142,12 +169,19 @@ void kiln__record(const kiln_program *program, const kiln_tensor *tensors, const
 
 /* ---- launching ---- */
 
-/* A kernel loaded for one device, shared by everything that launches it; freed with the context. */
+/* A kernel loaded for one device, shared by everything that launches it. */
 typedef struct kiln__kernel_entry {
-    struct kiln__kernel_entry *next;
-    kiln__image image; /* with its key: what is loaded is never compiled again */
-    int device;
-    kiln__loaded loaded;
+    kiln__retired retired;
+    kiln_context *context;
+    kiln__hash_link by_name;
+    kiln__ring on_shelf;   /* or among the dropped */
+    kiln__ring shapes;     /* of kiln_run, launches of this kernel */
+    kiln__image image;     /* the name, and the bytes: for other devices and for forked children */
+    int device;            /* -1: bytes alone */
+    kiln__loaded loaded;   /* not loaded where the bytes are alone */
+    int references;        /* of plans, and of calls at work on it */
+    _Atomic uint64_t used; /* by the context's clock */
+    atomic_bool captured;  /* into a graph, which may launch it at any time: it stays loaded */
 } kiln__kernel_entry;
 
 /* A split program's phases, its outputs with columns and those without, a kernel each. */
@@ -156,8 +190,8 @@ typedef struct kiln__kernel_entry {
 /* Everything a launch needs and nothing else: integers and one template of the kernel's argument. */
 typedef struct kiln__launch {
     const kiln__driver *driver;
-    const atomic_int *owner; /* of the context; not `process` any more in a forked child */
-    int process;
+    kiln__kernel_entry *kernel;
+    int process;                                   /* that it was made in; a forked child is another */
     kiln__CUfunction functions[KILN__MAX_KERNELS]; /* launched one after another */
     int function_count;
     kiln__CUmemoryPool pool; /* of the workspace, where there is one */
@@ -188,28 +222,48 @@ bool kiln__memory_enter(kiln_context *context, kiln__image *out, kiln_status *st
 void kiln__memory_obtained(kiln__image *image, kiln_status status);
 /* The image's bytes are about to be freed. */
 void kiln__memory_leave(kiln__image *image);
-/* Adds a loaded kernel, which the context owns from now on. */
-void kiln__memory_keep(kiln_context *context, struct kiln__kernel_entry *loaded);
+/* The same with the context's lock held. */
+void kiln__memory_remove(kiln__image *image);
 /* Forgets what is pending; in a forked child only what its parent's other threads were obtaining. */
 void kiln__memory_free(kiln_context *context, bool forked);
 
-/* The loaded kernel of the name, for a device or (-1) any; NULL if there is none. */
-const kiln__kernel_entry *kiln__find_loaded(kiln_context *context, const kiln__key *name, int device);
+/* With the context's lock held: the loaded kernel of the name, for a device or (-1) any; NULL if there is none. */
+kiln__kernel_entry *kiln__kernels_find(const kiln_context *context, const kiln__key *name, int device);
+bool kiln__same_name(const kiln__key *a, const kiln__key *b);
+uint64_t kiln__name_hash(const kiln__key *name);
+/* The kernel of the name on a device, with a reference; NULL if there is none. */
+kiln__kernel_entry *kiln__kernels_take(kiln_context *context, const kiln__key *name, int device);
+/* Adds a loaded kernel, with a reference; the context owns it from now on. False without memory. */
+bool kiln__kernels_keep(kiln_context *context, kiln__kernel_entry *loaded);
+void kiln__kernels_release(kiln__kernel_entry *kernel); /* NULL: does nothing */
+/* Drops the least recently used kernels of a device that is above its limits: no plan has them, no graph was captured with
+ * them. Waits for the device, as unloading does; leaves streams that are being captured as they are. */
+void kiln__kernels_trim(kiln_context *context, const kiln__driver *driver, int device);
+/* Frees all of them, and what was retired from the readers, while nobody uses any. driver: NULL where none was opened. */
+void kiln__kernels_free(kiln_context *context, const kiln__driver *driver);
+/* In a forked child, which keeps the bytes alone. */
+void kiln__kernels_disown(kiln_context *context);
 
 kiln_status kiln__launch_create(const kiln_program *program, const kiln_tensor *tensors, const kiln__prepared *prepared,
-                                const kiln__driver *driver, const kiln__loaded *loaded, kiln__launch **out);
+                                const kiln__driver *driver, kiln__kernel_entry *kernel, kiln__launch **out);
 /* Checks pointers, overlap, fills the argument, launches. workspace: the caller's, or NULL: from the
  * device's pool. Scalars have the types that the launch was made for. */
 kiln_status kiln__launch_run(const kiln__launch *launch, void *const *data, const kiln_scalar *scalars, void *workspace,
                              void *stream);
 
-/* Bakes, loads for the current context's device and describes (info may be NULL). */
+/* Bakes, loads for the current context's device and describes (info may be NULL). The caller frees the launch and
+ * releases its kernel. */
 kiln_status kiln__launch_prepare(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars,
                                  kiln__launch **launch, kiln__prepared *prepared, kiln__image *image,
                                  kiln_plan_info *info);
 
-/* Frees what is kept of the program with that id, which nobody runs any more. */
-void kiln__dispatch_forget(kiln_context *context, uint64_t program);
-void kiln__dispatch_clear(kiln_context *context); /* while nobody looks anything up */
+/* Whether the stream is being captured into a graph, or may be: the driver does not tell. */
+bool kiln__is_captured(const kiln__driver *driver, void *stream);
+
+/* Forgets what kiln_run has seen: of a program that nobody runs any more; with the context's lock held of a kernel; of all,
+ * while nobody looks anything up. */
+void kiln__dispatch_forget(const kiln_program *program);
+void kiln__dispatch_forget_kernel(kiln__kernel_entry *kernel);
+void kiln__dispatch_clear(kiln_context *context);
 
 #endif

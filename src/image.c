@@ -57,7 +57,8 @@ static kiln_status identify_nvrtc(kiln_context *context, kiln__nvrtc_identity *o
 
 /* Its key with the digest of kernel_sources/, which the brief source names, where the disk cache's has NVRTC. */
 kiln_status kiln__prepared_name(const kiln__prepared *prepared, int arch, bool ptx, kiln__key *out) {
-    const kiln__key_parts parts = {prepared->brief, kiln__nvrtc_options(), arch, ptx, 0, 0, kiln__sources_digest};
+    const char *code = kiln__source_code(prepared->brief);
+    const kiln__key_parts parts = {code, kiln__nvrtc_options(), arch, ptx, 0, 0, kiln__sources_digest};
     return kiln__key_make(&parts, out);
 }
 
@@ -106,7 +107,8 @@ kiln__entry kiln__image_entry(const kiln__image *image, const kiln__prepared *pr
 
 static kiln_status compile(kiln_context *context, const kiln__prepared *prepared, const kiln__nvrtc *nvrtc,
                            kiln__image *out) {
-    const kiln__compile_request request = {prepared->source, "kiln_kernel.cu", out->facts.arch, out->facts.is_ptx};
+    const char *code = kiln__source_code(prepared->source); /* nothing but what the key has */
+    const kiln__compile_request request = {code, "kiln_kernel.cu", out->facts.arch, out->facts.is_ptx};
     kiln__compile_result result;
     kiln_status status = kiln__nvrtc_compile(nvrtc, &request, &result);
     if (status == KILN_E_COMPILE && result.log) kiln__log(context, KILN_LOG_ERROR, "%s", result.log);
@@ -127,8 +129,9 @@ static kiln_status compile(kiln_context *context, const kiln__prepared *prepared
 /* The key with the NVRTC that compiles, and the entry of the disk cache, where it may be taken from there. */
 static kiln_status look_up(kiln__disk *disk, const kiln__prepared *prepared, const kiln__nvrtc_identity *nvrtc,
                            kiln__image *out, kiln__entry *found, bool *hit) {
-    const kiln__key_parts parts = {prepared->source, kiln__nvrtc_options(), out->facts.arch, out->facts.is_ptx,
-                                   nvrtc->major,     nvrtc->minor,          nvrtc->build};
+    const char *code = kiln__source_code(prepared->source);
+    const kiln__key_parts parts = {code,         kiln__nvrtc_options(), out->facts.arch, out->facts.is_ptx,
+                                   nvrtc->major, nvrtc->minor,          nvrtc->build};
     kiln__key_free(&out->key);
     kiln_status status = kiln__key_make(&parts, &out->key);
     *hit = !status && disk && kiln__disk_get(disk, &out->key, found);
@@ -194,12 +197,16 @@ kiln_status kiln__image_obtain(kiln_context *context, const kiln__prepared *prep
     return status;
 }
 
-void kiln__image_free(kiln__image *image) {
+void kiln__image_free_bytes(kiln__image *image) {
     kiln__memory_leave(image);
     kiln__key_free(&image->name);
     kiln__key_free(&image->key);
     free(image->bytes);
-    free(image->log);
     image->bytes = NULL;
+}
+
+void kiln__image_free(kiln__image *image) {
+    kiln__image_free_bytes(image);
+    free(image->log);
     image->log = NULL;
 }

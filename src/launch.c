@@ -14,15 +14,15 @@ static bool belong_alike(const kiln__operand *a, const kiln__operand *b) {
 }
 
 kiln_status kiln__launch_create(const kiln_program *program, const kiln_tensor *tensors, const kiln__prepared *prepared,
-                                const kiln__driver *driver, const kiln__loaded *loaded, kiln__launch **out) {
+                                const kiln__driver *driver, kiln__kernel_entry *kernel, kiln__launch **out) {
     const kiln__problem *p = &prepared->problem;
     const kiln__arguments *arguments = &prepared->arguments;
     kiln__launch *launch = calloc(1, sizeof *launch + (size_t)arguments->size);
     if (!launch) return kiln__out_of_memory();
     launch->driver = driver;
-    launch->owner = program->context->owner;
-    launch->process = atomic_load(launch->owner);
-    launch->functions[0] = (kiln__CUfunction)(void *)loaded->kernel;
+    launch->kernel = kernel;
+    launch->process = kiln__process();
+    launch->functions[0] = (kiln__CUfunction)(void *)kernel->loaded.kernel;
     launch->function_count = 1;
     launch->threads = (unsigned)prepared->schedule.threads;
     launch->shared_bytes = (unsigned)prepared->schedule.shared_bytes;
@@ -137,13 +137,28 @@ static kiln_status launch_with_pool(const kiln__launch *launch, unsigned char *a
     return status || !result ? status : kiln__driver_fail(driver, KILN_E_LAUNCH, result, "cuMemFreeAsync");
 }
 
+bool kiln__is_captured(const kiln__driver *driver, void *stream) {
+    int how = KILN__STREAM_CAPTURE_STATUS_NONE;
+    /* The default stream cannot be captured, and asking of it fails while another one is. */
+    return stream && (driver->StreamIsCapturing((kiln__CUstream)stream, &how) != KILN__CUDA_SUCCESS ||
+                      how != KILN__STREAM_CAPTURE_STATUS_NONE);
+}
+
+/* A graph launches the kernel whenever it likes: told before the launch, so that the kernel is not unloaded after it. */
+static void note_capture(const kiln__launch *launch, void *stream) {
+    atomic_bool *captured = &launch->kernel->captured;
+    if (stream && !atomic_load_explicit(captured, memory_order_relaxed) && kiln__is_captured(launch->driver, stream))
+        atomic_store(captured, true);
+}
+
 kiln_status kiln__launch_run(const kiln__launch *launch, void *const *data, const kiln_scalar *scalars, void *workspace,
                              void *stream) {
-    if (atomic_load_explicit(launch->owner, memory_order_relaxed) != launch->process)
+    if (launch->process != kiln__process())
         return kiln__fail(KILN_E_NO_CONTEXT, "the plan was made before a fork; a child process makes its own");
     if (launch->empty) return KILN_OK;
     kiln_status status = kiln__check_memory(&launch->memory, data);
     if (status) return status;
+    note_capture(launch, stream);
     _Alignas(16) unsigned char argument[KILN__MAX_ARGUMENT_BYTES];
     memcpy(argument, launch->arguments, (size_t)launch->argument_size);
     for (int t = 0; t < launch->memory.tensor_count; t++)
@@ -272,30 +287,30 @@ static kiln_status load(const kiln_program *program, const target *on, const kil
     }
 }
 
-/* The kernel for the image, loaded once per context and device. */
+/* The kernel for the image, loaded once per context and device; with a reference, which the caller releases. Afterwards
+ * *image has what describes the kernel and may lack its name and bytes. */
 static kiln_status share_loaded(const kiln_program *program, const target *on, const kiln__prepared *prepared,
-                                kiln__image *image, const kiln__kernel_entry **out) {
+                                kiln__image *image, kiln__kernel_entry **out) {
     kiln_context *context = program->context;
-    *out = kiln__find_loaded(context, &image->name, on->device);
+    *out = kiln__kernels_take(context, &image->name, on->device);
     if (*out) return KILN_OK;
-    kiln__kernel_entry *entry = calloc(1, sizeof *entry);
-    if (!entry) return kiln__out_of_memory();
-    kiln_status status = load(program, on, prepared, image, &entry->loaded);
-    char *log = status ? NULL : strdup(image->log);
-    if (!status && !log) status = kiln__out_of_memory();
+    kiln__kernel_entry *kernel = calloc(1, sizeof *kernel);
+    if (!kernel) return kiln__out_of_memory();
+    kiln_status status = load(program, on, prepared, image, &kernel->loaded);
+    kernel->device = on->device;
+    kernel->image = *image;
+    kernel->image.key = (kiln__key){0}; /* which has the whole source in it; nor is the log of use to others */
+    kernel->image.log = NULL;
+    if (!status && !kiln__kernels_keep(context, kernel)) status = kiln__out_of_memory();
     if (status) {
-        kiln__loaded_destroy(on->driver, &entry->loaded);
-        free(entry);
+        kiln__loaded_destroy(on->driver, &kernel->loaded);
+        free(kernel);
         return status;
     }
-    entry->image = *image; /* the entry owns the keys' material and the bytes now */
-    image->name = image->key = (kiln__key){0};
+    image->name = (kiln__key){0}; /* the kernel's now, as the bytes are */
     image->bytes = NULL;
-    image->log = log;
     image->pending = NULL;
-    entry->device = on->device;
-    kiln__memory_keep(context, entry);
-    *out = entry;
+    *out = kernel;
     return KILN_OK;
 }
 
@@ -327,30 +342,31 @@ static kiln_status check_rows(const kiln_program *program, const kiln_tensor *te
 static kiln_status try_schedule(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars,
                                 const target *on, int attempt, kiln__launch **launch, kiln__prepared *prepared,
                                 kiln__image *image, kiln_plan_info *info, bool *crowded) {
-    const kiln__kernel_entry *entry;
+    kiln__kernel_entry *kernel = NULL;
     kiln_status status = bake_for(program, tensors, scalars, &on->numbers, attempt, prepared, image);
     *crowded = false;
     if (status) return status;
     double start = kiln__now_ms();
-    status = share_loaded(program, on, prepared, image, &entry);
+    status = share_loaded(program, on, prepared, image, &kernel);
     double load_ms = kiln__now_ms() - start;
-    if (!status) status = kiln__launch_create(program, tensors, prepared, on->driver, &entry->loaded, launch);
+    if (!status) status = kiln__launch_create(program, tensors, prepared, on->driver, kernel, launch);
     if (!status) {
         status = limit_grid(&prepared->schedule, on, *launch);
         *crowded = status == KILN_E_UNSUPPORTED;
-        if (!status) status = add_splits(program->context, prepared, on, &entry->loaded, *launch);
+        if (!status) status = add_splits(program->context, prepared, on, &kernel->loaded, *launch);
         if (status) free(*launch);
     }
     if (status) {
+        kiln__kernels_release(kernel);
         kiln__prepared_free(prepared);
         kiln__image_free(image);
         return status;
     }
     if (!info) return KILN_OK;
     kiln__info_fill(prepared, image, on->numbers.arch, program->parse_ms, info);
-    info->registers = entry->loaded.registers;
-    info->spill_bytes = entry->loaded.local_bytes;
-    info->shared_bytes = entry->loaded.static_shared_bytes + prepared->schedule.shared_bytes;
+    info->registers = kernel->loaded.registers;
+    info->spill_bytes = kernel->loaded.local_bytes;
+    info->shared_bytes = kernel->loaded.static_shared_bytes + prepared->schedule.shared_bytes;
     info->load_ms = load_ms;
     return KILN_OK;
 }

@@ -6,6 +6,7 @@
 
 struct kiln_plan {
     kiln__launch *launch;
+    _Atomic(char *) source; /* written out when it is first asked for */
     kiln__prepared prepared;
     kiln__image image;
     kiln_plan_info info;
@@ -36,19 +37,26 @@ kiln_status kiln_plan_create(const kiln_program *program, const kiln_tensor *ten
     kiln_plan *plan = calloc(1, sizeof *plan);
     if (!plan) return kiln__out_of_memory();
     status = kiln__launch_prepare(program, tensors, scalars, &plan->launch, &plan->prepared, &plan->image, &plan->info);
+    if (!status) kiln__kernels_trim(program->context, plan->launch->driver, plan->launch->kernel->device);
     if (status) {
         free(plan);
         return status;
     }
+    kiln__image_free_bytes(&plan->image);
+    free(plan->prepared.source);
+    plan->prepared.source = NULL;
     *out = plan;
     return KILN_OK;
 }
 
 void kiln_plan_destroy(kiln_plan *plan) {
     if (!plan) return;
+    kiln__context_enter(plan->launch->kernel->context);
+    kiln__kernels_release(plan->launch->kernel);
     kiln__prepared_free(&plan->prepared);
     kiln__image_free(&plan->image);
     free(plan->launch);
+    free(atomic_load(&plan->source));
     free(plan);
 }
 
@@ -86,9 +94,20 @@ kiln_status kiln_plan_launch(const kiln_plan *plan, void *const *data, size_t da
     return kiln_plan_launch_with_workspace(plan, data, data_count, scalars, scalar_count, NULL, 0, stream);
 }
 
+/* NULL without memory. */
+static const char *source_of(kiln_plan *plan) {
+    char *known = atomic_load(&plan->source), *source = known ? NULL : kiln__source_expand(plan->prepared.brief);
+    if (!source || atomic_compare_exchange_strong(&plan->source, &known, source)) return known ? known : source;
+    free(source); /* another thread was first */
+    return known;
+}
+
 kiln_status kiln_plan_get_info(const kiln_plan *plan, kiln_plan_info *info) {
     kiln__clear_error();
-    return plan ? kiln__info_copy(&plan->info, info) : kiln__fail(KILN_E_ARGUMENT, "plan is NULL");
+    if (!plan) return kiln__fail(KILN_E_ARGUMENT, "plan is NULL");
+    kiln_plan_info all = plan->info;
+    if (!(all.source = source_of((kiln_plan *)plan))) return kiln__out_of_memory(); /* made by us, and not const */
+    return kiln__info_copy(&all, info);
 }
 
 struct kiln_kernel {

@@ -40,8 +40,9 @@ kiln_status kiln_program_create(kiln_context *context, const char *text, const k
     kiln_program *program = calloc(1, sizeof *program);
     if (!program) return kiln__out_of_memory();
     program->context = context;
+    program->shapes = calloc(1, sizeof *program->shapes);
     program->id = atomic_fetch_add(&next_id, 1) + 1;
-    kiln_status status = read_axes(&options, &program->axes);
+    kiln_status status = program->shapes ? read_axes(&options, &program->axes) : kiln__out_of_memory();
     if (!status) status = kiln__graph_parse(text, &program->graph);
     if (!status)
         status = kiln__signature_resolve(program->graph, options.outputs, options.scalars, &program->signature);
@@ -61,7 +62,8 @@ kiln_status kiln_program_create(kiln_context *context, const char *text, const k
 void kiln_program_destroy(kiln_program *program) {
     if (!program) return;
     kiln__context_enter(program->context);
-    kiln__dispatch_forget(program->context, program->id);
+    if (program->shapes) kiln__dispatch_forget(program);
+    free(program->shapes);
     kiln__graph_destroy(program->graph);
     free(program);
 }

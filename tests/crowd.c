@@ -1,4 +1,4 @@
-/* Processes that ask a cache for kernels. A kernel is right where its image is its own source: that is what the stand-in
+/* Processes that ask a cache for kernels. A kernel is right where its image is its own code: that is what the stand-in
  * makes of it. */
 #define _GNU_SOURCE
 #include "crowd.h"
@@ -23,6 +23,8 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "codegen/source.h"
 
 static double now_ms(void) {
     struct timespec t;
@@ -136,7 +138,8 @@ kiln_status crowd_request(kiln_context *context, int i, kiln_plan_info *info) {
     if (!status) {
         size_t size = 0;
         const char *image = kiln_kernel_image(kernel, &size);
-        if (size != strlen(own.source) + 1 || memcmp(image, own.source, size) != 0) status = KILN_E_INTERNAL;
+        const char *code = kiln__source_code(own.source);
+        if (size != strlen(code) + 1 || memcmp(image, code, size) != 0) status = KILN_E_INTERNAL;
     }
     if (info) *info = own;
     kiln_kernel_destroy(kernel);

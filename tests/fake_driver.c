@@ -1,8 +1,10 @@
 /* A stand-in for the CUDA driver: the functions that Kiln looks up, with host memory for device memory, any bytes for
  * a kernel, and launches that are counted and do nothing. Tests set its numbers and failures through fake_driver.h. */
+#define _GNU_SOURCE
 #include "fake_driver.h"
 
 #include <stdlib.h>
+#include <time.h>
 
 #include "gpu/driver_api.h"
 
@@ -58,6 +60,9 @@ static int environment(const char *name, int fallback)
 kiln__CUresult fake_Init(unsigned flags)
 {
     ENTER("cuInit");
+    int ms = environment("FAKE_DRIVER_INIT_MS", 0);
+    state.inits++;
+    if (ms) nanosleep(&(struct timespec){.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L}, NULL);
     state.arch = environment("FAKE_DRIVER_ARCH", state.arch);
     return flags ? KILN__CUDA_ERROR_INVALID_VALUE : environment("FAKE_DRIVER_INIT", KILN__CUDA_SUCCESS);
 }
@@ -141,6 +146,7 @@ kiln__CUresult fake_DeviceTotalMem(size_t *bytes, kiln__CUdevice device)
 kiln__CUresult fake_DeviceGetAttribute(int *value, kiln__CUdevice_attribute attribute, kiln__CUdevice device)
 {
     ENTER("cuDeviceGetAttribute");
+    state.attribute_reads++;
     if (device < 0 || device >= device_count()) return KILN__CUDA_ERROR_INVALID_DEVICE;
     switch (attribute) {
     case KILN__DEVICE_ATTRIBUTE_WARP_SIZE: *value = 32; break;
@@ -223,7 +229,9 @@ kiln__CUresult fake_LibraryLoadData(kiln__CUlibrary *library, const void *image,
 kiln__CUresult fake_LibraryUnload(kiln__CUlibrary library)
 {
     ENTER("cuLibraryUnload");
-    free(library);
+    state.unload_capture_mode = capture_mode;
+    library->loaded = 0;
+    if (!state.keep_unloaded) free(library);
     state.unloads++;
     return KILN__CUDA_SUCCESS;
 }
@@ -287,6 +295,13 @@ kiln__CUresult fake_ThreadExchangeStreamCaptureMode(kiln__CUstreamCaptureMode *m
     return KILN__CUDA_SUCCESS;
 }
 
+kiln__CUresult fake_StreamIsCapturing(kiln__CUstream stream, kiln__CUstreamCaptureStatus *status)
+{
+    ENTER_CONTEXT("cuStreamIsCapturing");
+    *status = stream && stream == (kiln__CUstream)state.captured_stream;
+    return KILN__CUDA_SUCCESS;
+}
+
 kiln__CUresult fake_LaunchKernel(kiln__CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
                                  unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared,
                                  kiln__CUstream stream, void **params, void **extra)
@@ -296,6 +311,10 @@ kiln__CUresult fake_LaunchKernel(kiln__CUfunction function, unsigned grid_x, uns
     if (!function || !grid_x || !grid_y || !grid_z || !block_x || !block_y || !block_z ||
         (unsigned long long)block_x * block_y * block_z > 1024)
         return KILN__CUDA_ERROR_INVALID_VALUE;
+    if (state.keep_unloaded && !((kiln__CUlibrary)(void *)function)->loaded) {
+        state.launches_of_unloaded++;
+        return KILN__CUDA_ERROR_INVALID_VALUE;
+    }
     memcpy(state.last_grid, (unsigned[]){grid_x, grid_y, grid_z}, sizeof state.last_grid);
     memcpy(state.last_block, (unsigned[]){block_x, block_y, block_z}, sizeof state.last_block);
     state.last_shared = shared;

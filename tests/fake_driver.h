@@ -9,7 +9,8 @@
 #include <string.h>
 
 typedef struct fake_driver {
-    /* What it is. cuInit reads FAKE_DRIVER_ARCH and FAKE_DRIVER_INIT (its result) from the environment. */
+    /* What it is. cuInit reads FAKE_DRIVER_ARCH, FAKE_DRIVER_INIT (its result) and FAKE_DRIVER_INIT_MS (how long it takes)
+     * from the environment. */
     int arch, sm_count, device_count, version;
     int clusters;        /* that run at once; 0: the device has no room for one */
     int shared_per_block, shared_per_sm, static_shared;
@@ -17,9 +18,13 @@ typedef struct fake_driver {
     char fail_symbol[48];
     int fail_result;
     int fail_times;      /* how often; 0: always */
+    int keep_unloaded;     /* not 0: libraries that were unloaded are still known as such */
+    void *captured_stream; /* is being captured into a graph */
     int argument_bytes;  /* of the kernel's one argument: how many a launch copies */
     /* What happened. */
     atomic_long loads, unloads, launches, cooperative_launches, dependent_launches, allocations, frees, function_loads;
+    atomic_long launches_of_unloaded, attribute_reads, inits;
+    atomic_int unload_capture_mode; /* the thread's at the last cuLibraryUnload */
     atomic_int load_capture_mode; /* the thread's capture mode at the last cuLibraryLoadData */
     atomic_int last_dynamic_limit; /* the last value of the maximum dynamic shared memory attribute */
     atomic_int last_cluster_policy; /* the last cluster scheduling policy that a kernel was given */

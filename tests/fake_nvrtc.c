@@ -1,11 +1,12 @@
 /* A stand-in for an old NVRTC: version 11.1, sm_50 to sm_70, or to FAKE_NVRTC_ARCH of the environment (90, say, and
  * then sm_80 and sm_86, too). It compiles nothing: the image repeats the source. A word in the source makes the call
  * of that name fail, so that tests reach every failure. FAKE_NVRTC_CRASH and FAKE_NVRTC_HANG are such words that
- * make a compile end its process or never return; FAKE_NVRTC_MS is how long a compile takes; FAKE_NVRTC_CHANGE makes
- * images of other bytes. A compile appends a line with the source's sum and the process to the file
- * FAKE_NVRTC_COUNT. */
+ * make a compile end its process or never return; FAKE_NVRTC_MS is how long a compile takes, FAKE_NVRTC_OPEN_MS how
+ * long opening does, and with FAKE_NVRTC_LOCK one compiles at a time, as with the real one; FAKE_NVRTC_CHANGE makes images of other bytes. A compile appends a line with the source's sum and
+ * the process to the file FAKE_NVRTC_COUNT. */
 #define _GNU_SOURCE
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,8 +33,20 @@ const char *nvrtcGetErrorString(kiln__nvrtcResult code)
     }
 }
 
+/* How often this library was opened; tests look it up by its name. */
+int fake_nvrtc_opens;
+
+static void take_ms(const char *variable)
+{
+    const char *ms = getenv(variable);
+    if (ms != NULL)
+        nanosleep(&(struct timespec){.tv_sec = atol(ms) / 1000, .tv_nsec = atol(ms) % 1000 * 1000000}, NULL);
+}
+
 kiln__nvrtcResult nvrtcVersion(int *major, int *minor)
 {
+    fake_nvrtc_opens++;
+    take_ms("FAKE_NVRTC_OPEN_MS");
     *major = 11;
     *minor = 1;
     return KILN__NVRTC_SUCCESS;
@@ -113,7 +126,7 @@ kiln__nvrtcResult nvrtcCompileProgram(kiln__nvrtcProgram program, int option_cou
 {
     (void)option_count;
     (void)options;
-    const char *crash = getenv("FAKE_NVRTC_CRASH"), *hang = getenv("FAKE_NVRTC_HANG"), *ms = getenv("FAKE_NVRTC_MS");
+    const char *crash = getenv("FAKE_NVRTC_CRASH"), *hang = getenv("FAKE_NVRTC_HANG");
     const char *deep = getenv("FAKE_NVRTC_STACK");
     fake_nvrtc_compiles++;
     tell_compile(program->source);
@@ -127,8 +140,11 @@ kiln__nvrtcResult nvrtcCompileProgram(kiln__nvrtcProgram program, int option_cou
         abort();
     while (hang != NULL && strstr(program->source, hang) != NULL)
         pause();
-    if (ms != NULL)
-        nanosleep(&(struct timespec){.tv_sec = atol(ms) / 1000, .tv_nsec = atol(ms) % 1000 * 1000000}, NULL);
+    static pthread_mutex_t one = PTHREAD_MUTEX_INITIALIZER;
+    const int alone = getenv("FAKE_NVRTC_LOCK") != NULL;
+    if (alone) pthread_mutex_lock(&one);
+    take_ms("FAKE_NVRTC_MS");
+    if (alone) pthread_mutex_unlock(&one);
     if (strstr(program->source, "source_refused") != NULL)
         return KILN__NVRTC_ERROR_COMPILATION;
     return result_of(program->source, "compile_fails");

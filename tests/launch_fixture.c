@@ -43,6 +43,8 @@ int set_up_launch(void **state) {
     assert_int_equal(kiln__driver_open(KILN_FAKE_DRIVER, &f->driver), KILN_OK);
     fake_driver *fake = f->fake;
     fake->loads = fake->unloads = fake->launches = fake->function_loads = 0;
+    fake->keep_unloaded = 0;
+    fake->captured_stream = NULL;
     fake->fail_symbol[0] = '\0';
     fake->argument_bytes = 0;
     fake->device_count = 2;

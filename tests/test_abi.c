@@ -120,6 +120,7 @@ SAME_PROPS_MEMBER(reserved, reserved);
 SAME_LAYOUT(kiln__CUdevice_attribute, CUdevice_attribute);
 SAME_LAYOUT(kiln__CUfunction_attribute, CUfunction_attribute);
 SAME_LAYOUT(kiln__CUstreamCaptureMode, CUstreamCaptureMode);
+SAME_LAYOUT(kiln__CUstreamCaptureStatus, CUstreamCaptureStatus);
 SAME_LAYOUT(kiln__CUjit_option, CUjit_option);
 SAME_LAYOUT(kiln__CUlibraryOption, CUlibraryOption);
 _Static_assert(__builtin_types_compatible_p(kiln__CUdevice, CUdevice), "CUdevice");
@@ -168,6 +169,7 @@ SAME_FUNC_ATTRIBUTE(PREFERRED_SHARED_MEMORY_CARVEOUT);
 SAME_FUNC_ATTRIBUTE(CLUSTER_SCHEDULING_POLICY_PREFERENCE);
 SAME_VALUE(KILN__CLUSTER_SCHEDULING_POLICY_LOAD_BALANCING, CU_CLUSTER_SCHEDULING_POLICY_LOAD_BALANCING);
 SAME_VALUE(KILN__STREAM_CAPTURE_MODE_RELAXED, CU_STREAM_CAPTURE_MODE_RELAXED);
+SAME_VALUE(KILN__STREAM_CAPTURE_STATUS_NONE, CU_STREAM_CAPTURE_STATUS_NONE);
 
 /* From here on the table's types are the real ones, whose layout was compared above, so that the types of whole
  * functions can be compared exactly. */
@@ -185,6 +187,7 @@ SAME_VALUE(KILN__STREAM_CAPTURE_MODE_RELAXED, CU_STREAM_CAPTURE_MODE_RELAXED);
 #define kiln__CUdevice_attribute CUdevice_attribute
 #define kiln__CUfunction_attribute CUfunction_attribute
 #define kiln__CUstreamCaptureMode CUstreamCaptureMode
+#define kiln__CUstreamCaptureStatus CUstreamCaptureStatus
 #define kiln__CUjit_option CUjit_option
 #define kiln__CUlibraryOption CUlibraryOption
 

@@ -46,7 +46,8 @@ static void *compile_one(void *user) {
         size_t size = 0;
         const char *image = kiln_kernel_image(kernel, &size);
         kiln_kernel_get_info(kernel, &a->info);
-        if (size != strlen(a->info.source) + 1 || memcmp(image, a->info.source, size)) a->status = KILN_E_INTERNAL;
+        const char *code = kiln__source_code(a->info.source);
+        if (size != strlen(code) + 1 || memcmp(image, code, size)) a->status = KILN_E_INTERNAL;
     }
     kiln_kernel_destroy(kernel);
     return NULL;

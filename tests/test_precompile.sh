@@ -29,7 +29,7 @@ expect() {
 says() { grep -qF -- "$2" "$1" || fail "no '$2' in $1"; }
 fresh() { rm -rf cache; }
 
-line() { printf '{"program":"%s","tensors":["x=%s","y=%s"]}\n' "$1" "$2" "$2"; }
+line() { printf '{"program":"%s","tensors":["x=%s","%s=%s"]}\n' "$1" "$2" "${3:-y}" "$2"; }
 for columns in 32 64 96 128 160 192 224 256; do line 'y = softmax(x)' "f16[*,$columns]"; done > eight.jsonl
 
 # Several architectures, duplicates, shapes that share a kernel.
@@ -80,9 +80,9 @@ done
 
 # A crash, a hang: each costs its kernel alone.
 {
-    line 'y = softmax(x) # this_crashes' 'f16[*,32]'
+    line 'this_crashes = softmax(x)' 'f16[*,32]' this_crashes
     cat eight.jsonl
-    line 'y = softmax(x) # this_hangs' 'f16[*,32]'
+    line 'this_hangs = softmax(x)' 'f16[*,32]' this_hangs
 } > bad.jsonl
 fresh
 expect 1 precompile bad.jsonl --arch sm_90 --jobs 2 --keep-going --timeout 2 --pack part.kpack

@@ -93,7 +93,7 @@ static kiln_status launch_cooperatively(const kiln__driver *driver, const void *
     kiln__CUkernel kernel = NULL;
     kiln__CUfunction function = NULL;
     kiln__CUdeviceptr counter = 0;
-    int blocks = 0;
+    int blocks = 0, capturing = 0;
     const kiln__CUlaunchConfig config = {.grid_x = 1, .grid_y = 1, .grid_z = 1, .block_x = 128, .block_y = 1, .block_z = 1};
     kiln__CUresult result = KILN__CUDA_SUCCESS;
 #define STEP(call) \
@@ -106,6 +106,7 @@ static kiln_status launch_cooperatively(const kiln__driver *driver, const void *
     STEP(MemAlloc(&counter, sizeof(unsigned)));
     STEP(MemsetD32Async(counter, 0, 1, NULL));
     STEP(MemcpyDtoDAsync(counter, counter, sizeof(unsigned), NULL));
+    STEP(StreamIsCapturing(NULL, &capturing));
     STEP(LaunchKernelEx(&config, function, parameters, NULL));
 #undef STEP
     const kiln__CUresult freed = counter ? driver->MemFree(counter) : KILN__CUDA_SUCCESS;

@@ -128,8 +128,8 @@ KILN_API kiln_scalar kiln_scalar_i64(int64_t value);
 
 /* Caches, options and the log callback; per-device state inside. Works in whatever CUDA context is current on
  * the calling thread when a plan is made or launched, the runtime API's primary context included.
- * Thread-safety: one context serves any number of threads. A forked child may go on with it: kernels are loaded anew,
- * plans made before the fork give KILN_E_NO_CONTEXT. */
+ * Thread-safety: one context serves any number of threads. A forked child may go on with it, whatever its parent's threads
+ * were doing: kernels are loaded anew, plans made before the fork give KILN_E_NO_CONTEXT. */
 typedef struct kiln_context kiln_context;
 
 typedef enum kiln_log_level { KILN_LOG_ERROR = 0, KILN_LOG_WARNING = 1, KILN_LOG_INFO = 2, KILN_LOG_DEBUG = 3 } kiln_log_level;
@@ -166,9 +166,13 @@ typedef struct kiln_context_options {
     size_t pack_count;
     const char *record_path;   /* a file to which each kernel that is in no cache and no pack appends one line, for
                                   `kiln precompile`. NULL: KILN_RECORD, else none; "": none */
+    int64_t loaded_max_count;  /* kernels that stay loaded for a device; 0: 4,096; negative: no limit. Beyond this or the
+                                  next the least recently used are dropped, but for those that a plan has or that were
+                                  launched into a graph; a later call takes them from the caches or compiles them */
+    int64_t loaded_max_bytes;  /* what these hold of host memory, their images and names; 0: 256 MiB; negative: no limit */
 } kiln_context_options;
 #define KILN_CONTEXT_OPTIONS_INIT                                                                                      \
-    { sizeof(kiln_context_options), NULL, NULL, NULL, KILN_POLICY_COMPILE, NULL, NULL, NULL, 0, NULL, 0, NULL }
+    { sizeof(kiln_context_options), NULL, NULL, NULL, KILN_POLICY_COMPILE, NULL, NULL, NULL, 0, NULL, 0, NULL, 0, 0 }
 
 /* Creates a context; opens packs, no library, and touches no GPU. options may be NULL for the defaults.
  * Ownership: the caller destroys *out, after every program and plan made from it. Thread-safe. */
@@ -228,7 +232,8 @@ KILN_API kiln_status kiln_program_output_shape(const kiln_program *program, cons
  *            place), where its elements belong to the same rows and columns: not y = sum(a * x) with y for x.
  *   scalars: kiln_program_scalar_count values, NULL where there are none.
  *   stream:  a CUstream or cudaStream_t, NULL for the default stream. The call is asynchronous to it.
- * The first call for a shape loads or compiles its kernel; later calls only look it up and launch.
+ * The first call for a shape loads or compiles its kernel; later calls only look it up and launch. A first call may drop
+ * kernels beyond kiln_context_options.loaded_max_count, and then waits until the device is idle.
  * Returns KILN_E_BINDING, KILN_E_TYPE, KILN_E_SHAPE, KILN_E_AXIS, KILN_E_POINTER, KILN_E_OVERLAP, KILN_E_SIZE,
  * KILN_E_UNSUPPORTED for bad tensors, and the statuses of loading, compiling and launching. Thread-safe. */
 KILN_API kiln_status kiln_run(const kiln_program *program, const kiln_tensor *tensors, size_t tensor_count,
@@ -272,7 +277,7 @@ typedef struct kiln_plan kiln_plan;
 typedef enum kiln_origin { KILN_ORIGIN_MEMORY = 0, KILN_ORIGIN_DISK = 1, KILN_ORIGIN_COMPILED = 2,
                            KILN_ORIGIN_PACK = 3 } kiln_origin;
 
-/* Prepares and loads; nothing is launched. tensors and scalars as for kiln_run: data pointers are read for
+/* Prepares and loads; nothing is launched. Its kernel stays loaded while the plan lives. May drop others, as kiln_run. tensors and scalars as for kiln_run: data pointers are read for
  * their alignment only (overlap is looked for at each launch), scalars for their types only.
  * Ownership: the caller destroys *out, before the program. Thread-safe. */
 KILN_API kiln_status kiln_plan_create(const kiln_program *program, const kiln_tensor *tensors, size_t tensor_count,
@@ -314,7 +319,8 @@ typedef struct kiln_plan_info {
 #define KILN_PLAN_INFO_INIT                                                                                            \
     { sizeof(kiln_plan_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, KILN_ORIGIN_MEMORY, 0, 0, 0, 0, 0, 0, 0, 0 }
 
-/* Fills *info (struct_size set by the caller). Its strings belong to the plan. Thread-safe. */
+/* Fills *info (struct_size set by the caller). Its strings belong to the plan; the source is written out by the first call.
+ * KILN_E_ARGUMENT, KILN_E_MEMORY. Thread-safe. */
 KILN_API kiln_status kiln_plan_get_info(const kiln_plan *plan, kiln_plan_info *info);
 
 /* ---- compiling without a GPU -------------------------------------------------------------------------- */

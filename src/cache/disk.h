@@ -65,6 +65,9 @@ typedef struct kiln__pruned {
  * in any case. Readers keep what they have read. out may be NULL. KILN_E_IO, KILN_E_MEMORY. */
 kiln_status kiln__disk_prune(kiln__disk *disk, int64_t max_bytes, int64_t older_than, kiln__pruned *out);
 
+/* In a forked child: nobody prunes, and what may be put is measured anew. */
+void kiln__disk_forked(kiln__disk *disk);
+
 kiln_status kiln__disk_visit(kiln__disk *disk, kiln_cache_visitor visitor, void *user, size_t *unreadable);
 /* Removes entries, files moved aside, records, and what dead processes left an hour ago. */
 kiln_status kiln__disk_clear(kiln__disk *disk, size_t *removed, int64_t *bytes);

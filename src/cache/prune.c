@@ -99,6 +99,11 @@ bool kiln__disk_make_room(kiln__disk *disk, int64_t size) {
     return true;
 }
 
+void kiln__disk_forked(kiln__disk *disk) {
+    atomic_store(&disk->room, 0);
+    atomic_flag_clear(&disk->pruning);
+}
+
 kiln_status kiln__disk_set_limit(kiln__disk *disk, int64_t bytes) {
     const char *text = bytes == 0 ? secure_getenv("KILN_CACHE_SIZE") : NULL;
     disk->max_bytes = bytes == 0 ? KILN__DEFAULT_LIMIT : bytes;

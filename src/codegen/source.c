@@ -541,6 +541,14 @@ kiln_status kiln__source_emit(const kiln__ir *ir, const kiln__problem *problem, 
     return *out ? KILN_OK : kiln__out_of_memory();
 }
 
+const char *kiln__source_code(const char *source) {
+    while (!strncmp(source, "//", 2)) {
+        source += strcspn(source, "\n");
+        source += *source == '\n';
+    }
+    return source;
+}
+
 static const kiln__source_file *named_part(const char *line) {
     if (strncmp(line, PART, sizeof PART - 1) != 0) return NULL;
     const char *name = line + sizeof PART - 1;

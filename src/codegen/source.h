@@ -51,6 +51,10 @@ void kiln__arguments_fill(const kiln__arguments *arguments, const kiln__problem 
 kiln_status kiln__source_emit(const kiln__ir *ir, const kiln__problem *problem, const kiln__schedule *schedule,
                               const kiln__arguments *arguments, char **out);
 
+/* A source, brief or whole, without the comment it begins with: what the kernel is made of. Texts that differ in names of
+ * values, in comments or in white space have the same. */
+const char *kiln__source_code(const char *source);
+
 /* The whole source handed to NVRTC. The caller frees it; NULL without memory. */
 char *kiln__source_expand(const char *brief);
 

@@ -4,10 +4,11 @@
 #include "gpu/driver.h"
 
 #include <dlfcn.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/process.h"
 
 #define DEFAULT_PATH "libcuda.so.1"
 
@@ -17,7 +18,7 @@ typedef struct opened {
     kiln__driver driver;
 } opened;
 
-static pthread_mutex_t opened_lock = PTHREAD_MUTEX_INITIALIZER;
+static kiln__process_lock opened_lock = KILN__PROCESS_LOCK_INIT;
 static opened *opened_list;
 
 kiln_status kiln__driver_fail(const kiln__driver *driver, kiln_status status, kiln__CUresult result, const char *what) {
@@ -124,9 +125,9 @@ kiln_status kiln__driver_open(const char *path, const kiln__driver **out) {
     *out = NULL;
     if (!path) path = secure_getenv("KILN_DRIVER");
     if (!path || !*path) path = DEFAULT_PATH;
-    pthread_mutex_lock(&opened_lock);
+    kiln__process_lock_take(&opened_lock);
     kiln_status status = open_library(path, out);
-    pthread_mutex_unlock(&opened_lock);
+    kiln__process_lock_leave(&opened_lock);
     return status;
 }
 

@@ -20,6 +20,7 @@ typedef struct kiln__CUevent_st *kiln__CUevent;
 typedef int kiln__CUdevice_attribute;
 typedef int kiln__CUfunction_attribute;
 typedef int kiln__CUstreamCaptureMode;
+typedef int kiln__CUstreamCaptureStatus;
 typedef int kiln__CUjit_option;
 typedef int kiln__CUlibraryOption;
 
@@ -102,6 +103,9 @@ typedef struct kiln__CUlaunchConfig {
 #define KILN__LAUNCH_ATTRIBUTE_COOPERATIVE 2
 #define KILN__LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION 6
 
+/* CUstreamCaptureStatus */
+#define KILN__STREAM_CAPTURE_STATUS_NONE 0
+
 /* CUstreamCaptureMode */
 #define KILN__STREAM_CAPTURE_MODE_RELAXED 2
 
@@ -131,6 +135,7 @@ typedef struct kiln__CUlaunchConfig {
     X(KernelGetAttribute, "cuKernelGetAttribute", (int *, kiln__CUfunction_attribute, kiln__CUkernel, kiln__CUdevice)) \
     X(KernelSetAttribute, "cuKernelSetAttribute", (kiln__CUfunction_attribute, int, kiln__CUkernel, kiln__CUdevice)) \
     X(ThreadExchangeStreamCaptureMode, "cuThreadExchangeStreamCaptureMode", (kiln__CUstreamCaptureMode *)) \
+    X(StreamIsCapturing, "cuStreamIsCapturing", (kiln__CUstream, kiln__CUstreamCaptureStatus *)) \
     X(LaunchKernel, "cuLaunchKernel", (kiln__CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, \
        kiln__CUstream, void **, void **)) \
     X(LaunchKernelEx, "cuLaunchKernelEx", (const kiln__CUlaunchConfig *, kiln__CUfunction, void **, void **)) \

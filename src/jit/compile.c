@@ -160,7 +160,11 @@ kiln_status kiln__nvrtc_compile(const kiln__nvrtc *nvrtc, const kiln__compile_re
                                             .spill_bytes = -1,
                                             .created_unix = (int64_t)time(NULL)}};
     kiln_status status = check_arch(nvrtc, request);
-    return status == KILN_OK ? run_on_large_stack(&j) : status;
+    if (status != KILN_OK) return status;
+    kiln__nvrtc_enter();
+    status = run_on_large_stack(&j);
+    kiln__nvrtc_leave();
+    return status;
 }
 
 void kiln__compile_result_free(kiln__compile_result *result) {

@@ -5,12 +5,17 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+#include "base/process.h"
 
 #define ADVICE \
     "install it with 'pip install nvidia-cuda-nvrtc' or as part of the CUDA toolkit, and name its file or " \
@@ -21,8 +26,31 @@ typedef struct opened {
     struct opened *next;
 } opened;
 
-static pthread_mutex_t opened_lock = PTHREAD_MUTEX_INITIALIZER;
+static kiln__process_lock opened_lock = KILN__PROCESS_LOCK_INIT;
 static opened *opened_first;
+
+/* Threads inside of NVRTC. In a child they are gone, and what NVRTC has locked for them stays so. */
+static struct {
+    atomic_int owner, inside;
+    atomic_bool
+        stuck; /* a parent's thread was inside: this process takes a copy of the library, which has its own state */
+} users;
+
+static void adopt_users(void) {
+    if (!kiln__process_adopts(&users.owner)) return;
+    if (atomic_exchange(&users.inside, 0) > 0) {
+        atomic_store(&users.stuck, true);
+        opened_first = NULL; /* what is in it may be needed by name: it stays open */
+    }
+    atomic_store(&users.owner, kiln__process());
+}
+
+void kiln__nvrtc_enter(void) {
+    adopt_users();
+    atomic_fetch_add(&users.inside, 1);
+}
+
+void kiln__nvrtc_leave(void) { atomic_fetch_sub(&users.inside, 1); }
 
 static kiln_status not_found(const char *name) {
     const char *source = "";
@@ -71,10 +99,27 @@ static void open_builtins(const kiln__nvrtc_identity *identity) {
     if (access(path, R_OK) == 0) dlopen(path, RTLD_NOW | RTLD_LOCAL);
 }
 
+/* The loader knows files by their inode, so that a copy is another library. NULL where there is no memory for it. */
+static void *open_copy(const char *path) {
+    char name[64];
+    struct stat status;
+    void *library = NULL;
+    int from = open(path, O_RDONLY | O_CLOEXEC), copy = memfd_create("libnvrtc", MFD_CLOEXEC);
+    off_t at = 0;
+    bool whole = from >= 0 && copy >= 0 && fstat(from, &status) == 0;
+    while (whole && at < status.st_size) whole = sendfile(copy, from, &at, (size_t)(status.st_size - at)) > 0;
+    snprintf(name, sizeof name, "/proc/self/fd/%d", copy);
+    if (whole) library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    if (from >= 0) close(from);
+    if (copy >= 0) close(copy);
+    return library;
+}
+
 /* Fills *nvrtc, whose identity tells the file. */
 static kiln_status open_library(kiln__nvrtc *nvrtc) {
     const char *path = nvrtc->identity.path;
-    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    void *library = atomic_load(&users.stuck) ? open_copy(path) : NULL;
+    if (library == NULL) library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (library == NULL)
         return kiln__fail(KILN_E_NO_NVRTC, "NVRTC library '%s' cannot be opened: %s; " ADVICE, path, dlerror());
     const char *missing = read_symbols(library, nvrtc);
@@ -101,7 +146,9 @@ static kiln_status open_new(const kiln__nvrtc_identity *identity, opened **out) 
     opened *fresh = calloc(1, sizeof *fresh);
     if (fresh == NULL) return kiln__out_of_memory();
     fresh->nvrtc.identity = *identity;
+    kiln__nvrtc_enter(); /* its initialisers run: what a child would find is half made */
     kiln_status status = open_library(&fresh->nvrtc);
+    kiln__nvrtc_leave();
     if (status != KILN_OK) {
         free(fresh);
         return status;
@@ -115,11 +162,12 @@ kiln_status kiln__nvrtc_open(const char *path, const kiln__nvrtc **out) {
     kiln__nvrtc_identity identity;
     *out = NULL;
     if (!kiln__nvrtc_locate(path, &identity)) return not_found(path);
-    pthread_mutex_lock(&opened_lock);
+    kiln__process_lock_take(&opened_lock);
+    adopt_users();
     opened *known = opened_first;
     while (known != NULL && !kiln__nvrtc_same_file(&known->nvrtc.identity, &identity)) known = known->next;
     kiln_status status = known != NULL ? KILN_OK : open_new(&identity, &known);
-    pthread_mutex_unlock(&opened_lock);
+    kiln__process_lock_leave(&opened_lock);
     if (status == KILN_OK) *out = &known->nvrtc;
     return status;
 }

@@ -43,6 +43,10 @@ void kiln__nvrtc_read_build(kiln__nvrtc_identity *identity);
 /* Opens (or returns the open one). KILN_E_NO_NVRTC names what was tried and how to install it. */
 kiln_status kiln__nvrtc_open(const char *path, const kiln__nvrtc **out);
 
+/* Around what NVRTC may lock: a child that is forked meanwhile does not wait for it. */
+void kiln__nvrtc_enter(void);
+void kiln__nvrtc_leave(void);
+
 typedef struct kiln__compile_request {
     const char *source;
     const char *name; /* shown in messages: "kiln_softmax.cu" */

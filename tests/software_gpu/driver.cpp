@@ -222,6 +222,13 @@ kiln__CUresult soft_ThreadExchangeStreamCaptureMode(kiln__CUstreamCaptureMode *m
     return KILN__CUDA_SUCCESS;
 }
 
+kiln__CUresult soft_StreamIsCapturing(kiln__CUstream, kiln__CUstreamCaptureStatus *status)
+{
+    ENTER_CONTEXT("cuStreamIsCapturing");
+    *status = KILN__STREAM_CAPTURE_STATUS_NONE;
+    return KILN__CUDA_SUCCESS;
+}
+
 /* ---- memory and events ------------------------------------------------------------------------------------ */
 
 kiln__CUresult soft_MemAlloc(kiln__CUdeviceptr *address, size_t bytes)
