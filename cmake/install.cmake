@@ -6,6 +6,7 @@ set(kiln_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/kiln)
 install(DIRECTORY include/kiln DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
 install(TARGETS kiln kiln_static EXPORT kiln_targets
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS kiln_worker RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/kiln)
 install(EXPORT kiln_targets NAMESPACE kiln:: FILE kiln_targets.cmake DESTINATION ${kiln_package_dir})
 if(TARGET kiln_tool)
     install(TARGETS kiln_tool EXPORT kiln_targets RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})

@@ -51,6 +51,7 @@ static void start_empty(kiln_context *context) {
     context->refused_count = 0;
     kiln__ring_init(&context->dropped);
     kiln__ring_init(&context->obtaining);
+    kiln__ring_init(&context->compiling);
     kiln__ring_init(&context->refused);
     context->readers.waiting = context->readers.draining = NULL;
     atomic_store(&context->dispatch, NULL);
@@ -100,6 +101,7 @@ kiln_status kiln_context_create(const kiln_context_options *given, kiln_context 
     if (!status && !(options.cache_dir && !*options.cache_dir))
         status = kiln__disk_open(options.cache_dir, options.log, options.log_user, &context->disk);
     if (!status && context->disk) status = kiln__disk_set_limit(context->disk, options.cache_max_bytes);
+    if (!status) status = kiln__compile_limit_set(context, &options);
     if (!status) status = kiln__record_open(context, options.record_path);
     if (!status) status = kiln__packs_open(context, &options);
     if (status) {
@@ -136,6 +138,7 @@ void kiln_context_destroy(kiln_context *context) {
     kiln__text_free(&context->recorded);
     free(context->driver_path);
     free(context->nvrtc_path);
+    free(context->worker_path);
     free(context);
 }
 

@@ -41,6 +41,9 @@ struct kiln_context {
     kiln__disk *disk;               /* NULL: no disk cache */
     kiln__pack *packs;              /* in the order of looking */
     char *driver_path, *nvrtc_path; /* NULL: the default search */
+    char *worker_path;              /* NULL: the default search */
+    int64_t compile_limit_ms;       /* 0: none */
+    atomic_uint cancels;            /* calls of kiln_context_cancel_compiles */
     kiln_policy policy;
     kiln__pins pins;
     kiln_log_callback log;
@@ -62,6 +65,7 @@ struct kiln_context {
     kiln__ring dropped;                    /* no longer found, by no launch either, and still to be unloaded */
     kiln__hash pending;                    /* kernels that a thread is obtaining, or that were refused, by name */
     kiln__ring obtaining, refused;         /* the same, oldest first */
+    kiln__ring compiling;                  /* in workers */
     int refused_count;
     pthread_cond_t obtained; /* something pending is done */
     kiln__pool *pools;
@@ -126,7 +130,8 @@ typedef struct kiln__image {
     char *log;
     kiln__facts facts; /* arch and is_ptx from the start */
     kiln_origin origin;
-    bool refused; /* by the compiler, where obtaining failed; log tells why */
+    bool refused;     /* by the compiler, where obtaining failed; log tells why */
+    unsigned cancels; /* of the context, when obtaining began */
     double lookup_ms;
     kiln__pending *pending; /* others find these bytes by it, until they are freed or loaded; NULL: not by it */
 } kiln__image;
@@ -233,6 +238,17 @@ bool kiln__same_name(const kiln__key *a, const kiln__key *b);
 uint64_t kiln__name_hash(const kiln__key *name);
 /* The kernel of the name on a device, with a reference; NULL if there is none. */
 kiln__kernel_entry *kiln__kernels_take(kiln_context *context, const kiln__key *name, int device);
+/* compile.c: the limit and the worker of the options. KILN_E_ARGUMENT, KILN_E_MEMORY. */
+kiln_status kiln__compile_limit_set(kiln_context *context, const kiln_context_options *options);
+/* Compiles here, or in a worker where there is a limit. cancels: of the context when the call began. KILN_E_TIMEOUT,
+ * KILN_E_CANCELLED, and as kiln__nvrtc_compile. */
+kiln_status kiln__context_compile(kiln_context *context, unsigned cancels, const kiln__nvrtc *nvrtc,
+                                  const kiln__compile_request *request, kiln__compile_result *out);
+/* KILN_E_TIMEOUT where a compile of the key has taken longer than the context's limit before; what it is for is in the
+ * sentence. Remembering that, in the disk cache. */
+kiln_status kiln__slow_check(const kiln_context *context, const kiln__key *key, const char *what);
+void kiln__slow_remember(const kiln_context *context, const kiln__key *key);
+
 /* Adds a loaded kernel, with a reference; the context owns it from now on. False without memory. */
 bool kiln__kernels_keep(kiln_context *context, kiln__kernel_entry *loaded);
 void kiln__kernels_release(kiln__kernel_entry *kernel); /* NULL: does nothing */

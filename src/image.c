@@ -110,7 +110,8 @@ static kiln_status compile(kiln_context *context, const kiln__prepared *prepared
     const char *code = kiln__source_code(prepared->source); /* nothing but what the key has */
     const kiln__compile_request request = {code, "kiln_kernel.cu", out->facts.arch, out->facts.is_ptx};
     kiln__compile_result result;
-    kiln_status status = kiln__nvrtc_compile(nvrtc, &request, &result);
+    kiln_status status = kiln__context_compile(context, out->cancels, nvrtc, &request, &result);
+    if (status == KILN_E_TIMEOUT) kiln__slow_remember(context, &out->key);
     if (status == KILN_E_COMPILE && result.log) kiln__log(context, KILN_LOG_ERROR, "%s", result.log);
     out->bytes = result.image;
     out->size = result.size;
@@ -171,6 +172,7 @@ static kiln_status obtain(kiln_context *context, const kiln__prepared *prepared,
     if (!status && !hit && !same_nvrtc(&nvrtc->identity, &identity)) /* the recorded one was replaced meanwhile */
         status = look_up(disk, prepared, &nvrtc->identity, out, &found, &hit);
     if (!status && !hit && disk) hit = kiln__disk_claim(disk, &out->key, &claim, &found);
+    if (!status && !hit && (status = kiln__slow_check(context, &out->key, prepared->ir->text))) out->refused = true;
     out->lookup_ms = kiln__now_ms() - start;
     if (hit) {
         status = take_entry(&found, KILN_ORIGIN_DISK, out);
@@ -186,6 +188,7 @@ kiln_status kiln__image_obtain(kiln_context *context, const kiln__prepared *prep
     memset(out, 0, sizeof *out);
     out->facts.arch = arch;
     out->facts.is_ptx = ptx;
+    out->cancels = atomic_load(&context->cancels);
     double start = kiln__now_ms();
     kiln_status status = kiln__prepared_name(prepared, arch, ptx, &out->name);
     if (status || first != KILN__IN_MEMORY || !kiln__memory_enter(context, out, &status)) {

@@ -16,6 +16,7 @@ struct kiln__pending {
     kiln__image image; /* name alone while it is obtained; then views of what the first thread holds */
     bool done;
     char *error; /* of a refused kernel, which has its name and log */
+    kiln_status status;
 };
 
 /* With the lock held. */
@@ -57,6 +58,11 @@ bool kiln__memory_enter(kiln_context *context, kiln__image *out, kiln_status *st
     pthread_mutex_lock(&context->lock);
     const kiln__kernel_entry *loaded = kiln__kernels_find(context, &out->name, -1);
     while ((pending = find_pending(context, &out->name)) && !pending->done && !loaded) {
+        if (out->cancels != atomic_load(&context->cancels)) {
+            pthread_mutex_unlock(&context->lock);
+            *status = kiln__fail(KILN_E_CANCELLED, "a compile that this call waited for was cancelled");
+            return true;
+        }
         pthread_cond_wait(&context->obtained, &context->lock);
         loaded = kiln__kernels_find(context, &out->name, -1);
     }
@@ -66,7 +72,7 @@ bool kiln__memory_enter(kiln_context *context, kiln__image *out, kiln_status *st
         *status = kiln__image_copy(out, known->bytes, known->size, known->log ? known->log : "", &known->facts,
                                    KILN_ORIGIN_MEMORY);
     } else if (pending) {
-        *status = kiln__fail(KILN_E_COMPILE, "%s", pending->error);
+        *status = kiln__fail(pending->status, "%s", pending->error);
         log = pending->image.log ? strdup(pending->image.log) : NULL;
     } else
         out->pending = add_pending(context, &out->name); /* without memory nobody waits for us */
@@ -96,6 +102,7 @@ void kiln__memory_obtained(kiln__image *image, kiln_status status) {
     pthread_mutex_lock(&context->lock);
     pending->done = true;
     pending->error = error;
+    pending->status = status;
     pending->image = *image;
     if (status) image->pending = NULL;
     if (error)

@@ -64,7 +64,9 @@ typedef enum kiln_status {
     KILN_E_WOULD_COMPILE = 24, /* the policy forbids compiling and the kernel is in no cache */
     KILN_E_IO = 25,          /* a file cannot be read or written */
     KILN_E_FORMAT = 26,      /* a file's content is not what its kind requires */
-    KILN_E_INTERNAL = 27     /* a fault of Kiln itself; please report it with the message */
+    KILN_E_INTERNAL = 27,    /* a fault of Kiln itself; please report it with the message */
+    KILN_E_TIMEOUT = 28,     /* a compile took longer than the context's compile_limit_ms, now or before */
+    KILN_E_CANCELLED = 29    /* kiln_context_cancel_compiles was called meanwhile */
 } kiln_status;
 
 /* The constant's name, "KILN_E_SHAPE"; "KILN_E_UNKNOWN" for other values. Static string. Thread-safe. */
@@ -170,14 +172,24 @@ typedef struct kiln_context_options {
                                   next the least recently used are dropped, but for those that a plan has or that were
                                   launched into a graph; a later call takes them from the caches or compiles them */
     int64_t loaded_max_bytes;  /* what these hold of host memory, their images and names; 0: 256 MiB; negative: no limit */
+    int64_t compile_limit_ms;  /* of one compile; 0: KILN_COMPILE_LIMIT, else none. With a limit each compile runs in a
+                                  process of its own, kiln-worker, which is ended when the limit is passed: the call gives
+                                  KILN_E_TIMEOUT, and so does each later one for that kernel that has no more time, without
+                                  compiling, through the disk cache also in other processes */
+    const char *worker_path;   /* that program; NULL: KILN_WORKER, else beside the library or where it is installed */
 } kiln_context_options;
 #define KILN_CONTEXT_OPTIONS_INIT                                                                                      \
-    { sizeof(kiln_context_options), NULL, NULL, NULL, KILN_POLICY_COMPILE, NULL, NULL, NULL, 0, NULL, 0, NULL, 0, 0 }
+    { sizeof(kiln_context_options), NULL, NULL, NULL, KILN_POLICY_COMPILE, NULL, NULL, NULL, 0, NULL, 0, NULL, 0, 0, 0, \
+      NULL }
 
 /* Creates a context; opens packs, no library, and touches no GPU. options may be NULL for the defaults.
  * Ownership: the caller destroys *out, after every program and plan made from it. Thread-safe. */
 KILN_API kiln_status kiln_context_create(const kiln_context_options *options, kiln_context **out);
 KILN_API void kiln_context_destroy(kiln_context *context);
+
+/* Calls that are compiling, or wait for a compile, return KILN_E_CANCELLED soon; later ones compile as before. Without
+ * compile_limit_ms a compile that NVRTC has begun is finished first. NULL is ignored. Thread-safe: made for other threads. */
+KILN_API void kiln_context_cancel_compiles(kiln_context *context);
 
 /* ---- programs ----------------------------------------------------------------------------------------- */
 

@@ -65,6 +65,8 @@ const char *kiln_status_name(kiln_status status) {
         NAME(KILN_E_IO),
         NAME(KILN_E_FORMAT),
         NAME(KILN_E_INTERNAL),
+        NAME(KILN_E_TIMEOUT),
+        NAME(KILN_E_CANCELLED),
     };
 #undef NAME
     return (int)status >= 0 && (size_t)status < sizeof names / sizeof names[0] ? names[status] : "KILN_E_UNKNOWN";
