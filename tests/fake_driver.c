@@ -18,13 +18,14 @@ KILN__DRIVER_OPTIONAL_FUNCTIONS(DECLARE)
 fake_driver *fake_driver_state(void);
 
 struct kiln__CUctx_st { kiln__CUdevice device; };
-struct kiln__CUlib_st { int loaded; };
+struct kiln__CUlib_st { int loaded; kiln__CUlibrary older; };
 struct kiln__CUmemoryPool_st { int device; };
 
 #define DEVICE_LIMIT 4
 static struct kiln__CUctx_st contexts[DEVICE_LIMIT] = {{0}, {1}, {2}, {3}};
 static struct kiln__CUmemoryPool_st pools[DEVICE_LIMIT] = {{0}, {1}, {2}, {3}};
 static _Thread_local kiln__CUcontext current;
+static _Atomic(kiln__CUlibrary) unloaded; /* where they are kept */
 static _Thread_local int capture_mode;
 
 static fake_driver state = {.arch = 90, .sm_count = 132, .device_count = 1, .version = 13000, .clusters = 8,
@@ -231,7 +232,11 @@ kiln__CUresult fake_LibraryUnload(kiln__CUlibrary library)
     ENTER("cuLibraryUnload");
     state.unload_capture_mode = capture_mode;
     library->loaded = 0;
-    if (!state.keep_unloaded) free(library);
+    if (state.keep_unloaded) {
+        library->older = atomic_load(&unloaded);
+        while (!atomic_compare_exchange_weak(&unloaded, &library->older, library)) {}
+    } else
+        free(library);
     state.unloads++;
     return KILN__CUDA_SUCCESS;
 }
@@ -311,6 +316,9 @@ kiln__CUresult fake_LaunchKernel(kiln__CUfunction function, unsigned grid_x, uns
     if (!function || !grid_x || !grid_y || !grid_z || !block_x || !block_y || !block_z ||
         (unsigned long long)block_x * block_y * block_z > 1024)
         return KILN__CUDA_ERROR_INVALID_VALUE;
+    int next = 1;
+    if (atomic_compare_exchange_strong(&state.hold, &next, 2))
+        while (state.hold) nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     if (state.keep_unloaded && !((kiln__CUlibrary)(void *)function)->loaded) {
         state.launches_of_unloaded++;
         return KILN__CUDA_ERROR_INVALID_VALUE;

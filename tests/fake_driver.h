@@ -18,6 +18,7 @@ typedef struct fake_driver {
     char fail_symbol[48];
     int fail_result;
     int fail_times;      /* how often; 0: always */
+    atomic_int hold; /* 1: the next launch makes it 2 and waits until it is 0 */
     int keep_unloaded;     /* not 0: libraries that were unloaded are still known as such */
     void *captured_stream; /* is being captured into a graph */
     int argument_bytes;  /* of the kernel's one argument: how many a launch copies */

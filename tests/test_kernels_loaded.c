@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include <malloc.h>
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -204,8 +205,6 @@ static void a_kernel_of_a_graph_is_not_dropped_and_none_is_during_its_capture(vo
 
 /* ---- threads ---- */
 
-enum { THREADS = 6, PROGRAMS = 24, CALLS = 3000 };
-
 typedef struct crowded {
     pthread_t thread;
     const launch_fixture *f;
@@ -213,6 +212,39 @@ typedef struct crowded {
     unsigned seed;
     int failed;
 } crowded;
+
+static void *run_once(void *user) {
+    crowded *c = user;
+    launch_use_device(c->f, 0);
+    c->failed = launch_run(c->programs[0], TENSORS) != KILN_OK;
+    return NULL;
+}
+
+static void a_kernel_that_a_thread_is_about_to_launch_is_unloaded_afterwards(void **state) {
+    launch_fixture *f = *state;
+    kiln_context *context = limited_context(f, 2, 0);
+    kiln_program *program = numbered(context, 1000);
+    crowded one = {.f = f, .programs = &program};
+    launch_expect(launch_run(program, TENSORS), KILN_OK, "");
+    f->fake->hold = 1;
+    assert_int_equal(pthread_create(&one.thread, NULL, run_once, &one), 0);
+    while (f->fake->hold != 2) sched_yield();
+    for (int n = 0; n < 20; n++) run_numbered(context, n);
+    assert_true(loaded(f) > 2); /* it was dropped, and what was dropped after it waits as well */
+    f->fake->hold = 0;
+    pthread_join(one.thread, NULL);
+    assert_int_equal(one.failed, 0);
+    assert_int_equal(f->fake->launches_of_unloaded, 0);
+    for (int n = 20; n < 24; n++) run_numbered(context, n);
+    assert_true(loaded(f) <= 2);
+    long loads = f->fake->loads;
+    launch_expect(launch_run(program, TENSORS), KILN_OK, "");
+    assert_int_equal(f->fake->loads, loads + 1);
+    kiln_program_destroy(program);
+    kiln_context_destroy(context);
+}
+
+enum { THREADS = 6, PROGRAMS = 24, CALLS = 3000 };
 
 static void *run_any(void *user) {
     crowded *c = user;
@@ -296,6 +328,7 @@ int main(void) {
         WITH_LAUNCHES(limits_count_kernels_or_bytes_of_each_device),
         WITH_LAUNCHES(a_plans_kernel_is_not_dropped),
         WITH_LAUNCHES(a_kernel_of_a_graph_is_not_dropped_and_none_is_during_its_capture),
+        WITH_LAUNCHES(a_kernel_that_a_thread_is_about_to_launch_is_unloaded_afterwards),
         WITH_LAUNCHES(nothing_is_launched_after_it_was_unloaded),
         WITH_LAUNCHES(creating_running_and_destroying_leaves_nothing),
         WITH_LAUNCHES(beyond_the_limit_of_shapes_the_least_recently_used_are_forgotten),
