@@ -96,6 +96,12 @@ static uint32_t call_function(kiln__parser *parser, const kiln__token *name, con
         }
         args.nodes[i] = kiln__parser_add(parser, name, parameter->value);
     }
+    for (uint32_t i = 0; i < most; i++) {
+        kiln__node conversion = function->parameters[i].conversion;
+        if (!function->parameters[i].converted) continue;
+        conversion.args[0] = args.nodes[i];
+        args.nodes[i] = kiln__parser_add(parser, name, conversion);
+    }
     return expand(parser, name, function, args.nodes);
 }
 
@@ -158,17 +164,32 @@ static uint32_t call_reduce(kiln__parser *parser, const kiln__token *name) {
     return kiln__parser_add(parser, name, node);
 }
 
-uint32_t kiln__parse_call(kiln__parser *parser, const kiln__token *name) {
+bool kiln__conversion_find(const kiln__parser *parser, const kiln__token *name, kiln__node *out) {
+    static const char *const widenings[] = {[KILN__WIDEN_FLOAT] = "float", [KILN__WIDEN_SUM] = "_sum_type"};
+    const kiln__widening last = parser->lexer.in_prelude ? KILN__WIDEN_SUM : KILN__WIDEN_FLOAT;
     kiln_type type;
+    *out = (kiln__node){.op = KILN__OP_WIDEN, .arg_count = 1};
+    for (kiln__widening w = KILN__WIDEN_FLOAT; w <= last; w++) {
+        out->u.widening = w;
+        if (kiln__token_is(name, widenings[w], strlen(widenings[w]))) return true;
+    }
+    if (name->kind != KILN__TOKEN_NAME || !kiln__type_parse(name->text, name->length, &type)) return false;
+    *out = (kiln__node){.op = KILN__OP_CONVERT, .arg_count = 1, .u.type = type};
+    return true;
+}
+
+uint32_t kiln__parse_call(kiln__parser *parser, const kiln__token *name) {
+    kiln__node conversion;
     kiln__parser_expect(parser, '(', "'('");
     kiln__op op = kiln__op_find(name->text, name->length);
     if (op == KILN__OP_INDEX || op == KILN__OP_SIZE) return call_with_axis(parser, name, op);
     if (op == KILN__OP_REDUCE_USER) return call_reduce(parser, name);
     if (op != KILN__OP_COUNT_OF) return call_operator(parser, name, (kiln__node){.op = op});
-    if (kiln__type_parse(name->text, name->length, &type))
-        return call_operator(parser, name, (kiln__node){.op = KILN__OP_CONVERT, .u.type = type});
+    if (kiln__conversion_find(parser, name, &conversion)) return call_operator(parser, name, conversion);
     kiln__function *function = kiln__function_find(parser, name);
     if (function != NULL && kiln__function_load(parser, function)) return call_function(parser, name, function);
+    if (parser->lexer.in_prelude && kiln__token_is(name, "_is_i64", 7))
+        return call_operator(parser, name, (kiln__node){.op = KILN__OP_IS_I64});
     if (parser->lexer.in_prelude && kiln__token_is(name, "_count", 6)) {
         kiln__parser_expect(parser, ')', "')'");
         return kiln__parser_add(parser, name, (kiln__node){.op = KILN__OP_COUNT});

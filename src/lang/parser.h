@@ -48,8 +48,9 @@ typedef struct kiln__lexer {
 typedef struct kiln__parameter {
     const char *name;
     size_t length;
-    bool optional;
-    kiln__node value; /* where optional: a literal */
+    bool optional, converted;
+    kiln__node value;      /* where optional: a literal */
+    kiln__node conversion; /* where converted: what is applied to each argument */
 } kiln__parameter;
 
 /* What names mean where an expression stands. */
@@ -121,6 +122,8 @@ bool kiln__is_reserved(const kiln__token *name);
 /* call.c */
 /* After a name and with '(' as the next token. */
 uint32_t kiln__parse_call(kiln__parser *parser, const kiln__token *name);
+/* Whether the name is that of a conversion, which *out becomes, without its argument. */
+bool kiln__conversion_find(const kiln__parser *parser, const kiln__token *name, kiln__node *out);
 
 /* function.c */
 void kiln__prelude_index(kiln__parser *parser);
@@ -134,8 +137,8 @@ bool kiln__is_callable(const kiln__parser *parser, const kiln__token *name);
 void kiln__parse_function(kiln__parser *parser);
 /* Fails, with the callable name that is nearest to the misspelt one. */
 bool kiln__fail_unknown(kiln__parser *parser, const kiln__token *name);
-/* "(a, b)" of an fn or a lambda, after the '('; defaults: whether "= value" may follow a name. */
-void kiln__parse_parameters(kiln__parser *parser, kiln__function *function, bool defaults);
+/* "(a, b)" of an fn or a lambda, after the '('; an fn's names may be followed by ": conversion" and "= value". */
+void kiln__parse_parameters(kiln__parser *parser, kiln__function *function, bool is_fn);
 /* The parameter of that name, parameter_count if there is none. */
 uint32_t kiln__parameter_find(const kiln__function *function, const kiln__token *name);
 
