@@ -163,12 +163,14 @@ const char *kiln__spell_definition(const kiln__emitter *e, uint32_t i) {
         }
         if (kiln__is_shifted_exp(e->ir, i) && !e->exact[i]) return kiln__spell(e, "kiln_exp_beside_one(%s)", args[0]);
         break;
-    case KILN__OP_MUL: {
-        const int other = e->ir->insts[inst->args[1]].op == KILN__OP_SIGMOID ? 0 : 1;
-        const kiln__inst *sigmoid = &e->ir->insts[inst->args[1 - other]];
-        if (inst->type != KILN__F32 || sigmoid->op != KILN__OP_SIGMOID) break;
-        return kiln__spell(e, "kiln_times_sigmoid(%s, %s)", args[other], kiln__spell_value(e, sigmoid->args[0]));
-    }
+    case KILN__OP_MUL:
+        for (int a = 1; a >= 0 && inst->type == KILN__F32; a--) {
+            const kiln__inst *factor = &e->ir->insts[inst->args[a]];
+            if (factor->op == KILN__OP_SIGMOID || factor->op == KILN__OP_NORMCDF)
+                return kiln__spell(e, "kiln_times_%s(%s, %s)", kiln__op_describe(factor->op)->name, args[1 - a],
+                                   kiln__spell_value(e, factor->args[0]));
+        }
+        break;
     case KILN__OP_DIV:
         if (e->element[i] && !e->element[inst->args[1]] && inst->type == KILN__F32) {
             bool part =

@@ -73,7 +73,7 @@ struct kiln_finish {
         for (int j = 0; j < KILN_PACK; ++j) {
             const float v0 = kiln_widen(kept.in_x.get(j));
             const float v1 = kiln_normcdf(v0);
-            const float v2 = v0 * v1;
+            const float v2 = kiln_times_normcdf(v0, v0);
             y0[j] = v2;
         }
         kiln_pack<kiln_f16, KILN_PACK> out_y;
