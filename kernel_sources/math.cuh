@@ -70,7 +70,8 @@ struct kiln_centre {
     KILN_MEMBER float exp(float u) const { return kiln_fast_exp2_flush(fmaf(u, scale, offset)); }
 };
 /* Sums of phases that are reduced together, moved to another centre: of exponentials about v (where v is -infinity nothing
- * has been summed yet that counts), and of n squared distances from v. */
+ * has been summed yet that counts), of n distances from v, and of their squares; `distances` is 0 where v is the mean but
+ * for its rounding, and that is left alone. */
 template <class V> KILN_DEVICE V kiln_move_exp(V sum, V from, V to) {
     return from == to ? sum : sum == V(0) || from == V(-kiln_infinity()) ? V(0) : sum * kiln_exp_beside_one(from - to);
 }
@@ -79,23 +80,45 @@ KILN_DEVICE float kiln_move_centre(float sum, float from, float to) {
     if (from == to) return sum;
     return a.scale != b.scale || from == -kiln_infinity() ? 0.0f : sum * kiln_fast_exp2_flush(b.offset - a.offset);
 }
+template <class V> KILN_DEVICE V kiln_move_distance(V sum, V n, V from, V to) {
+    return n == V(0) ? sum : sum + n * (from - to);
+}
 template <class V> KILN_DEVICE V kiln_move_square(V sum, V n, V from, V to) {
     const V distance = from - to;
     return n == V(0) ? sum : sum + n * distance * distance;
 }
+template <class V> KILN_DEVICE V kiln_move_square(V sum, V distances, V n, V from, V to) {
+    const V distance = from - to;
+    return n == V(0) ? sum : sum + distance * (n * distance + V(2) * distances);
+}
 /* Squares of n elements' distances from `about`, to those from their mean. `about` is the mean of m of them: what
  * cancels is no more than n / m times what stays. Sums that were too large stay infinite. */
-template <class V> KILN_DEVICE V kiln_settle_square(V sum, V n, V about, V mean) {
-    const V distance = mean - about, settled = sum - n * distance * distance;
-    if (n == V(0)) return sum;
+template <class V> KILN_DEVICE V kiln_settled(V settled, V sum, V distance) {
     return settled == settled ? (settled < V(0) ? V(0) : settled) : sum + (distance - distance);
+}
+template <class V> KILN_DEVICE V kiln_settle_square(V sum, V n, V about, V mean) {
+    const V distance = mean - about;
+    return n == V(0) ? sum : kiln_settled(sum - n * distance * distance, sum, distance);
+}
+template <class V> KILN_DEVICE V kiln_settle_square(V sum, V distances, V n, V about, V mean) {
+    return n == V(0) ? sum : kiln_settled(kiln_move_square(sum, distances, n, about, mean), sum, mean - about);
 }
 KILN_DEVICE float kiln_ratio(float a, float b) { return KILN_FAST ? kiln_fast_ratio(a, b) : a / b; }
 KILN_DEVICE double kiln_ratio(double a, double b) { return a / b; }
+/* Not KILN_FAST: no exponential overflows, so that what is under 2^-126 is no 0 either. */
 KILN_DEVICE float kiln_sigmoid(float x) {
-    return kiln_ratio(1.0f, 1.0f + (KILN_FAST ? kiln_exp_beside_one(-x) : kiln_exp(-x)));
+    if (KILN_FAST) return kiln_ratio(1.0f, 1.0f + kiln_exp_beside_one(-x));
+    const float e = kiln_exp(-fabsf(x)), r = 1.0f / (1.0f + e);
+    return x < 0.0f ? e * r : r;
 }
 KILN_DEVICE double kiln_sigmoid(double x) { return 1.0 / (1.0 + exp(-x)); }
+/* x sigmoid(y), also where sigmoid(y) alone has lost bits: the exponential is then e^44.25 times as large until it is
+ * multiplied by x. */
+KILN_DEVICE float kiln_times_sigmoid(float x, float y) {
+    if (KILN_FAST) return x * kiln_sigmoid(y);
+    const float e = kiln_exp((fabsf(y) > 80.0f ? 44.25f : 0.0f) - fabsf(y)), r = 1.0f / (1.0f + e);
+    return x * (y < 0.0f ? e * r : r) * (y < -80.0f ? 6.0599518e-20f : 1.0f);
+}
 
 /* erfc(z) = t exp(-z z + P(t)), t = 1 / (1 + z / 2) for z >= 0, with a relative error under 1.2e-7 (the Chebyshev fit
  * of Press et al., Numerical Recipes, 6.2); exact enough where KILN_FAST, and without branches. */
@@ -117,8 +140,39 @@ KILN_DEVICE float kiln_erfc(float x) {
 }
 KILN_DEVICE double kiln_erfc(double x) { return erfc(x); }
 
-KILN_DEVICE float kiln_sign(float x) { return x > 0.0f ? 1.0f : x < 0.0f ? -1.0f : x; }
-KILN_DEVICE double kiln_sign(double x) { return x > 0.0 ? 1.0 : x < 0.0 ? -1.0 : x; }
+/* The normal distribution, P(X <= x) = erfc(-x / sqrt(2)) / 2, and its density, exp(-x x / 2) / sqrt(2 pi). Where they are
+ * small, what rounding leaves out of x x, or in f64 of erfc's argument z, changes them by 1 / 2 or 2 z as much of theirs. */
+KILN_DEVICE float kiln_exp_half_square(float a) { /* exp(-a a / 2), a from 0 to 40, where it is 0 */
+    const float square = a * a, e = kiln_exp(-0.5f * square);
+    return fmaf(-0.5f * fmaf(a, a, -square), e, e);
+}
+/* factor P(X <= x). P(X <= -a) exp(a a / 2) is u = 1 / (1 + 0.3 a) times a polynomial in w = u - 1, an interpolation at
+ * Chebyshev's points for a from 0 to 14.6 with a relative error under 5e-9; w keeps the bits of a small a. */
+KILN_DEVICE float kiln_times_normcdf(float factor, float x) {
+    if (KILN_FAST) return 0.5f * factor * kiln_erfc(-0.70710678f * x);
+    const float a = kiln_minimum(fabsf(x), 40.0f), u = kiln_fast_reciprocal(fmaf(0.3f, a, 1.0f)), w = -0.3f * a * u;
+    float p = fmaf(fmaf(fmaf(-0.020962732f, w, -0.074372782f), w, -0.0729235165f), w, 0.00874623326f);
+    p = fmaf(fmaf(fmaf(p, w, -0.0239822988f), w, -0.139894161f), w, 0.0809964263f);
+    p = fmaf(fmaf(fmaf(p, w, 0.618143432f), w, 0.829807085f), w, 0.5f);
+    const float e = kiln_exp_half_square(a), below = u * p;
+    return factor * (x < 0.0f ? below : fmaf(-below, e, 1.0f)) * (x < 0.0f ? e : 1.0f);
+}
+KILN_DEVICE float kiln_normcdf(float x) { return kiln_times_normcdf(1.0f, x); }
+KILN_DEVICE double kiln_normcdf(double x) {
+    const double root = 0.70710678118654752, rest = -4.833646656726457e-17, z = -x * root, y = erfc(z);
+    return 0.5 * (y > 0.0 && z > 0.0 ? fma(2.0 * z * fma(x, rest, fma(x, root, z)), y, y) : y);
+}
+KILN_DEVICE float kiln_normpdf(float x) {
+    return 0.39894228f * (KILN_FAST ? kiln_exp(-0.5f * x * x) : kiln_exp_half_square(kiln_minimum(fabsf(x), 40.0f)));
+}
+KILN_DEVICE double kiln_normpdf(double x) {
+    const double bounded = kiln_minimum(fabs(x), 40.0), square = bounded * bounded, e = exp(-0.5 * square);
+    return 0.39894228040143268 * fma(-0.5 * fma(bounded, bounded, -square), e, e);
+}
+
+/* NaN of NaN, and 0 of either zero. */
+KILN_DEVICE float kiln_sign(float x) { return x > 0.0f ? 1.0f : x < 0.0f ? -1.0f : x + 0.0f; }
+KILN_DEVICE double kiln_sign(double x) { return x > 0.0 ? 1.0 : x < 0.0 ? -1.0 : x + 0.0; }
 template <class I> KILN_DEVICE I kiln_sign(I x) { return (x > 0) - (x < 0); }
 
 /* The remainder with the divisor's sign, as in Python. Not a function of x - floor(x / y) * y, which rounds. */
@@ -148,6 +202,20 @@ KILN_DEVICE kiln_i64 kiln_sub(kiln_i64 a, kiln_i64 b) { return (kiln_i64)((kiln_
 KILN_DEVICE kiln_i64 kiln_mul(kiln_i64 a, kiln_i64 b) { return (kiln_i64)((kiln_u64)a * (kiln_u64)b); }
 KILN_DEVICE int kiln_abs(int a) { return a < 0 ? kiln_sub(0, a) : a; }
 KILN_DEVICE kiln_i64 kiln_abs(kiln_i64 a) { return a < 0 ? kiln_sub(0LL, a) : a; }
+
+/* x / 0 is 0, the smallest integer by -1 wraps around. */
+template <class I> KILN_DEVICE I kiln_div_trunc(I x, I y) { return y == 0 ? 0 : y == -1 ? kiln_sub(I(0), x) : x / y; }
+template <class I> KILN_DEVICE I kiln_div_floor(I x, I y) {
+    return kiln_div_trunc(x, y) - (kiln_fmod(x, y) != 0 && (x < 0) != (y < 0));
+}
+/* x multiplied n times; 1 / x ** -n towards zero where n is negative. */
+template <class I> KILN_DEVICE I kiln_power(I x, I n) {
+    if (n < 0 && x != 1 && x != -1) return 0;
+    I power = 1;
+    for (; n != 0; n /= 2, x = kiln_mul(x, x))
+        if (n % 2 != 0) power = kiln_mul(power, x);
+    return power;
+}
 
 /* A count that is negative or as wide as the type shifts everything out. */
 KILN_DEVICE int kiln_shl(int a, kiln_i64 n) { return n < 0 || n > 31 ? 0 : (int)((kiln_u32)a << n); }

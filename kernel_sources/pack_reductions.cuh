@@ -2,8 +2,6 @@
 
 template <class T> KILN_DEVICE float kiln_pack_maximum(const kiln_pack<T, 1> &pack) { return kiln_widen(pack.get(0)); }
 template <class T> KILN_DEVICE float kiln_pack_minimum(const kiln_pack<T, 1> &pack) { return kiln_widen(pack.get(0)); }
-KILN_DEVICE bool kiln_pack_any(const kiln_pack<bool, 1> &pack) { return pack.get(0); }
-KILN_DEVICE bool kiln_pack_all(const kiln_pack<bool, 1> &pack) { return pack.get(0); }
 
 /* The largest and the smallest half of a pack, two compared at a time. */
 KILN_DEVICE kiln_u32 kiln_pair_maximum(kiln_f16, kiln_u32 a, kiln_u32 b) { return kiln_f16_pair_maximum(a, b); }
@@ -21,21 +19,4 @@ template <class T, int N> KILN_DEVICE float kiln_pack_minimum(const kiln_pack<T,
 #pragma unroll
     for (int w = 1; w < N / 2; ++w) least.words[0] = kiln_pair_minimum(T(), least.words[0], pack.words[w]);
     return kiln_minimum(kiln_widen(least.get(0)), kiln_widen(least.get(1)));
-}
-
-/* Whether any bool of a pack is true; whether all are. */
-template <int N> KILN_DEVICE bool kiln_pack_any(const kiln_pack<bool, N> &pack) {
-    kiln_u32 some = 0;
-#pragma unroll
-    for (int w = 0; w < N / 4; ++w) some |= reinterpret_cast<const kiln_u32 *>(pack.at)[w];
-    return some != 0;
-}
-template <int N> KILN_DEVICE bool kiln_pack_all(const kiln_pack<bool, N> &pack) {
-    kiln_u32 none = 0;
-#pragma unroll
-    for (int w = 0; w < N / 4; ++w) {
-        const kiln_u32 word = reinterpret_cast<const kiln_u32 *>(pack.at)[w];
-        none |= (word - 0x01010101u) & ~word & 0x80808080u; /* a byte that is 0 */
-    }
-    return none == 0;
 }

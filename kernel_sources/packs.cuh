@@ -47,7 +47,6 @@ KILN_DEVICE int kiln_widen(int i) { return i; }
 KILN_DEVICE int kiln_widen(short i) { return i; }
 KILN_DEVICE int kiln_widen(signed char i) { return i; }
 KILN_DEVICE int kiln_widen(unsigned char i) { return i; }
-KILN_DEVICE bool kiln_widen(bool b) { return b; }
 
 /* To f32 rounded to odd, so that a second rounding sees whether bits were lost. */
 KILN_DEVICE float kiln_odd_f32(float f) { return f; }
@@ -93,7 +92,6 @@ template <class V> KILN_DEVICE void kiln_narrow(V v, signed char &out) {
 template <class V> KILN_DEVICE void kiln_narrow(V v, unsigned char &out) {
     out = (unsigned char)kiln_clamp_i32(kiln_nearest_i32(v), 0, 255);
 }
-template <class V> KILN_DEVICE void kiln_narrow(V v, bool &out) { out = v != 0; }
 KILN_DEVICE void kiln_narrow(float f, kiln_i64 &out) { out = f == f ? __float2ll_rn(f) : 0; }
 KILN_DEVICE void kiln_narrow(double d, kiln_i64 &out) { out = d == d ? __double2ll_rn(d) : 0; }
 KILN_DEVICE void kiln_narrow(int i, kiln_i64 &out) { out = i; }

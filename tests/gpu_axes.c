@@ -77,7 +77,7 @@ static bool add_call(calls *to, const char *only, const char *at) {
     const char *separator = "";
     for (const char *p = at + length; *p != ')' && p[1] != ')';) {
         p += 1 + strspn(p + 1, " ");
-        size_t name = strcspn(p, " ,=)"), whole = strcspn(p, ",)");
+        size_t name = strcspn(p, " ,:=)"), whole = strcspn(p, ",)");
         const char *given = argument_for(p, name);
         bool has_default = memchr(p, '=', whole) != NULL;
         if (!given && !has_default) {

@@ -22,7 +22,10 @@ static void add_node(kiln__text *text, const kiln__graph *graph, uint32_t index)
     case KILN__OP_COUNT: kiln__text_puts(text, "count"); return;
     default: break;
     }
-    const char *name = node->op == KILN__OP_CONVERT ? kiln_type_name(node->u.type) : kiln__ir_op_name(node->op);
+    static const char *const widenings[] = {"float", "sum_type"};
+    const char *name = node->op == KILN__OP_CONVERT ? kiln_type_name(node->u.type)
+                       : node->op == KILN__OP_WIDEN ? widenings[node->u.widening]
+                                                    : kiln__ir_op_name(node->op);
     kiln__text_printf(text, "(%s", name);
     if (node->op == KILN__OP_INDEX || node->op == KILN__OP_SIZE) kiln__text_printf(text, " %d", (int)node->u.axis);
     for (uint32_t i = 0; i < node->arg_count; i++) {

@@ -59,11 +59,12 @@ static void expressions_group_as_documented(void **state) {
         {"true || false", "(|| true false)"},
         {"( a\n +\n b )", "(+ a b)"},
         {"clamp(a, 0, 1)", "(minimum (maximum a 0) 1)"},
-        {"leaky_relu(a)", "(where (> a 0) a (* 0.01 a))"},
-        {"leaky_relu(a, 2)", "(where (> a 0) a (* 2 a))"},
+        {"leaky_relu(a)", "(where (> (float a) 0) (float a) (* 0.01 (float a)))"},
+        {"leaky_relu(a, 2)", "(where (> (float a) 0) (float a) (* 2 (float a)))"},
+        {"float(a + 1) * i8(b)", "(* (float (+ a 1)) (i8 b))"},
         {"hardtanh(a, high = 5)", "(minimum (maximum a -1) 5)"},
         {"hardtanh(high = 5, low = b, x = a)", "(minimum (maximum a b) 5)"},
-        {"mean(a)", "(/ (sum a) count)"},
+        {"sumsq(a)", "(sum (* (sum_type a) (sum_type a)))"},
         {"a # a comment with '\xc3\xa9'", "a"},
         {"reduce((p, q) -> p + q, a, 0)", "(reduce a)"},
     };
@@ -88,13 +89,15 @@ static void statements_end_at_newlines_and_semicolons(void **state) {
         ";;a = x + 1;;\n;y = a * 2;",
         "# first\na = x + 1 # one\n\ty = a * 2 # two",
         "fn f(x) = x * 2\nfn g(x) = f(x + 1)\ny = g(x)",
+        "fn f(x: i8, k: float, s = 2) = (x + k) * s; y = f(b, k = a)",
         "fn f(x, k = 1 + 1, one = true) = (x + one * 1) * k; y = f(x, one = 1) # all the same\n",
     };
     for (size_t i = 0; i < COUNT(texts); i++) {
         kiln__graph *graph;
         if (kiln__graph_parse(texts[i], &graph) != KILN_OK) fail_msg("%s: %s", texts[i], kiln_last_error());
         char *found = lang_graph_text(graph, "y");
-        assert_string_equal(found, i + 1 < COUNT(texts) ? "(* (+ x 1) 2)" : "(* (+ x (* 1 1)) 2)");
+        const char *last[] = {"(* (+ (i8 b) (float a)) 2)", "(* (+ x (* 1 1)) 2)"};
+        assert_string_equal(found, i + 2 < COUNT(texts) ? "(* (+ x 1) 2)" : last[i + 2 - COUNT(texts)]);
         free(found);
         kiln__graph_destroy(graph);
     }
@@ -103,10 +106,10 @@ static void statements_end_at_newlines_and_semicolons(void **state) {
 static void equal_expressions_are_one_node(void **state) {
     (void)state;
     kiln__graph *graph;
-    assert_int_equal(kiln__graph_parse("y = softmax(x); z = softmax(x); s = max(x)", &graph), KILN_OK);
+    assert_int_equal(kiln__graph_parse("y = softmax(x); z = softmax(x); s = max(float(x))", &graph), KILN_OK);
     int y = kiln__graph_find(graph, "y", 1), z = kiln__graph_find(graph, "z", 1);
     assert_int_equal(graph->names[y].node, graph->names[z].node);
-    assert_int_equal(graph->node_count, 6); /* x, max, -, exp, sum, / */
+    assert_int_equal(graph->node_count, 7); /* x, float, max, -, exp, sum, / */
     kiln__graph_destroy(graph);
     assert_int_equal(kiln__graph_parse("y = 0.0 + x; z = -0.0 + x; a = reduce((p, q) -> p * q, x, 1);"
                                        "b = reduce((u, v) -> u * v, x, 1); c = reduce((u, v) -> v * u, x, 1)",
@@ -182,6 +185,13 @@ static void errors_name_place_finding_and_expectation(void **state) {
         {"y = exp(,)", KILN_E_SYNTAX, "1:9: expected an expression, found ','"},
         {"y = exp(x", KILN_E_SYNTAX, "1:10: expected ',' or ')', found the end of the program"},
         {"y = var(x, dof = 0)", KILN_E_NAME, "1:12: 'var' has no parameter 'dof', it has 'x', 'ddof'"},
+        {"fn f(x: half) = x", KILN_E_SYNTAX, "1:9: expected a conversion after ':', as in x: float, found 'half'; use f16(x)"},
+        {"fn f(x: _sum_type) = x", KILN_E_SYNTAX,
+         "1:9: expected a conversion after ':', as in x: float, found '_sum_type'"},
+        {"y = _is_i64(x)", KILN_E_NAME, "1:5: unknown function '_is_i64'"},
+        {"float = x", KILN_E_NAME, "1:1: 'float' is a function, it cannot be assigned"},
+        {"y = floats(x)", KILN_E_NAME, "1:5: unknown function 'floats'; did you mean 'float'?"},
+        {"y = reduce((p: float, q) -> p, x, 0)", KILN_E_SYNTAX, "1:14: expected ',' or ')', found ':'"},
         {"y = var(x, x = 0)", KILN_E_NAME, "1:12: the argument 'x' of 'var' is given twice"},
         {"y = var(ddof = 0)", KILN_E_SYNTAX, "1:5: 'var' lacks its argument 'x'"},
         {"y = var(ddof = 0, x)", KILN_E_SYNTAX, "1:19: an argument without a name follows one with a name"},
@@ -269,7 +279,7 @@ static void first_mistakes_are_told_what_to_write(void **state) {
         {"y = power(x, 2)", "1:5: unknown function 'power'; use x ** y or pow(x, y)"},
         {"y = len(x)", "1:5: unknown function 'len'; use size(axis)"},
         {"y = int(x)", "1:5: unknown function 'int'; use i32(x) or i64(x)"},
-        {"y = float(x)", "1:5: unknown function 'float'; use f32(x)"},
+        {"y = float32(x)", "1:5: unknown function 'float32'; use f32(x)"},
         {"y = bfloat16(x)", "1:5: unknown function 'bfloat16'; use bf16(x)"},
         {"y = half(x)", "1:5: unknown function 'half'; use f16(x)"},
         {"y = Int8(x)", "1:5: unknown function 'Int8'; use i8(x)"},
@@ -312,9 +322,9 @@ static void first_mistakes_are_told_what_to_write(void **state) {
 /* What is suggested can be written. */
 static void what_is_suggested_parses(void **state) {
     (void)state;
-    static const char *const words[] = {"float", "clip",      "logit",       "ln",       "iif",      "power",
-                                        "hypot", "logaddexp", "randn",       "gelu_new", "mse_loss", "swiglu",
-                                        "tau",   "e",         "masked_fill", "ptp",      "dot"};
+    static const char *const words[] = {"float32", "clip",      "logit",       "ln",       "iif",      "power",
+                                        "hypot",   "logaddexp", "randn",       "gelu_new", "mse_loss", "swiglu",
+                                        "tau",     "e",         "masked_fill", "ptp",      "dot"};
     for (size_t i = 0; i < COUNT(words); i++) {
         char text[400];
         kiln__graph *graph = NULL;

@@ -183,7 +183,7 @@ static const char *check_ir(const kiln__ir *ir) {
                 if (ir->insts[inst->args[k]].type != inst->type) return "types differ";
             }
         }
-        if (inst->op == KILN__OP_NAME || inst->op == KILN__OP_CONVERT) return "an untyped operator is left";
+        if (inst->op >= KILN__OP_NAME && inst->op <= KILN__OP_IS_I64) return "an untyped operator is left";
     }
     for (uint32_t i = 0; i < ir->output_count; i++) {
         if (ir->outputs[i] >= ir->count) return "an output has no instruction";

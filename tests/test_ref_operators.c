@@ -86,7 +86,39 @@ static void float_functions_are_the_c_librarys(void **state)
     }
 }
 
+/* As NumPy and PyTorch have it: the sign of a zero is 0. */
+static void both_zeros_have_the_sign_0(void **state) {
+    (void)state;
+    double x[] = {-0.0, 0.0, -5e-324, NAN}, y[4];
+    run_op(KILN__OP_SIGN, KILN_F64, KILN__F64, KILN_F64, 1, (void *const[3]){x}, 4, y);
+    assert_true(y[0] == 0 && !signbit(y[0]) && y[1] == 0 && !signbit(y[1]) && y[2] == -1 && isnan(y[3]));
+}
+
+static void the_normal_distribution_is_good_to_the_last_places(void **state) {
+    (void)state;
+    static const struct {
+        double x, below, density; /* from 60 decimal places */
+    } cases[] = {{0, 0.5, 0.39894228040143268},
+                 {-1, 0.15865525393145705, 0.24197072451914335},
+                 {-13, 6.1171643995498797e-39, 7.9988277570068115e-38},
+                 {-37.5, 4.6053530095819548e-308, 1.7282337322841052e-306},
+                 {3, 0.99865010196836991, 0.0044318484119380072},
+                 {-1e300, 0, 0},
+                 {INFINITY, 1, 0},
+                 {-INFINITY, 0, 0}};
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        double x = cases[i].x, below, density;
+        run_op(KILN__OP_NORMCDF, KILN_F64, KILN__F64, KILN_F64, 1, (void *const[3]){&x}, 1, &below);
+        run_op(KILN__OP_NORMPDF, KILN_F64, KILN__F64, KILN_F64, 1, (void *const[3]){&x}, 1, &density);
+        if (!(fabs(below - cases[i].below) <= 2e-15 * cases[i].below)) fail_msg("normcdf(%g) is %.17g", x, below);
+        if (!(fabs(density - cases[i].density) <= 2e-15 * cases[i].density))
+            fail_msg("normpdf(%g) is %.17g", x, density);
+    }
+}
+
 static double divide(double a, double b) { return a / b; }
+static double floor_divide(double a, double b) { return floor(a / b); }
+static double trunc_divide(double a, double b) { return trunc(a / b); }
 static double plus(double a, double b) { return a + b; }
 static double minus(double a, double b) { return a - b; }
 static double times(double a, double b) { return a * b; }
@@ -108,6 +140,7 @@ static void float_operators_of_two_arguments(void **state)
         {KILN__OP_ADD, plus},        {KILN__OP_SUB, minus},       {KILN__OP_MUL, times},   {KILN__OP_DIV, divide}, {KILN__OP_MOD, python_mod},
         {KILN__OP_REMAINDER, python_mod}, {KILN__OP_FMOD, fmod}, {KILN__OP_MINIMUM, nan_min}, {KILN__OP_MAXIMUM, nan_max},
         {KILN__OP_FMIN, fmin},       {KILN__OP_FMAX, fmax},       {KILN__OP_POW, pow},     {KILN__OP_ATAN2, atan2},
+        {KILN__OP_DIV_FLOOR, floor_divide}, {KILN__OP_DIV_TRUNC, trunc_divide},
     };
     double x[N], y[N], z[N];
     for (size_t c = 0; c < COUNT(cases); c++)
@@ -253,6 +286,20 @@ static void integers_are_exact_and_wrap(void **state)
         {KILN__OP_MOD, KILN__I32, -7, 3, 2},                  {KILN__OP_MOD, KILN__I32, 7, -3, -2},
         {KILN__OP_REMAINDER, KILN__I64, -7, -3, -1},          {KILN__OP_MOD, KILN__I32, 7, 0, 0},
         {KILN__OP_FMOD, KILN__I64, -7, 3, -1},                {KILN__OP_FMOD, KILN__I64, 7, 0, 0},
+        {KILN__OP_DIV_FLOOR, KILN__I32, 7, 2, 3},             {KILN__OP_DIV_TRUNC, KILN__I32, 7, 2, 3},
+        {KILN__OP_DIV_FLOOR, KILN__I32, -7, 2, -4},           {KILN__OP_DIV_TRUNC, KILN__I32, -7, 2, -3},
+        {KILN__OP_DIV_FLOOR, KILN__I32, 7, -2, -4},           {KILN__OP_DIV_TRUNC, KILN__I32, 7, -2, -3},
+        {KILN__OP_DIV_FLOOR, KILN__I64, -8, -2, 4},           {KILN__OP_DIV_TRUNC, KILN__I64, -8, -2, 4},
+        {KILN__OP_DIV_FLOOR, KILN__I32, -7, 0, 0},            {KILN__OP_DIV_TRUNC, KILN__I64, 7, 0, 0},
+        {KILN__OP_DIV_FLOOR, KILN__I64, LOW64, -1, LOW64},    {KILN__OP_DIV_TRUNC, KILN__I32, INT32_MIN, -1, INT32_MIN},
+        {KILN__OP_DIV_FLOOR, KILN__I64, LOW64, HIGH64, -2},   {KILN__OP_DIV_TRUNC, KILN__I64, LOW64, HIGH64, -1},
+        {KILN__OP_POW, KILN__I32, 3, 17, 129140163},          {KILN__OP_POW, KILN__I64, 3, 39, 4052555153018976267},
+        {KILN__OP_POW, KILN__I32, 3, 21, 1870418611},         {KILN__OP_POW, KILN__I32, 2, 32, 0},
+        {KILN__OP_POW, KILN__I32, 0, 0, 1},                   {KILN__OP_POW, KILN__I32, -7, 1, -7},
+        {KILN__OP_POW, KILN__I64, 2, 63, LOW64},              {KILN__OP_POW, KILN__I64, -1, LOW64, 1},
+        {KILN__OP_POW, KILN__I32, 2, -1, 0},                  {KILN__OP_POW, KILN__I32, 0, -3, 0},
+        {KILN__OP_POW, KILN__I32, 1, -4, 1},                  {KILN__OP_POW, KILN__I32, -1, -3, -1},
+        {KILN__OP_POW, KILN__I32, -1, INT32_MIN, 1},          {KILN__OP_POW, KILN__I32, -2, -31, 0},
         {KILN__OP_FMOD, KILN__I64, LOW64, -1, 0},             {KILN__OP_MOD, KILN__I64, LOW64, -1, 0},
         {KILN__OP_BITAND, KILN__I32, 12, 10, 8},              {KILN__OP_BITOR, KILN__I32, 12, 10, 14},
         {KILN__OP_BITXOR, KILN__I32, -1, 10, -11},            {KILN__OP_BITNOT, KILN__I32, 5, 0, -6},
@@ -373,6 +420,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(float_functions_are_the_c_librarys),
+        cmocka_unit_test(both_zeros_have_the_sign_0),
+        cmocka_unit_test(the_normal_distribution_is_good_to_the_last_places),
         cmocka_unit_test(float_operators_of_two_arguments),
         cmocka_unit_test(remainders_take_the_divisors_sign),
         cmocka_unit_test(fma_rounds_once),

@@ -187,7 +187,7 @@ static const test_case named[] = {
      STRIDED " " STRIDED " " STRIDED " f32[3,1,8] f32[3,4,8] f32[3,8]", NULL},
     {"y = __global__ * 2", NULL, "f32[4,8] f32[4,8]", NULL},
     {"__global__ = sum(__shared__ + __cluster_dims__)", NULL, "f32[4,8] f32[4,8] f32[4]", NULL},
-    {"int = float + if * while / return; class = sum(template)", NULL,
+    {"int = double + if * while / return; class = sum(template)", NULL,
      "f32[3,8]{16,2} f32[3,8] f32[3,8] f32[3,8] f32[3,8] f32[3,8] f32[3]", NULL},
     {"out = NULL + KILN_COLS + KILN_DEVICE + __CUDA_ARCH__ + threadIdx + args + v0 + rows", NULL,
      "f32[8] f32[8] f32[8] f32[8] f32[8] f32[8] f32[8] f32[8] f32[8]", NULL},

@@ -14,6 +14,8 @@ static const char *const forms[KILN__OP_COUNT_OF][KILN__BOOL + 1] = {
     { form, form, form, form, form }
 #define EACH(f32, f64, integer) \
     { f32, f64, integer, integer, integer }
+#define ORDER(number, bool) \
+    { number, number, number, number, bool }
 #define LIBM(name) \
     { name "f(%s)", name "(%s)" }
     /* clang-format off */
@@ -21,6 +23,8 @@ static const char *const forms[KILN__OP_COUNT_OF][KILN__BOOL + 1] = {
     [KILN__OP_SUB] = EACH("%s - %s", "%s - %s", "kiln_sub(%s, %s)"),
     [KILN__OP_MUL] = EACH("%s * %s", "%s * %s", "kiln_mul(%s, %s)"),
     [KILN__OP_DIV] = ALL("kiln_ratio(%s, %s)"), [KILN__OP_MOD] = ALL("kiln_remainder(%s, %s)"),
+    [KILN__OP_DIV_FLOOR] = EACH("floorf(%s / %s)", "floor(%s / %s)", "kiln_div_floor(%s, %s)"),
+    [KILN__OP_DIV_TRUNC] = EACH("truncf(%s / %s)", "trunc(%s / %s)", "kiln_div_trunc(%s, %s)"),
     [KILN__OP_NEG] = {"-%s", "-%s", "kiln_sub(0, %s)", "kiln_sub(0LL, %s)"},
     [KILN__OP_ABS] = EACH("fabsf(%s)", "fabs(%s)", "kiln_abs(%s)"), [KILN__OP_SIGN] = ALL("kiln_sign(%s)"),
     [KILN__OP_LT] = ALL("%s < %s"), [KILN__OP_LE] = ALL("%s <= %s"), [KILN__OP_GT] = ALL("%s > %s"),
@@ -34,7 +38,7 @@ static const char *const forms[KILN__OP_COUNT_OF][KILN__BOOL + 1] = {
     [KILN__OP_FMIN] = EACH("fminf(%s, %s)", "fmin(%s, %s)", "kiln_minimum(%s, %s)"),
     [KILN__OP_FMAX] = EACH("fmaxf(%s, %s)", "fmax(%s, %s)", "kiln_maximum(%s, %s)"),
     [KILN__OP_FMA] = {"fmaf(%s, %s, %s)", "fma(%s, %s, %s)"}, [KILN__OP_FMOD] = ALL("kiln_fmod(%s, %s)"),
-    [KILN__OP_REMAINDER] = ALL("kiln_remainder(%s, %s)"), [KILN__OP_POW] = {"powf(%s, %s)", "pow(%s, %s)"},
+    [KILN__OP_REMAINDER] = ALL("kiln_remainder(%s, %s)"), [KILN__OP_POW] = EACH("powf(%s, %s)", "pow(%s, %s)", "kiln_power(%s, %s)"),
     [KILN__OP_ATAN2] = {"atan2f(%s, %s)", "atan2(%s, %s)"},
     [KILN__OP_EXP] = ALL("kiln_exp(%s)"), [KILN__OP_EXP2] = LIBM("exp2"), [KILN__OP_EXPM1] = LIBM("expm1"),
     [KILN__OP_LOG] = LIBM("log"), [KILN__OP_LOG2] = LIBM("log2"), [KILN__OP_LOG1P] = LIBM("log1p"),
@@ -50,15 +54,18 @@ static const char *const forms[KILN__OP_COUNT_OF][KILN__BOOL + 1] = {
     [KILN__OP_ROUND] = EACH("rintf(%s)", "rint(%s)", "(%s)"),
     [KILN__OP_ISNAN] = ALL("isnan(%s)"), [KILN__OP_ISINF] = ALL("isinf(%s)"), [KILN__OP_ISFINITE] = ALL("isfinite(%s)"),
     [KILN__OP_SIGMOID] = ALL("kiln_sigmoid(%s)"), [KILN__OP_UNIFORM] = ALL("kiln_uniform(%s, %s, %s)"),
+    [KILN__OP_NORMCDF] = ALL("kiln_normcdf(%s)"), [KILN__OP_NORMPDF] = ALL("kiln_normpdf(%s)"),
     [KILN__OP_CAST] = {"(float)%s", "(double)%s", "kiln_to_i32(%s)", "kiln_to_i64(%s)", "%s != 0"},
     [KILN__OP_REDUCE_SUM] = EACH("%s + %s", "%s + %s", "kiln_add(%s, %s)"),
     [KILN__OP_REDUCE_PROD] = EACH("%s * %s", "%s * %s", "kiln_mul(%s, %s)"),
-    [KILN__OP_REDUCE_MAX] = ALL("kiln_maximum(%s, %s)"), [KILN__OP_REDUCE_MIN] = ALL("kiln_minimum(%s, %s)"),
+    [KILN__OP_REDUCE_MAX] = ORDER("kiln_maximum(%s, %s)", "%s | %s"),
+    [KILN__OP_REDUCE_MIN] = ORDER("kiln_minimum(%s, %s)", "%s & %s"),
     [KILN__OP_REDUCE_ARGMAX] = ALL("kiln_argmax(%s, %s)"), [KILN__OP_REDUCE_ARGMIN] = ALL("kiln_argmin(%s, %s)"),
     [KILN__OP_REDUCE_ANY] = ALL("%s | %s"), [KILN__OP_REDUCE_ALL] = ALL("%s & %s"),
 /* clang-format on */
 #undef ALL
 #undef EACH
+#undef ORDER
 #undef LIBM
 };
 
@@ -71,7 +78,7 @@ const char *kiln__cxx_storage(kiln_type type) {
     static const char *const names[KILN_TYPE_COUNT] = {
         [KILN_F64] = "double",     [KILN_F32] = "float",      [KILN_F16] = "kiln_f16", [KILN_BF16] = "kiln_bf16",
         [KILN_E4M3] = "kiln_e4m3", [KILN_E5M2] = "kiln_e5m2", [KILN_I64] = "kiln_i64", [KILN_I32] = "int",
-        [KILN_I16] = "short",      [KILN_I8] = "kiln_i8",     [KILN_U8] = "kiln_u8",   [KILN_BOOL] = "bool"};
+        [KILN_I16] = "short",      [KILN_I8] = "kiln_i8",     [KILN_U8] = "kiln_u8",   [KILN_BOOL] = "kiln_bool"};
     return names[type];
 }
 
@@ -166,6 +173,14 @@ const char *kiln__spell_definition(const kiln__emitter *e, uint32_t i) {
         }
         if (kiln__is_shifted_exp(e->ir, i) && !e->exact[i]) return kiln__spell(e, "kiln_exp_beside_one(%s)", args[0]);
         break;
+    case KILN__OP_MUL:
+        for (int a = 1; a >= 0 && inst->type == KILN__F32; a--) {
+            const kiln__inst *factor = &e->ir->insts[inst->args[a]];
+            if (factor->op == KILN__OP_SIGMOID || factor->op == KILN__OP_NORMCDF)
+                return kiln__spell(e, "kiln_times_%s(%s, %s)", kiln__op_describe(factor->op)->name, args[1 - a],
+                                   kiln__spell_value(e, factor->args[0]));
+        }
+        break;
     case KILN__OP_DIV:
         if (e->element[i] && !e->element[inst->args[1]] && inst->type == KILN__F32) {
             bool part =
@@ -219,6 +234,7 @@ const char *kiln__spell_identity(const kiln__emitter *e, const kiln__inst *reduc
     kiln__ctype type = e->ir->insts[reduction->args[0]].type;
     bool max = reduction->op == KILN__OP_REDUCE_MAX || reduction->op == KILN__OP_REDUCE_ARGMAX;
     int64_t least = type == KILN__I64 ? INT64_MIN : INT32_MIN, most = type == KILN__I64 ? INT64_MAX : INT32_MAX;
+    if (type == KILN__BOOL) least = 0;
     const char *worst = spell_number(e, type, max ? -INFINITY : INFINITY, max ? least : most);
     const kiln__combine *combine =
         reduction->op == KILN__OP_REDUCE_USER ? &e->ir->combines[reduction->u.reducer] : NULL;

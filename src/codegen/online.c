@@ -25,9 +25,38 @@ static const char *spell_centre(const kiln__emitter *e, const kiln__online *onli
     const bool registers = e->schedule->peeled && !e->schedule->abreast;
     /* Without a branch, but for peeled rows in registers, whose last loads ptxas then leaves behind (32,767 columns, H200:
      * 0.787 and 0.820). */
-    if (online->kind == KILN__ONLINE_SQUARE)
+    if (online->kind != KILN__ONLINE_EXP)
         return kiln__spell(e, registers ? "%s / %s.count" : "kiln_ratio(%s, %s.count)", first, counter);
     return online->centre == online->first ? first : kiln__spell(e, "isfinite(%s) ? %s : 0", first, first);
+}
+
+/* The second phase's sums of distances, or all others, from what they are about to another centre. */
+static void emit_moves(const kiln__emitter *e, bool distances) {
+    for (uint32_t i = 0; i < e->ir->count; i++) {
+        if (!is_second(e, i)) continue;
+        kiln__online online = kiln__online_of(e->ir, i);
+        if ((online.kind == KILN__ONLINE_DISTANCE) != distances) continue;
+        const char *how = online.kind != KILN__ONLINE_EXP      ? "square"
+                          : e->folded[e->ir->insts[i].args[0]] ? "centre"
+                                                               : "exp";
+        const char *beside = online.distances ? kiln__spell(e, "part.r%u, ", online.distances) : "";
+        kiln__write(e, "    part.r%u = kiln_move_%s(part.r%u, %s%s%s, %s);\n", i, distances ? "distance" : how, i,
+                    beside, online.kind != KILN__ONLINE_EXP ? "from.count, " : "",
+                    spell_centre(e, &online, "from", "from"), spell_centre(e, &online, "to", "to"));
+    }
+}
+
+/* The same from where the centre was when the thread began, to where it is. */
+static void emit_settling(const kiln__emitter *e, bool distances) {
+    for (uint32_t i = 0; i < e->ir->count; i++) {
+        if (!is_second(e, i)) continue;
+        kiln__online online = kiln__online_of(e->ir, i);
+        if ((online.kind == KILN__ONLINE_DISTANCE) != distances) continue;
+        const char *beside = online.distances ? kiln__spell(e, "part.r%u, ", online.distances) : "";
+        kiln__write(e, "    part.r%u = kiln_%s(part.r%u, %sall.count, row.v%u, %s);\n", i,
+                    distances ? "move_distance" : "settle_square", i, beside, online.centre,
+                    spell_centre(e, &online, "all", "all"));
+    }
 }
 
 /* kiln_partial: the row's values as far as a thread knows them. kiln_correct: the second phase's sums about `to`.
@@ -41,6 +70,7 @@ void kiln__emit_online(const kiln__emitter *e) {
     for (uint32_t i = 0; i < e->ir->count; i++) {
         if (!is_second(e, i)) continue;
         kiln__online online = kiln__online_of(e->ir, i);
+        if (online.kind == KILN__ONLINE_DISTANCE) continue; /* its squares have the same centre */
         kiln__write(e, "    row.v%u%s = %s;\n", online.centre, e->rows_in_packs ? "[j]" : "",
                     spell_centre(e, &online, reduced, "reduced"));
         if (e->centre[online.centre])
@@ -51,24 +81,14 @@ void kiln__emit_online(const kiln__emitter *e) {
                 "%s}\nKILN_DEVICE kiln_%s%d kiln_correct(kiln_%s%d part, const kiln_%s%d &from, "
                 "const kiln_%s%d &to)\n{\n",
                 e->rows_in_packs ? "    }\n" : "", of, first + 1, of, first + 1, of, first, of, first);
-    for (uint32_t i = 0; i < e->ir->count; i++) {
-        if (!is_second(e, i)) continue;
-        kiln__online online = kiln__online_of(e->ir, i);
-        bool square = online.kind == KILN__ONLINE_SQUARE;
-        const char *how = square ? "square" : e->folded[e->ir->insts[i].args[0]] ? "centre" : "exp";
-        kiln__write(e, "    part.r%u = kiln_move_%s(part.r%u, %s%s, %s);\n", i, how, i, square ? "from.count, " : "",
-                    spell_centre(e, &online, "from", "from"), spell_centre(e, &online, "to", "to"));
-    }
+    emit_moves(e, false);
+    emit_moves(e, true); /* squares are moved by distances from where they were */
     kiln__write(e, "    return part;\n}\n");
     if (!kiln__is_one_pass(e)) return;
     kiln__write(e,
                 "KILN_DEVICE void kiln_settle(const kiln_row &row, kiln_phase%d &part, const kiln_phase%d &all)\n{\n",
                 first + 1, first);
-    for (uint32_t i = 0; i < e->ir->count; i++) {
-        if (!is_second(e, i)) continue;
-        kiln__online online = kiln__online_of(e->ir, i);
-        kiln__write(e, "    part.r%u = kiln_settle_square(part.r%u, all.count, row.v%u, %s);\n", i, i, online.centre,
-                    spell_centre(e, &online, "all", "all"));
-    }
+    emit_settling(e, false);
+    emit_settling(e, true);
     kiln__write(e, "}\n");
 }

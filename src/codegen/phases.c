@@ -151,8 +151,8 @@ static const char *find_pack_reduction(const kiln__emitter *e, uint32_t reductio
     const bool halves = (operand->type == KILN_F16 || operand->type == KILN_BF16) && e->schedule->pack_size % 2 == 0;
     const bool bools = operand->type == KILN_BOOL && e->schedule->pack_size % 4 == 0;
     switch ((int)inst->op) {
-    case KILN__OP_REDUCE_MAX: return halves ? "kiln_pack_maximum" : NULL;
-    case KILN__OP_REDUCE_MIN: return halves ? "kiln_pack_minimum" : NULL;
+    case KILN__OP_REDUCE_MAX: return halves ? "kiln_pack_maximum" : bools ? "kiln_pack_any" : NULL;
+    case KILN__OP_REDUCE_MIN: return halves ? "kiln_pack_minimum" : bools ? "kiln_pack_all" : NULL;
     case KILN__OP_REDUCE_ANY: return bools ? "kiln_pack_any" : NULL;
     case KILN__OP_REDUCE_ALL: return bools ? "kiln_pack_all" : NULL;
     }

@@ -64,6 +64,12 @@ static bool has_fp8(const kiln__ir *ir, const kiln__problem *p) {
     return false;
 }
 
+static bool has_bools(const kiln__problem *p) {
+    for (int o = 0; o < p->input_count + p->output_count; o++)
+        if (p->operands[o].type == KILN_BOOL) return true;
+    return false;
+}
+
 static bool has_integers(const kiln__ir *ir) {
     for (uint32_t i = 0; i < ir->count; i++)
         if (ir->insts[i].type == KILN__I32 || ir->insts[i].type == KILN__I64) return true;
@@ -445,6 +451,7 @@ static void emit_all(kiln__emitter *e) {
     emit_part(e, "device.cuh");
     emit_part(e, "packs.cuh");
     if (has_fp8(e->ir, e->problem)) emit_part(e, "fp8.cuh");
+    if (has_bools(e->problem)) emit_part(e, "bool.cuh");
     emit_part(e, "math.cuh");
     if (!e->flat) emit_part(e, "pack_reductions.cuh");
     kiln__write(e, "\n/* ---- the program ---- */\n\n");

@@ -56,6 +56,12 @@ static uint32_t finish_function(kiln__parser *parser, kiln__frame *frame) {
                                  kiln__parser_quote(parser, &frame->at), (int)parameter->length, parameter->name);
         nodes[i] = kiln__parser_add(parser, &frame->at, parameter->value);
     }
+    for (uint32_t i = 0; i < function->parameter_count; i++) {
+        kiln__node conversion = function->parameters[i].conversion;
+        if (!function->parameters[i].converted) continue;
+        conversion.args[0] = nodes[i];
+        nodes[i] = kiln__parser_add(parser, &frame->at, conversion);
+    }
     return expand(parser, &frame->at, function, nodes);
 }
 
@@ -69,8 +75,9 @@ static uint32_t finish_call(kiln__parser *parser, kiln__frame *frame) {
     if (count > most || (count < least && !frame->u.call.named))
         return kiln__fail_count(parser, &frame->at, function, least, most, count);
     if (function != NULL) return finish_function(parser, frame);
-    kiln__node node = {.op = frame->op, .arg_count = (uint8_t)args};
-    if (frame->op == KILN__OP_CONVERT) node.u.type = frame->u.call.type;
+    const bool converts = frame->op == KILN__OP_CONVERT || frame->op == KILN__OP_WIDEN;
+    kiln__node node = converts ? frame->u.call.conversion : (kiln__node){.op = frame->op};
+    node.arg_count = (uint8_t)args;
     memcpy(node.args, frame->u.call.nodes, args * sizeof node.args[0]);
     return kiln__parser_add(parser, &frame->at, node);
 }
@@ -198,8 +205,23 @@ bool kiln__call_continue(kiln__parser *parser, kiln__frame *frame, uint32_t *val
                                                : continue_reduce(parser, frame, value);
 }
 
+bool kiln__conversion_find(const kiln__parser *parser, const kiln__token *name, kiln__node *out) {
+    static const char *const widenings[] = {[KILN__WIDEN_FLOAT] = "float", [KILN__WIDEN_SUM] = "_sum_type"};
+    const kiln__widening last = parser->lexer.in_prelude ? KILN__WIDEN_SUM : KILN__WIDEN_FLOAT;
+    kiln_type type;
+    *out = (kiln__node){.op = KILN__OP_WIDEN, .arg_count = 1};
+    for (kiln__widening w = KILN__WIDEN_FLOAT; w <= last; w++) {
+        out->u.widening = w;
+        if (kiln__token_is(name, widenings[w], strlen(widenings[w]))) return true;
+    }
+    if (name->kind != KILN__TOKEN_NAME || !kiln__type_parse(name->text, name->length, &type)) return false;
+    *out = (kiln__node){.op = KILN__OP_CONVERT, .arg_count = 1, .u.type = type};
+    return true;
+}
+
 bool kiln__call_begin(kiln__parser *parser, const kiln__token *name, uint32_t *value) {
     kiln__frame frame = {.at = *name, .op = kiln__op_find(name->text, name->length)};
+    kiln__node conversion;
     kiln__parser_expect(parser, '(', "'('");
     if (frame.op == KILN__OP_INDEX || frame.op == KILN__OP_SIZE) {
         *value = call_with_axis(parser, name, frame.op);
@@ -207,13 +229,17 @@ bool kiln__call_begin(kiln__parser *parser, const kiln__token *name, uint32_t *v
     }
     if (frame.op == KILN__OP_REDUCE_USER) return begin_reduce(parser, &frame);
     if (frame.op != KILN__OP_COUNT_OF) return begin_arguments(parser, &frame, value);
-    frame.op = KILN__OP_CONVERT;
-    if (kiln__type_parse(name->text, name->length, &frame.u.call.type)) return begin_arguments(parser, &frame, value);
-    kiln__function *function = kiln__function_find(parser, name);
-    if (function != NULL && kiln__function_load(parser, function)) {
-        frame.u.call.function = function;
+    if (kiln__conversion_find(parser, name, &conversion)) {
+        frame.op = conversion.op;
+        frame.u.call.conversion = conversion;
         return begin_arguments(parser, &frame, value);
     }
+    kiln__function *function = kiln__function_find(parser, name);
+    frame.op = KILN__OP_IS_I64; /* of a function's frame nobody asks which */
+    frame.u.call.function = function;
+    if (function != NULL ? kiln__function_load(parser, function)
+                         : parser->lexer.in_prelude && kiln__token_is(name, "_is_i64", 7))
+        return begin_arguments(parser, &frame, value);
     if (parser->lexer.in_prelude && kiln__token_is(name, "_count", 6)) {
         kiln__parser_expect(parser, ')', "')'");
         *value = kiln__parser_add(parser, name, (kiln__node){.op = KILN__OP_COUNT});

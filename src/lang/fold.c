@@ -78,8 +78,9 @@ bool kiln__fold(kiln__op op, const kiln__node *args, kiln__node *out) {
         *out = kiln__literal_bool(op == KILN__OP_AND ? both : op == KILN__OP_OR ? either : !both);
         return true;
     }
-    /* What bool operands make of ~ and & is the typing's to say. */
+    /* What bool operands make of ~, & and maximum is the typing's to say. */
     if (info->rule == KILN__RULE_INT && (a->op != KILN__OP_INT || b->op != KILN__OP_INT)) return false;
+    if (info->rule == KILN__RULE_ORDER && a->op == KILN__OP_BOOL && b->op == KILN__OP_BOOL) return false;
     if (info->rule == KILN__RULE_SHIFT && is_float) return false;
     if (!is_float && info->rule != KILN__RULE_FTEST && fold_ints(op, a->u.i64, b->u.i64, &integer)) {
         *out = is_test ? kiln__literal_bool(integer != 0) : kiln__literal_int(integer);

@@ -44,9 +44,9 @@ kiln__function *kiln__function_find(const kiln__parser *parser, const kiln__toke
 
 bool kiln__is_callable(const kiln__parser *parser, const kiln__token *name) {
     const kiln__function *function = kiln__function_find(parser, name);
-    kiln_type type;
+    kiln__node conversion;
     return kiln__op_find(name->text, name->length) != KILN__OP_COUNT_OF ||
-           kiln__type_parse(name->text, name->length, &type) || (function != NULL && !function->constant);
+           kiln__conversion_find(parser, name, &conversion) || (function != NULL && !function->constant);
 }
 
 uint32_t kiln__parameter_find(const kiln__function *function, const kiln__token *name) {
@@ -70,8 +70,17 @@ static bool check_new_name(kiln__parser *parser, const kiln__token *name, const 
     return KILN__FAIL_AT(parser, name, KILN_E_NAME, "%s %s, it cannot name a %s", quote, problem, what);
 }
 
-/* "x" or "x = 0". */
-static bool parse_parameter(kiln__parser *parser, kiln__function *function, bool defaults) {
+/* ": float" after a parameter's name. */
+static void parse_conversion(kiln__parser *parser, kiln__parameter *parameter) {
+    kiln__token name = parser->token;
+    parameter->converted = true;
+    if (!kiln__conversion_find(parser, &name, &parameter->conversion))
+        kiln__parser_expected(parser, &name, "a conversion after ':', as in x: float");
+    kiln__parser_advance(parser);
+}
+
+/* "x", "x: float" or "x = 0". */
+static bool parse_parameter(kiln__parser *parser, kiln__function *function, bool is_fn) {
     kiln__token name = parser->token;
     if (!check_new_name(parser, &name, "parameter", false)) return false;
     if (kiln__parameter_find(function, &name) < function->parameter_count)
@@ -82,7 +91,11 @@ static bool parse_parameter(kiln__parser *parser, kiln__function *function, bool
     kiln__parser_advance(parser);
     kiln__parameter *parameter = &function->parameters[function->parameter_count++];
     *parameter = (kiln__parameter){.name = name.text, .length = name.length};
-    if (defaults && parser->token.kind == '=') {
+    if (is_fn && parser->token.kind == ':') {
+        kiln__parser_advance(parser);
+        parse_conversion(parser, parameter);
+    }
+    if (is_fn && parser->token.kind == '=') {
         kiln__parser_advance(parser);
         parameter->optional = true;
         parameter->value = kiln__parse_constant(parser);
@@ -93,12 +106,12 @@ static bool parse_parameter(kiln__parser *parser, kiln__function *function, bool
     return true;
 }
 
-void kiln__parse_parameters(kiln__parser *parser, kiln__function *function, bool defaults) {
+void kiln__parse_parameters(kiln__parser *parser, kiln__function *function, bool is_fn) {
     function->parameters =
         kiln__work_alloc(parser->work, &parser->work->scratch, KILN__MAX_PARAMETERS, sizeof *function->parameters);
     bool more = function->parameters != NULL && parser->token.kind != ')';
     while (more) {
-        if (!parse_parameter(parser, function, defaults)) return;
+        if (!parse_parameter(parser, function, is_fn)) return;
         more = parser->token.kind == ',';
         if (more) kiln__parser_advance(parser);
     }

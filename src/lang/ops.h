@@ -9,6 +9,7 @@
 /* How an operator's type follows from its arguments'.
  *   LEAF    given by the node itself
  *   SAME    the arguments' common type (bool counts as i32); result the same
+ *   ORDER   the arguments' common type; result the same
  *   FLOAT   arguments become float (f64 if any is f64, else f32; an f64 program: f64); result that float
  *   FTEST   arguments become float; result bool
  *   COMPARE the common type; result bool
@@ -17,27 +18,37 @@
  *   SHIFT   as INT, the type is the first argument's
  *   SELECT  first argument bool, the others their common type; result that type
  *   RSAME   a reduction over the common type, result the same (bool counts as i32)
+ *   RORDER  a reduction over the common type, result the same
  *   RSUM    a reduction; floats stay, integers and bool become i64 before combining
  *   RLOGIC  a reduction over bool
  *   RINDEX  a reduction over the common type (bool counts as i32); the result is an index along the reduced axes, i64
  */
 /* clang-format off */
 typedef enum kiln__rule {
-    KILN__RULE_LEAF, KILN__RULE_SAME, KILN__RULE_FLOAT, KILN__RULE_FTEST, KILN__RULE_COMPARE, KILN__RULE_LOGIC,
-    KILN__RULE_INT, KILN__RULE_SHIFT, KILN__RULE_SELECT, KILN__RULE_RSAME, KILN__RULE_RSUM, KILN__RULE_RLOGIC,
-    KILN__RULE_RINDEX
+    KILN__RULE_LEAF, KILN__RULE_SAME, KILN__RULE_ORDER, KILN__RULE_FLOAT, KILN__RULE_FTEST, KILN__RULE_COMPARE,
+    KILN__RULE_LOGIC, KILN__RULE_INT, KILN__RULE_SHIFT, KILN__RULE_SELECT, KILN__RULE_RSAME, KILN__RULE_RORDER,
+    KILN__RULE_RSUM, KILN__RULE_RLOGIC, KILN__RULE_RINDEX
 } kiln__rule;
 
+/* What integers and bool become by a word; floats stay as they are.
+ *   FLOAT  float(x): the program's float type
+ *   SUM    _sum_type(x), in the prelude: i64, as what sum and prod combine */
+typedef enum kiln__widening { KILN__WIDEN_FLOAT, KILN__WIDEN_SUM } kiln__widening;
+
 /* X(enumerator, name in the language, arguments, rule), or S where it is not called by that name. INPUT to ROUND_TO
- * stand in typed programs alone, NAME and CONVERT in untyped ones alone. */
+ * stand in typed programs alone, NAME to IS_I64 in untyped ones alone. */
 #define KILN__OPS(X, S) \
-    S(FLOAT, "literal", 0, LEAF) S(INT, "literal", 0, LEAF) S(BOOL, "literal", 0, LEAF) S(NAME, "name", 0, LEAF) \
+    S(FLOAT, "literal", 0, LEAF) S(INT, "literal", 0, LEAF) S(BOOL, "literal", 0, LEAF) \
     S(PARAM, "parameter", 0, LEAF) \
     S(COUNT, "count", 0, LEAF)        /* elements of the reduced axes, as a float */ \
+    S(NAME, "name", 0, LEAF) \
     S(CONVERT, "conversion", 1, LEAF) /* f16(x), i32(x), ...: rounds to the type of the node */ \
+    S(WIDEN, "conversion", 1, LEAF)   /* float(x) */ \
+    S(IS_I64, "_is_i64", 1, LEAF)     /* in the prelude: a bool that the argument's type tells */ \
     S(INPUT, "input", 0, LEAF) S(SCALAR, "scalar", 0, LEAF) S(CAST, "cast", 1, LEAF) S(ROUND_TO, "round_to", 1, LEAF) \
     X(INDEX, "index", 0, LEAF) X(SIZE, "size", 0, LEAF) X(UNIFORM, "uniform", 2, LEAF) \
     S(ADD, "+", 2, SAME) S(SUB, "-", 2, SAME) S(MUL, "*", 2, SAME) S(DIV, "/", 2, FLOAT) S(MOD, "%", 2, SAME) \
+    X(DIV_FLOOR, "div_floor", 2, SAME) X(DIV_TRUNC, "div_trunc", 2, SAME) \
     X(NEG, "neg", 1, SAME) X(ABS, "abs", 1, SAME) X(SIGN, "sign", 1, SAME) \
     S(LT, "<", 2, COMPARE) S(LE, "<=", 2, COMPARE) S(GT, ">", 2, COMPARE) S(GE, ">=", 2, COMPARE) \
     S(EQ, "==", 2, COMPARE) S(NE, "!=", 2, COMPARE) \
@@ -46,8 +57,9 @@ typedef enum kiln__rule {
     S(SHR, ">>", 2, SHIFT) \
     X(POPCOUNT, "popcount", 1, INT) \
     X(WHERE, "where", 3, SELECT) \
-    X(MINIMUM, "minimum", 2, SAME) X(MAXIMUM, "maximum", 2, SAME) X(FMIN, "fmin", 2, SAME) X(FMAX, "fmax", 2, SAME) \
-    X(FMA, "fma", 3, FLOAT) X(FMOD, "fmod", 2, SAME) X(REMAINDER, "remainder", 2, SAME) X(POW, "pow", 2, FLOAT) \
+    X(MINIMUM, "minimum", 2, ORDER) X(MAXIMUM, "maximum", 2, ORDER) \
+    X(FMIN, "fmin", 2, ORDER) X(FMAX, "fmax", 2, ORDER) \
+    X(FMA, "fma", 3, SAME) X(FMOD, "fmod", 2, SAME) X(REMAINDER, "remainder", 2, SAME) X(POW, "pow", 2, FLOAT) \
     X(ATAN2, "atan2", 2, FLOAT) \
     X(EXP, "exp", 1, FLOAT) X(EXP2, "exp2", 1, FLOAT) X(EXPM1, "expm1", 1, FLOAT) \
     X(LOG, "log", 1, FLOAT) X(LOG2, "log2", 1, FLOAT) X(LOG1P, "log1p", 1, FLOAT) X(LOG10, "log10", 1, FLOAT) \
@@ -57,18 +69,21 @@ typedef enum kiln__rule {
     X(SINH, "sinh", 1, FLOAT) X(COSH, "cosh", 1, FLOAT) X(TANH, "tanh", 1, FLOAT) X(ASINH, "asinh", 1, FLOAT) \
     X(ACOSH, "acosh", 1, FLOAT) X(ATANH, "atanh", 1, FLOAT) \
     X(ERF, "erf", 1, FLOAT) X(ERFC, "erfc", 1, FLOAT) X(ERFINV, "erfinv", 1, FLOAT) X(LGAMMA, "lgamma", 1, FLOAT) \
+    X(NORMCDF, "normcdf", 1, FLOAT) /* P(X <= x) of the normal distribution, erfc(-x / sqrt(2)) / 2 */ \
+    X(NORMPDF, "normpdf", 1, FLOAT) /* its density, exp(-x^2 / 2) / sqrt(2 pi) */ \
     X(FLOOR, "floor", 1, SAME) X(CEIL, "ceil", 1, SAME) X(TRUNC, "trunc", 1, SAME) \
     X(ROUND, "round", 1, SAME) /* half to even */ \
     X(ISNAN, "isnan", 1, FTEST) X(ISINF, "isinf", 1, FTEST) X(ISFINITE, "isfinite", 1, FTEST) \
     X(SIGMOID, "sigmoid", 1, FLOAT) /* 1 / (1 + exp(-x)), never NaN for a finite or infinite x */ \
-    X(REDUCE_SUM, "sum", 1, RSUM) X(REDUCE_PROD, "prod", 1, RSUM) X(REDUCE_MAX, "max", 1, RSAME) \
-    X(REDUCE_MIN, "min", 1, RSAME) \
+    X(REDUCE_SUM, "sum", 1, RSUM) X(REDUCE_PROD, "prod", 1, RSUM) X(REDUCE_MAX, "max", 1, RORDER) \
+    X(REDUCE_MIN, "min", 1, RORDER) \
     X(REDUCE_ANY, "any", 1, RLOGIC) X(REDUCE_ALL, "all", 1, RLOGIC) \
     X(REDUCE_ARGMAX, "argmax", 1, RINDEX) X(REDUCE_ARGMIN, "argmin", 1, RINDEX) X(REDUCE_USER, "reduce", 1, RSAME)
 /* clang-format on */
 /* Every other function of the language is written in it, in kernel_sources/prelude.kiln. x % y and remainder take the
- * divisor's sign (Python), fmod the dividend's (C); integer x % 0 is 0. x ** y is pow, but for a literal y: products
- * for 1, 2 and 3, 1 / x for -1, integer products for an integer x and an integer y from 0 to 64. & | ^ ~ on bools
+ * divisor's sign (Python), fmod the dividend's (C); of integers x % 0, div_floor(x, 0) and div_trunc(x, 0) are 0.
+ * x ** y is pow, but for a literal y: products for 1, 2 and 3, 1 / x for -1; of an integer x and an integer y a wrapping
+ * product of their common type, 1 / x ** -y truncated where y is negative. & | ^ ~ minimum maximum fmin fmax on bools
  * alone are the logical operators. */
 
 typedef enum kiln__op {

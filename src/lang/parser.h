@@ -48,8 +48,9 @@ typedef struct kiln__lexer {
 typedef struct kiln__parameter {
     const char *name;
     size_t length;
-    bool optional;
-    kiln__node value; /* where optional: a literal */
+    bool optional, converted;
+    kiln__node value;      /* where optional: a literal */
+    kiln__node conversion; /* where converted: what is applied to each argument */
 } kiln__parameter;
 
 /* What names mean where an expression stands. */
@@ -102,7 +103,7 @@ typedef struct kiln__frame {
     union {
         struct {
             const kiln__function *function;       /* NULL: an operator or a conversion, whose arguments have no names */
-            kiln_type type;                       /* of a conversion */
+            kiln__node conversion;                /* of its name; without its argument */
             uint32_t nodes[KILN__MAX_PARAMETERS]; /* of each parameter */
             uint32_t count;                       /* by position; may exceed what nodes has room for */
             uint32_t place;                       /* of the argument that is being parsed */
@@ -166,6 +167,8 @@ bool kiln__is_reserved(const kiln__token *name);
 bool kiln__call_begin(kiln__parser *parser, const kiln__token *name, uint32_t *value);
 /* The same with *value as what a frame of a call, which is off the stack again, waited for. */
 bool kiln__call_continue(kiln__parser *parser, kiln__frame *frame, uint32_t *value);
+/* Whether the name is that of a conversion, which *out becomes, without its argument. */
+bool kiln__conversion_find(const kiln__parser *parser, const kiln__token *name, kiln__node *out);
 
 /* function.c */
 void kiln__prelude_index(kiln__parser *parser);
@@ -178,8 +181,8 @@ bool kiln__function_load(kiln__parser *parser, kiln__function *function);
 bool kiln__is_callable(const kiln__parser *parser, const kiln__token *name);
 /* From the word fn on. */
 void kiln__parse_function(kiln__parser *parser);
-/* "(a, b)" of an fn or a lambda, after the '('; defaults: whether "= value" may follow a name. */
-void kiln__parse_parameters(kiln__parser *parser, kiln__function *function, bool defaults);
+/* "(a, b)" of an fn or a lambda, after the '('; an fn's names may be followed by ": conversion" and "= value". */
+void kiln__parse_parameters(kiln__parser *parser, kiln__function *function, bool is_fn);
 /* The parameter of that name, parameter_count if there is none. */
 uint32_t kiln__parameter_find(const kiln__function *function, const kiln__token *name);
 /* Names that begin with an underscore are the prelude's own: only its functions may call them. */

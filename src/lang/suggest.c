@@ -13,7 +13,7 @@ typedef struct advice {
 /* clang-format off */
 static const advice words[] = {
     /* conversions */
-    {"float", "f32(x)"}, {"float32", "f32(x)"}, {"double", "f64(x)"}, {"float64", "f64(x)"}, {"half", "f16(x)"},
+    {"float32", "f32(x)"}, {"double", "f64(x)"}, {"float64", "f64(x)"}, {"half", "f16(x)"},
     {"float16", "f16(x)"}, {"bfloat16", "bf16(x)"}, {"float8_e4m3fn", "e4m3(x)"}, {"float8_e4m3", "e4m3(x)"},
     {"float8_e5m2", "e5m2(x)"}, {"fp8", "e4m3(x) or e5m2(x)"}, {"fp16", "f16(x)"}, {"fp32", "f32(x)"},
     {"int", "i32(x) or i64(x)"}, {"long", "i64(x)"}, {"int64", "i64(x)"}, {"int32", "i32(x)"}, {"short", "i16(x)"},
@@ -29,7 +29,7 @@ static const advice words[] = {
     {"not_equal", "a != b"}, {"greater", "a > b"}, {"less", "a < b"},
     /* arithmetic */
     {"add", "a + b"}, {"subtract", "a - b"}, {"multiply", "a * b"}, {"mul", "a * b"}, {"divide", "a / b"},
-    {"div", "a / b"}, {"true_divide", "a / b"}, {"floor_divide", "floor(a / b)"}, {"mod", "a % b"},
+    {"div", "a / b"}, {"true_divide", "a / b"}, {"floor_divide", "div_floor(a, b)"}, {"mod", "a % b"},
     {"negative", "-x"}, {"reciprocal", "1 / x"}, {"square", "x ** 2"}, {"abs2", "x ** 2"}, {"cube", "x ** 3"},
     {"power", "x ** y or pow(x, y)"}, {"exp10", "10 ** x"}, {"ln", "log(x)"}, {"hypot", "sqrt(a * a + b * b)"},
     {"fabs", "abs(x)"}, {"absolute", "abs(x)"}, {"sgn", "sign(x)"}, {"clip", "clamp(x, low, high)"},
@@ -133,6 +133,7 @@ static suggestion find_nearest(const kiln__parser *parser, const kiln__token *na
         consider(name, kiln__op_describe(op)->name, strlen(kiln__op_describe(op)->name), &nearest);
     for (kiln_type type = 0; type < KILN_TYPE_COUNT; type++)
         consider(name, kiln_type_name(type), strlen(kiln_type_name(type)), &nearest);
+    consider(name, "float", strlen("float"), &nearest);
     for (const kiln__function *function = parser->functions; function != NULL; function = function->next)
         consider(name, function->name, function->length, &nearest);
     return nearest;

@@ -2,6 +2,8 @@
  * reduce for the values that they meet. */
 #include "lang/typing.h"
 
+#include <math.h>
+
 static kiln__value literal_value(kiln__node literal) { return (kiln__value){.is_literal = true, .literal = literal}; }
 
 static kiln__ctype common_type(const kiln__typer *typer, const kiln__value *values, uint32_t count) {
@@ -38,23 +40,25 @@ static kiln__value repeated_product(kiln__typer *typer, const kiln__value *x, in
     return kiln__emit_as(typer, &product, type);
 }
 
-static kiln__value type_power(kiln__typer *typer, const kiln__value *values, kiln__ctype type) {
-    kiln__ctype base = bool_as_i32(kiln__value_type(typer, &values[0]));
-    if (values[1].is_literal) {
-        const kiln__node *exponent = &values[1].literal;
-        double n = kiln__literal_f64(exponent);
-        if (!kiln__ctype_is_float(base) && exponent->op == KILN__OP_INT && n >= 0 && n <= 64)
-            return repeated_product(typer, &values[0], exponent->u.i64, base);
-        if (n == 1 || n == 2 || n == 3) return repeated_product(typer, &values[0], (int64_t)n, type);
-        if (n == -1) return apply_two(typer, KILN__OP_DIV, literal_value(kiln__literal_int(1)), values[0], type);
-    }
+static kiln__value type_power(kiln__typer *typer, const kiln__value *values, kiln__ctype common, kiln__ctype real) {
+    const bool integers = !kiln__ctype_is_float(common);
+    const kiln__ctype type = integers ? bool_as_i32(common) : real;
+    const double n = values[1].is_literal ? kiln__literal_f64(&values[1].literal) : NAN;
+    if (n == 1 || n == 2 || n == 3 || (integers && n >= 0 && n <= 64))
+        return repeated_product(typer, &values[0], (int64_t)n, type);
+    if (n == -1 && !integers)
+        return apply_two(typer, KILN__OP_DIV, literal_value(kiln__literal_int(1)), values[0], type);
     return apply_two(typer, KILN__OP_POW, values[0], values[1], type);
 }
 
-/* As in NumPy: on two bools they are the logical operators, so that ~mask is a mask. */
+/* As in NumPy: on bools alone they are the logical operators, so that ~mask is a mask. */
 static kiln__op logical_op(kiln__op op) {
     switch (op) {
+    case KILN__OP_MINIMUM:
+    case KILN__OP_FMIN:
     case KILN__OP_BITAND: return KILN__OP_AND;
+    case KILN__OP_MAXIMUM:
+    case KILN__OP_FMAX:
     case KILN__OP_BITOR: return KILN__OP_OR;
     case KILN__OP_BITXOR: return KILN__OP_NE;
     case KILN__OP_BITNOT: return KILN__OP_NOT;
@@ -156,11 +160,14 @@ static kiln__value type_operator(kiln__typer *typer, const kiln__node *node, con
         if (!is_float) return literal_value(kiln__literal_bool(node->op == KILN__OP_ISFINITE));
         /* fall through */
     case KILN__RULE_FLOAT: type = common == KILN__F64 ? KILN__F64 : typer->ir->float_type; break;
+    case KILN__RULE_RORDER:
     case KILN__RULE_COMPARE: type = common; break;
     case KILN__RULE_SELECT: return type_select(typer, values, common);
     case KILN__RULE_INT:
     case KILN__RULE_SHIFT:
         if (!check_integers(typer, node, values)) return values[0];
+        /* fall through */
+    case KILN__RULE_ORDER:
         if (common == KILN__BOOL) inst.op = logical_op(node->op);
         if (inst.op != node->op) type = KILN__BOOL;
         break;
@@ -169,11 +176,15 @@ static kiln__value type_operator(kiln__typer *typer, const kiln__node *node, con
     case KILN__RULE_RLOGIC: type = KILN__BOOL; break;
     default: break;
     }
-    if (node->op == KILN__OP_POW) return type_power(typer, values, type);
+    if (node->op == KILN__OP_POW) return type_power(typer, values, common, type);
     const kiln__value *kept = kept_argument(node->op, values, type);
     if (kept != NULL) return kiln__emit_as(typer, kept, type);
-    if (node->op == KILN__OP_FMIN && !is_float) inst.op = KILN__OP_MINIMUM; /* no NaN to drop */
-    if (node->op == KILN__OP_FMAX && !is_float) inst.op = KILN__OP_MAXIMUM;
+    if (inst.op == KILN__OP_FMIN && !is_float) inst.op = KILN__OP_MINIMUM; /* no NaN to drop */
+    if (inst.op == KILN__OP_FMAX && !is_float) inst.op = KILN__OP_MAXIMUM;
+    if (node->op == KILN__OP_FMA && !is_float) {
+        kiln__value product = apply_two(typer, KILN__OP_MUL, values[0], values[1], type);
+        return apply_two(typer, KILN__OP_ADD, product, values[2], type);
+    }
     if (node->op == KILN__OP_REDUCE_USER) inst.u.reducer = type_combine(typer, node->u.reducer, type);
     inst.type = rule == KILN__RULE_FTEST || rule == KILN__RULE_COMPARE ? KILN__BOOL : type;
     if (rule == KILN__RULE_RINDEX) inst.type = KILN__I64;
@@ -192,6 +203,14 @@ static kiln__value type_conversion(kiln__typer *typer, const kiln__node *node, c
     bool wide = value->is_literal || kiln__value_type(typer, value) == KILN__F64;
     kiln__value rounded = kiln__emit_round(typer, value, wide ? KILN__F64 : program, storage);
     return kiln__emit_as(typer, &rounded, program);
+}
+
+static kiln__value type_widening(kiln__typer *typer, kiln__widening widening, const kiln__value *value) {
+    const kiln__ctype type = kiln__value_type(typer, value), real = typer->ir->float_type;
+    if (kiln__ctype_is_float(type)) return *value;
+    if (widening == KILN__WIDEN_FLOAT && value->is_literal)
+        return literal_value(kiln__literal_float(kiln__literal_f64(&value->literal)));
+    return kiln__emit_as(typer, value, widening == KILN__WIDEN_FLOAT ? real : KILN__I64);
 }
 
 static kiln__value type_axis(kiln__typer *typer, const kiln__node *node) {
@@ -225,6 +244,8 @@ static kiln__value type_node(kiln__typer *typer, const kiln__node *node) {
     case KILN__OP_SIZE: return type_axis(typer, node);
     case KILN__OP_UNIFORM: return type_uniform(typer, node, values);
     case KILN__OP_CONVERT: return type_conversion(typer, node, &values[0]);
+    case KILN__OP_IS_I64: return literal_value(kiln__literal_bool(kiln__value_type(typer, &values[0]) == KILN__I64));
+    case KILN__OP_WIDEN: return type_widening(typer, node->u.widening, &values[0]);
     default: return type_operator(typer, node, values);
     }
 }

@@ -27,25 +27,52 @@ static bool find_shifted_exp(const kiln__ir *ir, uint32_t e, kiln__online *out) 
            is_largest(ir, out->centre, difference->args[0], &out->first);
 }
 
-static bool is_centred_square(const kiln__ir *ir, const kiln__inst *product, kiln__online *out) {
-    uint32_t d = product->args[0];
-    if (product->op != KILN__OP_MUL || product->args[1] != d || !is(ir, d, KILN__OP_SUB)) return false;
+/* u - v, v = sum(u) / count. */
+static bool is_distance(const kiln__ir *ir, uint32_t d, kiln__online *out) {
     const kiln__inst *difference = inst_of(ir, d), *mean = inst_of(ir, difference->args[1]);
-    if (mean->op != KILN__OP_DIV || !is(ir, mean->args[1], KILN__OP_COUNT)) return false;
-    out->kind = KILN__ONLINE_SQUARE;
+    if (difference->op != KILN__OP_SUB || mean->op != KILN__OP_DIV || !is(ir, mean->args[1], KILN__OP_COUNT))
+        return false;
+    out->kind = KILN__ONLINE_DISTANCE;
     out->centre = difference->args[1];
     out->first = mean->args[0];
     return inst_of(ir, difference->args[0])->per_element && is(ir, out->first, KILN__OP_REDUCE_SUM) &&
            inst_of(ir, out->first)->args[0] == difference->args[0];
 }
 
+static bool is_square(const kiln__ir *ir, uint32_t value, uint32_t of) {
+    return is(ir, value, KILN__OP_MUL) && inst_of(ir, value)->args[0] == of && inst_of(ir, value)->args[1] == of;
+}
+
+/* The sum of the value, or of its square; 0 where there is none. */
+static uint32_t find_sum(const kiln__ir *ir, uint32_t value, bool squared) {
+    for (uint32_t i = value + 1; i < ir->count; i++) {
+        const uint32_t term = inst_of(ir, i)->args[0];
+        if (is(ir, i, KILN__OP_REDUCE_SUM) && (squared ? is_square(ir, term, value) : term == value)) return i;
+    }
+    return 0;
+}
+
+static bool is_centred_square(const kiln__ir *ir, uint32_t product, kiln__online *out) {
+    const uint32_t d = inst_of(ir, product)->args[0];
+    if (!is_square(ir, product, d) || !is_distance(ir, d, out)) return false;
+    out->kind = KILN__ONLINE_SQUARE;
+    out->distances = find_sum(ir, d, false);
+    return true;
+}
+
+static bool is_distance_of_squares(const kiln__ir *ir, uint32_t d, kiln__online *out) {
+    return is_distance(ir, d, out) && find_sum(ir, d, true) != 0;
+}
+
 kiln__online kiln__online_of(const kiln__ir *ir, uint32_t reduction) {
     const kiln__inst *sum = inst_of(ir, reduction);
-    kiln__online found = {KILN__ONLINE_NONE, 0, 0};
+    kiln__online found = {KILN__ONLINE_NONE, 0, 0, 0};
     if (sum->op != KILN__OP_REDUCE_SUM || !kiln__ctype_is_float(sum->type)) return found;
     const kiln__inst *term = inst_of(ir, sum->args[0]);
     int before = sum->phase - 1; /* what a factor may depend on: phases before the first of the two */
-    if (find_shifted_exp(ir, sum->args[0], &found) || is_centred_square(ir, term, &found)) return found;
+    if (find_shifted_exp(ir, sum->args[0], &found) || is_centred_square(ir, sum->args[0], &found) ||
+        is_distance_of_squares(ir, sum->args[0], &found))
+        return found;
     for (int a = 0; a < 2 && term->op == KILN__OP_MUL; a++)
         if (find_shifted_exp(ir, term->args[a], &found) && inst_of(ir, term->args[1 - a])->phase < before) return found;
     found.kind = KILN__ONLINE_NONE;
@@ -98,9 +125,10 @@ int kiln__online_phase(const kiln__ir *ir) {
 
 bool kiln__online_squares(const kiln__ir *ir) {
     const int phase = kiln__online_phase(ir);
-    for (uint32_t i = 0; i < ir->count; i++)
-        if (kiln__op_is_reduction(ir->insts[i].op) && ir->insts[i].phase == phase + 2 &&
-            kiln__online_of(ir, i).kind != KILN__ONLINE_SQUARE)
-            return false;
+    for (uint32_t i = 0; i < ir->count; i++) {
+        if (!kiln__op_is_reduction(ir->insts[i].op) || ir->insts[i].phase != phase + 2) continue;
+        const kiln__online_kind kind = kiln__online_of(ir, i).kind;
+        if (kind != KILN__ONLINE_SQUARE && kind != KILN__ONLINE_DISTANCE) return false;
+    }
     return phase >= 0;
 }

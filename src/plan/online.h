@@ -12,13 +12,16 @@ typedef enum kiln__online_kind {
     KILN__ONLINE_EXP,
     /* sum((u - v)^2), v = sum(u) / count: about w instead, of n elements, it grows by n (v - w)^2
      * (Chan, Golub and LeVeque, Updating formulae and a pairwise algorithm for sample variances, 1979). */
-    KILN__ONLINE_SQUARE
+    KILN__ONLINE_SQUARE,
+    /* sum(u - v) beside sum((u - v)^2): what rounding leaves in v, which squares about w then grow by as well. */
+    KILN__ONLINE_DISTANCE
 } kiln__online_kind;
 
 /* What a sum of one phase depends on: `centre`, a row value made of `first`, a reduction of the phase before. */
 typedef struct kiln__online {
     kiln__online_kind kind;
     uint32_t centre, first;
+    uint32_t distances; /* of squares: the sum of the distances themselves, 0 where there is none */
 } kiln__online;
 
 /* KILN__ONLINE_NONE where the reduction is of neither form. */
@@ -36,7 +39,7 @@ bool kiln__is_softmax_sum(const kiln__ir *ir, uint32_t i);
 /* The first phase that can be reduced together with the next one; -1 without any. */
 int kiln__online_phase(const kiln__ir *ir);
 
-/* Whether such a next phase has squares alone: a norm. */
+/* Whether such a next phase has squares and distances alone: a norm. */
 bool kiln__online_squares(const kiln__ir *ir);
 
 #endif

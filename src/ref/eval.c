@@ -59,7 +59,8 @@ static void eval_round_to(kiln_type storage, bool is_float, kiln__ref_value *out
 #define FUNCTIONS(X) \
     X(CBRT, cbrt) X(EXPM1, expm1) X(LOG1P, log1p) X(TAN, tan) X(ASIN, asin) X(ACOS, acos) \
     X(SINH, sinh) X(COSH, cosh) X(ASINH, asinh) X(ACOSH, acosh) X(ATANH, atanh) \
-    X(ERF, erf) X(ERFC, erfc) X(ERFINV, kiln__ref_erfinv) X(LGAMMA, kiln__ref_lgamma) X(SIGMOID, kiln__ref_sigmoid)
+    X(ERF, erf) X(ERFC, erfc) X(ERFINV, kiln__ref_erfinv) X(LGAMMA, kiln__ref_lgamma) X(SIGMOID, kiln__ref_sigmoid) \
+    X(NORMCDF, kiln__ref_normcdf) X(NORMPDF, kiln__ref_normpdf)
 /* clang-format on */
 #define CALL(op, function) FLOAT(op, function(a))
 
@@ -87,6 +88,7 @@ static void eval_int(kiln__op op, kiln__ctype type, kiln__ref_value *out, const 
         WRAP(MUL, a * b)
         WRAP(NEG, 0 - a)
         INT(ABS, a < 0 ? 0 - (uint64_t)a : (uint64_t)a)
+        INT(POW, kiln__int_power(a, b))
         INT(AND, a & b)
         INT(OR, a | b)
         INT(NOT, a == 0)

@@ -132,10 +132,11 @@ void kiln__ref_reduce_start(const kiln__inst *reduction, const kiln__combine *co
     bool user = reduction->op == KILN__OP_REDUCE_USER;
     const kiln__combine *combine = user ? &combines[reduction->u.reducer] : NULL;
     double identity = user ? combine->identity : 0.0;
+    bool bools = reduction->type == KILN__BOOL;
     switch ((int)reduction->op) {
     case KILN__OP_REDUCE_PROD:
     case KILN__OP_REDUCE_ALL: identity = 1.0; break;
-    case KILN__OP_REDUCE_MAX: identity = -INFINITY; break;
+    case KILN__OP_REDUCE_MAX: identity = bools ? 0.0 : -INFINITY; break;
     case KILN__OP_REDUCE_MIN: identity = INFINITY; break;
     }
     accumulator->value.f64 = identity;

@@ -1,4 +1,4 @@
-/* Functions that the C library lacks: erfinv, sigmoid, Philox.
+/* Functions that the C library lacks: erfinv, sigmoid, the normal distribution, Philox.
  * _DEFAULT_SOURCE is for lgamma_r: lgamma writes a global variable. */
 #define _DEFAULT_SOURCE
 #include "ref/special.h"
@@ -28,6 +28,22 @@ double kiln__ref_erfinv(double x) {
 double kiln__ref_sigmoid(double x) {
     double e = exp(x < 0.0 ? x : -x);
     return (x < 0.0 ? e : 1.0) / (1.0 + e);
+}
+
+/* erfc(-x / sqrt(2)) / 2. What rounding leaves out of the argument z weighs z as much again: erfc falls as exp(-z z). */
+double kiln__ref_normcdf(double x) {
+    const double root = 0.70710678118654752, rest = -4.833646656726457e-17; /* of 1 / 2 */
+    double z = -x * root;
+    double y = erfc(z);
+    if (z > 0.0 && y > 0.0) y -= 2.0 * z * fma(-x, rest, fma(-x, root, -z)) * y;
+    return 0.5 * y;
+}
+
+/* exp(-x x / 2) / sqrt(2 pi), again with what is left out of the square. */
+double kiln__ref_normpdf(double x) {
+    const double bounded = fabs(x) > 40.0 ? 40.0 : x, square = bounded * bounded; /* 0 from there on */
+    const double rest = fma(bounded, bounded, -square);
+    return 0.39894228040143267794 * exp(-0.5 * square) * (1.0 - 0.5 * rest);
 }
 
 double kiln__ref_lgamma(double x) {

@@ -1,4 +1,4 @@
-/* Functions that the C library lacks: erfinv, sigmoid, Philox. */
+/* Functions that the C library lacks: erfinv, sigmoid, the normal distribution, Philox. */
 #ifndef KILN_REF_SPECIAL_H
 #define KILN_REF_SPECIAL_H
 
@@ -8,6 +8,9 @@
 double kiln__ref_erfinv(double x);
 /* 1 / (1 + exp(-x)) without overflow. */
 double kiln__ref_sigmoid(double x);
+/* P(X <= x) of the normal distribution, and its density. */
+double kiln__ref_normcdf(double x);
+double kiln__ref_normpdf(double x);
 /* log |gamma(x)|, without the C library's global sign. */
 double kiln__ref_lgamma(double x);
 

@@ -70,7 +70,7 @@ struct kiln_finish {
             const float v7 = v2 + v6;
             const float v9 = 1.59576917f * v7;
             const float v10 = kiln_sigmoid(v9);
-            const float v11 = v2 * v10;
+            const float v11 = kiln_times_sigmoid(v2, v9);
             const float v12 = kiln_widen(kept.in_c.get(j));
             const float v13 = v11 * v12;
             y0[j] = v13;

@@ -72,12 +72,9 @@ struct kiln_finish {
 #pragma unroll
         for (int j = 0; j < KILN_PACK; ++j) {
             const float v0 = kiln_widen(kept.in_x.get(j));
-            const float v2 = 0.5f * v0;
-            const float v3 = -v0;
-            const float v5 = v3 * 0.707106769f;
-            const float v6 = kiln_erfc(v5);
-            const float v7 = v2 * v6;
-            y0[j] = v7;
+            const float v1 = kiln_normcdf(v0);
+            const float v2 = kiln_times_normcdf(v0, v0);
+            y0[j] = v2;
         }
         kiln_pack<kiln_f16, KILN_PACK> out_y;
         kiln_narrow_pack(y0, out_y);
