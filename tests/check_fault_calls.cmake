@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Every function of the C library that libkiln.a calls fails in test_faults, or is one that cannot fail.
 #   cmake -DROOT=<checkout> -DNM=<nm> -DLIBRARY=<libkiln.a> -P check_fault_calls.cmake
 cmake_minimum_required(VERSION 3.22)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The stand-ins for system calls and allocations, and the loop that fails one after the other. */
 #define _GNU_SOURCE
 #include "faults.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Each system call and each allocation of a scenario fails in turn. The linker puts the functions of faults.c in the
  * place of the C library's, for the objects of Kiln and of the test; tests/fault_calls.txt lists them. */
 #ifndef KILN_TESTS_FAULTS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Each system call and each allocation in turn fails: no call crashes, hangs, leaks or comes to a wrong result, what is
  * on disk stays good, and the next call works. */
 #define _GNU_SOURCE

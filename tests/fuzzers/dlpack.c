@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* DLPack tensors: whatever their numbers are, nothing beyond shape and strides is read, and what is taken is refused with
  * a sentence or planned for. The input is the numbers: type code, bits, lanes, rank, flags, then sizes and strides. */
 #include <stdlib.h>

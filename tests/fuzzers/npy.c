@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* .npy files: any bytes are refused with a sentence, or give a contiguous tensor whose every byte is there. The first
  * byte chooses the type to read them as, and whether a preamble with the right length is put before the rest. */
 #define _GNU_SOURCE

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Pinned schedules: a text is refused with a sentence, or pins parts of the schedules of programs of every kind, which are
  * then planned and written, or refused with a sentence. */
 #include <stdlib.h>

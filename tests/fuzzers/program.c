@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Program text: whoever wrote it, it is refused with a sentence or becomes a program, which then is planned, written as
  * a kernel, and run by the reference. The first byte chooses the inputs' type and shape. */
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The command line's texts for tensors, files, scalars, axes and architectures: refused with a sentence, or read. A tensor
  * that is read gives, written again, the same type and sizes. The first byte chooses what the text is. */
 #include <stdbool.h>
