@@ -32,6 +32,11 @@ endif()
 file(REMOVE_RECURSE ${WORK})
 set(prefix ${WORK}/prefix)
 run("cmake --install" ${CMAKE_COMMAND} --install ${BUILD} --prefix ${prefix})
+file(GLOB_RECURSE licences ${prefix}/LICENSE ${prefix}/xxhash.txt ${prefix}/kiln.spdx.json)
+list(LENGTH licences count)
+if(NOT count EQUAL 3)
+    message(FATAL_ERROR "LICENSE, xxhash.txt and kiln.spdx.json were expected in the installed tree, there is: ${licences}")
+endif()
 
 # By pkg-config, against the shared library and against the archive.
 set(warnings -std=c11 -Wall -Wextra -Wpedantic -Werror)

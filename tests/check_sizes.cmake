@@ -12,6 +12,8 @@ foreach(folder IN ITEMS src kernel_sources include tools tests)
                                              ${ROOT}/${folder}/*.cuh ${ROOT}/${folder}/*.kiln)
     foreach(file IN LISTS files)
         file(READ ${ROOT}/${file} text)
+        # The licence's line is the same everywhere and no part of a file's subject.
+        string(REGEX REPLACE "(^|\n)[^\n]*SPDX-License-Identifier: [^\n]*\n" "\\1" text "${text}")
         string(REGEX REPLACE "[^\n]" "" ends "${text}")
         string(LENGTH "${ends}" lines)
         string(REGEX REPLACE "/[*]([^*]|[*]+[^*/])*[*]+/|//[^\n]*" "" code "${text}")

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "fake_driver.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -30,6 +31,9 @@ static _Thread_local int capture_mode;
 
 static fake_driver state = {.arch = 90, .sm_count = 132, .device_count = 1, .version = 13000, .clusters = 8,
                             .shared_per_block = 227 * 1024, .shared_per_sm = 228 * 1024};
+
+/* Threads may launch at once; what the last launch was is of one of them. */
+static pthread_mutex_t last_lock = PTHREAD_MUTEX_INITIALIZER;
 
 fake_driver *fake_driver_state(void) { return &state; }
 
@@ -323,10 +327,12 @@ kiln__CUresult fake_LaunchKernel(kiln__CUfunction function, unsigned grid_x, uns
         state.launches_of_unloaded++;
         return KILN__CUDA_ERROR_INVALID_VALUE;
     }
+    pthread_mutex_lock(&last_lock);
     memcpy(state.last_grid, (unsigned[]){grid_x, grid_y, grid_z}, sizeof state.last_grid);
     memcpy(state.last_block, (unsigned[]){block_x, block_y, block_z}, sizeof state.last_block);
     state.last_shared = shared;
     if (state.argument_bytes) memcpy(state.last_argument, params[0], (size_t)state.argument_bytes);
+    pthread_mutex_unlock(&last_lock);
     state.launches++;
     return KILN__CUDA_SUCCESS;
 }

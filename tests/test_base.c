@@ -328,6 +328,16 @@ struct DLTensor { /* as DLPack's ABI has it */
     uint64_t byte_offset;
 };
 
+/* Where there are no elements DLPack allows NULL, whatever the offset. */
+static void dlpack_tensors_without_memory_have_none(void **state) {
+    (void)state;
+    int64_t shape[] = {0, 5};
+    const struct DLTensor dlpack = {.ndim = 2, .dtype = {2, 32, 1}, .shape = shape, .byte_offset = 8};
+    kiln_tensor tensor;
+    assert_int_equal(kiln_tensor_from_dlpack(&dlpack, &tensor), KILN_OK);
+    assert_null(tensor.data);
+}
+
 static void dlpack_tensors_are_taken_over(void **state)
 {
     (void)state;
@@ -511,6 +521,7 @@ int main(void)
         cmocka_unit_test(conversions_need_no_alignment),
         cmocka_unit_test(contiguous_tensors_have_row_major_strides),
         cmocka_unit_test(dlpack_tensors_are_taken_over),
+        cmocka_unit_test(dlpack_tensors_without_memory_have_none),
         cmocka_unit_test(dlpack_tensors_that_do_not_fit_are_refused),
         cmocka_unit_test(scalars_carry_their_type),
         cmocka_unit_test(arenas_give_zeroed_aligned_memory),

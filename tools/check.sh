@@ -10,8 +10,10 @@ usage: tools/check.sh [options]
 Installs the packages that are missing (with root or sudo), builds with gcc and warnings as errors, runs all tests.
 The GPU suite is skipped on a machine without a GPU.
 
-  --clang          also build with clang, warnings as errors, and fuzz what is read from files, a minute each
-  --sanitize       also build and test with AddressSanitizer and UndefinedBehaviorSanitizer
+  --clang          also build with clang, warnings as errors, and fuzz what is read, 20 seconds each
+  --release        also build as Release, warnings as errors, with gcc and, where --clang is given, clang
+  --sanitize       also build and test with AddressSanitizer and UndefinedBehaviorSanitizer, and what has threads with
+                   ThreadSanitizer
   --nvrtc WHICH    auto, wheel or toolkit, as for tools/quickstart.sh
   --build-dir DIR  where everything is built (default: build)
   --jobs N         processes to compile and test with (default: one for each processor)
@@ -20,6 +22,7 @@ TEXT
 }
 
 clang=
+release=
 sanitize=
 nvrtc=auto
 dir=$root/build
@@ -28,6 +31,7 @@ while [ $# -gt 0 ]; do
     case "$1" in
         --help | -h) usage; exit 0 ;;
         --clang) clang=yes; shift ;;
+        --release) release=yes; shift ;;
         --sanitize) sanitize=yes; shift ;;
         --nvrtc | --build-dir | --jobs)
             [ $# -ge 2 ] || die "$1 needs a value; see --help"
@@ -50,14 +54,24 @@ export KILN_CACHE_DIR=$dir/kernel_cache CTEST_PARALLEL_LEVEL=$jobs
 if [ -n "$clang" ]; then
     say "Building with clang"
     build "$dir/clang" "$jobs" -DCMAKE_C_COMPILER=clang -DCMAKE_BUILD_TYPE=Debug -DKILN_WERROR=ON
-    "$root/tools/fuzz.sh" --seconds 60 --jobs "$jobs" --build-dir "$dir/fuzz"
+    "$root/tools/fuzz.sh" --seconds 20 --jobs "$jobs" --build-dir "$dir/fuzz"
 fi
+# An optimiser that sees more warns of more; the tests are compiled once with each compiler above and below.
+for compiler in ${release:+gcc ${clang:+clang}}; do
+    say "Building as Release with $compiler"
+    build "$dir/release_$compiler" "$jobs" -DCMAKE_C_COMPILER="$compiler" -DCMAKE_BUILD_TYPE=Release -DKILN_WERROR=ON \
+        -DKILN_BUILD_TESTS=OFF
+done
 if [ -n "$sanitize" ]; then
     say "Building and testing under sanitizers"
     build "$dir/sanitize" "$jobs" -DCMAKE_C_COMPILER=gcc -DCMAKE_BUILD_TYPE=RelWithDebInfo -DKILN_WERROR=ON \
         -DKILN_SANITIZE=address,undefined
     # The long ones run below; the software GPU is not sanitized itself.
     ctest --test-dir "$dir/sanitize" --output-on-failure -LE "long|software_gpu|torture"
+    say "Building and testing what has threads under ThreadSanitizer"
+    build "$dir/threads" "$jobs" --target threaded_tests -DCMAKE_C_COMPILER=gcc -DCMAKE_BUILD_TYPE=RelWithDebInfo \
+        -DKILN_WERROR=ON -DKILN_SANITIZE=thread
+    ctest --test-dir "$dir/threads" --output-on-failure -L threads
 fi
 say "Building and testing"
 build "$dir/check" "$jobs" -DCMAKE_C_COMPILER=gcc -DCMAKE_BUILD_TYPE=RelWithDebInfo -DKILN_WERROR=ON

@@ -60,21 +60,22 @@ find_toolkit_nvrtc() {
 }
 
 # wheel_nvrtc <folder> [package]: prints the path of the NVRTC from PyPI's wheel, downloaded into the folder if it is not
-# there. package: as pip takes it, with a version or without.
+# there. package: one of nvrtc_wheels.txt, whose hash it has to have; without it the newest that suits the driver.
 wheel_nvrtc() {
-    local folder=$1 package=${2:-nvidia-cuda-nvrtc} file
+    local folder=$1 package=${2:-nvidia-cuda-nvrtc==13.0.88} wheel file
     # A cubin must not come from a newer major version than the driver's.
     if [ $# -eq 1 ] && has_command nvidia-smi && nvidia-smi 2>/dev/null | grep -q 'CUDA Version: 12\.'; then
-        package=nvidia-cuda-nvrtc-cu12
+        package=nvidia-cuda-nvrtc-cu12==12.9.86
     fi
+    wheel=$(grep "^$package " "$root/tools/nvrtc_wheels.txt") || die "$package is not in tools/nvrtc_wheels.txt"
     folder=$folder/$package
     if [ ! -d "$folder" ]; then
         need_packages python3=python3 python:pip=python3-pip
         say "Downloading $package from PyPI"
         # The folder appears when it is whole: a download that breaks off leaves nothing that looks like one.
-        rm -rf "$folder.part" && mkdir -p "$folder.part" &&
+        rm -rf "$folder.part" && mkdir -p "$folder.part" && printf '%s\n' "$wheel" >"$folder.part/wheel.txt" &&
             python3 -m pip download --quiet --no-cache-dir --disable-pip-version-check --no-deps --only-binary=:all: \
-                -d "$folder.part" "$package" >&2 &&
+                --require-hashes -r "$folder.part/wheel.txt" -d "$folder.part" >&2 &&
             python3 -m zipfile -e "$folder.part"/*.whl "$folder.part" &&
             rm "$folder.part"/*.whl &&
             mv "$folder.part" "$folder" || die "$package could not be downloaded from PyPI"
@@ -96,12 +97,17 @@ provide_nvrtc() {
     export KILN_NVRTC
 }
 
-# build <folder> <jobs> <cmake options>...
+# build <folder> <jobs> [--target <target>] <cmake options>... With ccache, where it is installed.
 build() {
-    local folder=$1 jobs=$2
+    local folder=$1 jobs=$2 target=()
     shift 2
+    if [ "$1" = --target ]; then
+        target=(--target "$2")
+        shift 2
+    fi
+    ! has_command ccache || set -- -DCMAKE_C_COMPILER_LAUNCHER=ccache -DCMAKE_CXX_COMPILER_LAUNCHER=ccache "$@"
     cmake -S "$root" -B "$folder" -G Ninja "$@" >&2
-    cmake --build "$folder" --parallel "$jobs" >&2
+    cmake --build "$folder" --parallel "$jobs" "${target[@]}" >&2
 }
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)

@@ -1,4 +1,5 @@
 /* Tensors and scalars as callers make them: contiguous views, DLPack's, and scalar values. */
+#include <stdint.h>
 #include <string.h>
 
 #include "base/checked.h"
@@ -69,8 +70,9 @@ kiln_status kiln_tensor_from_dlpack(const struct DLTensor *source, kiln_tensor *
             return kiln__fail(KILN_E_SIZE, "the DLPack tensor has size %lld along axis %d, expected 0 or more",
                               (long long)dlpack.sizes[axis], axis);
 
-    void *data = dlpack.data;
-    if (dlpack.byte_offset != 0) data = (char *)data + dlpack.byte_offset;
+    /* A number, since an offset from NULL, or beyond the object, is no pointer that C knows. */
+    const uintptr_t address = dlpack.data != NULL ? (uintptr_t)dlpack.data + dlpack.byte_offset : 0;
+    void *data = (void *)address;
     *out = kiln_tensor_contiguous(data, dlpack_types[i].type, dlpack.rank, dlpack.sizes);
     if (dlpack.strides != NULL)
         for (int axis = 0; axis < dlpack.rank; axis++) out->strides[axis] = dlpack.strides[axis];

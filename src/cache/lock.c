@@ -15,11 +15,11 @@
 
 enum { beat_ms = 100, stall_ms = 600, wait_ms = 60000, longest_pause_ms = 16 };
 
-/* Marks the lock as alive until it is woken. */
+/* Marks the lock as alive until it is woken, or cannot wait: then it ends, and others wait less long. */
 static void *beat(void *user) {
     const kiln__claim *claim = user;
     struct pollfd wake = {.fd = claim->wake, .events = POLLIN};
-    while (poll(&wake, 1, beat_ms) != 1) futimens(claim->file, NULL);
+    while (poll(&wake, 1, beat_ms) == 0) futimens(claim->file, NULL);
     return NULL;
 }
 

@@ -12,10 +12,12 @@ static kiln_status out_of_place(const char *field, const char *expected) {
     return kiln__fail(KILN_E_FORMAT, "\"%s\" is not %s", field, expected);
 }
 
-/* "NAME=VALUE" parted: *name is new memory. */
+/* "NAME=VALUE" parted: *name is new memory. Both are NULL where it fails. */
 static kiln_status part(const char *field, const json_t *item, char **name, const char **value) {
     const char *text = json_string_value(item);
     const char *equals = text ? strchr(text, '=') : NULL;
+    *name = NULL;
+    *value = NULL;
     if (!equals || equals == text) return out_of_place(field, "a list of texts such as \"x=f16[*,1024]\"");
     *name = strndup(text, (size_t)(equals - text));
     *value = equals + 1;

@@ -123,30 +123,33 @@ static kiln_status hand_out(const worker_pool *pool, worker *workers, bool more,
             if (status) return status;
             w->task = (*next)++;
             w->start = now_s();
-            w->busy = true; /* where sending fails the worker is gone, which reading from it tells */
-            (void)!send(w->socket, &w->task, sizeof w->task, MSG_NOSIGNAL);
+            w->busy = true;
+            /* Who cannot be told of its task would never answer; that it has ended is told by reading from it. */
+            if (send(w->socket, &w->task, sizeof w->task, MSG_NOSIGNAL) != (ssize_t)sizeof w->task)
+                kill(w->pid, SIGKILL);
         }
         *working |= w->busy;
     }
     return KILN_OK;
 }
 
-/* Waits a tenth of a second at most for answers, and ends who is late. */
-static bool wait_for_answers(const worker_pool *pool, worker *workers, struct pollfd *polled) {
-    bool more = true;
+/* Waits a tenth of a second at most for answers, and ends who is late. *more: false where no more is to be done. */
+static kiln_status wait_for_answers(const worker_pool *pool, worker *workers, struct pollfd *polled, bool *more) {
     for (int i = 0; i < pool->jobs; i++) {
         polled[i] = (struct pollfd){.fd = workers[i].busy ? workers[i].socket : -1, .events = POLLIN};
     }
-    if (poll(polled, (nfds_t)pool->jobs, 100) < 0) return true;
+    if (poll(polled, (nfds_t)pool->jobs, 100) < 0)
+        return errno == EINTR ? KILN_OK
+                              : kiln__fail(KILN_E_IO, "worker processes cannot be waited for: %s", strerror(errno));
     for (int i = 0; i < pool->jobs; i++) {
         worker *w = &workers[i];
         if (!w->busy) continue;
         if (polled[i].revents)
-            more &= take_answer(pool, w);
+            *more &= take_answer(pool, w);
         else if (pool->timeout_s > 0 && now_s() - w->start > pool->timeout_s)
-            more &= stop_late(pool, w);
+            *more &= stop_late(pool, w);
     }
-    return more;
+    return KILN_OK;
 }
 
 kiln_status workers_run(const worker_pool *pool) {
@@ -158,7 +161,7 @@ kiln_status workers_run(const worker_pool *pool) {
     fflush(NULL); /* what is buffered is the caller's to write */
     while (!status && working) {
         status = hand_out(pool, workers, more, &next, &working);
-        if (!status && working) more &= wait_for_answers(pool, workers, polled);
+        if (!status && working) status = wait_for_answers(pool, workers, polled, &more);
         if (!status) pool->tick(pool->user);
     }
     for (int i = 0; workers && i < pool->jobs; i++) {
