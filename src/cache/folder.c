@@ -120,14 +120,15 @@ static void name_temporary(char name[KILN__MAX_FILE_NAME]) {
              (unsigned long long)digest[1]);
 }
 
-bool kiln__folder_publish(kiln__disk *disk, int folder, const char *name, const void *bytes, size_t size) {
+bool kiln__folder_publish(kiln__disk *disk, int folder, const char *name, const void *bytes, size_t size,
+                          bool durable) {
     char temporary[KILN__MAX_FILE_NAME];
     int fd = -1;
     for (int attempt = 0; attempt < 16 && (attempt == 0 || (fd < 0 && errno == EEXIST)); attempt++) {
         name_temporary(temporary);
         fd = openat(folder, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     }
-    bool done = fd >= 0 && kiln__file_write_all(fd, bytes, size) && fsync(fd) == 0;
+    bool done = fd >= 0 && kiln__file_write_all(fd, bytes, size) && (!durable || fsync(fd) == 0);
     int code = errno;
     if (fd >= 0 && close(fd) != 0 && done) done = false, code = errno;
     if (done && renameat(folder, temporary, folder, name) != 0) done = false, code = errno;
@@ -191,6 +192,18 @@ static bool walk_folder(int fd, const char *sub, kiln__file_visitor *visit, void
     return more;
 }
 
+void kiln__folder_name(unsigned number, char sub[16]) {
+    if (number < KILN__FOLDER_COUNT - 1)
+        snprintf(sub, 16, "%02x", number);
+    else
+        strcpy(sub, KILN__RECORDS);
+}
+
+void kiln__folder_walk_one(kiln__disk *disk, const char *sub, kiln__file_visitor *visit, void *user) {
+    int fd = kiln__folder_open(disk, sub, false);
+    if (fd >= 0) walk_folder(fd, sub, visit, user);
+}
+
 kiln_status kiln__folder_walk(kiln__disk *disk, kiln__file_visitor *visit, void *user) {
     int root = kiln__folder_open(disk, NULL, false);
     if (root < 0 && errno == ENOENT) return KILN_OK;
@@ -198,9 +211,9 @@ kiln_status kiln__folder_walk(kiln__disk *disk, kiln__file_visitor *visit, void 
         return kiln__fail(KILN_E_IO, "the disk cache '%s' cannot be read or is not trusted: %s", disk->path,
                           strerror(errno));
     bool more = true;
-    for (unsigned i = 0; i <= 256 && more; i++) {
-        char sub[16] = KILN__RECORDS;
-        if (i < 256) snprintf(sub, sizeof sub, "%02x", i);
+    for (unsigned i = 0; i < KILN__FOLDER_COUNT && more; i++) {
+        char sub[16];
+        kiln__folder_name(i, sub);
         int fd = open_trusted(disk, root, sub, O_NOFOLLOW, false);
         if (fd >= 0) more = walk_folder(fd, sub, visit, user);
     }
