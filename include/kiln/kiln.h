@@ -166,8 +166,8 @@ typedef struct kiln_context_options {
     const kiln_pack *packs;    /* where kernels are looked for before the disk cache, in this order; after them the files
                                   in KILN_PACKS, parted by colons. The log is told of one that cannot be used */
     size_t pack_count;
-    const char *record_path;   /* a file to which each kernel that is in no cache and no pack appends one line, for
-                                  `kiln precompile`. NULL: KILN_RECORD, else none; "": none */
+    const char *record_path;   /* a file (no pipe) to which each kernel that is in no cache and no pack appends one line,
+                                  for `kiln precompile`. NULL: KILN_RECORD, else none; "": none */
 } kiln_context_options;
 #define KILN_CONTEXT_OPTIONS_INIT                                                                                      \
     { sizeof(kiln_context_options), NULL, NULL, NULL, KILN_POLICY_COMPILE, NULL, NULL, NULL, 0, NULL, 0, NULL }
