@@ -11,12 +11,15 @@
 #define DEFAULT_MAX_KERNELS 4096
 #define DEFAULT_MAX_KERNEL_BYTES ((int64_t)256 << 20)
 
+#include "base/file.h"
+#include "base/printable.h"
+
 void kiln__log(const kiln_context *context, kiln_log_level level, const char *format, ...) {
     if (!context->log) return;
     char message[1024];
     va_list args;
     va_start(args, format);
-    vsnprintf(message, sizeof message, format, args);
+    kiln__printable_format(message, sizeof message, true, format, args);
     va_end(args);
     context->log(context->log_user, level, message);
 }
@@ -25,7 +28,7 @@ void kiln__log(const kiln_context *context, kiln_log_level level, const char *fo
 static void print(void *user, kiln_log_level level, const char *message) {
     (void)user;
     (void)level;
-    fprintf(stderr, "kiln: %s\n", message);
+    kiln__file_print(stderr, message);
 }
 
 /* Whether a comma-separated list has a word. */
@@ -66,11 +69,9 @@ kiln_status kiln_context_create(const kiln_context_options *given, kiln_context 
     *out = NULL;
     kiln_context_options options = KILN_CONTEXT_OPTIONS_INIT;
     if (given) {
-        if (given->struct_size < sizeof(size_t) || given->struct_size > sizeof options)
-            return kiln__fail(KILN_E_ARGUMENT,
-                              "kiln_context_options.struct_size is %zu, expected at most %zu: initialise it with "
-                              "KILN_CONTEXT_OPTIONS_INIT",
-                              given->struct_size, sizeof options);
+        kiln_status sized =
+            kiln__check_struct_size("kiln_context_options", given->struct_size, 2 * sizeof(size_t), sizeof options);
+        if (sized) return sized;
         memcpy(&options, given, given->struct_size);
     }
     const char *topics = secure_getenv("KILN_LOG");
@@ -180,8 +181,9 @@ static void keep_error(kiln_context *context, char kept[1024], const char **out)
 kiln_status kiln_context_get_system_info(kiln_context *context, kiln_system_info *info, const char **driver_error,
                                          const char **nvrtc_error) {
     kiln__clear_error();
-    if (!context || !info || info->struct_size != sizeof *info)
-        return kiln__fail(KILN_E_ARGUMENT, "context or info is NULL, or info->struct_size is not %zu", sizeof *info);
+    if (!context || !info) return kiln__fail(KILN_E_ARGUMENT, "%s is NULL", context ? "info" : "context");
+    kiln_status status = kiln__check_struct_size("kiln_system_info", info->struct_size, sizeof *info, sizeof *info);
+    if (status) return status;
     kiln__context_enter(context);
     memset(info, 0, sizeof *info);
     info->struct_size = sizeof *info;
@@ -207,10 +209,11 @@ kiln_status kiln_context_get_system_info(kiln_context *context, kiln_system_info
 
 kiln_status kiln_context_get_device_info(kiln_context *context, int ordinal, kiln_device_info *info) {
     kiln__clear_error();
-    if (!context || !info || info->struct_size != sizeof *info)
-        return kiln__fail(KILN_E_ARGUMENT, "context or info is NULL, or info->struct_size is not %zu", sizeof *info);
+    if (!context || !info) return kiln__fail(KILN_E_ARGUMENT, "%s is NULL", context ? "info" : "context");
+    kiln_status status = kiln__check_struct_size("kiln_device_info", info->struct_size, sizeof *info, sizeof *info);
+    if (status) return status;
     const kiln__driver *driver;
-    kiln_status status = kiln__context_driver(context, &driver);
+    status = kiln__context_driver(context, &driver);
     if (status) return status;
     kiln__CUdevice device;
     kiln__CUresult result = driver->DeviceGet(&device, ordinal);

@@ -115,9 +115,9 @@ void kiln__info_fill(const kiln__prepared *prepared, const kiln__image *image, i
 }
 
 kiln_status kiln__info_copy(const kiln_plan_info *from, kiln_plan_info *to) {
-    if (!to || to->struct_size < sizeof(size_t) || to->struct_size > sizeof *to)
-        return kiln__fail(KILN_E_ARGUMENT, "info is NULL, or its struct_size is not that of KILN_PLAN_INFO_INIT (%zu)",
-                          sizeof *to);
+    if (!to) return kiln__fail(KILN_E_ARGUMENT, "info is NULL");
+    kiln_status status = kiln__check_struct_size("kiln_plan_info", to->struct_size, 2 * sizeof(size_t), sizeof *to);
+    if (status) return status;
     size_t size = to->struct_size;
     memcpy(to, from, size);
     to->struct_size = size;

@@ -29,11 +29,9 @@ kiln_status kiln_program_create(kiln_context *context, const char *text, const k
     if (!context || !text) return kiln__fail(KILN_E_ARGUMENT, "%s is NULL", context ? "text" : "context");
     kiln_program_options options = KILN_PROGRAM_OPTIONS_INIT;
     if (given) {
-        if (given->struct_size < sizeof(size_t) || given->struct_size > sizeof options)
-            return kiln__fail(KILN_E_ARGUMENT,
-                              "kiln_program_options.struct_size is %zu, expected at most %zu: initialise it with "
-                              "KILN_PROGRAM_OPTIONS_INIT",
-                              given->struct_size, sizeof options);
+        kiln_status sized =
+            kiln__check_struct_size("kiln_program_options", given->struct_size, 2 * sizeof(size_t), sizeof options);
+        if (sized) return sized;
         memcpy(&options, given, given->struct_size);
     }
     double start = kiln__now_ms();

@@ -6,8 +6,10 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "cache/checksum.h"
 #include "context.h"
 
@@ -112,25 +114,44 @@ static bool remember(kiln_context *context, const char *line, size_t size) {
     return true;
 }
 
+/* Appends a line; NULL, or why that failed. A pipe would keep the caller waiting for its reader, or lose what a reader
+ * that is killed has not read: a file is expected, or a device such as /dev/null. */
+static const char *append(const char *path, const char *line, size_t size) {
+    struct stat status;
+    const char *fault = NULL;
+    int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0666);
+    if (fd < 0 || fstat(fd, &status) != 0)
+        fault = errno == ENXIO ? "it is a pipe or socket, expected a file" : strerror(errno);
+    else if (!S_ISREG(status.st_mode) && !S_ISCHR(status.st_mode))
+        fault = "it is a pipe or socket, expected a file";
+    ssize_t written = fault == NULL ? kiln__file_write(fd, line, size) : (ssize_t)size;
+    if (written != (ssize_t)size) {
+        fault = strerror(written < 0 ? errno : ENOSPC);
+        /* A line that was cut short ends here, so that the next one is whole. */
+        if (written > 0 && kiln__file_write(fd, "\n", 1) < 0) fault = strerror(errno);
+    }
+    if (fd >= 0) close(fd);
+    return fault;
+}
+
+/* Nobody else waits for the file: the lock is held for what the context remembers alone. */
 void kiln__record(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars,
                   const kiln__device *device, bool ptx) {
     kiln_context *context = program->context;
     char *line = context->record_path ? make_line(program, tensors, scalars, device, ptx) : NULL;
     if (!line) return;
-    size_t size = strlen(line);
+    const size_t size = strlen(line);
     pthread_mutex_lock(&context->lock);
-    bool fresh = remember(context, line, size), told = context->record_told;
-    int fd = fresh ? open(context->record_path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, 0666) : -1;
-    ssize_t written = fd >= 0 ? write(fd, line, size) : -1;
-    bool failed = fresh && written != (ssize_t)size;
-    int code = written >= 0 ? ENOSPC : errno;
-    /* A line that was cut short ends here, so that the next one is whole. */
-    if (failed && written > 0 && write(fd, "\n", 1) < 0) code = errno;
-    if (fd >= 0) close(fd);
-    context->record_told |= failed;
+    const bool fresh = remember(context, line, size);
     pthread_mutex_unlock(&context->lock);
-    if (failed && !told)
-        kiln__log(context, KILN_LOG_WARNING, "a missing kernel cannot be recorded in '%s': %s", context->record_path,
-                  strerror(code));
+    const char *fault = fresh ? append(context->record_path, line, size) : NULL;
     free(line);
+    if (fault == NULL) return;
+    pthread_mutex_lock(&context->lock);
+    const bool told = context->record_told;
+    context->record_told = true;
+    pthread_mutex_unlock(&context->lock);
+    if (!told)
+        kiln__log(context, KILN_LOG_WARNING, "a missing kernel cannot be recorded in '%s': %s", context->record_path,
+                  fault);
 }

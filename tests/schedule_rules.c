@@ -35,7 +35,7 @@ static const char *group_fault(const kiln__schedule *s, const kiln__device *devi
     IMPLIES(s->group == KILN__GROUP_LANES, s->threads_per_row <= 32);
     IMPLIES(s->drifts, outer && !s->ordered && !s->masked && s->row_vector == s->pack_size && s->pack_size > 1);
     IMPLIES(s->drifts, s->threads_per_row % s->pack_size == 0 && s->rows_per_block % s->pack_size == 0);
-    IMPLIES(tile, s->threads >= s->threads_per_row); /* its rows in several passes */
+    IMPLIES(tile, s->threads * (s->tile_rows ? s->parts : 1) >= s->threads_per_row); /* its rows in several passes */
     IMPLIES(tile, (int64_t)s->rows_per_block * s->threads_per_row >= s->threads);
     IMPLIES(!tile && !s->abreast, rows_of_threads * s->threads_per_row == (int64_t)s->threads * s->blocks_per_row);
     IMPLIES(s->abreast, s->threads_per_row == s->threads * s->blocks_per_row && s->rows_per_block > 1 && s->sharing);
@@ -63,6 +63,7 @@ static const char *residency_fault(const kiln__schedule *s, const kiln__device *
     RULE(s->steps >= 1 && s->batch >= 1 && s->batch <= s->steps);
     RULE(s->held >= 0 && s->held <= s->steps);
     IMPLIES(shared && !s->persistent, s->held == s->steps);
+    IMPLIES(shared, s->held <= device->shared_per_block / s->threads); /* they are unrolled: no more than have room */
     IMPLIES(s->persistent, shared);
     IMPLIES(s->residency == KILN__RESIDENCY_REGISTERS, s->batch == s->steps);
     IMPLIES(s->peeled, s->layout == KILN__LAYOUT_INNER && (s->residency == KILN__RESIDENCY_REGISTERS || s->abreast));
@@ -190,7 +191,7 @@ const char *launch_fault(const kiln__prepared *prepared) {
     const int64_t rows = kiln__schedule_rows(s, p);
     RULE(rows >= p->rows);
     IMPLIES(!s->drifts && !s->squares && !s->tile_rows, rows == p->rows);
-    IMPLIES(s->tile_rows, p->rows <= rows / s->rows_per_block * s->tile_rows);
+    IMPLIES(s->tile_rows && rows < INT64_MAX, p->rows <= rows / s->rows_per_block * s->tile_rows);
     const int64_t run = kiln__schedule_run(s, p);
     RULE(run <= rows);
     if (kiln__schedule_grid(s, rows, run, &grid)) {

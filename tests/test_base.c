@@ -371,6 +371,9 @@ static void dlpack_tensors_that_do_not_fit_are_refused(void **state)
     (void)state;
     int64_t shape[9] = {1, 1, 1, 1, 1, 1, 1, 1, 1}, negative[] = {3, -5};
     const struct DLTensor good = {NULL, {1, 0}, 2, {2, 32, 1}, shape, NULL, 0};
+    struct DLTensor beyond = good;
+    beyond.data = (void *)16;
+    beyond.byte_offset = UINT64_MAX - 15;
     struct DLTensor lanes = good, complex_type = good, unsigned_type = good, rank = good, below = good, null = good, size = good;
     lanes.dtype.lanes = 4;
     complex_type.dtype.code = 5;
@@ -382,8 +385,9 @@ static void dlpack_tensors_that_do_not_fit_are_refused(void **state)
     const struct {
         const struct DLTensor *source;
         kiln_status expected;
-    } cases[] = {{&lanes, KILN_E_TYPE},       {&complex_type, KILN_E_TYPE}, {&unsigned_type, KILN_E_TYPE}, {&rank, KILN_E_UNSUPPORTED},
-                 {&below, KILN_E_ARGUMENT}, {&null, KILN_E_ARGUMENT},     {&size, KILN_E_SIZE},          {NULL, KILN_E_ARGUMENT}};
+    } cases[] = {{&lanes, KILN_E_TYPE},       {&complex_type, KILN_E_TYPE}, {&unsigned_type, KILN_E_TYPE},
+                 {&rank, KILN_E_UNSUPPORTED}, {&below, KILN_E_ARGUMENT},    {&null, KILN_E_ARGUMENT},
+                 {&size, KILN_E_SIZE},        {NULL, KILN_E_ARGUMENT},      {&beyond, KILN_E_SIZE}};
     for (size_t i = 0; i < COUNT(cases); i++) {
         kiln_tensor tensor = {.rank = 77};
         assert_int_equal(kiln_tensor_from_dlpack(cases[i].source, &tensor), cases[i].expected);
@@ -391,6 +395,61 @@ static void dlpack_tensors_that_do_not_fit_are_refused(void **state)
         assert_true(strlen(kiln_last_error()) > 0);
     }
     assert_int_equal(kiln_tensor_from_dlpack(&good, NULL), KILN_E_ARGUMENT);
+}
+
+static void dlpack_tensors_are_where_a_kernel_or_the_host_reads(void **state) {
+    (void)state;
+    static const struct {
+        int32_t type, id;
+        const char *sentence; /* NULL: taken over */
+    } devices[] = {
+        {1, 0, NULL},
+        {1, -1, NULL},
+        {2, 0, NULL},
+        {2, 7, NULL},
+        {3, 0, NULL},
+        {13, 0, NULL},
+        {2, -1, "the DLPack tensor is on device type 2 (CUDA), id -1, expected 0 or more"},
+        {10, 1,
+         "the DLPack tensor is on device type 10 (ROCm), id 1, expected 1 (CPU), 2 (CUDA), 3 (CUDA host) or 13 (CUDA "
+         "managed)"},
+        {8, 0,
+         "the DLPack tensor is on device type 8 (Metal), id 0, expected 1 (CPU), 2 (CUDA), 3 (CUDA host) or 13 (CUDA "
+         "managed)"},
+        {0, 0,
+         "the DLPack tensor is on device type 0 (unknown), id 0, expected 1 (CPU), 2 (CUDA), 3 (CUDA host) or 13 (CUDA "
+         "managed)"},
+    };
+    char data[64];
+    int64_t shape[] = {2, 2};
+    for (size_t i = 0; i < COUNT(devices); i++) {
+        const struct DLTensor source = {data, {devices[i].type, devices[i].id}, 2, {2, 32, 1}, shape, NULL, 0};
+        kiln_tensor tensor = {.rank = 77};
+        kiln_status status = kiln_tensor_from_dlpack(&source, &tensor);
+        if ((status == KILN_OK) != (devices[i].sentence == NULL)) fail_msg("device type %d", (int)devices[i].type);
+        assert_string_equal(kiln_last_error(), devices[i].sentence ? devices[i].sentence : "");
+        assert_int_equal(tensor.rank, devices[i].sentence ? 77 : 2);
+    }
+    /* No bytes anywhere: an offset from NULL is an address all the same. */
+    const struct DLTensor offset = {NULL, {2, 0}, 2, {2, 32, 1}, shape, NULL, UINT64_C(1) << 40};
+    kiln_tensor tensor;
+    assert_int_equal(kiln_tensor_from_dlpack(&offset, &tensor), KILN_OK);
+    assert_true((uintptr_t)tensor.data == (uintptr_t)1 << 40);
+}
+
+static void a_struct_size_ends_a_version(void **state) {
+    (void)state;
+    assert_int_equal(kiln__check_struct_size("kiln_options", 16, 16, 96), KILN_OK);
+    assert_int_equal(kiln__check_struct_size("kiln_options", 56, 16, 96), KILN_OK);
+    assert_int_equal(kiln__check_struct_size("kiln_options", 96, 16, 96), KILN_OK);
+    static const size_t bad[] = {0, 8, 15, 17, 20, 95, 97, 104, SIZE_MAX};
+    for (size_t i = 0; i < COUNT(bad); i++)
+        assert_int_equal(kiln__check_struct_size("kiln_options", bad[i], 16, 96), KILN_E_ARGUMENT);
+    assert_string_equal(kiln_last_error(),
+                        "kiln_options.struct_size is 18446744073709551615, expected 16 to 96, a multiple of "
+                        "8: set it to sizeof(kiln_options)");
+    kiln__check_struct_size("kiln_info", 88, 96, 96);
+    assert_string_equal(kiln_last_error(), "kiln_info.struct_size is 88, expected sizeof(kiln_info), 96");
 }
 
 static void scalars_carry_their_type(void **state)
@@ -523,6 +582,8 @@ int main(void)
         cmocka_unit_test(dlpack_tensors_are_taken_over),
         cmocka_unit_test(dlpack_tensors_without_memory_have_none),
         cmocka_unit_test(dlpack_tensors_that_do_not_fit_are_refused),
+        cmocka_unit_test(dlpack_tensors_are_where_a_kernel_or_the_host_reads),
+        cmocka_unit_test(a_struct_size_ends_a_version),
         cmocka_unit_test(scalars_carry_their_type),
         cmocka_unit_test(arenas_give_zeroed_aligned_memory),
         cmocka_unit_test(arenas_refuse_what_overflows),

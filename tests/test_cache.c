@@ -276,12 +276,12 @@ static void a_hit_marks_the_time_of_use_once_a_minute(void **state)
 static void a_record_comes_back_as_it_was_put(void **state)
 {
     cache_fixture *f = *state;
-    uint8_t bytes[4096], back[4096];
+    uint8_t bytes[16384], back[16384];
     size_t size = sizeof back;
     for (size_t i = 0; i < sizeof bytes; i++)
         bytes[i] = (uint8_t)(i * 7);
     assert_false(kiln__disk_record_get(f->disk, "nvrtc", back, &size));
-    const size_t sizes[] = {0, 1, 100, 4096};
+    const size_t sizes[] = {0, 1, 100, 4096, 16384};
     for (size_t i = 0; i < COUNT(sizes); i++) {
         assert_true(kiln__disk_record_put(f->disk, "nvrtc", bytes, sizes[i]));
         size = sizeof back;
@@ -289,11 +289,11 @@ static void a_record_comes_back_as_it_was_put(void **state)
         assert_int_equal(size, sizes[i]);
         assert_memory_equal(back, bytes, size);
     }
-    size = 4095;
+    size = 16383;
     assert_false(kiln__disk_record_get(f->disk, "nvrtc", back, &size)); /* does not fit, and stays */
     size = sizeof back;
     assert_true(kiln__disk_record_get(f->disk, "nvrtc", back, &size));
-    assert_false(kiln__disk_record_put(f->disk, "nvrtc", bytes, 4097));
+    assert_false(kiln__disk_record_put(f->disk, "nvrtc", bytes, 16385));
 }
 
 static void records_have_plain_names(void **state)

@@ -11,8 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
+#include "cache/folder.h"
 #include "cache_fixture.h"
 
 static kiln__key numbered_key(int number) {
@@ -114,6 +117,7 @@ static void whoever_passes_the_limit_prunes(void **state) {
     kiln__pruned left;
     int64_t size = entry_size(f), limit = 16 * size;
     use_folder(f, f->dir);
+    f->disk->step_ms = 10000; /* however slow the machine */
     assert_int_equal(kiln__disk_set_limit(f->disk, limit), KILN_OK);
     for (int i = 0; i < 100; i++) {
         put_numbered(f, i, true);
@@ -126,12 +130,138 @@ static void whoever_passes_the_limit_prunes(void **state) {
     assert_true(left.kept >= 12); /* not all of it: an eighth */
     assert_false(has_numbered(f, 50));
     use_folder(f, f->dir); /* another process sees what the first left */
+    f->disk->step_ms = 10000;
     assert_int_equal(kiln__disk_set_limit(f->disk, 4 * size), KILN_OK);
     put_numbered(f, 200, true);
     assert_int_equal(kiln__disk_prune(f->disk, -1, -1, &left), KILN_OK);
     assert_true(left.kept_bytes <= 4 * size);
     assert_int_equal(kiln__disk_set_limit(f->disk, size - 1), KILN_OK);
     put_numbered(f, 201, false); /* would never fit */
+}
+
+/* Entries of other programs, last used so many seconds ago and less: the first ones least recently. */
+static void fill_folder(cache_fixture *f, int count, int64_t size, int seconds) {
+    uint64_t random = 7;
+    uint8_t *bytes = calloc(1, (size_t)size);
+    assert_non_null(bytes);
+    for (int i = 0; i < count; i++) {
+        char path[PATH_MAX];
+        random = random * 6364136223846793005u + 1442695040888963407u;
+        snprintf(path, sizeof path, "%s/%02x", f->dir, (unsigned)(random >> 56));
+        (void)mkdir(path, 0700);
+        snprintf(path, sizeof path, "%s/%02x/%02x%030x.k1", f->dir, (unsigned)(random >> 56), (unsigned)(random >> 56),
+                 (unsigned)i);
+        write_bytes(path, bytes, (size_t)size);
+        set_age(path, seconds - (int)((int64_t)i * seconds / (2 * count)));
+    }
+    free(bytes);
+}
+
+static kiln__pruned measured(cache_fixture *f) {
+    kiln__pruned left;
+    assert_int_equal(kiln__disk_prune(f->disk, -1, -1, &left), KILN_OK);
+    return left;
+}
+
+/* Even where a put has time for next to nothing, and each is another process's. */
+static void a_put_prunes_a_few_and_the_limit_is_reached(void **state) {
+    cache_fixture *f = *state;
+    const int64_t size = entry_size(f), limit = 600 * size;
+    fill_folder(f, 1500, size, 100000);
+    size_t before = measured(f).kept, now = before;
+    int puts = 0;
+    for (; puts < 1200; puts++) {
+        use_folder(f, f->dir);
+        f->disk->step_ms = 0;
+        assert_int_equal(kiln__disk_set_limit(f->disk, limit), KILN_OK);
+        put_numbered(f, puts, true);
+        if (puts % 8) continue;
+        now = measured(f).kept;
+        if (now + 8 * 8 < before) fail_msg("put %d: %zu entries, %zu before", puts, now, before);
+        before = now;
+        if (measured(f).kept_bytes <= limit) break;
+    }
+    const kiln__pruned left = measured(f);
+    assert_true(left.kept_bytes <= limit);
+    assert_true(left.kept_bytes >= limit / 2);
+    for (int i = 0; i <= puts; i++) assert_true(has_numbered(f, i)); /* all others were used before */
+}
+
+static void what_others_removed_is_not_removed_again(void **state) {
+    cache_fixture *f = *state;
+    const int64_t size = entry_size(f), limit = 400 * size;
+    char command[128];
+    fill_folder(f, 380, size, 1000);
+    f->disk->step_ms = 10000;
+    assert_int_equal(kiln__disk_set_limit(f->disk, limit), KILN_OK);
+    for (int i = 0; i < 30; i++) put_numbered(f, i, true);
+    assert_true(measured(f).kept_bytes <= limit);
+    snprintf(command, sizeof command, "rm -rf '%s'/[0-7]?", f->dir);
+    assert_int_equal(system(command), 0);
+    const size_t left = measured(f).kept;
+    assert_true(left < 300);
+    for (int i = 100; i < 140; i++) put_numbered(f, i, true);
+    assert_int_equal(measured(f).kept, left + 40);
+}
+
+/* Accounts of folders are found out again where they are lost, damaged, or of a folder that has changed since. */
+static void accounts_are_not_trusted(void **state) {
+    cache_fixture *f = *state;
+    const int64_t size = entry_size(f), limit = 50 * size;
+    char path[PATH_MAX];
+    uint8_t bytes[16384];
+    snprintf(path, sizeof path, "%s/records/sizes", f->dir);
+    for (int i = 0; i < 4; i++) {
+        use_folder(f, f->dir);
+        f->disk->step_ms = 10000;
+        assert_int_equal(kiln__disk_set_limit(f->disk, limit), KILN_OK);
+        put_numbered(f, i, true);
+        assert_true(measured(f).kept_bytes <= limit);
+        fill_folder(f, 200, size, 1000 * (i + 1));
+        const size_t length = read_bytes(path, bytes, sizeof bytes);
+        if (i == 0) unlink(path);
+        if (i == 1) write_bytes(path, bytes, length / 2);
+        if (i == 2) { /* a whole record of another form */
+            memset(bytes, 0xff, sizeof bytes);
+            assert_true(kiln__disk_record_put(f->disk, "sizes", bytes, length - 16));
+        }
+    }
+    use_folder(f, f->dir);
+    f->disk->step_ms = 10000;
+    assert_int_equal(kiln__disk_set_limit(f->disk, limit), KILN_OK);
+    put_numbered(f, 9, true);
+    assert_true(measured(f).kept_bytes <= limit);
+    assert_true(measured(f).kept >= 40);
+}
+
+static void many_processes_stay_below_the_limit(void **state) {
+    cache_fixture *f = *state;
+    enum { processes = 4, puts = 150 };
+    const int64_t size = entry_size(f), limit = 100 * size;
+    fill_folder(f, 400, size, 1000);
+    for (int p = 0; p < processes; p++) {
+        if (fork()) continue;
+        for (int i = 0; i < puts; i++) {
+            if (i % 10 == 0) {
+                use_folder(f, f->dir);
+                if (kiln__disk_set_limit(f->disk, limit)) _exit(1);
+            }
+            put_numbered(f, 1000 * p + i, true);
+        }
+        _exit(0);
+    }
+    for (int p = 0; p < processes; p++) {
+        int status;
+        assert_true(wait(&status) > 0);
+        assert_int_equal(status, 0);
+    }
+    use_folder(f, f->dir);
+    f->disk->step_ms = 10000;
+    assert_int_equal(kiln__disk_set_limit(f->disk, limit), KILN_OK);
+    put_numbered(f, 9999, true);
+    const kiln__pruned left = measured(f);
+    assert_true(left.kept_bytes <= limit);
+    assert_true(left.kept >= 50); /* they do not remove the same share one after another */
 }
 
 static void what_the_dead_left_is_swept_after_an_hour(void **state) {
@@ -204,6 +334,10 @@ int main(void) {
         WITH_FOLDER(a_hit_saves_an_entry),
         WITH_FOLDER(a_clock_that_was_wrong_protects_nothing),
         WITH_FOLDER(whoever_passes_the_limit_prunes),
+        WITH_FOLDER(a_put_prunes_a_few_and_the_limit_is_reached),
+        WITH_FOLDER(what_others_removed_is_not_removed_again),
+        WITH_FOLDER(accounts_are_not_trusted),
+        WITH_FOLDER(many_processes_stay_below_the_limit),
         WITH_FOLDER(what_the_dead_left_is_swept_after_an_hour),
         WITH_FOLDER(the_environment_sets_the_limit),
         WITH_FOLDER(a_cache_that_is_not_there_has_nothing_to_prune),

@@ -401,7 +401,7 @@ static void null_arguments_are_refused(void **state) {
 static void a_struct_size_that_is_no_version_is_refused(void **state) {
     launch_fixture *f = *state;
     kiln_context *context = launch_context(f, "", KILN_POLICY_COMPILE), *other = NULL;
-    static const size_t bad[] = {0, 7, 4096};
+    static const size_t bad[] = {0, 7, 8, 9, 20, 23, 4096};
     for (size_t i = 0; i < COUNT(bad); i++) {
         kiln_context_options c = KILN_CONTEXT_OPTIONS_INIT;
         kiln_program_options p = KILN_PROGRAM_OPTIONS_INIT;
@@ -488,8 +488,18 @@ static void an_older_caller_gets_the_part_of_the_info_it_knows(void **state) {
     assert_int_equal(info.registers, 32); /* as the driver says */
     assert_int_equal(info.origin, KILN_ORIGIN_COMPILED);
     assert_string_equal(info.log, "");
-    info.struct_size = sizeof info + 8;
-    assert_int_equal(kiln_plan_get_info(plan, &info), KILN_E_ARGUMENT);
+    static const size_t bad[] = {0, 8, offsetof(kiln_plan_info, arch) + 1, offsetof(kiln_plan_info, is_ptx),
+                                 sizeof info + 8};
+    for (size_t i = 0; i < COUNT(bad); i++) {
+        info.struct_size = bad[i];
+        assert_int_equal(kiln_plan_get_info(plan, &info), KILN_E_ARGUMENT);
+    }
+    kiln_system_info system = {.struct_size = offsetof(kiln_system_info, nvrtc_path)};
+    kiln_device_info device = {.struct_size = sizeof device - 8};
+    assert_int_equal(kiln_context_get_system_info(context, &system, NULL, NULL), KILN_E_ARGUMENT);
+    assert_non_null(
+        strstr(kiln_last_error(), "kiln_system_info.struct_size is 524, expected sizeof(kiln_system_info)"));
+    assert_int_equal(kiln_context_get_device_info(context, 0, &device), KILN_E_ARGUMENT);
     kiln_plan_destroy(plan);
     kiln_program_destroy(program);
     kiln_context_destroy(context);

@@ -1,5 +1,6 @@
 /* Recording and replaying: what is missing becomes a line, and the line asks for the very kernel that was missing. */
 #define _GNU_SOURCE
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,7 +8,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -153,6 +157,81 @@ static void the_environment_names_the_record(void **state) {
     free(text);
     kiln_program_destroy(program);
     kiln_context_destroy(context);
+}
+
+static char last_message[1024];
+static void keep_message(void *user, kiln_log_level level, const char *text) {
+    (void)user;
+    (void)level;
+    snprintf(last_message, sizeof last_message, "%s", text);
+}
+
+/* Records two kernels in what is at the path; gives what the log was told. */
+static const char *record_at(launch_fixture *f, const char *path) {
+    kiln_context_options options = KILN_CONTEXT_OPTIONS_INIT;
+    kiln_context *context = NULL;
+    options.cache_dir = "";
+    options.driver_path = KILN_FAKE_DRIVER;
+    options.nvrtc_path = f->nvrtc;
+    options.record_path = path;
+    options.log = keep_message;
+    *last_message = '\0';
+    assert_int_equal(kiln_context_create(&options, &context), KILN_OK);
+    kiln_program *program = launch_program(context, "y = softmax(x)");
+    launch_expect(launch_run(program, "f16[8,64] f16[8,64]"), KILN_OK, "");
+    launch_expect(launch_run(program, "f16[8,65] f16[8,65]"), KILN_OK, "");
+    kiln_program_destroy(program);
+    kiln_context_destroy(context);
+    return last_message;
+}
+
+/* A pipe would keep the caller until somebody reads, and end the process where nobody does any more. */
+static void pipes_and_sockets_are_no_records(void **state) {
+    launch_fixture *f = *state;
+    static const char sentence[] = "it is a pipe or socket, expected a file";
+    char path[160], name[64];
+    snprintf(path, sizeof path, "%s/pipe", f->dir);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    alarm(20); /* ends a test that hangs */
+    assert_non_null(strstr(record_at(f, path), sentence));
+    int reader = open(path, O_RDONLY | O_NONBLOCK);
+    assert_true(reader >= 0);
+    assert_non_null(strstr(record_at(f, path), sentence));
+    assert_int_equal(read(reader, name, sizeof name), 0);
+    close(reader);
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    close(ends[0]);
+    snprintf(name, sizeof name, "/proc/self/fd/%d", ends[1]); /* as /dev/stderr may be */
+    assert_non_null(strstr(record_at(f, name), sentence));
+    close(ends[1]);
+    snprintf(path, sizeof path, "%s/socket", f->dir);
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    int listener = socket(AF_UNIX, SOCK_STREAM, 0);
+    assert_true(strlen(path) < sizeof address.sun_path);
+    strcpy(address.sun_path, path);
+    assert_int_equal(bind(listener, (const struct sockaddr *)&address, sizeof address), 0);
+    assert_non_null(strstr(record_at(f, path), sentence));
+    close(listener);
+    assert_string_equal(record_at(f, "/dev/null"), "");
+    assert_non_null(strstr(record_at(f, "/dev/full"), "No space left on device"));
+    assert_non_null(strstr(record_at(f, f->dir), "Is a directory"));
+    alarm(0);
+}
+
+/* In a process of its own, which the limit's signal would end. */
+static void a_limit_on_files_ends_no_recording_process(void **state) {
+    launch_fixture *f = *state;
+    char path[160];
+    snprintf(path, sizeof path, "%s/limited.jsonl", f->dir);
+    pid_t child = fork();
+    if (child == 0) {
+        const struct rlimit limit = {20, 20};
+        _exit(setrlimit(RLIMIT_FSIZE, &limit) || !strstr(record_at(f, path), "File too large"));
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
 }
 
 static int told;
@@ -388,6 +467,8 @@ int main(void) {
         WITH_LAUNCHES(a_kernel_is_recorded_once_and_where_it_was_missing),
         WITH_LAUNCHES(the_environment_names_the_record),
         WITH_LAUNCHES(a_record_that_cannot_be_written_fails_nothing),
+        WITH_LAUNCHES(pipes_and_sockets_are_no_records),
+        WITH_LAUNCHES(a_limit_on_files_ends_no_recording_process),
         WITH_LAUNCHES(processes_append_to_one_file),
         WITH_LAUNCHES(a_replayed_line_asks_for_the_same_kernel),
         WITH_LAUNCHES(a_line_tells_a_device_that_is_not_typical),

@@ -101,6 +101,7 @@ spell() {
         *) line+=" $word" ;;
         esac
     done
+    line=${line//$'\033'/\\033}
     printf '%s' "${line/ ${alone[*]}/}"
 }
 
@@ -498,6 +499,24 @@ if [ -n "${KILN_FAKE_NVRTC:-}" ] && transcript cache_commands; then
     try cache nothing
     unset FAKE_NVRTC_ARCH
     try cache clear
+    check
+fi
+
+# What a terminal would obey is spelled; other characters are shown.
+if [ -n "${KILN_FAKE_NVRTC:-}" ] && transcript control_characters; then
+    printf 'y = x * 2 # \033]0;title\007 caf\303\251 \302\2331m\n# \033[2J' > hostile.kiln
+    printf '"\033[31m"' > hostile.jsonl
+    try explain --program hostile.kiln --tensor 'x=f32[8]' --arch sm_90
+    try explain $'y = x\033' --tensor 'x=f32[8]' --arch sm_90
+    try run 'y = x' --in $'x=no\033[2J.npy' --out y=y.npy
+    try $'no\033[2J'
+    try precompile $'no\033[2J.jsonl' --arch sm_90
+    try precompile hostile.jsonl --arch sm_90
+    try cache stat --cache-dir $'no\033[2J'
+    export FAKE_NVRTC_ARCH=90
+    try compile --program hostile.kiln --tensor 'x=f32[8]' --arch sm_90 --nvrtc "$KILN_FAKE_NVRTC" --cache-dir hostile
+    try cache ls --cache-dir hostile
+    unset FAKE_NVRTC_ARCH
     check
 fi
 

@@ -72,8 +72,9 @@ typedef enum kiln_status {
 /* The constant's name, "KILN_E_SHAPE"; "KILN_E_UNKNOWN" for other values. Static string. Thread-safe. */
 KILN_API const char *kiln_status_name(kiln_status status);
 
-/* The sentence that the calling thread's last failing call left, "" after a call that succeeded. Valid until
- * the thread's next call into the library. Thread-safe: each thread has its own. */
+/* The sentence that the calling thread's last failing call left, "" after a call that succeeded. Control characters
+ * in it, of a program or a path, are written as \xNN. Valid until the thread's next call into the library.
+ * Thread-safe: each thread has its own. */
 KILN_API const char *kiln_last_error(void);
 
 /* "0.1.0". Static string. Thread-safe. */
@@ -112,8 +113,11 @@ KILN_API kiln_tensor kiln_tensor_contiguous(void *data, kiln_type type, int rank
 
 struct DLTensor; /* as <dlpack/dlpack.h> declares it */
 /* Converts a DLPack tensor (byte_offset and NULL strides included) into *out. The view borrows the DLPack
- * tensor's memory. Returns KILN_E_TYPE for a data type with lanes or without a kiln_type, KILN_E_UNSUPPORTED
- * for a rank over KILN_MAX_RANK. Thread-safe. */
+ * tensor's memory, and does not tell where that is: for kiln_run it is to be of device type CUDA, CUDA host or CUDA
+ * managed and reachable from the current context's device, for kiln_run_cpu of CPU, CUDA host or CUDA managed.
+ * Returns KILN_E_TYPE for a data type with lanes or without a kiln_type, KILN_E_UNSUPPORTED for another device type
+ * and for a rank over KILN_MAX_RANK, KILN_E_SIZE for a negative size or a byte_offset beyond the last address.
+ * Thread-safe. */
 KILN_API kiln_status kiln_tensor_from_dlpack(const struct DLTensor *source, kiln_tensor *out);
 
 /* A scalar's value. type is KILN_F64 (f64 holds the value; it computes in the program's own float type),
@@ -153,7 +157,8 @@ typedef struct kiln_pack {
 } kiln_pack;
 
 typedef struct kiln_context_options {
-    size_t struct_size;        /* sizeof(kiln_context_options), as KILN_CONTEXT_OPTIONS_INIT sets it */
+    size_t struct_size; /* sizeof(kiln_context_options), as KILN_CONTEXT_OPTIONS_INIT sets it. A smaller one, of an
+                                  older version, ends between fields; another one is KILN_E_ARGUMENT */
     const char *cache_dir;     /* NULL: KILN_CACHE_DIR, else $XDG_CACHE_HOME/kiln, else ~/.cache/kiln; "": no disk cache */
     const char *driver_path;   /* NULL: KILN_DRIVER, else the system's libcuda.so.1 */
     const char *nvrtc_path;    /* NULL: KILN_NVRTC, else the usual places, newest first */
@@ -166,8 +171,8 @@ typedef struct kiln_context_options {
     const kiln_pack *packs;    /* where kernels are looked for before the disk cache, in this order; after them the files
                                   in KILN_PACKS, parted by colons. The log is told of one that cannot be used */
     size_t pack_count;
-    const char *record_path;   /* a file to which each kernel that is in no cache and no pack appends one line, for
-                                  `kiln precompile`. NULL: KILN_RECORD, else none; "": none */
+    const char *record_path;   /* a file (no pipe) to which each kernel that is in no cache and no pack appends one line,
+                                  for `kiln precompile`. NULL: KILN_RECORD, else none; "": none */
     int64_t loaded_max_count;  /* kernels that stay loaded for a device; 0: 4,096; negative: no limit. Beyond this or the
                                   next the least recently used are dropped, but for those that a plan has or that were
                                   launched into a graph; a later call takes them from the caches or compiles them */

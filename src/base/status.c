@@ -3,34 +3,33 @@
 #include "base/status.h"
 
 #include <stdarg.h>
-#include <string.h>
 
-#include "base/text.h"
+#include "base/printable.h"
 
 #define MESSAGE_SIZE 1024
 
 static _Thread_local char message[MESSAGE_SIZE];
 
 kiln_status kiln__fail(kiln_status status, const char *format, ...) {
-    /* Aside: the arguments may be this thread's previous sentence. A byte more shows where a character ends. */
-    char text[MESSAGE_SIZE + 1] = "";
     va_list arguments;
     va_start(arguments, format);
-    kiln__format(text, sizeof text, format, arguments);
+    kiln__printable_format(message, sizeof message, false, format, arguments);
     va_end(arguments);
-    size_t end = strlen(text);
-    if (end == MESSAGE_SIZE) {
-        end--;
-        while (end > MESSAGE_SIZE - 4 && ((unsigned char)text[end] & 0xC0) == 0x80) end--;
-    }
-    text[end] = '\0';
-    memcpy(message, text, end + 1);
     return status;
 }
 
 void kiln__clear_error(void) { message[0] = '\0'; }
 
 kiln_status kiln__out_of_memory(void) { return kiln__fail(KILN_E_MEMORY, "the host's memory ran out"); }
+
+kiln_status kiln__check_struct_size(const char *name, size_t given, size_t first, size_t size) {
+    if (given >= first && given <= size && given % sizeof(size_t) == 0) return KILN_OK;
+    if (first == size)
+        return kiln__fail(KILN_E_ARGUMENT, "%s.struct_size is %zu, expected sizeof(%s), %zu", name, given, name, size);
+    return kiln__fail(KILN_E_ARGUMENT,
+                      "%s.struct_size is %zu, expected %zu to %zu, a multiple of %zu: set it to sizeof(%s)", name,
+                      given, first, size, sizeof(size_t), name);
+}
 
 const char *kiln_last_error(void) { return message; }
 

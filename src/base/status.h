@@ -10,7 +10,7 @@
 #define KILN_PRINTF(f, a)
 #endif
 
-/* Stores the sentence for the calling thread (cut at 1,023 bytes) and returns status. */
+/* Stores the sentence for the calling thread (cut at 1,023 bytes, control characters as \xNN) and returns status. */
 kiln_status kiln__fail(kiln_status status, const char *format, ...) KILN_PRINTF(2, 3);
 
 /* Empties the calling thread's sentence; each public entry calls it first. */
@@ -18,5 +18,9 @@ void kiln__clear_error(void);
 
 /* KILN_E_MEMORY with its sentence. */
 kiln_status kiln__out_of_memory(void);
+
+/* KILN_E_ARGUMENT where a caller's struct_size is that of no version of the struct `name`: versions end between fields,
+ * all of which are as large as size_t or pairs of halves, from the first version's size to today's. */
+kiln_status kiln__check_struct_size(const char *name, size_t given, size_t first, size_t size);
 
 #endif

@@ -31,6 +31,37 @@ static const struct {
     {2, 32, KILN_F32}, {2, 64, KILN_F64}, {4, 16, KILN_BF16}, {6, 8, KILN_BOOL}, {10, 8, KILN_E4M3}, {12, 8, KILN_E5M2},
 };
 
+/* DLPack's devices whose memory a kernel or the host can read, as the caller passes it to kiln_run or kiln_run_cpu. */
+static const struct {
+    int32_t type;
+    bool served, numbered;
+    const char *name;
+} dlpack_devices[] = {
+    {1, true, false, "CPU"},        {2, true, true, "CUDA"},          {3, true, false, "CUDA host"},
+    {4, false, false, "OpenCL"},    {7, false, false, "Vulkan"},      {8, false, false, "Metal"},
+    {9, false, false, "VPI"},       {10, false, false, "ROCm"},       {11, false, false, "ROCm host"},
+    {12, false, false, "ext"},      {13, true, true, "CUDA managed"}, {14, false, false, "oneAPI"},
+    {15, false, false, "WebGPU"},   {16, false, false, "Hexagon"},    {17, false, false, "MAIA"},
+    {18, false, false, "Trainium"},
+};
+
+static kiln_status check_device(int32_t type, int32_t id) {
+    const size_t count = sizeof dlpack_devices / sizeof dlpack_devices[0];
+    size_t i = 0;
+    while (i < count && dlpack_devices[i].type != type) i++;
+    const char *name = i < count ? dlpack_devices[i].name : "unknown";
+    if (i == count || !dlpack_devices[i].served)
+        return kiln__fail(
+            KILN_E_UNSUPPORTED,
+            "the DLPack tensor is on device type %d (%s), id %d, expected 1 (CPU), 2 (CUDA), 3 (CUDA host) "
+            "or 13 (CUDA managed)",
+            (int)type, name, (int)id);
+    if (dlpack_devices[i].numbered && id < 0)
+        return kiln__fail(KILN_E_ARGUMENT, "the DLPack tensor is on device type %d (%s), id %d, expected 0 or more",
+                          (int)type, name, (int)id);
+    return KILN_OK;
+}
+
 kiln_tensor kiln_tensor_contiguous(void *data, kiln_type type, int rank, const int64_t *sizes) {
     bool valid = rank >= 0 && rank <= KILN_MAX_RANK && (rank == 0 || sizes != NULL);
     kiln_tensor tensor = {.data = data, .type = type, .rank = valid ? rank : -1};
@@ -52,6 +83,8 @@ kiln_status kiln_tensor_from_dlpack(const struct DLTensor *source, kiln_tensor *
     dlpack_tensor dlpack;
     memcpy(&dlpack, source, sizeof dlpack);
 
+    kiln_status status = check_device(dlpack.device.type, dlpack.device.id);
+    if (status) return status;
     size_t i = 0, count = sizeof dlpack_types / sizeof dlpack_types[0];
     while (i < count && (dlpack_types[i].code != dlpack.type.code || dlpack_types[i].bits != dlpack.type.bits)) i++;
     if (i == count || dlpack.type.lanes != 1)
@@ -70,10 +103,12 @@ kiln_status kiln_tensor_from_dlpack(const struct DLTensor *source, kiln_tensor *
             return kiln__fail(KILN_E_SIZE, "the DLPack tensor has size %lld along axis %d, expected 0 or more",
                               (long long)dlpack.sizes[axis], axis);
 
-    /* A number, since an offset from NULL, or beyond the object, is no pointer that C knows. */
-    const uintptr_t address = dlpack.data != NULL ? (uintptr_t)dlpack.data + dlpack.byte_offset : 0;
-    void *data = (void *)address;
-    *out = kiln_tensor_contiguous(data, dlpack_types[i].type, dlpack.rank, dlpack.sizes);
+    /* A number: an offset from NULL, or beyond an object of the host's, is no pointer that C knows. */
+    uintptr_t address = 0;
+    if (dlpack.data != NULL && __builtin_add_overflow((uintptr_t)dlpack.data, dlpack.byte_offset, &address))
+        return kiln__fail(KILN_E_SIZE, "the DLPack tensor begins %llu bytes behind %p, which is no address",
+                          (unsigned long long)dlpack.byte_offset, dlpack.data);
+    *out = kiln_tensor_contiguous((void *)address, dlpack_types[i].type, dlpack.rank, dlpack.sizes);
     if (dlpack.strides != NULL)
         for (int axis = 0; axis < dlpack.rank; axis++) out->strides[axis] = dlpack.strides[axis];
     return KILN_OK;

@@ -12,7 +12,7 @@
 #include "cache/checksum.h"
 #include "cache/entry.h"
 
-enum { touch_seconds = 60, max_record = 4096 };
+enum { touch_seconds = 60, max_record = 16384, step_ms = 20 };
 
 /* A variable's value, NULL where it counts as not set. A program with raised rights reads none. */
 static const char *variable(const char *name, bool absolute) {
@@ -49,12 +49,14 @@ kiln_status kiln__disk_open(const char *dir, kiln_log_callback log, void *log_us
     atomic_flag_clear(&disk->told);
     atomic_flag_clear(&disk->pruning);
     disk->max_bytes = KILN__DEFAULT_LIMIT;
+    disk->step_ms = step_ms;
     *out = disk;
     return KILN_OK;
 }
 
 void kiln__disk_close(kiln__disk *disk) {
     if (disk == NULL) return;
+    free(disk->account);
     free(disk->path);
     free(disk);
 }
@@ -101,7 +103,7 @@ bool kiln__disk_put(kiln__disk *disk, const kiln__key *key, const kiln__entry *e
     size_t size = 0;
     uint8_t *bytes = kiln__entry_encode(key, entry, &size);
     bool done = bytes != NULL && kiln__disk_make_room(disk, (int64_t)size) &&
-                kiln__folder_publish(disk, folder, name, bytes, size);
+                kiln__folder_publish(disk, folder, name, bytes, size, true);
     free(bytes);
     close(folder);
     return done;
@@ -154,7 +156,8 @@ bool kiln__disk_record_put(kiln__disk *disk, const char *name, const void *bytes
     if (folder < 0) return false;
     memcpy(file, bytes, size);
     kiln__checksum(bytes, size, file + size);
-    bool done = kiln__folder_publish(disk, folder, name, file, size + KILN__CHECKSUM_SIZE);
+    /* What a record tells can be found out again. */
+    bool done = kiln__folder_publish(disk, folder, name, file, size + KILN__CHECKSUM_SIZE, false);
     close(folder);
     return done;
 }

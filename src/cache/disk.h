@@ -45,12 +45,12 @@ void kiln__disk_reject(kiln__disk *disk, const kiln__key *key, const void *image
  * description (kiln__entry.description). Reads the whole cache. The caller frees it; NULL without memory. */
 char *kiln__disk_explain(kiln__disk *disk, const kiln__key *key, const char *description);
 
-/* Small named records beside the entries (name: [a-z0-9_-]+, at most 4 KiB), checksummed and published in the same
- * way: the identity of the last NVRTC. *size: capacity in, length out. */
+/* Small named records beside the entries (name: [a-z0-9_-]+, at most 16 KiB), checksummed and published in the same
+ * way: the identity of the last NVRTC, what each folder holds. *size: capacity in, length out. */
 bool kiln__disk_record_get(kiln__disk *disk, const char *name, void *bytes, size_t *size);
 bool kiln__disk_record_put(kiln__disk *disk, const char *name, const void *bytes, size_t size);
 
-/* The cap on all that the cache holds: put prunes to less where it would pass it. 0: KILN_CACHE_SIZE (bytes, or with K,
+/* The cap on what the cache holds beside records: put prunes to less where it would pass it, in steps of bounded time. 0: KILN_CACHE_SIZE (bytes, or with K,
  * M, G or T; 0: none), else 1 GiB; negative: none. KILN_E_ARGUMENT for a variable that is no size. */
 kiln_status kiln__disk_set_limit(kiln__disk *disk, int64_t bytes);
 

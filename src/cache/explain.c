@@ -1,8 +1,10 @@
 /* Why an entry was missed: what of the key differs from the nearest entry that is there. Reads the whole cache; only
  * where the log was asked for it. */
 #define _GNU_SOURCE
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/printable.h"
 #include "base/text.h"
 #include "cache/entry.h"
 
@@ -117,5 +119,7 @@ char *kiln__disk_explain(kiln__disk *disk, const kiln__key *key, const char *des
         if (first) kiln__text_puts(&text, "nothing: it has appeared meanwhile, or its file is not trusted");
     }
     kiln__entry_free(&all.nearest);
-    return kiln__text_take(&text);
+    char *told = kiln__text_take(&text), *printable = told != NULL ? kiln__printable_copy(told, false) : NULL;
+    free(told);
+    return printable;
 }

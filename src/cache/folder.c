@@ -6,20 +6,25 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
+#include <sys/auxv.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "base/file.h"
+#include "base/printable.h"
+#include "cache/checksum.h"
 
 void kiln__disk_tell(kiln__disk *disk, bool once, const char *format, ...) {
     if (disk->log == NULL || (once && atomic_flag_test_and_set(&disk->told))) return;
     char message[1024];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(message, sizeof message, format, arguments);
+    kiln__printable_format(message, sizeof message, false, format, arguments);
     va_end(arguments);
     disk->log(disk->log_user, KILN_LOG_WARNING, message);
 }
@@ -93,19 +98,42 @@ int kiln__folder_open_file(kiln__disk *disk, int folder, const char *name, struc
     return -1;
 }
 
-bool kiln__folder_publish(kiln__disk *disk, int folder, const char *name, const void *bytes, size_t size) {
+/* A name that no other writer of the folder has, on this machine or another: from what tells processes, threads and
+ * moments apart. None of it asks the kernel for random numbers, which sandboxes deny; a file of that name is no harm. */
+static void name_temporary(char name[KILN__MAX_FILE_NAME]) {
+    struct {
+        uint64_t process[2]; /* random since its exec */
+        struct timespec now, uptime;
+        pthread_t thread;
+        pid_t pid;
+    } origin;
+    memset(&origin, 0, sizeof origin);
+    const void *random = (const void *)(uintptr_t)getauxval(AT_RANDOM);
+    if (random != NULL) memcpy(origin.process, random, sizeof origin.process);
+    clock_gettime(CLOCK_REALTIME, &origin.now);
+    clock_gettime(CLOCK_MONOTONIC, &origin.uptime);
+    origin.thread = pthread_self();
+    origin.pid = getpid();
+    uint64_t digest[KILN__CHECKSUM_SIZE / sizeof(uint64_t)];
+    kiln__checksum(&origin, sizeof origin, (uint8_t *)digest);
+    snprintf(name, KILN__MAX_FILE_NAME, KILN__TEMPORARY_PREFIX "%016llx%016llx", (unsigned long long)digest[0],
+             (unsigned long long)digest[1]);
+}
+
+bool kiln__folder_publish(kiln__disk *disk, int folder, const char *name, const void *bytes, size_t size,
+                          bool durable) {
     char temporary[KILN__MAX_FILE_NAME];
-    uint64_t random[2] = {0};
-    if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random) return false;
-    snprintf(temporary, sizeof temporary, KILN__TEMPORARY_PREFIX "%016llx%016llx", (unsigned long long)random[0],
-             (unsigned long long)random[1]);
-    int fd = openat(folder, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (fd >= 0) errno = ENOSPC; /* what a write tells that is cut short */
-    bool done = fd >= 0 && write(fd, bytes, size) == (ssize_t)size && fsync(fd) == 0;
-    if (fd >= 0) done = close(fd) == 0 && done;
-    done = done && renameat(folder, temporary, folder, name) == 0;
+    int fd = -1;
+    for (int attempt = 0; attempt < 16 && (attempt == 0 || (fd < 0 && errno == EEXIST)); attempt++) {
+        name_temporary(temporary);
+        fd = openat(folder, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    }
+    bool done = fd >= 0 && kiln__file_write_all(fd, bytes, size) && (!durable || fsync(fd) == 0);
+    int code = errno;
+    if (fd >= 0 && close(fd) != 0 && done) done = false, code = errno;
+    if (done && renameat(folder, temporary, folder, name) != 0) done = false, code = errno;
     if (!done) {
-        kiln__disk_tell(disk, true, "the disk cache '%s' cannot be written: %s", disk->path, strerror(errno));
+        kiln__disk_tell(disk, true, "the disk cache '%s' cannot be written: %s", disk->path, strerror(code));
         if (fd >= 0) unlinkat(folder, temporary, 0);
     }
     return done;
@@ -164,6 +192,18 @@ static bool walk_folder(int fd, const char *sub, kiln__file_visitor *visit, void
     return more;
 }
 
+void kiln__folder_name(unsigned number, char sub[16]) {
+    if (number < KILN__FOLDER_COUNT - 1)
+        snprintf(sub, 16, "%02x", number);
+    else
+        strcpy(sub, KILN__RECORDS);
+}
+
+void kiln__folder_walk_one(kiln__disk *disk, const char *sub, kiln__file_visitor *visit, void *user) {
+    int fd = kiln__folder_open(disk, sub, false);
+    if (fd >= 0) walk_folder(fd, sub, visit, user);
+}
+
 kiln_status kiln__folder_walk(kiln__disk *disk, kiln__file_visitor *visit, void *user) {
     int root = kiln__folder_open(disk, NULL, false);
     if (root < 0 && errno == ENOENT) return KILN_OK;
@@ -171,9 +211,9 @@ kiln_status kiln__folder_walk(kiln__disk *disk, kiln__file_visitor *visit, void 
         return kiln__fail(KILN_E_IO, "the disk cache '%s' cannot be read or is not trusted: %s", disk->path,
                           strerror(errno));
     bool more = true;
-    for (unsigned i = 0; i <= 256 && more; i++) {
-        char sub[16] = KILN__RECORDS;
-        if (i < 256) snprintf(sub, sizeof sub, "%02x", i);
+    for (unsigned i = 0; i < KILN__FOLDER_COUNT && more; i++) {
+        char sub[16];
+        kiln__folder_name(i, sub);
         int fd = open_trusted(disk, root, sub, O_NOFOLLOW, false);
         if (fd >= 0) more = walk_folder(fd, sub, visit, user);
     }

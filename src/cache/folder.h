@@ -34,8 +34,10 @@ struct kiln__disk {
     kiln_log_callback log;
     void *log_user;
     atomic_flag told, pruning;
-    int64_t max_bytes;    /* negative: no limit */
-    _Atomic int64_t room; /* bytes that may be put before the cache is measured again */
+    int64_t max_bytes;              /* negative: no limit */
+    int step_ms;                    /* that one put measures and prunes */
+    struct kiln__accounts *account; /* of who holds `pruning`; NULL until there is need */
+    _Atomic int64_t room;           /* bytes that may be put before the cache is measured again */
 };
 
 /* Tells the log a sentence; with `once`, if none has been told so in this disk's life. */
@@ -52,8 +54,9 @@ int kiln__folder_open_key(kiln__disk *disk, const kiln__key *key, const char *su
 /* A descriptor of a trusted regular file and its status, -1 otherwise. */
 int kiln__folder_open_file(kiln__disk *disk, int folder, const char *name, struct stat *status);
 
-/* Publishes a whole file under a name: temporary file, fsync, rename. */
-bool kiln__folder_publish(kiln__disk *disk, int folder, const char *name, const void *bytes, size_t size);
+/* Publishes a whole file under a name: temporary file, rename; what shall outlive a crash of the machine is written to the
+ * disk before that. */
+bool kiln__folder_publish(kiln__disk *disk, int folder, const char *name, const void *bytes, size_t size, bool durable);
 
 /* Sets a file's time of last use to now. */
 void kiln__folder_touch(int folder, const char *name);
@@ -66,10 +69,17 @@ void kiln__folder_set_aside(int folder, const char *name, const struct stat *sta
 typedef bool kiln__file_visitor(void *user, int folder, const char *sub, const char *name);
 kiln_status kiln__folder_walk(kiln__disk *disk, kiln__file_visitor *visit, void *user);
 
+/* The folders below, by number: those of entries, and of records. */
+enum { KILN__FOLDER_COUNT = 257 };
+void kiln__folder_name(unsigned number, char sub[16]);
+/* The same as kiln__folder_walk, of one of them. */
+void kiln__folder_walk_one(kiln__disk *disk, const char *sub, kiln__file_visitor *visit, void *user);
+
 /* Whether a file that lives for a moment is so old, or so far in the future, that its writer must be dead. */
 bool kiln__folder_is_stale(kiln__file_kind kind, const struct stat *status);
 
-/* Removes the least recently used entries where size bytes more would pass the limit. False where they never fit. */
+/* Removes least recently used entries where size bytes more would pass the limit: as many as a step's time allows, the rest
+ * when there is more to put. False where size bytes never fit. */
 bool kiln__disk_make_room(kiln__disk *disk, int64_t size);
 
 #endif

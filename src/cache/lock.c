@@ -5,37 +5,67 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/file.h>
 #include <time.h>
 #include <unistd.h>
 
 enum { beat_ms = 100, stall_ms = 600, wait_ms = 60000, longest_pause_ms = 16 };
 
-/* Marks the lock as alive until it is woken, or cannot wait: then it ends, and others wait less long. */
+static struct timespec after_a_beat(void) {
+    struct timespec at;
+    clock_gettime(CLOCK_MONOTONIC, &at);
+    at.tv_nsec += beat_ms * 1000000L;
+    at.tv_sec += at.tv_nsec / 1000000000L;
+    at.tv_nsec %= 1000000000L;
+    return at;
+}
+
+/* Marks the lock as alive until it is released. A wait that fails otherwise than by its time ends the marking: others
+ * then wait less long, and nothing spins. */
 static void *beat(void *user) {
-    const kiln__claim *claim = user;
-    struct pollfd wake = {.fd = claim->wake, .events = POLLIN};
-    while (poll(&wake, 1, beat_ms) == 0) futimens(claim->file, NULL);
+    kiln__claim *claim = user;
+    int waited = ETIMEDOUT;
+    pthread_mutex_lock(&claim->lock);
+    while (!claim->released && waited == ETIMEDOUT) {
+        futimens(claim->file, NULL);
+        const struct timespec next = after_a_beat();
+        do waited = pthread_cond_timedwait(&claim->wake, &claim->lock, &next);
+        while (waited == 0 && !claim->released);
+    }
+    pthread_mutex_unlock(&claim->lock);
     return NULL;
+}
+
+static void end_beat(kiln__claim *claim) {
+    if (claim->beats) {
+        pthread_mutex_lock(&claim->lock);
+        claim->released = true;
+        pthread_cond_signal(&claim->wake);
+        pthread_mutex_unlock(&claim->lock);
+        pthread_join(claim->beat, NULL);
+    }
+    claim->beats = false;
+    pthread_cond_destroy(&claim->wake);
+    pthread_mutex_destroy(&claim->lock);
 }
 
 /* Without the thread the claim holds as well; others only wait less long for it. No signal is delivered to it. */
 static void start_beat(kiln__claim *claim) {
     sigset_t all, before;
+    pthread_condattr_t monotonic;
     futimens(claim->file, NULL);
-    claim->wake = eventfd(0, EFD_CLOEXEC);
-    if (claim->wake < 0) return;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_mutex_init(&claim->lock, NULL);
+    pthread_cond_init(&claim->wake, &monotonic);
+    pthread_condattr_destroy(&monotonic);
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    if (pthread_create(&claim->beat, NULL, beat, claim) != 0) {
-        close(claim->wake);
-        claim->wake = -1;
-    }
+    claim->beats = pthread_create(&claim->beat, NULL, beat, claim) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (!claim->beats) end_beat(claim);
 }
 
 /* Whether the folder's file of that name is still the one opened: another may have replaced a holder that was stopped. */
@@ -51,18 +81,14 @@ static void close_file(kiln__claim *claim) {
 }
 
 void kiln__disk_release(kiln__claim *claim) {
-    if (claim->wake >= 0) {
-        eventfd_write(claim->wake, 1);
-        pthread_join(claim->beat, NULL);
-        close(claim->wake);
-    }
+    if (claim->beats) end_beat(claim);
     if (claim->file >= 0) {
         if (is_current(claim)) unlinkat(claim->folder, claim->name, 0);
         flock(claim->file, LOCK_UN); /* a forked child may have the file open, too */
     }
     close_file(claim);
     if (claim->folder >= 0) close(claim->folder);
-    claim->folder = claim->wake = -1;
+    claim->folder = -1;
 }
 
 typedef enum attempt { TAKEN, BUSY, REPLACED, FINISHED, NO_LOCKS } attempt;

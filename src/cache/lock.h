@@ -10,11 +10,15 @@
 
 /* A held right: a locked file beside the entry, and a thread that marks it as alive. Not to be moved while held. */
 typedef struct kiln__claim {
-    int folder, file, wake; /* descriptors, -1 where there is none */
+    int folder, file; /* descriptors, -1 where there is none */
     char name[KILN__MAX_FILE_NAME];
     pthread_t beat;
+    bool beats, released; /* the thread runs; it shall end */
+    pthread_mutex_t lock; /* of `released`, where the thread runs */
+    pthread_cond_t wake;
 } kiln__claim;
-#define KILN__NO_CLAIM {.folder = -1, .file = -1, .wake = -1}
+#define KILN__NO_CLAIM \
+    { .folder = -1, .file = -1 }
 
 /* True where another process has published the entry meanwhile, which *found then has. Else the caller compiles, and
  * calls kiln__disk_release once it has published; that the right is held is likely, not certain. Waits while its holder

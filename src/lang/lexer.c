@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/printable.h"
 #include "lang/parser.h"
 
 static bool is_digit(char c) { return c >= '0' && c <= '9'; }
@@ -87,16 +88,6 @@ static void read_name(kiln__parser *parser, kiln__token *token) {
                   kiln__parser_quote(parser, token), token->length, KILN__MAX_NAME);
 }
 
-/* The bytes of the UTF-8 character at text; 0 if it is none, or cannot be printed. */
-static size_t character_length(const char *text) {
-    const unsigned char *byte = (const unsigned char *)text;
-    size_t length = byte[0] >= 0xf0 ? 4 : byte[0] >= 0xe0 ? 3 : byte[0] >= 0xc2 ? 2 : 1;
-    if (byte[0] < 0x20 || byte[0] > 0xf4 || (length == 1 && byte[0] >= 0x7f)) return 0;
-    for (size_t i = 1; i < length; i++)
-        if ((byte[i] & 0xc0) != 0x80) return 0;
-    return length;
-}
-
 static void read_punctuator(kiln__parser *parser, kiln__token *token) {
     static const char pairs[] = "|| && == != <= >= << >> ** ->";
     token->kind = token->text[0];
@@ -110,7 +101,7 @@ static void read_punctuator(kiln__parser *parser, kiln__token *token) {
     if (token->kind == '(') parser->lexer.nesting++;
     if (token->kind == ')' && parser->lexer.nesting > 0) parser->lexer.nesting--;
     if (strchr("+-*/%&|^~!<>=?:;,()", token->kind) != NULL) return;
-    token->length = character_length(token->text);
+    token->length = kiln__character_length(token->text);
     const char *use = kiln__advice(token);
     if (use != NULL)
         KILN__FAIL_AT(parser, token, KILN_E_SYNTAX, "%s is not part of the language; use %s",

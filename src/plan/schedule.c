@@ -134,7 +134,8 @@ static bool hold(const kiln__ir *ir, const kiln__choice *c, const kiln__pins *pi
     bool persistent = s->group != KILN__GROUP_LANES && ir->phase_count > 0 &&
                       (pins->persistent ? pins->persistent > 0 : c->persistent);
     int64_t exchange = s->group == KILN__GROUP_LANES ? 8192 : exchange_bytes(ir, persistent, s);
-    int64_t step = (int64_t)s->threads * bytes, room = device->shared_per_block - exchange;
+    int64_t step = (int64_t)s->threads * (bytes ? bytes : KILN__LEAST_STEP_BYTES);
+    const int64_t room = device->shared_per_block - exchange;
     s->held = 0;
     s->resident = 1;
     s->shared_bytes = 0;
@@ -142,11 +143,11 @@ static bool hold(const kiln__ir *ir, const kiln__choice *c, const kiln__pins *pi
     if (exchange > MOST_STATIC_BYTES) return false;
     if (s->residency != KILN__RESIDENCY_SHARED) return true;
     /* Better two clusters side by side, one exchanging while the other loads, than all of a row. */
-    int64_t half = device->shared_per_sm / 2 - 5120, all = kiln__times(s->steps, step);
-    if (s->blocks_per_row == 16 && persistent && all > half && all - all / 4 <= half) room = half;
-    s->held = all <= room ? s->steps : room / step;
+    int64_t half = device->shared_per_sm / 2 - 5120, all = kiln__times(s->steps, step), most = room;
+    if (s->blocks_per_row == 16 && persistent && all > half && all - all / 4 <= half) most = half;
+    s->held = all <= most ? s->steps : most / step;
     if (s->held < s->steps && !grid && (!persistent || s->held < s->steps - s->steps / 4)) return false;
-    s->shared_bytes = (int)(s->held * step);
+    s->shared_bytes = (int)(s->held * s->threads * bytes);
     if (s->threads == 1024 && device->threads_per_sm >= 2048 && 2 * (s->shared_bytes + 2048) <= device->shared_per_sm)
         s->resident = 2;
     s->persistent = grid || persistent;

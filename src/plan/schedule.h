@@ -98,6 +98,9 @@ typedef struct kiln__schedule {
 } kiln__schedule;
 
 #define KILN__MOST_REGISTER_ELEMENTS 256 /* of a thread: more take the compiler seconds, and spill */
+/* What a thread's step in shared memory counts as where it keeps nothing, as in rows that are one element over and over:
+ * steps are unrolled all the same. */
+#define KILN__LEAST_STEP_BYTES 16
 
 /* What a caller pins of a schedule, for tests and tuning; 0 or -1: as the table says. */
 typedef struct kiln__pins {

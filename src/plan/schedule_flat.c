@@ -62,7 +62,7 @@ static void choose_threads(const kiln__problem *problem, const kiln__pins *pins,
         const int size = (int)kiln_type_size(problem->operands[o].type);
         if (size < stored) stored = size;
         for (int d = 0; d + 1 < problem->outer_rank; d++)
-            sectors &= problem->operands[o].outer_strides[d] * size % 32 == 0;
+            sectors &= problem->operands[o].outer_strides[d] % (32 / size) == 0;
     }
     const int behind = kiln__power_of_two_from(kiln__divide_up(down, s->steps), 1024),
               beside = kiln__power_of_two_from(run / s->pack_size, 1024);
@@ -93,7 +93,7 @@ static bool choose_squares(const kiln__ir *ir, const kiln__problem *problem, con
     if (across < 0 || problem->outer[last] < 2 * s->pack_size) return false;
     s->squares = true;
     s->across = across;
-    choose_square(ir, problem, pins, narrowest, attempt < 8 ? attempt : 8, s);
+    choose_square(ir, problem, pins, narrowest, attempt < 30 ? attempt : 30, s);
     if (!s->steps) return false;
     if (problem->outer[last] / s->pack_size * kiln__divide_up(problem->outer[across], s->steps) < 32) return false;
     choose_threads(problem, pins, s);

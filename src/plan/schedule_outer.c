@@ -42,7 +42,7 @@ typedef struct facts {
  * in chunks of 256 0.591, of 512 0.582, of 1,024 0.456, over 20,000 0.392, 0.542 and 0.512, over 65,536 0.300, 0.494 and 0.575). */
 static int64_t chunk_again(int64_t cols) {
     int64_t chunk = 256, least = kiln__divide_up(cols, MOST_CHUNKS_AGAIN);
-    while (chunk < 65536 && chunk * chunk < 8 * cols) chunk *= 2;
+    while (chunk < 65536 && chunk * chunk / 8 < cols) chunk *= 2;
     return chunk > least ? chunk : least;
 }
 
@@ -379,7 +379,8 @@ static bool takes_tile(const facts *f, const kiln__problem *problem, const kiln_
 /* As many columns as make 16 bytes of halves, fewer where threads would have more than 1.6 times as many steps. */
 static void choose_line(const facts *f, kiln__schedule *s) {
     if (!f->turned) return;
-    for (s->line = 8; s->line > 1 && kiln__divide_up(s->steps, s->line) * s->line * 5 > s->steps * 8;) s->line /= 2;
+    for (s->line = 8; s->line > 1; s->line /= 2)
+        if (kiln__times(kiln__divide_up(s->steps, s->line), 5 * s->line) <= kiln__times(s->steps, 8)) break;
     s->steps = kiln__divide_up(s->steps, s->line) * s->line;
     if (s->line == 1) s->line = 0;
 }
@@ -451,10 +452,12 @@ kiln_status kiln__schedule_outer(const kiln__ir *ir, const kiln__problem *proble
            ((f.again && s->steps * s->threads * f.kept_bytes * s->pack_size > room) ||
             s->rows_per_block * (slots_of(s) + cluster) * each > STATIC_BYTES))
         set_lanes(problem, lanes_of(s) / 2, how.members, s);
-    int64_t bytes = f.kept_bytes * s->pack_size, slab = kiln__times(s->steps, s->threads * bytes);
+    const int64_t bytes = f.kept_bytes * s->pack_size;
+    const int64_t slab = kiln__times(s->steps, s->threads * (bytes ? bytes : KILN__LEAST_STEP_BYTES));
     if (s->residency == KILN__RESIDENCY_SHARED && slab > room && pins->residency < 0)
         s->residency = KILN__RESIDENCY_STREAM;
-    if (s->residency == KILN__RESIDENCY_SHARED) s->shared_bytes = (int)slab, s->held = s->steps, s->online = -1;
+    if (s->residency == KILN__RESIDENCY_SHARED)
+        s->shared_bytes = bytes ? (int)slab : 0, s->held = s->steps, s->online = -1;
     s->threads_per_row *= cluster;
     s->chain = cluster;
     /* From columns and types alone, like the bits of a row. More chunks would only lengthen the partial results. */

@@ -132,8 +132,11 @@ static int ls_command(const arguments *args)
             format_time(c->entry.used_unix, used);
             format_age((int64_t)time(NULL) - c->entry.created_unix, age);
             (void)snprintf(arch, sizeof arch, "%s_%d", c->entry.is_ptx ? "compute" : "sm", c->entry.arch);
-            printf("%.12s  %-10s  %8" PRId64 "  %4s  %s  %s  (%s)\n", c->key, arch, c->entry.entry_bytes, age, used,
-                   c->description, c->schedule);
+            printf("%.12s  %-10s  %8" PRId64 "  %4s  %s  ", c->key, arch, c->entry.entry_bytes, age, used);
+            tool_print(c->description);
+            printf("  (");
+            tool_print(c->schedule);
+            printf(")\n");
         }
     }
     list_free(&list);
@@ -156,8 +159,10 @@ static int stat_command(const arguments *args)
                                           (json_int_t)list.unreadable, "compile_ms", json_ms(compile_ms)));
     } else if (!code) {
         const char *path = kiln__disk_path(list.disk);
-        printf("%-10s  %s\n%-10s  %zu\n%-10s  %" PRId64 "\n%-10s  %zu\n%-10s  %.1f ms\n", "dir", *path ? path : "none",
-               "entries", list.count, "bytes", bytes, "unreadable", list.unreadable, "compiling", compile_ms);
+        printf("%-10s  ", "dir");
+        tool_print(*path ? path : "none");
+        printf("\n%-10s  %zu\n%-10s  %" PRId64 "\n%-10s  %zu\n%-10s  %.1f ms\n", "entries", list.count, "bytes", bytes,
+               "unreadable", list.unreadable, "compiling", compile_ms);
     }
     list_free(&list);
     return code;

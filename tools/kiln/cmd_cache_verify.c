@@ -21,8 +21,9 @@ typedef struct verification {
 static void tell(verification *v, const cache_file *file, const char *fault) {
     progress_clear(&v->bar);
     if (!arguments_has(v->args, OPTION_JSON)) {
-        printf("%.12s  %s%s%s\n", file->name, fault, file->found ? ": " : "",
-               file->found ? file->found->description : "");
+        printf("%.12s  %s%s", file->name, fault, file->found ? ": " : "");
+        tool_print(file->found ? file->found->description : "");
+        printf("\n");
     }
     json_array_append_new(v->faults, json_pack("{s:s#, s:s}", "key", file->name, 32, "fault", fault));
 }

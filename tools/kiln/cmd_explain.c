@@ -1,6 +1,8 @@
 /* kiln explain: what a program becomes for given tensors: its phases, the schedule and why, the source.
  * Plans only; neither NVRTC nor GPU is needed. */
+#define _GNU_SOURCE
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "json_output.h"
@@ -47,7 +49,11 @@ static void print_lines(const char *title, const char *text)
 {
     for (bool first = true; *text; first = false) {
         size_t length = strcspn(text, "\n");
-        printf("%-10s%.*s\n", first ? title : "", (int)length, text);
+        char *line = strndup(text, length);
+        printf("%-10s", first ? title : "");
+        tool_print(line ? line : "");
+        printf("\n");
+        free(line);
         text += length + (text[length] == '\n');
     }
 }

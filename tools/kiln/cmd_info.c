@@ -53,23 +53,32 @@ static int report_json(const arguments *args, const system_report *r)
                                       json_text(s->cache_dir[0] ? s->cache_dir : NULL)));
 }
 
+static void print_line(const char *text) {
+    tool_print(text);
+    printf("\n");
+}
+
 static void report(const system_report *r)
 {
     const kiln_system_info *s = &r->system;
     printf("%-8s %s\n", "kiln", kiln_version());
     if (s->driver_path[0]) {
-        printf("%-8s CUDA %d.%d, %s\n", "driver", s->driver_version / 1000, s->driver_version % 1000 / 10, s->driver_path);
+        printf("%-8s CUDA %d.%d, ", "driver", s->driver_version / 1000, s->driver_version % 1000 / 10);
+        print_line(s->driver_path);
     } else {
         printf("%-8s none: %s\n", "driver", r->driver_error ? r->driver_error : "not found");
     }
     if (s->nvrtc_path[0]) {
-        printf("%-8s %d.%d, %s\n%-8s", "nvrtc", s->nvrtc_major, s->nvrtc_minor, s->nvrtc_path, "");
+        printf("%-8s %d.%d, ", "nvrtc", s->nvrtc_major, s->nvrtc_minor);
+        print_line(s->nvrtc_path);
+        printf("%-8s", "");
         for (int i = 0; i < 64 && s->nvrtc_archs[i]; i++) printf(" sm_%d", s->nvrtc_archs[i]);
         printf("\n");
     } else {
         printf("%-8s none: %s\n", "nvrtc", r->nvrtc_error ? r->nvrtc_error : "not found");
     }
-    printf("%-8s %s\n", "cache", s->cache_dir[0] ? s->cache_dir : "none");
+    printf("%-8s ", "cache");
+    print_line(s->cache_dir[0] ? s->cache_dir : "none");
     for (int i = 0; i < r->device_count; i++) {
         const kiln_device_info *d = &r->devices[i];
         printf("device %d %s, sm_%d, %d SMs, %.1f GiB, %.1f MiB of L2, %.0f KiB of shared memory per block\n", i, d->name,

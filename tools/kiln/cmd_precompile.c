@@ -89,8 +89,7 @@ static bool done(void *user, size_t task, const task_result *result) {
     p->failed++;
     progress_clear(&p->bar);
     if (!p->no_nvrtc) {
-        fprintf(stderr, "kiln precompile: %s:%zu: sm_%d: %s\n", kernel->line->file, kernel->line->number, kernel->arch,
-                result->message);
+        tool_say(p->args, "%s:%zu: sm_%d: %s", kernel->line->file, kernel->line->number, kernel->arch, result->message);
     }
     p->no_nvrtc |= result->status == KILN_E_NO_NVRTC;
     return arguments_has(p->args, OPTION_KEEP_GOING) && !p->no_nvrtc;
@@ -219,12 +218,14 @@ static int report(const precompile *p) {
     if (count) printf("slowest:\n");
     for (size_t i = 0; i < count; i++) {
         const listed_kernel *kernel = &p->list.kernels[order[i]];
-        printf("%10.1f ms  sm_%d  %s:%zu\n", p->results[order[i]].ms, kernel->arch, kernel->line->file,
-               kernel->line->number);
+        printf("%10.1f ms  sm_%d  ", p->results[order[i]].ms, kernel->arch);
+        tool_print(kernel->line->file);
+        printf(":%zu\n", kernel->line->number);
     }
     if (p->pack_bytes) {
-        printf("pack: %s, %zu kernels, %zu bytes\n", arguments_value(p->args, OPTION_PACK), p->pack_kernels,
-               p->pack_bytes);
+        printf("pack: ");
+        tool_print(arguments_value(p->args, OPTION_PACK));
+        printf(", %zu kernels, %zu bytes\n", p->pack_kernels, p->pack_bytes);
     }
     return TOOL_OK;
 }

@@ -203,7 +203,9 @@ static int report(const run *r)
     for (size_t i = 0; i < r->request.output_count; i++) {
         char text[TENSOR_SPEC_SIZE];
         tensor_spec_format(&r->request.tensors[r->request.input_count + i], text);
-        printf("%s  %s  %s\n", kiln_program_output_name(r->request.program, i), text, r->paths[r->request.input_count + i]);
+        printf("%s  %s  ", kiln_program_output_name(r->request.program, i), text);
+        tool_print(r->paths[r->request.input_count + i]);
+        printf("\n");
     }
     if (r->on_gpu) {
         printf("%s, sm_%d, %s, kernel from %s, %.4f ms\n", r->device_name, r->info.arch, r->info.schedule,

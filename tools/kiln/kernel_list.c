@@ -67,7 +67,7 @@ void kernel_list_free(kernel_list *list) {
 }
 
 static void complain(const arguments *args, kernel_list *list, const char *file, size_t number) {
-    fprintf(stderr, "kiln %s: %s:%zu: %s\n", args->command->name, file, number, kiln_last_error());
+    tool_say(args, "%s:%zu: %s", file, number, kiln_last_error());
     list->faults++;
 }
 

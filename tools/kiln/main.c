@@ -1,9 +1,11 @@
 /* The kiln tool: finds the command and runs it. Each command is a file of its own.
  * Exit codes are in tool.h and in the help below. */
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/printable.h"
 #include "tool.h"
 
 static const command *const commands[] = {
@@ -58,6 +60,7 @@ static int flushed(int code)
 
 int main(int argc, char **argv)
 {
+    signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is told of, and the old one left as it was */
     if (argc < 2) {
         fputs("kiln: a command was expected\nTry 'kiln --help'.\n", stderr);
         return TOOL_USAGE;
@@ -80,7 +83,9 @@ int main(int argc, char **argv)
     }
     if (!chosen) chosen = strchr(argv[1], ' ') ? NULL : find_command(argv[1]);
     if (!chosen) {
-        fprintf(stderr, "kiln: there is no command '%s'\nTry 'kiln --help'.\n", argv[1]);
+        char name[256];
+        kiln__printable(name, sizeof name, argv[1], false);
+        fprintf(stderr, "kiln: there is no command '%s'\nTry 'kiln --help'.\n", name);
         return TOOL_USAGE;
     }
     return flushed(dispatch(chosen, argc - used, argv + used));

@@ -2,17 +2,43 @@
  * The library's warnings come out here too. */
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 
+#include "base/printable.h"
+#include "base/text.h"
 #include "tool.h"
+
+/* Whole, however long, on one line. */
+static void say(const arguments *args, const char *format, va_list list) {
+    kiln__text text = {0};
+    kiln__text_printf(&text, "kiln %s: ", args->command->name);
+    kiln__text_vprintf(&text, format, list);
+    char *said = kiln__text_take(&text), *printable = said ? kiln__printable_copy(said, false) : NULL;
+    fprintf(stderr, "%s\n", printable ? printable : "kiln: the host's memory ran out");
+    free(said);
+    free(printable);
+}
+
+void tool_say(const arguments *args, const char *format, ...) {
+    va_list list;
+    va_start(list, format);
+    say(args, format, list);
+    va_end(list);
+}
+
+void tool_print(const char *text) {
+    char *printable = kiln__printable_copy(text, false);
+    fputs(printable ? printable : "?", stdout);
+    free(printable);
+}
 
 int tool_usage(const arguments *args, const char *format, ...)
 {
     va_list list;
     va_start(list, format);
-    fprintf(stderr, "kiln %s: ", args->command->name);
-    vfprintf(stderr, format, list);
-    fprintf(stderr, "\nTry 'kiln %s --help'.\n", args->command->name);
+    say(args, format, list);
     va_end(list);
+    fprintf(stderr, "Try 'kiln %s --help'.\n", args->command->name);
     return TOOL_USAGE;
 }
 
@@ -33,18 +59,20 @@ static bool tells_place(kiln_status status, const char *message)
 int tool_failed(const arguments *args, kiln_status status)
 {
     const char *message = kiln_last_error();
-    fprintf(stderr, "kiln %s: %s%s\n", args->command->name, tells_place(status, message) ? "program " : "", message);
+    tool_say(args, "%s%s", tells_place(status, message) ? "program " : "", message);
     return failed_code(status);
 }
 
 int tool_failed_at(const arguments *args, kiln_status status, const char *format, ...)
 {
     va_list list;
+    kiln__text text = {0};
     va_start(list, format);
-    fprintf(stderr, "kiln %s: ", args->command->name);
-    vfprintf(stderr, format, list);
-    fprintf(stderr, "%s\n", kiln_last_error());
+    kiln__text_vprintf(&text, format, list);
     va_end(list);
+    char *before = kiln__text_take(&text);
+    tool_say(args, "%s%s", before ? before : "", kiln_last_error());
+    free(before);
     return failed_code(status);
 }
 
@@ -53,12 +81,11 @@ void tool_note(const arguments *args, const char *format, ...)
     va_list list;
     if (arguments_has(args, OPTION_QUIET)) return;
     va_start(list, format);
-    fprintf(stderr, "kiln %s: ", args->command->name);
-    vfprintf(stderr, format, list);
-    fputc('\n', stderr);
+    say(args, format, list);
     va_end(list);
 }
 
+/* The library has made it printable; a compiler's log has lines. */
 void tool_log(void *user, kiln_log_level level, const char *message)
 {
     const arguments *args = user;

@@ -32,6 +32,10 @@ extern const command command_cache_clear, command_cache_export, command_cache_im
 int tool_usage(const arguments *args, const char *format, ...) KILN_PRINTF(2, 3);
 int tool_failed(const arguments *args, kiln_status status);
 int tool_failed_at(const arguments *args, kiln_status status, const char *format, ...) KILN_PRINTF(3, 4);
+/* The sentence alone. */
+void tool_say(const arguments *args, const char *format, ...) KILN_PRINTF(2, 3);
+/* Text of others on standard output, on one line: what a terminal would obey is spelled. */
+void tool_print(const char *text);
 /* A remark on standard error, none with --quiet. */
 void tool_note(const arguments *args, const char *format, ...) KILN_PRINTF(2, 3);
 
