@@ -25,6 +25,7 @@
 typedef long long kiln_index; /* columns */
 
 [kernel_sources/device.cuh]
+[kernel_sources/packs.cuh]
 [kernel_sources/math.cuh]
 
 /* ---- the program ---- */

@@ -25,6 +25,7 @@
 typedef int kiln_index; /* columns */
 
 [kernel_sources/device.cuh]
+[kernel_sources/packs.cuh]
 [kernel_sources/math.cuh]
 [kernel_sources/pack_reductions.cuh]
 
