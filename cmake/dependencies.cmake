@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Third-party parts, all from the distribution's packages. Static archives come first, so that what is built here
 # runs on another Linux of similar age without them.
 set(THREADS_PREFER_PTHREAD_FLAG ON)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Writes kiln_sources.{h,c}: each of FILES as a NUL-ended array, and a table of them all. Run by the build.
 # Arrays of characters and not string literals, since C99 promises no more than 4,095 bytes for those.
 set(declarations "")

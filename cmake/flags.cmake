@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Warnings, hardening and sanitizers of everything that is compiled here. Users of an installed Kiln get none of them.
 include(CheckCCompilerFlag)
 include(CheckLinkerFlag)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # What is installed: header, libraries, tool, pkg-config file, CMake package (kiln::kiln, kiln::static, kiln::tool,
 # kiln_add_pack), and the licences of all that is compiled in.
 include(CMakePackageConfigHelpers)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Embeds kernel_sources/ into the library: one generated C file and the header that declares what is in it.
 set(kiln_generated_dir ${PROJECT_BINARY_DIR}/generated)
 set(kiln_generated ${kiln_generated_dir}/kiln_sources.c ${kiln_generated_dir}/kiln_sources.h)

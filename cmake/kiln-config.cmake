@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The CMake package of an installed Kiln: find_package(kiln), then link kiln::kiln (shared) or kiln::static;
 # kiln_add_pack puts precompiled kernels into a target.
 include(CMakeFindDependencyMacro)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # kiln_add_pack(<target> <manifest> [NAME <name>] [ARCHS <arch>...] [OPTIONS <option>...])
 #
 # At build time runs `kiln precompile` on the manifest and puts the pack into the target's binary. The target's sources

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Rows abreast: a group works on KILN_ROWS_PER_BLOCK rows, one after the other in each pass, and reads what all rows share
  * once for them; on one, where there are KILN_FEW_ROWS or fewer. What it reduces of all of them is exchanged at once. They
  * lie KILN_APART rows apart, so that all of them begin at the same place of a pack. */

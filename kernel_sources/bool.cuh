@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Bools as they are stored. Every byte but 0 is true, while a C++ bool holds 0 or 1 alone: a byte becomes one where it is
  * read, which costs nothing where it is only tested. */
 

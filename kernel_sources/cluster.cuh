@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* How the blocks of a cluster exchange values: each waits until what is sent to it has arrived, where KILN_ARRIVALS tells
  * how many exchanges there are; else all meet at a barrier. No block may write to another before that one has begun. */
 #if defined KILN_ARRIVALS && KILN_COMPILER >= 1201

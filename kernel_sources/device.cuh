@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* The device language: what CUDA C++ has no functions for, by inline PTX, which stands nowhere else. Everything else in this
  * folder and all generated code calls these functions. */
 

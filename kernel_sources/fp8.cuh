@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* The 8-bit floats of the Open Compute Project: e4m3 (no infinity, largest 448) and e5m2 (largest finite 57344). Narrowing
  * is to nearest even and saturates, infinities too; NaN stays NaN. One instruction for two from sm_89 on, integer
  * arithmetic before. */

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Group: the warps of a block work on a row, one row per block. */
 
 KILN_DEVICE int kiln_member() { return threadIdx.x; }

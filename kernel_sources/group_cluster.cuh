@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Group: the blocks of a cluster work on a row, each on its share of the packs. */
 
 KILN_DEVICE int kiln_member() { return (int)kiln_cluster_rank() * KILN_THREADS + (int)threadIdx.x; }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Group: neighbouring rows lie side by side, so neighbouring threads (lanes) work on neighbouring rows, KILN_PACK of them
  * each, and the members of a row's group are threads of different warps, of all blocks of a cluster where there are any.
  * Blocks are whole: threads past the last row work too, on the first, unseen. */

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Group: all blocks of a cooperative grid work on a row, one row after the other. */
 
 KILN_DEVICE int kiln_member() { return (int)(blockIdx.x * KILN_THREADS + threadIdx.x); }

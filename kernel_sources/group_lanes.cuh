@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Group: 1 to 32 lanes of a warp work on a row; several rows per block. */
 
 KILN_DEVICE int kiln_member() { return threadIdx.x % KILN_THREADS_PER_ROW; }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Layout: no reduction. The tensors are one flat array of args.elements; a thread owns KILN_STEPS packs of its block's
  * share. A "column" is an element's index in the whole array. */
 

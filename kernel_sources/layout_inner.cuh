@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Layout: the reduced dimension is contiguous. A member of the group owns packs of columns; columns count from the
  * row's own start, so where rows are not aligned (KILN_MASKED) packs start up to KILN_PACK - 1 columns before it.
  *

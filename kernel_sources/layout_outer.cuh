@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Layout: neighbouring rows lie side by side. A pack is KILN_PACK rows at one column, in KILN_PIECES runs of KILN_VECTOR
  * rows. KILN_MASKED: the last run can be partial.
  *

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Layout: no reduction, and inputs whose neighbours are other elements than the outputs'. A thread works on a square:
  * KILN_STEPS packs, each in a run of elements that lie side by side in the outputs, behind one another in the dimension in
  * which those of the inputs do. KILN_THREADS_PER_ROW threads are side by side, the others behind them. A "column" is an

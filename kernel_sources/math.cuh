@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Operators of the language that CUDA C++ does not have, or has with other edge cases. Integers wrap around. */
 
 template <class V> KILN_DEVICE V kiln_maximum(V a, V b) { return a > b || a != a ? a : b; }

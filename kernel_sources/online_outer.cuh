@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Two phases that are reduced together, of a pack of rows that lie side by side: the second one's sums are about what a
  * thread knows of the first, and are corrected whenever that moves. */
 #define KILN_TOGETHER_ROWS

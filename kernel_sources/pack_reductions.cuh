@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Reductions of a whole pack at once, as it is stored. */
 
 template <class T> KILN_DEVICE float kiln_pack_maximum(const kiln_pack<T, 1> &pack) { return kiln_widen(pack.get(0)); }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Packs of elements as kernels see them: storage types, conversions, memory, shuffles, asynchronous copies. */
 
 /* ---- storage types and packs ---- */

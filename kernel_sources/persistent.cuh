@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* A group that goes through many rows: the first reductions take packs as they arrive, and a pack's place takes the next
  * row's as soon as the pack is done with, so that memory is busy all the time but while results are exchanged. */
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Residency: the row stays in the registers of its threads, packs and the single elements beside them (KILN_PEELED). All
  * loads are issued before the first use. The compiler leaves those behind that are made under a condition, or whose use comes
  * late in a chain of additions: so whoever has no pack or no element reads another's, unseen, and each pack is reduced apart. */

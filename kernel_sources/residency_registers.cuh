@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Residency: the row stays in the registers of its threads. All loads are issued before the first use. */
 
 struct kiln_residency {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Residency: the row stays in shared memory, filled by asynchronous copies. A thread reads only the packs that it
  * copied itself, so that no barrier stands between the copy and the first reduction. Packs beyond KILN_HELD steps stay
  * nowhere. */

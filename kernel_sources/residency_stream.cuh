@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Residency: nowhere. */
 
 struct kiln_residency {

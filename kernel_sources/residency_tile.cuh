@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Residency: a tile of several whole rows in shared memory. Rows that are short or start anywhere are one flat array all
  * the same: it is copied in aligned pieces by all threads, whoever works on a row, and so are the outputs. */
 

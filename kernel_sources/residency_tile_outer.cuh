@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Residency: a tile of neighbouring rows in shared memory, which all threads copied. Each thread is KILN_PARTS members, who
  * are neighbours, one after the other. */
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Split rows: each phase is a launch of its own, and partial results pass from one to the next through the workspace. */
 
 /* Where a phase's partial results of the row start: one for each chunk. */

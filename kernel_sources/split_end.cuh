@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* The last launch of split rows, where it stores one value per row: KILN_ENDERS threads of a block share the chunks of a
  * row, or of a pack of rows. */
 

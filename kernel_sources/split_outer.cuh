@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Split rows that lie side by side: each phase is a launch of its own, and partial results pass from one to the next
  * through the workspace, those of one chunk side by side like the rows. */
 

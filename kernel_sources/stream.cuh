@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Packs that stay nowhere: every pass reads them again, KILN_BATCH in flight at a time. */
 
 struct kiln_stream {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Copies between tensors and a tile of whole rows in shared memory, by all threads of the block: flat ones, and row by row
  * where they do not lie one behind the other (programs whose columns are combined in order, and pinned tiles). */
 

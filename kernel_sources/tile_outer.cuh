@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Copies between tensors and a tile of neighbouring rows that lie side by side: with all their columns they are one flat
  * array, in the tile as far behind a multiple of 16 bytes as in memory. */
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Compiles of a context: in this process, or, where they have a time limit, in workers, which may be ended. */
 #define _GNU_SOURCE
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The context: options, the disk cache, the opened libraries, and what they tell of the machine. */
 #define _GNU_SOURCE
 #include "context.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The context, programs and what is prepared from them: the only files that know all the stages (src, top level). */
 #ifndef KILN_CONTEXT_H
 #define KILN_CONTEXT_H

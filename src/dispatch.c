@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* kiln_run: a shape seen before is found by comparing integers, without a lock; a new one is prepared once.
  * Shapes are forgotten with their program, with the kernel that they launch, and the least recently used where there are
  * too many. Readers may still see what is forgotten, so it is retired, and freed once they are gone. */

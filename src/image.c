@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* From source to a kernel's bytes: what is loaded, packs, the disk cache, NVRTC where all miss.
  * Which NVRTC made an entry is part of its key; a record beside the entries tells it without opening the library. */
 #define _GNU_SOURCE

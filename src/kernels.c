@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The kernels that a context has loaded: found by name, and dropped when there are more than its limits allow, those first
  * that were used least recently. Launches of kiln_run are forgotten with their kernel, and the kernel is unloaded once no
  * thread can be about to launch it; the driver waits for what runs on the GPU. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Launches: a loaded kernel with everything a launch needs, checked and filled in by integers alone. */
 #define _GNU_SOURCE
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a context knows of kernels without looking further: those loaded, those that a thread is obtaining, for which
  * the others wait, and those that the compiler has refused. */
 #define _GNU_SOURCE

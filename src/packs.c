@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The packs of a context: opened when it is created, asked in order. */
 #define _GNU_SOURCE
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Plans and precompiled kernels: what a caller prepares once and holds. */
 #include <stdlib.h>
 #include <string.h>

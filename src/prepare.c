@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* From tensors to source: binding, canonical problem, schedule, code. */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Programs: text and signature, bound to tensors on demand. */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Recording: each kernel that had to be compiled, or was missing, becomes one line of JSON that `kiln precompile`
  * reads. A line is one appending write, so that any number of processes share a file. */
 #define _GNU_SOURCE

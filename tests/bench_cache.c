@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A plan whose kernel lies on disk: what Kiln itself costs from the request to handing the image to the driver, in a
  * warm process whose memory knows nothing of the kernel. The driver is the stand-in, whose load costs nothing. */
 #define _GNU_SOURCE

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* How long kernels take to compile, cold, next to an empty kernel in the same process. Fails over 5 times as long.
  * Needs NVRTC and no GPU; 77 without NVRTC. */
 #define _GNU_SOURCE

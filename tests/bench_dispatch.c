@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What kiln_run costs beyond the driver's launch, once a shape has been seen: run under callgrind by
  * tools/bench/dispatch.sh, against the stand-in driver. Usage: bench_dispatch <cache folder> [number of the program] */
 #define _GNU_SOURCE

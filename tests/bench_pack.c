@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What packs cost: opening one, finding a kernel in it, making a plan from it without the driver's own load (the
  * driver is the stand-in), and what compressing its entries would save and cost. tools/bench/precompile.sh makes a
  * pack and runs it. Usage: bench_pack <pack> <manifest>: kernels for sm_90. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A second process finds its kernel on disk: how long from the request to the loaded function, and that NVRTC is never
  * opened. Runs itself: once to fill a cache, then several times to measure. Needs a GPU; 77 without. */
 #define _GNU_SOURCE

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Tensors, axes and programs from short texts, so that a test's table shows a whole binding in one line. */
 #include "bound.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the tests of the core share: programs bound to tensors that are written as text, without memory behind them. */
 #ifndef KILN_TESTS_BOUND_H
 #define KILN_TESTS_BOUND_H

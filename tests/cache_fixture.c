@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A folder below /tmp for each test of the disk cache, removed when the test ends. */
 #define _GNU_SOURCE
 #include "cache_fixture.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the tests of the disk cache share: a folder for each test, a key and an entry. */
 #ifndef KILN_TESTS_CACHE_FIXTURE_H
 #define KILN_TESTS_CACHE_FIXTURE_H

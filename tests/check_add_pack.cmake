@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # A project of its own that finds an installed Kiln, embeds a pack with kiln_add_pack, and runs from it: a program in
 # C, a shared library in C++, and what is rebuilt when the manifest changes. The stand-in of NVRTC compiles.
 #   cmake -DROOT=<checkout> -DBUILD=<build folder> -DWORK=<empty folder> -DCC=<c compiler> -DCXX=<c++ compiler or empty>

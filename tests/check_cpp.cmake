@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Compiles tests/test_cpp.cpp against the public header and the built library, and runs it.
 #   cmake -DROOT=<checkout> -DWORK=<dir> -DCXX=<c++ compiler> -DLIBRARY=<libkiln.so> -P check_cpp.cmake
 cmake_minimum_required(VERSION 3.22)

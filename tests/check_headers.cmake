@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Compiles each header alone: public ones as C11 and C++17, internal ones as C11.
 #   cmake -DROOT=<checkout> -DGENERATED=<dir> -DCC=<c compiler> [-DCXX=<c++ compiler>] -P check_headers.cmake
 cmake_minimum_required(VERSION 3.22)

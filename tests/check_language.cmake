@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Fails where docs/language.md lacks a function or an operator: cmake -DROOT=<checkout> -P check_language.cmake
 cmake_minimum_required(VERSION 3.22)
 

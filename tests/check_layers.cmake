@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Fails where a stage includes a later one: cmake -DROOT=<checkout> -P check_layers.cmake
 # Data flows one way; what each folder of src/ may include is said here. Files directly in src/ may include all.
 cmake_minimum_required(VERSION 3.22)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Fails where src/ refuses a request for its size or kind in a sentence that docs/limits.md does not have:
 # cmake -DROOT=<checkout> -P check_limits.cmake. A sentence is known by its longest part without a number or a name.
 cmake_minimum_required(VERSION 3.22)

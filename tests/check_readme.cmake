@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The README's C example is docs/example.c, and it compiles and runs against an installed Kiln.
 #   cmake -DROOT=<checkout> -DBUILD=<build folder> -DWORK=<empty folder> -DCC=<c compiler> -DLIBDIR=<lib>
 #         -DGENERATOR=<CMake's generator> -DCUDA_INCLUDE=<folder or empty> -P check_readme.cmake

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Fails where the sources outgrow their limits: cmake -DROOT=<checkout> -P check_sizes.cmake
 # A folder's limit counts lines of code: neither blank lines nor comments. A file's limit counts all its lines.
 cmake_minimum_required(VERSION 3.22)

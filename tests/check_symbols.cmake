@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Compares what libkiln.so exports with the checked-in list, and that list with the public header.
 #   cmake -DROOT=<checkout> -DNM=<nm> -DLIBRARY=<libkiln.so> -P check_symbols.cmake
 cmake_minimum_required(VERSION 3.22)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Processes that ask a cache for kernels. A kernel is right where its image is its own code: that is what the stand-in
  * makes of it. */
 #define _GNU_SOURCE

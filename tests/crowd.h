@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Many processes that ask one cache for kernels, with the stand-in for NVRTC, which counts its compiles in a file. */
 #ifndef KILN_TESTS_CROWD_H
 #define KILN_TESTS_CROWD_H

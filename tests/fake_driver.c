@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A stand-in for the CUDA driver: the functions that Kiln looks up, with host memory for device memory, any bytes for
  * a kernel, and launches that are counted and do nothing. Tests set its numbers and failures through fake_driver.h. */
 #define _GNU_SOURCE

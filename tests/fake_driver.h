@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The knobs and counters of the stand-in for the CUDA driver, tests/fake_driver.c.
  * A test opens the library's file itself and asks it for fake_driver_state(). */
 #ifndef KILN_TESTS_FAKE_DRIVER_H

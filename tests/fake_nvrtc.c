@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A stand-in for an old NVRTC: version 11.1, sm_50 to sm_70, or to FAKE_NVRTC_ARCH of the environment (90, say, and
  * then sm_80 and sm_86, too). It compiles nothing: the image repeats the source. A word in the source makes the call
  * of that name fail, so that tests reach every failure. FAKE_NVRTC_CRASH and FAKE_NVRTC_HANG are such words that

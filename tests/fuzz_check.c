@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* One random case: memory with guard bands, the run on the GPU and on the CPU reference, the comparison. A buffer is
  * compared as a whole: what is not an output's element must be as it was. */
 #include "fuzz_check.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs one random case on the current device and compares every byte that it may and may not have written. */
 #ifndef KILN_TESTS_FUZZ_CHECK_H
 #define KILN_TESTS_FUZZ_CHECK_H

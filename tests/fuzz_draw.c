@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Draws random cases. Two generators: one for what a kernel is made for, which a run of cases has in common, and one
  * for kept extents, which differ from case to case. */
 #include "fuzz_draw.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Random cases: a program, its axes, and tensors of any shape, strides, type and alignment, all drawn from a seed. */
 #ifndef KILN_TESTS_FUZZ_DRAW_H
 #define KILN_TESTS_FUZZ_DRAW_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The table of programs for random cases: every reduction, the prelude's families, elementwise programs and integer
  * ones. Each line tells what its inputs must be like; a comment says why where it is not obvious. */
 #include "fuzz_programs.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The programs that random cases are drawn from, and what their inputs must be like for the answer to be well
  * determined. */
 #ifndef KILN_TESTS_FUZZ_PROGRAMS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The elements of random cases: where they lie and what values they have.
  *
  * Values are drawn so that the right answer is well determined: no fixed precision gives relative accuracy to the

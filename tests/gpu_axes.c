@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Every reduction and every function of the prelude along each axis of ranks 1 to 5, and along several, against the CPU
  * reference. Runs on a GPU (77 without one) or, with --driver and --nvrtc, on the software GPU. */
 #define _GNU_SOURCE

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The cases of the GPU suite, and inputs on which the right answer is well determined.
  *
  * Inputs are drawn so that no result is the small difference of large numbers. A sum that cancels has no relative

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The cases of the GPU suite: which programs, shapes, types and variants, and the inputs of each. */
 #ifndef KILN_TESTS_GPU_CASES_H
 #define KILN_TESTS_GPU_CASES_H

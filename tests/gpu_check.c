@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* One case of the GPU suite: draw the inputs, run, compare with the CPU reference by parts, look at the guard bands.
  * Inputs are drawn again for each part instead of being kept, so that the largest cases need little host memory. */
 #define _GNU_SOURCE

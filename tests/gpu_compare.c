@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* How far a kernel's result may be from the CPU reference: the tolerances of every test on the GPU. */
 #include "gpu_compare.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* How far a kernel's result may be from the CPU reference. */
 #ifndef KILN_TESTS_GPU_COMPARE_H
 #define KILN_TESTS_GPU_COMPARE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Device 0 for tests that run on a GPU, or their skipping where there is none. */
 #define _GNU_SOURCE
 #include "gpu_device.h"

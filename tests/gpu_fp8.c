@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The conversions from and to the 8-bit floats in kernels, to the bit, against a search in the tables of their values:
  * by instruction from sm_89 on, by integer arithmetic before. Runs on a GPU (77 without one) or, with --driver and
  * --nvrtc, on the software GPU, there for both. */

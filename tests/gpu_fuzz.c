@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Random programs, shapes, axes, strides, types and alignments on the GPU against the CPU reference. Worker processes
  * take runs of cases from a shared counter. Exits with 77 where there is no GPU. */
 #define _GNU_SOURCE

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the language says of NaN, infinities, ties, empty rows, rows of one element, tensors without axes and of
  * accumulation: each rule in kernels and in the CPU reference. Runs on a GPU (77 without one) or, with --driver and
  * --nvrtc, on the software GPU. */

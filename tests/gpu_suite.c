@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Every program, shape and type that Kiln promises, on the GPU against the CPU reference.
  * Exits with 77 where there is no GPU. */
 #define _GNU_SOURCE

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Worker processes of the GPU suite. NVRTC does not compile in several threads at once, so the work is spread over
  * processes, each with its own context on the same GPU. They take groups from a shared counter and report through
  * shared memory. A worker whose context broke is replaced, and its case counted as failed. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The GPU suite's worker processes and what they report. */
 #ifndef KILN_TESTS_GPU_WORKERS_H
 #define KILN_TESTS_GPU_WORKERS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Typed programs made by hand: constructors of instructions. */
 #include "hand_ir.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Typed programs made by hand, so that tests of the reference depend on neither parser nor typing. */
 #ifndef KILN_TESTS_HAND_IR_H
 #define KILN_TESTS_HAND_IR_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Graphs and typed programs as text. */
 #include "lang_text.h"
 

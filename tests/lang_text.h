@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the tests of the language share: graphs and typed programs as text, and the parse of a program in one call. */
 #ifndef KILN_TESTS_LANG_TEXT_H
 #define KILN_TESTS_LANG_TEXT_H

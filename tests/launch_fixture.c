@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Stand-ins for the driver and NVRTC in a folder of each test's own. */
 #define _GNU_SOURCE
 #include "launch_fixture.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the tests of launches share: a folder for the cache, stand-ins for the driver and NVRTC, what the log was told. */
 #ifndef KILN_TESTS_LAUNCH_FIXTURE_H
 #define KILN_TESTS_LAUNCH_FIXTURE_H

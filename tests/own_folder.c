@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Folders that tests work in, and their removal with everything below. */
 #define _GNU_SOURCE
 #include "own_folder.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A folder of a test's own. */
 #ifndef KILN_TESTS_OWN_FOLDER_H
 #define KILN_TESTS_OWN_FOLDER_H

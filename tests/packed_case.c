@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* One case: see packed_case.h. */
 #include "packed_case.h"
 

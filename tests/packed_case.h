@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A program over bound tensors on the software GPU, against the CPU reference: what tests of layouts have tables of. */
 #ifndef KILN_TESTS_PACKED_CASE_H
 #define KILN_TESTS_PACKED_CASE_H

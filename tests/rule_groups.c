@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The table of what the language says of NaN, infinities, ties, rows of one element and of accumulation. */
 #include "rule_groups.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the language says of single values, as a table: expressions of an input x and what comes out. */
 #ifndef KILN_TESTS_RULE_GROUPS_H
 #define KILN_TESTS_RULE_GROUPS_H

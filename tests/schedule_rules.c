@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Rules of schedules and launches, shared by the tests that go through tables and the one that draws at random. */
 #include "schedule_rules.h"
 

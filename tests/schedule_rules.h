@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What holds for every schedule, whatever the program, the columns, the types, the device and what is pinned. */
 #ifndef KILN_TESTS_SCHEDULE_RULES_H
 #define KILN_TESTS_SCHEDULE_RULES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Texts by the thousand, each created, run and destroyed, as a service does that compiles what its users write: memory and
  * the time of a cycle must stay what they are after the warm-up. On the stand-ins for the driver and NVRTC, so that it is
  * Kiln alone that is measured.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Programs on the software GPU beside the CPU reference. Each step's failure becomes a status, so that tests can ask for
  * failures and look at what comes of them. */
 #include "software_fixture.h"

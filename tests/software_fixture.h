@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the tests on the software GPU share: the device, and programs that are run on it and on the CPU reference. */
 #ifndef KILN_TESTS_SOFTWARE_FIXTURE_H
 #define KILN_TESTS_SOFTWARE_FIXTURE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The project's own declarations of the CUDA driver and NVRTC are those of the real cuda.h and nvrtc.h: every type's
  * size, every value and every function's type when this file compiles, every symbol's name when it runs. */
 #define _GNU_SOURCE

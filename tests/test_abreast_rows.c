@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Rows abreast, on the software GPU against the CPU reference: programs that read what all rows share, for several rows at
  * once. Pins make few rows be worked on as many are. */
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The base: statuses, types and their exact conversions, tensors from callers and DLPack, arenas, strings.
  * Conversions are compared with rounding done another way: by search among all values of the format. */
 #include <setjmp.h>

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # kiln bench on the software GPU: verdicts, candidates and exit codes; its times mean nothing.
 #   KILN_TOOL=build/kiln KILN_SOFTWARE_DRIVER=... KILN_SOFTWARE_NVRTC=... tests/test_bench.sh
 set -u

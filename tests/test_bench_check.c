@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What kiln bench takes for a right result. The stand-in for the driver has host memory for device memory, so that the
  * test writes the results itself: the reference's, and one of them off by a little. */
 #include <setjmp.h>

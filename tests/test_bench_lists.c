@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Lists in braces on kiln bench's command line: what each stands for, and which of them vary together.
  * The refusals' words are in the tool's golden transcripts. */
 #include <setjmp.h>

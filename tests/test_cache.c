@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The cache's contents: keys that stand for every part, entries and records that survive nothing but being whole. */
 #define _GNU_SOURCE
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The cache's folder: chosen by the environment, trusted or left alone, shared by many writers, listed, cleared. */
 #define _GNU_SOURCE
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a context remembers: one compile for each kernel among its threads, kernels that were refused, and what a forked
  * child may use of it. And what KILN_LOG=cache tells of an entry that was missed. */
 #define _GNU_SOURCE

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* One compile for each key among processes: they wait for each other, and never for one that was killed, was stopped,
  * cannot publish, or cannot be seen. */
 #define _GNU_SOURCE

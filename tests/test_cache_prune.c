@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The cache's size: the least recently used goes first, whoever passes the limit prunes, what the dead left is swept. */
 #define _GNU_SOURCE
 #include <setjmp.h>

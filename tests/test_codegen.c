@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The generated source: golden files of its program part, and texts of users' that try to leave their comment.
  * KILN_UPDATE_GOLDEN=1 writes the golden files anew. */
 #include <locale.h>

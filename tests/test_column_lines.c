@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Outputs whose columns lie side by side, of inputs whose rows do, on the software GPU against the CPU reference. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # tools/bench/compare.py and layouts.py without a GPU: their cases, the report, and the binding on the software GPU.
 #   KILN_LIBRARY=build/libkiln.so KILN_SOFTWARE_DRIVER=... KILN_SOFTWARE_NVRTC=... tests/test_compare.sh
 set -u

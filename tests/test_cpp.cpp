@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The C API from C++17: initialisers, callbacks and ownership by the standard library's own means.
 #include <cstdio>
 #include <cstring>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* One piece of work described in many ways: with dimensions of one element, in another order of axes, with dimensions
  * split, broadcast by stride 0, by size 1 or by missing dimensions, axes counted from the end. All have one source, and
  * so one key. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Where tensors lie in memory: their range, slices of one array side by side, and which overlaps a launch refuses. */
 #include <setjmp.h>
 #include <stdarg.h>

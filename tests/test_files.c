@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A library lives in somebody's process: no signal of a write ends it, no sandbox makes it spin or keep nothing. */
 #define _GNU_SOURCE
 #include <errno.h>

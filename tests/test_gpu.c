@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The driver is opened, described and failed as its header says, against a stand-in for the driver library. */
 #define _GNU_SOURCE
 #include <pthread.h>

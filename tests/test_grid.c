@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The grid of blocks that a schedule is launched with. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Typing: the type, phase and reach of every operation; what is folded and removed; the prelude for all types. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* NVRTC: found without being loaded, opened once, compiling for several targets, and failing in clear sentences.
  * What needs a real NVRTC is skipped where none is installed; the rest uses a stand-in of version 11.1. */
 #define _GNU_SOURCE

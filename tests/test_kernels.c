@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Generated kernels through NVRTC: every operator and every function of the prelude in every type, every combination of
  * group, residency and layout that the schedule table can give. Skipped where there is no NVRTC. */
 #define _POSIX_C_SOURCE 200809L

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The parser: precedence, functions, names, every error sentence, limits. */
 #define _GNU_SOURCE
 #include <setjmp.h>

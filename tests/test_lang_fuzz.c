@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Random programs: soups of tokens and mutations of valid ones. Whatever the text, parse and typing come back with a
  * program or with a status and a sentence, within the limits. KILN_FUZZ_SEED and KILN_FUZZ_CASES choose others. */
 #include <setjmp.h>

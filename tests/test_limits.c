@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* How large a problem may be, and the sentences that refuse what no kernel serves; docs/limits.md lists them. Only
  * where an index needs 64 bits has it so many. Nothing here has memory behind it. */
 #define _POSIX_C_SOURCE 200809L

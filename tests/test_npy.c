@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* .npy files: what is read, what is refused and how it is told, what is written, and headers that chance made.
  * Files are put together here byte by byte. */
 #define _GNU_SOURCE

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What numbers come out at the ends of types and in the tails of functions, on the software GPU and the CPU reference
  * alike: integers and bools in programs of every kind, and how many units in the last place f32 functions are off. */
 #include <float.h>

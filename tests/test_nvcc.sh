@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # What 'kiln explain --source' prints is CUDA C++ for nvcc, too: a source of each kind compiles.
 #   KILN_TOOL=build/kiln tests/test_nvcc.sh       skipped (77) where there is no nvcc, in the PATH or /usr/local/cuda
 set -u

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Which sums are made in the same pass as what they are centred on. */
 #include <setjmp.h>
 #include <stdarg.h>

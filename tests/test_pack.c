@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Packs: what is written is found again, damage is told of once and hurts nothing, and kernels come from packs without
  * NVRTC. Also the brief source that names kernels: it tells exactly as much as the whole one. */
 #define _GNU_SOURCE

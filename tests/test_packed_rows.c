@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Rows that lie side by side, on the software GPU against the CPU reference: each way in which a thread's pack of rows can
  * lie, and each way in which a row's columns can be divided. Also what only some schedules of the other layouts do: chunks
  * of split rows, runs of what is broadcast, groups that go through many rows. */

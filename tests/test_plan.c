@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Shapes, axes and canonical problems: what broadcasts, what is refused in which sentence, and that equal work looks
  * equal, down to the generated source and so to the cache's key. */
 #include <inttypes.h>

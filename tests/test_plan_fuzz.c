@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Random problems of any size, up to 2^63 bytes: bound, planned, scheduled, written as source and launched on a driver
  * that does nothing, with no memory behind them. Each either comes out by the rules of tests/schedule_rules.c or is
  * refused with a sentence. A process of its own runs the cases, so that one that crashes or hangs is told, too. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The CPU reference in the program's own types: what overflows, cancels or wraps on a GPU does so there, too. */
 #define _GNU_SOURCE
 #include <math.h>

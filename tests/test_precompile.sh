@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # kiln precompile and packs from end to end, with a stand-in for NVRTC that crashes, hangs and takes its time on demand.
 #   KILN_TOOL=build/kiln KILN_FAKE_NVRTC=... KILN_FAKE_DRIVER=... tests/test_precompile.sh
 set -u

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The prelude's functions in numbers: against formulas of their own, and the gradients against differences. */
 #include <setjmp.h>
 #include <stdarg.h>

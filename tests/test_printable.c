@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What of a text a terminal is given: characters, and nothing that it would obey. */
 #include <setjmp.h>
 #include <stdarg.h>

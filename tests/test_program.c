@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The public API with bad input: a status and one sentence each, nothing crashes, and the next valid call works. */
 #include <setjmp.h>
 #include <stdarg.h>

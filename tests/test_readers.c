@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Reading without a lock what others take away, things found by their hash, and rings. */
 #include <pthread.h>
 #include <sched.h>

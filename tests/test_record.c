@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Recording and replaying: what is missing becomes a line, and the line asks for the very kernel that was missing. */
 #define _GNU_SOURCE
 #include <fcntl.h>

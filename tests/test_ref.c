@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The reference over whole tensors: reductions, phases, broadcasting, strides, in place, empty rows.
  * Programs are made by hand, so that a fault of the parser cannot hide one of the reference. */
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The reference's operators, each against the C library or against values known otherwise.
  * Blocks are longer than the reference's own, so that every case also crosses from one block to the next. */
 #include <setjmp.h>

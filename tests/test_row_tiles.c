@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Tiles of rows that lie side by side, on the software GPU against the CPU reference; and that they give the bits that packs
  * of rows give. */
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Launches through the public API: what is compiled, loaded and launched how often, where kernels are found again, and
  * what happens where a part of the machine fails. A stand-in driver counts; a stand-in NVRTC compiles. */
 #define _GNU_SOURCE

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Schedules: what holds for every row of the table, whatever the columns, types and device; the layout of the kernel's
  * argument. */
 #define _POSIX_C_SOURCE 200809L

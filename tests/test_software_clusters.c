@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Clusters and cooperative grids on the software GPU: kernels written by hand are right in every order of threads and
  * blocks, and what they can do wrong is caught in every order. */
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Every function of the driver's and of NVRTC's table fails once, at each of its calls: the public call tells so, nothing
  * leaks, and the next one works. Each fault has a process of its own, since libraries are opened once per process. */
 #define _GNU_SOURCE

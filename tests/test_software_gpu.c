@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The software GPU holds what it promises: kernels run on it as the CPU reference says, and faults planted in their
  * text are caught, each under at least one of five orders of threads. */
 #define _GNU_SOURCE

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Every operator and every function of the prelude in a kernel, on the software GPU, against the CPU reference: on usual
  * numbers, and operators also on zeros, infinities, NaN and the ends of each type's range. */
 #include <math.h>

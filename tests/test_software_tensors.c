@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Unusual tensors on the software GPU, which refuses every access outside of them: without elements along an axis, and
  * with names that mean something to a compiler or to the generator. */
 #define _GNU_SOURCE

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* How much stack the calls of Kiln need: 64 KB do for every text, accepted or refused, however deep it nests. */
 #define _GNU_SOURCE
 #include <pthread.h>

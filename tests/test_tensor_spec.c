@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The texts of the tool's command line: tensors, files with types, scalars, axes, architectures.
  * The refusals' words are in the tool's golden transcripts; here is what they are read as. */
 #include <setjmp.h>

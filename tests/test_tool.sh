@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # The kiln tool as a user meets it: each transcript of commands is compared with its golden file in golden/.
 #   KILN_TOOL=build/kiln tests/test_tool.sh [--update] [TRANSCRIPT...]      --update writes the golden files anew
 # KILN_FAKE_DRIVER and KILN_FAKE_NVRTC name the stand-ins that the build made; without them one transcript is left out.

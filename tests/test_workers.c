@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Worker processes: every task is answered, whatever its worker does. And the progress bar's line. */
 #define _GNU_SOURCE
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The torture of the disk cache: what its two halves share, the workers and the chaos that is done to them. */
 #ifndef KILN_TESTS_TORTURE_H
 #define KILN_TESTS_TORTURE_H

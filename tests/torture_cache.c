@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Workers ask one disk cache for kernels while chaos is done to it. Every request must give the right bytes or, where
  * compiling is forbidden, the right status; at the end no lock is held, nothing that the dead left is older than an hour,
  * and the cache is below its limit. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What is done to a cache and its users: killed and stopped processes, damaged, missing and foreign files, full disks,
  * other modes and owners, times of the past and the future, locks that nobody gives back. */
 #define _GNU_SOURCE

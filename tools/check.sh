@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Builds Kiln with warnings as errors and passes all tests; also under sanitizers and with clang where asked.
 set -euo pipefail
 . "$(dirname "$0")/common.sh"

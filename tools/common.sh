@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash disable=SC2015
 # Shared by the scripts here and sourced by them: messages, packages, NVRTC. Expects `set -euo pipefail`, and says
 # `|| die` itself where it matters: -e does not hold inside of $(...).

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Builds Kiln with line counters, runs the tests, and prints which share of src/ and of kernel_sources/ they execute.
 # Fails where either share is under its limit.
 set -euo pipefail

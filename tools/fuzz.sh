@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Fuzzes what Kiln reads from files, with clang's libFuzzer and sanitizers. Each file of tests/fuzzers is one fuzzer.
 set -euo pipefail
 . "$(dirname "$0")/common.sh"

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Checks Kiln on this machine's GPU: every case of the GPU suite, every function along every axis, how fast a second
 # process gets its kernel, and a sample of each schedule and random cases under compute-sanitizer's memcheck, racecheck
 # and synccheck.

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Compiles kernels of every kind with older NVRTCs, which do not know all instructions.
 # Usage: tools/nvrtc_versions.sh [kiln] [folder for downloads]. Needs no GPU; exit code 1 where one is refused.
 set -euo pipefail

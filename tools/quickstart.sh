@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # From a fresh Debian 12 or Ubuntu 22.04+ machine to running kernels: installs what is missing, builds, runs.
 set -euo pipefail
 . "$(dirname "$0")/common.sh"

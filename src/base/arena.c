@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Memory that is freed all at once, taken from the system in blocks.
  * A request too large for a block gets one of its own. */
 #include "base/arena.h"

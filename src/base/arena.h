@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Memory that is freed all at once: what a program, a problem or a source is made of. */
 #ifndef KILN_BASE_ARENA_H
 #define KILN_BASE_ARENA_H

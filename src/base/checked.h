@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Arithmetic that tells when it does not fit. */
 #ifndef KILN_BASE_CHECKED_H
 #define KILN_BASE_CHECKED_H

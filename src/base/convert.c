@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Host conversions between stored elements and doubles or 64-bit integers.
  * Every one rounds once, from the exact value, to nearest even. */
 #include <math.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Bytes that tensors occupy: their range, and the period of slices of a larger tensor. */
 #include "base/extent.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Where a tensor lies in memory, in bytes from its data pointer, as far as overlap is concerned. */
 #ifndef KILN_BASE_EXTENT_H
 #define KILN_BASE_EXTENT_H

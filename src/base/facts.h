@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What is known of a compiled kernel besides its bytes: from NVRTC's log, through the caches, to those who ask. */
 #ifndef KILN_BASE_FACTS_H
 #define KILN_BASE_FACTS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Writing without signals. The kernel sends them to the thread that writes, so that thread's mask is enough. */
 #define _GNU_SOURCE
 #include "base/file.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Chains in buckets, which double when there are more links than buckets. */
 #include "base/hash.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Things found by a hash, in time that does not grow with their number: a link stands in each. */
 #ifndef KILN_BASE_HASH_H
 #define KILN_BASE_HASH_H

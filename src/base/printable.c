@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What of a text a terminal may be given. Names, programs, descriptions and paths come from anywhere, and a terminal
  * takes escape sequences in them for orders. */
 #include "base/printable.h"

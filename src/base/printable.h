@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Text of others on a terminal: characters are shown, and nothing in it is obeyed. */
 #ifndef KILN_BASE_PRINTABLE_H
 #define KILN_BASE_PRINTABLE_H

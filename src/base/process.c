@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Numbers of processes. MADV_WIPEONFORK also sees children that were not made by fork() itself, so it comes first. */
 #define _GNU_SOURCE
 #include "base/process.h"

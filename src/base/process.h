@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Tells a forked child from its parent, and locks that a child can take whatever its parent's other threads held.
  * A number in a page that the kernel wipes at a fork; where that is refused, in memory that a handler of fork clears. */
 #ifndef KILN_BASE_PROCESS_H

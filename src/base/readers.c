@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Two counts for each place. A turn begins when nobody counts in its half any more; what was retired before it is free
  * when nobody counts in the other half. */
 #include "base/readers.h"

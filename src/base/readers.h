@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Reading without a lock what others take away: readers count themselves in and out, and what has been taken away is
  * freed once all who may have seen it are out. Nobody waits for anybody. */
 #ifndef KILN_BASE_READERS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Things linked in a ring, each in constant time: a link stands in the thing, and a link of its own is the ring. */
 #ifndef KILN_BASE_RING_H
 #define KILN_BASE_RING_H

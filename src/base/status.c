@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Statuses: their names, and the sentence that each thread keeps of its last failure.
  * The sentence has a fixed size, so that failing never needs memory. */
 #include "base/status.h"

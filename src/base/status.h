@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The one way to fail: a status with a sentence, kept per thread. */
 #ifndef KILN_BASE_STATUS_H
 #define KILN_BASE_STATUS_H

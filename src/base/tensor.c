@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Tensors and scalars as callers make them: contiguous views, DLPack's, and scalar values. */
 #include <stdint.h>
 #include <string.h>

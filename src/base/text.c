@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A growing string. A failed allocation is remembered, so that only the end has to be checked.
  * data, once there, always ends in NUL. */
 #define _GNU_SOURCE

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A growing string. A failed allocation is remembered, so that only the end has to be checked. */
 #ifndef KILN_BASE_TEXT_H
 #define KILN_BASE_TEXT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Storage types and compute types: their names, sizes and kinds. */
 #include "base/types.h"
 

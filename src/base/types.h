@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Storage types and the types that programs compute in. */
 #ifndef KILN_BASE_TYPES_H
 #define KILN_BASE_TYPES_H

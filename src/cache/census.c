@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Counts files. Their times of use come from clocks of any machine that shares the folder. */
 #define _GNU_SOURCE
 #include "cache/census.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What is in the cache, or in a folder of it: files by last use, and their bytes. */
 #ifndef KILN_CACHE_CENSUS_H
 #define KILN_CACHE_CENSUS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The one file that knows the hash library. */
 #include "cache/checksum.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* XXH3-128 in its canonical, big-endian form: the digest of keys, and the last bytes of every file. */
 #ifndef KILN_CACHE_CHECKSUM_H
 #define KILN_CACHE_CHECKSUM_H

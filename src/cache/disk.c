@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Entries and records on disk: found by name, published whole, moved aside when damaged.
  * Nothing here fails a launch: what goes wrong is a miss, or a kernel that is not kept. */
 #define _GNU_SOURCE

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The disk cache: one file per kernel, published atomically, checked on every read. Knows bytes and keys only. */
 #ifndef KILN_CACHE_DISK_H
 #define KILN_CACHE_DISK_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Encodes and decodes entries. Sizes in a file are data of a stranger until each is known to fit. */
 #define _GNU_SOURCE
 #include "cache/entry.h"

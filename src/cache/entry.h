@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* An entry's bytes. All numbers are little-endian:
  *   "KILNENT1"  format u32  arch u32  is_ptx u32  registers i32  spill_bytes i32  0 u32
  *   shared_bytes i64  create_ms f64  compile_ms f64  fetch_ms f64  created_unix i64

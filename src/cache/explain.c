@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Why an entry was missed: what of the key differs from the nearest entry that is there. Reads the whole cache; only
  * where the log was asked for it. */
 #define _GNU_SOURCE

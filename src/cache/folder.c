@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Opens, trusts, publishes and walks. Every name is looked up relative to an open folder, so that nothing can be
  * put in a folder's place between the check and the use. */
 #define _GNU_SOURCE

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The cache's folders on disk: opened only where they can be trusted, written only by whole files. */
 #ifndef KILN_CACHE_FOLDER_H
 #define KILN_CACHE_FOLDER_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Encodes and reads a key: a fixed head, then each text behind its length.
  * Lengths before texts make the encoding unambiguous: no two different sets of parts share one. */
 #include "cache/key.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Keys: a canonical, little-endian encoding of everything a kernel's bytes depend on, and its XXH3-128 digest. */
 #ifndef KILN_CACHE_KEY_H
 #define KILN_CACHE_KEY_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Claims: flock on <digits>.lock, which the kernel releases when its holder dies, and a time stamp that a holder renews
  * while it runs, so that one which was stopped is told from one that compiles. */
 #define _GNU_SOURCE

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The right to compile a key, among processes: who has it compiles, the others wait for the entry.
  * It saves work and nothing else: where a lock is not seen (file servers), cannot be made, or is waited for too long,
  * the kernel is compiled all the same, and whoever publishes last replaces an equal entry. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Reads packs. Numbers in a pack are data of a stranger until each is known to fit. */
 #define _GNU_SOURCE
 #include "cache/pack.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Packs: one read-only file, or as many bytes in memory, with many kernels. All numbers are little-endian:
  *   "KILNPACK"  format u32  count u32  size u64 (of the whole pack)  0 u64
  *   16 bytes: XXH3-128 of the 32 before them, exclusive-or that of all rows

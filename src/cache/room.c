@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Keeps the cache below its limit while others put into it: each put measures and prunes for a bounded time, and what is
  * left to do is gone on with by the next put, of whichever process.
  *

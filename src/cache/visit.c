@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Lists and clears the disk cache, while other processes may write to it.
  * Looking at entries changes neither their time of last use nor, where they are damaged, their place. */
 #define _GNU_SOURCE

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The layout of the kernel's argument: 8-byte fields first, then 4-byte ones, so that nothing needs padding. */
 #include <string.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the parts of the code generator share while one source is written. */
 #ifndef KILN_CODEGEN_EMITTER_H
 #define KILN_CODEGEN_EMITTER_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Typed instructions as CUDA C++ expressions: one table of how each operator is written for each type. */
 #include <inttypes.h>
 #include <math.h>

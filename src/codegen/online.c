@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The generated side of phases that are reduced together: partial results, how they are corrected and combined. */
 #include "codegen/emitter.h"
 #include "plan/online.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The generated work on an operand's packs: where they lie, how they are filled and stored, which ones are kept. */
 #include <inttypes.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The generated loops over a pack: one struct per phase of reductions, one for the outputs. */
 #include <string.h>
 

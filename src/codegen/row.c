@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The generated row: its arguments, where it lies in each tensor, and the values it has one of. */
 #include <inttypes.h>
 

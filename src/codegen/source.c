@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Puts a kernel together: a header for people, definitions, the pieces of kernel_sources/ that the schedule names, and
  * the generated program between them. */
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The generated CUDA C++ of a kernel, and the layout of its one argument. */
 #ifndef KILN_CODEGEN_SOURCE_H
 #define KILN_CODEGEN_SOURCE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The generated side of the tile residency: where each tensor's part of the tile lies in shared memory, how it gets
  * there and back. */
 #include "codegen/emitter.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The generated side of the tile where neighbouring rows lie side by side: what is copied, and where a pack of rows is. */
 #include "codegen/emitter.h"
 

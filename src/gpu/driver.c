@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Opens the CUDA driver library, once per path, and turns its results into statuses.
  * The record of open libraries is the only state; entries are never removed, so pointers to them stay good. */
 #define _GNU_SOURCE

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Opens the CUDA driver at run time; reads devices, loads kernels, launches them. Knows nothing of programs. */
 #ifndef KILN_GPU_DRIVER_H
 #define KILN_GPU_DRIVER_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Loads a compiled kernel into the current context's device, completely, when the plan is made.
  * A lazy load at the first launch could wait for work that is running, or break a stream capture. */
 #include "gpu/driver.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* One compile with NVRTC: options, image, log, and what each step took.
  * NVRTC serialises most of the work of its threads by itself; no lock is held here. */
 #define _GNU_SOURCE

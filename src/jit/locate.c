@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Where NVRTC's file is. Nothing is loaded here: names are looked up, and the start of a candidate is read.
  * System folders are asked for names rather than listed, because they hold thousands of files. */
 #define _GNU_SOURCE

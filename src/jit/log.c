@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ptxas -v writes its information into NVRTC's log, in lines that begin with "ptxas info" or, continuing one,
  * with "ptxas", blanks and a dot. A clean compile's log is empty once they are taken out. */
 #include "jit/log.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Reads NVRTC's log: what ptxas tells of the kernel, the messages that are left, the first error. */
 #ifndef KILN_JIT_LOG_H
 #define KILN_JIT_LOG_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Opens NVRTC at run time: one table of functions for each library file, kept for the life of the process.
  * NVRTC starts threads and keeps thread-local data, so that closing it again is not safe. */
 #define _GNU_SOURCE

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Finds and opens NVRTC at run time, and compiles with it. Knows nothing of the cache or the driver. */
 #ifndef KILN_JIT_NVRTC_H
 #define KILN_JIT_NVRTC_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The process that asks a kiln-worker to compile. */
 #define _GNU_SOURCE
 #include "jit/worker.h"

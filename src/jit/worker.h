@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Compiles in a process of its own, kiln-worker, which ends when whoever asked gives up: after a time limit, or because
  * another thread stopped it. */
 #ifndef KILN_JIT_WORKER_H

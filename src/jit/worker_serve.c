@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The worker's side: one request, one reply, and an end as soon as nobody waits for it. */
 #define _GNU_SOURCE
 #include <poll.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Whole messages over a stream socket, up to a deadline. */
 #define _GNU_SOURCE
 #include "jit/worker_wire.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What passes between a process and its kiln-worker, both of one build: structs as they lie in memory. */
 #ifndef KILN_JIT_WORKER_WIRE_H
 #define KILN_JIT_WORKER_WIRE_H

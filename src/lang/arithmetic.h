@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What operators give for two values: literals, while a program is typed, and those that the reference computes. */
 #ifndef KILN_LANG_ARITHMETIC_H
 #define KILN_LANG_ARITHMETIC_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Calls: operators by name, conversions, functions, and the few with a form of their own. */
 #include <string.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Goes back from outputs through the untyped graph, for one of them up to reductions. */
 #include "lang/dependence.h"
 

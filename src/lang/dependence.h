@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What an output is made of, as the program's text says it: whatever types, extents and strides its tensors have. */
 #ifndef KILN_LANG_DEPENDENCE_H
 #define KILN_LANG_DEPENDENCE_H

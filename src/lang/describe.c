@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A typed program in words: its phases as formulas. */
 #include <inttypes.h>
 #include <math.h>

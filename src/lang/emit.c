@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Instructions, each once, with what follows from their arguments: phase, per_element, constant.
  * Casts and roundings of literals are done here. */
 #include "lang/typing.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Expressions, by operator precedence with a stack of its own: C's operators, and ** as in Python. */
 #include <math.h>
 #include <string.h>

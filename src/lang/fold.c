@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Literals, and operators on them: integers exactly or not at all, floats in double precision. */
 #include "base/checked.h"
 #include "lang/arithmetic.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Functions: definitions, and the search for one by name.
  * The prelude's are parsed when they are first called: a program pays for those it uses alone. */
 #include <string.h>

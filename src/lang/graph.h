@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A parsed program: an acyclic graph of operations over names, before anything is known of types or shapes. */
 #ifndef KILN_LANG_GRAPH_H
 #define KILN_LANG_GRAPH_H

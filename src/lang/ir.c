@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The typed program: from a graph, its signature and the types of its tensors. */
 #include "lang/ir.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A typed, phased program: what the later stages read. Made from a graph and the types of its tensors. */
 #ifndef KILN_LANG_IR_H
 #define KILN_LANG_IR_H

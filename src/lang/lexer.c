@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Program text to tokens: names, numbers and punctuators, each with its place.
  * Works on bytes; characters beyond ASCII may stand in comments only. */
 #define _GNU_SOURCE

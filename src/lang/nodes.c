@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Operations under construction: an open hash table from equal ones to one index, growing in an arena. */
 #include "lang/nodes.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Operations under construction: each once, literals among them folded, and the first failure kept. */
 #ifndef KILN_LANG_NODES_H
 #define KILN_LANG_NODES_H

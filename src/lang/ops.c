@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The operators of row programs: the table of ops.h, and the search in it by name. */
 #include "lang/ops.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The operators of row programs, one row each: what they are called, how many arguments, what types. */
 #ifndef KILN_LANG_OPS_H
 #define KILN_LANG_OPS_H

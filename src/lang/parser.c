@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Program text to graph: statements, names and nodes. */
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the files of the parser share: tokens, functions, and the state of the parse. */
 #ifndef KILN_LANG_PARSER_H
 #define KILN_LANG_PARSER_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Which names are inputs, outputs and scalars. */
 #include <string.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What to say where a program is not Kiln's: words of NumPy, PyTorch, Python and C with what they are here, functions
  * that are defined elsewhere in the text, and the nearest name to a misspelt one. */
 #include <stdio.h>

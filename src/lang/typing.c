@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* From nodes to typed instructions: the rule of each operator, with casts wherever types differ, and the combines of
  * reduce for the values that they meet. */
 #include "lang/typing.h"

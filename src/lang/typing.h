@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the files that make the typed program share: instructions and values on the way to them. */
 #ifndef KILN_LANG_TYPING_H
 #define KILN_LANG_TYPING_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Rows abreast: a group that works on several rows at once reads what all rows share once for them. */
 #include "base/types.h"
 #include "plan/online.h"

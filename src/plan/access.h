@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* How operands can be accessed: what of them lies side by side, and aligned. Elements everywhere. */
 #ifndef KILN_PLAN_ACCESS_H
 #define KILN_PLAN_ACCESS_H

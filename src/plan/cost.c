@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* An estimate of a kernel's machine instructions, which its compile time follows, and what is done where they are many:
  * functions are called rather than inlined, then the work on a vector of elements is. */
 #include "plan/cost.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* How much machine code a kernel is, and what of it is compiled once and called. */
 #ifndef KILN_PLAN_COST_H
 #define KILN_PLAN_COST_H

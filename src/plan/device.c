@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Typical numbers of each GPU architecture, for planning where the device is not at hand.
  * From NVIDIA's CUDA programming guide (limits per compute capability) and the architecture papers (SMs, L2,
  * memory bandwidth). */

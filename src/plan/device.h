@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The numbers of a device that the schedule table reads; never its name. */
 #ifndef KILN_PLAN_DEVICE_H
 #define KILN_PLAN_DEVICE_H

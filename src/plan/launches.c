@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What follows from a schedule for its launches: their number, their blocks and clusters, what they exchange. */
 #include "base/checked.h"
 #include "plan/schedule.h"

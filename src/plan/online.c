@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Recognises sums whose terms are centred on a result of the phase before. */
 #include "plan/online.h"
 

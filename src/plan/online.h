@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Reductions of two phases that can be combined in one pass: running results are corrected where the first phase's
  * result moves. */
 #ifndef KILN_PLAN_ONLINE_H

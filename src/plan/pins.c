@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Pinned schedules: the words of a schedule's own description, read back. */
 #include <stdlib.h>
 #include <string.h>

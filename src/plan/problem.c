@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Canonical problems: dimensions of one element are dropped, neighbours that lie alike in every tensor are merged,
  * kept dimensions come before reduced ones. */
 #include "plan/problem.h"

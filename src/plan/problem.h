@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A problem: shapes, strides, types and alignments of one binding in canonical form, so that equal work looks equal. */
 #ifndef KILN_PLAN_PROBLEM_H
 #define KILN_PLAN_PROBLEM_H

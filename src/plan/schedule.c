@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What follows from a row of the schedule table. */
 #include "plan/schedule.h"
 

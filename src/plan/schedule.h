@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A schedule: who works on a row, where the row stays between phases, and the numbers compiled into the kernel. */
 #ifndef KILN_PLAN_SCHEDULE_H
 #define KILN_PLAN_SCHEDULE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The schedule of elementwise programs: packs of the whole array in its order, or squares of packs behind one another where
  * an input's neighbours lie in another dimension than the output's. */
 #include "base/checked.h"

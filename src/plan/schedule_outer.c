@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The schedule where neighbouring rows lie side by side: each thread works on a pack of rows, and a row's columns are
  * divided among threads of different warps, then among blocks. */
 #include <string.h>

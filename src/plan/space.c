@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The iteration space: NumPy's broadcasting, the reduced axes, and where outputs fit.
  * Sizes of -1 (rows left open) are replaced by a stand-in here, once. */
 #include "plan/space.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The iteration space: what the inputs broadcast to, which axes are reduced, and whether the tensors fit it. */
 #ifndef KILN_PLAN_SPACE_H
 #define KILN_PLAN_SPACE_H

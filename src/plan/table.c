@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Many small blocks beat few big ones: while one loads, another waits.
  * Figures in the reasons: softmax of f16 on an H100, as fractions of the time of a copy of the same bytes; those of an
  * H200, whose memory is half as fast again beside the same multiprocessors, say so. */

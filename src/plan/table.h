@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The schedule table: who works on a row, and where it stays, for rows of so many packs. */
 #ifndef KILN_PLAN_TABLE_H
 #define KILN_PLAN_TABLE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The tile residency: rows that do not begin at multiples of a pack, several in one block's shared memory. */
 #include "base/types.h"
 #include "plan/access.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The tile where neighbouring rows lie side by side: all of them, with all their columns, are one flat array, which a block
  * copies to shared memory in aligned pieces, whoever works on a row. */
 #include "base/checked.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* One instruction over a block: floats in double precision whatever the program's float type is, integers exactly,
  * wrapping at the type's width. One loop for each operator, so that the switch is paid once a block. */
 #include "lang/arithmetic.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Reductions, in column order. Sums and products of floats carry the error of every rounding along, so that they are
  * good to a double's last place or so, however long the row is. */
 #include "lang/arithmetic.h"

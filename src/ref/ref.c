@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The CPU reference's entry: lays tensors over the space, makes room for the values, and runs.
  * Everything it takes is taken here, from one arena; the run itself cannot fail. */
 #include "ref/ref.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The CPU reference: a typed program interpreted in double precision, integers exactly. The oracle of the tests. */
 #ifndef KILN_REF_REF_H
 #define KILN_REF_REF_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Goes through the rows of a space: one pass for each phase and one that ends in the outputs, block of columns by
  * block of columns. Per-element values are not kept from one pass to the next: each pass evaluates again what its
  * reductions or outputs depend on, so that memory does not grow with the row. */

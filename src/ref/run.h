@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A run of the reference: the values, the operators over them, reductions, where tensors' elements lie, and the
  * passes over a row that bring these together. */
 #ifndef KILN_REF_RUN_H

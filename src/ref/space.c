@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Where the elements of a tensor lie, as rows (the kept axes) and columns (the reduced ones) go by.
  * Offsets are made in runs of one stride, elements are moved by their offsets: the inner loops stay simple. */
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Functions that the C library lacks: erfinv, sigmoid, the normal distribution, Philox.
  * _DEFAULT_SOURCE is for lgamma_r: lgamma writes a global variable. */
 #define _DEFAULT_SOURCE

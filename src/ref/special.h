@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Functions that the C library lacks: erfinv, sigmoid, the normal distribution, Philox. */
 #ifndef KILN_REF_SPECIAL_H
 #define KILN_REF_SPECIAL_H

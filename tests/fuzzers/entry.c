@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Entries of the disk cache: any bytes are an entry, exactly as encode writes it, or they are refused.
  * The first byte of the input chooses between a file as it stands, one under a right checksum, and a valid entry with
  * some of its bytes changed, so that the checksum does not keep the fuzzer from what lies behind it. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Manifests: a line, whoever wrote it, is refused or becomes a planned kernel. After a first byte of 1 the line is put
  * together from texts parted by NUL, the program and the tensors, so that quotes and braces need not be found. */
 #include <jansson.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Packs: whatever the bytes, opening, finding, walking and importing read nothing outside of them, and a kernel that
  * is found is under the key that was asked for. The first byte chooses between bytes as they stand and a valid pack
  * with some of its bytes changed; where it says so, under right checksums, so that these do not keep the fuzzer from

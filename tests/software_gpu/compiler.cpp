@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Puts the device language before a kernel and a table of its entry points behind it, and has the system's compiler make
  * a shared object of all. Works in a folder of its own under TMPDIR, which is gone afterwards.
  * KILN_SOFTWARE_GPU_COVERAGE names a folder where line counts of each kernel are kept, as gcov's files, and

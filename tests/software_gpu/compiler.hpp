@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* One compile of a kernel's source with the system's C++ compiler. */
 #ifndef KILN_SOFTWARE_GPU_COMPILER_HPP
 #define KILN_SOFTWARE_GPU_COMPILER_HPP

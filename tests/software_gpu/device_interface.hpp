@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* What a compiled kernel and the software GPU that runs it know of each other. Kernels are compiled with no header
  * beside them: this file's text precedes device_language.hpp in each. */
 #ifndef KILN_SOFTWARE_GPU_DEVICE_INTERFACE_HPP

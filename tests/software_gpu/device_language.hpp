@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* The device language in plain C++: what generated kernels use of CUDA C++, and the instructions of
  * kernel_sources/device.cuh. Compiled with -fsanitize=thread, whose calls at each access are answered here. */
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* The CUDA driver of the software GPU: the functions of Kiln's own table, and the knobs of software_gpu.h. Everything
  * is synchronous: a launch that fails says so itself, and the next one works. */
 #include "driver.hpp"

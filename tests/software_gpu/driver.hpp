@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* What the parts of the driver share: the functions' declarations, the one device and its numbers. driver.cpp has the
  * device and its memory, kernels.cpp libraries, kernels and launches. */
 #ifndef KILN_SOFTWARE_GPU_DRIVER_HPP

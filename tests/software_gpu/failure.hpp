@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* How a launch fails: a code, and a sentence that names kernel, block and thread. */
 #ifndef KILN_SOFTWARE_GPU_FAILURE_HPP
 #define KILN_SOFTWARE_GPU_FAILURE_HPP

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Faults on demand, set by software_gpu_fail() or by KILN_SOFTWARE_GPU_FAIL=<function>:<nth>:<code>. */
 #include "faults.hpp"
 

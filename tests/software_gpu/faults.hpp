@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Faults on demand: one call of one function fails with a given code. The driver and NVRTC have one record each. */
 #ifndef KILN_SOFTWARE_GPU_FAULTS_HPP
 #define KILN_SOFTWARE_GPU_FAULTS_HPP

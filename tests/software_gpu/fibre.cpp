@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Fibres. On x86-64 a switch saves what the calling convention asks a function to keep; elsewhere ucontext does more. */
 #include "fibre.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Fibres: stacks that one host thread switches between. A fibre is left for good by never being switched to again. */
 #ifndef KILN_SOFTWARE_GPU_FIBRE_HPP
 #define KILN_SOFTWARE_GPU_FIBRE_HPP

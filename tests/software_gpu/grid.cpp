@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Grids and blocks. Of the blocks that run together and their threads, which goes on next is drawn. When none can, those
  * that wait do so for threads that will never come: the launch fails. */
 #include "grid.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Runs one grid: clusters one after another, or all blocks together, each thread on a fibre, in an order drawn from a
  * seed. */
 #ifndef KILN_SOFTWARE_GPU_GRID_HPP

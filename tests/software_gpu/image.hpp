@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* The form of the software GPU's cubins and PTX: this header, then a shared object's bytes. */
 #ifndef KILN_SOFTWARE_GPU_IMAGE_HPP
 #define KILN_SOFTWARE_GPU_IMAGE_HPP

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Libraries, kernels, and launches: what the driver refuses before a grid runs, and what it tells afterwards. */
 #include <algorithm>
 #include <memory>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Device memory. Kernels' accesses are checked to the byte; canaries see what host code writes. */
 #include "memory.hpp"
 

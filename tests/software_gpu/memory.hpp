@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Device memory: allocations with canaries at both ends, poisoned until written, and the check of every access. */
 #ifndef KILN_SOFTWARE_GPU_MEMORY_HPP
 #define KILN_SOFTWARE_GPU_MEMORY_HPP

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Loads images. Shared variables are thread-local ones of the shared object; its symbol table tells where they lie. */
 #include "module.hpp"
 

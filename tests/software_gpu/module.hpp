@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* A loaded image: the shared object that NVRTC's stand-in made, opened, with the places of its shared variables. */
 #ifndef KILN_SOFTWARE_GPU_MODULE_HPP
 #define KILN_SOFTWARE_GPU_MODULE_HPP

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* The NVRTC of the software GPU: the functions of Kiln's own table. A compile makes C++ of the kernel and hands it to
  * the system's compiler; cubin and PTX are the same shared object, and differ in what devices take them. */
 #include <cstdlib>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Races between blocks. Cells are there once their allocation is used, and grow old with each barrier. */
 #include "races.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Global memory in a cooperative grid: which block touched each byte last, so that blocks which use the same bytes with
  * no grid barrier between are seen whatever order they ran in. */
 #ifndef KILN_SOFTWARE_GPU_RACES_HPP

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Random numbers for the order of events: quick, and the same for the same seed on every machine. */
 #ifndef KILN_SOFTWARE_GPU_RANDOM_HPP
 #define KILN_SOFTWARE_GPU_RANDOM_HPP

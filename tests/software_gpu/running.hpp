@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* The grid that runs: its blocks and their threads, and who waits where. grid.cpp decides who goes on; threads.cpp is
  * what the threads themselves call. */
 #ifndef KILN_SOFTWARE_GPU_RUNNING_HPP

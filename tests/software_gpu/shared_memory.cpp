@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Shared memory byte by byte. Epochs grow with each barrier and each block, so that no cell is cleared between them. */
 #include "shared_memory.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* A block's shared memory: where its variables lie, and who touched each byte last, so that accesses out of bounds, of
  * bytes never written, of bytes still being copied, and races between barriers are seen whatever order threads ran in. */
 #ifndef KILN_SOFTWARE_GPU_SHARED_MEMORY_HPP

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The knobs of the software GPU, for tests in C and C++. libkiln_software_driver and libkiln_software_nvrtc export these
  * functions; software_gpu_open finds them. docs/software-gpu.md explains each. */
 #ifndef KILN_TESTS_SOFTWARE_GPU_H

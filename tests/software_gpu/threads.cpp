@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* What running threads call: every access, barriers, shuffles, asynchronous copies, writes to other blocks of the cluster.
  * A thread runs until it waits; what it waits for, the last one to arrive brings. */
 #include <cstdarg>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What compare.py measures: programs, the shapes of each set, the bytes that must move, and the bar of each case."""
 import dataclasses
 import math

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Kiln next to PyTorch (eager and compiled), CuPy and CUB: the same work on the same tensors of this machine's GPU.
 
   compare.py [--sets peers,sweep] [--cases REGEX] --json a.json     measures (needs PyTorch with CUDA)

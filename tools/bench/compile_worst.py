@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 import random,sys,time
 from ct import *
 uf='exp exp2 expm1 log log1p sqrt cbrt sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh erf erfc erfinv lgamma sigmoid floor round abs sign gelu silu mish'.split()

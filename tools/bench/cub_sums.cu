@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Row sums of f32 by CUB, as a shared library: nvcc -O3 -std=c++17 -shared -Xcompiler -fPIC -arch=sm_90.
 // Called twice: with temporary NULL it only tells the bytes that it needs there.
 #include <cub/device/device_reduce.cuh>

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Counts the instructions of kiln_run for a shape seen before, without those inside the driver's cuLaunchKernel.
 # Usage: tools/bench/dispatch.sh [build folder]. Fails where a call takes more than 1,500; 77 without valgrind or NVRTC.
 set -eu

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Kiln's shared library by ctypes: programs, plans, launches. The structs are those of include/kiln/kiln.h.
 
 Needs nothing but Python. Tensors are views: an address, the name of a type ("f16"), sizes and strides in elements.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a kernel that only reads pays for what others left in the L2 to be written, and what load policies change.
 // nvcc -O3 -std=c++17 -arch=native -o l2_policies tools/bench/l2_policies.cu && ./l2_policies
 //

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One case on the GPU: Kiln, its peers and the copy of the same bytes, interleaved in one run, with results checked.
 
 Everything is launched on the default stream, on the same tensors. Needs PyTorch with CUDA.

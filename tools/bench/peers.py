@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The same work by others: PyTorch eager and compiled, CuPy, CUB. Each peer makes a call out of a case and its tensors.
 
 A peer's prepare() returns the call, which returns its result, or raises Absent with the reason why there is none.

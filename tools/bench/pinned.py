@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Times cases of compare.py under pinned schedules, next to the schedule that the library chooses.
 
   pinned.py FILE [--runs N]                                measures (needs PyTorch with CUDA)

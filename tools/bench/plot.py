@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Bandwidth over columns as SVG, written by hand: a line for each peer, the roof dashed, for light and dark pages."""
 import math
 from xml.sax.saxutils import escape

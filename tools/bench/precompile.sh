@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Precompiles 200 kernels with one worker process and with two, each into a fresh cache, and measures the pack.
 # Usage: tools/bench/precompile.sh [build folder] [rounds]. Needs NVRTC, no GPU, and a machine with nothing else to do.
 # Fails where two workers take more than 0.6 of the time of one, each in its best round, where the packs differ, or

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What compare.py measured: kept as JSON, merged, summed up, and written as Markdown and plots."""
 import json
 import os

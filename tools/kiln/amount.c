@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Digits and what may follow them. */
 #include "amount.h"
 

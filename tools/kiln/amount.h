@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Whole numbers on the command line, with units: 30, 256M, 12h. */
 #ifndef KILN_TOOL_AMOUNT_H
 #define KILN_TOOL_AMOUNT_H

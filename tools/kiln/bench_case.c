@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Expands the lists of --tensor, gives sizes left open so many rows that the case moves --traffic bytes, and shapes the
  * outputs. */
 #include "bench_case.h"

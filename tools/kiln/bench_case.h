@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* One case of a bench: tensors of certain types and sizes, rows chosen so that it moves so many bytes. */
 #ifndef KILN_TOOL_BENCH_CASE_H
 #define KILN_TOOL_BENCH_CASE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Times kernels and the copy of the same bytes in turns, each between two events with the L2 flushed before. */
 #ifndef KILN_TOOL_BENCH_CLOCK_H
 #define KILN_TOOL_BENCH_CLOCK_H

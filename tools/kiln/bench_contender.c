@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Plans under pinned schedules. What the library refuses, because it is no schedule for the problem, is left out, and so
  * is what comes to the same kernel and grid. */
 #include "bench_contender.h"

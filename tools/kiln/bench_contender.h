@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The schedules that a bench times for one case: the chosen one, with --candidates those around it, and those of --schedule. */
 #ifndef KILN_TOOL_BENCH_CONTENDER_H
 #define KILN_TOOL_BENCH_CONTENDER_H

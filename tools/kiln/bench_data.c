@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Random inputs and the reference of a bench. Inputs repeat a pattern of a prime number of elements, so that neither
  * filling a large tensor nor knowing its elements on the host takes a copy of it. */
 #include "bench_data.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A case's tensors on the device, filled with random numbers, and what the CPU reference makes of them. */
 #ifndef KILN_TOOL_BENCH_DATA_H
 #define KILN_TOOL_BENCH_DATA_H

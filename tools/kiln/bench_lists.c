@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Lists of sizes and types in braces: {128,1000}, {3..17}, {128..1024..128}, {2^7..2^17}, {2^7-1..2^17-1}, {f16,f32}.
  * They are replaced as text, before a tensor is parsed. */
 #define _GNU_SOURCE

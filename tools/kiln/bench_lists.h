@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Lists on the command line: x=f16[*,{128,1000,2^10..2^17}] stands for many tensors. */
 #ifndef KILN_TOOL_BENCH_LISTS_H
 #define KILN_TOOL_BENCH_LISTS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The neighbours of a schedule, drawn from the words of its own description: more and fewer threads, the other places
  * where a row can stay, larger and smaller packs, batches, splits, clusters and tiles. */
 #include "bench_neighbours.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Which schedules lie around a chosen one, as pins: the words of kiln_context_options.schedule. */
 #ifndef KILN_TOOL_BENCH_NEIGHBOURS_H
 #define KILN_TOOL_BENCH_NEIGHBOURS_H

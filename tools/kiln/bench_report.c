@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The table, CSV and JSON of kiln bench. Each case is printed as soon as it is measured, but for JSON. */
 #include "bench_report.h"
 

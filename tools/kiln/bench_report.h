@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* How a bench prints its cases: a table for people, CSV, JSON. */
 #ifndef KILN_TOOL_BENCH_REPORT_H
 #define KILN_TOOL_BENCH_REPORT_H

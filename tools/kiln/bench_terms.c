@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The size of what a program's sums add up, as a program of its own: each operation gets one that tells how far it is
  * off, in roundings, to first order. Only sums and what is linear in them are followed: there alone results come near
  * 0 while what they are made of does not. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* How far a right result may be from the reference where sums cancel. */
 #ifndef KILN_TOOL_BENCH_TERMS_H
 #define KILN_TOOL_BENCH_TERMS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Reads entries as the library does, without changing their time of last use. */
 #define _GNU_SOURCE
 #include "cache_files.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The disk cache's entries as files: opened alone, without a context, driver or NVRTC. */
 #ifndef KILN_TOOL_CACHE_FILES_H
 #define KILN_TOOL_CACHE_FILES_H

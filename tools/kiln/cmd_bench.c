@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* kiln bench: how near a program's kernels come to the speed of the memory, for lists of shapes and types.
  * Every case is checked, then timed in turns with a copy of the same bytes. */
 #define _GNU_SOURCE

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* kiln cache ls, stat and clear: what the disk cache holds, how much, and its removal.
  * Other processes may write to the cache meanwhile. */
 #define _GNU_SOURCE

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* kiln cache export and import: between the disk cache and packs. */
 #include <string.h>
 #include <time.h>

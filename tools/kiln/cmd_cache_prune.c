@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* kiln cache prune: makes the disk cache smaller, by age and by size. */
 #include <inttypes.h>
 #include <string.h>

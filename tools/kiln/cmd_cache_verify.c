@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* kiln cache verify: whether each entry is what was written, and whether NVRTC would make the same again. */
 #define _GNU_SOURCE
 #include <stdlib.h>

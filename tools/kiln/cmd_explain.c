@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* kiln explain: what a program becomes for given tensors: its phases, the schedule and why, the source.
  * Plans only; neither NVRTC nor GPU is needed. */
 #define _GNU_SOURCE

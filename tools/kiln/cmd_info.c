@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* kiln info: versions, where the driver and NVRTC were found, the devices, the cache.
  * A part that is missing is told and is no failure. */
 #include <stdlib.h>

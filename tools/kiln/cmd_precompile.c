@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* kiln precompile: the kernels of manifests, compiled by worker processes into the disk cache, and into a pack.
  * Needs no GPU. The disk cache is what makes a run that was interrupted go on where it stopped. */
 #define _GNU_SOURCE

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* kiln run: a program on NumPy files, on the GPU or the CPU reference.
  * Inputs are read to their ends before, and outputs take their places after everything has worked. */
 #define _GNU_SOURCE

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Device memory and launches through the driver's run-time table.
  * The primary context is used, the one that the runtime API's users have. */
 #include "device_memory.h"

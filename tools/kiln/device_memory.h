@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs a program on a GPU with tensors that lie in host memory: copies in, launches, copies out. */
 #ifndef KILN_TOOL_DEVICE_MEMORY_H
 #define KILN_TOOL_DEVICE_MEMORY_H

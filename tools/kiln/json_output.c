@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Builds and prints the JSON of all commands. Key order is the order of insertion, so output is stable.
  * A failed allocation anywhere leaves a NULL that jansson passes on; json_print tells of it. */
 #define _GNU_SOURCE

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* JSON as the commands print it: jansson's objects, with strings and times made safe for it. */
 #ifndef KILN_TOOL_JSON_OUTPUT_H
 #define KILN_TOOL_JSON_OUTPUT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Reads manifests line by line. Kernels are told apart by their names, which shapes that differ in rows share. */
 #define _GNU_SOURCE
 #include "kernel_list.h"

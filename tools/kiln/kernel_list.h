@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The kernels that manifests ask for: each once, however many lines ask for it. */
 #ifndef KILN_TOOL_KERNEL_LIST_H
 #define KILN_TOOL_KERNEL_LIST_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Shortens and expands sources. What this build would not write itself is told, so that packs hold no dead weight. */
 #define _GNU_SOURCE
 #include "kernel_names.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Between the keys of the disk cache and the names in packs: both hold the source, one whole, the other in brief. */
 #ifndef KILN_TOOL_KERNEL_NAMES_H
 #define KILN_TOOL_KERNEL_NAMES_H

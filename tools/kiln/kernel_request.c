@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Turns --tensor, --out-type and --arch into a call of kiln_compile.
  * Neither driver nor GPU is needed; a GPU only tells the default architecture. */
 #include "kernel_request.h"

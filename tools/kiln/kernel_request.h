@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What compile and explain share: tensors given as types and shapes, an architecture, and the kernel for them. */
 #ifndef KILN_TOOL_KERNEL_REQUEST_H
 #define KILN_TOOL_KERNEL_REQUEST_H

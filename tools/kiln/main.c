@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The kiln tool: finds the command and runs it. Each command is a file of its own.
  * Exit codes are in tool.h and in the help below. */
 #include <signal.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Reads a manifest's lines. Every field is checked: a line may come from anyone. */
 #define _GNU_SOURCE
 #include "manifest.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Manifests: a line of JSON for each kernel that shall be made beforehand, as src/record.c appends them and as people
  * write them. docs/packs.md has the format. */
 #ifndef KILN_TOOL_MANIFEST_H

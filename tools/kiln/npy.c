@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Reads and writes .npy files: the preamble, the data, byte order and Fortran order.
  * A file is read to its end before anything else happens, so that an output may replace it. */
 #define _GNU_SOURCE

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* NumPy's .npy files: read into host memory in row-major order, and written.
  * The format: https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html */
 #ifndef KILN_TOOL_NPY_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The dictionary in a .npy header: a Python literal of three known keys, parsed strictly and within bounds.
  * Every message names the file and what was expected. */
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The option table, and getopt_long over the part of it that a command takes. Messages are the tool's own. */
 #define _GNU_SOURCE
 #include "options.h"

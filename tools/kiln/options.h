@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The options of all commands in one table, parsed by getopt_long, and their help. */
 #ifndef KILN_TOOL_OPTIONS_H
 #define KILN_TOOL_OPTIONS_H

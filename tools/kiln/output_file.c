@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Writes a temporary file in the target's folder, fsync, rename: a failure on the way leaves the old file as it was.
  * Devices and pipes have nothing to keep and are written in place. */
 #define _GNU_SOURCE

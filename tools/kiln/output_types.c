@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Finds out what a program computes by typing it, before its outputs have types.
  * NumPy's users expect a mean of integers to be a float, and a sum of f16 to be f16. */
 #include "output_types.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The type an output is stored in where the command line does not say. */
 #ifndef KILN_TOOL_OUTPUT_TYPES_H
 #define KILN_TOOL_OUTPUT_TYPES_H

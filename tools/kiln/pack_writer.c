@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Lays out packs: head, rows ascending by digest, entries in the rows' order. The reader is src/cache/pack.c. */
 #include "pack_writer.h"
 

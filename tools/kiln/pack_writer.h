@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Writes packs. The same kernels give the same bytes, in whatever order they are added: no times, sorted. */
 #ifndef KILN_TOOL_PACK_WRITER_H
 #define KILN_TOOL_PACK_WRITER_H

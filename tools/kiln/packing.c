@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Walks the same schedules as kiln__bake, so that a context with the pack finds each of them there. */
 #include "packing.h"
 

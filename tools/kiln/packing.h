@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* From a program bound to tensors to kernels in a pack: all that making its plan will look for. */
 #ifndef KILN_TOOL_PACKING_H
 #define KILN_TOOL_PACKING_H

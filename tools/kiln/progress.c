@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Draws one line over and over. */
 #define _GNU_SOURCE
 #include "progress.h"

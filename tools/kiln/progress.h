@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A progress bar on standard error, where that is a terminal. */
 #ifndef KILN_TOOL_PROGRESS_H
 #define KILN_TOOL_PROGRESS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* How the tool speaks on standard error: one sentence for each failure, and remarks unless it shall be quiet.
  * The library's warnings come out here too. */
 #include <stdarg.h>

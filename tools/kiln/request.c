@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Checks the names that the command line binds against the program, and makes the program of them. */
 #define _GNU_SOURCE
 #include "request.h"

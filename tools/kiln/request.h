@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What run, compile and explain share: the program text, the names that the command line binds, the program made of
  * them, and its tensors' types and shapes. */
 #ifndef KILN_TOOL_REQUEST_H

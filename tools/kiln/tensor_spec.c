@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Parses the texts that stand for tensors, scalars, axes and architectures on the command line.
  * All of it is plain text to plain values; no file is touched. */
 #include "tensor_spec.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The texts that stand for tensors on the command line: f16[*,1024], f32[], a.npy:bf16; and scalars and axes. */
 #ifndef KILN_TOOL_TENSOR_SPEC_H
 #define KILN_TOOL_TENSOR_SPEC_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the commands of the kiln tool share: exit codes, the table of commands, and how a failure is told. */
 #ifndef KILN_TOOL_TOOL_H
 #define KILN_TOOL_TOOL_H

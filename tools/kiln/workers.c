@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* One socket per worker: the caller sends a task's number, the worker sends its result. The end of the socket is the
  * end of the worker, whichever side it is on. */
 #define _GNU_SOURCE

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A pool of worker processes for work that may crash or hang: each task that does so costs itself alone. */
 #ifndef KILN_TOOL_WORKERS_H
 #define KILN_TOOL_WORKERS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* kiln-worker: compiles for a process that started it, and for nobody else. */
 #define _GNU_SOURCE
 #include <stdio.h>
