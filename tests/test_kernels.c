@@ -494,7 +494,7 @@ static void values_of_members_fit_static_shared_memory(void **state) {
 /* Keywords, macros, the generator's own words, and parts of them. */
 static void tensors_of_any_name_compile(void **state) {
     static const char *const cases[] = {
-        "int + float + class + template + while + return + this + operator + alignas + asm + auto + default + union",
+        "int + double + class + template + while + return + this + operator + alignas + asm + auto + default + union",
         "__global__ + __shared__ + __device__ + __restrict__ + __launch_bounds__ + __CUDA_ARCH__ + __LINE__ + __FILE__",
         "NULL + KILN_COLS + KILN_PACK + KILN_DEVICE + threadIdx + blockIdx + gridDim + kiln_row + kiln_kernel + _ + __",
         "x + x_row + x_step0 + row_x + row_in_x + in_x + step0 + rows + elements + args + col + row + kept + index0",
