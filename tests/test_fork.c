@@ -152,6 +152,9 @@ static void ask_and_run(void *user) {
 }
 
 static void a_child_made_while_nvrtc_is_opened_opens_it_itself(void **state) {
+#ifdef __SANITIZE_THREAD__
+    skip(); /* its runtime ends a child whose new thread has the stack, and so the id, of a parent's thread */
+#endif
     launch_fixture *f = *state;
     world w;
     pthread_t thread;
