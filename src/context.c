@@ -148,7 +148,10 @@ void kiln_context_destroy(kiln_context *context) {
 void kiln__context_adopt(kiln_context *context) {
     if (!kiln__process_adopts(&context->owner)) return;
     const bool whole = pthread_mutex_trylock(&context->lock) == 0;
-    pthread_mutex_init(&context->lock, NULL);
+    if (whole)
+        pthread_mutex_unlock(&context->lock);
+    else
+        pthread_mutex_init(&context->lock, NULL);
     pthread_cond_init(&context->obtained, NULL);
     kiln__readers_reset(&context->readers);
     if (whole) {

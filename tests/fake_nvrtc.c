@@ -8,6 +8,7 @@
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,7 +36,7 @@ const char *nvrtcGetErrorString(kiln__nvrtcResult code)
 }
 
 /* How often this library was opened; tests look it up by its name. */
-int fake_nvrtc_opens;
+atomic_int fake_nvrtc_opens;
 
 static void take_ms(const char *variable)
 {
@@ -121,7 +122,7 @@ static void tell_compile(const char *source)
 }
 
 /* How often this library was asked to compile; tests look it up by its name. */
-int fake_nvrtc_compiles;
+atomic_int fake_nvrtc_compiles;
 
 kiln__nvrtcResult nvrtcCompileProgram(kiln__nvrtcProgram program, int option_count, const char *const *options)
 {

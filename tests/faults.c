@@ -11,6 +11,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <setjmp.h>
+#include <spawn.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stddef.h>
@@ -21,6 +22,7 @@
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -42,7 +44,7 @@ enum { SITES = 16384, EACH_SITE = 12 };
 
 /* What a process tells the test. */
 typedef struct verdict {
-    char call[32]; /* the one that failed; "" where none was left to fail */
+    char call[48]; /* the one that failed; "" where none was left to fail */
     char blame[1024];
     long live;               /* allocations that the library keeps for the life of the process */
     long calls;              /* those of which one could have failed */
@@ -54,6 +56,7 @@ static bool counting;
 static manner how;
 static atomic_long countdown; /* 0: nothing fails */
 static const char *lasting;   /* the name of the calls that fail from now on */
+static bool unwiped;          /* the kernel refuses to wipe memory at a fork, always */
 
 void fault_blame(const char *format, ...) {
     va_list arguments;
@@ -62,6 +65,8 @@ void fault_blame(const char *format, ...) {
     vsnprintf(told->blame, sizeof told->blame, format, arguments);
     va_end(arguments);
 }
+
+void fault_refuse_wiping(bool refused) { unwiped = refused; }
 
 /* A call without another way to fail is not counted among those that have one. */
 static bool fails_at(const char *call, bool has_other_way, const void *site) {
@@ -117,7 +122,7 @@ static void forget(const void *memory) {
 }
 
 static bool is_allocation(const char *call) {
-    static const char *const calls[] = {"malloc", "calloc", "realloc", "strdup", "strndup"};
+    static const char *const calls[] = {"malloc", "calloc", "realloc", "strdup", "strndup", "aligned_alloc"};
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
         if (strcmp(calls[i], call) == 0) return true;
     return false;
@@ -130,6 +135,7 @@ static bool is_allocation(const char *call) {
 
 ALLOCATION(malloc, (size_t size), (size), void *)
 ALLOCATION(calloc, (size_t number, size_t size), (number, size), void *)
+ALLOCATION(aligned_alloc, (size_t alignment, size_t size), (alignment, size), void *)
 ALLOCATION(strdup, (const char *text), (text), char *)
 ALLOCATION(strndup, (const char *text, size_t size), (text, size), char *)
 
@@ -226,7 +232,6 @@ STAND_IN(DIR *, fdopendir, (int fd), (fd), NULL, ENOMEM)
 STAND_IN(struct dirent *, readdir, (DIR * folder), (folder), NULL, EIO)
 STAND_IN(void *, mmap, (void *at, size_t size, int rights, int flags, int fd, off_t offset),
          (at, size, rights, flags, fd, offset), MAP_FAILED, ENOMEM)
-STAND_IN(int, madvise, (void *at, size_t size, int advice), (at, size, advice), -1, EINVAL)
 STAND_IN(ssize_t, getrandom, (void *bytes, size_t size, unsigned flags), (bytes, size, flags), -1, EINTR)
 STAND_IN(FILE *, fopen, (const char *path, const char *mode), (path, mode), NULL, EMFILE)
 STAND_IN_OTHER(size_t, fread, (void *bytes, size_t size, size_t count, FILE *file), (bytes, size, count, file), 0, EIO,
@@ -235,6 +240,17 @@ STAND_IN_OTHER(size_t, __fread_chk, (void *bytes, size_t room, size_t size, size
                (bytes, room, size, count, file), 0, EIO, __real_fread(bytes, size, count / 2, file))
 STAND_IN(int, glob, (const char *pattern, int flags, int (*on_error)(const char *, int), glob_t *found),
          (pattern, flags, on_error, found), GLOB_NOSPACE, ENOMEM)
+
+int __real_madvise(void *at, size_t size, int advice);
+int __wrap_madvise(void *at, size_t size, int advice);
+int __wrap_madvise(void *at, size_t size, int advice) {
+    if (unwiped && advice == MADV_WIPEONFORK) return failing(EINVAL, -1);
+    return fails_now("madvise", false) ? failing(EINVAL, -1) : __real_madvise(at, size, advice);
+}
+
+STAND_IN(int, memfd_create, (const char *name, unsigned flags), (name, flags), -1, ENOSYS)
+STAND_IN_OTHER(ssize_t, sendfile, (int to, int from, off_t *at, size_t size), (to, from, at, size), -1, EIO,
+               __real_sendfile(to, from, at, (size + 1) / 2))
 
 /* Nothing here outlives the power, and waiting for the disk takes most of the time. */
 int __wrap_fsync(int fd);
@@ -254,15 +270,65 @@ int __wrap_close(int fd) {
 /* ---- threads, processes, libraries, time ---- */
 
 STAND_IN(int, eventfd, (unsigned value, int flags), (value, flags), -1, EMFILE)
-STAND_IN(int, poll, (struct pollfd * polled, nfds_t count, int ms), (polled, count, ms), -1, ENOMEM)
+STAND_IN_OTHER(int, poll, (struct pollfd * polled, nfds_t count, int ms), (polled, count, ms), -1, ENOMEM,
+               failing(EINTR, -1))
 STAND_IN(int, nanosleep, (const struct timespec *time, struct timespec *left), (time, left), -1, EINTR)
-STAND_IN(int, pthread_create,
-         (pthread_t * thread, const pthread_attr_t *attributes, void *(*start)(void *), void *argument),
-         (thread, attributes, start, argument), EAGAIN, EAGAIN)
+STAND_IN(unsigned long, getauxval, (unsigned long type), (type), 0, ENOENT)
 STAND_IN(int, socketpair, (int domain, int type, int protocol, int ends[2]), (domain, type, protocol, ends), -1, EMFILE)
 STAND_IN(pid_t, fork, (void), (), -1, EAGAIN)
-STAND_IN(ssize_t, send, (int fd, const void *bytes, size_t size, int flags), (fd, bytes, size, flags), -1, EPIPE)
-STAND_IN(ssize_t, recv, (int fd, void *bytes, size_t size, int flags), (fd, bytes, size, flags), -1, ECONNRESET)
+STAND_IN_OTHER(ssize_t, send, (int fd, const void *bytes, size_t size, int flags), (fd, bytes, size, flags), -1, EPIPE,
+               __real_send(fd, bytes, (size + 1) / 2, flags))
+STAND_IN_OTHER(ssize_t, recv, (int fd, void *bytes, size_t size, int flags), (fd, bytes, size, flags), -1, ECONNRESET,
+               __real_recv(fd, bytes, (size + 1) / 2, flags))
+
+/* Those that return their error and leave errno alone. */
+#define RETURNING(name, parameters, arguments, code) STAND_IN(int, name, parameters, arguments, code, errno)
+RETURNING(pthread_create,
+          (pthread_t * thread, const pthread_attr_t *attributes, void *(*start)(void *), void *argument),
+          (thread, attributes, start, argument), EAGAIN)
+RETURNING(pthread_attr_init, (pthread_attr_t * attributes), (attributes), ENOMEM)
+RETURNING(pthread_atfork, (void (*prepare)(void), void (*parent)(void), void (*child)(void)), (prepare, parent, child),
+          ENOMEM)
+RETURNING(posix_spawn,
+          (pid_t * pid, const char *path, const posix_spawn_file_actions_t *files, const posix_spawnattr_t *attributes,
+           char *const arguments[], char *const variables[]),
+          (pid, path, files, attributes, arguments, variables), EAGAIN)
+RETURNING(posix_spawn_file_actions_init, (posix_spawn_file_actions_t * files), (files), ENOMEM)
+RETURNING(posix_spawn_file_actions_adddup2, (posix_spawn_file_actions_t * files, int from, int to), (files, from, to),
+          ENOMEM)
+RETURNING(posix_spawn_file_actions_addopen,
+          (posix_spawn_file_actions_t * files, int fd, const char *path, int flags, mode_t mode),
+          (files, fd, path, flags, mode), ENOMEM)
+RETURNING(posix_spawnattr_init, (posix_spawnattr_t * attributes), (attributes), ENOMEM)
+
+/* Attributes that could not be made may not be used. */
+static const pthread_condattr_t *unmade;
+
+int __real_pthread_condattr_init(pthread_condattr_t *attributes);
+int __wrap_pthread_condattr_init(pthread_condattr_t *attributes);
+int __wrap_pthread_condattr_init(pthread_condattr_t *attributes) {
+    const bool fails = fails_now("pthread_condattr_init", false);
+    unmade = fails ? attributes : NULL;
+    return fails ? ENOMEM : __real_pthread_condattr_init(attributes);
+}
+
+int __real_pthread_condattr_setclock(pthread_condattr_t *attributes, clockid_t which);
+int __wrap_pthread_condattr_setclock(pthread_condattr_t *attributes, clockid_t which);
+int __wrap_pthread_condattr_setclock(pthread_condattr_t *attributes, clockid_t which) {
+    if (attributes == unmade) fault_blame("attributes of a condition are used that could not be made");
+    return __real_pthread_condattr_setclock(attributes, which);
+}
+
+/* A signal comes while it waits; or, from the second on, the process has gone without leaving its end, as where
+ * SIGCHLD is ignored. */
+pid_t __real_waitpid(pid_t process, int *end, int options);
+pid_t __wrap_waitpid(pid_t process, int *end, int options);
+pid_t __wrap_waitpid(pid_t process, int *end, int options) {
+    if (!fails_now("waitpid", true)) return __real_waitpid(process, end, options);
+    if (how == USUAL) return failing(EINTR, -1);
+    __real_waitpid(process, NULL, options);
+    return failing(ECHILD, -1);
+}
 
 /* The sentence of a failure comes from dlerror, so that the failure is a real one. */
 void *__real_dlopen(const char *path, int mode);
@@ -293,13 +359,25 @@ static void disarm(void) {
     counting = false;
 }
 
+/* What a lack of the host's memory is told by; a thread that compiles lacks more than memory. */
+static bool tells_of_memory(const char *sentence) {
+    if (strcmp(sentence, "the host's memory ran out") == 0) return true;
+    return strcmp(told->call, "pthread_create") == 0 &&
+           strcmp(sentence, "no thread can be had to compile on, with a stack of 8388608 bytes: "
+                            "Resource temporarily unavailable") == 0;
+}
+
 static void judge(kiln_status status) {
     if (status && !*kiln_last_error()) fault_blame("%s came without a sentence", kiln_status_name(status));
     if (status == KILN_E_INTERNAL) fault_blame("%s: %s", kiln_status_name(status), kiln_last_error());
     if (status && is_allocation(told->call) && status != KILN_E_MEMORY)
         fault_blame("%s: %s, expected KILN_E_MEMORY", kiln_status_name(status), kiln_last_error());
-    if (status == KILN_E_MEMORY && strcmp(kiln_last_error(), "the host's memory ran out") != 0)
+    if (status == KILN_E_MEMORY && !tells_of_memory(kiln_last_error()))
         fault_blame("%s: %s", kiln_status_name(status), kiln_last_error());
+}
+
+static void blame_processes(void) {
+    if (__real_waitpid(-1, NULL, WNOHANG) != -1 || errno != ECHILD) fault_blame("a process is left");
 }
 
 /* In a process of its own: the nth call fails, then none does. Never returns. */
@@ -312,9 +390,11 @@ static void run_with_failure(const fault_scenario *scenario, manner in, long n) 
     disarm();
     judge(status);
     if (count_descriptors() != before) fault_blame("%d descriptors are left open", count_descriptors() - before);
+    blame_processes();
     if (scenario->inspect) scenario->inspect(scenario->user, told->call);
     status = scenario->run(scenario->user);
     if (status) fault_blame("the next run ends with %s: %s", kiln_status_name(status), kiln_last_error());
+    blame_processes();
     told->live = (long)live_count;
     _exit(0);
 }
@@ -325,7 +405,7 @@ static void run_apart(const fault_scenario *scenario, manner in, long n) {
     if (scenario->reset) scenario->reset(scenario->user);
     pid_t child = __real_fork();
     if (child == 0) run_with_failure(scenario, in, n);
-    assert_int_equal(waitpid(child, &end, 0), child);
+    assert_int_equal(__real_waitpid(child, &end, 0), child);
     if (WIFSIGNALED(end)) fault_blame("the process was killed by %s", strsignal(WTERMSIG(end)));
     if (!WIFSIGNALED(end) && WEXITSTATUS(end)) fault_blame("the process ended with %d", WEXITSTATUS(end));
 }

@@ -22,9 +22,12 @@ typedef struct fault_scenario {
 } fault_scenario;
 
 /* Fails the test unless, with the nth call failing once, another way, or from there on with all later calls of its
- * name, n = 1, 2, ..., the scenario ends with KILN_OK or a sentence, leaves neither memory nor descriptors behind, and
+ * name, n = 1, 2, ..., the scenario ends with KILN_OK or a sentence, leaves no memory, descriptors or processes behind, and
  * succeeds the next time. Of calls from one place in the code the first few are failed. */
 void fail_each_call(const fault_scenario *scenario);
+
+/* From now on the kernel refuses to wipe memory at a fork, as old ones do; or no longer. */
+void fault_refuse_wiping(bool refused);
 
 /* Says, in a scenario, what is wrong; the first word counts. */
 void fault_blame(const char *format, ...) __attribute__((format(printf, 1, 2)));

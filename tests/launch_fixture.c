@@ -6,6 +6,7 @@
 #include <dlfcn.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -99,8 +100,8 @@ kiln_program *launch_program(kiln_context *context, const char *text) {
 int launch_compiles(const launch_fixture *f) {
     void *handle = dlopen(f->nvrtc, RTLD_NOW | RTLD_NOLOAD);
     if (!handle) return -1;
-    const int *count = dlsym(handle, "fake_nvrtc_compiles");
-    int compiles = count ? *count : -1;
+    atomic_int *count = dlsym(handle, "fake_nvrtc_compiles");
+    int compiles = count ? atomic_load(count) : -1;
     dlclose(handle);
     return compiles;
 }

@@ -19,6 +19,7 @@
 
 #include "fake_driver.h"
 #include "faults.h"
+#include "jit/nvrtc.h"
 #include "npy.h"
 #include "own_folder.h"
 #include "packing.h"
@@ -240,6 +241,58 @@ static void listing_and_clearing_survive_every_failure(void **state) {
     fail_each_call(&(fault_scenario){"listing and clearing", fill_list_and_clear, empty_cache, NULL, *state, 200});
 }
 
+/* ---- compiles elsewhere ---- */
+
+/* A kernel that a worker compiles. */
+static kiln_status compile_in_a_worker(void *user) {
+    kiln_context_options options = KILN_CONTEXT_OPTIONS_INIT;
+    kiln_context *context = NULL;
+    kiln_program *program = NULL;
+    kiln_kernel *kernel = NULL;
+    size_t size = 0;
+    kiln_tensor tensors[2] = {kiln_tensor_contiguous(NULL, KILN_F32, 2, (int64_t[]){-1, COLS}),
+                              kiln_tensor_contiguous(NULL, KILN_F32, 2, (int64_t[]){-1, COLS})};
+    set_device(user, &options);
+    options.compile_limit_ms = 20000;
+    options.worker_path = KILN_BUILT_WORKER;
+    kiln_status status = kiln_context_create(&options, &context);
+    if (!status) status = kiln_program_create(context, "y = x * 2", NULL, &program);
+    if (!status) status = kiln_compile(program, tensors, 2, NULL, 0, 90, 0, 1, &kernel);
+    if (!status && (!kiln_kernel_image(kernel, &size) || size == 0)) fault_blame("the kernel has no image");
+    if (status && kernel) fault_blame("%s gave a kernel", kiln_status_name(status));
+    kiln_kernel_destroy(kernel);
+    kiln_program_destroy(program);
+    kiln_context_destroy(context);
+    return status;
+}
+
+/* The worker and the compiler are blamed for nothing that is not theirs: what they are blamed for is not tried again. */
+static void inspect_worker(void *user, const char *call) {
+    const bool gone = strcmp(call, "send") == 0 || strcmp(call, "recv") == 0;
+    if (strstr(kiln_last_error(), "ended before it was done") && !gone)
+        fault_blame("after %s the worker is said to have ended", call);
+    if (strstr(kiln_last_error(), "took longer")) fault_blame("after %s: %s", call, kiln_last_error());
+    inspect_cache(user, call);
+}
+
+static void a_compile_with_a_time_limit_survives_every_failure(void **state) {
+    fail_each_call(&(fault_scenario){"a compile with a time limit", compile_in_a_worker, empty_cache, inspect_worker,
+                                     *state, 200});
+}
+
+static void processes_are_told_apart_whatever_fails(void **state) {
+    fault_refuse_wiping(true);
+    fail_each_call(&(fault_scenario){"a kernel that wipes no memory", launch_any, empty_cache, NULL, *state, 200});
+    fault_refuse_wiping(false);
+}
+
+/* The parent has a thread inside NVRTC, so that its child opens a copy of the library. */
+static void a_forked_child_compiles_whatever_fails(void **state) {
+    kiln__nvrtc_enter();
+    fail_each_call(&(fault_scenario){"a forked child", launch_any, empty_cache, inspect_cache, *state, 200});
+    kiln__nvrtc_leave();
+}
+
 /* ---- packs and records ---- */
 
 static kiln_status write_pack(void *user) {
@@ -424,6 +477,9 @@ int main(void) {
         WITH_PLACE(packs_and_records_survive_every_failure),
         WITH_PLACE(arrays_are_written_and_read_whatever_fails),
         WITH_PLACE(workers_survive_every_failure),
+        WITH_PLACE(a_compile_with_a_time_limit_survives_every_failure),
+        WITH_PLACE(processes_are_told_apart_whatever_fails),
+        WITH_PLACE(a_forked_child_compiles_whatever_fails), /* last: from here on, this process has its number */
     };
     return cmocka_run_group_tests_name("faults", tests, NULL, NULL);
 }

@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -152,6 +153,9 @@ static void ask_and_run(void *user) {
 }
 
 static void a_child_made_while_nvrtc_is_opened_opens_it_itself(void **state) {
+#ifdef __SANITIZE_THREAD__
+    skip(); /* its runtime ends a child whose new thread has the stack, and so the id, of a parent's thread */
+#endif
     launch_fixture *f = *state;
     world w;
     pthread_t thread;
@@ -160,9 +164,9 @@ static void a_child_made_while_nvrtc_is_opened_opens_it_itself(void **state) {
     assert_int_equal(pthread_create(&thread, NULL, get_system_info, &w), 0);
     void *library = NULL;
     while (!(library = dlopen(f->nvrtc, RTLD_NOW | RTLD_NOLOAD))) usleep(1000);
-    const int *opens = dlsym(library, "fake_nvrtc_opens");
+    atomic_int *opens = dlsym(library, "fake_nvrtc_opens");
     assert_non_null(opens);
-    while (!*(const volatile int *)opens) usleep(1000);
+    while (!atomic_load(opens)) usleep(1000);
     in_a_child(ask_and_run, &w);
     pthread_join(thread, NULL);
     unsetenv("FAKE_NVRTC_OPEN_MS");

@@ -40,33 +40,38 @@ static void *beat(void *user) {
 }
 
 static void end_beat(kiln__claim *claim) {
-    if (claim->beats) {
-        pthread_mutex_lock(&claim->lock);
-        claim->released = true;
-        pthread_cond_signal(&claim->wake);
-        pthread_mutex_unlock(&claim->lock);
-        pthread_join(claim->beat, NULL);
-    }
+    pthread_mutex_lock(&claim->lock);
+    claim->released = true;
+    pthread_cond_signal(&claim->wake);
+    pthread_mutex_unlock(&claim->lock);
+    pthread_join(claim->beat, NULL);
     claim->beats = false;
     pthread_cond_destroy(&claim->wake);
     pthread_mutex_destroy(&claim->lock);
 }
 
+static bool make_wake(pthread_cond_t *wake) {
+    pthread_condattr_t monotonic;
+    if (pthread_condattr_init(&monotonic) != 0) return false;
+    const bool made =
+        pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC) == 0 && pthread_cond_init(wake, &monotonic) == 0;
+    pthread_condattr_destroy(&monotonic);
+    return made;
+}
+
 /* Without the thread the claim holds as well; others only wait less long for it. No signal is delivered to it. */
 static void start_beat(kiln__claim *claim) {
     sigset_t all, before;
-    pthread_condattr_t monotonic;
     futimens(claim->file, NULL);
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    if (!make_wake(&claim->wake)) return;
     pthread_mutex_init(&claim->lock, NULL);
-    pthread_cond_init(&claim->wake, &monotonic);
-    pthread_condattr_destroy(&monotonic);
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     claim->beats = pthread_create(&claim->beat, NULL, beat, claim) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (!claim->beats) end_beat(claim);
+    if (claim->beats) return;
+    pthread_cond_destroy(&claim->wake);
+    pthread_mutex_destroy(&claim->lock);
 }
 
 /* Whether the folder's file of that name is still the one opened: another may have replaced a holder that was stopped. */

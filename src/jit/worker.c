@@ -105,20 +105,30 @@ static bool send_request(int fd, const char *nvrtc_path, const kiln__compile_req
 static bool receive_bytes(int fd, uint64_t size, char **out, double deadline) {
     if (size == 0) return true;
     *out = malloc(size + 1);
-    if (!*out || !kiln__wire_receive(fd, *out, size, deadline)) return false;
+    if (!*out) {
+        errno = ENOMEM;
+        return false;
+    }
+    if (!kiln__wire_receive(fd, *out, size, deadline)) return false;
     (*out)[size] = '\0';
     return true;
 }
 
-static kiln_status fail_gone(const kiln__worker *worker, const kiln__compile_request *request, int64_t limit_ms,
-                             double deadline, kiln__compile_result *out) {
+/* code: the errno of what failed. */
+static kiln_status fail_exchange(const kiln__worker *worker, const kiln__compile_request *request, int64_t limit_ms,
+                                 int code, kiln__compile_result *out) {
     if (atomic_load(&worker->stopped))
         return kiln__fail(KILN_E_CANCELLED, "the compile of '%s' was cancelled", request->name);
-    out->refused = true; /* it would take as long again, or end its worker again */
-    if (deadline > 0 && kiln__now_ms() >= deadline)
+    if (code == ENOMEM) return kiln__out_of_memory();
+    const bool late = code == ETIMEDOUT, gone = code == EPIPE || code == ECONNRESET;
+    out->refused = late || gone; /* it would take as long again, or end its worker again */
+    if (late)
         return kiln__fail(KILN_E_TIMEOUT, "the compile of '%s' took longer than %lld ms and was ended", request->name,
                           (long long)limit_ms);
-    return kiln__fail(KILN_E_COMPILE, "the worker that compiled '%s' ended before it was done", request->name);
+    if (gone)
+        return kiln__fail(KILN_E_COMPILE, "the worker that compiled '%s' ended before it was done", request->name);
+    return kiln__fail(KILN_E_IO, "the worker that compiles '%s' cannot be talked to: %s", request->name,
+                      strerror(code));
 }
 
 kiln_status kiln__worker_compile(kiln__worker *worker, const char *nvrtc_path, const kiln__compile_request *request,
@@ -130,8 +140,9 @@ kiln_status kiln__worker_compile(kiln__worker *worker, const char *nvrtc_path, c
         !kiln__wire_receive(worker->fd, &reply, sizeof reply, deadline) ||
         !receive_bytes(worker->fd, reply.log_size, &out->log, deadline) ||
         !receive_bytes(worker->fd, reply.image_size, &out->image, deadline)) {
+        const int code = errno;
         kiln__compile_result_free(out);
-        return fail_gone(worker, request, limit_ms, deadline, out);
+        return fail_exchange(worker, request, limit_ms, code, out);
     }
     out->size = reply.image_size;
     out->facts = reply.facts;

@@ -24,7 +24,8 @@ kiln_status kiln__worker_locate(const char *path, char *out, size_t size);
 kiln_status kiln__worker_start(const char *file, kiln__worker *out);
 
 /* Compiles as kiln__nvrtc_compile does, with the NVRTC at nvrtc_path, within so many milliseconds (0: however long it
- * takes). KILN_E_TIMEOUT, KILN_E_CANCELLED where the worker was stopped; KILN_E_COMPILE where it ended by itself. */
+ * takes). KILN_E_TIMEOUT, KILN_E_CANCELLED where the worker was stopped; KILN_E_COMPILE where it ended by itself;
+ * KILN_E_MEMORY and KILN_E_IO where its answer cannot be taken. */
 kiln_status kiln__worker_compile(kiln__worker *worker, const char *nvrtc_path, const kiln__compile_request *request,
                                  int64_t limit_ms, kiln__compile_result *out);
 

@@ -15,12 +15,18 @@ void kiln__wire_build(char out[KILN__WIRE_BUILD_SIZE]) {
              sizeof(kiln__wire_reply));
 }
 
+/* Tells why. */
+static bool fail_with(int code) {
+    errno = code;
+    return false;
+}
+
 /* Until the socket can be read or written. */
 static bool wait_for(int fd, short events, double deadline) {
     struct pollfd ready = {.fd = fd, .events = events};
     for (;;) {
         double left = deadline > 0 ? deadline - kiln__now_ms() : 1000;
-        if (left <= 0) return false;
+        if (left <= 0) return fail_with(ETIMEDOUT);
         int count = poll(&ready, 1, left < 1000 ? (int)left + 1 : 1000);
         if (count > 0) return true;
         if (count < 0 && errno != EINTR) return false;
@@ -43,7 +49,8 @@ bool kiln__wire_receive(int fd, void *bytes, size_t size, double deadline) {
     for (char *at = bytes; size > 0;) {
         if (!wait_for(fd, POLLIN, deadline)) return false;
         ssize_t got = recv(fd, at, size, MSG_DONTWAIT);
-        if (got == 0 || (got < 0 && errno != EINTR && errno != EAGAIN)) return false;
+        if (got == 0) return fail_with(EPIPE);
+        if (got < 0 && errno != EINTR && errno != EAGAIN) return false;
         if (got < 0) continue;
         at += got;
         size -= (size_t)got;
