@@ -20,7 +20,7 @@ typedef struct kiln__worker {
  * what was tried. */
 kiln_status kiln__worker_locate(const char *path, char *out, size_t size);
 
-/* Starts the file, in a process group of its own, with nothing open but the socket. KILN_E_IO. */
+/* Starts the file, in a process group of its own; it closes whatever else this process left open. KILN_E_IO. */
 kiln_status kiln__worker_start(const char *file, kiln__worker *out);
 
 /* Compiles as kiln__nvrtc_compile does, with the NVRTC at nvrtc_path, within so many milliseconds (0: however long it
