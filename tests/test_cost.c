@@ -88,7 +88,7 @@ static void too_much_is_refused_with_its_figure(void **state) {
     char *program = kiln__text_take(&text);
     assert_int_equal(bound_create(&b, program, NULL, NULL, "f32[*,1024] f32[*,1024]"), KILN_OK);
     assert_int_equal(bound_prepare(&b, 90, &prepared), KILN_E_LIMIT);
-    assert_non_null(strstr(kiln_last_error(), "machine instructions, which take too long to compile: at most 32000"));
+    assert_non_null(strstr(kiln_last_error(), "machine instructions, which take too long to compile: at most 28000"));
     bound_destroy(&b);
     free(program);
 }

@@ -14,19 +14,23 @@
  * to the latter compile time grows with the instructions; beyond, faster. */
 #define MOST_INLINED 8000
 #define MOST_UNROLLED 16000
-/* What a call takes: arguments moved, registers kept, the call itself. */
-#define CALL 6
+/* What a call weighs: arguments moved, and registers kept across it, which takes the compiler as long again. */
+#define CALL 12
 /* Combinations written out for each value that threads exchange: between lanes and warps; between threads that have
  * neighbouring rows, in trees over shared memory. */
 #define ROW_EXCHANGES 10
 #define COLUMN_EXCHANGES 64
+/* Of each phase: its exchange and barriers, and what its results are kept in. */
+#define PHASE 200
+/* Values that each of several neighbouring rows has one of lie in arrays: that takes the compiler longer. */
+#define NEIGHBOURS 8
 /* What a combination takes besides: a shuffle, or a slot that is read. */
 #define EXCHANGE 5
 /* So many values that threads carry together weigh as an instruction each. */
 #define CARRIED 8
 
 /* Instructions for an element, by the type of the first argument (of a cast and a rounding: of the result): what
- * tools/bench/instructions.py counts in kernels for sm_90. Operators that are not here take one or two. */
+ * tools/bench/compile_cost.py counts in kernels for sm_90. Operators that are not here take one or two. */
 static const struct {
     uint16_t f32, f64, integer, narrow; /* narrow: f32 where every output hides the last bits; 0: as f32 */
 } weights[KILN__OP_COUNT_OF] = {
@@ -61,7 +65,7 @@ static int weigh(kiln__op op, kiln__ctype type, bool narrow) {
 }
 
 bool kiln__op_is_heavy(kiln__op op, kiln__ctype type, bool narrow) {
-    return !kiln__op_is_reduction(op) && weigh(op, type, narrow) > 2 * CALL;
+    return !kiln__op_is_reduction(op) && weigh(op, type, narrow) > CALL;
 }
 
 /* The kernel whose instructions are counted. */
@@ -149,7 +153,9 @@ static int64_t weigh_bodies(count *c, const kiln__schedule *s) {
     const int64_t steps = !inlined ? 1 : all || s->steps < 8 ? s->steps : 8;
     const int64_t copies = kiln__times(ends * again * elements, steps);
     c->calls = s->inlining > KILN__INLINE_ALL;
-    int64_t sum = weigh_row(c) * (outer ? elements : 1) * (inlined && s->persistent ? 3 : 1);
+    const bool arrays = outer && s->inlining < KILN__INLINE_NOTHING;
+    int64_t sum = weigh_row(c) * (arrays ? elements * NEIGHBOURS : 1) * (inlined && s->persistent ? 3 : 1);
+    if (outer && !arrays) sum += sum / 2; /* they are in memory, one after another */
     for (uint32_t p = 0; p < c->ir->combine_count && c->calls; p++) sum += weigh_combine(c, &c->ir->combines[p]);
     for (uint32_t phase = 0; phase < c->ir->phase_count; phase++) sum += kiln__times(copies, weigh_phase(c, phase));
     return sum + kiln__times(inlined && s->abreast ? kiln__times(copies, s->rows_per_block) : copies, weigh_outputs(c));
@@ -170,7 +176,7 @@ static int64_t weigh_exchanges(const count *c, const kiln__schedule *s) {
             values += kiln__reduction_values(inst->op);
             sum += each * (EXCHANGE + weigh_reduction(c, inst));
         }
-        sum += values * values / CARRIED;
+        sum += values * values / CARRIED + PHASE;
     }
     return sum;
 }

@@ -6,7 +6,7 @@
 #include "plan/schedule.h"
 
 /* Estimated, of all that is compiled for one request: some seconds on one core. */
-#define KILN__MOST_INSTRUCTIONS 32000
+#define KILN__MOST_INSTRUCTIONS 28000
 
 /* Whether the operator is more instructions than a call of it, for arguments of the type; narrow: where every output's type
  * hides the last bits. */
