@@ -35,7 +35,7 @@ static kiln_status compile(const char *path, const kiln__compile_request *reques
 }
 
 static bool reply(int fd, kiln_status status, const kiln__compile_result *result) {
-    kiln__wire_reply head = {.status = status,
+    kiln__wire_reply head = {.status = (int32_t)status,
                              .refused = result->refused,
                              .facts = result->facts,
                              .log_size = result->log ? strlen(result->log) + 1 : 0,

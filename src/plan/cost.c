@@ -35,22 +35,22 @@ static const struct {
     uint16_t f32, f64, integer, narrow; /* narrow: f32 where every output hides the last bits; 0: as f32 */
 } weights[KILN__OP_COUNT_OF] = {
     /* clang-format off */
-    [KILN__OP_DIV] = {19, 29, 0, 5}, [KILN__OP_MOD] = {81, 264, 50}, [KILN__OP_FMOD] = {73, 254, 45},
-    [KILN__OP_REMAINDER] = {81, 264, 50}, [KILN__OP_MUL] = {1, 1, 4}, [KILN__OP_SIGN] = {4, 4, 7},
-    [KILN__OP_ABS] = {1, 1, 5}, [KILN__OP_MINIMUM] = {2, 5, 5}, [KILN__OP_MAXIMUM] = {2, 5, 5},
-    [KILN__OP_WHERE] = {2, 3, 3}, [KILN__OP_SHL] = {0, 0, 6}, [KILN__OP_SHR] = {0, 0, 6},
-    [KILN__OP_DIV_FLOOR] = {40, 50, 50}, [KILN__OP_DIV_TRUNC] = {22, 32, 45}, [KILN__OP_NORMCDF] = {26, 170, 0},
-    [KILN__OP_NORMPDF] = {12, 45, 0}, [KILN__OP_POW] = {86, 67, 40}, [KILN__OP_ATAN2] = {54, 131, 0},
-    [KILN__OP_EXP] = {8, 35, 0, 3}, [KILN__OP_EXP2] = {3, 38, 0}, [KILN__OP_EXPM1] = {28, 71, 0},
-    [KILN__OP_LOG] = {25, 82, 0}, [KILN__OP_LOG2] = {27, 84, 0}, [KILN__OP_LOG1P] = {29, 147, 0},
-    [KILN__OP_LOG10] = {26, 84, 0}, [KILN__OP_SQRT] = {15, 31, 0}, [KILN__OP_RSQRT] = {4, 21, 0},
-    [KILN__OP_CBRT] = {16, 42, 0}, [KILN__OP_SIN] = {134, 61, 0}, [KILN__OP_COS] = {135, 62, 0},
-    [KILN__OP_TAN] = {133, 99, 0}, [KILN__OP_ASIN] = {22, 66, 0}, [KILN__OP_ACOS] = {23, 130, 0},
-    [KILN__OP_ATAN] = {18, 52, 0}, [KILN__OP_SINH] = {23, 125, 0}, [KILN__OP_COSH] = {15, 59, 0},
-    [KILN__OP_TANH] = {15, 98, 0}, [KILN__OP_ASINH] = {41, 169, 0}, [KILN__OP_ACOSH] = {43, 166, 0},
-    [KILN__OP_ATANH] = {37, 171, 0}, [KILN__OP_ERF] = {22, 73, 0}, [KILN__OP_ERFC] = {45, 166, 0, 20},
-    [KILN__OP_ERFINV] = {28, 284, 0}, [KILN__OP_LGAMMA] = {215, 202, 0}, [KILN__OP_SIGMOID] = {26, 85, 0, 9},
-    [KILN__OP_UNIFORM] = {60, 60, 60}, [KILN__OP_ROUND_TO] = {5, 10, 3}, [KILN__OP_CAST] = {2, 2, 4},
+    [KILN__OP_DIV] = {19, 29, 0, 5}, [KILN__OP_MOD] = {81, 264, 50, 0}, [KILN__OP_FMOD] = {73, 254, 45, 0},
+    [KILN__OP_REMAINDER] = {81, 264, 50, 0}, [KILN__OP_MUL] = {1, 1, 4, 0}, [KILN__OP_SIGN] = {4, 4, 7, 0},
+    [KILN__OP_ABS] = {1, 1, 5, 0}, [KILN__OP_MINIMUM] = {2, 5, 5, 0}, [KILN__OP_MAXIMUM] = {2, 5, 5, 0},
+    [KILN__OP_WHERE] = {2, 3, 3, 0}, [KILN__OP_SHL] = {0, 0, 6, 0}, [KILN__OP_SHR] = {0, 0, 6, 0},
+    [KILN__OP_DIV_FLOOR] = {40, 50, 50, 0}, [KILN__OP_DIV_TRUNC] = {22, 32, 45, 0}, [KILN__OP_NORMCDF] = {26, 170, 0, 0},
+    [KILN__OP_NORMPDF] = {12, 45, 0, 0}, [KILN__OP_POW] = {86, 67, 40, 0}, [KILN__OP_ATAN2] = {54, 131, 0, 0},
+    [KILN__OP_EXP] = {8, 35, 0, 3}, [KILN__OP_EXP2] = {3, 38, 0, 0}, [KILN__OP_EXPM1] = {28, 71, 0, 0},
+    [KILN__OP_LOG] = {25, 82, 0, 0}, [KILN__OP_LOG2] = {27, 84, 0, 0}, [KILN__OP_LOG1P] = {29, 147, 0, 0},
+    [KILN__OP_LOG10] = {26, 84, 0, 0}, [KILN__OP_SQRT] = {15, 31, 0, 0}, [KILN__OP_RSQRT] = {4, 21, 0, 0},
+    [KILN__OP_CBRT] = {16, 42, 0, 0}, [KILN__OP_SIN] = {134, 61, 0, 0}, [KILN__OP_COS] = {135, 62, 0, 0},
+    [KILN__OP_TAN] = {133, 99, 0, 0}, [KILN__OP_ASIN] = {22, 66, 0, 0}, [KILN__OP_ACOS] = {23, 130, 0, 0},
+    [KILN__OP_ATAN] = {18, 52, 0, 0}, [KILN__OP_SINH] = {23, 125, 0, 0}, [KILN__OP_COSH] = {15, 59, 0, 0},
+    [KILN__OP_TANH] = {15, 98, 0, 0}, [KILN__OP_ASINH] = {41, 169, 0, 0}, [KILN__OP_ACOSH] = {43, 166, 0, 0},
+    [KILN__OP_ATANH] = {37, 171, 0, 0}, [KILN__OP_ERF] = {22, 73, 0, 0}, [KILN__OP_ERFC] = {45, 166, 0, 20},
+    [KILN__OP_ERFINV] = {28, 284, 0, 0}, [KILN__OP_LGAMMA] = {215, 202, 0, 0}, [KILN__OP_SIGMOID] = {26, 85, 0, 9},
+    [KILN__OP_UNIFORM] = {60, 60, 60, 0}, [KILN__OP_ROUND_TO] = {5, 10, 3, 0}, [KILN__OP_CAST] = {2, 2, 4, 0},
     /* clang-format on */
 };
 
