@@ -237,12 +237,12 @@ static void accounts_are_not_trusted(void **state) {
 
 static void many_processes_stay_below_the_limit(void **state) {
     cache_fixture *f = *state;
-    enum { processes = 4, puts = 150 };
+    enum { processes = 4, each = 150 };
     const int64_t size = entry_size(f), limit = 100 * size;
     fill_folder(f, 400, size, 1000);
     for (int p = 0; p < processes; p++) {
         if (fork()) continue;
-        for (int i = 0; i < puts; i++) {
+        for (int i = 0; i < each; i++) {
             if (i % 10 == 0) {
                 use_folder(f, f->dir);
                 if (kiln__disk_set_limit(f->disk, limit)) _exit(1);

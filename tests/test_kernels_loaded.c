@@ -58,8 +58,8 @@ static void comments_white_space_and_names_of_values_make_no_kernel(void **state
                                         "y=x+1",
                                         "\n# above\ny  =  (x + 1);;\n",
                                         "t = x + 1; y = t",
-                                        "u = x + 1\ny = u # \\ ?"
-                                        "?/"};
+                                        ("u = x + 1\ny = u # \\ ?"
+                                         "?/")};
     for (int round = 0; round < 2; round++) { /* the second finds it on disk */
         kiln_context *context = limited_context(f, 0, 0);
         for (size_t i = 0; i < COUNT(texts); i++) {
