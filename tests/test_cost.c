@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How much machine code a text may ask for: what is large is called rather than inlined, and compiles within bounds; what
- * would be too large is refused. */
+/* How much machine code a text may ask for: what is large is called rather than inlined, and compiles within bounds;
+ * what would be too large is refused. */
 #define _POSIX_C_SOURCE 200809L
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Compiles with a time limit: in kiln-worker, which is ended where it takes too long, is cancelled, or nobody waits. The
- * NVRTC is the stand-in, which hangs, crashes and refuses at words of the source. */
+/* Compiles with a time limit: in kiln-worker, which is ended where it takes too long, is cancelled, or nobody waits.
+ * The NVRTC is the stand-in, which hangs, crashes and refuses at words of the source. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <pthread.h>

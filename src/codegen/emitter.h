@@ -30,9 +30,10 @@ typedef struct kiln__emitter {
     bool one_address;              /* of a tensor's packs serves all steps */
     bool finish, finish_row;       /* there are outputs that have columns; that have one value per row */
     int inputs, tensors, operands; /* how many: inputs; with outputs; with positions */
-    /* "in_x", "out_y"; "kiln_f16". A user's name ends each identifier that holds it. Before it stands in_, out_ or scalar_,
-     * and before these may stand what is meant of the tensor: row_in_x, step0_in_x, kiln_offset_in_x. No other identifier
-     * begins like that: whatever tensors are called, none is a keyword or a macro, and no two are alike. */
+    /* "in_x", "out_y"; "kiln_f16". A user's name ends each identifier that holds it. Before it stands in_, out_ or
+     * scalar_, and before these may stand what is meant of the tensor: row_in_x, step0_in_x, kiln_offset_in_x. No
+     * other identifier begins like that: whatever tensors are called, none is a keyword or a macro, and no two are
+     * alike. */
     const char *name[KILN__MAX_OPERANDS], *type[KILN__MAX_OPERANDS];
     const char *width; /* of packs: "KILN_PACK", or "N" where elements beside them are packs of one */
     const char *pack[KILN__MAX_OPERANDS]; /* "kiln_pack<kiln_f16, KILN_PACK>" */
@@ -64,8 +65,8 @@ bool kiln__op_is_literal(kiln__op op);
 /* The functions that the program calls. */
 void kiln__emit_called(const kiln__emitter *e);
 
-/* Whether the work on a vector, and on the values of a row, is a function that is called; what stands before a loop over a
- * vector's elements. */
+/* Whether the work on a vector, and on the values of a row, is a function that is called; what stands before a loop
+ * over a vector's elements. */
 static inline bool kiln__vectors_are_called(const kiln__emitter *e) {
     return e->schedule->inlining >= KILN__INLINE_OUTLINED;
 }

@@ -16,8 +16,8 @@ typedef struct kiln__worker {
     atomic_bool stopped;
 } kiln__worker;
 
-/* The worker's file: path (option), else KILN_WORKER, else beside this library, or where it is installed. KILN_E_IO names
- * what was tried. */
+/* The worker's file: path (option), else KILN_WORKER, else beside this library, or where it is installed. KILN_E_IO
+ * names what was tried. */
 kiln_status kiln__worker_locate(const char *path, char *out, size_t size);
 
 /* Starts the file, in a process group of its own; it closes whatever else this process left open. KILN_E_IO. */

@@ -25,8 +25,8 @@ typedef struct kiln__wire_reply {
 /* The library's version, and what else the structs above follow from. */
 void kiln__wire_build(char out[KILN__WIRE_BUILD_SIZE]);
 
-/* All of the bytes, or false with errno: EPIPE or ECONNRESET where the other side has gone, ETIMEDOUT where the deadline
- * (kiln__now_ms(); 0: none) has passed. */
+/* All of the bytes, or false with errno: EPIPE or ECONNRESET where the other side has gone, ETIMEDOUT where the
+ * deadline (kiln__now_ms(); 0: none) has passed. */
 bool kiln__wire_send(int fd, const void *bytes, size_t size, double deadline);
 bool kiln__wire_receive(int fd, void *bytes, size_t size, double deadline);
 

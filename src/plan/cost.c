@@ -10,8 +10,8 @@
 #include "base/checked.h"
 #include "base/types.h"
 
-/* Where kernels are larger, functions of many instructions are called; where that is not enough, the work on a vector. Up
- * to the latter compile time grows with the instructions; beyond, faster. */
+/* Where kernels are larger, functions of many instructions are called; where that is not enough, the work on a vector.
+ * Up to the latter compile time grows with the instructions; beyond, faster. */
 #define MOST_INLINED 8000
 #define MOST_UNROLLED 16000
 /* What a call weighs: arguments moved, and registers kept across it, which takes the compiler as long again. */
@@ -39,7 +39,8 @@ static const struct {
     [KILN__OP_REMAINDER] = {81, 264, 50, 0}, [KILN__OP_MUL] = {1, 1, 4, 0}, [KILN__OP_SIGN] = {4, 4, 7, 0},
     [KILN__OP_ABS] = {1, 1, 5, 0}, [KILN__OP_MINIMUM] = {2, 5, 5, 0}, [KILN__OP_MAXIMUM] = {2, 5, 5, 0},
     [KILN__OP_WHERE] = {2, 3, 3, 0}, [KILN__OP_SHL] = {0, 0, 6, 0}, [KILN__OP_SHR] = {0, 0, 6, 0},
-    [KILN__OP_DIV_FLOOR] = {40, 50, 50, 0}, [KILN__OP_DIV_TRUNC] = {22, 32, 45, 0}, [KILN__OP_NORMCDF] = {26, 170, 0, 0},
+    [KILN__OP_DIV_FLOOR] = {40, 50, 50, 0}, [KILN__OP_DIV_TRUNC] = {22, 32, 45, 0},
+    [KILN__OP_NORMCDF] = {26, 170, 0, 0},
     [KILN__OP_NORMPDF] = {12, 45, 0, 0}, [KILN__OP_POW] = {86, 67, 40, 0}, [KILN__OP_ATAN2] = {54, 131, 0, 0},
     [KILN__OP_EXP] = {8, 35, 0, 3}, [KILN__OP_EXP2] = {3, 38, 0, 0}, [KILN__OP_EXPM1] = {28, 71, 0, 0},
     [KILN__OP_LOG] = {25, 82, 0, 0}, [KILN__OP_LOG2] = {27, 84, 0, 0}, [KILN__OP_LOG1P] = {29, 147, 0, 0},
@@ -80,8 +81,8 @@ static bool is_element(const count *c, uint32_t i) {
     return c->problem->layout == KILN__LAYOUT_FLAT ? !c->ir->insts[i].constant : c->ir->insts[i].per_element;
 }
 
-/* One of the instructions of the program or of a combine. Functions that are called are the same whatever they do, and are
- * themselves counted nowhere: there are not many. */
+/* One of the instructions of the program or of a combine. A call weighs the same, whatever it calls; what is called,
+ * each function once, is not counted. */
 static int64_t weigh_instruction(const count *c, const kiln__inst *insts, uint32_t i) {
     const kiln__inst *inst = &insts[i];
     const kiln__ctype type = insts[inst->arg_count > 0 ? inst->args[0] : i].type;
@@ -161,8 +162,8 @@ static int64_t weigh_bodies(count *c, const kiln__schedule *s) {
     return sum + kiln__times(inlined && s->abreast ? kiln__times(copies, s->rows_per_block) : copies, weigh_outputs(c));
 }
 
-/* Exchanges are the same, whatever is inlined. What threads carry of a phase is in registers all at once: finding places for
- * very many values takes the compiler longer with each. */
+/* Exchanges are the same, whatever is inlined. What threads carry of a phase is in registers all at once: finding
+ * places for very many values takes the compiler longer with each. */
 static int64_t weigh_exchanges(const count *c, const kiln__schedule *s) {
     const int64_t each = s->threads_per_row == 1 && s->splits == 1 ? 0
                          : s->layout == KILN__LAYOUT_OUTER         ? COLUMN_EXCHANGES
