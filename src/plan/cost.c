@@ -88,6 +88,11 @@ static int64_t weigh_instruction(const count *c, const kiln__inst *insts, uint32
     const kiln__ctype type = insts[inst->arg_count > 0 ? inst->args[0] : i].type;
     const bool program = insts == c->ir->insts;
     if (program && inst->op == KILN__OP_DIV && !is_element(c, inst->args[1])) return DIVIDE_BY_ROW;
+    /* x * sigmoid(y) and x * normcdf(y) are written as functions of both, which are always inlined. */
+    for (int a = 0; a < 2 && inst->op == KILN__OP_MUL && type == KILN__F32; a++) {
+        const kiln__op factor = insts[inst->args[a]].op;
+        if (factor == KILN__OP_SIGMOID || factor == KILN__OP_NORMCDF) return weigh(factor, type, c->narrow);
+    }
     return c->calls && kiln__op_is_heavy(inst->op, type, c->narrow) ? CALL : weigh(inst->op, type, c->narrow);
 }
 
