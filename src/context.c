@@ -159,6 +159,7 @@ void kiln__context_adopt(kiln_context *context) {
         kiln__dispatch_clear(context);
         kiln__kernels_disown(context);
         free_pools(context, NULL);
+        kiln__ring_init(&context->compiling); /* its links are on stacks of the parent's threads */
     } else
         start_empty(context);
     if (context->disk) kiln__disk_forked(context->disk);

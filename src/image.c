@@ -172,7 +172,8 @@ static kiln_status obtain(kiln_context *context, const kiln__prepared *prepared,
     if (!status && !hit) status = open_nvrtc(context, &nvrtc);
     if (!status && !hit && !same_nvrtc(&nvrtc->identity, &identity)) /* the recorded one was replaced meanwhile */
         status = look_up(disk, prepared, &nvrtc->identity, out, &found, &hit);
-    if (!status && !hit && disk) hit = kiln__disk_claim(disk, &out->key, &claim, &found);
+    if (!status && !hit && disk)
+        hit = kiln__disk_claim(disk, &out->key, &claim, &found, &context->cancels, out->cancels);
     if (!status && !hit && (status = kiln__slow_check(context, &out->key, prepared->ir->text))) out->refused = true;
     out->lookup_ms = kiln__now_ms() - start;
     if (hit) {
@@ -184,8 +185,11 @@ static kiln_status obtain(kiln_context *context, const kiln__prepared *prepared,
     return status;
 }
 
+/* What others find on the stack of the thread that obtains, they find until it is done: it is not to be cancelled. */
 kiln_status kiln__image_obtain(kiln_context *context, const kiln__prepared *prepared, int arch, bool ptx,
                                kiln__place first, kiln__image *out) {
+    int cancelled;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelled);
     memset(out, 0, sizeof *out);
     out->facts.arch = arch;
     out->facts.is_ptx = ptx;
@@ -198,6 +202,7 @@ kiln_status kiln__image_obtain(kiln_context *context, const kiln__prepared *prep
     } else
         out->lookup_ms = kiln__now_ms() - start;
     if (status) kiln__image_free(out);
+    pthread_setcancelstate(cancelled, NULL);
     return status;
 }
 

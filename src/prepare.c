@@ -49,6 +49,7 @@ kiln_status kiln__bake(const kiln_program *program, const kiln_tensor *tensors, 
         return status;
     }
     bool compiled = image->origin == KILN_ORIGIN_COMPILED;
+    const unsigned cancels = image->cancels;
     int64_t instructions = prepared->schedule.instructions; /* of all attempts: what they take to compile */
     const bool again = image->facts.spill_bytes > 0 && prepared->schedule.inlining < KILN__INLINE_OUTLINED;
     kiln__prepared *next = again ? malloc(sizeof *next) : NULL; /* large for a small stack */
@@ -60,7 +61,8 @@ kiln_status kiln__bake(const kiln_program *program, const kiln_tensor *tensors, 
         const kiln__schedule *now = &prepared->schedule, *then = &next->schedule;
         const bool alike =
             then->threads_per_row == now->threads_per_row && then->chain == now->chain && then->splits == now->splits;
-        if (instructions > KILN__MOST_INSTRUCTIONS || (now->layout == KILN__LAYOUT_OUTER && !alike) ||
+        if (instructions > KILN__MOST_INSTRUCTIONS || cancels != atomic_load(&program->context->cancels) ||
+            (now->layout == KILN__LAYOUT_OUTER && !alike) ||
             kiln__image_obtain(program->context, next, device->arch, ptx, KILN__IN_MEMORY, &other)) {
             kiln__prepared_free(next);
             break;

@@ -206,11 +206,10 @@ static kiln_status check_host_tensors(const kiln_program *program, const kiln__i
 }
 
 static kiln_status read_cpu_options(const kiln_cpu_options *given, kiln_cpu_options *options) {
-    if (given && (given->struct_size < sizeof(size_t) || given->struct_size > sizeof *options))
-        return kiln__fail(KILN_E_ARGUMENT,
-                          "kiln_cpu_options.struct_size is %zu, expected at most %zu: initialise it with "
-                          "KILN_CPU_OPTIONS_INIT",
-                          given->struct_size, sizeof *options);
+    kiln_status status =
+        given ? kiln__check_struct_size("kiln_cpu_options", given->struct_size, sizeof(size_t), sizeof *options)
+              : KILN_OK;
+    if (status) return status;
     if (given) memcpy(options, given, given->struct_size);
     if (options->precision == KILN_PRECISION_DOUBLE || options->precision == KILN_PRECISION_PROGRAM) return KILN_OK;
     return kiln__fail(KILN_E_ARGUMENT,

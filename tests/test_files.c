@@ -156,11 +156,12 @@ static void cache_in_sandbox(cache_fixture *f) {
                                 SYS_eventfd2, SYS_select, SYS_pselect6};
     deny(calls, f->messages ? COUNT(calls) : 3, f->messages ? ENOSYS : EPERM);
     f->messages = 0;
+    const atomic_uint never = 0; /* cancelled */
     kiln__claim claim;
     kiln__entry found;
     struct stat first, later;
     char path[PATH_MAX];
-    EXPECT(!kiln__disk_claim(f->disk, &f->key, &claim, &found) && claim.file >= 0);
+    EXPECT(!kiln__disk_claim(f->disk, &f->key, &claim, &found, &never, 0) && claim.file >= 0);
     snprintf(path, sizeof path, "%s/%.2s/%s", f->dir, f->key.hex, claim.name);
     EXPECT(stat(path, &first) == 0);
     const double before = cpu_ms();

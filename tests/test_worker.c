@@ -65,8 +65,10 @@ static kiln_status compile(kiln_context *context, const char *text, kiln_kernel 
     kiln_status status = kiln_program_create(context, text, NULL, &program);
     if (!status) status = kiln_compile(program, tensors, 2, NULL, 0, 90, 0, 1, &kernel);
     kiln_program_destroy(program);
-    if (out) *out = kernel;
-    else kiln_kernel_destroy(kernel);
+    if (out)
+        *out = kernel;
+    else
+        kiln_kernel_destroy(kernel);
     return status;
 }
 
@@ -191,6 +193,46 @@ static void a_worker_ends_with_the_process_that_started_it(void **state) {
     fail_msg("the worker %d is still there", worker);
 }
 
+/* A child made meanwhile has none of its parent's compiles: it ends none, and makes its own. */
+static void a_forked_child_leaves_its_parents_compiles_alone(void **state) {
+    (void)state;
+    kiln_context *context = open_context(600000);
+    pthread_t thread;
+    void *result;
+    int before = count_compiles(NULL), end;
+    assert_int_equal(pthread_create(&thread, NULL, compile_hanging, context), 0);
+    for (int i = 0; i < 500 && count_compiles(NULL) == before; i++) pause_ms(20);
+    const pid_t child = fork();
+    if (child == 0) {
+        kiln_context_cancel_compiles(context);
+        _exit(compile(context, "y = x * 9", NULL) != KILN_OK);
+    }
+    assert_int_equal(waitpid(child, &end, 0), child);
+    assert_true(WIFEXITED(end) && WEXITSTATUS(end) == 0);
+    assert_int_equal(count_compiles(NULL), before + 2); /* the parent's goes on */
+    kiln_context_cancel_compiles(context);
+    pthread_join(thread, &result);
+    assert_int_equal((intptr_t)result, KILN_E_CANCELLED);
+    kiln_context_destroy(context);
+}
+
+/* A process that was stopped while its worker was done has what the worker made. */
+static void a_compile_that_was_done_in_time_counts_however_late_it_is_read(void **state) {
+    (void)state;
+    const int before = count_compiles(NULL);
+    int end;
+    setenv("FAKE_NVRTC_MS", "300", 1);
+    const pid_t child = fork();
+    if (child == 0) _exit(compile(open_context(2000), "y = x * 11", NULL) != KILN_OK);
+    for (int i = 0; i < 500 && count_compiles(NULL) == before; i++) pause_ms(10);
+    kill(child, SIGSTOP);
+    pause_ms(2500);
+    kill(child, SIGCONT);
+    assert_int_equal(waitpid(child, &end, 0), child);
+    assert_true(WIFEXITED(end) && WEXITSTATUS(end) == 0);
+    unsetenv("FAKE_NVRTC_MS");
+}
+
 static void what_is_no_worker_and_no_limit_is_refused(void **state) {
     (void)state;
     kiln_context_options options = KILN_CONTEXT_OPTIONS_INIT;
@@ -207,7 +249,13 @@ static void what_is_no_worker_and_no_limit_is_refused(void **state) {
     kiln_context_destroy(context);
     options.worker_path = "/bin/true"; /* runs, and says nothing */
     assert_int_equal(kiln_context_create(&options, &context), KILN_OK);
-    assert_int_equal(compile(context, "y = x", NULL), KILN_E_COMPILE);
+    assert_int_equal(compile(context, "y = x", NULL), KILN_E_IO);
+    assert_non_null(strstr(kiln_last_error(), "does not answer"));
+    kiln_context_destroy(context);
+    options.worker_path = "/usr/bin/yes"; /* runs for ever */
+    options.compile_limit_ms = 200;
+    assert_int_equal(kiln_context_create(&options, &context), KILN_OK);
+    assert_int_equal(compile(context, "y = x", NULL), KILN_E_IO);
     kiln_context_destroy(context);
     options.compile_limit_ms = 0;
     setenv("KILN_COMPILE_LIMIT", "soon", 1);
@@ -223,6 +271,8 @@ int main(void) {
         cmocka_unit_test(a_crash_or_a_refusal_of_the_compiler_is_a_status),
         cmocka_unit_test(compiles_can_be_cancelled_by_another_thread),
         cmocka_unit_test(a_worker_ends_with_the_process_that_started_it),
+        cmocka_unit_test(a_forked_child_leaves_its_parents_compiles_alone),
+        cmocka_unit_test(a_compile_that_was_done_in_time_counts_however_late_it_is_read),
         cmocka_unit_test(what_is_no_worker_and_no_limit_is_refused),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

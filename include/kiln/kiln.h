@@ -41,7 +41,8 @@ typedef enum kiln_status {
     KILN_E_ARGUMENT = 1,     /* an argument of the call itself is wrong: NULL, a bad enum value, a bad struct_size */
     KILN_E_SYNTAX = 2,       /* the program text does not parse */
     KILN_E_NAME = 3,         /* a name is unknown, assigned twice, reserved, or declared and not used */
-    KILN_E_LIMIT = 4,        /* the program text exceeds a limit on length, depth or size */
+    KILN_E_LIMIT = 4,        /* the program text exceeds a limit on length, depth or size, or its kernel is too large to
+                                compile (docs/limits.md) */
     KILN_E_TYPE = 5,         /* types do not go together, or an operator does not take this type */
     KILN_E_SHAPE = 6,        /* shapes do not broadcast, or an output has the wrong shape */
     KILN_E_AXIS = 7,         /* an axis is out of range, repeated, or cannot be reduced over */
@@ -57,7 +58,7 @@ typedef enum kiln_status {
     KILN_E_NO_CONTEXT = 17,  /* no CUDA context is current on the calling thread */
     KILN_E_NO_NVRTC = 18,    /* a compile is needed and the NVRTC library cannot be opened */
     KILN_E_ARCH = 19,        /* the NVRTC found cannot compile for the architecture */
-    KILN_E_COMPILE = 20,     /* NVRTC refused the generated source; the log callback has its log */
+    KILN_E_COMPILE = 20,     /* NVRTC refused the generated source, and the log callback has its log; or it crashed in a worker */
     KILN_E_LOAD = 21,        /* the driver refused the compiled kernel */
     KILN_E_LAUNCH = 22,      /* the driver refused or failed a launch */
     KILN_E_CAPTURE = 23,     /* a stream is being captured, and the driver loads no kernel meanwhile */

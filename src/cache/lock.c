@@ -114,13 +114,14 @@ static attempt try_lock(kiln__claim *claim, struct stat *status) {
 
 /* Waits until the right is ours, the holder is done, or nobody can be waited for. Time is counted by the pauses, so
  * that a machine too busy to let the holder run is not taken for a holder that was stopped. */
-static attempt wait_for(kiln__disk *disk, const kiln__key *key, kiln__claim *claim, kiln__entry *found, bool *hit) {
+static attempt wait_for(kiln__disk *disk, const kiln__key *key, kiln__claim *claim, kiln__entry *found,
+                        const atomic_uint *cancels, unsigned since, bool *hit) {
     struct timespec last = {0};
     int pause = 1, still = 0;
     for (int waited = 0;; waited += pause, still += pause) {
         struct stat status;
         attempt result = try_lock(claim, &status);
-        if (result == BUSY && waited >= wait_ms) result = NO_LOCKS;
+        if (result == BUSY && (waited >= wait_ms || *cancels != since)) result = NO_LOCKS;
         if (result == REPLACED) {
             close_file(claim);
             continue;
@@ -141,12 +142,13 @@ static attempt wait_for(kiln__disk *disk, const kiln__key *key, kiln__claim *cla
     }
 }
 
-bool kiln__disk_claim(kiln__disk *disk, const kiln__key *key, kiln__claim *claim, kiln__entry *found) {
+bool kiln__disk_claim(kiln__disk *disk, const kiln__key *key, kiln__claim *claim, kiln__entry *found,
+                      const atomic_uint *cancels, unsigned since) {
     bool hit = false;
     *claim = (kiln__claim)KILN__NO_CLAIM;
     claim->folder = kiln__folder_open_key(disk, key, KILN__LOCK_SUFFIX, true, claim->name);
     if (claim->folder < 0) return false;
-    attempt result = wait_for(disk, key, claim, found, &hit);
+    attempt result = wait_for(disk, key, claim, found, cancels, since, &hit);
     if (result == TAKEN) start_beat(claim);
     if (!hit && result != NO_LOCKS) hit = kiln__disk_get(disk, key, found); /* published since it was missed */
     if (result != TAKEN) close_file(claim);

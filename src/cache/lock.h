@@ -6,6 +6,7 @@
 #define KILN_CACHE_LOCK_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "cache/folder.h"
 
@@ -23,8 +24,10 @@ typedef struct kiln__claim {
 
 /* True where another process has published the entry meanwhile, which *found then has. Else the caller compiles, and
  * calls kiln__disk_release once it has published; that the right is held is likely, not certain. Waits while its holder
- * is alive, for a minute at most: a holder that was killed is followed at once, one that was stopped within a second.*/
-bool kiln__disk_claim(kiln__disk *disk, const kiln__key *key, kiln__claim *claim, kiln__entry *found);
+ * is alive, for a minute at most: a holder that was killed is followed at once, one that was stopped within a second;
+ * and no longer than *cancels is `since`. */
+bool kiln__disk_claim(kiln__disk *disk, const kiln__key *key, kiln__claim *claim, kiln__entry *found,
+                      const atomic_uint *cancels, unsigned since);
 
 /* Does nothing where nothing is held. */
 void kiln__disk_release(kiln__claim *claim);

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -29,7 +30,8 @@ kiln_status kiln__worker_locate(const char *path, char *out, size_t size) {
     static const char *const places[] = {NAME, KILN_WORKER_RELATIVE};
     const char *given = path ? path : secure_getenv("KILN_WORKER");
     Dl_info library;
-    if (given) {
+    if (given && *given) {
+        errno = ENAMETOOLONG;
         const int length = snprintf(out, size, "%s", given);
         if (length >= 0 && (size_t)length < size && access(out, X_OK) == 0) return KILN_OK;
         return kiln__fail(KILN_E_IO, "the compile worker '%s' cannot be run: %s", given, strerror(errno));
@@ -82,10 +84,26 @@ kiln_status kiln__worker_start(const char *file, kiln__worker *out) {
     const int code = spawn(file, ends[1], &out->pid);
     close(ends[1]);
     out->fd = ends[0];
+    out->process = code ? -1 : (int)syscall(SYS_pidfd_open, out->pid, 0);
     atomic_init(&out->stopped, false);
     if (!code) return KILN_OK;
     close(ends[0]);
     return kiln__fail(KILN_E_IO, "the compile worker '%s' cannot be run: %s", file, strerror(code));
+}
+
+/* Whether the program there is this library's worker: nothing is known of the kernel before. */
+static kiln_status greet(const kiln__worker *worker, double deadline) {
+    char own[KILN__WIRE_BUILD_SIZE], other[KILN__WIRE_BUILD_SIZE];
+    kiln__wire_build(own);
+    if (!kiln__wire_send(worker->fd, own, sizeof own, deadline) ||
+        !kiln__wire_receive(worker->fd, other, sizeof other, deadline)) {
+        const int code = errno;
+        if (atomic_load(&worker->stopped)) return kiln__fail(KILN_E_CANCELLED, "the compile was cancelled");
+        return kiln__fail(KILN_E_IO, "the compile worker does not answer: %s", strerror(code));
+    }
+    other[sizeof other - 1] = '\0';
+    if (memcmp(own, other, sizeof own) == 0) return KILN_OK;
+    return kiln__fail(KILN_E_IO, "the compile worker is '%s', expected '%s': another build's", other, own);
 }
 
 static bool send_request(int fd, const char *nvrtc_path, const kiln__compile_request *request, double deadline) {
@@ -94,7 +112,6 @@ static bool send_request(int fd, const char *nvrtc_path, const kiln__compile_req
                                .path_size = strlen(nvrtc_path) + 1,
                                .name_size = strlen(request->name) + 1,
                                .source_size = strlen(request->source) + 1};
-    kiln__wire_build(head.build);
     return kiln__wire_send(fd, &head, sizeof head, deadline) &&
            kiln__wire_send(fd, nvrtc_path, head.path_size, deadline) &&
            kiln__wire_send(fd, request->name, head.name_size, deadline) &&
@@ -136,6 +153,8 @@ kiln_status kiln__worker_compile(kiln__worker *worker, const char *nvrtc_path, c
     const double deadline = limit_ms > 0 ? kiln__now_ms() + (double)limit_ms : 0;
     kiln__wire_reply reply;
     *out = (kiln__compile_result){.facts = {.registers = -1, .spill_bytes = -1}};
+    const kiln_status greeted = greet(worker, deadline);
+    if (greeted) return greeted;
     if (!send_request(worker->fd, nvrtc_path, request, deadline) ||
         !kiln__wire_receive(worker->fd, &reply, sizeof reply, deadline) ||
         !receive_bytes(worker->fd, reply.log_size, &out->log, deadline) ||
@@ -159,6 +178,10 @@ void kiln__worker_stop(kiln__worker *worker) {
 void kiln__worker_end(kiln__worker *worker) {
     shutdown(worker->fd, SHUT_RDWR); /* which the worker sees, also where a forked child has the socket, too */
     close(worker->fd);
+    if (worker->process >= 0) { /* also one that is stopped, or no worker; by its number another might be meant */
+        syscall(SYS_pidfd_send_signal, worker->process, SIGKILL, NULL, 0);
+        close(worker->process);
+    }
     while (waitpid(worker->pid, NULL, 0) < 0 && errno == EINTR) {
     }
 }

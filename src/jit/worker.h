@@ -13,6 +13,7 @@
 typedef struct kiln__worker {
     int fd; /* a stream socket; what the worker has of it at its other end is its standard input */
     pid_t pid;
+    int process; /* a descriptor of it; -1: the system has none */
     atomic_bool stopped;
 } kiln__worker;
 

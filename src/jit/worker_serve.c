@@ -47,19 +47,17 @@ static bool reply(int fd, kiln_status status, const kiln__compile_result *result
 
 int kiln__worker_serve(int fd) {
     kiln__wire_request head;
-    char build[KILN__WIRE_BUILD_SIZE];
+    char build[KILN__WIRE_BUILD_SIZE], other[KILN__WIRE_BUILD_SIZE];
     pthread_t watcher;
     kiln__compile_result result = {0};
-    if (!kiln__wire_receive(fd, &head, sizeof head, 0)) return 2;
+    kiln__wire_build(build);
+    if (!kiln__wire_receive(fd, other, sizeof other, 0) || !kiln__wire_send(fd, build, sizeof build, 0)) return 2;
+    if (memcmp(build, other, sizeof build) || !kiln__wire_receive(fd, &head, sizeof head, 0)) return 2;
     char *path = receive_text(fd, head.path_size), *name = receive_text(fd, head.name_size);
     char *source = receive_text(fd, head.source_size);
     if (!path || !name || !source || pthread_create(&watcher, NULL, watch, &fd)) return 2;
-    kiln__wire_build(build);
     const kiln__compile_request request = {source, name, head.arch, head.ptx != 0};
-    const kiln_status status =
-        memcmp(build, head.build, sizeof build)
-            ? kiln__fail(KILN_E_IO, "the compile worker is of '%s', which is another build than this library", build)
-            : compile(path, &request, &result);
+    const kiln_status status = compile(path, &request, &result);
     const bool replied = reply(fd, status, &result);
     kiln__compile_result_free(&result);
     free(path);

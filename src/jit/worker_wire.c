@@ -4,15 +4,20 @@
 #include "jit/worker_wire.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <xxhash.h>
 
 void kiln__wire_build(char out[KILN__WIRE_BUILD_SIZE]) {
     memset(out, 0, KILN__WIRE_BUILD_SIZE);
-    snprintf(out, KILN__WIRE_BUILD_SIZE, "kiln %s, request %zu, reply %zu", kiln_version(), sizeof(kiln__wire_request),
-             sizeof(kiln__wire_reply));
+    uint64_t options = 0;
+    for (const char *const *option = kiln__nvrtc_options(); *option; option++)
+        options = XXH3_64bits_withSeed(*option, strlen(*option), options);
+    snprintf(out, KILN__WIRE_BUILD_SIZE, "kiln %s, request %zu, reply %zu, options %016" PRIx64, kiln_version(),
+             sizeof(kiln__wire_request), sizeof(kiln__wire_reply), options);
 }
 
 /* Tells why. */
@@ -25,11 +30,12 @@ static bool fail_with(int code) {
 static bool wait_for(int fd, short events, double deadline) {
     struct pollfd ready = {.fd = fd, .events = events};
     for (;;) {
-        double left = deadline > 0 ? deadline - kiln__now_ms() : 1000;
-        if (left <= 0) return fail_with(ETIMEDOUT);
-        int count = poll(&ready, 1, left < 1000 ? (int)left + 1 : 1000);
+        /* What has come counts, however late this thread is: it may have been stopped meanwhile. */
+        const double left = deadline > 0 ? deadline - kiln__now_ms() : 1000;
+        const int count = poll(&ready, 1, left <= 0 ? 0 : left < 1000 ? (int)left + 1 : 1000);
         if (count > 0) return true;
         if (count < 0 && errno != EINTR) return false;
+        if (left <= 0) return fail_with(ETIMEDOUT);
     }
 }
 
