@@ -24,6 +24,8 @@
 #define PHASE 200
 /* Values that each of several neighbouring rows has one of lie in arrays: that takes the compiler longer. */
 #define NEIGHBOURS 8
+/* The same where those rows follow one another: the arrays are in memory. */
+#define KEPT 12
 /* What a combination takes besides: a shuffle, or a slot that is read. */
 #define EXCHANGE 5
 /* So many values that threads carry together weigh as an instruction each. */
@@ -138,13 +140,13 @@ static int64_t weigh_outputs(const count *c) {
     return weigh_elements(c);
 }
 
-/* Values of a row. */
-static int64_t weigh_row(const count *c) {
+/* Values of a row; kept: what each weighs besides. */
+static int64_t weigh_row(const count *c, int64_t kept) {
     int64_t sum = 0;
     for (uint32_t i = 0; i < c->ir->count; i++) {
         const kiln__inst *inst = &c->ir->insts[i];
         if (!is_element(c, i) && inst->arg_count > 0 && !kiln__op_is_reduction(inst->op))
-            sum += weigh_instruction(c, c->ir->insts, i);
+            sum += weigh_instruction(c, c->ir->insts, i) + kept;
     }
     return sum;
 }
@@ -160,8 +162,8 @@ static int64_t weigh_bodies(count *c, const kiln__schedule *s) {
     const int64_t copies = kiln__times(ends * again * elements, steps);
     c->calls = s->inlining > KILN__INLINE_ALL;
     const bool arrays = outer && s->inlining < KILN__INLINE_NOTHING;
-    int64_t sum = weigh_row(c) * (arrays ? elements * NEIGHBOURS : 1) * (inlined && s->persistent ? 3 : 1);
-    if (outer && !arrays) sum += sum / 2; /* they are in memory, one after another */
+    int64_t sum = weigh_row(c, outer && !arrays ? KEPT : 0) * (arrays ? elements * NEIGHBOURS : 1);
+    if (inlined && s->persistent) sum *= 3;
     for (uint32_t p = 0; p < c->ir->combine_count && c->calls; p++) sum += weigh_combine(c, &c->ir->combines[p]);
     for (uint32_t phase = 0; phase < c->ir->phase_count; phase++) sum += kiln__times(copies, weigh_phase(c, phase));
     return sum + kiln__times(inlined && s->abreast ? kiln__times(copies, s->rows_per_block) : copies, weigh_outputs(c));
