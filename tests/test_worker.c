@@ -196,6 +196,9 @@ static void a_worker_ends_with_the_process_that_started_it(void **state) {
 /* A child made meanwhile has none of its parent's compiles: it ends none, and makes its own. */
 static void a_forked_child_leaves_its_parents_compiles_alone(void **state) {
     (void)state;
+#ifdef __SANITIZE_THREAD__
+    skip(); /* the child's new thread gets the id of a parent's, and the runtime ends it */
+#endif
     kiln_context *context = open_context(600000);
     pthread_t thread;
     void *result;
