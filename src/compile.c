@@ -78,7 +78,7 @@ enum { name_size = 5 + 32 + 1 };
 static void name_slow(const kiln__key *key, char name[name_size]) {
     static const char digits[] = "0123456789abcdef";
     char *at = name + 5;
-    memcpy(name, "slow_", 5);
+    memcpy(name, KILN__PASSING_PREFIX, 5);
     for (int i = 0; i < 16; i++) {
         *at++ = digits[key->digest[i] >> 4];
         *at++ = digits[key->digest[i] & 15];

@@ -144,14 +144,15 @@ void kiln_context_destroy(kiln_context *context) {
     free(context);
 }
 
-/* Where another thread of the parent held the lock, what it guards may be half changed: it is left alone, for good. */
+/* Where another thread of the parent held the lock, what it guards may be half changed: it is left alone, for good. The
+ * lock is held here, too, so that a child which is made meanwhile sees the same. */
 void kiln__context_adopt(kiln_context *context) {
     if (!kiln__process_adopts(&context->owner)) return;
     const bool whole = pthread_mutex_trylock(&context->lock) == 0;
-    if (whole)
-        pthread_mutex_unlock(&context->lock);
-    else
+    if (!whole) {
         pthread_mutex_init(&context->lock, NULL);
+        pthread_mutex_lock(&context->lock);
+    }
     pthread_cond_init(&context->obtained, NULL);
     kiln__readers_reset(&context->readers);
     if (whole) {
@@ -163,6 +164,7 @@ void kiln__context_adopt(kiln_context *context) {
     } else
         start_empty(context);
     if (context->disk) kiln__disk_forked(context->disk);
+    pthread_mutex_unlock(&context->lock);
     atomic_store(&context->owner, kiln__process());
 }
 

@@ -255,6 +255,8 @@ kiln_status kiln_run(const kiln_program *program, const kiln_tensor *tensors, si
     status = encode(program, device, tensors, scalars, &seen);
     if (status) return status;
     for (size_t t = 0; t < tensor_count; t++) data[t] = tensors[t].data;
+    int cancelled;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelled); /* who is inside comes out */
     atomic_uint *inside = kiln__readers_enter(&context->readers);
     entry *known = find(context, &seen);
     if (known) {
@@ -262,6 +264,7 @@ kiln_status kiln_run(const kiln_program *program, const kiln_tensor *tensors, si
         status = kiln__launch_run(known->launch, data, scalars, NULL, stream);
     }
     kiln__readers_leave(inside);
+    pthread_setcancelstate(cancelled, NULL);
     return known ? status : run_new(program, tensors, data, scalars, stream, &seen);
 }
 

@@ -270,6 +270,7 @@ static void what_the_dead_left_is_swept_after_an_hour(void **state) {
     static const struct { const char *name; int age; bool stays; } table[] = {
         {"0f/.tmp-1", 3700, false}, {"0f/.tmp-2", 10, true}, {"0f/.tmp-3", -7200, false},
         {"records/.tmp-4", 3700, false}, {"records/nvrtc.bad", 3700, false}, {"records/nvrtc", 86400, true},
+        {"records/slow_1", 80000, true}, {"records/slow_2", 90000, false},
         {"0f/0f000000000000000000000000000000.k1.bad", 3700, false},
         {"0f/0f000000000000000000000000000000.k0", 86400, true}, /* another version's entry */
         {"0f/0f000000000000000000000000000001.k1.bad", 60, true}, {"0f/notes.txt", 86400, true},

@@ -221,17 +221,18 @@ static void *run_once(void *user) {
     return NULL;
 }
 
-static void a_kernel_that_a_thread_is_about_to_launch_is_unloaded_afterwards(void **state) {
-    launch_fixture *f = *state;
+/* cancelled: the thread that launches is, meanwhile. */
+static void launch_held(launch_fixture *f, bool cancelled) {
     kiln_context *context = limited_context(f, 2, 0);
     kiln_program *program = numbered(context, 1000);
-    crowded one = {.f = f, .programs = &program};
+    crowded one = {.f = f, .programs = &program, .failed = -1};
     launch_expect(launch_run(program, TENSORS), KILN_OK, "");
     f->fake->hold = 1;
     assert_int_equal(pthread_create(&one.thread, NULL, run_once, &one), 0);
     while (f->fake->hold != 2) sched_yield();
     for (int n = 0; n < 20; n++) run_numbered(context, n);
     assert_true(loaded(f) > 2); /* it was dropped, and what was dropped after it waits as well */
+    if (cancelled) pthread_cancel(one.thread);
     f->fake->hold = 0;
     pthread_join(one.thread, NULL);
     assert_int_equal(one.failed, 0);
@@ -244,6 +245,12 @@ static void a_kernel_that_a_thread_is_about_to_launch_is_unloaded_afterwards(voi
     kiln_program_destroy(program);
     kiln_context_destroy(context);
 }
+
+static void a_kernel_that_a_thread_is_about_to_launch_is_unloaded_afterwards(void **state) {
+    launch_held(*state, false);
+}
+
+static void a_thread_is_cancelled_before_or_after_a_launch(void **state) { launch_held(*state, true); }
 
 enum { THREADS = 6, PROGRAMS = 24, CALLS = 3000 };
 
@@ -330,6 +337,7 @@ int main(void) {
         WITH_LAUNCHES(a_plans_kernel_is_not_dropped),
         WITH_LAUNCHES(a_kernel_of_a_graph_is_not_dropped_and_none_is_during_its_capture),
         WITH_LAUNCHES(a_kernel_that_a_thread_is_about_to_launch_is_unloaded_afterwards),
+        WITH_LAUNCHES(a_thread_is_cancelled_before_or_after_a_launch),
         WITH_LAUNCHES(nothing_is_launched_after_it_was_unloaded),
         WITH_LAUNCHES(creating_running_and_destroying_leaves_nothing),
         WITH_LAUNCHES(beyond_the_limit_of_shapes_the_least_recently_used_are_forgotten),

@@ -3,6 +3,8 @@
  * The NVRTC is the stand-in, which hangs, crashes and refuses at words of the source. */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
+#include <glob.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -12,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -125,6 +128,34 @@ static void a_compile_that_takes_too_long_is_ended_and_not_begun_again(void **st
     kiln_context_destroy(context);
     kiln_context_destroy(same);
     kiln_context_destroy(longer);
+}
+
+/* The record of what took too long is as old as its file. */
+static void age_records(int64_t seconds) {
+    char pattern[320];
+    glob_t found;
+    const struct timespec then = {time(NULL) - (time_t)seconds, 0}, times[2] = {then, then};
+    snprintf(pattern, sizeof pattern, "%s/cache/records/slow_*", folder.path);
+    assert_int_equal(glob(pattern, 0, NULL, &found), 0);
+    for (size_t i = 0; i < found.gl_pathc; i++) utimensat(AT_FDCWD, found.gl_pathv[i], times, 0);
+    globfree(&found);
+}
+
+static void what_took_too_long_is_tried_again_after_a_day(void **state) {
+    (void)state;
+    kiln_context *context = open_context(200);
+    const int before = count_compiles(NULL);
+    assert_int_equal(compile(context, "y = hangs * 13", NULL), KILN_E_TIMEOUT);
+    age_records(23 * 3600);
+    kiln_context *soon = open_context(200), *late = open_context(200);
+    assert_int_equal(compile(soon, "y = hangs * 13", NULL), KILN_E_TIMEOUT);
+    assert_int_equal(count_compiles(NULL), before + 1);
+    age_records(25 * 3600);
+    assert_int_equal(compile(late, "y = hangs * 13", NULL), KILN_E_TIMEOUT);
+    assert_int_equal(count_compiles(NULL), before + 2);
+    kiln_context_destroy(context);
+    kiln_context_destroy(soon);
+    kiln_context_destroy(late);
 }
 
 static void a_crash_or_a_refusal_of_the_compiler_is_a_status(void **state) {
@@ -271,6 +302,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_worker_makes_the_same_kernel),
         cmocka_unit_test(a_compile_that_takes_too_long_is_ended_and_not_begun_again),
+        cmocka_unit_test(what_took_too_long_is_tried_again_after_a_day),
         cmocka_unit_test(a_crash_or_a_refusal_of_the_compiler_is_a_status),
         cmocka_unit_test(compiles_can_be_cancelled_by_another_thread),
         cmocka_unit_test(a_worker_ends_with_the_process_that_started_it),

@@ -31,7 +31,7 @@ bool kiln__census_add(void *user, int folder, const char *sub, const char *name)
     if (kiln__folder_is_stale(kind, &status) && unlinkat(folder, name, 0) == 0) return true;
     const int64_t stale = (int64_t)status.st_mtim.tv_sec + KILN__STALE_SECONDS + 1;
     if (is_leftover(kind) && stale < all->stale) all->stale = stale;
-    if (kind == KILN__FILE_RECORD) return true;
+    if (kind == KILN__FILE_RECORD || kind == KILN__FILE_PASSING) return true;
     if (!kiln__add_i64(all->bytes, (int64_t)status.st_size, &all->bytes)) all->bytes = INT64_MAX;
     kiln__aged file = {.size = (int64_t)status.st_size};
     if ((kind != KILN__FILE_ENTRY && kind != KILN__FILE_OTHER_ENTRY && kind != KILN__FILE_ASIDE) ||

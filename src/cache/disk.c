@@ -139,7 +139,9 @@ bool kiln__disk_record_get(kiln__disk *disk, const char *name, void *bytes, size
     if (folder < 0) return false;
     int fd = kiln__folder_open_file(disk, folder, name, &status);
     ssize_t length = fd >= 0 ? pread(fd, file, sizeof file, 0) : -1;
-    if (length >= 0 && (length == (ssize_t)sizeof file || !kiln__checksum_holds(file, (size_t)length))) {
+    if (length >= 0 && kiln__folder_is_stale(kiln__folder_kind(KILN__RECORDS, name), &status)) {
+        unlinkat(folder, name, 0);
+    } else if (length >= 0 && (length == (ssize_t)sizeof file || !kiln__checksum_holds(file, (size_t)length))) {
         kiln__folder_set_aside(folder, name, &status);
     } else if (length >= 0 && (size_t)length - KILN__CHECKSUM_SIZE <= *size) {
         found = true;

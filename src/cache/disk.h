@@ -46,6 +46,9 @@ void kiln__disk_reject(kiln__disk *disk, const kiln__key *key, const void *image
  * description (kiln__entry.description). Reads the whole cache. The caller frees it; NULL without memory. */
 char *kiln__disk_explain(kiln__disk *disk, const kiln__key *key, const char *description);
 
+/* What begins so is gone after a day: what a slow machine said of a kernel need not stay true. */
+#define KILN__PASSING_PREFIX "slow_"
+
 /* Small named records beside the entries (name: [a-z0-9_-]+, at most 16 KiB), checksummed and published in the same
  * way: the identity of the last NVRTC, what each folder holds. *size: capacity in, length out. */
 bool kiln__disk_record_get(kiln__disk *disk, const char *name, void *bytes, size_t *size);

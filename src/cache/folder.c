@@ -164,6 +164,7 @@ kiln__file_kind kiln__folder_kind(const char *sub, const char *name) {
     bool records = strcmp(sub, KILN__RECORDS) == 0, keyed = strspn(name, "0123456789abcdef") == 32;
     if (strncmp(name, KILN__TEMPORARY_PREFIX, strlen(KILN__TEMPORARY_PREFIX)) == 0) return KILN__FILE_TEMPORARY;
     if ((records || keyed) && ends_in(name, KILN__BAD_SUFFIX)) return KILN__FILE_ASIDE;
+    if (records && strncmp(name, KILN__PASSING_PREFIX, strlen(KILN__PASSING_PREFIX)) == 0) return KILN__FILE_PASSING;
     if (records) return KILN__FILE_RECORD;
     if (keyed && strcmp(name + 32, KILN__LOCK_SUFFIX) == 0) return KILN__FILE_LOCK;
     if (!keyed || strncmp(name + 32, ".k", 2) != 0) return KILN__FILE_FOREIGN;
@@ -173,9 +174,11 @@ kiln__file_kind kiln__folder_kind(const char *sub, const char *name) {
 }
 
 bool kiln__folder_is_stale(kiln__file_kind kind, const struct stat *status) {
-    int64_t age = (int64_t)time(NULL) - (int64_t)status->st_mtim.tv_sec;
-    return (kind == KILN__FILE_TEMPORARY || kind == KILN__FILE_ASIDE || kind == KILN__FILE_LOCK) &&
-           (age > KILN__STALE_SECONDS || age < -KILN__STALE_SECONDS);
+    const int64_t age = (int64_t)time(NULL) - (int64_t)status->st_mtim.tv_sec;
+    int64_t most = INT64_MAX;
+    if (kind == KILN__FILE_TEMPORARY || kind == KILN__FILE_ASIDE || kind == KILN__FILE_LOCK) most = KILN__STALE_SECONDS;
+    if (kind == KILN__FILE_PASSING) most = KILN__PASSING_SECONDS;
+    return age > most || age < -most;
 }
 
 /* False where visit stopped. */

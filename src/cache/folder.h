@@ -16,7 +16,7 @@
 #define KILN__TEMPORARY_PREFIX ".tmp-"
 #define KILN__RECORDS "records"
 #define KILN__DEFAULT_LIMIT ((int64_t)1 << 30)
-enum { KILN__MAX_FILE_NAME = 128, KILN__STALE_SECONDS = 3600 };
+enum { KILN__MAX_FILE_NAME = 128, KILN__STALE_SECONDS = 3600, KILN__PASSING_SECONDS = 86400 };
 
 /* What a file is, told by its name and its folder's. */
 typedef enum kiln__file_kind {
@@ -24,6 +24,7 @@ typedef enum kiln__file_kind {
     KILN__FILE_ENTRY,
     KILN__FILE_OTHER_ENTRY, /* of another format */
     KILN__FILE_RECORD,
+    KILN__FILE_PASSING, /* a record that holds for a day */
     KILN__FILE_ASIDE,
     KILN__FILE_LOCK,
     KILN__FILE_TEMPORARY

@@ -172,7 +172,8 @@ const char *kiln__spell_definition(const kiln__emitter *e, uint32_t i) {
             return kiln__spell(e, e->rows_in_packs ? "row.c%u[j].exp(%s)" : "row.c%u.exp(%s)", difference->args[1],
                                kiln__spell_value(e, difference->args[0]));
         }
-        if (kiln__is_shifted_exp(e->ir, i) && !e->exact[i]) return kiln__spell(e, "kiln_exp_beside_one(%s)", args[0]);
+        if (kiln__is_shifted_exp(e->ir, i) && !e->exact[i] && !is_called(e, inst->op, inst->type))
+            return kiln__spell(e, "kiln_exp_beside_one(%s)", args[0]);
         break;
     case KILN__OP_MUL:
         for (int a = 1; a >= 0 && inst->type == KILN__F32; a--) {

@@ -30,6 +30,10 @@
 #define EXCHANGE 5
 /* So many values that threads carry together weigh as an instruction each. */
 #define CARRIED 8
+/* Where more of an element's values wait for their last use than registers hold, finding places for them takes the
+ * compiler so many times as long. */
+#define REGISTERS 128
+#define SPILLED 3
 
 /* Instructions for an element, by the type of the first argument (of a cast and a rounding: of the result): what
  * tools/bench/compile_cost.py counts in kernels for sm_90. Operators that are not here take one or two. */
@@ -109,14 +113,19 @@ static int64_t weigh_reduction(const count *c, const kiln__inst *reduction) {
     return c->calls ? CALL : weigh_combine(c, &c->ir->combines[reduction->u.reducer]);
 }
 
-/* The element's instructions that the needed ones are made of. */
+/* The element's instructions that the needed ones are made of, the last of them first. */
 static int64_t weigh_elements(const count *c) {
     int64_t sum = 0;
+    int waiting = 0; /* values that are used further down */
     for (uint32_t i = c->ir->count; i-- > 0;) {
         const kiln__inst *inst = &c->ir->insts[i];
         if (!c->needed[i] || !is_element(c, i)) continue;
-        for (int a = 0; a < inst->arg_count; a++) c->needed[inst->args[a]] = true;
-        sum += weigh_instruction(c, c->ir->insts, i);
+        for (int a = 0; a < inst->arg_count; a++) {
+            waiting += !c->needed[inst->args[a]] && is_element(c, inst->args[a]);
+            c->needed[inst->args[a]] = true;
+        }
+        sum += weigh_instruction(c, c->ir->insts, i) * (waiting > REGISTERS ? SPILLED : 1);
+        waiting -= waiting > 0;
     }
     return sum;
 }
