@@ -2,10 +2,13 @@
 /* What is planned and written for many problems, as text to compare: each schedule that is tried, and a hash of its
  * source. A change that is to change no kernel leaves all of it as it is: tools/snapshot.sh compares two commits.
  *
- *   plan_snapshot [--cases N] [--seed S] [MANIFEST]...
+ *   plan_snapshot [--cases N] [--seed S] [--machine] [--part I/N] [MANIFEST]...
  *
- * Problems: the lines of the manifests, those listed here, and N random cases (20,000). */
+ * Problems: the lines of the manifests, those listed here, and N random cases (20,000). With --machine the first schedule
+ * of each alone, for sm_90, its text left out, and a hash of the machine code instead of the source's: for changes of
+ * names. --part 0/2 takes every other problem, so that two processes share them. */
 #define _GNU_SOURCE
+#include <elf.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <setjmp.h>
@@ -21,6 +24,7 @@
 
 #include "bound.h"
 #include "fuzz_draw.h"
+#include "jit/nvrtc.h"
 #include "manifest.h"
 
 #define MOST_ATTEMPTS 32
@@ -52,6 +56,42 @@ static const struct {
     {"s = reduce((a, b) -> a + b * 0.5, x, 0)", NULL, "f32[64,100000] f32[64]"},
 };
 
+static const kiln__nvrtc *nvrtc; /* of machine code; NULL: sources */
+static long part, parts = 1, problems;
+
+/* Whether the problem is of this process's part. */
+static bool is_mine(void) { return problems++ % parts == part; }
+
+/* Of all sections that hold instructions, whatever their names are. */
+static uint64_t hash_machine_code(const char *image) {
+    const Elf64_Ehdr *head = (const void *)image;
+    const Elf64_Shdr *sections = (const void *)(image + head->e_shoff);
+    uint64_t hash = 0;
+    for (int i = 0; i < head->e_shnum; i++)
+        if (sections[i].sh_flags & SHF_EXECINSTR)
+            hash = XXH3_64bits_withSeed(image + sections[i].sh_offset, sections[i].sh_size, hash);
+    return hash;
+}
+
+static void print_machine_code(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars,
+                               const char *what) {
+    const kiln__device device = kiln__device_typical(90);
+    kiln__prepared prepared;
+    kiln__compile_result result = {0};
+    kiln_status status = kiln__prepare(program, tensors, scalars, &device, 0, &prepared);
+    if (!status) {
+        const kiln__compile_request request = {prepared.source, "kernel.cu", 90, false};
+        status = kiln__nvrtc_compile(nvrtc, &request, &result);
+        kiln__prepared_free(&prepared);
+    }
+    if (status)
+        printf("%s: %s\n", what, kiln_last_error());
+    else
+        printf("%s: %d registers, %016" PRIx64 "\n", what, result.facts.registers, hash_machine_code(result.image));
+    fflush(stdout);
+    kiln__compile_result_free(&result);
+}
+
 static void print_attempts(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars,
                            const kiln__device *device, const char *what) {
     kiln__prepared prepared;
@@ -67,7 +107,8 @@ static void print_attempts(const kiln_program *program, const kiln_tensor *tenso
 
 static void print_all_archs(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars,
                             const char *what) {
-    for (size_t i = 0; i < COUNT(archs); i++) {
+    if (nvrtc) print_machine_code(program, tensors, scalars, what);
+    for (size_t i = 0; i < COUNT(archs) && !nvrtc; i++) {
         const kiln__device device = kiln__device_typical(archs[i]);
         print_attempts(program, tensors, scalars, &device, what);
     }
@@ -77,6 +118,7 @@ static void print_listed(void) {
     for (size_t i = 0; i < COUNT(listed); i++) {
         char what[200];
         bound b;
+        if (!is_mine()) continue;
         snprintf(what, sizeof what, "%s of %s", listed[i].program, listed[i].tensors);
         if (bound_create(&b, listed[i].program, listed[i].axes, NULL, listed[i].tensors))
             printf("%s: %s\n", what, kiln_last_error());
@@ -111,7 +153,7 @@ static int print_manifest(kiln_context *context, const char *path) {
     }
     while (getline(&line, &capacity, file) > 0) {
         line[strcspn(line, "\n")] = '\0';
-        print_line(context, line);
+        if (is_mine()) print_line(context, line);
     }
     free(line);
     fclose(file);
@@ -131,6 +173,7 @@ static void print_random(uint64_t seed, long cases) {
         kiln_program *program = NULL;
         kiln_tensor tensors[FUZZ_TENSOR_LIMIT];
         char what[64];
+        if (!is_mine()) continue;
         snprintf(what, sizeof what, "random %" PRIu64 ":%ld", seed, i);
         if (fuzz_case_draw(contexts[0], seed, i, &c) || fuzz_case_program(&c, contexts[c.schedule], &program)) {
             printf("%s: %s\n", what, kiln_last_error());
@@ -138,7 +181,10 @@ static void print_random(uint64_t seed, long cases) {
         }
         for (int t = 0; t < FUZZ_TENSOR_LIMIT; t++) tensors[t] = c.tensors[t].view;
         const kiln__device device = kiln__device_typical(archs[i % (long)COUNT(archs)]);
-        print_attempts(program, tensors, c.scalars, &device, what);
+        if (nvrtc)
+            print_machine_code(program, tensors, c.scalars, what);
+        else
+            print_attempts(program, tensors, c.scalars, &device, what);
         kiln_program_destroy(program);
     }
     for (int i = 0; i < FUZZ_SCHEDULE_COUNT; i++) kiln_context_destroy(contexts[i]);
@@ -146,7 +192,8 @@ static void print_random(uint64_t seed, long cases) {
 
 int main(int argc, char **argv) {
     static const struct option longs[] = {
-        {"cases", required_argument, NULL, 'n'}, {"seed", required_argument, NULL, 's'}, {NULL, 0, NULL, 0}};
+        {"cases", required_argument, NULL, 'n'}, {"seed", required_argument, NULL, 's'}, {"machine", no_argument, NULL, 'm'},
+        {"part", required_argument, NULL, 'p'},  {NULL, 0, NULL, 0}};
     kiln_context_options options = KILN_CONTEXT_OPTIONS_INIT;
     kiln_context *context;
     uint64_t seed = 1;
@@ -157,8 +204,14 @@ int main(int argc, char **argv) {
             cases = strtol(optarg, NULL, 10);
         else if (option == 's')
             seed = strtoull(optarg, NULL, 10);
-        else
+        else if (option == 'p' && sscanf(optarg, "%ld/%ld", &part, &parts) == 2 && parts > 0)
+            continue;
+        else if (option != 'm')
             return 2;
+        else if (kiln__nvrtc_open(NULL, &nvrtc)) {
+            fprintf(stderr, "%s\n", kiln_last_error());
+            return 3;
+        }
     }
     options.cache_dir = "";
     if (kiln_context_create(&options, &context)) return 1;

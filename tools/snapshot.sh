@@ -10,7 +10,8 @@ usage() {
 usage: tools/snapshot.sh compare REVISION [plan_snapshot's options]
        tools/snapshot.sh write FILE [plan_snapshot's options]
 
-compare prints the first differences from the revision, and fails where there are any. Options: --cases N --seed S.
+compare prints the first differences from the revision, and fails where there are any. Options: --cases N, --seed S, and
+--machine, which compares machine code (some minutes).
 TEXT
 }
 
@@ -29,7 +30,13 @@ take() {
     shift 2
     cmake -S "$tree" -B "$folder/build" -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo >/dev/null
     cmake --build "$folder/build" --target plan_snapshot >/dev/null
-    "$folder/build/tests/plan_snapshot" "$@" "$folder/cases.jsonl" >"$file"
+    local parts i
+    parts=$(nproc)
+    for ((i = 0; i < parts; i++)); do
+        "$folder/build/tests/plan_snapshot" --part "$i/$parts" "$@" "$folder/cases.jsonl" >"$file.$i" &
+    done
+    wait
+    for ((i = 0; i < parts; i++)); do cat "$file.$i"; done >"$file"
     rm -rf "$folder/build"
 }
 
