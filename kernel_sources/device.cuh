@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The device language: what CUDA C++ has no functions for, by inline PTX, which stands nowhere else. Everything else in this
- * folder and all generated code calls these functions. */
+/* The device language: what CUDA C++ has no functions for, by inline PTX, which stands nowhere else. Everything else in
+ * this folder and all generated code calls these functions. */
 
 #define KILN_DEVICE __device__ __forceinline__
 #define KILN_MEMBER __device__ __forceinline__
@@ -17,7 +17,7 @@ typedef long long kiln_i64;
 typedef unsigned int kiln_u32;
 typedef unsigned long long kiln_u64;
 
-/* ---- instructions that CUDA C++ has no functions for; what stands in for a GPU defines KILN_DEVICE_CUH and these ---- */
+/* ---- instructions without a C++ function; what stands in for a GPU defines KILN_DEVICE_CUH and these ---- */
 
 #ifndef KILN_DEVICE_CUH
 #define KILN_DEVICE_CUH
@@ -125,7 +125,8 @@ KILN_DEVICE float kiln_fast_exp2_flush(float x) {
     asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));
     return r;
 }
-KILN_DEVICE void kiln_forget(kiln_u32 &word) { asm volatile("" : "+r"(word)); } /* what the compiler knows of it */
+/* Makes the compiler forget what it knows of the word, so that what was computed of it is computed again. */
+KILN_DEVICE void kiln_rematerialise(kiln_u32 &word) { asm volatile("" : "+r"(word)); }
 
 /* One access, also where it stands beside single ones: the compiler takes plain stores apart there. */
 KILN_DEVICE void kiln_store16(void *p, uint4 v) {
@@ -206,7 +207,8 @@ template <int BYTES> KILN_DEVICE void kiln_copy_async_first(void *shared, const 
                      : "memory");
 }
 KILN_DEVICE void kiln_copy_wait() { asm volatile("cp.async.wait_all;" ::: "memory"); }
-/* commit: the copies since the last one are a group; wait_but: until all but the latest `groups` have arrived (or fewer). */
+/* commit: the copies since the last one are a group; wait_but: until all but the latest `groups` have arrived (or
+ * fewer). */
 KILN_DEVICE void kiln_copy_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 KILN_DEVICE void kiln_copy_wait_but(int groups) {
     if (groups <= 0)
@@ -256,10 +258,10 @@ KILN_DEVICE void kiln_cluster_begin() {
     asm volatile("barrier.cluster.arrive.relaxed;\n\tbarrier.cluster.wait;" ::: "memory");
 }
 KILN_DEVICE void kiln_cluster_expect(kiln_u64 *arrivals, int bytes) {
-    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(
-                     (kiln_u32)__cvta_generic_to_shared(arrivals)),
-                 "r"(bytes)
-                 : "memory");
+    asm volatile(
+        "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"((kiln_u32)__cvta_generic_to_shared(arrivals)),
+        "r"(bytes)
+        : "memory");
 }
 /* WORDS: 1, 2 or 4, in one write. */
 template <int WORDS>
@@ -270,18 +272,18 @@ KILN_DEVICE void kiln_cluster_send(kiln_u32 *slot, kiln_u32 rank, const kiln_u32
         : "=r"(there)
         : "r"((kiln_u32)__cvta_generic_to_shared(arrivals)), "r"(rank));
     if constexpr (WORDS == 1)
-        asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [%0], %1, [%2];" ::"r"(far), "r"(words[0]),
-                     "r"(there)
+        asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [%0], %1, [%2];" ::"r"(far),
+                     "r"(words[0]), "r"(there)
                      : "memory");
     else if constexpr (WORDS == 2)
         asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.v2.u32 [%0], {%1, %2}, [%3];" ::"r"(far),
                      "r"(words[0]), "r"(words[1]), "r"(there)
                      : "memory");
     else
-        asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.u32 [%0], {%1, %2, %3, %4}, [%5];" ::"r"(
-                         far),
-                     "r"(words[0]), "r"(words[1]), "r"(words[2]), "r"(words[3]), "r"(there)
-                     : "memory");
+        asm volatile(
+            "st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.u32 [%0], {%1, %2, %3, %4}, [%5];" ::"r"(far),
+            "r"(words[0]), "r"(words[1]), "r"(words[2]), "r"(words[3]), "r"(there)
+            : "memory");
 }
 KILN_DEVICE void kiln_cluster_wait(kiln_u64 *arrivals, int phase) {
     kiln_u32 done;
@@ -298,13 +300,13 @@ KILN_DEVICE void kiln_cluster_wait(kiln_u64 *arrivals, int phase) {
 
 #if __CUDA_ARCH__ >= 900
 /* Launches one after the other: until the kernel before has ended, and what it wrote can be read. Blocks begin as those
- * before end; earlier, on its multiprocessors' last places, they would be in its way (sums of f32 65,536x1,024 over axis 0
- * 101.1 us, 104.9). */
+ * before end; earlier, on its multiprocessors' last places, they would be in its way (sums of f32 65,536x1,024 over
+ * axis 0 101.1 us, 104.9). */
 KILN_DEVICE void kiln_launch_wait() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
 #endif
 
-/* Cooperative grids, whose blocks all run together. The barrier is one of all their threads, and orders what they wrote to
- * global memory; counter: 4 bytes of global memory, 0 before the launch, its top bit turns with each barrier. */
+/* Cooperative grids, whose blocks all run together. The barrier is one of all their threads, and orders what they wrote
+ * to global memory; counter: 4 bytes of global memory, 0 before the launch, its top bit turns with each barrier. */
 KILN_DEVICE void kiln_grid_barrier(kiln_u32 *counter) {
     __syncthreads();
     if (threadIdx.x == 0) {

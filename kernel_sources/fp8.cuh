@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The 8-bit floats of the Open Compute Project: e4m3 (no infinity, largest 448) and e5m2 (largest finite 57344). Narrowing
- * is to nearest even and saturates, infinities too; NaN stays NaN. One instruction for two from sm_89 on, integer
- * arithmetic before. */
+/* The 8-bit floats of the Open Compute Project: e4m3 (no infinity, largest 448) and e5m2 (largest finite 57344).
+ * Narrowing is to nearest even and saturates, infinities too; NaN stays NaN. One instruction for two from sm_89 on,
+ * integer arithmetic before. */
 
 struct kiln_e4m3 {
     unsigned char bits;
@@ -29,17 +29,19 @@ KILN_DEVICE unsigned char kiln_e5m2_code(float f) { return (unsigned char)kiln_f
 KILN_DEVICE float kiln_widen(kiln_e4m3 v) { return kiln_f16_to_f32((unsigned short)kiln_e4m3_pair_to_f16(v.bits)); }
 KILN_DEVICE unsigned short kiln_fp8_pair(kiln_e4m3, float a, float b) { return kiln_f32_pair_to_e4m3(a, b); }
 KILN_DEVICE unsigned short kiln_fp8_pair(kiln_e5m2, float a, float b) { return kiln_f32_pair_to_e5m2(a, b); }
-template <class T, int N> KILN_DEVICE void kiln_narrow_pairs(const float (&values)[N], kiln_pack<T, N> &pack) {
-    if (N == 1) pack.at[0].bits = (unsigned char)kiln_fp8_pair(T(), values[0], 0.0f);
+template <class T, int N> KILN_DEVICE void kiln_narrow_pairs(const float (&values)[N], kiln_vector<T, N> &vector) {
+    if (N == 1) vector.at[0].bits = (unsigned char)kiln_fp8_pair(T(), values[0], 0.0f);
 #pragma unroll
     for (int j = 0; j + 1 < N; j += 2)
-        reinterpret_cast<unsigned short *>(pack.at)[j / 2] = kiln_fp8_pair(T(), values[j], values[j + 1]);
+        reinterpret_cast<unsigned short *>(vector.at)[j / 2] = kiln_fp8_pair(T(), values[j], values[j + 1]);
 }
-template <int N> KILN_DEVICE void kiln_narrow_pack(const float (&values)[N], kiln_pack<kiln_e4m3, N, false> &pack) {
-    kiln_narrow_pairs(values, pack);
+template <int N>
+KILN_DEVICE void kiln_narrow_vector(const float (&values)[N], kiln_vector<kiln_e4m3, N, false> &vector) {
+    kiln_narrow_pairs(values, vector);
 }
-template <int N> KILN_DEVICE void kiln_narrow_pack(const float (&values)[N], kiln_pack<kiln_e5m2, N, false> &pack) {
-    kiln_narrow_pairs(values, pack);
+template <int N>
+KILN_DEVICE void kiln_narrow_vector(const float (&values)[N], kiln_vector<kiln_e5m2, N, false> &vector) {
+    kiln_narrow_pairs(values, vector);
 }
 #else
 KILN_DEVICE unsigned char kiln_e4m3_code(float f) { return kiln_fp8_code<3, 7>(f, 448.0f, 0x7f); }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Group: the warps of a block work on a row, one row per block. */
 
-KILN_DEVICE int kiln_member() { return threadIdx.x; }
+KILN_DEVICE int kiln_rank() { return threadIdx.x; }
 KILN_DEVICE kiln_i64 kiln_row_index() { return kiln_block() / KILN_SPLITS; }
 
 /* Every thread gets the combination of all threads' values, combined in the order of the threads. Each phase has

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Group: the blocks of a cluster work on a row, each on its share of the packs. */
+/* Group: the blocks of a cluster work on a row, each on its share of the vectors. */
 
-KILN_DEVICE int kiln_member() { return (int)kiln_cluster_rank() * KILN_THREADS + (int)threadIdx.x; }
+KILN_DEVICE int kiln_rank() { return (int)kiln_cluster_rank() * KILN_THREADS + (int)threadIdx.x; }
 KILN_DEVICE kiln_i64 kiln_row_index() { return kiln_block() / KILN_BLOCKS_PER_ROW; }
 
 /* A value as it travels between blocks, in whole words. */
@@ -21,10 +21,10 @@ template <class V> KILN_DEVICE void kiln_send(int turn, kiln_slot<V> &slot, int 
         kiln_exchange_send<V, of::width>(turn, &slot.words[i * of::width], rank, &sent.words[i * of::width]);
 }
 
-/* Every thread of every block gets the combination of all threads' values, combined in the order of the threads. The value
- * of each warp, or of each block where there are many, goes to all blocks. None of them ends before it has those of all, so
- * that all are there to be sent to, and none is ever more than one exchange ahead of another. turn: the row's number modulo
- * 4; every other one has slots of its own. */
+/* Every thread of every block gets the combination of all threads' values, combined in the order of the threads. The
+ * value of each warp, or of each block where there are many, goes to all blocks. None of them ends before it has those
+ * of all, so that all are there to be sent to, and none is ever more than one exchange ahead of another. turn: the
+ * row's number modulo 4; every other one has slots of its own. */
 template <class V> KILN_EXCHANGE V kiln_all_reduce(V value, int turn = 0) {
     constexpr int warps = KILN_THREADS / 32, from_block = KILN_BLOCKS_PER_ROW * warps > 32 ? 1 : warps;
     constexpr int all = KILN_BLOCKS_PER_ROW * from_block;

@@ -1,52 +1,53 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Group: neighbouring rows lie side by side, so neighbouring threads (lanes) work on neighbouring rows, KILN_PACK of them
- * each, and the members of a row's group are threads of different warps, of all blocks of a cluster where there are any.
- * Blocks are whole: threads past the last row work too, on the first, unseen. */
+/* Group: neighbouring rows lie side by side, so neighbouring threads (lanes) work on neighbouring rows,
+ * KILN_VECTOR_WIDTH of them each, and the ranks of a row's group are threads of different warps, of all blocks of a
+ * cluster where there are any. Blocks are whole: threads past the last row work too, on the first, unseen. */
 
-#define KILN_LANES (KILN_ROWS_PER_BLOCK / KILN_PACK + KILN_DRIFTS)
+#define KILN_LANES (KILN_ROWS_PER_BLOCK / KILN_VECTOR_WIDTH + KILN_MISALIGNED)
 
 #ifdef KILN_TILE_ROWS
-/* Where lanes are of several runs of rows, those of one run and all its members follow one another, as elements of the tile
- * do, so that banks of shared memory are different ones. */
-#define KILN_RUN_LANES (KILN_LANES % KILN_KEPT ? KILN_LANES : KILN_KEPT)
+/* Where lanes are of several runs of rows, those of one run and all its ranks follow one another, as elements of the
+ * tile do, so that banks of shared memory are different ones. */
+#define KILN_RUN_LANES (KILN_LANES % KILN_KEPT_ROWS ? KILN_LANES : KILN_KEPT_ROWS)
 KILN_DEVICE int kiln_lane() {
     const int thread = (int)threadIdx.x, run = KILN_RUN_LANES * (KILN_THREADS / KILN_LANES);
     return thread / run * KILN_RUN_LANES + thread % KILN_RUN_LANES;
 }
-KILN_DEVICE int kiln_member_thread() { return (int)threadIdx.x / KILN_RUN_LANES % (KILN_THREADS / KILN_LANES); }
-KILN_DEVICE int kiln_member() { return kiln_member_thread() * KILN_PARTS; }
+KILN_DEVICE int kiln_rank_thread() { return (int)threadIdx.x / KILN_RUN_LANES % (KILN_THREADS / KILN_LANES); }
+KILN_DEVICE int kiln_rank() { return kiln_rank_thread() * KILN_RANKS_PER_THREAD; }
 #else
 KILN_DEVICE int kiln_lane() { return threadIdx.x % KILN_LANES; }
-KILN_DEVICE int kiln_member_thread() { return threadIdx.x / KILN_LANES; }
+KILN_DEVICE int kiln_rank_thread() { return threadIdx.x / KILN_LANES; }
 #if KILN_BLOCKS_PER_ROW > 1
-KILN_DEVICE int kiln_member() { return ((int)kiln_cluster_rank() * KILN_THREADS + (int)threadIdx.x) / KILN_LANES; }
+KILN_DEVICE int kiln_rank() { return ((int)kiln_cluster_rank() * KILN_THREADS + (int)threadIdx.x) / KILN_LANES; }
 #else
-KILN_DEVICE int kiln_member() { return kiln_member_thread(); }
+KILN_DEVICE int kiln_rank() { return kiln_rank_thread(); }
 #endif
 #endif
 
-/* Which rows the thread works on: KILN_PIECES runs of KILN_VECTOR rows; between the runs lie those of the other lanes.
+/* Which rows the thread works on: KILN_RUNS runs of KILN_RUN_ROWS rows; between the runs lie those of the other lanes.
  * Blocks that work on the same chunk of neighbouring rows follow one another, so that they read neighbouring memory. */
 KILN_DEVICE void kiln_place_at(kiln_row &row, kiln_i64 first, int apart) {
 #pragma unroll
-    for (int i = 0; i < KILN_PIECES; ++i) {
+    for (int i = 0; i < KILN_RUNS; ++i) {
         const kiln_i64 index = first + i * apart, rest = row.args.rows - index;
-        row.count[i] = rest <= 0 ? 0 : rest < KILN_VECTOR ? (int)rest : KILN_VECTOR;
+        row.count[i] = rest <= 0 ? 0 : rest < KILN_RUN_ROWS ? (int)rest : KILN_RUN_ROWS;
         row.index[i] = rest <= 0 ? 0 : index;
     }
-#if KILN_DRIFTS
+#if KILN_MISALIGNED
     row.offset = 0;
     row.there = (1u << row.count[0]) - 1;
 #endif
 }
-/* Blocks of split rows are a grid of tiles of neighbouring rows, chunks of columns and runs of neighbours. The last chunk,
- * which may take longest, comes first. */
+/* Blocks of split rows are a grid of tiles of neighbouring rows, chunks of columns and runs of neighbours. The last
+ * chunk, which may take longest, comes first. */
 KILN_DEVICE int kiln_chunk() { return KILN_SPLITS > 1 ? (int)(blockIdx.y ? blockIdx.y : KILN_SPLITS) - 1 : 0; }
-/* Clusters work on few tiles at a time. Where columns lie a multiple of 128 KB apart all their addresses would be alike in a
- * bit that tells the memory's channel, so that every other tile is one 64 KB, KILN_NEAR rows, away (H200, sums of f16 over
- * 4,096 of 65,536 rows 0.85 and 0.95, of f32 over 6,000 of 32,768 0.90 and 1.01). */
+/* Clusters work on few tiles at a time. Where columns lie a multiple of 128 KB apart all their addresses would be alike
+ * in a bit that tells the memory's channel, so that every other tile is one 64 KB, KILN_NEAR rows, away (H200, sums of
+ * f16 over 4,096 of 65,536 rows 0.85 and 0.95, of f32 over 6,000 of 32,768 0.90 and 1.01). */
 KILN_DEVICE kiln_i64 kiln_tile(const kiln_arguments &args) {
-    const kiln_i64 tile = (KILN_SPLITS > 1 ? (kiln_i64)blockIdx.z * gridDim.x + blockIdx.x : kiln_block()) / KILN_BLOCKS_PER_ROW;
+    const kiln_i64 tile =
+        (KILN_SPLITS > 1 ? (kiln_i64)blockIdx.z * gridDim.x + blockIdx.x : kiln_block()) / KILN_BLOCKS_PER_ROW;
 #ifdef KILN_NEAR
     constexpr kiln_u64 near = KILN_NEAR / KILN_ROWS_PER_BLOCK, both = 2 * near;
     const kiln_u64 at = (kiln_u64)tile % both, first = (kiln_u64)tile - at;
@@ -57,9 +58,9 @@ KILN_DEVICE kiln_i64 kiln_tile(const kiln_arguments &args) {
 #endif
 }
 
-#if KILN_DRIFTS
-/* A block works on KILN_ROWS_PER_BLOCK of the rows that lie side by side, or on the last of them. Its packs start up to
- * KILN_PACK - 1 rows before them, so that it takes a lane more than they have packs. */
+#if KILN_MISALIGNED
+/* A block works on KILN_ROWS_PER_BLOCK of the rows that lie side by side, or on the last of them. Its vectors start up
+ * to KILN_VECTOR_WIDTH - 1 rows before them, so that it takes a lane more than they have vectors. */
 KILN_DEVICE void kiln_place(kiln_row &row) {
     const kiln_count kept = kiln_kept_rows(row.args), per_run = (kept + KILN_ROWS_PER_BLOCK - 1) / KILN_ROWS_PER_BLOCK;
     const kiln_count tile = (kiln_count)kiln_tile(row.args), run = tile / per_run;
@@ -69,50 +70,54 @@ KILN_DEVICE void kiln_place(kiln_row &row) {
     const kiln_i64 index = (kiln_i64)run * kept + first;
     const bool there = index < row.args.rows;
     row.index[0] = there ? index : 0;
-    row.offset = (int)threadIdx.x % KILN_LANES * KILN_PACK - kiln_shift(row.args, row.index[0], kiln_member());
-    const int count = !there || rows <= row.offset ? 0 : rows - row.offset < KILN_PACK ? rows - row.offset : KILN_PACK;
+    row.offset = (int)threadIdx.x % KILN_LANES * KILN_VECTOR_WIDTH - kiln_shift(row.args, row.index[0], kiln_rank());
+    const int count = !there || rows <= row.offset            ? 0
+                      : rows - row.offset < KILN_VECTOR_WIDTH ? rows - row.offset
+                                                              : KILN_VECTOR_WIDTH;
     row.there = (1u << count) - 1;
     if (row.offset < 0) row.there &= ~0u << -row.offset;
 }
 #elif defined KILN_TILE_ROWS
-/* A tile has KILN_TILE_ROWS rows, whole runs of those that lie side by side. Where a lane has no row it works on its first
- * one, unseen: nobody else stores there. */
+/* A tile has KILN_TILE_ROWS rows, whole runs of those that lie side by side. Where a lane has no row it works on its
+ * first one, unseen: nobody else stores there. */
 KILN_DEVICE void kiln_place(kiln_row &row) {
     row.chunk = 0;
     row.first = kiln_block() * KILN_TILE_ROWS;
     const kiln_i64 rest = row.args.rows - row.first;
     row.rows = rest < 0 ? 0 : rest < KILN_TILE_ROWS ? (int)rest : KILN_TILE_ROWS;
 #pragma unroll
-    for (int i = 0; i < KILN_PIECES; ++i) {
+    for (int i = 0; i < KILN_RUNS; ++i) {
         const int at = kiln_lane() + i * KILN_LANES;
         row.count[i] = at < row.rows;
         row.index[i] = at < row.rows ? row.first + at : 0;
-        row.tile[i] = at < row.rows ? at / KILN_KEPT * (int)KILN_COLS * KILN_KEPT + at % KILN_KEPT : i ? row.tile[0] : 0;
+        row.tile[i] = at < row.rows ? at / KILN_KEPT_ROWS * (int)KILN_COLS * KILN_KEPT_ROWS + at % KILN_KEPT_ROWS
+                      : i           ? row.tile[0]
+                                    : 0;
     }
 }
 #else
 KILN_DEVICE void kiln_place(kiln_row &row) {
     row.chunk = kiln_chunk();
     const kiln_i64 first = kiln_tile(row.args) * KILN_ROWS_PER_BLOCK;
-    kiln_place_at(row, first + threadIdx.x % KILN_LANES * KILN_VECTOR, KILN_LANES * KILN_VECTOR);
+    kiln_place_at(row, first + threadIdx.x % KILN_LANES * KILN_RUN_ROWS, KILN_LANES * KILN_RUN_ROWS);
 }
 #endif
 
-/* Members whose values one slot of shared memory holds combined, for each row: those of a warp, if its lanes have the
+/* Ranks whose values one slot of shared memory holds combined, for each row: those of a warp, if its lanes have the
  * same rows. */
 #ifdef KILN_TILE_ROWS
-#define KILN_WARP_MEMBERS 1
+#define KILN_WARP_RANKS 1
 #else
-#define KILN_WARP_MEMBERS (KILN_LANES < 32 && !KILN_DRIFTS ? 32 / KILN_LANES : 1)
+#define KILN_WARP_RANKS (KILN_LANES < 32 && !KILN_MISALIGNED ? 32 / KILN_LANES : 1)
 #endif
-#define KILN_SLOTS (KILN_THREADS / KILN_LANES / KILN_WARP_MEMBERS)
+#define KILN_SLOTS (KILN_THREADS / KILN_LANES / KILN_WARP_RANKS)
 
-/* Whether a slot has a place for row j of the thread's pack, and which: neighbouring lanes beside each other. */
-#if KILN_DRIFTS
+/* Whether a slot has a place for row j of the thread's vector, and which: neighbouring lanes beside each other. */
+#if KILN_MISALIGNED
 KILN_DEVICE bool kiln_in_slot(const kiln_row &row, int j) { return (kiln_u32)(row.offset + j) < KILN_ROWS_PER_BLOCK; }
 KILN_DEVICE int kiln_slot_row(const kiln_row &row, int, int j) {
     const int i = row.offset + j;
-    return i % KILN_PACK * (KILN_LANES - 1) + i / KILN_PACK;
+    return i % KILN_VECTOR_WIDTH * (KILN_LANES - 1) + i / KILN_VECTOR_WIDTH;
 }
 #else
 KILN_DEVICE constexpr bool kiln_in_slot(const kiln_row &, int) { return true; }
@@ -120,7 +125,8 @@ KILN_DEVICE int kiln_slot_row(const kiln_row &, int lane, int j) { return j * KI
 #endif
 
 #if KILN_BLOCKS_PER_ROW > 1
-/* For each row of the block the combination of all blocks' values, in the blocks' order. A thread's rows are its own. */
+/* For each row of the block the combination of all blocks' values, in the blocks' order. A thread's rows are its own.
+ */
 template <class V, class S> KILN_DEVICE void kiln_combine_blocks(S *values) {
     constexpr int words = (int)(sizeof(S) + 3) / 4;
     __shared__ struct alignas(S) alignas(kiln_u32) kiln_slot {
@@ -170,10 +176,10 @@ KILN_DEVICE constexpr int kiln_power_of_two_in(int n, int most) {
     while (2 * p <= n && 2 * p <= most) p *= 2;
     return p;
 }
-/* All slots of each row into its first: those of each of KILN_CHAIN groups by as many lanes as there are threads for, then
- * the groups' in their order. */
+/* All slots of each row into its first: those of each of KILN_RANK_GROUPS groups by as many lanes as there are threads
+ * for, then the groups' in their order. */
 template <class S> KILN_DEVICE void kiln_combine_all_slots(S (*slots)[KILN_ROWS_PER_BLOCK]) {
-    constexpr int count = KILN_SLOTS / KILN_CHAIN, tasks = KILN_ROWS_PER_BLOCK * KILN_CHAIN;
+    constexpr int count = KILN_SLOTS / KILN_RANK_GROUPS, tasks = KILN_ROWS_PER_BLOCK * KILN_RANK_GROUPS;
     constexpr int lanes = kiln_power_of_two_in(KILN_THREADS / tasks, count < 32 ? count : 32);
     const int thread = (int)threadIdx.x;
     if (lanes > 1) {
@@ -192,48 +198,49 @@ template <class S> KILN_DEVICE void kiln_combine_all_slots(S (*slots)[KILN_ROWS_
             slots[first][row].copy(kiln_combine_slots<count>(slots + first, row));
         }
     }
-    if (KILN_CHAIN == 1) return;
+    if (KILN_RANK_GROUPS == 1) return;
     kiln_block_barrier();
 #pragma unroll 1
     for (int row = thread; row < KILN_ROWS_PER_BLOCK; row += KILN_THREADS) {
         S all;
         all.copy(slots[0][row]);
 #pragma unroll
-        for (int group = 1; group < KILN_CHAIN; ++group) all = S::combine(all, slots[group * count][row]);
+        for (int group = 1; group < KILN_RANK_GROUPS; ++group) all = S::combine(all, slots[group * count][row]);
         slots[0][row].copy(all);
     }
 }
 #endif
 
 /* A phase's value of the states of its rows. */
-template <class V> KILN_DEVICE V kiln_of_rows(const typename V::state (&at)[KILN_PACK]) {
+template <class V> KILN_DEVICE V kiln_of_rows(const typename V::state (&at)[KILN_VECTOR_WIDTH]) {
     V value;
     value.clear();
 #pragma unroll
-    for (int j = 0; j < KILN_PACK; ++j) value.set(j, at[j]);
+    for (int j = 0; j < KILN_VECTOR_WIDTH; ++j) value.set(j, at[j]);
     return value;
 }
-/* Every member gets the combination of all members' values: of neighbours first, then of neighbouring pairs, and so on,
+/* Every rank gets the combination of all ranks' values: of neighbours first, then of neighbouring pairs, and so on,
  * so that the order is the same however many lanes there are. */
 template <class V> KILN_EXCHANGE V kiln_all_reduce(const V &value, const kiln_row &row) {
     typedef typename V::state state;
-    const int lane = kiln_lane(), member = kiln_member_thread();
-    state at[KILN_PACK];
+    const int lane = kiln_lane(), rank = kiln_rank_thread();
+    state at[KILN_VECTOR_WIDTH];
 #pragma unroll
-    for (int j = 0; j < KILN_PACK; ++j) at[j] = value.get(j);
+    for (int j = 0; j < KILN_VECTOR_WIDTH; ++j) at[j] = value.get(j);
 #pragma unroll
-    for (int mask = KILN_LANES; mask < KILN_LANES * KILN_WARP_MEMBERS; mask *= 2)
+    for (int mask = KILN_LANES; mask < KILN_LANES * KILN_WARP_RANKS; mask *= 2)
 #pragma unroll
-        for (int j = 0; j < KILN_PACK; ++j) {
+        for (int j = 0; j < KILN_VECTOR_WIDTH; ++j) {
             const state other = at[j].shuffle(mask, 0xffffffffu);
-            at[j] = state::ordered && (threadIdx.x & mask) ? state::combine(other, at[j]) : state::combine(at[j], other);
+            at[j] =
+                state::ordered && (threadIdx.x & mask) ? state::combine(other, at[j]) : state::combine(at[j], other);
         }
     if (KILN_SLOTS == 1 && KILN_BLOCKS_PER_ROW == 1) return kiln_of_rows<V>(at);
     __shared__ state slots[KILN_SLOTS][KILN_ROWS_PER_BLOCK];
-    if (member % KILN_WARP_MEMBERS == 0)
+    if (rank % KILN_WARP_RANKS == 0)
 #pragma unroll
-        for (int j = 0; j < KILN_PACK; ++j)
-            if (kiln_in_slot(row, j)) slots[member / KILN_WARP_MEMBERS][kiln_slot_row(row, lane, j)].copy(at[j]);
+        for (int j = 0; j < KILN_VECTOR_WIDTH; ++j)
+            if (kiln_in_slot(row, j)) slots[rank / KILN_WARP_RANKS][kiln_slot_row(row, lane, j)].copy(at[j]);
     kiln_block_barrier();
 #ifdef KILN_TILE_ROWS
     kiln_combine_all_slots(slots);
@@ -247,6 +254,7 @@ template <class V> KILN_EXCHANGE V kiln_all_reduce(const V &value, const kiln_ro
 #endif
     kiln_block_barrier();
 #pragma unroll
-    for (int j = 0; j < KILN_PACK; ++j) at[j].copy(slots[0][kiln_in_slot(row, j) ? kiln_slot_row(row, lane, j) : 0]);
+    for (int j = 0; j < KILN_VECTOR_WIDTH; ++j)
+        at[j].copy(slots[0][kiln_in_slot(row, j) ? kiln_slot_row(row, lane, j) : 0]);
     return kiln_of_rows<V>(at);
 }

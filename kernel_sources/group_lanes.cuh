@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Group: 1 to 32 lanes of a warp work on a row; several rows per block. */
 
-KILN_DEVICE int kiln_member() { return threadIdx.x % KILN_THREADS_PER_ROW; }
+KILN_DEVICE int kiln_rank() { return threadIdx.x % KILN_THREADS_PER_ROW; }
 KILN_DEVICE kiln_i64 kiln_row_index() {
     return kiln_block() / KILN_SPLITS * KILN_ROWS_PER_BLOCK + threadIdx.x / KILN_THREADS_PER_ROW;
 }
@@ -15,7 +15,7 @@ KILN_DEVICE kiln_u32 kiln_lanes_of_row() {
 
 KILN_DEVICE void kiln_row_barrier() { __syncwarp(kiln_lanes_of_row()); }
 
-/* Every member gets the combination of all members' values, combined in the order of the members. */
+/* Every rank gets the combination of all ranks' values, combined in the order of the ranks. */
 template <class V> KILN_EXCHANGE V kiln_all_reduce(V value) {
     return kiln_combine_lanes<KILN_THREADS_PER_ROW>(value, kiln_lanes_of_row());
 }

@@ -1,35 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Layout: the reduced dimension is contiguous. A member of the group owns packs of columns; columns count from the
- * row's own start, so where rows are not aligned (KILN_MASKED) packs start up to KILN_PACK - 1 columns before it.
+/* Layout: the reduced dimension is contiguous. A rank of the group owns vectors of columns; columns count from the
+ * row's own start, so where rows are not aligned (KILN_MASKED) vectors start up to KILN_VECTOR_WIDTH - 1 columns before
+ * it.
  *
- * KILN_PEELED: they start up to as many columns behind it, at row.head. There are KILN_PACKS of them in each row, and the
- * KILN_SINGLES columns before and behind them are elements of their own, one for each of the first members. So few packs
- * that what all rows share has two whole ones, which begin elsewhere, for each. */
+ * KILN_PEELED: they start up to as many columns behind it, at row.head. There are KILN_VECTORS of them in each row, and
+ * the KILN_SINGLES columns before and behind them are elements of their own, one for each of the first ranks. So few
+ * vectors that what all rows share has two whole ones, which begin elsewhere, for each. */
 
-/* Whether a row's first pack and its last may be partial, and they alone: loops treat them apart. */
+/* Whether a row's first vector and its last may be partial, and they alone: loops treat them apart. */
 #define KILN_ENDS KILN_MASKED
 
 #ifdef KILN_PEELED
-#define KILN_PACKS (KILN_COLS / KILN_PACK - 1)
-#define KILN_SINGLES (KILN_COLS - KILN_PACKS * KILN_PACK)
+#define KILN_VECTORS (KILN_COLS / KILN_VECTOR_WIDTH - 1)
+#define KILN_SINGLES (KILN_COLS - KILN_VECTORS * KILN_VECTOR_WIDTH)
 #endif
 
-/* A split row is cut into chunks of whole packs, a block for each. */
-#define KILN_CHUNK ((kiln_index)KILN_STEPS * KILN_THREADS_PER_ROW * KILN_PACK)
+/* A split row is cut into chunks of whole vectors, a block for each. */
+#define KILN_CHUNK ((kiln_index)KILN_STEPS * KILN_THREADS_PER_ROW * KILN_VECTOR_WIDTH)
 KILN_DEVICE int kiln_chunk() { return (int)(kiln_block() % KILN_SPLITS); }
 KILN_DEVICE kiln_index kiln_first() { return KILN_SPLITS > 1 ? kiln_chunk() * KILN_CHUNK : 0; }
 
-#define KILN_LINE 1        /* a pack's columns are neighbours */
-#define KILN_WHOLE_STEPS 0 /* streamed packs ask for their columns */
+#define KILN_TRANSPOSE_WIDTH 1 /* a vector's columns are neighbours */
+#define KILN_WHOLE_STEPS 0     /* streamed vectors ask for their columns */
 KILN_DEVICE bool kiln_is_whole(const kiln_row &) { return false; }
 
-/* A row's packs among its members and their steps; in ordered programs a member's are neighbours. */
-KILN_DEVICE kiln_index kiln_pack_number(kiln_index member, kiln_index step) {
-    return KILN_ORDERED ? member * KILN_STEPS + step : step * KILN_THREADS_PER_ROW + member;
+/* A row's vectors among its ranks and their steps; in ordered programs a rank's are neighbours. */
+KILN_DEVICE kiln_index kiln_vector_number(kiln_index rank, kiln_index step) {
+    return KILN_ORDERED ? rank * KILN_STEPS + step : step * KILN_THREADS_PER_ROW + rank;
 }
-/* The first column of the member's pack number `step`. */
+/* The first column of the rank's vector number `step`. */
 KILN_DEVICE kiln_index kiln_column_of(const kiln_row &row, kiln_index step) {
-    const kiln_index first = kiln_first() + kiln_pack_number(kiln_member(), step) * KILN_PACK;
+    const kiln_index first = kiln_first() + kiln_vector_number(kiln_rank(), step) * KILN_VECTOR_WIDTH;
 #if KILN_MASKED
     return first - row.shift;
 #elif defined KILN_PEELED
@@ -38,11 +39,11 @@ KILN_DEVICE kiln_index kiln_column_of(const kiln_row &row, kiln_index step) {
     return first;
 #endif
 }
-#if defined KILN_SHARING || defined KILN_PEELED
-/* Beside what all rows share there are many addresses. One serves all steps, that of row.first, the column of the thread's
- * first pack: what lies between two steps is a constant of the access. */
+#if defined KILN_INVARIANT_INPUTS || defined KILN_PEELED
+/* Beside what all rows share there are many addresses. One serves all steps, that of row.first, the column of the
+ * thread's first vector: what lies between two steps is a constant of the access. */
 KILN_DEVICE kiln_index kiln_column(const kiln_row &row, kiln_index step) {
-    return row.first + kiln_pack_number(0, step) * KILN_PACK;
+    return row.first + kiln_vector_number(0, step) * KILN_VECTOR_WIDTH;
 }
 template <class T> KILN_DEVICE T *kiln_at(const kiln_row &row, T *tensor, kiln_index col) {
     return tensor + row.first + (col - row.first);
@@ -52,123 +53,130 @@ KILN_DEVICE kiln_index kiln_column(const kiln_row &row, kiln_index step) { retur
 #endif
 
 #ifdef KILN_PEELED
-/* The column of the member's single element; of who has none that of the first. */
-KILN_DEVICE bool kiln_has_single() { return kiln_member() < KILN_SINGLES; }
+/* The column of the rank's single element; of who has none that of the first. */
+KILN_DEVICE bool kiln_has_single() { return kiln_rank() < KILN_SINGLES; }
 KILN_DEVICE kiln_index kiln_single(const kiln_row &row) {
-    const int member = kiln_has_single() ? kiln_member() : 0;
-    return member < row.head ? member : member + KILN_PACKS * KILN_PACK;
+    const int rank = kiln_has_single() ? kiln_rank() : 0;
+    return rank < row.head ? rank : rank + KILN_VECTORS * KILN_VECTOR_WIDTH;
 }
-KILN_DEVICE bool kiln_step_is_whole(kiln_index step) { return (step + 1) * KILN_THREADS_PER_ROW <= KILN_PACKS; }
+KILN_DEVICE bool kiln_step_is_whole(kiln_index step) { return (step + 1) * KILN_THREADS_PER_ROW <= KILN_VECTORS; }
 KILN_DEVICE bool kiln_inside(const kiln_row &, kiln_index, kiln_index step) {
-    return kiln_step_is_whole(step) || kiln_pack_number(kiln_member(), step) < KILN_PACKS;
+    return kiln_step_is_whole(step) || kiln_vector_number(kiln_rank(), step) < KILN_VECTORS;
 }
 KILN_DEVICE bool kiln_step_is_inside(kiln_index step) { return kiln_step_is_whole(step); }
 #else
-/* Whether all packs of the step lie before the row's end: known while compiling where the step is. */
+/* Whether all vectors of the step lie before the row's end: known while compiling where the step is. */
 KILN_DEVICE bool kiln_step_is_whole(kiln_index step) {
-    return KILN_SPLITS == 1 && !KILN_ORDERED && (step + 1) * (kiln_i64)KILN_THREADS_PER_ROW * KILN_PACK <= KILN_COLS;
+    return KILN_SPLITS == 1 && !KILN_ORDERED &&
+           (step + 1) * (kiln_i64)KILN_THREADS_PER_ROW * KILN_VECTOR_WIDTH <= KILN_COLS;
 }
 
-/* Whether the step's pack at col has a column of the row in it. */
+/* Whether the step's vector at col has a column of the row in it. */
 KILN_DEVICE bool kiln_inside(const kiln_row &row, kiln_index col, kiln_index step) {
-    return (!KILN_MASKED && (kiln_i64)KILN_CHUNK * KILN_SPLITS == KILN_COLS) || kiln_step_is_whole(step) || col < KILN_COLS;
+    return (!KILN_MASKED && (kiln_i64)KILN_CHUNK * KILN_SPLITS == KILN_COLS) || kiln_step_is_whole(step) ||
+           col < KILN_COLS;
 }
 
-/* Whether the row ends neither in the step's packs nor in those behind them: known while compiling where the
+/* Whether the row ends neither in the step's vectors nor in those behind them: known while compiling where the
  * step is. */
 KILN_DEVICE bool kiln_step_is_inside(kiln_index step) {
-    return KILN_SPLITS == 1 && !KILN_ORDERED && ((step + 1) * (kiln_i64)KILN_THREADS_PER_ROW + 1) * KILN_PACK <= KILN_COLS;
+    return KILN_SPLITS == 1 && !KILN_ORDERED &&
+           ((step + 1) * (kiln_i64)KILN_THREADS_PER_ROW + 1) * KILN_VECTOR_WIDTH <= KILN_COLS;
 }
 #endif
 
-/* Which elements of the step's pack at col belong to the row: low <= j < high. */
+/* Which elements of the step's vector at col belong to the row: low <= j < high. */
 struct kiln_span {
     int low, high, step;
-    bool ends; /* whether the row may end in the pack, or in the one behind it */
+    bool ends; /* whether the row may end in the vector, or in the one behind it */
     KILN_MEMBER kiln_span(const kiln_row &row, kiln_index col, kiln_index step) : step((int)step) {
         low = KILN_MASKED && step == 0 && col < 0 ? (int)-col : 0;
-        high = KILN_MASKED && !kiln_step_is_whole(step) && col + KILN_PACK > KILN_COLS ? (int)(KILN_COLS - col) : KILN_PACK;
+        high = KILN_MASKED && !kiln_step_is_whole(step) && col + KILN_VECTOR_WIDTH > KILN_COLS ? (int)(KILN_COLS - col)
+                                                                                               : KILN_VECTOR_WIDTH;
         ends = !kiln_step_is_inside(step);
     }
-    KILN_MEMBER bool whole() const { return !KILN_MASKED || (low == 0 && high == KILN_PACK); }
+    KILN_MEMBER bool whole() const { return !KILN_MASKED || (low == 0 && high == KILN_VECTOR_WIDTH); }
     KILN_MEMBER bool has(int j) const { return !KILN_MASKED || (low <= j && j < high); }
 
-    /* What may be loaded of it where rows lie one behind the other: the neighbours' elements, too. The first row begins with
-     * a pack, and only the last one's end has nothing behind it. Where an output takes the input's place, neighbours may
-     * store theirs meanwhile: they are masked wherever they are computed with. */
+    /* What may be loaded of it where rows lie one behind the other: the neighbours' elements, too. The first row begins
+     * with a vector, and only the last one's end has nothing behind it. Where an output takes the input's place,
+     * neighbours may store theirs meanwhile: they are masked wherever they are computed with. */
     KILN_MEMBER kiln_span loaded(const kiln_row &row) const {
         kiln_span span = *this;
         span.low = 0;
-        if (row.index + 1 < row.args.rows) span.high = KILN_PACK;
+        if (row.index + 1 < row.args.rows) span.high = KILN_VECTOR_WIDTH;
         return span;
     }
 };
 
 #ifdef KILN_PEELED
-/* The pack at col of what all rows share: two aligned ones, of which the neighbours read one too, are shifted together. */
+/* The vector at col of what all rows share: two aligned ones, of which the neighbours read one too, are shifted
+ * together. */
 template <int V, class T, int N>
-KILN_DEVICE void kiln_fetch_shifted(kiln_pack<T, N> &pack, const T *p, const kiln_row &row, kiln_index col, const kiln_span &) {
+KILN_DEVICE void kiln_fetch_shifted(kiln_vector<T, N> &vector, const T *p, const kiln_row &row, kiln_index col,
+                                    const kiln_span &) {
     if constexpr (N == 1) {
-        pack.set(0, p[col]);
+        vector.set(0, p[col]);
     } else {
         const T *const first = p + (row.first - row.head) + (col - row.first);
-        kiln_pack<T, N> halves[2];
+        kiln_vector<T, N> halves[2];
         kiln_load<V>(halves[0], first);
         kiln_load<V>(halves[1], first + N);
-        kiln_join(pack, halves, row.head);
+        kiln_join(vector, halves, row.head);
     }
 }
 #endif
 
-#if KILN_MASKED && defined KILN_SHARING
-/* The pack at col of what all rows share: it begins at a multiple of a pack, rows do not. Two aligned packs, of which the
- * neighbours read one too, are shifted together; at the row's end element by element. */
+#if KILN_MASKED && defined KILN_INVARIANT_INPUTS
+/* The vector at col of what all rows share: it begins at a multiple of a vector, rows do not. Two aligned vectors, of
+ * which the neighbours read one too, are shifted together; at the row's end element by element. */
 template <int V, class T>
-KILN_DEVICE void kiln_fetch_shifted(kiln_pack<T, KILN_PACK> &pack, const T *p, const kiln_row &row, kiln_index col,
-                                    const kiln_span &span) {
-    const int skip = (KILN_PACK - row.shift) % KILN_PACK; /* elements of the first pack */
-    if (span.ends && col - skip + 2 * KILN_PACK > KILN_COLS) {
-        kiln_load_part(pack, p + col, span.low, span.high);
+KILN_DEVICE void kiln_fetch_shifted(kiln_vector<T, KILN_VECTOR_WIDTH> &vector, const T *p, const kiln_row &row,
+                                    kiln_index col, const kiln_span &span) {
+    const int skip = (KILN_VECTOR_WIDTH - row.shift) % KILN_VECTOR_WIDTH; /* elements of the first vector */
+    if (span.ends && col - skip + 2 * KILN_VECTOR_WIDTH > KILN_COLS) {
+        kiln_load_part(vector, p + col, span.low, span.high);
         return;
     }
     const T *const first = p + (row.first - skip) + (col - row.first);
-    kiln_pack<T, KILN_PACK> halves[2];
+    kiln_vector<T, KILN_VECTOR_WIDTH> halves[2];
     kiln_load<V>(halves[0], span.step == 0 && first < p ? p : first); /* nothing before the row is used */
-    kiln_load<V>(halves[1], first + KILN_PACK);
-    kiln_join(pack, halves, skip);
+    kiln_load<V>(halves[1], first + KILN_VECTOR_WIDTH);
+    kiln_join(vector, halves, skip);
 }
-#ifdef KILN_AHEAD
-/* The same by way of shared memory, where it arrives with the row: the aligned packs that a step's threads need, one more
- * than there are threads. What lies outside of the row is zero, or anybody's. */
-template <int V, class T> struct kiln_ahead {
-    typedef kiln_pack<T, KILN_PACK> pack;
+#ifdef KILN_PREFETCH
+/* The same by way of shared memory, where it arrives with the row: the aligned vectors that a step's threads need, one
+ * more than there are threads. What lies outside of the row is zero, or anybody's. */
+template <int V, class T> struct kiln_prefetch {
+    typedef kiln_vector<T, KILN_VECTOR_WIDTH> vector;
     struct part {
         int low, high;
-        KILN_MEMBER bool whole() const { return high == KILN_PACK; }
+        KILN_MEMBER bool whole() const { return high == KILN_VECTOR_WIDTH; }
     };
-    static KILN_MEMBER void copy(pack *slot, const T *p, kiln_index col, int step) {
+    static KILN_MEMBER void copy(vector *slot, const T *p, kiln_index col, int step) {
         const kiln_index rest = KILN_COLS - col;
         if (kiln_step_is_inside(step) && (step > 0 || col >= 0))
-            kiln_fetch_async<V>(slot, p + col, part{0, KILN_PACK});
+            kiln_fetch_async<V>(slot, p + col, part{0, KILN_VECTOR_WIDTH});
         else if (col < 0 || rest <= 0)
-            *slot = pack();
+            *slot = vector();
         else
-            kiln_fetch_async<V>(slot, p + col, part{0, rest < KILN_PACK ? (int)rest : KILN_PACK});
+            kiln_fetch_async<V>(slot, p + col, part{0, rest < KILN_VECTOR_WIDTH ? (int)rest : KILN_VECTOR_WIDTH});
     }
     static KILN_MEMBER void fill(unsigned char *shared, const T *p, const kiln_row &row) {
         const int thread = (int)threadIdx.x;
 #pragma unroll
         for (int step = 0; step < KILN_STEPS; ++step) {
-            pack *const slots = reinterpret_cast<pack *>(shared) + step * (KILN_THREADS + 1);
-            const kiln_index col = kiln_column(row, step) - (KILN_PACK - row.shift) % KILN_PACK;
+            vector *const slots = reinterpret_cast<vector *>(shared) + step * (KILN_THREADS + 1);
+            const kiln_index col = kiln_column(row, step) - (KILN_VECTOR_WIDTH - row.shift) % KILN_VECTOR_WIDTH;
             copy(slots + thread, p, col, step);
-            if (thread == step % KILN_THREADS) copy(slots + KILN_THREADS, p, col + (KILN_THREADS - thread) * KILN_PACK, step);
+            if (thread == step % KILN_THREADS)
+                copy(slots + KILN_THREADS, p, col + (KILN_THREADS - thread) * KILN_VECTOR_WIDTH, step);
         }
     }
-    static KILN_MEMBER void fetch(pack &to, const unsigned char *shared, const kiln_row &row, const kiln_span &span) {
-        const pack *const slots = reinterpret_cast<const pack *>(shared) + span.step * (KILN_THREADS + 1);
-        const pack halves[2] = {slots[threadIdx.x], slots[threadIdx.x + 1]};
-        kiln_join(to, halves, (KILN_PACK - row.shift) % KILN_PACK);
+    static KILN_MEMBER void fetch(vector &to, const unsigned char *shared, const kiln_row &row, const kiln_span &span) {
+        const vector *const slots = reinterpret_cast<const vector *>(shared) + span.step * (KILN_THREADS + 1);
+        const vector halves[2] = {slots[threadIdx.x], slots[threadIdx.x + 1]};
+        kiln_join(to, halves, (KILN_VECTOR_WIDTH - row.shift) % KILN_VECTOR_WIDTH);
     }
 };
 #endif

@@ -1,145 +1,153 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Layout: neighbouring rows lie side by side. A pack is KILN_PACK rows at one column, in KILN_PIECES runs of KILN_VECTOR
- * rows. KILN_MASKED: the last run can be partial.
+/* Layout: neighbouring rows lie side by side. A vector is KILN_VECTOR_WIDTH rows at one column, in KILN_RUNS runs of
+ * KILN_RUN_ROWS rows. KILN_MASKED: the last run can be partial.
  *
- * KILN_DRIFTS: a column's rows do not begin at a multiple of the pack, and the next column's begin elsewhere. A member's
- * columns are a multiple of the pack apart, so that all of them begin alike: its packs start where memory is aligned, up
- * to KILN_PACK - 1 rows before those of other members. */
+ * KILN_MISALIGNED: a column's rows do not begin at a multiple of the vector, and the next column's begin elsewhere. A
+ * rank's columns are a multiple of the vector apart, so that all of them begin alike: its vectors start where memory is
+ * aligned, up to KILN_VECTOR_WIDTH - 1 rows before those of other ranks. */
 
 #define KILN_ENDS 0 /* no column is unlike the others */
 
 /* A split row is cut into chunks, a block for each. */
 #define KILN_CHUNK ((kiln_index)KILN_STEPS * KILN_THREADS_PER_ROW)
 
-/* In ordered programs a member's columns are neighbours; else KILN_LINE of them at a time, for outputs whose columns lie side
- * by side, and not their rows. */
-#ifndef KILN_LINE
-#define KILN_LINE 1
+/* In ordered programs a rank's columns are neighbours; else KILN_TRANSPOSE_WIDTH of them at a time, for outputs whose
+ * columns lie side by side, and not their rows. */
+#ifndef KILN_TRANSPOSE_WIDTH
+#define KILN_TRANSPOSE_WIDTH 1
 #endif
 KILN_DEVICE kiln_index kiln_column(const kiln_row &row, kiln_index step) {
     const kiln_index first = KILN_SPLITS > 1 ? row.chunk * KILN_CHUNK : 0;
-    if (KILN_ORDERED) return first + kiln_member() * (kiln_index)KILN_STEPS + step;
-    return first + (step / KILN_LINE * KILN_THREADS_PER_ROW + kiln_member()) * KILN_LINE + step % KILN_LINE;
+    if (KILN_ORDERED) return first + kiln_rank() * (kiln_index)KILN_STEPS + step;
+    return first + (step / KILN_TRANSPOSE_WIDTH * KILN_THREADS_PER_ROW + kiln_rank()) * KILN_TRANSPOSE_WIDTH +
+           step % KILN_TRANSPOSE_WIDTH;
 }
 
 #define KILN_ALL_INSIDE ((kiln_i64)KILN_CHUNK * KILN_SPLITS == KILN_COLS)
-KILN_DEVICE bool kiln_inside(const kiln_row &, kiln_index col, kiln_index) { return KILN_ALL_INSIDE || col < KILN_COLS; }
+KILN_DEVICE bool kiln_inside(const kiln_row &, kiln_index col, kiln_index) {
+    return KILN_ALL_INSIDE || col < KILN_COLS;
+}
 
-/* Steps that are inside for all members, as far as it helps to know; all chunks but the last are whole. Of whole rows it
- * helps where threads have packs of 8 or are many (H200, sums of f16 over 200 of 4,096 rows 0.55 and 0.76, over 500 of
- * 65,536 0.919 and 0.932; of f32 over 2,100 0.911 and 0.960): else the compiler has half as many loads under way (of f32
- * over 300 0.64 and 0.45), as in clusters (over 6,000 0.958 and 0.868). */
-#define KILN_KNOWS_WHOLE (!KILN_ORDERED && KILN_BLOCKS_PER_ROW == 1 && (KILN_PACK >= 8 || KILN_THREADS_PER_ROW >= 64))
-#define KILN_LINES (KILN_COLS / (KILN_THREADS_PER_ROW * KILN_LINE))
-#define KILN_WHOLE_STEPS (KILN_SPLITS > 1 ? KILN_STEPS : KILN_KNOWS_WHOLE ? KILN_LINES * KILN_LINE : 0)
+/* Steps that are inside for all ranks, as far as it helps to know; all chunks but the last are whole. Of whole rows it
+ * helps where threads have vectors of 8 or are many (H200, sums of f16 over 200 of 4,096 rows 0.55 and 0.76, over 500
+ * of 65,536 0.919 and 0.932; of f32 over 2,100 0.911 and 0.960): else the compiler has half as many loads under way (of
+ * f32 over 300 0.64 and 0.45), as in clusters (over 6,000 0.958 and 0.868). */
+#define KILN_KNOWS_WHOLE \
+    (!KILN_ORDERED && KILN_BLOCKS_PER_ROW == 1 && (KILN_VECTOR_WIDTH >= 8 || KILN_THREADS_PER_ROW >= 64))
+#define KILN_LINES (KILN_COLS / (KILN_THREADS_PER_ROW * KILN_TRANSPOSE_WIDTH))
+#define KILN_WHOLE_STEPS (KILN_SPLITS > 1 ? KILN_STEPS : KILN_KNOWS_WHOLE ? KILN_LINES * KILN_TRANSPOSE_WIDTH : 0)
 KILN_DEVICE bool kiln_is_whole(const kiln_row &row) { return KILN_ALL_INSIDE || row.chunk < KILN_SPLITS - 1; }
 
-/* Which rows of a pack there are. What is read where nothing is stored may be anything that can be read. */
-#if KILN_DRIFTS
+/* Which rows of a vector there are. What is read where nothing is stored may be anything that can be read. */
+#if KILN_MISALIGNED
 struct kiln_span {
     const kiln_u32 there; /* a bit for each row */
-    const bool between;   /* what a pack overhangs by belongs to columns before and behind */
+    const bool between;   /* what a vector overhangs by belongs to columns before and behind */
     KILN_MEMBER kiln_span(const kiln_row &row, kiln_index col, kiln_index)
         : there(row.there), between(col < KILN_COLS - 1) {}
-    KILN_MEMBER int readable_rows() const { return readable(0) ? KILN_PACK : 32 - __clz((int)there); }
-    KILN_MEMBER bool whole(int) const { return there == (1u << KILN_PACK) - 1; }
+    KILN_MEMBER int readable_rows() const { return readable(0) ? KILN_VECTOR_WIDTH : 32 - __clz((int)there); }
+    KILN_MEMBER bool whole(int) const { return there == (1u << KILN_VECTOR_WIDTH) - 1; }
     KILN_MEMBER bool readable(int) const { return whole(0) || (between && there); }
     KILN_MEMBER bool reads(int j) const { return stores(j); }
     KILN_MEMBER bool stores(int j) const { return there >> j & 1; }
 };
 #else
 struct kiln_span {
-    const int (&count)[KILN_PIECES];
+    const int (&count)[KILN_RUNS];
     KILN_MEMBER kiln_span(const kiln_row &row, kiln_index, kiln_index) : count(row.count) {}
-    KILN_MEMBER bool whole(int i) const { return count[i] == KILN_VECTOR; }
+    KILN_MEMBER bool whole(int i) const { return count[i] == KILN_RUN_ROWS; }
     KILN_MEMBER bool readable(int i) const { return !KILN_MASKED || whole(i); }
     KILN_MEMBER bool reads(int j) const { return !KILN_MASKED || stores(j); }
-    KILN_MEMBER bool stores(int j) const { return j % KILN_VECTOR < count[j / KILN_VECTOR]; }
+    KILN_MEMBER bool stores(int j) const { return j % KILN_RUN_ROWS < count[j / KILN_RUN_ROWS]; }
 };
 #endif
 
-/* A pack from or to where its runs start, `offset` elements on, in accesses of V elements. */
+/* A vector from or to where its runs start, `offset` elements on, in accesses of V elements. */
 template <int V, class T, class... Policy>
-KILN_DEVICE void kiln_fetch_rows(kiln_pack<T, KILN_PACK> &pack, const T *const (&at)[KILN_PIECES], kiln_i64 offset,
-                                 const kiln_span &span, Policy... policy) {
+KILN_DEVICE void kiln_fetch_rows(kiln_vector<T, KILN_VECTOR_WIDTH> &vector, const T *const (&at)[KILN_RUNS],
+                                 kiln_i64 offset, const kiln_span &span, Policy... policy) {
     typedef typename kiln_word<sizeof(T) * V>::type word;
-    constexpr int words = KILN_VECTOR / V;
+    constexpr int words = KILN_RUN_ROWS / V;
 #pragma unroll
-    for (int i = 0; i < KILN_PIECES; ++i) {
+    for (int i = 0; i < KILN_RUNS; ++i) {
         const T *p = at[i] + offset;
         if (V > 1 && span.readable(i))
 #pragma unroll
             for (int k = 0; k < words; ++k)
-                reinterpret_cast<word *>(&pack)[i * words + k] =
+                reinterpret_cast<word *>(&vector)[i * words + k] =
                     kiln_load_word(reinterpret_cast<const word *>(p) + k, policy...);
         else
 #pragma unroll
-            for (int k = 0; k < KILN_VECTOR; ++k)
-                pack.set(i * KILN_VECTOR + k, span.reads(i * KILN_VECTOR + k) ? p[k] : T());
+            for (int k = 0; k < KILN_RUN_ROWS; ++k)
+                vector.set(i * KILN_RUN_ROWS + k, span.reads(i * KILN_RUN_ROWS + k) ? p[k] : T());
     }
 }
 template <int V, class T>
-KILN_DEVICE void kiln_put_rows(const kiln_pack<T, KILN_PACK> &pack, T *const (&at)[KILN_PIECES], kiln_i64 offset,
-                               const kiln_span &span) {
+KILN_DEVICE void kiln_put_rows(const kiln_vector<T, KILN_VECTOR_WIDTH> &vector, T *const (&at)[KILN_RUNS],
+                               kiln_i64 offset, const kiln_span &span) {
     typedef typename kiln_word<sizeof(T) * V>::type word;
-    constexpr int words = KILN_VECTOR / V;
+    constexpr int words = KILN_RUN_ROWS / V;
 #pragma unroll
-    for (int i = 0; i < KILN_PIECES; ++i) {
+    for (int i = 0; i < KILN_RUNS; ++i) {
         T *p = at[i] + offset;
         if (V > 1 && span.whole(i))
 #pragma unroll
             for (int k = 0; k < words; ++k)
-                kiln_store_word(reinterpret_cast<word *>(p) + k, reinterpret_cast<const word *>(&pack)[i * words + k]);
-        else if (V == 1 || KILN_MASKED || KILN_DRIFTS)
+                kiln_store_word(reinterpret_cast<word *>(p) + k,
+                                reinterpret_cast<const word *>(&vector)[i * words + k]);
+        else if (V == 1 || KILN_MASKED || KILN_MISALIGNED)
 #pragma unroll
-            for (int k = 0; k < KILN_VECTOR; ++k)
-                if (span.stores(i * KILN_VECTOR + k)) p[k] = pack.get(i * KILN_VECTOR + k);
+            for (int k = 0; k < KILN_RUN_ROWS; ++k)
+                if (span.stores(i * KILN_RUN_ROWS + k)) p[k] = vector.get(i * KILN_RUN_ROWS + k);
     }
 }
-/* Row j of the packs of a line, at so many neighbouring columns, to p. */
+/* Row j of the vectors of a line, at so many neighbouring columns, to p. */
 template <int V, class T>
-KILN_DEVICE void kiln_put_line(const kiln_pack<T, KILN_PACK> (&columns)[KILN_LINE], int j, T *p, int count) {
+KILN_DEVICE void kiln_put_line(const kiln_vector<T, KILN_VECTOR_WIDTH> (&columns)[KILN_TRANSPOSE_WIDTH], int j, T *p,
+                               int count) {
     typedef typename kiln_word<sizeof(T) * V>::type word;
-    kiln_pack<T, KILN_LINE> line;
+    kiln_vector<T, KILN_TRANSPOSE_WIDTH> line;
 #pragma unroll
-    for (int k = 0; k < KILN_LINE; ++k) line.set(k, columns[k].get(j));
-    if (V > 1 && count == KILN_LINE)
+    for (int k = 0; k < KILN_TRANSPOSE_WIDTH; ++k) line.set(k, columns[k].get(j));
+    if (V > 1 && count == KILN_TRANSPOSE_WIDTH)
 #pragma unroll
-        for (int k = 0; k < KILN_LINE / V; ++k)
+        for (int k = 0; k < KILN_TRANSPOSE_WIDTH / V; ++k)
             kiln_store_word(reinterpret_cast<word *>(p) + k, reinterpret_cast<const word *>(&line)[k]);
     else
 #pragma unroll
-        for (int k = 0; k < KILN_LINE; ++k)
+        for (int k = 0; k < KILN_TRANSPOSE_WIDTH; ++k)
             if (k < count) p[k] = line.get(k);
 }
-/* A pack into this thread's slot of shared memory, asynchronously where an access is wide enough. */
+/* A vector into this thread's slot of shared memory, asynchronously where an access is wide enough. */
 template <int V, class T>
-KILN_DEVICE void kiln_fetch_rows_async(kiln_pack<T, KILN_PACK> *slot, const T *const (&at)[KILN_PIECES], kiln_i64 offset,
-                                       const kiln_span &span) {
-    constexpr int bytes = V * (int)sizeof(T), words = KILN_VECTOR / V;
-#if KILN_DRIFTS
+KILN_DEVICE void kiln_fetch_rows_async(kiln_vector<T, KILN_VECTOR_WIDTH> *slot, const T *const (&at)[KILN_RUNS],
+                                       kiln_i64 offset, const kiln_span &span) {
+    constexpr int bytes = V * (int)sizeof(T), words = KILN_RUN_ROWS / V;
+#if KILN_MISALIGNED
     if constexpr (bytes >= 4) { /* without a branch */
         const int count = span.readable_rows() * (int)sizeof(T);
 #pragma unroll
         for (int i = 0; i < words; ++i) {
             const int rest = count - i * bytes;
             kiln_copy_async_first<bytes>(reinterpret_cast<char *>(slot) + i * bytes, at[0] + offset + i * V,
-                                         rest < 0 ? 0 : rest < bytes ? rest : bytes);
+                                         rest < 0       ? 0
+                                         : rest < bytes ? rest
+                                                        : bytes);
         }
         return;
     }
 #endif
     bool whole = bytes >= 4;
 #pragma unroll
-    for (int i = 0; i < KILN_PIECES; ++i) whole = whole && span.readable(i);
+    for (int i = 0; i < KILN_RUNS; ++i) whole = whole && span.readable(i);
     if (whole) {
 #pragma unroll
-        for (int i = 0; i < KILN_PIECES * words; ++i)
+        for (int i = 0; i < KILN_RUNS * words; ++i)
             kiln_copy_async<(bytes >= 4 ? bytes : 4)>(reinterpret_cast<char *>(slot) + i * bytes,
                                                       at[i / words] + offset + i % words * V);
     } else {
-        kiln_pack<T, KILN_PACK> pack;
-        kiln_fetch_rows<V>(pack, at, offset, span);
-        *slot = pack;
+        kiln_vector<T, KILN_VECTOR_WIDTH> vector;
+        kiln_fetch_rows<V>(vector, at, offset, span);
+        *slot = vector;
     }
 }

@@ -7,10 +7,10 @@ template <class V> KILN_DEVICE V kiln_minimum(V a, V b) { return a < b || a != a
 KILN_DEVICE float kiln_infinity() { return __int_as_float(0x7f800000); }
 KILN_DEVICE float kiln_nan() { return __int_as_float(0x7fffffff); }
 
-/* Division by a value that a whole row shares: (x * reciprocal) * scale, where divisor = significand / scale with scale a
- * power of two, so that nothing overflows on the way, nor becomes subnormal that neither x nor the quotient is. Unless
- * KILN_FAST one residual step (Markstein, 1990) rounds the quotient as division does, but for the last bit where x is
- * under some 2^-100 or the quotient subnormal; NaN there, or 0, means that the plain product was already right: an
+/* Division by a value that a whole row shares: (x * reciprocal) * scale, where divisor = significand / scale with scale
+ * a power of two, so that nothing overflows on the way, nor becomes subnormal that neither x nor the quotient is.
+ * Unless KILN_FAST one residual step (Markstein, 1990) rounds the quotient as division does, but for the last bit where
+ * x is under some 2^-100 or the quotient subnormal; NaN there, or 0, means that the plain product was already right: an
  * infinity or a zero, whose sign it has. */
 struct kiln_quotient {
     float significand, reciprocal, scale;
@@ -61,18 +61,18 @@ KILN_DEVICE float kiln_exp_beside_one(float x) {
     return kiln_fast_exp2_flush(KILN_FAST ? x * 1.44269504f : fmaf(x, 1.44269504f, x * 1.925963e-8f));
 }
 KILN_DEVICE double kiln_exp_beside_one(double x) { return exp(x); }
-/* exp(u - m) 2^d, u <= m, in one multiplication and addition: u log2(e) less what m log2(e) is rounded to. d, 64 at most, is
- * one for all that have the same m: it cancels where they are divided by their sum. From 2^30 on what is not m is so far from
- * it that 2 does as a base, and nothing is rounded. */
+/* exp(u - m) 2^d, u <= m, in one multiplication and addition: u log2(e) less what m log2(e) is rounded to. d, 64 at
+ * most, is one for all that have the same m: it cancels where they are divided by their sum. From 2^30 on what is not m
+ * is so far from it that 2 does as a base, and nothing is rounded. */
 struct kiln_centre {
     float scale, offset;
     KILN_MEMBER kiln_centre() {}
     KILN_MEMBER kiln_centre(float m) : scale(fabsf(m) < 1073741824.0f ? 1.44269504f : 1.0f) { offset = -m * scale; }
     KILN_MEMBER float exp(float u) const { return kiln_fast_exp2_flush(fmaf(u, scale, offset)); }
 };
-/* Sums of phases that are reduced together, moved to another centre: of exponentials about v (where v is -infinity nothing
- * has been summed yet that counts), of n distances from v, and of their squares; `distances` is 0 where v is the mean but
- * for its rounding, and that is left alone. */
+/* Sums of phases that are reduced together, moved to another centre: of exponentials about v (where v is -infinity
+ * nothing has been summed yet that counts), of n distances from v, and of their squares; `distances` is 0 where v is
+ * the mean but for its rounding, and that is left alone. */
 template <class V> KILN_DEVICE V kiln_move_exp(V sum, V from, V to) {
     return from == to ? sum : sum == V(0) || from == V(-kiln_infinity()) ? V(0) : sum * kiln_exp_beside_one(from - to);
 }
@@ -141,8 +141,9 @@ KILN_DEVICE float kiln_erfc(float x) {
 }
 KILN_DEVICE double kiln_erfc(double x) { return erfc(x); }
 
-/* The normal distribution, P(X <= x) = erfc(-x / sqrt(2)) / 2, and its density, exp(-x x / 2) / sqrt(2 pi). Where they are
- * small, what rounding leaves out of x x, or in f64 of erfc's argument z, changes them by 1 / 2 or 2 z as much of theirs. */
+/* The normal distribution, P(X <= x) = erfc(-x / sqrt(2)) / 2, and its density, exp(-x x / 2) / sqrt(2 pi). Where they
+ * are small, what rounding leaves out of x x, or in f64 of erfc's argument z, changes them by 1 / 2 or 2 z as much of
+ * theirs. */
 KILN_DEVICE float kiln_exp_half_square(float a) { /* exp(-a a / 2), a from 0 to 40, where it is 0 */
     const float square = a * a, e = kiln_exp(-0.5f * square);
     return fmaf(-0.5f * fmaf(a, a, -square), e, e);
@@ -262,8 +263,8 @@ KILN_DEVICE float kiln_uniform(kiln_i64 seed, kiln_i64 offset, kiln_i64 index) {
     return (float)(c0 >> 8) * 5.9604644775390625e-8f;
 }
 
-/* What argmax and argmin carry: a value and its column, which has the value's size where it can. NaN wins, and of equals
- * the first; none() loses to every value. */
+/* What argmax and argmin carry: a value and its column, which has the value's size where it can. NaN wins, and of
+ * equals the first; none() loses to every value. */
 template <int BYTES> struct kiln_arg_index { typedef kiln_index type; };
 template <> struct kiln_arg_index<8> { typedef kiln_i64 type; };
 template <class V> struct kiln_arg {

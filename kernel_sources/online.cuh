@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Two phases that are reduced together: the second one's sums are about what a thread knows of the first, and are corrected
- * whenever that moves. */
+/* Two phases that are reduced together: the second one's sums are about what a thread knows of the first, and are
+ * corrected whenever that moves. */
 
 template <class First, class Second> struct kiln_together {
     static constexpr bool ordered = false;
@@ -16,8 +16,7 @@ template <class First, class Second> struct kiln_together {
     static KILN_MEMBER kiln_together combine(const kiln_together &a, const kiln_together &b) {
         kiln_together c;
         c.first = First::combine(a.first, b.first);
-        c.second =
-            Second::combine(kiln_correct(a.second, a.first, c.first), kiln_correct(b.second, b.first, c.first));
+        c.second = Second::combine(kiln_correct(a.second, a.first, c.first), kiln_correct(b.second, b.first, c.first));
         return c;
     }
     KILN_MEMBER kiln_together shuffle(int lane_mask, kiln_u32 lanes) const {
@@ -25,20 +24,20 @@ template <class First, class Second> struct kiln_together {
     }
 
 #if KILN_ONLINE == 2
-    /* Squares about the mean of a thread's first pack, until it has all its elements. */
+    /* Squares about the mean of a thread's first vector, until it has all its elements. */
     struct one_pass {
-#if KILN_HELD > 0
-        static constexpr bool shares = First::shares || Second::shares, beside = First::beside || Second::beside;
+#if KILN_STAGED_STEPS > 0
+        static constexpr bool shares = First::shares || Second::shares, batched = First::batched || Second::batched;
 #endif
         kiln_row &row;
         kiln_together &online;
         bool begun;
         template <class Kept>
-        KILN_MEMBER void pack(const kiln_row &, const Kept &kept, kiln_index col, const kiln_span &span) {
-            online.first.pack(row, kept, col, span);
+        KILN_MEMBER void vector(const kiln_row &, const Kept &staged, kiln_index col, const kiln_span &span) {
+            online.first.vector(row, staged, col, span);
             if (!begun) kiln_partial(row, online.first);
             begun = true;
-            online.second.pack(row, kept, col, span);
+            online.second.vector(row, staged, col, span);
         }
         KILN_MEMBER void end() { kiln_settle(row, online.second, online.first); }
     };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Two phases that are reduced together, of a pack of rows that lie side by side: the second one's sums are about what a
- * thread knows of the first, and are corrected whenever that moves. */
+/* Two phases that are reduced together, of a vector of rows that lie side by side: the second one's sums are about what
+ * a thread knows of the first, and are corrected whenever that moves. */
 #define KILN_TOGETHER_ROWS
 
 template <class First, class Second> struct kiln_together_rows {
@@ -19,13 +19,12 @@ template <class First, class Second> struct kiln_together_rows {
     }
     KILN_MEMBER state get(int j) const { return {first.get(j), second.get(j)}; }
 };
-template <class First, class Second>
-KILN_DEVICE Second kiln_correct(Second part, const First &from, const First &to) {
+template <class First, class Second> KILN_DEVICE Second kiln_correct(Second part, const First &from, const First &to) {
 #pragma unroll
-    for (int j = 0; j < KILN_PACK; ++j) part.set(j, kiln_correct(part.get(j), from.get(j), to.get(j)));
+    for (int j = 0; j < KILN_VECTOR_WIDTH; ++j) part.set(j, kiln_correct(part.get(j), from.get(j), to.get(j)));
     return part;
 }
-/* Members agree on the first phase, then each corrects its part of the second once. */
+/* Ranks agree on the first phase, then each corrects its part of the second once. */
 template <class First, class Second>
 KILN_DEVICE kiln_together_rows<First, Second> kiln_all_reduce(const kiln_together_rows<First, Second> &value,
                                                               const kiln_row &row) {

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A group that goes through many rows: the first reductions take packs as they arrive, and a pack's place takes the next
- * row's as soon as the pack is done with, so that memory is busy all the time but while results are exchanged. */
+/* A group that goes through many rows: the first reductions take vectors as they arrive, and a vector's place takes the
+ * next row's as soon as the vector is done with, so that memory is busy all the time but while results are exchanged.
+ */
 
-struct kiln_pipeline : kiln_residency {
-    /* A row's last pass, and the next row's first phase, if there is one. No store waits for what the next row asks for. */
+struct kiln_pipeline : kiln_staging {
+    /* A row's last pass, and the next row's first phase, if there is one. No store waits for what the next row asks
+     * for. */
     template <class Body, class Phase>
     KILN_MEMBER void finish_and_reduce(const kiln_row &row, Body &body, kiln_row &next, bool more, Phase &phase) {
-        if (KILN_HELD < KILN_STEPS) kiln_stream::each_pack_back(row, KILN_HELD, body);
+        if (KILN_STAGED_STEPS < KILN_STEPS) kiln_stream::each_vector_back(row, KILN_STAGED_STEPS, body);
         for (int chunk = 0; chunk < KILN_CHUNKS; ++chunk) {
             each_of_chunk(row, chunk, body);
             if (more) fill_chunk(next, chunk);

@@ -2,83 +2,85 @@
 /* Split rows that lie side by side: each phase is a launch of its own, and partial results pass from one to the next
  * through the workspace, those of one chunk side by side like the rows. */
 
-/* Those of a chunk begin at a multiple of a pack. */
+/* Those of a chunk begin at a multiple of a vector. */
 template <class Phase> KILN_DEVICE typename Phase::state *kiln_partials(const kiln_row &row, int chunk) {
-    const kiln_i64 rows = (row.args.rows + KILN_PACK - 1) / KILN_PACK * KILN_PACK;
-    return reinterpret_cast<typename Phase::state *>(row.args.workspace + rows * KILN_SPLITS * Phase::before) + chunk * rows;
+    const kiln_i64 rows = (row.args.rows + KILN_VECTOR_WIDTH - 1) / KILN_VECTOR_WIDTH * KILN_VECTOR_WIDTH;
+    return reinterpret_cast<typename Phase::state *>(row.args.workspace + rows * KILN_SPLITS * Phase::before) +
+           chunk * rows;
 }
-/* Those of a run of rows, stored and loaded; of 4-byte values in accesses of 16 bytes, with those of rows past the last one,
- * which are anything. A phase's begin at a multiple of 8 bytes for each row, so that single ones are not aligned. */
+/* Those of a run of rows, stored and loaded; of 4-byte values in accesses of 16 bytes, with those of rows past the last
+ * one, which are anything. A phase's begin at a multiple of 8 bytes for each row, so that single ones are not aligned.
+ */
 template <class S>
-constexpr bool kiln_in_words =
-    alignof(S) == 4 && KILN_VECTOR > 1 && (int)sizeof(S) * KILN_VECTOR % 16 == 0 && !KILN_DRIFTS;
+constexpr bool kiln_in_words = alignof(S) == 4 && KILN_RUN_ROWS > 1 && (int)sizeof(S) * KILN_RUN_ROWS % 16 == 0 &&
+                               !KILN_MISALIGNED;
 template <class S> struct alignas(kiln_in_words<S> ? 16 : alignof(S)) kiln_states {
-    static constexpr int words = kiln_in_words<S> ? (int)sizeof(S) * KILN_VECTOR / 16 : 0;
-    S at[KILN_VECTOR];
+    static constexpr int words = kiln_in_words<S> ? (int)sizeof(S) * KILN_RUN_ROWS / 16 : 0;
+    S at[KILN_RUN_ROWS];
     KILN_MEMBER void store(S *to, const kiln_span &span, int run) const {
 #pragma unroll
         for (int i = 0; i < words; ++i)
-            if (span.stores(run * KILN_VECTOR))
+            if (span.stores(run * KILN_RUN_ROWS))
                 kiln_store16(reinterpret_cast<uint4 *>(to) + i, reinterpret_cast<const uint4 *>(at)[i]);
 #pragma unroll
-        for (int j = 0; j < KILN_VECTOR; ++j)
-            if (words == 0 && span.stores(run * KILN_VECTOR + j)) to[j] = at[j];
+        for (int j = 0; j < KILN_RUN_ROWS; ++j)
+            if (words == 0 && span.stores(run * KILN_RUN_ROWS + j)) to[j] = at[j];
     }
     KILN_MEMBER void load(const S *from, const kiln_span &span, int run) {
 #pragma unroll
         for (int i = 0; i < words; ++i) reinterpret_cast<uint4 *>(at)[i] = reinterpret_cast<const uint4 *>(from)[i];
 #pragma unroll
-        for (int j = 0; j < KILN_VECTOR; ++j)
-            if (words == 0 && span.reads(run * KILN_VECTOR + j)) at[j] = from[j];
+        for (int j = 0; j < KILN_RUN_ROWS; ++j)
+            if (words == 0 && span.reads(run * KILN_RUN_ROWS + j)) at[j] = from[j];
     }
 };
 template <class Phase> KILN_DEVICE void kiln_publish(const kiln_row &row, const Phase &partial) {
     const kiln_span span(row, 0, 0);
 #pragma unroll
-    for (int run = 0; run < KILN_PIECES; ++run) {
+    for (int run = 0; run < KILN_RUNS; ++run) {
         kiln_states<typename Phase::state> states;
 #pragma unroll
-        for (int j = 0; j < KILN_VECTOR; ++j) states.at[j] = partial.get(run * KILN_VECTOR + j);
+        for (int j = 0; j < KILN_RUN_ROWS; ++j) states.at[j] = partial.get(run * KILN_RUN_ROWS + j);
         states.store(kiln_partials<Phase>(row, row.chunk) + row.index[run], span, run);
     }
 }
 
-/* A member's share of the chunks' partial results, in their order: body.take(j, state) for each row j. */
-template <class Phase, int MEMBERS, class Body>
-KILN_DEVICE void kiln_each_partial(const kiln_row &row, int member, Body &body) {
-    constexpr int share = (KILN_SPLITS + MEMBERS - 1) / MEMBERS;
+/* A rank's share of the chunks' partial results, in their order: body.take(j, state) for each row j. */
+template <class Phase, int RANKS, class Body>
+KILN_DEVICE void kiln_each_partial(const kiln_row &row, int rank, Body &body) {
+    constexpr int share = (KILN_SPLITS + RANKS - 1) / RANKS;
     const kiln_span span(row, 0, 0);
 #pragma unroll 8
     for (int i = 0; i < share; ++i) {
-        const int chunk = member * share + i;
-        if (KILN_SPLITS % MEMBERS && chunk >= KILN_SPLITS) break;
+        const int chunk = rank * share + i;
+        if (KILN_SPLITS % RANKS && chunk >= KILN_SPLITS) break;
 #pragma unroll
-        for (int run = 0; run < KILN_PIECES; ++run) {
+        for (int run = 0; run < KILN_RUNS; ++run) {
             kiln_states<typename Phase::state> states;
             states.load(kiln_partials<Phase>(row, chunk) + row.index[run], span, run);
 #pragma unroll
-            for (int j = 0; j < KILN_VECTOR; ++j)
-                if (span.reads(run * KILN_VECTOR + j)) body.take(run * KILN_VECTOR + j, states.at[j]);
+            for (int j = 0; j < KILN_RUN_ROWS; ++j)
+                if (span.reads(run * KILN_RUN_ROWS + j)) body.take(run * KILN_RUN_ROWS + j, states.at[j]);
         }
     }
 }
-/* Who shares them: all members of a row, or the enders. */
-struct kiln_by_members {
+/* Who shares them: all ranks of a row, or the final_threads. */
+struct kiln_by_ranks {
     static constexpr int count = KILN_THREADS_PER_ROW;
-    static KILN_MEMBER int member() { return kiln_member(); }
+    static KILN_MEMBER int rank() { return kiln_rank(); }
     template <class Phase> static KILN_MEMBER Phase reduce(const Phase &share, const kiln_row &row) {
         return kiln_all_reduce(share, row);
     }
 };
-#ifdef KILN_ENDERS
-struct kiln_by_enders {
-    static constexpr int count = KILN_ENDERS;
-    static KILN_MEMBER int member() { return kiln_ender(); }
+#ifdef KILN_FINAL_THREADS
+struct kiln_by_final_threads {
+    static constexpr int count = KILN_FINAL_THREADS;
+    static KILN_MEMBER int rank() { return kiln_final_rank(); }
     template <class Phase> static KILN_MEMBER Phase reduce(const Phase &share, const kiln_row &) {
-        typename Phase::state all[KILN_PACK];
+        typename Phase::state all[KILN_VECTOR_WIDTH];
 #pragma unroll
-        for (int j = 0; j < KILN_PACK; ++j) all[j] = share.get(j);
-        kiln_combine_enders(all);
+        for (int j = 0; j < KILN_VECTOR_WIDTH; ++j) all[j] = share.get(j);
+        kiln_combine_final_threads(all);
         return kiln_of_rows<Phase>(all);
     }
 };
@@ -87,13 +89,15 @@ struct kiln_by_enders {
 /* The combination of what `of` makes of all chunks' partial results, the same in every block. */
 template <class Phase, class Part, class By, class Of> struct kiln_gathered {
     const Of &of;
-    typename Phase::state all[KILN_PACK];
-    KILN_MEMBER void take(int j, const typename Part::state &part) { all[j] = Phase::state::combine(all[j], of(j, part)); }
+    typename Phase::state all[KILN_VECTOR_WIDTH];
+    KILN_MEMBER void take(int j, const typename Part::state &part) {
+        all[j] = Phase::state::combine(all[j], of(j, part));
+    }
     static KILN_MEMBER Phase gather(const kiln_row &row, const Of &of) {
         kiln_gathered share = {of};
 #pragma unroll
-        for (int j = 0; j < KILN_PACK; ++j) share.all[j].clear();
-        kiln_each_partial<Part, By::count>(row, By::member(), share);
+        for (int j = 0; j < KILN_VECTOR_WIDTH; ++j) share.all[j].clear();
+        kiln_each_partial<Part, By::count>(row, By::rank(), share);
         return By::reduce(kiln_of_rows<Phase>(share.all), row);
     }
 };
@@ -108,7 +112,9 @@ template <class Phase, class By> struct kiln_gatherer {
 template <class First, class Second, class By> struct kiln_gatherer<kiln_together_rows<First, Second>, By> {
     typedef kiln_together_rows<First, Second> phase;
     struct firsts {
-        KILN_MEMBER const typename First::state &operator()(int, const typename phase::state &part) const { return part.first; }
+        KILN_MEMBER const typename First::state &operator()(int, const typename phase::state &part) const {
+            return part.first;
+        }
     };
     struct seconds {
         const First &first;
@@ -125,10 +131,10 @@ template <class First, class Second, class By> struct kiln_gatherer<kiln_togethe
 };
 #endif
 template <class Phase> KILN_EXCHANGE Phase kiln_gather(const kiln_row &row) {
-    return kiln_gatherer<Phase, kiln_by_members>::gather(row);
+    return kiln_gatherer<Phase, kiln_by_ranks>::gather(row);
 }
-#ifdef KILN_ENDERS
-template <class Phase> KILN_EXCHANGE Phase kiln_gather_end(const kiln_row &row) {
-    return kiln_gatherer<Phase, kiln_by_enders>::gather(row);
+#ifdef KILN_FINAL_THREADS
+template <class Phase> KILN_EXCHANGE Phase kiln_gather_final(const kiln_row &row) {
+    return kiln_gatherer<Phase, kiln_by_final_threads>::gather(row);
 }
 #endif

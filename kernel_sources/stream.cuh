@@ -1,69 +1,73 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Packs that stay nowhere: every pass reads them again, KILN_BATCH in flight at a time. */
+/* Vectors that stay nowhere: every pass reads them again, KILN_BATCH in flight at a time. */
 
 struct kiln_stream {
-    /* WHOLE: all of the packs are inside. */
+    /* WHOLE: all of the vectors are inside. */
     template <bool WHOLE, int BATCH>
-    static KILN_MEMBER void load(const kiln_row &row, kiln_index step, kiln_kept (&kept)[BATCH]) {
+    static KILN_MEMBER void load(const kiln_row &row, kiln_index step, kiln_staged (&staged)[BATCH]) {
 #pragma unroll
         for (int k = 0; k < BATCH; ++k) {
             const kiln_index col = kiln_column(row, step + k);
             if (step + k < KILN_STEPS && (WHOLE || kiln_inside(row, col, step + k)))
-                kept[k].load(row, col, kiln_span(row, col, step + k));
+                staged[k].load(row, col, kiln_span(row, col, step + k));
         }
     }
     template <bool WHOLE, int BATCH, class Body>
-    static KILN_MEMBER void each_loaded(const kiln_row &row, kiln_index step, const kiln_kept (&kept)[BATCH], Body &body) {
+    static KILN_MEMBER void each_loaded(const kiln_row &row, kiln_index step, const kiln_staged (&staged)[BATCH],
+                                        Body &body) {
 #pragma unroll
         for (int k = 0; k < BATCH; ++k) {
             const kiln_index col = kiln_column(row, step + k);
             if (step + k < KILN_STEPS && (WHOLE || kiln_inside(row, col, step + k)))
-                body.pack(row, kept[k], col, kiln_span(row, col, step + k));
+                body.vector(row, staged[k], col, kiln_span(row, col, step + k));
         }
     }
-    /* The packs from step number `first` on: batches that are inside for all members ask for no column. */
-    template <class Body> static KILN_MEMBER void each_pack(const kiln_row &row, kiln_index first, Body &body) {
+    /* The vectors from step number `first` on: batches that are inside for all ranks ask for no column. */
+    template <class Body> static KILN_MEMBER void each_vector(const kiln_row &row, kiln_index first, Body &body) {
         constexpr bool all = KILN_WHOLE_STEPS == KILN_STEPS;
         constexpr kiln_index whole = KILN_WHOLE_STEPS / KILN_BATCH * KILN_BATCH;
-        /* A few packs in no more registers than without asking: two blocks of 1,024 threads have 32. */
-        constexpr int careful = KILN_STEPS > 8 || KILN_LINE > 1 ? KILN_BATCH : KILN_STEPS > 4 || KILN_DRIFTS ? 1 : 2;
+        /* A few vectors in no more registers than without asking: two blocks of 1,024 threads have 32. */
+        constexpr int careful = KILN_STEPS > 8 || KILN_TRANSPOSE_WIDTH > 1 ? KILN_BATCH
+                                : KILN_STEPS > 4 || KILN_MISALIGNED        ? 1
+                                                                           : 2;
         if (all && !kiln_is_whole(row)) { /* the last chunk */
 #pragma unroll 1
             for (kiln_index step = first; step < KILN_STEPS; step += careful) {
-                kiln_kept kept[careful];
-                load<false>(row, step, kept);
-                each_loaded<false>(row, step, kept, body);
+                kiln_staged staged[careful];
+                load<false>(row, step, staged);
+                each_loaded<false>(row, step, staged, body);
             }
             return;
         }
         for (; first < whole; first += KILN_BATCH) {
-            kiln_kept kept[KILN_BATCH];
-            load<true>(row, first, kept);
-            each_loaded<true>(row, first, kept, body);
+            kiln_staged staged[KILN_BATCH];
+            load<true>(row, first, staged);
+            each_loaded<true>(row, first, staged, body);
         }
         for (kiln_index step = whole > 0 ? whole : first; step < KILN_STEPS; step += KILN_BATCH) {
-            kiln_kept kept[KILN_BATCH];
-            load<all>(row, step, kept);
-            each_loaded<all>(row, step, kept, body);
+            kiln_staged staged[KILN_BATCH];
+            load<all>(row, step, staged);
+            each_loaded<all>(row, step, staged, body);
         }
     }
     /* From the last one back: what was read last is still near. */
-    template <class Body> static KILN_MEMBER void each_pack_back(const kiln_row &row, kiln_index first, Body &body) {
-        for (kiln_index step = first + (KILN_STEPS - 1 - first) / KILN_BATCH * KILN_BATCH; step >= first; step -= KILN_BATCH) {
-            kiln_kept kept[KILN_BATCH];
-            load<false>(row, step, kept);
-            each_loaded<false>(row, step, kept, body);
+    template <class Body> static KILN_MEMBER void each_vector_back(const kiln_row &row, kiln_index first, Body &body) {
+        for (kiln_index step = first + (KILN_STEPS - 1 - first) / KILN_BATCH * KILN_BATCH; step >= first;
+             step -= KILN_BATCH) {
+            kiln_staged staged[KILN_BATCH];
+            load<false>(row, step, staged);
+            each_loaded<false>(row, step, staged, body);
         }
     }
     template <class Online> static KILN_MEMBER void each_online(kiln_row &row, kiln_index first, Online &online) {
         for (kiln_index step = first; step < KILN_STEPS; step += KILN_BATCH) {
-            kiln_kept kept[KILN_BATCH];
-            load<false>(row, step, kept);
+            kiln_staged staged[KILN_BATCH];
+            load<false>(row, step, staged);
             const auto before = online.first;
-            each_loaded<false>(row, step, kept, online.first);
+            each_loaded<false>(row, step, staged, online.first);
             online.second = kiln_correct(online.second, before, online.first);
             kiln_partial(row, online.first);
-            each_loaded<false>(row, step, kept, online.second);
+            each_loaded<false>(row, step, staged, online.second);
         }
     }
 };

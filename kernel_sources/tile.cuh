@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Copies between tensors and a tile of whole rows in shared memory, by all threads of the block: flat ones, and row by row
- * where they do not lie one behind the other (programs whose columns are combined in order, and pinned tiles). */
+/* Copies between tensors and a tile of whole rows in shared memory, by all threads of the block: flat ones, and row by
+ * row where they do not lie one behind the other (programs whose columns are combined in order, and pinned tiles). */
 
-/* `count` elements that begin at an aligned address, in packs of V elements; the last may be partial. */
+/* `count` elements that begin at an aligned address, in vectors of V elements; the last may be partial. */
 template <int V, class T> KILN_DEVICE void kiln_tile_fill(unsigned char *shared, const T *from, int count) {
-    kiln_pack<T, V> *to = reinterpret_cast<kiln_pack<T, V> *>(shared);
+    kiln_vector<T, V> *to = reinterpret_cast<kiln_vector<T, V> *>(shared);
 #pragma unroll 4
     for (int i = (int)threadIdx.x; i < count / V; i += KILN_THREADS)
         if (sizeof(T) * V >= 4)
@@ -15,7 +15,7 @@ template <int V, class T> KILN_DEVICE void kiln_tile_fill(unsigned char *shared,
     if (V > 1 && rest < count) reinterpret_cast<T *>(shared)[rest] = from[rest];
 }
 template <int V, class T> KILN_DEVICE void kiln_tile_drain(T *to, const unsigned char *shared, int count) {
-    const kiln_pack<T, V> *from = reinterpret_cast<const kiln_pack<T, V> *>(shared);
+    const kiln_vector<T, V> *from = reinterpret_cast<const kiln_vector<T, V> *>(shared);
 #pragma unroll 4
     for (int i = (int)threadIdx.x; i < count / V; i += KILN_THREADS) kiln_store<V>(from[i], to + (kiln_i64)i * V);
     const int rest = count / V * V + (int)threadIdx.x;
@@ -36,27 +36,27 @@ template <class T> KILN_DEVICE void kiln_tile_copy(T *to, const T *from) {
     }
 }
 
-/* A row's pack in the tile; one that overhangs the row, element by element. */
+/* A row's vector in the tile; one that overhangs the row, element by element. */
 template <class T, int N, class Span>
-KILN_DEVICE void kiln_tile_recall(kiln_pack<T, N> &pack, const T *from, const Span &span) {
+KILN_DEVICE void kiln_tile_recall(kiln_vector<T, N> &vector, const T *from, const Span &span) {
     if (span.whole())
-        pack = *reinterpret_cast<const kiln_pack<T, N> *>(from);
+        vector = *reinterpret_cast<const kiln_vector<T, N> *>(from);
     else
-        kiln_load_part(pack, from, span.low, span.high);
+        kiln_load_part(vector, from, span.low, span.high);
 }
-/* From where no pack begins. */
+/* From where no vector begins. */
 template <class T, int N, class Span>
-KILN_DEVICE void kiln_tile_recall_apart(kiln_pack<T, N> &pack, const T *from, const Span &span) {
+KILN_DEVICE void kiln_tile_recall_apart(kiln_vector<T, N> &vector, const T *from, const Span &span) {
     if (span.whole())
 #pragma unroll
-        for (int j = 0; j < N; ++j) pack.set(j, from[j]);
+        for (int j = 0; j < N; ++j) vector.set(j, from[j]);
     else
-        kiln_load_part(pack, from, span.low, span.high);
+        kiln_load_part(vector, from, span.low, span.high);
 }
 template <class T, int N, class Span>
-KILN_DEVICE void kiln_tile_keep(const kiln_pack<T, N> &pack, T *to, const Span &span) {
+KILN_DEVICE void kiln_tile_keep(const kiln_vector<T, N> &vector, T *to, const Span &span) {
     if (span.whole())
-        *reinterpret_cast<kiln_pack<T, N> *>(to) = pack;
+        *reinterpret_cast<kiln_vector<T, N> *>(to) = vector;
     else
-        kiln_store_part(pack, to, span.low, span.high);
+        kiln_store_part(vector, to, span.low, span.high);
 }

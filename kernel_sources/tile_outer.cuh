@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Copies between tensors and a tile of neighbouring rows that lie side by side: with all their columns they are one flat
- * array, in the tile as far behind a multiple of 16 bytes as in memory. */
+/* Copies between tensors and a tile of neighbouring rows that lie side by side: with all their columns they are one
+ * flat array, in the tile as far behind a multiple of 16 bytes as in memory. */
 
 template <class T> KILN_DEVICE T *kiln_tile_begin(unsigned char *shared, const T *from) {
     return reinterpret_cast<T *>(shared + ((kiln_u64)from & 15));

@@ -105,9 +105,10 @@ int main(void) {
     if (status) return 1;
     qsort(all.us, all.count, sizeof *all.us, compare);
     double median = all.us[all.count / 2], n = (double)all.count;
-    printf("a plan from the warm disk cache, without the driver's load: %.1f us (median of %zu plans of %zu kernels, "
-           "90 %% under %.1f), limit %.0f; means: schedule %.1f, source %.1f, key and cache %.1f, image of %.0f bytes\n",
-           median, all.count, PROGRAMS * SHAPES, all.us[all.count * 9 / 10], LIMIT_US, all.schedule / n, all.emit / n,
-           all.lookup / n, all.image / n);
+    printf(
+        "a plan from the warm disk cache, without the driver's load: %.1f us (median of %zu plans of %zu kernels, "
+        "90 %% under %.1f), limit %.0f; means: schedule %.1f, source %.1f, key and cache %.1f, image of %.0f bytes\n",
+        median, all.count, PROGRAMS * SHAPES, all.us[all.count * 9 / 10], LIMIT_US, all.schedule / n, all.emit / n,
+        all.lookup / n, all.image / n);
     return median < LIMIT_US ? 0 : 1;
 }

@@ -15,8 +15,8 @@
 typedef struct kernel {
     const char *name, *text;
     kiln_type type;
-    int64_t sizes[2];          /* -1 rows: open */
-    const char *shapes;        /* of each tensor, output last: 'm' the whole, 'r' one row, 's' one value per row */
+    int64_t sizes[2];   /* -1 rows: open */
+    const char *shapes; /* of each tensor, output last: 'm' the whole, 'r' one row, 's' one value per row */
 } kernel;
 
 static const kernel kernels[] = {
@@ -27,27 +27,23 @@ static const kernel kernels[] = {
 };
 #define KERNELS (sizeof kernels / sizeof kernels[0])
 
-static double now_ms(void)
-{
+static double now_ms(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
 }
 
-static int compare(const void *a, const void *b)
-{
+static int compare(const void *a, const void *b) {
     double left = *(const double *)a, right = *(const double *)b;
     return left < right ? -1 : left > right;
 }
 
-static double median(double *values)
-{
+static double median(double *values) {
     qsort(values, RUNS, sizeof *values, compare);
     return values[RUNS / 2];
 }
 
-static kiln_status time_empty(const kiln__nvrtc *nvrtc, double *ms)
-{
+static kiln_status time_empty(const kiln__nvrtc *nvrtc, double *ms) {
     const kiln__compile_request request = {"extern \"C\" __global__ void kiln_empty() {}\n", "kiln_empty.cu", ARCH,
                                            false};
     kiln__compile_result result = {0};
@@ -60,8 +56,7 @@ static kiln_status time_empty(const kiln__nvrtc *nvrtc, double *ms)
 
 /* From request to image: parsing, planning and writing the source are part of it. Each time in a context of its own, so
  * that nothing is found in memory. */
-static kiln_status time_kernel(const kernel *k, double *ms)
-{
+static kiln_status time_kernel(const kernel *k, double *ms) {
     kiln_context_options options = KILN_CONTEXT_OPTIONS_INIT;
     options.cache_dir = "";
     kiln_context *context = NULL;
@@ -70,8 +65,8 @@ static kiln_status time_kernel(const kernel *k, double *ms)
     kiln_tensor tensors[4];
     size_t count = 0;
     for (const char *shape = k->shapes; *shape; shape++, count++)
-        tensors[count] = kiln_tensor_contiguous(NULL, k->type, *shape == 'm' ? 2 : 1,
-                                                *shape == 'r' ? &k->sizes[1] : k->sizes);
+        tensors[count] =
+            kiln_tensor_contiguous(NULL, k->type, *shape == 'm' ? 2 : 1, *shape == 'r' ? &k->sizes[1] : k->sizes);
     kiln_status status = kiln_context_create(&options, &context);
     double start = now_ms();
     if (status == KILN_OK) status = kiln_program_create(context, k->text, NULL, &program);
@@ -83,8 +78,7 @@ static kiln_status time_kernel(const kernel *k, double *ms)
     return status;
 }
 
-int main(void)
-{
+int main(void) {
     const kiln__nvrtc *nvrtc = NULL;
     kiln_status status = kiln__nvrtc_open(NULL, &nvrtc);
     if (status != KILN_OK) {
@@ -95,8 +89,7 @@ int main(void)
     double empty[RUNS + 1] = {0}, times[KERNELS][RUNS + 1] = {{0}};
     for (size_t run = 0; run <= RUNS && status == KILN_OK; run++) {
         status = time_empty(nvrtc, &empty[run]);
-        for (size_t i = 0; i < KERNELS && status == KILN_OK; i++)
-            status = time_kernel(&kernels[i], &times[i][run]);
+        for (size_t i = 0; i < KERNELS && status == KILN_OK; i++) status = time_kernel(&kernels[i], &times[i][run]);
     }
     if (status != KILN_OK) {
         fprintf(stderr, "bench_compile: %s\n", kiln_last_error());

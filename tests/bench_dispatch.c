@@ -17,7 +17,7 @@ typedef struct work {
     kiln_type type;
     int64_t sizes[2];
     size_t tensor_count;
-    size_t first_one_row;      /* inputs from here up to the output are [columns] */
+    size_t first_one_row; /* inputs from here up to the output are [columns] */
 } work;
 
 static const work works[PROGRAMS] = {
@@ -28,16 +28,13 @@ static const work works[PROGRAMS] = {
 /* Callgrind counts inside this function alone; hence its own name and no inlining. */
 __attribute__((noinline)) kiln_status bench_steady_calls(const kiln_program *program, const kiln_tensor *tensors,
                                                          size_t count);
-kiln_status bench_steady_calls(const kiln_program *program, const kiln_tensor *tensors, size_t count)
-{
+kiln_status bench_steady_calls(const kiln_program *program, const kiln_tensor *tensors, size_t count) {
     kiln_status status = KILN_OK;
-    for (int i = 0; i < CALLS && status == KILN_OK; i++)
-        status = kiln_run(program, tensors, count, NULL, 0, NULL);
+    for (int i = 0; i < CALLS && status == KILN_OK; i++) status = kiln_run(program, tensors, count, NULL, 0, NULL);
     return status;
 }
 
-static kiln_status run(kiln_context *context, const work *w, fake_driver *fake)
-{
+static kiln_status run(kiln_context *context, const work *w, fake_driver *fake) {
     kiln_tensor tensors[4];
     void *memory[4] = {NULL};
     kiln_program *program = NULL;
@@ -54,14 +51,12 @@ static kiln_status run(kiln_context *context, const work *w, fake_driver *fake)
     if (status == KILN_OK) status = bench_steady_calls(program, tensors, w->tensor_count);
     printf("%s: %ld calls\n", w->text, (long)fake->launches - before);
     if (status == KILN_OK && fake->launches - before != CALLS) status = KILN_E_INTERNAL;
-    for (size_t i = 0; i < w->tensor_count; i++)
-        free(memory[i]);
+    for (size_t i = 0; i < w->tensor_count; i++) free(memory[i]);
     kiln_program_destroy(program);
     return status;
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     fake_driver *fake = fake_driver_find(KILN_FAKE_DRIVER);
     const kiln__driver *driver = NULL;
     kiln_context *context = NULL;
@@ -74,8 +69,7 @@ int main(int argc, char **argv)
     if (status == KILN_OK && (driver->DevicePrimaryCtxRetain(&cuda, 0) || driver->CtxSetCurrent(cuda)))
         status = KILN_E_NO_CONTEXT;
     if (status == KILN_OK) status = kiln_context_create(&options, &context);
-    for (size_t i = first; i <= last && i < PROGRAMS && status == KILN_OK; i++)
-        status = run(context, &works[i], fake);
+    for (size_t i = first; i <= last && i < PROGRAMS && status == KILN_OK; i++) status = run(context, &works[i], fake);
     if (status != KILN_OK) fprintf(stderr, "bench_dispatch: %s %s\n", kiln_status_name(status), kiln_last_error());
     kiln_context_destroy(context);
     if (status == KILN_E_NO_NVRTC) return 77;

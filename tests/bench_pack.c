@@ -46,17 +46,17 @@ static bool tell(const char *what, double *us, size_t count, double limit) {
 static bool bench_open(const char *path) {
     double us[ROUNDS];
     for (int i = 0; i < ROUNDS; i++) {
-        kiln__pack *pack = NULL;
+        kiln__bundle *pack = NULL;
         double start = now_us();
-        if (kiln__pack_open(path, NULL, 0, &pack)) return false;
+        if (kiln__bundle_open(path, NULL, 0, &pack)) return false;
         us[i] = now_us() - start;
-        kiln__pack_close(pack);
+        kiln__bundle_close(pack);
     }
     return tell("opening the pack", us, ROUNDS, OPEN_LIMIT_US);
 }
 
 /* Each kernel of the pack by its key, its checksum and its key material included. */
-static bool bench_find(kiln__pack *pack) {
+static bool bench_find(kiln__bundle *pack) {
     double *us = calloc((size_t)pack->count * ROUNDS, sizeof *us);
     size_t count = 0;
     bool right = us != NULL;
@@ -64,13 +64,13 @@ static bool bench_find(kiln__pack *pack) {
         for (uint32_t i = 0; i < pack->count && right; i++) {
             kiln__key key = {.size = 0};
             kiln__entry entry, found;
-            kiln__pack_row row = kiln__pack_row_at(pack, i);
-            right = kiln__pack_entry(pack, i, &entry);
+            kiln__bundle_row row = kiln__bundle_row_at(pack, i);
+            right = kiln__bundle_entry(pack, i, &entry);
             memcpy(key.digest, row.digest, sizeof key.digest);
             key.material = (uint8_t *)(uintptr_t)entry.material;
             key.size = entry.material_size;
             double start = now_us();
-            right = right && kiln__pack_find(pack, &key, &found) == KILN__IN_PACK && found.image == entry.image;
+            right = right && kiln__bundle_find(pack, &key, &found) == KILN__IN_BUNDLE && found.image == entry.image;
             us[count++] = now_us() - start;
         }
     }
@@ -135,13 +135,13 @@ static bool bench_plans(const char *path, const char *manifest) {
 
 #ifdef KILN_HAVE_ZSTD
 /* One entry after the other, as they would be read. A context is kept: without one it takes several times as long. */
-static bool bench_zstd(const kiln__pack *pack, int level) {
+static bool bench_zstd(const kiln__bundle *pack, int level) {
     size_t plain = 0, packed = 0;
     double *us = calloc(pack->count + 1, sizeof *us);
     ZSTD_DCtx *context = ZSTD_createDCtx();
     bool right = us != NULL && context != NULL;
     for (uint32_t i = 0; i < pack->count && right; i++) {
-        kiln__pack_row row = kiln__pack_row_at(pack, i);
+        kiln__bundle_row row = kiln__bundle_row_at(pack, i);
         size_t size = (size_t)row.size, bound = ZSTD_compressBound(size);
         uint8_t *compressed = malloc(bound), *again = malloc(size);
         right = compressed != NULL && again != NULL;
@@ -166,7 +166,7 @@ static bool bench_zstd(const kiln__pack *pack, int level) {
 #endif
 
 int main(int argc, char **argv) {
-    kiln__pack *pack = NULL;
+    kiln__bundle *pack = NULL;
     kiln__CUcontext cuda = NULL;
     const kiln__driver *driver = NULL;
     fake_driver *fake = fake_driver_find(KILN_FAKE_DRIVER);
@@ -176,14 +176,14 @@ int main(int argc, char **argv) {
     }
     fake->arch = 90;
     if (kiln__driver_open(KILN_FAKE_DRIVER, &driver) || driver->DevicePrimaryCtxRetain(&cuda, 0) ||
-        driver->CtxSetCurrent(cuda) || kiln__pack_open(argv[1], NULL, 0, &pack) || pack->count == 0) {
+        driver->CtxSetCurrent(cuda) || kiln__bundle_open(argv[1], NULL, 0, &pack) || pack->count == 0) {
         fprintf(stderr, "bench_pack: %s\n", kiln_last_error());
         return 1;
     }
     size_t images = 0;
     for (uint32_t i = 0; i < pack->count; i++) {
         kiln__entry entry;
-        if (kiln__pack_entry(pack, i, &entry)) images += entry.image_size;
+        if (kiln__bundle_entry(pack, i, &entry)) images += entry.image_size;
     }
     printf("%u kernels, %zu bytes: %.1f KB of pack for a kernel, of which its image is %.1f KB\n", pack->count,
            pack->size, (double)pack->size / pack->count / 1e3, (double)images / pack->count / 1e3);
@@ -195,6 +195,6 @@ int main(int argc, char **argv) {
 #else
     puts("zstd: zstd.h was not found when this was built");
 #endif
-    kiln__pack_close(pack);
+    kiln__bundle_close(pack);
     return right ? 0 : 1;
 }

@@ -19,27 +19,23 @@
 
 extern char **environ;
 
-static double now_ms(void)
-{
+static double now_ms(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
 }
 
-static bool nvrtc_is_open(void)
-{
+static bool nvrtc_is_open(void) {
     char line[1024];
     bool found = false;
     FILE *maps = fopen("/proc/self/maps", "r");
-    while (maps && !found && fgets(line, sizeof line, maps))
-        found = strstr(line, "libnvrtc") != NULL;
+    while (maps && !found && fgets(line, sizeof line, maps)) found = strstr(line, "libnvrtc") != NULL;
     if (maps) fclose(maps);
     return found;
 }
 
 /* Makes a plan in the current CUDA context. *ms: from the call to its return. */
-static kiln_status make_plan(const char *cache, const kiln_tensor *tensors, double *ms, kiln_plan_info *info)
-{
+static kiln_status make_plan(const char *cache, const kiln_tensor *tensors, double *ms, kiln_plan_info *info) {
     kiln_context_options options = KILN_CONTEXT_OPTIONS_INIT;
     options.cache_dir = cache;
     kiln_context *context = NULL;
@@ -58,8 +54,7 @@ static kiln_status make_plan(const char *cache, const kiln_tensor *tensors, doub
 }
 
 /* The child's part: "fill" or "measure". Writes the milliseconds to standard output. */
-static int child(const char *what, const char *cache)
-{
+static int child(const char *what, const char *cache) {
     const kiln__driver *driver = NULL;
     kiln__CUcontext cuda = NULL;
     kiln__CUdevice device = 0;
@@ -96,8 +91,7 @@ static int child(const char *what, const char *cache)
 }
 
 /* Runs this program again; its exit status, and the number that it printed. */
-static int run_self(const char *what, const char *cache, double *ms)
-{
+static int run_self(const char *what, const char *cache, double *ms) {
     char *const argv[] = {(char[]){"bench_warm"}, (char *)(uintptr_t)what, (char *)(uintptr_t)cache, NULL};
     int ends[2];
     pid_t pid = 0;
@@ -117,20 +111,17 @@ static int run_self(const char *what, const char *cache, double *ms)
     return WEXITSTATUS(status) ? WEXITSTATUS(status) : !told;
 }
 
-static int compare(const void *a, const void *b)
-{
+static int compare(const void *a, const void *b) {
     double left = *(const double *)a, right = *(const double *)b;
     return left < right ? -1 : left > right;
 }
 
-static int remove_one(const char *path, const struct stat *unused, int flag, struct FTW *place)
-{
+static int remove_one(const char *path, const struct stat *unused, int flag, struct FTW *place) {
     (void)unused, (void)flag, (void)place;
     return remove(path);
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     if (argc == 3) return child(argv[1], argv[2]);
     char cache[] = "/tmp/kiln_warm_XXXXXX";
     if (!mkdtemp(cache)) {
@@ -139,8 +130,7 @@ int main(int argc, char **argv)
     }
     double cold = 0, warm[PROCESSES] = {0};
     int status = run_self("fill", cache, &cold);
-    for (size_t i = 0; i < PROCESSES && status == 0; i++)
-        status = run_self("measure", cache, &warm[i]);
+    for (size_t i = 0; i < PROCESSES && status == 0; i++) status = run_self("measure", cache, &warm[i]);
     if (nftw(cache, remove_one, 8, FTW_DEPTH | FTW_PHYS)) fprintf(stderr, "bench_warm: '%s' is left behind\n", cache);
     if (status) return status;
     qsort(warm, PROCESSES, sizeof *warm, compare);

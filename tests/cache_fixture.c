@@ -20,28 +20,35 @@ static const char *const options[] = {"--std=c++17", "-default-device", NULL};
 const kiln__key_parts parts = {"extern \"C\" __global__ void k() {}\n", options, 90, false, 13, 0, "65be0db3"};
 
 const kiln__entry sample = {
-    .facts = {.arch = 90, .registers = 40, .spill_bytes = -1, .shared_bytes = 1 << 20, .create_ms = 0.25,
-              .compile_ms = 75.5, .fetch_ms = 1.0 / 3, .created_unix = 1234567890123},
-    .image = "image bytes", .image_size = 11, .name = "kiln_softmax",
-    .description = "y = softmax(x)  f16[*, 1024]", .schedule = "warp, registers", .log = "",
+    .facts = {.arch = 90,
+              .registers = 40,
+              .spill_bytes = -1,
+              .shared_bytes = 1 << 20,
+              .create_ms = 0.25,
+              .compile_ms = 75.5,
+              .fetch_ms = 1.0 / 3,
+              .created_unix = 1234567890123},
+    .image = "image bytes",
+    .image_size = 11,
+    .name = "kiln_softmax",
+    .description = "y = softmax(x)  f16[*, 1024]",
+    .schedule = "warp, registers",
+    .log = "",
 };
 
-static void count_message(void *user, kiln_log_level level, const char *message)
-{
+static void count_message(void *user, kiln_log_level level, const char *message) {
     cache_fixture *f = user;
     (void)level;
     f->messages++;
     snprintf(f->message, sizeof f->message, "%s", message);
 }
 
-void use_folder(cache_fixture *f, const char *dir)
-{
+void use_folder(cache_fixture *f, const char *dir) {
     kiln__disk_close(f->disk);
     assert_int_equal(kiln__disk_open(dir, count_message, f, &f->disk), KILN_OK);
 }
 
-int set_up_cache(void **state)
-{
+int set_up_cache(void **state) {
     cache_fixture *f = calloc(1, sizeof *f);
     assert_non_null(f);
     strcpy(f->dir, "/tmp/kiln_test_cache_XXXXXX");
@@ -52,8 +59,7 @@ int set_up_cache(void **state)
     return 0;
 }
 
-int tear_down_cache(void **state)
-{
+int tear_down_cache(void **state) {
     cache_fixture *f = *state;
     char command[128];
     snprintf(command, sizeof command, "rm -rf '%s'", f->dir);
@@ -63,14 +69,12 @@ int tear_down_cache(void **state)
     return system(command) != 0;
 }
 
-const char *entry_path(const cache_fixture *f, const char *suffix, char path[PATH_MAX])
-{
+const char *entry_path(const cache_fixture *f, const char *suffix, char path[PATH_MAX]) {
     snprintf(path, PATH_MAX, "%s/%.2s/%s.k1%s", f->dir, f->key.hex, f->key.hex, suffix);
     return path;
 }
 
-size_t read_bytes(const char *path, uint8_t *bytes, size_t capacity)
-{
+size_t read_bytes(const char *path, uint8_t *bytes, size_t capacity) {
     FILE *file = fopen(path, "rb");
     assert_non_null(file);
     size_t size = fread(bytes, 1, capacity, file);
@@ -78,22 +82,19 @@ size_t read_bytes(const char *path, uint8_t *bytes, size_t capacity)
     return size;
 }
 
-void write_bytes(const char *path, const void *bytes, size_t size)
-{
+void write_bytes(const char *path, const void *bytes, size_t size) {
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
     assert_true(fd >= 0);
     assert_int_equal(write(fd, bytes, size), size);
     close(fd);
 }
 
-bool is_there(const char *path)
-{
+bool is_there(const char *path) {
     struct stat status;
     return lstat(path, &status) == 0;
 }
 
-void expect_hit(cache_fixture *f)
-{
+void expect_hit(cache_fixture *f) {
     kiln__entry found;
     assert_true(kiln__disk_get(f->disk, &f->key, &found));
     assert_int_equal(found.image_size, sample.image_size);
@@ -101,8 +102,7 @@ void expect_hit(cache_fixture *f)
     kiln__entry_free(&found);
 }
 
-void expect_miss(cache_fixture *f)
-{
+void expect_miss(cache_fixture *f) {
     kiln__entry found;
     assert_false(kiln__disk_get(f->disk, &f->key, &found));
     assert_null(found.file);

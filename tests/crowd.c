@@ -173,7 +173,8 @@ pid_t crowd_start(crowd *c, int first, int count, int compile_ms) {
     snprintf(delay, sizeof delay, "%d", compile_ms);
     setenv("FAKE_NVRTC_MS", delay, 1);
     if (c->gate[1] >= 0) close(c->gate[1]);
-    while (read(c->gate[0], &byte, 1) > 0) {}
+    while (read(c->gate[0], &byte, 1) > 0) {
+    }
     crowd_result result = ask(c, first, count);
     _exit(write(c->results[1], &result, sizeof result) == (ssize_t)sizeof result ? 0 : 1);
 }

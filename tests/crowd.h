@@ -10,8 +10,8 @@
 #include "kiln/kiln.h"
 #include "own_folder.h"
 
-/* A clock for each processor, kept by a process that wakes there every few milliseconds: it stands still while the machine
- * does. A virtual machine's processors are taken away for hundreds of milliseconds at times. */
+/* A clock for each processor, kept by a process that wakes there every few milliseconds: it stands still while the
+ * machine does. A virtual machine's processors are taken away for hundreds of milliseconds at times. */
 enum { CROWD_MAX_CLOCKS = 64 };
 typedef struct crowd_clocks {
     int count;

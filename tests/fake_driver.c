@@ -19,9 +19,16 @@ KILN__DRIVER_OPTIONAL_FUNCTIONS(DECLARE)
 
 fake_driver *fake_driver_state(void);
 
-struct kiln__CUctx_st { kiln__CUdevice device; };
-struct kiln__CUlib_st { int loaded; kiln__CUlibrary older; };
-struct kiln__CUmemoryPool_st { int device; };
+struct kiln__CUctx_st {
+    kiln__CUdevice device;
+};
+struct kiln__CUlib_st {
+    int loaded;
+    kiln__CUlibrary older;
+};
+struct kiln__CUmemoryPool_st {
+    int device;
+};
 
 #define DEVICE_LIMIT 4
 static struct kiln__CUctx_st contexts[DEVICE_LIMIT] = {{0}, {1}, {2}, {3}};
@@ -30,8 +37,13 @@ static _Thread_local kiln__CUcontext current;
 static _Atomic(kiln__CUlibrary) unloaded; /* where they are kept */
 static _Thread_local int capture_mode;
 
-static fake_driver state = {.arch = 90, .sm_count = 132, .device_count = 1, .version = 13000, .clusters = 8,
-                            .shared_per_block = 227 * 1024, .shared_per_sm = 228 * 1024};
+static fake_driver state = {.arch = 90,
+                            .sm_count = 132,
+                            .device_count = 1,
+                            .version = 13000,
+                            .clusters = 8,
+                            .shared_per_block = 227 * 1024,
+                            .shared_per_sm = 228 * 1024};
 
 /* Threads may launch at once; what the last launch was is of one of them. */
 static pthread_mutex_t last_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -55,16 +67,14 @@ static int fails(const char *symbol) {
         if (!current) return KILN__CUDA_ERROR_INVALID_CONTEXT; \
     } while (0)
 
-static int environment(const char *name, int fallback)
-{
+static int environment(const char *name, int fallback) {
     const char *value = getenv(name);
     return value && *value ? atoi(value) : fallback;
 }
 
 /* ---- the library and its devices -------------------------------------------------------------------------- */
 
-kiln__CUresult fake_Init(unsigned flags)
-{
+kiln__CUresult fake_Init(unsigned flags) {
     ENTER("cuInit");
     int ms = environment("FAKE_DRIVER_INIT_MS", 0);
     state.inits++;
@@ -73,14 +83,16 @@ kiln__CUresult fake_Init(unsigned flags)
     return flags ? KILN__CUDA_ERROR_INVALID_VALUE : environment("FAKE_DRIVER_INIT", KILN__CUDA_SUCCESS);
 }
 
-kiln__CUresult fake_DriverGetVersion(int *version)
-{
+kiln__CUresult fake_DriverGetVersion(int *version) {
     ENTER("cuDriverGetVersion");
     *version = state.version;
     return KILN__CUDA_SUCCESS;
 }
 
-static const struct { kiln__CUresult result; const char *name, *text; } errors[] = {
+static const struct {
+    kiln__CUresult result;
+    const char *name, *text;
+} errors[] = {
     {KILN__CUDA_SUCCESS, "CUDA_SUCCESS", "no error"},
     {KILN__CUDA_ERROR_INVALID_VALUE, "CUDA_ERROR_INVALID_VALUE", "invalid argument"},
     {KILN__CUDA_ERROR_OUT_OF_MEMORY, "CUDA_ERROR_OUT_OF_MEMORY", "out of memory"},
@@ -92,23 +104,19 @@ static const struct { kiln__CUresult result; const char *name, *text; } errors[]
      "operation not permitted when stream is capturing"},
 };
 
-static size_t find_error(kiln__CUresult result)
-{
+static size_t find_error(kiln__CUresult result) {
     size_t i = 0;
-    while (i < sizeof errors / sizeof errors[0] && errors[i].result != result)
-        i++;
+    while (i < sizeof errors / sizeof errors[0] && errors[i].result != result) i++;
     return i;
 }
 
-kiln__CUresult fake_GetErrorName(kiln__CUresult result, const char **out)
-{
+kiln__CUresult fake_GetErrorName(kiln__CUresult result, const char **out) {
     size_t i = find_error(result);
     *out = i < sizeof errors / sizeof errors[0] ? errors[i].name : NULL;
     return *out ? KILN__CUDA_SUCCESS : KILN__CUDA_ERROR_INVALID_VALUE;
 }
 
-kiln__CUresult fake_GetErrorString(kiln__CUresult result, const char **out)
-{
+kiln__CUresult fake_GetErrorString(kiln__CUresult result, const char **out) {
     size_t i = find_error(result);
     *out = i < sizeof errors / sizeof errors[0] ? errors[i].text : NULL;
     return *out ? KILN__CUDA_SUCCESS : KILN__CUDA_ERROR_INVALID_VALUE;
@@ -116,23 +124,20 @@ kiln__CUresult fake_GetErrorString(kiln__CUresult result, const char **out)
 
 static int device_count(void) { return state.device_count < DEVICE_LIMIT ? state.device_count : DEVICE_LIMIT; }
 
-kiln__CUresult fake_DeviceGetCount(int *count)
-{
+kiln__CUresult fake_DeviceGetCount(int *count) {
     ENTER("cuDeviceGetCount");
     *count = device_count();
     return KILN__CUDA_SUCCESS;
 }
 
-kiln__CUresult fake_DeviceGet(kiln__CUdevice *device, int ordinal)
-{
+kiln__CUresult fake_DeviceGet(kiln__CUdevice *device, int ordinal) {
     ENTER("cuDeviceGet");
     if (ordinal < 0 || ordinal >= device_count()) return KILN__CUDA_ERROR_INVALID_DEVICE;
     *device = ordinal;
     return KILN__CUDA_SUCCESS;
 }
 
-kiln__CUresult fake_DeviceGetName(char *name, int length, kiln__CUdevice device)
-{
+kiln__CUresult fake_DeviceGetName(char *name, int length, kiln__CUdevice device) {
     static const char text[] = "Fake GPU";
     ENTER("cuDeviceGetName");
     if (device < 0 || device >= device_count()) return KILN__CUDA_ERROR_INVALID_DEVICE;
@@ -141,16 +146,14 @@ kiln__CUresult fake_DeviceGetName(char *name, int length, kiln__CUdevice device)
     return KILN__CUDA_SUCCESS;
 }
 
-kiln__CUresult fake_DeviceTotalMem(size_t *bytes, kiln__CUdevice device)
-{
+kiln__CUresult fake_DeviceTotalMem(size_t *bytes, kiln__CUdevice device) {
     ENTER("cuDeviceTotalMem_v2");
     if (device < 0 || device >= device_count()) return KILN__CUDA_ERROR_INVALID_DEVICE;
     *bytes = (size_t)80 << 30;
     return KILN__CUDA_SUCCESS;
 }
 
-kiln__CUresult fake_DeviceGetAttribute(int *value, kiln__CUdevice_attribute attribute, kiln__CUdevice device)
-{
+kiln__CUresult fake_DeviceGetAttribute(int *value, kiln__CUdevice_attribute attribute, kiln__CUdevice device) {
     ENTER("cuDeviceGetAttribute");
     state.attribute_reads++;
     if (device < 0 || device >= device_count()) return KILN__CUDA_ERROR_INVALID_DEVICE;
@@ -174,43 +177,37 @@ kiln__CUresult fake_DeviceGetAttribute(int *value, kiln__CUdevice_attribute attr
 
 /* ---- contexts --------------------------------------------------------------------------------------------- */
 
-kiln__CUresult fake_DevicePrimaryCtxRetain(kiln__CUcontext *context, kiln__CUdevice device)
-{
+kiln__CUresult fake_DevicePrimaryCtxRetain(kiln__CUcontext *context, kiln__CUdevice device) {
     ENTER("cuDevicePrimaryCtxRetain");
     if (device < 0 || device >= device_count()) return KILN__CUDA_ERROR_INVALID_DEVICE;
     *context = &contexts[device];
     return KILN__CUDA_SUCCESS;
 }
 
-kiln__CUresult fake_DevicePrimaryCtxRelease(kiln__CUdevice device)
-{
+kiln__CUresult fake_DevicePrimaryCtxRelease(kiln__CUdevice device) {
     ENTER("cuDevicePrimaryCtxRelease_v2");
     return device < 0 || device >= device_count() ? KILN__CUDA_ERROR_INVALID_DEVICE : KILN__CUDA_SUCCESS;
 }
 
-kiln__CUresult fake_CtxSetCurrent(kiln__CUcontext context)
-{
+kiln__CUresult fake_CtxSetCurrent(kiln__CUcontext context) {
     ENTER("cuCtxSetCurrent");
     current = context;
     return KILN__CUDA_SUCCESS;
 }
 
-kiln__CUresult fake_CtxGetCurrent(kiln__CUcontext *context)
-{
+kiln__CUresult fake_CtxGetCurrent(kiln__CUcontext *context) {
     ENTER("cuCtxGetCurrent");
     *context = current;
     return KILN__CUDA_SUCCESS;
 }
 
-kiln__CUresult fake_CtxGetDevice(kiln__CUdevice *device)
-{
+kiln__CUresult fake_CtxGetDevice(kiln__CUdevice *device) {
     ENTER_CONTEXT("cuCtxGetDevice");
     *device = current->device;
     return KILN__CUDA_SUCCESS;
 }
 
-kiln__CUresult fake_CtxSynchronize(void)
-{
+kiln__CUresult fake_CtxSynchronize(void) {
     ENTER_CONTEXT("cuCtxSynchronize");
     return KILN__CUDA_SUCCESS;
 }
@@ -219,8 +216,7 @@ kiln__CUresult fake_CtxSynchronize(void)
 
 kiln__CUresult fake_LibraryLoadData(kiln__CUlibrary *library, const void *image, kiln__CUjit_option *jit_options,
                                     void **jit_values, unsigned jit_count, kiln__CUlibraryOption *options,
-                                    void **values, unsigned count)
-{
+                                    void **values, unsigned count) {
     (void)jit_options, (void)jit_values, (void)options, (void)values;
     ENTER("cuLibraryLoadData");
     if (!image || jit_count || count) return KILN__CUDA_ERROR_INVALID_VALUE;
@@ -232,14 +228,14 @@ kiln__CUresult fake_LibraryLoadData(kiln__CUlibrary *library, const void *image,
     return KILN__CUDA_SUCCESS;
 }
 
-kiln__CUresult fake_LibraryUnload(kiln__CUlibrary library)
-{
+kiln__CUresult fake_LibraryUnload(kiln__CUlibrary library) {
     ENTER("cuLibraryUnload");
     state.unload_capture_mode = capture_mode;
     library->loaded = 0;
     if (state.keep_unloaded) {
         library->older = atomic_load(&unloaded);
-        while (!atomic_compare_exchange_weak(&unloaded, &library->older, library)) {}
+        while (!atomic_compare_exchange_weak(&unloaded, &library->older, library)) {
+        }
     } else
         free(library);
     state.unloads++;
@@ -247,23 +243,20 @@ kiln__CUresult fake_LibraryUnload(kiln__CUlibrary library)
 }
 
 /* A library, its one kernel and that kernel's function are one object here. */
-kiln__CUresult fake_LibraryGetKernel(kiln__CUkernel *kernel, kiln__CUlibrary library, const char *name)
-{
+kiln__CUresult fake_LibraryGetKernel(kiln__CUkernel *kernel, kiln__CUlibrary library, const char *name) {
     ENTER("cuLibraryGetKernel");
     if (!name || !*name) return KILN__CUDA_ERROR_NOT_FOUND;
     *kernel = (kiln__CUkernel)(void *)library;
     return KILN__CUDA_SUCCESS;
 }
 
-kiln__CUresult fake_KernelGetFunction(kiln__CUfunction *function, kiln__CUkernel kernel)
-{
+kiln__CUresult fake_KernelGetFunction(kiln__CUfunction *function, kiln__CUkernel kernel) {
     ENTER_CONTEXT("cuKernelGetFunction");
     *function = (kiln__CUfunction)(void *)kernel;
     return KILN__CUDA_SUCCESS;
 }
 
-kiln__CUresult fake_FuncLoad(kiln__CUfunction function)
-{
+kiln__CUresult fake_FuncLoad(kiln__CUfunction function) {
     ENTER_CONTEXT("cuFuncLoad");
     if (!function) return KILN__CUDA_ERROR_INVALID_VALUE;
     state.function_loads++;
@@ -271,8 +264,7 @@ kiln__CUresult fake_FuncLoad(kiln__CUfunction function)
 }
 
 kiln__CUresult fake_KernelGetAttribute(int *value, kiln__CUfunction_attribute attribute, kiln__CUkernel kernel,
-                                       kiln__CUdevice device)
-{
+                                       kiln__CUdevice device) {
     ENTER("cuKernelGetAttribute");
     if (!kernel || device < 0 || device >= device_count()) return KILN__CUDA_ERROR_INVALID_VALUE;
     switch (attribute) {
@@ -285,8 +277,7 @@ kiln__CUresult fake_KernelGetAttribute(int *value, kiln__CUfunction_attribute at
 }
 
 kiln__CUresult fake_KernelSetAttribute(kiln__CUfunction_attribute attribute, int value, kiln__CUkernel kernel,
-                                       kiln__CUdevice device)
-{
+                                       kiln__CUdevice device) {
     ENTER("cuKernelSetAttribute");
     if (!kernel || device < 0 || device >= device_count()) return KILN__CUDA_ERROR_INVALID_VALUE;
     if (attribute == KILN__FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE) state.last_cluster_policy = value;
@@ -296,8 +287,7 @@ kiln__CUresult fake_KernelSetAttribute(kiln__CUfunction_attribute attribute, int
     return KILN__CUDA_SUCCESS;
 }
 
-kiln__CUresult fake_ThreadExchangeStreamCaptureMode(kiln__CUstreamCaptureMode *mode)
-{
+kiln__CUresult fake_ThreadExchangeStreamCaptureMode(kiln__CUstreamCaptureMode *mode) {
     ENTER("cuThreadExchangeStreamCaptureMode");
     int old = capture_mode;
     capture_mode = *mode;
@@ -305,8 +295,7 @@ kiln__CUresult fake_ThreadExchangeStreamCaptureMode(kiln__CUstreamCaptureMode *m
     return KILN__CUDA_SUCCESS;
 }
 
-kiln__CUresult fake_StreamIsCapturing(kiln__CUstream stream, kiln__CUstreamCaptureStatus *status)
-{
+kiln__CUresult fake_StreamIsCapturing(kiln__CUstream stream, kiln__CUstreamCaptureStatus *status) {
     ENTER_CONTEXT("cuStreamIsCapturing");
     *status = stream && stream == (kiln__CUstream)state.captured_stream;
     return KILN__CUDA_SUCCESS;
@@ -314,8 +303,7 @@ kiln__CUresult fake_StreamIsCapturing(kiln__CUstream stream, kiln__CUstreamCaptu
 
 kiln__CUresult fake_LaunchKernel(kiln__CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
                                  unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared,
-                                 kiln__CUstream stream, void **params, void **extra)
-{
+                                 kiln__CUstream stream, void **params, void **extra) {
     (void)stream, (void)extra;
     ENTER_CONTEXT("cuLaunchKernel");
     if (!function || !grid_x || !grid_y || !grid_z || !block_x || !block_y || !block_z ||
@@ -339,13 +327,12 @@ kiln__CUresult fake_LaunchKernel(kiln__CUfunction function, unsigned grid_x, uns
 }
 
 kiln__CUresult fake_LaunchKernelEx(const kiln__CUlaunchConfig *config, kiln__CUfunction function, void **params,
-                                   void **extra)
-{
+                                   void **extra) {
     ENTER_CONTEXT("cuLaunchKernelEx");
     if (!config) return KILN__CUDA_ERROR_INVALID_VALUE;
-    kiln__CUresult result = fake_LaunchKernel(function, config->grid_x, config->grid_y, config->grid_z, config->block_x,
-                                              config->block_y, config->block_z, config->shared_bytes, config->stream,
-                                              params, extra);
+    kiln__CUresult result =
+        fake_LaunchKernel(function, config->grid_x, config->grid_y, config->grid_z, config->block_x, config->block_y,
+                          config->block_z, config->shared_bytes, config->stream, params, extra);
     for (unsigned a = 0; !result && a < config->attribute_count; a++) {
         int id = config->attributes[a].id, on = config->attributes[a].value.on;
         if (id == KILN__LAUNCH_ATTRIBUTE_COOPERATIVE) state.cooperative_launches += on;
@@ -356,8 +343,7 @@ kiln__CUresult fake_LaunchKernelEx(const kiln__CUlaunchConfig *config, kiln__CUf
 
 /* By threads alone. */
 kiln__CUresult fake_OccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, kiln__CUfunction function, int threads,
-                                                              size_t shared)
-{
+                                                              size_t shared) {
     (void)shared;
     ENTER_CONTEXT("cuOccupancyMaxActiveBlocksPerMultiprocessor");
     if (!function || threads <= 0 || threads > 1024) return KILN__CUDA_ERROR_INVALID_VALUE;
@@ -365,18 +351,18 @@ kiln__CUresult fake_OccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, kiln_
     return KILN__CUDA_SUCCESS;
 }
 
-kiln__CUresult fake_OccupancyMaxActiveClusters(int *clusters, kiln__CUfunction function, const kiln__CUlaunchConfig *config)
-{
+kiln__CUresult fake_OccupancyMaxActiveClusters(int *clusters, kiln__CUfunction function,
+                                               const kiln__CUlaunchConfig *config) {
     ENTER_CONTEXT("cuOccupancyMaxActiveClusters");
-    if (!function || !config || !config->grid_x || !config->block_x || config->block_x > 1024) return KILN__CUDA_ERROR_INVALID_VALUE;
+    if (!function || !config || !config->grid_x || !config->block_x || config->block_x > 1024)
+        return KILN__CUDA_ERROR_INVALID_VALUE;
     *clusters = state.clusters;
     return KILN__CUDA_SUCCESS;
 }
 
 /* ---- memory and events ------------------------------------------------------------------------------------ */
 
-kiln__CUresult fake_MemAlloc(kiln__CUdeviceptr *address, size_t bytes)
-{
+kiln__CUresult fake_MemAlloc(kiln__CUdeviceptr *address, size_t bytes) {
     ENTER_CONTEXT("cuMemAlloc_v2");
     if (!bytes || bytes > SIZE_MAX - 255) return KILN__CUDA_ERROR_INVALID_VALUE;
     void *memory = aligned_alloc(256, (bytes + 255) & ~(size_t)255);
@@ -386,80 +372,69 @@ kiln__CUresult fake_MemAlloc(kiln__CUdeviceptr *address, size_t bytes)
     return KILN__CUDA_SUCCESS;
 }
 
-kiln__CUresult fake_MemFree(kiln__CUdeviceptr address)
-{
+kiln__CUresult fake_MemFree(kiln__CUdeviceptr address) {
     ENTER_CONTEXT("cuMemFree_v2");
     free((void *)(uintptr_t)address);
     state.frees++;
     return KILN__CUDA_SUCCESS;
 }
 
-kiln__CUresult fake_MemPoolCreate(kiln__CUmemoryPool *pool, const kiln__CUmemPoolProps *props)
-{
+kiln__CUresult fake_MemPoolCreate(kiln__CUmemoryPool *pool, const kiln__CUmemPoolProps *props) {
     ENTER("cuMemPoolCreate");
     if (props->location_id < 0 || props->location_id >= DEVICE_LIMIT) return KILN__CUDA_ERROR_INVALID_DEVICE;
     *pool = &pools[props->location_id];
     return KILN__CUDA_SUCCESS;
 }
 
-kiln__CUresult fake_MemPoolDestroy(kiln__CUmemoryPool pool)
-{
+kiln__CUresult fake_MemPoolDestroy(kiln__CUmemoryPool pool) {
     ENTER("cuMemPoolDestroy");
     return pool ? KILN__CUDA_SUCCESS : KILN__CUDA_ERROR_INVALID_VALUE;
 }
 
-kiln__CUresult fake_MemPoolSetAttribute(kiln__CUmemoryPool pool, kiln__CUmemPool_attribute attribute, void *value)
-{
+kiln__CUresult fake_MemPoolSetAttribute(kiln__CUmemoryPool pool, kiln__CUmemPool_attribute attribute, void *value) {
     ENTER("cuMemPoolSetAttribute");
     return pool && attribute && value ? KILN__CUDA_SUCCESS : KILN__CUDA_ERROR_INVALID_VALUE;
 }
 
 kiln__CUresult fake_MemAllocFromPoolAsync(kiln__CUdeviceptr *address, size_t bytes, kiln__CUmemoryPool pool,
-                                          kiln__CUstream stream)
-{
+                                          kiln__CUstream stream) {
     (void)stream;
     ENTER_CONTEXT("cuMemAllocFromPoolAsync");
     return pool ? fake_MemAlloc(address, bytes) : KILN__CUDA_ERROR_INVALID_VALUE;
 }
 
-kiln__CUresult fake_MemFreeAsync(kiln__CUdeviceptr address, kiln__CUstream stream)
-{
+kiln__CUresult fake_MemFreeAsync(kiln__CUdeviceptr address, kiln__CUstream stream) {
     (void)stream;
     ENTER_CONTEXT("cuMemFreeAsync");
     return fake_MemFree(address);
 }
 
-kiln__CUresult fake_MemcpyHtoD(kiln__CUdeviceptr to, const void *from, size_t bytes)
-{
+kiln__CUresult fake_MemcpyHtoD(kiln__CUdeviceptr to, const void *from, size_t bytes) {
     ENTER_CONTEXT("cuMemcpyHtoD_v2");
     memcpy((void *)(uintptr_t)to, from, bytes);
     return KILN__CUDA_SUCCESS;
 }
 
-kiln__CUresult fake_MemcpyDtoH(void *to, kiln__CUdeviceptr from, size_t bytes)
-{
+kiln__CUresult fake_MemcpyDtoH(void *to, kiln__CUdeviceptr from, size_t bytes) {
     ENTER_CONTEXT("cuMemcpyDtoH_v2");
     memcpy(to, (const void *)(uintptr_t)from, bytes);
     return KILN__CUDA_SUCCESS;
 }
 
-kiln__CUresult fake_MemcpyDtoDAsync(kiln__CUdeviceptr to, kiln__CUdeviceptr from, size_t bytes, kiln__CUstream stream)
-{
+kiln__CUresult fake_MemcpyDtoDAsync(kiln__CUdeviceptr to, kiln__CUdeviceptr from, size_t bytes, kiln__CUstream stream) {
     (void)stream;
     ENTER_CONTEXT("cuMemcpyDtoDAsync_v2");
     memcpy((void *)(uintptr_t)to, (const void *)(uintptr_t)from, bytes);
     return KILN__CUDA_SUCCESS;
 }
 
-kiln__CUresult fake_MemsetD8(kiln__CUdeviceptr to, unsigned char value, size_t bytes)
-{
+kiln__CUresult fake_MemsetD8(kiln__CUdeviceptr to, unsigned char value, size_t bytes) {
     ENTER_CONTEXT("cuMemsetD8_v2");
     memset((void *)(uintptr_t)to, value, bytes);
     return KILN__CUDA_SUCCESS;
 }
 
-kiln__CUresult fake_MemsetD32Async(kiln__CUdeviceptr to, unsigned value, size_t count, kiln__CUstream stream)
-{
+kiln__CUresult fake_MemsetD32Async(kiln__CUdeviceptr to, unsigned value, size_t count, kiln__CUstream stream) {
     (void)stream;
     ENTER_CONTEXT("cuMemsetD32Async");
     if (to % sizeof value) return KILN__CUDA_ERROR_INVALID_VALUE;
@@ -467,37 +442,32 @@ kiln__CUresult fake_MemsetD32Async(kiln__CUdeviceptr to, unsigned value, size_t 
     return KILN__CUDA_SUCCESS;
 }
 
-kiln__CUresult fake_EventCreate(kiln__CUevent *event, unsigned flags)
-{
+kiln__CUresult fake_EventCreate(kiln__CUevent *event, unsigned flags) {
     (void)flags;
     ENTER_CONTEXT("cuEventCreate");
     *event = malloc(1);
     return *event ? KILN__CUDA_SUCCESS : KILN__CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-kiln__CUresult fake_EventDestroy(kiln__CUevent event)
-{
+kiln__CUresult fake_EventDestroy(kiln__CUevent event) {
     ENTER("cuEventDestroy_v2");
     free(event);
     return KILN__CUDA_SUCCESS;
 }
 
-kiln__CUresult fake_EventRecord(kiln__CUevent event, kiln__CUstream stream)
-{
+kiln__CUresult fake_EventRecord(kiln__CUevent event, kiln__CUstream stream) {
     (void)event, (void)stream;
     ENTER_CONTEXT("cuEventRecord");
     return KILN__CUDA_SUCCESS;
 }
 
-kiln__CUresult fake_EventSynchronize(kiln__CUevent event)
-{
+kiln__CUresult fake_EventSynchronize(kiln__CUevent event) {
     (void)event;
     ENTER_CONTEXT("cuEventSynchronize");
     return KILN__CUDA_SUCCESS;
 }
 
-kiln__CUresult fake_EventElapsedTime(float *milliseconds, kiln__CUevent start, kiln__CUevent end)
-{
+kiln__CUresult fake_EventElapsedTime(float *milliseconds, kiln__CUevent start, kiln__CUevent end) {
     (void)start, (void)end;
     ENTER_CONTEXT("cuEventElapsedTime");
     *milliseconds = 1.0f;

@@ -22,8 +22,8 @@ typedef struct fault_scenario {
 } fault_scenario;
 
 /* Fails the test unless, with the nth call failing once, another way, or from there on with all later calls of its
- * name, n = 1, 2, ..., the scenario ends with KILN_OK or a sentence, leaves no memory, descriptors or processes behind, and
- * succeeds the next time. Of calls from one place in the code the first few are failed. */
+ * name, n = 1, 2, ..., the scenario ends with KILN_OK or a sentence, leaves no memory, descriptors or processes behind,
+ * and succeeds the next time. Of calls from one place in the code the first few are failed. */
 void fail_each_call(const fault_scenario *scenario);
 
 /* From now on the kernel refuses to wipe memory at a fork, as old ones do; or no longer. */

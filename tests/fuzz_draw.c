@@ -15,9 +15,9 @@ const char *const fuzz_schedules[FUZZ_SCHEDULE_COUNT] = {
     NULL,
     "stream",
     "shared",
-    "registers, ahead",
-    "pack 2",
-    "pack 1",
+    "registers, prefetch",
+    "vector 2",
+    "vector 1",
     "lanes 8, stream",
     "block 64, shared",
     "block 64, stream",
@@ -25,10 +25,10 @@ const char *const fuzz_schedules[FUZZ_SCHEDULE_COUNT] = {
     "stream, splits 2",
     "stream, splits 7",
     "block 64, stream, splits 3",
-    "threads 2, pack 4, stream",
+    "threads 2, vector 4, stream",
     "threads 8, rows 32, shared",
-    "threads 64, pack 8, registers",
-    "threads 16, pack 8, splits 3",
+    "threads 64, vector 8, registers",
+    "threads 16, vector 8, splits 3",
     "tile",
     "tile, lanes 4",
     "stream, phased",
@@ -242,8 +242,8 @@ static void draw_strides(fuzz_random *random, bool input, fuzz_recipe recipe, fu
         if (size > 0) span = stride * size;
         if (t->overlaps) stride = 1 + gap % 3;
         if (negative) stride = -stride;
-        /* A row of one value has no spread: what norms divide by it is the rounding of its mean. In a product of one value
-         * all roundings go the same way. */
+        /* A row of one value has no spread: what norms divide by it is the rounding of its mean. In a product of one
+         * value all roundings go the same way. */
         if (input && repeats && size > 1 && recipe != FUZZ_SPLIT && recipe != FUZZ_FACTORS) stride = 0;
         if (size == 1 && is_unused) stride = garbage;
         t->view.strides[i] = stride;
@@ -412,7 +412,8 @@ kiln_status fuzz_case_draw(kiln_context *context, uint64_t seed, long index, fuz
         fuzz_tensor *tensor = &out->tensors[t];
         bool input = t < out->input_count;
         int o = t - out->input_count;
-        /* What the library refuses here it refuses again, in one way on the GPU and on the CPU, when the case is run. */
+        /* What the library refuses here it refuses again, in one way on the GPU and on the CPU, when the case is run.
+         */
         if (!input) draw_output_shape(&structure, out, program, o, &tensor->view);
         tensor->view.type = draw_type(&structure, input ? out->program->inputs[t].types : out->program->output_types[o],
                                       usual_float, usual_integer);

@@ -66,7 +66,8 @@ typedef struct fuzz_program {
     /* The size of what is subtracted on the way: an error is measured by it where the result is smaller. 0: nothing
      * cancels. */
     double terms;
-    /* Without reductions: the output that has one value for each row where the input of the same number has. 0: none. */
+    /* Without reductions: the output that has one value for each row where the input of the same number has. 0: none.
+     */
     int row_output;
 } fuzz_program;
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Determinism: the same bits from run to run, and a row's bits do not depend on how many other rows there are. Runs on
- * a GPU (77 without one) or, with KILN_DRIVER and KILN_NVRTC set, on the software GPU: gpu_bits [most elements [type]]. */
+ * a GPU (77 without one) or, with KILN_DRIVER and KILN_NVRTC set, on the software GPU: gpu_bits [most elements [type]].
+ */
 #define _GNU_SOURCE
 #include <inttypes.h>
 #include <stdio.h>

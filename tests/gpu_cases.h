@@ -27,7 +27,7 @@ typedef enum gpu_recipe {
 #define GPU_INPUT_LIMIT 3
 typedef struct gpu_input {
     const char *name;
-    bool one_row;             /* [cols], broadcast over the rows */
+    bool one_row; /* [cols], broadcast over the rows */
     gpu_recipe recipe;
 } gpu_input;
 
@@ -35,16 +35,16 @@ typedef struct gpu_program {
     const char *name, *text;
     gpu_input inputs[GPU_INPUT_LIMIT];
     int input_count;
-    bool reduces;             /* the output has one value per row */
-    bool flat;                /* tensors are one-dimensional, rows * cols long */
-    bool in_place;            /* is also run with its output over its first input */
-    bool integers;            /* is also run in i32 */
+    bool reduces;  /* the output has one value per row */
+    bool flat;     /* tensors are one-dimensional, rows * cols long */
+    bool in_place; /* is also run with its output over its first input */
+    bool integers; /* is also run in i32 */
 } gpu_program;
 
 typedef enum gpu_variant {
     GPU_USUAL,
-    GPU_IN_PLACE,             /* the output is the first input's tensor */
-    GPU_SHIFTED               /* tensors start one element past an aligned address */
+    GPU_IN_PLACE, /* the output is the first input's tensor */
+    GPU_SHIFTED   /* tensors start one element past an aligned address */
 } gpu_variant;
 
 /* Cases that share everything but the number of rows, and so the kernel. */
@@ -64,7 +64,8 @@ typedef struct gpu_filter {
     int64_t cols, rows;
     int type, variant;
 } gpu_filter;
-#define GPU_FILTER_INIT { NULL, 0, 0, -1, -1 }
+#define GPU_FILTER_INIT \
+    { NULL, 0, 0, -1, -1 }
 
 /* The groups that pass the filter, the ones with most bytes first, malloced; NULL if memory ran out or none passes. */
 gpu_group *gpu_groups_create(const gpu_filter *filter, size_t *count);

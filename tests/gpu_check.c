@@ -21,7 +21,7 @@
 
 typedef struct buffer {
     kiln__CUdeviceptr base;
-    size_t lead, size;         /* the tensor lies at base + lead; guard bytes follow it */
+    size_t lead, size; /* the tensor lies at base + lead; guard bytes follow it */
 } buffer;
 
 typedef struct run {
@@ -32,17 +32,16 @@ typedef struct run {
     kiln_tensor tensors[TENSOR_LIMIT]; /* on the device */
     size_t tensor_count, output;
     buffer buffers[TENSOR_LIMIT];
-    size_t buffer_count;       /* one fewer than tensors in place */
+    size_t buffer_count; /* one fewer than tensors in place */
     /* Comparing, from several threads. */
     int64_t part_rows;
     atomic_llong next_row;
-    pthread_mutex_t lock;      /* of the outcome */
+    pthread_mutex_t lock; /* of the outcome */
     gpu_outcome *outcome;
 } run;
 
 static bool fail(run *r, const char *format, ...) KILN_PRINTF(2, 3);
-static bool fail(run *r, const char *format, ...)
-{
+static bool fail(run *r, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
     pthread_mutex_lock(&r->lock);
@@ -53,8 +52,7 @@ static bool fail(run *r, const char *format, ...)
     return false;
 }
 
-static bool cuda(run *r, kiln__CUresult result, const char *what)
-{
+static bool cuda(run *r, kiln__CUresult result, const char *what) {
     if (result == KILN__CUDA_SUCCESS) return true;
     kiln__driver_fail(r->runner->driver, KILN_E_LAUNCH, result, what);
     pthread_mutex_lock(&r->lock);
@@ -65,8 +63,7 @@ static bool cuda(run *r, kiln__CUresult result, const char *what)
 
 /* ---- device memory ---------------------------------------------------------------------------------------- */
 
-static void release(run *r)
-{
+static void release(run *r) {
     for (size_t i = 0; i < r->buffer_count; i++) {
         if (r->buffers[i].base) r->runner->driver->MemFree(r->buffers[i].base);
         r->buffers[i].base = 0;
@@ -74,8 +71,7 @@ static void release(run *r)
 }
 
 /* Other workers may hold the memory just now: everything is given back and asked for again for a while. */
-static bool allocate(run *r)
-{
+static bool allocate(run *r) {
     for (int attempt = 0;; attempt++) {
         kiln__CUresult result = KILN__CUDA_SUCCESS;
         for (size_t i = 0; i < r->buffer_count && result == KILN__CUDA_SUCCESS; i++)
@@ -88,8 +84,7 @@ static bool allocate(run *r)
     }
 }
 
-static bool lay_out(run *r)
-{
+static bool lay_out(run *r) {
     r->tensor_count = gpu_case_tensors(r->group, r->rows, r->group->type, r->tensors);
     r->output = r->tensor_count - 1;
     r->buffer_count = r->group->variant == GPU_IN_PLACE ? r->output : r->tensor_count;
@@ -110,8 +105,7 @@ static bool lay_out(run *r)
 /* ---- the inputs ------------------------------------------------------------------------------------------- */
 
 /* Rows [from, to) of an input, rounded to its type. */
-static void draw_rows(const run *r, int input, int64_t from, int64_t to, void *out)
-{
+static void draw_rows(const run *r, int input, int64_t from, int64_t to, void *out) {
     size_t element = kiln_type_size(r->group->type);
     char *next = out;
     for (int64_t row = from; row < to; row++)
@@ -123,8 +117,7 @@ static size_t row_bytes(const run *r) { return kiln_type_size(r->group->type) * 
 
 static bool is_one_row(const run *r, int input) { return r->group->program->inputs[input].one_row; }
 
-static bool fill_input(run *r, int input, void *part)
-{
+static bool fill_input(run *r, int input, void *part) {
     int64_t rows = is_one_row(r, input) ? 1 : r->rows;
     kiln__CUdeviceptr to = (uintptr_t)r->tensors[input].data;
     for (int64_t from = 0; from < rows; from += r->part_rows) {
@@ -138,29 +131,27 @@ static bool fill_input(run *r, int input, void *part)
 }
 
 /* Guard bands, then inputs, then poison over the output. */
-static bool prepare(run *r, unsigned char poison)
-{
+static bool prepare(run *r, unsigned char poison) {
     const kiln__driver *driver = r->runner->driver;
     for (size_t i = 0; i < r->buffer_count; i++) {
         const buffer *b = &r->buffers[i];
         if (!cuda(r, driver->MemsetD8(b->base, GUARD_PATTERN, b->lead), "cuMemsetD8") ||
-            !cuda(r, driver->MemsetD8(b->base + b->lead + b->size, GUARD_PATTERN, r->runner->guard_bytes), "cuMemsetD8") ||
+            !cuda(r, driver->MemsetD8(b->base + b->lead + b->size, GUARD_PATTERN, r->runner->guard_bytes),
+                  "cuMemsetD8") ||
             !cuda(r, driver->MemsetD8(b->base + b->lead, poison, b->size), "cuMemsetD8"))
             return false;
     }
     void *part = malloc((size_t)r->part_rows * row_bytes(r));
     if (!part) return fail(r, "host memory ran out");
     bool good = true;
-    for (int i = 0; good && i < r->group->program->input_count; i++)
-        good = fill_input(r, i, part);
+    for (int i = 0; good && i < r->group->program->input_count; i++) good = fill_input(r, i, part);
     free(part);
     return good;
 }
 
 /* ---- the answer ------------------------------------------------------------------------------------------- */
 
-static bool compare_row(run *r, int64_t row, const char *got, const double *reference, int64_t count, double *worst)
-{
+static bool compare_row(run *r, int64_t row, const char *got, const double *reference, int64_t count, double *worst) {
     kiln_type type = r->group->type;
     double largest = 0;
     for (int64_t i = 0; i < count; i++)
@@ -181,8 +172,7 @@ typedef struct part_memory {
     double *reference;
 } part_memory;
 
-static bool input_is_unchanged(run *r, int input, int64_t from, int64_t to, const part_memory *memory)
-{
+static bool input_is_unchanged(run *r, int input, int64_t from, int64_t to, const part_memory *memory) {
     if (r->group->variant == GPU_IN_PLACE && input == 0) return true;
     if (is_one_row(r, input) && from > 0) return true; /* seen with the first part */
     size_t bytes = (size_t)(is_one_row(r, input) ? 1 : to - from) * row_bytes(r);
@@ -194,8 +184,7 @@ static bool input_is_unchanged(run *r, int input, int64_t from, int64_t to, cons
                 (long long)from, (long long)to - 1);
 }
 
-static bool compare_part(run *r, int64_t from, int64_t to, const part_memory *memory, double *worst)
-{
+static bool compare_part(run *r, int64_t from, int64_t to, const part_memory *memory, double *worst) {
     kiln_tensor host[TENSOR_LIMIT];
     size_t count = gpu_case_tensors(r->group, to - from, KILN_F64, host);
     for (int i = 0; i < r->group->program->input_count; i++) {
@@ -220,8 +209,7 @@ static bool compare_part(run *r, int64_t from, int64_t to, const part_memory *me
 }
 
 /* A thread's work: parts, until there are none left or one failed. */
-static void *compare_parts(void *argument)
-{
+static void *compare_parts(void *argument) {
     run *r = argument;
     part_memory memory = {{NULL}, NULL, NULL};
     size_t elements = (size_t)(r->part_rows * r->group->cols);
@@ -243,30 +231,25 @@ static void *compare_parts(void *argument)
     pthread_mutex_lock(&r->lock);
     if (worst > r->outcome->worst) r->outcome->worst = worst;
     pthread_mutex_unlock(&r->lock);
-    for (int i = 0; i < GPU_INPUT_LIMIT; i++)
-        free(memory.inputs[i]);
+    for (int i = 0; i < GPU_INPUT_LIMIT; i++) free(memory.inputs[i]);
     free(memory.downloaded);
     free(memory.reference);
     return NULL;
 }
 
-static bool compare_all(run *r)
-{
+static bool compare_all(run *r) {
     enum { THREAD_LIMIT = 64 };
     pthread_t threads[THREAD_LIMIT];
     int wanted = r->runner->threads < THREAD_LIMIT ? r->runner->threads : THREAD_LIMIT, started = 0;
     if (wanted > r->rows / r->part_rows) wanted = (int)(r->rows / r->part_rows);
     r->next_row = 0;
-    while (started < wanted - 1 && !pthread_create(&threads[started], NULL, compare_parts, r))
-        started++;
+    while (started < wanted - 1 && !pthread_create(&threads[started], NULL, compare_parts, r)) started++;
     compare_parts(r);
-    while (started > 0)
-        pthread_join(threads[--started], NULL);
+    while (started > 0) pthread_join(threads[--started], NULL);
     return r->outcome->passed;
 }
 
-static bool guards_are_whole(run *r)
-{
+static bool guards_are_whole(run *r) {
     unsigned char band[GPU_GUARD_BYTES + sizeof(double)];
     for (size_t i = 0; i < r->buffer_count; i++) {
         const buffer *b = &r->buffers[i];
@@ -284,8 +267,7 @@ static bool guards_are_whole(run *r)
 }
 
 /* The same bits for the first row, however many rows follow it. */
-static bool first_row_is_as_before(run *r)
-{
+static bool first_row_is_as_before(run *r) {
     size_t bytes = r->group->program->reduces ? kiln_type_size(r->group->type) : row_bytes(r);
     void *bits = malloc(bytes);
     if (!bits) return fail(r, "host memory ran out");
@@ -301,8 +283,7 @@ static bool first_row_is_as_before(run *r)
     return good;
 }
 
-static bool run_once(run *r, unsigned char poison)
-{
+static bool run_once(run *r, unsigned char poison) {
     if (!prepare(r, poison)) return false;
     if (kiln_run(r->session->program, r->tensors, r->tensor_count, NULL, 0, NULL) != KILN_OK)
         return fail(r, "%s", kiln_last_error());
@@ -311,8 +292,7 @@ static bool run_once(run *r, unsigned char poison)
 }
 
 /* Preparing the plan apart tells the schedule; kiln_run then finds the same kernel in memory. */
-static bool tell_schedule(run *r)
-{
+static bool tell_schedule(run *r) {
     kiln_plan *plan = NULL;
     if (kiln_plan_create(r->session->program, r->tensors, r->tensor_count, NULL, 0, &plan) != KILN_OK)
         return fail(r, "%s", kiln_last_error());
@@ -323,8 +303,7 @@ static bool tell_schedule(run *r)
     return good ? true : fail(r, "%s", kiln_last_error());
 }
 
-void gpu_case_run(const gpu_runner *runner, gpu_session *session, int64_t rows, gpu_outcome *outcome)
-{
+void gpu_case_run(const gpu_runner *runner, gpu_session *session, int64_t rows, gpu_outcome *outcome) {
     *outcome = (gpu_outcome){.passed = true};
     run r = {.runner = runner, .session = session, .group = session->group, .rows = rows, .outcome = outcome};
     r.part_rows = PART_ELEMENTS / r.group->cols > 1 ? PART_ELEMENTS / r.group->cols : 1;

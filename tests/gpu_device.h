@@ -8,7 +8,8 @@
 /* Opens the driver (KILN_DRIVER, else the system's) and makes device 0's context current on the calling thread. */
 kiln_status gpu_device_open(const kiln__driver **driver, kiln__CUcontext *context, kiln__device *device);
 
-/* Where the driver is the software GPU, the function that sets the seed that orders of threads are drawn from; else NULL. */
+/* Where the driver is the software GPU, the function that sets the seed that orders of threads are drawn from; else
+ * NULL. */
 typedef void (*gpu_reorder)(uint64_t seed);
 gpu_reorder gpu_device_reorder(const kiln__driver *driver);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* More than 2^31 elements: columns, rows and flat arrays whose indices need 64 bits, most of them broadcast by stride 0,
- * so that they take little memory. gpu_large [elements]; 77 where there is no GPU, or one of software and no number. */
+/* More than 2^31 elements: columns, rows and flat arrays whose indices need 64 bits, most of them broadcast by stride
+ * 0, so that they take little memory. gpu_large [elements]; 77 where there is no GPU, or one of software and no number.
+ */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>

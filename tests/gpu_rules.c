@@ -222,7 +222,8 @@ static void check_rank_0(test_run *t) {
         }
 }
 
-/* Variances of rows whose mean is far from 0, or from the first elements; so far in the last that they may be infinite. */
+/* Variances of rows whose mean is far from 0, or from the first elements; so far in the last that they may be infinite.
+ */
 enum { FAR_KINDS = 5, OVERFLOWS = 4 };
 
 static float far_value(int kind, int64_t i) {

@@ -21,15 +21,18 @@
 #define JOB_LIMIT 128
 #define KIND_LIMIT 96
 #define KIND_SIZE 80
-#define BROKEN 3               /* exit status of a worker that wants to be replaced */
+#define BROKEN 3 /* exit status of a worker that wants to be replaced */
 
 typedef struct report {
     long passed, failed;
-    struct { char text[KIND_SIZE]; long count; } kinds[KIND_LIMIT];
+    struct {
+        char text[KIND_SIZE];
+        long count;
+    } kinds[KIND_LIMIT];
     double worst[KILN_TYPE_COUNT];
     pid_t worker;
-    size_t group;              /* being run, to blame a worker that died */
-    int64_t rows;              /* of it; 0 between cases */
+    size_t group; /* being run, to blame a worker that died */
+    int64_t rows; /* of it; 0 between cases */
 } report;
 
 typedef struct shared {
@@ -45,15 +48,13 @@ typedef struct job {
     shared *shared;
 } job;
 
-void gpu_schedule_kind(const char *schedule, char *kind, size_t size)
-{
+void gpu_schedule_kind(const char *schedule, char *kind, size_t size) {
     const char *end = strstr(schedule, ", pack");
     int length = end ? (int)(end - schedule) : (int)strlen(schedule);
     snprintf(kind, size, "%.*s%s", length, schedule, strstr(schedule, ", masked") ? ", masked" : "");
 }
 
-static void count_kind(report *to, const char *kind, long count)
-{
+static void count_kind(report *to, const char *kind, long count) {
     for (size_t i = 0; i < KIND_LIMIT; i++) {
         if (!to->kinds[i].count) snprintf(to->kinds[i].text, KIND_SIZE, "%s", kind);
         if (strcmp(to->kinds[i].text, kind)) continue;
@@ -64,8 +65,7 @@ static void count_kind(report *to, const char *kind, long count)
 
 /* ---- a worker --------------------------------------------------------------------------------------------- */
 
-static void tell_failure(const job *work, const gpu_group *group, int64_t rows, const char *schedule, const char *why)
-{
+static void tell_failure(const job *work, const gpu_group *group, int64_t rows, const char *schedule, const char *why) {
     char *line = NULL;
     size_t size = 0;
     FILE *text = open_memstream(&line, &size);
@@ -80,8 +80,7 @@ static void tell_failure(const job *work, const gpu_group *group, int64_t rows, 
 }
 
 /* False if the context broke. */
-static bool run_group(const job *work, const gpu_runner *runner, size_t index, report *to)
-{
+static bool run_group(const job *work, const gpu_runner *runner, size_t index, report *to) {
     gpu_session session = {.group = &work->groups[index]};
     const gpu_group *group = session.group;
     bool broken = false;
@@ -102,8 +101,10 @@ static bool run_group(const job *work, const gpu_runner *runner, size_t index, r
         gpu_case_run(runner, &session, group->rows[i], &outcome);
         to->rows = 0;
         broken = outcome.broken;
-        if (outcome.passed) to->passed++;
-        else to->failed++;
+        if (outcome.passed)
+            to->passed++;
+        else
+            to->failed++;
         if (!outcome.passed) tell_failure(work, group, group->rows[i], outcome.schedule, outcome.why);
         if (outcome.worst > to->worst[group->type]) to->worst[group->type] = outcome.worst;
         char kind[KIND_SIZE];
@@ -116,8 +117,7 @@ static bool run_group(const job *work, const gpu_runner *runner, size_t index, r
 }
 
 /* The exit status of a worker: 0 when no group is left. */
-static int work_off(const job *work, report *to)
-{
+static int work_off(const job *work, report *to) {
     gpu_runner runner = {.seed = work->seed, .threads = work->threads};
     kiln__device device;
     /* In a disk cache of the worker's own every kernel is compiled by this build, and once. */
@@ -128,7 +128,8 @@ static int work_off(const job *work, report *to)
         return 1;
     }
     options.cache_dir = cache.path;
-    if (gpu_device_open(&runner.driver, &runner.cuda, &device) != KILN_OK || kiln_context_create(&options, &runner.kiln) != KILN_OK) {
+    if (gpu_device_open(&runner.driver, &runner.cuda, &device) != KILN_OK ||
+        kiln_context_create(&options, &runner.kiln) != KILN_OK) {
         fprintf(stderr, "a worker cannot start: %s\n", kiln_last_error());
         own_folder_remove(&cache);
         return 1;
@@ -150,8 +151,7 @@ static int work_off(const job *work, report *to)
 
 /* ---- all workers ------------------------------------------------------------------------------------------ */
 
-static bool start_worker(const job *work, report *to)
-{
+static bool start_worker(const job *work, report *to) {
     fflush(stdout);
     pid_t worker = fork();
     if (worker == 0) {
@@ -164,8 +164,7 @@ static bool start_worker(const job *work, report *to)
 }
 
 /* A worker ended without finishing its case: by a signal, say. */
-static void blame(const job *work, report *to, int status)
-{
+static void blame(const job *work, report *to, int status) {
     char why[80];
     snprintf(why, sizeof why, "the worker process ended with %s %d", WIFSIGNALED(status) ? "signal" : "status",
              WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
@@ -181,11 +180,9 @@ static void blame(const job *work, report *to, int status)
 }
 
 /* Returns how many workers could not work at all. */
-static int run_workers(const job *work, int jobs)
-{
+static int run_workers(const job *work, int jobs) {
     int running = 0, lost = 0;
-    for (int i = 0; i < jobs; i++)
-        running += start_worker(work, &work->shared->reports[i]);
+    for (int i = 0; i < jobs; i++) running += start_worker(work, &work->shared->reports[i]);
     lost = jobs - running;
     while (running > 0) {
         int status = 0;
@@ -193,21 +190,21 @@ static int run_workers(const job *work, int jobs)
         if (ended < 0 && errno == EINTR) continue;
         if (ended < 0) break;
         report *to = work->shared->reports;
-        while (to < work->shared->reports + jobs && to->worker != ended)
-            to++;
+        while (to < work->shared->reports + jobs && to->worker != ended) to++;
         if (to == work->shared->reports + jobs) continue;
         running--;
         if (status == 0) continue;
         bool can_go_on = WIFSIGNALED(status) || WEXITSTATUS(status) == BROKEN;
         blame(work, to, status);
-        if (!can_go_on) lost++;
-        else if (work->shared->next < work->count) running += start_worker(work, to);
+        if (!can_go_on)
+            lost++;
+        else if (work->shared->next < work->count)
+            running += start_worker(work, to);
     }
     return lost;
 }
 
-static void tell_totals(const job *work, int jobs)
-{
+static void tell_totals(const job *work, int jobs) {
     report total = {0};
     for (int i = 0; i < jobs; i++) {
         const report *from = &work->shared->reports[i];
@@ -228,8 +225,7 @@ static void tell_totals(const job *work, int jobs)
     work->shared->reports[0].passed = total.passed;
 }
 
-int gpu_run_groups(const gpu_group *groups, size_t count, const gpu_run_options *options)
-{
+int gpu_run_groups(const gpu_group *groups, size_t count, const gpu_run_options *options) {
     int jobs = options->jobs < JOB_LIMIT ? options->jobs : JOB_LIMIT;
     if ((size_t)jobs > count) jobs = (int)count;
     shared *memory = mmap(NULL, sizeof *memory, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -239,11 +235,12 @@ int gpu_run_groups(const gpu_group *groups, size_t count, const gpu_run_options 
     }
     job work = {groups, count, options->seed, options->threads, options->orders, memory};
     long cases = 0;
-    for (size_t i = 0; i < count; i++)
-        cases += groups[i].rows_count;
+    for (size_t i = 0; i < count; i++) cases += groups[i].rows_count;
     int lost = 0;
-    if (jobs > 1) lost = run_workers(&work, jobs);
-    else lost = work_off(&work, &memory->reports[0]) == 1;
+    if (jobs > 1)
+        lost = run_workers(&work, jobs);
+    else
+        lost = work_off(&work, &memory->reports[0]) == 1;
     tell_totals(&work, jobs);
     const report *total = &memory->reports[0];
     long unaccounted = cases - total->passed - total->failed;

@@ -7,8 +7,8 @@
 
 typedef struct gpu_run_options {
     uint64_t seed;
-    int jobs, threads;         /* processes (one: this one), and threads of each for the CPU reference */
-    int orders;                /* that each case's threads run in, one after another, where the GPU is the software one */
+    int jobs, threads; /* processes (one: this one), and threads of each for the CPU reference */
+    int orders;        /* that each case's threads run in, one after another, where the GPU is the software one */
 } gpu_run_options;
 
 /* Runs all groups and prints the failures and the totals. The exit status. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the tests of launches share: a folder for the cache, stand-ins for the driver and NVRTC, what the log was told. */
+/* What the tests of launches share: a folder for the cache, stand-ins for the driver and NVRTC, what the log was told.
+ */
 #ifndef KILN_TESTS_LAUNCH_FIXTURE_H
 #define KILN_TESTS_LAUNCH_FIXTURE_H
 
@@ -7,12 +8,12 @@
 #include "fake_driver.h"
 
 typedef struct launch_fixture {
-    char dir[64];          /* the test's own, removed at its end */
-    char nvrtc[128];       /* a copy of the stand-in, which no other test has opened; it compiles for sm_90 */
-    fake_driver *fake;     /* counters at 0, no failures; its context is current on the thread */
+    char dir[64];      /* the test's own, removed at its end */
+    char nvrtc[128];   /* a copy of the stand-in, which no other test has opened; it compiles for sm_90 */
+    fake_driver *fake; /* counters at 0, no failures; its context is current on the thread */
     const kiln__driver *driver;
     int messages;
-    char message[1024];    /* the log's last */
+    char message[1024]; /* the log's last */
 } launch_fixture;
 
 int set_up_launch(void **state);

@@ -5,7 +5,9 @@
 
 #include <stdbool.h>
 
-typedef struct own_folder { char path[64]; } own_folder;
+typedef struct own_folder {
+    char path[64];
+} own_folder;
 
 /* A new empty folder under /tmp. */
 bool own_folder_make(own_folder *folder);

@@ -23,8 +23,8 @@ typedef struct packed_result {
     size_t bytes;
 } packed_result;
 
-/* Fails the test where bytes differ from the reference's, gaps and guards included, but that floats may differ in their last
- * bits. `result` may be NULL. */
+/* Fails the test where bytes differ from the reference's, gaps and guards included, but that floats may differ in their
+ * last bits. `result` may be NULL. */
 void run_packed_case(const packed_case *c, packed_result *result);
 
 /* Element i of any input. */

@@ -4,9 +4,9 @@
  *
  *   plan_snapshot [--cases N] [--seed S] [--machine] [--part I/N] [MANIFEST]...
  *
- * Problems: the lines of the manifests, those listed here, and N random cases (20,000). With --machine the first schedule
- * of each alone, for sm_90, its text left out, and a hash of the machine code instead of the source's: for changes of
- * names. --part 0/2 takes every other problem, so that two processes share them. */
+ * Problems: the lines of the manifests, those listed here, and N random cases (20,000). With --machine the first
+ * schedule of each alone, for sm_90, its text left out, and a hash of the machine code instead of the source's: for
+ * changes of names. --part 0/2 takes every other problem, so that two processes share them. */
 #define _GNU_SOURCE
 #include <elf.h>
 #include <getopt.h>
@@ -191,9 +191,11 @@ static void print_random(uint64_t seed, long cases) {
 }
 
 int main(int argc, char **argv) {
-    static const struct option longs[] = {
-        {"cases", required_argument, NULL, 'n'}, {"seed", required_argument, NULL, 's'}, {"machine", no_argument, NULL, 'm'},
-        {"part", required_argument, NULL, 'p'},  {NULL, 0, NULL, 0}};
+    static const struct option longs[] = {{"cases", required_argument, NULL, 'n'},
+                                          {"seed", required_argument, NULL, 's'},
+                                          {"machine", no_argument, NULL, 'm'},
+                                          {"part", required_argument, NULL, 'p'},
+                                          {NULL, 0, NULL, 0}};
     kiln_context_options options = KILN_CONTEXT_OPTIONS_INIT;
     kiln_context *context;
     uint64_t seed = 1;

@@ -15,8 +15,9 @@ __extension__ typedef __int128 wide; /* products of two numbers of 64 bits */
 /* Who works on a row: threads, blocks. */
 static const char *group_fault(const kiln__schedule *s, const kiln__device *device) {
     bool outer = s->layout == KILN__LAYOUT_OUTER, together = kiln__schedule_clusters(s) || s->group == KILN__GROUP_GRID;
-    bool tile = s->residency == KILN__RESIDENCY_TILE;
-    int64_t rows_of_threads = s->rows_per_block / (outer ? s->pack_size : 1) + s->drifts; /* outer: packs of rows */
+    bool tile = s->staging == KILN__STAGING_TILE;
+    int64_t rows_of_threads =
+        s->rows_per_block / (outer ? s->vector_width : 1) + s->misaligned; /* outer: packs of rows */
     RULE(s->threads % 32 == 0 && s->threads >= 32 && s->threads <= 1024);
     RULE(s->blocks_per_row >= 1 && (together || s->blocks_per_row == 1));
     IMPLIES(s->group == KILN__GROUP_CLUSTER, s->blocks_per_row > 1);
@@ -25,53 +26,60 @@ static const char *group_fault(const kiln__schedule *s, const kiln__device *devi
     IMPLIES(s->group == KILN__GROUP_GRID, s->blocks_per_row == device->sm_count && !s->ordered);
     if (s->layout == KILN__LAYOUT_FLAT) {
         RULE(s->rows_per_block == 1 && s->splits == 1 && s->blocks_per_row == 1);
-        IMPLIES(!s->squares, s->threads_per_row == s->threads);
-        IMPLIES(s->squares, s->threads_per_row >= 1 && s->threads % s->threads_per_row == 0);
-        IMPLIES(s->squares, kiln__is_power_of_two(s->steps)); /* what is shifted counts by it */
+        IMPLIES(!s->transposes, s->threads_per_row == s->threads);
+        IMPLIES(s->transposes, s->threads_per_row >= 1 && s->threads % s->threads_per_row == 0);
+        IMPLIES(s->transposes, kiln__is_power_of_two(s->steps)); /* what is shifted counts by it */
         return NULL;
     }
     RULE(s->threads_per_row >= 1 && s->threads_per_row % s->blocks_per_row == 0);
     RULE(kiln__is_power_of_two(s->threads_per_row / s->blocks_per_row));
-    RULE(s->rows_per_block >= 1 && (outer || s->abreast || s->group == KILN__GROUP_LANES || s->rows_per_block == 1));
+    RULE(s->rows_per_block >= 1 &&
+         (outer || s->rows_in_flight || s->group == KILN__GROUP_LANES || s->rows_per_block == 1));
     IMPLIES(s->group == KILN__GROUP_LANES, s->threads_per_row <= 32);
-    IMPLIES(s->drifts, outer && !s->ordered && !s->masked && s->row_vector == s->pack_size && s->pack_size > 1);
-    IMPLIES(s->drifts, s->threads_per_row % s->pack_size == 0 && s->rows_per_block % s->pack_size == 0);
-    IMPLIES(tile, s->threads * (s->tile_rows ? s->parts : 1) >= s->threads_per_row); /* its rows in several passes */
+    IMPLIES(s->misaligned, outer && !s->ordered && !s->masked && s->run_rows == s->vector_width && s->vector_width > 1);
+    IMPLIES(s->misaligned, s->threads_per_row % s->vector_width == 0 && s->rows_per_block % s->vector_width == 0);
+    IMPLIES(tile, s->threads * (s->tile_rows ? s->ranks_per_thread : 1) >=
+                      s->threads_per_row); /* its rows in several passes */
     IMPLIES(tile, (int64_t)s->rows_per_block * s->threads_per_row >= s->threads);
-    IMPLIES(!tile && !s->abreast, rows_of_threads * s->threads_per_row == (int64_t)s->threads * s->blocks_per_row);
-    IMPLIES(s->abreast, s->threads_per_row == s->threads * s->blocks_per_row && s->rows_per_block > 1 && s->sharing);
-    IMPLIES(s->abreast, s->residency == KILN__RESIDENCY_SHARED && !s->persistent && !s->ordered && s->ahead);
-    IMPLIES(s->abreast, s->apart >= 1 && s->row_phase * s->apart % s->pack_size == 0 && s->pack_size % s->apart == 0);
-    IMPLIES(s->abreast && !s->peeled, s->apart == 1);
-    IMPLIES(outer, s->resident * s->threads <= device->threads_per_sm);
-    IMPLIES(s->line, outer && !s->ordered && !s->drifts && !s->tile_rows && s->line <= 8 && s->steps % s->line == 0);
-    IMPLIES(s->line && s->residency != KILN__RESIDENCY_SHARED, s->batch % s->line == 0);
+    IMPLIES(!tile && !s->rows_in_flight,
+            rows_of_threads * s->threads_per_row == (int64_t)s->threads * s->blocks_per_row);
+    IMPLIES(s->rows_in_flight,
+            s->threads_per_row == s->threads * s->blocks_per_row && s->rows_per_block > 1 && s->invariant_inputs);
+    IMPLIES(s->rows_in_flight, s->staging == KILN__STAGING_SHARED && !s->persistent && !s->ordered && s->prefetch);
+    IMPLIES(s->rows_in_flight, s->row_spacing >= 1 && s->row_phase * s->row_spacing % s->vector_width == 0 &&
+                                   s->vector_width % s->row_spacing == 0);
+    IMPLIES(s->rows_in_flight && !s->peeled, s->row_spacing == 1);
+    IMPLIES(outer, s->min_blocks_per_sm * s->threads <= device->threads_per_sm);
+    IMPLIES(s->transpose_width, outer && !s->ordered && !s->misaligned && !s->tile_rows && s->transpose_width <= 8 &&
+                                    s->steps % s->transpose_width == 0);
+    IMPLIES(s->transpose_width && s->staging != KILN__STAGING_SHARED, s->batch % s->transpose_width == 0);
     RULE((s->tile_rows > 0) == (tile && outer));
     if (s->tile_rows) {
-        RULE(s->rows_per_block >= s->tile_rows && s->row_vector == 1 && !s->ordered && s->splits == 1);
-        RULE(s->blocks_per_row == 1 && s->parts >= 1 && kiln__is_power_of_two(s->parts));
-        RULE(s->chain >= 1 && s->threads_per_row % (s->chain * s->parts) == 0);
-        RULE(s->rows_per_block / s->pack_size * (s->threads_per_row / s->parts) == s->threads);
-        RULE(s->resident * s->threads <= device->threads_per_sm && s->resident <= 32);
+        RULE(s->rows_per_block >= s->tile_rows && s->run_rows == 1 && !s->ordered && s->splits == 1);
+        RULE(s->blocks_per_row == 1 && s->ranks_per_thread >= 1 && kiln__is_power_of_two(s->ranks_per_thread));
+        RULE(s->rank_groups >= 1 && s->threads_per_row % (s->rank_groups * s->ranks_per_thread) == 0);
+        RULE(s->rows_per_block / s->vector_width * (s->threads_per_row / s->ranks_per_thread) == s->threads);
+        RULE(s->min_blocks_per_sm * s->threads <= device->threads_per_sm && s->min_blocks_per_sm <= 32);
     }
     return NULL;
 }
 
 /* Where a row stays, and what of it. */
-static const char *residency_fault(const kiln__schedule *s, const kiln__device *device) {
-    bool shared = s->residency == KILN__RESIDENCY_SHARED, tile = s->residency == KILN__RESIDENCY_TILE;
-    RULE(kiln__is_power_of_two(s->pack_size) && s->pack_size <= 16);
+static const char *staging_fault(const kiln__schedule *s, const kiln__device *device) {
+    bool shared = s->staging == KILN__STAGING_SHARED, tile = s->staging == KILN__STAGING_TILE;
+    RULE(kiln__is_power_of_two(s->vector_width) && s->vector_width <= 16);
     RULE(s->steps >= 1 && s->batch >= 1 && s->batch <= s->steps);
-    RULE(s->held >= 0 && s->held <= s->steps);
-    IMPLIES(shared && !s->persistent, s->held == s->steps);
-    IMPLIES(shared, s->held <= device->shared_per_block / s->threads); /* they are unrolled: no more than have room */
+    RULE(s->staged_steps >= 0 && s->staged_steps <= s->steps);
+    IMPLIES(shared && !s->persistent, s->staged_steps == s->steps);
+    IMPLIES(shared,
+            s->staged_steps <= device->shared_per_block / s->threads); /* they are unrolled: no more than have room */
     IMPLIES(s->persistent, shared);
-    IMPLIES(s->residency == KILN__RESIDENCY_REGISTERS, s->batch == s->steps);
-    IMPLIES(s->peeled, s->layout == KILN__LAYOUT_INNER && (s->residency == KILN__RESIDENCY_REGISTERS || s->abreast));
-    IMPLIES(s->peeled, !s->masked && !s->ordered && s->threads_per_row >= 2 * s->pack_size);
-    RULE(s->batch * s->pack_size <= KILN__MOST_REGISTER_ELEMENTS); /* in registers these are all steps */
+    IMPLIES(s->staging == KILN__STAGING_REGISTERS, s->batch == s->steps);
+    IMPLIES(s->peeled, s->layout == KILN__LAYOUT_INNER && (s->staging == KILN__STAGING_REGISTERS || s->rows_in_flight));
+    IMPLIES(s->peeled, !s->masked && !s->ordered && s->threads_per_row >= 2 * s->vector_width);
+    RULE(s->batch * s->vector_width <= KILN__MOST_REGISTER_ELEMENTS); /* in registers these are all steps */
     RULE(s->shared_bytes >= 0 && s->shared_bytes <= device->shared_per_block);
-    IMPLIES(!shared && !tile && !s->ahead, s->shared_bytes == 0);
+    IMPLIES(!shared && !tile && !s->prefetch, s->shared_bytes == 0);
     return NULL;
 }
 
@@ -79,28 +87,29 @@ static const char *residency_fault(const kiln__schedule *s, const kiln__device *
 static const char *cover_fault(const kiln__schedule *s, const kiln__problem *p) {
     bool outer = s->layout == KILN__LAYOUT_OUTER, inner = s->layout == KILN__LAYOUT_INNER;
     RULE(s->splits >= 1 && s->splits <= 4096);
-    IMPLIES(s->splits > 1, s->residency == KILN__RESIDENCY_STREAM && s->blocks_per_row == 1);
-    if (s->squares) {
+    IMPLIES(s->splits > 1, s->staging == KILN__STAGING_NONE && s->blocks_per_row == 1);
+    if (s->transposes) {
         const int64_t run = p->outer[p->outer_rank - 1], behind = s->threads / s->threads_per_row * s->steps;
-        RULE(s->across >= 0 && s->across < p->outer_rank - 1 && run % s->pack_size == 0);
-        IMPLIES(!s->masked, p->outer[s->across] % s->steps == 0);
-        IMPLIES(s->threads_per_row > 1, (int64_t)s->threads_per_row / 2 * s->pack_size < run);
+        RULE(s->transposed_dim >= 0 && s->transposed_dim < p->outer_rank - 1 && run % s->vector_width == 0);
+        IMPLIES(!s->masked, p->outer[s->transposed_dim] % s->steps == 0);
+        IMPLIES(s->threads_per_row > 1, (int64_t)s->threads_per_row / 2 * s->vector_width < run);
         /* Where threads are pinned, or more than the least, some may sit out, but not most of a small block. */
-        IMPLIES(s->threads_per_row < s->threads, behind / 8 < p->outer[s->across] || s->threads > 64);
+        IMPLIES(s->threads_per_row < s->threads, behind / 8 < p->outer[s->transposed_dim] || s->threads > 64);
     }
     for (int o = 0; o < p->input_count + p->output_count; o++) {
-        const bool long_enough = p->outer_rank == 1 || p->outer[p->outer_rank - (p->outer_rank > 0)] >= s->pack_size;
-        IMPLIES(s->bent[o], s->layout == KILN__LAYOUT_FLAT && !s->squares && !p->operands[o].linear && long_enough);
+        const bool long_enough = p->outer_rank == 1 || p->outer[p->outer_rank - (p->outer_rank > 0)] >= s->vector_width;
+        IMPLIES(s->crossing[o],
+                s->layout == KILN__LAYOUT_FLAT && !s->transposes && !p->operands[o].linear && long_enough);
     }
     if (s->layout == KILN__LAYOUT_FLAT) return NULL;
     /* Of the largest rows the last chunk may end behind the last number. */
-    wide step = (wide)s->threads_per_row * (outer ? 1 : s->pack_size), chunk = step * s->steps;
-    wide columns = (wide)p->cols + (s->masked && inner ? s->pack_size - 1 : 0);
-    if (s->peeled) columns = (p->cols / s->pack_size - 1) * s->pack_size; /* those in packs */
+    wide step = (wide)s->threads_per_row * (outer ? 1 : s->vector_width), chunk = step * s->steps;
+    wide columns = (wide)p->cols + (s->masked && inner ? s->vector_width - 1 : 0);
+    if (s->peeled) columns = (p->cols / s->vector_width - 1) * s->vector_width; /* those in packs */
     RULE(s->splits * chunk >= columns);
     IMPLIES(p->cols, (s->splits - 1) * chunk < columns);
-    IMPLIES(p->cols && s->splits == 1, step * (s->steps - (s->line ? s->line : 1)) < columns);
-    IMPLIES(!s->masked && !s->peeled && inner, p->cols % s->pack_size == 0);
+    IMPLIES(p->cols && s->splits == 1, step * (s->steps - (s->transpose_width ? s->transpose_width : 1)) < columns);
+    IMPLIES(!s->masked && !s->peeled && inner, p->cols % s->vector_width == 0);
     IMPLIES(s->ordered && inner, !s->masked);
     return NULL;
 }
@@ -109,14 +118,20 @@ static const char *cover_fault(const kiln__schedule *s, const kiln__problem *p) 
 static const char *access_fault(const kiln__schedule *s, const kiln__problem *p) {
     for (int o = 0; o < p->input_count + p->output_count; o++) {
         const kiln__operand *operand = &p->operands[o];
-        int size = (int)kiln_type_size(operand->type), vector = s->vector[o];
+        int size = (int)kiln_type_size(operand->type), vector = s->access[o];
         RULE(vector >= 0 && vector * size <= 16);
         IMPLIES(vector, kiln__is_power_of_two(vector) && vector <= operand->alignment);
-        IMPLIES(vector, (!s->turned[o] ? s->pack_size : s->line ? s->line : s->steps) % vector == 0);
-        IMPLIES(s->turned[o] && !s->line, s->squares && !operand->output && operand->outer_strides[s->across] == 1);
-        IMPLIES(s->turned[o] && s->line, operand->output && operand->per_element && vector > 1);
-        for (int d = 0; d < p->outer_rank && s->squares && vector && !s->shifted[o]; d++)
-            IMPLIES(d != (s->turned[o] ? s->across : p->outer_rank - 1), operand->outer_strides[d] % vector == 0);
+        IMPLIES(vector, (!s->transposed[o]    ? s->vector_width
+                         : s->transpose_width ? s->transpose_width
+                                              : s->steps) %
+                                vector ==
+                            0);
+        IMPLIES(s->transposed[o] && !s->transpose_width,
+                s->transposes && !operand->output && operand->outer_strides[s->transposed_dim] == 1);
+        IMPLIES(s->transposed[o] && s->transpose_width, operand->output && operand->per_element && vector > 1);
+        for (int d = 0; d < p->outer_rank && s->transposes && vector && !s->shifted[o]; d++)
+            IMPLIES(d != (s->transposed[o] ? s->transposed_dim : p->outer_rank - 1),
+                    operand->outer_strides[d] % vector == 0);
         IMPLIES(vector && !s->masked && !s->peeled && operand->linear,
                 operand->row_stride % vector == 0 || operand->row_stride == 1);
         RULE(s->tile_offset[o] >= 0 && s->tile_offset[o] <= s->shared_bytes && s->tile_offset[o] % 16 == 0);
@@ -128,7 +143,7 @@ const char *schedule_fault(const kiln__schedule *schedule, const kiln__problem *
     const char *fault = group_fault(schedule, device);
     RULE(schedule->reason && *schedule->reason && *schedule->text);
     RULE(strlen(schedule->text) + 1 < sizeof schedule->text);
-    if (!fault) fault = residency_fault(schedule, device);
+    if (!fault) fault = staging_fault(schedule, device);
     if (!fault) fault = cover_fault(schedule, problem);
     return fault ? fault : access_fault(schedule, problem);
 }
@@ -163,9 +178,10 @@ static const char *exchange_fault(const kiln__prepared *prepared) {
         warps = warps * s->blocks_per_row > 32 ? warps + s->blocks_per_row : warps * s->blocks_per_row;
     for (uint32_t i = 0; i < ir->count; i++)
         bytes += (int64_t)kiln__reduction_values(ir->insts[i].op) * (ir->insts[i].type == KILN__F64 ? 8 : 4);
-    IMPLIES(s->enders > 32, bytes * (s->end_threads / 32) * (s->row_vector ? s->pack_size : 1) <= 49152);
-    if (s->drifts || s->tile_rows) {
-        const int sharing = s->threads_per_row / s->blocks_per_row / (s->tile_rows ? s->parts : 1);
+    IMPLIES(s->final_threads > 32,
+            bytes * (s->final_block_threads / 32) * (s->run_rows ? s->vector_width : 1) <= 49152);
+    if (s->misaligned || s->tile_rows) {
+        const int sharing = s->threads_per_row / s->blocks_per_row / (s->tile_rows ? s->ranks_per_thread : 1);
         const int slots = s->tile_rows && sharing == 1 ? 0 : sharing + (s->blocks_per_row > 1 ? s->blocks_per_row : 0);
         int64_t padded = 0;
         for (uint32_t i = 0; i < ir->count; i++)
@@ -191,15 +207,15 @@ const char *launch_fault(const kiln__prepared *prepared) {
     IMPLIES(s->splits == 1, launches == 1);
     const int64_t rows = kiln__schedule_rows(s, p);
     RULE(rows >= p->rows);
-    IMPLIES(!s->drifts && !s->squares && !s->tile_rows, rows == p->rows);
+    IMPLIES(!s->misaligned && !s->transposes && !s->tile_rows, rows == p->rows);
     IMPLIES(s->tile_rows && rows < INT64_MAX, p->rows <= rows / s->rows_per_block * s->tile_rows);
     const int64_t run = kiln__schedule_run(s, p);
     RULE(run <= rows);
     if (kiln__schedule_grid(s, rows, run, &grid)) {
         bool flat = s->layout == KILN__LAYOUT_FLAT;
-        const bool few = s->abreast && rows <= s->few_rows;
-        int64_t each = flat ? s->threads * s->steps * s->pack_size : few ? 1 : s->rows_per_block;
-        int64_t apart = s->abreast && !few ? s->apart : 1;
+        const bool few = s->rows_in_flight && rows <= s->few_rows;
+        int64_t each = flat ? s->threads * s->steps * s->vector_width : few ? 1 : s->rows_per_block;
+        int64_t apart = s->rows_in_flight && !few ? s->row_spacing : 1;
         wide blocks = (wide)kiln__divide_up(rows, each * apart) * apart * s->splits * s->blocks_per_row;
         RULE(grid.x <= 2147483647 && grid.y <= 65535 && grid.z <= 65535 && grid.x % (unsigned)s->blocks_per_row == 0);
         RULE((wide)grid.x * grid.y * grid.z >= blocks);

@@ -3,7 +3,7 @@
 #ifndef KILN_TESTS_SCHEDULE_RULES_H
 #define KILN_TESTS_SCHEDULE_RULES_H
 
-#include "context.h"
+#include "runtime/context.h"
 
 /* The first rule that the schedule breaks, in C; NULL: it keeps them all. */
 const char *schedule_fault(const kiln__schedule *schedule, const kiln__problem *problem, const kiln__device *device);

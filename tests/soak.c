@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Texts by the thousand, each created, run and destroyed, as a service does that compiles what its users write: memory and
- * the time of a cycle must stay what they are after the warm-up. On the stand-ins for the driver and NVRTC, so that it is
- * Kiln alone that is measured.
- *   soak [--texts N] [--shapes N] [--kernels N] [--remembered N] [--threads N] [--disk FOLDER]
- * Prints ten lines; fails where memory or time has grown. */
+/* Texts by the thousand, each created, run and destroyed, as a service does that compiles what its users write: memory
+ * and the time of a cycle must stay what they are after the warm-up. On the stand-ins for the driver and NVRTC, so that
+ * it is Kiln alone that is measured. soak [--texts N] [--shapes N] [--kernels N] [--remembered N] [--threads N] [--disk
+ * FOLDER] Prints ten lines; fails where memory or time has grown. */
 #define _GNU_SOURCE
 #include <getopt.h>
 #include <malloc.h>
@@ -64,7 +63,8 @@ static kiln_status run_rows(const kiln_program *program, int64_t rows, int64_t c
     return kiln_run(program, tensors, 2, NULL, 0, NULL);
 }
 
-/* One text. Its first shape is run twice: the second time it is only looked up, as one of those that are remembered is. */
+/* One text. Its first shape is run twice: the second time it is only looked up, as one of those that are remembered is.
+ */
 static kiln_status cycle(const soak *s, long n) {
     char text[96];
     kiln_program *program = NULL;
@@ -110,8 +110,8 @@ static kiln_status run_interval(const soak *s, long first, long count, reading *
 /* Memory that the interval's end has more of than the warm-up's: a twentieth, and what fits no page. */
 static bool has_grown(double now, double before) { return now > before * 1.05 + 1; }
 
-/* The first half warms up: caches fill, the allocator finds its size. A cycle's time is the least of those after it, and
- * may differ by what else the machine does. */
+/* The first half warms up: caches fill, the allocator finds its size. A cycle's time is the least of those after it,
+ * and may differ by what else the machine does. */
 static int judge(const reading readings[INTERVALS]) {
     const reading *warm = &readings[INTERVALS / 2 - 1], *last = &readings[INTERVALS - 1];
     double before = readings[1].ms, after = last->ms;

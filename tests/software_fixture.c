@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Programs on the software GPU beside the CPU reference. Each step's failure becomes a status, so that tests can ask for
- * failures and look at what comes of them. */
+/* Programs on the software GPU beside the CPU reference. Each step's failure becomes a status, so that tests can ask
+ * for failures and look at what comes of them. */
 #include "software_fixture.h"
 
 #include <math.h>
@@ -13,8 +13,7 @@
 
 #if defined(KILN_SOFTWARE_DRIVER) && defined(KILN_SOFTWARE_NVRTC)
 /* With the driver's path in options. */
-static kiln_status open_with(const kiln_context_options *options, software_device *out)
-{
+static kiln_status open_with(const kiln_context_options *options, software_device *out) {
     if (!software_gpu_open(options->driver_path, options->nvrtc_path, &out->gpu)) return KILN_E_NO_DRIVER;
     kiln_status status = kiln__driver_open(options->driver_path, &out->driver);
     if (status) return status;
@@ -27,16 +26,17 @@ static kiln_status open_with(const kiln_context_options *options, software_devic
     result = out->driver->DevicePrimaryCtxRetain(&context, ordinal);
     if (result) return kiln__driver_fail(out->driver, KILN_E_NO_DEVICE, result, "cuDevicePrimaryCtxRetain");
     result = out->driver->CtxSetCurrent(context);
-    if (result) status = kiln__driver_fail(out->driver, KILN_E_NO_DEVICE, result, "cuCtxSetCurrent");
-    else status = kiln_context_create(options, &out->kiln);
+    if (result)
+        status = kiln__driver_fail(out->driver, KILN_E_NO_DEVICE, result, "cuCtxSetCurrent");
+    else
+        status = kiln_context_create(options, &out->kiln);
     if (status) out->driver->DevicePrimaryCtxRelease(ordinal);
     return status;
 }
 
 #endif
 
-kiln_status software_device_open(const char *cache_dir, software_device *out)
-{
+kiln_status software_device_open(const char *cache_dir, software_device *out) {
     *out = (software_device){0};
 #if defined(KILN_SOFTWARE_DRIVER) && defined(KILN_SOFTWARE_NVRTC)
     kiln_context_options options = KILN_CONTEXT_OPTIONS_INIT;
@@ -53,8 +53,7 @@ kiln_status software_device_open(const char *cache_dir, software_device *out)
 #endif
 }
 
-kiln_status software_device_close(software_device *device)
-{
+kiln_status software_device_close(software_device *device) {
     kiln_context_destroy(device->kiln);
     device->kiln = NULL;
     own_folder_remove(&device->cache);
@@ -79,21 +78,18 @@ typedef struct work {
     size_t bytes[TENSOR_LIMIT];
 } work;
 
-static kiln_status driver_status(const work *w, kiln__CUresult result, const char *what)
-{
+static kiln_status driver_status(const work *w, kiln__CUresult result, const char *what) {
     return result ? kiln__driver_fail(w->device->driver, KILN_E_LAUNCH, result, what) : KILN_OK;
 }
 
 /* Floats of both signs that sum without cancelling; integers of both signs, some of them 0. */
-static double input_value(kiln_type type, size_t tensor, size_t i)
-{
+static double input_value(kiln_type type, size_t tensor, size_t i) {
     const double u = (double)((i * 40503u + tensor * 2711u) % 1009) / 1009;
     if (kiln__type_is_float(type)) return i % 2 ? 3 + 2 * u : 2 * u - 1;
     return i % 5 < 2 ? 0 : (double)(int)(2000 * u - 1000);
 }
 
-static kiln_status make_tensors(work *w)
-{
+static kiln_status make_tensors(work *w) {
     const software_case *test = w->test;
     const int64_t sizes[2] = {test->rows, test->cols};
     w->count = kiln_program_input_count(w->program) + 1;
@@ -107,15 +103,15 @@ static kiln_status make_tensors(work *w)
                                             shared || (output && test->reduces) ? 1 : 2, shared ? sizes + 1 : sizes);
         if (!w->host[t].data) return kiln__out_of_memory();
         for (size_t i = 0; i < elements && !output; i++)
-            kiln__store_f64(test->type, (char *)w->host[t].data + i * kiln_type_size(test->type), input_value(test->type, t, i));
+            kiln__store_f64(test->type, (char *)w->host[t].data + i * kiln_type_size(test->type),
+                            input_value(test->type, t, i));
     }
     w->expected = w->host[w->count - 1];
     w->expected.data = malloc(w->bytes[w->count - 1]);
     return w->expected.data ? KILN_OK : kiln__out_of_memory();
 }
 
-static kiln_status upload(work *w)
-{
+static kiln_status upload(work *w) {
     const kiln__driver *driver = w->device->driver;
     const size_t shift = (size_t)w->test->shift * kiln_type_size(w->test->type);
     for (size_t t = 0; t < w->count; t++) {
@@ -123,16 +119,17 @@ static kiln_status upload(work *w)
         if (status) return status;
         w->gpu[t] = w->host[t];
         w->gpu[t].data = (void *)(uintptr_t)(w->memory[t] + shift);
-        status = t + 1 < w->count ? driver_status(w, driver->MemcpyHtoD(w->memory[t] + shift, w->host[t].data, w->bytes[t]), "cuMemcpyHtoD")
-                                  : driver_status(w, driver->MemsetD8(w->memory[t] + shift, 0xff, w->bytes[t]), "cuMemsetD8");
+        status = t + 1 < w->count
+                     ? driver_status(w, driver->MemcpyHtoD(w->memory[t] + shift, w->host[t].data, w->bytes[t]),
+                                     "cuMemcpyHtoD")
+                     : driver_status(w, driver->MemsetD8(w->memory[t] + shift, 0xff, w->bytes[t]), "cuMemsetD8");
         if (status) return status;
     }
     return KILN_OK;
 }
 
 /* By a plan and by kiln_run, which must agree; with the time that events tell. */
-static kiln_status run_between(work *w, kiln_plan *plan, kiln__CUevent start, kiln__CUevent end)
-{
+static kiln_status run_between(work *w, kiln_plan *plan, kiln__CUevent start, kiln__CUevent end) {
     const kiln__driver *driver = w->device->driver;
     void *data[TENSOR_LIMIT];
     float elapsed = -1;
@@ -147,13 +144,13 @@ static kiln_status run_between(work *w, kiln_plan *plan, kiln__CUevent start, ki
     return status ? status : driver_status(w, driver->CtxSynchronize(), "cuCtxSynchronize");
 }
 
-static kiln_status run_on_device(work *w)
-{
+static kiln_status run_on_device(work *w) {
     const kiln__driver *driver = w->device->driver;
     kiln_plan *plan = NULL;
     kiln__CUevent events[2] = {NULL, NULL};
     kiln_status status = kiln_plan_create(w->program, w->gpu, w->count, NULL, 0, &plan);
-    for (int i = 0; i < 2 && !status; i++) status = driver_status(w, driver->EventCreate(&events[i], 0), "cuEventCreate");
+    for (int i = 0; i < 2 && !status; i++)
+        status = driver_status(w, driver->EventCreate(&events[i], 0), "cuEventCreate");
     if (!status) status = run_between(w, plan, events[0], events[1]);
     for (int i = 0; i < 2; i++) {
         kiln__CUresult result = events[i] ? driver->EventDestroy(events[i]) : KILN__CUDA_SUCCESS;
@@ -163,27 +160,29 @@ static kiln_status run_on_device(work *w)
     return status;
 }
 
-static kiln_status download(work *w)
-{
+static kiln_status download(work *w) {
     const size_t output = w->count - 1;
-    return driver_status(w, w->device->driver->MemcpyDtoH(w->host[output].data, (uintptr_t)w->gpu[output].data, w->bytes[output]), "cuMemcpyDtoH");
+    return driver_status(
+        w, w->device->driver->MemcpyDtoH(w->host[output].data, (uintptr_t)w->gpu[output].data, w->bytes[output]),
+        "cuMemcpyDtoH");
 }
 
-static kiln_status compute_expected(work *w)
-{
+static kiln_status compute_expected(work *w) {
     kiln_tensor tensors[TENSOR_LIMIT];
     for (size_t t = 0; t < w->count; t++) tensors[t] = w->host[t];
     tensors[w->count - 1] = w->expected;
     return kiln_run_cpu(w->program, tensors, w->count, NULL, 0);
 }
 
-static double tolerance(kiln_type type)
-{
-    return type == KILN_F16 ? 0x1p-9 : type == KILN_BF16 ? 0x1p-6 : type == KILN_F32 ? 1e-5 : type == KILN_F64 ? 1e-12 : 0;
+static double tolerance(kiln_type type) {
+    return type == KILN_F16    ? 0x1p-9
+           : type == KILN_BF16 ? 0x1p-6
+           : type == KILN_F32  ? 1e-5
+           : type == KILN_F64  ? 1e-12
+                               : 0;
 }
 
-static bool is_right(const work *w)
-{
+static bool is_right(const work *w) {
     const kiln_type type = w->test->type;
     const size_t size = kiln_type_size(type), count = w->bytes[w->count - 1] / size;
     for (size_t i = 0; i < count; i++) {
@@ -194,8 +193,7 @@ static bool is_right(const work *w)
     return true;
 }
 
-static kiln_status give_back(work *w)
-{
+static kiln_status give_back(work *w) {
     kiln_status status = KILN_OK;
     for (size_t t = 0; t < TENSOR_LIMIT; t++) {
         kiln__CUresult result = w->memory[t] ? w->device->driver->MemFree(w->memory[t]) : KILN__CUDA_SUCCESS;
@@ -206,8 +204,7 @@ static kiln_status give_back(work *w)
     return status;
 }
 
-software_result software_case_run(const software_device *device, const software_case *test, kiln_status *status)
-{
+software_result software_case_run(const software_device *device, const software_case *test, kiln_status *status) {
     work w = {.device = device, .test = test};
     software_result result = SOFTWARE_REFUSED;
     char reason[1024] = "";
@@ -221,7 +218,9 @@ software_result software_case_run(const software_device *device, const software_
     if (*status) snprintf(reason, sizeof reason, "%s", kiln_last_error());
     kiln_status given_back = give_back(&w);
     kiln_program_destroy(w.program);
-    if (*status) kiln__fail(*status, "%s", reason); /* what came after it may have cleared it */
-    else if (given_back) *status = given_back;
+    if (*status)
+        kiln__fail(*status, "%s", reason); /* what came after it may have cleared it */
+    else if (given_back)
+        *status = given_back;
     return *status ? SOFTWARE_REFUSED : result;
 }

@@ -29,7 +29,8 @@
 #define HAVE_HEADERS
 
 #define SAME_LAYOUT(ours, theirs) \
-    _Static_assert(sizeof(ours) == sizeof(theirs) && _Alignof(ours) == _Alignof(theirs), #ours " differs from " #theirs)
+    _Static_assert(sizeof(ours) == sizeof(theirs) && _Alignof(ours) == _Alignof(theirs), #ours " differs " \
+                                                                                               "from " #theirs)
 #define SAME_VALUE(ours, theirs) _Static_assert((long)(ours) == (long)(theirs), #ours " differs from " #theirs)
 #define TEXT_OF(macro) TEXT(macro)
 #define TEXT(token) #token
@@ -44,8 +45,7 @@ static const names older[] = {
     {"cuEventElapsedTime", "cuEventElapsedTime_v2"},
 };
 
-static void assert_same_names(const names *pairs, size_t count)
-{
+static void assert_same_names(const names *pairs, size_t count) {
     for (size_t i = 0; i < count; i++) {
         int meant = 0;
         for (size_t j = 0; j < sizeof older / sizeof older[0]; j++)
@@ -55,8 +55,7 @@ static void assert_same_names(const names *pairs, size_t count)
 }
 
 /* The library of the toolkit in which the header was found; NULL where there is none. */
-static void *open_library(const char *path, char *found, size_t size)
-{
+static void *open_library(const char *path, char *found, size_t size) {
     static const char *const roots[] = {"CUDA_HOME", "CUDA_PATH", NULL};
     for (size_t i = 0; i < sizeof roots / sizeof roots[0]; i++) {
         const char *root = roots[i] ? getenv(roots[i]) : "/usr/local/cuda";
@@ -68,8 +67,7 @@ static void *open_library(const char *path, char *found, size_t size)
     return NULL;
 }
 
-static void assert_library_has(const char *path, const names *pairs, size_t count)
-{
+static void assert_library_has(const char *path, const names *pairs, size_t count) {
     char found[512];
     void *library = open_library(path, found, sizeof found);
     if (!library) {
@@ -193,7 +191,7 @@ SAME_VALUE(KILN__STREAM_CAPTURE_STATUS_NONE, CU_STREAM_CAPTURE_STATUS_NONE);
 #define kiln__CUlibraryOption CUlibraryOption
 
 #define SAME_FUNCTION(name, symbol, params) \
-    _Static_assert(__builtin_types_compatible_p(kiln__CUresult (*) params, __typeof__(&cu##name)), \
+    _Static_assert(__builtin_types_compatible_p(kiln__CUresult(*) params, __typeof__(&cu##name)), \
                    symbol " has another type in cuda.h");
 KILN__DRIVER_FUNCTIONS(SAME_FUNCTION)
 #if CUDA_VERSION >= 12040
@@ -201,22 +199,19 @@ KILN__DRIVER_OPTIONAL_FUNCTIONS(SAME_FUNCTION)
 #endif
 
 #define NAMES(name, symbol, params) {symbol, TEXT_OF(cu##name)},
-static const names driver_names[] = {
-    KILN__DRIVER_FUNCTIONS(NAMES)
+static const names driver_names[] = {KILN__DRIVER_FUNCTIONS(NAMES)
 #if CUDA_VERSION >= 12040
-    KILN__DRIVER_OPTIONAL_FUNCTIONS(NAMES)
+                                         KILN__DRIVER_OPTIONAL_FUNCTIONS(NAMES)
 #endif
 };
 #define DRIVER_NAME_COUNT (sizeof driver_names / sizeof driver_names[0])
 
-static void driver_symbols_are_those_of_the_header(void **unused)
-{
+static void driver_symbols_are_those_of_the_header(void **unused) {
     (void)unused;
     assert_same_names(driver_names, DRIVER_NAME_COUNT);
 }
 
-static void driver_symbols_are_in_the_library(void **unused)
-{
+static void driver_symbols_are_in_the_library(void **unused) {
     (void)unused;
     assert_library_has("stubs/libcuda.so", driver_names, DRIVER_NAME_COUNT);
 }
@@ -233,7 +228,7 @@ SAME_VALUE(KILN__NVRTC_ERROR_COMPILATION, NVRTC_ERROR_COMPILATION);
 #define kiln__nvrtcProgram nvrtcProgram
 #define kiln__nvrtcResult nvrtcResult
 #define SAME_NVRTC_FUNCTION(ret, name, params) \
-    _Static_assert(__builtin_types_compatible_p(ret (*) params, __typeof__(&nvrtc##name)), \
+    _Static_assert(__builtin_types_compatible_p(ret(*) params, __typeof__(&nvrtc##name)), \
                    "nvrtc" #name " has another type in nvrtc.h");
 KILN__NVRTC_FUNCTIONS(SAME_NVRTC_FUNCTION)
 
@@ -241,21 +236,18 @@ KILN__NVRTC_FUNCTIONS(SAME_NVRTC_FUNCTION)
 static const names nvrtc_names[] = {KILN__NVRTC_FUNCTIONS(NVRTC_NAMES)};
 #define NVRTC_NAME_COUNT (sizeof nvrtc_names / sizeof nvrtc_names[0])
 
-static void nvrtc_symbols_are_those_of_the_header(void **unused)
-{
+static void nvrtc_symbols_are_those_of_the_header(void **unused) {
     (void)unused;
     assert_same_names(nvrtc_names, NVRTC_NAME_COUNT);
 }
 
-static void nvrtc_symbols_are_in_the_library(void **unused)
-{
+static void nvrtc_symbols_are_in_the_library(void **unused) {
     (void)unused;
     assert_library_has("libnvrtc.so", nvrtc_names, NVRTC_NAME_COUNT);
 }
 #endif
 
-int main(void)
-{
+int main(void) {
 #ifdef HAVE_HEADERS
     const struct CMUnitTest tests[] = {
 #ifdef KILN_HAVE_CUDA_H

@@ -39,8 +39,7 @@ static const struct {
     {"s = sum(x)", "x=i32[5000]", "-1", 0, 1},
 };
 
-static bool is_right(const bench_data *data, double off)
-{
+static bool is_right(const bench_data *data, double off) {
     const request *r = data->request;
     for (size_t i = 0; i < r->output_count; i++) {
         const kiln_tensor *tensor = &data->device[r->input_count + i];
@@ -58,10 +57,9 @@ static bool is_right(const bench_data *data, double off)
     return error.right;
 }
 
-static void check_case(size_t at, const gpu *g, uint64_t seed)
-{
-    char *argv[] = {"bench", (char *)cases[at].program, "--tensor", (char *)cases[at].tensor, "--axes",
-                    (char *)cases[at].axes, NULL};
+static void check_case(size_t at, const gpu *g, uint64_t seed) {
+    char *argv[] = {"bench",  (char *)cases[at].program, "--tensor", (char *)cases[at].tensor,
+                    "--axes", (char *)cases[at].axes,    NULL};
     arguments args;
     request r;
     bench_lists lists = {0};
@@ -85,8 +83,7 @@ static void check_case(size_t at, const gpu *g, uint64_t seed)
     arguments_free(&args);
 }
 
-static void a_result_is_judged_by_what_it_is_made_of(void **state)
-{
+static void a_result_is_judged_by_what_it_is_made_of(void **state) {
     (void)state;
     gpu g;
     assert_int_equal(gpu_open(KILN_FAKE_DRIVER, 0, &g), KILN_OK);
@@ -95,8 +92,7 @@ static void a_result_is_judged_by_what_it_is_made_of(void **state)
     gpu_close(&g);
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(a_result_is_judged_by_what_it_is_made_of)};
     return cmocka_run_group_tests_name("bench_check", tests, NULL, NULL);
 }

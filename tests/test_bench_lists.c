@@ -17,8 +17,7 @@
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
 /* All cases of a text, parted by spaces. */
-static void assert_cases(const char *text, const char *second, const char *expected)
-{
+static void assert_cases(const char *text, const char *second, const char *expected) {
     bench_lists lists = {0};
     kiln__text all = {0};
     assert_int_equal(bench_lists_add(&lists, text), KILN_OK);
@@ -36,8 +35,7 @@ static void assert_cases(const char *text, const char *second, const char *expec
     bench_lists_free(&lists);
 }
 
-static void lists_and_ranges_stand_for_their_values(void **state)
-{
+static void lists_and_ranges_stand_for_their_values(void **state) {
     (void)state;
     static const struct {
         const char *text, *cases;
@@ -59,15 +57,13 @@ static void lists_and_ranges_stand_for_their_values(void **state)
     for (size_t i = 0; i < COUNT(rows); i++) assert_cases(rows[i].text, "", rows[i].cases);
 }
 
-static void the_same_list_in_two_tensors_varies_as_one(void **state)
-{
+static void the_same_list_in_two_tensors_varies_as_one(void **state) {
     (void)state;
     assert_cases("[*,{1,2}]", "[{1,2}]", "[*,1]/[1] [*,2]/[2]");
     assert_cases("[{1,2}]", "[{2,1}]", "[1]/[2] [1]/[1] [2]/[2] [2]/[1]");
 }
 
-static void what_is_no_list_is_refused(void **state)
-{
+static void what_is_no_list_is_refused(void **state) {
     (void)state;
     static const char *const texts[] = {
         "[{}]",
@@ -98,8 +94,7 @@ static void what_is_no_list_is_refused(void **state)
     }
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lists_and_ranges_stand_for_their_values),
         cmocka_unit_test(the_same_list_in_two_tensors_varies_as_one),

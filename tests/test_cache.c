@@ -21,26 +21,25 @@
 
 /* ---- keys ---- */
 
-static void a_key_is_the_same_on_every_machine(void **state)
-{
+static void a_key_is_the_same_on_every_machine(void **state) {
     const cache_fixture *f = *state;
     assert_int_equal(f->key.size, 132);
     static const char first[] = "KILNKEY\0" /* format, architecture, PTX, NVRTC's version, number of options */
                                 "\1\0\0\0\x5a\0\0\0\0\0\0\0\x0d\0\0\0\0\0\0\0\2\0\0\0"
-                                "\x08\0\0\0\0\0\0\0" "65be0db3" "\x0b\0\0\0\0\0\0\0--std=c++17";
+                                "\x08\0\0\0\0\0\0\0"
+                                "65be0db3"
+                                "\x0b\0\0\0\0\0\0\0--std=c++17";
     assert_memory_equal(f->key.material, first, sizeof first - 1);
     assert_string_equal(f->key.hex, "005272e8761baf0622bbd45e076b1094");
 }
 
-static void every_part_changes_the_key(void **state)
-{
+static void every_part_changes_the_key(void **state) {
     const cache_fixture *f = *state;
     static const char *const fewer[] = {"--std=c++17", NULL};
     static const char *const joined[] = {"--std=c++17-default-device", NULL};
     static const char *const swapped[] = {"-default-device", "--std=c++17", NULL};
     kiln__key_parts other[11];
-    for (size_t i = 0; i < COUNT(other); i++)
-        other[i] = parts;
+    for (size_t i = 0; i < COUNT(other); i++) other[i] = parts;
     other[0].source = "extern \"C\" __global__ void k() {}";
     other[1].source = "";
     other[2].options = fewer;
@@ -59,14 +58,12 @@ static void every_part_changes_the_key(void **state)
         assert_int_equal(kiln__key_make(&other[i], &key), KILN_OK);
         strcpy(seen[i + 1], key.hex);
         kiln__key_free(&key);
-        for (size_t j = 0; j <= i; j++)
-            assert_string_not_equal(seen[j], seen[i + 1]);
+        for (size_t j = 0; j <= i; j++) assert_string_not_equal(seen[j], seen[i + 1]);
     }
     kiln__key_free(NULL);
 }
 
-static void a_key_tells_what_it_was_made_of(void **state)
-{
+static void a_key_tells_what_it_was_made_of(void **state) {
     const cache_fixture *f = *state;
     kiln__key_view view;
     assert_true(kiln__key_decode(f->key.material, f->key.size, &view));
@@ -85,14 +82,12 @@ static void a_key_tells_what_it_was_made_of(void **state)
         assert_memory_equal(option, parts.options[i], size);
     }
     assert_null(kiln__key_next_option(&view, &at, &size));
-    for (size_t i = 0; i < f->key.size; i++)
-        assert_false(kiln__key_decode(f->key.material, i, &view));
+    for (size_t i = 0; i < f->key.size; i++) assert_false(kiln__key_decode(f->key.material, i, &view));
 }
 
 /* ---- entries ---- */
 
-static void an_entry_comes_back_as_it_was_put(void **state)
-{
+static void an_entry_comes_back_as_it_was_put(void **state) {
     cache_fixture *f = *state;
     kiln__entry found;
     expect_miss(f);
@@ -118,8 +113,7 @@ static void an_entry_comes_back_as_it_was_put(void **state)
     assert_int_equal(f->messages, 0);
 }
 
-static void files_and_folders_are_the_owners_alone(void **state)
-{
+static void files_and_folders_are_the_owners_alone(void **state) {
     cache_fixture *f = *state;
     char dir[PATH_MAX], path[PATH_MAX];
     struct stat status;
@@ -136,8 +130,7 @@ static void files_and_folders_are_the_owners_alone(void **state)
     assert_int_equal(status.st_mode & 07777, 0600);
 }
 
-static void an_entry_without_image_is_not_kept(void **state)
-{
+static void an_entry_without_image_is_not_kept(void **state) {
     cache_fixture *f = *state;
     kiln__entry empty = sample;
     empty.image_size = 0;
@@ -145,8 +138,7 @@ static void an_entry_without_image_is_not_kept(void **state)
     expect_miss(f);
 }
 
-static void ptx_must_end_in_nul(void **state)
-{
+static void ptx_must_end_in_nul(void **state) {
     cache_fixture *f = *state;
     kiln__entry ptx = sample;
     kiln__entry found;
@@ -161,8 +153,7 @@ static void ptx_must_end_in_nul(void **state)
     expect_miss(f);
 }
 
-static void expect_moved_aside_and_written_again(cache_fixture *f, const uint8_t *good, size_t size)
-{
+static void expect_moved_aside_and_written_again(cache_fixture *f, const uint8_t *good, size_t size) {
     char path[PATH_MAX], bad[PATH_MAX];
     expect_miss(f);
     assert_false(is_there(entry_path(f, "", path)));
@@ -172,8 +163,7 @@ static void expect_moved_aside_and_written_again(cache_fixture *f, const uint8_t
     assert_int_equal(unlink(bad), 0);
 }
 
-static void a_short_or_flipped_entry_is_a_miss_and_moved_aside(void **state)
-{
+static void a_short_or_flipped_entry_is_a_miss_and_moved_aside(void **state) {
     cache_fixture *f = *state;
     char path[PATH_MAX];
     uint8_t good[4096], damaged[4096];
@@ -199,8 +189,7 @@ static void a_short_or_flipped_entry_is_a_miss_and_moved_aside(void **state)
 }
 
 /* Past the checksum, as an attacker's file or a fuzzer's would be. */
-static void wild_sizes_under_a_right_checksum_are_refused(void **state)
-{
+static void wild_sizes_under_a_right_checksum_are_refused(void **state) {
     const cache_fixture *f = *state;
     static const uint64_t sizes[] = {0, 1, 15, 1000, UINT32_MAX, INT64_MAX, UINT64_MAX - 100, UINT64_MAX};
     size_t size = 0;
@@ -222,8 +211,7 @@ static void wild_sizes_under_a_right_checksum_are_refused(void **state)
     free(good);
 }
 
-static void a_digest_of_other_material_is_a_miss_and_stays(void **state)
-{
+static void a_digest_of_other_material_is_a_miss_and_stays(void **state) {
     cache_fixture *f = *state;
     char path[PATH_MAX];
     kiln__key other;
@@ -240,8 +228,7 @@ static void a_digest_of_other_material_is_a_miss_and_stays(void **state)
     kiln__key_free(&other);
 }
 
-static void an_entry_that_the_driver_refused_is_moved_aside(void **state)
-{
+static void an_entry_that_the_driver_refused_is_moved_aside(void **state) {
     cache_fixture *f = *state;
     char path[PATH_MAX];
     kiln__disk_reject(f->disk, &f->key, sample.image, sample.image_size); /* nothing there: nothing to do */
@@ -255,14 +242,16 @@ static void an_entry_that_the_driver_refused_is_moved_aside(void **state)
     expect_hit(f);
 }
 
-static void a_hit_marks_the_time_of_use_once_a_minute(void **state)
-{
+static void a_hit_marks_the_time_of_use_once_a_minute(void **state) {
     cache_fixture *f = *state;
     char path[PATH_MAX];
     struct stat status;
     assert_true(kiln__disk_put(f->disk, &f->key, &sample));
     const time_t now = time(NULL);
-    const struct { time_t age; bool touched; } table[] = {{30, false}, {3600, true}, {-3600, true}};
+    const struct {
+        time_t age;
+        bool touched;
+    } table[] = {{30, false}, {3600, true}, {-3600, true}};
     for (size_t i = 0; i < COUNT(table); i++) {
         const struct timespec times[2] = {{.tv_sec = now - table[i].age}, {.tv_sec = now - table[i].age}};
         assert_int_equal(utimensat(AT_FDCWD, entry_path(f, "", path), times, 0), 0);
@@ -274,13 +263,11 @@ static void a_hit_marks_the_time_of_use_once_a_minute(void **state)
 
 /* ---- records ---- */
 
-static void a_record_comes_back_as_it_was_put(void **state)
-{
+static void a_record_comes_back_as_it_was_put(void **state) {
     cache_fixture *f = *state;
     uint8_t bytes[16384], back[16384];
     size_t size = sizeof back;
-    for (size_t i = 0; i < sizeof bytes; i++)
-        bytes[i] = (uint8_t)(i * 7);
+    for (size_t i = 0; i < sizeof bytes; i++) bytes[i] = (uint8_t)(i * 7);
     assert_false(kiln__disk_record_get(f->disk, "nvrtc", back, &size));
     const size_t sizes[] = {0, 1, 100, 4096, 16384};
     for (size_t i = 0; i < COUNT(sizes); i++) {
@@ -297,8 +284,7 @@ static void a_record_comes_back_as_it_was_put(void **state)
     assert_false(kiln__disk_record_put(f->disk, "nvrtc", bytes, 16385));
 }
 
-static void records_have_plain_names(void **state)
-{
+static void records_have_plain_names(void **state) {
     cache_fixture *f = *state;
     static const char *const names[] = {"", "..", "a/b", "../x", "Upper", "a.b", "\xc3\xa4"};
     for (size_t i = 0; i < COUNT(names); i++) {
@@ -309,8 +295,7 @@ static void records_have_plain_names(void **state)
     }
 }
 
-static void a_damaged_record_is_moved_aside(void **state)
-{
+static void a_damaged_record_is_moved_aside(void **state) {
     cache_fixture *f = *state;
     char path[PATH_MAX], bad[PATH_MAX];
     uint8_t good[64], damaged[64], back[64];
@@ -330,8 +315,7 @@ static void a_damaged_record_is_moved_aside(void **state)
     assert_true(kiln__disk_record_get(f->disk, "nvrtc", back, &size));
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         WITH_FOLDER(a_key_is_the_same_on_every_machine),
         WITH_FOLDER(every_part_changes_the_key),

@@ -24,10 +24,11 @@
 
 /* ---- where ---- */
 
-static void the_environment_chooses_the_folder(void **state)
-{
+static void the_environment_chooses_the_folder(void **state) {
     cache_fixture *f = *state;
-    static const struct { const char *dir, *kiln, *xdg, *home, *path; } table[] = {
+    static const struct {
+        const char *dir, *kiln, *xdg, *home, *path;
+    } table[] = {
         {"/a", "/b", "/c", "/d", "/a"},
         {NULL, "/b", "/c", "/d", "/b"},
         {NULL, "", "/c", "/d", "/c/kiln"},
@@ -42,8 +43,7 @@ static void the_environment_chooses_the_folder(void **state)
     };
     static const char *const names[] = {"KILN_CACHE_DIR", "XDG_CACHE_HOME", "HOME"};
     char *saved[COUNT(names)], here[2048], expected[PATH_MAX];
-    for (size_t i = 0; i < COUNT(names); i++)
-        saved[i] = getenv(names[i]) != NULL ? strdup(getenv(names[i])) : NULL;
+    for (size_t i = 0; i < COUNT(names); i++) saved[i] = getenv(names[i]) != NULL ? strdup(getenv(names[i])) : NULL;
     for (size_t i = 0; i < COUNT(table); i++) {
         const char *const values[] = {table[i].kiln, table[i].xdg, table[i].home};
         for (size_t k = 0; k < COUNT(names); k++)
@@ -63,8 +63,7 @@ static void the_environment_chooses_the_folder(void **state)
 
 /* ---- trust and failing disks ---- */
 
-static void an_unusable_folder_is_told_once_and_misses(void **state)
-{
+static void an_unusable_folder_is_told_once_and_misses(void **state) {
     cache_fixture *f = *state;
     char file[PATH_MAX], below[PATH_MAX];
     snprintf(file, sizeof file, "%s/file", f->dir);
@@ -88,8 +87,7 @@ static void an_unusable_folder_is_told_once_and_misses(void **state)
     }
 }
 
-static void no_folder_is_no_cache(void **state)
-{
+static void no_folder_is_no_cache(void **state) {
     cache_fixture *f = *state;
     size_t count = 7;
     use_folder(f, "");
@@ -102,8 +100,7 @@ static void no_folder_is_no_cache(void **state)
     kiln__disk_close(NULL);
 }
 
-static void what_others_can_write_is_not_trusted(void **state)
-{
+static void what_others_can_write_is_not_trusted(void **state) {
     cache_fixture *f = *state;
     char sub[PATH_MAX], path[PATH_MAX];
     assert_true(kiln__disk_put(f->disk, &f->key, &sample));
@@ -112,8 +109,7 @@ static void what_others_can_write_is_not_trusted(void **state)
     for (size_t i = 0; i < COUNT(table); i++) {
         const bool is_file = i == 2;
         for (int how = 0; how < 3; how++) {
-            if (how == 2 && geteuid() != 0)
-                continue; /* giving a file away needs the right to */
+            if (how == 2 && geteuid() != 0) continue; /* giving a file away needs the right to */
             f->messages = 0;
             use_folder(f, f->dir);
             const mode_t open_to_others = (is_file ? 0600 : 0700) | (how == 0 ? S_IWGRP : S_IWOTH);
@@ -123,10 +119,8 @@ static void what_others_can_write_is_not_trusted(void **state)
             assert_int_equal(f->messages, 1);
             assert_true(is_there(path));
             assert_int_equal(kiln__disk_put(f->disk, &f->key, &sample), is_file); /* a file is replaced by ours */
-            if (how == 2 && !is_file)
-                assert_int_equal(chown(table[i], geteuid(), (gid_t)-1), 0);
-            if (!is_file)
-                assert_int_equal(chmod(table[i], 0700), 0);
+            if (how == 2 && !is_file) assert_int_equal(chown(table[i], geteuid(), (gid_t)-1), 0);
+            if (!is_file) assert_int_equal(chmod(table[i], 0700), 0);
             expect_hit(f);
         }
     }
@@ -135,8 +129,7 @@ static void what_others_can_write_is_not_trusted(void **state)
     assert_int_equal(chmod(f->dir, 0700), 0);
 }
 
-static void what_is_no_file_is_not_followed(void **state)
-{
+static void what_is_no_file_is_not_followed(void **state) {
     cache_fixture *f = *state;
     char path[PATH_MAX], elsewhere[PATH_MAX];
     uint8_t bytes[4096];
@@ -159,8 +152,7 @@ static void what_is_no_file_is_not_followed(void **state)
     assert_false(kiln__disk_put(f->disk, &f->key, &sample));
 }
 
-static int count_files(const char *dir, const char *prefix)
-{
+static int count_files(const char *dir, const char *prefix) {
     int count = 0;
     DIR *names = opendir(dir);
     assert_non_null(names);
@@ -170,8 +162,7 @@ static int count_files(const char *dir, const char *prefix)
     return count;
 }
 
-static void a_full_disk_leaves_nothing_behind(void **state)
-{
+static void a_full_disk_leaves_nothing_behind(void **state) {
     cache_fixture *f = *state;
     char sub[PATH_MAX];
     const struct rlimit unlimited = {RLIM_INFINITY, RLIM_INFINITY}, little = {100, RLIM_INFINITY};
@@ -187,8 +178,7 @@ static void a_full_disk_leaves_nothing_behind(void **state)
     assert_true(kiln__disk_put(f->disk, &f->key, &sample));
 }
 
-static void old_temporary_files_are_swept_at_the_first_put(void **state)
-{
+static void old_temporary_files_are_swept_at_the_first_put(void **state) {
     cache_fixture *f = *state;
     char old[PATH_MAX], young[PATH_MAX], other[PATH_MAX];
     const struct timespec times[2] = {{.tv_sec = time(NULL) - 3700}, {.tv_sec = time(NULL) - 3700}};
@@ -206,20 +196,16 @@ static void old_temporary_files_are_swept_at_the_first_put(void **state)
 
 /* ---- many at once ---- */
 
-static void put_and_get_often(kiln__disk *disk, const kiln__key *key, int times)
-{
+static void put_and_get_often(kiln__disk *disk, const kiln__key *key, int times) {
     for (int i = 0; i < times; i++) {
         kiln__entry found;
-        if (!kiln__disk_put(disk, key, &sample) || !kiln__disk_get(disk, key, &found))
-            _exit(1);
-        if (memcmp(found.image, sample.image, sample.image_size) != 0)
-            _exit(2);
+        if (!kiln__disk_put(disk, key, &sample) || !kiln__disk_get(disk, key, &found)) _exit(1);
+        if (memcmp(found.image, sample.image, sample.image_size) != 0) _exit(2);
         kiln__entry_free(&found);
     }
 }
 
-static void processes_put_the_same_key_at_once(void **state)
-{
+static void processes_put_the_same_key_at_once(void **state) {
     cache_fixture *f = *state;
     char sub[PATH_MAX];
     pid_t children[3];
@@ -242,21 +228,18 @@ static void processes_put_the_same_key_at_once(void **state)
     assert_int_equal(count_files(sub, ".tmp-"), 0);
 }
 
-static void *put_in_thread(void *user)
-{
+static void *put_in_thread(void *user) {
     const cache_fixture *f = user;
     put_and_get_often(f->disk, &f->key, 20);
     return NULL;
 }
 
-static void threads_put_the_same_key_at_once(void **state)
-{
+static void threads_put_the_same_key_at_once(void **state) {
     cache_fixture *f = *state;
     pthread_t threads[4];
     for (size_t i = 0; i < COUNT(threads); i++)
         assert_int_equal(pthread_create(&threads[i], NULL, put_in_thread, f), 0);
-    for (size_t i = 0; i < COUNT(threads); i++)
-        pthread_join(threads[i], NULL);
+    for (size_t i = 0; i < COUNT(threads); i++) pthread_join(threads[i], NULL);
     expect_hit(f);
     assert_int_equal(f->messages, 0);
 }
@@ -269,8 +252,7 @@ typedef struct listing {
     int64_t entry_bytes, image_bytes;
 } listing;
 
-static int list_entry(void *user, const kiln_cache_entry *entry)
-{
+static int list_entry(void *user, const kiln_cache_entry *entry) {
     listing *list = user;
     list->count++;
     snprintf(list->key, sizeof list->key, "%s", entry->key);
@@ -280,8 +262,7 @@ static int list_entry(void *user, const kiln_cache_entry *entry)
     return list->count == list->stop_after;
 }
 
-static void put_entries(cache_fixture *f, int count)
-{
+static void put_entries(cache_fixture *f, int count) {
     for (int i = 0; i < count; i++) {
         kiln__key key;
         kiln__key_parts other = parts;
@@ -292,8 +273,7 @@ static void put_entries(cache_fixture *f, int count)
     }
 }
 
-static void entries_are_listed(void **state)
-{
+static void entries_are_listed(void **state) {
     cache_fixture *f = *state;
     char path[PATH_MAX];
     listing list = {0};
@@ -321,8 +301,7 @@ static void entries_are_listed(void **state)
     assert_int_equal(list.count, 2);
 }
 
-static void clearing_removes_what_is_ours_alone(void **state)
-{
+static void clearing_removes_what_is_ours_alone(void **state) {
     cache_fixture *f = *state;
     char path[PATH_MAX], foreign[PATH_MAX];
     size_t removed = 9, size = sizeof path;
@@ -344,8 +323,7 @@ static void clearing_removes_what_is_ours_alone(void **state)
     assert_int_equal(bytes, 0);
 }
 
-static void a_cache_that_cannot_be_read_is_told_by_listing_and_clearing(void **state)
-{
+static void a_cache_that_cannot_be_read_is_told_by_listing_and_clearing(void **state) {
     cache_fixture *f = *state;
     listing list = {0};
     use_folder(f, "/dev/null");
@@ -356,8 +334,7 @@ static void a_cache_that_cannot_be_read_is_told_by_listing_and_clearing(void **s
     assert_int_equal(kiln__disk_visit(f->disk, list_entry, &list, NULL), KILN_OK);
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         WITH_FOLDER(the_environment_chooses_the_folder),
         WITH_FOLDER(an_unusable_folder_is_told_once_and_misses),

@@ -58,7 +58,8 @@ static void a_killed_holder_is_followed_at_once(void **state) {
     assert_int_equal(waitpid(holder, NULL, 0), holder);
     crowd_result result = crowd_wait(c, WAITING);
     expect_all(&result, WAITING);
-    assert_in_range(crowd_compiles(c, NULL), 1, 2); /* the holder's, if it came so far, and that of the one that followed */
+    assert_in_range(crowd_compiles(c, NULL), 1,
+                    2); /* the holder's, if it came so far, and that of the one that followed */
     assert_int_equal(crowd_files(c, ".lock"), 0);
     if (result.longest_ms > WAIT_MS) fail_msg("a request took %.0f ms, expected %.0f", result.longest_ms, WAIT_MS);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The cache's size: the least recently used goes first, whoever passes the limit prunes, what the dead left is swept. */
+/* The cache's size: the least recently used goes first, whoever passes the limit prunes, what the dead left is swept.
+ */
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
@@ -267,13 +268,23 @@ static void many_processes_stay_below_the_limit(void **state) {
 
 static void what_the_dead_left_is_swept_after_an_hour(void **state) {
     cache_fixture *f = *state;
-    static const struct { const char *name; int age; bool stays; } table[] = {
-        {"0f/.tmp-1", 3700, false}, {"0f/.tmp-2", 10, true}, {"0f/.tmp-3", -7200, false},
-        {"records/.tmp-4", 3700, false}, {"records/nvrtc.bad", 3700, false}, {"records/nvrtc", 86400, true},
-        {"records/slow_1", 80000, true}, {"records/slow_2", 90000, false},
+    static const struct {
+        const char *name;
+        int age;
+        bool stays;
+    } table[] = {
+        {"0f/.tmp-1", 3700, false},
+        {"0f/.tmp-2", 10, true},
+        {"0f/.tmp-3", -7200, false},
+        {"records/.tmp-4", 3700, false},
+        {"records/nvrtc.bad", 3700, false},
+        {"records/nvrtc", 86400, true},
+        {"records/slow_1", 80000, true},
+        {"records/slow_2", 90000, false},
         {"0f/0f000000000000000000000000000000.k1.bad", 3700, false},
         {"0f/0f000000000000000000000000000000.k0", 86400, true}, /* another version's entry */
-        {"0f/0f000000000000000000000000000001.k1.bad", 60, true}, {"0f/notes.txt", 86400, true},
+        {"0f/0f000000000000000000000000000001.k1.bad", 60, true},
+        {"0f/notes.txt", 86400, true},
     };
     char path[PATH_MAX];
     for (int i = 0; i < 2; i++) {
@@ -301,17 +312,31 @@ static void what_the_dead_left_is_swept_after_an_hour(void **state) {
 static void the_environment_sets_the_limit(void **state) {
     cache_fixture *f = *state;
     int64_t size = entry_size(f);
-    static const struct { const char *text; kiln_status status; bool keeps; } table[] = {
-        {NULL, KILN_OK, true},    {"", KILN_OK, true},       {"0", KILN_OK, true},       {"100", KILN_OK, false},
-        {"64K", KILN_OK, true},   {"2G", KILN_OK, true},     {"9999999T", KILN_E_ARGUMENT, true},
-        {"-1", KILN_E_ARGUMENT, true}, {"12Q", KILN_E_ARGUMENT, true}, {"1MM", KILN_E_ARGUMENT, true},
-        {"much", KILN_E_ARGUMENT, true}, {" 7", KILN_E_ARGUMENT, true},
+    static const struct {
+        const char *text;
+        kiln_status status;
+        bool keeps;
+    } table[] = {
+        {NULL, KILN_OK, true},
+        {"", KILN_OK, true},
+        {"0", KILN_OK, true},
+        {"100", KILN_OK, false},
+        {"64K", KILN_OK, true},
+        {"2G", KILN_OK, true},
+        {"9999999T", KILN_E_ARGUMENT, true},
+        {"-1", KILN_E_ARGUMENT, true},
+        {"12Q", KILN_E_ARGUMENT, true},
+        {"1MM", KILN_E_ARGUMENT, true},
+        {"much", KILN_E_ARGUMENT, true},
+        {" 7", KILN_E_ARGUMENT, true},
     };
     for (size_t i = 0; i < COUNT(table); i++) {
         (void)(table[i].text ? setenv("KILN_CACHE_SIZE", table[i].text, 1) : unsetenv("KILN_CACHE_SIZE"));
         if (kiln__disk_set_limit(f->disk, 0) != table[i].status) fail_msg("KILN_CACHE_SIZE=%s", table[i].text);
-        if (table[i].status) assert_non_null(strstr(kiln_last_error(), table[i].text));
-        else put_numbered(f, 1, table[i].keeps);
+        if (table[i].status)
+            assert_non_null(strstr(kiln_last_error(), table[i].text));
+        else
+            put_numbered(f, 1, table[i].keeps);
     }
     setenv("KILN_CACHE_SIZE", "100", 1);
     assert_int_equal(kiln__disk_set_limit(f->disk, 2 * size), KILN_OK); /* an option comes first */

@@ -117,8 +117,8 @@ static void the_program_part_is_as_recorded(void **state) {
 #define ROW16 "f16[*,1024] f16[*,1024]"
 
 /* How often the program part has a form: exponentials where the least results make no difference, of these those in one
- * step from what they are centred on, and exponentials where the least results do make a difference; divisions by a sum of
- * exponentials, and by anything; the largest or smallest half of a pack. */
+ * step from what they are centred on, and exponentials where the least results do make a difference; divisions by a sum
+ * of exponentials, and by anything; the largest or smallest half of a pack. */
 static const struct {
     const char *program, *tensors;
     int beside_one, folded, exact, part, divide, pairs;
@@ -165,7 +165,7 @@ static void shorter_forms_stand_where_they_are_as_good(void **state) {
         const char *program = strstr(source, "/* ---- the program ---- */");
         const int beside_one = count_of(program, "= kiln_exp_beside_one("), folded = count_of(program, ".exp("),
                   exact = count_of(program, "= kiln_exp("), part = count_of(program, ".part("),
-                  divide = count_of(program, ".divide("), pairs = count_of(program, "(kept.in_x))");
+                  divide = count_of(program, ".divide("), pairs = count_of(program, "(staged.in_x))");
         if (beside_one != forms[i].beside_one || folded != forms[i].folded || exact != forms[i].exact ||
             part != forms[i].part || divide != forms[i].divide || pairs != forms[i].pairs)
             fail_msg("%s of %s: %d beside one, %d folded, %d exact, %d parts, %d divisions, %d of pairs\n%s",
@@ -182,12 +182,12 @@ static const char *const hostile[] = {
     "# \\\n# \\\\\ny = x + 1",
     "y = x + 1 # ends in a trigraph ?\?/",
     "y = x + 1 # ?\?/\n# ?\?/",
-    "y = x + 1 # \r#define KILN_PACK 3",
+    "y = x + 1 # \r#define KILN_VECTOR_WIDTH 3",
     "y = x + 1\r\n",
     "y = x + 1 # \v\f\b\x7f\x01",
-    "y = x + 1 # \xc3\xa9 \xe2\x80\xa8 #define KILN_PACK 3",
+    "y = x + 1 # \xc3\xa9 \xe2\x80\xa8 #define KILN_VECTOR_WIDTH 3",
     "y = x + 1 # \"quotes' R\"( %s %n",
-    "\n\n#define KILN_PACK 3\n#include \"/etc/passwd\"\ny = x + 1",
+    "\n\n#define KILN_VECTOR_WIDTH 3\n#include \"/etc/passwd\"\ny = x + 1",
 };
 
 /* Everything before the definitions consists of whole comment lines of printable characters. */
@@ -249,7 +249,7 @@ static void names_of_tensors_never_meet_names_of_the_generator(void **state) {
 
 /* What is meant of a tensor, before in_ or out_ and its name. */
 static const char *const meanings[] = {
-    "", "row_", "step#_", "stride#_", "tile_", "at_", "lines_", "kiln_offset_", "kiln_bend_", "kiln_run_",
+    "", "row_", "step#_", "stride#_", "tile_", "at_", "lines_", "kiln_offset_", "kiln_crossing_", "kiln_run_",
 };
 
 /* What is left of the identifier behind the beginning, in which # is a number; NULL: it begins otherwise. */
@@ -302,7 +302,8 @@ static void check_identifiers(const char *what, const char *text, bool met[COUNT
     }
 }
 
-/* So none can be a keyword or a macro, or another's: each begins with a word that is the generator's, and these differ. */
+/* So none can be a keyword or a macro, or another's: each begins with a word that is the generator's, and these differ.
+ */
 static void users_names_end_identifiers_that_begin_alike(void **state) {
     bool met[COUNT(meanings)] = {false};
     (void)state;

@@ -16,32 +16,32 @@
 static const packed_case cases[] = {
     /* In registers, in shared memory, in clusters, read again; the row's last line is whole or is not. */
     {"y = softmax(x)", "1", "f16[136,60]{1,136} f16[136,60]",
-     "columns 8, registers, outer, pack 8 x 8, 64 rows per block, lines of 8", NULL, false},
+     "columns 8, registers, outer, vector 8 x 8, 64 rows per block, transposed by 8", NULL, false},
     {"y = softmax(x)", "1", "f16[72,600]{1,72} f16[72,600]",
-     "shared, outer, pack 8 x 16, 32 rows per block, lines of 8", NULL, false},
+     "shared, outer, vector 8 x 16, 32 rows per block, transposed by 8", NULL, false},
     {"y = layer_norm(x)", "1", "f32[44,3002]{1,44} f32[44,3002]",
-     "cluster 8, block 256, shared, outer, pack 4 x 16, 32 rows per block, lines of 8", NULL, false},
+     "cluster 8, block 256, shared, outer, vector 4 x 16, 32 rows per block, transposed by 8", NULL, false},
     {"y = softmax(x)", "1", "f32[40,9010]{1,40} f16[40,9010]",
-     "columns 32, stream, outer, pack 4 x 16, 32 rows per block, splits 18, online, lines of 8", NULL, false},
-    {"y = var(x) + x", "1", "e4m3[64,10000]{1,64} u8[64,10000]", "lines of 8", NULL, false},
+     "columns 32, stream, outer, vector 4 x 16, 32 rows per block, splits 18, online, transposed by 8", NULL, false},
+    {"y = var(x) + x", "1", "e4m3[64,10000]{1,64} u8[64,10000]", "transposed by 8", NULL, false},
     {"y = softmax(x)", "1", "f16[136,61]{1,136} f16[136,61]",
-     "columns 8, registers, outer, pack 8 x 8, 256 rows per block", NULL, false},
+     "columns 8, registers, outer, vector 8 x 8, 256 rows per block", NULL, false},
     {"y = softmax(x)", "2", "f16[3,50,72]{3600,1,50} f32[3,50,72]",
-     "columns 16, shared, outer, pack 8 x 8, 128 rows per block, vector 2, lines of 8", NULL, false},
+     "columns 16, shared, outer, vector 8 x 8, 128 rows per block, runs of 2, transposed by 8", NULL, false},
     {"y = softmax(x)", "2", "f16[3,51,72]{3672,1,51} f16[3,51,72]",
-     "columns 16, registers, outer, pack 1 x 8, 32 rows per block, lines of 8", NULL, false},
+     "columns 16, registers, outer, vector 1 x 8, 32 rows per block, transposed by 8", NULL, false},
     {"y = softmax(x); z = x * 2", "1", "f16[48,90]{1,48} f16[48,90] f16[48,90]{1,48}",
-     "columns 16, registers, outer, pack 4 x 8, 64 rows per block, lines of 8", NULL, false},
+     "columns 16, registers, outer, vector 4 x 8, 64 rows per block, transposed by 8", NULL, false},
     {"y = softmax(x + m)", "1", "f16[48,96]{1,48} f16[48,96] f16[48,96]",
-     "columns 16, shared, outer, pack 4 x 8, 64 rows per block, lines of 8", NULL, false},
+     "columns 16, shared, outer, vector 4 x 8, 64 rows per block, transposed by 8", NULL, false},
     {"y = softmax(x)", "1", "f16[48,96]{1,48} f16[48,96]@2",
-     "columns 16, registers, outer, pack 4 x 6, 64 rows per block", NULL, false},
+     "columns 16, registers, outer, vector 4 x 6, 64 rows per block", NULL, false},
     {"y = softmax(x)", "1", "f64[48,96]{1,48} f64[48,96]",
-     "columns 16, registers, outer, pack 1 x 8, 16 rows per block, lines of 8", "threads 16, pack 1", false},
-    {"y = x * w + sum(x)", "1", "f32[33,500]{1,40} f32[500] bool[33,500]", "lines of 8", "threads 8, stream, batch 3",
-     false},
+     "columns 16, registers, outer, vector 1 x 8, 16 rows per block, transposed by 8", "threads 16, vector 1", false},
+    {"y = x * w + sum(x)", "1", "f32[33,500]{1,40} f32[500] bool[33,500]", "transposed by 8",
+     "threads 8, stream, batch 3", false},
     {"y = x / max(x)", "1,2", "f16[40,7,20]{1,800,40} f16[40,7,20]",
-     "columns 32, registers, outer, pack 4 x 8, 64 rows per block, lines of 8", NULL, false},
+     "columns 32, registers, outer, vector 4 x 8, 64 rows per block, transposed by 8", NULL, false},
 };
 
 static void lines_give_what_the_reference_gives(void **state) {
@@ -56,7 +56,7 @@ static void any_extents_may_have_lines(void **state) {
         "y = l2_normalize(x)"};
     static const char *const types[] = {"f16", "f32", "f64", "bf16", "u8"};
     static const char *const all_pins[] = {
-        NULL, NULL, NULL, "stream", "threads 4", "pack 1", "cluster 2, threads 8", "batch 3, stream"};
+        NULL, NULL, NULL, "stream", "threads 4", "vector 1", "cluster 2, threads 8", "batch 3, stream"};
     uint32_t random = 20261124;
     int seen = 0;
     (void)state;

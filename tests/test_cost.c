@@ -14,7 +14,7 @@
 
 #include "base/text.h"
 #include "bound.h"
-#include "plan/cost.h"
+#include "schedule/cost.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 

@@ -43,8 +43,8 @@ static uint32_t draw(uint64_t *state, uint32_t below) {
     return (uint32_t)(*state >> 33) % below;
 }
 
-/* One of x and w contiguous, the other broadcast along some axes; y contiguous but for what is reduced. An axis of more than one element is
- * kept: to a single row the order of the axes tells what more rows would be like. */
+/* One of x and w contiguous, the other broadcast along some axes; y contiguous but for what is reduced. An axis of more
+ * than one element is kept: to a single row the order of the axes tells what more rows would be like. */
 static description draw_base(uint64_t *state) {
     static const int64_t extents[] = {2, 3, 4, 6, 8, 12};
     description d = {.rank = 2 + (int)draw(state, 3)};

@@ -266,7 +266,8 @@ static kiln_status compile_in_a_worker(void *user) {
     return status;
 }
 
-/* The worker and the compiler are blamed for nothing that is not theirs: what they are blamed for is not tried again. */
+/* The worker and the compiler are blamed for nothing that is not theirs: what they are blamed for is not tried again.
+ */
 static void inspect_worker(void *user, const char *call) {
     const bool gone = strcmp(call, "send") == 0 || strcmp(call, "recv") == 0;
     if (strstr(kiln_last_error(), "ended before it was done") && !gone)
@@ -319,10 +320,10 @@ static kiln_status write_pack(void *user) {
 /* A file that is there is whole. */
 static void inspect_pack(void *user, const char *call) {
     const place *p = user;
-    kiln__pack *pack = NULL;
-    kiln_status status = access(p->pack, F_OK) == 0 ? kiln__pack_open(p->pack, NULL, 0, &pack) : KILN_OK;
+    kiln__bundle *pack = NULL;
+    kiln_status status = access(p->pack, F_OK) == 0 ? kiln__bundle_open(p->pack, NULL, 0, &pack) : KILN_OK;
     if (status) fault_blame("after %s the pack cannot be read: %s", call, kiln_last_error());
-    kiln__pack_close(pack);
+    kiln__bundle_close(pack);
 }
 
 static void packs_are_written_whole_or_not_at_all(void **state) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Forked children: whatever another thread of the parent held or was doing, a child that calls Kiln is served and uses none
- * of its parent's handles. With the argument `unwiped` the kernel refuses to wipe memory at a fork. */
+/* Forked children: whatever another thread of the parent held or was doing, a child that calls Kiln is served and uses
+ * none of its parent's handles. With the argument `unwiped` the kernel refuses to wipe memory at a fork. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>

@@ -18,14 +18,12 @@ static fake_driver *fake;
 static const kiln__driver *driver;
 static const char image[] = "any bytes";
 
-static void fail_at(const char *symbol, int result)
-{
+static void fail_at(const char *symbol, int result) {
     strncpy(fake->fail_symbol, symbol, sizeof fake->fail_symbol - 1);
     fake->fail_result = result;
 }
 
-static int open_fake(void **unused)
-{
+static int open_fake(void **unused) {
     (void)unused;
     fake = fake_driver_find(KILN_FAKE_DRIVER);
     if (!fake || kiln__driver_open(KILN_FAKE_DRIVER, &driver) != KILN_OK) return -1;
@@ -33,8 +31,7 @@ static int open_fake(void **unused)
     return driver->DevicePrimaryCtxRetain(&context, 0) || driver->CtxSetCurrent(context);
 }
 
-static int work_again(void **unused)
-{
+static int work_again(void **unused) {
     (void)unused;
     fail_at("", 0);
     fake->static_shared = 0;
@@ -44,15 +41,13 @@ static int work_again(void **unused)
     return 0;
 }
 
-static void assert_error_names(const char *part)
-{
+static void assert_error_names(const char *part) {
     if (!strstr(kiln_last_error(), part)) fail_msg("'%s' does not name '%s'", kiln_last_error(), part);
 }
 
 /* ---- opening ---------------------------------------------------------------------------------------------- */
 
-static void a_path_is_opened_once(void **unused)
-{
+static void a_path_is_opened_once(void **unused) {
     (void)unused;
     const kiln__driver *again = NULL;
     assert_int_equal(kiln__driver_open(KILN_FAKE_DRIVER, &again), KILN_OK);
@@ -62,27 +57,23 @@ static void a_path_is_opened_once(void **unused)
     assert_non_null(driver->FuncLoad);
 }
 
-static void *open_in_thread(void *out)
-{
+static void *open_in_thread(void *out) {
     kiln__driver_open(KILN_FAKE_DRIVER, out);
     return NULL;
 }
 
-static void threads_get_the_same_driver(void **unused)
-{
+static void threads_get_the_same_driver(void **unused) {
     (void)unused;
     pthread_t threads[8];
     const kiln__driver *drivers[8] = {0};
-    for (size_t i = 0; i < 8; i++)
-        assert_int_equal(pthread_create(&threads[i], NULL, open_in_thread, &drivers[i]), 0);
+    for (size_t i = 0; i < 8; i++) assert_int_equal(pthread_create(&threads[i], NULL, open_in_thread, &drivers[i]), 0);
     for (size_t i = 0; i < 8; i++) {
         pthread_join(threads[i], NULL);
         assert_ptr_equal(drivers[i], driver);
     }
 }
 
-static void the_environment_names_the_library(void **unused)
-{
+static void the_environment_names_the_library(void **unused) {
     (void)unused;
     const kiln__driver *found = NULL;
     setenv("KILN_DRIVER", KILN_FAKE_DRIVER, 1);
@@ -96,8 +87,7 @@ static void the_environment_names_the_library(void **unused)
     unsetenv("KILN_DRIVER");
 }
 
-static void a_library_without_the_functions_is_refused(void **unused)
-{
+static void a_library_without_the_functions_is_refused(void **unused) {
     (void)unused;
     const kiln__driver *found = NULL;
     assert_int_equal(kiln__driver_open("libc.so.6", &found), KILN_E_NO_DRIVER);
@@ -108,8 +98,7 @@ static void a_library_without_the_functions_is_refused(void **unused)
 }
 
 /* The same file by a name that was not opened yet. */
-static void alias(char *path, size_t size)
-{
+static void alias(char *path, size_t size) {
     snprintf(path, size, "/tmp/kiln_fake_XXXXXX");
     int file = mkstemp(path);
     assert_true(file >= 0);
@@ -118,10 +107,13 @@ static void alias(char *path, size_t size)
     assert_int_equal(symlink(KILN_FAKE_DRIVER, path), 0);
 }
 
-static void a_driver_that_does_not_start_is_told_apart(void **unused)
-{
+static void a_driver_that_does_not_start_is_told_apart(void **unused) {
     (void)unused;
-    static const struct { const char *result; kiln_status status; const char *named; } cases[] = {
+    static const struct {
+        const char *result;
+        kiln_status status;
+        const char *named;
+    } cases[] = {
         {"100", KILN_E_NO_DEVICE, "CUDA_ERROR_NO_DEVICE"},
         {"1", KILN_E_NO_DRIVER, "CUDA_ERROR_INVALID_VALUE"},
         {"804", KILN_E_NO_DRIVER, "804"}, /* one that the library has no words for */
@@ -146,8 +138,7 @@ static void a_driver_that_does_not_start_is_told_apart(void **unused)
 
 /* ---- the device ------------------------------------------------------------------------------------------- */
 
-static void the_device_is_described(void **unused)
-{
+static void the_device_is_described(void **unused) {
     (void)unused;
     kiln__device device;
     assert_int_equal(kiln__driver_device(driver, 0, &device), KILN_OK);
@@ -164,10 +155,12 @@ static void the_device_is_described(void **unused)
     assert_error_names("device 3");
 }
 
-static void typical_devices_are_of_the_nearest_older_architecture(void **unused)
-{
+static void typical_devices_are_of_the_nearest_older_architecture(void **unused) {
     (void)unused;
-    static const struct { int arch, sm_count; int64_t shared_per_block; } cases[] = {
+    static const struct {
+        int arch, sm_count;
+        int64_t shared_per_block;
+    } cases[] = {
         {52, 80, 96 << 10},  {70, 80, 96 << 10},   {80, 108, 163 << 10},  {86, 84, 99 << 10},   {88, 16, 163 << 10},
         {89, 142, 99 << 10}, {90, 132, 227 << 10}, {101, 148, 227 << 10}, {120, 188, 99 << 10}, {200, 48, 99 << 10},
     };
@@ -182,10 +175,12 @@ static void typical_devices_are_of_the_nearest_older_architecture(void **unused)
 
 /* ---- errors ----------------------------------------------------------------------------------------------- */
 
-static void results_have_their_statuses(void **unused)
-{
+static void results_have_their_statuses(void **unused) {
     (void)unused;
-    static const struct { kiln__CUresult result; kiln_status status; } cases[] = {
+    static const struct {
+        kiln__CUresult result;
+        kiln_status status;
+    } cases[] = {
         {KILN__CUDA_ERROR_INVALID_VALUE, KILN_E_LAUNCH},
         {KILN__CUDA_ERROR_OUT_OF_MEMORY, KILN_E_DEVICE_MEMORY},
         {KILN__CUDA_ERROR_INVALID_CONTEXT, KILN_E_NO_CONTEXT},
@@ -203,14 +198,12 @@ static void results_have_their_statuses(void **unused)
 
 /* ---- loading ---------------------------------------------------------------------------------------------- */
 
-static kiln_status load(int64_t shared, kiln__loaded *loaded, bool *refused)
-{
+static kiln_status load(int64_t shared, kiln__loaded *loaded, bool *refused) {
     const kiln__needs needs = {shared, 1, false};
     return kiln__loaded_create(driver, 0, image, "kiln_softmax", &needs, loaded, refused);
 }
 
-static void a_kernel_is_loaded_at_once_and_in_relaxed_capture_mode(void **unused)
-{
+static void a_kernel_is_loaded_at_once_and_in_relaxed_capture_mode(void **unused) {
     (void)unused;
     kiln__loaded loaded;
     bool refused = true;
@@ -231,14 +224,22 @@ static void a_kernel_is_loaded_at_once_and_in_relaxed_capture_mode(void **unused
     assert_int_equal(mode, 1);
 }
 
-static void shared_memory_is_asked_for_beyond_48_kilobytes(void **unused)
-{
+static void shared_memory_is_asked_for_beyond_48_kilobytes(void **unused) {
     (void)unused;
-    static const struct { int fixed; int64_t dynamic; int limit; kiln_status status; } cases[] = {
-        {0, 0, -1, KILN_OK},          {0, 48 << 10, -1, KILN_OK},
-        {0, 49 << 10, 49 << 10, KILN_OK}, {1024, 48 << 10, 48 << 10, KILN_OK},
-        {0, 227 << 10, 227 << 10, KILN_OK}, {0, 228 << 10, -1, KILN_E_LOAD},
-        {1024, 227 << 10, -1, KILN_E_LOAD}, {0, (int64_t)1 << 32, -1, KILN_E_INTERNAL},
+    static const struct {
+        int fixed;
+        int64_t dynamic;
+        int limit;
+        kiln_status status;
+    } cases[] = {
+        {0, 0, -1, KILN_OK},
+        {0, 48 << 10, -1, KILN_OK},
+        {0, 49 << 10, 49 << 10, KILN_OK},
+        {1024, 48 << 10, 48 << 10, KILN_OK},
+        {0, 227 << 10, 227 << 10, KILN_OK},
+        {0, 228 << 10, -1, KILN_E_LOAD},
+        {1024, 227 << 10, -1, KILN_E_LOAD},
+        {0, (int64_t)1 << 32, -1, KILN_E_INTERNAL},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         kiln__loaded loaded;
@@ -253,10 +254,14 @@ static void shared_memory_is_asked_for_beyond_48_kilobytes(void **unused)
     }
 }
 
-static void a_failed_load_says_why_and_leaves_nothing(void **unused)
-{
+static void a_failed_load_says_why_and_leaves_nothing(void **unused) {
     (void)unused;
-    static const struct { const char *symbol; kiln__CUresult result; kiln_status status; bool refused; } cases[] = {
+    static const struct {
+        const char *symbol;
+        kiln__CUresult result;
+        kiln_status status;
+        bool refused;
+    } cases[] = {
         {"cuThreadExchangeStreamCaptureMode", 1, KILN_E_LOAD, false},
         {"cuLibraryLoadData", KILN__CUDA_ERROR_INVALID_IMAGE, KILN_E_LOAD, true},
         {"cuLibraryLoadData", KILN__CUDA_ERROR_INVALID_VALUE, KILN_E_LOAD, true},
@@ -288,8 +293,7 @@ static void a_failed_load_says_why_and_leaves_nothing(void **unused)
     }
 }
 
-static void clusters_are_spread_unless_the_schedule_says_otherwise(void **unused)
-{
+static void clusters_are_spread_unless_the_schedule_says_otherwise(void **unused) {
     (void)unused;
     for (int balanced = 0; balanced < 2; balanced++) {
         const kiln__needs needs = {0, 4, balanced};
@@ -302,8 +306,7 @@ static void clusters_are_spread_unless_the_schedule_says_otherwise(void **unused
     }
 }
 
-static void without_a_context_nothing_is_loaded(void **unused)
-{
+static void without_a_context_nothing_is_loaded(void **unused) {
     (void)unused;
     kiln__CUcontext context = NULL;
     kiln__loaded loaded;
@@ -316,8 +319,7 @@ static void without_a_context_nothing_is_loaded(void **unused)
     assert_int_equal(driver->CtxSetCurrent(context), 0);
 }
 
-int main(void)
-{
+int main(void) {
 #define TEST(name) cmocka_unit_test_teardown(name, work_again)
     const struct CMUnitTest tests[] = {
         TEST(a_path_is_opened_once),

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "plan/schedule.h"
+#include "schedule/schedule.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -22,7 +22,7 @@ static void the_grid_covers_the_rows_and_no_more(void **state) {
          .rows_per_block = 1,
          .threads = 256,
          .steps = 4,
-         .pack_size = 8,
+         .vector_width = 8,
          .splits = 1,
          .blocks_per_row = 1},
     };
@@ -71,18 +71,20 @@ static void blocks_of_split_rows_follow_memory(void **state) {
     assert_false(kiln__schedule_grid(&schedule, INT64_C(2147483648) * 64, INT64_C(2147483648) * 64, &grid));
 }
 
-static void small_clusters_are_balanced(void **unused)
-{
+static void small_clusters_are_balanced(void **unused) {
     (void)unused;
-    static const struct { kiln__schedule schedule; bool balanced; } cases[] = {
+    static const struct {
+        kiln__schedule schedule;
+        bool balanced;
+    } cases[] = {
         {{.group = KILN__GROUP_BLOCK, .blocks_per_row = 1}, false},
         {{.group = KILN__GROUP_GRID, .blocks_per_row = 4}, false},
         {{.group = KILN__GROUP_CLUSTER, .blocks_per_row = 4, .steps = 9, .masked = true}, true},
         {{.group = KILN__GROUP_CLUSTER, .blocks_per_row = 4, .layout = KILN__LAYOUT_OUTER}, true},
-        {{.group = KILN__GROUP_CLUSTER, .blocks_per_row = 8, .residency = KILN__RESIDENCY_SHARED, .steps = 4}, true},
-        {{.group = KILN__GROUP_CLUSTER, .blocks_per_row = 8, .residency = KILN__RESIDENCY_SHARED, .steps = 5}, false},
-        {{.group = KILN__GROUP_CLUSTER, .blocks_per_row = 8, .residency = KILN__RESIDENCY_REGISTERS, .steps = 4}, false},
-        {{.group = KILN__GROUP_CLUSTER, .blocks_per_row = 16, .residency = KILN__RESIDENCY_SHARED, .steps = 4}, false},
+        {{.group = KILN__GROUP_CLUSTER, .blocks_per_row = 8, .staging = KILN__STAGING_SHARED, .steps = 4}, true},
+        {{.group = KILN__GROUP_CLUSTER, .blocks_per_row = 8, .staging = KILN__STAGING_SHARED, .steps = 5}, false},
+        {{.group = KILN__GROUP_CLUSTER, .blocks_per_row = 8, .staging = KILN__STAGING_REGISTERS, .steps = 4}, false},
+        {{.group = KILN__GROUP_CLUSTER, .blocks_per_row = 16, .staging = KILN__STAGING_SHARED, .steps = 4}, false},
         {{.group = KILN__GROUP_CLUSTER, .blocks_per_row = 16, .persistent = true, .online = 0}, true},
         {{.group = KILN__GROUP_CLUSTER, .blocks_per_row = 16, .persistent = true, .online = -1}, false},
     };

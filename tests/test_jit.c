@@ -22,57 +22,50 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-static const char kernel[] =
-    "__device__ float twice(float v) { return v + v; }\n"
-    "extern \"C\" __global__ void double_it(float *x)\n"
-    "{\n"
-    "    __shared__ float tile[256];\n"
-    "    tile[threadIdx.x] = x[threadIdx.x];\n"
-    "    __syncthreads();\n"
-    "    x[threadIdx.x] = twice(tile[threadIdx.x ^ 1]);\n"
-    "}\n";
+static const char kernel[] = "__device__ float twice(float v) { return v + v; }\n"
+                             "extern \"C\" __global__ void double_it(float *x)\n"
+                             "{\n"
+                             "    __shared__ float tile[256];\n"
+                             "    tile[threadIdx.x] = x[threadIdx.x];\n"
+                             "    __syncthreads();\n"
+                             "    x[threadIdx.x] = twice(tile[threadIdx.x ^ 1]);\n"
+                             "}\n";
 
 /* ---- a folder of stand-ins ---- */
 
 static char folder[PATH_MAX];
 static const char *outer_nvrtc; /* KILN_NVRTC as the tests were started with it */
 
-static const char *in_folder(char *path, const char *name)
-{
+static const char *in_folder(char *path, const char *name) {
     snprintf(path, PATH_MAX, "%.2000s/%.1000s", folder, name);
     return path;
 }
 
 /* Writes the first `size` bytes of the stand-in under a name, with one byte replaced where at is not negative. */
-static void install(const char *name, size_t size, long at, unsigned char byte)
-{
+static void install(const char *name, size_t size, long at, unsigned char byte) {
     char path[PATH_MAX];
     FILE *from = fopen(KILN_FAKE_NVRTC, "rb"), *to = fopen(in_folder(path, name), "wb");
     assert_non_null(from);
     assert_non_null(to);
     int c;
-    for (size_t i = 0; i < size && (c = getc(from)) != EOF; i++)
-        putc(at == (long)i ? byte : c, to);
+    for (size_t i = 0; i < size && (c = getc(from)) != EOF; i++) putc(at == (long)i ? byte : c, to);
     fclose(from);
     assert_int_equal(fclose(to), 0);
 }
 
-static void make_folder(const char *name)
-{
+static void make_folder(const char *name) {
     char path[PATH_MAX];
     assert_int_equal(mkdir(in_folder(path, name), 0700), 0);
 }
 
-static int set_up(void **state)
-{
+static int set_up(void **state) {
     (void)state;
     unsetenv("KILN_NVRTC");
     strcpy(folder, "/tmp/kiln_test_jit_XXXXXX");
     return mkdtemp(folder) == NULL;
 }
 
-static int tear_down(void **state)
-{
+static int tear_down(void **state) {
     (void)state;
     char command[PATH_MAX + 16];
     snprintf(command, sizeof command, "rm -rf '%s'", folder);
@@ -83,8 +76,7 @@ static int tear_down(void **state)
     return system(command) != 0;
 }
 
-static void expect_located(const char *path, const char *name)
-{
+static void expect_located(const char *path, const char *name) {
     kiln__nvrtc_identity identity;
     char expected[PATH_MAX];
     assert_true(kiln__nvrtc_locate(path, &identity));
@@ -96,8 +88,7 @@ static void expect_located(const char *path, const char *name)
 
 /* ---- finding ---- */
 
-static void locating_loads_nothing(void **state)
-{
+static void locating_loads_nothing(void **state) {
     (void)state;
     kiln__nvrtc_identity identity;
     install("libnvrtc.so.12", SIZE_MAX, -1, 0);
@@ -108,13 +99,11 @@ static void locating_loads_nothing(void **state)
     FILE *maps = fopen("/proc/self/maps", "r");
     char line[PATH_MAX + 128];
     assert_non_null(maps);
-    while (fgets(line, sizeof line, maps) != NULL)
-        assert_null(strstr(line, "nvrtc.so"));
+    while (fgets(line, sizeof line, maps) != NULL) assert_null(strstr(line, "nvrtc.so"));
     fclose(maps);
 }
 
-static void the_newest_in_a_folder_is_taken(void **state)
-{
+static void the_newest_in_a_folder_is_taken(void **state) {
     (void)state;
     install("libnvrtc.so.11.2", SIZE_MAX, -1, 0);
     expect_located(folder, "libnvrtc.so.11.2");
@@ -126,27 +115,24 @@ static void the_newest_in_a_folder_is_taken(void **state)
     expect_located(folder, "libnvrtc.so.13");
 }
 
-static void files_that_are_no_nvrtc_are_passed_over(void **state)
-{
+static void files_that_are_no_nvrtc_are_passed_over(void **state) {
     (void)state;
     install("libnvrtc.so.12", SIZE_MAX, -1, 0);
     install("libnvrtc.alt.so.13", SIZE_MAX, -1, 0);
     install("libnvrtc-builtins.so.13.0", SIZE_MAX, -1, 0);
-    install("libnvrtc.so.13", 100, 4, 1);        /* a 32-bit ELF file */
-    install("libnvrtc.so.14", 100, 18, 3);       /* for another machine */
-    install("libnvrtc.so.15", 10, -1, 0);        /* cut short */
+    install("libnvrtc.so.13", 100, 4, 1);  /* a 32-bit ELF file */
+    install("libnvrtc.so.14", 100, 18, 3); /* for another machine */
+    install("libnvrtc.so.15", 10, -1, 0);  /* cut short */
     install("libnvrtc.so.16.backup", SIZE_MAX, -1, 0);
     make_folder("libnvrtc.so.17");
     expect_located(folder, "libnvrtc.so.12");
 }
 
-static void wheels_and_toolkits_are_found_below_a_folder(void **state)
-{
+static void wheels_and_toolkits_are_found_below_a_folder(void **state) {
     (void)state;
-    static const char *const folders[] = {"nvidia", "nvidia/cuda_nvrtc", "nvidia/cuda_nvrtc/lib", "nvidia/cu13",
-                                          "nvidia/cu13/lib", "lib64"};
-    for (size_t i = 0; i < COUNT(folders); i++)
-        make_folder(folders[i]);
+    static const char *const folders[] = {"nvidia",      "nvidia/cuda_nvrtc", "nvidia/cuda_nvrtc/lib",
+                                          "nvidia/cu13", "nvidia/cu13/lib",   "lib64"};
+    for (size_t i = 0; i < COUNT(folders); i++) make_folder(folders[i]);
     kiln__nvrtc_identity identity;
     assert_false(kiln__nvrtc_locate(folder, &identity));
     install("nvidia/cuda_nvrtc/lib/libnvrtc.so.12", SIZE_MAX, -1, 0);
@@ -157,8 +143,7 @@ static void wheels_and_toolkits_are_found_below_a_folder(void **state)
     expect_located(folder, "lib64/libnvrtc.so.14");
 }
 
-static void the_environment_names_a_file_or_folder(void **state)
-{
+static void the_environment_names_a_file_or_folder(void **state) {
     (void)state;
     char path[PATH_MAX];
     install("old.so", SIZE_MAX, -1, 0);
@@ -171,8 +156,7 @@ static void the_environment_names_a_file_or_folder(void **state)
     expect_located(in_folder(path, "libnvrtc.so.12"), "libnvrtc.so.12"); /* the option comes first */
 }
 
-static void a_link_is_resolved(void **state)
-{
+static void a_link_is_resolved(void **state) {
     (void)state;
     char link[PATH_MAX];
     install("libnvrtc.so.12.4.127", SIZE_MAX, -1, 0);
@@ -180,21 +164,18 @@ static void a_link_is_resolved(void **state)
     expect_located(link, "libnvrtc.so.12.4.127");
 }
 
-static void the_build_tells_files_of_one_version_apart(void **state)
-{
+static void the_build_tells_files_of_one_version_apart(void **state) {
     (void)state;
     kiln__nvrtc_identity identity[3];
     for (int i = 0; i < 3; i++) {
         install("libnvrtc.so.12", i == 2 ? 2000 : 1999, 1500, (unsigned char)(i == 1 ? 'a' : 'b'));
         assert_true(kiln__nvrtc_locate(folder, &identity[i]));
         kiln__nvrtc_read_build(&identity[i]);
-        for (int k = 0; k < i; k++)
-            assert_string_not_equal(identity[i].build, identity[k].build);
+        for (int k = 0; k < i; k++) assert_string_not_equal(identity[i].build, identity[k].build);
     }
 }
 
-static void folders_are_taken_as_they_are_named(void **state)
-{
+static void folders_are_taken_as_they_are_named(void **state) {
     (void)state;
     static const char *const names[] = {"*", "[ab]", "{a,b}", "a\\b", "~", "a b"};
     for (size_t i = 0; i < COUNT(names); i++) {
@@ -209,8 +190,7 @@ static void folders_are_taken_as_they_are_named(void **state)
 
 /* ---- opening ---- */
 
-static void a_missing_library_is_told_with_advice(void **state)
-{
+static void a_missing_library_is_told_with_advice(void **state) {
     (void)state;
     const kiln__nvrtc *nvrtc = (const kiln__nvrtc *)state;
     char path[PATH_MAX];
@@ -229,33 +209,27 @@ static void a_missing_library_is_told_with_advice(void **state)
     assert_int_equal(kiln__nvrtc_open(in_folder(path, "absent"), &nvrtc), KILN_E_NO_NVRTC);
 }
 
-static void *open_in_thread(void *out)
-{
+static void *open_in_thread(void *out) {
     const kiln__nvrtc *nvrtc = NULL;
-    if (kiln__nvrtc_open(KILN_FAKE_NVRTC, &nvrtc) == KILN_OK)
-        *(const kiln__nvrtc **)out = nvrtc;
+    if (kiln__nvrtc_open(KILN_FAKE_NVRTC, &nvrtc) == KILN_OK) *(const kiln__nvrtc **)out = nvrtc;
     return NULL;
 }
 
-static void threads_share_one_table(void **state)
-{
+static void threads_share_one_table(void **state) {
     (void)state;
     pthread_t threads[8];
     const kiln__nvrtc *tables[8] = {NULL};
     for (size_t i = 0; i < COUNT(threads); i++)
         assert_int_equal(pthread_create(&threads[i], NULL, open_in_thread, &tables[i]), 0);
-    for (size_t i = 0; i < COUNT(threads); i++)
-        pthread_join(threads[i], NULL);
+    for (size_t i = 0; i < COUNT(threads); i++) pthread_join(threads[i], NULL);
     assert_non_null(tables[0]);
-    for (size_t i = 1; i < COUNT(threads); i++)
-        assert_ptr_equal(tables[i], tables[0]);
+    for (size_t i = 1; i < COUNT(threads); i++) assert_ptr_equal(tables[i], tables[0]);
     assert_int_equal(tables[0]->identity.major, 11);
     assert_int_equal(tables[0]->identity.minor, 1);
     assert_int_equal(tables[0]->arch_count, 5);
 }
 
-static void an_nvrtc_too_old_for_the_device_says_what_it_has(void **state)
-{
+static void an_nvrtc_too_old_for_the_device_says_what_it_has(void **state) {
     (void)state;
     const kiln__nvrtc *nvrtc = NULL;
     kiln__compile_result result;
@@ -272,10 +246,13 @@ static void an_nvrtc_too_old_for_the_device_says_what_it_has(void **state)
     kiln__compile_result_free(NULL);
 }
 
-static void every_failing_call_of_nvrtc_is_told(void **state)
-{
+static void every_failing_call_of_nvrtc_is_told(void **state) {
     (void)state;
-    static const struct { const char *source; kiln_status status; const char *message; } table[] = {
+    static const struct {
+        const char *source;
+        kiln_status status;
+        const char *message;
+    } table[] = {
         {"create_fails", KILN_E_COMPILE, "nvrtcCreateProgram"},
         {"compile_fails", KILN_E_COMPILE, "refused 'kernel.cu' (NVRTC_ERROR_INTERNAL_ERROR)"},
         {"log_size_fails", KILN_E_COMPILE, "nvrtcGetProgramLogSize"},
@@ -298,8 +275,7 @@ static void every_failing_call_of_nvrtc_is_told(void **state)
 
 /* ---- the log ---- */
 
-static void facts_are_taken_out_of_the_log(void **state)
-{
+static void facts_are_taken_out_of_the_log(void **state) {
     (void)state;
     char log[] = "kernel.cu(3): warning #177-D: variable \"x\" was declared but never referenced\n"
                  "ptxas info    : 0 bytes gmem\n"
@@ -322,10 +298,11 @@ static void facts_are_taken_out_of_the_log(void **state)
     assert_string_equal(wild, " registers\nptxas");
 }
 
-static void the_first_error_is_found(void **state)
-{
+static void the_first_error_is_found(void **state) {
     (void)state;
-    static const struct { const char *log, *line; } table[] = {
+    static const struct {
+        const char *log, *line;
+    } table[] = {
         {"", "no message"},
         {"\n\nsomething\nelse", "something"},
         {"a.cu(1): warning: odd\na.cu(2): error: bad\na.cu(3): error: worse\n", "a.cu(2): error: bad"},
@@ -342,8 +319,7 @@ static void the_first_error_is_found(void **state)
 
 /* ---- a real NVRTC ---- */
 
-static const kiln__nvrtc *real_nvrtc(void)
-{
+static const kiln__nvrtc *real_nvrtc(void) {
     const kiln__nvrtc *nvrtc = NULL;
     if (kiln__nvrtc_open(NULL, &nvrtc) != KILN_OK) {
         print_message("no NVRTC: %s\n", kiln_last_error());
@@ -352,10 +328,12 @@ static const kiln__nvrtc *real_nvrtc(void)
     return nvrtc;
 }
 
-static void kernels_compile_for_cubin_and_ptx(void **state)
-{
+static void kernels_compile_for_cubin_and_ptx(void **state) {
     (void)state;
-    static const struct { int arch; bool ptx; } table[] = {{80, false}, {90, false}, {80, true}};
+    static const struct {
+        int arch;
+        bool ptx;
+    } table[] = {{80, false}, {90, false}, {80, true}};
     const kiln__nvrtc *nvrtc = real_nvrtc();
     assert_true(nvrtc->identity.major >= 11);
     assert_true(strlen(nvrtc->identity.build) > 0);
@@ -379,8 +357,7 @@ static void kernels_compile_for_cubin_and_ptx(void **state)
     }
 }
 
-static void a_broken_source_gives_its_first_error_and_the_log(void **state)
-{
+static void a_broken_source_gives_its_first_error_and_the_log(void **state) {
     (void)state;
     const kiln__nvrtc *nvrtc = real_nvrtc();
     kiln__compile_request request = {"__global__ void k() {\n  undefined_name = 1;\n}\n", "broken.cu", 80, false};
@@ -396,8 +373,7 @@ static void a_broken_source_gives_its_first_error_and_the_log(void **state)
     kiln__compile_result_free(&result);
 }
 
-static void the_build_is_the_same_read_from_the_file_or_the_open_library(void **state)
-{
+static void the_build_is_the_same_read_from_the_file_or_the_open_library(void **state) {
     (void)state;
     const kiln__nvrtc *nvrtc = real_nvrtc();
     kiln__nvrtc_identity identity;
@@ -407,8 +383,7 @@ static void the_build_is_the_same_read_from_the_file_or_the_open_library(void **
     assert_string_equal(identity.path, nvrtc->identity.path);
 }
 
-int main(void)
-{
+int main(void) {
     char *outer = getenv("KILN_NVRTC") != NULL ? strdup(getenv("KILN_NVRTC")) : NULL;
     outer_nvrtc = outer;
 #define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)

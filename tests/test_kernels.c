@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Generated kernels through NVRTC: every operator and every function of the prelude in every type, every combination of
- * group, residency and layout that the schedule table can give. Skipped where there is no NVRTC. */
+ * group, staging and layout that the schedule table can give. Skipped where there is no NVRTC. */
 #define _POSIX_C_SOURCE 200809L
 #include <setjmp.h>
 #include <stdarg.h>
@@ -304,7 +304,7 @@ static void check_accesses(const bound *b, const kiln__prepared *prepared, int a
     const char *ptx = kiln_kernel_image(kernel, NULL);
     const kiln__problem *p = &prepared->problem;
     for (int o = 0; o < p->input_count + p->output_count; o++) {
-        int bytes = prepared->schedule.vector[o] * (int)kiln_type_size(p->operands[o].type);
+        int bytes = prepared->schedule.access[o] * (int)kiln_type_size(p->operands[o].type);
         if (bytes != 16) continue;
         bool copied = !p->operands[o].output && strstr(ptx, "cp.async.cg.shared.global") != NULL;
         const char *kind = p->operands[o].output ? "st.global" : "ld.global", *at = ptx;
@@ -320,8 +320,7 @@ static void check_accesses(const bound *b, const kiln__prepared *prepared, int a
 
 /* One bit for each combination that shapes the source. */
 static unsigned combination(const kiln__schedule *s) {
-    return 1u << ((unsigned)s->layout | (unsigned)s->group << 1 | (unsigned)s->masked << 2)
-              << 8 * (unsigned)s->residency;
+    return 1u << ((unsigned)s->layout | (unsigned)s->group << 1 | (unsigned)s->masked << 2) << 8 * (unsigned)s->staging;
 }
 
 static void check_shape(size_t shape, size_t target, unsigned seen[2]) {
@@ -339,7 +338,7 @@ static void check_shape(size_t shape, size_t target, unsigned seen[2]) {
         assert_int_equal(bound_create(&b, shapes[shape].text, NULL, NULL, tensors), KILN_OK);
         if (bound_prepare(&b, targets[target].arch, &prepared)) fail_msg("%s", kiln_last_error());
         unsigned bit = combination(&prepared.schedule);
-        bool full = prepared.schedule.residency == KILN__RESIDENCY_REGISTERS && prepared.schedule.steps == 8;
+        bool full = prepared.schedule.staging == KILN__STAGING_REGISTERS && prepared.schedule.steps == 8;
         if (!(seen[prepared.schedule.ordered] & bit) || full) {
             seen[prepared.schedule.ordered] |= bit;
             kiln_kernel *kernel = NULL;
@@ -391,7 +390,8 @@ static void truths_cross_clusters(void **state) {
     }
 }
 
-/* Where two blocks of 1,024 threads work on chunks of columns, of which the last is not whole, one alone takes a tenth more time. */
+/* Where two blocks of 1,024 threads work on chunks of columns, of which the last is not whole, one alone takes a tenth
+ * more time. */
 static void chunks_leave_registers_for_all_threads(void **state) {
     (void)state;
     need_nvrtc();
@@ -446,7 +446,8 @@ static void shared_memory_is_no_more_than_there_is(void **state) {
     }
 }
 
-/* How many rows lie side by side decides what spills; the columns of a row are combined as they are of any other number. */
+/* How many rows lie side by side decides what spills; the columns of a row are combined as they are of any other
+ * number. */
 static void spills_change_no_rows_bits(void **state) {
     (void)state;
     need_nvrtc();
@@ -496,7 +497,8 @@ static void tensors_of_any_name_compile(void **state) {
     static const char *const cases[] = {
         "int + double + class + template + while + return + this + operator + alignas + asm + auto + default + union",
         "__global__ + __shared__ + __device__ + __restrict__ + __launch_bounds__ + __CUDA_ARCH__ + __LINE__ + __FILE__",
-        "NULL + KILN_COLS + KILN_PACK + KILN_DEVICE + threadIdx + blockIdx + gridDim + kiln_row + kiln_kernel + _ + __",
+        "NULL + KILN_COLS + KILN_VECTOR_WIDTH + KILN_DEVICE + threadIdx + blockIdx + gridDim + kiln_row + kiln_kernel "
+        "+ _ + __",
         "x + x_row + x_step0 + row_x + row_in_x + in_x + step0 + rows + elements + args + col + row + kept + index0",
     };
     (void)state;

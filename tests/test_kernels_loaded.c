@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How many kernels stay loaded: what is one kernel, which are dropped and which never, and that nothing is launched after it
- * was unloaded. The stand-in driver counts, and knows what it has unloaded. */
+/* How many kernels stay loaded: what is one kernel, which are dropped and which never, and that nothing is launched
+ * after it was unloaded. The stand-in driver counts, and knows what it has unloaded. */
 #define _GNU_SOURCE
 #include <malloc.h>
 #include <pthread.h>

@@ -150,9 +150,7 @@ static size_t make_mutation(char *text, uint64_t *state) {
             memmove(text + at, text + at + length, size - at - length);
             size -= length;
             break;
-        case 1:
-            text[at] = (char)(1 + next_random(state) % 255);
-            break;
+        case 1: text[at] = (char)(1 + next_random(state) % 255); break;
         case 2:
             if (size + token_length >= MAX_CASE) break;
             memmove(text + at + token_length, text + at, size - at);

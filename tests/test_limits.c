@@ -78,9 +78,9 @@ static const struct {
      "u8[4611686018427387904] u8[4611686018427387904] u8[4611686018427387904] i64[]"},
     {"cluster 16, threads 32, shared", "y = softmax(x)", NULL, "u8[2305843009213693952,2] u8[2305843009213693952,2]"},
     {"grid", "y = softmax(x)", NULL, "u8[2305843009213693952,2] u8[2305843009213693952,2]"},
-    {"threads 1, pack 1, stream, splits 4096", "s = sum(x)", "0", "u8[4096,2251799813685247] i64[2251799813685247]"},
+    {"threads 1, vector 1, stream, splits 4096", "s = sum(x)", "0", "u8[4096,2251799813685247] i64[2251799813685247]"},
     {"lanes 1, registers", "s = sum(x)", NULL, "u8[9223372036854775791]{1} i64[]"},
-    {"threads 1, registers, pack 16", "s = sum(x)", "0", "u8[1152921504606846976,7] i64[7]"},
+    {"threads 1, registers, vector 16", "s = sum(x)", "0", "u8[1152921504606846976,7] i64[7]"},
     {"tile", "s = sum(x)", NULL, "f16[8,512]@2 f16[8]"},
     {"", "y = softmax(x)", NULL, "f16[100,30]@2 f16[100,30]@2"},
     {"shared, single", "y = softmax(x)", NULL, "f16[8,1048576] f16[8,1048576]"},
@@ -135,7 +135,7 @@ static const struct {
     {"shared", "y = softmax(x)", "0", "f32[100000,64] f32[100000,64]",
      "the pinned schedule is none for rows that lie side by side: expected threads 1 to 1024, and registers (up to "
      "256 elements a thread), shared (where a block's rows fit) or stream"},
-    {"cluster 2, threads 8, rows 1024, pack 8", "y = x - max(x)", "0", "f16[128,65536] f16[128,65536]",
+    {"cluster 2, threads 8, rows 1024, vector 8", "y = x - max(x)", "0", "f16[128,65536] f16[128,65536]",
      "rows that lie side by side have no pinned schedule in clusters of 2: expected registers or shared, and blocks of "
      "fewer rows"},
     {"block 1024, shared", "y = softmax(x)", NULL, "f32[1073741824] f32[1073741824]",
@@ -182,8 +182,8 @@ static const struct {
     {"s = sum(x)", "0", "f16[10000000,512] f32[512]"}, {"s = sum(x)", "1", "i32[2,10000000] i32[2]"},
 };
 
-/* Blocks exchange what they combine through at most 48 KB of shared memory: of very many reductions a cluster needs more,
- * also where it keeps nothing of the row, then a block of many threads. */
+/* Blocks exchange what they combine through at most 48 KB of shared memory: of very many reductions a cluster needs
+ * more, also where it keeps nothing of the row, then a block of many threads. */
 static void many_reductions_have_schedules_by_the_rules(void **state) {
     (void)state;
     static const int counts[] = {24, 60, 150, 500};

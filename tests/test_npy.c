@@ -18,10 +18,11 @@
 
 #include "npy.h"
 
-typedef struct folder { char path[64], file[96]; } folder;
+typedef struct folder {
+    char path[64], file[96];
+} folder;
 
-static int make_folder(void **state)
-{
+static int make_folder(void **state) {
     folder *f = calloc(1, sizeof *f);
     if (!f) return -1;
     strcpy(f->path, "/tmp/kiln_npy_XXXXXX");
@@ -31,8 +32,7 @@ static int make_folder(void **state)
     return 0;
 }
 
-static int remove_folder(void **state)
-{
+static int remove_folder(void **state) {
     folder *f = *state;
     (void)unlink(f->file);
     int result = rmdir(f->path); /* fails where a test left a temporary file behind */
@@ -40,8 +40,7 @@ static int remove_folder(void **state)
     return result;
 }
 
-static void put_file(const char *path, const void *bytes, size_t size)
-{
+static void put_file(const char *path, const void *bytes, size_t size) {
     FILE *file = fopen(path, "wb");
     assert_non_null(file);
     assert_int_equal(fwrite(bytes, 1, size, file), size);
@@ -49,8 +48,7 @@ static void put_file(const char *path, const void *bytes, size_t size)
 }
 
 /* A whole file: preamble of the given format, header text, data. Returns its size. */
-static size_t compose(unsigned char *to, int major, const char *header, const void *data, size_t size)
-{
+static size_t compose(unsigned char *to, int major, const char *header, const void *data, size_t size) {
     size_t length = strlen(header), used = 8;
     memcpy(to, "\x93NUMPY", 6);
     to[6] = (unsigned char)major;
@@ -61,14 +59,12 @@ static size_t compose(unsigned char *to, int major, const char *header, const vo
     return used + length + size;
 }
 
-static void put_array(const folder *f, int major, const char *header, const void *data, size_t size)
-{
+static void put_array(const folder *f, int major, const char *header, const void *data, size_t size) {
     unsigned char bytes[4096];
     put_file(f->file, bytes, compose(bytes, major, header, data, size));
 }
 
-static void assert_refused(const folder *f, const kiln_type *as, kiln_status expected, const char *words)
-{
+static void assert_refused(const folder *f, const kiln_type *as, kiln_status expected, const char *words) {
     kiln_tensor tensor = {0};
     kiln_status status = npy_read(f->file, as, &tensor);
     if (status != expected || !strstr(kiln_last_error(), words) || !strstr(kiln_last_error(), f->file)) {
@@ -80,10 +76,13 @@ static void assert_refused(const folder *f, const kiln_type *as, kiln_status exp
 
 #define HEADER(descr, order, shape) "{'descr': '" descr "', 'fortran_order': " order ", 'shape': " shape ", }   \n"
 
-static void every_data_type_is_read(void **state)
-{
+static void every_data_type_is_read(void **state) {
     const folder *f = *state;
-    static const struct { const char *header; kiln_type type; size_t size; } cases[] = {
+    static const struct {
+        const char *header;
+        kiln_type type;
+        size_t size;
+    } cases[] = {
         {HEADER("<f8", "False", "(2,)"), KILN_F64, 16}, {HEADER("<f4", "False", "(2,)"), KILN_F32, 8},
         {HEADER("<f2", "False", "(2,)"), KILN_F16, 4},  {HEADER("<i8", "False", "(2,)"), KILN_I64, 16},
         {HEADER("<i4", "False", "(2,)"), KILN_I32, 8},  {HEADER("<i2", "False", "(2,)"), KILN_I16, 4},
@@ -106,10 +105,14 @@ static void every_data_type_is_read(void **state)
     }
 }
 
-static void headers_may_differ_in_form(void **state)
-{
+static void headers_may_differ_in_form(void **state) {
     const folder *f = *state;
-    static const struct { int major; const char *header; int rank; int64_t sizes[3]; } cases[] = {
+    static const struct {
+        int major;
+        const char *header;
+        int rank;
+        int64_t sizes[3];
+    } cases[] = {
         {1, HEADER("<f4", "False", "(1, 2, 3)"), 3, {1, 2, 3}},
         {2, HEADER("<f4", "False", "(1, 2, 3)"), 3, {1, 2, 3}},
         {3, HEADER("<f4", "False", "(1, 2, 3)"), 3, {1, 2, 3}},
@@ -128,8 +131,7 @@ static void headers_may_differ_in_form(void **state)
     }
 }
 
-static void no_dimensions_and_no_elements_are_read(void **state)
-{
+static void no_dimensions_and_no_elements_are_read(void **state) {
     const folder *f = *state;
     const float one = 1.5f;
     kiln_tensor t;
@@ -146,8 +148,7 @@ static void no_dimensions_and_no_elements_are_read(void **state)
     free(t.data);
 }
 
-static void fortran_order_becomes_row_major(void **state)
-{
+static void fortran_order_becomes_row_major(void **state) {
     const folder *f = *state;
     /* The element at (i, j, k) of shape (2, 3, 2) is 100 i + 10 j + k; i varies fastest in the file. */
     int32_t data[12], n = 0;
@@ -162,8 +163,7 @@ static void fortran_order_becomes_row_major(void **state)
     free(t.data);
 }
 
-static void big_endian_is_swapped(void **state)
-{
+static void big_endian_is_swapped(void **state) {
     const folder *f = *state;
     const unsigned char f4[] = {0x3f, 0x80, 0, 0, 0xc0, 0, 0, 0}, i2[] = {0x01, 0x02};
     const float expected[] = {1.0f, -2.0f};
@@ -178,8 +178,7 @@ static void big_endian_is_swapped(void **state)
     free(t.data);
 }
 
-static void truth_values_become_0_or_1(void **state)
-{
+static void truth_values_become_0_or_1(void **state) {
     const folder *f = *state;
     const unsigned char data[] = {0, 1, 2, 255}, expected[] = {0, 1, 1, 1};
     kiln_tensor t;
@@ -189,10 +188,13 @@ static void truth_values_become_0_or_1(void **state)
     free(t.data);
 }
 
-static void types_that_numpy_lacks_are_read_from_integers(void **state)
-{
+static void types_that_numpy_lacks_are_read_from_integers(void **state) {
     const folder *f = *state;
-    static const struct { const char *header; kiln_type as; size_t size; } cases[] = {
+    static const struct {
+        const char *header;
+        kiln_type as;
+        size_t size;
+    } cases[] = {
         {HEADER("<u2", "False", "(2,)"), KILN_BF16, 4}, {HEADER("<i2", "False", "(2,)"), KILN_BF16, 4},
         {HEADER("|V2", "False", "(2,)"), KILN_BF16, 4}, {HEADER("|u1", "False", "(2,)"), KILN_E4M3, 2},
         {HEADER("|i1", "False", "(2,)"), KILN_E5M2, 2}, {HEADER("|V1", "False", "(2,)"), KILN_E4M3, 2},
@@ -209,8 +211,7 @@ static void types_that_numpy_lacks_are_read_from_integers(void **state)
     }
 }
 
-static void types_without_a_match_are_refused(void **state)
-{
+static void types_without_a_match_are_refused(void **state) {
     const folder *f = *state;
     const unsigned char data[16] = {0};
     const kiln_type bf16 = KILN_BF16, f16 = KILN_F16, e4m3 = KILN_E4M3;
@@ -228,10 +229,13 @@ static void types_without_a_match_are_refused(void **state)
     assert_refused(f, &f16, KILN_E_TYPE, "f16(...)");
 }
 
-static void bad_headers_are_refused(void **state)
-{
+static void bad_headers_are_refused(void **state) {
     const folder *f = *state;
-    static const struct { const char *header; kiln_status status; const char *words; } cases[] = {
+    static const struct {
+        const char *header;
+        kiln_status status;
+        const char *words;
+    } cases[] = {
         {"", KILN_E_FORMAT, "a dictionary was expected"},
         {"[1, 2]", KILN_E_FORMAT, "'[1, 2]' where a dictionary"},
         {"{}", KILN_E_FORMAT, "lacks 'descr'"},
@@ -267,8 +271,7 @@ static void bad_headers_are_refused(void **state)
     }
 }
 
-static void files_cut_off_anywhere_are_refused(void **state)
-{
+static void files_cut_off_anywhere_are_refused(void **state) {
     const folder *f = *state;
     const float data[4] = {1, 2, 3, 4};
     unsigned char bytes[512];
@@ -281,8 +284,7 @@ static void files_cut_off_anywhere_are_refused(void **state)
     }
 }
 
-static void unknown_formats_and_huge_headers_are_refused(void **state)
-{
+static void unknown_formats_and_huge_headers_are_refused(void **state) {
     const folder *f = *state;
     put_file(f->file, "\x93NUMPY\x04\0\0\0\0\0", 12);
     assert_refused(f, NULL, KILN_E_FORMAT, "format 4.0");
@@ -294,8 +296,7 @@ static void unknown_formats_and_huge_headers_are_refused(void **state)
     assert_refused(f, NULL, KILN_E_FORMAT, "no .npy file");
 }
 
-static void bytes_after_the_data_are_ignored(void **state)
-{
+static void bytes_after_the_data_are_ignored(void **state) {
     const folder *f = *state;
     const float data[3] = {1, 2, 3};
     kiln_tensor t;
@@ -305,8 +306,7 @@ static void bytes_after_the_data_are_ignored(void **state)
     free(t.data);
 }
 
-static void missing_files_and_directories_are_refused(void **state)
-{
+static void missing_files_and_directories_are_refused(void **state) {
     folder f = *(folder *)*state;
     (void)snprintf(f.file, sizeof f.file, "%s/none.npy", f.path);
     assert_refused(&f, NULL, KILN_E_IO, "No such file");
@@ -315,8 +315,7 @@ static void missing_files_and_directories_are_refused(void **state)
 }
 
 /* A pipe tells no length: memory must grow with what arrives. */
-static void pipes_are_read(void **state)
-{
+static void pipes_are_read(void **state) {
     folder f = *(folder *)*state;
     int ends[2];
     float data[4] = {1, 2, 3, 4};
@@ -340,8 +339,7 @@ static void pipes_are_read(void **state)
     }
 }
 
-static kiln_status write_to(const char *path, const kiln_tensor *tensor)
-{
+static kiln_status write_to(const char *path, const kiln_tensor *tensor) {
     output_file file;
     kiln_status status = output_file_open(path, &file);
     if (!status) status = npy_write(&file, tensor);
@@ -351,8 +349,7 @@ static kiln_status write_to(const char *path, const kiln_tensor *tensor)
     return status;
 }
 
-static void what_is_written_is_read_back(void **state)
-{
+static void what_is_written_is_read_back(void **state) {
     const folder *f = *state;
     char data[8 * 24];
     for (size_t i = 0; i < sizeof data; i++) data[i] = (char)(i % 2);
@@ -373,8 +370,7 @@ static void what_is_written_is_read_back(void **state)
     }
 }
 
-static void the_written_header_is_numpys_own(void **state)
-{
+static void the_written_header_is_numpys_own(void **state) {
     const folder *f = *state;
     const float data[2] = {1, 2};
     const int64_t sizes[1] = {2};
@@ -392,8 +388,7 @@ static void the_written_header_is_numpys_own(void **state)
     assert_int_equal(bytes[127], '\n');
 }
 
-static void a_failed_write_keeps_the_old_file(void **state)
-{
+static void a_failed_write_keeps_the_old_file(void **state) {
     const folder *f = *state;
     put_file(f->file, "old", 3);
     output_file file;
@@ -408,8 +403,7 @@ static void a_failed_write_keeps_the_old_file(void **state)
     assert_memory_equal(bytes, "old", 3);
 }
 
-static void a_replaced_file_keeps_its_mode_and_its_links(void **state)
-{
+static void a_replaced_file_keeps_its_mode_and_its_links(void **state) {
     const folder *f = *state;
     char link[128];
     struct stat info;
@@ -427,8 +421,7 @@ static void a_replaced_file_keeps_its_mode_and_its_links(void **state)
     assert_int_equal(unlink(link), 0);
 }
 
-static void unwritable_places_are_told(void **state)
-{
+static void unwritable_places_are_told(void **state) {
     const folder *f = *state;
     const kiln_tensor t = kiln_tensor_contiguous((void *)(uintptr_t) "1", KILN_U8, 0, NULL);
     char path[128];
@@ -444,17 +437,17 @@ static void unwritable_places_are_told(void **state)
 }
 
 /* A small generator, so that a failure comes again. */
-static uint32_t next_random(uint64_t *state)
-{
+static uint32_t next_random(uint64_t *state) {
     *state = *state * 6364136223846793005u + 1442695040888963407u;
     return (uint32_t)(*state >> 33);
 }
 
-static void mutated_headers_never_break_the_parser(void **state)
-{
+static void mutated_headers_never_break_the_parser(void **state) {
     (void)state;
     static const char *const seeds[] = {
-        HEADER("<f4", "False", "(3, 4)"), HEADER(">i8", "True", "()"), HEADER("|V2", "False", "(1, 2, 3, 4, 5, 6, 7, 8)"),
+        HEADER("<f4", "False", "(3, 4)"),
+        HEADER(">i8", "True", "()"),
+        HEADER("|V2", "False", "(1, 2, 3, 4, 5, 6, 7, 8)"),
         "{\"shape\":(6L,),\"descr\":\"<f4\",\"fortran_order\":False}",
     };
     static const char alphabet[] = "{}()[]'\":,<>=|fiub0123456789-TFL \n\\\0\xff";
@@ -498,8 +491,7 @@ static void mutated_headers_never_break_the_parser(void **state)
 
 #define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, make_folder, remove_folder)
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         IN_FOLDER(every_data_type_is_read),
         IN_FOLDER(headers_may_differ_in_form),

@@ -51,7 +51,8 @@ static void free_pair(tensor_pair *pair) {
     free(pair->host.data);
 }
 
-/* y of a program of x, one row of cols elements; how many it has, as the GPU (NULL: not run there) and the CPU have it. */
+/* y of a program of x, one row of cols elements; how many it has, as the GPU (NULL: not run there) and the CPU have it.
+ */
 static size_t run_row(const char *program, kiln_type type, const void *x, int64_t cols, kiln_type output_type,
                       void *gpu, void *cpu) {
     const int64_t sizes[2] = {1, cols};

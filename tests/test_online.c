@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "bound.h"
-#include "plan/online.h"
+#include "problem/online.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The shapes of outputs: they follow from the program's text and from what its inputs broadcast to, and are shapes that a
- * run takes. */
+/* The shapes of outputs: they follow from the program's text and from what its inputs broadcast to, and are shapes that
+ * a run takes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -62,13 +62,13 @@ static uint8_t *make_pack(int count, int first, int step, size_t *size) {
     return bytes;
 }
 
-static kiln__pack_result find(kiln__pack *pack, int number, bool *right) {
+static kiln__bundle_result find(kiln__bundle *pack, int number, bool *right) {
     kiln__key name;
     kiln__entry expected, entry;
     char text[64];
     make_kernel(number, &name, &expected, text);
-    kiln__pack_result result = kiln__pack_find(pack, &name, &entry);
-    *right = result == KILN__IN_PACK && entry.image_size == expected.image_size && entry.facts.registers == number &&
+    kiln__bundle_result result = kiln__bundle_find(pack, &name, &entry);
+    *right = result == KILN__IN_BUNDLE && entry.image_size == expected.image_size && entry.facts.registers == number &&
              !memcmp(entry.image, text, entry.image_size) && !strcmp(entry.description, text);
     kiln__key_free(&name);
     return result;
@@ -79,17 +79,17 @@ static void every_kernel_is_found_and_no_other(void **state) {
     for (int count = 0; count <= KERNELS; count++) {
         size_t size;
         uint8_t *bytes = make_pack(count, 0, 1, &size);
-        kiln__pack *pack = NULL;
+        kiln__bundle *pack = NULL;
         bool right;
-        assert_int_equal(kiln__pack_open(NULL, bytes, size, &pack), KILN_OK);
+        assert_int_equal(kiln__bundle_open(NULL, bytes, size, &pack), KILN_OK);
         assert_int_equal(pack->count, count);
         for (int i = 0; i < count; i++) {
-            assert_int_equal(find(pack, i, &right), KILN__IN_PACK);
+            assert_int_equal(find(pack, i, &right), KILN__IN_BUNDLE);
             assert_true(right);
-            assert_string_equal(kiln__pack_row_at(pack, (uint32_t)i).nvrtc_build, made_by.build);
+            assert_string_equal(kiln__bundle_row_at(pack, (uint32_t)i).nvrtc_build, made_by.build);
         }
-        assert_int_equal(find(pack, count, &right), KILN__NOT_IN_PACK);
-        kiln__pack_close(pack);
+        assert_int_equal(find(pack, count, &right), KILN__NOT_IN_BUNDLE);
+        kiln__bundle_close(pack);
         free(bytes);
     }
 }
@@ -117,8 +117,8 @@ static void a_damaged_byte_is_never_taken_for_a_kernel(void **state) {
     size_t refused = 0, damaged = 0;
     for (size_t at = 0; at < size; at++) {
         bytes[at] ^= (uint8_t)(1 << at % 8);
-        kiln__pack *pack = NULL;
-        if (kiln__pack_open(NULL, bytes, size, &pack)) {
+        kiln__bundle *pack = NULL;
+        if (kiln__bundle_open(NULL, bytes, size, &pack)) {
             refused++;
             assert_true(*kiln_last_error());
             assert_null(pack);
@@ -126,17 +126,17 @@ static void a_damaged_byte_is_never_taken_for_a_kernel(void **state) {
             int told = 0;
             for (int i = 0; i < count; i++) {
                 bool right;
-                kiln__pack_result result = find(pack, i, &right);
-                told += result == KILN__DAMAGED_PACK;
-                assert_true(right || result != KILN__IN_PACK);
+                kiln__bundle_result result = find(pack, i, &right);
+                told += result == KILN__DAMAGED_BUNDLE;
+                assert_true(right || result != KILN__IN_BUNDLE);
             }
             damaged += (size_t)told;
             assert_true(told <= 1);
-            kiln__pack_close(pack);
+            kiln__bundle_close(pack);
         }
         bytes[at] ^= (uint8_t)(1 << at % 8);
     }
-    assert_int_equal(refused, sizeof(kiln__pack_head) + count * sizeof(kiln__pack_row));
+    assert_int_equal(refused, sizeof(kiln__bundle_head) + count * sizeof(kiln__bundle_row));
     assert_true(damaged + 3 * KILN__PACK_ALIGNMENT > size - refused);
     free(bytes);
 }
@@ -147,10 +147,10 @@ static void a_pack_of_any_other_length_is_refused(void **state) {
     uint8_t *bytes = make_pack(3, 0, 1, &size);
     for (size_t length = 0; length < size; length++) {
         uint8_t *part = malloc(length ? length : 1); /* of its own, so that sanitizers see reading past its end */
-        kiln__pack *pack = NULL;
+        kiln__bundle *pack = NULL;
         assert_non_null(part);
         memcpy(part, bytes, length);
-        assert_int_equal(kiln__pack_open(NULL, part, length, &pack), KILN_E_FORMAT);
+        assert_int_equal(kiln__bundle_open(NULL, part, length, &pack), KILN_E_FORMAT);
         assert_null(pack);
         free(part);
     }
@@ -166,18 +166,18 @@ static void numbers_that_do_not_fit_are_refused(void **state) {
     for (size_t i = 0; i < COUNT(rows); i++) {
         size_t size;
         uint8_t *bytes = make_pack(1, 0, 1, &size);
-        kiln__pack_row row;
-        kiln__pack *pack = NULL;
+        kiln__bundle_row row;
+        kiln__bundle *pack = NULL;
         bool right;
-        memcpy(&row, bytes + sizeof(kiln__pack_head), sizeof row);
+        memcpy(&row, bytes + sizeof(kiln__bundle_head), sizeof row);
         row.offset = rows[i].offset;
         row.size = rows[i].size;
-        memcpy(bytes + sizeof(kiln__pack_head), &row, sizeof row);
-        kiln__pack_checksum(bytes, 1, bytes + offsetof(kiln__pack_head, checksum));
-        assert_int_equal(kiln__pack_open(NULL, bytes, size, &pack), KILN_OK);
-        assert_int_equal(find(pack, 0, &right), KILN__DAMAGED_PACK);
-        assert_int_equal(find(pack, 0, &right), KILN__NOT_IN_PACK); /* told once */
-        kiln__pack_close(pack);
+        memcpy(bytes + sizeof(kiln__bundle_head), &row, sizeof row);
+        kiln__bundle_checksum(bytes, 1, bytes + offsetof(kiln__bundle_head, checksum));
+        assert_int_equal(kiln__bundle_open(NULL, bytes, size, &pack), KILN_OK);
+        assert_int_equal(find(pack, 0, &right), KILN__DAMAGED_BUNDLE);
+        assert_int_equal(find(pack, 0, &right), KILN__NOT_IN_BUNDLE); /* told once */
+        kiln__bundle_close(pack);
         free(bytes);
     }
 }
@@ -412,10 +412,10 @@ static void the_brief_source_tells_as_much_as_the_whole(void **state) {
             tensors[t].data = (void *)(uintptr_t)(256 + (uint64_t)c.tensors[t].shift * kiln_type_size(tensors[t].type));
         }
         if (kiln__prepare(program, tensors, c.scalars, &device, 0, &prepared) == KILN_OK) {
-            kiln__checksum(prepared.brief, strlen(prepared.brief), all[count].brief);
+            kiln__checksum(prepared.unexpanded, strlen(prepared.unexpanded), all[count].brief);
             kiln__checksum(prepared.source, strlen(prepared.source), all[count].whole);
             count++;
-            assert_true(strlen(prepared.brief) < strlen(prepared.source));
+            assert_true(strlen(prepared.unexpanded) < strlen(prepared.source));
             kiln__prepared_free(&prepared);
         }
         kiln_program_destroy(program);
@@ -446,7 +446,7 @@ static void text_that_names_a_part_is_not_replaced(void **state) {
     assert_int_equal(bound_prepare(&b, 90, &prepared), KILN_OK);
     assert_non_null(strstr(prepared.source, "//            #include \"device.cuh\"\n"));
     assert_null(strstr(prepared.source, "\n#include"));
-    assert_non_null(strstr(prepared.brief, "\n#include \"device.cuh\"\n"));
+    assert_non_null(strstr(prepared.unexpanded, "\n#include \"device.cuh\"\n"));
     kiln__prepared_free(&prepared);
     bound_destroy(&b);
 }

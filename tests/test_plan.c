@@ -22,9 +22,9 @@ static void add_sizes(kiln__text *text, const char *name, int rank, const int64_
     for (int i = 0; i < rank; i++) kiln__text_printf(text, "%s%" PRId64, i ? "x" : " ", sizes[i]);
 }
 
-/* "inner 2x12 | 5; x +5; m 5x0; y +5": layout, kept and reduced extents, then for each tensor its step from row to row or
- * its strides along the kept ones, "row" where it has no columns, "at" with its strides where these do not lie side by
- * side. */
+/* "inner 2x12 | 5; x +5; m 5x0; y +5": layout, kept and reduced extents, then for each tensor its step from row to row
+ * or its strides along the kept ones, "row" where it has no columns, "at" with its strides where these do not lie side
+ * by side. */
 static char *problem_text(const kiln__prepared *prepared) {
     const kiln__problem *p = &prepared->problem;
     kiln__text text = {0};
@@ -43,7 +43,7 @@ static char *problem_text(const kiln__prepared *prepared) {
         if (p->layout == KILN__LAYOUT_FLAT) continue;
         if (!operand->per_element)
             kiln__text_puts(&text, " row");
-        else if (!operand->packed)
+        else if (!operand->contiguous_columns)
             add_sizes(&text, " at", p->inner_rank, operand->inner_strides);
     }
     char *out = kiln__text_take(&text);
@@ -147,7 +147,8 @@ static const struct {
      "tensor 'x' of shape [100, 20001] has a stride of 6666666666666200 along axis 1: it reaches further than 64 bits "
      "can count"},
     {"y = x * 2", NULL, "i8[2,2] i8[2,2]{-9223372036854775808,1}", KILN_E_SIZE,
-     "tensor 'y' of shape [2, 2] has a stride of -9223372036854775808 along axis 0: it reaches further than 64 bits can "
+     "tensor 'y' of shape [2, 2] has a stride of -9223372036854775808 along axis 0: it reaches further than 64 bits "
+     "can "
      "count"},
     {"y = x * 2", NULL, "i8[*,0]{1000000000000000,1} i8[*,0]", KILN_E_SIZE,
      "tensor 'x' of shape [*, 0] has a stride of 1000000000000000 along axis 0: it reaches further than 64 bits can "

@@ -20,16 +20,16 @@
     assert_int_equal(kiln__ref_run(&(program).ir, tensors, NULL, (int)COUNT(sizes), sizes, reduced), KILN_OK)
 
 static kiln_tensor vector(void *data, kiln_type type, int64_t n) { return kiln_tensor_contiguous(data, type, 1, &n); }
-static kiln_tensor matrix(void *data, kiln_type type, int64_t rows, int64_t cols)
-{
+static kiln_tensor matrix(void *data, kiln_type type, int64_t rows, int64_t cols) {
     return kiln_tensor_contiguous(data, type, 2, (int64_t[]){rows, cols});
 }
 
-static const bool last_of_2[] = {false, true}, first_of_2[] = {true, false}, all_of_1[] = {true}, none_of_2[] = {false, false};
+static const bool last_of_2[] = {false, true}, first_of_2[] = {true, false}, all_of_1[] = {true},
+                  none_of_2[] = {false, false};
 
 /* One reduction of n values; the result as a double or an integer. */
-static void reduce(kiln__op op, kiln_type in, kiln__ctype type, const void *x, int64_t n, kiln_type out_type, void *out)
-{
+static void reduce(kiln__op op, kiln_type in, kiln__ctype type, const void *x, int64_t n, kiln_type out_type,
+                   void *out) {
     hand_ir program;
     hand_ir_start(&program);
     hand_output(&program, out_type, hand_reduce(&program, op, type, hand_input(&program, in, n > 1)));
@@ -38,21 +38,24 @@ static void reduce(kiln__op op, kiln_type in, kiln__ctype type, const void *x, i
     RUN(program, tensors, sizes, all_of_1);
 }
 
-static void reductions_of_floats(void **state)
-{
+static void reductions_of_floats(void **state) {
     (void)state;
-    static const double plain[] = {3, -1, 4, -1.5, 5}, with_nan[] = {1, NAN, 3}, infinite[] = {INFINITY, 1, -2}, both[] = {INFINITY, -INFINITY, 0};
+    static const double plain[] = {3, -1, 4, -1.5, 5}, with_nan[] = {1, NAN, 3}, infinite[] = {INFINITY, 1, -2},
+                        both[] = {INFINITY, -INFINITY, 0};
     static const struct {
         kiln__op op;
         const double *x;
         int64_t n;
         double expected;
     } cases[] = {
-        {KILN__OP_REDUCE_SUM, plain, 5, 9.5},           {KILN__OP_REDUCE_PROD, plain, 5, 90},      {KILN__OP_REDUCE_MAX, plain, 5, 5},
-        {KILN__OP_REDUCE_MIN, plain, 5, -1.5},          {KILN__OP_REDUCE_SUM, with_nan, 3, NAN},   {KILN__OP_REDUCE_PROD, with_nan, 3, NAN},
-        {KILN__OP_REDUCE_MAX, with_nan, 3, NAN},        {KILN__OP_REDUCE_MIN, with_nan, 3, NAN},   {KILN__OP_REDUCE_SUM, infinite, 3, INFINITY},
-        {KILN__OP_REDUCE_PROD, infinite, 3, -INFINITY}, {KILN__OP_REDUCE_SUM, both, 3, NAN},       {KILN__OP_REDUCE_PROD, both, 3, NAN},
-        {KILN__OP_REDUCE_MAX, both, 3, INFINITY},       {KILN__OP_REDUCE_MIN, both, 3, -INFINITY}, {KILN__OP_REDUCE_MAX, plain, 1, 3},
+        {KILN__OP_REDUCE_SUM, plain, 5, 9.5},         {KILN__OP_REDUCE_PROD, plain, 5, 90},
+        {KILN__OP_REDUCE_MAX, plain, 5, 5},           {KILN__OP_REDUCE_MIN, plain, 5, -1.5},
+        {KILN__OP_REDUCE_SUM, with_nan, 3, NAN},      {KILN__OP_REDUCE_PROD, with_nan, 3, NAN},
+        {KILN__OP_REDUCE_MAX, with_nan, 3, NAN},      {KILN__OP_REDUCE_MIN, with_nan, 3, NAN},
+        {KILN__OP_REDUCE_SUM, infinite, 3, INFINITY}, {KILN__OP_REDUCE_PROD, infinite, 3, -INFINITY},
+        {KILN__OP_REDUCE_SUM, both, 3, NAN},          {KILN__OP_REDUCE_PROD, both, 3, NAN},
+        {KILN__OP_REDUCE_MAX, both, 3, INFINITY},     {KILN__OP_REDUCE_MIN, both, 3, -INFINITY},
+        {KILN__OP_REDUCE_MAX, plain, 1, 3},
     };
     for (size_t i = 0; i < COUNT(cases); i++) {
         double out = 77;
@@ -61,8 +64,7 @@ static void reductions_of_floats(void **state)
     }
 }
 
-static void reductions_of_integers_and_bools(void **state)
-{
+static void reductions_of_integers_and_bools(void **state) {
     (void)state;
     static const int64_t x[] = {INT64_MAX, 1, -5};
     static const int32_t y[] = {-7, INT32_MIN, 9};
@@ -93,14 +95,12 @@ static void reductions_of_integers_and_bools(void **state)
     }
 }
 
-static void long_sums_and_products_keep_a_doubles_precision(void **state)
-{
+static void long_sums_and_products_keep_a_doubles_precision(void **state) {
     (void)state;
     enum { N = 300001 };
     double *x = malloc(N * sizeof *x), out;
     assert_non_null(x);
-    for (int i = 0; i < N; i++)
-        x[i] = 0.1;
+    for (int i = 0; i < N; i++) x[i] = 0.1;
     reduce(KILN__OP_REDUCE_SUM, KILN_F64, KILN__F64, x, N, KILN_F64, &out);
     assert_true(out == N * 0.1); /* which rounds once */
     for (int i = 0; i + 1 < N; i += 2) {
@@ -111,16 +111,14 @@ static void long_sums_and_products_keep_a_doubles_precision(void **state)
     x[2] += 32;
     reduce(KILN__OP_REDUCE_SUM, KILN_F64, KILN__F64, x, N, KILN_F64, &out);
     assert_true(out == 32.125);
-    for (int i = 0; i < N; i++)
-        x[i] = i % 2 == 0 ? 3.0 : 1.0 / 3.0;
+    for (int i = 0; i < N; i++) x[i] = i % 2 == 0 ? 3.0 : 1.0 / 3.0;
     reduce(KILN__OP_REDUCE_PROD, KILN_F64, KILN__F64, x, N, KILN_F64, &out);
     /* 3 * fl(1/3) = 1 - 2^-54, 150000 times */
     assert_true(fabs(out - 3 * exp(150000 * log1p(-0x1p-54))) < 1e-15);
     free(x);
 }
 
-static void user_reductions_combine_in_column_order(void **state)
-{
+static void user_reductions_combine_in_column_order(void **state) {
     (void)state;
     enum { N = 1000 };
     int64_t ints[N], expected = 7;
@@ -130,8 +128,7 @@ static void user_reductions_combine_in_column_order(void **state)
         expected = (int64_t)((uint64_t)expected * 3 + (uint64_t)ints[i]);
         reals[i] = i < 20 ? (double)ints[i] : 0;
     }
-    for (int i = 0; i < 20; i++)
-        real_expected = real_expected * 3 + reals[i];
+    for (int i = 0; i < 20; i++) real_expected = real_expected * 3 + reals[i];
     hand_ir program;
     hand_ir_start(&program);
     uint32_t x = hand_input(&program, KILN_I64, true), y = hand_input(&program, KILN_F64, true);
@@ -139,7 +136,8 @@ static void user_reductions_combine_in_column_order(void **state)
     hand_output(&program, KILN_F64, hand_reduce_scaled(&program, KILN__OP_ADD, KILN__F64, 3, y, 7));
     int64_t out, sizes[] = {N}, short_sizes[] = {20};
     double real_out;
-    kiln_tensor tensors[] = {vector(ints, KILN_I64, N), vector(reals, KILN_F64, N), vector(&out, KILN_I64, 1), vector(&real_out, KILN_F64, 1)};
+    kiln_tensor tensors[] = {vector(ints, KILN_I64, N), vector(reals, KILN_F64, N), vector(&out, KILN_I64, 1),
+                             vector(&real_out, KILN_F64, 1)};
     RUN(program, tensors, sizes, all_of_1);
     assert_true(out == expected);
     tensors[0].sizes[0] = tensors[1].sizes[0] = 20;
@@ -148,8 +146,7 @@ static void user_reductions_combine_in_column_order(void **state)
 }
 
 /* y = exp(x - max(x)) / sum(exp(x - max(x))) */
-static void softmax(hand_ir *program, kiln_type type)
-{
+static void softmax(hand_ir *program, kiln_type type) {
     hand_ir_start(program);
     uint32_t x = hand_input(program, type, true);
     uint32_t m = hand_reduce(program, KILN__OP_REDUCE_MAX, KILN__F64, x);
@@ -158,8 +155,7 @@ static void softmax(hand_ir *program, kiln_type type)
     hand_output(program, type, hand_binary(program, KILN__OP_DIV, KILN__F64, e, s));
 }
 
-static void phases_follow_each_other_on_any_row_length(void **state)
-{
+static void phases_follow_each_other_on_any_row_length(void **state) {
     (void)state;
     static const int64_t lengths[] = {1, 2, 31, 255, 256, 257, 1000};
     hand_ir program;
@@ -167,18 +163,14 @@ static void phases_follow_each_other_on_any_row_length(void **state)
     double x[3000], y[3000];
     for (size_t c = 0; c < COUNT(lengths); c++) {
         int64_t n = lengths[c], sizes[] = {3, n};
-        for (int64_t i = 0; i < 3 * n; i++)
-            x[i] = (double)(i * 37 % 101) / 10 - 700.0 * (double)(i / n);
+        for (int64_t i = 0; i < 3 * n; i++) x[i] = (double)(i * 37 % 101) / 10 - 700.0 * (double)(i / n);
         kiln_tensor tensors[] = {matrix(x, KILN_F64, 3, n), matrix(y, KILN_F64, 3, n)};
         RUN(program, tensors, sizes, last_of_2);
         for (int64_t r = 0; r < 3; r++) {
             double m = -INFINITY, s = 0;
-            for (int64_t i = 0; i < n; i++)
-                m = fmax(m, x[r * n + i]);
-            for (int64_t i = 0; i < n; i++)
-                s += exp(x[r * n + i] - m);
-            for (int64_t i = 0; i < n; i++)
-                assert_true(fabs(y[r * n + i] - exp(x[r * n + i] - m) / s) <= 1e-15);
+            for (int64_t i = 0; i < n; i++) m = fmax(m, x[r * n + i]);
+            for (int64_t i = 0; i < n; i++) s += exp(x[r * n + i] - m);
+            for (int64_t i = 0; i < n; i++) assert_true(fabs(y[r * n + i] - exp(x[r * n + i] - m) / s) <= 1e-15);
         }
         kiln_tensor in_place[] = {tensors[0], tensors[0]};
         RUN(program, in_place, sizes, last_of_2);
@@ -186,16 +178,15 @@ static void phases_follow_each_other_on_any_row_length(void **state)
     }
 }
 
-static void any_axes_are_reduced(void **state)
-{
+static void any_axes_are_reduced(void **state) {
     (void)state;
     enum { A = 3, B = 4, C = 5 };
     double x[A * B * C], out[A * B * C];
-    for (int i = 0; i < A * B * C; i++)
-        x[i] = i * i % 17;
+    for (int i = 0; i < A * B * C; i++) x[i] = i * i % 17;
     hand_ir program;
     hand_ir_start(&program);
-    hand_output(&program, KILN_F64, hand_reduce_scaled(&program, KILN__OP_ADD, KILN__F64, 2, hand_input(&program, KILN_F64, true), 0));
+    hand_output(&program, KILN_F64,
+                hand_reduce_scaled(&program, KILN__OP_ADD, KILN__F64, 2, hand_input(&program, KILN_F64, true), 0));
     int64_t sizes[] = {A, B, C};
     for (int mask = 0; mask < 8; mask++)
         for (int keep = 0; keep < 2; keep++) {
@@ -205,8 +196,7 @@ static void any_axes_are_reduced(void **state)
             int rank = 0;
             for (int axis = 0; axis < 3; axis++) {
                 reduced[axis] = (mask >> axis & 1) != 0;
-                if (!reduced[axis] || keep)
-                    kept[rank++] = reduced[axis] ? 1 : sizes[axis];
+                if (!reduced[axis] || keep) kept[rank++] = reduced[axis] ? 1 : sizes[axis];
             }
             tensors[1] = kiln_tensor_contiguous(out, KILN_F64, rank, kept);
             RUN(program, tensors, sizes, reduced);
@@ -214,7 +204,9 @@ static void any_axes_are_reduced(void **state)
             for (int a = 0; a < A; a++) /* in row-major order, which is the columns' order within each row */
                 for (int b = 0; b < B; b++)
                     for (int c = 0; c < C; c++) {
-                        int at = ((reduced[0] ? 0 : a) * (reduced[1] ? 1 : B) + (reduced[1] ? 0 : b)) * (reduced[2] ? 1 : C) + (reduced[2] ? 0 : c);
+                        int at = ((reduced[0] ? 0 : a) * (reduced[1] ? 1 : B) + (reduced[1] ? 0 : b)) *
+                                     (reduced[2] ? 1 : C) +
+                                 (reduced[2] ? 0 : c);
                         expected[at] = expected[at] * 2 + x[(a * B + b) * C + c];
                     }
             int count = (reduced[0] ? 1 : A) * (reduced[1] ? 1 : B) * (reduced[2] ? 1 : C);
@@ -222,8 +214,7 @@ static void any_axes_are_reduced(void **state)
         }
 }
 
-static void inputs_broadcast(void **state)
-{
+static void inputs_broadcast(void **state) {
     (void)state;
     double full[6] = {1, 2, 3, 4, 5, 6}, row[3] = {10, 20, 30}, col[2] = {100, 200}, one = 1000, y[6], s[2];
     hand_ir program;
@@ -231,10 +222,12 @@ static void inputs_broadcast(void **state)
     uint32_t a = hand_input(&program, KILN_F64, true), b = hand_input(&program, KILN_F64, true);
     uint32_t c = hand_input(&program, KILN_F64, false), d = hand_input(&program, KILN_F64, false);
     uint32_t cd = hand_binary(&program, KILN__OP_ADD, KILN__F64, c, d);
-    uint32_t sum = hand_binary(&program, KILN__OP_ADD, KILN__F64, hand_binary(&program, KILN__OP_ADD, KILN__F64, a, b), cd);
+    uint32_t sum =
+        hand_binary(&program, KILN__OP_ADD, KILN__F64, hand_binary(&program, KILN__OP_ADD, KILN__F64, a, b), cd);
     hand_output(&program, KILN_F64, sum);
-    kiln_tensor tensors[] = {matrix(full, KILN_F64, 2, 3), vector(row, KILN_F64, 3), matrix(col, KILN_F64, 2, 1),
-                             kiln_tensor_contiguous(&one, KILN_F64, 0, NULL), matrix(y, KILN_F64, 2, 3), vector(s, KILN_F64, 2)};
+    kiln_tensor tensors[] = {matrix(full, KILN_F64, 2, 3), vector(row, KILN_F64, 3),
+                             matrix(col, KILN_F64, 2, 1),  kiln_tensor_contiguous(&one, KILN_F64, 0, NULL),
+                             matrix(y, KILN_F64, 2, 3),    vector(s, KILN_F64, 2)};
     int64_t sizes[] = {2, 3};
     static const double expected[] = {1111, 1122, 1133, 1214, 1225, 1236};
     RUN(program, tensors, sizes, last_of_2);
@@ -249,16 +242,16 @@ static void inputs_broadcast(void **state)
     assert_memory_equal(y, expected, sizeof y);
 }
 
-static void strides_are_followed(void **state)
-{
+static void strides_are_followed(void **state) {
     (void)state;
     double x[12], y[12];
-    for (int i = 0; i < 12; i++)
-        x[i] = i;
+    for (int i = 0; i < 12; i++) x[i] = i;
     hand_ir program;
     hand_ir_start(&program);
     uint32_t in = hand_input(&program, KILN_F64, true);
-    hand_output(&program, KILN_F64, hand_binary(&program, KILN__OP_SUB, KILN__F64, in, hand_reduce(&program, KILN__OP_REDUCE_MIN, KILN__F64, in)));
+    hand_output(
+        &program, KILN_F64,
+        hand_binary(&program, KILN__OP_SUB, KILN__F64, in, hand_reduce(&program, KILN__OP_REDUCE_MIN, KILN__F64, in)));
     int64_t sizes[] = {2, 3};
     /* x reversed along both axes with gaps; y column-major */
     kiln_tensor tensors[] = {{x + 11, KILN_F64, 2, {2, 3}, {-6, -2}}, {y, KILN_F64, 2, {2, 3}, {1, 2}}};
@@ -271,8 +264,7 @@ static void strides_are_followed(void **state)
     assert_memory_equal(y, ((double[]){0, 0, 0, 1, 1, 1}), 6 * sizeof *y);
 }
 
-static void outputs_may_be_inputs(void **state)
-{
+static void outputs_may_be_inputs(void **state) {
     (void)state;
     double x[9] = {1, 2, 3, 4, 5, 6, 7, 8, 9}, w[3] = {1, 10, 100};
     int64_t sizes[] = {3, 3};
@@ -296,8 +288,7 @@ static void outputs_may_be_inputs(void **state)
     assert_memory_equal(x, ((double[]){1, 4, 7, 2, 5, 8, 3, 6, 9}), sizeof x);
 }
 
-static void two_outputs_may_each_be_an_input(void **state)
-{
+static void two_outputs_may_each_be_an_input(void **state) {
     (void)state;
     enum { N = 700 };
     double x[N], y[N];
@@ -310,15 +301,14 @@ static void two_outputs_may_each_be_an_input(void **state)
     uint32_t a = hand_input(&program, KILN_F64, true), b = hand_input(&program, KILN_F64, true);
     hand_output(&program, KILN_F64, b);
     hand_output(&program, KILN_F64, a);
-    kiln_tensor tensors[] = {vector(x, KILN_F64, N), vector(y, KILN_F64, N), vector(x, KILN_F64, N), vector(y, KILN_F64, N)};
+    kiln_tensor tensors[] = {vector(x, KILN_F64, N), vector(y, KILN_F64, N), vector(x, KILN_F64, N),
+                             vector(y, KILN_F64, N)};
     int64_t sizes[] = {N};
     RUN(program, tensors, sizes, all_of_1);
-    for (int i = 0; i < N; i++)
-        assert_true(x[i] == -2 * i && y[i] == i);
+    for (int i = 0; i < N; i++) assert_true(x[i] == -2 * i && y[i] == i);
 }
 
-static void positions_sizes_counts_and_scalars(void **state)
-{
+static void positions_sizes_counts_and_scalars(void **state) {
     (void)state;
     enum { A = 2, B = 3, C = 200 };
     static int64_t i0[A * B * C], i2[A * B * C];
@@ -330,17 +320,21 @@ static void positions_sizes_counts_and_scalars(void **state)
     hand_ir_start(&program);
     uint32_t x = hand_input(&program, KILN_F32, true);
     uint32_t along0 = hand_index(&program, 0, false), along2 = hand_index(&program, 2, true);
-    uint32_t zero = hand_unary(&program, KILN__OP_CAST, KILN__I64, hand_binary(&program, KILN__OP_SUB, KILN__F32, x, x));
+    uint32_t zero =
+        hand_unary(&program, KILN__OP_CAST, KILN__I64, hand_binary(&program, KILN__OP_SUB, KILN__F32, x, x));
     hand_output(&program, KILN_I64, hand_binary(&program, KILN__OP_ADD, KILN__I64, along0, zero));
     hand_output(&program, KILN_I64, along2);
     hand_output(&program, KILN_F64, hand_uniform(&program, hand_scalar(&program, KILN__I64), along0));
-    hand_output(&program, KILN_I64, hand_binary(&program, KILN__OP_MUL, KILN__I64, hand_size(&program, 1), hand_size(&program, 2)));
-    hand_output(&program, KILN_F64, hand_binary(&program, KILN__OP_ADD, KILN__F64, hand_count(&program), hand_scalar(&program, KILN__F64)));
+    hand_output(&program, KILN_I64,
+                hand_binary(&program, KILN__OP_MUL, KILN__I64, hand_size(&program, 1), hand_size(&program, 2)));
+    hand_output(&program, KILN_F64,
+                hand_binary(&program, KILN__OP_ADD, KILN__F64, hand_count(&program), hand_scalar(&program, KILN__F64)));
     static float ones[A * B * C];
     const int64_t kept[] = {A, 1, 1};
-    kiln_tensor tensors[] = {kiln_tensor_contiguous(ones, KILN_F32, 3, sizes),   kiln_tensor_contiguous(i0, KILN_I64, 3, sizes),
-                             kiln_tensor_contiguous(i2, KILN_I64, 3, sizes),     kiln_tensor_contiguous(chance, KILN_F64, 3, sizes),
-                             kiln_tensor_contiguous(extent, KILN_I64, 3, kept), kiln_tensor_contiguous(count, KILN_F64, 1, kept)};
+    kiln_tensor tensors[] = {
+        kiln_tensor_contiguous(ones, KILN_F32, 3, sizes),  kiln_tensor_contiguous(i0, KILN_I64, 3, sizes),
+        kiln_tensor_contiguous(i2, KILN_I64, 3, sizes),    kiln_tensor_contiguous(chance, KILN_F64, 3, sizes),
+        kiln_tensor_contiguous(extent, KILN_I64, 3, kept), kiln_tensor_contiguous(count, KILN_F64, 1, kept)};
     const kiln_scalar scalars[] = {kiln_scalar_i64(-42), kiln_scalar_f64(0.5)};
     assert_int_equal(kiln__ref_run(&program.ir, tensors, scalars, 3, sizes, reduced), KILN_OK);
     double mean = 0;
@@ -351,12 +345,10 @@ static void positions_sizes_counts_and_scalars(void **state)
         mean += chance[i] / (A * B * C);
     }
     assert_true(mean > 0.45 && mean < 0.55);
-    for (int a = 0; a < A; a++)
-        assert_true(extent[a] == B * C && count[a] == B * C + 0.5);
+    for (int a = 0; a < A; a++) assert_true(extent[a] == B * C && count[a] == B * C + 0.5);
 }
 
-static void empty_rows_give_identities(void **state)
-{
+static void empty_rows_give_identities(void **state) {
     (void)state;
     hand_ir program;
     hand_ir_start(&program);
@@ -376,10 +368,11 @@ static void empty_rows_give_identities(void **state)
     static const int64_t shapes[][3] = {{2, 0, 1}, {2, 3, 0}, {2, 0, 5}, {2, 0, 0}};
     for (size_t s = 0; s < COUNT(shapes); s++) {
         const int64_t *sizes = shapes[s], rows[] = {2}, kept[] = {2, 1, 1};
-        kiln_tensor tensors[] = {kiln_tensor_contiguous(NULL, KILN_F64, 3, sizes), kiln_tensor_contiguous(sum, KILN_F64, 3, kept),
-                                 kiln_tensor_contiguous(product, KILN_F64, 1, rows), kiln_tensor_contiguous(any, KILN_BOOL, 3, kept),
-                                 kiln_tensor_contiguous(all, KILN_BOOL, 1, rows), kiln_tensor_contiguous(user, KILN_F64, 1, rows),
-                                 kiln_tensor_contiguous(index, KILN_I64, 3, kept), kiln_tensor_contiguous(NULL, KILN_F64, 3, sizes)};
+        kiln_tensor tensors[] = {
+            kiln_tensor_contiguous(NULL, KILN_F64, 3, sizes),   kiln_tensor_contiguous(sum, KILN_F64, 3, kept),
+            kiln_tensor_contiguous(product, KILN_F64, 1, rows), kiln_tensor_contiguous(any, KILN_BOOL, 3, kept),
+            kiln_tensor_contiguous(all, KILN_BOOL, 1, rows),    kiln_tensor_contiguous(user, KILN_F64, 1, rows),
+            kiln_tensor_contiguous(index, KILN_I64, 3, kept),   kiln_tensor_contiguous(NULL, KILN_F64, 3, sizes)};
         assert_int_equal(kiln__ref_run(&program.ir, tensors, NULL, 3, sizes, reduced), KILN_OK);
         for (int r = 0; r < 2; r++) {
             assert_true(sum[r] == 0 && product[r] == 1 && user[r] == -3);
@@ -388,14 +381,14 @@ static void empty_rows_give_identities(void **state)
     }
 }
 
-static void a_maximum_of_nothing_is_an_error(void **state)
-{
+static void a_maximum_of_nothing_is_an_error(void **state) {
     (void)state;
     static const kiln__op ops[] = {KILN__OP_REDUCE_MAX, KILN__OP_REDUCE_MIN};
     for (size_t i = 0; i < COUNT(ops); i++) {
         hand_ir program;
         hand_ir_start(&program);
-        hand_output(&program, KILN_F64, hand_reduce(&program, ops[i], KILN__F64, hand_input(&program, KILN_F64, false)));
+        hand_output(&program, KILN_F64,
+                    hand_reduce(&program, ops[i], KILN__F64, hand_input(&program, KILN_F64, false)));
         double out[2] = {9, 9};
         int64_t sizes[] = {2, 0}, no_rows[] = {0, 0};
         kiln_tensor tensors[] = {matrix(NULL, KILN_F64, 2, 0), matrix(out, KILN_F64, 2, 1)};
@@ -409,34 +402,35 @@ static void a_maximum_of_nothing_is_an_error(void **state)
     }
 }
 
-static void a_space_without_axes_has_one_element(void **state)
-{
+static void a_space_without_axes_has_one_element(void **state) {
     (void)state;
     hand_ir program;
     hand_ir_start(&program);
     uint32_t x = hand_input(&program, KILN_F32, false);
-    hand_output(&program, KILN_F32, hand_binary(&program, KILN__OP_ADD, KILN__F32, x, hand_reduce(&program, KILN__OP_REDUCE_SUM, KILN__F32, x)));
+    hand_output(
+        &program, KILN_F32,
+        hand_binary(&program, KILN__OP_ADD, KILN__F32, x, hand_reduce(&program, KILN__OP_REDUCE_SUM, KILN__F32, x)));
     float in = 3, out = 0;
     int64_t sizes[] = {1};
-    kiln_tensor tensors[] = {kiln_tensor_contiguous(&in, KILN_F32, 0, NULL), kiln_tensor_contiguous(&out, KILN_F32, 0, NULL)};
+    kiln_tensor tensors[] = {kiln_tensor_contiguous(&in, KILN_F32, 0, NULL),
+                             kiln_tensor_contiguous(&out, KILN_F32, 0, NULL)};
     assert_int_equal(kiln__ref_run(&program.ir, tensors, NULL, 0, sizes, all_of_1), KILN_OK);
     assert_true(out == 6);
 }
 
-static void a_space_too_large_is_refused(void **state)
-{
+static void a_space_too_large_is_refused(void **state) {
     (void)state;
     hand_ir program;
     hand_ir_start(&program);
-    hand_output(&program, KILN_F32, hand_reduce(&program, KILN__OP_REDUCE_SUM, KILN__F32, hand_input(&program, KILN_F32, true)));
+    hand_output(&program, KILN_F32,
+                hand_reduce(&program, KILN__OP_REDUCE_SUM, KILN__F32, hand_input(&program, KILN_F32, true)));
     float x = 0;
     int64_t sizes[] = {INT64_C(1) << 40, INT64_C(1) << 40};
     kiln_tensor tensors[] = {{&x, KILN_F32, 2, {sizes[0], sizes[1]}, {0, 0}}, {&x, KILN_F32, 1, {sizes[0]}, {1}}};
     assert_int_equal(kiln__ref_run(&program.ir, tensors, NULL, 2, sizes, last_of_2), KILN_E_SIZE);
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reductions_of_floats),
         cmocka_unit_test(reductions_of_integers_and_bools),

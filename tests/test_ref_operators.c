@@ -21,8 +21,8 @@
 static const bool last_axis[1] = {true};
 
 /* out[i] = op(a[i], b[i], c[i]) through a program of one instruction. */
-static void run_op(kiln__op op, kiln_type in, kiln__ctype result, kiln_type out_type, int args, void *const data[3], int64_t n, void *out)
-{
+static void run_op(kiln__op op, kiln_type in, kiln__ctype result, kiln_type out_type, int args, void *const data[3],
+                   int64_t n, void *out) {
     hand_ir program;
     hand_ir_start(&program);
     kiln_tensor tensors[4];
@@ -39,43 +39,39 @@ static void run_op(kiln__op op, kiln_type in, kiln__ctype result, kiln_type out_
     assert_int_equal(kiln__ref_run(&program.ir, tensors, NULL, 1, &n, last_axis), KILN_OK);
 }
 
-static bool same(double a, double b)
-{
-    return (isnan(a) && isnan(b)) || a == b;
-}
+static bool same(double a, double b) { return (isnan(a) && isnan(b)) || a == b; }
 
 /* Awkward values first, then a spread of plain ones. */
-static void fill(double *x, double low, double high)
-{
-    static const double special[] = {0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1.5, 2.5, -2.5, 1e-300, -1e-300, 1e300, -1e300,
-                                     INFINITY, -INFINITY, NAN, 5e-324, 709.0, -745.0, 3.0, -3.0, 1e-10, 20.0, -20.0};
+static void fill(double *x, double low, double high) {
+    static const double special[] = {0.0,    -0.0,   1.0,     -1.0,  0.5,    -0.5,     1.5,       2.5,
+                                     -2.5,   1e-300, -1e-300, 1e300, -1e300, INFINITY, -INFINITY, NAN,
+                                     5e-324, 709.0,  -745.0,  3.0,   -3.0,   1e-10,    20.0,      -20.0};
     for (size_t i = 0; i < N; i++)
         x[i] = i < COUNT(special) ? special[i] : low + (high - low) * (double)(i * 7919 % N) / N;
 }
 
 static double neg(double x) { return -x; }
 static double rsqrt(double x) { return 1.0 / sqrt(x); }
-static double half_even(double x)
-{
+static double half_even(double x) {
     double f = floor(x), d = x - f;
     return isinf(x) || d == 0 ? x : d < 0.5 || (d == 0.5 && fmod(f, 2.0) == 0.0) ? f : f + 1.0;
 }
 static double sign(double x) { return isnan(x) ? x : (x > 0) - (x < 0); }
 
-static void float_functions_are_the_c_librarys(void **state)
-{
+static void float_functions_are_the_c_librarys(void **state) {
     (void)state;
     static const struct {
         kiln__op op;
         double (*function)(double);
     } cases[] = {
-        {KILN__OP_NEG, neg},       {KILN__OP_ABS, fabs},     {KILN__OP_SIGN, sign},     {KILN__OP_EXP, exp},     {KILN__OP_EXP2, exp2},
-        {KILN__OP_EXPM1, expm1},   {KILN__OP_LOG, log},      {KILN__OP_LOG2, log2},     {KILN__OP_LOG1P, log1p}, {KILN__OP_LOG10, log10},
-        {KILN__OP_SQRT, sqrt},     {KILN__OP_RSQRT, rsqrt},  {KILN__OP_CBRT, cbrt},     {KILN__OP_SIN, sin},     {KILN__OP_COS, cos},
-        {KILN__OP_TAN, tan},       {KILN__OP_ASIN, asin},    {KILN__OP_ACOS, acos},     {KILN__OP_ATAN, atan},   {KILN__OP_SINH, sinh},
-        {KILN__OP_COSH, cosh},     {KILN__OP_TANH, tanh},    {KILN__OP_ASINH, asinh},   {KILN__OP_ACOSH, acosh}, {KILN__OP_ATANH, atanh},
-        {KILN__OP_ERF, erf},       {KILN__OP_ERFC, erfc},    {KILN__OP_LGAMMA, lgamma}, {KILN__OP_FLOOR, floor}, {KILN__OP_CEIL, ceil},
-        {KILN__OP_TRUNC, trunc},   {KILN__OP_ROUND, half_even},
+        {KILN__OP_NEG, neg},     {KILN__OP_ABS, fabs},    {KILN__OP_SIGN, sign},   {KILN__OP_EXP, exp},
+        {KILN__OP_EXP2, exp2},   {KILN__OP_EXPM1, expm1}, {KILN__OP_LOG, log},     {KILN__OP_LOG2, log2},
+        {KILN__OP_LOG1P, log1p}, {KILN__OP_LOG10, log10}, {KILN__OP_SQRT, sqrt},   {KILN__OP_RSQRT, rsqrt},
+        {KILN__OP_CBRT, cbrt},   {KILN__OP_SIN, sin},     {KILN__OP_COS, cos},     {KILN__OP_TAN, tan},
+        {KILN__OP_ASIN, asin},   {KILN__OP_ACOS, acos},   {KILN__OP_ATAN, atan},   {KILN__OP_SINH, sinh},
+        {KILN__OP_COSH, cosh},   {KILN__OP_TANH, tanh},   {KILN__OP_ASINH, asinh}, {KILN__OP_ACOSH, acosh},
+        {KILN__OP_ATANH, atanh}, {KILN__OP_ERF, erf},     {KILN__OP_ERFC, erfc},   {KILN__OP_LGAMMA, lgamma},
+        {KILN__OP_FLOOR, floor}, {KILN__OP_CEIL, ceil},   {KILN__OP_TRUNC, trunc}, {KILN__OP_ROUND, half_even},
     };
     double x[N], y[N];
     for (size_t c = 0; c < COUNT(cases); c++) {
@@ -83,7 +79,8 @@ static void float_functions_are_the_c_librarys(void **state)
         run_op(cases[c].op, KILN_F64, KILN__F64, KILN_F64, 1, (void *const[3]){x}, N, y);
         for (size_t i = 0; i < N; i++)
             if (!same(y[i], cases[c].function(x[i])))
-                fail_msg("operator %d of %.17g gives %.17g, expected %.17g", (int)cases[c].op, x[i], y[i], cases[c].function(x[i]));
+                fail_msg("operator %d of %.17g gives %.17g, expected %.17g", (int)cases[c].op, x[i], y[i],
+                         cases[c].function(x[i]));
     }
 }
 
@@ -125,31 +122,39 @@ static double minus(double a, double b) { return a - b; }
 static double times(double a, double b) { return a * b; }
 static double nan_max(double a, double b) { return isnan(a) || isnan(b) ? NAN : a > b ? a : b; }
 static double nan_min(double a, double b) { return isnan(a) || isnan(b) ? NAN : a < b ? a : b; }
-static double python_mod(double a, double b)
-{
+static double python_mod(double a, double b) {
     double r = fmod(a, b);
     return r != 0 && (r < 0) != (b < 0) ? r + b : r;
 }
 
-static void float_operators_of_two_arguments(void **state)
-{
+static void float_operators_of_two_arguments(void **state) {
     (void)state;
     static const struct {
         kiln__op op;
         double (*function)(double, double);
     } cases[] = {
-        {KILN__OP_ADD, plus},        {KILN__OP_SUB, minus},       {KILN__OP_MUL, times},   {KILN__OP_DIV, divide}, {KILN__OP_MOD, python_mod},
-        {KILN__OP_REMAINDER, python_mod}, {KILN__OP_FMOD, fmod}, {KILN__OP_MINIMUM, nan_min}, {KILN__OP_MAXIMUM, nan_max},
-        {KILN__OP_FMIN, fmin},       {KILN__OP_FMAX, fmax},       {KILN__OP_POW, pow},     {KILN__OP_ATAN2, atan2},
-        {KILN__OP_DIV_FLOOR, floor_divide}, {KILN__OP_DIV_TRUNC, trunc_divide},
+        {KILN__OP_ADD, plus},
+        {KILN__OP_SUB, minus},
+        {KILN__OP_MUL, times},
+        {KILN__OP_DIV, divide},
+        {KILN__OP_MOD, python_mod},
+        {KILN__OP_REMAINDER, python_mod},
+        {KILN__OP_FMOD, fmod},
+        {KILN__OP_MINIMUM, nan_min},
+        {KILN__OP_MAXIMUM, nan_max},
+        {KILN__OP_FMIN, fmin},
+        {KILN__OP_FMAX, fmax},
+        {KILN__OP_POW, pow},
+        {KILN__OP_ATAN2, atan2},
+        {KILN__OP_DIV_FLOOR, floor_divide},
+        {KILN__OP_DIV_TRUNC, trunc_divide},
     };
     double x[N], y[N], z[N];
     for (size_t c = 0; c < COUNT(cases); c++)
         for (size_t turn = 0; turn < 24; turn++) { /* every special value meets every other */
             fill(x, -4, 4);
             fill(y, 5, -3);
-            for (size_t i = 0; i < 24; i++)
-                y[i] = x[(i + turn) % 24];
+            for (size_t i = 0; i < 24; i++) y[i] = x[(i + turn) % 24];
             run_op(cases[c].op, KILN_F64, KILN__F64, KILN_F64, 2, (void *const[3]){x, y}, turn == 0 ? N : 24, z);
             for (size_t i = 0; i < (turn == 0 ? N : 24); i++)
                 if (!same(z[i], cases[c].function(x[i], y[i])))
@@ -157,13 +162,20 @@ static void float_operators_of_two_arguments(void **state)
         }
 }
 
-static void remainders_take_the_divisors_sign(void **state)
-{
+static void remainders_take_the_divisors_sign(void **state) {
     (void)state;
     static const struct {
         double x, y, floored, truncated;
-    } cases[] = {{7, 3, 1, 1}, {-7, 3, 2, -1}, {7, -3, -2, 1}, {-7, -3, -1, -1}, {6, -3, 0, 0}, {5.5, -2, -0.5, 1.5},
-                 {-1, INFINITY, INFINITY, -1}, {1, INFINITY, 1, 1}, {1, 0, NAN, NAN}, {INFINITY, 2, NAN, NAN}};
+    } cases[] = {{7, 3, 1, 1},
+                 {-7, 3, 2, -1},
+                 {7, -3, -2, 1},
+                 {-7, -3, -1, -1},
+                 {6, -3, 0, 0},
+                 {5.5, -2, -0.5, 1.5},
+                 {-1, INFINITY, INFINITY, -1},
+                 {1, INFINITY, 1, 1},
+                 {1, 0, NAN, NAN},
+                 {INFINITY, 2, NAN, NAN}};
     for (size_t i = 0; i < COUNT(cases); i++) {
         double x = cases[i].x, y = cases[i].y, floored, truncated;
         run_op(KILN__OP_REMAINDER, KILN_F64, KILN__F64, KILN_F64, 2, (void *const[3]){&x, &y}, 1, &floored);
@@ -173,16 +185,14 @@ static void remainders_take_the_divisors_sign(void **state)
     }
 }
 
-static void fma_rounds_once(void **state)
-{
+static void fma_rounds_once(void **state) {
     (void)state;
     double x = 1 + 0x1p-30, y = 1 - 0x1p-30, z = -1, out;
     run_op(KILN__OP_FMA, KILN_F64, KILN__F64, KILN_F64, 3, (void *const[3]){&x, &y, &z}, 1, &out);
     assert_true(out == -0x1p-60);
 }
 
-static void f32_programs_compute_in_double(void **state)
-{
+static void f32_programs_compute_in_double(void **state) {
     (void)state;
     float x = 0.1f;
     double out;
@@ -190,14 +200,14 @@ static void f32_programs_compute_in_double(void **state)
     assert_true(out == exp((double)0.1f));
 }
 
-static void erfinv_is_good_to_the_last_places(void **state)
-{
+static void erfinv_is_good_to_the_last_places(void **state) {
     (void)state;
     static const struct {
         double x, y;
-    } cases[] = {{0.1, 0.08885599049425769}, {0.5, 0.4769362762044699}, {0.49999, 0.4769251504153166}, {0.9, 1.1630871536766743},
-                 {0.99, 1.8213863677184494}, {1e-10, 8.862269254527581e-11}, {0.999999, 3.458910737275499}, {0.3, 0.2724627147267543},
-                 {0.7, 0.7328690779592167}, {1 - 0x1p-53, 5.8635847487551676}, {1e-300, 8.862269254527581e-301}};
+    } cases[] = {{0.1, 0.08885599049425769},        {0.5, 0.4769362762044699},       {0.49999, 0.4769251504153166},
+                 {0.9, 1.1630871536766743},         {0.99, 1.8213863677184494},      {1e-10, 8.862269254527581e-11},
+                 {0.999999, 3.458910737275499},     {0.3, 0.2724627147267543},       {0.7, 0.7328690779592167},
+                 {1 - 0x1p-53, 5.8635847487551676}, {1e-300, 8.862269254527581e-301}};
     for (size_t i = 0; i < COUNT(cases); i++)
         for (int s = -1; s <= 1; s += 2) {
             double x = s * cases[i].x, y;
@@ -208,8 +218,7 @@ static void erfinv_is_good_to_the_last_places(void **state)
     assert_true(isnan(kiln__ref_erfinv(1.5)) && isnan(kiln__ref_erfinv(NAN)) && kiln__ref_erfinv(0) == 0);
 }
 
-static void sigmoid_neither_overflows_nor_cancels(void **state)
-{
+static void sigmoid_neither_overflows_nor_cancels(void **state) {
     (void)state;
     assert_true(kiln__ref_sigmoid(0) == 0.5);
     assert_true(kiln__ref_sigmoid(INFINITY) == 1 && kiln__ref_sigmoid(-INFINITY) == 0);
@@ -218,17 +227,18 @@ static void sigmoid_neither_overflows_nor_cancels(void **state)
     assert_true(isnan(kiln__ref_sigmoid(NAN)));
 }
 
-static void floats_are_compared_and_tested(void **state)
-{
+static void floats_are_compared_and_tested(void **state) {
     (void)state;
     double x[] = {1, 2, 2, NAN, 1, INFINITY, -0.0}, y[] = {2, 1, 2, 1, NAN, INFINITY, 0.0};
     static const struct {
         kiln__op op;
         int args;
         uint8_t expected[7];
-    } cases[] = {{KILN__OP_LT, 2, {1, 0, 0, 0, 0, 0, 0}},    {KILN__OP_LE, 2, {1, 0, 1, 0, 0, 1, 1}},    {KILN__OP_GT, 2, {0, 1, 0, 0, 0, 0, 0}},
-                 {KILN__OP_GE, 2, {0, 1, 1, 0, 0, 1, 1}},    {KILN__OP_EQ, 2, {0, 0, 1, 0, 0, 1, 1}},    {KILN__OP_NE, 2, {1, 1, 0, 1, 1, 0, 0}},
-                 {KILN__OP_ISNAN, 1, {0, 0, 0, 1, 0, 0, 0}}, {KILN__OP_ISINF, 1, {0, 0, 0, 0, 0, 1, 0}}, {KILN__OP_ISFINITE, 1, {1, 1, 1, 0, 1, 0, 1}}};
+    } cases[] = {{KILN__OP_LT, 2, {1, 0, 0, 0, 0, 0, 0}},      {KILN__OP_LE, 2, {1, 0, 1, 0, 0, 1, 1}},
+                 {KILN__OP_GT, 2, {0, 1, 0, 0, 0, 0, 0}},      {KILN__OP_GE, 2, {0, 1, 1, 0, 0, 1, 1}},
+                 {KILN__OP_EQ, 2, {0, 0, 1, 0, 0, 1, 1}},      {KILN__OP_NE, 2, {1, 1, 0, 1, 1, 0, 0}},
+                 {KILN__OP_ISNAN, 1, {0, 0, 0, 1, 0, 0, 0}},   {KILN__OP_ISINF, 1, {0, 0, 0, 0, 0, 1, 0}},
+                 {KILN__OP_ISFINITE, 1, {1, 1, 1, 0, 1, 0, 1}}};
     for (size_t i = 0; i < COUNT(cases); i++) {
         uint8_t out[7];
         run_op(cases[i].op, KILN_F64, KILN__BOOL, KILN_BOOL, cases[i].args, (void *const[3]){x, y}, 7, out);
@@ -236,15 +246,17 @@ static void floats_are_compared_and_tested(void **state)
     }
 }
 
-static void logic_and_selection(void **state)
-{
+static void logic_and_selection(void **state) {
     (void)state;
     uint8_t a[] = {0, 0, 1, 1}, b[] = {0, 1, 0, 1}, out[4];
     static const struct {
         kiln__op op;
         int args;
         uint8_t expected[4];
-    } cases[] = {{KILN__OP_AND, 2, {0, 0, 0, 1}}, {KILN__OP_OR, 2, {0, 1, 1, 1}}, {KILN__OP_NOT, 1, {1, 1, 0, 0}}, {KILN__OP_BITNOT, 1, {1, 1, 0, 0}}};
+    } cases[] = {{KILN__OP_AND, 2, {0, 0, 0, 1}},
+                 {KILN__OP_OR, 2, {0, 1, 1, 1}},
+                 {KILN__OP_NOT, 1, {1, 1, 0, 0}},
+                 {KILN__OP_BITNOT, 1, {1, 1, 0, 0}}};
     for (size_t i = 0; i < COUNT(cases); i++) {
         run_op(cases[i].op, KILN_BOOL, KILN__BOOL, KILN_BOOL, cases[i].args, (void *const[3]){a, b}, 4, out);
         assert_memory_equal(out, cases[i].expected, 4);
@@ -253,14 +265,16 @@ static void logic_and_selection(void **state)
     hand_ir_start(&program);
     uint32_t condition = hand_input(&program, KILN_BOOL, true), x = hand_input(&program, KILN_F64, true);
     uint32_t k = hand_int(&program, KILN__I32, -7), j = hand_input(&program, KILN_I32, true);
-    hand_output(&program, KILN_F64, hand_ternary(&program, KILN__OP_WHERE, KILN__F64, condition, x, hand_float(&program, KILN__F64, NAN)));
+    hand_output(&program, KILN_F64,
+                hand_ternary(&program, KILN__OP_WHERE, KILN__F64, condition, x, hand_float(&program, KILN__F64, NAN)));
     hand_output(&program, KILN_I32, hand_ternary(&program, KILN__OP_WHERE, KILN__I32, condition, k, j));
     int64_t n = 4;
     double reals[] = {1, 2, 3, 4}, picked[4];
     int32_t ints[] = {5, 6, 7, 8}, chosen[4];
-    kiln_tensor tensors[] = {kiln_tensor_contiguous(b, KILN_BOOL, 1, &n), kiln_tensor_contiguous(reals, KILN_F64, 1, &n),
-                             kiln_tensor_contiguous(ints, KILN_I32, 1, &n), kiln_tensor_contiguous(picked, KILN_F64, 1, &n),
-                             kiln_tensor_contiguous(chosen, KILN_I32, 1, &n)};
+    kiln_tensor tensors[] = {
+        kiln_tensor_contiguous(b, KILN_BOOL, 1, &n), kiln_tensor_contiguous(reals, KILN_F64, 1, &n),
+        kiln_tensor_contiguous(ints, KILN_I32, 1, &n), kiln_tensor_contiguous(picked, KILN_F64, 1, &n),
+        kiln_tensor_contiguous(chosen, KILN_I32, 1, &n)};
     assert_int_equal(kiln__ref_run(&program.ir, tensors, NULL, 1, &n, last_axis), KILN_OK);
     assert_true(isnan(picked[0]) && picked[1] == 2 && isnan(picked[2]) && picked[3] == 4);
     assert_memory_equal(chosen, ((int32_t[]){5, -7, 7, -7}), sizeof chosen);
@@ -269,53 +283,91 @@ static void logic_and_selection(void **state)
 #define LOW64 INT64_MIN
 #define HIGH64 INT64_MAX
 
-static void integers_are_exact_and_wrap(void **state)
-{
+static void integers_are_exact_and_wrap(void **state) {
     (void)state;
     static const struct {
         kiln__op op;
         kiln__ctype type;
         int64_t a, b, expected;
     } cases[] = {
-        {KILN__OP_ADD, KILN__I32, INT32_MAX, 1, INT32_MIN},   {KILN__OP_ADD, KILN__I64, HIGH64, 1, LOW64},
-        {KILN__OP_SUB, KILN__I32, INT32_MIN, 1, INT32_MAX},   {KILN__OP_SUB, KILN__I64, LOW64, 1, HIGH64},
-        {KILN__OP_MUL, KILN__I32, 65536, 65537, 65536},       {KILN__OP_MUL, KILN__I64, HIGH64, HIGH64, 1},
-        {KILN__OP_MUL, KILN__I32, -3, 5, -15},                {KILN__OP_NEG, KILN__I32, INT32_MIN, 0, INT32_MIN},
-        {KILN__OP_NEG, KILN__I64, LOW64, 0, LOW64},           {KILN__OP_ABS, KILN__I32, INT32_MIN, 0, INT32_MIN},
-        {KILN__OP_ABS, KILN__I64, -5, 0, 5},                  {KILN__OP_SIGN, KILN__I32, -9, 0, -1},
-        {KILN__OP_SIGN, KILN__I64, 0, 0, 0},                  {KILN__OP_MOD, KILN__I32, 7, 3, 1},
-        {KILN__OP_MOD, KILN__I32, -7, 3, 2},                  {KILN__OP_MOD, KILN__I32, 7, -3, -2},
-        {KILN__OP_REMAINDER, KILN__I64, -7, -3, -1},          {KILN__OP_MOD, KILN__I32, 7, 0, 0},
-        {KILN__OP_FMOD, KILN__I64, -7, 3, -1},                {KILN__OP_FMOD, KILN__I64, 7, 0, 0},
-        {KILN__OP_DIV_FLOOR, KILN__I32, 7, 2, 3},             {KILN__OP_DIV_TRUNC, KILN__I32, 7, 2, 3},
-        {KILN__OP_DIV_FLOOR, KILN__I32, -7, 2, -4},           {KILN__OP_DIV_TRUNC, KILN__I32, -7, 2, -3},
-        {KILN__OP_DIV_FLOOR, KILN__I32, 7, -2, -4},           {KILN__OP_DIV_TRUNC, KILN__I32, 7, -2, -3},
-        {KILN__OP_DIV_FLOOR, KILN__I64, -8, -2, 4},           {KILN__OP_DIV_TRUNC, KILN__I64, -8, -2, 4},
-        {KILN__OP_DIV_FLOOR, KILN__I32, -7, 0, 0},            {KILN__OP_DIV_TRUNC, KILN__I64, 7, 0, 0},
-        {KILN__OP_DIV_FLOOR, KILN__I64, LOW64, -1, LOW64},    {KILN__OP_DIV_TRUNC, KILN__I32, INT32_MIN, -1, INT32_MIN},
-        {KILN__OP_DIV_FLOOR, KILN__I64, LOW64, HIGH64, -2},   {KILN__OP_DIV_TRUNC, KILN__I64, LOW64, HIGH64, -1},
-        {KILN__OP_POW, KILN__I32, 3, 17, 129140163},          {KILN__OP_POW, KILN__I64, 3, 39, 4052555153018976267},
-        {KILN__OP_POW, KILN__I32, 3, 21, 1870418611},         {KILN__OP_POW, KILN__I32, 2, 32, 0},
-        {KILN__OP_POW, KILN__I32, 0, 0, 1},                   {KILN__OP_POW, KILN__I32, -7, 1, -7},
-        {KILN__OP_POW, KILN__I64, 2, 63, LOW64},              {KILN__OP_POW, KILN__I64, -1, LOW64, 1},
-        {KILN__OP_POW, KILN__I32, 2, -1, 0},                  {KILN__OP_POW, KILN__I32, 0, -3, 0},
-        {KILN__OP_POW, KILN__I32, 1, -4, 1},                  {KILN__OP_POW, KILN__I32, -1, -3, -1},
-        {KILN__OP_POW, KILN__I32, -1, INT32_MIN, 1},          {KILN__OP_POW, KILN__I32, -2, -31, 0},
-        {KILN__OP_FMOD, KILN__I64, LOW64, -1, 0},             {KILN__OP_MOD, KILN__I64, LOW64, -1, 0},
-        {KILN__OP_BITAND, KILN__I32, 12, 10, 8},              {KILN__OP_BITOR, KILN__I32, 12, 10, 14},
-        {KILN__OP_BITXOR, KILN__I32, -1, 10, -11},            {KILN__OP_BITNOT, KILN__I32, 5, 0, -6},
-        {KILN__OP_BITNOT, KILN__I64, LOW64, 0, HIGH64},       {KILN__OP_SHL, KILN__I32, 1, 31, INT32_MIN},
-        {KILN__OP_SHL, KILN__I32, 3, 32, 0},                  {KILN__OP_SHL, KILN__I32, 3, -1, 0},
-        {KILN__OP_SHL, KILN__I64, 1, 63, LOW64},              {KILN__OP_SHL, KILN__I64, 1, 64, 0},
-        {KILN__OP_SHL, KILN__I32, -1, 4, -16},                {KILN__OP_SHR, KILN__I32, -16, 2, -4},
-        {KILN__OP_SHR, KILN__I32, -16, 40, -1},               {KILN__OP_SHR, KILN__I32, -16, -2, -1},
-        {KILN__OP_SHR, KILN__I32, 16, 32, 0},                 {KILN__OP_SHR, KILN__I32, INT32_MIN, 31, -1},
-        {KILN__OP_SHR, KILN__I64, HIGH64, 62, 1},             {KILN__OP_SHR, KILN__I64, 5, -1, 0},
-        {KILN__OP_POPCOUNT, KILN__I32, -1, 0, 32},            {KILN__OP_POPCOUNT, KILN__I64, -1, 0, 64},
-        {KILN__OP_POPCOUNT, KILN__I32, 0xF0F0, 0, 8},         {KILN__OP_MINIMUM, KILN__I64, -5, 3, -5},
-        {KILN__OP_MAXIMUM, KILN__I64, -5, 3, 3},              {KILN__OP_FMIN, KILN__I32, 4, 3, 3},
-        {KILN__OP_FMAX, KILN__I32, 4, 3, 4},                  {KILN__OP_FLOOR, KILN__I32, -4, 0, -4},
-        {KILN__OP_CEIL, KILN__I32, 4, 0, 4},                  {KILN__OP_TRUNC, KILN__I64, HIGH64, 0, HIGH64},
+        {KILN__OP_ADD, KILN__I32, INT32_MAX, 1, INT32_MIN},
+        {KILN__OP_ADD, KILN__I64, HIGH64, 1, LOW64},
+        {KILN__OP_SUB, KILN__I32, INT32_MIN, 1, INT32_MAX},
+        {KILN__OP_SUB, KILN__I64, LOW64, 1, HIGH64},
+        {KILN__OP_MUL, KILN__I32, 65536, 65537, 65536},
+        {KILN__OP_MUL, KILN__I64, HIGH64, HIGH64, 1},
+        {KILN__OP_MUL, KILN__I32, -3, 5, -15},
+        {KILN__OP_NEG, KILN__I32, INT32_MIN, 0, INT32_MIN},
+        {KILN__OP_NEG, KILN__I64, LOW64, 0, LOW64},
+        {KILN__OP_ABS, KILN__I32, INT32_MIN, 0, INT32_MIN},
+        {KILN__OP_ABS, KILN__I64, -5, 0, 5},
+        {KILN__OP_SIGN, KILN__I32, -9, 0, -1},
+        {KILN__OP_SIGN, KILN__I64, 0, 0, 0},
+        {KILN__OP_MOD, KILN__I32, 7, 3, 1},
+        {KILN__OP_MOD, KILN__I32, -7, 3, 2},
+        {KILN__OP_MOD, KILN__I32, 7, -3, -2},
+        {KILN__OP_REMAINDER, KILN__I64, -7, -3, -1},
+        {KILN__OP_MOD, KILN__I32, 7, 0, 0},
+        {KILN__OP_FMOD, KILN__I64, -7, 3, -1},
+        {KILN__OP_FMOD, KILN__I64, 7, 0, 0},
+        {KILN__OP_DIV_FLOOR, KILN__I32, 7, 2, 3},
+        {KILN__OP_DIV_TRUNC, KILN__I32, 7, 2, 3},
+        {KILN__OP_DIV_FLOOR, KILN__I32, -7, 2, -4},
+        {KILN__OP_DIV_TRUNC, KILN__I32, -7, 2, -3},
+        {KILN__OP_DIV_FLOOR, KILN__I32, 7, -2, -4},
+        {KILN__OP_DIV_TRUNC, KILN__I32, 7, -2, -3},
+        {KILN__OP_DIV_FLOOR, KILN__I64, -8, -2, 4},
+        {KILN__OP_DIV_TRUNC, KILN__I64, -8, -2, 4},
+        {KILN__OP_DIV_FLOOR, KILN__I32, -7, 0, 0},
+        {KILN__OP_DIV_TRUNC, KILN__I64, 7, 0, 0},
+        {KILN__OP_DIV_FLOOR, KILN__I64, LOW64, -1, LOW64},
+        {KILN__OP_DIV_TRUNC, KILN__I32, INT32_MIN, -1, INT32_MIN},
+        {KILN__OP_DIV_FLOOR, KILN__I64, LOW64, HIGH64, -2},
+        {KILN__OP_DIV_TRUNC, KILN__I64, LOW64, HIGH64, -1},
+        {KILN__OP_POW, KILN__I32, 3, 17, 129140163},
+        {KILN__OP_POW, KILN__I64, 3, 39, 4052555153018976267},
+        {KILN__OP_POW, KILN__I32, 3, 21, 1870418611},
+        {KILN__OP_POW, KILN__I32, 2, 32, 0},
+        {KILN__OP_POW, KILN__I32, 0, 0, 1},
+        {KILN__OP_POW, KILN__I32, -7, 1, -7},
+        {KILN__OP_POW, KILN__I64, 2, 63, LOW64},
+        {KILN__OP_POW, KILN__I64, -1, LOW64, 1},
+        {KILN__OP_POW, KILN__I32, 2, -1, 0},
+        {KILN__OP_POW, KILN__I32, 0, -3, 0},
+        {KILN__OP_POW, KILN__I32, 1, -4, 1},
+        {KILN__OP_POW, KILN__I32, -1, -3, -1},
+        {KILN__OP_POW, KILN__I32, -1, INT32_MIN, 1},
+        {KILN__OP_POW, KILN__I32, -2, -31, 0},
+        {KILN__OP_FMOD, KILN__I64, LOW64, -1, 0},
+        {KILN__OP_MOD, KILN__I64, LOW64, -1, 0},
+        {KILN__OP_BITAND, KILN__I32, 12, 10, 8},
+        {KILN__OP_BITOR, KILN__I32, 12, 10, 14},
+        {KILN__OP_BITXOR, KILN__I32, -1, 10, -11},
+        {KILN__OP_BITNOT, KILN__I32, 5, 0, -6},
+        {KILN__OP_BITNOT, KILN__I64, LOW64, 0, HIGH64},
+        {KILN__OP_SHL, KILN__I32, 1, 31, INT32_MIN},
+        {KILN__OP_SHL, KILN__I32, 3, 32, 0},
+        {KILN__OP_SHL, KILN__I32, 3, -1, 0},
+        {KILN__OP_SHL, KILN__I64, 1, 63, LOW64},
+        {KILN__OP_SHL, KILN__I64, 1, 64, 0},
+        {KILN__OP_SHL, KILN__I32, -1, 4, -16},
+        {KILN__OP_SHR, KILN__I32, -16, 2, -4},
+        {KILN__OP_SHR, KILN__I32, -16, 40, -1},
+        {KILN__OP_SHR, KILN__I32, -16, -2, -1},
+        {KILN__OP_SHR, KILN__I32, 16, 32, 0},
+        {KILN__OP_SHR, KILN__I32, INT32_MIN, 31, -1},
+        {KILN__OP_SHR, KILN__I64, HIGH64, 62, 1},
+        {KILN__OP_SHR, KILN__I64, 5, -1, 0},
+        {KILN__OP_POPCOUNT, KILN__I32, -1, 0, 32},
+        {KILN__OP_POPCOUNT, KILN__I64, -1, 0, 64},
+        {KILN__OP_POPCOUNT, KILN__I32, 0xF0F0, 0, 8},
+        {KILN__OP_MINIMUM, KILN__I64, -5, 3, -5},
+        {KILN__OP_MAXIMUM, KILN__I64, -5, 3, 3},
+        {KILN__OP_FMIN, KILN__I32, 4, 3, 3},
+        {KILN__OP_FMAX, KILN__I32, 4, 3, 4},
+        {KILN__OP_FLOOR, KILN__I32, -4, 0, -4},
+        {KILN__OP_CEIL, KILN__I32, 4, 0, 4},
+        {KILN__OP_TRUNC, KILN__I64, HIGH64, 0, HIGH64},
         {KILN__OP_ROUND, KILN__I64, LOW64, 0, LOW64},
     };
     for (size_t i = 0; i < COUNT(cases); i++) {
@@ -334,8 +386,7 @@ static void integers_are_exact_and_wrap(void **state)
     assert_int_equal(less, 1); /* as doubles they were equal */
 }
 
-static void casts_truncate_and_saturate(void **state)
-{
+static void casts_truncate_and_saturate(void **state) {
     (void)state;
     double x[] = {2.9, -2.9, 1e30, -1e30, NAN, 0.25, 2147483647.5, -0.0};
     int64_t wide[8];
@@ -356,21 +407,23 @@ static void casts_truncate_and_saturate(void **state)
     assert_true(reals[0] == 0x1p63 && reals[1] == -5 && reals[3] == -0x1p63);
 }
 
-static void values_round_through_storage_types(void **state)
-{
+static void values_round_through_storage_types(void **state) {
     (void)state;
     static const struct {
         kiln_type storage;
         double x, expected;
-    } cases[] = {{KILN_F16, 1 + 0x1p-11, 1}, {KILN_BF16, 1.01, 0x1.02p0}, {KILN_E4M3, 1000, 448}, {KILN_F32, 0.1, (double)0.1f},
-                 {KILN_I8, 2.5, 2},         {KILN_U8, -3, 0},           {KILN_F16, 1e6, INFINITY}};
+    } cases[] = {{KILN_F16, 1 + 0x1p-11, 1},    {KILN_BF16, 1.01, 0x1.02p0}, {KILN_E4M3, 1000, 448},
+                 {KILN_F32, 0.1, (double)0.1f}, {KILN_I8, 2.5, 2},           {KILN_U8, -3, 0},
+                 {KILN_F16, 1e6, INFINITY}};
     for (size_t i = 0; i < COUNT(cases); i++) {
         hand_ir program;
         hand_ir_start(&program);
-        hand_output(&program, KILN_F64, hand_round_to(&program, cases[i].storage, hand_input(&program, KILN_F64, true)));
+        hand_output(&program, KILN_F64,
+                    hand_round_to(&program, cases[i].storage, hand_input(&program, KILN_F64, true)));
         double x = cases[i].x, out;
         int64_t n = 1;
-        kiln_tensor tensors[] = {kiln_tensor_contiguous(&x, KILN_F64, 1, &n), kiln_tensor_contiguous(&out, KILN_F64, 1, &n)};
+        kiln_tensor tensors[] = {kiln_tensor_contiguous(&x, KILN_F64, 1, &n),
+                                 kiln_tensor_contiguous(&out, KILN_F64, 1, &n)};
         assert_int_equal(kiln__ref_run(&program.ir, tensors, NULL, 1, &n, last_axis), KILN_OK);
         assert_true(out == cases[i].expected);
     }
@@ -379,13 +432,13 @@ static void values_round_through_storage_types(void **state)
     hand_output(&program, KILN_I32, hand_round_to(&program, KILN_I8, hand_input(&program, KILN_I32, true)));
     int32_t ints[] = {300, -300, 77}, out[3];
     int64_t n = 3;
-    kiln_tensor tensors[] = {kiln_tensor_contiguous(ints, KILN_I32, 1, &n), kiln_tensor_contiguous(out, KILN_I32, 1, &n)};
+    kiln_tensor tensors[] = {kiln_tensor_contiguous(ints, KILN_I32, 1, &n),
+                             kiln_tensor_contiguous(out, KILN_I32, 1, &n)};
     assert_int_equal(kiln__ref_run(&program.ir, tensors, NULL, 1, &n, last_axis), KILN_OK);
     assert_memory_equal(out, ((int32_t[]){127, -128, 77}), sizeof out);
 }
 
-static void outputs_are_converted_to_their_type(void **state)
-{
+static void outputs_are_converted_to_their_type(void **state) {
     (void)state;
     double x[] = {2.5, -1e9, NAN, 3.5};
     int8_t small[4];
@@ -397,15 +450,17 @@ static void outputs_are_converted_to_their_type(void **state)
     assert_int_equal(half[1], 0x7C00);
 }
 
-static void philox_gives_the_known_answers(void **state)
-{
+static void philox_gives_the_known_answers(void **state) {
     (void)state;
     static const struct {
         uint32_t counter[4], key[2], expected[4];
-    } cases[] = { /* Random123's known-answer file, philox4x32 10 */
+    } cases[] = {
+        /* Random123's known-answer file, philox4x32 10 */
         {{0, 0, 0, 0}, {0, 0}, {0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8}},
         {{~0u, ~0u, ~0u, ~0u}, {~0u, ~0u}, {0x408F276D, 0x41C83B0E, 0xA20BC7C6, 0x6D5451FD}},
-        {{0x243F6A88, 0x85A308D3, 0x13198A2E, 0x03707344}, {0xA4093822, 0x299F31D0}, {0xD16CFE09, 0x94FDCCEB, 0x5001E420, 0x24126EA1}},
+        {{0x243F6A88, 0x85A308D3, 0x13198A2E, 0x03707344},
+         {0xA4093822, 0x299F31D0},
+         {0xD16CFE09, 0x94FDCCEB, 0x5001E420, 0x24126EA1}},
     };
     for (size_t i = 0; i < COUNT(cases); i++) {
         uint32_t counter[4];
@@ -414,11 +469,11 @@ static void philox_gives_the_known_answers(void **state)
         assert_memory_equal(counter, cases[i].expected, sizeof counter);
     }
     assert_true(kiln__ref_uniform(0, 0, 0) == 0x6627E8 * 0x1p-24);
-    assert_true(kiln__ref_uniform(0x299F31D0A4093822, 0x0370734413198A2E, (int64_t)0x85A308D3243F6A88) == 0xD16CFE * 0x1p-24);
+    assert_true(kiln__ref_uniform(0x299F31D0A4093822, 0x0370734413198A2E, (int64_t)0x85A308D3243F6A88) ==
+                0xD16CFE * 0x1p-24);
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(float_functions_are_the_c_librarys),
         cmocka_unit_test(both_zeros_have_the_sign_0),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tiles of rows that lie side by side, on the software GPU against the CPU reference; and that they give the bits that packs
- * of rows give. */
+/* Tiles of rows that lie side by side, on the software GPU against the CPU reference; and that they give the bits that
+ * packs of rows give. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,20 +17,23 @@
 
 static const packed_case tiles[] = {
     /* Several runs of rows in a tile, one alone, a last tile of fewer; members that are threads, or several of them. */
-    {"y = softmax(x)", "1", "f16[5,64,3] f16[5,64,3]", "columns 8, tile, outer, pack 8 x 8", NULL, false},
-    {"y = softmax(x)", "1", "f16[70,64,3] f16[70,64,3]", "columns 8, tile, outer, pack 8 x 8", NULL, true},
-    {"y = softmax(x)", "1", "f16[9,197,65] f16[9,197,65]", "columns 32, tile, outer, pack 2 x 7, 65 rows", NULL, true},
-    {"y = layer_norm(x)", "1", "f32[300,7,5] f32[300,7,5]", "columns 1, tile, outer, pack 4 x 7", NULL, true},
-    {"y = layer_norm(x)", "1", "f16[3,700,2] f16[3,700,2]", "columns 128, tile, outer, pack 2 x 6", NULL, false},
-    {"s = sum(x)", "1", "f16[40,200,35] f16[40,35]", "columns 16, tile, outer, pack 1 x 13", NULL, false},
+    {"y = softmax(x)", "1", "f16[5,64,3] f16[5,64,3]", "columns 8, tile, outer, vector 8 x 8", NULL, false},
+    {"y = softmax(x)", "1", "f16[70,64,3] f16[70,64,3]", "columns 8, tile, outer, vector 8 x 8", NULL, true},
+    {"y = softmax(x)", "1", "f16[9,197,65] f16[9,197,65]", "columns 32, tile, outer, vector 2 x 7, 65 rows", NULL,
+     true},
+    {"y = layer_norm(x)", "1", "f32[300,7,5] f32[300,7,5]", "columns 1, tile, outer, vector 4 x 7", NULL, true},
+    {"y = layer_norm(x)", "1", "f16[3,700,2] f16[3,700,2]", "columns 128, tile, outer, vector 2 x 6", NULL, false},
+    {"s = sum(x)", "1", "f16[40,200,35] f16[40,35]", "columns 16, tile, outer, vector 1 x 13", NULL, false},
     {"s = sum(x)", "1", "f16[2,64,255] f16[2,255]", "columns 8, tile", NULL, false},
     {"s = max(x)", "1", "bf16[900,8,3] f32[900,3]", "columns 1, tile", NULL, false},
     /* Odd numbers of rows and few columns: a block has many runs all the same, in lanes that begin anywhere in them. */
-    {"y = softmax(x)", "1", "bf16[700,3,9] f32[700,3,9]", "columns 1, tile, outer, pack 8 x 3, 1809 rows", NULL, false},
-    {"y = softmax(x)", "1", "f16[60,17,21] f16[60,17,21]", "columns 4, tile, outer, pack 2 x 5, 504 rows", NULL, true},
+    {"y = softmax(x)", "1", "bf16[700,3,9] f32[700,3,9]", "columns 1, tile, outer, vector 8 x 3, 1809 rows", NULL,
+     false},
+    {"y = softmax(x)", "1", "f16[60,17,21] f16[60,17,21]", "columns 4, tile, outer, vector 2 x 5, 504 rows", NULL,
+     true},
     {"s = sum(x)", "1", "f16[60,100,9] f16[60,9]", "columns 32, tile", NULL, false},
     /* Members of as many groups as a cluster would have blocks. */
-    {"y = softmax(x)", "1", "f16[3,1000,3] f16[3,1000,3]", "columns 128, tile, outer, pack 2 x 8", NULL, true},
+    {"y = softmax(x)", "1", "f16[3,1000,3] f16[3,1000,3]", "columns 128, tile, outer, vector 2 x 8", NULL, true},
     {"y = softmax(x)", "1", "f32[2,2100,5] f32[2,2100,5]", "columns 256, tile", NULL, false},
     {"s = sum(x)", "1", "f16[5,1000,11] f16[5,11]", "columns 128, tile", NULL, false},
     {"s = sum(x)", "1", "f32[3,1000,3] f32[3,3]", "columns 128, tile", NULL, false},
@@ -38,8 +41,8 @@ static const packed_case tiles[] = {
     {"y = softmax(x)", "1", "f16[5,64,3]@2 f16[5,64,3]@6", "tile, outer", NULL, false},
     {"y = softmax(x)", "1", "f16[5,64,3]@2 f16[5,64,3]@2", "tile, outer", NULL, true},
     {"y = softmax(x)", "1", "f32[5,64,3]@4 f16[5,64,3]", "tile, outer", NULL, false},
-    {"y = softmax(x)", "1", "f16[5,64,3]{193,3,1} f16[5,64,3]", "tile, outer, pack 8 x 8, 3 rows", NULL, false},
-    {"y = softmax(x)", "1", "f16[5,64,3]{200,3,1} f16[5,64,3]{193,3,1}", "tile, outer, pack 8 x 8, 3 rows", NULL,
+    {"y = softmax(x)", "1", "f16[5,64,3]{193,3,1} f16[5,64,3]", "tile, outer, vector 8 x 8, 3 rows", NULL, false},
+    {"y = softmax(x)", "1", "f16[5,64,3]{200,3,1} f16[5,64,3]{193,3,1}", "tile, outer, vector 8 x 8, 3 rows", NULL,
      false},
     {"y = softmax(x)", "2", "f32[3,2,40,5]{1000,200,5,1} f32[3,2,40,5]", "tile, outer", NULL, false},
     {"y = softmax(x)", "2", "f32[3,2,40,5] f32[3,2,40,5]{200,600,5,1}", "tile, outer", NULL, false},
@@ -66,7 +69,7 @@ static const packed_case tiles[] = {
     {"y = softmax(x)", "1", "f16[3,64,3]{384,6,1} f16[3,64,3]", "registers", NULL, false},
     {"y = softmax(x)", "1", "f16[3,64,3] f16[3,64,3]{192,1,64}", "outer", NULL, false},
     {"y = softmax(x)", "1", "f32[2,3000,33] f32[2,3000,33]", "cluster 16", NULL, false},
-    {"y = softmax(x)", "1", "f16[2,64,48] f16[2,64,48]", "pack 8 x 8", NULL, false},
+    {"y = softmax(x)", "1", "f16[2,64,48] f16[2,64,48]", "vector 8 x 8", NULL, false},
     {"y = reduce((a, b) -> where(a != 0, a, b), x, 0)", "1", "i32[3,64,3] i32[3,3]", "ordered", NULL, false},
 };
 
@@ -103,8 +106,8 @@ static void any_extents_may_be_tiles(void **state) {
     assert_true(tiles_seen > 20);
 }
 
-/* Of a single run w has no dimension that neighbouring rows lack: what it takes must not decide who shares a row. The first
- * run's elements are the same however many there are. */
+/* Of a single run w has no dimension that neighbouring rows lack: what it takes must not decide who shares a row. The
+ * first run's elements are the same however many there are. */
 static void a_run_has_the_same_bits_among_others(void **state) {
     static const struct {
         const char *program;

@@ -285,12 +285,12 @@ static void a_policy_forbids_compiling(void **state) {
     static const char *const caches[] = {"", NULL, "", NULL};
     const char *const nvrtcs[] = {"/nowhere/libnvrtc.so", f->nvrtc, KILN_FAKE_DRIVER, KILN_FAKE_DRIVER /* no NVRTC */};
     for (size_t i = 0; i < COUNT(caches); i++) {
-        kiln_context *context = launch_context_nvrtc(f, caches[i] ? caches[i] : f->dir, KILN_POLICY_NEVER_COMPILE,
-                                                     nvrtcs[i]);
+        kiln_context *context =
+            launch_context_nvrtc(f, caches[i] ? caches[i] : f->dir, KILN_POLICY_NEVER_COMPILE, nvrtcs[i]);
         kiln_program *program = launch_program(context, "y = softmax(x)");
         launch_expect(
             launch_run(program, "f16[8,64] f16[8,64]"), KILN_E_WOULD_COMPILE,
-            "the kernel for 'y = softmax(x)' (lanes 8, registers, inner, pack 8 x 1, 16 rows per block, sm_90) is "
+            "the kernel for 'y = softmax(x)' (lanes 8, registers, inner, vector 8 x 1, 16 rows per block, sm_90) is "
             "in no cache, and the policy forbids compiling");
         kiln_program_destroy(program);
         kiln_context_destroy(context);
@@ -488,7 +488,7 @@ static void a_grid_of_one_multiprocessor_is_told_as_one(void **state) {
     f->fake->sm_count = sm_count;
     launch_expect(status, KILN_OK, "");
     assert_int_equal(kiln_plan_get_info(plan, &info), KILN_OK);
-    assert_string_equal(info.schedule, "grid 1, block 64, shared, inner, pack 8 x 8, persistent");
+    assert_string_equal(info.schedule, "grid 1, block 64, shared, inner, vector 8 x 8, persistent");
     kiln_plan_destroy(plan);
     kiln_program_destroy(program);
     kiln_context_destroy(context);
@@ -514,9 +514,7 @@ static void where_clusters_have_no_room_the_next_schedule_runs(void **state) {
 
 static void launches_of_split_rows_overlap_where_the_device_can(void **state) {
     launch_fixture *f = *state;
-    static const struct {
-        int arch, dependent;
-    } cases[] = {{90, 1}, {80, 0}, {120, 1}};
+    static const struct { int arch, dependent; } cases[] = {{90, 1}, {80, 0}, {120, 1}};
     for (size_t i = 0; i < COUNT(cases); i++) {
         kiln_context *context = pinned_context(f, "stream, splits 4");
         kiln_program *program = launch_program(context, "y = (x - max(x)) / sum(x)");

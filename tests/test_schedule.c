@@ -51,22 +51,23 @@ static void check_accesses(const kiln__schedule *s, const kiln__problem *p) {
         const kiln__operand *operand = &p->operands[o];
         size_t size = kiln_type_size(operand->type);
         if (size < narrowest) narrowest = size;
-        if (s->kept[o]) kept_bytes += s->pack_size * (int64_t)size;
-        int vector = s->vector[o];
-        bool pairs = s->residency == KILN__RESIDENCY_TILE && s->masked; /* masks are of the tile, not of the memory */
+        if (s->staged[o]) kept_bytes += s->vector_width * (int64_t)size;
+        int vector = s->access[o];
+        bool pairs = s->staging == KILN__STAGING_TILE && s->masked; /* masks are of the tile, not of the memory */
         if (!operand->per_element || pairs) continue;
         assert_true(vector >= 1); /* each of these tensors lies in rows */
-        assert_int_equal(s->pack_size % vector, 0);
+        assert_int_equal(s->vector_width % vector, 0);
         assert_true(vector <= operand->alignment);
         assert_true((size_t)vector * size <= 16);
         if (!s->masked && !s->peeled) assert_int_equal(operand->row_stride % vector, 0);
     }
-    assert_true((size_t)(s->row_vector ? s->row_vector : s->pack_size) * narrowest <= 16);
-    if (s->residency == KILN__RESIDENCY_SHARED) assert_int_equal(s->shared_bytes, s->held * s->threads * kept_bytes);
-    if (s->residency == KILN__RESIDENCY_TILE) assert_true(s->shared_bytes > 0);
+    assert_true((size_t)(s->run_rows ? s->run_rows : s->vector_width) * narrowest <= 16);
+    if (s->staging == KILN__STAGING_SHARED)
+        assert_int_equal(s->shared_bytes, s->staged_steps * s->threads * kept_bytes);
+    if (s->staging == KILN__STAGING_TILE) assert_true(s->shared_bytes > 0);
     assert_true(s->splits <= 1024); /* rows of the largest have more */
     /* What a thread keeps in registers leaves room for as much again as compute values. */
-    if (s->residency == KILN__RESIDENCY_REGISTERS) assert_true(s->batch * kept_bytes / 4 <= 128);
+    if (s->staging == KILN__STAGING_REGISTERS) assert_true(s->batch * kept_bytes / 4 <= 128);
 }
 
 /* Aligned tensors whose rows are whole multiples of 16 bytes move 16 bytes at a time. */
@@ -75,7 +76,7 @@ static void check_width(const kiln__schedule *s, const kiln__problem *p, variant
     for (int o = 0; o < p->input_count + p->output_count; o++) {
         int64_t size = (int64_t)kiln_type_size(p->operands[o].type);
         if (p->operands[o].per_element && p->cols * 2 % 16 == 0 && p->cols * size % 16 == 0)
-            assert_int_equal(s->vector[o] * size, 16);
+            assert_int_equal(s->access[o] * size, 16);
     }
 }
 
@@ -128,7 +129,7 @@ static void later_attempts_need_fewer_registers_and_end(void **state) {
     int attempt = 0;
     while (kiln__prepare(b.program, b.tensors, NULL, &device, attempt, &prepared) == KILN_OK) {
         assert_int_equal(prepared.schedule.blocks_per_row, 1); /* one block holds the row easily */
-        int64_t now = prepared.schedule.residency == KILN__RESIDENCY_REGISTERS ? prepared.schedule.steps : 0;
+        int64_t now = prepared.schedule.staging == KILN__STAGING_REGISTERS ? prepared.schedule.steps : 0;
         assert_true(now <= kept);
         kept = now;
         kiln__prepared_free(&prepared);
@@ -148,7 +149,7 @@ static void later_attempts_have_fewer_rows_in_a_thread_and_end(void **state) {
     for (int rows = 8; rows >= 1; rows /= 2) {
         int attempt = rows == 8 ? 0 : rows == 4 ? 1 : rows == 2 ? 2 : 3;
         assert_int_equal(kiln__prepare(b.program, b.tensors, NULL, &device, attempt, &prepared), KILN_OK);
-        assert_int_equal(prepared.schedule.pack_size, rows);
+        assert_int_equal(prepared.schedule.vector_width, rows);
         assert_int_equal(prepared.schedule.threads_per_row, 16);
         kiln__prepared_free(&prepared);
     }
@@ -160,7 +161,7 @@ static void later_attempts_end_whatever_is_pinned(void **state) {
     (void)state;
     static const char *const pins[] = {"",       "tile",       "lanes 4, tile", "rows 16",   "registers",
                                        "shared", "stream",     "lanes 8",       "block 256", "cluster 4",
-                                       "grid",   "persistent", "splits 4",      "pack 1",    "threads 64"};
+                                       "grid",   "persistent", "splits 4",      "vector 1",  "threads 64"};
     kiln__device device = kiln__device_typical(90);
     for (size_t i = 0; i < COUNT(pins) * 2; i++) {
         bound b;
@@ -217,117 +218,121 @@ static const struct {
     const char *schedule;
 } choices[] = {
     {"y = softmax(x)", "f16[*,1] f16[*,1]", 90,
-     "columns 1, registers, outer, pack 16 x 1, 4096 rows per block, vector 8, masked"},
-    {"y = softmax(x)", "f16[*,8] f16[*,8]", 90, "lanes 1, registers, inner, pack 8 x 1, 128 rows per block"},
-    {"y = softmax(x)", "f16[*,64] f16[*,64]", 90, "lanes 8, registers, inner, pack 8 x 1, 16 rows per block"},
-    {"y = softmax(x)", "f16[*,100] f16[*,100]", 90, "lanes 1, tile, inner, pack 4 x 25, 128 rows per block"},
-    {"y = softmax(x)", "f16[*,1024] f16[*,1024]", 90, "block 64, registers, inner, pack 8 x 2"},
-    {"y = softmax(x)", "f16[*,8192] f16[*,8192]", 90, "block 128, registers, inner, pack 8 x 8"},
-    {"y = softmax(x)", "f16[*,16384] f16[*,16384]", 90, "cluster 2, block 256, shared, inner, pack 8 x 4, online"},
+     "columns 1, registers, outer, vector 16 x 1, 4096 rows per block, runs of 8, masked"},
+    {"y = softmax(x)", "f16[*,8] f16[*,8]", 90, "lanes 1, registers, inner, vector 8 x 1, 128 rows per block"},
+    {"y = softmax(x)", "f16[*,64] f16[*,64]", 90, "lanes 8, registers, inner, vector 8 x 1, 16 rows per block"},
+    {"y = softmax(x)", "f16[*,100] f16[*,100]", 90, "lanes 1, tile, inner, vector 4 x 25, 128 rows per block"},
+    {"y = softmax(x)", "f16[*,1024] f16[*,1024]", 90, "block 64, registers, inner, vector 8 x 2"},
+    {"y = softmax(x)", "f16[*,8192] f16[*,8192]", 90, "block 128, registers, inner, vector 8 x 8"},
+    {"y = softmax(x)", "f16[*,16384] f16[*,16384]", 90, "cluster 2, block 256, shared, inner, vector 8 x 4, online"},
     {"y = softmax(x)", "f16[*,20001] f16[*,20001]", 90,
-     "cluster 4, block 128, registers, inner, pack 8 x 5, online, peeled"},
-    {"y = softmax(x)", "f16[*,32768] f16[*,32768]", 90, "cluster 4, block 256, shared, inner, pack 8 x 4, online"},
+     "cluster 4, block 128, registers, inner, vector 8 x 5, online, peeled"},
+    {"y = softmax(x)", "f16[*,32768] f16[*,32768]", 90, "cluster 4, block 256, shared, inner, vector 8 x 4, online"},
     {"y = softmax(x)", "f16[*,131072] f16[*,131072]", 90,
-     "cluster 16, block 128, registers, inner, pack 8 x 8, online"},
-    {"y = softmax(x)", "f16[*,65536] f16[*,65536]", 90, "cluster 8, block 256, shared, inner, pack 8 x 4, online"},
+     "cluster 16, block 128, registers, inner, vector 8 x 8, online"},
+    {"y = softmax(x)", "f16[*,65536] f16[*,65536]", 90, "cluster 8, block 256, shared, inner, vector 8 x 4, online"},
     {"y = softmax(x)", "f16[*,50257] f16[*,50257]", 90,
-     "cluster 8, block 128, registers, inner, pack 8 x 7, online, masked"},
-    {"y = softmax(x)", "f16[*,65536] f16[*,65536]", 80, "block 1024, shared, inner, pack 8 x 8"},
-    {"y = softmax(x)", "f16[*,65536] f16[*,65536]", 86, "block 1024, stream, inner, pack 8 x 8, online"},
-    {"y = softmax(x)", "f16[*,200000] f16[*,200000]", 90, "cluster 16, block 256, shared, inner, pack 8 x 7, online"},
+     "cluster 8, block 128, registers, inner, vector 8 x 7, online, masked"},
+    {"y = softmax(x)", "f16[*,65536] f16[*,65536]", 80, "block 1024, shared, inner, vector 8 x 8"},
+    {"y = softmax(x)", "f16[*,65536] f16[*,65536]", 86, "block 1024, stream, inner, vector 8 x 8, online"},
+    {"y = softmax(x)", "f16[*,200000] f16[*,200000]", 90, "cluster 16, block 256, shared, inner, vector 8 x 7, online"},
     {"y = softmax(x)", "f16[*,1048576] f16[*,1048576]", 90,
-     "cluster 16, block 256, shared, inner, pack 8 x 32, persistent, online"},
+     "cluster 16, block 256, shared, inner, vector 8 x 32, persistent, online"},
     {"y = softmax(x)", "f16[*,16777216] f16[*,16777216]", 90,
-     "grid 132, block 1024, shared, inner, pack 8 x 16, persistent, online"},
-    {"y = softmax(x)", "f16[*,200000] f16[*,200000]", 80, "block 1024, stream, inner, pack 8 x 25, online"},
-    {"s = sum(x)", "f32[*,16384] f32[*,1]", 90, "cluster 4, block 512, registers, inner, pack 4 x 2"},
-    {"s = sum(x)", "f32[*,65536] f32[*,1]", 90, "cluster 16, block 256, registers, inner, pack 4 x 4"},
-    {"s = sum(x)", "f32[*,65536] f32[*,1]", 80, "block 1024, stream, inner, pack 4 x 2, splits 8"},
-    {"s = sum(x)", "f16[*,50257] f32[*,1]", 90, "cluster 8, block 256, registers, inner, pack 8 x 4, masked"},
-    {"s = sum(x)", "f32[*,1048576] f32[*,1]", 90, "block 1024, stream, inner, pack 4 x 2, splits 128"},
-    {"s = argmax(x)", "f16[*,100] i64[*,1]", 90, "lanes 4, registers, inner, pack 8 x 4, 32 rows per block, masked"},
-    {"s = argmax(x)", "f16[*,1000] i64[*,1]", 90, "lanes 32, registers, inner, pack 8 x 4, 4 rows per block"},
-    {"s = argmax(x)", "f16[*,128256] i64[*,1]", 90, "cluster 16, block 128, registers, inner, pack 8 x 8"},
+     "grid 132, block 1024, shared, inner, vector 8 x 16, persistent, online"},
+    {"y = softmax(x)", "f16[*,200000] f16[*,200000]", 80, "block 1024, stream, inner, vector 8 x 25, online"},
+    {"s = sum(x)", "f32[*,16384] f32[*,1]", 90, "cluster 4, block 512, registers, inner, vector 4 x 2"},
+    {"s = sum(x)", "f32[*,65536] f32[*,1]", 90, "cluster 16, block 256, registers, inner, vector 4 x 4"},
+    {"s = sum(x)", "f32[*,65536] f32[*,1]", 80, "block 1024, stream, inner, vector 4 x 2, splits 8"},
+    {"s = sum(x)", "f16[*,50257] f32[*,1]", 90, "cluster 8, block 256, registers, inner, vector 8 x 4, masked"},
+    {"s = sum(x)", "f32[*,1048576] f32[*,1]", 90, "block 1024, stream, inner, vector 4 x 2, splits 128"},
+    {"s = argmax(x)", "f16[*,100] i64[*,1]", 90, "lanes 4, registers, inner, vector 8 x 4, 32 rows per block, masked"},
+    {"s = argmax(x)", "f16[*,1000] i64[*,1]", 90, "lanes 32, registers, inner, vector 8 x 4, 4 rows per block"},
+    {"s = argmax(x)", "f16[*,128256] i64[*,1]", 90, "cluster 16, block 128, registers, inner, vector 8 x 8"},
     {"y = layer_norm(x, w, b)", "bf16[*,65537] bf16[65537] bf16[65537] bf16[*,65537]", 90,
-     "cluster 8, block 256, shared, inner, pack 8 x 4, 2 rows per block, ahead, online, peeled"},
+     "cluster 8, block 256, shared, inner, vector 8 x 4, 2 rows per block, prefetch, online, peeled"},
     {"y = layer_norm(x, w, b)", "bf16[*,16385] bf16[16385] bf16[16385] bf16[*,16385]", 90,
-     "block 512, registers, inner, pack 8 x 4, peeled"},
+     "block 512, registers, inner, vector 8 x 4, peeled"},
     {"y = layer_norm(x, w, b)", "bf16[*,12001] bf16[12001] bf16[12001] bf16[*,12001]", 90,
-     "block 256, registers, inner, pack 8 x 6, online, peeled"},
-    {"s = sum(x * y)", "f32[*,65536] f32[*,65536] f32[*,1]", 90, "cluster 16, block 512, registers, inner, pack 4 x 2"},
-    {"s = sum(x)", "f32[*,8] f32[*,1]", 90, "lanes 1, registers, inner, pack 4 x 2, 128 rows per block"},
-    {"s = sum(x)", "f16[*,1023] f32[*,1]", 90, "lanes 32, registers, inner, pack 8 x 4, 4 rows per block, peeled"},
-    {"s = sum(x)", "f32[*,257] f32[*,1]", 90, "lanes 32, registers, inner, pack 4 x 2, 4 rows per block, peeled"},
-    {"s = sum(x)", "f32[*,2048] f32[*,1]", 90, "block 256, registers, inner, pack 4 x 2"},
-    {"s = sum(x)", "f32[*,262144] f32[*,1]", 90, "cluster 16, block 512, registers, inner, pack 4 x 8"},
-    {"s = sum(x)", "f32[*,268435456] f32[*,1]", 90, "block 1024, stream, inner, pack 4 x 16, splits 4096"},
+     "block 256, registers, inner, vector 8 x 6, online, peeled"},
+    {"s = sum(x * y)", "f32[*,65536] f32[*,65536] f32[*,1]", 90,
+     "cluster 16, block 512, registers, inner, vector 4 x 2"},
+    {"s = sum(x)", "f32[*,8] f32[*,1]", 90, "lanes 1, registers, inner, vector 4 x 2, 128 rows per block"},
+    {"s = sum(x)", "f16[*,1023] f32[*,1]", 90, "lanes 32, registers, inner, vector 8 x 4, 4 rows per block, peeled"},
+    {"s = sum(x)", "f32[*,257] f32[*,1]", 90, "lanes 32, registers, inner, vector 4 x 2, 4 rows per block, peeled"},
+    {"s = sum(x)", "f32[*,2048] f32[*,1]", 90, "block 256, registers, inner, vector 4 x 2"},
+    {"s = sum(x)", "f32[*,262144] f32[*,1]", 90, "cluster 16, block 512, registers, inner, vector 4 x 8"},
+    {"s = sum(x)", "f32[*,268435456] f32[*,1]", 90, "block 1024, stream, inner, vector 4 x 16, splits 4096"},
     {"y = softmax(x)", "bf16[*,1023] bf16[*,1023]", 90,
-     "lanes 32, registers, inner, pack 8 x 4, 4 rows per block, peeled"},
-    {"y = softmax(x)", "f32[*,127] f32[*,127]", 90, "lanes 2, tile, inner, pack 1 x 64, 64 rows per block"},
+     "lanes 32, registers, inner, vector 8 x 4, 4 rows per block, peeled"},
+    {"y = softmax(x)", "f32[*,127] f32[*,127]", 90, "lanes 2, tile, inner, vector 1 x 64, 64 rows per block"},
     {"y = layer_norm(x, w, b)", "bf16[*,127] bf16[127] bf16[127] bf16[*,127]", 90,
-     "lanes 32, tile, inner, pack 1 x 4, 64 rows per block"},
+     "lanes 32, tile, inner, vector 1 x 4, 64 rows per block"},
     {"y = layer_norm(x, w, b)", "bf16[*,257] bf16[257] bf16[257] bf16[*,257]", 90,
-     "lanes 32, tile, inner, pack 1 x 9, 64 rows per block"},
+     "lanes 32, tile, inner, vector 1 x 9, 64 rows per block"},
     {"y = layer_norm(x, w, b)", "bf16[*,1023] bf16[1023] bf16[1023] bf16[*,1023]", 90,
-     "lanes 32, registers, inner, pack 8 x 4, 4 rows per block, peeled"},
-    {"y = softmax(x)", "f16[*,127] f16[*,127]", 90, "lanes 1, tile, inner, pack 2 x 64, 64 rows per block, masked"},
-    {"y = softmax(x)", "f16[*,257] f16[*,257]", 90, "lanes 16, registers, inner, pack 8 x 2, 8 rows per block, peeled"},
+     "lanes 32, registers, inner, vector 8 x 4, 4 rows per block, peeled"},
+    {"y = softmax(x)", "f16[*,127] f16[*,127]", 90, "lanes 1, tile, inner, vector 2 x 64, 64 rows per block, masked"},
+    {"y = softmax(x)", "f16[*,257] f16[*,257]", 90,
+     "lanes 16, registers, inner, vector 8 x 2, 8 rows per block, peeled"},
     {"y = rms_norm(x, w)", "bf16[*,4096] bf16[4096] bf16[*,4096]", 90,
-     "block 128, shared, inner, pack 8 x 4, 2 rows per block, ahead"},
+     "block 128, shared, inner, vector 8 x 4, 2 rows per block, prefetch"},
     {"y = rms_norm(x, w)", "bf16[*,49152] bf16[49152] bf16[*,49152]", 90,
-     "cluster 8, block 128, shared, inner, pack 8 x 6, 2 rows per block, ahead"},
+     "cluster 8, block 128, shared, inner, vector 8 x 6, 2 rows per block, prefetch"},
     {"y = rms_norm(x, w)", "bf16[*,262144] bf16[262144] bf16[*,262144]", 90,
-     "cluster 8, block 512, shared, inner, pack 8 x 8"},
-    {"y = layer_norm(x, w)", "bf16[*,16384] bf16[16384] bf16[*,16384]", 90, "cluster 4, block 128, shared, inner, pack 8 x 4, 2 rows per block, ahead, online"},
+     "cluster 8, block 512, shared, inner, vector 8 x 8"},
+    {"y = layer_norm(x, w)", "bf16[*,16384] bf16[16384] bf16[*,16384]", 90,
+     "cluster 4, block 128, shared, inner, vector 8 x 4, 2 rows per block, prefetch, online"},
     {"y = softmax(x)", "f16[*,8191] f16[*,8191]", 90,
-     "cluster 2, block 128, registers, inner, pack 8 x 4, online, peeled"},
-    {"y = softmax(x)", "f16[*,10000] f16[*,10000]", 90, "block 128, registers, inner, pack 8 x 10"},
+     "cluster 2, block 128, registers, inner, vector 8 x 4, online, peeled"},
+    {"y = softmax(x)", "f16[*,10000] f16[*,10000]", 90, "block 128, registers, inner, vector 8 x 10"},
     {"y = softmax(x)", "f16[*,33001] f16[*,33001]", 90,
-     "cluster 4, block 128, registers, inner, pack 8 x 9, online, peeled"},
+     "cluster 4, block 128, registers, inner, vector 8 x 9, online, peeled"},
     {"y = softmax(x)", "f16[*,131071] f16[*,131071]", 90,
-     "cluster 16, block 128, registers, inner, pack 8 x 9, online, masked"},
-    {"y = softmax(x)", "bf16[*,100000] bf16[*,100000]", 90, "cluster 8, block 256, shared, inner, pack 8 x 7, online"},
-    {"s = sum(x)", "f32[*,4097] f32[*]", 90, "block 512, registers, inner, pack 4 x 2, peeled"},
-    {"s = sum(x)", "f32[*,10000] f32[*]", 90, "block 1024, registers, inner, pack 4 x 3"},
+     "cluster 16, block 128, registers, inner, vector 8 x 9, online, masked"},
+    {"y = softmax(x)", "bf16[*,100000] bf16[*,100000]", 90,
+     "cluster 8, block 256, shared, inner, vector 8 x 7, online"},
+    {"s = sum(x)", "f32[*,4097] f32[*]", 90, "block 512, registers, inner, vector 4 x 2, peeled"},
+    {"s = sum(x)", "f32[*,10000] f32[*]", 90, "block 1024, registers, inner, vector 4 x 3"},
     {"y = layer_norm(x, w, b)", "bf16[*,5000] bf16[5000] bf16[5000] bf16[*,5000]", 90,
-     "block 128, shared, inner, pack 8 x 5, 2 rows per block, ahead, online"},
+     "block 128, shared, inner, vector 8 x 5, 2 rows per block, prefetch, online"},
     {"y = layer_norm(x, w, b)", "bf16[*,10000] bf16[10000] bf16[10000] bf16[*,10000]", 90,
-     "cluster 2, block 128, shared, inner, pack 8 x 5, 2 rows per block, ahead, online"},
+     "cluster 2, block 128, shared, inner, vector 8 x 5, 2 rows per block, prefetch, online"},
     {"y = layer_norm(x, w, b)", "bf16[*,20000] bf16[20000] bf16[20000] bf16[*,20000]", 90,
-     "cluster 4, block 128, shared, inner, pack 8 x 5, 2 rows per block, ahead, online"},
+     "cluster 4, block 128, shared, inner, vector 8 x 5, 2 rows per block, prefetch, online"},
     {"y = layer_norm(x, w, b)", "bf16[*,2501] bf16[2501] bf16[2501] bf16[*,2501]", 90,
-     "block 64, registers, inner, pack 8 x 5, peeled"},
+     "block 64, registers, inner, vector 8 x 5, peeled"},
     {"y = rms_norm(x, w)", "bf16[*,9001] bf16[9001] bf16[*,9001]", 90,
-     "block 256, registers, inner, pack 8 x 5, peeled"},
+     "block 256, registers, inner, vector 8 x 5, peeled"},
     {"y = rms_norm(x, w)", "bf16[*,14001] bf16[14001] bf16[*,14001]", 90,
-     "block 256, registers, inner, pack 8 x 7, peeled"},
+     "block 256, registers, inner, vector 8 x 7, peeled"},
     {"y = softmax_grad(a, b)", "f16[*,512] f16[*,512] f16[*,512]", 90,
-     "lanes 32, registers, inner, pack 8 x 2, 4 rows per block"},
+     "lanes 32, registers, inner, vector 8 x 2, 4 rows per block"},
     {"y = softmax(where(m, x, 0))", "bool[*,512] f32[*,512] f32[*,512]", 90,
-     "lanes 32, registers, inner, pack 4 x 4, 4 rows per block"},
-    {"y = softmax(x)", "e4m3[*,1000] e4m3[*,1000]", 90, "lanes 32, tile, inner, pack 8 x 4, 16 rows per block"},
-    {"y = softmax(x)", "f16[*,1023]{1024,1} f16[*,1023]", 90, "block 64, registers, inner, pack 1 x 16"},
+     "lanes 32, registers, inner, vector 4 x 4, 4 rows per block"},
+    {"y = softmax(x)", "e4m3[*,1000] e4m3[*,1000]", 90, "lanes 32, tile, inner, vector 8 x 4, 16 rows per block"},
+    {"y = softmax(x)", "f16[*,1023]{1024,1} f16[*,1023]", 90, "block 64, registers, inner, vector 1 x 16"},
     {"y = softmax(x)", "f16[*,1023]{1024,1} f16[*,1023]{1024,1}", 90,
-     "lanes 32, registers, inner, pack 8 x 4, 4 rows per block, peeled"},
-    {"y = softmax(x)", "f32[*,4095]{4096,1} f32[*,4095]", 80, "block 128, registers, inner, pack 1 x 32"},
+     "lanes 32, registers, inner, vector 8 x 4, 4 rows per block, peeled"},
+    {"y = softmax(x)", "f32[*,4095]{4096,1} f32[*,4095]", 80, "block 128, registers, inner, vector 1 x 32"},
     {"y = softmax(x)", "f16[*,50257]{50304,1} f16[*,50257]", 90,
-     "cluster 8, block 256, registers, inner, pack 1 x 25, online"},
+     "cluster 8, block 256, registers, inner, vector 1 x 25, online"},
     {"s = sum(x)", "f32[1,200]{201,1} f32[1]", 90,
-     "lanes 16, registers, inner, pack 2 x 7, 8 rows per block"}, /* as of */
+     "lanes 16, registers, inner, vector 2 x 7, 8 rows per block"}, /* as of */
     {"s = sum(x)", "f32[2,200]{201,1} f32[2]", 90,
-     "lanes 16, registers, inner, pack 2 x 7, 8 rows per block"}, /* many */
-    {"s = sum(x)", "f16[*,100]{101,1} f32[*]", 90, "lanes 16, registers, inner, pack 2 x 4, 8 rows per block"},
-    {"y = a + b", "f32[*,6] f32[6] f32[*,6]", 90, "threads 128, registers, flat, pack 4 x 2"},
+     "lanes 16, registers, inner, vector 2 x 7, 8 rows per block"}, /* many */
+    {"s = sum(x)", "f16[*,100]{101,1} f32[*]", 90, "lanes 16, registers, inner, vector 2 x 4, 8 rows per block"},
+    {"y = a + b", "f32[*,6] f32[6] f32[*,6]", 90, "threads 128, registers, flat, vector 4 x 2"},
     {"y = reduce((a, b) -> a + 2 * b, x, 0)", "f32[*,6] f32[*]", 90,
-     "lanes 1, tile, inner, pack 2 x 3, 512 rows per block, ordered"},
+     "lanes 1, tile, inner, vector 2 x 3, 512 rows per block, ordered"},
 };
 
-/* How the same is launched: the most rows whose inputs leave the L2 first (0: they never do), the threads that end a split
- * row, and whether the blocks of a cluster wait for what is sent to them. */
+/* How the same is launched: the most rows whose inputs leave the L2 first (0: they never do), the threads that end a
+ * split row, and whether the blocks of a cluster wait for what is sent to them. */
 static const struct {
     const char *program, *tensors;
-    int64_t once_rows;
-    int enders;
+    int64_t evict_first_rows;
+    int final_threads;
     bool arrivals;
 } launches[] = {
     {"s = sum(x)", "f32[*,1024] f32[*,1]", 8 * (int64_t)52428800 / 4096, 0, false},
@@ -359,12 +364,12 @@ static void launches_follow_from_the_program(void **state) {
             fail_msg("%s", kiln_last_error());
         if (bound_prepare(&b, 90, &prepared)) fail_msg("%s", kiln_last_error());
         const kiln__schedule *s = &prepared.schedule;
-        if (s->once_rows != launches[i].once_rows || s->enders != launches[i].enders ||
+        if (s->evict_first_rows != launches[i].evict_first_rows || s->final_threads != launches[i].final_threads ||
             s->arrivals != launches[i].arrivals)
             fail_msg("%s of %s: %lld rows leave first, %d threads end, arrivals %d (%s)", launches[i].program,
-                     launches[i].tensors, (long long)s->once_rows, s->enders, s->arrivals, s->text);
+                     launches[i].tensors, (long long)s->evict_first_rows, s->final_threads, s->arrivals, s->text);
         for (int o = 0; o < prepared.problem.input_count; o++)
-            assert_int_equal(s->once[o], s->once_rows && prepared.problem.operands[o].follows_rows);
+            assert_int_equal(s->evict_first[o], s->evict_first_rows && prepared.problem.operands[o].follows_rows);
         kiln__prepared_free(&prepared);
         bound_destroy(&b);
     }

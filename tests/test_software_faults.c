@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every function of the driver's and of NVRTC's table fails once, at each of its calls: the public call tells so, nothing
- * leaks, and the next one works. Each fault has a process of its own, since libraries are opened once per process. */
+/* Every function of the driver's and of NVRTC's table fails once, at each of its calls: the public call tells so,
+ * nothing leaks, and the next one works. Each fault has a process of its own, since libraries are opened once per
+ * process. */
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
@@ -27,7 +28,9 @@ extern char **environ;
 enum { CHILD_GOOD = 0, CHILD_BAD = 1, CHILD_NOT_REACHED = 2 };
 
 /* Functions whose failure may go without a status, and why. */
-static const struct { const char *function, *why; } forgiven[] = {
+static const struct {
+    const char *function, *why;
+} forgiven[] = {
     {"cuGetErrorName", "the failure that it was asked about keeps its own status"},
     {"cuGetErrorString", "as cuGetErrorName"},
     {"cuDeviceGetName", "a name for people"},
@@ -46,16 +49,14 @@ static const struct { const char *function, *why; } forgiven[] = {
     {"nvrtcDestroyProgram", "the compile itself has succeeded or failed before"},
 };
 
-static bool is_forgiven(const char *function)
-{
+static bool is_forgiven(const char *function) {
     for (size_t i = 0; i < COUNT(forgiven); i++)
         if (!strcmp(forgiven[i].function, function)) return true;
     return false;
 }
 
 /* Work without a context is refused; the refusal asks the driver for its name. */
-static kiln_status work_without_context(const software_device *device)
-{
+static kiln_status work_without_context(const software_device *device) {
     const int64_t sizes[2] = {2, 8};
     kiln_tensor tensors[2];
     kiln_program *program = NULL;
@@ -69,8 +70,10 @@ static kiln_status work_without_context(const software_device *device)
     if (result) status = kiln__driver_fail(device->driver, KILN_E_NO_DEVICE, result, "the current context");
     if (!status) {
         status = kiln_plan_create(program, tensors, 2, NULL, 0, &plan);
-        if (!status) status = kiln__fail(KILN_E_INTERNAL, "a plan without a context");
-        else if (status == KILN_E_NO_CONTEXT && strstr(kiln_last_error(), "201")) status = KILN_OK;
+        if (!status)
+            status = kiln__fail(KILN_E_INTERNAL, "a plan without a context");
+        else if (status == KILN_E_NO_CONTEXT && strstr(kiln_last_error(), "201"))
+            status = KILN_OK;
     }
     if (!context) { /* it could not be told, and is still current */
         kiln_program_destroy(program);
@@ -85,8 +88,7 @@ static kiln_status work_without_context(const software_device *device)
 }
 
 /* The calls for cooperative grids, on a kernel with arguments of zeros: no elements at all. */
-static kiln_status launch_cooperatively(const kiln__driver *driver, const void *image)
-{
+static kiln_status launch_cooperatively(const kiln__driver *driver, const void *image) {
     static const unsigned char zeros[4096];
     void *parameters[] = {(void *)(uintptr_t)zeros};
     const char *what = "";
@@ -95,7 +97,8 @@ static kiln_status launch_cooperatively(const kiln__driver *driver, const void *
     kiln__CUfunction function = NULL;
     kiln__CUdeviceptr counter = 0;
     int blocks = 0, capturing = 0;
-    const kiln__CUlaunchConfig config = {.grid_x = 1, .grid_y = 1, .grid_z = 1, .block_x = 128, .block_y = 1, .block_z = 1};
+    const kiln__CUlaunchConfig config = {
+        .grid_x = 1, .grid_y = 1, .grid_z = 1, .block_x = 128, .block_y = 1, .block_z = 1};
     kiln__CUresult result = KILN__CUDA_SUCCESS;
 #define STEP(call) \
     if (!result) what = #call, result = driver->call
@@ -117,8 +120,7 @@ static kiln_status launch_cooperatively(const kiln__driver *driver, const void *
 }
 
 /* PTX of a kernel for an older device, which this one runs too. */
-static kiln_status compile_ptx(const software_device *device)
-{
+static kiln_status compile_ptx(const software_device *device) {
     const int64_t sizes[2] = {-1, 8};
     kiln_tensor tensors[2];
     kiln_program *program = NULL;
@@ -133,8 +135,7 @@ static kiln_status compile_ptx(const software_device *device)
     return status;
 }
 
-static kiln_status ask_for_information(const software_device *device)
-{
+static kiln_status ask_for_information(const software_device *device) {
     kiln_device_info info = {.struct_size = sizeof info};
     kiln_system_info system = {.struct_size = sizeof system};
     kiln_status status = kiln_context_get_device_info(device->kiln, 0, &info);
@@ -143,9 +144,9 @@ static kiln_status ask_for_information(const software_device *device)
 
 /* A day in the life of the library: more than 48 KB of shared memory, a row that several blocks share through a
  * workspace, a compile or an image from the disk. */
-static kiln_status work(const char *cache_dir, char *message, size_t size)
-{
-    const software_case tests[] = {{"y = softmax(x)", KILN_F32, 1, 50257, false, 0}, {"s = sum(x)", KILN_F32, 1, 300000, true, 0}};
+static kiln_status work(const char *cache_dir, char *message, size_t size) {
+    const software_case tests[] = {{"y = softmax(x)", KILN_F32, 1, 50257, false, 0},
+                                   {"s = sum(x)", KILN_F32, 1, 300000, true, 0}};
     software_device device;
     kiln_status status = software_device_open(cache_dir, &device);
     snprintf(message, size, "%s", kiln_last_error());
@@ -163,14 +164,13 @@ static kiln_status work(const char *cache_dir, char *message, size_t size)
     return status ? status : closed;
 }
 
-static int complain(const char *what, const char *function, long nth, int code, kiln_status status, const char *message)
-{
+static int complain(const char *what, const char *function, long nth, int code, kiln_status status,
+                    const char *message) {
     printf("%s, call %ld with code %d: %s (%s: %s)\n", function, nth, code, what, kiln_status_name(status), message);
     return CHILD_BAD;
 }
 
-static long live_objects(const software_gpu *gpu, const char *function)
-{
+static long live_objects(const software_gpu *gpu, const char *function) {
     software_gpu_counts driver, nvrtc;
     gpu->driver_counts(&driver);
     gpu->nvrtc_counts(&nvrtc);
@@ -186,8 +186,7 @@ static long live_objects(const software_gpu *gpu, const char *function)
 }
 
 /* arguments: function, which call, code, cache folder or "-" for an empty one */
-static int child(char **arguments)
-{
+static int child(char **arguments) {
 #if defined(KILN_SOFTWARE_DRIVER) && defined(KILN_SOFTWARE_NVRTC)
     software_gpu gpu;
     char message[1024];
@@ -196,18 +195,25 @@ static int child(char **arguments)
     const int code = atoi(arguments[2]);
     const bool of_nvrtc = !strncmp(function, "nvrtc", 5);
     if (!software_gpu_open(KILN_SOFTWARE_DRIVER, KILN_SOFTWARE_NVRTC, &gpu)) return CHILD_BAD;
-    if (of_nvrtc) gpu.fail_nvrtc(function, nth, code);
-    else gpu.fail_driver(function, nth, code);
+    if (of_nvrtc)
+        gpu.fail_nvrtc(function, nth, code);
+    else
+        gpu.fail_driver(function, nth, code);
     const kiln_status status = work(cache_dir, message, sizeof message);
     const bool reached = of_nvrtc ? gpu.nvrtc_failed() : gpu.driver_failed();
     gpu.fail_driver(NULL, 0, 0);
     gpu.fail_nvrtc(NULL, 0, 0);
-    if (!reached) return status ? complain("fails without a fault", function, nth, code, status, message) : CHILD_NOT_REACHED;
+    if (!reached)
+        return status ? complain("fails without a fault", function, nth, code, status, message) : CHILD_NOT_REACHED;
     if (!status && !is_forgiven(function)) return complain("goes unnoticed", function, nth, code, status, message);
-    if (status && (!*message || status == KILN_E_INTERNAL)) return complain("has no clear status", function, nth, code, status, message);
-    const kiln_status expected = of_nvrtc ? KILN_OK : code == KILN__CUDA_ERROR_OUT_OF_MEMORY ? KILN_E_DEVICE_MEMORY
-                                            : code == KILN__CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED ? KILN_E_CAPTURE : KILN_OK;
-    if (status && expected && status != expected) return complain("has the wrong status", function, nth, code, status, message);
+    if (status && (!*message || status == KILN_E_INTERNAL))
+        return complain("has no clear status", function, nth, code, status, message);
+    const kiln_status expected = of_nvrtc                                              ? KILN_OK
+                                 : code == KILN__CUDA_ERROR_OUT_OF_MEMORY              ? KILN_E_DEVICE_MEMORY
+                                 : code == KILN__CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED ? KILN_E_CAPTURE
+                                                                                       : KILN_OK;
+    if (status && expected && status != expected)
+        return complain("has the wrong status", function, nth, code, status, message);
     if (live_objects(&gpu, function)) return complain("leaks", function, nth, code, status, message);
     const kiln_status again = work(cache_dir, message, sizeof message);
     if (again) return complain("breaks what comes after it", function, nth, code, again, message);
@@ -220,13 +226,13 @@ static int child(char **arguments)
 
 /* ---- the sweep -------------------------------------------------------------------------------------------- */
 
-static int run_child(const char *function, long nth, int code, const char *cache_dir)
-{
+static int run_child(const char *function, long nth, int code, const char *cache_dir) {
     char number[24], result[24];
     snprintf(number, sizeof number, "%ld", nth);
     snprintf(result, sizeof result, "%d", code);
     char self[] = "/proc/self/exe";
-    char *arguments[] = {self, (char[]){"--child"}, (char *)(uintptr_t)function, number, result, (char *)(uintptr_t)cache_dir, NULL};
+    char *arguments[] = {
+        self, (char[]){"--child"}, (char *)(uintptr_t)function, number, result, (char *)(uintptr_t)cache_dir, NULL};
     pid_t pid = 0;
     int status = 0;
     fflush(stdout);
@@ -236,8 +242,7 @@ static int run_child(const char *function, long nth, int code, const char *cache
 }
 
 /* Each call of the function fails in turn; of a further code only the first. Returns how many went wrong. */
-static int sweep(const char *function, const int *codes, size_t code_count, const char *cache_dir)
-{
+static int sweep(const char *function, const int *codes, size_t code_count, const char *cache_dir) {
     int wrong = 0;
     for (size_t c = 0; c < code_count; c++) {
         const long limit = c == 0 ? CALL_LIMIT : 1;
@@ -245,7 +250,8 @@ static int sweep(const char *function, const int *codes, size_t code_count, cons
         for (; nth <= limit; nth++) {
             const int result = run_child(function, nth, codes[c], cache_dir);
             if (result == CHILD_NOT_REACHED) break;
-            if (result != CHILD_GOOD && result != CHILD_BAD) printf("%s, call %ld with code %d: exit status %d\n", function, nth, codes[c], result);
+            if (result != CHILD_GOOD && result != CHILD_BAD)
+                printf("%s, call %ld with code %d: exit status %d\n", function, nth, codes[c], result);
             wrong += result != CHILD_GOOD;
         }
         if (nth == 1) {
@@ -256,8 +262,7 @@ static int sweep(const char *function, const int *codes, size_t code_count, cons
     return wrong;
 }
 
-static void every_driver_function_may_fail(void **unused)
-{
+static void every_driver_function_may_fail(void **unused) {
     (void)unused;
     static const char *const functions[] = {
 #define NAME(name, symbol, params) symbol,
@@ -265,7 +270,11 @@ static void every_driver_function_may_fail(void **unused)
 #undef NAME
     };
     /* unknown error, out of memory, invalid image, no binary for GPU, launch failure, capture in progress */
-    static const int codes[] = {999, KILN__CUDA_ERROR_OUT_OF_MEMORY, KILN__CUDA_ERROR_INVALID_IMAGE, KILN__CUDA_ERROR_NO_BINARY_FOR_GPU, 719,
+    static const int codes[] = {999,
+                                KILN__CUDA_ERROR_OUT_OF_MEMORY,
+                                KILN__CUDA_ERROR_INVALID_IMAGE,
+                                KILN__CUDA_ERROR_NO_BINARY_FOR_GPU,
+                                719,
                                 KILN__CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED};
     own_folder cache;
     int wrong = 0;
@@ -276,8 +285,7 @@ static void every_driver_function_may_fail(void **unused)
     assert_int_equal(wrong, 0);
 }
 
-static void every_nvrtc_function_may_fail(void **unused)
-{
+static void every_nvrtc_function_may_fail(void **unused) {
     (void)unused;
     static const char *const functions[] = {
 #define NAME(ret, name, params) "nvrtc" #name,
@@ -292,8 +300,7 @@ static void every_nvrtc_function_may_fail(void **unused)
     assert_int_equal(wrong, 0);
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
 #if !defined(KILN_SOFTWARE_DRIVER)
     puts("skipped: the software GPU was not built, for want of a C++ compiler");
     return 77;

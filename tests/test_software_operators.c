@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every operator and every function of the prelude in a kernel, on the software GPU, against the CPU reference: on usual
- * numbers, and operators also on zeros, infinities, NaN and the ends of each type's range. */
+/* Every operator and every function of the prelude in a kernel, on the software GPU, against the CPU reference: on
+ * usual numbers, and operators also on zeros, infinities, NaN and the ends of each type's range. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -32,8 +32,7 @@ typedef struct expressions {
 } expressions;
 
 static void add(expressions *list, const char *format, ...) KILN_PRINTF(2, 3);
-static void add(expressions *list, const char *format, ...)
-{
+static void add(expressions *list, const char *format, ...) {
     va_list arguments;
     assert_true(list->count < EXPRESSION_LIMIT);
     va_start(arguments, format);
@@ -42,19 +41,68 @@ static void add(expressions *list, const char *format, ...)
 }
 
 static const char *const written[] = {
-    "a + b", "a - b", "a * b", "a / b", "a % b", "a ** 2", "a ** 3", "-a", "a < b", "a <= b", "a > b", "a >= b", "a == b", "a != b",
-    "a != 0 && b > 0", "a > 0 || b > 0", "!(a > b)", "a & b", "a | b", "a ^ b", "~a", "a << 3", "a >> 1", "1 << a", "a >> b", "a > b ? b : c",
-    "a / 3", "a % 3", "3 % a", "f32(a)", "f64(a)", "f16(a)", "bf16(a)", "i64(a)", "i32(a)", "i16(a)", "i8(a)", "u8(a)", "bool(a)",
-    "where(a > b, inf, a)", "where(a > b, a, nan)", "minimum(a, -7)", "a / sum(abs(b))", "a / 7.5", "sum(a)", "max(a) - min(b)", "any(a > b)",
-    "all(a > b)", "prod(a)", "sum(a > b)", "a == max(a)", "reduce((p, q) -> maximum(abs(p), abs(q)), a, 0)", "mean(a)",
+    "a + b",
+    "a - b",
+    "a * b",
+    "a / b",
+    "a % b",
+    "a ** 2",
+    "a ** 3",
+    "-a",
+    "a < b",
+    "a <= b",
+    "a > b",
+    "a >= b",
+    "a == b",
+    "a != b",
+    "a != 0 && b > 0",
+    "a > 0 || b > 0",
+    "!(a > b)",
+    "a & b",
+    "a | b",
+    "a ^ b",
+    "~a",
+    "a << 3",
+    "a >> 1",
+    "1 << a",
+    "a >> b",
+    "a > b ? b : c",
+    "a / 3",
+    "a % 3",
+    "3 % a",
+    "f32(a)",
+    "f64(a)",
+    "f16(a)",
+    "bf16(a)",
+    "i64(a)",
+    "i32(a)",
+    "i16(a)",
+    "i8(a)",
+    "u8(a)",
+    "bool(a)",
+    "where(a > b, inf, a)",
+    "where(a > b, a, nan)",
+    "minimum(a, -7)",
+    "a / sum(abs(b))",
+    "a / 7.5",
+    "sum(a)",
+    "max(a) - min(b)",
+    "any(a > b)",
+    "all(a > b)",
+    "prod(a)",
+    "sum(a > b)",
+    "a == max(a)",
+    "reduce((p, q) -> maximum(abs(p), abs(q)), a, 0)",
+    "mean(a)",
 };
 
-static void add_operators(expressions *list)
-{
+static void add_operators(expressions *list) {
     for (size_t i = 0; i < COUNT(written); i++) add(list, "%s", written[i]);
     for (int op = 0; op < KILN__OP_COUNT_OF; op++) {
         const kiln__op_info *info = kiln__op_describe((kiln__op)op);
-        if (!*info->name || op == KILN__OP_INDEX || op == KILN__OP_SIZE || op == KILN__OP_UNIFORM || op == KILN__OP_REDUCE_USER) continue;
+        if (!*info->name || op == KILN__OP_INDEX || op == KILN__OP_SIZE || op == KILN__OP_UNIFORM ||
+            op == KILN__OP_REDUCE_USER)
+            continue;
         if (info->args == 1) add(list, "%s(a)", info->name);
         if (info->args == 2) add(list, "%s(a, b)", info->name);
         if (info->args == 3) add(list, "%s(a, b, c)", info->name);
@@ -66,8 +114,7 @@ static const char *const elsewhere[] = {
     "dropout", "dropout_grad", "cross_entropy_label", "cross_entropy_label_grad", "quantize_e4m3", "quantize_e5m2",
 };
 
-static void add_call(expressions *list, const char *at)
-{
+static void add_call(expressions *list, const char *at) {
     char name[64] = "", call[128];
     size_t length = strcspn(at, "("), parameters = at[strcspn(at, "(") + 1] != ')';
     memcpy(name, at, length);
@@ -77,13 +124,13 @@ static void add_call(expressions *list, const char *at)
     int used = snprintf(call, sizeof call, "%s(", name);
     /* What is given for a parameter with a default, an epsilon or a count, is positive. */
     for (size_t i = 0; i < parameters; i++)
-        used += snprintf(call + used, sizeof call - (size_t)used, "%s%s", i ? ", " : "", i < INPUTS ? (const char *[]){"a", "b", "c"}[i] : "1e-3");
+        used += snprintf(call + used, sizeof call - (size_t)used, "%s%s", i ? ", " : "",
+                         i < INPUTS ? (const char *[]){"a", "b", "c"}[i] : "1e-3");
     snprintf(call + used, sizeof call - (size_t)used, ")");
     add(list, "%s", call);
 }
 
-static void add_prelude(expressions *list)
-{
+static void add_prelude(expressions *list) {
     for (const char *at = kiln__source_prelude_kiln; (at = strstr(at, "\nfn ")) != NULL;) {
         at += 4;
         if (*at != '_') add_call(list, at);
@@ -95,7 +142,7 @@ static void add_prelude(expressions *list)
 typedef struct kernel_run {
     kiln_type type, output_type;
     bool every_type; /* as output types, one after another */
-    bool special; /* numbers at the ends of the range among the inputs */
+    bool special;    /* numbers at the ends of the range among the inputs */
     const expressions *list;
     size_t first, count;
     kiln_program *program;
@@ -104,31 +151,36 @@ typedef struct kernel_run {
     double *got[KILN_MAX_TENSORS];
 } kernel_run;
 
-static const kiln_type stored[] = {KILN_F64, KILN_F32, KILN_F16, KILN_BF16, KILN_I64, KILN_I32, KILN_I16, KILN_I8, KILN_U8, KILN_BOOL};
+static const kiln_type stored[] = {KILN_F64, KILN_F32, KILN_F16, KILN_BF16, KILN_I64,
+                                   KILN_I32, KILN_I16, KILN_I8,  KILN_U8,   KILN_BOOL};
 
-static kiln_type type_of_output(const kernel_run *k, size_t output) { return k->every_type ? stored[output % COUNT(stored)] : k->output_type; }
+static kiln_type type_of_output(const kernel_run *k, size_t output) {
+    return k->every_type ? stored[output % COUNT(stored)] : k->output_type;
+}
 
-static double draw(size_t i)
-{
+static double draw(size_t i) {
     uint64_t z = ((uint64_t)i + 1) * 0x9e3779b97f4a7c15u;
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
     return (double)((z ^ (z >> 31)) >> 11) * 0x1p-53;
 }
 
-static double input_value(const kernel_run *k, size_t tensor, size_t i)
-{
-    static const double floats[] = {0.0, -0.0, 1.0, -1.0, INFINITY, -INFINITY, NAN, 65504.0, -3e4, 0.5, 2.5, -2.5, 33.0, 1e-7};
+static double input_value(const kernel_run *k, size_t tensor, size_t i) {
+    static const double floats[] = {0.0,     -0.0, 1.0, -1.0, INFINITY, -INFINITY, NAN,
+                                    65504.0, -3e4, 0.5, 2.5,  -2.5,     33.0,      1e-7};
     /* The large ones are exact in f32, in which functions of integers compute. */
     static const double integers[] = {0, 1, -1, 2, 3, -3, 31, 32, 63, 64, 2147483520.0, -2147483648.0, 100, -7};
     bool is_float = kiln__type_is_float(k->type);
-    if (k->special) return (is_float ? floats : integers)[(tensor == 0 ? i : tensor == 1 ? i / COUNT(floats) + i * 3 : i * 5) % COUNT(floats)];
+    if (k->special)
+        return (is_float ? floats : integers)[(tensor == 0   ? i
+                                               : tensor == 1 ? i / COUNT(floats) + i * 3
+                                                             : i * 5) %
+                                              COUNT(floats)];
     double u = draw(tensor * 1000 + i);
     return is_float ? (tensor == 0 ? 3 * u - 1.5 : tensor == 1 ? 0.25 + u : 0.5 + u) : floor(40 * u) - 20;
 }
 
-static size_t elements(const kiln_tensor *tensor)
-{
+static size_t elements(const kiln_tensor *tensor) {
     size_t n = 1;
     for (int i = 0; i < tensor->rank; i++) n *= (size_t)tensor->sizes[i];
     return n;
@@ -136,8 +188,7 @@ static size_t elements(const kiln_tensor *tensor)
 
 static size_t bytes_of(const kiln_tensor *tensor) { return elements(tensor) * kiln_type_size(tensor->type); }
 
-static void make_program(kernel_run *k)
-{
+static void make_program(kernel_run *k) {
     kiln__text text = {0}, names = {0};
     /* All inputs in one place, so that their order is a, b, c. */
     kiln__text_puts(&text, "z = where(a == a, where(b == b, c, b), a)");
@@ -149,16 +200,17 @@ static void make_program(kernel_run *k)
     kiln_program_options options = KILN_PROGRAM_OPTIONS_INIT;
     char *program = kiln__text_take(&text), *outputs = kiln__text_take(&names);
     options.outputs = outputs;
-    if (kiln_program_create(device.kiln, program, &options, &k->program)) fail_msg("%s: %s", program, kiln_last_error());
+    if (kiln_program_create(device.kiln, program, &options, &k->program))
+        fail_msg("%s: %s", program, kiln_last_error());
     free(program);
     free(outputs);
 }
 
-static void make_tensors(kernel_run *k)
-{
+static void make_tensors(kernel_run *k) {
     const int64_t sizes[2] = {ROWS, COLS};
     for (size_t t = 0; t < INPUTS + 1 + k->count; t++) {
-        if (t < INPUTS) k->host[t] = kiln_tensor_contiguous(NULL, k->type, 2, sizes);
+        if (t < INPUTS)
+            k->host[t] = kiln_tensor_contiguous(NULL, k->type, 2, sizes);
         else {
             int32_t rank = 0;
             int64_t shape[KILN_MAX_RANK];
@@ -177,8 +229,7 @@ static void make_tensors(kernel_run *k)
 }
 
 /* Half types and f32 compute in f32; a step of the output's type where that is coarser. */
-static bool is_close(const kernel_run *k, kiln_type output_type, double got, double expected)
-{
+static bool is_close(const kernel_run *k, kiln_type output_type, double got, double expected) {
     if (k->every_type) return got == expected || (isnan(got) && isnan(expected));
     if (isnan(expected) || isnan(got)) return isnan(expected) && isnan(got);
     if (isinf(expected) || isinf(got)) return got == expected;
@@ -187,19 +238,22 @@ static bool is_close(const kernel_run *k, kiln_type output_type, double got, dou
     return fabs(got - expected) <= relative * fmax(fabs(expected), 1e-2);
 }
 
-static int compare(const kernel_run *k)
-{
+static int compare(const kernel_run *k) {
     int wrong = 0;
     for (size_t o = 0; o <= k->count; o++) {
         const kiln_tensor *tensor = &k->host[INPUTS + o];
         for (size_t i = 0; i < elements(tensor); i++) {
-            const double got = k->got[o][i], expected = kiln__load_f64(tensor->type, (char *)tensor->data + i * kiln_type_size(tensor->type));
+            const double got = k->got[o][i],
+                         expected =
+                             kiln__load_f64(tensor->type, (char *)tensor->data + i * kiln_type_size(tensor->type));
             if (is_close(k, tensor->type, got, expected)) continue;
             char inputs[128] = "";
             if (elements(tensor) == ROWS * COLS)
-                snprintf(inputs, sizeof inputs, " for a %g, b %g, c %g", input_value(k, 0, i), input_value(k, 1, i), input_value(k, 2, i));
-            print_message("%s in %s: element %zu is %.9g, expected %.9g%s\n", o ? k->list->items[k->first + o - 1] : "z", kiln_type_name(k->type), i, got,
-                          expected, inputs);
+                snprintf(inputs, sizeof inputs, " for a %g, b %g, c %g", input_value(k, 0, i), input_value(k, 1, i),
+                         input_value(k, 2, i));
+            print_message("%s in %s: element %zu is %.9g, expected %.9g%s\n",
+                          o ? k->list->items[k->first + o - 1] : "z", kiln_type_name(k->type), i, got, expected,
+                          inputs);
             wrong++;
             break;
         }
@@ -207,18 +261,21 @@ static int compare(const kernel_run *k)
     return wrong;
 }
 
-static int run_kernel(kernel_run *k)
-{
+static int run_kernel(kernel_run *k) {
     const size_t count = INPUTS + 1 + k->count;
     make_program(k);
     make_tensors(k);
-    if (kiln_run(k->program, k->gpu, count, NULL, 0, NULL)) fail_msg("'%s' and what follows in %s: %s", k->list->items[k->first], kiln_type_name(k->type), kiln_last_error());
+    if (kiln_run(k->program, k->gpu, count, NULL, 0, NULL))
+        fail_msg("'%s' and what follows in %s: %s", k->list->items[k->first], kiln_type_name(k->type),
+                 kiln_last_error());
     for (size_t t = INPUTS; t < count; t++) {
         const size_t n = elements(&k->host[t]);
         assert_int_equal(device.driver->MemcpyDtoH(k->host[t].data, k->memory[t], bytes_of(&k->host[t])), 0);
         k->got[t - INPUTS] = malloc(n * sizeof(double));
         assert_non_null(k->got[t - INPUTS]);
-        for (size_t i = 0; i < n; i++) k->got[t - INPUTS][i] = kiln__load_f64(k->host[t].type, (char *)k->host[t].data + i * kiln_type_size(k->host[t].type));
+        for (size_t i = 0; i < n; i++)
+            k->got[t - INPUTS][i] =
+                kiln__load_f64(k->host[t].type, (char *)k->host[t].data + i * kiln_type_size(k->host[t].type));
     }
     if (kiln_run_cpu(k->program, k->host, count, NULL, 0)) fail_msg("%s", kiln_last_error());
     const int wrong = compare(k);
@@ -232,8 +289,7 @@ static int run_kernel(kernel_run *k)
 }
 
 /* Whether the expression has a type for inputs of this one. */
-static bool is_typed(const char *expression, kiln_type type)
-{
+static bool is_typed(const char *expression, kiln_type type) {
     const int64_t sizes[2] = {ROWS, COLS};
     kiln_tensor tensors[INPUTS + 2];
     kiln_program *program = NULL;
@@ -256,8 +312,7 @@ static bool is_typed(const char *expression, kiln_type type)
     return status == KILN_OK;
 }
 
-static int run_all(const expressions *all, kiln_type type, bool special)
-{
+static int run_all(const expressions *all, kiln_type type, bool special) {
     static expressions typed;
     int wrong = 0;
     typed.count = 0;
@@ -266,7 +321,11 @@ static int run_all(const expressions *all, kiln_type type, bool special)
     assert_true(typed.count > 20);
     for (size_t first = 0; first < typed.count; first += OUTPUTS_EACH) {
         const size_t left = typed.count - first;
-        kernel_run k = {.type = type, .output_type = kiln__type_is_float(type) ? type : KILN_F32, .special = special, .list = &typed, .first = first,
+        kernel_run k = {.type = type,
+                        .output_type = kiln__type_is_float(type) ? type : KILN_F32,
+                        .special = special,
+                        .list = &typed,
+                        .first = first,
                         .count = left < OUTPUTS_EACH ? left : OUTPUTS_EACH};
         wrong += run_kernel(&k);
     }
@@ -275,8 +334,7 @@ static int run_all(const expressions *all, kiln_type type, bool special)
 
 static const kiln_type types[] = {KILN_F32, KILN_F64, KILN_F16, KILN_I32, KILN_I64};
 
-static void operators_agree_with_the_reference(void **unused)
-{
+static void operators_agree_with_the_reference(void **unused) {
     (void)unused;
     static expressions all;
     int wrong = 0;
@@ -285,8 +343,7 @@ static void operators_agree_with_the_reference(void **unused)
     assert_int_equal(wrong, 0);
 }
 
-static void the_prelude_agrees_with_the_reference(void **unused)
-{
+static void the_prelude_agrees_with_the_reference(void **unused) {
     (void)unused;
     static expressions all;
     int wrong = 0;
@@ -296,8 +353,7 @@ static void the_prelude_agrees_with_the_reference(void **unused)
 }
 
 /* Every storage type to every other, exactly: roundings, saturation, NaN to integers. */
-static void conversions_agree_with_the_reference(void **unused)
-{
+static void conversions_agree_with_the_reference(void **unused) {
     (void)unused;
     static expressions copies;
     int wrong = 0;
@@ -305,27 +361,25 @@ static void conversions_agree_with_the_reference(void **unused)
     for (size_t i = 0; i < COUNT(stored); i++) add(&copies, "%s", i % 2 ? "b" : "a");
     for (size_t t = 0; t < COUNT(stored); t++) {
         for (int special = 0; special < 2; special++) {
-            kernel_run k = {.type = stored[t], .every_type = true, .special = special, .list = &copies, .count = copies.count};
+            kernel_run k = {
+                .type = stored[t], .every_type = true, .special = special, .list = &copies, .count = copies.count};
             wrong += run_kernel(&k);
         }
     }
     assert_int_equal(wrong, 0);
 }
 
-static int open_device(void **unused)
-{
+static int open_device(void **unused) {
     (void)unused;
     return software_device_open(NULL, &device) != KILN_OK;
 }
 
-static int close_device(void **unused)
-{
+static int close_device(void **unused) {
     (void)unused;
     return software_device_close(&device) != KILN_OK;
 }
 
-int main(void)
-{
+int main(void) {
 #if !defined(KILN_SOFTWARE_DRIVER)
     puts("skipped: the software GPU was not built, for want of a C++ compiler");
     return 77;

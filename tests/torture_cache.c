@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Workers ask one disk cache for kernels while chaos is done to it. Every request must give the right bytes or, where
- * compiling is forbidden, the right status; at the end no lock is held, nothing that the dead left is older than an hour,
- * and the cache is below its limit. */
+ * compiling is forbidden, the right status; at the end no lock is held, nothing that the dead left is older than an
+ * hour, and the cache is below its limit. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -94,8 +94,8 @@ static void request(const work *w, uint64_t *random) {
     double start = torture_now_ms();
     atomic_store(&w->self->request_began, start);
     const uint32_t how = torture_draw(random, 8);
-    kiln_status status = how < 6 ? compile_kernel(w, tensors, &info, &right)
-                                 : load_kernel(w, tensors, how == 7, &info, &right);
+    kiln_status status =
+        how < 6 ? compile_kernel(w, tensors, &info, &right) : load_kernel(w, tensors, how == 7, &info, &right);
     double ms = torture_now_ms() - start;
     atomic_store(&w->self->request_began, 0);
     torture_shared *s = w->shared;
@@ -115,7 +115,8 @@ static void request(const work *w, uint64_t *random) {
 }
 
 /* A context's life: some requests with it. */
-static void live(torture_shared *shared, torture_worker *self, const char *cache, fake_driver *driver, uint64_t *random) {
+static void live(torture_shared *shared, torture_worker *self, const char *cache, fake_driver *driver,
+                 uint64_t *random) {
     kiln_context_options options = KILN_CONTEXT_OPTIONS_INIT;
     work w = {.shared = shared, .self = self, .driver = driver, .never = torture_draw(random, 5) == 0};
     char ms[16];
@@ -151,8 +152,7 @@ static pid_t start_worker(const torture *t, int index, uint64_t seed) {
         const struct rlimit little = {2000, 2000};
         setrlimit(RLIMIT_FSIZE, &little);
     }
-    while (!atomic_load(&t->shared->finish))
-        live(t->shared, &t->shared->workers[index], t->cache, fake, &seed);
+    while (!atomic_load(&t->shared->finish)) live(t->shared, &t->shared->workers[index], t->cache, fake, &seed);
     _exit(0);
 }
 
@@ -177,8 +177,7 @@ static bool enter_namespace(void) {
 
 /* A small file system of our own. */
 static bool mount_small(const char *path) {
-    return enter_namespace() &&
-           mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
+    return enter_namespace() && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
            mount("kiln", path, "tmpfs", 0, "size=4m,mode=0700") == 0;
 }
 
@@ -187,9 +186,11 @@ static void tend_workers(torture *t, bool restart) {
         torture_worker *worker = &t->shared->workers[i];
         int status = 0;
         double began = atomic_load(&worker->request_began);
-        if (began > 0 && !worker->stopped && torture_now_ms() - began > HANG_MS) fail_once(t->shared, "a request", "hangs");
+        if (began > 0 && !worker->stopped && torture_now_ms() - began > HANG_MS)
+            fail_once(t->shared, "a request", "hangs");
         if (worker->pid > 0 && waitpid(worker->pid, &status, WNOHANG) != worker->pid) continue;
-        if (WIFSIGNALED(status) && WTERMSIG(status) != SIGKILL) fail_once(t->shared, "a worker", strsignal(WTERMSIG(status)));
+        if (WIFSIGNALED(status) && WTERMSIG(status) != SIGKILL)
+            fail_once(t->shared, "a worker", strsignal(WTERMSIG(status)));
         worker->stopped = false;
         atomic_store(&worker->request_began, 0);
         worker->pid = restart ? start_worker(t, i, t->random ^ (uint64_t)(i + 1) << 32) : 0;
@@ -283,9 +284,12 @@ static long number(const char *text, const char *option) {
 int main(int argc, char **argv) {
     long seconds = 60, seed = (long)time(NULL);
     for (int i = 1; i < argc; i += 2) {
-        if (!strcmp(argv[i], "--seconds")) seconds = number(argv[i + 1], argv[i]);
-        else if (!strcmp(argv[i], "--seed")) seed = number(argv[i + 1], argv[i]);
-        else return fprintf(stderr, "usage: torture_cache [--seconds N] [--seed N]\n"), 2;
+        if (!strcmp(argv[i], "--seconds"))
+            seconds = number(argv[i + 1], argv[i]);
+        else if (!strcmp(argv[i], "--seed"))
+            seed = number(argv[i + 1], argv[i]);
+        else
+            return fprintf(stderr, "usage: torture_cache [--seconds N] [--seed N]\n"), 2;
     }
     torture t = {.random = (uint64_t)seed, .held_lock = -1};
     t.shared = mmap(NULL, sizeof *t.shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -299,7 +303,8 @@ int main(int argc, char **argv) {
            t.tmpfs ? "on a tmpfs of its own" : "no tmpfs can be mounted: files of some workers are limited instead");
     fflush(stdout);
 
-    for (double end = torture_now_ms() + (double)seconds * 1e3; torture_now_ms() < end && !atomic_load(&t.shared->failed);) {
+    for (double end = torture_now_ms() + (double)seconds * 1e3;
+         torture_now_ms() < end && !atomic_load(&t.shared->failed);) {
         tend_workers(&t, true);
         torture_chaos(&t);
         usleep(torture_draw(&t.random, 20000));
@@ -308,11 +313,13 @@ int main(int argc, char **argv) {
     verdict v = {0};
     if (!atomic_load(&t.shared->failed)) judge(&t, &v);
     const torture_shared *s = t.shared;
-    printf("%ld requests: %ld compiled, %ld from disk, %ld from memory, %ld refused to compile; %ld loaded; longest %.0f ms\n"
-           "%ld kills, %ld stops, %ld files struck, %ld folders struck, %ld full disks, %ld leftovers and locks planted\n"
-           "at the end %lld bytes of %d, %d lock files, none held, %d leftovers, none older than an hour\n",
-           s->requests, s->compiled, s->from_disk, s->from_memory, s->would_compile, s->loads, s->longest_ms, t.kills,
-           t.stops, t.files, t.folders, t.fills, t.plants, (long long)v.bytes, TORTURE_LIMIT, v.locks, v.leftovers);
+    printf(
+        "%ld requests: %ld compiled, %ld from disk, %ld from memory, %ld refused to compile; %ld loaded; longest %.0f "
+        "ms\n"
+        "%ld kills, %ld stops, %ld files struck, %ld folders struck, %ld full disks, %ld leftovers and locks planted\n"
+        "at the end %lld bytes of %d, %d lock files, none held, %d leftovers, none older than an hour\n",
+        s->requests, s->compiled, s->from_disk, s->from_memory, s->would_compile, s->loads, s->longest_ms, t.kills,
+        t.stops, t.files, t.folders, t.fills, t.plants, (long long)v.bytes, TORTURE_LIMIT, v.locks, v.leftovers);
     bool failed = atomic_load(&s->failed);
     if (failed) printf("FAILED: %s\nagain with: torture_cache --seconds %ld --seed %ld\n", s->failure, seconds, seed);
     if (t.tmpfs) (void)umount2(t.folder.path, MNT_DETACH);

@@ -164,7 +164,8 @@ static void fill_disk(torture *t) {
     static const char zeros[65536];
     int fd = t->tmpfs ? open(t->filler, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600) : -1;
     if (fd < 0) return;
-    while (write(fd, zeros, sizeof zeros) > 0) {}
+    while (write(fd, zeros, sizeof zeros) > 0) {
+    }
     close(fd);
     t->fills++;
     t->filled_until = torture_now_ms() + draw(t, 300);
@@ -176,8 +177,10 @@ static void plant(torture *t) {
     if (!draw_file(t, folder, path)) return;
     if (strlen(path) < strlen(folder) + 33) return;
     const uint32_t kind = draw(t, 3);
-    if (kind == 0) snprintf(planted, sizeof planted, "%s/.tmp-%08x", folder, draw(t, UINT32_MAX));
-    else snprintf(planted, sizeof planted, "%.*s%s", (int)strlen(folder) + 33, path, kind == 1 ? ".lock" : ".k1.bad");
+    if (kind == 0)
+        snprintf(planted, sizeof planted, "%s/.tmp-%08x", folder, draw(t, UINT32_MAX));
+    else
+        snprintf(planted, sizeof planted, "%.*s%s", (int)strlen(folder) + 33, path, kind == 1 ? ".lock" : ".k1.bad");
     int fd = open(planted, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
     if (fd < 0) return;
     t->plants++;

@@ -316,7 +316,8 @@ int main(void) {
                name);
     } else {
         printf("Kiln %s without a GPU (%s).\nThe kernels are compiled for sm_%d; the results are computed by the CPU "
-               "reference and rounded to their type.\n", kiln_version(), kiln_last_error(), OFFLINE_ARCH);
+               "reference and rounded to their type.\n",
+               kiln_version(), kiln_last_error(), OFFLINE_ARCH);
     }
     bool ok = run_all(&machine, outcomes);
     if (ok) {

@@ -53,21 +53,21 @@ typedef enum kiln_status {
     KILN_E_UNSUPPORTED = 12, /* valid, but outside the documented limits; the message names the limit */
     KILN_E_MEMORY = 13,      /* host memory ran out */
     KILN_E_DEVICE_MEMORY = 14, /* device memory ran out */
-    KILN_E_NO_DRIVER = 15,   /* the CUDA driver library cannot be opened */
-    KILN_E_NO_DEVICE = 16,   /* there is a driver and no usable device */
-    KILN_E_NO_CONTEXT = 17,  /* no CUDA context is current on the calling thread */
-    KILN_E_NO_NVRTC = 18,    /* a compile is needed and the NVRTC library cannot be opened */
-    KILN_E_ARCH = 19,        /* the NVRTC found cannot compile for the architecture */
-    KILN_E_COMPILE = 20,     /* NVRTC refused the generated source, and the log callback has its log; or it crashed in a worker */
-    KILN_E_LOAD = 21,        /* the driver refused the compiled kernel */
-    KILN_E_LAUNCH = 22,      /* the driver refused or failed a launch */
-    KILN_E_CAPTURE = 23,     /* a stream is being captured, and the driver loads no kernel meanwhile */
+    KILN_E_NO_DRIVER = 15,     /* the CUDA driver library cannot be opened */
+    KILN_E_NO_DEVICE = 16,     /* there is a driver and no usable device */
+    KILN_E_NO_CONTEXT = 17,    /* no CUDA context is current on the calling thread */
+    KILN_E_NO_NVRTC = 18,      /* a compile is needed and the NVRTC library cannot be opened */
+    KILN_E_ARCH = 19,          /* the NVRTC found cannot compile for the architecture */
+    KILN_E_COMPILE = 20,       /* NVRTC refused the source (its log goes to the log callback), or crashed in a worker */
+    KILN_E_LOAD = 21,          /* the driver refused the compiled kernel */
+    KILN_E_LAUNCH = 22,        /* the driver refused or failed a launch */
+    KILN_E_CAPTURE = 23,       /* a stream is being captured, and the driver loads no kernel meanwhile */
     KILN_E_WOULD_COMPILE = 24, /* the policy forbids compiling and the kernel is in no cache */
-    KILN_E_IO = 25,          /* a file cannot be read or written */
-    KILN_E_FORMAT = 26,      /* a file's content is not what its kind requires */
-    KILN_E_INTERNAL = 27,    /* a fault of Kiln itself; please report it with the message */
-    KILN_E_TIMEOUT = 28,     /* a compile took longer than the context's compile_limit_ms, now or before */
-    KILN_E_CANCELLED = 29    /* kiln_context_cancel_compiles was called meanwhile */
+    KILN_E_IO = 25,            /* a file cannot be read or written */
+    KILN_E_FORMAT = 26,        /* a file's content is not what its kind requires */
+    KILN_E_INTERNAL = 27,      /* a fault of Kiln itself; please report it with the message */
+    KILN_E_TIMEOUT = 28,       /* a compile took longer than the context's compile_limit_ms, now or before */
+    KILN_E_CANCELLED = 29      /* kiln_context_cancel_compiles was called meanwhile */
 } kiln_status;
 
 /* The constant's name, "KILN_E_SHAPE"; "KILN_E_UNKNOWN" for other values. Static string. Thread-safe. */
@@ -84,8 +84,18 @@ KILN_API const char *kiln_version(void);
 /* ---- tensors ------------------------------------------------------------------------------------------ */
 
 typedef enum kiln_type {
-    KILN_F64 = 0, KILN_F32 = 1, KILN_F16 = 2, KILN_BF16 = 3, KILN_E4M3 = 4, KILN_E5M2 = 5,
-    KILN_I64 = 6, KILN_I32 = 7, KILN_I16 = 8, KILN_I8 = 9, KILN_U8 = 10, KILN_BOOL = 11
+    KILN_F64 = 0,
+    KILN_F32 = 1,
+    KILN_F16 = 2,
+    KILN_BF16 = 3,
+    KILN_E4M3 = 4,
+    KILN_E5M2 = 5,
+    KILN_I64 = 6,
+    KILN_I32 = 7,
+    KILN_I16 = 8,
+    KILN_I8 = 9,
+    KILN_U8 = 10,
+    KILN_BOOL = 11
 } kiln_type;
 #define KILN_TYPE_COUNT 12
 
@@ -125,7 +135,10 @@ KILN_API kiln_status kiln_tensor_from_dlpack(const struct DLTensor *source, kiln
  * KILN_I64 or KILN_I32 (i64 holds the value, of which KILN_I32 takes the low 32 bits). */
 typedef struct kiln_scalar {
     kiln_type type;
-    union { double f64; int64_t i64; } value;
+    union {
+        double f64;
+        int64_t i64;
+    } value;
 } kiln_scalar;
 
 KILN_API kiln_scalar kiln_scalar_f64(double value);
@@ -135,11 +148,16 @@ KILN_API kiln_scalar kiln_scalar_i64(int64_t value);
 
 /* Caches, options and the log callback; per-device state inside. Works in whatever CUDA context is current on
  * the calling thread when a plan is made or launched, the runtime API's primary context included.
- * Thread-safety: one context serves any number of threads. A forked child may go on with it, whatever its parent's threads
- * were doing: kernels are loaded anew, plans made before the fork give KILN_E_NO_CONTEXT. */
+ * Thread-safety: one context serves any number of threads. A forked child may go on with it, whatever its parent's
+ * threads were doing: kernels are loaded anew, plans made before the fork give KILN_E_NO_CONTEXT. */
 typedef struct kiln_context kiln_context;
 
-typedef enum kiln_log_level { KILN_LOG_ERROR = 0, KILN_LOG_WARNING = 1, KILN_LOG_INFO = 2, KILN_LOG_DEBUG = 3 } kiln_log_level;
+typedef enum kiln_log_level {
+    KILN_LOG_ERROR = 0,
+    KILN_LOG_WARNING = 1,
+    KILN_LOG_INFO = 2,
+    KILN_LOG_DEBUG = 3
+} kiln_log_level;
 /* Called from whichever thread has something to say; must not call back into the same context. */
 typedef void (*kiln_log_callback)(void *user, kiln_log_level level, const char *message);
 
@@ -158,35 +176,38 @@ typedef struct kiln_pack {
 } kiln_pack;
 
 typedef struct kiln_context_options {
-    size_t struct_size; /* sizeof(kiln_context_options), as KILN_CONTEXT_OPTIONS_INIT sets it. A smaller one, of an
-                                  older version, ends between fields; another one is KILN_E_ARGUMENT */
-    const char *cache_dir;     /* NULL: KILN_CACHE_DIR, else $XDG_CACHE_HOME/kiln, else ~/.cache/kiln; "": no disk cache */
-    const char *driver_path;   /* NULL: KILN_DRIVER, else the system's libcuda.so.1 */
-    const char *nvrtc_path;    /* NULL: KILN_NVRTC, else the usual places, newest first */
+    size_t struct_size;    /* sizeof(kiln_context_options), as KILN_CONTEXT_OPTIONS_INIT sets it. A smaller one, of an
+                              older version, ends between fields; another one is KILN_E_ARGUMENT */
+    const char *cache_dir; /* NULL: KILN_CACHE_DIR, else $XDG_CACHE_HOME/kiln, else ~/.cache/kiln; "": no disk cache */
+    const char *driver_path; /* NULL: KILN_DRIVER, else the system's libcuda.so.1 */
+    const char *nvrtc_path;  /* NULL: KILN_NVRTC, else the usual places, newest first */
     kiln_policy policy;
-    kiln_log_callback log;     /* NULL: silent, or standard error where KILN_LOG is set (its topic "cache": why entries are missed) */
+    kiln_log_callback log; /* NULL: silent, or standard error where KILN_LOG is set (its topic "cache": why entries
+                              are missed) */
     void *log_user;
-    const char *schedule;      /* pins parts of every schedule, for tests and tuning: "block 256, shared, pack 8", in
-                                  the words of kiln_plan_info.schedule. NULL: KILN_SCHEDULE, else the library chooses */
-    int64_t cache_max_bytes;   /* of the disk cache; 0: KILN_CACHE_SIZE ("512M"), else 1 GiB; negative: no limit */
-    const kiln_pack *packs;    /* where kernels are looked for before the disk cache, in this order; after them the files
-                                  in KILN_PACKS, parted by colons. The log is told of one that cannot be used */
+    const char *schedule;    /* pins parts of every schedule, for tests and tuning: "block 256, shared, vector 8", in
+                                the words of kiln_plan_info.schedule. NULL: KILN_SCHEDULE, else the library chooses */
+    int64_t cache_max_bytes; /* of the disk cache; 0: KILN_CACHE_SIZE ("512M"), else 1 GiB; negative: no limit */
+    const kiln_pack *packs;  /* where kernels are looked for before the disk cache, in this order; after them the files
+                                in KILN_PACKS, parted by colons. The log is told of one that cannot be used */
     size_t pack_count;
-    const char *record_path;   /* a file (no pipe) to which each kernel that is in no cache and no pack appends one line,
-                                  for `kiln precompile`. NULL: KILN_RECORD, else none; "": none */
-    int64_t loaded_max_count;  /* kernels that stay loaded for a device; 0: 4,096; negative: no limit. Beyond this or the
-                                  next the least recently used are dropped, but for those that a plan has or that were
-                                  launched into a graph; a later call takes them from the caches or compiles them */
-    int64_t loaded_max_bytes;  /* what these hold of host memory, their images and names; 0: 256 MiB; negative: no limit */
-    int64_t compile_limit_ms;  /* of one compile; 0: KILN_COMPILE_LIMIT, else none. With a limit each compile runs in a
-                                  process of its own, kiln-worker, which is ended when the limit is passed: the call gives
-                                  KILN_E_TIMEOUT, and so does each later one for that kernel that has no more time, without
-                                  compiling, through the disk cache also in other processes */
-    const char *worker_path;   /* that program; NULL: KILN_WORKER, else beside the library or where it is installed */
+    const char *record_path;  /* a file (no pipe) to which each kernel that is in no cache and no pack appends one line,
+                                 for `kiln precompile`. NULL: KILN_RECORD, else none; "": none */
+    int64_t loaded_max_count; /* kernels that stay loaded for a device; 0: 4,096; negative: no limit. Beyond this or the
+                                 next the least recently used are dropped, but for those that a plan has or that were
+                                 launched into a graph; a later call takes them from the caches or compiles them */
+    int64_t loaded_max_bytes; /* host memory of their images and names; 0: 256 MiB; negative: no limit */
+    int64_t compile_limit_ms; /* of one compile; 0: KILN_COMPILE_LIMIT, else none. With a limit each compile runs in a
+                                 process of its own, kiln-worker, which is ended when the limit is passed: the call
+                                 gives KILN_E_TIMEOUT, and so does each later one for that kernel that has no more time,
+                                 without compiling, through the disk cache also in other processes */
+    const char *worker_path;  /* that program; NULL: KILN_WORKER, else beside the library or where it is installed */
 } kiln_context_options;
-#define KILN_CONTEXT_OPTIONS_INIT                                                                                      \
-    { sizeof(kiln_context_options), NULL, NULL, NULL, KILN_POLICY_COMPILE, NULL, NULL, NULL, 0, NULL, 0, NULL, 0, 0, 0, \
-      NULL }
+#define KILN_CONTEXT_OPTIONS_INIT \
+    { \
+        sizeof(kiln_context_options), NULL, NULL, NULL, KILN_POLICY_COMPILE, NULL, NULL, NULL, 0, NULL, 0, NULL, 0, 0, \
+            0, NULL \
+    }
 
 /* Creates a context; opens packs, no library, and touches no GPU. options may be NULL for the defaults.
  * Ownership: the caller destroys *out, after every program and plan made from it. Thread-safe. */
@@ -194,7 +215,8 @@ KILN_API kiln_status kiln_context_create(const kiln_context_options *options, ki
 KILN_API void kiln_context_destroy(kiln_context *context);
 
 /* Calls that are compiling, or wait for a compile, return KILN_E_CANCELLED soon; later ones compile as before. Without
- * compile_limit_ms a compile that NVRTC has begun is finished first. NULL is ignored. Thread-safe: made for other threads. */
+ * compile_limit_ms a compile that NVRTC has begun is finished first. NULL is ignored. Thread-safe: made for other
+ * threads. */
 KILN_API void kiln_context_cancel_compiles(kiln_context *context);
 
 /* ---- programs ----------------------------------------------------------------------------------------- */
@@ -204,21 +226,22 @@ typedef struct kiln_program kiln_program;
 
 typedef struct kiln_program_options {
     size_t struct_size;
-    const char *outputs;  /* names of the outputs, comma-separated, in the order of their tensors. NULL: every
-                             assigned name that no statement reads, in the order of assignment */
-    const char *scalars;  /* names of the scalars, comma-separated, in the order of their values. NULL: none */
-    const int *axes;      /* reduced axes, negative ones count from the last. NULL: the last axis */
-    size_t axis_count;    /* entries of axes; ignored where axes is NULL */
-    int all_axes;         /* not 0: reduce over all axes, axes is ignored */
+    const char *outputs; /* names of the outputs, comma-separated, in the order of their tensors. NULL: every
+                            assigned name that no statement reads, in the order of assignment */
+    const char *scalars; /* names of the scalars, comma-separated, in the order of their values. NULL: none */
+    const int *axes;     /* reduced axes, negative ones count from the last. NULL: the last axis */
+    size_t axis_count;   /* entries of axes; ignored where axes is NULL */
+    int all_axes;        /* not 0: reduce over all axes, axes is ignored */
 } kiln_program_options;
-#define KILN_PROGRAM_OPTIONS_INIT { sizeof(kiln_program_options), NULL, NULL, NULL, 0, 0 }
+#define KILN_PROGRAM_OPTIONS_INIT \
+    { sizeof(kiln_program_options), NULL, NULL, NULL, 0, 0 }
 
 /* Parses text. Names that are read and never assigned, less the scalars, are the inputs, in the order of their
  * first appearance. Tensors are passed as inputs first, outputs after them. options may be NULL.
  * Returns KILN_E_SYNTAX, KILN_E_NAME, KILN_E_LIMIT with line, column and the offending text in the message.
  * Ownership: the caller destroys *out before the context. Thread-safe. */
-KILN_API kiln_status kiln_program_create(kiln_context *context, const char *text,
-                                         const kiln_program_options *options, kiln_program **out);
+KILN_API kiln_status kiln_program_create(kiln_context *context, const char *text, const kiln_program_options *options,
+                                         kiln_program **out);
 KILN_API void kiln_program_destroy(kiln_program *program);
 
 KILN_API size_t kiln_program_input_count(const kiln_program *program);
@@ -239,9 +262,8 @@ KILN_API const char *kiln_program_scalar_name(const kiln_program *program, size_
  * inputs: the inputs alone. Data pointers and strides play no part, nor do types: a program that has no type for these
  * tensors, or for its scalars, is refused when it runs. *rank and sizes[0..rank) are written. Returns KILN_E_ARGUMENT,
  * KILN_E_BINDING, KILN_E_TYPE, KILN_E_SHAPE, KILN_E_SIZE, KILN_E_AXIS, KILN_E_MEMORY. Thread-safe. */
-KILN_API kiln_status kiln_program_output_shape(const kiln_program *program, const kiln_tensor *inputs,
-                                               size_t output, int keep_dims, int32_t *rank,
-                                               int64_t sizes[KILN_MAX_RANK]);
+KILN_API kiln_status kiln_program_output_shape(const kiln_program *program, const kiln_tensor *inputs, size_t output,
+                                               int keep_dims, int32_t *rank, int64_t sizes[KILN_MAX_RANK]);
 
 /* ---- running ------------------------------------------------------------------------------------------ */
 
@@ -250,9 +272,9 @@ KILN_API kiln_status kiln_program_output_shape(const kiln_program *program, cons
  *            place), where its elements belong to the same rows and columns: not y = sum(a * x) with y for x.
  *   scalars: kiln_program_scalar_count values, NULL where there are none.
  *   stream:  a CUstream or cudaStream_t, NULL for the default stream. The call is asynchronous to it.
- * The first call for a shape loads or compiles its kernel; later calls only look it up and launch. A first call may drop
- * kernels beyond kiln_context_options.loaded_max_count, and then waits until the device is idle.
- * Returns KILN_E_BINDING, KILN_E_TYPE, KILN_E_SHAPE, KILN_E_AXIS, KILN_E_POINTER, KILN_E_OVERLAP, KILN_E_SIZE,
+ * The first call for a shape loads or compiles its kernel; later calls only look it up and launch. A first call may
+ * drop kernels beyond kiln_context_options.loaded_max_count, and then waits until the device is idle. Returns
+ * KILN_E_BINDING, KILN_E_TYPE, KILN_E_SHAPE, KILN_E_AXIS, KILN_E_POINTER, KILN_E_OVERLAP, KILN_E_SIZE,
  * KILN_E_UNSUPPORTED for bad tensors, and the statuses of loading, compiling and launching. Thread-safe. */
 KILN_API kiln_status kiln_run(const kiln_program *program, const kiln_tensor *tensors, size_t tensor_count,
                               const kiln_scalar *scalars, size_t scalar_count, void *stream);
@@ -275,7 +297,8 @@ typedef struct kiln_cpu_options {
     size_t struct_size; /* sizeof(kiln_cpu_options), as KILN_CPU_OPTIONS_INIT sets it */
     kiln_precision precision;
 } kiln_cpu_options;
-#define KILN_CPU_OPTIONS_INIT { sizeof(kiln_cpu_options), KILN_PRECISION_DOUBLE }
+#define KILN_CPU_OPTIONS_INIT \
+    { sizeof(kiln_cpu_options), KILN_PRECISION_DOUBLE }
 
 /* kiln_run_cpu with options, which may be NULL for the defaults. With KILN_PRECISION_PROGRAM it has the types of a
  * kernel: their overflow, cancellation and rounding. It does not have a kernel's bits: sums are added in another order
@@ -292,12 +315,16 @@ KILN_API kiln_status kiln_run_cpu_with_options(const kiln_program *program, cons
 typedef struct kiln_plan kiln_plan;
 
 /* Where a plan's kernel came from. */
-typedef enum kiln_origin { KILN_ORIGIN_MEMORY = 0, KILN_ORIGIN_DISK = 1, KILN_ORIGIN_COMPILED = 2,
-                           KILN_ORIGIN_PACK = 3 } kiln_origin;
+typedef enum kiln_origin {
+    KILN_ORIGIN_MEMORY = 0,
+    KILN_ORIGIN_DISK = 1,
+    KILN_ORIGIN_COMPILED = 2,
+    KILN_ORIGIN_PACK = 3
+} kiln_origin;
 
-/* Prepares and loads; nothing is launched. Its kernel stays loaded while the plan lives. May drop others, as kiln_run. tensors and scalars as for kiln_run: data pointers are read for
- * their alignment only (overlap is looked for at each launch), scalars for their types only.
- * Ownership: the caller destroys *out, before the program. Thread-safe. */
+/* Prepares and loads; nothing is launched. Its kernel stays loaded while the plan lives. May drop others, as kiln_run.
+ * tensors and scalars as for kiln_run: data pointers are read for their alignment only (overlap is looked for at each
+ * launch), scalars for their types only. Ownership: the caller destroys *out, before the program. Thread-safe. */
 KILN_API kiln_status kiln_plan_create(const kiln_program *program, const kiln_tensor *tensors, size_t tensor_count,
                                       const kiln_scalar *scalars, size_t scalar_count, kiln_plan **out);
 KILN_API void kiln_plan_destroy(kiln_plan *plan);
@@ -316,29 +343,29 @@ KILN_API kiln_status kiln_plan_launch_with_workspace(const kiln_plan *plan, void
 
 typedef struct kiln_plan_info {
     size_t struct_size;
-    const char *schedule;        /* one line: group, residency, layout and their numbers */
-    const char *reason;          /* why the schedule table chose it, one sentence */
-    const char *source;          /* the generated CUDA C++ */
-    const char *log;             /* NVRTC's log; "" if empty or not known */
-    int arch;                    /* 90 for sm_90 */
-    int is_ptx;                  /* the image is PTX, which the driver compiles at load */
-    int registers;               /* per thread; -1 where not known */
-    int spill_bytes;             /* per thread; -1 where not known */
-    int64_t shared_bytes;        /* per block, static and dynamic */
-    int64_t image_bytes;         /* cubin or PTX */
-    int64_t rows, cols;          /* kept and reduced elements (flat: 1 row) */
-    int64_t blocks;              /* of the first launch, before persistent groups are cut to those that run at once */
-    int threads;                 /* per block */
+    const char *schedule; /* one line: group, staging, layout and their numbers */
+    const char *reason;   /* why the schedule table chose it, one sentence */
+    const char *source;   /* the generated CUDA C++ */
+    const char *log;      /* NVRTC's log; "" if empty or not known */
+    int arch;             /* 90 for sm_90 */
+    int is_ptx;           /* the image is PTX, which the driver compiles at load */
+    int registers;        /* per thread; -1 where not known */
+    int spill_bytes;      /* per thread; -1 where not known */
+    int64_t shared_bytes; /* per block, static and dynamic */
+    int64_t image_bytes;  /* cubin or PTX */
+    int64_t rows, cols;   /* kept and reduced elements (flat: 1 row) */
+    int64_t blocks;       /* of the first launch, before persistent groups are cut to those that run at once */
+    int threads;          /* per block */
     kiln_origin origin;
     double parse_ms, schedule_ms, emit_ms, lookup_ms, compile_ms, load_ms; /* wall time of each step, 0 if skipped */
-    int64_t workspace_bytes;     /* device memory that a launch takes besides the tensors; 0: none */
-    int launches;                /* kernels launched one after another */
+    int64_t workspace_bytes; /* device memory that a launch takes besides the tensors; 0: none */
+    int launches;            /* kernels launched one after another */
 } kiln_plan_info;
-#define KILN_PLAN_INFO_INIT                                                                                            \
+#define KILN_PLAN_INFO_INIT \
     { sizeof(kiln_plan_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, KILN_ORIGIN_MEMORY, 0, 0, 0, 0, 0, 0, 0, 0 }
 
-/* Fills *info (struct_size set by the caller). Its strings belong to the plan; the source is written out by the first call.
- * KILN_E_ARGUMENT, KILN_E_MEMORY. Thread-safe. */
+/* Fills *info (struct_size set by the caller). Its strings belong to the plan; the source is written out by the first
+ * call. KILN_E_ARGUMENT, KILN_E_MEMORY. Thread-safe. */
 KILN_API kiln_status kiln_plan_get_info(const kiln_plan *plan, kiln_plan_info *info);
 
 /* ---- compiling without a GPU -------------------------------------------------------------------------- */
@@ -367,12 +394,12 @@ KILN_API const char *kiln_kernel_phases(const kiln_kernel *kernel);
 
 typedef struct kiln_system_info {
     size_t struct_size;
-    char driver_path[512];  /* "" where it cannot be opened */
-    int driver_version;     /* 13000 for CUDA 13.0; 0 where unknown */
+    char driver_path[512]; /* "" where it cannot be opened */
+    int driver_version;    /* 13000 for CUDA 13.0; 0 where unknown */
     char nvrtc_path[512];
     int nvrtc_major, nvrtc_minor;
-    int nvrtc_archs[64];    /* ascending, 0 after the last */
-    char cache_dir[512];    /* "" where there is no disk cache */
+    int nvrtc_archs[64]; /* ascending, 0 after the last */
+    char cache_dir[512]; /* "" where there is no disk cache */
     int device_count;
 } kiln_system_info;
 
@@ -384,9 +411,9 @@ KILN_API kiln_status kiln_context_get_system_info(kiln_context *context, kiln_sy
 typedef struct kiln_device_info {
     size_t struct_size;
     char name[128];
-    int arch;                  /* 90 for sm_90 */
+    int arch; /* 90 for sm_90 */
     int sm_count;
-    int64_t shared_per_block;  /* bytes, with opt-in */
+    int64_t shared_per_block; /* bytes, with opt-in */
     int64_t shared_per_sm;
     int64_t l2_bytes;
     int64_t memory_bytes;
@@ -408,7 +435,8 @@ typedef struct kiln_cache_entry {
 typedef int (*kiln_cache_visitor)(void *user, const kiln_cache_entry *entry);
 /* Visits every readable entry of the disk cache, in no particular order. *unreadable (may be NULL) counts the files
  * that are no valid entry. Thread-safe, other processes may write meanwhile. */
-KILN_API kiln_status kiln_cache_visit(kiln_context *context, kiln_cache_visitor visitor, void *user, size_t *unreadable);
+KILN_API kiln_status kiln_cache_visit(kiln_context *context, kiln_cache_visitor visitor, void *user,
+                                      size_t *unreadable);
 /* Removes every entry; *removed and *bytes (may be NULL) tell how many. Kernels in use stay loaded. Thread-safe. */
 KILN_API kiln_status kiln_cache_clear(kiln_context *context, size_t *removed, int64_t *bytes);
 

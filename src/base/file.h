@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Writing without signals: what a library writes must not end the process that it is part of. SIGPIPE and SIGXFSZ are
- * held back in the thread that writes, and taken. Other threads, and what the process does about them, stay as they are. */
+ * held back in the thread that writes, and taken. Other threads, and what the process does about them, stay as they
+ * are. */
 #ifndef KILN_BASE_FILE_H
 #define KILN_BASE_FILE_H
 

@@ -10,8 +10,8 @@
 
 enum { longest = 1023 };
 
-/* Overlong forms, surrogates and what is beyond U+10FFFF are no characters, U+0080 to U+009F control characters: all are
- * told by their first two bytes. */
+/* Overlong forms, surrogates and what is beyond U+10FFFF are no characters, U+0080 to U+009F control characters: all
+ * are told by their first two bytes. */
 static bool begins_character(const unsigned char *byte) {
     switch (byte[0]) {
     case 0xc2:

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tells a forked child from its parent, and locks that a child can take whatever its parent's other threads held.
- * A number in a page that the kernel wipes at a fork; where that is refused, in memory that a handler of fork clears. */
+ * A number in a page that the kernel wipes at a fork; where that is refused, in memory that a handler of fork clears.
+ */
 #ifndef KILN_BASE_PROCESS_H
 #define KILN_BASE_PROCESS_H
 
@@ -22,9 +23,9 @@ static inline int kiln__process(void) {
     return number > 0 ? number : kiln__process_begin();
 }
 
-/* Makes a thread of this process the one that adopts what another process left. *owner is the number of the process that
- * something belongs to. True: the caller changes it as a child must and then stores kiln__process(); other threads wait
- * until it has. False: it belongs to this process. */
+/* Makes a thread of this process the one that adopts what another process left. *owner is the number of the process
+ * that something belongs to. True: the caller changes it as a child must and then stores kiln__process(); other threads
+ * wait until it has. False: it belongs to this process. */
 bool kiln__process_adopts(atomic_int *owner);
 
 /* A lock of the whole process: free in a child. What it guards must be whole at any moment. */

@@ -19,8 +19,8 @@ typedef struct kiln__retired {
     void (*destroy)(struct kiln__retired *retired); /* called by kiln__readers_reclaim */
 } kiln__retired;
 
-/* Those who enter count in inside[turn]; the turn changes when something waits to be freed, so that those who were inside
- * before can be told from those who have come since. */
+/* Those who enter count in inside[turn]; the turn changes when something waits to be freed, so that those who were
+ * inside before can be told from those who have come since. */
 typedef struct kiln__readers {
     kiln__reader_place *places;
     atomic_uint turn;
@@ -36,8 +36,8 @@ void kiln__readers_reset(kiln__readers *readers);
 /* The thread's number, from 0 in the order of asking. */
 unsigned kiln__reader_number(void);
 
-/* What is read until kiln__readers_leave(the result) stays. Loads of what others take away are sequentially consistent, as
- * are their stores: then a reader that is not seen inside sees that it is gone. */
+/* What is read until kiln__readers_leave(the result) stays. Loads of what others take away are sequentially consistent,
+ * as are their stores: then a reader that is not seen inside sees that it is gone. */
 static inline atomic_uint *kiln__readers_enter(kiln__readers *readers) {
     kiln__reader_place *place = &readers->places[kiln__reader_number() % KILN__READER_PLACES];
     atomic_uint *inside = &place->inside[atomic_load_explicit(&readers->turn, memory_order_relaxed)];
@@ -48,7 +48,8 @@ static inline void kiln__readers_leave(atomic_uint *inside) {
     atomic_fetch_sub_explicit(inside, 1, memory_order_release);
 }
 
-/* Both under a lock of the caller's. Retired is what no reader finds any more; it is destroyed by some later reclaim. */
+/* Both under a lock of the caller's. Retired is what no reader finds any more; it is destroyed by some later reclaim.
+ */
 void kiln__readers_retire(kiln__readers *readers, kiln__retired *retired);
 void kiln__readers_reclaim(kiln__readers *readers);
 

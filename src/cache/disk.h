@@ -54,8 +54,9 @@ char *kiln__disk_explain(kiln__disk *disk, const kiln__key *key, const char *des
 bool kiln__disk_record_get(kiln__disk *disk, const char *name, void *bytes, size_t *size);
 bool kiln__disk_record_put(kiln__disk *disk, const char *name, const void *bytes, size_t size);
 
-/* The cap on what the cache holds beside records: put prunes to less where it would pass it, in steps of bounded time. 0: KILN_CACHE_SIZE (bytes, or with K,
- * M, G or T; 0: none), else 1 GiB; negative: none. KILN_E_ARGUMENT for a variable that is no size. */
+/* The cap on what the cache holds beside records: put prunes to less where it would pass it, in steps of bounded time.
+ * 0: KILN_CACHE_SIZE (bytes, or with K, M, G or T; 0: none), else 1 GiB; negative: none. KILN_E_ARGUMENT for a variable
+ * that is no size. */
 kiln_status kiln__disk_set_limit(kiln__disk *disk, int64_t bytes);
 
 /* What pruning left and took: entries of any format, and files moved aside. */

@@ -20,8 +20,8 @@ bool kiln__entry_decode(const uint8_t *bytes, size_t size, kiln__entry *out);
 
 typedef enum kiln__read { KILN__READ, KILN__NOT_READ, KILN__DAMAGED } kiln__read;
 
-/* Reads and decodes a folder's file, if it is there and trusted. KILN__DAMAGED: it was read and is no entry. Where it is
- * KILN__READ the caller frees *out, which is empty otherwise. */
+/* Reads and decodes a folder's file, if it is there and trusted. KILN__DAMAGED: it was read and is no entry. Where it
+ * is KILN__READ the caller frees *out, which is empty otherwise. */
 kiln__read kiln__entry_read(kiln__disk *disk, int folder, const char *name, struct stat *status, kiln__entry *out);
 
 #endif

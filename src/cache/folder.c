@@ -100,7 +100,8 @@ int kiln__folder_open_file(kiln__disk *disk, int folder, const char *name, struc
 }
 
 /* A name that no other writer of the folder has, on this machine or another: from what tells processes, threads and
- * moments apart. None of it asks the kernel for random numbers, which sandboxes deny; a file of that name is no harm. */
+ * moments apart. None of it asks the kernel for random numbers, which sandboxes deny; a file of that name is no harm.
+ */
 static void name_temporary(char name[KILN__MAX_FILE_NAME]) {
     struct {
         uint64_t process[2]; /* random since its exec */

@@ -56,8 +56,8 @@ int kiln__folder_open_key(kiln__disk *disk, const kiln__key *key, const char *su
 /* A descriptor of a trusted regular file and its status, -1 otherwise. */
 int kiln__folder_open_file(kiln__disk *disk, int folder, const char *name, struct stat *status);
 
-/* Publishes a whole file under a name: temporary file, rename; what shall outlive a crash of the machine is written to the
- * disk before that. */
+/* Publishes a whole file under a name: temporary file, rename; what shall outlive a crash of the machine is written to
+ * the disk before that. */
 bool kiln__folder_publish(kiln__disk *disk, int folder, const char *name, const void *bytes, size_t size, bool durable);
 
 /* Sets a file's time of last use to now. */
@@ -80,8 +80,8 @@ void kiln__folder_walk_one(kiln__disk *disk, const char *sub, kiln__file_visitor
 /* Whether a file that lives for a moment is so old, or so far in the future, that its writer must be dead. */
 bool kiln__folder_is_stale(kiln__file_kind kind, const struct stat *status);
 
-/* Removes least recently used entries where size bytes more would pass the limit: as many as a step's time allows, the rest
- * when there is more to put. False where size bytes never fit. */
+/* Removes least recently used entries where size bytes more would pass the limit: as many as a step's time allows, the
+ * rest when there is more to put. False where size bytes never fit. */
 bool kiln__disk_make_room(kiln__disk *disk, int64_t size);
 
 #endif

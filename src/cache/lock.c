@@ -74,7 +74,8 @@ static void start_beat(kiln__claim *claim) {
     pthread_mutex_destroy(&claim->lock);
 }
 
-/* Whether the folder's file of that name is still the one opened: another may have replaced a holder that was stopped. */
+/* Whether the folder's file of that name is still the one opened: another may have replaced a holder that was stopped.
+ */
 static bool is_current(const kiln__claim *claim) {
     struct stat own, now;
     return fstat(claim->file, &own) == 0 && fstatat(claim->folder, claim->name, &now, AT_SYMLINK_NOFOLLOW) == 0 &&

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Keeps the cache below a size, least recently used entries first, and removes what dead processes left: all at once, as
- * it is asked for. What a put does of this is in room.c. */
+/* Keeps the cache below a size, least recently used entries first, and removes what dead processes left: all at once,
+ * as it is asked for. What a put does of this is in room.c. */
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <string.h>

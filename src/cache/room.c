@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Keeps the cache below its limit while others put into it: each put measures and prunes for a bounded time, and what is
- * left to do is gone on with by the next put, of whichever process.
+/* Keeps the cache below its limit while others put into it: each put measures and prunes for a bounded time, and what
+ * is left to do is gone on with by the next put, of whichever process.
  *
  * What each folder holds is known from when its files were last looked at, as long as the folder has not changed since:
- * its time of modification tells, which every file that comes or goes renews. So the cache is measured by asking for 257
- * times, and only what changed is listed. The accounts are kept in a record, so that many short processes do together
- * what one would; lost, damaged or overwritten by another process they are found out again.
+ * its time of modification tells, which every file that comes or goes renews. So the cache is measured by asking for
+ * 257 times, and only what changed is listed. The accounts are kept in a record, so that many short processes do
+ * together what one would; lost, damaged or overwritten by another process they are found out again.
  *
  * Whoever would pass the limit prunes, without a lock: two that prune at once choose the same entries. */
 #define _GNU_SOURCE
@@ -86,8 +86,8 @@ static int64_t sum(const accounts *all) {
     return bytes;
 }
 
-/* Whether the folder may hold other files than its account says. Times of modification are coarse: what was listed within
- * moments of a change is listed once more when nothing can have come in the same moment. */
+/* Whether the folder may hold other files than its account says. Times of modification are coarse: what was listed
+ * within moments of a change is listed once more when nothing can have come in the same moment. */
 static bool is_outdated(const account *a, int64_t changed, int64_t now) {
     const bool unsettled = changed > 0 && a->listed - changed / NANOSECONDS < settling_seconds;
     return a->changed != changed || now >= a->stale || (unsettled && now - a->listed >= settling_seconds);
@@ -122,8 +122,8 @@ typedef enum measured {
     MEASURED
 } measured;
 
-/* Lists what has changed, from where the last step stopped, so that each folder has its turn. A few of them however long
- * it takes, for a put changes its entry's folder, which is looked at twice, and that of records. */
+/* Lists what has changed, from where the last step stopped, so that each folder has its turn. A few of them however
+ * long it takes, for a put changes its entry's folder, which is looked at twice, and that of records. */
 static measured measure(step *s, int root) {
     const int first = (int)s->all->next;
     measured result = MEASURED;
@@ -160,8 +160,8 @@ static int find_oldest(const accounts *all, int64_t *next) {
     return oldest;
 }
 
-/* Removes a folder's least recently used files: one at least, a part of what it has at most, since others have some that
- * are about as old. What cannot be removed is left out until the folder changes. */
+/* Removes a folder's least recently used files: one at least, a part of what it has at most, since others have some
+ * that are about as old. What cannot be removed is left out until the folder changes. */
 static void thin_out(step *s, int i, const char *sub, const kiln__census *census, int64_t excess) {
     account *a = &s->all->of[i];
     struct stat status;
@@ -229,7 +229,8 @@ bool kiln__disk_make_room(kiln__disk *disk, int64_t size) {
 }
 
 void kiln__disk_forked(kiln__disk *disk) {
-    if (atomic_flag_test_and_set(&disk->pruning)) disk->account = NULL; /* a thread that the child lacks was changing it */
+    if (atomic_flag_test_and_set(&disk->pruning))
+        disk->account = NULL; /* a thread that the child lacks was changing it */
     atomic_store(&disk->room, 0);
     atomic_flag_clear(&disk->pruning);
 }

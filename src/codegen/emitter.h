@@ -16,7 +16,7 @@ typedef struct kiln__emitter {
     const kiln__arguments *arguments;
     kiln__text *out, *scratch;
     kiln__arena *arena; /* of what is spelled */
-    bool *element;      /* per instruction: has a value for each element, computed inside the loop over a pack */
+    bool *element;      /* per instruction: has a value for each element, computed inside the loop over a vector */
     bool *divides;      /* per instruction: a row's value that elements are divided by (f32) */
     bool *folded;       /* per instruction: exp(u - v) in one step from u, by what is prepared of v */
     bool *centre;       /* per instruction: such a v */
@@ -24,10 +24,10 @@ typedef struct kiln__emitter {
     bool *exact;        /* per needed instruction: what is under 2^-126 beside 1 is not to become 0 */
     bool flat;
     bool narrow; /* every output's type hides the last bits of a float: f16, bf16, fp8 */
-    /* Rows lie side by side: a pack is then rows at one column, its element j is of row j, and what a row has one of is
-     * an array over them. */
-    bool rows_in_packs;
-    bool one_address;              /* of a tensor's packs serves all steps */
+    /* Rows lie side by side: a vector is then rows at one column, its element j is of row j, and what a row has one of
+     * is an array over them. */
+    bool rows_in_vectors;
+    bool one_address;              /* of a tensor's vectors serves all steps */
     bool finish, finish_row;       /* there are outputs that have columns; that have one value per row */
     int inputs, tensors, operands; /* how many: inputs; with outputs; with positions */
     /* "in_x", "out_y"; "kiln_f16". A user's name ends each identifier that holds it. Before it stands in_, out_ or
@@ -35,8 +35,8 @@ typedef struct kiln__emitter {
      * other identifier begins like that: whatever tensors are called, none is a keyword or a macro, and no two are
      * alike. */
     const char *name[KILN__MAX_OPERANDS], *type[KILN__MAX_OPERANDS];
-    const char *width; /* of packs: "KILN_PACK", or "N" where elements beside them are packs of one */
-    const char *pack[KILN__MAX_OPERANDS]; /* "kiln_pack<kiln_f16, KILN_PACK>" */
+    const char *width; /* of vectors: "KILN_VECTOR_WIDTH", or "N" where elements beside them are vectors of one */
+    const char *vector[KILN__MAX_OPERANDS]; /* "kiln_vector<kiln_f16, KILN_VECTOR_WIDTH>" */
 } kiln__emitter;
 
 /* Into the source. */
@@ -85,33 +85,34 @@ void kiln__emit_after(const kiln__emitter *e, uint32_t phase);
 /* kiln_finish_row: outputs of one value per row. False if there is none. */
 bool kiln__emit_finish_row(const kiln__emitter *e);
 
-/* ---- packs.c ---- */
+/* ---- vectors.c ---- */
 
 /* Whether it takes a function, kiln_offset_<operand>, to tell where a column of the row lies. */
 bool kiln__has_offset(const kiln__emitter *e, int o);
-/* "row.in_x + col", or as two arguments where rows are in packs: where the pack's runs start, and how far `col` is. */
-const char *kiln__spell_pack_address(const kiln__emitter *e, int o);
-/* The address of element j alone, `column` being its column; NULL: in the loop over a pack at col. */
+/* "row.in_x + col", or as two arguments where rows are in vectors: where the vector's runs start, and how far `col` is.
+ */
+const char *kiln__spell_vector_address(const kiln__emitter *e, int o);
+/* The address of element j alone, `column` being its column; NULL: in the loop over a vector at col. */
 const char *kiln__spell_element_address(const kiln__emitter *e, int o, const char *column);
-/* " + j * row.args.row_in_x": how far so many rows lie behind another, where rows are in packs. */
+/* " + j * row.args.row_in_x": how far so many rows lie behind another, where rows are in vectors. */
 const char *kiln__spell_row_step(const kiln__emitter *e, int o, const char *rows);
-/* Statements that fill the pack named after the operand; the same with its declaration; those that round values to it
+/* Statements that fill the vector named after the operand; the same with its declaration; those that round values to it
  * and store it. */
 void kiln__emit_fetch(const kiln__emitter *e, int o, const char *indent);
 void kiln__emit_fetched(const kiln__emitter *e, int o, const char *indent);
 void kiln__emit_put(const kiln__emitter *e, int o, const char *values);
-/* struct kiln_kept: a pack of the inputs that stay with the row. */
-void kiln__emit_kept(const kiln__emitter *e);
+/* struct kiln_staged: a vector of the inputs that stay with the row. */
+void kiln__emit_staged(const kiln__emitter *e);
 
 /* ---- tile.c ---- */
 
-/* Where the operand has the row's pack at col in the tile; members of kiln_kept. */
+/* Where the operand has the row's vector at col in the tile; ranks of kiln_staged. */
 const char *kiln__spell_tile_place(const kiln__emitter *e, int o);
 void kiln__emit_tile_access(const kiln__emitter *e);
 
 /* ---- tile_outer.c: where neighbouring rows lie side by side ---- */
 
-/* Members of kiln_kept; statements that put the operand's pack, named after it, into the tile. */
+/* Ranks of kiln_staged; statements that put the operand's vector, named after it, into the tile. */
 void kiln__emit_tile_outer(const kiln__emitter *e);
 void kiln__emit_tile_put(const kiln__emitter *e, int o);
 

@@ -5,8 +5,8 @@
 
 #include "base/types.h"
 #include "codegen/emitter.h"
-#include "plan/cost.h"
-#include "plan/online.h"
+#include "schedule/cost.h"
+#include "problem/online.h"
 
 /* By the type of the first argument (of a cast and of reductions: of the result), as kiln__ctype counts. Functions are
  * CUDA's own or those of kernel_sources/math.cuh. */
@@ -113,13 +113,13 @@ const char *kiln__spell_value(const kiln__emitter *e, uint32_t i) {
     const kiln__inst *inst = &e->ir->insts[i];
     if (inst->op == KILN__OP_COUNT) return spell_number(e, inst->type, (double)e->problem->cols, 0);
     if (kiln__op_is_literal(inst->op)) return spell_number(e, inst->type, inst->u.f64, inst->u.i64);
-    return kiln__spell(e, e->element[i] ? "v%u" : e->rows_in_packs ? "row.v%u[j]" : "row.v%u", i);
+    return kiln__spell(e, e->element[i] ? "v%u" : e->rows_in_vectors ? "row.v%u[j]" : "row.v%u", i);
 }
 
 /* An element's index along an axis, or its linear index: the place it has in a tensor that counts. */
 static const char *spell_position(const kiln__emitter *e, int axis, bool element) {
     int o = (int)(kiln__position(e->problem, axis) - e->problem->operands);
-    if (!element && !e->rows_in_packs) return kiln__spell(e, "row.%s", e->name[o]);
+    if (!element && !e->rows_in_vectors) return kiln__spell(e, "row.%s", e->name[o]);
     return kiln__spell(e, "(%s)", kiln__spell_element_address(e, o, element ? NULL : "0"));
 }
 
@@ -130,7 +130,7 @@ const char *kiln__cxx_divisor(const kiln__emitter *e, uint32_t divisor) {
 /* What an element is divided by where the divisor is the row's: it is prepared once for all of them. */
 static const char *spell_quotient(const kiln__emitter *e, uint32_t divisor) {
     if (!e->divides[divisor]) return kiln__spell(e, "kiln_quotient(%s)", kiln__spell_value(e, divisor));
-    return kiln__spell(e, e->rows_in_packs ? "row.d%u[j]" : "row.d%u", divisor);
+    return kiln__spell(e, e->rows_in_vectors ? "row.d%u[j]" : "row.d%u", divisor);
 }
 
 /* Whether the operator is a function of its own, compiled once. */
@@ -148,7 +148,7 @@ const char *kiln__spell_definition(const kiln__emitter *e, uint32_t i) {
     const kiln__inst *inst = &e->ir->insts[i];
     const char *args[3] = {"", "", ""};
     if (kiln__op_is_reduction(inst->op))
-        return kiln__spell(e, "reduced.%sr%u%s", e->rows_in_packs ? "at[j]." : "", i,
+        return kiln__spell(e, "reduced.%sr%u%s", e->rows_in_vectors ? "at[j]." : "", i,
                            kiln__op_is_arg(inst->op) ? ".index" : "");
     for (int a = 0; a < inst->arg_count; a++) args[a] = kiln__spell_value(e, inst->args[a]);
     switch ((int)inst->op) {
@@ -157,9 +157,9 @@ const char *kiln__spell_definition(const kiln__emitter *e, uint32_t i) {
     case KILN__OP_INDEX: return spell_position(e, inst->u.axis, e->element[i]);
     case KILN__OP_SCALAR: return kiln__spell(e, "row.args.scalar_%s", e->ir->scalar_names[inst->u.scalar]);
     case KILN__OP_INPUT: {
-        bool loaded = e->element[i] || e->rows_in_packs, kept = e->element[i] && e->schedule->kept[inst->u.input];
+        bool loaded = e->element[i] || e->rows_in_vectors, staged = e->element[i] && e->schedule->staged[inst->u.input];
         return kiln__spell(e, "kiln_widen(%s%s%s)",
-                           kept     ? "kept."
+                           staged   ? "staged."
                            : loaded ? ""
                                     : "*row.",
                            e->name[inst->u.input], loaded ? ".get(j)" : "");
@@ -169,7 +169,7 @@ const char *kiln__spell_definition(const kiln__emitter *e, uint32_t i) {
     case KILN__OP_EXP:
         if (e->folded[i]) {
             const kiln__inst *difference = &e->ir->insts[inst->args[0]];
-            return kiln__spell(e, e->rows_in_packs ? "row.c%u[j].exp(%s)" : "row.c%u.exp(%s)", difference->args[1],
+            return kiln__spell(e, e->rows_in_vectors ? "row.c%u[j].exp(%s)" : "row.c%u.exp(%s)", difference->args[1],
                                kiln__spell_value(e, difference->args[0]));
         }
         if (kiln__is_shifted_exp(e->ir, i) && !e->exact[i] && !is_called(e, inst->op, inst->type))

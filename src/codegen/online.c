@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The generated side of phases that are reduced together: partial results, how they are corrected and combined. */
 #include "codegen/emitter.h"
-#include "plan/online.h"
+#include "problem/online.h"
 
 static bool is_second(const kiln__emitter *e, uint32_t i) {
     return kiln__op_is_reduction(e->ir->insts[i].op) && e->ir->insts[i].phase == e->schedule->online + 2;
@@ -15,7 +15,7 @@ bool kiln__phase_counts(const kiln__emitter *e, uint32_t phase) {
 
 bool kiln__is_one_pass(const kiln__emitter *e) {
     const kiln__schedule *s = e->schedule;
-    return s->online == 0 && !e->rows_in_packs && !s->persistent && s->residency != KILN__RESIDENCY_STREAM &&
+    return s->online == 0 && !e->rows_in_vectors && !s->persistent && s->staging != KILN__STAGING_NONE &&
            kiln__online_squares(e->ir);
 }
 
@@ -23,9 +23,9 @@ bool kiln__is_one_pass(const kiln__emitter *e) {
 static const char *spell_centre(const kiln__emitter *e, const kiln__online *online, const char *state,
                                 const char *counter) {
     const char *first = kiln__spell(e, "%s.r%u", state, online->first);
-    const bool registers = e->schedule->peeled && !e->schedule->abreast;
-    /* Without a branch, but for peeled rows in registers, whose last loads ptxas then leaves behind (32,767 columns, H200:
-     * 0.787 and 0.820). */
+    const bool registers = e->schedule->peeled && !e->schedule->rows_in_flight;
+    /* Without a branch, but for peeled rows in registers, whose last loads ptxas then leaves behind (32,767 columns,
+     * H200: 0.787 and 0.820). */
     if (online->kind != KILN__ONLINE_EXP)
         return kiln__spell(e, registers ? "%s / %s.count" : "kiln_ratio(%s, %s.count)", first, counter);
     return online->centre == online->first ? first : kiln__spell(e, "isfinite(%s) ? %s : 0", first, first);
@@ -64,24 +64,25 @@ static void emit_settling(const kiln__emitter *e, bool distances) {
  * kiln_settle: squares about where the centre was, to those about where it is. */
 void kiln__emit_online(const kiln__emitter *e) {
     const int first = e->schedule->online;
-    const char *of = e->rows_in_packs ? "state" : "phase", *reduced = e->rows_in_packs ? "reduced.at[j]" : "reduced";
+    const char *of = e->rows_in_vectors ? "state" : "phase",
+               *reduced = e->rows_in_vectors ? "reduced.at[j]" : "reduced";
     kiln__write(e, "/* Phases %d and %d in one pass and one exchange. */\n", first, first + 1);
     kiln__write(e, "KILN_DEVICE void kiln_partial(kiln_row &row, const kiln_phase%d &reduced)\n{\n%s", first,
-                e->rows_in_packs ? "#pragma unroll\n    for (int j = 0; j < KILN_PACK; ++j) {\n" : "");
+                e->rows_in_vectors ? "#pragma unroll\n    for (int j = 0; j < KILN_VECTOR_WIDTH; ++j) {\n" : "");
     for (uint32_t i = 0; i < e->ir->count; i++) {
         if (!is_second(e, i)) continue;
         kiln__online online = kiln__online_of(e->ir, i);
         if (online.kind == KILN__ONLINE_DISTANCE) continue; /* its squares have the same centre */
-        kiln__write(e, "    row.v%u%s = %s;\n", online.centre, e->rows_in_packs ? "[j]" : "",
+        kiln__write(e, "    row.v%u%s = %s;\n", online.centre, e->rows_in_vectors ? "[j]" : "",
                     spell_centre(e, &online, reduced, "reduced"));
         if (e->centre[online.centre])
-            kiln__write(e, "    row.c%u%s = row.v%u%s;\n", online.centre, e->rows_in_packs ? "[j]" : "", online.centre,
-                        e->rows_in_packs ? "[j]" : "");
+            kiln__write(e, "    row.c%u%s = row.v%u%s;\n", online.centre, e->rows_in_vectors ? "[j]" : "",
+                        online.centre, e->rows_in_vectors ? "[j]" : "");
     }
     kiln__write(e,
                 "%s}\nKILN_DEVICE kiln_%s%d kiln_correct(kiln_%s%d part, const kiln_%s%d &from, "
                 "const kiln_%s%d &to)\n{\n",
-                e->rows_in_packs ? "    }\n" : "", of, first + 1, of, first + 1, of, first, of, first);
+                e->rows_in_vectors ? "    }\n" : "", of, first + 1, of, first + 1, of, first, of, first);
     emit_moves(e, false);
     emit_moves(e, true); /* squares are moved by distances from where they were */
     kiln__write(e, "    return part;\n}\n");

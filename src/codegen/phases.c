@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The generated loops over a pack: one struct per phase of reductions, one for the outputs. */
+/* The generated loops over a vector: one struct per phase of reductions, one for the outputs. */
 #include <string.h>
 
 #include "base/types.h"
 #include "codegen/emitter.h"
-#include "plan/online.h"
+#include "problem/online.h"
 
-/* ---- values inside the loop over a pack ---- */
+/* ---- values inside the loop over a vector ---- */
 
 /* Marks the element instructions that the given one is made of. */
 static void need(kiln__emitter *e, uint32_t value) {
@@ -41,32 +41,32 @@ static void trace_exact(kiln__emitter *e) {
             e->exact[e->ir->insts[i].args[a]] |= e->exact[i] || !passes_on(e->ir->insts[i].op, a);
 }
 
-/* Whether the loop needs what all rows share, and whether that is loaded for several packs at a time. */
+/* Whether the loop needs what all rows share, and whether that is loaded for several vectors at a time. */
 static void emit_sharing(const kiln__emitter *e, bool several) {
     bool shares = several;
-    if (e->schedule->residency != KILN__RESIDENCY_SHARED) return;
+    if (e->schedule->staging != KILN__STAGING_SHARED) return;
     for (uint32_t i = 0; i < e->ir->count; i++)
         shares |= e->needed[i] && e->ir->insts[i].op == KILN__OP_INPUT && e->element[i] &&
                   !e->problem->operands[e->ir->insts[i].u.input].follows_rows;
-    kiln__write(e, "    static constexpr bool shares = %s, beside = %s;\n", shares ? "true" : "false",
-                shares && e->schedule->beside ? "true" : "false");
+    kiln__write(e, "    static constexpr bool shares = %s, batched = %s;\n", shares ? "true" : "false",
+                shares && e->schedule->batched ? "true" : "false");
 }
 
-/* The function's head, and packs of the needed inputs that do not stay with the row. */
+/* The function's head, and vectors of the needed inputs that do not stay with the row. */
 static void emit_head(const kiln__emitter *e, const char *name) {
     kiln__write(e,
-                "    %s%s void %s(const kiln_row &row, const kiln_kept%s &kept, kiln_index col, const "
+                "    %s%s void %s(const kiln_row &row, const kiln_staged%s &staged, kiln_index col, const "
                 "kiln_span &span)\n    {\n",
                 e->schedule->peeled ? "template <int N> " : "",
                 kiln__vectors_are_called(e) ? "KILN_CALL" : "KILN_MEMBER", name, e->schedule->peeled ? "_of<N>" : "");
     for (uint32_t i = 0; i < e->ir->count; i++) {
         const kiln__inst *inst = &e->ir->insts[i];
-        if (e->needed[i] && e->element[i] && inst->op == KILN__OP_INPUT && !e->schedule->kept[inst->u.input])
+        if (e->needed[i] && e->element[i] && inst->op == KILN__OP_INPUT && !e->schedule->staged[inst->u.input])
             kiln__emit_fetched(e, (int)inst->u.input, "        ");
     }
 }
 
-/* The loop's head, and definitions of the needed element instructions, for element j of the pack at col. */
+/* The loop's head, and definitions of the needed element instructions, for element j of the vector at col. */
 static void emit_elements(const kiln__emitter *e) {
     kiln__write(e, "%s        for (int j = 0; j < %s; ++j) {\n", kiln__unrolled(e), e->width);
     for (uint32_t i = 0; i < e->ir->count; i++)
@@ -127,81 +127,82 @@ static void emit_shuffle(const kiln__emitter *e, uint32_t phase, const char *sta
     kiln__write(e, "        return other;\n    }\n");
 }
 
-/* "r4 = r4 + v3;". What lies outside the row contributes the identity: for an element choosing costs less than branching. */
+/* "r4 = r4 + v3;". What lies outside the row contributes the identity: for an element choosing costs less than
+ * branching. */
 static void emit_accumulate(const kiln__emitter *e, uint32_t reduction, bool masked) {
     const kiln__inst *inst = &e->ir->insts[reduction];
     const char *value = kiln__spell_value(e, inst->args[0]);
-    const char *r = kiln__spell(e, e->rows_in_packs ? "at[j].r%u" : "r%u", reduction);
+    const char *r = kiln__spell(e, e->rows_in_vectors ? "at[j].r%u" : "r%u", reduction);
     if (kiln__op_is_arg(inst->op)) { /* a thread's columns ascend */
         kiln__write(e, "            %s%s.take_%s(%s, col%s);\n", masked ? "if (span.has(j)) " : "", r,
-                    inst->op == KILN__OP_REDUCE_ARGMAX ? "max" : "min", value, e->rows_in_packs ? "" : " + j");
+                    inst->op == KILN__OP_REDUCE_ARGMAX ? "max" : "min", value, e->rows_in_vectors ? "" : " + j");
         return;
     }
     if (masked) value = kiln__spell(e, "(span.has(j) ? %s : %s)", value, kiln__spell_identity(e, inst));
     kiln__write(e, "            %s = %s;\n", r, kiln__spell_combine(e, inst, r, value));
 }
 
-/* The function that reduces a whole pack at once, as it is kept: the largest or the smallest of halves, whether any or all
- * of bools are true; or NULL. */
-static const char *find_pack_reduction(const kiln__emitter *e, uint32_t reduction, bool masked) {
+/* The function that reduces a whole vector at once, as it is staged: the largest or the smallest of halves, whether any
+ * or all of bools are true; or NULL. */
+static const char *find_vector_reduction(const kiln__emitter *e, uint32_t reduction, bool masked) {
     const kiln__inst *inst = &e->ir->insts[reduction], *of = &e->ir->insts[inst->args[0]];
-    if (of->op != KILN__OP_INPUT || !e->element[inst->args[0]] || !e->schedule->kept[of->u.input]) return NULL;
+    if (of->op != KILN__OP_INPUT || !e->element[inst->args[0]] || !e->schedule->staged[of->u.input]) return NULL;
     const kiln__operand *operand = &e->problem->operands[of->u.input];
     if (!operand->follows_rows) return NULL; /* loaded where an element of it is needed */
-    if (masked || e->rows_in_packs) return NULL;
-    const bool halves = (operand->type == KILN_F16 || operand->type == KILN_BF16) && e->schedule->pack_size % 2 == 0;
-    const bool bools = operand->type == KILN_BOOL && e->schedule->pack_size % 4 == 0;
+    if (masked || e->rows_in_vectors) return NULL;
+    const bool halves = (operand->type == KILN_F16 || operand->type == KILN_BF16) && e->schedule->vector_width % 2 == 0;
+    const bool bools = operand->type == KILN_BOOL && e->schedule->vector_width % 4 == 0;
     switch ((int)inst->op) {
-    case KILN__OP_REDUCE_MAX: return halves ? "kiln_pack_maximum" : bools ? "kiln_pack_any" : NULL;
-    case KILN__OP_REDUCE_MIN: return halves ? "kiln_pack_minimum" : bools ? "kiln_pack_all" : NULL;
-    case KILN__OP_REDUCE_ANY: return bools ? "kiln_pack_any" : NULL;
-    case KILN__OP_REDUCE_ALL: return bools ? "kiln_pack_all" : NULL;
+    case KILN__OP_REDUCE_MAX: return halves ? "kiln_vector_maximum" : bools ? "kiln_vector_any" : NULL;
+    case KILN__OP_REDUCE_MIN: return halves ? "kiln_vector_minimum" : bools ? "kiln_vector_all" : NULL;
+    case KILN__OP_REDUCE_ANY: return bools ? "kiln_vector_any" : NULL;
+    case KILN__OP_REDUCE_ALL: return bools ? "kiln_vector_all" : NULL;
     }
     return NULL;
 }
 
-static void emit_pack_reduction(const kiln__emitter *e, uint32_t reduction, const char *function) {
+static void emit_vector_reduction(const kiln__emitter *e, uint32_t reduction, const char *function) {
     const kiln__inst *inst = &e->ir->insts[reduction];
     const char *r = kiln__spell(e, "r%u", reduction);
-    const char *pack = kiln__spell(e, "%s(kept.%s)", function, e->name[e->ir->insts[inst->args[0]].u.input]);
-    kiln__write(e, "        %s = %s;\n", r, kiln__spell_combine(e, inst, r, pack));
+    const char *vector = kiln__spell(e, "%s(staged.%s)", function, e->name[e->ir->insts[inst->args[0]].u.input]);
+    kiln__write(e, "        %s = %s;\n", r, kiln__spell_combine(e, inst, r, vector));
 }
 
-/* The work on a pack; masked: on one that overhangs the row. */
-static void emit_pack(const kiln__emitter *e, uint32_t phase, const char *name, bool masked) {
+/* The work on a vector; masked: on one that overhangs the row. */
+static void emit_vector(const kiln__emitter *e, uint32_t phase, const char *name, bool masked) {
     bool elements = false;
     emit_head(e, name);
     for (uint32_t i = 0; i < e->ir->count; i++) {
         if (!in_phase(e, i, phase)) continue;
-        const char *function = find_pack_reduction(e, i, masked);
+        const char *function = find_vector_reduction(e, i, masked);
         if (function)
-            emit_pack_reduction(e, i, function);
+            emit_vector_reduction(e, i, function);
         else
             elements = true;
     }
     if (elements) emit_elements(e);
     for (uint32_t i = 0; i < e->ir->count; i++)
-        if (in_phase(e, i, phase) && !find_pack_reduction(e, i, masked)) emit_accumulate(e, i, masked);
+        if (in_phase(e, i, phase) && !find_vector_reduction(e, i, masked)) emit_accumulate(e, i, masked);
     kiln__write(e, "%s%s    }\n", elements ? "        }\n" : "",
                 !kiln__phase_counts(e, phase) ? ""
-                : e->rows_in_packs            ? "        count += 1;\n"
+                : e->rows_in_vectors          ? "        count += 1;\n"
                 : e->schedule->peeled         ? "        count += N;\n"
                                               : "        count += span.high - span.low;\n");
 }
 
-/* Masks cost more than the work: packs that are whole, all but a row's first and last, are apart. */
-static void emit_packs(const kiln__emitter *e, uint32_t phase) {
-    const bool masked = e->schedule->masked && !e->rows_in_packs;
-    if (!masked || e->schedule->residency == KILN__RESIDENCY_TILE) {
-        emit_pack(e, phase, "pack", masked);
+/* Masks cost more than the work: vectors that are whole, all but a row's first and last, are apart. */
+static void emit_vectors(const kiln__emitter *e, uint32_t phase) {
+    const bool masked = e->schedule->masked && !e->rows_in_vectors;
+    if (!masked || e->schedule->staging == KILN__STAGING_TILE) {
+        emit_vector(e, phase, "vector", masked);
         return;
     }
-    emit_pack(e, phase, "whole_pack", false);
-    emit_pack(e, phase, "masked_pack", true);
-    kiln__write(e, "    KILN_MEMBER void pack(const kiln_row &row, const kiln_kept &kept, kiln_index col, "
+    emit_vector(e, phase, "whole_vector", false);
+    emit_vector(e, phase, "masked_vector", true);
+    kiln__write(e, "    KILN_MEMBER void vector(const kiln_row &row, const kiln_staged &staged, kiln_index col, "
                    "const kiln_span &span)\n    {\n"
-                   "        if (span.whole())\n            whole_pack(row, kept, col, span);\n"
-                   "        else\n            masked_pack(row, kept, col, span);\n    }\n");
+                   "        if (span.whole())\n            whole_vector(row, staged, col, span);\n"
+                   "        else\n            masked_vector(row, staged, col, span);\n    }\n");
 }
 
 /* What is to be known of a phase: the bytes of the phases before, and whether its columns are combined in order. */
@@ -213,7 +214,7 @@ static const char *survey(kiln__emitter *e, uint32_t phase, int *before) {
     for (uint32_t i = 0; i < e->ir->count; i++) {
         const kiln__inst *inst = &e->ir->insts[i];
         if (inst->phase <= phase) *before += kiln__reduction_values(inst->op);
-        if (!in_phase(e, i, phase) || find_pack_reduction(e, i, e->schedule->masked)) continue;
+        if (!in_phase(e, i, phase) || find_vector_reduction(e, i, e->schedule->masked)) continue;
         need(e, inst->args[0]);
         e->exact[inst->args[0]] |= inst->op != KILN__OP_REDUCE_SUM || !kiln__is_shifted_exp(e->ir, inst->args[0]);
         ordered |= inst->op == KILN__OP_REDUCE_USER;
@@ -222,13 +223,13 @@ static const char *survey(kiln__emitter *e, uint32_t phase, int *before) {
     return ordered ? "true" : "false";
 }
 
-/* What the rows of a pack carry, each apart, the count of elements once. */
+/* What the rows of a vector carry, each apart, the count of elements once. */
 static void emit_rows(const kiln__emitter *e, uint32_t phase) {
     const bool counts = kiln__phase_counts(e, phase);
     if (counts) kiln__write(e, "    %s count;\n", kiln__cxx_ctype(e->ir->float_type));
     kiln__write(e,
                 "    KILN_MEMBER void clear()\n    {\n%s#pragma unroll\n"
-                "        for (int j = 0; j < KILN_PACK; ++j) at[j].clear();\n    }\n"
+                "        for (int j = 0; j < KILN_VECTOR_WIDTH; ++j) at[j].clear();\n    }\n"
                 "    KILN_MEMBER state get(int j) const\n    {\n        state of_row = at[j];\n%s"
                 "        return of_row;\n    }\n"
                 "    KILN_MEMBER void set(int j, const state &of_row)\n    {\n        at[j] = of_row;\n%s    }\n",
@@ -239,8 +240,8 @@ static void emit_rows(const kiln__emitter *e, uint32_t phase) {
 void kiln__emit_phase(kiln__emitter *e, uint32_t phase) {
     int before;
     const char *ordered = survey(e, phase, &before);
-    const char *state = kiln__spell(e, e->rows_in_packs ? "kiln_state%u" : "kiln_phase%u", phase);
-    if (e->rows_in_packs) { /* one for each row of a pack */
+    const char *state = kiln__spell(e, e->rows_in_vectors ? "kiln_state%u" : "kiln_phase%u", phase);
+    if (e->rows_in_vectors) { /* one for each row of a vector */
         kiln__write(e, "struct %s {\n    static constexpr bool ordered = %s;\n", state, ordered);
         emit_fields(e, phase);
         emit_copy(e, phase, state);
@@ -252,8 +253,8 @@ void kiln__emit_phase(kiln__emitter *e, uint32_t phase) {
                 "/* Phase %u: the reductions combined together, in one exchange. */\n"
                 "struct kiln_phase%u {\n",
                 phase, phase);
-    if (e->rows_in_packs)
-        kiln__write(e, "    typedef %s state;\n    state at[KILN_PACK];\n", state);
+    if (e->rows_in_vectors)
+        kiln__write(e, "    typedef %s state;\n    state at[KILN_VECTOR_WIDTH];\n", state);
     else
         kiln__write(e, "    static constexpr bool ordered = %s;\n", ordered);
     emit_sharing(e, false);
@@ -262,9 +263,9 @@ void kiln__emit_phase(kiln__emitter *e, uint32_t phase) {
                     "    /* before: bytes of each block's results of the phases before */\n"
                     "    static constexpr int exchange = %u, before = %d;\n",
                     phase, 8 * before);
-    (e->rows_in_packs ? emit_rows : emit_fields)(e, phase);
-    emit_packs(e, phase);
-    if (!e->rows_in_packs) {
+    (e->rows_in_vectors ? emit_rows : emit_fields)(e, phase);
+    emit_vectors(e, phase);
+    if (!e->rows_in_vectors) {
         emit_combine(e, phase, state);
         emit_shuffle(e, phase, state);
     }
@@ -308,11 +309,11 @@ bool kiln__emit_finish(kiln__emitter *e) {
     const uint32_t *outputs = e->ir->outputs;
     if (!survey_outputs(e)) return false;
     kiln__write(e, "/* The outputs that have columns. */\nstruct kiln_finish {\n");
-    emit_sharing(e, e->schedule->line > 0);
+    emit_sharing(e, e->schedule->transpose_width > 0);
     for (int o = e->inputs; o < e->tensors; o++)
-        if (e->schedule->line && e->schedule->turned[o])
-            kiln__write(e, "    %s lines_%s[KILN_LINE];\n", e->pack[o], e->name[o]);
-    emit_head(e, "pack");
+        if (e->schedule->transpose_width && e->schedule->transposed[o])
+            kiln__write(e, "    %s lines_%s[KILN_TRANSPOSE_WIDTH];\n", e->vector[o], e->name[o]);
+    emit_head(e, "vector");
     for (int o = e->inputs; o < e->tensors; o++)
         if (e->problem->operands[o].per_element)
             kiln__write(e, "        %s y%d[%s];\n", kiln__cxx_ctype(e->ir->insts[outputs[o - e->inputs]].type),

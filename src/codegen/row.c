@@ -69,7 +69,7 @@ static void emit_stepped_sum(const kiln__emitter *e, int o) {
 
 bool kiln__has_offset(const kiln__emitter *e, int o) {
     const kiln__operand *operand = &e->problem->operands[o];
-    return operand->per_element && !(e->flat ? operand->linear : operand->packed);
+    return operand->per_element && !(e->flat ? operand->linear : operand->contiguous_columns);
 }
 
 /* kiln_offset_<operand>: where an element of the flat array, or a column of a row, lies in a tensor. */
@@ -85,25 +85,27 @@ static void emit_offset(const kiln__emitter *e, int o) {
     kiln__write(e, ";\n}\n\n");
 }
 
-/* kiln_bend_<operand>: where the elements of a pack of the flat array lie in a tensor. */
-static void emit_bend(const kiln__emitter *e, int o) {
+/* kiln_crossing_<operand>: where the elements of a vector of the flat array lie in a tensor. */
+static void emit_crossing(const kiln__emitter *e, int o) {
     const kiln__problem *p = e->problem;
     const int last = p->outer_rank - 1;
-    const bool straight = !last || p->outer[last] % e->schedule->pack_size == 0;
-    kiln__write(e, "KILN_DEVICE kiln_bend kiln_bend_%s(const kiln_arguments &args, kiln_index index)\n{\n", e->name[o]);
+    const bool straight = !last || p->outer[last] % e->schedule->vector_width == 0;
+    kiln__write(e, "KILN_DEVICE kiln_crossing kiln_crossing_%s(const kiln_arguments &args, kiln_index index)\n{\n",
+                e->name[o]);
     emit_coordinates(e, "index");
     kiln__write(e, "    const kiln_i64 here = 0");
     emit_strided_sum(e, o);
     kiln__write(e, ";\n");
     if (straight && !e->schedule->shifted[o]) {
-        kiln__write(e, "    return {here, 0, 0, 2 * KILN_PACK};\n}\n\n");
+        kiln__write(e, "    return {here, 0, 0, 2 * KILN_VECTOR_WIDTH};\n}\n\n");
         return;
     }
     kiln__write(e, "    const kiln_index left = args.extent%d%s - c%d;\n", last, p->wide ? "" : ".divisor", last);
     if (straight)
         kiln__write(e, "    const kiln_i64 there = 0;\n");
     else
-        kiln__write(e, "    const kiln_i64 there = left < KILN_PACK ? kiln_offset_%s(args, index + left) : 0;\n",
+        kiln__write(e,
+                    "    const kiln_i64 there = left < KILN_VECTOR_WIDTH ? kiln_offset_%s(args, index + left) : 0;\n",
                     e->name[o]);
     kiln__write(e, "    return {here, there, kiln_clip(c%d), kiln_clip(left)};\n}\n\n", last);
 }
@@ -111,7 +113,7 @@ static void emit_bend(const kiln__emitter *e, int o) {
 /* row.in_x = args.in_x + where the row, or run i of rows, starts in it. */
 static void emit_place(const kiln__emitter *e, int o) {
     const kiln__operand *operand = &e->problem->operands[o];
-    const char *run = e->rows_in_packs ? "[i]" : "", *name = e->name[o];
+    const char *run = e->rows_in_vectors ? "[i]" : "", *name = e->name[o];
     bool position = o >= e->tensors;
     kiln__write(e, "    row.%s%s = %s%s", name, run, position ? "0" : "args.", position ? "" : name);
     if (!e->flat && !operand->linear)
@@ -120,31 +122,31 @@ static void emit_place(const kiln__emitter *e, int o) {
         kiln__write(e, " + row.index%s * args.row_%s", run, name);
     else if (!e->flat && operand->row_stride)
         kiln__write(e, " + row.index%s * %" PRId64, run, operand->row_stride);
-    kiln__write(e, "%s;\n", e->schedule->drifts ? kiln__spell_row_step(e, o, "row.offset") : "");
+    kiln__write(e, "%s;\n", e->schedule->misaligned ? kiln__spell_row_step(e, o, "row.offset") : "");
 }
 
-/* Whether the instruction is a value that a row has one of, and is kept in it. */
+/* Whether the instruction is a value that a row has one of, and is staged in it. */
 static bool is_row_value(const kiln__emitter *e, uint32_t i) {
     return !e->element[i] && !kiln__op_is_literal(e->ir->insts[i].op);
 }
 
 /* The row's values that follow from a phase. */
 static void emit_row_values(const kiln__emitter *e, uint32_t phase) {
-    const char *at = e->rows_in_packs ? "[j]" : "";
-    if (e->rows_in_packs) kiln__write(e, "%s    for (int j = 0; j < KILN_PACK; ++j) {\n", kiln__unrolled(e));
+    const char *at = e->rows_in_vectors ? "[j]" : "";
+    if (e->rows_in_vectors) kiln__write(e, "%s    for (int j = 0; j < KILN_VECTOR_WIDTH; ++j) {\n", kiln__unrolled(e));
     for (uint32_t i = 0; i < e->ir->count; i++) {
         if (!is_row_value(e, i) || e->ir->insts[i].phase != phase) continue;
         kiln__write(e, "    row.v%u%s = %s;\n", i, at, kiln__spell_definition(e, i));
         if (e->divides[i]) kiln__write(e, "    row.d%u%s = %s(row.v%u%s);\n", i, at, kiln__cxx_divisor(e, i), i, at);
         if (e->centre[i]) kiln__write(e, "    row.c%u%s = row.v%u%s;\n", i, at, i, at);
     }
-    if (e->rows_in_packs) kiln__write(e, "    }\n");
+    if (e->rows_in_vectors) kiln__write(e, "    }\n");
 }
 
-/* The row's members: where it lies, its values; `many` follows the names of those that each run of rows has, `each` of
+/* The row's ranks: where it lies, its values; `many` follows the names of those that each run of rows has, `each` of
  * those that each row has. */
 static void emit_members(const kiln__emitter *e, const char *many, const char *each) {
-    if (e->schedule->once_rows) kiln__write(e, "    kiln_u64 policy; /* of what is read once */\n");
+    if (e->schedule->evict_first_rows) kiln__write(e, "    kiln_u64 policy; /* of what is read once */\n");
     for (int o = 0; o < e->tensors; o++)
         kiln__write(e, "    %s%s *%s%s;\n", o < e->inputs ? "const " : "", e->type[o], e->name[o], many);
     for (int o = e->tensors; o < e->operands; o++) kiln__write(e, "    kiln_i64 %s%s;\n", e->name[o], many);
@@ -167,10 +169,10 @@ static void emit_count(const kiln__emitter *e, const char *name, const char *val
     kiln__write(e, "KILN_DEVICE kiln_count %s(const kiln_arguments &args) { return (kiln_count)(%s); }\n", name, value);
 }
 
-/* Of the dimensions that squares lie in: elements of a run, runs between those that are neighbours across, and how many
- * those are. */
-static void emit_squares(const kiln__emitter *e) {
-    const int last = e->problem->outer_rank - 1, across = e->schedule->across;
+/* Of the dimensions that transpose tiles lie in: elements of a run, runs between those that are neighbours across, and
+ * how many those are. */
+static void emit_transpose(const kiln__emitter *e) {
+    const int last = e->problem->outer_rank - 1, across = e->schedule->transposed_dim;
     const char *between = "1";
     for (int d = across + 1; d < last; d++) between = kiln__spell(e, "%s * %s", between, spell_extent(e, d));
     emit_count(e, "kiln_run", spell_extent(e, last));
@@ -179,26 +181,26 @@ static void emit_squares(const kiln__emitter *e) {
                across ? spell_extent(e, across) : "args.elements / ((kiln_i64)kiln_between(args) * kiln_run(args))");
 }
 
-/* How far behind a multiple of the pack a member's columns begin, for a row that is a multiple of the pack behind the first
- * of those that lie side by side. */
-static void emit_drift(const kiln__emitter *e) {
+/* How far behind a multiple of the vector a rank's columns begin, for a row that is a multiple of the vector behind the
+ * first of those that lie side by side. */
+static void emit_misalignment(const kiln__emitter *e) {
     const kiln__problem *p = e->problem;
     int key = 0;
-    while (!e->schedule->vector[key]) key++;
-    kiln__write(e, "KILN_DEVICE int kiln_shift(const kiln_arguments &args, kiln_i64 row, int member)\n{\n");
+    while (!e->schedule->access[key]) key++;
+    kiln__write(e, "KILN_DEVICE int kiln_shift(const kiln_arguments &args, kiln_i64 row, int rank)\n{\n");
     const bool strided = !p->operands[key].linear;
     if (strided) emit_coordinates(e, "row");
-    kiln__write(e, "    return (int)((member * args.step0_%s%s", e->name[key], strided ? "" : " + row");
+    kiln__write(e, "    return (int)((rank * args.step0_%s%s", e->name[key], strided ? "" : " + row");
     if (strided) emit_strided_sum(e, key);
-    kiln__write(e, ") & (KILN_PACK - 1));\n}\n\n");
+    kiln__write(e, ") & (KILN_VECTOR_WIDTH - 1));\n}\n\n");
 }
 
-/* Of the first input that has rows side by side: how many are 64 KB, and how many elements lie from column to column. Blocks of
- * more threads would lack the registers (sums of f32 over 1,500 rows: 0.95 and 0.65). */
+/* Of the first input that has rows side by side: how many are 64 KB, and how many elements lie from column to column.
+ * Blocks of more threads would lack the registers (sums of f32 over 1,500 rows: 0.95 and 0.65). */
 static void emit_pitch(const kiln__emitter *e) {
     const kiln__problem *p = e->problem;
     int o = 0;
-    while (o < e->inputs && !(e->schedule->kept[o] && e->schedule->vector[o])) o++;
+    while (o < e->inputs && !(e->schedule->staged[o] && e->schedule->access[o])) o++;
     if (o == e->inputs || e->schedule->threads > 256 || p->inner_rank != 1 || p->operands[o].inner_strides[0] < 2)
         return;
     kiln__write(e, "#define KILN_NEAR %d\n", 65536 / (int)kiln_type_size(p->operands[o].type));
@@ -224,59 +226,59 @@ static void emit_runs(const kiln__emitter *e) {
 }
 
 void kiln__emit_row(const kiln__emitter *e) {
-    if (e->schedule->drifts || e->schedule->squares)
+    if (e->schedule->misaligned || e->schedule->transposes)
         kiln__write(e, "typedef %s kiln_count; /* rows, elements */\n", e->problem->wide ? "kiln_i64" : "kiln_u32");
     for (int o = 0; o < e->operands; o++)
         if (kiln__has_offset(e, o)) emit_offset(e, o);
     for (int o = 0; o < e->tensors; o++)
-        if (e->schedule->bent[o]) emit_bend(e, o);
-    if (e->rows_in_packs) {
-        kiln__write(e, "/* A pack of rows, in runs that lie side by side: where they lie in each tensor, and the "
+        if (e->schedule->crossing[o]) emit_crossing(e, o);
+    if (e->rows_in_vectors) {
+        kiln__write(e, "/* A vector of rows, in runs that lie side by side: where they lie in each tensor, and the "
                        "values each has one of. */\n"
                        "struct kiln_row {\n    const kiln_arguments &args;\n"
-                       "    int chunk;\n    kiln_i64 index[KILN_PIECES];\n"
-                       "    int count[KILN_PIECES]; /* rows of the run that there are */\n");
-        if (e->schedule->drifts)
-            kiln__write(e, "    int offset; /* from the block's first row to the pack's, which may be before it */\n"
-                           "    kiln_u32 there; /* a bit for each row of the pack that there is */\n");
+                       "    int chunk;\n    kiln_i64 index[KILN_RUNS];\n"
+                       "    int count[KILN_RUNS]; /* rows of the run that there are */\n");
+        if (e->schedule->misaligned)
+            kiln__write(e, "    int offset; /* from the block's first row to the vector's, which may be before it */\n"
+                           "    kiln_u32 there; /* a bit for each row of the vector that there is */\n");
         if (e->schedule->tile_rows) {
             kiln__write(e, "    kiln_i64 first; /* row of the tile */\n    int rows; /* of the tile */\n"
-                           "    int tile[KILN_PIECES]; /* where the rows begin in the tile, elements */\n");
+                           "    int tile[KILN_RUNS]; /* where the rows begin in the tile, elements */\n");
             for (int o = 0; o < e->tensors; o++)
                 if (kiln__is_in_tile(e->problem, e->schedule, o))
                     kiln__write(e, "    %s *tile_%s;\n", e->type[o], e->name[o]);
         }
-        emit_members(e, "[KILN_PIECES]", "[KILN_PACK]");
+        emit_members(e, "[KILN_RUNS]", "[KILN_VECTOR_WIDTH]");
         kiln__write(e, "    KILN_MEMBER kiln_row(const kiln_arguments &a) : args(a) {}\n};\n\n");
         const int last = e->problem->outer_rank - 1;
-        if (e->schedule->drifts) {
+        if (e->schedule->misaligned) {
             emit_count(e, "kiln_kept_rows", last < 1 ? "args.rows" : spell_extent(e, last));
-            emit_drift(e);
+            emit_misalignment(e);
         }
         if (e->schedule->tile_rows) emit_runs(e);
-        if (kiln__schedule_clusters(e->schedule) && !e->schedule->drifts) emit_pitch(e);
+        if (kiln__schedule_clusters(e->schedule) && !e->schedule->misaligned) emit_pitch(e);
         return;
     }
     kiln__write(e,
                 "/* %s: where it lies%s, and the values it has one of. */\n"
                 "struct kiln_row {\n    const kiln_arguments &args;\n    kiln_i64 index;\n",
                 e->flat ? "The whole array" : "One row", e->flat ? "" : " in each tensor");
-    if (e->one_address) kiln__write(e, "    kiln_index first; /* column of the thread's first pack */\n");
-    if (e->schedule->peeled) kiln__write(e, "    int head; /* column of the first pack */\n");
+    if (e->one_address) kiln__write(e, "    kiln_index first; /* column of the thread's first vector */\n");
+    if (e->schedule->peeled) kiln__write(e, "    int head; /* column of the first vector */\n");
     if (e->schedule->masked && !e->flat)
-        kiln__write(e, "    int shift; /* elements of the first pack that belong to the row before */\n");
-    if (e->schedule->residency == KILN__RESIDENCY_TILE)
+        kiln__write(e, "    int shift; /* elements of the first vector that belong to the row before */\n");
+    if (e->schedule->staging == KILN__STAGING_TILE)
         kiln__write(e, "    int tile; /* the row's first element in the tile */\n");
-    if (e->schedule->squares)
-        kiln__write(e, "    kiln_i64 apart; /* packs of the square, in elements; the first is at index */\n"
-                       "    kiln_i64 before, behind; /* packs, of any thread, before the first; from it on */\n"
-                       "    int down; /* packs that there are */\n");
+    if (e->schedule->transposes)
+        kiln__write(e, "    kiln_i64 spacing; /* vectors of the tile, in elements; the first is at index */\n"
+                       "    kiln_i64 before, behind; /* vectors, of any thread, before the first; from it on */\n"
+                       "    int down; /* vectors that there are */\n");
     emit_members(e, "", "");
     kiln__write(e, "    KILN_MEMBER kiln_row(const kiln_arguments &a, kiln_i64 i) : args(a), index(i) {}\n};\n\n");
-    if (e->schedule->squares) emit_squares(e);
+    if (e->schedule->transposes) emit_transpose(e);
 }
 
-/* Packs of the inputs of one value per row. */
+/* Vectors of the inputs of one value per row. */
 static void emit_row_inputs(const kiln__emitter *e) {
     const char *span = "    const kiln_span span(row, 0, 0);\n";
     for (int o = 0; o < e->inputs; o++) {
@@ -295,18 +297,18 @@ void kiln__emit_begin(const kiln__emitter *e) {
     for (int o = 0; o < e->operands; o++) coordinates |= !e->flat && !e->problem->operands[o].linear;
     kiln__write(e, "%s void kiln_begin(kiln_row &row)\n{\n    const kiln_arguments &args = row.args;\n",
                 kiln__vectors_are_called(e) ? "KILN_CALL" : "KILN_DEVICE");
-    if (e->schedule->once_rows)
-        kiln__write(e, "    row.policy = kiln_policy(args.rows <= %" PRId64 ");\n", e->schedule->once_rows);
-    if (e->rows_in_packs) kiln__write(e, "#pragma unroll\n    for (int i = 0; i < KILN_PIECES; ++i) {\n");
-    if (coordinates) emit_coordinates(e, e->rows_in_packs ? "row.index[i]" : "row.index");
+    if (e->schedule->evict_first_rows)
+        kiln__write(e, "    row.policy = kiln_policy(args.rows <= %" PRId64 ");\n", e->schedule->evict_first_rows);
+    if (e->rows_in_vectors) kiln__write(e, "#pragma unroll\n    for (int i = 0; i < KILN_RUNS; ++i) {\n");
+    if (coordinates) emit_coordinates(e, e->rows_in_vectors ? "row.index[i]" : "row.index");
     for (int o = 0; o < e->operands; o++) emit_place(e, o);
-    if (e->rows_in_packs) {
-        kiln__write(e, "    }\n%s", e->schedule->drifts ? "    row.index[0] += row.offset;\n" : "");
+    if (e->rows_in_vectors) {
+        kiln__write(e, "    }\n%s", e->schedule->misaligned ? "    row.index[0] += row.offset;\n" : "");
         emit_row_inputs(e);
     } else if (e->schedule->masked && !e->flat)
-        kiln__write(e, "    row.shift = (int)(row.index * %d & (KILN_PACK - 1));\n", e->schedule->row_phase);
+        kiln__write(e, "    row.shift = (int)(row.index * %d & (KILN_VECTOR_WIDTH - 1));\n", e->schedule->row_phase);
     if (e->schedule->peeled)
-        kiln__write(e, "    row.head = (int)(row.index * -%d & (KILN_PACK - 1));\n", e->schedule->row_phase);
+        kiln__write(e, "    row.head = (int)(row.index * -%d & (KILN_VECTOR_WIDTH - 1));\n", e->schedule->row_phase);
     if (e->one_address) kiln__write(e, "    row.first = kiln_column_of(row, 0);\n");
     emit_row_values(e, 0);
     kiln__write(e, "}\n\n");
@@ -329,15 +331,15 @@ bool kiln__emit_finish_row(const kiln__emitter *e) {
             kiln__write(e,
                         "/* Outputs of one value per row. */\n"
                         "KILN_DEVICE void kiln_finish_row(const kiln_row &row)\n{\n%s",
-                        e->rows_in_packs ? "    const kiln_span span(row, 0, 0);\n" : "");
+                        e->rows_in_vectors ? "    const kiln_span span(row, 0, 0);\n" : "");
         any = true;
-        if (!e->rows_in_packs) {
+        if (!e->rows_in_vectors) {
             kiln__write(e, "    kiln_narrow((%s)%s, *row.%s);\n", type, value, e->name[o]);
             continue;
         }
         kiln__write(e,
-                    "    {\n        %s y[KILN_PACK];\n#pragma unroll\n"
-                    "        for (int j = 0; j < KILN_PACK; ++j) y[j] = %s;\n",
+                    "    {\n        %s y[KILN_VECTOR_WIDTH];\n#pragma unroll\n"
+                    "        for (int j = 0; j < KILN_VECTOR_WIDTH; ++j) y[j] = %s;\n",
                     type, value);
         kiln__emit_put(e, o, "y");
         kiln__write(e, "    }\n");

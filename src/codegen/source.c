@@ -79,20 +79,20 @@ static bool has_integers(const kiln__ir *ir) {
 
 static void emit_definitions(const kiln__emitter *e) {
     const kiln__schedule *s = e->schedule;
-    /* All at once, packs would be fetched from shared memory into more registers than there are. */
-    int64_t most = s->residency == KILN__RESIDENCY_TILE && s->held ? s->held
-                   : s->threads == 1024 && s->resident > 1         ? 2
-                   : s->residency == KILN__RESIDENCY_SHARED        ? 4
-                                                                   : 8,
+    /* All at once, vectors would be fetched from shared memory into more registers than there are. */
+    int64_t most = s->staging == KILN__STAGING_TILE && s->staged_steps ? s->staged_steps
+                   : s->threads == 1024 && s->min_blocks_per_sm > 1    ? 2
+                   : s->staging == KILN__STAGING_SHARED                ? 4
+                                                                       : 8,
             unroll = s->steps < most ? s->steps : most;
-    /* Chunks as large as each other; where several tensors are shared, of one pack, of two where threads have many, of four
-     * where rows are whole chunks of them (layer_norm of 32,768 columns: one 0.989, two 0.967, four 0.954; of 128,256 two
-     * 1.004, four 0.966; of 65,536 0.972 and 0.988). */
-    if (s->line) unroll = s->line;
-    if (s->tile_rows) unroll = kiln__divide_up(8, s->parts * s->pack_size);
-    if (s->beside) unroll = kiln__divide_up(s->steps, kiln__divide_up(s->steps, unroll));
-    if (s->beside && s->sharing > 1) {
-        const bool whole = e->problem->cols % (4 * s->threads_per_row * s->pack_size) == 0;
+    /* Chunks as large as each other; where several tensors are shared, of one vector, of two where threads have many,
+     * of four where rows are whole chunks of them (layer_norm of 32,768 columns: one 0.989, two 0.967, four 0.954; of
+     * 128,256 two 1.004, four 0.966; of 65,536 0.972 and 0.988). */
+    if (s->transpose_width) unroll = s->transpose_width;
+    if (s->tile_rows) unroll = kiln__divide_up(8, s->ranks_per_thread * s->vector_width);
+    if (s->batched) unroll = kiln__divide_up(s->steps, kiln__divide_up(s->steps, unroll));
+    if (s->batched && s->invariant_inputs > 1) {
+        const bool whole = e->problem->cols % (4 * s->threads_per_row * s->vector_width) == 0;
         unroll = s->steps <= 6 && s->threads <= 256 ? 1 : whole && s->threads <= 256 ? 4 : 2;
     }
     int online = s->online != 0 ? 0 : kiln__is_one_pass(e) ? 2 : 1;
@@ -101,9 +101,9 @@ static void emit_definitions(const kiln__emitter *e) {
         int64_t value;
     } numbers[] = {
         {"KILN_COLS", e->problem->cols},
-        {"KILN_PACK", s->pack_size},
+        {"KILN_VECTOR_WIDTH", s->vector_width},
         {"KILN_STEPS", s->steps},
-        {"KILN_HELD", s->held},
+        {"KILN_STAGED_STEPS", s->staged_steps},
         {"KILN_SPLITS", s->splits},
         {"KILN_BATCH", s->batch},
         {"KILN_UNROLL", unroll},
@@ -114,7 +114,7 @@ static void emit_definitions(const kiln__emitter *e) {
         {"KILN_ONLINE", online}, /* 1: chunk by chunk; 2: squares in one pass */
         {"KILN_TURNS", s->persistent ? 2 : 1},
         {"KILN_MASKED", s->masked},
-        {"KILN_DRIFTS", s->drifts},
+        {"KILN_MISALIGNED", s->misaligned},
         {"KILN_ORDERED", s->ordered},
         {"KILN_FAST", e->narrow},
         {"KILN_INTEGERS", has_integers(e->ir)},
@@ -122,21 +122,24 @@ static void emit_definitions(const kiln__emitter *e) {
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         kiln__write(e, "#define %s %" PRId64 "\n", numbers[i].name, numbers[i].value);
     if (kiln__vectors_are_called(e)) kiln__write(e, "#define KILN_OUTLINED\n");
-    if (s->squares) kiln__write(e, "#define KILN_SQUARES\n");
+    if (s->transposes) kiln__write(e, "#define KILN_TRANSPOSE\n");
     if (s->tile_rows)
         kiln__write(e,
-                    "#define KILN_TILE_ROWS %d\n#define KILN_KEPT %" PRId64 "\n#define KILN_PARTS %d\n"
-                    "#define KILN_CHAIN %d\n",
-                    s->tile_rows, e->problem->outer[e->problem->outer_rank - 1], s->parts, s->chain);
-    if (s->sharing) kiln__write(e, "#define KILN_SHARING %d\n", s->sharing);
+                    "#define KILN_TILE_ROWS %d\n#define KILN_KEPT_ROWS %" PRId64 "\n#define KILN_RANKS_PER_THREAD %d\n"
+                    "#define KILN_RANK_GROUPS %d\n",
+                    s->tile_rows, e->problem->outer[e->problem->outer_rank - 1], s->ranks_per_thread, s->rank_groups);
+    if (s->invariant_inputs) kiln__write(e, "#define KILN_INVARIANT_INPUTS %d\n", s->invariant_inputs);
     if (s->peeled) kiln__write(e, "#define KILN_PEELED\n");
-    if (s->abreast) kiln__write(e, "#define KILN_FEW_ROWS %d\n#define KILN_APART %d\n", s->few_rows, s->apart);
-    if (s->ahead && s->masked) kiln__write(e, "#define KILN_AHEAD\n");
-    if (s->enders) kiln__write(e, "#define KILN_ENDERS %d\n#define KILN_END_THREADS %d\n", s->enders, s->end_threads);
+    if (s->rows_in_flight)
+        kiln__write(e, "#define KILN_FEW_ROWS %d\n#define KILN_ROW_SPACING %d\n", s->few_rows, s->row_spacing);
+    if (s->prefetch && s->masked) kiln__write(e, "#define KILN_PREFETCH\n");
+    if (s->final_threads)
+        kiln__write(e, "#define KILN_FINAL_THREADS %d\n#define KILN_FINAL_BLOCK_THREADS %d\n", s->final_threads,
+                    s->final_block_threads);
     if (s->arrivals) kiln__write(e, "#define KILN_ARRIVALS %d\n", (int)e->ir->phase_count);
-    if (s->line) kiln__write(e, "#define KILN_LINE %d\n", s->line);
-    if (s->row_vector)
-        kiln__write(e, "#define KILN_VECTOR %d\n#define KILN_PIECES %d\n", s->row_vector, s->pack_size / s->row_vector);
+    if (s->transpose_width) kiln__write(e, "#define KILN_TRANSPOSE_WIDTH %d\n", s->transpose_width);
+    if (s->run_rows)
+        kiln__write(e, "#define KILN_RUN_ROWS %d\n#define KILN_RUNS %d\n", s->run_rows, s->vector_width / s->run_rows);
     bool far = e->flat || e->problem->cols > INT32_MAX / 2;
     kiln__write(e, "typedef %s kiln_index; /* columns */\n\n", far ? "long long" : "int");
 }
@@ -200,12 +203,12 @@ static const char *phase_type(const kiln__emitter *e, uint32_t p) {
 
 /* `in` stands before each line: tiles have theirs in a loop. */
 static void emit_reduce(const kiln__emitter *e, uint32_t p, const char *in) {
-    bool arriving = p == 0 && e->schedule->residency == KILN__RESIDENCY_SHARED;
+    bool arriving = p == 0 && e->schedule->staging == KILN__STAGING_SHARED;
     const char *how = arriving                 ? "reduce_arriving"
                       : e->schedule->tile_rows ? "reduce"
                       : is_online(e, p)        ? "each_online"
-                                               : "each_pack";
-    kiln__write(e, "%s%s phase%u;\n%sphase%u.clear();\n%sresidency.%s(row, phase%u);\n", in, phase_type(e, p), p, in, p,
+                                               : "each_vector";
+    kiln__write(e, "%s%s phase%u;\n%sphase%u.clear();\n%sstaging.%s(row, phase%u);\n", in, phase_type(e, p), p, in, p,
                 in, how, p);
 }
 
@@ -222,7 +225,7 @@ static void emit_after(const kiln__emitter *e, uint32_t p, const char *in, const
 
 static void emit_phases(const kiln__emitter *e, const char *in) {
     bool persistent = e->schedule->persistent;
-    const char *more = e->rows_in_packs                         ? ", row"
+    const char *more = e->rows_in_vectors                       ? ", row"
                        : !persistent                            ? ""
                        : e->schedule->group == KILN__GROUP_GRID ? ", turn, args"
                                                                 : ", turn";
@@ -233,31 +236,32 @@ static void emit_phases(const kiln__emitter *e, const char *in) {
 }
 
 /* Whether the last pass is better off without what the passes before computed of the row: of bf16 that takes twice the
- * registers (softmax of 65,535 columns 92, otherwise 72; H200: 0.945 and 0.995). Blocks that have two inputs are enough as they
- * are (softmax_grad of 5,000 columns of f16: 0.979, 0.827 with more), what all rows share takes the registers anyway. */
-static bool forgets(const kiln__emitter *e) {
+ * registers (softmax of 65,535 columns 92, otherwise 72; H200: 0.945 and 0.995). Blocks that have two inputs are enough
+ * as they are (softmax_grad of 5,000 columns of f16: 0.979, 0.827 with more), what all rows share takes the registers
+ * anyway. */
+static bool rematerialises(const kiln__emitter *e) {
     const kiln__schedule *s = e->schedule;
-    const int64_t elements = s->steps * s->pack_size;
-    int kept = 0;
-    for (int o = 0; o < e->inputs; o++) kept += s->kept[o];
-    return s->residency == KILN__RESIDENCY_REGISTERS && s->layout == KILN__LAYOUT_INNER && e->ir->phase_count > 0 &&
-           kept == 1 && !s->sharing && s->pack_size >= 4 && elements > 32 && elements <= 128;
+    const int64_t elements = s->steps * s->vector_width;
+    int staged = 0;
+    for (int o = 0; o < e->inputs; o++) staged += s->staged[o];
+    return s->staging == KILN__STAGING_REGISTERS && s->layout == KILN__LAYOUT_INNER && e->ir->phase_count > 0 &&
+           staged == 1 && !s->invariant_inputs && s->vector_width >= 4 && elements > 32 && elements <= 128;
 }
 
 static void emit_finish(const kiln__emitter *e, const char *in) {
-    if (e->finish && forgets(e)) kiln__write(e, "%sresidency.forget();\n", in);
+    if (e->finish && rematerialises(e)) kiln__write(e, "%sstaging.rematerialise();\n", in);
     if (e->finish)
-        kiln__write(e, "%skiln_finish finish;\n%sresidency.%s(row, finish);\n", in, in,
-                    e->schedule->peeled ? "finish" : "each_pack");
+        kiln__write(e, "%skiln_finish finish;\n%sstaging.%s(row, finish);\n", in, in,
+                    e->schedule->peeled ? "finish" : "each_vector");
 }
 
-static const char *chunk_of(const kiln__emitter *e) { return e->rows_in_packs ? "row.chunk" : "kiln_chunk()"; }
+static const char *chunk_of(const kiln__emitter *e) { return e->rows_in_vectors ? "row.chunk" : "kiln_chunk()"; }
 
 static void emit_finish_row(const kiln__emitter *e, const char *in) {
     if (!e->finish_row) return;
-    bool ends = e->schedule->enders;
+    bool ends = e->schedule->final_threads;
     const char *first = e->schedule->splits > 1 && !ends ? kiln__spell(e, " && %s == 0", chunk_of(e)) : "";
-    kiln__write(e, "%sif (%s() == 0%s) kiln_finish_row(row);\n", in, ends ? "kiln_ender" : "kiln_member", first);
+    kiln__write(e, "%sif (%s() == 0%s) kiln_finish_row(row);\n", in, ends ? "kiln_final_rank" : "kiln_rank", first);
 }
 
 static void emit_kernel_name(const kiln__emitter *e, uint32_t number, bool ends) {
@@ -266,44 +270,47 @@ static void emit_kernel_name(const kiln__emitter *e, uint32_t number, bool ends)
                 "\nextern \"C\" __global__ void %s__launch_bounds__(%s%s) " KILN__KERNEL_NAME
                 "%s(const __grid_constant__ kiln_arguments args)\n{\n",
                 cluster ? "__cluster_dims__(KILN_BLOCKS_PER_ROW, 1, 1) " : "",
-                ends ? "KILN_END_THREADS" : "KILN_THREADS",
-                e->schedule->resident > 1 ? kiln__spell(e, ", %d", e->schedule->resident) : "",
+                ends ? "KILN_FINAL_BLOCK_THREADS" : "KILN_THREADS",
+                e->schedule->min_blocks_per_sm > 1 ? kiln__spell(e, ", %d", e->schedule->min_blocks_per_sm) : "",
                 number ? kiln__spell(e, "%u", number) : "");
 }
 
-/* Before a row's value is stored, all members have loaded those whose place it may take: an exchange sees to that, or else
- * a barrier. */
+/* Before a row's value is stored, all ranks have loaded those whose place it may take: an exchange sees to that, or
+ * else a barrier. */
 static void emit_row_barrier(const kiln__emitter *e, const char *in) {
     if (!e->finish_row || e->ir->phase_count > 0) return;
-    const bool lanes = e->schedule->group == KILN__GROUP_LANES && !e->rows_in_packs;
+    const bool lanes = e->schedule->group == KILN__GROUP_LANES && !e->rows_in_vectors;
     kiln__write(e, "%skiln_%s_barrier();\n", in,
                 kiln__schedule_clusters(e->schedule) ? "cluster"
                 : lanes                              ? "row"
                                                      : "block");
 }
 
-/* What every kernel of one row per group begins with; ends: the last one of split rows, if it stores one value per row. */
+/* What every kernel of one row per group begins with; ends: the last one of split rows, if it stores one value per row.
+ */
 static void emit_kernel_head(const kiln__emitter *e, uint32_t number, bool ends) {
     emit_kernel_name(e, number, ends);
     if (e->schedule->dependent && number) kiln__write(e, "    kiln_launch_wait();\n");
     if (e->flat)
         kiln__write(e, "    kiln_row row(args, 0);\n%s",
-                    e->schedule->squares ? "    kiln_place(row);\n    if (row.down == 0) return;\n" : "");
-    else if (!e->rows_in_packs)
+                    e->schedule->transposes ? "    kiln_place(row);\n    if (row.down == 0) return;\n" : "");
+    else if (!e->rows_in_vectors)
         kiln__write(e, "    kiln_row row(args, %s());\n    if (row.index >= args.rows) return;\n",
-                    ends ? "kiln_end_index" : "kiln_row_index");
+                    ends ? "kiln_final_index" : "kiln_row_index");
     else if (ends)
-        kiln__write(e, "    kiln_row row(args);\n    kiln_place_at(row, kiln_end_index() * KILN_PACK, KILN_VECTOR);\n");
+        kiln__write(e, "    kiln_row row(args);\n    kiln_place_at(row, kiln_final_index() * KILN_VECTOR_WIDTH, "
+                       "KILN_RUN_ROWS);\n");
     else
         kiln__write(e, "    kiln_row row(args);\n    kiln_place(row);\n");
-    kiln__write(e, "    kiln_begin(row);\n    kiln_residency residency;\n    residency.fill(row);\n");
-    for (int o = 0; o < e->inputs && e->schedule->ahead; o++)
+    kiln__write(e, "    kiln_begin(row);\n    kiln_staging staging;\n    staging.fill(row);\n");
+    for (int o = 0; o < e->inputs && e->schedule->prefetch; o++)
         if (e->schedule->shifted[o])
-            kiln__write(e, "    kiln_ahead<%d, %s>::fill(kiln_shared + %d, row.%s, row);\n", e->schedule->vector[o],
+            kiln__write(e, "    kiln_prefetch<%d, %s>::fill(kiln_shared + %d, row.%s, row);\n", e->schedule->access[o],
                         e->type[o], e->schedule->tile_offset[o], e->name[o]);
-    if (e->schedule->ahead && e->schedule->masked) kiln__write(e, "    kiln_copy_wait();\n    kiln_block_barrier();\n");
+    if (e->schedule->prefetch && e->schedule->masked)
+        kiln__write(e, "    kiln_copy_wait();\n    kiln_block_barrier();\n");
     if (kiln__schedule_clusters(e->schedule)) kiln__write(e, "    kiln_group_begin();\n");
-    if (e->schedule->residency == KILN__RESIDENCY_SHARED && e->ir->phase_count == 0)
+    if (e->schedule->staging == KILN__STAGING_SHARED && e->ir->phase_count == 0)
         kiln__write(e, "    kiln_copy_wait();\n");
     if (e->schedule->tile_rows) kiln__write(e, "    kiln_copy_wait();\n    kiln_block_barrier();\n");
     emit_row_barrier(e, "    ");
@@ -311,11 +318,11 @@ static void emit_kernel_head(const kiln__emitter *e, uint32_t number, bool ends)
 
 static void emit_kernel_end(const kiln__emitter *e, bool columns, bool rows) {
     const bool tile = e->schedule->tile_rows > 0; /* all threads take part in its copies */
-    if (e->rows_in_packs && !tile)
-        kiln__write(e, "    if (row.%s == 0) return;\n", e->schedule->drifts ? "there" : "count[0]");
+    if (e->rows_in_vectors && !tile)
+        kiln__write(e, "    if (row.%s == 0) return;\n", e->schedule->misaligned ? "there" : "count[0]");
     if (columns) emit_finish(e, "    ");
     if (rows) emit_finish_row(e, "    ");
-    if (tile && e->finish) kiln__write(e, "    kiln_block_barrier();\n    kiln_kept::drain(row);\n");
+    if (tile && e->finish) kiln__write(e, "    kiln_block_barrier();\n    kiln_staged::drain(row);\n");
     kiln__write(e, "}\n");
 }
 
@@ -333,21 +340,22 @@ static void emit_tile_kernel(const kiln__emitter *e) {
                 "    if (first >= args.rows) return;\n"
                 "    const int rows = args.rows - first < KILN_ROWS_PER_BLOCK ? (int)(args.rows - first) : "
                 "KILN_ROWS_PER_BLOCK;\n"
-                "    kiln_kept::fill(args, first, rows);\n"
+                "    kiln_staged::fill(args, first, rows);\n"
                 "    kiln_copy_wait();\n    kiln_block_barrier();\n"
-                "    kiln_residency residency;\n%s"
+                "    kiln_staging staging;\n%s"
                 "    for (int r = (int)threadIdx.x / KILN_THREADS_PER_ROW; r < rows; "
                 "r += KILN_THREADS / KILN_THREADS_PER_ROW) {\n"
                 "        kiln_row row(args, first + r);\n        kiln_begin(row);\n"
                 "        row.tile = r * KILN_COLS;\n",
-                e->schedule->held ? "    kiln_row one(args, first);\n    kiln_begin(one);\n    residency.fill(one);\n"
-                                  : "");
+                e->schedule->staged_steps
+                    ? "    kiln_row one(args, first);\n    kiln_begin(one);\n    staging.fill(one);\n"
+                    : "");
     emit_row_barrier(e, "        ");
     emit_phases(e, "        ");
     emit_finish(e, "        ");
     emit_finish_row(e, "        ");
     kiln__write(e, "    }\n%s}\n",
-                e->finish ? "    kiln_block_barrier();\n    kiln_kept::drain(args, first, rows);\n" : "");
+                e->finish ? "    kiln_block_barrier();\n    kiln_staged::drain(args, first, rows);\n" : "");
 }
 
 /* What follows from the phases before `stage`, from where `how` has their results. */
@@ -356,35 +364,35 @@ static void emit_results(const kiln__emitter *e, uint32_t stage, const char *in,
 }
 
 /* Each pass goes through the rows of the group. */
-static void emit_abreast_kernel(const kiln__emitter *e) {
+static void emit_rows_in_flight_kernel(const kiln__emitter *e) {
     emit_kernel_name(e, 0, false);
     kiln__write(e,
                 "    const int most = args.rows <= KILN_FEW_ROWS ? 1 : KILN_ROWS_PER_BLOCK;\n"
-                "    const kiln_i64 first = kiln_first_abreast(most);\n    if (first >= args.rows) return;\n"
-                "    const int count = kiln_count_abreast(args.rows, first, most);\n"
-                "    kiln_residency residency;\n    residency.fill(args, first, count);\n%s",
+                "    const kiln_i64 first = kiln_first_in_flight(most);\n    if (first >= args.rows) return;\n"
+                "    const int count = kiln_count_in_flight(args.rows, first, most);\n"
+                "    kiln_staging staging;\n    staging.fill(args, first, count);\n%s",
                 kiln__schedule_clusters(e->schedule) ? "    kiln_group_begin();\n" : "");
     for (uint32_t p = 0; p < e->ir->phase_count; p = next_phase(e, p)) {
         const char *type = phase_type(e, p);
         kiln__write(e,
                     "#pragma unroll 1\n    for (int r = 0; r < count; ++r) {\n"
-                    "        kiln_row row(args, first + r * KILN_APART);\n        kiln_begin(row);\n%s",
+                    "        kiln_row row(args, first + r * KILN_ROW_SPACING);\n        kiln_begin(row);\n%s",
                     p == 0 ? "        kiln_copy_wait_but(KILN_ROWS_PER_BLOCK - 1 - r);\n" : "");
         emit_results(e, p, "        ", "kiln_reduced<%s>(r)");
         kiln__write(e,
-                    "        %s phase%u;\n        phase%u.clear();\n        residency.each_%s(row, r, phase%u);\n"
+                    "        %s phase%u;\n        phase%u.clear();\n        staging.each_%s(row, r, phase%u);\n"
                     "        kiln_contribute(phase%u, r);\n    }\n    kiln_exchange<%s>(count);\n",
-                    type, p, p, is_online(e, p) ? "online" : "pack", p, p, type);
+                    type, p, p, is_online(e, p) ? "online" : "vector", p, p, type);
     }
     kiln__write(e, "    kiln_row rows[KILN_ROWS_PER_BLOCK] = {{args, first}");
     for (int r = 1; r < e->schedule->rows_per_block; r++)
-        kiln__write(e, ", {args, first + (%d < count ? %d * KILN_APART : 0)}", r, r);
+        kiln__write(e, ", {args, first + (%d < count ? %d * KILN_ROW_SPACING : 0)}", r, r);
     kiln__write(e, "};\n#pragma unroll\n    for (int r = 0; r < KILN_ROWS_PER_BLOCK; ++r) {\n"
                    "        kiln_row &row = rows[r];\n        kiln_begin(row);\n");
     emit_results(e, e->ir->phase_count, "        ", "kiln_reduced<%s>(r < count ? r : 0)");
     emit_finish_row(e, "        ");
     kiln__write(e, "    }\n%s}\n",
-                e->finish ? "    kiln_finish finish;\n    residency.finish(rows, count, finish);\n" : "");
+                e->finish ? "    kiln_finish finish;\n    staging.finish(rows, count, finish);\n" : "");
 }
 
 /* As many groups as run at once go through all rows. */
@@ -393,9 +401,9 @@ static void emit_persistent_kernel(const kiln__emitter *e) {
     kiln__write(e,
                 "    const kiln_i64 stride = gridDim.x / KILN_BLOCKS_PER_ROW;\n"
                 "    kiln_i64 index = kiln_row_index();\n    if (index >= args.rows) return;\n"
-                "    kiln_pipeline residency;\n    %s phase0;\n    phase0.clear();\n    {\n"
-                "        kiln_row row(args, index);\n        kiln_begin(row);\n        residency.fill(row);\n%s"
-                "        residency.reduce_arriving(row, phase0);\n    }\n"
+                "    kiln_pipeline staging;\n    %s phase0;\n    phase0.clear();\n    {\n"
+                "        kiln_row row(args, index);\n        kiln_begin(row);\n        staging.fill(row);\n%s"
+                "        staging.reduce_arriving(row, phase0);\n    }\n"
                 "    for (int turn = 0;; turn = (turn + 1) %% 4) {\n"
                 "    kiln_row row(args, index);\n    kiln_begin(row);\n",
                 phase_type(e, 0), kiln__schedule_clusters(e->schedule) ? "        kiln_group_begin();\n" : "");
@@ -407,9 +415,9 @@ static void emit_persistent_kernel(const kiln__emitter *e) {
                 e->finish_row ? "if (more) " : "");
     emit_finish_row(e, "    ");
     kiln__write(e, e->finish
-                       ? "    kiln_finish finish;\n    residency.finish_and_reduce(row, finish, next, more, phase0);\n"
-                       : "    if (more) {\n        residency.fill(next);\n"
-                         "        residency.reduce_arriving(next, phase0);\n    }\n");
+                       ? "    kiln_finish finish;\n    staging.finish_and_reduce(row, finish, next, more, phase0);\n"
+                       : "    if (more) {\n        staging.fill(next);\n"
+                         "        staging.reduce_arriving(next, phase0);\n    }\n");
     kiln__write(e, "    if (!more) break;\n    }\n}\n");
 }
 
@@ -418,20 +426,20 @@ static void emit_split_kernels(const kiln__emitter *e) {
     for (uint32_t stage = 0, number = 0;; stage = next_phase(e, stage), number++) {
         bool last = stage == e->ir->phase_count, ends = last && !e->finish;
         emit_kernel_head(e, number, ends);
-        emit_results(e, stage, "    ", ends ? "kiln_gather_end<%s>(row)" : "kiln_gather<%s>(row)");
-        if (last && e->schedule->rows_apart) {
+        emit_results(e, stage, "    ", ends ? "kiln_gather_final<%s>(row)" : "kiln_gather<%s>(row)");
+        if (last && e->schedule->separate_launch) {
             emit_kernel_end(e, true, false);
             emit_kernel_head(e, number + 1, true);
-            emit_results(e, stage, "    ", "kiln_gather_end<%s>(row)");
+            emit_results(e, stage, "    ", "kiln_gather_final<%s>(row)");
         }
         if (last) break;
         emit_reduce(e, stage, "    ");
         kiln__write(e,
                     "    const %s partial = kiln_all_reduce(phase%u%s);\n"
-                    "    if (kiln_member() == 0) kiln_publish(row, partial);\n}\n",
-                    phase_type(e, stage), stage, e->rows_in_packs ? ", row" : "");
+                    "    if (kiln_rank() == 0) kiln_publish(row, partial);\n}\n",
+                    phase_type(e, stage), stage, e->rows_in_vectors ? ", row" : "");
     }
-    emit_kernel_end(e, !e->schedule->rows_apart, true);
+    emit_kernel_end(e, !e->schedule->separate_launch, true);
 }
 
 /* A file of kernel_sources/ is named where it stands; kiln__source_expand writes it out. The user's text begins no
@@ -441,8 +449,8 @@ static void emit_split_kernels(const kiln__emitter *e) {
 static void emit_part(const kiln__emitter *e, const char *name) { kiln__write(e, PART "%s\"\n", name); }
 
 static void emit_all(kiln__emitter *e) {
-    static const char *const residencies[] = {"residency_registers.cuh", "residency_shared.cuh", "residency_stream.cuh",
-                                              "residency_tile.cuh"};
+    static const char *const stagings[] = {"staging_registers.cuh", "staging_shared.cuh", "staging_none.cuh",
+                                           "staging_tile.cuh"};
     static const char *const groups[] = {"group_lanes.cuh", "group_block.cuh", "group_columns.cuh", "group_cluster.cuh",
                                          "group_grid.cuh"};
     static const char *const layouts[] = {"layout_flat.cuh", "layout_inner.cuh", "layout_outer.cuh"};
@@ -450,11 +458,11 @@ static void emit_all(kiln__emitter *e) {
     emit_header(e);
     emit_definitions(e);
     emit_part(e, "device.cuh");
-    emit_part(e, "packs.cuh");
+    emit_part(e, "vectors.cuh");
     if (has_fp8(e->ir, e->problem)) emit_part(e, "fp8.cuh");
     if (has_bools(e->problem)) emit_part(e, "bool.cuh");
     emit_part(e, "math.cuh");
-    if (!e->flat) emit_part(e, "pack_reductions.cuh");
+    if (!e->flat) emit_part(e, "vector_reductions.cuh");
     kiln__write(e, "\n/* ---- the program ---- */\n\n");
     kiln__emit_called(e);
     emit_combines(e);
@@ -464,39 +472,39 @@ static void emit_all(kiln__emitter *e) {
     kiln__emit_row(e);
     if (kiln__schedule_clusters(s)) emit_part(e, "cluster.cuh");
     if (!e->flat) emit_part(e, groups[s->group]);
-    emit_part(e, s->squares ? "layout_squares.cuh" : layouts[s->layout]);
+    emit_part(e, s->transposes ? "layout_transpose.cuh" : layouts[s->layout]);
     kiln__write(e, "\n");
     kiln__emit_begin(e);
-    if (s->residency == KILN__RESIDENCY_TILE) emit_part(e, s->tile_rows ? "tile_outer.cuh" : "tile.cuh");
-    kiln__emit_kept(e);
-    if (s->residency == KILN__RESIDENCY_STREAM || (s->residency == KILN__RESIDENCY_SHARED && !s->abreast))
+    if (s->staging == KILN__STAGING_TILE) emit_part(e, s->tile_rows ? "tile_outer.cuh" : "tile.cuh");
+    kiln__emit_staged(e);
+    if (s->staging == KILN__STAGING_NONE || (s->staging == KILN__STAGING_SHARED && !s->rows_in_flight))
         emit_part(e, "stream.cuh");
-    emit_part(e, s->abreast     ? "abreast.cuh"
-                 : s->tile_rows ? "residency_tile_outer.cuh"
-                 : s->peeled    ? "residency_peeled.cuh"
-                                : residencies[s->residency]);
+    emit_part(e, s->rows_in_flight ? "rows_in_flight.cuh"
+                 : s->tile_rows    ? "staging_tile_outer.cuh"
+                 : s->peeled       ? "staging_peeled.cuh"
+                                   : stagings[s->staging]);
     kiln__write(e, "\n");
     for (uint32_t p = 0; p < e->ir->phase_count; p++) {
         kiln__emit_phase(e, p);
         kiln__emit_after(e, p);
         if (p == 0 || (int)p != s->online + 1) continue;
         kiln__emit_online(e);
-        emit_part(e, e->rows_in_packs ? "online_outer.cuh" : "online.cuh");
+        emit_part(e, e->rows_in_vectors ? "online_outer.cuh" : "online.cuh");
         kiln__write(e, "typedef kiln_together%s<kiln_phase%u, kiln_phase%u> kiln_online;\n\n",
-                    e->rows_in_packs ? "_rows" : "", p - 1, p);
+                    e->rows_in_vectors ? "_rows" : "", p - 1, p);
     }
     e->finish = kiln__emit_finish(e);
     e->finish_row = kiln__emit_finish_row(e);
-    if (s->residency == KILN__RESIDENCY_TILE && !s->tile_rows)
+    if (s->staging == KILN__STAGING_TILE && !s->tile_rows)
         emit_tile_kernel(e);
-    else if (s->abreast)
-        emit_abreast_kernel(e);
+    else if (s->rows_in_flight)
+        emit_rows_in_flight_kernel(e);
     else if (s->persistent) {
         emit_part(e, "persistent.cuh");
         emit_persistent_kernel(e);
     } else if (s->splits > 1) {
-        if (s->enders) emit_part(e, "split_end.cuh");
-        emit_part(e, e->rows_in_packs ? "split_outer.cuh" : "split.cuh");
+        if (s->final_threads) emit_part(e, "split_end.cuh");
+        emit_part(e, e->rows_in_vectors ? "split_outer.cuh" : "split.cuh");
         emit_split_kernels(e);
     } else
         emit_kernel(e);
@@ -504,19 +512,19 @@ static void emit_all(kiln__emitter *e) {
 
 static void describe_problem(kiln__emitter *e) {
     e->flat = e->problem->layout == KILN__LAYOUT_FLAT;
-    e->rows_in_packs = e->problem->layout == KILN__LAYOUT_OUTER;
+    e->rows_in_vectors = e->problem->layout == KILN__LAYOUT_OUTER;
     e->narrow = kiln__outputs_are_narrow(e->problem);
     e->inputs = e->problem->input_count;
     e->tensors = e->inputs + e->problem->output_count;
-    e->width = e->schedule->peeled ? "N" : "KILN_PACK";
-    e->one_address = e->schedule->sharing || e->schedule->peeled;
+    e->width = e->schedule->peeled ? "N" : "KILN_VECTOR_WIDTH";
+    e->one_address = e->schedule->invariant_inputs || e->schedule->peeled;
     e->operands = e->tensors + e->problem->position_count;
     for (int o = 0; o < e->operands; o++) {
         e->name[o] = o < e->inputs    ? kiln__spell(e, "in_%s", e->ir->input_names[o])
                      : o < e->tensors ? kiln__spell(e, "out_%s", e->ir->output_names[o - e->inputs])
                                       : kiln__spell(e, "position%d", o - e->tensors);
         e->type[o] = kiln__cxx_storage(e->problem->operands[o].type);
-        e->pack[o] = kiln__spell(e, "kiln_pack<%s, %s>", e->type[o], e->width);
+        e->vector[o] = kiln__spell(e, "kiln_vector<%s, %s>", e->type[o], e->width);
     }
 }
 
@@ -567,9 +575,9 @@ static const kiln__source_file *named_part(const char *line) {
     return NULL;
 }
 
-char *kiln__source_expand(const char *brief) {
+char *kiln__source_expand(const char *unexpanded) {
     kiln__text text = {0};
-    for (const char *line = brief; *line;) {
+    for (const char *line = unexpanded; *line;) {
         const kiln__source_file *part = named_part(line);
         size_t length = strcspn(line, "\n");
         length += line[length] == '\n';

@@ -3,7 +3,7 @@
 #ifndef KILN_CODEGEN_SOURCE_H
 #define KILN_CODEGEN_SOURCE_H
 
-#include "plan/schedule.h"
+#include "schedule/schedule.h"
 
 /* The first kernel; of split rows there is one more for each phase, "kiln_kernel1" and so on. */
 #define KILN__KERNEL_NAME "kiln_kernel"
@@ -47,16 +47,16 @@ bool kiln__stride_is_constant(const kiln__problem *problem, int64_t stride);
 /* Writes the values that do not change from launch to launch (rows, strides, extents, divisors) at their offsets. */
 void kiln__arguments_fill(const kiln__arguments *arguments, const kiln__problem *problem, unsigned char *bytes);
 
-/* The source in brief: the files of kernel_sources/ are named, not written out, so that it is made and compared in
+/* The source in unexpanded: the files of kernel_sources/ are named, not written out, so that it is made and compared in
  * microseconds. The caller frees it. KILN_E_UNSUPPORTED, KILN_E_MEMORY. */
 kiln_status kiln__source_emit(const kiln__ir *ir, const kiln__problem *problem, const kiln__schedule *schedule,
                               const kiln__arguments *arguments, char **out);
 
-/* A source, brief or whole, without the comment it begins with: what the kernel is made of. Texts that differ in names of
- * values, in comments or in white space have the same. */
+/* A source, unexpanded or whole, without the comment it begins with: what the kernel is made of. Texts that differ in
+ * names of values, in comments or in white space have the same. */
 const char *kiln__source_code(const char *source);
 
 /* The whole source handed to NVRTC. The caller frees it; NULL without memory. */
-char *kiln__source_expand(const char *brief);
+char *kiln__source_expand(const char *unexpanded);
 
 #endif

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The generated side of the tile residency: where each tensor's part of the tile lies in shared memory, how it gets
+/* The generated side of the tile staging: where each tensor's part of the tile lies in shared memory, how it gets
  * there and back. */
 #include "codegen/emitter.h"
 
 /* Whether all rows of the tile read the same columns of it. */
 static bool is_shared(const kiln__emitter *e, int o) { return o < e->inputs && !e->problem->operands[o].follows_rows; }
 
-/* One tensor's copy. Where its rows do not lie one behind the other, warps copy one at a time; where its columns do not lie
- * side by side, each element has an address of its own. */
+/* One tensor's copy. Where its rows do not lie one behind the other, warps copy one at a time; where its columns do not
+ * lie side by side, each element has an address of its own. */
 static void emit_copy(const kiln__emitter *e, int o) {
     bool out = o >= e->inputs;
     const char *count = is_shared(e, o) ? "KILN_COLS" : "rows * KILN_COLS";
     const char *tile = kiln__spell(e, "kiln_shared + %d", e->schedule->tile_offset[o]);
-    if (e->schedule->tile_vector[o]) {
+    if (e->schedule->tile_access[o]) {
         const char *tensor = kiln__spell(e, "args.%s%s", e->name[o], is_shared(e, o) ? "" : " + first * KILN_COLS");
-        kiln__write(e, "        kiln_tile_%s<%d>(%s, %s, %s);\n", out ? "drain" : "fill", e->schedule->tile_vector[o],
+        kiln__write(e, "        kiln_tile_%s<%d>(%s, %s, %s);\n", out ? "drain" : "fill", e->schedule->tile_access[o],
                     out ? tensor : tile, out ? tile : tensor, count);
         return;
     }
     const char *place = kiln__spell(e, "reinterpret_cast<%s *>(%s)", e->type[o], tile);
-    if (e->problem->operands[o].packed && !is_shared(e, o)) {
+    if (e->problem->operands[o].contiguous_columns && !is_shared(e, o)) {
         const char *row = kiln__spell(e, "row.%s", e->name[o]), *at = kiln__spell(e, "%s + r * KILN_COLS", place);
         kiln__write(e,
                     "        for (int r = (int)threadIdx.x / 32; r < rows; r += KILN_THREADS / 32) {\n"
@@ -28,7 +28,7 @@ static void emit_copy(const kiln__emitter *e, int o) {
                     out ? row : at, out ? at : row);
         return;
     }
-    const char *element = kiln__spell(e, "*(%s)", kiln__spell_pack_address(e, o));
+    const char *element = kiln__spell(e, "*(%s)", kiln__spell_vector_address(e, o));
     place = kiln__spell(e, "%s[i]", place);
     kiln__write(e,
                 "        for (int i = (int)threadIdx.x; i < %s; i += KILN_THREADS) {\n"
@@ -45,7 +45,7 @@ static void emit_copies(const kiln__emitter *e, bool outputs) {
     kiln__write(e, "    static KILN_MEMBER void %s(const kiln_arguments &args, kiln_i64 first, int rows)\n    {\n",
                 outputs ? "drain" : "fill");
     for (int o = outputs ? e->inputs : 0; o < (outputs ? e->tensors : e->inputs); o++)
-        if (outputs ? e->problem->operands[o].per_element : e->schedule->kept[o]) emit_copy(e, o);
+        if (outputs ? e->problem->operands[o].per_element : e->schedule->staged[o]) emit_copy(e, o);
     kiln__write(e, "    }\n");
 }
 
@@ -60,7 +60,7 @@ static void emit_recall(const kiln__emitter *e, bool shared) {
     kiln__write(e, "    KILN_MEMBER void recall%s(const kiln_row &row, kiln_index col, const kiln_span &span)\n    {\n",
                 shared ? "_shared" : "");
     for (int o = 0; o < e->inputs; o++)
-        if (e->schedule->kept[o] && is_shared(e, o) == shared)
+        if (e->schedule->staged[o] && is_shared(e, o) == shared)
             kiln__write(e, "        kiln_tile_recall%s(%s, %s, span);\n", shared && e->schedule->masked ? "_apart" : "",
                         e->name[o], kiln__spell_tile_place(e, o));
     kiln__write(e, "    }\n");

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The generated side of the tile where neighbouring rows lie side by side: what is copied, and where a pack of rows is. */
+/* The generated side of the tile where neighbouring rows lie side by side: what is copied, and where a vector of rows
+ * is. */
 #include "codegen/emitter.h"
 
 void kiln__emit_tile_put(const kiln__emitter *e, int o) {
     const char *name = e->name[o];
     kiln__write(e,
-                "#pragma unroll\n        for (int j = 0; j < KILN_PACK; ++j)\n"
-                "            if (span.stores(j)) row.tile_%s[row.tile[j] + col * KILN_KEPT] = %s.get(j);\n",
+                "#pragma unroll\n        for (int j = 0; j < KILN_VECTOR_WIDTH; ++j)\n"
+                "            if (span.stores(j)) row.tile_%s[row.tile[j] + col * KILN_KEPT_ROWS] = %s.get(j);\n",
                 name, name);
 }
 
@@ -24,10 +25,10 @@ void kiln__emit_tile_outer(const kiln__emitter *e) {
                 "        kiln_tile_fill(row.tile_%s, kiln_run_%s(row.args, row.first), row.rows * (int)KILN_COLS);\n",
                 e->name[o], e->name[o]);
     kiln__write(e, "    }\n    KILN_MEMBER void recall(const kiln_row &row, kiln_index col)\n    {\n"
-                   "#pragma unroll\n        for (int j = 0; j < KILN_PACK; ++j) {\n");
+                   "#pragma unroll\n        for (int j = 0; j < KILN_VECTOR_WIDTH; ++j) {\n");
     for (int o = 0; o < e->inputs; o++)
         if (kiln__is_in_tile(e->problem, e->schedule, o))
-            kiln__write(e, "            %s.set(j, row.tile_%s[row.tile[j] + col * KILN_KEPT]);\n", e->name[o],
+            kiln__write(e, "            %s.set(j, row.tile_%s[row.tile[j] + col * KILN_KEPT_ROWS]);\n", e->name[o],
                         e->name[o]);
     kiln__write(e, "        }\n    }\n    static KILN_MEMBER void drain(const kiln_row &row)\n    {\n");
     for (int o = e->inputs; o < e->tensors; o++)

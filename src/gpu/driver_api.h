@@ -128,8 +128,9 @@ typedef struct kiln__CUlaunchConfig {
     X(CtxGetCurrent, "cuCtxGetCurrent", (kiln__CUcontext *)) \
     X(CtxGetDevice, "cuCtxGetDevice", (kiln__CUdevice *)) \
     X(CtxSynchronize, "cuCtxSynchronize", (void)) \
-    X(LibraryLoadData, "cuLibraryLoadData", (kiln__CUlibrary *, const void *, kiln__CUjit_option *, void **, unsigned, \
-       kiln__CUlibraryOption *, void **, unsigned)) \
+    X(LibraryLoadData, "cuLibraryLoadData", \
+      (kiln__CUlibrary *, const void *, kiln__CUjit_option *, void **, unsigned, kiln__CUlibraryOption *, void **, \
+       unsigned)) \
     X(LibraryUnload, "cuLibraryUnload", (kiln__CUlibrary)) \
     X(LibraryGetKernel, "cuLibraryGetKernel", (kiln__CUkernel *, kiln__CUlibrary, const char *)) \
     X(KernelGetFunction, "cuKernelGetFunction", (kiln__CUfunction *, kiln__CUkernel)) \
@@ -137,12 +138,14 @@ typedef struct kiln__CUlaunchConfig {
     X(KernelSetAttribute, "cuKernelSetAttribute", (kiln__CUfunction_attribute, int, kiln__CUkernel, kiln__CUdevice)) \
     X(ThreadExchangeStreamCaptureMode, "cuThreadExchangeStreamCaptureMode", (kiln__CUstreamCaptureMode *)) \
     X(StreamIsCapturing, "cuStreamIsCapturing", (kiln__CUstream, kiln__CUstreamCaptureStatus *)) \
-    X(LaunchKernel, "cuLaunchKernel", (kiln__CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, \
-       kiln__CUstream, void **, void **)) \
+    X(LaunchKernel, "cuLaunchKernel", \
+      (kiln__CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, kiln__CUstream, \
+       void **, void **)) \
     X(LaunchKernelEx, "cuLaunchKernelEx", (const kiln__CUlaunchConfig *, kiln__CUfunction, void **, void **)) \
     X(OccupancyMaxActiveBlocksPerMultiprocessor, "cuOccupancyMaxActiveBlocksPerMultiprocessor", \
       (int *, kiln__CUfunction, int, size_t)) \
-    X(OccupancyMaxActiveClusters, "cuOccupancyMaxActiveClusters", (int *, kiln__CUfunction, const kiln__CUlaunchConfig *)) \
+    X(OccupancyMaxActiveClusters, "cuOccupancyMaxActiveClusters", \
+      (int *, kiln__CUfunction, const kiln__CUlaunchConfig *)) \
     X(MemAlloc, "cuMemAlloc_v2", (kiln__CUdeviceptr *, size_t)) \
     X(MemFree, "cuMemFree_v2", (kiln__CUdeviceptr)) \
     X(MemPoolCreate, "cuMemPoolCreate", (kiln__CUmemoryPool *, const kiln__CUmemPoolProps *)) \
@@ -162,7 +165,6 @@ typedef struct kiln__CUlaunchConfig {
     X(EventSynchronize, "cuEventSynchronize", (kiln__CUevent)) \
     X(EventElapsedTime, "cuEventElapsedTime", (float *, kiln__CUevent, kiln__CUevent))
 /* Functions that older drivers lack: NULL in the table where missing. */
-#define KILN__DRIVER_OPTIONAL_FUNCTIONS(X) \
-    X(FuncLoad, "cuFuncLoad", (kiln__CUfunction))
+#define KILN__DRIVER_OPTIONAL_FUNCTIONS(X) X(FuncLoad, "cuFuncLoad", (kiln__CUfunction))
 
 #endif

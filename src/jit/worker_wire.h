@@ -7,8 +7,8 @@
 
 #define KILN__WIRE_BUILD_SIZE 96 /* bytes of what tells builds apart */
 
-/* Both sides begin with their build, the one that asks first. Then the request: behind it the NVRTC's path, the source's
- * name, the source, each with its NUL. */
+/* Both sides begin with their build, the one that asks first. Then the request: behind it the NVRTC's path, the
+ * source's name, the source, each with its NUL. */
 typedef struct kiln__wire_request {
     int32_t arch, ptx;
     uint64_t path_size, name_size, source_size;

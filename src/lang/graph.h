@@ -24,10 +24,10 @@ typedef struct kiln__node {
     bool constant;    /* typed: depends on literals, scalars and sizes alone */
     uint32_t args[3]; /* indices of earlier operations */
     union {
-        double f64;        /* FLOAT */
-        int64_t i64;       /* INT; BOOL 0 or 1 */
-        uint32_t name;     /* NAME: index into the graph's names */
-        kiln_type type;    /* CONVERT */
+        double f64;              /* FLOAT */
+        int64_t i64;             /* INT; BOOL 0 or 1 */
+        uint32_t name;           /* NAME: index into the graph's names */
+        kiln_type type;          /* CONVERT */
         kiln__widening widening; /* WIDEN */
         kiln_type storage; /* ROUND_TO: rounds a value through this storage type; the value's ctype stays its own */
         uint32_t input;    /* INPUT: position in the signature */

@@ -83,9 +83,9 @@ typedef enum kiln__widening { KILN__WIDEN_FLOAT, KILN__WIDEN_SUM } kiln__widenin
 /* clang-format on */
 /* Every other function of the language is written in it, in kernel_sources/prelude.kiln. x % y and remainder take the
  * divisor's sign (Python), fmod the dividend's (C); of integers x % 0, div_floor(x, 0) and div_trunc(x, 0) are 0.
- * x ** y is pow, but for a literal y: products for 1, 2 and 3, 1 / x for -1; of an integer x and an integer y a wrapping
- * product of their common type, 1 / x ** -y truncated where y is negative. & | ^ ~ minimum maximum fmin fmax on bools
- * alone are the logical operators. */
+ * x ** y is pow, but for a literal y: products for 1, 2 and 3, 1 / x for -1; of an integer x and an integer y a
+ * wrapping product of their common type, 1 / x ** -y truncated where y is negative. & | ^ ~ minimum maximum fmin fmax
+ * on bools alone are the logical operators. */
 
 typedef enum kiln__op {
 #define KILN__OP_ENUM(e, n, a, r) KILN__OP_##e,

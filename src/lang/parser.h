@@ -177,8 +177,8 @@ void kiln__prelude_index(kiln__parser *parser);
 kiln__function *kiln__function_find(const kiln__parser *parser, const kiln__token *name);
 /* Parses a function of the prelude when it is first called; false in its own expression, or if the parser failed. */
 bool kiln__function_load(kiln__parser *parser, kiln__function *function);
-/* Whether the name can only be called: an operator, a conversion, a function with parameters. That of a function without
- * any, as pi(), may be an input's as well. */
+/* Whether the name can only be called: an operator, a conversion, a function with parameters. That of a function
+ * without any, as pi(), may be an input's as well. */
 bool kiln__is_callable(const kiln__parser *parser, const kiln__token *name);
 /* From the word fn on. */
 void kiln__parse_function(kiln__parser *parser);

@@ -94,8 +94,8 @@ const char *kiln__number_advice(const char *name) { return find(numbers, COUNT(n
 
 static unsigned least_of(unsigned a, unsigned b) { return a < b ? a : b; }
 
-/* Insertions, deletions, replacements and swaps of neighbours that turn a into b; both at most KILN__MAX_NAME long. Case
- * does not count. */
+/* Insertions, deletions, replacements and swaps of neighbours that turn a into b; both at most KILN__MAX_NAME long.
+ * Case does not count. */
 static unsigned edit_distance(const char *a, size_t a_length, const char *b, size_t b_length) {
     uint8_t rows[3][KILN__MAX_NAME + 1]; /* of the first i bytes of a, and of one and two fewer, and the first k of b */
     for (size_t i = 0; i <= a_length; i++) {

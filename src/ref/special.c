@@ -31,7 +31,8 @@ double kiln__ref_sigmoid(double x) {
     return (x < 0.0 ? e : 1.0) / (1.0 + e);
 }
 
-/* erfc(-x / sqrt(2)) / 2. What rounding leaves out of the argument z weighs z as much again: erfc falls as exp(-z z). */
+/* erfc(-x / sqrt(2)) / 2. What rounding leaves out of the argument z weighs z as much again: erfc falls as exp(-z z).
+ */
 double kiln__ref_normcdf(double x) {
     const double root = 0.70710678118654752, rest = -4.833646656726457e-17; /* of 1 / 2 */
     double z = -x * root;

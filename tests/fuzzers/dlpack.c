@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* DLPack tensors: whatever their numbers are, nothing beyond shape and strides is read, and what is taken is refused with
- * a sentence or planned for. The input is the numbers: type code, bits, lanes, rank, flags, then sizes and strides. */
+/* DLPack tensors: whatever their numbers are, nothing beyond shape and strides is read, and what is taken is refused
+ * with a sentence or planned for. The input is the numbers: type code, bits, lanes, rank, flags, then sizes and
+ * strides. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "context.h"
+#include "runtime/context.h"
 
 /* DLPack's C ABI, version 0.x and the tensor of 1.x. */
 struct DLTensor {

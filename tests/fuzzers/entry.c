@@ -54,8 +54,13 @@ static void check_entry(const uint8_t *bytes, size_t size) {
 static uint8_t *valid_entry(size_t *size) {
     static const char *const options[] = {"--std=c++17", "-default-device", NULL};
     const kiln__key_parts parts = {"__global__ void k() {}", options, 90, false, 13, 0, "65be0db3"};
-    const kiln__entry entry = {.facts = {.arch = 90, .is_ptx = true}, .image = "image bytes", .image_size = 12,
-                               .name = "k", .description = "y = x", .schedule = "warp", .log = ""};
+    const kiln__entry entry = {.facts = {.arch = 90, .is_ptx = true},
+                               .image = "image bytes",
+                               .image_size = 12,
+                               .name = "k",
+                               .description = "y = x",
+                               .schedule = "warp",
+                               .log = ""};
     kiln__key key;
     expect(kiln__key_make(&parts, &key) == KILN_OK);
     uint8_t *bytes = kiln__entry_encode(&key, &entry, size);

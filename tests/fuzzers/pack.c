@@ -54,11 +54,11 @@ static uint8_t *valid_pack(size_t *size) {
     return bytes;
 }
 
-static void import_entry(const kiln__pack *pack, uint32_t i) {
-    const kiln__pack_row row = kiln__pack_row_at(pack, i);
+static void import_entry(const kiln__bundle *pack, uint32_t i) {
+    const kiln__bundle_row row = kiln__bundle_row_at(pack, i);
     kiln__entry entry;
     kiln__key key;
-    if (!kiln__pack_entry(pack, i, &entry)) return;
+    if (!kiln__bundle_entry(pack, i, &entry)) return;
     const uint8_t *material = entry.material;
     const size_t size = entry.material_size;
     read_all(entry.image, entry.image_size);
@@ -69,28 +69,28 @@ static void import_entry(const kiln__pack *pack, uint32_t i) {
 }
 
 static void check_pack(const uint8_t *bytes, size_t size) {
-    kiln__pack *pack = NULL;
-    if (kiln__pack_open(NULL, bytes, size, &pack)) return;
+    kiln__bundle *pack = NULL;
+    if (kiln__bundle_open(NULL, bytes, size, &pack)) return;
     for (uint32_t i = 0; i < pack->count; i++) import_entry(pack, i);
     for (int i = 0; i < kernels; i++) {
         kiln__key name = make_name(i);
         kiln__entry found;
-        if (kiln__pack_find(pack, &name, &found) == KILN__IN_PACK) {
+        if (kiln__bundle_find(pack, &name, &found) == KILN__IN_BUNDLE) {
             expect(found.image_size > 0);
             read_all(found.image, found.image_size);
         }
         kiln__key_free(&name);
     }
-    kiln__pack_close(pack);
+    kiln__bundle_close(pack);
 }
 
 /* Of entries, as far as rows name them, then of the head. */
 static void sum_again(uint8_t *bytes, size_t size) {
-    kiln__pack_head head;
+    kiln__bundle_head head;
     memcpy(&head, bytes, sizeof head);
-    if (head.count > (size - sizeof head) / sizeof(kiln__pack_row)) return;
+    if (head.count > (size - sizeof head) / sizeof(kiln__bundle_row)) return;
     for (uint32_t i = 0; i < head.count; i++) {
-        kiln__pack_row row;
+        kiln__bundle_row row;
         memcpy(&row, bytes + sizeof head + i * sizeof row, sizeof row);
         if (row.offset < sizeof head + head.count * sizeof row || row.offset > size || row.size > size - row.offset ||
             row.size < KILN__CHECKSUM_SIZE)
@@ -98,7 +98,7 @@ static void sum_again(uint8_t *bytes, size_t size) {
         uint8_t *entry = bytes + row.offset;
         kiln__checksum(entry, (size_t)row.size - KILN__CHECKSUM_SIZE, entry + row.size - KILN__CHECKSUM_SIZE);
     }
-    kiln__pack_checksum(bytes, head.count, bytes + offsetof(kiln__pack_head, checksum));
+    kiln__bundle_checksum(bytes, head.count, bytes + offsetof(kiln__bundle_head, checksum));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -107,20 +107,20 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (size == 0) return 0;
     const int mode = *data++ % 4;
     size--;
-    size_t pack_size = size;
-    uint8_t *bytes = mode < 2 ? malloc(size + 1) : valid_pack(&pack_size);
+    size_t vector_width = size;
+    uint8_t *bytes = mode < 2 ? malloc(size + 1) : valid_pack(&vector_width);
     expect(bytes != NULL);
     if (mode < 2)
         memcpy(bytes, data, size);
     else /* position, value */
-        for (; size > 2; data += 3, size -= 3) bytes[(size_t)(data[0] | data[1] << 8) % pack_size] = data[2];
-    if (mode % 2 == 1 && pack_size >= sizeof(kiln__pack_head)) {
-        const uint64_t whole = pack_size;
-        memcpy(bytes, kiln__pack_magic, sizeof kiln__pack_magic);
-        memcpy(bytes + offsetof(kiln__pack_head, size), &whole, sizeof whole);
-        sum_again(bytes, pack_size);
+        for (; size > 2; data += 3, size -= 3) bytes[(size_t)(data[0] | data[1] << 8) % vector_width] = data[2];
+    if (mode % 2 == 1 && vector_width >= sizeof(kiln__bundle_head)) {
+        const uint64_t whole = vector_width;
+        memcpy(bytes, kiln__bundle_magic, sizeof kiln__bundle_magic);
+        memcpy(bytes + offsetof(kiln__bundle_head, size), &whole, sizeof whole);
+        sum_again(bytes, vector_width);
     }
-    check_pack(bytes, pack_size);
+    check_pack(bytes, vector_width);
     free(bytes);
     return 0;
 }

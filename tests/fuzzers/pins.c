@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pinned schedules: a text is refused with a sentence, or pins parts of the schedules of programs of every kind, which are
- * then planned and written, or refused with a sentence. */
+/* Pinned schedules: a text is refused with a sentence, or pins parts of the schedules of programs of every kind, which
+ * are then planned and written, or refused with a sentence. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "context.h"
+#include "runtime/context.h"
 
 static void expect(bool holds) {
     if (!holds) abort();

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "context.h"
+#include "runtime/context.h"
 
 enum { elements = 24 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The command line's texts for tensors, files, scalars, axes and architectures: refused with a sentence, or read. A tensor
- * that is read gives, written again, the same type and sizes. The first byte chooses what the text is. */
+/* The command line's texts for tensors, files, scalars, axes and architectures: refused with a sentence, or read. A
+ * tensor that is read gives, written again, the same type and sizes. The first byte chooses what the text is. */
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>

@@ -39,11 +39,11 @@ KILN_DEVICE void kiln_begin(kiln_row &row)
     row.out_y = args.out_y;
 }
 
-/* One pack of columns of the inputs that stay with the row, as stored. */
-struct kiln_kept {
-    kiln_pack<kiln_f16, KILN_PACK> in_a;
-    kiln_pack<kiln_f16, KILN_PACK> in_b;
-    kiln_pack<kiln_f16, KILN_PACK> in_c;
+/* One vector of columns of the inputs that stay with the row, as stored. */
+struct kiln_staged {
+    kiln_vector<kiln_f16, KILN_VECTOR_WIDTH> in_a;
+    kiln_vector<kiln_f16, KILN_VECTOR_WIDTH> in_b;
+    kiln_vector<kiln_f16, KILN_VECTOR_WIDTH> in_c;
     KILN_MEMBER void load(const kiln_row &row, kiln_index col, const kiln_span &span)
     {
         kiln_fetch<8>(in_a, row.in_a + col, span);
@@ -52,17 +52,17 @@ struct kiln_kept {
     }
 };
 
-[kernel_sources/residency_registers.cuh]
+[kernel_sources/staging_registers.cuh]
 
 /* The outputs that have columns. */
 struct kiln_finish {
-    KILN_MEMBER void pack(const kiln_row &row, const kiln_kept &kept, kiln_index col, const kiln_span &span)
+    KILN_MEMBER void vector(const kiln_row &row, const kiln_staged &staged, kiln_index col, const kiln_span &span)
     {
-        float y0[KILN_PACK];
+        float y0[KILN_VECTOR_WIDTH];
 #pragma unroll
-        for (int j = 0; j < KILN_PACK; ++j) {
-            const float v0 = kiln_widen(kept.in_a.get(j));
-            const float v1 = kiln_widen(kept.in_b.get(j));
+        for (int j = 0; j < KILN_VECTOR_WIDTH; ++j) {
+            const float v0 = kiln_widen(staged.in_a.get(j));
+            const float v1 = kiln_widen(staged.in_b.get(j));
             const float v2 = v0 + v1;
             const float v3 = v2 * v2;
             const float v4 = v2 * v3;
@@ -71,12 +71,12 @@ struct kiln_finish {
             const float v9 = 1.59576917f * v7;
             const float v10 = kiln_sigmoid(v9);
             const float v11 = kiln_times_sigmoid(v2, v9);
-            const float v12 = kiln_widen(kept.in_c.get(j));
+            const float v12 = kiln_widen(staged.in_c.get(j));
             const float v13 = v11 * v12;
             y0[j] = v13;
         }
-        kiln_pack<kiln_f16, KILN_PACK> out_y;
-        kiln_narrow_pack(y0, out_y);
+        kiln_vector<kiln_f16, KILN_VECTOR_WIDTH> out_y;
+        kiln_narrow_vector(y0, out_y);
         kiln_put<8>(out_y, row.out_y + col, span);
     }
 };
@@ -86,8 +86,8 @@ extern "C" __global__ void __launch_bounds__(KILN_THREADS) kiln_kernel(const __g
 {
     kiln_row row(args, 0);
     kiln_begin(row);
-    kiln_residency residency;
-    residency.fill(row);
+    kiln_staging staging;
+    staging.fill(row);
     kiln_finish finish;
-    residency.each_pack(row, finish);
+    staging.each_vector(row, finish);
 }

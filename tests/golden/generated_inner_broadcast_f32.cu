@@ -16,7 +16,7 @@ KILN_DEVICE kiln_i64 kiln_offset_in_w(const kiln_arguments &args, kiln_index col
 struct kiln_row {
     const kiln_arguments &args;
     kiln_i64 index;
-    kiln_index first; /* column of the thread's first pack */
+    kiln_index first; /* column of the thread's first vector */
     int tile; /* the row's first element in the tile */
     const float *in_x;
     const float *in_w;
@@ -39,10 +39,10 @@ KILN_DEVICE void kiln_begin(kiln_row &row)
 }
 
 [kernel_sources/tile.cuh]
-/* One pack of columns of the inputs that stay with the row, as stored. */
-struct kiln_kept {
-    kiln_pack<float, KILN_PACK> in_x;
-    kiln_pack<float, KILN_PACK> in_w;
+/* One vector of columns of the inputs that stay with the row, as stored. */
+struct kiln_staged {
+    kiln_vector<float, KILN_VECTOR_WIDTH> in_x;
+    kiln_vector<float, KILN_VECTOR_WIDTH> in_w;
     KILN_MEMBER void recall(const kiln_row &row, kiln_index col, const kiln_span &span)
     {
         kiln_tile_recall(in_x, reinterpret_cast<float *>(kiln_shared + 0) + row.tile + col, span);
@@ -67,7 +67,7 @@ struct kiln_kept {
     }
 };
 
-[kernel_sources/residency_tile.cuh]
+[kernel_sources/staging_tile.cuh]
 
 /* Phase 0: the reductions combined together, in one exchange. */
 struct kiln_phase0 {
@@ -77,11 +77,11 @@ struct kiln_phase0 {
     {
         r3 = (-kiln_infinity());
     }
-    KILN_MEMBER void pack(const kiln_row &row, const kiln_kept &kept, kiln_index col, const kiln_span &span)
+    KILN_MEMBER void vector(const kiln_row &row, const kiln_staged &staged, kiln_index col, const kiln_span &span)
     {
 #pragma unroll
-        for (int j = 0; j < KILN_PACK; ++j) {
-            const float v0 = kiln_widen(kept.in_x.get(j));
+        for (int j = 0; j < KILN_VECTOR_WIDTH; ++j) {
+            const float v0 = kiln_widen(staged.in_x.get(j));
             r3 = kiln_maximum(r3, v0);
         }
     }
@@ -107,19 +107,19 @@ KILN_DEVICE void kiln_after0(kiln_row &row, const kiln_phase0 &reduced)
 
 /* The outputs that have columns. */
 struct kiln_finish {
-    KILN_MEMBER void pack(const kiln_row &row, const kiln_kept &kept, kiln_index col, const kiln_span &span)
+    KILN_MEMBER void vector(const kiln_row &row, const kiln_staged &staged, kiln_index col, const kiln_span &span)
     {
-        float y0[KILN_PACK];
+        float y0[KILN_VECTOR_WIDTH];
 #pragma unroll
-        for (int j = 0; j < KILN_PACK; ++j) {
-            const float v0 = kiln_widen(kept.in_x.get(j));
-            const float v1 = kiln_widen(kept.in_w.get(j));
+        for (int j = 0; j < KILN_VECTOR_WIDTH; ++j) {
+            const float v0 = kiln_widen(staged.in_x.get(j));
+            const float v1 = kiln_widen(staged.in_w.get(j));
             const float v2 = v0 * v1;
             const float v4 = row.d3.divide(v2);
             y0[j] = v4;
         }
-        kiln_pack<float, KILN_PACK> out_y;
-        kiln_narrow_pack(y0, out_y);
+        kiln_vector<float, KILN_VECTOR_WIDTH> out_y;
+        kiln_narrow_vector(y0, out_y);
         kiln_tile_keep(out_y, reinterpret_cast<float *>(kiln_shared + 0) + row.tile + col, span);
     }
 };
@@ -130,24 +130,24 @@ extern "C" __global__ void __launch_bounds__(KILN_THREADS) kiln_kernel(const __g
     const kiln_i64 first = kiln_block() * KILN_ROWS_PER_BLOCK;
     if (first >= args.rows) return;
     const int rows = args.rows - first < KILN_ROWS_PER_BLOCK ? (int)(args.rows - first) : KILN_ROWS_PER_BLOCK;
-    kiln_kept::fill(args, first, rows);
+    kiln_staged::fill(args, first, rows);
     kiln_copy_wait();
     kiln_block_barrier();
-    kiln_residency residency;
+    kiln_staging staging;
     kiln_row one(args, first);
     kiln_begin(one);
-    residency.fill(one);
+    staging.fill(one);
     for (int r = (int)threadIdx.x / KILN_THREADS_PER_ROW; r < rows; r += KILN_THREADS / KILN_THREADS_PER_ROW) {
         kiln_row row(args, first + r);
         kiln_begin(row);
         row.tile = r * KILN_COLS;
         kiln_phase0 phase0;
         phase0.clear();
-        residency.each_pack(row, phase0);
+        staging.each_vector(row, phase0);
         kiln_after0(row, kiln_all_reduce(phase0));
         kiln_finish finish;
-        residency.each_pack(row, finish);
+        staging.each_vector(row, finish);
     }
     kiln_block_barrier();
-    kiln_kept::drain(args, first, rows);
+    kiln_staged::drain(args, first, rows);
 }

@@ -32,16 +32,16 @@ KILN_DEVICE void kiln_begin(kiln_row &row)
     row.v1 = row.args.scalar_k;
 }
 
-/* One pack of columns of the inputs that stay with the row, as stored. */
-struct kiln_kept {
-    kiln_pack<int, KILN_PACK> in_x;
+/* One vector of columns of the inputs that stay with the row, as stored. */
+struct kiln_staged {
+    kiln_vector<int, KILN_VECTOR_WIDTH> in_x;
     KILN_MEMBER void load(const kiln_row &row, kiln_index col, const kiln_span &span)
     {
         kiln_fetch<4>(in_x, row.in_x + col, span);
     }
 };
 
-[kernel_sources/residency_registers.cuh]
+[kernel_sources/staging_registers.cuh]
 
 /* Phase 0: the reductions combined together, in one exchange. */
 struct kiln_phase0 {
@@ -51,11 +51,11 @@ struct kiln_phase0 {
     {
         r4 = 0LL;
     }
-    KILN_MEMBER void pack(const kiln_row &row, const kiln_kept &kept, kiln_index col, const kiln_span &span)
+    KILN_MEMBER void vector(const kiln_row &row, const kiln_staged &staged, kiln_index col, const kiln_span &span)
     {
 #pragma unroll
-        for (int j = 0; j < KILN_PACK; ++j) {
-            const int v0 = kiln_widen(kept.in_x.get(j));
+        for (int j = 0; j < KILN_VECTOR_WIDTH; ++j) {
+            const int v0 = kiln_widen(staged.in_x.get(j));
             const kiln_i64 v2 = kiln_to_i64(v0);
             const kiln_i64 v3 = kiln_mul(v2, row.v1);
             r4 = kiln_add(r4, v3);
@@ -82,20 +82,20 @@ KILN_DEVICE void kiln_after0(kiln_row &row, const kiln_phase0 &reduced)
 
 /* The outputs that have columns. */
 struct kiln_finish {
-    KILN_MEMBER void pack(const kiln_row &row, const kiln_kept &kept, kiln_index col, const kiln_span &span)
+    KILN_MEMBER void vector(const kiln_row &row, const kiln_staged &staged, kiln_index col, const kiln_span &span)
     {
-        int y1[KILN_PACK];
+        int y1[KILN_VECTOR_WIDTH];
 #pragma unroll
-        for (int j = 0; j < KILN_PACK; ++j) {
-            const int v0 = kiln_widen(kept.in_x.get(j));
+        for (int j = 0; j < KILN_VECTOR_WIDTH; ++j) {
+            const int v0 = kiln_widen(staged.in_x.get(j));
             const int v5 = kiln_sub(0, v0);
             const int v7 = kiln_remainder(v5, 7);
             const int v9 = kiln_shl(v0, 2);
             const int v10 = kiln_add(v7, v9);
             y1[j] = v10;
         }
-        kiln_pack<int, KILN_PACK> out_y;
-        kiln_narrow_pack(y1, out_y);
+        kiln_vector<int, KILN_VECTOR_WIDTH> out_y;
+        kiln_narrow_vector(y1, out_y);
         kiln_put<4>(out_y, row.out_y + col, span);
     }
 };
@@ -112,13 +112,13 @@ extern "C" __global__ void __launch_bounds__(KILN_THREADS) kiln_kernel(const __g
     kiln_row row(args, kiln_row_index());
     if (row.index >= args.rows) return;
     kiln_begin(row);
-    kiln_residency residency;
-    residency.fill(row);
+    kiln_staging staging;
+    staging.fill(row);
     kiln_phase0 phase0;
     phase0.clear();
-    residency.each_pack(row, phase0);
+    staging.each_vector(row, phase0);
     kiln_after0(row, kiln_all_reduce(phase0));
     kiln_finish finish;
-    residency.each_pack(row, finish);
-    if (kiln_member() == 0) kiln_finish_row(row);
+    staging.each_vector(row, finish);
+    if (kiln_rank() == 0) kiln_finish_row(row);
 }

@@ -12,7 +12,7 @@ struct kiln_arguments {
 struct kiln_row {
     const kiln_arguments &args;
     kiln_i64 index;
-    kiln_index first; /* column of the thread's first pack */
+    kiln_index first; /* column of the thread's first vector */
     const kiln_bf16 *in_x;
     const kiln_bf16 *in_w;
     const kiln_bf16 *in_b;
@@ -39,23 +39,23 @@ KILN_DEVICE void kiln_begin(kiln_row &row)
     row.first = kiln_column_of(row, 0);
 }
 
-/* One pack of columns of the inputs that stay with the row, as stored. */
-struct kiln_kept {
-    kiln_pack<kiln_bf16, KILN_PACK> in_x;
-    kiln_pack<kiln_bf16, KILN_PACK> in_w;
-    kiln_pack<kiln_bf16, KILN_PACK> in_b;
+/* One vector of columns of the inputs that stay with the row, as stored. */
+struct kiln_staged {
+    kiln_vector<kiln_bf16, KILN_VECTOR_WIDTH> in_x;
+    kiln_vector<kiln_bf16, KILN_VECTOR_WIDTH> in_w;
+    kiln_vector<kiln_bf16, KILN_VECTOR_WIDTH> in_b;
     static KILN_MEMBER void copy(unsigned char *shared, int slot, const kiln_row &row, kiln_index col, const kiln_span &span)
     {
         {
-            kiln_pack<kiln_bf16, KILN_PACK> *to = reinterpret_cast<kiln_pack<kiln_bf16, KILN_PACK> *>(shared + 0) + slot;
+            kiln_vector<kiln_bf16, KILN_VECTOR_WIDTH> *to = reinterpret_cast<kiln_vector<kiln_bf16, KILN_VECTOR_WIDTH> *>(shared + 0) + slot;
             kiln_fetch_async<8>(to, kiln_at(row, row.in_x, col), span);
         }
     }
     KILN_MEMBER void recall(const unsigned char *shared, int slot)
     {
-        in_x = reinterpret_cast<const kiln_pack<kiln_bf16, KILN_PACK> *>(shared + 0)[slot];
+        in_x = reinterpret_cast<const kiln_vector<kiln_bf16, KILN_VECTOR_WIDTH> *>(shared + 0)[slot];
     }
-    template <int I> KILN_MEMBER void load_beside(const kiln_row &row, kiln_index col, const kiln_span &span)
+    template <int I> KILN_MEMBER void load_invariants(const kiln_row &row, kiln_index col, const kiln_span &span)
     {
         if constexpr (I == 0) {
             kiln_fetch_early<8>(in_w, kiln_at(row, row.in_w, col), span);
@@ -66,12 +66,12 @@ struct kiln_kept {
     }
 };
 
-[kernel_sources/abreast.cuh]
+[kernel_sources/rows_in_flight.cuh]
 
 /* Phase 0: the reductions combined together, in one exchange. */
 struct kiln_phase0 {
     static constexpr bool ordered = false;
-    static constexpr bool shares = false, beside = false;
+    static constexpr bool shares = false, batched = false;
     float r3; /* sum */
     float count; /* of elements */
     KILN_MEMBER void clear()
@@ -79,11 +79,11 @@ struct kiln_phase0 {
         count = 0;
         r3 = 0.0f;
     }
-    KILN_MEMBER void pack(const kiln_row &row, const kiln_kept &kept, kiln_index col, const kiln_span &span)
+    KILN_MEMBER void vector(const kiln_row &row, const kiln_staged &staged, kiln_index col, const kiln_span &span)
     {
 #pragma unroll
-        for (int j = 0; j < KILN_PACK; ++j) {
-            const float v0 = kiln_widen(kept.in_x.get(j));
+        for (int j = 0; j < KILN_VECTOR_WIDTH; ++j) {
+            const float v0 = kiln_widen(staged.in_x.get(j));
             r3 = r3 + v0;
         }
         count += span.high - span.low;
@@ -113,17 +113,17 @@ KILN_DEVICE void kiln_after0(kiln_row &row, const kiln_phase0 &reduced)
 /* Phase 1: the reductions combined together, in one exchange. */
 struct kiln_phase1 {
     static constexpr bool ordered = false;
-    static constexpr bool shares = false, beside = false;
+    static constexpr bool shares = false, batched = false;
     float r8; /* sum */
     KILN_MEMBER void clear()
     {
         r8 = 0.0f;
     }
-    KILN_MEMBER void pack(const kiln_row &row, const kiln_kept &kept, kiln_index col, const kiln_span &span)
+    KILN_MEMBER void vector(const kiln_row &row, const kiln_staged &staged, kiln_index col, const kiln_span &span)
     {
 #pragma unroll
-        for (int j = 0; j < KILN_PACK; ++j) {
-            const float v0 = kiln_widen(kept.in_x.get(j));
+        for (int j = 0; j < KILN_VECTOR_WIDTH; ++j) {
+            const float v0 = kiln_widen(staged.in_x.get(j));
             const float v6 = v0 - row.v5;
             const float v7 = v6 * v6;
             r8 = r8 + v7;
@@ -170,23 +170,23 @@ typedef kiln_together<kiln_phase0, kiln_phase1> kiln_online;
 
 /* The outputs that have columns. */
 struct kiln_finish {
-    static constexpr bool shares = true, beside = false;
-    KILN_MEMBER void pack(const kiln_row &row, const kiln_kept &kept, kiln_index col, const kiln_span &span)
+    static constexpr bool shares = true, batched = false;
+    KILN_MEMBER void vector(const kiln_row &row, const kiln_staged &staged, kiln_index col, const kiln_span &span)
     {
-        float y0[KILN_PACK];
+        float y0[KILN_VECTOR_WIDTH];
 #pragma unroll
-        for (int j = 0; j < KILN_PACK; ++j) {
-            const float v0 = kiln_widen(kept.in_x.get(j));
-            const float v1 = kiln_widen(kept.in_w.get(j));
-            const float v2 = kiln_widen(kept.in_b.get(j));
+        for (int j = 0; j < KILN_VECTOR_WIDTH; ++j) {
+            const float v0 = kiln_widen(staged.in_x.get(j));
+            const float v1 = kiln_widen(staged.in_w.get(j));
+            const float v2 = kiln_widen(staged.in_b.get(j));
             const float v6 = v0 - row.v5;
             const float v13 = v6 * row.v12;
             const float v14 = v13 * v1;
             const float v15 = v14 + v2;
             y0[j] = v15;
         }
-        kiln_pack<kiln_bf16, KILN_PACK> out_y;
-        kiln_narrow_pack(y0, out_y);
+        kiln_vector<kiln_bf16, KILN_VECTOR_WIDTH> out_y;
+        kiln_narrow_vector(y0, out_y);
         kiln_put<8>(out_y, kiln_at(row, row.out_y, col), span);
     }
 };
@@ -195,23 +195,23 @@ struct kiln_finish {
 extern "C" __global__ void __launch_bounds__(KILN_THREADS, 8) kiln_kernel(const __grid_constant__ kiln_arguments args)
 {
     const int most = args.rows <= KILN_FEW_ROWS ? 1 : KILN_ROWS_PER_BLOCK;
-    const kiln_i64 first = kiln_first_abreast(most);
+    const kiln_i64 first = kiln_first_in_flight(most);
     if (first >= args.rows) return;
-    const int count = kiln_count_abreast(args.rows, first, most);
-    kiln_residency residency;
-    residency.fill(args, first, count);
+    const int count = kiln_count_in_flight(args.rows, first, most);
+    kiln_staging staging;
+    staging.fill(args, first, count);
 #pragma unroll 1
     for (int r = 0; r < count; ++r) {
-        kiln_row row(args, first + r * KILN_APART);
+        kiln_row row(args, first + r * KILN_ROW_SPACING);
         kiln_begin(row);
         kiln_copy_wait_but(KILN_ROWS_PER_BLOCK - 1 - r);
         kiln_online phase0;
         phase0.clear();
-        residency.each_online(row, r, phase0);
+        staging.each_online(row, r, phase0);
         kiln_contribute(phase0, r);
     }
     kiln_exchange<kiln_online>(count);
-    kiln_row rows[KILN_ROWS_PER_BLOCK] = {{args, first}, {args, first + (1 < count ? 1 * KILN_APART : 0)}};
+    kiln_row rows[KILN_ROWS_PER_BLOCK] = {{args, first}, {args, first + (1 < count ? 1 * KILN_ROW_SPACING : 0)}};
 #pragma unroll
     for (int r = 0; r < KILN_ROWS_PER_BLOCK; ++r) {
         kiln_row &row = rows[r];
@@ -223,5 +223,5 @@ extern "C" __global__ void __launch_bounds__(KILN_THREADS, 8) kiln_kernel(const 
     }
     }
     kiln_finish finish;
-    residency.finish(rows, count, finish);
+    staging.finish(rows, count, finish);
 }

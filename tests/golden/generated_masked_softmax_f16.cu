@@ -39,10 +39,10 @@ KILN_DEVICE void kiln_begin(kiln_row &row)
     row.v1 = row.args.scalar_scale;
 }
 
-/* One pack of columns of the inputs that stay with the row, as stored. */
-struct kiln_kept {
-    kiln_pack<kiln_f16, KILN_PACK> in_x;
-    kiln_pack<float, KILN_PACK> in_mask;
+/* One vector of columns of the inputs that stay with the row, as stored. */
+struct kiln_staged {
+    kiln_vector<kiln_f16, KILN_VECTOR_WIDTH> in_x;
+    kiln_vector<float, KILN_VECTOR_WIDTH> in_mask;
     KILN_MEMBER void load(const kiln_row &row, kiln_index col, const kiln_span &span)
     {
         kiln_fetch<8>(in_x, row.in_x + col, span);
@@ -50,7 +50,7 @@ struct kiln_kept {
     }
 };
 
-[kernel_sources/residency_registers.cuh]
+[kernel_sources/staging_registers.cuh]
 
 /* Phase 0: the reductions combined together, in one exchange. */
 struct kiln_phase0 {
@@ -60,13 +60,13 @@ struct kiln_phase0 {
     {
         r5 = (-kiln_infinity());
     }
-    KILN_MEMBER void pack(const kiln_row &row, const kiln_kept &kept, kiln_index col, const kiln_span &span)
+    KILN_MEMBER void vector(const kiln_row &row, const kiln_staged &staged, kiln_index col, const kiln_span &span)
     {
 #pragma unroll
-        for (int j = 0; j < KILN_PACK; ++j) {
-            const float v0 = kiln_widen(kept.in_x.get(j));
+        for (int j = 0; j < KILN_VECTOR_WIDTH; ++j) {
+            const float v0 = kiln_widen(staged.in_x.get(j));
             const float v2 = v0 * row.v1;
-            const float v3 = kiln_widen(kept.in_mask.get(j));
+            const float v3 = kiln_widen(staged.in_mask.get(j));
             const float v4 = v2 + v3;
             r5 = kiln_maximum(r5, v4);
         }
@@ -99,13 +99,13 @@ struct kiln_phase1 {
     {
         r8 = 0.0f;
     }
-    KILN_MEMBER void pack(const kiln_row &row, const kiln_kept &kept, kiln_index col, const kiln_span &span)
+    KILN_MEMBER void vector(const kiln_row &row, const kiln_staged &staged, kiln_index col, const kiln_span &span)
     {
 #pragma unroll
-        for (int j = 0; j < KILN_PACK; ++j) {
-            const float v0 = kiln_widen(kept.in_x.get(j));
+        for (int j = 0; j < KILN_VECTOR_WIDTH; ++j) {
+            const float v0 = kiln_widen(staged.in_x.get(j));
             const float v2 = v0 * row.v1;
-            const float v3 = kiln_widen(kept.in_mask.get(j));
+            const float v3 = kiln_widen(staged.in_mask.get(j));
             const float v4 = v2 + v3;
             const float v7 = row.c5.exp(v4);
             r8 = r8 + v7;
@@ -133,21 +133,21 @@ KILN_DEVICE void kiln_after1(kiln_row &row, const kiln_phase1 &reduced)
 
 /* The outputs that have columns. */
 struct kiln_finish {
-    KILN_MEMBER void pack(const kiln_row &row, const kiln_kept &kept, kiln_index col, const kiln_span &span)
+    KILN_MEMBER void vector(const kiln_row &row, const kiln_staged &staged, kiln_index col, const kiln_span &span)
     {
-        float y0[KILN_PACK];
+        float y0[KILN_VECTOR_WIDTH];
 #pragma unroll
-        for (int j = 0; j < KILN_PACK; ++j) {
-            const float v0 = kiln_widen(kept.in_x.get(j));
+        for (int j = 0; j < KILN_VECTOR_WIDTH; ++j) {
+            const float v0 = kiln_widen(staged.in_x.get(j));
             const float v2 = v0 * row.v1;
-            const float v3 = kiln_widen(kept.in_mask.get(j));
+            const float v3 = kiln_widen(staged.in_mask.get(j));
             const float v4 = v2 + v3;
             const float v7 = row.c5.exp(v4);
             const float v9 = row.d8.part(v7);
             y0[j] = v9;
         }
-        kiln_pack<kiln_f16, KILN_PACK> out_y;
-        kiln_narrow_pack(y0, out_y);
+        kiln_vector<kiln_f16, KILN_VECTOR_WIDTH> out_y;
+        kiln_narrow_vector(y0, out_y);
         kiln_put<8>(out_y, row.out_y + col, span);
     }
 };
@@ -158,16 +158,16 @@ extern "C" __global__ void __launch_bounds__(KILN_THREADS) kiln_kernel(const __g
     kiln_row row(args, kiln_row_index());
     if (row.index >= args.rows) return;
     kiln_begin(row);
-    kiln_residency residency;
-    residency.fill(row);
+    kiln_staging staging;
+    staging.fill(row);
     kiln_phase0 phase0;
     phase0.clear();
-    residency.each_pack(row, phase0);
+    staging.each_vector(row, phase0);
     kiln_after0(row, kiln_all_reduce(phase0));
     kiln_phase1 phase1;
     phase1.clear();
-    residency.each_pack(row, phase1);
+    staging.each_vector(row, phase1);
     kiln_after1(row, kiln_all_reduce(phase1));
     kiln_finish finish;
-    residency.each_pack(row, finish);
+    staging.each_vector(row, finish);
 }

@@ -20,20 +20,20 @@ KILN_DEVICE kiln_i64 kiln_offset_out_y(const kiln_arguments &args, kiln_index co
     return 0 + (kiln_i64)(col) * args.step0_out_y;
 }
 
-/* A pack of rows, in runs that lie side by side: where they lie in each tensor, and the values each has one of. */
+/* A vector of rows, in runs that lie side by side: where they lie in each tensor, and the values each has one of. */
 struct kiln_row {
     const kiln_arguments &args;
     int chunk;
-    kiln_i64 index[KILN_PIECES];
-    int count[KILN_PIECES]; /* rows of the run that there are */
-    const kiln_f16 *in_x[KILN_PIECES];
-    const kiln_f16 *in_w[KILN_PIECES];
-    kiln_f16 *out_m[KILN_PIECES];
-    float *out_y[KILN_PIECES];
-    float v1[KILN_PACK]; /* max */
-    float v3[KILN_PACK]; /* sum */
-    kiln_quotient d3[KILN_PACK];
-    float v5[KILN_PACK]; /* input */
+    kiln_i64 index[KILN_RUNS];
+    int count[KILN_RUNS]; /* rows of the run that there are */
+    const kiln_f16 *in_x[KILN_RUNS];
+    const kiln_f16 *in_w[KILN_RUNS];
+    kiln_f16 *out_m[KILN_RUNS];
+    float *out_y[KILN_RUNS];
+    float v1[KILN_VECTOR_WIDTH]; /* max */
+    float v3[KILN_VECTOR_WIDTH]; /* sum */
+    kiln_quotient d3[KILN_VECTOR_WIDTH];
+    float v5[KILN_VECTOR_WIDTH]; /* input */
     KILN_MEMBER kiln_row(const kiln_arguments &a) : args(a) {}
 };
 
@@ -44,31 +44,31 @@ KILN_DEVICE void kiln_begin(kiln_row &row)
 {
     const kiln_arguments &args = row.args;
 #pragma unroll
-    for (int i = 0; i < KILN_PIECES; ++i) {
+    for (int i = 0; i < KILN_RUNS; ++i) {
     row.in_x[i] = args.in_x + row.index[i] * 1;
     row.in_w[i] = args.in_w + row.index[i] * 1;
     row.out_m[i] = args.out_m + row.index[i] * 1;
     row.out_y[i] = args.out_y + row.index[i] * 1;
     }
     const kiln_span span(row, 0, 0);
-    kiln_pack<kiln_f16, KILN_PACK> in_w;
+    kiln_vector<kiln_f16, KILN_VECTOR_WIDTH> in_w;
     kiln_fetch_rows<1>(in_w, row.in_w, 0, span);
 #pragma unroll
-    for (int j = 0; j < KILN_PACK; ++j) {
+    for (int j = 0; j < KILN_VECTOR_WIDTH; ++j) {
     row.v5[j] = kiln_widen(in_w.get(j));
     }
 }
 
-/* One pack of columns of the inputs that stay with the row, as stored. */
-struct kiln_kept {
-    kiln_pack<kiln_f16, KILN_PACK> in_x;
+/* One vector of columns of the inputs that stay with the row, as stored. */
+struct kiln_staged {
+    kiln_vector<kiln_f16, KILN_VECTOR_WIDTH> in_x;
     KILN_MEMBER void load(const kiln_row &row, kiln_index col, const kiln_span &span)
     {
         kiln_fetch_rows<1>(in_x, row.in_x, kiln_offset_in_x(row.args, col), span);
     }
 };
 
-[kernel_sources/residency_registers.cuh]
+[kernel_sources/staging_registers.cuh]
 
 struct kiln_state0 {
     static constexpr bool ordered = false;
@@ -102,11 +102,11 @@ struct kiln_state0 {
 /* Phase 0: the reductions combined together, in one exchange. */
 struct kiln_phase0 {
     typedef kiln_state0 state;
-    state at[KILN_PACK];
+    state at[KILN_VECTOR_WIDTH];
     KILN_MEMBER void clear()
     {
 #pragma unroll
-        for (int j = 0; j < KILN_PACK; ++j) at[j].clear();
+        for (int j = 0; j < KILN_VECTOR_WIDTH; ++j) at[j].clear();
     }
     KILN_MEMBER state get(int j) const
     {
@@ -117,11 +117,11 @@ struct kiln_phase0 {
     {
         at[j] = of_row;
     }
-    KILN_MEMBER void pack(const kiln_row &row, const kiln_kept &kept, kiln_index col, const kiln_span &span)
+    KILN_MEMBER void vector(const kiln_row &row, const kiln_staged &staged, kiln_index col, const kiln_span &span)
     {
 #pragma unroll
-        for (int j = 0; j < KILN_PACK; ++j) {
-            const float v0 = kiln_widen(kept.in_x.get(j));
+        for (int j = 0; j < KILN_VECTOR_WIDTH; ++j) {
+            const float v0 = kiln_widen(staged.in_x.get(j));
             at[j].r1 = kiln_maximum(at[j].r1, v0);
             at[j].r3 = at[j].r3 + v0;
         }
@@ -131,7 +131,7 @@ struct kiln_phase0 {
 KILN_DEVICE void kiln_after0(kiln_row &row, const kiln_phase0 &reduced)
 {
 #pragma unroll
-    for (int j = 0; j < KILN_PACK; ++j) {
+    for (int j = 0; j < KILN_VECTOR_WIDTH; ++j) {
     row.v1[j] = reduced.at[j].r1;
     row.v3[j] = reduced.at[j].r3;
     row.d3[j] = kiln_quotient(row.v3[j]);
@@ -140,19 +140,19 @@ KILN_DEVICE void kiln_after0(kiln_row &row, const kiln_phase0 &reduced)
 
 /* The outputs that have columns. */
 struct kiln_finish {
-    KILN_MEMBER void pack(const kiln_row &row, const kiln_kept &kept, kiln_index col, const kiln_span &span)
+    KILN_MEMBER void vector(const kiln_row &row, const kiln_staged &staged, kiln_index col, const kiln_span &span)
     {
-        float y1[KILN_PACK];
+        float y1[KILN_VECTOR_WIDTH];
 #pragma unroll
-        for (int j = 0; j < KILN_PACK; ++j) {
-            const float v0 = kiln_widen(kept.in_x.get(j));
+        for (int j = 0; j < KILN_VECTOR_WIDTH; ++j) {
+            const float v0 = kiln_widen(staged.in_x.get(j));
             const float v2 = v0 - row.v1[j];
             const float v4 = row.d3[j].divide(v2);
             const float v6 = v4 * row.v5[j];
             y1[j] = v6;
         }
-        kiln_pack<float, KILN_PACK> out_y;
-        kiln_narrow_pack(y1, out_y);
+        kiln_vector<float, KILN_VECTOR_WIDTH> out_y;
+        kiln_narrow_vector(y1, out_y);
         kiln_put_rows<1>(out_y, row.out_y, kiln_offset_out_y(row.args, col), span);
     }
 };
@@ -162,11 +162,11 @@ KILN_DEVICE void kiln_finish_row(const kiln_row &row)
 {
     const kiln_span span(row, 0, 0);
     {
-        float y[KILN_PACK];
+        float y[KILN_VECTOR_WIDTH];
 #pragma unroll
-        for (int j = 0; j < KILN_PACK; ++j) y[j] = row.v1[j];
-        kiln_pack<kiln_f16, KILN_PACK> out_m;
-        kiln_narrow_pack(y, out_m);
+        for (int j = 0; j < KILN_VECTOR_WIDTH; ++j) y[j] = row.v1[j];
+        kiln_vector<kiln_f16, KILN_VECTOR_WIDTH> out_m;
+        kiln_narrow_vector(y, out_m);
         kiln_put_rows<1>(out_m, row.out_m, 0, span);
     }
 }
@@ -177,14 +177,14 @@ extern "C" __global__ void __launch_bounds__(KILN_THREADS) kiln_kernel(const __g
     kiln_row row(args);
     kiln_place(row);
     kiln_begin(row);
-    kiln_residency residency;
-    residency.fill(row);
+    kiln_staging staging;
+    staging.fill(row);
     kiln_phase0 phase0;
     phase0.clear();
-    residency.each_pack(row, phase0);
+    staging.each_vector(row, phase0);
     kiln_after0(row, kiln_all_reduce(phase0, row));
     if (row.count[0] == 0) return;
     kiln_finish finish;
-    residency.each_pack(row, finish);
-    if (kiln_member() == 0) kiln_finish_row(row);
+    staging.each_vector(row, finish);
+    if (kiln_rank() == 0) kiln_finish_row(row);
 }

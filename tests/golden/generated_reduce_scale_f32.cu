@@ -27,16 +27,16 @@ KILN_DEVICE void kiln_begin(kiln_row &row)
     row.out_y = args.out_y + row.index * 128;
 }
 
-/* One pack of columns of the inputs that stay with the row, as stored. */
-struct kiln_kept {
-    kiln_pack<float, KILN_PACK> in_x;
+/* One vector of columns of the inputs that stay with the row, as stored. */
+struct kiln_staged {
+    kiln_vector<float, KILN_VECTOR_WIDTH> in_x;
     KILN_MEMBER void load(const kiln_row &row, kiln_index col, const kiln_span &span)
     {
         kiln_fetch<4>(in_x, row.in_x + col, span);
     }
 };
 
-[kernel_sources/residency_registers.cuh]
+[kernel_sources/staging_registers.cuh]
 
 /* Phase 0: the reductions combined together, in one exchange. */
 struct kiln_phase0 {
@@ -46,11 +46,11 @@ struct kiln_phase0 {
     {
         r2 = (-kiln_infinity());
     }
-    KILN_MEMBER void pack(const kiln_row &row, const kiln_kept &kept, kiln_index col, const kiln_span &span)
+    KILN_MEMBER void vector(const kiln_row &row, const kiln_staged &staged, kiln_index col, const kiln_span &span)
     {
 #pragma unroll
-        for (int j = 0; j < KILN_PACK; ++j) {
-            const float v0 = kiln_widen(kept.in_x.get(j));
+        for (int j = 0; j < KILN_VECTOR_WIDTH; ++j) {
+            const float v0 = kiln_widen(staged.in_x.get(j));
             const float v1 = fabsf(v0);
             r2 = kiln_maximum(r2, v1);
         }
@@ -77,17 +77,17 @@ KILN_DEVICE void kiln_after0(kiln_row &row, const kiln_phase0 &reduced)
 
 /* The outputs that have columns. */
 struct kiln_finish {
-    KILN_MEMBER void pack(const kiln_row &row, const kiln_kept &kept, kiln_index col, const kiln_span &span)
+    KILN_MEMBER void vector(const kiln_row &row, const kiln_staged &staged, kiln_index col, const kiln_span &span)
     {
-        float y0[KILN_PACK];
+        float y0[KILN_VECTOR_WIDTH];
 #pragma unroll
-        for (int j = 0; j < KILN_PACK; ++j) {
-            const float v0 = kiln_widen(kept.in_x.get(j));
+        for (int j = 0; j < KILN_VECTOR_WIDTH; ++j) {
+            const float v0 = kiln_widen(staged.in_x.get(j));
             const float v3 = row.d2.divide(v0);
             y0[j] = v3;
         }
-        kiln_pack<float, KILN_PACK> out_y;
-        kiln_narrow_pack(y0, out_y);
+        kiln_vector<float, KILN_VECTOR_WIDTH> out_y;
+        kiln_narrow_vector(y0, out_y);
         kiln_put<4>(out_y, row.out_y + col, span);
     }
 };
@@ -98,12 +98,12 @@ extern "C" __global__ void __launch_bounds__(KILN_THREADS) kiln_kernel(const __g
     kiln_row row(args, kiln_row_index());
     if (row.index >= args.rows) return;
     kiln_begin(row);
-    kiln_residency residency;
-    residency.fill(row);
+    kiln_staging staging;
+    staging.fill(row);
     kiln_phase0 phase0;
     phase0.clear();
-    residency.each_pack(row, phase0);
+    staging.each_vector(row, phase0);
     kiln_after0(row, kiln_all_reduce(phase0));
     kiln_finish finish;
-    residency.each_pack(row, finish);
+    staging.each_vector(row, finish);
 }

@@ -29,16 +29,16 @@ KILN_DEVICE void kiln_begin(kiln_row &row)
     row.out_y = args.out_y + row.index * 1024;
 }
 
-/* One pack of columns of the inputs that stay with the row, as stored. */
-struct kiln_kept {
-    kiln_pack<kiln_f16, KILN_PACK> in_x;
+/* One vector of columns of the inputs that stay with the row, as stored. */
+struct kiln_staged {
+    kiln_vector<kiln_f16, KILN_VECTOR_WIDTH> in_x;
     KILN_MEMBER void load(const kiln_row &row, kiln_index col, const kiln_span &span)
     {
         kiln_fetch<8>(in_x, row.in_x + col, span);
     }
 };
 
-[kernel_sources/residency_registers.cuh]
+[kernel_sources/staging_registers.cuh]
 
 /* Phase 0: the reductions combined together, in one exchange. */
 struct kiln_phase0 {
@@ -48,9 +48,9 @@ struct kiln_phase0 {
     {
         r1 = (-kiln_infinity());
     }
-    KILN_MEMBER void pack(const kiln_row &row, const kiln_kept &kept, kiln_index col, const kiln_span &span)
+    KILN_MEMBER void vector(const kiln_row &row, const kiln_staged &staged, kiln_index col, const kiln_span &span)
     {
-        r1 = kiln_maximum(r1, kiln_pack_maximum(kept.in_x));
+        r1 = kiln_maximum(r1, kiln_vector_maximum(staged.in_x));
     }
     static KILN_MEMBER kiln_phase0 combine(const kiln_phase0 &a, const kiln_phase0 &b)
     {
@@ -80,11 +80,11 @@ struct kiln_phase1 {
     {
         r4 = 0.0f;
     }
-    KILN_MEMBER void pack(const kiln_row &row, const kiln_kept &kept, kiln_index col, const kiln_span &span)
+    KILN_MEMBER void vector(const kiln_row &row, const kiln_staged &staged, kiln_index col, const kiln_span &span)
     {
 #pragma unroll
-        for (int j = 0; j < KILN_PACK; ++j) {
-            const float v0 = kiln_widen(kept.in_x.get(j));
+        for (int j = 0; j < KILN_VECTOR_WIDTH; ++j) {
+            const float v0 = kiln_widen(staged.in_x.get(j));
             const float v3 = row.c1.exp(v0);
             r4 = r4 + v3;
         }
@@ -111,18 +111,18 @@ KILN_DEVICE void kiln_after1(kiln_row &row, const kiln_phase1 &reduced)
 
 /* The outputs that have columns. */
 struct kiln_finish {
-    KILN_MEMBER void pack(const kiln_row &row, const kiln_kept &kept, kiln_index col, const kiln_span &span)
+    KILN_MEMBER void vector(const kiln_row &row, const kiln_staged &staged, kiln_index col, const kiln_span &span)
     {
-        float y0[KILN_PACK];
+        float y0[KILN_VECTOR_WIDTH];
 #pragma unroll
-        for (int j = 0; j < KILN_PACK; ++j) {
-            const float v0 = kiln_widen(kept.in_x.get(j));
+        for (int j = 0; j < KILN_VECTOR_WIDTH; ++j) {
+            const float v0 = kiln_widen(staged.in_x.get(j));
             const float v3 = row.c1.exp(v0);
             const float v5 = row.d4.part(v3);
             y0[j] = v5;
         }
-        kiln_pack<kiln_f16, KILN_PACK> out_y;
-        kiln_narrow_pack(y0, out_y);
+        kiln_vector<kiln_f16, KILN_VECTOR_WIDTH> out_y;
+        kiln_narrow_vector(y0, out_y);
         kiln_put<8>(out_y, row.out_y + col, span);
     }
 };
@@ -133,16 +133,16 @@ extern "C" __global__ void __launch_bounds__(KILN_THREADS) kiln_kernel(const __g
     kiln_row row(args, kiln_row_index());
     if (row.index >= args.rows) return;
     kiln_begin(row);
-    kiln_residency residency;
-    residency.fill(row);
+    kiln_staging staging;
+    staging.fill(row);
     kiln_phase0 phase0;
     phase0.clear();
-    residency.each_pack(row, phase0);
+    staging.each_vector(row, phase0);
     kiln_after0(row, kiln_all_reduce(phase0));
     kiln_phase1 phase1;
     phase1.clear();
-    residency.each_pack(row, phase1);
+    staging.each_vector(row, phase1);
     kiln_after1(row, kiln_all_reduce(phase1));
     kiln_finish finish;
-    residency.each_pack(row, finish);
+    staging.each_vector(row, finish);
 }

@@ -35,9 +35,9 @@ KILN_DEVICE kiln_i64 kiln_offset_in_b(const kiln_arguments &args, kiln_index ind
 struct kiln_row {
     const kiln_arguments &args;
     kiln_i64 index;
-    kiln_i64 apart; /* packs of the square, in elements; the first is at index */
-    kiln_i64 before, behind; /* packs, of any thread, before the first; from it on */
-    int down; /* packs that there are */
+    kiln_i64 spacing; /* vectors of the tile, in elements; the first is at index */
+    kiln_i64 before, behind; /* vectors, of any thread, before the first; from it on */
+    int down; /* vectors that there are */
     const kiln_f16 *in_a;
     const float *in_w;
     const kiln_f16 *in_b;
@@ -48,7 +48,7 @@ struct kiln_row {
 KILN_DEVICE kiln_count kiln_run(const kiln_arguments &args) { return (kiln_count)(args.extent2.divisor); }
 KILN_DEVICE kiln_count kiln_between(const kiln_arguments &args) { return (kiln_count)(1); }
 KILN_DEVICE kiln_count kiln_across(const kiln_arguments &args) { return (kiln_count)(args.extent1.divisor); }
-[kernel_sources/layout_squares.cuh]
+[kernel_sources/layout_transpose.cuh]
 
 KILN_DEVICE void kiln_begin(kiln_row &row)
 {
@@ -59,59 +59,59 @@ KILN_DEVICE void kiln_begin(kiln_row &row)
     row.out_y = args.out_y;
 }
 
-/* One pack of columns of the inputs that stay with the row, as stored. */
-struct kiln_kept {
-    kiln_pack<kiln_f16, KILN_PACK> in_a;
-    kiln_pack<float, KILN_PACK> in_w;
-    kiln_pack<kiln_f16, KILN_PACK> in_b;
+/* One vector of columns of the inputs that stay with the row, as stored. */
+struct kiln_staged {
+    kiln_vector<kiln_f16, KILN_VECTOR_WIDTH> in_a;
+    kiln_vector<float, KILN_VECTOR_WIDTH> in_w;
+    kiln_vector<kiln_f16, KILN_VECTOR_WIDTH> in_b;
     KILN_MEMBER void load(const kiln_row &row, kiln_index col, const kiln_span &span)
     {
         kiln_fetch<8>(in_a, row.in_a + col, span);
     }
-    static KILN_MEMBER void fill_turned(kiln_kept *kept, const kiln_row &row)
+    static KILN_MEMBER void fill_transposed(kiln_staged *staged, const kiln_row &row)
     {
         const kiln_line line(row);
         {
-            kiln_pack<float, KILN_STEPS> lines[KILN_PACK];
+            kiln_vector<float, KILN_STEPS> lines[KILN_VECTOR_WIDTH];
             const kiln_i64 first = kiln_offset_in_w(row.args, row.index);
 #pragma unroll
-            for (int j = 0; j < KILN_PACK; ++j) kiln_fetch<4>(lines[j], row.in_w + first, line);
+            for (int j = 0; j < KILN_VECTOR_WIDTH; ++j) kiln_fetch<4>(lines[j], row.in_w + first, line);
 #pragma unroll
             for (int k = 0; k < KILN_STEPS; ++k)
 #pragma unroll
-                for (int j = 0; j < KILN_PACK; ++j) kept[k].in_w.set(j, lines[j].get(k));
+                for (int j = 0; j < KILN_VECTOR_WIDTH; ++j) staged[k].in_w.set(j, lines[j].get(k));
         }
         {
-            kiln_pack<kiln_f16, KILN_STEPS> lines[KILN_PACK];
+            kiln_vector<kiln_f16, KILN_STEPS> lines[KILN_VECTOR_WIDTH];
             const kiln_i64 first = kiln_offset_in_b(row.args, row.index);
 #pragma unroll
-            for (int j = 0; j < KILN_PACK; ++j) kiln_fetch_shifted<4>(lines[j], row.in_b, first + j * row.args.stride2_in_b, row, line);
+            for (int j = 0; j < KILN_VECTOR_WIDTH; ++j) kiln_fetch_shifted<4>(lines[j], row.in_b, first + j * row.args.stride2_in_b, row, line);
 #pragma unroll
             for (int k = 0; k < KILN_STEPS; ++k)
 #pragma unroll
-                for (int j = 0; j < KILN_PACK; ++j) kept[k].in_b.set(j, lines[j].get(k));
+                for (int j = 0; j < KILN_VECTOR_WIDTH; ++j) staged[k].in_b.set(j, lines[j].get(k));
         }
     }
 };
 
-[kernel_sources/residency_registers.cuh]
+[kernel_sources/staging_registers.cuh]
 
 /* The outputs that have columns. */
 struct kiln_finish {
-    KILN_MEMBER void pack(const kiln_row &row, const kiln_kept &kept, kiln_index col, const kiln_span &span)
+    KILN_MEMBER void vector(const kiln_row &row, const kiln_staged &staged, kiln_index col, const kiln_span &span)
     {
-        float y0[KILN_PACK];
+        float y0[KILN_VECTOR_WIDTH];
 #pragma unroll
-        for (int j = 0; j < KILN_PACK; ++j) {
-            const float v0 = kiln_widen(kept.in_a.get(j));
-            const float v1 = kiln_widen(kept.in_w.get(j));
+        for (int j = 0; j < KILN_VECTOR_WIDTH; ++j) {
+            const float v0 = kiln_widen(staged.in_a.get(j));
+            const float v1 = kiln_widen(staged.in_w.get(j));
             const float v2 = v0 * v1;
-            const float v3 = kiln_widen(kept.in_b.get(j));
+            const float v3 = kiln_widen(staged.in_b.get(j));
             const float v4 = v2 + v3;
             y0[j] = v4;
         }
-        kiln_pack<kiln_f16, KILN_PACK> out_y;
-        kiln_narrow_pack(y0, out_y);
+        kiln_vector<kiln_f16, KILN_VECTOR_WIDTH> out_y;
+        kiln_narrow_vector(y0, out_y);
         kiln_put<8>(out_y, row.out_y + col, span);
     }
 };
@@ -123,8 +123,8 @@ extern "C" __global__ void __launch_bounds__(KILN_THREADS) kiln_kernel(const __g
     kiln_place(row);
     if (row.down == 0) return;
     kiln_begin(row);
-    kiln_residency residency;
-    residency.fill(row);
+    kiln_staging staging;
+    staging.fill(row);
     kiln_finish finish;
-    residency.each_pack(row, finish);
+    staging.each_vector(row, finish);
 }

@@ -11,7 +11,7 @@ struct kiln_arguments {
 struct kiln_row {
     const kiln_arguments &args;
     kiln_i64 index;
-    int shift; /* elements of the first pack that belong to the row before */
+    int shift; /* elements of the first vector that belong to the row before */
     kiln_u64 policy; /* of what is read once */
     const double *in_x;
     double *out_s;
@@ -29,12 +29,12 @@ KILN_DEVICE void kiln_begin(kiln_row &row)
     row.policy = kiln_policy(args.rows <= 262);
     row.in_x = args.in_x + row.index * 200003;
     row.out_s = args.out_s + row.index * 1;
-    row.shift = (int)(row.index * 1 & (KILN_PACK - 1));
+    row.shift = (int)(row.index * 1 & (KILN_VECTOR_WIDTH - 1));
 }
 
-/* One pack of columns of the inputs that stay with the row, as stored. */
-struct kiln_kept {
-    kiln_pack<double, KILN_PACK> in_x;
+/* One vector of columns of the inputs that stay with the row, as stored. */
+struct kiln_staged {
+    kiln_vector<double, KILN_VECTOR_WIDTH> in_x;
     KILN_MEMBER void load(const kiln_row &row, kiln_index col, const kiln_span &span)
     {
         kiln_fetch<2>(in_x, row.in_x + col, span.loaded(row), row.policy);
@@ -42,7 +42,7 @@ struct kiln_kept {
 };
 
 [kernel_sources/stream.cuh]
-[kernel_sources/residency_stream.cuh]
+[kernel_sources/staging_none.cuh]
 
 /* Phase 0: the reductions combined together, in one exchange. */
 struct kiln_phase0 {
@@ -54,28 +54,28 @@ struct kiln_phase0 {
     {
         r1 = 0.0;
     }
-    KILN_MEMBER void whole_pack(const kiln_row &row, const kiln_kept &kept, kiln_index col, const kiln_span &span)
+    KILN_MEMBER void whole_vector(const kiln_row &row, const kiln_staged &staged, kiln_index col, const kiln_span &span)
     {
 #pragma unroll
-        for (int j = 0; j < KILN_PACK; ++j) {
-            const double v0 = kiln_widen(kept.in_x.get(j));
+        for (int j = 0; j < KILN_VECTOR_WIDTH; ++j) {
+            const double v0 = kiln_widen(staged.in_x.get(j));
             r1 = r1 + v0;
         }
     }
-    KILN_MEMBER void masked_pack(const kiln_row &row, const kiln_kept &kept, kiln_index col, const kiln_span &span)
+    KILN_MEMBER void masked_vector(const kiln_row &row, const kiln_staged &staged, kiln_index col, const kiln_span &span)
     {
 #pragma unroll
-        for (int j = 0; j < KILN_PACK; ++j) {
-            const double v0 = kiln_widen(kept.in_x.get(j));
+        for (int j = 0; j < KILN_VECTOR_WIDTH; ++j) {
+            const double v0 = kiln_widen(staged.in_x.get(j));
             r1 = r1 + (span.has(j) ? v0 : 0.0);
         }
     }
-    KILN_MEMBER void pack(const kiln_row &row, const kiln_kept &kept, kiln_index col, const kiln_span &span)
+    KILN_MEMBER void vector(const kiln_row &row, const kiln_staged &staged, kiln_index col, const kiln_span &span)
     {
         if (span.whole())
-            whole_pack(row, kept, col, span);
+            whole_vector(row, staged, col, span);
         else
-            masked_pack(row, kept, col, span);
+            masked_vector(row, staged, col, span);
     }
     static KILN_MEMBER kiln_phase0 combine(const kiln_phase0 &a, const kiln_phase0 &b)
     {
@@ -111,23 +111,23 @@ extern "C" __global__ void __launch_bounds__(KILN_THREADS) kiln_kernel(const __g
     kiln_row row(args, kiln_row_index());
     if (row.index >= args.rows) return;
     kiln_begin(row);
-    kiln_residency residency;
-    residency.fill(row);
+    kiln_staging staging;
+    staging.fill(row);
     kiln_phase0 phase0;
     phase0.clear();
-    residency.each_pack(row, phase0);
+    staging.each_vector(row, phase0);
     const kiln_phase0 partial = kiln_all_reduce(phase0);
-    if (kiln_member() == 0) kiln_publish(row, partial);
+    if (kiln_rank() == 0) kiln_publish(row, partial);
 }
 
-extern "C" __global__ void __launch_bounds__(KILN_END_THREADS) kiln_kernel1(const __grid_constant__ kiln_arguments args)
+extern "C" __global__ void __launch_bounds__(KILN_FINAL_BLOCK_THREADS) kiln_kernel1(const __grid_constant__ kiln_arguments args)
 {
     kiln_launch_wait();
-    kiln_row row(args, kiln_end_index());
+    kiln_row row(args, kiln_final_index());
     if (row.index >= args.rows) return;
     kiln_begin(row);
-    kiln_residency residency;
-    residency.fill(row);
-    kiln_after0(row, kiln_gather_end<kiln_phase0>(row));
-    if (kiln_ender() == 0) kiln_finish_row(row);
+    kiln_staging staging;
+    staging.fill(row);
+    kiln_after0(row, kiln_gather_final<kiln_phase0>(row));
+    if (kiln_final_rank() == 0) kiln_finish_row(row);
 }

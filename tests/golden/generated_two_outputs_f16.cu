@@ -11,8 +11,8 @@ struct kiln_arguments {
 struct kiln_row {
     const kiln_arguments &args;
     kiln_i64 index;
-    kiln_index first; /* column of the thread's first pack */
-    int head; /* column of the first pack */
+    kiln_index first; /* column of the thread's first vector */
+    int head; /* column of the first vector */
     const kiln_f16 *in_x;
     float *out_m;
     kiln_f16 *out_y;
@@ -29,21 +29,21 @@ KILN_DEVICE void kiln_begin(kiln_row &row)
     row.in_x = args.in_x + row.index * 511;
     row.out_m = args.out_m + row.index * 1;
     row.out_y = args.out_y + row.index * 511;
-    row.head = (int)(row.index * -7 & (KILN_PACK - 1));
+    row.head = (int)(row.index * -7 & (KILN_VECTOR_WIDTH - 1));
     row.first = kiln_column_of(row, 0);
 }
 
-/* One pack of columns of the inputs that stay with the row, as stored. */
-template <int N> struct kiln_kept_of {
-    kiln_pack<kiln_f16, N> in_x;
+/* One vector of columns of the inputs that stay with the row, as stored. */
+template <int N> struct kiln_staged_of {
+    kiln_vector<kiln_f16, N> in_x;
     KILN_MEMBER void load(const kiln_row &row, kiln_index col, const kiln_span &span)
     {
         kiln_fetch<8>(in_x, kiln_at(row, row.in_x, col), span);
     }
 };
-typedef kiln_kept_of<KILN_PACK> kiln_kept;
+typedef kiln_staged_of<KILN_VECTOR_WIDTH> kiln_staged;
 
-[kernel_sources/residency_peeled.cuh]
+[kernel_sources/staging_peeled.cuh]
 
 /* Phase 0: the reductions combined together, in one exchange. */
 struct kiln_phase0 {
@@ -53,9 +53,9 @@ struct kiln_phase0 {
     {
         r1 = (-kiln_infinity());
     }
-    template <int N> KILN_MEMBER void pack(const kiln_row &row, const kiln_kept_of<N> &kept, kiln_index col, const kiln_span &span)
+    template <int N> KILN_MEMBER void vector(const kiln_row &row, const kiln_staged_of<N> &staged, kiln_index col, const kiln_span &span)
     {
-        r1 = kiln_maximum(r1, kiln_pack_maximum(kept.in_x));
+        r1 = kiln_maximum(r1, kiln_vector_maximum(staged.in_x));
     }
     static KILN_MEMBER kiln_phase0 combine(const kiln_phase0 &a, const kiln_phase0 &b)
     {
@@ -78,18 +78,18 @@ KILN_DEVICE void kiln_after0(kiln_row &row, const kiln_phase0 &reduced)
 
 /* The outputs that have columns. */
 struct kiln_finish {
-    template <int N> KILN_MEMBER void pack(const kiln_row &row, const kiln_kept_of<N> &kept, kiln_index col, const kiln_span &span)
+    template <int N> KILN_MEMBER void vector(const kiln_row &row, const kiln_staged_of<N> &staged, kiln_index col, const kiln_span &span)
     {
         float y1[N];
 #pragma unroll
         for (int j = 0; j < N; ++j) {
-            const float v0 = kiln_widen(kept.in_x.get(j));
+            const float v0 = kiln_widen(staged.in_x.get(j));
             const float v2 = v0 - row.v1;
             const float v3 = kiln_exp(v2);
             y1[j] = v3;
         }
-        kiln_pack<kiln_f16, N> out_y;
-        kiln_narrow_pack(y1, out_y);
+        kiln_vector<kiln_f16, N> out_y;
+        kiln_narrow_vector(y1, out_y);
         kiln_put<8>(out_y, kiln_at(row, row.out_y, col), span);
     }
 };
@@ -106,13 +106,13 @@ extern "C" __global__ void __launch_bounds__(KILN_THREADS) kiln_kernel(const __g
     kiln_row row(args, kiln_row_index());
     if (row.index >= args.rows) return;
     kiln_begin(row);
-    kiln_residency residency;
-    residency.fill(row);
+    kiln_staging staging;
+    staging.fill(row);
     kiln_phase0 phase0;
     phase0.clear();
-    residency.each_pack(row, phase0);
+    staging.each_vector(row, phase0);
     kiln_after0(row, kiln_all_reduce(phase0));
     kiln_finish finish;
-    residency.finish(row, finish);
-    if (kiln_member() == 0) kiln_finish_row(row);
+    staging.finish(row, finish);
+    if (kiln_rank() == 0) kiln_finish_row(row);
 }

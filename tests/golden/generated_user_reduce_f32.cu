@@ -37,9 +37,9 @@ KILN_DEVICE void kiln_begin(kiln_row &row)
 }
 
 [kernel_sources/tile.cuh]
-/* One pack of columns of the inputs that stay with the row, as stored. */
-struct kiln_kept {
-    kiln_pack<float, KILN_PACK> in_x;
+/* One vector of columns of the inputs that stay with the row, as stored. */
+struct kiln_staged {
+    kiln_vector<float, KILN_VECTOR_WIDTH> in_x;
     KILN_MEMBER void recall(const kiln_row &row, kiln_index col, const kiln_span &span)
     {
         kiln_tile_recall(in_x, reinterpret_cast<float *>(kiln_shared + 0) + row.tile + col, span);
@@ -56,7 +56,7 @@ struct kiln_kept {
     }
 };
 
-[kernel_sources/residency_tile.cuh]
+[kernel_sources/staging_tile.cuh]
 
 /* Phase 0: the reductions combined together, in one exchange. */
 struct kiln_phase0 {
@@ -66,11 +66,11 @@ struct kiln_phase0 {
     {
         r1 = 0.0f;
     }
-    KILN_MEMBER void pack(const kiln_row &row, const kiln_kept &kept, kiln_index col, const kiln_span &span)
+    KILN_MEMBER void vector(const kiln_row &row, const kiln_staged &staged, kiln_index col, const kiln_span &span)
     {
 #pragma unroll
-        for (int j = 0; j < KILN_PACK; ++j) {
-            const float v0 = kiln_widen(kept.in_x.get(j));
+        for (int j = 0; j < KILN_VECTOR_WIDTH; ++j) {
+            const float v0 = kiln_widen(staged.in_x.get(j));
             r1 = kiln_combine0(r1, v0);
         }
     }
@@ -105,18 +105,18 @@ extern "C" __global__ void __launch_bounds__(KILN_THREADS) kiln_kernel(const __g
     const kiln_i64 first = kiln_block() * KILN_ROWS_PER_BLOCK;
     if (first >= args.rows) return;
     const int rows = args.rows - first < KILN_ROWS_PER_BLOCK ? (int)(args.rows - first) : KILN_ROWS_PER_BLOCK;
-    kiln_kept::fill(args, first, rows);
+    kiln_staged::fill(args, first, rows);
     kiln_copy_wait();
     kiln_block_barrier();
-    kiln_residency residency;
+    kiln_staging staging;
     for (int r = (int)threadIdx.x / KILN_THREADS_PER_ROW; r < rows; r += KILN_THREADS / KILN_THREADS_PER_ROW) {
         kiln_row row(args, first + r);
         kiln_begin(row);
         row.tile = r * KILN_COLS;
         kiln_phase0 phase0;
         phase0.clear();
-        residency.each_pack(row, phase0);
+        staging.each_vector(row, phase0);
         kiln_after0(row, kiln_all_reduce(phase0));
-        if (kiln_member() == 0) kiln_finish_row(row);
+        if (kiln_rank() == 0) kiln_finish_row(row);
     }
 }

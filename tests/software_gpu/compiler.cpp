@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Puts the device language before a kernel and a table of its entry points behind it, and has the system's compiler make
- * a shared object of all. Works in a folder of its own under TMPDIR, which is gone afterwards.
+/* Puts the device language before a kernel and a table of its entry points behind it, and has the system's compiler
+ * make a shared object of all. Works in a folder of its own under TMPDIR, which is gone afterwards.
  * KILN_SOFTWARE_GPU_COVERAGE names a folder where line counts of each kernel are kept, as gcov's files, and
  * KILN_SOFTWARE_GPU_SOURCES the folder of the files that kernels are put together from, which counts are then told of.
  * Nothing is checked then. */
@@ -32,18 +32,18 @@ constexpr int most_shared = 227 << 10;
 
 bool is_name(char c) { return isalnum(static_cast<unsigned char>(c)) || c == '_'; }
 
-size_t skip_blanks(const std::string &s, size_t at)
-{
+size_t skip_blanks(const std::string &s, size_t at) {
     while (at < s.size() && isspace(static_cast<unsigned char>(s[at]))) at++;
     return at;
 }
 
-struct Declared { std::string name, cluster; };
+struct Declared {
+    std::string name, cluster;
+};
 
 /* The identifier that the next `stop` follows, not counting attributes with arguments of their own; the arguments of
  * __cluster_dims__ where that is one of them. */
-Declared find_declared(const std::string &source, size_t at, char stop)
-{
+Declared find_declared(const std::string &source, size_t at, char stop) {
     std::string name, cluster;
     while (at < source.size()) {
         at = skip_blanks(source, at);
@@ -69,14 +69,12 @@ Declared find_declared(const std::string &source, size_t at, char stop)
 }
 
 /* Whether the words found at `at` are no part of a longer name. */
-bool stands_at(const std::string &source, size_t at, const std::string &words)
-{
+bool stands_at(const std::string &source, size_t at, const std::string &words) {
     const size_t end = at + words.size();
     return (at == 0 || !is_name(source[at - 1])) && (end == source.size() || !is_name(source[end]));
 }
 
-std::vector<Declared> find_declarations(const std::string &source, const std::string &words, char stop)
-{
+std::vector<Declared> find_declarations(const std::string &source, const std::string &words, char stop) {
     std::vector<Declared> all;
     for (size_t at = source.find(words); at != std::string::npos; at = source.find(words, at)) {
         const bool stands = stands_at(source, at, words);
@@ -88,8 +86,7 @@ std::vector<Declared> find_declarations(const std::string &source, const std::st
 }
 
 /* Comments as one blank each: they may hold any words. */
-std::string without_comments(const std::string &source)
-{
+std::string without_comments(const std::string &source) {
     std::string code;
     for (size_t at = 0; at < source.size();) {
         const bool line = source.compare(at, 2, "//") == 0, block = source.compare(at, 2, "/*") == 0;
@@ -108,13 +105,13 @@ std::string without_comments(const std::string &source)
 }
 
 /* Definitions behind the source: dynamic shared memory, and the table that the driver reads. */
-std::string epilogue(const std::string &commented)
-{
+std::string epilogue(const std::string &commented) {
     const std::string source = without_comments(commented);
     std::string text, rows, dynamic = "";
     for (const Declared &shared : find_declarations(source, "extern __shared__", '[')) {
         dynamic = shared.name;
-        text += "thread_local __attribute__((aligned(128))) unsigned char " + dynamic + "[" + std::to_string(most_shared) + "];\n";
+        text += "thread_local __attribute__((aligned(128))) unsigned char " + dynamic + "[" +
+                std::to_string(most_shared) + "];\n";
     }
     for (const Declared &kernel : find_declarations(source, "__global__", '(')) {
         text += "KILN_SOFTWARE_ENTRY(" + kernel.name + ")\n";
@@ -123,16 +120,14 @@ std::string epilogue(const std::string &commented)
     return text + "KILN_SOFTWARE_EXPORTS(\"" + dynamic + "\"," + rows + ")\n";
 }
 
-bool write_file(const std::string &path, const std::string &text)
-{
+bool write_file(const std::string &path, const std::string &text) {
     FILE *file = fopen(path.c_str(), "we");
     if (!file) return false;
     const bool good = fwrite(text.data(), 1, text.size(), file) == text.size();
     return fclose(file) == 0 && good;
 }
 
-template <class Bytes> bool read_file(const std::string &path, Bytes &out)
-{
+template <class Bytes> bool read_file(const std::string &path, Bytes &out) {
     FILE *file = fopen(path.c_str(), "re");
     if (!file) return false;
     char part[65536];
@@ -142,8 +137,7 @@ template <class Bytes> bool read_file(const std::string &path, Bytes &out)
 }
 
 /* The exit status; output goes to log_path. */
-int run(const std::vector<std::string> &command, const std::string &log_path)
-{
+int run(const std::vector<std::string> &command, const std::string &log_path) {
     std::vector<char *> arguments;
     for (const std::string &word : command) arguments.push_back(const_cast<char *>(word.c_str()));
     arguments.push_back(nullptr);
@@ -160,8 +154,7 @@ int run(const std::vector<std::string> &command, const std::string &log_path)
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
 }
 
-std::string environment(const char *name, const char *otherwise)
-{
+std::string environment(const char *name, const char *otherwise) {
     const char *value = getenv(name);
     return value && *value ? value : otherwise;
 }
@@ -169,8 +162,7 @@ std::string environment(const char *name, const char *otherwise)
 bool is_clang(const std::string &compiler) { return compiler.find("clang") != std::string::npos; }
 
 /* The source with each file of the folder that it holds word for word marked as lines of that file. */
-std::string mark_files(std::string source, const std::string &name, const std::string &folder)
-{
+std::string mark_files(std::string source, const std::string &name, const std::string &folder) {
     DIR *files = folder.empty() ? nullptr : opendir(folder.c_str());
     if (!files) return source;
     while (const dirent *entry = readdir(files)) {
@@ -186,15 +178,27 @@ std::string mark_files(std::string source, const std::string &name, const std::s
     return source;
 }
 
-std::vector<std::string> compile_command(const std::string &in, const std::string &out, bool coverage)
-{
+std::vector<std::string> compile_command(const std::string &in, const std::string &out, bool coverage) {
     const std::string compiler = environment("KILN_SOFTWARE_GPU_CXX", KILN_SOFTWARE_GPU_DEFAULT_CXX);
     /* Signed overflow and aliasing are as on a GPU, and a * b + c is what it says. */
-    std::vector<std::string> command = {compiler, "-std=c++17", "-w", "-shared", "-fPIC", "-fvisibility=hidden", "-fno-exceptions", "-fno-rtti",
-                                        "-fno-asynchronous-unwind-tables", "-fwrapv", "-fno-strict-aliasing", "-ffp-contract=off", "-nostdlib"};
+    std::vector<std::string> command = {compiler,
+                                        "-std=c++17",
+                                        "-w",
+                                        "-shared",
+                                        "-fPIC",
+                                        "-fvisibility=hidden",
+                                        "-fno-exceptions",
+                                        "-fno-rtti",
+                                        "-fno-asynchronous-unwind-tables",
+                                        "-fwrapv",
+                                        "-fno-strict-aliasing",
+                                        "-ffp-contract=off",
+                                        "-nostdlib"};
     /* Counting lines is itself an access that the checks would take for the kernel's. */
-    if (coverage) command.insert(command.end(), {"-O0", "--coverage"});
-    else command.insert(command.end(), {"-O1", "-fsanitize=thread"});
+    if (coverage)
+        command.insert(command.end(), {"-O0", "--coverage"});
+    else
+        command.insert(command.end(), {"-O1", "-fsanitize=thread"});
     /* clang has no such thing as the first, and its code for the second ends the process. */
     if (!is_clang(compiler)) command.push_back("-fno-extern-tls-init");
     if (!is_clang(compiler) && !coverage) command.push_back("-fsanitize=bounds");
@@ -206,8 +210,7 @@ std::vector<std::string> compile_command(const std::string &in, const std::strin
 
 } // namespace
 
-Compiled compile_kernel(const std::string &source, const std::string &name, int arch)
-{
+Compiled compile_kernel(const std::string &source, const std::string &name, int arch) {
     Compiled result;
     const std::string coverage = environment("KILN_SOFTWARE_GPU_COVERAGE", "");
     std::string folder = (coverage.empty() ? environment("TMPDIR", "/tmp") : coverage) + "/kiln-software-XXXXXX";
@@ -216,13 +219,16 @@ Compiled compile_kernel(const std::string &source, const std::string &name, int 
         return result;
     }
     const std::string in = folder + "/kernel.cpp", out = folder + "/kernel.so", log = folder + "/log";
-    const std::string marked = coverage.empty() ? source : mark_files(source, name, environment("KILN_SOFTWARE_GPU_SOURCES", ""));
-    const std::string text = "#define __CUDA_ARCH__ " + std::to_string(10 * arch) + "\n" + kiln__source_device_interface_hpp + kiln__source_device_language_hpp + "\n#line 1 \"" + name + "\"\n" + marked +
-                             "\n" + epilogue(source);
+    const std::string marked =
+        coverage.empty() ? source : mark_files(source, name, environment("KILN_SOFTWARE_GPU_SOURCES", ""));
+    const std::string text = "#define __CUDA_ARCH__ " + std::to_string(10 * arch) + "\n" +
+                             kiln__source_device_interface_hpp + kiln__source_device_language_hpp + "\n#line 1 \"" +
+                             name + "\"\n" + marked + "\n" + epilogue(source);
     const int status = write_file(in, text) ? run(compile_command(in, out, !coverage.empty()), log) : 127;
     read_file(log, result.log);
     result.good = status == 0 && read_file(out, result.object);
-    if (!result.good && result.log.empty()) result.log = "error: the compiler ended with status " + std::to_string(status) + "\n";
+    if (!result.good && result.log.empty())
+        result.log = "error: the compiler ended with status " + std::to_string(status) + "\n";
     if (!coverage.empty()) return result;
     for (const std::string &path : {in, out, log}) unlink(path.c_str());
     rmdir(folder.c_str());

@@ -4,7 +4,9 @@
 #ifndef KILN_SOFTWARE_GPU_DEVICE_INTERFACE_HPP
 #define KILN_SOFTWARE_GPU_DEVICE_INTERFACE_HPP
 
-struct kiln_software_index { unsigned x, y, z; };
+struct kiln_software_index {
+    unsigned x, y, z;
+};
 
 /* The device as the running thread sees it. */
 struct kiln_software_device {

@@ -23,14 +23,21 @@ KILN__DRIVER_FUNCTIONS(DECLARE)
 KILN__DRIVER_OPTIONAL_FUNCTIONS(DECLARE)
 #undef DECLARE
 
-struct kiln__CUctx_st { int retained; };
+struct kiln__CUctx_st {
+    int retained;
+};
 struct kiln__CUlib_st {
     simulated::Module module;
-    int max_dynamic_shared; /* what static memory leaves of 48 KB, unless a kernel asked for more */
+    int max_dynamic_shared;   /* what static memory leaves of 48 KB, unless a kernel asked for more */
     int non_portable_cluster; /* whether clusters of more than 8 blocks are allowed */
 };
-struct kiln__CUmemoryPool_st { std::set<kiln__CUdeviceptr> allocations; };
-struct kiln__CUevent_st { std::chrono::steady_clock::time_point time; bool recorded; };
+struct kiln__CUmemoryPool_st {
+    std::set<kiln__CUdeviceptr> allocations;
+};
+struct kiln__CUevent_st {
+    std::chrono::steady_clock::time_point time;
+    bool recorded;
+};
 
 namespace simulated {
 
@@ -53,7 +60,9 @@ struct Device {
 };
 Device &device();
 
-struct Limits { int multiprocessors, shared_per_sm, shared_per_block; };
+struct Limits {
+    int multiprocessors, shared_per_sm, shared_per_block;
+};
 Limits limits(const Device &gpu);
 
 struct ThreadState {

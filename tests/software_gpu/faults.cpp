@@ -15,8 +15,7 @@ struct Fault {
     int code = 0;
     bool reached = false;
 
-    Fault()
-    {
+    Fault() {
         const char *text = getenv("KILN_SOFTWARE_GPU_FAIL"), *colon = text ? strchr(text, ':') : nullptr;
         if (!colon) return;
         function.assign(text, static_cast<size_t>(colon - text));
@@ -27,16 +26,14 @@ struct Fault {
 };
 
 std::mutex lock;
-Fault &fault()
-{
+Fault &fault() {
     static Fault instance;
     return instance;
 }
 
 } // namespace
 
-int software_gpu_fault(const char *function)
-{
+int software_gpu_fault(const char *function) {
     std::lock_guard<std::mutex> guard(lock);
     Fault &f = fault();
     if (f.left == 0 || f.function != function || --f.left > 0) return 0;
@@ -44,8 +41,7 @@ int software_gpu_fault(const char *function)
     return f.code;
 }
 
-SOFTWARE_GPU_EXPORT void software_gpu_fail(const char *function, long nth, int code)
-{
+SOFTWARE_GPU_EXPORT void software_gpu_fail(const char *function, long nth, int code) {
     std::lock_guard<std::mutex> guard(lock);
     Fault &f = fault();
     f.function = function ? function : "";
@@ -54,8 +50,7 @@ SOFTWARE_GPU_EXPORT void software_gpu_fail(const char *function, long nth, int c
     f.reached = false;
 }
 
-SOFTWARE_GPU_EXPORT bool software_gpu_failed()
-{
+SOFTWARE_GPU_EXPORT bool software_gpu_failed() {
     std::lock_guard<std::mutex> guard(lock);
     return fault().reached;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Fibres. On x86-64 a switch saves what the calling convention asks a function to keep; elsewhere ucontext does more. */
+/* Fibres. On x86-64 a switch saves what the calling convention asks a function to keep; elsewhere ucontext does more.
+ */
 #include "fibre.hpp"
 
 #include <cstdint>
@@ -10,16 +11,15 @@ namespace simulated {
 
 static size_t page_bytes() { return static_cast<size_t>(sysconf(_SC_PAGESIZE)); }
 
-Stacks::~Stacks()
-{
+Stacks::~Stacks() {
     if (lowest) munmap(lowest - page_bytes(), count * bytes + page_bytes());
 }
 
-bool Stacks::reserve(size_t wanted)
-{
+bool Stacks::reserve(size_t wanted) {
     const size_t page = page_bytes();
     if (wanted <= count) return true;
-    void *memory = mmap(nullptr, wanted * bytes + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void *memory = mmap(nullptr, wanted * bytes + page, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED) return false;
     mprotect(memory, page, PROT_NONE);
     if (lowest) munmap(lowest - page, count * bytes + page);
@@ -55,8 +55,7 @@ software_gpu_switch:
     .size software_gpu_switch, . - software_gpu_switch
 )");
 
-void fibre_reset(Fibre &fibre, char *stack, void (*start)())
-{
+void fibre_reset(Fibre &fibre, char *stack, void (*start)()) {
     /* As if start's caller had called: six registers, the address to return to, and a return address of none. */
     uintptr_t *slots = reinterpret_cast<uintptr_t *>(stack + Stacks::bytes) - 8;
     for (int i = 0; i < 8; i++) slots[i] = 0;
@@ -68,8 +67,7 @@ void fibre_switch(Fibre &from, Fibre &to) { software_gpu_switch(&from.top, to.to
 
 #else
 
-void fibre_reset(Fibre &fibre, char *stack, void (*start)())
-{
+void fibre_reset(Fibre &fibre, char *stack, void (*start)()) {
     getcontext(&fibre.context);
     fibre.context.uc_stack.ss_sp = stack;
     fibre.context.uc_stack.ss_size = Stacks::bytes;

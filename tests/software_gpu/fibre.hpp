@@ -13,7 +13,7 @@ namespace simulated {
 
 /* Stacks side by side, below all of them a page that faults. Their memory is there once it is used. */
 class Stacks {
-public:
+  public:
     static constexpr size_t bytes = 64 << 10; /* of one */
     Stacks() = default;
     Stacks(const Stacks &) = delete;
@@ -23,7 +23,7 @@ public:
     /* The lowest address. */
     char *at(size_t i) const { return lowest + i * bytes; }
 
-private:
+  private:
     char *lowest = nullptr;
     size_t count = 0;
 };

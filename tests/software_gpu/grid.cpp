@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Grids and blocks. Of the blocks that run together and their threads, which goes on next is drawn. When none can, those
- * that wait do so for threads that will never come: the launch fails. */
+/* Grids and blocks. Of the blocks that run together and their threads, which goes on next is drawn. When none can,
+ * those that wait do so for threads that will never come: the launch fails. */
 #include "grid.hpp"
 
 #include <cstring>
@@ -14,8 +14,7 @@ namespace {
 /* Blocks that are kept for later launches, with their stacks. */
 constexpr size_t kept_blocks = cluster_limit;
 
-void begin_block(Running *r, unsigned number, kiln_software_index index)
-{
+void begin_block(Running *r, unsigned number, kiln_software_index index) {
     const kiln_software_index &n = r->grid->threads;
     static const unsigned char poisons[] = {0xff, 0x7f, 0xa5, 0xfe, 0x55};
     Block &block = *r->blocks[number];
@@ -38,13 +37,13 @@ void begin_block(Running *r, unsigned number, kiln_software_index index)
         block.ready.push_back(static_cast<uint16_t>(t));
     }
     r->random.shuffle(block.ready);
-    block.shared.begin_block(poisons[r->grid->seed % sizeof poisons], r->together > 1, (r->thread_count + warp_size - 1) / warp_size);
+    block.shared.begin_block(poisons[r->grid->seed % sizeof poisons], r->together > 1,
+                             (r->thread_count + warp_size - 1) / warp_size);
 }
 
-/* Mostly the block that ran last, since another one's shared memory has to be brought; now and then any. NULL if none can
- * go on. */
-Block *choose_block(Running *r)
-{
+/* Mostly the block that ran last, since another one's shared memory has to be brought; now and then any. NULL if none
+ * can go on. */
+Block *choose_block(Running *r) {
     if (r->together == 1) return r->blocks[0]->ready.empty() ? nullptr : r->blocks[0].get();
     if (r->block && !r->block->ready.empty() && r->random.below(128)) return r->block;
     const unsigned start = r->random.below(r->together);
@@ -55,8 +54,7 @@ Block *choose_block(Running *r)
     return nullptr;
 }
 
-void enter_block(Running *r, Block *block)
-{
+void enter_block(Running *r, Block *block) {
     if (block == r->block) return;
     if (r->together > 1) {
         if (r->block) r->block->shared.put_away();
@@ -68,8 +66,7 @@ void enter_block(Running *r, Block *block)
 }
 
 /* Mostly the thread that became ready last, which keeps warps together; now and then any. */
-unsigned choose_thread(Running *r)
-{
+unsigned choose_thread(Running *r) {
     std::vector<uint16_t> &ready = r->block->ready;
     const uint32_t count = static_cast<uint32_t>(ready.size());
     if (r->random.below(8) == 0) std::swap(ready[count - 1], ready[r->random.below(count)]);
@@ -79,8 +76,7 @@ unsigned choose_thread(Running *r)
 }
 
 /* What the threads of the first few blocks that have not ended wait for. */
-std::string describe_waiting(const Running *r)
-{
+std::string describe_waiting(const Running *r) {
     std::string text;
     unsigned told = 0, ended = 0;
     for (unsigned b = 0; b < r->together; b++) {
@@ -90,11 +86,14 @@ std::string describe_waiting(const Running *r)
         ended += all_left;
         if (all_left || told++ >= 3) continue;
         for (unsigned t = 0; t < r->thread_count; t++) counts[static_cast<int>(block.threads[t].waits)]++;
-        text += format(", block (%u, %u, %u): %u threads wait at a barrier", block.index.x, block.index.y, block.index.z,
-                       counts[static_cast<int>(Waits::barrier)]);
-        if (const unsigned n = counts[static_cast<int>(Waits::cluster_barrier)]) text += format(", %u at one of the cluster", n);
-        if (const unsigned n = counts[static_cast<int>(Waits::grid_barrier)]) text += format(", %u at one of the grid", n);
-        if (const unsigned n = counts[static_cast<int>(Waits::arrivals)]) text += format(", %u for what their block is sent", n);
+        text += format(", block (%u, %u, %u): %u threads wait at a barrier", block.index.x, block.index.y,
+                       block.index.z, counts[static_cast<int>(Waits::barrier)]);
+        if (const unsigned n = counts[static_cast<int>(Waits::cluster_barrier)])
+            text += format(", %u at one of the cluster", n);
+        if (const unsigned n = counts[static_cast<int>(Waits::grid_barrier)])
+            text += format(", %u at one of the grid", n);
+        if (const unsigned n = counts[static_cast<int>(Waits::arrivals)])
+            text += format(", %u for what their block is sent", n);
         text += format(", %u in a shuffle and %u have left", counts[static_cast<int>(Waits::shuffle)], block.left);
     }
     if (r->together > 1) text += format("; of %u blocks that run together %u have exited", r->together, ended);
@@ -102,8 +101,7 @@ std::string describe_waiting(const Running *r)
 }
 
 /* The first r->together blocks, from `first` on along x. */
-void run_together(Running *r, kiln_software_index first)
-{
+void run_together(Running *r, kiln_software_index first) {
     const kiln_software_index &n = r->grid->blocks;
     r->block = nullptr;
     r->at_grid_barrier = 0;
@@ -129,8 +127,7 @@ void run_together(Running *r, kiln_software_index first)
 }
 
 /* All of 0 .. count - 1 in some order: a step that shares no factor with the count. */
-uint64_t order_step(Random *random, uint64_t count)
-{
+uint64_t order_step(Random *random, uint64_t count) {
     for (;;) {
         const uint64_t step = random->next() % count;
         uint64_t a = step, b = count;
@@ -143,8 +140,7 @@ uint64_t order_step(Random *random, uint64_t count)
     }
 }
 
-bool prepare(Running *r, const Grid &grid, const Memory &memory)
-{
+bool prepare(Running *r, const Grid &grid, const Memory &memory) {
     r->grid = &grid;
     r->memory = &memory;
     r->thread_count = grid.threads.x * grid.threads.y * grid.threads.z;
@@ -169,8 +165,7 @@ bool prepare(Running *r, const Grid &grid, const Memory &memory)
 
 } // namespace
 
-Failure run_grid(const Grid &grid, const Memory &memory)
-{
+Failure run_grid(const Grid &grid, const Memory &memory) {
     Running *r = running();
     const uint64_t x = grid.blocks.x / grid.cluster, y = grid.blocks.y, count = x * y * grid.blocks.z;
     if (!prepare(r, grid, memory)) return {2, "no memory for the stacks of a block's threads"};

@@ -13,8 +13,7 @@ static constexpr size_t margin = 256; /* of canaries on each side, and the align
 
 static size_t padded(size_t bytes) { return (bytes + margin - 1) / margin * margin; }
 
-uintptr_t Memory::allocate(size_t bytes, unsigned char poison)
-{
+uintptr_t Memory::allocate(size_t bytes, unsigned char poison) {
     if (bytes > SIZE_MAX / 2) return 0;
     unsigned char *memory = static_cast<unsigned char *>(aligned_alloc(margin, padded(bytes) + 2 * margin));
     if (!memory) return 0;
@@ -27,8 +26,7 @@ uintptr_t Memory::allocate(size_t bytes, unsigned char poison)
     return address;
 }
 
-static bool is_whole(const Memory::Allocation &a)
-{
+static bool is_whole(const Memory::Allocation &a) {
     const unsigned char *data = reinterpret_cast<const unsigned char *>(a.address);
     for (size_t i = 1; i <= margin; i++)
         if (data[-static_cast<ptrdiff_t>(i)] != a.canary) return false;
@@ -37,8 +35,7 @@ static bool is_whole(const Memory::Allocation &a)
     return true;
 }
 
-bool Memory::release(uintptr_t address, bool *whole)
-{
+bool Memory::release(uintptr_t address, bool *whole) {
     auto found = allocations.find(address);
     if (found == allocations.end()) return false;
     *whole = is_whole(found->second);
@@ -47,34 +44,35 @@ bool Memory::release(uintptr_t address, bool *whole)
     return true;
 }
 
-const Memory::Allocation *Memory::find(uintptr_t address, size_t bytes) const
-{
+const Memory::Allocation *Memory::find(uintptr_t address, size_t bytes) const {
     auto after = allocations.upper_bound(address);
     if (after == allocations.begin()) return nullptr;
     const Allocation &a = std::prev(after)->second;
     return address - a.address <= a.bytes && a.bytes - (address - a.address) >= bytes ? &a : nullptr;
 }
 
-std::string Memory::locate(uintptr_t address) const
-{
+std::string Memory::locate(uintptr_t address) const {
     constexpr size_t far = 1 << 20;
     auto after = allocations.upper_bound(address);
     if (after != allocations.begin()) {
         const Allocation &a = std::prev(after)->second;
-        if (address - a.address < a.bytes) return format("at byte %zu of an allocation of %zu bytes", address - a.address, a.bytes);
+        if (address - a.address < a.bytes)
+            return format("at byte %zu of an allocation of %zu bytes", address - a.address, a.bytes);
         const size_t past = address - a.address - a.bytes;
         const bool nearest = after == allocations.end() || past <= after->first - address;
-        if (past < far && nearest) return format("%zu bytes after the end of an allocation of %zu bytes", past, a.bytes);
+        if (past < far && nearest)
+            return format("%zu bytes after the end of an allocation of %zu bytes", past, a.bytes);
     }
     if (after != allocations.end() && after->first - address < far)
-        return format("%zu bytes before the start of an allocation of %zu bytes", after->first - address, after->second.bytes);
+        return format("%zu bytes before the start of an allocation of %zu bytes", after->first - address,
+                      after->second.bytes);
     return "far from any allocation";
 }
 
-std::string Memory::damage() const
-{
+std::string Memory::damage() const {
     for (const auto &entry : allocations)
-        if (!is_whole(entry.second)) return format("the bytes around an allocation of %zu bytes were written", entry.second.bytes);
+        if (!is_whole(entry.second))
+            return format("the bytes around an allocation of %zu bytes were written", entry.second.bytes);
     return "";
 }
 

@@ -11,7 +11,7 @@
 namespace simulated {
 
 class Memory {
-public:
+  public:
     struct Allocation {
         uintptr_t address;
         size_t bytes;
@@ -30,7 +30,7 @@ public:
     std::string damage() const;
     long count() const { return static_cast<long>(allocations.size()); }
 
-private:
+  private:
     std::map<uintptr_t, Allocation> allocations;
 };
 

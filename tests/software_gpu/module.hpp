@@ -12,7 +12,7 @@
 namespace simulated {
 
 class Module {
-public:
+  public:
     Module() = default;
     Module(const Module &) = delete;
     ~Module();
@@ -26,7 +26,7 @@ public:
     /* All shared variables as the calling thread has them, with so many bytes of dynamic shared memory. */
     std::vector<SharedVariable> shared_variables(size_t dynamic_bytes) const;
 
-private:
+  private:
     struct Static {
         std::string name;
         size_t offset, bytes; /* in the thread-local block */

@@ -37,17 +37,16 @@ bool planting;
 
 const int archs[] = {75, 80, 86, 87, 88, 89, 90, 100, 103, 110, 120, 121};
 
-bool is_known(kiln__nvrtcProgram program)
-{
+bool is_known(kiln__nvrtcProgram program) {
     std::lock_guard<std::mutex> guard(lock);
     return programs.count(program) != 0;
 }
 
 /* "--gpu-architecture=sm_90"; the other options that Kiln passes change nothing here. */
-int read_options(int count, const char *const *options, int *arch, bool *ptx)
-{
-    static const char *const known[] = {"--std=c++17", "--no-source-include", "--modify-stack-limit=false", "-default-device",
-                                        "--ptxas-options=-v", "--minimal", "--no-cache"};
+int read_options(int count, const char *const *options, int *arch, bool *ptx) {
+    static const char *const known[] = {"--std=c++17",     "--no-source-include", "--modify-stack-limit=false",
+                                        "-default-device", "--ptxas-options=-v",  "--minimal",
+                                        "--no-cache"};
     for (int i = 0; i < count; i++) {
         int number = 0;
         char kind[8] = "";
@@ -67,8 +66,7 @@ int read_options(int count, const char *const *options, int *arch, bool *ptx)
 }
 
 /* False where the text to replace is not in the source, or more than once. */
-bool plant(std::string *source)
-{
+bool plant(std::string *source) {
     std::lock_guard<std::mutex> guard(lock);
     if (!planting) return true;
     const size_t at = source->find(planted_from);
@@ -77,16 +75,14 @@ bool plant(std::string *source)
     return true;
 }
 
-int get_image(kiln__nvrtcProgram program, bool ptx, char *out)
-{
+int get_image(kiln__nvrtcProgram program, bool ptx, char *out) {
     if (!is_known(program)) return invalid_program;
     if (program->image.empty() || program->is_ptx != ptx) return invalid_input;
     memcpy(out, program->image.data(), program->image.size());
     return KILN__NVRTC_SUCCESS;
 }
 
-int get_image_size(kiln__nvrtcProgram program, bool ptx, size_t *size)
-{
+int get_image_size(kiln__nvrtcProgram program, bool ptx, size_t *size) {
     if (!is_known(program)) return invalid_program;
     *size = program->is_ptx == ptx ? program->image.size() : 0;
     return *size ? KILN__NVRTC_SUCCESS : invalid_input;
@@ -97,8 +93,7 @@ int get_image_size(kiln__nvrtcProgram program, bool ptx, size_t *size)
 #define ENTER(symbol) \
     if (const int fault = software_gpu_fault(symbol)) return fault
 
-const char *nvrtcGetErrorString(kiln__nvrtcResult code)
-{
+const char *nvrtcGetErrorString(kiln__nvrtcResult code) {
     switch (code) {
     case KILN__NVRTC_SUCCESS: return "NVRTC_SUCCESS";
     case KILN__NVRTC_ERROR_OUT_OF_MEMORY: return "NVRTC_ERROR_OUT_OF_MEMORY";
@@ -110,31 +105,27 @@ const char *nvrtcGetErrorString(kiln__nvrtcResult code)
     }
 }
 
-kiln__nvrtcResult nvrtcVersion(int *major, int *minor)
-{
+kiln__nvrtcResult nvrtcVersion(int *major, int *minor) {
     ENTER("nvrtcVersion");
     *major = 13;
     *minor = 0;
     return KILN__NVRTC_SUCCESS;
 }
 
-kiln__nvrtcResult nvrtcGetNumSupportedArchs(int *count)
-{
+kiln__nvrtcResult nvrtcGetNumSupportedArchs(int *count) {
     ENTER("nvrtcGetNumSupportedArchs");
     *count = static_cast<int>(sizeof archs / sizeof *archs);
     return KILN__NVRTC_SUCCESS;
 }
 
-kiln__nvrtcResult nvrtcGetSupportedArchs(int *out)
-{
+kiln__nvrtcResult nvrtcGetSupportedArchs(int *out) {
     ENTER("nvrtcGetSupportedArchs");
     memcpy(out, archs, sizeof archs);
     return KILN__NVRTC_SUCCESS;
 }
 
-kiln__nvrtcResult nvrtcCreateProgram(kiln__nvrtcProgram *out, const char *source, const char *name, int header_count, const char *const *,
-                                     const char *const *)
-{
+kiln__nvrtcResult nvrtcCreateProgram(kiln__nvrtcProgram *out, const char *source, const char *name, int header_count,
+                                     const char *const *, const char *const *) {
     ENTER("nvrtcCreateProgram");
     if (!out || !source || header_count) return invalid_input;
     kiln__nvrtcProgram program = new kiln__nvrtcProgram_st;
@@ -146,8 +137,7 @@ kiln__nvrtcResult nvrtcCreateProgram(kiln__nvrtcProgram *out, const char *source
     return KILN__NVRTC_SUCCESS;
 }
 
-kiln__nvrtcResult nvrtcDestroyProgram(kiln__nvrtcProgram *program)
-{
+kiln__nvrtcResult nvrtcDestroyProgram(kiln__nvrtcProgram *program) {
     ENTER("nvrtcDestroyProgram");
     std::lock_guard<std::mutex> guard(lock);
     if (!program || !programs.erase(*program)) return invalid_program;
@@ -156,8 +146,7 @@ kiln__nvrtcResult nvrtcDestroyProgram(kiln__nvrtcProgram *program)
     return KILN__NVRTC_SUCCESS;
 }
 
-kiln__nvrtcResult nvrtcCompileProgram(kiln__nvrtcProgram program, int option_count, const char *const *options)
-{
+kiln__nvrtcResult nvrtcCompileProgram(kiln__nvrtcProgram program, int option_count, const char *const *options) {
     ENTER("nvrtcCompileProgram");
     if (!is_known(program)) return invalid_program;
     software_gpu_image header = {};
@@ -185,40 +174,34 @@ kiln__nvrtcResult nvrtcCompileProgram(kiln__nvrtcProgram program, int option_cou
     return KILN__NVRTC_SUCCESS;
 }
 
-kiln__nvrtcResult nvrtcGetPTXSize(kiln__nvrtcProgram program, size_t *size)
-{
+kiln__nvrtcResult nvrtcGetPTXSize(kiln__nvrtcProgram program, size_t *size) {
     ENTER("nvrtcGetPTXSize");
     return get_image_size(program, true, size);
 }
 
-kiln__nvrtcResult nvrtcGetPTX(kiln__nvrtcProgram program, char *out)
-{
+kiln__nvrtcResult nvrtcGetPTX(kiln__nvrtcProgram program, char *out) {
     ENTER("nvrtcGetPTX");
     return get_image(program, true, out);
 }
 
-kiln__nvrtcResult nvrtcGetCUBINSize(kiln__nvrtcProgram program, size_t *size)
-{
+kiln__nvrtcResult nvrtcGetCUBINSize(kiln__nvrtcProgram program, size_t *size) {
     ENTER("nvrtcGetCUBINSize");
     return get_image_size(program, false, size);
 }
 
-kiln__nvrtcResult nvrtcGetCUBIN(kiln__nvrtcProgram program, char *out)
-{
+kiln__nvrtcResult nvrtcGetCUBIN(kiln__nvrtcProgram program, char *out) {
     ENTER("nvrtcGetCUBIN");
     return get_image(program, false, out);
 }
 
-kiln__nvrtcResult nvrtcGetProgramLogSize(kiln__nvrtcProgram program, size_t *size)
-{
+kiln__nvrtcResult nvrtcGetProgramLogSize(kiln__nvrtcProgram program, size_t *size) {
     ENTER("nvrtcGetProgramLogSize");
     if (!is_known(program)) return invalid_program;
     *size = program->log.size() + 1;
     return KILN__NVRTC_SUCCESS;
 }
 
-kiln__nvrtcResult nvrtcGetProgramLog(kiln__nvrtcProgram program, char *out)
-{
+kiln__nvrtcResult nvrtcGetProgramLog(kiln__nvrtcProgram program, char *out) {
     ENTER("nvrtcGetProgramLog");
     if (!is_known(program)) return invalid_program;
     memcpy(out, program->log.c_str(), program->log.size() + 1);
@@ -227,16 +210,14 @@ kiln__nvrtcResult nvrtcGetProgramLog(kiln__nvrtcProgram program, char *out)
 
 /* ---- the knobs -------------------------------------------------------------------------------------------- */
 
-SOFTWARE_GPU_EXPORT void software_gpu_plant(const char *from, const char *to)
-{
+SOFTWARE_GPU_EXPORT void software_gpu_plant(const char *from, const char *to) {
     std::lock_guard<std::mutex> guard(lock);
     planting = from != nullptr;
     planted_from = from ? from : "";
     planted_to = to ? to : "";
 }
 
-SOFTWARE_GPU_EXPORT void software_gpu_count(software_gpu_counts *counts)
-{
+SOFTWARE_GPU_EXPORT void software_gpu_count(software_gpu_counts *counts) {
     std::lock_guard<std::mutex> guard(lock);
     *counts = {};
     counts->programs = static_cast<long>(programs.size());

@@ -15,16 +15,19 @@
 namespace simulated {
 
 class Races {
-public:
+  public:
     /* A new grid. */
     void begin();
     /* All threads of the grid have passed a barrier. */
     void pass_barrier();
     /* What is wrong with an access by a block, "" if nothing is. */
-    std::string access(const Memory::Allocation &allocation, uintptr_t address, size_t bytes, bool write, unsigned block);
+    std::string access(const Memory::Allocation &allocation, uintptr_t address, size_t bytes, bool write,
+                       unsigned block);
 
-private:
-    struct Cell { uint16_t written, read, writer, reader; }; /* epochs, and blocks counted from 1 */
+  private:
+    struct Cell {
+        uint16_t written, read, writer, reader;
+    }; /* epochs, and blocks counted from 1 */
     static constexpr uint16_t many = 0xffff;
     struct Release {
         void operator()(Cell *memory) const { free(memory); }

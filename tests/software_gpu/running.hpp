@@ -71,7 +71,9 @@ struct Running {
     unsigned together;     /* the first so many blocks run together */
     Block *block;          /* whose shared memory is in place; NULL before the first */
     unsigned current;      /* the thread of it that runs */
-    struct Cluster { unsigned at_barrier, left; };
+    struct Cluster {
+        unsigned at_barrier, left;
+    };
     std::vector<Cluster> clusters;
     unsigned at_grid_barrier;
     unsigned *grid_counter; /* of the barrier at which some wait */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A block's shared memory: where its variables lie, and who touched each byte last, so that accesses out of bounds, of
- * bytes never written, of bytes still being copied, and races between barriers are seen whatever order threads ran in. */
+ * bytes never written, of bytes still being copied, and races between barriers are seen whatever order threads ran in.
+ */
 #ifndef KILN_SOFTWARE_GPU_SHARED_MEMORY_HPP
 #define KILN_SOFTWARE_GPU_SHARED_MEMORY_HPP
 
@@ -22,7 +23,7 @@ struct SharedVariable {
 };
 
 class SharedMemory {
-public:
+  public:
     /* For the launches of one grid. */
     void configure(std::vector<SharedVariable> variables);
     /* A new block: everything is poisoned and unwritten. Elsewhere: put_away comes before anything else. */
@@ -30,8 +31,7 @@ public:
     /* All threads have passed a barrier. */
     void pass_barrier() { epoch++; }
     /* All threads of the cluster have. */
-    void pass_cluster_barrier()
-    {
+    void pass_cluster_barrier() {
         cluster_start = ++epoch;
         written_from_afar = false;
     }
@@ -57,9 +57,9 @@ public:
     const char *begin_copy(uintptr_t address, size_t bytes, unsigned thread);
     void finish_copy(uintptr_t address, const unsigned char *from, size_t bytes, unsigned thread);
 
-private:
+  private:
     struct Cell {
-        uint32_t written, read; /* epochs */
+        uint32_t written, read;  /* epochs */
         uint32_t read_at;        /* how many sends of the block came before */
         uint16_t writer, reader; /* reader: many_readers if there are several */
         bool copying;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The knobs of the software GPU, for tests in C and C++. libkiln_software_driver and libkiln_software_nvrtc export these
- * functions; software_gpu_open finds them. docs/software-gpu.md explains each. */
+/* The knobs of the software GPU, for tests in C and C++. libkiln_software_driver and libkiln_software_nvrtc export
+ * these functions; software_gpu_open finds them. docs/software-gpu.md explains each. */
 #ifndef KILN_TESTS_SOFTWARE_GPU_H
 #define KILN_TESTS_SOFTWARE_GPU_H
 
@@ -10,8 +10,7 @@
 #include <string.h>
 
 /* Of a library that dlopen gave, stores the function of this name in *function. */
-static inline bool software_gpu_find(void *library, const char *name, void *function)
-{
+static inline bool software_gpu_find(void *library, const char *name, void *function) {
     void *address = library ? dlsym(library, name) : NULL;
     memcpy(function, &address, sizeof address);
     return address != NULL;
@@ -25,7 +24,8 @@ typedef struct software_gpu_counts {
 typedef struct software_gpu {
     /* The order of threads and blocks, poison and the arrival of asynchronous copies are drawn from it. */
     void (*seed)(uint64_t seed);
-    /* The nth call of `function` from now on ("cuMemAlloc_v2", "nvrtcCompileProgram") fails with `code`; 0: none does. */
+    /* The nth call of `function` from now on ("cuMemAlloc_v2", "nvrtcCompileProgram") fails with `code`; 0: none does.
+     */
     void (*fail_driver)(const char *function, long nth, int code);
     void (*fail_nvrtc)(const char *function, long nth, int code);
     /* Whether that call has come. */
@@ -42,8 +42,7 @@ typedef struct software_gpu {
 } software_gpu;
 
 /* False where a path is not the software GPU's. The libraries stay open. */
-static inline bool software_gpu_open(const char *driver_path, const char *nvrtc_path, software_gpu *out)
-{
+static inline bool software_gpu_open(const char *driver_path, const char *nvrtc_path, software_gpu *out) {
     void *driver = dlopen(driver_path, RTLD_NOW | RTLD_LOCAL), *nvrtc = dlopen(nvrtc_path, RTLD_NOW | RTLD_LOCAL);
     return software_gpu_find(driver, "software_gpu_seed", &out->seed) &&
            software_gpu_find(driver, "software_gpu_fail", &out->fail_driver) &&

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What running threads call: every access, barriers, shuffles, asynchronous copies, writes to other blocks of the cluster.
- * A thread runs until it waits; what it waits for, the last one to arrive brings. */
+/* What running threads call: every access, barriers, shuffles, asynchronous copies, writes to other blocks of the
+ * cluster. A thread runs until it waits; what it waits for, the last one to arrive brings. */
 #include <cstdarg>
 #include <cstdio>
 #include <cstring>
@@ -9,8 +9,7 @@
 
 namespace simulated {
 
-std::string format(const char *pattern, ...)
-{
+std::string format(const char *pattern, ...) {
     char text[512];
     va_list arguments;
     va_start(arguments, pattern);
@@ -23,14 +22,12 @@ std::string format(const char *pattern, ...)
 static Running *const the_running = new Running;
 Running *running() { return the_running; }
 
-static void go_to_host()
-{
+static void go_to_host() {
     Running *r = running();
     fibre_switch(r->block->threads[r->current].fibre, r->host);
 }
 
-void fail_launch(int code, const char *pattern, ...)
-{
+void fail_launch(int code, const char *pattern, ...) {
     Running *r = running();
     const kiln_software_index &b = r->device.block, &t = r->device.thread;
     char what[400];
@@ -39,17 +36,18 @@ void fail_launch(int code, const char *pattern, ...)
     vsnprintf(what, sizeof what, pattern, arguments);
     va_end(arguments);
     r->failure.code = code;
-    r->failure.text = format("kernel '%s', block (%u, %u, %u), thread (%u, %u, %u) %s", r->grid->kernel_name, b.x, b.y, b.z, t.x, t.y, t.z, what);
+    r->failure.text = format("kernel '%s', block (%u, %u, %u), thread (%u, %u, %u) %s", r->grid->kernel_name, b.x, b.y,
+                             b.z, t.x, t.y, t.z, what);
     for (;;) go_to_host(); /* which never comes back */
 }
 
 namespace {
 
-void access_memory(unsigned long address, unsigned long bytes, bool write)
-{
+void access_memory(unsigned long address, unsigned long bytes, bool write) {
     Running *r = running();
     const char *verb = write ? "writes" : "reads";
-    if (address % bytes) fail_launch(CODE_MISALIGNED_ADDRESS, "%s %lu bytes at %#lx, no multiple of that", verb, bytes, address);
+    if (address % bytes)
+        fail_launch(CODE_MISALIGNED_ADDRESS, "%s %lu bytes at %#lx, no multiple of that", verb, bytes, address);
     if (r->block->shared.contains(address)) {
         const char *fault = r->block->shared.access(address, bytes, write, r->thread_of_cluster());
         if (fault) fail_launch(CODE_ILLEGAL_ADDRESS, "%s %lu bytes at %#lx, %s", verb, bytes, address, fault);
@@ -68,20 +66,21 @@ void access_memory(unsigned long address, unsigned long bytes, bool write)
     }
     if (r->grid->dependent) { /* every access is looked at */
         if (!r->block->threads[r->current].launch_waited)
-            fail_launch(CODE_ILLEGAL_ADDRESS, "%s %lu bytes at %#lx, and has not waited for the kernel launched before", verb, bytes, address);
+            fail_launch(CODE_ILLEGAL_ADDRESS, "%s %lu bytes at %#lx, and has not waited for the kernel launched before",
+                        verb, bytes, address);
         return;
     }
     if (r->grid->cooperative) { /* every access is looked at */
         r->where = r->races.access(*found, address, bytes, write, r->block->number);
-        if (!r->where.empty()) fail_launch(CODE_ILLEGAL_ADDRESS, "%s %lu bytes at %#lx, %s", verb, bytes, address, r->where.c_str());
+        if (!r->where.empty())
+            fail_launch(CODE_ILLEGAL_ADDRESS, "%s %lu bytes at %#lx, %s", verb, bytes, address, r->where.c_str());
         return;
     }
     r->device.near_low = found->address;
     r->device.near_bytes = found->bytes;
 }
 
-void read_object(unsigned long address, unsigned long bytes)
-{
+void read_object(unsigned long address, unsigned long bytes) {
     const SharedMemory &shared = running()->block->shared;
     bool any = false;
     for (unsigned long i = 0; i < bytes; i++) any |= shared.is_written(address + i);
@@ -95,8 +94,7 @@ void wait_for_launch() { running()->block->threads[running()->current].launch_wa
 /* ---- barriers ---- */
 
 /* Those of the block that wait there, for what is at an address if it is not 0, go on. */
-void release(Running *r, Block &block, Waits there, uintptr_t address = 0)
-{
+void release(Running *r, Block &block, Waits there, uintptr_t address = 0) {
     for (unsigned t = 0; t < r->thread_count; t++) {
         if (block.threads[t].waits != there || (address && block.threads[t].value != address)) continue;
         block.threads[t].waits = Waits::nowhere;
@@ -105,8 +103,7 @@ void release(Running *r, Block &block, Waits there, uintptr_t address = 0)
     r->random.shuffle(block.ready);
 }
 
-void wait_at_barrier()
-{
+void wait_at_barrier() {
     Running *r = running();
     Block &block = *r->block;
     block.threads[r->current].waits = Waits::barrier;
@@ -119,8 +116,7 @@ void wait_at_barrier()
 }
 
 /* Where all threads of the running one's cluster have arrived: those that have left count as such. */
-void pass_cluster_barrier(Running *r)
-{
+void pass_cluster_barrier(Running *r) {
     const unsigned size = r->grid->cluster, number = r->block->number / size;
     Running::Cluster &cluster = r->clusters[number];
     if (cluster.at_barrier == 0 || cluster.at_barrier + cluster.left < size * r->thread_count) return;
@@ -132,8 +128,7 @@ void pass_cluster_barrier(Running *r)
     }
 }
 
-void wait_at_cluster_barrier()
-{
+void wait_at_cluster_barrier() {
     Running *r = running();
     r->block->threads[r->current].waits = Waits::cluster_barrier;
     r->clusters[r->block->number / r->grid->cluster].at_barrier++;
@@ -141,24 +136,27 @@ void wait_at_cluster_barrier()
     go_to_host();
 }
 
-void check_grid_counter(const Running *r, unsigned *counter)
-{
+void check_grid_counter(const Running *r, unsigned *counter) {
     const kiln_software_index &n = r->device.threads, &m = r->device.blocks;
     const uintptr_t address = reinterpret_cast<uintptr_t>(counter);
-    if (!r->grid->cooperative) fail_launch(CODE_LAUNCH_FAILED, "calls a grid barrier in a launch that is not cooperative");
-    if (n.y * n.z * m.y * m.z != 1) fail_launch(CODE_LAUNCH_FAILED, "calls a grid barrier in blocks or a grid of more than one dimension");
-    if (address % sizeof *counter) fail_launch(CODE_MISALIGNED_ADDRESS, "has a grid barrier's counter at %p, no multiple of 4", static_cast<void *>(counter));
+    if (!r->grid->cooperative)
+        fail_launch(CODE_LAUNCH_FAILED, "calls a grid barrier in a launch that is not cooperative");
+    if (n.y * n.z * m.y * m.z != 1)
+        fail_launch(CODE_LAUNCH_FAILED, "calls a grid barrier in blocks or a grid of more than one dimension");
+    if (address % sizeof *counter)
+        fail_launch(CODE_MISALIGNED_ADDRESS, "has a grid barrier's counter at %p, no multiple of 4",
+                    static_cast<void *>(counter));
     if (!r->memory->find(address, sizeof *counter))
         fail_launch(CODE_ILLEGAL_ADDRESS, "has a grid barrier's counter at %p, %s", static_cast<void *>(counter),
                     r->block->shared.contains(address) ? "in shared memory" : r->memory->locate(address).c_str());
-    if (*counter & 0x7fffffff) fail_launch(CODE_LAUNCH_FAILED, "has %#x in a grid barrier's counter, whose low 31 bits are to be 0", *counter);
+    if (*counter & 0x7fffffff)
+        fail_launch(CODE_LAUNCH_FAILED, "has %#x in a grid barrier's counter, whose low 31 bits are to be 0", *counter);
     if (r->at_grid_barrier && r->grid_counter != counter)
-        fail_launch(CODE_LAUNCH_FAILED, "has a grid barrier's counter at %p, where other threads have it at %p", static_cast<void *>(counter),
-                    static_cast<void *>(r->grid_counter));
+        fail_launch(CODE_LAUNCH_FAILED, "has a grid barrier's counter at %p, where other threads have it at %p",
+                    static_cast<void *>(counter), static_cast<void *>(r->grid_counter));
 }
 
-void wait_at_grid_barrier(unsigned *counter)
-{
+void wait_at_grid_barrier(unsigned *counter) {
     Running *r = running();
     check_grid_counter(r, counter);
     r->grid_counter = counter;
@@ -177,44 +175,49 @@ void wait_at_grid_barrier(unsigned *counter)
 
 /* ---- clusters ---- */
 
-void check_alignment_of_send(const unsigned *slot, int words)
-{
+void check_alignment_of_send(const unsigned *slot, int words) {
     const uintptr_t address = reinterpret_cast<uintptr_t>(slot), bytes = words * sizeof *slot;
-    if (address % bytes) fail_launch(CODE_MISALIGNED_ADDRESS, "sends %lu bytes to its cluster at %p, no multiple of that", static_cast<unsigned long>(bytes), static_cast<const void *>(slot));
+    if (address % bytes)
+        fail_launch(CODE_MISALIGNED_ADDRESS, "sends %lu bytes to its cluster at %p, no multiple of that",
+                    static_cast<unsigned long>(bytes), static_cast<const void *>(slot));
 }
 
-void write_to_cluster(unsigned *slot, unsigned rank, unsigned word)
-{
+void write_to_cluster(unsigned *slot, unsigned rank, unsigned word) {
     Running *r = running();
     const uintptr_t address = reinterpret_cast<uintptr_t>(slot);
-    if (rank >= r->grid->cluster) fail_launch(CODE_LAUNCH_FAILED, "writes to block %u of its cluster of %u", rank, r->grid->cluster);
-    if (!r->block->shared.contains(address)) fail_launch(CODE_ILLEGAL_ADDRESS, "writes to its cluster at %p, not in shared memory", static_cast<void *>(slot));
+    if (rank >= r->grid->cluster)
+        fail_launch(CODE_LAUNCH_FAILED, "writes to block %u of its cluster of %u", rank, r->grid->cluster);
+    if (!r->block->shared.contains(address))
+        fail_launch(CODE_ILLEGAL_ADDRESS, "writes to its cluster at %p, not in shared memory",
+                    static_cast<void *>(slot));
     if (rank == r->rank()) {
         access_memory(address, sizeof word, true);
         *slot = word;
         return;
     }
-    if (address % sizeof word) fail_launch(CODE_MISALIGNED_ADDRESS, "writes to its cluster at %p, no multiple of 4", static_cast<void *>(slot));
+    if (address % sizeof word)
+        fail_launch(CODE_MISALIGNED_ADDRESS, "writes to its cluster at %p, no multiple of 4",
+                    static_cast<void *>(slot));
     Block &other = *r->blocks[r->block->number - r->rank() + rank];
     const kiln_software_index &to = other.index;
     if (other.left == r->thread_count)
-        fail_launch(CODE_LAUNCH_FAILED, "writes to shared memory of block (%u, %u, %u), which has exited", to.x, to.y, to.z);
+        fail_launch(CODE_LAUNCH_FAILED, "writes to shared memory of block (%u, %u, %u), which has exited", to.x, to.y,
+                    to.z);
     const char *fault = other.shared.write_from_afar(address, word, r->thread_of_cluster());
     if (fault) fail_launch(CODE_ILLEGAL_ADDRESS, "writes 4 bytes to block (%u, %u, %u), %s", to.x, to.y, to.z, fault);
 }
 
-Arrivals *find_arrivals(Block &block, const unsigned long long *at)
-{
+Arrivals *find_arrivals(Block &block, const unsigned long long *at) {
     for (Arrivals &a : block.arrivals)
         if (a.address == reinterpret_cast<uintptr_t>(at)) return &a;
-    fail_launch(CODE_LAUNCH_FAILED, "uses %p of block (%u, %u, %u), where no barrier for what is sent has been prepared", static_cast<const void *>(at),
-                block.index.x, block.index.y, block.index.z);
+    fail_launch(CODE_LAUNCH_FAILED,
+                "uses %p of block (%u, %u, %u), where no barrier for what is sent has been prepared",
+                static_cast<const void *>(at), block.index.x, block.index.y, block.index.z);
     return nullptr;
 }
 
 /* What was sent to the block before its phase ended can be read by all of its threads. */
-void end_phase(Running *r, Block &block, Arrivals &a)
-{
+void end_phase(Running *r, Block &block, Arrivals &a) {
     if (!a.expected || a.bytes) return;
     a.expected = false;
     a.phase ^= 1;
@@ -222,13 +225,12 @@ void end_phase(Running *r, Block &block, Arrivals &a)
     release(r, block, Waits::arrivals, a.address);
 }
 
-void prepare_arrivals(unsigned long long *arrivals, int count)
-{
-    for (int i = 0; i < count; i++) running()->block->arrivals.push_back({reinterpret_cast<uintptr_t>(arrivals + i), 0, false, 0});
+void prepare_arrivals(unsigned long long *arrivals, int count) {
+    for (int i = 0; i < count; i++)
+        running()->block->arrivals.push_back({reinterpret_cast<uintptr_t>(arrivals + i), 0, false, 0});
 }
 
-void expect_arrivals(unsigned long long *arrivals, int bytes)
-{
+void expect_arrivals(unsigned long long *arrivals, int bytes) {
     Running *r = running();
     Arrivals *a = find_arrivals(*r->block, arrivals);
     if (a->expected) fail_launch(CODE_LAUNCH_FAILED, "expects %d bytes in a phase that expects some already", bytes);
@@ -237,8 +239,7 @@ void expect_arrivals(unsigned long long *arrivals, int bytes)
     end_phase(r, *r->block, *a);
 }
 
-void send_to_cluster(unsigned *slot, unsigned rank, unsigned word, unsigned long long *arrivals)
-{
+void send_to_cluster(unsigned *slot, unsigned rank, unsigned word, unsigned long long *arrivals) {
     Running *r = running();
     write_to_cluster(slot, rank, word);
     Block &other = *r->blocks[r->block->number - r->rank() + rank];
@@ -248,8 +249,7 @@ void send_to_cluster(unsigned *slot, unsigned rank, unsigned word, unsigned long
     end_phase(r, other, *a);
 }
 
-void wait_for_arrivals(unsigned long long *arrivals, int phase)
-{
+void wait_for_arrivals(unsigned long long *arrivals, int phase) {
     Running *r = running();
     Thread &thread = r->block->threads[r->current];
     if (find_arrivals(*r->block, arrivals)->phase != phase) return;
@@ -261,8 +261,7 @@ void wait_for_arrivals(unsigned long long *arrivals, int phase)
 /* ---- shuffles and copies ---- */
 
 /* All lanes are there: each gets the value of its partner. */
-void exchange(Running *r, unsigned warp, uint32_t lanes)
-{
+void exchange(Running *r, unsigned warp, uint32_t lanes) {
     Block &block = *r->block;
     Thread *first = &block.threads[warp * warp_size];
     unsigned long long values[warp_size] = {0};
@@ -272,21 +271,24 @@ void exchange(Running *r, unsigned warp, uint32_t lanes)
         if (!(lanes >> lane & 1)) continue;
         first[lane].value = values[lane ^ static_cast<unsigned>(first[lane].lane_mask)];
         first[lane].waits = Waits::nowhere;
-        if (warp * warp_size + lane != r->current) block.ready.push_back(static_cast<uint16_t>(warp * warp_size + lane));
+        if (warp * warp_size + lane != r->current)
+            block.ready.push_back(static_cast<uint16_t>(warp * warp_size + lane));
     }
     block.warp_waits[warp] &= ~lanes;
 }
 
-unsigned long long shuffle_value(unsigned lanes, unsigned long long value, int lane_mask)
-{
+unsigned long long shuffle_value(unsigned lanes, unsigned long long value, int lane_mask) {
     Running *r = running();
     Block &block = *r->block;
-    const unsigned warp = r->current / warp_size, lane = r->current % warp_size, partner = lane ^ static_cast<unsigned>(lane_mask);
-    if (!(lanes >> lane & 1)) fail_launch(CODE_LAUNCH_FAILED, "calls a shuffle of lanes %#x, which lane %u is not one of", lanes, lane);
+    const unsigned warp = r->current / warp_size, lane = r->current % warp_size,
+                   partner = lane ^ static_cast<unsigned>(lane_mask);
+    if (!(lanes >> lane & 1))
+        fail_launch(CODE_LAUNCH_FAILED, "calls a shuffle of lanes %#x, which lane %u is not one of", lanes, lane);
     if (partner >= warp_size || !(lanes >> partner & 1))
         fail_launch(CODE_LAUNCH_FAILED, "takes the value of lane %u in a shuffle of lanes %#x", partner, lanes);
     if (lanes & ~block.warp_lanes[warp])
-        fail_launch(CODE_LAUNCH_FAILED, "calls a shuffle of lanes %#x, of which only %#x are there", lanes, lanes & block.warp_lanes[warp]);
+        fail_launch(CODE_LAUNCH_FAILED, "calls a shuffle of lanes %#x, of which only %#x are there", lanes,
+                    lanes & block.warp_lanes[warp]);
     Thread &self = block.threads[r->current];
     self.waits = Waits::shuffle;
     self.lanes = lanes;
@@ -300,14 +302,14 @@ unsigned long long shuffle_value(unsigned lanes, unsigned long long value, int l
     for (unsigned other = 0; other < warp_size; other++) {
         const Thread &thread = block.threads[warp * warp_size + other];
         if (lanes >> other & 1 && thread.lanes != lanes)
-            fail_launch(CODE_LAUNCH_FAILED, "calls a shuffle of lanes %#x, lane %u one of lanes %#x", lanes, other, thread.lanes);
+            fail_launch(CODE_LAUNCH_FAILED, "calls a shuffle of lanes %#x, lane %u one of lanes %#x", lanes, other,
+                        thread.lanes);
     }
     exchange(r, warp, lanes);
     return self.value;
 }
 
-void copy_later(void *shared, const void *global, int bytes)
-{
+void copy_later(void *shared, const void *global, int bytes) {
     Running *r = running();
     const uintptr_t to = reinterpret_cast<uintptr_t>(shared), size = static_cast<uintptr_t>(bytes);
     access_memory(reinterpret_cast<uintptr_t>(global), size, false);
@@ -316,14 +318,17 @@ void copy_later(void *shared, const void *global, int bytes)
         fail_launch(CODE_ILLEGAL_ADDRESS, "copies asynchronously other than from global to shared memory");
     const char *fault = r->block->shared.begin_copy(to, size, r->thread_of_cluster());
     if (fault) fail_launch(CODE_ILLEGAL_ADDRESS, "copies %d bytes to %p, %s", bytes, shared, fault);
-    Copy copy = {to, static_cast<const unsigned char *>(global), {0}, bytes, r->random.below(2) == 0,
+    Copy copy = {to,
+                 static_cast<const unsigned char *>(global),
+                 {0},
+                 bytes,
+                 r->random.below(2) == 0,
                  r->block->threads[r->current].copy_groups};
     if (copy.early) memcpy(copy.bytes, global, size);
     r->block->threads[r->current].copies.push_back(copy);
 }
 
-void wait_for_copies(int latest)
-{
+void wait_for_copies(int latest) {
     Running *r = running();
     Thread &self = r->block->threads[r->current];
     std::vector<Copy> rest;
@@ -331,12 +336,12 @@ void wait_for_copies(int latest)
         if (latest >= 0 && copy.group >= self.copy_groups - latest)
             rest.push_back(copy);
         else
-            r->block->shared.finish_copy(copy.to, copy.early ? copy.bytes : copy.from, static_cast<size_t>(copy.count), r->thread_of_cluster());
+            r->block->shared.finish_copy(copy.to, copy.early ? copy.bytes : copy.from, static_cast<size_t>(copy.count),
+                                         r->thread_of_cluster());
     self.copies.swap(rest);
 }
 
-void commit_copies()
-{
+void commit_copies() {
     Running *r = running();
     r->block->threads[r->current].copy_groups++;
 }
@@ -345,8 +350,7 @@ void refuse_index() { fail_launch(CODE_ILLEGAL_ADDRESS, "indexes an array beyond
 
 } // namespace
 
-void start_thread()
-{
+void start_thread() {
     Running *r = running();
     r->grid->enter(r->grid->parameters);
     Block &block = *r->block;
@@ -354,14 +358,14 @@ void start_thread()
     block.warp_lanes[r->current / warp_size] &= ~(1u << r->current % warp_size);
     r->clusters[block.number / r->grid->cluster].left++;
     if (++block.left == r->thread_count && block.shared.waits_for_cluster_barrier())
-        fail_launch(CODE_LAUNCH_FAILED, "exits as the last of its block, whose shared memory another block wrote to with no cluster barrier between");
+        fail_launch(CODE_LAUNCH_FAILED, "exits as the last of its block, whose shared memory another block wrote to "
+                                        "with no cluster barrier between");
     pass_cluster_barrier(r);
     go_to_host();
     __builtin_unreachable();
 }
 
-kiln_software_device *device_state()
-{
+kiln_software_device *device_state() {
     kiln_software_device *device = &running()->device;
     device->access = access_memory;
     device->read_object = read_object;

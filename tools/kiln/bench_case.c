@@ -11,13 +11,13 @@
 #include "output_types.h"
 #include "tensor_spec.h"
 
-static int parse_inputs(request *r, const bench_lists *lists, size_t index, bool *open)
-{
+static int parse_inputs(request *r, const bench_lists *lists, size_t index, bool *open) {
     *open = false;
     for (size_t i = 0; i < r->input_count; i++) {
         char *text = NULL;
         if (strchr(request_input(r, i), '@') || strstr(request_input(r, i), "]{")) {
-            return tool_usage(r->args, "--tensor %s=%s: strides and alignments are not measured, only contiguous tensors",
+            return tool_usage(r->args,
+                              "--tensor %s=%s: strides and alignments are not measured, only contiguous tensors",
                               kiln_program_input_name(r->program, i), request_input(r, i));
         }
         kiln_status status = bench_lists_expand(lists, index, request_input(r, i), &text);
@@ -33,8 +33,7 @@ static int parse_inputs(request *r, const bench_lists *lists, size_t index, bool
     return TOOL_OK;
 }
 
-static kiln_status shape_output(request *r, size_t i)
-{
+static kiln_status shape_output(request *r, size_t i) {
     kiln_tensor *tensor = &r->tensors[r->input_count + i];
     const char *text = request_output(r, i);
     *tensor = (kiln_tensor){0};
@@ -43,8 +42,7 @@ static kiln_status shape_output(request *r, size_t i)
     return status ? status : tensor_spec_contiguous(tensor);
 }
 
-static kiln_status add_bytes(const kiln_tensor *tensor, int64_t *bytes)
-{
+static kiln_status add_bytes(const kiln_tensor *tensor, int64_t *bytes) {
     int64_t size = (int64_t)kiln_type_size(tensor->type);
     bool fits = true;
     for (int32_t i = 0; i < tensor->rank; i++) fits = fits && kiln__mul_i64(size, tensor->sizes[i], &size);
@@ -53,8 +51,7 @@ static kiln_status add_bytes(const kiln_tensor *tensor, int64_t *bytes)
 }
 
 /* Every '*' becomes so many rows. */
-static kiln_status set_rows(request *r, const bool *open, int64_t rows, int64_t *bytes)
-{
+static kiln_status set_rows(request *r, const bool *open, int64_t rows, int64_t *bytes) {
     kiln_status status = KILN_OK;
     *bytes = 0;
     for (size_t i = 0; i < r->input_count && !status; i++) {
@@ -69,8 +66,7 @@ static kiln_status set_rows(request *r, const bool *open, int64_t rows, int64_t 
     return status;
 }
 
-static kiln_status choose_rows(request *r, bool any_open, int64_t traffic, int64_t *bytes)
-{
+static kiln_status choose_rows(request *r, bool any_open, int64_t traffic, int64_t *bytes) {
     bool open[KILN_MAX_TENSORS] = {false};
     int64_t more, rows = 1;
     for (size_t i = 0; i < r->input_count; i++) open[i] = r->tensors[i].rank > 0 && r->tensors[i].sizes[0] < 0;
@@ -82,8 +78,7 @@ static kiln_status choose_rows(request *r, bool any_open, int64_t traffic, int64
 }
 
 /* What the inputs broadcast to; they are known to go together. */
-static void set_space(const request *r, bench_case *c)
-{
+static void set_space(const request *r, bench_case *c) {
     for (size_t i = 0; i < r->input_count; i++) {
         if (r->tensors[i].rank > c->rank) c->rank = r->tensors[i].rank;
     }
@@ -96,8 +91,7 @@ static void set_space(const request *r, bench_case *c)
     }
 }
 
-static kiln_status set_reduced(const request *r, bench_case *c)
-{
+static kiln_status set_reduced(const request *r, bench_case *c) {
     const char *text = arguments_value(r->args, OPTION_AXES);
     int axes[KILN_MAX_RANK] = {-1}, all = 0;
     size_t count = 1;
@@ -110,8 +104,7 @@ static kiln_status set_reduced(const request *r, bench_case *c)
     return status;
 }
 
-static kiln_status read_program(const request *r, bench_case *c)
-{
+static kiln_status read_program(const request *r, bench_case *c) {
     kiln__ir *ir;
     kiln_status status = request_ir(r, NULL, &ir);
     if (status) return status;
@@ -124,8 +117,7 @@ static kiln_status read_program(const request *r, bench_case *c)
     return KILN_OK;
 }
 
-static kiln_status set_label(const request *r, bench_case *c)
-{
+static kiln_status set_label(const request *r, bench_case *c) {
     kiln__text label = {0};
     for (size_t i = 0; i < r->input_count; i++) {
         char text[TENSOR_SPEC_SIZE];
@@ -136,8 +128,7 @@ static kiln_status set_label(const request *r, bench_case *c)
     return c->label ? KILN_OK : kiln__out_of_memory();
 }
 
-int bench_check_output_types(const request *r)
-{
+int bench_check_output_types(const request *r) {
     for (size_t i = 0; i < r->output_count; i++) {
         kiln_type type;
         const char *text = request_output(r, i);
@@ -149,8 +140,7 @@ int bench_check_output_types(const request *r)
     return TOOL_OK;
 }
 
-int bench_case_make(request *r, const bench_lists *lists, size_t index, int64_t traffic, bench_case *out)
-{
+int bench_case_make(request *r, const bench_lists *lists, size_t index, int64_t traffic, bench_case *out) {
     bool open;
     *out = (bench_case){0};
     int code = parse_inputs(r, lists, index, &open);

@@ -7,8 +7,7 @@
 
 #define LEAST_FLUSH (32 << 20)
 
-kiln_status bench_clock_create(const gpu *g, int64_t l2_bytes, bench_clock *out)
-{
+kiln_status bench_clock_create(const gpu *g, int64_t l2_bytes, bench_clock *out) {
     *out = (bench_clock){.gpu = g, .flush_bytes = LEAST_FLUSH};
     if (2 * l2_bytes > LEAST_FLUSH) out->flush_bytes = (size_t)(2 * l2_bytes);
     kiln_status status = gpu_allocate(g, out->flush_bytes, &out->flushed);
@@ -17,8 +16,7 @@ kiln_status bench_clock_create(const gpu *g, int64_t l2_bytes, bench_clock *out)
     return status;
 }
 
-void bench_clock_free(bench_clock *clock)
-{
+void bench_clock_free(bench_clock *clock) {
     if (!clock->gpu) return;
     if (clock->start) (void)clock->gpu->driver->EventDestroy(clock->start);
     if (clock->stop) (void)clock->gpu->driver->EventDestroy(clock->stop);
@@ -32,8 +30,7 @@ typedef struct copy_buffers {
     size_t bytes;
 } copy_buffers; /* half of what a copy moves */
 
-static kiln_status launch(const bench_clock *clock, const bench_run *run, const copy_buffers *copy)
-{
+static kiln_status launch(const bench_clock *clock, const bench_run *run, const copy_buffers *copy) {
     const kiln__driver *driver = clock->gpu->driver;
     if (run->plan)
         return kiln_plan_launch(run->plan, run->data, run->data_count, run->scalars, run->scalar_count, NULL);
@@ -41,8 +38,7 @@ static kiln_status launch(const bench_clock *clock, const bench_run *run, const 
                       "copying on the device");
 }
 
-static kiln_status time_once(const bench_clock *clock, const bench_run *run, const copy_buffers *copy, double *us)
-{
+static kiln_status time_once(const bench_clock *clock, const bench_run *run, const copy_buffers *copy, double *us) {
     const kiln__driver *driver = clock->gpu->driver;
     float elapsed = 0;
     kiln__CUresult result = driver->MemsetD8(address(clock->flushed), 0, clock->flush_bytes);
@@ -56,21 +52,18 @@ static kiln_status time_once(const bench_clock *clock, const bench_run *run, con
     return gpu_status(clock->gpu, result, "waiting for a kernel");
 }
 
-static int by_size(const void *a, const void *b)
-{
+static int by_size(const void *a, const void *b) {
     const double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
 }
 
-static bench_time summarise(double *times, int rounds)
-{
+static bench_time summarise(double *times, int rounds) {
     qsort(times, (size_t)rounds, sizeof *times, by_size);
     return (bench_time){times[rounds / 2], times[rounds / 4], times[rounds * 3 / 4]};
 }
 
 static kiln_status take_turns(const bench_clock *clock, bench_run *runs, size_t count, int rounds,
-                              const copy_buffers *copy, double *times)
-{
+                              const copy_buffers *copy, double *times) {
     kiln_status status = KILN_OK;
     for (size_t k = 0; k < 2 * count && !status; k++) status = launch(clock, &runs[k % count], copy);
     for (int round = 0; round < rounds; round++) {
@@ -83,8 +76,7 @@ static kiln_status take_turns(const bench_clock *clock, bench_run *runs, size_t 
     return status;
 }
 
-kiln_status bench_clock_time(const bench_clock *clock, bench_run *runs, size_t count, int rounds)
-{
+kiln_status bench_clock_time(const bench_clock *clock, bench_run *runs, size_t count, int rounds) {
     copy_buffers copy = {0};
     for (size_t i = 0; i < count; i++) {
         if (!runs[i].plan) copy.bytes = ((size_t)runs[i].copied / 2 + 511) / 512 * 512;

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Plans under pinned schedules. What the library refuses, because it is no schedule for the problem, is left out, and so
- * is what comes to the same kernel and grid. */
+/* Plans under pinned schedules. What the library refuses, because it is no schedule for the problem, is left out, and
+ * so is what comes to the same kernel and grid. */
 #include "bench_contender.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static kiln_status plan(const bench_data *data, bench_contender *contender)
-{
+static kiln_status plan(const bench_data *data, bench_contender *contender) {
     const request *r = data->request;
     const kiln_program *program = contender->program ? contender->program : r->program;
     kiln_status status = kiln_plan_create(program, data->device, r->input_count + r->output_count, r->scalars,
@@ -17,8 +16,7 @@ static kiln_status plan(const bench_data *data, bench_contender *contender)
     return status ? status : kiln_plan_get_info(contender->plan, &contender->info);
 }
 
-static void free_contender(bench_contender *contender)
-{
+static void free_contender(bench_contender *contender) {
     kiln_plan_destroy(contender->plan);
     kiln_program_destroy(contender->program);
     kiln_context_destroy(contender->context);
@@ -26,21 +24,18 @@ static void free_contender(bench_contender *contender)
 }
 
 /* Behind the comment that begins a source, which tells why its schedule was chosen. */
-static const char *code_of(const char *source)
-{
+static const char *code_of(const char *source) {
     while (strncmp(source, "//", 2) == 0) source += strcspn(source, "\n") + 1;
     return source;
 }
 
-static bool is_same(const kiln_plan_info *a, const kiln_plan_info *b)
-{
+static bool is_same(const kiln_plan_info *a, const kiln_plan_info *b) {
     return a->blocks == b->blocks && a->threads == b->threads && a->launches == b->launches &&
            a->shared_bytes == b->shared_bytes && strcmp(code_of(a->source), code_of(b->source)) == 0;
 }
 
 /* KILN_E_UNSUPPORTED where the words are no schedule for the problem: it is left out. */
-static kiln_status try_pins(const bench_data *data, const char *pins, bench_contenders *out)
-{
+static kiln_status try_pins(const bench_data *data, const char *pins, bench_contenders *out) {
     bench_contender *contender = &out->items[out->count];
     (void)snprintf(contender->pins, sizeof contender->pins, "%s", pins);
     kiln_status status = tool_context_create_pinned(data->request->args, pins, &contender->context);
@@ -55,8 +50,7 @@ static kiln_status try_pins(const bench_data *data, const char *pins, bench_cont
     return status == KILN_E_UNSUPPORTED ? KILN_OK : status;
 }
 
-kiln_status bench_contenders_create(const bench_data *data, bench_contenders *out)
-{
+kiln_status bench_contenders_create(const bench_data *data, bench_contenders *out) {
     const arguments *args = data->request->args;
     *out = (bench_contenders){.items = calloc(BENCH_MAX_CONTENDERS, sizeof *out->items)};
     if (!out->items) return kiln__out_of_memory();
@@ -79,14 +73,12 @@ kiln_status bench_contenders_create(const bench_data *data, bench_contenders *ou
     return status;
 }
 
-void bench_contenders_free(bench_contenders *contenders)
-{
+void bench_contenders_free(bench_contenders *contenders) {
     for (size_t i = 0; i < contenders->count; i++) free_contender(&contenders->items[i]);
     free(contenders->items);
 }
 
-static kiln_status check(bench_contender *contender, const bench_data *data, void *const *addresses)
-{
+static kiln_status check(bench_contender *contender, const bench_data *data, void *const *addresses) {
     const request *r = data->request;
     kiln_status status = bench_data_poison(data);
     if (!status) {
@@ -98,8 +90,7 @@ static kiln_status check(bench_contender *contender, const bench_data *data, voi
 }
 
 kiln_status bench_contenders_measure(bench_contenders *contenders, const bench_data *data, const bench_clock *clock,
-                                     int rounds)
-{
+                                     int rounds) {
     const request *r = data->request;
     const size_t count = contenders->count;
     void *addresses[KILN_MAX_TENSORS];
@@ -126,8 +117,7 @@ kiln_status bench_contenders_measure(bench_contenders *contenders, const bench_d
     return status;
 }
 
-const bench_contender *bench_contenders_fastest(const bench_contenders *contenders)
-{
+const bench_contender *bench_contenders_fastest(const bench_contenders *contenders) {
     const bench_contender *fastest = &contenders->items[0];
     for (size_t i = 1; i < contenders->count; i++) {
         const bench_contender *other = &contenders->items[i];

@@ -16,16 +16,14 @@
 #define PATTERN_ELEMENTS 4194319 /* a prime: rows of any length begin anywhere in it */
 #define CHECKED_ELEMENTS (1 << 22)
 
-static uint64_t next_random(uint64_t *state)
-{
+static uint64_t next_random(uint64_t *state) {
     uint64_t z = *state += 0x9e3779b97f4a7c15; /* splitmix64, Steele et al. 2014 */
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
     z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
     return z ^ (z >> 31);
 }
 
-static void draw(kiln_type type, uint64_t *state, char *out, int64_t count)
-{
+static void draw(kiln_type type, uint64_t *state, char *out, int64_t count) {
     const size_t size = kiln_type_size(type);
     for (int64_t i = 0; i < count; i++) {
         const uint64_t bits = next_random(state);
@@ -39,20 +37,17 @@ static void draw(kiln_type type, uint64_t *state, char *out, int64_t count)
     }
 }
 
-static int64_t pattern_length(const kiln_tensor *tensor)
-{
+static int64_t pattern_length(const kiln_tensor *tensor) {
     const int64_t elements = gpu_tensor_elements(tensor);
     return elements < PATTERN_ELEMENTS ? elements : PATTERN_ELEMENTS;
 }
 
-static kiln__CUdeviceptr address(const kiln_tensor *tensor, int64_t bytes)
-{
+static kiln__CUdeviceptr address(const kiln_tensor *tensor, int64_t bytes) {
     return (kiln__CUdeviceptr)(uintptr_t)tensor->data + (kiln__CUdeviceptr)bytes;
 }
 
 /* What is there already is copied behind itself, twice as much each time. */
-static kiln_status fill(bench_data *data, size_t i, uint64_t *state)
-{
+static kiln_status fill(bench_data *data, size_t i, uint64_t *state) {
     const kiln_tensor *tensor = &data->device[i];
     const int64_t size = (int64_t)kiln_type_size(tensor->type), bytes = gpu_tensor_elements(tensor) * size;
     int64_t filled = pattern_length(tensor) * size;
@@ -71,8 +66,7 @@ static kiln_status fill(bench_data *data, size_t i, uint64_t *state)
 }
 
 /* The kept axis of most rows is cut; one row at least, some thousands where they are short. */
-static void choose_slices(bench_data *data, uint64_t *state)
-{
+static void choose_slices(bench_data *data, uint64_t *state) {
     const bench_case *c = data->which;
     data->axis = -1;
     data->elements = 1;
@@ -104,8 +98,7 @@ typedef struct part {
     int64_t start, length, period, runs;
 } part;
 
-static part part_of(const bench_data *data, size_t slice, const kiln_tensor *tensor)
-{
+static part part_of(const bench_data *data, size_t slice, const kiln_tensor *tensor) {
     const int32_t k = data->axis < 0 ? -1 : data->axis - (data->which->rank - tensor->rank);
     part p = {.tensor = *tensor, .runs = 1, .length = gpu_tensor_elements(tensor)};
     p.tensor.data = NULL;
@@ -120,8 +113,7 @@ static part part_of(const bench_data *data, size_t slice, const kiln_tensor *ten
     return p;
 }
 
-static kiln_status copy_input(const bench_data *data, size_t i, part *p)
-{
+static kiln_status copy_input(const bench_data *data, size_t i, part *p) {
     const kiln_tensor *whole = &data->device[i];
     const int64_t pattern = pattern_length(whole);
     const size_t size = kiln_type_size(whole->type);
@@ -143,8 +135,7 @@ static kiln_status copy_input(const bench_data *data, size_t i, part *p)
 
 /* What the sums behind each element of the outputs add up: one that happens to be near 0 is as far off as the same sum
  * of other inputs. tensors: of the slice; the outputs' data are not touched. */
-static kiln_status run_terms(bench_data *data, size_t slice, const kiln_tensor *tensors)
-{
+static kiln_status run_terms(bench_data *data, size_t slice, const kiln_tensor *tensors) {
     const request *r = data->request;
     const bench_case *c = data->which;
     kiln_tensor own[KILN_MAX_TENSORS];
@@ -168,8 +159,7 @@ static kiln_status run_terms(bench_data *data, size_t slice, const kiln_tensor *
     return status;
 }
 
-static kiln_status run_reference(bench_data *data, size_t slice)
-{
+static kiln_status run_reference(bench_data *data, size_t slice) {
     const request *r = data->request;
     kiln_tensor tensors[KILN_MAX_TENSORS] = {{0}};
     kiln_status status = KILN_OK;
@@ -193,8 +183,7 @@ static kiln_status run_reference(bench_data *data, size_t slice)
     return status;
 }
 
-kiln_status bench_data_create(const gpu *g, const request *r, const bench_case *which, uint64_t seed, bench_data *out)
-{
+kiln_status bench_data_create(const gpu *g, const request *r, const bench_case *which, uint64_t seed, bench_data *out) {
     *out = (bench_data){.gpu = g, .request = r, .which = which};
     kiln_status status = gpu_copy_in(g, which->tensors, r->input_count + r->output_count, 0, out->device);
     for (size_t i = 0; i < r->input_count && !status; i++) status = fill(out, i, &seed);
@@ -203,8 +192,7 @@ kiln_status bench_data_create(const gpu *g, const request *r, const bench_case *
     return status;
 }
 
-void bench_data_free(bench_data *data)
-{
+void bench_data_free(bench_data *data) {
     if (!data->gpu) return;
     for (size_t i = 0; i < KILN_MAX_TENSORS; i++) {
         free(data->patterns[i]);
@@ -216,8 +204,7 @@ void bench_data_free(bench_data *data)
     gpu_free_tensors(data->gpu, data->device, data->request->input_count + data->request->output_count);
 }
 
-kiln_status bench_data_poison(const bench_data *data)
-{
+kiln_status bench_data_poison(const bench_data *data) {
     const request *r = data->request;
     for (size_t i = r->input_count; i < r->input_count + r->output_count; i++) {
         const kiln_tensor *tensor = &data->device[i];
@@ -231,8 +218,7 @@ kiln_status bench_data_poison(const bench_data *data)
 
 /* The largest error that is right, over the largest magnitude. Half a unit in the last place, and what another order of
  * the same sums and products makes. */
-static double tolerance(kiln_type type)
-{
+static double tolerance(kiln_type type) {
     switch (type) {
     case KILN_F64: return 1e-12;
     case KILN_F32: return 1e-5;
@@ -245,8 +231,7 @@ static double tolerance(kiln_type type)
 }
 
 /* What rounding to the type may change a number by where its spacing is the least. */
-static double least_rounding(kiln_type type)
-{
+static double least_rounding(kiln_type type) {
     switch (type) {
     case KILN_F32: return 0.51 * 0x1p-149;
     case KILN_F16: return 0.51 * 0x1p-24;
@@ -257,16 +242,14 @@ static double least_rounding(kiln_type type)
     }
 }
 
-static bool any_float_input(const request *r)
-{
+static bool any_float_input(const request *r) {
     for (size_t i = 0; i < r->input_count; i++) {
         if (kiln__type_is_float(r->tensors[i].type)) return true;
     }
     return false;
 }
 
-static int64_t count_unwritten(const kiln_tensor *tensor)
-{
+static int64_t count_unwritten(const kiln_tensor *tensor) {
     static const unsigned char poison[8] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
     const size_t size = kiln_type_size(tensor->type);
     const int64_t elements = gpu_tensor_elements(tensor);
@@ -278,8 +261,7 @@ static int64_t count_unwritten(const kiln_tensor *tensor)
 }
 
 /* Where both are infinite or no number they agree; a reference beyond the type's range is rounded first. */
-static double difference(kiln_type type, const void *element, double wanted)
-{
+static double difference(kiln_type type, const void *element, double wanted) {
     const double got = kiln__load_f64(type, element);
     if (got == wanted || (isnan(got) && isnan(wanted)) || got == kiln__round_to(type, wanted)) return 0;
     return isfinite(got) && isfinite(wanted) ? fabs(got - wanted) : INFINITY;
@@ -296,8 +278,7 @@ typedef struct judgement {
     double error;
 } judgement;
 
-static double largest_of(const bench_data *data, size_t slice, size_t output, const kiln_tensor *tensor)
-{
+static double largest_of(const bench_data *data, size_t slice, size_t output, const kiln_tensor *tensor) {
     const part p = part_of(data, slice, tensor);
     double largest = 0;
     for (int64_t i = 0; i < p.runs * p.length; i++) {
@@ -307,8 +288,7 @@ static double largest_of(const bench_data *data, size_t slice, size_t output, co
     return largest;
 }
 
-static void compare(const bench_data *data, size_t slice, size_t output, const kiln_tensor *got, judgement *j)
-{
+static void compare(const bench_data *data, size_t slice, size_t output, const kiln_tensor *got, judgement *j) {
     const part p = part_of(data, slice, got);
     const size_t size = kiln_type_size(got->type);
     const double *wanted = data->wanted[slice][output], *terms = data->terms[slice][output];
@@ -326,8 +306,7 @@ static void compare(const bench_data *data, size_t slice, size_t output, const k
 }
 
 /* Before anything is compared. */
-static judgement judge(const bench_data *data, const kiln_tensor *got, size_t output)
-{
+static judgement judge(const bench_data *data, const kiln_tensor *got, size_t output) {
     const bool floating = kiln__type_is_float(got->type);
     judgement j = {.type = got->type, .limit = tolerance(got->type), .right = true};
     j.absolute = !floating && any_float_input(data->request); /* a number next to a tie */
@@ -338,8 +317,7 @@ static judgement judge(const bench_data *data, const kiln_tensor *got, size_t ou
     return j;
 }
 
-kiln_status bench_data_check(const bench_data *data, bench_error *out)
-{
+kiln_status bench_data_check(const bench_data *data, bench_error *out) {
     const request *r = data->request;
     *out = (bench_error){.right = true};
     for (size_t i = 0; i < r->output_count; i++) {

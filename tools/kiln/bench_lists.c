@@ -19,8 +19,7 @@ typedef struct number {
     int64_t value;
 } number;
 
-static bool set_value(number *n)
-{
+static bool set_value(number *n) {
     n->value = n->exponent < 0 ? n->base : 1;
     for (int64_t i = 0; i < n->exponent; i++) {
         if (!kiln__mul_i64(n->value, n->base, &n->value)) return false;
@@ -29,8 +28,7 @@ static bool set_value(number *n)
 }
 
 /* Where the number ends, NULL where there is none. */
-static const char *read_number(const char *text, number *out)
-{
+static const char *read_number(const char *text, number *out) {
     *out = (number){.exponent = -1};
     text = amount_digits(text, &out->base);
     if (text && *text == '^') text = amount_digits(text + 1, &out->exponent);
@@ -42,8 +40,7 @@ static const char *read_number(const char *text, number *out)
     return text && out->exponent <= 62 && set_value(out) ? text : NULL;
 }
 
-static kiln_status add_value(bench_list *list, char *value)
-{
+static kiln_status add_value(bench_list *list, char *value) {
     char **values = value ? realloc(list->values, (list->count + 1) * sizeof *values) : NULL;
     if (!values) {
         free(value);
@@ -55,14 +52,12 @@ static kiln_status add_value(bench_list *list, char *value)
     return kiln__fail(KILN_E_ARGUMENT, "'%s' has more than %d values", list->text, BENCH_MAX_CASES);
 }
 
-static kiln_status add_number(bench_list *list, int64_t value)
-{
+static kiln_status add_number(bench_list *list, int64_t value) {
     char *text;
     return add_value(list, asprintf(&text, "%" PRId64, value) < 0 ? NULL : text);
 }
 
-static kiln_status add_range(bench_list *list, const char *item, number first, number last, int64_t step)
-{
+static kiln_status add_range(bench_list *list, const char *item, number first, number last, int64_t step) {
     const bool powers = first.exponent >= 0 && last.exponent >= 0;
     const bool large = last.value > INT64_MAX / 2 || step > INT64_MAX / 2;
     if (first.value > last.value || step < 1 || large ||
@@ -84,8 +79,7 @@ static kiln_status add_range(bench_list *list, const char *item, number first, n
 }
 
 /* One item between commas. */
-static kiln_status add_item(bench_list *list, const char *item)
-{
+static kiln_status add_item(bench_list *list, const char *item) {
     number first, last;
     int64_t step = 1;
     if (!*item) return kiln__fail(KILN_E_ARGUMENT, "'%s' has an empty place", list->text);
@@ -100,8 +94,7 @@ static kiln_status add_item(bench_list *list, const char *item)
     return kiln__fail(KILN_E_ARGUMENT, "'%s' is neither a type nor a size such as 1000, 2^17, 2^17-1 or 3..17", item);
 }
 
-static kiln_status add_list(bench_lists *lists, const char *text, size_t length)
-{
+static kiln_status add_list(bench_lists *lists, const char *text, size_t length) {
     for (size_t i = 0; i < lists->count; i++) {
         if (strlen(lists->items[i].text) == length && strncmp(lists->items[i].text, text, length) == 0) return KILN_OK;
     }
@@ -125,8 +118,7 @@ static kiln_status add_list(bench_lists *lists, const char *text, size_t length)
     return kiln__fail(KILN_E_ARGUMENT, "the lists make more than %d cases", BENCH_MAX_CASES);
 }
 
-kiln_status bench_lists_add(bench_lists *lists, const char *text)
-{
+kiln_status bench_lists_add(bench_lists *lists, const char *text) {
     if (lists->cases == 0) lists->cases = 1;
     for (const char *open = strchr(text, '{'); open; open = strchr(open, '{')) {
         const char *close = strchr(open, '}');
@@ -138,8 +130,7 @@ kiln_status bench_lists_add(bench_lists *lists, const char *text)
     return KILN_OK;
 }
 
-static const char *value_in_case(const bench_lists *lists, size_t index, const char *text, size_t length)
-{
+static const char *value_in_case(const bench_lists *lists, size_t index, const char *text, size_t length) {
     const char *value = NULL;
     for (size_t i = lists->count; i-- > 0;) {
         const bench_list *list = &lists->items[i];
@@ -150,8 +141,7 @@ static const char *value_in_case(const bench_lists *lists, size_t index, const c
     return value;
 }
 
-kiln_status bench_lists_expand(const bench_lists *lists, size_t index, const char *text, char **out)
-{
+kiln_status bench_lists_expand(const bench_lists *lists, size_t index, const char *text, char **out) {
     kiln__text built = {0};
     while (*text) {
         size_t plain = strcspn(text, "{"), length = 0;
@@ -167,8 +157,7 @@ kiln_status bench_lists_expand(const bench_lists *lists, size_t index, const cha
     return *out ? KILN_OK : kiln__out_of_memory();
 }
 
-void bench_lists_free(bench_lists *lists)
-{
+void bench_lists_free(bench_lists *lists) {
     for (size_t i = 0; i < lists->count; i++) {
         for (size_t k = 0; k < lists->items[i].count; k++) free(lists->items[i].values[k]);
         free(lists->items[i].values);

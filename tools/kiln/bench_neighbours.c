@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The neighbours of a schedule, drawn from the words of its own description: more and fewer threads, the other places
- * where a row can stay, larger and smaller packs, batches, splits, clusters and tiles. */
+ * where a row can stay, larger and smaller vectors, batches, splits, clusters and tiles. */
 #include "bench_neighbours.h"
 
 #include <stdarg.h>
@@ -12,8 +12,7 @@
 
 static void add(bench_neighbours *list, const char *format, ...) KILN_PRINTF(2, 3);
 
-static void add(bench_neighbours *list, const char *format, ...)
-{
+static void add(bench_neighbours *list, const char *format, ...) {
     va_list values;
     if (list->count == sizeof list->pins / sizeof *list->pins) return;
     va_start(values, format);
@@ -22,15 +21,13 @@ static void add(bench_neighbours *list, const char *format, ...)
 }
 
 /* The number behind a word of a schedule's description; 0 where the word is not there. */
-static long number_of(const char *schedule, const char *word)
-{
+static long number_of(const char *schedule, const char *word) {
     const char *at = strstr(schedule, word);
     return at ? strtol(at + strlen(word), NULL, 10) : 0;
 }
 
 /* Of "8 rows per block"; 1 where that is not there. */
-static long rows_of(const char *schedule)
-{
+static long rows_of(const char *schedule) {
     const char *at = strstr(schedule, " rows per block");
     while (at && at > schedule && at[-1] >= '0' && at[-1] <= '9') at--;
     return at ? strtol(at, NULL, 10) : 1;
@@ -39,26 +36,23 @@ static long rows_of(const char *schedule)
 static const char *group_of(long threads) { return threads <= 32 ? "lanes" : "block"; }
 
 /* A quarter, half, the same, twice and four times as many threads. */
-static void add_threads(bench_neighbours *list, long threads, const char *residency)
-{
+static void add_threads(bench_neighbours *list, long threads, const char *staging) {
     for (long t = threads / 4 > 0 ? threads / 4 : 1; t <= 4 * threads && t <= 1024; t *= 2) {
-        if (residency)
-            add(list, "%s %ld, %s", group_of(t), t, residency);
+        if (staging)
+            add(list, "%s %ld, %s", group_of(t), t, staging);
         else
             add(list, "threads %ld", t);
     }
 }
 
-static void add_halves(bench_neighbours *list, const char *word, long number)
-{
+static void add_halves(bench_neighbours *list, const char *word, long number) {
     if (number > 1) add(list, "%s %ld", word, number / 2);
     add(list, "%s %ld", word, number * 2);
 }
 
 /* Rows that lie in one piece. */
-static void add_row_neighbours(bench_neighbours *list, const char *schedule)
-{
-    static const char *const words[] = {"online", "phased", "persistent", "single", "ahead", "grid"};
+static void add_row_neighbours(bench_neighbours *list, const char *schedule) {
+    static const char *const words[] = {"online", "phased", "persistent", "single", "prefetch", "grid"};
     const long lanes = number_of(schedule, "lanes "), block = number_of(schedule, "block ");
     const long threads = lanes ? lanes : block ? block : 32, splits = number_of(schedule, "splits ");
     add_threads(list, threads, "registers");
@@ -76,8 +70,7 @@ static void add_row_neighbours(bench_neighbours *list, const char *schedule)
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) add(list, "%s", words[i]);
 }
 
-static void add_flat_neighbours(bench_neighbours *list, const char *schedule)
-{
+static void add_flat_neighbours(bench_neighbours *list, const char *schedule) {
     const long threads = number_of(schedule, "threads ");
     add_threads(list, threads ? threads : 256, NULL);
     for (long steps = 1; steps <= 8; steps *= 2) {
@@ -87,8 +80,7 @@ static void add_flat_neighbours(bench_neighbours *list, const char *schedule)
 }
 
 /* Neighbouring rows that lie side by side. */
-static void add_outer_neighbours(bench_neighbours *list, const char *schedule)
-{
+static void add_outer_neighbours(bench_neighbours *list, const char *schedule) {
     const long columns = number_of(schedule, "columns "), splits = number_of(schedule, "splits ");
     add_threads(list, columns ? columns : 8, NULL);
     add(list, "registers");
@@ -103,9 +95,8 @@ static void add_outer_neighbours(bench_neighbours *list, const char *schedule)
     }
 }
 
-void bench_neighbours_find(const char *schedule, bench_neighbours *out)
-{
-    const long pack = number_of(schedule, "pack ");
+void bench_neighbours_find(const char *schedule, bench_neighbours *out) {
+    const long width = number_of(schedule, "vector ");
     out->count = 0;
     if (strstr(schedule, ", flat"))
         add_flat_neighbours(out, schedule);
@@ -113,5 +104,5 @@ void bench_neighbours_find(const char *schedule, bench_neighbours *out)
         add_outer_neighbours(out, schedule);
     else
         add_row_neighbours(out, schedule);
-    if (pack > 1) add(out, "pack %ld", pack / 2);
+    if (width > 1) add(out, "vector %ld", width / 2);
 }

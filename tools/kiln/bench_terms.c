@@ -16,8 +16,7 @@ typedef struct terms {
 } terms;
 
 /* a, b: of the operation's arguments, as many as it has. */
-static uint32_t add(terms *t, kiln__op op, uint32_t a, uint32_t b)
-{
+static uint32_t add(terms *t, kiln__op op, uint32_t a, uint32_t b) {
     kiln__inst inst = {.op = op, .type = t->type, .arg_count = kiln__op_describe(op)->args, .args = {a, b}};
     for (uint8_t i = 0; i < inst.arg_count; i++) {
         const kiln__inst *argument = &t->insts[inst.args[i]];
@@ -34,13 +33,11 @@ static uint32_t add(terms *t, kiln__op op, uint32_t a, uint32_t b)
 
 static uint32_t both(terms *t, uint32_t a, uint32_t b) { return a && b ? add(t, KILN__OP_ADD, a, b) : a ? a : b; }
 
-static uint32_t scaled(terms *t, kiln__op op, uint32_t off, uint32_t by)
-{
+static uint32_t scaled(terms *t, kiln__op op, uint32_t off, uint32_t by) {
     return off ? add(t, op, off, add(t, KILN__OP_ABS, by, 0)) : 0;
 }
 
-static uint32_t off_of(terms *t, uint32_t i)
-{
+static uint32_t off_of(terms *t, uint32_t i) {
     const kiln__inst inst = t->insts[i];
     const uint32_t a = inst.args[0], b = inst.args[1], *off = t->off;
     if (!kiln__ctype_is_float(inst.type)) return 0;
@@ -53,8 +50,7 @@ static uint32_t off_of(terms *t, uint32_t i)
     case KILN__OP_SUB: return both(t, off[a], off[b]);
     case KILN__OP_WHERE: return both(t, off[b], off[inst.args[2]]);
     case KILN__OP_MUL: return both(t, scaled(t, KILN__OP_MUL, off[a], b), scaled(t, KILN__OP_MUL, off[b], a));
-    case KILN__OP_DIV:
-        return scaled(t, KILN__OP_DIV, both(t, off[a], scaled(t, KILN__OP_MUL, off[b], i)), b);
+    case KILN__OP_DIV: return scaled(t, KILN__OP_DIV, both(t, off[a], scaled(t, KILN__OP_MUL, off[b], i)), b);
     case KILN__OP_REDUCE_SUM: {
         const uint32_t squares = add(t, KILN__OP_REDUCE_SUM, add(t, KILN__OP_MUL, a, a), 0);
         const uint32_t terms_off = off[a] ? add(t, KILN__OP_REDUCE_SUM, off[a], 0) : 0;
@@ -64,8 +60,7 @@ static uint32_t off_of(terms *t, uint32_t i)
     }
 }
 
-kiln_status bench_terms_make(kiln__ir *ir, bool *any)
-{
+kiln_status bench_terms_make(kiln__ir *ir, bool *any) {
     terms t = {.count = ir->count, .type = ir->float_type};
     t.insts = kiln__arena_alloc(&ir->arena, (size_t)ir->count * (MOST_ADDED + 1) + 1, sizeof *t.insts);
     t.off = kiln__arena_alloc(&ir->arena, ir->count, sizeof *t.off);

@@ -30,24 +30,21 @@ typedef struct bench {
     json_t *results;
 } bench;
 
-static int read_number(const arguments *args, option_id id, int64_t low, int64_t high, int64_t *out)
-{
+static int read_number(const arguments *args, option_id id, int64_t low, int64_t high, int64_t *out) {
     const char *text = arguments_value(args, id);
     if (!text || (amount_number(text, out) && *out >= low && *out <= high)) return TOOL_OK;
     return tool_usage(args, "%s %s: a number from %" PRId64 " to %" PRId64 " was expected", option_name(id), text, low,
                       high);
 }
 
-static int read_traffic(bench *b, const arguments *args)
-{
+static int read_traffic(bench *b, const arguments *args) {
     const char *text = arguments_value(args, OPTION_TRAFFIC);
     b->traffic = (int64_t)256 << 20;
     if (!text || (amount_bytes(text, &b->traffic) && b->traffic > 0)) return TOOL_OK;
     return tool_usage(args, "--traffic %s: bytes were expected, with K, M, G or T if you like", text);
 }
 
-static int read_options(bench *b, const arguments *args)
-{
+static int read_options(bench *b, const arguments *args) {
     int64_t ordinal = 0, rounds = 30, seed = -1;
     b->json = arguments_has(args, OPTION_JSON);
     b->csv = arguments_has(args, OPTION_CSV);
@@ -72,8 +69,7 @@ static int read_options(bench *b, const arguments *args)
 }
 
 /* All cases are worked out before the first is measured: a wrong size is told at once. */
-static int make_cases(bench *b)
-{
+static int make_cases(bench *b) {
     request *r = &b->request;
     for (size_t i = 0; i < r->input_count; i++) {
         if (bench_lists_add(&b->lists, request_input(r, i))) {
@@ -83,7 +79,8 @@ static int make_cases(bench *b)
     }
     int code = bench_check_output_types(r);
     if (code) return code;
-    if (arguments_has(r->args, OPTION_CANDIDATES) || arguments_has(r->args, OPTION_SCHEDULE)) b->label_width = 26; /* of most pins, two words */
+    if (arguments_has(r->args, OPTION_CANDIDATES) || arguments_has(r->args, OPTION_SCHEDULE))
+        b->label_width = 26; /* of most pins, two words */
     b->cases = calloc(b->lists.cases, sizeof *b->cases);
     if (!b->cases) return tool_failed(r->args, kiln__out_of_memory());
     for (size_t i = 0; i < b->lists.cases; i++) {
@@ -96,8 +93,7 @@ static int make_cases(bench *b)
     return TOOL_OK;
 }
 
-static int open_device(bench *b)
-{
+static int open_device(bench *b) {
     const arguments *args = b->request.args;
     b->device.struct_size = sizeof b->device;
     kiln_status status = gpu_open(arguments_value(args, OPTION_DRIVER), b->ordinal, &b->gpu);
@@ -106,8 +102,7 @@ static int open_device(bench *b)
     return status ? tool_failed(args, status) : TOOL_OK;
 }
 
-static void report_case(bench *b, const bench_result *result)
-{
+static void report_case(bench *b, const bench_result *result) {
     progress_clear(&b->progress);
     if (b->json)
         json_array_append_new(b->results, bench_json(&b->request, result));
@@ -118,16 +113,14 @@ static void report_case(bench *b, const bench_result *result)
     fflush(stdout);
 }
 
-static bench_verdict judge(const bench *b, const bench_contenders *contenders)
-{
+static bench_verdict judge(const bench *b, const bench_contenders *contenders) {
     const bench_contender *chosen = &contenders->items[0];
     if (!chosen->error.right) return BENCH_WRONG;
     return chosen->time.median * b->at_least > contenders->copy.median ? BENCH_SLOW : BENCH_OK;
 }
 
 /* *lost: the device answers no more. */
-static bench_verdict measure_case(bench *b, size_t i, bool *lost)
-{
+static bench_verdict measure_case(bench *b, size_t i, bool *lost) {
     bench_data data = {0};
     bench_contenders contenders = {0};
     request *r = &b->request;
@@ -150,8 +143,7 @@ static bench_verdict measure_case(bench *b, size_t i, bool *lost)
     return result.verdict;
 }
 
-static int print_json(bench *b)
-{
+static int print_json(bench *b) {
     const arguments *args = b->request.args;
     json_t *object =
         json_pack("{s:o, s:o, s:o, s:i, s:I, s:I, s:O}", "program", json_text(b->request.text), "device",
@@ -160,8 +152,7 @@ static int print_json(bench *b)
     return json_print(args, object);
 }
 
-static int measure(bench *b)
-{
+static int measure(bench *b) {
     bool lost = false;
     size_t bad = 0, i = 0;
     b->results = json_array();
@@ -184,8 +175,7 @@ static int measure(bench *b)
     return code ? code : bad || i < b->case_count ? TOOL_FAILED : TOOL_OK;
 }
 
-static int bench_command(const arguments *args)
-{
+static int bench_command(const arguments *args) {
     bench b = {0};
     int code = read_options(&b, args);
     if (!code) code = request_open(args, OPTION_TENSOR, OPTION_OUT_TYPE, true, true, &b.request);
@@ -202,10 +192,9 @@ static int bench_command(const arguments *args)
 }
 
 static const option_id options[] = {
-    OPTION_TENSOR,     OPTION_OUT_TYPE,  OPTION_SCALAR, OPTION_AXES,   OPTION_TRAFFIC,
-    OPTION_CANDIDATES, OPTION_SCHEDULE, OPTION_AT_LEAST,  OPTION_RUNS,   OPTION_SEED,   OPTION_ORDINAL,
-    OPTION_PROGRAM,    OPTION_CACHE_DIR, OPTION_NVRTC,  OPTION_DRIVER, OPTION_JSON,
-    OPTION_CSV,        OPTION_QUIET,     OPTION_HELP,   OPTION_COUNT,
+    OPTION_TENSOR,   OPTION_OUT_TYPE, OPTION_SCALAR, OPTION_AXES,    OPTION_TRAFFIC, OPTION_CANDIDATES, OPTION_SCHEDULE,
+    OPTION_AT_LEAST, OPTION_RUNS,     OPTION_SEED,   OPTION_ORDINAL, OPTION_PROGRAM, OPTION_CACHE_DIR,  OPTION_NVRTC,
+    OPTION_DRIVER,   OPTION_JSON,     OPTION_CSV,    OPTION_QUIET,   OPTION_HELP,    OPTION_COUNT,
 };
 
 const command command_bench = {
@@ -231,13 +220,15 @@ const command command_bench = {
         "(each\n"
         "input once, each output once); error is the largest difference over the largest magnitude of an output, or "
         "over\n"
-        "that of the sums it is made of, where they cancel; spill tells bytes per thread. The verdict is ok, slow (under\n"
+        "that of the sums it is made of, where they cancel; spill tells bytes per thread. The verdict is ok, slow "
+        "(under\n"
         "--at-least), wrong, or failed.\n"
         "\nJSON: program, device, arch, runs, seed, flush_bytes, cases: case, inputs, outputs, bytes, verdict, checked "
         "of\n"
         "elements, copy_us, copy_gbps, chosen (us, low_us and high_us, the quartiles, gbps, roof_ratio, error, "
         "unwritten,\n"
-        "right, kernel), with --candidates or --schedule also candidates (the same, and the pins) and fastest; failure\n"
+        "right, kernel), with --candidates or --schedule also candidates (the same, and the pins) and fastest; "
+        "failure\n"
         "where it failed.\n"
         "\nexamples:\n"
         "  kiln bench 'y = softmax(x)' --tensor 'x=f16[49152,{128,1000,1024,50257}]'\n"

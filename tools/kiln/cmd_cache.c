@@ -24,8 +24,7 @@ typedef struct cache_list {
     kiln__disk *disk;
 } cache_list;
 
-static int collect(void *user, const kiln_cache_entry *entry)
-{
+static int collect(void *user, const kiln_cache_entry *entry) {
     cache_list *list = user;
     if (list->count == list->capacity) {
         size_t capacity = list->capacity ? 2 * list->capacity : 64;
@@ -44,15 +43,13 @@ static int collect(void *user, const kiln_cache_entry *entry)
 }
 
 /* Last used first; the key decides among equals, so that the order is always the same. */
-static int by_use(const void *a, const void *b)
-{
+static int by_use(const void *a, const void *b) {
     const cached *x = a, *y = b;
     if (x->entry.used_unix != y->entry.used_unix) return x->entry.used_unix < y->entry.used_unix ? 1 : -1;
     return strcmp(x->key, y->key);
 }
 
-static void list_free(cache_list *list)
-{
+static void list_free(cache_list *list) {
     for (size_t i = 0; i < list->count; i++) {
         free(list->items[i].key);
         free(list->items[i].description);
@@ -62,14 +59,12 @@ static void list_free(cache_list *list)
     kiln__disk_close(list->disk);
 }
 
-static int open_cache(const arguments *args, cache_list *list)
-{
+static int open_cache(const arguments *args, cache_list *list) {
     *list = (cache_list){0};
     return cache_open(args, &list->disk);
 }
 
-static int read_cache(const arguments *args, cache_list *list)
-{
+static int read_cache(const arguments *args, cache_list *list) {
     int code = open_cache(args, list);
     if (code) return code;
     kiln_status status = kiln__disk_visit(list->disk, collect, list, &list->unreadable);
@@ -79,53 +74,51 @@ static int read_cache(const arguments *args, cache_list *list)
     return TOOL_OK;
 }
 
-static json_t *json_dir(const cache_list *list)
-{
+static json_t *json_dir(const cache_list *list) {
     const char *path = kiln__disk_path(list->disk);
     return json_text(*path ? path : NULL);
 }
 
-static int ls_json(const arguments *args, const cache_list *list)
-{
+static int ls_json(const arguments *args, const cache_list *list) {
     json_t *entries = json_array();
     for (size_t i = 0; i < list->count; i++) {
         const cached *c = &list->items[i];
         const kiln_cache_entry *e = &c->entry;
-        json_array_append_new(entries,
-                              json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:o}", "key", c->key,
-                                        "description", json_text(c->description), "schedule", json_text(c->schedule),
-                                        "arch", json_arch(e->arch, e->is_ptx), "registers", json_known(e->registers),
-                                        "spill_bytes", json_known(e->spill_bytes), "entry_bytes",
-                                        (json_int_t)e->entry_bytes, "image_bytes", (json_int_t)e->image_bytes,
-                                        "created_unix", (json_int_t)e->created_unix, "used_unix",
-                                        (json_int_t)e->used_unix, "compile_ms", json_ms(e->compile_ms)));
+        json_array_append_new(
+            entries, json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:o}", "key", c->key, "description",
+                               json_text(c->description), "schedule", json_text(c->schedule), "arch",
+                               json_arch(e->arch, e->is_ptx), "registers", json_known(e->registers), "spill_bytes",
+                               json_known(e->spill_bytes), "entry_bytes", (json_int_t)e->entry_bytes, "image_bytes",
+                               (json_int_t)e->image_bytes, "created_unix", (json_int_t)e->created_unix, "used_unix",
+                               (json_int_t)e->used_unix, "compile_ms", json_ms(e->compile_ms)));
     }
-    return json_print(args, json_pack("{s:o, s:I, s:o}", "dir", json_dir(list), "unreadable", (json_int_t)list->unreadable,
-                                      "entries", entries));
+    return json_print(args, json_pack("{s:o, s:I, s:o}", "dir", json_dir(list), "unreadable",
+                                      (json_int_t)list->unreadable, "entries", entries));
 }
 
-static void format_time(int64_t unix_seconds, char text[32])
-{
+static void format_time(int64_t unix_seconds, char text[32]) {
     const time_t t = (time_t)unix_seconds;
     struct tm local;
     if (!localtime_r(&t, &local) || strftime(text, 32, "%Y-%m-%d %H:%M", &local) == 0) strcpy(text, "?");
 }
 
 /* "12s", "45m", "30h", "9d", "8w": the largest unit of which there are two or more. */
-static void format_age(int64_t seconds, char text[32])
-{
-    static const struct { int64_t seconds; char name; } units[] = {{604800, 'w'}, {86400, 'd'}, {3600, 'h'}, {60, 'm'}, {1, 's'}};
+static void format_age(int64_t seconds, char text[32]) {
+    static const struct {
+        int64_t seconds;
+        char name;
+    } units[] = {{604800, 'w'}, {86400, 'd'}, {3600, 'h'}, {60, 'm'}, {1, 's'}};
     size_t i = 0;
     if (seconds < 0) seconds = 0;
     while (units[i].seconds > 1 && seconds < 2 * units[i].seconds) i++;
     (void)snprintf(text, 32, "%" PRId64 "%c", seconds / units[i].seconds, units[i].name);
 }
 
-static int ls_command(const arguments *args)
-{
+static int ls_command(const arguments *args) {
     cache_list list;
     int code = read_cache(args, &list);
-    if (!code && arguments_has(args, OPTION_JSON)) code = ls_json(args, &list);
+    if (!code && arguments_has(args, OPTION_JSON))
+        code = ls_json(args, &list);
     else if (!code) {
         for (size_t i = 0; i < list.count; i++) {
             const cached *c = &list.items[i];
@@ -144,8 +137,7 @@ static int ls_command(const arguments *args)
     return code;
 }
 
-static int stat_command(const arguments *args)
-{
+static int stat_command(const arguments *args) {
     cache_list list;
     int code = read_cache(args, &list);
     int64_t bytes = 0;
@@ -169,8 +161,7 @@ static int stat_command(const arguments *args)
     return code;
 }
 
-static int clear_command(const arguments *args)
-{
+static int clear_command(const arguments *args) {
     cache_list list;
     size_t removed = 0;
     int64_t bytes = 0;
@@ -180,8 +171,8 @@ static int clear_command(const arguments *args)
         if (status) code = tool_failed(args, status);
     }
     if (!code && arguments_has(args, OPTION_JSON)) {
-        code = json_print(args, json_pack("{s:o, s:I, s:I}", "dir", json_dir(&list), "removed", (json_int_t)removed, "bytes",
-                                          (json_int_t)bytes));
+        code = json_print(args, json_pack("{s:o, s:I, s:I}", "dir", json_dir(&list), "removed", (json_int_t)removed,
+                                          "bytes", (json_int_t)bytes));
     } else if (!code && !arguments_has(args, OPTION_QUIET)) {
         printf("removed %zu %s, %" PRId64 " bytes\n", removed, removed == 1 ? "entry" : "entries", bytes);
     }
@@ -190,10 +181,11 @@ static int clear_command(const arguments *args)
 }
 
 /* 'kiln cache' without one of its commands. */
-static int cache_command(const arguments *args)
-{
-    if (args->operand_count == 0) return tool_usage(args, "ls, stat, verify, prune, clear, export or import was expected");
-    return tool_usage(args, "there is no 'kiln cache %s'; ls, stat, verify, prune, clear, export or import was expected",
+static int cache_command(const arguments *args) {
+    if (args->operand_count == 0)
+        return tool_usage(args, "ls, stat, verify, prune, clear, export or import was expected");
+    return tool_usage(args,
+                      "there is no 'kiln cache %s'; ls, stat, verify, prune, clear, export or import was expected",
                       args->operands[0]);
 }
 
@@ -205,16 +197,15 @@ const command command_cache = {
     .usage = "ls|stat|verify|prune|clear|export|import [OPTIONS]",
     .options = options,
     .max_operands = 1,
-    .details =
-        "\ncommands:\n"
-        "  ls      lists the entries\n"
-        "  stat    counts entries and bytes\n"
-        "  verify  checks the entries\n"
-        "  prune   removes entries by age and size\n"
-        "  clear   removes all entries\n"
-        "  export  writes the kernels to a pack\n"
-        "  import  takes kernels from a pack\n"
-        "\n'kiln cache ls --help' and the like explain each.\n",
+    .details = "\ncommands:\n"
+               "  ls      lists the entries\n"
+               "  stat    counts entries and bytes\n"
+               "  verify  checks the entries\n"
+               "  prune   removes entries by age and size\n"
+               "  clear   removes all entries\n"
+               "  export  writes the kernels to a pack\n"
+               "  import  takes kernels from a pack\n"
+               "\n'kiln cache ls --help' and the like explain each.\n",
     .run = cache_command,
 };
 
@@ -224,13 +215,14 @@ const command command_cache_ls = {
     .usage = "[OPTIONS]",
     .options = options,
     .max_operands = 0,
-    .details =
-        "\nColumns: the key's first 12 digits, architecture, bytes, age, last use, program with types and shape, schedule.\n"
-        "\nJSON: dir, unreadable (files that are no valid entry), entries (key, description, schedule, arch, registers,\n"
-        "spill_bytes, entry_bytes, image_bytes, created_unix, used_unix, compile_ms).\n"
-        "\nexample:\n"
-        "  kiln cache ls --json\n"
-        "\nexit codes: 0 done, 1 the work failed, 2 the command line is wrong.\n",
+    .details = "\nColumns: the key's first 12 digits, architecture, bytes, age, last use, program with types and "
+               "shape, schedule.\n"
+               "\nJSON: dir, unreadable (files that are no valid entry), entries (key, description, schedule, arch, "
+               "registers,\n"
+               "spill_bytes, entry_bytes, image_bytes, created_unix, used_unix, compile_ms).\n"
+               "\nexample:\n"
+               "  kiln cache ls --json\n"
+               "\nexit codes: 0 done, 1 the work failed, 2 the command line is wrong.\n",
     .run = ls_command,
 };
 
@@ -240,12 +232,11 @@ const command command_cache_stat = {
     .usage = "[OPTIONS]",
     .options = options,
     .max_operands = 0,
-    .details =
-        "\n'compiling' is the time that the entries once took to compile.\n"
-        "\nJSON: dir, entries, bytes, unreadable (files that are no valid entry), compile_ms.\n"
-        "\nexample:\n"
-        "  kiln cache stat --cache-dir /var/cache/kiln\n"
-        "\nexit codes: 0 done, 1 the work failed, 2 the command line is wrong.\n",
+    .details = "\n'compiling' is the time that the entries once took to compile.\n"
+               "\nJSON: dir, entries, bytes, unreadable (files that are no valid entry), compile_ms.\n"
+               "\nexample:\n"
+               "  kiln cache stat --cache-dir /var/cache/kiln\n"
+               "\nexit codes: 0 done, 1 the work failed, 2 the command line is wrong.\n",
     .run = stat_command,
 };
 
@@ -255,11 +246,10 @@ const command command_cache_clear = {
     .usage = "[OPTIONS]",
     .options = options,
     .max_operands = 0,
-    .details =
-        "\nRunning processes keep the kernels they have loaded.\n"
-        "\nJSON: dir, removed, bytes.\n"
-        "\nexample:\n"
-        "  kiln cache clear\n"
-        "\nexit codes: 0 done, 1 the work failed, 2 the command line is wrong.\n",
+    .details = "\nRunning processes keep the kernels they have loaded.\n"
+               "\nJSON: dir, removed, bytes.\n"
+               "\nexample:\n"
+               "  kiln cache clear\n"
+               "\nexit codes: 0 done, 1 the work failed, 2 the command line is wrong.\n",
     .run = clear_command,
 };

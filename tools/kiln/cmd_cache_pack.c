@@ -35,7 +35,7 @@ static int export_file(void *user, const cache_file *file) {
     transfer *t = user;
     kiln__key name;
     kiln__key_view key;
-    char build[sizeof((kiln__pack_row *)NULL)->nvrtc_build] = "";
+    char build[sizeof((kiln__bundle_row *)NULL)->nvrtc_build] = "";
     if (!file->found) {
         t->damaged++;
         return TOOL_OK;
@@ -73,11 +73,11 @@ static int export_command(const arguments *args) {
 
 /* ---- import ---- */
 
-static kiln_status import_kernel(transfer *t, const kiln__pack *pack, uint32_t i) {
-    const kiln__pack_row row = kiln__pack_row_at(pack, i);
+static kiln_status import_kernel(transfer *t, const kiln__bundle *pack, uint32_t i) {
+    const kiln__bundle_row row = kiln__bundle_row_at(pack, i);
     kiln__entry entry;
     kiln__key key;
-    if (!kiln__pack_entry(pack, i, &entry)) {
+    if (!kiln__bundle_entry(pack, i, &entry)) {
         t->damaged++;
         return KILN_OK;
     }
@@ -96,11 +96,11 @@ static kiln_status import_kernel(transfer *t, const kiln__pack *pack, uint32_t i
 
 static int import_command(const arguments *args) {
     transfer t = {.args = args};
-    kiln__pack *pack = NULL;
+    kiln__bundle *pack = NULL;
     if (args->operand_count == 0) return tool_usage(args, "the pack to read was expected");
     int code = cache_open(args, &t.disk);
     kiln_status status = code ? KILN_OK : kiln__disk_set_limit(t.disk, 0);
-    if (!code && !status) status = kiln__pack_open(args->operands[0], NULL, 0, &pack);
+    if (!code && !status) status = kiln__bundle_open(args->operands[0], NULL, 0, &pack);
     for (uint32_t i = 0; pack && i < pack->count && !status; i++) status = import_kernel(&t, pack, i);
     if (!code && !status && t.failed) {
         status = kiln__fail(KILN_E_IO, "%zu kernels cannot be written to the disk cache '%s'", t.failed,
@@ -109,7 +109,7 @@ static int import_command(const arguments *args) {
     if (status) code = tool_failed(args, status);
     if (!code) code = report(&t, "imported");
     if (!code && t.damaged) code = TOOL_FAILED;
-    kiln__pack_close(pack);
+    kiln__bundle_close(pack);
     kiln__disk_close(t.disk);
     return code;
 }

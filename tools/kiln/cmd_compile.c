@@ -8,8 +8,7 @@
 #include "kernel_request.h"
 #include "output_file.h"
 
-static kiln_status write_image(const char *path, const kernel_request *k)
-{
+static kiln_status write_image(const char *path, const kernel_request *k) {
     output_file file;
     size_t bytes;
     const char *image = kiln_kernel_image(k->kernel, &bytes);
@@ -22,16 +21,13 @@ static kiln_status write_image(const char *path, const kernel_request *k)
     return status;
 }
 
-static int report_json(const kernel_request *k, const char *path)
-{
-    return json_print(k->request.args,
-                      json_pack("{s:o, s:o, s:o, s:o}", "program", json_text(k->request.text), "origin",
-                                json_text(origin_name(k->info.origin)), "file", json_text(path), "kernel",
-                                json_plan(&k->info)));
+static int report_json(const kernel_request *k, const char *path) {
+    return json_print(k->request.args, json_pack("{s:o, s:o, s:o, s:o}", "program", json_text(k->request.text),
+                                                 "origin", json_text(origin_name(k->info.origin)), "file",
+                                                 json_text(path), "kernel", json_plan(&k->info)));
 }
 
-static int report(const kernel_request *k, const char *path)
-{
+static int report(const kernel_request *k, const char *path) {
     const kiln_plan_info *info = &k->info;
     if (arguments_has(k->request.args, OPTION_JSON)) return report_json(k, path);
     if (arguments_has(k->request.args, OPTION_QUIET)) return TOOL_OK;
@@ -39,13 +35,14 @@ static int report(const kernel_request *k, const char *path)
     if (info->registers >= 0) printf(", %d registers", info->registers);
     if (info->spill_bytes >= 0) printf(", %d bytes spilled", info->spill_bytes);
     printf(", %" PRId64 " bytes of %s, ", info->image_bytes, k->ptx ? "PTX" : "cubin");
-    if (info->origin == KILN_ORIGIN_COMPILED) printf("compiled in %.1f ms\n", info->compile_ms);
-    else printf("cached\n");
+    if (info->origin == KILN_ORIGIN_COMPILED)
+        printf("compiled in %.1f ms\n", info->compile_ms);
+    else
+        printf("cached\n");
     return TOOL_OK;
 }
 
-static int compile_command(const arguments *args)
-{
+static int compile_command(const arguments *args) {
     const char *path = arguments_value(args, OPTION_OUTPUT);
     kernel_request k;
     int code = kernel_request_open(args, true, true, &k);
@@ -59,9 +56,9 @@ static int compile_command(const arguments *args)
 }
 
 static const option_id options[] = {
-    OPTION_TENSOR, OPTION_OUT_TYPE, OPTION_SCALAR, OPTION_AXES, OPTION_KEEP_DIMS, OPTION_DROP_DIMS, OPTION_ARCH,
-    OPTION_OUTPUT, OPTION_PROGRAM, OPTION_CACHE_DIR, OPTION_NVRTC, OPTION_DRIVER, OPTION_JSON, OPTION_QUIET, OPTION_HELP,
-    OPTION_COUNT,
+    OPTION_TENSOR, OPTION_OUT_TYPE, OPTION_SCALAR,  OPTION_AXES,      OPTION_KEEP_DIMS, OPTION_DROP_DIMS,
+    OPTION_ARCH,   OPTION_OUTPUT,   OPTION_PROGRAM, OPTION_CACHE_DIR, OPTION_NVRTC,     OPTION_DRIVER,
+    OPTION_JSON,   OPTION_QUIET,    OPTION_HELP,    OPTION_COUNT,
 };
 
 const command command_compile = {
@@ -71,9 +68,12 @@ const command command_compile = {
     .options = options,
     .max_operands = 1,
     .details =
-        "\nNo GPU is needed. The kernel goes into the disk cache, where every later run finds it; -o writes its cubin or\n"
-        "PTX to a file besides. Without --arch it is made for this machine's GPU. Inputs are contiguous and aligned to\n"
-        "16 bytes. A scalar may be given as its type alone: --scalar eps=f64. Output types are as in 'kiln run --help'.\n"
+        "\nNo GPU is needed. The kernel goes into the disk cache, where every later run finds it; -o writes its cubin "
+        "or\n"
+        "PTX to a file besides. Without --arch it is made for this machine's GPU. Inputs are contiguous and aligned "
+        "to\n"
+        "16 bytes. A scalar may be given as its type alone: --scalar eps=f64. Output types are as in 'kiln run "
+        "--help'.\n"
         "\nJSON: program, origin (memory, pack, disk or compiled), file, kernel (arch, schedule, reason, registers,\n"
         "spill_bytes, shared_bytes, image_bytes, rows, cols, blocks, threads, step_ms).\n"
         "\nexamples:\n"

@@ -10,21 +10,19 @@
 #include "kernel_request.h"
 #include "tensor_spec.h"
 
-static const char *tensor_name(const request *r, size_t i)
-{
+static const char *tensor_name(const request *r, size_t i) {
     return i < r->input_count ? kiln_program_input_name(r->program, i)
                               : kiln_program_output_name(r->program, i - r->input_count);
 }
 
-static json_t *describe_tensors(const request *r, size_t first, size_t count)
-{
+static json_t *describe_tensors(const request *r, size_t first, size_t count) {
     json_t *list = json_array();
-    for (size_t i = first; i < first + count; i++) json_array_append_new(list, json_tensor(tensor_name(r, i), &r->tensors[i]));
+    for (size_t i = first; i < first + count; i++)
+        json_array_append_new(list, json_tensor(tensor_name(r, i), &r->tensors[i]));
     return list;
 }
 
-static json_t *describe_lines(const char *text)
-{
+static json_t *describe_lines(const char *text) {
     json_t *list = json_array();
     while (*text) {
         size_t length = strcspn(text, "\n");
@@ -34,8 +32,7 @@ static json_t *describe_lines(const char *text)
     return list;
 }
 
-static int report_json(const kernel_request *k)
-{
+static int report_json(const kernel_request *k) {
     const request *r = &k->request;
     json_t *object = json_pack("{s:o, s:o, s:o, s:o, s:o}", "program", json_text(r->text), "inputs",
                                describe_tensors(r, 0, r->input_count), "outputs",
@@ -46,8 +43,7 @@ static int report_json(const kernel_request *k)
 }
 
 /* Each line after the first is set under the text of the first. */
-static void print_lines(const char *title, const char *text)
-{
+static void print_lines(const char *title, const char *text) {
     for (bool first = true; *text; first = false) {
         size_t length = strcspn(text, "\n");
         char *line = strndup(text, length);
@@ -59,8 +55,7 @@ static void print_lines(const char *title, const char *text)
     }
 }
 
-static void report(const kernel_request *k)
-{
+static void report(const kernel_request *k) {
     const request *r = &k->request;
     const kiln_plan_info *info = &k->info;
     print_lines("program", r->text);
@@ -74,26 +69,30 @@ static void report(const kernel_request *k)
     print_lines("schedule", info->schedule);
     print_lines("why", info->reason);
     printf("%-10s", "launch");
-    if (info->blocks >= 0) printf("%" PRId64 " blocks of %d threads", info->blocks, info->threads);
-    else printf("as many blocks of %d threads as the rows need", info->threads);
+    if (info->blocks >= 0)
+        printf("%" PRId64 " blocks of %d threads", info->blocks, info->threads);
+    else
+        printf("as many blocks of %d threads as the rows need", info->threads);
     printf(", %" PRId64 " bytes of shared memory each\n", info->shared_bytes);
 }
 
-static int explain_command(const arguments *args)
-{
+static int explain_command(const arguments *args) {
     kernel_request k;
     int code = kernel_request_open(args, false, false, &k);
-    if (!code && arguments_has(args, OPTION_JSON)) code = report_json(&k);
-    else if (!code && arguments_has(args, OPTION_SOURCE)) fputs(k.info.source, stdout);
-    else if (!code) report(&k);
+    if (!code && arguments_has(args, OPTION_JSON))
+        code = report_json(&k);
+    else if (!code && arguments_has(args, OPTION_SOURCE))
+        fputs(k.info.source, stdout);
+    else if (!code)
+        report(&k);
     kernel_request_free(&k);
     return code;
 }
 
 static const option_id options[] = {
-    OPTION_TENSOR, OPTION_OUT_TYPE, OPTION_SCALAR, OPTION_AXES, OPTION_KEEP_DIMS, OPTION_DROP_DIMS, OPTION_ARCH,
-    OPTION_SOURCE, OPTION_PROGRAM, OPTION_CACHE_DIR, OPTION_NVRTC, OPTION_DRIVER, OPTION_JSON, OPTION_QUIET, OPTION_HELP,
-    OPTION_COUNT,
+    OPTION_TENSOR, OPTION_OUT_TYPE, OPTION_SCALAR,  OPTION_AXES,      OPTION_KEEP_DIMS, OPTION_DROP_DIMS,
+    OPTION_ARCH,   OPTION_SOURCE,   OPTION_PROGRAM, OPTION_CACHE_DIR, OPTION_NVRTC,     OPTION_DRIVER,
+    OPTION_JSON,   OPTION_QUIET,    OPTION_HELP,    OPTION_COUNT,
 };
 
 const command command_explain = {
@@ -103,7 +102,8 @@ const command command_explain = {
     .options = options,
     .max_operands = 1,
     .details =
-        "\nNothing is compiled; neither GPU nor NVRTC is needed. Without --arch it explains the kernel for this machine's\n"
+        "\nNothing is compiled; neither GPU nor NVRTC is needed. Without --arch it explains the kernel for this "
+        "machine's\n"
         "GPU, or for sm_90 where there is none.\n"
         "\nJSON: program, inputs and outputs (name, type, shape with null for a size left open), phases, kernel (as\n"
         "'kiln compile' has it), with --source also source.\n"

@@ -12,8 +12,7 @@ typedef struct system_report {
     int device_count;
 } system_report;
 
-static int inspect(const arguments *args, kiln_context *context, system_report *out)
-{
+static int inspect(const arguments *args, kiln_context *context, system_report *out) {
     *out = (system_report){.system.struct_size = sizeof out->system};
     kiln_status status = kiln_context_get_system_info(context, &out->system, &out->driver_error, &out->nvrtc_error);
     if (status) return tool_failed(args, status);
@@ -29,26 +28,25 @@ static int inspect(const arguments *args, kiln_context *context, system_report *
     return TOOL_OK;
 }
 
-static int report_json(const arguments *args, const system_report *r)
-{
+static int report_json(const arguments *args, const system_report *r) {
     const kiln_system_info *s = &r->system;
     json_t *devices = json_array(), *archs = json_array();
     for (int i = 0; i < 64 && s->nvrtc_archs[i]; i++) json_array_append_new(archs, json_arch(s->nvrtc_archs[i], 0));
     for (int i = 0; i < r->device_count; i++) {
         const kiln_device_info *d = &r->devices[i];
         json_array_append_new(devices, json_pack("{s:i, s:o, s:o, s:i, s:I, s:I, s:I, s:I}", "ordinal", i, "name",
-                                                 json_text(d->name), "arch", json_arch(d->arch, 0), "sm_count", d->sm_count,
-                                                 "shared_per_block", (json_int_t)d->shared_per_block, "shared_per_sm",
-                                                 (json_int_t)d->shared_per_sm, "l2_bytes", (json_int_t)d->l2_bytes,
-                                                 "memory_bytes", (json_int_t)d->memory_bytes));
+                                                 json_text(d->name), "arch", json_arch(d->arch, 0), "sm_count",
+                                                 d->sm_count, "shared_per_block", (json_int_t)d->shared_per_block,
+                                                 "shared_per_sm", (json_int_t)d->shared_per_sm, "l2_bytes",
+                                                 (json_int_t)d->l2_bytes, "memory_bytes", (json_int_t)d->memory_bytes));
     }
     const bool driver = s->driver_path[0] != '\0', nvrtc = s->nvrtc_path[0] != '\0';
     json_t *driver_object = json_pack("{s:o, s:o, s:o}", "path", json_text(driver ? s->driver_path : NULL), "version",
                                       driver ? json_integer(s->driver_version) : json_null(), "error",
                                       json_text(driver ? NULL : r->driver_error));
     json_t *nvrtc_object = json_pack("{s:o, s:o, s:o, s:o}", "path", json_text(nvrtc ? s->nvrtc_path : NULL), "version",
-                                     nvrtc ? json_sprintf("%d.%d", s->nvrtc_major, s->nvrtc_minor) : json_null(), "archs",
-                                     archs, "error", json_text(nvrtc ? NULL : r->nvrtc_error));
+                                     nvrtc ? json_sprintf("%d.%d", s->nvrtc_major, s->nvrtc_minor) : json_null(),
+                                     "archs", archs, "error", json_text(nvrtc ? NULL : r->nvrtc_error));
     return json_print(args, json_pack("{s:s, s:o, s:o, s:o, s:o}", "version", kiln_version(), "driver", driver_object,
                                       "nvrtc", nvrtc_object, "devices", devices, "cache_dir",
                                       json_text(s->cache_dir[0] ? s->cache_dir : NULL)));
@@ -59,8 +57,7 @@ static void print_line(const char *text) {
     printf("\n");
 }
 
-static void report(const system_report *r)
-{
+static void report(const system_report *r) {
     const kiln_system_info *s = &r->system;
     printf("%-8s %s\n", "kiln", kiln_version());
     if (s->driver_path[0]) {
@@ -82,28 +79,29 @@ static void report(const system_report *r)
     print_line(s->cache_dir[0] ? s->cache_dir : "none");
     for (int i = 0; i < r->device_count; i++) {
         const kiln_device_info *d = &r->devices[i];
-        printf("device %d %s, sm_%d, %d SMs, %.1f GiB, %.1f MiB of L2, %.0f KiB of shared memory per block\n", i, d->name,
-               d->arch, d->sm_count, (double)d->memory_bytes / 1073741824.0, (double)d->l2_bytes / 1048576.0,
+        printf("device %d %s, sm_%d, %d SMs, %.1f GiB, %.1f MiB of L2, %.0f KiB of shared memory per block\n", i,
+               d->name, d->arch, d->sm_count, (double)d->memory_bytes / 1073741824.0, (double)d->l2_bytes / 1048576.0,
                (double)d->shared_per_block / 1024.0);
     }
     if (r->device_count == 0) printf("%-8s none\n", "devices");
 }
 
-static int info_command(const arguments *args)
-{
+static int info_command(const arguments *args) {
     kiln_context *context = NULL;
     system_report r = {0};
     int code = tool_context_create(args, &context);
     if (!code) code = inspect(args, context, &r);
-    if (!code && arguments_has(args, OPTION_JSON)) code = report_json(args, &r);
-    else if (!code) report(&r);
+    if (!code && arguments_has(args, OPTION_JSON))
+        code = report_json(args, &r);
+    else if (!code)
+        report(&r);
     free(r.devices);
     kiln_context_destroy(context);
     return code;
 }
 
-static const option_id options[] = {OPTION_CACHE_DIR, OPTION_NVRTC, OPTION_DRIVER, OPTION_JSON, OPTION_QUIET, OPTION_HELP,
-                                    OPTION_COUNT};
+static const option_id options[] = {OPTION_CACHE_DIR, OPTION_NVRTC, OPTION_DRIVER, OPTION_JSON,
+                                    OPTION_QUIET,     OPTION_HELP,  OPTION_COUNT};
 
 const command command_info = {
     .name = "info",
@@ -113,7 +111,8 @@ const command command_info = {
     .max_operands = 0,
     .details =
         "\nA missing driver, NVRTC or GPU is told and is no failure.\n"
-        "\nJSON: version, driver (path, version, error), nvrtc (path, version, archs, error), devices (ordinal, name, arch,\n"
+        "\nJSON: version, driver (path, version, error), nvrtc (path, version, archs, error), devices (ordinal, name, "
+        "arch,\n"
         "sm_count, shared_per_block, shared_per_sm, l2_bytes, memory_bytes), cache_dir. What is missing is null.\n"
         "\nexamples:\n"
         "  kiln info\n"

@@ -15,24 +15,22 @@
 
 typedef struct run {
     request request;
-    char *paths[KILN_MAX_TENSORS];  /* of the files, as the tensors */
+    char *paths[KILN_MAX_TENSORS]; /* of the files, as the tensors */
     bool on_gpu;
     kiln_cpu_options cpu;
     char device_name[128];
-    kiln_plan *plan;                /* on the GPU */
+    kiln_plan *plan; /* on the GPU */
     kiln_plan_info info;
     double read_ms, run_ms, kernel_ms, write_ms;
 } run;
 
-static double now_ms(void)
-{
+static double now_ms(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
 }
 
-static int read_inputs(run *r)
-{
+static int read_inputs(run *r) {
     for (size_t i = 0; i < r->request.input_count; i++) {
         const char *name = kiln_program_input_name(r->request.program, i);
         kiln_type type;
@@ -48,8 +46,7 @@ static int read_inputs(run *r)
     return TOOL_OK;
 }
 
-static int allocate_outputs(run *r)
-{
+static int allocate_outputs(run *r) {
     for (size_t i = 0; i < r->request.output_count; i++) {
         kiln_tensor *tensor = &r->request.tensors[r->request.input_count + i];
         char **path = &r->paths[r->request.input_count + i];
@@ -80,19 +77,20 @@ static int allocate_outputs(run *r)
 }
 
 /* What floats are computed in, which only the CPU reference can be told. */
-static int choose_precision(run *r)
-{
+static int choose_precision(run *r) {
     const char *wanted = arguments_value(r->request.args, OPTION_PRECISION);
     if (!wanted) return TOOL_OK;
-    if (r->on_gpu) return tool_usage(r->request.args, "--precision is for the CPU reference: --device cpu was expected");
-    if (strcmp(wanted, "program") == 0) r->cpu.precision = KILN_PRECISION_PROGRAM;
-    else if (strcmp(wanted, "double") != 0) return tool_usage(r->request.args, "--precision %s: double or program was expected", wanted);
+    if (r->on_gpu)
+        return tool_usage(r->request.args, "--precision is for the CPU reference: --device cpu was expected");
+    if (strcmp(wanted, "program") == 0)
+        r->cpu.precision = KILN_PRECISION_PROGRAM;
+    else if (strcmp(wanted, "double") != 0)
+        return tool_usage(r->request.args, "--precision %s: double or program was expected", wanted);
     return TOOL_OK;
 }
 
 /* Decides where to run. Without --device a missing GPU is no failure, but it is told. */
-static int open_device(run *r, gpu *g)
-{
+static int open_device(run *r, gpu *g) {
     const arguments *args = r->request.args;
     const char *wanted = arguments_value(args, OPTION_DEVICE);
     if (!wanted) wanted = "auto";
@@ -115,8 +113,7 @@ static int open_device(run *r, gpu *g)
     return TOOL_OK;
 }
 
-static kiln_status compute_on_gpu(run *r, const gpu *g)
-{
+static kiln_status compute_on_gpu(run *r, const gpu *g) {
     request *q = &r->request;
     const size_t count = q->input_count + q->output_count;
     kiln_tensor device[KILN_MAX_TENSORS] = {{0}};
@@ -129,8 +126,7 @@ static kiln_status compute_on_gpu(run *r, const gpu *g)
     return status;
 }
 
-static int compute(run *r, const gpu *g)
-{
+static int compute(run *r, const gpu *g) {
     request *q = &r->request;
     const double start = now_ms();
     kiln_status status = r->on_gpu ? compute_on_gpu(r, g)
@@ -146,8 +142,7 @@ static int compute(run *r, const gpu *g)
 }
 
 /* All files are complete on the disk before the first one replaces an old one. */
-static int write_outputs(run *r)
-{
+static int write_outputs(run *r) {
     output_file files[KILN_MAX_TENSORS];
     const size_t inputs = r->request.input_count, count = r->request.output_count;
     size_t opened = 0, i = 0;
@@ -163,20 +158,20 @@ static int write_outputs(run *r)
     }
     int code = TOOL_OK;
     if (status) {
-        code = tool_failed_at(r->request.args, status, "output '%s': ", kiln_program_output_name(r->request.program, i - 1));
+        code = tool_failed_at(r->request.args, status,
+                              "output '%s': ", kiln_program_output_name(r->request.program, i - 1));
     }
     for (size_t k = 0; k < opened; k++) output_file_discard(&files[k]);
     return code;
 }
 
-static json_t *describe_files(const run *r, bool outputs)
-{
+static json_t *describe_files(const run *r, bool outputs) {
     json_t *list = json_array();
     const size_t first = outputs ? r->request.input_count : 0;
     const size_t count = outputs ? r->request.output_count : r->request.input_count;
     for (size_t i = 0; i < count; i++) {
-        const char *name = outputs ? kiln_program_output_name(r->request.program, i)
-                                   : kiln_program_input_name(r->request.program, i);
+        const char *name =
+            outputs ? kiln_program_output_name(r->request.program, i) : kiln_program_input_name(r->request.program, i);
         json_t *item = json_tensor(name, &r->request.tensors[first + i]);
         json_object_set_new(item, "file", json_text(r->paths[first + i]));
         json_array_append_new(list, item);
@@ -184,21 +179,19 @@ static json_t *describe_files(const run *r, bool outputs)
     return list;
 }
 
-static int report_json(const run *r)
-{
+static int report_json(const run *r) {
     json_t *times = json_pack("{s:o, s:o, s:o, s:o}", "read", json_ms(r->read_ms), "run", json_ms(r->run_ms), "kernel",
                               r->on_gpu ? json_ms(r->kernel_ms) : json_null(), "write", json_ms(r->write_ms));
-    json_t *object = json_pack("{s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o}",
-                               "program", json_text(r->request.text), "device", r->on_gpu ? "cuda" : "cpu",
-                               "device_name", r->on_gpu ? json_text(r->device_name) : json_null(),
-                               "inputs", describe_files(r, false), "outputs", describe_files(r, true),
-                               "origin", r->on_gpu ? json_text(origin_name(r->info.origin)) : json_null(),
-                               "kernel", r->on_gpu ? json_plan(&r->info) : json_null(), "time_ms", times);
+    json_t *object =
+        json_pack("{s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "program", json_text(r->request.text), "device",
+                  r->on_gpu ? "cuda" : "cpu", "device_name", r->on_gpu ? json_text(r->device_name) : json_null(),
+                  "inputs", describe_files(r, false), "outputs", describe_files(r, true), "origin",
+                  r->on_gpu ? json_text(origin_name(r->info.origin)) : json_null(), "kernel",
+                  r->on_gpu ? json_plan(&r->info) : json_null(), "time_ms", times);
     return json_print(r->request.args, object);
 }
 
-static int report(const run *r)
-{
+static int report(const run *r) {
     if (arguments_has(r->request.args, OPTION_JSON)) return report_json(r);
     if (arguments_has(r->request.args, OPTION_QUIET)) return TOOL_OK;
     for (size_t i = 0; i < r->request.output_count; i++) {
@@ -218,8 +211,7 @@ static int report(const run *r)
     return TOOL_OK;
 }
 
-static int run_steps(run *r, gpu *g)
-{
+static int run_steps(run *r, gpu *g) {
     double start = now_ms();
     int code = read_inputs(r);
     r->read_ms = now_ms() - start;
@@ -234,8 +226,7 @@ static int run_steps(run *r, gpu *g)
     return code ? code : report(r);
 }
 
-static int run_command(const arguments *args)
-{
+static int run_command(const arguments *args) {
     if (arguments_has(args, OPTION_KEEP_DIMS) && arguments_has(args, OPTION_DROP_DIMS)) {
         return tool_usage(args, "--keep-dims and --drop-dims are both given");
     }
@@ -254,9 +245,9 @@ static int run_command(const arguments *args)
 }
 
 static const option_id options[] = {
-    OPTION_IN, OPTION_OUT, OPTION_SCALAR, OPTION_AXES, OPTION_KEEP_DIMS, OPTION_DROP_DIMS, OPTION_DEVICE, OPTION_PRECISION,
-    OPTION_PROGRAM,
-    OPTION_CACHE_DIR, OPTION_NVRTC, OPTION_DRIVER, OPTION_JSON, OPTION_QUIET, OPTION_HELP, OPTION_COUNT,
+    OPTION_IN,     OPTION_OUT,       OPTION_SCALAR,  OPTION_AXES,      OPTION_KEEP_DIMS, OPTION_DROP_DIMS,
+    OPTION_DEVICE, OPTION_PRECISION, OPTION_PROGRAM, OPTION_CACHE_DIR, OPTION_NVRTC,     OPTION_DRIVER,
+    OPTION_JSON,   OPTION_QUIET,     OPTION_HELP,    OPTION_COUNT,
 };
 
 const command command_run = {
@@ -266,17 +257,23 @@ const command command_run = {
     .options = options,
     .max_operands = 1,
     .details =
-        "\nEvery name that the program reads and does not assign is given by --in or --scalar. --in, --out and --scalar\n"
+        "\nEvery name that the program reads and does not assign is given by --in or --scalar. --in, --out and "
+        "--scalar\n"
         "are repeated or parted by commas. A file may be input and output at once; outputs replace their files only\n"
         "after everything has worked.\n"
-        "\nWithout a type, an output of truth values is stored as bool, one of integers as i32 or i64 as it was computed,\n"
-        "and a floating one in the widest floating type among the inputs (f32 where there is none). NumPy has no bf16 or\n"
+        "\nWithout a type, an output of truth values is stored as bool, one of integers as i32 or i64 as it was "
+        "computed,\n"
+        "and a floating one in the widest floating type among the inputs (f32 where there is none). NumPy has no bf16 "
+        "or\n"
         "fp8: they are written as uint16 and uint8, and read back with :bf16, :e4m3 or :e5m2.\n"
-        "\nThe CPU reference computes floats in double and rounds what it stores: the best answer, which is finite where f32\n"
-        "overflows in a kernel. With --precision program it has the overflow, cancellation and rounding of the program's own\n"
+        "\nThe CPU reference computes floats in double and rounds what it stores: the best answer, which is finite "
+        "where f32\n"
+        "overflows in a kernel. With --precision program it has the overflow, cancellation and rounding of the "
+        "program's own\n"
         "types, though not a kernel's last bits: sums are added in another order.\n"
         "\nJSON: program, device, device_name, inputs and outputs (name, type, shape, file), origin (memory, pack,\n"
-        "disk or compiled), kernel (arch, schedule, reason, registers, ...), time_ms (read, run, kernel, write). What the CPU\n"
+        "disk or compiled), kernel (arch, schedule, reason, registers, ...), time_ms (read, run, kernel, write). What "
+        "the CPU\n"
         "reference does not have is null.\n"
         "\nexamples:\n"
         "  kiln run 'y = softmax(x)' --in x=a.npy --out y=b.npy\n"

@@ -5,8 +5,7 @@
 
 #include <stdio.h>
 
-kiln_status gpu_open(const char *driver_path, int ordinal, gpu *out)
-{
+kiln_status gpu_open(const char *driver_path, int ordinal, gpu *out) {
     *out = (gpu){0};
     kiln_status status = kiln__driver_open(driver_path, &out->driver);
     if (status) {
@@ -26,36 +25,31 @@ kiln_status gpu_open(const char *driver_path, int ordinal, gpu *out)
     return gpu_status(out, out->driver->CtxSetCurrent(out->context), "the primary context cannot be made current");
 }
 
-void gpu_close(gpu *g)
-{
+void gpu_close(gpu *g) {
     if (!g->context) return;
     (void)g->driver->CtxSetCurrent(NULL);
     (void)g->driver->DevicePrimaryCtxRelease(g->device);
     g->context = NULL;
 }
 
-int64_t gpu_tensor_elements(const kiln_tensor *tensor)
-{
+int64_t gpu_tensor_elements(const kiln_tensor *tensor) {
     int64_t elements = 1;
     for (int32_t i = 0; i < tensor->rank; i++) elements *= tensor->sizes[i];
     return elements;
 }
 
-static size_t tensor_bytes(const kiln_tensor *tensor)
-{
+static size_t tensor_bytes(const kiln_tensor *tensor) {
     return (size_t)gpu_tensor_elements(tensor) * kiln_type_size(tensor->type);
 }
 
 /* Addresses are integers in the driver and pointers in a tensor. */
 static kiln__CUdeviceptr address_of(const kiln_tensor *tensor) { return (kiln__CUdeviceptr)(uintptr_t)tensor->data; }
 
-kiln_status gpu_status(const gpu *g, kiln__CUresult result, const char *what)
-{
+kiln_status gpu_status(const gpu *g, kiln__CUresult result, const char *what) {
     return result ? kiln__driver_fail(g->driver, KILN_E_LAUNCH, result, what) : KILN_OK;
 }
 
-kiln_status gpu_allocate(const gpu *g, size_t bytes, void **out)
-{
+kiln_status gpu_allocate(const gpu *g, size_t bytes, void **out) {
     kiln__CUdeviceptr address = 0;
     char what[64];
     kiln__CUresult result = g->driver->MemAlloc(&address, bytes ? bytes : 1); /* the driver refuses 0 bytes */
@@ -65,13 +59,11 @@ kiln_status gpu_allocate(const gpu *g, size_t bytes, void **out)
     return KILN_OK;
 }
 
-void gpu_free(const gpu *g, void *data)
-{
+void gpu_free(const gpu *g, void *data) {
     if (data) (void)g->driver->MemFree((kiln__CUdeviceptr)(uintptr_t)data);
 }
 
-kiln_status gpu_copy_in(const gpu *g, const kiln_tensor *tensors, size_t count, size_t copied, kiln_tensor *out)
-{
+kiln_status gpu_copy_in(const gpu *g, const kiln_tensor *tensors, size_t count, size_t copied, kiln_tensor *out) {
     for (size_t i = 0; i < count; i++) {
         out[i] = tensors[i];
         out[i].data = NULL;
@@ -88,15 +80,13 @@ kiln_status gpu_copy_in(const gpu *g, const kiln_tensor *tensors, size_t count, 
     return KILN_OK;
 }
 
-kiln_status gpu_copy_out(const gpu *g, const kiln_tensor *from, const kiln_tensor *to)
-{
+kiln_status gpu_copy_out(const gpu *g, const kiln_tensor *from, const kiln_tensor *to) {
     const size_t bytes = tensor_bytes(to);
     if (bytes == 0) return KILN_OK;
     return gpu_status(g, g->driver->MemcpyDtoH(to->data, address_of(from), bytes), "copying from the device");
 }
 
-void gpu_free_tensors(const gpu *g, kiln_tensor *tensors, size_t count)
-{
+void gpu_free_tensors(const gpu *g, kiln_tensor *tensors, size_t count) {
     for (size_t i = 0; i < count; i++) {
         gpu_free(g, tensors[i].data);
         tensors[i].data = NULL;
@@ -104,9 +94,8 @@ void gpu_free_tensors(const gpu *g, kiln_tensor *tensors, size_t count)
 }
 
 static kiln_status launch_between(const gpu *g, const kiln_plan *plan, void *const *data, size_t count,
-                                  const kiln_scalar *scalars, size_t scalar_count, kiln__CUevent start, kiln__CUevent stop,
-                                  double *kernel_ms)
-{
+                                  const kiln_scalar *scalars, size_t scalar_count, kiln__CUevent start,
+                                  kiln__CUevent stop, double *kernel_ms) {
     const kiln__driver *driver = g->driver;
     float elapsed = 0;
     kiln__CUresult result = driver->EventRecord(start, NULL);
@@ -122,8 +111,7 @@ static kiln_status launch_between(const gpu *g, const kiln_plan *plan, void *con
 }
 
 kiln_status gpu_launch(const gpu *g, const kiln_plan *plan, const kiln_tensor *tensors, size_t tensor_count,
-                       const kiln_scalar *scalars, size_t scalar_count, double *kernel_ms)
-{
+                       const kiln_scalar *scalars, size_t scalar_count, double *kernel_ms) {
     void *data[KILN_MAX_TENSORS];
     kiln__CUevent events[2] = {NULL, NULL};
     kiln_status status = KILN_OK;

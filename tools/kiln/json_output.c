@@ -9,8 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-json_t *json_text(const char *text)
-{
+json_t *json_text(const char *text) {
     if (!text) return json_null();
     json_t *string = json_string(text);
     if (string) return string;
@@ -28,8 +27,7 @@ json_t *json_ms(double ms) { return json_real(round(ms * 1e6) / 1e6); }
 
 json_t *json_arch(int arch, int is_ptx) { return json_sprintf("%s_%d", is_ptx ? "compute" : "sm", arch); }
 
-json_t *json_tensor(const char *name, const kiln_tensor *tensor)
-{
+json_t *json_tensor(const char *name, const kiln_tensor *tensor) {
     json_t *shape = json_array();
     for (int32_t i = 0; i < tensor->rank; i++) {
         json_array_append_new(shape, tensor->sizes[i] < 0 ? json_null() : json_integer(tensor->sizes[i]));
@@ -39,8 +37,7 @@ json_t *json_tensor(const char *name, const kiln_tensor *tensor)
 
 json_t *json_known(int64_t value) { return value < 0 ? json_null() : json_integer(value); }
 
-const char *origin_name(kiln_origin origin)
-{
+const char *origin_name(kiln_origin origin) {
     switch (origin) {
     case KILN_ORIGIN_MEMORY: return "memory";
     case KILN_ORIGIN_DISK: return "disk";
@@ -50,28 +47,28 @@ const char *origin_name(kiln_origin origin)
     return "unknown";
 }
 
-json_t *json_plan(const kiln_plan_info *info)
-{
-    json_t *times = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "parse", json_ms(info->parse_ms), "schedule",
-                              json_ms(info->schedule_ms), "emit", json_ms(info->emit_ms), "lookup",
-                              json_ms(info->lookup_ms), "compile", json_ms(info->compile_ms), "load",
-                              json_ms(info->load_ms));
-    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:o, s:I, s:o, s:i, s:o}",
-                     "arch", json_arch(info->arch, info->is_ptx), "schedule", json_text(info->schedule),
-                     "reason", json_text(info->reason), "registers", json_known(info->registers),
-                     "spill_bytes", json_known(info->spill_bytes), "shared_bytes", (json_int_t)info->shared_bytes,
-                     "image_bytes", json_known(info->image_bytes > 0 ? info->image_bytes : -1), "rows", json_known(info->rows),
-                     "cols", (json_int_t)info->cols, "blocks", json_known(info->blocks), "threads", info->threads,
-                     "step_ms", times);
+json_t *json_plan(const kiln_plan_info *info) {
+    json_t *times =
+        json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "parse", json_ms(info->parse_ms), "schedule",
+                  json_ms(info->schedule_ms), "emit", json_ms(info->emit_ms), "lookup", json_ms(info->lookup_ms),
+                  "compile", json_ms(info->compile_ms), "load", json_ms(info->load_ms));
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:o, s:I, s:o, s:i, s:o}", "arch",
+                     json_arch(info->arch, info->is_ptx), "schedule", json_text(info->schedule), "reason",
+                     json_text(info->reason), "registers", json_known(info->registers), "spill_bytes",
+                     json_known(info->spill_bytes), "shared_bytes", (json_int_t)info->shared_bytes, "image_bytes",
+                     json_known(info->image_bytes > 0 ? info->image_bytes : -1), "rows", json_known(info->rows), "cols",
+                     (json_int_t)info->cols, "blocks", json_known(info->blocks), "threads", info->threads, "step_ms",
+                     times);
 }
 
-int json_print(const arguments *args, json_t *object)
-{
+int json_print(const arguments *args, json_t *object) {
     int code = TOOL_OK;
-    if (!object) code = tool_failed(args, kiln__out_of_memory());
+    if (!object)
+        code = tool_failed(args, kiln__out_of_memory());
     else if (json_dumpf(object, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(12))) {
         code = tool_failed(args, kiln__fail(KILN_E_IO, "JSON cannot be written to standard output"));
-    } else putchar('\n');
+    } else
+        putchar('\n');
     json_decref(object);
     return code;
 }

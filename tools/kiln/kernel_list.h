@@ -3,7 +3,7 @@
 #ifndef KILN_TOOL_KERNEL_LIST_H
 #define KILN_TOOL_KERNEL_LIST_H
 
-#include "context.h"
+#include "runtime/context.h"
 #include "manifest.h"
 #include "tool.h"
 

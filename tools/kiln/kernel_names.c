@@ -56,7 +56,8 @@ kiln_status kernel_name_of_key(const uint8_t *material, size_t size, kiln__key *
     char *source = strndup(view.source, view.source_size);
     char *brief = source ? shorten(source) : NULL;
     kiln_status status = brief ? KILN_OK : kiln__out_of_memory();
-    /* Every kernel begins with this file: where it is another, so is the build. Keys of older ones begin with a comment. */
+    /* Every kernel begins with this file: where it is another, so is the build. Keys of older ones begin with a
+     * comment. */
     if (!status && (kiln__source_code(brief) != brief || !strstr(brief, "\n#include \"device.cuh\"\n") ||
                     !kernel_options_are_ours(&view)))
         status = foreign();

@@ -7,13 +7,12 @@
 
 #define ARCH_WITHOUT_GPU 90
 
-static int read_tensors(kernel_request *k)
-{
+static int read_tensors(kernel_request *k) {
     request *r = &k->request;
     for (size_t i = 0; i < r->input_count; i++) {
         if (tensor_spec_parse(request_input(r, i), &r->tensors[i])) {
-            return tool_usage(r->args, "--tensor %s=%s: %s", kiln_program_input_name(r->program, i), request_input(r, i),
-                              kiln_last_error());
+            return tool_usage(r->args, "--tensor %s=%s: %s", kiln_program_input_name(r->program, i),
+                              request_input(r, i), kiln_last_error());
         }
     }
     for (size_t i = 0; i < r->output_count; i++) {
@@ -29,8 +28,7 @@ static int read_tensors(kernel_request *k)
     return TOOL_OK;
 }
 
-static int choose_arch(kernel_request *k, bool arch_needed)
-{
+static int choose_arch(kernel_request *k, bool arch_needed) {
     const arguments *args = k->request.args;
     const char *text = arguments_value(args, OPTION_ARCH);
     kiln_device_info info = {.struct_size = sizeof info};
@@ -45,8 +43,7 @@ static int choose_arch(kernel_request *k, bool arch_needed)
     return arch_needed ? tool_usage(args, "there is no GPU to compile for; --arch sm_90, say, was expected") : TOOL_OK;
 }
 
-int kernel_request_open(const arguments *args, bool compile, bool arch_needed, kernel_request *out)
-{
+int kernel_request_open(const arguments *args, bool compile, bool arch_needed, kernel_request *out) {
     *out = (kernel_request){.info = KILN_PLAN_INFO_INIT};
     request *r = &out->request;
     if (arguments_has(args, OPTION_KEEP_DIMS) && arguments_has(args, OPTION_DROP_DIMS)) {
@@ -62,8 +59,7 @@ int kernel_request_open(const arguments *args, bool compile, bool arch_needed, k
     return status ? tool_failed(args, status) : TOOL_OK;
 }
 
-void kernel_request_free(kernel_request *k)
-{
+void kernel_request_free(kernel_request *k) {
     kiln_kernel_destroy(k->kernel);
     request_free(&k->request);
 }

@@ -10,16 +10,16 @@
 #include "tool.h"
 
 static const command *const commands[] = {
-    &command_run, &command_compile, &command_precompile, &command_explain, &command_bench, &command_info, &command_cache,
-    &command_cache_ls, &command_cache_stat, &command_cache_verify, &command_cache_prune,
-    &command_cache_clear, &command_cache_export, &command_cache_import,
+    &command_run,         &command_compile,     &command_precompile,   &command_explain,      &command_bench,
+    &command_info,        &command_cache,       &command_cache_ls,     &command_cache_stat,   &command_cache_verify,
+    &command_cache_prune, &command_cache_clear, &command_cache_export, &command_cache_import,
 };
 enum { COMMAND_COUNT = sizeof commands / sizeof commands[0] };
 
-static void help(FILE *to)
-{
+static void help(FILE *to) {
     fputs("usage: kiln COMMAND [OPTIONS]\n\n"
-          "Turns row programs such as 'y = softmax(x * scale)' into fused CUDA kernels.\n\ncommands:\n", to);
+          "Turns row programs such as 'y = softmax(x * scale)' into fused CUDA kernels.\n\ncommands:\n",
+          to);
     for (size_t i = 0; i < COMMAND_COUNT; i++) {
         if (commands[i] != &command_cache) fprintf(to, "  %-12s %s\n", commands[i]->name, commands[i]->summary);
     }
@@ -28,30 +28,30 @@ static void help(FILE *to)
           "  1  the work failed: a file, the program, the compile, the launch\n"
           "  2  the command line is wrong\n"
           "  3  a GPU, the CUDA driver or NVRTC is required and not there\n\n"
-          "'kiln COMMAND --help' explains a command. 'kiln --version' prints the version.\n", to);
+          "'kiln COMMAND --help' explains a command. 'kiln --version' prints the version.\n",
+          to);
 }
 
-static const command *find_command(const char *name)
-{
+static const command *find_command(const char *name) {
     for (size_t i = 0; i < COMMAND_COUNT; i++) {
         if (strcmp(commands[i]->name, name) == 0) return commands[i];
     }
     return NULL;
 }
 
-static int dispatch(const command *chosen, int argc, char **argv)
-{
+static int dispatch(const command *chosen, int argc, char **argv) {
     arguments args;
     int code = arguments_parse(chosen, argc, argv, &args);
-    if (!code && arguments_has(&args, OPTION_HELP)) command_help(chosen, stdout);
-    else if (!code) code = chosen->run(&args);
+    if (!code && arguments_has(&args, OPTION_HELP))
+        command_help(chosen, stdout);
+    else if (!code)
+        code = chosen->run(&args);
     arguments_free(&args);
     return code;
 }
 
 /* What was printed may lie in a buffer, and its writing may fail: on a full disk, say. */
-static int flushed(int code)
-{
+static int flushed(int code) {
     if ((fflush(stdout) || ferror(stdout)) && code == TOOL_OK) {
         fputs("kiln: standard output cannot be written\n", stderr);
         return TOOL_FAILED;
@@ -59,8 +59,7 @@ static int flushed(int code)
     return code;
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is told of, and the old one left as it was */
     if (argc < 2) {
         fputs("kiln: a command was expected\nTry 'kiln --help'.\n", stderr);

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 
 #include "base/status.h"
-#include "plan/device.h"
+#include "schedule/device.h"
 
 typedef struct manifest_tensor {
     char *name;

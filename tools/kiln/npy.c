@@ -28,8 +28,7 @@ typedef struct source {
 } source;
 
 /* Reads up to size bytes; less only at the end of the file. */
-static kiln_status read_bytes(source *s, void *to, size_t size, size_t *got)
-{
+static kiln_status read_bytes(source *s, void *to, size_t size, size_t *got) {
     *got = 0;
     while (*got < size) {
         ssize_t n = read(s->fd, (char *)to + *got, size - *got);
@@ -42,8 +41,7 @@ static kiln_status read_bytes(source *s, void *to, size_t size, size_t *got)
     return KILN_OK;
 }
 
-static kiln_status read_header(source *s, npy_header *out)
-{
+static kiln_status read_header(source *s, npy_header *out) {
     unsigned char head[12];
     size_t got, length = 0;
     kiln_status status = read_bytes(s, head, 8, &got);
@@ -53,7 +51,8 @@ static kiln_status read_header(source *s, npy_header *out)
     }
     if (got < 8) return kiln__fail(KILN_E_FORMAT, "%s: is cut off before its .npy header", s->path);
     if (head[6] < 1 || head[6] > 3 || head[7] != 0) {
-        return kiln__fail(KILN_E_FORMAT, "%s: has .npy format %d.%d; 1.0, 2.0 or 3.0 was expected", s->path, head[6], head[7]);
+        return kiln__fail(KILN_E_FORMAT, "%s: has .npy format %d.%d; 1.0, 2.0 or 3.0 was expected", s->path, head[6],
+                          head[7]);
     }
     const size_t digits = head[6] == 1 ? 2 : 4;
     status = read_bytes(s, head + 8, digits, &got);
@@ -61,15 +60,15 @@ static kiln_status read_header(source *s, npy_header *out)
     if (got < digits) return kiln__fail(KILN_E_FORMAT, "%s: is cut off before its .npy header", s->path);
     for (size_t i = digits; i-- > 0;) length = length << 8 | head[8 + i];
     if (length > NPY_MAX_HEADER) {
-        return kiln__fail(KILN_E_FORMAT, "%s: claims a .npy header of %zu bytes; at most %u were expected", s->path, length,
-                          NPY_MAX_HEADER);
+        return kiln__fail(KILN_E_FORMAT, "%s: claims a .npy header of %zu bytes; at most %u were expected", s->path,
+                          length, NPY_MAX_HEADER);
     }
     char *text = malloc(length + 1);
     if (!text) return kiln__out_of_memory();
     status = read_bytes(s, text, length, &got);
     if (!status && got < length) {
-        status = kiln__fail(KILN_E_FORMAT, "%s: is cut off within its .npy header: %zu of %zu bytes are there", s->path, got,
-                            length);
+        status = kiln__fail(KILN_E_FORMAT, "%s: is cut off within its .npy header: %zu of %zu bytes are there", s->path,
+                            got, length);
     }
     if (!status) status = npy_header_parse(s->path, text, length, out);
     free(text);
@@ -78,13 +77,12 @@ static kiln_status read_header(source *s, npy_header *out)
 
 /* A regular file's length is checked before memory is taken for what its header claims; of a pipe, memory grows with
  * what really arrives. */
-static kiln_status read_data(source *s, const npy_header *header, void **out)
-{
+static kiln_status read_data(source *s, const npy_header *header, void **out) {
     const size_t total = (size_t)header->bytes;
     size_t capacity = total, done = 0, got = 0;
     if (s->left >= 0 && s->left < header->bytes) {
-        return kiln__fail(KILN_E_FORMAT, "%s: is cut off: its shape needs %zu bytes of data, %" PRId64 " are there", s->path,
-                          total, s->left);
+        return kiln__fail(KILN_E_FORMAT, "%s: is cut off: its shape needs %zu bytes of data, %" PRId64 " are there",
+                          s->path, total, s->left);
     }
     if (s->left < 0 && capacity > STREAM_CHUNK) capacity = STREAM_CHUNK;
     char *data = malloc(capacity ? capacity : 1);
@@ -101,8 +99,8 @@ static kiln_status read_data(source *s, const npy_header *header, void **out)
         }
         kiln_status status = read_bytes(s, data + done, capacity - done, &got);
         if (!status && got == 0) {
-            status = kiln__fail(KILN_E_FORMAT, "%s: is cut off: its shape needs %zu bytes of data, %zu are there", s->path,
-                                total, done);
+            status = kiln__fail(KILN_E_FORMAT, "%s: is cut off: its shape needs %zu bytes of data, %zu are there",
+                                s->path, total, done);
         }
         if (status) {
             free(data);
@@ -114,8 +112,7 @@ static kiln_status read_data(source *s, const npy_header *header, void **out)
     return KILN_OK;
 }
 
-static void swap_bytes(unsigned char *data, int64_t elements, int width)
-{
+static void swap_bytes(unsigned char *data, int64_t elements, int width) {
     for (int64_t i = 0; i < elements; i++, data += width) {
         for (int a = 0, b = width - 1; a < b; a++, b--) {
             unsigned char byte = data[a];
@@ -126,8 +123,7 @@ static void swap_bytes(unsigned char *data, int64_t elements, int width)
 }
 
 /* From the first index fastest to the last index fastest. */
-static void *transposed(const npy_header *header, const char *from)
-{
+static void *transposed(const npy_header *header, const char *from) {
     const size_t width = (size_t)header->width;
     size_t step[KILN_MAX_RANK] = {0}, offset = 0;
     int64_t index[KILN_MAX_RANK] = {0};
@@ -146,8 +142,7 @@ static void *transposed(const npy_header *header, const char *from)
     return to;
 }
 
-static kiln_status read_array(source *s, const kiln_type *as, kiln_tensor *out)
-{
+static kiln_status read_array(source *s, const kiln_type *as, kiln_tensor *out) {
     npy_header header;
     kiln_type type;
     void *data = NULL;
@@ -170,32 +165,32 @@ static kiln_status read_array(source *s, const kiln_type *as, kiln_tensor *out)
     return KILN_OK;
 }
 
-kiln_status npy_read(const char *path, const kiln_type *as, kiln_tensor *out)
-{
+kiln_status npy_read(const char *path, const kiln_type *as, kiln_tensor *out) {
     struct stat info;
     source s = {path, open(path, O_RDONLY | O_CLOEXEC), -1};
     if (s.fd < 0) return kiln__fail(KILN_E_IO, "%s: cannot be opened: %s", path, strerror(errno));
     kiln_status status = KILN_OK;
-    if (fstat(s.fd, &info)) status = kiln__fail(KILN_E_IO, "%s: cannot be read: %s", path, strerror(errno));
-    else if (S_ISDIR(info.st_mode)) status = kiln__fail(KILN_E_IO, "%s: is a directory; a .npy file was expected", path);
-    else if (S_ISREG(info.st_mode)) s.left = info.st_size;
+    if (fstat(s.fd, &info))
+        status = kiln__fail(KILN_E_IO, "%s: cannot be read: %s", path, strerror(errno));
+    else if (S_ISDIR(info.st_mode))
+        status = kiln__fail(KILN_E_IO, "%s: is a directory; a .npy file was expected", path);
+    else if (S_ISREG(info.st_mode))
+        s.left = info.st_size;
     if (!status) status = read_array(&s, as, out);
     close(s.fd);
     return status;
 }
 
-static const char *descr_of(kiln_type type)
-{
+static const char *descr_of(kiln_type type) {
     static const char *const names[KILN_TYPE_COUNT] = {
-        [KILN_F64] = "<f8", [KILN_F32] = "<f4", [KILN_F16] = "<f2", [KILN_BF16] = "<u2", [KILN_E4M3] = "|u1",
-        [KILN_E5M2] = "|u1", [KILN_I64] = "<i8", [KILN_I32] = "<i4", [KILN_I16] = "<i2", [KILN_I8] = "|i1",
-        [KILN_U8] = "|u1", [KILN_BOOL] = "|b1",
+        [KILN_F64] = "<f8",  [KILN_F32] = "<f4",  [KILN_F16] = "<f2", [KILN_BF16] = "<u2",
+        [KILN_E4M3] = "|u1", [KILN_E5M2] = "|u1", [KILN_I64] = "<i8", [KILN_I32] = "<i4",
+        [KILN_I16] = "<i2",  [KILN_I8] = "|i1",   [KILN_U8] = "|u1",  [KILN_BOOL] = "|b1",
     };
     return names[type];
 }
 
-kiln_status npy_write(output_file *file, const kiln_tensor *tensor)
-{
+kiln_status npy_write(output_file *file, const kiln_tensor *tensor) {
     char text[384]; /* 8 sizes of 19 digits leave room to spare */
     int64_t elements = 1;
     size_t used = 10;

@@ -13,8 +13,8 @@
 
 /* What a header says. */
 typedef struct npy_header {
-    char kind;              /* NumPy's: 'f' 'i' 'u' 'b' 'V' */
-    int width;              /* bytes of an element */
+    char kind; /* NumPy's: 'f' 'i' 'u' 'b' 'V' */
+    int width; /* bytes of an element */
     bool big_endian;
     bool fortran_order;
     int32_t rank;
@@ -23,7 +23,8 @@ typedef struct npy_header {
 } npy_header;
 
 /* Parses the dictionary of a header, length bytes of text. path is named in messages. KILN_E_FORMAT for what is no such
- * dictionary, KILN_E_UNSUPPORTED for more than KILN_MAX_RANK dimensions, KILN_E_SIZE for a shape that fits no memory. */
+ * dictionary, KILN_E_UNSUPPORTED for more than KILN_MAX_RANK dimensions, KILN_E_SIZE for a shape that fits no memory.
+ */
 kiln_status npy_header_parse(const char *path, const char *text, size_t length, npy_header *out);
 
 /* The stored type that elements of this kind and width have. as: the type to read them as, NULL: their own; bf16 and

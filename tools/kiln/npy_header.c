@@ -12,21 +12,18 @@ typedef struct cursor {
     const char *at, *end;
 } cursor;
 
-static void skip_space(cursor *c)
-{
+static void skip_space(cursor *c) {
     while (c->at < c->end && (*c->at == ' ' || *c->at == '\t' || *c->at == '\n' || *c->at == '\r')) c->at++;
 }
 
-static bool take(cursor *c, char expected)
-{
+static bool take(cursor *c, char expected) {
     skip_space(c);
     if (c->at == c->end || *c->at != expected) return false;
     c->at++;
     return true;
 }
 
-static bool take_word(cursor *c, const char *word)
-{
+static bool take_word(cursor *c, const char *word) {
     size_t length = strlen(word);
     skip_space(c);
     if ((size_t)(c->end - c->at) < length || memcmp(c->at, word, length) != 0) return false;
@@ -34,8 +31,7 @@ static bool take_word(cursor *c, const char *word)
     return true;
 }
 
-static kiln_status expected(const cursor *c, const char *what)
-{
+static kiln_status expected(const cursor *c, const char *what) {
     char found[24];
     size_t length = 0;
     for (const char *p = c->at; p < c->end && length < sizeof found - 1; p++) {
@@ -47,8 +43,7 @@ static kiln_status expected(const cursor *c, const char *what)
 }
 
 /* A quoted string without escapes, as all strings of a header are. */
-static bool take_string(cursor *c, const char **text, size_t *length)
-{
+static bool take_string(cursor *c, const char **text, size_t *length) {
     skip_space(c);
     if (c->at == c->end || (*c->at != '\'' && *c->at != '"')) return false;
     const char *close = memchr(c->at + 1, *c->at, (size_t)(c->end - c->at - 1));
@@ -59,31 +54,34 @@ static bool take_string(cursor *c, const char **text, size_t *length)
     return true;
 }
 
-static kiln_status parse_descr(cursor *c, npy_header *out)
-{
+static kiln_status parse_descr(cursor *c, npy_header *out) {
     const char *text;
     size_t length;
     skip_space(c);
     if (c->at < c->end && *c->at == '[') {
-        return kiln__fail(KILN_E_FORMAT, "%s: holds structured records; a plain array of numbers was expected", c->path);
+        return kiln__fail(KILN_E_FORMAT, "%s: holds structured records; a plain array of numbers was expected",
+                          c->path);
     }
     if (!take_string(c, &text, &length)) return expected(c, "a data type such as '<f4'");
     const char *order = length > 0 && strchr("<>=|", *text) ? text++ : NULL;
     if (order) length--;
     out->big_endian = order && *order == '>';
     if (length < 2 || length > 4) {
-        return kiln__fail(KILN_E_FORMAT, "%s: the data type has %zu characters; one such as '<f4' was expected", c->path,
-                          length + (order ? 1 : 0));
+        return kiln__fail(KILN_E_FORMAT, "%s: the data type has %zu characters; one such as '<f4' was expected",
+                          c->path, length + (order ? 1 : 0));
     }
     out->kind = text[0];
     out->width = 0;
     for (size_t i = 1; i < length; i++) {
-        if (text[i] < '0' || text[i] > '9') out->kind = '?';
-        else out->width = out->width * 10 + (text[i] - '0');
+        if (text[i] < '0' || text[i] > '9')
+            out->kind = '?';
+        else
+            out->width = out->width * 10 + (text[i] - '0');
     }
     if (!strchr("fiubcV", out->kind) || out->width == 0) {
         for (size_t i = 0; i < length; i++) {
-            if (text[i] < ' ' || text[i] > '~') return kiln__fail(KILN_E_FORMAT, "%s: the data type is not ASCII", c->path);
+            if (text[i] < ' ' || text[i] > '~')
+                return kiln__fail(KILN_E_FORMAT, "%s: the data type is not ASCII", c->path);
         }
         return kiln__fail(KILN_E_FORMAT, "%s: holds data type '%.*s'; an array of numbers was expected", c->path,
                           (int)length, text);
@@ -91,8 +89,7 @@ static kiln_status parse_descr(cursor *c, npy_header *out)
     return KILN_OK;
 }
 
-static kiln_status parse_size(cursor *c, int64_t *out)
-{
+static kiln_status parse_size(cursor *c, int64_t *out) {
     skip_space(c);
     if (c->at < c->end && *c->at == '-') {
         return kiln__fail(KILN_E_FORMAT, "%s: the shape has a negative size", c->path);
@@ -110,8 +107,7 @@ static kiln_status parse_size(cursor *c, int64_t *out)
     return KILN_OK;
 }
 
-static kiln_status parse_shape(cursor *c, npy_header *out)
-{
+static kiln_status parse_shape(cursor *c, npy_header *out) {
     int64_t rank = 0;
     if (!take(c, '(')) return expected(c, "a shape such as (3, 4)");
     while (!take(c, ')')) {
@@ -127,29 +123,32 @@ static kiln_status parse_shape(cursor *c, npy_header *out)
         }
     }
     if (rank > KILN_MAX_RANK) {
-        return kiln__fail(KILN_E_UNSUPPORTED, "%s: has %lld dimensions; at most %d are supported", c->path, (long long)rank,
-                          KILN_MAX_RANK);
+        return kiln__fail(KILN_E_UNSUPPORTED, "%s: has %lld dimensions; at most %d are supported", c->path,
+                          (long long)rank, KILN_MAX_RANK);
     }
     out->rank = (int32_t)rank;
     return KILN_OK;
 }
 
-static kiln_status parse_fortran_order(cursor *c, npy_header *out)
-{
-    if (take_word(c, "True")) out->fortran_order = true;
-    else if (take_word(c, "False")) out->fortran_order = false;
-    else return expected(c, "True or False");
+static kiln_status parse_fortran_order(cursor *c, npy_header *out) {
+    if (take_word(c, "True"))
+        out->fortran_order = true;
+    else if (take_word(c, "False"))
+        out->fortran_order = false;
+    else
+        return expected(c, "True or False");
     return KILN_OK;
 }
 
-static kiln_status measure(const cursor *c, npy_header *out)
-{
+static kiln_status measure(const cursor *c, npy_header *out) {
     int64_t product = 1, bytes;
     bool empty = false, fits = true;
     for (int32_t i = 0; i < out->rank; i++) {
         /* A zero would hide that the other sizes, and so the strides, do not fit. */
-        if (out->sizes[i] == 0) empty = true;
-        else fits = fits && kiln__mul_i64(product, out->sizes[i], &product);
+        if (out->sizes[i] == 0)
+            empty = true;
+        else
+            fits = fits && kiln__mul_i64(product, out->sizes[i], &product);
     }
     if (!fits || !kiln__mul_i64(product, out->width, &bytes)) {
         return kiln__fail(KILN_E_SIZE, "%s: the shape's sizes multiply to more than 64 bits", c->path);
@@ -159,8 +158,7 @@ static kiln_status measure(const cursor *c, npy_header *out)
     return KILN_OK;
 }
 
-kiln_status npy_header_parse(const char *path, const char *text, size_t length, npy_header *out)
-{
+kiln_status npy_header_parse(const char *path, const char *text, size_t length, npy_header *out) {
     static const struct key {
         const char *name;
         kiln_status (*parse)(cursor *, npy_header *);
@@ -195,10 +193,13 @@ kiln_status npy_header_parse(const char *path, const char *text, size_t length, 
     return measure(&c, out);
 }
 
-kiln_status npy_header_type(const char *path, const npy_header *header, const kiln_type *as, kiln_type *out)
-{
-    static const struct { char kind; int width; kiln_type type; } types[] = {
-        {'f', 8, KILN_F64}, {'f', 4, KILN_F32}, {'f', 2, KILN_F16}, {'i', 8, KILN_I64}, {'i', 4, KILN_I32},
+kiln_status npy_header_type(const char *path, const npy_header *header, const kiln_type *as, kiln_type *out) {
+    static const struct {
+        char kind;
+        int width;
+        kiln_type type;
+    } types[] = {
+        {'f', 8, KILN_F64}, {'f', 4, KILN_F32}, {'f', 2, KILN_F16}, {'i', 8, KILN_I64},  {'i', 4, KILN_I32},
         {'i', 2, KILN_I16}, {'i', 1, KILN_I8},  {'u', 1, KILN_U8},  {'b', 1, KILN_BOOL},
     };
     enum { TYPE_COUNT = sizeof types / sizeof types[0] };
@@ -214,7 +215,9 @@ kiln_status npy_header_type(const char *path, const npy_header *header, const ki
     if (!as) {
         return kiln__fail(KILN_E_TYPE, "%s: holds '%c%d' elements, which Kiln %s%s", path, header->kind, header->width,
                           two_bytes || one_byte ? "reads only when told as what: " : "has no type for",
-                          two_bytes ? ":bf16 after the name" : one_byte ? ":e4m3 or :e5m2 after the name" : "");
+                          two_bytes  ? ":bf16 after the name"
+                          : one_byte ? ":e4m3 or :e5m2 after the name"
+                                     : "");
     }
     if ((*as == KILN_BF16 && two_bytes) || ((*as == KILN_E4M3 || *as == KILN_E5M2) && one_byte)) {
         *out = *as;
@@ -225,6 +228,6 @@ kiln_status npy_header_type(const char *path, const npy_header *header, const ki
                           header->kind, header->width, kiln_type_name(*as), kiln_type_size(*as),
                           kiln_type_size(*as) == 1 ? "" : "s");
     }
-    return kiln__fail(KILN_E_TYPE, "%s: holds %s elements and reading does not convert; write %s(...) in the program", path,
-                      known ? kiln_type_name(types[own].type) : "other", kiln_type_name(*as));
+    return kiln__fail(KILN_E_TYPE, "%s: holds %s elements and reading does not convert; write %s(...) in the program",
+                      path, known ? kiln_type_name(types[own].type) : "other", kiln_type_name(*as));
 }

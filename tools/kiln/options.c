@@ -13,13 +13,15 @@
 
 static const struct option_row {
     const char *name;
-    char letter;           /* 0: none */
-    const char *argument;  /* NULL: a flag */
+    char letter;          /* 0: none */
+    const char *argument; /* NULL: a flag */
     const char *help;
 } table[OPTION_COUNT] = {
-    [OPTION_IN] = {"--in", 0, "NAME=FILE[:TYPE]", "input from a .npy file; :bf16, :e4m3 or :e5m2 reads integers as that type"},
+    [OPTION_IN] = {"--in", 0, "NAME=FILE[:TYPE]",
+                   "input from a .npy file; :bf16, :e4m3 or :e5m2 reads integers as that type"},
     [OPTION_OUT] = {"--out", 0, "NAME=FILE[:TYPE]", "output to a .npy file, converted to the type"},
-    [OPTION_TENSOR] = {"--tensor", 0, "NAME=TYPE[DIMS]", "input: x=f16[49152,1024]; x=f16[*,1024] leaves the rows open"},
+    [OPTION_TENSOR] = {"--tensor", 0, "NAME=TYPE[DIMS]",
+                       "input: x=f16[49152,1024]; x=f16[*,1024] leaves the rows open"},
     [OPTION_OUT_TYPE] = {"--out-type", 0, "NAME=TYPE", "type an output is stored in"},
     [OPTION_SCALAR] = {"--scalar", 0, "NAME=VALUE", "scalar: a number with or without point, or VALUE:f64, :i64, :i32"},
     [OPTION_AXES] = {"--axes", 0, "AXES", "axes that reductions run over: -1 (the default), 1,2 or all"},
@@ -27,9 +29,11 @@ static const struct option_row {
     [OPTION_DROP_DIMS] = {"--drop-dims", 0, NULL, "reduced outputs drop their reduced axes (the default)"},
     [OPTION_PROGRAM] = {"--program", 0, "FILE", "program text from a file, '-' for standard input"},
     [OPTION_DEVICE] = {"--device", 0, "DEVICE", "auto (the default: the GPU if there is one), cuda or cpu"},
-    [OPTION_PRECISION] = {"--precision", 0, "WHAT", "floats on the CPU: double (the default), or program for the program's types"},
+    [OPTION_PRECISION] = {"--precision", 0, "WHAT",
+                          "floats on the CPU: double (the default), or program for the program's types"},
     [OPTION_ORDINAL] = {"--device", 0, "N", "number of the CUDA device (default: 0)"},
-    [OPTION_TRAFFIC] = {"--traffic", 0, "BYTES", "bytes that each case moves, about, where sizes are '*' (default: 256M)"},
+    [OPTION_TRAFFIC] = {"--traffic", 0, "BYTES",
+                        "bytes that each case moves, about, where sizes are '*' (default: 256M)"},
     [OPTION_CANDIDATES] = {"--candidates", 0, NULL, "time the schedules around the chosen one, too"},
     [OPTION_SCHEDULE] = {"--schedule", 0, "PINS", "time this schedule, too: 'block 256, shared'; may be given often"},
     [OPTION_RUNS] = {"--runs", 0, "N", "timed launches of each kernel, of which the median counts (default: 30)"},
@@ -57,16 +61,14 @@ static const struct option_row {
 
 const char *option_name(option_id id) { return table[id].name; }
 
-static option_id option_of(int result)
-{
+static option_id option_of(int result) {
     if (result >= LETTERLESS) return (option_id)(result - LETTERLESS);
     int i = 0;
     while (table[i].letter != result) i++;
     return (option_id)i;
 }
 
-static int complain(const arguments *args, int result, char **argv)
-{
+static int complain(const arguments *args, int result, char **argv) {
     const char *last = argv[optind > 1 ? optind - 1 : 1];
     const size_t name_length = strcspn(last, "=");
     if (result == ':') return tool_usage(args, "option '%s' needs a value", last);
@@ -77,8 +79,7 @@ static int complain(const arguments *args, int result, char **argv)
     return tool_usage(args, "there is no option '%.*s', or it is short for several", (int)name_length, last);
 }
 
-int arguments_parse(const command *chosen, int argc, char **argv, arguments *out)
-{
+int arguments_parse(const command *chosen, int argc, char **argv, arguments *out) {
     struct option longs[OPTION_COUNT + 1] = {{0}};
     char letters[2 * OPTION_COUNT + 2] = ":";
     size_t count = 0, letter_count = 1;
@@ -108,37 +109,32 @@ int arguments_parse(const command *chosen, int argc, char **argv, arguments *out
     return TOOL_OK;
 }
 
-void arguments_free(arguments *args)
-{
+void arguments_free(arguments *args) {
     free(args->given);
     free(args->operands);
 }
 
-const char *arguments_value(const arguments *args, option_id id)
-{
+const char *arguments_value(const arguments *args, option_id id) {
     for (size_t i = args->given_count; i-- > 0;) {
         if (args->given[i].id == id) return args->given[i].value;
     }
     return NULL;
 }
 
-bool arguments_has(const arguments *args, option_id id)
-{
+bool arguments_has(const arguments *args, option_id id) {
     for (size_t i = 0; i < args->given_count; i++) {
         if (args->given[i].id == id) return true;
     }
     return false;
 }
 
-static bool name_character(char c)
-{
+static bool name_character(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
 /* The length of the assignment that starts here: a comma ends it where another NAME= follows, so that file names and
  * shapes may hold commas. */
-static size_t assignment_length(const char *text)
-{
+static size_t assignment_length(const char *text) {
     size_t i = 0;
     for (; text[i]; i++) {
         if (text[i] != ',') continue;
@@ -149,8 +145,7 @@ static size_t assignment_length(const char *text)
     return i;
 }
 
-static int add_assignment(const arguments *args, option_id id, const char *text, size_t length, assignment_list *out)
-{
+static int add_assignment(const arguments *args, option_id id, const char *text, size_t length, assignment_list *out) {
     size_t name_length = 0;
     while (name_length < length && name_character(text[name_length])) name_length++;
     if (name_length == 0 || name_length == length || text[name_length] != '=' || name_length + 1 == length) {
@@ -172,8 +167,7 @@ static int add_assignment(const arguments *args, option_id id, const char *text,
     return twice ? tool_usage(args, "%s gives '%s' twice", option_name(id), item->name) : TOOL_OK;
 }
 
-int assignments_parse(const arguments *args, option_id id, assignment_list *out)
-{
+int assignments_parse(const arguments *args, option_id id, assignment_list *out) {
     *out = (assignment_list){NULL, 0};
     for (size_t i = 0; i < args->given_count; i++) {
         if (args->given[i].id != id) continue;
@@ -188,8 +182,7 @@ int assignments_parse(const arguments *args, option_id id, assignment_list *out)
     return TOOL_OK;
 }
 
-void assignments_free(assignment_list *list)
-{
+void assignments_free(assignment_list *list) {
     for (size_t i = 0; i < list->count; i++) {
         free(list->items[i].name);
         free(list->items[i].value);
@@ -197,16 +190,14 @@ void assignments_free(assignment_list *list)
     free(list->items);
 }
 
-const assignment *assignments_find(const assignment_list *list, const char *name)
-{
+const assignment *assignments_find(const assignment_list *list, const char *name) {
     for (size_t i = 0; i < list->count; i++) {
         if (strcmp(list->items[i].name, name) == 0) return &list->items[i];
     }
     return NULL;
 }
 
-void command_help(const command *chosen, FILE *to)
-{
+void command_help(const command *chosen, FILE *to) {
     fprintf(to, "usage: kiln %s%s%s\n\n%s.\n\noptions:\n", chosen->name, *chosen->usage ? " " : "", chosen->usage,
             chosen->summary);
     for (const option_id *id = chosen->options; *id != OPTION_COUNT; id++) {

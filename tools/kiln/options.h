@@ -10,15 +10,49 @@
 typedef struct command command;
 
 typedef enum option_id {
-    OPTION_IN, OPTION_OUT, OPTION_TENSOR, OPTION_OUT_TYPE, OPTION_SCALAR, OPTION_AXES, OPTION_KEEP_DIMS,
-    OPTION_DROP_DIMS, OPTION_PROGRAM, OPTION_DEVICE, OPTION_PRECISION, OPTION_ORDINAL, OPTION_TRAFFIC, OPTION_CANDIDATES, OPTION_SCHEDULE,
+    OPTION_IN,
+    OPTION_OUT,
+    OPTION_TENSOR,
+    OPTION_OUT_TYPE,
+    OPTION_SCALAR,
+    OPTION_AXES,
+    OPTION_KEEP_DIMS,
+    OPTION_DROP_DIMS,
+    OPTION_PROGRAM,
+    OPTION_DEVICE,
+    OPTION_PRECISION,
+    OPTION_ORDINAL,
+    OPTION_TRAFFIC,
+    OPTION_CANDIDATES,
+    OPTION_SCHEDULE,
     OPTION_RUNS,
-    OPTION_AT_LEAST, OPTION_SEED, OPTION_ARCH, OPTION_OUTPUT, OPTION_SOURCE, OPTION_CACHE_DIR, OPTION_NVRTC, OPTION_DRIVER,
-    OPTION_JOBS, OPTION_PACK, OPTION_SHARD, OPTION_TIMEOUT, OPTION_KEEP_GOING, OPTION_RECOMPILE, OPTION_MAX_SIZE,
-    OPTION_OLDER_THAN, OPTION_JSON, OPTION_CSV, OPTION_QUIET, OPTION_HELP, OPTION_COUNT
+    OPTION_AT_LEAST,
+    OPTION_SEED,
+    OPTION_ARCH,
+    OPTION_OUTPUT,
+    OPTION_SOURCE,
+    OPTION_CACHE_DIR,
+    OPTION_NVRTC,
+    OPTION_DRIVER,
+    OPTION_JOBS,
+    OPTION_PACK,
+    OPTION_SHARD,
+    OPTION_TIMEOUT,
+    OPTION_KEEP_GOING,
+    OPTION_RECOMPILE,
+    OPTION_MAX_SIZE,
+    OPTION_OLDER_THAN,
+    OPTION_JSON,
+    OPTION_CSV,
+    OPTION_QUIET,
+    OPTION_HELP,
+    OPTION_COUNT
 } option_id;
 
-typedef struct given_option { option_id id; const char *value; } given_option;
+typedef struct given_option {
+    option_id id;
+    const char *value;
+} given_option;
 
 /* A parsed command line. Strings are argv's. */
 typedef struct arguments {
@@ -38,8 +72,13 @@ bool arguments_has(const arguments *args, option_id id);
 const char *arguments_value(const arguments *args, option_id id);
 
 /* All NAME=VALUE given to an option, whether repeated or parted by commas, in order. */
-typedef struct assignment { char *name, *value; } assignment;
-typedef struct assignment_list { assignment *items; size_t count; } assignment_list;
+typedef struct assignment {
+    char *name, *value;
+} assignment;
+typedef struct assignment_list {
+    assignment *items;
+    size_t count;
+} assignment_list;
 
 /* Returns an exit code. A name without '=' or given twice is a usage error; *out is freed in any case. */
 int assignments_parse(const arguments *args, option_id id, assignment_list *out);

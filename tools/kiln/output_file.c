@@ -13,13 +13,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static kiln_status failed(const output_file *file, const char *what)
-{
+static kiln_status failed(const output_file *file, const char *what) {
     return kiln__fail(KILN_E_IO, "%s: cannot be %s: %s", file->path, what, strerror(errno));
 }
 
-static kiln_status open_temporary(output_file *file, const struct stat *old)
-{
+static kiln_status open_temporary(output_file *file, const struct stat *old) {
     for (int attempt = 0; attempt < 100; attempt++) {
         if (asprintf(&file->temporary, "%s.%ld.%d.tmp", file->target, (long)getpid(), attempt) < 0) {
             file->temporary = NULL;
@@ -37,8 +35,7 @@ static kiln_status open_temporary(output_file *file, const struct stat *old)
     return failed(file, "written");
 }
 
-kiln_status output_file_open(const char *path, output_file *out)
-{
+kiln_status output_file_open(const char *path, output_file *out) {
     struct stat old;
     *out = (output_file){.path = path, .fd = -1};
     bool exists = stat(path, &old) == 0;
@@ -55,8 +52,7 @@ kiln_status output_file_open(const char *path, output_file *out)
     return open_temporary(out, exists ? &old : NULL);
 }
 
-kiln_status output_file_write(output_file *file, const void *bytes, size_t size)
-{
+kiln_status output_file_write(output_file *file, const void *bytes, size_t size) {
     const char *at = bytes;
     while (size > 0) {
         ssize_t n = write(file->fd, at, size);
@@ -68,8 +64,7 @@ kiln_status output_file_write(output_file *file, const void *bytes, size_t size)
     return KILN_OK;
 }
 
-kiln_status output_file_finish(output_file *file)
-{
+kiln_status output_file_finish(output_file *file) {
     if (file->temporary && fsync(file->fd)) return failed(file, "written");
     int fd = file->fd;
     file->fd = -1;
@@ -77,8 +72,7 @@ kiln_status output_file_finish(output_file *file)
 }
 
 /* The rename itself is on the disk only once the folder is. The file is right either way, so failures are let go. */
-static void sync_folder(char *path)
-{
+static void sync_folder(char *path) {
     char *slash = strrchr(path, '/');
     if (slash) slash[slash == path] = '\0';
     int fd = open(slash ? path : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -87,8 +81,7 @@ static void sync_folder(char *path)
     close(fd);
 }
 
-kiln_status output_file_publish(output_file *file)
-{
+kiln_status output_file_publish(output_file *file) {
     if (!file->temporary) return KILN_OK;
     if (rename(file->temporary, file->target)) return failed(file, "replaced");
     free(file->temporary);
@@ -97,8 +90,7 @@ kiln_status output_file_publish(output_file *file)
     return KILN_OK;
 }
 
-void output_file_discard(output_file *file)
-{
+void output_file_discard(output_file *file) {
     if (file->fd >= 0) close(file->fd);
     if (file->temporary) {
         (void)unlink(file->temporary);

@@ -6,9 +6,9 @@
 #include "base/status.h"
 
 typedef struct output_file {
-    const char *path;  /* as the user wrote it */
-    char *target;      /* with links resolved */
-    char *temporary;   /* NULL: a device or a pipe, written in place */
+    const char *path; /* as the user wrote it */
+    char *target;     /* with links resolved */
+    char *temporary;  /* NULL: a device or a pipe, written in place */
     int fd;
 } output_file;
 

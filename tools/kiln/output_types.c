@@ -7,27 +7,26 @@
 
 #include "base/types.h"
 
-static kiln_type widest_float(const request *r)
-{
+static kiln_type widest_float(const request *r) {
     kiln_type widest = KILN_F32;
     bool found = false;
     for (size_t i = 0; i < r->input_count; i++) {
         kiln_type type = r->tensors[i].type;
         if (!kiln__type_is_float(type)) continue;
-        if (!found || kiln_type_size(type) > kiln_type_size(widest)) widest = type;
-        else if (type != widest && kiln_type_size(type) == kiln_type_size(widest)) widest = KILN_F32;
+        if (!found || kiln_type_size(type) > kiln_type_size(widest))
+            widest = type;
+        else if (type != widest && kiln_type_size(type) == kiln_type_size(widest))
+            widest = KILN_F32;
         found = true;
     }
     return widest;
 }
 
-static uint32_t find_name(const request *r, const char *name)
-{
+static uint32_t find_name(const request *r, const char *name) {
     return (uint32_t)kiln__graph_find(r->graph, name, strlen(name)); /* the program came from the same text */
 }
 
-static void bind_types(const request *r, kiln__signature *signature, kiln__binding *binding)
-{
+static void bind_types(const request *r, kiln__signature *signature, kiln__binding *binding) {
     for (size_t i = 0; i < r->input_count; i++) {
         signature->inputs[signature->input_count++] = find_name(r, kiln_program_input_name(r->program, i));
         binding->input_types[i] = r->tensors[i].type;
@@ -44,15 +43,13 @@ static void bind_types(const request *r, kiln__signature *signature, kiln__bindi
     }
 }
 
-static bool varies(const kiln_tensor *tensor, int rank, const bool *reduced)
-{
+static bool varies(const kiln_tensor *tensor, int rank, const bool *reduced) {
     bool any = false;
     for (int k = 0; k < tensor->rank; k++) any = any || (reduced[rank - tensor->rank + k] && tensor->sizes[k] != 1);
     return any;
 }
 
-kiln_status request_ir(const request *r, const bool *reduced, kiln__ir **out)
-{
+kiln_status request_ir(const request *r, const bool *reduced, kiln__ir **out) {
     kiln__signature signature = {0};
     kiln__binding binding = {0};
     bind_types(r, &signature, &binding);
@@ -62,8 +59,7 @@ kiln_status request_ir(const request *r, const bool *reduced, kiln__ir **out)
     return kiln__ir_build(r->graph, &signature, &binding, out);
 }
 
-kiln_status output_type(const request *r, size_t output, kiln_type *out)
-{
+kiln_status output_type(const request *r, size_t output, kiln_type *out) {
     kiln__ir *ir;
     kiln_status status = request_ir(r, NULL, &ir);
     if (status) return status;

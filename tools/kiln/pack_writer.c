@@ -55,11 +55,11 @@ kiln_status pack_writer_finish(pack_writer *writer, uint8_t **bytes, size_t *siz
                           UINT32_MAX);
     }
     if (writer->count > 1) qsort(writer->kernels, writer->count, sizeof *writer->kernels, by_digest);
-    kiln__pack_head head = {.format = KILN__PACK_FORMAT, .count = (uint32_t)writer->count};
-    memcpy(head.magic, kiln__pack_magic, sizeof head.magic);
-    head.size = sizeof head + writer->count * sizeof(kiln__pack_row);
+    kiln__bundle_head head = {.format = KILN__PACK_FORMAT, .count = (uint32_t)writer->count};
+    memcpy(head.magic, kiln__bundle_magic, sizeof head.magic);
+    head.size = sizeof head + writer->count * sizeof(kiln__bundle_row);
     for (size_t i = 0; i < writer->count; i++) {
-        kiln__pack_row *row = &writer->kernels[i].row;
+        kiln__bundle_row *row = &writer->kernels[i].row;
         row->offset = aligned(head.size);
         head.size = row->offset + row->size;
     }
@@ -71,7 +71,7 @@ kiln_status pack_writer_finish(pack_writer *writer, uint8_t **bytes, size_t *siz
         memcpy(pack + sizeof head + i * sizeof kernel->row, &kernel->row, sizeof kernel->row);
         memcpy(pack + kernel->row.offset, kernel->bytes, (size_t)kernel->row.size);
     }
-    kiln__pack_checksum(pack, head.count, pack + offsetof(kiln__pack_head, checksum));
+    kiln__bundle_checksum(pack, head.count, pack + offsetof(kiln__bundle_head, checksum));
     *bytes = pack;
     *size = (size_t)head.size;
     return KILN_OK;

@@ -3,10 +3,10 @@
 #ifndef KILN_TOOL_PACK_WRITER_H
 #define KILN_TOOL_PACK_WRITER_H
 
-#include "cache/pack.h"
+#include "cache/bundle.h"
 
 typedef struct packed_kernel {
-    kiln__pack_row row; /* offset 0 until the pack is laid out */
+    kiln__bundle_row row; /* offset 0 until the pack is laid out */
     uint8_t *bytes;     /* the entry's */
 } packed_kernel;
 

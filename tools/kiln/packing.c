@@ -7,7 +7,7 @@
 
 static kiln_status add_image(pack_writer *writer, const kiln__prepared *prepared, const kiln__image *image) {
     kiln__key_view key;
-    char build[sizeof((kiln__pack_row *)NULL)->nvrtc_build] = "";
+    char build[sizeof((kiln__bundle_row *)NULL)->nvrtc_build] = "";
     if (!kiln__key_decode(image->key.material, image->key.size, &key)) {
         return kiln__fail(KILN_E_INTERNAL, "the key of a kernel for '%s' cannot be read", prepared->ir->text);
     }

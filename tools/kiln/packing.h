@@ -3,7 +3,7 @@
 #ifndef KILN_TOOL_PACKING_H
 #define KILN_TOOL_PACKING_H
 
-#include "context.h"
+#include "runtime/context.h"
 #include "pack_writer.h"
 
 /* Takes the kernel, and where the compiler spilled registers its alternatives, from the disk cache of the program's

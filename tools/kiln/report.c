@@ -33,8 +33,7 @@ void tool_print(const char *text) {
     free(printable);
 }
 
-int tool_usage(const arguments *args, const char *format, ...)
-{
+int tool_usage(const arguments *args, const char *format, ...) {
     va_list list;
     va_start(list, format);
     say(args, format, list);
@@ -43,29 +42,25 @@ int tool_usage(const arguments *args, const char *format, ...)
     return TOOL_USAGE;
 }
 
-static int failed_code(kiln_status status)
-{
+static int failed_code(kiln_status status) {
     bool missing = status == KILN_E_NO_DRIVER || status == KILN_E_NO_DEVICE || status == KILN_E_NO_NVRTC;
     return missing ? TOOL_MISSING : TOOL_FAILED;
 }
 
 /* Whether the sentence begins with a line and column of the program's text. */
-static bool tells_place(kiln_status status, const char *message)
-{
+static bool tells_place(kiln_status status, const char *message) {
     bool about_text = status == KILN_E_SYNTAX || status == KILN_E_NAME || status == KILN_E_LIMIT ||
                       status == KILN_E_TYPE || status == KILN_E_AXIS;
     return about_text && *message >= '0' && *message <= '9';
 }
 
-int tool_failed(const arguments *args, kiln_status status)
-{
+int tool_failed(const arguments *args, kiln_status status) {
     const char *message = kiln_last_error();
     tool_say(args, "%s%s", tells_place(status, message) ? "program " : "", message);
     return failed_code(status);
 }
 
-int tool_failed_at(const arguments *args, kiln_status status, const char *format, ...)
-{
+int tool_failed_at(const arguments *args, kiln_status status, const char *format, ...) {
     va_list list;
     kiln__text text = {0};
     va_start(list, format);
@@ -77,8 +72,7 @@ int tool_failed_at(const arguments *args, kiln_status status, const char *format
     return failed_code(status);
 }
 
-void tool_note(const arguments *args, const char *format, ...)
-{
+void tool_note(const arguments *args, const char *format, ...) {
     va_list list;
     if (arguments_has(args, OPTION_QUIET)) return;
     va_start(list, format);
@@ -87,16 +81,17 @@ void tool_note(const arguments *args, const char *format, ...)
 }
 
 /* The library has made it printable; a compiler's log has lines. */
-void tool_log(void *user, kiln_log_level level, const char *message)
-{
+void tool_log(void *user, kiln_log_level level, const char *message) {
     const arguments *args = user;
-    if (level == KILN_LOG_WARNING) tool_note(args, "warning: %s", message);
-    else if (level == KILN_LOG_INFO) fprintf(stderr, "kiln: %s\n", message); /* KILN_LOG asks for it */
-    else if (level == KILN_LOG_ERROR) fprintf(stderr, "kiln %s: %s\n", args->command->name, message);
+    if (level == KILN_LOG_WARNING)
+        tool_note(args, "warning: %s", message);
+    else if (level == KILN_LOG_INFO)
+        fprintf(stderr, "kiln: %s\n", message); /* KILN_LOG asks for it */
+    else if (level == KILN_LOG_ERROR)
+        fprintf(stderr, "kiln %s: %s\n", args->command->name, message);
 }
 
-kiln_status tool_context_create_pinned(const arguments *args, const char *schedule, kiln_context **out)
-{
+kiln_status tool_context_create_pinned(const arguments *args, const char *schedule, kiln_context **out) {
     kiln_context_options options = KILN_CONTEXT_OPTIONS_INIT;
     options.cache_dir = arguments_value(args, OPTION_CACHE_DIR);
     options.nvrtc_path = arguments_value(args, OPTION_NVRTC);
@@ -107,8 +102,7 @@ kiln_status tool_context_create_pinned(const arguments *args, const char *schedu
     return kiln_context_create(&options, out);
 }
 
-int tool_context_create(const arguments *args, kiln_context **out)
-{
+int tool_context_create(const arguments *args, kiln_context **out) {
     kiln_status status = tool_context_create_pinned(args, NULL, out);
     return status ? tool_failed(args, status) : TOOL_OK;
 }

@@ -13,17 +13,19 @@
 #include "tensor_spec.h"
 
 /* Reads one byte more than a program may have: the parser then says what is too long. */
-static int read_program(const arguments *args, const char *path, char **out)
-{
+static int read_program(const arguments *args, const char *path, char **out) {
     const size_t capacity = KILN__MAX_TEXT + 1;
     const bool standard = strcmp(path, "-") == 0;
     FILE *file = standard ? stdin : fopen(path, "rb");
     char *text = malloc(capacity + 1);
     size_t size = file && text ? fread(text, 1, capacity, file) : 0;
     kiln_status status = KILN_OK;
-    if (!text) status = kiln__out_of_memory();
-    else if (!file || ferror(file)) status = kiln__fail(KILN_E_IO, "%s: cannot be read: %s", path, strerror(errno));
-    else if (memchr(text, '\0', size)) status = kiln__fail(KILN_E_SYNTAX, "%s: holds a NUL byte, a text was expected", path);
+    if (!text)
+        status = kiln__out_of_memory();
+    else if (!file || ferror(file))
+        status = kiln__fail(KILN_E_IO, "%s: cannot be read: %s", path, strerror(errno));
+    else if (memchr(text, '\0', size))
+        status = kiln__fail(KILN_E_SYNTAX, "%s: holds a NUL byte, a text was expected", path);
     if (file && !standard) fclose(file);
     if (status) {
         free(text);
@@ -34,8 +36,7 @@ static int read_program(const arguments *args, const char *path, char **out)
     return TOOL_OK;
 }
 
-static int find_text(const arguments *args, char **out)
-{
+static int find_text(const arguments *args, char **out) {
     const char *path = arguments_value(args, OPTION_PROGRAM);
     const char *operand = args->operand_count ? args->operands[0] : NULL;
     if (path && operand) return tool_usage(args, "--program and the program '%s' are both given", operand);
@@ -47,8 +48,7 @@ static int find_text(const arguments *args, char **out)
 }
 
 /* "x, w and b": the names the program reads, or those it assigns. */
-static void list_names(const kiln__graph *graph, bool assigned, kiln__text *to)
-{
+static void list_names(const kiln__graph *graph, bool assigned, kiln__text *to) {
     size_t count = 0, told = 0;
     for (uint32_t i = 0; i < graph->name_count; i++) count += graph->names[i].assigned == assigned;
     if (count == 0) kiln__text_puts(to, "nothing");
@@ -59,29 +59,27 @@ static void list_names(const kiln__graph *graph, bool assigned, kiln__text *to)
     }
 }
 
-static int wrong_name(const request *r, option_id option, const char *name, bool assigned)
-{
+static int wrong_name(const request *r, option_id option, const char *name, bool assigned) {
     kiln__text names = {0};
     list_names(r->graph, assigned, &names);
     int index = kiln__graph_find(r->graph, name, strlen(name));
     const char *verb = assigned ? "assigns" : "reads";
     int code;
     if (index >= 0 && assigned) {
-        code = tool_usage(r->args, "%s %s: the program reads '%s' and does not assign it; it assigns %s", option_name(option),
-                          name, name, names.data ? names.data : "");
+        code = tool_usage(r->args, "%s %s: the program reads '%s' and does not assign it; it assigns %s",
+                          option_name(option), name, name, names.data ? names.data : "");
     } else if (index >= 0) {
-        code = tool_usage(r->args, "%s %s: the program assigns '%s' itself; it reads %s", option_name(option), name, name,
-                          names.data ? names.data : "");
+        code = tool_usage(r->args, "%s %s: the program assigns '%s' itself; it reads %s", option_name(option), name,
+                          name, names.data ? names.data : "");
     } else {
-        code = tool_usage(r->args, "%s %s: the program has no name '%s'; it %s %s", option_name(option), name, name, verb,
-                          names.data ? names.data : "");
+        code = tool_usage(r->args, "%s %s: the program has no name '%s'; it %s %s", option_name(option), name, name,
+                          verb, names.data ? names.data : "");
     }
     kiln__text_free(&names);
     return code;
 }
 
-static int check_names(const request *r, option_id option, const assignment_list *list, bool assigned)
-{
+static int check_names(const request *r, option_id option, const assignment_list *list, bool assigned) {
     for (size_t i = 0; i < list->count; i++) {
         int index = kiln__graph_find(r->graph, list->items[i].name, strlen(list->items[i].name));
         if (index < 0 || r->graph->names[index].assigned != assigned) {
@@ -91,8 +89,7 @@ static int check_names(const request *r, option_id option, const assignment_list
     return TOOL_OK;
 }
 
-static int check_bound(const request *r, option_id inputs)
-{
+static int check_bound(const request *r, option_id inputs) {
     for (uint32_t i = 0; i < r->graph->name_count; i++) {
         const kiln__name *name = &r->graph->names[i];
         if (name->assigned) continue;
@@ -110,22 +107,20 @@ static int check_bound(const request *r, option_id inputs)
     return TOOL_OK;
 }
 
-static int no_outputs(const request *r, option_id outputs)
-{
+static int no_outputs(const request *r, option_id outputs) {
     kiln__text names = {0};
     list_names(r->graph, true, &names);
-    int code = tool_usage(r->args, "no %s is given; the program assigns %s", option_name(outputs), names.data ? names.data : "");
+    int code = tool_usage(r->args, "no %s is given; the program assigns %s", option_name(outputs),
+                          names.data ? names.data : "");
     kiln__text_free(&names);
     return code;
 }
 
-static void add_name(kiln__text *list, const char *name)
-{
+static void add_name(kiln__text *list, const char *name) {
     kiln__text_printf(list, "%s%s", list->size ? "," : "", name);
 }
 
-int request_program(const request *r, kiln_context *context, kiln_program **out)
-{
+int request_program(const request *r, kiln_context *context, kiln_program **out) {
     kiln_program_options options = KILN_PROGRAM_OPTIONS_INIT;
     int axes[KILN_MAX_RANK];
     kiln__text outputs = {0}, scalars = {0};
@@ -143,15 +138,14 @@ int request_program(const request *r, kiln_context *context, kiln_program **out)
     }
     options.outputs = outputs.data;
     options.scalars = scalars.data;
-    kiln_status status = outputs.failed || scalars.failed ? kiln__out_of_memory()
-                                                          : kiln_program_create(context, r->text, &options, out);
+    kiln_status status =
+        outputs.failed || scalars.failed ? kiln__out_of_memory() : kiln_program_create(context, r->text, &options, out);
     kiln__text_free(&outputs);
     kiln__text_free(&scalars);
     return status ? tool_failed(r->args, status) : TOOL_OK;
 }
 
-static int create_program(request *r)
-{
+static int create_program(request *r) {
     int code = request_program(r, r->context, &r->program);
     if (code) return code;
     r->input_count = kiln_program_input_count(r->program);
@@ -160,8 +154,7 @@ static int create_program(request *r)
     return TOOL_OK;
 }
 
-static int read_scalars(request *r, bool values)
-{
+static int read_scalars(request *r, bool values) {
     for (size_t i = 0; i < r->scalar_count; i++) {
         const assignment *given = assignments_find(&r->scalar_texts, kiln_program_scalar_name(r->program, i));
         if (!given) continue;
@@ -172,8 +165,8 @@ static int read_scalars(request *r, bool values)
     return TOOL_OK;
 }
 
-int request_open(const arguments *args, option_id inputs, option_id outputs, bool values, bool unread_too, request *out)
-{
+int request_open(const arguments *args, option_id inputs, option_id outputs, bool values, bool unread_too,
+                 request *out) {
     *out = (request){.args = args, .unread_too = unread_too};
     int code = find_text(args, &out->text);
     if (!code) code = assignments_parse(args, inputs, &out->inputs);
@@ -192,8 +185,7 @@ int request_open(const arguments *args, option_id inputs, option_id outputs, boo
     return code ? code : read_scalars(out, values);
 }
 
-void request_free(request *r)
-{
+void request_free(request *r) {
     kiln_program_destroy(r->program);
     kiln_context_destroy(r->context);
     kiln__graph_destroy(r->graph);
@@ -203,26 +195,30 @@ void request_free(request *r)
     free(r->text);
 }
 
-static const char *value_of(const assignment_list *list, const char *name)
-{
+static const char *value_of(const assignment_list *list, const char *name) {
     const assignment *found = name ? assignments_find(list, name) : NULL;
     return found ? found->value : NULL;
 }
 
-const char *request_input(const request *r, size_t i) { return value_of(&r->inputs, kiln_program_input_name(r->program, i)); }
-const char *request_output(const request *r, size_t i) { return value_of(&r->outputs, kiln_program_output_name(r->program, i)); }
+const char *request_input(const request *r, size_t i) {
+    return value_of(&r->inputs, kiln_program_input_name(r->program, i));
+}
+const char *request_output(const request *r, size_t i) {
+    return value_of(&r->outputs, kiln_program_output_name(r->program, i));
+}
 
-int request_shape_output(request *r, size_t i, const kiln_type *type)
-{
+int request_shape_output(request *r, size_t i, const kiln_type *type) {
     kiln_tensor *tensor = &r->tensors[r->input_count + i];
     const char *name = kiln_program_output_name(r->program, i);
     kiln_status status = KILN_OK;
     *tensor = (kiln_tensor){0};
-    if (type) tensor->type = *type;
-    else status = output_type(r, i, &tensor->type);
+    if (type)
+        tensor->type = *type;
+    else
+        status = output_type(r, i, &tensor->type);
     if (!status) {
-        status = kiln_program_output_shape(r->program, r->tensors, i, arguments_has(r->args, OPTION_KEEP_DIMS), &tensor->rank,
-                                           tensor->sizes);
+        status = kiln_program_output_shape(r->program, r->tensors, i, arguments_has(r->args, OPTION_KEEP_DIMS),
+                                           &tensor->rank, tensor->sizes);
     }
     if (status) return tool_failed(r->args, status);
     status = tensor_spec_contiguous(tensor);

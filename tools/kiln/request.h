@@ -9,12 +9,12 @@
 
 typedef struct request {
     const arguments *args;
-    char *text;               /* the program's */
+    char *text; /* the program's */
     kiln__graph *graph;
     kiln_context *context;
     kiln_program *program;
-    assignment_list inputs;   /* --in or --tensor */
-    assignment_list outputs;  /* --out or --out-type */
+    assignment_list inputs;  /* --in or --tensor */
+    assignment_list outputs; /* --out or --out-type */
     assignment_list scalar_texts;
     kiln_scalar scalars[KILN_MAX_SCALARS]; /* in the program's order */
     kiln_tensor tensors[KILN_MAX_TENSORS]; /* inputs, then outputs, in the program's order */
@@ -25,7 +25,8 @@ typedef struct request {
 /* Parses the program and checks each name of the command line against it. Returns an exit code; *out is freed with
  * request_free in any case. values: scalars need values (run), else types do.
  * Outputs are the names given to `outputs`, and where unread_too is set the assigned names that nothing reads. */
-int request_open(const arguments *args, option_id inputs, option_id outputs, bool values, bool unread_too, request *out);
+int request_open(const arguments *args, option_id inputs, option_id outputs, bool values, bool unread_too,
+                 request *out);
 void request_free(request *r);
 
 /* The same program in another context. Returns an exit code. */

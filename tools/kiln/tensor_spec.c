@@ -15,8 +15,7 @@
 
 #define TYPE_NAMES "f64 f32 f16 bf16 e4m3 e5m2 i64 i32 i16 i8 u8 bool"
 
-static kiln_status parse_type(const char *text, size_t length, kiln_type *out)
-{
+static kiln_status parse_type(const char *text, size_t length, kiln_type *out) {
     if (kiln__type_parse(text, length, out)) return KILN_OK;
     return kiln__fail(KILN_E_ARGUMENT, "'%.*s' is no type; the types are " TYPE_NAMES, (int)length, text);
 }
@@ -24,8 +23,7 @@ static kiln_status parse_type(const char *text, size_t length, kiln_type *out)
 kiln_status tensor_spec_type(const char *text, kiln_type *out) { return parse_type(text, strlen(text), out); }
 
 /* "{2048,1}", if there is one, and "@8": where the tensor lies apart from contiguous memory at 16 bytes. */
-static kiln_status parse_placement(const char *text, const char *at, kiln_tensor *out)
-{
+static kiln_status parse_placement(const char *text, const char *at, kiln_tensor *out) {
     if (*at == '{') {
         int32_t rank = 0;
         do {
@@ -38,8 +36,9 @@ static kiln_status parse_placement(const char *text, const char *at, kiln_tensor
             at = end;
         } while (*at == ',');
         if (*at != '}' || rank != out->rank) {
-            return kiln__fail(KILN_E_ARGUMENT, "'%s' has %" PRId32 " strides up to '%s'; %" PRId32 " and '}' were expected",
-                              text, rank, at, out->rank);
+            return kiln__fail(KILN_E_ARGUMENT,
+                              "'%s' has %" PRId32 " strides up to '%s'; %" PRId32 " and '}' were expected", text, rank,
+                              at, out->rank);
         }
         at++;
     }
@@ -47,8 +46,8 @@ static kiln_status parse_placement(const char *text, const char *at, kiln_tensor
         int64_t alignment;
         const char *end = amount_digits(at + 1, &alignment);
         if (!end || *end || alignment < 1 || alignment > 16 || (alignment & (alignment - 1)) != 0) {
-            return kiln__fail(KILN_E_ARGUMENT, "'%s' has the alignment '%s'; 1, 2, 4, 8 or 16 bytes were expected", text,
-                              at + 1);
+            return kiln__fail(KILN_E_ARGUMENT, "'%s' has the alignment '%s'; 1, 2, 4, 8 or 16 bytes were expected",
+                              text, at + 1);
         }
         if (alignment < 16) out->data = (void *)(uintptr_t)alignment; /* read for its alignment alone */
         at = end;
@@ -57,8 +56,7 @@ static kiln_status parse_placement(const char *text, const char *at, kiln_tensor
     return KILN_OK;
 }
 
-static kiln_status parse_dims(const char *text, const char *at, kiln_tensor *out, const char **end_of_dims)
-{
+static kiln_status parse_dims(const char *text, const char *at, kiln_tensor *out, const char **end_of_dims) {
     *end_of_dims = at + 1;
     if (*at == ']') return KILN_OK;
     for (;;) {
@@ -80,13 +78,13 @@ static kiln_status parse_dims(const char *text, const char *at, kiln_tensor *out
         }
         *end_of_dims = at + 1;
         if (*at == ']') return KILN_OK;
-        if (*at != ',') return kiln__fail(KILN_E_ARGUMENT, "'%s' has '%s' where ',' or a last ']' was expected", text, at);
+        if (*at != ',')
+            return kiln__fail(KILN_E_ARGUMENT, "'%s' has '%s' where ',' or a last ']' was expected", text, at);
         at++;
     }
 }
 
-kiln_status tensor_spec_contiguous(kiln_tensor *tensor)
-{
+kiln_status tensor_spec_contiguous(kiln_tensor *tensor) {
     int64_t stride = 1;
     for (int32_t i = tensor->rank; i-- > 0;) {
         tensor->strides[i] = stride;
@@ -101,8 +99,7 @@ kiln_status tensor_spec_contiguous(kiln_tensor *tensor)
     return KILN_OK;
 }
 
-kiln_status tensor_spec_parse(const char *text, kiln_tensor *out)
-{
+kiln_status tensor_spec_parse(const char *text, kiln_tensor *out) {
     *out = (kiln_tensor){0};
     const char *open = strchr(text, '[');
     kiln_status status = parse_type(text, open ? (size_t)(open - text) : strlen(text), &out->type);
@@ -116,8 +113,7 @@ kiln_status tensor_spec_parse(const char *text, kiln_tensor *out)
     return status ? status : parse_placement(text, placement, out);
 }
 
-kiln_status tensor_spec_file(char *file, kiln_type *type, int *typed)
-{
+kiln_status tensor_spec_file(char *file, kiln_type *type, int *typed) {
     char *colon = strrchr(file, ':');
     *typed = 0;
     if (!colon || strpbrk(colon, "./")) return KILN_OK;
@@ -129,16 +125,14 @@ kiln_status tensor_spec_file(char *file, kiln_type *type, int *typed)
     return KILN_OK;
 }
 
-static kiln_status scalar_type(const char *text, kiln_type *out)
-{
+static kiln_status scalar_type(const char *text, kiln_type *out) {
     kiln_status status = tensor_spec_type(text, out);
     if (status) return status;
     if (*out == KILN_F64 || *out == KILN_I64 || *out == KILN_I32) return KILN_OK;
     return kiln__fail(KILN_E_ARGUMENT, "'%s' is no type of a scalar; f64, i64 or i32 was expected", text);
 }
 
-kiln_status tensor_spec_scalar(const char *text, int types, kiln_scalar *out)
-{
+kiln_status tensor_spec_scalar(const char *text, int types, kiln_scalar *out) {
     *out = (kiln_scalar){0};
     kiln_type unused;
     if (types && kiln__type_parse(text, strlen(text), &unused)) return scalar_type(text, &out->type);
@@ -168,8 +162,7 @@ kiln_status tensor_spec_scalar(const char *text, int types, kiln_scalar *out)
     return KILN_OK;
 }
 
-kiln_status tensor_spec_axes(const char *text, int *axes, size_t *count, int *all)
-{
+kiln_status tensor_spec_axes(const char *text, int *axes, size_t *count, int *all) {
     const char *at = text;
     *count = 0;
     *all = strcmp(text, "all") == 0;
@@ -190,13 +183,14 @@ kiln_status tensor_spec_axes(const char *text, int *axes, size_t *count, int *al
     }
 }
 
-kiln_status tensor_spec_arch(const char *text, int *arch, int *ptx)
-{
+kiln_status tensor_spec_arch(const char *text, int *arch, int *ptx) {
     const char *digits = text;
     int64_t number;
     *ptx = strncmp(text, "compute_", 8) == 0;
-    if (*ptx) digits += 8;
-    else if (strncmp(text, "sm_", 3) == 0) digits += 3;
+    if (*ptx)
+        digits += 8;
+    else if (strncmp(text, "sm_", 3) == 0)
+        digits += 3;
     const char *end = amount_digits(digits, &number);
     if (end && *end == ',') return kiln__fail(KILN_E_ARGUMENT, "'%s' is a list; one architecture was expected", text);
     if (!end || *end || number < 10 || number > 999) {
@@ -206,14 +200,15 @@ kiln_status tensor_spec_arch(const char *text, int *arch, int *ptx)
     return KILN_OK;
 }
 
-void tensor_spec_format(const kiln_tensor *tensor, char text[TENSOR_SPEC_SIZE])
-{
+void tensor_spec_format(const kiln_tensor *tensor, char text[TENSOR_SPEC_SIZE]) {
     size_t used = (size_t)snprintf(text, TENSOR_SPEC_SIZE, "%s[", kiln_type_name(tensor->type));
     for (int32_t i = 0; i < tensor->rank; i++) {
         const char *comma = i ? "," : "";
         const size_t left = TENSOR_SPEC_SIZE - used;
-        if (tensor->sizes[i] < 0) used += (size_t)snprintf(text + used, left, "%s*", comma);
-        else used += (size_t)snprintf(text + used, left, "%s%" PRId64, comma, tensor->sizes[i]);
+        if (tensor->sizes[i] < 0)
+            used += (size_t)snprintf(text + used, left, "%s*", comma);
+        else
+            used += (size_t)snprintf(text + used, left, "%s%" PRId64, comma, tensor->sizes[i]);
     }
     (void)snprintf(text + used, TENSOR_SPEC_SIZE - used, "]");
 }

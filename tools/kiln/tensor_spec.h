@@ -7,8 +7,8 @@
 
 /* All return KILN_E_ARGUMENT with a sentence where the text is not what it should be. */
 
-/* "f16[*,1024]": a contiguous view without data; sizes[0] is -1 for '*'. "f16[8,64]{128,1}@4" has strides of its own and is
- * aligned to 4 bytes alone (to 16 where there is no '@'). */
+/* "f16[*,1024]": a contiguous view without data; sizes[0] is -1 for '*'. "f16[8,64]{128,1}@4" has strides of its own
+ * and is aligned to 4 bytes alone (to 16 where there is no '@'). */
 kiln_status tensor_spec_parse(const char *text, kiln_tensor *out);
 kiln_status tensor_spec_type(const char *text, kiln_type *out);
 

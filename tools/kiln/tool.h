@@ -9,18 +9,18 @@
 /* Exit codes; part of the tool's interface. */
 enum {
     TOOL_OK = 0,
-    TOOL_FAILED = 1,  /* the work failed */
-    TOOL_USAGE = 2,   /* the command line is wrong */
-    TOOL_MISSING = 3  /* a GPU, the driver or NVRTC is required and not there */
+    TOOL_FAILED = 1, /* the work failed */
+    TOOL_USAGE = 2,  /* the command line is wrong */
+    TOOL_MISSING = 3 /* a GPU, the driver or NVRTC is required and not there */
 };
 
 struct command {
-    const char *name;       /* "run", "cache ls" */
-    const char *summary;    /* one line for the list of commands */
-    const char *usage;      /* what follows the name on the usage line */
+    const char *name;         /* "run", "cache ls" */
+    const char *summary;      /* one line for the list of commands */
+    const char *usage;        /* what follows the name on the usage line */
     const option_id *options; /* ended by OPTION_COUNT */
     size_t max_operands;
-    const char *details;    /* the rest of its help: rules, JSON, examples */
+    const char *details; /* the rest of its help: rules, JSON, examples */
     int (*run)(const arguments *args);
 };
 

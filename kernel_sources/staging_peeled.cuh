@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Staging: the row stays in the registers of its threads, vectors and the single elements beside them (KILN_PEELED).
+ * All loads are issued before the first use. The compiler leaves those behind that are made under a condition, or whose
+ * use comes late in a chain of additions: so whoever has no vector or no element reads another's, unseen, and each
+ * vector is reduced apart. */
+
+struct kiln_staging {
+    kiln_staged staged[KILN_BATCH];
+    kiln_staged_of<1> single;
+
+    static KILN_MEMBER kiln_index column(const kiln_row &row, int k) {
+        return kiln_inside(row, 0, k) ? kiln_column(row, k) : row.head;
+    }
+    KILN_MEMBER void fill(const kiln_row &row) {
+#pragma unroll
+        for (int k = 0; k < KILN_BATCH; ++k) staged[k].load(row, column(row, k), kiln_span(row, 0, k));
+        single.load(row, kiln_single(row), kiln_span(row, 0, 0));
+    }
+    KILN_MEMBER void rematerialise() {
+        constexpr int words = (int)sizeof staged / 4;
+#pragma unroll
+        for (int i = 0; i < words; ++i) kiln_rematerialise(reinterpret_cast<kiln_u32 *>(staged)[i]);
+    }
+    template <class Phase> KILN_MEMBER void each_vector(const kiln_row &row, Phase &phase) {
+        Phase parts[KILN_BATCH + 1];
+#pragma unroll
+        for (int k = 0; k < KILN_BATCH; ++k) {
+            parts[k].clear();
+            parts[k].vector(row, staged[k], column(row, k), kiln_span(row, 0, k));
+            if (!kiln_inside(row, 0, k)) parts[k].clear();
+        }
+        parts[KILN_BATCH].clear();
+        parts[KILN_BATCH].vector(row, single, kiln_single(row), kiln_span(row, 0, 0));
+        if (!kiln_has_single()) parts[KILN_BATCH].clear();
+#pragma unroll
+        for (int step = 1; step <= KILN_BATCH; step *= 2)
+#pragma unroll
+            for (int k = 0; k + step <= KILN_BATCH; k += 2 * step) parts[k] = Phase::combine(parts[k], parts[k + step]);
+        phase = parts[0];
+    }
+    template <class Online> KILN_MEMBER void each_online(kiln_row &row, Online &online) {
+#if KILN_ONLINE == 2
+        /* Squares about the mean of a vector, until the thread has its own. */
+        auto about = online.first;
+        about.vector(row, staged[0], column(row, 0), kiln_span(row, 0, 0));
+        kiln_partial(row, about);
+        each_vector(row, online.first);
+        each_vector(row, online.second);
+        kiln_settle(row, online.second, online.first);
+#else
+        each_vector(row, online.first);
+        kiln_partial(row, online.first);
+        each_vector(row, online.second);
+#endif
+    }
+    template <class Body> KILN_MEMBER void each_inside(const kiln_row &row, Body &body) {
+#pragma unroll
+        for (int k = 0; k < KILN_BATCH; ++k)
+            if (kiln_inside(row, 0, k)) body.vector(row, staged[k], kiln_column(row, k), kiln_span(row, 0, k));
+    }
+#if defined KILN_INVARIANT_INPUTS && KILN_VECTOR_WIDTH >= 4
+    /* The same for rows whose first vector begins in a quarter of a vector that is known while compiling. */
+    template <int QUARTER, class Body> KILN_MEMBER void each_inside_of(kiln_row row, Body &body) {
+        constexpr int quarter = KILN_VECTOR_WIDTH / 4;
+        row.head = QUARTER * quarter + row.head % quarter;
+        each_inside(row, body);
+    }
+#endif
+    /* The last pass. Who has a single element begins with it, so that nobody waits for it at the end. What all rows
+     * share is shifted by whole words first: by how many is known while compiling, where all threads of a warp have the
+     * same row, and few vectors (of six and more registers are short, then). */
+    template <class Body> KILN_MEMBER void finish(const kiln_row &row, Body &body) {
+        if (kiln_has_single()) body.vector(row, single, kiln_single(row), kiln_span(row, 0, 0));
+#if defined KILN_INVARIANT_INPUTS && KILN_VECTOR_WIDTH >= 4
+        if constexpr (KILN_THREADS_PER_ROW >= 32 && KILN_STEPS <= 5) {
+            const int quarter = row.head / (KILN_VECTOR_WIDTH / 4);
+            if (quarter == 0) return each_inside_of<0>(row, body);
+            if (quarter == 1) return each_inside_of<1>(row, body);
+            if (quarter == 2) return each_inside_of<2>(row, body);
+            return each_inside_of<3>(row, body);
+        }
+#endif
+        each_inside(row, body);
+    }
+};

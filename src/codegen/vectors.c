@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The generated work on an operand's vectors: where they lie, how they are filled and stored, which ones are staged. */
+#include <inttypes.h>
+
+#include "codegen/emitter.h"
+#include "schedule/access.h"
+
+/* How far the element at `column` is from the row's start: "col". */
+static const char *spell_offset(const kiln__emitter *e, int o, const char *column) {
+    const kiln__operand *operand = &e->problem->operands[o];
+    if (!operand->per_element) return "0";
+    if (!kiln__has_offset(e, o)) return column;
+    return kiln__spell(e, "kiln_offset_%s(row.args, %s)", e->name[o], column);
+}
+
+/* Where rows are not in vectors: the address of the element at `column`. The threads of a grid, which have two rows,
+ * lack the registers for one that serves all steps. */
+static const char *spell_address(const kiln__emitter *e, int o, const char *column) {
+    const bool tensor = o < e->tensors && e->problem->operands[o].per_element; /* not a position */
+    if (e->one_address && e->schedule->group != KILN__GROUP_GRID && tensor && !kiln__has_offset(e, o))
+        return kiln__spell(e, "kiln_at(row, row.%s, %s)", e->name[o], column);
+    return kiln__spell(e, "row.%s + %s", e->name[o], spell_offset(e, o, column));
+}
+
+const char *kiln__spell_vector_address(const kiln__emitter *e, int o) {
+    if (!e->rows_in_vectors) return spell_address(e, o, "col");
+    return kiln__spell(e, "row.%s, %s", e->name[o], spell_offset(e, o, "col"));
+}
+
+const char *kiln__spell_row_step(const kiln__emitter *e, int o, const char *rows) {
+    const kiln__operand *operand = &e->problem->operands[o];
+    int last = e->problem->outer_rank - 1;
+    int64_t stride = operand->linear || last < 0 ? operand->row_stride : operand->outer_strides[last];
+    if (!stride) return "";
+    if (stride == 1) return kiln__spell(e, " + %s", rows);
+    if (!operand->linear) return kiln__spell(e, " + %s * row.args.stride%d_%s", rows, last, e->name[o]);
+    if (!kiln__stride_is_constant(e->problem, stride))
+        return kiln__spell(e, " + %s * row.args.row_%s", rows, e->name[o]);
+    return kiln__spell(e, " + %s * %" PRId64, rows, stride);
+}
+
+/* " + j * row.args.stride1_in_x": how far elements of a run lie apart. */
+static const char *spell_run_step(const kiln__emitter *e, int o) {
+    const int last = e->problem->outer_rank - 1;
+    if (!e->problem->operands[o].outer_strides[last]) return "";
+    return kiln__spell(e, " + j * row.args.stride%d_%s", last, e->name[o]);
+}
+
+const char *kiln__spell_element_address(const kiln__emitter *e, int o, const char *column) {
+    const bool near = !column && e->schedule->transposes && kiln__has_offset(e, o); /* in the same run */
+    if (!column) column = e->rows_in_vectors || near ? "col" : "(col + j)";
+    if (near) return kiln__spell(e, "%s%s", spell_address(e, o, column), spell_run_step(e, o));
+    if (!e->rows_in_vectors) return spell_address(e, o, column);
+    const char *offset = spell_offset(e, o, column);
+    return kiln__spell(e, "row.%s[%s] + %s%s", e->name[o], e->schedule->run_rows == 1 ? "j" : "j / KILN_RUN_ROWS",
+                       offset, e->schedule->run_rows == 1 ? "" : kiln__spell_row_step(e, o, "j % KILN_RUN_ROWS"));
+}
+
+/* The part of a vector that is loaded: where vectors overhang rows, more than its row's. */
+static const char *spell_loaded(const kiln__emitter *e, int o) {
+    const kiln__operand *operand = &e->problem->operands[o];
+    const bool inner = e->schedule->layout == KILN__LAYOUT_INNER && e->schedule->masked;
+    return inner && operand->follows_rows && kiln__is_contiguous(e->problem, operand) ? "span.loaded(row)" : "span";
+}
+
+static const char *rows_suffix(const kiln__emitter *e) { return e->rows_in_vectors ? "_rows" : ""; }
+
+/* Of a vector that crosses runs: its elements' places, and how far they lie apart. */
+static const char *spell_crossing(const kiln__emitter *e, int o) {
+    return kiln__spell(e, "kiln_crossing_%s(row.args, col)", e->name[o]);
+}
+
+static const char *spell_run_stride(const kiln__emitter *e, int o) {
+    const int last = e->problem->outer_rank - 1;
+    const int64_t stride = e->problem->operands[o].outer_strides[last];
+    return stride == 0 ? "0" : stride == 1 ? "1" : kiln__spell(e, "row.args.stride%d_%s", last, e->name[o]);
+}
+
+static void emit_crossing_fetch(const kiln__emitter *e, int o, const char *indent) {
+    const char *name = e->name[o];
+    const int64_t stride = e->problem->operands[o].outer_strides[e->problem->outer_rank - 1];
+    if (e->schedule->shifted[o])
+        kiln__write(e, "%skiln_fetch_shifted<%d>(%s, row.%s, %s, span);\n", indent, e->schedule->access[o], name, name,
+                    spell_crossing(e, o));
+    else if (!stride)
+        kiln__write(e, "%skiln_fetch_same(%s, row.%s, %s, span);\n", indent, name, name, spell_crossing(e, o));
+    else
+        kiln__write(e, "%skiln_fetch_crossing<%d>(%s, row.%s, %s, %s, span);\n", indent, e->schedule->run[o], name,
+                    name, spell_crossing(e, o), spell_run_stride(e, o));
+}
+
+/* `how` ends the name of the function that fetches whole vectors. */
+static void emit_fetch(const kiln__emitter *e, int o, const char *indent, const char *how) {
+    const char *name = e->name[o];
+    int access = e->schedule->access[o];
+    if (e->schedule->crossing[o])
+        emit_crossing_fetch(e, o, indent);
+    else if (e->schedule->shifted[o] && e->schedule->prefetch && e->schedule->masked)
+        kiln__write(e, "%skiln_prefetch<%d, %s>::fetch(%s, kiln_shared + %d, row, span);\n", indent, access, e->type[o],
+                    name, e->schedule->tile_offset[o]);
+    else if (e->schedule->shifted[o])
+        kiln__write(e, "%skiln_fetch_shifted<%d>(%s, row.%s, row, col, span);\n", indent, access, name, name);
+    else if (access)
+        kiln__write(e, "%skiln_fetch%s<%d>(%s, %s, %s%s);\n", indent, how, access, name,
+                    kiln__spell_vector_address(e, o), spell_loaded(e, o),
+                    e->schedule->evict_first[o] ? ", row.policy" : "");
+    else if (e->schedule->run[o] > 1)
+        kiln__write(
+            e,
+            "#pragma unroll\n"
+            "%sfor (int j = 0; j < KILN_VECTOR_WIDTH; j += %d)\n%s    if (span.has(j)) kiln_load_run<%d>(%s, j, %s);\n",
+            indent, e->schedule->run[o], indent, e->schedule->run[o], name, kiln__spell_element_address(e, o, NULL));
+    else
+        kiln__write(e,
+                    "#pragma unroll\n"
+                    "%sfor (int j = 0; j < %s; ++j) %s.set(j, span.%s(j) ? *(%s) : %s());\n",
+                    indent, e->width, name, e->rows_in_vectors ? "reads" : "has",
+                    kiln__spell_element_address(e, o, NULL), e->type[o]);
+}
+
+void kiln__emit_fetch(const kiln__emitter *e, int o, const char *indent) { emit_fetch(e, o, indent, rows_suffix(e)); }
+
+void kiln__emit_fetched(const kiln__emitter *e, int o, const char *indent) {
+    kiln__write(e, "%s%s %s;\n", indent, e->vector[o], e->name[o]);
+    kiln__emit_fetch(e, o, indent);
+}
+
+/* Of rows that lie side by side into those whose columns do: when the thread has a line of columns, or the row's last.
+ */
+static void emit_put_lines(const kiln__emitter *e, int o) {
+    const char *name = e->name[o];
+    const int64_t line = e->schedule->transpose_width, last = (e->problem->cols - 1) % line;
+    kiln__write(
+        e, "        const int at_%s = (int)((kiln_u32)col %% KILN_TRANSPOSE_WIDTH);\n        lines_%s[at_%s] = %s;\n",
+        name, name, name, name);
+    kiln__write(e, "        if (at_%s == KILN_TRANSPOSE_WIDTH - 1", name);
+    if (last < line - 1) kiln__write(e, " || (at_%s == %" PRId64 " && col == KILN_COLS - 1)", name, last);
+    kiln__write(e,
+                ")\n#pragma unroll\n            for (int j = 0; j < KILN_VECTOR_WIDTH; ++j)\n"
+                "                if (span.stores(j)) kiln_put_line<%d>(lines_%s, j, %s, at_%s + 1);\n",
+                e->schedule->access[o], name, kiln__spell_element_address(e, o, kiln__spell(e, "(col - at_%s)", name)),
+                name);
+}
+
+void kiln__emit_put(const kiln__emitter *e, int o, const char *values) {
+    const char *name = e->name[o];
+    int access = e->schedule->access[o];
+    kiln__write(e, "        %s %s;\n        kiln_narrow_vector(%s, %s);\n", e->vector[o], name, values, name);
+    if (e->schedule->tile_rows && e->problem->operands[o].per_element)
+        kiln__emit_tile_put(e, o);
+    else if (e->schedule->staging == KILN__STAGING_TILE && !e->rows_in_vectors)
+        kiln__write(e, "        kiln_tile_keep(%s, %s, span);\n", name, kiln__spell_tile_place(e, o));
+    else if (e->rows_in_vectors && e->schedule->transposed[o])
+        emit_put_lines(e, o);
+    else if (e->schedule->crossing[o])
+        kiln__write(e, "        kiln_put_crossing(%s, row.%s, %s, %s, span);\n", name, name, spell_crossing(e, o),
+                    spell_run_stride(e, o));
+    else if (access)
+        kiln__write(e, "        kiln_put%s<%d>(%s, %s, span);\n", rows_suffix(e), access, name,
+                    kiln__spell_vector_address(e, o));
+    else
+        kiln__write(e,
+                    "#pragma unroll\n"
+                    "        for (int j = 0; j < %s; ++j)\n"
+                    "            if (span.%s(j)) *(%s) = %s.get(j);\n",
+                    e->width, e->rows_in_vectors ? "stores" : "has", kiln__spell_element_address(e, o, NULL), name);
+}
+
+/* copy: a vector into its place. */
+static void emit_shared_copy(const kiln__emitter *e, int o, int64_t offset) {
+    const char *vector = e->vector[o];
+    kiln__write(e,
+                "        {\n"
+                "            %s *to = reinterpret_cast<%s *>(shared + %" PRId64 ") + slot;\n",
+                vector, vector, offset);
+    if (e->schedule->access[o])
+        kiln__write(e, "            kiln_fetch%s_async<%d>(to, %s, %s);\n", rows_suffix(e), e->schedule->access[o],
+                    kiln__spell_vector_address(e, o), spell_loaded(e, o));
+    else {
+        kiln__emit_fetched(e, o, "            ");
+        kiln__write(e, "            *to = %s;\n", e->name[o]);
+    }
+    kiln__write(e, "        }\n");
+}
+
+/* load_invariants: what all rows share; in_flight of number I of those inputs. */
+static void emit_load_invariants(const kiln__emitter *e) {
+    const bool in_flight = e->schedule->rows_in_flight;
+    int number = 0;
+    kiln__write(e,
+                "    %sKILN_MEMBER void load_invariants(const kiln_row &row, kiln_index col, const kiln_span &span)\n"
+                "    {\n",
+                in_flight ? "template <int I> " : "");
+    for (int o = 0; o < e->inputs; o++) {
+        if (!e->schedule->staged[o] || e->problem->operands[o].follows_rows) continue;
+        if (in_flight) kiln__write(e, "        if constexpr (I == %d) {\n", number++);
+        emit_fetch(e, o, in_flight ? "            " : "        ", "_early");
+        if (in_flight) kiln__write(e, "        }\n");
+    }
+    kiln__write(e, "    }\n");
+}
+
+/* Where a thread's vectors lie in shared memory: one tensor behind the other, of each a place for every step held. */
+static void emit_shared_access(const kiln__emitter *e) {
+    const kiln__schedule *s = e->schedule;
+    int64_t offset[KILN_MAX_TENSORS] = {0}, next = 0;
+    kiln__write(e, "    static KILN_MEMBER void copy(unsigned char *shared, int slot, const kiln_row &row, "
+                   "kiln_index col, const kiln_span &span)\n"
+                   "    {\n");
+    for (int o = 0; o < e->inputs; o++) {
+        if (!s->staged[o] || !e->problem->operands[o].follows_rows) continue;
+        offset[o] = next;
+        next += s->staged_steps * (s->rows_in_flight ? s->rows_per_block : 1) * s->threads * s->vector_width *
+                (int64_t)kiln_type_size(e->problem->operands[o].type);
+        emit_shared_copy(e, o, offset[o]);
+    }
+    kiln__write(e, "    }\n"
+                   "    KILN_MEMBER void recall(const unsigned char *shared, int slot)\n"
+                   "    {\n");
+    for (int o = 0; o < e->inputs; o++)
+        if (s->staged[o] && e->problem->operands[o].follows_rows)
+            kiln__write(e, "        %s = reinterpret_cast<const %s *>(shared + %" PRId64 ")[slot];\n", e->name[o],
+                        e->vector[o], offset[o]);
+    kiln__write(e, "    }\n");
+    emit_load_invariants(e);
+}
+
+/* fill_transposed: of all vectors of a tile, those inputs that lie the other way. */
+static void emit_transposing(const kiln__emitter *e) {
+    kiln__write(e, "    static KILN_MEMBER void fill_transposed(kiln_staged *staged, const kiln_row &row)\n    {\n"
+                   "        const kiln_line line(row);\n");
+    for (int o = 0; o < e->inputs; o++) {
+        if (!e->schedule->transposed[o]) continue;
+        const char *name = e->name[o], *step = spell_run_step(e, o);
+        const char *form = e->schedule->shifted[o] ? "_shifted<%d>(lines[j], row.%s, first%s, row, line)"
+                                                   : "<%d>(lines[j], row.%s + first%s, line)";
+        kiln__write(e,
+                    "        {\n            kiln_vector<%s, KILN_STEPS> lines[KILN_VECTOR_WIDTH];\n"
+                    "            const kiln_i64 first = kiln_offset_%s(row.args, row.index);\n"
+                    "#pragma unroll\n            for (int j = 0; j < KILN_VECTOR_WIDTH; ++j) kiln_fetch",
+                    e->type[o], name);
+        kiln__write(e, form, e->schedule->access[o], name, step);
+        kiln__write(e,
+                    ";\n#pragma unroll\n            for (int k = 0; k < KILN_STEPS; ++k)\n#pragma unroll\n"
+                    "                for (int j = 0; j < KILN_VECTOR_WIDTH; ++j) staged[k].%s.set(j, "
+                    "lines[j].get(k));\n        }\n",
+                    name);
+    }
+    kiln__write(e, "    }\n");
+}
+
+void kiln__emit_staged(const kiln__emitter *e) {
+    const bool peeled = e->schedule->peeled;
+    kiln__write(e, "/* One vector of columns of the inputs that stay with the row, as stored. */\n%s {\n",
+                peeled ? "template <int N> struct kiln_staged_of" : "struct kiln_staged");
+    for (int o = 0; o < e->inputs; o++)
+        if (e->schedule->staged[o]) kiln__write(e, "    %s %s;\n", e->vector[o], e->name[o]);
+    if (e->schedule->tile_rows)
+        kiln__emit_tile_outer(e);
+    else if (e->schedule->staging == KILN__STAGING_TILE)
+        kiln__emit_tile_access(e);
+    else if (!e->schedule->rows_in_flight || peeled) { /* in_flight: a row's own */
+        kiln__write(e, "    KILN_MEMBER void load(const kiln_row &row, kiln_index col, const kiln_span &span)\n"
+                       "    {\n");
+        for (int o = 0; o < e->inputs; o++)
+            if (e->schedule->staged[o] && !e->schedule->transposed[o] &&
+                (!e->schedule->rows_in_flight || e->problem->operands[o].follows_rows))
+                kiln__emit_fetch(e, o, "        ");
+        kiln__write(e, "    }\n");
+    }
+    if (e->schedule->transposes) emit_transposing(e);
+    if (e->schedule->staging == KILN__STAGING_SHARED) emit_shared_access(e);
+    kiln__write(e, "};\n%s\n", peeled ? "typedef kiln_staged_of<KILN_VECTOR_WIDTH> kiln_staged;\n" : "");
+}

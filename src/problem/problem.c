@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Canonical problems: dimensions of one element are dropped, neighbours that lie alike in every tensor are merged,
+ * kept dimensions come before reduced ones. */
+#include "problem/problem.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/extent.h"
+#include "base/types.h"
+
+/* An axis of the space, or several merged ones, with every operand's stride along it. */
+typedef struct dim {
+    int64_t extent;
+    bool reduced;
+    int64_t strides[KILN_MAX_TENSORS + KILN__MAX_POSITIONS];
+} dim;
+
+/* Those that have more than one element, kept ones first. */
+typedef struct dims {
+    int rank;
+    dim at[KILN_MAX_RANK];
+} dims;
+
+/* Elements of an output must not lie in one place: each dimension steps over all that moves in smaller steps. */
+static kiln_status check_apart(const kiln_tensor *tensor, const char *name) {
+    int axes[KILN_MAX_RANK], count = kiln__axes_by_stride(tensor, axes);
+    int64_t span = 1;
+    for (int i = 0; i < count && kiln__has_elements(tensor); i++) {
+        int64_t stride = kiln__magnitude(tensor->strides[axes[i]]);
+        if (stride < span)
+            return kiln__fail(KILN_E_OVERLAP,
+                              "output '%s' overlaps itself: a stride of it is %" PRId64 ", expected %" PRId64
+                              " or more",
+                              name, stride, span);
+        span += stride * (tensor->sizes[axes[i]] - 1);
+    }
+    return KILN_OK;
+}
+
+static int alignment_of(const kiln_tensor *tensor) {
+    int elements = (int)(kiln__alignment_of(tensor->data) / kiln_type_size(tensor->type));
+    return elements ? elements : 1;
+}
+
+static void drop_ones(dims *d) {
+    int rank = 0;
+    for (int i = 0; i < d->rank; i++)
+        if (d->at[i].extent != 1) d->at[rank++] = d->at[i];
+    d->rank = rank;
+}
+
+/* Whether dimension b belongs before its left neighbour a: kept ones stand before reduced ones, and of one kind the one
+ * with the larger stride in tensor `key`. A dimension that `key` broadcasts over moves slowest of all. */
+static bool belongs_before(const dim *b, const dim *a, int key, bool keep_order) {
+    if (a->reduced != b->reduced) return a->reduced;
+    if (keep_order && a->reduced) return false;
+    int64_t left = kiln__magnitude(a->strides[key]), right = kiln__magnitude(b->strides[key]);
+    return left != 0 && (right == 0 || right > left);
+}
+
+/* Insertion sort: stable, and there are eight dimensions at most. */
+static void sort_dims(dims *d, int key, bool keep_order) {
+    for (int i = 1; i < d->rank; i++) {
+        dim moved = d->at[i];
+        int to = i;
+        for (; to > 0 && belongs_before(&moved, &d->at[to - 1], key, keep_order); to--) d->at[to] = d->at[to - 1];
+        d->at[to] = moved;
+    }
+}
+
+/* Whether each tensor steps over all of b from one element of a to the next. */
+static bool merges(const dim *a, const dim *b, int operands) {
+    bool same = a->reduced == b->reduced;
+    for (int o = 0; o < operands && same; o++) same = a->strides[o] == b->strides[o] * b->extent;
+    return same;
+}
+
+static void merge_dims(dims *d, int operands) {
+    for (int i = d->rank - 2; i >= 0; i--) {
+        if (!merges(&d->at[i], &d->at[i + 1], operands)) continue;
+        d->at[i + 1].extent *= d->at[i].extent;
+        d->rank--;
+        memmove(&d->at[i], &d->at[i + 1], (size_t)(d->rank - i) * sizeof *d->at);
+    }
+}
+
+/* The tensor whose order of dimensions the kernel follows: the first output of an elementwise program, so that stores
+ * lie side by side, else the first input that has all elements. */
+static int key_operand(const kiln__tensors *tensors, const bool *full, bool flat) {
+    for (int o = flat ? tensors->input_count : 0; o < tensors->input_count + tensors->output_count; o++)
+        if (full[o]) return o;
+    return 0;
+}
+
+/* Whether the operand's kept strides are those of one index over all rows, and its stride. `natural` is what the
+ * stride would be with more rows than one, where there is no kept dimension to tell. */
+static void find_row_stride(const kiln__problem *problem, kiln__operand *operand, int64_t natural) {
+    int last = problem->outer_rank - 1;
+    operand->linear = true;
+    operand->row_stride = last < 0 ? natural : operand->outer_strides[last];
+    int64_t expected = operand->row_stride;
+    for (int i = last; i >= 0; i--) {
+        operand->linear &= operand->outer_strides[i] == expected;
+        kiln__mul_i64(expected, problem->outer[i], &expected); /* too much only where nothing follows */
+        operand->follows_rows |= operand->outer_strides[i] != 0;
+    }
+    if (last < 0) operand->follows_rows = natural != 0;
+    if (problem->layout == KILN__LAYOUT_FLAT) operand->linear &= operand->row_stride == 0 || operand->row_stride == 1;
+}
+
+static void split(const dims *d, kiln__problem *problem) {
+    problem->rows = problem->cols = 1;
+    for (int i = 0; i < d->rank; i++) {
+        bool inner = d->at[i].reduced;
+        *(inner ? &problem->inner[problem->inner_rank++] : &problem->outer[problem->outer_rank++]) = d->at[i].extent;
+        *(inner ? &problem->cols : &problem->rows) *= d->at[i].extent;
+    }
+    /* A size left open is planned as the small ones that most are: as two. */
+    problem->wide = problem->rows / (problem->open_rows ? KILN__OPEN_ROWS / 2 : 1) > INT32_MAX;
+}
+
+/* Whether neighbouring rows lie closer together than neighbouring columns, of which there may be one. A single row has
+ * no neighbour: there the order of the axes tells what more rows would be like, so that it is computed as it would be
+ * among them. */
+static bool rows_are_closer(const kiln__problem *problem, const kiln__space *space, const dims *d, int key) {
+    if (!problem->inner_rank) return true;
+    if (!problem->outer_rank) return !space->reduced[space->rank - 1];
+    int64_t row = kiln__magnitude(d->at[problem->outer_rank - 1].strides[key]);
+    int64_t column = kiln__magnitude(d->at[d->rank - 1].strides[key]);
+    return row != 0 && (column == 0 || row < column);
+}
+
+/* The stride from row to row where the space has one row: 0 where the tensor lacks an axis of the kept ones; as far as
+ * it says itself if that is beyond its columns, so that the row is computed as it would be among others; else as a
+ * contiguous one. */
+static int64_t natural_stride(const kiln__problem *problem, const kiln__space *space, const kiln_tensor *tensor,
+                              bool full) {
+    if (problem->layout == KILN__LAYOUT_FLAT) return full;
+    const int missing = space->rank - tensor->rank;
+    int64_t stride = problem->cols;
+    for (int i = 0; i < missing; i++) full &= space->reduced[i];
+    for (int i = missing > 0 ? missing : 0; i < space->rank && problem->layout == KILN__LAYOUT_INNER; i++)
+        if (!space->reduced[i]) stride = kiln__magnitude(tensor->strides[i - missing]);
+    return !full ? 0 : stride > problem->cols ? stride : problem->cols;
+}
+
+/* A maximum or minimum of nothing has no value. */
+static kiln_status check_empty(const kiln__ir *ir, const kiln__space *space) {
+    int64_t rows, cols;
+    kiln_status status = kiln__space_extents(space, &rows, &cols);
+    if (status || cols || !rows) return status;
+    int axis = 0;
+    while (!(space->reduced[axis] && space->sizes[axis] == 0)) axis++;
+    for (uint32_t i = 0; i < ir->count; i++)
+        if (ir->insts[i].op == KILN__OP_REDUCE_MAX || ir->insts[i].op == KILN__OP_REDUCE_MIN ||
+            kiln__op_is_arg(ir->insts[i].op))
+            return kiln__fail(KILN_E_SHAPE, "%s over axis %d of size 0 has no value", kiln__ir_op_name(ir->insts[i].op),
+                              axis);
+    return KILN_OK;
+}
+
+/* Whether columns must be counted in their own order. */
+static bool has_ordered_reduction(const kiln__ir *ir) {
+    for (uint32_t i = 0; i < ir->count; i++)
+        if (ir->insts[i].op == KILN__OP_REDUCE_USER || kiln__op_is_arg(ir->insts[i].op)) return true;
+    return false;
+}
+
+static void fill_operand(const kiln__problem *problem, const dims *d, int o, int64_t natural, kiln__operand *operand) {
+    int64_t *outer = operand->outer_strides, *inner = operand->inner_strides;
+    for (int i = 0; i < d->rank; i++) *(d->at[i].reduced ? inner++ : outer++) = d->at[i].strides[o];
+    int64_t below = 1;
+    operand->contiguous_columns = true;
+    for (int i = problem->inner_rank - 1; i >= 0; i--) {
+        operand->contiguous_columns &= operand->inner_strides[i] == below;
+        below *= problem->inner[i];
+    }
+    find_row_stride(problem, operand, operand->output && !operand->per_element ? 1 : natural);
+}
+
+/* An element's coordinate along an axis, or its row-major index, is its offset in a tensor of the strides set here. */
+static void find_positions(const kiln__ir *ir, const kiln__space *space, int tensors, dims *d, kiln__problem *problem) {
+    for (uint32_t i = 0; i < ir->count; i++) {
+        const kiln__inst *inst = &ir->insts[i];
+        if (inst->op != KILN__OP_INDEX && inst->op != KILN__OP_UNIFORM) continue;
+        int axis = inst->op == KILN__OP_INDEX ? inst->u.axis : KILN__LINEAR_INDEX, known = 0;
+        while (known < problem->position_count && problem->position_axes[known] != axis) known++;
+        if (known < problem->position_count) continue;
+        problem->position_axes[problem->position_count++] = axis;
+        int64_t linear = 1;
+        for (int j = space->rank - 1; j >= 0; linear *= space->sizes[j--])
+            d->at[j].strides[tensors + known] = axis == KILN__LINEAR_INDEX ? linear : j == axis;
+    }
+}
+
+kiln_status kiln__problem_build(const kiln__ir *ir, const kiln__space *space, const kiln__tensors *tensors,
+                                kiln__problem *out) {
+    memset(out, 0, sizeof *out);
+    dims d = {.rank = space->rank};
+    bool full[KILN_MAX_TENSORS], all_full = true;
+    int count = tensors->input_count + tensors->output_count;
+    out->input_count = tensors->input_count;
+    out->output_count = tensors->output_count;
+    out->open_rows = space->open_rows;
+    kiln_status status = check_empty(ir, space);
+    for (int o = 0; o < count && !status; o++) {
+        bool output = o >= tensors->input_count;
+        bool per_element = output && ir->insts[ir->outputs[o - tensors->input_count]].per_element;
+        int64_t strides[KILN_MAX_RANK] = {0};
+        if (output) status = check_apart(&tensors->at[o], tensors->names[o]);
+        if (!status)
+            status =
+                kiln__space_strides(space, &tensors->at[o], tensors->names[o], output, per_element, strides, &full[o]);
+        for (int i = 0; i < space->rank; i++) d.at[i].strides[o] = strides[i];
+        if (!status && output) all_full &= full[o];
+    }
+    if (status) return status;
+    bool flat = ir->phase_count == 0 && all_full;
+    for (int i = 0; i < space->rank; i++) {
+        d.at[i].extent = space->sizes[i];
+        d.at[i].reduced = space->reduced[i] && !flat;
+    }
+    if (out->open_rows && d.at[0].reduced)
+        return kiln__fail(KILN_E_AXIS, "axis 0 is left open and cannot be reduced over");
+    int key = key_operand(tensors, full, flat);
+    find_positions(ir, space, count, &d, out);
+    memcpy(out->sizes, space->sizes, sizeof out->sizes);
+    drop_ones(&d);
+    sort_dims(&d, key, has_ordered_reduction(ir));
+    merge_dims(&d, count + out->position_count);
+    split(&d, out);
+    out->layout = flat                                   ? KILN__LAYOUT_FLAT
+                  : rows_are_closer(out, space, &d, key) ? KILN__LAYOUT_OUTER
+                                                         : KILN__LAYOUT_INNER;
+    for (int o = 0; o < count; o++) {
+        kiln__operand *operand = &out->operands[o];
+        operand->type = tensors->at[o].type;
+        operand->output = o >= tensors->input_count;
+        operand->alignment = alignment_of(&tensors->at[o]);
+        bool varies = operand->output && full[o] && out->inner_rank > 0;
+        for (int i = out->outer_rank; i < d.rank && !operand->output; i++) varies |= d.at[i].strides[o] != 0;
+        operand->per_element = flat || varies; /* by its strides: one of 0 broadcasts as a size of 1 does */
+        out->columns_out |= operand->output && operand->per_element;
+        fill_operand(out, &d, o, natural_stride(out, space, &tensors->at[o], full[o]), operand);
+    }
+    for (int o = count; o < count + out->position_count; o++) {
+        out->operands[o] = (kiln__operand){.type = KILN_I64, .per_element = true, .alignment = 1};
+        fill_operand(out, &d, o, out->cols, &out->operands[o]);
+    }
+    return KILN_OK;
+}
+
+const kiln__operand *kiln__position(const kiln__problem *problem, int axis) {
+    int i = 0;
+    while (problem->position_axes[i] != axis) i++;
+    return &problem->operands[problem->input_count + problem->output_count + i];
+}
+
+bool kiln__outputs_are_narrow(const kiln__problem *problem) {
+    for (int o = problem->input_count; o < problem->input_count + problem->output_count; o++) {
+        const kiln_type type = problem->operands[o].type;
+        if (type != KILN_E4M3 && type != KILN_E5M2 && type != KILN_F16 && type != KILN_BF16) return false;
+    }
+    return true;
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A problem: shapes, strides, types and alignments of one binding in canonical form, so that equal work looks equal. */
+#ifndef KILN_PROBLEM_PROBLEM_H
+#define KILN_PROBLEM_PROBLEM_H
+
+#include "lang/ir.h"
+#include "problem/space.h"
+
+typedef enum kiln__layout {
+    KILN__LAYOUT_FLAT,  /* no reduction: one flat array, every dimension is an outer one */
+    KILN__LAYOUT_INNER, /* neighbouring columns lie side by side, or nothing does */
+    KILN__LAYOUT_OUTER  /* neighbouring rows lie side by side */
+} kiln__layout;
+
+/* A tensor as the kernel sees it. Strides in elements. */
+typedef struct kiln__operand {
+    kiln_type type;
+    bool output;
+    bool per_element;        /* has columns; false: one value per row (inner layout) */
+    bool follows_rows;       /* differs from row to row */
+    bool linear;             /* lies at row * row_stride (inner) or element * row_stride (flat) */
+    int64_t row_stride;      /* where linear */
+    bool contiguous_columns; /* inner: the columns of a row lie side by side in their order */
+    int64_t outer_strides[KILN_MAX_RANK];
+    int64_t inner_strides[KILN_MAX_RANK];
+    int alignment; /* elements, a power of two: what the pointer's address is a multiple of, up to 16 bytes */
+} kiln__operand;
+
+/* The positions that programs ask for: index() of each axis, and the linear index behind uniform(). Each lies in the
+ * problem like a tensor whose elements are their own offsets. */
+#define KILN__LINEAR_INDEX (-1)
+#define KILN__MAX_POSITIONS (KILN_MAX_RANK + 1)
+
+typedef struct kiln__problem {
+    kiln__layout layout;
+    int outer_rank, inner_rank;   /* after dropping extents of 1 and merging neighbours */
+    int64_t outer[KILN_MAX_RANK]; /* kept extents, slowest first */
+    int64_t inner[KILN_MAX_RANK]; /* reduced extents, slowest first */
+    int64_t rows, cols;           /* flat: rows is the number of elements, cols 1 */
+    bool open_rows;
+    bool wide;        /* rows (flat: elements) do not fit 31 bits */
+    bool columns_out; /* an output is per_element */
+    int input_count, output_count;
+    int position_count;
+    int position_axes[KILN__MAX_POSITIONS];                         /* an axis, or KILN__LINEAR_INDEX */
+    int64_t sizes[KILN_MAX_RANK];                                   /* of the iteration space, as given, for size() */
+    kiln__operand operands[KILN_MAX_TENSORS + KILN__MAX_POSITIONS]; /* inputs, outputs, positions */
+} kiln__problem;
+
+/* The position of an axis, or of KILN__LINEAR_INDEX, which the program asks for. */
+const kiln__operand *kiln__position(const kiln__problem *problem, int axis);
+
+/* Whether every output's type is so narrow that it hides the last bits of a float: f16, bf16, or an 8-bit float. */
+bool kiln__outputs_are_narrow(const kiln__problem *problem);
+
+/* Data pointers are read for their alignment alone (NULL: 16 bytes). KILN_E_SHAPE for outputs that do not fit or a max
+ * of nothing; KILN_E_AXIS; KILN_E_UNSUPPORTED names the tensor and the limit. */
+kiln_status kiln__problem_build(const kiln__ir *ir, const kiln__space *space, const kiln__tensors *tensors,
+                                kiln__problem *out);
+
+#endif

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From tensors to source: binding, canonical problem, schedule, code. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/context.h"
+#include "schedule/cost.h"
+
+kiln_status kiln__prepare(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars,
+                          const kiln__device *device, int attempt, kiln__prepared *out) {
+    memset(out, 0, sizeof *out);
+    out->attempt = attempt;
+    double start = kiln__now_ms();
+    kiln__space space;
+    kiln_status status = kiln__program_bind(program, tensors, scalars, &space, &out->ir);
+    kiln__tensors all = kiln__program_tensors(program, tensors);
+    if (!status) status = kiln__problem_build(out->ir, &space, &all, &out->problem);
+    if (!status)
+        status =
+            kiln__schedule_choose(out->ir, &out->problem, device, &program->context->pins, attempt, &out->schedule);
+    out->schedule_ms = kiln__now_ms() - start;
+    start = kiln__now_ms();
+    if (!status) status = kiln__arguments_layout(out->ir, &out->problem, &out->schedule, &out->arguments);
+    if (!status) status = kiln__source_emit(out->ir, &out->problem, &out->schedule, &out->arguments, &out->unexpanded);
+    if (!status && !(out->source = kiln__source_expand(out->unexpanded))) status = kiln__out_of_memory();
+    out->emit_ms = kiln__now_ms() - start;
+    if (status) kiln__prepared_free(out);
+    return status;
+}
+
+void kiln__prepared_free(kiln__prepared *prepared) {
+    kiln__ir_destroy(prepared->ir);
+    free(prepared->unexpanded);
+    free(prepared->source);
+    prepared->ir = NULL;
+    prepared->unexpanded = prepared->source = NULL;
+}
+
+kiln_status kiln__bake(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars,
+                       const kiln__device *device, bool ptx, int attempt, kiln__prepared *prepared,
+                       kiln__image *image) {
+    kiln_status status = kiln__prepare(program, tensors, scalars, device, attempt, prepared);
+    if (!status) status = kiln__image_obtain(program->context, prepared, device->arch, ptx, KILN__IN_MEMORY, image);
+    if (status) {
+        if (status == KILN_E_WOULD_COMPILE || status == KILN_E_NO_NVRTC)
+            kiln__record(program, tensors, scalars, device, ptx);
+        kiln__prepared_free(prepared);
+        return status;
+    }
+    bool compiled = image->origin == KILN_ORIGIN_COMPILED;
+    const unsigned cancels = image->cancels;
+    int64_t instructions = prepared->schedule.instructions; /* of all attempts: what they take to compile */
+    const bool again = image->facts.spill_bytes > 0 && prepared->schedule.inlining < KILN__INLINE_OUTLINED;
+    kiln__prepared *next = again ? malloc(sizeof *next) : NULL; /* large for a small stack */
+    while (next && image->facts.spill_bytes > 0) {
+        kiln__image other;
+        if (kiln__prepare(program, tensors, scalars, device, ++attempt, next)) break;
+        instructions += next->schedule.instructions;
+        /* Where rows lie side by side their number decides what spills: it must not decide how columns are combined. */
+        const kiln__schedule *now = &prepared->schedule, *then = &next->schedule;
+        const bool alike = then->threads_per_row == now->threads_per_row && then->rank_groups == now->rank_groups &&
+                           then->splits == now->splits;
+        if (instructions > KILN__MOST_INSTRUCTIONS || cancels != atomic_load(&program->context->cancels) ||
+            (now->layout == KILN__LAYOUT_OUTER && !alike) ||
+            kiln__image_obtain(program->context, next, device->arch, ptx, KILN__IN_MEMORY, &other)) {
+            kiln__prepared_free(next);
+            break;
+        }
+        kiln__log(program->context, KILN_LOG_DEBUG, "schedule '%s' spills %d bytes, '%s' spills %d",
+                  prepared->schedule.text, image->facts.spill_bytes, next->schedule.text, other.facts.spill_bytes);
+        compiled |= other.origin == KILN_ORIGIN_COMPILED;
+        bool better = other.facts.spill_bytes < image->facts.spill_bytes;
+        kiln__prepared_free(better ? prepared : next);
+        kiln__image_free(better ? image : &other);
+        if (!better) continue;
+        *prepared = *next;
+        *image = other;
+    }
+    free(next);
+    if (compiled) kiln__record(program, tensors, scalars, device, ptx);
+    kiln__clear_error();
+    return KILN_OK;
+}
+
+void kiln__info_fill(const kiln__prepared *prepared, const kiln__image *image, int arch, double parse_ms,
+                     kiln_plan_info *info) {
+    const kiln__problem *p = &prepared->problem;
+    bool flat = p->layout == KILN__LAYOUT_FLAT;
+    const kiln__schedule *s = &prepared->schedule;
+    kiln__grid grid = {0, 0, 0};
+    kiln__schedule_grid(s, kiln__schedule_rows(s, p), kiln__schedule_run(s, p), &grid);
+    memset(info, 0, sizeof *info);
+    info->struct_size = sizeof *info;
+    info->schedule = prepared->schedule.text;
+    info->reason = prepared->schedule.reason;
+    info->source = prepared->source;
+    info->log = image->log ? image->log : "";
+    info->arch = arch;
+    info->is_ptx = image->facts.is_ptx;
+    info->registers = image->facts.registers;
+    info->spill_bytes = image->facts.spill_bytes;
+    info->shared_bytes = image->facts.shared_bytes + prepared->schedule.shared_bytes;
+    info->image_bytes = (int64_t)image->size;
+    info->rows = p->open_rows ? -1 : flat ? 1 : p->rows;
+    info->cols = flat ? (p->open_rows ? -1 : p->rows) : p->cols;
+    info->blocks = p->open_rows ? -1 : (int64_t)grid.x * grid.y * grid.z;
+    info->threads = prepared->schedule.threads;
+    info->origin = image->origin;
+    info->parse_ms = parse_ms;
+    info->schedule_ms = prepared->schedule_ms;
+    info->emit_ms = prepared->emit_ms;
+    info->lookup_ms = image->lookup_ms;
+    if (image->origin == KILN_ORIGIN_COMPILED)
+        info->compile_ms = image->facts.create_ms + image->facts.compile_ms + image->facts.fetch_ms;
+    info->workspace_bytes = p->open_rows ? -1 : kiln__schedule_workspace(&prepared->schedule, prepared->ir, p->rows);
+    info->launches = kiln__schedule_launches(&prepared->schedule, prepared->ir);
+}
+
+kiln_status kiln__info_copy(const kiln_plan_info *from, kiln_plan_info *to) {
+    if (!to) return kiln__fail(KILN_E_ARGUMENT, "info is NULL");
+    kiln_status status = kiln__check_struct_size("kiln_plan_info", to->struct_size, 2 * sizeof(size_t), sizeof *to);
+    if (status) return status;
+    size_t size = to->struct_size;
+    memcpy(to, from, size);
+    to->struct_size = size;
+    return KILN_OK;
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Compiles of a context: in this process, or, where they have a time limit, in workers, which may be ended. */
+#define _GNU_SOURCE
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/context.h"
+#include "jit/worker.h"
+
+/* One that a thread waits for; in the context's list while others may stop it. */
+typedef struct compiling {
+    kiln__ring link;
+    kiln__worker worker;
+} compiling;
+
+kiln_status kiln__compile_limit_set(kiln_context *context, const kiln_context_options *options) {
+    const char *text = options->compile_limit_ms ? NULL : secure_getenv("KILN_COMPILE_LIMIT");
+    char *end = NULL;
+    context->compile_limit_ms = text && *text ? strtoll(text, &end, 10) : options->compile_limit_ms;
+    if ((end && *end) || context->compile_limit_ms < 0)
+        return kiln__fail(KILN_E_ARGUMENT,
+                          "the time limit of compiles is '%s' (%lld), expected milliseconds from 1 up, or 0 for none",
+                          text ? text : "compile_limit_ms", (long long)context->compile_limit_ms);
+    if (!options->worker_path) return KILN_OK;
+    context->worker_path = strdup(options->worker_path);
+    return context->worker_path ? KILN_OK : kiln__out_of_memory();
+}
+
+static kiln_status cancelled(const char *name) {
+    return kiln__fail(KILN_E_CANCELLED, "the compile of '%s' was cancelled", name);
+}
+
+static kiln_status compile_in_worker(kiln_context *context, unsigned cancels, const kiln__nvrtc *nvrtc,
+                                     const kiln__compile_request *request, kiln__compile_result *out) {
+    char file[4096];
+    compiling c;
+    *out = (kiln__compile_result){0};
+    kiln_status status = kiln__worker_locate(context->worker_path, file, sizeof file);
+    if (!status) status = kiln__worker_start(file, &c.worker);
+    if (status) return status;
+    pthread_mutex_lock(&context->lock);
+    const bool stale = cancels != atomic_load(&context->cancels);
+    if (!stale) kiln__ring_add(&context->compiling, &c.link);
+    pthread_mutex_unlock(&context->lock);
+    status = stale ? cancelled(request->name)
+                   : kiln__worker_compile(&c.worker, nvrtc->identity.path, request, context->compile_limit_ms, out);
+    pthread_mutex_lock(&context->lock);
+    if (!stale) kiln__ring_remove(&c.link);
+    pthread_mutex_unlock(&context->lock);
+    kiln__worker_end(&c.worker);
+    return status;
+}
+
+kiln_status kiln__context_compile(kiln_context *context, unsigned cancels, const kiln__nvrtc *nvrtc,
+                                  const kiln__compile_request *request, kiln__compile_result *out) {
+    *out = (kiln__compile_result){0};
+    if (cancels != atomic_load(&context->cancels)) return cancelled(request->name);
+    return context->compile_limit_ms ? compile_in_worker(context, cancels, nvrtc, request, out)
+                                     : kiln__nvrtc_compile(nvrtc, request, out);
+}
+
+void kiln_context_cancel_compiles(kiln_context *context) {
+    kiln__clear_error();
+    if (!context) return;
+    kiln__context_enter(context);
+    pthread_mutex_lock(&context->lock);
+    atomic_fetch_add(&context->cancels, 1);
+    for (kiln__ring *link = context->compiling.next; link != &context->compiling; link = link->next)
+        kiln__worker_stop(&KILN__OF_RING(link, compiling, link)->worker);
+    pthread_cond_broadcast(&context->obtained);
+    pthread_mutex_unlock(&context->lock);
+}
+
+/* ---- what took too long, for other contexts and processes that share the disk cache ---- */
+
+enum { name_size = 5 + 32 + 1 };
+
+static void name_slow(const kiln__key *key, char name[name_size]) {
+    static const char digits[] = "0123456789abcdef";
+    char *at = name + 5;
+    memcpy(name, KILN__PASSING_PREFIX, 5);
+    for (int i = 0; i < 16; i++) {
+        *at++ = digits[key->digest[i] >> 4];
+        *at++ = digits[key->digest[i] & 15];
+    }
+    *at = '\0';
+}
+
+kiln_status kiln__slow_check(const kiln_context *context, const kiln__key *key, const char *what) {
+    char name[name_size];
+    int64_t limit;
+    size_t size = sizeof limit;
+    name_slow(key, name);
+    if (!context->compile_limit_ms || !context->disk || !kiln__disk_record_get(context->disk, name, &limit, &size) ||
+        size != sizeof limit || limit < context->compile_limit_ms)
+        return KILN_OK;
+    return kiln__fail(KILN_E_TIMEOUT,
+                      "the kernel for '%s' took longer than %lld ms to compile before; the limit is %lld ms", what,
+                      (long long)limit, (long long)context->compile_limit_ms);
+}
+
+void kiln__slow_remember(const kiln_context *context, const kiln__key *key) {
+    char name[name_size];
+    name_slow(key, name);
+    if (context->disk) kiln__disk_record_put(context->disk, name, &context->compile_limit_ms, sizeof(int64_t));
+}

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The context: options, the disk cache, the opened libraries, and what they tell of the machine. */
+#define _GNU_SOURCE
+#include "runtime/context.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Of the kernels loaded for a device. */
+#define DEFAULT_MAX_KERNELS 4096
+#define DEFAULT_MAX_KERNEL_BYTES ((int64_t)256 << 20)
+
+#include "base/file.h"
+#include "base/printable.h"
+
+void kiln__log(const kiln_context *context, kiln_log_level level, const char *format, ...) {
+    if (!context->log) return;
+    char message[1024];
+    va_list args;
+    va_start(args, format);
+    kiln__printable_format(message, sizeof message, true, format, args);
+    va_end(args);
+    context->log(context->log_user, level, message);
+}
+
+/* For programs without a callback whose user asks by KILN_LOG. */
+static void print(void *user, kiln_log_level level, const char *message) {
+    (void)user;
+    (void)level;
+    kiln__file_print(stderr, message);
+}
+
+/* Whether a comma-separated list has a word. */
+static bool lists(const char *list, const char *word) {
+    size_t length = strlen(word);
+    for (const char *at = list; at && *at; at += strcspn(at, ","), at += *at == ',')
+        if (strcspn(at, ",") == length && !strncmp(at, word, length)) return true;
+    return false;
+}
+
+static bool copy_string(const char *from, char **to) {
+    *to = from ? strdup(from) : NULL;
+    return !from || *to;
+}
+
+/* What the lock guards, with nothing in it. */
+static void start_empty(kiln_context *context) {
+    context->recorded = (kiln__text){0};
+    context->nvrtc = (kiln__nvrtc_identity){0};
+    context->kernels = context->pending = (kiln__hash){0};
+    context->shelves = NULL;
+    context->pools = NULL;
+    context->refused_count = 0;
+    kiln__ring_init(&context->dropped);
+    kiln__ring_init(&context->obtaining);
+    kiln__ring_init(&context->compiling);
+    kiln__ring_init(&context->refused);
+    context->readers.waiting = context->readers.draining = NULL;
+    atomic_store(&context->dispatch, NULL);
+}
+
+/* A limit as the options give it: 0 is the default. */
+static int64_t limit_of(int64_t given, int64_t otherwise) { return given ? given : otherwise; }
+
+kiln_status kiln_context_create(const kiln_context_options *given, kiln_context **out) {
+    kiln__clear_error();
+    if (!out) return kiln__fail(KILN_E_ARGUMENT, "out is NULL, expected the address of a kiln_context pointer");
+    *out = NULL;
+    kiln_context_options options = KILN_CONTEXT_OPTIONS_INIT;
+    if (given) {
+        kiln_status sized =
+            kiln__check_struct_size("kiln_context_options", given->struct_size, 2 * sizeof(size_t), sizeof options);
+        if (sized) return sized;
+        memcpy(&options, given, given->struct_size);
+    }
+    const char *topics = secure_getenv("KILN_LOG");
+    if (!options.log && topics && *topics) options.log = print;
+    if ((int)options.policy < KILN_POLICY_COMPILE || options.policy > KILN_POLICY_NEVER_COMPILE)
+        return kiln__fail(KILN_E_ARGUMENT, "policy is %d, expected a kiln_policy", (int)options.policy);
+    kiln_context *context = calloc(1, sizeof *context);
+    if (!context) return kiln__out_of_memory();
+    context->explain = lists(topics, "cache");
+    if (!kiln__process() || !kiln__readers_init(&context->readers)) {
+        free(context);
+        return kiln__out_of_memory();
+    }
+    atomic_init(&context->owner, kiln__process());
+    start_empty(context);
+    pthread_mutex_init(&context->lock, NULL);
+    pthread_cond_init(&context->obtained, NULL);
+    context->policy = options.policy;
+    context->max_kernels = limit_of(options.loaded_max_count, DEFAULT_MAX_KERNELS);
+    context->max_kernel_bytes = limit_of(options.loaded_max_bytes, DEFAULT_MAX_KERNEL_BYTES);
+    context->log = options.log;
+    context->log_user = options.log_user;
+    const char *schedule = options.schedule ? options.schedule : secure_getenv("KILN_SCHEDULE");
+    kiln_status status = kiln__pins_parse(schedule, &context->pins);
+    if (!status && (!copy_string(options.driver_path, &context->driver_path) ||
+                    !copy_string(options.nvrtc_path, &context->nvrtc_path)))
+        status = kiln__out_of_memory();
+    if (!status && !(options.cache_dir && !*options.cache_dir))
+        status = kiln__disk_open(options.cache_dir, options.log, options.log_user, &context->disk);
+    if (!status && context->disk) status = kiln__disk_set_limit(context->disk, options.cache_max_bytes);
+    if (!status) status = kiln__compile_limit_set(context, &options);
+    if (!status) status = kiln__record_open(context, options.record_path);
+    if (!status) status = kiln__bundles_open(context, &options);
+    if (status) {
+        kiln_context_destroy(context);
+        return status;
+    }
+    *out = context;
+    return KILN_OK;
+}
+
+/* driver: NULL where the pools are another process's. */
+static void free_pools(kiln_context *context, const kiln__driver *driver) {
+    while (context->pools) {
+        kiln__pool *pool = context->pools;
+        context->pools = pool->next;
+        if (driver) driver->MemPoolDestroy(pool->handle);
+        free(pool);
+    }
+}
+
+void kiln_context_destroy(kiln_context *context) {
+    if (!context) return;
+    kiln__context_enter(context);
+    const kiln__driver *driver = atomic_load(&context->driver);
+    kiln__dispatch_clear(context);
+    kiln__kernels_free(context, driver);
+    free_pools(context, driver);
+    kiln__memory_free(context, false);
+    kiln__disk_close(context->disk);
+    kiln__bundles_close(context);
+    pthread_cond_destroy(&context->obtained);
+    pthread_mutex_destroy(&context->lock);
+    free(context->record_path);
+    kiln__text_free(&context->recorded);
+    free(context->driver_path);
+    free(context->nvrtc_path);
+    free(context->worker_path);
+    free(context);
+}
+
+/* Where another thread of the parent held the lock, what it guards may be half changed: it is left alone, for good. The
+ * lock is held here, too, so that a child which is made meanwhile sees the same. */
+void kiln__context_adopt(kiln_context *context) {
+    if (!kiln__process_adopts(&context->owner)) return;
+    const bool whole = pthread_mutex_trylock(&context->lock) == 0;
+    if (!whole) {
+        pthread_mutex_init(&context->lock, NULL);
+        pthread_mutex_lock(&context->lock);
+    }
+    pthread_cond_init(&context->obtained, NULL);
+    kiln__readers_reset(&context->readers);
+    if (whole) {
+        kiln__memory_free(context, true);
+        kiln__dispatch_clear(context);
+        kiln__kernels_disown(context);
+        free_pools(context, NULL);
+        kiln__ring_init(&context->compiling); /* its links are on stacks of the parent's threads */
+    } else
+        start_empty(context);
+    if (context->disk) kiln__disk_forked(context->disk);
+    pthread_mutex_unlock(&context->lock);
+    atomic_store(&context->owner, kiln__process());
+}
+
+kiln_status kiln__context_driver(kiln_context *context, const kiln__driver **out) {
+    *out = atomic_load_explicit(&context->driver, memory_order_acquire);
+    if (*out) return KILN_OK;
+    kiln_status status = kiln__driver_open(context->driver_path, out);
+    if (!status) atomic_store_explicit(&context->driver, *out, memory_order_release);
+    return status;
+}
+
+/* The thread's error, kept until the next call. */
+static void keep_error(kiln_context *context, char kept[1024], const char **out) {
+    pthread_mutex_lock(&context->lock);
+    snprintf(kept, 1024, "%s", kiln_last_error());
+    pthread_mutex_unlock(&context->lock);
+    if (out) *out = kept;
+    kiln__clear_error();
+}
+
+kiln_status kiln_context_get_system_info(kiln_context *context, kiln_system_info *info, const char **driver_error,
+                                         const char **nvrtc_error) {
+    kiln__clear_error();
+    if (!context || !info) return kiln__fail(KILN_E_ARGUMENT, "%s is NULL", context ? "info" : "context");
+    kiln_status status = kiln__check_struct_size("kiln_system_info", info->struct_size, sizeof *info, sizeof *info);
+    if (status) return status;
+    kiln__context_enter(context);
+    memset(info, 0, sizeof *info);
+    info->struct_size = sizeof *info;
+    const kiln__driver *driver = NULL;
+    const kiln__nvrtc *nvrtc = NULL;
+    if (kiln__context_driver(context, &driver) == KILN_OK) {
+        snprintf(info->driver_path, sizeof info->driver_path, "%s", driver->path);
+        info->driver_version = driver->version;
+        driver->DeviceGetCount(&info->device_count);
+    }
+    keep_error(context, context->driver_error, driver_error);
+    if (kiln__nvrtc_open(context->nvrtc_path, &nvrtc) == KILN_OK) {
+        snprintf(info->nvrtc_path, sizeof info->nvrtc_path, "%s", nvrtc->identity.path);
+        info->nvrtc_major = nvrtc->identity.major;
+        info->nvrtc_minor = nvrtc->identity.minor;
+        memcpy(info->nvrtc_archs, nvrtc->archs,
+               (size_t)(nvrtc->arch_count < 63 ? nvrtc->arch_count : 63) * sizeof(int));
+    }
+    keep_error(context, context->nvrtc_error, nvrtc_error);
+    if (context->disk) snprintf(info->cache_dir, sizeof info->cache_dir, "%s", kiln__disk_path(context->disk));
+    return KILN_OK;
+}
+
+kiln_status kiln_context_get_device_info(kiln_context *context, int ordinal, kiln_device_info *info) {
+    kiln__clear_error();
+    if (!context || !info) return kiln__fail(KILN_E_ARGUMENT, "%s is NULL", context ? "info" : "context");
+    kiln_status status = kiln__check_struct_size("kiln_device_info", info->struct_size, sizeof *info, sizeof *info);
+    if (status) return status;
+    const kiln__driver *driver;
+    status = kiln__context_driver(context, &driver);
+    if (status) return status;
+    kiln__CUdevice device;
+    kiln__CUresult result = driver->DeviceGet(&device, ordinal);
+    if (result) return kiln__driver_fail(driver, KILN_E_NO_DEVICE, result, "cuDeviceGet");
+    kiln__device numbers;
+    status = kiln__driver_device(driver, device, &numbers);
+    if (status) return status;
+    size_t memory = 0;
+    driver->DeviceGetName(info->name, sizeof info->name, device);
+    driver->DeviceTotalMem(&memory, device);
+    info->arch = numbers.arch;
+    info->sm_count = numbers.sm_count;
+    info->shared_per_block = numbers.shared_per_block;
+    info->shared_per_sm = numbers.shared_per_sm;
+    info->l2_bytes = numbers.l2_bytes;
+    info->memory_bytes = (int64_t)memory;
+    return KILN_OK;
+}
+
+kiln_status kiln_cache_visit(kiln_context *context, kiln_cache_visitor visitor, void *user, size_t *unreadable) {
+    kiln__clear_error();
+    if (!context || !visitor) return kiln__fail(KILN_E_ARGUMENT, "context or visitor is NULL");
+    if (unreadable) *unreadable = 0;
+    return context->disk ? kiln__disk_visit(context->disk, visitor, user, unreadable) : KILN_OK;
+}
+
+kiln_status kiln_cache_clear(kiln_context *context, size_t *removed, int64_t *bytes) {
+    kiln__clear_error();
+    if (!context) return kiln__fail(KILN_E_ARGUMENT, "context is NULL");
+    if (removed) *removed = 0;
+    if (bytes) *bytes = 0;
+    return context->disk ? kiln__disk_clear(context->disk, removed, bytes) : KILN_OK;
+}

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The context, programs and what is prepared from them: the only files that know all the stages (src, top level). */
+#ifndef KILN_RUNTIME_CONTEXT_H
+#define KILN_RUNTIME_CONTEXT_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "base/hash.h"
+#include "base/process.h"
+#include "base/readers.h"
+#include "base/ring.h"
+#include "base/text.h"
+#include "cache/disk.h"
+#include "cache/bundle.h"
+#include "codegen/source.h"
+#include "gpu/driver.h"
+#include "jit/nvrtc.h"
+#include "base/extent.h"
+
+/* ---- context ---- */
+
+typedef struct kiln__dispatch kiln__dispatch;
+typedef struct kiln__pending kiln__pending;
+
+/* A device's stream-ordered memory pool, for the workspaces of launches; created when first needed. */
+typedef struct kiln__pool {
+    struct kiln__pool *next;
+    kiln__CUdevice device;
+    kiln__CUmemoryPool handle;
+} kiln__pool;
+
+/* The kernels of one device that the context has loaded; device -1: bytes alone, of a parent process. */
+typedef struct kiln__shelf {
+    struct kiln__shelf *next;
+    int device;
+    kiln__ring kernels;
+    int64_t count, bytes; /* of all in the ring, their images' and names' */
+} kiln__shelf;
+
+struct kiln_context {
+    kiln__disk *disk;               /* NULL: no disk cache */
+    kiln__bundle *bundles;          /* in the order of looking */
+    char *driver_path, *nvrtc_path; /* NULL: the default search */
+    char *worker_path;              /* NULL: the default search */
+    int64_t compile_limit_ms;       /* 0: none */
+    atomic_uint cancels;            /* calls of kiln_context_cancel_compiles */
+    kiln_policy policy;
+    kiln__pins pins;
+    kiln_log_callback log;
+    void *log_user;
+    int64_t max_kernels, max_kernel_bytes; /* loaded for a device; negative: no limit */
+    bool explain;                          /* KILN_LOG asks why entries are missed */
+    atomic_int owner;                      /* the process that the driver's handles belong to */
+    _Atomic(const kiln__driver *) driver;  /* set once opened */
+    _Atomic(kiln__dispatch *) dispatch;    /* what kiln_run has seen; readers take no lock, writers this one */
+    _Atomic uint64_t clock;                /* counts what was new to kiln_run or was loaded: the time of last use */
+    kiln__readers readers;                 /* of dispatch */
+    char *record_path;                     /* NULL: nothing is recorded */
+    pthread_mutex_t lock;                  /* guards what follows, and what is retired from the readers */
+    kiln__text recorded;                   /* digests of the lines written, 8 bytes each */
+    bool record_told;                      /* the log knows that a line could not be written */
+    kiln__nvrtc_identity nvrtc;            /* its path is "" until it is known; the library may not be open yet */
+    kiln__hash kernels;                    /* loaded, by name; shared by plans */
+    kiln__shelf *shelves;                  /* the same by device */
+    kiln__ring dropped;                    /* no longer found, by no launch either, and still to be unloaded */
+    kiln__hash pending;                    /* kernels that a thread is obtaining, or that were refused, by name */
+    kiln__ring obtaining, refused;         /* the same, oldest first */
+    kiln__ring compiling;                  /* in workers */
+    int refused_count;
+    pthread_cond_t obtained; /* something pending is done */
+    kiln__pool *pools;
+    char driver_error[1024], nvrtc_error[1024];
+};
+
+void kiln__log(const kiln_context *context, kiln_log_level level, const char *format, ...) KILN_PRINTF(3, 4);
+/* Each public call comes through here. A forked child has none of its parent's threads, which may have held the lock,
+ * and may use none of its driver's handles: it keeps the bytes of kernels and drops the rest. */
+void kiln__context_adopt(kiln_context *context);
+static inline void kiln__context_enter(kiln_context *context) {
+    if (atomic_load_explicit(&context->owner, memory_order_acquire) != kiln__process()) kiln__context_adopt(context);
+}
+kiln_status kiln__context_driver(kiln_context *context, const kiln__driver **out);
+
+/* ---- programs ---- */
+
+/* What kiln_run remembers of one program; guarded by the context's lock. */
+typedef struct kiln__shapes {
+    kiln__ring ring;
+    int process; /* whose the ring is: in a forked child it is taken to be empty */
+} kiln__shapes;
+
+struct kiln_program {
+    kiln_context *context;
+    kiln__shapes *shapes;
+    uint64_t id; /* unique in the process */
+    kiln__graph *graph;
+    kiln__signature signature;
+    kiln__axes axes;
+    const char *names[KILN_MAX_TENSORS]; /* inputs, then outputs */
+    double parse_ms;
+};
+
+/* Checks counts and scalar types. */
+kiln_status kiln__program_check_counts(const kiln_program *program, const void *tensors, size_t tensor_count,
+                                       const kiln_scalar *scalars, size_t scalar_count);
+kiln__tensors kiln__program_tensors(const kiln_program *program, const kiln_tensor *tensors);
+/* Space and typed program for a binding; the caller destroys *ir. */
+kiln_status kiln__program_bind(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars,
+                               kiln__space *space, kiln__ir **ir);
+
+/* ---- from tensors to an image ---- */
+
+/* All stages up to the source. */
+typedef struct kiln__prepared {
+    kiln__ir *ir;
+    kiln__problem problem;
+    kiln__schedule schedule;
+    int attempt; /* of the candidates that the schedule is */
+    kiln__arguments arguments;
+    char *unexpanded, *source; /* the source before and after the files it names are written out */
+    double schedule_ms, emit_ms;
+} kiln__prepared;
+
+/* The kernel's bytes and what is known of them. */
+typedef struct kiln__image {
+    kiln__key name; /* of the kernel, whichever NVRTC made it: what it is found by in memory and in packs */
+    kiln__key key;  /* of the disk cache; material NULL where that was not asked */
+    void *bytes;
+    size_t size;
+    char *log;
+    kiln__facts facts; /* arch and is_ptx from the start */
+    kiln_origin origin;
+    bool refused;     /* by the compiler, where obtaining failed; log tells why */
+    unsigned cancels; /* of the context, when obtaining began */
+    double lookup_ms;
+    kiln__pending *pending; /* others find these bytes by it, until they are freed or loaded; NULL: not by it */
+} kiln__image;
+
+kiln_status kiln__prepare(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars,
+                          const kiln__device *device, int attempt, kiln__prepared *out);
+void kiln__prepared_free(kiln__prepared *prepared);
+/* "y = softmax(x) | x f16, y f16 | 1024 columns": what `kiln cache ls` shows. The caller frees it; NULL without memory.
+ */
+char *kiln__prepared_describe(const kiln__prepared *prepared);
+/* The kernel's name for an architecture, whichever NVRTC makes it. The caller frees it with kiln__key_free. */
+kiln_status kiln__prepared_name(const kiln__prepared *prepared, int arch, bool ptx, kiln__key *out);
+
+/* Where a kernel is looked for first. The driver may have refused what was found before that. */
+typedef enum kiln__place { KILN__IN_MEMORY, KILN__ON_DISK, KILN__NOWHERE } kiln__place;
+
+/* Takes the kernel that the context has loaded, or finds in a pack or on disk, or compiles and publishes it. */
+kiln_status kiln__image_obtain(kiln_context *context, const kiln__prepared *prepared, int arch, bool ptx,
+                               kiln__place first, kiln__image *out);
+void kiln__image_free(kiln__image *image);
+void kiln__image_free_bytes(kiln__image *image); /* and the names; what describes the kernel stays */
+/* Fills *out, besides its name and key, with a copy of what others own. */
+kiln_status kiln__image_copy(kiln__image *out, const void *bytes, size_t size, const char *log,
+                             const kiln__facts *facts, kiln_origin origin);
+/* What caches keep of the image, as views. */
+kiln__entry kiln__image_entry(const kiln__image *image, const kiln__prepared *prepared, const char *description);
+
+/* Prepares and obtains, from the schedule `attempt` on; where the compiler spilled registers, the next ones are tried.
+ */
+kiln_status kiln__bake(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars,
+                       const kiln__device *device, bool ptx, int attempt, kiln__prepared *prepared, kiln__image *image);
+
+void kiln__info_fill(const kiln__prepared *prepared, const kiln__image *image, int arch, double parse_ms,
+                     kiln_plan_info *info);
+kiln_status kiln__info_copy(const kiln_plan_info *from, kiln_plan_info *to);
+
+/* record_path of the options. KILN_E_MEMORY. */
+kiln_status kiln__record_open(kiln_context *context, const char *given);
+/* Appends the request to the context's record, once in the context's life. Leaves the thread's error as it is. */
+void kiln__record(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars,
+                  const kiln__device *device, bool ptx);
+
+/* ---- launching ---- */
+
+/* A kernel loaded for one device, shared by everything that launches it. */
+typedef struct kiln__kernel_entry {
+    kiln__retired retired;
+    kiln_context *context;
+    kiln__hash_link by_name;
+    kiln__ring on_shelf;   /* or among the dropped */
+    kiln__ring shapes;     /* of kiln_run, launches of this kernel */
+    kiln__image image;     /* the name, and the bytes: for other devices and for forked children */
+    int device;            /* -1: bytes alone */
+    kiln__loaded loaded;   /* not loaded where the bytes are alone */
+    int references;        /* of plans, and of calls at work on it */
+    _Atomic uint64_t used; /* by the context's clock */
+    atomic_bool captured;  /* into a graph, which may launch it at any time: it stays loaded */
+} kiln__kernel_entry;
+
+/* A split program's phases, its outputs with columns and those without, a kernel each. */
+#define KILN__MAX_KERNELS (KILN__MAX_PHASES + 2)
+
+/* Everything a launch needs and nothing else: integers and one template of the kernel's argument. */
+typedef struct kiln__launch {
+    const kiln__driver *driver;
+    kiln__kernel_entry *kernel;
+    int process;                                   /* that it was made in; a forked child is another */
+    kiln__CUfunction functions[KILN__MAX_KERNELS]; /* launched one after another */
+    int function_count;
+    kiln__CUmemoryPool pool; /* of the workspace, where there is one */
+    int64_t workspace_bytes;
+    uint16_t workspace_offset;
+    kiln__grid grid, last_grid;                   /* last: of the last of several functions */
+    unsigned threads, last_threads, shared_bytes; /* of a block */
+    int scalar_count;
+    bool empty;       /* nothing to do */
+    bool cooperative; /* all blocks run together, and the workspace begins with a counter that must be 0 */
+    bool dependent;   /* later kernels may begin before the one before has ended */
+    uint16_t pointer_offset[KILN_MAX_TENSORS], scalar_offset[KILN_MAX_SCALARS];
+    kiln__ctype scalar_types[KILN_MAX_SCALARS];
+    kiln__memory_rules memory;
+    int argument_size;
+    unsigned char arguments[];
+} kiln__launch;
+
+/* Opens the packs of the options and of KILN_PACKS; the log is told of those that cannot be used. KILN_E_MEMORY. */
+kiln_status kiln__bundles_open(kiln_context *context, const kiln_context_options *options);
+void kiln__bundles_close(kiln_context *context);
+/* The first pack's entry of the name, as views into the pack; false if no pack has it. */
+bool kiln__bundles_find(kiln_context *context, const kiln__key *name, kiln__entry *entry);
+
+/* Settles what the context's memory knows of out->name: *out has its bytes, or *status is why the compiler refused it.
+ * Waits where another thread is obtaining the same. False: the caller obtains it, and calls kiln__memory_obtained. */
+bool kiln__memory_enter(kiln_context *context, kiln__image *out, kiln_status *status);
+void kiln__memory_obtained(kiln__image *image, kiln_status status);
+/* The image's bytes are about to be freed. */
+void kiln__memory_leave(kiln__image *image);
+/* The same with the context's lock held. */
+void kiln__memory_remove(kiln__image *image);
+/* Forgets what is pending; in a forked child only what its parent's other threads were obtaining. */
+void kiln__memory_free(kiln_context *context, bool forked);
+
+/* With the context's lock held: the loaded kernel of the name, for a device or (-1) any; NULL if there is none. */
+kiln__kernel_entry *kiln__kernels_find(const kiln_context *context, const kiln__key *name, int device);
+bool kiln__same_name(const kiln__key *a, const kiln__key *b);
+uint64_t kiln__name_hash(const kiln__key *name);
+/* The kernel of the name on a device, with a reference; NULL if there is none. */
+kiln__kernel_entry *kiln__kernels_take(kiln_context *context, const kiln__key *name, int device);
+/* compile.c: the limit and the worker of the options. KILN_E_ARGUMENT, KILN_E_MEMORY. */
+kiln_status kiln__compile_limit_set(kiln_context *context, const kiln_context_options *options);
+/* Compiles here, or in a worker where there is a limit. cancels: of the context when the call began. KILN_E_TIMEOUT,
+ * KILN_E_CANCELLED, and as kiln__nvrtc_compile. */
+kiln_status kiln__context_compile(kiln_context *context, unsigned cancels, const kiln__nvrtc *nvrtc,
+                                  const kiln__compile_request *request, kiln__compile_result *out);
+/* KILN_E_TIMEOUT where a compile of the key has taken longer than the context's limit before; what it is for is in the
+ * sentence. Remembering that, in the disk cache. */
+kiln_status kiln__slow_check(const kiln_context *context, const kiln__key *key, const char *what);
+void kiln__slow_remember(const kiln_context *context, const kiln__key *key);
+
+/* Adds a loaded kernel, with a reference; the context owns it from now on. False without memory. */
+bool kiln__kernels_keep(kiln_context *context, kiln__kernel_entry *loaded);
+void kiln__kernels_release(kiln__kernel_entry *kernel); /* NULL: does nothing */
+/* Drops the least recently used kernels of a device that is above its limits: no plan has them, no graph was captured
+ * with them. Waits for the device, as unloading does; leaves streams that are being captured as they are. */
+void kiln__kernels_trim(kiln_context *context, const kiln__driver *driver, int device);
+/* Frees all of them, and what was retired from the readers, while nobody uses any. driver: NULL where none was opened.
+ */
+void kiln__kernels_free(kiln_context *context, const kiln__driver *driver);
+/* In a forked child, which keeps the bytes alone. */
+void kiln__kernels_disown(kiln_context *context);
+
+kiln_status kiln__launch_create(const kiln_program *program, const kiln_tensor *tensors, const kiln__prepared *prepared,
+                                const kiln__driver *driver, kiln__kernel_entry *kernel, kiln__launch **out);
+/* Checks pointers, overlap, fills the argument, launches. workspace: the caller's, or NULL: from the
+ * device's pool. Scalars have the types that the launch was made for. */
+kiln_status kiln__launch_run(const kiln__launch *launch, void *const *data, const kiln_scalar *scalars, void *workspace,
+                             void *stream);
+
+/* Bakes, loads for the current context's device and describes (info may be NULL). The caller frees the launch and
+ * releases its kernel. */
+kiln_status kiln__launch_prepare(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars,
+                                 kiln__launch **launch, kiln__prepared *prepared, kiln__image *image,
+                                 kiln_plan_info *info);
+
+/* Whether the stream is being captured into a graph, or may be: the driver does not tell. */
+bool kiln__is_captured(const kiln__driver *driver, void *stream);
+
+/* Forgets what kiln_run has seen: of a program that nobody runs any more; with the context's lock held of a kernel; of
+ * all, while nobody looks anything up. */
+void kiln__dispatch_forget(const kiln_program *program);
+void kiln__dispatch_forget_kernel(kiln__kernel_entry *kernel);
+void kiln__dispatch_clear(kiln_context *context);
+
+#endif

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The kernels that a context has loaded: found by name, and dropped when there are more than its limits allow, those
+ * first that were used least recently. Launches of kiln_run are forgotten with their kernel, and the kernel is unloaded
+ * once no thread can be about to launch it; the driver waits for what runs on the GPU. */
+#define _GNU_SOURCE
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/context.h"
+
+bool kiln__same_name(const kiln__key *a, const kiln__key *b) {
+    return !memcmp(a->digest, b->digest, sizeof a->digest) && a->size == b->size &&
+           !memcmp(a->material, b->material, b->size);
+}
+
+uint64_t kiln__name_hash(const kiln__key *name) {
+    uint64_t hash;
+    memcpy(&hash, name->digest, sizeof hash);
+    return hash;
+}
+
+kiln__kernel_entry *kiln__kernels_find(const kiln_context *context, const kiln__key *name, int device) {
+    kiln__hash_link *link = kiln__hash_find(&context->kernels, kiln__name_hash(name));
+    for (; link; link = kiln__hash_next(link)) {
+        kiln__kernel_entry *kernel = KILN__OF_RING(link, kiln__kernel_entry, by_name);
+        if ((device < 0 || kernel->device == device) && kiln__same_name(&kernel->image.name, name)) return kernel;
+    }
+    return NULL;
+}
+
+static uint64_t tick(kiln_context *context) { return atomic_fetch_add(&context->clock, 1) + 1; }
+
+kiln__kernel_entry *kiln__kernels_take(kiln_context *context, const kiln__key *name, int device) {
+    pthread_mutex_lock(&context->lock);
+    kiln__kernel_entry *kernel = kiln__kernels_find(context, name, device);
+    if (kernel) {
+        kernel->references++;
+        kernel->used = tick(context);
+    }
+    pthread_mutex_unlock(&context->lock);
+    return kernel;
+}
+
+void kiln__kernels_release(kiln__kernel_entry *kernel) {
+    if (!kernel) return;
+    pthread_mutex_lock(&kernel->context->lock);
+    kernel->references--;
+    pthread_mutex_unlock(&kernel->context->lock);
+}
+
+/* ---- on the shelf and off it; with the lock held ---- */
+
+static kiln__shelf *find_shelf(const kiln_context *context, int device) {
+    kiln__shelf *shelf = context->shelves;
+    while (shelf && shelf->device != device) shelf = shelf->next;
+    return shelf;
+}
+
+static kiln__shelf *make_shelf(kiln_context *context, int device) {
+    kiln__shelf *shelf = find_shelf(context, device);
+    if (shelf || !(shelf = calloc(1, sizeof *shelf))) return shelf;
+    kiln__ring_init(&shelf->kernels);
+    shelf->device = device;
+    shelf->next = context->shelves;
+    context->shelves = shelf;
+    return shelf;
+}
+
+static int64_t size_of(const kiln__kernel_entry *kernel) {
+    return (int64_t)(sizeof *kernel + kernel->image.size + kernel->image.name.size);
+}
+
+static void put(kiln__shelf *shelf, kiln__kernel_entry *kernel) {
+    kiln__hash_add(&kernel->context->kernels, &kernel->by_name, kiln__name_hash(&kernel->image.name));
+    kiln__ring_add(&shelf->kernels, &kernel->on_shelf);
+    shelf->count++;
+    shelf->bytes += size_of(kernel);
+}
+
+static void take_off(kiln__shelf *shelf, kiln__kernel_entry *kernel) {
+    kiln__hash_remove(&kernel->context->kernels, &kernel->by_name);
+    kiln__ring_remove(&kernel->on_shelf);
+    shelf->count--;
+    shelf->bytes -= size_of(kernel);
+}
+
+bool kiln__kernels_keep(kiln_context *context, kiln__kernel_entry *loaded) {
+    loaded->context = context;
+    loaded->references = 1;
+    kiln__ring_init(&loaded->on_shelf);
+    kiln__ring_init(&loaded->shapes);
+    pthread_mutex_lock(&context->lock);
+    kiln__shelf *shelf = make_shelf(context, loaded->device);
+    if (shelf) {
+        loaded->used = tick(context);
+        put(shelf, loaded);
+        kiln__memory_remove(&loaded->image);
+    }
+    pthread_mutex_unlock(&context->lock);
+    return shelf;
+}
+
+/* ---- dropping ---- */
+
+/* No reader has it any more. One that saw it before may have captured it: then it goes back. With the lock held. */
+static void settle(kiln__retired *retired) {
+    kiln__kernel_entry *kernel = (kiln__kernel_entry *)(void *)retired;
+    kiln_context *context = kernel->context;
+    if (atomic_load(&kernel->captured))
+        put(find_shelf(context, kernel->device), kernel);
+    else
+        kiln__ring_add(&context->dropped, &kernel->on_shelf);
+}
+
+static void free_kernel(kiln__kernel_entry *kernel, const kiln__driver *driver) {
+    if (driver) kiln__loaded_destroy(driver, &kernel->loaded);
+    kiln__image_free(&kernel->image);
+    free(kernel);
+}
+
+typedef struct candidate {
+    kiln__kernel_entry *kernel;
+    uint64_t used;
+} candidate;
+
+static int by_use(const void *a, const void *b) {
+    const candidate *x = a, *y = b;
+    if (x->used == y->used) return 0;
+    return x->used < y->used ? -1 : 1;
+}
+
+/* Some eighths of a limit, which may be any number. */
+static int64_t part_of(int64_t limit, int eighths) { return limit / 8 * eighths + limit % 8 * eighths / 8; }
+
+static bool is_above(const kiln_context *context, const kiln__shelf *shelf, int eighths) {
+    return (context->max_kernels >= 0 && shelf->count > part_of(context->max_kernels, eighths)) ||
+           (context->max_kernel_bytes >= 0 && shelf->bytes > part_of(context->max_kernel_bytes, eighths));
+}
+
+/* Down to seven eighths, since each unloading waits for the device: then the next is many loads away. */
+static void drop(kiln_context *context, kiln__shelf *shelf) {
+    candidate *candidates = malloc((size_t)shelf->count * sizeof *candidates);
+    size_t count = 0;
+    if (!candidates) return; /* a later load tries again */
+    for (kiln__ring *link = shelf->kernels.next; link != &shelf->kernels; link = link->next) {
+        kiln__kernel_entry *kernel = KILN__OF_RING(link, kiln__kernel_entry, on_shelf);
+        if (kernel->references == 0 && !atomic_load(&kernel->captured))
+            candidates[count++] = (candidate){kernel, atomic_load(&kernel->used)};
+    }
+    if (count > 0) qsort(candidates, count, sizeof *candidates, by_use);
+    for (size_t i = 0; i < count && is_above(context, shelf, 7); i++) {
+        kiln__kernel_entry *kernel = candidates[i].kernel;
+        take_off(shelf, kernel);
+        kiln__dispatch_forget_kernel(kernel);
+        kernel->retired.destroy = settle;
+        kiln__readers_retire(&context->readers, &kernel->retired);
+    }
+    free(candidates);
+}
+
+void kiln__kernels_trim(kiln_context *context, const kiln__driver *driver, int device) {
+    kiln__ring unloaded;
+    kiln__ring_init(&unloaded);
+    pthread_mutex_lock(&context->lock);
+    for (kiln__shelf *shelf = context->shelves; shelf; shelf = shelf->next)
+        if ((shelf->device == device || shelf->device < 0) && is_above(context, shelf, 8)) drop(context, shelf);
+    kiln__readers_reclaim(&context->readers);
+    while (!kiln__ring_is_empty(&context->dropped)) {
+        kiln__ring *link = context->dropped.next;
+        kiln__ring_remove(link);
+        kiln__ring_add(&unloaded, link);
+    }
+    pthread_mutex_unlock(&context->lock);
+    while (!kiln__ring_is_empty(&unloaded)) {
+        kiln__kernel_entry *kernel = KILN__OF_RING(unloaded.next, kiln__kernel_entry, on_shelf);
+        kiln__ring_remove(&kernel->on_shelf);
+        free_kernel(kernel, driver);
+    }
+}
+
+/* ---- the end, and a forked child ---- */
+
+void kiln__kernels_free(kiln_context *context, const kiln__driver *driver) {
+    kiln__readers_free(&context->readers);
+    while (context->shelves) {
+        kiln__shelf *shelf = context->shelves;
+        context->shelves = shelf->next;
+        while (!kiln__ring_is_empty(&shelf->kernels)) {
+            kiln__ring *link = shelf->kernels.next;
+            kiln__ring_remove(link);
+            kiln__ring_add(&context->dropped, link);
+        }
+        free(shelf);
+    }
+    while (!kiln__ring_is_empty(&context->dropped)) {
+        kiln__kernel_entry *kernel = KILN__OF_RING(context->dropped.next, kiln__kernel_entry, on_shelf);
+        kiln__ring_remove(&kernel->on_shelf);
+        free_kernel(kernel, driver);
+    }
+    kiln__hash_free(&context->kernels);
+}
+
+void kiln__kernels_disown(kiln_context *context) {
+    kiln__readers_reclaim(&context->readers);
+    kiln__readers_reclaim(&context->readers); /* nobody is inside */
+    for (kiln__ring *link = context->dropped.next; link != &context->dropped; link = link->next)
+        KILN__OF_RING(link, kiln__kernel_entry, on_shelf)->loaded = (kiln__loaded){0};
+    kiln__shelf *bytes = context->shelves, *other = bytes ? bytes->next : NULL;
+    while (other) {
+        kiln__shelf *next = other->next;
+        while (!kiln__ring_is_empty(&other->kernels)) {
+            kiln__ring *link = other->kernels.next;
+            kiln__ring_remove(link);
+            kiln__ring_add(&bytes->kernels, link);
+        }
+        bytes->count += other->count;
+        bytes->bytes += other->bytes;
+        free(other);
+        other = next;
+    }
+    if (!bytes) return;
+    bytes->device = -1;
+    bytes->next = NULL;
+    for (kiln__ring *link = bytes->kernels.next; link != &bytes->kernels; link = link->next) {
+        kiln__kernel_entry *kernel = KILN__OF_RING(link, kiln__kernel_entry, on_shelf);
+        kernel->loaded = (kiln__loaded){0};
+        kernel->device = -1;
+        atomic_store(&kernel->captured, false);
+    }
+}

@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Launches: a loaded kernel with everything a launch needs, checked and filled in by integers alone. */
+#define _GNU_SOURCE
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/context.h"
+
+/* Whether elements of two tensors that lie alike belong to the same rows and columns. */
+static bool belong_alike(const kiln__operand *a, const kiln__operand *b) {
+    return !memcmp(a->outer_strides, b->outer_strides, sizeof a->outer_strides) &&
+           !memcmp(a->inner_strides, b->inner_strides, sizeof a->inner_strides);
+}
+
+kiln_status kiln__launch_create(const kiln_program *program, const kiln_tensor *tensors, const kiln__prepared *prepared,
+                                const kiln__driver *driver, kiln__kernel_entry *kernel, kiln__launch **out) {
+    const kiln__problem *p = &prepared->problem;
+    const kiln__arguments *arguments = &prepared->arguments;
+    kiln__launch *launch = calloc(1, sizeof *launch + (size_t)arguments->size);
+    if (!launch) return kiln__out_of_memory();
+    launch->driver = driver;
+    launch->kernel = kernel;
+    launch->process = kiln__process();
+    launch->functions[0] = (kiln__CUfunction)(void *)kernel->loaded.kernel;
+    launch->function_count = 1;
+    launch->threads = (unsigned)prepared->schedule.threads;
+    launch->shared_bytes = (unsigned)prepared->schedule.shared_bytes;
+    launch->scalar_count = (int)prepared->ir->scalar_count;
+    kiln__memory_rules *memory = &launch->memory;
+    memory->names = program->names;
+    memory->input_count = p->input_count;
+    memory->tensor_count = p->input_count + p->output_count;
+    launch->argument_size = arguments->size;
+    launch->empty = p->rows == 0;
+    int64_t rows = kiln__schedule_rows(&prepared->schedule, p);
+    if (!kiln__schedule_grid(&prepared->schedule, rows, kiln__schedule_run(&prepared->schedule, p), &launch->grid)) {
+        free(launch);
+        return kiln__fail(KILN_E_UNSUPPORTED, "%" PRId64 " rows need a larger grid than a device has", p->rows);
+    }
+    kiln__schedule last = prepared->schedule;
+    if (last.final_threads) {
+        rows = p->rows;
+        last.splits = 1;
+        last.rows_per_block =
+            last.final_block_threads / last.final_threads * (last.layout == KILN__LAYOUT_OUTER ? last.vector_width : 1);
+        last.threads = last.final_block_threads;
+    }
+    launch->last_threads = (unsigned)last.threads;
+    kiln__schedule_grid(&last, rows, kiln__schedule_run(&last, p), &launch->last_grid);
+    for (int t = 0; t < memory->tensor_count; t++) {
+        memory->extents[t] = kiln__extent_of(&tensors[t]);
+        memory->alignment_mask[t] = (uint32_t)p->operands[t].alignment * (uint32_t)kiln_type_size(tensors[t].type) - 1;
+        for (int o = p->input_count; t < p->input_count && o < memory->tensor_count; o++)
+            if (kiln__same_layout(&tensors[o], &tensors[t]) && belong_alike(&p->operands[o], &p->operands[t]))
+                memory->same[o] |= 1u << t;
+    }
+    for (int i = 0; i < arguments->count; i++) {
+        const kiln__field *field = &arguments->fields[i];
+        if (field->kind == KILN__FIELD_POINTER) launch->pointer_offset[field->index] = field->offset;
+        if (field->kind == KILN__FIELD_WORKSPACE) launch->workspace_offset = field->offset;
+        if (field->kind == KILN__FIELD_SCALAR) launch->scalar_offset[field->index] = field->offset;
+    }
+    memcpy(launch->scalar_types, prepared->ir->scalar_types, sizeof launch->scalar_types);
+    kiln__arguments_fill(arguments, p, launch->arguments);
+    *out = launch;
+    return KILN_OK;
+}
+
+static void put_scalar(unsigned char *to, kiln__ctype type, const kiln_scalar *scalar) {
+    double f64 = scalar->value.f64;
+    int64_t i64 = scalar->value.i64;
+    float f32 = (float)f64;
+    int32_t i32 = (int32_t)i64;
+    switch (type) {
+    case KILN__F32: memcpy(to, &f32, sizeof f32); break;
+    case KILN__F64: memcpy(to, &f64, sizeof f64); break;
+    case KILN__I32:
+    case KILN__BOOL: memcpy(to, &i32, sizeof i32); break;
+    case KILN__I64: memcpy(to, &i64, sizeof i64); break;
+    }
+}
+
+/* One kernel; attribute: a property that the launch has, 0: none. */
+static kiln_status launch_one(const kiln__launch *launch, int k, int attribute, void *argument, kiln__CUstream stream) {
+    bool last = k > 0 && k + 1 == launch->function_count;
+    const kiln__grid grid = last ? launch->last_grid : launch->grid;
+    unsigned threads = last ? launch->last_threads : launch->threads;
+    const kiln__driver *driver = launch->driver;
+    void *parameters[1] = {argument};
+    kiln__CUresult result;
+    if (attribute) {
+        kiln__CUlaunchAttribute on = {.id = attribute, .value.on = 1};
+        const kiln__CUlaunchConfig config = {grid.x, grid.y, grid.z, threads, 1, 1, launch->shared_bytes,
+                                             stream, &on,    1};
+        result = driver->LaunchKernelEx(&config, launch->functions[k], parameters, NULL);
+    } else {
+        result = driver->LaunchKernel(launch->functions[k], grid.x, grid.y, grid.z, threads, 1, 1, launch->shared_bytes,
+                                      stream, parameters, NULL);
+    }
+    if (!result) return KILN_OK;
+    return kiln__driver_fail(driver, KILN_E_LAUNCH, result, attribute ? "cuLaunchKernelEx" : "cuLaunchKernel");
+}
+
+static kiln_status launch_all(const kiln__launch *launch, void *argument, kiln__CUstream stream) {
+    kiln_status status = KILN_OK;
+    for (int k = 0; !status && k < launch->function_count; k++)
+        status =
+            launch_one(launch, k, k && launch->dependent ? KILN__LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION : 0,
+                       argument, stream);
+    return status;
+}
+
+static kiln_status launch_cooperative(const kiln__launch *launch, unsigned char *argument, kiln__CUstream stream) {
+    kiln__CUdeviceptr counter;
+    memcpy(&counter, argument + launch->workspace_offset, sizeof counter);
+    kiln__CUresult result = launch->driver->MemsetD32Async(counter, 0, 1, stream);
+    if (result) return kiln__driver_fail(launch->driver, KILN_E_LAUNCH, result, "cuMemsetD32Async");
+    return launch_one(launch, 0, KILN__LAUNCH_ATTRIBUTE_COOPERATIVE, argument, stream);
+}
+
+static kiln_status launch_any(const kiln__launch *launch, unsigned char *argument, kiln__CUstream stream) {
+    return launch->cooperative ? launch_cooperative(launch, argument, stream) : launch_all(launch, argument, stream);
+}
+
+/* The workspace is taken and given back in the stream's own order, so that launches on other streams have their own. */
+static kiln_status launch_with_pool(const kiln__launch *launch, unsigned char *argument, kiln__CUstream stream) {
+    const kiln__driver *driver = launch->driver;
+    kiln__CUdeviceptr workspace;
+    kiln__CUresult result =
+        driver->MemAllocFromPoolAsync(&workspace, (size_t)launch->workspace_bytes, launch->pool, stream);
+    if (result)
+        return kiln__driver_fail(driver, KILN_E_LAUNCH, result,
+                                 "a workspace from the stream's pool: cuMemAllocFromPoolAsync");
+    memcpy(argument + launch->workspace_offset, &workspace, sizeof workspace);
+    kiln_status status = launch_any(launch, argument, stream);
+    result = driver->MemFreeAsync(workspace, stream);
+    return status || !result ? status : kiln__driver_fail(driver, KILN_E_LAUNCH, result, "cuMemFreeAsync");
+}
+
+bool kiln__is_captured(const kiln__driver *driver, void *stream) {
+    int how = KILN__STREAM_CAPTURE_STATUS_NONE;
+    /* The default stream cannot be captured, and asking of it fails while another one is. */
+    return stream && (driver->StreamIsCapturing((kiln__CUstream)stream, &how) != KILN__CUDA_SUCCESS ||
+                      how != KILN__STREAM_CAPTURE_STATUS_NONE);
+}
+
+/* A graph launches the kernel whenever it likes: told before the launch, so that the kernel is not unloaded after it.
+ */
+static void note_capture(const kiln__launch *launch, void *stream) {
+    atomic_bool *captured = &launch->kernel->captured;
+    if (stream && !atomic_load_explicit(captured, memory_order_relaxed) && kiln__is_captured(launch->driver, stream))
+        atomic_store(captured, true);
+}
+
+kiln_status kiln__launch_run(const kiln__launch *launch, void *const *data, const kiln_scalar *scalars, void *workspace,
+                             void *stream) {
+    if (launch->process != kiln__process())
+        return kiln__fail(KILN_E_NO_CONTEXT, "the plan was made before a fork; a child process makes its own");
+    if (launch->empty) return KILN_OK;
+    kiln_status status = kiln__check_memory(&launch->memory, data);
+    if (status) return status;
+    note_capture(launch, stream);
+    _Alignas(16) unsigned char argument[KILN__MAX_ARGUMENT_BYTES];
+    memcpy(argument, launch->arguments, (size_t)launch->argument_size);
+    for (int t = 0; t < launch->memory.tensor_count; t++)
+        memcpy(argument + launch->pointer_offset[t], &data[t], sizeof(void *));
+    for (int s = 0; s < launch->scalar_count; s++)
+        put_scalar(argument + launch->scalar_offset[s], launch->scalar_types[s], &scalars[s]);
+    if (launch->workspace_bytes && !workspace) return launch_with_pool(launch, argument, (kiln__CUstream)stream);
+    if (workspace) memcpy(argument + launch->workspace_offset, &workspace, sizeof workspace);
+    return launch_any(launch, argument, (kiln__CUstream)stream);
+}
+
+/* The device's pool, which keeps what it once took from the driver. */
+static kiln_status open_pool(kiln_context *context, const kiln__driver *driver, kiln__CUdevice device,
+                             kiln__CUmemoryPool *out) {
+    kiln_status status = KILN_OK;
+    pthread_mutex_lock(&context->lock);
+    kiln__pool *pool = context->pools;
+    while (pool && pool->device != device) pool = pool->next;
+    if (!pool && !(pool = calloc(1, sizeof *pool))) status = kiln__out_of_memory();
+    if (!status && !pool->handle) {
+        kiln__CUmemPoolProps props = {.allocation_type = KILN__MEM_ALLOCATION_TYPE_PINNED,
+                                      .location_type = KILN__MEM_LOCATION_TYPE_DEVICE,
+                                      .location_id = device};
+        uint64_t keep = UINT64_MAX;
+        kiln__CUresult result = driver->MemPoolCreate(&pool->handle, &props);
+        if (!result) result = driver->MemPoolSetAttribute(pool->handle, KILN__MEMPOOL_ATTR_RELEASE_THRESHOLD, &keep);
+        if (result) {
+            status = kiln__driver_fail(driver, KILN_E_DEVICE_MEMORY, result, "a pool for workspaces: cuMemPoolCreate");
+            if (pool->handle) driver->MemPoolDestroy(pool->handle);
+            free(pool);
+            pool = NULL;
+        } else {
+            pool->device = device;
+            pool->next = context->pools;
+            context->pools = pool;
+        }
+    }
+    if (!status) *out = pool->handle;
+    pthread_mutex_unlock(&context->lock);
+    return status;
+}
+
+/* Where a plan runs. */
+typedef struct target {
+    const kiln__driver *driver;
+    kiln__CUdevice device;
+    kiln__device numbers;
+} target;
+
+/* A persistent kernel is launched with as many groups as run at once. KILN_E_UNSUPPORTED where the device has no room
+ * for one: part of it may be another process's. */
+static kiln_status limit_grid(const kiln__schedule *s, const target *on, kiln__launch *launch) {
+    int blocks = 0, groups = 0;
+    const char *call = "cuOccupancyMaxActiveBlocksPerMultiprocessor";
+    kiln__CUlaunchConfig config = {.grid_x = launch->grid.x,
+                                   .grid_y = 1,
+                                   .grid_z = 1,
+                                   .block_x = launch->threads,
+                                   .block_y = 1,
+                                   .block_z = 1,
+                                   .shared_bytes = launch->shared_bytes};
+    kiln__CUresult result;
+    if (!launch->grid.x || (!s->persistent && !kiln__schedule_clusters(s))) return KILN_OK;
+    if (kiln__schedule_clusters(s)) {
+        call = "cuOccupancyMaxActiveClusters";
+        result = on->driver->OccupancyMaxActiveClusters(&groups, launch->functions[0], &config);
+    } else {
+        result = on->driver->OccupancyMaxActiveBlocksPerMultiprocessor(&blocks, launch->functions[0],
+                                                                       (int)launch->threads, launch->shared_bytes);
+    }
+    if (result) return kiln__driver_fail(on->driver, KILN_E_LOAD, result, call);
+    if (s->group == KILN__GROUP_GRID) groups = blocks > 0;
+    if (s->group == KILN__GROUP_BLOCK) groups = blocks * on->numbers.sm_count;
+    unsigned most = (unsigned)(groups * s->blocks_per_row);
+    if (!most)
+        return kiln__fail(KILN_E_UNSUPPORTED,
+                          "the device cannot run schedule '%s': it has no room for %d blocks at once", s->text,
+                          s->blocks_per_row);
+    if (!s->persistent) return KILN_OK;
+    if (launch->grid.x > most || launch->grid.y > 1) launch->grid.x = most;
+    launch->grid.y = 1;
+    return KILN_OK;
+}
+
+/* Split rows: the further kernels, and where their workspace comes from. */
+static kiln_status add_splits(kiln_context *context, const kiln__prepared *prepared, const target *on,
+                              const kiln__loaded *loaded, kiln__launch *launch) {
+    if (!kiln__schedule_exchanges(&prepared->schedule)) return KILN_OK;
+    launch->cooperative = prepared->schedule.group == KILN__GROUP_GRID;
+    launch->dependent = prepared->schedule.dependent && on->driver->version >= 12030; /* older ones cannot capture it */
+    launch->workspace_bytes = kiln__schedule_workspace(&prepared->schedule, prepared->ir, prepared->problem.rows);
+    launch->function_count = kiln__schedule_launches(&prepared->schedule, prepared->ir);
+    for (int k = 1; k < launch->function_count; k++) {
+        char name[32];
+        kiln__CUkernel kernel;
+        snprintf(name, sizeof name, KILN__KERNEL_NAME "%d", k);
+        kiln__CUresult result = on->driver->LibraryGetKernel(&kernel, loaded->library, name);
+        if (result) return kiln__driver_fail(on->driver, KILN_E_LOAD, result, "cuLibraryGetKernel");
+        launch->functions[k] = (kiln__CUfunction)(void *)kernel;
+    }
+    return open_pool(context, on->driver, on->device, &launch->pool);
+}
+
+/* Loads the image. What the driver refuses of a pack is looked for on disk; what it refuses of that is moved aside and
+ * compiled once more. */
+static kiln_status load(const kiln_program *program, const target *on, const kiln__prepared *prepared,
+                        kiln__image *image, kiln__loaded *loaded) {
+    kiln_context *context = program->context;
+    const kiln__schedule *s = &prepared->schedule;
+    const kiln__needs needs = {s->shared_bytes, s->blocks_per_row, kiln__schedule_balances(s)};
+    for (kiln__place next = KILN__ON_DISK;;) {
+        bool refused = false, packed = image->origin == KILN_ORIGIN_PACK, ptx = image->facts.is_ptx;
+        int arch = image->facts.arch; /* of PTX it may be an older one than the device's */
+        kiln_status status =
+            kiln__loaded_create(on->driver, on->device, image->bytes, KILN__KERNEL_NAME, &needs, loaded, &refused);
+        if (!status || !refused || (!packed && image->origin != KILN_ORIGIN_DISK)) return status;
+        kiln__log(context, KILN_LOG_WARNING, "the driver refused %s kernel %s: %s; it is %s again",
+                  packed ? "packed" : "cached", packed ? image->name.hex : image->key.hex, kiln_last_error(),
+                  packed ? "looked for" : "compiled");
+        if (!packed) kiln__disk_reject(context->disk, &image->key, image->bytes, image->size);
+        kiln__image_free(image);
+        status = kiln__image_obtain(context, prepared, arch, ptx, next, image);
+        if (!packed) next = KILN__NOWHERE; /* another process's second attempt is taken, a third is our own */
+        if (status) return status;
+        kiln__clear_error(); /* the sentence of the refusal, which is overcome */
+    }
+}
+
+/* The kernel for the image, loaded once per context and device; with a reference, which the caller releases. Afterwards
+ * *image has what describes the kernel and may lack its name and bytes. */
+static kiln_status share_loaded(const kiln_program *program, const target *on, const kiln__prepared *prepared,
+                                kiln__image *image, kiln__kernel_entry **out) {
+    kiln_context *context = program->context;
+    *out = kiln__kernels_take(context, &image->name, on->device);
+    if (*out) return KILN_OK;
+    kiln__kernel_entry *kernel = calloc(1, sizeof *kernel);
+    if (!kernel) return kiln__out_of_memory();
+    kiln_status status = load(program, on, prepared, image, &kernel->loaded);
+    kernel->device = on->device;
+    kernel->image = *image;
+    kernel->image.key = (kiln__key){0}; /* which has the whole source in it; nor is the log of use to others */
+    kernel->image.log = NULL;
+    if (!status && !kiln__kernels_keep(context, kernel)) status = kiln__out_of_memory();
+    if (status) {
+        kiln__loaded_destroy(on->driver, &kernel->loaded);
+        free(kernel);
+        return status;
+    }
+    image->name = (kiln__key){0}; /* the kernel's now, as the bytes are */
+    image->bytes = NULL;
+    image->pending = NULL;
+    *out = kernel;
+    return KILN_OK;
+}
+
+/* PTX for a device that the NVRTC is too old for: the newest architecture below it, compiled by the driver at load. */
+static kiln_status bake_for(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars,
+                            const kiln__device *device, int attempt, kiln__prepared *prepared, kiln__image *image) {
+    kiln_status status = kiln__bake(program, tensors, scalars, device, false, attempt, prepared, image);
+    if (status != KILN_E_ARCH) return status;
+    const kiln__nvrtc *nvrtc;
+    if (kiln__nvrtc_open(program->context->nvrtc_path, &nvrtc)) return status;
+    kiln__device older = *device;
+    older.arch = 0;
+    for (int i = 0; i < nvrtc->arch_count; i++)
+        if (nvrtc->archs[i] <= device->arch && nvrtc->archs[i] > older.arch) older.arch = nvrtc->archs[i];
+    if (older.arch < 80) return status;
+    return kiln__bake(program, tensors, scalars, &older, true, attempt, prepared, image);
+}
+
+static kiln_status check_rows(const kiln_program *program, const kiln_tensor *tensors) {
+    for (uint32_t t = 0; t < program->signature.input_count + program->signature.output_count; t++)
+        if (tensors[t].rank > 0 && tensors[t].sizes[0] == -1)
+            return kiln__fail(KILN_E_SIZE, "tensor '%s' leaves axis 0 open: a launch needs its size",
+                              program->names[t]);
+    return KILN_OK;
+}
+
+/* One schedule: baked, loaded, ready to be launched. *crowded: the device has no room for its blocks, but may have for
+ * another's. */
+static kiln_status try_schedule(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars,
+                                const target *on, int attempt, kiln__launch **launch, kiln__prepared *prepared,
+                                kiln__image *image, kiln_plan_info *info, bool *crowded) {
+    kiln__kernel_entry *kernel = NULL;
+    kiln_status status = bake_for(program, tensors, scalars, &on->numbers, attempt, prepared, image);
+    *crowded = false;
+    if (status) return status;
+    double start = kiln__now_ms();
+    status = share_loaded(program, on, prepared, image, &kernel);
+    double load_ms = kiln__now_ms() - start;
+    if (!status) status = kiln__launch_create(program, tensors, prepared, on->driver, kernel, launch);
+    if (!status) {
+        status = limit_grid(&prepared->schedule, on, *launch);
+        *crowded = status == KILN_E_UNSUPPORTED;
+        if (!status) status = add_splits(program->context, prepared, on, &kernel->loaded, *launch);
+        if (status) free(*launch);
+    }
+    if (status) {
+        kiln__kernels_release(kernel);
+        kiln__prepared_free(prepared);
+        kiln__image_free(image);
+        return status;
+    }
+    if (!info) return KILN_OK;
+    kiln__info_fill(prepared, image, on->numbers.arch, program->parse_ms, info);
+    info->registers = kernel->loaded.registers;
+    info->spill_bytes = kernel->loaded.local_bytes;
+    info->shared_bytes = kernel->loaded.static_shared_bytes + prepared->schedule.shared_bytes;
+    info->load_ms = load_ms;
+    return KILN_OK;
+}
+
+kiln_status kiln__launch_prepare(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars,
+                                 kiln__launch **launch, kiln__prepared *prepared, kiln__image *image,
+                                 kiln_plan_info *info) {
+    target on;
+    kiln_status status = check_rows(program, tensors);
+    if (!status) status = kiln__context_driver(program->context, &on.driver);
+    if (status) return status;
+    kiln__CUresult result = on.driver->CtxGetDevice(&on.device);
+    if (result) return kiln__driver_fail(on.driver, KILN_E_NO_CONTEXT, result, "cuCtxGetDevice");
+    status = kiln__driver_device(on.driver, on.device, &on.numbers);
+    if (!status && on.numbers.arch < 80)
+        status = kiln__fail(KILN_E_UNSUPPORTED, "the device has compute capability %d.%d, expected 8.0 or newer",
+                            on.numbers.arch / 10, on.numbers.arch % 10);
+    char first[256] = ""; /* why the first schedule could not run */
+    bool crowded = !status;
+    for (int attempt = 0; crowded; attempt = prepared->attempt + 1) {
+        status = try_schedule(program, tensors, scalars, &on, attempt, launch, prepared, image, info, &crowded);
+        if (crowded && !*first) snprintf(first, sizeof first, "%s", kiln_last_error());
+    }
+    if (status == KILN_E_UNSUPPORTED && *first) return kiln__fail(status, "%s", first);
+    return status;
+}

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Programs: text and signature, bound to tensors on demand. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/context.h"
+
+#include "base/types.h"
+#include "lang/dependence.h"
+#include "ref/ref.h"
+
+static kiln_status read_axes(const kiln_program_options *options, kiln__axes *axes) {
+    axes->all = options->all_axes != 0;
+    axes->last = !axes->all && !options->axes;
+    if (axes->all || axes->last) return KILN_OK;
+    if (options->axis_count > KILN_MAX_RANK)
+        return kiln__fail(KILN_E_AXIS, "%zu axes are given, expected at most %d", options->axis_count, KILN_MAX_RANK);
+    axes->count = (int)options->axis_count;
+    memcpy(axes->list, options->axes, options->axis_count * sizeof(int));
+    return KILN_OK;
+}
+
+kiln_status kiln_program_create(kiln_context *context, const char *text, const kiln_program_options *given,
+                                kiln_program **out) {
+    static atomic_ullong next_id;
+    kiln__clear_error();
+    if (!out) return kiln__fail(KILN_E_ARGUMENT, "out is NULL, expected the address of a kiln_program pointer");
+    *out = NULL;
+    if (!context || !text) return kiln__fail(KILN_E_ARGUMENT, "%s is NULL", context ? "text" : "context");
+    kiln_program_options options = KILN_PROGRAM_OPTIONS_INIT;
+    if (given) {
+        kiln_status sized =
+            kiln__check_struct_size("kiln_program_options", given->struct_size, 2 * sizeof(size_t), sizeof options);
+        if (sized) return sized;
+        memcpy(&options, given, given->struct_size);
+    }
+    double start = kiln__now_ms();
+    kiln_program *program = calloc(1, sizeof *program);
+    if (!program) return kiln__out_of_memory();
+    program->context = context;
+    program->shapes = calloc(1, sizeof *program->shapes);
+    program->id = atomic_fetch_add(&next_id, 1) + 1;
+    kiln_status status = program->shapes ? read_axes(&options, &program->axes) : kiln__out_of_memory();
+    if (!status) status = kiln__graph_parse(text, &program->graph);
+    if (!status)
+        status = kiln__signature_resolve(program->graph, options.outputs, options.scalars, &program->signature);
+    if (status) {
+        kiln_program_destroy(program);
+        return status;
+    }
+    const kiln__signature *s = &program->signature;
+    for (uint32_t i = 0; i < s->input_count; i++) program->names[i] = program->graph->names[s->inputs[i]].text;
+    for (uint32_t i = 0; i < s->output_count; i++)
+        program->names[s->input_count + i] = program->graph->names[s->outputs[i]].text;
+    program->parse_ms = kiln__now_ms() - start;
+    *out = program;
+    return KILN_OK;
+}
+
+void kiln_program_destroy(kiln_program *program) {
+    if (!program) return;
+    kiln__context_enter(program->context);
+    if (program->shapes) kiln__dispatch_forget(program);
+    free(program->shapes);
+    kiln__graph_destroy(program->graph);
+    free(program);
+}
+
+size_t kiln_program_input_count(const kiln_program *program) { return program ? program->signature.input_count : 0; }
+size_t kiln_program_output_count(const kiln_program *program) { return program ? program->signature.output_count : 0; }
+size_t kiln_program_scalar_count(const kiln_program *program) { return program ? program->signature.scalar_count : 0; }
+
+const char *kiln_program_input_name(const kiln_program *program, size_t i) {
+    return i < kiln_program_input_count(program) ? program->names[i] : NULL;
+}
+
+const char *kiln_program_output_name(const kiln_program *program, size_t i) {
+    return i < kiln_program_output_count(program) ? program->names[program->signature.input_count + i] : NULL;
+}
+
+const char *kiln_program_scalar_name(const kiln_program *program, size_t i) {
+    return i < kiln_program_scalar_count(program) ? program->graph->names[program->signature.scalars[i]].text : NULL;
+}
+
+/* "; 'pi' is an input, the number is pi()" where an input bears such a name, else "". */
+static void advise_on_names(const kiln_program *program, char *out, size_t size) {
+    *out = '\0';
+    for (uint32_t i = 0; i < program->signature.input_count; i++) {
+        const char *number = kiln__number_advice(program->names[i]);
+        if (number) snprintf(out, size, "; '%s' is an input, the number is %s", program->names[i], number);
+    }
+}
+
+kiln_status kiln__program_check_counts(const kiln_program *program, const void *tensors, size_t tensor_count,
+                                       const kiln_scalar *scalars, size_t scalar_count) {
+    if (!program) return kiln__fail(KILN_E_ARGUMENT, "program is NULL");
+    const kiln__signature *s = &program->signature;
+    if (tensor_count != s->input_count + s->output_count) {
+        char advice[128];
+        advise_on_names(program, advice, sizeof advice);
+        return kiln__fail(KILN_E_BINDING, "%zu tensors are given, expected %u: %u inputs and %u outputs%s",
+                          tensor_count, s->input_count + s->output_count, s->input_count, s->output_count, advice);
+    }
+    if (scalar_count != s->scalar_count)
+        return kiln__fail(KILN_E_BINDING, "%zu scalars are given, expected %u", scalar_count, s->scalar_count);
+    if ((tensor_count && !tensors) || (scalar_count && !scalars))
+        return kiln__fail(KILN_E_ARGUMENT, "%s is NULL", tensors ? "scalars" : "tensors");
+    for (size_t i = 0; i < scalar_count; i++)
+        if (scalars[i].type != KILN_F64 && scalars[i].type != KILN_I64 && scalars[i].type != KILN_I32)
+            return kiln__fail(KILN_E_TYPE, "scalar '%s' has type %s, expected f64, i64 or i32",
+                              kiln_program_scalar_name(program, i), kiln_type_name(scalars[i].type));
+    return KILN_OK;
+}
+
+kiln__tensors kiln__program_tensors(const kiln_program *program, const kiln_tensor *tensors) {
+    return (kiln__tensors){tensors, program->names, (int)program->signature.input_count,
+                           (int)program->signature.output_count};
+}
+
+kiln_status kiln__program_bind(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars,
+                               kiln__space *space, kiln__ir **ir) {
+    const kiln__signature *s = &program->signature;
+    kiln__tensors all = kiln__program_tensors(program, tensors);
+    kiln_status status = kiln__space_build(&program->axes, &all, space);
+    if (status) return status;
+    kiln__binding binding = {.rank = space->rank};
+    for (uint32_t i = 0; i < s->input_count; i++) {
+        binding.input_types[i] = tensors[i].type;
+        binding.input_per_element[i] = kiln__space_per_element(space, &tensors[i]);
+    }
+    for (uint32_t i = 0; i < s->output_count; i++) binding.output_types[i] = tensors[s->input_count + i].type;
+    for (uint32_t i = 0; i < s->scalar_count; i++) binding.scalar_types[i] = scalars[i].type;
+    memcpy(binding.reduced, space->reduced, sizeof binding.reduced);
+    return kiln__ir_build(program->graph, s, &binding, ir);
+}
+
+/* Whether an output has the reduced axes, and extents other than 1 along them. What it depends on outside of reductions
+ * decides: strides never do, extents only as they broadcast. */
+static void find_columns(const kiln__space *space, const kiln_tensor *inputs, const kiln__dependence *depends,
+                         bool *has, bool *varies) {
+    *has = *varies = depends->positions || !depends->reduces;
+    for (int t = 0; t < KILN_MAX_TENSORS; t++) {
+        if (!(depends->inputs >> t & 1)) continue;
+        const int missing = space->rank - inputs[t].rank;
+        for (int i = 0; i < inputs[t].rank; i++) {
+            if (!space->reduced[missing + i]) continue;
+            *has = true;
+            *varies |= inputs[t].sizes[i] != 1;
+        }
+    }
+}
+
+kiln_status kiln_program_output_shape(const kiln_program *program, const kiln_tensor *inputs, size_t output,
+                                      int keep_dims, int32_t *rank, int64_t sizes[KILN_MAX_RANK]) {
+    kiln__clear_error();
+    if (!program || !rank || !sizes) return kiln__fail(KILN_E_ARGUMENT, "program, rank or sizes is NULL");
+    const kiln__signature *s = &program->signature;
+    if (output >= s->output_count)
+        return kiln__fail(KILN_E_BINDING, "output %zu is asked for, the program has %u", output, s->output_count);
+    if (!s->input_count)
+        return kiln__fail(KILN_E_BINDING,
+                          "a program without inputs has no shape of its own: its outputs' tensors give it");
+    if (!inputs) return kiln__fail(KILN_E_ARGUMENT, "inputs is NULL");
+    kiln__tensors all = kiln__program_tensors(program, inputs);
+    all.output_count = 0;
+    kiln__space space;
+    kiln__dependence depends;
+    kiln_status status = kiln__space_build(&program->axes, &all, &space);
+    if (!status)
+        status = kiln__dependence_find(program->graph, s, (uint32_t)output, space.rank, space.reduced, &depends);
+    if (status) return status;
+    bool has, varies;
+    find_columns(&space, inputs, &depends, &has, &varies);
+    *rank = 0;
+    for (int i = 0; i < space.rank; i++) {
+        if (space.reduced[i] && !has && !keep_dims) continue;
+        int64_t size = space.open_rows && i == 0 ? -1 : space.sizes[i];
+        sizes[(*rank)++] = space.reduced[i] && !varies ? 1 : size;
+    }
+    return KILN_OK;
+}
+
+/* Outputs have their shapes, tensors are there and share memory only as on the GPU. */
+static kiln_status check_host_tensors(const kiln_program *program, const kiln__ir *ir, const kiln__space *space,
+                                      const kiln_tensor *tensors, int count) {
+    const int inputs = (int)program->signature.input_count;
+    kiln__memory_rules rules = {.names = program->names, .input_count = inputs, .tensor_count = count};
+    void *data[KILN_MAX_TENSORS];
+    int64_t strides[KILN_MAX_TENSORS][KILN_MAX_RANK] = {{0}};
+    for (int t = 0; t < count; t++) {
+        const bool output = t >= inputs, per_element = output && ir->insts[ir->outputs[t - inputs]].per_element;
+        bool full;
+        kiln_status status =
+            kiln__space_strides(space, &tensors[t], program->names[t], output, per_element, strides[t], &full);
+        if (status) return status;
+        for (int i = 0; i < space->rank; i++)
+            if (space->sizes[i] == 1) strides[t][i] = 0;
+        rules.extents[t] = kiln__extent_of(&tensors[t]);
+        data[t] = tensors[t].data;
+        for (int i = 0; output && i < inputs; i++)
+            if (kiln__same_layout(&tensors[i], &tensors[t]) && !memcmp(strides[i], strides[t], sizeof strides[t]))
+                rules.same[t] |= 1u << i;
+    }
+    return kiln__check_memory(&rules, data);
+}
+
+static kiln_status read_cpu_options(const kiln_cpu_options *given, kiln_cpu_options *options) {
+    kiln_status status =
+        given ? kiln__check_struct_size("kiln_cpu_options", given->struct_size, sizeof(size_t), sizeof *options)
+              : KILN_OK;
+    if (status) return status;
+    if (given) memcpy(options, given, given->struct_size);
+    if (options->precision == KILN_PRECISION_DOUBLE || options->precision == KILN_PRECISION_PROGRAM) return KILN_OK;
+    return kiln__fail(KILN_E_ARGUMENT,
+                      "kiln_cpu_options.precision is %d, expected KILN_PRECISION_DOUBLE or KILN_PRECISION_PROGRAM",
+                      (int)options->precision);
+}
+
+kiln_status kiln_run_cpu(const kiln_program *program, const kiln_tensor *tensors, size_t tensor_count,
+                         const kiln_scalar *scalars, size_t scalar_count) {
+    return kiln_run_cpu_with_options(program, tensors, tensor_count, scalars, scalar_count, NULL);
+}
+
+kiln_status kiln_run_cpu_with_options(const kiln_program *program, const kiln_tensor *tensors, size_t tensor_count,
+                                      const kiln_scalar *scalars, size_t scalar_count, const kiln_cpu_options *given) {
+    kiln__clear_error();
+    kiln_cpu_options options = KILN_CPU_OPTIONS_INIT;
+    kiln_status status = read_cpu_options(given, &options);
+    if (status) return status;
+    status = kiln__program_check_counts(program, tensors, tensor_count, scalars, scalar_count);
+    if (status) return status;
+    kiln__space space;
+    kiln__ir *ir = NULL;
+    status = kiln__program_bind(program, tensors, scalars, &space, &ir);
+    if (!status && space.open_rows) status = kiln__fail(KILN_E_SIZE, "axis 0 is left open: expected its size");
+    if (!status) status = check_host_tensors(program, ir, &space, tensors, (int)tensor_count);
+    bool own_types = options.precision == KILN_PRECISION_PROGRAM;
+    if (!status)
+        status = (own_types ? kiln__ref_run_own_types : kiln__ref_run)(ir, tensors, scalars, space.rank, space.sizes,
+                                                                       space.reduced);
+    kiln__ir_destroy(ir);
+    return status;
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "schedule/access.h"
+
+#include "base/types.h"
+
+/* Where an operand's elements lie along what a vector covers: flat, the whole array; else the columns of a row. */
+typedef struct span {
+    int rank;
+    const int64_t *extents, *strides;
+    bool side_by_side; /* one after another, all of them */
+} span;
+
+static span span_of(const kiln__problem *problem, const kiln__operand *operand) {
+    if (problem->layout == KILN__LAYOUT_FLAT)
+        return (span){problem->outer_rank, problem->outer, operand->outer_strides,
+                      operand->linear && operand->row_stride == 1};
+    return (span){problem->inner_rank, problem->inner, operand->inner_strides, operand->contiguous_columns};
+}
+
+static bool steps_by_one(const span *s) { return s->side_by_side || (s->rank && s->strides[s->rank - 1] == 1); }
+
+int kiln__most_stored(const kiln__problem *problem) {
+    int most = 16;
+    for (int o = problem->input_count; o < problem->input_count + problem->output_count; o++) {
+        const kiln__operand *operand = &problem->operands[o];
+        const int elements = 16 / (int)kiln_type_size(operand->type);
+        span s = span_of(problem, operand);
+        if (operand->per_element && operand->follows_rows && steps_by_one(&s) && elements < most) most = elements;
+    }
+    return most;
+}
+
+int kiln__widest_vector(const kiln__problem *problem) {
+    int vector = 0, limit = kiln__most_stored(problem);
+    for (int o = 0; o < problem->input_count + problem->output_count; o++) {
+        const kiln__operand *operand = &problem->operands[o];
+        span s = span_of(problem, operand);
+        if (!operand->per_element || !operand->follows_rows || !steps_by_one(&s)) continue;
+        int size = (int)kiln_type_size(operand->type);
+        if (16 / size > vector) vector = 16 / size;
+        if (operand->alignment * size < 16 && operand->alignment < limit) limit = operand->alignment;
+    }
+    return vector == 0 ? 1 : vector < limit ? vector : limit;
+}
+
+int64_t kiln__row_phase(const kiln__problem *problem, const kiln__operand *operand, int vector) {
+    if (operand->linear) return ((operand->row_stride % vector) + vector) % vector;
+    for (int i = 0; i < problem->outer_rank; i++)
+        if (operand->outer_strides[i] % vector) return -1;
+    return 0;
+}
+
+/* The most elements that lie side by side, and aligned, from wherever along the span a multiple of as many begins. */
+static int widest_access(const span *where, const kiln__operand *operand, int vector_width) {
+    int widest = 16 / (int)kiln_type_size(operand->type);
+    if (widest > vector_width) widest = vector_width;
+    if (operand->alignment < widest) widest = operand->alignment;
+    for (int i = 0; i + 1 < where->rank && !where->side_by_side; i++)
+        while (where->strides[i] % widest) widest /= 2;
+    return widest;
+}
+
+int kiln__access_width(const kiln__problem *problem, const kiln__operand *operand, const kiln__schedule *s) {
+    span where = span_of(problem, operand);
+    if (!steps_by_one(&where)) return 0;
+    bool in_runs = !where.side_by_side && (where.rank > 1 || problem->layout == KILN__LAYOUT_FLAT);
+    if (in_runs && where.extents[where.rank - 1] % s->vector_width) return 0;
+    int access = widest_access(&where, operand, s->vector_width);
+    if (problem->layout == KILN__LAYOUT_FLAT) return access;
+    if (s->masked) return kiln__row_phase(problem, operand, s->vector_width) == s->row_phase ? access : 0;
+    for (int i = 0; i < problem->outer_rank; i++)
+        while (operand->outer_strides[i] % access) access /= 2;
+    if (!problem->outer_rank)
+        while (operand->row_stride % access) access /= 2;
+    return access;
+}
+
+int kiln__run_of(const kiln__problem *problem, const kiln__operand *operand, const kiln__schedule *s) {
+    span where = span_of(problem, operand);
+    if (problem->layout != KILN__LAYOUT_FLAT || !where.rank || !steps_by_one(&where)) return 1;
+    int run = widest_access(&where, operand, s->vector_width);
+    while (where.extents[where.rank - 1] % run) run /= 2;
+    return run;
+}
+
+bool kiln__crosses(const kiln__problem *problem, const kiln__operand *operand, const kiln__schedule *s) {
+    if (problem->layout != KILN__LAYOUT_FLAT || s->transposes || operand->linear || !problem->outer_rank) return false;
+    return problem->outer_rank == 1 || problem->outer[problem->outer_rank - 1] >= s->vector_width;
+}
+
+int kiln__access_along(const kiln__problem *problem, const kiln__operand *operand, int dim, int limit) {
+    const int widest = 16 / (int)kiln_type_size(operand->type);
+    if (operand->outer_strides[dim] != 1) return 0;
+    if (limit > widest) limit = widest;
+    if (limit > operand->alignment) limit = operand->alignment;
+    for (int d = 0; d < problem->outer_rank; d++)
+        while (d != dim && operand->outer_strides[d] % limit) limit /= 2;
+    return limit;
+}
+
+bool kiln__is_contiguous(const kiln__problem *problem, const kiln__operand *operand) {
+    if (!operand->contiguous_columns || !operand->follows_rows) return operand->contiguous_columns;
+    return operand->linear && operand->row_stride == problem->cols;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How operands can be accessed: what of them lies side by side, and aligned. Elements everywhere. */
+#ifndef KILN_SCHEDULE_ACCESS_H
+#define KILN_SCHEDULE_ACCESS_H
+
+#include "schedule/schedule.h"
+
+/* How many elements are 16 bytes of the widest output whose elements lie side by side; 16 where none do. With more in a
+ * vector neighbouring threads' stores would not be neighbours (f16 to f32: 0.978, vectors of eight 0.761; i8 to
+ * f16 1.044 and 0.792). */
+int kiln__most_stored(const kiln__problem *problem);
+
+/* The vector holds 16 bytes of the narrowest tensor that moves with the rows, of the widest output at most, fewer where
+ * a pointer's alignment forbids it; one element where nothing lies side by side. */
+int kiln__widest_vector(const kiln__problem *problem);
+
+/* How far behind a multiple of the vector a row's first element lies: row * result. -1 where the operand's rows do not
+ * follow one such rule. */
+int64_t kiln__row_phase(const kiln__problem *problem, const kiln__operand *operand, int vector);
+
+/* The most elements an operand can move in one access, for the schedule's vectors; 0 where they do not lie side by
+ * side. */
+int kiln__access_width(const kiln__problem *problem, const kiln__operand *operand, const kiln__schedule *s);
+
+/* Where a vector of a flat array may cross the end of the operand's innermost run: how many of its elements, from
+ * multiples of as many on, never do (masks of 32x1x1x250 halves: pairs 0.97, single halves 0.898). */
+int kiln__run_of(const kiln__problem *problem, const kiln__operand *operand, const kiln__schedule *s);
+
+/* Flat, no transposing: whether a vector is at most two pieces of the operand's innermost runs, so that the places of
+ * all its elements follow from two. */
+bool kiln__crosses(const kiln__problem *problem, const kiln__operand *operand, const kiln__schedule *s);
+
+/* Flat: the most elements along a dimension, a power of two up to `limit`, that lie side by side and aligned wherever a
+ * multiple of as many begins; 0: none lie side by side. */
+int kiln__access_along(const kiln__problem *problem, const kiln__operand *operand, int dim, int limit);
+
+/* Whether its rows are one array, or all the same row. */
+bool kiln__is_contiguous(const kiln__problem *problem, const kiln__operand *operand);
+
+#endif

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* An estimate of a kernel's machine instructions, which its compile time follows, and what is done where they are many:
+ * functions are called rather than inlined, then the work on a vector of elements is. */
+#include "schedule/cost.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/types.h"
+
+/* Where kernels are larger, functions of many instructions are called; where that is not enough, the work on a vector.
+ * Up to the latter compile time grows with the instructions; beyond, faster. */
+#define MOST_INLINED 8000
+#define MOST_UNROLLED 16000
+/* What a call weighs: arguments moved, and registers kept across it, which takes the compiler as long again. */
+#define CALL 12
+/* Combinations written out for each value that threads exchange: between lanes and warps; between threads that have
+ * neighbouring rows, in trees over shared memory. */
+#define ROW_EXCHANGES 10
+#define COLUMN_EXCHANGES 64
+/* Of each phase: its exchange and barriers, and what its results are kept in. */
+#define PHASE 200
+/* Values that each of several neighbouring rows has one of lie in arrays: that takes the compiler longer. */
+#define NEIGHBOURS 8
+/* The same where those rows follow one another: the arrays are in memory. */
+#define KEPT 12
+/* What a combination takes besides: a shuffle, or a slot that is read. */
+#define EXCHANGE 5
+/* So many values that threads carry together weigh as an instruction each. */
+#define CARRIED 8
+/* Where more of an element's values wait for their last use than registers hold, finding places for them takes the
+ * compiler so many times as long. */
+#define REGISTERS 128
+#define SPILLED 3
+
+/* Instructions for an element, by the type of the first argument (of a cast and a rounding: of the result): what
+ * tools/bench/compile_cost.py counts in kernels for sm_90. Operators that are not here take one or two. */
+static const struct {
+    uint16_t f32, f64, integer, narrow; /* narrow: f32 where every output hides the last bits; 0: as f32 */
+} weights[KILN__OP_COUNT_OF] = {
+    /* clang-format off */
+    [KILN__OP_DIV] = {19, 29, 0, 5}, [KILN__OP_MOD] = {81, 264, 50, 0}, [KILN__OP_FMOD] = {73, 254, 45, 0},
+    [KILN__OP_REMAINDER] = {81, 264, 50, 0}, [KILN__OP_MUL] = {1, 1, 4, 0}, [KILN__OP_SIGN] = {4, 4, 7, 0},
+    [KILN__OP_ABS] = {1, 1, 5, 0}, [KILN__OP_MINIMUM] = {2, 5, 5, 0}, [KILN__OP_MAXIMUM] = {2, 5, 5, 0},
+    [KILN__OP_WHERE] = {2, 3, 3, 0}, [KILN__OP_SHL] = {0, 0, 6, 0}, [KILN__OP_SHR] = {0, 0, 6, 0},
+    [KILN__OP_DIV_FLOOR] = {40, 50, 50, 0}, [KILN__OP_DIV_TRUNC] = {22, 32, 45, 0},
+    [KILN__OP_NORMCDF] = {26, 170, 0, 0},
+    [KILN__OP_NORMPDF] = {12, 45, 0, 0}, [KILN__OP_POW] = {86, 67, 40, 0}, [KILN__OP_ATAN2] = {54, 131, 0, 0},
+    [KILN__OP_EXP] = {8, 35, 0, 3}, [KILN__OP_EXP2] = {3, 38, 0, 0}, [KILN__OP_EXPM1] = {28, 71, 0, 0},
+    [KILN__OP_LOG] = {25, 82, 0, 0}, [KILN__OP_LOG2] = {27, 84, 0, 0}, [KILN__OP_LOG1P] = {29, 147, 0, 0},
+    [KILN__OP_LOG10] = {26, 84, 0, 0}, [KILN__OP_SQRT] = {15, 31, 0, 0}, [KILN__OP_RSQRT] = {4, 21, 0, 0},
+    [KILN__OP_CBRT] = {16, 42, 0, 0}, [KILN__OP_SIN] = {134, 61, 0, 0}, [KILN__OP_COS] = {135, 62, 0, 0},
+    [KILN__OP_TAN] = {133, 99, 0, 0}, [KILN__OP_ASIN] = {22, 66, 0, 0}, [KILN__OP_ACOS] = {23, 130, 0, 0},
+    [KILN__OP_ATAN] = {18, 52, 0, 0}, [KILN__OP_SINH] = {23, 125, 0, 0}, [KILN__OP_COSH] = {15, 59, 0, 0},
+    [KILN__OP_TANH] = {15, 98, 0, 0}, [KILN__OP_ASINH] = {41, 169, 0, 0}, [KILN__OP_ACOSH] = {43, 166, 0, 0},
+    [KILN__OP_ATANH] = {37, 171, 0, 0}, [KILN__OP_ERF] = {22, 73, 0, 0}, [KILN__OP_ERFC] = {45, 166, 0, 20},
+    [KILN__OP_ERFINV] = {28, 284, 0, 0}, [KILN__OP_LGAMMA] = {215, 202, 0, 0}, [KILN__OP_SIGMOID] = {26, 85, 0, 9},
+    [KILN__OP_UNIFORM] = {60, 60, 60, 0}, [KILN__OP_ROUND_TO] = {5, 10, 3, 0}, [KILN__OP_CAST] = {2, 2, 4, 0},
+    /* clang-format on */
+};
+
+/* By a row's value elements are divided in a few instructions, which prepare it once. */
+#define DIVIDE_BY_ROW 6
+
+static int weigh(kiln__op op, kiln__ctype type, bool narrow) {
+    int weight = weights[op].integer;
+    if (type == KILN__F64) weight = weights[op].f64;
+    if (type == KILN__F32) weight = narrow && weights[op].narrow ? weights[op].narrow : weights[op].f32;
+    return weight ? weight : 2;
+}
+
+bool kiln__op_is_heavy(kiln__op op, kiln__ctype type, bool narrow) {
+    return !kiln__op_is_reduction(op) && weigh(op, type, narrow) > CALL;
+}
+
+/* The kernel whose instructions are counted. */
+typedef struct count {
+    const kiln__ir *ir;
+    const kiln__problem *problem;
+    bool narrow, calls; /* of functions of many instructions */
+    bool *needed;       /* per instruction: by the loop over elements that is weighed */
+} count;
+
+static bool is_element(const count *c, uint32_t i) {
+    return c->problem->layout == KILN__LAYOUT_FLAT ? !c->ir->insts[i].constant : c->ir->insts[i].per_element;
+}
+
+/* One of the instructions of the program or of a combine. A call weighs the same, whatever it calls; what is called,
+ * each function once, is not counted. */
+static int64_t weigh_instruction(const count *c, const kiln__inst *insts, uint32_t i) {
+    const kiln__inst *inst = &insts[i];
+    const kiln__ctype type = insts[inst->arg_count > 0 ? inst->args[0] : i].type;
+    const bool program = insts == c->ir->insts;
+    if (program && inst->op == KILN__OP_DIV && !is_element(c, inst->args[1])) return DIVIDE_BY_ROW;
+    /* x * sigmoid(y) and x * normcdf(y) are written as functions of both, which are always inlined. */
+    for (int a = 0; a < 2 && inst->op == KILN__OP_MUL && type == KILN__F32; a++) {
+        const kiln__op factor = insts[inst->args[a]].op;
+        if (factor == KILN__OP_SIGMOID || factor == KILN__OP_NORMCDF) return weigh(factor, type, c->narrow);
+    }
+    return c->calls && kiln__op_is_heavy(inst->op, type, c->narrow) ? CALL : weigh(inst->op, type, c->narrow);
+}
+
+static int64_t weigh_combine(const count *c, const kiln__combine *combine) {
+    int64_t sum = 0;
+    for (uint32_t i = 0; i < combine->count; i++) sum += weigh_instruction(c, combine->insts, i);
+    return sum;
+}
+
+static int64_t weigh_reduction(const count *c, const kiln__inst *reduction) {
+    if (reduction->op != KILN__OP_REDUCE_USER) return kiln__op_is_arg(reduction->op) ? 8 : 1;
+    return c->calls ? CALL : weigh_combine(c, &c->ir->combines[reduction->u.reducer]);
+}
+
+/* The element's instructions that the needed ones are made of, the last of them first. */
+static int64_t weigh_elements(const count *c) {
+    int64_t sum = 0;
+    int waiting = 0; /* values that are used further down */
+    for (uint32_t i = c->ir->count; i-- > 0;) {
+        const kiln__inst *inst = &c->ir->insts[i];
+        if (!c->needed[i] || !is_element(c, i)) continue;
+        for (int a = 0; a < inst->arg_count; a++) {
+            waiting += !c->needed[inst->args[a]] && is_element(c, inst->args[a]);
+            c->needed[inst->args[a]] = true;
+        }
+        sum += weigh_instruction(c, c->ir->insts, i) * (waiting > REGISTERS ? SPILLED : 1);
+        waiting -= waiting > 0;
+    }
+    return sum;
+}
+
+static int64_t weigh_phase(const count *c, uint32_t phase) {
+    int64_t combines = 0;
+    memset(c->needed, 0, c->ir->count * sizeof *c->needed);
+    for (uint32_t i = 0; i < c->ir->count; i++) {
+        const kiln__inst *inst = &c->ir->insts[i];
+        if (!kiln__op_is_reduction(inst->op) || inst->phase != phase + 1) continue;
+        c->needed[inst->args[0]] = true;
+        combines += weigh_reduction(c, inst);
+    }
+    return combines + weigh_elements(c);
+}
+
+static int64_t weigh_outputs(const count *c) {
+    memset(c->needed, 0, c->ir->count * sizeof *c->needed);
+    for (uint32_t o = 0; o < c->ir->output_count; o++)
+        c->needed[c->ir->outputs[o]] |= c->problem->operands[c->problem->input_count + (int)o].per_element;
+    return weigh_elements(c);
+}
+
+/* Values of a row; kept: what each weighs besides. */
+static int64_t weigh_row(const count *c, int64_t kept) {
+    int64_t sum = 0;
+    for (uint32_t i = 0; i < c->ir->count; i++) {
+        const kiln__inst *inst = &c->ir->insts[i];
+        if (!is_element(c, i) && inst->arg_count > 0 && !kiln__op_is_reduction(inst->op))
+            sum += weigh_instruction(c, c->ir->insts, i) + kept;
+    }
+    return sum;
+}
+
+/* What is written out, with the schedule's inlining. */
+static int64_t weigh_bodies(count *c, const kiln__schedule *s) {
+    const bool outer = s->layout == KILN__LAYOUT_OUTER, inlined = s->inlining < KILN__INLINE_OUTLINED;
+    const bool all = s->layout == KILN__LAYOUT_FLAT || s->staging == KILN__STAGING_REGISTERS;
+    const int ends = s->peeled || (s->masked && s->layout == KILN__LAYOUT_INNER) ? 2 : 1;
+    const int again = inlined && (s->persistent || s->staging == KILN__STAGING_NONE) ? 2 : 1;
+    const int64_t elements = s->inlining == KILN__INLINE_NOTHING ? 1 : s->vector_width;
+    const int64_t steps = !inlined ? 1 : all || s->steps < 8 ? s->steps : 8;
+    const int64_t copies = kiln__times(ends * again * elements, steps);
+    c->calls = s->inlining > KILN__INLINE_ALL;
+    const bool arrays = outer && s->inlining < KILN__INLINE_NOTHING;
+    int64_t sum = weigh_row(c, outer && !arrays ? KEPT : 0) * (arrays ? elements * NEIGHBOURS : 1);
+    if (inlined && s->persistent) sum *= 3;
+    for (uint32_t p = 0; p < c->ir->combine_count && c->calls; p++) sum += weigh_combine(c, &c->ir->combines[p]);
+    for (uint32_t phase = 0; phase < c->ir->phase_count; phase++) sum += kiln__times(copies, weigh_phase(c, phase));
+    return sum + kiln__times(inlined && s->rows_in_flight ? kiln__times(copies, s->rows_per_block) : copies,
+                             weigh_outputs(c));
+}
+
+/* Exchanges are the same, whatever is inlined. What threads carry of a phase is in registers all at once: finding
+ * places for very many values takes the compiler longer with each. */
+static int64_t weigh_exchanges(const count *c, const kiln__schedule *s) {
+    const int64_t each = s->threads_per_row == 1 && s->splits == 1 ? 0
+                         : s->layout == KILN__LAYOUT_OUTER         ? COLUMN_EXCHANGES
+                                                                   : ROW_EXCHANGES;
+    int64_t sum = 0;
+    for (uint32_t phase = 0; phase < c->ir->phase_count; phase++) {
+        int64_t values = 0;
+        for (uint32_t i = 0; i < c->ir->count; i++) {
+            const kiln__inst *inst = &c->ir->insts[i];
+            if (!kiln__op_is_reduction(inst->op) || inst->phase != phase + 1) continue;
+            values += kiln__reduction_values(inst->op);
+            sum += each * (EXCHANGE + weigh_reduction(c, inst));
+        }
+        sum += values * values / CARRIED + PHASE;
+    }
+    return sum;
+}
+
+kiln_status kiln__inlining_choose(const kiln__ir *ir, const kiln__problem *problem, kiln__schedule *s) {
+    static const int most[] = {MOST_INLINED, MOST_UNROLLED, MOST_UNROLLED};
+    count c = {.ir = ir, .problem = problem, .narrow = kiln__outputs_are_narrow(problem)};
+    c.needed = calloc(ir->count + 1, sizeof *c.needed);
+    if (!c.needed) return kiln__out_of_memory();
+    int64_t bodies = weigh_bodies(&c, s);
+    while (s->inlining < KILN__INLINE_NOTHING && bodies > most[s->inlining]) {
+        s->inlining++;
+        bodies = weigh_bodies(&c, s);
+    }
+    s->instructions = bodies + weigh_exchanges(&c, s);
+    free(c.needed);
+    if (s->instructions <= KILN__MOST_INSTRUCTIONS) return KILN_OK;
+    return kiln__fail(KILN_E_LIMIT,
+                      "the kernel would have some %" PRId64
+                      " machine instructions, which take too long to compile: at most %d are allowed",
+                      s->instructions, KILN__MOST_INSTRUCTIONS);
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How much machine code a kernel is, and what of it is compiled once and called. */
+#ifndef KILN_SCHEDULE_COST_H
+#define KILN_SCHEDULE_COST_H
+
+#include "schedule/schedule.h"
+
+/* Estimated, of all that is compiled for one request: some seconds on one core. */
+#define KILN__MOST_INSTRUCTIONS 28000
+
+/* Whether the operator is more instructions than a call of it, for arguments of the type; narrow: where every output's
+ * type hides the last bits. */
+bool kiln__op_is_heavy(kiln__op op, kiln__ctype type, bool narrow);
+
+/* Sets schedule->inlining, from the one that it has on: the most that keeps the kernel small enough to be compiled in
+ * a fraction of a second. KILN_E_LIMIT tells the estimate where nothing does. */
+kiln_status kiln__inlining_choose(const kiln__ir *ir, const kiln__problem *problem, kiln__schedule *schedule);
+
+#endif

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Pinned schedules: the words of a schedule's own description, read back. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "schedule/schedule.h"
+
+#define FIELD(name) offsetof(kiln__pins, name)
+
+/* A word sets a field to a value, and the number behind it, where it takes one, a field that is not the first. */
+static const struct {
+    const char *word;
+    size_t field;
+    int value;
+    size_t number; /* 0: none */
+} words[] = {
+    {"lanes", FIELD(group), KILN__GROUP_LANES, FIELD(threads)},
+    {"block", FIELD(group), KILN__GROUP_BLOCK, FIELD(threads)},
+    {"grid", FIELD(group), KILN__GROUP_GRID, 0},
+    {"threads", FIELD(threads), 0, FIELD(threads)},
+    {"registers", FIELD(staging), KILN__STAGING_REGISTERS, 0},
+    {"shared", FIELD(staging), KILN__STAGING_SHARED, 0},
+    {"stream", FIELD(staging), KILN__STAGING_NONE, 0},
+    {"tile", FIELD(staging), KILN__STAGING_TILE, 0},
+    {"vector", FIELD(vector_width), 0, FIELD(vector_width)},
+    {"steps", FIELD(steps), 0, FIELD(steps)},
+    {"batch", FIELD(batch), 0, FIELD(batch)},
+    {"splits", FIELD(splits), 0, FIELD(splits)},
+    {"rows", FIELD(rows_per_block), 0, FIELD(rows_per_block)},
+    {"cluster", FIELD(cluster), 0, FIELD(cluster)},
+    {"online", FIELD(online), 1, 0},
+    {"phased", FIELD(online), -1, 0},
+    {"persistent", FIELD(persistent), 1, 0},
+    {"single", FIELD(persistent), -1, 0},
+    {"prefetch", FIELD(prefetch), 1, 0},
+    {"calls", FIELD(inlining), KILN__INLINE_LIGHT, 0},
+    {"outlined", FIELD(inlining), KILN__INLINE_OUTLINED, 0},
+    {"loops", FIELD(inlining), KILN__INLINE_NOTHING, 0},
+};
+
+static bool pin(const char *text, size_t length, kiln__pins *out) {
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        size_t size = strlen(words[i].word);
+        if (length < size || strncmp(text, words[i].word, size)) continue;
+        memcpy((char *)out + words[i].field, &words[i].value, sizeof(int));
+        if (!words[i].number) return length == size;
+        char *end;
+        long number = strtol(text + size, &end, 10);
+        if (end != text + length || number < 1 || number > 4096) return false;
+        memcpy((char *)out + words[i].number, &(int){(int)number}, sizeof(int));
+        return true;
+    }
+    return false;
+}
+
+kiln_status kiln__pins_parse(const char *text, kiln__pins *out) {
+    *out = (kiln__pins){.group = -1, .staging = -1};
+    while (text && *text) {
+        text += strspn(text, " ,");
+        size_t length = strcspn(text, ",");
+        while (length && text[length - 1] == ' ') length--;
+        if (length && !pin(text, length, out))
+            return kiln__fail(
+                KILN_E_ARGUMENT,
+                "'%.*s' pins nothing of a schedule, expected lanes N, block N, threads N, registers, "
+                "shared, stream, tile, vector N, rows N, steps N, batch N, splits N, cluster N, grid, online, "
+                "phased, persistent, single, prefetch, calls, outlined or loops, N from 1 to 4096",
+                (int)length, text);
+        text += length;
+    }
+    return KILN_OK;
+}

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The schedule of elementwise programs: vectors of the whole array in its order, or tiles of vectors behind one another
+ * where an input's neighbours lie in another dimension than the output's. */
+#include "base/checked.h"
+#include "base/types.h"
+#include "schedule/access.h"
+
+#define TRANSPOSE_BYTES 256  /* of a thread: what it loads of a tile stays in registers, and is transposed there */
+#define TRANSPOSE_WEIGHT 512 /* operations of a thread's code: more take the compiler long */
+
+/* How much code one element makes, in simple operations. */
+static int weigh(const kiln__ir *ir) {
+    int weight = 0;
+    for (uint32_t i = 0; i < ir->count; i++)
+        weight += kiln__op_describe(ir->insts[i].op)->rule == KILN__RULE_FLOAT ? 8 : 1;
+    return weight;
+}
+
+/* The dimension in which an input's neighbours lie side by side, where that is not the last, nor none. */
+static int transposed_dimension(const kiln__problem *problem, const kiln__operand *operand) {
+    const int last = problem->outer_rank - 1;
+    if (operand->linear || kiln__magnitude(operand->outer_strides[last]) < 2) return -1;
+    for (int d = 0; d < last; d++)
+        if (operand->outer_strides[d] == 1) return d;
+    return -1;
+}
+
+/* A vector is what outputs store in one access: stores that others complete reach the L2 in parts (f16, 1000x10007:
+ * 0.833, with eight elements of a run in a thread 0.327). As many vectors as registers hold well, but rather no tile
+ * that overhangs (300 of f16: four 0.896, eight 0.797). */
+static void choose_transpose_tile(const kiln__ir *ir, const kiln__problem *problem, const kiln__pins *pins,
+                                  int narrowest, int attempt, kiln__schedule *s) {
+    const int64_t down = problem->outer[s->transposed_dim], run = problem->outer[problem->outer_rank - 1];
+    int bytes = 0;
+    for (int o = 0; o < problem->output_count; o++) {
+        const kiln__operand *output = &problem->operands[problem->input_count + o];
+        const int along = kiln__access_along(problem, output, problem->outer_rank - 1, s->vector_width);
+        s->vector_width = along ? along : 1;
+    }
+    while (run % s->vector_width) s->vector_width /= 2;
+    for (int o = 0; o < problem->input_count; o++)
+        if (s->staged[o]) bytes += s->vector_width * (int)kiln_type_size(problem->operands[o].type);
+    int steps = s->vector_width * narrowest < 16 ? 16 / narrowest : 16;
+    while (steps > 4 && (steps * bytes > TRANSPOSE_BYTES || steps * s->vector_width * weigh(ir) > TRANSPOSE_WEIGHT))
+        steps /= 2;
+    int whole = steps;
+    while (whole > 4 && down % whole) whole /= 2;
+    if (down % whole == 0)
+        steps = whole;
+    else if (steps > 16 / narrowest)
+        steps = 16 / narrowest;
+    s->steps = s->batch = kiln__power_of_two_from(down, pins->steps ? pins->steps : steps) >> attempt;
+    if (!s->steps) return;
+    s->masked = down % s->steps != 0;
+}
+
+/* How many threads are side by side along a run; the others are behind them. Where runs begin anywhere in a sector,
+ * long pieces of them have fewer of which only a part is stored (f16, 65536x100: 32 threads 0.984, eight 0.653). */
+static void choose_threads(const kiln__problem *problem, const kiln__pins *pins, kiln__schedule *s) {
+    const int64_t down = problem->outer[s->transposed_dim], run = problem->outer[problem->outer_rank - 1];
+    bool sectors = true;
+    int stored = 16;
+    for (int o = problem->input_count; o < problem->input_count + problem->output_count; o++) {
+        const int size = (int)kiln_type_size(problem->operands[o].type);
+        if (size < stored) stored = size;
+        for (int d = 0; d + 1 < problem->outer_rank; d++)
+            sectors &= problem->operands[o].outer_strides[d] % (32 / size) == 0;
+    }
+    const int behind = kiln__power_of_two_from(kiln__divide_up(down, s->steps), 1024),
+              beside = kiln__power_of_two_from(run / s->vector_width, 1024);
+    const int least = sectors ? 8 : 32;
+    int threads = sectors ? 128 : 256, side = threads / (s->vector_width * stored); /* as many bytes of a run */
+    side = side < least ? least : side > 64 ? 64 : side;
+    while (threads > 32 && (threads > (int64_t)behind * beside || (down >= 32 && threads > side * behind)))
+        threads /= 2;
+    if (pins->threads) threads = pins->threads;
+    while (side < threads && threads / side > behind) side *= 2;
+    while (side > beside || threads % side) side /= 2;
+    s->threads = threads;
+    s->threads_per_row = side;
+}
+
+/* A thread loads the vectors of a tile in the direction in which each input has them, and transposes those of the
+ * others in its registers. */
+static bool choose_transpose(const kiln__ir *ir, const kiln__problem *problem, const kiln__pins *pins, int attempt,
+                             kiln__schedule *s) {
+    const int last = problem->outer_rank - 1;
+    int across = -1, narrowest = 16;
+    for (int o = 0; o < problem->input_count; o++) {
+        const int dim = transposed_dimension(problem, &problem->operands[o]),
+                  size = (int)kiln_type_size(problem->operands[o].type);
+        if (across < 0) across = dim;
+        if (dim >= 0 && dim == across && size < narrowest) narrowest = size;
+    }
+    if (across < 0 || problem->outer[last] < 2 * s->vector_width) return false;
+    s->transposes = true;
+    s->transposed_dim = across;
+    choose_transpose_tile(ir, problem, pins, narrowest, attempt < 30 ? attempt : 30, s);
+    if (!s->steps) return false;
+    if (problem->outer[last] / s->vector_width * kiln__divide_up(problem->outer[across], s->steps) < 32) return false;
+    choose_threads(problem, pins, s);
+    for (int o = 0; o < problem->input_count + problem->output_count; o++) {
+        const kiln__operand *operand = &problem->operands[o];
+        const int size = (int)kiln_type_size(operand->type), steps = (int)s->steps;
+        s->transposed[o] = !operand->output && operand->outer_strides[last] != 1 && operand->outer_strides[across] == 1;
+        s->access[o] = s->transposed[o] ? kiln__access_along(problem, operand, across, steps)
+                                        : kiln__access_along(problem, operand, last, s->vector_width);
+        const int widest = 16 / size < steps ? 16 / size : steps;
+        s->shifted[o] = s->transposed[o] && s->access[o] < widest && operand->alignment >= widest && steps * size >= 4;
+        if (s->shifted[o]) s->access[o] = widest;
+    }
+    s->reason =
+        "elementwise, an input's neighbours lie in another dimension: each thread loads a tile, whole vectors in "
+        "both directions, and transposes some in its registers";
+    return true;
+}
+
+/* Whether some operand is loaded in pieces of a vector. */
+static bool has_runs(const kiln__problem *problem, const kiln__schedule *s) {
+    for (int o = 0; o < problem->input_count; o++) {
+        const kiln__operand *operand = &problem->operands[o];
+        if (!kiln__access_width(problem, operand, s) && kiln__run_of(problem, operand, s) > 1) return true;
+    }
+    return false;
+}
+
+kiln_status kiln__schedule_flat(const kiln__ir *ir, const kiln__problem *problem, const kiln__pins *pins, int bytes,
+                                int attempt, kiln__schedule *s) {
+    s->group = KILN__GROUP_BLOCK;
+    s->staging = KILN__STAGING_REGISTERS;
+    s->rows_per_block = 1;
+    kiln__schedule tiles = *s;
+    if (choose_transpose(ir, problem, pins, attempt, &tiles))
+        *s = tiles;
+    else if (attempt > 0)
+        return kiln__fail(KILN_E_UNSUPPORTED, "this layout has one schedule");
+    else {
+        /* Small blocks end sooner, and one vector for a thread leaves more of them (f32 to f16 of 8,192 columns,
+         * H200: 1.002, two vectors 0.974, 256 threads with two 0.978; 16,384 products of f16 0.956, 0.915 and 0.942);
+         * pieces of a vector wait longer (masks of 250 halves: 0.871, two vectors 0.977). */
+        s->threads = s->threads_per_row = pins->threads ? pins->threads : 128;
+        const int steps = has_runs(problem, s) && bytes <= 32 && 2 * weigh(ir) * s->vector_width <= 128 ? 2 : 1;
+        s->steps = s->batch = pins->steps ? pins->steps : steps;
+        s->reason = steps > 1 ? "elementwise: each thread loads all its vectors, then computes, then stores"
+                              : "elementwise: one vector for each thread, so that blocks are many and end soon";
+    }
+    if (pins->group == KILN__GROUP_LANES || pins->staging > 0 || s->threads % 32 || s->threads > 1024 ||
+        s->steps * s->vector_width > KILN__MOST_REGISTER_ELEMENTS)
+        return kiln__fail(KILN_E_UNSUPPORTED, "the pinned schedule is none for elementwise programs: expected threads "
+                                              "N, a multiple of 32 up to 1024, and registers (up to 256 "
+                                              "elements a thread)");
+    return KILN_OK;
+}

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A schedule: who works on a row, where the row stays between phases, and the numbers compiled into the kernel. */
+#ifndef KILN_SCHEDULE_SCHEDULE_H
+#define KILN_SCHEDULE_SCHEDULE_H
+
+#include "lang/ir.h"
+#include "schedule/device.h"
+#include "problem/problem.h"
+
+typedef enum kiln__group {
+    KILN__GROUP_LANES,
+    KILN__GROUP_BLOCK,
+    KILN__GROUP_COLUMNS,
+    KILN__GROUP_CLUSTER,
+    KILN__GROUP_GRID
+} kiln__group;
+typedef enum kiln__staging {
+    KILN__STAGING_REGISTERS,
+    KILN__STAGING_SHARED,
+    KILN__STAGING_NONE,
+    KILN__STAGING_TILE
+} kiln__staging;
+
+/* What of a kernel is compiled where it is used, and what once, as a function that is called: by the next, less is. */
+typedef enum kiln__inlining {
+    KILN__INLINE_ALL,
+    KILN__INLINE_LIGHT,    /* functions of many instructions are called */
+    KILN__INLINE_OUTLINED, /* the work on a vector of elements, too, and that on a row's values */
+    KILN__INLINE_NOTHING   /* in which elements follow one another in a loop */
+} kiln__inlining;
+
+/* Chosen from the columns, the types and the device alone, never from the number of rows: a row's result has the same
+ * bits however many other rows there are. */
+typedef struct kiln__schedule {
+    kiln__layout layout;
+    kiln__group group;
+    kiln__staging staging;
+    int vector_width; /* elements per vector, a power of two: columns of a row; outer: rows at one column */
+    int run_rows;     /* outer: rows of a vector that lie side by side; the vector is in vector_width / run_rows runs */
+    int64_t steps;    /* vectors per thread and row (flat: per thread) */
+    int64_t staged_steps; /* of them in shared memory; tile: in registers, as far as all rows share it */
+    bool persistent;      /* as many groups as run at once go through all rows */
+    bool rows_in_flight;  /* a group works on rows_per_block rows, and reads what all rows share once for them ... */
+    int few_rows;         /* ... but on one, where there are no more rows than this, which all run at once */
+    int row_spacing; /* in_flight: so many rows lie from one of a group to its next, which begins at the same place of a
+                        vector */
+    int splits;      /* chunks that a row is cut into, a block for each; every phase is a launch of its own; 1: none */
+    bool dependent;  /* each begins while the one before ends, and waits for it in the kernel */
+    int invariant_inputs; /* inner: how many inputs have elements that all rows share */
+    bool
+        prefetch; /* registers: what all rows share comes with the row, not when it is used; masked: to shared memory */
+    bool batched; /* clusters: what all rows share is loaded for several vectors at a time */
+    bool arrivals;        /* clusters: a block waits for what is sent to it, not for all at a barrier */
+    bool separate_launch; /* one value per row is stored in a launch after that of the columns: it may take the place of
+                           * an input that blocks read there */
+    int final_threads; /* the last launch stores one value per row: threads that share the chunks of a row, outer: of a
+                        * vector of rows; 0: it stores columns, by the blocks of all chunks */
+    int final_block_threads; /* per block of that launch */
+    int batch;               /* vectors whose loads are issued together; registers: all steps */
+    int threads_per_row;     /* flat: threads; transposes: those side by side along the last dimension */
+    int rows_per_block;      /* flat: 1 */
+    int threads;             /* per block */
+    int min_blocks_per_sm;   /* blocks that a multiprocessor must have registers for; 0, 1: at least this one */
+    int blocks_per_row;      /* that run together: of a cluster or a grid; else 1 */
+    kiln__inlining inlining;
+    int64_t instructions; /* of the kernel, estimated: what it takes to compile */
+    int online;           /* this phase is reduced together with the next one; -1: none is */
+    bool masked;     /* rows do not start at multiples of the vector: vectors overhang at both ends; outer: the last
+                      * vector of rows may overhang; transposes: the last may */
+    bool peeled;     /* inner: they do not, and vectors begin behind the row's start; columns before and behind them are
+                      * elements     of their own, of the first threads */
+    bool misaligned; /* outer: a rank's vectors begin where memory is aligned, before its columns; one lane more */
+    int tile_rows;   /* outer, tile: rows whose columns a block copies, all of those that lie side by side; else 0 */
+    int ranks_per_thread; /* the same: ranks of a row that each thread is, one after the other */
+    int rank_groups;      /* outer: groups of ranks whose values are combined one after the other, as blocks' are */
+    int row_phase;        /* masked, peeled: row r starts r * row_phase elements (modulo the vector) behind one */
+    bool transposes;      /* flat: a thread's vectors lie behind one another in a dimension ... */
+    int transposed_dim; /* ... in which inputs have neighbours side by side: it transposes their vectors in registers */
+    bool ordered;       /* a user's combine: columns are combined in their order */
+    /* Elements per memory access of each operand; 0: element by element, each with its own address. */
+    int access[KILN_MAX_TENSORS];
+    int run[KILN_MAX_TENSORS]; /* flat, where access is 0: neighbouring elements that share an access all the same */
+    bool crossing[KILN_MAX_TENSORS]; /* flat: a vector's elements lie in at most two runs, whose places are found once
+                                        for all */
+    int transpose_width; /* outer: neighbouring columns of a thread, where outputs have them side by side; else 0 */
+    /* transposes: inputs whose accesses and vectors lie along that dimension; outer: outputs whose accesses lie along
+     * the columns. */
+    bool transposed[KILN_MAX_TENSORS];
+    /* masked: what all rows share, in whole vectors at other places than the rows'; transposes: what is transposed, and
+     * what is crossing, at others than multiples of a vector. */
+    bool shifted[KILN_MAX_TENSORS];
+    bool staged[KILN_MAX_TENSORS];      /* inputs loaded before they are used: with the row, or beside it */
+    bool evict_first[KILN_MAX_TENSORS]; /* inputs whose lines the L2 can give up first ... */
+    int64_t evict_first_rows; /* ... where there are no more rows than this; 0: where there is no such input */
+    /* Where a tensor's part of a tile begins in shared memory, bytes; ahead: that of what is shifted. */
+    int tile_offset[KILN_MAX_TENSORS];
+    int tile_access[KILN_MAX_TENSORS]; /* tile: elements per access of its flat copy */
+    int shared_bytes;                  /* dynamic, per block */
+    char text[160];                    /* "lanes 32, registers, inner, vector 8 x 4, 4 rows per block" */
+    const char *reason;                /* one sentence, static */
+} kiln__schedule;
+
+#define KILN__MOST_REGISTER_ELEMENTS 256 /* of a thread: more take the compiler seconds, and spill */
+/* What a thread's step in shared memory counts as where it keeps nothing, as in rows that are one element over and
+ * over: steps are unrolled all the same. */
+#define KILN__LEAST_STEP_BYTES 16
+
+/* What a caller pins of a schedule, for tests and tuning; 0 or -1: as the table says. */
+typedef struct kiln__pins {
+    int group, staging; /* -1, or a kiln__group, a kiln__staging */
+    int threads;        /* per row (flat: per block) */
+    int vector_width;
+    int rows_per_block; /* outer; inner: tiles, and several rows in flight */
+    int steps;          /* flat alone: vectors per thread */
+    int batch;          /* stream alone: vectors in flight per thread */
+    int splits;
+    int cluster;    /* blocks per row */
+    int online;     /* 1: phases together where possible, -1: one after another */
+    int persistent; /* 1: yes, -1: a group for each row */
+    int prefetch;   /* registers alone; 1: what all rows share comes with each of them */
+    int inlining;   /* at least this kiln__inlining */
+} kiln__pins;
+
+/* Parses "block 256, shared, vector 8", the words of kiln__schedule's text: lanes N, block N, threads N, registers,
+ * shared, stream, tile, vector N, rows N, steps N, batch N, splits N, cluster N, grid, online, phased, persistent,
+ * single, prefetch, calls, outlined, loops. NULL or "": nothing pinned. KILN_E_ARGUMENT quotes the word it does not
+ * know. */
+kiln_status kiln__pins_parse(const char *text, kiln__pins *out);
+
+/* The first choice for the problem. `attempt` 0; 1, 2, ... give the next candidates after one that spilled registers.
+ * KILN_E_UNSUPPORTED where there is no (further) candidate, or what is pinned cannot be. */
+kiln_status kiln__schedule_choose(const kiln__ir *ir, const kiln__problem *problem, const kiln__device *device,
+                                  const kiln__pins *pins, int attempt, kiln__schedule *out);
+
+/* The schedule of an elementwise program, whose staged inputs have `bytes` in a vector, but for its text and, where
+ * there are no tiles to transpose, its accesses. Later attempts have smaller tiles. */
+kiln_status kiln__schedule_flat(const kiln__ir *ir, const kiln__problem *problem, const kiln__pins *pins, int bytes,
+                                int attempt, kiln__schedule *s);
+
+/* The schedule of a problem whose neighbouring rows lie side by side, but for its text. Later attempts have more
+ * registers for a tile, then no tile, then fewer rows in a thread, which changes no row's bits; after them a row that
+ * is shared by a cluster is left to one block. */
+kiln_status kiln__schedule_outer(const kiln__ir *ir, const kiln__problem *problem, const kiln__device *device,
+                                 const kiln__pins *pins, int attempt, kiln__schedule *s);
+
+/* Cuts streamed rows that take long for one block, or are few, into chunks, a block for each. The cut depends on the
+ * columns alone. */
+void kiln__schedule_split(const kiln__ir *ir, const kiln__pins *pins, int64_t splits, int64_t most, kiln__schedule *s);
+
+/* How many vectors are loaded together: as pinned, if they fit the registers, else the usual number; in registers all.
+ */
+void kiln__schedule_batch(const kiln__pins *pins, int usual, kiln__schedule *s);
+
+/* The tile schedule where the problem's tensors allow one: columns contiguous, rows one behind the other. */
+bool kiln__tile_choose(const kiln__problem *problem, const kiln__device *device, const kiln__pins *pins,
+                       kiln__schedule *s);
+
+/* Several rows in flight, where programs read what all rows share: who works on rows of so many vectors of 16 bytes,
+ * all staged inputs together, `bytes` in a vector. Attempts 0 and 1. False where they do not suit, and *s is spoilt. */
+bool kiln__rows_in_flight_choose(const kiln__ir *ir, const kiln__problem *problem, const kiln__device *device,
+                                 const kiln__pins *pins, int64_t load, int bytes, int attempt, kiln__schedule *s);
+
+/* The tile of a problem whose neighbouring rows lie side by side, where its tensors allow one, and vectors of rows do
+ * not do as well or it is asked for. *s has who shares a row otherwise, whose bits it keeps: threads_per_row of each of
+ * blocks_per_row, which exchange so many bytes each; staged and ordered. again: columns are needed after the first
+ * reductions. Where it returns false *s is spoilt. */
+bool kiln__tile_outer_choose(const kiln__problem *problem, const kiln__device *device, bool asked, bool again,
+                             int64_t exchanged, kiln__schedule *s);
+
+/* Whether an operand is in that tile. */
+bool kiln__is_in_tile(const kiln__problem *problem, const kiln__schedule *s, int o);
+
+/* For a >= 0, b > 0: up to INT64_MAX, so not by (a + b - 1) / b. */
+static inline int64_t kiln__divide_up(int64_t a, int64_t b) { return a / b + (a % b != 0); }
+static inline int kiln__power_of_two_from(int64_t n, int most) {
+    int p = 1;
+    while (p < n && p < most) p *= 2;
+    return p;
+}
+static inline bool kiln__is_power_of_two(int64_t n) { return n > 0 && (n & (n - 1)) == 0; }
+
+/* Whether a program asks where a row's largest or smallest is: a thread's columns must ascend, so that the first is
+ * found. */
+bool kiln__finds_columns(const kiln__ir *ir);
+
+/* Whether the blocks that work on a row are a cluster, and whether a device has clusters of so many. */
+bool kiln__schedule_clusters(const kiln__schedule *schedule);
+bool kiln__cluster_fits(int blocks, const kiln__device *device);
+
+/* Whether the device may put several blocks of a cluster on a multiprocessor, rather than spread them: more clusters
+ * run at once (H200, of 128 threads: 264 of four rather than 248, 132 of eight rather than 124), but of sixteen some
+ * wait longer (softmax of 32,768 columns of f32 in eight 0.973 spread and 0.994 so; of f16 524,288 in sixteen 0.953 and
+ * 0.926, but 1,048,576, the next row under way, 0.804 and 0.859). */
+bool kiln__schedule_balances(const kiln__schedule *schedule);
+
+/* Whether blocks exchange their results through a workspace. */
+bool kiln__schedule_exchanges(const kiln__schedule *schedule);
+
+/* The bytes of that workspace: 8 for each value that a phase combines in a block; of a grid for two rows, and a
+ * counter. */
+int64_t kiln__schedule_exchanged(const kiln__schedule *schedule, const kiln__ir *ir); /* by a block for each row */
+int64_t kiln__schedule_workspace(const kiln__schedule *schedule, const kiln__ir *ir, int64_t rows);
+
+/* How many launches a run takes: one for each pass over split rows. */
+int kiln__schedule_launches(const kiln__schedule *schedule, const kiln__ir *ir);
+
+/* The rows of a problem that blocks have places for (flat: elements): those that are misaligned begin a new block in
+ * each run of neighbours, and tiles to transpose overhang. */
+int64_t kiln__schedule_rows(const kiln__schedule *schedule, const kiln__problem *problem);
+
+/* Blocks to launch for so many rows (flat: elements). Where split rows lie side by side x tiles of neighbours, y chunks
+ * of columns, z runs of `run` neighbours: blocks that follow one another read memory that does. False where the grid
+ * would be too large. */
+typedef struct kiln__grid {
+    unsigned x, y, z;
+} kiln__grid;
+bool kiln__schedule_grid(const kiln__schedule *schedule, int64_t rows, int64_t run, kiln__grid *grid);
+/* How many rows of kiln__schedule_rows lie side by side. */
+int64_t kiln__schedule_run(const kiln__schedule *schedule, const kiln__problem *problem);
+
+#endif
