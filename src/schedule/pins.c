@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pinned schedules: the words of a schedule's own description, read back. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -69,4 +70,22 @@ kiln_status kiln__pins_parse(const char *text, kiln__pins *out) {
         text += length;
     }
     return KILN_OK;
+}
+
+void kiln__pins_write(const kiln__pins *pins, char *buffer) {
+    size_t used = 0;
+    buffer[0] = '\0';
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        int value, number = 0;
+        memcpy(&value, (const char *)pins + words[i].field, sizeof value);
+        if (words[i].number) memcpy(&number, (const char *)pins + words[i].number, sizeof number);
+        /* "threads 4" where no group is told: "lanes" and "block" set it, too. */
+        const bool plain = words[i].number == words[i].field;
+        const bool alone =
+            !plain || words[i].field != FIELD(threads) || pins->group < 0 || pins->group == KILN__GROUP_GRID;
+        if (plain ? number == 0 || !alone : value != words[i].value || (words[i].field == FIELD(inlining) && !value))
+            continue;
+        used += (size_t)snprintf(buffer + used, KILN__PINS_SIZE - used, words[i].number ? "%s%s %d" : "%s%s",
+                                 used ? ", " : "", words[i].word, number);
+    }
 }

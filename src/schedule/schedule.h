@@ -127,6 +127,10 @@ typedef struct kiln__pins {
  * know. */
 kiln_status kiln__pins_parse(const char *text, kiln__pins *out);
 
+/* Writes them in these words; a buffer of KILN__PINS_SIZE bytes. */
+#define KILN__PINS_SIZE 160
+void kiln__pins_write(const kiln__pins *pins, char *buffer);
+
 /* The first choice for the problem. `attempt` 0; 1, 2, ... give the next candidates after one that spilled registers.
  * KILN_E_UNSUPPORTED where there is no (further) candidate, or what is pinned cannot be. */
 kiln_status kiln__schedule_choose(const kiln__ir *ir, const kiln__problem *problem, const kiln__device *device,

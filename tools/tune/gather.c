@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Times candidates of many problems on a GPU: what the model of schedules is fitted to.
+ *
+ *   gather PROBLEMS --cache-dir DIR --compile JOBS     compiles the candidates into the cache; needs no GPU
+ *   gather PROBLEMS --cache-dir DIR > POINTS           times those that are in the cache
+ *
+ * PROBLEMS has a line for each, as `kiln precompile` reads them. Of each problem's candidates as many as --candidates
+ * says (40) are taken, drawn by --seed and the problem's number, and the one that the library chooses. A line of POINTS
+ * is a candidate: the problem's number, its pins, its schedule's numbers, what the compiler made of it, and
+ * microseconds beside those of a copy of as many bytes. --seconds ends either in time; --skip N leaves out what a run
+ * before has done. */
+#define _GNU_SOURCE
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/types.h"
+#include "bench_clock.h"
+#include "jit/nvrtc.h"
+#include "manifest.h"
+#include "runtime/context.h"
+#include "schedule/candidates.h"
+
+#define MOST_TAKEN 256
+#define ROUNDS 7
+
+typedef struct given {
+    const char *problems, *cache_dir;
+    int jobs, candidates, arch;
+    bool list;
+    long skip;
+    uint64_t seed;
+    double end_ms;
+} given;
+
+/* A problem and those of its candidates that are taken, the library's own first. */
+typedef struct task {
+    long number;
+    manifest_entry entry;
+    kiln_context *context;
+    kiln_program *program;
+    kiln_tensor tensors[KILN_MAX_TENSORS];
+    kiln_scalar scalars[KILN_MAX_SCALARS];
+    char pins[MOST_TAKEN][KILN__PINS_SIZE];
+    int count;
+} task;
+
+static uint64_t draw(uint64_t *state) { /* xorshift64* */
+    *state ^= *state >> 12;
+    *state ^= *state << 25;
+    *state ^= *state >> 27;
+    return *state * 2685821657736338717u;
+}
+
+static kiln_status open_context(const given *g, const char *pins, kiln_context **out) {
+    kiln_context_options options = KILN_CONTEXT_OPTIONS_INIT;
+    options.cache_dir = g->cache_dir;
+    options.schedule = pins;
+    options.cache_max_bytes = -1;
+    return kiln_context_create(&options, out);
+}
+
+/* The candidates that give schedules of their own; a share of them, drawn. */
+static kiln_status take_candidates(const given *g, task *t) {
+    static char texts[KILN__MOST_CANDIDATES][160];
+    static kiln__pins all[KILN__MOST_CANDIDATES];
+    const kiln__device device = kiln__device_typical(g->arch);
+    kiln__prepared prepared;
+    int order[KILN__MOST_CANDIDATES], different = 0;
+    kiln_status status = kiln__prepare(t->program, t->tensors, t->scalars, &device, 0, &prepared);
+    if (status) return status;
+    const int count = kiln__candidates_list(prepared.ir, &prepared.problem, &device, all);
+    for (int i = 0; i < count; i++) {
+        kiln__schedule s;
+        if (kiln__schedule_choose(prepared.ir, &prepared.problem, &device, &all[i], 0, &s)) continue;
+        snprintf(texts[different], sizeof texts[different], "%s", s.text);
+        int same = 0;
+        while (strcmp(texts[same], s.text)) same++;
+        if (same == different) order[different++] = i;
+    }
+    uint64_t state = (g->seed + (uint64_t)t->number) * 0x9e3779b97f4a7c15u + 1;
+    for (int i = 1; i + 1 < different; i++) { /* the library's own stays first */
+        const int other = i + (int)(draw(&state) % (uint64_t)(different - i)), kept = order[i];
+        order[i] = order[other];
+        order[other] = kept;
+    }
+    t->count = different < g->candidates ? different : g->candidates;
+    for (int i = 0; i < t->count; i++) kiln__pins_write(&all[order[i]], t->pins[i]);
+    kiln__prepared_free(&prepared);
+    return KILN_OK;
+}
+
+static kiln_status open_task(const given *g, const char *line, size_t size, long number, task *t) {
+    *t = (task){.number = number};
+    kiln_status status = manifest_parse(line, size, &t->entry);
+    if (!status) status = open_context(g, "", &t->context);
+    if (!status) status = manifest_bind(&t->entry, t->context, &t->program, t->tensors, t->scalars);
+    return status ? status : take_candidates(g, t);
+}
+
+static void close_task(task *t) {
+    kiln_program_destroy(t->program);
+    kiln_context_destroy(t->context);
+    manifest_entry_free(&t->entry);
+}
+
+/* The task's program in a context of its own with these pins; the caller destroys both. */
+static kiln_status open_pinned(const given *g, const task *t, const char *pins, kiln_context **context,
+                               kiln_program **program) {
+    kiln_tensor tensors[KILN_MAX_TENSORS];
+    kiln_scalar scalars[KILN_MAX_SCALARS];
+    kiln_status status = open_context(g, pins, context);
+    return status ? status : manifest_bind(&t->entry, *context, program, tensors, scalars);
+}
+
+static void compile_task(const given *g, const task *t) {
+    for (int i = 0; i < t->count && kiln__now_ms() < g->end_ms; i++) {
+        kiln_context *context = NULL;
+        kiln_program *program = NULL;
+        kiln_kernel *kernel = NULL;
+        kiln_status status = open_pinned(g, t, t->pins[i], &context, &program);
+        if (!status)
+            status = kiln_compile(program, t->tensors, t->entry.tensor_count, t->scalars, t->entry.scalar_count,
+                                  g->arch, 0, 1, &kernel);
+        if (status) fprintf(stderr, "%ld, %s: %s\n", t->number, t->pins[i], kiln_last_error());
+        kiln_kernel_destroy(kernel);
+        kiln_program_destroy(program);
+        kiln_context_destroy(context);
+    }
+}
+
+/* ---- timing ---- */
+
+typedef struct device_state {
+    gpu gpu;
+    bench_clock clock;
+    void *data[KILN_MAX_TENSORS];
+    size_t capacity[KILN_MAX_TENSORS];
+} device_state;
+
+static int64_t bytes_of(const kiln_tensor *tensor) {
+    return gpu_tensor_elements(tensor) * (int64_t)kiln_type_size(tensor->type);
+}
+
+/* Numbers of any type: small positive ones of f16, and of bytes. */
+static kiln_status fill(const device_state *t, void *data, size_t bytes) {
+    static unsigned char block[1 << 22];
+    uint64_t state = 88172645463325252u;
+    const kiln__CUdeviceptr at = (kiln__CUdeviceptr)(uintptr_t)data;
+    for (size_t i = 0; i < sizeof block; i++)
+        block[i] = (unsigned char)(i % 2 ? 0x2c + draw(&state) % 16 : draw(&state));
+    for (size_t i = 0; i < bytes; i += sizeof block) {
+        const size_t size = bytes - i < sizeof block ? bytes - i : sizeof block;
+        const kiln__CUresult result = t->gpu.driver->MemcpyHtoD(at + i, block, size);
+        if (result) return gpu_status(&t->gpu, result, "copying to the device");
+    }
+    return KILN_OK;
+}
+
+/* Memory of its own for each tensor, which later tasks use again. */
+static kiln_status place_tensors(device_state *t, task *of) {
+    for (size_t i = 0; i < of->entry.tensor_count; i++) {
+        const size_t bytes = (size_t)bytes_of(&of->tensors[i]);
+        if (bytes > t->capacity[i]) {
+            gpu_free(&t->gpu, t->data[i]);
+            t->data[i] = NULL;
+            t->capacity[i] = 0;
+            kiln_status status = gpu_allocate(&t->gpu, bytes, &t->data[i]);
+            if (!status) status = fill(t, t->data[i], bytes);
+            if (status) return status;
+            t->capacity[i] = bytes;
+        }
+        of->tensors[i].data = t->data[i];
+    }
+    return KILN_OK;
+}
+
+static void print_problem(const task *t, const kiln__prepared *p, double copy_us, int64_t bytes) {
+    const kiln__problem *problem = &p->problem;
+    printf("{\"problem\": %ld, \"program\": \"%s\", \"rows\": %lld, \"cols\": %lld, \"layout\": %d, \"phases\": %u, "
+           "\"instructions_each\": %u, \"bytes\": %lld, \"copy_us\": %.3f, \"tensors\": [",
+           t->number, t->entry.program, (long long)problem->rows, (long long)problem->cols, (int)problem->layout,
+           p->ir->phase_count, p->ir->count, (long long)bytes, copy_us);
+    for (int o = 0; o < problem->input_count + problem->output_count; o++)
+        printf("%s[%zu, %d, %d, %d]", o ? ", " : "", kiln_type_size(problem->operands[o].type),
+               problem->operands[o].output, problem->operands[o].per_element, problem->operands[o].follows_rows);
+    printf("]}\n");
+}
+
+static void print_point(const task *t, int i, const kiln__prepared *p, const kiln_plan_info *info, double us,
+                        double copy_us) {
+    const kiln__schedule *s = &p->schedule;
+    printf(
+        "{\"problem\": %ld, \"chosen\": %d, \"pins\": \"%s\", \"us\": %.3f, \"copy_us\": %.3f, \"schedule\": \"%s\", "
+        "\"group\": %d, \"staging\": %d, \"vector_width\": %d, \"steps\": %lld, \"staged_steps\": %lld, "
+        "\"persistent\": %d, \"rows_in_flight\": %d, \"splits\": %d, \"prefetch\": %d, \"batched\": %d, \"batch\": %d, "
+        "\"threads_per_row\": %d, \"rows_per_block\": %d, \"threads\": %d, \"min_blocks\": %d, \"blocks_per_row\": %d, "
+        "\"inlining\": %d, \"instructions\": %lld, \"online\": %d, \"masked\": %d, \"peeled\": %d, \"misaligned\": %d, "
+        "\"transposes\": %d, \"shared_bytes\": %lld, \"registers\": %d, \"spill\": %d, \"image\": %lld, \"blocks\": "
+        "%lld, "
+        "\"launches\": %d, \"access\": [",
+        t->number, i == 0, t->pins[i], us, copy_us, s->text, (int)s->group, (int)s->staging, s->vector_width,
+        (long long)s->steps, (long long)s->staged_steps, s->persistent, s->rows_in_flight, s->splits, s->prefetch,
+        s->batched, s->batch, s->threads_per_row, s->rows_per_block, s->threads, s->min_blocks_per_sm,
+        s->blocks_per_row, (int)s->inlining, (long long)s->instructions, s->online, s->masked, s->peeled, s->misaligned,
+        s->transposes, (long long)info->shared_bytes, info->registers, info->spill_bytes, (long long)info->image_bytes,
+        (long long)info->blocks, info->launches);
+    const kiln__problem *problem = &p->problem;
+    for (int o = 0; o < problem->input_count + problem->output_count; o++) printf("%s%d", o ? ", " : "", s->access[o]);
+    printf("]}\n");
+}
+
+/* Only what the cache has: nothing is compiled here. */
+static kiln_status time_candidate(const given *g, device_state *state, const task *t, int i, int64_t moved) {
+    kiln_context *context = NULL;
+    kiln_program *program = NULL;
+    kiln_plan *plan = NULL;
+    bench_run runs[2] = {{.data = state->data,
+                          .data_count = t->entry.tensor_count,
+                          .scalars = t->scalars,
+                          .scalar_count = t->entry.scalar_count},
+                         {.copied = moved}};
+    kiln_status status = open_pinned(g, t, t->pins[i], &context, &program);
+    if (!status) {
+        context->policy = KILN_POLICY_NEVER_COMPILE;
+        status = kiln_plan_create(program, t->tensors, t->entry.tensor_count, t->scalars, t->entry.scalar_count, &plan);
+    }
+    runs[0].plan = plan;
+    kiln_plan_info info = KILN_PLAN_INFO_INIT;
+    kiln__prepared prepared = {0};
+    const kiln__device device = kiln__device_typical(g->arch);
+    if (!status) status = kiln__prepare(program, t->tensors, t->scalars, &device, 0, &prepared);
+    if (!status) status = kiln_plan_get_info(plan, &info);
+    const bool same =
+        !status && !strcmp(info.schedule, prepared.schedule.text); /* else it spilled, and another was taken */
+    if (same) status = bench_clock_time(&state->clock, runs, 2, ROUNDS);
+    if (same && !status) {
+        if (i == 0) print_problem(t, &prepared, runs[1].time.median, moved);
+        print_point(t, i, &prepared, &info, runs[0].time.median, runs[1].time.median);
+    } else if (status != KILN_E_WOULD_COMPILE)
+        fprintf(stderr, "%ld, %s: %s\n", t->number, t->pins[i], kiln_last_error());
+    kiln__prepared_free(&prepared);
+    kiln_plan_destroy(plan);
+    kiln_program_destroy(program);
+    kiln_context_destroy(context);
+    return status == KILN_E_LAUNCH || status == KILN_E_NO_CONTEXT ? status : KILN_OK;
+}
+
+static kiln_status time_task(const given *g, device_state *state, task *t) {
+    int64_t moved = 0;
+    kiln_status status = place_tensors(state, t);
+    for (size_t i = 0; i < t->entry.tensor_count; i++) moved += bytes_of(&t->tensors[i]);
+    for (int i = 0; i < t->count && !status && kiln__now_ms() < g->end_ms; i++)
+        status = time_candidate(g, state, t, i, moved);
+    fflush(stdout);
+    return status;
+}
+
+/* ---- all problems ---- */
+
+/* Those of one of `jobs` processes; state: NULL where they are compiled. */
+static int go_through(const given *g, int job, device_state *state) {
+    FILE *file = fopen(g->problems, "r");
+    static task t;
+    char *line = NULL;
+    size_t capacity = 0;
+    int failed = 0;
+    if (!file) {
+        perror(g->problems);
+        return 1;
+    }
+    ssize_t size;
+    for (long number = 0; (size = getline(&line, &capacity, file)) > 0 && kiln__now_ms() < g->end_ms; number++) {
+        if (number < g->skip || (!state && number % g->jobs != job)) continue;
+        kiln_status status = open_task(g, line, (size_t)size, number, &t);
+        if (!status && state)
+            status = time_task(g, state, &t);
+        else if (!status && !g->list)
+            compile_task(g, &t);
+        for (int i = 0; i < t.count && g->list; i++) printf("%ld: %s\n", number, t.pins[i]);
+        if (status) fprintf(stderr, "problem %ld: %s\n", number, kiln_last_error());
+        close_task(&t);
+        failed |= status == KILN_E_LAUNCH; /* the device is lost */
+        if (failed) break;
+    }
+    free(line);
+    fclose(file);
+    return failed;
+}
+
+static int compile_all(const given *g) {
+    for (int job = 0; job < g->jobs; job++)
+        if (fork() == 0) _exit(go_through(g, job, NULL));
+    while (wait(NULL) > 0) {
+    }
+    return 0;
+}
+
+static int time_all(const given *g) {
+    static device_state state;
+    int failed = 1;
+    if (gpu_open(NULL, 0, &state.gpu) || bench_clock_create(&state.gpu, 64 << 20, &state.clock))
+        fprintf(stderr, "%s\n", kiln_last_error());
+    else
+        failed = go_through(g, 0, &state);
+    for (int i = 0; i < KILN_MAX_TENSORS; i++) gpu_free(&state.gpu, state.data[i]);
+    bench_clock_free(&state.clock);
+    gpu_close(&state.gpu);
+    return failed;
+}
+
+int main(int argc, char **argv) {
+    static const struct option longs[] = {
+        {"cache-dir", 1, NULL, 'd'}, {"compile", 1, NULL, 'c'}, {"candidates", 1, NULL, 'n'},
+        {"seed", 1, NULL, 's'},      {"arch", 1, NULL, 'a'},    {"seconds", 1, NULL, 't'},
+        {"skip", 1, NULL, 'k'},      {"list", 0, NULL, 'l'},    {NULL, 0, NULL, 0}};
+    given g = {.candidates = 40, .arch = 90, .seed = 1};
+    double seconds = 1e9;
+    for (int option; (option = getopt_long(argc, argv, "", longs, NULL)) != -1;) switch (option) {
+        case 'd': g.cache_dir = optarg; break;
+        case 'c': g.jobs = atoi(optarg); break;
+        case 'n': g.candidates = atoi(optarg) < MOST_TAKEN ? atoi(optarg) : MOST_TAKEN; break;
+        case 's': g.seed = strtoull(optarg, NULL, 10); break;
+        case 'a': g.arch = atoi(optarg); break;
+        case 't': seconds = atof(optarg); break;
+        case 'l': g.list = true; break;
+        case 'k': g.skip = atol(optarg); break;
+        default: return 2;
+        }
+    if (optind != argc - 1 || !g.cache_dir) {
+        fprintf(stderr,
+                "usage: gather PROBLEMS --cache-dir DIR [--compile JOBS] [--candidates N] [--seed S] [--arch N] "
+                "[--seconds T] [--skip N]\n");
+        return 2;
+    }
+    g.problems = argv[optind];
+    g.end_ms = kiln__now_ms() + 1e3 * seconds;
+    if (g.list) g.jobs = 1;
+    return g.jobs > 0 ? compile_all(&g) : time_all(&g);
+}
