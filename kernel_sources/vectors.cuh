@@ -174,6 +174,16 @@ template <int V, class T, int N> KILN_DEVICE void kiln_load_run(kiln_vector<T, N
     reinterpret_cast<word *>(&vector)[j / V] = *reinterpret_cast<const word *>(p);
 }
 
+/* The words `skip` < 2 BY places further on, by halves of it. Each half is a function of its own: as loops in a loop they
+ * are unrolled too late, when words have been given places in memory. */
+template <int BY, int COUNT> KILN_DEVICE void kiln_shift_words(kiln_u32 (&word)[COUNT], int skip) {
+    if constexpr (BY > 0) {
+#pragma unroll
+        for (int i = 0; i + BY < COUNT; ++i) word[i] = skip & BY ? word[i + BY] : word[i];
+        kiln_shift_words<BY / 2>(word, skip);
+    }
+}
+
 /* The vector that begins `skip` elements into two that lie side by side, of 4 bytes and more. */
 template <class T, int N>
 KILN_DEVICE void kiln_join(kiln_vector<T, N> &vector, const kiln_vector<T, N> (&halves)[2], int skip) {
@@ -182,10 +192,7 @@ KILN_DEVICE void kiln_join(kiln_vector<T, N> &vector, const kiln_vector<T, N> (&
     kiln_u32 word[2 * words];
 #pragma unroll
     for (int i = 0; i < 2 * words; ++i) word[i] = reinterpret_cast<const kiln_u32 *>(halves + i / words)[i % words];
-#pragma unroll
-    for (int by = words / 2; by > 0; by /= 2)
-#pragma unroll
-        for (int i = 0; i + by < 2 * words; ++i) word[i] = bytes / 4 & by ? word[i + by] : word[i];
+    kiln_shift_words<words / 2, 2 * words>(word, bytes / 4);
 #pragma unroll
     for (int i = 0; i < words; ++i)
         reinterpret_cast<kiln_u32 *>(&vector)[i] = __funnelshift_r(word[i], word[i + 1], bytes % 4 * 8);

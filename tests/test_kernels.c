@@ -416,6 +416,30 @@ static void chunks_leave_registers_for_all_threads(void **state) {
     }
 }
 
+/* What begins elsewhere than at a multiple of a vector is shifted into place, in registers: PTX declares no array. */
+static void shifted_vectors_are_not_in_memory(void **state) {
+    (void)state;
+    need_nvrtc();
+    static const char *const cases[][3] = {
+        {"y = rms_norm(x, w); s = absmax(y) / 448; q = y / s", NULL, "f16[512,24442] f16[24442] e4m3[512,24442]"},
+        {"q = layer_norm(x, w, b)", NULL, "bf16[512,3001] bf16[3001] bf16[3001] i8[512,3001]"},
+        {"y = x * 0.5", "all", "f64[64,3,9248]{27744,1,3} f64[64,3,9248]"},
+        {"y = x * 0.5", "all", "u8[64,3,50176]{150528,1,3} f16[64,3,50176]"},
+    };
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        bound b;
+        kiln_kernel *kernel = NULL;
+        size_t size;
+        assert_int_equal(bound_create(&b, cases[i][0], cases[i][1], NULL, cases[i][2]), KILN_OK);
+        if (kiln_compile(b.program, b.tensors, b.tensor_count, NULL, 0, 90, 1, 1, &kernel))
+            fail_msg("%s", kiln_last_error());
+        if (strstr(kiln_kernel_image(kernel, &size), ".local .align"))
+            fail_msg("%s of %s has vectors in local memory", cases[i][0], cases[i][2]);
+        kiln_kernel_destroy(kernel);
+        bound_destroy(&b);
+    }
+}
+
 /* With what the blocks of a cluster exchange, which is static. */
 static void shared_memory_is_no_more_than_there_is(void **state) {
     (void)state;
@@ -530,6 +554,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(every_combination_of_pieces_compiles_without_spills),
         cmocka_unit_test(truths_cross_clusters),
         cmocka_unit_test(chunks_leave_registers_for_all_threads),
+        cmocka_unit_test(shifted_vectors_are_not_in_memory),
         cmocka_unit_test(shared_memory_is_no_more_than_there_is),
         cmocka_unit_test(spills_change_no_rows_bits),
         cmocka_unit_test(values_of_members_fit_static_shared_memory),

@@ -199,6 +199,19 @@ static int64_t weigh_exchanges(const count *c, const kiln__schedule *s) {
     return sum;
 }
 
+kiln_status kiln__weigh(const kiln__ir *ir, const kiln__problem *problem, int64_t *reductions, int64_t *outputs,
+                        int64_t *row) {
+    count c = {.ir = ir, .problem = problem, .narrow = kiln__outputs_are_narrow(problem)};
+    c.needed = calloc(ir->count + 1, sizeof *c.needed);
+    if (!c.needed) return kiln__out_of_memory();
+    *reductions = 0;
+    for (uint32_t phase = 0; phase < ir->phase_count; phase++) *reductions += weigh_phase(&c, phase);
+    *outputs = weigh_outputs(&c);
+    *row = weigh_row(&c, 0);
+    free(c.needed);
+    return KILN_OK;
+}
+
 kiln_status kiln__inlining_choose(const kiln__ir *ir, const kiln__problem *problem, kiln__schedule *s) {
     static const int most[] = {MOST_INLINED, MOST_UNROLLED, MOST_UNROLLED};
     count c = {.ir = ir, .problem = problem, .narrow = kiln__outputs_are_narrow(problem)};

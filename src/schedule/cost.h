@@ -12,6 +12,11 @@
  * type hides the last bits. */
 bool kiln__op_is_heavy(kiln__op op, kiln__ctype type, bool narrow);
 
+/* Machine instructions for an element, all inlined: of all reductions, of outputs that have columns; and of what a row
+ * has one of. KILN_E_MEMORY. */
+kiln_status kiln__weigh(const kiln__ir *ir, const kiln__problem *problem, int64_t *reductions, int64_t *outputs,
+                        int64_t *row);
+
 /* Sets schedule->inlining, from the one that it has on: the most that keeps the kernel small enough to be compiled in
  * a fraction of a second. KILN_E_LIMIT tells the estimate where nothing does. */
 kiln_status kiln__inlining_choose(const kiln__ir *ir, const kiln__problem *problem, kiln__schedule *schedule);

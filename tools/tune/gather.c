@@ -23,6 +23,7 @@
 #include "manifest.h"
 #include "runtime/context.h"
 #include "schedule/candidates.h"
+#include "schedule/traits.h"
 
 #define MOST_TAKEN 256
 #define ROUNDS 7
@@ -261,6 +262,24 @@ static kiln_status time_task(const given *g, device_state *state, task *t) {
 
 /* ---- all problems ---- */
 
+static void print_traits(const task *t) {
+    const kiln__device device = kiln__device_typical(90);
+    kiln__prepared p;
+    kiln__traits r;
+    if (kiln__prepare(t->program, t->tensors, t->scalars, &device, 0, &p)) return;
+    if (!kiln__traits_find(p.ir, &p.problem, &r))
+        printf("{\"problem\": %ld, \"phases\": %d, \"input_bytes\": %d, \"inputs\": %d, \"invariant_bytes\": %d, "
+               "\"invariants\": %d, \"output_bytes\": %d, \"outputs\": %d, \"row_bytes\": %d, \"widest\": %d, "
+               "\"narrowest\": %d, \"reduce_weight\": %lld, \"output_weight\": %lld, \"row_weight\": %lld, "
+               "\"carried\": %d, \"finds_columns\": %d, \"indexed\": %d, \"online\": %d, \"online_squares\": %d, "
+               "\"rows\": %lld, \"cols\": %lld, \"layout\": %d}\n",
+               t->number, r.phases, r.input_bytes, r.inputs, r.invariant_bytes, r.invariants, r.output_bytes, r.outputs,
+               r.row_bytes, r.widest, r.narrowest, (long long)r.reduce_weight, (long long)r.output_weight,
+               (long long)r.row_weight, r.carried, r.finds_columns, r.indexed, r.online, r.online_squares,
+               (long long)p.problem.rows, (long long)p.problem.cols, (int)p.problem.layout);
+    kiln__prepared_free(&p);
+}
+
 /* Those of one of `jobs` processes; state: NULL where they are compiled. */
 static int go_through(const given *g, int job, device_state *state) {
     FILE *file = fopen(g->problems, "r");
@@ -280,6 +299,7 @@ static int go_through(const given *g, int job, device_state *state) {
             status = time_task(g, state, &t);
         else if (!status && !g->list)
             compile_task(g, &t);
+        if (!status && g->list) print_traits(&t);
         for (int i = 0; i < t.count && g->list; i++) printf("%ld: %s\n", number, t.pins[i]);
         if (status) fprintf(stderr, "problem %ld: %s\n", number, kiln_last_error());
         close_task(&t);
@@ -297,6 +317,12 @@ static int compile_all(const given *g) {
     while (wait(NULL) > 0) {
     }
     return 0;
+}
+
+static int list_all(const given *g) {
+    given one = *g;
+    one.jobs = 1;
+    return go_through(&one, 0, NULL);
 }
 
 static int time_all(const given *g) {
@@ -338,6 +364,6 @@ int main(int argc, char **argv) {
     }
     g.problems = argv[optind];
     g.end_ms = kiln__now_ms() + 1e3 * seconds;
-    if (g.list) g.jobs = 1;
+    if (g.list) return list_all(&g);
     return g.jobs > 0 ? compile_all(&g) : time_all(&g);
 }

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "schedule/traits.h"
+
+#include "base/types.h"
+#include "problem/online.h"
+#include "schedule/cost.h"
+#include "schedule/schedule.h"
+
+static void count_operand(const kiln__operand *operand, kiln__traits *t) {
+    const int size = (int)kiln_type_size(operand->type);
+    if (!operand->per_element) {
+        t->row_bytes += size;
+        return;
+    }
+    if (operand->output) {
+        t->output_bytes += size;
+        t->outputs++;
+    } else if (operand->follows_rows) {
+        t->input_bytes += size;
+        t->inputs++;
+    } else {
+        t->invariant_bytes += size;
+        t->invariants++;
+    }
+    if (!operand->output && !operand->follows_rows) return;
+    if (size > t->widest) t->widest = size;
+    if (!t->narrowest || size < t->narrowest) t->narrowest = size;
+}
+
+static void count_instruction(const kiln__inst *inst, kiln__traits *t) {
+    const bool wide = inst->type == KILN__F64 || inst->type == KILN__I64;
+    t->ordered |= inst->op == KILN__OP_REDUCE_USER;
+    t->finds_columns |= kiln__op_is_arg(inst->op);
+    t->indexed |= inst->op == KILN__OP_INDEX && inst->per_element;
+    if (kiln__op_is_reduction(inst->op)) t->carried += kiln__reduction_values(inst->op) * (wide ? 2 : 1);
+}
+
+kiln_status kiln__traits_find(const kiln__ir *ir, const kiln__problem *problem, kiln__traits *out) {
+    *out = (kiln__traits){.phases = (int)ir->phase_count, .online = kiln__online_phase(ir)};
+    out->online_squares = kiln__online_squares(ir);
+    for (int o = 0; o < problem->input_count + problem->output_count; o++) count_operand(&problem->operands[o], out);
+    for (uint32_t i = 0; i < ir->count; i++) count_instruction(&ir->insts[i], out);
+    return kiln__weigh(ir, problem, &out->reduce_weight, &out->output_weight, &out->row_weight);
+}
