@@ -27,7 +27,6 @@ typedef struct kiln__emitter {
     /* Rows lie side by side: a vector is then rows at one column, its element j is of row j, and what a row has one of
      * is an array over them. */
     bool rows_in_vectors;
-    bool one_address;              /* of a tensor's vectors serves all steps */
     bool finish, finish_row;       /* there are outputs that have columns; that have one value per row */
     int inputs, tensors, operands; /* how many: inputs; with outputs; with positions */
     /* "in_x", "out_y"; "kiln_f16". A user's name ends each identifier that holds it. Before it stands in_, out_ or
@@ -123,8 +122,6 @@ void kiln__fold_exponentials(kiln__emitter *e);
 /* struct kiln_phase<phase>; struct kiln_finish (false if no output has columns). */
 void kiln__emit_phase(kiln__emitter *e, uint32_t phase);
 bool kiln__emit_finish(kiln__emitter *e);
-/* Whether phases that are reduced together take one pass over what a thread has. */
-bool kiln__is_one_pass(const kiln__emitter *e);
 /* Whether partial results of the phase carry a count of elements. struct kiln_online, where the schedule has it. */
 bool kiln__phase_counts(const kiln__emitter *e, uint32_t phase);
 void kiln__emit_online(const kiln__emitter *e);

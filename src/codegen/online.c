@@ -13,21 +13,13 @@ bool kiln__phase_counts(const kiln__emitter *e, uint32_t phase) {
     return false;
 }
 
-bool kiln__is_one_pass(const kiln__emitter *e) {
-    const kiln__schedule *s = e->schedule;
-    return s->online == 0 && !e->rows_in_vectors && !s->persistent && s->staging != KILN__STAGING_NONE &&
-           kiln__online_squares(e->ir);
-}
-
 /* The centre, from partial results: "from.r4 / from.count". */
 static const char *spell_centre(const kiln__emitter *e, const kiln__online *online, const char *state,
                                 const char *counter) {
     const char *first = kiln__spell(e, "%s.r%u", state, online->first);
-    const bool registers = e->schedule->peeled && !e->schedule->rows_in_flight;
-    /* Without a branch, but for peeled rows in registers, whose last loads ptxas then leaves behind (32,767 columns,
-     * H200: 0.787 and 0.820). */
     if (online->kind != KILN__ONLINE_EXP)
-        return kiln__spell(e, registers ? "%s / %s.count" : "kiln_ratio(%s, %s.count)", first, counter);
+        return kiln__spell(e, e->schedule->branching_means ? "%s / %s.count" : "kiln_ratio(%s, %s.count)", first,
+                           counter);
     return online->centre == online->first ? first : kiln__spell(e, "isfinite(%s) ? %s : 0", first, first);
 }
 
@@ -86,7 +78,7 @@ void kiln__emit_online(const kiln__emitter *e) {
     emit_moves(e, false);
     emit_moves(e, true); /* squares are moved by distances from where they were */
     kiln__write(e, "    return part;\n}\n");
-    if (!kiln__is_one_pass(e)) return;
+    if (e->schedule->online_pass != KILN__ONLINE_SETTLED) return;
     kiln__write(e,
                 "KILN_DEVICE void kiln_settle(const kiln_row &row, kiln_phase%d &part, const kiln_phase%d &all)\n{\n",
                 first + 1, first);

@@ -195,17 +195,11 @@ static void emit_misalignment(const kiln__emitter *e) {
     kiln__write(e, ") & (KILN_VECTOR_WIDTH - 1));\n}\n\n");
 }
 
-/* Of the first input that has rows side by side: how many are 64 KB, and how many elements lie from column to column.
- * Blocks of more threads would lack the registers (sums of f32 over 1,500 rows: 0.95 and 0.65). */
+/* Rows that tiles alternate by, and how many elements lie from column to column. */
 static void emit_pitch(const kiln__emitter *e) {
-    const kiln__problem *p = e->problem;
-    int o = 0;
-    while (o < e->inputs && !(e->schedule->staged[o] && e->schedule->access[o])) o++;
-    if (o == e->inputs || e->schedule->threads > 256 || p->inner_rank != 1 || p->operands[o].inner_strides[0] < 2)
-        return;
-    kiln__write(e, "#define KILN_NEAR %d\n", 65536 / (int)kiln_type_size(p->operands[o].type));
+    kiln__write(e, "#define KILN_NEAR %d\n", e->schedule->alternating_rows);
     kiln__write(e, "KILN_DEVICE kiln_i64 kiln_pitch(const kiln_arguments &args) { return args.step0_%s; }\n\n",
-                e->name[o]);
+                e->name[e->schedule->alternating_input]);
 }
 
 /* kiln_run_<operand>: where the first column of a row is. */
@@ -256,14 +250,14 @@ void kiln__emit_row(const kiln__emitter *e) {
             emit_misalignment(e);
         }
         if (e->schedule->tile_rows) emit_runs(e);
-        if (kiln__schedule_clusters(e->schedule) && !e->schedule->misaligned) emit_pitch(e);
+        if (e->schedule->alternating_rows) emit_pitch(e);
         return;
     }
     kiln__write(e,
                 "/* %s: where it lies%s, and the values it has one of. */\n"
                 "struct kiln_row {\n    const kiln_arguments &args;\n    kiln_i64 index;\n",
                 e->flat ? "The whole array" : "One row", e->flat ? "" : " in each tensor");
-    if (e->one_address) kiln__write(e, "    kiln_index first; /* column of the thread's first vector */\n");
+    if (e->schedule->first_column) kiln__write(e, "    kiln_index first; /* column of the thread's first vector */\n");
     if (e->schedule->peeled) kiln__write(e, "    int head; /* column of the first vector */\n");
     if (e->schedule->masked && !e->flat)
         kiln__write(e, "    int shift; /* elements of the first vector that belong to the row before */\n");
@@ -309,7 +303,7 @@ void kiln__emit_begin(const kiln__emitter *e) {
         kiln__write(e, "    row.shift = (int)(row.index * %d & (KILN_VECTOR_WIDTH - 1));\n", e->schedule->row_phase);
     if (e->schedule->peeled)
         kiln__write(e, "    row.head = (int)(row.index * -%d & (KILN_VECTOR_WIDTH - 1));\n", e->schedule->row_phase);
-    if (e->one_address) kiln__write(e, "    row.first = kiln_column_of(row, 0);\n");
+    if (e->schedule->first_column) kiln__write(e, "    row.first = kiln_column_of(row, 0);\n");
     emit_row_values(e, 0);
     kiln__write(e, "}\n\n");
 }

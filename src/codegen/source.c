@@ -79,23 +79,6 @@ static bool has_integers(const kiln__ir *ir) {
 
 static void emit_definitions(const kiln__emitter *e) {
     const kiln__schedule *s = e->schedule;
-    /* All at once, vectors would be fetched from shared memory into more registers than there are. */
-    int64_t most = s->staging == KILN__STAGING_TILE && s->staged_steps ? s->staged_steps
-                   : s->threads == 1024 && s->min_blocks_per_sm > 1    ? 2
-                   : s->staging == KILN__STAGING_SHARED                ? 4
-                                                                       : 8,
-            unroll = s->steps < most ? s->steps : most;
-    /* Chunks as large as each other; where several tensors are shared, of one vector, of two where threads have many,
-     * of four where rows are whole chunks of them (layer_norm of 32,768 columns: one 0.989, two 0.967, four 0.954; of
-     * 128,256 two 1.004, four 0.966; of 65,536 0.972 and 0.988). */
-    if (s->transpose_width) unroll = s->transpose_width;
-    if (s->tile_rows) unroll = kiln__divide_up(8, s->ranks_per_thread * s->vector_width);
-    if (s->batched) unroll = kiln__divide_up(s->steps, kiln__divide_up(s->steps, unroll));
-    if (s->batched && s->invariant_inputs > 1) {
-        const bool whole = e->problem->cols % (4 * s->threads_per_row * s->vector_width) == 0;
-        unroll = s->steps <= 6 && s->threads <= 256 ? 1 : whole && s->threads <= 256 ? 4 : 2;
-    }
-    int online = s->online != 0 ? 0 : kiln__is_one_pass(e) ? 2 : 1;
     const struct {
         const char *name;
         int64_t value;
@@ -106,12 +89,12 @@ static void emit_definitions(const kiln__emitter *e) {
         {"KILN_STAGED_STEPS", s->staged_steps},
         {"KILN_SPLITS", s->splits},
         {"KILN_BATCH", s->batch},
-        {"KILN_UNROLL", unroll},
+        {"KILN_UNROLL", s->unroll},
         {"KILN_THREADS_PER_ROW", s->threads_per_row},
         {"KILN_ROWS_PER_BLOCK", s->rows_per_block},
         {"KILN_THREADS", s->threads},
         {"KILN_BLOCKS_PER_ROW", s->blocks_per_row},
-        {"KILN_ONLINE", online}, /* 1: chunk by chunk; 2: squares in one pass */
+        {"KILN_ONLINE", s->online_pass},
         {"KILN_TURNS", s->persistent ? 2 : 1},
         {"KILN_MASKED", s->masked},
         {"KILN_MISALIGNED", s->misaligned},
@@ -140,8 +123,7 @@ static void emit_definitions(const kiln__emitter *e) {
     if (s->transpose_width) kiln__write(e, "#define KILN_TRANSPOSE_WIDTH %d\n", s->transpose_width);
     if (s->run_rows)
         kiln__write(e, "#define KILN_RUN_ROWS %d\n#define KILN_RUNS %d\n", s->run_rows, s->vector_width / s->run_rows);
-    bool far = e->flat || e->problem->cols > INT32_MAX / 2;
-    kiln__write(e, "typedef %s kiln_index; /* columns */\n\n", far ? "long long" : "int");
+    kiln__write(e, "typedef %s kiln_index; /* columns */\n\n", s->wide_columns ? "long long" : "int");
 }
 
 static void emit_combines(kiln__emitter *e) {
@@ -235,21 +217,8 @@ static void emit_phases(const kiln__emitter *e, const char *in) {
     }
 }
 
-/* Whether the last pass is better off without what the passes before computed of the row: of bf16 that takes twice the
- * registers (softmax of 65,535 columns 92, otherwise 72; H200: 0.945 and 0.995). Blocks that have two inputs are enough
- * as they are (softmax_grad of 5,000 columns of f16: 0.979, 0.827 with more), what all rows share takes the registers
- * anyway. */
-static bool rematerialises(const kiln__emitter *e) {
-    const kiln__schedule *s = e->schedule;
-    const int64_t elements = s->steps * s->vector_width;
-    int staged = 0;
-    for (int o = 0; o < e->inputs; o++) staged += s->staged[o];
-    return s->staging == KILN__STAGING_REGISTERS && s->layout == KILN__LAYOUT_INNER && e->ir->phase_count > 0 &&
-           staged == 1 && !s->invariant_inputs && s->vector_width >= 4 && elements > 32 && elements <= 128;
-}
-
 static void emit_finish(const kiln__emitter *e, const char *in) {
-    if (e->finish && rematerialises(e)) kiln__write(e, "%sstaging.rematerialise();\n", in);
+    if (e->finish && e->schedule->rematerialise) kiln__write(e, "%sstaging.rematerialise();\n", in);
     if (e->finish)
         kiln__write(e, "%skiln_finish finish;\n%sstaging.%s(row, finish);\n", in, in,
                     e->schedule->peeled ? "finish" : "each_vector");
@@ -517,7 +486,6 @@ static void describe_problem(kiln__emitter *e) {
     e->inputs = e->problem->input_count;
     e->tensors = e->inputs + e->problem->output_count;
     e->width = e->schedule->peeled ? "N" : "KILN_VECTOR_WIDTH";
-    e->one_address = e->schedule->invariant_inputs || e->schedule->peeled;
     e->operands = e->tensors + e->problem->position_count;
     for (int o = 0; o < e->operands; o++) {
         e->name[o] = o < e->inputs    ? kiln__spell(e, "in_%s", e->ir->input_names[o])

@@ -13,11 +13,10 @@ static const char *spell_offset(const kiln__emitter *e, int o, const char *colum
     return kiln__spell(e, "kiln_offset_%s(row.args, %s)", e->name[o], column);
 }
 
-/* Where rows are not in vectors: the address of the element at `column`. The threads of a grid, which have two rows,
- * lack the registers for one that serves all steps. */
+/* Where rows are not in vectors: the address of the element at `column`. */
 static const char *spell_address(const kiln__emitter *e, int o, const char *column) {
     const bool tensor = o < e->tensors && e->problem->operands[o].per_element; /* not a position */
-    if (e->one_address && e->schedule->group != KILN__GROUP_GRID && tensor && !kiln__has_offset(e, o))
+    if (e->schedule->one_address && tensor && !kiln__has_offset(e, o))
         return kiln__spell(e, "kiln_at(row, row.%s, %s)", e->name[o], column);
     return kiln__spell(e, "row.%s + %s", e->name[o], spell_offset(e, o, column));
 }
@@ -167,12 +166,12 @@ void kiln__emit_put(const kiln__emitter *e, int o, const char *values) {
 }
 
 /* copy: a vector into its place. */
-static void emit_shared_copy(const kiln__emitter *e, int o, int64_t offset) {
+static void emit_shared_copy(const kiln__emitter *e, int o) {
     const char *vector = e->vector[o];
     kiln__write(e,
                 "        {\n"
-                "            %s *to = reinterpret_cast<%s *>(shared + %" PRId64 ") + slot;\n",
-                vector, vector, offset);
+                "            %s *to = reinterpret_cast<%s *>(shared + %d) + slot;\n",
+                vector, vector, e->schedule->tile_offset[o]);
     if (e->schedule->access[o])
         kiln__write(e, "            kiln_fetch%s_async<%d>(to, %s, %s);\n", rows_suffix(e), e->schedule->access[o],
                     kiln__spell_vector_address(e, o), spell_loaded(e, o));
@@ -200,27 +199,23 @@ static void emit_load_invariants(const kiln__emitter *e) {
     kiln__write(e, "    }\n");
 }
 
-/* Where a thread's vectors lie in shared memory: one tensor behind the other, of each a place for every step held. */
+/* copy and recall: a thread's vectors to and from shared memory. */
 static void emit_shared_access(const kiln__emitter *e) {
     const kiln__schedule *s = e->schedule;
-    int64_t offset[KILN_MAX_TENSORS] = {0}, next = 0;
     kiln__write(e, "    static KILN_MEMBER void copy(unsigned char *shared, int slot, const kiln_row &row, "
                    "kiln_index col, const kiln_span &span)\n"
                    "    {\n");
     for (int o = 0; o < e->inputs; o++) {
         if (!s->staged[o] || !e->problem->operands[o].follows_rows) continue;
-        offset[o] = next;
-        next += s->staged_steps * (s->rows_in_flight ? s->rows_per_block : 1) * s->threads * s->vector_width *
-                (int64_t)kiln_type_size(e->problem->operands[o].type);
-        emit_shared_copy(e, o, offset[o]);
+        emit_shared_copy(e, o);
     }
     kiln__write(e, "    }\n"
                    "    KILN_MEMBER void recall(const unsigned char *shared, int slot)\n"
                    "    {\n");
     for (int o = 0; o < e->inputs; o++)
         if (s->staged[o] && e->problem->operands[o].follows_rows)
-            kiln__write(e, "        %s = reinterpret_cast<const %s *>(shared + %" PRId64 ")[slot];\n", e->name[o],
-                        e->vector[o], offset[o]);
+            kiln__write(e, "        %s = reinterpret_cast<const %s *>(shared + %d)[slot];\n", e->name[o], e->vector[o],
+                        s->tile_offset[o]);
     kiln__write(e, "    }\n");
     emit_load_invariants(e);
 }
