@@ -113,6 +113,8 @@ static void emit_definitions(const kiln__emitter *e) {
                     s->tile_rows, e->problem->outer[e->problem->outer_rank - 1], s->ranks_per_thread, s->rank_groups);
     if (s->invariant_inputs) kiln__write(e, "#define KILN_INVARIANT_INPUTS %d\n", s->invariant_inputs);
     if (s->peeled) kiln__write(e, "#define KILN_PEELED\n");
+    if (s->first_column) kiln__write(e, "#define KILN_FIRST_COLUMN\n");
+    if (s->quarters) kiln__write(e, "#define KILN_QUARTERS\n");
     if (s->rows_in_flight)
         kiln__write(e, "#define KILN_FEW_ROWS %d\n#define KILN_ROW_SPACING %d\n", s->few_rows, s->row_spacing);
     if (s->prefetch && s->masked) kiln__write(e, "#define KILN_PREFETCH\n");
@@ -122,7 +124,10 @@ static void emit_definitions(const kiln__emitter *e) {
     if (s->arrivals) kiln__write(e, "#define KILN_ARRIVALS %d\n", (int)e->ir->phase_count);
     if (s->transpose_width) kiln__write(e, "#define KILN_TRANSPOSE_WIDTH %d\n", s->transpose_width);
     if (s->run_rows)
-        kiln__write(e, "#define KILN_RUN_ROWS %d\n#define KILN_RUNS %d\n", s->run_rows, s->vector_width / s->run_rows);
+        kiln__write(e,
+                    "#define KILN_RUN_ROWS %d\n#define KILN_RUNS %d\n#define KILN_WHOLE_STEPS %" PRId64
+                    "\n#define KILN_LAST_CHUNK_BATCH %d\n#define KILN_COMBINED_WORDS %d\n",
+                    s->run_rows, s->vector_width / s->run_rows, s->whole_steps, s->last_chunk_batch, s->combined_words);
     kiln__write(e, "typedef %s kiln_index; /* columns */\n\n", s->wide_columns ? "long long" : "int");
 }
 

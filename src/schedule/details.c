@@ -65,6 +65,29 @@ static void alternate_tiles(const kiln__problem *problem, kiln__schedule *s) {
     s->alternating_rows = CHANNEL_BYTES / (int)kiln_type_size(problem->operands[o].type);
 }
 
+/* Rows' ends are asked for where that lets the compiler have more loads under way: where threads have narrow vectors,
+ * or are few, and in clusters. */
+static int64_t whole_steps_of(const kiln__problem *problem, const kiln__schedule *s) {
+    const int line = s->transpose_width ? s->transpose_width : 1;
+    if (s->splits > 1) return s->steps;
+    if (s->ordered || s->blocks_per_row > 1 || (s->vector_width < 8 && s->threads_per_row < 64)) return 0;
+    return problem->cols / (s->threads_per_row * line) * line;
+}
+
+/* Of a few steps no more vectors than fit the registers of the chunks that ask for no column: two blocks of 1,024
+ * threads have 32 registers for each. */
+static int last_chunk_batch_of(const kiln__schedule *s) {
+    if (s->steps > 8 || s->transpose_width > 1) return s->batch;
+    return s->steps > 4 || s->misaligned ? 1 : 2;
+}
+
+/* What row-invariant inputs are shifted by is known while compiling, as far as whole words go, where all threads of a
+ * warp have the same row, and few vectors: with more, registers are short. */
+static bool has_quarters(const kiln__schedule *s) {
+    return s->peeled && !s->rows_in_flight && s->invariant_inputs && s->vector_width >= 4 && s->threads_per_row >= 32 &&
+           s->steps <= 5;
+}
+
 /* Where the vectors of staged inputs that are a row's own lie in shared memory: one tensor behind the other, of each a
  * place for every step and row held. */
 static void place_in_shared_memory(const kiln__problem *problem, kiln__schedule *s) {
@@ -90,6 +113,12 @@ void kiln__schedule_details(const kiln__ir *ir, const kiln__problem *problem, ki
     s->first_column = s->invariant_inputs || s->peeled;
     s->one_address = s->first_column && s->group != KILN__GROUP_GRID;
     s->wide_columns = s->layout == KILN__LAYOUT_FLAT || problem->cols > INT32_MAX / 2;
+    s->quarters = has_quarters(s);
+    if (s->layout == KILN__LAYOUT_OUTER) {
+        s->whole_steps = whole_steps_of(problem, s);
+        s->last_chunk_batch = last_chunk_batch_of(s);
+        s->combined_words = 32;
+    }
     alternate_tiles(problem, s);
     place_in_shared_memory(problem, s);
 }

@@ -111,6 +111,11 @@ typedef struct kiln__schedule {
     bool branching_means;  /* online: means are divided by the count with a branch */
     bool first_column;     /* inner: a thread's columns are told from that of its first vector ... */
     bool one_address;      /* ... and addresses, too: one of a tensor serves all steps */
+    bool quarters;         /* peeled: the last pass is compiled for each quarter of a vector that rows begin in */
+    int64_t whole_steps;   /* outer: steps inside for all ranks, for which columns are not asked; split: of all chunks
+                            * but the last ... */
+    int last_chunk_batch;  /* ... which has so many vectors under way */
+    int combined_words;    /* outer: of values that a thread combines, in registers at a time */
     bool wide_columns;     /* numbers of columns take 64 bits */
     int alternating_rows;  /* outer: every other tile is so many rows away where columns lie an even multiple of as many
                             * apart ... */
