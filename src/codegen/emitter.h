@@ -38,10 +38,41 @@ typedef struct kiln__emitter {
     const char *vector[KILN__MAX_OPERANDS]; /* "kiln_vector<kiln_f16, KILN_VECTOR_WIDTH>" */
 } kiln__emitter;
 
+/* Below, each file calls those above it. */
+
+/* ---- emitter.c ---- */
+
 /* Into the source. */
 void kiln__write(const kiln__emitter *e, const char *format, ...) KILN_PRINTF(2, 3);
 /* A text to be written into others, which lives as long as the emitter. */
 const char *kiln__spell(const kiln__emitter *e, const char *format, ...) KILN_PRINTF(2, 3);
+
+/* ---- definitions.c ---- */
+
+/* The comment that a source begins with; macros of the schedule. */
+void kiln__emit_header(const kiln__emitter *e);
+void kiln__emit_definitions(const kiln__emitter *e);
+
+/* ---- address.c ---- */
+
+/* c0, c1, ...: the coordinates of `index` along the outer dimensions; how far elements there lie from the first. */
+void kiln__emit_coordinates(const kiln__emitter *e, const char *index);
+void kiln__emit_strided_sum(const kiln__emitter *e, int o);
+/* Whether it takes a function, kiln_offset_<operand>, to tell where a column of the row lies; all those functions. */
+bool kiln__has_offset(const kiln__emitter *e, int o);
+void kiln__emit_offsets(const kiln__emitter *e);
+/* "row.in_x + col", or as two arguments where rows are in vectors: where the vector's runs start, and how far `col` is.
+ */
+const char *kiln__spell_vector_address(const kiln__emitter *e, int o);
+/* The address of element j alone, `column` being its column; NULL: in the loop over a vector at col. */
+const char *kiln__spell_element_address(const kiln__emitter *e, int o, const char *column);
+/* " + j * row.args.row_in_x": how far so many rows lie behind another, where rows are in vectors. */
+const char *kiln__spell_row_step(const kiln__emitter *e, int o, const char *rows);
+/* " + j * row.args.stride1_in_x", "row.args.stride1_in_x": how far elements of a run lie apart. */
+const char *kiln__spell_run_step(const kiln__emitter *e, int o);
+const char *kiln__spell_run_stride(const kiln__emitter *e, int o);
+/* The places of a vector that crosses runs. */
+const char *kiln__spell_crossing(const kiln__emitter *e, int o);
 
 /* ---- expression.c ---- */
 
@@ -73,35 +104,20 @@ static inline const char *kiln__unrolled(const kiln__emitter *e) {
     return e->schedule->inlining == KILN__INLINE_NOTHING ? "#pragma unroll 1\n" : "#pragma unroll\n";
 }
 
-/* ---- row.c ---- */
+/* ---- needs.c ---- */
 
-/* struct kiln_arguments; struct kiln_row; kiln_begin. */
-void kiln__emit_arguments(const kiln__emitter *e);
-void kiln__emit_row(const kiln__emitter *e);
-void kiln__emit_begin(const kiln__emitter *e);
-/* kiln_after<phase>: what follows for the row from a phase's reductions. */
-void kiln__emit_after(const kiln__emitter *e, uint32_t phase);
-/* kiln_finish_row: outputs of one value per row. False if there is none. */
-bool kiln__emit_finish_row(const kiln__emitter *e);
-
-/* ---- vectors.c ---- */
-
-/* Whether it takes a function, kiln_offset_<operand>, to tell where a column of the row lies. */
-bool kiln__has_offset(const kiln__emitter *e, int o);
-/* "row.in_x + col", or as two arguments where rows are in vectors: where the vector's runs start, and how far `col` is.
- */
-const char *kiln__spell_vector_address(const kiln__emitter *e, int o);
-/* The address of element j alone, `column` being its column; NULL: in the loop over a vector at col. */
-const char *kiln__spell_element_address(const kiln__emitter *e, int o, const char *column);
-/* " + j * row.args.row_in_x": how far so many rows lie behind another, where rows are in vectors. */
-const char *kiln__spell_row_step(const kiln__emitter *e, int o, const char *rows);
-/* Statements that fill the vector named after the operand; the same with its declaration; those that round values to it
- * and store it. */
-void kiln__emit_fetch(const kiln__emitter *e, int o, const char *indent);
-void kiln__emit_fetched(const kiln__emitter *e, int o, const char *indent);
-void kiln__emit_put(const kiln__emitter *e, int o, const char *values);
-/* struct kiln_staged: a vector of the inputs that stay with the row. */
-void kiln__emit_staged(const kiln__emitter *e);
+/* Finds which instructions have a value per element, and which row values elements are divided by; exponentials that
+ * may be folded: those of which nothing is to be exact. */
+void kiln__classify(kiln__emitter *e);
+void kiln__fold_exponentials(kiln__emitter *e);
+/* Whether the instruction is a reduction of the phase. */
+bool kiln__in_phase(const kiln__emitter *e, uint32_t inst, uint32_t phase);
+/* The function that reduces a whole vector at once, as it is staged: the largest or the smallest of halves, whether any
+ * or all of bools are true; or NULL. */
+const char *kiln__find_vector_reduction(const kiln__emitter *e, uint32_t reduction, bool masked);
+/* Finds what the loop of a phase needs, and what that of the outputs does: false if none has columns. */
+void kiln__need_phase(kiln__emitter *e, uint32_t phase);
+bool kiln__need_outputs(kiln__emitter *e);
 
 /* ---- tile.c ---- */
 
@@ -115,15 +131,34 @@ void kiln__emit_tile_access(const kiln__emitter *e);
 void kiln__emit_tile_outer(const kiln__emitter *e);
 void kiln__emit_tile_put(const kiln__emitter *e, int o);
 
-/* ---- phases.c, online.c ---- */
+/* ---- vectors.c ---- */
 
-/* Finds the exponentials that may be folded. */
-void kiln__fold_exponentials(kiln__emitter *e);
-/* struct kiln_phase<phase>; struct kiln_finish (false if no output has columns). */
-void kiln__emit_phase(kiln__emitter *e, uint32_t phase);
-bool kiln__emit_finish(kiln__emitter *e);
+/* Statements that fill the vector named after the operand; the same with its declaration; those that round values to it
+ * and store it. */
+void kiln__emit_fetch(const kiln__emitter *e, int o, const char *indent);
+void kiln__emit_fetched(const kiln__emitter *e, int o, const char *indent);
+void kiln__emit_put(const kiln__emitter *e, int o, const char *values);
+/* struct kiln_staged: a vector of the inputs that stay with the row. */
+void kiln__emit_staged(const kiln__emitter *e);
+
+/* ---- row.c ---- */
+
+/* struct kiln_arguments; struct kiln_row; kiln_begin. */
+void kiln__emit_arguments(const kiln__emitter *e);
+void kiln__emit_row(const kiln__emitter *e);
+void kiln__emit_begin(const kiln__emitter *e);
+/* kiln_after<phase>: what follows for the row from a phase's reductions. */
+void kiln__emit_after(const kiln__emitter *e, uint32_t phase);
+/* kiln_finish_row: outputs of one value per row. False if there is none. */
+bool kiln__emit_finish_row(const kiln__emitter *e);
+
+/* ---- online.c, phases.c ---- */
+
 /* Whether partial results of the phase carry a count of elements. struct kiln_online, where the schedule has it. */
 bool kiln__phase_counts(const kiln__emitter *e, uint32_t phase);
 void kiln__emit_online(const kiln__emitter *e);
+/* struct kiln_phase<phase>; struct kiln_finish (false if no output has columns). */
+void kiln__emit_phase(kiln__emitter *e, uint32_t phase);
+bool kiln__emit_finish(kiln__emitter *e);
 
 #endif

@@ -6,41 +6,6 @@
 #include "codegen/emitter.h"
 #include "problem/online.h"
 
-/* ---- values inside the loop over a vector ---- */
-
-/* Marks the element instructions that the given one is made of. */
-static void need(kiln__emitter *e, uint32_t value) {
-    e->needed[value] = true;
-    for (uint32_t i = value + 1; i-- > 0;) {
-        if (!e->needed[i] || !e->element[i]) continue;
-        const kiln__inst *inst = &e->ir->insts[i];
-        if (e->folded[i]) inst = &e->ir->insts[inst->args[0]];
-        for (int a = 0; a < inst->arg_count; a++) e->needed[inst->args[a]] = true;
-    }
-}
-
-/* What an operator's result is as small as: not its exponent, its condition, its divisor. */
-static bool passes_on(kiln__op op, int argument) {
-    switch ((int)op) {
-    case KILN__OP_ADD:
-    case KILN__OP_SUB:
-    case KILN__OP_NEG:
-    case KILN__OP_MUL:
-    case KILN__OP_CAST:
-    case KILN__OP_ROUND_TO: return true;
-    case KILN__OP_DIV: return argument == 0;
-    case KILN__OP_WHERE: return argument > 0;
-    }
-    return false;
-}
-
-/* From the loop's results, of which `exact` is known, to what they are made of. */
-static void trace_exact(kiln__emitter *e) {
-    for (uint32_t i = e->ir->count; i-- > 0;)
-        for (int a = 0; a < e->ir->insts[i].arg_count && e->needed[i] && e->element[i]; a++)
-            e->exact[e->ir->insts[i].args[a]] |= e->exact[i] || !passes_on(e->ir->insts[i].op, a);
-}
-
 /* Whether the loop needs what all rows share, and whether that is loaded for several vectors at a time. */
 static void emit_sharing(const kiln__emitter *e, bool several) {
     bool shares = several;
@@ -75,24 +40,18 @@ static void emit_elements(const kiln__emitter *e) {
                         kiln__spell_definition(e, i));
 }
 
-/* ---- phases ---- */
-
-static bool in_phase(const kiln__emitter *e, uint32_t i, uint32_t phase) {
-    return kiln__op_is_reduction(e->ir->insts[i].op) && e->ir->insts[i].phase == phase + 1u;
-}
-
 /* What the reductions of a phase carry, and its clear function. */
 static void emit_fields(const kiln__emitter *e, uint32_t phase) {
     const kiln__inst *insts = e->ir->insts;
     for (uint32_t i = 0; i < e->ir->count; i++)
-        if (in_phase(e, i, phase))
+        if (kiln__in_phase(e, i, phase))
             kiln__write(e, "    %s r%u; /* %s */\n", kiln__spell_state(e, &insts[i]), i, kiln__ir_op_name(insts[i].op));
     if (kiln__phase_counts(e, phase))
         kiln__write(e, "    %s count; /* of elements */\n", kiln__cxx_ctype(e->ir->float_type));
     kiln__write(e, "    KILN_MEMBER void clear()\n    {\n%s",
                 kiln__phase_counts(e, phase) ? "        count = 0;\n" : "");
     for (uint32_t i = 0; i < e->ir->count; i++)
-        if (in_phase(e, i, phase)) kiln__write(e, "        r%u = %s;\n", i, kiln__spell_identity(e, &insts[i]));
+        if (kiln__in_phase(e, i, phase)) kiln__write(e, "        r%u = %s;\n", i, kiln__spell_identity(e, &insts[i]));
     kiln__write(e, "    }\n");
 }
 
@@ -100,7 +59,7 @@ static void emit_fields(const kiln__emitter *e, uint32_t phase) {
 static void emit_copy(const kiln__emitter *e, uint32_t phase, const char *state) {
     kiln__write(e, "    KILN_MEMBER void copy(const %s &other)\n    {\n", state);
     for (uint32_t i = 0; i < e->ir->count; i++)
-        if (in_phase(e, i, phase)) kiln__write(e, "        r%u = other.r%u;\n", i, i);
+        if (kiln__in_phase(e, i, phase)) kiln__write(e, "        r%u = other.r%u;\n", i, i);
     kiln__write(e, "%s    }\n", kiln__phase_counts(e, phase) ? "        count = other.count;\n" : "");
 }
 
@@ -108,7 +67,7 @@ static void emit_combine(const kiln__emitter *e, uint32_t phase, const char *sta
     kiln__write(e, "    static KILN_MEMBER %s combine(const %s &a, const %s &b)\n    {\n        %s c;\n", state, state,
                 state, state);
     for (uint32_t i = 0; i < e->ir->count; i++)
-        if (in_phase(e, i, phase))
+        if (kiln__in_phase(e, i, phase))
             kiln__write(
                 e, "        c.r%u = %s;\n", i,
                 kiln__spell_combine(e, &e->ir->insts[i], kiln__spell(e, "a.r%u", i), kiln__spell(e, "b.r%u", i)));
@@ -122,7 +81,8 @@ static void emit_shuffle(const kiln__emitter *e, uint32_t phase, const char *sta
                 "        %s other;\n",
                 state, state);
     for (uint32_t i = 0; i < e->ir->count; i++)
-        if (in_phase(e, i, phase)) kiln__write(e, "        other.r%u = kiln_shuffle(r%u, lane_mask, lanes);\n", i, i);
+        if (kiln__in_phase(e, i, phase))
+            kiln__write(e, "        other.r%u = kiln_shuffle(r%u, lane_mask, lanes);\n", i, i);
     if (kiln__phase_counts(e, phase)) kiln__write(e, "        other.count = kiln_shuffle(count, lane_mask, lanes);\n");
     kiln__write(e, "        return other;\n    }\n");
 }
@@ -142,25 +102,6 @@ static void emit_accumulate(const kiln__emitter *e, uint32_t reduction, bool mas
     kiln__write(e, "            %s = %s;\n", r, kiln__spell_combine(e, inst, r, value));
 }
 
-/* The function that reduces a whole vector at once, as it is staged: the largest or the smallest of halves, whether any
- * or all of bools are true; or NULL. */
-static const char *find_vector_reduction(const kiln__emitter *e, uint32_t reduction, bool masked) {
-    const kiln__inst *inst = &e->ir->insts[reduction], *of = &e->ir->insts[inst->args[0]];
-    if (of->op != KILN__OP_INPUT || !e->element[inst->args[0]] || !e->schedule->staged[of->u.input]) return NULL;
-    const kiln__operand *operand = &e->problem->operands[of->u.input];
-    if (!operand->follows_rows) return NULL; /* loaded where an element of it is needed */
-    if (masked || e->rows_in_vectors) return NULL;
-    const bool halves = (operand->type == KILN_F16 || operand->type == KILN_BF16) && e->schedule->vector_width % 2 == 0;
-    const bool bools = operand->type == KILN_BOOL && e->schedule->vector_width % 4 == 0;
-    switch ((int)inst->op) {
-    case KILN__OP_REDUCE_MAX: return halves ? "kiln_vector_maximum" : bools ? "kiln_vector_any" : NULL;
-    case KILN__OP_REDUCE_MIN: return halves ? "kiln_vector_minimum" : bools ? "kiln_vector_all" : NULL;
-    case KILN__OP_REDUCE_ANY: return bools ? "kiln_vector_any" : NULL;
-    case KILN__OP_REDUCE_ALL: return bools ? "kiln_vector_all" : NULL;
-    }
-    return NULL;
-}
-
 static void emit_vector_reduction(const kiln__emitter *e, uint32_t reduction, const char *function) {
     const kiln__inst *inst = &e->ir->insts[reduction];
     const char *r = kiln__spell(e, "r%u", reduction);
@@ -173,8 +114,8 @@ static void emit_vector(const kiln__emitter *e, uint32_t phase, const char *name
     bool elements = false;
     emit_head(e, name);
     for (uint32_t i = 0; i < e->ir->count; i++) {
-        if (!in_phase(e, i, phase)) continue;
-        const char *function = find_vector_reduction(e, i, masked);
+        if (!kiln__in_phase(e, i, phase)) continue;
+        const char *function = kiln__find_vector_reduction(e, i, masked);
         if (function)
             emit_vector_reduction(e, i, function);
         else
@@ -182,7 +123,7 @@ static void emit_vector(const kiln__emitter *e, uint32_t phase, const char *name
     }
     if (elements) emit_elements(e);
     for (uint32_t i = 0; i < e->ir->count; i++)
-        if (in_phase(e, i, phase) && !find_vector_reduction(e, i, masked)) emit_accumulate(e, i, masked);
+        if (kiln__in_phase(e, i, phase) && !kiln__find_vector_reduction(e, i, masked)) emit_accumulate(e, i, masked);
     kiln__write(e, "%s%s    }\n", elements ? "        }\n" : "",
                 !kiln__phase_counts(e, phase) ? ""
                 : e->rows_in_vectors          ? "        count += 1;\n"
@@ -205,24 +146,6 @@ static void emit_vectors(const kiln__emitter *e, uint32_t phase) {
                    "        else\n            masked_vector(row, staged, col, span);\n    }\n");
 }
 
-/* What is to be known of a phase: the bytes of the phases before, and whether its columns are combined in order. */
-static const char *survey(kiln__emitter *e, uint32_t phase, int *before) {
-    bool ordered = false;
-    memset(e->needed, 0, e->ir->count * sizeof *e->needed);
-    memset(e->exact, 0, e->ir->count * sizeof *e->exact);
-    *before = e->schedule->online >= 0 && (int)phase > e->schedule->online; /* its count */
-    for (uint32_t i = 0; i < e->ir->count; i++) {
-        const kiln__inst *inst = &e->ir->insts[i];
-        if (inst->phase <= phase) *before += kiln__reduction_values(inst->op);
-        if (!in_phase(e, i, phase) || find_vector_reduction(e, i, e->schedule->masked)) continue;
-        need(e, inst->args[0]);
-        e->exact[inst->args[0]] |= inst->op != KILN__OP_REDUCE_SUM || !kiln__is_shifted_exp(e->ir, inst->args[0]);
-        ordered |= inst->op == KILN__OP_REDUCE_USER;
-    }
-    trace_exact(e);
-    return ordered ? "true" : "false";
-}
-
 /* What the rows of a vector carry, each apart, the count of elements once. */
 static void emit_rows(const kiln__emitter *e, uint32_t phase) {
     const bool counts = kiln__phase_counts(e, phase);
@@ -237,10 +160,24 @@ static void emit_rows(const kiln__emitter *e, uint32_t phase) {
                 counts ? "        if (of_row.count != 0) count = of_row.count; /* of a row that there is */\n" : "");
 }
 
+/* Bytes that a block's results of the phases up to this one have, in the workspace. */
+static int bytes_of_results(const kiln__emitter *e, uint32_t phase) {
+    int values = e->schedule->online >= 0 && (int)phase > e->schedule->online; /* its count */
+    for (uint32_t i = 0; i < e->ir->count; i++)
+        if (e->ir->insts[i].phase <= phase) values += kiln__reduction_values(e->ir->insts[i].op);
+    return 8 * values;
+}
+
+static bool is_ordered(const kiln__emitter *e, uint32_t phase) {
+    for (uint32_t i = 0; i < e->ir->count; i++)
+        if (kiln__in_phase(e, i, phase) && e->ir->insts[i].op == KILN__OP_REDUCE_USER) return true;
+    return false;
+}
+
 void kiln__emit_phase(kiln__emitter *e, uint32_t phase) {
-    int before;
-    const char *ordered = survey(e, phase, &before);
+    const char *ordered = is_ordered(e, phase) ? "true" : "false";
     const char *state = kiln__spell(e, e->rows_in_vectors ? "kiln_state%u" : "kiln_phase%u", phase);
+    kiln__need_phase(e, phase);
     if (e->rows_in_vectors) { /* one for each row of a vector */
         kiln__write(e, "struct %s {\n    static constexpr bool ordered = %s;\n", state, ordered);
         emit_fields(e, phase);
@@ -262,7 +199,7 @@ void kiln__emit_phase(kiln__emitter *e, uint32_t phase) {
         kiln__write(e,
                     "    /* before: bytes of each block's results of the phases before */\n"
                     "    static constexpr int exchange = %u, before = %d;\n",
-                    phase, 8 * before);
+                    phase, bytes_of_results(e, phase));
     (e->rows_in_vectors ? emit_rows : emit_fields)(e, phase);
     emit_vectors(e, phase);
     if (!e->rows_in_vectors) {
@@ -274,40 +211,9 @@ void kiln__emit_phase(kiln__emitter *e, uint32_t phase) {
 
 /* ---- outputs ---- */
 
-/* Whether there are any, and what they need. */
-static bool survey_outputs(kiln__emitter *e) {
-    bool any = false;
-    memset(e->needed, 0, e->ir->count * sizeof *e->needed);
-    memset(e->exact, 0, e->ir->count * sizeof *e->exact);
-    for (int o = e->inputs; o < e->tensors; o++) {
-        if (!e->problem->operands[o].per_element) continue;
-        any = true;
-        need(e, e->ir->outputs[o - e->inputs]);
-        e->exact[e->ir->outputs[o - e->inputs]] = !e->narrow;
-    }
-    trace_exact(e);
-    return any;
-}
-
-/* Those of which nothing is to be exact: what each loop needs is found without folding. */
-void kiln__fold_exponentials(kiln__emitter *e) {
-    int before;
-    for (uint32_t i = 0; i < e->ir->count && e->narrow; i++) {
-        bool fold = e->element[i] && kiln__is_divided_exp(e->ir, i);
-        for (uint32_t p = 0; p < e->ir->phase_count && fold; p++) {
-            survey(e, p, &before);
-            fold = !e->exact[i];
-        }
-        fold = fold && survey_outputs(e) && !e->exact[i];
-        if (!fold) continue;
-        e->folded[i] = true;
-        e->centre[e->ir->insts[e->ir->insts[i].args[0]].args[1]] = true;
-    }
-}
-
 bool kiln__emit_finish(kiln__emitter *e) {
     const uint32_t *outputs = e->ir->outputs;
-    if (!survey_outputs(e)) return false;
+    if (!kiln__need_outputs(e)) return false;
     kiln__write(e, "/* The outputs that have columns. */\nstruct kiln_finish {\n");
     emit_sharing(e, e->schedule->transpose_width > 0);
     for (int o = e->inputs; o < e->tensors; o++)
