@@ -9,6 +9,14 @@
 
 #define KILN__MAX_OPERANDS (KILN_MAX_TENSORS + KILN__MAX_POSITIONS)
 
+/* Some of the operands, and some of the instructions, in their order. */
+typedef struct kiln__operand_list {
+    int at[KILN_MAX_TENSORS], count;
+} kiln__operand_list;
+typedef struct kiln__inst_list {
+    uint32_t *at, count;
+} kiln__inst_list;
+
 typedef struct kiln__emitter {
     const kiln__ir *ir;
     const kiln__problem *problem;
@@ -22,6 +30,10 @@ typedef struct kiln__emitter {
     bool *centre;       /* per instruction: such a v */
     bool *needed;       /* per instruction: scratch of one function */
     bool *exact;        /* per needed instruction: what is under 2^-126 beside 1 is not to become 0 */
+    kiln__inst_list *reductions; /* of each phase */
+    /* Inputs that stay with the row: all, those of the row's own, those that all rows share; outputs that have columns.
+     */
+    kiln__operand_list staged, staged_own, staged_shared, column_outputs;
     bool flat;
     bool narrow; /* every output's type hides the last bits of a float: f16, bf16, fp8 */
     /* Rows lie side by side: a vector is then rows at one column, its element j is of row j, and what a row has one of
@@ -110,24 +122,22 @@ static inline const char *kiln__unrolled(const kiln__emitter *e) {
  * may be folded: those of which nothing is to be exact. */
 void kiln__classify(kiln__emitter *e);
 void kiln__fold_exponentials(kiln__emitter *e);
-/* Whether the instruction is a reduction of the phase. */
-bool kiln__in_phase(const kiln__emitter *e, uint32_t inst, uint32_t phase);
 /* The function that reduces a whole vector at once, as it is staged: the largest or the smallest of halves, whether any
  * or all of bools are true; or NULL. */
 const char *kiln__find_vector_reduction(const kiln__emitter *e, uint32_t reduction, bool masked);
-/* Finds what the loop of a phase needs, and what that of the outputs does: false if none has columns. */
+/* Finds what the loop of a phase needs, and what that of the outputs does. */
 void kiln__need_phase(kiln__emitter *e, uint32_t phase);
-bool kiln__need_outputs(kiln__emitter *e);
+void kiln__need_outputs(kiln__emitter *e);
 
 /* ---- tile.c ---- */
 
-/* Where the operand has the row's vector at col in the tile; ranks of kiln_staged. */
+/* Where the operand has the row's vector at col in the tile; members of kiln_staged. */
 const char *kiln__spell_tile_place(const kiln__emitter *e, int o);
 void kiln__emit_tile_access(const kiln__emitter *e);
 
 /* ---- tile_outer.c: where neighbouring rows lie side by side ---- */
 
-/* Ranks of kiln_staged; statements that put the operand's vector, named after it, into the tile. */
+/* Members of kiln_staged; statements that put the operand's vector, named after it, into the tile. */
 void kiln__emit_tile_outer(const kiln__emitter *e);
 void kiln__emit_tile_put(const kiln__emitter *e, int o);
 

@@ -67,10 +67,6 @@ static void trace_exact(kiln__emitter *e) {
             e->exact[e->ir->insts[i].args[a]] |= e->exact[i] || !passes_on(e->ir->insts[i].op, a);
 }
 
-bool kiln__in_phase(const kiln__emitter *e, uint32_t i, uint32_t phase) {
-    return kiln__op_is_reduction(e->ir->insts[i].op) && e->ir->insts[i].phase == phase + 1u;
-}
-
 /* The input whose staged vectors the reduction is of, as they are; NULL: it is of anything else, or what all rows
  * share, which is loaded where an element of it is needed. */
 static const kiln__operand *staged_input(const kiln__emitter *e, uint32_t reduction) {
@@ -105,27 +101,26 @@ static void need_nothing(kiln__emitter *e) {
 }
 
 void kiln__need_phase(kiln__emitter *e, uint32_t phase) {
+    const kiln__inst_list *list = &e->reductions[phase];
     need_nothing(e);
-    for (uint32_t i = 0; i < e->ir->count; i++) {
-        const kiln__inst *inst = &e->ir->insts[i];
-        if (!kiln__in_phase(e, i, phase) || kiln__find_vector_reduction(e, i, e->schedule->masked)) continue;
-        need(e, inst->args[0]);
-        e->exact[inst->args[0]] |= inst->op != KILN__OP_REDUCE_SUM || !kiln__is_shifted_exp(e->ir, inst->args[0]);
+    for (uint32_t r = 0; r < list->count; r++) {
+        const kiln__inst *inst = &e->ir->insts[list->at[r]];
+        const uint32_t value = inst->args[0];
+        if (kiln__find_vector_reduction(e, list->at[r], e->schedule->masked)) continue;
+        need(e, value);
+        e->exact[value] |= inst->op != KILN__OP_REDUCE_SUM || !kiln__is_shifted_exp(e->ir, value);
     }
     trace_exact(e);
 }
 
-bool kiln__need_outputs(kiln__emitter *e) {
-    bool any = false;
+void kiln__need_outputs(kiln__emitter *e) {
     need_nothing(e);
-    for (int o = e->inputs; o < e->tensors; o++) {
-        if (!e->problem->operands[o].per_element) continue;
-        any = true;
-        need(e, e->ir->outputs[o - e->inputs]);
-        e->exact[e->ir->outputs[o - e->inputs]] = !e->narrow;
+    for (int i = 0; i < e->column_outputs.count; i++) {
+        const uint32_t value = e->ir->outputs[e->column_outputs.at[i] - e->inputs];
+        need(e, value);
+        e->exact[value] = !e->narrow;
     }
     trace_exact(e);
-    return any;
 }
 
 /* Whether no loop needs the instruction exactly: what each needs is found without folding. */
@@ -134,7 +129,8 @@ static bool is_nowhere_exact(kiln__emitter *e, uint32_t inst) {
         kiln__need_phase(e, p);
         if (e->exact[inst]) return false;
     }
-    return kiln__need_outputs(e) && !e->exact[inst];
+    kiln__need_outputs(e);
+    return e->column_outputs.count && !e->exact[inst];
 }
 
 void kiln__fold_exponentials(kiln__emitter *e) {

@@ -64,7 +64,7 @@ static void emit_row_values(const kiln__emitter *e, uint32_t phase) {
     if (e->rows_in_vectors) kiln__write(e, "    }\n");
 }
 
-/* The row's ranks: where it lies, its values; `many` follows the names of those that each run of rows has, `each` of
+/* The row's members: where it lies, its values; `many` follows the names of those that each run of rows has, `each` of
  * those that each row has. */
 static void emit_members(const kiln__emitter *e, const char *many, const char *each) {
     if (e->schedule->evict_first_rows) kiln__write(e, "    kiln_u64 policy; /* of what is read once */\n");
@@ -124,28 +124,34 @@ static void emit_pitch(const kiln__emitter *e) {
 }
 
 /* kiln_run_<operand>: where the first column of a row is. */
-static void emit_runs(const kiln__emitter *e) {
-    for (int o = 0; o < e->tensors; o++) {
-        if (!kiln__is_in_tile(e->problem, e->schedule, o)) continue;
-        const kiln__operand *operand = &e->problem->operands[o];
-        kiln__write(e, "KILN_DEVICE %s%s *kiln_run_%s(const kiln_arguments &args, kiln_i64 row)\n{\n",
-                    operand->output ? "" : "const ", e->type[o], e->name[o]);
-        if (!operand->linear) kiln__emit_coordinates(e, "row");
-        kiln__write(e, "    return args.%s", e->name[o]);
-        if (operand->linear)
-            kiln__write(e, " + row");
-        else
-            kiln__emit_strided_sum(e, o);
-        kiln__write(e, ";\n}\n\n");
-    }
+static void emit_run(const kiln__emitter *e, int o) {
+    const kiln__operand *operand = &e->problem->operands[o];
+    kiln__write(e, "KILN_DEVICE %s%s *kiln_run_%s(const kiln_arguments &args, kiln_i64 row)\n{\n",
+                operand->output ? "" : "const ", e->type[o], e->name[o]);
+    if (!operand->linear) kiln__emit_coordinates(e, "row");
+    kiln__write(e, "    return args.%s", e->name[o]);
+    if (operand->linear)
+        kiln__write(e, " + row");
+    else
+        kiln__emit_strided_sum(e, o);
+    kiln__write(e, ";\n}\n\n");
+}
+
+static void emit_runs(const kiln__emitter *e, const kiln__operand_list *list) {
+    for (int i = 0; i < list->count; i++) emit_run(e, list->at[i]);
+}
+
+static void emit_tile_pointers(const kiln__emitter *e, const kiln__operand_list *list) {
+    for (int i = 0; i < list->count; i++)
+        kiln__write(e, "    %s *tile_%s;\n", e->type[list->at[i]], e->name[list->at[i]]);
 }
 
 /* What a vector of rows knows of the tile that holds it. */
 static void emit_tile_members(const kiln__emitter *e) {
     kiln__write(e, "    kiln_i64 first; /* row of the tile */\n    int rows; /* of the tile */\n"
                    "    int tile[KILN_RUNS]; /* where the rows begin in the tile, elements */\n");
-    for (int o = 0; o < e->tensors; o++)
-        if (kiln__is_in_tile(e->problem, e->schedule, o)) kiln__write(e, "    %s *tile_%s;\n", e->type[o], e->name[o]);
+    emit_tile_pointers(e, &e->staged);
+    emit_tile_pointers(e, &e->column_outputs);
 }
 
 static void emit_vector_of_rows(const kiln__emitter *e) {
@@ -166,7 +172,10 @@ static void emit_vector_of_rows(const kiln__emitter *e) {
         emit_count(e, "kiln_kept_rows", last < 1 ? "args.rows" : spell_extent(e, last));
         emit_misalignment(e);
     }
-    if (s->tile_rows) emit_runs(e);
+    if (s->tile_rows) {
+        emit_runs(e, &e->staged);
+        emit_runs(e, &e->column_outputs);
+    }
     if (s->alternating_rows) emit_pitch(e);
 }
 

@@ -160,6 +160,33 @@ static const char *spell_name(const kiln__emitter *e, int o) {
     return kiln__spell(e, "position%d", o - e->tensors);
 }
 
+static void add_operand(kiln__operand_list *list, int o, bool belongs) {
+    if (belongs) list->at[list->count++] = o;
+}
+
+static void list_operands(kiln__emitter *e) {
+    for (int o = 0; o < e->inputs; o++) {
+        const bool staged = e->schedule->staged[o], own = e->problem->operands[o].follows_rows;
+        add_operand(&e->staged, o, staged);
+        add_operand(&e->staged_own, o, staged && own);
+        add_operand(&e->staged_shared, o, staged && !own);
+    }
+    for (int o = e->inputs; o < e->tensors; o++)
+        add_operand(&e->column_outputs, o, e->problem->operands[o].per_element);
+}
+
+/* Of each phase, one behind the other in `numbers`. */
+static void list_reductions(kiln__emitter *e, uint32_t *numbers) {
+    for (uint32_t p = 0; p < e->ir->phase_count; p++) {
+        kiln__inst_list *list = &e->reductions[p];
+        list->at = numbers;
+        list->count = 0;
+        for (uint32_t i = 0; i < e->ir->count; i++)
+            if (kiln__op_is_reduction(e->ir->insts[i].op) && e->ir->insts[i].phase == p + 1) *numbers++ = i;
+        list->count = (uint32_t)(numbers - list->at);
+    }
+}
+
 static void describe_problem(kiln__emitter *e) {
     e->flat = e->problem->layout == KILN__LAYOUT_FLAT;
     e->rows_in_vectors = e->problem->layout == KILN__LAYOUT_OUTER;
@@ -183,8 +210,10 @@ kiln_status kiln__source_emit(const kiln__ir *ir, const kiln__problem *problem, 
     kiln__text text = {0}, scratch = {0};
     kiln__arena arena = {0};
     bool *flags = kiln__arena_alloc(&arena, 6 * count, sizeof *flags);
+    uint32_t *numbers = kiln__arena_alloc(&arena, ir->count + 1, sizeof *numbers);
+    kiln__inst_list *reductions = kiln__arena_alloc(&arena, ir->phase_count + 1, sizeof *reductions);
     *out = NULL;
-    if (flags) {
+    if (flags && numbers && reductions) {
         kiln__emitter e = {.ir = ir, .problem = problem, .schedule = schedule, .arguments = arguments};
         e.out = &text;
         e.scratch = &scratch;
@@ -195,7 +224,10 @@ kiln_status kiln__source_emit(const kiln__ir *ir, const kiln__problem *problem, 
         e.exact = flags + 3 * count;
         e.folded = flags + 4 * count;
         e.centre = flags + 5 * count;
+        e.reductions = reductions;
         describe_problem(&e);
+        list_operands(&e);
+        list_reductions(&e, numbers);
         emit_all(&e);
         *out = kiln__text_take(&text);
     }

@@ -124,15 +124,13 @@ static void emit_shared_copy(const kiln__emitter *e, int o) {
 /* load_invariants: what all rows share; in_flight of number I of those inputs. */
 static void emit_load_invariants(const kiln__emitter *e) {
     const bool in_flight = e->schedule->rows_in_flight;
-    int number = 0;
     kiln__write(e,
                 "    %sKILN_MEMBER void load_invariants(const kiln_row &row, kiln_index col, const kiln_span &span)\n"
                 "    {\n",
                 in_flight ? "template <int I> " : "");
-    for (int o = 0; o < e->inputs; o++) {
-        if (!e->schedule->staged[o] || e->problem->operands[o].follows_rows) continue;
-        if (in_flight) kiln__write(e, "        if constexpr (I == %d) {\n", number++);
-        emit_fetch(e, o, in_flight ? "            " : "        ", "_early");
+    for (int i = 0; i < e->staged_shared.count; i++) {
+        if (in_flight) kiln__write(e, "        if constexpr (I == %d) {\n", i);
+        emit_fetch(e, e->staged_shared.at[i], in_flight ? "            " : "        ", "_early");
         if (in_flight) kiln__write(e, "        }\n");
     }
     kiln__write(e, "    }\n");
@@ -140,21 +138,19 @@ static void emit_load_invariants(const kiln__emitter *e) {
 
 /* copy and recall: a thread's vectors to and from shared memory. */
 static void emit_shared_access(const kiln__emitter *e) {
-    const kiln__schedule *s = e->schedule;
+    const kiln__operand_list *list = &e->staged_own;
     kiln__write(e, "    static KILN_MEMBER void copy(unsigned char *shared, int slot, const kiln_row &row, "
                    "kiln_index col, const kiln_span &span)\n"
                    "    {\n");
-    for (int o = 0; o < e->inputs; o++) {
-        if (!s->staged[o] || !e->problem->operands[o].follows_rows) continue;
-        emit_shared_copy(e, o);
-    }
+    for (int i = 0; i < list->count; i++) emit_shared_copy(e, list->at[i]);
     kiln__write(e, "    }\n"
                    "    KILN_MEMBER void recall(const unsigned char *shared, int slot)\n"
                    "    {\n");
-    for (int o = 0; o < e->inputs; o++)
-        if (s->staged[o] && e->problem->operands[o].follows_rows)
-            kiln__write(e, "        %s = reinterpret_cast<const %s *>(shared + %d)[slot];\n", e->name[o], e->vector[o],
-                        s->tile_offset[o]);
+    for (int i = 0; i < list->count; i++) {
+        const int o = list->at[i];
+        kiln__write(e, "        %s = reinterpret_cast<const %s *>(shared + %d)[slot];\n", e->name[o], e->vector[o],
+                    e->schedule->tile_offset[o]);
+    }
     kiln__write(e, "    }\n");
     emit_load_invariants(e);
 }
@@ -185,18 +181,16 @@ static void emit_transposing(const kiln__emitter *e) {
 
 /* load: a vector of each input that stays, but for those that come in other ways; in flight: of the row's own. */
 static void emit_load(const kiln__emitter *e) {
-    const kiln__schedule *s = e->schedule;
+    const kiln__operand_list *list = e->schedule->rows_in_flight ? &e->staged_own : &e->staged;
     kiln__write(e, "    KILN_MEMBER void load(const kiln_row &row, kiln_index col, const kiln_span &span)\n    {\n");
-    for (int o = 0; o < e->inputs; o++) {
-        const bool own = !s->rows_in_flight || e->problem->operands[o].follows_rows;
-        if (s->staged[o] && !s->transposed[o] && own) kiln__emit_fetch(e, o, "        ");
-    }
+    for (int i = 0; i < list->count; i++)
+        if (!e->schedule->transposed[list->at[i]]) kiln__emit_fetch(e, list->at[i], "        ");
     kiln__write(e, "    }\n");
 }
 
 static void emit_members(const kiln__emitter *e) {
-    for (int o = 0; o < e->inputs; o++)
-        if (e->schedule->staged[o]) kiln__write(e, "    %s %s;\n", e->vector[o], e->name[o]);
+    for (int i = 0; i < e->staged.count; i++)
+        kiln__write(e, "    %s %s;\n", e->vector[e->staged.at[i]], e->name[e->staged.at[i]]);
 }
 
 void kiln__emit_staged(const kiln__emitter *e) {

@@ -191,9 +191,6 @@ bool kiln__rows_in_flight_choose(const kiln__ir *ir, const kiln__problem *proble
 bool kiln__tile_outer_choose(const kiln__problem *problem, const kiln__device *device, bool asked, bool again,
                              int64_t exchanged, kiln__schedule *s);
 
-/* Whether an operand is in that tile. */
-bool kiln__is_in_tile(const kiln__problem *problem, const kiln__schedule *s, int o);
-
 /* Sets what follows from all else of the schedule. */
 void kiln__schedule_details(const kiln__ir *ir, const kiln__problem *problem, kiln__schedule *s);
 
