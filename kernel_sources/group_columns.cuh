@@ -43,8 +43,7 @@ KILN_DEVICE void kiln_place_at(kiln_row &row, kiln_i64 first, int apart) {
  * chunk, which may take longest, comes first. */
 KILN_DEVICE int kiln_chunk() { return KILN_SPLITS > 1 ? (int)(blockIdx.y ? blockIdx.y : KILN_SPLITS) - 1 : 0; }
 /* Clusters work on few tiles at a time. Where columns lie a multiple of 128 KB apart all their addresses would be alike
- * in a bit that tells the memory's channel, so that every other tile is one 64 KB, KILN_NEAR rows, away (H200, sums of
- * f16 over 4,096 of 65,536 rows 0.85 and 0.95, of f32 over 6,000 of 32,768 0.90 and 1.01). */
+ * in a bit that tells the memory's channel, so that every other tile is one KILN_NEAR rows away. */
 KILN_DEVICE kiln_i64 kiln_tile(const kiln_arguments &args) {
     const kiln_i64 tile =
         (KILN_SPLITS > 1 ? (kiln_i64)blockIdx.z * gridDim.x + blockIdx.x : kiln_block()) / KILN_BLOCKS_PER_ROW;
@@ -153,10 +152,10 @@ template <class V, class S> KILN_DEVICE void kiln_combine_blocks(S *values) {
 }
 #endif
 
-/* The combination of N slots' values: of neighbours first, then of neighbouring pairs, and so on; no more than 32
- * words in registers. */
+/* The combination of N slots' values: of neighbours first, then of neighbouring pairs, and so on; no more than
+ * KILN_COMBINED_WORDS in registers. */
 template <int N, class S> KILN_DEVICE S kiln_combine_slots(const S (*slots)[KILN_ROWS_PER_BLOCK], int i) {
-    if constexpr (N > 1 && N * sizeof(S) > 128) {
+    if constexpr (N > 1 && N * sizeof(S) > 4 * KILN_COMBINED_WORDS) {
         return S::combine(kiln_combine_slots<N / 2>(slots, i), kiln_combine_slots<N / 2>(slots + N / 2, i));
     } else {
         S all[N];

@@ -20,8 +20,9 @@
 KILN_DEVICE int kiln_chunk() { return (int)(kiln_block() % KILN_SPLITS); }
 KILN_DEVICE kiln_index kiln_first() { return KILN_SPLITS > 1 ? kiln_chunk() * KILN_CHUNK : 0; }
 
-#define KILN_TRANSPOSE_WIDTH 1 /* a vector's columns are neighbours */
-#define KILN_WHOLE_STEPS 0     /* streamed vectors ask for their columns */
+#define KILN_TRANSPOSE_WIDTH 1           /* a vector's columns are neighbours */
+#define KILN_WHOLE_STEPS 0               /* streamed vectors ask for their columns ... */
+#define KILN_LAST_CHUNK_BATCH KILN_BATCH /* ... in all chunks alike */
 KILN_DEVICE bool kiln_is_whole(const kiln_row &) { return false; }
 
 /* A row's vectors among its ranks and their steps; in ordered programs a rank's are neighbours. */
@@ -39,9 +40,9 @@ KILN_DEVICE kiln_index kiln_column_of(const kiln_row &row, kiln_index step) {
     return first;
 #endif
 }
-#if defined KILN_INVARIANT_INPUTS || defined KILN_PEELED
-/* Beside what all rows share there are many addresses. One serves all steps, that of row.first, the column of the
- * thread's first vector: what lies between two steps is a constant of the access. */
+#ifdef KILN_FIRST_COLUMN
+/* One address serves all steps, that of row.first, the column of the thread's first vector: what lies between two steps
+ * is a constant of the access. */
 KILN_DEVICE kiln_index kiln_column(const kiln_row &row, kiln_index step) {
     return row.first + kiln_vector_number(0, step) * KILN_VECTOR_WIDTH;
 }

@@ -28,14 +28,7 @@ KILN_DEVICE bool kiln_inside(const kiln_row &, kiln_index col, kiln_index) {
     return KILN_ALL_INSIDE || col < KILN_COLS;
 }
 
-/* Steps that are inside for all ranks, as far as it helps to know; all chunks but the last are whole. Of whole rows it
- * helps where threads have vectors of 8 or are many (H200, sums of f16 over 200 of 4,096 rows 0.55 and 0.76, over 500
- * of 65,536 0.919 and 0.932; of f32 over 2,100 0.911 and 0.960): else the compiler has half as many loads under way (of
- * f32 over 300 0.64 and 0.45), as in clusters (over 6,000 0.958 and 0.868). */
-#define KILN_KNOWS_WHOLE \
-    (!KILN_ORDERED && KILN_BLOCKS_PER_ROW == 1 && (KILN_VECTOR_WIDTH >= 8 || KILN_THREADS_PER_ROW >= 64))
-#define KILN_LINES (KILN_COLS / (KILN_THREADS_PER_ROW * KILN_TRANSPOSE_WIDTH))
-#define KILN_WHOLE_STEPS (KILN_SPLITS > 1 ? KILN_STEPS : KILN_KNOWS_WHOLE ? KILN_LINES * KILN_TRANSPOSE_WIDTH : 0)
+/* All chunks but the last are whole. */
 KILN_DEVICE bool kiln_is_whole(const kiln_row &row) { return KILN_ALL_INSIDE || row.chunk < KILN_SPLITS - 1; }
 
 /* Which rows of a vector there are. What is read where nothing is stored may be anything that can be read. */

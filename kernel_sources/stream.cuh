@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Vectors that stay nowhere: every pass reads them again, KILN_BATCH in flight at a time. */
+/* Vectors that stay nowhere: every pass reads them again, KILN_BATCH in flight at a time. KILN_WHOLE_STEPS are inside
+ * for all ranks, of split rows in all chunks but the last, which has KILN_LAST_CHUNK_BATCH in flight. */
 
 struct kiln_stream {
     /* WHOLE: all of the vectors are inside. */
@@ -26,14 +27,10 @@ struct kiln_stream {
     template <class Body> static KILN_MEMBER void each_vector(const kiln_row &row, kiln_index first, Body &body) {
         constexpr bool all = KILN_WHOLE_STEPS == KILN_STEPS;
         constexpr kiln_index whole = KILN_WHOLE_STEPS / KILN_BATCH * KILN_BATCH;
-        /* A few vectors in no more registers than without asking: two blocks of 1,024 threads have 32. */
-        constexpr int careful = KILN_STEPS > 8 || KILN_TRANSPOSE_WIDTH > 1 ? KILN_BATCH
-                                : KILN_STEPS > 4 || KILN_MISALIGNED        ? 1
-                                                                           : 2;
         if (all && !kiln_is_whole(row)) { /* the last chunk */
 #pragma unroll 1
-            for (kiln_index step = first; step < KILN_STEPS; step += careful) {
-                kiln_staged staged[careful];
+            for (kiln_index step = first; step < KILN_STEPS; step += KILN_LAST_CHUNK_BATCH) {
+                kiln_staged staged[KILN_LAST_CHUNK_BATCH];
                 load<false>(row, step, staged);
                 each_loaded<false>(row, step, staged, body);
             }

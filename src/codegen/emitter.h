@@ -9,6 +9,14 @@
 
 #define KILN__MAX_OPERANDS (KILN_MAX_TENSORS + KILN__MAX_POSITIONS)
 
+/* Some of the operands, and some of the instructions, in their order. */
+typedef struct kiln__operand_list {
+    int at[KILN_MAX_TENSORS], count;
+} kiln__operand_list;
+typedef struct kiln__inst_list {
+    uint32_t *at, count;
+} kiln__inst_list;
+
 typedef struct kiln__emitter {
     const kiln__ir *ir;
     const kiln__problem *problem;
@@ -22,12 +30,15 @@ typedef struct kiln__emitter {
     bool *centre;       /* per instruction: such a v */
     bool *needed;       /* per instruction: scratch of one function */
     bool *exact;        /* per needed instruction: what is under 2^-126 beside 1 is not to become 0 */
+    kiln__inst_list *reductions; /* of each phase */
+    /* Inputs that stay with the row: all, those of the row's own, those that all rows share; outputs that have columns.
+     */
+    kiln__operand_list staged, staged_own, staged_shared, column_outputs;
     bool flat;
     bool narrow; /* every output's type hides the last bits of a float: f16, bf16, fp8 */
     /* Rows lie side by side: a vector is then rows at one column, its element j is of row j, and what a row has one of
      * is an array over them. */
     bool rows_in_vectors;
-    bool one_address;              /* of a tensor's vectors serves all steps */
     bool finish, finish_row;       /* there are outputs that have columns; that have one value per row */
     int inputs, tensors, operands; /* how many: inputs; with outputs; with positions */
     /* "in_x", "out_y"; "kiln_f16". A user's name ends each identifier that holds it. Before it stands in_, out_ or
@@ -39,10 +50,41 @@ typedef struct kiln__emitter {
     const char *vector[KILN__MAX_OPERANDS]; /* "kiln_vector<kiln_f16, KILN_VECTOR_WIDTH>" */
 } kiln__emitter;
 
+/* Below, each file calls those above it. */
+
+/* ---- emitter.c ---- */
+
 /* Into the source. */
 void kiln__write(const kiln__emitter *e, const char *format, ...) KILN_PRINTF(2, 3);
 /* A text to be written into others, which lives as long as the emitter. */
 const char *kiln__spell(const kiln__emitter *e, const char *format, ...) KILN_PRINTF(2, 3);
+
+/* ---- definitions.c ---- */
+
+/* The comment that a source begins with; macros of the schedule. */
+void kiln__emit_header(const kiln__emitter *e);
+void kiln__emit_definitions(const kiln__emitter *e);
+
+/* ---- address.c ---- */
+
+/* c0, c1, ...: the coordinates of `index` along the outer dimensions; how far elements there lie from the first. */
+void kiln__emit_coordinates(const kiln__emitter *e, const char *index);
+void kiln__emit_strided_sum(const kiln__emitter *e, int o);
+/* Whether it takes a function, kiln_offset_<operand>, to tell where a column of the row lies; all those functions. */
+bool kiln__has_offset(const kiln__emitter *e, int o);
+void kiln__emit_offsets(const kiln__emitter *e);
+/* "row.in_x + col", or as two arguments where rows are in vectors: where the vector's runs start, and how far `col` is.
+ */
+const char *kiln__spell_vector_address(const kiln__emitter *e, int o);
+/* The address of element j alone, `column` being its column; NULL: in the loop over a vector at col. */
+const char *kiln__spell_element_address(const kiln__emitter *e, int o, const char *column);
+/* " + j * row.args.row_in_x": how far so many rows lie behind another, where rows are in vectors. */
+const char *kiln__spell_row_step(const kiln__emitter *e, int o, const char *rows);
+/* " + j * row.args.stride1_in_x", "row.args.stride1_in_x": how far elements of a run lie apart. */
+const char *kiln__spell_run_step(const kiln__emitter *e, int o);
+const char *kiln__spell_run_stride(const kiln__emitter *e, int o);
+/* The places of a vector that crosses runs. */
+const char *kiln__spell_crossing(const kiln__emitter *e, int o);
 
 /* ---- expression.c ---- */
 
@@ -74,6 +116,41 @@ static inline const char *kiln__unrolled(const kiln__emitter *e) {
     return e->schedule->inlining == KILN__INLINE_NOTHING ? "#pragma unroll 1\n" : "#pragma unroll\n";
 }
 
+/* ---- needs.c ---- */
+
+/* Finds which instructions have a value per element, and which row values elements are divided by; exponentials that
+ * may be folded: those of which nothing is to be exact. */
+void kiln__classify(kiln__emitter *e);
+void kiln__fold_exponentials(kiln__emitter *e);
+/* The function that reduces a whole vector at once, as it is staged: the largest or the smallest of halves, whether any
+ * or all of bools are true; or NULL. */
+const char *kiln__find_vector_reduction(const kiln__emitter *e, uint32_t reduction, bool masked);
+/* Finds what the loop of a phase needs, and what that of the outputs does. */
+void kiln__need_phase(kiln__emitter *e, uint32_t phase);
+void kiln__need_outputs(kiln__emitter *e);
+
+/* ---- tile.c ---- */
+
+/* Where the operand has the row's vector at col in the tile; members of kiln_staged. */
+const char *kiln__spell_tile_place(const kiln__emitter *e, int o);
+void kiln__emit_tile_access(const kiln__emitter *e);
+
+/* ---- tile_outer.c: where neighbouring rows lie side by side ---- */
+
+/* Members of kiln_staged; statements that put the operand's vector, named after it, into the tile. */
+void kiln__emit_tile_outer(const kiln__emitter *e);
+void kiln__emit_tile_put(const kiln__emitter *e, int o);
+
+/* ---- vectors.c ---- */
+
+/* Statements that fill the vector named after the operand; the same with its declaration; those that round values to it
+ * and store it. */
+void kiln__emit_fetch(const kiln__emitter *e, int o, const char *indent);
+void kiln__emit_fetched(const kiln__emitter *e, int o, const char *indent);
+void kiln__emit_put(const kiln__emitter *e, int o, const char *values);
+/* struct kiln_staged: a vector of the inputs that stay with the row. */
+void kiln__emit_staged(const kiln__emitter *e);
+
 /* ---- row.c ---- */
 
 /* struct kiln_arguments; struct kiln_row; kiln_begin. */
@@ -85,48 +162,13 @@ void kiln__emit_after(const kiln__emitter *e, uint32_t phase);
 /* kiln_finish_row: outputs of one value per row. False if there is none. */
 bool kiln__emit_finish_row(const kiln__emitter *e);
 
-/* ---- vectors.c ---- */
+/* ---- online.c, phases.c ---- */
 
-/* Whether it takes a function, kiln_offset_<operand>, to tell where a column of the row lies. */
-bool kiln__has_offset(const kiln__emitter *e, int o);
-/* "row.in_x + col", or as two arguments where rows are in vectors: where the vector's runs start, and how far `col` is.
- */
-const char *kiln__spell_vector_address(const kiln__emitter *e, int o);
-/* The address of element j alone, `column` being its column; NULL: in the loop over a vector at col. */
-const char *kiln__spell_element_address(const kiln__emitter *e, int o, const char *column);
-/* " + j * row.args.row_in_x": how far so many rows lie behind another, where rows are in vectors. */
-const char *kiln__spell_row_step(const kiln__emitter *e, int o, const char *rows);
-/* Statements that fill the vector named after the operand; the same with its declaration; those that round values to it
- * and store it. */
-void kiln__emit_fetch(const kiln__emitter *e, int o, const char *indent);
-void kiln__emit_fetched(const kiln__emitter *e, int o, const char *indent);
-void kiln__emit_put(const kiln__emitter *e, int o, const char *values);
-/* struct kiln_staged: a vector of the inputs that stay with the row. */
-void kiln__emit_staged(const kiln__emitter *e);
-
-/* ---- tile.c ---- */
-
-/* Where the operand has the row's vector at col in the tile; ranks of kiln_staged. */
-const char *kiln__spell_tile_place(const kiln__emitter *e, int o);
-void kiln__emit_tile_access(const kiln__emitter *e);
-
-/* ---- tile_outer.c: where neighbouring rows lie side by side ---- */
-
-/* Ranks of kiln_staged; statements that put the operand's vector, named after it, into the tile. */
-void kiln__emit_tile_outer(const kiln__emitter *e);
-void kiln__emit_tile_put(const kiln__emitter *e, int o);
-
-/* ---- phases.c, online.c ---- */
-
-/* Finds the exponentials that may be folded. */
-void kiln__fold_exponentials(kiln__emitter *e);
-/* struct kiln_phase<phase>; struct kiln_finish (false if no output has columns). */
-void kiln__emit_phase(kiln__emitter *e, uint32_t phase);
-bool kiln__emit_finish(kiln__emitter *e);
-/* Whether phases that are reduced together take one pass over what a thread has. */
-bool kiln__is_one_pass(const kiln__emitter *e);
 /* Whether partial results of the phase carry a count of elements. struct kiln_online, where the schedule has it. */
 bool kiln__phase_counts(const kiln__emitter *e, uint32_t phase);
 void kiln__emit_online(const kiln__emitter *e);
+/* struct kiln_phase<phase>; struct kiln_finish (false if no output has columns). */
+void kiln__emit_phase(kiln__emitter *e, uint32_t phase);
+bool kiln__emit_finish(kiln__emitter *e);
 
 #endif

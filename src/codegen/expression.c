@@ -144,53 +144,88 @@ static const char *spell_called(const kiln__emitter *e, kiln__op op) {
     return kiln__spell(e, "kiln_call_%s", name);
 }
 
-const char *kiln__spell_definition(const kiln__emitter *e, uint32_t i) {
+/* What a reduction's exchange has left of it. */
+static const char *spell_reduced(const kiln__emitter *e, uint32_t i) {
+    return kiln__spell(e, "reduced.%sr%u%s", e->rows_in_vectors ? "at[j]." : "", i,
+                       kiln__op_is_arg(e->ir->insts[i].op) ? ".index" : "");
+}
+
+/* An element of a vector that is staged or has just been loaded, or the one value of a row. */
+static const char *spell_input(const kiln__emitter *e, uint32_t i) {
+    const uint32_t input = e->ir->insts[i].u.input;
+    const char *name = e->name[input];
+    if (e->element[i] && e->schedule->staged[input]) return kiln__spell(e, "kiln_widen(staged.%s.get(j))", name);
+    if (e->element[i] || e->rows_in_vectors) return kiln__spell(e, "kiln_widen(%s.get(j))", name);
+    return kiln__spell(e, "kiln_widen(*row.%s)", name);
+}
+
+/* exp(u - v), folded or at most 1; NULL: any other. */
+static const char *spell_exp(const kiln__emitter *e, uint32_t i) {
+    const kiln__inst *inst = &e->ir->insts[i], *difference = &e->ir->insts[inst->args[0]];
+    if (e->folded[i])
+        return kiln__spell(e, e->rows_in_vectors ? "row.c%u[j].exp(%s)" : "row.c%u.exp(%s)", difference->args[1],
+                           kiln__spell_value(e, difference->args[0]));
+    if (!kiln__is_shifted_exp(e->ir, i) || e->exact[i] || is_called(e, inst->op, inst->type)) return NULL;
+    return kiln__spell(e, "kiln_exp_beside_one(%s)", kiln__spell_value(e, inst->args[0]));
+}
+
+/* A factor times a sigmoid or a normcdf, in one function; NULL: any other product. */
+static const char *spell_product(const kiln__emitter *e, uint32_t i) {
     const kiln__inst *inst = &e->ir->insts[i];
-    const char *args[3] = {"", "", ""};
-    if (kiln__op_is_reduction(inst->op))
-        return kiln__spell(e, "reduced.%sr%u%s", e->rows_in_vectors ? "at[j]." : "", i,
-                           kiln__op_is_arg(inst->op) ? ".index" : "");
-    for (int a = 0; a < inst->arg_count; a++) args[a] = kiln__spell_value(e, inst->args[a]);
+    for (int a = 1; a >= 0 && inst->type == KILN__F32; a--) {
+        const kiln__inst *factor = &e->ir->insts[inst->args[a]];
+        if (factor->op == KILN__OP_SIGMOID || factor->op == KILN__OP_NORMCDF)
+            return kiln__spell(e, "kiln_times_%s(%s, %s)", kiln__op_describe(factor->op)->name,
+                               kiln__spell_value(e, inst->args[1 - a]), kiln__spell_value(e, factor->args[0]));
+    }
+    return NULL;
+}
+
+/* An element by a row's value, which is prepared; NULL: any other. */
+static const char *spell_division(const kiln__emitter *e, uint32_t i) {
+    const kiln__inst *inst = &e->ir->insts[i];
+    const uint32_t divisor = inst->args[1];
+    if (!e->element[i] || e->element[divisor] || inst->type != KILN__F32) return NULL;
+    const bool part = kiln__is_softmax_sum(e->ir, divisor) && e->ir->insts[divisor].args[0] == inst->args[0];
+    return kiln__spell(e, "%s.%s(%s)", spell_quotient(e, divisor), part ? "part" : "divide",
+                       kiln__spell_value(e, inst->args[0]));
+}
+
+/* What is no function of the arguments' values; NULL: it is one. */
+static const char *spell_leaf(const kiln__emitter *e, uint32_t i) {
+    const kiln__inst *inst = &e->ir->insts[i];
     switch ((int)inst->op) {
     case KILN__OP_PARAM: return inst->u.param ? "b" : "a";
     case KILN__OP_SIZE: return kiln__spell(e, "row.args.size%d", inst->u.axis);
     case KILN__OP_INDEX: return spell_position(e, inst->u.axis, e->element[i]);
     case KILN__OP_SCALAR: return kiln__spell(e, "row.args.scalar_%s", e->ir->scalar_names[inst->u.scalar]);
-    case KILN__OP_INPUT: {
-        bool loaded = e->element[i] || e->rows_in_vectors, staged = e->element[i] && e->schedule->staged[inst->u.input];
-        return kiln__spell(e, "kiln_widen(%s%s%s)",
-                           staged   ? "staged."
-                           : loaded ? ""
-                                    : "*row.",
-                           e->name[inst->u.input], loaded ? ".get(j)" : "");
+    case KILN__OP_INPUT: return spell_input(e, i);
     }
-    case KILN__OP_ROUND_TO: return kiln__spell(e, "kiln_round_to<%s>(%s)", kiln__cxx_storage(inst->u.storage), args[0]);
-    case KILN__OP_UNIFORM: args[2] = spell_position(e, KILN__LINEAR_INDEX, e->element[i]); break;
-    case KILN__OP_EXP:
-        if (e->folded[i]) {
-            const kiln__inst *difference = &e->ir->insts[inst->args[0]];
-            return kiln__spell(e, e->rows_in_vectors ? "row.c%u[j].exp(%s)" : "row.c%u.exp(%s)", difference->args[1],
-                               kiln__spell_value(e, difference->args[0]));
-        }
-        if (kiln__is_shifted_exp(e->ir, i) && !e->exact[i] && !is_called(e, inst->op, inst->type))
-            return kiln__spell(e, "kiln_exp_beside_one(%s)", args[0]);
-        break;
-    case KILN__OP_MUL:
-        for (int a = 1; a >= 0 && inst->type == KILN__F32; a--) {
-            const kiln__inst *factor = &e->ir->insts[inst->args[a]];
-            if (factor->op == KILN__OP_SIGMOID || factor->op == KILN__OP_NORMCDF)
-                return kiln__spell(e, "kiln_times_%s(%s, %s)", kiln__op_describe(factor->op)->name, args[1 - a],
-                                   kiln__spell_value(e, factor->args[0]));
-        }
-        break;
-    case KILN__OP_DIV:
-        if (e->element[i] && !e->element[inst->args[1]] && inst->type == KILN__F32) {
-            bool part =
-                kiln__is_softmax_sum(e->ir, inst->args[1]) && e->ir->insts[inst->args[1]].args[0] == inst->args[0];
-            return kiln__spell(e, "%s.%s(%s)", spell_quotient(e, inst->args[1]), part ? "part" : "divide", args[0]);
-        }
+    return kiln__op_is_reduction(inst->op) ? spell_reduced(e, i) : NULL;
+}
+
+/* What is written in other words than the operator's, for what it is made of; NULL: nothing of the kind. */
+static const char *spell_special(const kiln__emitter *e, uint32_t i) {
+    const kiln__inst *inst = &e->ir->insts[i];
+    switch ((int)inst->op) {
+    case KILN__OP_EXP: return spell_exp(e, i);
+    case KILN__OP_MUL: return spell_product(e, i);
+    case KILN__OP_DIV: return spell_division(e, i);
+    case KILN__OP_ROUND_TO:
+        return kiln__spell(e, "kiln_round_to<%s>(%s)", kiln__cxx_storage(inst->u.storage),
+                           kiln__spell_value(e, inst->args[0]));
     }
-    kiln__ctype type = inst->op == KILN__OP_CAST ? inst->type : e->ir->insts[inst->args[0]].type;
+    return NULL;
+}
+
+const char *kiln__spell_definition(const kiln__emitter *e, uint32_t i) {
+    const kiln__inst *inst = &e->ir->insts[i];
+    const char *args[3] = {"", "", ""}, *spelled = spell_leaf(e, i);
+    if (!spelled) spelled = spell_special(e, i);
+    if (spelled) return spelled;
+    for (int a = 0; a < inst->arg_count; a++) args[a] = kiln__spell_value(e, inst->args[a]);
+    if (inst->op == KILN__OP_UNIFORM) args[2] = spell_position(e, KILN__LINEAR_INDEX, e->element[i]);
+    const kiln__ctype type = inst->op == KILN__OP_CAST ? inst->type : e->ir->insts[inst->args[0]].type;
     if (is_called(e, inst->op, type))
         return kiln__spell(e, "%s(%s%s%s%s%s)", spell_called(e, inst->op), args[0], *args[1] ? ", " : "", args[1],
                            *args[2] ? ", " : "", args[2]);

@@ -6,41 +6,6 @@
 #include "codegen/emitter.h"
 #include "problem/online.h"
 
-/* ---- values inside the loop over a vector ---- */
-
-/* Marks the element instructions that the given one is made of. */
-static void need(kiln__emitter *e, uint32_t value) {
-    e->needed[value] = true;
-    for (uint32_t i = value + 1; i-- > 0;) {
-        if (!e->needed[i] || !e->element[i]) continue;
-        const kiln__inst *inst = &e->ir->insts[i];
-        if (e->folded[i]) inst = &e->ir->insts[inst->args[0]];
-        for (int a = 0; a < inst->arg_count; a++) e->needed[inst->args[a]] = true;
-    }
-}
-
-/* What an operator's result is as small as: not its exponent, its condition, its divisor. */
-static bool passes_on(kiln__op op, int argument) {
-    switch ((int)op) {
-    case KILN__OP_ADD:
-    case KILN__OP_SUB:
-    case KILN__OP_NEG:
-    case KILN__OP_MUL:
-    case KILN__OP_CAST:
-    case KILN__OP_ROUND_TO: return true;
-    case KILN__OP_DIV: return argument == 0;
-    case KILN__OP_WHERE: return argument > 0;
-    }
-    return false;
-}
-
-/* From the loop's results, of which `exact` is known, to what they are made of. */
-static void trace_exact(kiln__emitter *e) {
-    for (uint32_t i = e->ir->count; i-- > 0;)
-        for (int a = 0; a < e->ir->insts[i].arg_count && e->needed[i] && e->element[i]; a++)
-            e->exact[e->ir->insts[i].args[a]] |= e->exact[i] || !passes_on(e->ir->insts[i].op, a);
-}
-
 /* Whether the loop needs what all rows share, and whether that is loaded for several vectors at a time. */
 static void emit_sharing(const kiln__emitter *e, bool several) {
     bool shares = several;
@@ -75,54 +40,50 @@ static void emit_elements(const kiln__emitter *e) {
                         kiln__spell_definition(e, i));
 }
 
-/* ---- phases ---- */
-
-static bool in_phase(const kiln__emitter *e, uint32_t i, uint32_t phase) {
-    return kiln__op_is_reduction(e->ir->insts[i].op) && e->ir->insts[i].phase == phase + 1u;
-}
-
 /* What the reductions of a phase carry, and its clear function. */
 static void emit_fields(const kiln__emitter *e, uint32_t phase) {
-    const kiln__inst *insts = e->ir->insts;
-    for (uint32_t i = 0; i < e->ir->count; i++)
-        if (in_phase(e, i, phase))
-            kiln__write(e, "    %s r%u; /* %s */\n", kiln__spell_state(e, &insts[i]), i, kiln__ir_op_name(insts[i].op));
-    if (kiln__phase_counts(e, phase))
-        kiln__write(e, "    %s count; /* of elements */\n", kiln__cxx_ctype(e->ir->float_type));
-    kiln__write(e, "    KILN_MEMBER void clear()\n    {\n%s",
-                kiln__phase_counts(e, phase) ? "        count = 0;\n" : "");
-    for (uint32_t i = 0; i < e->ir->count; i++)
-        if (in_phase(e, i, phase)) kiln__write(e, "        r%u = %s;\n", i, kiln__spell_identity(e, &insts[i]));
+    const kiln__inst_list *list = &e->reductions[phase];
+    const bool counts = kiln__phase_counts(e, phase);
+    for (uint32_t r = 0; r < list->count; r++) {
+        const kiln__inst *inst = &e->ir->insts[list->at[r]];
+        kiln__write(e, "    %s r%u; /* %s */\n", kiln__spell_state(e, inst), list->at[r], kiln__ir_op_name(inst->op));
+    }
+    if (counts) kiln__write(e, "    %s count; /* of elements */\n", kiln__cxx_ctype(e->ir->float_type));
+    kiln__write(e, "    KILN_MEMBER void clear()\n    {\n%s", counts ? "        count = 0;\n" : "");
+    for (uint32_t r = 0; r < list->count; r++)
+        kiln__write(e, "        r%u = %s;\n", list->at[r], kiln__spell_identity(e, &e->ir->insts[list->at[r]]));
     kiln__write(e, "    }\n");
 }
 
 /* Field by field: what lies between them is nobody's, and shared memory is read as it was written. */
 static void emit_copy(const kiln__emitter *e, uint32_t phase, const char *state) {
+    const kiln__inst_list *list = &e->reductions[phase];
     kiln__write(e, "    KILN_MEMBER void copy(const %s &other)\n    {\n", state);
-    for (uint32_t i = 0; i < e->ir->count; i++)
-        if (in_phase(e, i, phase)) kiln__write(e, "        r%u = other.r%u;\n", i, i);
+    for (uint32_t r = 0; r < list->count; r++) kiln__write(e, "        r%u = other.r%u;\n", list->at[r], list->at[r]);
     kiln__write(e, "%s    }\n", kiln__phase_counts(e, phase) ? "        count = other.count;\n" : "");
 }
 
 static void emit_combine(const kiln__emitter *e, uint32_t phase, const char *state) {
+    const kiln__inst_list *list = &e->reductions[phase];
     kiln__write(e, "    static KILN_MEMBER %s combine(const %s &a, const %s &b)\n    {\n        %s c;\n", state, state,
                 state, state);
-    for (uint32_t i = 0; i < e->ir->count; i++)
-        if (in_phase(e, i, phase))
-            kiln__write(
-                e, "        c.r%u = %s;\n", i,
-                kiln__spell_combine(e, &e->ir->insts[i], kiln__spell(e, "a.r%u", i), kiln__spell(e, "b.r%u", i)));
+    for (uint32_t r = 0; r < list->count; r++) {
+        const uint32_t i = list->at[r];
+        kiln__write(e, "        c.r%u = %s;\n", i,
+                    kiln__spell_combine(e, &e->ir->insts[i], kiln__spell(e, "a.r%u", i), kiln__spell(e, "b.r%u", i)));
+    }
     kiln__write(e, "%s        return c;\n    }\n",
                 kiln__phase_counts(e, phase) ? "        c.count = a.count + b.count;\n" : "");
 }
 
 static void emit_shuffle(const kiln__emitter *e, uint32_t phase, const char *state) {
+    const kiln__inst_list *list = &e->reductions[phase];
     kiln__write(e,
                 "    KILN_MEMBER %s shuffle(int lane_mask, kiln_u32 lanes) const\n    {\n"
                 "        %s other;\n",
                 state, state);
-    for (uint32_t i = 0; i < e->ir->count; i++)
-        if (in_phase(e, i, phase)) kiln__write(e, "        other.r%u = kiln_shuffle(r%u, lane_mask, lanes);\n", i, i);
+    for (uint32_t r = 0; r < list->count; r++)
+        kiln__write(e, "        other.r%u = kiln_shuffle(r%u, lane_mask, lanes);\n", list->at[r], list->at[r]);
     if (kiln__phase_counts(e, phase)) kiln__write(e, "        other.count = kiln_shuffle(count, lane_mask, lanes);\n");
     kiln__write(e, "        return other;\n    }\n");
 }
@@ -142,25 +103,6 @@ static void emit_accumulate(const kiln__emitter *e, uint32_t reduction, bool mas
     kiln__write(e, "            %s = %s;\n", r, kiln__spell_combine(e, inst, r, value));
 }
 
-/* The function that reduces a whole vector at once, as it is staged: the largest or the smallest of halves, whether any
- * or all of bools are true; or NULL. */
-static const char *find_vector_reduction(const kiln__emitter *e, uint32_t reduction, bool masked) {
-    const kiln__inst *inst = &e->ir->insts[reduction], *of = &e->ir->insts[inst->args[0]];
-    if (of->op != KILN__OP_INPUT || !e->element[inst->args[0]] || !e->schedule->staged[of->u.input]) return NULL;
-    const kiln__operand *operand = &e->problem->operands[of->u.input];
-    if (!operand->follows_rows) return NULL; /* loaded where an element of it is needed */
-    if (masked || e->rows_in_vectors) return NULL;
-    const bool halves = (operand->type == KILN_F16 || operand->type == KILN_BF16) && e->schedule->vector_width % 2 == 0;
-    const bool bools = operand->type == KILN_BOOL && e->schedule->vector_width % 4 == 0;
-    switch ((int)inst->op) {
-    case KILN__OP_REDUCE_MAX: return halves ? "kiln_vector_maximum" : bools ? "kiln_vector_any" : NULL;
-    case KILN__OP_REDUCE_MIN: return halves ? "kiln_vector_minimum" : bools ? "kiln_vector_all" : NULL;
-    case KILN__OP_REDUCE_ANY: return bools ? "kiln_vector_any" : NULL;
-    case KILN__OP_REDUCE_ALL: return bools ? "kiln_vector_all" : NULL;
-    }
-    return NULL;
-}
-
 static void emit_vector_reduction(const kiln__emitter *e, uint32_t reduction, const char *function) {
     const kiln__inst *inst = &e->ir->insts[reduction];
     const char *r = kiln__spell(e, "r%u", reduction);
@@ -168,26 +110,28 @@ static void emit_vector_reduction(const kiln__emitter *e, uint32_t reduction, co
     kiln__write(e, "        %s = %s;\n", r, kiln__spell_combine(e, inst, r, vector));
 }
 
+/* How many elements a vector adds to the phase's count. */
+static const char *spell_counted(const kiln__emitter *e) {
+    if (e->rows_in_vectors) return "1";
+    return e->schedule->peeled ? "N" : "span.high - span.low";
+}
+
 /* The work on a vector; masked: on one that overhangs the row. */
 static void emit_vector(const kiln__emitter *e, uint32_t phase, const char *name, bool masked) {
-    bool elements = false;
+    const kiln__inst_list *list = &e->reductions[phase];
+    uint32_t whole = 0; /* reductions of the vector as it is staged, without a loop over its elements */
     emit_head(e, name);
-    for (uint32_t i = 0; i < e->ir->count; i++) {
-        if (!in_phase(e, i, phase)) continue;
-        const char *function = find_vector_reduction(e, i, masked);
-        if (function)
-            emit_vector_reduction(e, i, function);
-        else
-            elements = true;
+    for (uint32_t r = 0; r < list->count; r++) {
+        const char *function = kiln__find_vector_reduction(e, list->at[r], masked);
+        if (function) emit_vector_reduction(e, list->at[r], function);
+        whole += function != NULL;
     }
-    if (elements) emit_elements(e);
-    for (uint32_t i = 0; i < e->ir->count; i++)
-        if (in_phase(e, i, phase) && !find_vector_reduction(e, i, masked)) emit_accumulate(e, i, masked);
-    kiln__write(e, "%s%s    }\n", elements ? "        }\n" : "",
-                !kiln__phase_counts(e, phase) ? ""
-                : e->rows_in_vectors          ? "        count += 1;\n"
-                : e->schedule->peeled         ? "        count += N;\n"
-                                              : "        count += span.high - span.low;\n");
+    if (whole < list->count) emit_elements(e);
+    for (uint32_t r = 0; r < list->count; r++)
+        if (!kiln__find_vector_reduction(e, list->at[r], masked)) emit_accumulate(e, list->at[r], masked);
+    if (whole < list->count) kiln__write(e, "        }\n");
+    if (kiln__phase_counts(e, phase)) kiln__write(e, "        count += %s;\n", spell_counted(e));
+    kiln__write(e, "    }\n");
 }
 
 /* Masks cost more than the work: vectors that are whole, all but a row's first and last, are apart. */
@@ -205,24 +149,6 @@ static void emit_vectors(const kiln__emitter *e, uint32_t phase) {
                    "        else\n            masked_vector(row, staged, col, span);\n    }\n");
 }
 
-/* What is to be known of a phase: the bytes of the phases before, and whether its columns are combined in order. */
-static const char *survey(kiln__emitter *e, uint32_t phase, int *before) {
-    bool ordered = false;
-    memset(e->needed, 0, e->ir->count * sizeof *e->needed);
-    memset(e->exact, 0, e->ir->count * sizeof *e->exact);
-    *before = e->schedule->online >= 0 && (int)phase > e->schedule->online; /* its count */
-    for (uint32_t i = 0; i < e->ir->count; i++) {
-        const kiln__inst *inst = &e->ir->insts[i];
-        if (inst->phase <= phase) *before += kiln__reduction_values(inst->op);
-        if (!in_phase(e, i, phase) || find_vector_reduction(e, i, e->schedule->masked)) continue;
-        need(e, inst->args[0]);
-        e->exact[inst->args[0]] |= inst->op != KILN__OP_REDUCE_SUM || !kiln__is_shifted_exp(e->ir, inst->args[0]);
-        ordered |= inst->op == KILN__OP_REDUCE_USER;
-    }
-    trace_exact(e);
-    return ordered ? "true" : "false";
-}
-
 /* What the rows of a vector carry, each apart, the count of elements once. */
 static void emit_rows(const kiln__emitter *e, uint32_t phase) {
     const bool counts = kiln__phase_counts(e, phase);
@@ -237,94 +163,98 @@ static void emit_rows(const kiln__emitter *e, uint32_t phase) {
                 counts ? "        if (of_row.count != 0) count = of_row.count; /* of a row that there is */\n" : "");
 }
 
+/* Bytes that a block's results of the phases up to this one have, in the workspace. */
+static int bytes_of_results(const kiln__emitter *e, uint32_t phase) {
+    int values = e->schedule->online >= 0 && (int)phase > e->schedule->online; /* its count */
+    for (uint32_t i = 0; i < e->ir->count; i++)
+        if (e->ir->insts[i].phase <= phase) values += kiln__reduction_values(e->ir->insts[i].op);
+    return 8 * values;
+}
+
+static bool is_ordered(const kiln__emitter *e, uint32_t phase) {
+    for (uint32_t r = 0; r < e->reductions[phase].count; r++)
+        if (e->ir->insts[e->reductions[phase].at[r]].op == KILN__OP_REDUCE_USER) return true;
+    return false;
+}
+
+/* What a phase carries of one row of a vector. */
+static void emit_state(const kiln__emitter *e, uint32_t phase, const char *state) {
+    kiln__write(e, "struct %s {\n    static constexpr bool ordered = %s;\n", state,
+                is_ordered(e, phase) ? "true" : "false");
+    emit_fields(e, phase);
+    emit_copy(e, phase, state);
+    emit_combine(e, phase, state);
+    emit_shuffle(e, phase, state);
+    kiln__write(e, "};\n");
+}
+
+/* The phase's number and place in the workspace, where blocks exchange its results. */
+static void emit_exchange(const kiln__emitter *e, uint32_t phase) {
+    if (e->schedule->splits == 1 && e->schedule->blocks_per_row == 1) return;
+    kiln__write(e,
+                "    /* before: bytes of each block's results of the phases before */\n"
+                "    static constexpr int exchange = %u, before = %d;\n",
+                phase, bytes_of_results(e, phase));
+}
+
+static void emit_phase_of_row(const kiln__emitter *e, uint32_t phase) {
+    const char *state = kiln__spell(e, "kiln_phase%u", phase);
+    kiln__write(e, "    static constexpr bool ordered = %s;\n", is_ordered(e, phase) ? "true" : "false");
+    emit_sharing(e, false);
+    emit_exchange(e, phase);
+    emit_fields(e, phase);
+    emit_vectors(e, phase);
+    emit_combine(e, phase, state);
+    emit_shuffle(e, phase, state);
+}
+
+static void emit_phase_of_rows(const kiln__emitter *e, uint32_t phase, const char *state) {
+    kiln__write(e, "    typedef %s state;\n    state at[KILN_VECTOR_WIDTH];\n", state);
+    emit_sharing(e, false);
+    emit_exchange(e, phase);
+    emit_rows(e, phase);
+    emit_vectors(e, phase);
+}
+
 void kiln__emit_phase(kiln__emitter *e, uint32_t phase) {
-    int before;
-    const char *ordered = survey(e, phase, &before);
-    const char *state = kiln__spell(e, e->rows_in_vectors ? "kiln_state%u" : "kiln_phase%u", phase);
-    if (e->rows_in_vectors) { /* one for each row of a vector */
-        kiln__write(e, "struct %s {\n    static constexpr bool ordered = %s;\n", state, ordered);
-        emit_fields(e, phase);
-        emit_copy(e, phase, state);
-        emit_combine(e, phase, state);
-        emit_shuffle(e, phase, state);
-        kiln__write(e, "};\n");
-    }
+    const char *state = kiln__spell(e, "kiln_state%u", phase);
+    kiln__need_phase(e, phase);
+    if (e->rows_in_vectors) emit_state(e, phase, state);
     kiln__write(e,
                 "/* Phase %u: the reductions combined together, in one exchange. */\n"
                 "struct kiln_phase%u {\n",
                 phase, phase);
     if (e->rows_in_vectors)
-        kiln__write(e, "    typedef %s state;\n    state at[KILN_VECTOR_WIDTH];\n", state);
+        emit_phase_of_rows(e, phase, state);
     else
-        kiln__write(e, "    static constexpr bool ordered = %s;\n", ordered);
-    emit_sharing(e, false);
-    if (e->schedule->splits > 1 || e->schedule->blocks_per_row > 1)
-        kiln__write(e,
-                    "    /* before: bytes of each block's results of the phases before */\n"
-                    "    static constexpr int exchange = %u, before = %d;\n",
-                    phase, 8 * before);
-    (e->rows_in_vectors ? emit_rows : emit_fields)(e, phase);
-    emit_vectors(e, phase);
-    if (!e->rows_in_vectors) {
-        emit_combine(e, phase, state);
-        emit_shuffle(e, phase, state);
-    }
+        emit_phase_of_row(e, phase);
     kiln__write(e, "};\n\n");
 }
 
 /* ---- outputs ---- */
 
-/* Whether there are any, and what they need. */
-static bool survey_outputs(kiln__emitter *e) {
-    bool any = false;
-    memset(e->needed, 0, e->ir->count * sizeof *e->needed);
-    memset(e->exact, 0, e->ir->count * sizeof *e->exact);
-    for (int o = e->inputs; o < e->tensors; o++) {
-        if (!e->problem->operands[o].per_element) continue;
-        any = true;
-        need(e, e->ir->outputs[o - e->inputs]);
-        e->exact[e->ir->outputs[o - e->inputs]] = !e->narrow;
-    }
-    trace_exact(e);
-    return any;
-}
-
-/* Those of which nothing is to be exact: what each loop needs is found without folding. */
-void kiln__fold_exponentials(kiln__emitter *e) {
-    int before;
-    for (uint32_t i = 0; i < e->ir->count && e->narrow; i++) {
-        bool fold = e->element[i] && kiln__is_divided_exp(e->ir, i);
-        for (uint32_t p = 0; p < e->ir->phase_count && fold; p++) {
-            survey(e, p, &before);
-            fold = !e->exact[i];
-        }
-        fold = fold && survey_outputs(e) && !e->exact[i];
-        if (!fold) continue;
-        e->folded[i] = true;
-        e->centre[e->ir->insts[e->ir->insts[i].args[0]].args[1]] = true;
-    }
-}
-
 bool kiln__emit_finish(kiln__emitter *e) {
-    const uint32_t *outputs = e->ir->outputs;
-    if (!survey_outputs(e)) return false;
+    const kiln__operand_list *list = &e->column_outputs;
+    if (!list->count) return false;
+    kiln__need_outputs(e);
     kiln__write(e, "/* The outputs that have columns. */\nstruct kiln_finish {\n");
     emit_sharing(e, e->schedule->transpose_width > 0);
-    for (int o = e->inputs; o < e->tensors; o++)
-        if (e->schedule->transpose_width && e->schedule->transposed[o])
-            kiln__write(e, "    %s lines_%s[KILN_TRANSPOSE_WIDTH];\n", e->vector[o], e->name[o]);
+    for (int i = 0; i < list->count; i++)
+        if (e->schedule->transpose_width && e->schedule->transposed[list->at[i]])
+            kiln__write(e, "    %s lines_%s[KILN_TRANSPOSE_WIDTH];\n", e->vector[list->at[i]], e->name[list->at[i]]);
     emit_head(e, "vector");
-    for (int o = e->inputs; o < e->tensors; o++)
-        if (e->problem->operands[o].per_element)
-            kiln__write(e, "        %s y%d[%s];\n", kiln__cxx_ctype(e->ir->insts[outputs[o - e->inputs]].type),
-                        o - e->inputs, e->width);
+    for (int i = 0; i < list->count; i++) {
+        const int y = list->at[i] - e->inputs;
+        kiln__write(e, "        %s y%d[%s];\n", kiln__cxx_ctype(e->ir->insts[e->ir->outputs[y]].type), y, e->width);
+    }
     emit_elements(e);
-    for (int o = e->inputs; o < e->tensors; o++)
-        if (e->problem->operands[o].per_element)
-            kiln__write(e, "            y%d[j] = %s;\n", o - e->inputs, kiln__spell_value(e, outputs[o - e->inputs]));
+    for (int i = 0; i < list->count; i++) {
+        const int y = list->at[i] - e->inputs;
+        kiln__write(e, "            y%d[j] = %s;\n", y, kiln__spell_value(e, e->ir->outputs[y]));
+    }
     kiln__write(e, "        }\n");
-    for (int o = e->inputs; o < e->tensors; o++)
-        if (e->problem->operands[o].per_element) kiln__emit_put(e, o, kiln__spell(e, "y%d", o - e->inputs));
+    for (int i = 0; i < list->count; i++)
+        kiln__emit_put(e, list->at[i], kiln__spell(e, "y%d", list->at[i] - e->inputs));
     kiln__write(e, "    }\n};\n\n");
     return true;
 }

@@ -31,85 +31,6 @@ void kiln__emit_arguments(const kiln__emitter *e) {
     kiln__write(e, "};\n\n");
 }
 
-/* c0, c1, ...: the coordinates of `index` along the outer dimensions. */
-static void emit_coordinates(const kiln__emitter *e, const char *index) {
-    bool wide = e->problem->wide;
-    const char *type = wide ? "kiln_i64" : "kiln_u32";
-    int last = e->problem->outer_rank - 1;
-    kiln__write(e, "    const %s q%d = (%s)%s;\n", type, last, type, index);
-    for (int d = last; d > 0; d--) {
-        kiln__write(e,
-                    wide ? "    const %s q%d = q%d / args.extent%d, "
-                         : "    const %s q%d = kiln_divide(q%d, args.extent%d), ",
-                    type, d - 1, d, d);
-        kiln__write(e, "c%d = q%d - q%d * args.extent%d%s;\n", d, d, d - 1, d, wide ? "" : ".divisor");
-    }
-}
-
-static void emit_strided_sum(const kiln__emitter *e, int o) {
-    for (int d = 0; d < e->problem->outer_rank; d++)
-        if (e->problem->operands[o].outer_strides[d])
-            kiln__write(e, " + %s%d * args.stride%d_%s", d ? "c" : "q", d, d, e->name[o]);
-}
-
-/* Of a column of the reduced dimensions, whose extents are constants. */
-static void emit_stepped_sum(const kiln__emitter *e, int o) {
-    const kiln__problem *p = e->problem;
-    int64_t below = 1;
-    for (int d = p->inner_rank - 1; d >= 0; below *= p->inner[d--]) {
-        int64_t stride = p->operands[o].inner_strides[d];
-        if (!stride) continue;
-        kiln__write(e, " + (kiln_i64)(col");
-        if (below > 1) kiln__write(e, " / %" PRId64, below);
-        if (d > 0) kiln__write(e, " %% %" PRId64, p->inner[d]);
-        kiln__write(e, ")");
-        if (stride != 1) kiln__write(e, " * args.step%d_%s", d, e->name[o]);
-    }
-}
-
-bool kiln__has_offset(const kiln__emitter *e, int o) {
-    const kiln__operand *operand = &e->problem->operands[o];
-    return operand->per_element && !(e->flat ? operand->linear : operand->contiguous_columns);
-}
-
-/* kiln_offset_<operand>: where an element of the flat array, or a column of a row, lies in a tensor. */
-static void emit_offset(const kiln__emitter *e, int o) {
-    kiln__write(e, "KILN_DEVICE kiln_i64 kiln_offset_%s(const kiln_arguments &args, kiln_index %s)\n{\n", e->name[o],
-                e->flat ? "index" : "col");
-    if (e->flat) emit_coordinates(e, "index");
-    kiln__write(e, "    return 0");
-    if (e->flat)
-        emit_strided_sum(e, o);
-    else
-        emit_stepped_sum(e, o);
-    kiln__write(e, ";\n}\n\n");
-}
-
-/* kiln_crossing_<operand>: where the elements of a vector of the flat array lie in a tensor. */
-static void emit_crossing(const kiln__emitter *e, int o) {
-    const kiln__problem *p = e->problem;
-    const int last = p->outer_rank - 1;
-    const bool straight = !last || p->outer[last] % e->schedule->vector_width == 0;
-    kiln__write(e, "KILN_DEVICE kiln_crossing kiln_crossing_%s(const kiln_arguments &args, kiln_index index)\n{\n",
-                e->name[o]);
-    emit_coordinates(e, "index");
-    kiln__write(e, "    const kiln_i64 here = 0");
-    emit_strided_sum(e, o);
-    kiln__write(e, ";\n");
-    if (straight && !e->schedule->shifted[o]) {
-        kiln__write(e, "    return {here, 0, 0, 2 * KILN_VECTOR_WIDTH};\n}\n\n");
-        return;
-    }
-    kiln__write(e, "    const kiln_index left = args.extent%d%s - c%d;\n", last, p->wide ? "" : ".divisor", last);
-    if (straight)
-        kiln__write(e, "    const kiln_i64 there = 0;\n");
-    else
-        kiln__write(e,
-                    "    const kiln_i64 there = left < KILN_VECTOR_WIDTH ? kiln_offset_%s(args, index + left) : 0;\n",
-                    e->name[o]);
-    kiln__write(e, "    return {here, there, kiln_clip(c%d), kiln_clip(left)};\n}\n\n", last);
-}
-
 /* row.in_x = args.in_x + where the row, or run i of rows, starts in it. */
 static void emit_place(const kiln__emitter *e, int o) {
     const kiln__operand *operand = &e->problem->operands[o];
@@ -117,7 +38,7 @@ static void emit_place(const kiln__emitter *e, int o) {
     bool position = o >= e->tensors;
     kiln__write(e, "    row.%s%s = %s%s", name, run, position ? "0" : "args.", position ? "" : name);
     if (!e->flat && !operand->linear)
-        emit_strided_sum(e, o);
+        kiln__emit_strided_sum(e, o);
     else if (!e->flat && !kiln__stride_is_constant(e->problem, operand->row_stride))
         kiln__write(e, " + row.index%s * args.row_%s", run, name);
     else if (!e->flat && operand->row_stride)
@@ -143,7 +64,7 @@ static void emit_row_values(const kiln__emitter *e, uint32_t phase) {
     if (e->rows_in_vectors) kiln__write(e, "    }\n");
 }
 
-/* The row's ranks: where it lies, its values; `many` follows the names of those that each run of rows has, `each` of
+/* The row's members: where it lies, its values; `many` follows the names of those that each run of rows has, `each` of
  * those that each row has. */
 static void emit_members(const kiln__emitter *e, const char *many, const char *each) {
     if (e->schedule->evict_first_rows) kiln__write(e, "    kiln_u64 policy; /* of what is read once */\n");
@@ -189,93 +110,100 @@ static void emit_misalignment(const kiln__emitter *e) {
     while (!e->schedule->access[key]) key++;
     kiln__write(e, "KILN_DEVICE int kiln_shift(const kiln_arguments &args, kiln_i64 row, int rank)\n{\n");
     const bool strided = !p->operands[key].linear;
-    if (strided) emit_coordinates(e, "row");
+    if (strided) kiln__emit_coordinates(e, "row");
     kiln__write(e, "    return (int)((rank * args.step0_%s%s", e->name[key], strided ? "" : " + row");
-    if (strided) emit_strided_sum(e, key);
+    if (strided) kiln__emit_strided_sum(e, key);
     kiln__write(e, ") & (KILN_VECTOR_WIDTH - 1));\n}\n\n");
 }
 
-/* Of the first input that has rows side by side: how many are 64 KB, and how many elements lie from column to column.
- * Blocks of more threads would lack the registers (sums of f32 over 1,500 rows: 0.95 and 0.65). */
+/* Rows that tiles alternate by, and how many elements lie from column to column. */
 static void emit_pitch(const kiln__emitter *e) {
-    const kiln__problem *p = e->problem;
-    int o = 0;
-    while (o < e->inputs && !(e->schedule->staged[o] && e->schedule->access[o])) o++;
-    if (o == e->inputs || e->schedule->threads > 256 || p->inner_rank != 1 || p->operands[o].inner_strides[0] < 2)
-        return;
-    kiln__write(e, "#define KILN_NEAR %d\n", 65536 / (int)kiln_type_size(p->operands[o].type));
+    kiln__write(e, "#define KILN_NEAR %d\n", e->schedule->alternating_rows);
     kiln__write(e, "KILN_DEVICE kiln_i64 kiln_pitch(const kiln_arguments &args) { return args.step0_%s; }\n\n",
-                e->name[o]);
+                e->name[e->schedule->alternating_input]);
 }
 
 /* kiln_run_<operand>: where the first column of a row is. */
-static void emit_runs(const kiln__emitter *e) {
-    for (int o = 0; o < e->tensors; o++) {
-        if (!kiln__is_in_tile(e->problem, e->schedule, o)) continue;
-        const kiln__operand *operand = &e->problem->operands[o];
-        kiln__write(e, "KILN_DEVICE %s%s *kiln_run_%s(const kiln_arguments &args, kiln_i64 row)\n{\n",
-                    operand->output ? "" : "const ", e->type[o], e->name[o]);
-        if (!operand->linear) emit_coordinates(e, "row");
-        kiln__write(e, "    return args.%s", e->name[o]);
-        if (operand->linear)
-            kiln__write(e, " + row");
-        else
-            emit_strided_sum(e, o);
-        kiln__write(e, ";\n}\n\n");
-    }
+static void emit_run(const kiln__emitter *e, int o) {
+    const kiln__operand *operand = &e->problem->operands[o];
+    kiln__write(e, "KILN_DEVICE %s%s *kiln_run_%s(const kiln_arguments &args, kiln_i64 row)\n{\n",
+                operand->output ? "" : "const ", e->type[o], e->name[o]);
+    if (!operand->linear) kiln__emit_coordinates(e, "row");
+    kiln__write(e, "    return args.%s", e->name[o]);
+    if (operand->linear)
+        kiln__write(e, " + row");
+    else
+        kiln__emit_strided_sum(e, o);
+    kiln__write(e, ";\n}\n\n");
 }
 
-void kiln__emit_row(const kiln__emitter *e) {
-    if (e->schedule->misaligned || e->schedule->transposes)
-        kiln__write(e, "typedef %s kiln_count; /* rows, elements */\n", e->problem->wide ? "kiln_i64" : "kiln_u32");
-    for (int o = 0; o < e->operands; o++)
-        if (kiln__has_offset(e, o)) emit_offset(e, o);
-    for (int o = 0; o < e->tensors; o++)
-        if (e->schedule->crossing[o]) emit_crossing(e, o);
-    if (e->rows_in_vectors) {
-        kiln__write(e, "/* A vector of rows, in runs that lie side by side: where they lie in each tensor, and the "
-                       "values each has one of. */\n"
-                       "struct kiln_row {\n    const kiln_arguments &args;\n"
-                       "    int chunk;\n    kiln_i64 index[KILN_RUNS];\n"
-                       "    int count[KILN_RUNS]; /* rows of the run that there are */\n");
-        if (e->schedule->misaligned)
-            kiln__write(e, "    int offset; /* from the block's first row to the vector's, which may be before it */\n"
-                           "    kiln_u32 there; /* a bit for each row of the vector that there is */\n");
-        if (e->schedule->tile_rows) {
-            kiln__write(e, "    kiln_i64 first; /* row of the tile */\n    int rows; /* of the tile */\n"
-                           "    int tile[KILN_RUNS]; /* where the rows begin in the tile, elements */\n");
-            for (int o = 0; o < e->tensors; o++)
-                if (kiln__is_in_tile(e->problem, e->schedule, o))
-                    kiln__write(e, "    %s *tile_%s;\n", e->type[o], e->name[o]);
-        }
-        emit_members(e, "[KILN_RUNS]", "[KILN_VECTOR_WIDTH]");
-        kiln__write(e, "    KILN_MEMBER kiln_row(const kiln_arguments &a) : args(a) {}\n};\n\n");
-        const int last = e->problem->outer_rank - 1;
-        if (e->schedule->misaligned) {
-            emit_count(e, "kiln_kept_rows", last < 1 ? "args.rows" : spell_extent(e, last));
-            emit_misalignment(e);
-        }
-        if (e->schedule->tile_rows) emit_runs(e);
-        if (kiln__schedule_clusters(e->schedule) && !e->schedule->misaligned) emit_pitch(e);
-        return;
+static void emit_runs(const kiln__emitter *e, const kiln__operand_list *list) {
+    for (int i = 0; i < list->count; i++) emit_run(e, list->at[i]);
+}
+
+static void emit_tile_pointers(const kiln__emitter *e, const kiln__operand_list *list) {
+    for (int i = 0; i < list->count; i++)
+        kiln__write(e, "    %s *tile_%s;\n", e->type[list->at[i]], e->name[list->at[i]]);
+}
+
+/* What a vector of rows knows of the tile that holds it. */
+static void emit_tile_members(const kiln__emitter *e) {
+    kiln__write(e, "    kiln_i64 first; /* row of the tile */\n    int rows; /* of the tile */\n"
+                   "    int tile[KILN_RUNS]; /* where the rows begin in the tile, elements */\n");
+    emit_tile_pointers(e, &e->staged);
+    emit_tile_pointers(e, &e->column_outputs);
+}
+
+static void emit_vector_of_rows(const kiln__emitter *e) {
+    const kiln__schedule *s = e->schedule;
+    const int last = e->problem->outer_rank - 1;
+    kiln__write(e, "/* A vector of rows, in runs that lie side by side: where they lie in each tensor, and the "
+                   "values each has one of. */\n"
+                   "struct kiln_row {\n    const kiln_arguments &args;\n"
+                   "    int chunk;\n    kiln_i64 index[KILN_RUNS];\n"
+                   "    int count[KILN_RUNS]; /* rows of the run that there are */\n");
+    if (s->misaligned)
+        kiln__write(e, "    int offset; /* from the block's first row to the vector's, which may be before it */\n"
+                       "    kiln_u32 there; /* a bit for each row of the vector that there is */\n");
+    if (s->tile_rows) emit_tile_members(e);
+    emit_members(e, "[KILN_RUNS]", "[KILN_VECTOR_WIDTH]");
+    kiln__write(e, "    KILN_MEMBER kiln_row(const kiln_arguments &a) : args(a) {}\n};\n\n");
+    if (s->misaligned) {
+        emit_count(e, "kiln_kept_rows", last < 1 ? "args.rows" : spell_extent(e, last));
+        emit_misalignment(e);
     }
+    if (s->tile_rows) {
+        emit_runs(e, &e->staged);
+        emit_runs(e, &e->column_outputs);
+    }
+    if (s->alternating_rows) emit_pitch(e);
+}
+
+static void emit_one_row(const kiln__emitter *e) {
+    const kiln__schedule *s = e->schedule;
     kiln__write(e,
                 "/* %s: where it lies%s, and the values it has one of. */\n"
                 "struct kiln_row {\n    const kiln_arguments &args;\n    kiln_i64 index;\n",
                 e->flat ? "The whole array" : "One row", e->flat ? "" : " in each tensor");
-    if (e->one_address) kiln__write(e, "    kiln_index first; /* column of the thread's first vector */\n");
-    if (e->schedule->peeled) kiln__write(e, "    int head; /* column of the first vector */\n");
-    if (e->schedule->masked && !e->flat)
+    if (s->first_column) kiln__write(e, "    kiln_index first; /* column of the thread's first vector */\n");
+    if (s->peeled) kiln__write(e, "    int head; /* column of the first vector */\n");
+    if (s->masked && !e->flat)
         kiln__write(e, "    int shift; /* elements of the first vector that belong to the row before */\n");
-    if (e->schedule->staging == KILN__STAGING_TILE)
-        kiln__write(e, "    int tile; /* the row's first element in the tile */\n");
-    if (e->schedule->transposes)
+    if (s->staging == KILN__STAGING_TILE) kiln__write(e, "    int tile; /* the row's first element in the tile */\n");
+    if (s->transposes)
         kiln__write(e, "    kiln_i64 spacing; /* vectors of the tile, in elements; the first is at index */\n"
                        "    kiln_i64 before, behind; /* vectors, of any thread, before the first; from it on */\n"
                        "    int down; /* vectors that there are */\n");
     emit_members(e, "", "");
     kiln__write(e, "    KILN_MEMBER kiln_row(const kiln_arguments &a, kiln_i64 i) : args(a), index(i) {}\n};\n\n");
-    if (e->schedule->transposes) emit_transpose(e);
+    if (s->transposes) emit_transpose(e);
+}
+
+void kiln__emit_row(const kiln__emitter *e) {
+    if (e->schedule->misaligned || e->schedule->transposes)
+        kiln__write(e, "typedef %s kiln_count; /* rows, elements */\n", e->problem->wide ? "kiln_i64" : "kiln_u32");
+    kiln__emit_offsets(e);
+    (e->rows_in_vectors ? emit_vector_of_rows : emit_one_row)(e);
 }
 
 /* Vectors of the inputs of one value per row. */
@@ -292,24 +220,37 @@ static void emit_row_inputs(const kiln__emitter *e) {
     }
 }
 
-void kiln__emit_begin(const kiln__emitter *e) {
+/* Where the row, or each run of rows, lies in each tensor. */
+static void emit_places(const kiln__emitter *e) {
     bool coordinates = false;
     for (int o = 0; o < e->operands; o++) coordinates |= !e->flat && !e->problem->operands[o].linear;
+    if (coordinates) kiln__emit_coordinates(e, e->rows_in_vectors ? "row.index[i]" : "row.index");
+    for (int o = 0; o < e->operands; o++) emit_place(e, o);
+}
+
+/* What follows from where a row begins in a vector. */
+static void emit_phase_of_row(const kiln__emitter *e) {
+    const kiln__schedule *s = e->schedule;
+    if (s->masked && !e->flat)
+        kiln__write(e, "    row.shift = (int)(row.index * %d & (KILN_VECTOR_WIDTH - 1));\n", s->row_phase);
+    if (s->peeled) kiln__write(e, "    row.head = (int)(row.index * -%d & (KILN_VECTOR_WIDTH - 1));\n", s->row_phase);
+    if (s->first_column) kiln__write(e, "    row.first = kiln_column_of(row, 0);\n");
+}
+
+void kiln__emit_begin(const kiln__emitter *e) {
     kiln__write(e, "%s void kiln_begin(kiln_row &row)\n{\n    const kiln_arguments &args = row.args;\n",
                 kiln__vectors_are_called(e) ? "KILN_CALL" : "KILN_DEVICE");
     if (e->schedule->evict_first_rows)
         kiln__write(e, "    row.policy = kiln_policy(args.rows <= %" PRId64 ");\n", e->schedule->evict_first_rows);
-    if (e->rows_in_vectors) kiln__write(e, "#pragma unroll\n    for (int i = 0; i < KILN_RUNS; ++i) {\n");
-    if (coordinates) emit_coordinates(e, e->rows_in_vectors ? "row.index[i]" : "row.index");
-    for (int o = 0; o < e->operands; o++) emit_place(e, o);
     if (e->rows_in_vectors) {
+        kiln__write(e, "#pragma unroll\n    for (int i = 0; i < KILN_RUNS; ++i) {\n");
+        emit_places(e);
         kiln__write(e, "    }\n%s", e->schedule->misaligned ? "    row.index[0] += row.offset;\n" : "");
         emit_row_inputs(e);
-    } else if (e->schedule->masked && !e->flat)
-        kiln__write(e, "    row.shift = (int)(row.index * %d & (KILN_VECTOR_WIDTH - 1));\n", e->schedule->row_phase);
-    if (e->schedule->peeled)
-        kiln__write(e, "    row.head = (int)(row.index * -%d & (KILN_VECTOR_WIDTH - 1));\n", e->schedule->row_phase);
-    if (e->one_address) kiln__write(e, "    row.first = kiln_column_of(row, 0);\n");
+    } else {
+        emit_places(e);
+        emit_phase_of_row(e);
+    }
     emit_row_values(e, 0);
     kiln__write(e, "}\n\n");
 }

@@ -42,10 +42,10 @@ static void emit_copy(const kiln__emitter *e, int o) {
 
 /* "fill" or "drain": all inputs that stay with the row, or all outputs that have columns. */
 static void emit_copies(const kiln__emitter *e, bool outputs) {
+    const kiln__operand_list *list = outputs ? &e->column_outputs : &e->staged;
     kiln__write(e, "    static KILN_MEMBER void %s(const kiln_arguments &args, kiln_i64 first, int rows)\n    {\n",
                 outputs ? "drain" : "fill");
-    for (int o = outputs ? e->inputs : 0; o < (outputs ? e->tensors : e->inputs); o++)
-        if (outputs ? e->problem->operands[o].per_element : e->schedule->staged[o]) emit_copy(e, o);
+    for (int i = 0; i < list->count; i++) emit_copy(e, list->at[i]);
     kiln__write(e, "    }\n");
 }
 
@@ -57,12 +57,12 @@ const char *kiln__spell_tile_place(const kiln__emitter *e, int o) {
 
 /* recall, of what belongs to the row; recall_shared. */
 static void emit_recall(const kiln__emitter *e, bool shared) {
+    const kiln__operand_list *list = shared ? &e->staged_shared : &e->staged_own;
     kiln__write(e, "    KILN_MEMBER void recall%s(const kiln_row &row, kiln_index col, const kiln_span &span)\n    {\n",
                 shared ? "_shared" : "");
-    for (int o = 0; o < e->inputs; o++)
-        if (e->schedule->staged[o] && is_shared(e, o) == shared)
-            kiln__write(e, "        kiln_tile_recall%s(%s, %s, span);\n", shared && e->schedule->masked ? "_apart" : "",
-                        e->name[o], kiln__spell_tile_place(e, o));
+    for (int i = 0; i < list->count; i++)
+        kiln__write(e, "        kiln_tile_recall%s(%s, %s, span);\n", shared && e->schedule->masked ? "_apart" : "",
+                    e->name[list->at[i]], kiln__spell_tile_place(e, list->at[i]));
     kiln__write(e, "    }\n");
 }
 

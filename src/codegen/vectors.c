@@ -5,57 +5,6 @@
 #include "codegen/emitter.h"
 #include "schedule/access.h"
 
-/* How far the element at `column` is from the row's start: "col". */
-static const char *spell_offset(const kiln__emitter *e, int o, const char *column) {
-    const kiln__operand *operand = &e->problem->operands[o];
-    if (!operand->per_element) return "0";
-    if (!kiln__has_offset(e, o)) return column;
-    return kiln__spell(e, "kiln_offset_%s(row.args, %s)", e->name[o], column);
-}
-
-/* Where rows are not in vectors: the address of the element at `column`. The threads of a grid, which have two rows,
- * lack the registers for one that serves all steps. */
-static const char *spell_address(const kiln__emitter *e, int o, const char *column) {
-    const bool tensor = o < e->tensors && e->problem->operands[o].per_element; /* not a position */
-    if (e->one_address && e->schedule->group != KILN__GROUP_GRID && tensor && !kiln__has_offset(e, o))
-        return kiln__spell(e, "kiln_at(row, row.%s, %s)", e->name[o], column);
-    return kiln__spell(e, "row.%s + %s", e->name[o], spell_offset(e, o, column));
-}
-
-const char *kiln__spell_vector_address(const kiln__emitter *e, int o) {
-    if (!e->rows_in_vectors) return spell_address(e, o, "col");
-    return kiln__spell(e, "row.%s, %s", e->name[o], spell_offset(e, o, "col"));
-}
-
-const char *kiln__spell_row_step(const kiln__emitter *e, int o, const char *rows) {
-    const kiln__operand *operand = &e->problem->operands[o];
-    int last = e->problem->outer_rank - 1;
-    int64_t stride = operand->linear || last < 0 ? operand->row_stride : operand->outer_strides[last];
-    if (!stride) return "";
-    if (stride == 1) return kiln__spell(e, " + %s", rows);
-    if (!operand->linear) return kiln__spell(e, " + %s * row.args.stride%d_%s", rows, last, e->name[o]);
-    if (!kiln__stride_is_constant(e->problem, stride))
-        return kiln__spell(e, " + %s * row.args.row_%s", rows, e->name[o]);
-    return kiln__spell(e, " + %s * %" PRId64, rows, stride);
-}
-
-/* " + j * row.args.stride1_in_x": how far elements of a run lie apart. */
-static const char *spell_run_step(const kiln__emitter *e, int o) {
-    const int last = e->problem->outer_rank - 1;
-    if (!e->problem->operands[o].outer_strides[last]) return "";
-    return kiln__spell(e, " + j * row.args.stride%d_%s", last, e->name[o]);
-}
-
-const char *kiln__spell_element_address(const kiln__emitter *e, int o, const char *column) {
-    const bool near = !column && e->schedule->transposes && kiln__has_offset(e, o); /* in the same run */
-    if (!column) column = e->rows_in_vectors || near ? "col" : "(col + j)";
-    if (near) return kiln__spell(e, "%s%s", spell_address(e, o, column), spell_run_step(e, o));
-    if (!e->rows_in_vectors) return spell_address(e, o, column);
-    const char *offset = spell_offset(e, o, column);
-    return kiln__spell(e, "row.%s[%s] + %s%s", e->name[o], e->schedule->run_rows == 1 ? "j" : "j / KILN_RUN_ROWS",
-                       offset, e->schedule->run_rows == 1 ? "" : kiln__spell_row_step(e, o, "j % KILN_RUN_ROWS"));
-}
-
 /* The part of a vector that is loaded: where vectors overhang rows, more than its row's. */
 static const char *spell_loaded(const kiln__emitter *e, int o) {
     const kiln__operand *operand = &e->problem->operands[o];
@@ -65,28 +14,17 @@ static const char *spell_loaded(const kiln__emitter *e, int o) {
 
 static const char *rows_suffix(const kiln__emitter *e) { return e->rows_in_vectors ? "_rows" : ""; }
 
-/* Of a vector that crosses runs: its elements' places, and how far they lie apart. */
-static const char *spell_crossing(const kiln__emitter *e, int o) {
-    return kiln__spell(e, "kiln_crossing_%s(row.args, col)", e->name[o]);
-}
-
-static const char *spell_run_stride(const kiln__emitter *e, int o) {
-    const int last = e->problem->outer_rank - 1;
-    const int64_t stride = e->problem->operands[o].outer_strides[last];
-    return stride == 0 ? "0" : stride == 1 ? "1" : kiln__spell(e, "row.args.stride%d_%s", last, e->name[o]);
-}
-
 static void emit_crossing_fetch(const kiln__emitter *e, int o, const char *indent) {
     const char *name = e->name[o];
     const int64_t stride = e->problem->operands[o].outer_strides[e->problem->outer_rank - 1];
     if (e->schedule->shifted[o])
         kiln__write(e, "%skiln_fetch_shifted<%d>(%s, row.%s, %s, span);\n", indent, e->schedule->access[o], name, name,
-                    spell_crossing(e, o));
+                    kiln__spell_crossing(e, o));
     else if (!stride)
-        kiln__write(e, "%skiln_fetch_same(%s, row.%s, %s, span);\n", indent, name, name, spell_crossing(e, o));
+        kiln__write(e, "%skiln_fetch_same(%s, row.%s, %s, span);\n", indent, name, name, kiln__spell_crossing(e, o));
     else
         kiln__write(e, "%skiln_fetch_crossing<%d>(%s, row.%s, %s, %s, span);\n", indent, e->schedule->run[o], name,
-                    name, spell_crossing(e, o), spell_run_stride(e, o));
+                    name, kiln__spell_crossing(e, o), kiln__spell_run_stride(e, o));
 }
 
 /* `how` ends the name of the function that fetches whole vectors. */
@@ -153,8 +91,8 @@ void kiln__emit_put(const kiln__emitter *e, int o, const char *values) {
     else if (e->rows_in_vectors && e->schedule->transposed[o])
         emit_put_lines(e, o);
     else if (e->schedule->crossing[o])
-        kiln__write(e, "        kiln_put_crossing(%s, row.%s, %s, %s, span);\n", name, name, spell_crossing(e, o),
-                    spell_run_stride(e, o));
+        kiln__write(e, "        kiln_put_crossing(%s, row.%s, %s, %s, span);\n", name, name, kiln__spell_crossing(e, o),
+                    kiln__spell_run_stride(e, o));
     else if (access)
         kiln__write(e, "        kiln_put%s<%d>(%s, %s, span);\n", rows_suffix(e), access, name,
                     kiln__spell_vector_address(e, o));
@@ -167,12 +105,12 @@ void kiln__emit_put(const kiln__emitter *e, int o, const char *values) {
 }
 
 /* copy: a vector into its place. */
-static void emit_shared_copy(const kiln__emitter *e, int o, int64_t offset) {
+static void emit_shared_copy(const kiln__emitter *e, int o) {
     const char *vector = e->vector[o];
     kiln__write(e,
                 "        {\n"
-                "            %s *to = reinterpret_cast<%s *>(shared + %" PRId64 ") + slot;\n",
-                vector, vector, offset);
+                "            %s *to = reinterpret_cast<%s *>(shared + %d) + slot;\n",
+                vector, vector, e->schedule->tile_offset[o]);
     if (e->schedule->access[o])
         kiln__write(e, "            kiln_fetch%s_async<%d>(to, %s, %s);\n", rows_suffix(e), e->schedule->access[o],
                     kiln__spell_vector_address(e, o), spell_loaded(e, o));
@@ -186,41 +124,33 @@ static void emit_shared_copy(const kiln__emitter *e, int o, int64_t offset) {
 /* load_invariants: what all rows share; in_flight of number I of those inputs. */
 static void emit_load_invariants(const kiln__emitter *e) {
     const bool in_flight = e->schedule->rows_in_flight;
-    int number = 0;
     kiln__write(e,
                 "    %sKILN_MEMBER void load_invariants(const kiln_row &row, kiln_index col, const kiln_span &span)\n"
                 "    {\n",
                 in_flight ? "template <int I> " : "");
-    for (int o = 0; o < e->inputs; o++) {
-        if (!e->schedule->staged[o] || e->problem->operands[o].follows_rows) continue;
-        if (in_flight) kiln__write(e, "        if constexpr (I == %d) {\n", number++);
-        emit_fetch(e, o, in_flight ? "            " : "        ", "_early");
+    for (int i = 0; i < e->staged_shared.count; i++) {
+        if (in_flight) kiln__write(e, "        if constexpr (I == %d) {\n", i);
+        emit_fetch(e, e->staged_shared.at[i], in_flight ? "            " : "        ", "_early");
         if (in_flight) kiln__write(e, "        }\n");
     }
     kiln__write(e, "    }\n");
 }
 
-/* Where a thread's vectors lie in shared memory: one tensor behind the other, of each a place for every step held. */
+/* copy and recall: a thread's vectors to and from shared memory. */
 static void emit_shared_access(const kiln__emitter *e) {
-    const kiln__schedule *s = e->schedule;
-    int64_t offset[KILN_MAX_TENSORS] = {0}, next = 0;
+    const kiln__operand_list *list = &e->staged_own;
     kiln__write(e, "    static KILN_MEMBER void copy(unsigned char *shared, int slot, const kiln_row &row, "
                    "kiln_index col, const kiln_span &span)\n"
                    "    {\n");
-    for (int o = 0; o < e->inputs; o++) {
-        if (!s->staged[o] || !e->problem->operands[o].follows_rows) continue;
-        offset[o] = next;
-        next += s->staged_steps * (s->rows_in_flight ? s->rows_per_block : 1) * s->threads * s->vector_width *
-                (int64_t)kiln_type_size(e->problem->operands[o].type);
-        emit_shared_copy(e, o, offset[o]);
-    }
+    for (int i = 0; i < list->count; i++) emit_shared_copy(e, list->at[i]);
     kiln__write(e, "    }\n"
                    "    KILN_MEMBER void recall(const unsigned char *shared, int slot)\n"
                    "    {\n");
-    for (int o = 0; o < e->inputs; o++)
-        if (s->staged[o] && e->problem->operands[o].follows_rows)
-            kiln__write(e, "        %s = reinterpret_cast<const %s *>(shared + %" PRId64 ")[slot];\n", e->name[o],
-                        e->vector[o], offset[o]);
+    for (int i = 0; i < list->count; i++) {
+        const int o = list->at[i];
+        kiln__write(e, "        %s = reinterpret_cast<const %s *>(shared + %d)[slot];\n", e->name[o], e->vector[o],
+                    e->schedule->tile_offset[o]);
+    }
     kiln__write(e, "    }\n");
     emit_load_invariants(e);
 }
@@ -231,7 +161,7 @@ static void emit_transposing(const kiln__emitter *e) {
                    "        const kiln_line line(row);\n");
     for (int o = 0; o < e->inputs; o++) {
         if (!e->schedule->transposed[o]) continue;
-        const char *name = e->name[o], *step = spell_run_step(e, o);
+        const char *name = e->name[o], *step = kiln__spell_run_step(e, o);
         const char *form = e->schedule->shifted[o] ? "_shifted<%d>(lines[j], row.%s, first%s, row, line)"
                                                    : "<%d>(lines[j], row.%s + first%s, line)";
         kiln__write(e,
@@ -249,26 +179,32 @@ static void emit_transposing(const kiln__emitter *e) {
     kiln__write(e, "    }\n");
 }
 
+/* load: a vector of each input that stays, but for those that come in other ways; in flight: of the row's own. */
+static void emit_load(const kiln__emitter *e) {
+    const kiln__operand_list *list = e->schedule->rows_in_flight ? &e->staged_own : &e->staged;
+    kiln__write(e, "    KILN_MEMBER void load(const kiln_row &row, kiln_index col, const kiln_span &span)\n    {\n");
+    for (int i = 0; i < list->count; i++)
+        if (!e->schedule->transposed[list->at[i]]) kiln__emit_fetch(e, list->at[i], "        ");
+    kiln__write(e, "    }\n");
+}
+
+static void emit_members(const kiln__emitter *e) {
+    for (int i = 0; i < e->staged.count; i++)
+        kiln__write(e, "    %s %s;\n", e->vector[e->staged.at[i]], e->name[e->staged.at[i]]);
+}
+
 void kiln__emit_staged(const kiln__emitter *e) {
-    const bool peeled = e->schedule->peeled;
+    const kiln__schedule *s = e->schedule;
     kiln__write(e, "/* One vector of columns of the inputs that stay with the row, as stored. */\n%s {\n",
-                peeled ? "template <int N> struct kiln_staged_of" : "struct kiln_staged");
-    for (int o = 0; o < e->inputs; o++)
-        if (e->schedule->staged[o]) kiln__write(e, "    %s %s;\n", e->vector[o], e->name[o]);
-    if (e->schedule->tile_rows)
+                s->peeled ? "template <int N> struct kiln_staged_of" : "struct kiln_staged");
+    emit_members(e);
+    if (s->tile_rows)
         kiln__emit_tile_outer(e);
-    else if (e->schedule->staging == KILN__STAGING_TILE)
+    else if (s->staging == KILN__STAGING_TILE)
         kiln__emit_tile_access(e);
-    else if (!e->schedule->rows_in_flight || peeled) { /* in_flight: a row's own */
-        kiln__write(e, "    KILN_MEMBER void load(const kiln_row &row, kiln_index col, const kiln_span &span)\n"
-                       "    {\n");
-        for (int o = 0; o < e->inputs; o++)
-            if (e->schedule->staged[o] && !e->schedule->transposed[o] &&
-                (!e->schedule->rows_in_flight || e->problem->operands[o].follows_rows))
-                kiln__emit_fetch(e, o, "        ");
-        kiln__write(e, "    }\n");
-    }
-    if (e->schedule->transposes) emit_transposing(e);
-    if (e->schedule->staging == KILN__STAGING_SHARED) emit_shared_access(e);
-    kiln__write(e, "};\n%s\n", peeled ? "typedef kiln_staged_of<KILN_VECTOR_WIDTH> kiln_staged;\n" : "");
+    else if (!s->rows_in_flight || s->peeled)
+        emit_load(e);
+    if (s->transposes) emit_transposing(e);
+    if (s->staging == KILN__STAGING_SHARED) emit_shared_access(e);
+    kiln__write(e, "};\n%s\n", s->peeled ? "typedef kiln_staged_of<KILN_VECTOR_WIDTH> kiln_staged;\n" : "");
 }

@@ -36,7 +36,8 @@ typedef struct tile_facts {
     int64_t exchanged; /* bytes of what each rank exchanges */
 } tile_facts;
 
-bool kiln__is_in_tile(const kiln__problem *problem, const kiln__schedule *s, int o) {
+/* Whether an operand is in the tile. */
+static bool is_in_tile(const kiln__problem *problem, const kiln__schedule *s, int o) {
     return o < problem->input_count ? s->staged[o] : problem->operands[o].per_element;
 }
 
@@ -49,7 +50,7 @@ static int64_t place(const kiln__problem *problem, int64_t elements, kiln__sched
         const kiln__operand *operand = &problem->operands[o];
         const int size = (int)kiln_type_size(operand->type);
         int of = -1;
-        if (!kiln__is_in_tile(problem, s, o)) continue;
+        if (!is_in_tile(problem, s, o)) continue;
         for (int i = 0; operand->output && i < problem->input_count && of < 0; i++) {
             const kiln__operand *input = &problem->operands[i];
             bool alike = s->staged[i] && !taken[i] && (int)kiln_type_size(input->type) == size &&
@@ -168,7 +169,7 @@ bool kiln__tile_outer_choose(const kiln__problem *problem, const kiln__device *d
     for (int o = 0; o < problem->input_count + problem->output_count; o++) {
         const kiln__operand *operand = &problem->operands[o];
         const int size = (int)kiln_type_size(operand->type);
-        if (!kiln__is_in_tile(problem, s, o)) continue;
+        if (!is_in_tile(problem, s, o)) continue;
         if (!is_dense(problem, operand)) return false;
         one_array = one_array && is_one_array(problem, operand);
         if (!operand->output && size > f.widest) f.widest = size;

@@ -506,6 +506,7 @@ static kiln_status conclude(const kiln__ir *ir, const kiln__problem *problem, co
     choose_launches(ir, problem, s);
     s->dependent = s->splits > 1 && device->arch >= 90;
     choose_policy(ir, problem, device, s);
+    kiln__schedule_details(ir, problem, s);
     kiln_status status = kiln__inlining_choose(ir, problem, s);
     describe(s);
     return status;

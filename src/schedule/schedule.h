@@ -29,6 +29,13 @@ typedef enum kiln__inlining {
     KILN__INLINE_NOTHING   /* in which elements follow one another in a loop */
 } kiln__inlining;
 
+/* How the first phase is reduced where it is reduced together with the next one. */
+typedef enum kiln__online_pass {
+    KILN__ONLINE_LATER,     /* it is not: a later phase is, or none */
+    KILN__ONLINE_CORRECTED, /* chunk by chunk, sums corrected where their centre moves */
+    KILN__ONLINE_SETTLED /* squares about a first vector's mean, corrected once, when the thread has all of its own */
+} kiln__online_pass;
+
 /* Chosen from the columns, the types and the device alone, never from the number of rows: a row's result has the same
  * bits however many other rows there are. */
 typedef struct kiln__schedule {
@@ -92,12 +99,29 @@ typedef struct kiln__schedule {
     bool staged[KILN_MAX_TENSORS];      /* inputs loaded before they are used: with the row, or beside it */
     bool evict_first[KILN_MAX_TENSORS]; /* inputs whose lines the L2 can give up first ... */
     int64_t evict_first_rows; /* ... where there are no more rows than this; 0: where there is no such input */
-    /* Where a tensor's part of a tile begins in shared memory, bytes; ahead: that of what is shifted. */
+    /* Where a tensor's part of a tile begins in shared memory, bytes; shared: that of its staged vectors; prefetch:
+     * that of what is shifted. */
     int tile_offset[KILN_MAX_TENSORS];
     int tile_access[KILN_MAX_TENSORS]; /* tile: elements per access of its flat copy */
     int shared_bytes;                  /* dynamic, per block */
-    char text[160];                    /* "lanes 32, registers, inner, vector 8 x 4, 4 rows per block" */
-    const char *reason;                /* one sentence, static */
+    /* What kiln__schedule_details concludes. */
+    int64_t unroll;     /* vectors of a thread that are in registers at a time */
+    bool rematerialise; /* the last pass computes again what the passes before computed of the row */
+    kiln__online_pass online_pass;
+    bool branching_means;  /* online: means are divided by the count with a branch */
+    bool first_column;     /* inner: a thread's columns are told from that of its first vector ... */
+    bool one_address;      /* ... and addresses, too: one of a tensor serves all steps */
+    bool quarters;         /* peeled: the last pass is compiled for each quarter of a vector that rows begin in */
+    int64_t whole_steps;   /* outer: steps inside for all ranks, for which columns are not asked; split: of all chunks
+                            * but the last ... */
+    int last_chunk_batch;  /* ... which has so many vectors under way */
+    int combined_words;    /* outer: of values that a thread combines, in registers at a time */
+    bool wide_columns;     /* numbers of columns take 64 bits */
+    int alternating_rows;  /* outer: every other tile is so many rows away where columns lie an even multiple of as many
+                            * apart ... */
+    int alternating_input; /* ... in this input; 0 rows: tiles follow one another */
+    char text[160];        /* "lanes 32, registers, inner, vector 8 x 4, 4 rows per block" */
+    const char *reason;    /* one sentence, static */
 } kiln__schedule;
 
 #define KILN__MOST_REGISTER_ELEMENTS 256 /* of a thread: more take the compiler seconds, and spill */
@@ -171,8 +195,8 @@ bool kiln__rows_in_flight_choose(const kiln__ir *ir, const kiln__problem *proble
 bool kiln__tile_outer_choose(const kiln__problem *problem, const kiln__device *device, bool asked, bool again,
                              int64_t exchanged, kiln__schedule *s);
 
-/* Whether an operand is in that tile. */
-bool kiln__is_in_tile(const kiln__problem *problem, const kiln__schedule *s, int o);
+/* Sets what follows from all else of the schedule. */
+void kiln__schedule_details(const kiln__ir *ir, const kiln__problem *problem, kiln__schedule *s);
 
 /* For a >= 0, b > 0: up to INT64_MAX, so not by (a + b - 1) / b. */
 static inline int64_t kiln__divide_up(int64_t a, int64_t b) { return a / b + (a % b != 0); }

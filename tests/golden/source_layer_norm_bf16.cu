@@ -23,6 +23,7 @@
 #define KILN_FAST 1
 #define KILN_INTEGERS 0
 #define KILN_INVARIANT_INPUTS 2
+#define KILN_FIRST_COLUMN
 #define KILN_FEW_ROWS 1056
 #define KILN_ROW_SPACING 1
 typedef int kiln_index; /* columns */

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where elements lie in a tensor: the functions that tell it, and addresses as they are spelled. */
+#include <inttypes.h>
+
+#include "codegen/emitter.h"
+
+void kiln__emit_coordinates(const kiln__emitter *e, const char *index) {
+    bool wide = e->problem->wide;
+    const char *type = wide ? "kiln_i64" : "kiln_u32";
+    int last = e->problem->outer_rank - 1;
+    kiln__write(e, "    const %s q%d = (%s)%s;\n", type, last, type, index);
+    for (int d = last; d > 0; d--) {
+        kiln__write(e,
+                    wide ? "    const %s q%d = q%d / args.extent%d, "
+                         : "    const %s q%d = kiln_divide(q%d, args.extent%d), ",
+                    type, d - 1, d, d);
+        kiln__write(e, "c%d = q%d - q%d * args.extent%d%s;\n", d, d, d - 1, d, wide ? "" : ".divisor");
+    }
+}
+
+void kiln__emit_strided_sum(const kiln__emitter *e, int o) {
+    for (int d = 0; d < e->problem->outer_rank; d++)
+        if (e->problem->operands[o].outer_strides[d])
+            kiln__write(e, " + %s%d * args.stride%d_%s", d ? "c" : "q", d, d, e->name[o]);
+}
+
+/* Of a column of the reduced dimensions, whose extents are constants. */
+static void emit_stepped_sum(const kiln__emitter *e, int o) {
+    const kiln__problem *p = e->problem;
+    int64_t below = 1;
+    for (int d = p->inner_rank - 1; d >= 0; below *= p->inner[d--]) {
+        int64_t stride = p->operands[o].inner_strides[d];
+        if (!stride) continue;
+        kiln__write(e, " + (kiln_i64)(col");
+        if (below > 1) kiln__write(e, " / %" PRId64, below);
+        if (d > 0) kiln__write(e, " %% %" PRId64, p->inner[d]);
+        kiln__write(e, ")");
+        if (stride != 1) kiln__write(e, " * args.step%d_%s", d, e->name[o]);
+    }
+}
+
+bool kiln__has_offset(const kiln__emitter *e, int o) {
+    const kiln__operand *operand = &e->problem->operands[o];
+    return operand->per_element && !(e->flat ? operand->linear : operand->contiguous_columns);
+}
+
+/* kiln_offset_<operand>: where an element of the flat array, or a column of a row, lies in a tensor. */
+static void emit_offset(const kiln__emitter *e, int o) {
+    kiln__write(e, "KILN_DEVICE kiln_i64 kiln_offset_%s(const kiln_arguments &args, kiln_index %s)\n{\n", e->name[o],
+                e->flat ? "index" : "col");
+    if (e->flat) kiln__emit_coordinates(e, "index");
+    kiln__write(e, "    return 0");
+    if (e->flat)
+        kiln__emit_strided_sum(e, o);
+    else
+        emit_stepped_sum(e, o);
+    kiln__write(e, ";\n}\n\n");
+}
+
+/* kiln_crossing_<operand>: where the elements of a vector of the flat array lie in a tensor. */
+static void emit_crossing(const kiln__emitter *e, int o) {
+    const kiln__problem *p = e->problem;
+    const int last = p->outer_rank - 1;
+    const bool straight = !last || p->outer[last] % e->schedule->vector_width == 0;
+    kiln__write(e, "KILN_DEVICE kiln_crossing kiln_crossing_%s(const kiln_arguments &args, kiln_index index)\n{\n",
+                e->name[o]);
+    kiln__emit_coordinates(e, "index");
+    kiln__write(e, "    const kiln_i64 here = 0");
+    kiln__emit_strided_sum(e, o);
+    kiln__write(e, ";\n");
+    if (straight && !e->schedule->shifted[o]) {
+        kiln__write(e, "    return {here, 0, 0, 2 * KILN_VECTOR_WIDTH};\n}\n\n");
+        return;
+    }
+    kiln__write(e, "    const kiln_index left = args.extent%d%s - c%d;\n", last, p->wide ? "" : ".divisor", last);
+    if (straight)
+        kiln__write(e, "    const kiln_i64 there = 0;\n");
+    else
+        kiln__write(e,
+                    "    const kiln_i64 there = left < KILN_VECTOR_WIDTH ? kiln_offset_%s(args, index + left) : 0;\n",
+                    e->name[o]);
+    kiln__write(e, "    return {here, there, kiln_clip(c%d), kiln_clip(left)};\n}\n\n", last);
+}
+
+void kiln__emit_offsets(const kiln__emitter *e) {
+    for (int o = 0; o < e->operands; o++)
+        if (kiln__has_offset(e, o)) emit_offset(e, o);
+    for (int o = 0; o < e->tensors; o++)
+        if (e->schedule->crossing[o]) emit_crossing(e, o);
+}
+
+/* How far the element at `column` is from the row's start: "col". */
+static const char *spell_offset(const kiln__emitter *e, int o, const char *column) {
+    const kiln__operand *operand = &e->problem->operands[o];
+    if (!operand->per_element) return "0";
+    if (!kiln__has_offset(e, o)) return column;
+    return kiln__spell(e, "kiln_offset_%s(row.args, %s)", e->name[o], column);
+}
+
+/* Where rows are not in vectors: the address of the element at `column`. */
+static const char *spell_address(const kiln__emitter *e, int o, const char *column) {
+    const bool tensor = o < e->tensors && e->problem->operands[o].per_element; /* not a position */
+    if (e->schedule->one_address && tensor && !kiln__has_offset(e, o))
+        return kiln__spell(e, "kiln_at(row, row.%s, %s)", e->name[o], column);
+    return kiln__spell(e, "row.%s + %s", e->name[o], spell_offset(e, o, column));
+}
+
+const char *kiln__spell_vector_address(const kiln__emitter *e, int o) {
+    if (!e->rows_in_vectors) return spell_address(e, o, "col");
+    return kiln__spell(e, "row.%s, %s", e->name[o], spell_offset(e, o, "col"));
+}
+
+const char *kiln__spell_row_step(const kiln__emitter *e, int o, const char *rows) {
+    const kiln__operand *operand = &e->problem->operands[o];
+    int last = e->problem->outer_rank - 1;
+    int64_t stride = operand->linear || last < 0 ? operand->row_stride : operand->outer_strides[last];
+    if (!stride) return "";
+    if (stride == 1) return kiln__spell(e, " + %s", rows);
+    if (!operand->linear) return kiln__spell(e, " + %s * row.args.stride%d_%s", rows, last, e->name[o]);
+    if (!kiln__stride_is_constant(e->problem, stride))
+        return kiln__spell(e, " + %s * row.args.row_%s", rows, e->name[o]);
+    return kiln__spell(e, " + %s * %" PRId64, rows, stride);
+}
+
+const char *kiln__spell_run_step(const kiln__emitter *e, int o) {
+    const int last = e->problem->outer_rank - 1;
+    if (!e->problem->operands[o].outer_strides[last]) return "";
+    return kiln__spell(e, " + j * row.args.stride%d_%s", last, e->name[o]);
+}
+
+const char *kiln__spell_element_address(const kiln__emitter *e, int o, const char *column) {
+    const bool near = !column && e->schedule->transposes && kiln__has_offset(e, o); /* in the same run */
+    if (!column) column = e->rows_in_vectors || near ? "col" : "(col + j)";
+    if (near) return kiln__spell(e, "%s%s", spell_address(e, o, column), kiln__spell_run_step(e, o));
+    if (!e->rows_in_vectors) return spell_address(e, o, column);
+    const char *offset = spell_offset(e, o, column);
+    return kiln__spell(e, "row.%s[%s] + %s%s", e->name[o], e->schedule->run_rows == 1 ? "j" : "j / KILN_RUN_ROWS",
+                       offset, e->schedule->run_rows == 1 ? "" : kiln__spell_row_step(e, o, "j % KILN_RUN_ROWS"));
+}
+
+const char *kiln__spell_crossing(const kiln__emitter *e, int o) {
+    return kiln__spell(e, "kiln_crossing_%s(row.args, col)", e->name[o]);
+}
+
+const char *kiln__spell_run_stride(const kiln__emitter *e, int o) {
+    const int last = e->problem->outer_rank - 1;
+    const int64_t stride = e->problem->operands[o].outer_strides[last];
+    return stride == 0 ? "0" : stride == 1 ? "1" : kiln__spell(e, "row.args.stride%d_%s", last, e->name[o]);
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Pieces of kernels: their head, their phases, their outputs. */
+#include "codegen/kernels/kernels.h"
+
+bool kiln__is_online(const kiln__emitter *e, uint32_t phase) { return e->schedule->online == (int)phase; }
+
+uint32_t kiln__next_phase(const kiln__emitter *e, uint32_t phase) {
+    return phase + (kiln__is_online(e, phase) ? 2 : 1);
+}
+
+const char *kiln__phase_type(const kiln__emitter *e, uint32_t phase) {
+    return kiln__is_online(e, phase) ? "kiln_online" : kiln__spell(e, "kiln_phase%u", phase);
+}
+
+void kiln__emit_kernel_head(const kiln__emitter *e, uint32_t number, const char *bounds) {
+    const int least = e->schedule->min_blocks_per_sm;
+    kiln__write(e,
+                "\nextern \"C\" __global__ void %s__launch_bounds__(%s%s) " KILN__KERNEL_NAME
+                "%s(const __grid_constant__ kiln_arguments args)\n{\n",
+                kiln__schedule_clusters(e->schedule) ? "__cluster_dims__(KILN_BLOCKS_PER_ROW, 1, 1) " : "", bounds,
+                least > 1 ? kiln__spell(e, ", %d", least) : "", number ? kiln__spell(e, "%u", number) : "");
+}
+
+void kiln__emit_fill(const kiln__emitter *e) {
+    kiln__write(e, "    kiln_begin(row);\n    kiln_staging staging;\n    staging.fill(row);\n");
+}
+
+void kiln__emit_row_barrier(const kiln__emitter *e, const char *in) {
+    const char *who = "block";
+    if (!e->finish_row || e->ir->phase_count > 0) return;
+    if (e->schedule->group == KILN__GROUP_LANES && !e->rows_in_vectors) who = "row";
+    if (kiln__schedule_clusters(e->schedule)) who = "cluster";
+    kiln__write(e, "%skiln_%s_barrier();\n", in, who);
+}
+
+void kiln__emit_arrival(const kiln__emitter *e) {
+    if (kiln__schedule_clusters(e->schedule)) kiln__write(e, "    kiln_group_begin();\n");
+    if (e->schedule->staging == KILN__STAGING_SHARED && e->ir->phase_count == 0)
+        kiln__write(e, "    kiln_copy_wait();\n");
+    kiln__emit_row_barrier(e, "    ");
+}
+
+/* The name of the function of the staging that reduces a phase. */
+static const char *spell_reduce(const kiln__emitter *e, uint32_t phase) {
+    if (phase == 0 && e->schedule->staging == KILN__STAGING_SHARED) return "reduce_arriving";
+    if (e->schedule->tile_rows) return "reduce";
+    return kiln__is_online(e, phase) ? "each_online" : "each_vector";
+}
+
+void kiln__emit_reduce(const kiln__emitter *e, uint32_t p, const char *in) {
+    kiln__write(e, "%s%s phase%u;\n%sphase%u.clear();\n%sstaging.%s(row, phase%u);\n", in, kiln__phase_type(e, p), p,
+                in, p, in, spell_reduce(e, p), p);
+}
+
+void kiln__emit_result(const kiln__emitter *e, uint32_t p, const char *in, const char *value) {
+    if (kiln__is_online(e, p))
+        kiln__write(e,
+                    "    {\n        const kiln_online reduced = %s;\n        kiln_after%u(row, reduced.first);\n"
+                    "        kiln_after%u(row, reduced.second);\n    }\n",
+                    value, p, p + 1);
+    else
+        kiln__write(e, "%skiln_after%u(row, %s);\n", in, p, value);
+}
+
+void kiln__emit_results(const kiln__emitter *e, uint32_t stage, const char *in, const char *how) {
+    for (uint32_t p = 0; p < stage; p = kiln__next_phase(e, p))
+        kiln__emit_result(e, p, in, kiln__spell(e, how, kiln__phase_type(e, p)));
+}
+
+void kiln__emit_phases(const kiln__emitter *e, const char *in, const char *all_reduce) {
+    for (uint32_t p = 0; p < e->ir->phase_count; p = kiln__next_phase(e, p)) {
+        if (p > 0 || !e->schedule->persistent) kiln__emit_reduce(e, p, in);
+        kiln__emit_result(e, p, in, kiln__spell(e, "kiln_all_reduce(phase%u%s)", p, all_reduce));
+    }
+}
+
+void kiln__emit_last_pass(const kiln__emitter *e, const char *in) {
+    if (!e->finish) return;
+    if (e->schedule->rematerialise) kiln__write(e, "%sstaging.rematerialise();\n", in);
+    kiln__write(e, "%skiln_finish finish;\n%sstaging.%s(row, finish);\n", in, in,
+                e->schedule->peeled ? "finish" : "each_vector");
+}
+
+void kiln__emit_row_outputs(const kiln__emitter *e, const char *in, const char *condition) {
+    if (e->finish_row) kiln__write(e, "%sif (%s) kiln_finish_row(row);\n", in, condition);
+}

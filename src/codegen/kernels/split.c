@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Kernels of rows that are split into chunks, a block for each: one for each phase and one for the outputs. The end of
+ * a launch is the barrier that all blocks reach. */
+#include "codegen/kernels/kernels.h"
+
+/* Where a launch's threads work; ends: on the last launch's one value per row. */
+static const char *spell_place(const kiln__emitter *e, bool ends) {
+    if (e->rows_in_vectors)
+        return ends ? "    kiln_row row(args);\n    kiln_place_at(row, kiln_final_index() * KILN_VECTOR_WIDTH, "
+                      "KILN_RUN_ROWS);\n"
+                    : "    kiln_row row(args);\n    kiln_place(row);\n";
+    return ends ? "    kiln_row row(args, kiln_final_index());\n    if (row.index >= args.rows) return;\n"
+                : "    kiln_row row(args, kiln_row_index());\n    if (row.index >= args.rows) return;\n";
+}
+
+/* A launch, with the results of the phases before `stage`. */
+static void emit_launch(const kiln__emitter *e, uint32_t stage, uint32_t number, bool ends) {
+    kiln__emit_kernel_head(e, number, ends ? "KILN_FINAL_BLOCK_THREADS" : "KILN_THREADS");
+    if (e->schedule->dependent && number) kiln__write(e, "    kiln_launch_wait();\n");
+    kiln__write(e, "%s", spell_place(e, ends));
+    kiln__emit_fill(e);
+    kiln__emit_results(e, stage, "    ", ends ? "kiln_gather_final<%s>(row)" : "kiln_gather<%s>(row)");
+}
+
+/* The launch of a phase. */
+static void emit_phase(const kiln__emitter *e, uint32_t phase, uint32_t number) {
+    emit_launch(e, phase, number, false);
+    kiln__emit_reduce(e, phase, "    ");
+    kiln__write(e,
+                "    const %s partial = kiln_all_reduce(phase%u%s);\n"
+                "    if (kiln_rank() == 0) kiln_publish(row, partial);\n}\n",
+                kiln__phase_type(e, phase), phase, e->rows_in_vectors ? ", row" : "");
+}
+
+/* Threads without a row have nothing to store. */
+static void emit_return(const kiln__emitter *e) {
+    if (e->rows_in_vectors)
+        kiln__write(e, "    if (row.%s == 0) return;\n", e->schedule->misaligned ? "there" : "count[0]");
+}
+
+/* Who stores a row's one value. */
+static const char *spell_first_thread(const kiln__emitter *e) {
+    if (e->schedule->final_threads) return "kiln_final_rank() == 0";
+    return e->rows_in_vectors ? "kiln_rank() == 0 && row.chunk == 0" : "kiln_rank() == 0 && kiln_chunk() == 0";
+}
+
+static void emit_outputs(const kiln__emitter *e, uint32_t number) {
+    const uint32_t stage = e->ir->phase_count;
+    emit_launch(e, stage, number, !e->finish);
+    emit_return(e);
+    kiln__emit_last_pass(e, "    ");
+    if (e->schedule->separate_launch) {
+        kiln__write(e, "}\n");
+        emit_launch(e, stage, number + 1, true);
+        emit_return(e);
+    }
+    kiln__emit_row_outputs(e, "    ", spell_first_thread(e));
+    kiln__write(e, "}\n");
+}
+
+void kiln__emit_split_kernels(const kiln__emitter *e) {
+    uint32_t number = 0;
+    for (uint32_t phase = 0; phase < e->ir->phase_count; phase = kiln__next_phase(e, phase))
+        emit_phase(e, phase, number++);
+    emit_outputs(e, number);
+}

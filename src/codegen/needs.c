@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is known of a program before it is written: which values elements have, and what each loop over a vector needs.
+ */
+#include <string.h>
+
+#include "base/types.h"
+#include "codegen/emitter.h"
+#include "problem/online.h"
+
+/* Whether an instruction has a value for each element, where its arguments are known. */
+static bool has_elements(const kiln__emitter *e, const kiln__inst *inst) {
+    const bool columns = e->flat || e->problem->inner_rank > 0; /* else a row is an element */
+    const kiln__operand *operand = NULL;
+    bool any = false;
+    if (inst->op == KILN__OP_UNIFORM) return columns;
+    if (kiln__op_is_reduction(inst->op)) return false;
+    if (inst->op == KILN__OP_INPUT) operand = &e->problem->operands[inst->u.input];
+    if (inst->op == KILN__OP_INDEX) operand = kiln__position(e->problem, inst->u.axis);
+    if (operand && e->flat) return !(operand->linear && operand->row_stride == 0);
+    if (operand) return inst->op == KILN__OP_INDEX ? inst->per_element && columns : operand->per_element;
+    for (int a = 0; a < inst->arg_count; a++) any |= e->element[inst->args[a]];
+    return any;
+}
+
+void kiln__classify(kiln__emitter *e) {
+    const kiln__ir *ir = e->ir;
+    memset(e->divides, 0, ir->count * sizeof *e->divides);
+    for (uint32_t i = 0; i < ir->count; i++) {
+        const kiln__inst *inst = &ir->insts[i];
+        e->element[i] = has_elements(e, inst);
+        if (inst->op != KILN__OP_DIV || inst->type != KILN__F32 || !e->element[i]) continue;
+        const uint32_t by = inst->args[1];
+        if (!e->element[by] && !kiln__op_is_literal(ir->insts[by].op)) e->divides[by] = true;
+    }
+}
+
+/* Marks the element instructions that the given one is made of. */
+static void need(kiln__emitter *e, uint32_t value) {
+    e->needed[value] = true;
+    for (uint32_t i = value + 1; i-- > 0;) {
+        if (!e->needed[i] || !e->element[i]) continue;
+        const kiln__inst *inst = &e->ir->insts[i];
+        if (e->folded[i]) inst = &e->ir->insts[inst->args[0]];
+        for (int a = 0; a < inst->arg_count; a++) e->needed[inst->args[a]] = true;
+    }
+}
+
+/* What an operator's result is as small as: not its exponent, its condition, its divisor. */
+static bool passes_on(kiln__op op, int argument) {
+    switch ((int)op) {
+    case KILN__OP_ADD:
+    case KILN__OP_SUB:
+    case KILN__OP_NEG:
+    case KILN__OP_MUL:
+    case KILN__OP_CAST:
+    case KILN__OP_ROUND_TO: return true;
+    case KILN__OP_DIV: return argument == 0;
+    case KILN__OP_WHERE: return argument > 0;
+    }
+    return false;
+}
+
+/* From the loop's results, of which `exact` is known, to what they are made of. */
+static void trace_exact(kiln__emitter *e) {
+    for (uint32_t i = e->ir->count; i-- > 0;)
+        for (int a = 0; a < e->ir->insts[i].arg_count && e->needed[i] && e->element[i]; a++)
+            e->exact[e->ir->insts[i].args[a]] |= e->exact[i] || !passes_on(e->ir->insts[i].op, a);
+}
+
+/* The input whose staged vectors the reduction is of, as they are; NULL: it is of anything else, or what all rows
+ * share, which is loaded where an element of it is needed. */
+static const kiln__operand *staged_input(const kiln__emitter *e, uint32_t reduction) {
+    const uint32_t value = e->ir->insts[reduction].args[0];
+    const kiln__inst *of = &e->ir->insts[value];
+    if (of->op != KILN__OP_INPUT || !e->element[value] || !e->schedule->staged[of->u.input]) return NULL;
+    const kiln__operand *operand = &e->problem->operands[of->u.input];
+    return operand->follows_rows ? operand : NULL;
+}
+
+const char *kiln__find_vector_reduction(const kiln__emitter *e, uint32_t reduction, bool masked) {
+    static const struct {
+        kiln__op op;
+        const char *halves, *bools;
+    } functions[] = {{KILN__OP_REDUCE_MAX, "kiln_vector_maximum", "kiln_vector_any"},
+                     {KILN__OP_REDUCE_MIN, "kiln_vector_minimum", "kiln_vector_all"},
+                     {KILN__OP_REDUCE_ANY, NULL, "kiln_vector_any"},
+                     {KILN__OP_REDUCE_ALL, NULL, "kiln_vector_all"}};
+    const kiln__operand *operand = staged_input(e, reduction);
+    const int width = e->schedule->vector_width;
+    if (masked || e->rows_in_vectors || !operand) return NULL;
+    const bool halves = (operand->type == KILN_F16 || operand->type == KILN_BF16) && width % 2 == 0;
+    const bool bools = operand->type == KILN_BOOL && width % 4 == 0;
+    for (size_t i = 0; i < sizeof functions / sizeof *functions && (halves || bools); i++)
+        if (functions[i].op == e->ir->insts[reduction].op) return halves ? functions[i].halves : functions[i].bools;
+    return NULL;
+}
+
+static void need_nothing(kiln__emitter *e) {
+    memset(e->needed, 0, e->ir->count * sizeof *e->needed);
+    memset(e->exact, 0, e->ir->count * sizeof *e->exact);
+}
+
+void kiln__need_phase(kiln__emitter *e, uint32_t phase) {
+    const kiln__inst_list *list = &e->reductions[phase];
+    need_nothing(e);
+    for (uint32_t r = 0; r < list->count; r++) {
+        const kiln__inst *inst = &e->ir->insts[list->at[r]];
+        const uint32_t value = inst->args[0];
+        if (kiln__find_vector_reduction(e, list->at[r], e->schedule->masked)) continue;
+        need(e, value);
+        e->exact[value] |= inst->op != KILN__OP_REDUCE_SUM || !kiln__is_shifted_exp(e->ir, value);
+    }
+    trace_exact(e);
+}
+
+void kiln__need_outputs(kiln__emitter *e) {
+    need_nothing(e);
+    for (int i = 0; i < e->column_outputs.count; i++) {
+        const uint32_t value = e->ir->outputs[e->column_outputs.at[i] - e->inputs];
+        need(e, value);
+        e->exact[value] = !e->narrow;
+    }
+    trace_exact(e);
+}
+
+/* Whether no loop needs the instruction exactly: what each needs is found without folding. */
+static bool is_nowhere_exact(kiln__emitter *e, uint32_t inst) {
+    for (uint32_t p = 0; p < e->ir->phase_count; p++) {
+        kiln__need_phase(e, p);
+        if (e->exact[inst]) return false;
+    }
+    kiln__need_outputs(e);
+    return e->column_outputs.count && !e->exact[inst];
+}
+
+void kiln__fold_exponentials(kiln__emitter *e) {
+    for (uint32_t i = 0; i < e->ir->count && e->narrow; i++) {
+        if (!e->element[i] || !kiln__is_divided_exp(e->ir, i) || !is_nowhere_exact(e, i)) continue;
+        e->folded[i] = true;
+        e->centre[e->ir->insts[e->ir->insts[i].args[0]].args[1]] = true;
+    }
+}
