@@ -27,7 +27,7 @@ static void help(FILE *to) {
           "  0  done\n"
           "  1  the work failed: a file, the program, the compile, the launch\n"
           "  2  the command line is wrong\n"
-          "  3  a GPU, the CUDA driver or NVRTC is required and not there\n\n"
+          "  3  a GPU, the CUDA driver or NVRTC is required and missing\n\n"
           "'kiln COMMAND --help' explains a command. 'kiln --version' prints the version.\n",
           to);
 }
