@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* kiln precompile: the kernels of manifests, compiled by worker processes into the disk cache, and into a pack.
- * Needs no GPU. The disk cache is what makes a run that was interrupted go on where it stopped. */
+ * Needs no GPU. Thanks to the disk cache an interrupted run resumes where it stopped. */
 #define _GNU_SOURCE
 #include <math.h>
 #include <sched.h>
@@ -249,7 +249,7 @@ static int precompile_all(precompile *p) {
 static int precompile_command(const arguments *args) {
     precompile p = {.args = args};
     if (args->operand_count == 0) return tool_usage(args, "a manifest was expected");
-    unsetenv("KILN_PACKS"); /* what lies in a pack would not get into the disk cache */
+    unsetenv("KILN_PACKS"); /* kernels found in a pack would not get into the disk cache */
     int code = kernel_list_open(args, &p.list);
     if (!code) {
         kiln_status status = open_context(args, KILN_POLICY_NEVER_COMPILE, &p.context);

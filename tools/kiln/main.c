@@ -50,7 +50,7 @@ static int dispatch(const command *chosen, int argc, char **argv) {
     return code;
 }
 
-/* What was printed may lie in a buffer, and its writing may fail: on a full disk, say. */
+/* Printed text may still be in a buffer, and writing it may fail: on a full disk, say. */
 static int flushed(int code) {
     if ((fflush(stdout) || ferror(stdout)) && code == TOOL_OK) {
         fputs("kiln: standard output cannot be written\n", stderr);
