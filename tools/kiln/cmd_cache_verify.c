@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kiln cache verify: whether each entry is what was written, and whether NVRTC would make the same again. */
+/* kiln cache verify: whether each entry is intact, and whether NVRTC would compile it to the same bytes again. */
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <string.h>

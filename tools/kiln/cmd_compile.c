@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* kiln compile: one kernel into the disk cache, or into a file as well.
- * Needs NVRTC where the kernel is not in the cache, and never a GPU. */
+ * Needs NVRTC only if the kernel is not in the cache, and never a GPU. */
 #include <inttypes.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kiln explain: what a program becomes for given tensors: its phases, the schedule and why, the source.
- * Plans only; neither NVRTC nor GPU is needed. */
+/* kiln explain: a program's phases, schedule and source for given tensors.
+ * Only plans; needs neither NVRTC nor a GPU. */
 #define _GNU_SOURCE
 #include <inttypes.h>
 #include <stdlib.h>
@@ -42,7 +42,7 @@ static int report_json(const kernel_request *k) {
     return json_print(r->args, object);
 }
 
-/* Each line after the first is set under the text of the first. */
+/* Lines after the first are indented to the text of the first. */
 static void print_lines(const char *title, const char *text) {
     for (bool first = true; *text; first = false) {
         size_t length = strcspn(text, "\n");

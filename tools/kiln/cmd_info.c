@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* kiln info: versions, where the driver and NVRTC were found, the devices, the cache.
- * A part that is missing is told and is no failure. */
+ * A missing part is reported and is not a failure. */
 #include <stdlib.h>
 
 #include "json_output.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* kiln run: a program on NumPy files, on the GPU or the CPU reference.
- * Inputs are read to their ends before, and outputs take their places after everything has worked. */
+ * Inputs are read completely first, and outputs replace their files only after everything has succeeded. */
 #define _GNU_SOURCE
 #include <inttypes.h>
 #include <stdlib.h>
@@ -76,7 +76,7 @@ static int allocate_outputs(run *r) {
     return TOOL_OK;
 }
 
-/* What floats are computed in, which only the CPU reference can be told. */
+/* The precision of floats, which only the CPU reference lets one choose. */
 static int choose_precision(run *r) {
     const char *wanted = arguments_value(r->request.args, OPTION_PRECISION);
     if (!wanted) return TOOL_OK;
