@@ -50,8 +50,8 @@ rm -rf "$dir/kernels" && mkdir -p "$dir/kernels"
 say "Running the tests"
 export KILN_CACHE_DIR=$dir/kernel_cache
 # The library's lines by all tests of programs, less what the counters themselves disturb: limits on files and symbols.
-# The kernels' lines by the tests that run many of them. A worker process ends without telling its counts: one job has
-# none.
+# The kernels' lines by the tests that run many of them. A worker process exits without writing its counts: with one job
+# there is none.
 others='readme|sizes|layers.*|headers|exported_symbols|test_tool|gpu_suite|software_gpu_suite'
 ctest --test-dir "$dir/build" --parallel "$jobs" --output-on-failure --exclude-regex "^($others)\$" >&2
 (

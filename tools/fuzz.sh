@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Fuzzes what Kiln reads from files, with clang's libFuzzer and sanitizers. Each file of tests/fuzzers is one fuzzer.
+# Fuzzes the readers of untrusted input, with clang's libFuzzer and sanitizers. Each file of tests/fuzzers is one fuzzer.
 set -euo pipefail
 . "$(dirname "$0")/common.sh"
 
@@ -50,7 +50,7 @@ say "Building the fuzzers"
 build "$dir" "$jobs" -DCMAKE_C_COMPILER=clang -DCMAKE_BUILD_TYPE=RelWithDebInfo -DKILN_WERROR=ON -DKILN_FUZZERS=ON \
     -DKILN_BUILD_TESTS=OFF -DKILN_SANITIZE=fuzzer-no-link,address,undefined
 
-# fuzz <name>: its log is shown where it fails; where it does not, its last line.
+# fuzz <name>: shows its log if it fails, otherwise the last line.
 fuzz() {
     local name=$1 log=$dir/$1.log
     local words=$root/tests/fuzzers/$1.dict seeds=$root/tests/fuzzers/seeds/$1

@@ -38,7 +38,7 @@ for version in cu11==11.7.99 cu11==11.8.89 cu12==12.0.76 cu12==12.1.105; do
         compile 's = argmax(x)' 0 'x=u8[65536,1000]'
         compile 'y = x * 2' -1 'x=e4m3[*,1024]'
         compile 'y = x + m; n = m * 2' -1 'x=f16[*,1024]' 'm=f16[*,1]' # no reduction, a value of the row
-        compile 'y = a + b' -1 'a=f16[512,501]' 'b=f16[512,501]{1,512}' # squares
+        compile 'y = a + b' -1 'a=f16[512,501]' 'b=f16[512,501]{1,512}' # transpose tiles
         compile 'y = a + b' -1 'a=f16[501,512]' 'b=f16[501,512]{1,501}' # shifted, and overhanging
     done
     arch=sm_89 # has 8-bit floats, which not all versions know of

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What tools/quickstart.sh runs: five row programs, on the GPU where there is one, else compiled for sm_90 and
+/* What tools/quickstart.sh runs: five row programs, on the GPU if there is one, else compiled for sm_90 and
  * computed on the CPU reference. Ends in a table; exits with 1 where a result is off. */
 #include <math.h>
 #include <stdbool.h>

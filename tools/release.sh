@@ -42,7 +42,7 @@ git -C "$root" show "$commit:CHANGELOG.md" | grep -q "^## \[$version\]" ||
     die "CHANGELOG.md has no section [$version]"
 need_build_packages
 
-# All is made beside and moved at the end: the folder appears when it is whole.
+# Everything is made in a temporary folder and moved at the end: the folder appears when it is complete.
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 mkdir "$work/release"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Adds the line that names the licence to source files that lack it, or with --check tells which do.
+# Adds the line that names the licence to source files that lack it, or with --check lists them.
 # Usage: tools/spdx.sh [--check] [FILE...]. Without files: all that git knows. Exit code 1 where --check finds some.
 set -euo pipefail
 cd "$(dirname "$0")/.."

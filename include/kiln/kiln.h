@@ -2,14 +2,14 @@
  * This header is the whole stable API. C11, usable from C++. SPDX-License-Identifier: Apache-2.0
  *
  * Conventions that hold for every function unless its comment says otherwise:
- *   - A function that can fail returns a kiln_status; on failure nothing is created, no output argument is
- *     written besides NULL into an output handle, and kiln_last_error() tells the thread why in one sentence.
+ *   - A function that can fail returns a kiln_status; on failure nothing is created, no output argument is written
+ *     except for NULL into an output handle, and kiln_last_error() has the reason in one sentence.
  *   - Handles are destroyed by the matching ..._destroy function, which accepts NULL.
- *   - The library never exits or aborts, and prints only where the user's KILN_LOG asks for it. It keeps no reference
- *     to memory passed to it after a call returns, besides the device memory that an asynchronous launch works on.
+ *   - The library never exits or aborts, and prints only if the user's KILN_LOG asks for it. It keeps no reference to
+ *     memory passed to it after a call returns, except for the device memory that an asynchronous launch works on.
  *   - Sizes and strides count elements, not bytes. Strings are UTF-8 and end in NUL.
- *   - A thread with a stack of 64 KB may make any call, whatever the program's text. Kiln takes less than 32 KB of it;
- *     the rest is left to the CUDA driver, whose need is not stated, where a call loads or launches. NVRTC runs on a
+ *   - A thread with a stack of 64 KB may make any call, whatever the program's text. Kiln uses less than 32 KB of it;
+ *     the rest is left to the CUDA driver, whose needs are not documented, if a call loads or launches. NVRTC runs on a
  *     thread of Kiln's own, which lives as long as a compile. */
 #ifndef KILN_KILN_H
 #define KILN_KILN_H
@@ -35,7 +35,7 @@ extern "C" {
 
 /* ---- status ------------------------------------------------------------------------------------------- */
 
-/* What a call came to. The numbers are part of the ABI and never change their meaning. */
+/* The result of a call. The numbers are part of the ABI and never change their meaning. */
 typedef enum kiln_status {
     KILN_OK = 0,
     KILN_E_ARGUMENT = 1,     /* an argument of the call itself is wrong: NULL, a bad enum value, a bad struct_size */
@@ -43,7 +43,7 @@ typedef enum kiln_status {
     KILN_E_NAME = 3,         /* a name is unknown, assigned twice, reserved, or declared and not used */
     KILN_E_LIMIT = 4,        /* the program text exceeds a limit on length, depth or size, or its kernel is too large to
                                 compile (docs/limits.md) */
-    KILN_E_TYPE = 5,         /* types do not go together, or an operator does not take this type */
+    KILN_E_TYPE = 5,         /* types do not match, or an operator does not take this type */
     KILN_E_SHAPE = 6,        /* shapes do not broadcast, or an output has the wrong shape */
     KILN_E_AXIS = 7,         /* an axis is out of range, repeated, or cannot be reduced over */
     KILN_E_BINDING = 8,      /* too few or too many tensors or scalars */
@@ -73,8 +73,8 @@ typedef enum kiln_status {
 /* The constant's name, "KILN_E_SHAPE"; "KILN_E_UNKNOWN" for other values. Static string. Thread-safe. */
 KILN_API const char *kiln_status_name(kiln_status status);
 
-/* The sentence that the calling thread's last failing call left, "" after a call that succeeded. Control characters
- * in it, of a program or a path, are written as \xNN. Valid until the thread's next call into the library.
+/* The message of the calling thread's last call, "" if that call succeeded. Control characters in it, from a program
+ * or a path, are written as \xNN. Valid until the thread's next call into the library.
  * Thread-safe: each thread has its own. */
 KILN_API const char *kiln_last_error(void);
 
@@ -124,7 +124,7 @@ KILN_API kiln_tensor kiln_tensor_contiguous(void *data, kiln_type type, int rank
 
 struct DLTensor; /* as <dlpack/dlpack.h> declares it */
 /* Converts a DLPack tensor (byte_offset and NULL strides included) into *out. The view borrows the DLPack
- * tensor's memory, and does not tell where that is: for kiln_run it is to be of device type CUDA, CUDA host or CUDA
+ * tensor's memory, and does not record where that is: for kiln_run it must be of device type CUDA, CUDA host or CUDA
  * managed and reachable from the current context's device, for kiln_run_cpu of CPU, CUDA host or CUDA managed.
  * Returns KILN_E_TYPE for a data type with lanes or without a kiln_type, KILN_E_UNSUPPORTED for another device type
  * and for a rank over KILN_MAX_RANK, KILN_E_SIZE for a negative size or a byte_offset beyond the last address.
@@ -149,7 +149,7 @@ KILN_API kiln_scalar kiln_scalar_i64(int64_t value);
 /* Caches, options and the log callback; per-device state inside. Works in whatever CUDA context is current on
  * the calling thread when a plan is made or launched, the runtime API's primary context included.
  * Thread-safety: one context serves any number of threads. A forked child may go on with it, whatever its parent's
- * threads were doing: kernels are loaded anew, plans made before the fork give KILN_E_NO_CONTEXT. */
+ * threads were doing: kernels are loaded again, plans made before the fork give KILN_E_NO_CONTEXT. */
 typedef struct kiln_context kiln_context;
 
 typedef enum kiln_log_level {
@@ -161,7 +161,7 @@ typedef enum kiln_log_level {
 /* Called from whichever thread has something to say; must not call back into the same context. */
 typedef void (*kiln_log_callback)(void *user, kiln_log_level level, const char *message);
 
-/* What to do for a kernel that is in no cache and no pack. */
+/* What to do about a kernel that is in no cache and no pack. */
 typedef enum kiln_policy {
     KILN_POLICY_COMPILE = 0,      /* compile it and wait */
     KILN_POLICY_NEVER_COMPILE = 1 /* return KILN_E_WOULD_COMPILE; needs no NVRTC */
@@ -189,7 +189,7 @@ typedef struct kiln_context_options {
                                 the words of kiln_plan_info.schedule. NULL: KILN_SCHEDULE, else the library chooses */
     int64_t cache_max_bytes; /* of the disk cache; 0: KILN_CACHE_SIZE ("512M"), else 1 GiB; negative: no limit */
     const kiln_pack *packs;  /* where kernels are looked for before the disk cache, in this order; after them the files
-                                in KILN_PACKS, parted by colons. The log is told of one that cannot be used */
+                                in KILN_PACKS, separated by colons. One that cannot be used is logged */
     size_t pack_count;
     const char *record_path;  /* a file (no pipe) to which each kernel that is in no cache and no pack appends one line,
                                  for `kiln precompile`. NULL: KILN_RECORD, else none; "": none */
@@ -201,7 +201,7 @@ typedef struct kiln_context_options {
                                  process of its own, kiln-worker, which is ended when the limit is passed: the call
                                  gives KILN_E_TIMEOUT, and so does each later one for that kernel that has no more time,
                                  without compiling, through the disk cache also in other processes */
-    const char *worker_path;  /* that program; NULL: KILN_WORKER, else beside the library or where it is installed */
+    const char *worker_path;  /* that program; NULL: KILN_WORKER, else next to the library or where it is installed */
 } kiln_context_options;
 #define KILN_CONTEXT_OPTIONS_INIT \
     { \
@@ -281,7 +281,7 @@ KILN_API kiln_status kiln_run(const kiln_program *program, const kiln_tensor *te
 
 /* The same on the CPU reference, in double precision (integers exactly), on host memory, any strides. Slow and
  * exact; needs neither driver nor NVRTC. Synchronous. Thread-safe.
- * What is the best answer is not what a GPU gives where f32 overflows or cancels: exp(100) is finite here and infinite
+ * The most accurate answer is not what a GPU gives where f32 overflows or cancels: exp(100) is finite here and infinite
  * there. To compare with a GPU, use kiln_run_cpu_with_options and KILN_PRECISION_PROGRAM. */
 KILN_API kiln_status kiln_run_cpu(const kiln_program *program, const kiln_tensor *tensors, size_t tensor_count,
                                   const kiln_scalar *scalars, size_t scalar_count);
@@ -358,7 +358,7 @@ typedef struct kiln_plan_info {
     int threads;          /* per block */
     kiln_origin origin;
     double parse_ms, schedule_ms, emit_ms, lookup_ms, compile_ms, load_ms; /* wall time of each step, 0 if skipped */
-    int64_t workspace_bytes; /* device memory that a launch takes besides the tensors; 0: none */
+    int64_t workspace_bytes; /* device memory that a launch takes in addition to the tensors; 0: none */
     int launches;            /* kernels launched one after another */
 } kiln_plan_info;
 #define KILN_PLAN_INFO_INIT \
@@ -390,7 +390,7 @@ KILN_API kiln_status kiln_kernel_get_info(const kiln_kernel *kernel, kiln_plan_i
 /* The program's phases in words, one line each, for people. Owned by the handle. */
 KILN_API const char *kiln_kernel_phases(const kiln_kernel *kernel);
 
-/* ---- the world around --------------------------------------------------------------------------------- */
+/* ---- system information ------------------------------------------------------------------------------- */
 
 typedef struct kiln_system_info {
     size_t struct_size;
@@ -403,7 +403,7 @@ typedef struct kiln_system_info {
     int device_count;
 } kiln_system_info;
 
-/* Opens the libraries if they are not yet open and tells what was found. Missing parts are no failure: their
+/* Opens the libraries if they are not yet open and reports what was found. Missing parts are no failure: their
  * fields are empty and *driver_error / *nvrtc_error (may be NULL) get a sentence owned by the context. */
 KILN_API kiln_status kiln_context_get_system_info(kiln_context *context, kiln_system_info *info,
                                                   const char **driver_error, const char **nvrtc_error);

@@ -71,7 +71,7 @@ class Case:
 
     @property
     def kept(self):
-        """Contiguous elements behind the last reduced axis; 1: the rows lie in one piece."""
+        """Contiguous elements behind the last reduced axis; 1: rows have contiguous columns."""
         return math.prod(self.shape[self.reduced[-1] + 1:]) if self.reduced else 1
 
     def tensors(self):
@@ -96,7 +96,7 @@ class Case:
         if self.program in ELEMENTWISE:
             return 0.97, "elementwise"
         if self.kept > 1:
-            return (0.95, "leading axes") if self.kept >= 64 else (None, "few kept side by side")
+            return (0.95, "leading axes") if self.kept >= 64 else (None, "few contiguous kept elements")
         if self.cols > LONG_ROW:
             if self.program in REDUCTIONS:
                 return 0.97, "huge rows, reduction"

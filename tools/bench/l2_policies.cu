@@ -62,16 +62,16 @@ int main()
     cudaEventCreate(&start), cudaEventCreate(&end);
     unsigned *never = (unsigned *)y;
     const uint4 *in = (const uint4 *)x, *other = (const uint4 *)(flushed + flush_bytes);
-    const char *names[] = {"copy", "normal, 4 packs", "evict_first, 4 packs", "evict_first, 2 packs", "evict_unchanged, 4 packs"};
+    const char *names[] = {"copy", "normal, 4 vectors", "evict_first, 4 vectors", "evict_first, 2 vectors", "evict_unchanged, 4 vectors"};
     for (int clean = 0; clean < 2; clean++)
         for (size_t mb = 64; mb <= 512; mb *= 2) {
-            const size_t bytes = mb << 20, packs = bytes / 16 / 256;
+            const size_t bytes = mb << 20, vectors = bytes / 16 / 256;
             const std::function<void()> calls[] = {
                 [=] { cudaMemcpyAsync(y, x, bytes / 2, cudaMemcpyDeviceToDevice); },
-                [=] { read<NORMAL, 4><<<packs / 4, 256>>>(in, never); },
-                [=] { read<EVICT_FIRST, 4><<<packs / 4, 256>>>(in, never); },
-                [=] { read<EVICT_FIRST, 2><<<packs / 2, 256>>>(in, never); },
-                [=] { read<EVICT_UNCHANGED, 4><<<packs / 4, 256>>>(in, never); },
+                [=] { read<NORMAL, 4><<<vectors / 4, 256>>>(in, never); },
+                [=] { read<EVICT_FIRST, 4><<<vectors / 4, 256>>>(in, never); },
+                [=] { read<EVICT_FIRST, 2><<<vectors / 2, 256>>>(in, never); },
+                [=] { read<EVICT_UNCHANGED, 4><<<vectors / 4, 256>>>(in, never); },
             };
             constexpr int count = sizeof calls / sizeof *calls;
             std::vector<float> times[count];

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Kiln on tensors that lie in memory in other ways than compare.py's: odd extents behind the reduced axis, pitched and
+"""Kiln on tensors with other memory layouts than compare.py's: odd extents behind the reduced axis, pitched and
 transposed tensors, masks, bytes, several inputs. Looks for what is slow; results are not checked (gpu_suite does).
 
   layouts.py [--cases REGEX]              measures (needs PyTorch with CUDA); the slowest come last

@@ -13,7 +13,7 @@ typedef struct bench_case {
     int32_t rank;                          /* of the space that the inputs broadcast to */
     int64_t sizes[KILN_MAX_RANK];
     bool reduced[KILN_MAX_RANK];
-    bool by_position; /* elements' values depend on where they lie: index(), size(), uniform() */
+    bool by_position; /* values depend on an element's position: index(), size(), uniform() */
 } bench_case;
 
 /* Whether each --out-type is a type. Returns an exit code. */

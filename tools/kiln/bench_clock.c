@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Events, the flush and medians of a bench. Everything is launched on the default stream.
- * The flush also covers the host's time for the next launch, so that the device never waits for it. */
+ * The flush also hides the host's time for the next launch, so that the device never waits for it. */
 #include "bench_clock.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Plans under pinned schedules. What the library refuses, because it is no schedule for the problem, is left out, and
- * so is what comes to the same kernel and grid. */
+/* Plans under pinned schedules. Schedules that the library refuses for the problem are left out, and so are those that
+ * give the same kernel and grid. */
 #include "bench_contender.h"
 
 #include <stdio.h>

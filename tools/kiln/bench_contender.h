@@ -25,9 +25,9 @@ typedef struct bench_contenders {
     bench_time copy;
 } bench_contenders;
 
-/* Plans for the data's tensors. With --candidates also the schedules around the chosen one, and those of --schedule,
- * each once, without those that are none for the tensors; KILN_E_ARGUMENT quotes a word of --schedule that pins
- * nothing. *out is freed with bench_contenders_free in any case. */
+/* Plans for the data's tensors: the chosen one, with --candidates those around it, and those of --schedule, each once,
+ * without those that are impossible for the tensors. KILN_E_ARGUMENT quotes a word of --schedule that pins nothing.
+ * *out is freed with bench_contenders_free in any case. */
 kiln_status bench_contenders_create(const bench_data *data, bench_contenders *out);
 void bench_contenders_free(bench_contenders *contenders);
 

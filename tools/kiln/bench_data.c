@@ -46,7 +46,7 @@ static kiln__CUdeviceptr address(const kiln_tensor *tensor, int64_t bytes) {
     return (kiln__CUdeviceptr)(uintptr_t)tensor->data + (kiln__CUdeviceptr)bytes;
 }
 
-/* What is there already is copied behind itself, twice as much each time. */
+/* Doubles the filled part by copying it behind itself until the memory is full. */
 static kiln_status fill(bench_data *data, size_t i, uint64_t *state) {
     const kiln_tensor *tensor = &data->device[i];
     const int64_t size = (int64_t)kiln_type_size(tensor->type), bytes = gpu_tensor_elements(tensor) * size;
@@ -65,7 +65,7 @@ static kiln_status fill(bench_data *data, size_t i, uint64_t *state) {
     return gpu_status(data->gpu, result, "filling an input");
 }
 
-/* The kept axis of most rows is cut; one row at least, some thousands where they are short. */
+/* Cuts the kept axis with the most rows into slices of at least one row, some thousands if they are short. */
 static void choose_slices(bench_data *data, uint64_t *state) {
     const bench_case *c = data->which;
     data->axis = -1;

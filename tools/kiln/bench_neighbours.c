@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The neighbours of a schedule, drawn from the words of its own description: more and fewer threads, the other places
- * where a row can stay, larger and smaller vectors, batches, splits, clusters and tiles. */
+/* The neighbours of a schedule, derived from the words of its own description: more and fewer threads, the other
+ * stagings, larger and smaller vectors, batches, splits, clusters and tiles. */
 #include "bench_neighbours.h"
 
 #include <stdarg.h>
@@ -50,7 +50,7 @@ static void add_halves(bench_neighbours *list, const char *word, long number) {
     add(list, "%s %ld", word, number * 2);
 }
 
-/* Rows that lie in one piece. */
+/* Rows whose columns are contiguous. */
 static void add_row_neighbours(bench_neighbours *list, const char *schedule) {
     static const char *const words[] = {"online", "phased", "persistent", "single", "prefetch", "grid"};
     const long lanes = number_of(schedule, "lanes "), block = number_of(schedule, "block ");
@@ -79,7 +79,7 @@ static void add_flat_neighbours(bench_neighbours *list, const char *schedule) {
     }
 }
 
-/* Neighbouring rows that lie side by side. */
+/* Reductions over leading axes: neighbouring rows are contiguous. */
 static void add_outer_neighbours(bench_neighbours *list, const char *schedule) {
     const long columns = number_of(schedule, "columns "), splits = number_of(schedule, "splits ");
     add_threads(list, columns ? columns : 8, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which schedules lie around a chosen one, as pins: the words of kiln_context_options.schedule. */
+/* The neighbours of a chosen schedule, as pins: the words of kiln_context_options.schedule. */
 #ifndef KILN_TOOL_BENCH_NEIGHBOURS_H
 #define KILN_TOOL_BENCH_NEIGHBOURS_H
 
@@ -13,7 +13,7 @@ typedef struct bench_neighbours {
     size_t count;
 } bench_neighbours;
 
-/* schedule: as kiln_plan_info tells it. Not all that is found is a schedule for the problem: the library tells. */
+/* schedule: as in kiln_plan_info. Not every neighbour is possible for the problem: the library says so. */
 void bench_neighbours_find(const char *schedule, bench_neighbours *out);
 
 #endif

@@ -5,10 +5,10 @@
 
 #include "lang/ir.h"
 
-/* Makes of a program the one that computes, in the place of each output, what a sum in it would come to by chance: the
- * root of the sum of its terms' squares, and what becomes of that on the way from the sum to the output. Roundings of
- * the terms and of what they add up to are in proportion to it, however near 0 the sum happens to be. 0 where an output
- * has no sums. *any: some output has. KILN_E_MEMORY. */
+/* Makes of a program the one that computes, in the place of each output, the size that a sum in it would have if the
+ * signs of its terms were random: the root of the sum of its terms' squares, propagated from the sum to the output.
+ * Roundings of the terms and of what they add up to are in proportion to it, however near 0 the sum happens to be. 0
+ * where an output has no sums. *any: some output has. KILN_E_MEMORY. */
 kiln_status bench_terms_make(kiln__ir *ir, bool *any);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kiln bench: how near a program's kernels come to the speed of the memory, for lists of shapes and types.
+/* kiln bench: how close a program's kernels come to the memory's speed, for lists of shapes and types.
  * Every case is checked, then timed in turns with a copy of the same bytes. */
 #define _GNU_SOURCE
 #include <inttypes.h>
@@ -199,37 +199,26 @@ static const option_id options[] = {
 
 const command command_bench = {
     .name = "bench",
-    .summary = "Measures a program's kernels against the speed of the memory",
+    .summary = "Measures a program's kernels against the memory's speed",
     .usage = "PROGRAM --tensor NAME=TYPE[DIMS] ... [OPTIONS]",
     .options = options,
     .max_operands = 1,
     .details =
-        "\nSizes and types may be lists in braces: {128,1000}, {3..17} is every number, {128..1024..128} steps by "
-        "128,\n"
-        "{2^7..2^17} is every power, {2^7-1..2^17-1} likewise, {f16,f32}. Each list is combined with each other one; "
-        "where\n"
-        "two tensors hold the very same list they vary together. '*' leaves the first size open: each case gets as "
-        "many\n"
-        "rows as make it move --traffic bytes.\n"
-        "\nFor each case the kernel writes outputs that were poisoned before, from fresh random inputs; they are "
-        "compared with\n"
-        "the CPU reference in double precision, for all rows or, of many, for some. Then kernel and copy take turns, "
-        "the L2\n"
-        "flushed before each, events around each. us is the median; roof is the time of a device-to-device copy that\n"
-        "moves as many bytes (half of them read, half written) over the kernel's, GB/s are the bytes that must move "
-        "(each\n"
-        "input once, each output once); error is the largest difference over the largest magnitude of an output, or "
-        "over\n"
-        "that of the sums it is made of, where they cancel; spill tells bytes per thread. The verdict is ok, slow "
-        "(under\n"
-        "--at-least), wrong, or failed.\n"
-        "\nJSON: program, device, arch, runs, seed, flush_bytes, cases: case, inputs, outputs, bytes, verdict, checked "
-        "of\n"
-        "elements, copy_us, copy_gbps, chosen (us, low_us and high_us, the quartiles, gbps, roof_ratio, error, "
-        "unwritten,\n"
-        "right, kernel), with --candidates or --schedule also candidates (the same, and the pins) and fastest; "
-        "failure\n"
-        "where it failed.\n"
+        "\nSizes and types may be lists in braces: {128,1000}, {3..17} (every number), {128..1024..128} (in steps\n"
+        "of 128), {2^7..2^17} (every power of two), {2^7-1..2^17-1}, {f16,f32}. All combinations of the lists are\n"
+        "measured; two tensors with exactly the same list vary together. '*' leaves the first size open: each\n"
+        "case gets as many rows as it takes to move --traffic bytes.\n"
+        "\nFor each case the kernel writes poisoned outputs from fresh random inputs; they are compared with the\n"
+        "CPU reference in double precision, for all rows or a sample of many. Then kernel and copy take turns,\n"
+        "each between two events, with the L2 flushed before. us is the median; roof is the time of a\n"
+        "device-to-device copy that moves the same bytes (half read, half written) over the kernel's time; GB/s\n"
+        "counts the bytes that must move (each input once, each output once); error is the largest difference\n"
+        "over the largest magnitude of an output, or over that of the terms of its sums where they cancel; spill\n"
+        "is in bytes per thread. The verdict is ok, slow (below --at-least), wrong, or failed.\n"
+        "\nJSON: program, device, arch, runs, seed, flush_bytes, cases: case, inputs, outputs, bytes, verdict,\n"
+        "checked of elements, copy_us, copy_gbps, chosen (us, low_us and high_us, the quartiles, gbps,\n"
+        "roof_ratio, error, unwritten, right, kernel), with --candidates or --schedule also candidates (the same,\n"
+        "and the pins) and fastest; failure where it failed.\n"
         "\nexamples:\n"
         "  kiln bench 'y = softmax(x)' --tensor 'x=f16[49152,{128,1000,1024,50257}]'\n"
         "  kiln bench 'y = rms_norm(x, w)' --tensor 'x={f16,bf16}[*,{2^7..2^17}]' --tensor 'w=f32[{2^7..2^17}]'\n"

@@ -193,7 +193,7 @@ static const option_id options[] = {OPTION_CACHE_DIR, OPTION_JSON, OPTION_QUIET,
 
 const command command_cache = {
     .name = "cache",
-    .summary = "Looks after the disk cache",
+    .summary = "Manages the disk cache",
     .usage = "ls|stat|verify|prune|clear|export|import [OPTIONS]",
     .options = options,
     .max_operands = 1,
@@ -205,13 +205,13 @@ const command command_cache = {
                "  clear   removes all entries\n"
                "  export  writes the kernels to a pack\n"
                "  import  takes kernels from a pack\n"
-               "\n'kiln cache ls --help' and the like explain each.\n",
+               "\n'kiln cache ls --help' and so on explain each.\n",
     .run = cache_command,
 };
 
 const command command_cache_ls = {
     .name = "cache ls",
-    .summary = "Lists the entries of the disk cache, last used first",
+    .summary = "Lists the entries of the disk cache, most recently used first",
     .usage = "[OPTIONS]",
     .options = options,
     .max_operands = 0,
@@ -232,7 +232,7 @@ const command command_cache_stat = {
     .usage = "[OPTIONS]",
     .options = options,
     .max_operands = 0,
-    .details = "\n'compiling' is the time that the entries once took to compile.\n"
+    .details = "\n'compiling' is the time that the entries took to compile.\n"
                "\nJSON: dir, entries, bytes, unreadable (files that are no valid entry), compile_ms.\n"
                "\nexample:\n"
                "  kiln cache stat --cache-dir /var/cache/kiln\n"

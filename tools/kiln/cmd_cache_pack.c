@@ -123,7 +123,7 @@ const command command_cache_export = {
     .options = options,
     .max_operands = 1,
     .details = "\nKernels that another build of Kiln wrote are left out: this one would never look for them. "
-               "docs/packs.md tells\n"
+               "docs/packs.md says\n"
                "how packs are used.\n"
                "\nJSON: file, kernels, foreign (left out: of another build), damaged (left out).\n"
                "\nexample:\n"
@@ -138,12 +138,12 @@ const command command_cache_import = {
     .usage = "PACK [OPTIONS]",
     .options = options,
     .max_operands = 1,
-    .details = "\nThe kernels are found there by programs whose NVRTC is the one that made them. Without NVRTC, or "
-               "with another\n"
-               "one, give the pack itself to the program (KILN_PACKS).\n"
-               "\nJSON: file, kernels, foreign (left out: of another build of Kiln), damaged (left out).\n"
-               "\nexample:\n"
-               "  kiln cache import kernels.kpack\n"
-               "\nexit codes: 0 done, 1 the work failed or the pack is damaged, 2 the command line is wrong.\n",
+    .details =
+        "\nPrograms find the kernels there if their NVRTC is the one that compiled them. Without NVRTC, or with\n"
+        "another, give the pack itself to the program (KILN_PACKS).\n"
+        "\nJSON: file, kernels, foreign (left out: of another build of Kiln), damaged (left out).\n"
+        "\nexample:\n"
+        "  kiln cache import kernels.kpack\n"
+        "\nexit codes: 0 done, 1 the work failed or the pack is damaged, 2 the command line is wrong.\n",
     .run = import_command,
 };

@@ -56,12 +56,12 @@ const command command_cache_prune = {
     .usage = "[--max-size SIZE] [--older-than AGE] [OPTIONS]",
     .options = options,
     .max_operands = 0,
-    .details = "\nFirst goes what was last used longer ago than AGE, then what was used least recently, until the rest "
-               "has at most\n"
-               "SIZE bytes. Running processes keep the kernels they have loaded.\n"
-               "\nJSON: removed, removed_bytes, kept, kept_bytes.\n"
-               "\nexample:\n"
-               "  kiln cache prune --older-than 30d --max-size 500M\n"
-               "\nexit codes: 0 done, 1 the work failed, 2 the command line is wrong.\n",
+    .details =
+        "\nRemoves entries last used longer ago than AGE, then the least recently used, until the rest has at most\n"
+        "SIZE bytes. Running processes keep the kernels they have loaded.\n"
+        "\nJSON: removed, removed_bytes, kept, kept_bytes.\n"
+        "\nexample:\n"
+        "  kiln cache prune --older-than 30d --max-size 500M\n"
+        "\nexit codes: 0 done, 1 the work failed, 2 the command line is wrong.\n",
     .run = prune_command,
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kiln cache verify: whether each entry is what was written, and whether NVRTC would make the same again. */
+/* kiln cache verify: whether each entry is intact, and whether NVRTC would compile it to the same bytes again. */
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <string.h>
@@ -126,11 +126,10 @@ const command command_cache_verify = {
     .options = options,
     .max_operands = 0,
     .details =
-        "\nEach entry's checksum is computed and its key compared with its name; files that were moved aside count as\n"
-        "damaged. With --recompile each source is compiled again and the kernels are compared; entries of another "
-        "NVRTC\n"
-        "or of a Kiln with other options are left out. Nothing is changed: 'kiln cache clear' removes what is "
-        "damaged.\n"
+        "\nComputes each entry's checksum and compares its key with its name; files that were moved aside count as\n"
+        "damaged. With --recompile each source is also compiled again and the kernels are compared; entries of\n"
+        "another NVRTC, or of a Kiln with other options, are skipped. Nothing is changed: 'kiln cache clear'\n"
+        "removes damaged entries.\n"
         "\nJSON: entries, damaged, recompiled, different, left_out (null without --recompile), faults (key, fault).\n"
         "\nexample:\n"
         "  kiln cache verify --recompile\n"

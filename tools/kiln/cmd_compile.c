@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* kiln compile: one kernel into the disk cache, or into a file as well.
- * Needs NVRTC where the kernel is not in the cache, and never a GPU. */
+ * Needs NVRTC only if the kernel is not in the cache, and never a GPU. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -68,12 +68,10 @@ const command command_compile = {
     .options = options,
     .max_operands = 1,
     .details =
-        "\nNo GPU is needed. The kernel goes into the disk cache, where every later run finds it; -o writes its cubin "
-        "or\n"
-        "PTX to a file besides. Without --arch it is made for this machine's GPU. Inputs are contiguous and aligned "
-        "to\n"
-        "16 bytes. A scalar may be given as its type alone: --scalar eps=f64. Output types are as in 'kiln run "
-        "--help'.\n"
+        "\nNo GPU is needed. The kernel goes into the disk cache, where every later run finds it; -o also writes\n"
+        "its cubin or PTX to a file. Without --arch it is compiled for this machine's GPU. Inputs are contiguous\n"
+        "and aligned to 16 bytes. A scalar may be given as its type alone: --scalar eps=f64. Output types are as\n"
+        "in 'kiln run --help'.\n"
         "\nJSON: program, origin (memory, pack, disk or compiled), file, kernel (arch, schedule, reason, registers,\n"
         "spill_bytes, shared_bytes, image_bytes, rows, cols, blocks, threads, step_ms).\n"
         "\nexamples:\n"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kiln explain: what a program becomes for given tensors: its phases, the schedule and why, the source.
- * Plans only; neither NVRTC nor GPU is needed. */
+/* kiln explain: a program's phases, schedule and source for given tensors.
+ * Only plans; needs neither NVRTC nor a GPU. */
 #define _GNU_SOURCE
 #include <inttypes.h>
 #include <stdlib.h>
@@ -42,7 +42,7 @@ static int report_json(const kernel_request *k) {
     return json_print(r->args, object);
 }
 
-/* Each line after the first is set under the text of the first. */
+/* Lines after the first are indented to the text of the first. */
 static void print_lines(const char *title, const char *text) {
     for (bool first = true; *text; first = false) {
         size_t length = strcspn(text, "\n");
@@ -97,16 +97,15 @@ static const option_id options[] = {
 
 const command command_explain = {
     .name = "explain",
-    .summary = "Tells a program's phases, its schedule and why, or its generated source",
+    .summary = "Prints a program's phases, its schedule and why, or its generated source",
     .usage = "PROGRAM --tensor NAME=TYPE[DIMS] ... [OPTIONS]",
     .options = options,
     .max_operands = 1,
     .details =
-        "\nNothing is compiled; neither GPU nor NVRTC is needed. Without --arch it explains the kernel for this "
-        "machine's\n"
-        "GPU, or for sm_90 where there is none.\n"
-        "\nJSON: program, inputs and outputs (name, type, shape with null for a size left open), phases, kernel (as\n"
-        "'kiln compile' has it), with --source also source.\n"
+        "\nNothing is compiled; neither GPU nor NVRTC is needed. Without --arch it explains the kernel for this\n"
+        "machine's GPU, or for sm_90 if there is none.\n"
+        "\nJSON: program, inputs and outputs (name, type, shape with null for an open size), phases, kernel (as in\n"
+        "'kiln compile'), with --source also source.\n"
         "\nexamples:\n"
         "  kiln explain 'y = softmax(x)' --tensor 'x=f16[49152,1024]'\n"
         "  kiln explain 'y = softmax(x)' --tensor 'x=f16[*,1024]' --arch sm_90 --source > softmax.cu\n"

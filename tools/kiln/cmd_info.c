@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* kiln info: versions, where the driver and NVRTC were found, the devices, the cache.
- * A part that is missing is told and is no failure. */
+ * A missing part is reported and is not a failure. */
 #include <stdlib.h>
 
 #include "json_output.h"
@@ -105,15 +105,15 @@ static const option_id options[] = {OPTION_CACHE_DIR, OPTION_NVRTC, OPTION_DRIVE
 
 const command command_info = {
     .name = "info",
-    .summary = "Tells versions, devices, and where each library was found",
+    .summary = "Prints versions, devices, and where each library was found",
     .usage = "[OPTIONS]",
     .options = options,
     .max_operands = 0,
     .details =
-        "\nA missing driver, NVRTC or GPU is told and is no failure.\n"
-        "\nJSON: version, driver (path, version, error), nvrtc (path, version, archs, error), devices (ordinal, name, "
-        "arch,\n"
-        "sm_count, shared_per_block, shared_per_sm, l2_bytes, memory_bytes), cache_dir. What is missing is null.\n"
+        "\nA missing driver, NVRTC or GPU is reported and is not a failure.\n"
+        "\nJSON: version, driver (path, version, error), nvrtc (path, version, archs, error), devices (ordinal,\n"
+        "name, arch, sm_count, shared_per_block, shared_per_sm, l2_bytes, memory_bytes), cache_dir. What is\n"
+        "missing is null.\n"
         "\nexamples:\n"
         "  kiln info\n"
         "  kiln info --json --nvrtc /usr/local/cuda/lib64/libnvrtc.so\n"

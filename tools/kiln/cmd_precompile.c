@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* kiln precompile: the kernels of manifests, compiled by worker processes into the disk cache, and into a pack.
- * Needs no GPU. The disk cache is what makes a run that was interrupted go on where it stopped. */
+ * Needs no GPU. Thanks to the disk cache an interrupted run resumes where it stopped. */
 #define _GNU_SOURCE
 #include <math.h>
 #include <sched.h>
@@ -249,7 +249,7 @@ static int precompile_all(precompile *p) {
 static int precompile_command(const arguments *args) {
     precompile p = {.args = args};
     if (args->operand_count == 0) return tool_usage(args, "a manifest was expected");
-    unsetenv("KILN_PACKS"); /* what lies in a pack would not get into the disk cache */
+    unsetenv("KILN_PACKS"); /* kernels found in a pack would not get into the disk cache */
     int code = kernel_list_open(args, &p.list);
     if (!code) {
         kiln_status status = open_context(args, KILN_POLICY_NEVER_COMPILE, &p.context);
@@ -277,26 +277,21 @@ const command command_precompile = {
     .options = options,
     .max_operands = 4096,
     .details =
-        "\nA manifest has a line of JSON for each kernel, as a program writes it that runs with KILN_RECORD=FILE;\n"
-        "docs/packs.md has the format. '-' is standard input. Kernels that several lines ask for are made once. "
-        "Without\n"
-        "--arch each line is compiled for the architecture that it names. No GPU is needed.\n"
-        "\nEach kernel is compiled in a worker process: one that crashes the compiler or takes too long is told of, "
-        "and the\n"
-        "others are made. Without --keep-going nothing more is started after a failure. What is in the disk cache is "
-        "not\n"
-        "compiled again, so that a run that was stopped goes on where it was. The pack has the kernels that could be "
-        "made;\n"
-        "without --keep-going it is written only where all could. The same manifest and NVRTC give a pack of the same "
-        "bytes.\n"
-        "\nJSON: requests, kernels, compiled, cached, failed, untried, bad_lines, seconds, pack (file, kernels, "
-        "bytes),\n"
-        "slowest and failures (file, line, program, arch, ms, error).\n"
+        "\nA manifest has one line of JSON per kernel, as written by a program that runs with KILN_RECORD=FILE;\n"
+        "docs/packs.md has the format. '-' is standard input. Kernels that several lines ask for are compiled\n"
+        "once. Without --arch each line is compiled for the architecture it names. No GPU is needed.\n"
+        "\nEach kernel is compiled in a worker process: if one crashes the compiler or takes too long, it is\n"
+        "reported and the others go on. Without --keep-going nothing more is started after a failure. Kernels in\n"
+        "the disk cache are not compiled again, so an interrupted run resumes where it was. The pack gets the\n"
+        "kernels that compiled; without --keep-going it is written only if all did. The same manifest and NVRTC\n"
+        "give the same pack, byte for byte.\n"
+        "\nJSON: requests, kernels, compiled, cached, failed, untried, bad_lines, seconds, pack (file, kernels,\n"
+        "bytes), slowest and failures (file, line, program, arch, ms, error).\n"
         "\nexamples:\n"
         "  KILN_RECORD=kernels.jsonl ./my_program\n"
         "  kiln precompile kernels.jsonl --arch sm_80,sm_90 --jobs 8 --pack kernels.kpack\n"
         "  kiln precompile kernels.jsonl --arch sm_90 --shard 2/4 --pack part2.kpack\n"
-        "\nexit codes: 0 all kernels are there, 1 a line or a kernel failed, or a file, 2 the command line is wrong, 3 "
+        "\nexit codes: 0 all kernels are there, 1 a line, a kernel or a file failed, 2 the command line is wrong, 3\n"
         "no NVRTC.\n",
     .run = precompile_command,
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* kiln run: a program on NumPy files, on the GPU or the CPU reference.
- * Inputs are read to their ends before, and outputs take their places after everything has worked. */
+ * Inputs are read completely first, and outputs replace their files only after everything has succeeded. */
 #define _GNU_SOURCE
 #include <inttypes.h>
 #include <stdlib.h>
@@ -76,7 +76,7 @@ static int allocate_outputs(run *r) {
     return TOOL_OK;
 }
 
-/* What floats are computed in, which only the CPU reference can be told. */
+/* The precision of floats, which only the CPU reference lets one choose. */
 static int choose_precision(run *r) {
     const char *wanted = arguments_value(r->request.args, OPTION_PRECISION);
     if (!wanted) return TOOL_OK;
@@ -257,24 +257,18 @@ const command command_run = {
     .options = options,
     .max_operands = 1,
     .details =
-        "\nEvery name that the program reads and does not assign is given by --in or --scalar. --in, --out and "
-        "--scalar\n"
-        "are repeated or parted by commas. A file may be input and output at once; outputs replace their files only\n"
-        "after everything has worked.\n"
-        "\nWithout a type, an output of truth values is stored as bool, one of integers as i32 or i64 as it was "
-        "computed,\n"
-        "and a floating one in the widest floating type among the inputs (f32 where there is none). NumPy has no bf16 "
-        "or\n"
+        "\nEvery name that the program reads and does not assign is bound by --in or --scalar. --in, --out and\n"
+        "--scalar can be repeated, or take several items separated by commas. A file may be input and output at\n"
+        "once; outputs replace their files only after everything has succeeded.\n"
+        "\nWithout a type, a logical output is stored as bool, an integer one as i32 or i64 as it was computed, and\n"
+        "a floating one in the widest floating type among the inputs (f32 if there is none). NumPy has no bf16 or\n"
         "fp8: they are written as uint16 and uint8, and read back with :bf16, :e4m3 or :e5m2.\n"
-        "\nThe CPU reference computes floats in double and rounds what it stores: the best answer, which is finite "
-        "where f32\n"
-        "overflows in a kernel. With --precision program it has the overflow, cancellation and rounding of the "
-        "program's own\n"
-        "types, though not a kernel's last bits: sums are added in another order.\n"
+        "\nThe CPU reference computes floats in double and rounds what it stores: the most accurate answer, finite\n"
+        "where f32 overflows in a kernel. --precision program reproduces the overflow, cancellation and rounding\n"
+        "of the program's own types, though not a kernel's last bits: sums are added in another order.\n"
         "\nJSON: program, device, device_name, inputs and outputs (name, type, shape, file), origin (memory, pack,\n"
-        "disk or compiled), kernel (arch, schedule, reason, registers, ...), time_ms (read, run, kernel, write). What "
-        "the CPU\n"
-        "reference does not have is null.\n"
+        "disk or compiled), kernel (arch, schedule, reason, registers, ...), time_ms (read, run, kernel, write).\n"
+        "What the CPU reference does not have is null.\n"
         "\nexamples:\n"
         "  kiln run 'y = softmax(x)' --in x=a.npy --out y=b.npy\n"
         "  kiln run 'y = layer_norm(x, w, b, eps)' --in x=a.npy,w=w.npy,b=b.npy --scalar eps=1e-5 --out y=y.npy\n"

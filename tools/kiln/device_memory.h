@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs a program on a GPU with tensors that lie in host memory: copies in, launches, copies out. */
+/* Runs a program on a GPU with tensors in host memory: copies in, launches, copies out. */
 #ifndef KILN_TOOL_DEVICE_MEMORY_H
 #define KILN_TOOL_DEVICE_MEMORY_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Builds and prints the JSON of all commands. Key order is the order of insertion, so output is stable.
- * A failed allocation anywhere leaves a NULL that jansson passes on; json_print tells of it. */
+ * A failed allocation anywhere leaves a NULL that jansson propagates; json_print reports it. */
 #define _GNU_SOURCE
 #include "json_output.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shortens and expands sources. What this build would not write itself is told, so that packs hold no dead weight. */
+/* Shortens and expands sources. Reports sources that this build would not generate, so that packs hold no dead weight.
+ */
 #define _GNU_SOURCE
 #include "kernel_names.h"
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Between the keys of the disk cache and the names in packs: both hold the source, one whole, the other in brief. */
+/* Between the keys of the disk cache and the names in packs: both hold the source, one expanded, the other unexpanded.
+ */
 #ifndef KILN_TOOL_KERNEL_NAMES_H
 #define KILN_TOOL_KERNEL_NAMES_H
 
 #include "cache/key.h"
 
-/* The name that this Kiln looks for in packs, of a kernel that lies in the disk cache under a key; and the other way
- * round, with the NVRTC that made it. KILN_E_UNSUPPORTED where another build of Kiln made it, which this one never
+/* The name that this Kiln looks for in packs, of a kernel that the disk cache has under a key; and the
+ * reverse, with the NVRTC that made it. KILN_E_UNSUPPORTED if another build of Kiln made it, which this one never
  * looks for; KILN_E_FORMAT for material that is no key. The caller frees *out with kiln__key_free. */
 kiln_status kernel_name_of_key(const uint8_t *material, size_t size, kiln__key *out);
 kiln_status kernel_key_of_name(const uint8_t *material, size_t size, int nvrtc_major, int nvrtc_minor,

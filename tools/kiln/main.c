@@ -27,7 +27,7 @@ static void help(FILE *to) {
           "  0  done\n"
           "  1  the work failed: a file, the program, the compile, the launch\n"
           "  2  the command line is wrong\n"
-          "  3  a GPU, the CUDA driver or NVRTC is required and not there\n\n"
+          "  3  a GPU, the CUDA driver or NVRTC is required and missing\n\n"
           "'kiln COMMAND --help' explains a command. 'kiln --version' prints the version.\n",
           to);
 }
@@ -50,7 +50,7 @@ static int dispatch(const command *chosen, int argc, char **argv) {
     return code;
 }
 
-/* What was printed may lie in a buffer, and its writing may fail: on a full disk, say. */
+/* Printed text may still be in a buffer, and writing it may fail: on a full disk, say. */
 static int flushed(int code) {
     if ((fflush(stdout) || ferror(stdout)) && code == TOOL_OK) {
         fputs("kiln: standard output cannot be written\n", stderr);

@@ -13,7 +13,7 @@ static kiln_status out_of_place(const char *field, const char *expected) {
     return kiln__fail(KILN_E_FORMAT, "\"%s\" is not %s", field, expected);
 }
 
-/* "NAME=VALUE" parted: *name is new memory. Both are NULL where it fails. */
+/* Splits "NAME=VALUE": *name is new memory. Both are NULL on failure. */
 static kiln_status part(const char *field, const json_t *item, char **name, const char **value) {
     const char *text = json_string_value(item);
     const char *equals = text ? strchr(text, '=') : NULL;
@@ -124,7 +124,7 @@ static kiln_status read_arch(const json_t *arch, manifest_entry *out) {
 /* [SMs, threads and registers of one, shared memory of one and of a block, L2, GB/s]: all of them above 0. Lines of
  * before 0.2 have no bandwidth: they get the architecture's. */
 static kiln_status read_device(const json_t *device, manifest_entry *out) {
-    static const char expected[] = "a list of seven numbers, with \"arch\" beside it";
+    static const char expected[] = "a list of seven numbers, next to an \"arch\"";
     if (!device) return KILN_OK;
     const size_t count = json_array_size(device);
     if ((count != 6 && count != 7) || !out->arch) return out_of_place("device", expected);

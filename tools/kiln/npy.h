@@ -32,7 +32,8 @@ kiln_status npy_header_parse(const char *path, const char *text, size_t length, 
 kiln_status npy_header_type(const char *path, const npy_header *header, const kiln_type *as, kiln_type *out);
 
 /* Reads a file of format 1.0, 2.0 or 3.0, either byte order, C or Fortran order. *out gets a contiguous view.
- * Ownership: the caller frees out->data, which is never NULL. KILN_E_IO, KILN_E_MEMORY besides the codes above. */
+ * Ownership: the caller frees out->data, which is never NULL. KILN_E_IO, KILN_E_MEMORY in addition to the codes above.
+ */
 kiln_status npy_read(const char *path, const kiln_type *as, kiln_tensor *out);
 
 /* Writes a contiguous tensor in format 1.0. bf16 becomes uint16, fp8 uint8. */

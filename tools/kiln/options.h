@@ -71,7 +71,7 @@ bool arguments_has(const arguments *args, option_id id);
 /* The last value given, NULL if there is none. */
 const char *arguments_value(const arguments *args, option_id id);
 
-/* All NAME=VALUE given to an option, whether repeated or parted by commas, in order. */
+/* All NAME=VALUE given to an option, whether repeated or separated by commas, in order. */
 typedef struct assignment {
     char *name, *value;
 } assignment;

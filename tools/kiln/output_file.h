@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files that appear whole or not at all: written beside the old one, which stays until the new one is complete. */
+/* Files that appear complete or not at all: written next to the old one, which stays until the new one is complete. */
 #ifndef KILN_TOOL_OUTPUT_FILE_H
 #define KILN_TOOL_OUTPUT_FILE_H
 

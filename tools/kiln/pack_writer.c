@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lays out packs: head, rows ascending by digest, entries in the rows' order. The reader is src/cache/pack.c. */
+/* Lays out packs: head, rows ascending by digest, entries in the rows' order. The reader is src/cache/bundle.c. */
 #include "pack_writer.h"
 
 #include <stdlib.h>

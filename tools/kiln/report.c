@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How the tool speaks on standard error: one sentence for each failure, and remarks unless it shall be quiet.
+/* How the tool speaks on standard error: one sentence for each failure, and remarks unless --quiet is given.
  * The library's warnings come out here too. */
 #include <stdarg.h>
 #include <stdio.h>

@@ -22,7 +22,7 @@ static kiln_status parse_type(const char *text, size_t length, kiln_type *out) {
 
 kiln_status tensor_spec_type(const char *text, kiln_type *out) { return parse_type(text, strlen(text), out); }
 
-/* "{2048,1}", if there is one, and "@8": where the tensor lies apart from contiguous memory at 16 bytes. */
+/* "{2048,1}", if there is one, and "@8": if the tensor is not contiguous, or not aligned to 16 bytes. */
 static kiln_status parse_placement(const char *text, const char *at, kiln_tensor *out) {
     if (*at == '{') {
         int32_t rank = 0;

@@ -63,7 +63,7 @@ static kiln_status start(const worker_pool *pool, worker *workers, worker *w) {
         return kiln__fail(KILN_E_IO, "a worker process cannot be made: %s", strerror(code));
     }
     if (pid == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL); /* a compiler that hangs outlives nobody */
+        prctl(PR_SET_PDEATHSIG, SIGKILL); /* a hanging compiler does not outlive the tool */
         if (getppid() != parent) _exit(0);
         for (int i = 0; i < pool->jobs; i++) {
             if (workers[i].pid) close(workers[i].socket);
@@ -125,7 +125,7 @@ static kiln_status hand_out(const worker_pool *pool, worker *workers, bool more,
             w->task = (*next)++;
             w->start = now_s();
             w->busy = true;
-            /* Who cannot be told of its task would never answer; that it has ended is told by reading from it. */
+            /* A worker that cannot be sent its task has ended, which reading from it will show. */
             if (send(w->socket, &w->task, sizeof w->task, MSG_NOSIGNAL) != (ssize_t)sizeof w->task)
                 kill(w->pid, SIGKILL);
         }
@@ -134,7 +134,7 @@ static kiln_status hand_out(const worker_pool *pool, worker *workers, bool more,
     return KILN_OK;
 }
 
-/* Waits a tenth of a second at most for answers, and ends who is late. *more: false where no more is to be done. */
+/* Waits at most a tenth of a second for answers, and kills workers that are late. *more: false when all is done. */
 static kiln_status wait_for_answers(const worker_pool *pool, worker *workers, struct pollfd *polled, bool *more) {
     for (int i = 0; i < pool->jobs; i++) {
         polled[i] = (struct pollfd){.fd = workers[i].busy ? workers[i].socket : -1, .events = POLLIN};
