@@ -32,8 +32,8 @@ template <class First, class Second> struct kiln_together {
         kiln_row &row;
         kiln_together &online;
         bool begun;
-        template <class Kept>
-        KILN_MEMBER void vector(const kiln_row &, const Kept &staged, kiln_index col, const kiln_span &span) {
+        template <class Staged>
+        KILN_MEMBER void vector(const kiln_row &, Staged &staged, kiln_index col, const kiln_span &span) {
             online.first.vector(row, staged, col, span);
             if (!begun) kiln_partial(row, online.first);
             begun = true;

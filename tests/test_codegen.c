@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The generated source: golden files of its program part, and texts of users' that try to leave their comment.
  * KILN_UPDATE_GOLDEN=1 writes the golden files anew. */
+#define _GNU_SOURCE
 #include <locale.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -174,6 +175,38 @@ static void shorter_forms_stand_where_they_are_as_good(void **state) {
     }
 }
 
+/* How often a function is written: once where the row is in registers, which keep its value for later passes, also
+ * where vectors overhang the row; in each pass where it is cheaper than that, or follows from a later phase. */
+static const struct {
+    const char *program, *tensors, *pins, *function;
+    int times;
+} computed[] = {
+    {"y = softmax(30 * tanh(x / 30))", ROW16, NULL, "tanhf(", 1},
+    {"y = softmax(30 * tanh(x / 30))", "bf16[*,8192] bf16[*,8192]", "block 256, registers, cluster 2", "tanhf(", 1},
+    {"y = softmax(30 * tanh(x / 30))", "bf16[*,1023] bf16[*,1023]", "block 64, registers", "tanhf(", 1},
+    {"y = softmax(30 * tanh(x / 30))", ROW16, "block 64, shared", "tanhf(", 3},
+    {"y = silu(a) * b / max(silu(a) * b)", "f16[*,1024] f16[*,1024] f16[*,1024]", NULL, "kiln_times_sigmoid(", 1},
+    {"y = tanh(x) - mean(tanh(x))", "f32[*,4096] f32[*,4096]", NULL, "tanhf(", 1},
+    {"y = sin(x - mean(x)) / sum(sin(x - mean(x)))", "f32[*,512] f32[*,512]", NULL, "sinf(", 1},
+    {"y = (x + 1) / sum(x + 1)", "f32[*,1024] f32[*,1024]", NULL, "+ 1.0f", 2},
+    {"y = x - sum(x); z = y + lgamma(y - max(y))", "f32[*,1024] f32[*,1024]", NULL, "lgammaf(", 1},
+};
+
+static void heavy_values_are_computed_once(void **state) {
+    (void)state;
+    for (size_t i = 0; i < COUNT(computed); i++) {
+        if (computed[i].pins) setenv("KILN_SCHEDULE", computed[i].pins, 1);
+        char *source = source_of(computed[i].program, NULL, NULL, computed[i].tensors, 90);
+        unsetenv("KILN_SCHEDULE");
+        const char *program = strstr(source, "/* ---- the program ---- */");
+        const int times = count_of(program, computed[i].function);
+        if (times != computed[i].times)
+            fail_msg("%s of %s, %s: %s %d times, not %d\n%s", computed[i].program, computed[i].tensors,
+                     computed[i].pins ? computed[i].pins : "", computed[i].function, times, computed[i].times, program);
+        free(source);
+    }
+}
+
 /* ---- the comment ---- */
 
 static const char *const hostile[] = {
@@ -330,6 +363,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_program_part_is_as_recorded),
         cmocka_unit_test(shorter_forms_stand_where_they_are_as_good),
+        cmocka_unit_test(heavy_values_are_computed_once),
         cmocka_unit_test(no_text_leaves_its_comment),
         cmocka_unit_test(names_of_tensors_never_meet_names_of_the_generator),
         cmocka_unit_test(users_names_end_identifiers_that_begin_alike),

@@ -6,6 +6,7 @@
 #include "base/arena.h"
 #include "base/text.h"
 #include "codegen/source.h"
+#include "schedule/kept.h"
 
 #define KILN__MAX_OPERANDS (KILN_MAX_TENSORS + KILN__MAX_POSITIONS)
 
@@ -31,6 +32,8 @@ typedef struct kiln__emitter {
     bool *needed;       /* per instruction: scratch of one function */
     bool *exact;        /* per needed instruction: what is under 2^-126 beside 1 is not to become 0 */
     kiln__inst_list *reductions; /* of each phase */
+    kiln__kept kept;             /* values that a pass keeps for later ones ... */
+    uint32_t pass;               /* ... and the pass whose loop is written: a phase, or that of the outputs */
     /* Inputs that stay with the row: all, those of the row's own, those that all rows share; outputs that have columns.
      */
     kiln__operand_list staged, staged_own, staged_shared, column_outputs;
@@ -106,6 +109,15 @@ const char *kiln__cxx_divisor(const kiln__emitter *e, uint32_t divisor);
 bool kiln__op_is_literal(kiln__op op);
 /* The functions that the program calls. */
 void kiln__emit_called(const kiln__emitter *e);
+
+/* Whether the pass that is written loads the value, which one before it has kept. */
+static inline bool kiln__is_loaded(const kiln__emitter *e, uint32_t value) {
+    return e->kept.value[value] && e->kept.first[value] < e->pass;
+}
+/* What stands before a reference to a vector's staged inputs, which the values it keeps are beside. */
+static inline const char *kiln__const_staged(const kiln__emitter *e) {
+    return e->schedule->keep_weight ? "" : "const ";
+}
 
 /* Whether the work on a vector, and on the values of a row, is a function that is called; what stands before a loop
  * over a vector's elements. */

@@ -38,7 +38,7 @@ void kiln__classify(kiln__emitter *e) {
 static void need(kiln__emitter *e, uint32_t value) {
     e->needed[value] = true;
     for (uint32_t i = value + 1; i-- > 0;) {
-        if (!e->needed[i] || !e->element[i]) continue;
+        if (!e->needed[i] || !e->element[i] || kiln__is_loaded(e, i)) continue;
         const kiln__inst *inst = &e->ir->insts[i];
         if (e->folded[i]) inst = &e->ir->insts[inst->args[0]];
         for (int a = 0; a < inst->arg_count; a++) e->needed[inst->args[a]] = true;
@@ -103,6 +103,7 @@ static void need_nothing(kiln__emitter *e) {
 void kiln__need_phase(kiln__emitter *e, uint32_t phase) {
     const kiln__inst_list *list = &e->reductions[phase];
     need_nothing(e);
+    e->pass = phase;
     for (uint32_t r = 0; r < list->count; r++) {
         const kiln__inst *inst = &e->ir->insts[list->at[r]];
         const uint32_t value = inst->args[0];
@@ -115,6 +116,7 @@ void kiln__need_phase(kiln__emitter *e, uint32_t phase) {
 
 void kiln__need_outputs(kiln__emitter *e) {
     need_nothing(e);
+    e->pass = e->ir->phase_count;
     for (int i = 0; i < e->column_outputs.count; i++) {
         const uint32_t value = e->ir->outputs[e->column_outputs.at[i] - e->inputs];
         need(e, value);

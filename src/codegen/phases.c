@@ -20,10 +20,11 @@ static void emit_sharing(const kiln__emitter *e, bool several) {
 /* The function's head, and vectors of the needed inputs that do not stay with the row. */
 static void emit_head(const kiln__emitter *e, const char *name) {
     kiln__write(e,
-                "    %s%s void %s(const kiln_row &row, const kiln_staged%s &staged, kiln_index col, const "
-                "kiln_span &span)\n    {\n",
+                "    %s%s void %s(const kiln_row &row, %skiln_staged%s &staged, kiln_index col, const kiln_span "
+                "&span)\n    {\n",
                 e->schedule->peeled ? "template <int N> " : "",
-                kiln__vectors_are_called(e) ? "KILN_CALL" : "KILN_MEMBER", name, e->schedule->peeled ? "_of<N>" : "");
+                kiln__vectors_are_called(e) ? "KILN_CALL" : "KILN_MEMBER", name, kiln__const_staged(e),
+                e->schedule->peeled ? "_of<N>" : "");
     for (uint32_t i = 0; i < e->ir->count; i++) {
         const kiln__inst *inst = &e->ir->insts[i];
         if (e->needed[i] && e->element[i] && inst->op == KILN__OP_INPUT && !e->schedule->staged[inst->u.input])
@@ -34,10 +35,13 @@ static void emit_head(const kiln__emitter *e, const char *name) {
 /* The loop's head, and definitions of the needed element instructions, for element j of the vector at col. */
 static void emit_elements(const kiln__emitter *e) {
     kiln__write(e, "%s        for (int j = 0; j < %s; ++j) {\n", kiln__unrolled(e), e->width);
-    for (uint32_t i = 0; i < e->ir->count; i++)
-        if (e->needed[i] && e->element[i] && !kiln__op_is_literal(e->ir->insts[i].op))
-            kiln__write(e, "            const %s v%u = %s;\n", kiln__cxx_ctype(e->ir->insts[i].type), i,
-                        kiln__spell_definition(e, i));
+    for (uint32_t i = 0; i < e->ir->count; i++) {
+        if (!e->needed[i] || !e->element[i] || kiln__op_is_literal(e->ir->insts[i].op)) continue;
+        const bool loaded = kiln__is_loaded(e, i);
+        kiln__write(e, "            const %s v%u = %s;\n", kiln__cxx_ctype(e->ir->insts[i].type), i,
+                    loaded ? kiln__spell(e, "staged.v%u[j]", i) : kiln__spell_definition(e, i));
+        if (e->kept.value[i] && !loaded) kiln__write(e, "            staged.v%u[j] = v%u;\n", i, i);
+    }
 }
 
 /* What the reductions of a phase carry, and its clear function. */
@@ -143,10 +147,12 @@ static void emit_vectors(const kiln__emitter *e, uint32_t phase) {
     }
     emit_vector(e, phase, "whole_vector", false);
     emit_vector(e, phase, "masked_vector", true);
-    kiln__write(e, "    KILN_MEMBER void vector(const kiln_row &row, const kiln_staged &staged, kiln_index col, "
-                   "const kiln_span &span)\n    {\n"
-                   "        if (span.whole())\n            whole_vector(row, staged, col, span);\n"
-                   "        else\n            masked_vector(row, staged, col, span);\n    }\n");
+    kiln__write(e,
+                "    KILN_MEMBER void vector(const kiln_row &row, %skiln_staged &staged, kiln_index col, "
+                "const kiln_span &span)\n    {\n"
+                "        if (span.whole())\n            whole_vector(row, staged, col, span);\n"
+                "        else\n            masked_vector(row, staged, col, span);\n    }\n",
+                kiln__const_staged(e));
 }
 
 /* What the rows of a vector carry, each apart, the count of elements once. */

@@ -209,11 +209,12 @@ kiln_status kiln__source_emit(const kiln__ir *ir, const kiln__problem *problem, 
         if (ir->combines[c].count > count) count = ir->combines[c].count;
     kiln__text text = {0}, scratch = {0};
     kiln__arena arena = {0};
-    bool *flags = kiln__arena_alloc(&arena, 6 * count, sizeof *flags);
+    bool *flags = kiln__arena_alloc(&arena, 7 * count, sizeof *flags);
+    unsigned char *first = kiln__arena_alloc(&arena, count + 1, sizeof *first);
     uint32_t *numbers = kiln__arena_alloc(&arena, ir->count + 1, sizeof *numbers);
     kiln__inst_list *reductions = kiln__arena_alloc(&arena, ir->phase_count + 1, sizeof *reductions);
     *out = NULL;
-    if (flags && numbers && reductions) {
+    if (flags && first && numbers && reductions) {
         kiln__emitter e = {.ir = ir, .problem = problem, .schedule = schedule, .arguments = arguments};
         e.out = &text;
         e.scratch = &scratch;
@@ -225,11 +226,14 @@ kiln_status kiln__source_emit(const kiln__ir *ir, const kiln__problem *problem, 
         e.folded = flags + 4 * count;
         e.centre = flags + 5 * count;
         e.reductions = reductions;
+        e.kept = (kiln__kept){flags + 6 * count, first, 0};
         describe_problem(&e);
         list_operands(&e);
         list_reductions(&e, numbers);
-        emit_all(&e);
-        *out = kiln__text_take(&text);
+        if (!kiln__kept_find(ir, problem, schedule->keep_weight, &e.kept)) {
+            emit_all(&e);
+            *out = kiln__text_take(&text);
+        }
     }
     kiln__text_free(&scratch);
     kiln__arena_free(&arena);

@@ -191,6 +191,10 @@ static void emit_load(const kiln__emitter *e) {
 static void emit_members(const kiln__emitter *e) {
     for (int i = 0; i < e->staged.count; i++)
         kiln__write(e, "    %s %s;\n", e->vector[e->staged.at[i]], e->name[e->staged.at[i]]);
+    for (uint32_t i = 0; i < e->ir->count; i++)
+        if (e->kept.value[i])
+            kiln__write(e, "    %s v%u[%s]; /* kept for later passes */\n", kiln__cxx_ctype(e->ir->insts[i].type), i,
+                        e->width);
 }
 
 void kiln__emit_staged(const kiln__emitter *e) {

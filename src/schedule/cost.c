@@ -9,6 +9,7 @@
 
 #include "base/checked.h"
 #include "base/types.h"
+#include "schedule/kept.h"
 
 /* Where kernels are larger, functions of many instructions are called; where that is not enough, the work on a vector.
  * Up to the latter compile time grows with the instructions; beyond, faster. */
@@ -81,6 +82,7 @@ typedef struct count {
     const kiln__problem *problem;
     bool narrow, calls; /* of functions of many instructions */
     bool *needed;       /* per instruction: by the loop over elements that is weighed */
+    kiln__kept kept;
 } count;
 
 static bool is_element(const count *c, uint32_t i) {
@@ -114,12 +116,12 @@ static int64_t weigh_reduction(const count *c, const kiln__inst *reduction) {
 }
 
 /* The element's instructions that the needed ones are made of, the last of them first. */
-static int64_t weigh_elements(const count *c) {
+static int64_t weigh_elements(const count *c, uint32_t pass) {
     int64_t sum = 0;
     int waiting = 0; /* values that are used further down */
     for (uint32_t i = c->ir->count; i-- > 0;) {
         const kiln__inst *inst = &c->ir->insts[i];
-        if (!c->needed[i] || !is_element(c, i)) continue;
+        if (!c->needed[i] || !is_element(c, i) || (c->kept.value[i] && c->kept.first[i] < pass)) continue;
         for (int a = 0; a < inst->arg_count; a++) {
             waiting += !c->needed[inst->args[a]] && is_element(c, inst->args[a]);
             c->needed[inst->args[a]] = true;
@@ -139,14 +141,14 @@ static int64_t weigh_phase(const count *c, uint32_t phase) {
         c->needed[inst->args[0]] = true;
         combines += weigh_reduction(c, inst);
     }
-    return combines + weigh_elements(c);
+    return combines + weigh_elements(c, phase);
 }
 
 static int64_t weigh_outputs(const count *c) {
     memset(c->needed, 0, c->ir->count * sizeof *c->needed);
     for (uint32_t o = 0; o < c->ir->output_count; o++)
         c->needed[c->ir->outputs[o]] |= c->problem->operands[c->problem->input_count + (int)o].per_element;
-    return weigh_elements(c);
+    return weigh_elements(c, c->ir->phase_count);
 }
 
 /* Values of a row; kept: what each weighs besides. */
@@ -199,31 +201,54 @@ static int64_t weigh_exchanges(const count *c, const kiln__schedule *s) {
     return sum;
 }
 
+int kiln__weigh_instruction(const kiln__ir *ir, const kiln__problem *problem, uint32_t inst) {
+    const count c = {.ir = ir, .problem = problem, .narrow = kiln__outputs_are_narrow(problem)};
+    return (int)weigh_instruction(&c, ir->insts, inst);
+}
+
+/* keep_weight: as the schedule has it. */
+static kiln_status begin(const kiln__ir *ir, const kiln__problem *problem, int keep_weight, count *c) {
+    *c = (count){.ir = ir, .problem = problem, .narrow = kiln__outputs_are_narrow(problem)};
+    c->needed = calloc(ir->count + 1, sizeof *c->needed);
+    c->kept.value = calloc(ir->count + 1, sizeof *c->kept.value);
+    c->kept.first = calloc(ir->count + 1, sizeof *c->kept.first);
+    if (!c->needed || !c->kept.value || !c->kept.first) return kiln__out_of_memory();
+    return kiln__kept_find(ir, problem, keep_weight, &c->kept);
+}
+
+static void end(count *c) {
+    free(c->needed);
+    free(c->kept.value);
+    free(c->kept.first);
+}
+
 kiln_status kiln__weigh(const kiln__ir *ir, const kiln__problem *problem, int64_t *reductions, int64_t *outputs,
                         int64_t *row) {
-    count c = {.ir = ir, .problem = problem, .narrow = kiln__outputs_are_narrow(problem)};
-    c.needed = calloc(ir->count + 1, sizeof *c.needed);
-    if (!c.needed) return kiln__out_of_memory();
-    *reductions = 0;
-    for (uint32_t phase = 0; phase < ir->phase_count; phase++) *reductions += weigh_phase(&c, phase);
-    *outputs = weigh_outputs(&c);
-    *row = weigh_row(&c, 0);
-    free(c.needed);
-    return KILN_OK;
+    count c;
+    kiln_status status = begin(ir, problem, 0, &c);
+    if (!status) {
+        *reductions = 0;
+        for (uint32_t phase = 0; phase < ir->phase_count; phase++) *reductions += weigh_phase(&c, phase);
+        *outputs = weigh_outputs(&c);
+        *row = weigh_row(&c, 0);
+    }
+    end(&c);
+    return status;
 }
 
 kiln_status kiln__inlining_choose(const kiln__ir *ir, const kiln__problem *problem, kiln__schedule *s) {
     static const int most[] = {MOST_INLINED, MOST_UNROLLED, MOST_UNROLLED};
-    count c = {.ir = ir, .problem = problem, .narrow = kiln__outputs_are_narrow(problem)};
-    c.needed = calloc(ir->count + 1, sizeof *c.needed);
-    if (!c.needed) return kiln__out_of_memory();
-    int64_t bodies = weigh_bodies(&c, s);
-    while (s->inlining < KILN__INLINE_NOTHING && bodies > most[s->inlining]) {
+    count c;
+    kiln_status status = begin(ir, problem, s->keep_weight, &c);
+    int64_t bodies = status ? 0 : weigh_bodies(&c, s);
+    while (!status && s->inlining < KILN__INLINE_NOTHING && bodies > most[s->inlining]) {
         s->inlining++;
         bodies = weigh_bodies(&c, s);
     }
-    s->instructions = bodies + weigh_exchanges(&c, s);
-    free(c.needed);
+    s->instructions = status ? 0 : bodies + weigh_exchanges(&c, s);
+    end(&c);
+    if (status) return status;
+    if (s->inlining >= KILN__INLINE_OUTLINED) s->keep_weight = 0; /* what is called has no registers to keep it in */
     if (s->instructions <= KILN__MOST_INSTRUCTIONS) return KILN_OK;
     return kiln__fail(KILN_E_LIMIT,
                       "the kernel would have some %" PRId64

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What follows from a schedule once it is chosen: the details that a kernel is written with. */
+#include <stdlib.h>
+
 #include "base/types.h"
 #include "problem/online.h"
+#include "schedule/kept.h"
 #include "schedule/schedule.h"
 
 #define MOST_UNROLLED_STEPS 8
@@ -42,6 +45,23 @@ static bool rematerialises(const kiln__ir *ir, const kiln__problem *problem, con
     for (int o = 0; o < problem->input_count; o++) staged += s->staged[o];
     return s->staging == KILN__STAGING_REGISTERS && s->layout == KILN__LAYOUT_INNER && ir->phase_count > 0 &&
            staged == 1 && !s->invariant_inputs && s->vector_width >= 4 && elements > 32 && elements <= 128;
+}
+
+/* A value that takes more instructions than moving it, twice over, is worth a register, as long as a thread has enough.
+ */
+#define LEAST_KEPT_WEIGHT 12
+#define MOST_KEPT_REGISTERS 96
+
+kiln_status kiln__schedule_keeping(const kiln__ir *ir, const kiln__problem *problem, kiln__schedule *s) {
+    kiln__kept kept = {calloc(ir->count + 1, sizeof *kept.value), calloc(ir->count + 1, sizeof *kept.first), 0};
+    kiln_status status = kept.value && kept.first ? KILN_OK : kiln__out_of_memory();
+    const bool registers = s->staging == KILN__STAGING_REGISTERS && s->layout == KILN__LAYOUT_INNER;
+    if (!status && registers) status = kiln__kept_find(ir, problem, LEAST_KEPT_WEIGHT, &kept);
+    const int64_t taken = s->steps * s->vector_width * kept.count;
+    s->keep_weight = taken > 0 && taken <= MOST_KEPT_REGISTERS ? LEAST_KEPT_WEIGHT : 0;
+    free(kept.value);
+    free(kept.first);
+    return status;
 }
 
 /* Squares need no correction from chunk to chunk: they are about one centre, until the thread has all its elements. */

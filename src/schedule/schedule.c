@@ -95,6 +95,7 @@ static void describe(kiln__schedule *s) {
     if (rows > 1) add(s, ", %d rows per block", rows);
     if (s->run_rows && !s->tile_rows && s->run_rows != s->vector_width) add(s, ", runs of %d", s->run_rows);
     if (s->splits > 1) add(s, ", splits %d", s->splits);
+    if (s->keep_weight) add(s, ", keeping");
     if (s->prefetch) add(s, ", prefetch");
     if (s->persistent) add(s, ", persistent");
     if (s->online >= 0) add(s, ", online");
@@ -507,7 +508,8 @@ static kiln_status conclude(const kiln__ir *ir, const kiln__problem *problem, co
     s->dependent = s->splits > 1 && device->arch >= 90;
     choose_policy(ir, problem, device, s);
     kiln__schedule_details(ir, problem, s);
-    kiln_status status = kiln__inlining_choose(ir, problem, s);
+    kiln_status status = kiln__schedule_keeping(ir, problem, s);
+    if (!status) status = kiln__inlining_choose(ir, problem, s);
     describe(s);
     return status;
 }

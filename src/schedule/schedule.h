@@ -106,6 +106,7 @@ typedef struct kiln__schedule {
     int shared_bytes;                  /* dynamic, per block */
     /* What kiln__schedule_details concludes. */
     int64_t unroll;     /* vectors of a thread that are in registers at a time */
+    int keep_weight;    /* registers: values that take so many instructions are kept for later passes; 0: none is */
     bool rematerialise; /* the last pass computes again what the passes before computed of the row */
     kiln__online_pass online_pass;
     bool branching_means;  /* online: means are divided by the count with a branch */
@@ -196,6 +197,9 @@ bool kiln__tile_outer_choose(const kiln__problem *problem, const kiln__device *d
                              int64_t exchanged, kiln__schedule *s);
 
 /* Sets what follows from all else of the schedule. */
+/* Which values are kept from pass to pass: before the inlining is chosen, which depends on it. KILN_E_MEMORY. */
+kiln_status kiln__schedule_keeping(const kiln__ir *ir, const kiln__problem *problem, kiln__schedule *s);
+
 void kiln__schedule_details(const kiln__ir *ir, const kiln__problem *problem, kiln__schedule *s);
 
 /* For a >= 0, b > 0: up to INT64_MAX, so not by (a + b - 1) / b. */
