@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+# Checks of the sources themselves, of what is exported and of what is installed.
+
+# What tools/snapshot.sh compares.
+if(TARGET kiln_tool_parts)
+    kiln_add_program(plan_snapshot checks/plan_snapshot.c)
+    target_link_libraries(plan_snapshot PRIVATE kiln_xxhash)
+endif()
+
+set(script ${CMAKE_COMMAND} -DROOT=${PROJECT_SOURCE_DIR})
+set(here ${CMAKE_CURRENT_SOURCE_DIR}/checks)
+add_test(NAME layers COMMAND ${script} -P ${here}/check_layers.cmake)
+add_test(NAME language COMMAND ${script} -P ${here}/check_language.cmake)
+add_test(NAME limits COMMAND ${script} -P ${here}/check_limits.cmake)
+if(kiln_bash)
+    add_test(NAME spdx COMMAND ${kiln_bash} ${PROJECT_SOURCE_DIR}/tools/spdx.sh --check)
+endif()
+add_test(NAME sizes COMMAND ${script} -P ${here}/check_sizes.cmake)
+
+# What is older than it may be is refused when the build is configured.
+file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/old_xxhash/xxhash.h "#define XXH_VERSION_MAJOR 0\n#define XXH_VERSION_MINOR 7\n"
+     "#define XXH_VERSION_RELEASE 4\n")
+add_test(NAME old_libraries_are_refused
+         COMMAND ${CMAKE_COMMAND} -S ${PROJECT_SOURCE_DIR} -B ${CMAKE_CURRENT_BINARY_DIR}/old_xxhash/build
+                 -G ${CMAKE_GENERATOR} -DCMAKE_C_COMPILER=${CMAKE_C_COMPILER} -DKILN_BUILD_TESTS=OFF
+                 -Dkiln_xxhash_INCLUDE_DIR=${CMAKE_CURRENT_BINARY_DIR}/old_xxhash)
+set_tests_properties(old_libraries_are_refused PROPERTIES
+                     PASS_REGULAR_EXPRESSION "xxHash 0.7.4 is too old: 0.8.0 or newer is needed")
+
+# The layer check itself must be able to fail: a tree with two faults shows that it names them.
+set(fixture ${CMAKE_CURRENT_BINARY_DIR}/layers_fixture)
+file(WRITE ${fixture}/src/base/low.c "#include \"lang/ir.h\"\n")
+file(WRITE ${fixture}/kernel_sources/kernel.cuh "#include <cub/cub.cuh>\n")
+foreach(fault IN ITEMS "src/base/low.c includes lang/ir.h" "kernel_sources/kernel.cuh includes cub/cub.cuh")
+    string(MAKE_C_IDENTIFIER "layers_refuse_${fault}" name)
+    add_test(NAME ${name} COMMAND ${CMAKE_COMMAND} -DROOT=${fixture} -P ${here}/check_layers.cmake)
+    set_tests_properties(${name} PROPERTIES PASS_REGULAR_EXPRESSION ${fault})
+endforeach()
+
+find_program(kiln_cxx NAMES c++ g++ clang++)
+mark_as_advanced(kiln_cxx)
+if(NOT kiln_cxx)
+    set(kiln_cxx "")
+endif()
+add_test(NAME headers COMMAND ${script} -DGENERATED=${kiln_generated_dir} -DCC=${CMAKE_C_COMPILER} -DCXX=${kiln_cxx}
+                              -P ${here}/check_headers.cmake)
+
+if(NOT KILN_SANITIZE) # sanitizers export symbols of their own, and an installed example would need their runtime
+    if(kiln_cxx)
+        add_test(NAME cpp COMMAND ${script} -DWORK=${CMAKE_CURRENT_BINARY_DIR}/cpp -DCXX=${kiln_cxx}
+                                  -DLIBRARY=$<TARGET_FILE:kiln> -P ${here}/check_cpp.cmake)
+    endif()
+    add_test(NAME fault_calls COMMAND ${script} -DNM=${CMAKE_NM} -DLIBRARY=$<TARGET_FILE:kiln_static>
+                                      -P ${here}/check_fault_calls.cmake)
+    add_test(NAME exported_symbols COMMAND ${script} -DNM=${CMAKE_NM} -DLIBRARY=$<TARGET_FILE:kiln>
+                                           -P ${here}/check_symbols.cmake)
+    find_path(kiln_cudart_INCLUDE_DIR cuda_runtime_api.h
+              HINTS $ENV{CUDA_HOME}/include $ENV{CUDA_PATH}/include ${kiln_cuda_dirs})
+    mark_as_advanced(kiln_cudart_INCLUDE_DIR)
+    set(cuda_include "")
+    if(kiln_cudart_INCLUDE_DIR AND EXISTS ${kiln_cudart_INCLUDE_DIR}/../lib64/libcudart.so)
+        set(cuda_include ${kiln_cudart_INCLUDE_DIR})
+    endif()
+    add_test(NAME readme COMMAND ${script} -DBUILD=${PROJECT_BINARY_DIR} -DWORK=${CMAKE_CURRENT_BINARY_DIR}/readme
+                                 -DCC=${CMAKE_C_COMPILER} -DLIBDIR=${CMAKE_INSTALL_LIBDIR}
+                                 -DGENERATOR=${CMAKE_GENERATOR} -DCUDA_INCLUDE=${cuda_include}
+                                 -P ${here}/check_readme.cmake)
+    set_tests_properties(readme PROPERTIES TIMEOUT 300)
+    if(TARGET kiln_tool AND TARGET kiln_fake_nvrtc)
+        add_test(NAME add_pack COMMAND ${script} -DBUILD=${PROJECT_BINARY_DIR} -DWORK=${CMAKE_CURRENT_BINARY_DIR}/add_pack
+                                       -DCC=${CMAKE_C_COMPILER} -DCXX=${kiln_cxx} -DGENERATOR=${CMAKE_GENERATOR}
+                                       -DNVRTC=$<TARGET_FILE:kiln_fake_nvrtc> -P ${here}/check_add_pack.cmake)
+        set_tests_properties(add_pack PROPERTIES TIMEOUT 300)
+    endif()
+endif()
