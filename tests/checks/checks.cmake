@@ -17,6 +17,31 @@ if(kiln_bash)
 endif()
 add_test(NAME sizes COMMAND ${script} -P ${here}/check_sizes.cmake)
 
+# Counts decisions, with a package of Python that tools/check.sh downloads: KILN_LIZARD names its folder. The check itself
+# must be able to fail: a tree with a fault of each kind shows that it names them.
+find_program(kiln_python python3)
+mark_as_advanced(kiln_python)
+set(fixture ${CMAKE_CURRENT_BINARY_DIR}/complexity_fixture)
+string(REPEAT "x ? y : " 21 decisions)
+file(WRITE ${fixture}/src/base/grown.c "int grown(int x, int y) { return ${decisions} x ? y : 0; }\n")
+file(WRITE ${fixture}/src/schedule/deep.c "int deep(int x, int y) { return ${decisions} 0; }\n")
+file(WRITE ${fixture}/src/base/flat.c "int flat(int x) { return x ? 1 : 2; }\n")
+file(WRITE ${fixture}/tests/checks/complexity_exceptions.txt
+     "src/base/grown.c grown 21\nsrc/base/flat.c flat 30\nsrc/base/gone.c gone 30\nsrc/codegen 0.4\n")
+set(faults "grown makes 22 decisions, over 21" "deep makes 21 decisions, over 20" "flat makes 1 decisions, within 20"
+           "there is no gone" "src/schedule/ makes 21[.]0000 decisions a line of code" "src/codegen/ is within 0[.]35")
+list(JOIN faults ".*" faults)
+if(kiln_python)
+    add_test(NAME complexity COMMAND ${kiln_python} ${here}/check_complexity.py)
+    add_test(NAME complexity_refuses COMMAND ${kiln_python} ${here}/check_complexity.py --root ${fixture})
+    set_tests_properties(complexity_refuses PROPERTIES PASS_REGULAR_EXPRESSION "${faults}")
+else()
+    foreach(name IN ITEMS complexity complexity_refuses)
+        add_test(NAME ${name} COMMAND sh -c "echo 'skipped: there is no python3'; exit 77")
+    endforeach()
+endif()
+set_tests_properties(complexity complexity_refuses PROPERTIES SKIP_RETURN_CODE 77)
+
 # What is older than it may be is refused when the build is configured.
 file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/old_xxhash/xxhash.h "#define XXH_VERSION_MAJOR 0\n#define XXH_VERSION_MINOR 7\n"
      "#define XXH_VERSION_RELEASE 4\n")
