@@ -14,6 +14,8 @@ add_test(NAME language COMMAND ${script} -P ${here}/check_language.cmake)
 add_test(NAME limits COMMAND ${script} -P ${here}/check_limits.cmake)
 if(kiln_bash)
     add_test(NAME spdx COMMAND ${kiln_bash} ${PROJECT_SOURCE_DIR}/tools/spdx.sh --check)
+    add_test(NAME format COMMAND ${kiln_bash} ${PROJECT_SOURCE_DIR}/tools/format.sh --check)
+    set_tests_properties(format PROPERTIES SKIP_RETURN_CODE 77)
 endif()
 add_test(NAME sizes COMMAND ${script} -P ${here}/check_sizes.cmake)
 

@@ -7,7 +7,7 @@
 
 typedef struct packed_kernel {
     kiln__bundle_row row; /* offset 0 until the pack is laid out */
-    uint8_t *bytes;     /* the entry's */
+    uint8_t *bytes;       /* the entry's */
 } packed_kernel;
 
 typedef struct pack_writer {
