@@ -48,8 +48,10 @@ done
 case "$jobs" in '' | *[!0-9]* | 0) die "--jobs takes a number from 1 up, not '$jobs'" ;; esac
 
 need_build_packages
-need_packages gcc=gcc g++=g++ cmocka.h=libcmocka-dev pkg-config=pkg-config ${clang:+clang=clang}
+need_packages gcc=gcc g++=g++ cmocka.h=libcmocka-dev pkg-config=pkg-config clang-format=clang-format \
+    ${clang:+clang=clang}
 provide_nvrtc "$nvrtc" "$dir/nvrtc"
+provide_lizard "$dir/lizard"
 export KILN_CACHE_DIR=$dir/kernel_cache CTEST_PARALLEL_LEVEL=$jobs
 
 if [ -n "$clang" ]; then

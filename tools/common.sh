@@ -60,8 +60,26 @@ find_toolkit_nvrtc() {
     [ -n "$file" ] && [ -r "$file" ] && echo "$file"
 }
 
+# unpack_wheels <folder> <name> <lines>: downloads wheels from PyPI, which have to have the hashes of pip's lines, and
+# unpacks them into the folder, if it is not there.
+unpack_wheels() {
+    local folder=$1 name=$2 lines=$3 wheel
+    [ ! -d "$folder" ] || return 0
+    need_packages python3=python3 python:pip=python3-pip
+    say "Downloading $name from PyPI"
+    # The folder appears when it is whole: a download that breaks off leaves nothing that looks like one.
+    rm -rf "$folder.part" && mkdir -p "$folder.part" && printf '%s\n' "$lines" >"$folder.part/wheels.txt" &&
+        python3 -m pip download --quiet --no-cache-dir --disable-pip-version-check --no-deps --only-binary=:all: \
+            --require-hashes -r "$folder.part/wheels.txt" -d "$folder.part" >&2 ||
+        die "$name could not be downloaded from PyPI"
+    for wheel in "$folder.part"/*.whl; do
+        python3 -m zipfile -e "$wheel" "$folder.part" && rm "$wheel" || die "$wheel could not be unpacked"
+    done
+    mv "$folder.part" "$folder" || die "$folder could not be made"
+}
+
 # wheel_nvrtc <folder> [package]: prints the path of the NVRTC from PyPI's wheel, downloaded into the folder if it is not
-# there. package: one of nvrtc_wheels.txt, whose hash it has to have; without it the newest that suits the driver.
+# there. package: one of nvrtc_wheels.txt; without it the newest that suits the driver.
 wheel_nvrtc() {
     local folder=$1 package=${2:-nvidia-cuda-nvrtc==13.0.88} wheel file
     # A cubin must not come from a newer major version than the driver's.
@@ -70,20 +88,18 @@ wheel_nvrtc() {
     fi
     wheel=$(grep "^$package " "$root/tools/nvrtc_wheels.txt") || die "$package is not in tools/nvrtc_wheels.txt"
     folder=$folder/$package
-    if [ ! -d "$folder" ]; then
-        need_packages python3=python3 python:pip=python3-pip
-        say "Downloading $package from PyPI"
-        # The folder appears when it is whole: a download that breaks off leaves nothing that looks like one.
-        rm -rf "$folder.part" && mkdir -p "$folder.part" && printf '%s\n' "$wheel" >"$folder.part/wheel.txt" &&
-            python3 -m pip download --quiet --no-cache-dir --disable-pip-version-check --no-deps --only-binary=:all: \
-                --require-hashes -r "$folder.part/wheel.txt" -d "$folder.part" >&2 &&
-            python3 -m zipfile -e "$folder.part"/*.whl "$folder.part" &&
-            rm "$folder.part"/*.whl &&
-            mv "$folder.part" "$folder" || die "$package could not be downloaded from PyPI"
-    fi
+    unpack_wheels "$folder" "$package" "$wheel"
     file=$(find "$folder" -name 'libnvrtc.so.*' | sort | tail -n 1)
     [ -n "$file" ] || die "no libnvrtc.so in $folder; remove that folder and try again"
     echo "$file"
+}
+
+# provide_lizard <folder>: exports KILN_LIZARD, a folder with the package that counts decisions.
+provide_lizard() {
+    local wheels=$root/tools/lizard_wheels.txt version
+    version=$(sed -n 's/^lizard==\([^ ]*\) .*/\1/p' "$wheels")
+    export KILN_LIZARD=$1/lizard==$version
+    unpack_wheels "$KILN_LIZARD" "lizard==$version" "$(cat "$wheels")"
 }
 
 # provide_nvrtc <auto|wheel|toolkit> <folder>: exports KILN_NVRTC, the library that Kiln then opens.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The part of the CUDA Driver API that Kiln uses, declared here so that it builds without the toolkit.
- * tests/test_abi.c compares every type, size, value and signature with the real cuda.h. */
+ * tests/gpu/test_abi.c compares every type, size, value and signature with the real cuda.h. */
 #ifndef KILN_GPU_DRIVER_API_H
 #define KILN_GPU_DRIVER_API_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The part of NVRTC that Kiln uses, declared here so that it builds without the toolkit. tests/test_abi.c compares it
- * with the real nvrtc.h. */
+/* The part of NVRTC that Kiln uses, declared here so that it builds without the toolkit. tests/gpu/test_abi.c compares
+ * it with the real nvrtc.h. */
 #ifndef KILN_JIT_NVRTC_API_H
 #define KILN_JIT_NVRTC_API_H
 

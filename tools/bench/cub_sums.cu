@@ -12,8 +12,7 @@ struct RowStart {
 };
 
 extern "C" int cub_row_sums(void *temporary, size_t *bytes, const float *in, float *out, long long rows, long long cols,
-                            void *stream)
-{
+                            void *stream) {
     cudaStream_t s = static_cast<cudaStream_t>(stream);
     if (rows == 1) return cub::DeviceReduce::Sum(temporary, *bytes, in, out, cols, s);
     auto starts = thrust::make_transform_iterator(thrust::make_counting_iterator(0LL), RowStart{cols});

@@ -12,24 +12,21 @@
 
 enum Policy { NORMAL, EVICT_FIRST, EVICT_UNCHANGED };
 
-template <Policy P> __device__ uint4 load(const uint4 *p)
-{
+template <Policy P> __device__ uint4 load(const uint4 *p) {
     uint64_t policy;
     uint4 v;
     if (P == EVICT_FIRST)
         asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
     else if (P == EVICT_UNCHANGED)
         asm("createpolicy.fractional.L2::evict_unchanged.b64 %0, 1.0;" : "=l"(policy));
-    if (P == NORMAL)
-        return *p;
+    if (P == NORMAL) return *p;
     asm("ld.global.L2::cache_hint.v4.u32 {%0, %1, %2, %3}, [%4], %5;"
         : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
         : "l"(p), "l"(policy));
     return v;
 }
 
-template <Policy P, int PACKS> __global__ void read(const uint4 *x, unsigned *never)
-{
+template <Policy P, int PACKS> __global__ void read(const uint4 *x, unsigned *never) {
     uint4 v[PACKS];
     unsigned all = 0;
     const uint4 *from = x + (size_t)blockIdx.x * blockDim.x * PACKS + threadIdx.x;
@@ -38,22 +35,19 @@ template <Policy P, int PACKS> __global__ void read(const uint4 *x, unsigned *ne
     if (all == 0x12345678) *never = all;
 }
 
-__global__ void fill(uint4 *x, size_t count, unsigned seed)
-{
+__global__ void fill(uint4 *x, size_t count, unsigned seed) {
     for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < count; i += gridDim.x * (size_t)blockDim.x) {
         const unsigned h = (unsigned)(i + seed) * 2654435761u;
         x[i] = make_uint4(h, h ^ h >> 15, h * 31, h * 77 + 5);
     }
 }
 
-static float median(std::vector<float> t)
-{
+static float median(std::vector<float> t) {
     std::sort(t.begin(), t.end());
     return t[t.size() / 2];
 }
 
-int main()
-{
+int main() {
     constexpr size_t most = 512u << 20, flush_bytes = 256u << 20;
     char *x, *y, *flushed;
     cudaEvent_t start, end;
@@ -62,7 +56,8 @@ int main()
     cudaEventCreate(&start), cudaEventCreate(&end);
     unsigned *never = (unsigned *)y;
     const uint4 *in = (const uint4 *)x, *other = (const uint4 *)(flushed + flush_bytes);
-    const char *names[] = {"copy", "normal, 4 vectors", "evict_first, 4 vectors", "evict_first, 2 vectors", "evict_unchanged, 4 vectors"};
+    const char *names[] = {"copy", "normal, 4 vectors", "evict_first, 4 vectors", "evict_first, 2 vectors",
+                           "evict_unchanged, 4 vectors"};
     for (int clean = 0; clean < 2; clean++)
         for (size_t mb = 64; mb <= 512; mb *= 2) {
             const size_t bytes = mb << 20, vectors = bytes / 16 / 256;

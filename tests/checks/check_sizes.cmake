@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+# Fails where the sources outgrow their limits: cmake -DROOT=<checkout> -P check_sizes.cmake
+# A folder's limit counts lines of code: neither blank lines nor comments. A file's limit counts all its lines.
+cmake_minimum_required(VERSION 3.22)
+set(limit_kernel_sources 2700)
+set(limit_file 600)
+
+set(faults "")
+foreach(folder IN ITEMS src kernel_sources include tools tests)
+    set(total 0)
+    file(GLOB_RECURSE files RELATIVE ${ROOT} ${ROOT}/${folder}/*.c ${ROOT}/${folder}/*.h ${ROOT}/${folder}/*.cu
+                                             ${ROOT}/${folder}/*.cuh ${ROOT}/${folder}/*.kiln)
+    foreach(file IN LISTS files)
+        file(READ ${ROOT}/${file} text)
+        # The licence's line is the same everywhere and no part of a file's subject.
+        string(REGEX REPLACE "(^|\n)[^\n]*SPDX-License-Identifier: [^\n]*\n" "\\1" text "${text}")
+        string(REGEX REPLACE "[^\n]" "" ends "${text}")
+        string(LENGTH "${ends}" lines)
+        string(REGEX REPLACE "/[*]([^*]|[*]+[^*/])*[*]+/|//[^\n]*" "" code "${text}")
+        string(REGEX REPLACE "\n([ \t\r]*\n)+" "\n" code "\n${code}")
+        string(REGEX REPLACE "[^\n]" "" ends "${code}")
+        string(LENGTH "${ends}" lines_of_code)
+        math(EXPR total "${total} + ${lines_of_code} - 1")
+        if(lines GREATER limit_file)
+            list(APPEND faults "${file} has ${lines} lines, over ${limit_file}: it holds two subjects, part them")
+        endif()
+    endforeach()
+    if(DEFINED limit_${folder} AND total GREATER limit_${folder})
+        list(APPEND faults "${folder}/ has ${total} lines of code, over ${limit_${folder}}")
+    endif()
+    message(STATUS "${folder}/: ${total} lines of code")
+endforeach()
+
+if(faults)
+    list(JOIN faults "\n  " text)
+    message(FATAL_ERROR "\n  ${text}")
+endif()

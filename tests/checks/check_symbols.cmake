@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+# Compares what libkiln.so exports with the checked-in list, and that list with the public header.
+#   cmake -DROOT=<checkout> -DNM=<nm> -DLIBRARY=<libkiln.so> -P check_symbols.cmake
+cmake_minimum_required(VERSION 3.22)
+file(STRINGS ${ROOT}/tests/checks/exported_symbols.txt listed)
+
+execute_process(COMMAND ${NM} -D --defined-only ${LIBRARY} OUTPUT_VARIABLE output RESULT_VARIABLE result)
+if(NOT result EQUAL 0)
+    message(FATAL_ERROR "${NM} -D ${LIBRARY} failed")
+endif()
+string(REGEX MATCHALL "[0-9a-f]+ [A-Za-z] [^\n]+" rows "${output}")
+list(TRANSFORM rows REPLACE "^[0-9a-f]+ [A-Za-z] " "")
+set(exported ${rows})
+
+file(READ ${ROOT}/include/kiln/kiln.h header)
+string(REGEX MATCHALL "KILN_API [^(;]*[ *]kiln_[a-z0-9_]+\\(" declared "${header}")
+list(TRANSFORM declared REPLACE ".*[ *](kiln_[a-z0-9_]+)\\($" "\\1")
+
+set(faults "")
+foreach(pair IN ITEMS exported:listed listed:exported declared:listed listed:declared)
+    string(REPLACE ":" ";" pair ${pair})
+    list(GET pair 0 these)
+    list(GET pair 1 those)
+    foreach(symbol IN LISTS ${these})
+        if(NOT symbol IN_LIST ${those})
+            list(APPEND faults "${symbol} is ${these} and not ${those}")
+        endif()
+    endforeach()
+endforeach()
+if(faults)
+    list(JOIN faults "\n  " text)
+    message(FATAL_ERROR "\n  ${text}\n(listed: in tests/checks/exported_symbols.txt; declared: in include/kiln/kiln.h)")
+endif()

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+# Checks of the sources themselves, of what is exported and of what is installed.
+
+# What tools/snapshot.sh compares.
+if(TARGET kiln_tool_parts)
+    kiln_add_program(plan_snapshot checks/plan_snapshot.c)
+    target_link_libraries(plan_snapshot PRIVATE kiln_xxhash)
+endif()
+
+set(script ${CMAKE_COMMAND} -DROOT=${PROJECT_SOURCE_DIR})
+set(here ${CMAKE_CURRENT_SOURCE_DIR}/checks)
+add_test(NAME layers COMMAND ${script} -P ${here}/check_layers.cmake)
+add_test(NAME language COMMAND ${script} -P ${here}/check_language.cmake)
+add_test(NAME limits COMMAND ${script} -P ${here}/check_limits.cmake)
+if(kiln_bash)
+    add_test(NAME spdx COMMAND ${kiln_bash} ${PROJECT_SOURCE_DIR}/tools/spdx.sh --check)
+    add_test(NAME format COMMAND ${kiln_bash} ${PROJECT_SOURCE_DIR}/tools/format.sh --check)
+    set_tests_properties(format PROPERTIES SKIP_RETURN_CODE 77)
+endif()
+add_test(NAME sizes COMMAND ${script} -P ${here}/check_sizes.cmake)
+
+# Counts decisions, with a package of Python that tools/check.sh downloads: KILN_LIZARD names its folder. The check itself
+# must be able to fail: a tree with a fault of each kind shows that it names them.
+find_program(kiln_python python3)
+mark_as_advanced(kiln_python)
+set(fixture ${CMAKE_CURRENT_BINARY_DIR}/complexity_fixture)
+string(REPEAT "x ? y : " 21 decisions)
+file(WRITE ${fixture}/src/base/grown.c "int grown(int x, int y) { return ${decisions} x ? y : 0; }\n")
+file(WRITE ${fixture}/src/schedule/deep.c "int deep(int x, int y) { return ${decisions} 0; }\n")
+file(WRITE ${fixture}/src/base/flat.c "int flat(int x) { return x ? 1 : 2; }\n")
+file(WRITE ${fixture}/tests/checks/complexity_exceptions.txt
+     "src/base/grown.c grown 21\nsrc/base/flat.c flat 30\nsrc/base/gone.c gone 30\nsrc/codegen 0.4\n")
+set(faults "grown makes 22 decisions, over 21" "deep makes 21 decisions, over 20" "flat makes 1 decisions, within 20"
+           "there is no gone" "src/schedule/ makes 21[.]0000 decisions a line of code" "src/codegen/ is within 0[.]35")
+list(JOIN faults ".*" faults)
+if(kiln_python)
+    add_test(NAME complexity COMMAND ${kiln_python} ${here}/check_complexity.py)
+    add_test(NAME complexity_refuses COMMAND ${kiln_python} ${here}/check_complexity.py --root ${fixture})
+    set_tests_properties(complexity_refuses PROPERTIES PASS_REGULAR_EXPRESSION "${faults}")
+else()
+    foreach(name IN ITEMS complexity complexity_refuses)
+        add_test(NAME ${name} COMMAND sh -c "echo 'skipped: there is no python3'; exit 77")
+    endforeach()
+endif()
+set_tests_properties(complexity complexity_refuses PROPERTIES SKIP_RETURN_CODE 77)
+
+# What is older than it may be is refused when the build is configured.
+file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/old_xxhash/xxhash.h "#define XXH_VERSION_MAJOR 0\n#define XXH_VERSION_MINOR 7\n"
+     "#define XXH_VERSION_RELEASE 4\n")
+add_test(NAME old_libraries_are_refused
+         COMMAND ${CMAKE_COMMAND} -S ${PROJECT_SOURCE_DIR} -B ${CMAKE_CURRENT_BINARY_DIR}/old_xxhash/build
+                 -G ${CMAKE_GENERATOR} -DCMAKE_C_COMPILER=${CMAKE_C_COMPILER} -DKILN_BUILD_TESTS=OFF
+                 -Dkiln_xxhash_INCLUDE_DIR=${CMAKE_CURRENT_BINARY_DIR}/old_xxhash)
+set_tests_properties(old_libraries_are_refused PROPERTIES
+                     PASS_REGULAR_EXPRESSION "xxHash 0.7.4 is too old: 0.8.0 or newer is needed")
+
+# The layer check itself must be able to fail: a tree with two faults shows that it names them.
+set(fixture ${CMAKE_CURRENT_BINARY_DIR}/layers_fixture)
+file(WRITE ${fixture}/src/base/low.c "#include \"lang/ir.h\"\n")
+file(WRITE ${fixture}/kernel_sources/kernel.cuh "#include <cub/cub.cuh>\n")
+foreach(fault IN ITEMS "src/base/low.c includes lang/ir.h" "kernel_sources/kernel.cuh includes cub/cub.cuh")
+    string(MAKE_C_IDENTIFIER "layers_refuse_${fault}" name)
+    add_test(NAME ${name} COMMAND ${CMAKE_COMMAND} -DROOT=${fixture} -P ${here}/check_layers.cmake)
+    set_tests_properties(${name} PROPERTIES PASS_REGULAR_EXPRESSION ${fault})
+endforeach()
+
+# The code generator is read from the top down. The parser's files do call each other, and show that the check can fail.
+if(kiln_bash)
+    foreach(folder IN ITEMS codegen lang)
+        add_test(NAME circles_${folder}
+                 COMMAND ${kiln_bash} ${here}/check_circles.sh ${CMAKE_NM} src/${folder} $<TARGET_OBJECTS:kiln_objects>
+                 COMMAND_EXPAND_LISTS)
+        set_tests_properties(circles_${folder} PROPERTIES SKIP_RETURN_CODE 77)
+    endforeach()
+    set_tests_properties(circles_lang PROPERTIES PASS_REGULAR_EXPRESSION "src/lang call each other.*src/lang/parser.c"
+                                                 SKIP_RETURN_CODE 77)
+endif()
+
+find_program(kiln_cxx NAMES c++ g++ clang++)
+mark_as_advanced(kiln_cxx)
+if(NOT kiln_cxx)
+    set(kiln_cxx "")
+endif()
+add_test(NAME headers COMMAND ${script} -DGENERATED=${kiln_generated_dir} -DCC=${CMAKE_C_COMPILER} -DCXX=${kiln_cxx}
+                              -P ${here}/check_headers.cmake)
+
+if(NOT KILN_SANITIZE) # sanitizers export symbols of their own, and an installed example would need their runtime
+    if(kiln_cxx)
+        add_test(NAME cpp COMMAND ${script} -DWORK=${CMAKE_CURRENT_BINARY_DIR}/cpp -DCXX=${kiln_cxx}
+                                  -DLIBRARY=$<TARGET_FILE:kiln> -P ${here}/check_cpp.cmake)
+    endif()
+    add_test(NAME fault_calls COMMAND ${script} -DNM=${CMAKE_NM} -DLIBRARY=$<TARGET_FILE:kiln_static>
+                                      -P ${here}/check_fault_calls.cmake)
+    add_test(NAME exported_symbols COMMAND ${script} -DNM=${CMAKE_NM} -DLIBRARY=$<TARGET_FILE:kiln>
+                                           -P ${here}/check_symbols.cmake)
+    find_path(kiln_cudart_INCLUDE_DIR cuda_runtime_api.h
+              HINTS $ENV{CUDA_HOME}/include $ENV{CUDA_PATH}/include ${kiln_cuda_dirs})
+    mark_as_advanced(kiln_cudart_INCLUDE_DIR)
+    set(cuda_include "")
+    if(kiln_cudart_INCLUDE_DIR AND EXISTS ${kiln_cudart_INCLUDE_DIR}/../lib64/libcudart.so)
+        set(cuda_include ${kiln_cudart_INCLUDE_DIR})
+    endif()
+    add_test(NAME readme COMMAND ${script} -DBUILD=${PROJECT_BINARY_DIR} -DWORK=${CMAKE_CURRENT_BINARY_DIR}/readme
+                                 -DCC=${CMAKE_C_COMPILER} -DLIBDIR=${CMAKE_INSTALL_LIBDIR}
+                                 -DGENERATOR=${CMAKE_GENERATOR} -DCUDA_INCLUDE=${cuda_include}
+                                 -P ${here}/check_readme.cmake)
+    set_tests_properties(readme PROPERTIES TIMEOUT 300)
+    if(TARGET kiln_tool AND TARGET kiln_fake_nvrtc)
+        add_test(NAME add_pack COMMAND ${script} -DBUILD=${PROJECT_BINARY_DIR} -DWORK=${CMAKE_CURRENT_BINARY_DIR}/add_pack
+                                       -DCC=${CMAKE_C_COMPILER} -DCXX=${kiln_cxx} -DGENERATOR=${CMAKE_GENERATOR}
+                                       -DNVRTC=$<TARGET_FILE:kiln_fake_nvrtc> -P ${here}/check_add_pack.cmake)
+        set_tests_properties(add_pack PROPERTIES TIMEOUT 300)
+    endif()
+endif()

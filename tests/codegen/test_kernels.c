@@ -1,0 +1,564 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Generated kernels through NVRTC: every operator and every function of the prelude in every type, every combination of
+ * group, staging and layout that the schedule table can give. Skipped where there is no NVRTC. */
+#define _POSIX_C_SOURCE 200809L
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/text.h"
+#include "support/bound.h"
+#include "kiln_sources.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+enum { OUTPUTS_EACH = 28 }; /* of one compile */
+
+static void need_nvrtc(void) {
+    const kiln__nvrtc *nvrtc;
+    if (kiln__nvrtc_open(NULL, &nvrtc) != KILN_OK) {
+        print_message("%s\n", kiln_last_error());
+        skip();
+    }
+}
+
+/* ---- expressions ---- */
+
+typedef struct expressions {
+    char *items[512];
+    size_t count;
+} expressions;
+
+static void add(expressions *list, const char *format, ...) KILN_PRINTF(2, 3);
+
+static void add(expressions *list, const char *format, ...) {
+    char buffer[256];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(buffer, sizeof buffer, format, args);
+    va_end(args);
+    assert_true(list->count < COUNT(list->items));
+    list->items[list->count] = calloc(1, strlen(buffer) + 1);
+    assert_non_null(list->items[list->count]);
+    strcpy(list->items[list->count++], buffer);
+}
+
+static void free_expressions(expressions *list) {
+    for (size_t i = 0; i < list->count; i++) free(list->items[i]);
+}
+
+/* Whether the expression types for inputs a, b, c of the type. */
+static bool is_typed(const char *expression, const char *type, const char *output) {
+    bound b;
+    char program[256], tensors[128];
+    kiln__space space;
+    kiln__ir *ir = NULL;
+    snprintf(program, sizeof program, "y = where(a == a, %s, b == c)", expression);
+    snprintf(tensors, sizeof tensors, "%s[8] %s[8] %s[8] %s[8]", type, type, type, output);
+    if (bound_create(&b, program, NULL, NULL, tensors)) fail_msg("%s: %s", program, kiln_last_error());
+    kiln_status status = kiln__program_bind(b.program, b.tensors, NULL, &space, &ir);
+    if (status && status != KILN_E_TYPE) fail_msg("%s: %s", program, kiln_last_error());
+    kiln__ir_destroy(ir);
+    bound_destroy(&b);
+    return status == KILN_OK;
+}
+
+/* Compiles "y0 = ...; y1 = ...;" for some of the expressions at a time: to PTX, which shows whether C++ accepts them
+ * in a fraction of the time, or to a cubin, which shows it of the instructions too. */
+static void compile_all(const expressions *list, const char *type, const char *const *outputs, size_t output_count,
+                        bool cubin) {
+    for (size_t first = 0; first < list->count; first += OUTPUTS_EACH) {
+        kiln__text program = {0}, tensors = {0};
+        bound b;
+        kiln_kernel *kernel = NULL;
+        for (int i = 0; i < 3; i++) kiln__text_printf(&tensors, "%s[2,96] ", type);
+        kiln__text_puts(&program, "z = a + b + c");
+        kiln__text_printf(&tensors, "%s[2,96] ", type);
+        for (size_t i = first; i < list->count && i < first + OUTPUTS_EACH; i++) {
+            kiln__text_printf(&program, "\ny%zu = %s", i, list->items[i]);
+            kiln__text_printf(&tensors, "%s[2,96] ", outputs[i % output_count]);
+        }
+        char *text = kiln__text_take(&program), *bindings = kiln__text_take(&tensors);
+        if (bound_create(&b, text, NULL, NULL, bindings)) fail_msg("%s", kiln_last_error());
+        /* Addresses that allow packs of one element keep the unrolled loops short. */
+        for (size_t i = 0; !cubin && i < b.tensor_count; i++)
+            b.tensors[i].data = (void *)(4096 + kiln_type_size(b.tensors[i].type));
+        kiln_status status = kiln_compile(b.program, b.tensors, b.tensor_count, NULL, 0, 90, cubin ? 0 : 1, 1, &kernel);
+        if (status) fail_msg("%s in %s:\n%s", text, type, kiln_last_error());
+        kiln_kernel_destroy(kernel);
+        bound_destroy(&b);
+        free(text);
+        free(bindings);
+    }
+}
+
+static const char *const float_outputs[] = {"f32", "f16", "bf16", "f64"};
+static const char *const all_outputs[] = {"i32", "f32", "i64", "i8", "u8", "i16", "bool", "f16", "bf16", "f64"};
+
+static const struct {
+    const char *type;
+    const char *const *outputs;
+    size_t output_count;
+} types[] = {
+    {"f32", all_outputs, COUNT(all_outputs)},     {"f64", all_outputs, COUNT(all_outputs)},
+    {"f16", float_outputs, COUNT(float_outputs)}, {"i32", all_outputs, COUNT(all_outputs)},
+    {"i64", all_outputs, COUNT(all_outputs)},
+};
+
+/* ---- operators ---- */
+
+static const char *const written[] = {
+    "a + b",
+    "a - b",
+    "a * b",
+    "a / b",
+    "a % b",
+    "a ** b",
+    "a ** 2",
+    "a ** 3",
+    "a ** -1",
+    "a ** 0.5",
+    "-a",
+    "a < b",
+    "a <= b",
+    "a > b",
+    "a >= b",
+    "a == b",
+    "a != b",
+    "a && b",
+    "a || b",
+    "!a",
+    "a & b",
+    "a | b",
+    "a ^ b",
+    "~a",
+    "a << b",
+    "a >> b",
+    "a << 3",
+    "1 << a",
+    "a ? b : c",
+    "a / 3",
+    "3 / a",
+    "a % 3",
+    "3 % a",
+    "-(-a)",
+    "!(a < b) && b",
+    "f32(a)",
+    "f64(a)",
+    "f16(a)",
+    "bf16(a)",
+    "i64(a)",
+    "i32(a)",
+    "i16(a)",
+    "i8(a)",
+    "u8(a)",
+    "bool(a)",
+    "where(a > b, inf, a)",
+    "where(a > b, a, nan)",
+    "maximum(a, 5e9)",
+    "a * 123456789012.0",
+    "a + 1e300",
+    "a - 1e-45",
+    "maximum(a, 9007199254740993.0)",
+    "a * -2",
+    "a - -0.0",
+    "a + 4294967296",
+    "minimum(a, -9223372036854775807)",
+    "pow(a, 1e10)",
+    "2 ** a",
+    "a / sum(b)",
+    "a / 7.5",
+    "sum(a) / sum(b)",
+    "max(a) - min(b)",
+    "any(a)",
+    "all(a)",
+    "prod(a)",
+    "sum(a > b)",
+    "max(a > b)",
+    "a == max(a)",
+    "reduce((p, q) -> maximum(abs(p), abs(q)), a, 0)",
+    "reduce((p, q) -> p * 3 - q, a, 1)",
+    "reduce((p, q) -> where(p < q, q, p), a, -1)",
+    "mean(1)",
+    "sum(1.5) + a",
+};
+
+/* Each operator called by its name, with tensors and with the literals that C++ has no plain spelling of. */
+static void add_operators(expressions *list) {
+    static const char *const literals[] = {"inf", "-inf", "nan", "12345678901.0", "-3"};
+    for (size_t i = 0; i < COUNT(written); i++) add(list, "%s", written[i]);
+    for (int op = 0; op < KILN__OP_COUNT_OF; op++) {
+        const kiln__op_info *info = kiln__op_describe((kiln__op)op);
+        if (!*info->name || op == KILN__OP_INDEX || op == KILN__OP_SIZE || op == KILN__OP_UNIFORM ||
+            op == KILN__OP_REDUCE_USER)
+            continue;
+        if (info->args == 1) add(list, "%s(a)", info->name);
+        if (info->args == 3) add(list, "%s(a, b, c)", info->name);
+        if (info->args != 2) continue;
+        add(list, "%s(a, b)", info->name);
+        for (size_t l = 0; l < COUNT(literals); l++) {
+            add(list, "%s(a, %s)", info->name, literals[l]);
+            if (l % 2) add(list, "%s(%s, b)", info->name, literals[l]);
+        }
+    }
+}
+
+static void every_operator_compiles_in_every_type(void **state) {
+    (void)state;
+    need_nvrtc();
+    for (size_t t = 0; t < COUNT(types); t++) {
+        if (!strcmp(types[t].type, "f16")) continue; /* computes in f32 */
+        expressions all = {0}, typed = {0};
+        add_operators(&all);
+        for (size_t i = 0; i < all.count; i++)
+            if (is_typed(all.items[i], types[t].type, "f32")) add(&typed, "%s", all.items[i]);
+        assert_true(typed.count > 60);
+        compile_all(&typed, types[t].type, types[t].outputs, types[t].output_count, false);
+        free_expressions(&all);
+        free_expressions(&typed);
+    }
+}
+
+/* Loads and stores of every type that kernels serve, in every pairing. */
+static void every_conversion_assembles(void **state) {
+    (void)state;
+    need_nvrtc();
+    for (size_t t = 0; t < COUNT(all_outputs); t++) {
+        expressions all = {0};
+        for (size_t o = 0; o < COUNT(all_outputs); o++) {
+            add(&all, "%s(a)", all_outputs[o]);
+            add(&all, "maximum(b, %s(c))", all_outputs[(o + 1) % COUNT(all_outputs)]);
+        }
+        compile_all(&all, all_outputs[t], all_outputs, COUNT(all_outputs), true);
+        free_expressions(&all);
+    }
+}
+
+/* ---- the prelude ---- */
+
+/* Their seeds and labels are integers, which the other functions' arguments here are not. */
+static const char *const special[] = {"dropout", "dropout_grad", "cross_entropy_label", "cross_entropy_label_grad"};
+
+/* "name(a, b)": a call of the function defined at `at`, which has this many parameters. */
+static void add_call(expressions *list, const char *at) {
+    char name[64] = "", call[128];
+    size_t length = strcspn(at, "("), parameters = at[strcspn(at, "(") + 1] != ')';
+    memcpy(name, at, length);
+    for (const char *c = at + length; *c != ')'; c++) parameters += *c == ',';
+    for (size_t i = 0; i < COUNT(special); i++)
+        if (!strcmp(name, special[i])) return;
+    int used = snprintf(call, sizeof call, "%s(", name);
+    for (size_t i = 0; i < parameters; i++)
+        used += snprintf(call + used, sizeof call - (size_t)used, "%s%c", i ? ", " : "", "abcab"[i]);
+    snprintf(call + used, sizeof call - (size_t)used, ")");
+    add(list, "%s", call);
+}
+
+static void every_function_of_the_prelude_compiles(void **state) {
+    (void)state;
+    need_nvrtc();
+    expressions all = {0};
+    for (const char *at = kiln__source_prelude_kiln; (at = strstr(at, "\nfn ")) != NULL;) {
+        at += 4;
+        if (*at != '_') add_call(&all, at);
+    }
+    assert_true(all.count > 50);
+    for (size_t t = 0; t < 3; t++) compile_all(&all, types[t].type, types[t].outputs, types[t].output_count, false);
+    free_expressions(&all);
+}
+
+/* ---- schedules ---- */
+
+static const struct {
+    const char *name, *text;
+    int inputs, weights; /* with rows; of one row */
+} shapes[] = {
+    {"flat", "y = a * 2", 1, 0},
+    {"flat3", "y = a * b + c", 3, 0},
+    {"softmax", "y = softmax(a)", 1, 0},
+    {"softmax2", "y = softmax(a + b)", 2, 0},
+    {"norm", "y = layer_norm(a)", 1, 0},
+    {"ordered", "y = a * reduce((p, q) -> p * 0.5 + q, a, 0)", 1, 0},
+    {"layer_norm", "y = layer_norm(a, w, v)", 1, 2},
+    {"weighed", "y = softmax(a * w + v)", 1, 2},
+};
+static const int64_t columns[] = {1,     2,     3,     8,     33,    64,    100,    127,   129,
+                                  256,   512,   1000,  1023,  1024,  4096,  5000,   8192,  8191,
+                                  16384, 16383, 32768, 50257, 65536, 65537, 100003, 131072};
+static const struct {
+    int arch;
+    const char *type;
+} targets[] = {{80, "f16"}, {90, "f16"}, {120, "f16"}, {90, "f32"}, {90, "f64"}};
+
+/* Accesses as wide as the schedule says stand in the PTX; NVRTC 13.5 writes types as bits. */
+static void check_accesses(const bound *b, const kiln__prepared *prepared, int arch) {
+    static const char *const wide[] = {".v4.u32", ".v4.f32", ".v4.b32", ".v2.u64", ".v2.f64", ".v2.b64"};
+    kiln_kernel *kernel = NULL;
+    if (kiln_compile(b->program, b->tensors, b->tensor_count, NULL, 0, arch, 1, 1, &kernel))
+        fail_msg("%s", kiln_last_error());
+    const char *ptx = kiln_kernel_image(kernel, NULL);
+    const kiln__problem *p = &prepared->problem;
+    for (int o = 0; o < p->input_count + p->output_count; o++) {
+        int bytes = prepared->schedule.access[o] * (int)kiln_type_size(p->operands[o].type);
+        if (bytes != 16) continue;
+        bool copied = !p->operands[o].output && strstr(ptx, "cp.async.cg.shared.global") != NULL;
+        const char *kind = p->operands[o].output ? "st.global" : "ld.global", *at = ptx;
+        bool found = copied;
+        while (!found && (at = strstr(at, kind)) != NULL) {
+            at += strlen(kind);
+            for (size_t w = 0; w < COUNT(wide); w++) found |= !strncmp(at, wide[w], 7);
+        }
+        if (!found) fail_msg("no access of 16 bytes for tensor %d: %s", o, prepared->schedule.text);
+    }
+    kiln_kernel_destroy(kernel);
+}
+
+/* One bit for each combination that shapes the source. */
+static unsigned combination(const kiln__schedule *s) {
+    return 1u << ((unsigned)s->layout | (unsigned)s->group << 1 | (unsigned)s->masked << 2) << 8 * (unsigned)s->staging;
+}
+
+static void check_shape(size_t shape, size_t target, unsigned seen[2]) {
+    for (size_t i = 0; i < COUNT(columns); i++) {
+        bound b;
+        char tensors[256] = "";
+        kiln__prepared prepared;
+        const int weights = shapes[shape].inputs + shapes[shape].weights;
+        for (int t = 0; t <= weights; t++) {
+            size_t used = strlen(tensors);
+            const char *rows = t < shapes[shape].inputs || t == weights ? "*," : "";
+            snprintf(tensors + used, sizeof tensors - used, "%s[%s%lld] ", targets[target].type, rows,
+                     (long long)columns[i]);
+        }
+        assert_int_equal(bound_create(&b, shapes[shape].text, NULL, NULL, tensors), KILN_OK);
+        if (bound_prepare(&b, targets[target].arch, &prepared)) fail_msg("%s", kiln_last_error());
+        unsigned bit = combination(&prepared.schedule);
+        bool full = prepared.schedule.staging == KILN__STAGING_REGISTERS && prepared.schedule.steps == 8;
+        if (!(seen[prepared.schedule.ordered] & bit) || full) {
+            seen[prepared.schedule.ordered] |= bit;
+            kiln_kernel *kernel = NULL;
+            kiln_plan_info info = KILN_PLAN_INFO_INIT;
+            if (kiln_compile(b.program, b.tensors, b.tensor_count, NULL, 0, targets[target].arch, 0, 1, &kernel))
+                fail_msg("%s of %s for sm_%d: %s", shapes[shape].text, tensors, targets[target].arch,
+                         kiln_last_error());
+            kiln_kernel_get_info(kernel, &info);
+            if (info.spill_bytes != 0 || strcmp(info.schedule, prepared.schedule.text))
+                fail_msg("%s of %s for sm_%d: '%s' spills %d bytes", shapes[shape].text, tensors, targets[target].arch,
+                         prepared.schedule.text, info.spill_bytes);
+            assert_true(info.registers > 0 && info.registers * info.threads <= 65536);
+            kiln_kernel_destroy(kernel);
+            check_accesses(&b, &prepared, targets[target].arch);
+        }
+        kiln__prepared_free(&prepared);
+        bound_destroy(&b);
+    }
+}
+
+static void every_combination_of_pieces_compiles_without_spills(void **state) {
+    (void)state;
+    need_nvrtc();
+    for (size_t target = 0; target < COUNT(targets); target++) {
+        unsigned seen[2] = {0, 0};
+        for (size_t shape = 0; shape < COUNT(shapes); shape++) check_shape(shape, target, seen);
+        int count = __builtin_popcount(seen[0]) + __builtin_popcount(seen[1]);
+        print_message("sm_%d %s: %d combinations\n", targets[target].arch, targets[target].type, count);
+        assert_true(count >= 8);
+    }
+}
+
+/* States of one byte cross clusters in words of four. */
+static void truths_cross_clusters(void **state) {
+    (void)state;
+    need_nvrtc();
+    for (int leading = 0; leading < 2; leading++) {
+        bound b;
+        kiln_kernel *kernel = NULL;
+        setenv("KILN_SCHEDULE", "cluster 2, threads 64, shared", 1);
+        kiln_status status = bound_create(&b, "a = any(x > 1); b = all(x > -3.9)", leading ? "0" : NULL, NULL,
+                                          "f32[256,256] f32[256] f32[256]");
+        unsetenv("KILN_SCHEDULE");
+        assert_int_equal(status, KILN_OK);
+        if (kiln_compile(b.program, b.tensors, b.tensor_count, NULL, 0, 90, 0, 1, &kernel))
+            fail_msg("%s", kiln_last_error());
+        kiln_kernel_destroy(kernel);
+        bound_destroy(&b);
+    }
+}
+
+/* Where two blocks of 1,024 threads work on chunks of columns, of which the last is not whole, one alone takes a tenth
+ * more time. */
+static void chunks_leave_registers_for_all_threads(void **state) {
+    (void)state;
+    need_nvrtc();
+    static const char *const cases[][2] = {
+        {"s = sum(x)", "f16[100000,1000] f16[1000]"},   {"s = sum(x)", "f32[100000,1000] f32[1000]"},
+        {"s = max(x)", "bf16[100000,1000] bf16[1000]"}, {"s = sum(x)", "e4m3[100000,1024] f32[1024]"},
+        {"s = sum(x)", "f32[100000,1001] f32[1001]"},
+    };
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        bound b;
+        kiln_kernel *kernel = NULL;
+        kiln_plan_info info = KILN_PLAN_INFO_INIT;
+        assert_int_equal(bound_create(&b, cases[i][0], "0", NULL, cases[i][1]), KILN_OK);
+        if (kiln_compile(b.program, b.tensors, b.tensor_count, NULL, 0, 90, 0, 1, &kernel))
+            fail_msg("%s", kiln_last_error());
+        kiln_kernel_get_info(kernel, &info);
+        if (info.threads != 1024 || info.registers > 32 || info.spill_bytes)
+            fail_msg("%s of %s: '%s' takes %d registers for %d threads, %d bytes spilled", cases[i][0], cases[i][1],
+                     info.schedule, info.registers, info.threads, info.spill_bytes);
+        kiln_kernel_destroy(kernel);
+        bound_destroy(&b);
+    }
+}
+
+/* What begins elsewhere than at a multiple of a vector is shifted into place, in registers: PTX declares no array. */
+static void shifted_vectors_are_not_in_memory(void **state) {
+    (void)state;
+    need_nvrtc();
+    static const char *const cases[][3] = {
+        {"y = rms_norm(x, w); s = absmax(y) / 448; q = y / s", NULL, "f16[512,24442] f16[24442] e4m3[512,24442]"},
+        {"q = layer_norm(x, w, b)", NULL, "bf16[512,3001] bf16[3001] bf16[3001] i8[512,3001]"},
+        {"y = x * 0.5", "all", "f64[64,3,9248]{27744,1,3} f64[64,3,9248]"},
+        {"y = x * 0.5", "all", "u8[64,3,50176]{150528,1,3} f16[64,3,50176]"},
+    };
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        bound b;
+        kiln_kernel *kernel = NULL;
+        size_t size;
+        assert_int_equal(bound_create(&b, cases[i][0], cases[i][1], NULL, cases[i][2]), KILN_OK);
+        if (kiln_compile(b.program, b.tensors, b.tensor_count, NULL, 0, 90, 1, 1, &kernel))
+            fail_msg("%s", kiln_last_error());
+        if (strstr(kiln_kernel_image(kernel, &size), ".local .align"))
+            fail_msg("%s of %s has vectors in local memory", cases[i][0], cases[i][2]);
+        kiln_kernel_destroy(kernel);
+        bound_destroy(&b);
+    }
+}
+
+/* With what the blocks of a cluster exchange, which is static. */
+static void shared_memory_is_no_more_than_there_is(void **state) {
+    (void)state;
+    need_nvrtc();
+    static const char *const cases[][2] = {
+        {"y = layer_norm(x)", "f64[8,174048] f64[8,174048]"},
+        {"y = layer_norm(x, w, b)", "f64[8,174048]@8 f64[8,174048] f64[8,174048] f64[8,174048]"},
+        {"y = layer_norm(x, w, b)", "f64[8,174049] f64[8,174049] f64[8,174049] f64[8,174049]"},
+        {"y = softmax(x * w)", "f64[8,174048] f64[8,174048] f64[8,174048]"},
+        {"y = softmax(x)", "f32[8,800000] f32[8,800000]"},
+        {"y = x - mean(x) + var(x) + max(x) + prod(x)", "f16[8,1500000] f64[8,1500000]"},
+        {"y = x - mean(x) + var(x) + max(x) + prod(x)", "f64[2,250000] f32[2,250000]"},
+    };
+    kiln__device device = kiln__device_typical(90);
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        bound b;
+        kiln_kernel *kernel = NULL;
+        kiln_plan_info info = KILN_PLAN_INFO_INIT;
+        assert_int_equal(bound_create(&b, cases[i][0], NULL, NULL, cases[i][1]), KILN_OK);
+        if (kiln_compile(b.program, b.tensors, b.tensor_count, NULL, 0, 90, 0, 1, &kernel))
+            fail_msg("%s", kiln_last_error());
+        kiln_kernel_get_info(kernel, &info);
+        if (info.shared_bytes > device.shared_per_block)
+            fail_msg("%s of %s: '%s' takes %lld bytes", cases[i][0], cases[i][1], info.schedule,
+                     (long long)info.shared_bytes);
+        kiln_kernel_destroy(kernel);
+        bound_destroy(&b);
+    }
+}
+
+/* How many rows lie side by side decides what spills; the columns of a row are combined as they are of any other
+ * number. */
+static void spills_change_no_rows_bits(void **state) {
+    (void)state;
+    need_nvrtc();
+    static const int rows[] = {1, 2, 5, 7, 8, 33, 64};
+    char first[32] = "";
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        bound b;
+        kiln_kernel *kernel = NULL;
+        kiln_plan_info info = KILN_PLAN_INFO_INIT;
+        char tensors[64];
+        snprintf(tensors, sizeof tensors, "f64[1023,%d] f64[1023,%d]", rows[i], rows[i]);
+        assert_int_equal(bound_create(&b, "y = softmax(x)", "0", NULL, tensors), KILN_OK);
+        if (kiln_compile(b.program, b.tensors, b.tensor_count, NULL, 0, 90, 0, 1, &kernel))
+            fail_msg("%s", kiln_last_error());
+        kiln_kernel_get_info(kernel, &info);
+        if (!i) snprintf(first, sizeof first, "%.9s", info.schedule); /* "cluster 8" */
+        if (strncmp(info.schedule, first, strlen(first)))
+            fail_msg("%s: %s (%d bytes spilled), others %s", tensors, info.schedule, info.spill_bytes, first);
+        kiln_kernel_destroy(kernel);
+        bound_destroy(&b);
+    }
+}
+
+/* Where rows drift each member has a place for its values; those of 4 and of 8 bytes have gaps between them. */
+static void values_of_members_fit_static_shared_memory(void **state) {
+    (void)state;
+    need_nvrtc();
+    static const char *const cases[][3] = {
+        {"y = x * sum(x) + sum(index(1))", "1", "f16[1000,100,199] f32[1000,100,199]"},
+        {"y = x * sum(x) + sum(index(0))", "0", "f16[1000,135] f32[1000,135]"},
+        {"y = x * sum(x) + sum(where(x > 0, 1, 0))", "1", "f16[1000,100,199] f32[1000,100,199]"},
+        {"s = argmax(x) + max(x)", "1", "f16[100,700,199] f32[100,199]"},
+    };
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        bound b;
+        kiln_kernel *kernel = NULL;
+        assert_int_equal(bound_create(&b, cases[i][0], cases[i][1], NULL, cases[i][2]), KILN_OK);
+        if (kiln_compile(b.program, b.tensors, b.tensor_count, NULL, 0, 90, 0, 1, &kernel))
+            fail_msg("%s of %s: %s", cases[i][0], cases[i][2], kiln_last_error());
+        kiln_kernel_destroy(kernel);
+        bound_destroy(&b);
+    }
+}
+
+/* Keywords, macros, the generator's own words, and parts of them. */
+static void tensors_of_any_name_compile(void **state) {
+    static const char *const cases[] = {
+        "int + double + class + template + while + return + this + operator + alignas + asm + auto + default + union",
+        "__global__ + __shared__ + __device__ + __restrict__ + __launch_bounds__ + __CUDA_ARCH__ + __LINE__ + __FILE__",
+        "NULL + KILN_COLS + KILN_VECTOR_WIDTH + KILN_DEVICE + threadIdx + blockIdx + gridDim + kiln_row + kiln_kernel "
+        "+ _ + __",
+        "x + x_row + x_step0 + row_x + row_in_x + in_x + step0 + rows + elements + args + col + row + kept + index0",
+    };
+    (void)state;
+    need_nvrtc();
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        bound b;
+        kiln_kernel *kernel = NULL;
+        char program[256], tensors[KILN_MAX_TENSORS * 24] = "";
+        snprintf(program, sizeof program, "s = sum(%s)", cases[i]);
+        size_t used = 0;
+        for (const char *at = cases[i]; at; at = strchr(at + 1, '+')) /* of strides of their own */
+            used += (size_t)snprintf(tensors + used, sizeof tensors - used, "f32[3,8]{%zu,2} ", 16 + used);
+        snprintf(tensors + used, sizeof tensors - used, "f32[3]");
+        if (bound_create(&b, program, NULL, NULL, tensors)) fail_msg("%s: %s", program, kiln_last_error());
+        if (kiln_compile(b.program, b.tensors, b.tensor_count, NULL, 0, 90, 0, 1, &kernel))
+            fail_msg("%s: %s", program, kiln_last_error());
+        kiln_kernel_destroy(kernel);
+        bound_destroy(&b);
+    }
+}
+
+/* test_kernels [PATTERN]: those tests alone, "every_op*". */
+int main(int argc, char **argv) {
+    if (argc > 1) cmocka_set_test_filter(argv[1]);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_operator_compiles_in_every_type),
+        cmocka_unit_test(every_conversion_assembles),
+        cmocka_unit_test(every_function_of_the_prelude_compiles),
+        cmocka_unit_test(every_combination_of_pieces_compiles_without_spills),
+        cmocka_unit_test(truths_cross_clusters),
+        cmocka_unit_test(chunks_leave_registers_for_all_threads),
+        cmocka_unit_test(shifted_vectors_are_not_in_memory),
+        cmocka_unit_test(shared_memory_is_no_more_than_there_is),
+        cmocka_unit_test(spills_change_no_rows_bits),
+        cmocka_unit_test(values_of_members_fit_static_shared_memory),
+        cmocka_unit_test(tensors_of_any_name_compile),
+    };
+    return cmocka_run_group_tests_name("kernels", tests, NULL, NULL);
+}

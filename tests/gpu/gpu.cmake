@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+# Programs that run kernels: on a GPU, where they are skipped without one, and on the software GPU. What Kiln promises,
+# random cases, and what the language says of single values, each against the CPU reference.
+kiln_add_program(gpu_suite gpu/gpu_suite.c gpu/gpu_cases.c gpu/gpu_check.c gpu/gpu_workers.c gpu/gpu_device.c gpu/gpu_compare.c)
+kiln_add_program(gpu_fuzz gpu/gpu_fuzz.c gpu/fuzz_check.c gpu/gpu_device.c gpu/gpu_compare.c)
+kiln_add_program(gpu_bits gpu/gpu_bits.c gpu/gpu_device.c)
+kiln_add_program(gpu_axes gpu/gpu_axes.c gpu/gpu_device.c gpu/gpu_compare.c)
+kiln_add_program(gpu_fp8 gpu/gpu_fp8.c gpu/gpu_device.c)
+kiln_add_program(gpu_rules gpu/gpu_rules.c gpu/rule_groups.c gpu/gpu_device.c)
+kiln_add_program(gpu_large gpu/gpu_large.c gpu/gpu_device.c)
+
+add_test(NAME gpu_suite COMMAND gpu_suite)
+add_test(NAME gpu_fuzz COMMAND gpu_fuzz)
+add_test(NAME gpu_bits COMMAND gpu_bits)
+add_test(NAME gpu_axes COMMAND gpu_axes)
+add_test(NAME gpu_fp8 COMMAND gpu_fp8)
+add_test(NAME gpu_rules COMMAND gpu_rules)
+add_test(NAME gpu_large COMMAND gpu_large)
+set_tests_properties(gpu_suite gpu_fuzz gpu_bits gpu_axes gpu_fp8 gpu_rules gpu_large PROPERTIES LABELS gpu SKIP_RETURN_CODE 77 TIMEOUT 1200 RUN_SERIAL ON)
+if(TARGET kiln_software_driver)
+    # Each case in five orders of its threads: a sample, and with `ctest -C full -L full` all of them, for hours.
+    set(software_gpu --driver $<TARGET_FILE:kiln_software_driver> --nvrtc $<TARGET_FILE:kiln_software_nvrtc>)
+    add_test(NAME software_gpu_suite COMMAND gpu_suite ${software_gpu} --orders 5 --sample=12)
+    add_test(NAME software_gpu_fuzz COMMAND gpu_fuzz ${software_gpu} --seed 1 --cases 2000)
+    add_test(NAME software_gpu_axes COMMAND gpu_axes ${software_gpu})
+    add_test(NAME software_gpu_fp8 COMMAND gpu_fp8 ${software_gpu})
+    add_test(NAME software_gpu_rules COMMAND gpu_rules ${software_gpu})
+    set_tests_properties(software_gpu_axes software_gpu_fp8 software_gpu_rules PROPERTIES LABELS software_gpu TIMEOUT 1200)
+    add_test(NAME software_gpu_bits COMMAND gpu_bits 7500 f32)
+    add_test(NAME software_gpu_large COMMAND gpu_large 200165)
+    set_tests_properties(software_gpu_bits software_gpu_large PROPERTIES LABELS software_gpu TIMEOUT 1200 ENVIRONMENT
+        "KILN_DRIVER=$<TARGET_FILE:kiln_software_driver>;KILN_NVRTC=$<TARGET_FILE:kiln_software_nvrtc>")
+    add_test(NAME software_gpu_suite_full CONFIGURATIONS full COMMAND gpu_suite ${software_gpu} --orders 5)
+    set_tests_properties(software_gpu_suite software_gpu_fuzz PROPERTIES LABELS software_gpu TIMEOUT 1200 RUN_SERIAL ON)
+    set_tests_properties(software_gpu_suite_full PROPERTIES LABELS full TIMEOUT 86400 RUN_SERIAL ON)
+endif()

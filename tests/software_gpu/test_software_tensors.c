@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Unusual tensors on the software GPU, which refuses every access outside of them: without elements along an axis, and
+ * with names that mean something to a compiler or to the generator. */
+#define _GNU_SOURCE
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "base/extent.h"
+#include "base/types.h"
+#include "support/bound.h"
+#include "support/software_fixture.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+static software_device device;
+
+typedef struct test_case {
+    const char *program, *axes, *tensors;
+    const char *scalars;
+} test_case;
+
+/* One tensor on both sides: `bytes` of them, from the lowest to the highest element. */
+typedef struct placed {
+    kiln_tensor host, gpu;
+    unsigned char *memory;
+    kiln__CUdeviceptr device;
+    size_t bytes;
+} placed;
+
+/* A tensor without elements has no memory at all. */
+static void place(const kiln_tensor *tensor, placed *out) {
+    const kiln__extent extent = kiln__extent_of(tensor);
+    out->host = out->gpu = *tensor;
+    out->host.data = out->gpu.data = NULL;
+    out->bytes = (size_t)(extent.high - extent.low);
+    if (!out->bytes) return;
+    out->memory = malloc(out->bytes);
+    assert_non_null(out->memory);
+    assert_int_equal(device.driver->MemAlloc(&out->device, out->bytes), 0);
+    out->host.data = out->memory - extent.low;
+    out->gpu.data = (void *)(uintptr_t)(out->device - (kiln__CUdeviceptr)extent.low);
+    for (size_t i = 0; i < out->bytes / kiln_type_size(tensor->type); i++)
+        kiln__store_f64(tensor->type, out->memory + i * kiln_type_size(tensor->type), 1 + (double)(i % 7));
+    assert_int_equal(device.driver->MemcpyHtoD(out->device, out->memory, out->bytes), 0);
+}
+
+static bool is_right(const test_case *test, const placed *output, const char *name) {
+    unsigned char *got = malloc(output->bytes + 1);
+    const kiln_type type = output->host.type;
+    const size_t size = kiln_type_size(type);
+    bool right = true;
+    assert_non_null(got);
+    if (output->bytes) assert_int_equal(device.driver->MemcpyDtoH(got, output->device, output->bytes), 0);
+    for (size_t i = 0; i < output->bytes / size && right; i++) {
+        const double value = kiln__load_f64(type, got + i * size);
+        const double expected = kiln__load_f64(type, output->memory + i * size);
+        right = fabs(value - expected) <= 1e-5 * fabs(expected) || (isnan(value) && isnan(expected));
+        if (!right)
+            print_message("%s of %s: element %zu of %s is %g, expected %g\n", test->program, test->tensors, i, name,
+                          value, expected);
+    }
+    free(got);
+    return right;
+}
+
+static kiln_program *make_program(const test_case *test) {
+    kiln_program *program = NULL;
+    kiln_program_options options = KILN_PROGRAM_OPTIONS_INIT;
+    int axes[KILN_MAX_RANK] = {0};
+    options.scalars = test->scalars;
+    options.axes = test->axes ? axes : NULL;
+    for (const char *at = test->axes; at && *at; at += strcspn(at, ","), at += *at == ',')
+        axes[options.axis_count++] = atoi(at);
+    if (kiln_program_create(device.kiln, test->program, &options, &program))
+        fail_msg("%s: %s", test->program, kiln_last_error());
+    return program;
+}
+
+static bool runs_right(const test_case *test) {
+    placed all[KILN_MAX_TENSORS] = {{.bytes = 0}};
+    kiln_tensor tensors[KILN_MAX_TENSORS], host[KILN_MAX_TENSORS], gpu[KILN_MAX_TENSORS];
+    kiln_program *program = make_program(test);
+    const size_t count = bound_tensors(test->tensors, tensors), inputs = kiln_program_input_count(program);
+    const size_t scalar_count = kiln_program_scalar_count(program);
+    kiln_scalar scalars[KILN_MAX_SCALARS];
+    for (size_t i = 0; i < scalar_count; i++) scalars[i] = kiln_scalar_f64(1 + (double)i);
+    for (size_t t = 0; t < count; t++) {
+        place(&tensors[t], &all[t]);
+        host[t] = all[t].host;
+        gpu[t] = all[t].gpu;
+    }
+    kiln_status status = kiln_run(program, gpu, count, scalars, scalar_count, NULL);
+    const bool none = status == KILN_E_UNSUPPORTED && getenv("KILN_SCHEDULE"); /* the problem has no such schedule */
+    if (!status) status = kiln_run_cpu(program, host, count, scalars, scalar_count);
+    if (status && !none) print_message("%s of %s: %s\n", test->program, test->tensors, kiln_last_error());
+    bool right = !status || none;
+    for (size_t t = inputs; t < count && right && !none; t++)
+        right = is_right(test, &all[t], kiln_program_output_name(program, t - inputs));
+    for (size_t t = 0; t < count; t++) {
+        if (all[t].bytes) assert_int_equal(device.driver->MemFree(all[t].device), 0);
+        free(all[t].memory);
+    }
+    kiln_program_destroy(program);
+    return right;
+}
+
+/* ---- rows without elements -------------------------------------------------------------------------------- */
+
+static const test_case empty[] = {
+    {"s = sum(x)", NULL, "f32[4,0] f32[4]", NULL},
+    {"s = sum(x)", NULL, "f32[4,0]{0,0} f32[4]", NULL},
+    {"s = sum(x)", NULL, "f32[4,0]{1,0} f32[4]", NULL},
+    {"s = sum(x)", NULL, "f32[4,0]{0,1} f32[4]", NULL},
+    {"s = sum(x)", NULL, "f32[4,0]{1,4} f32[4]", NULL},
+    {"s = sum(x)", NULL, "f32[1,0]{0,0} f32[1]", NULL},
+    {"s = sum(x)", NULL, "f32[0]{0} f32[]", NULL},
+    {"s = sum(x)", "0", "f32[0,4]{0,0} f32[4]", NULL},
+    {"s = sum(x)", "0", "f32[0,4]{0,1} f32[4]", NULL},
+    {"s = sum(x)", "0", "f16[0,256]{0,1} f16[256]", NULL},
+    {"s = sum(x)", "0", "f32[0,300]{300,1} f32[300]", NULL},
+    {"s = sum(x)", "1", "f32[3,0,5]{0,0,0} f32[3,5]", NULL},
+    {"s = sum(x)", "1,2", "f32[3,0,5]{0,0,0} f32[3]", NULL},
+    {"s = sum(x)", "1,2", "f32[3,5,0]{1,0,0} f32[3]", NULL},
+    {"s = sum(x * x + x)", "0,2", "f16[0,64,0]{0,0,0} f32[64]", NULL},
+    {"s = prod(x)", NULL, "i64[4,0]{0,0} i64[4]", NULL},
+    {"s = all(x)", NULL, "bool[4,0]{0,0} bool[4]", NULL},
+    {"s = mean(x)", NULL, "f32[4,0]{0,0} f32[4]", NULL},
+    {"s = var(x)", NULL, "f32[4,0]{0,0} f32[4]", NULL},
+    {"s = reduce((a, b) -> a * b, x, 1)", NULL, "f32[4,0]{0,0} f32[4]", NULL},
+    {"s = sum(x); t = sum(x * s)", NULL, "f32[4,0]{0,0} f32[4]", NULL},
+    {"s = sum(x * w)", NULL, "f32[4,0]{0,0} f32[0]{0} f32[4]", NULL},
+    {"s = sum(x * w)", NULL, "f32[4,0] f32[1,0]{0,0} f32[4]", NULL},
+    {"s = sum(exp(x - w))", NULL, "f32[4,0]{0,0} f32[4,1]{0,0} f32[4]", NULL},
+    {"s = w + sum(x)", NULL, "f32[4,1] f32[4,0]{0,0} f32[4]", NULL},
+    {"s = w + sum(x)", NULL, "f32[] f32[4,0]{0,0} f32[4]", NULL},
+    {"s = w + sum(x)", "0", "f32[1,4] f32[0,4]{0,0} f32[4]", NULL},
+    {"s = w * mean(x * v)", "0,2", "f32[1,4,1] f32[0,4,3]{0,0,0} f32[3] f32[4]", NULL},
+    {"s = index(0) + sum(x + index(1))", NULL, "f32[4,0]{0,0} f32[4]", NULL},
+    {"s = uniform(7, 0) + 1; t = sum(x)", NULL, "f32[4,0]{0,0} f32[4,0] f32[4]", NULL},
+    {"y = x - sum(x)", NULL, "f32[4,0]{0,0} f32[4,0]", NULL},
+    {"y = x - sum(x); s = sum(x)", NULL, "f32[4,0]{0,0} f32[4,0]{0,0} f32[4]", NULL},
+    {"y = layer_norm(x, w, b)", NULL, "f16[4,0]{0,0} f16[0]{0} f16[0]{0} f16[4,0]", NULL},
+    {"y = x * 2", NULL, "f32[4,0]{0,0} f32[4,0]{0,0}", NULL},
+};
+
+static int open_device(void **unused) {
+    (void)unused;
+    return software_device_open(NULL, &device) != KILN_OK;
+}
+
+static int close_device(void **unused) {
+    (void)unused;
+    return software_device_close(&device) != KILN_OK;
+}
+
+static void rows_without_elements_read_nothing(void **unused) {
+    static const char *const schedules[] = {"shared", "stream, splits 2", "cluster 2"};
+    int wrong = 0;
+    for (size_t i = 0; i < COUNT(empty); i++) wrong += !runs_right(&empty[i]);
+    for (size_t s = 0; s < COUNT(schedules); s++) { /* a context reads them when it is made */
+        assert_int_equal(close_device(unused), 0);
+        setenv("KILN_SCHEDULE", schedules[s], 1);
+        assert_int_equal(open_device(unused), 0);
+        for (size_t i = 0; i < COUNT(empty); i++) wrong += !runs_right(&empty[i]);
+    }
+    assert_int_equal(close_device(unused), 0);
+    unsetenv("KILN_SCHEDULE");
+    assert_int_equal(open_device(unused), 0);
+    assert_int_equal(wrong, 0);
+}
+
+/* ---- names ------------------------------------------------------------------------------------------------ */
+
+#define STRIDED "f32[3,4,8]{100,1,5}"
+
+static const test_case named[] = {
+    {"s = sum(x + x_row + x_step0 + x_step1 + in_x)", NULL,
+     "f32[3,8]{16,2} f32[3,8]{17,3} f32[3,8]{20,2} f32[3,8] f32[3,8] f32[3]", NULL},
+    {"s = sum(row + step0 + row_in_x + x + in_x) * stride0 + stride0_in_x", NULL,
+     "f32[3,8]{16,2} f32[3,8]{17,3} f32[3,8]{20,2} f32[3,8]{16,2} f32[3,8]{18,2} f32[3,1] f32[3,1] f32[3]", NULL},
+    {"y = a + a_row * stride1_in_a; s = sum(a) + a_step0", "1",
+     STRIDED " " STRIDED " " STRIDED " f32[3,1,8] f32[3,4,8] f32[3,8]", NULL},
+    {"y = __global__ * 2", NULL, "f32[4,8] f32[4,8]", NULL},
+    {"__global__ = sum(__shared__ + __cluster_dims__)", NULL, "f32[4,8] f32[4,8] f32[4]", NULL},
+    {"int = double + if * while / return; class = sum(template)", NULL,
+     "f32[3,8]{16,2} f32[3,8] f32[3,8] f32[3,8] f32[3,8] f32[3,8] f32[3]", NULL},
+    {"out = NULL + KILN_COLS + KILN_DEVICE + __CUDA_ARCH__ + threadIdx + args + v0 + rows", NULL,
+     "f32[8] f32[8] f32[8] f32[8] f32[8] f32[8] f32[8] f32[8] f32[8]", NULL},
+    {"y = x * scalar_x + scalar_scalar_x + row + _", NULL, "f32[3,8]{16,2} f32[3,8]", "scalar_x,scalar_scalar_x,row,_"},
+    {"in_x = x * in_x_row; out_in_x = sum(x)", NULL, "f32[3,8]{16,2} f32[3,8]{16,2} f32[3,8] f32[3]", NULL},
+};
+
+static void names_mean_nothing_to_the_compiler(void **unused) {
+    (void)unused;
+    int wrong = 0;
+    for (size_t i = 0; i < COUNT(named); i++) wrong += !runs_right(&named[i]);
+    assert_int_equal(wrong, 0);
+}
+
+int main(void) {
+#if !defined(KILN_SOFTWARE_DRIVER)
+    puts("skipped: the software GPU was not built, for want of a C++ compiler");
+    return 77;
+#endif
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rows_without_elements_read_nothing),
+        cmocka_unit_test(names_mean_nothing_to_the_compiler),
+    };
+    return cmocka_run_group_tests(tests, open_device, close_device);
+}
