@@ -31,7 +31,7 @@ static const packed_case cases[] = {
     {"y = softmax(x) * w", "0", "f16[20,136] f64[136] f32[20,136]", "vector 8 x 5", NULL, false},
     /* What does not lie side by side, or not aligned. */
     {"s = sum(x)", "0", "f16[20,135] f16[135]", "vector 1 x 5, 64 rows per block", NULL, false},
-    {"s = sum(x)", "0", "f16[20,130] f16[130]", "vector 2", NULL, false},
+    {"s = sum(x)", "0", "f16[20,130] f16[130]", "runs of 2", NULL, false},
     {"s = sum(x)", "0", "f32[20,136]@4 f32[136]", "vector 1 x ", NULL, false},
     {"s = sum(x)", "0", "f16[20,135]{136,1} f16[135]", "vector 8 x 5, 256 rows per block, masked", NULL, false},
     {"s = sum(x)", "0", "f16[20,3]{8,1} f16[3]", NULL, NULL, false},
@@ -39,11 +39,11 @@ static const packed_case cases[] = {
     {"s = sum(x)", "1", "f32[6,20,63] f32[6,63]",
      "columns 4, registers, outer, vector 4 x 5, 92 rows per block, misaligned", NULL, false},
     {"s = sum(x)", "1,2", "f16[3,5,7,72] f16[3,72]", "vector 8", NULL, false},
-    {"y = softmax(x + b)", "1", "f16[5,30,24] f16[5,1,24]{24,24,1} f16[5,30,24]", "pack", NULL, false},
+    {"y = softmax(x + b)", "1", "f16[5,30,24] f16[5,1,24]{24,24,1} f16[5,30,24]", "vector", NULL, false},
     {"y = x * w + sum(x * g)", "0", "f32[30,40] f32[40]{2} f32[30,1] f32[30,40]", "vector 4", NULL, false},
     {"y = x + index(0) * 100 + index(1) + sum(x)", "0", "f32[9,44] f32[9,44]", "vector 4", NULL, false},
     {"y = uniform(7, 0) + sum(x)", "0", "f32[9,44] f32[9,44]", "vector 4", NULL, false},
-    {"s = argmax(x)", "0", "f16[77,40] i64[40]", "pack", NULL, false},
+    {"s = argmax(x)", "0", "f16[77,40] i64[40]", "vector", NULL, false},
     {"s = argmax(abs(x)) + max(x)", "0", "f64[17,13] f64[13]", "vector 2", NULL, false}, /* 24 bytes of state */
     {FIRST, "0", "i32[77,40] i32[40]", "ordered", NULL, false},
     /* One row; columns of one element. */
@@ -51,7 +51,7 @@ static const packed_case cases[] = {
     {"y = softmax(x) * x", "1", "f16[5001,1] f16[5001,1]", "columns 1, registers, outer, vector 16 x 1", NULL, false},
     {"y = rms_norm(x, w, 1e-5)", "1", "f32[999,1] f32[1] f32[999,1]", "masked", NULL, true},
     {"s = sum(x); y = x + s", "1", "f32[7,1]@4 f32[7,1]@4", "vector 1 x ", NULL, false},
-    {"y = x * x + sum(x)", "1", "f16[300,1]{3,1} f16[300,1]", "pack", NULL, false},
+    {"y = x * x + sum(x)", "1", "f16[300,1]{3,1} f16[300,1]", "vector", NULL, false},
     {"y = layer_norm(x)", "0", "f16[1,24,3] f16[1,24,3]", "columns 1", NULL, false},
     /* Rows in registers, in shared memory, read again; split. */
     {"y = softmax(x)", "0", "f16[60,64] f16[60,64]", "columns 8, registers", NULL, true},
@@ -204,42 +204,42 @@ static const packed_case misaligned[] = {
 static const packed_case squares[] = {
     /* Whole squares, squares that overhang in one direction and in both, of each width. */
     {"y = a + b", "", "f16[64,256] f16[64,256]{1,64} f16[64,256]",
-     "threads 64, registers, flat, vector 8 x 8, squares, 8 side by side", NULL, true},
-    {"y = a + b", "", "f16[64,100] f16[64,100]{1,64} f16[64,100]", "vector 4 x 8, squares, 32 side by side", NULL,
+     "threads 64, registers, flat, vector 8 x 8, transpose, 8 side by side", NULL, true},
+    {"y = a + b", "", "f16[64,100] f16[64,100]{1,64} f16[64,100]", "vector 4 x 8, transpose, 32 side by side", NULL,
      true},
-    {"y = a * 2", "", "f32[71,133]{1,71} f32[71,133]", "flat, vector 1 x 4, squares, 64 side by side, masked", NULL,
+    {"y = a * 2", "", "f32[71,133]{1,71} f32[71,133]", "flat, vector 1 x 4, transpose, 64 side by side, masked", NULL,
      false},
-    {"y = a * 2", "", "f32[71,133]{1,72} f32[71,133]{136,1}", "flat, vector 1 x 4, squares, 32 side by side, masked",
+    {"y = a * 2", "", "f32[71,133]{1,72} f32[71,133]{136,1}", "flat, vector 1 x 4, transpose, 32 side by side, masked",
      NULL, false},
-    {"y = a * 2", "", "f64[40,70]{1,40} f64[40,70]", "flat, vector 2 x 8, squares", NULL, false},
+    {"y = a * 2", "", "f64[40,70]{1,40} f64[40,70]", "flat, vector 2 x 8, transpose,", NULL, false},
     {"y = a + b", "", "u8[70,144] u8[70,144]{1,70} i16[70,144]", "flat, vector 8 x 16", NULL, false},
-    {"y = a - 1", "", "i8[64,32]{1,64}@1 f32[64,32]", "flat, vector 4 x 16, squares", NULL, false},
-    {"y = a + 1", "", "f64[64,32]{1,64} e4m3[64,32]", "flat, vector 16 x 4, squares, 2 side by side", NULL, false},
+    {"y = a - 1", "", "i8[64,32]{1,64}@1 f32[64,32]", "flat, vector 4 x 16, transpose,", NULL, false},
+    {"y = a + 1", "", "f64[64,32]{1,64} e4m3[64,32]", "flat, vector 16 x 4, transpose, 2 side by side", NULL, false},
     {"y = !a", "", "bool[33,65]{1,33} bool[33,65]", "flat, vector 1 x 16", NULL, false},
-    {"y = gelu(a) + erf(b)", "", "bf16[24,50]{1,24} f32[24,50]{50,1} f32[24,50]", "squares", NULL, false},
+    {"y = gelu(a) + erf(b)", "", "bf16[24,50]{1,24} f32[24,50]{50,1} f32[24,50]", "transpose,", NULL, false},
     /* Three dimensions and more, of which any two are turned; few on one side. */
-    {"y = a * 2", "", "f16[5,64,80]{5120,1,64} f16[5,64,80]", "squares", NULL, false},
-    {"y = a * 2", "", "f16[24,3,40]{1,960,24} f16[24,3,40]", "squares", NULL, false},
-    {"y = a * b", "", "f32[3,36,6,40]{8640,1,36,216} f32[36,1,1] f32[3,36,6,40]", "squares", NULL, false},
-    {"y = a * b", "", "f32[36,5,3,40]{1,4320,36,108} f32[5,1,40] f32[36,5,3,40]", "squares", NULL, false},
-    {"y = a - b", "", "u8[2,3,300]{900,1,3} f32[3,1] f16[2,3,300]", "vector 4 x 4, squares, 128 side by side, masked",
+    {"y = a * 2", "", "f16[5,64,80]{5120,1,64} f16[5,64,80]", "transpose,", NULL, false},
+    {"y = a * 2", "", "f16[24,3,40]{1,960,24} f16[24,3,40]", "transpose,", NULL, false},
+    {"y = a * b", "", "f32[3,36,6,40]{8640,1,36,216} f32[36,1,1] f32[3,36,6,40]", "transpose,", NULL, false},
+    {"y = a * b", "", "f32[36,5,3,40]{1,4320,36,108} f32[5,1,40] f32[36,5,3,40]", "transpose,", NULL, false},
+    {"y = a - b", "", "u8[2,3,300]{900,1,3} f32[3,1] f16[2,3,300]", "vector 4 x 4, transpose, 128 side by side, masked",
      NULL, false},
     {"y = a", "", "f16[2,300,3]{900,1,300} f16[2,300,3]", "flat, vector 8 x 1", NULL, false},
-    {"y = a", "", "f16[1000,17]{1,1000} f16[1000,17]", "squares", NULL, false},
+    {"y = a", "", "f16[1000,17]{1,1000} f16[1000,17]", "transpose,", NULL, false},
     /* Operands of one value for each run, for each place in it, for what lies across; steps of two; what is counted. */
-    {"y = a + b * c", "", "f16[40,64]{1,40} f16[64] f32[40,1] f16[40,64]", "squares", NULL, false},
-    {"y = a + b", "", "f32[40,64]{1,40} f32[40,64]{1,0} f32[40,64]", "squares", NULL, false},
-    {"y = a + b", "", "f16[40,64]{1,40} f16[40,64]{130,2} f16[40,64]", "squares", NULL, false},
+    {"y = a + b * c", "", "f16[40,64]{1,40} f16[64] f32[40,1] f16[40,64]", "transpose,", NULL, false},
+    {"y = a + b", "", "f32[40,64]{1,40} f32[40,64]{1,0} f32[40,64]", "transpose,", NULL, false},
+    {"y = a + b", "", "f16[40,64]{1,40} f16[40,64]{130,2} f16[40,64]", "transpose,", NULL, false},
     {"y = a", "", "f16[40,64]{2,80} f16[40,64]", "flat, vector 8 x 1", NULL, false},
-    {"y = a + b", "", "f16[80,16,40]{1,3200,80} f16[80,16,40]{640,1,16} f16[80,16,40]", "squares", NULL, false},
-    {"y = a * 100 + index(0) * 10 + index(1)", "", "f32[21,41]{1,21} f32[21,41]", "squares", NULL, false},
-    {"y = a + uniform(7, 0)", "", "f32[21,41]{1,21} f32[21,41]", "squares", NULL, false},
-    {"y = a - b", "", "i32[30,40]{40,1} i32[30,40] i32[30,40]{1,30}", "squares", NULL, false},
-    {"y = a", "", "f16[40,64]{1,40} f16[40,64]", "vector 2 x 4, squares", "threads 64, vector 2, steps 4", false},
-    {"y = a", "", "f16[400,64]{1,400} f16[400,64]", "threads 96, registers, flat, vector 8 x 4, squares, 8 side",
+    {"y = a + b", "", "f16[80,16,40]{1,3200,80} f16[80,16,40]{640,1,16} f16[80,16,40]", "transpose,", NULL, false},
+    {"y = a * 100 + index(0) * 10 + index(1)", "", "f32[21,41]{1,21} f32[21,41]", "transpose,", NULL, false},
+    {"y = a + uniform(7, 0)", "", "f32[21,41]{1,21} f32[21,41]", "transpose,", NULL, false},
+    {"y = a - b", "", "i32[30,40]{40,1} i32[30,40] i32[30,40]{1,30}", "transpose,", NULL, false},
+    {"y = a", "", "f16[40,64]{1,40} f16[40,64]", "vector 2 x 4, transpose,", "threads 64, vector 2, steps 4", false},
+    {"y = a", "", "f16[400,64]{1,400} f16[400,64]", "threads 96, registers, flat, vector 8 x 4, transpose, 8 side",
      "threads 96, steps 3", false},
     {"y = a", "", "f16[401,64]{1,401} f16[401,64]",
-     "threads 96, registers, flat, vector 1 x 4, squares, 32 side by side, masked", "threads 96, vector 1, steps 4",
+     "threads 96, registers, flat, vector 1 x 4, transpose, 32 side by side, masked", "threads 96, vector 1, steps 4",
      false},
 };
 
@@ -281,7 +281,7 @@ static const packed_case bent[] = {
     {"y = a + b", "", "f16[5,1023] f16[1023] f16[5,1023]", "flat, vector 8 x 1", NULL, true},
     {"y = a + b", "", "f16[5,1026] f16[1026] f16[5,1026]", "flat, vector 8 x", NULL, false},
     {"y = a != b", "", "bool[3,1041] bool[1041] bool[3,1041]", "flat, vector 16 x", NULL, false},
-    {"y = a + b", "", "i8[3,1030] i64[1030] i64[3,1030]", "flat, pack", NULL, false},
+    {"y = a + b", "", "i8[3,1030] i64[1030] i64[3,1030]", "flat, vector", NULL, false},
     {"y = a * 2", "", "f16[4,1032]{1033,1} f16[4,1032]", "flat, vector 8 x 1", NULL, false},
     {"y = a * 2", "", "f16[4,1029]{1040,1}@2 f32[4,1029]", "flat, vector 1 x 1", NULL, false},
     {"y = a * b", "", "f16[70,133] f16[70,1] f16[70,133]", "flat, vector 8 x", NULL, true},
@@ -332,11 +332,11 @@ static const packed_case peeled[] = {
     {"s = argmax(x)", "1", "f16[9,1023] i64[9]", "inner, vector 8 x 5, 4 rows per block, masked", NULL, false},
 };
 
-/* Whether its schedule has squares. */
+/* Whether its schedule transposes. */
 static bool run_case(const packed_case *c) {
     packed_result result = {.output = NULL};
     run_packed_case(c, &result);
-    return strstr(result.schedule, "squares") != NULL;
+    return strstr(result.schedule, "transpose,") != NULL;
 }
 
 static void packs_of_rows_give_what_the_reference_gives(void **state) {

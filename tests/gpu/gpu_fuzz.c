@@ -88,14 +88,14 @@ static void generalise(const char *sentence, char out[KIND_SIZE]) {
 
 /* "block, shared, inner, masked": a schedule's line without its numbers. */
 static void schedule_kind(const char *schedule, char out[KIND_SIZE]) {
-    const char *pack = strstr(schedule, ", pack");
-    int length = pack ? (int)(pack - schedule) : (int)strlen(schedule);
+    const char *vector = strstr(schedule, ", vector");
+    int length = vector ? (int)(vector - schedule) : (int)strlen(schedule);
     size_t used = 0;
     for (int i = 0; i < length && used + 64 < KIND_SIZE; i++)
         if (schedule[i] < '0' || schedule[i] > '9') out[used++] = schedule[i];
     out[used] = '\0';
-    static const char *const marks[] = {", splits",  ", persistent", ", online", ", masked",
-                                        ", ordered", ", misaligned", ", squares"};
+    static const char *const marks[] = {", splits",  ", persistent", ", online",    ", masked",
+                                        ", ordered", ", misaligned", ", transpose,"};
     for (size_t i = 0; i < sizeof marks / sizeof marks[0]; i++)
         if (strstr(schedule, marks[i])) strcat(out, marks[i]);
 }
