@@ -174,8 +174,8 @@ template <int V, class T, int N> KILN_DEVICE void kiln_load_run(kiln_vector<T, N
     reinterpret_cast<word *>(&vector)[j / V] = *reinterpret_cast<const word *>(p);
 }
 
-/* The words `skip` < 2 BY places further on, by halves of it. Each half is a function of its own: as loops in a loop they
- * are unrolled too late, when words have been given places in memory. */
+/* The words `skip` < 2 BY places further on, by halves of it. Each half is a function of its own: as loops in a loop
+ * they are unrolled too late, when words have been given places in memory. */
 template <int BY, int COUNT> KILN_DEVICE void kiln_shift_words(kiln_u32 (&word)[COUNT], int skip) {
     if constexpr (BY > 0) {
 #pragma unroll

@@ -2,8 +2,6 @@
 /* What follows from a row of the schedule table. */
 #include "schedule/schedule.h"
 
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/checked.h"
@@ -69,43 +67,6 @@ static void prefetch_invariants(const kiln__problem *problem, const kiln__device
                  (s->masked ? norms && s->threads <= 256 : norms || s->invariant_inputs == 1 || s->steps >= 16);
     for (int o = 0; o < problem->input_count; o++)
         s->staged[o] |= (s->prefetch || s->batched) && problem->operands[o].per_element;
-}
-
-KILN_PRINTF(2, 3) static void add(kiln__schedule *s, const char *format, ...) {
-    size_t used = strlen(s->text);
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(s->text + used, sizeof s->text - used, format, arguments);
-    va_end(arguments);
-}
-
-static void describe(kiln__schedule *s) {
-    static const char *const stagings[] = {"registers", "shared", "stream", "tile"};
-    static const char *const groups[] = {"lanes", "block", "columns"};
-    static const char *const layouts[] = {"flat", "inner", "outer"};
-    static const char *const inlining[] = {"", ", calls", ", outlined", ", loops"};
-    if (s->group == KILN__GROUP_GRID || kiln__schedule_clusters(s))
-        add(s, "%s %d, block %d", s->group == KILN__GROUP_GRID ? "grid" : "cluster", s->blocks_per_row, s->threads);
-    else
-        add(s, "%s %d", s->layout == KILN__LAYOUT_FLAT ? "threads" : groups[s->group],
-            s->layout == KILN__LAYOUT_FLAT ? s->threads : s->threads_per_row);
-    add(s, ", %s, %s, vector %d x %lld", stagings[s->staging], layouts[s->layout], s->vector_width,
-        (long long)s->steps);
-    const int rows = s->tile_rows ? s->tile_rows : s->rows_per_block;
-    if (rows > 1) add(s, ", %d rows per block", rows);
-    if (s->run_rows && !s->tile_rows && s->run_rows != s->vector_width) add(s, ", runs of %d", s->run_rows);
-    if (s->splits > 1) add(s, ", splits %d", s->splits);
-    if (s->keep_weight) add(s, ", keeping");
-    if (s->prefetch) add(s, ", prefetch");
-    if (s->persistent) add(s, ", persistent");
-    if (s->online >= 0) add(s, ", online");
-    if (s->transposes) add(s, ", transpose, %d side by side", s->threads_per_row);
-    if (s->masked) add(s, ", masked");
-    if (s->peeled) add(s, ", peeled");
-    if (s->transpose_width) add(s, ", transposed by %d", s->transpose_width);
-    if (s->misaligned) add(s, ", misaligned");
-    if (s->ordered) add(s, ", ordered");
-    add(s, "%s", inlining[s->inlining]);
 }
 
 /* Blocks of a cluster reach each other's shared memory from 9.0 on; sixteen on whole data-center parts. */
@@ -510,7 +471,7 @@ static kiln_status conclude(const kiln__ir *ir, const kiln__problem *problem, co
     kiln__schedule_details(ir, problem, s);
     kiln_status status = kiln__schedule_keeping(ir, problem, s);
     if (!status) status = kiln__inlining_choose(ir, problem, s);
-    describe(s);
+    kiln__schedule_describe(s);
     return status;
 }
 

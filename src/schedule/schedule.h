@@ -197,6 +197,9 @@ bool kiln__tile_outer_choose(const kiln__problem *problem, const kiln__device *d
                              int64_t exchanged, kiln__schedule *s);
 
 /* Sets what follows from all else of the schedule. */
+/* Fills s->text. */
+void kiln__schedule_describe(kiln__schedule *s);
+
 /* Which values are kept from pass to pass: before the inlining is chosen, which depends on it. KILN_E_MEMORY. */
 kiln_status kiln__schedule_keeping(const kiln__ir *ir, const kiln__problem *problem, kiln__schedule *s);
 

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A schedule in words: those that can be pinned are read back by pins.c. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "schedule/schedule.h"
+
+KILN_PRINTF(2, 3) static void add(kiln__schedule *s, const char *format, ...) {
+    size_t used = strlen(s->text);
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(s->text + used, sizeof s->text - used, format, arguments);
+    va_end(arguments);
+}
+
+/* "block 256", "cluster 4, block 256": who works on a row. */
+static void add_group(kiln__schedule *s) {
+    static const char *const groups[] = {"lanes", "block", "columns"};
+    if (s->group == KILN__GROUP_GRID || kiln__schedule_clusters(s))
+        add(s, "%s %d, block %d", s->group == KILN__GROUP_GRID ? "grid" : "cluster", s->blocks_per_row, s->threads);
+    else if (s->layout == KILN__LAYOUT_FLAT)
+        add(s, "threads %d", s->threads);
+    else
+        add(s, "%s %d", groups[s->group], s->threads_per_row);
+}
+
+/* What is told with its number, where there is something to tell. */
+static void add_numbers(kiln__schedule *s) {
+    const int rows = s->tile_rows ? s->tile_rows : s->rows_per_block;
+    if (rows > 1) add(s, ", %d rows per block", rows);
+    if (s->run_rows && !s->tile_rows && s->run_rows != s->vector_width) add(s, ", runs of %d", s->run_rows);
+    if (s->splits > 1) add(s, ", splits %d", s->splits);
+    if (s->transposes) add(s, ", transpose, %d side by side", s->threads_per_row);
+    if (s->transpose_width) add(s, ", transposed by %d", s->transpose_width);
+}
+
+void kiln__schedule_describe(kiln__schedule *s) {
+    static const char *const stagings[] = {"registers", "shared", "stream", "tile"};
+    static const char *const layouts[] = {"flat", "inner", "outer"};
+    static const char *const inlining[] = {"", ", calls", ", outlined", ", loops"};
+    const struct {
+        bool is;
+        const char *word;
+    } words[] = {
+        {s->keep_weight > 0, "keeping"}, {s->prefetch, "prefetch"}, {s->persistent, "persistent"},
+        {s->online >= 0, "online"},      {s->masked, "masked"},     {s->peeled, "peeled"},
+        {s->misaligned, "misaligned"},   {s->ordered, "ordered"},
+    };
+    s->text[0] = '\0';
+    add_group(s);
+    add(s, ", %s, %s, vector %d x %lld", stagings[s->staging], layouts[s->layout], s->vector_width,
+        (long long)s->steps);
+    add_numbers(s);
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (words[i].is) add(s, ", %s", words[i].word);
+    add(s, "%s", inlining[s->inlining]);
+}
