@@ -521,9 +521,9 @@ static void tensors_of_any_name_compile(void **state) {
     static const char *const cases[] = {
         "int + double + class + template + while + return + this + operator + alignas + asm + auto + default + union",
         "__global__ + __shared__ + __device__ + __restrict__ + __launch_bounds__ + __CUDA_ARCH__ + __LINE__ + __FILE__",
-        "NULL + KILN_COLS + KILN_VECTOR_WIDTH + KILN_DEVICE + threadIdx + blockIdx + gridDim + kiln_row + kiln_kernel "
-        "+ _ + __",
-        "x + x_row + x_step0 + row_x + row_in_x + in_x + step0 + rows + elements + args + col + row + kept + index0",
+        "NULL + KILN_COLS + KILN_VECTOR_WIDTH + KILN_DEVICE + threadIdx + blockIdx + gridDim + kiln_row + _ + __",
+        "kiln_kernel + kiln_staged + kiln_vector",
+        "x + x_row + x_step0 + row_x + row_in_x + in_x + step0 + rows + elements + args + col + row + staged + index0",
     };
     (void)state;
     need_nvrtc();
