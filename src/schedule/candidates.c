@@ -3,21 +3,18 @@
 #include "schedule/candidates.h"
 
 #include "base/checked.h"
-#include "base/types.h"
 #include "schedule/access.h"
 
 #define MOST_REGISTER_BYTES 512 /* of a thread's vectors: half of its registers */
 #define LEAST_VECTORS 2         /* of a thread in shared memory: one is as well in registers */
 
 typedef struct lister {
-    const kiln__ir *ir;
+    const kiln__traits *traits;
     const kiln__problem *problem;
     const kiln__device *device;
     kiln__pins *out;
     int count;
-    int width;          /* elements of the widest vector */
-    int staged, inputs; /* bytes of an element of all inputs that differ from row to row; their number */
-    int invariant;      /* the same bytes of row-invariant inputs */
+    int width; /* elements of the widest vector */
 } lister;
 
 static void add(lister *l, kiln__pins pins) {
@@ -30,16 +27,28 @@ static kiln__pins point(int group, int staging, int threads) {
 
 static int64_t vectors_of(const lister *l, int width) { return kiln__divide_up(l->problem->cols, width); }
 
+/* Bytes of so many vectors of what differs from row to row. */
+static int64_t bytes_of(const lister *l, int64_t vectors, int width) {
+    return kiln__times(vectors, width * l->traits->input_bytes);
+}
+
 /* Whether so many threads have the row in registers, none of them without a vector but by rounding up. */
 static bool fits_registers(const lister *l, int64_t threads, int width) {
     const int64_t steps = kiln__divide_up(vectors_of(l, width), threads);
-    const int64_t bytes = steps * width * (l->staged ? l->staged : 1);
-    return bytes <= MOST_REGISTER_BYTES && vectors_of(l, width) * 2 > threads;
+    return steps <= KILN__MOST_REGISTER_ELEMENTS / width && bytes_of(l, steps, width) <= MOST_REGISTER_BYTES &&
+           vectors_of(l, width) > threads / 2;
 }
 
 static bool fits_shared(const lister *l, int64_t threads, int64_t blocks, int width) {
     const int64_t steps = kiln__divide_up(vectors_of(l, width), threads * blocks);
-    return steps >= LEAST_VECTORS && kiln__times(steps * threads, width * l->staged) < l->device->shared_per_block;
+    return steps >= LEAST_VECTORS && bytes_of(l, kiln__times(steps, threads), width) < l->device->shared_per_block;
+}
+
+/* The most blocks that a cluster can have. */
+static int most_blocks(const lister *l) {
+    int blocks = 1;
+    while (kiln__cluster_fits(2 * blocks, l->device)) blocks *= 2;
+    return blocks;
 }
 
 static void list_lanes(lister *l, int width) {
@@ -62,7 +71,7 @@ static void list_blocks(lister *l, int width) {
             pins.staging = KILN__STAGING_SHARED;
             if (fits_shared(l, threads, cluster, width)) add(l, pins);
             pins.persistent = 1;
-            if (l->ir->phase_count > 0 && fits_shared(l, threads, 2 * (int64_t)cluster, width) && cluster >= 4)
+            if (l->traits->phases > 0 && fits_shared(l, threads, 2 * (int64_t)cluster, width) && cluster >= 4)
                 add(l, pins);
         }
     }
@@ -88,7 +97,7 @@ static void list_rows_in_flight(lister *l) {
                 kiln__pins pins = point(-1, -1, threads);
                 pins.cluster = cluster;
                 pins.rows_per_block = rows;
-                if (l->invariant && steps <= 8 && vectors_of(l, l->width) >= threads * cluster) add(l, pins);
+                if (l->traits->invariants && steps <= 8 && vectors_of(l, l->width) >= threads * cluster) add(l, pins);
             }
         }
     }
@@ -99,7 +108,9 @@ static void list_tiles(lister *l) {
         for (int rows = 16; rows <= 512; rows *= 2) {
             kiln__pins pins = point(KILN__GROUP_LANES, KILN__STAGING_TILE, lanes);
             pins.rows_per_block = rows;
-            if (rows * lanes >= 64 && l->problem->cols >= lanes && l->problem->cols <= 2048) add(l, pins);
+            const int64_t bytes = bytes_of(l, kiln__times(rows, l->problem->cols), 1);
+            if (rows * lanes >= 64 && l->problem->cols >= lanes && 2 * bytes <= l->device->shared_per_block)
+                add(l, pins);
         }
     }
 }
@@ -112,7 +123,8 @@ static void list_row(lister *l) {
     list_streams(l, l->width);
     list_rows_in_flight(l);
     list_tiles(l);
-    if (l->problem->cols > 65536) add(l, point(KILN__GROUP_GRID, KILN__STAGING_SHARED, 1024));
+    if (bytes_of(l, l->problem->cols, 1) > most_blocks(l) * l->device->shared_per_block)
+        add(l, point(KILN__GROUP_GRID, KILN__STAGING_SHARED, 1024));
 }
 
 static void list_pointwise(lister *l) {
@@ -122,7 +134,8 @@ static void list_pointwise(lister *l) {
                 kiln__pins pins = point(-1, -1, threads);
                 pins.vector_width = width;
                 pins.steps = steps;
-                if (steps * width * (l->staged + 4) <= MOST_REGISTER_BYTES) add(l, pins);
+                if (steps * width * (l->traits->input_bytes + l->traits->output_bytes) <= MOST_REGISTER_BYTES)
+                    add(l, pins);
             }
         }
     }
@@ -136,10 +149,10 @@ static void list_columns(lister *l, int width, int ranks) {
         kiln__pins pins = point(-1, KILN__STAGING_REGISTERS, ranks);
         pins.vector_width = width;
         pins.rows_per_block = lanes * width;
-        if (steps * width * l->staged <= MOST_REGISTER_BYTES / 2) add(l, pins);
+        if (bytes_of(l, steps, width) <= MOST_REGISTER_BYTES / 2) add(l, pins);
         pins.staging = KILN__STAGING_SHARED;
         if (steps >= LEAST_VECTORS &&
-            kiln__times(steps * ranks * lanes, width * l->staged) < l->device->shared_per_block)
+            bytes_of(l, kiln__times(steps, ranks * lanes), width) < l->device->shared_per_block)
             add(l, pins);
         pins.staging = KILN__STAGING_NONE;
         for (int splits = 1; splits <= 256 && (splits == 1 || steps >= 4 * splits); splits *= 4) {
@@ -150,10 +163,10 @@ static void list_columns(lister *l, int width, int ranks) {
         for (int cluster = 2; kiln__cluster_fits(cluster, l->device) && steps >= 2 * cluster; cluster *= 2) {
             pins.cluster = cluster;
             pins.staging = KILN__STAGING_SHARED;
-            if (kiln__times(steps / cluster * ranks * lanes, width * l->staged) < l->device->shared_per_block)
+            if (bytes_of(l, kiln__times(steps / cluster, ranks * lanes), width) < l->device->shared_per_block)
                 add(l, pins);
-            pins.staging = steps / cluster * width * l->staged <= MOST_REGISTER_BYTES / 2 ? KILN__STAGING_REGISTERS
-                                                                                          : KILN__STAGING_NONE;
+            const bool few = bytes_of(l, steps / cluster, width) <= MOST_REGISTER_BYTES / 2;
+            pins.staging = few ? KILN__STAGING_REGISTERS : KILN__STAGING_NONE;
             add(l, pins);
         }
     }
@@ -165,16 +178,10 @@ static void list_column(lister *l) {
     add(l, point(-1, KILN__STAGING_TILE, 0));
 }
 
-int kiln__candidates_list(const kiln__ir *ir, const kiln__problem *problem, const kiln__device *device,
+int kiln__candidates_list(const kiln__traits *traits, const kiln__problem *problem, const kiln__device *device,
                           kiln__pins out[KILN__MOST_CANDIDATES]) {
-    lister l = {.ir = ir, .problem = problem, .device = device, .out = out, .width = kiln__widest_vector(problem)};
-    for (int o = 0; o < problem->input_count; o++) {
-        const kiln__operand *operand = &problem->operands[o];
-        const int size = (int)kiln_type_size(operand->type);
-        if (!operand->per_element) continue;
-        if (operand->follows_rows) l.staged += size, l.inputs++;
-        if (!operand->follows_rows) l.invariant += size;
-    }
+    lister l = {.traits = traits, .problem = problem, .device = device, .out = out};
+    l.width = kiln__widest_vector(problem);
     add(&l, (kiln__pins){.group = -1, .staging = -1});
     switch (problem->layout) {
     case KILN__LAYOUT_FLAT: list_pointwise(&l); break;

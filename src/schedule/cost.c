@@ -201,8 +201,8 @@ static int64_t weigh_exchanges(const count *c, const kiln__schedule *s) {
     return sum;
 }
 
-int kiln__weigh_instruction(const kiln__ir *ir, const kiln__problem *problem, uint32_t inst) {
-    const count c = {.ir = ir, .problem = problem, .narrow = kiln__outputs_are_narrow(problem)};
+int kiln__weigh_instruction(const kiln__ir *ir, const kiln__problem *problem, bool narrow, uint32_t inst) {
+    const count c = {.ir = ir, .problem = problem, .narrow = narrow};
     return (int)weigh_instruction(&c, ir->insts, inst);
 }
 

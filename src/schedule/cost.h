@@ -17,8 +17,8 @@ bool kiln__op_is_heavy(kiln__op op, kiln__ctype type, bool narrow);
 kiln_status kiln__weigh(const kiln__ir *ir, const kiln__problem *problem, int64_t *reductions, int64_t *outputs,
                         int64_t *row);
 
-/* Of one instruction of an element, inlined. */
-int kiln__weigh_instruction(const kiln__ir *ir, const kiln__problem *problem, uint32_t inst);
+/* Of one instruction of an element, inlined; narrow: as kiln__outputs_are_narrow tells. */
+int kiln__weigh_instruction(const kiln__ir *ir, const kiln__problem *problem, bool narrow, uint32_t inst);
 
 /* Sets schedule->inlining, from the one that it has on: the most that keeps the kernel small enough to be compiled in
  * a fraction of a second. KILN_E_LIMIT tells the estimate where nothing does. */

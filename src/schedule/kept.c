@@ -14,6 +14,7 @@
 typedef struct use {
     uint32_t passes; /* a bit for each whose loop computes it */
     uint32_t ends;   /* a bit for each that reduces or stores it */
+    uint32_t direct; /* a bit for each that uses it so, or in what no pass before has computed */
     int weight;      /* of it and all that it is made of */
     bool shifted;    /* made of exponentials about a maximum, which passes may compute in different ways */
 } use;
@@ -31,19 +32,26 @@ static void mark_ends(const kiln__ir *ir, const kiln__problem *problem, use *use
             uses[ir->outputs[o]].ends |= 1u << ir->phase_count;
 }
 
+/* The first of some passes. */
+static uint32_t first_of(uint32_t passes) { return passes & -passes; }
+
 static void mark_passes(const kiln__ir *ir, use *uses) {
     for (uint32_t i = ir->count; i-- > 0;) {
         uses[i].passes |= uses[i].ends;
-        for (int a = 0; a < ir->insts[i].arg_count && is_element(ir, i); a++)
+        uses[i].direct |= uses[i].ends;
+        for (int a = 0; a < ir->insts[i].arg_count && is_element(ir, i); a++) {
             uses[ir->insts[i].args[a]].passes |= uses[i].passes;
+            uses[ir->insts[i].args[a]].direct |= first_of(uses[i].passes);
+        }
     }
 }
 
 static void weigh(const kiln__ir *ir, const kiln__problem *problem, use *uses) {
+    const bool narrow = kiln__outputs_are_narrow(problem);
     for (uint32_t i = 0; i < ir->count; i++) {
         const kiln__inst *inst = &ir->insts[i];
         if (!is_element(ir, i)) continue;
-        int weight = inst->op == KILN__OP_INPUT ? 0 : kiln__weigh_instruction(ir, problem, i);
+        int weight = inst->op == KILN__OP_INPUT ? 0 : kiln__weigh_instruction(ir, problem, narrow, i);
         uses[i].shifted = kiln__is_shifted_exp(ir, i);
         for (int a = 0; a < inst->arg_count; a++) {
             weight += uses[inst->args[a]].weight;
@@ -53,22 +61,10 @@ static void weigh(const kiln__ir *ir, const kiln__problem *problem, use *uses) {
     }
 }
 
-static int first_of(uint32_t passes) {
-    int first = 0;
-    while (!(passes >> first & 1)) first++;
-    return first;
-}
-
-/* Passes after the first that computes the value. */
-static uint32_t later(const use *u) { return u->passes & (u->passes - 1); }
-
-/* Of those, the passes that use it by itself, or in what no pass before them has computed. */
-static uint32_t direct_uses(const kiln__ir *ir, const use *uses, uint32_t value) {
-    uint32_t direct = uses[value].ends;
-    for (uint32_t i = value + 1; i < ir->count; i++)
-        for (int a = 0; a < ir->insts[i].arg_count && is_element(ir, i); a++)
-            if (ir->insts[i].args[a] == value && uses[i].passes) direct |= 1u << first_of(uses[i].passes);
-    return direct & later(&uses[value]);
+static int number_of(uint32_t pass) {
+    int number = 0;
+    while (pass >> number > 1) number++;
+    return number;
 }
 
 kiln_status kiln__kept_find(const kiln__ir *ir, const kiln__problem *problem, int least_weight, kiln__kept *kept) {
@@ -83,10 +79,11 @@ kiln_status kiln__kept_find(const kiln__ir *ir, const kiln__problem *problem, in
     weigh(ir, problem, uses);
     for (uint32_t i = 0; i < ir->count; i++) {
         const use *u = &uses[i];
+        const uint32_t later = u->passes & ~first_of(u->passes);
         const bool small = ir->insts[i].type == KILN__F32 || ir->insts[i].type == KILN__I32;
-        if (!small || !is_element(ir, i) || u->shifted || u->weight < least_weight || !later(u)) continue;
-        kept->value[i] = direct_uses(ir, uses, i) != 0;
-        kept->first[i] = (unsigned char)first_of(u->passes);
+        if (!small || !is_element(ir, i) || u->shifted || u->weight < least_weight) continue;
+        kept->value[i] = (u->direct & later) != 0;
+        kept->first[i] = (unsigned char)number_of(first_of(u->passes));
         kept->count += kept->value[i];
     }
     free(uses);

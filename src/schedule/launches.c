@@ -71,7 +71,7 @@ static bool split_grid(const kiln__schedule *schedule, int64_t rows, int64_t run
 bool kiln__schedule_grid(const kiln__schedule *schedule, int64_t rows, int64_t run, kiln__grid *grid) {
     int64_t per_block = schedule->rows_per_block;
     if (schedule->rows_in_flight) {
-        if (rows > schedule->few_rows) /* groups begin at `apart` rows one behind the other */
+        if (rows > schedule->few_rows) /* groups begin at row_spacing rows one behind the other */
             rows = kiln__times(kiln__divide_up(rows, per_block * schedule->row_spacing), schedule->row_spacing);
         per_block = 1;
     }

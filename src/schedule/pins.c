@@ -72,19 +72,24 @@ kiln_status kiln__pins_parse(const char *text, kiln__pins *out) {
     return KILN_OK;
 }
 
+/* Whether a word of the table says something of the pins; *number: what stands behind it. */
+static bool says(const kiln__pins *pins, size_t word, int *number) {
+    const bool counts =
+        words[word].number && words[word].number == words[word].field; /* "rows 4" says nothing but its number */
+    const bool grouped = pins->group == KILN__GROUP_LANES || pins->group == KILN__GROUP_BLOCK;
+    int value;
+    memcpy(&value, (const char *)pins + words[word].field, sizeof value);
+    if (words[word].number) memcpy(number, (const char *)pins + words[word].number, sizeof *number);
+    if (!counts) return value == words[word].value;
+    return *number != 0 && !(words[word].field == FIELD(threads) && grouped); /* "block 64" says it, too */
+}
+
 void kiln__pins_write(const kiln__pins *pins, char *buffer) {
     size_t used = 0;
     buffer[0] = '\0';
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-        int value, number = 0;
-        memcpy(&value, (const char *)pins + words[i].field, sizeof value);
-        if (words[i].number) memcpy(&number, (const char *)pins + words[i].number, sizeof number);
-        /* "threads 4" where no group is told: "lanes" and "block" set it, too. */
-        const bool plain = words[i].number == words[i].field;
-        const bool alone =
-            !plain || words[i].field != FIELD(threads) || pins->group < 0 || pins->group == KILN__GROUP_GRID;
-        if (plain ? number == 0 || !alone : value != words[i].value || (words[i].field == FIELD(inlining) && !value))
-            continue;
+        int number = 0;
+        if (!says(pins, i, &number)) continue;
         used += (size_t)snprintf(buffer + used, KILN__PINS_SIZE - used, words[i].number ? "%s%s %d" : "%s%s",
                                  used ? ", " : "", words[i].word, number);
     }

@@ -275,6 +275,12 @@ static bool suits_tile(const kiln__problem *problem, int kind, int staged, const
            (few > 0 && few < 32 && !kiln__is_power_of_two(few));
 }
 
+/* What is read once is one class, anything else another; rows that vectors overhang have one of their own. */
+static int class_of_rows(bool read_once, bool overhang) {
+    if (read_once) return overhang ? READING_ODD : READING;
+    return overhang ? ODD : EVEN;
+}
+
 static kiln_status choose_row(const kiln__ir *ir, const kiln__problem *problem, const kiln__device *device,
                               const kiln__pins *pins, int attempt, kiln__schedule *s) {
     const lie rows_lie = find_lie(problem, s);
@@ -282,7 +288,7 @@ static kiln_status choose_row(const kiln__ir *ir, const kiln__problem *problem, 
     const bool apart = lie_apart(problem, &rows_lie, s), tile = pins->staging == KILN__STAGING_TILE;
     int bytes = choose_staged(problem, s), staged = 0;
     for (int o = 0; o < problem->input_count; o++) staged += s->staged[o];
-    int kind = pass ? s->masked ? READING_ODD : READING : s->masked ? ODD : EVEN;
+    int kind = class_of_rows(pass, s->masked);
     if (kind == EVEN && staged > 1 && bytes <= 48) kind |= SEVERAL;
     if (s->invariant_inputs) kind = (kind & ~(ODD | EVEN | SEVERAL)) | (s->masked ? SHARING | SHARING_ODD : SHARING);
     const bool norms = kiln__online_phase(ir) < 0 || kiln__online_squares(ir);
@@ -385,6 +391,13 @@ static bool is_apart(const kiln__problem *problem, const kiln__operand *operand)
     return apart;
 }
 
+/* Up to so many times the size of the L2 what is read gains from leaving it first. */
+static int sizes_of_l2(const kiln__schedule *s) {
+    if (s->misaligned) return 3;
+    if (s->layout == KILN__LAYOUT_INNER) return 8;
+    return s->splits > 1 ? 32 : 6;
+}
+
 /* What is read once and written nowhere leaves the L2 first, so that what others left there to be written need not be
  * written meanwhile (sums of f32, 16384x4096: 0.991, without 0.961; of f16 over 128 of 512x128x1024 0.939 and 0.868).
  * Of much, all of that is written anyway, and better at once (H200, 4096x65536: 1.063, with evict_normal 0.982; the
@@ -392,10 +405,10 @@ static bool is_apart(const kiln__problem *problem, const kiln__operand *operand)
  * good enough, so that all its devices share a kernel. */
 static void choose_policy(const kiln__ir *ir, const kiln__problem *problem, const kiln__device *device,
                           kiln__schedule *s) {
-    const int times = s->misaligned ? 3 : s->layout == KILN__LAYOUT_INNER ? 8 : s->splits > 1 ? 32 : 6;
-    int64_t most = times * kiln__device_typical(device->arch).l2_bytes, bytes = 0;
-    bool once = ir->phase_count - (s->online >= 0) == 1 ? s->staging != KILN__STAGING_TILE
-                                                        : s->staging == KILN__STAGING_REGISTERS;
+    const int64_t most = sizes_of_l2(s) * kiln__device_typical(device->arch).l2_bytes;
+    const bool one_phase = ir->phase_count - (s->online >= 0) == 1;
+    const bool once = one_phase ? s->staging != KILN__STAGING_TILE : s->staging == KILN__STAGING_REGISTERS;
+    int64_t bytes = 0;
     if (!once || ir->phase_count == 0 || problem->columns_out || !problem->cols) return;
     for (int o = 0; o < problem->input_count; o++) {
         s->evict_first[o] = is_apart(problem, &problem->operands[o]) && s->access[o];

@@ -49,14 +49,14 @@ typedef struct kiln__schedule {
     bool persistent;      /* as many groups as run at once go through all rows */
     bool rows_in_flight;  /* a group works on rows_per_block rows, and reads what all rows share once for them ... */
     int few_rows;         /* ... but on one, where there are no more rows than this, which all run at once */
-    int row_spacing; /* in_flight: so many rows lie from one of a group to its next, which begins at the same place of a
-                        vector */
+    int row_spacing; /* rows in flight: so many rows lie from one of a group to its next, which begins at the same place
+                        of a vector */
     int splits;      /* chunks that a row is cut into, a block for each; every phase is a launch of its own; 1: none */
     bool dependent;  /* each begins while the one before ends, and waits for it in the kernel */
     int invariant_inputs; /* inner: how many inputs have elements that all rows share */
-    bool
-        prefetch; /* registers: what all rows share comes with the row, not when it is used; masked: to shared memory */
-    bool batched; /* clusters: what all rows share is loaded for several vectors at a time */
+    /* registers: row-invariant inputs are loaded with the row, not when they are used; masked: to shared memory */
+    bool prefetch;
+    bool batched;         /* clusters: what all rows share is loaded for several vectors at a time */
     bool arrivals;        /* clusters: a block waits for what is sent to it, not for all at a barrier */
     bool separate_launch; /* one value per row is stored in a launch after that of the columns: it may take the place of
                            * an input that blocks read there */
@@ -75,7 +75,7 @@ typedef struct kiln__schedule {
     bool masked;     /* rows do not start at multiples of the vector: vectors overhang at both ends; outer: the last
                       * vector of rows may overhang; transposes: the last may */
     bool peeled;     /* inner: they do not, and vectors begin behind the row's start; columns before and behind them are
-                      * elements     of their own, of the first threads */
+                      * elements of their own, of the first threads */
     bool misaligned; /* outer: a rank's vectors begin where memory is aligned, before its columns; one lane more */
     int tile_rows;   /* outer, tile: rows whose columns a block copies, all of those that lie side by side; else 0 */
     int ranks_per_thread; /* the same: ranks of a row that each thread is, one after the other */

@@ -56,7 +56,8 @@ static void types_have_names_sizes_and_kinds(void **state) {
 /* What a code of the format means, by the format's definition. */
 static double meaning(kiln_type type, uint32_t code) {
     int width = (int)kiln_type_size(type) * 8;
-    int mantissa = type == KILN_F16 ? 10 : type == KILN_BF16 ? 7 : type == KILN_E4M3 ? 3 : 2;
+    static const int mantissas[KILN_TYPE_COUNT] = {[KILN_F16] = 10, [KILN_BF16] = 7, [KILN_E4M3] = 3, [KILN_E5M2] = 2};
+    int mantissa = mantissas[type];
     int fields = width - 1 - mantissa, bias = (1 << (fields - 1)) - 1;
     double sign = code >> (width - 1) ? -1.0 : 1.0;
     int exponent = (int)(code >> mantissa) & ((1 << fields) - 1), fraction = (int)code & ((1 << mantissa) - 1);

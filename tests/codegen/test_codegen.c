@@ -189,6 +189,7 @@ static const struct {
     {"y = tanh(x) - mean(tanh(x))", "f32[*,4096] f32[*,4096]", NULL, "tanhf(", 1},
     {"y = sin(x - mean(x)) / sum(sin(x - mean(x)))", "f32[*,512] f32[*,512]", NULL, "sinf(", 1},
     {"y = (x + 1) / sum(x + 1)", "f32[*,1024] f32[*,1024]", NULL, "+ 1.0f", 2},
+    {"y = softmax(x)", "f64[*,1024] f64[*,1024]", "calls, block 128, registers", "= kiln_call_exp(", 2},
     {"y = x - sum(x); z = y + lgamma(y - max(y))", "f32[*,1024] f32[*,1024]", NULL, "lgammaf(", 1},
 };
 

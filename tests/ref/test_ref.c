@@ -201,15 +201,15 @@ static void any_axes_are_reduced(void **state) {
             tensors[1] = kiln_tensor_contiguous(out, KILN_F64, rank, kept);
             RUN(program, tensors, sizes, reduced);
             double expected[A * B * C] = {0};
+            const int in_a = !reduced[0], in_b = !reduced[1], in_c = !reduced[2]; /* axes of the output */
+            const int size_b = reduced[1] ? 1 : B, size_c = reduced[2] ? 1 : C;
             for (int a = 0; a < A; a++) /* in row-major order, which is the columns' order within each row */
                 for (int b = 0; b < B; b++)
                     for (int c = 0; c < C; c++) {
-                        int at = ((reduced[0] ? 0 : a) * (reduced[1] ? 1 : B) + (reduced[1] ? 0 : b)) *
-                                     (reduced[2] ? 1 : C) +
-                                 (reduced[2] ? 0 : c);
+                        int at = (in_a * a * size_b + in_b * b) * size_c + in_c * c;
                         expected[at] = expected[at] * 2 + x[(a * B + b) * C + c];
                     }
-            int count = (reduced[0] ? 1 : A) * (reduced[1] ? 1 : B) * (reduced[2] ? 1 : C);
+            int count = (reduced[0] ? 1 : A) * size_b * size_c;
             assert_memory_equal(out, expected, (size_t)count * sizeof *out);
         }
 }

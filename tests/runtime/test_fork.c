@@ -368,6 +368,44 @@ static void fill_the_cache(void *user) {
     end(w);
 }
 
+/* In the midst of a child's taking over its parent's context, where another thread may fork. */
+static void (*while_adopting)(void);
+static world *adopted;
+int __real_pthread_cond_init(pthread_cond_t *condition, const pthread_condattr_t *attributes);
+int __wrap_pthread_cond_init(pthread_cond_t *condition, const pthread_condattr_t *attributes);
+int __wrap_pthread_cond_init(pthread_cond_t *condition, const pthread_condattr_t *attributes) {
+    void (*body)(void) = while_adopting;
+    while_adopting = NULL;
+    if (body) body();
+    return __real_pthread_cond_init(condition, attributes);
+}
+
+static void run_and_end(void *user) {
+    CHILD(launch_run(((world *)user)->program, TENSORS) == KILN_OK);
+    end(user);
+}
+
+static void fork_again(void) {
+    CHILD(pthread_mutex_trylock(&adopted->context->lock) == EBUSY); /* so that a grandchild knows of it */
+    in_a_child(run_and_end, adopted);
+}
+
+static void adopt_and_fork(void *user) {
+    adopted = user;
+    while_adopting = fork_again;
+    run_and_end(user);
+    CHILD(!while_adopting);
+}
+
+static void a_child_of_a_child_that_takes_a_context_over_starts_anew(void **state) {
+    world w;
+    start(&w, *state, KILN_POLICY_COMPILE);
+    launch_expect(launch_run(w.program, TENSORS), KILN_OK, "");
+    in_a_child(adopt_and_fork, &w);
+    launch_expect(launch_run(w.program, TENSORS), KILN_OK, "");
+    end(&w);
+}
+
 static void a_child_made_while_a_thread_prunes_keeps_to_the_limit(void **state) {
     launch_fixture *f = *state;
     kiln_context_options options = KILN_CONTEXT_OPTIONS_INIT;
@@ -395,6 +433,7 @@ int main(int argc, char **argv) {
         WITH_LAUNCHES(a_child_made_while_nvrtc_compiles_has_an_nvrtc_of_its_own),
         WITH_LAUNCHES(a_child_made_while_a_context_is_locked_starts_anew),
         WITH_LAUNCHES(a_child_made_while_a_thread_launches_drops_kernels_all_the_same),
+        WITH_LAUNCHES(a_child_of_a_child_that_takes_a_context_over_starts_anew),
         WITH_LAUNCHES(a_child_made_while_a_thread_prunes_keeps_to_the_limit),
     };
     return cmocka_run_group_tests_name(unwiped ? "fork_unwiped" : "fork", tests, NULL, NULL);

@@ -45,6 +45,7 @@ typedef struct task {
     kiln_program *program;
     kiln_tensor tensors[KILN_MAX_TENSORS];
     kiln_scalar scalars[KILN_MAX_SCALARS];
+    kiln__traits traits;
     char pins[MOST_TAKEN][KILN__PINS_SIZE];
     int count;
 } task;
@@ -73,7 +74,8 @@ static kiln_status take_candidates(const given *g, task *t) {
     int order[KILN__MOST_CANDIDATES], different = 0;
     kiln_status status = kiln__prepare(t->program, t->tensors, t->scalars, &device, 0, &prepared);
     if (status) return status;
-    const int count = kiln__candidates_list(prepared.ir, &prepared.problem, &device, all);
+    status = kiln__traits_find(prepared.ir, &prepared.problem, &t->traits);
+    const int count = status ? 0 : kiln__candidates_list(&t->traits, &prepared.problem, &device, all);
     for (int i = 0; i < count; i++) {
         kiln__schedule s;
         if (kiln__schedule_choose(prepared.ir, &prepared.problem, &device, &all[i], 0, &s)) continue;
@@ -91,7 +93,7 @@ static kiln_status take_candidates(const given *g, task *t) {
     t->count = different < g->candidates ? different : g->candidates;
     for (int i = 0; i < t->count; i++) kiln__pins_write(&all[order[i]], t->pins[i]);
     kiln__prepared_free(&prepared);
-    return KILN_OK;
+    return status;
 }
 
 static kiln_status open_task(const given *g, const char *line, size_t size, long number, task *t) {
@@ -263,21 +265,14 @@ static kiln_status time_task(const given *g, device_state *state, task *t) {
 /* ---- all problems ---- */
 
 static void print_traits(const task *t) {
-    const kiln__device device = kiln__device_typical(90);
-    kiln__prepared p;
-    kiln__traits r;
-    if (kiln__prepare(t->program, t->tensors, t->scalars, &device, 0, &p)) return;
-    if (!kiln__traits_find(p.ir, &p.problem, &r))
-        printf("{\"problem\": %ld, \"phases\": %d, \"input_bytes\": %d, \"inputs\": %d, \"invariant_bytes\": %d, "
-               "\"invariants\": %d, \"output_bytes\": %d, \"outputs\": %d, \"row_bytes\": %d, \"widest\": %d, "
-               "\"narrowest\": %d, \"reduce_weight\": %lld, \"output_weight\": %lld, \"row_weight\": %lld, "
-               "\"carried\": %d, \"finds_columns\": %d, \"indexed\": %d, \"online\": %d, \"online_squares\": %d, "
-               "\"rows\": %lld, \"cols\": %lld, \"layout\": %d}\n",
-               t->number, r.phases, r.input_bytes, r.inputs, r.invariant_bytes, r.invariants, r.output_bytes, r.outputs,
-               r.row_bytes, r.widest, r.narrowest, (long long)r.reduce_weight, (long long)r.output_weight,
-               (long long)r.row_weight, r.carried, r.finds_columns, r.indexed, r.online, r.online_squares,
-               (long long)p.problem.rows, (long long)p.problem.cols, (int)p.problem.layout);
-    kiln__prepared_free(&p);
+    const kiln__traits *r = &t->traits;
+    printf("{\"problem\": %ld, \"phases\": %d, \"input_bytes\": %d, \"inputs\": %d, \"invariant_bytes\": %d, "
+           "\"invariants\": %d, \"output_bytes\": %d, \"outputs\": %d, \"row_bytes\": %d, \"widest\": %d, "
+           "\"narrowest\": %d, \"reduce_weight\": %lld, \"output_weight\": %lld, \"row_weight\": %lld, "
+           "\"carried\": %d, \"finds_columns\": %d, \"indexed\": %d, \"online\": %d, \"online_squares\": %d}\n",
+           t->number, r->phases, r->input_bytes, r->inputs, r->invariant_bytes, r->invariants, r->output_bytes,
+           r->outputs, r->row_bytes, r->widest, r->narrowest, (long long)r->reduce_weight, (long long)r->output_weight,
+           (long long)r->row_weight, r->carried, r->finds_columns, r->indexed, r->online, r->online_squares);
 }
 
 /* Those of one of `jobs` processes; state: NULL where they are compiled. */
