@@ -385,9 +385,17 @@ static void run_and_end(void *user) {
     end(user);
 }
 
-static void fork_again(void) {
+static void *fork_in_a_thread(void *user) {
+    launch_use_device(adopted->f, 0);
     CHILD(pthread_mutex_trylock(&adopted->context->lock) == EBUSY); /* so that a grandchild knows of it */
     in_a_child(run_and_end, adopted);
+    return user;
+}
+
+static void fork_again(void) {
+    pthread_t thread;
+    CHILD(!pthread_create(&thread, NULL, fork_in_a_thread, NULL));
+    pthread_join(thread, NULL);
 }
 
 static void adopt_and_fork(void *user) {
