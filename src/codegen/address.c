@@ -68,7 +68,7 @@ static void emit_crossing(const kiln__emitter *e, int o) {
     kiln__write(e, "    const kiln_i64 here = 0");
     kiln__emit_strided_sum(e, o);
     kiln__write(e, ";\n");
-    if (straight && !e->schedule->shifted[o]) {
+    if (straight && !e->schedule->tensors[o].shifted) {
         kiln__write(e, "    return {here, 0, 0, 2 * KILN_VECTOR_WIDTH};\n}\n\n");
         return;
     }
@@ -86,7 +86,7 @@ void kiln__emit_offsets(const kiln__emitter *e) {
     for (int o = 0; o < e->operands; o++)
         if (kiln__has_offset(e, o)) emit_offset(e, o);
     for (int o = 0; o < e->tensors; o++)
-        if (e->schedule->crossing[o]) emit_crossing(e, o);
+        if (e->schedule->tensors[o].kind == KILN__ACCESS_CROSSING) emit_crossing(e, o);
 }
 
 /* How far the element at `column` is from the row's start: "col". */
@@ -100,7 +100,7 @@ static const char *spell_offset(const kiln__emitter *e, int o, const char *colum
 /* Where rows are not in vectors: the address of the element at `column`. */
 static const char *spell_address(const kiln__emitter *e, int o, const char *column) {
     const bool tensor = o < e->tensors && e->problem->operands[o].per_element; /* not a position */
-    if (e->schedule->one_address && tensor && !kiln__has_offset(e, o))
+    if (kiln__row_of(e->schedule)->addressing == KILN__ADDRESS_ONE && tensor && !kiln__has_offset(e, o))
         return kiln__spell(e, "kiln_at(row, row.%s, %s)", e->name[o], column);
     return kiln__spell(e, "row.%s + %s", e->name[o], spell_offset(e, o, column));
 }
@@ -129,13 +129,15 @@ const char *kiln__spell_run_step(const kiln__emitter *e, int o) {
 }
 
 const char *kiln__spell_element_address(const kiln__emitter *e, int o, const char *column) {
-    const bool near = !column && e->schedule->transposes && kiln__has_offset(e, o); /* in the same run */
+    const bool near =
+        !column && e->schedule->strategy == KILN__TRANSPOSE && kiln__has_offset(e, o); /* in the same run */
     if (!column) column = e->rows_in_vectors || near ? "col" : "(col + j)";
     if (near) return kiln__spell(e, "%s%s", spell_address(e, o, column), kiln__spell_run_step(e, o));
     if (!e->rows_in_vectors) return spell_address(e, o, column);
     const char *offset = spell_offset(e, o, column);
-    return kiln__spell(e, "row.%s[%s] + %s%s", e->name[o], e->schedule->run_rows == 1 ? "j" : "j / KILN_RUN_ROWS",
-                       offset, e->schedule->run_rows == 1 ? "" : kiln__spell_row_step(e, o, "j % KILN_RUN_ROWS"));
+    return kiln__spell(
+        e, "row.%s[%s] + %s%s", e->name[o], kiln__column_of(e->schedule)->run_rows == 1 ? "j" : "j / KILN_RUN_ROWS",
+        offset, kiln__column_of(e->schedule)->run_rows == 1 ? "" : kiln__spell_row_step(e, o, "j % KILN_RUN_ROWS"));
 }
 
 const char *kiln__spell_crossing(const kiln__emitter *e, int o) {

@@ -27,7 +27,7 @@ void kiln__emit_header(const kiln__emitter *e) {
     kiln__write(e, "\n// shape:     any number of ");
     if (e->flat)
         kiln__write(e, "elements");
-    else if (e->schedule->tile_rows)
+    else if (kiln__column_of(e->schedule)->tile_rows)
         kiln__write(e, "runs of %" PRId64 " rows x %" PRId64 " columns", kept_rows(e), e->problem->cols);
     else
         kiln__write(e, "rows x %" PRId64 " columns", e->problem->cols);
@@ -68,19 +68,19 @@ static void emit_common(const kiln__emitter *e) {
         {"KILN_COLS", e->problem->cols},
         {"KILN_VECTOR_WIDTH", s->vector_width},
         {"KILN_STEPS", s->steps},
-        {"KILN_STAGED_STEPS", s->staged_steps},
-        {"KILN_SPLITS", s->splits},
+        {"KILN_STAGED_STEPS", s->staging.steps},
+        {"KILN_SPLITS", s->split.chunks},
         {"KILN_BATCH", s->batch},
         {"KILN_UNROLL", s->unroll},
-        {"KILN_THREADS_PER_ROW", s->threads_per_row},
-        {"KILN_ROWS_PER_BLOCK", s->rows_per_block},
-        {"KILN_THREADS", s->threads},
-        {"KILN_BLOCKS_PER_ROW", s->blocks_per_row},
-        {"KILN_ONLINE", s->online_pass},
-        {"KILN_TURNS", s->persistent ? 2 : 1},
-        {"KILN_MASKED", s->masked},
-        {"KILN_MISALIGNED", s->misaligned},
-        {"KILN_ORDERED", s->ordered},
+        {"KILN_THREADS_PER_ROW", s->team.threads_per_row},
+        {"KILN_ROWS_PER_BLOCK", s->team.rows_per_block},
+        {"KILN_THREADS", s->team.threads},
+        {"KILN_BLOCKS_PER_ROW", s->team.blocks_per_row},
+        {"KILN_ONLINE", s->passes.online_pass},
+        {"KILN_TURNS", kiln__row_of(s)->persistent ? 2 : 1},
+        {"KILN_MASKED", s->edges == KILN__EDGES_MASKED},
+        {"KILN_MISALIGNED", s->edges == KILN__EDGES_MISALIGNED},
+        {"KILN_ORDERED", s->passes.ordered},
         {"KILN_FAST", e->narrow},
         {"KILN_INTEGERS", has_integers(e->ir)},
     };
@@ -89,23 +89,27 @@ static void emit_common(const kiln__emitter *e) {
 
 void kiln__emit_definitions(const kiln__emitter *e) {
     const kiln__schedule *s = e->schedule;
-    const int runs = s->run_rows ? s->vector_width / s->run_rows : 0;
+    const int runs = kiln__column_of(s)->run_rows ? s->vector_width / kiln__column_of(s)->run_rows : 0;
     emit_common(e);
     emit_flag(e, kiln__vectors_are_called(e), "KILN_OUTLINED");
-    emit_flag(e, s->transposes, "KILN_TRANSPOSE");
-    EMIT_IF(s->tile_rows, {"KILN_TILE_ROWS", s->tile_rows}, {"KILN_KEPT_ROWS", kept_rows(e)},
-            {"KILN_RANKS_PER_THREAD", s->ranks_per_thread}, {"KILN_RANK_GROUPS", s->rank_groups});
-    EMIT_IF(s->invariant_inputs, {"KILN_INVARIANT_INPUTS", s->invariant_inputs});
-    emit_flag(e, s->peeled, "KILN_PEELED");
-    emit_flag(e, s->first_column, "KILN_FIRST_COLUMN");
-    emit_flag(e, s->quarters, "KILN_QUARTERS");
-    EMIT_IF(s->rows_in_flight, {"KILN_FEW_ROWS", s->few_rows}, {"KILN_ROW_SPACING", s->row_spacing});
-    emit_flag(e, s->prefetch && s->masked, "KILN_PREFETCH");
-    EMIT_IF(s->final_threads, {"KILN_FINAL_THREADS", s->final_threads},
-            {"KILN_FINAL_BLOCK_THREADS", s->final_block_threads});
-    EMIT_IF(s->arrivals, {"KILN_ARRIVALS", e->ir->phase_count});
-    EMIT_IF(s->transpose_width, {"KILN_TRANSPOSE_WIDTH", s->transpose_width});
-    EMIT_IF(s->run_rows, {"KILN_RUN_ROWS", s->run_rows}, {"KILN_RUNS", runs}, {"KILN_WHOLE_STEPS", s->whole_steps},
-            {"KILN_LAST_CHUNK_BATCH", s->last_chunk_batch}, {"KILN_COMBINED_WORDS", s->combined_words});
-    kiln__write(e, "typedef %s kiln_index; /* columns */\n\n", s->wide_columns ? "long long" : "int");
+    emit_flag(e, s->strategy == KILN__TRANSPOSE, "KILN_TRANSPOSE");
+    EMIT_IF(kiln__column_of(s)->tile_rows, {"KILN_TILE_ROWS", kiln__column_of(s)->tile_rows},
+            {"KILN_KEPT_ROWS", kept_rows(e)}, {"KILN_RANKS_PER_THREAD", kiln__column_of(s)->ranks_per_thread},
+            {"KILN_RANK_GROUPS", kiln__column_of(s)->rank_groups});
+    EMIT_IF(kiln__row_of(s)->invariant_inputs, {"KILN_INVARIANT_INPUTS", kiln__row_of(s)->invariant_inputs});
+    emit_flag(e, s->edges == KILN__EDGES_PEELED, "KILN_PEELED");
+    emit_flag(e, kiln__row_of(s)->addressing >= KILN__ADDRESS_FIRST_COLUMN, "KILN_FIRST_COLUMN");
+    emit_flag(e, kiln__row_of(s)->quarters, "KILN_QUARTERS");
+    EMIT_IF(kiln__row_of(s)->rows_in_flight, {"KILN_FEW_ROWS", kiln__row_of(s)->few_rows},
+            {"KILN_ROW_SPACING", kiln__row_of(s)->row_spacing});
+    emit_flag(e, kiln__row_of(s)->prefetch && s->edges == KILN__EDGES_MASKED, "KILN_PREFETCH");
+    EMIT_IF(s->split.final_threads, {"KILN_FINAL_THREADS", s->split.final_threads},
+            {"KILN_FINAL_BLOCK_THREADS", s->split.final_block_threads});
+    EMIT_IF(kiln__schedule_clusters(s) && e->ir->phase_count > 0, {"KILN_ARRIVALS", e->ir->phase_count});
+    EMIT_IF(kiln__column_of(s)->transpose_width, {"KILN_TRANSPOSE_WIDTH", kiln__column_of(s)->transpose_width});
+    EMIT_IF(kiln__column_of(s)->run_rows, {"KILN_RUN_ROWS", kiln__column_of(s)->run_rows}, {"KILN_RUNS", runs},
+            {"KILN_WHOLE_STEPS", kiln__column_of(s)->whole_steps},
+            {"KILN_LAST_CHUNK_BATCH", kiln__column_of(s)->last_chunk_batch},
+            {"KILN_COMBINED_WORDS", kiln__column_of(s)->combined_words});
+    kiln__write(e, "typedef %s kiln_index; /* columns */\n\n", s->code.wide_columns ? "long long" : "int");
 }

@@ -116,16 +116,16 @@ static inline bool kiln__is_loaded(const kiln__emitter *e, uint32_t value) {
 }
 /* What stands before a reference to a vector's staged inputs, which the values it keeps are beside. */
 static inline const char *kiln__const_staged(const kiln__emitter *e) {
-    return e->schedule->keep_weight ? "" : "const ";
+    return e->schedule->passes.keep_weight ? "" : "const ";
 }
 
 /* Whether the work on a vector, and on the values of a row, is a function that is called; what stands before a loop
  * over a vector's elements. */
 static inline bool kiln__vectors_are_called(const kiln__emitter *e) {
-    return e->schedule->inlining >= KILN__INLINE_OUTLINED;
+    return e->schedule->code.inlining >= KILN__INLINE_OUTLINED;
 }
 static inline const char *kiln__unrolled(const kiln__emitter *e) {
-    return e->schedule->inlining == KILN__INLINE_NOTHING ? "#pragma unroll 1\n" : "#pragma unroll\n";
+    return e->schedule->code.inlining == KILN__INLINE_NOTHING ? "#pragma unroll 1\n" : "#pragma unroll\n";
 }
 
 /* ---- needs.c ---- */

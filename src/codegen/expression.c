@@ -135,7 +135,7 @@ static const char *spell_quotient(const kiln__emitter *e, uint32_t divisor) {
 
 /* Whether the operator is a function of its own, compiled once. */
 static bool is_called(const kiln__emitter *e, kiln__op op, kiln__ctype type) {
-    return e->schedule->inlining >= KILN__INLINE_LIGHT && op != KILN__OP_CAST && op != KILN__OP_ROUND_TO &&
+    return e->schedule->code.inlining >= KILN__INLINE_LIGHT && op != KILN__OP_CAST && op != KILN__OP_ROUND_TO &&
            kiln__op_is_heavy(op, type, e->narrow);
 }
 
@@ -154,7 +154,8 @@ static const char *spell_reduced(const kiln__emitter *e, uint32_t i) {
 static const char *spell_input(const kiln__emitter *e, uint32_t i) {
     const uint32_t input = e->ir->insts[i].u.input;
     const char *name = e->name[input];
-    if (e->element[i] && e->schedule->staged[input]) return kiln__spell(e, "kiln_widen(staged.%s.get(j))", name);
+    if (e->element[i] && e->schedule->tensors[input].staged)
+        return kiln__spell(e, "kiln_widen(staged.%s.get(j))", name);
     if (e->element[i] || e->rows_in_vectors) return kiln__spell(e, "kiln_widen(%s.get(j))", name);
     return kiln__spell(e, "kiln_widen(*row.%s)", name);
 }

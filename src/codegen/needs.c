@@ -72,7 +72,7 @@ static void trace_exact(kiln__emitter *e) {
 static const kiln__operand *staged_input(const kiln__emitter *e, uint32_t reduction) {
     const uint32_t value = e->ir->insts[reduction].args[0];
     const kiln__inst *of = &e->ir->insts[value];
-    if (of->op != KILN__OP_INPUT || !e->element[value] || !e->schedule->staged[of->u.input]) return NULL;
+    if (of->op != KILN__OP_INPUT || !e->element[value] || !e->schedule->tensors[of->u.input].staged) return NULL;
     const kiln__operand *operand = &e->problem->operands[of->u.input];
     return operand->follows_rows ? operand : NULL;
 }
@@ -107,7 +107,7 @@ void kiln__need_phase(kiln__emitter *e, uint32_t phase) {
     for (uint32_t r = 0; r < list->count; r++) {
         const kiln__inst *inst = &e->ir->insts[list->at[r]];
         const uint32_t value = inst->args[0];
-        if (kiln__find_vector_reduction(e, list->at[r], e->schedule->masked)) continue;
+        if (kiln__find_vector_reduction(e, list->at[r], e->schedule->edges == KILN__EDGES_MASKED)) continue;
         need(e, value);
         e->exact[value] |= inst->op != KILN__OP_REDUCE_SUM || !kiln__is_shifted_exp(e->ir, value);
     }

@@ -4,10 +4,10 @@
 #include "problem/online.h"
 
 /* The reductions of the second phase. */
-static const kiln__inst_list *second(const kiln__emitter *e) { return &e->reductions[e->schedule->online + 1]; }
+static const kiln__inst_list *second(const kiln__emitter *e) { return &e->reductions[e->schedule->passes.online + 1]; }
 
 bool kiln__phase_counts(const kiln__emitter *e, uint32_t phase) {
-    if (e->schedule->online != (int)phase) return false;
+    if (e->schedule->passes.online != (int)phase) return false;
     for (uint32_t r = 0; r < second(e)->count; r++)
         if (kiln__online_of(e->ir, second(e)->at[r]).kind == KILN__ONLINE_SQUARE) return true;
     return false;
@@ -18,7 +18,7 @@ static const char *spell_centre(const kiln__emitter *e, const kiln__online *onli
                                 const char *counter) {
     const char *first = kiln__spell(e, "%s.r%u", state, online->first);
     if (online->kind != KILN__ONLINE_EXP)
-        return kiln__spell(e, e->schedule->branching_means ? "%s / %s.count" : "kiln_ratio(%s, %s.count)", first,
+        return kiln__spell(e, e->schedule->passes.branching_means ? "%s / %s.count" : "kiln_ratio(%s, %s.count)", first,
                            counter);
     return online->centre == online->first ? first : kiln__spell(e, "isfinite(%s) ? %s : 0", first, first);
 }
@@ -72,7 +72,7 @@ static void emit_centres(const kiln__emitter *e) {
 /* kiln_partial: the row's values as far as a thread knows them. kiln_correct: the second phase's sums about `to`.
  * kiln_settle: squares about where the centre was, to those about where it is. */
 void kiln__emit_online(const kiln__emitter *e) {
-    const int first = e->schedule->online;
+    const int first = e->schedule->passes.online;
     const char *of = e->rows_in_vectors ? "state" : "phase";
     kiln__write(e, "/* Phases %d and %d in one pass and one exchange. */\n", first, first + 1);
     kiln__write(e, "KILN_DEVICE void kiln_partial(kiln_row &row, const kiln_phase%d &reduced)\n{\n%s", first,
@@ -84,7 +84,7 @@ void kiln__emit_online(const kiln__emitter *e) {
                 e->rows_in_vectors ? "    }\n" : "", of, first + 1, of, first + 1, of, first, of, first);
     emit_each_sum(e, emit_move);
     kiln__write(e, "    return part;\n}\n");
-    if (e->schedule->online_pass != KILN__ONLINE_SETTLED) return;
+    if (e->schedule->passes.online_pass != KILN__ONLINE_SETTLED) return;
     kiln__write(e,
                 "KILN_DEVICE void kiln_settle(const kiln_row &row, kiln_phase%d &part, const kiln_phase%d &all)\n{\n",
                 first + 1, first);

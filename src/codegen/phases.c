@@ -9,12 +9,12 @@
 /* Whether the loop needs what all rows share, and whether that is loaded for several vectors at a time. */
 static void emit_sharing(const kiln__emitter *e, bool several) {
     bool shares = several;
-    if (e->schedule->staging != KILN__STAGING_SHARED) return;
+    if (e->schedule->staging.kind != KILN__STAGING_SHARED) return;
     for (uint32_t i = 0; i < e->ir->count; i++)
         shares |= e->needed[i] && e->ir->insts[i].op == KILN__OP_INPUT && e->element[i] &&
                   !e->problem->operands[e->ir->insts[i].u.input].follows_rows;
     kiln__write(e, "    static constexpr bool shares = %s, batched = %s;\n", shares ? "true" : "false",
-                shares && e->schedule->batched ? "true" : "false");
+                shares && kiln__row_of(e->schedule)->batched ? "true" : "false");
 }
 
 /* The function's head, and vectors of the needed inputs that do not stay with the row. */
@@ -22,12 +22,12 @@ static void emit_head(const kiln__emitter *e, const char *name) {
     kiln__write(e,
                 "    %s%s void %s(const kiln_row &row, %skiln_staged%s &staged, kiln_index col, const kiln_span "
                 "&span)\n    {\n",
-                e->schedule->peeled ? "template <int N> " : "",
+                e->schedule->edges == KILN__EDGES_PEELED ? "template <int N> " : "",
                 kiln__vectors_are_called(e) ? "KILN_CALL" : "KILN_MEMBER", name, kiln__const_staged(e),
-                e->schedule->peeled ? "_of<N>" : "");
+                e->schedule->edges == KILN__EDGES_PEELED ? "_of<N>" : "");
     for (uint32_t i = 0; i < e->ir->count; i++) {
         const kiln__inst *inst = &e->ir->insts[i];
-        if (e->needed[i] && e->element[i] && inst->op == KILN__OP_INPUT && !e->schedule->staged[inst->u.input])
+        if (e->needed[i] && e->element[i] && inst->op == KILN__OP_INPUT && !e->schedule->tensors[inst->u.input].staged)
             kiln__emit_fetched(e, (int)inst->u.input, "        ");
     }
 }
@@ -117,7 +117,7 @@ static void emit_vector_reduction(const kiln__emitter *e, uint32_t reduction, co
 /* How many elements a vector adds to the phase's count. */
 static const char *spell_counted(const kiln__emitter *e) {
     if (e->rows_in_vectors) return "1";
-    return e->schedule->peeled ? "N" : "span.high - span.low";
+    return e->schedule->edges == KILN__EDGES_PEELED ? "N" : "span.high - span.low";
 }
 
 /* The work on a vector; masked: on one that overhangs the row. */
@@ -140,8 +140,8 @@ static void emit_vector(const kiln__emitter *e, uint32_t phase, const char *name
 
 /* Masks cost more than the work: vectors that are whole, all but a row's first and last, are apart. */
 static void emit_vectors(const kiln__emitter *e, uint32_t phase) {
-    const bool masked = e->schedule->masked && !e->rows_in_vectors;
-    if (!masked || e->schedule->staging == KILN__STAGING_TILE) {
+    const bool masked = e->schedule->edges == KILN__EDGES_MASKED && !e->rows_in_vectors;
+    if (!masked || e->schedule->staging.kind == KILN__STAGING_TILE) {
         emit_vector(e, phase, "vector", masked);
         return;
     }
@@ -171,7 +171,7 @@ static void emit_rows(const kiln__emitter *e, uint32_t phase) {
 
 /* Bytes that a block's results of the phases up to this one have, in the workspace. */
 static int bytes_of_results(const kiln__emitter *e, uint32_t phase) {
-    int values = e->schedule->online >= 0 && (int)phase > e->schedule->online; /* its count */
+    int values = e->schedule->passes.online >= 0 && (int)phase > e->schedule->passes.online; /* its count */
     for (uint32_t i = 0; i < e->ir->count; i++)
         if (e->ir->insts[i].phase <= phase) values += kiln__reduction_values(e->ir->insts[i].op);
     return 8 * values;
@@ -196,7 +196,7 @@ static void emit_state(const kiln__emitter *e, uint32_t phase, const char *state
 
 /* The phase's number and place in the workspace, where blocks exchange its results. */
 static void emit_exchange(const kiln__emitter *e, uint32_t phase) {
-    if (e->schedule->splits == 1 && e->schedule->blocks_per_row == 1) return;
+    if (e->schedule->split.chunks == 1 && e->schedule->team.blocks_per_row == 1) return;
     kiln__write(e,
                 "    /* before: bytes of each block's results of the phases before */\n"
                 "    static constexpr int exchange = %u, before = %d;\n",
@@ -244,9 +244,10 @@ bool kiln__emit_finish(kiln__emitter *e) {
     if (!list->count) return false;
     kiln__need_outputs(e);
     kiln__write(e, "/* The outputs that have columns. */\nstruct kiln_finish {\n");
-    emit_sharing(e, e->schedule->transpose_width > 0);
+    emit_sharing(e, kiln__column_of(e->schedule)->transpose_width > 0);
     for (int i = 0; i < list->count; i++)
-        if (e->schedule->transpose_width && e->schedule->transposed[list->at[i]])
+        if (kiln__column_of(e->schedule)->transpose_width &&
+            e->schedule->tensors[list->at[i]].kind == KILN__ACCESS_TRANSPOSED)
             kiln__write(e, "    %s lines_%s[KILN_TRANSPOSE_WIDTH];\n", e->vector[list->at[i]], e->name[list->at[i]]);
     emit_head(e, "vector");
     for (int i = 0; i < list->count; i++) {

@@ -43,7 +43,8 @@ static void emit_place(const kiln__emitter *e, int o) {
         kiln__write(e, " + row.index%s * args.row_%s", run, name);
     else if (!e->flat && operand->row_stride)
         kiln__write(e, " + row.index%s * %" PRId64, run, operand->row_stride);
-    kiln__write(e, "%s;\n", e->schedule->misaligned ? kiln__spell_row_step(e, o, "row.offset") : "");
+    kiln__write(e, "%s;\n",
+                e->schedule->edges == KILN__EDGES_MISALIGNED ? kiln__spell_row_step(e, o, "row.offset") : "");
 }
 
 /* Whether the instruction is a value that a row has one of, and is staged in it. */
@@ -93,7 +94,7 @@ static void emit_count(const kiln__emitter *e, const char *name, const char *val
 /* Of the dimensions that transpose tiles lie in: elements of a run, runs between those that are neighbours across, and
  * how many those are. */
 static void emit_transpose(const kiln__emitter *e) {
-    const int last = e->problem->outer_rank - 1, across = e->schedule->transposed_dim;
+    const int last = e->problem->outer_rank - 1, across = e->schedule->transpose.dim;
     const char *between = "1";
     for (int d = across + 1; d < last; d++) between = kiln__spell(e, "%s * %s", between, spell_extent(e, d));
     emit_count(e, "kiln_run", spell_extent(e, last));
@@ -107,7 +108,7 @@ static void emit_transpose(const kiln__emitter *e) {
 static void emit_misalignment(const kiln__emitter *e) {
     const kiln__problem *p = e->problem;
     int key = 0;
-    while (!e->schedule->access[key]) key++;
+    while (!e->schedule->tensors[key].width) key++;
     kiln__write(e, "KILN_DEVICE int kiln_shift(const kiln_arguments &args, kiln_i64 row, int rank)\n{\n");
     const bool strided = !p->operands[key].linear;
     if (strided) kiln__emit_coordinates(e, "row");
@@ -118,9 +119,9 @@ static void emit_misalignment(const kiln__emitter *e) {
 
 /* Rows that tiles alternate by, and how many elements lie from column to column. */
 static void emit_pitch(const kiln__emitter *e) {
-    kiln__write(e, "#define KILN_NEAR %d\n", e->schedule->alternating_rows);
+    kiln__write(e, "#define KILN_NEAR %d\n", kiln__column_of(e->schedule)->alternating_rows);
     kiln__write(e, "KILN_DEVICE kiln_i64 kiln_pitch(const kiln_arguments &args) { return args.step0_%s; }\n\n",
-                e->name[e->schedule->alternating_input]);
+                e->name[kiln__column_of(e->schedule)->alternating_input]);
 }
 
 /* kiln_run_<operand>: where the first column of a row is. */
@@ -162,21 +163,21 @@ static void emit_vector_of_rows(const kiln__emitter *e) {
                    "struct kiln_row {\n    const kiln_arguments &args;\n"
                    "    int chunk;\n    kiln_i64 index[KILN_RUNS];\n"
                    "    int count[KILN_RUNS]; /* rows of the run that there are */\n");
-    if (s->misaligned)
+    if (s->edges == KILN__EDGES_MISALIGNED)
         kiln__write(e, "    int offset; /* from the block's first row to the vector's, which may be before it */\n"
                        "    kiln_u32 there; /* a bit for each row of the vector that there is */\n");
-    if (s->tile_rows) emit_tile_members(e);
+    if (kiln__column_of(s)->tile_rows) emit_tile_members(e);
     emit_members(e, "[KILN_RUNS]", "[KILN_VECTOR_WIDTH]");
     kiln__write(e, "    KILN_MEMBER kiln_row(const kiln_arguments &a) : args(a) {}\n};\n\n");
-    if (s->misaligned) {
+    if (s->edges == KILN__EDGES_MISALIGNED) {
         emit_count(e, "kiln_kept_rows", last < 1 ? "args.rows" : spell_extent(e, last));
         emit_misalignment(e);
     }
-    if (s->tile_rows) {
+    if (kiln__column_of(s)->tile_rows) {
         emit_runs(e, &e->staged);
         emit_runs(e, &e->column_outputs);
     }
-    if (s->alternating_rows) emit_pitch(e);
+    if (kiln__column_of(s)->alternating_rows) emit_pitch(e);
 }
 
 static void emit_one_row(const kiln__emitter *e) {
@@ -185,22 +186,24 @@ static void emit_one_row(const kiln__emitter *e) {
                 "/* %s: where it lies%s, and the values it has one of. */\n"
                 "struct kiln_row {\n    const kiln_arguments &args;\n    kiln_i64 index;\n",
                 e->flat ? "The whole array" : "One row", e->flat ? "" : " in each tensor");
-    if (s->first_column) kiln__write(e, "    kiln_index first; /* column of the thread's first vector */\n");
-    if (s->peeled) kiln__write(e, "    int head; /* column of the first vector */\n");
-    if (s->masked && !e->flat)
+    if (kiln__row_of(s)->addressing >= KILN__ADDRESS_FIRST_COLUMN)
+        kiln__write(e, "    kiln_index first; /* column of the thread's first vector */\n");
+    if (s->edges == KILN__EDGES_PEELED) kiln__write(e, "    int head; /* column of the first vector */\n");
+    if (s->edges == KILN__EDGES_MASKED && !e->flat)
         kiln__write(e, "    int shift; /* elements of the first vector that belong to the row before */\n");
-    if (s->staging == KILN__STAGING_TILE) kiln__write(e, "    int tile; /* the row's first element in the tile */\n");
-    if (s->transposes)
+    if (s->staging.kind == KILN__STAGING_TILE)
+        kiln__write(e, "    int tile; /* the row's first element in the tile */\n");
+    if (s->strategy == KILN__TRANSPOSE)
         kiln__write(e, "    kiln_i64 spacing; /* vectors of the tile, in elements; the first is at index */\n"
                        "    kiln_i64 before, behind; /* vectors, of any thread, before the first; from it on */\n"
                        "    int down; /* vectors that there are */\n");
     emit_members(e, "", "");
     kiln__write(e, "    KILN_MEMBER kiln_row(const kiln_arguments &a, kiln_i64 i) : args(a), index(i) {}\n};\n\n");
-    if (s->transposes) emit_transpose(e);
+    if (s->strategy == KILN__TRANSPOSE) emit_transpose(e);
 }
 
 void kiln__emit_row(const kiln__emitter *e) {
-    if (e->schedule->misaligned || e->schedule->transposes)
+    if (e->schedule->edges == KILN__EDGES_MISALIGNED || e->schedule->strategy == KILN__TRANSPOSE)
         kiln__write(e, "typedef %s kiln_count; /* rows, elements */\n", e->problem->wide ? "kiln_i64" : "kiln_u32");
     kiln__emit_offsets(e);
     (e->rows_in_vectors ? emit_vector_of_rows : emit_one_row)(e);
@@ -231,10 +234,14 @@ static void emit_places(const kiln__emitter *e) {
 /* What follows from where a row begins in a vector. */
 static void emit_phase_of_row(const kiln__emitter *e) {
     const kiln__schedule *s = e->schedule;
-    if (s->masked && !e->flat)
-        kiln__write(e, "    row.shift = (int)(row.index * %d & (KILN_VECTOR_WIDTH - 1));\n", s->row_phase);
-    if (s->peeled) kiln__write(e, "    row.head = (int)(row.index * -%d & (KILN_VECTOR_WIDTH - 1));\n", s->row_phase);
-    if (s->first_column) kiln__write(e, "    row.first = kiln_column_of(row, 0);\n");
+    if (s->edges == KILN__EDGES_MASKED && !e->flat)
+        kiln__write(e, "    row.shift = (int)(row.index * %d & (KILN_VECTOR_WIDTH - 1));\n",
+                    kiln__row_of(s)->row_phase);
+    if (s->edges == KILN__EDGES_PEELED)
+        kiln__write(e, "    row.head = (int)(row.index * -%d & (KILN_VECTOR_WIDTH - 1));\n",
+                    kiln__row_of(s)->row_phase);
+    if (kiln__row_of(s)->addressing >= KILN__ADDRESS_FIRST_COLUMN)
+        kiln__write(e, "    row.first = kiln_column_of(row, 0);\n");
 }
 
 void kiln__emit_begin(const kiln__emitter *e) {
@@ -245,7 +252,8 @@ void kiln__emit_begin(const kiln__emitter *e) {
     if (e->rows_in_vectors) {
         kiln__write(e, "#pragma unroll\n    for (int i = 0; i < KILN_RUNS; ++i) {\n");
         emit_places(e);
-        kiln__write(e, "    }\n%s", e->schedule->misaligned ? "    row.index[0] += row.offset;\n" : "");
+        kiln__write(e, "    }\n%s",
+                    e->schedule->edges == KILN__EDGES_MISALIGNED ? "    row.index[0] += row.offset;\n" : "");
         emit_row_inputs(e);
     } else {
         emit_places(e);

@@ -37,7 +37,7 @@ static void emit_combines(kiln__emitter *e) {
         inner.ir = &body;
         const char *type = kiln__cxx_ctype(combine->type);
         kiln__write(e, "%s %s kiln_combine%u(%s a, %s b)\n{\n",
-                    e->schedule->inlining == KILN__INLINE_ALL ? "KILN_DEVICE" : "KILN_CALL", type, c, type, type);
+                    e->schedule->code.inlining == KILN__INLINE_ALL ? "KILN_DEVICE" : "KILN_CALL", type, c, type, type);
         memset(e->element, 1, combine->count * sizeof *e->element);
         memset(e->divides, 0, combine->count * sizeof *e->divides);
         for (uint32_t i = 0; i < combine->count; i++)
@@ -73,8 +73,8 @@ static void emit_row(const kiln__emitter *e) {
     kiln__emit_arguments(e);
     kiln__emit_row(e);
     if (kiln__schedule_clusters(s)) emit_part(e, "cluster.cuh");
-    if (!e->flat) emit_part(e, groups[s->group]);
-    emit_part(e, s->transposes ? "layout_transpose.cuh" : layouts[s->layout]);
+    if (!e->flat) emit_part(e, groups[s->team.group]);
+    emit_part(e, s->strategy == KILN__TRANSPOSE ? "layout_transpose.cuh" : layouts[kiln__layout_of(s)]);
     kiln__write(e, "\n");
     kiln__emit_begin(e);
 }
@@ -82,16 +82,18 @@ static void emit_row(const kiln__emitter *e) {
 static const char *staging_part(const kiln__schedule *s) {
     static const char *const stagings[] = {"staging_registers.cuh", "staging_shared.cuh", "staging_none.cuh",
                                            "staging_tile.cuh"};
-    if (s->rows_in_flight) return "rows_in_flight.cuh";
-    if (s->tile_rows) return "staging_tile_outer.cuh";
-    return s->peeled ? "staging_peeled.cuh" : stagings[s->staging];
+    if (kiln__row_of(s)->rows_in_flight) return "rows_in_flight.cuh";
+    if (kiln__column_of(s)->tile_rows) return "staging_tile_outer.cuh";
+    return s->edges == KILN__EDGES_PEELED ? "staging_peeled.cuh" : stagings[s->staging.kind];
 }
 
 /* What of the row stays between phases, and where. */
 static void emit_staging(const kiln__emitter *e) {
     const kiln__schedule *s = e->schedule;
-    const bool streams = s->staging == KILN__STAGING_NONE || (s->staging == KILN__STAGING_SHARED && !s->rows_in_flight);
-    if (s->staging == KILN__STAGING_TILE) emit_part(e, s->tile_rows ? "tile_outer.cuh" : "tile.cuh");
+    const bool streams = s->staging.kind == KILN__STAGING_NONE ||
+                         (s->staging.kind == KILN__STAGING_SHARED && !kiln__row_of(s)->rows_in_flight);
+    if (s->staging.kind == KILN__STAGING_TILE)
+        emit_part(e, kiln__column_of(s)->tile_rows ? "tile_outer.cuh" : "tile.cuh");
     kiln__emit_staged(e);
     if (streams) emit_part(e, "stream.cuh");
     emit_part(e, staging_part(s));
@@ -102,7 +104,7 @@ static void emit_phases(kiln__emitter *e) {
     for (uint32_t p = 0; p < e->ir->phase_count; p++) {
         kiln__emit_phase(e, p);
         kiln__emit_after(e, p);
-        if (p == 0 || (int)p != e->schedule->online + 1) continue;
+        if (p == 0 || (int)p != e->schedule->passes.online + 1) continue;
         kiln__emit_online(e);
         emit_part(e, e->rows_in_vectors ? "online_outer.cuh" : "online.cuh");
         kiln__write(e, "typedef kiln_together%s<kiln_phase%u, kiln_phase%u> kiln_online;\n\n",
@@ -111,7 +113,7 @@ static void emit_phases(kiln__emitter *e) {
 }
 
 static void emit_split_kernels(const kiln__emitter *e) {
-    if (e->schedule->final_threads) emit_part(e, "split_end.cuh");
+    if (e->schedule->split.final_threads) emit_part(e, "split_end.cuh");
     emit_part(e, e->rows_in_vectors ? "split_outer.cuh" : "split.cuh");
     kiln__emit_split_kernels(e);
 }
@@ -125,16 +127,16 @@ typedef void emit_kernels(const kiln__emitter *e);
 
 /* How the kernel is put together, of whole rows that lie one behind the other. */
 static emit_kernels *kernels_of_rows(const kiln__schedule *s) {
-    if (s->staging == KILN__STAGING_TILE) return kiln__emit_row_tile_kernel;
-    if (s->rows_in_flight) return kiln__emit_rows_in_flight_kernel;
-    return s->persistent ? emit_persistent_kernel : kiln__emit_row_kernel;
+    if (s->staging.kind == KILN__STAGING_TILE) return kiln__emit_row_tile_kernel;
+    if (kiln__row_of(s)->rows_in_flight) return kiln__emit_rows_in_flight_kernel;
+    return kiln__row_of(s)->persistent ? emit_persistent_kernel : kiln__emit_row_kernel;
 }
 
 static emit_kernels *kernels_of(const kiln__schedule *s) {
-    if (s->layout == KILN__LAYOUT_FLAT) return kiln__emit_pointwise_kernel;
-    if (s->splits > 1) return emit_split_kernels;
-    if (s->layout == KILN__LAYOUT_INNER) return kernels_of_rows(s);
-    return s->tile_rows ? kiln__emit_column_tile_kernel : kiln__emit_column_kernel;
+    if (kiln__layout_of(s) == KILN__LAYOUT_FLAT) return kiln__emit_pointwise_kernel;
+    if (s->split.chunks > 1) return emit_split_kernels;
+    if (kiln__layout_of(s) == KILN__LAYOUT_INNER) return kernels_of_rows(s);
+    return kiln__column_of(s)->tile_rows ? kiln__emit_column_tile_kernel : kiln__emit_column_kernel;
 }
 
 static void emit_all(kiln__emitter *e) {
@@ -166,7 +168,7 @@ static void add_operand(kiln__operand_list *list, int o, bool belongs) {
 
 static void list_operands(kiln__emitter *e) {
     for (int o = 0; o < e->inputs; o++) {
-        const bool staged = e->schedule->staged[o], own = e->problem->operands[o].follows_rows;
+        const bool staged = e->schedule->tensors[o].staged, own = e->problem->operands[o].follows_rows;
         add_operand(&e->staged, o, staged);
         add_operand(&e->staged_own, o, staged && own);
         add_operand(&e->staged_shared, o, staged && !own);
@@ -193,7 +195,7 @@ static void describe_problem(kiln__emitter *e) {
     e->narrow = kiln__outputs_are_narrow(e->problem);
     e->inputs = e->problem->input_count;
     e->tensors = e->inputs + e->problem->output_count;
-    e->width = e->schedule->peeled ? "N" : "KILN_VECTOR_WIDTH";
+    e->width = e->schedule->edges == KILN__EDGES_PEELED ? "N" : "KILN_VECTOR_WIDTH";
     e->operands = e->tensors + e->problem->position_count;
     for (int o = 0; o < e->operands; o++) {
         e->name[o] = spell_name(e, o);
@@ -230,7 +232,7 @@ kiln_status kiln__source_emit(const kiln__ir *ir, const kiln__problem *problem, 
         describe_problem(&e);
         list_operands(&e);
         list_reductions(&e, numbers);
-        if (!kiln__kept_find(ir, problem, schedule->keep_weight, &e.kept)) {
+        if (!kiln__kept_find(ir, problem, schedule->passes.keep_weight, &e.kept)) {
             emit_all(&e);
             *out = kiln__text_take(&text);
         }

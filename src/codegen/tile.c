@@ -11,11 +11,11 @@ static bool is_shared(const kiln__emitter *e, int o) { return o < e->inputs && !
 static void emit_copy(const kiln__emitter *e, int o) {
     bool out = o >= e->inputs;
     const char *count = is_shared(e, o) ? "KILN_COLS" : "rows * KILN_COLS";
-    const char *tile = kiln__spell(e, "kiln_shared + %d", e->schedule->tile_offset[o]);
-    if (e->schedule->tile_access[o]) {
+    const char *tile = kiln__spell(e, "kiln_shared + %d", e->schedule->tensors[o].offset);
+    if (e->schedule->tensors[o].copy_width) {
         const char *tensor = kiln__spell(e, "args.%s%s", e->name[o], is_shared(e, o) ? "" : " + first * KILN_COLS");
-        kiln__write(e, "        kiln_tile_%s<%d>(%s, %s, %s);\n", out ? "drain" : "fill", e->schedule->tile_access[o],
-                    out ? tensor : tile, out ? tile : tensor, count);
+        kiln__write(e, "        kiln_tile_%s<%d>(%s, %s, %s);\n", out ? "drain" : "fill",
+                    e->schedule->tensors[o].copy_width, out ? tensor : tile, out ? tile : tensor, count);
         return;
     }
     const char *place = kiln__spell(e, "reinterpret_cast<%s *>(%s)", e->type[o], tile);
@@ -51,7 +51,7 @@ static void emit_copies(const kiln__emitter *e, bool outputs) {
 
 /* "reinterpret_cast<kiln_f16 *>(kiln_shared + 0) + row.tile + col" */
 const char *kiln__spell_tile_place(const kiln__emitter *e, int o) {
-    return kiln__spell(e, "reinterpret_cast<%s *>(kiln_shared + %d) + %s", e->type[o], e->schedule->tile_offset[o],
+    return kiln__spell(e, "reinterpret_cast<%s *>(kiln_shared + %d) + %s", e->type[o], e->schedule->tensors[o].offset,
                        is_shared(e, o) ? "col" : "row.tile + col");
 }
 
@@ -61,8 +61,9 @@ static void emit_recall(const kiln__emitter *e, bool shared) {
     kiln__write(e, "    KILN_MEMBER void recall%s(const kiln_row &row, kiln_index col, const kiln_span &span)\n    {\n",
                 shared ? "_shared" : "");
     for (int i = 0; i < list->count; i++)
-        kiln__write(e, "        kiln_tile_recall%s(%s, %s, span);\n", shared && e->schedule->masked ? "_apart" : "",
-                    e->name[list->at[i]], kiln__spell_tile_place(e, list->at[i]));
+        kiln__write(e, "        kiln_tile_recall%s(%s, %s, span);\n",
+                    shared && e->schedule->edges == KILN__EDGES_MASKED ? "_apart" : "", e->name[list->at[i]],
+                    kiln__spell_tile_place(e, list->at[i]));
     kiln__write(e, "    }\n");
 }
 

@@ -17,7 +17,7 @@ static void emit_beginnings(const kiln__emitter *e, const kiln__operand_list *li
         const int o = list->at[i];
         kiln__write(e,
                     "        row.tile_%s = kiln_tile_begin<%s>(kiln_shared + %d, kiln_run_%s(row.args, row.first));\n",
-                    e->name[o], e->type[o], e->schedule->tile_offset[o], e->name[o]);
+                    e->name[o], e->type[o], e->schedule->tensors[o].offset, e->name[o]);
     }
 }
 

@@ -8,7 +8,7 @@
 /* The part of a vector that is loaded: where vectors overhang rows, more than its row's. */
 static const char *spell_loaded(const kiln__emitter *e, int o) {
     const kiln__operand *operand = &e->problem->operands[o];
-    const bool inner = e->schedule->layout == KILN__LAYOUT_INNER && e->schedule->masked;
+    const bool inner = kiln__layout_of(e->schedule) == KILN__LAYOUT_INNER && e->schedule->edges == KILN__EDGES_MASKED;
     return inner && operand->follows_rows && kiln__is_contiguous(e->problem, operand) ? "span.loaded(row)" : "span";
 }
 
@@ -17,37 +17,39 @@ static const char *rows_suffix(const kiln__emitter *e) { return e->rows_in_vecto
 static void emit_crossing_fetch(const kiln__emitter *e, int o, const char *indent) {
     const char *name = e->name[o];
     const int64_t stride = e->problem->operands[o].outer_strides[e->problem->outer_rank - 1];
-    if (e->schedule->shifted[o])
-        kiln__write(e, "%skiln_fetch_shifted<%d>(%s, row.%s, %s, span);\n", indent, e->schedule->access[o], name, name,
-                    kiln__spell_crossing(e, o));
+    if (e->schedule->tensors[o].shifted)
+        kiln__write(e, "%skiln_fetch_shifted<%d>(%s, row.%s, %s, span);\n", indent, e->schedule->tensors[o].width, name,
+                    name, kiln__spell_crossing(e, o));
     else if (!stride)
         kiln__write(e, "%skiln_fetch_same(%s, row.%s, %s, span);\n", indent, name, name, kiln__spell_crossing(e, o));
     else
-        kiln__write(e, "%skiln_fetch_crossing<%d>(%s, row.%s, %s, %s, span);\n", indent, e->schedule->run[o], name,
-                    name, kiln__spell_crossing(e, o), kiln__spell_run_stride(e, o));
+        kiln__write(e, "%skiln_fetch_crossing<%d>(%s, row.%s, %s, %s, span);\n", indent, e->schedule->tensors[o].run,
+                    name, name, kiln__spell_crossing(e, o), kiln__spell_run_stride(e, o));
 }
 
 /* `how` ends the name of the function that fetches whole vectors. */
 static void emit_fetch(const kiln__emitter *e, int o, const char *indent, const char *how) {
     const char *name = e->name[o];
-    int access = e->schedule->access[o];
-    if (e->schedule->crossing[o])
+    int access = e->schedule->tensors[o].width;
+    if (e->schedule->tensors[o].kind == KILN__ACCESS_CROSSING)
         emit_crossing_fetch(e, o, indent);
-    else if (e->schedule->shifted[o] && e->schedule->prefetch && e->schedule->masked)
+    else if (e->schedule->tensors[o].shifted && kiln__row_of(e->schedule)->prefetch &&
+             e->schedule->edges == KILN__EDGES_MASKED)
         kiln__write(e, "%skiln_prefetch<%d, %s>::fetch(%s, kiln_shared + %d, row, span);\n", indent, access, e->type[o],
-                    name, e->schedule->tile_offset[o]);
-    else if (e->schedule->shifted[o])
+                    name, e->schedule->tensors[o].offset);
+    else if (e->schedule->tensors[o].shifted)
         kiln__write(e, "%skiln_fetch_shifted<%d>(%s, row.%s, row, col, span);\n", indent, access, name, name);
     else if (access)
         kiln__write(e, "%skiln_fetch%s<%d>(%s, %s, %s%s);\n", indent, how, access, name,
                     kiln__spell_vector_address(e, o), spell_loaded(e, o),
-                    e->schedule->evict_first[o] ? ", row.policy" : "");
-    else if (e->schedule->run[o] > 1)
+                    e->schedule->tensors[o].evict_first ? ", row.policy" : "");
+    else if (e->schedule->tensors[o].run > 1)
         kiln__write(
             e,
             "#pragma unroll\n"
             "%sfor (int j = 0; j < KILN_VECTOR_WIDTH; j += %d)\n%s    if (span.has(j)) kiln_load_run<%d>(%s, j, %s);\n",
-            indent, e->schedule->run[o], indent, e->schedule->run[o], name, kiln__spell_element_address(e, o, NULL));
+            indent, e->schedule->tensors[o].run, indent, e->schedule->tensors[o].run, name,
+            kiln__spell_element_address(e, o, NULL));
     else
         kiln__write(e,
                     "#pragma unroll\n"
@@ -67,7 +69,7 @@ void kiln__emit_fetched(const kiln__emitter *e, int o, const char *indent) {
  */
 static void emit_put_lines(const kiln__emitter *e, int o) {
     const char *name = e->name[o];
-    const int64_t line = e->schedule->transpose_width, last = (e->problem->cols - 1) % line;
+    const int64_t line = kiln__column_of(e->schedule)->transpose_width, last = (e->problem->cols - 1) % line;
     kiln__write(
         e, "        const int at_%s = (int)((kiln_u32)col %% KILN_TRANSPOSE_WIDTH);\n        lines_%s[at_%s] = %s;\n",
         name, name, name, name);
@@ -76,21 +78,21 @@ static void emit_put_lines(const kiln__emitter *e, int o) {
     kiln__write(e,
                 ")\n#pragma unroll\n            for (int j = 0; j < KILN_VECTOR_WIDTH; ++j)\n"
                 "                if (span.stores(j)) kiln_put_line<%d>(lines_%s, j, %s, at_%s + 1);\n",
-                e->schedule->access[o], name, kiln__spell_element_address(e, o, kiln__spell(e, "(col - at_%s)", name)),
-                name);
+                e->schedule->tensors[o].width, name,
+                kiln__spell_element_address(e, o, kiln__spell(e, "(col - at_%s)", name)), name);
 }
 
 void kiln__emit_put(const kiln__emitter *e, int o, const char *values) {
     const char *name = e->name[o];
-    int access = e->schedule->access[o];
+    int access = e->schedule->tensors[o].width;
     kiln__write(e, "        %s %s;\n        kiln_narrow_vector(%s, %s);\n", e->vector[o], name, values, name);
-    if (e->schedule->tile_rows && e->problem->operands[o].per_element)
+    if (kiln__column_of(e->schedule)->tile_rows && e->problem->operands[o].per_element)
         kiln__emit_tile_put(e, o);
-    else if (e->schedule->staging == KILN__STAGING_TILE && !e->rows_in_vectors)
+    else if (e->schedule->staging.kind == KILN__STAGING_TILE && !e->rows_in_vectors)
         kiln__write(e, "        kiln_tile_keep(%s, %s, span);\n", name, kiln__spell_tile_place(e, o));
-    else if (e->rows_in_vectors && e->schedule->transposed[o])
+    else if (e->rows_in_vectors && e->schedule->tensors[o].kind == KILN__ACCESS_TRANSPOSED)
         emit_put_lines(e, o);
-    else if (e->schedule->crossing[o])
+    else if (e->schedule->tensors[o].kind == KILN__ACCESS_CROSSING)
         kiln__write(e, "        kiln_put_crossing(%s, row.%s, %s, %s, span);\n", name, name, kiln__spell_crossing(e, o),
                     kiln__spell_run_stride(e, o));
     else if (access)
@@ -110,10 +112,10 @@ static void emit_shared_copy(const kiln__emitter *e, int o) {
     kiln__write(e,
                 "        {\n"
                 "            %s *to = reinterpret_cast<%s *>(shared + %d) + slot;\n",
-                vector, vector, e->schedule->tile_offset[o]);
-    if (e->schedule->access[o])
-        kiln__write(e, "            kiln_fetch%s_async<%d>(to, %s, %s);\n", rows_suffix(e), e->schedule->access[o],
-                    kiln__spell_vector_address(e, o), spell_loaded(e, o));
+                vector, vector, e->schedule->tensors[o].offset);
+    if (e->schedule->tensors[o].width)
+        kiln__write(e, "            kiln_fetch%s_async<%d>(to, %s, %s);\n", rows_suffix(e),
+                    e->schedule->tensors[o].width, kiln__spell_vector_address(e, o), spell_loaded(e, o));
     else {
         kiln__emit_fetched(e, o, "            ");
         kiln__write(e, "            *to = %s;\n", e->name[o]);
@@ -123,7 +125,7 @@ static void emit_shared_copy(const kiln__emitter *e, int o) {
 
 /* load_invariants: what all rows share; in_flight of number I of those inputs. */
 static void emit_load_invariants(const kiln__emitter *e) {
-    const bool in_flight = e->schedule->rows_in_flight;
+    const bool in_flight = kiln__row_of(e->schedule)->rows_in_flight;
     kiln__write(e,
                 "    %sKILN_MEMBER void load_invariants(const kiln_row &row, kiln_index col, const kiln_span &span)\n"
                 "    {\n",
@@ -149,7 +151,7 @@ static void emit_shared_access(const kiln__emitter *e) {
     for (int i = 0; i < list->count; i++) {
         const int o = list->at[i];
         kiln__write(e, "        %s = reinterpret_cast<const %s *>(shared + %d)[slot];\n", e->name[o], e->vector[o],
-                    e->schedule->tile_offset[o]);
+                    e->schedule->tensors[o].offset);
     }
     kiln__write(e, "    }\n");
     emit_load_invariants(e);
@@ -160,16 +162,16 @@ static void emit_transposing(const kiln__emitter *e) {
     kiln__write(e, "    static KILN_MEMBER void fill_transposed(kiln_staged *staged, const kiln_row &row)\n    {\n"
                    "        const kiln_line line(row);\n");
     for (int o = 0; o < e->inputs; o++) {
-        if (!e->schedule->transposed[o]) continue;
+        if (e->schedule->tensors[o].kind != KILN__ACCESS_TRANSPOSED) continue;
         const char *name = e->name[o], *step = kiln__spell_run_step(e, o);
-        const char *form = e->schedule->shifted[o] ? "_shifted<%d>(lines[j], row.%s, first%s, row, line)"
-                                                   : "<%d>(lines[j], row.%s + first%s, line)";
+        const char *form = e->schedule->tensors[o].shifted ? "_shifted<%d>(lines[j], row.%s, first%s, row, line)"
+                                                           : "<%d>(lines[j], row.%s + first%s, line)";
         kiln__write(e,
                     "        {\n            kiln_vector<%s, KILN_STEPS> lines[KILN_VECTOR_WIDTH];\n"
                     "            const kiln_i64 first = kiln_offset_%s(row.args, row.index);\n"
                     "#pragma unroll\n            for (int j = 0; j < KILN_VECTOR_WIDTH; ++j) kiln_fetch",
                     e->type[o], name);
-        kiln__write(e, form, e->schedule->access[o], name, step);
+        kiln__write(e, form, e->schedule->tensors[o].width, name, step);
         kiln__write(e,
                     ";\n#pragma unroll\n            for (int k = 0; k < KILN_STEPS; ++k)\n#pragma unroll\n"
                     "                for (int j = 0; j < KILN_VECTOR_WIDTH; ++j) staged[k].%s.set(j, "
@@ -181,10 +183,11 @@ static void emit_transposing(const kiln__emitter *e) {
 
 /* load: a vector of each input that stays, but for those that come in other ways; in flight: of the row's own. */
 static void emit_load(const kiln__emitter *e) {
-    const kiln__operand_list *list = e->schedule->rows_in_flight ? &e->staged_own : &e->staged;
+    const kiln__operand_list *list = kiln__row_of(e->schedule)->rows_in_flight ? &e->staged_own : &e->staged;
     kiln__write(e, "    KILN_MEMBER void load(const kiln_row &row, kiln_index col, const kiln_span &span)\n    {\n");
     for (int i = 0; i < list->count; i++)
-        if (!e->schedule->transposed[list->at[i]]) kiln__emit_fetch(e, list->at[i], "        ");
+        if (e->schedule->tensors[list->at[i]].kind != KILN__ACCESS_TRANSPOSED)
+            kiln__emit_fetch(e, list->at[i], "        ");
     kiln__write(e, "    }\n");
 }
 
@@ -200,15 +203,16 @@ static void emit_members(const kiln__emitter *e) {
 void kiln__emit_staged(const kiln__emitter *e) {
     const kiln__schedule *s = e->schedule;
     kiln__write(e, "/* One vector of columns of the inputs that stay with the row, as stored. */\n%s {\n",
-                s->peeled ? "template <int N> struct kiln_staged_of" : "struct kiln_staged");
+                s->edges == KILN__EDGES_PEELED ? "template <int N> struct kiln_staged_of" : "struct kiln_staged");
     emit_members(e);
-    if (s->tile_rows)
+    if (kiln__column_of(s)->tile_rows)
         kiln__emit_tile_outer(e);
-    else if (s->staging == KILN__STAGING_TILE)
+    else if (s->staging.kind == KILN__STAGING_TILE)
         kiln__emit_tile_access(e);
-    else if (!s->rows_in_flight || s->peeled)
+    else if (!kiln__row_of(s)->rows_in_flight || s->edges == KILN__EDGES_PEELED)
         emit_load(e);
-    if (s->transposes) emit_transposing(e);
-    if (s->staging == KILN__STAGING_SHARED) emit_shared_access(e);
-    kiln__write(e, "};\n%s\n", s->peeled ? "typedef kiln_staged_of<KILN_VECTOR_WIDTH> kiln_staged;\n" : "");
+    if (s->strategy == KILN__TRANSPOSE) emit_transposing(e);
+    if (s->staging.kind == KILN__STAGING_SHARED) emit_shared_access(e);
+    kiln__write(e, "};\n%s\n",
+                s->edges == KILN__EDGES_PEELED ? "typedef kiln_staged_of<KILN_VECTOR_WIDTH> kiln_staged;\n" : "");
 }

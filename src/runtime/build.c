@@ -50,19 +50,20 @@ kiln_status kiln__bake(const kiln_program *program, const kiln_tensor *tensors, 
     }
     bool compiled = image->origin == KILN_ORIGIN_COMPILED;
     const unsigned cancels = image->cancels;
-    int64_t instructions = prepared->schedule.instructions; /* of all attempts: what they take to compile */
-    const bool again = image->facts.spill_bytes > 0 && prepared->schedule.inlining < KILN__INLINE_OUTLINED;
+    int64_t instructions = prepared->schedule.code.instructions; /* of all attempts: what they take to compile */
+    const bool again = image->facts.spill_bytes > 0 && prepared->schedule.code.inlining < KILN__INLINE_OUTLINED;
     kiln__prepared *next = again ? malloc(sizeof *next) : NULL; /* large for a small stack */
     while (next && image->facts.spill_bytes > 0) {
         kiln__image other;
         if (kiln__prepare(program, tensors, scalars, device, ++attempt, next)) break;
-        instructions += next->schedule.instructions;
+        instructions += next->schedule.code.instructions;
         /* Where rows lie side by side their number decides what spills: it must not decide how columns are combined. */
         const kiln__schedule *now = &prepared->schedule, *then = &next->schedule;
-        const bool alike = then->threads_per_row == now->threads_per_row && then->rank_groups == now->rank_groups &&
-                           then->splits == now->splits;
+        const bool alike = then->team.threads_per_row == now->team.threads_per_row &&
+                           kiln__column_of(then)->rank_groups == kiln__column_of(now)->rank_groups &&
+                           then->split.chunks == now->split.chunks;
         if (instructions > KILN__MOST_INSTRUCTIONS || cancels != atomic_load(&program->context->cancels) ||
-            (now->layout == KILN__LAYOUT_OUTER && !alike) ||
+            (kiln__layout_of(now) == KILN__LAYOUT_OUTER && !alike) ||
             kiln__image_obtain(program->context, next, device->arch, ptx, KILN__IN_MEMORY, &other)) {
             kiln__prepared_free(next);
             break;
@@ -100,12 +101,12 @@ void kiln__info_fill(const kiln__prepared *prepared, const kiln__image *image, i
     info->is_ptx = image->facts.is_ptx;
     info->registers = image->facts.registers;
     info->spill_bytes = image->facts.spill_bytes;
-    info->shared_bytes = image->facts.shared_bytes + prepared->schedule.shared_bytes;
+    info->shared_bytes = image->facts.shared_bytes + prepared->schedule.staging.bytes;
     info->image_bytes = (int64_t)image->size;
     info->rows = p->open_rows ? -1 : flat ? 1 : p->rows;
     info->cols = flat ? (p->open_rows ? -1 : p->rows) : p->cols;
     info->blocks = p->open_rows ? -1 : (int64_t)grid.x * grid.y * grid.z;
-    info->threads = prepared->schedule.threads;
+    info->threads = prepared->schedule.team.threads;
     info->origin = image->origin;
     info->parse_ms = parse_ms;
     info->schedule_ms = prepared->schedule_ms;

@@ -25,8 +25,8 @@ kiln_status kiln__launch_create(const kiln_program *program, const kiln_tensor *
     launch->process = kiln__process();
     launch->functions[0] = (kiln__CUfunction)(void *)kernel->loaded.kernel;
     launch->function_count = 1;
-    launch->threads = (unsigned)prepared->schedule.threads;
-    launch->shared_bytes = (unsigned)prepared->schedule.shared_bytes;
+    launch->threads = (unsigned)prepared->schedule.team.threads;
+    launch->shared_bytes = (unsigned)prepared->schedule.staging.bytes;
     launch->scalar_count = (int)prepared->ir->scalar_count;
     kiln__memory_rules *memory = &launch->memory;
     memory->names = program->names;
@@ -40,14 +40,14 @@ kiln_status kiln__launch_create(const kiln_program *program, const kiln_tensor *
         return kiln__fail(KILN_E_UNSUPPORTED, "%" PRId64 " rows need a larger grid than a device has", p->rows);
     }
     kiln__schedule last = prepared->schedule;
-    if (last.final_threads) {
+    if (last.split.final_threads) {
         rows = p->rows;
-        last.splits = 1;
-        last.rows_per_block =
-            last.final_block_threads / last.final_threads * (last.layout == KILN__LAYOUT_OUTER ? last.vector_width : 1);
-        last.threads = last.final_block_threads;
+        last.split.chunks = 1;
+        last.team.rows_per_block = last.split.final_block_threads / last.split.final_threads *
+                                   (kiln__layout_of(&last) == KILN__LAYOUT_OUTER ? last.vector_width : 1);
+        last.team.threads = last.split.final_block_threads;
     }
-    launch->last_threads = (unsigned)last.threads;
+    launch->last_threads = (unsigned)last.team.threads;
     kiln__schedule_grid(&last, rows, kiln__schedule_run(&last, p), &launch->last_grid);
     for (int t = 0; t < memory->tensor_count; t++) {
         memory->extents[t] = kiln__extent_of(&tensors[t]);
@@ -224,7 +224,7 @@ static kiln_status limit_grid(const kiln__schedule *s, const target *on, kiln__l
                                    .block_z = 1,
                                    .shared_bytes = launch->shared_bytes};
     kiln__CUresult result;
-    if (!launch->grid.x || (!s->persistent && !kiln__schedule_clusters(s))) return KILN_OK;
+    if (!launch->grid.x || (!kiln__row_of(s)->persistent && !kiln__schedule_clusters(s))) return KILN_OK;
     if (kiln__schedule_clusters(s)) {
         call = "cuOccupancyMaxActiveClusters";
         result = on->driver->OccupancyMaxActiveClusters(&groups, launch->functions[0], &config);
@@ -233,14 +233,14 @@ static kiln_status limit_grid(const kiln__schedule *s, const target *on, kiln__l
                                                                        (int)launch->threads, launch->shared_bytes);
     }
     if (result) return kiln__driver_fail(on->driver, KILN_E_LOAD, result, call);
-    if (s->group == KILN__GROUP_GRID) groups = blocks > 0;
-    if (s->group == KILN__GROUP_BLOCK) groups = blocks * on->numbers.sm_count;
-    unsigned most = (unsigned)(groups * s->blocks_per_row);
+    if (s->team.group == KILN__GROUP_GRID) groups = blocks > 0;
+    if (s->team.group == KILN__GROUP_BLOCK) groups = blocks * on->numbers.sm_count;
+    unsigned most = (unsigned)(groups * s->team.blocks_per_row);
     if (!most)
         return kiln__fail(KILN_E_UNSUPPORTED,
                           "the device cannot run schedule '%s': it has no room for %d blocks at once", s->text,
-                          s->blocks_per_row);
-    if (!s->persistent) return KILN_OK;
+                          s->team.blocks_per_row);
+    if (!kiln__row_of(s)->persistent) return KILN_OK;
     if (launch->grid.x > most || launch->grid.y > 1) launch->grid.x = most;
     launch->grid.y = 1;
     return KILN_OK;
@@ -250,8 +250,9 @@ static kiln_status limit_grid(const kiln__schedule *s, const target *on, kiln__l
 static kiln_status add_splits(kiln_context *context, const kiln__prepared *prepared, const target *on,
                               const kiln__loaded *loaded, kiln__launch *launch) {
     if (!kiln__schedule_exchanges(&prepared->schedule)) return KILN_OK;
-    launch->cooperative = prepared->schedule.group == KILN__GROUP_GRID;
-    launch->dependent = prepared->schedule.dependent && on->driver->version >= 12030; /* older ones cannot capture it */
+    launch->cooperative = prepared->schedule.team.group == KILN__GROUP_GRID;
+    launch->dependent =
+        prepared->schedule.split.dependent && on->driver->version >= 12030; /* older ones cannot capture it */
     launch->workspace_bytes = kiln__schedule_workspace(&prepared->schedule, prepared->ir, prepared->problem.rows);
     launch->function_count = kiln__schedule_launches(&prepared->schedule, prepared->ir);
     for (int k = 1; k < launch->function_count; k++) {
@@ -271,7 +272,7 @@ static kiln_status load(const kiln_program *program, const target *on, const kil
                         kiln__image *image, kiln__loaded *loaded) {
     kiln_context *context = program->context;
     const kiln__schedule *s = &prepared->schedule;
-    const kiln__needs needs = {s->shared_bytes, s->blocks_per_row, kiln__schedule_balances(s)};
+    const kiln__needs needs = {s->staging.bytes, s->team.blocks_per_row, kiln__schedule_balances(s)};
     for (kiln__place next = KILN__ON_DISK;;) {
         bool refused = false, packed = image->origin == KILN_ORIGIN_PACK, ptx = image->facts.is_ptx;
         int arch = image->facts.arch; /* of PTX it may be an older one than the device's */
@@ -369,7 +370,7 @@ static kiln_status try_schedule(const kiln_program *program, const kiln_tensor *
     kiln__info_fill(prepared, image, on->numbers.arch, program->parse_ms, info);
     info->registers = kernel->loaded.registers;
     info->spill_bytes = kernel->loaded.local_bytes;
-    info->shared_bytes = kernel->loaded.static_shared_bytes + prepared->schedule.shared_bytes;
+    info->shared_bytes = kernel->loaded.static_shared_bytes + prepared->schedule.staging.bytes;
     info->load_ms = load_ms;
     return KILN_OK;
 }

@@ -67,7 +67,8 @@ int kiln__access_width(const kiln__problem *problem, const kiln__operand *operan
     if (in_runs && where.extents[where.rank - 1] % s->vector_width) return 0;
     int access = widest_access(&where, operand, s->vector_width);
     if (problem->layout == KILN__LAYOUT_FLAT) return access;
-    if (s->masked) return kiln__row_phase(problem, operand, s->vector_width) == s->row_phase ? access : 0;
+    if (s->edges == KILN__EDGES_MASKED)
+        return kiln__row_phase(problem, operand, s->vector_width) == kiln__row_of(s)->row_phase ? access : 0;
     for (int i = 0; i < problem->outer_rank; i++)
         while (operand->outer_strides[i] % access) access /= 2;
     if (!problem->outer_rank)
@@ -84,7 +85,9 @@ int kiln__run_of(const kiln__problem *problem, const kiln__operand *operand, con
 }
 
 bool kiln__crosses(const kiln__problem *problem, const kiln__operand *operand, const kiln__schedule *s) {
-    if (problem->layout != KILN__LAYOUT_FLAT || s->transposes || operand->linear || !problem->outer_rank) return false;
+    if (problem->layout != KILN__LAYOUT_FLAT || s->strategy == KILN__TRANSPOSE || operand->linear ||
+        !problem->outer_rank)
+        return false;
     return problem->outer_rank == 1 || problem->outer[problem->outer_rank - 1] >= s->vector_width;
 }
 

@@ -91,14 +91,14 @@ static facts find_facts(const kiln__ir *ir, const kiln__problem *problem, kiln__
     for (int o = 0; o < problem->input_count + problem->output_count; o++) {
         const kiln__operand *operand = &problem->operands[o];
         int size = (int)kiln_type_size(operand->type);
-        s->staged[o] = !operand->output && operand->per_element && operand->follows_rows;
-        if (s->staged[o]) f.staged_bytes += size;
+        s->tensors[o].staged = !operand->output && operand->per_element && operand->follows_rows;
+        if (s->tensors[o].staged) f.staged_bytes += size;
         const int last = problem->outer_rank - 1;
-        const bool side =
-            s->staged[o] && (last < 0 || operand->linear ? operand->row_stride : operand->outer_strides[last]) != 0;
+        const bool side = s->tensors[o].staged &&
+                          (last < 0 || operand->linear ? operand->row_stride : operand->outer_strides[last]) != 0;
         if (side) f.side_bytes += size;
         if (side && (!f.side_narrowest || size < f.side_narrowest)) f.side_narrowest = size;
-        f.transposed |= !s->ordered && f.cols > 1 && along_columns(problem, operand, 8) > 1;
+        f.transposed |= !s->passes.ordered && f.cols > 1 && along_columns(problem, operand, 8) > 1;
         if (rows_together(problem, operand, 1) && (!f.narrowest || size < f.narrowest)) f.narrowest = size;
     }
     int widest = 0, values = 0;
@@ -232,9 +232,9 @@ static bool are_misaligned(const facts *f, const kiln__problem *problem, const k
                            kiln__schedule *s) {
     const kiln__operand *first = NULL;
     const bool splits = pins->splits || f->cols >= SPLIT_COLUMNS;
-    if (together >= s->vector_width || f->cols == 1 || s->ordered || problem->inner_rank != 1 ||
-        problem->outer_rank == 0 || s->threads_per_row > 512 ||
-        s->threads_per_row * s->blocks_per_row % s->vector_width)
+    if (together >= s->vector_width || f->cols == 1 || s->passes.ordered || problem->inner_rank != 1 ||
+        problem->outer_rank == 0 || s->team.threads_per_row > 512 ||
+        s->team.threads_per_row * s->team.blocks_per_row % s->vector_width)
         return false;
     /* Ends are stored row by row: few rows are mostly ends, and few columns of 2 bytes do as well row by row altogether
      * (softmax of f16 over 64 columns, 1,001 rows: 0.92, in vectors 0.70). */
@@ -243,7 +243,7 @@ static bool are_misaligned(const facts *f, const kiln__problem *problem, const k
     if (splits && (problem->outer_rank > 1 || f->again)) return false; /* the last launch's vectors are of any rows */
     for (int o = 0; o < problem->input_count + problem->output_count; o++) {
         const kiln__operand *operand = &problem->operands[o];
-        if (operand->output ? !operand->per_element : !s->staged[o]) continue;
+        if (operand->output ? !operand->per_element : !s->tensors[o].staged) continue;
         if (!may_be_misaligned(problem, operand, s->vector_width)) return false;
         if (first && !misaligned_alike(problem, first, operand, s->vector_width)) return false;
         if (!first) first = operand;
@@ -258,37 +258,40 @@ static void choose_rows(const facts *f, const kiln__problem *problem, const kiln
     if (rows > most) rows = most;
     if (pins->vector_width) rows = power_of_two_in(pins->vector_width < 16 ? pins->vector_width : 16);
     while (rows > 1 && rows * f->staged_bytes > 32 && !pins->vector_width) rows /= 2;
-    while (rows > 1 && rows * f->state_bytes * (s->threads_per_row > 256 ? s->threads_per_row : 256) > 32768) rows /= 2;
+    while (rows > 1 && rows * f->state_bytes * (s->team.threads_per_row > 256 ? s->team.threads_per_row : 256) > 32768)
+        rows /= 2;
     int together = rows;
     for (int o = 0; o < problem->input_count + problem->output_count; o++) {
         int own = rows_together(problem, &problem->operands[o], together);
         if (own) together = own;
     }
     if (last > 0) together = power_of_two_dividing(problem->outer[last], together);
-    s->vector_width = s->run_rows = rows;
-    s->masked = false;
-    s->misaligned = !f->transposed && are_misaligned(f, problem, pins, together, s);
-    if (s->misaligned) return;
+    s->vector_width = s->column.run_rows = rows;
+    s->edges = KILN__EDGES_ALIGNED;
+    if (!f->transposed && are_misaligned(f, problem, pins, together, s)) {
+        s->edges = KILN__EDGES_MISALIGNED;
+        return;
+    }
     /* Where there are few rows in all, more of them would leave lanes without work, of which long columns need fewer
      * (f16, 2,000,000x10 over axis 0: sum of single halves 0.48, of four 0.81; 312,000x64: var of eight 0.55, of four
      * 0.67). One column's number of rows is no more than that: its kernel serves any. */
     if (last <= 0 && f->cols > 1)
         while (rows > 1 && rows * (f->cut ? 2 : 8) > problem->rows) rows /= 2;
-    if (f->cut && (f->again || s->online >= 0) && last <= 0 && problem->rows <= 64 && rows > 4) rows = 4;
+    if (f->cut && (f->again || s->passes.online >= 0) && last <= 0 && problem->rows <= 64 && rows > 4) rows = 4;
     if (together > rows) together = rows;
     if (last < 0) together = rows = 1;
     if (rows > 4 * together) rows = 4 * together;
     if (together == 1 && !pins->vector_width) rows = 1; /* runs of single rows gain nothing */
     if (f->cols == 1 && rows == together && rows > 1 && rows < 16 && !pins->vector_width) rows *= 2; /* two accesses */
     s->vector_width = rows;
-    s->run_rows = together;
-    s->masked = together > 1 && last <= 0 && (f->cols == 1 || problem->rows % together);
+    s->column.run_rows = together;
+    if (together > 1 && last <= 0 && (f->cols == 1 || problem->rows % together)) s->edges = KILN__EDGES_MASKED;
 }
 
 /* So many lanes for each rank; where rows are misaligned, up to so many: a block has all rows that lie side by side, if
  * it can, else as many as the others, and a lane more than they have vectors. */
 static void set_lanes(const kiln__problem *problem, int lanes, int ranks, kiln__schedule *s) {
-    if (s->misaligned) {
+    if (s->edges == KILN__EDGES_MISALIGNED) {
         const int warps = ranks < 32 ? 32 / ranks : 1; /* lanes that make whole warps */
         const int64_t vectors = kiln__divide_up(problem->outer[problem->outer_rank - 1], s->vector_width);
         const int most = (lanes < 2 ? 2 : lanes + warps - 1) / warps * warps;
@@ -298,15 +301,17 @@ static void set_lanes(const kiln__problem *problem, int lanes, int ranks, kiln__
         lanes = (int)(kiln__divide_up(kiln__divide_up(vectors, blocks) + 1, step) * step);
         if (lanes > most) lanes = most;
     }
-    s->threads = lanes * ranks;
-    s->rows_per_block = (lanes - s->misaligned) * s->vector_width;
+    s->team.threads = lanes * ranks;
+    s->team.rows_per_block = (lanes - (s->edges == KILN__EDGES_MISALIGNED)) * s->vector_width;
 }
-static int lanes_of(const kiln__schedule *s) { return s->rows_per_block / s->vector_width + s->misaligned; }
+static int lanes_of(const kiln__schedule *s) {
+    return s->team.rows_per_block / s->vector_width + (s->edges == KILN__EDGES_MISALIGNED);
+}
 
 /* Places in shared memory for each row's value: of every warp, or of every rank where their rows differ. */
 static int slots_of(const kiln__schedule *s) {
     int lanes = lanes_of(s);
-    return s->threads / (lanes < 32 && !s->misaligned ? 32 : lanes);
+    return s->team.threads / (lanes < 32 && s->edges != KILN__EDGES_MISALIGNED ? 32 : lanes);
 }
 
 /* The vectors at both ends of a block's rows are read by its neighbours, too, and stored row by row: 250 bytes where
@@ -315,49 +320,53 @@ static int slots_of(const kiln__schedule *s) {
 static int lanes_of_misaligned(const facts *f, const kiln__problem *problem, const kiln__device *device, int lanes,
                                const kiln__schedule *s) {
     const int64_t vectors = kiln__divide_up(problem->outer[problem->outer_rank - 1], s->vector_width);
-    if (s->staging == KILN__STAGING_SHARED) lanes = 16;
-    const int64_t threads = kiln__times(vectors + 1, s->threads_per_row);
+    if (s->staging.kind == KILN__STAGING_SHARED) lanes = 16;
+    const int64_t threads = kiln__times(vectors + 1, s->team.threads_per_row);
     if (vectors + 1 <= 2 * lanes && threads <= 1024 && threads * s->vector_width * f->slot_bytes <= 40000)
         lanes = (int)vectors + 1;
     /* One kernel serves any number of runs, so that only of a single run its rows count. */
-    if (s->blocks_per_row > 1 || f->cols >= SPLIT_COLUMNS || problem->outer_rank > 1) return lanes;
+    if (s->team.blocks_per_row > 1 || f->cols >= SPLIT_COLUMNS || problem->outer_rank > 1) return lanes;
     while (lanes > 4 && problem->rows / ((lanes - 1) * s->vector_width) < device->sm_count / 4) lanes /= 2;
     return lanes;
 }
 
 /* The values that threads of so many lanes put into shared memory: where they have the same rows a warp's are one. */
 static int places_of(int lanes, int ranks, const kiln__schedule *s) {
-    const int alike = lanes < 32 && !s->misaligned ? 32 / lanes : 1;
+    const int alike = lanes < 32 && s->edges != KILN__EDGES_MISALIGNED ? 32 / lanes : 1;
     return lanes * ranks / (alike < ranks ? alike : ranks) * s->vector_width;
 }
 
 /* Neighbouring threads: blocks of 256 threads, more where that would make a warp read less than 128 bytes in a row. */
 static void choose_lanes(const facts *f, const kiln__problem *problem, const kiln__device *device,
                          const kiln__pins *pins, int piece, kiln__schedule *s) {
-    int ranks = s->threads_per_row, lanes = ranks < 256 ? 256 / ranks : 1;
-    int bytes = s->run_rows * (f->narrowest ? f->narrowest : 1), least = s->staging == KILN__STAGING_SHARED ? 64 : 128;
-    if ((ranks >= 64 || s->run_rows == 1 || (f->again && f->narrowest >= 4)) && s->staging == KILN__STAGING_NONE)
+    int ranks = s->team.threads_per_row, lanes = ranks < 256 ? 256 / ranks : 1;
+    int bytes = s->column.run_rows * (f->narrowest ? f->narrowest : 1),
+        least = s->staging.kind == KILN__STAGING_SHARED ? 64 : 128;
+    if ((ranks >= 64 || s->column.run_rows == 1 || (f->again && f->narrowest >= 4)) &&
+        s->staging.kind == KILN__STAGING_NONE)
         least = 256;
     if (piece) least = piece;
     while (lanes * bytes < least && lanes * ranks < (least == 256 ? 1024 : 512)) lanes *= 2;
-    while (s->transpose_width && lanes * bytes > 128 && lanes * ranks > 64)
+    while (s->column.transpose_width && lanes * bytes > 128 && lanes * ranks > 64)
         lanes /= 2; /* a warp has more of each row's columns */
-    if (s->misaligned) lanes = lanes_of_misaligned(f, problem, device, lanes, s);
+    if (s->edges == KILN__EDGES_MISALIGNED) lanes = lanes_of_misaligned(f, problem, device, lanes, s);
     /* As many rows as lie side by side, where that leaves enough threads (sums of f16 16x65536x64 over axis 1: 0.901,
      * 0.864). */
-    const bool enough = ranks >= 32 && s->blocks_per_row == 1 && s->staging == KILN__STAGING_NONE;
+    const bool enough = ranks >= 32 && s->team.blocks_per_row == 1 && s->staging.kind == KILN__STAGING_NONE;
     const bool one = problem->outer_rank <= 1;
     const int64_t run = one ? problem->rows : problem->outer[problem->outer_rank - 1];
-    if ((one || enough) && f->cols > 1 && !s->misaligned)
+    if ((one || enough) && f->cols > 1 && s->edges != KILN__EDGES_MISALIGNED)
         while (lanes > 1 && (lanes / 2) * s->vector_width >= run && (lanes / 2) * ranks >= 32) lanes /= 2;
     if (pins->rows_per_block >= s->vector_width) lanes = power_of_two_in(pins->rows_per_block / s->vector_width);
-    const int state_bytes = s->misaligned ? f->slot_bytes : f->state_bytes;
+    const int state_bytes = s->edges == KILN__EDGES_MISALIGNED ? f->slot_bytes : f->state_bytes;
     while (lanes > 1 && (lanes * ranks > 1024 || places_of(lanes, ranks, s) * state_bytes > 40000)) lanes /= 2;
     while (lanes * ranks < 32) lanes *= 2;
-    s->threads = lanes * ranks;
-    if (s->staging == KILN__STAGING_SHARED) { /* as many blocks as can overlap, rather than long runs of rows */
-        int64_t third = device->shared_per_sm / 3 - 8192, vector = kiln__times(s->steps, s->threads * f->staged_bytes);
-        while (s->vector_width > s->run_rows && kiln__times(vector, s->vector_width) > third) s->vector_width /= 2;
+    s->team.threads = lanes * ranks;
+    if (s->staging.kind == KILN__STAGING_SHARED) { /* as many blocks as can overlap, rather than long runs of rows */
+        int64_t third = device->shared_per_sm / 3 - 8192,
+                vector = kiln__times(s->steps, s->team.threads * f->staged_bytes);
+        while (s->vector_width > s->column.run_rows && kiln__times(vector, s->vector_width) > third)
+            s->vector_width /= 2;
     }
     set_lanes(problem, lanes, ranks, s);
 }
@@ -367,10 +376,10 @@ static void choose_staging(const facts *f, const kiln__pins *pins, bool fits_sha
     /* Shared memory leaves registers for more blocks (softmax over 128 rows of 524,288 halves: 0.962 and 0.942). */
     const int most = f->again && fits_shared && f->cols > 64 ? 64 : 256;
     bool registers = s->steps <= (bytes || !f->again ? 8 : 16) && s->steps * bytes <= most;
-    s->staging = pins->staging >= 0               ? (kiln__staging)pins->staging
-                 : registers                      ? KILN__STAGING_REGISTERS
-                 : fits_shared && f->staged_bytes ? KILN__STAGING_SHARED
-                                                  : KILN__STAGING_NONE;
+    s->staging.kind = pins->staging >= 0               ? (kiln__staging_kind)pins->staging
+                      : registers                      ? KILN__STAGING_REGISTERS
+                      : fits_shared && f->staged_bytes ? KILN__STAGING_SHARED
+                                                       : KILN__STAGING_NONE;
 }
 
 /* Whether rows are worked on in a tile of all that lie side by side. A single run of them has more than one block
@@ -386,17 +395,17 @@ static bool takes_tile(const facts *f, const kiln__problem *problem, const kiln_
 /* As many columns as make 16 bytes of halves, fewer where threads would have more than 1.6 times as many steps. */
 static void choose_transpose_width(const facts *f, kiln__schedule *s) {
     if (!f->transposed) return;
-    for (s->transpose_width = 8; s->transpose_width > 1; s->transpose_width /= 2)
-        if (kiln__times(kiln__divide_up(s->steps, s->transpose_width), 5 * s->transpose_width) <=
+    for (s->column.transpose_width = 8; s->column.transpose_width > 1; s->column.transpose_width /= 2)
+        if (kiln__times(kiln__divide_up(s->steps, s->column.transpose_width), 5 * s->column.transpose_width) <=
             kiln__times(s->steps, 8))
             break;
-    s->steps = kiln__divide_up(s->steps, s->transpose_width) * s->transpose_width;
-    if (s->transpose_width == 1) s->transpose_width = 0;
+    s->steps = kiln__divide_up(s->steps, s->column.transpose_width) * s->column.transpose_width;
+    if (s->column.transpose_width == 1) s->column.transpose_width = 0;
 }
 
 /* Phases reduced together carry a count of elements, too. */
 static void join(int phase, facts *f, kiln__schedule *s) {
-    s->online = phase;
+    s->passes.online = phase;
     f->state_bytes += f->count_bytes;
     f->slot_bytes += f->count_bytes;
 }
@@ -422,19 +431,19 @@ kiln_status kiln__schedule_outer(const kiln__ir *ir, const kiln__problem *proble
     f.cut = f.cols >= SPLIT_COLUMNS && !fits_shared;
     /* What is cut is read once, if that is possible (var of f16 over 65,536 rows of 1,024: 0.917, twice 0.411; what
      * fits is as fast: over 1,000 0.716 and 0.855, of f32 0.886 and 0.935). */
-    const int joint = !f.cut || s->ordered || pins->online < 0 ? -1 : kiln__online_phase(ir);
+    const int joint = !f.cut || s->passes.ordered || pins->online < 0 ? -1 : kiln__online_phase(ir);
     if (joint >= 0 && ir->phase_count == 2 && !problem->columns_out) join(joint, &f, s);
-    f.again = f.again && s->online < 0;
-    s->group = KILN__GROUP_COLUMNS;
-    s->threads_per_row = pins->threads ? pins->threads : clusters ? how.ranks : choose_ranks(&f, fits_shared);
-    s->steps = kiln__divide_up(f.cols, s->threads_per_row * cluster);
-    s->blocks_per_row = cluster;
+    f.again = f.again && s->passes.online < 0;
+    s->team.group = KILN__GROUP_COLUMNS;
+    s->team.threads_per_row = pins->threads ? pins->threads : clusters ? how.ranks : choose_ranks(&f, fits_shared);
+    s->steps = kiln__divide_up(f.cols, s->team.threads_per_row * cluster);
+    s->team.blocks_per_row = cluster;
     kiln__schedule tile = *s;
     choose_transpose_width(&f, s);
     if (takes_tile(&f, problem, device, pins, asked, fits_shared, &tile)) {
-        const int tries = tile.min_blocks_per_sm > 1 ? 2 : 1; /* the second with as many registers as it takes */
+        const int tries = tile.team.min_blocks_per_sm > 1 ? 2 : 1; /* the second with as many registers as it takes */
         if (attempt < tries) {
-            if (attempt > 0) tile.min_blocks_per_sm = 1;
+            if (attempt > 0) tile.team.min_blocks_per_sm = 1;
             *s = tile;
             return KILN_OK;
         }
@@ -446,58 +455,68 @@ kiln_status kiln__schedule_outer(const kiln__ir *ir, const kiln__problem *proble
                           "and columns are one array, and runs of them that fit a block");
     choose_rows(&f, problem, pins, s);
     for (; attempt > 0 && s->vector_width > 1; attempt--) s->vector_width /= 2;
-    if (s->run_rows > s->vector_width) s->run_rows = s->vector_width;
-    if (s->vector_width == 1) s->misaligned = false;
+    if (s->column.run_rows > s->vector_width) s->column.run_rows = s->vector_width;
+    if (s->vector_width == 1 && s->edges == KILN__EDGES_MISALIGNED) s->edges = KILN__EDGES_ALIGNED;
     /* Given up last, because that changes a row's bits. */
     if (attempt > 0 && clusters) return kiln__schedule_outer(ir, problem, device, &alone, attempt - 1, s);
     if (attempt > 0) return kiln__fail(KILN_E_UNSUPPORTED, "this layout has one schedule");
     choose_staging(&f, pins, fits_shared, s);
-    if (clusters && f.again) s->staging = KILN__STAGING_SHARED;
-    if (clusters && !f.again) s->staging = s->steps <= 12 ? KILN__STAGING_REGISTERS : KILN__STAGING_NONE;
-    if (joint >= 0 && f.again && s->staging == KILN__STAGING_NONE) join(joint, &f, s);
+    if (clusters && f.again) s->staging.kind = KILN__STAGING_SHARED;
+    if (clusters && !f.again) s->staging.kind = s->steps <= 12 ? KILN__STAGING_REGISTERS : KILN__STAGING_NONE;
+    if (joint >= 0 && f.again && s->staging.kind == KILN__STAGING_NONE) join(joint, &f, s);
     choose_lanes(&f, problem, device, pins, how.piece, s);
-    const int64_t each = s->misaligned ? f.slot_bytes : exchanged;
-    while (clusters && s->threads > 32 && lanes_of(s) > 1 + s->misaligned &&
-           ((f.again && s->steps * s->threads * f.staged_bytes * s->vector_width > room) ||
-            s->rows_per_block * (slots_of(s) + cluster) * each > STATIC_BYTES))
+    const int64_t each = s->edges == KILN__EDGES_MISALIGNED ? f.slot_bytes : exchanged;
+    while (clusters && s->team.threads > 32 && lanes_of(s) > 1 + (s->edges == KILN__EDGES_MISALIGNED) &&
+           ((f.again && s->steps * s->team.threads * f.staged_bytes * s->vector_width > room) ||
+            s->team.rows_per_block * (slots_of(s) + cluster) * each > STATIC_BYTES))
         set_lanes(problem, lanes_of(s) / 2, how.ranks, s);
     const int64_t bytes = f.staged_bytes * s->vector_width;
-    const int64_t slab = kiln__times(s->steps, s->threads * (bytes ? bytes : KILN__LEAST_STEP_BYTES));
-    if (s->staging == KILN__STAGING_SHARED && slab > room && pins->staging < 0) s->staging = KILN__STAGING_NONE;
-    if (s->staging == KILN__STAGING_SHARED)
-        s->shared_bytes = bytes ? (int)slab : 0, s->staged_steps = s->steps, s->online = -1;
-    s->threads_per_row *= cluster;
-    s->rank_groups = cluster;
+    const int64_t slab = kiln__times(s->steps, s->team.threads * (bytes ? bytes : KILN__LEAST_STEP_BYTES));
+    if (s->staging.kind == KILN__STAGING_SHARED && slab > room && pins->staging < 0)
+        s->staging.kind = KILN__STAGING_NONE;
+    if (s->staging.kind == KILN__STAGING_SHARED)
+        s->staging.bytes = bytes ? (int)slab : 0, s->staging.steps = s->steps, s->passes.online = -1;
+    s->team.threads_per_row *= cluster;
+    s->column.rank_groups = cluster;
     /* From columns and types alone, like the bits of a row. More chunks would only lengthen the partial results. */
-    const bool several = s->online < 0 && f.side_bytes > f.side_narrowest && f.state_bytes <= 8;
-    const int64_t fine = FINE_CHUNK_COLUMNS * (s->online >= 0 ? 2 : 1) / (several ? 2 : 1);
+    const bool several = s->passes.online < 0 && f.side_bytes > f.side_narrowest && f.state_bytes <= 8;
+    const int64_t fine = FINE_CHUNK_COLUMNS * (s->passes.online >= 0 ? 2 : 1) / (several ? 2 : 1);
     const int64_t chunk = f.again ? chunk_again(f.cols) : fine;
     kiln__schedule_split(ir, pins, f.cut ? kiln__divide_up(f.cols, chunk) : 1,
                          f.again                                                          ? MOST_CHUNKS_AGAIN
                          : f.side_narrowest >= 4 && f.cols >= 4 * fine * MOST_FINE_CHUNKS ? MOST_LONG_CHUNKS
                                                                                           : MOST_FINE_CHUNKS,
                          s);
-    if (s->transpose_width) { /* whole lines */
-        s->steps = kiln__divide_up(s->steps, s->transpose_width) * s->transpose_width;
-        if (s->splits > 1) s->splits = (int)kiln__divide_up(f.cols, s->steps * s->threads_per_row);
+    if (s->column.transpose_width) { /* whole lines */
+        s->steps = kiln__divide_up(s->steps, s->column.transpose_width) * s->column.transpose_width;
+        if (s->split.chunks > 1) s->split.chunks = (int)kiln__divide_up(f.cols, s->steps * s->team.threads_per_row);
     }
     /* Four vectors leave registers for as many threads as there can be, if the compiler is asked for it. */
-    if (s->splits > 1 && s->threads >= 512 && s->steps <= 4 && !f.again && f.side_bytes == f.side_narrowest &&
-        f.state_bytes <= 8 && s->vector_width * f.state_bytes <= 32 && device->threads_per_sm >= 2048)
-        s->min_blocks_per_sm = 2048 / s->threads;
+    if (s->split.chunks > 1 && s->team.threads >= 512 && s->steps <= 4 && !f.again &&
+        f.side_bytes == f.side_narrowest && f.state_bytes <= 8 && s->vector_width * f.state_bytes <= 32 &&
+        device->threads_per_sm >= 2048)
+        s->team.min_blocks_per_sm = 2048 / s->team.threads;
     /* Vectors that are misaligned take registers for where they lie, too (sums of f16 over 640 rows of 100,003: 0.826,
      * eight 0.785). What is corrected batch by batch has them from the types alone, like the bits of a row. */
-    const bool crowded = s->online < 0 ? bytes > 16 || s->misaligned : f.side_bytes > f.side_narrowest;
+    const bool crowded =
+        s->passes.online < 0 ? bytes > 16 || s->edges == KILN__EDGES_MISALIGNED : f.side_bytes > f.side_narrowest;
     kiln__schedule_batch(pins, crowded ? 4 : 8, s);
-    if (s->transpose_width) s->batch = (int)kiln__divide_up(s->batch, s->transpose_width) * s->transpose_width;
+    if (s->column.transpose_width)
+        s->batch = (int)kiln__divide_up(s->batch, s->column.transpose_width) * s->column.transpose_width;
     for (int o = 0; o < problem->input_count + problem->output_count; o++) {
         int widest = 16 / (int)kiln_type_size(problem->operands[o].type);
         const kiln__operand *operand = &problem->operands[o];
-        const bool misaligned = s->misaligned && (operand->output ? operand->per_element : s->staged[o]);
-        int together = misaligned ? s->vector_width : s->misaligned ? 0 : rows_together(problem, operand, s->run_rows);
-        s->access[o] = together < widest ? together : widest;
-        s->transposed[o] = s->transpose_width && along_columns(problem, operand, s->transpose_width) > 1;
-        if (s->transposed[o]) s->access[o] = along_columns(problem, operand, s->transpose_width);
+        const bool misaligned =
+            s->edges == KILN__EDGES_MISALIGNED && (operand->output ? operand->per_element : s->tensors[o].staged);
+        int together = misaligned                           ? s->vector_width
+                       : s->edges == KILN__EDGES_MISALIGNED ? 0
+                                                            : rows_together(problem, operand, s->column.run_rows);
+        s->tensors[o].width = together < widest ? together : widest;
+        s->tensors[o].kind = s->tensors[o].width ? KILN__ACCESS_VECTOR : KILN__ACCESS_ELEMENT;
+        if (s->column.transpose_width && along_columns(problem, operand, s->column.transpose_width) > 1) {
+            s->tensors[o].kind = KILN__ACCESS_TRANSPOSED;
+            s->tensors[o].width = along_columns(problem, operand, s->column.transpose_width);
+        }
     }
     s->reason = f.cols == 1
                     ? "rows of one column lie side by side: each thread works on a vector of them"
@@ -505,15 +524,15 @@ kiln_status kiln__schedule_outer(const kiln__ir *ir, const kiln__problem *proble
                       "of a block share the columns";
     /* What the reductions exchange: a slot for every warp's rows, and for those of each block. */
     const int slots = slots_of(s) + cluster;
-    if (cluster > 1 && (!kiln__cluster_fits(cluster, device) || (s->staging == KILN__STAGING_NONE && f.again) ||
-                        s->rows_per_block * slots * each > STATIC_BYTES))
+    if (cluster > 1 && (!kiln__cluster_fits(cluster, device) || (s->staging.kind == KILN__STAGING_NONE && f.again) ||
+                        s->team.rows_per_block * slots * each > STATIC_BYTES))
         return kiln__fail(KILN_E_UNSUPPORTED,
                           "rows that lie side by side have no pinned schedule in clusters of %d: "
                           "expected registers or shared, and blocks of fewer rows",
                           cluster);
-    if (pins->group >= 0 || !kiln__is_power_of_two(s->threads_per_row) || s->threads > 1024 ||
-        (s->staging == KILN__STAGING_REGISTERS && s->steps > KILN__MOST_REGISTER_ELEMENTS / s->vector_width) ||
-        (s->staging == KILN__STAGING_SHARED && slab > room))
+    if (pins->group >= 0 || !kiln__is_power_of_two(s->team.threads_per_row) || s->team.threads > 1024 ||
+        (s->staging.kind == KILN__STAGING_REGISTERS && s->steps > KILN__MOST_REGISTER_ELEMENTS / s->vector_width) ||
+        (s->staging.kind == KILN__STAGING_SHARED && slab > room))
         return kiln__fail(KILN_E_UNSUPPORTED, "the pinned schedule is none for rows that lie side by side: expected "
                                               "threads 1 to 1024, and registers (up to 256 elements a thread), shared "
                                               "(where a block's rows fit) or stream");

@@ -38,7 +38,7 @@ typedef struct tile_facts {
 
 /* Whether an operand is in the tile. */
 static bool is_in_tile(const kiln__problem *problem, const kiln__schedule *s, int o) {
-    return o < problem->input_count ? s->staged[o] : problem->operands[o].per_element;
+    return o < problem->input_count ? s->tensors[o].staged : problem->operands[o].per_element;
 }
 
 /* Places for `elements` of every tensor of the tile, and 16 bytes for where they begin; an output takes that of an
@@ -53,14 +53,14 @@ static int64_t place(const kiln__problem *problem, int64_t elements, kiln__sched
         if (!is_in_tile(problem, s, o)) continue;
         for (int i = 0; operand->output && i < problem->input_count && of < 0; i++) {
             const kiln__operand *input = &problem->operands[i];
-            bool alike = s->staged[i] && !taken[i] && (int)kiln_type_size(input->type) == size &&
+            bool alike = s->tensors[i].staged && !taken[i] && (int)kiln_type_size(input->type) == size &&
                          operand->alignment * size >= 16 && input->alignment * size >= 16;
             for (int d = 0; d < problem->outer_rank; d++)
                 alike = alike && (operand->outer_strides[d] - input->outer_strides[d]) * size % 16 == 0;
             if (alike) of = i;
         }
         if (of >= 0) taken[of] = true;
-        s->tile_offset[o] = of >= 0 ? s->tile_offset[of] : (int)bytes;
+        s->tensors[o].offset = of >= 0 ? s->tensors[of].offset : (int)bytes;
         if (of < 0) bytes += kiln__divide_up(kiln__times(elements, size) + 16, 128) * 128;
         if (bytes > INT32_MAX / 2) return INT32_MAX / 2;
     }
@@ -91,11 +91,11 @@ static bool work_out(const kiln__problem *problem, const kiln__device *device, c
     const int most = elements < 32 ? elements : 32;         /* of them in a row */
     int fewest = INT32_MAX;
     if (rows > MOST_ROWS) return false;
-    s->tile_rows = (int)rows;
-    s->shared_bytes = (int)place(problem, kiln__times(rows, problem->cols), s);
+    s->column.tile_rows = (int)rows;
+    s->staging.bytes = (int)place(problem, kiln__times(rows, problem->cols), s);
     /* Neighbouring ranks rather than several rows: their values are combined without an exchange. */
-    for (int parts = s->threads_per_row / s->rank_groups; parts > 0 && fewest > FEW_CONFLICTS; parts /= 2) {
-        const int sharing = s->threads_per_row / parts, warps = sharing < 32 ? 32 / sharing : 1;
+    for (int parts = s->team.threads_per_row / s->column.rank_groups; parts > 0 && fewest > FEW_CONFLICTS; parts /= 2) {
+        const int sharing = s->team.threads_per_row / parts, warps = sharing < 32 ? 32 / sharing : 1;
         if (parts > 1 && parts * s->steps > most && rows * sharing * 2 <= 1024) continue; /* half as many will do */
         int64_t lanes, unit = warps; /* lanes that make whole warps, and whole runs */
         while (kept < 32 && runs > 1 && !f->loose && unit % kept) unit += warps;
@@ -109,14 +109,14 @@ static bool work_out(const kiln__problem *problem, const kiln__device *device, c
         const int64_t slots = sharing > 1 ? lanes * vector * sharing * f->exchanged : 0;
         if (lanes * sharing > 1024 || slots > MOST_SLOTS) continue;
         if (parts > 1 && parts * vector * f->exchanged > MOST_CARRIED) continue;
-        if (s->shared_bytes + slots + 1024 > device->shared_per_sm / 2) continue;
+        if (s->staging.bytes + slots + 1024 > device->shared_per_sm / 2) continue;
         const int conflicts = conflicts_of(problem, kept, lanes, sharing, parts, f->widest);
         if (conflicts >= fewest) continue;
         fewest = conflicts;
-        s->ranks_per_thread = parts;
+        s->column.ranks_per_thread = parts;
         s->vector_width = vector;
-        s->threads = (int)(lanes * sharing);
-        s->rows_per_block = (int)(lanes * vector);
+        s->team.threads = (int)(lanes * sharing);
+        s->team.rows_per_block = (int)(lanes * vector);
     }
     return fewest < INT32_MAX;
 }
@@ -126,7 +126,7 @@ static bool suits(const kiln__problem *problem, const kiln__device *device, cons
                   kiln__schedule *s) {
     kiln__schedule more = *s;
     if (!work_out(problem, device, f, runs, &more)) return false;
-    if (runs > 1 && (more.shared_bytes > GOOD_BYTES || more.threads > GOOD_THREADS)) return false;
+    if (runs > 1 && (more.staging.bytes > GOOD_BYTES || more.team.threads > GOOD_THREADS)) return false;
     *s = more;
     return true;
 }
@@ -146,10 +146,10 @@ static bool find_runs(const kiln__problem *problem, const kiln__device *device, 
  * at most, 16 of 8.6, 24 of 8.9 and of the small ones since (CUDA programming guide, compute capabilities). */
 static int min_blocks_of(const kiln__device *device, const kiln__schedule *s) {
     const int arch = device->arch, small = arch == 86 || arch == 87 ? 16 : arch == 89 || arch >= 110 ? 24 : 32;
-    int blocks = (s->vector_width > 4 ? 1024 : 1536) / s->threads;
-    if (s->threads > 768 && s->threads <= 800) blocks = 2; /* of 32: their warps are allotted in fours */
+    int blocks = (s->vector_width > 4 ? 1024 : 1536) / s->team.threads;
+    if (s->team.threads > 768 && s->team.threads <= 800) blocks = 2; /* of 32: their warps are allotted in fours */
     if (blocks > small) blocks = small;
-    return blocks > device->threads_per_sm / s->threads ? device->threads_per_sm / s->threads : blocks;
+    return blocks > device->threads_per_sm / s->team.threads ? device->threads_per_sm / s->team.threads : blocks;
 }
 
 /* Where vectors of rows do as well: runs of them are multiples of a sector of memory. Of what is read once, vectors
@@ -164,7 +164,7 @@ bool kiln__tile_outer_choose(const kiln__problem *problem, const kiln__device *d
                              int64_t exchanged, kiln__schedule *s) {
     tile_facts f = {.again = again, .exchanged = exchanged};
     bool one_array = problem->outer_rank > 1;
-    if (problem->inner_rank != 1 || problem->outer_rank == 0 || s->ordered) return false;
+    if (problem->inner_rank != 1 || problem->outer_rank == 0 || s->passes.ordered) return false;
     if (problem->cols < 2 || problem->rows == 0) return false;
     for (int o = 0; o < problem->input_count + problem->output_count; o++) {
         const kiln__operand *operand = &problem->operands[o];
@@ -175,15 +175,16 @@ bool kiln__tile_outer_choose(const kiln__problem *problem, const kiln__device *d
         if (!operand->output && size > f.widest) f.widest = size;
     }
     if (!f.widest || (!asked && suits_vectors(problem, &f))) return false;
-    s->staging = KILN__STAGING_TILE;
-    s->rank_groups = s->blocks_per_row;
-    s->threads_per_row *= s->blocks_per_row;
-    s->run_rows = s->batch = s->blocks_per_row = 1;
-    s->steps = kiln__divide_up(problem->cols, s->threads_per_row);
+    s->strategy = KILN__COLUMN_TILE;
+    s->staging.kind = KILN__STAGING_TILE;
+    s->column.rank_groups = s->team.blocks_per_row;
+    s->team.threads_per_row *= s->team.blocks_per_row;
+    s->column.run_rows = s->batch = s->team.blocks_per_row = 1;
+    s->steps = kiln__divide_up(problem->cols, s->team.threads_per_row);
     if (!find_runs(problem, device, &f, one_array, s)) return false;
     f.loose = true; /* a block of few threads costs more than waiting for banks */
-    if (s->threads < LEAST_THREADS) find_runs(problem, device, &f, one_array, s);
-    s->min_blocks_per_sm = min_blocks_of(device, s);
+    if (s->team.threads < LEAST_THREADS) find_runs(problem, device, &f, one_array, s);
+    s->team.min_blocks_per_sm = min_blocks_of(device, s);
     s->reason =
         "neighbouring rows lie side by side, few or unaligned: with their columns they are one flat array, copied in "
         "aligned pieces";

@@ -164,29 +164,33 @@ static int64_t weigh_row(const count *c, int64_t kept) {
 
 /* What is written out, with the schedule's inlining. */
 static int64_t weigh_bodies(count *c, const kiln__schedule *s) {
-    const bool outer = s->layout == KILN__LAYOUT_OUTER, inlined = s->inlining < KILN__INLINE_OUTLINED;
-    const bool all = s->layout == KILN__LAYOUT_FLAT || s->staging == KILN__STAGING_REGISTERS;
-    const int ends = s->peeled || (s->masked && s->layout == KILN__LAYOUT_INNER) ? 2 : 1;
-    const int again = inlined && (s->persistent || s->staging == KILN__STAGING_NONE) ? 2 : 1;
-    const int64_t elements = s->inlining == KILN__INLINE_NOTHING ? 1 : s->vector_width;
+    const bool outer = kiln__layout_of(s) == KILN__LAYOUT_OUTER, inlined = s->code.inlining < KILN__INLINE_OUTLINED;
+    const bool all = kiln__layout_of(s) == KILN__LAYOUT_FLAT || s->staging.kind == KILN__STAGING_REGISTERS;
+    const int ends =
+        s->edges == KILN__EDGES_PEELED || ((s->edges == KILN__EDGES_MASKED) && kiln__layout_of(s) == KILN__LAYOUT_INNER)
+            ? 2
+            : 1;
+    const int again = inlined && (kiln__row_of(s)->persistent || s->staging.kind == KILN__STAGING_NONE) ? 2 : 1;
+    const int64_t elements = s->code.inlining == KILN__INLINE_NOTHING ? 1 : s->vector_width;
     const int64_t steps = !inlined ? 1 : all || s->steps < 8 ? s->steps : 8;
     const int64_t copies = kiln__times(ends * again * elements, steps);
-    c->calls = s->inlining > KILN__INLINE_ALL;
-    const bool arrays = outer && s->inlining < KILN__INLINE_NOTHING;
+    c->calls = s->code.inlining > KILN__INLINE_ALL;
+    const bool arrays = outer && s->code.inlining < KILN__INLINE_NOTHING;
     int64_t sum = weigh_row(c, outer && !arrays ? KEPT : 0) * (arrays ? elements * NEIGHBOURS : 1);
-    if (inlined && s->persistent) sum *= 3;
+    if (inlined && kiln__row_of(s)->persistent) sum *= 3;
     for (uint32_t p = 0; p < c->ir->combine_count && c->calls; p++) sum += weigh_combine(c, &c->ir->combines[p]);
     for (uint32_t phase = 0; phase < c->ir->phase_count; phase++) sum += kiln__times(copies, weigh_phase(c, phase));
-    return sum + kiln__times(inlined && s->rows_in_flight ? kiln__times(copies, s->rows_per_block) : copies,
+    return sum + kiln__times(inlined && kiln__row_of(s)->rows_in_flight ? kiln__times(copies, s->team.rows_per_block)
+                                                                        : copies,
                              weigh_outputs(c));
 }
 
 /* Exchanges are the same, whatever is inlined. What threads carry of a phase is in registers all at once: finding
  * places for very many values takes the compiler longer with each. */
 static int64_t weigh_exchanges(const count *c, const kiln__schedule *s) {
-    const int64_t each = s->threads_per_row == 1 && s->splits == 1 ? 0
-                         : s->layout == KILN__LAYOUT_OUTER         ? COLUMN_EXCHANGES
-                                                                   : ROW_EXCHANGES;
+    const int64_t each = s->team.threads_per_row == 1 && s->split.chunks == 1 ? 0
+                         : kiln__layout_of(s) == KILN__LAYOUT_OUTER           ? COLUMN_EXCHANGES
+                                                                              : ROW_EXCHANGES;
     int64_t sum = 0;
     for (uint32_t phase = 0; phase < c->ir->phase_count; phase++) {
         int64_t values = 0;
@@ -239,19 +243,20 @@ kiln_status kiln__weigh(const kiln__ir *ir, const kiln__problem *problem, int64_
 kiln_status kiln__inlining_choose(const kiln__ir *ir, const kiln__problem *problem, kiln__schedule *s) {
     static const int most[] = {MOST_INLINED, MOST_UNROLLED, MOST_UNROLLED};
     count c;
-    kiln_status status = begin(ir, problem, s->keep_weight, &c);
+    kiln_status status = begin(ir, problem, s->passes.keep_weight, &c);
     int64_t bodies = status ? 0 : weigh_bodies(&c, s);
-    while (!status && s->inlining < KILN__INLINE_NOTHING && bodies > most[s->inlining]) {
-        s->inlining++;
+    while (!status && s->code.inlining < KILN__INLINE_NOTHING && bodies > most[s->code.inlining]) {
+        s->code.inlining++;
         bodies = weigh_bodies(&c, s);
     }
-    s->instructions = status ? 0 : bodies + weigh_exchanges(&c, s);
+    s->code.instructions = status ? 0 : bodies + weigh_exchanges(&c, s);
     end(&c);
     if (status) return status;
-    if (s->inlining >= KILN__INLINE_OUTLINED) s->keep_weight = 0; /* what is called has no registers to keep it in */
-    if (s->instructions <= KILN__MOST_INSTRUCTIONS) return KILN_OK;
+    if (s->code.inlining >= KILN__INLINE_OUTLINED)
+        s->passes.keep_weight = 0; /* what is called has no registers to keep it in */
+    if (s->code.instructions <= KILN__MOST_INSTRUCTIONS) return KILN_OK;
     return kiln__fail(KILN_E_LIMIT,
                       "the kernel would have some %" PRId64
                       " machine instructions, which take too long to compile: at most %d are allowed",
-                      s->instructions, KILN__MOST_INSTRUCTIONS);
+                      s->code.instructions, KILN__MOST_INSTRUCTIONS);
 }

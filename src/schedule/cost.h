@@ -20,8 +20,8 @@ kiln_status kiln__weigh(const kiln__ir *ir, const kiln__problem *problem, int64_
 /* Of one instruction of an element, inlined; narrow: as kiln__outputs_are_narrow tells. */
 int kiln__weigh_instruction(const kiln__ir *ir, const kiln__problem *problem, bool narrow, uint32_t inst);
 
-/* Sets schedule->inlining, from the one that it has on: the most that keeps the kernel small enough to be compiled in
- * a fraction of a second. KILN_E_LIMIT tells the estimate where nothing does. */
+/* Sets schedule->code.inlining, from the one that it has on: the most that keeps the kernel small enough to be compiled
+ * in a fraction of a second. KILN_E_LIMIT tells the estimate where nothing does. */
 kiln_status kiln__inlining_choose(const kiln__ir *ir, const kiln__problem *problem, kiln__schedule *schedule);
 
 #endif

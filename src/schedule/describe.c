@@ -17,22 +17,25 @@ KILN_PRINTF(2, 3) static void add(kiln__schedule *s, const char *format, ...) {
 /* "block 256", "cluster 4, block 256": who works on a row. */
 static void add_group(kiln__schedule *s) {
     static const char *const groups[] = {"lanes", "block", "columns"};
-    if (s->group == KILN__GROUP_GRID || kiln__schedule_clusters(s))
-        add(s, "%s %d, block %d", s->group == KILN__GROUP_GRID ? "grid" : "cluster", s->blocks_per_row, s->threads);
-    else if (s->layout == KILN__LAYOUT_FLAT)
-        add(s, "threads %d", s->threads);
+    if (s->team.group == KILN__GROUP_GRID || kiln__schedule_clusters(s))
+        add(s, "%s %d, block %d", s->team.group == KILN__GROUP_GRID ? "grid" : "cluster", s->team.blocks_per_row,
+            s->team.threads);
+    else if (kiln__layout_of(s) == KILN__LAYOUT_FLAT)
+        add(s, "threads %d", s->team.threads);
     else
-        add(s, "%s %d", groups[s->group], s->threads_per_row);
+        add(s, "%s %d", groups[s->team.group], s->team.threads_per_row);
 }
 
 /* What is told with its number, where there is something to tell. */
 static void add_numbers(kiln__schedule *s) {
-    const int rows = s->tile_rows ? s->tile_rows : s->rows_per_block;
+    const int rows = kiln__column_of(s)->tile_rows ? kiln__column_of(s)->tile_rows : s->team.rows_per_block;
     if (rows > 1) add(s, ", %d rows per block", rows);
-    if (s->run_rows && !s->tile_rows && s->run_rows != s->vector_width) add(s, ", runs of %d", s->run_rows);
-    if (s->splits > 1) add(s, ", splits %d", s->splits);
-    if (s->transposes) add(s, ", transpose, %d side by side", s->threads_per_row);
-    if (s->transpose_width) add(s, ", transposed by %d", s->transpose_width);
+    if (kiln__column_of(s)->run_rows && !kiln__column_of(s)->tile_rows &&
+        kiln__column_of(s)->run_rows != s->vector_width)
+        add(s, ", runs of %d", kiln__column_of(s)->run_rows);
+    if (s->split.chunks > 1) add(s, ", splits %d", s->split.chunks);
+    if (s->strategy == KILN__TRANSPOSE) add(s, ", transpose, %d side by side", s->team.threads_per_row);
+    if (kiln__column_of(s)->transpose_width) add(s, ", transposed by %d", kiln__column_of(s)->transpose_width);
 }
 
 void kiln__schedule_describe(kiln__schedule *s) {
@@ -43,16 +46,21 @@ void kiln__schedule_describe(kiln__schedule *s) {
         bool is;
         const char *word;
     } words[] = {
-        {s->keep_weight > 0, "keeping"}, {s->prefetch, "prefetch"}, {s->persistent, "persistent"},
-        {s->online >= 0, "online"},      {s->masked, "masked"},     {s->peeled, "peeled"},
-        {s->misaligned, "misaligned"},   {s->ordered, "ordered"},
+        {s->passes.keep_weight > 0, "keeping"},
+        {kiln__row_of(s)->prefetch, "prefetch"},
+        {kiln__row_of(s)->persistent, "persistent"},
+        {s->passes.online >= 0, "online"},
+        {(s->edges == KILN__EDGES_MASKED), "masked"},
+        {(s->edges == KILN__EDGES_PEELED), "peeled"},
+        {(s->edges == KILN__EDGES_MISALIGNED), "misaligned"},
+        {s->passes.ordered, "ordered"},
     };
     s->text[0] = '\0';
     add_group(s);
-    add(s, ", %s, %s, vector %d x %lld", stagings[s->staging], layouts[s->layout], s->vector_width,
+    add(s, ", %s, %s, vector %d x %lld", stagings[s->staging.kind], layouts[kiln__layout_of(s)], s->vector_width,
         (long long)s->steps);
     add_numbers(s);
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (words[i].is) add(s, ", %s", words[i].word);
-    add(s, "%s", inlining[s->inlining]);
+    add(s, "%s", inlining[s->code.inlining]);
 }

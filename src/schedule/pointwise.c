@@ -30,7 +30,7 @@ static int transposed_dimension(const kiln__problem *problem, const kiln__operan
  * that overhangs (300 of f16: four 0.896, eight 0.797). */
 static void choose_transpose_tile(const kiln__ir *ir, const kiln__problem *problem, const kiln__pins *pins,
                                   int narrowest, int attempt, kiln__schedule *s) {
-    const int64_t down = problem->outer[s->transposed_dim], run = problem->outer[problem->outer_rank - 1];
+    const int64_t down = problem->outer[s->transpose.dim], run = problem->outer[problem->outer_rank - 1];
     int bytes = 0;
     for (int o = 0; o < problem->output_count; o++) {
         const kiln__operand *output = &problem->operands[problem->input_count + o];
@@ -39,7 +39,7 @@ static void choose_transpose_tile(const kiln__ir *ir, const kiln__problem *probl
     }
     while (run % s->vector_width) s->vector_width /= 2;
     for (int o = 0; o < problem->input_count; o++)
-        if (s->staged[o]) bytes += s->vector_width * (int)kiln_type_size(problem->operands[o].type);
+        if (s->tensors[o].staged) bytes += s->vector_width * (int)kiln_type_size(problem->operands[o].type);
     int steps = s->vector_width * narrowest < 16 ? 16 / narrowest : 16;
     while (steps > 4 && (steps * bytes > TRANSPOSE_BYTES || steps * s->vector_width * weigh(ir) > TRANSPOSE_WEIGHT))
         steps /= 2;
@@ -51,13 +51,13 @@ static void choose_transpose_tile(const kiln__ir *ir, const kiln__problem *probl
         steps = 16 / narrowest;
     s->steps = s->batch = kiln__power_of_two_from(down, pins->steps ? pins->steps : steps) >> attempt;
     if (!s->steps) return;
-    s->masked = down % s->steps != 0;
+    s->edges = down % s->steps ? KILN__EDGES_MASKED : KILN__EDGES_ALIGNED;
 }
 
 /* How many threads are side by side along a run; the others are behind them. Where runs begin anywhere in a sector,
  * long pieces of them have fewer of which only a part is stored (f16, 65536x100: 32 threads 0.984, eight 0.653). */
 static void choose_threads(const kiln__problem *problem, const kiln__pins *pins, kiln__schedule *s) {
-    const int64_t down = problem->outer[s->transposed_dim], run = problem->outer[problem->outer_rank - 1];
+    const int64_t down = problem->outer[s->transpose.dim], run = problem->outer[problem->outer_rank - 1];
     bool sectors = true;
     int stored = 16;
     for (int o = problem->input_count; o < problem->input_count + problem->output_count; o++) {
@@ -76,8 +76,8 @@ static void choose_threads(const kiln__problem *problem, const kiln__pins *pins,
     if (pins->threads) threads = pins->threads;
     while (side < threads && threads / side > behind) side *= 2;
     while (side > beside || threads % side) side /= 2;
-    s->threads = threads;
-    s->threads_per_row = side;
+    s->team.threads = threads;
+    s->team.threads_per_row = side;
 }
 
 /* A thread loads the vectors of a tile in the direction in which each input has them, and transposes those of the
@@ -93,8 +93,8 @@ static bool choose_transpose(const kiln__ir *ir, const kiln__problem *problem, c
         if (dim >= 0 && dim == across && size < narrowest) narrowest = size;
     }
     if (across < 0 || problem->outer[last] < 2 * s->vector_width) return false;
-    s->transposes = true;
-    s->transposed_dim = across;
+    s->strategy = KILN__TRANSPOSE;
+    s->transpose.dim = across;
     choose_transpose_tile(ir, problem, pins, narrowest, attempt < 30 ? attempt : 30, s);
     if (!s->steps) return false;
     if (problem->outer[last] / s->vector_width * kiln__divide_up(problem->outer[across], s->steps) < 32) return false;
@@ -102,12 +102,16 @@ static bool choose_transpose(const kiln__ir *ir, const kiln__problem *problem, c
     for (int o = 0; o < problem->input_count + problem->output_count; o++) {
         const kiln__operand *operand = &problem->operands[o];
         const int size = (int)kiln_type_size(operand->type), steps = (int)s->steps;
-        s->transposed[o] = !operand->output && operand->outer_strides[last] != 1 && operand->outer_strides[across] == 1;
-        s->access[o] = s->transposed[o] ? kiln__access_along(problem, operand, across, steps)
-                                        : kiln__access_along(problem, operand, last, s->vector_width);
+        const bool across_too = !operand->output && operand->outer_strides[last] != 1;
+        s->tensors[o].kind =
+            across_too && operand->outer_strides[across] == 1 ? KILN__ACCESS_TRANSPOSED : KILN__ACCESS_ELEMENT;
+        s->tensors[o].width = s->tensors[o].kind == KILN__ACCESS_TRANSPOSED
+                                  ? kiln__access_along(problem, operand, across, steps)
+                                  : kiln__access_along(problem, operand, last, s->vector_width);
         const int widest = 16 / size < steps ? 16 / size : steps;
-        s->shifted[o] = s->transposed[o] && s->access[o] < widest && operand->alignment >= widest && steps * size >= 4;
-        if (s->shifted[o]) s->access[o] = widest;
+        s->tensors[o].shifted = s->tensors[o].kind == KILN__ACCESS_TRANSPOSED && s->tensors[o].width < widest &&
+                                operand->alignment >= widest && steps * size >= 4;
+        if (s->tensors[o].shifted) s->tensors[o].width = widest;
     }
     s->reason =
         "elementwise, an input's neighbours lie in another dimension: each thread loads a tile, whole vectors in "
@@ -126,9 +130,9 @@ static bool has_runs(const kiln__problem *problem, const kiln__schedule *s) {
 
 kiln_status kiln__schedule_flat(const kiln__ir *ir, const kiln__problem *problem, const kiln__pins *pins, int bytes,
                                 int attempt, kiln__schedule *s) {
-    s->group = KILN__GROUP_BLOCK;
-    s->staging = KILN__STAGING_REGISTERS;
-    s->rows_per_block = 1;
+    s->team.group = KILN__GROUP_BLOCK;
+    s->staging.kind = KILN__STAGING_REGISTERS;
+    s->team.rows_per_block = 1;
     kiln__schedule tiles = *s;
     if (choose_transpose(ir, problem, pins, attempt, &tiles))
         *s = tiles;
@@ -138,13 +142,13 @@ kiln_status kiln__schedule_flat(const kiln__ir *ir, const kiln__problem *problem
         /* Small blocks end sooner, and one vector for a thread leaves more of them (f32 to f16 of 8,192 columns,
          * H200: 1.002, two vectors 0.974, 256 threads with two 0.978; 16,384 products of f16 0.956, 0.915 and 0.942);
          * pieces of a vector wait longer (masks of 250 halves: 0.871, two vectors 0.977). */
-        s->threads = s->threads_per_row = pins->threads ? pins->threads : 128;
+        s->team.threads = s->team.threads_per_row = pins->threads ? pins->threads : 128;
         const int steps = has_runs(problem, s) && bytes <= 32 && 2 * weigh(ir) * s->vector_width <= 128 ? 2 : 1;
         s->steps = s->batch = pins->steps ? pins->steps : steps;
         s->reason = steps > 1 ? "elementwise: each thread loads all its vectors, then computes, then stores"
                               : "elementwise: one vector for each thread, so that blocks are many and end soon";
     }
-    if (pins->group == KILN__GROUP_LANES || pins->staging > 0 || s->threads % 32 || s->threads > 1024 ||
+    if (pins->group == KILN__GROUP_LANES || pins->staging > 0 || s->team.threads % 32 || s->team.threads > 1024 ||
         s->steps * s->vector_width > KILN__MOST_REGISTER_ELEMENTS)
         return kiln__fail(KILN_E_UNSUPPORTED, "the pinned schedule is none for elementwise programs: expected threads "
                                               "N, a multiple of 32 up to 1024, and registers (up to 256 "

@@ -41,13 +41,13 @@ static int64_t place(const kiln__problem *problem, int64_t rows, kiln__schedule 
                 (int)kiln_type_size(problem->operands[i].type) == size)
                 shared = i;
         if (shared >= 0) taken[shared] = true;
-        s->tile_offset[o] = shared >= 0 ? s->tile_offset[shared] : (int)bytes;
+        s->tensors[o].offset = shared >= 0 ? s->tensors[shared].offset : (int)bytes;
         if (shared < 0) bytes += kiln__divide_up(elements * size, 128) * 128;
         if (bytes > MOST_TILE_BYTES) return bytes;
         int access = 16 / size;
         if (operand->alignment < access) access = operand->alignment;
         while (operand->follows_rows && rows * problem->cols % access) access /= 2;
-        s->tile_access[o] = kiln__is_contiguous(problem, operand) ? access : 0;
+        s->tensors[o].copy_width = kiln__is_contiguous(problem, operand) ? access : 0;
     }
     return bytes;
 }
@@ -56,8 +56,10 @@ static int64_t place(const kiln__problem *problem, int64_t rows, kiln__schedule 
  * have enough between them, and do not keep what all rows share (layer_norm of 1,023 columns of bf16: 0.937, by single
  * elements 0.923; of 127 columns, one lane, 0.963 and 0.986). */
 static bool is_in_pairs(const kiln__problem *problem, const kiln__schedule *s) {
-    if (problem->cols % 2 == 0 || s->ordered || problem->cols < LEAST_PAIRED_COLUMNS * s->threads_per_row) return false;
-    if (s->invariant_inputs && (s->threads_per_row < 32 || problem->cols <= MOST_HELD_COLUMNS * 32)) return false;
+    if (problem->cols % 2 == 0 || s->passes.ordered || problem->cols < LEAST_PAIRED_COLUMNS * s->team.threads_per_row)
+        return false;
+    if (s->row.invariant_inputs && (s->team.threads_per_row < 32 || problem->cols <= MOST_HELD_COLUMNS * 32))
+        return false;
     for (int o = 0; o < problem->input_count + problem->output_count; o++) {
         const kiln__operand *operand = &problem->operands[o];
         if (operand->per_element && (operand->follows_rows || operand->output) && kiln_type_size(operand->type) != 2)
@@ -74,32 +76,34 @@ bool kiln__tile_choose(const kiln__problem *problem, const kiln__device *device,
     vectors = cols / s->vector_width;
     int row = 0;
     while (table[row].max_vectors < (cols > 256 ? cols : vectors)) row++;
-    const bool sharing = s->invariant_inputs && s->vector_width == 1;
+    const bool sharing = s->row.invariant_inputs && s->vector_width == 1;
     int lanes = sharing ? table[row].sharing_lanes : table[row].lanes;
     /* Whole vectors of 16 bytes are free of bank conflicts where as many lanes read neighbours as divide the row; words
      * of 4 bytes suffer none (softmax of 127 columns of f32: two lanes 0.969, one 0.931). */
     if (lanes == 1 && vectors > 80 && full_vector <= 4) lanes = 2;
     while (s->vector_width == full_vector && lanes < 32 && vectors % (lanes * 2) == 0) lanes *= 2;
-    s->threads_per_row = pins->threads ? pins->threads : lanes;
-    s->masked = pins->vector_width != 1 && pins->rows_per_block % 2 == 0 && is_in_pairs(problem, s);
-    s->row_phase = s->masked;
+    s->team.threads_per_row = pins->threads ? pins->threads : lanes;
+    const bool pairs = pins->vector_width != 1 && pins->rows_per_block % 2 == 0 && is_in_pairs(problem, s);
+    s->edges = pairs ? KILN__EDGES_MASKED : KILN__EDGES_ALIGNED;
+    s->row.row_phase = pairs;
     rows = pins->rows_per_block ? pins->rows_per_block : sharing ? table[row].sharing_rows : table[row].rows;
     /* Twice as many rows as long as a tile is small, half as many as long as it is large. */
     bytes = place(problem, rows, s);
     while (!pins->rows_per_block && bytes < TILE_BYTES && rows < 4096) bytes = place(problem, rows *= 2, s);
     while (!pins->rows_per_block && bytes > GOOD_TILE_BYTES && rows > 8) bytes = place(problem, rows /= 2, s);
-    for (int o = 0; o < problem->input_count; o++) s->staged[o] = problem->operands[o].per_element;
-    s->group = KILN__GROUP_LANES;
-    s->staging = KILN__STAGING_TILE;
-    if (s->masked) s->vector_width = 2, vectors = (cols + 1) / 2;
-    s->steps = kiln__divide_up(vectors > 1 ? vectors : 1, s->threads_per_row);
+    for (int o = 0; o < problem->input_count; o++) s->tensors[o].staged = problem->operands[o].per_element;
+    s->team.group = KILN__GROUP_LANES;
+    s->strategy = KILN__ROW_TILE;
+    s->staging.kind = KILN__STAGING_TILE;
+    if (pairs) s->vector_width = 2, vectors = (cols + 1) / 2;
+    s->steps = kiln__divide_up(vectors > 1 ? vectors : 1, s->team.threads_per_row);
     s->batch = 1;
-    s->staged_steps = s->invariant_inputs && s->steps * s->vector_width <= MOST_HELD_COLUMNS ? s->steps : 0;
-    s->threads = (int)(rows * s->threads_per_row < 256 ? rows * s->threads_per_row : 256);
-    s->rows_per_block = (int)rows;
-    s->shared_bytes = (int)bytes;
+    s->staging.steps = s->row.invariant_inputs && s->steps * s->vector_width <= MOST_HELD_COLUMNS ? s->steps : 0;
+    s->team.threads = (int)(rows * s->team.threads_per_row < 256 ? rows * s->team.threads_per_row : 256);
+    s->team.rows_per_block = (int)rows;
+    s->staging.bytes = (int)bytes;
     s->reason = "rows begin anywhere: a tile of them is one flat array, copied in aligned pieces";
-    bool right = s->threads_per_row <= 32 && kiln__is_power_of_two(s->threads_per_row);
-    return right && s->threads >= 32 && s->threads <= 1024 && s->threads % 32 == 0 && bytes <= MOST_TILE_BYTES &&
-           bytes + 1024 <= device->shared_per_block;
+    bool right = s->team.threads_per_row <= 32 && kiln__is_power_of_two(s->team.threads_per_row);
+    return right && s->team.threads >= 32 && s->team.threads <= 1024 && s->team.threads % 32 == 0 &&
+           bytes <= MOST_TILE_BYTES && bytes + 1024 <= device->shared_per_block;
 }

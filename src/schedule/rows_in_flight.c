@@ -62,14 +62,15 @@ static const team unaligned_others[] = {{128, 0, 0, 0, 1},
 /* So many rows, in registers that let most blocks run: more rows make up for fewer blocks. */
 static bool fit(const kiln__ir *ir, const kiln__device *device, int rows, int registers, int bytes, kiln__schedule *s) {
     const int64_t each = kiln__schedule_exchanged(s, ir) + 16;
-    const int64_t exchanged = (s->threads / 32 + s->blocks_per_row + 1) * each * rows;
-    const int64_t held = s->steps * s->threads * bytes * rows;
+    const int64_t exchanged = (s->team.threads / 32 + s->team.blocks_per_row + 1) * each * rows;
+    const int64_t held = s->steps * s->team.threads * bytes * rows;
     if (held > device->shared_per_block - MOST_EXCHANGED || exchanged > MOST_EXCHANGED) return false;
-    s->rows_per_block = rows;
-    s->shared_bytes = (int)held;
-    s->min_blocks_per_sm = device->registers_per_sm / registers / s->threads;
-    while (s->min_blocks_per_sm > 1 && s->min_blocks_per_sm * (held + exchanged + 1024) > device->shared_per_sm)
-        s->min_blocks_per_sm--;
+    s->team.rows_per_block = rows;
+    s->staging.bytes = (int)held;
+    s->team.min_blocks_per_sm = device->registers_per_sm / registers / s->team.threads;
+    while (s->team.min_blocks_per_sm > 1 &&
+           s->team.min_blocks_per_sm * (held + exchanged + 1024) > device->shared_per_sm)
+        s->team.min_blocks_per_sm--;
     return true;
 }
 
@@ -83,45 +84,50 @@ static bool suits_unaligned(const kiln__operand *operand, int vector_width) {
 bool kiln__rows_in_flight_choose(const kiln__ir *ir, const kiln__problem *problem, const kiln__device *device,
                                  const kiln__pins *pins, int64_t load, int bytes, int attempt, kiln__schedule *s) {
     int shared = 0;
-    if (!s->invariant_inputs || !bytes || s->ordered || !ir->phase_count || !problem->columns_out) return false;
+    if (!s->row.invariant_inputs || !bytes || s->passes.ordered || !ir->phase_count || !problem->columns_out)
+        return false;
     if (pins->staging >= 0 || pins->persistent > 0 || pins->rows_per_block == 1) return false;
     if (pins->rows_per_block ? pins->group > KILN__GROUP_BLOCK : pins->group >= 0 || pins->threads || pins->cluster)
         return false;
     for (int o = 0; o < problem->input_count; o++) {
         const kiln__operand *operand = &problem->operands[o];
         if (!operand->per_element) return false; /* it would be read once more, when its place may be taken */
-        if (s->masked && !suits_unaligned(operand, s->vector_width)) return false;
+        if (s->edges == KILN__EDGES_MASKED && !suits_unaligned(operand, s->vector_width)) return false;
         if (!operand->follows_rows) shared += s->vector_width * (int)kiln_type_size(operand->type);
     }
-    if (s->masked && kiln__finds_columns(ir)) return false;
+    if (s->edges == KILN__EDGES_MASKED && kiln__finds_columns(ir)) return false;
     const bool norms = kiln__online_phase(ir) < 0 || kiln__online_squares(ir);
-    const int least = !norms                    ? OTHERS_FROM
-                      : s->vector_width < 8     ? NORMS_OF_SMALL_VECTORS_FROM
-                      : s->invariant_inputs > 1 ? NORMS_FROM
-                                                : NORMS_OF_ONE_FROM;
-    bool suits = load >= least && (!norms || s->invariant_inputs > 1 || load <= NORMS_OF_ONE_TO);
-    if (s->masked) suits = norms ? s->vector_width == 8 && bytes <= 16 : s->vector_width == 4 || s->vector_width == 8;
+    const int least = !norms                        ? OTHERS_FROM
+                      : s->vector_width < 8         ? NORMS_OF_SMALL_VECTORS_FROM
+                      : s->row.invariant_inputs > 1 ? NORMS_FROM
+                                                    : NORMS_OF_ONE_FROM;
+    bool suits = load >= least && (!norms || s->row.invariant_inputs > 1 || load <= NORMS_OF_ONE_TO);
+    if (s->edges == KILN__EDGES_MASKED)
+        suits = norms ? s->vector_width == 8 && bytes <= 16 : s->vector_width == 4 || s->vector_width == 8;
     if (!suits && !pins->rows_per_block) return false;
-    const team *of = !s->masked || pins->rows_per_block ? aligned
-                     : !norms                           ? unaligned_others
-                     : s->invariant_inputs > 1          ? unaligned
-                                                        : unaligned_of_one;
-    while (of->vectors && (load > of->vectors || s->invariant_inputs < of->sharing)) of++;
+    const team *of = s->edges != KILN__EDGES_MASKED || pins->rows_per_block ? aligned
+                     : !norms                                               ? unaligned_others
+                     : s->row.invariant_inputs > 1                          ? unaligned
+                                                                            : unaligned_of_one;
+    while (of->vectors && (load > of->vectors || s->row.invariant_inputs < of->sharing)) of++;
     int rows = pins->rows_per_block ? pins->rows_per_block : of->rows;
-    s->threads = pins->threads ? pins->threads : of->threads;
-    s->blocks_per_row = pins->cluster ? pins->cluster : pins->threads ? 1 : of->cluster;
-    if (s->threads < 32 || s->threads > 1024 || !kiln__is_power_of_two(s->threads) ||
-        !kiln__cluster_fits(s->blocks_per_row, device))
+    s->team.threads = pins->threads ? pins->threads : of->threads;
+    s->team.blocks_per_row = pins->cluster ? pins->cluster : pins->threads ? 1 : of->cluster;
+    if (s->team.threads < 32 || s->team.threads > 1024 || !kiln__is_power_of_two(s->team.threads) ||
+        !kiln__cluster_fits(s->team.blocks_per_row, device))
         return false;
-    s->group = s->blocks_per_row > 1 ? KILN__GROUP_CLUSTER : KILN__GROUP_BLOCK;
-    s->staging = KILN__STAGING_SHARED;
-    s->rows_in_flight = s->prefetch = true;
-    s->threads_per_row = s->threads * s->blocks_per_row;
-    s->staged_steps = s->steps = kiln__divide_up(problem->cols / s->vector_width - s->masked, s->threads_per_row);
-    s->row_spacing = s->masked ? s->vector_width : 1;
-    while (s->row_spacing > 1 && s->row_phase * (s->row_spacing / 2) % s->vector_width == 0) s->row_spacing /= 2;
-    if (s->masked && s->threads_per_row < 2 * s->vector_width) return false; /* a thread for each single element */
-    for (int o = 0; o < problem->input_count; o++) s->staged[o] = true;
+    s->team.group = s->team.blocks_per_row > 1 ? KILN__GROUP_CLUSTER : KILN__GROUP_BLOCK;
+    s->staging.kind = KILN__STAGING_SHARED;
+    s->row.rows_in_flight = s->row.prefetch = true;
+    s->team.threads_per_row = s->team.threads * s->team.blocks_per_row;
+    s->staging.steps = s->steps =
+        kiln__divide_up(problem->cols / s->vector_width - (s->edges == KILN__EDGES_MASKED), s->team.threads_per_row);
+    s->row.row_spacing = s->edges == KILN__EDGES_MASKED ? s->vector_width : 1;
+    while (s->row.row_spacing > 1 && s->row.row_phase * (s->row.row_spacing / 2) % s->vector_width == 0)
+        s->row.row_spacing /= 2;
+    if (s->edges == KILN__EDGES_MASKED && s->team.threads_per_row < 2 * s->vector_width)
+        return false; /* a thread for each single element */
+    for (int o = 0; o < problem->input_count; o++) s->tensors[o].staged = true;
     s->reason =
         "several rows in flight, which read what all rows share once (layer_norm of 8,192 columns, H200: 0.981, one by "
         "one 0.956)";
@@ -132,6 +138,7 @@ bool kiln__rows_in_flight_choose(const kiln__ir *ir, const kiln__problem *proble
     if (!fit(ir, device, rows, (registers < 64 ? 64 : registers) + (rows > 2 ? 16 * (rows - 2) : 0), bytes, s))
         return false;
     if (!pins->rows_per_block)
-        s->few_rows = kiln__device_typical(device->arch).sm_count * s->min_blocks_per_sm / s->blocks_per_row;
+        s->row.few_rows =
+            kiln__device_typical(device->arch).sm_count * s->team.min_blocks_per_sm / s->team.blocks_per_row;
     return true;
 }

@@ -22,7 +22,7 @@
 static void choose_vector(const kiln__problem *problem, const kiln__pins *pins, kiln__schedule *s) {
     s->vector_width = kiln__widest_vector(problem);
     while (pins->vector_width && s->vector_width > pins->vector_width) s->vector_width /= 2;
-    if (s->layout == KILN__LAYOUT_FLAT || problem->cols % s->vector_width == 0) return;
+    if (kiln__layout_of(s) == KILN__LAYOUT_FLAT || problem->cols % s->vector_width == 0) return;
     int64_t phase = -2; /* of all the tensors that a vector covers in one access */
     for (int o = 0; o < problem->input_count + problem->output_count; o++) {
         const kiln__operand *operand = &problem->operands[o];
@@ -30,9 +30,9 @@ static void choose_vector(const kiln__problem *problem, const kiln__pins *pins, 
         int64_t own = kiln__row_phase(problem, operand, s->vector_width);
         phase = phase == -2 || phase == own ? own : -1;
     }
-    s->masked = phase >= 0 && problem->cols >= 4 * s->vector_width && !s->ordered;
-    s->row_phase = s->masked ? (int)phase : 0;
-    while (!s->masked && problem->cols % s->vector_width) s->vector_width /= 2;
+    if (phase >= 0 && problem->cols >= 4 * s->vector_width && !s->passes.ordered) s->edges = KILN__EDGES_MASKED;
+    s->row.row_phase = s->edges == KILN__EDGES_MASKED ? (int)phase : 0;
+    while (s->edges != KILN__EDGES_MASKED && problem->cols % s->vector_width) s->vector_width /= 2;
 }
 
 /* Whether all rows share an input's elements. */
@@ -43,9 +43,9 @@ static int choose_staged(const kiln__problem *problem, kiln__schedule *s) {
     int bytes = 0;
     for (int o = 0; o < problem->input_count; o++) {
         const kiln__operand *operand = &problem->operands[o];
-        s->staged[o] = operand->per_element && operand->follows_rows;
-        s->invariant_inputs += problem->layout == KILN__LAYOUT_INNER && is_shared(operand);
-        if (s->staged[o]) bytes += s->vector_width * (int)kiln_type_size(operand->type);
+        s->tensors[o].staged = operand->per_element && operand->follows_rows;
+        if (problem->layout == KILN__LAYOUT_INNER) s->row.invariant_inputs += is_shared(operand);
+        if (s->tensors[o].staged) bytes += s->vector_width * (int)kiln_type_size(operand->type);
     }
     return bytes;
 }
@@ -58,15 +58,16 @@ static int choose_staged(const kiln__problem *problem, kiln__schedule *s) {
  * loads for a vector (layer_norm of 65,537 columns: 0.826, 0.881 without). */
 static void prefetch_invariants(const kiln__problem *problem, const kiln__device *device, const kiln__pins *pins,
                                 int bytes, bool norms, kiln__schedule *s) {
-    if (!s->invariant_inputs || (s->masked && s->invariant_inputs > 1)) return;
+    if (!s->row.invariant_inputs || ((s->edges == KILN__EDGES_MASKED) && s->row.invariant_inputs > 1)) return;
     for (int o = 0; o < problem->input_count; o++)
         if (is_shared(&problem->operands[o])) bytes += s->vector_width * (int)kiln_type_size(problem->operands[o].type);
-    s->prefetch = s->staging == KILN__STAGING_REGISTERS && !s->masked &&
-                  (pins->prefetch || (s->steps * bytes / 4 + 24) * s->threads * 3 <= device->registers_per_sm);
-    s->batched = s->staging == KILN__STAGING_SHARED && s->group == KILN__GROUP_CLUSTER &&
-                 (s->masked ? norms && s->threads <= 256 : norms || s->invariant_inputs == 1 || s->steps >= 16);
+    s->row.prefetch = s->staging.kind == KILN__STAGING_REGISTERS && s->edges != KILN__EDGES_MASKED &&
+                      (pins->prefetch || (s->steps * bytes / 4 + 24) * s->team.threads * 3 <= device->registers_per_sm);
+    s->row.batched = s->staging.kind == KILN__STAGING_SHARED && s->team.group == KILN__GROUP_CLUSTER &&
+                     ((s->edges == KILN__EDGES_MASKED) ? norms && s->team.threads <= 256
+                                                       : norms || s->row.invariant_inputs == 1 || s->steps >= 16);
     for (int o = 0; o < problem->input_count; o++)
-        s->staged[o] |= (s->prefetch || s->batched) && problem->operands[o].per_element;
+        s->tensors[o].staged |= (s->row.prefetch || s->row.batched) && problem->operands[o].per_element;
 }
 
 /* Blocks of a cluster reach each other's shared memory from 9.0 on; sixteen on whole data-center parts. */
@@ -83,9 +84,9 @@ bool kiln__cluster_fits(int cluster, const kiln__device *device) {
 static int64_t exchange_bytes(const kiln__ir *ir, bool persistent, const kiln__schedule *s) {
     bool wide = ir->float_type == KILN__F64;
     for (uint32_t i = 0; i < ir->count; i++) wide |= ir->insts[i].type == KILN__I64;
-    int64_t values = kiln__schedule_exchanged(s, ir) / 8 + 1, warps = s->threads / 32;
-    if (s->group == KILN__GROUP_CLUSTER)
-        warps = warps * s->blocks_per_row > 32 ? warps + s->blocks_per_row : warps * s->blocks_per_row;
+    int64_t values = kiln__schedule_exchanged(s, ir) / 8 + 1, warps = s->team.threads / 32;
+    if (s->team.group == KILN__GROUP_CLUSTER)
+        warps = warps * s->team.blocks_per_row > 32 ? warps + s->team.blocks_per_row : warps * s->team.blocks_per_row;
     int64_t bytes = warps * (persistent ? 2 : 1) * kiln__divide_up(values * (wide ? 8 : 4), 16) * 16;
     return bytes > 8192 ? bytes : 8192;
 }
@@ -93,36 +94,39 @@ static int64_t exchange_bytes(const kiln__ir *ir, bool persistent, const kiln__s
 /* How much of the row stays in shared memory, and whether a group goes through several rows. */
 static bool hold(const kiln__ir *ir, const kiln__choice *c, const kiln__pins *pins, const kiln__device *device,
                  int bytes, kiln__schedule *s) {
-    bool grid = s->group == KILN__GROUP_GRID;
-    bool persistent = s->group != KILN__GROUP_LANES && ir->phase_count > 0 &&
+    bool grid = s->team.group == KILN__GROUP_GRID;
+    bool persistent = s->team.group != KILN__GROUP_LANES && ir->phase_count > 0 &&
                       (pins->persistent ? pins->persistent > 0 : c->persistent);
-    int64_t exchange = s->group == KILN__GROUP_LANES ? 8192 : exchange_bytes(ir, persistent, s);
-    int64_t step = (int64_t)s->threads * (bytes ? bytes : KILN__LEAST_STEP_BYTES);
+    int64_t exchange = s->team.group == KILN__GROUP_LANES ? 8192 : exchange_bytes(ir, persistent, s);
+    int64_t step = (int64_t)s->team.threads * (bytes ? bytes : KILN__LEAST_STEP_BYTES);
     const int64_t room = device->shared_per_block - exchange;
-    s->staged_steps = 0;
-    s->min_blocks_per_sm = 1;
-    s->shared_bytes = 0;
-    s->persistent = false;
+    s->staging.steps = 0;
+    s->team.min_blocks_per_sm = 1;
+    s->staging.bytes = 0;
+    s->row.persistent = false;
     if (exchange > MOST_STATIC_BYTES) return false;
-    if (s->staging != KILN__STAGING_SHARED) return true;
+    if (s->staging.kind != KILN__STAGING_SHARED) return true;
     /* Better two clusters side by side, one exchanging while the other loads, than all of a row. */
     int64_t half = device->shared_per_sm / 2 - 5120, all = kiln__times(s->steps, step), most = room;
-    if (s->blocks_per_row == 16 && persistent && all > half && all - all / 4 <= half) most = half;
-    s->staged_steps = all <= most ? s->steps : most / step;
-    if (s->staged_steps < s->steps && !grid && (!persistent || s->staged_steps < s->steps - s->steps / 4)) return false;
-    s->shared_bytes = (int)(s->staged_steps * s->threads * bytes);
-    if (s->threads == 1024 && device->threads_per_sm >= 2048 && 2 * (s->shared_bytes + 2048) <= device->shared_per_sm)
-        s->min_blocks_per_sm = 2;
-    s->persistent = grid || persistent;
-    return !(c->only & SHARING) || s->threads < 1024 || s->min_blocks_per_sm == 2; /* alone it is too slow */
+    if (s->team.blocks_per_row == 16 && persistent && all > half && all - all / 4 <= half) most = half;
+    s->staging.steps = all <= most ? s->steps : most / step;
+    if (s->staging.steps < s->steps && !grid && (!persistent || s->staging.steps < s->steps - s->steps / 4))
+        return false;
+    s->staging.bytes = (int)(s->staging.steps * s->team.threads * bytes);
+    if (s->team.threads == 1024 && device->threads_per_sm >= 2048 &&
+        2 * (s->staging.bytes + 2048) <= device->shared_per_sm)
+        s->team.min_blocks_per_sm = 2;
+    s->row.persistent = grid || persistent;
+    return !(c->only & SHARING) || s->team.threads < 1024 || s->team.min_blocks_per_sm == 2; /* alone it is too slow */
 }
 
 /* Whether one block has the row in up to five vectors for each thread, of which each takes two loads of several
  * weights: two phases fit 64 registers, and are as fast as one pass that takes fewer (layer_norm of 16,383 columns:
  * 0.957 and 0.943). */
 static bool is_short_of_registers(const kiln__schedule *s) {
-    return s->masked && s->invariant_inputs > 1 && s->staging == KILN__STAGING_REGISTERS && s->blocks_per_row == 1 &&
-           s->threads >= 256 && s->steps <= 5;
+    return s->edges == KILN__EDGES_MASKED && s->row.invariant_inputs > 1 &&
+           s->staging.kind == KILN__STAGING_REGISTERS && s->team.blocks_per_row == 1 && s->team.threads >= 256 &&
+           s->steps <= 5;
 }
 
 /* How many blocks of norms a multiprocessor should have registers for, where blocks share rows: the more threads wait
@@ -130,56 +134,58 @@ static bool is_short_of_registers(const kiln__schedule *s) {
  * registers for each of 1,024 threads 0.928, 72 for 896 0.893; of 262,144 in three blocks of 512 0.948, in two 0.922).
  */
 static int min_blocks_of(const kiln__device *device, const kiln__schedule *s) {
-    const bool twice = s->masked && s->invariant_inputs > 1, one = s->blocks_per_row == 1 && !is_short_of_registers(s);
-    const int blocks = !s->invariant_inputs || one || s->group == KILN__GROUP_GRID ? 1
-                       : s->staging == KILN__STAGING_REGISTERS                     ? twice ? 1024 / s->threads : 1
-                       : s->threads == 512                                         ? 3
-                       : s->threads == 256 && twice                                ? 6
-                                                                                   : 1;
-    return blocks * (s->shared_bytes + 1024) <= device->shared_per_sm ? blocks : 1;
+    const bool twice = s->edges == KILN__EDGES_MASKED && s->row.invariant_inputs > 1,
+               one = s->team.blocks_per_row == 1 && !is_short_of_registers(s);
+    const int blocks = !s->row.invariant_inputs || one || s->team.group == KILN__GROUP_GRID ? 1
+                       : s->staging.kind == KILN__STAGING_REGISTERS ? twice ? 1024 / s->team.threads : 1
+                       : s->team.threads == 512                     ? 3
+                       : s->team.threads == 256 && twice            ? 6
+                                                                    : 1;
+    return blocks * (s->staging.bytes + 1024) <= device->shared_per_sm ? blocks : 1;
 }
 
 /* One row of the table, as pinned, worked out for the problem. False where it does not fit the device. */
 static bool work_out(const kiln__ir *ir, const kiln__choice *c, const kiln__pins *pins, const kiln__device *device,
                      int64_t vectors, int bytes, kiln__schedule *s) {
-    s->staging = pins->staging >= 0 ? (kiln__staging)pins->staging : c->staging;
+    s->staging.kind = pins->staging >= 0 ? (kiln__staging_kind)pins->staging : c->staging;
     s->reason = pins->staging >= 0 || pins->threads ? "the caller pinned it" : c->reason;
     bool grid = pins->group >= 0 ? pins->group == KILN__GROUP_GRID : !pins->cluster && c->cluster == WHOLE_GRID;
-    s->blocks_per_row = grid                                           ? device->sm_count
-                        : pins->cluster                                ? pins->cluster
-                        : pins->group >= 0 || s->staging != c->staging ? 1
-                                                                       : c->cluster;
+    s->team.blocks_per_row = grid                                                ? device->sm_count
+                             : pins->cluster                                     ? pins->cluster
+                             : pins->group >= 0 || s->staging.kind != c->staging ? 1
+                                                                                 : c->cluster;
     int threads = pins->threads ? pins->threads : c->threads ? c->threads : kiln__power_of_two_from(vectors, 32);
     /* The row of the table that all others end in has fewer warps where they would exchange too much. */
     while (!pins->threads && c->staging == KILN__STAGING_NONE && threads > 32 &&
            threads / 32 * kiln__schedule_exchanged(s, ir) > MOST_STATIC_BYTES - 1024)
         threads /= 2;
-    s->threads_per_row = threads * s->blocks_per_row;
-    s->steps = kiln__divide_up(vectors, s->threads_per_row);
-    s->group = grid                    ? KILN__GROUP_GRID
-               : s->blocks_per_row > 1 ? KILN__GROUP_CLUSTER
-               : pins->group >= 0      ? (kiln__group)pins->group
-               : threads <= 32         ? KILN__GROUP_LANES
-                                       : KILN__GROUP_BLOCK;
-    s->threads = s->group == KILN__GROUP_LANES ? 128 : threads;
-    s->rows_per_block = s->group == KILN__GROUP_LANES ? 128 / threads : 1;
-    if (s->staging == KILN__STAGING_REGISTERS && (s->steps > KILN__MOST_REGISTER_ELEMENTS / s->vector_width || grid))
+    s->team.threads_per_row = threads * s->team.blocks_per_row;
+    s->steps = kiln__divide_up(vectors, s->team.threads_per_row);
+    s->team.group = grid                         ? KILN__GROUP_GRID
+                    : s->team.blocks_per_row > 1 ? KILN__GROUP_CLUSTER
+                    : pins->group >= 0           ? (kiln__group)pins->group
+                    : threads <= 32              ? KILN__GROUP_LANES
+                                                 : KILN__GROUP_BLOCK;
+    s->team.threads = s->team.group == KILN__GROUP_LANES ? 128 : threads;
+    s->team.rows_per_block = s->team.group == KILN__GROUP_LANES ? 128 / threads : 1;
+    if (s->staging.kind == KILN__STAGING_REGISTERS &&
+        (s->steps > KILN__MOST_REGISTER_ELEMENTS / s->vector_width || grid))
         return false;
-    if ((s->staging == KILN__STAGING_NONE || ir->phase_count == 0) && grid) return false;
-    if (!kiln__is_power_of_two(threads) || threads > 1024 || (grid && s->ordered)) return false;
-    if (!grid && !kiln__cluster_fits(s->blocks_per_row, device)) return false;
-    if (s->group == KILN__GROUP_LANES ? threads > 32 : threads < 32) return false;
+    if ((s->staging.kind == KILN__STAGING_NONE || ir->phase_count == 0) && grid) return false;
+    if (!kiln__is_power_of_two(threads) || threads > 1024 || (grid && s->passes.ordered)) return false;
+    if (!grid && !kiln__cluster_fits(s->team.blocks_per_row, device)) return false;
+    if (s->team.group == KILN__GROUP_LANES ? threads > 32 : threads < 32) return false;
     return hold(ir, c, pins, device, bytes, s);
 }
 
 void kiln__schedule_split(const kiln__ir *ir, const kiln__pins *pins, int64_t splits, int64_t most, kiln__schedule *s) {
-    s->splits = 1;
-    if (ir->phase_count == 0 || s->staging != KILN__STAGING_NONE || s->blocks_per_row > 1) return;
+    s->split.chunks = 1;
+    if (ir->phase_count == 0 || s->staging.kind != KILN__STAGING_NONE || s->team.blocks_per_row > 1) return;
     if (splits > most) splits = most;
     if (pins->splits) splits = pins->splits;
     if (splits <= 1) return;
     int64_t steps = kiln__divide_up(s->steps, splits);
-    s->splits = (int)kiln__divide_up(s->steps, steps);
+    s->split.chunks = (int)kiln__divide_up(s->steps, steps);
     s->steps = steps;
     if (s->batch > s->steps) s->batch = (int)s->steps;
 }
@@ -187,7 +193,7 @@ void kiln__schedule_split(const kiln__ir *ir, const kiln__pins *pins, int64_t sp
 void kiln__schedule_batch(const kiln__pins *pins, int usual, kiln__schedule *s) {
     const int most = KILN__MOST_REGISTER_ELEMENTS / s->vector_width;
     s->batch = !pins->batch ? usual : pins->batch < most ? pins->batch : most;
-    if (s->batch > s->steps || s->staging == KILN__STAGING_REGISTERS) s->batch = (int)s->steps;
+    if (s->batch > s->steps || s->staging.kind == KILN__STAGING_REGISTERS) s->batch = (int)s->steps;
 }
 
 /* Vectors of 16 bytes that so many vectors are, all staged inputs together. */
@@ -234,16 +240,17 @@ static lie find_lie(const kiln__problem *problem, const kiln__schedule *s) {
  * Then vectors become as small as what can be moved in one access, so that neighbouring lanes' lie side by side (200 of
  * 201 columns: vectors of two 0.932, of eight 0.867). */
 static bool lie_apart(const kiln__problem *problem, const lie *rows_lie, kiln__schedule *s) {
-    const bool overhangs = s->masked && problem->cols < LEAST_OVERHANGING * kiln__widest_vector(problem);
+    const bool overhangs =
+        s->edges == KILN__EDGES_MASKED && problem->cols < LEAST_OVERHANGING * kiln__widest_vector(problem);
     int least = rows_lie->least;
-    if (rows_lie->contiguous || (rows_lie->whole && !overhangs) || s->ordered) return false;
+    if (rows_lie->contiguous || (rows_lie->whole && !overhangs) || s->passes.ordered) return false;
     if (overhangs) {
-        s->masked = false;
-        s->row_phase = 0;
+        s->edges = KILN__EDGES_ALIGNED;
+        s->row.row_phase = 0;
         while (problem->cols % s->vector_width) s->vector_width /= 2;
         least = find_lie(problem, s).least;
     }
-    while (!s->masked && s->vector_width > 2 && s->vector_width > least) s->vector_width /= 2;
+    while (s->edges != KILN__EDGES_MASKED && s->vector_width > 2 && s->vector_width > least) s->vector_width /= 2;
     return true;
 }
 
@@ -267,10 +274,11 @@ static bool suits_tile(const kiln__problem *problem, int kind, int staged, const
                       : staged > 1         ? 25
                       : full_vector == 8   ? 32
                                            : 96;
-    if ((s->masked && few >= least) || (kind & TAKING && few >= 8 && !s->ordered)) return false;
+    if (((s->edges == KILN__EDGES_MASKED) && few >= least) || (kind & TAKING && few >= 8 && !s->passes.ordered))
+        return false;
     /* What is read alone leaves few lanes without a vector, if they have two (sums of 96 columns of f32, H200: 1.000,
      * tiles 0.969; of 100 0.981 and 0.924). */
-    if (kind & READING && problem->cols % full_vector == 0 && few >= 12 && !s->ordered) return false;
+    if (kind & READING && problem->cols % full_vector == 0 && few >= 12 && !s->passes.ordered) return false;
     return (problem->cols % full_vector && problem->cols <= MOST_TILE_COLUMNS) ||
            (few > 0 && few < 32 && !kiln__is_power_of_two(few));
 }
@@ -287,18 +295,19 @@ static kiln_status choose_row(const kiln__ir *ir, const kiln__problem *problem, 
     const bool pass = ir->phase_count <= 1 && !problem->columns_out; /* the row is read once: nothing of it need stay */
     const bool apart = lie_apart(problem, &rows_lie, s), tile = pins->staging == KILN__STAGING_TILE;
     int bytes = choose_staged(problem, s), staged = 0;
-    for (int o = 0; o < problem->input_count; o++) staged += s->staged[o];
-    int kind = class_of_rows(pass, s->masked);
+    for (int o = 0; o < problem->input_count; o++) staged += s->tensors[o].staged;
+    int kind = class_of_rows(pass, (s->edges == KILN__EDGES_MASKED));
     if (kind == EVEN && staged > 1 && bytes <= 48) kind |= SEVERAL;
-    if (s->invariant_inputs) kind = (kind & ~(ODD | EVEN | SEVERAL)) | (s->masked ? SHARING | SHARING_ODD : SHARING);
+    if (s->row.invariant_inputs)
+        kind = (kind & ~(ODD | EVEN | SEVERAL)) | ((s->edges == KILN__EDGES_MASKED) ? SHARING | SHARING_ODD : SHARING);
     const bool norms = kiln__online_phase(ir) < 0 || kiln__online_squares(ir);
-    if (s->invariant_inputs && !s->masked && staged == 1) kind |= SHARING_ALONE;
-    if (kind & SHARING_ODD && s->invariant_inputs == 1) kind |= norms ? SHARING_ONE : SHARING_ONE | SHARING_EXP;
-    if (kind & SHARING_ODD && norms) kind |= s->invariant_inputs > 1 ? NORMS | NORMS_MORE : NORMS;
+    if (s->row.invariant_inputs && s->edges != KILN__EDGES_MASKED && staged == 1) kind |= SHARING_ALONE;
+    if (kind & SHARING_ODD && s->row.invariant_inputs == 1) kind |= norms ? SHARING_ONE : SHARING_ONE | SHARING_EXP;
+    if (kind & SHARING_ODD && norms) kind |= s->row.invariant_inputs > 1 ? NORMS | NORMS_MORE : NORMS;
     if (kind == ODD && staged == 1 && bytes <= 16 && s->vector_width >= 4 && is_indexed(ir)) kind |= INDEXED;
     if (pass && kiln__finds_columns(ir)) kind |= TAKING;
     if (apart) kind |= APART;
-    const bool suits = (rows_lie.contiguous || s->ordered) && !apart && suits_tile(problem, kind, staged, s);
+    const bool suits = (rows_lie.contiguous || s->passes.ordered) && !apart && suits_tile(problem, kind, staged, s);
     if (tile && attempt > 0) return kiln__fail(KILN_E_UNSUPPORTED, "this layout has one schedule");
     if (tile || (suits && pins->staging < 0 && pins->group < 0 && attempt == 0)) {
         kiln__schedule other = *s;
@@ -313,7 +322,8 @@ static kiln_status choose_row(const kiln__ir *ir, const kiln__problem *problem, 
                               "rows N of up to 64 KB, 32 to 1024 threads",
                               (long long)problem->cols);
     }
-    int64_t vectors = kiln__divide_up(problem->cols - s->masked, s->vector_width) + s->masked;
+    int64_t vectors = kiln__divide_up(problem->cols - (s->edges == KILN__EDGES_MASKED), s->vector_width) +
+                      (s->edges == KILN__EDGES_MASKED);
     if (vectors < 1) vectors = 1;
     int64_t load = apart ? kiln__times(vectors, staged > 1 ? staged : 1) : load_of(vectors, bytes);
     /* Masks are of elements: lanes take twice as many vectors of bytes (any of 511 bools: 0.986, else 0.394; of 1,501
@@ -331,7 +341,7 @@ static kiln_status choose_row(const kiln__ir *ir, const kiln__problem *problem, 
         const int64_t size =
             row->only & TAKING ? vectors : load; /* columns are combined, however many inputs they have */
         bool pinned = pins->staging >= 0 || pins->group >= 0 || pins->cluster;
-        bool shifts = s->masked && row->staging == KILN__STAGING_REGISTERS && row->only & SHARING;
+        bool shifts = s->edges == KILN__EDGES_MASKED && row->staging == KILN__STAGING_REGISTERS && row->only & SHARING;
         if (row->only && (!(row->only & kind) || pinned || shifts)) continue;
         if (pass && row->staging == KILN__STAGING_SHARED && !pinned) continue;
         if (vectors < (int64_t)row->threads * row->cluster && row->cluster > 1 && !pinned) continue;
@@ -339,8 +349,8 @@ static kiln_status choose_row(const kiln__ir *ir, const kiln__problem *problem, 
         if (!work_out(ir, row, pins, device, vectors, bytes, s)) continue;
         if (row->only & APART && s->steps * bytes > MOST_APART_BYTES) continue;
         const int min_blocks = norms ? min_blocks_of(device, s) : 1;
-        if (min_blocks > s->min_blocks_per_sm && attempt-- == 0) {
-            s->min_blocks_per_sm = min_blocks;
+        if (min_blocks > s->team.min_blocks_per_sm && attempt-- == 0) {
+            s->team.min_blocks_per_sm = min_blocks;
             break;
         }
         if (attempt-- == 0) break; /* or with as many registers as it takes */
@@ -351,10 +361,10 @@ static kiln_status choose_row(const kiln__ir *ir, const kiln__problem *problem, 
     /* 1,024 threads with 32 bytes each under way fill the memory system; fewer that wait for other blocks, too, need
      * more (1,048,576 columns of f16: eight vectors 0.893, two 0.852; of f32 four 0.762 and 0.755; one row of 2^28
      * halves, whole grid: four 0.666, two 0.640). */
-    const bool cluster = s->group == KILN__GROUP_CLUSTER;
+    const bool cluster = s->team.group == KILN__GROUP_CLUSTER;
     kiln__schedule_batch(pins,
-                         !s->persistent         ? 2
-                         : !cluster             ? (s->invariant_inputs ? 2 : 4)
+                         !s->row.persistent     ? 2
+                         : !cluster             ? (s->row.invariant_inputs ? 2 : 4)
                          : s->vector_width >= 8 ? 8
                                                 : 4,
                          s);
@@ -366,21 +376,22 @@ static kiln_status choose_row(const kiln__ir *ir, const kiln__problem *problem, 
 /* How the launches of split rows follow one another. */
 static void choose_launches(const kiln__ir *ir, const kiln__problem *problem, kiln__schedule *s) {
     bool rows_in = false, rows_out = false;
-    if (s->splits == 1) return;
+    if (s->split.chunks == 1) return;
     for (int o = 0; o < problem->input_count; o++) rows_in |= !problem->operands[o].per_element;
     for (int o = 0; o < problem->output_count; o++)
         rows_out |= !problem->operands[problem->input_count + o].per_element;
-    s->separate_launch = problem->columns_out && rows_in && rows_out;
-    if (problem->columns_out && !s->separate_launch) return;
+    s->split.separate_launch = problem->columns_out && rows_in && rows_out;
+    if (problem->columns_out && !s->split.separate_launch) return;
     /* From the chunks alone, like the bits of a row. */
-    const bool outer = s->layout == KILN__LAYOUT_OUTER;
+    const bool outer = kiln__layout_of(s) == KILN__LAYOUT_OUTER;
     const int most = outer ? 256 : 1024;
-    s->final_threads = s->splits <= (outer ? 32 : 128) ? 32 : kiln__power_of_two_from(s->splits, most);
+    s->split.final_threads =
+        s->split.chunks <= (outer ? 32 : 128) ? 32 : kiln__power_of_two_from(s->split.chunks, most);
     const int64_t exchanged = kiln__schedule_exchanged(s, ir) * (outer ? s->vector_width : 1);
-    while (s->final_threads > 32 &&
-           (s->final_threads > 128 ? s->final_threads : 128) / 32 * exchanged > MOST_STATIC_BYTES)
-        s->final_threads /= 2;
-    s->final_block_threads = s->final_threads > 128 ? s->final_threads : 128;
+    while (s->split.final_threads > 32 &&
+           (s->split.final_threads > 128 ? s->split.final_threads : 128) / 32 * exchanged > MOST_STATIC_BYTES)
+        s->split.final_threads /= 2;
+    s->split.final_block_threads = s->split.final_threads > 128 ? s->split.final_threads : 128;
 }
 
 /* Whether each of the operand's elements belongs to one row alone. */
@@ -393,9 +404,9 @@ static bool is_apart(const kiln__problem *problem, const kiln__operand *operand)
 
 /* Up to so many times the size of the L2 what is read gains from leaving it first. */
 static int sizes_of_l2(const kiln__schedule *s) {
-    if (s->misaligned) return 3;
-    if (s->layout == KILN__LAYOUT_INNER) return 8;
-    return s->splits > 1 ? 32 : 6;
+    if (s->edges == KILN__EDGES_MISALIGNED) return 3;
+    if (kiln__layout_of(s) == KILN__LAYOUT_INNER) return 8;
+    return s->split.chunks > 1 ? 32 : 6;
 }
 
 /* What is read once and written nowhere leaves the L2 first, so that what others left there to be written need not be
@@ -406,16 +417,17 @@ static int sizes_of_l2(const kiln__schedule *s) {
 static void choose_policy(const kiln__ir *ir, const kiln__problem *problem, const kiln__device *device,
                           kiln__schedule *s) {
     const int64_t most = sizes_of_l2(s) * kiln__device_typical(device->arch).l2_bytes;
-    const bool one_phase = ir->phase_count - (s->online >= 0) == 1;
-    const bool once = one_phase ? s->staging != KILN__STAGING_TILE : s->staging == KILN__STAGING_REGISTERS;
+    const bool one_phase = ir->phase_count - (s->passes.online >= 0) == 1;
+    const bool once = one_phase ? s->staging.kind != KILN__STAGING_TILE : s->staging.kind == KILN__STAGING_REGISTERS;
     int64_t bytes = 0;
     if (!once || ir->phase_count == 0 || problem->columns_out || !problem->cols) return;
     for (int o = 0; o < problem->input_count; o++) {
-        s->evict_first[o] = is_apart(problem, &problem->operands[o]) && s->access[o];
-        if (s->evict_first[o]) bytes += (int64_t)kiln_type_size(problem->operands[o].type);
+        s->tensors[o].evict_first = is_apart(problem, &problem->operands[o]) && s->tensors[o].width;
+        if (s->tensors[o].evict_first) bytes += (int64_t)kiln_type_size(problem->operands[o].type);
     }
     s->evict_first_rows = bytes ? most / problem->cols / bytes : 0;
-    for (int o = 0; o < problem->input_count; o++) s->evict_first[o] = s->evict_first[o] && s->evict_first_rows;
+    for (int o = 0; o < problem->input_count; o++)
+        s->tensors[o].evict_first = s->tensors[o].evict_first && s->evict_first_rows;
 }
 
 /* A flat operand that whole vectors cannot move: the places of a vector's elements follow from two, rather than each
@@ -425,11 +437,12 @@ static void choose_policy(const kiln__ir *ir, const kiln__problem *problem, cons
 static void cross(const kiln__problem *problem, const kiln__operand *operand, int o, kiln__schedule *s) {
     const int size = (int)kiln_type_size(operand->type),
               widest = 16 / size < s->vector_width ? 16 / size : s->vector_width;
-    s->shifted[o] = !operand->output && operand->outer_strides[problem->outer_rank - 1] == 1 && s->access[o] < widest &&
-                    operand->alignment >= widest && s->vector_width * size >= 4 &&
-                    problem->outer[problem->outer_rank - 1] >= 64 * s->vector_width;
-    if (s->shifted[o]) s->access[o] = widest;
-    s->crossing[o] = s->shifted[o] || !s->access[o];
+    s->tensors[o].shifted = !operand->output && operand->outer_strides[problem->outer_rank - 1] == 1 &&
+                            s->tensors[o].width < widest && operand->alignment >= widest &&
+                            s->vector_width * size >= 4 &&
+                            problem->outer[problem->outer_rank - 1] >= 64 * s->vector_width;
+    if (s->tensors[o].shifted) s->tensors[o].width = widest;
+    if (s->tensors[o].shifted || !s->tensors[o].width) s->tensors[o].kind = KILN__ACCESS_CROSSING;
 }
 
 /* What is shifted comes to shared memory with the row, so that nobody waits for it later, where blocks share a row and
@@ -438,19 +451,22 @@ static void cross(const kiln__problem *problem, const kiln__operand *operand, in
 static void prefetch_shifted(const kiln__problem *problem, const kiln__device *device, const kiln__pins *pins,
                              kiln__schedule *s) {
     int64_t bytes = 0;
-    if (!s->masked || s->staging != KILN__STAGING_REGISTERS || s->group == KILN__GROUP_LANES) return;
+    if (s->edges != KILN__EDGES_MASKED || s->staging.kind != KILN__STAGING_REGISTERS ||
+        s->team.group == KILN__GROUP_LANES)
+        return;
     for (int o = 0; o < problem->input_count; o++) {
-        if (!s->shifted[o]) continue;
-        s->tile_offset[o] = (int)bytes;
-        bytes += s->steps * (s->threads + 1) * s->vector_width * (int64_t)kiln_type_size(problem->operands[o].type);
+        if (!s->tensors[o].shifted) continue;
+        s->tensors[o].offset = (int)bytes;
+        bytes +=
+            s->steps * (s->team.threads + 1) * s->vector_width * (int64_t)kiln_type_size(problem->operands[o].type);
         bytes = kiln__divide_up(bytes, 128) * 128;
     }
     const int64_t fit = bytes ? device->shared_per_sm / (bytes + 2048) : 0;
-    const bool alone = s->invariant_inputs == 1 && s->blocks_per_row > 1;
+    const bool alone = s->row.invariant_inputs == 1 && s->team.blocks_per_row > 1;
     if (!fit || bytes > device->shared_per_block - 8192 || !(alone || pins->prefetch)) return;
-    s->prefetch = true;
-    s->shared_bytes = (int)bytes;
-    if (s->min_blocks_per_sm > fit) s->min_blocks_per_sm = (int)fit;
+    s->row.prefetch = true;
+    s->staging.bytes = (int)bytes;
+    if (s->team.min_blocks_per_sm > fit) s->team.min_blocks_per_sm = (int)fit;
 }
 
 bool kiln__finds_columns(const kiln__ir *ir) {
@@ -465,21 +481,23 @@ bool kiln__finds_columns(const kiln__ir *ir) {
  * many elements a thread has no registers for its vectors apart (of e4m3, 7 vectors of 16: 168, masked 96). */
 static void peel(const kiln__ir *ir, const kiln__problem *problem, kiln__schedule *s) {
     const int least = 2 * s->vector_width; /* a thread for each single element */
-    const bool peels = s->masked && s->staging == KILN__STAGING_REGISTERS && !s->prefetch && !kiln__finds_columns(ir);
-    if (s->rows_in_flight) s->peeled = s->masked, s->masked = false;
-    if (!peels || s->threads_per_row < least || s->threads_per_row > 512 || s->steps * s->vector_width > 72) return;
-    s->peeled = true;
-    s->masked = false;
-    s->steps = kiln__divide_up(problem->cols / s->vector_width - 1, s->threads_per_row);
+    const bool peels = s->edges == KILN__EDGES_MASKED && s->staging.kind == KILN__STAGING_REGISTERS &&
+                       !s->row.prefetch && !kiln__finds_columns(ir);
+    if (s->row.rows_in_flight && s->edges == KILN__EDGES_MASKED) s->edges = KILN__EDGES_PEELED;
+    if (!peels || s->team.threads_per_row < least || s->team.threads_per_row > 512 || s->steps * s->vector_width > 72)
+        return;
+    s->edges = KILN__EDGES_PEELED;
+    s->steps = kiln__divide_up(problem->cols / s->vector_width - 1, s->team.threads_per_row);
     s->batch = (int)s->steps;
 }
 
 /* What follows from who works on a row, and how. */
 static kiln_status conclude(const kiln__ir *ir, const kiln__problem *problem, const kiln__device *device,
                             kiln__schedule *s) {
-    s->arrivals = kiln__schedule_clusters(s) && ir->phase_count > 0;
+    if (s->strategy == KILN__ROW && (s->split.chunks > 1 || s->team.group == KILN__GROUP_GRID))
+        s->strategy = KILN__SPLIT_ROW;
     choose_launches(ir, problem, s);
-    s->dependent = s->splits > 1 && device->arch >= 90;
+    s->split.dependent = s->split.chunks > 1 && device->arch >= 90;
     choose_policy(ir, problem, device, s);
     kiln__schedule_details(ir, problem, s);
     kiln_status status = kiln__schedule_keeping(ir, problem, s);
@@ -488,14 +506,20 @@ static kiln_status conclude(const kiln__ir *ir, const kiln__problem *problem, co
     return status;
 }
 
+/* Where nothing else is found to suit better. */
+static kiln__strategy strategy_of(const kiln__problem *problem) {
+    if (problem->layout == KILN__LAYOUT_FLAT) return KILN__POINTWISE;
+    return problem->layout == KILN__LAYOUT_INNER ? KILN__ROW : KILN__COLUMN;
+}
+
 kiln_status kiln__schedule_choose(const kiln__ir *ir, const kiln__problem *problem, const kiln__device *device,
                                   const kiln__pins *pins, int attempt, kiln__schedule *out) {
     memset(out, 0, sizeof *out);
-    out->layout = problem->layout;
-    out->blocks_per_row = out->splits = 1;
-    out->online = -1;
-    out->inlining = (kiln__inlining)pins->inlining;
-    for (uint32_t i = 0; i < ir->count; i++) out->ordered |= ir->insts[i].op == KILN__OP_REDUCE_USER;
+    out->strategy = strategy_of(problem);
+    out->team.blocks_per_row = out->split.chunks = 1;
+    out->passes.online = -1;
+    out->code.inlining = (kiln__inlining)pins->inlining;
+    for (uint32_t i = 0; i < ir->count; i++) out->passes.ordered |= ir->insts[i].op == KILN__OP_REDUCE_USER;
     if (problem->layout == KILN__LAYOUT_OUTER) {
         kiln_status status = kiln__schedule_outer(ir, problem, device, pins, attempt, out);
         return status ? status : conclude(ir, problem, device, out);
@@ -506,28 +530,30 @@ kiln_status kiln__schedule_choose(const kiln__ir *ir, const kiln__problem *probl
                              : choose_row(ir, problem, device, pins, attempt, out);
     if (status) return status;
     /* A second exchange takes long where it is between blocks, a second reading anywhere. */
-    bool once = out->staging == KILN__STAGING_NONE || out->blocks_per_row > 1 || out->rows_in_flight;
+    bool once = out->staging.kind == KILN__STAGING_NONE || out->team.blocks_per_row > 1 || out->row.rows_in_flight;
     /* One pass takes fewer registers than two (layer_norm of 12,001 columns: 61, two spill with 64: 0.985 and 0.914).
      */
-    once |= out->masked && out->invariant_inputs && out->threads >= 256 && !is_short_of_registers(out) &&
-            kiln__online_squares(ir);
-    if (problem->layout == KILN__LAYOUT_INNER && out->staging != KILN__STAGING_TILE && !out->ordered &&
+    once |= out->edges == KILN__EDGES_MASKED && out->row.invariant_inputs && out->team.threads >= 256 &&
+            !is_short_of_registers(out) && kiln__online_squares(ir);
+    if (problem->layout == KILN__LAYOUT_INNER && out->staging.kind != KILN__STAGING_TILE && !out->passes.ordered &&
         (pins->online ? pins->online > 0 : once))
-        out->online = kiln__online_phase(ir);
+        out->passes.online = kiln__online_phase(ir);
     for (int o = 0; o < problem->input_count + problem->output_count; o++) {
         const kiln__operand *operand = &problem->operands[o];
         int size = (int)kiln_type_size(operand->type), widest = 16 / size;
-        if (!operand->per_element || out->transposes) continue;
-        out->access[o] = kiln__access_width(problem, operand, out);
-        out->run[o] = kiln__run_of(problem, operand, out);
+        if (!operand->per_element || out->strategy == KILN__TRANSPOSE) continue;
+        out->tensors[o].width = kiln__access_width(problem, operand, out);
+        if (out->tensors[o].width) out->tensors[o].kind = KILN__ACCESS_VECTOR;
+        out->tensors[o].run = kiln__run_of(problem, operand, out);
         if (kiln__crosses(problem, operand, out)) cross(problem, operand, o, out);
-        if (!out->masked || operand->follows_rows || !operand->contiguous_columns || out->vector_width * size < 8)
+        if (out->edges != KILN__EDGES_MASKED || operand->follows_rows || !operand->contiguous_columns ||
+            out->vector_width * size < 8)
             continue;
         if (widest > out->vector_width) widest = out->vector_width;
-        out->shifted[o] = out->access[o] == 0 && operand->alignment >= widest;
-        if (out->shifted[o]) out->access[o] = widest;
+        out->tensors[o].shifted = out->tensors[o].width == 0 && operand->alignment >= widest;
+        if (out->tensors[o].shifted) out->tensors[o].width = widest, out->tensors[o].kind = KILN__ACCESS_VECTOR;
     }
-    if (out->layout == KILN__LAYOUT_INNER) prefetch_shifted(problem, device, pins, out);
-    if (out->layout == KILN__LAYOUT_INNER) peel(ir, problem, out);
+    if (kiln__layout_of(out) == KILN__LAYOUT_INNER) prefetch_shifted(problem, device, pins, out);
+    if (kiln__layout_of(out) == KILN__LAYOUT_INNER) peel(ir, problem, out);
     return conclude(ir, problem, device, out);
 }

@@ -7,6 +7,17 @@
 #include "schedule/device.h"
 #include "problem/problem.h"
 
+/* How a kernel works: each is a sentence, and has a kernel of its own under src/codegen/kernels/. */
+typedef enum kiln__strategy {
+    KILN__POINTWISE,  /* no reduction: vectors of the whole array in its order */
+    KILN__TRANSPOSE,  /* the same, where an input's neighbours lie in another dimension than the outputs' */
+    KILN__ROW,        /* lanes, a block or a cluster have a row, whose columns lie side by side, or several in flight */
+    KILN__ROW_TILE,   /* short and odd rows, which a block copies as one flat array */
+    KILN__SPLIT_ROW,  /* blocks of several launches, or a whole grid, share a row */
+    KILN__COLUMN,     /* neighbouring rows lie side by side: a thread has a vector of them */
+    KILN__COLUMN_TILE /* the same, few or unaligned, which a block copies with their columns as one flat array */
+} kiln__strategy;
+
 typedef enum kiln__group {
     KILN__GROUP_LANES,
     KILN__GROUP_BLOCK,
@@ -14,12 +25,89 @@ typedef enum kiln__group {
     KILN__GROUP_CLUSTER,
     KILN__GROUP_GRID
 } kiln__group;
-typedef enum kiln__staging {
+
+/* Who works on a row. */
+typedef struct kiln__team {
+    kiln__group group;
+    int threads;           /* per block */
+    int threads_per_row;   /* pointwise: threads; transpose: those side by side along the last dimension */
+    int rows_per_block;    /* pointwise, transpose: 1 */
+    int blocks_per_row;    /* that run together: of a cluster or a grid; else 1 */
+    int min_blocks_per_sm; /* blocks that a multiprocessor must have registers for; 0, 1: at least this one */
+} kiln__team;
+
+typedef enum kiln__staging_kind {
     KILN__STAGING_REGISTERS,
     KILN__STAGING_SHARED,
     KILN__STAGING_NONE,
     KILN__STAGING_TILE
+} kiln__staging_kind;
+
+/* Where a row stays between phases. */
+typedef struct kiln__staging {
+    kiln__staging_kind kind;
+    int64_t steps; /* of a thread's vectors, those in shared memory; tile: in registers, as far as all rows share it */
+    int bytes;     /* of dynamic shared memory, per block */
 } kiln__staging;
+
+/* Where rows, or columns of neighbouring rows, begin beside the vectors of memory. */
+typedef enum kiln__edges {
+    KILN__EDGES_ALIGNED,
+    KILN__EDGES_MASKED, /* vectors overhang at both ends; column: the last vector of rows may; transpose: the last may
+                         */
+    KILN__EDGES_PEELED, /* vectors begin behind the row's start: columns before and behind are elements of their own, of
+                         * the first threads */
+    KILN__EDGES_MISALIGNED /* column: a rank's vectors begin where memory is aligned, before its columns; a lane more */
+} kiln__edges;
+
+typedef enum kiln__access_kind {
+    KILN__ACCESS_ELEMENT,   /* each element, or each run of them, has its own address */
+    KILN__ACCESS_VECTOR,    /* a vector is whole accesses, side by side */
+    KILN__ACCESS_CROSSING,  /* pointwise: a vector's elements lie in at most two runs, whose places are found once */
+    KILN__ACCESS_TRANSPOSED /* transpose: an input whose vectors lie along the other dimension; column: an output whose
+                             * accesses lie along the columns */
+} kiln__access_kind;
+
+/* How a tensor is read or written. */
+typedef struct kiln__access {
+    kiln__access_kind kind;
+    int width;    /* elements per access; 0: each has an address of its own */
+    int run;      /* pointwise, of width 0: neighbouring elements that share an access all the same */
+    bool shifted; /* aligned accesses are shifted into place: row: what all rows share, at other places than the rows';
+                   * pointwise, transpose: at others than multiples of a vector */
+    bool staged;  /* an input that is loaded before it is used: with the row, or beside it */
+    bool evict_first; /* an input whose lines the L2 can give up first */
+    int offset;       /* where its part of the tile, or its staged vectors, begin in shared memory, bytes */
+    int copy_width;   /* row_tile: elements per access of its flat copy */
+} kiln__access;
+
+/* How the first phase is reduced where it is reduced together with the next one. */
+typedef enum kiln__online_pass {
+    KILN__ONLINE_LATER,     /* it is not: a later phase is, or none */
+    KILN__ONLINE_CORRECTED, /* chunk by chunk, sums corrected where their centre moves */
+    KILN__ONLINE_SETTLED /* squares about a first vector's mean, corrected once, when the thread has all of its own */
+} kiln__online_pass;
+
+/* What the passes over a row compute. */
+typedef struct kiln__passes {
+    int online; /* this phase is reduced together with the next one; -1: none is */
+    kiln__online_pass online_pass;
+    bool ordered;         /* a user's combine: columns are combined in their order */
+    bool rematerialise;   /* the last pass computes again what the passes before computed of the row */
+    int keep_weight;      /* registers: values that take so many instructions are kept for later passes; 0: none is */
+    bool branching_means; /* online: means are divided by the count with a branch */
+} kiln__passes;
+
+/* Rows that are cut into chunks, a block for each; every phase is a launch of its own. */
+typedef struct kiln__split {
+    int chunks;           /* 1: rows are not cut */
+    bool dependent;       /* each launch begins while the one before ends, and waits for it in the kernel */
+    bool separate_launch; /* one value per row is stored in a launch after that of the columns: it may take the place of
+                           * an input that blocks read there */
+    int final_threads; /* the last launch stores one value per row: threads that share the chunks of a row, column: of a
+                        * vector of rows; 0: it stores columns, by the blocks of all chunks */
+    int final_block_threads; /* per block of that launch */
+} kiln__split;
 
 /* What of a kernel is compiled where it is used, and what once, as a function that is called: by the next, less is. */
 typedef enum kiln__inlining {
@@ -29,101 +117,96 @@ typedef enum kiln__inlining {
     KILN__INLINE_NOTHING   /* in which elements follow one another in a loop */
 } kiln__inlining;
 
-/* How the first phase is reduced where it is reduced together with the next one. */
-typedef enum kiln__online_pass {
-    KILN__ONLINE_LATER,     /* it is not: a later phase is, or none */
-    KILN__ONLINE_CORRECTED, /* chunk by chunk, sums corrected where their centre moves */
-    KILN__ONLINE_SETTLED /* squares about a first vector's mean, corrected once, when the thread has all of its own */
-} kiln__online_pass;
+typedef struct kiln__code {
+    kiln__inlining inlining;
+    int64_t instructions; /* of the kernel, estimated: what it takes to compile */
+    bool wide_columns;    /* numbers of columns take 64 bits */
+} kiln__code;
 
-/* Chosen from the columns, the types and the device alone, never from the number of rows: a row's result has the same
- * bits however many other rows there are. */
-typedef struct kiln__schedule {
-    kiln__layout layout;
-    kiln__group group;
-    kiln__staging staging;
-    int vector_width; /* elements per vector, a power of two: columns of a row; outer: rows at one column */
-    int run_rows;     /* outer: rows of a vector that lie side by side; the vector is in vector_width / run_rows runs */
-    int64_t steps;    /* vectors per thread and row (flat: per thread) */
-    int64_t staged_steps; /* of them in shared memory; tile: in registers, as far as all rows share it */
+/* How a thread's addresses are told among several tensors' many. */
+typedef enum kiln__addressing {
+    KILN__ADDRESS_EACH_STEP,
+    KILN__ADDRESS_FIRST_COLUMN, /* a thread's columns are told from that of its first vector ... */
+    KILN__ADDRESS_ONE           /* ... and addresses, too: one of a tensor serves all steps */
+} kiln__addressing;
+
+/* Of strategies row, row_tile and split_row. */
+typedef struct kiln__row_schedule {
+    int invariant_inputs; /* how many inputs have elements that all rows share */
+    int row_phase;        /* masked, peeled: row r starts r * row_phase elements (modulo the vector) behind one */
     bool persistent;      /* as many groups as run at once go through all rows */
     bool rows_in_flight;  /* a group works on rows_per_block rows, and reads what all rows share once for them ... */
     int few_rows;         /* ... but on one, where there are no more rows than this, which all run at once */
     int row_spacing; /* rows in flight: so many rows lie from one of a group to its next, which begins at the same place
                         of a vector */
-    int splits;      /* chunks that a row is cut into, a block for each; every phase is a launch of its own; 1: none */
-    bool dependent;  /* each begins while the one before ends, and waits for it in the kernel */
-    int invariant_inputs; /* inner: how many inputs have elements that all rows share */
     /* registers: row-invariant inputs are loaded with the row, not when they are used; masked: to shared memory */
     bool prefetch;
-    bool batched;         /* clusters: what all rows share is loaded for several vectors at a time */
-    bool arrivals;        /* clusters: a block waits for what is sent to it, not for all at a barrier */
-    bool separate_launch; /* one value per row is stored in a launch after that of the columns: it may take the place of
-                           * an input that blocks read there */
-    int final_threads; /* the last launch stores one value per row: threads that share the chunks of a row, outer: of a
-                        * vector of rows; 0: it stores columns, by the blocks of all chunks */
-    int final_block_threads; /* per block of that launch */
-    int batch;               /* vectors whose loads are issued together; registers: all steps */
-    int threads_per_row;     /* flat: threads; transposes: those side by side along the last dimension */
-    int rows_per_block;      /* flat: 1 */
-    int threads;             /* per block */
-    int min_blocks_per_sm;   /* blocks that a multiprocessor must have registers for; 0, 1: at least this one */
-    int blocks_per_row;      /* that run together: of a cluster or a grid; else 1 */
-    kiln__inlining inlining;
-    int64_t instructions; /* of the kernel, estimated: what it takes to compile */
-    int online;           /* this phase is reduced together with the next one; -1: none is */
-    bool masked;     /* rows do not start at multiples of the vector: vectors overhang at both ends; outer: the last
-                      * vector of rows may overhang; transposes: the last may */
-    bool peeled;     /* inner: they do not, and vectors begin behind the row's start; columns before and behind them are
-                      * elements of their own, of the first threads */
-    bool misaligned; /* outer: a rank's vectors begin where memory is aligned, before its columns; one lane more */
-    int tile_rows;   /* outer, tile: rows whose columns a block copies, all of those that lie side by side; else 0 */
-    int ranks_per_thread; /* the same: ranks of a row that each thread is, one after the other */
-    int rank_groups;      /* outer: groups of ranks whose values are combined one after the other, as blocks' are */
-    int row_phase;        /* masked, peeled: row r starts r * row_phase elements (modulo the vector) behind one */
-    bool transposes;      /* flat: a thread's vectors lie behind one another in a dimension ... */
-    int transposed_dim; /* ... in which inputs have neighbours side by side: it transposes their vectors in registers */
-    bool ordered;       /* a user's combine: columns are combined in their order */
-    /* Elements per memory access of each operand; 0: element by element, each with its own address. */
-    int access[KILN_MAX_TENSORS];
-    int run[KILN_MAX_TENSORS]; /* flat, where access is 0: neighbouring elements that share an access all the same */
-    bool crossing[KILN_MAX_TENSORS]; /* flat: a vector's elements lie in at most two runs, whose places are found once
-                                        for all */
-    int transpose_width; /* outer: neighbouring columns of a thread, where outputs have them side by side; else 0 */
-    /* transposes: inputs whose accesses and vectors lie along that dimension; outer: outputs whose accesses lie along
-     * the columns. */
-    bool transposed[KILN_MAX_TENSORS];
-    /* masked: what all rows share, in whole vectors at other places than the rows'; transposes: what is transposed, and
-     * what is crossing, at others than multiples of a vector. */
-    bool shifted[KILN_MAX_TENSORS];
-    bool staged[KILN_MAX_TENSORS];      /* inputs loaded before they are used: with the row, or beside it */
-    bool evict_first[KILN_MAX_TENSORS]; /* inputs whose lines the L2 can give up first ... */
-    int64_t evict_first_rows; /* ... where there are no more rows than this; 0: where there is no such input */
-    /* Where a tensor's part of a tile begins in shared memory, bytes; shared: that of its staged vectors; prefetch:
-     * that of what is shifted. */
-    int tile_offset[KILN_MAX_TENSORS];
-    int tile_access[KILN_MAX_TENSORS]; /* tile: elements per access of its flat copy */
-    int shared_bytes;                  /* dynamic, per block */
-    /* What kiln__schedule_details concludes. */
-    int64_t unroll;     /* vectors of a thread that are in registers at a time */
-    int keep_weight;    /* registers: values that take so many instructions are kept for later passes; 0: none is */
-    bool rematerialise; /* the last pass computes again what the passes before computed of the row */
-    kiln__online_pass online_pass;
-    bool branching_means;  /* online: means are divided by the count with a branch */
-    bool first_column;     /* inner: a thread's columns are told from that of its first vector ... */
-    bool one_address;      /* ... and addresses, too: one of a tensor serves all steps */
-    bool quarters;         /* peeled: the last pass is compiled for each quarter of a vector that rows begin in */
-    int64_t whole_steps;   /* outer: steps inside for all ranks, for which columns are not asked; split: of all chunks
-                            * but the last ... */
+    bool batched; /* clusters: what all rows share is loaded for several vectors at a time */
+    kiln__addressing addressing;
+    bool quarters; /* peeled: the last pass is compiled for each quarter of a vector that rows begin in */
+} kiln__row_schedule;
+
+/* Of strategies column and column_tile. */
+typedef struct kiln__column_schedule {
+    int run_rows;          /* rows of a vector that lie side by side; it is in vector_width / run_rows runs */
+    int transpose_width;   /* neighbouring columns of a thread, where outputs have them side by side; else 0 */
+    int rank_groups;       /* groups of ranks whose values are combined one after the other, as blocks' are */
+    int64_t whole_steps;   /* steps inside for all ranks, for which columns are not asked; split: of all chunks but the
+                            * last ... */
     int last_chunk_batch;  /* ... which has so many vectors under way */
-    int combined_words;    /* outer: of values that a thread combines, in registers at a time */
-    bool wide_columns;     /* numbers of columns take 64 bits */
-    int alternating_rows;  /* outer: every other tile is so many rows away where columns lie an even multiple of as many
-                            * apart ... */
+    int combined_words;    /* of values that a thread combines, in registers at a time */
+    int tile_rows;         /* tile: rows whose columns a block copies, all of those that lie side by side; else 0 */
+    int ranks_per_thread;  /* the same: ranks of a row that each thread is, one after the other */
+    int alternating_rows;  /* every other tile is so many rows away where columns lie an even multiple of as many apart
+                            * ... */
     int alternating_input; /* ... in this input; 0 rows: tiles follow one another */
-    char text[160];        /* "lanes 32, registers, inner, vector 8 x 4, 4 rows per block" */
-    const char *reason;    /* one sentence, static */
+} kiln__column_schedule;
+
+typedef struct kiln__transpose_schedule {
+    int dim; /* in which inputs have neighbours side by side, and a thread's vectors lie behind one another: it
+                transposes their vectors in registers */
+} kiln__transpose_schedule;
+
+/* Chosen from the columns, the types and the device alone, never from the number of rows: a row's result has the same
+ * bits however many other rows there are. */
+typedef struct kiln__schedule {
+    kiln__strategy strategy;
+    kiln__team team;
+    int vector_width; /* elements per vector, a power of two: columns of a row; column: rows at one column */
+    int64_t steps;    /* vectors per thread and row (pointwise: per thread) */
+    int batch;        /* vectors whose loads are issued together; registers: all steps */
+    int64_t unroll;   /* vectors of a thread that are in registers at a time */
+    kiln__staging staging;
+    kiln__edges edges;
+    kiln__access tensors[KILN_MAX_TENSORS];
+    int64_t evict_first_rows; /* evict_first holds where there are no more rows than this; 0: for no input */
+    kiln__passes passes;
+    kiln__split split;
+    kiln__code code;
+    char text[160];     /* "lanes 32, registers, inner, vector 8 x 4, 4 rows per block" */
+    const char *reason; /* one sentence, static */
+    union {             /* by the strategy */
+        kiln__transpose_schedule transpose;
+        kiln__row_schedule row;
+        kiln__column_schedule column;
+    };
 } kiln__schedule;
+
+/* Which way the strategy works through a problem. */
+static inline kiln__layout kiln__layout_of(const kiln__schedule *s) {
+    if (s->strategy <= KILN__TRANSPOSE) return KILN__LAYOUT_FLAT;
+    return s->strategy <= KILN__SPLIT_ROW ? KILN__LAYOUT_INNER : KILN__LAYOUT_OUTER;
+}
+
+/* The strategy's own part; where it has none of the kind, one of zeros. */
+static inline const kiln__row_schedule *kiln__row_of(const kiln__schedule *s) {
+    static const kiln__row_schedule none;
+    return kiln__layout_of(s) == KILN__LAYOUT_INNER ? &s->row : &none;
+}
+static inline const kiln__column_schedule *kiln__column_of(const kiln__schedule *s) {
+    static const kiln__column_schedule none;
+    return kiln__layout_of(s) == KILN__LAYOUT_OUTER ? &s->column : &none;
+}
 
 #define KILN__MOST_REGISTER_ELEMENTS 256 /* of a thread: more take the compiler seconds, and spill */
 /* What a thread's step in shared memory counts as where it keeps nothing, as in rows that are one element over and

@@ -28,7 +28,7 @@ typedef struct kiln__choice {
     int cluster;     /* blocks */
     bool persistent; /* a group goes through many rows */
     int only;        /* alone for programs that are one of these; 0: for all */
-    kiln__staging staging;
+    kiln__staging_kind staging;
     const char *reason;
 } kiln__choice;
 

@@ -304,7 +304,7 @@ static void check_accesses(const bound *b, const kiln__prepared *prepared, int a
     const char *ptx = kiln_kernel_image(kernel, NULL);
     const kiln__problem *p = &prepared->problem;
     for (int o = 0; o < p->input_count + p->output_count; o++) {
-        int bytes = prepared->schedule.access[o] * (int)kiln_type_size(p->operands[o].type);
+        int bytes = prepared->schedule.tensors[o].width * (int)kiln_type_size(p->operands[o].type);
         if (bytes != 16) continue;
         bool copied = !p->operands[o].output && strstr(ptx, "cp.async.cg.shared.global") != NULL;
         const char *kind = p->operands[o].output ? "st.global" : "ld.global", *at = ptx;
@@ -320,7 +320,9 @@ static void check_accesses(const bound *b, const kiln__prepared *prepared, int a
 
 /* One bit for each combination that shapes the source. */
 static unsigned combination(const kiln__schedule *s) {
-    return 1u << ((unsigned)s->layout | (unsigned)s->group << 1 | (unsigned)s->masked << 2) << 8 * (unsigned)s->staging;
+    return 1u << ((unsigned)kiln__layout_of(s) | (unsigned)s->team.group << 1 |
+                  (unsigned)(s->edges == KILN__EDGES_MASKED) << 2)
+              << 8 * (unsigned)s->staging.kind;
 }
 
 static void check_shape(size_t shape, size_t target, unsigned seen[2]) {
@@ -338,9 +340,9 @@ static void check_shape(size_t shape, size_t target, unsigned seen[2]) {
         assert_int_equal(bound_create(&b, shapes[shape].text, NULL, NULL, tensors), KILN_OK);
         if (bound_prepare(&b, targets[target].arch, &prepared)) fail_msg("%s", kiln_last_error());
         unsigned bit = combination(&prepared.schedule);
-        bool full = prepared.schedule.staging == KILN__STAGING_REGISTERS && prepared.schedule.steps == 8;
-        if (!(seen[prepared.schedule.ordered] & bit) || full) {
-            seen[prepared.schedule.ordered] |= bit;
+        bool full = prepared.schedule.staging.kind == KILN__STAGING_REGISTERS && prepared.schedule.steps == 8;
+        if (!(seen[prepared.schedule.passes.ordered] & bit) || full) {
+            seen[prepared.schedule.passes.ordered] |= bit;
             kiln_kernel *kernel = NULL;
             kiln_plan_info info = KILN_PLAN_INFO_INIT;
             if (kiln_compile(b.program, b.tensors, b.tensor_count, NULL, 0, targets[target].arch, 0, 1, &kernel))

@@ -465,8 +465,8 @@ static void packs_cross_rows_that_are_broadcast(void **state) {
         const packed_case c = {"y = x + 2 * a", "", tensors, "flat", NULL, false};
         assert_int_equal(bound_create(&b, c.program, NULL, NULL, tensors), KILN_OK);
         if (bound_prepare(&b, 90, &prepared)) fail_msg("%s", kiln_last_error());
-        assert_int_equal(prepared.schedule.access[1], 0);
-        assert_int_equal(prepared.schedule.run[1], of[i].run);
+        assert_int_equal(prepared.schedule.tensors[1].width, 0);
+        assert_int_equal(prepared.schedule.tensors[1].run, of[i].run);
         kiln__prepared_free(&prepared);
         bound_destroy(&b);
         run_case(&c);

@@ -60,15 +60,15 @@ static void what_is_large_is_called(void **state) {
         char *text = chain(c->before, c->function, c->times, c->behind);
         assert_int_equal(bound_create(&b, text, c->axes, NULL, c->tensors), KILN_OK);
         if (bound_prepare(&b, 90, &prepared)) fail_msg("%s: %s", text, kiln_last_error());
-        if (prepared.schedule.inlining < c->least || (!c->least && prepared.schedule.inlining))
+        if (prepared.schedule.code.inlining < c->least || (!c->least && prepared.schedule.code.inlining))
             fail_msg("%s: %s", text, prepared.schedule.text);
         const kiln__compile_request request = {prepared.source, "cost.cu", 90, false};
         if (nvrtc && kiln__nvrtc_compile(nvrtc, &request, &result)) fail_msg("%s: %s", text, kiln_last_error());
         if (result.size > c->most_bytes) fail_msg("%s: %zu bytes, %s", text, result.size, prepared.schedule.text);
         /* The estimate is what bounds compile time: it must not be far below what there is. */
-        if ((int64_t)result.size / 16 > 3 * prepared.schedule.instructions + 1500)
+        if ((int64_t)result.size / 16 > 3 * prepared.schedule.code.instructions + 1500)
             fail_msg("%s: %zu bytes, %lld instructions estimated", text, result.size,
-                     (long long)prepared.schedule.instructions);
+                     (long long)prepared.schedule.code.instructions);
         kiln__compile_result_free(&result);
         kiln__prepared_free(&prepared);
         bound_destroy(&b);

@@ -16,18 +16,20 @@ static void the_grid_covers_the_rows_and_no_more(void **state) {
     static const int64_t rows[] = {1,          2,          15,         16,          17,          1000,
                                    2147483647, 2147483648, 4294967296, 34359738353, 34359738368, 1099511627776};
     static const kiln__schedule schedules[] = {
-        {.layout = KILN__LAYOUT_INNER, .rows_per_block = 1, .threads = 128, .splits = 1, .blocks_per_row = 1},
-        {.layout = KILN__LAYOUT_INNER, .rows_per_block = 16, .threads = 128, .splits = 1, .blocks_per_row = 1},
-        {.layout = KILN__LAYOUT_FLAT,
-         .rows_per_block = 1,
-         .threads = 256,
+        {.strategy = KILN__ROW,
+         .team = {.rows_per_block = 1, .threads = 128, .blocks_per_row = 1},
+         .split = {.chunks = 1}},
+        {.strategy = KILN__ROW,
+         .team = {.rows_per_block = 16, .threads = 128, .blocks_per_row = 1},
+         .split = {.chunks = 1}},
+        {.strategy = KILN__POINTWISE,
+         .team = {.rows_per_block = 1, .threads = 256, .blocks_per_row = 1},
+         .split = {.chunks = 1},
          .steps = 4,
-         .vector_width = 8,
-         .splits = 1,
-         .blocks_per_row = 1},
+         .vector_width = 8},
     };
     for (size_t s = 0; s < COUNT(schedules); s++) {
-        int64_t per_block = s == 2 ? 256 * 4 * 8 : schedules[s].rows_per_block;
+        int64_t per_block = s == 2 ? 256 * 4 * 8 : schedules[s].team.rows_per_block;
         for (size_t i = 0; i < COUNT(rows); i++) {
             kiln__grid grid = {0, 0, 0};
             assert_true(kiln__schedule_grid(&schedules[s], rows[i], rows[i], &grid));
@@ -48,8 +50,9 @@ static void the_grid_covers_the_rows_and_no_more(void **state) {
 
 static void blocks_of_split_rows_follow_memory(void **state) {
     (void)state;
-    static const kiln__schedule schedule = {
-        .layout = KILN__LAYOUT_OUTER, .rows_per_block = 64, .threads = 1024, .splits = 256, .blocks_per_row = 1};
+    static const kiln__schedule schedule = {.strategy = KILN__COLUMN,
+                                            .team = {.rows_per_block = 64, .threads = 1024, .blocks_per_row = 1},
+                                            .split = {.chunks = 256}};
     static const struct {
         int64_t rows, run;
         kiln__grid grid;
@@ -74,24 +77,35 @@ static void blocks_of_split_rows_follow_memory(void **state) {
 static void small_clusters_are_balanced(void **unused) {
     (void)unused;
     static const struct {
-        kiln__schedule schedule;
+        kiln__strategy strategy;
+        kiln__group group;
+        int blocks;
+        kiln__staging_kind staging;
+        int64_t steps;
+        kiln__edges edges;
+        bool persistent;
+        int online;
         bool balanced;
     } cases[] = {
-        {{.group = KILN__GROUP_BLOCK, .blocks_per_row = 1}, false},
-        {{.group = KILN__GROUP_GRID, .blocks_per_row = 4}, false},
-        {{.group = KILN__GROUP_CLUSTER, .blocks_per_row = 4, .steps = 9, .masked = true}, true},
-        {{.group = KILN__GROUP_CLUSTER, .blocks_per_row = 4, .layout = KILN__LAYOUT_OUTER}, true},
-        {{.group = KILN__GROUP_CLUSTER, .blocks_per_row = 8, .staging = KILN__STAGING_SHARED, .steps = 4}, true},
-        {{.group = KILN__GROUP_CLUSTER, .blocks_per_row = 8, .staging = KILN__STAGING_SHARED, .steps = 5}, false},
-        {{.group = KILN__GROUP_CLUSTER, .blocks_per_row = 8, .staging = KILN__STAGING_REGISTERS, .steps = 4}, false},
-        {{.group = KILN__GROUP_CLUSTER, .blocks_per_row = 16, .staging = KILN__STAGING_SHARED, .steps = 4}, false},
-        {{.group = KILN__GROUP_CLUSTER, .blocks_per_row = 16, .persistent = true, .online = 0}, true},
-        {{.group = KILN__GROUP_CLUSTER, .blocks_per_row = 16, .persistent = true, .online = -1}, false},
+        {KILN__ROW, KILN__GROUP_BLOCK, 1, KILN__STAGING_REGISTERS, 0, KILN__EDGES_ALIGNED, false, 0, false},
+        {KILN__SPLIT_ROW, KILN__GROUP_GRID, 4, KILN__STAGING_REGISTERS, 0, KILN__EDGES_ALIGNED, false, 0, false},
+        {KILN__ROW, KILN__GROUP_CLUSTER, 4, KILN__STAGING_REGISTERS, 9, KILN__EDGES_MASKED, false, 0, true},
+        {KILN__COLUMN, KILN__GROUP_CLUSTER, 4, KILN__STAGING_REGISTERS, 0, KILN__EDGES_ALIGNED, false, 0, true},
+        {KILN__ROW, KILN__GROUP_CLUSTER, 8, KILN__STAGING_SHARED, 4, KILN__EDGES_ALIGNED, false, 0, true},
+        {KILN__ROW, KILN__GROUP_CLUSTER, 8, KILN__STAGING_SHARED, 5, KILN__EDGES_ALIGNED, false, 0, false},
+        {KILN__ROW, KILN__GROUP_CLUSTER, 8, KILN__STAGING_REGISTERS, 4, KILN__EDGES_ALIGNED, false, 0, false},
+        {KILN__ROW, KILN__GROUP_CLUSTER, 16, KILN__STAGING_SHARED, 4, KILN__EDGES_ALIGNED, false, 0, false},
+        {KILN__ROW, KILN__GROUP_CLUSTER, 16, KILN__STAGING_REGISTERS, 0, KILN__EDGES_ALIGNED, true, 0, true},
+        {KILN__ROW, KILN__GROUP_CLUSTER, 16, KILN__STAGING_REGISTERS, 0, KILN__EDGES_ALIGNED, true, -1, false},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        kiln__schedule schedule = cases[i].schedule;
-        if (schedule.layout != KILN__LAYOUT_OUTER) schedule.layout = KILN__LAYOUT_INNER;
-        assert_true(kiln__schedule_balances(&schedule) == cases[i].balanced);
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        kiln__schedule s = {.strategy = cases[i].strategy, .steps = cases[i].steps, .edges = cases[i].edges};
+        s.team.group = cases[i].group;
+        s.team.blocks_per_row = cases[i].blocks;
+        s.staging.kind = cases[i].staging;
+        s.passes.online = cases[i].online;
+        if (kiln__layout_of(&s) == KILN__LAYOUT_INNER) s.row.persistent = cases[i].persistent;
+        assert_true(kiln__schedule_balances(&s) == cases[i].balanced);
     }
 }
 

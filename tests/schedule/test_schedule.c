@@ -51,23 +51,26 @@ static void check_accesses(const kiln__schedule *s, const kiln__problem *p) {
         const kiln__operand *operand = &p->operands[o];
         size_t size = kiln_type_size(operand->type);
         if (size < narrowest) narrowest = size;
-        if (s->staged[o]) kept_bytes += s->vector_width * (int64_t)size;
-        int vector = s->access[o];
-        bool pairs = s->staging == KILN__STAGING_TILE && s->masked; /* masks are of the tile, not of the memory */
+        if (s->tensors[o].staged) kept_bytes += s->vector_width * (int64_t)size;
+        int vector = s->tensors[o].width;
+        bool pairs = s->staging.kind == KILN__STAGING_TILE &&
+                     s->edges == KILN__EDGES_MASKED; /* masks are of the tile, not of the memory */
         if (!operand->per_element || pairs) continue;
         assert_true(vector >= 1); /* each of these tensors lies in rows */
         assert_int_equal(s->vector_width % vector, 0);
         assert_true(vector <= operand->alignment);
         assert_true((size_t)vector * size <= 16);
-        if (!s->masked && !s->peeled) assert_int_equal(operand->row_stride % vector, 0);
+        if (s->edges != KILN__EDGES_MASKED && s->edges != KILN__EDGES_PEELED)
+            assert_int_equal(operand->row_stride % vector, 0);
     }
-    assert_true((size_t)(s->run_rows ? s->run_rows : s->vector_width) * narrowest <= 16);
-    if (s->staging == KILN__STAGING_SHARED)
-        assert_int_equal(s->shared_bytes, s->staged_steps * s->threads * kept_bytes);
-    if (s->staging == KILN__STAGING_TILE) assert_true(s->shared_bytes > 0);
-    assert_true(s->splits <= 1024); /* rows of the largest have more */
+    assert_true((size_t)(kiln__column_of(s)->run_rows ? kiln__column_of(s)->run_rows : s->vector_width) * narrowest <=
+                16);
+    if (s->staging.kind == KILN__STAGING_SHARED)
+        assert_int_equal(s->staging.bytes, s->staging.steps * s->team.threads * kept_bytes);
+    if (s->staging.kind == KILN__STAGING_TILE) assert_true(s->staging.bytes > 0);
+    assert_true(s->split.chunks <= 1024); /* rows of the largest have more */
     /* What a thread keeps in registers leaves room for as much again as compute values. */
-    if (s->staging == KILN__STAGING_REGISTERS) assert_true(s->batch * kept_bytes / 4 <= 128);
+    if (s->staging.kind == KILN__STAGING_REGISTERS) assert_true(s->batch * kept_bytes / 4 <= 128);
 }
 
 /* Aligned tensors whose rows are whole multiples of 16 bytes move 16 bytes at a time. */
@@ -76,7 +79,7 @@ static void check_width(const kiln__schedule *s, const kiln__problem *p, variant
     for (int o = 0; o < p->input_count + p->output_count; o++) {
         int64_t size = (int64_t)kiln_type_size(p->operands[o].type);
         if (p->operands[o].per_element && p->cols * 2 % 16 == 0 && p->cols * size % 16 == 0)
-            assert_int_equal(s->access[o] * size, 16);
+            assert_int_equal(s->tensors[o].width * size, 16);
     }
 }
 
@@ -128,8 +131,8 @@ static void later_attempts_need_fewer_registers_and_end(void **state) {
     int64_t kept = INT64_MAX;
     int attempt = 0;
     while (kiln__prepare(b.program, b.tensors, NULL, &device, attempt, &prepared) == KILN_OK) {
-        assert_int_equal(prepared.schedule.blocks_per_row, 1); /* one block holds the row easily */
-        int64_t now = prepared.schedule.staging == KILN__STAGING_REGISTERS ? prepared.schedule.steps : 0;
+        assert_int_equal(prepared.schedule.team.blocks_per_row, 1); /* one block holds the row easily */
+        int64_t now = prepared.schedule.staging.kind == KILN__STAGING_REGISTERS ? prepared.schedule.steps : 0;
         assert_true(now <= kept);
         kept = now;
         kiln__prepared_free(&prepared);
@@ -150,7 +153,7 @@ static void later_attempts_have_fewer_rows_in_a_thread_and_end(void **state) {
         int attempt = rows == 8 ? 0 : rows == 4 ? 1 : rows == 2 ? 2 : 3;
         assert_int_equal(kiln__prepare(b.program, b.tensors, NULL, &device, attempt, &prepared), KILN_OK);
         assert_int_equal(prepared.schedule.vector_width, rows);
-        assert_int_equal(prepared.schedule.threads_per_row, 16);
+        assert_int_equal(prepared.schedule.team.threads_per_row, 16);
         kiln__prepared_free(&prepared);
     }
     assert_int_equal(kiln__prepare(b.program, b.tensors, NULL, &device, 4, &prepared), KILN_E_UNSUPPORTED);
@@ -203,7 +206,7 @@ static void leading_axes_have_a_schedule_everywhere(void **state) {
             if (bound_prepare(&b, devices[d], &prepared))
                 fail_msg("%s of %s for sm_%d: %s", text, tensors, devices[d], kiln_last_error());
             kiln__device device = kiln__device_typical(devices[d]);
-            assert_true(prepared.schedule.shared_bytes <= device.shared_per_block);
+            assert_true(prepared.schedule.staging.bytes <= device.shared_per_block);
             kiln__prepared_free(&prepared);
         }
         bound_destroy(&b);
@@ -364,12 +367,14 @@ static void launches_follow_from_the_program(void **state) {
             fail_msg("%s", kiln_last_error());
         if (bound_prepare(&b, 90, &prepared)) fail_msg("%s", kiln_last_error());
         const kiln__schedule *s = &prepared.schedule;
-        if (s->evict_first_rows != launches[i].evict_first_rows || s->final_threads != launches[i].final_threads ||
-            s->arrivals != launches[i].arrivals)
+        const bool arrivals = strstr(prepared.source, "#define KILN_ARRIVALS") != NULL;
+        if (s->evict_first_rows != launches[i].evict_first_rows ||
+            s->split.final_threads != launches[i].final_threads || arrivals != launches[i].arrivals)
             fail_msg("%s of %s: %lld rows leave first, %d threads end, arrivals %d (%s)", launches[i].program,
-                     launches[i].tensors, (long long)s->evict_first_rows, s->final_threads, s->arrivals, s->text);
+                     launches[i].tensors, (long long)s->evict_first_rows, s->split.final_threads, arrivals, s->text);
         for (int o = 0; o < prepared.problem.input_count; o++)
-            assert_int_equal(s->evict_first[o], s->evict_first_rows && prepared.problem.operands[o].follows_rows);
+            assert_int_equal(s->tensors[o].evict_first,
+                             s->evict_first_rows && prepared.problem.operands[o].follows_rows);
         kiln__prepared_free(&prepared);
         bound_destroy(&b);
     }
@@ -425,7 +430,7 @@ static void tiles_need_rows_and_columns(void **state) {
         kiln__prepared prepared;
         assert_int_equal(bound_create(&b, "y = softmax(x)", "1", NULL, tensors[i]), KILN_OK);
         assert_int_equal(bound_prepare(&b, 90, &prepared), KILN_OK);
-        assert_int_equal(prepared.schedule.tile_rows, 0);
+        assert_int_equal(kiln__column_of(&prepared.schedule)->tile_rows, 0);
         kiln__prepared_free(&prepared);
         bound_destroy(&b);
     }
@@ -523,7 +528,7 @@ static void the_largest_arguments_fit(void **state) {
                              .position_count = KILN__MAX_POSITIONS,
                              .outer_rank = KILN_MAX_RANK};
     kiln__arguments arguments;
-    kiln__schedule schedule = {.splits = 2};
+    kiln__schedule schedule = {.split = {.chunks = 2}};
     for (int s = 0; s < KILN_MAX_SCALARS; s++) ir.scalar_types[s] = KILN__F64;
     for (int o = 0; o < KILN_MAX_TENSORS + KILN__MAX_POSITIONS; o++)
         for (int d = 0; d < KILN_MAX_RANK; d++) problem.operands[o].outer_strides[d] = 3 + d;

@@ -14,103 +14,126 @@ __extension__ typedef __int128 wide; /* products of two numbers of 64 bits */
 
 /* Who works on a row: threads, blocks. */
 static const char *group_fault(const kiln__schedule *s, const kiln__device *device) {
-    bool outer = s->layout == KILN__LAYOUT_OUTER, together = kiln__schedule_clusters(s) || s->group == KILN__GROUP_GRID;
-    bool tile = s->staging == KILN__STAGING_TILE;
-    int64_t rows_of_threads =
-        s->rows_per_block / (outer ? s->vector_width : 1) + s->misaligned; /* outer: packs of rows */
-    RULE(s->threads % 32 == 0 && s->threads >= 32 && s->threads <= 1024);
-    RULE(s->blocks_per_row >= 1 && (together || s->blocks_per_row == 1));
-    IMPLIES(s->group == KILN__GROUP_CLUSTER, s->blocks_per_row > 1);
-    IMPLIES(kiln__schedule_clusters(s), device->arch >= 90 && s->blocks_per_row <= 16);
-    IMPLIES(kiln__schedule_clusters(s), kiln__is_power_of_two(s->blocks_per_row));
-    IMPLIES(s->group == KILN__GROUP_GRID, s->blocks_per_row == device->sm_count && !s->ordered);
-    if (s->layout == KILN__LAYOUT_FLAT) {
-        RULE(s->rows_per_block == 1 && s->splits == 1 && s->blocks_per_row == 1);
-        IMPLIES(!s->transposes, s->threads_per_row == s->threads);
-        IMPLIES(s->transposes, s->threads_per_row >= 1 && s->threads % s->threads_per_row == 0);
-        IMPLIES(s->transposes, kiln__is_power_of_two(s->steps)); /* what is shifted counts by it */
+    bool outer = kiln__layout_of(s) == KILN__LAYOUT_OUTER,
+         together = kiln__schedule_clusters(s) || s->team.group == KILN__GROUP_GRID;
+    bool tile = s->staging.kind == KILN__STAGING_TILE;
+    int64_t rows_of_threads = s->team.rows_per_block / (outer ? s->vector_width : 1) +
+                              (s->edges == KILN__EDGES_MISALIGNED); /* outer: packs of rows */
+    RULE(s->team.threads % 32 == 0 && s->team.threads >= 32 && s->team.threads <= 1024);
+    RULE(s->team.blocks_per_row >= 1 && (together || s->team.blocks_per_row == 1));
+    IMPLIES(s->team.group == KILN__GROUP_CLUSTER, s->team.blocks_per_row > 1);
+    IMPLIES(kiln__schedule_clusters(s), device->arch >= 90 && s->team.blocks_per_row <= 16);
+    IMPLIES(kiln__schedule_clusters(s), kiln__is_power_of_two(s->team.blocks_per_row));
+    IMPLIES(s->team.group == KILN__GROUP_GRID, s->team.blocks_per_row == device->sm_count && !s->passes.ordered);
+    if (kiln__layout_of(s) == KILN__LAYOUT_FLAT) {
+        RULE(s->team.rows_per_block == 1 && s->split.chunks == 1 && s->team.blocks_per_row == 1);
+        IMPLIES(s->strategy != KILN__TRANSPOSE, s->team.threads_per_row == s->team.threads);
+        IMPLIES((s->strategy == KILN__TRANSPOSE),
+                s->team.threads_per_row >= 1 && s->team.threads % s->team.threads_per_row == 0);
+        IMPLIES((s->strategy == KILN__TRANSPOSE), kiln__is_power_of_two(s->steps)); /* what is shifted counts by it */
         return NULL;
     }
-    RULE(s->threads_per_row >= 1 && s->threads_per_row % s->blocks_per_row == 0);
-    RULE(kiln__is_power_of_two(s->threads_per_row / s->blocks_per_row));
-    RULE(s->rows_per_block >= 1 &&
-         (outer || s->rows_in_flight || s->group == KILN__GROUP_LANES || s->rows_per_block == 1));
-    IMPLIES(s->group == KILN__GROUP_LANES, s->threads_per_row <= 32);
-    IMPLIES(s->misaligned, outer && !s->ordered && !s->masked && s->run_rows == s->vector_width && s->vector_width > 1);
-    IMPLIES(s->misaligned, s->threads_per_row % s->vector_width == 0 && s->rows_per_block % s->vector_width == 0);
-    IMPLIES(tile, s->threads * (s->tile_rows ? s->ranks_per_thread : 1) >=
-                      s->threads_per_row); /* its rows in several passes */
-    IMPLIES(tile, (int64_t)s->rows_per_block * s->threads_per_row >= s->threads);
-    IMPLIES(!tile && !s->rows_in_flight,
-            rows_of_threads * s->threads_per_row == (int64_t)s->threads * s->blocks_per_row);
-    IMPLIES(s->rows_in_flight,
-            s->threads_per_row == s->threads * s->blocks_per_row && s->rows_per_block > 1 && s->invariant_inputs);
-    IMPLIES(s->rows_in_flight, s->staging == KILN__STAGING_SHARED && !s->persistent && !s->ordered && s->prefetch);
-    IMPLIES(s->rows_in_flight, s->row_spacing >= 1 && s->row_phase * s->row_spacing % s->vector_width == 0 &&
-                                   s->vector_width % s->row_spacing == 0);
-    IMPLIES(s->rows_in_flight && !s->peeled, s->row_spacing == 1);
-    IMPLIES(outer, s->min_blocks_per_sm * s->threads <= device->threads_per_sm);
-    IMPLIES(s->transpose_width, outer && !s->ordered && !s->misaligned && !s->tile_rows && s->transpose_width <= 8 &&
-                                    s->steps % s->transpose_width == 0);
-    IMPLIES(s->transpose_width && s->staging != KILN__STAGING_SHARED, s->batch % s->transpose_width == 0);
-    RULE((s->tile_rows > 0) == (tile && outer));
-    if (s->tile_rows) {
-        RULE(s->rows_per_block >= s->tile_rows && s->run_rows == 1 && !s->ordered && s->splits == 1);
-        RULE(s->blocks_per_row == 1 && s->ranks_per_thread >= 1 && kiln__is_power_of_two(s->ranks_per_thread));
-        RULE(s->rank_groups >= 1 && s->threads_per_row % (s->rank_groups * s->ranks_per_thread) == 0);
-        RULE(s->rows_per_block / s->vector_width * (s->threads_per_row / s->ranks_per_thread) == s->threads);
-        RULE(s->min_blocks_per_sm * s->threads <= device->threads_per_sm && s->min_blocks_per_sm <= 32);
+    RULE(s->team.threads_per_row >= 1 && s->team.threads_per_row % s->team.blocks_per_row == 0);
+    RULE(kiln__is_power_of_two(s->team.threads_per_row / s->team.blocks_per_row));
+    RULE(s->team.rows_per_block >= 1 && (outer || kiln__row_of(s)->rows_in_flight ||
+                                         s->team.group == KILN__GROUP_LANES || s->team.rows_per_block == 1));
+    IMPLIES(s->team.group == KILN__GROUP_LANES, s->team.threads_per_row <= 32);
+    IMPLIES((s->edges == KILN__EDGES_MISALIGNED), outer && !s->passes.ordered && s->edges != KILN__EDGES_MASKED &&
+                                                      kiln__column_of(s)->run_rows == s->vector_width &&
+                                                      s->vector_width > 1);
+    IMPLIES((s->edges == KILN__EDGES_MISALIGNED),
+            s->team.threads_per_row % s->vector_width == 0 && s->team.rows_per_block % s->vector_width == 0);
+    IMPLIES(tile, s->team.threads * (kiln__column_of(s)->tile_rows ? kiln__column_of(s)->ranks_per_thread : 1) >=
+                      s->team.threads_per_row); /* its rows in several passes */
+    IMPLIES(tile, (int64_t)s->team.rows_per_block * s->team.threads_per_row >= s->team.threads);
+    IMPLIES(!tile && !kiln__row_of(s)->rows_in_flight,
+            rows_of_threads * s->team.threads_per_row == (int64_t)s->team.threads * s->team.blocks_per_row);
+    IMPLIES(kiln__row_of(s)->rows_in_flight, s->team.threads_per_row == s->team.threads * s->team.blocks_per_row &&
+                                                 s->team.rows_per_block > 1 && kiln__row_of(s)->invariant_inputs);
+    IMPLIES(kiln__row_of(s)->rows_in_flight, s->staging.kind == KILN__STAGING_SHARED && !kiln__row_of(s)->persistent &&
+                                                 !s->passes.ordered && kiln__row_of(s)->prefetch);
+    IMPLIES(kiln__row_of(s)->rows_in_flight,
+            kiln__row_of(s)->row_spacing >= 1 &&
+                kiln__row_of(s)->row_phase * kiln__row_of(s)->row_spacing % s->vector_width == 0 &&
+                s->vector_width % kiln__row_of(s)->row_spacing == 0);
+    IMPLIES(kiln__row_of(s)->rows_in_flight && s->edges != KILN__EDGES_PEELED, kiln__row_of(s)->row_spacing == 1);
+    IMPLIES(outer, s->team.min_blocks_per_sm * s->team.threads <= device->threads_per_sm);
+    IMPLIES(kiln__column_of(s)->transpose_width,
+            outer && !s->passes.ordered && s->edges != KILN__EDGES_MISALIGNED && !kiln__column_of(s)->tile_rows &&
+                kiln__column_of(s)->transpose_width <= 8 && s->steps % kiln__column_of(s)->transpose_width == 0);
+    IMPLIES(kiln__column_of(s)->transpose_width && s->staging.kind != KILN__STAGING_SHARED,
+            s->batch % kiln__column_of(s)->transpose_width == 0);
+    RULE((kiln__column_of(s)->tile_rows > 0) == (tile && outer));
+    if (kiln__column_of(s)->tile_rows) {
+        RULE(s->team.rows_per_block >= kiln__column_of(s)->tile_rows && kiln__column_of(s)->run_rows == 1 &&
+             !s->passes.ordered && s->split.chunks == 1);
+        RULE(s->team.blocks_per_row == 1 && kiln__column_of(s)->ranks_per_thread >= 1 &&
+             kiln__is_power_of_two(kiln__column_of(s)->ranks_per_thread));
+        RULE(kiln__column_of(s)->rank_groups >= 1 &&
+             s->team.threads_per_row % (kiln__column_of(s)->rank_groups * kiln__column_of(s)->ranks_per_thread) == 0);
+        RULE(s->team.rows_per_block / s->vector_width *
+                 (s->team.threads_per_row / kiln__column_of(s)->ranks_per_thread) ==
+             s->team.threads);
+        RULE(s->team.min_blocks_per_sm * s->team.threads <= device->threads_per_sm && s->team.min_blocks_per_sm <= 32);
     }
     return NULL;
 }
 
 /* Where a row stays, and what of it. */
 static const char *staging_fault(const kiln__schedule *s, const kiln__device *device) {
-    bool shared = s->staging == KILN__STAGING_SHARED, tile = s->staging == KILN__STAGING_TILE;
+    bool shared = s->staging.kind == KILN__STAGING_SHARED, tile = s->staging.kind == KILN__STAGING_TILE;
     RULE(kiln__is_power_of_two(s->vector_width) && s->vector_width <= 16);
     RULE(s->steps >= 1 && s->batch >= 1 && s->batch <= s->steps);
-    RULE(s->staged_steps >= 0 && s->staged_steps <= s->steps);
-    IMPLIES(shared && !s->persistent, s->staged_steps == s->steps);
-    IMPLIES(shared,
-            s->staged_steps <= device->shared_per_block / s->threads); /* they are unrolled: no more than have room */
-    IMPLIES(s->persistent, shared);
-    IMPLIES(s->staging == KILN__STAGING_REGISTERS, s->batch == s->steps);
-    IMPLIES(s->peeled, s->layout == KILN__LAYOUT_INNER && (s->staging == KILN__STAGING_REGISTERS || s->rows_in_flight));
-    IMPLIES(s->peeled, !s->masked && !s->ordered && s->threads_per_row >= 2 * s->vector_width);
+    RULE(s->staging.steps >= 0 && s->staging.steps <= s->steps);
+    IMPLIES(shared && !kiln__row_of(s)->persistent, s->staging.steps == s->steps);
+    IMPLIES(shared, s->staging.steps <=
+                        device->shared_per_block / s->team.threads); /* they are unrolled: no more than have room */
+    IMPLIES(kiln__row_of(s)->persistent, shared);
+    IMPLIES(s->staging.kind == KILN__STAGING_REGISTERS, s->batch == s->steps);
+    IMPLIES((s->edges == KILN__EDGES_PEELED),
+            kiln__layout_of(s) == KILN__LAYOUT_INNER &&
+                (s->staging.kind == KILN__STAGING_REGISTERS || kiln__row_of(s)->rows_in_flight));
+    IMPLIES((s->edges == KILN__EDGES_PEELED),
+            s->edges != KILN__EDGES_MASKED && !s->passes.ordered && s->team.threads_per_row >= 2 * s->vector_width);
     RULE(s->batch * s->vector_width <= KILN__MOST_REGISTER_ELEMENTS); /* in registers these are all steps */
-    RULE(s->shared_bytes >= 0 && s->shared_bytes <= device->shared_per_block);
-    IMPLIES(!shared && !tile && !s->prefetch, s->shared_bytes == 0);
+    RULE(s->staging.bytes >= 0 && s->staging.bytes <= device->shared_per_block);
+    IMPLIES(!shared && !tile && !kiln__row_of(s)->prefetch, s->staging.bytes == 0);
     return NULL;
 }
 
 /* What a row's threads, blocks and chunks cover of its columns: all of them, and nothing sits out. */
 static const char *cover_fault(const kiln__schedule *s, const kiln__problem *p) {
-    bool outer = s->layout == KILN__LAYOUT_OUTER, inner = s->layout == KILN__LAYOUT_INNER;
-    RULE(s->splits >= 1 && s->splits <= 4096);
-    IMPLIES(s->splits > 1, s->staging == KILN__STAGING_NONE && s->blocks_per_row == 1);
-    if (s->transposes) {
-        const int64_t run = p->outer[p->outer_rank - 1], behind = s->threads / s->threads_per_row * s->steps;
-        RULE(s->transposed_dim >= 0 && s->transposed_dim < p->outer_rank - 1 && run % s->vector_width == 0);
-        IMPLIES(!s->masked, p->outer[s->transposed_dim] % s->steps == 0);
-        IMPLIES(s->threads_per_row > 1, (int64_t)s->threads_per_row / 2 * s->vector_width < run);
+    bool outer = kiln__layout_of(s) == KILN__LAYOUT_OUTER, inner = kiln__layout_of(s) == KILN__LAYOUT_INNER;
+    RULE(s->split.chunks >= 1 && s->split.chunks <= 4096);
+    IMPLIES(s->split.chunks > 1, s->staging.kind == KILN__STAGING_NONE && s->team.blocks_per_row == 1);
+    if (s->strategy == KILN__TRANSPOSE) {
+        const int64_t run = p->outer[p->outer_rank - 1], behind = s->team.threads / s->team.threads_per_row * s->steps;
+        RULE(s->transpose.dim >= 0 && s->transpose.dim < p->outer_rank - 1 && run % s->vector_width == 0);
+        IMPLIES(s->edges != KILN__EDGES_MASKED, p->outer[s->transpose.dim] % s->steps == 0);
+        IMPLIES(s->team.threads_per_row > 1, (int64_t)s->team.threads_per_row / 2 * s->vector_width < run);
         /* Where threads are pinned, or more than the least, some may sit out, but not most of a small block. */
-        IMPLIES(s->threads_per_row < s->threads, behind / 8 < p->outer[s->transposed_dim] || s->threads > 64);
+        IMPLIES(s->team.threads_per_row < s->team.threads,
+                behind / 8 < p->outer[s->transpose.dim] || s->team.threads > 64);
     }
     for (int o = 0; o < p->input_count + p->output_count; o++) {
         const bool long_enough = p->outer_rank == 1 || p->outer[p->outer_rank - (p->outer_rank > 0)] >= s->vector_width;
-        IMPLIES(s->crossing[o],
-                s->layout == KILN__LAYOUT_FLAT && !s->transposes && !p->operands[o].linear && long_enough);
+        IMPLIES((s->tensors[o].kind == KILN__ACCESS_CROSSING), kiln__layout_of(s) == KILN__LAYOUT_FLAT &&
+                                                                   s->strategy != KILN__TRANSPOSE &&
+                                                                   !p->operands[o].linear && long_enough);
     }
-    if (s->layout == KILN__LAYOUT_FLAT) return NULL;
+    if (kiln__layout_of(s) == KILN__LAYOUT_FLAT) return NULL;
     /* Of the largest rows the last chunk may end behind the last number. */
-    wide step = (wide)s->threads_per_row * (outer ? 1 : s->vector_width), chunk = step * s->steps;
-    wide columns = (wide)p->cols + (s->masked && inner ? s->vector_width - 1 : 0);
-    if (s->peeled) columns = (p->cols / s->vector_width - 1) * s->vector_width; /* those in packs */
-    RULE(s->splits * chunk >= columns);
-    IMPLIES(p->cols, (s->splits - 1) * chunk < columns);
-    IMPLIES(p->cols && s->splits == 1, step * (s->steps - (s->transpose_width ? s->transpose_width : 1)) < columns);
-    IMPLIES(!s->masked && !s->peeled && inner, p->cols % s->vector_width == 0);
-    IMPLIES(s->ordered && inner, !s->masked);
+    wide step = (wide)s->team.threads_per_row * (outer ? 1 : s->vector_width), chunk = step * s->steps;
+    wide columns = (wide)p->cols + ((s->edges == KILN__EDGES_MASKED) && inner ? s->vector_width - 1 : 0);
+    if (s->edges == KILN__EDGES_PEELED)
+        columns = (p->cols / s->vector_width - 1) * s->vector_width; /* those in packs */
+    RULE(s->split.chunks * chunk >= columns);
+    IMPLIES(p->cols, (s->split.chunks - 1) * chunk < columns);
+    IMPLIES(p->cols && s->split.chunks == 1,
+            step * (s->steps - (kiln__column_of(s)->transpose_width ? kiln__column_of(s)->transpose_width : 1)) <
+                columns);
+    IMPLIES(s->edges != KILN__EDGES_MASKED && s->edges != KILN__EDGES_PEELED && inner, p->cols % s->vector_width == 0);
+    IMPLIES(s->passes.ordered && inner, s->edges != KILN__EDGES_MASKED);
     return NULL;
 }
 
@@ -118,23 +141,24 @@ static const char *cover_fault(const kiln__schedule *s, const kiln__problem *p) 
 static const char *access_fault(const kiln__schedule *s, const kiln__problem *p) {
     for (int o = 0; o < p->input_count + p->output_count; o++) {
         const kiln__operand *operand = &p->operands[o];
-        int size = (int)kiln_type_size(operand->type), vector = s->access[o];
+        int size = (int)kiln_type_size(operand->type), vector = s->tensors[o].width;
         RULE(vector >= 0 && vector * size <= 16);
         IMPLIES(vector, kiln__is_power_of_two(vector) && vector <= operand->alignment);
-        IMPLIES(vector, (!s->transposed[o]    ? s->vector_width
-                         : s->transpose_width ? s->transpose_width
-                                              : s->steps) %
+        IMPLIES(vector, (s->tensors[o].kind != KILN__ACCESS_TRANSPOSED ? s->vector_width
+                         : kiln__column_of(s)->transpose_width         ? kiln__column_of(s)->transpose_width
+                                                                       : s->steps) %
                                 vector ==
                             0);
-        IMPLIES(s->transposed[o] && !s->transpose_width,
-                s->transposes && !operand->output && operand->outer_strides[s->transposed_dim] == 1);
-        IMPLIES(s->transposed[o] && s->transpose_width, operand->output && operand->per_element && vector > 1);
-        for (int d = 0; d < p->outer_rank && s->transposes && vector && !s->shifted[o]; d++)
-            IMPLIES(d != (s->transposed[o] ? s->transposed_dim : p->outer_rank - 1),
+        IMPLIES((s->tensors[o].kind == KILN__ACCESS_TRANSPOSED) && !kiln__column_of(s)->transpose_width,
+                s->strategy == KILN__TRANSPOSE && !operand->output && operand->outer_strides[s->transpose.dim] == 1);
+        IMPLIES((s->tensors[o].kind == KILN__ACCESS_TRANSPOSED) && kiln__column_of(s)->transpose_width,
+                operand->output && operand->per_element && vector > 1);
+        for (int d = 0; d < p->outer_rank && s->strategy == KILN__TRANSPOSE && vector && !s->tensors[o].shifted; d++)
+            IMPLIES(d != ((s->tensors[o].kind == KILN__ACCESS_TRANSPOSED) ? s->transpose.dim : p->outer_rank - 1),
                     operand->outer_strides[d] % vector == 0);
-        IMPLIES(vector && !s->masked && !s->peeled && operand->linear,
+        IMPLIES(vector && s->edges != KILN__EDGES_MASKED && s->edges != KILN__EDGES_PEELED && operand->linear,
                 operand->row_stride % vector == 0 || operand->row_stride == 1);
-        RULE(s->tile_offset[o] >= 0 && s->tile_offset[o] <= s->shared_bytes && s->tile_offset[o] % 16 == 0);
+        RULE(s->tensors[o].offset >= 0 && s->tensors[o].offset <= s->staging.bytes && s->tensors[o].offset % 16 == 0);
     }
     return NULL;
 }
@@ -173,16 +197,20 @@ static const char *argument_fault(const kiln__prepared *prepared) {
 static const char *exchange_fault(const kiln__prepared *prepared) {
     const kiln__schedule *s = &prepared->schedule;
     const kiln__ir *ir = prepared->ir;
-    int64_t bytes = 0, warps = s->threads / 32;
-    if (s->group == KILN__GROUP_CLUSTER) /* where there are many, those of a block first, then blocks */
-        warps = warps * s->blocks_per_row > 32 ? warps + s->blocks_per_row : warps * s->blocks_per_row;
+    int64_t bytes = 0, warps = s->team.threads / 32;
+    if (s->team.group == KILN__GROUP_CLUSTER) /* where there are many, those of a block first, then blocks */
+        warps = warps * s->team.blocks_per_row > 32 ? warps + s->team.blocks_per_row : warps * s->team.blocks_per_row;
     for (uint32_t i = 0; i < ir->count; i++)
         bytes += (int64_t)kiln__reduction_values(ir->insts[i].op) * (ir->insts[i].type == KILN__F64 ? 8 : 4);
-    IMPLIES(s->final_threads > 32,
-            bytes * (s->final_block_threads / 32) * (s->run_rows ? s->vector_width : 1) <= 49152);
-    if (s->misaligned || s->tile_rows) {
-        const int sharing = s->threads_per_row / s->blocks_per_row / (s->tile_rows ? s->ranks_per_thread : 1);
-        const int slots = s->tile_rows && sharing == 1 ? 0 : sharing + (s->blocks_per_row > 1 ? s->blocks_per_row : 0);
+    IMPLIES(s->split.final_threads > 32,
+            bytes * (s->split.final_block_threads / 32) * (kiln__column_of(s)->run_rows ? s->vector_width : 1) <=
+                49152);
+    if (s->edges == KILN__EDGES_MISALIGNED || kiln__column_of(s)->tile_rows) {
+        const int sharing = s->team.threads_per_row / s->team.blocks_per_row /
+                            (kiln__column_of(s)->tile_rows ? kiln__column_of(s)->ranks_per_thread : 1);
+        const int slots = kiln__column_of(s)->tile_rows && sharing == 1
+                              ? 0
+                              : sharing + (s->team.blocks_per_row > 1 ? s->team.blocks_per_row : 0);
         int64_t padded = 0;
         for (uint32_t i = 0; i < ir->count; i++)
             padded += kiln__op_is_arg(ir->insts[i].op) ? 16 : 8 * kiln__reduction_values(ir->insts[i].op);
@@ -190,10 +218,10 @@ static const char *exchange_fault(const kiln__prepared *prepared) {
         for (uint32_t i = 0; i < ir->count; i++)
             mixed |= kiln__reduction_values(ir->insts[i].op) > 0 &&
                      (ir->insts[i].type == KILN__F64 || ir->insts[i].type == KILN__I64);
-        RULE((mixed ? padded : bytes) * slots * s->rows_per_block <= 49152);
+        RULE((mixed ? padded : bytes) * slots * s->team.rows_per_block <= 49152);
     }
-    if (s->group == KILN__GROUP_LANES || s->group == KILN__GROUP_COLUMNS) return NULL;
-    RULE(bytes * warps * (s->persistent && s->group != KILN__GROUP_GRID ? 2 : 1) <= 49152);
+    if (s->team.group == KILN__GROUP_LANES || s->team.group == KILN__GROUP_COLUMNS) return NULL;
+    RULE(bytes * warps * (kiln__row_of(s)->persistent && s->team.group != KILN__GROUP_GRID ? 2 : 1) <= 49152);
     return NULL;
 }
 
@@ -204,24 +232,28 @@ const char *launch_fault(const kiln__prepared *prepared) {
     int launches = kiln__schedule_launches(s, prepared->ir);
     kiln__grid grid = {0, 0, 0};
     RULE(launches >= 1 && launches <= KILN__MAX_KERNELS);
-    IMPLIES(s->splits == 1, launches == 1);
+    IMPLIES(s->split.chunks == 1, launches == 1);
     const int64_t rows = kiln__schedule_rows(s, p);
     RULE(rows >= p->rows);
-    IMPLIES(!s->misaligned && !s->transposes && !s->tile_rows, rows == p->rows);
-    IMPLIES(s->tile_rows && rows < INT64_MAX, p->rows <= rows / s->rows_per_block * s->tile_rows);
+    IMPLIES(s->edges != KILN__EDGES_MISALIGNED && s->strategy != KILN__TRANSPOSE && !kiln__column_of(s)->tile_rows,
+            rows == p->rows);
+    IMPLIES(kiln__column_of(s)->tile_rows && rows < INT64_MAX,
+            p->rows <= rows / s->team.rows_per_block * kiln__column_of(s)->tile_rows);
     const int64_t run = kiln__schedule_run(s, p);
     RULE(run <= rows);
     if (kiln__schedule_grid(s, rows, run, &grid)) {
-        bool flat = s->layout == KILN__LAYOUT_FLAT;
-        const bool few = s->rows_in_flight && rows <= s->few_rows;
-        int64_t each = flat ? s->threads * s->steps * s->vector_width : few ? 1 : s->rows_per_block;
-        int64_t apart = s->rows_in_flight && !few ? s->row_spacing : 1;
-        wide blocks = (wide)kiln__divide_up(rows, each * apart) * apart * s->splits * s->blocks_per_row;
-        RULE(grid.x <= 2147483647 && grid.y <= 65535 && grid.z <= 65535 && grid.x % (unsigned)s->blocks_per_row == 0);
+        bool flat = kiln__layout_of(s) == KILN__LAYOUT_FLAT;
+        const bool few = kiln__row_of(s)->rows_in_flight && rows <= kiln__row_of(s)->few_rows;
+        int64_t each = flat ? s->team.threads * s->steps * s->vector_width : few ? 1 : s->team.rows_per_block;
+        int64_t apart = kiln__row_of(s)->rows_in_flight && !few ? kiln__row_of(s)->row_spacing : 1;
+        wide blocks = (wide)kiln__divide_up(rows, each * apart) * apart * s->split.chunks * s->team.blocks_per_row;
+        RULE(grid.x <= 2147483647 && grid.y <= 65535 && grid.z <= 65535 &&
+             grid.x % (unsigned)s->team.blocks_per_row == 0);
         RULE((wide)grid.x * grid.y * grid.z >= blocks);
         IMPLIES(grid.y, (wide)grid.x * (grid.y - 1) < blocks);
-        IMPLIES(s->splits > 1 && s->layout == KILN__LAYOUT_OUTER && rows, grid.y == (unsigned)s->splits);
-        IMPLIES(s->layout != KILN__LAYOUT_OUTER || s->splits == 1, grid.z == 1);
+        IMPLIES(s->split.chunks > 1 && kiln__layout_of(s) == KILN__LAYOUT_OUTER && rows,
+                grid.y == (unsigned)s->split.chunks);
+        IMPLIES(kiln__layout_of(s) != KILN__LAYOUT_OUTER || s->split.chunks == 1, grid.z == 1);
         RULE(workspace >= 0);
         IMPLIES(p->rows, (workspace > 0) == kiln__schedule_exchanges(s));
     }

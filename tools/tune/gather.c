@@ -205,14 +205,17 @@ static void print_point(const task *t, int i, const kiln__prepared *p, const kil
         "\"transposes\": %d, \"shared_bytes\": %lld, \"registers\": %d, \"spill\": %d, \"image\": %lld, \"blocks\": "
         "%lld, "
         "\"launches\": %d, \"access\": [",
-        t->number, i == 0, t->pins[i], us, copy_us, s->text, (int)s->group, (int)s->staging, s->vector_width,
-        (long long)s->steps, (long long)s->staged_steps, s->persistent, s->rows_in_flight, s->splits, s->prefetch,
-        s->batched, s->batch, s->threads_per_row, s->rows_per_block, s->threads, s->min_blocks_per_sm,
-        s->blocks_per_row, (int)s->inlining, (long long)s->instructions, s->online, s->masked, s->peeled, s->misaligned,
-        s->transposes, (long long)info->shared_bytes, info->registers, info->spill_bytes, (long long)info->image_bytes,
+        t->number, i == 0, t->pins[i], us, copy_us, s->text, (int)s->team.group, (int)s->staging.kind, s->vector_width,
+        (long long)s->steps, (long long)s->staging.steps, kiln__row_of(s)->persistent, kiln__row_of(s)->rows_in_flight,
+        s->split.chunks, kiln__row_of(s)->prefetch, kiln__row_of(s)->batched, s->batch, s->team.threads_per_row,
+        s->team.rows_per_block, s->team.threads, s->team.min_blocks_per_sm, s->team.blocks_per_row,
+        (int)s->code.inlining, (long long)s->code.instructions, s->passes.online, s->edges == KILN__EDGES_MASKED,
+        (s->edges == KILN__EDGES_PEELED), s->edges == KILN__EDGES_MISALIGNED, s->strategy == KILN__TRANSPOSE,
+        (long long)info->shared_bytes, info->registers, info->spill_bytes, (long long)info->image_bytes,
         (long long)info->blocks, info->launches);
     const kiln__problem *problem = &p->problem;
-    for (int o = 0; o < problem->input_count + problem->output_count; o++) printf("%s%d", o ? ", " : "", s->access[o]);
+    for (int o = 0; o < problem->input_count + problem->output_count; o++)
+        printf("%s%d", o ? ", " : "", s->tensors[o].width);
     printf("]}\n");
 }
 

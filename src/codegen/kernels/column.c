@@ -13,7 +13,8 @@ void kiln__emit_column_kernel(const kiln__emitter *e) {
     emit_place(e);
     kiln__emit_arrival(e);
     kiln__emit_phases(e, "    ", ", row");
-    kiln__write(e, "    if (row.%s == 0) return;\n", e->schedule->misaligned ? "there" : "count[0]");
+    kiln__write(e, "    if (row.%s == 0) return;\n",
+                e->schedule->edges == KILN__EDGES_MISALIGNED ? "there" : "count[0]");
     kiln__emit_last_pass(e, "    ");
     kiln__emit_row_outputs(e, "    ", "kiln_rank() == 0");
     kiln__write(e, "}\n");

@@ -18,7 +18,7 @@ void kiln__emit_persistent_kernel(const kiln__emitter *e) {
     emit_first_row(e);
     kiln__write(e, "    for (int turn = 0;; turn = (turn + 1) %% 4) {\n"
                    "    kiln_row row(args, index);\n    kiln_begin(row);\n");
-    kiln__emit_phases(e, "    ", e->schedule->group == KILN__GROUP_GRID ? ", turn, args" : ", turn");
+    kiln__emit_phases(e, "    ", e->schedule->team.group == KILN__GROUP_GRID ? ", turn, args" : ", turn");
     /* Past the last row it would read its own values once more, which others may be storing. */
     kiln__write(e,
                 "    index += stride;\n    const bool more = index < args.rows;\n"

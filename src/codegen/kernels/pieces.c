@@ -2,7 +2,7 @@
 /* Pieces of kernels: their head, their phases, their outputs. */
 #include "codegen/kernels/kernels.h"
 
-bool kiln__is_online(const kiln__emitter *e, uint32_t phase) { return e->schedule->online == (int)phase; }
+bool kiln__is_online(const kiln__emitter *e, uint32_t phase) { return e->schedule->passes.online == (int)phase; }
 
 uint32_t kiln__next_phase(const kiln__emitter *e, uint32_t phase) {
     return phase + (kiln__is_online(e, phase) ? 2 : 1);
@@ -13,7 +13,7 @@ const char *kiln__phase_type(const kiln__emitter *e, uint32_t phase) {
 }
 
 void kiln__emit_kernel_head(const kiln__emitter *e, uint32_t number, const char *bounds) {
-    const int least = e->schedule->min_blocks_per_sm;
+    const int least = e->schedule->team.min_blocks_per_sm;
     kiln__write(e,
                 "\nextern \"C\" __global__ void %s__launch_bounds__(%s%s) " KILN__KERNEL_NAME
                 "%s(const __grid_constant__ kiln_arguments args)\n{\n",
@@ -28,22 +28,22 @@ void kiln__emit_fill(const kiln__emitter *e) {
 void kiln__emit_row_barrier(const kiln__emitter *e, const char *in) {
     const char *who = "block";
     if (!e->finish_row || e->ir->phase_count > 0) return;
-    if (e->schedule->group == KILN__GROUP_LANES && !e->rows_in_vectors) who = "row";
+    if (e->schedule->team.group == KILN__GROUP_LANES && !e->rows_in_vectors) who = "row";
     if (kiln__schedule_clusters(e->schedule)) who = "cluster";
     kiln__write(e, "%skiln_%s_barrier();\n", in, who);
 }
 
 void kiln__emit_arrival(const kiln__emitter *e) {
     if (kiln__schedule_clusters(e->schedule)) kiln__write(e, "    kiln_group_begin();\n");
-    if (e->schedule->staging == KILN__STAGING_SHARED && e->ir->phase_count == 0)
+    if (e->schedule->staging.kind == KILN__STAGING_SHARED && e->ir->phase_count == 0)
         kiln__write(e, "    kiln_copy_wait();\n");
     kiln__emit_row_barrier(e, "    ");
 }
 
 /* The name of the function of the staging that reduces a phase. */
 static const char *spell_reduce(const kiln__emitter *e, uint32_t phase) {
-    if (phase == 0 && e->schedule->staging == KILN__STAGING_SHARED) return "reduce_arriving";
-    if (e->schedule->tile_rows) return "reduce";
+    if (phase == 0 && e->schedule->staging.kind == KILN__STAGING_SHARED) return "reduce_arriving";
+    if (kiln__column_of(e->schedule)->tile_rows) return "reduce";
     return kiln__is_online(e, phase) ? "each_online" : "each_vector";
 }
 
@@ -69,16 +69,16 @@ void kiln__emit_results(const kiln__emitter *e, uint32_t stage, const char *in, 
 
 void kiln__emit_phases(const kiln__emitter *e, const char *in, const char *all_reduce) {
     for (uint32_t p = 0; p < e->ir->phase_count; p = kiln__next_phase(e, p)) {
-        if (p > 0 || !e->schedule->persistent) kiln__emit_reduce(e, p, in);
+        if (p > 0 || !kiln__row_of(e->schedule)->persistent) kiln__emit_reduce(e, p, in);
         kiln__emit_result(e, p, in, kiln__spell(e, "kiln_all_reduce(phase%u%s)", p, all_reduce));
     }
 }
 
 void kiln__emit_last_pass(const kiln__emitter *e, const char *in) {
     if (!e->finish) return;
-    if (e->schedule->rematerialise) kiln__write(e, "%sstaging.rematerialise();\n", in);
+    if (e->schedule->passes.rematerialise) kiln__write(e, "%sstaging.rematerialise();\n", in);
     kiln__write(e, "%skiln_finish finish;\n%sstaging.%s(row, finish);\n", in, in,
-                e->schedule->peeled ? "finish" : "each_vector");
+                e->schedule->edges == KILN__EDGES_PEELED ? "finish" : "each_vector");
 }
 
 void kiln__emit_row_outputs(const kiln__emitter *e, const char *in, const char *condition) {

@@ -5,12 +5,12 @@
 /* Into shared memory: row-invariant inputs that are shifted. */
 static void emit_prefetch(const kiln__emitter *e) {
     const kiln__schedule *s = e->schedule;
-    if (!s->prefetch) return;
+    if (!kiln__row_of(s)->prefetch) return;
     for (int o = 0; o < e->inputs; o++)
-        if (s->shifted[o])
-            kiln__write(e, "    kiln_prefetch<%d, %s>::fill(kiln_shared + %d, row.%s, row);\n", s->access[o],
-                        e->type[o], s->tile_offset[o], e->name[o]);
-    if (s->masked) kiln__write(e, "    kiln_copy_wait();\n    kiln_block_barrier();\n");
+        if (s->tensors[o].shifted)
+            kiln__write(e, "    kiln_prefetch<%d, %s>::fill(kiln_shared + %d, row.%s, row);\n", s->tensors[o].width,
+                        e->type[o], s->tensors[o].offset, e->name[o]);
+    if (s->edges == KILN__EDGES_MASKED) kiln__write(e, "    kiln_copy_wait();\n    kiln_block_barrier();\n");
 }
 
 void kiln__emit_row_kernel(const kiln__emitter *e) {

@@ -16,7 +16,7 @@ void kiln__emit_row_tile_kernel(const kiln__emitter *e) {
                 "r += KILN_THREADS / KILN_THREADS_PER_ROW) {\n"
                 "        kiln_row row(args, first + r);\n        kiln_begin(row);\n"
                 "        row.tile = r * KILN_COLS;\n",
-                e->schedule->staged_steps
+                e->schedule->staging.steps
                     ? "    kiln_row one(args, first);\n    kiln_begin(one);\n    staging.fill(one);\n"
                     : "");
     kiln__emit_row_barrier(e, "        ");

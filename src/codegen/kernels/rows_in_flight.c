@@ -17,7 +17,7 @@ static void emit_pass(const kiln__emitter *e, uint32_t p) {
 
 static void emit_last_pass(const kiln__emitter *e) {
     kiln__write(e, "    kiln_row rows[KILN_ROWS_PER_BLOCK] = {{args, first}");
-    for (int r = 1; r < e->schedule->rows_per_block; r++)
+    for (int r = 1; r < e->schedule->team.rows_per_block; r++)
         kiln__write(e, ", {args, first + (%d < count ? %d * KILN_ROW_SPACING : 0)}", r, r);
     kiln__write(e, "};\n#pragma unroll\n    for (int r = 0; r < KILN_ROWS_PER_BLOCK; ++r) {\n"
                    "        kiln_row &row = rows[r];\n        kiln_begin(row);\n");

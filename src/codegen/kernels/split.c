@@ -16,7 +16,7 @@ static const char *spell_place(const kiln__emitter *e, bool ends) {
 /* A launch, with the results of the phases before `stage`. */
 static void emit_launch(const kiln__emitter *e, uint32_t stage, uint32_t number, bool ends) {
     kiln__emit_kernel_head(e, number, ends ? "KILN_FINAL_BLOCK_THREADS" : "KILN_THREADS");
-    if (e->schedule->dependent && number) kiln__write(e, "    kiln_launch_wait();\n");
+    if (e->schedule->split.dependent && number) kiln__write(e, "    kiln_launch_wait();\n");
     kiln__write(e, "%s", spell_place(e, ends));
     kiln__emit_fill(e);
     kiln__emit_results(e, stage, "    ", ends ? "kiln_gather_final<%s>(row)" : "kiln_gather<%s>(row)");
@@ -35,12 +35,13 @@ static void emit_phase(const kiln__emitter *e, uint32_t phase, uint32_t number) 
 /* Threads without a row have nothing to store. */
 static void emit_return(const kiln__emitter *e) {
     if (e->rows_in_vectors)
-        kiln__write(e, "    if (row.%s == 0) return;\n", e->schedule->misaligned ? "there" : "count[0]");
+        kiln__write(e, "    if (row.%s == 0) return;\n",
+                    e->schedule->edges == KILN__EDGES_MISALIGNED ? "there" : "count[0]");
 }
 
 /* Who stores a row's one value. */
 static const char *spell_first_thread(const kiln__emitter *e) {
-    if (e->schedule->final_threads) return "kiln_final_rank() == 0";
+    if (e->schedule->split.final_threads) return "kiln_final_rank() == 0";
     return e->rows_in_vectors ? "kiln_rank() == 0 && row.chunk == 0" : "kiln_rank() == 0 && kiln_chunk() == 0";
 }
 
@@ -49,7 +50,7 @@ static void emit_outputs(const kiln__emitter *e, uint32_t number) {
     emit_launch(e, stage, number, !e->finish);
     emit_return(e);
     kiln__emit_last_pass(e, "    ");
-    if (e->schedule->separate_launch) {
+    if (e->schedule->split.separate_launch) {
         kiln__write(e, "}\n");
         emit_launch(e, stage, number + 1, true);
         emit_return(e);
