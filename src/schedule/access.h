@@ -6,8 +6,7 @@
 #include "schedule/schedule.h"
 
 /* How many elements are 16 bytes of the widest output whose elements lie side by side; 16 where none do. With more in a
- * vector neighbouring threads' stores would not be neighbours (f16 to f32: 0.978, vectors of eight 0.761; i8 to
- * f16 1.044 and 0.792). */
+ * vector neighbouring threads' stores would not be neighbours. */
 int kiln__most_stored(const kiln__problem *problem);
 
 /* The vector holds 16 bytes of the narrowest tensor that moves with the rows, of the widest output at most, fewer where
@@ -23,7 +22,7 @@ int64_t kiln__row_phase(const kiln__problem *problem, const kiln__operand *opera
 int kiln__access_width(const kiln__problem *problem, const kiln__operand *operand, const kiln__schedule *s);
 
 /* Where a vector of a flat array may cross the end of the operand's innermost run: how many of its elements, from
- * multiples of as many on, never do (masks of 32x1x1x250 halves: pairs 0.97, single halves 0.898). */
+ * multiples of as many on, never do. */
 int kiln__run_of(const kiln__problem *problem, const kiln__operand *operand, const kiln__schedule *s);
 
 /* Flat, no transposing: whether a vector is at most two pieces of the operand's innermost runs, so that the places of

@@ -3,7 +3,7 @@
  * block copies to shared memory in aligned pieces, whoever works on a row. */
 #include "base/checked.h"
 #include "base/types.h"
-#include "schedule/access.h"
+#include "schedule/build.h"
 
 #define GOOD_THREADS 256 /* of several runs of rows, at most ... */
 #define LEAST_THREADS 96
@@ -33,8 +33,12 @@ typedef struct tile_facts {
     int widest;        /* bytes of the widest input */
     bool again;        /* columns are needed after the first reductions */
     bool loose;        /* lanes need not be those of whole runs */
+    bool one_array;    /* runs lie one behind the other */
     int64_t exchanged; /* bytes of what each rank exchanges */
 } tile_facts;
+
+/* Elements that are enough for a thread. */
+static int elements_of(const tile_facts *f) { return (f->again ? 128 : 64) / f->widest; }
 
 /* Whether an operand is in the tile. */
 static bool is_in_tile(const kiln__problem *problem, const kiln__schedule *s, int o) {
@@ -83,62 +87,84 @@ static int conflicts_of(const kiln__problem *problem, int64_t kept, int64_t lane
     return most;
 }
 
-/* The threads of a tile of so many runs of rows. False where they are too many, or it has no room. */
-static bool work_out(const kiln__problem *problem, const kiln__device *device, const tile_facts *f, int64_t runs,
-                     kiln__schedule *s) {
+/* Lanes that make whole warps, and whole runs where those are short. */
+static int64_t lane_unit(const tile_facts *f, int64_t kept, int64_t runs, int sharing) {
+    const int64_t warps = sharing < 32 ? 32 / sharing : 1;
+    int64_t unit = warps;
+    while (kept < 32 && runs > 1 && !f->loose && unit % kept) unit += warps;
+    return unit;
+}
+
+/* The threads of a tile: `parts` ranks of a row are one thread's, and `sharing` threads share a row. */
+typedef struct tile_threads {
+    int parts, sharing, vector;
+    int64_t lanes;
+} tile_threads;
+
+/* As few rows for a thread as leave it enough to do, in at most 1,024 threads. */
+static tile_threads find_threads(const tile_facts *f, int64_t rows, int64_t unit, int parts, const kiln__schedule *s) {
+    tile_threads t = {.parts = parts, .sharing = s->team.threads_per_row / parts, .vector = 1};
+    for (;; t.vector *= 2) {
+        t.lanes = kiln__divide_up(kiln__divide_up(rows, t.vector), unit) * unit;
+        const int64_t ranks = 2 * (int64_t)t.vector * parts;
+        const bool enough = ranks * s->steps > elements_of(f) || ranks * f->exchanged > MOST_CARRIED;
+        if (t.vector == 8 || (enough && t.lanes * t.sharing <= 1024)) return t;
+    }
+}
+
+/* Whether there is room for what they carry, keep and exchange. */
+static bool have_room(const kiln__device *device, const tile_facts *f, const tile_threads *t, int64_t bytes) {
+    const int64_t slots = t->sharing > 1 ? t->lanes * t->vector * t->sharing * f->exchanged : 0;
+    if (t->lanes * t->sharing > 1024 || slots > MOST_SLOTS) return false;
+    if (t->parts > 1 && t->parts * t->vector * f->exchanged > MOST_CARRIED) return false;
+    return bytes + slots + 1024 <= device->shared_per_sm / 2;
+}
+
+static void take_threads(const tile_threads *t, kiln__schedule *s) {
+    s->column.ranks_per_thread = t->parts;
+    s->vector_width = t->vector;
+    s->team.threads = (int)(t->lanes * t->sharing);
+    s->team.rows_per_block = (int)(t->lanes * t->vector);
+}
+
+/* The threads of a tile of so many runs of rows. False where they are too many, or it has no room. Neighbouring ranks
+ * rather than several rows: their values are combined without an exchange. */
+static bool work_out(const kiln__given *g, const tile_facts *f, int64_t runs, kiln__schedule *s) {
+    const kiln__problem *problem = g->problem;
     const int64_t kept = problem->outer[problem->outer_rank - 1], rows = kiln__times(runs, kept);
-    const int elements = (f->again ? 128 : 64) / f->widest; /* of a thread */
-    const int most = elements < 32 ? elements : 32;         /* of them in a row */
+    const int most = elements_of(f) < 32 ? elements_of(f) : 32; /* of a thread's elements in a row */
     int fewest = INT32_MAX;
     if (rows > MOST_ROWS) return false;
     s->column.tile_rows = (int)rows;
     s->staging.bytes = (int)place(problem, kiln__times(rows, problem->cols), s);
-    /* Neighbouring ranks rather than several rows: their values are combined without an exchange. */
     for (int parts = s->team.threads_per_row / s->column.rank_groups; parts > 0 && fewest > FEW_CONFLICTS; parts /= 2) {
-        const int sharing = s->team.threads_per_row / parts, warps = sharing < 32 ? 32 / sharing : 1;
+        const int sharing = s->team.threads_per_row / parts;
         if (parts > 1 && parts * s->steps > most && rows * sharing * 2 <= 1024) continue; /* half as many will do */
-        int64_t lanes, unit = warps; /* lanes that make whole warps, and whole runs */
-        while (kept < 32 && runs > 1 && !f->loose && unit % kept) unit += warps;
-        int vector = 1;
-        for (;; vector *= 2) {
-            lanes = kiln__divide_up(kiln__divide_up(rows, vector), unit) * unit;
-            const bool enough =
-                2 * vector * s->steps * parts > elements || 2 * vector * parts * f->exchanged > MOST_CARRIED;
-            if (vector == 8 || (enough && lanes * sharing <= 1024)) break;
-        }
-        const int64_t slots = sharing > 1 ? lanes * vector * sharing * f->exchanged : 0;
-        if (lanes * sharing > 1024 || slots > MOST_SLOTS) continue;
-        if (parts > 1 && parts * vector * f->exchanged > MOST_CARRIED) continue;
-        if (s->staging.bytes + slots + 1024 > device->shared_per_sm / 2) continue;
-        const int conflicts = conflicts_of(problem, kept, lanes, sharing, parts, f->widest);
-        if (conflicts >= fewest) continue;
-        fewest = conflicts;
-        s->column.ranks_per_thread = parts;
-        s->vector_width = vector;
-        s->team.threads = (int)(lanes * sharing);
-        s->team.rows_per_block = (int)(lanes * vector);
+        const tile_threads t = find_threads(f, rows, lane_unit(f, kept, runs, sharing), parts, s);
+        if (!have_room(g->device, f, &t, s->staging.bytes)) continue;
+        const int conflicts = conflicts_of(problem, kept, t.lanes, sharing, parts, f->widest);
+        if (conflicts < fewest) take_threads(&t, s);
+        if (conflicts < fewest) fewest = conflicts;
     }
     return fewest < INT32_MAX;
 }
 
 /* The same, of several runs if they are few and small. */
-static bool suits(const kiln__problem *problem, const kiln__device *device, const tile_facts *f, int64_t runs,
-                  kiln__schedule *s) {
+static bool suits(const kiln__given *g, const tile_facts *f, int64_t runs, kiln__schedule *s) {
     kiln__schedule more = *s;
-    if (!work_out(problem, device, f, runs, &more)) return false;
+    if (!work_out(g, f, runs, &more)) return false;
     if (runs > 1 && (more.staging.bytes > GOOD_BYTES || more.team.threads > GOOD_THREADS)) return false;
     *s = more;
     return true;
 }
 
 /* As many runs as suit, from one on; false where not even that does. */
-static bool find_runs(const kiln__problem *problem, const kiln__device *device, const tile_facts *f, bool one_array,
-                      kiln__schedule *s) {
+static bool find_runs(const kiln__given *g, const tile_facts *f, kiln__schedule *s) {
     int64_t runs = 1, more = 1;
-    if (!suits(problem, device, f, runs, s)) return false;
-    for (; one_array && suits(problem, device, f, runs + more, s); more *= 2) runs += more;
-    for (; one_array && more > 0; more /= 2)
-        if (suits(problem, device, f, runs + more, s)) runs += more;
+    if (!suits(g, f, runs, s)) return false;
+    for (; f->one_array && suits(g, f, runs + more, s); more *= 2) runs += more;
+    for (; f->one_array && more > 0; more /= 2)
+        if (suits(g, f, runs + more, s)) runs += more;
     return true;
 }
 
@@ -152,18 +178,11 @@ static int min_blocks_of(const kiln__device *device, const kiln__schedule *s) {
     return blocks > device->threads_per_sm / s->team.threads ? device->threads_per_sm / s->team.threads : blocks;
 }
 
-/* Where vectors of rows do as well: runs of them are multiples of a sector of memory. Of what is read once, vectors
- * that are misaligned do, too, but for those of elements of 2 bytes, and few rows do not. */
-static bool suits_vectors(const kiln__problem *problem, const tile_facts *f) {
-    const int64_t kept = problem->outer[problem->outer_rank - 1], bytes = kiln__times(kept, f->widest);
-    if (bytes % 32 == 0) return true;
-    return !f->again && bytes >= 32 && (f->widest > 2 || kept % 2 == 0);
-}
-
-bool kiln__tile_outer_choose(const kiln__problem *problem, const kiln__device *device, bool asked, bool again,
-                             int64_t exchanged, kiln__schedule *s) {
-    tile_facts f = {.again = again, .exchanged = exchanged};
-    bool one_array = problem->outer_rank > 1;
+/* Whether tiles can be, and of what: facts. */
+static bool find_facts(const kiln__given *g, const kiln__column_facts *columns, const kiln__schedule *s,
+                       tile_facts *f) {
+    const kiln__problem *problem = g->problem;
+    *f = (tile_facts){.again = columns->again, .exchanged = columns->slot_bytes, .one_array = problem->outer_rank > 1};
     if (problem->inner_rank != 1 || problem->outer_rank == 0 || s->passes.ordered) return false;
     if (problem->cols < 2 || problem->rows == 0) return false;
     for (int o = 0; o < problem->input_count + problem->output_count; o++) {
@@ -171,22 +190,28 @@ bool kiln__tile_outer_choose(const kiln__problem *problem, const kiln__device *d
         const int size = (int)kiln_type_size(operand->type);
         if (!is_in_tile(problem, s, o)) continue;
         if (!is_dense(problem, operand)) return false;
-        one_array = one_array && is_one_array(problem, operand);
-        if (!operand->output && size > f.widest) f.widest = size;
+        f->one_array = f->one_array && is_one_array(problem, operand);
+        if (!operand->output && size > f->widest) f->widest = size;
     }
-    if (!f.widest || (!asked && suits_vectors(problem, &f))) return false;
+    return f->widest > 0;
+}
+
+/* The point says how many ranks a row has, as it has them in vectors: its bits are the same. */
+bool kiln__column_tile_build(const kiln__given *g, const kiln__pins *point, kiln__schedule *s) {
+    const kiln__column_facts columns = kiln__column_find(g, s);
+    const int blocks = point->cluster > 1 ? point->cluster : 1;
+    tile_facts f;
+    if (!find_facts(g, &columns, s, &f)) return false;
     s->strategy = KILN__COLUMN_TILE;
     s->staging.kind = KILN__STAGING_TILE;
-    s->column.rank_groups = s->team.blocks_per_row;
-    s->team.threads_per_row *= s->team.blocks_per_row;
+    s->team.group = KILN__GROUP_COLUMNS;
+    s->column.rank_groups = blocks;
+    s->team.threads_per_row = point->threads * blocks;
     s->column.run_rows = s->batch = s->team.blocks_per_row = 1;
-    s->steps = kiln__divide_up(problem->cols, s->team.threads_per_row);
-    if (!find_runs(problem, device, &f, one_array, s)) return false;
+    s->steps = kiln__divide_up(g->problem->cols, s->team.threads_per_row);
+    if (!find_runs(g, &f, s)) return false;
     f.loose = true; /* a block of few threads costs more than waiting for banks */
-    if (s->team.threads < LEAST_THREADS) find_runs(problem, device, &f, one_array, s);
-    s->team.min_blocks_per_sm = min_blocks_of(device, s);
-    s->reason =
-        "neighbouring rows lie side by side, few or unaligned: with their columns they are one flat array, copied in "
-        "aligned pieces";
+    if (s->team.threads < LEAST_THREADS) find_runs(g, &f, s);
+    s->team.min_blocks_per_sm = point->min_blocks ? point->min_blocks : min_blocks_of(g->device, s);
     return true;
 }

@@ -4,6 +4,7 @@
 #include "base/checked.h"
 #include "base/types.h"
 #include "schedule/access.h"
+#include "schedule/build.h"
 
 #define TRANSPOSE_BYTES 256  /* of a thread: what it loads of a tile stays in registers, and is transposed there */
 #define TRANSPOSE_WEIGHT 512 /* operations of a thread's code: more take the compiler long */
@@ -25,9 +26,8 @@ static int transposed_dimension(const kiln__problem *problem, const kiln__operan
     return -1;
 }
 
-/* A vector is what outputs store in one access: stores that others complete reach the L2 in parts (f16, 1000x10007:
- * 0.833, with eight elements of a run in a thread 0.327). As many vectors as registers hold well, but rather no tile
- * that overhangs (300 of f16: four 0.896, eight 0.797). */
+/* A vector is what outputs store in one access: stores that others complete reach the L2 in parts. As many vectors as
+ * registers hold well, but rather no tile that overhangs. */
 static void choose_transpose_tile(const kiln__ir *ir, const kiln__problem *problem, const kiln__pins *pins,
                                   int narrowest, int attempt, kiln__schedule *s) {
     const int64_t down = problem->outer[s->transpose.dim], run = problem->outer[problem->outer_rank - 1];
@@ -55,7 +55,7 @@ static void choose_transpose_tile(const kiln__ir *ir, const kiln__problem *probl
 }
 
 /* How many threads are side by side along a run; the others are behind them. Where runs begin anywhere in a sector,
- * long pieces of them have fewer of which only a part is stored (f16, 65536x100: 32 threads 0.984, eight 0.653). */
+ * long pieces of them have fewer of which only a part is stored. */
 static void choose_threads(const kiln__problem *problem, const kiln__pins *pins, kiln__schedule *s) {
     const int64_t down = problem->outer[s->transpose.dim], run = problem->outer[problem->outer_rank - 1];
     bool sectors = true;
@@ -128,26 +128,66 @@ static bool has_runs(const kiln__problem *problem, const kiln__schedule *s) {
     return false;
 }
 
-kiln_status kiln__schedule_flat(const kiln__ir *ir, const kiln__problem *problem, const kiln__pins *pins, int bytes,
-                                int attempt, kiln__schedule *s) {
+/* A flat operand that whole vectors cannot move: the places of a vector's elements follow from two, rather than each
+ * from a division. Where they lie side by side in runs in which most warps lie wholly, aligned vectors are shifted into
+ * place. */
+static void cross(const kiln__problem *problem, const kiln__operand *operand, int o, kiln__schedule *s) {
+    const int size = (int)kiln_type_size(operand->type),
+              widest = 16 / size < s->vector_width ? 16 / size : s->vector_width;
+    s->tensors[o].shifted = !operand->output && operand->outer_strides[problem->outer_rank - 1] == 1 &&
+                            s->tensors[o].width < widest && operand->alignment >= widest &&
+                            s->vector_width * size >= 4 &&
+                            problem->outer[problem->outer_rank - 1] >= 64 * s->vector_width;
+    if (s->tensors[o].shifted) s->tensors[o].width = widest;
+    if (s->tensors[o].shifted || !s->tensors[o].width) s->tensors[o].kind = KILN__ACCESS_CROSSING;
+}
+
+/* Which inputs are loaded together before anything is computed; the bytes of a vector of them. */
+static int stage(const kiln__problem *problem, kiln__schedule *s) {
+    int bytes = 0;
+    for (int o = 0; o < problem->input_count; o++) {
+        const kiln__operand *operand = &problem->operands[o];
+        s->tensors[o].staged = operand->per_element && operand->follows_rows;
+        if (s->tensors[o].staged) bytes += s->vector_width * (int)kiln_type_size(operand->type);
+    }
+    return bytes;
+}
+
+/* Vectors of the whole array. Small blocks end sooner, and one vector for a thread leaves more of them; pieces of a
+ * vector wait longer. */
+static void choose_vectors(const kiln__given *g, const kiln__pins *pins, int bytes, kiln__schedule *s) {
+    const kiln__problem *problem = g->problem;
+    s->team.threads = s->team.threads_per_row = pins->threads ? pins->threads : 128;
+    const int steps = has_runs(problem, s) && bytes <= 32 && 2 * weigh(g->ir) * s->vector_width <= 128 ? 2 : 1;
+    s->steps = s->batch = pins->steps ? pins->steps : steps;
+    s->reason = steps > 1 ? "elementwise: each thread loads all its vectors, then computes, then stores"
+                          : "elementwise: one vector for each thread, so that blocks are many and end soon";
+    for (int o = 0; o < problem->input_count + problem->output_count; o++) {
+        const kiln__operand *operand = &problem->operands[o];
+        if (!operand->per_element) continue;
+        s->tensors[o].width = kiln__access_width(problem, operand, s);
+        s->tensors[o].kind = s->tensors[o].width ? KILN__ACCESS_VECTOR : KILN__ACCESS_ELEMENT;
+        s->tensors[o].run = kiln__run_of(problem, operand, s);
+        if (kiln__crosses(problem, operand, s)) cross(problem, operand, o, s);
+    }
+}
+
+kiln_status kiln__pointwise_choose(const kiln__given *g, const kiln__pins *pins, int attempt, kiln__schedule *s) {
+    *s = kiln__schedule_blank(g->ir, g->problem);
+    s->vector_width = kiln__widest_vector(g->problem);
+    while (pins->vector_width && s->vector_width > pins->vector_width) s->vector_width /= 2;
+    s->code.inlining = (kiln__inlining)pins->inlining;
     s->team.group = KILN__GROUP_BLOCK;
     s->staging.kind = KILN__STAGING_REGISTERS;
     s->team.rows_per_block = 1;
+    const int bytes = stage(g->problem, s);
     kiln__schedule tiles = *s;
-    if (choose_transpose(ir, problem, pins, attempt, &tiles))
+    if (choose_transpose(g->ir, g->problem, pins, attempt, &tiles))
         *s = tiles;
     else if (attempt > 0)
         return kiln__fail(KILN_E_UNSUPPORTED, "this layout has one schedule");
-    else {
-        /* Small blocks end sooner, and one vector for a thread leaves more of them (f32 to f16 of 8,192 columns,
-         * H200: 1.002, two vectors 0.974, 256 threads with two 0.978; 16,384 products of f16 0.956, 0.915 and 0.942);
-         * pieces of a vector wait longer (masks of 250 halves: 0.871, two vectors 0.977). */
-        s->team.threads = s->team.threads_per_row = pins->threads ? pins->threads : 128;
-        const int steps = has_runs(problem, s) && bytes <= 32 && 2 * weigh(ir) * s->vector_width <= 128 ? 2 : 1;
-        s->steps = s->batch = pins->steps ? pins->steps : steps;
-        s->reason = steps > 1 ? "elementwise: each thread loads all its vectors, then computes, then stores"
-                              : "elementwise: one vector for each thread, so that blocks are many and end soon";
-    }
+    else
+        choose_vectors(g, pins, bytes, s);
     if (pins->group == KILN__GROUP_LANES || pins->staging > 0 || s->team.threads % 32 || s->team.threads > 1024 ||
         s->steps * s->vector_width > KILN__MOST_REGISTER_ELEMENTS)
         return kiln__fail(KILN_E_UNSUPPORTED, "the pinned schedule is none for elementwise programs: expected threads "

@@ -1,65 +1,56 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The tile staging: rows that do not begin at multiples of a vector, several in one block's shared memory. */
+/* Rows that do not begin at multiples of a vector, or are short: a block copies several as one flat array into shared
+ * memory, where lanes read theirs. */
 #include "base/types.h"
 #include "schedule/access.h"
+#include "schedule/build.h"
 
-/* What works best on an H100, softmax of f16; rows of the table are tried in order. Programs that read what all rows
- * share, element by element, take lanes that keep it in registers, and more rows for what they keep (layer_norm of
- * bf16: 33 columns 0.937, 128 rows 0.921; 65 0.868, one lane 0.842; 127 0.945, 16 lanes 0.934, one that reads it for
- * each row 0.798; 131 in tiles of 48 rows 0.993, of 64 0.980, of 32 0.946; 197 0.995, 0.984 and 0.994; 255 0.978, 0.986
- * and 0.975; 257 0.992, 0.977 and 0.991; 511 0.938, 16 rows 0.901). Long rows take many lanes whatever their vectors
- * (e4m3, 1,000 columns: 32 lanes 0.426, one 0.221). */
-/* Half as fast again a memory takes more: softmax of 255 columns, H200: 32 lanes and 48 rows 0.949, sixteen and 32
- * 0.880; layer_norm of 197 columns 64 rows 0.864, 48 0.848; of 401 48 rows 0.927, 32 0.873. */
-static const struct {
-    int64_t max_vectors; /* of a row; columns, where those are more than 256 */
-    int lanes, rows;     /* fewer rows where the tile would be large, more where it would be small */
-    int sharing_lanes, sharing_rows;
-} table[] = {{48, 1, 128, 1, 256},  {80, 1, 64, 16, 128},  {129, 1, 64, 32, 64},
-             {208, 2, 32, 32, 64}, /* 131 columns: 0.994, sixteen lanes 0.946; 197: 0.987 and 0.927 */
-             {320, 32, 48, 32, 64}, {416, 32, 16, 32, 48}, {INT64_MAX, 32, 16, 32, 32}};
+#define MOST_HELD_COLUMNS 16  /* of a lane, of what all rows share, in registers */
+#define MOST_TILE_BYTES 65536 /* at most: three blocks on a multiprocessor of an H100 */
 
-#define LEAST_PAIRED_COLUMNS 15 /* of a lane */
-#define MOST_HELD_COLUMNS 16    /* of a lane, of what all rows share, in registers */
-#define TILE_BYTES 8192         /* at least, where rows are tiny */
-#define GOOD_TILE_BYTES 40960   /* at most, where rows can be fewer: five blocks on a multiprocessor of an H100 */
-#define MOST_TILE_BYTES 65536   /* at most: three blocks on a multiprocessor of an H100 */
+/* The input whose place an output takes: its elements are as large, and its threads have read it by then. -1: none. */
+static int input_before(const kiln__problem *problem, int o, const bool taken[KILN_MAX_TENSORS]) {
+    const size_t size = kiln_type_size(problem->operands[o].type);
+    for (int i = 0; problem->operands[o].output && i < problem->input_count; i++) {
+        const kiln__operand *input = &problem->operands[i];
+        if (input->per_element && input->follows_rows && !taken[i] && kiln_type_size(input->type) == size) return i;
+    }
+    return -1;
+}
 
-/* Places for every tensor of the tile; an output takes that of an input whose elements are as large, which its threads
- * have read by then. */
+/* Elements per access of a tensor's flat copy; 0: it is copied element by element. */
+static int copy_width_of(const kiln__problem *problem, const kiln__operand *operand, int64_t rows) {
+    int access = 16 / (int)kiln_type_size(operand->type);
+    if (operand->alignment < access) access = operand->alignment;
+    while (operand->follows_rows && rows * problem->cols % access) access /= 2;
+    return kiln__is_contiguous(problem, operand) ? access : 0;
+}
+
+/* Places for every tensor of the tile. */
 static int64_t place(const kiln__problem *problem, int64_t rows, kiln__schedule *s) {
     int64_t bytes = 0;
     bool taken[KILN_MAX_TENSORS] = {false};
     if (problem->cols > MOST_TILE_BYTES) return problem->cols;
     for (int o = 0; o < problem->input_count + problem->output_count; o++) {
         const kiln__operand *operand = &problem->operands[o];
-        int size = (int)kiln_type_size(operand->type), shared = -1;
+        const int shared = input_before(problem, o, taken);
         if (!operand->per_element) continue;
-        int64_t elements = operand->follows_rows || operand->output ? rows * problem->cols : problem->cols;
-        for (int i = 0; operand->output && i < problem->input_count && shared < 0; i++)
-            if (problem->operands[i].per_element && problem->operands[i].follows_rows && !taken[i] &&
-                (int)kiln_type_size(problem->operands[i].type) == size)
-                shared = i;
+        const int64_t elements = operand->follows_rows || operand->output ? rows * problem->cols : problem->cols;
         if (shared >= 0) taken[shared] = true;
         s->tensors[o].offset = shared >= 0 ? s->tensors[shared].offset : (int)bytes;
-        if (shared < 0) bytes += kiln__divide_up(elements * size, 128) * 128;
+        if (shared < 0) bytes += kiln__divide_up(elements * (int64_t)kiln_type_size(operand->type), 128) * 128;
         if (bytes > MOST_TILE_BYTES) return bytes;
-        int access = 16 / size;
-        if (operand->alignment < access) access = operand->alignment;
-        while (operand->follows_rows && rows * problem->cols % access) access /= 2;
-        s->tensors[o].copy_width = kiln__is_contiguous(problem, operand) ? access : 0;
+        s->tensors[o].copy_width = copy_width_of(problem, operand, rows);
     }
     return bytes;
 }
 
-/* Whether rows of an odd number of halves are worked on two elements at a time, with masks at their ends: where lanes
- * have enough between them, and do not keep what all rows share (layer_norm of 1,023 columns of bf16: 0.937, by single
- * elements 0.923; of 127 columns, one lane, 0.963 and 0.986). */
-static bool is_in_pairs(const kiln__problem *problem, const kiln__schedule *s) {
-    if (problem->cols % 2 == 0 || s->passes.ordered || problem->cols < LEAST_PAIRED_COLUMNS * s->team.threads_per_row)
-        return false;
-    if (s->row.invariant_inputs && (s->team.threads_per_row < 32 || problem->cols <= MOST_HELD_COLUMNS * 32))
-        return false;
+int64_t kiln__row_tile_bytes(const kiln__problem *problem, int64_t rows) {
+    kiln__schedule unused = {0};
+    return place(problem, rows, &unused);
+}
+
+bool kiln__row_tile_pairs(const kiln__problem *problem) {
     for (int o = 0; o < problem->input_count + problem->output_count; o++) {
         const kiln__operand *operand = &problem->operands[o];
         if (operand->per_element && (operand->follows_rows || operand->output) && kiln_type_size(operand->type) != 2)
@@ -68,42 +59,40 @@ static bool is_in_pairs(const kiln__problem *problem, const kiln__schedule *s) {
     return true;
 }
 
-bool kiln__tile_choose(const kiln__problem *problem, const kiln__device *device, const kiln__pins *pins,
-                       kiln__schedule *s) {
-    int64_t cols = problem->cols, vectors, rows, bytes;
-    int full_vector = s->vector_width;
-    while (cols % s->vector_width) s->vector_width /= 2;
-    vectors = cols / s->vector_width;
-    int row = 0;
-    while (table[row].max_vectors < (cols > 256 ? cols : vectors)) row++;
-    const bool sharing = s->row.invariant_inputs && s->vector_width == 1;
-    int lanes = sharing ? table[row].sharing_lanes : table[row].lanes;
-    /* Whole vectors of 16 bytes are free of bank conflicts where as many lanes read neighbours as divide the row; words
-     * of 4 bytes suffer none (softmax of 127 columns of f32: two lanes 0.969, one 0.931). */
-    if (lanes == 1 && vectors > 80 && full_vector <= 4) lanes = 2;
-    while (s->vector_width == full_vector && lanes < 32 && vectors % (lanes * 2) == 0) lanes *= 2;
-    s->team.threads_per_row = pins->threads ? pins->threads : lanes;
-    const bool pairs = pins->vector_width != 1 && pins->rows_per_block % 2 == 0 && is_in_pairs(problem, s);
+/* Rows of an odd number of columns in vectors of two, with masks at their ends. */
+static bool set_vectors(const kiln__problem *problem, const kiln__pins *point, kiln__schedule *s) {
+    const bool pairs = problem->cols % point->vector_width != 0;
+    s->vector_width = point->vector_width;
     s->edges = pairs ? KILN__EDGES_MASKED : KILN__EDGES_ALIGNED;
     s->row.row_phase = pairs;
-    rows = pins->rows_per_block ? pins->rows_per_block : sharing ? table[row].sharing_rows : table[row].rows;
-    /* Twice as many rows as long as a tile is small, half as many as long as it is large. */
-    bytes = place(problem, rows, s);
-    while (!pins->rows_per_block && bytes < TILE_BYTES && rows < 4096) bytes = place(problem, rows *= 2, s);
-    while (!pins->rows_per_block && bytes > GOOD_TILE_BYTES && rows > 8) bytes = place(problem, rows /= 2, s);
-    for (int o = 0; o < problem->input_count; o++) s->tensors[o].staged = problem->operands[o].per_element;
-    s->team.group = KILN__GROUP_LANES;
+    if (!pairs) return true;
+    return point->vector_width == 2 && point->rows_per_block % 2 == 0 && !s->passes.ordered &&
+           kiln__row_tile_pairs(problem);
+}
+
+static bool are_threads(const kiln__team *team) {
+    return team->threads_per_row <= 32 && kiln__is_power_of_two(team->threads_per_row) && team->threads >= 32 &&
+           team->threads <= 1024 && team->threads % 32 == 0;
+}
+
+bool kiln__row_tile_build(const kiln__given *g, const kiln__pins *point, kiln__schedule *s) {
+    const int64_t rows = point->rows_per_block;
+    kiln__row_stage(g->problem, s);
+    if (!set_vectors(g->problem, point, s)) return false;
+    const int64_t bytes = place(g->problem, rows, s);
+    const int64_t vectors = kiln__divide_up(g->problem->cols, s->vector_width);
+    for (int o = 0; o < g->problem->input_count; o++) s->tensors[o].staged = g->problem->operands[o].per_element;
     s->strategy = KILN__ROW_TILE;
     s->staging.kind = KILN__STAGING_TILE;
-    if (pairs) s->vector_width = 2, vectors = (cols + 1) / 2;
-    s->steps = kiln__divide_up(vectors > 1 ? vectors : 1, s->team.threads_per_row);
+    s->team.group = KILN__GROUP_LANES;
+    s->team.threads_per_row = point->threads;
+    s->team.threads = (int)(rows * point->threads < 256 ? rows * point->threads : 256);
+    s->team.rows_per_block = (int)rows;
+    s->steps = kiln__divide_up(vectors > 1 ? vectors : 1, point->threads);
     s->batch = 1;
     s->staging.steps = s->row.invariant_inputs && s->steps * s->vector_width <= MOST_HELD_COLUMNS ? s->steps : 0;
-    s->team.threads = (int)(rows * s->team.threads_per_row < 256 ? rows * s->team.threads_per_row : 256);
-    s->team.rows_per_block = (int)rows;
     s->staging.bytes = (int)bytes;
-    s->reason = "rows begin anywhere: a tile of them is one flat array, copied in aligned pieces";
-    bool right = s->team.threads_per_row <= 32 && kiln__is_power_of_two(s->team.threads_per_row);
-    return right && s->team.threads >= 32 && s->team.threads <= 1024 && s->team.threads % 32 == 0 &&
-           bytes <= MOST_TILE_BYTES && bytes + 1024 <= device->shared_per_block;
+    if (!are_threads(&s->team) || bytes > MOST_TILE_BYTES || bytes + 1024 > g->device->shared_per_block) return false;
+    kiln__row_finish(g, point, s);
+    return true;
 }

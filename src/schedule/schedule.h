@@ -227,6 +227,9 @@ typedef struct kiln__pins {
     int persistent; /* 1: yes, -1: a group for each row */
     int prefetch;   /* registers alone; 1: what all rows share comes with each of them */
     int inlining;   /* at least this kiln__inlining */
+    int misaligned; /* columns: 1: vectors begin where memory is aligned, -1: with a block's rows */
+    int min_blocks; /* N: blocks that a multiprocessor must have registers for, as far as they are not needed anyway */
+    int adapts;     /* rows in flight: one row at a time where they are few; said by no word */
 } kiln__pins;
 
 /* Parses "block 256, shared, vector 8", the words of kiln__schedule's text: lanes N, block N, threads N, registers,
@@ -243,41 +246,6 @@ void kiln__pins_write(const kiln__pins *pins, char *buffer);
  * KILN_E_UNSUPPORTED where there is no (further) candidate, or what is pinned cannot be. */
 kiln_status kiln__schedule_choose(const kiln__ir *ir, const kiln__problem *problem, const kiln__device *device,
                                   const kiln__pins *pins, int attempt, kiln__schedule *out);
-
-/* The schedule of an elementwise program, whose staged inputs have `bytes` in a vector, but for its text and, where
- * there are no tiles to transpose, its accesses. Later attempts have smaller tiles. */
-kiln_status kiln__schedule_flat(const kiln__ir *ir, const kiln__problem *problem, const kiln__pins *pins, int bytes,
-                                int attempt, kiln__schedule *s);
-
-/* The schedule of a problem whose neighbouring rows lie side by side, but for its text. Later attempts have more
- * registers for a tile, then no tile, then fewer rows in a thread, which changes no row's bits; after them a row that
- * is shared by a cluster is left to one block. */
-kiln_status kiln__schedule_outer(const kiln__ir *ir, const kiln__problem *problem, const kiln__device *device,
-                                 const kiln__pins *pins, int attempt, kiln__schedule *s);
-
-/* Cuts streamed rows that take long for one block, or are few, into chunks, a block for each. The cut depends on the
- * columns alone. */
-void kiln__schedule_split(const kiln__ir *ir, const kiln__pins *pins, int64_t splits, int64_t most, kiln__schedule *s);
-
-/* How many vectors are loaded together: as pinned, if they fit the registers, else the usual number; in registers all.
- */
-void kiln__schedule_batch(const kiln__pins *pins, int usual, kiln__schedule *s);
-
-/* The tile schedule where the problem's tensors allow one: columns contiguous, rows one behind the other. */
-bool kiln__tile_choose(const kiln__problem *problem, const kiln__device *device, const kiln__pins *pins,
-                       kiln__schedule *s);
-
-/* Several rows in flight, where programs read what all rows share: who works on rows of so many vectors of 16 bytes,
- * all staged inputs together, `bytes` in a vector. Attempts 0 and 1. False where they do not suit, and *s is spoilt. */
-bool kiln__rows_in_flight_choose(const kiln__ir *ir, const kiln__problem *problem, const kiln__device *device,
-                                 const kiln__pins *pins, int64_t load, int bytes, int attempt, kiln__schedule *s);
-
-/* The tile of a problem whose neighbouring rows lie side by side, where its tensors allow one, and vectors of rows do
- * not do as well or it is asked for. *s has who shares a row otherwise, whose bits it keeps: threads_per_row of each of
- * blocks_per_row, which exchange so many bytes each; staged and ordered. again: columns are needed after the first
- * reductions. Where it returns false *s is spoilt. */
-bool kiln__tile_outer_choose(const kiln__problem *problem, const kiln__device *device, bool asked, bool again,
-                             int64_t exchanged, kiln__schedule *s);
 
 /* Sets what follows from all else of the schedule. */
 /* Fills s->text. */
@@ -297,18 +265,13 @@ static inline int kiln__power_of_two_from(int64_t n, int most) {
 }
 static inline bool kiln__is_power_of_two(int64_t n) { return n > 0 && (n & (n - 1)) == 0; }
 
-/* Whether a program asks where a row's largest or smallest is: a thread's columns must ascend, so that the first is
- * found. */
-bool kiln__finds_columns(const kiln__ir *ir);
-
 /* Whether the blocks that work on a row are a cluster, and whether a device has clusters of so many. */
 bool kiln__schedule_clusters(const kiln__schedule *schedule);
 bool kiln__cluster_fits(int blocks, const kiln__device *device);
 
 /* Whether the device may put several blocks of a cluster on a multiprocessor, rather than spread them: more clusters
  * run at once (H200, of 128 threads: 264 of four rather than 248, 132 of eight rather than 124), but of sixteen some
- * wait longer (softmax of 32,768 columns of f32 in eight 0.973 spread and 0.994 so; of f16 524,288 in sixteen 0.953 and
- * 0.926, but 1,048,576, the next row under way, 0.804 and 0.859). */
+ * wait longer. */
 bool kiln__schedule_balances(const kiln__schedule *schedule);
 
 /* Whether blocks exchange their results through a workspace. */

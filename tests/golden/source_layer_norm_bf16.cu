@@ -2,7 +2,7 @@
 // program:   y = layer_norm(x, w, b, eps)
 // shape:     any number of rows x 4096 columns; in_x bf16, in_w bf16, in_b bf16, out_y bf16
 // schedule:  block 128, shared, inner, vector 8 x 4, 2 rows per block, prefetch, online
-// because:   several rows in flight, which read what all rows share once (layer_norm of 8,192 columns, H200: 0.981, one by one 0.956)
+// because:   several rows in flight, which read what all rows share once
 
 #define KILN_COLS 4096
 #define KILN_VECTOR_WIDTH 8

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Builders: one for each strategy, in a file of its name. */
+#ifndef KILN_SCHEDULE_BUILD_H
+#define KILN_SCHEDULE_BUILD_H
+
+#include "schedule/schedule.h"
+#include "schedule/traits.h"
+
+/* What a schedule is chosen for. */
+typedef struct kiln__given {
+    const kiln__ir *ir;
+    const kiln__problem *problem;
+    const kiln__device *device;
+    kiln__traits traits;
+} kiln__given;
+
+/* Each works a point out, pins that leave open no more than details: where *s is all zeros but for the strategy that
+ * the layout has and for `passes.ordered`, it gets all that kiln__schedule_conclude does not add. False where the point
+ * is none: too many threads, no room. *s is then spoilt. */
+bool kiln__row_build(const kiln__given *g, const kiln__pins *point, kiln__schedule *s);
+bool kiln__rows_in_flight_build(const kiln__given *g, const kiln__pins *point, kiln__schedule *s);
+bool kiln__row_tile_build(const kiln__given *g, const kiln__pins *point, kiln__schedule *s);
+bool kiln__column_build(const kiln__given *g, const kiln__pins *point, kiln__schedule *s);
+bool kiln__column_tile_build(const kiln__given *g, const kiln__pins *point, kiln__schedule *s);
+
+/* Of elementwise programs: what is open of the pins is filled in. Later attempts have smaller tiles to transpose.
+ * KILN_E_UNSUPPORTED where there is no (further) one. */
+kiln_status kiln__pointwise_choose(const kiln__given *g, const kiln__pins *pins, int attempt, kiln__schedule *s);
+
+/* ---- what builders of rows share: row.c ---- */
+
+/* By how much rows begin behind multiples of a vector, one after another, modulo the vector: where all tensors that a
+ * vector covers agree. -1: they do not; -2: there are none. */
+int64_t kiln__rows_phase(const kiln__problem *problem, int width);
+
+/* Vectors of a width that does not divide the columns overhang the rows at both ends. False where they cannot. */
+bool kiln__row_set_vectors(const kiln__given *g, int width, kiln__schedule *s);
+
+/* Marks the inputs that stay with the row, and counts those that all rows share; the bytes of one vector of the
+ * former. */
+int kiln__row_stage(const kiln__problem *problem, kiln__schedule *s);
+
+/* Which phases are reduced together, how tensors are read, and what follows from it. */
+void kiln__row_finish(const kiln__given *g, const kiln__pins *point, kiln__schedule *s);
+
+/* Whether no phase is reduced together with the next one but where both are of a norm: reductions that carry little. */
+bool kiln__is_norm(const kiln__traits *traits);
+
+/* Bytes that a tile of so many rows takes, and whether all its tensors have elements of 2 bytes, which are worked on
+ * in pairs: row_tile.c. */
+int64_t kiln__row_tile_bytes(const kiln__problem *problem, int64_t rows);
+bool kiln__row_tile_pairs(const kiln__problem *problem);
+
+/* Whether all rows share an input's elements. */
+static inline bool kiln__is_invariant(const kiln__operand *operand) {
+    return operand->per_element && !operand->follows_rows;
+}
+
+/* ---- what builders of columns share: column.c ---- */
+
+/* What follows from the columns and the types, which alone decide in which order a row's columns are combined, and from
+ * the strides. */
+typedef struct kiln__column_facts {
+    int64_t cols;
+    bool again;         /* the inputs are needed after the first reductions */
+    bool transposed;    /* outputs have their columns side by side, not the rows */
+    int staged_bytes;   /* of one row at one column, all staged inputs together */
+    int side_bytes;     /* the same of those that differ between neighbouring rows: of one run as of many ... */
+    int side_narrowest; /* ... and the narrowest of them */
+    int narrowest;      /* bytes of the narrowest tensor whose rows lie side by side; 0: none */
+    int state_bytes;    /* what a row's reductions carry, all phases together, at most */
+    int slot_bytes;     /* the same, all values as wide as the widest: what lies between them counts, too */
+    int count_bytes;    /* what phases that are reduced together carry beside that */
+} kiln__column_facts;
+
+/* Marks the staged inputs, too. */
+kiln__column_facts kiln__column_find(const kiln__given *g, kiln__schedule *s);
+
+/* The phases that can be are reduced together: they carry a count of elements, too. */
+void kiln__column_join(const kiln__given *g, kiln__column_facts *f, kiln__schedule *s);
+
+/* How many rows, up to limit, all tensors have side by side wherever a vector of them starts. */
+int kiln__column_run(const kiln__problem *problem, int limit);
+
+/* Whether vectors of `width` rows, more than lie side by side, can be misaligned: begin where memory is aligned. */
+bool kiln__column_misaligns(const kiln__given *g, int width, const kiln__schedule *s);
+
+/* As many neighbouring columns for a thread as make 16 bytes of halves, where outputs have columns side by side; steps
+ * become whole lines of them. */
+void kiln__column_transpose(const kiln__column_facts *f, kiln__schedule *s);
+
+#define KILN__COLUMN_STATIC_BYTES 40960 /* of shared memory, for what the reductions exchange */
+
+/* ---- what all share: schedule.c ---- */
+
+/* All zeros but what an unset schedule has otherwise. */
+kiln__schedule kiln__schedule_blank(const kiln__ir *ir, const kiln__problem *problem);
+
+/* Cuts streamed rows into at most so many chunks, a block for each. */
+void kiln__schedule_split(const kiln__ir *ir, int chunks, kiln__schedule *s);
+
+/* How many vectors are loaded together: as pinned, if they fit the registers, else the usual number; in registers all.
+ */
+void kiln__schedule_batch(const kiln__pins *point, int usual, kiln__schedule *s);
+
+#define KILN__MOST_STATIC_BYTES 49152 /* of shared memory that is not asked for, on every architecture */
+
+#endif
