@@ -6,6 +6,8 @@ A reference may be computed of some rows alone: `picks` has the indices that wer
 """
 import math
 
+import numpy
+
 
 class Math:
     """What both have, in terms of what each has of its own."""
@@ -75,15 +77,15 @@ class Math:
 
 
 class NumpyMath(Math):
-    """shape: of the whole iteration space; picks: {axis: indices} of those axes that are not whole."""
+    """shape: of the whole iteration space; picks: {axis: indices} of those axes that are not whole; module: one that
+    has NumPy's functions."""
 
-    def __init__(self, shape, axes, picks=None):
-        import numpy
-        self.np, self.shape, self.axes, self.picks = numpy, shape, tuple(axes), picks or {}
+    def __init__(self, shape, axes, picks=None, module=numpy):
+        self.np, self.shape, self.axes, self.picks = module, shape, tuple(axes), picks or {}
         for name in ("exp", "log", "log1p", "tanh", "sqrt", "abs", "sin", "cos", "sign", "where", "maximum", "minimum",
                      "isnan"):
-            setattr(self, name, getattr(numpy, name))
-        self.atan2 = numpy.arctan2
+            setattr(self, name, getattr(module, name))
+        self.atan2 = module.arctan2
         self.erf, self.lgamma = (numpy.vectorize(function, otypes=[float]) for function in (math.erf, math.lgamma))
 
     def sum(self, x):
@@ -140,8 +142,8 @@ class TorchMath(Math):
         self.torch, self.shape, self.axes, self.device = torch, shape, tuple(axes), device
         self.last = len(axes) == 1 and axes[0] == len(shape) - 1
         functional = torch.nn.functional
-        for name in ("exp", "log", "log1p", "tanh", "sqrt", "rsqrt", "abs", "sin", "cos", "sign", "isnan", "erf", "lgamma",
-                     "sigmoid", "where", "atan2", "round"):
+        for name in ("exp", "log", "log1p", "tanh", "sqrt", "rsqrt", "abs", "sin", "cos", "sign", "isnan", "erf",
+                     "lgamma", "sigmoid", "where", "atan2", "round"):
             setattr(self, name, getattr(torch, name))
         self.silu, self.gelu, self.softplus = functional.silu, functional.gelu, functional.softplus
 

@@ -116,8 +116,12 @@ class TorchTensors:
         if array.dtype in (self.torch.float64, self.torch.float32, self.torch.float16, self.torch.bfloat16):
             array.uniform_(low, high)
         else:
-            values = self.torch.empty(operand.shape, device=self.device).uniform_(low, high).clamp(max=high - 1e-3)
-            array.copy_(values >= 1 if operand.type == "bool" else values if "e" in operand.type else values.floor())
+            values = self.torch.empty(operand.shape, device=self.device).uniform_(low, high)
+            if operand.type == "bool":
+                values = values >= 1
+            elif operand.type not in ("e4m3", "e5m2"):
+                values = values.floor().clamp(max=high - 1)
+            array.copy_(values)
         if operand.fill == "holes":
             array.masked_fill_(self.torch.rand(operand.shape, device=self.device) < MISSING, math.nan)
 
