@@ -80,8 +80,25 @@ def bar_row(what, value, bar, count):
     return [what, count, f"{value:.3f}", f"{bar:.2f}", "met" if value >= bar else "**missed**"]
 
 
-def held_to_peers(records):
-    return [(record, lead) for record in records for lead in [lead_of(record)] if lead is not None]
+def roof_bars(large):
+    """Of programs that are bound by memory."""
+    ratios = [record["kiln"]["ratio"] for record in large if not record["heavy"]]
+    strict = [record["kiln"]["ratio"] for record in large if not record["heavy"] and not record["lenient"]]
+    lenient = [record["kiln"]["ratio"] for record in large if not record["heavy"] and record["lenient"]]
+    rows = [("bound by memory, 32 MB and up: median roof ratio", ratios, statistics.median, MEDIAN_BAR),
+            ("the same but for the next line: lowest tenth", strict, lowest_tenth, TENTH_BAR),
+            ("rows over 262,144 columns, odd extents over leading axes: lowest tenth", lenient, lowest_tenth,
+             LENIENT_BAR)]
+    return [bar_row(what, of(values), bar, len(values)) for what, values, of, bar in rows if values]
+
+
+def peer_bars(what, records):
+    leads = [lead for lead in map(lead_of, records) if lead is not None]
+    if not leads:
+        return []
+    level = sum(lead >= LEVEL for lead in leads) / len(leads)
+    return [bar_row(what + "against the best peer: share not slower", level, PEER_SHARE_BAR, len(leads)),
+            bar_row(what + "best peer / Kiln, lowest", min(leads), PEER_LEAST_BAR, len(leads))]
 
 
 def fine_when_small(record):
@@ -89,33 +106,18 @@ def fine_when_small(record):
     return record["kiln"]["ratio"] >= SMALL_BAR or (lead is not None and lead >= LEVEL)
 
 
+def small_bar(small):
+    if not small:
+        return []
+    what = "under 32 MB: share within 1.15 times the copy, or not slower than the best peer"
+    return [bar_row(what, sum(map(fine_when_small, small)) / len(small), 1.0, len(small))]
+
+
 def bars_table(records):
     large = [record for record in records if record["traffic"] == "large"]
-    bound = [record for record in large if not record["heavy"]]
-    strict = [record["kiln"]["ratio"] for record in bound if not record["lenient"]]
-    lenient = [record["kiln"]["ratio"] for record in bound if record["lenient"]]
-    peers = [lead for record, lead in held_to_peers(large)]
-    heavy = [lead for record, lead in held_to_peers(large) if record["heavy"]]
-    small = [fine_when_small(record) for record in records if record["traffic"] != "large"]
-    rows = []
-    if bound:
-        ratios = [record["kiln"]["ratio"] for record in bound]
-        rows.append(bar_row("bound by memory, 32 MB and up: median roof ratio", statistics.median(ratios), MEDIAN_BAR,
-                            len(ratios)))
-    if strict:
-        rows.append(bar_row("the same but for the next line: lowest tenth", lowest_tenth(strict), TENTH_BAR,
-                            len(strict)))
-    if lenient:
-        rows.append(bar_row("rows over 262,144 columns, odd extents over leading axes: lowest tenth",
-                            lowest_tenth(lenient), LENIENT_BAR, len(lenient)))
-    for what, leads in (("", peers), ("heavy arithmetic, ", heavy)):
-        if leads:
-            rows.append(bar_row(what + "against the best peer: share not slower",
-                                sum(lead >= LEVEL for lead in leads) / len(leads), PEER_SHARE_BAR, len(leads)))
-            rows.append(bar_row(what + "best peer / Kiln, lowest", min(leads), PEER_LEAST_BAR, len(leads)))
-    if small:
-        rows.append(bar_row("under 32 MB: share within 1.15 times the copy, or not slower than the best peer",
-                            sum(small) / len(small), 1.0, len(small)))
+    small = [record for record in records if record["traffic"] != "large"]
+    rows = roof_bars(large) + peer_bars("", large)
+    rows += peer_bars("heavy arithmetic, ", [record for record in large if record["heavy"]]) + small_bar(small)
     return table(["bar", "cases", "measured", "asked", ""], rows)
 
 
