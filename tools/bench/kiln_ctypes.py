@@ -5,6 +5,7 @@ Needs nothing but Python. Tensors are views: an address, the name of a type ("f1
 """
 import ctypes
 import json
+import math
 import re
 from ctypes import c_char_p, c_double, c_int, c_int32, c_int64, c_size_t, c_void_p
 
@@ -32,6 +33,14 @@ def view(address, type_name, sizes, strides=None):
     return tensor
 
 
+def tensor_text(name, type_name, shape, strides=None, offset=0):
+    """"x=f16[8,64]{128,1}@2" as `kiln precompile` reads it; offset: elements from an aligned address."""
+    step = f"{{{','.join(map(str, strides))}}}" if strides else ""
+    size = type_size(type_name)
+    alignment = math.gcd(16, offset * size)
+    return f"{name}={type_name}[{','.join(map(str, shape))}]{step}" + (f"@{alignment}" if alignment < 16 else "")
+
+
 def write_manifest(path, programs):
     """A line for `kiln precompile` of each (text, [(shape, type, strides or None)], axes); the text has one statement,
     its tensors are in the order of the plan's."""
@@ -39,7 +48,7 @@ def write_manifest(path, programs):
         for text, tensors, axes in programs:
             target, expression = text.split("=", 1)
             names = dict.fromkeys(re.findall(r"\b[a-z]+\b(?!\()", expression.replace("inf", "")))
-            specs = [f"{name}={kind}[{','.join(map(str, shape))}]" + (f"{{{','.join(map(str, strides))}}}" if strides else "")
+            specs = [tensor_text(name, kind, shape, strides)
                      for name, (shape, kind, strides) in zip([*names, target.strip()], tensors, strict=True)]
             file.write(json.dumps({"program": text, "tensors": specs, "axes": axes}) + "\n")
 
@@ -75,7 +84,8 @@ class Kiln:
         lib = self.library = ctypes.CDLL(path)
         lib.kiln_last_error.restype = lib.kiln_version.restype = c_char_p
         lib.kiln_plan_launch.argtypes = [c_void_p, ctypes.POINTER(c_void_p), c_size_t, c_void_p, c_size_t, c_void_p]
-        for destroy in (lib.kiln_plan_destroy, lib.kiln_program_destroy, lib.kiln_context_destroy):
+        for destroy in (lib.kiln_plan_destroy, lib.kiln_kernel_destroy, lib.kiln_program_destroy,
+                        lib.kiln_context_destroy):
             destroy.argtypes, destroy.restype = [c_void_p], None
         self.version = lib.kiln_version().decode()
         self.context = c_void_p()
@@ -91,37 +101,94 @@ class Kiln:
         self.library.kiln_context_destroy(self.context)
 
 
-class Plan:
-    """A program prepared for tensors: inputs, then outputs. axes: of the reductions; an empty list reduces nothing."""
+class ScalarValue(ctypes.Union):
+    _fields_ = [("f64", c_double), ("i64", c_int64)]
 
-    def __init__(self, kiln, text, tensors, axes):
-        self.kiln, lib = kiln, kiln.library
-        self.program, self.plan = c_void_p(), c_void_p()
+
+class Scalar(ctypes.Structure):
+    _fields_ = [("type", c_int), ("value", ScalarValue)]
+
+
+def scalar_type(value):
+    return "f64" if isinstance(value, float) else "i64"
+
+
+def scalar(value):
+    kind = scalar_type(value)
+    return Scalar(TYPES.index(kind), ScalarValue(**{kind: value}))
+
+
+class Program:
+    """outputs: their names, None for those that no statement reads. axes: of the reductions; an empty list reduces
+    nothing. scalars: (name, value) of each; a float is an f64, an int an i64."""
+
+    def __init__(self, kiln, text, axes, outputs=None, scalars=()):
+        self.kiln, self.handle = kiln, c_void_p()
         numbers = (c_int * max(1, len(axes)))(*axes)
-        options = ProgramOptions(ctypes.sizeof(ProgramOptions), None, None, numbers, len(axes), 0)
-        kiln.check(lib.kiln_program_create(kiln.context, text.encode(), ctypes.byref(options),
-                                           ctypes.byref(self.program)))
+        names = ",".join(name for name, _ in scalars)
+        options = ProgramOptions(ctypes.sizeof(ProgramOptions), encoded(outputs and ",".join(outputs)),
+                                 encoded(names or None), numbers, len(axes), 0)
+        self.scalars = (Scalar * len(scalars))(*[scalar(value) for _, value in scalars])
+        kiln.check(kiln.library.kiln_program_create(kiln.context, text.encode(), ctypes.byref(options),
+                                                    ctypes.byref(self.handle)))
+
+    def arguments(self, tensors):
+        """The beginning of every call that takes tensors (inputs, then outputs) and scalars."""
         views = (Tensor * len(tensors))(*tensors)
+        return self.handle, views, c_size_t(len(tensors)), self.scalars, c_size_t(len(self.scalars))
+
+    def input_names(self):
+        library = self.kiln.library
+        library.kiln_program_input_count.restype, library.kiln_program_input_name.restype = c_size_t, c_char_p
+        count = library.kiln_program_input_count(self.handle)
+        return [library.kiln_program_input_name(self.handle, c_size_t(i)).decode() for i in range(count)]
+
+    def run_cpu(self, tensors):
+        self.kiln.check(self.kiln.library.kiln_run_cpu(*self.arguments(tensors)))
+
+    def explain(self, tensors, arch):
+        """What a plan's info() is, for an architecture, without a GPU."""
+        library, kernel = self.kiln.library, c_void_p()
+        self.kiln.check(library.kiln_compile(*self.arguments(tensors), arch, 0, 0, ctypes.byref(kernel)))
+        try:
+            return read_info(self.kiln, library.kiln_kernel_get_info, kernel)
+        finally:
+            library.kiln_kernel_destroy(kernel)
+
+    def close(self):
+        self.kiln.library.kiln_program_destroy(self.handle)
+
+
+def read_info(kiln, call, handle):
+    info = PlanInfo(struct_size=ctypes.sizeof(PlanInfo))
+    kiln.check(call(handle, ctypes.byref(info)))
+    left_out = ("struct_size", "source", "log")
+    fields = {name: getattr(info, name) for name, _ in PlanInfo._fields_ if name not in left_out}
+    return {name: value.decode() if isinstance(value, bytes) else value for name, value in fields.items()}
+
+
+class Plan:
+    """A program prepared for tensors: inputs, then outputs."""
+
+    def __init__(self, kiln, text, tensors, axes, outputs=None, scalars=()):
+        self.kiln, self.plan = kiln, c_void_p()
+        self.program = Program(kiln, text, axes, outputs, scalars)
         self.data = (c_void_p * len(tensors))(*[t.data for t in tensors])
         try:
-            kiln.check(lib.kiln_plan_create(self.program, views, c_size_t(len(tensors)), None, c_size_t(0),
-                                            ctypes.byref(self.plan)))
+            kiln.check(kiln.library.kiln_plan_create(*self.program.arguments(tensors), ctypes.byref(self.plan)))
         except RuntimeError:
-            lib.kiln_program_destroy(self.program)
+            self.program.close()
             raise
 
     def launch(self, stream=None):
-        status = self.kiln.library.kiln_plan_launch(self.plan, self.data, len(self.data), None, 0, stream)
+        scalars = self.program.scalars
+        status = self.kiln.library.kiln_plan_launch(self.plan, self.data, len(self.data), scalars, len(scalars), stream)
         if status:
             self.kiln.check(status)
 
     def info(self):
-        info = PlanInfo(struct_size=ctypes.sizeof(PlanInfo))
-        self.kiln.check(self.kiln.library.kiln_plan_get_info(self.plan, ctypes.byref(info)))
-        left_out = ("struct_size", "source", "log")
-        fields = {name: getattr(info, name) for name, _ in PlanInfo._fields_ if name not in left_out}
-        return {name: value.decode() if isinstance(value, bytes) else value for name, value in fields.items()}
+        return read_info(self.kiln, self.kiln.library.kiln_plan_get_info, self.plan)
 
     def close(self):
         self.kiln.library.kiln_plan_destroy(self.plan)
-        self.kiln.library.kiln_program_destroy(self.program)
+        self.program.close()

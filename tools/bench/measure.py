@@ -8,14 +8,11 @@ import random
 
 from kiln_ctypes import Plan, view
 from peers import PEERS, Absent, torch_forms
+from tolerances import LEAST, PEER_FACTOR, TOLERANCES
 
 FLUSH_BYTES = 256 << 20  # more than any L2; writing it also hides the host's time for the next call
 CHECKED_ELEMENTS = 1 << 25
 SHORT_BYTES, SHORT_ROUNDS = 32e6, 4  # cases of fewer bytes take a few microseconds: so many times as many rounds
-# The largest error over the largest magnitude of the result; peers that round between their steps may have more.
-TOLERANCES = {"f16": 1.5e-3, "bf16": 1.2e-2, "f32": 1e-5, "f64": 1e-12, "i64": 0}
-PEER_FACTOR = 4
-LEAST = {"f16": 2.0 ** -24}
 
 
 class Clock:

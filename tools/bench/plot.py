@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bandwidth over columns as SVG, written by hand: a line for each peer, the roof dashed, for light and dark pages."""
+"""Pictures as SVG, written by hand, for light and dark pages: bandwidth over columns, a line for each peer, the roof
+dashed; and roof ratios by group, a dot for each case."""
 import math
+import statistics
 from xml.sax.saxutils import escape
 
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 900, 440, 64, 28, 84, 48
@@ -85,4 +87,42 @@ def draw(title, series):
         parts.append(f'<path class="line {name}" d="M{path}"/>')
         if name != "copy":
             parts += [f'<circle class="dot {name}" cx="{x:.1f}" cy="{y:.1f}" r="2.4"/>' for x, y in places]
+    return "\n".join(parts + ["</svg>\n"])
+
+
+ROW_HEIGHT, GROUP_LEFT, HIGHEST_RATIO = 34, 190, 1.2
+
+
+def ratio_place(ratio):
+    return GROUP_LEFT + min(ratio, HIGHEST_RATIO) / HIGHEST_RATIO * (WIDTH - GROUP_LEFT - RIGHT)
+
+
+def ratio_dots(name, ratios, y):
+    """A dot for each, and a stroke at the median."""
+    middle = ratio_place(statistics.median(ratios))
+    dots = [f'<circle class="dot {name}" cx="{ratio_place(ratio):.1f}" cy="{y}" r="2.4" opacity="0.6"/>'
+            for ratio in ratios]
+    return dots + [f'<path class="line {name}" d="M{middle:.1f} {y - 7}V{y + 7}"/>']
+
+
+def draw_groups(title, groups):
+    """groups: {label: {"kiln": [roof ratios], "peer": [those of the fastest peers]}}. Returns the picture's text."""
+    height = TOP + ROW_HEIGHT * len(groups) + BOTTOM
+    parts = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" '
+             f'height="{height}" role="img"><title>{escape(title)}</title>{style()}'
+             f'<rect class="ground" width="{WIDTH}" height="{height}" rx="8"/>'
+             f'<text class="title" x="{LEFT}" y="28">{escape(title)}</text>']
+    for tenths in range(0, 13, 2):
+        x = ratio_place(tenths / 10)
+        parts.append(f'<path class="grid" d="M{x:.1f} {TOP - 8}V{height - BOTTOM}"/>'
+                     f'<text x="{x:.1f}" y="{height - BOTTOM + 18}" text-anchor="middle">{tenths / 10:.1f}</text>')
+    labels = {"kiln": "Kiln, median and cases", "eager": "the fastest peer"}
+    for place, (name, label) in enumerate(labels.items()):
+        x = GROUP_LEFT + 220 * place
+        parts.append(f'<circle class="dot {name}" cx="{x}" cy="50" r="4"/><text x="{x + 12}" y="54">{label}</text>')
+    for place, (label, ratios) in enumerate(groups.items()):
+        y = TOP + ROW_HEIGHT * place + ROW_HEIGHT // 2
+        parts.append(f'<text x="{GROUP_LEFT - 12}" y="{y + 4}" text-anchor="end">{escape(label)}</text>')
+        parts += ratio_dots("kiln", ratios["kiln"], y - 6) if ratios["kiln"] else []
+        parts += ratio_dots("eager", ratios["peer"], y + 7) if ratios["peer"] else []
     return "\n".join(parts + ["</svg>\n"])

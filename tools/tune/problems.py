@@ -8,56 +8,50 @@ A line for each, as `kiln precompile` reads them, of some 200 MB. The same seed 
 """
 import argparse
 import json
-import math
+import os
 import random
+import sys
 
-BYTES = {"f64": 8, "f32": 4, "f16": 2, "bf16": 2, "e4m3": 1, "e5m2": 1, "i64": 8, "i32": 4, "i16": 2, "i8": 1, "u8": 1,
-         "bool": 1}
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "bench"))
+import row_programs
+from drawn import draw_size
+from kiln_ctypes import type_size
 
+# What the benchmark's list (tools/bench/row_programs.py) lacks, which says which programs are held out of tuning.
 # family, program, tensors: x like the whole space, v one value per column, r one value per row; ":" a type of its own.
-ROWS = [
-    ("softmax", "y = softmax(x)", "x y"), ("softmax", "y = log_softmax(x)", "x y"),
+OWN_ROWS = [
     ("softmax", "y = softmax(x * 0.125 + m)", "x m=v y"), ("softmax", "y = softmax(30 * tanh(x / 30))", "x y"),
     ("softmax", "y = softmax(x * 0.125 + m)", "x m y"), ("softmax", "y = where(index(-1) <= index(0) % size(-1), x, -inf); z = softmax(y)", "x z"),
-    ("softmax", "dx = softmax_grad(dy, y)", "dy y dx"), ("softmax", "dx = y * (dy - sum(dy * y))", "y dy dx"),
-    ("norm", "y = layer_norm(x, w, b)", "x w=v b=v y"), ("norm", "y = rms_norm(x, w)", "x w=v y"),
-    ("norm", "y = layer_norm(x, w, b)", "x w=v:f32 b=v:f32 y"), ("norm", "h = x + r; y = rms_norm(h, w)", "x r w=v h y"),
-    ("norm", "y = (x - mean(x)) * rsqrt(var(x) + 1e-5)", "x y"), ("norm", "y = l2_normalize(x)", "x y"),
     ("norm", "n = rsqrt(mean(x * x) + 1e-6); dx = n * (dy * w - x * n * n * mean(dy * w * x))", "x dy w=v dx"),
-    ("loss", "l = logsumexp(x) - sum(where(index(-1) == t, x, 0))", "x t=r:i32 l=r:f32"), ("loss", "l = logsumexp(x)", "x l=r:f32"),
-    ("loss", "l = sum((a - b) * (a - b))", "a b l=r:f32"), ("loss", "l = sum(p * (log(p + 1e-9) - log(q + 1e-9)))", "p q l=r:f32"),
-    ("reduce", "s = sum(x)", "x s=r:f32"), ("reduce", "s = max(x)", "x s=r"), ("reduce", "s = argmax(x)", "x s=r:i64"),
-    ("reduce", "s = sum(a * b)", "a b s=r:f32"), ("reduce", "v = var(x)", "x v=r:f32"), ("reduce", "s = norm2(x)", "x s=r:f32"),
-    ("reduce", "m = mean(x); v = var(x)", "x m=r:f32 v=r:f32"), ("reduce", "s = sum(gelu(x) * w)", "x w=v s=r:f32"),
-    ("quant", "s = absmax(x) / 448; q = x / s", "x s=r:f32 q:e4m3"), ("quant", "s = absmax(x) / 127; q = round(x / s)", "x s=r:f32 q:i8"),
-    ("quant", "y = rms_norm(x, w); s = absmax(y) / 448; q = y / s", "x w=v s=r:f32 q:e4m3"),
-    ("quant", "y = silu(a) * b; s = absmax(y) / 448; q = y / s", "a b s=r:f32 q:e4m3"),
-    ("quant", "y = x * s", "x:e4m3 s=r:f32 y"), ("misc", "y = x / (1 + sum(abs(x)))", "x y"),
-    ("misc", "y = tan(x) * erfinv(x) + sum(x)", "x y"), ("misc", "y = x > mean(x) ? x : 0", "x y"),
-    ("misc", "g = sigmoid(sum(x * w)); y = x * g", "x w=v y"), ("misc", "y = exp(-abs(x - max(x)) / (var(x) + 1))", "x y"),
+    ("loss", "l = sum(p * (log(p + 1e-9) - log(q + 1e-9)))", "p q l=r:f32"), ("reduction", "s = sum(gelu(x) * w)", "x w=v s=r:f32"),
+    ("misc", "y = x / (1 + sum(abs(x)))", "x y"), ("misc", "y = tan(x) * erfinv(x) + sum(x)", "x y"),
+    ("misc", "y = x > mean(x) ? x : 0", "x y"), ("misc", "g = sigmoid(sum(x * w)); y = x * g", "x w=v y"),
+    ("misc", "y = exp(-abs(x - max(x)) / (var(x) + 1))", "x y"),
 ]
-POINTS = [
-    ("pointwise", "y = gelu(x)", "x y"), ("pointwise", "y = silu(a) * b", "a b y"), ("pointwise", "y = a + b", "a b y"),
-    ("pointwise", "y = x * w + b", "x w=v b=v y"), ("pointwise", "y = x * s", "x s=r y"), ("pointwise", "y = x", "x y:f32"),
-    ("pointwise", "y = x", "x:f32 y"), ("pointwise", "y = x * 0.01", "x:u8 y"), ("pointwise", "y = x", "x y:e4m3"),
-    ("pointwise", "y = silu(a) * b / s", "a b s=r:f32 y:e4m3"), ("pointwise", "y = where(m, x, 0) * 1.1", "x m:bool y"),
-    ("pointwise", "da = dy * b * silu_grad(a, 1); db = dy * silu(a)", "a b dy da db"),
-    ("pointwise", "mm = 0.9 * m + 0.1 * g; vv = 0.999 * v + 0.001 * g * g; pp = p * 0.9999 - 0.001 * mm / (sqrt(vv) + 1e-8)",
-     "p:f32 g m:f32 v:f32 mm:f32 vv:f32 pp:f32"),
-    ("pointwise", "y = lgamma(x)", "x y"), ("pointwise", "y = sin(x) * cos(x)", "x y"),
-]
-COLUMNS = [row for row in ROWS if row[0] in ("reduce", "norm", "softmax") and "index" not in row[1]]
+OWN_POINTS = [("pointwise", "y = silu(a) * b / s", "a b s=r:f32 y:e4m3"), ("pointwise", "y = x * 0.01", "x:u8 y"),
+              ("pointwise", "y = sin(x) * cos(x)", "x y")]
 
 
-def draw_size(r, low, high):
-    size = int(2 ** r.uniform(math.log2(low), math.log2(high)))
-    kind = r.random()
-    if kind < 0.2:
-        return 1 << round(math.log2(size))
-    if kind < 0.7:
-        step = r.choice([8, 16, 64, 128])
-        return max(low, size // step * step or size)
-    return max(low, size)
+def spec_of(program):
+    """Its tensors in the words above."""
+    words = []
+    for tensor in program.tensors():
+        missing = set(program.space) - set(tensor.axes)
+        like = "" if not missing else "=r" if missing == set(program.reduced or "c") else "=v"
+        words.append(tensor.name + like + (":" + tensor.type if tensor.type else ""))
+    return " ".join(words)
+
+
+def shared(*domains):
+    """Of the benchmark's programs those over rows and columns, without scalars."""
+    return [(p.family, p.text, spec_of(p)) for p in row_programs.ALL
+            if p.domain in domains and not p.held_out and not p.scalars]
+
+
+ROWS = shared("rows") + OWN_ROWS
+POINTS = shared("points", "flat") + OWN_POINTS
+COLUMNS = shared("columns", "middle") + [
+    row for row in ROWS if row[0] in ("softmax", "norm", "statistics", "reduction") and "index" not in row[1]]
 
 
 def tensors_of(spec, kind, shape, reduced):
@@ -79,7 +73,7 @@ def draw(r):
     where = r.choices(["row", "column", "point", "transpose"], [60, 24, 12, 4])[0]
     family, program, spec = r.choice({"row": ROWS, "column": COLUMNS}.get(where, POINTS))
     kind = r.choices(["bf16", "f16", "f32", "f64"], [45, 22, 30, 3])[0]
-    each = sum(BYTES[k] * (sizes[0] > 1) for _, k, sizes in tensors_of(spec, kind, [2], [] if "=r" not in spec else []))
+    each = sum(type_size(k) * (sizes[0] > 1) for _, k, sizes in tensors_of(spec, kind, [2], [] if "=r" not in spec else []))
     elements = int(2e8 / max(1, each))
     if where == "row":
         cols = draw_size(r, 24, 200000)
