@@ -35,7 +35,8 @@ FAMILIES = ("softmax", "norm", "loss")
 
 def true_time(terms, factor=1.0):
     overlapping = sum((TRUE[name] * terms[name]) ** POWER for name in ("memory", "issue", "lines", "latency"))
-    return factor * (overlapping ** (1 / POWER) + TRUE["exchange"] * terms["exchange"] + TRUE["launch"] * terms["launch"])
+    serial = sum(TRUE[name] * terms[name] for name in ("exchange", "launch"))
+    return factor * (overlapping ** (1 / POWER) + serial)
 
 
 def make_points(problems=60, candidates=25, devices=("NVIDIA H100", "NVIDIA H200"), factors=(1, 1, 1), seed=5):
@@ -90,6 +91,8 @@ class Recovery(FitTest):
         found = self.fit(make_points())
         self.assert_coefficients(found["coefficients"]["row"])
         self.assertAlmostEqual(found["power"], POWER, delta=0.15 * POWER)
+        counts = [groups["overall"]["problems"] for groups in found["sets"].values()]
+        self.assertEqual((counts[0], sum(counts)), (found["fitted"], 120))
         for name in "held-out programs", "held-out shapes":
             overall = found["sets"][name]["overall"]
             self.assertGreater(overall["problems"], 20)
@@ -154,7 +157,7 @@ class Recovery(FitTest):
         points, _ = tune_points.load([self.write(make_points(problems=4))])
         for per_strategy in "none", "factor", "all":
             problem = fit.Fit(points, fit.serial_terms(points, None), per_strategy)
-            at = np.append(np.random.default_rng(1).uniform(-2, 0, problem.layout.shape[2]), 1.0)
+            at = np.append(np.random.default_rng(1).uniform(-2, 0, problem.design.shape[2]), 1.0)
             slopes, step = problem.jacobian(at), 1e-6
             for i in range(len(at)):
                 moved = np.array([at, at])
@@ -182,6 +185,16 @@ class Report(FitTest):
         del records[0]["us_again"]
         self.assertAlmostEqual(self.judge_by_memory(records).behind["model's first"], 10 / 8)
 
+    def test_a_later_file_has_second_measurements(self):
+        first = make_points(problems=1, candidates=3, devices=("NVIDIA H100",))
+        for record in first:
+            del record["us_again"]
+        second = [{**first[1], "us": 7.0, "chosen": True}, {**first[2], "us": 8.0}]
+        points, _ = tune_points.load([self.write(first), self.write(second, "second.jsonl")])
+        np.testing.assert_array_equal(points.us, [record["us"] for record in first])
+        np.testing.assert_array_equal(points.us_again, [np.nan, 7, 8])
+        self.assertEqual(list(points.chosen), [False, True, False])
+
     def judge_by_memory(self, records):
         points, _ = tune_points.load([self.write(records)])
         model = fit.Model(1.0, np.ones((len(points.strategies), len(TRUE))), fit.serial_terms(points, None))
@@ -199,7 +212,8 @@ class Report(FitTest):
 
     def test_devices_are_fitted_together_and_reported_apart(self):
         records = make_points(problems=20)
-        paths = [self.write([r for r in records if r["device"] == d], f"{d}.jsonl") for d in ("NVIDIA H100", "NVIDIA H200")]
+        paths = [self.write([record for record in records if record["device"] == f"NVIDIA {name}"], f"{name}.jsonl")
+                 for name in ("H100", "H200")]
         done = self.run_fit(*paths, "--hold-out", 0)
         self.assertRegex(done.stdout, r"1000 points of 40 problems, 40 of them fitted")
         self.assertRegex(done.stdout, r"on NVIDIA H100 +20 \|(.|\n)*on NVIDIA H200 +20 \|")
@@ -209,7 +223,7 @@ class Report(FitTest):
         found = self.fit(make_points(problems=20), "--write", header)
         text = header.read_text(encoding="utf-8")
         numbers = re.findall(r"^ {8}(\S+), +/\* (\w+) \*/$", text, re.MULTILINE)
-        expected = [(str(int(name in found["serial"])), name) for name in TRUE]
+        expected = [(str(int(term["serial"])), term["name"]) for term in found["terms"]]
         expected += [(f"{found['coefficients']['row'][name]:.6g}", name) for name in TRUE]
         self.assertEqual(numbers, expected)
         self.assertIn("kiln__coefficients_sm90 = {", text)

@@ -16,12 +16,12 @@ the fit makes log(predicted / measured) less its mean over the problem small. Ca
 most, and so do those that a first fit takes for it. In the end all coefficients are scaled alike, which changes no
 ranking, so that predictions are microseconds.
 
-Held out, and never seen by the fit, are a share of the programs, and of the shapes, which are the problems' numbers; the
-same on all devices. The report tells them apart.
+Held out, and never seen by the fit, are a share of the programs, and of the shapes, which are the problems' numbers;
+the same on all devices. The report tells them apart.
 
-Noise. The fastest of many noisy measurements was lucky, and beside it every choice looks worse than it is. Where points
-have "us_again", a second measurement, the best is still selected by "us", but it and the choice are judged by
-"us_again".
+Noise. The fastest of many noisy measurements was lucky, and beside it every choice looks worse than it is. A second
+measurement, "us_again" or the same candidate in a later file, takes that out of the report: the best is selected by the
+first, and it and the choice are judged by the second.
 
 exit codes: 0 fitted, whatever the figures say; 2 the command line or the points are wrong.
 """
@@ -53,7 +53,8 @@ class Model:
         self.power, self.coefficients, self.serial = power, coefficients, serial
 
     def parts(self, points):
-        """What each term adds to the predicted time, points x terms: to a p-norm, its share of the sum of powers."""
+        """What each term adds to the predicted time, points x terms. An overlapping term has the share of the p-norm
+        that its power has of the sum of powers."""
         parts = self.coefficients[points.strategy] * points.terms
         powers = parts[:, ~self.serial] ** self.power
         total = np.maximum(powers.sum(axis=1, keepdims=True), TINY)
@@ -77,8 +78,8 @@ class Model:
         return Model(self.power, self.coefficients * factor, self.serial)
 
 
-def layout_of(per_strategy, strategies, terms):
-    """How parameters make coefficients: log(coefficients[strategy, term]) = layout[strategy, term] @ parameters."""
+def design_of(per_strategy, strategies, terms):
+    """How parameters make coefficients: log(coefficients[strategy, term]) = design[strategy, term] @ parameters."""
     if per_strategy == "all":
         return np.eye(strategies * terms).reshape(strategies, terms, -1)
     shared = np.tile(np.eye(terms), (strategies, 1, 1))
@@ -89,11 +90,11 @@ def layout_of(per_strategy, strategies, terms):
 
 
 class Fit:
-    """Weighted least squares. The parameters are those of the layout and, last, log(p)."""
+    """Weighted least squares. The parameters are those of the design and, last, log(p)."""
 
     def __init__(self, points, serial, per_strategy):
         self.points, self.serial = points, serial
-        self.layout = layout_of(per_strategy, len(points.strategies), len(points.term_names))
+        self.design = design_of(per_strategy, len(points.strategies), len(points.term_names))
         self.unit = self.units()
         self.ridge = RIDGE * math.sqrt(len(points.starts))
         self.weigh(points.us)
@@ -114,12 +115,12 @@ class Fit:
         self.weight = weight / points.of_problem(np.add, weight)
 
     def centred(self, values):
-        """A column, or several, each less its mean over the problem."""
+        """A column, or several, each less its weighted mean over the problem."""
         weight = self.weight if values.ndim == 1 else self.weight[:, None]
         return values - self.points.of_problem(np.add, weight * values)
 
     def model_of(self, parameters):
-        coefficients = self.unit * np.exp(self.layout @ parameters[:-1])
+        coefficients = self.unit * np.exp(self.design @ parameters[:-1])
         return Model(math.exp(parameters[-1]), coefficients, self.serial)
 
     def log_errors(self, model):
@@ -133,9 +134,9 @@ class Fit:
         by_coefficient, by_power = self.model_of(parameters).slopes(self.points)
         slopes = np.empty((len(by_power), len(parameters)))
         slopes[:, -1] = by_power
-        for strategy, layout in enumerate(self.layout):
+        for strategy, design in enumerate(self.design):
             mine = self.points.strategy == strategy
-            slopes[mine, :-1] = by_coefficient[mine] @ layout
+            slopes[mine, :-1] = by_coefficient[mine] @ design
         slopes = np.sqrt(self.weight)[:, None] * self.centred(slopes)
         return np.concatenate([slopes, self.ridge * np.eye(len(parameters))])
 
@@ -162,7 +163,7 @@ class Fit:
 
     def run(self, starts, seed):
         """The best of several starts, then once more with what it takes for the best weighed like the best."""
-        draw, size = np.random.default_rng(seed), self.layout.shape[2]
+        draw, size = np.random.default_rng(seed), self.design.shape[2]
         solutions = [self.solve(np.append(draw.uniform(-4, 0, size), draw.uniform(0.2, 2))) for _ in range(starts)]
         first = min(solutions, key=lambda solution: solution.cost).x
         self.weigh(self.points.us * np.exp(self.centred(self.log_errors(self.model_of(first)))))
@@ -231,12 +232,12 @@ def fit_and_report(given):
     check_fitted(points, set_of, given.per_strategy)
     fitted = points.subset(lambda record: set_of(record) == "fitted")
     model = Fit(fitted, serial, given.per_strategy).run(given.starts, given.seed)
-    verdicts = report.judge(points, model, set_of)
+    data = report.make(points, alone, model, set_of, given.worst)
     if given.write:
         report.write_header(given.write, model, fitted, given.arch)
     if given.report_json:
-        report.write_json(given.report_json, points, model, verdicts, given.worst)
-    report.print_all(points, model, verdicts, alone, given.worst)
+        report.write_json(given.report_json, data)
+    report.print_text(data)
 
 
 def main():

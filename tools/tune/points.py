@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What gather measured: read and checked, put into arrays by problem, and parted into what is fitted and held out."""
+import collections
 import json
 import math
 import random
@@ -18,7 +19,7 @@ class Points:
     """Measured candidates, those of a problem on a device behind one another. Arrays have an element, or a row, each.
 
     records: as gather wrote them; terms: points x term_names; strategy: an index into strategies; starts, sizes: of
-    each problem's points; us_again: NaN where there is none.
+    each problem's points; us_again: NaN where there is none; chosen: the library's own choice.
     """
 
     def __init__(self, records, term_names, strategies):
@@ -28,6 +29,7 @@ class Points:
         self.strategy = np.array([strategies.index(record["strategy"]) for record in records])
         self.us = np.array([record["us"] for record in records], dtype=float)
         self.us_again = np.array([record.get("us_again", math.nan) for record in records], dtype=float)
+        self.chosen = np.array([bool(record.get("chosen")) for record in records])
         keys = [problem_key(record) for record in records]
         self.starts = np.array([i for i, key in enumerate(keys) if i == 0 or key != keys[i - 1]])
         self.sizes = np.diff(np.append(self.starts, len(records)))
@@ -94,9 +96,20 @@ def check_terms(record, where, expected):
             raise InputError(f"{where}: the point has a term '{name}', which the points before it lack")
 
 
+def add_record(record, known, own):
+    """What was measured before has a second measurement now. The library's own choice is what was so last."""
+    key = problem_key(record)
+    there = known.setdefault((key, record["schedule"]), record)
+    if there is not record:
+        there.setdefault("us_again", record["us"])
+    if record.get("chosen"):
+        own.get(key, {})["chosen"] = False
+        there["chosen"], own[key] = True, there
+
+
 def load(paths):
     """All points, and how many were left out because no other candidate of their problem was measured."""
-    records, programs, candidates, term_names = [], {}, {}, None
+    known, own, programs, term_names = {}, {}, {}, None
     for path in paths:
         for where, record in read_records(path):
             term_names = term_names or list(record["terms"])
@@ -105,15 +118,15 @@ def load(paths):
             if programs.setdefault(number, program) != program:
                 raise InputError(f"{where}: problem {number} is '{program}' here and '{programs[number]}' before; "
                                  "all files must be of one list of problems")
-            candidates[problem_key(record)] = candidates.get(problem_key(record), 0) + 1
-            records.append(record)
-    compared = [record for record in records if candidates[problem_key(record)] > 1]
-    if not records:
+            add_record(record, known, own)
+    if not known:
         raise InputError(f"there are no points in {', '.join(paths)}")
+    candidates = collections.Counter(key for key, _ in known)
+    compared = [record for (key, _), record in known.items() if candidates[key] > 1]
     if not compared:
         raise InputError(f"each problem in {', '.join(paths)} has one candidate only: there is nothing to rank")
     strategies = sorted({record["strategy"] for record in compared})
-    return Points(compared, term_names, strategies), len(records) - len(compared)
+    return Points(compared, term_names, strategies), len(known) - len(compared)
 
 
 def hold_out(points, share, seed):

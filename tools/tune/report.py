@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How well a fitted model chooses, as a table and as JSON; and its coefficients as a C header."""
+"""How well a fitted model chooses, as text and as JSON; and its coefficients as a C header."""
 import datetime
 import json
 import os
@@ -16,33 +16,34 @@ CELL = "{:>4}{:>5}{:>7}{:>6}{:>6}"
 
 
 class Verdict:
-    """What a model chooses for a problem, beside the best that was measured.
-
-    behind: for each of CHOOSERS its choice's time over the best's, None where there is no choice.
-    """
+    """What is chosen for a problem, beside the best that was measured: best and first, the model's first choice, as
+    indices of points; and, for each of CHOOSERS, its choice's time over the best's, None where there is no choice."""
 
     def __init__(self, points, where, predicted, set_name):
-        us = points.us[where]
-        order = np.argsort(predicted[where], kind="stable")
-        self.set_name, self.predicted = set_name, predicted
-        self.best, self.choice = where.start + int(np.argmin(us)), where.start + int(order[0])
-        self.best_record, self.choice_record = points.records[self.best], points.records[self.choice]
+        ranked = where.start + np.argsort(predicted[where], kind="stable")
+        self.set_name, self.first = set_name, ranked[0]
+        self.best = fastest(points, ranked)
+        self.record = points.records[self.best]
         self.behind = {}
-        for name, first in CHOOSERS.items():
-            among = order[:first] if first else [i for i in range(len(us)) if points.records[where][i].get("chosen")]
-            picked = min(among, key=lambda i: us[i], default=None)
-            self.behind[name] = None if picked is None else self.ratio(points, where.start + picked)
-
-    def ratio(self, points, choice):
-        """By second measurements where there are any: the best was selected by the first."""
-        pair = [choice, self.best]
-        choice_us, best_us = (points.us_again if np.isfinite(points.us_again[pair]).all() else points.us)[pair]
-        return choice_us / best_us
+        for name, count in CHOOSERS.items():
+            choice = fastest(points, ranked[:count] if count else ranked[points.chosen[ranked]])
+            self.behind[name] = None if choice is None else behind(points, choice, self.best)
 
     def groups(self):
         """The rows of the table that the problem counts in."""
-        record = self.best_record
+        record = self.record
         return ["overall", f"family {record['family']}", f"best by {record['strategy']}", f"on {record['device']}"]
+
+
+def fastest(points, among):
+    return min(among, key=lambda i: points.us[i], default=None)
+
+
+def behind(points, choice, best):
+    """By their second measurements, if both have one: the first ones have selected the best."""
+    pair = [choice, best]
+    times = points.us_again if np.isfinite(points.us_again[pair]).all() else points.us
+    return times[choice] / times[best]
 
 
 def judge(points, model, set_of):
@@ -52,24 +53,64 @@ def judge(points, model, set_of):
 
 def summarise(verdicts, chooser):
     """None where the chooser chose nothing."""
-    behind = np.array([v.behind[chooser] for v in verdicts if v.behind[chooser] is not None])
-    if not len(behind):
+    ratios = np.array([verdict.behind[chooser] for verdict in verdicts if verdict.behind[chooser] is not None])
+    if not len(ratios):
         return None
-    return {"within_5_percent": np.mean(behind <= 1.05), "within_15_percent": np.mean(behind <= 1.15),
-            "median": np.median(behind), "p90": np.quantile(behind, 0.9), "worst": np.max(behind)}
+    return {"within_5_percent": np.mean(ratios <= 1.05), "within_15_percent": np.mean(ratios <= 1.15),
+            "median": np.median(ratios), "p90": np.quantile(ratios, 0.9), "worst": np.max(ratios)}
 
 
-def tables(verdicts):
-    """{set: {group: {"problems": n, chooser: what summarise gives}}}, groups in the order of their kinds."""
-    out = {}
-    for set_name in SETS:
-        groups = {}
-        for verdict in verdicts:
-            for kind, group in enumerate(verdict.groups() if verdict.set_name == set_name else []):
-                groups.setdefault((kind, group), []).append(verdict)
-        out[set_name] = {group: {"problems": len(mine), **{name: summarise(mine, name) for name in CHOOSERS}}
-                         for (_, group), mine in sorted(groups.items())}
+def tabulate(verdicts):
+    """{group: {"problems": how many, chooser: what summarise gives}}, groups of a kind together."""
+    groups = {}
+    for verdict in verdicts:
+        for kind, group in enumerate(verdict.groups()):
+            groups.setdefault((kind, group), []).append(verdict)
+    return {group: {"problems": len(mine), **{name: summarise(mine, name) for name in CHOOSERS}}
+            for (_, group), mine in sorted(groups.items())}
+
+
+def describe(points, verdict, parts):
+    """A problem, both schedules, and the term by which the model takes the best for slower than its first choice."""
+    record, more = verdict.record, parts[verdict.best] - parts[verdict.first]
+    out = {name: record[name] for name in ("problem", "program", "family", "device")}
+    out.update({"shape": record.get("shape", ""), "set": verdict.set_name, "behind": verdict.behind["model's first"]})
+    for name, point in ("choice", verdict.first), ("best", verdict.best):
+        out[name] = {"schedule": points.records[point]["schedule"], "us": points.us[point],
+                     "predicted_us": parts[point].sum()}
+    out["blamed"] = {"term": points.term_names[np.argmax(more)], "us": np.max(more)}
     return out
+
+
+def make(points, alone, model, set_of, most):
+    """All that is told of a fit. alone: how many points were left out; most: how many problems are described."""
+    verdicts, parts = judge(points, model, set_of), model.parts(points)
+    shares = (parts / np.maximum(parts.sum(axis=1, keepdims=True), 1e-300)).mean(axis=0)
+    worst = sorted(verdicts, key=lambda verdict: -verdict.behind["model's first"])[:most]
+    sets = {name: [verdict for verdict in verdicts if verdict.set_name == name] for name in SETS}
+    return {"points": len(points.us), "problems": len(verdicts), "fitted": len(sets["fitted"]), "alone": alone,
+            "power": model.power,
+            "terms": [{"name": name, "serial": bool(serial), "share": share}
+                      for name, serial, share in zip(points.term_names, model.serial, shares)],
+            "coefficients": {strategy: dict(zip(points.term_names, row))
+                             for strategy, row in zip(points.strategies, model.coefficients)},
+            "sets": {name: tabulate(mine) for name, mine in sets.items() if mine},
+            "worst": [describe(points, verdict, parts) for verdict in worst]}
+
+
+# ---- as text ----
+
+def print_coefficients(data):
+    """One column, or one for each strategy where they differ."""
+    columns = data["coefficients"]
+    first = next(iter(columns.values()))
+    if all(column == first for column in columns.values()):
+        columns = {"coefficient": first}
+    print(f"\np = {data['power']:.3g}\n{'term':<20}{'':<12}{'share':>7}" + "".join(f"{name:>14}" for name in columns))
+    for term in data["terms"]:
+        kind = "serial" if term["serial"] else "overlapping"
+        numbers = "".join(f"{column[term['name']]:14.4g}" for column in columns.values())
+        print(f"{term['name']:<20}{kind:<12}{100 * term['share']:5.1f} %{numbers}")
 
 
 def cell(summary):
@@ -87,60 +128,28 @@ def print_table(set_name, groups):
         print(f"{group:<34}{row['problems']:>8}" + "".join(f" |{cell(row[name])}" for name in CHOOSERS))
 
 
-def print_coefficients(points, model):
-    """With the share that each term has, on average, in what is predicted for a candidate."""
-    parts = model.parts(points)
-    shares = (parts / parts.sum(axis=1, keepdims=True)).mean(axis=0)
-    rows = model.coefficients
-    alike = (rows == rows[0]).all()
-    print(f"\np = {model.power:.3g}\n{'term':<20}{'':<12}{'share':>7}" +
-          ("  coefficient" if alike else "".join(f"{name:>13}" for name in points.strategies)))
-    for term, name in enumerate(points.term_names):
-        kind = "serial" if model.serial[term] else "overlapping"
-        numbers = "".join(f"{value:13.4g}" for value in (rows[:1] if alike else rows)[:, term])
-        print(f"{name:<20}{kind:<12}{100 * shares[term]:5.1f} %{numbers}")
+def print_problem(place, problem):
+    print(f"\n{place:>3}. {problem['behind']:.2f} times the best: {problem['program']}\n     problem "
+          f"{problem['problem']} {problem['shape']} ({problem['family']}, {problem['device']}, {problem['set']})")
+    for name in "choice", "best":
+        point = problem[name]
+        print(f"     {name:<7} {point['us']:9.2f} us, predicted {point['predicted_us']:9.2f}: {point['schedule']}")
+    print(f"     blamed on the best: '{problem['blamed']['term']}', {problem['blamed']['us']:.2f} us more")
 
 
-def describe_worst(points, model, verdicts, most):
-    """The problems whose first choice is furthest behind, as dictionaries."""
-    parts = model.parts(points)
-    worst = sorted(verdicts, key=lambda verdict: -verdict.behind["model's first"])[:most]
-    out = []
-    for verdict in worst:
-        record, more = verdict.best_record, parts[verdict.best] - parts[verdict.choice]
-        problem = {name: record[name] for name in ("problem", "family", "program", "device")}
-        problem.update(shape=record.get("shape", ""), set=verdict.set_name, behind=verdict.behind["model's first"])
-        for name, point in ("choice", verdict.choice), ("best", verdict.best):
-            problem[name] = {"schedule": points.records[point]["schedule"], "us": points.us[point],
-                             "predicted_us": parts[point].sum()}
-        # the term by which the model takes the best for slower than its choice
-        problem["blamed"] = {"term": points.term_names[int(np.argmax(more))], "us": np.max(more)}
-        out.append(problem)
-    return out
+def print_text(data):
+    print(f"{data['points']} points of {data['problems']} problems, {data['fitted']} of them fitted; "
+          f"{data['alone']} more points have nothing to be compared with")
+    print_coefficients(data)
+    print("\nThe share of problems, in percent, whose choice is within 5 % and within 15 % of the best that was "
+          "measured;\nthen the choice's time over the best's.")
+    for set_name, groups in data["sets"].items():
+        print_table(set_name, groups)
+    for place, problem in enumerate(data["worst"], 1):
+        print_problem(place, problem)
 
 
-def print_worst(worst):
-    for place, problem in enumerate(worst, 1):
-        print(f"\n{place:>3}. {problem['behind']:.2f} times the best: {problem['program']}\n     problem "
-              f"{problem['problem']} {problem['shape']} ({problem['family']}, {problem['device']}, {problem['set']})")
-        for name in "choice", "best":
-            point = problem[name]
-            print(f"     {name:<7} {point['us']:9.2f} us, predicted {point['predicted_us']:9.2f}: {point['schedule']}")
-        print(f"     blamed on the best: '{problem['blamed']['term']}', {problem['blamed']['us']:.2f} us more")
-
-
-def print_all(points, model, verdicts, alone, most):
-    fitted = sum(verdict.set_name == "fitted" for verdict in verdicts)
-    print(f"{len(points.us)} points of {len(verdicts)} problems, {fitted} of them fitted; "
-          f"{alone} more points have nothing to be compared with")
-    print_coefficients(points, model)
-    print("\nOf the problems, how many percent have a choice within 5 % and 15 % of the best that was measured; and the "
-          "choice's time over the best's.")
-    for set_name, groups in tables(verdicts).items():
-        if groups:
-            print_table(set_name, groups)
-    print_worst(describe_worst(points, model, verdicts, most))
-
+# ---- files ----
 
 def write_text(path, text):
     try:
@@ -150,16 +159,9 @@ def write_text(path, text):
         raise InputError(f"{path} cannot be written: {error.strerror}") from None
 
 
-def write_json(path, points, model, verdicts, most):
-    coefficients = {strategy: dict(zip(points.term_names, map(float, row)))
-                    for strategy, row in zip(points.strategies, model.coefficients)}
-    serial = [name for name, is_serial in zip(points.term_names, model.serial) if is_serial]
-    data = {"points": len(points.us), "power": model.power, "serial": serial, "coefficients": coefficients,
-            "sets": tables(verdicts), "worst": describe_worst(points, model, verdicts, most)}
+def write_json(path, data):
     write_text(path, json.dumps(data, indent=1, default=float) + "\n")
 
-
-# ---- the C header ----
 
 def c_rows(rows, comments):
     width = max(map(len, rows))
