@@ -20,4 +20,11 @@ typedef struct kiln__device {
  * unknown architecture gets those of the nearest older one. */
 kiln__device kiln__device_typical(int arch);
 
+/* What else the time of a kernel depends on: of the architecture, so that its devices share kernels. */
+typedef struct kiln__pace {
+    double clock_ghz;  /* of multiprocessors at work */
+    double latency_ns; /* of a load from memory, with no other beside it */
+} kiln__pace;
+kiln__pace kiln__device_pace(int arch);
+
 #endif

@@ -86,7 +86,7 @@ static bool suits_tile(const kiln__problem *problem, int kind, int staged, const
     /* What is read alone leaves few lanes without a vector, if they have two. */
     if (kind & READING && problem->cols % full_vector == 0 && few >= 12 && !s->passes.ordered) return false;
     if (problem->cols % full_vector) return problem->cols <= MOST_TILE_COLUMNS;
-    return few < 32 && !kiln__is_power_of_two(few);
+    return few > 0 && few < 32 && !kiln__is_power_of_two(few);
 }
 
 /* What is read once is one class, anything else another; rows that vectors overhang have one of their own. */

@@ -2,15 +2,16 @@
 /* Times candidates of many problems on a GPU: what the model of schedules is fitted to.
  *
  *   gather PROBLEMS --cache-dir DIR --compile JOBS     compiles the candidates into the cache; needs no GPU
+ *   gather PROBLEMS --cache-dir DIR --untimed          points without times; needs no GPU
  *   gather PROBLEMS --cache-dir DIR > POINTS           times those that are in the cache
  *
- * PROBLEMS has a line for each, as `kiln precompile` reads them. Of each problem's candidates as many as --candidates
- * says (40) are taken, drawn by --seed and the problem's number, and the one that the library chooses. A line of POINTS
- * is a candidate: the problem's number, its pins, its schedule's numbers, what the compiler made of it, and
- * microseconds beside those of a copy of as many bytes. --seconds ends either in time; --skip N leaves out what a run
- * before has done. */
+ * PROBLEMS is what problems.py draws. Of each problem's candidates as many as --candidates says (40) are taken, drawn
+ * by
+ * --seed and the problem's number, and the one that the library chooses. A line of POINTS is a candidate: README.md
+ * tells its members. --seconds ends in time; --skip N leaves out the first N problems, which a run before has done. */
 #define _GNU_SOURCE
 #include <getopt.h>
+#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +24,7 @@
 #include "manifest.h"
 #include "runtime/context.h"
 #include "schedule/candidates.h"
-#include "schedule/traits.h"
+#include "schedule/model.h"
 
 #define MOST_TAKEN 256
 #define ROUNDS 7
@@ -31,7 +32,7 @@
 typedef struct given {
     const char *problems, *cache_dir;
     int jobs, candidates, arch;
-    bool list;
+    bool list, untimed;
     long skip;
     uint64_t seed;
     double end_ms;
@@ -40,6 +41,7 @@ typedef struct given {
 /* A problem and those of its candidates that are taken, the library's own first. */
 typedef struct task {
     long number;
+    char family[32];
     manifest_entry entry;
     kiln_context *context;
     kiln_program *program;
@@ -96,9 +98,23 @@ static kiln_status take_candidates(const given *g, task *t) {
     return status;
 }
 
+/* A line is an entry of a manifest, and the program's family beside. */
+static kiln_status read_line(const char *line, size_t size, task *t) {
+    json_t *object = json_loadb(line, size, 0, NULL);
+    const char *family = json_string_value(json_object_get(object, "family"));
+    snprintf(t->family, sizeof t->family, "%s", family ? family : "other");
+    json_object_del(object, "family");
+    char *entry = json_dumps(object, 0);
+    kiln_status status =
+        entry ? manifest_parse(entry, strlen(entry), &t->entry) : kiln__fail(KILN_E_FORMAT, "the line is no JSON");
+    free(entry);
+    json_decref(object);
+    return status;
+}
+
 static kiln_status open_task(const given *g, const char *line, size_t size, long number, task *t) {
     *t = (task){.number = number};
-    kiln_status status = manifest_parse(line, size, &t->entry);
+    kiln_status status = read_line(line, size, t);
     if (!status) status = open_context(g, "", &t->context);
     if (!status) status = manifest_bind(&t->entry, t->context, &t->program, t->tensors, t->scalars);
     return status ? status : take_candidates(g, t);
@@ -140,6 +156,7 @@ static void compile_task(const given *g, const task *t) {
 typedef struct device_state {
     gpu gpu;
     bench_clock clock;
+    char name[100];
     void *data[KILN_MAX_TENSORS];
     size_t capacity[KILN_MAX_TENSORS];
 } device_state;
@@ -181,42 +198,96 @@ static kiln_status place_tensors(device_state *t, task *of) {
     return KILN_OK;
 }
 
-static void print_problem(const task *t, const kiln__prepared *p, double copy_us, int64_t bytes) {
-    const kiln__problem *problem = &p->problem;
-    printf("{\"problem\": %ld, \"program\": \"%s\", \"rows\": %lld, \"cols\": %lld, \"layout\": %d, \"phases\": %u, "
-           "\"instructions_each\": %u, \"bytes\": %lld, \"copy_us\": %.3f, \"tensors\": [",
-           t->number, t->entry.program, (long long)problem->rows, (long long)problem->cols, (int)problem->layout,
-           p->ir->phase_count, p->ir->count, (long long)bytes, copy_us);
-    for (int o = 0; o < problem->input_count + problem->output_count; o++)
-        printf("%s[%zu, %d, %d, %d]", o ? ", " : "", kiln_type_size(problem->operands[o].type),
-               problem->operands[o].output, problem->operands[o].per_element, problem->operands[o].follows_rows);
-    printf("]}\n");
+/* ---- points ---- */
+
+static const char *shape_of(const task *t, char *buffer, size_t size) {
+    size_t used = 0;
+    buffer[0] = '\0';
+    for (size_t i = 0; i < t->entry.tensor_count && used < size; i++) {
+        const kiln_tensor *tensor = &t->tensors[i];
+        used += (size_t)snprintf(buffer + used, size - used, "%s%s[", i ? " " : "", kiln_type_name(tensor->type));
+        for (int d = 0; d < tensor->rank && used < size; d++)
+            used += (size_t)snprintf(buffer + used, size - used, "%s%lld", d ? "," : "", (long long)tensor->sizes[d]);
+        if (used < size) used += (size_t)snprintf(buffer + used, size - used, "]");
+    }
+    return buffer;
 }
 
-static void print_point(const task *t, int i, const kiln__prepared *p, const kiln_plan_info *info, double us,
-                        double copy_us) {
-    const kiln__schedule *s = &p->schedule;
-    printf(
-        "{\"problem\": %ld, \"chosen\": %d, \"pins\": \"%s\", \"us\": %.3f, \"copy_us\": %.3f, \"schedule\": \"%s\", "
-        "\"group\": %d, \"staging\": %d, \"vector_width\": %d, \"steps\": %lld, \"staged_steps\": %lld, "
-        "\"persistent\": %d, \"rows_in_flight\": %d, \"splits\": %d, \"prefetch\": %d, \"batched\": %d, \"batch\": %d, "
-        "\"threads_per_row\": %d, \"rows_per_block\": %d, \"threads\": %d, \"min_blocks\": %d, \"blocks_per_row\": %d, "
-        "\"inlining\": %d, \"instructions\": %lld, \"online\": %d, \"masked\": %d, \"peeled\": %d, \"misaligned\": %d, "
-        "\"transposes\": %d, \"shared_bytes\": %lld, \"registers\": %d, \"spill\": %d, \"image\": %lld, \"blocks\": "
-        "%lld, "
-        "\"launches\": %d, \"access\": [",
-        t->number, i == 0, t->pins[i], us, copy_us, s->text, (int)s->team.group, (int)s->staging.kind, s->vector_width,
-        (long long)s->steps, (long long)s->staging.steps, kiln__row_of(s)->persistent, kiln__row_of(s)->rows_in_flight,
-        s->split.chunks, kiln__row_of(s)->prefetch, kiln__row_of(s)->batched, s->batch, s->team.threads_per_row,
-        s->team.rows_per_block, s->team.threads, s->team.min_blocks_per_sm, s->team.blocks_per_row,
-        (int)s->code.inlining, (long long)s->code.instructions, s->passes.online, s->edges == KILN__EDGES_MASKED,
-        (s->edges == KILN__EDGES_PEELED), s->edges == KILN__EDGES_MISALIGNED, s->strategy == KILN__TRANSPOSE,
-        (long long)info->shared_bytes, info->registers, info->spill_bytes, (long long)info->image_bytes,
-        (long long)info->blocks, info->launches);
-    const kiln__problem *problem = &p->problem;
-    for (int o = 0; o < problem->input_count + problem->output_count; o++)
-        printf("%s%d", o ? ", " : "", s->tensors[o].width);
-    printf("]}\n");
+static json_t *terms_of(const kiln__estimate *e) {
+    json_t *terms = json_object();
+    for (int i = 0; i < KILN__TERMS; i++) json_object_set_new(terms, kiln__term_names[i], json_real(e->terms[i]));
+    return terms;
+}
+
+/* What the registers of a thread are thought to depend on. */
+static json_t *resources_of(const kiln__given *g, const kiln__schedule *s) {
+    const kiln__traits *t = &g->traits;
+    return json_pack("{s:i,s:i,s:I,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:I,s:I,s:i,s:i,s:I}", "vector_width",
+                     s->vector_width, "batch", s->batch, "steps", (json_int_t)s->steps, "staging", (int)s->staging.kind,
+                     "edges", (int)s->edges, "threads", s->team.threads, "threads_per_row", s->team.threads_per_row,
+                     "min_blocks", s->team.min_blocks_per_sm, "rows_in_flight",
+                     kiln__row_of(s)->rows_in_flight ? s->team.rows_per_block : 0, "prefetch",
+                     kiln__row_of(s)->prefetch, "input_bytes", t->input_bytes, "invariant_bytes", t->invariant_bytes,
+                     "outputs", t->outputs, "carried", t->carried, "reduce_weight", (json_int_t)t->reduce_weight,
+                     "output_weight", (json_int_t)t->output_weight, "tensors", t->inputs + t->outputs + t->invariants,
+                     "inlining", (int)s->code.inlining, "unroll", (json_int_t)s->unroll);
+}
+
+static void print_point(const task *t, int i, const kiln__prepared *p, const kiln_plan_info *info, int arch,
+                        const char *device, const double us[3]) {
+    static const char *const strategies[] = {"pointwise", "transpose", "row",        "row_tile",
+                                             "split_row", "column",    "column_tile"};
+    const kiln__device typical = kiln__device_typical(arch);
+    const kiln__given g = {.ir = p->ir, .problem = &p->problem, .device = &typical, .traits = t->traits};
+    kiln__estimate e;
+    char shape[400];
+    kiln__model_estimate(&g, &p->schedule, &e);
+    json_t *point =
+        json_pack("{s:I,s:s,s:s,s:s,s:s,s:s,s:s,s:b,s:s,s:i,s:i,s:o,s:o}", "problem", (json_int_t)t->number, "family",
+                  t->family, "program", t->entry.program, "shape", shape_of(t, shape, sizeof shape), "device", device,
+                  "schedule", p->schedule.text, "strategy", strategies[p->schedule.strategy], "chosen", i == 0, "pins",
+                  t->pins[i], "estimated_registers", e.registers, "resident", e.resident, "terms", terms_of(&e),
+                  "resources", resources_of(&g, &p->schedule));
+    if (info) json_object_set_new(point, "registers", json_integer(info->registers));
+    if (info) json_object_set_new(point, "spill_bytes", json_integer(info->spill_bytes));
+    static const char *const names[] = {"us", "us_again", "copy_us"};
+    for (int n = 0; us && n < 3; n++) json_object_set_new(point, names[n], json_real(us[n]));
+    json_dumpf(point, stdout, JSON_COMPACT | JSON_REAL_PRECISION(6));
+    putchar('\n');
+    json_decref(point);
+}
+
+/* Without a GPU: what the cache has. */
+static kiln_status describe_candidate(const given *g, const task *t, int i) {
+    kiln_context *context = NULL;
+    kiln_program *program = NULL;
+    kiln_kernel *kernel = NULL;
+    kiln__prepared prepared = {0};
+    kiln_plan_info info = KILN_PLAN_INFO_INIT;
+    const kiln__device device = kiln__device_typical(g->arch);
+    kiln_status status = open_pinned(g, t, t->pins[i], &context, &program);
+    if (!status) {
+        context->policy = KILN_POLICY_NEVER_COMPILE;
+        status = kiln_compile(program, t->tensors, t->entry.tensor_count, t->scalars, t->entry.scalar_count, g->arch, 0,
+                              1, &kernel);
+    }
+    const bool compiled = !status;
+    if (!status || status == KILN_E_WOULD_COMPILE)
+        status = kiln__prepare(program, t->tensors, t->scalars, &device, 0, &prepared);
+    if (!status && compiled) status = kiln_kernel_get_info(kernel, &info);
+    if (!status && (!compiled || !strcmp(info.schedule, prepared.schedule.text)))
+        print_point(t, i, &prepared, compiled ? &info : NULL, g->arch, "none", NULL);
+    kiln__prepared_free(&prepared);
+    kiln_kernel_destroy(kernel);
+    kiln_program_destroy(program);
+    kiln_context_destroy(context);
+    return status;
+}
+
+static kiln_status describe_task(const given *g, const task *t) {
+    kiln_status status = KILN_OK;
+    for (int i = 0; i < t->count && !status; i++) status = describe_candidate(g, t, i);
+    return status;
 }
 
 /* Only what the cache has: nothing is compiled here. */
@@ -242,11 +313,15 @@ static kiln_status time_candidate(const given *g, device_state *state, const tas
     if (!status) status = kiln_plan_get_info(plan, &info);
     const bool same =
         !status && !strcmp(info.schedule, prepared.schedule.text); /* else it spilled, and another was taken */
+    double us[3] = {0};
     if (same) status = bench_clock_time(&state->clock, runs, 2, ROUNDS);
-    if (same && !status) {
-        if (i == 0) print_problem(t, &prepared, runs[1].time.median, moved);
-        print_point(t, i, &prepared, &info, runs[0].time.median, runs[1].time.median);
-    } else if (status != KILN_E_WOULD_COMPILE)
+    us[0] = runs[0].time.median;
+    us[2] = runs[1].time.median;
+    if (same && !status) status = bench_clock_time(&state->clock, runs, 2, ROUNDS);
+    us[1] = runs[0].time.median;
+    if (same && !status)
+        print_point(t, i, &prepared, &info, g->arch, state->name, us);
+    else if (status != KILN_E_WOULD_COMPILE)
         fprintf(stderr, "%ld, %s: %s\n", t->number, t->pins[i], kiln_last_error());
     kiln__prepared_free(&prepared);
     kiln_plan_destroy(plan);
@@ -267,17 +342,6 @@ static kiln_status time_task(const given *g, device_state *state, task *t) {
 
 /* ---- all problems ---- */
 
-static void print_traits(const task *t) {
-    const kiln__traits *r = &t->traits;
-    printf("{\"problem\": %ld, \"phases\": %d, \"input_bytes\": %d, \"inputs\": %d, \"invariant_bytes\": %d, "
-           "\"invariants\": %d, \"output_bytes\": %d, \"outputs\": %d, \"row_bytes\": %d, \"widest\": %d, "
-           "\"narrowest\": %d, \"reduce_weight\": %lld, \"output_weight\": %lld, \"row_weight\": %lld, "
-           "\"carried\": %d, \"finds_columns\": %d, \"indexed\": %d, \"online\": %d, \"online_squares\": %d}\n",
-           t->number, r->phases, r->input_bytes, r->inputs, r->invariant_bytes, r->invariants, r->output_bytes,
-           r->outputs, r->row_bytes, r->widest, r->narrowest, (long long)r->reduce_weight, (long long)r->output_weight,
-           (long long)r->row_weight, r->carried, r->finds_columns, r->indexed, r->online, r->online_squares);
-}
-
 /* Those of one of `jobs` processes; state: NULL where they are compiled. */
 static int go_through(const given *g, int job, device_state *state) {
     FILE *file = fopen(g->problems, "r");
@@ -295,9 +359,10 @@ static int go_through(const given *g, int job, device_state *state) {
         kiln_status status = open_task(g, line, (size_t)size, number, &t);
         if (!status && state)
             status = time_task(g, state, &t);
+        else if (!status && g->untimed)
+            status = describe_task(g, &t);
         else if (!status && !g->list)
             compile_task(g, &t);
-        if (!status && g->list) print_traits(&t);
         for (int i = 0; i < t.count && g->list; i++) printf("%ld: %s\n", number, t.pins[i]);
         if (status) fprintf(stderr, "problem %ld: %s\n", number, kiln_last_error());
         close_task(&t);
@@ -328,8 +393,10 @@ static int time_all(const given *g) {
     int failed = 1;
     if (gpu_open(NULL, 0, &state.gpu) || bench_clock_create(&state.gpu, 64 << 20, &state.clock))
         fprintf(stderr, "%s\n", kiln_last_error());
-    else
+    else {
+        state.gpu.driver->DeviceGetName(state.name, sizeof state.name, state.gpu.device);
         failed = go_through(g, 0, &state);
+    }
     for (int i = 0; i < KILN_MAX_TENSORS; i++) gpu_free(&state.gpu, state.data[i]);
     bench_clock_free(&state.clock);
     gpu_close(&state.gpu);
@@ -338,9 +405,9 @@ static int time_all(const given *g) {
 
 int main(int argc, char **argv) {
     static const struct option longs[] = {
-        {"cache-dir", 1, NULL, 'd'}, {"compile", 1, NULL, 'c'}, {"candidates", 1, NULL, 'n'},
-        {"seed", 1, NULL, 's'},      {"arch", 1, NULL, 'a'},    {"seconds", 1, NULL, 't'},
-        {"skip", 1, NULL, 'k'},      {"list", 0, NULL, 'l'},    {NULL, 0, NULL, 0}};
+        {"cache-dir", 1, NULL, 'd'}, {"compile", 1, NULL, 'c'}, {"candidates", 1, NULL, 'n'}, {"seed", 1, NULL, 's'},
+        {"arch", 1, NULL, 'a'},      {"seconds", 1, NULL, 't'}, {"skip", 1, NULL, 'k'},       {"list", 0, NULL, 'l'},
+        {"untimed", 0, NULL, 'u'},   {NULL, 0, NULL, 0}};
     given g = {.candidates = 40, .arch = 90, .seed = 1};
     double seconds = 1e9;
     for (int option; (option = getopt_long(argc, argv, "", longs, NULL)) != -1;) switch (option) {
@@ -351,17 +418,18 @@ int main(int argc, char **argv) {
         case 'a': g.arch = atoi(optarg); break;
         case 't': seconds = atof(optarg); break;
         case 'l': g.list = true; break;
+        case 'u': g.untimed = true; break;
         case 'k': g.skip = atol(optarg); break;
         default: return 2;
         }
     if (optind != argc - 1 || !g.cache_dir) {
         fprintf(stderr,
                 "usage: gather PROBLEMS --cache-dir DIR [--compile JOBS] [--candidates N] [--seed S] [--arch N] "
-                "[--seconds T] [--skip N]\n");
+                "[--seconds T] [--skip N] [--list] [--untimed]\n");
         return 2;
     }
     g.problems = argv[optind];
     g.end_ms = kiln__now_ms() + 1e3 * seconds;
-    if (g.list) return list_all(&g);
+    if (g.list || g.untimed) return list_all(&g);
     return g.jobs > 0 ? compile_all(&g) : time_all(&g);
 }

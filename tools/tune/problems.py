@@ -4,7 +4,8 @@
 
     tools/tune/problems.py --count 400 --seed 7 > problems.jsonl
 
-A line for each, as `kiln precompile` reads them, of some 200 MB. The same seed draws the same problems.
+A line for each, as `kiln precompile` reads them but with the program's family beside, of some 200 MB. The same seed
+draws the same problems.
 """
 import argparse
 import json
@@ -100,7 +101,7 @@ def draw(r):
     axes = [] if where in ("point", "transpose") and "sum" not in program else reduced
     written = [line.split("=")[0].strip() for line in program.split(";")]
     outputs = [name for name, _, _ in tensors if name in written] if where != "transpose" else ["y"]
-    return {"program": program, "outputs": outputs, "tensors": texts, "axes": axes}
+    return {"family": family, "program": program, "outputs": outputs, "tensors": texts, "axes": axes}
 
 
 def main():
