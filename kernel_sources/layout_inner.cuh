@@ -96,6 +96,7 @@ struct kiln_span {
                                                                                                : KILN_VECTOR_WIDTH;
         ends = !kiln_step_is_inside(step);
     }
+    static constexpr bool always_whole = !KILN_MASKED;
     KILN_MEMBER bool whole() const { return !KILN_MASKED || (low == 0 && high == KILN_VECTOR_WIDTH); }
     KILN_MEMBER bool has(int j) const { return !KILN_MASKED || (low <= j && j < high); }
 
@@ -152,6 +153,7 @@ template <int V, class T> struct kiln_prefetch {
     typedef kiln_vector<T, KILN_VECTOR_WIDTH> vector;
     struct part {
         int low, high;
+        static constexpr bool always_whole = false;
         KILN_MEMBER bool whole() const { return high == KILN_VECTOR_WIDTH; }
     };
     static KILN_MEMBER void copy(vector *slot, const T *p, kiln_index col, int step) {

@@ -69,7 +69,7 @@ KILN_DEVICE void kiln_fetch_rows(kiln_vector<T, KILN_VECTOR_WIDTH> &vector, cons
             for (int k = 0; k < words; ++k)
                 reinterpret_cast<word *>(&vector)[i * words + k] =
                     kiln_load_word(reinterpret_cast<const word *>(p) + k, policy...);
-        else
+        else if constexpr (V == 1 || KILN_MASKED || KILN_MISALIGNED)
 #pragma unroll
             for (int k = 0; k < KILN_RUN_ROWS; ++k)
                 vector.set(i * KILN_RUN_ROWS + k, span.reads(i * KILN_RUN_ROWS + k) ? p[k] : T());
@@ -88,7 +88,7 @@ KILN_DEVICE void kiln_put_rows(const kiln_vector<T, KILN_VECTOR_WIDTH> &vector, 
             for (int k = 0; k < words; ++k)
                 kiln_store_word(reinterpret_cast<word *>(p) + k,
                                 reinterpret_cast<const word *>(&vector)[i * words + k]);
-        else if (V == 1 || KILN_MASKED || KILN_MISALIGNED)
+        else if constexpr (V == 1 || KILN_MASKED || KILN_MISALIGNED)
 #pragma unroll
             for (int k = 0; k < KILN_RUN_ROWS; ++k)
                 if (span.stores(i * KILN_RUN_ROWS + k)) p[k] = vector.get(i * KILN_RUN_ROWS + k);
