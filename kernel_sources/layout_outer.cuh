@@ -33,11 +33,17 @@ KILN_DEVICE bool kiln_is_whole(const kiln_row &row) { return KILN_ALL_INSIDE || 
 
 /* Which rows of a vector there are. What is read where nothing is stored may be anything that can be read. */
 #if KILN_MISALIGNED
+/* Whether all columns of the step have one behind them: known while compiling where the step is, which leaves the step
+ * that has the last column to read single rows. */
+KILN_DEVICE bool kiln_step_is_inside(kiln_index step) {
+    return KILN_SPLITS == 1 && !KILN_ORDERED && KILN_TRANSPOSE_WIDTH == 1 &&
+           (step + 1) * (kiln_i64)KILN_THREADS_PER_ROW < KILN_COLS;
+}
 struct kiln_span {
     const kiln_u32 there; /* a bit for each row */
     const bool between;   /* what a vector overhangs by belongs to columns before and behind */
-    KILN_MEMBER kiln_span(const kiln_row &row, kiln_index col, kiln_index)
-        : there(row.there), between(col < KILN_COLS - 1) {}
+    KILN_MEMBER kiln_span(const kiln_row &row, kiln_index col, kiln_index step)
+        : there(row.there), between(kiln_step_is_inside(step) || col < KILN_COLS - 1) {}
     KILN_MEMBER int readable_rows() const { return readable(0) ? KILN_VECTOR_WIDTH : 32 - __clz((int)there); }
     KILN_MEMBER bool whole(int) const { return there == (1u << KILN_VECTOR_WIDTH) - 1; }
     KILN_MEMBER bool readable(int) const { return whole(0) || (between && there); }
