@@ -48,6 +48,7 @@ struct kiln_span {
     KILN_MEMBER bool whole(int) const { return there == (1u << KILN_VECTOR_WIDTH) - 1; }
     KILN_MEMBER bool readable(int) const { return whole(0) || (between && there); }
     KILN_MEMBER bool reads(int j) const { return stores(j); }
+    KILN_MEMBER bool reads_run(int) const { return there != 0; }
     KILN_MEMBER bool stores(int j) const { return there >> j & 1; }
 };
 #else
@@ -57,6 +58,7 @@ struct kiln_span {
     KILN_MEMBER bool whole(int i) const { return count[i] == KILN_RUN_ROWS; }
     KILN_MEMBER bool readable(int i) const { return !KILN_MASKED || whole(i); }
     KILN_MEMBER bool reads(int j) const { return !KILN_MASKED || stores(j); }
+    KILN_MEMBER bool reads_run(int i) const { return !KILN_MASKED || count[i] > 0; }
     KILN_MEMBER bool stores(int j) const { return j % KILN_RUN_ROWS < count[j / KILN_RUN_ROWS]; }
 };
 #endif
@@ -79,6 +81,17 @@ KILN_DEVICE void kiln_fetch_rows(kiln_vector<T, KILN_VECTOR_WIDTH> &vector, cons
 #pragma unroll
             for (int k = 0; k < KILN_RUN_ROWS; ++k)
                 vector.set(i * KILN_RUN_ROWS + k, span.reads(i * KILN_RUN_ROWS + k) ? p[k] : T());
+    }
+}
+/* The same where a run's rows have one value: it is read once. */
+template <class T>
+KILN_DEVICE void kiln_fetch_same(kiln_vector<T, KILN_VECTOR_WIDTH> &vector, const T *const (&at)[KILN_RUNS],
+                                 kiln_i64 offset, const kiln_span &span) {
+#pragma unroll
+    for (int i = 0; i < KILN_RUNS; ++i) {
+        const T value = span.reads_run(i) ? at[i][offset] : T();
+#pragma unroll
+        for (int k = 0; k < KILN_RUN_ROWS; ++k) vector.set(i * KILN_RUN_ROWS + k, value);
     }
 }
 template <int V, class T>
