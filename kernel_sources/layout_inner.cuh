@@ -29,12 +29,12 @@ KILN_DEVICE int kiln_chunk() { return (int)(kiln_block() % KILN_SPLITS); }
 #define KILN_LAST_CHUNK_BATCH KILN_BATCH /* ... in all chunks alike */
 KILN_DEVICE bool kiln_is_whole(const kiln_row &) { return false; }
 
-/* A row's vectors among its ranks and their steps; in ordered programs a rank's are neighbours. A macro, as is what else
- * is short and the same in all kernels: each function that a kernel has costs the compiler time. */
+/* A row's vectors among its ranks and their steps; in ordered programs a rank's are neighbours. A macro, as is what
+ * else is short and the same in all kernels: each function that a kernel has costs the compiler time. */
 #if KILN_ORDERED
-#define KILN_VECTOR_NUMBER(rank, step) ((kiln_index)(rank) * KILN_STEPS + (step))
+#define KILN_VECTOR_NUMBER(rank, step) ((kiln_index)(rank)*KILN_STEPS + (step))
 #else
-#define KILN_VECTOR_NUMBER(rank, step) ((kiln_index)(step) * KILN_THREADS_PER_ROW + (rank))
+#define KILN_VECTOR_NUMBER(rank, step) ((kiln_index)(step)*KILN_THREADS_PER_ROW + (rank))
 #endif
 /* The first column of the rank's vector number `step`. */
 KILN_DEVICE kiln_index kiln_column_of(const kiln_row &row, kiln_index step) {

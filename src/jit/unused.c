@@ -30,7 +30,7 @@ typedef struct scan {
     unsigned mask;
     bool *named; /* by a word's number: something that is needed names it */
     int braces, parentheses, angles;
-    bool is_struct; /* the item, and not yet past its name */
+    bool is_struct;        /* the item, and not yet past its name */
     const char *last_word; /* of the item's head, outside of parentheses and angles */
 } scan;
 

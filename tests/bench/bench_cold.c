@@ -3,9 +3,9 @@
  *
  *   bench_cold MANIFEST [--arch N] [--runs N] [--keep FOLDER]
  *
- * A line of JSON for each kernel and for each empty one: milliseconds of wall time and of this process's CPU time, which
- * another process's work does not lengthen, the least of the runs; what was compiled. --keep writes sources and images.
- * tools/bench/compile_time.py draws the manifest and makes a table of the lines. 77 without NVRTC. */
+ * A line of JSON for each kernel and for each empty one: milliseconds of wall time and of this process's CPU time,
+ * which another process's work does not lengthen, the least of the runs; what was compiled. --keep writes sources and
+ * images. tools/bench/compile_time.py draws the manifest and makes a table of the lines. 77 without NVRTC. */
 #define _GNU_SOURCE
 #include <getopt.h>
 #include <stdio.h>
@@ -114,8 +114,8 @@ static kiln_status time_line(const given *g, const char *line, long number) {
         const cost from = start();
         if (!status) status = manifest_bind(&entry, context, &program, tensors, scalars);
         if (!status)
-            status = kiln_compile(program, tensors, entry.tensor_count, scalars, entry.scalar_count, g->arch, 0, 1,
-                                  &kernel);
+            status =
+                kiln_compile(program, tensors, entry.tensor_count, scalars, entry.scalar_count, g->arch, 0, 1, &kernel);
         end(from, &least);
         if (!status && run == g->runs - 1) status = print_kernel(g, kernel, number, least, attempts);
         kiln_kernel_destroy(kernel);
