@@ -15,6 +15,7 @@ struct kiln_span {
         low = 0;
         high = col + KILN_VECTOR_WIDTH > row.args.elements ? (int)(row.args.elements - col) : KILN_VECTOR_WIDTH;
     }
+    static constexpr bool always_whole = false;
     KILN_MEMBER bool whole() const { return high == KILN_VECTOR_WIDTH; }
     KILN_MEMBER bool has(int j) const { return j < high; }
 };

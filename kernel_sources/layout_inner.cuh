@@ -18,20 +18,27 @@
 /* A split row is cut into chunks of whole vectors, a block for each. */
 #define KILN_CHUNK ((kiln_index)KILN_STEPS * KILN_THREADS_PER_ROW * KILN_VECTOR_WIDTH)
 KILN_DEVICE int kiln_chunk() { return (int)(kiln_block() % KILN_SPLITS); }
-KILN_DEVICE kiln_index kiln_first() { return KILN_SPLITS > 1 ? kiln_chunk() * KILN_CHUNK : 0; }
+#if KILN_SPLITS > 1
+#define KILN_FIRST (kiln_chunk() * KILN_CHUNK)
+#else
+#define KILN_FIRST 0
+#endif
 
 #define KILN_TRANSPOSE_WIDTH 1           /* a vector's columns are neighbours */
 #define KILN_WHOLE_STEPS 0               /* streamed vectors ask for their columns ... */
 #define KILN_LAST_CHUNK_BATCH KILN_BATCH /* ... in all chunks alike */
 KILN_DEVICE bool kiln_is_whole(const kiln_row &) { return false; }
 
-/* A row's vectors among its ranks and their steps; in ordered programs a rank's are neighbours. */
-KILN_DEVICE kiln_index kiln_vector_number(kiln_index rank, kiln_index step) {
-    return KILN_ORDERED ? rank * KILN_STEPS + step : step * KILN_THREADS_PER_ROW + rank;
-}
+/* A row's vectors among its ranks and their steps; in ordered programs a rank's are neighbours. A macro, as is what
+ * else is short and the same in all kernels: each function that a kernel has costs the compiler time. */
+#if KILN_ORDERED
+#define KILN_VECTOR_NUMBER(rank, step) ((kiln_index)(rank)*KILN_STEPS + (step))
+#else
+#define KILN_VECTOR_NUMBER(rank, step) ((kiln_index)(step)*KILN_THREADS_PER_ROW + (rank))
+#endif
 /* The first column of the rank's vector number `step`. */
 KILN_DEVICE kiln_index kiln_column_of(const kiln_row &row, kiln_index step) {
-    const kiln_index first = kiln_first() + kiln_vector_number(kiln_rank(), step) * KILN_VECTOR_WIDTH;
+    const kiln_index first = KILN_FIRST + KILN_VECTOR_NUMBER(kiln_rank(), step) * KILN_VECTOR_WIDTH;
 #if KILN_MASKED
     return first - row.shift;
 #elif defined KILN_PEELED
@@ -44,13 +51,13 @@ KILN_DEVICE kiln_index kiln_column_of(const kiln_row &row, kiln_index step) {
 /* One address serves all steps, that of row.first, the column of the thread's first vector: what lies between two steps
  * is a constant of the access. */
 KILN_DEVICE kiln_index kiln_column(const kiln_row &row, kiln_index step) {
-    return row.first + kiln_vector_number(0, step) * KILN_VECTOR_WIDTH;
+    return row.first + KILN_VECTOR_NUMBER(0, step) * KILN_VECTOR_WIDTH;
 }
 template <class T> KILN_DEVICE T *kiln_at(const kiln_row &row, T *tensor, kiln_index col) {
     return tensor + row.first + (col - row.first);
 }
 #else
-KILN_DEVICE kiln_index kiln_column(const kiln_row &row, kiln_index step) { return kiln_column_of(row, step); }
+#define kiln_column kiln_column_of
 #endif
 
 #ifdef KILN_PEELED
@@ -62,7 +69,7 @@ KILN_DEVICE kiln_index kiln_single(const kiln_row &row) {
 }
 KILN_DEVICE bool kiln_step_is_whole(kiln_index step) { return (step + 1) * KILN_THREADS_PER_ROW <= KILN_VECTORS; }
 KILN_DEVICE bool kiln_inside(const kiln_row &, kiln_index, kiln_index step) {
-    return kiln_step_is_whole(step) || kiln_vector_number(kiln_rank(), step) < KILN_VECTORS;
+    return kiln_step_is_whole(step) || KILN_VECTOR_NUMBER(kiln_rank(), step) < KILN_VECTORS;
 }
 KILN_DEVICE bool kiln_step_is_inside(kiln_index step) { return kiln_step_is_whole(step); }
 #else
@@ -88,17 +95,15 @@ KILN_DEVICE bool kiln_step_is_inside(kiln_index step) {
 
 /* Which elements of the step's vector at col belong to the row: low <= j < high. */
 struct kiln_span {
+#if KILN_MASKED
     int low, high, step;
     bool ends; /* whether the row may end in the vector, or in the one behind it */
     KILN_MEMBER kiln_span(const kiln_row &row, kiln_index col, kiln_index step) : step((int)step) {
-        low = KILN_MASKED && step == 0 && col < 0 ? (int)-col : 0;
-        high = KILN_MASKED && !kiln_step_is_whole(step) && col + KILN_VECTOR_WIDTH > KILN_COLS ? (int)(KILN_COLS - col)
-                                                                                               : KILN_VECTOR_WIDTH;
+        low = step == 0 && col < 0 ? (int)-col : 0;
+        high = !kiln_step_is_whole(step) && col + KILN_VECTOR_WIDTH > KILN_COLS ? (int)(KILN_COLS - col)
+                                                                                : KILN_VECTOR_WIDTH;
         ends = !kiln_step_is_inside(step);
     }
-    KILN_MEMBER bool whole() const { return !KILN_MASKED || (low == 0 && high == KILN_VECTOR_WIDTH); }
-    KILN_MEMBER bool has(int j) const { return !KILN_MASKED || (low <= j && j < high); }
-
     /* What may be loaded of it where rows lie one behind the other: the neighbours' elements, too. The first row begins
      * with a vector, and only the last one's end has nothing behind it. Where an output takes the input's place,
      * neighbours may store theirs meanwhile: they are masked wherever they are computed with. */
@@ -108,6 +113,13 @@ struct kiln_span {
         if (row.index + 1 < row.args.rows) span.high = KILN_VECTOR_WIDTH;
         return span;
     }
+#else
+    static constexpr int low = 0, high = KILN_VECTOR_WIDTH;
+    KILN_MEMBER kiln_span(const kiln_row &, kiln_index, kiln_index) {}
+#endif
+    static constexpr bool always_whole = !KILN_MASKED;
+    KILN_MEMBER bool whole() const { return !KILN_MASKED || (low == 0 && high == KILN_VECTOR_WIDTH); }
+    KILN_MEMBER bool has(int j) const { return !KILN_MASKED || (low <= j && j < high); }
 };
 
 #ifdef KILN_PEELED
@@ -152,6 +164,7 @@ template <int V, class T> struct kiln_prefetch {
     typedef kiln_vector<T, KILN_VECTOR_WIDTH> vector;
     struct part {
         int low, high;
+        static constexpr bool always_whole = false;
         KILN_MEMBER bool whole() const { return high == KILN_VECTOR_WIDTH; }
     };
     static KILN_MEMBER void copy(vector *slot, const T *p, kiln_index col, int step) {

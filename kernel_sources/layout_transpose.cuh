@@ -30,6 +30,7 @@ KILN_DEVICE bool kiln_inside(const kiln_row &row, kiln_index, kiln_index step) {
 
 struct kiln_span {
     static constexpr int low = 0, high = KILN_VECTOR_WIDTH;
+    static constexpr bool always_whole = true;
     KILN_MEMBER kiln_span(const kiln_row &, kiln_index, kiln_index) {}
     KILN_MEMBER constexpr bool whole() const { return true; }
     KILN_MEMBER constexpr bool has(int) const { return true; }
@@ -39,6 +40,7 @@ struct kiln_span {
  */
 struct kiln_line {
     int low, high;
+    static constexpr bool always_whole = !KILN_MASKED;
     KILN_MEMBER kiln_line(const kiln_row &row) : low(0), high(row.down) {}
     KILN_MEMBER bool whole() const { return !KILN_MASKED || high == KILN_STEPS; }
 };

@@ -39,24 +39,24 @@ template <class T> KILN_DEVICE void kiln_tile_copy(T *to, const T *from) {
 /* A row's vector in the tile; one that overhangs the row, element by element. */
 template <class T, int N, class Span>
 KILN_DEVICE void kiln_tile_recall(kiln_vector<T, N> &vector, const T *from, const Span &span) {
-    if (span.whole())
+    if (Span::always_whole || span.whole())
         vector = *reinterpret_cast<const kiln_vector<T, N> *>(from);
-    else
+    else if constexpr (!Span::always_whole)
         kiln_load_part(vector, from, span.low, span.high);
 }
 /* From where no vector begins. */
 template <class T, int N, class Span>
 KILN_DEVICE void kiln_tile_recall_apart(kiln_vector<T, N> &vector, const T *from, const Span &span) {
-    if (span.whole())
+    if (Span::always_whole || span.whole())
 #pragma unroll
         for (int j = 0; j < N; ++j) vector.set(j, from[j]);
-    else
+    else if constexpr (!Span::always_whole)
         kiln_load_part(vector, from, span.low, span.high);
 }
 template <class T, int N, class Span>
 KILN_DEVICE void kiln_tile_keep(const kiln_vector<T, N> &vector, T *to, const Span &span) {
-    if (span.whole())
+    if (Span::always_whole || span.whole())
         *reinterpret_cast<kiln_vector<T, N> *>(to) = vector;
-    else
+    else if constexpr (!Span::always_whole)
         kiln_store_part(vector, to, span.low, span.high);
 }

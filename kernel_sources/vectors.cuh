@@ -143,19 +143,26 @@ KILN_DEVICE unsigned char kiln_load_word(const unsigned char *p, kiln_u64) { ret
 template <class W> KILN_DEVICE void kiln_store_word(W *p, W v) { *p = v; }
 KILN_DEVICE void kiln_store_word(uint4 *p, uint4 v) { kiln_store16(p, v); }
 
-/* The whole vector at p, which is aligned to V elements. `policy`, here and below: none, or what kiln_policy gave. */
+/* The whole vector at p, which is aligned to V elements. `policy`, here and below: none, or what kiln_policy gave. A
+ * loop of one step would cost the compiler as much as any other. */
 template <int V, class T, int N, class... Policy>
 KILN_DEVICE void kiln_load(kiln_vector<T, N> &vector, const T *p, Policy... policy) {
     typedef typename kiln_word<sizeof(T) * V>::type word;
+    if constexpr (N == V)
+        *reinterpret_cast<word *>(&vector) = kiln_load_word(reinterpret_cast<const word *>(p), policy...);
+    else
 #pragma unroll
-    for (int i = 0; i < N / V; ++i)
-        reinterpret_cast<word *>(&vector)[i] = kiln_load_word(reinterpret_cast<const word *>(p) + i, policy...);
+        for (int i = 0; i < N / V; ++i)
+            reinterpret_cast<word *>(&vector)[i] = kiln_load_word(reinterpret_cast<const word *>(p) + i, policy...);
 }
 template <int V, class T, int N> KILN_DEVICE void kiln_store(const kiln_vector<T, N> &vector, T *p) {
     typedef typename kiln_word<sizeof(T) * V>::type word;
+    if constexpr (N == V)
+        kiln_store_word(reinterpret_cast<word *>(p), *reinterpret_cast<const word *>(&vector));
+    else
 #pragma unroll
-    for (int i = 0; i < N / V; ++i)
-        kiln_store_word(reinterpret_cast<word *>(p) + i, reinterpret_cast<const word *>(&vector)[i]);
+        for (int i = 0; i < N / V; ++i)
+            kiln_store_word(reinterpret_cast<word *>(p) + i, reinterpret_cast<const word *>(&vector)[i]);
 }
 /* Elements low <= j < high alone; the others of a loaded vector are zero. */
 template <class T, int N> KILN_DEVICE void kiln_load_part(kiln_vector<T, N> &vector, const T *p, int low, int high) {
@@ -198,27 +205,28 @@ KILN_DEVICE void kiln_join(kiln_vector<T, N> &vector, const kiln_vector<T, N> (&
         reinterpret_cast<kiln_u32 *>(&vector)[i] = __funnelshift_r(word[i], word[i + 1], bytes % 4 * 8);
 }
 
-/* Whole vectors in accesses of V elements, partial ones element by element. */
+/* Whole vectors in accesses of V elements, partial ones element by element, where a span may be partial at all. */
 template <int V, class T, int N, class Span, class... Policy>
 KILN_DEVICE void kiln_fetch(kiln_vector<T, N> &vector, const T *p, const Span &span, Policy... policy) {
-    if (span.whole())
+    if (Span::always_whole || span.whole())
         kiln_load<(V < N ? V : N)>(vector, p, policy...);
-    else
+    else if constexpr (!Span::always_whole)
         kiln_load_part(vector, p, span.low, span.high);
 }
 template <int V, class T, int N, class Span>
 KILN_DEVICE void kiln_fetch_early(kiln_vector<T, N> &vector, const T *p, const Span &span) {
     typedef typename kiln_word<sizeof(T) * V>::type word;
-    if (!span.whole()) return kiln_load_part(vector, p, span.low, span.high);
+    if constexpr (!Span::always_whole)
+        if (!span.whole()) return kiln_load_part(vector, p, span.low, span.high);
 #pragma unroll
     for (int i = 0; i < N / V; ++i)
         reinterpret_cast<word *>(&vector)[i] = kiln_load_early(reinterpret_cast<const word *>(p) + i);
 }
 template <int V, class T, int N, class Span>
 KILN_DEVICE void kiln_put(const kiln_vector<T, N> &vector, T *p, const Span &span) {
-    if (span.whole())
+    if (Span::always_whole || span.whole())
         kiln_store<(V < N ? V : N)>(vector, p);
-    else
+    else if constexpr (!Span::always_whole)
         kiln_store_part(vector, p, span.low, span.high);
 }
 
@@ -256,11 +264,11 @@ template <int COUNT, class V> KILN_DEVICE V kiln_combine_lanes(V value, kiln_u32
 template <int V, class T, int N, class Span>
 KILN_DEVICE void kiln_fetch_async(kiln_vector<T, N> *slot, const T *p, const Span &span) {
     constexpr int bytes = V * (int)sizeof(T);
-    if (bytes >= 4 && span.whole()) {
+    if (bytes >= 4 && (Span::always_whole || span.whole())) {
 #pragma unroll
         for (int i = 0; i < N / V; ++i)
             kiln_copy_async<(bytes >= 4 ? bytes : 4)>(reinterpret_cast<char *>(slot) + i * bytes, p + i * V);
-    } else {
+    } else if constexpr (bytes < 4 || !Span::always_whole) {
         kiln_vector<T, N> vector;
         kiln_fetch<V>(vector, p, span);
         *slot = vector;

@@ -16,3 +16,12 @@ if(TARGET bench_pack AND kiln_zstd_INCLUDE_DIR AND kiln_zstd_LIBRARY)
     target_link_libraries(bench_pack PRIVATE ${kiln_zstd_LIBRARY})
     target_compile_definitions(bench_pack PRIVATE KILN_HAVE_ZSTD)
 endif()
+
+# Cold compiles of drawn programs: far beyond what they take, so that only another kind of slowness fails.
+find_program(kiln_python python3)
+mark_as_advanced(kiln_python)
+if(kiln_python AND TARGET bench_cold)
+    add_test(NAME compile_time COMMAND ${kiln_python} ${PROJECT_SOURCE_DIR}/tools/bench/compile_time.py
+             --program $<TARGET_FILE:bench_cold> --count 24 --seed 7 --limit 8 20 50)
+    set_tests_properties(compile_time PROPERTIES LABELS long SKIP_RETURN_CODE 77 TIMEOUT 600)
+endif()
