@@ -11,7 +11,6 @@
 
 #include "jit/log.h"
 #include "jit/nvrtc.h"
-#include "jit/unused.h"
 
 /* NVRTC 11.2 and newer know all of these. -v puts registers and spills into the log and costs no time to speak of. */
 static const char *const keyed_options[] = {
@@ -115,22 +114,17 @@ static kiln_status compile_program(const job *j) {
     return status;
 }
 
-static kiln_status create_and_compile(job *j) {
-    double start = kiln__now_ms();
-    char *source = kiln__without_unused(j->request->source);
-    if (source == NULL) return kiln__out_of_memory();
-    kiln__nvrtcResult code = j->nvrtc->CreateProgram(&j->program, source, j->request->name, 0, NULL, NULL);
-    free(source); /* the program has its own */
-    j->result->facts.create_ms = kiln__now_ms() - start;
-    if (code != KILN__NVRTC_SUCCESS) return fail_call(j, "CreateProgram", "", code);
-    kiln_status status = compile_program(j);
-    j->nvrtc->DestroyProgram(&j->program);
-    return status;
-}
-
 static void *run(void *user) {
     job *j = user;
-    j->status = create_and_compile(j);
+    double start = kiln__now_ms();
+    kiln__nvrtcResult code = j->nvrtc->CreateProgram(&j->program, j->request->source, j->request->name, 0, NULL, NULL);
+    j->result->facts.create_ms = kiln__now_ms() - start;
+    if (code != KILN__NVRTC_SUCCESS) {
+        j->status = fail_call(j, "CreateProgram", "", code);
+    } else {
+        j->status = compile_program(j);
+        j->nvrtc->DestroyProgram(&j->program);
+    }
     snprintf(j->message, sizeof j->message, "%s", j->status == KILN_OK ? "" : kiln_last_error());
     return NULL;
 }

@@ -22,7 +22,7 @@
 #include <unistd.h>
 
 #include "cache/folder.h"
-#include "support/source_image.h"
+#include "codegen/source.h"
 #include "support/fake_driver.h"
 #include "gpu/driver.h"
 #include "torture.h"
@@ -52,7 +52,9 @@ static kiln_status compile_kernel(const work *w, const kiln_tensor *tensors, kil
     if (!status) status = kiln_kernel_get_info(kernel, info);
     size_t size = 0;
     const char *image = kiln_kernel_image(kernel, &size);
-    *right = !status && image_is_of_source(image, size, info->source);
+    /* The stand-in for NVRTC makes of a source its own bytes. */
+    const char *code = status ? "" : kiln__source_code(info->source); /* what the compiler gets of it */
+    *right = !status && size == strlen(code) + 1 && !memcmp(image, code, size);
     kiln_kernel_destroy(kernel);
     return status;
 }
