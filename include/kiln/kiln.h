@@ -341,6 +341,13 @@ KILN_API kiln_status kiln_plan_launch_with_workspace(const kiln_plan *plan, void
                                                      const kiln_scalar *scalars, size_t scalar_count, void *workspace,
                                                      int64_t workspace_bytes, void *stream);
 
+/* Who chose a plan's schedule. */
+typedef enum kiln_schedule_origin {
+    KILN_SCHEDULE_MODEL = 0,  /* the library, by what it expects of the device */
+    KILN_SCHEDULE_RECORD = 1, /* a tuned record: `kiln tune` has measured it on such a device (docs/tuning.md) */
+    KILN_SCHEDULE_PIN = 2     /* the caller, by kiln_context_options.schedule or KILN_SCHEDULE */
+} kiln_schedule_origin;
+
 typedef struct kiln_plan_info {
     size_t struct_size;
     const char *schedule; /* one line: group, staging, layout and their numbers */
@@ -360,9 +367,13 @@ typedef struct kiln_plan_info {
     double parse_ms, schedule_ms, emit_ms, lookup_ms, compile_ms, load_ms; /* wall time of each step, 0 if skipped */
     int64_t workspace_bytes; /* device memory that a launch takes in addition to the tensors; 0: none */
     int launches;            /* kernels launched one after another */
+    kiln_schedule_origin schedule_origin;
 } kiln_plan_info;
 #define KILN_PLAN_INFO_INIT \
-    { sizeof(kiln_plan_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, KILN_ORIGIN_MEMORY, 0, 0, 0, 0, 0, 0, 0, 0 }
+    { \
+        sizeof(kiln_plan_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, KILN_ORIGIN_MEMORY, 0, 0, 0, 0, 0, 0, 0, 0, \
+            KILN_SCHEDULE_MODEL \
+    }
 
 /* Fills *info (struct_size set by the caller). Its strings belong to the plan; the source is written out by the first
  * call. KILN_E_ARGUMENT, KILN_E_MEMORY. Thread-safe. */

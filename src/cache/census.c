@@ -34,9 +34,8 @@ bool kiln__census_add(void *user, int folder, const char *sub, const char *name)
     if (kind == KILN__FILE_RECORD || kind == KILN__FILE_PASSING) return true;
     if (!kiln__add_i64(all->bytes, (int64_t)status.st_size, &all->bytes)) all->bytes = INT64_MAX;
     kiln__aged file = {.size = (int64_t)status.st_size};
-    if ((kind != KILN__FILE_ENTRY && kind != KILN__FILE_OTHER_ENTRY && kind != KILN__FILE_ASIDE) ||
-        strlen(name) >= sizeof file.name || !S_ISREG(status.st_mode))
-        return true;
+    const bool removable = kiln__folder_is_entry(kind) || kind == KILN__FILE_ASIDE;
+    if (!removable || strlen(name) >= sizeof file.name || !S_ISREG(status.st_mode)) return true;
     file.used = kind == KILN__FILE_ASIDE ? INT64_MIN : used_at(folder, name, &status, all->now);
     strcpy(file.sub, sub);
     strcpy(file.name, name);

@@ -80,11 +80,11 @@ static bool read_entry(kiln__disk *disk, int folder, const char *name, struct st
     return read == KILN__READ;
 }
 
-bool kiln__disk_get(kiln__disk *disk, const kiln__key *key, kiln__entry *out) {
+static bool get(kiln__disk *disk, const kiln__key *key, const char *suffix, kiln__entry *out) {
     char name[KILN__MAX_FILE_NAME];
     struct stat status;
     memset(out, 0, sizeof *out);
-    int folder = kiln__folder_open_key(disk, key, KILN__ENTRY_SUFFIX, false, name);
+    int folder = kiln__folder_open_key(disk, key, suffix, false, name);
     if (folder < 0) return false;
     /* The same digest over other material is a collision: a miss, and the entry of the other key stays. */
     bool hit = read_entry(disk, folder, name, &status, out) && out->material_size == key->size &&
@@ -97,9 +97,9 @@ bool kiln__disk_get(kiln__disk *disk, const kiln__key *key, kiln__entry *out) {
     return hit;
 }
 
-bool kiln__disk_put(kiln__disk *disk, const kiln__key *key, const kiln__entry *entry) {
+static bool put(kiln__disk *disk, const kiln__key *key, const char *suffix, const kiln__entry *entry) {
     char name[KILN__MAX_FILE_NAME];
-    int folder = kiln__folder_open_key(disk, key, KILN__ENTRY_SUFFIX, true, name);
+    int folder = kiln__folder_open_key(disk, key, suffix, true, name);
     if (folder < 0) return false;
     size_t size = 0;
     uint8_t *bytes = kiln__entry_encode(key, entry, &size);
@@ -108,6 +108,30 @@ bool kiln__disk_put(kiln__disk *disk, const kiln__key *key, const kiln__entry *e
     free(bytes);
     close(folder);
     return done;
+}
+
+bool kiln__disk_get(kiln__disk *disk, const kiln__key *key, kiln__entry *out) {
+    return get(disk, key, KILN__ENTRY_SUFFIX, out);
+}
+
+bool kiln__disk_put(kiln__disk *disk, const kiln__key *key, const kiln__entry *entry) {
+    return put(disk, key, KILN__ENTRY_SUFFIX, entry);
+}
+
+bool kiln__disk_get_tuned(kiln__disk *disk, const kiln__key *key, kiln__entry *out) {
+    return get(disk, key, KILN__TUNED_SUFFIX, out);
+}
+
+bool kiln__disk_put_tuned(kiln__disk *disk, const kiln__key *key, const kiln__entry *entry) {
+    return put(disk, key, KILN__TUNED_SUFFIX, entry);
+}
+
+bool kiln__disk_remove_tuned(kiln__disk *disk, const kiln__key *key) {
+    char name[KILN__MAX_FILE_NAME];
+    int folder = kiln__folder_open_key(disk, key, KILN__TUNED_SUFFIX, false, name);
+    const bool removed = folder >= 0 && unlinkat(folder, name, 0) == 0;
+    if (folder >= 0) close(folder);
+    return removed;
 }
 
 void kiln__disk_reject(kiln__disk *disk, const kiln__key *key, const void *image, size_t size) {

@@ -39,6 +39,12 @@ bool kiln__disk_get(kiln__disk *disk, const kiln__key *key, kiln__entry *out);
 /* Writes a temporary file of a unique name in the same folder, fsync, rename. False where that failed (logged once). */
 bool kiln__disk_put(kiln__disk *disk, const kiln__key *key, const kiln__entry *entry);
 
+/* The same for tuned records: small entries whose image is a text (runtime/tuned.h), under keys of kiln__key_of_record,
+ * in files of their own. Removing one is true where it was there. */
+bool kiln__disk_get_tuned(kiln__disk *disk, const kiln__key *key, kiln__entry *out);
+bool kiln__disk_put_tuned(kiln__disk *disk, const kiln__key *key, const kiln__entry *entry);
+bool kiln__disk_remove_tuned(kiln__disk *disk, const kiln__key *key);
+
 /* Moves the entry aside whose image the driver refused, unless another process has replaced it by a different one. */
 void kiln__disk_reject(kiln__disk *disk, const kiln__key *key, const void *image, size_t size);
 

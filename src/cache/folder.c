@@ -168,9 +168,10 @@ kiln__file_kind kiln__folder_kind(const char *sub, const char *name) {
     if (records && strncmp(name, KILN__PASSING_PREFIX, strlen(KILN__PASSING_PREFIX)) == 0) return KILN__FILE_PASSING;
     if (records) return KILN__FILE_RECORD;
     if (keyed && strcmp(name + 32, KILN__LOCK_SUFFIX) == 0) return KILN__FILE_LOCK;
-    if (!keyed || strncmp(name + 32, ".k", 2) != 0) return KILN__FILE_FOREIGN;
+    if (!keyed || (strncmp(name + 32, ".k", 2) != 0 && strncmp(name + 32, ".t", 2) != 0)) return KILN__FILE_FOREIGN;
     const char *format = name + 34;
     if (*format == '\0' || format[strspn(format, "0123456789")] != '\0') return KILN__FILE_FOREIGN;
+    if (strcmp(name + 32, KILN__TUNED_SUFFIX) == 0) return KILN__FILE_TUNED;
     return strcmp(name + 32, KILN__ENTRY_SUFFIX) == 0 ? KILN__FILE_ENTRY : KILN__FILE_OTHER_ENTRY;
 }
 

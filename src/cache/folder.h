@@ -11,6 +11,7 @@
 /* Entries lie in <path>/<first two digits>/<digits>.k1, records in <path>/records/<name>. The number in the
  * entries' suffix is that of their format, so that versions of Kiln with different formats share a folder. */
 #define KILN__ENTRY_SUFFIX ".k1"
+#define KILN__TUNED_SUFFIX ".t1" /* of tuned records, which lie among the entries */
 #define KILN__BAD_SUFFIX ".bad"
 #define KILN__LOCK_SUFFIX ".lock"
 #define KILN__TEMPORARY_PREFIX ".tmp-"
@@ -22,7 +23,8 @@ enum { KILN__MAX_FILE_NAME = 128, KILN__STALE_SECONDS = 3600, KILN__PASSING_SECO
 typedef enum kiln__file_kind {
     KILN__FILE_FOREIGN,
     KILN__FILE_ENTRY,
-    KILN__FILE_OTHER_ENTRY, /* of another format */
+    KILN__FILE_TUNED,
+    KILN__FILE_OTHER_ENTRY, /* of another format, be it a tuned record */
     KILN__FILE_RECORD,
     KILN__FILE_PASSING, /* a record that holds for a day */
     KILN__FILE_ASIDE,
@@ -83,5 +85,10 @@ bool kiln__folder_is_stale(kiln__file_kind kind, const struct stat *status);
 /* Removes least recently used entries where size bytes more would pass the limit: as many as a step's time allows, the
  * rest when there is more to put. False where size bytes never fit. */
 bool kiln__disk_make_room(kiln__disk *disk, int64_t size);
+
+/* Whether files of the kind count among the entries: pruning removes what was used least recently of them. */
+static inline bool kiln__folder_is_entry(kiln__file_kind kind) {
+    return kind == KILN__FILE_ENTRY || kind == KILN__FILE_TUNED || kind == KILN__FILE_OTHER_ENTRY;
+}
 
 #endif

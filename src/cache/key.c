@@ -16,11 +16,26 @@ static void add_text(kiln__text *material, const char *text) {
 }
 
 #define MAGIC "KILNKEY" /* and the NUL behind it */
+#define RECORD_MAGIC "KILNTUN"
 
 typedef struct key_head {
     char magic[8];
     uint32_t format, arch, ptx, nvrtc_major, nvrtc_minor, option_count;
 } key_head;
+
+/* Takes the material, and names the key by its digest. */
+static kiln_status finish(kiln__text *material, kiln__key *out) {
+    static const char digits[] = "0123456789abcdef";
+    const size_t size = material->size;
+    memset(out, 0, sizeof *out);
+    out->material = (uint8_t *)kiln__text_take(material);
+    if (out->material == NULL) return kiln__out_of_memory();
+    out->size = size;
+    kiln__checksum(out->material, size, out->digest);
+    for (size_t i = 0; i < 2 * sizeof out->digest; i++)
+        out->hex[i] = digits[i % 2 == 0 ? out->digest[i / 2] >> 4 : out->digest[i / 2] & 15];
+    return KILN_OK;
+}
 
 kiln_status kiln__key_make(const kiln__key_parts *parts, kiln__key *out) {
     const uint32_t major = (uint32_t)parts->nvrtc_major, minor = (uint32_t)parts->nvrtc_minor;
@@ -32,16 +47,18 @@ kiln_status kiln__key_make(const kiln__key_parts *parts, kiln__key *out) {
     for (uint32_t i = 0; i < head.option_count; i++) add_text(&material, parts->options[i]);
     add_text(&material, parts->source);
 
-    memset(out, 0, sizeof *out);
-    size_t size = material.size;
-    out->material = (uint8_t *)kiln__text_take(&material);
-    if (out->material == NULL) return kiln__out_of_memory();
-    out->size = size;
-    kiln__checksum(out->material, size, out->digest);
-    static const char digits[] = "0123456789abcdef";
-    for (size_t i = 0; i < 2 * sizeof out->digest; i++)
-        out->hex[i] = digits[i % 2 == 0 ? out->digest[i / 2] >> 4 : out->digest[i / 2] & 15];
-    return KILN_OK;
+    return finish(&material, out);
+}
+
+kiln_status kiln__key_of_record(const void *bytes, size_t size, kiln__key *out) {
+    kiln__text material = {0};
+    kiln__text_add(&material, RECORD_MAGIC, sizeof RECORD_MAGIC);
+    kiln__text_add(&material, bytes, size);
+    return finish(&material, out);
+}
+
+bool kiln__key_is_record(const uint8_t *material, size_t size) {
+    return size >= sizeof RECORD_MAGIC && memcmp(material, RECORD_MAGIC, sizeof RECORD_MAGIC) == 0;
 }
 
 /* The text at *at, behind its length; NULL if it does not end before end. */

@@ -44,6 +44,10 @@ bool kiln__key_decode(const uint8_t *material, size_t size, kiln__key_view *out)
 const char *kiln__key_next_option(const kiln__key_view *view, const uint8_t **at, size_t *size);
 
 kiln_status kiln__key_make(const kiln__key_parts *parts, kiln__key *out);
+/* The key of a tuned record: of what a schedule is chosen by, as whoever calls encodes it (runtime/tuned_key.c). It is
+ * never that of a kernel. */
+kiln_status kiln__key_of_record(const void *bytes, size_t size, kiln__key *out);
+bool kiln__key_is_record(const uint8_t *material, size_t size);
 void kiln__key_free(kiln__key *key);
 
 #endif

@@ -67,7 +67,7 @@ typedef struct clear_state {
 static bool clear_file(void *user, int folder, const char *sub, const char *name) {
     clear_state *state = user;
     kiln__file_kind kind = kiln__folder_kind(sub, name);
-    const bool entry = kind == KILN__FILE_ENTRY || kind == KILN__FILE_OTHER_ENTRY;
+    const bool entry = kiln__folder_is_entry(kind);
     const bool record = kind == KILN__FILE_RECORD || kind == KILN__FILE_PASSING;
     struct stat status;
     if (kind != KILN__FILE_FOREIGN && fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&

@@ -4,8 +4,55 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/context.h"
+#include "runtime/tuned.h"
 #include "schedule/cost.h"
+
+static bool pins_anything(const kiln__pins *pins) {
+    static const kiln__pins nothing = {.group = -1, .staging = -1};
+    return memcmp(pins, &nothing, sizeof nothing) != 0;
+}
+
+/* A tuned record's pins, where there is one. KILN_E_MEMORY. */
+static kiln_status find_record(kiln_context *context, const kiln__device *device, const kiln__prepared *prepared,
+                               bool *found, kiln__pins *out) {
+    kiln__key key;
+    kiln_status status = kiln__tuned_key(prepared->ir, &prepared->problem, device, &key);
+    if (status) return status;
+    status = kiln__tuned_find(context, &key, found, out);
+    kiln__key_free(&key);
+    return status;
+}
+
+static kiln_status choose_record(const kiln_context *context, const kiln__device *device, const kiln__pins *pins,
+                                 kiln__prepared *out) {
+    kiln_status status = kiln__schedule_choose(out->ir, &out->problem, device, pins, 0, &out->schedule);
+    if (!status) {
+        out->origin = KILN_SCHEDULE_RECORD;
+        out->schedule.reason = "a tuned record: measured on such a device";
+    } else if (status != KILN_E_MEMORY)
+        kiln__log(context, KILN_LOG_DEBUG, "the tuned record of '%s' is ignored: %s", out->ir->text, kiln_last_error());
+    return status;
+}
+
+/* By the caller's pins; else by a tuned record, whose schedule is attempt 0 and those of the library follow; else by
+ * the library. */
+static kiln_status choose_schedule(kiln_context *context, const kiln__device *device, kiln__prepared *out) {
+    bool recorded = false;
+    kiln__pins pins;
+    int attempt = out->attempt;
+    out->origin = pins_anything(&context->pins) ? KILN_SCHEDULE_PIN : KILN_SCHEDULE_MODEL;
+    if (out->origin == KILN_SCHEDULE_MODEL) {
+        kiln_status status = find_record(context, device, out, &recorded, &pins);
+        if (status) return status;
+    }
+    if (recorded && attempt == 0) {
+        kiln_status status = choose_record(context, device, &pins, out);
+        if (!status || status == KILN_E_MEMORY) return status;
+        kiln__clear_error();
+    }
+    if (recorded && attempt > 0) attempt--;
+    return kiln__schedule_choose(out->ir, &out->problem, device, &context->pins, attempt, &out->schedule);
+}
 
 kiln_status kiln__prepare(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars,
                           const kiln__device *device, int attempt, kiln__prepared *out) {
@@ -16,9 +63,7 @@ kiln_status kiln__prepare(const kiln_program *program, const kiln_tensor *tensor
     kiln_status status = kiln__program_bind(program, tensors, scalars, &space, &out->ir);
     kiln__tensors all = kiln__program_tensors(program, tensors);
     if (!status) status = kiln__problem_build(out->ir, &space, &all, &out->problem);
-    if (!status)
-        status =
-            kiln__schedule_choose(out->ir, &out->problem, device, &program->context->pins, attempt, &out->schedule);
+    if (!status) status = choose_schedule(program->context, device, out);
     out->schedule_ms = kiln__now_ms() - start;
     start = kiln__now_ms();
     if (!status) status = kiln__arguments_layout(out->ir, &out->problem, &out->schedule, &out->arguments);
@@ -37,18 +82,32 @@ void kiln__prepared_free(kiln__prepared *prepared) {
     prepared->unexpanded = prepared->source = NULL;
 }
 
-kiln_status kiln__bake(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars,
-                       const kiln__device *device, bool ptx, int attempt, kiln__prepared *prepared,
-                       kiln__image *image) {
+/* One schedule and its kernel. */
+static kiln_status make(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars,
+                        const kiln__device *device, bool ptx, int attempt, kiln__prepared *prepared,
+                        kiln__image *image) {
     kiln_status status = kiln__prepare(program, tensors, scalars, device, attempt, prepared);
-    if (!status) status = kiln__image_obtain(program->context, prepared, device->arch, ptx, KILN__IN_MEMORY, image);
-    if (status) {
-        if (status == KILN_E_WOULD_COMPILE || status == KILN_E_NO_NVRTC)
-            kiln__record(program, tensors, scalars, device, ptx);
-        kiln__prepared_free(prepared);
-        return status;
-    }
-    bool compiled = image->origin == KILN_ORIGIN_COMPILED;
+    if (status) return status;
+    status = kiln__image_obtain(program->context, prepared, device->arch, ptx, KILN__IN_MEMORY, image);
+    if (!status) return KILN_OK;
+    if (status == KILN_E_WOULD_COMPILE || status == KILN_E_NO_NVRTC)
+        kiln__record(program, tensors, scalars, device, ptx);
+    kiln__prepared_free(prepared);
+    return status;
+}
+
+/* Whether another schedule's kernel may be had all the same. */
+static bool is_of_one_kernel(kiln_status status) {
+    return status == KILN_E_WOULD_COMPILE || status == KILN_E_NO_NVRTC || status == KILN_E_COMPILE ||
+           status == KILN_E_TIMEOUT;
+}
+
+/* Tries the next schedules while the compiler spills registers, and keeps the one that spills least. True where one of
+ * them was compiled. */
+static bool reduce_spills(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars,
+                          const kiln__device *device, bool ptx, int attempt, kiln__prepared *prepared,
+                          kiln__image *image) {
+    bool compiled = false;
     const unsigned cancels = image->cancels;
     int64_t instructions = prepared->schedule.code.instructions; /* of all attempts: what they take to compile */
     const bool again = image->facts.spill_bytes > 0 && prepared->schedule.code.inlining < KILN__INLINE_OUTLINED;
@@ -79,6 +138,22 @@ kiln_status kiln__bake(const kiln_program *program, const kiln_tensor *tensors, 
         *image = other;
     }
     free(next);
+    return compiled;
+}
+
+kiln_status kiln__bake(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars,
+                       const kiln__device *device, bool ptx, int attempt, kiln__prepared *prepared,
+                       kiln__image *image) {
+    kiln_status status = make(program, tensors, scalars, device, ptx, attempt, prepared, image);
+    if (is_of_one_kernel(status) && prepared->origin == KILN_SCHEDULE_RECORD) {
+        kiln__log(program->context, KILN_LOG_DEBUG, "a tuned record is ignored, as its kernel cannot be had: %s",
+                  kiln_last_error());
+        status = make(program, tensors, scalars, device, ptx, ++attempt, prepared, image);
+    }
+    if (status) return status;
+    bool compiled = image->origin == KILN_ORIGIN_COMPILED;
+    if (prepared->origin != KILN_SCHEDULE_RECORD) /* which was measured, spills and all */
+        compiled |= reduce_spills(program, tensors, scalars, device, ptx, attempt, prepared, image);
     if (compiled) kiln__record(program, tensors, scalars, device, ptx);
     kiln__clear_error();
     return KILN_OK;
@@ -116,6 +191,7 @@ void kiln__info_fill(const kiln__prepared *prepared, const kiln__image *image, i
         info->compile_ms = image->facts.create_ms + image->facts.compile_ms + image->facts.fetch_ms;
     info->workspace_bytes = p->open_rows ? -1 : kiln__schedule_workspace(&prepared->schedule, prepared->ir, p->rows);
     info->launches = kiln__schedule_launches(&prepared->schedule, prepared->ir);
+    info->schedule_origin = prepared->origin;
 }
 
 kiln_status kiln__info_copy(const kiln_plan_info *from, kiln_plan_info *to) {

@@ -14,6 +14,7 @@
 
 #include "base/file.h"
 #include "base/printable.h"
+#include "runtime/tuned.h"
 
 void kiln__log(const kiln_context *context, kiln_log_level level, const char *format, ...) {
     if (!context->log) return;
@@ -49,7 +50,7 @@ static bool copy_string(const char *from, char **to) {
 static void start_empty(kiln_context *context) {
     context->recorded = (kiln__text){0};
     context->nvrtc = (kiln__nvrtc_identity){0};
-    context->kernels = context->pending = (kiln__hash){0};
+    context->kernels = context->pending = context->tuned = (kiln__hash){0};
     context->shelves = NULL;
     context->pools = NULL;
     context->refused_count = 0;
@@ -132,6 +133,7 @@ void kiln_context_destroy(kiln_context *context) {
     kiln__kernels_free(context, driver);
     free_pools(context, driver);
     kiln__memory_free(context, false);
+    kiln__tuned_forget(context);
     kiln__disk_close(context->disk);
     kiln__bundles_close(context);
     pthread_cond_destroy(&context->obtained);

@@ -64,6 +64,7 @@ struct kiln_context {
     kiln__hash kernels;                    /* loaded, by name; shared by plans */
     kiln__shelf *shelves;                  /* the same by device */
     kiln__ring dropped;                    /* no longer found, by no launch either, and still to be unloaded */
+    kiln__hash tuned;                      /* what is known of tuned records, by key: tuned.c */
     kiln__hash pending;                    /* kernels that a thread is obtaining, or that were refused, by name */
     kiln__ring obtaining, refused;         /* the same, oldest first */
     kiln__ring compiling;                  /* in workers */
@@ -117,6 +118,7 @@ typedef struct kiln__prepared {
     kiln__problem problem;
     kiln__schedule schedule;
     int attempt; /* of the candidates that the schedule is */
+    kiln_schedule_origin origin;
     kiln__arguments arguments;
     char *unexpanded, *source; /* the source before and after the files it names are written out */
     double schedule_ms, emit_ms;
