@@ -57,6 +57,12 @@ kiln_status kiln__key_of_record(const void *bytes, size_t size, kiln__key *out) 
     return finish(&material, out);
 }
 
+kiln_status kiln__key_of_material(const uint8_t *material, size_t size, kiln__key *out) {
+    kiln__text copy = {0};
+    kiln__text_add(&copy, (const char *)material, size);
+    return finish(&copy, out);
+}
+
 bool kiln__key_is_record(const uint8_t *material, size_t size) {
     return size >= sizeof RECORD_MAGIC && memcmp(material, RECORD_MAGIC, sizeof RECORD_MAGIC) == 0;
 }

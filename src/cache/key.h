@@ -47,6 +47,8 @@ kiln_status kiln__key_make(const kiln__key_parts *parts, kiln__key *out);
 /* The key of a tuned record: of what a schedule is chosen by, as whoever calls encodes it (runtime/tuned_key.c). It is
  * never that of a kernel. */
 kiln_status kiln__key_of_record(const void *bytes, size_t size, kiln__key *out);
+/* The key of whole material, as an entry has it. */
+kiln_status kiln__key_of_material(const uint8_t *material, size_t size, kiln__key *out);
 bool kiln__key_is_record(const uint8_t *material, size_t size);
 void kiln__key_free(kiln__key *key);
 

@@ -12,17 +12,6 @@ static bool pins_anything(const kiln__pins *pins) {
     return memcmp(pins, &nothing, sizeof nothing) != 0;
 }
 
-/* A tuned record's pins, where there is one. KILN_E_MEMORY. */
-static kiln_status find_record(kiln_context *context, const kiln__device *device, const kiln__prepared *prepared,
-                               bool *found, kiln__pins *out) {
-    kiln__key key;
-    kiln_status status = kiln__tuned_key(prepared->ir, &prepared->problem, device, &key);
-    if (status) return status;
-    status = kiln__tuned_find(context, &key, found, out);
-    kiln__key_free(&key);
-    return status;
-}
-
 static kiln_status choose_record(const kiln_context *context, const kiln__device *device, const kiln__pins *pins,
                                  kiln__prepared *out) {
     kiln_status status = kiln__schedule_choose(out->ir, &out->problem, device, pins, 0, &out->schedule);
@@ -42,7 +31,10 @@ static kiln_status choose_schedule(kiln_context *context, const kiln__device *de
     int attempt = out->attempt;
     out->origin = pins_anything(&context->pins) ? KILN_SCHEDULE_PIN : KILN_SCHEDULE_MODEL;
     if (out->origin == KILN_SCHEDULE_MODEL) {
-        kiln_status status = find_record(context, device, out, &recorded, &pins);
+        kiln__key key;
+        kiln_status status = kiln__tuned_key(out->ir, &out->problem, device, &key);
+        if (!status) status = kiln__tuned_find(context, &key, &recorded, &pins);
+        kiln__key_free(&key);
         if (status) return status;
     }
     if (recorded && attempt == 0) {

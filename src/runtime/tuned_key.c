@@ -125,6 +125,7 @@ static void add_extents(kiln__text *key, const kiln__problem *problem) {
 kiln_status kiln__tuned_key(const kiln__ir *ir, const kiln__problem *problem, const kiln__device *device,
                             kiln__key *out) {
     kiln__text key = {0};
+    memset(out, 0, sizeof *out);
     const int operands = problem->input_count + problem->output_count;
     add_bytes(&key, kiln_version(), strlen(kiln_version()));
     add_bytes(&key, kiln__sources_digest, strlen(kiln__sources_digest));

@@ -25,6 +25,7 @@
 #include "codegen/source.h"
 #include "support/fake_driver.h"
 #include "gpu/driver.h"
+#include "runtime/tuned.h"
 #include "torture.h"
 
 #define KERNELS 60
@@ -114,6 +115,25 @@ static void request(const work *w, uint64_t *random) {
     }
 }
 
+/* Puts a tuned record or asks for one, which is whole and its key's own, or not there. */
+static void use_record(const work *w, uint64_t *random) {
+    const uint32_t number = torture_draw(random, KERNELS);
+    char text[32];
+    kiln__key key;
+    kiln__entry found;
+    snprintf(text, sizeof text, "record %u", number);
+    if (kiln__key_of_record(&number, sizeof number, &key)) return;
+    if (torture_draw(random, 2)) {
+        const kiln__entry entry = kiln__tuned_entry(text, text, "", 90);
+        (void)kiln__disk_put_tuned(w->context->disk, &key, &entry);
+    } else if (kiln__disk_get_tuned(w->context->disk, &key, &found)) {
+        const char *read = kiln__tuned_text(&found);
+        if (!read || strcmp(read, text) != 0) fail_once(w->shared, "a tuned record", read ? read : "is no text");
+        kiln__entry_free(&found);
+    }
+    kiln__key_free(&key);
+}
+
 /* A context's life: some requests with it. */
 static void live(torture_shared *shared, torture_worker *self, const char *cache, fake_driver *driver,
                  uint64_t *random) {
@@ -131,7 +151,7 @@ static void live(torture_shared *shared, torture_worker *self, const char *cache
     if (!status) status = kiln_program_create(w.context, "y = softmax(x)", NULL, &w.program);
     if (status) fail_once(shared, "a context", kiln_last_error());
     for (uint32_t i = 1 + torture_draw(random, 40); i > 0 && !status && !atomic_load(&shared->finish); i--)
-        request(&w, random);
+        (torture_draw(random, 8) ? request : use_record)(&w, random);
     kiln_program_destroy(w.program);
     kiln_context_destroy(w.context);
 }

@@ -11,7 +11,8 @@
 
 typedef struct fake_driver {
     /* What it is. cuInit reads FAKE_DRIVER_ARCH, FAKE_DRIVER_INIT (its result) and FAKE_DRIVER_INIT_MS (how long it
-     * takes) from the environment. */
+     * takes) from the environment, cuEventElapsedTime FAKE_DRIVER_FAST_BLOCK: launches with so many threads in a block
+     * take half a millisecond, others a whole one. */
     int arch, sm_count, device_count, version;
     int clusters; /* that run at once; 0: the device has no room for one */
     int shared_per_block, shared_per_sm, static_shared;

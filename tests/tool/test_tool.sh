@@ -144,7 +144,7 @@ fortran=True npy f.npy '<f4' '(2, 2)' $(f32 1 3 2 4)
 if transcript help; then
     try --help
     try --version
-    for name in run compile precompile explain bench info cache 'cache ls' 'cache stat' 'cache verify' 'cache prune' 'cache clear' \
+    for name in run compile precompile explain bench tune info cache 'cache ls' 'cache stat' 'cache verify' 'cache prune' 'cache clear' \
         'cache export' 'cache import'; do
         # shellcheck disable=SC2086
         try $name --help
@@ -453,6 +453,48 @@ if [ -n "${KILN_FAKE_DRIVER:-}" ] && [ -n "${KILN_FAKE_NVRTC:-}" ] && transcript
     try bench 'y = x + 1' --tensor 'x=f16[8]' --device 1 "${fakes[@]}"
     try bench 'y = x + 1' --tensor 'x=f16[8]' --driver "$KILN_FAKE_DRIVER" --nvrtc none/libnvrtc.so --cache-dir '' --seed 7
     unset FAKE_DRIVER_ARCH FAKE_NVRTC_ARCH
+    check
+fi
+
+# Kernels that do nothing are as fast as the stand-in's clock says: those of 512 threads in a block.
+if [ -n "${KILN_FAKE_DRIVER:-}" ] && [ -n "${KILN_FAKE_NVRTC:-}" ] && transcript tune; then
+    fakes=(--driver "$KILN_FAKE_DRIVER" --nvrtc "$KILN_FAKE_NVRTC")
+    export FAKE_DRIVER_ARCH=90 FAKE_NVRTC_ARCH=90
+    try tune 'y = softmax(x)' --tensor 'x=f16[64,1024]' --candidates 4 "${fakes[@]}"
+    export FAKE_DRIVER_FAST_BLOCK=512
+    try tune 's = var(x)' --tensor 'x=f16[10000,512]' --axes 0 --candidates 24 --pack tuned.kpack "${fakes[@]}"
+    try explain 's = var(x)' --tensor 'x=f16[10000,77]' --axes 0 --arch sm_90 "${alone[@]}"
+    KILN_SCHEDULE='cluster 4' try explain 's = var(x)' --tensor 'x=f16[10000,512]' --axes 0 --arch sm_90 "${alone[@]}"
+    try explain 's = var(x)' --tensor 'x=f16[10001,512]' --axes 0 --arch sm_90 "${alone[@]}"
+    try cache stat
+    try cache verify
+    try cache export all.kpack
+    {
+        echo '{"program": "s = var(x)", "tensors": ["x=f16[10000,512]", "s=f16[512]"], "axes": [0], "arch": "sm_90"}'
+        echo '{"program": "y = x * a", "scalars": ["a=f64"], "tensors": ["x=f32[4,3,8]{100,9,1}@4", "y=f32[4,3,8]"]}'
+        echo '{"program": "s = var(x)", "tensors": ["x=f16[10000,77]", "s=f16[77]"], "axes": [0]}'
+        echo '{"program": "y = softmax(x", "tensors": ["x=f16[*,64]", "y=f16[*,64]"]}'
+    } > tune.jsonl
+    # The record goes along into packs, and from them.
+    head -n 1 tune.jsonl > one.jsonl
+    try precompile one.jsonl --pack one.kpack --jobs 1 --quiet --nvrtc "$KILN_FAKE_NVRTC"
+    "$tool" cache clear --quiet
+    KILN_PACKS=one.kpack try explain 's = var(x)' --tensor 'x=f16[10000,5]' --axes 0 --arch sm_90 "${alone[@]}"
+    try cache import all.kpack
+    try explain 's = var(x)' --tensor 'x=f16[10000,5]' --axes 0 --arch sm_90 --json "${alone[@]}"
+    # Where nothing is faster any more, the record goes.
+    unset FAKE_DRIVER_FAST_BLOCK
+    try tune --manifest tune.jsonl --candidates 2 "${fakes[@]}"
+    try cache stat
+    try tune --manifest one.jsonl --candidates 1 --json "${fakes[@]}"
+    try tune --manifest one.jsonl 'y = x' "${fakes[@]}"
+    try tune --manifest none.jsonl "${fakes[@]}"
+    try tune 'y = x' --tensor 'x=f16[8]' --candidates 0 "${fakes[@]}"
+    try tune 'y = x' --tensor 'x=f16[8]' --seconds now "${fakes[@]}"
+    try tune 'y = x' --tensor 'x=f16[8]' --cache-dir '' "${fakes[@]}"
+    try tune 'y = x' --tensor 'x=f16[8]' "${alone[@]}"
+    unset FAKE_DRIVER_ARCH FAKE_NVRTC_ARCH
+    try cache clear
     check
 fi
 

@@ -31,18 +31,19 @@ static bool has_its_name(const kiln__entry *found, const char *name, kiln__key *
     for (size_t i = 0; i < 2 * sizeof key->digest; i++) {
         key->hex[i] = digits[i % 2 == 0 ? key->digest[i / 2] >> 4 : key->digest[i / 2] & 15];
     }
-    return strncmp(key->hex, name, 32) == 0;
+    const bool record = strcmp(name + 32, KILN__TUNED_SUFFIX) == 0;
+    return strncmp(key->hex, name, 32) == 0 && kiln__key_is_record(found->material, found->material_size) == record;
 }
 
 static bool visit_file(void *user, int folder, const char *sub, const char *name) {
     walk *w = user;
     const kiln__file_kind kind = kiln__folder_kind(sub, name);
-    cache_file file = {.name = name};
+    cache_file file = {.name = name, .tuned = kind == KILN__FILE_TUNED};
     kiln__entry found;
     kiln__key key;
     struct stat status;
     if (kind == KILN__FILE_ASIDE) w->code = w->visit(w->user, &file);
-    if (kind != KILN__FILE_ENTRY) return w->code == TOOL_OK;
+    if (kind != KILN__FILE_ENTRY && kind != KILN__FILE_TUNED) return w->code == TOOL_OK;
     const bool read = kiln__entry_read(w->disk, folder, name, &status, &found) == KILN__READ;
     if (!read && faccessat(folder, name, F_OK, AT_SYMLINK_NOFOLLOW) != 0) return true; /* removed meanwhile */
     if (read && has_its_name(&found, name, &key)) {

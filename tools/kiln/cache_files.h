@@ -10,9 +10,11 @@
  * case. */
 int cache_open(const arguments *args, kiln__disk **out);
 
-/* An entry's file. found and key are NULL where it is damaged: unreadable, or of another key than its name says. */
+/* An entry's file, or a tuned record's. found and key are NULL where it is damaged: unreadable, or of another key than
+ * its name says. */
 typedef struct cache_file {
-    const char *name; /* "<32 digits>.k1" */
+    const char *name; /* "<32 digits>.k1" or ".t1" */
+    bool tuned;       /* a tuned record: no kernel */
     const kiln__entry *found;
     const kiln__key *key; /* made of the entry's own material */
 } cache_file;

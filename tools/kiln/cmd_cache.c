@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "cache/folder.h"
 #include "cache_files.h"
 #include "json_output.h"
 
@@ -137,25 +138,38 @@ static int ls_command(const arguments *args) {
     return code;
 }
 
+static bool count_record(void *user, int folder, const char *sub, const char *name) {
+    (void)folder;
+    *(size_t *)user += kiln__folder_kind(sub, name) == KILN__FILE_TUNED;
+    return true;
+}
+
 static int stat_command(const arguments *args) {
     cache_list list;
     int code = read_cache(args, &list);
     int64_t bytes = 0;
+    size_t records = 0;
     double compile_ms = 0;
+    if (!code) {
+        kiln_status status = kiln__folder_walk(list.disk, count_record, &records);
+        if (status) code = tool_failed(args, status);
+    }
     for (size_t i = 0; i < list.count; i++) {
         bytes += list.items[i].entry.entry_bytes;
         compile_ms += list.items[i].entry.compile_ms;
     }
     if (!code && arguments_has(args, OPTION_JSON)) {
-        code = json_print(args, json_pack("{s:o, s:I, s:I, s:I, s:o}", "dir", json_dir(&list), "entries",
-                                          (json_int_t)list.count, "bytes", (json_int_t)bytes, "unreadable",
-                                          (json_int_t)list.unreadable, "compile_ms", json_ms(compile_ms)));
+        code = json_print(args,
+                          json_pack("{s:o, s:I, s:I, s:I, s:I, s:o}", "dir", json_dir(&list), "entries",
+                                    (json_int_t)list.count, "records", (json_int_t)records, "bytes", (json_int_t)bytes,
+                                    "unreadable", (json_int_t)list.unreadable, "compile_ms", json_ms(compile_ms)));
     } else if (!code) {
         const char *path = kiln__disk_path(list.disk);
         printf("%-10s  ", "dir");
         tool_print(*path ? path : "none");
-        printf("\n%-10s  %zu\n%-10s  %" PRId64 "\n%-10s  %zu\n%-10s  %.1f ms\n", "entries", list.count, "bytes", bytes,
-               "unreadable", list.unreadable, "compiling", compile_ms);
+        printf("\n%-10s  %zu\n%-10s  %zu\n", "entries", list.count, "records", records);
+        printf("%-10s  %" PRId64 "\n%-10s  %zu\n%-10s  %.1f ms\n", "bytes", bytes, "unreadable", list.unreadable,
+               "compiling", compile_ms);
     }
     list_free(&list);
     return code;
@@ -232,8 +246,9 @@ const command command_cache_stat = {
     .usage = "[OPTIONS]",
     .options = options,
     .max_operands = 0,
-    .details = "\n'compiling' is the time that the entries took to compile.\n"
-               "\nJSON: dir, entries, bytes, unreadable (files that are no valid entry), compile_ms.\n"
+    .details = "\n'records' are tuned ones ('kiln tune'), 'bytes' those of the entries alone, 'compiling' is the time "
+               "that the\nentries took to compile.\n"
+               "\nJSON: dir, entries, records, bytes, unreadable (files that are no valid entry), compile_ms.\n"
                "\nexample:\n"
                "  kiln cache stat --cache-dir /var/cache/kiln\n"
                "\nexit codes: 0 done, 1 the work failed, 2 the command line is wrong.\n",

@@ -64,7 +64,7 @@ static int verify_file(void *user, const cache_file *file) {
     const char *fault = file->found ? NULL : "is damaged";
     v->entries++;
     v->damaged += fault != NULL;
-    if (!fault && v->nvrtc) fault = compile_again(v, file->found);
+    if (!fault && v->nvrtc && !file->tuned) fault = compile_again(v, file->found);
     if (fault) tell(v, file, fault);
     progress_show(&v->bar, v->entries, v->damaged + v->different);
     return TOOL_OK;

@@ -68,6 +68,7 @@ static void report(const kernel_request *k) {
     printf("%-10s%s_%d\n", "arch", k->ptx ? "compute" : "sm", k->arch);
     print_lines("schedule", info->schedule);
     print_lines("why", info->reason);
+    printf("%-10s%s\n", "chosen by", schedule_origin_words(info->schedule_origin));
     printf("%-10s", "launch");
     if (info->blocks >= 0)
         printf("%" PRId64 " blocks of %d threads", info->blocks, info->threads);

@@ -22,6 +22,8 @@ json_t *json_plan(const kiln_plan_info *info);
 
 const char *origin_name(kiln_origin origin); /* "memory", "pack", "disk", "compiled" */
 
+const char *schedule_origin_name(kiln_schedule_origin origin);  /* "model", "record", "pin" */
+const char *schedule_origin_words(kiln_schedule_origin origin); /* "the library's model" */
 /* Prints the object on standard output and releases it. Returns an exit code. */
 int json_print(const arguments *args, json_t *object);
 

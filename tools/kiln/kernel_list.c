@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/tuned.h"
 #include "tensor_spec.h"
 
 /* Room for one more; NULL without memory. */
@@ -109,7 +110,7 @@ static int read_lines(const arguments *args, const char *path, FILE *file, kerne
     return status ? tool_failed(args, status) : TOOL_OK;
 }
 
-static int read_manifest(const arguments *args, const char *path, kernel_list *list) {
+int kernel_list_read_lines(const arguments *args, const char *path, kernel_list *list) {
     if (strcmp(path, "-") == 0) return read_lines(args, path, stdin, list);
     FILE *file = fopen(path, "re");
     if (!file)
@@ -143,6 +144,15 @@ static bool has_open_rows(const manifest_entry *entry) {
     return open;
 }
 
+static kiln_status find_record(const kiln__prepared *prepared, const kiln__device *device, uint8_t digest[16]) {
+    kiln__key key;
+    if (prepared->origin != KILN_SCHEDULE_RECORD) return KILN_OK;
+    kiln_status status = kiln__tuned_key(prepared->ir, &prepared->problem, device, &key);
+    if (!status) memcpy(digest, key.digest, sizeof key.digest);
+    kiln__key_free(&key);
+    return status;
+}
+
 static kiln_status plan(listed_kernel *kernel, kiln_context *context) {
     const manifest_entry *entry = &kernel->line->entry;
     kiln_program *program = NULL;
@@ -156,6 +166,7 @@ static kiln_status plan(listed_kernel *kernel, kiln_context *context) {
     if (!status) status = kiln__prepare(program, tensors, scalars, &device, 0, &prepared);
     if (!status) {
         status = kiln__prepared_name(&prepared, kernel->arch, kernel->ptx, &kernel->name);
+        if (!status) status = find_record(&prepared, &device, kernel->record);
         kiln__prepared_free(&prepared);
     }
     kiln_program_destroy(program);
@@ -164,7 +175,8 @@ static kiln_status plan(listed_kernel *kernel, kiln_context *context) {
 
 static int by_name(const void *a, const void *b) {
     const listed_kernel *x = a, *y = b;
-    return memcmp(x->name.digest, y->name.digest, sizeof x->name.digest);
+    const int order = memcmp(x->name.digest, y->name.digest, sizeof x->name.digest);
+    return order ? order : memcmp(x->record, y->record, sizeof x->record);
 }
 
 static int by_line(const void *a, const void *b) {
@@ -216,7 +228,8 @@ static int add_kernel(const arguments *args, const listed_line *line, bool singl
 
 int kernel_list_read(const arguments *args, kiln_context *context, kernel_list *list) {
     int code = TOOL_OK;
-    for (size_t i = 0; i < args->operand_count && !code; i++) code = read_manifest(args, args->operands[i], list);
+    for (size_t i = 0; i < args->operand_count && !code; i++)
+        code = kernel_list_read_lines(args, args->operands[i], list);
     for (size_t i = 0; i < list->line_count && !code; i++) {
         const listed_line *line = &list->lines[i];
         const listed_arch own = {line->entry.arch, line->entry.ptx};

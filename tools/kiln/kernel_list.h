@@ -20,6 +20,7 @@ typedef struct listed_kernel {
     int arch;
     bool ptx;
     kiln__key name;
+    uint8_t record[16]; /* the digest of the tuned record that chose it, or zeros: kernels differ by it, too */
 } listed_kernel;
 
 typedef struct listed_arch {
@@ -44,6 +45,8 @@ int kernel_list_open(const arguments *args, kernel_list *out);
 /* Reads the manifests that the command line names, '-' for standard input, and plans each kernel. A line that asks for
  * nothing that can be made is told of on standard error and counted. context: compiles nothing. */
 int kernel_list_read(const arguments *args, kiln_context *context, kernel_list *list);
+/* Appends a manifest's lines alone. Returns an exit code. */
+int kernel_list_read_lines(const arguments *args, const char *path, kernel_list *list);
 /* manifest_bind for the kernel's line. */
 kiln_status kernel_list_bind(const listed_kernel *kernel, kiln_context *context, kiln_program **program,
                              kiln_tensor tensors[KILN_MAX_TENSORS], kiln_scalar scalars[KILN_MAX_SCALARS]);

@@ -10,9 +10,9 @@
 #include "tool.h"
 
 static const command *const commands[] = {
-    &command_run,         &command_compile,     &command_precompile,   &command_explain,      &command_bench,
-    &command_info,        &command_cache,       &command_cache_ls,     &command_cache_stat,   &command_cache_verify,
-    &command_cache_prune, &command_cache_clear, &command_cache_export, &command_cache_import,
+    &command_run,          &command_compile,     &command_precompile,  &command_explain,      &command_bench,
+    &command_tune,         &command_info,        &command_cache,       &command_cache_ls,     &command_cache_stat,
+    &command_cache_verify, &command_cache_prune, &command_cache_clear, &command_cache_export, &command_cache_import,
 };
 enum { COMMAND_COUNT = sizeof commands / sizeof commands[0] };
 

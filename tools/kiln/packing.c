@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/tuned.h"
+
 static kiln_status add_image(pack_writer *writer, const kiln__prepared *prepared, const kiln__image *image) {
     kiln__key_view key;
     char build[sizeof((kiln__bundle_row *)NULL)->nvrtc_build] = "";
@@ -18,6 +20,27 @@ static kiln_status add_image(pack_writer *writer, const kiln__prepared *prepared
     const nvrtc_version nvrtc = {key.nvrtc_major, key.nvrtc_minor, build};
     kiln_status status = pack_writer_add(writer, &image->name, &entry, &nvrtc);
     free(description);
+    return status;
+}
+
+/* The tuned record that chose the schedule, as it is found by its key. */
+static kiln_status add_record(pack_writer *writer, kiln_context *context, const kiln__prepared *prepared,
+                              const kiln__device *device) {
+    static const nvrtc_version none = {0, 0, ""};
+    char words[KILN__PINS_SIZE];
+    kiln__key key;
+    kiln__pins pins;
+    bool found = false;
+    kiln_status status = kiln__tuned_key(prepared->ir, &prepared->problem, device, &key);
+    if (!status) status = kiln__tuned_find(context, &key, &found, &pins);
+    if (!status && found) {
+        kiln__pins_write(&pins, words);
+        char *description = kiln__prepared_describe(prepared);
+        const kiln__entry entry = kiln__tuned_entry(words, description ? description : "", "", device->arch);
+        status = description ? pack_writer_add(writer, &key, &entry, &none) : kiln__out_of_memory();
+        free(description);
+    }
+    kiln__key_free(&key);
     return status;
 }
 
@@ -36,8 +59,11 @@ kiln_status packing_add(pack_writer *writer, const kiln_program *program, const 
             break;
         }
         if (!status) {
-            spills = image.facts.spill_bytes > 0;
-            status = add_image(writer, &prepared, &image);
+            /* Where the record does not hold, on another device, the library's own choice is looked for. */
+            spills = image.facts.spill_bytes > 0 || prepared.origin == KILN_SCHEDULE_RECORD;
+            if (prepared.origin == KILN_SCHEDULE_RECORD)
+                status = add_record(writer, program->context, &prepared, device);
+            if (!status) status = add_image(writer, &prepared, &image);
             kiln__image_free(&image);
         }
         kiln__prepared_free(&prepared);

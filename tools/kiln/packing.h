@@ -6,7 +6,8 @@
 #include "runtime/context.h"
 #include "pack_writer.h"
 
-/* Takes the kernel, and where the compiler spilled registers its alternatives, from the disk cache of the program's
+/* Takes the kernel, where a tuned record chose it the record and the library's own choice, too, and where the compiler
+ * spilled registers its alternatives, from the disk cache of the program's
  * context, or compiles them there, as the policy says. tensors and scalars as for kiln_compile. device: what it is
  * planned for. */
 kiln_status packing_add(pack_writer *writer, const kiln_program *program, const kiln_tensor *tensors,

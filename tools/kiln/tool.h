@@ -26,7 +26,7 @@ struct command {
 
 extern const command command_run, command_compile, command_precompile, command_explain, command_bench, command_info;
 extern const command command_cache, command_cache_ls, command_cache_stat, command_cache_verify, command_cache_prune;
-extern const command command_cache_clear, command_cache_export, command_cache_import;
+extern const command command_cache_clear, command_cache_export, command_cache_import, command_tune;
 
 /* Print one sentence on standard error, "kiln run: ...", and return the exit code. tool_usage adds where to find help;
  * tool_failed prints kiln_last_error(), tool_failed_at some words before it. */
