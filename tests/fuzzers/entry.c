@@ -7,6 +7,7 @@
 
 #include "cache/checksum.h"
 #include "cache/entry.h"
+#include "runtime/tuned.h"
 
 static volatile uint8_t sink;
 
@@ -48,6 +49,9 @@ static void check_entry(const uint8_t *bytes, size_t size) {
     expect(again != NULL && again_size == size && memcmp(again, bytes, size) == 0);
     free(again);
     free(key.material);
+    const char *words = kiln__tuned_text(&entry);
+    kiln__pins pins;
+    if (words && kiln__pins_parse(words, &pins)) expect(*kiln_last_error() != '\0');
 }
 
 /* A valid entry, new memory. */

@@ -460,6 +460,7 @@ fi
 if [ -n "${KILN_FAKE_DRIVER:-}" ] && [ -n "${KILN_FAKE_NVRTC:-}" ] && transcript tune; then
     fakes=(--driver "$KILN_FAKE_DRIVER" --nvrtc "$KILN_FAKE_NVRTC")
     export FAKE_DRIVER_ARCH=90 FAKE_NVRTC_ARCH=90
+    "$tool" cache clear --quiet
     try tune 'y = softmax(x)' --tensor 'x=f16[64,1024]' --candidates 4 "${fakes[@]}"
     export FAKE_DRIVER_FAST_BLOCK=512
     try tune 's = var(x)' --tensor 'x=f16[10000,512]' --axes 0 --candidates 24 --pack tuned.kpack "${fakes[@]}"
