@@ -38,7 +38,9 @@ def family_of(problem):
 def measure(program, drawn, arch, runs, keep):
     """The lines of bench_cold, or its exit code where that is not 0."""
     with tempfile.NamedTemporaryFile("w", suffix=".jsonl") as manifest:
-        manifest.writelines(json.dumps(problem) + "\n" for problem in drawn)
+        for problem in drawn:
+            entry = {field: value for field, value in problem.items() if field != "family"}
+            manifest.write(json.dumps(entry) + "\n")
         manifest.flush()
         command = [program, manifest.name, "--arch", arch.removeprefix("sm_"), "--runs", str(runs)]
         done = subprocess.run(command + (["--keep", keep] if keep else []), stdout=subprocess.PIPE, text=True, check=False)
