@@ -33,22 +33,15 @@ KILN_DEVICE bool kiln_is_whole(const kiln_row &row) { return KILN_ALL_INSIDE || 
 
 /* Which rows of a vector there are. What is read where nothing is stored may be anything that can be read. */
 #if KILN_MISALIGNED
-/* Whether all columns of the step have one behind them: known while compiling where the step is, which leaves the step
- * that has the last column to read single rows. */
-KILN_DEVICE bool kiln_step_is_inside(kiln_index step) {
-    return KILN_SPLITS == 1 && !KILN_ORDERED && KILN_TRANSPOSE_WIDTH == 1 &&
-           (step + 1) * (kiln_i64)KILN_THREADS_PER_ROW < KILN_COLS;
-}
 struct kiln_span {
     const kiln_u32 there; /* a bit for each row */
     const bool between;   /* what a vector overhangs by belongs to columns before and behind */
-    KILN_MEMBER kiln_span(const kiln_row &row, kiln_index col, kiln_index step)
-        : there(row.there), between(kiln_step_is_inside(step) || col < KILN_COLS - 1) {}
+    KILN_MEMBER kiln_span(const kiln_row &row, kiln_index col, kiln_index)
+        : there(row.there), between(col < KILN_COLS - 1) {}
     KILN_MEMBER int readable_rows() const { return readable(0) ? KILN_VECTOR_WIDTH : 32 - __clz((int)there); }
     KILN_MEMBER bool whole(int) const { return there == (1u << KILN_VECTOR_WIDTH) - 1; }
     KILN_MEMBER bool readable(int) const { return whole(0) || (between && there); }
     KILN_MEMBER bool reads(int j) const { return stores(j); }
-    KILN_MEMBER bool reads_run(int) const { return there != 0; }
     KILN_MEMBER bool stores(int j) const { return there >> j & 1; }
 };
 #else
@@ -58,7 +51,6 @@ struct kiln_span {
     KILN_MEMBER bool whole(int i) const { return count[i] == KILN_RUN_ROWS; }
     KILN_MEMBER bool readable(int i) const { return !KILN_MASKED || whole(i); }
     KILN_MEMBER bool reads(int j) const { return !KILN_MASKED || stores(j); }
-    KILN_MEMBER bool reads_run(int i) const { return !KILN_MASKED || count[i] > 0; }
     KILN_MEMBER bool stores(int j) const { return j % KILN_RUN_ROWS < count[j / KILN_RUN_ROWS]; }
 };
 #endif
@@ -81,17 +73,6 @@ KILN_DEVICE void kiln_fetch_rows(kiln_vector<T, KILN_VECTOR_WIDTH> &vector, cons
 #pragma unroll
             for (int k = 0; k < KILN_RUN_ROWS; ++k)
                 vector.set(i * KILN_RUN_ROWS + k, span.reads(i * KILN_RUN_ROWS + k) ? p[k] : T());
-    }
-}
-/* The same where a run's rows have one value: it is read once. */
-template <class T>
-KILN_DEVICE void kiln_fetch_same(kiln_vector<T, KILN_VECTOR_WIDTH> &vector, const T *const (&at)[KILN_RUNS],
-                                 kiln_i64 offset, const kiln_span &span) {
-#pragma unroll
-    for (int i = 0; i < KILN_RUNS; ++i) {
-        const T value = span.reads_run(i) ? at[i][offset] : T();
-#pragma unroll
-        for (int k = 0; k < KILN_RUN_ROWS; ++k) vector.set(i * KILN_RUN_ROWS + k, value);
     }
 }
 template <int V, class T>

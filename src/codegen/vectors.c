@@ -27,12 +27,6 @@ static void emit_crossing_fetch(const kiln__emitter *e, int o, const char *inden
                     name, name, kiln__spell_crossing(e, o), kiln__spell_run_stride(e, o));
 }
 
-/* Whether a run's rows have one value at each column. */
-static bool rows_are_alike(const kiln__emitter *e, int o) {
-    return e->rows_in_vectors && kiln__column_of(e->schedule)->run_rows > 1 &&
-           kiln__spell_row_step(e, o, "")[0] == '\0';
-}
-
 /* `how` ends the name of the function that fetches whole vectors. */
 static void emit_fetch(const kiln__emitter *e, int o, const char *indent, const char *how) {
     const char *name = e->name[o];
@@ -49,8 +43,6 @@ static void emit_fetch(const kiln__emitter *e, int o, const char *indent, const 
         kiln__write(e, "%skiln_fetch%s<%d>(%s, %s, %s%s);\n", indent, how, access, name,
                     kiln__spell_vector_address(e, o), spell_loaded(e, o),
                     e->schedule->tensors[o].evict_first ? ", row.policy" : "");
-    else if (rows_are_alike(e, o))
-        kiln__write(e, "%skiln_fetch_same(%s, %s, span);\n", indent, name, kiln__spell_vector_address(e, o));
     else if (e->schedule->tensors[o].run > 1)
         kiln__write(
             e,
