@@ -67,3 +67,17 @@ void kiln__hash_free(kiln__hash *hash) {
     free(hash->buckets);
     *hash = (kiln__hash){0};
 }
+
+static void destroy_chain(kiln__hash_link *link, void destroy(kiln__hash_link *link)) {
+    while (link) {
+        kiln__hash_link *next = link->next;
+        destroy(link);
+        link = next;
+    }
+}
+
+void kiln__hash_clear(kiln__hash *hash, void destroy(kiln__hash_link *link)) {
+    if (hash->capacity == 0) destroy_chain(hash->first, destroy);
+    for (size_t i = 0; i < hash->capacity; i++) destroy_chain(hash->buckets[i], destroy);
+    kiln__hash_free(hash);
+}

@@ -25,5 +25,7 @@ void kiln__hash_remove(kiln__hash *hash, kiln__hash_link *link);
 kiln__hash_link *kiln__hash_find(const kiln__hash *hash, uint64_t value);
 kiln__hash_link *kiln__hash_next(const kiln__hash_link *link);
 void kiln__hash_free(kiln__hash *hash); /* the buckets; the links are their owners' */
+/* The same, and each link is destroyed before. */
+void kiln__hash_clear(kiln__hash *hash, void destroy(kiln__hash_link *link));
 
 #endif

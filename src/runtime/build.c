@@ -7,11 +7,6 @@
 #include "runtime/tuned.h"
 #include "schedule/cost.h"
 
-static bool pins_anything(const kiln__pins *pins) {
-    static const kiln__pins nothing = {.group = -1, .staging = -1};
-    return memcmp(pins, &nothing, sizeof nothing) != 0;
-}
-
 static kiln_status choose_record(const kiln_context *context, const kiln__device *device, const kiln__pins *pins,
                                  kiln__prepared *out) {
     kiln_status status = kiln__schedule_choose(out->ir, &out->problem, device, pins, 0, &out->schedule);
@@ -29,7 +24,7 @@ static kiln_status choose_schedule(kiln_context *context, const kiln__device *de
     bool recorded = false;
     kiln__pins pins;
     int attempt = out->attempt;
-    out->origin = pins_anything(&context->pins) ? KILN_SCHEDULE_PIN : KILN_SCHEDULE_MODEL;
+    out->origin = kiln__pins_any(&context->pins) ? KILN_SCHEDULE_PIN : KILN_SCHEDULE_MODEL;
     if (out->origin == KILN_SCHEDULE_MODEL) {
         kiln__key key;
         kiln_status status = kiln__tuned_key(out->ir, &out->problem, device, &key);

@@ -31,18 +31,9 @@ static known *recall(const kiln_context *context, const kiln__key *key) {
     return (known *)(void *)link;
 }
 
-static void forget(kiln_context *context) {
-    kiln__hash *all = &context->tuned;
-    for (size_t i = 0; i < (all->capacity ? all->capacity : 1); i++) {
-        kiln__hash_link *link = all->capacity ? all->buckets[i] : all->first;
-        while (link) {
-            kiln__hash_link *next = link->next;
-            free(link);
-            link = next;
-        }
-    }
-    kiln__hash_free(all);
-}
+static void free_known(kiln__hash_link *link) { free((known *)(void *)link); }
+
+static void forget(kiln_context *context) { kiln__hash_clear(&context->tuned, free_known); }
 
 static kiln_status remember(kiln_context *context, const kiln__key *key, const kiln__pins *pins) {
     known *entry = recall(context, key);

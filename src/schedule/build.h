@@ -40,6 +40,9 @@ bool kiln__row_set_vectors(const kiln__given *g, int width, kiln__schedule *s);
  * former. */
 int kiln__row_stage(const kiln__problem *problem, kiln__schedule *s);
 
+/* How many vectors a row has: it begins with one that overhangs, where it does. */
+int64_t kiln__row_vectors(const kiln__problem *problem, const kiln__schedule *s);
+
 /* Which phases are reduced together, how tensors are read, and what follows from it. */
 void kiln__row_finish(const kiln__given *g, const kiln__pins *point, kiln__schedule *s);
 
@@ -48,6 +51,7 @@ bool kiln__is_norm(const kiln__traits *traits);
 
 /* Bytes that a tile of so many rows takes, and whether all its tensors have elements of 2 bytes, which are worked on
  * in pairs: row_tile.c. */
+#define KILN__MOST_HELD_COLUMNS 16 /* of a lane of a tile, of what all rows share, in registers */
 int64_t kiln__row_tile_bytes(const kiln__problem *problem, int64_t rows);
 bool kiln__row_tile_pairs(const kiln__problem *problem);
 
@@ -88,6 +92,13 @@ bool kiln__column_misaligns(const kiln__given *g, int width, const kiln__schedul
 /* As many neighbouring columns for a thread as make 16 bytes of halves, where outputs have columns side by side; steps
  * become whole lines of them. */
 void kiln__column_transpose(const kiln__column_facts *f, kiln__schedule *s);
+
+/* Neighbouring threads, which have neighbouring rows. */
+int kiln__column_lanes(const kiln__schedule *s);
+/* Places in shared memory for each row's value: of every warp, or of every rank where their rows differ. */
+int kiln__column_slots(const kiln__schedule *s);
+/* Bytes of a block's columns; those of rows that are one element over and over count a little. */
+int64_t kiln__column_slab(const kiln__column_facts *f, const kiln__schedule *s);
 
 #define KILN__COLUMN_STATIC_BYTES 40960 /* of shared memory, for what the reductions exchange */
 

@@ -182,7 +182,7 @@ int kiln__candidates_list(const kiln__traits *traits, const kiln__problem *probl
                           kiln__pins out[KILN__MOST_CANDIDATES]) {
     lister l = {.traits = traits, .problem = problem, .device = device, .out = out};
     l.width = kiln__widest_vector(problem);
-    add(&l, (kiln__pins){.group = -1, .staging = -1});
+    add(&l, KILN__PINS_NONE);
     switch (problem->layout) {
     case KILN__LAYOUT_FLAT: list_pointwise(&l); break;
     case KILN__LAYOUT_INNER: list_row(&l); break;

@@ -169,7 +169,7 @@ void kiln__column_transpose(const kiln__column_facts *f, kiln__schedule *s) {
 
 /* ---- who works on them ---- */
 
-static int lanes_of(const kiln__schedule *s) {
+int kiln__column_lanes(const kiln__schedule *s) {
     return s->team.rows_per_block / s->vector_width + (s->edges == KILN__EDGES_MISALIGNED);
 }
 
@@ -179,16 +179,14 @@ static void set_team(const kiln__pins *point, kiln__schedule *s) {
     s->team.threads_per_row = point->threads;
 }
 
-/* Places in shared memory for each row's value: of every warp, or of every rank where their rows differ. */
-static int slots_of(const kiln__schedule *s) {
-    const int lanes = lanes_of(s);
+int kiln__column_slots(const kiln__schedule *s) {
+    const int lanes = kiln__column_lanes(s);
     return s->team.threads / (lanes < 32 && s->edges != KILN__EDGES_MISALIGNED ? 32 : lanes);
 }
 
 /* ---- where columns stay, chunks, loads ---- */
 
-/* Bytes of a block's columns; those of rows that are one element over and over count a little. */
-static int64_t slab_of(const kiln__column_facts *f, const kiln__schedule *s) {
+int64_t kiln__column_slab(const kiln__column_facts *f, const kiln__schedule *s) {
     const int64_t bytes = (int64_t)f->staged_bytes * s->vector_width;
     return kiln__times(s->steps, s->team.threads * (bytes ? bytes : KILN__LEAST_STEP_BYTES));
 }
@@ -196,7 +194,7 @@ static int64_t slab_of(const kiln__column_facts *f, const kiln__schedule *s) {
 static void set_staging(const kiln__column_facts *f, const kiln__pins *point, kiln__schedule *s) {
     s->staging.kind = (kiln__staging_kind)point->staging;
     if (s->staging.kind != KILN__STAGING_SHARED) return;
-    s->staging.bytes = f->staged_bytes && slab_of(f, s) <= INT32_MAX ? (int)slab_of(f, s) : 0;
+    s->staging.bytes = f->staged_bytes && kiln__column_slab(f, s) <= INT32_MAX ? (int)kiln__column_slab(f, s) : 0;
     s->staging.steps = s->steps;
 }
 
@@ -254,7 +252,7 @@ static bool fits_exchange(const kiln__given *g, const kiln__column_facts *f, int
     const int64_t each = s->edges == KILN__EDGES_MISALIGNED ? f->slot_bytes : exchanged;
     if (cluster == 1) return true;
     return kiln__cluster_fits(cluster, g->device) && !(s->staging.kind == KILN__STAGING_NONE && f->again) &&
-           s->team.rows_per_block * (slots_of(s) + cluster) * each <= KILN__COLUMN_STATIC_BYTES;
+           s->team.rows_per_block * (kiln__column_slots(s) + cluster) * each <= KILN__COLUMN_STATIC_BYTES;
 }
 
 static bool fits(const kiln__given *g, int64_t slab, const kiln__schedule *s) {
@@ -274,9 +272,9 @@ bool kiln__column_build(const kiln__given *g, const kiln__pins *point, kiln__sch
     kiln__column_transpose(&f, s);
     if (!set_vectors(g, &f, point, s)) return false;
     s->team.rows_per_block = point->rows_per_block;
-    s->team.threads = lanes_of(s) * point->threads;
+    s->team.threads = kiln__column_lanes(s) * point->threads;
     if (s->team.threads < 1 || s->team.threads > 1024) return false;
-    const int64_t slab = slab_of(&f, s);
+    const int64_t slab = kiln__column_slab(&f, s);
     set_staging(&f, point, s);
     s->column.rank_groups = s->team.blocks_per_row;
     s->team.threads_per_row *= s->team.blocks_per_row;

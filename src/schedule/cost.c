@@ -162,27 +162,45 @@ static int64_t weigh_row(const count *c, int64_t kept) {
     return sum;
 }
 
+static bool is_inlined(const kiln__schedule *s) { return s->code.inlining < KILN__INLINE_OUTLINED; }
+
+/* Rows' ends have bodies of their own where vectors overhang, or single elements stand beside them. */
+static bool has_ends(const kiln__schedule *s) {
+    if (s->edges == KILN__EDGES_PEELED) return true;
+    return s->edges == KILN__EDGES_MASKED && kiln__layout_of(s) == KILN__LAYOUT_INNER;
+}
+
+/* Vectors that are written out one after the other. */
+static int64_t unrolled_steps(const kiln__schedule *s) {
+    const bool all = kiln__layout_of(s) == KILN__LAYOUT_FLAT || s->staging.kind == KILN__STAGING_REGISTERS;
+    if (!is_inlined(s)) return 1;
+    return all || s->steps < 8 ? s->steps : 8;
+}
+
+/* How often the work on an element is written out. */
+static int64_t copies_of(const kiln__schedule *s) {
+    const bool twice = kiln__row_of(s)->persistent || s->staging.kind == KILN__STAGING_NONE;
+    const int64_t elements = s->code.inlining == KILN__INLINE_NOTHING ? 1 : s->vector_width;
+    return kiln__times((has_ends(s) ? 2 : 1) * (is_inlined(s) && twice ? 2 : 1) * elements, unrolled_steps(s));
+}
+
+/* Of a row's values; where rows lie side by side, of a vector of rows. */
+static int64_t weigh_row_values(const count *c, const kiln__schedule *s) {
+    if (kiln__layout_of(s) != KILN__LAYOUT_OUTER)
+        return weigh_row(c, 0) * (is_inlined(s) && kiln__row_of(s)->persistent ? 3 : 1);
+    if (s->code.inlining == KILN__INLINE_NOTHING) return weigh_row(c, KEPT);
+    return weigh_row(c, 0) * s->vector_width * NEIGHBOURS;
+}
+
 /* What is written out, with the schedule's inlining. */
 static int64_t weigh_bodies(count *c, const kiln__schedule *s) {
-    const bool outer = kiln__layout_of(s) == KILN__LAYOUT_OUTER, inlined = s->code.inlining < KILN__INLINE_OUTLINED;
-    const bool all = kiln__layout_of(s) == KILN__LAYOUT_FLAT || s->staging.kind == KILN__STAGING_REGISTERS;
-    const int ends =
-        s->edges == KILN__EDGES_PEELED || ((s->edges == KILN__EDGES_MASKED) && kiln__layout_of(s) == KILN__LAYOUT_INNER)
-            ? 2
-            : 1;
-    const int again = inlined && (kiln__row_of(s)->persistent || s->staging.kind == KILN__STAGING_NONE) ? 2 : 1;
-    const int64_t elements = s->code.inlining == KILN__INLINE_NOTHING ? 1 : s->vector_width;
-    const int64_t steps = !inlined ? 1 : all || s->steps < 8 ? s->steps : 8;
-    const int64_t copies = kiln__times(ends * again * elements, steps);
+    const int64_t copies = copies_of(s);
+    const int rows = is_inlined(s) && kiln__row_of(s)->rows_in_flight ? s->team.rows_per_block : 1;
     c->calls = s->code.inlining > KILN__INLINE_ALL;
-    const bool arrays = outer && s->code.inlining < KILN__INLINE_NOTHING;
-    int64_t sum = weigh_row(c, outer && !arrays ? KEPT : 0) * (arrays ? elements * NEIGHBOURS : 1);
-    if (inlined && kiln__row_of(s)->persistent) sum *= 3;
+    int64_t sum = weigh_row_values(c, s);
     for (uint32_t p = 0; p < c->ir->combine_count && c->calls; p++) sum += weigh_combine(c, &c->ir->combines[p]);
     for (uint32_t phase = 0; phase < c->ir->phase_count; phase++) sum += kiln__times(copies, weigh_phase(c, phase));
-    return sum + kiln__times(inlined && kiln__row_of(s)->rows_in_flight ? kiln__times(copies, s->team.rows_per_block)
-                                                                        : copies,
-                             weigh_outputs(c));
+    return sum + kiln__times(kiln__times(copies, rows), weigh_outputs(c));
 }
 
 /* Exchanges are the same, whatever is inlined. What threads carry of a phase is in registers all at once: finding

@@ -54,8 +54,13 @@ static bool pin(const char *text, size_t length, kiln__pins *out) {
     return false;
 }
 
+bool kiln__pins_any(const kiln__pins *pins) {
+    const kiln__pins none = KILN__PINS_NONE;
+    return memcmp(pins, &none, sizeof none) != 0;
+}
+
 kiln_status kiln__pins_parse(const char *text, kiln__pins *out) {
-    *out = (kiln__pins){.group = -1, .staging = -1};
+    *out = KILN__PINS_NONE;
     while (text && *text) {
         text += strspn(text, " ,");
         size_t length = strcspn(text, ",");

@@ -208,16 +208,6 @@ static void set_lanes(const kiln__problem *problem, int lanes, int ranks, kiln__
     s->team.threads = lanes * ranks;
     s->team.rows_per_block = (lanes - (s->edges == KILN__EDGES_MISALIGNED)) * s->vector_width;
 }
-static int lanes_of(const kiln__schedule *s) {
-    return s->team.rows_per_block / s->vector_width + (s->edges == KILN__EDGES_MISALIGNED);
-}
-
-/* Places in shared memory for each row's value: of every warp, or of every rank where their rows differ. */
-static int slots_of(const kiln__schedule *s) {
-    int lanes = lanes_of(s);
-    return s->team.threads / (lanes < 32 && s->edges != KILN__EDGES_MISALIGNED ? 32 : lanes);
-}
-
 /* The vectors at both ends of a block's rows are read by its neighbours, too, and stored row by row: 250 bytes where
  * they are staged, or all rows that lie side by side. Fewer where there would be a block for every fourth
  * multiprocessor at most. */
@@ -362,10 +352,11 @@ static void shrink_cluster(const columns *c, kiln__schedule *s) {
                   misaligned = s->edges == KILN__EDGES_MISALIGNED;
     const int64_t each = misaligned ? c->f.slot_bytes : kiln__schedule_exchanged(s, c->g->ir);
     const int64_t row = s->steps * c->f.staged_bytes * s->vector_width;
-    while (s->team.threads > 32 && lanes_of(s) > 1 + misaligned &&
-           ((c->f.again && row * s->team.threads > room) ||
-            s->team.rows_per_block * (slots_of(s) + s->team.blocks_per_row) * each > KILN__COLUMN_STATIC_BYTES))
-        set_lanes(c->g->problem, lanes_of(s) / 2, s->team.threads_per_row, s);
+    while (
+        s->team.threads > 32 && kiln__column_lanes(s) > 1 + misaligned &&
+        ((c->f.again && row * s->team.threads > room) ||
+         s->team.rows_per_block * (kiln__column_slots(s) + s->team.blocks_per_row) * each > KILN__COLUMN_STATIC_BYTES))
+        set_lanes(c->g->problem, kiln__column_lanes(s) / 2, s->team.threads_per_row, s);
 }
 
 static void stage(const columns *c, kiln__schedule *s) {
@@ -378,8 +369,7 @@ static void stage(const columns *c, kiln__schedule *s) {
 /* Columns that turn out to be too many for a block are read again. */
 static void stage_again(const columns *c, kiln__schedule *s) {
     const int64_t room = c->g->device->shared_per_block - KILN__COLUMN_STATIC_BYTES;
-    const int64_t bytes = (int64_t)c->f.staged_bytes * s->vector_width;
-    const int64_t slab = kiln__times(s->steps, s->team.threads * (bytes ? bytes : KILN__LEAST_STEP_BYTES));
+    const int64_t slab = kiln__column_slab(&c->f, s);
     if (s->staging.kind == KILN__STAGING_SHARED && slab > room && c->pins->staging < 0)
         s->staging.kind = KILN__STAGING_NONE;
 }
@@ -431,7 +421,7 @@ static columns find_columns(const kiln__given *g, const kiln__pins *pins, int *j
 /* A tile; vectors of ever fewer rows, which changes no row's bits; last a row that is shared by a cluster is left to
  * one block, which does. */
 int kiln__prefer_columns(const kiln__given *g, const kiln__pins *pins, kiln__preference *out) {
-    const kiln__pins open = {.group = -1, .staging = -1};
+    const kiln__pins open = KILN__PINS_NONE;
     const bool asked = pins->staging == KILN__STAGING_TILE;
     int joint, count = 0;
     columns c = find_columns(g, asked ? &open : pins, &joint);

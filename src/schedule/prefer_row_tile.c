@@ -15,7 +15,6 @@ static const struct {
              {320, 32, 48, 32, 64}, {416, 32, 16, 32, 48}, {INT64_MAX, 32, 16, 32, 32}};
 
 #define LEAST_PAIRED_COLUMNS 15 /* of a lane */
-#define MOST_HELD_COLUMNS 16    /* of a lane, of what all rows share, in registers */
 #define TILE_BYTES 8192         /* at least, where rows are tiny */
 #define GOOD_TILE_BYTES 40960   /* at most, where rows can be fewer: five blocks on a multiprocessor of an H100 */
 
@@ -24,7 +23,7 @@ static const struct {
 static bool is_in_pairs(const kiln__problem *problem, const kiln__pins *pins, int lanes, const kiln__schedule *s) {
     if (pins->vector_width == 1 || pins->rows_per_block % 2) return false;
     if (problem->cols % 2 == 0 || s->passes.ordered || problem->cols < LEAST_PAIRED_COLUMNS * lanes) return false;
-    if (s->row.invariant_inputs && (lanes < 32 || problem->cols <= MOST_HELD_COLUMNS * 32)) return false;
+    if (s->row.invariant_inputs && (lanes < 32 || problem->cols <= KILN__MOST_HELD_COLUMNS * 32)) return false;
     return kiln__row_tile_pairs(problem);
 }
 

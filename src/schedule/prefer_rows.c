@@ -146,9 +146,7 @@ static rows find_rows(const kiln__given *g, const kiln__pins *pins) {
     r.bytes = kiln__row_stage(problem, &r.s);
     for (int o = 0; o < problem->input_count; o++) r.staged += r.s.tensors[o].staged;
     r.kind = class_of(&r);
-    const bool masked = r.s.edges == KILN__EDGES_MASKED;
-    r.vectors = kiln__divide_up(problem->cols - masked, r.s.vector_width) + masked;
-    if (r.vectors < 1) r.vectors = 1;
+    r.vectors = kiln__row_vectors(problem, &r.s);
     r.load = r.apart ? kiln__times(r.vectors, r.staged > 1 ? r.staged : 1) : load_of(r.vectors, r.bytes);
     /* Masks are of elements: lanes take twice as many vectors of bytes. */
     if (r.kind == READING_ODD && r.s.vector_width == 16 && r.load <= 65) r.load /= 2;

@@ -47,8 +47,7 @@ int kiln__row_stage(const kiln__problem *problem, kiln__schedule *s) {
     return bytes;
 }
 
-/* A row begins with a vector that overhangs, where it does. */
-static int64_t vectors_of(const kiln__problem *problem, const kiln__schedule *s) {
+int64_t kiln__row_vectors(const kiln__problem *problem, const kiln__schedule *s) {
     const int64_t overhanging = s->edges == KILN__EDGES_MASKED;
     const int64_t vectors = kiln__divide_up(problem->cols - overhanging, s->vector_width) + overhanging;
     return vectors < 1 ? 1 : vectors;
@@ -82,7 +81,7 @@ static bool set_team(const kiln__given *g, const kiln__pins *point, kiln__schedu
     team->threads_per_row = point->threads * team->blocks_per_row;
     team->threads = team->group == KILN__GROUP_LANES ? 128 : point->threads;
     team->rows_per_block = team->group == KILN__GROUP_LANES ? 128 / point->threads : 1;
-    s->steps = kiln__divide_up(vectors_of(g->problem, s), team->threads_per_row);
+    s->steps = kiln__divide_up(kiln__row_vectors(g->problem, s), team->threads_per_row);
     return are_threads(team, point->threads) && (grid || kiln__cluster_fits(team->blocks_per_row, g->device));
 }
 

@@ -5,7 +5,6 @@
 #include "schedule/access.h"
 #include "schedule/build.h"
 
-#define MOST_HELD_COLUMNS 16  /* of a lane, of what all rows share, in registers */
 #define MOST_TILE_BYTES 65536 /* at most: three blocks on a multiprocessor of an H100 */
 
 /* The input whose place an output takes: its elements are as large, and its threads have read it by then. -1: none. */
@@ -90,7 +89,7 @@ bool kiln__row_tile_build(const kiln__given *g, const kiln__pins *point, kiln__s
     s->team.rows_per_block = (int)rows;
     s->steps = kiln__divide_up(vectors > 1 ? vectors : 1, point->threads);
     s->batch = 1;
-    s->staging.steps = s->row.invariant_inputs && s->steps * s->vector_width <= MOST_HELD_COLUMNS ? s->steps : 0;
+    s->staging.steps = s->row.invariant_inputs && s->steps * s->vector_width <= KILN__MOST_HELD_COLUMNS ? s->steps : 0;
     s->staging.bytes = (int)bytes;
     if (!are_threads(&s->team) || bytes > MOST_TILE_BYTES || bytes + 1024 > g->device->shared_per_block) return false;
     kiln__row_finish(g, point, s);

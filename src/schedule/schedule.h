@@ -227,10 +227,15 @@ typedef struct kiln__pins {
     int persistent; /* 1: yes, -1: a group for each row */
     int prefetch;   /* registers alone; 1: what all rows share comes with each of them */
     int inlining;   /* at least this kiln__inlining */
+    /* Said by no word: */
     int misaligned; /* columns: 1: vectors begin where memory is aligned, -1: with a block's rows */
     int min_blocks; /* N: blocks that a multiprocessor must have registers for, as far as they are not needed anyway */
-    int adapts;     /* rows in flight: one row at a time where they are few; said by no word */
+    int adapts;     /* rows in flight: one row at a time where they are few */
 } kiln__pins;
+
+/* Nothing is pinned. */
+#define KILN__PINS_NONE ((kiln__pins){.group = -1, .staging = -1})
+bool kiln__pins_any(const kiln__pins *pins);
 
 /* Parses "block 256, shared, vector 8", the words of kiln__schedule's text: lanes N, block N, threads N, registers,
  * shared, stream, tile, vector N, rows N, steps N, batch N, splits N, cluster N, grid, online, phased, persistent,
@@ -247,13 +252,13 @@ void kiln__pins_write(const kiln__pins *pins, char *buffer);
 kiln_status kiln__schedule_choose(const kiln__ir *ir, const kiln__problem *problem, const kiln__device *device,
                                   const kiln__pins *pins, int attempt, kiln__schedule *out);
 
-/* Sets what follows from all else of the schedule. */
 /* Fills s->text. */
 void kiln__schedule_describe(kiln__schedule *s);
 
 /* Which values are kept from pass to pass: before the inlining is chosen, which depends on it. KILN_E_MEMORY. */
 kiln_status kiln__schedule_keeping(const kiln__ir *ir, const kiln__problem *problem, kiln__schedule *s);
 
+/* Sets what follows from all else of the schedule. */
 void kiln__schedule_details(const kiln__ir *ir, const kiln__problem *problem, kiln__schedule *s);
 
 /* For a >= 0, b > 0: up to INT64_MAX, so not by (a + b - 1) / b. */
@@ -270,8 +275,7 @@ bool kiln__schedule_clusters(const kiln__schedule *schedule);
 bool kiln__cluster_fits(int blocks, const kiln__device *device);
 
 /* Whether the device may put several blocks of a cluster on a multiprocessor, rather than spread them: more clusters
- * run at once (H200, of 128 threads: 264 of four rather than 248, 132 of eight rather than 124), but of sixteen some
- * wait longer. */
+ * run at once, but of sixteen some wait longer. */
 bool kiln__schedule_balances(const kiln__schedule *schedule);
 
 /* Whether blocks exchange their results through a workspace. */

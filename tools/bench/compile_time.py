@@ -28,11 +28,9 @@ def draw(count, seed):
 
 
 def family_of(problem):
-    """The family of the list that the program is from; "columns" where a leading or middle axis is reduced."""
-    families = {program: family for family, program, _ in problems.ROWS + problems.POINTS}
-    family = families.get(problem["program"], "transpose")
+    """The program's; "columns" where a leading or middle axis is reduced."""
     rank = problem["tensors"][0].count(",") + 1
-    return "columns" if problem["axes"] not in ([], [rank - 1]) else family
+    return "columns" if problem["axes"] not in ([], [rank - 1]) else problem["family"]
 
 
 def measure(program, drawn, arch, runs, keep):

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "codegen/source.h"
+
 static kiln_status plan(const bench_data *data, bench_contender *contender) {
     const request *r = data->request;
     const kiln_program *program = contender->program ? contender->program : r->program;
@@ -23,15 +25,10 @@ static void free_contender(bench_contender *contender) {
     *contender = (bench_contender){0};
 }
 
-/* Behind the comment that begins a source, which tells why its schedule was chosen. */
-static const char *code_of(const char *source) {
-    while (strncmp(source, "//", 2) == 0) source += strcspn(source, "\n") + 1;
-    return source;
-}
-
 static bool is_same(const kiln_plan_info *a, const kiln_plan_info *b) {
     return a->blocks == b->blocks && a->threads == b->threads && a->launches == b->launches &&
-           a->shared_bytes == b->shared_bytes && strcmp(code_of(a->source), code_of(b->source)) == 0;
+           a->shared_bytes == b->shared_bytes &&
+           strcmp(kiln__source_code(a->source), kiln__source_code(b->source)) == 0;
 }
 
 /* KILN_E_UNSUPPORTED where the words are no schedule for the problem: it is left out. */

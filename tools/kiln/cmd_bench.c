@@ -30,29 +30,16 @@ typedef struct bench {
     json_t *results;
 } bench;
 
-static int read_number(const arguments *args, option_id id, int64_t low, int64_t high, int64_t *out) {
-    const char *text = arguments_value(args, id);
-    if (!text || (amount_number(text, out) && *out >= low && *out <= high)) return TOOL_OK;
-    return tool_usage(args, "%s %s: a number from %" PRId64 " to %" PRId64 " was expected", option_name(id), text, low,
-                      high);
-}
-
-static int read_traffic(bench *b, const arguments *args) {
-    const char *text = arguments_value(args, OPTION_TRAFFIC);
-    b->traffic = (int64_t)256 << 20;
-    if (!text || (amount_bytes(text, &b->traffic) && b->traffic > 0)) return TOOL_OK;
-    return tool_usage(args, "--traffic %s: bytes were expected, with K, M, G or T if you like", text);
-}
-
 static int read_options(bench *b, const arguments *args) {
     int64_t ordinal = 0, rounds = 30, seed = -1;
     b->json = arguments_has(args, OPTION_JSON);
     b->csv = arguments_has(args, OPTION_CSV);
     if (b->json && b->csv) return tool_usage(args, "--json and --csv are both given");
-    int code = read_traffic(b, args);
-    if (!code) code = read_number(args, OPTION_ORDINAL, 0, 1023, &ordinal);
-    if (!code) code = read_number(args, OPTION_RUNS, 1, 100000, &rounds);
-    if (!code) code = read_number(args, OPTION_SEED, 0, INT64_MAX, &seed);
+    b->traffic = (int64_t)256 << 20;
+    int code = arguments_bytes(args, OPTION_TRAFFIC, &b->traffic);
+    if (!code) code = arguments_number(args, OPTION_ORDINAL, 0, 1023, &ordinal);
+    if (!code) code = arguments_number(args, OPTION_RUNS, 1, 100000, &rounds);
+    if (!code) code = arguments_number(args, OPTION_SEED, 0, INT64_MAX, &seed);
     if (code) return code;
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "amount.h"
 #include "base/extent.h"
 #include "base/types.h"
 #include "json_output.h"
@@ -34,23 +33,14 @@ typedef struct tuner {
 
 /* ---- the command line ---- */
 
-static int read_number(const arguments *args, option_id id, int64_t low, int64_t high, int64_t *out) {
-    const char *text = arguments_value(args, id);
-    if (!text || (amount_number(text, out) && *out >= low && *out <= high)) return TOOL_OK;
-    return tool_usage(args, "%s %s: a number from %" PRId64 " to %" PRId64 " was expected", option_name(id), text, low,
-                      high);
-}
-
 static int read_options(tuner *t) {
     int64_t candidates = 24, seconds = 60, rounds = 30;
-    const char *traffic = arguments_value(t->args, OPTION_TRAFFIC);
     t->traffic = (int64_t)256 << 20;
-    if (traffic && !(amount_bytes(traffic, &t->traffic) && t->traffic > 0))
-        return tool_usage(t->args, "--traffic %s: bytes were expected, with K, M, G or T if you like", traffic);
-    int code = read_number(t->args, OPTION_MOST_CANDIDATES, 1, 1000, &candidates);
-    if (!code) code = read_number(t->args, OPTION_SECONDS, 1, 86400, &seconds);
-    if (!code) code = read_number(t->args, OPTION_RUNS, 1, 100000, &rounds);
-    if (!code) code = read_number(t->args, OPTION_ORDINAL, 0, 1023, &t->ordinal);
+    int code = arguments_bytes(t->args, OPTION_TRAFFIC, &t->traffic);
+    if (!code) code = arguments_number(t->args, OPTION_MOST_CANDIDATES, 1, 1000, &candidates);
+    if (!code) code = arguments_number(t->args, OPTION_SECONDS, 1, 86400, &seconds);
+    if (!code) code = arguments_number(t->args, OPTION_RUNS, 1, 100000, &rounds);
+    if (!code) code = arguments_number(t->args, OPTION_ORDINAL, 0, 1023, &t->ordinal);
     t->limits = (tune_limits){(size_t)candidates, (double)seconds, (int)rounds};
     if (!code && arguments_has(t->args, OPTION_MANIFEST) &&
         (t->args->operand_count || arguments_has(t->args, OPTION_PROGRAM)))

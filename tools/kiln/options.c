@@ -4,9 +4,11 @@
 #include "options.h"
 
 #include <getopt.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "amount.h"
 #include "tool.h"
 
 #define LETTERLESS 256 /* getopt's values of options without a letter start here */
@@ -125,6 +127,19 @@ const char *arguments_value(const arguments *args, option_id id) {
         if (args->given[i].id == id) return args->given[i].value;
     }
     return NULL;
+}
+
+int arguments_number(const arguments *args, option_id id, int64_t low, int64_t high, int64_t *out) {
+    const char *text = arguments_value(args, id);
+    if (!text || (amount_number(text, out) && *out >= low && *out <= high)) return TOOL_OK;
+    return tool_usage(args, "%s %s: a number from %" PRId64 " to %" PRId64 " was expected", option_name(id), text, low,
+                      high);
+}
+
+int arguments_bytes(const arguments *args, option_id id, int64_t *out) {
+    const char *text = arguments_value(args, id);
+    if (!text || (amount_bytes(text, out) && *out > 0)) return TOOL_OK;
+    return tool_usage(args, "%s %s: bytes were expected, with K, M, G or T if you like", option_name(id), text);
 }
 
 bool arguments_has(const arguments *args, option_id id) {

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
 typedef struct command command;
@@ -73,6 +74,11 @@ void arguments_free(arguments *args);
 bool arguments_has(const arguments *args, option_id id);
 /* The last value given, NULL if there is none. */
 const char *arguments_value(const arguments *args, option_id id);
+
+/* A whole number from low to high, with units of bytes where the option takes bytes; what is not given leaves *out as
+ * it is. Return an exit code. */
+int arguments_number(const arguments *args, option_id id, int64_t low, int64_t high, int64_t *out);
+int arguments_bytes(const arguments *args, option_id id, int64_t *out); /* from 1 on */
 
 /* All NAME=VALUE given to an option, whether repeated or separated by commas, in order. */
 typedef struct assignment {

@@ -176,7 +176,7 @@ static kiln_status put_record_first(lister *l, const kiln__key *key) {
 static kiln_status list(lister *l, size_t most, tune_candidates *out) {
     const tune_problem *p = l->problem;
     kiln__prepared *own = &l->prepared;
-    kiln__pins nothing = {.group = -1, .staging = -1};
+    const kiln__pins nothing = KILN__PINS_NONE;
     l->given = (kiln__given){.ir = own->ir, .problem = &own->problem, .device = &p->device};
     kiln_status status = kiln__traits_find(own->ir, &own->problem, &l->given.traits);
     if (!status) status = kiln__schedule_choose(own->ir, &own->problem, &p->device, &nothing, 0, &own->schedule);

@@ -10,6 +10,7 @@
 
 #include "base/extent.h"
 #include "base/types.h"
+#include "codegen/source.h"
 #include "progress.h"
 #include "runtime/tuned.h"
 
@@ -79,17 +80,11 @@ static kiln_status make_plan(const tune_memory *m, tune_contender *c) {
     return status ? status : kiln_plan_get_info(c->plan, &c->info);
 }
 
-/* Behind the comment that begins a source. */
-static const char *code_of(const char *source) {
-    while (strncmp(source, "//", 2) == 0) source += strcspn(source, "\n") + 1;
-    return source;
-}
-
 static bool is_new(const tune_result *result, const kiln_plan_info *info) {
     for (size_t i = 0; i < result->count; i++) {
         const kiln_plan_info *other = &result->items[i].info;
         if (other->blocks == info->blocks && other->threads == info->threads && other->launches == info->launches &&
-            strcmp(code_of(other->source), code_of(info->source)) == 0)
+            strcmp(kiln__source_code(other->source), kiln__source_code(info->source)) == 0)
             return false;
     }
     return true;
