@@ -76,6 +76,16 @@ if(kiln_bash)
                                                  SKIP_RETURN_CODE 77)
 endif()
 
+# For another processor, where its compiler is installed.
+find_program(kiln_aarch64_cc aarch64-linux-gnu-gcc)
+mark_as_advanced(kiln_aarch64_cc)
+if(kiln_aarch64_cc AND NOT KILN_SANITIZE)
+    add_test(NAME aarch64 COMMAND ${script} -DWORK=${CMAKE_CURRENT_BINARY_DIR}/aarch64 -DCC=${kiln_aarch64_cc}
+                                  -DGENERATOR=${CMAKE_GENERATOR} -DXXHASH=${kiln_xxhash_INCLUDE_DIR}
+                                  -DLAUNCHER=${CMAKE_C_COMPILER_LAUNCHER} -P ${here}/check_aarch64.cmake)
+    set_tests_properties(aarch64 PROPERTIES TIMEOUT 600)
+endif()
+
 find_program(kiln_cxx NAMES c++ g++ clang++)
 mark_as_advanced(kiln_cxx)
 if(NOT kiln_cxx)
