@@ -94,7 +94,15 @@ endif()
 add_test(NAME headers COMMAND ${script} -DGENERATED=${kiln_generated_dir} -DCC=${CMAKE_C_COMPILER} -DCXX=${kiln_cxx}
                               -P ${here}/check_headers.cmake)
 
-if(NOT KILN_SANITIZE) # sanitizers export symbols of their own, and an installed example would need their runtime
+if(NOT KILN_SANITIZE) # what is built here has no sanitizers
+    add_test(NAME subproject COMMAND ${script} -DWORK=${CMAKE_CURRENT_BINARY_DIR}/subproject -DCC=${CMAKE_C_COMPILER}
+                                     -DGENERATOR=${CMAKE_GENERATOR} -DLAUNCHER=${CMAKE_C_COMPILER_LAUNCHER}
+                                     -P ${here}/check_subproject.cmake)
+    set_tests_properties(subproject PROPERTIES TIMEOUT 600)
+endif()
+
+# Sanitizers export symbols of their own, and an installed example would need their runtime. Both libraries are tried.
+if(NOT KILN_SANITIZE AND KILN_INSTALL AND NOT DEFINED BUILD_SHARED_LIBS)
     if(kiln_cxx)
         add_test(NAME cpp COMMAND ${script} -DWORK=${CMAKE_CURRENT_BINARY_DIR}/cpp -DCXX=${kiln_cxx}
                                   -DLIBRARY=$<TARGET_FILE:kiln> -P ${here}/check_cpp.cmake)
