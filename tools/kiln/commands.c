@@ -5,6 +5,13 @@
 #include "base/nearest.h"
 #include "tool.h"
 
+const char tool_summary[] = "Turns row programs such as 'y = softmax(x * scale)' into fused CUDA kernels";
+
+const char tool_exit_codes[] = "  0  done\n"
+                               "  1  the work failed: a file, the program, the compile, the launch\n"
+                               "  2  the command line is wrong\n"
+                               "  3  a GPU, the CUDA driver or NVRTC is required and missing\n";
+
 const command *const commands[] = {
     &command_run,         &command_compile,      &command_precompile,   &command_explain,
     &command_bench,       &command_tune,         &command_info,         &command_cache,

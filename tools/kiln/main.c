@@ -11,19 +11,14 @@
 #include "tool.h"
 
 static void help(FILE *to) {
-    fputs("usage: kiln COMMAND [OPTIONS]\n\n"
-          "Turns row programs such as 'y = softmax(x * scale)' into fused CUDA kernels.\n\ncommands:\n",
-          to);
+    fprintf(to, "usage: kiln COMMAND [OPTIONS]\n\n%s.\n\ncommands:\n", tool_summary);
     for (size_t i = 0; commands[i]; i++) {
         if (commands[i] != &command_cache) fprintf(to, "  %-12s %s\n", commands[i]->name, commands[i]->summary);
     }
-    fputs("\nexit codes:\n"
-          "  0  done\n"
-          "  1  the work failed: a file, the program, the compile, the launch\n"
-          "  2  the command line is wrong\n"
-          "  3  a GPU, the CUDA driver or NVRTC is required and missing\n\n"
-          "'kiln COMMAND --help' explains a command. 'kiln --version' prints the version.\n",
-          to);
+    fprintf(to,
+            "\nexit codes:\n%s\n"
+            "'kiln COMMAND --help' explains a command. 'kiln --version' prints the version.\n",
+            tool_exit_codes);
 }
 
 static int unknown(const char *given) {

@@ -28,7 +28,8 @@ extern const command command_run, command_compile, command_precompile, command_e
 extern const command command_cache, command_cache_ls, command_cache_stat, command_cache_verify, command_cache_prune;
 extern const command command_cache_clear, command_cache_export, command_cache_import, command_tune;
 
-extern const command *const commands[]; /* ended by NULL */
+extern const char tool_summary[], tool_exit_codes[]; /* lines of its help */
+extern const command *const commands[];              /* ended by NULL */
 const command *command_find(const char *name);
 /* The misspelt word as it was meant, after some first words ("", "cache "); NULL if nothing is near. */
 const char *command_nearest(const char *first, const char *word);
