@@ -54,6 +54,13 @@ add_test(NAME old_libraries_are_refused
 set_tests_properties(old_libraries_are_refused PROPERTIES
                      PASS_REGULAR_EXPRESSION "xxHash 0.7.4 is too old: 0.8.0 or newer is needed")
 
+set(kiln_recipe_python ${kiln_python})
+if(NOT kiln_python)
+    set(kiln_recipe_python "")
+endif()
+add_test(NAME recipes COMMAND ${script} -DVERSION=${PROJECT_VERSION} -DPYTHON=${kiln_recipe_python}
+                              -P ${here}/check_recipes.cmake)
+
 # The layer check itself must be able to fail: a tree with two faults shows that it names them.
 set(fixture ${CMAKE_CURRENT_BINARY_DIR}/layers_fixture)
 file(WRITE ${fixture}/src/base/low.c "#include \"lang/ir.h\"\n")
@@ -128,5 +135,15 @@ if(NOT KILN_SANITIZE AND KILN_INSTALL AND NOT DEFINED BUILD_SHARED_LIBS)
                                        -DCC=${CMAKE_C_COMPILER} -DCXX=${kiln_cxx} -DGENERATOR=${CMAKE_GENERATOR}
                                        -DNVRTC=$<TARGET_FILE:kiln_fake_nvrtc> -P ${here}/check_add_pack.cmake)
         set_tests_properties(add_pack PROPERTIES TIMEOUT 300)
+    endif()
+    find_program(kiln_dpkg_deb dpkg-deb)
+    find_program(kiln_dpkg_shlibdeps dpkg-shlibdeps)
+    find_program(kiln_file file) # CPack asks it what has dependencies
+    mark_as_advanced(kiln_dpkg_deb kiln_dpkg_shlibdeps kiln_file)
+    if(kiln_dpkg_deb AND kiln_dpkg_shlibdeps AND kiln_file AND CMAKE_CPACK_COMMAND AND TARGET kiln_pages)
+        add_test(NAME packages COMMAND ${CMAKE_COMMAND} -DBUILD=${PROJECT_BINARY_DIR} -DCPACK=${CMAKE_CPACK_COMMAND}
+                                       -DWORK=${CMAKE_CURRENT_BINARY_DIR}/packages -DDPKG=${kiln_dpkg_deb}
+                                       -DVERSION=${PROJECT_VERSION} -P ${here}/check_packages.cmake)
+        set_tests_properties(packages PROPERTIES TIMEOUT 300)
     endif()
 endif()
