@@ -20,12 +20,13 @@ has_command() { command -v "$1" >/dev/null 2>&1; }
 has_header() { printf '#include <%s>\n' "$1" | cc -E -x c - >/dev/null 2>&1; }
 
 # need_packages <test>=<package>...: installs each package whose test fails. A test is a command's name, a
-# header's name, or python:<module>.
+# header's name, a file's path, or python:<module>.
 need_packages() {
     local pair test missing=()
     for pair in "$@"; do
         test=${pair%%=*}
         case "$test" in
+            /*) [ -e "$test" ] ;;
             *.h) has_header "$test" ;;
             python:*) python3 -m "${test#python:}" --version >/dev/null 2>&1 ;;
             *) has_command "$test" ;;
