@@ -69,9 +69,9 @@ provide_lizard "$dir/lizard"
 export KILN_CACHE_DIR=$dir/kernel_cache CTEST_PARALLEL_LEVEL=$jobs
 
 if [ -n "$clang" ]; then
-    step 3 "Building with clang"
+    step 1 "Building with clang"
     build "$dir/clang" "$jobs" -DCMAKE_C_COMPILER=clang -DCMAKE_BUILD_TYPE=Debug -DKILN_WERROR=ON
-    step 3 "Fuzzing"
+    step 2 "Fuzzing"
     "$root/tools/fuzz.sh" --seconds 20 --jobs "$jobs" --build-dir "$dir/fuzz"
 fi
 # An optimiser that sees more warns of more; the tests are compiled once with each compiler above and below.
@@ -81,7 +81,7 @@ for compiler in ${release:+gcc ${clang:+clang}}; do
         -DKILN_BUILD_TESTS=OFF
 done
 if [ -n "$sanitize" ]; then
-    step 8 "Building and testing under sanitizers"
+    step 7 "Building and testing under sanitizers"
     build "$dir/sanitize" "$jobs" -DCMAKE_C_COMPILER=gcc -DCMAKE_BUILD_TYPE=RelWithDebInfo -DKILN_WERROR=ON \
         -DKILN_SANITIZE=address,undefined
     # The long ones run below; the software GPU is not sanitized itself.
@@ -93,10 +93,10 @@ if [ -n "$sanitize" ]; then
 fi
 tests=(-LE exhaustive)
 title="Building, and the tests"
-minutes=7
+minutes=6
 if [ -n "$all" ]; then
     tests=()
-    minutes=11
+    minutes=10
 elif [ -n "$quick" ]; then
     tests=(-LE "long|software_gpu|torture|gpu" -E "^(soak.*|test_fit)$")
     title="Building, and the fast tests"
