@@ -20,12 +20,13 @@ has_command() { command -v "$1" >/dev/null 2>&1; }
 has_header() { printf '#include <%s>\n' "$1" | cc -E -x c - >/dev/null 2>&1; }
 
 # need_packages <test>=<package>...: installs each package whose test fails. A test is a command's name, a
-# header's name, or python:<module>.
+# header's name, a file's path, or python:<module>.
 need_packages() {
     local pair test missing=()
     for pair in "$@"; do
         test=${pair%%=*}
         case "$test" in
+            /*) [ -e "$test" ] ;;
             *.h) has_header "$test" ;;
             python:*) python3 -m "${test#python:}" --version >/dev/null 2>&1 ;;
             *) has_command "$test" ;;
@@ -34,11 +35,15 @@ need_packages() {
     [ "${#missing[@]}" -gt 0 ] || return 0
     has_command apt-get || die "no apt-get to install what is missing: ${missing[*]} (Debian's package names)"
     say "Installing ${missing[*]}"
-    as_root apt-get update -qq >/dev/null &&
-        as_root env DEBIAN_FRONTEND=noninteractive \
-            apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null ||
+    # Packages that were downloaded before need no index.
+    as_root apt-get update -qq >/dev/null || say "The package index cannot be reached"
+    as_root env DEBIAN_FRONTEND=noninteractive \
+        apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null ||
         die "apt-get could not install ${missing[*]}"
 }
+
+# want_packages <test>=<package>...: the same, for what is not necessary: fails with a message where it cannot be installed.
+want_packages() { (need_packages "$@"); }
 
 # The compiler comes first: whether a header is there is asked of it.
 need_build_packages() {
@@ -102,12 +107,14 @@ provide_lizard() {
     unpack_wheels "$KILN_LIZARD" "lizard==$version" "$(cat "$wheels")"
 }
 
-# provide_nvrtc <auto|wheel|toolkit> <folder>: exports KILN_NVRTC, the library that Kiln then opens.
+# provide_nvrtc <auto|wheel|toolkit> <folder>: exports KILN_NVRTC, the library that Kiln then opens. Fails where the wheel
+# cannot be downloaded.
 provide_nvrtc() {
     case "$1" in
         auto)
-            [ -n "${KILN_NVRTC:-}" ] || KILN_NVRTC=$(find_toolkit_nvrtc) || KILN_NVRTC=$(wheel_nvrtc "$2") ;;
-        wheel) KILN_NVRTC=$(wheel_nvrtc "$2") ;;
+            [ -n "${KILN_NVRTC:-}" ] || KILN_NVRTC=$(find_toolkit_nvrtc) ||
+                KILN_NVRTC=$(wheel_nvrtc "$2") || return 1 ;;
+        wheel) KILN_NVRTC=$(wheel_nvrtc "$2") || return 1 ;;
         toolkit) KILN_NVRTC=$(find_toolkit_nvrtc) || die "no CUDA toolkit with NVRTC found; --nvrtc wheel needs none" ;;
         *) die "--nvrtc takes auto, wheel or toolkit, not '$1'" ;;
     esac

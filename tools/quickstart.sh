@@ -10,7 +10,8 @@ usage: tools/quickstart.sh [options]
 
 Installs the packages that are missing (with root or sudo), gets NVRTC, builds Kiln and runs five row programs.
 With a GPU the kernels run on it and are checked against the CPU reference. Without one the same kernels are
-compiled for sm_90, and the results are computed by the CPU reference.
+compiled for sm_90, and the results are computed by the CPU reference. Where neither a toolkit nor PyPI is in reach, Kiln
+is built, and the rest left out with a word on what is missing.
 
   --nvrtc auto|wheel|toolkit  where NVRTC comes from: the installed CUDA toolkit, PyPI's wheel downloaded into the
                               build folder, or the wheel only where no toolkit is found (auto, the default)
@@ -41,11 +42,26 @@ case "$nvrtc" in auto | wheel | toolkit) ;; *) die "--nvrtc takes auto, wheel or
 case "$jobs" in '' | *[!0-9]* | 0) die "--jobs takes a number from 1 up, not '$jobs'" ;; esac
 
 need_build_packages
-provide_nvrtc "$nvrtc" "$dir/nvrtc"
+want_packages pkg-config=pkg-config || true # of the README's line that compiles an example
+# Only kernels need NVRTC: without a network Kiln is built all the same, unless the wheel was asked for.
+found=yes
+provide_nvrtc "$nvrtc" "$dir/nvrtc" || found=
+[ -n "$found" ] || [ "$nvrtc" = auto ] || exit 1
 
 say "Building in $dir"
 build "$dir" "$jobs" -DCMAKE_BUILD_TYPE=Release -DKILN_BUILD_TESTS=OFF
 
+if [ -z "$found" ]; then
+    say "Built; NVRTC is missing"
+    cat <<TEXT
+There is no CUDA toolkit, and PyPI could not be reached. Kernels cannot be compiled; what needs none runs:
+  $dir/kiln explain 'y = softmax(x)' --tensor 'x=f16[*,1024]' --arch sm_90
+With a network, get NVRTC and run the five programs:
+  pip install --target ~/.local/share/kiln nvidia-cuda-nvrtc
+  $dir/kiln_quickstart
+TEXT
+    exit 0
+fi
 say "Running"
 export KILN_CACHE_DIR=${KILN_CACHE_DIR:-$dir/kernel_cache}
 "$dir/kiln_quickstart"

@@ -3,11 +3,13 @@
  * System folders are asked for names rather than listed, because they hold thousands of files. */
 #define _GNU_SOURCE
 #include <elf.h>
+#include <errno.h>
 #include <glob.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <xxhash.h>
@@ -27,6 +29,8 @@
 /* The names that an installed NVRTC always has: its soname, or the link for compilers. */
 #define NAMES "/libnvrtc.so{,.11.2,.12,.13,.14,.15,.16,.17,.18,.19}"
 #define TOOLKIT "/{lib64,lib," TARGET "}"
+/* Below the prefix of a Python: PyPI's wheels, and conda's packages. */
+#define PYTHON "{/lib,/lib/python3*/{site,dist}-packages/nvidia/cu*/lib}"
 
 static const char system_folders[] =
     "{/usr/local/cuda*/lib64,/opt/cuda/lib64,/usr/lib/cuda/lib64,/usr/local/lib,/usr/local/lib/" MULTIARCH
@@ -119,12 +123,52 @@ static void search_folder(search *found, const char *folder) {
     if (found->rank < 0) search_below(found, folder, strlen(folder), below);
 }
 
+/* Below the folder that a variable names. */
+static void search_named(search *found, const char *variable, const char *pattern) {
+    const char *folder = secure_getenv(variable);
+    if (folder != NULL && *folder != '\0') search_below(found, folder, strlen(folder), pattern);
+}
+
+/* Where <prefix>/bin/python3 is the program: below the prefix. */
+static void search_beside_python(search *found, const char *program) {
+    const char *base = program != NULL ? strrchr(program, '/') : NULL;
+    if (base == NULL || strncmp(base, "/python", 7) != 0) return;
+    char folder[PATH_MAX];
+    int size = snprintf(folder, sizeof folder, "%.*s/..", (int)(base - program), program);
+    if (size < (int)sizeof folder) search_below(found, folder, (size_t)size, PYTHON NAMES);
+}
+
+/* A virtual environment's program is a link, which tells where the environment is, to one that tells where Python is.
+ */
+static void search_running_python(search *found) {
+    if (getauxval(AT_SECURE) != 0) return; /* whoever started the program chose its name */
+    char *program = realpath("/proc/self/exe", NULL);
+    search_beside_python(found, program_invocation_name);
+    search_beside_python(found, program);
+    free(program);
+}
+
+/* What was installed for Kiln: where its advice says. */
+static void search_data_folder(search *found) {
+    const char *data = secure_getenv("XDG_DATA_HOME"), *home = secure_getenv("HOME");
+    char folder[PATH_MAX];
+    int size = 0;
+    if (data != NULL && *data == '/')
+        size = snprintf(folder, sizeof folder, "%s/kiln", data);
+    else if (home != NULL && *home == '/')
+        size = snprintf(folder, sizeof folder, "%s/.local/share/kiln", home);
+    if (size > 0 && size < (int)sizeof folder) search_folder(found, folder);
+}
+
+/* A toolkit or environment that the user chose comes before what is installed for all. */
 static void search_usual_places(search *found) {
-    static const char *const variables[] = {"CUDA_HOME", "CUDA_PATH"};
-    for (size_t i = 0; i < 2; i++) {
-        const char *toolkit = secure_getenv(variables[i]);
-        if (toolkit != NULL && *toolkit != '\0') search_below(found, toolkit, strlen(toolkit), TOOLKIT NAMES);
-    }
+    search_named(found, "CUDA_HOME", TOOLKIT NAMES);
+    search_named(found, "CUDA_PATH", TOOLKIT NAMES);
+    if (found->rank >= 0) return;
+    search_named(found, "VIRTUAL_ENV", PYTHON NAMES);
+    search_named(found, "CONDA_PREFIX", PYTHON NAMES);
+    search_running_python(found);
+    if (found->rank < 0) search_data_folder(found);
     if (found->rank >= 0) return;
     search_below(found, "", 0, system_folders);
     const char *folders = secure_getenv("LD_LIBRARY_PATH");

@@ -18,9 +18,11 @@
 
 #include "base/process.h"
 
+/* --target works where a distribution manages Python's own folders, and locate.c knows the folder. */
 #define ADVICE \
-    "install it with 'pip install nvidia-cuda-nvrtc' or as part of the CUDA toolkit, and name its file or " \
-    "folder in KILN_NVRTC if it is elsewhere"
+    "install it with 'pip install --target ~/.local/share/kiln nvidia-cuda-nvrtc' (nvidia-cuda-nvrtc-cu12 for a " \
+    "driver " \
+    "of CUDA 12) or as part of the CUDA toolkit, and name its file or folder in KILN_NVRTC if it is elsewhere"
 
 typedef struct opened {
     kiln__nvrtc nvrtc;
@@ -57,8 +59,9 @@ static kiln_status not_found(const char *name) {
     const char *source = "";
     if (name == NULL || *name == '\0') name = secure_getenv("KILN_NVRTC"), source = " (from KILN_NVRTC)";
     if (name == NULL || *name == '\0')
-        return kiln__fail(KILN_E_NO_NVRTC, "no NVRTC library was found in CUDA_HOME, CUDA_PATH, /usr/local/cuda*, the "
-                                           "system's library folders and LD_LIBRARY_PATH; " ADVICE);
+        return kiln__fail(KILN_E_NO_NVRTC, "no NVRTC library was found in CUDA_HOME, CUDA_PATH, VIRTUAL_ENV, "
+                                           "~/.local/share/kiln, /usr/local/cuda*, the system's library folders and "
+                                           "LD_LIBRARY_PATH; " ADVICE);
     if (access(name, R_OK) != 0)
         return kiln__fail(KILN_E_NO_NVRTC, "the NVRTC library '%s'%s cannot be read: %s; " ADVICE, name, source,
                           strerror(errno));

@@ -30,9 +30,11 @@ typedef struct kiln__nvrtc {
 } kiln__nvrtc;
 
 /* Where the library would be opened from, without opening it: path (option), else KILN_NVRTC, each a file or a folder
- * (a toolkit's, a wheel's, or the library's own); else the newest in $CUDA_HOME and $CUDA_PATH; else the newest in
- * /usr/local/cuda*, the system's library folders and LD_LIBRARY_PATH; else in the folder that the build names with
- * KILN_NVRTC_FALLBACK_DIR. Fills path and the file's stat fields alone (version 0, build ""). False: there is none. */
+ * (a toolkit's, a wheel's, or the library's own); else the newest in $CUDA_HOME and $CUDA_PATH; else the newest among
+ * the packages of $VIRTUAL_ENV, $CONDA_PREFIX and the Python that is running; else in $XDG_DATA_HOME/kiln
+ * (~/.local/share/kiln); else the newest in /usr/local/cuda*, the system's library folders and LD_LIBRARY_PATH; else in
+ * the folder that the build names with KILN_NVRTC_FALLBACK_DIR. Fills path and the file's stat fields alone (version 0,
+ * build ""). False: there is none. */
 bool kiln__nvrtc_locate(const char *path, kiln__nvrtc_identity *out);
 
 /* True where path and the stat fields are equal. */

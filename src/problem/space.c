@@ -50,8 +50,38 @@ static kiln_status check_tensor(const kiln_tensor *tensor, const char *name) {
     return KILN_OK;
 }
 
+/* What to say where one shape is the beginning of the other, as [rows] is of [rows, columns]: its axes were meant to be
+ * aligned from the left. Empty where it is not. */
+static const char *alignment_hint(char buffer[320], int rank, const int64_t *sizes, int wide_rank,
+                                  const int64_t *wide) {
+    int64_t padded[KILN_MAX_RANK] = {0};
+    char shape[200];
+    buffer[0] = '\0';
+    if (rank == 0 || rank >= wide_rank) return buffer;
+    for (int i = 0; i < wide_rank; i++) {
+        padded[i] = i < rank ? sizes[i] : 1;
+        if (i < rank && sizes[i] != wide[i]) return buffer;
+    }
+    snprintf(buffer, 320, "; shapes are aligned from the right, so one value for each of the leading axes has shape %s",
+             kiln__space_shape(shape, wide_rank, padded));
+    return buffer;
+}
+
+static kiln_status fail_broadcast(const kiln__space *before, const kiln_tensor *tensor, const char *name) {
+    char shape[200], other[200], hint[320];
+    if (tensor->rank < before->rank)
+        alignment_hint(hint, tensor->rank, tensor->sizes, before->rank, before->sizes);
+    else
+        alignment_hint(hint, before->rank, before->sizes, tensor->rank, tensor->sizes);
+    return kiln__fail(KILN_E_SHAPE,
+                      "input '%s' of shape %s does not broadcast with the inputs before it, of shape %s%s", name,
+                      kiln__space_shape(shape, tensor->rank, tensor->sizes),
+                      kiln__space_shape(other, before->rank, before->sizes), hint);
+}
+
 static kiln_status broadcast_into(kiln__space *space, const kiln__tensors *tensors, int index) {
     const kiln_tensor *tensor = &tensors->at[index];
+    const kiln__space before = *space;
     if (tensor->rank > space->rank) { /* make room on the left */
         int more = tensor->rank - space->rank;
         memmove(space->sizes + more, space->sizes, (size_t)space->rank * sizeof *space->sizes);
@@ -61,13 +91,7 @@ static kiln_status broadcast_into(kiln__space *space, const kiln__tensors *tenso
     for (int i = 0; i < tensor->rank; i++) {
         int64_t *size = &space->sizes[space->rank - tensor->rank + i];
         if (tensor->sizes[i] == *size || tensor->sizes[i] == 1) continue;
-        if (*size != 1) {
-            char shape[200], other[200];
-            return kiln__fail(KILN_E_SHAPE,
-                              "input '%s' of shape %s does not broadcast with the inputs before it, of shape %s",
-                              tensors->names[index], kiln__space_shape(shape, tensor->rank, tensor->sizes),
-                              kiln__space_shape(other, space->rank, space->sizes));
-        }
+        if (*size != 1) return fail_broadcast(&before, tensor, tensors->names[index]);
         *size = tensor->sizes[i];
     }
     return KILN_OK;
@@ -179,7 +203,7 @@ kiln_status kiln__space_strides(const kiln__space *space, const kiln_tensor *ten
     if (!per_element && (fits(space, tensor, false, true, strides) || fits(space, tensor, true, false, strides)))
         return KILN_OK;
     char shape[200], wanted[200];
-    int64_t kept[KILN_MAX_RANK];
+    int64_t kept[KILN_MAX_RANK] = {0};
     for (int i = 0; i < space->rank; i++)
         kept[i] = space->reduced[i] && !per_element ? 1 : space->open_rows && i == 0 ? -1 : space->sizes[i];
     return kiln__fail(KILN_E_SHAPE, "output '%s' has shape %s, expected %s%s", name,

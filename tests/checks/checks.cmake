@@ -54,6 +54,13 @@ add_test(NAME old_libraries_are_refused
 set_tests_properties(old_libraries_are_refused PROPERTIES
                      PASS_REGULAR_EXPRESSION "xxHash 0.7.4 is too old: 0.8.0 or newer is needed")
 
+set(kiln_recipe_python ${kiln_python})
+if(NOT kiln_python)
+    set(kiln_recipe_python "")
+endif()
+add_test(NAME recipes COMMAND ${script} -DVERSION=${PROJECT_VERSION} -DPYTHON=${kiln_recipe_python}
+                              -P ${here}/check_recipes.cmake)
+
 # The layer check itself must be able to fail: a tree with two faults shows that it names them.
 set(fixture ${CMAKE_CURRENT_BINARY_DIR}/layers_fixture)
 file(WRITE ${fixture}/src/base/low.c "#include \"lang/ir.h\"\n")
@@ -76,6 +83,16 @@ if(kiln_bash)
                                                  SKIP_RETURN_CODE 77)
 endif()
 
+# For another processor, where its compiler is installed.
+find_program(kiln_aarch64_cc aarch64-linux-gnu-gcc)
+mark_as_advanced(kiln_aarch64_cc)
+if(kiln_aarch64_cc AND NOT KILN_SANITIZE)
+    add_test(NAME aarch64 COMMAND ${script} -DWORK=${CMAKE_CURRENT_BINARY_DIR}/aarch64 -DCC=${kiln_aarch64_cc}
+                                  -DGENERATOR=${CMAKE_GENERATOR} -DXXHASH=${kiln_xxhash_INCLUDE_DIR}
+                                  -DLAUNCHER=${CMAKE_C_COMPILER_LAUNCHER} -P ${here}/check_aarch64.cmake)
+    set_tests_properties(aarch64 PROPERTIES TIMEOUT 600)
+endif()
+
 find_program(kiln_cxx NAMES c++ g++ clang++)
 mark_as_advanced(kiln_cxx)
 if(NOT kiln_cxx)
@@ -84,7 +101,15 @@ endif()
 add_test(NAME headers COMMAND ${script} -DGENERATED=${kiln_generated_dir} -DCC=${CMAKE_C_COMPILER} -DCXX=${kiln_cxx}
                               -P ${here}/check_headers.cmake)
 
-if(NOT KILN_SANITIZE) # sanitizers export symbols of their own, and an installed example would need their runtime
+if(NOT KILN_SANITIZE) # what is built here has no sanitizers
+    add_test(NAME subproject COMMAND ${script} -DWORK=${CMAKE_CURRENT_BINARY_DIR}/subproject -DCC=${CMAKE_C_COMPILER}
+                                     -DGENERATOR=${CMAKE_GENERATOR} -DLAUNCHER=${CMAKE_C_COMPILER_LAUNCHER}
+                                     -P ${here}/check_subproject.cmake)
+    set_tests_properties(subproject PROPERTIES TIMEOUT 600)
+endif()
+
+# Sanitizers export symbols of their own, and an installed example would need their runtime. Both libraries are tried.
+if(NOT KILN_SANITIZE AND KILN_INSTALL AND NOT DEFINED BUILD_SHARED_LIBS)
     if(kiln_cxx)
         add_test(NAME cpp COMMAND ${script} -DWORK=${CMAKE_CURRENT_BINARY_DIR}/cpp -DCXX=${kiln_cxx}
                                   -DLIBRARY=$<TARGET_FILE:kiln> -P ${here}/check_cpp.cmake)
@@ -110,5 +135,15 @@ if(NOT KILN_SANITIZE) # sanitizers export symbols of their own, and an installed
                                        -DCC=${CMAKE_C_COMPILER} -DCXX=${kiln_cxx} -DGENERATOR=${CMAKE_GENERATOR}
                                        -DNVRTC=$<TARGET_FILE:kiln_fake_nvrtc> -P ${here}/check_add_pack.cmake)
         set_tests_properties(add_pack PROPERTIES TIMEOUT 300)
+    endif()
+    find_program(kiln_dpkg_deb dpkg-deb)
+    find_program(kiln_dpkg_shlibdeps dpkg-shlibdeps)
+    find_program(kiln_file file) # CPack asks it what has dependencies
+    mark_as_advanced(kiln_dpkg_deb kiln_dpkg_shlibdeps kiln_file)
+    if(kiln_dpkg_deb AND kiln_dpkg_shlibdeps AND kiln_file AND CMAKE_CPACK_COMMAND AND TARGET kiln_pages)
+        add_test(NAME packages COMMAND ${CMAKE_COMMAND} -DBUILD=${PROJECT_BINARY_DIR} -DCPACK=${CMAKE_CPACK_COMMAND}
+                                       -DWORK=${CMAKE_CURRENT_BINARY_DIR}/packages -DDPKG=${kiln_dpkg_deb}
+                                       -DVERSION=${PROJECT_VERSION} -P ${here}/check_packages.cmake)
+        set_tests_properties(packages PROPERTIES TIMEOUT 300)
     endif()
 endif()

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
@@ -156,6 +157,64 @@ static void the_environment_names_a_file_or_folder(void **state) {
     expect_located(in_folder(path, "libnvrtc.so.12"), "libnvrtc.so.12"); /* the option comes first */
 }
 
+/* Makes a folder and those above it. */
+static void make_folders(const char *name) {
+    char above[PATH_MAX], path[PATH_MAX];
+    snprintf(above, sizeof above, "%s", name);
+    for (char *end = strchr(above, '/'); end != NULL; end = strchr(end + 1, '/')) {
+        *end = '\0';
+        mkdir(in_folder(path, above), 0700);
+        *end = '/';
+    }
+    mkdir(in_folder(path, name), 0700);
+}
+
+/* As if the test were started as <folder>/<program>, with one variable that names <folder>/<below>. */
+static void expect_usual_place(const char *variable, const char *below, const char *program, const char *library) {
+    static const char *const variables[] = {"CUDA_HOME",    "CUDA_PATH",     "VIRTUAL_ENV",
+                                            "CONDA_PREFIX", "XDG_DATA_HOME", "HOME"};
+    char *outer[COUNT(variables)], *outer_name = program_invocation_name, path[PATH_MAX], name[PATH_MAX];
+    for (size_t i = 0; i < COUNT(variables); i++) {
+        outer[i] = getenv(variables[i]) != NULL ? strdup(getenv(variables[i])) : NULL;
+        unsetenv(variables[i]);
+    }
+    if (variable != NULL) setenv(variable, in_folder(path, below), 1);
+    strcpy(name, in_folder(path, program));
+    program_invocation_name = name;
+    char *folder_of_library = strdup(library);
+    *strrchr(folder_of_library, '/') = '\0';
+    make_folders(folder_of_library);
+    install(library, SIZE_MAX, -1, 0);
+    expect_located(NULL, library);
+    assert_int_equal(unlink(in_folder(path, library)), 0);
+    free(folder_of_library);
+    program_invocation_name = outer_name;
+    for (size_t i = 0; i < COUNT(variables); i++) {
+        if (outer[i] != NULL) setenv(variables[i], outer[i], 1);
+        free(outer[i]);
+    }
+}
+
+static void wheels_of_a_python_are_found(void **state) {
+    (void)state;
+    static const struct {
+        const char *variable, *below, *program, *library;
+    } cases[] = {
+        {"VIRTUAL_ENV", "env", "kiln", "env/lib/python3.11/site-packages/nvidia/cuda_nvrtc/lib/libnvrtc.so.12"},
+        {"VIRTUAL_ENV", "env", "kiln", "env/lib/python3.13/site-packages/nvidia/cu13/lib/libnvrtc.so.13"},
+        {"CONDA_PREFIX", "conda", "kiln", "conda/lib/libnvrtc.so.12"},
+        {NULL, NULL, "venv/bin/python3", "venv/lib/python3.12/site-packages/nvidia/cu13/lib/libnvrtc.so.13"},
+        {NULL, NULL, "usr/bin/python3.11", "usr/lib/python3/dist-packages/nvidia/cuda_nvrtc/lib/libnvrtc.so.12"},
+        {"HOME", "home", "kiln", "home/.local/share/kiln/nvidia/cu13/lib/libnvrtc.so.13"},
+        {"XDG_DATA_HOME", "data", "kiln", "data/kiln/nvidia/cuda_nvrtc/lib/libnvrtc.so.12"},
+        {"CUDA_HOME", "cuda", "venv/bin/python3", "cuda/lib64/libnvrtc.so.12"},
+    };
+    make_folders("venv/bin"); /* a folder is found through the program's, which is there */
+    make_folders("usr/bin");
+    for (size_t i = 0; i < COUNT(cases); i++)
+        expect_usual_place(cases[i].variable, cases[i].below, cases[i].program, cases[i].library);
+}
+
 static void a_link_is_resolved(void **state) {
     (void)state;
     char link[PATH_MAX];
@@ -197,7 +256,7 @@ static void a_missing_library_is_told_with_advice(void **state) {
     assert_int_equal(kiln__nvrtc_open("/nowhere/libnvrtc.so", &nvrtc), KILN_E_NO_NVRTC);
     assert_null(nvrtc);
     assert_non_null(strstr(kiln_last_error(), "'/nowhere/libnvrtc.so'"));
-    assert_non_null(strstr(kiln_last_error(), "pip install nvidia-cuda-nvrtc"));
+    assert_non_null(strstr(kiln_last_error(), "'pip install --target ~/.local/share/kiln nvidia-cuda-nvrtc'"));
     setenv("KILN_NVRTC", folder, 1);
     assert_int_equal(kiln__nvrtc_open(NULL, &nvrtc), KILN_E_NO_NVRTC);
     assert_non_null(strstr(kiln_last_error(), "(from KILN_NVRTC) is neither"));
@@ -393,6 +452,7 @@ int main(void) {
         IN_FOLDER(files_that_are_no_nvrtc_are_passed_over),
         IN_FOLDER(wheels_and_toolkits_are_found_below_a_folder),
         IN_FOLDER(the_environment_names_a_file_or_folder),
+        IN_FOLDER(wheels_of_a_python_are_found),
         IN_FOLDER(a_link_is_resolved),
         IN_FOLDER(the_build_tells_files_of_one_version_apart),
         IN_FOLDER(folders_are_taken_as_they_are_named),

@@ -118,6 +118,18 @@ static const struct {
 } refusals[] = {
     {"y = a + b", NULL, "f32[2,3] f32[4] f32[2,3]", KILN_E_SHAPE,
      "input 'b' of shape [4] does not broadcast with the inputs before it, of shape [2, 3]"},
+    {"y = x - label", NULL, "f32[8,10] i64[8] f32[8,10]", KILN_E_SHAPE,
+     "input 'label' of shape [8] does not broadcast with the inputs before it, of shape [8, 10]; shapes are aligned "
+     "from "
+     "the right, so one value for each of the leading axes has shape [8, 1]"},
+    {"y = label - x", NULL, "i64[2,8] f32[2,8,10] f32[2,8,10]", KILN_E_SHAPE,
+     "input 'x' of shape [2, 8, 10] does not broadcast with the inputs before it, of shape [2, 8]; shapes are aligned "
+     "from "
+     "the right, so one value for each of the leading axes has shape [2, 8, 1]"},
+    {"y = x * label", NULL, "f32[*,10] f32[*] f32[*,10]", KILN_E_SHAPE,
+     "input 'label' of shape [*] does not broadcast with the inputs before it, of shape [*, 10]; shapes are aligned "
+     "from "
+     "the right, so one value for each of the leading axes has shape [*, 1]"},
     {"y = x * 2", NULL, "f32[2,3] f32[3]", KILN_E_SHAPE, "output 'y' has shape [3], expected [2, 3]"},
     {"y = x - max(x)", NULL, "f32[2,3] f32[2,1]", KILN_E_SHAPE, "output 'y' has shape [2, 1], expected [2, 3]"},
     {"s = max(x)", NULL, "f32[2,3] f32[3]", KILN_E_SHAPE,

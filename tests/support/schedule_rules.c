@@ -166,6 +166,8 @@ static const char *access_fault(const kiln__schedule *s, const kiln__problem *p)
 const char *schedule_fault(const kiln__schedule *schedule, const kiln__problem *problem, const kiln__device *device) {
     const char *fault = group_fault(schedule, device);
     RULE(schedule->reason && *schedule->reason && *schedule->text);
+    /* It says why: figures of measurements would be those of another shape. */
+    RULE(!strchr(schedule->reason, '%') && !strstr(schedule->reason, "B/s") && !strstr(schedule->reason, " x "));
     RULE(strlen(schedule->text) + 1 < sizeof schedule->text);
     if (!fault) fault = staging_fault(schedule, device);
     if (!fault) fault = cover_fault(schedule, problem);

@@ -155,11 +155,19 @@ fi
 if transcript usage_errors; then
     try
     try fry
+    try rnu
+    try cache lst
     try cache
     try cache prune
     try info now
     try run
     try run 'y = x' --frobnicate
+    try run 'y = x' --axis 0
+    try explain 'y = x' --tensors 'x=f16[4]'
+    try run 'y = x' --keepdim
+    try run 'y = x' --dr
+    try run 'y = x' --d
+    try run 'y = x' --color=blue
     try run 'y = x' -z
     try run 'y = x' --in
     try run 'y = x' --quiet=yes --in x=x.npy
@@ -191,6 +199,29 @@ if transcript usage_errors; then
     try explain 'y = x' --tensor 'x=f16[4]' --arch ampere
     try explain 'y = x' --tensor 'x=f16[4]' --arch sm_80,sm_90
     try compile 'y = x' --tensor 'x=f16[4]' "${alone[@]}"
+    check
+fi
+
+# Messages with colour and without, here where standard error is no terminal.
+if transcript colours; then
+    try run 'y = x' --color always
+    try run 'y = sofmax(x)' --in x=x.npy --out y=y.npy --color=always
+    try run 'y = x + 1' --in x=w.npy --out y=coloured.npy "${alone[@]}" --color always
+    NO_COLOR=1 try run 'y = x' --color always
+    try run 'y = x' --color never
+    TERM=xterm try run 'y = x' --color auto
+    sed -i 's/\x1b/\\e/g' transcript
+    check
+fi
+
+# On a terminal: colour, unless NO_COLOR is set or the terminal is dumb.
+if command -v script > /dev/null && transcript colours_on_a_terminal; then
+    for setting in TERM=xterm 'TERM=xterm NO_COLOR=' 'TERM=xterm NO_COLOR=1' TERM=dumb; do
+        printf '$ kiln fry with %s\n' "$setting" >> transcript
+        # shellcheck disable=SC2086
+        env -u NO_COLOR $setting script -qec "'$tool' fry" /dev/null < /dev/null | tr -d '\r' >> transcript
+    done
+    sed -i 's/\x1b/\\e/g' transcript
     check
 fi
 

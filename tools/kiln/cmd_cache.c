@@ -198,12 +198,15 @@ static int clear_command(const arguments *args) {
 static int cache_command(const arguments *args) {
     if (args->operand_count == 0)
         return tool_usage(args, "ls, stat, verify, prune, clear, export or import was expected");
+    const char *near = command_nearest("cache ", args->operands[0]);
+    if (near) return tool_usage(args, "there is no 'kiln cache %s'; did you mean '%s'?", args->operands[0], near);
     return tool_usage(args,
                       "there is no 'kiln cache %s'; ls, stat, verify, prune, clear, export or import was expected",
                       args->operands[0]);
 }
 
-static const option_id options[] = {OPTION_CACHE_DIR, OPTION_JSON, OPTION_QUIET, OPTION_HELP, OPTION_COUNT};
+static const option_id options[] = {OPTION_CACHE_DIR, OPTION_JSON, OPTION_QUIET,
+                                    OPTION_COLOR,     OPTION_HELP, OPTION_COUNT};
 
 const command command_cache = {
     .name = "cache",

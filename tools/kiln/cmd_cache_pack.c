@@ -139,7 +139,8 @@ static int import_command(const arguments *args) {
     return code;
 }
 
-static const option_id options[] = {OPTION_CACHE_DIR, OPTION_JSON, OPTION_QUIET, OPTION_HELP, OPTION_COUNT};
+static const option_id options[] = {OPTION_CACHE_DIR, OPTION_JSON, OPTION_QUIET,
+                                    OPTION_COLOR,     OPTION_HELP, OPTION_COUNT};
 
 const command command_cache_export = {
     .name = "cache export",

@@ -48,7 +48,7 @@ static int prune_command(const arguments *args) {
 }
 
 static const option_id options[] = {OPTION_MAX_SIZE, OPTION_OLDER_THAN, OPTION_CACHE_DIR, OPTION_JSON,
-                                    OPTION_QUIET,    OPTION_HELP,       OPTION_COUNT};
+                                    OPTION_QUIET,    OPTION_COLOR,      OPTION_HELP,      OPTION_COUNT};
 
 const command command_cache_prune = {
     .name = "cache prune",

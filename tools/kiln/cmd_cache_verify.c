@@ -117,7 +117,7 @@ static int verify_command(const arguments *args) {
 }
 
 static const option_id options[] = {OPTION_RECOMPILE, OPTION_CACHE_DIR, OPTION_NVRTC, OPTION_JSON,
-                                    OPTION_QUIET,     OPTION_HELP,      OPTION_COUNT};
+                                    OPTION_QUIET,     OPTION_COLOR,     OPTION_HELP,  OPTION_COUNT};
 
 const command command_cache_verify = {
     .name = "cache verify",

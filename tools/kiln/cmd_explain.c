@@ -93,7 +93,7 @@ static int explain_command(const arguments *args) {
 static const option_id options[] = {
     OPTION_TENSOR, OPTION_OUT_TYPE, OPTION_SCALAR,  OPTION_AXES,      OPTION_KEEP_DIMS, OPTION_DROP_DIMS,
     OPTION_ARCH,   OPTION_SOURCE,   OPTION_PROGRAM, OPTION_CACHE_DIR, OPTION_NVRTC,     OPTION_DRIVER,
-    OPTION_JSON,   OPTION_QUIET,    OPTION_HELP,    OPTION_COUNT,
+    OPTION_JSON,   OPTION_QUIET,    OPTION_COLOR,   OPTION_HELP,      OPTION_COUNT,
 };
 
 const command command_explain = {

@@ -101,7 +101,7 @@ static int info_command(const arguments *args) {
 }
 
 static const option_id options[] = {OPTION_CACHE_DIR, OPTION_NVRTC, OPTION_DRIVER, OPTION_JSON,
-                                    OPTION_QUIET,     OPTION_HELP,  OPTION_COUNT};
+                                    OPTION_QUIET,     OPTION_COLOR, OPTION_HELP,   OPTION_COUNT};
 
 const command command_info = {
     .name = "info",

@@ -247,7 +247,7 @@ static int run_command(const arguments *args) {
 static const option_id options[] = {
     OPTION_IN,     OPTION_OUT,       OPTION_SCALAR,  OPTION_AXES,      OPTION_KEEP_DIMS, OPTION_DROP_DIMS,
     OPTION_DEVICE, OPTION_PRECISION, OPTION_PROGRAM, OPTION_CACHE_DIR, OPTION_NVRTC,     OPTION_DRIVER,
-    OPTION_JSON,   OPTION_QUIET,     OPTION_HELP,    OPTION_COUNT,
+    OPTION_JSON,   OPTION_QUIET,     OPTION_COLOR,   OPTION_HELP,      OPTION_COUNT,
 };
 
 const command command_run = {

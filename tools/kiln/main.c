@@ -7,36 +7,29 @@
 #include <string.h>
 
 #include "base/printable.h"
+#include "colour.h"
 #include "tool.h"
 
-static const command *const commands[] = {
-    &command_run,          &command_compile,     &command_precompile,  &command_explain,      &command_bench,
-    &command_tune,         &command_info,        &command_cache,       &command_cache_ls,     &command_cache_stat,
-    &command_cache_verify, &command_cache_prune, &command_cache_clear, &command_cache_export, &command_cache_import,
-};
-enum { COMMAND_COUNT = sizeof commands / sizeof commands[0] };
-
 static void help(FILE *to) {
-    fputs("usage: kiln COMMAND [OPTIONS]\n\n"
-          "Turns row programs such as 'y = softmax(x * scale)' into fused CUDA kernels.\n\ncommands:\n",
-          to);
-    for (size_t i = 0; i < COMMAND_COUNT; i++) {
+    fprintf(to, "usage: kiln COMMAND [OPTIONS]\n\n%s.\n\ncommands:\n", tool_summary);
+    for (size_t i = 0; commands[i]; i++) {
         if (commands[i] != &command_cache) fprintf(to, "  %-12s %s\n", commands[i]->name, commands[i]->summary);
     }
-    fputs("\nexit codes:\n"
-          "  0  done\n"
-          "  1  the work failed: a file, the program, the compile, the launch\n"
-          "  2  the command line is wrong\n"
-          "  3  a GPU, the CUDA driver or NVRTC is required and missing\n\n"
-          "'kiln COMMAND --help' explains a command. 'kiln --version' prints the version.\n",
-          to);
+    fprintf(to,
+            "\nexit codes:\n%s\n"
+            "'kiln COMMAND --help' explains a command. 'kiln --version' prints the version.\n",
+            tool_exit_codes);
 }
 
-static const command *find_command(const char *name) {
-    for (size_t i = 0; i < COMMAND_COUNT; i++) {
-        if (strcmp(commands[i]->name, name) == 0) return commands[i];
-    }
-    return NULL;
+static int unknown(const char *given) {
+    const colour paint = colour_choose(NULL, TONE_ERROR);
+    const char *near = command_nearest("", given);
+    char name[256];
+    kiln__printable(name, sizeof name, given, false);
+    fprintf(stderr, "%skiln:%s there is no command '%s'", paint.on, paint.off, name);
+    if (near) fprintf(stderr, "; did you mean '%s'?", near);
+    fputs("\nTry 'kiln --help'.\n", stderr);
+    return TOOL_USAGE;
 }
 
 static int dispatch(const command *chosen, int argc, char **argv) {
@@ -62,7 +55,8 @@ static int flushed(int code) {
 int main(int argc, char **argv) {
     signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is told of, and the old one left as it was */
     if (argc < 2) {
-        fputs("kiln: a command was expected\nTry 'kiln --help'.\n", stderr);
+        const colour paint = colour_choose(NULL, TONE_ERROR);
+        fprintf(stderr, "%skiln:%s a command was expected\nTry 'kiln --help'.\n", paint.on, paint.off);
         return TOOL_USAGE;
     }
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
@@ -78,15 +72,10 @@ int main(int argc, char **argv) {
     int used = 1;
     if (argc > 2) {
         (void)snprintf(two_words, sizeof two_words, "%s %s", argv[1], argv[2]);
-        chosen = find_command(two_words);
+        chosen = command_find(two_words);
         if (chosen) used = 2;
     }
-    if (!chosen) chosen = strchr(argv[1], ' ') ? NULL : find_command(argv[1]);
-    if (!chosen) {
-        char name[256];
-        kiln__printable(name, sizeof name, argv[1], false);
-        fprintf(stderr, "kiln: there is no command '%s'\nTry 'kiln --help'.\n", name);
-        return TOOL_USAGE;
-    }
+    if (!chosen) chosen = strchr(argv[1], ' ') ? NULL : command_find(argv[1]);
+    if (!chosen) return unknown(argv[1]);
     return flushed(dispatch(chosen, argc - used, argv + used));
 }

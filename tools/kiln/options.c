@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The option table, and getopt_long over the part of it that a command takes. Messages are the tool's own. */
+/* getopt_long over the options that a command takes. Messages are the tool's own. */
 #define _GNU_SOURCE
 #include "options.h"
 
@@ -9,82 +9,57 @@
 #include <string.h>
 
 #include "amount.h"
+#include "base/nearest.h"
+#include "base/text.h"
 #include "tool.h"
 
 #define LETTERLESS 256 /* getopt's values of options without a letter start here */
 
-static const struct option_row {
-    const char *name;
-    char letter;          /* 0: none */
-    const char *argument; /* NULL: a flag */
-    const char *help;
-} table[OPTION_COUNT] = {
-    [OPTION_IN] = {"--in", 0, "NAME=FILE[:TYPE]",
-                   "input from a .npy file; :bf16, :e4m3 or :e5m2 reads integers as that type"},
-    [OPTION_OUT] = {"--out", 0, "NAME=FILE[:TYPE]", "output to a .npy file, converted to the type"},
-    [OPTION_TENSOR] = {"--tensor", 0, "NAME=TYPE[DIMS]",
-                       "input: x=f16[49152,1024]; x=f16[*,1024] leaves the number of rows open"},
-    [OPTION_OUT_TYPE] = {"--out-type", 0, "NAME=TYPE", "type an output is stored in"},
-    [OPTION_SCALAR] = {"--scalar", 0, "NAME=VALUE", "scalar: a number with or without point, or VALUE:f64, :i64, :i32"},
-    [OPTION_AXES] = {"--axes", 0, "AXES", "axes that reductions run over: -1 (the default), 1,2 or all"},
-    [OPTION_KEEP_DIMS] = {"--keep-dims", 0, NULL, "reduced outputs keep their reduced axes as size 1"},
-    [OPTION_DROP_DIMS] = {"--drop-dims", 0, NULL, "reduced outputs drop their reduced axes (the default)"},
-    [OPTION_PROGRAM] = {"--program", 0, "FILE", "program text from a file, '-' for standard input"},
-    [OPTION_DEVICE] = {"--device", 0, "DEVICE", "auto (the default: the GPU if there is one), cuda or cpu"},
-    [OPTION_PRECISION] = {"--precision", 0, "WHAT",
-                          "floats on the CPU: double (the default), or program for the program's types"},
-    [OPTION_ORDINAL] = {"--device", 0, "N", "number of the CUDA device (default: 0)"},
-    [OPTION_TRAFFIC] = {"--traffic", 0, "BYTES",
-                        "about how many bytes each case moves where sizes are '*' (default: 256M)"},
-    [OPTION_CANDIDATES] = {"--candidates", 0, NULL, "also time the schedules around the chosen one"},
-    [OPTION_SCHEDULE] = {"--schedule", 0, "PINS", "also time this schedule: 'block 256, shared'; can be repeated"},
-    [OPTION_MOST_CANDIDATES] = {"--candidates", 0, "N", "schedules to time besides the library's own (default: 24)"},
-    [OPTION_SECONDS] = {"--seconds", 0, "S",
-                        "to compile for each problem; what is compiled by then is timed (default: 60)"},
-    [OPTION_MANIFEST] = {"--manifest", 0, "FILE",
-                         "tune each line of a manifest (docs/packs.md), '-' for standard input"},
-    [OPTION_RUNS] = {"--runs", 0, "N", "timed launches of each kernel; the median counts (default: 30)"},
-    [OPTION_AT_LEAST] = {"--at-least", 0, "RATIO", "fail with exit code 1 if a roof ratio is lower"},
-    [OPTION_SEED] = {"--seed", 0, "N", "seed of the random inputs (default: a new one each time)"},
-    [OPTION_ARCH] = {"--arch", 0, "ARCH", "architecture: sm_90 or 90 (a cubin), compute_90 (PTX)"},
-    [OPTION_OUTPUT] = {"--output", 'o', "FILE", "also write the cubin or PTX to a file"},
-    [OPTION_SOURCE] = {"--source", 0, NULL, "print only the generated CUDA C++ source"},
-    [OPTION_CACHE_DIR] = {"--cache-dir", 0, "DIR", "disk cache; '' for none (default: $KILN_CACHE_DIR, ~/.cache/kiln)"},
-    [OPTION_NVRTC] = {"--nvrtc", 0, "FILE", "NVRTC library to open (default: $KILN_NVRTC, then the usual places)"},
-    [OPTION_DRIVER] = {"--driver", 0, "FILE", "CUDA driver library to open (default: $KILN_DRIVER, libcuda.so.1)"},
-    [OPTION_JOBS] = {"--jobs", 'j', "N", "worker processes (default: one for each processor)"},
-    [OPTION_PACK] = {"--pack", 0, "FILE", "write the kernels to a pack"},
-    [OPTION_SHARD] = {"--shard", 0, "I/N", "only the I-th of N shares of the kernels, about equal in size"},
-    [OPTION_TIMEOUT] = {"--timeout", 0, "SECONDS", "time limit for each kernel (default: 120)"},
-    [OPTION_KEEP_GOING] = {"--keep-going", 'k', NULL, "go on after a failure"},
-    [OPTION_RECOMPILE] = {"--recompile", 0, NULL, "compile each kernel again and compare"},
-    [OPTION_MAX_SIZE] = {"--max-size", 0, "SIZE", "keep at most this many bytes, the most recently used: 500M, 2G"},
-    [OPTION_OLDER_THAN] = {"--older-than", 0, "AGE",
-                           "remove entries last used longer ago than this: 90s, 30m, 12h, 7d, 4w"},
-    [OPTION_JSON] = {"--json", 0, NULL, "print JSON"},
-    [OPTION_CSV] = {"--csv", 0, NULL, "print comma-separated values"},
-    [OPTION_QUIET] = {"--quiet", 'q', NULL, "print only errors"},
-    [OPTION_HELP] = {"--help", 'h', NULL, "print this help"},
-};
-
-const char *option_name(option_id id) { return table[id].name; }
-
 static option_id option_of(int result) {
     if (result >= LETTERLESS) return (option_id)(result - LETTERLESS);
-    int i = 0;
-    while (table[i].letter != result) i++;
-    return (option_id)i;
+    option_id id = 0;
+    while (option_describe(id)->letter != result) id++;
+    return id;
+}
+
+/* What is given, up to its '=', is no option of the command: it is short for several, or misspelt. */
+static int complain_of_name(const arguments *args, const char *given, int length) {
+    kiln__nearest nearest = kiln__nearest_begin(given + 2, (size_t)length - 2);
+    kiln__text several = {0};
+    for (const option_id *id = args->command->options; *id != OPTION_COUNT; id++) {
+        const char *name = option_name(*id);
+        kiln__nearest_consider(&nearest, name + 2, strlen(name + 2));
+        if (strncmp(name, given, (size_t)length) == 0)
+            kiln__text_printf(&several, "%s%s", several.size ? ", " : "", name);
+    }
+    char *names = several.size ? kiln__text_take(&several) : NULL;
+    int code;
+    if (names)
+        code = tool_usage(args, "option '%.*s' is short for several: %s", length, given, names);
+    else if (nearest.name)
+        code = tool_usage(args, "there is no option '%.*s'; did you mean '--%s'?", length, given, nearest.name);
+    else
+        code = tool_usage(args, "there is no option '%.*s'", length, given);
+    kiln__text_free(&several);
+    free(names);
+    return code;
 }
 
 static int complain(const arguments *args, int result, char **argv) {
     const char *last = argv[optind > 1 ? optind - 1 : 1];
-    const size_t name_length = strcspn(last, "=");
+    const int name_length = (int)strcspn(last, "=");
     if (result == ':') return tool_usage(args, "option '%s' needs a value", last);
     if (strncmp(last, "--", 2) != 0 && optopt > 0 && optopt < LETTERLESS) {
         return tool_usage(args, "there is no option '-%c'", optopt);
     }
-    if (optopt != 0) return tool_usage(args, "option '%.*s' takes no value", (int)name_length, last);
-    return tool_usage(args, "there is no option '%.*s', or it is short for several", (int)name_length, last);
+    if (optopt != 0) return tool_usage(args, "option '%.*s' takes no value", name_length, last);
+    return complain_of_name(args, last, name_length);
+}
+
+static int check_color(const arguments *args) {
+    const char *when = arguments_value(args, OPTION_COLOR);
+    if (!when || option_is_choice(OPTION_COLOR, when)) return TOOL_OK;
+    return tool_usage(args, "--color %s: auto, always or never was expected", when);
 }
 
 int arguments_parse(const command *chosen, int argc, char **argv, arguments *out) {
@@ -97,7 +72,7 @@ int arguments_parse(const command *chosen, int argc, char **argv, arguments *out
     out->operands = calloc((size_t)argc, sizeof *out->operands);
     if (!out->given || !out->operands) return tool_failed(out, kiln__out_of_memory());
     for (const option_id *id = chosen->options; *id != OPTION_COUNT; id++) {
-        const struct option_row *row = &table[*id];
+        const option_row *row = option_describe(*id);
         longs[count++] = (struct option){row->name + 2, row->argument ? required_argument : no_argument, NULL,
                                          LETTERLESS + (int)*id};
         if (!row->letter) continue;
@@ -111,6 +86,8 @@ int arguments_parse(const command *chosen, int argc, char **argv, arguments *out
         out->given[out->given_count++] = (given_option){option_of(result), optarg};
     }
     for (; optind < argc; optind++) out->operands[out->operand_count++] = argv[optind];
+    int code = check_color(out);
+    if (code) return code;
     if (out->operand_count > chosen->max_operands && !arguments_has(out, OPTION_HELP)) {
         return tool_usage(out, "'%s' is one argument too many", out->operands[chosen->max_operands]);
     }
@@ -170,7 +147,8 @@ static int add_assignment(const arguments *args, option_id id, const char *text,
     size_t name_length = 0;
     while (name_length < length && name_character(text[name_length])) name_length++;
     if (name_length == 0 || name_length == length || text[name_length] != '=' || name_length + 1 == length) {
-        return tool_usage(args, "%s '%.*s': %s was expected", option_name(id), (int)length, text, table[id].argument);
+        return tool_usage(args, "%s '%.*s': %s was expected", option_name(id), (int)length, text,
+                          option_describe(id)->argument);
     }
     assignment *items = realloc(out->items, (out->count + 1) * sizeof *items);
     if (!items) return tool_failed(args, kiln__out_of_memory());
@@ -222,7 +200,7 @@ void command_help(const command *chosen, FILE *to) {
     fprintf(to, "usage: kiln %s%s%s\n\n%s.\n\noptions:\n", chosen->name, *chosen->usage ? " " : "", chosen->usage,
             chosen->summary);
     for (const option_id *id = chosen->options; *id != OPTION_COUNT; id++) {
-        const struct option_row *row = &table[*id];
+        const option_row *row = option_describe(*id);
         char left[64];
         int width = row->letter ? snprintf(left, sizeof left, "-%c, %s", row->letter, row->name)
                                 : snprintf(left, sizeof left, "%s", row->name);

@@ -49,6 +49,7 @@ typedef enum option_id {
     OPTION_JSON,
     OPTION_CSV,
     OPTION_QUIET,
+    OPTION_COLOR,
     OPTION_HELP,
     OPTION_COUNT
 } option_id;
@@ -94,7 +95,18 @@ int assignments_parse(const arguments *args, option_id id, assignment_list *out)
 void assignments_free(assignment_list *list);
 const assignment *assignments_find(const assignment_list *list, const char *name);
 
-const char *option_name(option_id id); /* "--in" */
+typedef struct option_row {
+    const char *name;     /* "--in" */
+    char letter;          /* 0: none */
+    const char *argument; /* "NAME=FILE[:TYPE]"; NULL: a flag */
+    const char *help;
+} option_row;
+
+const option_row *option_describe(option_id id);
+const char *option_name(option_id id);
+/* The words that an option takes, with a space between them; NULL where it takes others. */
+const char *option_choices(option_id id);
+bool option_is_choice(option_id id, const char *word);
 
 /* Usage line, options, details. */
 void command_help(const command *chosen, FILE *to);

@@ -7,15 +7,18 @@
 
 #include "base/printable.h"
 #include "base/text.h"
+#include "colour.h"
 #include "tool.h"
 
 /* Whole, however long, on one line. */
-static void say(const arguments *args, const char *format, va_list list) {
+static void say(const arguments *args, tone chosen, const char *format, va_list list) {
+    const colour paint = colour_choose(args, chosen);
     kiln__text text = {0};
-    kiln__text_printf(&text, "kiln %s: ", args->command->name);
+    if (chosen == TONE_WARNING) kiln__text_puts(&text, "warning: ");
     kiln__text_vprintf(&text, format, list);
     char *said = kiln__text_take(&text), *printable = said ? kiln__printable_copy(said, false) : NULL;
-    fprintf(stderr, "%s\n", printable ? printable : "kiln: the host's memory ran out");
+    fprintf(stderr, "%skiln %s:%s %s\n", paint.on, args->command->name, paint.off,
+            printable ? printable : "the host's memory ran out");
     free(said);
     free(printable);
 }
@@ -23,7 +26,7 @@ static void say(const arguments *args, const char *format, va_list list) {
 void tool_say(const arguments *args, const char *format, ...) {
     va_list list;
     va_start(list, format);
-    say(args, format, list);
+    say(args, TONE_ERROR, format, list);
     va_end(list);
 }
 
@@ -36,7 +39,7 @@ void tool_print(const char *text) {
 int tool_usage(const arguments *args, const char *format, ...) {
     va_list list;
     va_start(list, format);
-    say(args, format, list);
+    say(args, TONE_ERROR, format, list);
     va_end(list);
     fprintf(stderr, "Try 'kiln %s --help'.\n", args->command->name);
     return TOOL_USAGE;
@@ -76,19 +79,29 @@ void tool_note(const arguments *args, const char *format, ...) {
     va_list list;
     if (arguments_has(args, OPTION_QUIET)) return;
     va_start(list, format);
-    say(args, format, list);
+    say(args, TONE_NOTE, format, list);
+    va_end(list);
+}
+
+static void warn(const arguments *args, const char *format, ...) KILN_PRINTF(2, 3);
+static void warn(const arguments *args, const char *format, ...) {
+    va_list list;
+    if (arguments_has(args, OPTION_QUIET)) return;
+    va_start(list, format);
+    say(args, TONE_WARNING, format, list);
     va_end(list);
 }
 
 /* The library has made it printable; a compiler's log has lines. */
 void tool_log(void *user, kiln_log_level level, const char *message) {
     const arguments *args = user;
+    const colour paint = colour_choose(args, TONE_ERROR);
     if (level == KILN_LOG_WARNING)
-        tool_note(args, "warning: %s", message);
+        warn(args, "%s", message);
     else if (level == KILN_LOG_INFO)
         fprintf(stderr, "kiln: %s\n", message); /* KILN_LOG asks for it */
     else if (level == KILN_LOG_ERROR)
-        fprintf(stderr, "kiln %s: %s\n", args->command->name, message);
+        fprintf(stderr, "%skiln %s:%s %s\n", paint.on, args->command->name, paint.off, message);
 }
 
 kiln_status tool_context_create_pinned(const arguments *args, const char *schedule, kiln_context **out) {

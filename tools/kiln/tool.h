@@ -28,6 +28,12 @@ extern const command command_run, command_compile, command_precompile, command_e
 extern const command command_cache, command_cache_ls, command_cache_stat, command_cache_verify, command_cache_prune;
 extern const command command_cache_clear, command_cache_export, command_cache_import, command_tune;
 
+extern const char tool_summary[], tool_exit_codes[]; /* lines of its help */
+extern const command *const commands[];              /* ended by NULL */
+const command *command_find(const char *name);
+/* The misspelt word as it was meant, after some first words ("", "cache "); NULL if nothing is near. */
+const char *command_nearest(const char *first, const char *word);
+
 /* Print one sentence on standard error, "kiln run: ...", and return the exit code. tool_usage adds where to find help;
  * tool_failed prints kiln_last_error(), tool_failed_at some words before it. */
 int tool_usage(const arguments *args, const char *format, ...) KILN_PRINTF(2, 3);
