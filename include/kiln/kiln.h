@@ -1,5 +1,6 @@
 /* Kiln: row programs to fused CUDA kernels, at run time.
- * This header is the whole stable API. C11, usable from C++. SPDX-License-Identifier: Apache-2.0
+ * This header and the two that it includes are the whole stable API. C11, usable from C++.
+ * SPDX-License-Identifier: Apache-2.0
  *
  * Conventions that hold for every function unless its comment says otherwise:
  *   - A function that can fail returns a kiln_status; on failure nothing is created, no output argument is written
@@ -14,135 +15,19 @@
 #ifndef KILN_KILN_H
 #define KILN_KILN_H
 
-#include <stddef.h>
-#include <stdint.h>
+#include <kiln/status.h>
+#include <kiln/tensor.h>
 
 #ifdef __cplusplus
 extern "C" {
-#endif
-
-#if defined(_WIN32)
-#define KILN_API
-#elif defined(KILN_BUILDING)
-#define KILN_API __attribute__((visibility("default")))
-#else
-#define KILN_API
 #endif
 
 #define KILN_VERSION_MAJOR 0
 #define KILN_VERSION_MINOR 1
 #define KILN_VERSION_PATCH 0
 
-/* ---- status ------------------------------------------------------------------------------------------- */
-
-/* The result of a call. The numbers are part of the ABI and never change their meaning. */
-typedef enum kiln_status {
-    KILN_OK = 0,
-    KILN_E_ARGUMENT = 1,     /* an argument of the call itself is wrong: NULL, a bad enum value, a bad struct_size */
-    KILN_E_SYNTAX = 2,       /* the program text does not parse */
-    KILN_E_NAME = 3,         /* a name is unknown, assigned twice, reserved, or declared and not used */
-    KILN_E_LIMIT = 4,        /* the program text exceeds a limit on length, depth or size, or its kernel is too large to
-                                compile (docs/limits.md) */
-    KILN_E_TYPE = 5,         /* types do not match, or an operator does not take this type */
-    KILN_E_SHAPE = 6,        /* shapes do not broadcast, or an output has the wrong shape */
-    KILN_E_AXIS = 7,         /* an axis is out of range, repeated, or cannot be reduced over */
-    KILN_E_BINDING = 8,      /* too few or too many tensors or scalars */
-    KILN_E_POINTER = 9,      /* a data pointer is NULL or not aligned to its element */
-    KILN_E_OVERLAP = 10,     /* an output overlaps another tensor without being the same tensor */
-    KILN_E_SIZE = 11,        /* a size is negative or a product of sizes does not fit 64 bits */
-    KILN_E_UNSUPPORTED = 12, /* valid, but outside the documented limits; the message names the limit */
-    KILN_E_MEMORY = 13,      /* host memory ran out */
-    KILN_E_DEVICE_MEMORY = 14, /* device memory ran out */
-    KILN_E_NO_DRIVER = 15,     /* the CUDA driver library cannot be opened */
-    KILN_E_NO_DEVICE = 16,     /* there is a driver and no usable device */
-    KILN_E_NO_CONTEXT = 17,    /* no CUDA context is current on the calling thread */
-    KILN_E_NO_NVRTC = 18,      /* a compile is needed and the NVRTC library cannot be opened */
-    KILN_E_ARCH = 19,          /* the NVRTC found cannot compile for the architecture */
-    KILN_E_COMPILE = 20,       /* NVRTC refused the source (its log goes to the log callback), or crashed in a worker */
-    KILN_E_LOAD = 21,          /* the driver refused the compiled kernel */
-    KILN_E_LAUNCH = 22,        /* the driver refused or failed a launch */
-    KILN_E_CAPTURE = 23,       /* a stream is being captured, and the driver loads no kernel meanwhile */
-    KILN_E_WOULD_COMPILE = 24, /* the policy forbids compiling and the kernel is in no cache */
-    KILN_E_IO = 25,            /* a file cannot be read or written */
-    KILN_E_FORMAT = 26,        /* a file's content is not what its kind requires */
-    KILN_E_INTERNAL = 27,      /* a fault of Kiln itself; please report it with the message */
-    KILN_E_TIMEOUT = 28,       /* a compile took longer than the context's compile_limit_ms, now or before */
-    KILN_E_CANCELLED = 29      /* kiln_context_cancel_compiles was called meanwhile */
-} kiln_status;
-
-/* The constant's name, "KILN_E_SHAPE"; "KILN_E_UNKNOWN" for other values. Static string. Thread-safe. */
-KILN_API const char *kiln_status_name(kiln_status status);
-
-/* The message of the calling thread's last call, "" if that call succeeded. Control characters in it, from a program
- * or a path, are written as \xNN. Valid until the thread's next call into the library.
- * Thread-safe: each thread has its own. */
-KILN_API const char *kiln_last_error(void);
-
 /* "0.1.0". Static string. Thread-safe. */
 KILN_API const char *kiln_version(void);
-
-/* ---- tensors ------------------------------------------------------------------------------------------ */
-
-typedef enum kiln_type {
-    KILN_F64 = 0,
-    KILN_F32 = 1,
-    KILN_F16 = 2,
-    KILN_BF16 = 3,
-    KILN_E4M3 = 4,
-    KILN_E5M2 = 5,
-    KILN_I64 = 6,
-    KILN_I32 = 7,
-    KILN_I16 = 8,
-    KILN_I8 = 9,
-    KILN_U8 = 10,
-    KILN_BOOL = 11
-} kiln_type;
-#define KILN_TYPE_COUNT 12
-
-/* Bytes per element; 0 for a value that is no type. Thread-safe. */
-KILN_API size_t kiln_type_size(kiln_type type);
-/* "f16" for KILN_F16; "?" for a value that is no type. Static string. Thread-safe. */
-KILN_API const char *kiln_type_name(kiln_type type);
-
-#define KILN_MAX_RANK 8
-#define KILN_MAX_TENSORS 32
-#define KILN_MAX_SCALARS 32
-
-/* A view of memory the caller owns. data is a device address for kiln_run and kiln_plan_launch, a host
- * address for kiln_run_cpu. sizes[i] elements along axis i, strides[i] elements apart. */
-typedef struct kiln_tensor {
-    void *data;
-    kiln_type type;
-    int32_t rank;
-    int64_t sizes[KILN_MAX_RANK];
-    int64_t strides[KILN_MAX_RANK];
-} kiln_tensor;
-
-/* A row-major contiguous view: sizes has rank entries. An out-of-range rank gives a tensor of rank -1, which
- * every call refuses. Thread-safe. */
-KILN_API kiln_tensor kiln_tensor_contiguous(void *data, kiln_type type, int rank, const int64_t *sizes);
-
-struct DLTensor; /* as <dlpack/dlpack.h> declares it */
-/* Converts a DLPack tensor (byte_offset and NULL strides included) into *out. The view borrows the DLPack
- * tensor's memory, and does not record where that is: for kiln_run it must be of device type CUDA, CUDA host or CUDA
- * managed and reachable from the current context's device, for kiln_run_cpu of CPU, CUDA host or CUDA managed.
- * Returns KILN_E_TYPE for a data type with lanes or without a kiln_type, KILN_E_UNSUPPORTED for another device type
- * and for a rank over KILN_MAX_RANK, KILN_E_SIZE for a negative size or a byte_offset beyond the last address.
- * Thread-safe. */
-KILN_API kiln_status kiln_tensor_from_dlpack(const struct DLTensor *source, kiln_tensor *out);
-
-/* A scalar's value. type is KILN_F64 (f64 holds the value; it computes in the program's own float type),
- * KILN_I64 or KILN_I32 (i64 holds the value, of which KILN_I32 takes the low 32 bits). */
-typedef struct kiln_scalar {
-    kiln_type type;
-    union {
-        double f64;
-        int64_t i64;
-    } value;
-} kiln_scalar;
-
-KILN_API kiln_scalar kiln_scalar_f64(double value);
-KILN_API kiln_scalar kiln_scalar_i64(int64_t value);
 
 /* ---- context ------------------------------------------------------------------------------------------ */
 
@@ -232,13 +117,16 @@ typedef struct kiln_program_options {
     const int *axes;     /* reduced axes, negative ones count from the last. NULL: the last axis */
     size_t axis_count;   /* entries of axes; ignored where axes is NULL */
     int all_axes;        /* not 0: reduce over all axes, axes is ignored */
+    const char *inputs;  /* names of the inputs, comma-separated, in the order of their tensors: however the text is
+                            rewritten, a call binds the same. NULL: in the order of their first appearance in it */
 } kiln_program_options;
 #define KILN_PROGRAM_OPTIONS_INIT \
-    { sizeof(kiln_program_options), NULL, NULL, NULL, 0, 0 }
+    { sizeof(kiln_program_options), NULL, NULL, NULL, 0, 0, NULL }
 
-/* Parses text. Names that are read and never assigned, less the scalars, are the inputs, in the order of their
- * first appearance. Tensors are passed as inputs first, outputs after them. options may be NULL.
- * Returns KILN_E_SYNTAX, KILN_E_NAME, KILN_E_LIMIT with line, column and the offending text in the message.
+/* Parses text. Names that are read and never assigned, less the scalars, are the inputs, in the order of
+ * options->inputs or of their first appearance. Tensors are passed as inputs first, outputs after them. options may be
+ * NULL. Returns KILN_E_SYNTAX, KILN_E_NAME, KILN_E_LIMIT with line, column and the offending text in the message;
+ * KILN_E_NAME also for a listed name that the program does not have, and for an input that a list of inputs lacks.
  * Ownership: the caller destroys *out before the context. Thread-safe. */
 KILN_API kiln_status kiln_program_create(kiln_context *context, const char *text, const kiln_program_options *options,
                                          kiln_program **out);

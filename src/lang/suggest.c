@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/nearest.h"
 #include "lang/parser.h"
 
 typedef struct advice {
@@ -92,51 +93,19 @@ const char *kiln__advice(const kiln__token *token) { return find(words, COUNT(wo
 
 const char *kiln__number_advice(const char *name) { return find(numbers, COUNT(numbers), name, strlen(name)); }
 
-static unsigned least_of(unsigned a, unsigned b) { return a < b ? a : b; }
-
-/* Insertions, deletions, replacements and swaps of neighbours that turn a into b; both at most KILN__MAX_NAME long.
- * Case does not count. */
-static unsigned edit_distance(const char *a, size_t a_length, const char *b, size_t b_length) {
-    uint8_t rows[3][KILN__MAX_NAME + 1]; /* of the first i bytes of a, and of one and two fewer, and the first k of b */
-    for (size_t i = 0; i <= a_length; i++) {
-        uint8_t *row = rows[i % 3];
-        const uint8_t *above = rows[(i + 2) % 3], *before = rows[(i + 1) % 3];
-        for (size_t k = 0; k <= b_length; k++) {
-            unsigned least = (unsigned)(i + k);
-            if (i > 0 && k > 0) {
-                unsigned replaced = above[k - 1] + (lower(a[i - 1]) == lower(b[k - 1]) ? 0u : 1u);
-                least = least_of(least_of(above[k], row[k - 1]) + 1, replaced);
-            }
-            bool swapped = i > 1 && k > 1 && lower(a[i - 1]) == lower(b[k - 2]) && lower(a[i - 2]) == lower(b[k - 1]);
-            if (swapped) least = least_of(least, before[k - 2] + 1u);
-            row[k] = (uint8_t)least;
-        }
-    }
-    return rows[a_length % 3][b_length];
+static void consider(kiln__nearest *nearest, const char *other, size_t length) {
+    if (length > 0 && !kiln__is_private(other)) kiln__nearest_consider(nearest, other, length);
 }
 
-typedef struct suggestion {
-    const char *name; /* NULL while nothing is near */
-    size_t length;
-    unsigned distance;
-} suggestion;
-
-static void consider(const kiln__token *name, const char *other, size_t length, suggestion *nearest) {
-    if (length == 0 || kiln__is_private(other)) return;
-    unsigned distance = edit_distance(name->text, name->length, other, length);
-    if (distance < nearest->distance) *nearest = (suggestion){other, length, distance};
-}
-
-static suggestion find_nearest(const kiln__parser *parser, const kiln__token *name) {
-    /* A third of the name may be wrong, beyond that the names have little to do with each other. */
-    suggestion nearest = {.distance = name->length < 6 ? 2 : 1 + (unsigned)name->length / 3};
+static kiln__nearest find_nearest(const kiln__parser *parser, const kiln__token *name) {
+    kiln__nearest nearest = kiln__nearest_begin(name->text, name->length);
     for (kiln__op op = 0; op < KILN__OP_COUNT_OF; op++)
-        consider(name, kiln__op_describe(op)->name, strlen(kiln__op_describe(op)->name), &nearest);
+        consider(&nearest, kiln__op_describe(op)->name, strlen(kiln__op_describe(op)->name));
     for (kiln_type type = 0; type < KILN_TYPE_COUNT; type++)
-        consider(name, kiln_type_name(type), strlen(kiln_type_name(type)), &nearest);
-    consider(name, "float", strlen("float"), &nearest);
+        consider(&nearest, kiln_type_name(type), strlen(kiln_type_name(type)));
+    consider(&nearest, "float", strlen("float"));
     for (const kiln__function *function = parser->functions; function != NULL; function = function->next)
-        consider(name, function->name, function->length, &nearest);
+        consider(&nearest, function->name, function->length);
     return nearest;
 }
 
@@ -167,7 +136,7 @@ bool kiln__fail_unknown(kiln__parser *parser, const kiln__token *name) {
                              "%s is called above its definition at %u:%u, expected 'fn' before the first call", quote,
                              definition.line, definition.column);
     if (use != NULL) return KILN__FAIL_AT(parser, name, KILN_E_NAME, "unknown function %s; use %s", quote, use);
-    suggestion nearest = find_nearest(parser, name);
+    kiln__nearest nearest = find_nearest(parser, name);
     if (nearest.name == NULL) return KILN__FAIL_AT(parser, name, KILN_E_NAME, "unknown function %s", quote);
     return KILN__FAIL_AT(parser, name, KILN_E_NAME, "unknown function %s; did you mean '%.*s'?", quote,
                          (int)nearest.length, nearest.name);

@@ -43,8 +43,8 @@ kiln_status kiln_program_create(kiln_context *context, const char *text, const k
     program->id = atomic_fetch_add(&next_id, 1) + 1;
     kiln_status status = program->shapes ? read_axes(&options, &program->axes) : kiln__out_of_memory();
     if (!status) status = kiln__graph_parse(text, &program->graph);
-    if (!status)
-        status = kiln__signature_resolve(program->graph, options.outputs, options.scalars, &program->signature);
+    const kiln__lists lists = {options.inputs, options.outputs, options.scalars};
+    if (!status) status = kiln__signature_resolve(program->graph, &lists, &program->signature);
     if (status) {
         kiln_program_destroy(program);
         return status;
