@@ -48,8 +48,10 @@ typedef void (*kiln_log_callback)(void *user, kiln_log_level level, const char *
 
 /* What to do about a kernel that is in no cache and no pack. */
 typedef enum kiln_policy {
-    KILN_POLICY_COMPILE = 0,      /* compile it and wait */
-    KILN_POLICY_NEVER_COMPILE = 1 /* return KILN_E_WOULD_COMPILE; needs no NVRTC */
+    KILN_POLICY_COMPILE = 0,       /* compile it and wait */
+    KILN_POLICY_NEVER_COMPILE = 1, /* return KILN_E_WOULD_COMPILE, without waiting for a compile of another thread's;
+                                      needs no NVRTC */
+    KILN_POLICY_CONTEXT = 2        /* in kiln_call_options: as the context's options say */
 } kiln_policy;
 
 /* Kernels made beforehand by `kiln precompile`: a file (path), or where path is NULL size bytes at data, which outlive
@@ -167,10 +169,24 @@ KILN_API kiln_status kiln_program_output_shape(const kiln_program *program, cons
 KILN_API kiln_status kiln_run(const kiln_program *program, const kiln_tensor *tensors, size_t tensor_count,
                               const kiln_scalar *scalars, size_t scalar_count, void *stream);
 
-/* The same on the CPU reference, in double precision (integers exactly), on host memory, any strides. Slow and
- * exact; needs neither driver nor NVRTC. Synchronous. Thread-safe.
- * The most accurate answer is not what a GPU gives where f32 overflows or cancels: exp(100) is finite here and infinite
- * there. To compare with a GPU, use kiln_run_cpu_with_options and KILN_PRECISION_PROGRAM. */
+/* What one call or plan has of its own. */
+typedef struct kiln_call_options {
+    size_t struct_size; /* sizeof(kiln_call_options), as KILN_CALL_OPTIONS_INIT sets it */
+    kiln_policy policy; /* instead of the context's. Where the kernel is loaded or cached, it makes no difference */
+    int reserved;       /* 0 */
+} kiln_call_options;
+#define KILN_CALL_OPTIONS_INIT \
+    { sizeof(kiln_call_options), KILN_POLICY_CONTEXT, 0 }
+
+/* kiln_run with options, which may be NULL for the defaults. KILN_E_ARGUMENT also for bad options. Thread-safe. */
+KILN_API kiln_status kiln_run_with_options(const kiln_program *program, const kiln_tensor *tensors, size_t tensor_count,
+                                           const kiln_scalar *scalars, size_t scalar_count, void *stream,
+                                           const kiln_call_options *options);
+
+/* The same as kiln_run on the CPU reference, in double precision (integers exactly), on host memory, any strides. Slow
+ * and exact; needs neither driver nor NVRTC. Synchronous. Thread-safe. The most accurate answer is not what a GPU gives
+ * where f32 overflows or cancels: exp(100) is finite here and infinite there. To compare with a GPU, use
+ * kiln_run_cpu_with_options and KILN_PRECISION_PROGRAM. */
 KILN_API kiln_status kiln_run_cpu(const kiln_program *program, const kiln_tensor *tensors, size_t tensor_count,
                                   const kiln_scalar *scalars, size_t scalar_count);
 
@@ -215,6 +231,10 @@ typedef enum kiln_origin {
  * launch), scalars for their types only. Ownership: the caller destroys *out, before the program. Thread-safe. */
 KILN_API kiln_status kiln_plan_create(const kiln_program *program, const kiln_tensor *tensors, size_t tensor_count,
                                       const kiln_scalar *scalars, size_t scalar_count, kiln_plan **out);
+/* The same with options, which may be NULL for the defaults. */
+KILN_API kiln_status kiln_plan_create_with_options(const kiln_program *program, const kiln_tensor *tensors,
+                                                   size_t tensor_count, const kiln_scalar *scalars, size_t scalar_count,
+                                                   const kiln_call_options *options, kiln_plan **out);
 KILN_API void kiln_plan_destroy(kiln_plan *plan);
 
 /* Launches with these data pointers (inputs, then outputs; each at least as aligned as the plan's) and scalar
@@ -266,6 +286,49 @@ typedef struct kiln_plan_info {
 /* Fills *info (struct_size set by the caller). Its strings belong to the plan; the source is written out by the first
  * call. KILN_E_ARGUMENT, KILN_E_MEMORY. Thread-safe. */
 KILN_API kiln_status kiln_plan_get_info(const kiln_plan *plan, kiln_plan_info *info);
+
+/* ---- by name ------------------------------------------------------------------------------------------ */
+
+/* Tensors and scalars with their names, in any order: each input, output and scalar of the program once. In all calls
+ * below a name that the program lacks is KILN_E_NAME, with the nearest one that it has in the sentence, and so is one
+ * that is bound twice; one that is not bound is KILN_E_BINDING. Names are compared, a few bytes each; else they are as
+ * the calls without names. All are thread-safe. */
+typedef struct kiln_binding {
+    const char *name;
+    kiln_tensor tensor;
+} kiln_binding;
+
+typedef struct kiln_scalar_binding {
+    const char *name;
+    kiln_scalar value;
+} kiln_scalar_binding;
+
+/* kiln_run_with_options by name. */
+KILN_API kiln_status kiln_run_named(const kiln_program *program, const kiln_binding *bindings, size_t binding_count,
+                                    const kiln_scalar_binding *scalars, size_t scalar_count, void *stream,
+                                    const kiln_call_options *options);
+
+/* kiln_run_cpu_with_options by name. */
+KILN_API kiln_status kiln_run_cpu_named(const kiln_program *program, const kiln_binding *bindings, size_t binding_count,
+                                        const kiln_scalar_binding *scalars, size_t scalar_count,
+                                        const kiln_cpu_options *options);
+
+/* kiln_plan_create_with_options by name. Ownership: the caller destroys *out, before the program. */
+KILN_API kiln_status kiln_plan_create_named(const kiln_program *program, const kiln_binding *bindings,
+                                            size_t binding_count, const kiln_scalar_binding *scalars,
+                                            size_t scalar_count, const kiln_call_options *options, kiln_plan **out);
+
+/* kiln_plan_launch_with_workspace by name; workspace may be NULL. Tensors are compared with those that the plan was
+ * made for: KILN_E_TYPE, KILN_E_SHAPE where a type, size or stride is another one. */
+KILN_API kiln_status kiln_plan_launch_named(const kiln_plan *plan, const kiln_binding *bindings, size_t binding_count,
+                                            const kiln_scalar_binding *scalars, size_t scalar_count, void *workspace,
+                                            int64_t workspace_bytes, void *stream);
+
+/* Writes the tensors and values in the program's order, for calls that take no names: input_count + output_count and
+ * scalar_count of them (NULL where that is 0). */
+KILN_API kiln_status kiln_program_bind(const kiln_program *program, const kiln_binding *bindings, size_t binding_count,
+                                       const kiln_scalar_binding *scalars, size_t scalar_count, kiln_tensor *tensors,
+                                       kiln_scalar *values);
 
 /* ---- compiling without a GPU -------------------------------------------------------------------------- */
 

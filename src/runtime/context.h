@@ -112,6 +112,19 @@ kiln_status kiln__program_bind(const kiln_program *program, const kiln_tensor *t
 
 /* ---- from tensors to an image ---- */
 
+/* What is asked for: a program for these tensors, and what may be done to have its kernel. */
+typedef struct kiln__call {
+    const kiln_program *program;
+    const kiln_tensor *tensors;
+    const kiln_scalar *scalars; /* their types */
+    kiln_policy policy;         /* not KILN_POLICY_CONTEXT */
+} kiln__call;
+
+/* Counts, scalar types and options (NULL: the defaults) of a call. KILN_E_ARGUMENT, KILN_E_BINDING, KILN_E_TYPE. */
+kiln_status kiln__call_make(const kiln_program *program, const kiln_tensor *tensors, size_t tensor_count,
+                            const kiln_scalar *scalars, size_t scalar_count, const kiln_call_options *options,
+                            kiln__call *out);
+
 /* All stages up to the source. */
 typedef struct kiln__prepared {
     kiln__ir *ir;
@@ -135,6 +148,7 @@ typedef struct kiln__image {
     kiln_origin origin;
     bool refused;     /* by the compiler, where obtaining failed; log tells why */
     unsigned cancels; /* of the context, when obtaining began */
+    kiln_policy policy;
     double lookup_ms;
     kiln__pending *pending; /* others find these bytes by it, until they are freed or loaded; NULL: not by it */
 } kiln__image;
@@ -152,8 +166,8 @@ kiln_status kiln__prepared_name(const kiln__prepared *prepared, int arch, bool p
 typedef enum kiln__place { KILN__IN_MEMORY, KILN__ON_DISK, KILN__NOWHERE } kiln__place;
 
 /* Takes the kernel that the context has loaded, or finds in a pack or on disk, or compiles and publishes it. */
-kiln_status kiln__image_obtain(kiln_context *context, const kiln__prepared *prepared, int arch, bool ptx,
-                               kiln__place first, kiln__image *out);
+kiln_status kiln__image_obtain(kiln_context *context, kiln_policy policy, const kiln__prepared *prepared, int arch,
+                               bool ptx, kiln__place first, kiln__image *out);
 void kiln__image_free(kiln__image *image);
 void kiln__image_free_bytes(kiln__image *image); /* and the names; what describes the kernel stays */
 /* Fills *out, besides its name and key, with a copy of what others own. */
@@ -164,8 +178,8 @@ kiln__entry kiln__image_entry(const kiln__image *image, const kiln__prepared *pr
 
 /* Prepares and obtains, from the schedule `attempt` on; where the compiler spilled registers, the next ones are tried.
  */
-kiln_status kiln__bake(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars,
-                       const kiln__device *device, bool ptx, int attempt, kiln__prepared *prepared, kiln__image *image);
+kiln_status kiln__bake(const kiln__call *call, const kiln__device *device, bool ptx, int attempt,
+                       kiln__prepared *prepared, kiln__image *image);
 
 void kiln__info_fill(const kiln__prepared *prepared, const kiln__image *image, int arch, double parse_ms,
                      kiln_plan_info *info);
@@ -227,7 +241,8 @@ void kiln__bundles_close(kiln_context *context);
 bool kiln__bundles_find(kiln_context *context, const kiln__key *name, kiln__entry *entry);
 
 /* Settles what the context's memory knows of out->name: *out has its bytes, or *status is why the compiler refused it.
- * Waits where another thread is obtaining the same. False: the caller obtains it, and calls kiln__memory_obtained. */
+ * Waits where another thread is obtaining the same, unless out->policy forbids compiling. False: the caller obtains it,
+ * and calls kiln__memory_obtained. */
 bool kiln__memory_enter(kiln_context *context, kiln__image *out, kiln_status *status);
 void kiln__memory_obtained(kiln__image *image, kiln_status status);
 /* The image's bytes are about to be freed. */
@@ -275,9 +290,8 @@ kiln_status kiln__launch_run(const kiln__launch *launch, void *const *data, cons
 
 /* Bakes, loads for the current context's device and describes (info may be NULL). The caller frees the launch and
  * releases its kernel. */
-kiln_status kiln__launch_prepare(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars,
-                                 kiln__launch **launch, kiln__prepared *prepared, kiln__image *image,
-                                 kiln_plan_info *info);
+kiln_status kiln__launch_prepare(const kiln__call *call, kiln__launch **launch, kiln__prepared *prepared,
+                                 kiln__image *image, kiln_plan_info *info);
 
 /* Whether the stream is being captured into a graph, or may be: the driver does not tell. */
 bool kiln__is_captured(const kiln__driver *driver, void *stream);

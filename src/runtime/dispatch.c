@@ -215,14 +215,13 @@ static bool keep(const kiln_program *program, kiln__launch *launch, const shape 
     return t != NULL;
 }
 
-static kiln_status run_new(const kiln_program *program, const kiln_tensor *tensors, void *const *data,
-                           const kiln_scalar *scalars, void *stream, const shape *seen) {
-    kiln_context *context = program->context;
+static kiln_status run_new(const kiln__call *call, void *const *data, void *stream, const shape *seen) {
+    kiln_context *context = call->program->context;
     kiln__launch *launch = NULL;
     kiln__image image;
     kiln__prepared *prepared = malloc(sizeof *prepared); /* large, and the driver wants stack, too */
     if (!prepared) return kiln__out_of_memory();
-    kiln_status status = kiln__launch_prepare(program, tensors, scalars, &launch, prepared, &image, NULL);
+    kiln_status status = kiln__launch_prepare(call, &launch, prepared, &image, NULL);
     if (!status) {
         kiln__prepared_free(prepared);
         kiln__image_free(&image);
@@ -231,16 +230,23 @@ static kiln_status run_new(const kiln_program *program, const kiln_tensor *tenso
     if (status) return status;
     kiln__kernel_entry *kernel = launch->kernel;
     if (!kiln__is_captured(launch->driver, stream)) kiln__kernels_trim(context, launch->driver, kernel->device);
-    status = kiln__launch_run(launch, data, scalars, NULL, stream);
-    if (!keep(program, launch, seen)) free(launch);
+    status = kiln__launch_run(launch, data, call->scalars, NULL, stream);
+    if (!keep(call->program, launch, seen)) free(launch);
     kiln__kernels_release(kernel);
     return status;
 }
 
 kiln_status kiln_run(const kiln_program *program, const kiln_tensor *tensors, size_t tensor_count,
                      const kiln_scalar *scalars, size_t scalar_count, void *stream) {
+    return kiln_run_with_options(program, tensors, tensor_count, scalars, scalar_count, stream, NULL);
+}
+
+kiln_status kiln_run_with_options(const kiln_program *program, const kiln_tensor *tensors, size_t tensor_count,
+                                  const kiln_scalar *scalars, size_t scalar_count, void *stream,
+                                  const kiln_call_options *options) {
     kiln__clear_error();
-    kiln_status status = kiln__program_check_counts(program, tensors, tensor_count, scalars, scalar_count);
+    kiln__call call;
+    kiln_status status = kiln__call_make(program, tensors, tensor_count, scalars, scalar_count, options, &call);
     if (status) return status;
     kiln_context *context = program->context;
     kiln__context_enter(context);
@@ -265,7 +271,7 @@ kiln_status kiln_run(const kiln_program *program, const kiln_tensor *tensors, si
     }
     kiln__readers_leave(inside);
     pthread_setcancelstate(cancelled, NULL);
-    return known ? status : run_new(program, tensors, data, scalars, stream, &seen);
+    return known ? status : run_new(&call, data, stream, &seen);
 }
 
 /* ---- forgetting ---- */

@@ -283,8 +283,9 @@ static kiln_status load(const kiln_program *program, const target *on, const kil
                   packed ? "packed" : "cached", packed ? image->name.hex : image->key.hex, kiln_last_error(),
                   packed ? "looked for" : "compiled");
         if (!packed) kiln__disk_reject(context->disk, &image->key, image->bytes, image->size);
+        const kiln_policy policy = image->policy;
         kiln__image_free(image);
-        status = kiln__image_obtain(context, prepared, arch, ptx, next, image);
+        status = kiln__image_obtain(context, policy, prepared, arch, ptx, next, image);
         if (!packed) next = KILN__NOWHERE; /* another process's second attempt is taken, a third is our own */
         if (status) return status;
         kiln__clear_error(); /* the sentence of the refusal, which is overcome */
@@ -319,18 +320,18 @@ static kiln_status share_loaded(const kiln_program *program, const target *on, c
 }
 
 /* PTX for a device that the NVRTC is too old for: the newest architecture below it, compiled by the driver at load. */
-static kiln_status bake_for(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars,
-                            const kiln__device *device, int attempt, kiln__prepared *prepared, kiln__image *image) {
-    kiln_status status = kiln__bake(program, tensors, scalars, device, false, attempt, prepared, image);
+static kiln_status bake_for(const kiln__call *call, const kiln__device *device, int attempt, kiln__prepared *prepared,
+                            kiln__image *image) {
+    kiln_status status = kiln__bake(call, device, false, attempt, prepared, image);
     if (status != KILN_E_ARCH) return status;
     const kiln__nvrtc *nvrtc;
-    if (kiln__nvrtc_open(program->context->nvrtc_path, &nvrtc)) return status;
+    if (kiln__nvrtc_open(call->program->context->nvrtc_path, &nvrtc)) return status;
     kiln__device older = *device;
     older.arch = 0;
     for (int i = 0; i < nvrtc->arch_count; i++)
         if (nvrtc->archs[i] <= device->arch && nvrtc->archs[i] > older.arch) older.arch = nvrtc->archs[i];
     if (older.arch < 80) return status;
-    return kiln__bake(program, tensors, scalars, &older, true, attempt, prepared, image);
+    return kiln__bake(call, &older, true, attempt, prepared, image);
 }
 
 static kiln_status check_rows(const kiln_program *program, const kiln_tensor *tensors) {
@@ -343,17 +344,17 @@ static kiln_status check_rows(const kiln_program *program, const kiln_tensor *te
 
 /* One schedule: baked, loaded, ready to be launched. *crowded: the device has no room for its blocks, but may have for
  * another's. */
-static kiln_status try_schedule(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars,
-                                const target *on, int attempt, kiln__launch **launch, kiln__prepared *prepared,
-                                kiln__image *image, kiln_plan_info *info, bool *crowded) {
+static kiln_status try_schedule(const kiln__call *call, const target *on, int attempt, kiln__launch **launch,
+                                kiln__prepared *prepared, kiln__image *image, kiln_plan_info *info, bool *crowded) {
+    const kiln_program *program = call->program;
     kiln__kernel_entry *kernel = NULL;
-    kiln_status status = bake_for(program, tensors, scalars, &on->numbers, attempt, prepared, image);
+    kiln_status status = bake_for(call, &on->numbers, attempt, prepared, image);
     *crowded = false;
     if (status) return status;
     double start = kiln__now_ms();
     status = share_loaded(program, on, prepared, image, &kernel);
     double load_ms = kiln__now_ms() - start;
-    if (!status) status = kiln__launch_create(program, tensors, prepared, on->driver, kernel, launch);
+    if (!status) status = kiln__launch_create(program, call->tensors, prepared, on->driver, kernel, launch);
     if (!status) {
         status = limit_grid(&prepared->schedule, on, *launch);
         *crowded = status == KILN_E_UNSUPPORTED;
@@ -375,12 +376,12 @@ static kiln_status try_schedule(const kiln_program *program, const kiln_tensor *
     return KILN_OK;
 }
 
-kiln_status kiln__launch_prepare(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars,
-                                 kiln__launch **launch, kiln__prepared *prepared, kiln__image *image,
-                                 kiln_plan_info *info) {
+kiln_status kiln__launch_prepare(const kiln__call *call, kiln__launch **launch, kiln__prepared *prepared,
+                                 kiln__image *image, kiln_plan_info *info) {
+    kiln_context *context = call->program->context;
     target on;
-    kiln_status status = check_rows(program, tensors);
-    if (!status) status = kiln__context_driver(program->context, &on.driver);
+    kiln_status status = check_rows(call->program, call->tensors);
+    if (!status) status = kiln__context_driver(context, &on.driver);
     if (status) return status;
     kiln__CUresult result = on.driver->CtxGetDevice(&on.device);
     if (result) return kiln__driver_fail(on.driver, KILN_E_NO_CONTEXT, result, "cuCtxGetDevice");
@@ -391,7 +392,7 @@ kiln_status kiln__launch_prepare(const kiln_program *program, const kiln_tensor 
     char first[256] = ""; /* why the first schedule could not run */
     bool crowded = !status;
     for (int attempt = 0; crowded; attempt = prepared->attempt + 1) {
-        status = try_schedule(program, tensors, scalars, &on, attempt, launch, prepared, image, info, &crowded);
+        status = try_schedule(call, &on, attempt, launch, prepared, image, info, &crowded);
         if (crowded && !*first) snprintf(first, sizeof first, "%s", kiln_last_error());
     }
     if (status == KILN_E_UNSUPPORTED && *first) return kiln__fail(status, "%s", first);
