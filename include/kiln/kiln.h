@@ -23,11 +23,15 @@ extern "C" {
 #endif
 
 #define KILN_VERSION_MAJOR 0
-#define KILN_VERSION_MINOR 1
+#define KILN_VERSION_MINOR 2
 #define KILN_VERSION_PATCH 0
+/* 200 for 0.2.0: grows with each version, for #if and for comparison with kiln_version_number. */
+#define KILN_VERSION_NUMBER (KILN_VERSION_MAJOR * 10000 + KILN_VERSION_MINOR * 100 + KILN_VERSION_PATCH)
 
-/* "0.1.0". Static string. Thread-safe. */
+/* "0.2.0". Static string. Thread-safe. */
 KILN_API const char *kiln_version(void);
+/* KILN_VERSION_NUMBER of the library that is loaded, which may be newer than the header. Thread-safe. */
+KILN_API int kiln_version_number(void);
 
 /* ---- context ------------------------------------------------------------------------------------------ */
 

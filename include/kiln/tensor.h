@@ -48,6 +48,16 @@ typedef struct kiln_tensor {
  * every call refuses. Thread-safe. */
 KILN_API kiln_tensor kiln_tensor_contiguous(void *data, kiln_type type, int rank, const int64_t *sizes);
 
+/* A view with strides of any kind: 0, negative, permuted; strides has rank entries, NULL: row-major contiguous. */
+KILN_API kiln_tensor kiln_tensor_strided(void *data, kiln_type type, int rank, const int64_t *sizes,
+                                         const int64_t *strides);
+
+/* The same of memory that the caller has as const: an input's, which no call writes to. It is the caller who takes care
+ * not to bind the view as an output. */
+KILN_API kiln_tensor kiln_tensor_input(const void *data, kiln_type type, int rank, const int64_t *sizes);
+KILN_API kiln_tensor kiln_tensor_input_strided(const void *data, kiln_type type, int rank, const int64_t *sizes,
+                                               const int64_t *strides);
+
 struct DLTensor; /* as <dlpack/dlpack.h> declares it */
 /* Converts a DLPack tensor (byte_offset and NULL strides included) into *out. The view borrows the DLPack
  * tensor's memory, and does not record where that is: for kiln_run it must be of device type CUDA, CUDA host or CUDA
@@ -67,6 +77,7 @@ typedef struct kiln_scalar {
     } value;
 } kiln_scalar;
 
+/* Thread-safe. */
 KILN_API kiln_scalar kiln_scalar_f64(double value);
 KILN_API kiln_scalar kiln_scalar_i64(int64_t value);
 
