@@ -66,6 +66,29 @@ typedef struct kiln_pack {
     size_t size;
 } kiln_pack;
 
+/* Host memory that a context keeps from call to call: the images and names of loaded kernels, and the shapes that
+ * kiln_run remembers with what launches them. What a call needs while it runs, and programs, are malloc's. allocate
+ * gives bytes (more than 0) aligned as malloc does, or NULL, which the call tells as KILN_E_MEMORY or makes do without;
+ * release gets them back with their number. Both NULL: calloc and free. Thread-safety: called from whichever thread
+ * makes a call, by several at once; must not call Kiln. A forked child uses them as its parent did. */
+typedef struct kiln_host_allocator {
+    void *(*allocate)(void *user, size_t bytes);
+    void (*release)(void *user, void *memory, size_t bytes);
+    void *user;
+} kiln_host_allocator;
+
+/* Device memory for workspaces of launches (kiln_plan_info.workspace_bytes). allocate gives bytes (more than 0) at a
+ * multiple of 16 bytes, which work that is put into the stream from now on may use, or NULL, which is
+ * KILN_E_DEVICE_MEMORY; release gets it back as soon as the launch is in the stream: what is put into the stream after
+ * that may have the memory, nothing else before the stream is there. The CUDA context of the launch is current. Both
+ * NULL: a stream-ordered pool of the driver's for each device. While the stream is being captured, it is the callbacks'
+ * affair to give memory that the graph may keep. Thread-safety: as kiln_host_allocator. */
+typedef struct kiln_device_allocator {
+    void *(*allocate)(void *user, size_t bytes, void *stream);
+    void (*release)(void *user, void *memory, size_t bytes, void *stream);
+    void *user;
+} kiln_device_allocator;
+
 typedef struct kiln_context_options {
     size_t struct_size;    /* sizeof(kiln_context_options), as KILN_CONTEXT_OPTIONS_INIT sets it. A smaller one, of an
                               older version, ends between fields; another one is KILN_E_ARGUMENT */
@@ -93,11 +116,17 @@ typedef struct kiln_context_options {
                                  gives KILN_E_TIMEOUT, and so does each later one for that kernel that has no more time,
                                  without compiling, through the disk cache also in other processes */
     const char *worker_path;  /* that program; NULL: KILN_WORKER, else next to the library or where it is installed */
+    kiln_host_allocator host_allocator;
+    kiln_device_allocator device_allocator;
+    int primary_context; /* not 0: calls work in the primary context of CUDA device number `device`, whatever is current
+                            on the thread, which is current again afterwards. It is retained by the first call that
+                            needs it and released with the context. 0: in the thread's current CUDA context */
+    int device;          /* from 0; ignored where primary_context is 0 */
 } kiln_context_options;
 #define KILN_CONTEXT_OPTIONS_INIT \
     { \
         sizeof(kiln_context_options), NULL, NULL, NULL, KILN_POLICY_COMPILE, NULL, NULL, NULL, 0, NULL, 0, NULL, 0, 0, \
-            0, NULL \
+            0, NULL, {NULL, NULL, NULL}, {NULL, NULL, NULL}, 0, 0 \
     }
 
 /* Creates a context; opens packs, no library, and touches no GPU. options may be NULL for the defaults.
@@ -109,6 +138,28 @@ KILN_API void kiln_context_destroy(kiln_context *context);
  * compile_limit_ms a compile that NVRTC has begun is finished first. NULL is ignored. Thread-safe: made for other
  * threads. */
 KILN_API void kiln_context_cancel_compiles(kiln_context *context);
+
+/* What a context has done since it was created, and what it holds now. Calls that launch what kiln_run or a plan knows
+ * already count nothing. */
+typedef struct kiln_context_stats {
+    size_t struct_size;                         /* sizeof(kiln_context_stats), as KILN_CONTEXT_STATS_INIT sets it */
+    int64_t from_memory, from_packs, from_disk; /* kernels that calls needed, and found there ... */
+    int64_t compiled;                           /* ... that they compiled ... */
+    int64_t refused;                            /* ... and that they could not have, for any reason */
+    int64_t failed_compiles;       /* compiles that gave no kernel, those stopped or cancelled among them */
+    int64_t loads;                 /* of a kernel into a device */
+    int64_t kernels, kernel_bytes; /* loaded now, on all devices; host memory of their images and names */
+    int64_t shapes;                /* that kiln_run remembers now */
+    double compile_seconds;        /* in all compiles, added up over threads */
+    double wait_seconds;           /* for compiles of other threads and other processes, the same */
+} kiln_context_stats;
+#define KILN_CONTEXT_STATS_INIT \
+    { sizeof(kiln_context_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+
+/* Fills *stats (struct_size set by the caller). Numbers of calls under way may be there in part. Cheap: some counters,
+ * and the context's lock for what it holds now. A forked child goes on from its parent's numbers. KILN_E_ARGUMENT.
+ * Thread-safe. */
+KILN_API kiln_status kiln_context_get_stats(kiln_context *context, kiln_context_stats *stats);
 
 /* ---- programs ----------------------------------------------------------------------------------------- */
 

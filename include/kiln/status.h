@@ -65,10 +65,10 @@ KILN_API const char *kiln_last_error(void);
 typedef struct kiln_error_info {
     size_t struct_size; /* sizeof(kiln_error_info), as KILN_ERROR_INFO_INIT sets it */
     kiln_status status; /* of the thread's last call that keeps a message; KILN_OK where it succeeded */
-    int line, column;   /* of the program's text, from 1; columns count bytes. 0: no place in it, or one in the prelude */
-    int length;         /* bytes from there on that are meant: a name, a number, an operator; 0 at the end of a line */
-    const char *text;   /* these bytes, or a name that is no part of the text (of a list, of a binding); cut at 63 bytes,
-                           between characters. "" where there is nothing to show */
+    int line, column; /* of the program's text, from 1; columns count bytes. 0: no place in it, or one in the prelude */
+    int length;       /* bytes from there on that are meant: a name, a number, an operator; 0 at the end of a line */
+    const char *text; /* these bytes, or a name that is no part of the text (of a list, of a binding); cut at 63 bytes,
+                         between characters. "" where there is nothing to show */
     const char *message; /* as kiln_last_error gives it */
 } kiln_error_info;
 #define KILN_ERROR_INFO_INIT \

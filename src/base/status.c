@@ -75,8 +75,8 @@ kiln_status kiln_last_error_info(kiln_error_info *info) {
     const size_t size = info->struct_size;
     kiln_status status = kiln__check_struct_size("kiln_error_info", size, sizeof *info, sizeof *info);
     if (status) return status;
-    *info = (kiln_error_info){size,       last.status, (int)last.line, (int)last.column, (int)last.length, last.text,
-                              last.message};
+    *info = (kiln_error_info){size,      last.status, (int)last.line, (int)last.column, (int)last.length,
+                              last.text, last.message};
     return KILN_OK;
 }
 

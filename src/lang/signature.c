@@ -26,8 +26,9 @@ static kiln_status refuse(const kiln__graph *graph, const declared *list, const 
         if (graph->names[i].assigned == list->assigned)
             kiln__nearest_consider(&nearest, graph->names[i].text, strlen(graph->names[i].text));
     kiln__nearest_tell(&nearest, meant);
-    return kiln__fail_name(KILN_E_NAME, name, length, "%s '%.*s' %s%s", list->what, length > KILN__MAX_NAME ? KILN__MAX_NAME : (int)length,
-                      name, problem, kiln__graph_find(graph, name, length) < 0 ? meant : "");
+    return kiln__fail_name(KILN_E_NAME, name, length, "%s '%.*s' %s%s", list->what,
+                           length > KILN__MAX_NAME ? KILN__MAX_NAME : (int)length, name, problem,
+                           kiln__graph_find(graph, name, length) < 0 ? meant : "");
 }
 
 /* Resolves one comma-separated list: assigned names for outputs, free ones for inputs and scalars. */
@@ -62,15 +63,17 @@ static kiln_status resolve_list(const kiln__graph *graph, const declared *list, 
 static kiln_status check_inputs(const kiln__graph *graph, const char *inputs, const kiln__signature *s) {
     for (uint32_t i = 0; i < s->input_count; i++)
         if (contains(s->scalars, s->scalar_count, s->inputs[i]))
-            return kiln__fail_name(KILN_E_NAME, graph->names[s->inputs[i]].text, strlen(graph->names[s->inputs[i]].text), "'%s' is in the list of inputs and in that of scalars, expected one of them",
-                              graph->names[s->inputs[i]].text);
+            return kiln__fail_name(KILN_E_NAME, graph->names[s->inputs[i]].text,
+                                   strlen(graph->names[s->inputs[i]].text),
+                                   "'%s' is in the list of inputs and in that of scalars, expected one of them",
+                                   graph->names[s->inputs[i]].text);
     for (uint32_t i = 0; i < graph->name_count; i++) {
         const kiln__name *name = &graph->names[i];
         if (name->assigned || contains(s->inputs, s->input_count, i) || contains(s->scalars, s->scalar_count, i))
             continue;
         return kiln__fail_name(KILN_E_NAME, name->text, strlen(name->text),
-                          "the program reads '%s', which is neither in the list of inputs '%.200s' nor a scalar",
-                          name->text, inputs);
+                               "the program reads '%s', which is neither in the list of inputs '%.200s' nor a scalar",
+                               name->text, inputs);
     }
     return KILN_OK;
 }

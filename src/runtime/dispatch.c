@@ -112,8 +112,10 @@ static void touch(const kiln_context *context, entry *e) {
 
 static void free_entry(kiln__retired *retired) {
     entry *e = (entry *)(void *)retired;
-    free(e->launch);
-    free(e);
+    kiln_context *context = e->launch->context;
+    const size_t size = sizeof *e + e->word_count * sizeof *e->words;
+    kiln__launch_free(e->launch);
+    kiln__host_release(context, e, size);
 }
 
 static void free_table(kiln__retired *retired) { free(retired); }
@@ -195,7 +197,7 @@ static kiln__ring *shapes_of(const kiln_program *program) {
 static bool keep(const kiln_program *program, kiln__launch *launch, const shape *seen) {
     kiln_context *context = program->context;
     size_t size = seen->count * sizeof *seen->words;
-    entry *e = malloc(sizeof *e + size);
+    entry *e = kiln__host_allocate(context, sizeof *e + size);
     if (!e) return false;
     e->hash = seen->hash;
     e->launch = launch;
@@ -211,7 +213,7 @@ static bool keep(const kiln_program *program, kiln__launch *launch, const shape 
     }
     kiln__readers_reclaim(&context->readers);
     pthread_mutex_unlock(&context->lock);
-    if (!t) free(e);
+    if (!t) kiln__host_release(context, e, sizeof *e + size);
     return t != NULL;
 }
 
@@ -231,9 +233,36 @@ static kiln_status run_new(const kiln__call *call, void *const *data, void *stre
     kiln__kernel_entry *kernel = launch->kernel;
     if (!kiln__is_captured(launch->driver, stream)) kiln__kernels_trim(context, launch->driver, kernel->device);
     status = kiln__launch_run(launch, data, call->scalars, NULL, stream);
-    if (!keep(call->program, launch, seen)) free(launch);
+    if (!keep(call->program, launch, seen)) kiln__launch_free(launch);
     kiln__kernels_release(kernel);
     return status;
+}
+
+/* In the CUDA context that the call is for. */
+static kiln_status run(const kiln__call *call, size_t tensor_count, void *stream) {
+    kiln_context *context = call->program->context;
+    const kiln__driver *driver;
+    kiln__CUdevice device;
+    kiln_status status = kiln__context_driver(context, &driver);
+    if (status) return status;
+    kiln__CUresult result = driver->CtxGetDevice(&device);
+    if (result) return kiln__driver_fail(driver, KILN_E_NO_CONTEXT, result, "cuCtxGetDevice");
+    shape seen;
+    void *data[KILN_MAX_TENSORS];
+    status = encode(call->program, device, call->tensors, call->scalars, &seen);
+    if (status) return status;
+    for (size_t t = 0; t < tensor_count; t++) data[t] = call->tensors[t].data;
+    int cancelled;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelled); /* who is inside comes out */
+    atomic_uint *inside = kiln__readers_enter(&context->readers);
+    entry *known = find(context, &seen);
+    if (known) {
+        touch(context, known);
+        status = kiln__launch_run(known->launch, data, call->scalars, NULL, stream);
+    }
+    kiln__readers_leave(inside);
+    pthread_setcancelstate(cancelled, NULL);
+    return known ? status : run_new(call, data, stream, &seen);
 }
 
 kiln_status kiln_run(const kiln_program *program, const kiln_tensor *tensors, size_t tensor_count,
@@ -248,30 +277,13 @@ kiln_status kiln_run_with_options(const kiln_program *program, const kiln_tensor
     kiln__call call;
     kiln_status status = kiln__call_make(program, tensors, tensor_count, scalars, scalar_count, options, &call);
     if (status) return status;
-    kiln_context *context = program->context;
-    kiln__context_enter(context);
-    const kiln__driver *driver;
-    kiln__CUdevice device;
-    status = kiln__context_driver(context, &driver);
+    kiln__current current;
+    kiln__context_enter(program->context);
+    status = kiln__current_enter(program->context, &current);
     if (status) return status;
-    kiln__CUresult result = driver->CtxGetDevice(&device);
-    if (result) return kiln__driver_fail(driver, KILN_E_NO_CONTEXT, result, "cuCtxGetDevice");
-    shape seen;
-    void *data[KILN_MAX_TENSORS];
-    status = encode(program, device, tensors, scalars, &seen);
-    if (status) return status;
-    for (size_t t = 0; t < tensor_count; t++) data[t] = tensors[t].data;
-    int cancelled;
-    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelled); /* who is inside comes out */
-    atomic_uint *inside = kiln__readers_enter(&context->readers);
-    entry *known = find(context, &seen);
-    if (known) {
-        touch(context, known);
-        status = kiln__launch_run(known->launch, data, scalars, NULL, stream);
-    }
-    kiln__readers_leave(inside);
-    pthread_setcancelstate(cancelled, NULL);
-    return known ? status : run_new(&call, data, stream, &seen);
+    status = run(&call, tensor_count, stream);
+    kiln__current_leave(&current);
+    return status;
 }
 
 /* ---- forgetting ---- */
@@ -300,4 +312,9 @@ void kiln__dispatch_clear(kiln_context *context) {
     }
     free(t);
     atomic_store(&context->dispatch, NULL);
+}
+
+int64_t kiln__dispatch_count(const kiln_context *context) {
+    const table *t = atomic_load_explicit(&context->dispatch, memory_order_relaxed);
+    return t ? (int64_t)t->living : 0;
 }

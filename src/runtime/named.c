@@ -48,10 +48,11 @@ static kiln_status refuse_unknown(const name_list *list, const name_list *other,
     int known = kiln__graph_find(graph, name, strlen(name));
     char all[400];
     if (find(other, name) < other->count)
-        return kiln__fail_name(KILN_E_NAME, name, strlen(name), "'%s' is bound among the %s, expected among the %s", name, list->parameter,
-                          other->parameter);
+        return kiln__fail_name(KILN_E_NAME, name, strlen(name), "'%s' is bound among the %s, expected among the %s",
+                               name, list->parameter, other->parameter);
     if (known >= 0 && graph->names[known].assigned)
-        return kiln__fail_name(KILN_E_NAME, name, strlen(name), "'%s' is assigned by the program and none of its outputs", name);
+        return kiln__fail_name(KILN_E_NAME, name, strlen(name),
+                               "'%s' is assigned by the program and none of its outputs", name);
     kiln__nearest nearest = kiln__nearest_begin(name, strlen(name));
     for (size_t i = 0; i < list->count; i++) {
         const char *candidate = list->name(list->program, i);
@@ -59,7 +60,8 @@ static kiln_status refuse_unknown(const name_list *list, const name_list *other,
     }
     kiln__nearest_tell(&nearest, all);
     if (!*all) tell_all(list, all, sizeof all);
-    return kiln__fail_name(KILN_E_NAME, name, strlen(name), "the program has no %s '%.*s'%s", list->kind, SHOWN, name, all);
+    return kiln__fail_name(KILN_E_NAME, name, strlen(name), "the program has no %s '%.*s'%s", list->kind, SHOWN, name,
+                           all);
 }
 
 /* Where binding number i belongs, which is marked in *bound. */
@@ -68,7 +70,9 @@ static kiln_status place(const name_list *list, const name_list *other, const ch
     if (!name) return kiln__fail(KILN_E_ARGUMENT, "%s[%zu].name is NULL", list->parameter, i);
     *at = find(list, name);
     if (*at == list->count) return refuse_unknown(list, other, name);
-    if (*bound >> *at & 1) return kiln__fail_name(KILN_E_NAME, name, strlen(name), "'%s' is bound twice among the %s", name, list->parameter);
+    if (*bound >> *at & 1)
+        return kiln__fail_name(KILN_E_NAME, name, strlen(name), "'%s' is bound twice among the %s", name,
+                               list->parameter);
     *bound |= UINT32_C(1) << *at;
     return KILN_OK;
 }
@@ -81,7 +85,8 @@ static kiln_status check_all_bound(const name_list *list, uint32_t bound) {
     const bool input = i < list->program->signature.input_count, tensor = list->name == tensor_name;
     if (tensor) kind = input ? "input" : "output";
     if (number && input)
-        return kiln__fail_name(KILN_E_BINDING, name, strlen(name), "%s '%s' is not bound; the number is %s", kind, name, number);
+        return kiln__fail_name(KILN_E_BINDING, name, strlen(name), "%s '%s' is not bound; the number is %s", kind, name,
+                               number);
     return kiln__fail_name(KILN_E_BINDING, name, strlen(name), "%s '%s' is not bound", kind, name);
 }
 

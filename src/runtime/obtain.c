@@ -111,7 +111,10 @@ static kiln_status compile(kiln_context *context, const kiln__prepared *prepared
     const char *code = kiln__source_code(prepared->source); /* nothing but what the key has */
     const kiln__compile_request request = {code, "kiln_kernel.cu", out->facts.arch, out->facts.is_ptx};
     kiln__compile_result result;
+    const double start = kiln__now_ms();
     kiln_status status = kiln__context_compile(context, out->cancels, nvrtc, &request, &result);
+    kiln__count_ms(&context->counters.compile_ns, start);
+    if (status) kiln__count(&context->counters.failed_compiles, 1);
     if (status == KILN_E_TIMEOUT) kiln__slow_remember(context, &out->key);
     if (status == KILN_E_COMPILE && result.log) kiln__log(context, KILN_LOG_ERROR, "%s", result.log);
     out->bytes = result.image;
@@ -172,8 +175,11 @@ static kiln_status obtain(kiln_context *context, const kiln__prepared *prepared,
     if (!status && !hit) status = open_nvrtc(context, &nvrtc);
     if (!status && !hit && !same_nvrtc(&nvrtc->identity, &identity)) /* the recorded one was replaced meanwhile */
         status = look_up(disk, prepared, &nvrtc->identity, out, &found, &hit);
-    if (!status && !hit && disk)
+    const double claimed = kiln__now_ms();
+    if (!status && !hit && disk) {
         hit = kiln__disk_claim(disk, &out->key, &claim, &found, &context->cancels, out->cancels);
+        kiln__count_ms(&context->counters.wait_ns, claimed);
+    }
     if (!status && !hit && (status = kiln__slow_check(context, &out->key, prepared->ir->text))) out->refused = true;
     out->lookup_ms = kiln__now_ms() - start;
     if (hit) {
@@ -202,6 +208,7 @@ kiln_status kiln__image_obtain(kiln_context *context, kiln_policy policy, const 
         kiln__memory_obtained(out, status);
     } else
         out->lookup_ms = kiln__now_ms() - start;
+    kiln__count(status ? &context->counters.refused : &context->counters.obtained[out->origin], 1);
     if (status) kiln__image_free(out);
     pthread_setcancelstate(cancelled, NULL);
     return status;

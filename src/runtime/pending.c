@@ -68,7 +68,9 @@ bool kiln__memory_enter(kiln_context *context, kiln__image *out, kiln_status *st
             *status = kiln__fail(KILN_E_CANCELLED, "a compile that this call waited for was cancelled");
             return true;
         }
+        const double start = kiln__now_ms();
         pthread_cond_wait(&context->obtained, &context->lock);
+        kiln__count_ms(&context->counters.wait_ns, start);
         loaded = kiln__kernels_find(context, &out->name, -1);
     }
     bool settled = loaded || pending;

@@ -73,7 +73,7 @@ void kiln_plan_destroy(kiln_plan *plan) {
     kiln__kernels_release(plan->launch->kernel);
     kiln__prepared_free(&plan->prepared);
     kiln__image_free(&plan->image);
-    free(plan->launch);
+    kiln__launch_free(plan->launch);
     free(plan->tensors);
     free(atomic_load(&plan->source));
     free(plan);
