@@ -51,11 +51,8 @@ void kiln__error_place(uint32_t line, uint32_t column, const char *text, size_t 
     last.length = (uint32_t)length;
 }
 
-void kiln__clear_error(void) {
-    last.message[0] = last.text[0] = '\0';
-    last.status = KILN_OK;
-    last.line = last.column = last.length = 0;
-}
+/* Of calls that succeed this is all that they do about errors: the rest is only told beside a status. */
+void kiln__clear_error(void) { last.status = KILN_OK; }
 
 kiln_status kiln__out_of_memory(void) { return kiln__fail(KILN_E_MEMORY, "the host's memory ran out"); }
 
@@ -68,15 +65,21 @@ kiln_status kiln__check_struct_size(const char *name, size_t given, size_t first
                       given, first, size, sizeof(size_t), name);
 }
 
-const char *kiln_last_error(void) { return last.message; }
+const char *kiln_last_error(void) { return last.status ? last.message : ""; }
 
 kiln_status kiln_last_error_info(kiln_error_info *info) {
     if (!info) return kiln__fail(KILN_E_ARGUMENT, "info is NULL");
     const size_t size = info->struct_size;
     kiln_status status = kiln__check_struct_size("kiln_error_info", size, sizeof *info, sizeof *info);
     if (status) return status;
-    *info = (kiln_error_info){size,      last.status, (int)last.line, (int)last.column, (int)last.length,
-                              last.text, last.message};
+    *info = (kiln_error_info){.struct_size = size, .text = "", .message = ""};
+    if (!last.status) return KILN_OK;
+    info->status = last.status;
+    info->line = (int)last.line;
+    info->column = (int)last.column;
+    info->length = (int)last.length;
+    info->text = last.text;
+    info->message = last.message;
     return KILN_OK;
 }
 

@@ -110,10 +110,17 @@ typedef struct kiln__current {
     kiln__CUcontext before;
 } kiln__current;
 
+kiln_status kiln__primary_enter(kiln_context *context, kiln__current *out);
 /* Makes the primary context current, where the options ask for it. On success kiln__current_leave is called at the end
  * on the same thread. KILN_E_NO_DEVICE, KILN_E_NO_CONTEXT. */
-kiln_status kiln__current_enter(kiln_context *context, kiln__current *out);
-void kiln__current_leave(const kiln__current *current);
+static inline kiln_status kiln__current_enter(kiln_context *context, kiln__current *out) {
+    out->driver = NULL;
+    return context->uses_primary ? kiln__primary_enter(context, out) : KILN_OK;
+}
+/* The thread had this context before, so that setting it again fails only where it was destroyed meanwhile. */
+static inline void kiln__current_leave(const kiln__current *current) {
+    if (current->driver) current->driver->CtxSetCurrent(current->before);
+}
 /* driver NULL: it is another process's. */
 void kiln__primary_release(kiln_context *context, const kiln__driver *driver);
 
@@ -154,6 +161,8 @@ typedef struct kiln__call {
     kiln_policy policy;         /* not KILN_POLICY_CONTEXT */
 } kiln__call;
 
+/* *policy, the context's, becomes a call's own where its options have one. KILN_E_ARGUMENT. */
+kiln_status kiln__policy_read(const kiln_call_options *options, kiln_policy *policy);
 /* Counts, scalar types and options (NULL: the defaults) of a call. KILN_E_ARGUMENT, KILN_E_BINDING, KILN_E_TYPE. */
 kiln_status kiln__call_make(const kiln_program *program, const kiln_tensor *tensors, size_t tensor_count,
                             const kiln_scalar *scalars, size_t scalar_count, const kiln_call_options *options,

@@ -25,9 +25,7 @@ static kiln_status primary_of(kiln_context *context, const kiln__driver *driver,
     return status;
 }
 
-kiln_status kiln__current_enter(kiln_context *context, kiln__current *out) {
-    *out = (kiln__current){0};
-    if (!context->uses_primary) return KILN_OK;
+kiln_status kiln__primary_enter(kiln_context *context, kiln__current *out) {
     const kiln__driver *driver;
     kiln__CUcontext primary;
     kiln_status status = kiln__context_driver(context, &driver);
@@ -40,11 +38,6 @@ kiln_status kiln__current_enter(kiln_context *context, kiln__current *out) {
     if (result) return kiln__driver_fail(driver, KILN_E_NO_CONTEXT, result, "cuCtxSetCurrent");
     out->driver = driver;
     return KILN_OK;
-}
-
-/* The thread had this context before, so that setting it again fails only where it was destroyed meanwhile. */
-void kiln__current_leave(const kiln__current *current) {
-    if (current->driver) current->driver->CtxSetCurrent(current->before);
 }
 
 void kiln__primary_release(kiln_context *context, const kiln__driver *driver) {

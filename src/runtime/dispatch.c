@@ -238,52 +238,69 @@ static kiln_status run_new(const kiln__call *call, void *const *data, void *stre
     return status;
 }
 
-/* In the CUDA context that the call is for. */
-static kiln_status run(const kiln__call *call, size_t tensor_count, void *stream) {
-    kiln_context *context = call->program->context;
+/* In the CUDA context that is current. */
+static kiln_status run(const kiln_program *program, const kiln_tensor *tensors, size_t tensor_count,
+                       const kiln_scalar *scalars, size_t scalar_count, void *stream,
+                       const kiln_call_options *options) {
+    kiln_status status = kiln__program_check_counts(program, tensors, tensor_count, scalars, scalar_count);
+    if (status) return status;
+    kiln_policy policy = program->context->policy;
+    if (options && (status = kiln__policy_read(options, &policy))) return status;
+    kiln_context *context = program->context;
+    kiln__context_enter(context);
     const kiln__driver *driver;
     kiln__CUdevice device;
-    kiln_status status = kiln__context_driver(context, &driver);
+    status = kiln__context_driver(context, &driver);
     if (status) return status;
     kiln__CUresult result = driver->CtxGetDevice(&device);
     if (result) return kiln__driver_fail(driver, KILN_E_NO_CONTEXT, result, "cuCtxGetDevice");
     shape seen;
     void *data[KILN_MAX_TENSORS];
-    status = encode(call->program, device, call->tensors, call->scalars, &seen);
+    status = encode(program, device, tensors, scalars, &seen);
     if (status) return status;
-    for (size_t t = 0; t < tensor_count; t++) data[t] = call->tensors[t].data;
+    for (size_t t = 0; t < tensor_count; t++) data[t] = tensors[t].data;
     int cancelled;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelled); /* who is inside comes out */
     atomic_uint *inside = kiln__readers_enter(&context->readers);
     entry *known = find(context, &seen);
     if (known) {
         touch(context, known);
-        status = kiln__launch_run(known->launch, data, call->scalars, NULL, stream);
+        status = kiln__launch_run(known->launch, data, scalars, NULL, stream);
     }
     kiln__readers_leave(inside);
     pthread_setcancelstate(cancelled, NULL);
-    return known ? status : run_new(call, data, stream, &seen);
+    if (known) return status;
+    const kiln__call call = {program, tensors, scalars, policy};
+    return run_new(&call, data, stream, &seen);
+}
+
+static kiln_status run_in_primary(const kiln_program *program, const kiln_tensor *tensors, size_t tensor_count,
+                                  const kiln_scalar *scalars, size_t scalar_count, void *stream,
+                                  const kiln_call_options *options) {
+    kiln__current current;
+    kiln__context_enter(program->context);
+    kiln_status status = kiln__current_enter(program->context, &current);
+    if (status) return status;
+    status = run(program, tensors, tensor_count, scalars, scalar_count, stream, options);
+    kiln__current_leave(&current);
+    return status;
 }
 
 kiln_status kiln_run(const kiln_program *program, const kiln_tensor *tensors, size_t tensor_count,
                      const kiln_scalar *scalars, size_t scalar_count, void *stream) {
-    return kiln_run_with_options(program, tensors, tensor_count, scalars, scalar_count, stream, NULL);
+    kiln__clear_error();
+    if (program && program->context->uses_primary)
+        return run_in_primary(program, tensors, tensor_count, scalars, scalar_count, stream, NULL);
+    return run(program, tensors, tensor_count, scalars, scalar_count, stream, NULL);
 }
 
 kiln_status kiln_run_with_options(const kiln_program *program, const kiln_tensor *tensors, size_t tensor_count,
                                   const kiln_scalar *scalars, size_t scalar_count, void *stream,
                                   const kiln_call_options *options) {
     kiln__clear_error();
-    kiln__call call;
-    kiln_status status = kiln__call_make(program, tensors, tensor_count, scalars, scalar_count, options, &call);
-    if (status) return status;
-    kiln__current current;
-    kiln__context_enter(program->context);
-    status = kiln__current_enter(program->context, &current);
-    if (status) return status;
-    status = run(&call, tensor_count, stream);
-    kiln__current_leave(&current);
-    return status;
+    if (program && program->context->uses_primary)
+        return run_in_primary(program, tensors, tensor_count, scalars, scalar_count, stream, options);
+    return run(program, tensors, tensor_count, scalars, scalar_count, stream, options);
 }
 
 /* ---- forgetting ---- */

@@ -174,9 +174,12 @@ static void note_capture(const kiln__launch *launch, void *stream) {
         atomic_store(captured, true);
 }
 
-/* Checked, in the CUDA context that it belongs to. */
+/* In the CUDA context that is current. */
 static kiln_status run(const kiln__launch *launch, void *const *data, const kiln_scalar *scalars, void *workspace,
                        void *stream) {
+    if (launch->empty) return KILN_OK;
+    kiln_status status = kiln__check_memory(&launch->memory, data);
+    if (status) return status;
     note_capture(launch, stream);
     _Alignas(16) unsigned char argument[KILN__MAX_ARGUMENT_BYTES];
     memcpy(argument, launch->arguments, (size_t)launch->argument_size);
@@ -190,18 +193,23 @@ static kiln_status run(const kiln__launch *launch, void *const *data, const kiln
     return launch_with_allocator(launch, argument, (kiln__CUstream)stream);
 }
 
-kiln_status kiln__launch_run(const kiln__launch *launch, void *const *data, const kiln_scalar *scalars, void *workspace,
-                             void *stream) {
-    if (launch->process != kiln__process())
-        return kiln__fail(KILN_E_NO_CONTEXT, "the plan was made before a fork; a child process makes its own");
-    if (launch->empty) return KILN_OK;
+/* Not a part of kiln__launch_run, where what it keeps on the stack would cost each launch some checks. */
+__attribute__((noinline)) static kiln_status run_in_primary(const kiln__launch *launch, void *const *data,
+                                                            const kiln_scalar *scalars, void *workspace, void *stream) {
     kiln__current current;
-    kiln_status status = kiln__check_memory(&launch->memory, data);
-    if (!status) status = kiln__current_enter(launch->context, &current);
+    kiln_status status = kiln__current_enter(launch->context, &current);
     if (status) return status;
     status = run(launch, data, scalars, workspace, stream);
     kiln__current_leave(&current);
     return status;
+}
+
+kiln_status kiln__launch_run(const kiln__launch *launch, void *const *data, const kiln_scalar *scalars, void *workspace,
+                             void *stream) {
+    if (launch->process != kiln__process())
+        return kiln__fail(KILN_E_NO_CONTEXT, "the plan was made before a fork; a child process makes its own");
+    if (launch->context->uses_primary) return run_in_primary(launch, data, scalars, workspace, stream);
+    return run(launch, data, scalars, workspace, stream);
 }
 
 /* The device's pool, which keeps what it once took from the driver. */

@@ -112,28 +112,26 @@ kiln_status kiln__program_check_counts(const kiln_program *program, const void *
     return KILN_OK;
 }
 
-static kiln_status read_call_options(const kiln_call_options *given, kiln_call_options *options) {
-    if (!given) return KILN_OK;
+kiln_status kiln__policy_read(const kiln_call_options *given, kiln_policy *policy) {
+    kiln_call_options options = KILN_CALL_OPTIONS_INIT;
     kiln_status status =
-        kiln__check_struct_size("kiln_call_options", given->struct_size, 2 * sizeof(size_t), sizeof *options);
+        kiln__check_struct_size("kiln_call_options", given->struct_size, sizeof options, sizeof options);
     if (status) return status;
-    memcpy(options, given, given->struct_size);
-    if (options->policy == KILN_POLICY_COMPILE || options->policy == KILN_POLICY_NEVER_COMPILE ||
-        options->policy == KILN_POLICY_CONTEXT)
-        return KILN_OK;
-    return kiln__fail(KILN_E_ARGUMENT, "kiln_call_options.policy is %d, expected a kiln_policy", (int)options->policy);
+    memcpy(&options, given, given->struct_size);
+    if ((int)options.policy < KILN_POLICY_COMPILE || options.policy > KILN_POLICY_CONTEXT)
+        return kiln__fail(KILN_E_ARGUMENT, "kiln_call_options.policy is %d, expected a kiln_policy",
+                          (int)options.policy);
+    if (options.policy != KILN_POLICY_CONTEXT) *policy = options.policy;
+    return KILN_OK;
 }
 
 kiln_status kiln__call_make(const kiln_program *program, const kiln_tensor *tensors, size_t tensor_count,
-                            const kiln_scalar *scalars, size_t scalar_count, const kiln_call_options *given,
+                            const kiln_scalar *scalars, size_t scalar_count, const kiln_call_options *options,
                             kiln__call *out) {
-    kiln_call_options options = KILN_CALL_OPTIONS_INIT;
-    kiln_status status = read_call_options(given, &options);
-    if (!status) status = kiln__program_check_counts(program, tensors, tensor_count, scalars, scalar_count);
+    kiln_status status = kiln__program_check_counts(program, tensors, tensor_count, scalars, scalar_count);
     if (status) return status;
-    const bool own = options.policy != KILN_POLICY_CONTEXT;
-    *out = (kiln__call){program, tensors, scalars, own ? options.policy : program->context->policy};
-    return KILN_OK;
+    *out = (kiln__call){program, tensors, scalars, program->context->policy};
+    return options ? kiln__policy_read(options, &out->policy) : KILN_OK;
 }
 
 kiln__tensors kiln__program_tensors(const kiln_program *program, const kiln_tensor *tensors) {
