@@ -36,7 +36,8 @@ KILN_API int kiln_version_number(void);
 /* ---- context ------------------------------------------------------------------------------------------ */
 
 /* Caches, options and the log callback; per-device state inside. Works in whatever CUDA context is current on
- * the calling thread when a plan is made or launched, the runtime API's primary context included.
+ * the calling thread when a plan is made or launched, the runtime API's primary context included, unless
+ * kiln_context_options.primary_context asks for one of its own.
  * Thread-safety: one context serves any number of threads. A forked child may go on with it, whatever its parent's
  * threads were doing: kernels are loaded again, plans made before the fork give KILN_E_NO_CONTEXT. */
 typedef struct kiln_context kiln_context;
@@ -220,7 +221,7 @@ KILN_API kiln_status kiln_program_output_type(const kiln_program *program, const
 
 /* ---- running ------------------------------------------------------------------------------------------ */
 
-/* Runs the program once on the GPU of the current CUDA context.
+/* Runs the program once on the GPU of the current CUDA context, or of kiln_context_options.device.
  *   tensors: inputs, then outputs; device memory. An output may be the very same tensor as an input (in
  *            place), where its elements belong to the same rows and columns: not y = sum(a * x) with y for x.
  *   scalars: kiln_program_scalar_count values, NULL where there are none.
