@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# What is installed: header, libraries, tool, pkg-config files, CMake package (kiln::kiln, kiln::static, kiln::tool,
+# What is installed: headers, libraries, tool, pkg-config files, CMake package (kiln::kiln, kiln::static, kiln::tool,
 # kiln_add_pack), and the licences of all that is compiled in. Components: library (what programs run with), development,
 # tool, licences.
 include(CMakePackageConfigHelpers)

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-# Debian packages by CPack: libkiln0 (by soname), libkiln-dev and kiln. tools/package.sh configures for /usr and runs it.
+# Debian packages by CPack: libkiln0.2 (by soname), libkiln-dev and kiln. tools/package.sh configures for /usr and runs it.
 set(KILN_PACKAGE_CONTACT "Kiln <kiln@localhost>" CACHE STRING "Name and address of who makes packages")
-set(kiln_package_library libkiln${PROJECT_VERSION_MAJOR})
+set(kiln_soversion ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
+set(kiln_package_library libkiln${kiln_soversion})
 
 # kiln_indented(<variable> <file>): a licence's text as debian/copyright has it.
 function(kiln_indented variable file)
@@ -52,14 +53,14 @@ set(CPACK_COMPONENTS_ALL "")
 kiln_package(library ${kiln_package_library} "Generates, compiles, caches and launches one fused CUDA kernel for a
 row program such as softmax(x * scale + mask). The CUDA driver and NVRTC are
 opened at run time. This package has what programs run with." "" xxhash)
-kiln_package(development libkiln-dev "The header, the archive, and the files of CMake and pkg-config, for programs
+kiln_package(development libkiln-dev "The headers, the archive, and the files of CMake and pkg-config, for programs
 that use Kiln." "${kiln_package_library} ${same}" xxhash)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SUGGESTS "kiln ${same}")
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_SECTION libs)
 set(folder ${PROJECT_BINARY_DIR}/debian)
 file(WRITE ${folder}/triggers "activate-noawait ldconfig\n")
-file(WRITE ${folder}/shlibs "libkiln ${PROJECT_VERSION_MAJOR} ${kiln_package_library} (>= ${PROJECT_VERSION})\n")
+file(WRITE ${folder}/shlibs "libkiln ${kiln_soversion} ${kiln_package_library} (>= ${PROJECT_VERSION})\n")
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_CONTROL_EXTRA ${folder}/triggers ${folder}/shlibs)
 if(TARGET kiln_tool)
     # Compiles with a time limit run in kiln-worker, which the library's package has.

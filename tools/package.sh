@@ -8,7 +8,8 @@ usage() {
     cat <<'TEXT'
 usage: tools/package.sh [options]
 
-Builds Kiln for /usr and writes libkiln0, libkiln-dev and kiln as .deb files, for the distribution that it runs on.
+Builds Kiln for /usr and writes .deb files for the distribution that it runs on: the library, named by its soname
+(libkiln0.2), libkiln-dev and kiln.
 
   --out DIR        where the packages are written (default: build/packages)
   --contact WHO    'Name <address>' of who makes them, for the packages' Maintainer field

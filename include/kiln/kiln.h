@@ -1,5 +1,6 @@
 /* Kiln: row programs to fused CUDA kernels, at run time.
- * This header is the whole stable API. C11, usable from C++. SPDX-License-Identifier: Apache-2.0
+ * This header and the two that it includes are the whole stable API. C11, usable from C++.
+ * SPDX-License-Identifier: Apache-2.0
  *
  * Conventions that hold for every function unless its comment says otherwise:
  *   - A function that can fail returns a kiln_status; on failure nothing is created, no output argument is written
@@ -14,140 +15,29 @@
 #ifndef KILN_KILN_H
 #define KILN_KILN_H
 
-#include <stddef.h>
-#include <stdint.h>
+#include <kiln/status.h>
+#include <kiln/tensor.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-#if defined(_WIN32)
-#define KILN_API
-#elif defined(KILN_BUILDING)
-#define KILN_API __attribute__((visibility("default")))
-#else
-#define KILN_API
-#endif
-
 #define KILN_VERSION_MAJOR 0
-#define KILN_VERSION_MINOR 1
+#define KILN_VERSION_MINOR 2
 #define KILN_VERSION_PATCH 0
+/* 200 for 0.2.0: grows with each version, for #if and for comparison with kiln_version_number. */
+#define KILN_VERSION_NUMBER (KILN_VERSION_MAJOR * 10000 + KILN_VERSION_MINOR * 100 + KILN_VERSION_PATCH)
 
-/* ---- status ------------------------------------------------------------------------------------------- */
-
-/* The result of a call. The numbers are part of the ABI and never change their meaning. */
-typedef enum kiln_status {
-    KILN_OK = 0,
-    KILN_E_ARGUMENT = 1,     /* an argument of the call itself is wrong: NULL, a bad enum value, a bad struct_size */
-    KILN_E_SYNTAX = 2,       /* the program text does not parse */
-    KILN_E_NAME = 3,         /* a name is unknown, assigned twice, reserved, or declared and not used */
-    KILN_E_LIMIT = 4,        /* the program text exceeds a limit on length, depth or size, or its kernel is too large to
-                                compile (docs/limits.md) */
-    KILN_E_TYPE = 5,         /* types do not match, or an operator does not take this type */
-    KILN_E_SHAPE = 6,        /* shapes do not broadcast, or an output has the wrong shape */
-    KILN_E_AXIS = 7,         /* an axis is out of range, repeated, or cannot be reduced over */
-    KILN_E_BINDING = 8,      /* too few or too many tensors or scalars */
-    KILN_E_POINTER = 9,      /* a data pointer is NULL or not aligned to its element */
-    KILN_E_OVERLAP = 10,     /* an output overlaps another tensor without being the same tensor */
-    KILN_E_SIZE = 11,        /* a size is negative or a product of sizes does not fit 64 bits */
-    KILN_E_UNSUPPORTED = 12, /* valid, but outside the documented limits; the message names the limit */
-    KILN_E_MEMORY = 13,      /* host memory ran out */
-    KILN_E_DEVICE_MEMORY = 14, /* device memory ran out */
-    KILN_E_NO_DRIVER = 15,     /* the CUDA driver library cannot be opened */
-    KILN_E_NO_DEVICE = 16,     /* there is a driver and no usable device */
-    KILN_E_NO_CONTEXT = 17,    /* no CUDA context is current on the calling thread */
-    KILN_E_NO_NVRTC = 18,      /* a compile is needed and the NVRTC library cannot be opened */
-    KILN_E_ARCH = 19,          /* the NVRTC found cannot compile for the architecture */
-    KILN_E_COMPILE = 20,       /* NVRTC refused the source (its log goes to the log callback), or crashed in a worker */
-    KILN_E_LOAD = 21,          /* the driver refused the compiled kernel */
-    KILN_E_LAUNCH = 22,        /* the driver refused or failed a launch */
-    KILN_E_CAPTURE = 23,       /* a stream is being captured, and the driver loads no kernel meanwhile */
-    KILN_E_WOULD_COMPILE = 24, /* the policy forbids compiling and the kernel is in no cache */
-    KILN_E_IO = 25,            /* a file cannot be read or written */
-    KILN_E_FORMAT = 26,        /* a file's content is not what its kind requires */
-    KILN_E_INTERNAL = 27,      /* a fault of Kiln itself; please report it with the message */
-    KILN_E_TIMEOUT = 28,       /* a compile took longer than the context's compile_limit_ms, now or before */
-    KILN_E_CANCELLED = 29      /* kiln_context_cancel_compiles was called meanwhile */
-} kiln_status;
-
-/* The constant's name, "KILN_E_SHAPE"; "KILN_E_UNKNOWN" for other values. Static string. Thread-safe. */
-KILN_API const char *kiln_status_name(kiln_status status);
-
-/* The message of the calling thread's last call, "" if that call succeeded. Control characters in it, from a program
- * or a path, are written as \xNN. Valid until the thread's next call into the library.
- * Thread-safe: each thread has its own. */
-KILN_API const char *kiln_last_error(void);
-
-/* "0.1.0". Static string. Thread-safe. */
+/* "0.2.0". Static string. Thread-safe. */
 KILN_API const char *kiln_version(void);
-
-/* ---- tensors ------------------------------------------------------------------------------------------ */
-
-typedef enum kiln_type {
-    KILN_F64 = 0,
-    KILN_F32 = 1,
-    KILN_F16 = 2,
-    KILN_BF16 = 3,
-    KILN_E4M3 = 4,
-    KILN_E5M2 = 5,
-    KILN_I64 = 6,
-    KILN_I32 = 7,
-    KILN_I16 = 8,
-    KILN_I8 = 9,
-    KILN_U8 = 10,
-    KILN_BOOL = 11
-} kiln_type;
-#define KILN_TYPE_COUNT 12
-
-/* Bytes per element; 0 for a value that is no type. Thread-safe. */
-KILN_API size_t kiln_type_size(kiln_type type);
-/* "f16" for KILN_F16; "?" for a value that is no type. Static string. Thread-safe. */
-KILN_API const char *kiln_type_name(kiln_type type);
-
-#define KILN_MAX_RANK 8
-#define KILN_MAX_TENSORS 32
-#define KILN_MAX_SCALARS 32
-
-/* A view of memory the caller owns. data is a device address for kiln_run and kiln_plan_launch, a host
- * address for kiln_run_cpu. sizes[i] elements along axis i, strides[i] elements apart. */
-typedef struct kiln_tensor {
-    void *data;
-    kiln_type type;
-    int32_t rank;
-    int64_t sizes[KILN_MAX_RANK];
-    int64_t strides[KILN_MAX_RANK];
-} kiln_tensor;
-
-/* A row-major contiguous view: sizes has rank entries. An out-of-range rank gives a tensor of rank -1, which
- * every call refuses. Thread-safe. */
-KILN_API kiln_tensor kiln_tensor_contiguous(void *data, kiln_type type, int rank, const int64_t *sizes);
-
-struct DLTensor; /* as <dlpack/dlpack.h> declares it */
-/* Converts a DLPack tensor (byte_offset and NULL strides included) into *out. The view borrows the DLPack
- * tensor's memory, and does not record where that is: for kiln_run it must be of device type CUDA, CUDA host or CUDA
- * managed and reachable from the current context's device, for kiln_run_cpu of CPU, CUDA host or CUDA managed.
- * Returns KILN_E_TYPE for a data type with lanes or without a kiln_type, KILN_E_UNSUPPORTED for another device type
- * and for a rank over KILN_MAX_RANK, KILN_E_SIZE for a negative size or a byte_offset beyond the last address.
- * Thread-safe. */
-KILN_API kiln_status kiln_tensor_from_dlpack(const struct DLTensor *source, kiln_tensor *out);
-
-/* A scalar's value. type is KILN_F64 (f64 holds the value; it computes in the program's own float type),
- * KILN_I64 or KILN_I32 (i64 holds the value, of which KILN_I32 takes the low 32 bits). */
-typedef struct kiln_scalar {
-    kiln_type type;
-    union {
-        double f64;
-        int64_t i64;
-    } value;
-} kiln_scalar;
-
-KILN_API kiln_scalar kiln_scalar_f64(double value);
-KILN_API kiln_scalar kiln_scalar_i64(int64_t value);
+/* KILN_VERSION_NUMBER of the library that is loaded, which may be newer than the header. Thread-safe. */
+KILN_API int kiln_version_number(void);
 
 /* ---- context ------------------------------------------------------------------------------------------ */
 
 /* Caches, options and the log callback; per-device state inside. Works in whatever CUDA context is current on
- * the calling thread when a plan is made or launched, the runtime API's primary context included.
+ * the calling thread when a plan is made or launched, the runtime API's primary context included, unless
+ * kiln_context_options.primary_context asks for one of its own.
  * Thread-safety: one context serves any number of threads. A forked child may go on with it, whatever its parent's
  * threads were doing: kernels are loaded again, plans made before the fork give KILN_E_NO_CONTEXT. */
 typedef struct kiln_context kiln_context;
@@ -163,8 +53,10 @@ typedef void (*kiln_log_callback)(void *user, kiln_log_level level, const char *
 
 /* What to do about a kernel that is in no cache and no pack. */
 typedef enum kiln_policy {
-    KILN_POLICY_COMPILE = 0,      /* compile it and wait */
-    KILN_POLICY_NEVER_COMPILE = 1 /* return KILN_E_WOULD_COMPILE; needs no NVRTC */
+    KILN_POLICY_COMPILE = 0,       /* compile it and wait */
+    KILN_POLICY_NEVER_COMPILE = 1, /* return KILN_E_WOULD_COMPILE, without waiting for a compile of another thread's;
+                                      needs no NVRTC */
+    KILN_POLICY_CONTEXT = 2        /* in kiln_call_options: as the context's options say */
 } kiln_policy;
 
 /* Kernels made beforehand by `kiln precompile`: a file (path), or where path is NULL size bytes at data, which outlive
@@ -174,6 +66,29 @@ typedef struct kiln_pack {
     const void *data;
     size_t size;
 } kiln_pack;
+
+/* Host memory that a context keeps from call to call: the images and names of loaded kernels, and the shapes that
+ * kiln_run remembers with what launches them. What a call needs while it runs, and programs, are malloc's. allocate
+ * gives bytes (more than 0) aligned as malloc does, or NULL, which the call tells as KILN_E_MEMORY or makes do without;
+ * release gets them back with their number. Both NULL: calloc and free. Thread-safety: called from whichever thread
+ * makes a call, by several at once; must not call Kiln. A forked child uses them as its parent did. */
+typedef struct kiln_host_allocator {
+    void *(*allocate)(void *user, size_t bytes);
+    void (*release)(void *user, void *memory, size_t bytes);
+    void *user;
+} kiln_host_allocator;
+
+/* Device memory for workspaces of launches (kiln_plan_info.workspace_bytes). allocate gives bytes (more than 0) at a
+ * multiple of 16 bytes, which work that is put into the stream from now on may use, or NULL, which is
+ * KILN_E_DEVICE_MEMORY; release gets it back as soon as the launch is in the stream: what is put into the stream after
+ * that may have the memory, nothing else before the stream is there. The CUDA context of the launch is current. Both
+ * NULL: a stream-ordered pool of the driver's for each device. While the stream is being captured, it is the callbacks'
+ * affair to give memory that the graph may keep. Thread-safety: as kiln_host_allocator. */
+typedef struct kiln_device_allocator {
+    void *(*allocate)(void *user, size_t bytes, void *stream);
+    void (*release)(void *user, void *memory, size_t bytes, void *stream);
+    void *user;
+} kiln_device_allocator;
 
 typedef struct kiln_context_options {
     size_t struct_size;    /* sizeof(kiln_context_options), as KILN_CONTEXT_OPTIONS_INIT sets it. A smaller one, of an
@@ -202,11 +117,17 @@ typedef struct kiln_context_options {
                                  gives KILN_E_TIMEOUT, and so does each later one for that kernel that has no more time,
                                  without compiling, through the disk cache also in other processes */
     const char *worker_path;  /* that program; NULL: KILN_WORKER, else next to the library or where it is installed */
+    kiln_host_allocator host_allocator;
+    kiln_device_allocator device_allocator;
+    int primary_context; /* not 0: calls work in the primary context of CUDA device number `device`, whatever is current
+                            on the thread, which is current again afterwards. It is retained by the first call that
+                            needs it and released with the context. 0: in the thread's current CUDA context */
+    int device;          /* from 0; ignored where primary_context is 0 */
 } kiln_context_options;
 #define KILN_CONTEXT_OPTIONS_INIT \
     { \
         sizeof(kiln_context_options), NULL, NULL, NULL, KILN_POLICY_COMPILE, NULL, NULL, NULL, 0, NULL, 0, NULL, 0, 0, \
-            0, NULL \
+            0, NULL, {NULL, NULL, NULL}, {NULL, NULL, NULL}, 0, 0 \
     }
 
 /* Creates a context; opens packs, no library, and touches no GPU. options may be NULL for the defaults.
@@ -218,6 +139,28 @@ KILN_API void kiln_context_destroy(kiln_context *context);
  * compile_limit_ms a compile that NVRTC has begun is finished first. NULL is ignored. Thread-safe: made for other
  * threads. */
 KILN_API void kiln_context_cancel_compiles(kiln_context *context);
+
+/* What a context has done since it was created, and what it holds now. Calls that launch what kiln_run or a plan knows
+ * already count nothing. */
+typedef struct kiln_context_stats {
+    size_t struct_size;                         /* sizeof(kiln_context_stats), as KILN_CONTEXT_STATS_INIT sets it */
+    int64_t from_memory, from_packs, from_disk; /* kernels that calls needed, and found there ... */
+    int64_t compiled;                           /* ... that they compiled ... */
+    int64_t refused;                            /* ... and that they could not have, for any reason */
+    int64_t failed_compiles;       /* compiles that gave no kernel, those stopped or cancelled among them */
+    int64_t loads;                 /* of a kernel into a device */
+    int64_t kernels, kernel_bytes; /* loaded now, on all devices; host memory of their images and names */
+    int64_t shapes;                /* that kiln_run remembers now */
+    double compile_seconds;        /* in all compiles, added up over threads */
+    double wait_seconds;           /* for compiles of other threads and other processes, the same */
+} kiln_context_stats;
+#define KILN_CONTEXT_STATS_INIT \
+    { sizeof(kiln_context_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+
+/* Fills *stats (struct_size set by the caller). Numbers of calls under way may be there in part. Cheap: some counters,
+ * and the context's lock for what it holds now. A forked child goes on from its parent's numbers. KILN_E_ARGUMENT.
+ * Thread-safe. */
+KILN_API kiln_status kiln_context_get_stats(kiln_context *context, kiln_context_stats *stats);
 
 /* ---- programs ----------------------------------------------------------------------------------------- */
 
@@ -232,13 +175,16 @@ typedef struct kiln_program_options {
     const int *axes;     /* reduced axes, negative ones count from the last. NULL: the last axis */
     size_t axis_count;   /* entries of axes; ignored where axes is NULL */
     int all_axes;        /* not 0: reduce over all axes, axes is ignored */
+    const char *inputs;  /* names of the inputs, comma-separated, in the order of their tensors: however the text is
+                            rewritten, a call binds the same. NULL: in the order of their first appearance in it */
 } kiln_program_options;
 #define KILN_PROGRAM_OPTIONS_INIT \
-    { sizeof(kiln_program_options), NULL, NULL, NULL, 0, 0 }
+    { sizeof(kiln_program_options), NULL, NULL, NULL, 0, 0, NULL }
 
-/* Parses text. Names that are read and never assigned, less the scalars, are the inputs, in the order of their
- * first appearance. Tensors are passed as inputs first, outputs after them. options may be NULL.
- * Returns KILN_E_SYNTAX, KILN_E_NAME, KILN_E_LIMIT with line, column and the offending text in the message.
+/* Parses text. Names that are read and never assigned, less the scalars, are the inputs, in the order of
+ * options->inputs or of their first appearance. Tensors are passed as inputs first, outputs after them. options may be
+ * NULL. Returns KILN_E_SYNTAX, KILN_E_NAME, KILN_E_LIMIT with line, column and the offending text in the message;
+ * KILN_E_NAME also for a listed name that the program does not have, and for an input that a list of inputs lacks.
  * Ownership: the caller destroys *out before the context. Thread-safe. */
 KILN_API kiln_status kiln_program_create(kiln_context *context, const char *text, const kiln_program_options *options,
                                          kiln_program **out);
@@ -265,9 +211,17 @@ KILN_API const char *kiln_program_scalar_name(const kiln_program *program, size_
 KILN_API kiln_status kiln_program_output_shape(const kiln_program *program, const kiln_tensor *inputs, size_t output,
                                                int keep_dims, int32_t *rank, int64_t sizes[KILN_MAX_RANK]);
 
+/* The type that suits output number `output` for inputs and scalars of these types; a run takes any other. A truth
+ * value is stored as bool, an integer as the i32 or i64 that it is computed in, a float as the widest floating type
+ * among the inputs: f32 where there is none, or where two of one width meet (f16 and bf16). inputs: the inputs alone,
+ * of which types and ranks play a part (NULL where there are none); scalars: their types. *type is written. Returns
+ * KILN_E_ARGUMENT, KILN_E_BINDING, KILN_E_TYPE, KILN_E_SHAPE, KILN_E_AXIS, KILN_E_LIMIT, KILN_E_MEMORY. Thread-safe. */
+KILN_API kiln_status kiln_program_output_type(const kiln_program *program, const kiln_tensor *inputs,
+                                              const kiln_scalar *scalars, size_t output, kiln_type *type);
+
 /* ---- running ------------------------------------------------------------------------------------------ */
 
-/* Runs the program once on the GPU of the current CUDA context.
+/* Runs the program once on the GPU of the current CUDA context, or of kiln_context_options.device.
  *   tensors: inputs, then outputs; device memory. An output may be the very same tensor as an input (in
  *            place), where its elements belong to the same rows and columns: not y = sum(a * x) with y for x.
  *   scalars: kiln_program_scalar_count values, NULL where there are none.
@@ -279,10 +233,24 @@ KILN_API kiln_status kiln_program_output_shape(const kiln_program *program, cons
 KILN_API kiln_status kiln_run(const kiln_program *program, const kiln_tensor *tensors, size_t tensor_count,
                               const kiln_scalar *scalars, size_t scalar_count, void *stream);
 
-/* The same on the CPU reference, in double precision (integers exactly), on host memory, any strides. Slow and
- * exact; needs neither driver nor NVRTC. Synchronous. Thread-safe.
- * The most accurate answer is not what a GPU gives where f32 overflows or cancels: exp(100) is finite here and infinite
- * there. To compare with a GPU, use kiln_run_cpu_with_options and KILN_PRECISION_PROGRAM. */
+/* What one call or plan has of its own. */
+typedef struct kiln_call_options {
+    size_t struct_size; /* sizeof(kiln_call_options), as KILN_CALL_OPTIONS_INIT sets it */
+    kiln_policy policy; /* instead of the context's. Where the kernel is loaded or cached, it makes no difference */
+    int reserved;       /* 0 */
+} kiln_call_options;
+#define KILN_CALL_OPTIONS_INIT \
+    { sizeof(kiln_call_options), KILN_POLICY_CONTEXT, 0 }
+
+/* kiln_run with options, which may be NULL for the defaults. KILN_E_ARGUMENT also for bad options. Thread-safe. */
+KILN_API kiln_status kiln_run_with_options(const kiln_program *program, const kiln_tensor *tensors, size_t tensor_count,
+                                           const kiln_scalar *scalars, size_t scalar_count, void *stream,
+                                           const kiln_call_options *options);
+
+/* The same as kiln_run on the CPU reference, in double precision (integers exactly), on host memory, any strides. Slow
+ * and exact; needs neither driver nor NVRTC. Synchronous. Thread-safe. The most accurate answer is not what a GPU gives
+ * where f32 overflows or cancels: exp(100) is finite here and infinite there. To compare with a GPU, use
+ * kiln_run_cpu_with_options and KILN_PRECISION_PROGRAM. */
 KILN_API kiln_status kiln_run_cpu(const kiln_program *program, const kiln_tensor *tensors, size_t tensor_count,
                                   const kiln_scalar *scalars, size_t scalar_count);
 
@@ -327,6 +295,10 @@ typedef enum kiln_origin {
  * launch), scalars for their types only. Ownership: the caller destroys *out, before the program. Thread-safe. */
 KILN_API kiln_status kiln_plan_create(const kiln_program *program, const kiln_tensor *tensors, size_t tensor_count,
                                       const kiln_scalar *scalars, size_t scalar_count, kiln_plan **out);
+/* The same with options, which may be NULL for the defaults. */
+KILN_API kiln_status kiln_plan_create_with_options(const kiln_program *program, const kiln_tensor *tensors,
+                                                   size_t tensor_count, const kiln_scalar *scalars, size_t scalar_count,
+                                                   const kiln_call_options *options, kiln_plan **out);
 KILN_API void kiln_plan_destroy(kiln_plan *plan);
 
 /* Launches with these data pointers (inputs, then outputs; each at least as aligned as the plan's) and scalar
@@ -378,6 +350,49 @@ typedef struct kiln_plan_info {
 /* Fills *info (struct_size set by the caller). Its strings belong to the plan; the source is written out by the first
  * call. KILN_E_ARGUMENT, KILN_E_MEMORY. Thread-safe. */
 KILN_API kiln_status kiln_plan_get_info(const kiln_plan *plan, kiln_plan_info *info);
+
+/* ---- by name ------------------------------------------------------------------------------------------ */
+
+/* Tensors and scalars with their names, in any order: each input, output and scalar of the program once. In all calls
+ * below a name that the program lacks is KILN_E_NAME, with the nearest one that it has in the sentence, and so is one
+ * that is bound twice; one that is not bound is KILN_E_BINDING. Names are compared, a few bytes each; else they are as
+ * the calls without names. All are thread-safe. */
+typedef struct kiln_binding {
+    const char *name;
+    kiln_tensor tensor;
+} kiln_binding;
+
+typedef struct kiln_scalar_binding {
+    const char *name;
+    kiln_scalar value;
+} kiln_scalar_binding;
+
+/* kiln_run_with_options by name. */
+KILN_API kiln_status kiln_run_named(const kiln_program *program, const kiln_binding *bindings, size_t binding_count,
+                                    const kiln_scalar_binding *scalars, size_t scalar_count, void *stream,
+                                    const kiln_call_options *options);
+
+/* kiln_run_cpu_with_options by name. */
+KILN_API kiln_status kiln_run_cpu_named(const kiln_program *program, const kiln_binding *bindings, size_t binding_count,
+                                        const kiln_scalar_binding *scalars, size_t scalar_count,
+                                        const kiln_cpu_options *options);
+
+/* kiln_plan_create_with_options by name. Ownership: the caller destroys *out, before the program. */
+KILN_API kiln_status kiln_plan_create_named(const kiln_program *program, const kiln_binding *bindings,
+                                            size_t binding_count, const kiln_scalar_binding *scalars,
+                                            size_t scalar_count, const kiln_call_options *options, kiln_plan **out);
+
+/* kiln_plan_launch_with_workspace by name; workspace may be NULL. Tensors are compared with those that the plan was
+ * made for: KILN_E_TYPE, KILN_E_SHAPE where a type, size or stride is another one. */
+KILN_API kiln_status kiln_plan_launch_named(const kiln_plan *plan, const kiln_binding *bindings, size_t binding_count,
+                                            const kiln_scalar_binding *scalars, size_t scalar_count, void *workspace,
+                                            int64_t workspace_bytes, void *stream);
+
+/* Writes the tensors and values in the program's order, for calls that take no names: input_count + output_count and
+ * scalar_count of them (NULL where that is 0). */
+KILN_API kiln_status kiln_program_bind(const kiln_program *program, const kiln_binding *bindings, size_t binding_count,
+                                       const kiln_scalar_binding *scalars, size_t scalar_count, kiln_tensor *tensors,
+                                       kiln_scalar *values);
 
 /* ---- compiling without a GPU -------------------------------------------------------------------------- */
 

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 static char lower(char c) { return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c; }
 
@@ -45,4 +46,10 @@ void kiln__nearest_consider(kiln__nearest *nearest, const char *name, size_t len
     nearest->name = name;
     nearest->length = length;
     nearest->distance = distance;
+}
+
+void kiln__nearest_tell(const kiln__nearest *nearest, char out[96]) {
+    out[0] = '\0';
+    if (nearest->name && nearest->distance < nearest->word_length)
+        snprintf(out, 96, "; did you mean '%.*s'?", (int)nearest->length, nearest->name);
 }

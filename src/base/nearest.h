@@ -10,7 +10,7 @@
 typedef struct kiln__nearest {
     const char *word; /* the misspelt one */
     size_t word_length;
-    const char *name; /* the nearest so far; NULL while nothing is near */
+    const char *name; /* the nearest so far; NULL while nothing is near; need not end in NUL */
     size_t length;
     unsigned distance; /* insertions, deletions, replacements and swaps of neighbours; case does not count */
 } kiln__nearest;
@@ -18,5 +18,8 @@ typedef struct kiln__nearest {
 /* Strings stay the caller's. */
 kiln__nearest kiln__nearest_begin(const char *word, size_t length);
 void kiln__nearest_consider(kiln__nearest *nearest, const char *name, size_t length);
+
+/* Writes "; did you mean 'NAME'?", or "" where nothing is near or no letter of the misspelt name would be left. */
+void kiln__nearest_tell(const kiln__nearest *nearest, char out[96]);
 
 #endif

@@ -4,22 +4,55 @@
 #include "base/status.h"
 
 #include <stdarg.h>
+#include <string.h>
 
 #include "base/printable.h"
 
-#define MESSAGE_SIZE 1024
+typedef struct error {
+    kiln_status status;
+    uint32_t line, column, length;
+    char text[64], message[1024];
+} error;
 
-static _Thread_local char message[MESSAGE_SIZE];
+static _Thread_local error last;
+
+static kiln_status fail(kiln_status status, const char *format, va_list arguments) {
+    kiln__printable_format(last.message, sizeof last.message, false, format, arguments);
+    last.status = status;
+    kiln__error_place(0, 0, "", 0);
+    return status;
+}
 
 kiln_status kiln__fail(kiln_status status, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    kiln__printable_format(message, sizeof message, false, format, arguments);
+    fail(status, format, arguments);
     va_end(arguments);
     return status;
 }
 
-void kiln__clear_error(void) { message[0] = '\0'; }
+kiln_status kiln__fail_name(kiln_status status, const char *name, size_t length, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    fail(status, format, arguments);
+    va_end(arguments);
+    kiln__error_place(0, 0, name, length);
+    return status;
+}
+
+void kiln__error_place(uint32_t line, uint32_t column, const char *text, size_t length) {
+    size_t kept = length < sizeof last.text ? length : sizeof last.text - 1;
+    if (kept < length)
+        while (kept > 0 && ((unsigned char)text[kept] & 0xc0) == 0x80) kept--; /* within a character */
+    memcpy(last.text, text, kept);
+    last.text[kept] = '\0';
+    last.line = line;
+    last.column = column;
+    last.length = (uint32_t)length;
+}
+
+/* Of calls that succeed this is all that they do about errors: the rest is only told beside a status. */
+void kiln__clear_error(void) { last.status = KILN_OK; }
 
 kiln_status kiln__out_of_memory(void) { return kiln__fail(KILN_E_MEMORY, "the host's memory ran out"); }
 
@@ -32,7 +65,23 @@ kiln_status kiln__check_struct_size(const char *name, size_t given, size_t first
                       given, first, size, sizeof(size_t), name);
 }
 
-const char *kiln_last_error(void) { return message; }
+const char *kiln_last_error(void) { return last.status ? last.message : ""; }
+
+kiln_status kiln_last_error_info(kiln_error_info *info) {
+    if (!info) return kiln__fail(KILN_E_ARGUMENT, "info is NULL");
+    const size_t size = info->struct_size;
+    kiln_status status = kiln__check_struct_size("kiln_error_info", size, sizeof *info, sizeof *info);
+    if (status) return status;
+    *info = (kiln_error_info){.struct_size = size, .text = "", .message = ""};
+    if (!last.status) return KILN_OK;
+    info->status = last.status;
+    info->line = (int)last.line;
+    info->column = (int)last.column;
+    info->length = (int)last.length;
+    info->text = last.text;
+    info->message = last.message;
+    return KILN_OK;
+}
 
 const char *kiln_status_name(kiln_status status) {
 #define NAME(constant) [constant] = #constant
@@ -76,3 +125,5 @@ const char *kiln_status_name(kiln_status status) {
 #define VERSION(major, minor, patch) STRING(major) "." STRING(minor) "." STRING(patch)
 
 const char *kiln_version(void) { return VERSION(KILN_VERSION_MAJOR, KILN_VERSION_MINOR, KILN_VERSION_PATCH); }
+
+int kiln_version_number(void) { return KILN_VERSION_NUMBER; }

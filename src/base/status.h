@@ -14,6 +14,13 @@
 /* Stores the sentence for the calling thread (cut at 1,023 bytes, control characters as \xNN) and returns status. */
 kiln_status kiln__fail(kiln_status status, const char *format, ...) KILN_PRINTF(2, 3);
 
+/* Where the failure just told is: a place in the program's text (line 0: none) and the bytes that are meant. */
+void kiln__error_place(uint32_t line, uint32_t column, const char *text, size_t length);
+
+/* kiln__fail with the name that is meant. */
+kiln_status kiln__fail_name(kiln_status status, const char *name, size_t length, const char *format, ...)
+    KILN_PRINTF(4, 5);
+
 /* Empties the calling thread's sentence; each public entry calls it first. */
 void kiln__clear_error(void);
 

@@ -77,6 +77,22 @@ kiln_tensor kiln_tensor_contiguous(void *data, kiln_type type, int rank, const i
     return tensor;
 }
 
+kiln_tensor kiln_tensor_strided(void *data, kiln_type type, int rank, const int64_t *sizes, const int64_t *strides) {
+    kiln_tensor tensor = kiln_tensor_contiguous(data, type, rank, sizes);
+    for (int i = 0; strides != NULL && i < tensor.rank; i++) tensor.strides[i] = strides[i];
+    return tensor;
+}
+
+/* The struct serves inputs and outputs, so that its pointer is not const; calls write to outputs alone. */
+kiln_tensor kiln_tensor_input(const void *data, kiln_type type, int rank, const int64_t *sizes) {
+    return kiln_tensor_contiguous((void *)data, type, rank, sizes);
+}
+
+kiln_tensor kiln_tensor_input_strided(const void *data, kiln_type type, int rank, const int64_t *sizes,
+                                      const int64_t *strides) {
+    return kiln_tensor_strided((void *)data, type, rank, sizes, strides);
+}
+
 kiln_status kiln_tensor_from_dlpack(const struct DLTensor *source, kiln_tensor *out) {
     kiln__clear_error();
     if (source == NULL || out == NULL)

@@ -48,7 +48,7 @@ static void find_outside(kiln__work *work, const kiln__graph *graph, const kiln_
 
 kiln_status kiln__dependence_find(const kiln__graph *graph, const kiln__signature *signature, uint32_t output, int rank,
                                   const bool *reduced, kiln__dependence *out) {
-    kiln__work work = {.file = ""};
+    kiln__work work = {.file = "", .text = graph->text};
     *out = (kiln__dependence){0};
     find_in_program(&work, graph, signature, rank, out);
     find_outside(&work, graph, signature, output, rank, reduced, out);

@@ -85,7 +85,7 @@ kiln_status kiln__ir_build(const kiln__graph *graph, const kiln__signature *sign
     *out = NULL;
     kiln__ir *ir = calloc(1, sizeof *ir);
     if (ir == NULL) return kiln__out_of_memory();
-    kiln__work work = {.file = ""};
+    kiln__work work = {.file = "", .text = graph->text};
     size_t combines = (size_t)graph->reducer_count * KILN__CTYPES;
     kiln__inst *leaves = kiln__work_alloc(&work, &work.scratch, graph->name_count, sizeof *leaves);
     kiln__typer typer = {.graph = graph, .binding = binding, .ir = ir, .work = &work, .leaves = leaves};

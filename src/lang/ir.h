@@ -15,11 +15,15 @@ typedef struct kiln__signature {
     uint32_t scalars[KILN_MAX_SCALARS], scalar_count;
 } kiln__signature;
 
-/* Resolves comma-separated lists of names (NULL: the defaults of kiln_program_options). KILN_E_NAME names the
- * culprit: unknown, listed twice, an output that is free, a scalar that is assigned, no output at all;
- * KILN_E_LIMIT for more than KILN_MAX_TENSORS tensors in all or KILN_MAX_SCALARS scalars. */
-kiln_status kiln__signature_resolve(const kiln__graph *graph, const char *outputs, const char *scalars,
-                                    kiln__signature *out);
+/* Names as kiln_program_options lists them, separated by commas; NULL: the defaults there. */
+typedef struct kiln__lists {
+    const char *inputs, *outputs, *scalars;
+} kiln__lists;
+
+/* KILN_E_NAME names the culprit: unknown (with the nearest name), listed twice, an output that is free, an input or a
+ * scalar that is assigned, an input that is not in the list of inputs, no output at all; KILN_E_LIMIT for more than
+ * KILN_MAX_TENSORS tensors in all or KILN_MAX_SCALARS scalars. */
+kiln_status kiln__signature_resolve(const kiln__graph *graph, const kiln__lists *lists, kiln__signature *out);
 
 /* What typing must know of the tensors. */
 typedef struct kiln__binding {

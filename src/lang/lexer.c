@@ -81,21 +81,42 @@ static void read_number(kiln__parser *parser, kiln__token *token) {
     if (!well_formed || !fits) kiln__parser_reject(parser, token, KILN_E_SYNTAX, well_formed ? range : "is no number");
 }
 
+static size_t name_length(const char *text) {
+    size_t length = 0;
+    while (is_letter(text[length]) || is_digit(text[length])) length++;
+    return length;
+}
+
 static void read_name(kiln__parser *parser, kiln__token *token) {
     token->kind = KILN__TOKEN_NAME;
-    while (is_letter(token->text[token->length]) || is_digit(token->text[token->length])) token->length++;
+    token->length = name_length(token->text);
     if (token->length <= KILN__MAX_NAME) return;
     KILN__FAIL_AT(parser, token, KILN_E_LIMIT, "name %s has %zu bytes, at most %d are allowed",
                   kiln__parser_quote(parser, token), token->length, KILN__MAX_NAME);
 }
 
-static void read_punctuator(kiln__parser *parser, kiln__token *token) {
+static bool is_pair(const char *text) {
     static const char pairs[] = "|| && == != <= >= << >> ** ->";
+    for (const char *pair = pairs; text[0] != '\0' && text[1] != '\0' && pair < pairs + sizeof pairs - 1; pair += 3)
+        if (memcmp(text, pair, 2) == 0) return true;
+    return false;
+}
+
+size_t kiln__token_length(const char *text) {
+    if (is_digit(text[0]) || (text[0] == '.' && is_digit(text[1])))
+        return number_length(text, text[0] == '0' && (text[1] == 'x' || text[1] == 'X'));
+    if (is_letter(text[0])) return name_length(text);
+    if (is_pair(text)) return 2;
+    if (text[0] == '\0' || text[0] == '\n') return 0;
+    size_t length = kiln__character_length(text);
+    return length > 0 ? length : 1;
+}
+
+static void read_punctuator(kiln__parser *parser, kiln__token *token) {
     token->kind = token->text[0];
     token->length = 1;
-    for (const char *pair = pairs; token->text[1] != '\0' && pair < pairs + sizeof pairs - 1; pair += 3) {
-        if (memcmp(token->text, pair, 2) != 0) continue;
-        token->kind = KILN__PAIR(pair[0], pair[1]);
+    if (is_pair(token->text)) {
+        token->kind = KILN__PAIR(token->text[0], token->text[1]);
         token->length = 2;
         return;
     }

@@ -6,6 +6,17 @@
 #include <stdio.h>
 #include <string.h>
 
+static void tell_place(const char *text, uint32_t line, uint32_t column) {
+    const char *at = text;
+    for (uint32_t i = 1; i < line && at != NULL; i++) {
+        at = strchr(at, '\n');
+        if (at != NULL) at++;
+    }
+    if (at == NULL || strlen(at) < column - 1) return;
+    at += column - 1;
+    kiln__error_place(line, column, at, kiln__token_length(at));
+}
+
 bool kiln__work_fail(kiln__work *work, uint32_t line, uint32_t column, kiln_status status, const char *format, ...) {
     if (work->status != KILN_OK) return false;
     char sentence[900];
@@ -14,6 +25,7 @@ bool kiln__work_fail(kiln__work *work, uint32_t line, uint32_t column, kiln_stat
     vsnprintf(sentence, sizeof sentence, format, args);
     va_end(args);
     work->status = kiln__fail(status, "%s%u:%u: %s", work->file, line, column, sentence);
+    if (work->text != NULL && *work->file == '\0') tell_place(work->text, line, column);
     return false;
 }
 

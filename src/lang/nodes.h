@@ -10,6 +10,7 @@ typedef struct kiln__work {
     kiln_status status;
     kiln__arena scratch; /* freed when the work is done */
     const char *file;    /* "" for the user's text; stands before line and column in messages */
+    const char *text;    /* the user's; NULL: failures are told without the text that is meant */
 } kiln__work;
 
 /* Fails with "line:column: " before the sentence. Gives false. */
@@ -17,6 +18,9 @@ bool kiln__work_fail(kiln__work *work, uint32_t line, uint32_t column, kiln_stat
     KILN_PRINTF(5, 6);
 /* The same for the parser or the typer, at a token or a node. */
 #define KILN__FAIL_AT(owner, at, ...) kiln__work_fail((owner)->work, (at)->line, (at)->column, __VA_ARGS__)
+
+/* lexer.c: the bytes of the token at text; 0 at the end of a line. */
+size_t kiln__token_length(const char *text);
 
 void *kiln__work_alloc(kiln__work *work, kiln__arena *arena, size_t count, size_t size);
 void *kiln__work_copy(kiln__work *work, kiln__arena *arena, const void *items, size_t count, size_t size);

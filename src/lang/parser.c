@@ -98,7 +98,7 @@ kiln_status kiln__graph_parse(const char *text, kiln__graph **out) {
     kiln__graph *graph = calloc(1, sizeof *graph);
     if (graph == NULL) return kiln__out_of_memory();
     kiln__function program = {.scope = KILN__SCOPE_PROGRAM};
-    kiln__work work = {.file = ""};
+    kiln__work work = {.file = "", .text = text};
     kiln__parser parser = {.work = &work, .graph = graph, .current = &program};
     kiln__prelude_index(&parser);
     graph->text = kiln__work_copy(&work, &graph->arena, text, length + 1, 1);

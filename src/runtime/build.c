@@ -70,15 +70,15 @@ void kiln__prepared_free(kiln__prepared *prepared) {
 }
 
 /* One schedule and its kernel. */
-static kiln_status make(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars,
-                        const kiln__device *device, bool ptx, int attempt, kiln__prepared *prepared,
-                        kiln__image *image) {
-    kiln_status status = kiln__prepare(program, tensors, scalars, device, attempt, prepared);
+static kiln_status make(const kiln__call *call, const kiln__device *device, bool ptx, int attempt,
+                        kiln__prepared *prepared, kiln__image *image) {
+    const kiln_program *program = call->program;
+    kiln_status status = kiln__prepare(program, call->tensors, call->scalars, device, attempt, prepared);
     if (status) return status;
-    status = kiln__image_obtain(program->context, prepared, device->arch, ptx, KILN__IN_MEMORY, image);
+    status = kiln__image_obtain(program->context, call->policy, prepared, device->arch, ptx, KILN__IN_MEMORY, image);
     if (!status) return KILN_OK;
     if (status == KILN_E_WOULD_COMPILE || status == KILN_E_NO_NVRTC)
-        kiln__record(program, tensors, scalars, device, ptx);
+        kiln__record(program, call->tensors, call->scalars, device, ptx);
     kiln__prepared_free(prepared);
     return status;
 }
@@ -91,9 +91,9 @@ static bool is_of_one_kernel(kiln_status status) {
 
 /* Tries the next schedules while the compiler spills registers, and keeps the one that spills least. True where one of
  * them was compiled. */
-static bool reduce_spills(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars,
-                          const kiln__device *device, bool ptx, int attempt, kiln__prepared *prepared,
-                          kiln__image *image) {
+static bool reduce_spills(const kiln__call *call, const kiln__device *device, bool ptx, int attempt,
+                          kiln__prepared *prepared, kiln__image *image) {
+    kiln_context *context = call->program->context;
     bool compiled = false;
     const unsigned cancels = image->cancels;
     int64_t instructions = prepared->schedule.code.instructions; /* of all attempts: what they take to compile */
@@ -101,21 +101,21 @@ static bool reduce_spills(const kiln_program *program, const kiln_tensor *tensor
     kiln__prepared *next = again ? malloc(sizeof *next) : NULL; /* large for a small stack */
     while (next && image->facts.spill_bytes > 0) {
         kiln__image other;
-        if (kiln__prepare(program, tensors, scalars, device, ++attempt, next)) break;
+        if (kiln__prepare(call->program, call->tensors, call->scalars, device, ++attempt, next)) break;
         instructions += next->schedule.code.instructions;
         /* Where rows lie side by side their number decides what spills: it must not decide how columns are combined. */
         const kiln__schedule *now = &prepared->schedule, *then = &next->schedule;
         const bool alike = then->team.threads_per_row == now->team.threads_per_row &&
                            kiln__column_of(then)->rank_groups == kiln__column_of(now)->rank_groups &&
                            then->split.chunks == now->split.chunks;
-        if (instructions > KILN__MOST_INSTRUCTIONS || cancels != atomic_load(&program->context->cancels) ||
+        if (instructions > KILN__MOST_INSTRUCTIONS || cancels != atomic_load(&context->cancels) ||
             (kiln__layout_of(now) == KILN__LAYOUT_OUTER && !alike) ||
-            kiln__image_obtain(program->context, next, device->arch, ptx, KILN__IN_MEMORY, &other)) {
+            kiln__image_obtain(context, call->policy, next, device->arch, ptx, KILN__IN_MEMORY, &other)) {
             kiln__prepared_free(next);
             break;
         }
-        kiln__log(program->context, KILN_LOG_DEBUG, "schedule '%s' spills %d bytes, '%s' spills %d",
-                  prepared->schedule.text, image->facts.spill_bytes, next->schedule.text, other.facts.spill_bytes);
+        kiln__log(context, KILN_LOG_DEBUG, "schedule '%s' spills %d bytes, '%s' spills %d", prepared->schedule.text,
+                  image->facts.spill_bytes, next->schedule.text, other.facts.spill_bytes);
         compiled |= other.origin == KILN_ORIGIN_COMPILED;
         bool better = other.facts.spill_bytes < image->facts.spill_bytes;
         kiln__prepared_free(better ? prepared : next);
@@ -128,20 +128,19 @@ static bool reduce_spills(const kiln_program *program, const kiln_tensor *tensor
     return compiled;
 }
 
-kiln_status kiln__bake(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars,
-                       const kiln__device *device, bool ptx, int attempt, kiln__prepared *prepared,
-                       kiln__image *image) {
-    kiln_status status = make(program, tensors, scalars, device, ptx, attempt, prepared, image);
+kiln_status kiln__bake(const kiln__call *call, const kiln__device *device, bool ptx, int attempt,
+                       kiln__prepared *prepared, kiln__image *image) {
+    kiln_status status = make(call, device, ptx, attempt, prepared, image);
     if (is_of_one_kernel(status) && prepared->origin == KILN_SCHEDULE_RECORD) {
-        kiln__log(program->context, KILN_LOG_DEBUG, "a tuned record is ignored, as its kernel cannot be had: %s",
+        kiln__log(call->program->context, KILN_LOG_DEBUG, "a tuned record is ignored, as its kernel cannot be had: %s",
                   kiln_last_error());
-        status = make(program, tensors, scalars, device, ptx, ++attempt, prepared, image);
+        status = make(call, device, ptx, ++attempt, prepared, image);
     }
     if (status) return status;
     bool compiled = image->origin == KILN_ORIGIN_COMPILED;
     if (prepared->origin != KILN_SCHEDULE_RECORD) /* which was measured, spills and all */
-        compiled |= reduce_spills(program, tensors, scalars, device, ptx, attempt, prepared, image);
-    if (compiled) kiln__record(program, tensors, scalars, device, ptx);
+        compiled |= reduce_spills(call, device, ptx, attempt, prepared, image);
+    if (compiled) kiln__record(call->program, call->tensors, call->scalars, device, ptx);
     kiln__clear_error();
     return KILN_OK;
 }

@@ -53,6 +53,7 @@ static void start_empty(kiln_context *context) {
     context->kernels = context->pending = context->tuned = (kiln__hash){0};
     context->shelves = NULL;
     context->pools = NULL;
+    context->primary = NULL;
     context->refused_count = 0;
     kiln__ring_init(&context->dropped);
     kiln__ring_init(&context->obtaining);
@@ -65,24 +66,49 @@ static void start_empty(kiln_context *context) {
 /* A limit as the options give it: 0 is the default. */
 static int64_t limit_of(int64_t given, int64_t otherwise) { return given ? given : otherwise; }
 
+static kiln_status read_options(const kiln_context_options *given, kiln_context_options *options) {
+    *options = (kiln_context_options)KILN_CONTEXT_OPTIONS_INIT;
+    if (given) {
+        kiln_status sized =
+            kiln__check_struct_size("kiln_context_options", given->struct_size, 2 * sizeof(size_t), sizeof *options);
+        if (sized) return sized;
+        memcpy(options, given, given->struct_size);
+    }
+    const char *topics = secure_getenv("KILN_LOG");
+    if (!options->log && topics && *topics) options->log = print;
+    if (options->policy == KILN_POLICY_COMPILE || options->policy == KILN_POLICY_NEVER_COMPILE) return KILN_OK;
+    return kiln__fail(KILN_E_ARGUMENT, "policy is %d, expected a kiln_policy of contexts", (int)options->policy);
+}
+
+static kiln_status set_allocators(kiln_context *context, const kiln_context_options *options) {
+    const kiln_host_allocator *host = &options->host_allocator;
+    const kiln_device_allocator *device = &options->device_allocator;
+    if (!host->allocate != !host->release || !device->allocate != !device->release)
+        return kiln__fail(KILN_E_ARGUMENT, "kiln_context_options.%s_allocator has one callback, expected both or none",
+                          !host->allocate != !host->release ? "host" : "device");
+    context->host_allocator = *host;
+    context->device_allocator = *device;
+    return KILN_OK;
+}
+
+static kiln_status set_device(kiln_context *context, const kiln_context_options *options) {
+    if (options->device < 0)
+        return kiln__fail(KILN_E_ARGUMENT, "kiln_context_options.device is %d, expected 0 or more", options->device);
+    context->uses_primary = options->primary_context != 0;
+    context->primary_ordinal = options->device;
+    return KILN_OK;
+}
+
 kiln_status kiln_context_create(const kiln_context_options *given, kiln_context **out) {
     kiln__clear_error();
     if (!out) return kiln__fail(KILN_E_ARGUMENT, "out is NULL, expected the address of a kiln_context pointer");
     *out = NULL;
-    kiln_context_options options = KILN_CONTEXT_OPTIONS_INIT;
-    if (given) {
-        kiln_status sized =
-            kiln__check_struct_size("kiln_context_options", given->struct_size, 2 * sizeof(size_t), sizeof options);
-        if (sized) return sized;
-        memcpy(&options, given, given->struct_size);
-    }
-    const char *topics = secure_getenv("KILN_LOG");
-    if (!options.log && topics && *topics) options.log = print;
-    if ((int)options.policy < KILN_POLICY_COMPILE || options.policy > KILN_POLICY_NEVER_COMPILE)
-        return kiln__fail(KILN_E_ARGUMENT, "policy is %d, expected a kiln_policy", (int)options.policy);
+    kiln_context_options options;
+    kiln_status status = read_options(given, &options);
+    if (status) return status;
     kiln_context *context = calloc(1, sizeof *context);
     if (!context) return kiln__out_of_memory();
-    context->explain = lists(topics, "cache");
+    context->explain = lists(secure_getenv("KILN_LOG"), "cache");
     if (!kiln__process() || !kiln__readers_init(&context->readers)) {
         free(context);
         return kiln__out_of_memory();
@@ -97,7 +123,9 @@ kiln_status kiln_context_create(const kiln_context_options *given, kiln_context 
     context->log = options.log;
     context->log_user = options.log_user;
     const char *schedule = options.schedule ? options.schedule : secure_getenv("KILN_SCHEDULE");
-    kiln_status status = kiln__pins_parse(schedule, &context->pins);
+    status = kiln__pins_parse(schedule, &context->pins);
+    if (!status) status = set_allocators(context, &options);
+    if (!status) status = set_device(context, &options);
     if (!status && (!copy_string(options.driver_path, &context->driver_path) ||
                     !copy_string(options.nvrtc_path, &context->nvrtc_path)))
         status = kiln__out_of_memory();
@@ -132,6 +160,7 @@ void kiln_context_destroy(kiln_context *context) {
     kiln__dispatch_clear(context);
     kiln__kernels_free(context, driver);
     free_pools(context, driver);
+    kiln__primary_release(context, driver);
     kiln__memory_free(context, false);
     kiln__tuned_forget(context);
     kiln__disk_close(context->disk);
@@ -162,6 +191,7 @@ void kiln__context_adopt(kiln_context *context) {
         kiln__dispatch_clear(context);
         kiln__kernels_disown(context);
         free_pools(context, NULL);
+        kiln__primary_release(context, NULL);
         kiln__ring_init(&context->compiling); /* its links are on stacks of the parent's threads */
     } else
         start_empty(context);

@@ -38,6 +38,12 @@ typedef struct kiln__shelf {
     int64_t count, bytes; /* of all in the ring, their images' and names' */
 } kiln__shelf;
 
+/* For kiln_context_get_stats. */
+typedef struct kiln__counters {
+    _Atomic int64_t obtained[KILN_ORIGIN_PACK + 1]; /* kernels, by their origin */
+    _Atomic int64_t refused, failed_compiles, loads, compile_ns, wait_ns;
+} kiln__counters;
+
 struct kiln_context {
     kiln__disk *disk;               /* NULL: no disk cache */
     kiln__bundle *bundles;          /* in the order of looking */
@@ -56,21 +62,28 @@ struct kiln_context {
     _Atomic(kiln__dispatch *) dispatch;    /* what kiln_run has seen; readers take no lock, writers this one */
     _Atomic uint64_t clock;                /* counts what was new to kiln_run or was loaded: the time of last use */
     kiln__readers readers;                 /* of dispatch */
-    char *record_path;                     /* NULL: nothing is recorded */
-    pthread_mutex_t lock;                  /* guards what follows, and what is retired from the readers */
-    kiln__text recorded;                   /* digests of the lines written, 8 bytes each */
-    bool record_told;                      /* the log knows that a line could not be written */
-    kiln__nvrtc_identity nvrtc;            /* its path is "" until it is known; the library may not be open yet */
-    kiln__hash kernels;                    /* loaded, by name; shared by plans */
-    kiln__shelf *shelves;                  /* the same by device */
-    kiln__ring dropped;                    /* no longer found, by no launch either, and still to be unloaded */
-    kiln__hash tuned;                      /* what is known of tuned records, by key: tuned.c */
-    kiln__hash pending;                    /* kernels that a thread is obtaining, or that were refused, by name */
-    kiln__ring obtaining, refused;         /* the same, oldest first */
-    kiln__ring compiling;                  /* in workers */
+    kiln__counters counters;
+    kiln_host_allocator host_allocator;     /* allocate NULL: the C library's memory */
+    kiln_device_allocator device_allocator; /* allocate NULL: a pool of the driver's */
+    bool uses_primary;                      /* of the device primary_ordinal; else the thread's current CUDA context */
+    int primary_ordinal;
+    char *record_path;             /* NULL: nothing is recorded */
+    pthread_mutex_t lock;          /* guards what follows, and what is retired from the readers */
+    kiln__text recorded;           /* digests of the lines written, 8 bytes each */
+    bool record_told;              /* the log knows that a line could not be written */
+    kiln__nvrtc_identity nvrtc;    /* its path is "" until it is known; the library may not be open yet */
+    kiln__hash kernels;            /* loaded, by name; shared by plans */
+    kiln__shelf *shelves;          /* the same by device */
+    kiln__ring dropped;            /* no longer found, by no launch either, and still to be unloaded */
+    kiln__hash tuned;              /* what is known of tuned records, by key: tuned.c */
+    kiln__hash pending;            /* kernels that a thread is obtaining, or that were refused, by name */
+    kiln__ring obtaining, refused; /* the same, oldest first */
+    kiln__ring compiling;          /* in workers */
     int refused_count;
     pthread_cond_t obtained; /* something pending is done */
     kiln__pool *pools;
+    kiln__CUcontext primary; /* NULL while it is not retained */
+    kiln__CUdevice primary_device;
     char driver_error[1024], nvrtc_error[1024];
 };
 
@@ -82,6 +95,34 @@ static inline void kiln__context_enter(kiln_context *context) {
     if (atomic_load_explicit(&context->owner, memory_order_acquire) != kiln__process()) kiln__context_adopt(context);
 }
 kiln_status kiln__context_driver(kiln_context *context, const kiln__driver **out);
+
+/* host_memory.c: zeroed; NULL without memory. What is released has the bytes that were asked for, or is NULL. */
+void *kiln__host_allocate(const kiln_context *context, size_t bytes);
+void kiln__host_release(const kiln_context *context, void *memory, size_t bytes);
+
+/* stats.c */
+void kiln__count(_Atomic int64_t *counter, int64_t more);
+void kiln__count_ms(_Atomic int64_t *nanoseconds, double since_ms); /* the time since then by kiln__now_ms */
+
+/* current.c: what was current before a call that works in a primary context. */
+typedef struct kiln__current {
+    const kiln__driver *driver; /* NULL: nothing was changed */
+    kiln__CUcontext before;
+} kiln__current;
+
+kiln_status kiln__primary_enter(kiln_context *context, kiln__current *out);
+/* Makes the primary context current, where the options ask for it. On success kiln__current_leave is called at the end
+ * on the same thread. KILN_E_NO_DEVICE, KILN_E_NO_CONTEXT. */
+static inline kiln_status kiln__current_enter(kiln_context *context, kiln__current *out) {
+    out->driver = NULL;
+    return context->uses_primary ? kiln__primary_enter(context, out) : KILN_OK;
+}
+/* The thread had this context before, so that setting it again fails only where it was destroyed meanwhile. */
+static inline void kiln__current_leave(const kiln__current *current) {
+    if (current->driver) current->driver->CtxSetCurrent(current->before);
+}
+/* driver NULL: it is another process's. */
+void kiln__primary_release(kiln_context *context, const kiln__driver *driver);
 
 /* ---- programs ---- */
 
@@ -112,6 +153,21 @@ kiln_status kiln__program_bind(const kiln_program *program, const kiln_tensor *t
 
 /* ---- from tensors to an image ---- */
 
+/* What is asked for: a program for these tensors, and what may be done to have its kernel. */
+typedef struct kiln__call {
+    const kiln_program *program;
+    const kiln_tensor *tensors;
+    const kiln_scalar *scalars; /* their types */
+    kiln_policy policy;         /* not KILN_POLICY_CONTEXT */
+} kiln__call;
+
+/* *policy, the context's, becomes a call's own where its options have one. KILN_E_ARGUMENT. */
+kiln_status kiln__policy_read(const kiln_call_options *options, kiln_policy *policy);
+/* Counts, scalar types and options (NULL: the defaults) of a call. KILN_E_ARGUMENT, KILN_E_BINDING, KILN_E_TYPE. */
+kiln_status kiln__call_make(const kiln_program *program, const kiln_tensor *tensors, size_t tensor_count,
+                            const kiln_scalar *scalars, size_t scalar_count, const kiln_call_options *options,
+                            kiln__call *out);
+
 /* All stages up to the source. */
 typedef struct kiln__prepared {
     kiln__ir *ir;
@@ -134,7 +190,9 @@ typedef struct kiln__image {
     kiln__facts facts; /* arch and is_ptx from the start */
     kiln_origin origin;
     bool refused;     /* by the compiler, where obtaining failed; log tells why */
+    bool hosted;      /* bytes and the name's material are from the context's host allocator */
     unsigned cancels; /* of the context, when obtaining began */
+    kiln_policy policy;
     double lookup_ms;
     kiln__pending *pending; /* others find these bytes by it, until they are freed or loaded; NULL: not by it */
 } kiln__image;
@@ -152,8 +210,8 @@ kiln_status kiln__prepared_name(const kiln__prepared *prepared, int arch, bool p
 typedef enum kiln__place { KILN__IN_MEMORY, KILN__ON_DISK, KILN__NOWHERE } kiln__place;
 
 /* Takes the kernel that the context has loaded, or finds in a pack or on disk, or compiles and publishes it. */
-kiln_status kiln__image_obtain(kiln_context *context, const kiln__prepared *prepared, int arch, bool ptx,
-                               kiln__place first, kiln__image *out);
+kiln_status kiln__image_obtain(kiln_context *context, kiln_policy policy, const kiln__prepared *prepared, int arch,
+                               bool ptx, kiln__place first, kiln__image *out);
 void kiln__image_free(kiln__image *image);
 void kiln__image_free_bytes(kiln__image *image); /* and the names; what describes the kernel stays */
 /* Fills *out, besides its name and key, with a copy of what others own. */
@@ -164,8 +222,8 @@ kiln__entry kiln__image_entry(const kiln__image *image, const kiln__prepared *pr
 
 /* Prepares and obtains, from the schedule `attempt` on; where the compiler spilled registers, the next ones are tried.
  */
-kiln_status kiln__bake(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars,
-                       const kiln__device *device, bool ptx, int attempt, kiln__prepared *prepared, kiln__image *image);
+kiln_status kiln__bake(const kiln__call *call, const kiln__device *device, bool ptx, int attempt,
+                       kiln__prepared *prepared, kiln__image *image);
 
 void kiln__info_fill(const kiln__prepared *prepared, const kiln__image *image, int arch, double parse_ms,
                      kiln_plan_info *info);
@@ -199,6 +257,7 @@ typedef struct kiln__kernel_entry {
 
 /* Everything a launch needs and nothing else: integers and one template of the kernel's argument. */
 typedef struct kiln__launch {
+    kiln_context *context;
     const kiln__driver *driver;
     kiln__kernel_entry *kernel;
     int process;                                   /* that it was made in; a forked child is another */
@@ -227,7 +286,8 @@ void kiln__bundles_close(kiln_context *context);
 bool kiln__bundles_find(kiln_context *context, const kiln__key *name, kiln__entry *entry);
 
 /* Settles what the context's memory knows of out->name: *out has its bytes, or *status is why the compiler refused it.
- * Waits where another thread is obtaining the same. False: the caller obtains it, and calls kiln__memory_obtained. */
+ * Waits where another thread is obtaining the same, unless out->policy forbids compiling. False: the caller obtains it,
+ * and calls kiln__memory_obtained. */
 bool kiln__memory_enter(kiln_context *context, kiln__image *out, kiln_status *status);
 void kiln__memory_obtained(kiln__image *image, kiln_status status);
 /* The image's bytes are about to be freed. */
@@ -268,6 +328,7 @@ void kiln__kernels_disown(kiln_context *context);
 
 kiln_status kiln__launch_create(const kiln_program *program, const kiln_tensor *tensors, const kiln__prepared *prepared,
                                 const kiln__driver *driver, kiln__kernel_entry *kernel, kiln__launch **out);
+void kiln__launch_free(kiln__launch *launch); /* NULL: does nothing. The kernel may be gone */
 /* Checks pointers, overlap, fills the argument, launches. workspace: the caller's, or NULL: from the
  * device's pool. Scalars have the types that the launch was made for. */
 kiln_status kiln__launch_run(const kiln__launch *launch, void *const *data, const kiln_scalar *scalars, void *workspace,
@@ -275,9 +336,8 @@ kiln_status kiln__launch_run(const kiln__launch *launch, void *const *data, cons
 
 /* Bakes, loads for the current context's device and describes (info may be NULL). The caller frees the launch and
  * releases its kernel. */
-kiln_status kiln__launch_prepare(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars,
-                                 kiln__launch **launch, kiln__prepared *prepared, kiln__image *image,
-                                 kiln_plan_info *info);
+kiln_status kiln__launch_prepare(const kiln__call *call, kiln__launch **launch, kiln__prepared *prepared,
+                                 kiln__image *image, kiln_plan_info *info);
 
 /* Whether the stream is being captured into a graph, or may be: the driver does not tell. */
 bool kiln__is_captured(const kiln__driver *driver, void *stream);
@@ -287,5 +347,7 @@ bool kiln__is_captured(const kiln__driver *driver, void *stream);
 void kiln__dispatch_forget(const kiln_program *program);
 void kiln__dispatch_forget_kernel(kiln__kernel_entry *kernel);
 void kiln__dispatch_clear(kiln_context *context);
+/* How many shapes it remembers; with the context's lock held. */
+int64_t kiln__dispatch_count(const kiln_context *context);
 
 #endif

@@ -112,8 +112,10 @@ static void touch(const kiln_context *context, entry *e) {
 
 static void free_entry(kiln__retired *retired) {
     entry *e = (entry *)(void *)retired;
-    free(e->launch);
-    free(e);
+    kiln_context *context = e->launch->context;
+    const size_t size = sizeof *e + e->word_count * sizeof *e->words;
+    kiln__launch_free(e->launch);
+    kiln__host_release(context, e, size);
 }
 
 static void free_table(kiln__retired *retired) { free(retired); }
@@ -195,7 +197,7 @@ static kiln__ring *shapes_of(const kiln_program *program) {
 static bool keep(const kiln_program *program, kiln__launch *launch, const shape *seen) {
     kiln_context *context = program->context;
     size_t size = seen->count * sizeof *seen->words;
-    entry *e = malloc(sizeof *e + size);
+    entry *e = kiln__host_allocate(context, sizeof *e + size);
     if (!e) return false;
     e->hash = seen->hash;
     e->launch = launch;
@@ -211,18 +213,17 @@ static bool keep(const kiln_program *program, kiln__launch *launch, const shape 
     }
     kiln__readers_reclaim(&context->readers);
     pthread_mutex_unlock(&context->lock);
-    if (!t) free(e);
+    if (!t) kiln__host_release(context, e, sizeof *e + size);
     return t != NULL;
 }
 
-static kiln_status run_new(const kiln_program *program, const kiln_tensor *tensors, void *const *data,
-                           const kiln_scalar *scalars, void *stream, const shape *seen) {
-    kiln_context *context = program->context;
+static kiln_status run_new(const kiln__call *call, void *const *data, void *stream, const shape *seen) {
+    kiln_context *context = call->program->context;
     kiln__launch *launch = NULL;
     kiln__image image;
     kiln__prepared *prepared = malloc(sizeof *prepared); /* large, and the driver wants stack, too */
     if (!prepared) return kiln__out_of_memory();
-    kiln_status status = kiln__launch_prepare(program, tensors, scalars, &launch, prepared, &image, NULL);
+    kiln_status status = kiln__launch_prepare(call, &launch, prepared, &image, NULL);
     if (!status) {
         kiln__prepared_free(prepared);
         kiln__image_free(&image);
@@ -231,17 +232,20 @@ static kiln_status run_new(const kiln_program *program, const kiln_tensor *tenso
     if (status) return status;
     kiln__kernel_entry *kernel = launch->kernel;
     if (!kiln__is_captured(launch->driver, stream)) kiln__kernels_trim(context, launch->driver, kernel->device);
-    status = kiln__launch_run(launch, data, scalars, NULL, stream);
-    if (!keep(program, launch, seen)) free(launch);
+    status = kiln__launch_run(launch, data, call->scalars, NULL, stream);
+    if (!keep(call->program, launch, seen)) kiln__launch_free(launch);
     kiln__kernels_release(kernel);
     return status;
 }
 
-kiln_status kiln_run(const kiln_program *program, const kiln_tensor *tensors, size_t tensor_count,
-                     const kiln_scalar *scalars, size_t scalar_count, void *stream) {
-    kiln__clear_error();
+/* In the CUDA context that is current. */
+static kiln_status run(const kiln_program *program, const kiln_tensor *tensors, size_t tensor_count,
+                       const kiln_scalar *scalars, size_t scalar_count, void *stream,
+                       const kiln_call_options *options) {
     kiln_status status = kiln__program_check_counts(program, tensors, tensor_count, scalars, scalar_count);
     if (status) return status;
+    kiln_policy policy = program->context->policy;
+    if (options && (status = kiln__policy_read(options, &policy))) return status;
     kiln_context *context = program->context;
     kiln__context_enter(context);
     const kiln__driver *driver;
@@ -265,7 +269,38 @@ kiln_status kiln_run(const kiln_program *program, const kiln_tensor *tensors, si
     }
     kiln__readers_leave(inside);
     pthread_setcancelstate(cancelled, NULL);
-    return known ? status : run_new(program, tensors, data, scalars, stream, &seen);
+    if (known) return status;
+    const kiln__call call = {program, tensors, scalars, policy};
+    return run_new(&call, data, stream, &seen);
+}
+
+static kiln_status run_in_primary(const kiln_program *program, const kiln_tensor *tensors, size_t tensor_count,
+                                  const kiln_scalar *scalars, size_t scalar_count, void *stream,
+                                  const kiln_call_options *options) {
+    kiln__current current;
+    kiln__context_enter(program->context);
+    kiln_status status = kiln__current_enter(program->context, &current);
+    if (status) return status;
+    status = run(program, tensors, tensor_count, scalars, scalar_count, stream, options);
+    kiln__current_leave(&current);
+    return status;
+}
+
+kiln_status kiln_run(const kiln_program *program, const kiln_tensor *tensors, size_t tensor_count,
+                     const kiln_scalar *scalars, size_t scalar_count, void *stream) {
+    kiln__clear_error();
+    if (program && program->context->uses_primary)
+        return run_in_primary(program, tensors, tensor_count, scalars, scalar_count, stream, NULL);
+    return run(program, tensors, tensor_count, scalars, scalar_count, stream, NULL);
+}
+
+kiln_status kiln_run_with_options(const kiln_program *program, const kiln_tensor *tensors, size_t tensor_count,
+                                  const kiln_scalar *scalars, size_t scalar_count, void *stream,
+                                  const kiln_call_options *options) {
+    kiln__clear_error();
+    if (program && program->context->uses_primary)
+        return run_in_primary(program, tensors, tensor_count, scalars, scalar_count, stream, options);
+    return run(program, tensors, tensor_count, scalars, scalar_count, stream, options);
 }
 
 /* ---- forgetting ---- */
@@ -294,4 +329,9 @@ void kiln__dispatch_clear(kiln_context *context) {
     }
     free(t);
     atomic_store(&context->dispatch, NULL);
+}
+
+int64_t kiln__dispatch_count(const kiln_context *context) {
+    const table *t = atomic_load_explicit(&context->dispatch, memory_order_relaxed);
+    return t ? (int64_t)t->living : 0;
 }

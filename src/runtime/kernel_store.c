@@ -84,19 +84,59 @@ static void take_off(kiln__shelf *shelf, kiln__kernel_entry *kernel) {
     shelf->bytes -= size_of(kernel);
 }
 
+/* Copies of the image's bytes and name in the application's memory; with the C library's there is nothing to do. */
+static bool copy_to_host(const kiln_context *context, const kiln__image *from, kiln__image *to) {
+    *to = *from;
+    if (!context->host_allocator.allocate) return true;
+    to->bytes = kiln__host_allocate(context, from->size + 1); /* a size of 0 is no request */
+    to->name.material = kiln__host_allocate(context, from->name.size + 1);
+    if (!to->bytes || !to->name.material) {
+        kiln__host_release(context, to->bytes, from->size + 1);
+        kiln__host_release(context, to->name.material, from->name.size + 1);
+        return false;
+    }
+    memcpy(to->bytes, from->bytes, from->size);
+    memcpy(to->name.material, from->name.material, from->name.size);
+    to->hosted = true;
+    return true;
+}
+
+static void release_image(const kiln_context *context, kiln__image *image) {
+    if (image->hosted) {
+        kiln__host_release(context, image->bytes, image->size + 1);
+        kiln__host_release(context, image->name.material, image->name.size + 1);
+        image->bytes = NULL;
+        image->name.material = NULL;
+    }
+    kiln__image_free(image);
+}
+
 bool kiln__kernels_keep(kiln_context *context, kiln__kernel_entry *loaded) {
     loaded->context = context;
     loaded->references = 1;
     kiln__ring_init(&loaded->on_shelf);
     kiln__ring_init(&loaded->shapes);
+    kiln__image own, given = loaded->image;
+    if (!copy_to_host(context, &given, &own)) return false;
     pthread_mutex_lock(&context->lock);
     kiln__shelf *shelf = make_shelf(context, loaded->device);
     if (shelf) {
         loaded->used = tick(context);
+        kiln__memory_remove(&given); /* others found the bytes by it */
+        loaded->image = own;
+        loaded->image.pending = NULL;
         put(shelf, loaded);
-        kiln__memory_remove(&loaded->image);
     }
     pthread_mutex_unlock(&context->lock);
+    kiln__image *spare = shelf ? &given : &own;
+    if (shelf && own.hosted) {
+        kiln__key_free(&spare->name);
+        free(spare->bytes);
+    }
+    if (!shelf && own.hosted) {
+        kiln__host_release(context, spare->bytes, spare->size + 1);
+        kiln__host_release(context, spare->name.material, spare->name.size + 1);
+    }
     return shelf;
 }
 
@@ -114,7 +154,7 @@ static void settle(kiln__retired *retired) {
 
 static void free_kernel(kiln__kernel_entry *kernel, const kiln__driver *driver) {
     if (driver) kiln__loaded_destroy(driver, &kernel->loaded);
-    kiln__image_free(&kernel->image);
+    release_image(kernel->context, &kernel->image);
     free(kernel);
 }
 

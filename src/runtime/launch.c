@@ -18,8 +18,10 @@ kiln_status kiln__launch_create(const kiln_program *program, const kiln_tensor *
                                 const kiln__driver *driver, kiln__kernel_entry *kernel, kiln__launch **out) {
     const kiln__problem *p = &prepared->problem;
     const kiln__arguments *arguments = &prepared->arguments;
-    kiln__launch *launch = calloc(1, sizeof *launch + (size_t)arguments->size);
+    kiln__launch *launch = kiln__host_allocate(program->context, sizeof *launch + (size_t)arguments->size);
     if (!launch) return kiln__out_of_memory();
+    launch->context = program->context;
+    launch->argument_size = arguments->size;
     launch->driver = driver;
     launch->kernel = kernel;
     launch->process = kiln__process();
@@ -32,11 +34,10 @@ kiln_status kiln__launch_create(const kiln_program *program, const kiln_tensor *
     memory->names = program->names;
     memory->input_count = p->input_count;
     memory->tensor_count = p->input_count + p->output_count;
-    launch->argument_size = arguments->size;
     launch->empty = p->rows == 0;
     int64_t rows = kiln__schedule_rows(&prepared->schedule, p);
     if (!kiln__schedule_grid(&prepared->schedule, rows, kiln__schedule_run(&prepared->schedule, p), &launch->grid)) {
-        free(launch);
+        kiln__launch_free(launch);
         return kiln__fail(KILN_E_UNSUPPORTED, "%" PRId64 " rows need a larger grid than a device has", p->rows);
     }
     kiln__schedule last = prepared->schedule;
@@ -66,6 +67,10 @@ kiln_status kiln__launch_create(const kiln_program *program, const kiln_tensor *
     kiln__arguments_fill(arguments, p, launch->arguments);
     *out = launch;
     return KILN_OK;
+}
+
+void kiln__launch_free(kiln__launch *launch) {
+    if (launch) kiln__host_release(launch->context, launch, sizeof *launch + (size_t)launch->argument_size);
 }
 
 static void put_scalar(unsigned char *to, kiln__ctype type, const kiln_scalar *scalar) {
@@ -139,6 +144,21 @@ static kiln_status launch_with_pool(const kiln__launch *launch, unsigned char *a
     return status || !result ? status : kiln__driver_fail(driver, KILN_E_LAUNCH, result, "cuMemFreeAsync");
 }
 
+static kiln_status launch_with_allocator(const kiln__launch *launch, unsigned char *argument, kiln__CUstream stream) {
+    const kiln_device_allocator *device = &launch->context->device_allocator;
+    const size_t bytes = (size_t)launch->workspace_bytes;
+    void *workspace = device->allocate(device->user, bytes, stream);
+    if (!workspace)
+        return kiln__fail(KILN_E_DEVICE_MEMORY, "the device allocator has no %zu bytes for a workspace", bytes);
+    kiln_status status = KILN_OK;
+    if ((uintptr_t)workspace % 16)
+        status = kiln__fail(KILN_E_POINTER, "the device allocator gave %p, expected a multiple of 16 bytes", workspace);
+    memcpy(argument + launch->workspace_offset, &workspace, sizeof workspace);
+    if (!status) status = launch_any(launch, argument, stream);
+    device->release(device->user, workspace, bytes, stream);
+    return status;
+}
+
 bool kiln__is_captured(const kiln__driver *driver, void *stream) {
     int how = KILN__STREAM_CAPTURE_STATUS_NONE;
     /* The default stream cannot be captured, and asking of it fails while another one is. */
@@ -154,10 +174,9 @@ static void note_capture(const kiln__launch *launch, void *stream) {
         atomic_store(captured, true);
 }
 
-kiln_status kiln__launch_run(const kiln__launch *launch, void *const *data, const kiln_scalar *scalars, void *workspace,
-                             void *stream) {
-    if (launch->process != kiln__process())
-        return kiln__fail(KILN_E_NO_CONTEXT, "the plan was made before a fork; a child process makes its own");
+/* In the CUDA context that is current. */
+static kiln_status run(const kiln__launch *launch, void *const *data, const kiln_scalar *scalars, void *workspace,
+                       void *stream) {
     if (launch->empty) return KILN_OK;
     kiln_status status = kiln__check_memory(&launch->memory, data);
     if (status) return status;
@@ -168,9 +187,29 @@ kiln_status kiln__launch_run(const kiln__launch *launch, void *const *data, cons
         memcpy(argument + launch->pointer_offset[t], &data[t], sizeof(void *));
     for (int s = 0; s < launch->scalar_count; s++)
         put_scalar(argument + launch->scalar_offset[s], launch->scalar_types[s], &scalars[s]);
-    if (launch->workspace_bytes && !workspace) return launch_with_pool(launch, argument, (kiln__CUstream)stream);
     if (workspace) memcpy(argument + launch->workspace_offset, &workspace, sizeof workspace);
-    return launch_any(launch, argument, (kiln__CUstream)stream);
+    if (workspace || !launch->workspace_bytes) return launch_any(launch, argument, (kiln__CUstream)stream);
+    if (launch->pool) return launch_with_pool(launch, argument, (kiln__CUstream)stream);
+    return launch_with_allocator(launch, argument, (kiln__CUstream)stream);
+}
+
+/* Not a part of kiln__launch_run, where what it keeps on the stack would cost each launch some checks. */
+__attribute__((noinline)) static kiln_status run_in_primary(const kiln__launch *launch, void *const *data,
+                                                            const kiln_scalar *scalars, void *workspace, void *stream) {
+    kiln__current current;
+    kiln_status status = kiln__current_enter(launch->context, &current);
+    if (status) return status;
+    status = run(launch, data, scalars, workspace, stream);
+    kiln__current_leave(&current);
+    return status;
+}
+
+kiln_status kiln__launch_run(const kiln__launch *launch, void *const *data, const kiln_scalar *scalars, void *workspace,
+                             void *stream) {
+    if (launch->process != kiln__process())
+        return kiln__fail(KILN_E_NO_CONTEXT, "the plan was made before a fork; a child process makes its own");
+    if (launch->context->uses_primary) return run_in_primary(launch, data, scalars, workspace, stream);
+    return run(launch, data, scalars, workspace, stream);
 }
 
 /* The device's pool, which keeps what it once took from the driver. */
@@ -263,6 +302,7 @@ static kiln_status add_splits(kiln_context *context, const kiln__prepared *prepa
         if (result) return kiln__driver_fail(on->driver, KILN_E_LOAD, result, "cuLibraryGetKernel");
         launch->functions[k] = (kiln__CUfunction)(void *)kernel;
     }
+    if (context->device_allocator.allocate) return KILN_OK;
     return open_pool(context, on->driver, on->device, &launch->pool);
 }
 
@@ -283,8 +323,9 @@ static kiln_status load(const kiln_program *program, const target *on, const kil
                   packed ? "packed" : "cached", packed ? image->name.hex : image->key.hex, kiln_last_error(),
                   packed ? "looked for" : "compiled");
         if (!packed) kiln__disk_reject(context->disk, &image->key, image->bytes, image->size);
+        const kiln_policy policy = image->policy;
         kiln__image_free(image);
-        status = kiln__image_obtain(context, prepared, arch, ptx, next, image);
+        status = kiln__image_obtain(context, policy, prepared, arch, ptx, next, image);
         if (!packed) next = KILN__NOWHERE; /* another process's second attempt is taken, a third is our own */
         if (status) return status;
         kiln__clear_error(); /* the sentence of the refusal, which is overcome */
@@ -305,6 +346,7 @@ static kiln_status share_loaded(const kiln_program *program, const target *on, c
     kernel->image = *image;
     kernel->image.key = (kiln__key){0}; /* which has the whole source in it; nor is the log of use to others */
     kernel->image.log = NULL;
+    if (!status) kiln__count(&context->counters.loads, 1);
     if (!status && !kiln__kernels_keep(context, kernel)) status = kiln__out_of_memory();
     if (status) {
         kiln__loaded_destroy(on->driver, &kernel->loaded);
@@ -319,18 +361,18 @@ static kiln_status share_loaded(const kiln_program *program, const target *on, c
 }
 
 /* PTX for a device that the NVRTC is too old for: the newest architecture below it, compiled by the driver at load. */
-static kiln_status bake_for(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars,
-                            const kiln__device *device, int attempt, kiln__prepared *prepared, kiln__image *image) {
-    kiln_status status = kiln__bake(program, tensors, scalars, device, false, attempt, prepared, image);
+static kiln_status bake_for(const kiln__call *call, const kiln__device *device, int attempt, kiln__prepared *prepared,
+                            kiln__image *image) {
+    kiln_status status = kiln__bake(call, device, false, attempt, prepared, image);
     if (status != KILN_E_ARCH) return status;
     const kiln__nvrtc *nvrtc;
-    if (kiln__nvrtc_open(program->context->nvrtc_path, &nvrtc)) return status;
+    if (kiln__nvrtc_open(call->program->context->nvrtc_path, &nvrtc)) return status;
     kiln__device older = *device;
     older.arch = 0;
     for (int i = 0; i < nvrtc->arch_count; i++)
         if (nvrtc->archs[i] <= device->arch && nvrtc->archs[i] > older.arch) older.arch = nvrtc->archs[i];
     if (older.arch < 80) return status;
-    return kiln__bake(program, tensors, scalars, &older, true, attempt, prepared, image);
+    return kiln__bake(call, &older, true, attempt, prepared, image);
 }
 
 static kiln_status check_rows(const kiln_program *program, const kiln_tensor *tensors) {
@@ -343,22 +385,22 @@ static kiln_status check_rows(const kiln_program *program, const kiln_tensor *te
 
 /* One schedule: baked, loaded, ready to be launched. *crowded: the device has no room for its blocks, but may have for
  * another's. */
-static kiln_status try_schedule(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars,
-                                const target *on, int attempt, kiln__launch **launch, kiln__prepared *prepared,
-                                kiln__image *image, kiln_plan_info *info, bool *crowded) {
+static kiln_status try_schedule(const kiln__call *call, const target *on, int attempt, kiln__launch **launch,
+                                kiln__prepared *prepared, kiln__image *image, kiln_plan_info *info, bool *crowded) {
+    const kiln_program *program = call->program;
     kiln__kernel_entry *kernel = NULL;
-    kiln_status status = bake_for(program, tensors, scalars, &on->numbers, attempt, prepared, image);
+    kiln_status status = bake_for(call, &on->numbers, attempt, prepared, image);
     *crowded = false;
     if (status) return status;
     double start = kiln__now_ms();
     status = share_loaded(program, on, prepared, image, &kernel);
     double load_ms = kiln__now_ms() - start;
-    if (!status) status = kiln__launch_create(program, tensors, prepared, on->driver, kernel, launch);
+    if (!status) status = kiln__launch_create(program, call->tensors, prepared, on->driver, kernel, launch);
     if (!status) {
         status = limit_grid(&prepared->schedule, on, *launch);
         *crowded = status == KILN_E_UNSUPPORTED;
         if (!status) status = add_splits(program->context, prepared, on, &kernel->loaded, *launch);
-        if (status) free(*launch);
+        if (status) kiln__launch_free(*launch);
     }
     if (status) {
         kiln__kernels_release(kernel);
@@ -375,12 +417,10 @@ static kiln_status try_schedule(const kiln_program *program, const kiln_tensor *
     return KILN_OK;
 }
 
-kiln_status kiln__launch_prepare(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars,
-                                 kiln__launch **launch, kiln__prepared *prepared, kiln__image *image,
-                                 kiln_plan_info *info) {
+static kiln_status prepare(const kiln__call *call, kiln__launch **launch, kiln__prepared *prepared, kiln__image *image,
+                           kiln_plan_info *info) {
     target on;
-    kiln_status status = check_rows(program, tensors);
-    if (!status) status = kiln__context_driver(program->context, &on.driver);
+    kiln_status status = kiln__context_driver(call->program->context, &on.driver);
     if (status) return status;
     kiln__CUresult result = on.driver->CtxGetDevice(&on.device);
     if (result) return kiln__driver_fail(on.driver, KILN_E_NO_CONTEXT, result, "cuCtxGetDevice");
@@ -391,9 +431,20 @@ kiln_status kiln__launch_prepare(const kiln_program *program, const kiln_tensor 
     char first[256] = ""; /* why the first schedule could not run */
     bool crowded = !status;
     for (int attempt = 0; crowded; attempt = prepared->attempt + 1) {
-        status = try_schedule(program, tensors, scalars, &on, attempt, launch, prepared, image, info, &crowded);
+        status = try_schedule(call, &on, attempt, launch, prepared, image, info, &crowded);
         if (crowded && !*first) snprintf(first, sizeof first, "%s", kiln_last_error());
     }
     if (status == KILN_E_UNSUPPORTED && *first) return kiln__fail(status, "%s", first);
+    return status;
+}
+
+kiln_status kiln__launch_prepare(const kiln__call *call, kiln__launch **launch, kiln__prepared *prepared,
+                                 kiln__image *image, kiln_plan_info *info) {
+    kiln__current current;
+    kiln_status status = check_rows(call->program, call->tensors);
+    if (!status) status = kiln__current_enter(call->program->context, &current);
+    if (status) return status;
+    status = prepare(call, launch, prepared, image, info);
+    kiln__current_leave(&current);
     return status;
 }

@@ -32,7 +32,7 @@ static kiln_status open_nvrtc(kiln_context *context, const kiln__nvrtc **out) {
 }
 
 /* The identity of the NVRTC that a compile would use; without any NVRTC that of the last one known here. */
-static kiln_status identify_nvrtc(kiln_context *context, kiln__nvrtc_identity *out) {
+static kiln_status identify_nvrtc(kiln_context *context, kiln_policy policy, kiln__nvrtc_identity *out) {
     pthread_mutex_lock(&context->lock);
     *out = context->nvrtc;
     pthread_mutex_unlock(&context->lock);
@@ -47,7 +47,7 @@ static kiln_status identify_nvrtc(kiln_context *context, kiln__nvrtc_identity *o
         if (known || !found) return KILN_OK;
         known = true; /* of a file that has been replaced since */
     }
-    const bool never = context->policy == KILN_POLICY_NEVER_COMPILE;
+    const bool never = policy == KILN_POLICY_NEVER_COMPILE;
     const kiln__nvrtc *nvrtc = NULL;
     kiln_status status = !never || (found && context->disk) ? open_nvrtc(context, &nvrtc) : KILN_OK;
     if (!known) memset(out, 0, sizeof *out);
@@ -111,7 +111,10 @@ static kiln_status compile(kiln_context *context, const kiln__prepared *prepared
     const char *code = kiln__source_code(prepared->source); /* nothing but what the key has */
     const kiln__compile_request request = {code, "kiln_kernel.cu", out->facts.arch, out->facts.is_ptx};
     kiln__compile_result result;
+    const double start = kiln__now_ms();
     kiln_status status = kiln__context_compile(context, out->cancels, nvrtc, &request, &result);
+    kiln__count_ms(&context->counters.compile_ns, start);
+    if (status) kiln__count(&context->counters.failed_compiles, 1);
     if (status == KILN_E_TIMEOUT) kiln__slow_remember(context, &out->key);
     if (status == KILN_E_COMPILE && result.log) kiln__log(context, KILN_LOG_ERROR, "%s", result.log);
     out->bytes = result.image;
@@ -162,18 +165,21 @@ static kiln_status obtain(kiln_context *context, const kiln__prepared *prepared,
     bool hit = false;
     if (first == KILN__IN_MEMORY && kiln__bundles_find(context, &out->name, &found))
         return take_entry(&found, KILN_ORIGIN_PACK, out);
-    kiln_status status = identify_nvrtc(context, &identity);
+    kiln_status status = identify_nvrtc(context, out->policy, &identity);
     if (!status) status = look_up(disk, prepared, &identity, out, &found, &hit);
     if (!status && !hit) explain(context, prepared, &out->key);
-    if (!status && !hit && context->policy == KILN_POLICY_NEVER_COMPILE)
+    if (!status && !hit && out->policy == KILN_POLICY_NEVER_COMPILE)
         status = kiln__fail(KILN_E_WOULD_COMPILE,
                             "the kernel for '%s' (%s, sm_%d) is in no cache, and the policy forbids compiling",
                             prepared->ir->text, prepared->schedule.text, out->facts.arch);
     if (!status && !hit) status = open_nvrtc(context, &nvrtc);
     if (!status && !hit && !same_nvrtc(&nvrtc->identity, &identity)) /* the recorded one was replaced meanwhile */
         status = look_up(disk, prepared, &nvrtc->identity, out, &found, &hit);
-    if (!status && !hit && disk)
+    const double claimed = kiln__now_ms();
+    if (!status && !hit && disk) {
         hit = kiln__disk_claim(disk, &out->key, &claim, &found, &context->cancels, out->cancels);
+        kiln__count_ms(&context->counters.wait_ns, claimed);
+    }
     if (!status && !hit && (status = kiln__slow_check(context, &out->key, prepared->ir->text))) out->refused = true;
     out->lookup_ms = kiln__now_ms() - start;
     if (hit) {
@@ -186,13 +192,14 @@ static kiln_status obtain(kiln_context *context, const kiln__prepared *prepared,
 }
 
 /* What others find on the stack of the thread that obtains, they find until it is done: it is not to be cancelled. */
-kiln_status kiln__image_obtain(kiln_context *context, const kiln__prepared *prepared, int arch, bool ptx,
-                               kiln__place first, kiln__image *out) {
+kiln_status kiln__image_obtain(kiln_context *context, kiln_policy policy, const kiln__prepared *prepared, int arch,
+                               bool ptx, kiln__place first, kiln__image *out) {
     int cancelled;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelled);
     memset(out, 0, sizeof *out);
     out->facts.arch = arch;
     out->facts.is_ptx = ptx;
+    out->policy = policy;
     out->cancels = atomic_load(&context->cancels);
     double start = kiln__now_ms();
     kiln_status status = kiln__prepared_name(prepared, arch, ptx, &out->name);
@@ -201,6 +208,7 @@ kiln_status kiln__image_obtain(kiln_context *context, const kiln__prepared *prep
         kiln__memory_obtained(out, status);
     } else
         out->lookup_ms = kiln__now_ms() - start;
+    kiln__count(status ? &context->counters.refused : &context->counters.obtained[out->origin], 1);
     if (status) kiln__image_free(out);
     pthread_setcancelstate(cancelled, NULL);
     return status;

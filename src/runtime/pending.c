@@ -59,12 +59,18 @@ bool kiln__memory_enter(kiln_context *context, kiln__image *out, kiln_status *st
     pthread_mutex_lock(&context->lock);
     const kiln__kernel_entry *loaded = kiln__kernels_find(context, &out->name, -1);
     while ((pending = find_pending(context, &out->name)) && !pending->done && !loaded) {
+        if (out->policy == KILN_POLICY_NEVER_COMPILE) { /* what is waited for may be a compile */
+            pthread_mutex_unlock(&context->lock);
+            return false;
+        }
         if (out->cancels != atomic_load(&context->cancels)) {
             pthread_mutex_unlock(&context->lock);
             *status = kiln__fail(KILN_E_CANCELLED, "a compile that this call waited for was cancelled");
             return true;
         }
+        const double start = kiln__now_ms();
         pthread_cond_wait(&context->obtained, &context->lock);
+        kiln__count_ms(&context->counters.wait_ns, start);
         loaded = kiln__kernels_find(context, &out->name, -1);
     }
     bool settled = loaded || pending;

@@ -3,10 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/context.h"
+#include "runtime/named.h"
 
 struct kiln_plan {
     kiln__launch *launch;
+    const kiln_program *program;
+    kiln_tensor *tensors;   /* that it was made for; their addresses are of no use */
     _Atomic(char *) source; /* written out when it is first asked for */
     kiln__prepared prepared;
     kiln__image image;
@@ -15,8 +17,9 @@ struct kiln_plan {
 
 /* Counts, scalar types, and alignment: a data pointer that is there must be a multiple of the element's size. */
 static kiln_status check(const kiln_program *program, const kiln_tensor *tensors, size_t tensor_count,
-                         const kiln_scalar *scalars, size_t scalar_count) {
-    kiln_status status = kiln__program_check_counts(program, tensors, tensor_count, scalars, scalar_count);
+                         const kiln_scalar *scalars, size_t scalar_count, const kiln_call_options *options,
+                         kiln__call *out) {
+    kiln_status status = kiln__call_make(program, tensors, tensor_count, scalars, scalar_count, options, out);
     for (size_t t = 0; t < tensor_count && !status; t++) {
         size_t size = kiln_type_size(tensors[t].type);
         if (size && (uintptr_t)tensors[t].data % size)
@@ -29,17 +32,31 @@ static kiln_status check(const kiln_program *program, const kiln_tensor *tensors
 
 kiln_status kiln_plan_create(const kiln_program *program, const kiln_tensor *tensors, size_t tensor_count,
                              const kiln_scalar *scalars, size_t scalar_count, kiln_plan **out) {
+    return kiln_plan_create_with_options(program, tensors, tensor_count, scalars, scalar_count, NULL, out);
+}
+
+kiln_status kiln_plan_create_with_options(const kiln_program *program, const kiln_tensor *tensors, size_t tensor_count,
+                                          const kiln_scalar *scalars, size_t scalar_count,
+                                          const kiln_call_options *options, kiln_plan **out) {
     kiln__clear_error();
+    kiln__call call;
     if (!out) return kiln__fail(KILN_E_ARGUMENT, "out is NULL, expected the address of a kiln_plan pointer");
     *out = NULL;
-    kiln_status status = check(program, tensors, tensor_count, scalars, scalar_count);
+    kiln_status status = check(program, tensors, tensor_count, scalars, scalar_count, options, &call);
     if (status) return status;
     kiln__context_enter(program->context);
     kiln_plan *plan = calloc(1, sizeof *plan);
-    if (!plan) return kiln__out_of_memory();
-    status = kiln__launch_prepare(program, tensors, scalars, &plan->launch, &plan->prepared, &plan->image, &plan->info);
+    if (plan) plan->tensors = calloc(tensor_count + 1, sizeof *plan->tensors);
+    if (!plan || !plan->tensors) {
+        free(plan);
+        return kiln__out_of_memory();
+    }
+    plan->program = program;
+    memcpy(plan->tensors, tensors, tensor_count * sizeof *tensors);
+    status = kiln__launch_prepare(&call, &plan->launch, &plan->prepared, &plan->image, &plan->info);
     if (!status) kiln__kernels_trim(program->context, plan->launch->driver, plan->launch->kernel->device);
     if (status) {
+        free(plan->tensors);
         free(plan);
         return status;
     }
@@ -56,7 +73,8 @@ void kiln_plan_destroy(kiln_plan *plan) {
     kiln__kernels_release(plan->launch->kernel);
     kiln__prepared_free(&plan->prepared);
     kiln__image_free(&plan->image);
-    free(plan->launch);
+    kiln__launch_free(plan->launch);
+    free(plan->tensors);
     free(atomic_load(&plan->source));
     free(plan);
 }
@@ -95,6 +113,42 @@ kiln_status kiln_plan_launch(const kiln_plan *plan, void *const *data, size_t da
     return kiln_plan_launch_with_workspace(plan, data, data_count, scalars, scalar_count, NULL, 0, stream);
 }
 
+/* A plan is for its tensors' types, sizes and strides, which a caller who names them has at hand to compare. */
+static kiln_status check_same(const char *name, const kiln_tensor *given, const kiln_tensor *planned) {
+    if (given->type != planned->type)
+        return kiln__fail(KILN_E_TYPE, "tensor '%s' has type %s, the plan was made for %s", name,
+                          kiln_type_name(given->type), kiln_type_name(planned->type));
+    if (given->rank != planned->rank)
+        return kiln__fail(KILN_E_SHAPE, "tensor '%s' has rank %d, the plan was made for %d", name, given->rank,
+                          planned->rank);
+    for (int i = 0; i < planned->rank; i++) {
+        const bool stride = given->sizes[i] == planned->sizes[i];
+        const int64_t *found = stride ? given->strides : given->sizes;
+        const int64_t *expected = stride ? planned->strides : planned->sizes;
+        if (found[i] != expected[i])
+            return kiln__fail(KILN_E_SHAPE, "tensor '%s' has %s %lld along axis %d, the plan was made for %lld", name,
+                              stride ? "stride" : "size", (long long)found[i], i, (long long)expected[i]);
+    }
+    return KILN_OK;
+}
+
+kiln_status kiln_plan_launch_named(const kiln_plan *plan, const kiln_binding *bindings, size_t binding_count,
+                                   const kiln_scalar_binding *scalars, size_t scalar_count, void *workspace,
+                                   int64_t workspace_bytes, void *stream) {
+    kiln__bound bound;
+    void *data[KILN_MAX_TENSORS];
+    kiln__clear_error();
+    if (!plan) return kiln__fail(KILN_E_ARGUMENT, "plan is NULL");
+    kiln_status status = kiln__bind(plan->program, bindings, binding_count, scalars, scalar_count, &bound);
+    for (size_t t = 0; t < bound.tensor_count && !status; t++) {
+        status = check_same(plan->program->names[t], &bound.tensors[t], &plan->tensors[t]);
+        data[t] = bound.tensors[t].data;
+    }
+    return status ? status
+                  : kiln_plan_launch_with_workspace(plan, data, bound.tensor_count, bound.scalars, bound.scalar_count,
+                                                    workspace, workspace_bytes, stream);
+}
+
 /* NULL without memory. */
 static const char *source_of(kiln_plan *plan) {
     char *known = atomic_load(&plan->source), *source = known ? NULL : kiln__source_expand(plan->prepared.unexpanded);
@@ -122,9 +176,10 @@ kiln_status kiln_compile(const kiln_program *program, const kiln_tensor *tensors
                          const kiln_scalar *scalars, size_t scalar_count, int arch, int ptx, int compile,
                          kiln_kernel **out) {
     kiln__clear_error();
+    kiln__call call;
     if (!out) return kiln__fail(KILN_E_ARGUMENT, "out is NULL, expected the address of a kiln_kernel pointer");
     *out = NULL;
-    kiln_status status = check(program, tensors, tensor_count, scalars, scalar_count);
+    kiln_status status = check(program, tensors, tensor_count, scalars, scalar_count, NULL, &call);
     if (!status && (arch < 80 || arch > 999))
         status = kiln__fail(KILN_E_ARCH, "architecture sm_%d is asked for, expected sm_80 to sm_999", arch);
     if (status) return status;
@@ -133,7 +188,7 @@ kiln_status kiln_compile(const kiln_program *program, const kiln_tensor *tensors
     if (!kernel) return kiln__out_of_memory();
     kiln__device device = kiln__device_typical(arch);
     if (compile)
-        status = kiln__bake(program, tensors, scalars, &device, ptx != 0, 0, &kernel->prepared, &kernel->image);
+        status = kiln__bake(&call, &device, ptx != 0, 0, &kernel->prepared, &kernel->image);
     else {
         kernel->image.facts = (kiln__facts){.is_ptx = ptx != 0, .registers = -1, .spill_bytes = -1};
         status = kiln__prepare(program, tensors, scalars, &device, 0, &kernel->prepared);

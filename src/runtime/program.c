@@ -7,7 +7,6 @@
 #include "runtime/context.h"
 
 #include "base/types.h"
-#include "lang/dependence.h"
 #include "ref/ref.h"
 
 static kiln_status read_axes(const kiln_program_options *options, kiln__axes *axes) {
@@ -43,8 +42,8 @@ kiln_status kiln_program_create(kiln_context *context, const char *text, const k
     program->id = atomic_fetch_add(&next_id, 1) + 1;
     kiln_status status = program->shapes ? read_axes(&options, &program->axes) : kiln__out_of_memory();
     if (!status) status = kiln__graph_parse(text, &program->graph);
-    if (!status)
-        status = kiln__signature_resolve(program->graph, options.outputs, options.scalars, &program->signature);
+    const kiln__lists lists = {options.inputs, options.outputs, options.scalars};
+    if (!status) status = kiln__signature_resolve(program->graph, &lists, &program->signature);
     if (status) {
         kiln_program_destroy(program);
         return status;
@@ -113,6 +112,28 @@ kiln_status kiln__program_check_counts(const kiln_program *program, const void *
     return KILN_OK;
 }
 
+kiln_status kiln__policy_read(const kiln_call_options *given, kiln_policy *policy) {
+    kiln_call_options options = KILN_CALL_OPTIONS_INIT;
+    kiln_status status =
+        kiln__check_struct_size("kiln_call_options", given->struct_size, sizeof options, sizeof options);
+    if (status) return status;
+    memcpy(&options, given, given->struct_size);
+    if ((int)options.policy < KILN_POLICY_COMPILE || options.policy > KILN_POLICY_CONTEXT)
+        return kiln__fail(KILN_E_ARGUMENT, "kiln_call_options.policy is %d, expected a kiln_policy",
+                          (int)options.policy);
+    if (options.policy != KILN_POLICY_CONTEXT) *policy = options.policy;
+    return KILN_OK;
+}
+
+kiln_status kiln__call_make(const kiln_program *program, const kiln_tensor *tensors, size_t tensor_count,
+                            const kiln_scalar *scalars, size_t scalar_count, const kiln_call_options *options,
+                            kiln__call *out) {
+    kiln_status status = kiln__program_check_counts(program, tensors, tensor_count, scalars, scalar_count);
+    if (status) return status;
+    *out = (kiln__call){program, tensors, scalars, program->context->policy};
+    return options ? kiln__policy_read(options, &out->policy) : KILN_OK;
+}
+
 kiln__tensors kiln__program_tensors(const kiln_program *program, const kiln_tensor *tensors) {
     return (kiln__tensors){tensors, program->names, (int)program->signature.input_count,
                            (int)program->signature.output_count};
@@ -133,52 +154,6 @@ kiln_status kiln__program_bind(const kiln_program *program, const kiln_tensor *t
     for (uint32_t i = 0; i < s->scalar_count; i++) binding.scalar_types[i] = scalars[i].type;
     memcpy(binding.reduced, space->reduced, sizeof binding.reduced);
     return kiln__ir_build(program->graph, s, &binding, ir);
-}
-
-/* Whether an output has the reduced axes, and extents other than 1 along them. What it depends on outside of reductions
- * decides: strides never do, extents only as they broadcast. */
-static void find_columns(const kiln__space *space, const kiln_tensor *inputs, const kiln__dependence *depends,
-                         bool *has, bool *varies) {
-    *has = *varies = depends->positions || !depends->reduces;
-    for (int t = 0; t < KILN_MAX_TENSORS; t++) {
-        if (!(depends->inputs >> t & 1)) continue;
-        const int missing = space->rank - inputs[t].rank;
-        for (int i = 0; i < inputs[t].rank; i++) {
-            if (!space->reduced[missing + i]) continue;
-            *has = true;
-            *varies |= inputs[t].sizes[i] != 1;
-        }
-    }
-}
-
-kiln_status kiln_program_output_shape(const kiln_program *program, const kiln_tensor *inputs, size_t output,
-                                      int keep_dims, int32_t *rank, int64_t sizes[KILN_MAX_RANK]) {
-    kiln__clear_error();
-    if (!program || !rank || !sizes) return kiln__fail(KILN_E_ARGUMENT, "program, rank or sizes is NULL");
-    const kiln__signature *s = &program->signature;
-    if (output >= s->output_count)
-        return kiln__fail(KILN_E_BINDING, "output %zu is asked for, the program has %u", output, s->output_count);
-    if (!s->input_count)
-        return kiln__fail(KILN_E_BINDING,
-                          "a program without inputs has no shape of its own: its outputs' tensors give it");
-    if (!inputs) return kiln__fail(KILN_E_ARGUMENT, "inputs is NULL");
-    kiln__tensors all = kiln__program_tensors(program, inputs);
-    all.output_count = 0;
-    kiln__space space;
-    kiln__dependence depends;
-    kiln_status status = kiln__space_build(&program->axes, &all, &space);
-    if (!status)
-        status = kiln__dependence_find(program->graph, s, (uint32_t)output, space.rank, space.reduced, &depends);
-    if (status) return status;
-    bool has, varies;
-    find_columns(&space, inputs, &depends, &has, &varies);
-    *rank = 0;
-    for (int i = 0; i < space.rank; i++) {
-        if (space.reduced[i] && !has && !keep_dims) continue;
-        int64_t size = space.open_rows && i == 0 ? -1 : space.sizes[i];
-        sizes[(*rank)++] = space.reduced[i] && !varies ? 1 : size;
-    }
-    return KILN_OK;
 }
 
 /* Outputs have their shapes, tensors are there and share memory only as on the GPU. */

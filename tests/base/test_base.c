@@ -27,7 +27,9 @@ static void names_of_statuses(void **state) {
     assert_string_equal(kiln_status_name(KILN_E_SHAPE), "KILN_E_SHAPE");
     assert_string_equal(kiln_status_name(KILN_E_INTERNAL), "KILN_E_INTERNAL");
     assert_string_equal(kiln_status_name((kiln_status)30), "KILN_E_UNKNOWN");
-    assert_string_equal(kiln_version(), "0.1.0");
+    assert_string_equal(kiln_version(), "0.2.0");
+    assert_int_equal(kiln_version_number(), 200);
+    assert_int_equal(KILN_VERSION_NUMBER, 200);
     for (int i = 0; i <= KILN_E_CANCELLED; i++)
         assert_string_not_equal(kiln_status_name((kiln_status)i), "KILN_E_UNKNOWN");
 }
@@ -85,6 +87,24 @@ static void each_thread_has_its_own_sentence(void **state) {
 }
 
 /* ---- tensors ---- */
+
+static void views_of_constant_memory_need_no_casts(void **state) {
+    (void)state;
+    static const float data[24];
+    const int64_t sizes[] = {2, 3}, strides[] = {12, -4};
+    kiln_tensor tensor = kiln_tensor_input(data, KILN_F32, 2, sizes);
+    assert_ptr_equal(tensor.data, data);
+    assert_int_equal(tensor.strides[0], 3);
+    tensor = kiln_tensor_input_strided(data + 8, KILN_F32, 2, sizes, strides);
+    assert_ptr_equal(tensor.data, data + 8);
+    assert_int_equal(tensor.strides[0], 12);
+    assert_int_equal(tensor.strides[1], -4);
+    float own[24];
+    tensor = kiln_tensor_strided(own, KILN_F32, 2, sizes, NULL);
+    assert_ptr_equal(tensor.data, own);
+    assert_int_equal(tensor.strides[0], 3);
+    assert_int_equal(kiln_tensor_strided(own, KILN_F32, 9, sizes, strides).rank, -1);
+}
 
 static void contiguous_tensors_have_row_major_strides(void **state) {
     (void)state;
@@ -348,6 +368,7 @@ int main(void) {
         cmocka_unit_test(a_long_sentence_is_cut_between_characters),
         cmocka_unit_test(each_thread_has_its_own_sentence),
         cmocka_unit_test(contiguous_tensors_have_row_major_strides),
+        cmocka_unit_test(views_of_constant_memory_need_no_casts),
         cmocka_unit_test(dlpack_tensors_are_taken_over),
         cmocka_unit_test(dlpack_tensors_without_memory_have_none),
         cmocka_unit_test(dlpack_tensors_that_do_not_fit_are_refused),

@@ -17,22 +17,26 @@ run("cpack" ${CPACK} --config ${BUILD}/CPackConfig.cmake -G DEB -B ${WORK} -D CP
 
 set(lib "usr/lib/([a-z0-9_]+-linux-gnu/)?")
 set(doc "usr/share/doc")
-set(files_libkiln0 "${lib}libkiln[.]so[.]0" "${lib}libkiln[.]so[.]${VERSION}" "usr/libexec/kiln/kiln-worker"
-    "${doc}/libkiln0/copyright" "${doc}/libkiln0/changelog[.]gz")
-set(files_libkiln-dev "usr/include/kiln/kiln[.]h" "${lib}libkiln[.]so" "${lib}libkiln[.]a" "${lib}pkgconfig/kiln[.]pc"
-    "${lib}pkgconfig/kiln-static[.]pc" "${lib}cmake/kiln/kiln-config[.]cmake" "${lib}cmake/kiln/kiln-config-version[.]cmake"
-    "${lib}cmake/kiln/kiln_add_pack[.]cmake" "${lib}cmake/kiln/kiln_targets(-[a-z]+)?[.]cmake" "${doc}/libkiln-dev/copyright" "${doc}/libkiln-dev/changelog[.]gz")
+string(REGEX MATCH "^[0-9]+[.][0-9]+" soversion ${VERSION}) # before 1.0.0 (docs/abi.md)
+set(library libkiln${soversion})
+set(files_${library} "${lib}libkiln[.]so[.]${soversion}" "${lib}libkiln[.]so[.]${VERSION}" "usr/libexec/kiln/kiln-worker"
+    "${doc}/${library}/copyright" "${doc}/${library}/changelog[.]gz")
+set(files_libkiln-dev "usr/include/kiln/kiln[.]h" "usr/include/kiln/status[.]h" "usr/include/kiln/tensor[.]h"
+    "${lib}libkiln[.]so" "${lib}libkiln[.]a" "${lib}pkgconfig/kiln[.]pc" "${lib}pkgconfig/kiln-static[.]pc"
+    "${lib}cmake/kiln/kiln-config[.]cmake" "${lib}cmake/kiln/kiln-config-version[.]cmake"
+    "${lib}cmake/kiln/kiln_add_pack[.]cmake" "${lib}cmake/kiln/kiln_targets(-[a-z]+)?[.]cmake"
+    "${doc}/libkiln-dev/copyright" "${doc}/libkiln-dev/changelog[.]gz")
 set(files_kiln "usr/bin/kiln" "${lib}cmake/kiln/kiln_tool_targets(-[a-z]+)?[.]cmake" "usr/share/man/man1/kiln.*[.]1[.]gz"
     "usr/share/bash-completion/completions/kiln" "usr/share/zsh/(site-functions|vendor-completions)/_kiln"
     "usr/share/fish/vendor_completions.d/kiln.fish" "${doc}/kiln/copyright" "${doc}/kiln/changelog[.]gz")
-set(depends_libkiln0 "libc6 [(]>= ")
-set(depends_libkiln-dev "libkiln0 [(]= ${VERSION}[)]")
-set(depends_kiln "libc6 .*libkiln0 [(]= ${VERSION}[)]|libkiln0 [(]= ${VERSION}[)].*libc6 ")
-set(licences_libkiln0 Apache-2.0 BSD-2-Clause)
+set(depends_${library} "libc6 [(]>= ")
+set(depends_libkiln-dev "${library} [(]= ${VERSION}[)]")
+set(depends_kiln "libc6 .*${library} [(]= ${VERSION}[)]|${library} [(]= ${VERSION}[)].*libc6 ")
+set(licences_${library} Apache-2.0 BSD-2-Clause)
 set(licences_libkiln-dev Apache-2.0 BSD-2-Clause)
 set(licences_kiln Apache-2.0 BSD-2-Clause Expat)
 
-foreach(package IN ITEMS libkiln0 libkiln-dev kiln)
+foreach(package IN ITEMS ${library} libkiln-dev kiln)
     file(GLOB deb ${WORK}/${package}_${VERSION}_*.deb)
     list(LENGTH deb count)
     if(NOT count EQUAL 1)

@@ -71,7 +71,7 @@ endif()
 # By the CMake package.
 file(WRITE ${WORK}/user/CMakeLists.txt "cmake_minimum_required(VERSION 3.22)
 project(user C)
-find_package(kiln 0.1 REQUIRED)
+find_package(kiln 0.2 REQUIRED)
 add_executable(with_shared ${ROOT}/docs/example.c)
 target_link_libraries(with_shared PRIVATE kiln::kiln)
 add_executable(with_static ${ROOT}/docs/example.c)

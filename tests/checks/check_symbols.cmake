@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Compares what libkiln.so exports with the checked-in list, and that list with the public header.
+# Compares what libkiln.so exports with the checked-in list, and that list with the public headers.
 #   cmake -DROOT=<checkout> -DNM=<nm> -DLIBRARY=<libkiln.so> -P check_symbols.cmake
 cmake_minimum_required(VERSION 3.22)
 file(STRINGS ${ROOT}/tests/checks/exported_symbols.txt listed)
@@ -12,7 +12,12 @@ string(REGEX MATCHALL "[0-9a-f]+ [A-Za-z] [^\n]+" rows "${output}")
 list(TRANSFORM rows REPLACE "^[0-9a-f]+ [A-Za-z] " "")
 set(exported ${rows})
 
-file(READ ${ROOT}/include/kiln/kiln.h header)
+set(header "")
+file(GLOB headers ${ROOT}/include/kiln/*.h)
+foreach(file IN LISTS headers)
+    file(READ ${file} text)
+    string(APPEND header "${text}")
+endforeach()
 string(REGEX MATCHALL "KILN_API [^(;]*[ *]kiln_[a-z0-9_]+\\(" declared "${header}")
 list(TRANSFORM declared REPLACE ".*[ *](kiln_[a-z0-9_]+)\\($" "\\1")
 
@@ -29,5 +34,5 @@ foreach(pair IN ITEMS exported:listed listed:exported declared:listed listed:dec
 endforeach()
 if(faults)
     list(JOIN faults "\n  " text)
-    message(FATAL_ERROR "\n  ${text}\n(listed: in tests/checks/exported_symbols.txt; declared: in include/kiln/kiln.h)")
+    message(FATAL_ERROR "\n  ${text}\n(listed: in tests/checks/exported_symbols.txt; declared: in include/kiln)")
 endif()

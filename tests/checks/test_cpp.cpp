@@ -48,6 +48,20 @@ int main() {
     CHECK(kiln_run_cpu(program.get(), tensors, 2, &k, 1) == KILN_OK);
     for (float value : y) CHECK(value == 0.25f);
 
+    const std::vector<float> input{0, 0, 0, 0, 1, 1, 1, 1}; // const, and bound without a cast
+    const kiln_binding bindings[] = {{"y", tensors[1]}, {"x", kiln_tensor_input(input.data(), KILN_F32, 2, sizes)}};
+    const kiln_scalar_binding scalars[] = {{"k", kiln_scalar_f64(3)}};
+    CHECK(kiln_run_cpu_named(program.get(), bindings, 2, scalars, 1, nullptr) == KILN_OK);
+    for (float value : y) CHECK(value == 0.25f);
+    kiln_type type = KILN_F64;
+    CHECK(kiln_program_output_type(program.get(), tensors, &k, 0, &type) == KILN_OK && type == KILN_F32);
+    CHECK(kiln_run_cpu_named(program.get(), bindings, 1, scalars, 1, nullptr) == KILN_E_BINDING);
+    kiln_error_info error = KILN_ERROR_INFO_INIT;
+    CHECK(kiln_last_error_info(&error) == KILN_OK && error.status == KILN_E_BINDING && std::string(error.text) == "x");
+    kiln_context_stats stats = KILN_CONTEXT_STATS_INIT;
+    CHECK(kiln_context_get_stats(context, &stats) == KILN_OK && stats.compiled == 0);
+    CHECK(kiln_version_number() == KILN_VERSION_NUMBER);
+
     kiln_kernel *compiled = nullptr;
     CHECK(kiln_compile(program.get(), tensors, 2, &k, 1, 90, 0, 0, &compiled) == KILN_OK);
     kernel_ptr kernel(compiled);

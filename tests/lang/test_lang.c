@@ -435,35 +435,58 @@ static void signatures_follow_the_lists(void **state) {
         const char *text, *outputs, *scalars;
         kiln_status status;
         const char *expected; /* the sentence, or inputs | outputs | scalars */
+        const char *inputs;
     } cases[] = {
-        {"y = x * s + b", NULL, NULL, KILN_OK, "x s b|y||"},
-        {"y = x * s + b", NULL, "s", KILN_OK, "x b|y|s|"},
-        {"t = x * s; y = t + b", NULL, " s , b ", KILN_OK, "x|y|s b|"},
-        {"t = x * s; y = t + b", "y,t", "", KILN_OK, "x s b|y t||"},
-        {"a = x; b = x; c = a", NULL, NULL, KILN_OK, "x|b c||"},
-        {"y = 1", NULL, NULL, KILN_OK, "|y||"},
-        {"y = x", "z", NULL, KILN_E_NAME, "output 'z' does not occur in the program"},
-        {"y = x", "x", NULL, KILN_E_NAME, "output 'x' is never assigned"},
-        {"y = x", "y,y", NULL, KILN_E_NAME, "output 'y' is listed twice"},
-        {"y = x", "y,", NULL, KILN_E_NAME, "the list of outputs 'y,' has an empty name"},
-        {"y = x", "y z", NULL, KILN_E_NAME, "the list of outputs 'y z' lacks a comma after 'y'"},
-        {"y = x", NULL, "y", KILN_E_NAME, "scalar 'y' is assigned by the program"},
-        {"y = x", NULL, "s", KILN_E_NAME, "scalar 's' does not occur in the program"},
-        {"y = x", "", NULL, KILN_E_NAME, "the program has no output: it must assign a name, expected at least one"},
+        {"y = x * s + b", NULL, NULL, KILN_OK, "x s b|y||", NULL},
+        {"y = x * s + b", NULL, "s", KILN_OK, "x b|y|s|", NULL},
+        {"t = x * s; y = t + b", NULL, " s , b ", KILN_OK, "x|y|s b|", NULL},
+        {"t = x * s; y = t + b", "y,t", "", KILN_OK, "x s b|y t||", NULL},
+        {"a = x; b = x; c = a", NULL, NULL, KILN_OK, "x|b c||", NULL},
+        {"y = 1", NULL, NULL, KILN_OK, "|y||", NULL},
+        {"y = x", "z", NULL, KILN_E_NAME, "output 'z' does not occur in the program", NULL},
+        {"y = x", "x", NULL, KILN_E_NAME, "output 'x' is never assigned", NULL},
+        {"y = x", "y,y", NULL, KILN_E_NAME, "output 'y' is listed twice", NULL},
+        {"y = x", "y,", NULL, KILN_E_NAME, "the list of outputs 'y,' has an empty name", NULL},
+        {"y = x", "y z", NULL, KILN_E_NAME, "the list of outputs 'y z' lacks a comma after 'y'", NULL},
+        {"y = x", NULL, "y", KILN_E_NAME, "scalar 'y' is assigned by the program", NULL},
+        {"y = x", NULL, "s", KILN_E_NAME, "scalar 's' does not occur in the program", NULL},
+        {"y = x", "", NULL, KILN_E_NAME, "the program has no output: it must assign a name, expected at least one",
+         NULL},
+        {"y = scaled_x", "y", "scaled_y", KILN_E_NAME,
+         "scalar 'scaled_y' does not occur in the program; did you mean 'scaled_x'?", NULL},
+        {"y = x; mean_of_x = x", "meanofx", NULL, KILN_E_NAME,
+         "output 'meanofx' does not occur in the program; did you mean 'mean_of_x'?", NULL},
+        /* Inputs: the list is the order of the tensors, however the text is written. */
+        {"y = x * w + b", NULL, NULL, KILN_OK, "x w b|y||", "x,w,b"},
+        {"y = b + x * w", NULL, NULL, KILN_OK, "x w b|y||", "x,w,b"},
+        {"y = b + x * w", NULL, "w", KILN_OK, "x b|y|w|", " x , b "},
+        {"y = 1", NULL, NULL, KILN_OK, "|y||", ""},
+        {"y = x", NULL, NULL, KILN_E_NAME,
+         "the program reads 'x', which is neither in the list of inputs '' nor a scalar", ""},
+        {"y = x * w + b", NULL, NULL, KILN_E_NAME,
+         "the program reads 'w', which is neither in the list of inputs 'x,b' nor a scalar", "x,b"},
+        {"y = x", NULL, NULL, KILN_E_NAME, "input 'w' does not occur in the program", "x,w"},
+        {"y = x * mask", NULL, NULL, KILN_E_NAME, "input 'maks' does not occur in the program; did you mean 'mask'?",
+         "x,maks"},
+        {"y = x", NULL, NULL, KILN_E_NAME, "input 'y' is assigned by the program", "x,y"},
+        {"y = x", NULL, NULL, KILN_E_NAME, "input 'x' is listed twice", "x,x"},
+        {"y = x * k", NULL, "k", KILN_E_NAME,
+         "'k' is in the list of inputs and in that of scalars, expected one of them", "x,k"},
+        {"y = x", NULL, NULL, KILN_E_NAME, "the list of inputs 'x,' has an empty name", "x,"},
     };
     for (size_t i = 0; i < COUNT(cases); i++) {
         kiln__graph *graph;
         kiln__signature signature;
+        const kiln__lists lists = {cases[i].inputs, cases[i].outputs, cases[i].scalars};
         assert_int_equal(kiln__graph_parse(cases[i].text, &graph), KILN_OK);
-        assert_int_equal(kiln__signature_resolve(graph, cases[i].outputs, cases[i].scalars, &signature),
-                         cases[i].status);
+        assert_int_equal(kiln__signature_resolve(graph, &lists, &signature), cases[i].status);
         kiln__text text = {0};
         if (cases[i].status == KILN_OK) {
-            const uint32_t *lists[] = {signature.inputs, signature.outputs, signature.scalars};
+            const uint32_t *found_names[] = {signature.inputs, signature.outputs, signature.scalars};
             const uint32_t counts[] = {signature.input_count, signature.output_count, signature.scalar_count};
             for (int list = 0; list < 3; list++) {
                 for (uint32_t k = 0; k < counts[list]; k++)
-                    kiln__text_printf(&text, "%s%s", k == 0 ? "" : " ", graph->names[lists[list][k]].text);
+                    kiln__text_printf(&text, "%s%s", k == 0 ? "" : " ", graph->names[found_names[list][k]].text);
                 kiln__text_puts(&text, "|");
             }
         } else {
@@ -490,14 +513,37 @@ static void too_many_tensors_or_scalars_are_refused(void **state) {
         kiln__graph *graph;
         kiln__signature signature;
         assert_int_equal(kiln__graph_parse(program, &graph), KILN_OK);
-        assert_int_equal(kiln__signature_resolve(graph, NULL, NULL, &signature), inputs <= 31 ? KILN_OK : KILN_E_LIMIT);
+        assert_int_equal(kiln__signature_resolve(graph, &(kiln__lists){0}, &signature),
+                         inputs <= 31 ? KILN_OK : KILN_E_LIMIT);
         if (inputs > 31) assert_string_equal(kiln_last_error(), "the program has more than 32 inputs and outputs");
-        assert_int_equal(kiln__signature_resolve(graph, NULL, scalars, &signature),
+        assert_int_equal(kiln__signature_resolve(graph, &(kiln__lists){.scalars = scalars}, &signature),
                          inputs <= 32 ? KILN_OK : KILN_E_LIMIT);
         if (inputs > 32) assert_string_equal(kiln_last_error(), "the program has more than 32 scalars");
         kiln__graph_destroy(graph);
         free(program);
         free(scalars);
+    }
+}
+
+/* Each list has room, both together have not. */
+static void lists_have_room_together(void **state) {
+    (void)state;
+    for (int count = 16; count <= 17; count++) {
+        kiln__text text = {0}, inputs = {0}, outputs = {0};
+        for (int i = 0; i < count; i++) {
+            kiln__text_printf(&text, "y%d = x%d\n", i, i);
+            kiln__text_printf(&inputs, "%sx%d", i == 0 ? "" : ",", i);
+            kiln__text_printf(&outputs, "%sy%d", i == 0 ? "" : ",", i);
+        }
+        kiln__graph *graph;
+        kiln__signature signature;
+        assert_int_equal(kiln__graph_parse(text.data, &graph), KILN_OK);
+        const kiln__lists lists = {.inputs = inputs.data, .outputs = outputs.data};
+        assert_int_equal(kiln__signature_resolve(graph, &lists, &signature), count <= 16 ? KILN_OK : KILN_E_LIMIT);
+        kiln__graph_destroy(graph);
+        kiln__text_free(&text);
+        kiln__text_free(&inputs);
+        kiln__text_free(&outputs);
     }
 }
 
@@ -515,6 +561,7 @@ int main(void) {
         cmocka_unit_test(functions_that_expand_without_end_are_stopped),
         cmocka_unit_test(signatures_follow_the_lists),
         cmocka_unit_test(too_many_tensors_or_scalars_are_refused),
+        cmocka_unit_test(lists_have_room_together),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -53,7 +53,8 @@ static void evaluate(const char *text, inputs *in, double out[ROWS * COLS]) {
     kiln__graph *graph;
     kiln__signature signature;
     kiln__ir *ir;
-    if (kiln__graph_parse(text, &graph) != KILN_OK || kiln__signature_resolve(graph, "y", NULL, &signature) != KILN_OK)
+    if (kiln__graph_parse(text, &graph) != KILN_OK ||
+        kiln__signature_resolve(graph, &(kiln__lists){.outputs = "y"}, &signature) != KILN_OK)
         fail_msg("%s: %s", text, kiln_last_error());
     kiln__binding binding = lang_binding(KILN_F64);
     kiln_tensor tensors[KILN_MAX_TENSORS];

@@ -154,6 +154,56 @@ static kiln_status launch(const place *p, kiln_origin *origin) {
     return status;
 }
 
+static void *allocate(void *user, size_t bytes) {
+    (void)user;
+    return malloc(bytes);
+}
+
+static void release(void *user, void *memory, size_t bytes) {
+    (void)user, (void)bytes;
+    free(memory);
+}
+
+/* By name, with the application's memory, in a primary context. */
+static kiln_status launch_as_told(void *user) {
+    const place *p = user;
+    kiln_context_options options = KILN_CONTEXT_OPTIONS_INIT;
+    kiln_program_options order = KILN_PROGRAM_OPTIONS_INIT;
+    kiln_context_stats stats = KILN_CONTEXT_STATS_INIT;
+    kiln_context *context = NULL;
+    kiln_program *program = NULL;
+    kiln_plan *plan = NULL;
+    kiln_type type = KILN_BOOL;
+    const int64_t sizes[] = {ROWS, COLS};
+    const kiln_binding bindings[] = {{"y", kiln_tensor_contiguous(y, KILN_F32, 2, sizes)},
+                                     {"x", kiln_tensor_input(x, KILN_F32, 2, sizes)}};
+    const kiln_scalar_binding k = {"k", kiln_scalar_f64(0.5)};
+    const long primaries = p->fake->primaries;
+    set_device(p, &options);
+    options.cache_dir = "";
+    options.host_allocator = (kiln_host_allocator){allocate, release, NULL};
+    options.primary_context = 1;
+    order.inputs = "x";
+    order.scalars = "k";
+    kiln_status status = kiln_context_create(&options, &context);
+    if (!status) status = kiln_program_create(context, "y = softmax(x * k)", &order, &program);
+    if (!status) status = kiln_program_output_type(program, &bindings[1].tensor, &k.value, 0, &type);
+    if (!status) status = kiln_plan_create_named(program, bindings, 2, &k, 1, NULL, &plan);
+    if (!status) status = kiln_plan_launch_named(plan, bindings, 2, &k, 1, NULL, 0, NULL);
+    if (!status) status = kiln_run_named(program, bindings, 2, &k, 1, NULL, NULL);
+    if (!status) status = kiln_context_get_stats(context, &stats);
+    if (!status && (type != KILN_F32 || stats.kernels != 1)) fault_blame("%d kernels", (int)stats.kernels);
+    kiln_plan_destroy(plan);
+    kiln_program_destroy(program);
+    kiln_context_destroy(context);
+    if (p->fake->primaries != primaries) fault_blame("a primary context is left retained");
+    return status;
+}
+
+static void calls_by_name_survive_every_failure(void **state) {
+    fail_each_call(&(fault_scenario){"calls by name", launch_as_told, NULL, NULL, *state, 60});
+}
+
 static kiln_status launch_any(void *user) {
     kiln_origin origin;
     return launch(user, &origin);
@@ -471,6 +521,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         WITH_PLACE(bad_programs_are_refused_whatever_fails),
         WITH_PLACE(planning_and_the_reference_survive_every_failure),
+        WITH_PLACE(calls_by_name_survive_every_failure),
         WITH_PLACE(a_kernel_is_compiled_whatever_fails),
         WITH_PLACE(a_cached_kernel_is_launched_and_stays_whatever_fails),
         WITH_PLACE(listing_and_clearing_survive_every_failure),

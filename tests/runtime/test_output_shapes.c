@@ -173,12 +173,71 @@ static void a_shape_has_the_axes_that_the_text_names(void **state) {
     }
 }
 
+/* ---- types ---- */
+
+static const struct {
+    const char *program, *scalars, *inputs;
+    kiln_type type;
+} output_types[] = {
+    {"y = softmax(x)", NULL, "f16[2,3]", KILN_F16},   {"y = softmax(x)", NULL, "e4m3[2,3]", KILN_E4M3},
+    {"y = mean(x)", NULL, "i32[2,3]", KILN_F32},      {"y = sum(x)", NULL, "i32[2,3]", KILN_I64},
+    {"y = x * 2", NULL, "i16[2,3]", KILN_I32},        {"y = sum(x)", NULL, "i64[2,3]", KILN_I64},
+    {"y = x > 0", NULL, "f16[2,3]", KILN_BOOL},       {"y = argmax(x)", NULL, "f16[2,3]", KILN_I64},
+    {"y = a + b", NULL, "f16[2,3] f32[3]", KILN_F32}, {"y = a + b", NULL, "f16[2,3] bf16[3]", KILN_F32},
+    {"y = a + b", NULL, "f16[2,3] f64[3]", KILN_F64}, {"y = x * k", "k", "i32[2,3]", KILN_F32},
+    {"y = x * k", "k", "f16[2,3]", KILN_F16},         {"y = index(-1) + 0 * x", NULL, "i32[2,3]", KILN_I64},
+};
+
+static void outputs_have_the_types_that_suit_them(void **state) {
+    (void)state;
+    for (size_t i = 0; i < COUNT(output_types); i++) {
+        bound b;
+        kiln_type type = KILN_F64;
+        assert_int_equal(
+            bound_create(&b, output_types[i].program, NULL, output_types[i].scalars, output_types[i].inputs), KILN_OK);
+        if (kiln_program_output_type(b.program, b.tensors, b.scalars, 0, &type))
+            fail_msg("%s: %s", output_types[i].program, kiln_last_error());
+        if (type != output_types[i].type)
+            fail_msg("%s of %s: %s", output_types[i].program, output_types[i].inputs, kiln_type_name(type));
+        bound_destroy(&b);
+    }
+}
+
+static void a_scalars_type_decides_with_the_inputs(void **state) {
+    (void)state;
+    bound b;
+    kiln_type type = KILN_F64;
+    assert_int_equal(bound_create(&b, "y = x + k", NULL, "k", "i32[2,3]"), KILN_OK);
+    b.scalars[0] = kiln_scalar_i64(1);
+    assert_int_equal(kiln_program_output_type(b.program, b.tensors, b.scalars, 0, &type), KILN_OK);
+    assert_int_equal(type, KILN_I64);
+    b.scalars[0].type = KILN_I32;
+    assert_int_equal(kiln_program_output_type(b.program, b.tensors, b.scalars, 0, &type), KILN_OK);
+    assert_int_equal(type, KILN_I32);
+    b.scalars[0].type = KILN_F16;
+    assert_int_equal(kiln_program_output_type(b.program, b.tensors, b.scalars, 0, &type), KILN_E_TYPE);
+    assert_string_equal(kiln_last_error(), "scalar 'k' has type f16, expected f64, i64 or i32");
+    b.tensors[0].type = (kiln_type)99;
+    assert_int_equal(kiln_program_output_type(b.program, b.tensors, b.scalars, 0, &type), KILN_E_TYPE);
+    b.tensors[0].type = KILN_I32;
+    b.tensors[0].rank = 9;
+    assert_int_equal(kiln_program_output_type(b.program, b.tensors, b.scalars, 0, &type), KILN_E_SHAPE);
+    assert_int_equal(kiln_program_output_type(b.program, b.tensors, b.scalars, 1, &type), KILN_E_BINDING);
+    assert_int_equal(kiln_program_output_type(b.program, NULL, b.scalars, 0, &type), KILN_E_ARGUMENT);
+    assert_int_equal(kiln_program_output_type(b.program, b.tensors, NULL, 0, &type), KILN_E_ARGUMENT);
+    assert_int_equal(kiln_program_output_type(NULL, b.tensors, b.scalars, 0, &type), KILN_E_ARGUMENT);
+    assert_int_equal(type, KILN_I32);
+    bound_destroy(&b);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(outputs_keep_or_drop_the_reduced_axes),
         cmocka_unit_test(extents_and_strides_decide_no_rank),
         cmocka_unit_test(shapes_are_told_before_scalars_have_types),
         cmocka_unit_test(a_shape_has_the_axes_that_the_text_names),
+        cmocka_unit_test(outputs_have_the_types_that_suit_them),
+        cmocka_unit_test(a_scalars_type_decides_with_the_inputs),
     };
     return cmocka_run_group_tests_name("output shapes", tests, NULL, NULL);
 }

@@ -420,7 +420,8 @@ static void a_struct_size_that_is_no_version_is_refused(void **state) {
     }
     kiln_context_options options = KILN_CONTEXT_OPTIONS_INIT;
     options.policy = (kiln_policy)7;
-    launch_expect(kiln_context_create(&options, &other), KILN_E_ARGUMENT, "policy is 7, expected a kiln_policy");
+    launch_expect(kiln_context_create(&options, &other), KILN_E_ARGUMENT,
+                  "policy is 7, expected a kiln_policy of contexts");
     kiln_program_options older = KILN_PROGRAM_OPTIONS_INIT; /* a caller that knows the outputs alone */
     kiln_program *program = NULL;
     older.struct_size = offsetof(kiln_program_options, scalars);

@@ -181,12 +181,15 @@ kiln__CUresult fake_DevicePrimaryCtxRetain(kiln__CUcontext *context, kiln__CUdev
     ENTER("cuDevicePrimaryCtxRetain");
     if (device < 0 || device >= device_count()) return KILN__CUDA_ERROR_INVALID_DEVICE;
     *context = &contexts[device];
+    state.primaries++;
     return KILN__CUDA_SUCCESS;
 }
 
 kiln__CUresult fake_DevicePrimaryCtxRelease(kiln__CUdevice device) {
     ENTER("cuDevicePrimaryCtxRelease_v2");
-    return device < 0 || device >= device_count() ? KILN__CUDA_ERROR_INVALID_DEVICE : KILN__CUDA_SUCCESS;
+    if (device < 0 || device >= device_count()) return KILN__CUDA_ERROR_INVALID_DEVICE;
+    state.primaries--;
+    return KILN__CUDA_SUCCESS;
 }
 
 kiln__CUresult fake_CtxSetCurrent(kiln__CUcontext context) {
@@ -320,6 +323,7 @@ kiln__CUresult fake_LaunchKernel(kiln__CUfunction function, unsigned grid_x, uns
     memcpy(state.last_grid, (unsigned[]){grid_x, grid_y, grid_z}, sizeof state.last_grid);
     memcpy(state.last_block, (unsigned[]){block_x, block_y, block_z}, sizeof state.last_block);
     state.last_shared = shared;
+    state.last_device = current->device;
     if (state.argument_bytes) memcpy(state.last_argument, params[0], (size_t)state.argument_bytes);
     pthread_mutex_unlock(&last_lock);
     state.launches++;

@@ -27,6 +27,8 @@ typedef struct fake_driver {
     /* What happened. */
     atomic_long loads, unloads, launches, cooperative_launches, dependent_launches, allocations, frees, function_loads;
     atomic_long launches_of_unloaded, attribute_reads, inits;
+    atomic_long primaries;          /* retained, less those released */
+    atomic_int last_device;         /* whose context was current at the last launch */
     atomic_int unload_capture_mode; /* the thread's at the last cuLibraryUnload */
     atomic_int load_capture_mode;   /* the thread's capture mode at the last cuLibraryLoadData */
     atomic_int last_dynamic_limit;  /* the last value of the maximum dynamic shared memory attribute */

@@ -87,7 +87,7 @@ kiln_status lang_build(const char *text, const char *scalars, const kiln__bindin
     *out = NULL;
     kiln_status status = kiln__graph_parse(text, &graph);
     if (status != KILN_OK) return status;
-    status = kiln__signature_resolve(graph, NULL, scalars, &signature);
+    status = kiln__signature_resolve(graph, &(kiln__lists){.scalars = scalars}, &signature);
     if (status == KILN_OK) status = kiln__ir_build(graph, &signature, binding, out);
     kiln__graph_destroy(graph);
     return status;

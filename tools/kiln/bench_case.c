@@ -8,7 +8,7 @@
 
 #include "base/checked.h"
 #include "base/text.h"
-#include "output_types.h"
+#include "request_ir.h"
 #include "tensor_spec.h"
 
 static int parse_inputs(request *r, const bench_lists *lists, size_t index, bool *open) {
@@ -37,7 +37,8 @@ static kiln_status shape_output(request *r, size_t i) {
     kiln_tensor *tensor = &r->tensors[r->input_count + i];
     const char *text = request_output(r, i);
     *tensor = (kiln_tensor){0};
-    kiln_status status = text ? tensor_spec_type(text, &tensor->type) : output_type(r, i, &tensor->type);
+    kiln_status status = text ? tensor_spec_type(text, &tensor->type)
+                              : kiln_program_output_type(r->program, r->tensors, r->scalars, i, &tensor->type);
     if (!status) status = kiln_program_output_shape(r->program, r->tensors, i, 1, &tensor->rank, tensor->sizes);
     return status ? status : tensor_spec_contiguous(tensor);
 }

@@ -9,7 +9,7 @@
 
 #include "base/types.h"
 #include "bench_terms.h"
-#include "output_types.h"
+#include "request_ir.h"
 #include "ref/ref.h"
 #include "tensor_spec.h"
 

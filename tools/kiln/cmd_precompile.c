@@ -59,7 +59,8 @@ static kiln_status compile(const listed_kernel *listed, kiln_context *context, t
     kiln__image image;
     const kiln__device device = manifest_device(&listed->line->entry, listed->arch);
     kiln_status status = kernel_list_bind(listed, context, &program, tensors, scalars);
-    if (!status) status = kiln__bake(program, tensors, scalars, &device, listed->ptx, 0, &prepared, &image);
+    const kiln__call call = {program, tensors, scalars, KILN_POLICY_COMPILE};
+    if (!status) status = kiln__bake(&call, &device, listed->ptx, 0, &prepared, &image);
     if (status) {
         (void)snprintf(result->message, sizeof result->message, "%s", kiln_last_error());
     } else {

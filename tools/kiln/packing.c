@@ -53,7 +53,8 @@ kiln_status packing_add(pack_writer *writer, const kiln_program *program, const 
         kiln_status status = kiln__prepare(program, tensors, scalars, device, attempt, &prepared);
         if (status && attempt > 0) break; /* there are no more schedules */
         if (status) return status;
-        status = kiln__image_obtain(program->context, &prepared, device->arch, ptx, KILN__ON_DISK, &image);
+        status = kiln__image_obtain(program->context, KILN_POLICY_COMPILE, &prepared, device->arch, ptx, KILN__ON_DISK,
+                                    &image);
         if (status && attempt > 0) { /* a plan does without this one, too */
             kiln__prepared_free(&prepared);
             break;

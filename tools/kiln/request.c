@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "output_types.h"
 #include "tensor_spec.h"
 
 /* Reads one byte more than a program may have: the parser then says what is too long. */
@@ -215,7 +214,7 @@ int request_shape_output(request *r, size_t i, const kiln_type *type) {
     if (type)
         tensor->type = *type;
     else
-        status = output_type(r, i, &tensor->type);
+        status = kiln_program_output_type(r->program, r->tensors, r->scalars, i, &tensor->type);
     if (!status) {
         status = kiln_program_output_shape(r->program, r->tensors, i, arguments_has(r->args, OPTION_KEEP_DIMS),
                                            &tensor->rank, tensor->sizes);

@@ -1,26 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds out what a program computes by typing it, before its outputs have types.
- * NumPy's users expect a mean of integers to be a float, and a sum of f16 to be f16. */
-#include "output_types.h"
+/* Types a request's program before its outputs have types. */
+#include "request_ir.h"
 
 #include <string.h>
-
-#include "base/types.h"
-
-static kiln_type widest_float(const request *r) {
-    kiln_type widest = KILN_F32;
-    bool found = false;
-    for (size_t i = 0; i < r->input_count; i++) {
-        kiln_type type = r->tensors[i].type;
-        if (!kiln__type_is_float(type)) continue;
-        if (!found || kiln_type_size(type) > kiln_type_size(widest))
-            widest = type;
-        else if (type != widest && kiln_type_size(type) == kiln_type_size(widest))
-            widest = KILN_F32;
-        found = true;
-    }
-    return widest;
-}
 
 static uint32_t find_name(const request *r, const char *name) {
     return (uint32_t)kiln__graph_find(r->graph, name, strlen(name)); /* the program came from the same text */
@@ -57,19 +39,4 @@ kiln_status request_ir(const request *r, const bool *reduced, kiln__ir **out) {
     for (size_t i = 0; reduced && i < r->input_count; i++)
         binding.input_per_element[i] = varies(&r->tensors[i], binding.rank, reduced);
     return kiln__ir_build(r->graph, &signature, &binding, out);
-}
-
-kiln_status output_type(const request *r, size_t output, kiln_type *out) {
-    kiln__ir *ir;
-    kiln_status status = request_ir(r, NULL, &ir);
-    if (status) return status;
-    switch (ir->insts[ir->outputs[output]].type) {
-    case KILN__BOOL: *out = KILN_BOOL; break;
-    case KILN__I32: *out = KILN_I32; break;
-    case KILN__I64: *out = KILN_I64; break;
-    case KILN__F32:
-    case KILN__F64: *out = widest_float(r); break;
-    }
-    kiln__ir_destroy(ir);
-    return KILN_OK;
 }

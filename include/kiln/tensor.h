@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Types, tensors and scalars. A part of <kiln/kiln.h>, whose conventions hold here. */
+#ifndef KILN_TENSOR_H
+#define KILN_TENSOR_H
+
+#include <kiln/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum kiln_type {
+    KILN_F64 = 0,
+    KILN_F32 = 1,
+    KILN_F16 = 2,
+    KILN_BF16 = 3,
+    KILN_E4M3 = 4,
+    KILN_E5M2 = 5,
+    KILN_I64 = 6,
+    KILN_I32 = 7,
+    KILN_I16 = 8,
+    KILN_I8 = 9,
+    KILN_U8 = 10,
+    KILN_BOOL = 11
+} kiln_type;
+#define KILN_TYPE_COUNT 12
+
+/* Bytes per element; 0 for a value that is no type. Thread-safe. */
+KILN_API size_t kiln_type_size(kiln_type type);
+/* "f16" for KILN_F16; "?" for a value that is no type. Static string. Thread-safe. */
+KILN_API const char *kiln_type_name(kiln_type type);
+
+#define KILN_MAX_RANK 8
+#define KILN_MAX_TENSORS 32
+#define KILN_MAX_SCALARS 32
+
+/* A view of memory the caller owns. data is a device address for kiln_run and kiln_plan_launch, a host
+ * address for kiln_run_cpu. sizes[i] elements along axis i, strides[i] elements apart. */
+typedef struct kiln_tensor {
+    void *data;
+    kiln_type type;
+    int32_t rank;
+    int64_t sizes[KILN_MAX_RANK];
+    int64_t strides[KILN_MAX_RANK];
+} kiln_tensor;
+
+/* A row-major contiguous view: sizes has rank entries. An out-of-range rank gives a tensor of rank -1, which
+ * every call refuses. Thread-safe. */
+KILN_API kiln_tensor kiln_tensor_contiguous(void *data, kiln_type type, int rank, const int64_t *sizes);
+
+/* A view with strides of any kind: 0, negative, permuted; strides has rank entries, NULL: row-major contiguous. */
+KILN_API kiln_tensor kiln_tensor_strided(void *data, kiln_type type, int rank, const int64_t *sizes,
+                                         const int64_t *strides);
+
+/* The same of memory that the caller has as const: an input's, which no call writes to. It is the caller who takes care
+ * not to bind the view as an output. */
+KILN_API kiln_tensor kiln_tensor_input(const void *data, kiln_type type, int rank, const int64_t *sizes);
+KILN_API kiln_tensor kiln_tensor_input_strided(const void *data, kiln_type type, int rank, const int64_t *sizes,
+                                               const int64_t *strides);
+
+struct DLTensor; /* as <dlpack/dlpack.h> declares it */
+/* Converts a DLPack tensor (byte_offset and NULL strides included) into *out. The view borrows the DLPack
+ * tensor's memory, and does not record where that is: for kiln_run it must be of device type CUDA, CUDA host or CUDA
+ * managed and reachable from the current context's device, for kiln_run_cpu of CPU, CUDA host or CUDA managed.
+ * Returns KILN_E_TYPE for a data type with lanes or without a kiln_type, KILN_E_UNSUPPORTED for another device type
+ * and for a rank over KILN_MAX_RANK, KILN_E_SIZE for a negative size or a byte_offset beyond the last address.
+ * Thread-safe. */
+KILN_API kiln_status kiln_tensor_from_dlpack(const struct DLTensor *source, kiln_tensor *out);
+
+/* A scalar's value. type is KILN_F64 (f64 holds the value; it computes in the program's own float type),
+ * KILN_I64 or KILN_I32 (i64 holds the value, of which KILN_I32 takes the low 32 bits). */
+typedef struct kiln_scalar {
+    kiln_type type;
+    union {
+        double f64;
+        int64_t i64;
+    } value;
+} kiln_scalar;
+
+/* Thread-safe. */
+KILN_API kiln_scalar kiln_scalar_f64(double value);
+KILN_API kiln_scalar kiln_scalar_i64(int64_t value);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

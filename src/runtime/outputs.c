@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a program's outputs are for its inputs, before they have tensors: their shapes and types. */
+#include "base/types.h"
+#include "lang/dependence.h"
+#include "runtime/context.h"
+
+static kiln_status check_output(const kiln_program *program, size_t output) {
+    if (output < program->signature.output_count) return KILN_OK;
+    return kiln__fail(KILN_E_BINDING, "output %zu is asked for, the program has %u", output,
+                      program->signature.output_count);
+}
+
+/* Whether an output has the reduced axes, and extents other than 1 along them. What it depends on outside of reductions
+ * decides: strides never do, extents only as they broadcast. */
+static void find_columns(const kiln__space *space, const kiln_tensor *inputs, const kiln__dependence *depends,
+                         bool *has, bool *varies) {
+    *has = *varies = depends->positions || !depends->reduces;
+    for (int t = 0; t < KILN_MAX_TENSORS; t++) {
+        if (!(depends->inputs >> t & 1)) continue;
+        const int missing = space->rank - inputs[t].rank;
+        for (int i = 0; i < inputs[t].rank; i++) {
+            if (!space->reduced[missing + i]) continue;
+            *has = true;
+            *varies |= inputs[t].sizes[i] != 1;
+        }
+    }
+}
+
+kiln_status kiln_program_output_shape(const kiln_program *program, const kiln_tensor *inputs, size_t output,
+                                      int keep_dims, int32_t *rank, int64_t sizes[KILN_MAX_RANK]) {
+    kiln__clear_error();
+    if (!program || !rank || !sizes) return kiln__fail(KILN_E_ARGUMENT, "program, rank or sizes is NULL");
+    const kiln__signature *s = &program->signature;
+    kiln_status status = check_output(program, output);
+    if (status) return status;
+    if (!s->input_count)
+        return kiln__fail(KILN_E_BINDING,
+                          "a program without inputs has no shape of its own: its outputs' tensors give it");
+    if (!inputs) return kiln__fail(KILN_E_ARGUMENT, "inputs is NULL");
+    kiln__tensors all = kiln__program_tensors(program, inputs);
+    all.output_count = 0;
+    kiln__space space;
+    kiln__dependence depends;
+    status = kiln__space_build(&program->axes, &all, &space);
+    if (!status)
+        status = kiln__dependence_find(program->graph, s, (uint32_t)output, space.rank, space.reduced, &depends);
+    if (status) return status;
+    bool has, varies;
+    find_columns(&space, inputs, &depends, &has, &varies);
+    *rank = 0;
+    for (int i = 0; i < space.rank; i++) {
+        if (space.reduced[i] && !has && !keep_dims) continue;
+        int64_t size = space.open_rows && i == 0 ? -1 : space.sizes[i];
+        sizes[(*rank)++] = space.reduced[i] && !varies ? 1 : size;
+    }
+    return KILN_OK;
+}
+
+/* F32 where no input is a float, or where two types of one width meet. */
+static kiln_type widest_float(const kiln_tensor *inputs, uint32_t count) {
+    kiln_type widest = KILN_F32;
+    bool found = false;
+    for (uint32_t i = 0; i < count; i++) {
+        kiln_type type = inputs[i].type;
+        if (!kiln__type_is_float(type)) continue;
+        if (!found || kiln_type_size(type) > kiln_type_size(widest))
+            widest = type;
+        else if (type != widest && kiln_type_size(type) == kiln_type_size(widest))
+            widest = KILN_F32;
+        found = true;
+    }
+    return widest;
+}
+
+/* Types alone decide: what varies along which axis plays no part, nor do the outputs' own types. */
+static kiln_status type_program(const kiln_program *program, const kiln_tensor *inputs, const kiln_scalar *scalars,
+                                kiln__ir **out) {
+    const kiln__signature *s = &program->signature;
+    kiln__binding binding = {0};
+    for (uint32_t i = 0; i < s->input_count; i++) {
+        if (!kiln__type_valid(inputs[i].type))
+            return kiln__fail(KILN_E_TYPE, "tensor '%s' has type number %d, which is no kiln_type", program->names[i],
+                              (int)inputs[i].type);
+        if (inputs[i].rank < 0 || inputs[i].rank > KILN_MAX_RANK)
+            return kiln__fail(KILN_E_SHAPE, "tensor '%s' has rank %d, expected 0 to %d", program->names[i],
+                              inputs[i].rank, KILN_MAX_RANK);
+        binding.input_types[i] = inputs[i].type;
+        binding.input_per_element[i] = true;
+        if (inputs[i].rank > binding.rank) binding.rank = inputs[i].rank;
+    }
+    for (uint32_t i = 0; i < s->output_count; i++) binding.output_types[i] = KILN_F64;
+    for (uint32_t i = 0; i < s->scalar_count; i++) binding.scalar_types[i] = scalars[i].type;
+    return kiln__ir_build(program->graph, s, &binding, out);
+}
+
+kiln_status kiln_program_output_type(const kiln_program *program, const kiln_tensor *inputs, const kiln_scalar *scalars,
+                                     size_t output, kiln_type *type) {
+    kiln__ir *ir = NULL;
+    kiln__clear_error();
+    if (!program || !type) return kiln__fail(KILN_E_ARGUMENT, "%s is NULL", program ? "type" : "program");
+    const kiln__signature *s = &program->signature;
+    kiln_status status = check_output(program, output);
+    if (status) return status;
+    if (s->input_count && !inputs) return kiln__fail(KILN_E_ARGUMENT, "inputs is NULL");
+    if (s->scalar_count && !scalars) return kiln__fail(KILN_E_ARGUMENT, "scalars is NULL");
+    status = type_program(program, inputs, scalars, &ir);
+    if (status) return status;
+    switch (ir->insts[ir->outputs[output]].type) {
+    case KILN__BOOL: *type = KILN_BOOL; break;
+    case KILN__I32: *type = KILN_I32; break;
+    case KILN__I64: *type = KILN_I64; break;
+    case KILN__F32:
+    case KILN__F64: *type = widest_float(inputs, s->input_count); break;
+    }
+    kiln__ir_destroy(ir);
+    return KILN_OK;
+}
