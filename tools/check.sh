@@ -49,7 +49,7 @@ case "$jobs" in '' | *[!0-9]* | 0) die "--jobs takes a number from 1 up, not '$j
 
 need_build_packages
 need_packages gcc=gcc g++=g++ cmocka.h=libcmocka-dev pkg-config=pkg-config clang-format=clang-format \
-    ${clang:+clang=clang}
+    python3=python3 python:ensurepip=python3-venv python3-config=python3-dev ${clang:+clang=clang}
 provide_nvrtc "$nvrtc" "$dir/nvrtc"
 provide_lizard "$dir/lizard"
 export KILN_CACHE_DIR=$dir/kernel_cache CTEST_PARALLEL_LEVEL=$jobs

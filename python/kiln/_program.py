@@ -159,7 +159,7 @@ def restored_program(text, options):
 
 
 class Runs:
-    """The programs of kiln.run, the least recently used first."""
+    """The programs of kiln.run, the oldest first."""
 
     lock = threading.Lock()
     programs = collections.OrderedDict()

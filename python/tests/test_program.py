@@ -3,6 +3,7 @@
 import copy
 import doctest
 import importlib
+import pathlib
 import pickle
 import threading
 
@@ -152,4 +153,10 @@ def test_examples_of_the_documentation(name):
         results = doctest.testmod(importlib.import_module(name))
     finally:
         Default.options, Default.context = kept
+    assert results.attempted and not results.failed
+
+
+def test_examples_of_the_readme():
+    readme = pathlib.Path(__file__).parents[1] / "README.md"
+    results = doctest.testfile(str(readme), module_relative=False)
     assert results.attempted and not results.failed

@@ -8,6 +8,8 @@ python=${KILN_PYTHON:-python3}
 skip() { echo "skipped: $*"; exit 77; }
 
 "$python" -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null || skip "$python is not Python 3.10 or newer"
+"$python" -c 'import os, sysconfig; os.stat(sysconfig.get_path("include") + "/Python.h")' 2>/dev/null ||
+    skip "$python has no headers"
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 "$python" -m venv "$folder/venv" >/dev/null 2>&1 || skip "$python has no module venv"
