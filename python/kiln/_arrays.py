@@ -8,7 +8,7 @@ import importlib
 import numbers
 
 from ._errors import argument_error
-from ._types import LIBRARY_NAME, NUMBERS, output_types, type_number  # noqa: F401; kiln._core takes output_types from here
+from ._types import LIBRARY_NAME, NUMBERS, type_number
 
 CPU, CUDA, CUDA_HOST, CUDA_MANAGED = 1, 2, 3, 13  # DLPack's device types
 LEGACY_STREAM = 1  # DLPack's number of CUDA's legacy default stream

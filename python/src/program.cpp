@@ -204,7 +204,7 @@ std::vector<ArraySpec> Program::make_specs(const Variant &variant, const std::ve
                                            const std::vector<kiln_scalar> &scalars, nb::handle dtype) const {
     std::vector<ArraySpec> specs;
     nb::object named;
-    if (dtype) named = nb::module_::import_("kiln._arrays").attr("output_types")(dtype, outputs_);
+    if (dtype) named = nb::module_::import_("kiln._types").attr("output_types")(dtype, outputs_);
     for (size_t i = 0; i < outputs_.size(); i++) {
         int32_t rank = 0;
         int64_t sizes[KILN_MAX_RANK];

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a call from Python takes for a shape that was seen before, without a GPU.
 
-The tensors are PyTorch's, in host memory, and the driver is the stand-in of a build tree, whose launches do nothing. With
-PYTHONPATH naming the package: PYTHONPATH=build/python/tree python3 tools/bench/python_calls.py build/tests/libkiln_fake_driver.so
+The tensors are PyTorch's, in host memory, and the driver is the stand-in of a build tree, whose launches do nothing:
+PYTHONPATH=build/python/tree python3 tools/bench/python_calls.py build/tests/libkiln_fake_driver.so
 """
 import argparse
 import timeit
