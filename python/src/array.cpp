@@ -148,6 +148,6 @@ const ArrayLibrary &library_of(nb::handle object) {
     const auto found = libraries->find(type);
     if (found != libraries->end()) return *found->second;
     nb::object adapter = nb::module_::import_("kiln._arrays").attr("library_of")(nb::handle(object));
-    Py_INCREF(type);
+    Py_INCREF(reinterpret_cast<PyObject *>(type));
     return *libraries->emplace(type, std::make_unique<ArrayLibrary>(adapter)).first->second;
 }

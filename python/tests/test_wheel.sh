@@ -21,7 +21,8 @@ pip=("$folder/venv/bin/python" -m pip --quiet --disable-pip-version-check)
 wheel=$(echo "$folder"/*.whl)
 echo "${wheel##*/}, $(stat -c %s "$wheel") bytes"
 "$folder/venv/bin/python" -m zipfile -l "$wheel" | awk 'NR > 1 { print $1 }' >"$folder/files"
-for file in kiln/py.typed kiln/_core.pyi kiln/lib/libkiln.so.0 kiln/libexec/kiln/kiln-worker kiln/include/kiln/kiln.h; do
+case "$wheel" in *-abi3-*) extension=kiln/_core.abi3.so ;; *) extension=$(grep 'kiln/_core[.]cpython' "$folder/files") ;; esac
+for file in "$extension" kiln/py.typed kiln/_core.pyi kiln/lib/libkiln.so.0 kiln/libexec/kiln/kiln-worker kiln/include/kiln/kiln.h; do
     grep -qx "$file" "$folder/files" || { echo "the wheel lacks $file"; cat "$folder/files"; exit 1; }
 done
 
