@@ -59,18 +59,19 @@ step() { say "$2: about $1 min with two processors"; }
 began=$SECONDS
 need_build_packages
 need_packages gcc=gcc g++=g++ cmocka.h=libcmocka-dev pkg-config=pkg-config clang-format=clang-format \
-    ${clang:+clang=clang}
+    python3=python3 python:ensurepip=python3-venv python3-config=python3-dev ${clang:+clang=clang}
 if [ -n "$all" ]; then # what some tests are left out without
     need_packages dpkg-shlibdeps=dpkg-dev file=file mandoc=mandoc aarch64-linux-gnu-gcc=gcc-aarch64-linux-gnu \
         /usr/aarch64-linux-gnu/include/stdio.h=libc6-dev-arm64-cross
 fi
 provide_nvrtc "$nvrtc" "$dir/nvrtc"
 provide_lizard "$dir/lizard"
+provide_python "$dir/python_venv"
 export KILN_CACHE_DIR=$dir/kernel_cache CTEST_PARALLEL_LEVEL=$jobs
 
 if [ -n "$clang" ]; then
     step 1 "Building with clang"
-    build "$dir/clang" "$jobs" -DCMAKE_C_COMPILER=clang -DCMAKE_BUILD_TYPE=Debug -DKILN_WERROR=ON
+    build "$dir/clang" "$jobs" -DCMAKE_C_COMPILER=clang -DCMAKE_BUILD_TYPE=Debug -DKILN_WERROR=ON "$python_package"
     step 2 "Fuzzing"
     "$root/tools/fuzz.sh" --seconds 20 --jobs "$jobs" --build-dir "$dir/fuzz"
 fi
@@ -103,6 +104,6 @@ elif [ -n "$quick" ]; then
     minutes=2
 fi
 step $minutes "$title"
-build "$dir/check" "$jobs" -DCMAKE_C_COMPILER=gcc -DCMAKE_BUILD_TYPE=RelWithDebInfo -DKILN_WERROR=ON
+build "$dir/check" "$jobs" -DCMAKE_C_COMPILER=gcc -DCMAKE_BUILD_TYPE=RelWithDebInfo -DKILN_WERROR=ON "$python_package"
 ctest --test-dir "$dir/check" --output-on-failure "${tests[@]}"
 say "Done in $(((SECONDS - began + 59) / 60)) min"

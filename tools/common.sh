@@ -107,6 +107,19 @@ provide_lizard() {
     unpack_wheels "$KILN_LIZARD" "lizard==$version" "$(cat "$wheels")"
 }
 
+# provide_python <folder>: a virtual environment with what building and testing the Python package takes. Sets
+# python_package, the option for CMake that finds it.
+provide_python() {
+    local folder=$1
+    python_package=-DPython_EXECUTABLE=$folder/bin/python
+    [ ! -e "$folder/complete" ] || return 0
+    say "Downloading nanobind, NumPy and pytest from PyPI"
+    rm -rf "$folder" && python3 -m venv "$folder" >&2 &&
+        "$folder/bin/python" -m pip install --quiet --disable-pip-version-check 'nanobind>=2.4' numpy pytest >&2 ||
+        die "nanobind, NumPy and pytest could not be installed in $folder"
+    touch "$folder/complete"
+}
+
 # provide_nvrtc <auto|wheel|toolkit> <folder>: exports KILN_NVRTC, the library that Kiln then opens. Fails where the wheel
 # cannot be downloaded.
 provide_nvrtc() {

@@ -1,0 +1,69 @@
+# Types of the public names.
+import os
+from typing import Any, Callable, Literal, Sequence
+
+__version__: str
+Axes = int | Sequence[int] | None
+Names = str | Sequence[str]
+Path = str | os.PathLike[str]
+Policy = Literal["compile", "never_compile"]
+
+class Error(Exception):
+    status: str
+    line: int | None
+    column: int | None
+
+class ArgumentError(Error, ValueError): ...
+class ExecutionError(Error, RuntimeError): ...
+class OutOfMemoryError(ExecutionError, MemoryError): ...
+
+class Context:
+    def __init__(self, *, cache_dir: Path | None = None, policy: Policy = "compile", packs: Sequence[Path] = (),
+                 record: Path | None = None, nvrtc: Path | None = None, driver: Path | None = None,
+                 schedule: str | None = None, cache_max_bytes: int = 0, compile_limit_ms: int = 0,
+                 host_arrays: Literal["reference", "gpu"] = "reference",
+                 log: Callable[[str, str], object] | None = None) -> None: ...
+    def system_info(self) -> dict[str, Any]: ...
+    def device_info(self, ordinal: int, /) -> dict[str, Any]: ...
+    def clear_cache(self) -> tuple[int, int]: ...
+    def cancel_compiles(self) -> None: ...
+
+class Explanation:
+    text: str
+    outputs: list[tuple[str, tuple[int, ...]]]
+    phases: list[str]
+    schedule: str
+    reason: str
+    source: str
+    arch: int
+    rows: int
+    cols: int
+    blocks: int
+    threads: int
+    shared_bytes: int
+    workspace_bytes: int
+    fields: dict[str, Any]
+
+class Program:
+    text: str
+    def __init__(self, text: str, *, axes: Axes = -1, outputs: Names | None = None, scalars: Names = (),
+                 keepdims: bool = False, context: Context | None = None) -> None: ...
+    def __call__(self, *args: Any, out: Any = None, dtype: Any = None, stream: Any = None, **kwargs: Any) -> Any: ...
+    def output_specs(self, *args: Any, **kwargs: Any) -> list[tuple[str, tuple[int, ...]]]: ...
+    def explain(self, *args: Any, arch: int | None = None, dtype: Any = None, **kwargs: Any) -> Explanation: ...
+    @property
+    def parameters(self) -> list[str]: ...
+    @property
+    def outputs(self) -> list[str]: ...
+    @property
+    def declared_scalars(self) -> list[str]: ...
+    @property
+    def phases(self) -> list[str]: ...
+    @property
+    def context(self) -> Context: ...
+
+def run(text: str, *args: Any, axes: Axes = -1, outputs: Names | None = None, scalars: Names = (),
+        keepdims: bool = False, out: Any = None, dtype: Any = None, stream: Any = None, **kwargs: Any) -> Any: ...
+def info(context: Context | None = None) -> dict[str, Any]: ...
+def set_cache_dir(path: Path) -> None: ...
+def set_policy(policy: Policy) -> None: ...

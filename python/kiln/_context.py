@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Contexts: caches, options and the log, of the library. Most programs use the default one."""
+import os
+
+from . import _core
+from ._errors import argument_error
+from ._nvrtc import nvrtc_path
+
+POLICIES = {"compile": 0, "never_compile": 1}
+LEVELS = ("error", "warning", "info", "debug")
+HOST_ARRAYS = ("reference", "gpu")
+
+
+class Context(_core.Context):
+    """Caches and options that programs share.
+
+    cache_dir: the folder of compiled kernels; "" for none. None: KILN_CACHE_DIR, else ~/.cache/kiln.
+    policy: "compile", or "never_compile", which raises where a kernel is in no cache and no pack.
+    packs: files of `kiln precompile`. record: a file that gets a line for each kernel that they lack.
+    nvrtc, driver: paths of these libraries. None: KILN_NVRTC, else pip's package, else a toolkit's; KILN_DRIVER, else
+    the system's.
+    schedule: pins parts of every schedule, for tuning. cache_max_bytes, compile_limit_ms: as in kiln/kiln.h.
+    host_arrays: "reference" computes arrays in host memory on the CPU; "gpu" launches on the first GPU, where that can
+    read all of the host's memory.
+    log: a function that is called with a level ("warning") and a message, from any thread.
+
+    >>> import kiln, numpy as np
+    >>> context = kiln.Context(cache_dir="", policy="never_compile")
+    >>> kiln.Program("y = x * 2", context=context)(np.ones(3))
+    array([2., 2., 2.])
+    """
+
+    def __init__(self, *, cache_dir=None, policy="compile", packs=(), record=None, nvrtc=None, driver=None,
+                 schedule=None, cache_max_bytes=0, compile_limit_ms=0, host_arrays="reference", log=None):
+        self._options = {name: value for name, value in locals().items() if name not in ("self", "__class__")}
+        if policy not in POLICIES:
+            raise argument_error(f"the policy is {policy!r}, expected one of {', '.join(POLICIES)}")
+        if host_arrays not in HOST_ARRAYS:
+            raise argument_error(f"host_arrays is {host_arrays!r}, expected one of {', '.join(HOST_ARRAYS)}")
+        super().__init__(path_text(cache_dir), path_text(driver), path_text(nvrtc) or nvrtc_path(), POLICIES[policy],
+                         schedule, [path_text(pack) for pack in packs], path_text(record), cache_max_bytes,
+                         compile_limit_ms, host_arrays == "gpu", log and (lambda level, text: log(LEVELS[level], text)))
+
+    def __reduce__(self):
+        return restored_context, (self._options,)
+
+    def __repr__(self):
+        defaults = {"policy": "compile", "packs": (), "cache_max_bytes": 0, "compile_limit_ms": 0,
+                    "host_arrays": "reference"}
+        changed = {name: value for name, value in self._options.items() if value != defaults.get(name)}
+        return f"kiln.Context({', '.join(f'{name}={value!r}' for name, value in changed.items())})"
+
+
+def path_text(path):
+    return None if path is None else os.fspath(path)
+
+
+def restored_context(options):
+    return Context(**options)
+
+
+class Default:
+    """The context of programs that are made without one; made when the first is."""
+
+    context = None
+    options = {}
+
+
+def default_context():
+    if Default.context is None:
+        Default.context = Context(**Default.options)
+    return Default.context
+
+
+def set_default_options(**options):
+    """Options of kiln.Context for the default context, from the next program on."""
+    Context(**{**Default.options, **options})  # a wrong option is refused here, not by the next program
+    Default.options = {**Default.options, **options}
+    Default.context = None

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "context.hpp"
+
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+namespace {
+
+// Called from any thread. Whatever may log or wait in the library is called without the interpreter's lock, so that
+// taking it here waits for no thread that waits for the library.
+void write_log(void *user, kiln_log_level level, const char *message) {
+    if (!Py_IsInitialized()) return;
+    nb::gil_scoped_acquire lock;
+    try {
+        nb::handle(static_cast<PyObject *>(user))(static_cast<int>(level), message);
+    } catch (nb::python_error &error) {
+        error.discard_as_unraisable("kiln's log");
+    }
+}
+
+const char *text_or_null(const std::optional<std::string> &text) { return text ? text->c_str() : nullptr; }
+
+} // namespace
+
+Context::Context(const ContextSettings &settings)
+    : driver_path_(settings.driver_path.value_or("")), host_arrays_on_gpu_(settings.host_arrays_on_gpu),
+      log_(settings.log) {
+    kiln_context_options options = KILN_CONTEXT_OPTIONS_INIT;
+    options.cache_dir = text_or_null(settings.cache_dir);
+    options.driver_path = text_or_null(settings.driver_path);
+    options.nvrtc_path = text_or_null(settings.nvrtc_path);
+    options.schedule = text_or_null(settings.schedule);
+    options.record_path = text_or_null(settings.record_path);
+    options.policy = static_cast<kiln_policy>(settings.policy);
+    options.cache_max_bytes = settings.cache_max_bytes;
+    options.compile_limit_ms = settings.compile_limit_ms;
+    std::vector<kiln_pack> packs;
+    for (const std::string &path : settings.packs) packs.push_back({path.c_str(), nullptr, 0});
+    options.packs = packs.empty() ? nullptr : packs.data();
+    options.pack_count = packs.size();
+    if (!log_.is_none()) {
+        options.log = write_log;
+        options.log_user = log_.ptr();
+    }
+    kiln_status status;
+    {
+        nb::gil_scoped_release unlocked;
+        status = kiln_context_create(&options, &handle_);
+    }
+    check(status);
+}
+
+Context::~Context() {
+    nb::gil_scoped_release unlocked;
+    kiln_context_destroy(handle_);
+}
+
+Driver &Context::driver() {
+    if (!driver_) driver_ = std::make_unique<Driver>(driver_path_);
+    return *driver_;
+}
+
+nb::dict Context::system_info() const {
+    kiln_system_info info = {};
+    info.struct_size = sizeof info;
+    const char *driver_error = nullptr, *nvrtc_error = nullptr;
+    kiln_status status;
+    {
+        nb::gil_scoped_release unlocked;
+        status = kiln_context_get_system_info(handle_, &info, &driver_error, &nvrtc_error);
+    }
+    check(status);
+    nb::list architectures;
+    for (int i = 0; i < 64 && info.nvrtc_archs[i]; i++) architectures.append(info.nvrtc_archs[i]);
+    nb::dict out;
+    out["driver_path"] = nb::str(info.driver_path);
+    out["driver_version"] = info.driver_version;
+    out["driver_error"] = nb::str(driver_error ? driver_error : "");
+    out["nvrtc_path"] = nb::str(info.nvrtc_path);
+    out["nvrtc_version"] = nb::make_tuple(info.nvrtc_major, info.nvrtc_minor);
+    out["nvrtc_archs"] = nb::tuple(architectures);
+    out["nvrtc_error"] = nb::str(nvrtc_error ? nvrtc_error : "");
+    out["cache_dir"] = nb::str(info.cache_dir);
+    out["device_count"] = info.device_count;
+    return out;
+}
+
+nb::dict Context::device_info(int ordinal) const {
+    kiln_device_info info = {};
+    info.struct_size = sizeof info;
+    kiln_status status;
+    {
+        nb::gil_scoped_release unlocked;
+        status = kiln_context_get_device_info(handle_, ordinal, &info);
+    }
+    check(status);
+    nb::dict out;
+    out["name"] = nb::str(info.name);
+    out["arch"] = info.arch;
+    out["sm_count"] = info.sm_count;
+    out["shared_per_block"] = info.shared_per_block;
+    out["l2_bytes"] = info.l2_bytes;
+    out["memory_bytes"] = info.memory_bytes;
+    return out;
+}
+
+nb::tuple Context::clear_cache() const {
+    size_t removed = 0;
+    int64_t bytes = 0;
+    kiln_status status;
+    {
+        nb::gil_scoped_release unlocked;
+        status = kiln_cache_clear(handle_, &removed, &bytes);
+    }
+    check(status);
+    return nb::make_tuple(removed, bytes);
+}
+
+void Context::cancel_compiles() const {
+    nb::gil_scoped_release unlocked;
+    kiln_context_cancel_compiles(handle_);
+}

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// A kiln_context with what Python adds to it: the driver's contexts, and a log that is a Python function.
+#ifndef KILN_PYTHON_CONTEXT_HPP
+#define KILN_PYTHON_CONTEXT_HPP
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "device.hpp"
+#include "error.hpp"
+
+struct ContextSettings {
+    std::optional<std::string> cache_dir, driver_path, nvrtc_path, schedule, record_path;
+    std::vector<std::string> packs;
+    int policy = KILN_POLICY_COMPILE;
+    int64_t cache_max_bytes = 0, compile_limit_ms = 0;
+    bool host_arrays_on_gpu = false;
+    nb::object log; // called with a level and a message; none: as the library's default
+};
+
+class Context {
+  public:
+    explicit Context(const ContextSettings &settings);
+    ~Context();
+    Context(const Context &) = delete;
+    Context &operator=(const Context &) = delete;
+
+    kiln_context *handle() const { return handle_; }
+    bool host_arrays_on_gpu() const { return host_arrays_on_gpu_; }
+    Driver &driver();
+
+    nb::dict system_info() const;
+    nb::dict device_info(int ordinal) const;
+    nb::tuple clear_cache() const;
+    void cancel_compiles() const;
+
+  private:
+    kiln_context *handle_ = nullptr;
+    std::string driver_path_;
+    std::unique_ptr<Driver> driver_;
+    bool host_arrays_on_gpu_;
+    nb::object log_;
+};
+
+#endif

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// The module kiln._core: the library's contexts and programs. kiln/*.py is what users see.
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "program.hpp"
+
+void fail(kiln_status status, const std::string &sentence, int line, int column) {
+    nb::object made = nb::module_::import_("kiln._errors")
+                          .attr("error_of")(static_cast<int>(status), kiln_status_name(status), sentence, line, column);
+    PyErr_SetObject(reinterpret_cast<PyObject *>(Py_TYPE(made.ptr())), made.ptr());
+    nb::raise_python_error();
+}
+
+namespace {
+
+using Text = std::optional<std::string>;
+
+void make_context(Context *self, Text cache_dir, Text driver, Text nvrtc, int policy, Text schedule,
+                  const std::vector<std::string> &packs, Text record, int64_t cache_max_bytes, int64_t compile_limit_ms,
+                  bool host_arrays_on_gpu, nb::object log) {
+    ContextSettings settings;
+    settings.cache_dir = std::move(cache_dir);
+    settings.driver_path = std::move(driver);
+    settings.nvrtc_path = std::move(nvrtc);
+    settings.schedule = std::move(schedule);
+    settings.record_path = std::move(record);
+    settings.packs = packs;
+    settings.policy = policy;
+    settings.cache_max_bytes = cache_max_bytes;
+    settings.compile_limit_ms = compile_limit_ms;
+    settings.host_arrays_on_gpu = host_arrays_on_gpu;
+    settings.log = std::move(log);
+    new (self) Context(settings);
+}
+
+void make_program(Program *self, nb::object context, const std::string &text, Text outputs,
+                  const std::vector<std::string> &scalars, std::optional<std::vector<int>> axes, bool keep_dims) {
+    ProgramText program;
+    program.text = text;
+    program.outputs = std::move(outputs);
+    program.all_axes = !axes;
+    if (axes) program.axes = *axes;
+    program.keep_dims = keep_dims;
+    new (self) Program(std::move(context), program, scalars);
+}
+
+} // namespace
+
+NB_MODULE(_core, m) {
+    // Programs that are kept in module variables live until the interpreter ends, which is no leak.
+    nb::set_leak_warnings(false);
+
+    m.def("version", &kiln_version);
+
+    nb::class_<Context>(m, "Context")
+        .def("__init__", &make_context, nb::arg("cache_dir").none(), nb::arg("driver").none(), nb::arg("nvrtc").none(),
+             nb::arg("policy"), nb::arg("schedule").none(), nb::arg("packs"), nb::arg("record").none(),
+             nb::arg("cache_max_bytes"), nb::arg("compile_limit_ms"), nb::arg("host_arrays_on_gpu"),
+             nb::arg("log").none())
+        .def("system_info", &Context::system_info)
+        .def("device_info", &Context::device_info)
+        .def("clear_cache", &Context::clear_cache)
+        .def("cancel_compiles", &Context::cancel_compiles);
+
+    nb::class_<Program>(m, "Program")
+        .def("__init__", &make_program, nb::arg("context"), nb::arg("text"), nb::arg("outputs").none(),
+             nb::arg("scalars"), nb::arg("axes").none(), nb::arg("keep_dims"))
+        .def("__call__", &Program::call)
+        .def("infer", &Program::infer)
+        .def("compile", &Program::compile, nb::arg("arguments"), nb::arg("out_types").none(), nb::arg("arch"),
+             nb::arg("ptx"), nb::arg("compile"))
+        .def_prop_ro("parameters", &Program::parameters)
+        .def_prop_ro("output_names", &Program::output_names)
+        .def_prop_ro("declared_scalars", &Program::declared_scalars)
+        .def_prop_ro("context", &Program::context);
+}

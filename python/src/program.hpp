@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// A callable program. Which of its parameters are scalars follows from a call's arguments: Python's numbers are.
+#ifndef KILN_PYTHON_PROGRAM_HPP
+#define KILN_PYTHON_PROGRAM_HPP
+
+#include <map>
+#include <memory>
+#include <unordered_map>
+
+#include "array.hpp"
+#include "context.hpp"
+#include "signature.hpp"
+
+// The program for one choice of scalars, and what is known of its outputs.
+struct Variant {
+    Variant(kiln_context *context, const ProgramText &program, const std::string &scalar_names)
+        : parsed(context, program, scalar_names) {}
+    ParsedProgram parsed;
+    std::vector<size_t> inputs; // the parameters that they are
+};
+
+// One call's arguments, in the order of the parameters, then in the library's.
+struct Call {
+    std::vector<nb::handle> values; // of each parameter; empty where it is not given yet
+    uint64_t scalar_mask = 0;       // bit i: parameter i is a scalar
+    nb::handle out, dtype, stream;
+    std::vector<kiln_tensor> tensors;
+    std::vector<kiln_scalar> scalars;
+    std::vector<nb::object> keepers;
+    Place place;
+    const ArrayLibrary *library = nullptr; // of the first array
+    nb::handle first_array;
+    const char *first_name = nullptr;
+};
+
+class Program {
+  public:
+    Program(nb::object context, const ProgramText &text, const std::vector<std::string> &scalars);
+
+    Program(const Program &) = delete;
+    Program &operator=(const Program &) = delete;
+
+    nb::object call(nb::args args, nb::kwargs kwargs);
+
+    // Types and shapes of the outputs for inputs of (type, sizes) in the order of the parameters; a number is a scalar.
+    nb::list infer(nb::handle arguments);
+    // What the library makes of the program for such inputs, without a GPU.
+    nb::dict compile(nb::handle arguments, nb::handle out_types, int arch, bool ptx, bool compile);
+
+    const std::vector<std::string> &parameters() const { return parameters_; }
+    const std::vector<std::string> &output_names() const { return outputs_; }
+    std::vector<std::string> declared_scalars() const;
+    nb::object context() const { return context_object_; }
+
+  private:
+    struct SpecKey {
+        std::vector<int64_t> numbers;
+        bool operator==(const SpecKey &other) const { return numbers == other.numbers; }
+    };
+    struct SpecHash {
+        size_t operator()(const SpecKey &key) const;
+    };
+    struct Specs {
+        std::vector<ArraySpec> outputs;
+        nb::object dtype; // kept, since its address is part of the key
+    };
+
+    size_t parameter(nb::handle name) const;
+    void bind(nb::args args, nb::kwargs kwargs, Call &call) const;
+    bool bind_option(nb::handle name, nb::handle value, Call &call) const;
+    void classify(Call &call) const;
+    void add_scalar(size_t parameter, nb::handle value, Call &call) const;
+    Variant &variant(uint64_t scalar_mask);
+    void view_inputs(const Variant &variant, Call &call) const;
+    void add_view(ArrayView &view, const char *name, Call &call) const;
+    std::shared_ptr<const Specs> specs(const Variant &variant, const Call &call);
+    std::vector<ArraySpec> make_specs(const Variant &variant, const std::vector<kiln_tensor> &inputs,
+                                      const std::vector<kiln_scalar> &scalars, nb::handle dtype) const;
+    void view_given_outputs(Call &call, std::vector<nb::object> &results) const;
+    void launch(const Variant &variant, const Call &call) const;
+    Variant &describe(nb::handle arguments, Call &call);
+
+    nb::object context_object_;
+    Context &context_;
+    ProgramText text_;
+    std::vector<std::string> parameters_, outputs_;
+    std::vector<nb::object> parameter_objects_; // interned, as the names of keyword arguments are
+    uint64_t declared_mask_ = 0;
+    std::map<uint64_t, std::unique_ptr<Variant>> variants_;
+    std::unordered_map<SpecKey, std::shared_ptr<const Specs>, SpecHash> specs_;
+};
+
+#endif

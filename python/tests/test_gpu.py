@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Launches, on the stand-ins: what is launched where, and kernels on the software GPU."""
+import ctypes
+
+import numpy as np
+import pytest
+
+import kiln
+
+CUDA = 2
+FLOAT32 = 2 | 32 << 8 | 1 << 16
+
+
+class DLTensor(ctypes.Structure):
+    _fields_ = [("data", ctypes.c_void_p), ("device_type", ctypes.c_int32), ("device", ctypes.c_int32),
+                ("rank", ctypes.c_int32), ("type", ctypes.c_uint32), ("sizes", ctypes.c_void_p),
+                ("strides", ctypes.c_void_p), ("byte_offset", ctypes.c_uint64)]
+
+
+class Managed(ctypes.Structure):
+    _fields_ = [("tensor", DLTensor), ("owner", ctypes.c_void_p), ("deleter", ctypes.c_void_p)]
+
+
+class DeviceArray:
+    """An array of a library that Kiln does not know, in host memory that it says is a GPU's."""
+
+    def __init__(self, host, device=0):
+        self.host, self.device, self.streams = host, device, []
+        self.sizes = (ctypes.c_int64 * host.ndim)(*host.shape)
+        self.strides = (ctypes.c_int64 * host.ndim)(*(stride // host.itemsize for stride in host.strides))
+        self.managed = Managed(DLTensor(host.ctypes.data, CUDA, device, host.ndim, FLOAT32,
+                                        ctypes.addressof(self.sizes), ctypes.addressof(self.strides), 0))
+
+    def __dlpack_device__(self):
+        return CUDA, self.device
+
+    def __dlpack__(self, stream=None):
+        self.streams.append(stream)
+        new = ctypes.pythonapi.PyCapsule_New
+        new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+        return new(ctypes.addressof(self.managed), b"dltensor", None)
+
+
+class FakeDriver(ctypes.Structure):
+    """The beginning of struct fake_driver, tests/support/fake_driver.h."""
+    _fields_ = [(name, ctypes.c_int) for name in ("arch", "sm_count", "device_count")]
+
+
+def fake_state(path):
+    library = ctypes.CDLL(path)
+    library.fake_driver_state.restype = ctypes.POINTER(FakeDriver)
+    return library, library.fake_driver_state().contents
+
+
+def test_gpu_arrays_are_launched_on_their_device(fake_driver):
+    library, state = fake_state(fake_driver)
+    state.device_count = 2
+    x, y = (DeviceArray(np.zeros((4, 64), np.float32), device=1) for _ in range(2))
+    context = kiln.Context(driver=fake_driver, cache_dir="")
+    program = kiln.Program("y = softmax(x)", context=context)
+    try:
+        assert program(x, out=y) is y
+    except kiln.ExecutionError as error:
+        if error.status != "KILN_E_NO_NVRTC":
+            raise
+        pytest.skip(str(error))
+    assert x.streams == [1]  # DLPack's number of the legacy default stream
+    program(x, out=y, stream=1234)
+    with pytest.raises(kiln.ArgumentError, match="cannot be allocated"):
+        program(x)
+
+
+def test_arrays_of_two_devices_are_refused(fake_driver):
+    program = kiln.Program("y = x * w", context=kiln.Context(driver=fake_driver))
+    x, w = DeviceArray(np.zeros(4, np.float32), device=1), DeviceArray(np.zeros(4, np.float32))
+    with pytest.raises(kiln.ArgumentError, match="'w' is on GPU 0, expected on GPU 1"):
+        program(x, w)
+    with pytest.raises(kiln.ArgumentError, match="'w' is in host memory, expected on GPU 1"):
+        program(x, np.zeros(4, np.float32))
+
+
+def test_never_compile_raises(fake_driver):
+    context = kiln.Context(driver=fake_driver, cache_dir="", policy="never_compile", host_arrays="gpu")
+    with pytest.raises(kiln.ExecutionError) as caught:
+        kiln.Program("y = x + 1.25", context=context)(np.ones(4))
+    assert caught.value.status == "KILN_E_WOULD_COMPILE"
+
+
+def test_a_log_is_a_function(tmp_path):
+    lines = []
+    (tmp_path / "kernels.kpack").write_text("no pack")
+    kiln.Context(packs=[tmp_path / "kernels.kpack"], log=lambda level, text: lines.append((level, text)))
+    assert lines and lines[0][0] in ("warning", "error") and "kernels.kpack" in lines[0][1]
+
+
+def test_kernels_compute_on_the_software_gpu(software_gpu, software_context):
+    x = software_gpu.copy(np.random.default_rng(2).standard_normal((5, 96)).astype(np.float32))
+    s, y = (software_gpu.copy(np.zeros(shape, np.float32)) for shape in ((5,), (5, 96)))
+    program = kiln.Program("s = absmax(x * a); y = x / s", outputs="s, y", context=software_context)
+    for array in (np.asarray, DeviceArray):
+        y[...] = s[...] = 0
+        program(array(x), 2.0, out=(array(s), array(y)))
+        np.testing.assert_allclose(s, 2 * abs(x).max(-1), rtol=1e-6)
+        np.testing.assert_allclose(y, x / s[:, None], rtol=1e-6)
+
+
+@pytest.mark.parametrize("stream, address", [(7, 7), (type("Stream", (), {"cuda_stream": 8}), 8),
+                                             (type("Stream", (), {"ptr": 9}), 9)])
+def test_streams_of_other_libraries(stream, address):
+    from kiln._arrays import stream_address
+    assert stream_address(stream) == address
+
+
+def test_what_is_no_stream_is_refused():
+    from kiln._arrays import stream_address
+    with pytest.raises(kiln.ArgumentError, match="expected an address"):
+        stream_address("stream")

@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arrays of NumPy on the CPU reference, against NumPy."""
+import fractions
+
+import numpy as np
+import pytest
+
+import kiln
+
+RANDOM = np.random.default_rng(1)
+
+
+def softmax(x, axis=-1):
+    e = np.exp(x - x.max(axis=axis, keepdims=True))
+    return e / e.sum(axis=axis, keepdims=True)
+
+
+@pytest.mark.parametrize("axis", [-1, 0, 1, (0, 2), None])
+def test_axes_are_numpys(axis):
+    x = RANDOM.standard_normal((3, 4, 5))
+    np.testing.assert_allclose(kiln.run("y = sum(x)", x, axes=axis), x.sum(axis=axis))
+    np.testing.assert_allclose(kiln.run("y = sum(x)", x, axes=axis, keepdims=True), x.sum(axis=axis, keepdims=True))
+
+
+def test_arguments_come_by_position_and_by_name():
+    x, mask = RANDOM.standard_normal((3, 8)), RANDOM.standard_normal(8)
+    program = kiln.Program("y = softmax(x * scale + mask)")
+    wanted = softmax(x * 0.125 + mask)
+    assert program.parameters == ["x", "scale", "mask"]
+    for result in (program(x, mask=mask, scale=0.125), program(x, 0.125, mask), program(mask=mask, x=x, scale=0.125)):
+        np.testing.assert_allclose(result, wanted)
+
+
+def test_the_same_parameter_is_a_scalar_or_an_array():
+    program = kiln.Program("y = x * s")
+    x = np.ones((2, 3))
+    np.testing.assert_array_equal(program(x, 2.0), 2 * x)
+    np.testing.assert_array_equal(program(x, np.array([1.0, 2.0, 3.0])), [[1, 2, 3]] * 2)
+    np.testing.assert_array_equal(program(2.0, x), 2 * x)
+
+
+@pytest.mark.parametrize("scalar", [3, 3.0, np.float32(3), np.int64(3), np.int32(3), np.uint8(3),
+                                    fractions.Fraction(3)])
+def test_numbers_are_scalars(scalar):
+    assert kiln.run("y = x * s", np.ones(2), scalar).tolist() == [3, 3]
+
+
+def test_integers_of_32_bits_stay_so():
+    x = np.ones(2, np.int32)
+    assert kiln.run("y = x * s", x, np.int32(3)).dtype == np.int32
+    assert kiln.run("y = x * s", x, 3).dtype == np.int64
+
+
+def test_bool_scalars_count_as_0_and_1():
+    assert kiln.run("y = x + s", np.ones(2), True).tolist() == [2, 2]
+
+
+def test_an_integer_beyond_64_bits_is_refused():
+    with pytest.raises(OverflowError):
+        kiln.run("y = x * s", np.ones(2), 1 << 70)
+
+
+@pytest.mark.parametrize("text, inputs, wanted", [
+    ("y = mean(x)", ["int32"], "float32"),
+    ("y = sum(x)", ["int8"], "int64"),
+    ("y = sum(x)", ["float16"], "float16"),
+    ("y = x * w", ["float16", "float32"], "float32"),
+    ("y = x * w", ["float16", "float64"], "float64"),
+    ("y = x * w", ["int32", "float16"], "float16"),
+    ("y = x + w", ["uint8", "int16"], "int32"),
+    ("y = x + w", ["int64", "int8"], "int64"),
+    ("y = x > 1", ["float32"], "bool"),
+    ("y = argmax(x)", ["float32"], "int64"),
+    ("y = max(x)", ["bool"], "bool"),
+    ("y = i8(x) + 0", ["float32"], "int32"),
+    ("y = index(-1) + i32(x)", ["float32"], "int64"),
+])
+def test_outputs_have_the_type_of_their_expression(text, inputs, wanted):
+    arrays = [np.ones((2, 3), name) for name in inputs]
+    assert kiln.run(text, *arrays).dtype == wanted
+
+
+def test_several_outputs_are_a_tuple_in_their_order():
+    x = RANDOM.standard_normal((3, 4))
+    program = kiln.Program("m = max(x)\ns = sum(x)", outputs=["s", "m"])
+    s, m = program(x)
+    np.testing.assert_allclose(s, x.sum(-1))
+    np.testing.assert_allclose(m, x.max(-1))
+    assert program.outputs == ["s", "m"]
+
+
+def test_dtype_chooses_the_outputs_types():
+    x = np.ones((2, 3), np.float32)
+    assert kiln.run("y = x", x, dtype="f16").dtype == np.float16
+    assert kiln.run("y = x", x, dtype=np.float64).dtype == np.float64
+    assert kiln.run("y = x", x, dtype=float).dtype == np.float64
+    a, b = kiln.run("a = x; b = x", x, dtype={"b": "i32"})
+    assert (a.dtype, b.dtype) == (np.float32, np.int32)
+    a, b = kiln.run("a = x; b = x", x, dtype=[None, "bool"])
+    assert (a.dtype, b.dtype) == (np.float32, np.bool_)
+    for wrong in ("f17", ["f16"], {"c": "f16"}, complex):
+        with pytest.raises(kiln.ArgumentError):
+            kiln.run("a = x; b = x", x, dtype=wrong)
+
+
+def test_out_is_written_and_returned():
+    x, y = np.arange(6.0).reshape(2, 3), np.empty((2, 3), np.float32)
+    assert kiln.run("y = x * 2", x, out=y) is y
+    np.testing.assert_array_equal(y, 2 * x)
+    a, b = np.empty((2, 3)), np.empty(2)
+    assert kiln.run("a = -x; b = sum(x)", x, out=(a, b))[1] is b
+    np.testing.assert_array_equal(b, x.sum(-1))
+    kiln.run("y = x + 1", x, out=x)
+    assert x[0, 0] == 1
+
+
+def test_any_strides_are_read_and_written():
+    x = RANDOM.standard_normal((6, 8))
+    for view in (x.T, x[::2, ::-1], x[:, 3:4], np.broadcast_to(x[0], (4, 8))):
+        np.testing.assert_allclose(kiln.run("y = softmax(x)", view), softmax(view))
+    y = np.zeros((8, 6))
+    kiln.run("y = x", x, out=y.T)
+    np.testing.assert_array_equal(y, x.T)
+
+
+def test_without_arrays_out_tells_the_shape():
+    y = np.empty((2, 3))
+    kiln.run("y = a + index(-1)", 1.0, out=y)
+    np.testing.assert_array_equal(y, [[1, 2, 3]] * 2)
+
+
+def test_shapes_of_no_elements_and_of_no_axes():
+    assert kiln.run("y = x * 2", np.ones((0, 4))).shape == (0, 4)
+    assert kiln.run("y = x * 2", np.array(3.0), axes=()).tolist() == 6
+
+
+def test_types_of_ml_dtypes():
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    x = np.array([1, 2, 3], ml_dtypes.bfloat16)
+    y = kiln.run("y = x * 2", x)
+    assert y.dtype == ml_dtypes.bfloat16 and y.astype(float).tolist() == [2, 4, 6]
+    assert kiln.run("y = x", x, dtype="e4m3").dtype == ml_dtypes.float8_e4m3fn
+
+
+@pytest.mark.parametrize("array", [np.ones(3, complex), np.ones(3, ">f4"), np.ones(3, np.uint16), [1.0], "x", None])
+def test_what_is_no_array_of_kilns_types_is_refused(array):
+    with pytest.raises(kiln.ArgumentError):
+        kiln.run("y = x", array)
+
+
+def test_a_read_only_output_is_refused():
+    y = np.zeros(3)
+    y.flags.writeable = False
+    with pytest.raises(kiln.ArgumentError, match="read-only"):
+        kiln.run("y = x", np.ones(3), out=y)
+    assert kiln.run("y = x", y).tolist() == [0, 0, 0]

@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs and contexts as objects: errors, pickling, what they tell of themselves."""
+import copy
+import doctest
+import importlib
+import pathlib
+import pickle
+import threading
+
+import numpy as np
+import pytest
+
+import kiln
+
+
+@pytest.mark.parametrize("text, options, status, place", [
+    ("y = softmax(x", {}, "KILN_E_SYNTAX", (1, 14)),
+    ("t = x\ny = sofmax(t)", {}, "KILN_E_NAME", (2, 5)),
+    ("y = x", {"scalars": "z"}, "KILN_E_NAME", (None, None)),
+    ("y = x", {"outputs": "z"}, "KILN_E_NAME", (None, None)),
+])
+def test_errors_of_a_text_have_their_place(text, options, status, place):
+    with pytest.raises(kiln.ArgumentError) as caught:
+        kiln.Program(text, **options)
+    assert (caught.value.status, (caught.value.line, caught.value.column)) == (status, place)
+    assert isinstance(caught.value, ValueError) and isinstance(caught.value, kiln.Error)
+
+
+@pytest.mark.parametrize("args, kwargs, sentence", [
+    ((), {}, "'x' is missing, expected 'x' and 'w'"),
+    ((1.0, 1.0, 1.0), {}, "3 arguments are given"),
+    ((np.ones(2), np.ones(3)), {}, "does not broadcast"),
+    ((np.ones(2),), {"x": 1.0}, "given twice"),
+    ((np.ones(2),), {"v": 1.0}, "no parameter 'v'"),
+    ((1.0, 2.0), {}, "no argument is an array"),
+    ((np.ones(2), 1.0), {"out": 3.0}, "is a number"),
+    ((np.ones(2), 1.0), {"out": np.ones(3)}, "y"),
+    ((np.ones(2), 1.0), {"out": np.ones(2), "dtype": "f16"}, "both out and dtype"),
+])
+def test_wrong_arguments_are_named(args, kwargs, sentence):
+    with pytest.raises(kiln.ArgumentError, match=sentence):
+        kiln.Program("y = x * w")(*args, **kwargs)
+
+
+def test_declared_scalars_take_no_arrays():
+    program = kiln.Program("y = x * s", scalars="s")
+    assert program.declared_scalars == ["s"]
+    with pytest.raises(kiln.ArgumentError, match="scalar 's' is a ndarray"):
+        program(np.ones(2), np.ones(2))
+
+
+def test_what_is_missing_on_the_machine_is_a_runtime_error():
+    context = kiln.Context(driver="/nonexistent/libcuda.so", host_arrays="gpu")
+    with pytest.raises(kiln.ExecutionError, match="driver") as caught:
+        kiln.Program("y = x", context=context)(np.ones(2))
+    assert caught.value.status == "KILN_E_NO_DRIVER" and isinstance(caught.value, RuntimeError)
+
+
+def test_programs_are_pickled_and_copied():
+    program = kiln.Program("m = max(x * s); k = sum(x)", axes=(0,), outputs="k, m", scalars=["s"], keepdims=True)
+    for again in (pickle.loads(pickle.dumps(program)), copy.deepcopy(program)):
+        assert repr(again) == repr(program)
+        for result, wanted in zip(again(np.eye(3), 2.0), program(np.eye(3), 2.0)):
+            np.testing.assert_array_equal(result, wanted)
+
+
+def test_a_pickled_program_keeps_its_context(tmp_path):
+    context = kiln.Context(cache_dir=str(tmp_path), policy="never_compile")
+    again = pickle.loads(pickle.dumps(kiln.Program("y = x", context=context)))
+    assert repr(again.context) == repr(context) == f"kiln.Context(cache_dir={str(tmp_path)!r}, policy='never_compile')"
+
+
+def test_repr_is_what_makes_it():
+    program = kiln.Program("y = sum(x)", axes=None, keepdims=True)
+    assert repr(program) == "kiln.Program('y = sum(x)', axes=None, keepdims=True)"
+    assert repr(eval(repr(program))) == repr(program)
+
+
+def test_run_keeps_its_programs():
+    from kiln._program import Runs
+    kiln.run("y = x + 40", np.ones(1), axes=[0])
+    before = len(Runs.programs)
+    kiln.run("y = x + 40", np.ones(5), axes=(0,))
+    assert len(Runs.programs) == before
+
+
+def test_explain_has_schedule_and_source():
+    program = kiln.Program("y = softmax(x * scale + mask)")
+    found = program.explain("f16[8, 1024]", 0.5, mask=np.ones(1024, np.float16), arch=90)
+    assert "__global__" in found.source and found.rows == 8 and found.cols == 1024 and len(found.phases) == 3
+    assert str(found).startswith("program   y = softmax(x * scale + mask)\noutputs   f16[8, 1024]\n")
+    assert found.schedule in repr(found)
+    assert program.explain("f16[8, 64]", 0.5, "f16[64]", dtype="f32").outputs == [("f32", (8, 64))]
+    with pytest.raises(kiln.ArgumentError, match="describes no array"):
+        program.explain("f16[8, x]", 0.5, "f16[64]")
+    with pytest.raises(kiln.ArgumentError):
+        program.explain("f16[8, 64]", 0.5)
+
+
+def test_phases_need_no_arguments():
+    assert kiln.Program("y = x * s", scalars="s", axes=2).phases == ["finish: y = x * s"]
+
+
+def test_output_specs_compute_nothing():
+    program = kiln.Program("s = sum(x); y = x / s", outputs="s, y")
+    assert program.output_specs(np.ones((4, 2), np.int8)) == [("i64", (4,)), ("f32", (4, 2))]
+
+
+def test_info_names_what_was_found(tmp_path):
+    found = kiln.info(kiln.Context(cache_dir=tmp_path, driver="/nonexistent/libcuda.so"))
+    assert found["cache_dir"] == str(tmp_path) and "cannot be opened" in found["driver"] and found["devices"] == []
+    assert f"kiln        {kiln.__version__}" in str(found)
+
+
+def test_a_wrong_policy_is_refused():
+    with pytest.raises(kiln.ArgumentError, match="expected one of compile, never_compile"):
+        kiln.set_policy("sometimes")
+
+
+def test_nvrtc_of_pips_packages_is_found(tmp_path):
+    from kiln._nvrtc import installed_nvrtc
+    for name in ("cuda_nvrtc/lib/libnvrtc.so.12", "cu13/lib/libnvrtc.so.13", "cu13/lib/libnvrtc-builtins.so.13.2"):
+        file = tmp_path / "nvidia" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.touch()
+    assert installed_nvrtc([str(tmp_path)]) == str(tmp_path / "nvidia/cu13/lib/libnvrtc.so.13")
+    assert installed_nvrtc([str(tmp_path / "nvidia")]) is None
+
+
+def test_threads_share_a_program():
+    program, faults = kiln.Program("y = x * s + sum(x)"), []
+
+    def work(seed):
+        for size in range(1, 40):
+            x = np.full((2, size), float(seed))
+            result = program(x, 2.0) if size % 2 else program(x, np.full(size, 2.0))
+            if not np.allclose(result, 2 * x + x.sum(-1, keepdims=True)):
+                faults.append((seed, size))
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not faults
+
+
+@pytest.mark.parametrize("name", ["kiln", "kiln._errors", "kiln._context", "kiln._program", "kiln._info"])
+def test_examples_of_the_documentation(name):
+    from kiln._context import Default
+    kept = Default.options, Default.context
+    try:
+        results = doctest.testmod(importlib.import_module(name))
+    finally:
+        Default.options, Default.context = kept
+    assert results.attempted and not results.failed
+
+
+def test_examples_of_the_readme():
+    readme = pathlib.Path(__file__).parents[1] / "README.md"
+    results = doctest.testfile(str(readme), module_relative=False)
+    assert results.attempted and not results.failed
