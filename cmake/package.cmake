@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Debian packages by CPack: libkiln0.2 (by soname), libkiln-dev and kiln. tools/package.sh configures for /usr and runs it.
 set(KILN_PACKAGE_CONTACT "Kiln <kiln@localhost>" CACHE STRING "Name and address of who makes packages")
-set(kiln_soversion ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
+get_target_property(kiln_soversion kiln SOVERSION)
 set(kiln_package_library libkiln${kiln_soversion})
 
 # kiln_indented(<variable> <file>): a licence's text as debian/copyright has it.

@@ -133,6 +133,7 @@ typedef struct kiln_context_options {
 /* Creates a context; opens packs, no library, and touches no GPU. options may be NULL for the defaults.
  * Ownership: the caller destroys *out, after every program and plan made from it. Thread-safe. */
 KILN_API kiln_status kiln_context_create(const kiln_context_options *options, kiln_context **out);
+/* Unloads its kernels: what was launched has to be done. No other thread may be in a call with the context. */
 KILN_API void kiln_context_destroy(kiln_context *context);
 
 /* Calls that are compiling, or wait for a compile, return KILN_E_CANCELLED soon; later ones compile as before. Without
@@ -190,10 +191,11 @@ KILN_API kiln_status kiln_program_create(kiln_context *context, const char *text
                                          kiln_program **out);
 KILN_API void kiln_program_destroy(kiln_program *program);
 
+/* How many it has. Thread-safe, as are the next. */
 KILN_API size_t kiln_program_input_count(const kiln_program *program);
 KILN_API size_t kiln_program_output_count(const kiln_program *program);
 KILN_API size_t kiln_program_scalar_count(const kiln_program *program);
-/* The i-th name, NULL past the end. Owned by the program. Thread-safe. */
+/* The i-th name, NULL past the end. Owned by the program. */
 KILN_API const char *kiln_program_input_name(const kiln_program *program, size_t i);
 KILN_API const char *kiln_program_output_name(const kiln_program *program, size_t i);
 KILN_API const char *kiln_program_scalar_name(const kiln_program *program, size_t i);
@@ -409,9 +411,10 @@ KILN_API kiln_status kiln_compile(const kiln_program *program, const kiln_tensor
                                   const kiln_scalar *scalars, size_t scalar_count, int arch, int ptx, int compile,
                                   kiln_kernel **out);
 KILN_API void kiln_kernel_destroy(kiln_kernel *kernel);
-/* The image's bytes (a cubin, or PTX text that ends in NUL), NULL where it was not compiled. */
+/* The image's bytes (a cubin, or PTX text that ends in NUL), NULL where it was not compiled. Owned by the handle.
+ * Thread-safe, as are the next two. */
 KILN_API const void *kiln_kernel_image(const kiln_kernel *kernel, size_t *bytes);
-/* As kiln_plan_get_info; load_ms is 0. */
+/* As kiln_plan_get_info; load_ms is 0, and the strings belong to the handle. */
 KILN_API kiln_status kiln_kernel_get_info(const kiln_kernel *kernel, kiln_plan_info *info);
 /* The program's phases in words, one line each, for people. Owned by the handle. */
 KILN_API const char *kiln_kernel_phases(const kiln_kernel *kernel);
@@ -430,7 +433,8 @@ typedef struct kiln_system_info {
 } kiln_system_info;
 
 /* Opens the libraries if they are not yet open and reports what was found. Missing parts are no failure: their
- * fields are empty and *driver_error / *nvrtc_error (may be NULL) get a sentence owned by the context. */
+ * fields are empty and *driver_error / *nvrtc_error (may be NULL) get a sentence owned by the context, which its next
+ * such call overwrites; "" where nothing is missing. KILN_E_ARGUMENT. Thread-safe, but for these sentences. */
 KILN_API kiln_status kiln_context_get_system_info(kiln_context *context, kiln_system_info *info,
                                                   const char **driver_error, const char **nvrtc_error);
 
@@ -444,7 +448,7 @@ typedef struct kiln_device_info {
     int64_t l2_bytes;
     int64_t memory_bytes;
 } kiln_device_info;
-/* The numbers of CUDA device `ordinal`. Thread-safe. */
+/* The numbers of CUDA device `ordinal`. KILN_E_ARGUMENT, KILN_E_NO_DRIVER, KILN_E_NO_DEVICE. Thread-safe. */
 KILN_API kiln_status kiln_context_get_device_info(kiln_context *context, int ordinal, kiln_device_info *info);
 
 typedef struct kiln_cache_entry {

@@ -48,12 +48,13 @@ typedef struct kiln_tensor {
  * every call refuses. Thread-safe. */
 KILN_API kiln_tensor kiln_tensor_contiguous(void *data, kiln_type type, int rank, const int64_t *sizes);
 
-/* A view with strides of any kind: 0, negative, permuted; strides has rank entries, NULL: row-major contiguous. */
+/* A view with strides of any kind: 0, negative, permuted; strides has rank entries, NULL: row-major contiguous. data is
+ * the address of the element whose indices are all 0. A rank out of range as above. Thread-safe. */
 KILN_API kiln_tensor kiln_tensor_strided(void *data, kiln_type type, int rank, const int64_t *sizes,
                                          const int64_t *strides);
 
-/* The same of memory that the caller has as const: an input's, which no call writes to. It is the caller who takes care
- * not to bind the view as an output. */
+/* The same two of memory that the caller has as const: an input's, which no call writes to. It is the caller who takes
+ * care not to bind the view as an output. Thread-safe. */
 KILN_API kiln_tensor kiln_tensor_input(const void *data, kiln_type type, int rank, const int64_t *sizes);
 KILN_API kiln_tensor kiln_tensor_input_strided(const void *data, kiln_type type, int rank, const int64_t *sizes,
                                                const int64_t *strides);

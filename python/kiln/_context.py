@@ -17,8 +17,8 @@ class Context(_core.Context):
     cache_dir: the folder of compiled kernels; "" for none. None: KILN_CACHE_DIR, else ~/.cache/kiln.
     policy: "compile", or "never_compile", which raises where a kernel is in no cache and no pack.
     packs: files of `kiln precompile`. record: a file that gets a line for each kernel that they lack.
-    nvrtc, driver: paths of these libraries. None: KILN_NVRTC, else pip's package, else a toolkit's; KILN_DRIVER, else
-    the system's.
+    nvrtc, driver: paths of these libraries. None: KILN_NVRTC, CUDA_HOME or CUDA_PATH, else pip's package, else a
+    toolkit's; KILN_DRIVER, else the system's.
     schedule: pins parts of every schedule, for tuning. cache_max_bytes, compile_limit_ms: as in kiln/kiln.h.
     host_arrays: "reference" computes arrays in host memory on the CPU; "gpu" launches on the first GPU, where that can
     read all of the host's memory.

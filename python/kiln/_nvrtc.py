@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""NVRTC from the packages that pip installs: nvidia/*/lib in one of the folders that Python imports from."""
+"""NVRTC from the packages that pip installs: nvidia/*/lib in one of the folders that Python imports from. The library
+looks beside the Python that is running, but a user's folder, or an environment's that PATH alone names, Python knows."""
 import os
 import pathlib
 import re
@@ -20,5 +21,6 @@ def installed_nvrtc(folders=None):
 
 
 def nvrtc_path():
-    """What the context's option gets. KILN_NVRTC is left to the library, which also looks where toolkits are."""
-    return None if os.environ.get("KILN_NVRTC") else installed_nvrtc()
+    """What the context's option gets. What the user chose is left to the library, and so is what Python does not find."""
+    chosen = any(os.environ.get(name) for name in ("KILN_NVRTC", "CUDA_HOME", "CUDA_PATH"))
+    return None if chosen else installed_nvrtc()

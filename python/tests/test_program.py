@@ -160,3 +160,10 @@ def test_examples_of_the_readme():
     readme = pathlib.Path(__file__).parents[1] / "README.md"
     results = doctest.testfile(str(readme), module_relative=False)
     assert results.attempted and not results.failed
+
+
+def test_example_of_the_repositorys_readme():
+    readme = (pathlib.Path(__file__).parents[2] / "README.md").read_text()
+    names = {}
+    exec(readme.split("```python\n")[1].split("```")[0], names)
+    assert names["y"].tolist() == [[0.5, 0.5, 0, 0]] * 2

@@ -136,10 +136,10 @@ bool kiln__fail_unknown(kiln__parser *parser, const kiln__token *name) {
                              "%s is called above its definition at %u:%u, expected 'fn' before the first call", quote,
                              definition.line, definition.column);
     if (use != NULL) return KILN__FAIL_AT(parser, name, KILN_E_NAME, "unknown function %s; use %s", quote, use);
+    char meant[96];
     kiln__nearest nearest = find_nearest(parser, name);
-    if (nearest.name == NULL) return KILN__FAIL_AT(parser, name, KILN_E_NAME, "unknown function %s", quote);
-    return KILN__FAIL_AT(parser, name, KILN_E_NAME, "unknown function %s; did you mean '%.*s'?", quote,
-                         (int)nearest.length, nearest.name);
+    kiln__nearest_tell(&nearest, meant);
+    return KILN__FAIL_AT(parser, name, KILN_E_NAME, "unknown function %s%s", quote, meant);
 }
 
 bool kiln__fail_parameter(kiln__parser *parser, const kiln__token *called, const kiln__function *function,
