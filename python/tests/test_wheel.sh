@@ -27,6 +27,9 @@ for file in "$extension" "$library" kiln/py.typed kiln/_core.pyi kiln/libexec/ki
     kiln/include/kiln/{kiln,status,tensor}.h; do
     grep -qx "$file" "$folder/files" || { echo "the wheel lacks $file"; cat "$folder/files"; exit 1; }
 done
+for part in LICENSE xxhash.txt nanobind.txt robin_map.txt; do # of all that is compiled in
+    grep -q "[.]dist-info/licenses/.*$part\$" "$folder/files" || { echo "the wheel lacks the licence $part"; exit 1; }
+done
 
 "${pip[@]}" install "$wheel"
 cd "$folder"
