@@ -20,6 +20,6 @@ esac
 [ -n "$formatter" ] || { echo "skipped: there is no clang-format 14"; exit 77; }
 
 # Golden files are what Kiln writes.
-find src include kernel_sources tools tests docs python -path tests/golden -prune -o \
+find src include kernel_sources tools tests docs python examples -path tests/golden -prune -o \
     -name '*.[ch]' -print0 -o -name '*.[ch]pp' -print0 -o -name '*.cu' -print0 -o -name '*.cuh' -print0 |
     xargs -0 "$formatter" "${how[@]}" || { echo "tools/format.sh formats them"; exit 1; }
