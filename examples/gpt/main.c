@@ -59,7 +59,7 @@ static bool train(const struct text *text, int steps, struct model *plain, struc
         const double difference = fabs(losses[1] - losses[0]) / losses[0];
         if (step == 0) first = losses[1];
         last = losses[1];
-        largest = difference <= largest ? largest : difference; /* a NaN is the largest */
+        largest = fmax(largest, isnan(difference) ? INFINITY : difference);
         if (step % ((steps + LINES - 1) / LINES) == 0 || step == steps - 1)
             printf("%4d  %8.5f  %8.5f  %.1e\n", step, losses[0], losses[1], difference);
     }

@@ -11,6 +11,7 @@ set(script ${CMAKE_COMMAND} -DROOT=${PROJECT_SOURCE_DIR})
 set(here ${CMAKE_CURRENT_SOURCE_DIR}/checks)
 add_test(NAME layers COMMAND ${script} -P ${here}/check_layers.cmake)
 add_test(NAME language COMMAND ${script} -P ${here}/check_language.cmake)
+add_test(NAME errors COMMAND ${script} -P ${here}/check_errors.cmake)
 add_test(NAME limits COMMAND ${script} -P ${here}/check_limits.cmake)
 if(kiln_bash)
     add_test(NAME spdx COMMAND ${kiln_bash} ${PROJECT_SOURCE_DIR}/tools/spdx.sh --check)
@@ -136,6 +137,20 @@ if(NOT KILN_SANITIZE AND KILN_INSTALL AND NOT DEFINED BUILD_SHARED_LIBS)
                                        -DNVRTC=$<TARGET_FILE:kiln_fake_nvrtc> -P ${here}/check_add_pack.cmake)
         set_tests_properties(add_pack PROPERTIES TIMEOUT 300)
     endif()
+    # Every code block of the guide's pages; the Python package is that of the build tree.
+    file(GLOB pages CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/docs/guide/*.md)
+    foreach(page IN LISTS pages)
+        get_filename_component(name ${page} NAME_WE)
+        if(TARGET kiln_core AND TARGET kiln_tool AND TARGET kiln_fake_nvrtc)
+            add_test(NAME guide_${name} COMMAND ${CMAKE_COMMAND} -E env PYTHONPATH=${PROJECT_BINARY_DIR}/python/tree
+                                                ${Python_EXECUTABLE} -B ${here}/check_guide.py ${page}
+                                                --work ${CMAKE_CURRENT_BINARY_DIR}/guide/${name}
+                                                --build ${PROJECT_BINARY_DIR} --nvrtc $<TARGET_FILE:kiln_fake_nvrtc>)
+        else()
+            add_test(NAME guide_${name} COMMAND sh -c "echo 'skipped: the tool or the Python package is not built'; exit 77")
+        endif()
+        set_tests_properties(guide_${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300)
+    endforeach()
     find_program(kiln_dpkg_deb dpkg-deb)
     find_program(kiln_dpkg_shlibdeps dpkg-shlibdeps)
     find_program(kiln_file file) # CPack asks it what has dependencies

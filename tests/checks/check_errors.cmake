@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+# Fails where docs/guide/errors.md lacks a status of kiln/status.h, has one twice, or has one that is none:
+# cmake -DROOT=<checkout> -P check_errors.cmake
+cmake_minimum_required(VERSION 3.22)
+
+file(STRINGS ${ROOT}/include/kiln/status.h declared REGEX "^    KILN_[A-Z_]+ = [0-9]+")
+file(STRINGS ${ROOT}/docs/guide/errors.md described REGEX "^[|] `KILN_[A-Z_]+` [|]")
+list(TRANSFORM declared REPLACE "^    (KILN_[A-Z_]+) = .*$" "\\1")
+list(TRANSFORM described REPLACE "^[|] `(KILN_[A-Z_]+)` .*$" "\\1")
+set(faults "")
+foreach(status IN LISTS declared)
+    if(NOT status IN_LIST described)
+        list(APPEND faults "docs/guide/errors.md lacks ${status}")
+    endif()
+    list(FIND described ${status} at)
+    if(NOT at EQUAL -1)
+        list(REMOVE_AT described ${at})
+    endif()
+endforeach()
+foreach(status IN LISTS described)
+    list(APPEND faults "docs/guide/errors.md has ${status} twice, or kiln/status.h has none such")
+endforeach()
+list(LENGTH declared count)
+message(STATUS "${count} statuses")
+if(faults OR count EQUAL 0)
+    list(JOIN faults "\n  " text)
+    message(FATAL_ERROR "\n  ${text}")
+endif()
