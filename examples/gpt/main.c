@@ -15,7 +15,7 @@
 enum { DEFAULT_STEPS = 300, LINES = 15 };
 
 /* Of the loss, relative. Rounding differs, and training carries a difference of one step into all that follow. */
-static const double tolerance = 1e-3;
+static const double tolerance = 1e-4;
 
 struct text {
     unsigned char *bytes;
