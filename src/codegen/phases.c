@@ -155,7 +155,8 @@ static void emit_vectors(const kiln__emitter *e, uint32_t phase) {
                 kiln__const_staged(e));
 }
 
-/* What the rows of a vector carry, each apart, the count of elements once. */
+/* What the rows of a vector carry, each apart, the count of elements once: of a row that there is all ranks have
+ * counted theirs, of others some have, where each rank's vectors begin elsewhere. */
 static void emit_rows(const kiln__emitter *e, uint32_t phase) {
     const bool counts = kiln__phase_counts(e, phase);
     if (counts) kiln__write(e, "    %s count;\n", kiln__cxx_ctype(e->ir->float_type));
@@ -166,7 +167,7 @@ static void emit_rows(const kiln__emitter *e, uint32_t phase) {
                 "        return of_row;\n    }\n"
                 "    KILN_MEMBER void set(int j, const state &of_row)\n    {\n        at[j] = of_row;\n%s    }\n",
                 counts ? "        count = 0;\n" : "", counts ? "        of_row.count = count;\n" : "",
-                counts ? "        if (of_row.count != 0) count = of_row.count; /* of a row that there is */\n" : "");
+                counts ? "        if (of_row.count > count) count = of_row.count; /* of a row that there is */\n" : "");
 }
 
 /* Bytes that a block's results of the phases up to this one have, in the workspace. */
