@@ -147,6 +147,7 @@ static int most_of_one_run(const kiln__column_facts *f, int width) {
 static bool set_vectors(const kiln__given *g, const kiln__column_facts *f, const kiln__pins *point, kiln__schedule *s) {
     const int width = point->vector_width;
     s->vector_width = s->column.run_rows = width;
+    if (!kiln__is_power_of_two(width) || width > 16) return false;
     if (point->misaligned > 0) {
         s->edges = KILN__EDGES_MISALIGNED;
         return kiln__column_misaligns(g, width, s);
@@ -171,6 +172,17 @@ void kiln__column_transpose(const kiln__column_facts *f, kiln__schedule *s) {
 
 int kiln__column_lanes(const kiln__schedule *s) {
     return s->team.rows_per_block / s->vector_width + (s->edges == KILN__EDGES_MISALIGNED);
+}
+
+/* Whether so many rows are whole vectors of whole lanes. Where vectors are not misaligned, the ranks of a warp have the
+ * same rows and combine theirs by shuffles, so that lanes are a power of two and warps are whole; clusters alternate by
+ * tiles of as many rows, too. Lanes that are misaligned exchange through shared memory alone: there are any number,
+ * beside the one that overhangs. */
+static bool are_lanes(const kiln__schedule *s) {
+    const int lanes = kiln__column_lanes(s);
+    if (s->team.rows_per_block % s->vector_width) return false;
+    if (s->edges == KILN__EDGES_MISALIGNED) return lanes > 1;
+    return kiln__is_power_of_two(lanes) && s->team.threads % 32 == 0;
 }
 
 static void set_team(const kiln__pins *point, kiln__schedule *s) {
@@ -273,7 +285,7 @@ bool kiln__column_build(const kiln__given *g, const kiln__pins *point, kiln__sch
     if (!set_vectors(g, &f, point, s)) return false;
     s->team.rows_per_block = point->rows_per_block;
     s->team.threads = kiln__column_lanes(s) * point->threads;
-    if (s->team.threads < 1 || s->team.threads > 1024) return false;
+    if (!are_lanes(s) || s->team.threads > 1024) return false;
     const int64_t slab = kiln__column_slab(&f, s);
     set_staging(&f, point, s);
     s->column.rank_groups = s->team.blocks_per_row;
