@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Texts by the thousand, each created, run and destroyed, as a service does that compiles what its users write: memory
- * and the time of a cycle must stay what they are after the warm-up. On the stand-ins for the driver and NVRTC, so that
- * it is Kiln alone that is measured; beside work that never changes, so that a machine that slows down in between fails
- * nothing. soak [--texts N] [--shapes N] [--kernels N] [--remembered N] [--threads N] [--disk
- * FOLDER] Prints ten lines; fails where memory or time has grown. */
+ * must stay what it is after the warm-up, and a cycle may take no longer than in a process that has just started. On
+ * the stand-ins for the driver and NVRTC, so that it is Kiln alone that is measured. soak [--texts N] [--shapes N]
+ * [--kernels N] [--remembered N] [--threads N] [--disk FOLDER] prints ten lines, and fails where memory or time has
+ * grown. --first N is the number of the first text; --new prints the time of a cycle after a short warm-up, in ms. */
 #define _GNU_SOURCE
 #include <getopt.h>
 #include <malloc.h>
@@ -17,11 +17,13 @@
 #include "support/fake_driver.h"
 #include "gpu/driver.h"
 
-enum { INTERVALS = 10, MAX_THREADS = 64, TEXTS_A_MEASURE = 8 };
+enum { INTERVALS = 10, MAX_THREADS = 64, NEW_TEXTS = 400 };
 
 typedef struct soak {
-    long texts, shapes, kernels, remembered, threads; /* texts: of all threads together */
-    const char *disk;                                 /* "" for none */
+    const char *program;
+    long texts, shapes, kernels, remembered, threads, first; /* texts: of all threads together */
+    const char *disk;                                        /* "" for none */
+    bool is_new;
     kiln_context *context;
     kiln_program *resident; /* whose shapes are remembered all the while */
     kiln__CUcontext cuda;
@@ -31,14 +33,14 @@ typedef struct soak {
 /* What an interval showed. */
 typedef struct reading {
     double resident_mb, used_mb, ms; /* ms: of the processor, for a cycle */
-    double relative;                 /* the same as a multiple of a measure's */
+    double relative;                 /* the same as a multiple of a new process's; 0: not compared */
 } reading;
 
 typedef struct worker {
     pthread_t thread;
     const soak *s;
     long first, count;
-    double ms, measure_ms;
+    double ms;
     kiln_status status;
     char error[512];
 } worker;
@@ -49,8 +51,10 @@ static double thread_ms(void) {
     return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
 }
 
+/* Without what is free, which depends on how many threads happened to compile at once. */
 static double resident_mb(void) {
     long pages = 0;
+    malloc_trim(0);
     FILE *file = fopen("/proc/self/statm", "r");
     if (!file) return 0;
     if (fscanf(file, "%*s %ld", &pages) != 1) pages = 0;
@@ -79,32 +83,12 @@ static kiln_status cycle(const soak *s, long n) {
     return status;
 }
 
-/* Texts and memory, as in a cycle, and always as much. */
-static void measure(void) {
-    char text[96];
-    for (int i = 0; i < 100; i++) {
-        char *copy = malloc(64 + (size_t)i * 40);
-        int size = snprintf(text, sizeof text, "m = max(x)\ny = exp(x - m) * %d # text %d", i + 2, i);
-        if (copy) memset(copy, size, 64 + (size_t)i * 40);
-        free(copy);
-    }
-}
-
-static double time_measure(void) {
-    const double start = thread_ms();
-    measure();
-    return thread_ms() - start;
-}
-
 static void *work(void *user) {
     worker *w = user;
     if (w->s->driver->CtxSetCurrent(w->s->cuda)) w->status = KILN_E_NO_CONTEXT;
     const double start = thread_ms();
-    for (long n = w->first; n < w->first + w->count && !w->status; n++) {
-        if (n % TEXTS_A_MEASURE == 0) w->measure_ms += time_measure();
-        w->status = cycle(w->s, n);
-    }
-    w->ms = thread_ms() - start - w->measure_ms;
+    for (long n = w->first; n < w->first + w->count && !w->status; n++) w->status = cycle(w->s, n);
+    w->ms = thread_ms() - start;
     snprintf(w->error, sizeof w->error, "%s", kiln_last_error());
     return NULL;
 }
@@ -113,7 +97,7 @@ static void *work(void *user) {
 static kiln_status run_interval(const soak *s, long first, long count, reading *out) {
     worker workers[MAX_THREADS];
     long each = count / s->threads;
-    double ms = 0, measure_ms = 0;
+    double ms = 0;
     kiln_status status = KILN_OK;
     for (long t = 0; t < s->threads; t++) {
         workers[t] = (worker){.s = s, .first = first + t * each, .count = each};
@@ -122,32 +106,45 @@ static kiln_status run_interval(const soak *s, long first, long count, reading *
     for (long t = 0; t < s->threads; t++) {
         pthread_join(workers[t].thread, NULL);
         ms += workers[t].ms;
-        measure_ms += workers[t].measure_ms;
         if (workers[t].status) fprintf(stderr, "soak: %s\n", workers[t].error);
         if (workers[t].status) status = workers[t].status;
     }
-    *out = (reading){resident_mb(), (double)mallinfo2().uordblks / 1e6, ms / (double)(each * s->threads),
-                     ms / TEXTS_A_MEASURE / measure_ms};
+    out->resident_mb = resident_mb();
+    out->used_mb = (double)mallinfo2().uordblks / 1e6;
+    out->ms = ms / (double)(each * s->threads);
+    out->relative = 0;
     return status;
 }
 
 /* Memory that the interval's end has more of than the warm-up's: a twentieth, and what fits no page. */
 static bool has_grown(double now, double before) { return now > before * 1.05 + 1; }
 
-/* The first half warms up: caches fill, the allocator finds its size. A cycle's time is the least of those after it,
- * beside the measures of its interval, and may differ by what else the machine does. */
+/* The first half warms up: caches fill, the allocator finds its size. Of each interval after it a cycle's time is
+ * compared with a new process's; the median of them, since the machine may slow down in between. */
 static int judge(const reading readings[INTERVALS]) {
     const reading *warm = &readings[INTERVALS / 2 - 1], *last = &readings[INTERVALS - 1];
-    double before = readings[1].relative, after = last->relative;
-    for (int i = 1; i < INTERVALS / 2; i++)
-        if (readings[i].relative < before) before = readings[i].relative;
-    for (int i = INTERVALS / 2; i < INTERVALS; i++)
-        if (readings[i].relative < after) after = readings[i].relative;
-    int faults = 0;
+    int faults = 0, longer = 0;
+    for (int i = INTERVALS / 2; i < INTERVALS; i++) longer += readings[i].relative > 1.5;
     if (has_grown(last->resident_mb, warm->resident_mb)) faults += printf("resident memory has grown\n") > 0;
     if (has_grown(last->used_mb, warm->used_mb)) faults += printf("allocated memory has grown\n") > 0;
-    if (after > 1.5 * before) faults += printf("a cycle takes longer than before\n") > 0;
+    if (longer > INTERVALS / 4) faults += printf("a cycle takes longer than in a new process\n") > 0;
     return faults != 0;
+}
+
+/* ---- new processes ---- */
+
+/* The time of a cycle where nothing has piled up; 0 where the process fails. Its texts are its own, and so is its disk
+ * cache, next to the other. */
+static double new_process_ms(const soak *s, long first) {
+    char command[4096];
+    double ms = 0;
+    snprintf(command, sizeof command,
+             "'%s' --new --first %ld --shapes %ld --kernels %ld --remembered %ld --threads %ld --disk '%s%s'",
+             s->program, first, s->shapes, s->kernels, s->remembered, s->threads, s->disk, *s->disk ? ".new" : "");
+    FILE *output = popen(command, "r");
+    if (!output) return 0;
+    const bool told = fscanf(output, "%lf", &ms) == 1;
+    return pclose(output) == 0 && told ? ms : 0;
 }
 
 static kiln_status start(soak *s) {
@@ -163,31 +160,56 @@ static kiln_status start(soak *s) {
     return status ? status : kiln_context_create(&options, &s->context);
 }
 
-static int run(soak *s) {
-    reading readings[INTERVALS];
-    const fake_driver *fake = fake_driver_find(KILN_FAKE_DRIVER);
+static kiln_status open_all(soak *s) {
     kiln_status status = start(s);
     if (!status) status = kiln_program_create(s->context, "y = softmax(x)", NULL, &s->resident);
     for (long n = 0; n < s->remembered && !status; n++) status = run_rows(s->resident, n + 1, 64);
-    const long each = s->texts / INTERVALS;
-    printf("  cycles  resident MB  allocated MB  loaded kernels  ms a cycle  in measures\n");
-    for (int i = 0; i < INTERVALS && !status; i++) {
-        status = run_interval(s, i * each, each, &readings[i]);
-        printf("%8ld  %11.1f  %12.2f  %14ld  %10.4f  %11.3f\n", (i + 1) * each, readings[i].resident_mb,
-               readings[i].used_mb, (long)fake->loads - (long)fake->unloads, readings[i].ms, readings[i].relative);
-        fflush(stdout);
-    }
+    return status;
+}
+
+static kiln_status close_all(soak *s, kiln_status status) {
     if (status) fprintf(stderr, "soak: %s %s\n", kiln_status_name(status), kiln_last_error());
     kiln_program_destroy(s->resident);
     kiln_context_destroy(s->context);
-    return status ? 1 : judge(readings);
+    return status;
+}
+
+static int run_new(soak *s) {
+    reading last;
+    kiln_status status = open_all(s);
+    if (!status) status = run_interval(s, s->first, NEW_TEXTS, &last);
+    if (!status) status = run_interval(s, s->first + NEW_TEXTS, NEW_TEXTS, &last);
+    if (!status) printf("%g\n", last.ms);
+    return close_all(s, status) ? 1 : 0;
+}
+
+static int run(soak *s) {
+    reading readings[INTERVALS];
+    const fake_driver *fake = fake_driver_find(KILN_FAKE_DRIVER);
+    const long each = s->texts / INTERVALS;
+    kiln_status status = open_all(s);
+    printf("  cycles  resident MB  allocated MB  loaded kernels  ms a cycle  of a new process's\n");
+    for (int i = 0; i < INTERVALS && !status; i++) {
+        status = run_interval(s, s->first + i * each, each, &readings[i]);
+        if (i >= INTERVALS / 2 && !status) {
+            const double ms = new_process_ms(s, s->first + s->texts * (i + 1));
+            if (ms <= 0) status = KILN_E_INTERNAL;
+            readings[i].relative = readings[i].ms / ms;
+        }
+        printf("%8ld  %11.1f  %12.2f  %14ld  %10.4f  %18.3f\n", (i + 1) * each, readings[i].resident_mb,
+               readings[i].used_mb, (long)fake->loads - (long)fake->unloads, readings[i].ms, readings[i].relative);
+        fflush(stdout);
+    }
+    return close_all(s, status) ? 1 : judge(readings);
 }
 
 int main(int argc, char **argv) {
     static const struct option options[] = {
-        {"texts", 1, NULL, 't'},   {"shapes", 1, NULL, 's'}, {"kernels", 1, NULL, 'k'}, {"remembered", 1, NULL, 'r'},
-        {"threads", 1, NULL, 'j'}, {"disk", 1, NULL, 'd'},   {NULL, 0, NULL, 0}};
-    soak s = {.texts = 10000, .shapes = 2, .kernels = 64, .remembered = 2000, .threads = 1, .disk = ""};
+        {"texts", 1, NULL, 't'},      {"shapes", 1, NULL, 's'},  {"kernels", 1, NULL, 'k'},
+        {"remembered", 1, NULL, 'r'}, {"threads", 1, NULL, 'j'}, {"disk", 1, NULL, 'd'},
+        {"first", 1, NULL, 'f'},      {"new", 0, NULL, 'n'},     {NULL, 0, NULL, 0}};
+    soak s = {
+        .program = argv[0], .texts = 10000, .shapes = 2, .kernels = 64, .remembered = 2000, .threads = 1, .disk = ""};
     for (int option; (option = getopt_long(argc, argv, "", options, NULL)) != -1;) {
         long number = optarg ? atol(optarg) : 0;
         switch (option) {
@@ -197,6 +219,8 @@ int main(int argc, char **argv) {
         case 'r': s.remembered = number; break;
         case 'j': s.threads = number; break;
         case 'd': s.disk = optarg; break;
+        case 'f': s.first = number; break;
+        case 'n': s.is_new = true; break;
         default: return 2;
         }
     }
@@ -208,5 +232,7 @@ int main(int argc, char **argv) {
     /* Whether the allocator gives memory back and takes it again in each cycle depends on how it happens to lie, and
      * doubles the time. */
     mallopt(M_TRIM_THRESHOLD, 1 << 30);
-    return run(&s);
+    /* How many arenas there are, and how full each, depends on which threads happened to allocate at once. */
+    mallopt(M_ARENA_MAX, 1);
+    return s.is_new ? run_new(&s) : run(&s);
 }
