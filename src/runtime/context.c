@@ -99,6 +99,28 @@ static kiln_status set_device(kiln_context *context, const kiln_context_options 
     return KILN_OK;
 }
 
+/* Of a context that has nothing yet but its locks: what the options say, and what they name is opened. */
+static kiln_status set_options(kiln_context *context, const kiln_context_options *options) {
+    const char *schedule = options->schedule ? options->schedule : secure_getenv("KILN_SCHEDULE");
+    kiln_status status = kiln__pins_parse(schedule, &context->pins);
+    context->policy = options->policy;
+    context->max_kernels = limit_of(options->loaded_max_count, DEFAULT_MAX_KERNELS);
+    context->max_kernel_bytes = limit_of(options->loaded_max_bytes, DEFAULT_MAX_KERNEL_BYTES);
+    context->log = options->log;
+    context->log_user = options->log_user;
+    if (!status) status = set_allocators(context, options);
+    if (!status) status = set_device(context, options);
+    if (!status && (!copy_string(options->driver_path, &context->driver_path) ||
+                    !copy_string(options->nvrtc_path, &context->nvrtc_path)))
+        status = kiln__out_of_memory();
+    if (!status && !(options->cache_dir && !*options->cache_dir))
+        status = kiln__disk_open(options->cache_dir, options->log, options->log_user, &context->disk);
+    if (!status && context->disk) status = kiln__disk_set_limit(context->disk, options->cache_max_bytes);
+    if (!status) status = kiln__compile_limit_set(context, options);
+    if (!status) status = kiln__record_open(context, options->record_path);
+    return status ? status : kiln__bundles_open(context, options);
+}
+
 kiln_status kiln_context_create(const kiln_context_options *given, kiln_context **out) {
     kiln__clear_error();
     if (!out) return kiln__fail(KILN_E_ARGUMENT, "out is NULL, expected the address of a kiln_context pointer");
@@ -117,24 +139,7 @@ kiln_status kiln_context_create(const kiln_context_options *given, kiln_context 
     start_empty(context);
     pthread_mutex_init(&context->lock, NULL);
     pthread_cond_init(&context->obtained, NULL);
-    context->policy = options.policy;
-    context->max_kernels = limit_of(options.loaded_max_count, DEFAULT_MAX_KERNELS);
-    context->max_kernel_bytes = limit_of(options.loaded_max_bytes, DEFAULT_MAX_KERNEL_BYTES);
-    context->log = options.log;
-    context->log_user = options.log_user;
-    const char *schedule = options.schedule ? options.schedule : secure_getenv("KILN_SCHEDULE");
-    status = kiln__pins_parse(schedule, &context->pins);
-    if (!status) status = set_allocators(context, &options);
-    if (!status) status = set_device(context, &options);
-    if (!status && (!copy_string(options.driver_path, &context->driver_path) ||
-                    !copy_string(options.nvrtc_path, &context->nvrtc_path)))
-        status = kiln__out_of_memory();
-    if (!status && !(options.cache_dir && !*options.cache_dir))
-        status = kiln__disk_open(options.cache_dir, options.log, options.log_user, &context->disk);
-    if (!status && context->disk) status = kiln__disk_set_limit(context->disk, options.cache_max_bytes);
-    if (!status) status = kiln__compile_limit_set(context, &options);
-    if (!status) status = kiln__record_open(context, options.record_path);
-    if (!status) status = kiln__bundles_open(context, &options);
+    status = set_options(context, &options);
     if (status) {
         kiln_context_destroy(context);
         return status;

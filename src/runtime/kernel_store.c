@@ -84,6 +84,14 @@ static void take_off(kiln__shelf *shelf, kiln__kernel_entry *kernel) {
     shelf->bytes -= size_of(kernel);
 }
 
+/* The bytes and the name, as far as they are in the application's memory. */
+static void release_copies(const kiln_context *context, kiln__image *image) {
+    kiln__host_release(context, image->bytes, image->size + 1);
+    kiln__host_release(context, image->name.material, image->name.size + 1);
+    image->bytes = NULL;
+    image->name.material = NULL;
+}
+
 /* Copies of the image's bytes and name in the application's memory; with the C library's there is nothing to do. */
 static bool copy_to_host(const kiln_context *context, const kiln__image *from, kiln__image *to) {
     *to = *from;
@@ -91,8 +99,7 @@ static bool copy_to_host(const kiln_context *context, const kiln__image *from, k
     to->bytes = kiln__host_allocate(context, from->size + 1); /* a size of 0 is no request */
     to->name.material = kiln__host_allocate(context, from->name.size + 1);
     if (!to->bytes || !to->name.material) {
-        kiln__host_release(context, to->bytes, from->size + 1);
-        kiln__host_release(context, to->name.material, from->name.size + 1);
+        release_copies(context, to);
         return false;
     }
     memcpy(to->bytes, from->bytes, from->size);
@@ -102,12 +109,7 @@ static bool copy_to_host(const kiln_context *context, const kiln__image *from, k
 }
 
 static void release_image(const kiln_context *context, kiln__image *image) {
-    if (image->hosted) {
-        kiln__host_release(context, image->bytes, image->size + 1);
-        kiln__host_release(context, image->name.material, image->name.size + 1);
-        image->bytes = NULL;
-        image->name.material = NULL;
-    }
+    if (image->hosted) release_copies(context, image);
     kiln__image_free(image);
 }
 
@@ -128,15 +130,11 @@ bool kiln__kernels_keep(kiln_context *context, kiln__kernel_entry *loaded) {
         put(shelf, loaded);
     }
     pthread_mutex_unlock(&context->lock);
-    kiln__image *spare = shelf ? &given : &own;
-    if (shelf && own.hosted) {
-        kiln__key_free(&spare->name);
-        free(spare->bytes);
+    if (shelf && own.hosted) { /* what was copied is not needed any more */
+        kiln__key_free(&given.name);
+        free(given.bytes);
     }
-    if (!shelf && own.hosted) {
-        kiln__host_release(context, spare->bytes, spare->size + 1);
-        kiln__host_release(context, spare->name.material, spare->name.size + 1);
-    }
+    if (!shelf && own.hosted) release_copies(context, &own);
     return shelf;
 }
 

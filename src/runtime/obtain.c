@@ -154,6 +154,22 @@ static void explain(kiln_context *context, const kiln__prepared *prepared, const
     kiln__clear_error();
 }
 
+static kiln_status may_compile(const kiln__prepared *prepared, const kiln__image *image) {
+    if (image->policy != KILN_POLICY_NEVER_COMPILE) return KILN_OK;
+    return kiln__fail(KILN_E_WOULD_COMPILE,
+                      "the kernel for '%s' (%s, sm_%d) is in no cache, and the policy forbids compiling",
+                      prepared->ir->text, prepared->schedule.text, image->facts.arch);
+}
+
+/* Waits where another process is at it: then it is found. */
+static bool claim_key(kiln_context *context, kiln__disk *disk, const kiln__image *image, kiln__claim *claim,
+                      kiln__entry *found) {
+    const double start = kiln__now_ms();
+    const bool hit = kiln__disk_claim(disk, &image->key, claim, found, &context->cancels, image->cancels);
+    kiln__count_ms(&context->counters.wait_ns, start);
+    return hit;
+}
+
 /* From a pack, from disk, or by compiling: by this process where no other is at it. */
 static kiln_status obtain(kiln_context *context, const kiln__prepared *prepared, kiln__place first, double start,
                           kiln__image *out) {
@@ -168,18 +184,11 @@ static kiln_status obtain(kiln_context *context, const kiln__prepared *prepared,
     kiln_status status = identify_nvrtc(context, out->policy, &identity);
     if (!status) status = look_up(disk, prepared, &identity, out, &found, &hit);
     if (!status && !hit) explain(context, prepared, &out->key);
-    if (!status && !hit && out->policy == KILN_POLICY_NEVER_COMPILE)
-        status = kiln__fail(KILN_E_WOULD_COMPILE,
-                            "the kernel for '%s' (%s, sm_%d) is in no cache, and the policy forbids compiling",
-                            prepared->ir->text, prepared->schedule.text, out->facts.arch);
+    if (!status && !hit) status = may_compile(prepared, out);
     if (!status && !hit) status = open_nvrtc(context, &nvrtc);
     if (!status && !hit && !same_nvrtc(&nvrtc->identity, &identity)) /* the recorded one was replaced meanwhile */
         status = look_up(disk, prepared, &nvrtc->identity, out, &found, &hit);
-    const double claimed = kiln__now_ms();
-    if (!status && !hit && disk) {
-        hit = kiln__disk_claim(disk, &out->key, &claim, &found, &context->cancels, out->cancels);
-        kiln__count_ms(&context->counters.wait_ns, claimed);
-    }
+    if (!status && !hit && disk) hit = claim_key(context, disk, out, &claim, &found);
     if (!status && !hit && (status = kiln__slow_check(context, &out->key, prepared->ir->text))) out->refused = true;
     out->lookup_ms = kiln__now_ms() - start;
     if (hit) {

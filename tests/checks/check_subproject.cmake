@@ -5,14 +5,7 @@
 #         -DLAUNCHER=<compiler launcher or empty> -P check_subproject.cmake
 cmake_minimum_required(VERSION 3.22)
 
-# run(<what> <command>...): fails with the command's output where it fails; leaves its output in `output`.
-function(run what)
-    execute_process(COMMAND ${ARGN} RESULT_VARIABLE result OUTPUT_VARIABLE out ERROR_VARIABLE out)
-    if(NOT result EQUAL 0)
-        message(FATAL_ERROR "${what} failed (${result}):\n${out}")
-    endif()
-    set(output "${out}" PARENT_SCOPE)
-endfunction()
+include(${CMAKE_CURRENT_LIST_DIR}/run.cmake)
 
 file(REMOVE_RECURSE ${WORK})
 file(WRITE ${WORK}/user/CMakeLists.txt "cmake_minimum_required(VERSION 3.22)

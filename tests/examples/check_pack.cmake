@@ -6,13 +6,7 @@
 # gpu: as a user would. software: on the software GPU, through the stand-in for the runtime. none: only the look-up.
 cmake_minimum_required(VERSION 3.22)
 
-function(run what)
-    execute_process(COMMAND ${ARGN} RESULT_VARIABLE result OUTPUT_VARIABLE out ERROR_VARIABLE out)
-    if(NOT result EQUAL 0)
-        message(FATAL_ERROR "${what} failed (${result}):\n${out}")
-    endif()
-    set(output "${out}" PARENT_SCOPE)
-endfunction()
+include(${CMAKE_CURRENT_LIST_DIR}/../checks/run.cmake)
 
 file(REMOVE_RECURSE ${WORK})
 set(options -DCMAKE_PREFIX_PATH=${WORK}/prefix -DCMAKE_C_COMPILER=${CC} -G ${GENERATOR})
