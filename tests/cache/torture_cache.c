@@ -30,6 +30,7 @@
 
 #define KERNELS 60
 #define HANG_MS 30000.0
+#define MOST_RECORD_BYTES (32 * 1024) /* what the folders hold, and a kernel or two that killed a compiler */
 
 static void fail_once(torture_shared *shared, const char *what, const char *detail) {
     if (atomic_exchange(&shared->failed, true)) return;
@@ -237,7 +238,7 @@ static void end_workers(torture *t) {
 typedef struct verdict {
     kiln__disk *disk;
     torture_shared *shared;
-    int64_t bytes;
+    int64_t bytes, record_bytes; /* the limit is on what the cache holds beside records */
     int locks, leftovers;
 } verdict;
 
@@ -246,7 +247,8 @@ static bool judge_file(void *user, int folder, const char *sub, const char *name
     struct stat status;
     kiln__file_kind kind = kiln__folder_kind(sub, name);
     if (kind == KILN__FILE_FOREIGN || fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) != 0) return true;
-    v->bytes += status.st_size;
+    const bool record = kind == KILN__FILE_RECORD || kind == KILN__FILE_PASSING;
+    *(record ? &v->record_bytes : &v->bytes) += status.st_size;
     v->leftovers += kind == KILN__FILE_TEMPORARY || kind == KILN__FILE_ASIDE;
     if (kiln__folder_is_stale(kind, &status)) fail_once(v->shared, "older than its hour", name);
     if (kind != KILN__FILE_LOCK || !S_ISREG(status.st_mode)) return true;
@@ -290,6 +292,7 @@ static void judge(torture *t, verdict *v) {
     if (kiln__folder_walk(v->disk, judge_file, v)) fail_once(t->shared, "the cache", kiln_last_error());
     if (v->bytes == 0) fail_once(t->shared, "the cache", "keeps nothing");
     if (v->bytes > TORTURE_LIMIT) fail_once(t->shared, "the cache", "is larger than its limit");
+    if (v->record_bytes > MOST_RECORD_BYTES) fail_once(t->shared, "the cache's records", "are large");
     kiln__disk_close(v->disk);
 }
 
@@ -337,9 +340,11 @@ int main(int argc, char **argv) {
         "%ld requests: %ld compiled, %ld from disk, %ld from memory, %ld refused to compile; %ld loaded; longest %.0f "
         "ms\n"
         "%ld kills, %ld stops, %ld files struck, %ld folders struck, %ld full disks, %ld leftovers and locks planted\n"
-        "at the end %lld bytes of %d, %d lock files, none held, %d leftovers, none older than an hour\n",
+        "at the end %lld bytes of %d and %lld of records, %d lock files, none held, %d leftovers, none older than an "
+        "hour\n",
         s->requests, s->compiled, s->from_disk, s->from_memory, s->would_compile, s->loads, s->longest_ms, t.kills,
-        t.stops, t.files, t.folders, t.fills, t.plants, (long long)v.bytes, TORTURE_LIMIT, v.locks, v.leftovers);
+        t.stops, t.files, t.folders, t.fills, t.plants, (long long)v.bytes, TORTURE_LIMIT, (long long)v.record_bytes,
+        v.locks, v.leftovers);
     bool failed = atomic_load(&s->failed);
     if (failed) printf("FAILED: %s\nagain with: torture_cache --seconds %ld --seed %ld\n", s->failure, seconds, seed);
     if (t.tmpfs) (void)umount2(t.folder.path, MNT_DETACH);
