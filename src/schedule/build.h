@@ -104,6 +104,10 @@ int64_t kiln__column_slab(const kiln__column_facts *f, const kiln__schedule *s);
 
 /* ---- what all share: schedule.c ---- */
 
+/* Works a whole point out, as kiln__candidates_list lists them, with all that follows from it but what is inlined and
+ * the description. False where it is none; *s is then spoilt. */
+bool kiln__schedule_sketch(const kiln__given *g, const kiln__pins *point, kiln__schedule *s);
+
 /* All zeros but what an unset schedule has otherwise. */
 kiln__schedule kiln__schedule_blank(const kiln__ir *ir, const kiln__problem *problem);
 
