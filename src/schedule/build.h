@@ -40,6 +40,9 @@ bool kiln__row_set_vectors(const kiln__given *g, int width, kiln__schedule *s);
  * former. */
 int kiln__row_stage(const kiln__problem *problem, kiln__schedule *s);
 
+/* Whether each block of columns that is reduced within rows is whole vectors of some neighbouring lanes of a warp. */
+bool kiln__row_has_blocks(const kiln__problem *problem, const kiln__schedule *s);
+
 /* How many vectors a row has: it begins with one that overhangs, where it does. */
 int64_t kiln__row_vectors(const kiln__problem *problem, const kiln__schedule *s);
 

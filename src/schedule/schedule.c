@@ -8,6 +8,7 @@
 
 #include "base/checked.h"
 #include "base/types.h"
+#include "schedule/access.h"
 #include "schedule/cost.h"
 #include "schedule/prefer.h"
 
@@ -200,6 +201,19 @@ static kiln_status check_pins(const kiln__problem *problem, const kiln__pins *pi
                                           "other words beside 'tile' than threads N and, with it, cluster N");
 }
 
+/* Blocks within rows are some lanes of one warp's, a power of two, of a vector each. */
+static kiln_status check_blocks(const kiln__problem *problem) {
+    const int64_t most = 32 * (int64_t)kiln__widest_vector(problem);
+    for (int i = 0; i < problem->block_count; i++) {
+        if (kiln__is_power_of_two(problem->blocks[i]) && problem->blocks[i] <= most) continue;
+        return kiln__fail(KILN_E_UNSUPPORTED,
+                          "blocks of %lld columns within rows that are reduced, too, have no schedule: expected powers "
+                          "of two up to %lld",
+                          (long long)problem->blocks[i], (long long)most);
+    }
+    return KILN_OK;
+}
+
 /* Whether pins leave nothing to be chosen. */
 static bool are_whole(const kiln__problem *problem, const kiln__pins *pins) {
     const bool shared = pins->threads && pins->staging >= 0;
@@ -232,6 +246,7 @@ kiln_status kiln__schedule_choose(const kiln__ir *ir, const kiln__problem *probl
     kiln__given g = {.ir = ir, .problem = problem, .device = device};
     kiln_status status = kiln__traits_find(ir, problem, &g.traits);
     if (!status) status = check_pins(problem, pins);
+    if (!status) status = check_blocks(problem);
     if (!status)
         status = problem->layout == KILN__LAYOUT_FLAT ? kiln__pointwise_choose(&g, pins, attempt, out)
                                                       : choose_point(&g, pins, attempt, out);

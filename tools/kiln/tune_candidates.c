@@ -46,7 +46,7 @@ static kiln_status bind_sibling(const tune_problem *p, int64_t rows, sibling *ou
     const size_t inputs = p->program->signature.input_count;
     const int rank = space_rank(p);
     kiln_tensor tensors[KILN_MAX_TENSORS];
-    kiln__space space;
+    kiln__shaped shaped;
     kiln_status status = KILN_OK;
     memcpy(tensors, p->tensors, sizeof tensors);
     for (size_t i = 0; i < inputs && !status; i++) {
@@ -59,9 +59,8 @@ static kiln_status bind_sibling(const tune_problem *p, int64_t rows, sibling *ou
         status = kiln_program_output_shape(p->program, tensors, i - inputs, keep, &tensors[i].rank, tensors[i].sizes);
         if (!status) status = tensor_spec_contiguous(&tensors[i]);
     }
-    const kiln__tensors all = kiln__program_tensors(p->program, tensors);
-    if (!status) status = kiln__program_bind(p->program, tensors, p->scalars, &space, &out->ir);
-    return status ? status : kiln__problem_build(out->ir, &space, &all, &out->problem);
+    if (!status) status = kiln__program_bind(p->program, tensors, p->scalars, &shaped, &out->ir);
+    return status ? status : kiln__problem_build(out->ir, &shaped, &out->problem);
 }
 
 /* Whether both combine a row's columns in the same way. */
