@@ -7,7 +7,10 @@
 
 bool kiln__is_block_value(const kiln__emitter *e, uint32_t inst) {
     const uint32_t run = e->ir->insts[inst].run;
-    return e->element[inst] && run != 0 && run != KILN__RUN_OF_ROW;
+    const kiln__schedule *s = e->schedule;
+    if (!e->element[inst] || run == 0 || run == KILN__RUN_OF_ROW) return false;
+    return kiln__layout_of(s) == KILN__LAYOUT_INNER && s->staging.kind != KILN__STAGING_TILE &&
+           s->edges == KILN__EDGES_ALIGNED && run % (uint32_t)s->vector_width == 0;
 }
 
 /* The reduction as one of rows would be. */
@@ -74,8 +77,18 @@ static void emit_reduction(const kiln__emitter *e, uint32_t i, bool *marked) {
                 lanes, i);
 }
 
+/* One value of an input for all of the vector. */
+static const char *spell_repeated(const kiln__emitter *e, const kiln__inst *inst) {
+    const int o = (int)inst->u.input;
+    return kiln__spell(e, "kiln_widen(*(%s))", kiln__spell_element_address(e, o, "col"));
+}
+
+static const char *spell_block_value(const kiln__emitter *e, uint32_t i) {
+    const kiln__inst *inst = &e->ir->insts[i];
+    return inst->op == KILN__OP_INPUT ? spell_repeated(e, inst) : kiln__spell_definition(e, i);
+}
+
 void kiln__emit_block_values(const kiln__emitter *e) {
-    if (!e->problem->block_count) return;
     bool *marked = kiln__arena_alloc(e->arena, e->ir->count, sizeof *marked);
     e->out->failed |= !marked;
     for (uint32_t i = 0; i < e->ir->count && marked; i++) {
@@ -84,7 +97,7 @@ void kiln__emit_block_values(const kiln__emitter *e) {
             emit_reduction(e, i, marked);
         else
             kiln__write(e, "        const %s v%u = %s;\n", kiln__cxx_ctype(e->ir->insts[i].type), i,
-                        kiln__spell_definition(e, i));
+                        spell_block_value(e, i));
         if (e->divides[i]) kiln__write(e, "        const %s d%u(v%u);\n", kiln__cxx_divisor(e, i), i, i);
     }
 }

@@ -27,7 +27,8 @@ static void emit_head(const kiln__emitter *e, const char *name) {
                 e->schedule->edges == KILN__EDGES_PEELED ? "_of<N>" : "");
     for (uint32_t i = 0; i < e->ir->count; i++) {
         const kiln__inst *inst = &e->ir->insts[i];
-        if (e->needed[i] && e->element[i] && inst->op == KILN__OP_INPUT && !e->schedule->tensors[inst->u.input].staged)
+        if (e->needed[i] && e->element[i] && inst->op == KILN__OP_INPUT && !kiln__is_block_value(e, i) &&
+            !e->schedule->tensors[inst->u.input].staged)
             kiln__emit_fetched(e, (int)inst->u.input, "        ");
     }
 }

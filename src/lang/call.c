@@ -273,5 +273,6 @@ bool kiln__call_begin(kiln__parser *parser, const kiln__token *name, uint32_t *v
         *value = kiln__parser_add(parser, name, (kiln__node){.op = KILN__OP_COUNT});
         return true;
     }
+    if (kiln__token_is(name, "repeat", 6)) return kiln__parse_repeat(parser, value);
     return kiln__fail_unknown(parser, name);
 }

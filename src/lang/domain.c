@@ -42,11 +42,18 @@ static bool parse_axes(kiln__parser *parser, kiln__domain *out) {
     return kiln__parser_expect(parser, ')', "',' or ')'");
 }
 
+/* Of columns. */
+static bool check_count(kiln__parser *parser, const kiln__token *count, const char *what) {
+    if (count->value.i64 >= 1 && count->value.i64 <= INT32_MAX) return true;
+    return KILN__FAIL_AT(parser, count, KILN_E_ARGUMENT, "%s: N is %s, expected 1 to 2147483647 columns", what,
+                         kiln__parser_quote(parser, count));
+}
+
 static bool parse_block(kiln__parser *parser, kiln__domain *out) {
     const kiln__token size = parser->token;
     if (!kiln__parser_expect(parser, KILN__TOKEN_INT, "how many columns a block has, an integer literal")) return false;
     out->block = size.value.i64;
-    return out->block > 0 || KILN__FAIL_AT(parser, &size, KILN_E_ARGUMENT, "block = 0: a block has 1 column or more");
+    return check_count(parser, &size, "block = N");
 }
 
 static bool same_domain(const kiln__domain *a, const kiln__domain *b) {
@@ -75,6 +82,37 @@ uint32_t kiln__parse_domain(kiln__parser *parser, uint32_t before) {
     kiln__parser_advance(parser);
     const bool parsed = kiln__token_is(&word, "block", 5) ? parse_block(parser, &domain) : parse_axes(parser, &domain);
     return parsed ? add_domain(parser, &domain) : 0;
+}
+
+static bool refuse_repeat(kiln__parser *parser, const kiln__token *input, const char *problem) {
+    return KILN__FAIL_AT(parser, input, KILN_E_NAME,
+                         "%s %s: repeat(s, N) is of an input, which is read in no other way",
+                         kiln__parser_quote(parser, input), problem);
+}
+
+bool kiln__parse_repeat(kiln__parser *parser, uint32_t *value) {
+    kiln__graph *graph = parser->graph;
+    const kiln__token input = parser->token;
+    if (!kiln__parser_expect(parser, KILN__TOKEN_NAME, "the name of an input")) return false;
+    if (parser->current->scope != KILN__SCOPE_PROGRAM) return refuse_repeat(parser, &input, "is read in a function");
+    if (!kiln__parser_expect(parser, ',', "',' and how many columns a value is for")) return false;
+    const kiln__token count = parser->token;
+    if (!kiln__parser_expect(parser, KILN__TOKEN_INT, "how many columns a value is for, an integer literal") ||
+        !kiln__parser_expect(parser, ')', "')'"))
+        return false;
+    if (!check_count(parser, &count, "repeat(s, N)")) return false;
+    int known = kiln__graph_find(graph, input.text, input.length);
+    if (known < 0) {
+        *value = kiln__parser_new_name(parser, &input, false, 0);
+        known = (int)graph->name_count - 1;
+        if (parser->work->status == KILN_OK) graph->names[known].repeat = count.value.i64;
+        return true;
+    }
+    kiln__name *name = &graph->names[known];
+    if (name->assigned) return refuse_repeat(parser, &input, "is assigned by the program");
+    if (name->repeat != count.value.i64) return refuse_repeat(parser, &input, "is read otherwise before");
+    *value = name->node;
+    return true;
 }
 
 bool kiln__take_domain(kiln__node *node, uint32_t domain) {
@@ -139,10 +177,23 @@ static void find(kiln__work *work, const kiln__graph *graph, const kiln__signatu
         const kiln__node *node = &graph->nodes[i];
         if (!needed[i] || !kiln__op_is_reduction(node->op)) continue;
         const kiln__domain *domain = node->domain ? &graph->domains[node->domain - 1] : NULL;
-        if (domain != NULL && domain->block)
-            add_block(work, node, domain->block, out);
+        const int64_t block = domain != NULL ? domain->block : 0;
+        if (block > out->reduced_block) out->reduced_block = block;
+        if (block != 0)
+            add_block(work, node, block, out);
         else
             add_rows(work, node, domain, out);
+    }
+}
+
+/* Inputs that have a value for several columns. */
+static void find_repeats(kiln__work *work, const kiln__graph *graph, const kiln__signature *signature,
+                         kiln__domains *out) {
+    for (uint32_t i = 0; i < signature->input_count; i++) {
+        const kiln__name *name = &graph->names[signature->inputs[i]];
+        if (name->repeat < 2) continue;
+        out->repeats[i] = name->repeat;
+        add_block(work, &graph->nodes[name->node], name->repeat, out);
     }
 }
 
@@ -150,6 +201,7 @@ kiln_status kiln__domains_find(const kiln__graph *graph, const kiln__signature *
     kiln__work work = {.file = "", .text = graph->text};
     *out = (kiln__domains){.row = NULL};
     if (graph->domain_count) find(&work, graph, signature, out);
+    find_repeats(&work, graph, signature, out);
     kiln__arena_free(&work.scratch);
     return work.status;
 }

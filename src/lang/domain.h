@@ -10,8 +10,10 @@
 typedef struct kiln__domains {
     bool has_rows;                    /* some reduction runs over whole rows: */
     const kiln__domain *row;          /* over these axes; NULL: the program's */
-    int64_t blocks[KILN__MAX_BLOCKS]; /* sizes of blocks that others run over, ascending */
+    int64_t blocks[KILN__MAX_BLOCKS]; /* sizes of blocks that others run over, or inputs have a value for, ascending */
     int block_count;
+    int64_t reduced_block;             /* the largest that a reduction runs over; 0: none does */
+    int64_t repeats[KILN_MAX_TENSORS]; /* of each input: how many columns a value is for; 0: one */
 } kiln__domains;
 
 /* Of the reductions that outputs need. KILN_E_UNSUPPORTED with line and column where two run over different axes,

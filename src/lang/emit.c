@@ -16,6 +16,7 @@ static uint32_t run_of(const kiln__typer *typer, const kiln__inst *inst) {
     uint32_t run = KILN__RUN_OF_ROW;
     if (inst->op == KILN__OP_BLOCK_REDUCE) return inst->domain;
     if (!inst->per_element) return run;
+    if (inst->op == KILN__OP_INPUT) return (uint32_t)typer->binding->input_repeats[inst->u.input];
     if (inst->arg_count == 0 || inst->op == KILN__OP_UNIFORM) return 0;
     for (uint32_t i = 0; i < inst->arg_count && typer->work->status == KILN_OK; i++)
         if (typer->insts.items[inst->args[i]].run < run) run = typer->insts.items[inst->args[i]].run;

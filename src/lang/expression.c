@@ -76,6 +76,11 @@ static uint32_t read_name(kiln__parser *parser, const kiln__token *name) {
         return kiln__parser_reject(parser, name, KILN_E_NAME, problems[function->scope]);
     int known = kiln__graph_find(graph, name->text, name->length);
     if (known < 0) return kiln__parser_new_name(parser, name, false, 0);
+    if (graph->names[known].repeat)
+        return KILN__FAIL_AT(parser, name, KILN_E_NAME,
+                             "%s is read as repeat(...) before: repeat(s, N) is of an input, which is read in no other "
+                             "way",
+                             kiln__parser_quote(parser, name));
     graph->names[known].read = true;
     return graph->names[known].node;
 }

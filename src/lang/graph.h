@@ -53,8 +53,9 @@ typedef struct kiln__node {
 typedef struct kiln__name {
     const char *text;
     bool assigned;
-    bool read;     /* some later statement reads it */
-    uint32_t node; /* assigned: the value; free: its KILN__OP_NAME node */
+    bool read;      /* some later statement reads it */
+    uint32_t node;  /* assigned: the value; free: its KILN__OP_NAME node */
+    int64_t repeat; /* free: read as repeat(name, N), a value for each N columns; 0: as it is */
     uint32_t line, column;
 } kiln__name;
 

@@ -29,6 +29,7 @@ kiln_status kiln__signature_resolve(const kiln__graph *graph, const kiln__lists 
 typedef struct kiln__binding {
     kiln_type input_types[KILN_MAX_TENSORS];
     bool input_per_element[KILN_MAX_TENSORS]; /* has more than one element of its own along the reduced axes */
+    int64_t input_repeats[KILN_MAX_TENSORS];  /* where it has: one for so many neighbouring columns; 0: for each */
     kiln_type output_types[KILN_MAX_TENSORS];
     kiln_type scalar_types[KILN_MAX_SCALARS]; /* KILN_F64, KILN_I64 or KILN_I32 */
     int rank;                                 /* of the iteration space as the text knows it, for index() and size() */

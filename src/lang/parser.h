@@ -179,6 +179,8 @@ bool kiln__at_domain(const kiln__parser *parser);
 uint32_t kiln__parse_domain(kiln__parser *parser, uint32_t before);
 /* Gives the reductions among a called function's nodes, as they are copied, the call's domain where they have none. */
 bool kiln__take_domain(kiln__node *node, uint32_t domain);
+/* repeat(input, N), after the '('. */
+bool kiln__parse_repeat(kiln__parser *parser, uint32_t *value);
 /* Fails for a call that has a domain and reduces nothing. */
 bool kiln__fail_domain(kiln__parser *parser, const kiln__token *called);
 

@@ -211,8 +211,8 @@ static void find_positions(const kiln__ir *ir, const kiln__space *space, int ten
     }
 }
 
-/* What the tensors are: whether each has every element of the space; of outputs, how many neighbouring columns share a
- * value that is a block's, 0 of others. */
+/* What the tensors are: whether each has every element of the space; how many neighbouring columns share a value that
+ * is a block's, 0 of others. */
 typedef struct tensors {
     const kiln__tensors *given;
     int count;
@@ -234,6 +234,7 @@ static kiln_status lay_out(const kiln__ir *ir, const kiln__shaped *shaped, int o
             kiln__space_strides(&shaped->space, tensor, t->given->names[o], output ? same : NULL, strides, &t->full[o]);
     for (int i = 0; i < shaped->space.rank; i++) d->at[i].strides[o] = strides[i];
     t->runs[o] = output && !t->full[o] && run != KILN__RUN_OF_ROW ? run : 0;
+    if (!output) t->runs[o] = shaped->repeats[o];
     t->all_full = t->all_full && (!output || t->full[o]);
     return status;
 }

@@ -24,7 +24,7 @@ typedef struct kiln__operand {
     int64_t outer_strides[KILN_MAX_RANK];
     int64_t inner_strides[KILN_MAX_RANK];
     int alignment; /* elements, a power of two: what the pointer's address is a multiple of, up to 16 bytes */
-    int64_t run;   /* an output of one value for each block: of so many columns; 0: any other */
+    int64_t run;   /* it has one value for so many neighbouring columns, not all; 0: for one, or for all */
 } kiln__operand;
 
 /* The positions that programs ask for: index() of each axis, and the linear index behind uniform(). Each lies in the

@@ -4,6 +4,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/checked.h"
+
 static kiln__axes axes_of(const kiln__domains *domains, const kiln__axes *program) {
     if (domains->row == NULL) return *program;
     kiln__axes axes = {.all = domains->row->all, .count = domains->row->count};
@@ -11,10 +13,42 @@ static kiln__axes axes_of(const kiln__domains *domains, const kiln__axes *progra
     return axes;
 }
 
+/* The last of the axes in a space of so many; -1: none, or one that is not there. */
+static int last_of(const kiln__axes *axes, int rank) {
+    int last = axes->last || axes->all ? rank - 1 : -1;
+    for (int i = 0; i < axes->count; i++) {
+        const int axis = axes->list[i] < 0 ? axes->list[i] + rank : axes->list[i];
+        if (axis > last) last = axis;
+    }
+    return last < rank ? last : -1;
+}
+
+/* Inputs of one value for several columns with as many elements as columns. */
+static kiln__tensors with_all_columns(const kiln__domains *domains, const kiln__axes *axes,
+                                      const kiln__tensors *tensors, kiln_tensor own[KILN_MAX_TENSORS]) {
+    kiln__tensors all = *tensors;
+    int rank = 0;
+    for (int i = 0; i < tensors->input_count; i++)
+        if (tensors->at[i].rank > rank) rank = tensors->at[i].rank;
+    const int axis = last_of(axes, rank);
+    for (int i = 0; i < tensors->input_count + tensors->output_count; i++) {
+        own[i] = tensors->at[i];
+        const int at = axis - (rank - own[i].rank);
+        if (i >= tensors->input_count || !domains->repeats[i] || axis < 0 || at < 0 || own[i].sizes[at] < 2) continue;
+        if (!kiln__mul_i64(own[i].sizes[at], domains->repeats[i], &own[i].sizes[at])) own[i].sizes[at] = INT64_MAX;
+        own[i].strides[at] = 0; /* what it reaches is what it reached */
+    }
+    all.at = own;
+    return all;
+}
+
 kiln_status kiln__shaped_space(const kiln__domains *domains, const kiln__axes *program, const kiln__tensors *tensors,
                                kiln__space *out, int *block_axis) {
     const kiln__axes axes = axes_of(domains, program);
-    kiln_status status = kiln__space_build(&axes, tensors, out);
+    kiln_tensor own[KILN_MAX_TENSORS];
+    kiln__tensors all = *tensors;
+    if (domains->block_count) all = with_all_columns(domains, &axes, tensors, own);
+    kiln_status status = kiln__space_build(&axes, &all, out);
     *block_axis = -1;
     if (status || domains->block_count == 0) return status;
     for (int i = 0; i < out->rank; i++)
@@ -24,7 +58,8 @@ kiln_status kiln__shaped_space(const kiln__domains *domains, const kiln__axes *p
                           domains->blocks[0]);
     if (out->open_rows && *block_axis == 0)
         return kiln__fail(KILN_E_SIZE, "axis 0 has blocks of %" PRId64 ": it cannot be left open", domains->blocks[0]);
-    for (int i = 0; i < out->rank && !domains->has_rows; i++) out->reduced[i] = i == *block_axis;
+    const bool rows = domains->has_rows || !domains->reduced_block;
+    for (int i = 0; i < out->rank && !rows; i++) out->reduced[i] = i == *block_axis;
     return KILN_OK;
 }
 
@@ -41,7 +76,7 @@ static kiln_status cut(const kiln__domains *domains, const kiln__space *space, k
             return kiln__fail(KILN_E_UNSUPPORTED, "blocks of %" PRId64 " do not divide %s of %" PRId64 " along axis %d",
                               block, above == columns ? "the columns" : "blocks", above, s->block_axis);
         above = sizes[count++] = block;
-        if (i == domains->block_count - 1 && !domains->has_rows) s->row_block = block;
+        if (domains->blocks[i] == domains->reduced_block && !domains->has_rows) s->row_block = block;
     }
     for (int i = 0; i + 1 < count; i++) s->parts[i] = sizes[i + 1] ? sizes[i] / sizes[i + 1] : 0;
     s->parts[count - 1] = sizes[count - 1];
@@ -72,10 +107,19 @@ static void split_axis(const kiln__shaped *s, int axis, int same, kiln_tensor *t
 
 /* ---- tensors ---- */
 
-/* Inputs are aligned from the right. */
-static void split_input(const kiln__shaped *s, int rank, kiln_tensor *tensor) {
+/* Inputs are aligned from the right. repeat: how many columns a value is for. */
+static void split_input(const kiln__shaped *s, int rank, int64_t repeat, kiln_tensor *tensor) {
     const int axis = s->block_axis - (rank - tensor->rank);
-    if (axis >= 0) split_axis(s, axis, 0, tensor);
+    int same = 0;
+    for (int64_t columns = 1; same < s->part_count && columns < repeat; same++)
+        columns *= s->parts[s->part_count - 1 - same];
+    if (axis >= 0) split_axis(s, axis, same, tensor);
+}
+
+/* Whether an input has several values for a row's columns, but not one for each. */
+static bool is_repeated(const kiln__shaped *s, int rank, int64_t repeat, const kiln_tensor *tensor) {
+    const int axis = s->block_axis - (rank - tensor->rank);
+    return repeat && axis >= 0 && tensor->sizes[axis] > 1;
 }
 
 static kiln_status refuse_output(const kiln__shaped *s, const kiln__space *space, const char *name,
@@ -115,12 +159,13 @@ static kiln_status split_output(const kiln__shaped *s, const kiln__space *space,
 /* Rows' axes, where the one that is cut is all of its parts; where blocks are rows, the parts of one. */
 static kiln__axes axes_of_parts(const kiln__shaped *s, const kiln__space *space) {
     kiln__axes axes = {.count = 0};
-    for (int i = 0; i < space->rank + s->part_count - 1; i++) {
+    int64_t columns = 1; /* of this part and those behind it */
+    for (int i = space->rank + s->part_count - 2; i >= 0; i--) {
         const int part = i - s->block_axis;
         const bool cut = part >= 0 && part < s->part_count;
-        const int before = part < s->part_count ? s->block_axis : i - (s->part_count - 1);
-        const bool reduced = cut ? s->row_block == 0 || part > 0 : space->reduced[part < 0 ? i : before];
-        if (reduced) axes.list[axes.count++] = i;
+        const int axis = part < 0 ? i : cut ? s->block_axis : i - (s->part_count - 1);
+        if (cut) columns *= s->parts[part];
+        if (space->reduced[axis] && (!cut || s->row_block == 0 || columns <= s->row_block)) axes.list[axes.count++] = i;
     }
     return axes;
 }
@@ -130,8 +175,10 @@ static kiln_status split(const kiln__domains *domains, const kiln__tensors *tens
     kiln_status status = cut(domains, &space, s);
     for (int i = 0; i < tensors->input_count + tensors->output_count && !status; i++) {
         s->own[i] = tensors->at[i];
+        if (i < tensors->input_count && is_repeated(s, space.rank, domains->repeats[i], &tensors->at[i]))
+            s->repeats[i] = domains->repeats[i];
         if (i < tensors->input_count)
-            split_input(s, space.rank, &s->own[i]);
+            split_input(s, space.rank, domains->repeats[i], &s->own[i]);
         else
             status = split_output(s, &space, tensors->names[i], &s->own[i]);
     }

@@ -153,6 +153,7 @@ kiln_status kiln__program_bind(const kiln_program *program, const kiln_tensor *t
                              .part_count = shaped->part_count,
                              .row_block = shaped->row_block};
     memcpy(binding.parts, shaped->parts, sizeof binding.parts);
+    memcpy(binding.input_repeats, shaped->repeats, sizeof binding.input_repeats);
     for (uint32_t i = 0; i < s->input_count; i++) {
         binding.input_types[i] = tensors[i].type;
         binding.input_per_element[i] = kiln__space_per_element(&shaped->space, &shaped->tensors.at[i]);

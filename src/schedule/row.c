@@ -40,7 +40,7 @@ int kiln__row_stage(const kiln__problem *problem, kiln__schedule *s) {
     s->row.invariant_inputs = 0;
     for (int o = 0; o < problem->input_count; o++) {
         const kiln__operand *operand = &problem->operands[o];
-        s->tensors[o].staged = operand->per_element && operand->follows_rows;
+        s->tensors[o].staged = operand->per_element && operand->follows_rows && !operand->run;
         s->row.invariant_inputs += kiln__is_invariant(operand);
         if (s->tensors[o].staged) bytes += s->vector_width * (int)kiln_type_size(operand->type);
     }

@@ -18,7 +18,8 @@ static bool suits_inputs(const kiln__given *g, const kiln__schedule *s) {
     const bool masked = s->edges == KILN__EDGES_MASKED;
     for (int o = 0; o < g->problem->input_count; o++) {
         const kiln__operand *operand = &g->problem->operands[o];
-        if (!operand->per_element || (masked && !suits_unaligned(operand, s->vector_width))) return false;
+        if (!operand->per_element || operand->run || (masked && !suits_unaligned(operand, s->vector_width)))
+            return false;
     }
     return !masked || !g->traits.finds_columns;
 }

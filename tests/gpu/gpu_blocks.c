@@ -36,6 +36,11 @@ static const char *const programs[] = {
     "a = sum(x * x, block = $); b = absmax(x, block = &); y = x / (b + 1) + a",
     "a = sum(x, block = $); b = prod(1 + x * 0.01, block = &); c = min(x)",
     "s = any(x > 1.9, block = $); y = s ? x : 0; n = count_nonzero(x)",
+    "y = x * repeat(r, $)",
+    "y = x * repeat(r, $) + max(x)",
+    "y = rms_norm(x * repeat(r, $), w)",
+    "y = x * repeat(r, $); t = absmax(y, block = &); q = y / (t + 1)",
+    "y = softmax(x * repeat(r, &), block = $) - mean(x)",
     "y = x / (1 + sumsq(x, axes = 0))",
     "y = x - mean(x, axes = (0, -1))",
     "s = sum(x, axes = all)",
@@ -58,7 +63,7 @@ typedef struct test_run {
 typedef struct drawn {
     char text[256];
     int axis, rank, schedule;
-    int64_t sizes[3];
+    int64_t sizes[3], repeat;
     kiln_type type;
     bool pitched;
 } drawn;
@@ -83,7 +88,9 @@ static drawn draw(uint64_t seed, long index) {
     drawn c = {.type = types[fuzz_random_below(&r, 4)], .pitched = fuzz_random_below(&r, 3) == 0};
     const int64_t block = blocks[fuzz_random_below(&r, fuzz_random_below(&r, 4) ? 8 : (int64_t)COUNT(blocks))];
     const int64_t larger = block * (1 << fuzz_random_below(&r, 3));
-    write_program(programs[fuzz_random_below(&r, (int64_t)COUNT(programs))], block, larger, c.text, sizeof c.text);
+    const char *program = programs[fuzz_random_below(&r, (int64_t)COUNT(programs))];
+    write_program(program, block, larger, c.text, sizeof c.text);
+    c.repeat = strstr(program, "repeat(r, &)") ? larger : block;
     c.schedule = (int)fuzz_random_below(&r, (int64_t)COUNT(schedules));
     c.rank = 2 + (int)fuzz_random_below(&r, 2);
     c.axis = fuzz_random_below(&r, 3) ? c.rank - 1 : (int)fuzz_random_below(&r, c.rank);
@@ -115,15 +122,18 @@ static void place(kiln_tensor *tensor, bool pitched, int64_t *elements) {
     *elements = stride;
 }
 
-static kiln_tensor like(const drawn *c, bool weights) {
+/* x; w, a row of weights; r, which has a value for several columns. */
+static kiln_tensor like(const drawn *c, char name) {
     kiln_tensor tensor = {.type = c->type, .rank = c->rank};
-    for (int i = 0; i < c->rank; i++) tensor.sizes[i] = weights && i != c->axis ? 1 : c->sizes[i];
+    for (int i = 0; i < c->rank; i++) tensor.sizes[i] = name == 'w' && i != c->axis ? 1 : c->sizes[i];
+    if (name == 'r') tensor.sizes[c->axis] /= c->repeat;
     return tensor;
 }
 
-static bool fill_input(memory *m, size_t i, const drawn *c, bool weights, uint64_t seed) {
+static bool fill_input(memory *m, size_t i, const drawn *c, char name, uint64_t seed) {
     fuzz_random r = {seed + 77 * i};
-    m->host[i] = like(c, weights);
+    const bool weights = name != 'x';
+    m->host[i] = like(c, name);
     place(&m->host[i], c->pitched, &m->elements[i]);
     char *data = malloc((size_t)m->elements[i] * 8 + 8);
     m->host[i].data = data;
@@ -212,11 +222,18 @@ static bool compare(const test_run *t, memory *m, size_t i, char *why, size_t si
 
 typedef enum verdict { PASSED, REFUSED, FAILED } verdict;
 
+/* One letter each. */
+static const char *inputs_of(const drawn *c) {
+    const bool weights = strstr(c->text, ", w") != NULL, repeats = strstr(c->text, "repeat") != NULL;
+    if (weights) return repeats ? "x,w,r" : "x,w";
+    return repeats ? "x,r" : "x";
+}
+
 static kiln_status create(const test_run *t, int schedule, const drawn *c, kiln_program **out) {
     kiln_program_options options = KILN_PROGRAM_OPTIONS_INIT;
     options.axes = &c->axis;
     options.axis_count = 1;
-    options.inputs = strchr(c->text, 'w') ? "x,w" : "x";
+    options.inputs = inputs_of(c);
     return kiln_program_create(t->contexts[schedule], c->text, &options, out);
 }
 
@@ -231,10 +248,12 @@ static kiln_status run_pinned(const test_run *t, const drawn *c, const memory *m
 
 static verdict run(const test_run *t, const drawn *c, uint64_t seed, kiln_program **program, memory *m, char *why,
                    size_t size) {
-    m->inputs = strchr(c->text, 'w') ? 2 : 1;
+    const char *names = inputs_of(c);
+    m->inputs = (strlen(names) + 1) / 2;
     kiln_status status = create(t, c->schedule, c, program);
     for (size_t i = 0; i < m->inputs && !status; i++)
-        status = fill_input(m, i, c, i > 0, seed) ? KILN_OK : KILN_E_MEMORY;
+
+        status = fill_input(m, i, c, names[2 * i], seed) ? KILN_OK : KILN_E_MEMORY;
     m->count = m->inputs + (status ? 0 : kiln_program_output_count(*program));
     for (size_t i = m->inputs; i < m->count && !status; i++) status = make_output(m, i, *program, c);
     if (!status) status = kiln_run_cpu(*program, m->reference, m->count, NULL, 0);

@@ -146,6 +146,36 @@ static void a_parameter_of_that_name_is_an_argument(void **state) {
     near(outputs[1][0], mean(0, 0, 8));
 }
 
+/* s is x's first 3 x 4 elements in memory. */
+static void inputs_have_values_for_several_columns(void **state) {
+    (void)state;
+    static double s[ROWS * 4];
+    static const char *const programs[] = {"y = x * repeat(s, 6)", "y = x * repeat(s, 6) + 0 * max(x)",
+                                           "y = x * repeat(s, 6) + 0 * max(x, block = 3)"};
+    fill();
+    for (int i = 0; i < ROWS * 4; i++) s[i] = i + 1;
+    for (size_t p = 0; p < COUNT(programs); p++) {
+        bound b;
+        assert_int_equal(bound_create(&b, programs[p], NULL, NULL, "f64[3,24] f64[3,4] f64[3,24]"), KILN_OK);
+        b.tensors[0].data = x;
+        b.tensors[1].data = s;
+        b.tensors[2].data = outputs[0];
+        assert_int_equal(kiln_run_cpu(b.program, b.tensors, 3, NULL, 0), KILN_OK);
+        bound_destroy(&b);
+        for (int row = 0; row < ROWS; row++)
+            for (int col = 0; col < COLS; col++)
+                near(outputs[0][row * COLS + col], at(row, col) * s[row * 4 + col / 6]);
+    }
+    bound b;
+    assert_int_equal(bound_create(&b, programs[0], NULL, NULL, "f64[3,24] f64[3,5] f64[3,24]"), KILN_OK);
+    b.tensors[0].data = b.tensors[1].data = b.tensors[2].data = x;
+    assert_int_equal(kiln_run_cpu(b.program, b.tensors, 3, NULL, 0), KILN_E_SHAPE);
+    assert_string_equal(kiln_last_error(),
+                        "input 's' of shape [3, 30] does not broadcast with the inputs before it, of "
+                        "shape [3, 24]");
+    bound_destroy(&b);
+}
+
 static void outputs_have_shapes(void **state) {
     (void)state;
     static const struct {
@@ -269,6 +299,7 @@ int main(void) {
         cmocka_unit_test(blocks_lie_along_any_axis),
         cmocka_unit_test(axes_of_the_text_are_the_programs),
         cmocka_unit_test(a_parameter_of_that_name_is_an_argument),
+        cmocka_unit_test(inputs_have_values_for_several_columns),
         cmocka_unit_test(outputs_have_shapes),
         cmocka_unit_test(what_cannot_be_is_refused),
         cmocka_unit_test(blocks_that_no_warp_has_are_refused),
