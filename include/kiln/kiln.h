@@ -48,8 +48,18 @@ typedef enum kiln_log_level {
     KILN_LOG_INFO = 2,
     KILN_LOG_DEBUG = 3
 } kiln_log_level;
-/* Called from whichever thread has something to say; must not call back into the same context. */
+/* Called from whichever thread has something to say; must not call back into the same context. docs/observing.md lists
+ * the events and their levels. */
 typedef void (*kiln_log_callback)(void *user, kiln_log_level level, const char *message);
+
+/* The last level that the log is told. What is beyond it costs nothing: its sentence is not made. */
+typedef enum kiln_log_detail {
+    KILN_LOG_DETAIL_DEFAULT = 0, /* that of the variable KILN_LOG ("info", or "debug,cache"), else warnings */
+    KILN_LOG_DETAIL_ERROR = 1,
+    KILN_LOG_DETAIL_WARNING = 2, /* what is wrong and fails no call */
+    KILN_LOG_DETAIL_INFO = 3,    /* also what takes time: compiles, waiting, dropping kernels */
+    KILN_LOG_DETAIL_DEBUG = 4    /* also each kernel that is found or loaded */
+} kiln_log_detail;
 
 /* What to do about a kernel that is in no cache and no pack. */
 typedef enum kiln_policy {
@@ -98,7 +108,7 @@ typedef struct kiln_context_options {
     const char *nvrtc_path;  /* NULL: KILN_NVRTC, else the usual places, newest first */
     kiln_policy policy;
     kiln_log_callback log; /* NULL: silent, or standard error where KILN_LOG is set (its topic "cache": why entries
-                              are missed) */
+                              are missed, whatever the level) */
     void *log_user;
     const char *schedule;    /* pins parts of every schedule, for tests and tuning: "block 256, shared, vector 8", in
                                 the words of kiln_plan_info.schedule. NULL: KILN_SCHEDULE, else the library chooses */
@@ -123,11 +133,13 @@ typedef struct kiln_context_options {
                             on the thread, which is current again afterwards. It is retained by the first call that
                             needs it and released with the context. 0: in the thread's current CUDA context */
     int device;          /* from 0; ignored where primary_context is 0 */
+    kiln_log_detail log_detail; /* what of it the log is told; ignored where there is none */
+    int reserved;               /* 0 */
 } kiln_context_options;
 #define KILN_CONTEXT_OPTIONS_INIT \
     { \
         sizeof(kiln_context_options), NULL, NULL, NULL, KILN_POLICY_COMPILE, NULL, NULL, NULL, 0, NULL, 0, NULL, 0, 0, \
-            0, NULL, {NULL, NULL, NULL}, {NULL, NULL, NULL}, 0, 0 \
+            0, NULL, {NULL, NULL, NULL}, {NULL, NULL, NULL}, 0, 0, KILN_LOG_DETAIL_DEFAULT, 0 \
     }
 
 /* Creates a context; opens packs, no library, and touches no GPU. options may be NULL for the defaults.
@@ -154,9 +166,11 @@ typedef struct kiln_context_stats {
     int64_t shapes;                /* that kiln_run remembers now */
     double compile_seconds;        /* in all compiles, added up over threads */
     double wait_seconds;           /* for compiles of other threads and other processes, the same */
+    double prepare_seconds;        /* in calls that created a plan or met a new shape, up to their launch: these two,
+                                      and choosing a schedule, writing the source, looking it up, loading */
 } kiln_context_stats;
 #define KILN_CONTEXT_STATS_INIT \
-    { sizeof(kiln_context_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+    { sizeof(kiln_context_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /* Fills *stats (struct_size set by the caller). Numbers of calls under way may be there in part. Cheap: some counters,
  * and the context's lock for what it holds now. A forked child goes on from its parent's numbers. KILN_E_ARGUMENT.
@@ -220,6 +234,22 @@ KILN_API kiln_status kiln_program_output_shape(const kiln_program *program, cons
  * KILN_E_ARGUMENT, KILN_E_BINDING, KILN_E_TYPE, KILN_E_SHAPE, KILN_E_AXIS, KILN_E_LIMIT, KILN_E_MEMORY. Thread-safe. */
 KILN_API kiln_status kiln_program_output_type(const kiln_program *program, const kiln_tensor *inputs,
                                               const kiln_scalar *scalars, size_t output, kiln_type *type);
+
+/* What was done for one program since it was created; a part of its context's numbers, but for the launches. */
+typedef struct kiln_program_stats {
+    size_t struct_size; /* sizeof(kiln_program_stats), as KILN_PROGRAM_STATS_INIT sets it */
+    int64_t launches;   /* calls of kiln_run and of plans that succeeded, whatever the number of kernels of each */
+    int64_t shapes;     /* that kiln_run remembers of it now */
+    int64_t from_memory, from_packs, from_disk, compiled, refused, failed_compiles, loads; /* as the context's */
+    double compile_seconds, wait_seconds, prepare_seconds;                                 /* the same */
+} kiln_program_stats;
+#define KILN_PROGRAM_STATS_INIT \
+    { sizeof(kiln_program_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+
+/* Fills *stats (struct_size set by the caller). Threads count apart, so that counting makes none of them wait; the
+ * numbers of calls under way may be there in part. kiln_compile counts as well, kiln_run_cpu nothing. A forked child
+ * goes on from its parent's numbers. KILN_E_ARGUMENT. Thread-safe. */
+KILN_API kiln_status kiln_program_get_stats(const kiln_program *program, kiln_program_stats *stats);
 
 /* ---- running ------------------------------------------------------------------------------------------ */
 

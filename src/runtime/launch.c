@@ -21,6 +21,7 @@ kiln_status kiln__launch_create(const kiln_program *program, const kiln_tensor *
     kiln__launch *launch = kiln__host_allocate(program->context, sizeof *launch + (size_t)arguments->size);
     if (!launch) return kiln__out_of_memory();
     launch->context = program->context;
+    launch->usage = program->usage;
     launch->argument_size = arguments->size;
     launch->driver = driver;
     launch->kernel = kernel;
@@ -319,7 +320,7 @@ static kiln_status load(const kiln_program *program, const target *on, const kil
         kiln_status status =
             kiln__loaded_create(on->driver, on->device, image->bytes, KILN__KERNEL_NAME, &needs, loaded, &refused);
         if (!status || !refused || (!packed && image->origin != KILN_ORIGIN_DISK)) return status;
-        kiln__log(context, KILN_LOG_WARNING, "the driver refused %s kernel %s: %s; it is %s again",
+        kiln__log(&context->logger, KILN_LOG_WARNING, "the driver refused %s kernel %s: %s; it is %s again",
                   packed ? "packed" : "cached", packed ? image->name.hex : image->key.hex, kiln_last_error(),
                   packed ? "looked for" : "compiled");
         if (!packed) kiln__disk_reject(context->disk, &image->key, image->bytes, image->size);
@@ -341,12 +342,14 @@ static kiln_status share_loaded(const kiln_program *program, const target *on, c
     if (*out) return KILN_OK;
     kiln__kernel_entry *kernel = calloc(1, sizeof *kernel);
     if (!kernel) return kiln__out_of_memory();
+    const double start = kiln__now_ms();
     kiln_status status = load(program, on, prepared, image, &kernel->loaded);
     kernel->device = on->device;
     kernel->image = *image;
     kernel->image.key = (kiln__key){0}; /* which has the whole source in it; nor is the log of use to others */
     kernel->image.log = NULL;
-    if (!status) kiln__count(&context->counters.loads, 1);
+    if (!status) kiln__count(prepared->counters, KILN__LOADS, 1);
+    if (!status) kiln__event_loaded(context, prepared, kernel, kiln__now_ms() - start);
     if (!status && !kiln__kernels_keep(context, kernel)) status = kiln__out_of_memory();
     if (status) {
         kiln__loaded_destroy(on->driver, &kernel->loaded);
@@ -372,6 +375,9 @@ static kiln_status bake_for(const kiln__call *call, const kiln__device *device, 
     for (int i = 0; i < nvrtc->arch_count; i++)
         if (nvrtc->archs[i] <= device->arch && nvrtc->archs[i] > older.arch) older.arch = nvrtc->archs[i];
     if (older.arch < 80) return status;
+    kiln__log(&call->program->context->logger, KILN_LOG_INFO,
+              "NVRTC %d.%d does not know sm_%d: the driver compiles PTX for compute_%d when it is loaded",
+              nvrtc->identity.major, nvrtc->identity.minor, device->arch, older.arch);
     return kiln__bake(call, &older, true, attempt, prepared, image);
 }
 
@@ -444,7 +450,9 @@ kiln_status kiln__launch_prepare(const kiln__call *call, kiln__launch **launch, 
     kiln_status status = check_rows(call->program, call->tensors);
     if (!status) status = kiln__current_enter(call->program->context, &current);
     if (status) return status;
+    const double start = kiln__now_ms();
     status = prepare(call, launch, prepared, image, info);
+    kiln__count_ms(&call->program->usage->counters, KILN__PREPARE_NS, start);
     kiln__current_leave(&current);
     return status;
 }

@@ -52,6 +52,8 @@ static const struct {
     FIELD(kiln_context_options, device_allocator, 152),
     FIELD(kiln_context_options, primary_context, 176),
     FIELD(kiln_context_options, device, 180),
+    FIELD(kiln_context_options, log_detail, 184),
+    FIELD(kiln_context_options, reserved, 188),
     FIELD(kiln_program_options, outputs, 8),
     FIELD(kiln_program_options, axes, 24),
     FIELD(kiln_program_options, all_axes, 40),
