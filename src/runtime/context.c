@@ -12,6 +12,7 @@
 #define DEFAULT_MAX_KERNEL_BYTES ((int64_t)256 << 20)
 
 #include "base/file.h"
+#include "base/profiler.h"
 #include "runtime/tuned.h"
 
 /* For programs without a callback whose user asks by KILN_LOG. */
@@ -130,6 +131,7 @@ kiln_status kiln_context_create(const kiln_context_options *given, kiln_context 
     if (status) return status;
     kiln_context *context = calloc(1, sizeof *context);
     if (!context) return kiln__out_of_memory();
+    kiln__profiler_open();
     context->explain = lists(secure_getenv("KILN_LOG"), "cache");
     if (!kiln__process() || !kiln__readers_init(&context->readers)) {
         free(context);

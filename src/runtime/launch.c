@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/profiler.h"
 #include "runtime/context.h"
 
 /* Whether elements of two tensors that lie alike belong to the same rows and columns. */
@@ -205,12 +206,32 @@ __attribute__((noinline)) static kiln_status run_in_primary(const kiln__launch *
     return status;
 }
 
+static inline void count_launch(kiln__usage *usage) {
+    kiln__launch_place *place = &usage->places[kiln__reader_number() % KILN__LAUNCH_PLACES];
+    atomic_fetch_add_explicit(&place->launches, 1, memory_order_relaxed);
+}
+
+/* Not a part of kiln__launch_run, as run_in_primary. */
+__attribute__((noinline)) static void push_range(const kiln__launch *launch) {
+    const kiln__memory_rules *memory = &launch->memory;
+    char outputs[128] = "";
+    size_t size = 0;
+    for (int t = memory->input_count; t < memory->tensor_count && size < sizeof outputs; t++)
+        size += (size_t)snprintf(outputs + size, sizeof outputs - size, "%s%s", size ? ", " : "", memory->names[t]);
+    kiln__range_push("launch", outputs);
+}
+
 kiln_status kiln__launch_run(const kiln__launch *launch, void *const *data, const kiln_scalar *scalars, void *workspace,
                              void *stream) {
     if (launch->process != kiln__process())
         return kiln__fail(KILN_E_NO_CONTEXT, "the plan was made before a fork; a child process makes its own");
-    if (launch->context->uses_primary) return run_in_primary(launch, data, scalars, workspace, stream);
-    return run(launch, data, scalars, workspace, stream);
+    const bool profiled = atomic_load_explicit(&kiln__profiled, memory_order_acquire);
+    if (profiled) push_range(launch);
+    const kiln_status status = launch->context->uses_primary ? run_in_primary(launch, data, scalars, workspace, stream)
+                                                             : run(launch, data, scalars, workspace, stream);
+    if (profiled) kiln__range_pop();
+    if (!status) count_launch(launch->usage);
+    return status;
 }
 
 /* The device's pool, which keeps what it once took from the driver. */
@@ -343,7 +364,9 @@ static kiln_status share_loaded(const kiln_program *program, const target *on, c
     kiln__kernel_entry *kernel = calloc(1, sizeof *kernel);
     if (!kernel) return kiln__out_of_memory();
     const double start = kiln__now_ms();
+    const bool ranged = kiln__range_begin("load", prepared->ir->text);
     kiln_status status = load(program, on, prepared, image, &kernel->loaded);
+    kiln__range_end(ranged);
     kernel->device = on->device;
     kernel->image = *image;
     kernel->image.key = (kiln__key){0}; /* which has the whole source in it; nor is the log of use to others */
@@ -451,7 +474,9 @@ kiln_status kiln__launch_prepare(const kiln__call *call, kiln__launch **launch, 
     if (!status) status = kiln__current_enter(call->program->context, &current);
     if (status) return status;
     const double start = kiln__now_ms();
+    const bool ranged = kiln__range_begin("prepare", call->program->graph->text);
     status = prepare(call, launch, prepared, image, info);
+    kiln__range_end(ranged);
     kiln__count_ms(&call->program->usage->counters, KILN__PREPARE_NS, start);
     kiln__current_leave(&current);
     return status;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/profiler.h"
 #include "cache/lock.h"
 #include "runtime/context.h"
 #include "kiln_sources.h"
@@ -117,9 +118,11 @@ static kiln_status compile(kiln_context *context, const kiln__prepared *prepared
     const kiln__compile_request request = {code, "kiln_kernel.cu", out->facts.arch, out->facts.is_ptx};
     kiln__compile_result result;
     kiln__event_compiling(context, prepared, out);
+    const bool ranged = kiln__range_begin("compile", prepared->ir->text);
     const double start = kiln__now_ms();
     kiln_status status = kiln__context_compile(context, out->cancels, nvrtc, &request, &result);
     const double ms = kiln__count_ms(out->counters, KILN__COMPILE_NS, start);
+    kiln__range_end(ranged);
     if (status) kiln__count(out->counters, KILN__FAILED_COMPILES, 1);
     if (status == KILN_E_TIMEOUT) kiln__slow_remember(context, &out->key);
     if (status == KILN_E_COMPILE && result.log) kiln__log_lines(&context->logger, KILN_LOG_ERROR, result.log);
