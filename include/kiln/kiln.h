@@ -22,9 +22,11 @@
 extern "C" {
 #endif
 
+/* The header's version. */
 #define KILN_VERSION_MAJOR 0
 #define KILN_VERSION_MINOR 2
 #define KILN_VERSION_PATCH 0
+
 /* 200 for 0.2.0: grows with each version, for #if and for comparison with kiln_version_number. */
 #define KILN_VERSION_NUMBER (KILN_VERSION_MAJOR * 10000 + KILN_VERSION_MINOR * 100 + KILN_VERSION_PATCH)
 
@@ -42,12 +44,14 @@ KILN_API int kiln_version_number(void);
  * threads were doing: kernels are loaded again, plans made before the fork give KILN_E_NO_CONTEXT. */
 typedef struct kiln_context kiln_context;
 
+/* How much an event of the log matters, the most important first. */
 typedef enum kiln_log_level {
     KILN_LOG_ERROR = 0,
     KILN_LOG_WARNING = 1,
     KILN_LOG_INFO = 2,
     KILN_LOG_DEBUG = 3
 } kiln_log_level;
+
 /* Called from whichever thread has something to say; must not call back into the same context. docs/observing.md lists
  * the events and their levels. */
 typedef void (*kiln_log_callback)(void *user, kiln_log_level level, const char *message);
@@ -100,6 +104,7 @@ typedef struct kiln_device_allocator {
     void *user;
 } kiln_device_allocator;
 
+/* What a context is to do; each field's 0 or NULL is the default. */
 typedef struct kiln_context_options {
     size_t struct_size;    /* sizeof(kiln_context_options), as KILN_CONTEXT_OPTIONS_INIT sets it. A smaller one, of an
                               older version, ends between fields; another one is KILN_E_ARGUMENT */
@@ -182,6 +187,7 @@ KILN_API kiln_status kiln_context_get_stats(kiln_context *context, kiln_context_
 /* A parsed row program with its signature. Immutable. Thread-safety: any number of threads may use it. */
 typedef struct kiln_program kiln_program;
 
+/* How a program's text is to be read. */
 typedef struct kiln_program_options {
     size_t struct_size;
     const char *outputs; /* names of the outputs, comma-separated, in the order of their tensors. NULL: every
@@ -293,6 +299,7 @@ typedef enum kiln_precision {
                                   operation is rounded to its type, sums and products are added up as a tree of pairs */
 } kiln_precision;
 
+/* How the CPU reference computes. */
 typedef struct kiln_cpu_options {
     size_t struct_size; /* sizeof(kiln_cpu_options), as KILN_CPU_OPTIONS_INIT sets it */
     kiln_precision precision;
@@ -352,6 +359,7 @@ typedef enum kiln_schedule_origin {
     KILN_SCHEDULE_PIN = 2     /* the caller, by kiln_context_options.schedule or KILN_SCHEDULE */
 } kiln_schedule_origin;
 
+/* What a plan is: its schedule, its kernel, and how long it took to make. */
 typedef struct kiln_plan_info {
     size_t struct_size;
     const char *schedule; /* one line: group, staging, layout and their numbers */
@@ -393,7 +401,6 @@ typedef struct kiln_binding {
     const char *name;
     kiln_tensor tensor;
 } kiln_binding;
-
 typedef struct kiln_scalar_binding {
     const char *name;
     kiln_scalar value;
@@ -451,6 +458,7 @@ KILN_API const char *kiln_kernel_phases(const kiln_kernel *kernel);
 
 /* ---- system information ------------------------------------------------------------------------------- */
 
+/* What of the machine Kiln works with. */
 typedef struct kiln_system_info {
     size_t struct_size;
     char driver_path[512]; /* "" where it cannot be opened */
@@ -468,6 +476,7 @@ typedef struct kiln_system_info {
 KILN_API kiln_status kiln_context_get_system_info(kiln_context *context, kiln_system_info *info,
                                                   const char **driver_error, const char **nvrtc_error);
 
+/* A device, as far as schedules depend on it. */
 typedef struct kiln_device_info {
     size_t struct_size;
     char name[128];
@@ -478,9 +487,11 @@ typedef struct kiln_device_info {
     int64_t l2_bytes;
     int64_t memory_bytes;
 } kiln_device_info;
+
 /* The numbers of CUDA device `ordinal`. KILN_E_ARGUMENT, KILN_E_NO_DRIVER, KILN_E_NO_DEVICE. Thread-safe. */
 KILN_API kiln_status kiln_context_get_device_info(kiln_context *context, int ordinal, kiln_device_info *info);
 
+/* A kernel in the disk cache. */
 typedef struct kiln_cache_entry {
     size_t struct_size;
     const char *key;         /* 32 hexadecimal digits */
@@ -491,6 +502,7 @@ typedef struct kiln_cache_entry {
     int64_t created_unix, used_unix; /* seconds since 1970 */
     double compile_ms;
 } kiln_cache_entry;
+
 /* Called for each entry; its strings live until it returns. Return not 0 to stop. */
 typedef int (*kiln_cache_visitor)(void *user, const kiln_cache_entry *entry);
 /* Visits every readable entry of the disk cache, in no particular order. *unreadable (may be NULL) counts the files

@@ -39,6 +39,18 @@ if(kiln_python)
     add_test(NAME complexity COMMAND ${kiln_python} ${here}/check_complexity.py)
     add_test(NAME complexity_refuses COMMAND ${kiln_python} ${here}/check_complexity.py --root ${fixture})
     set_tests_properties(complexity_refuses PROPERTIES PASS_REGULAR_EXPRESSION "${faults}")
+    # The reference of the C API, made of the headers' comments: each declaration has one.
+    set(fixture ${CMAKE_CURRENT_BINARY_DIR}/reference_fixture)
+    file(WRITE ${fixture}/include/kiln/kiln.h "/* The head. */\n\nKILN_API int kiln_silent(void);\n")
+    file(WRITE ${fixture}/include/kiln/tensor.h "/* The head. */\n")
+    file(WRITE ${fixture}/include/kiln/status.h "/* The head. */\n")
+    file(WRITE ${fixture}/tests/checks/exported_symbols.txt "kiln_silent\nkiln_gone\n")
+    add_test(NAME reference COMMAND ${kiln_python} ${PROJECT_SOURCE_DIR}/tools/reference.py
+                                    ${CMAKE_CURRENT_BINARY_DIR}/reference.md)
+    add_test(NAME reference_refuses COMMAND ${kiln_python} ${PROJECT_SOURCE_DIR}/tools/reference.py
+                                            ${CMAKE_CURRENT_BINARY_DIR}/refused.md --root ${fixture})
+    set_tests_properties(reference_refuses PROPERTIES PASS_REGULAR_EXPRESSION
+                         "kiln_silent has no comment.*kiln_gone is exported and not in the reference")
 else()
     foreach(name IN ITEMS complexity complexity_refuses)
         add_test(NAME ${name} COMMAND sh -c "echo 'skipped: there is no python3'; exit 77")
