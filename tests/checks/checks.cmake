@@ -51,6 +51,18 @@ if(kiln_python)
                                             ${CMAKE_CURRENT_BINARY_DIR}/refused.md --root ${fixture})
     set_tests_properties(reference_refuses PROPERTIES PASS_REGULAR_EXPRESSION
                          "kiln_silent has no comment.*kiln_gone is exported and not in the reference")
+    if(TARGET kiln_tool)
+        add_test(NAME functions COMMAND ${kiln_python} ${here}/check_functions.py $<TARGET_FILE:kiln_tool>
+                                        ${PROJECT_SOURCE_DIR}/docs/language.md)
+        file(READ ${PROJECT_SOURCE_DIR}/docs/language.md page)
+        string(REPLACE "slope = 0.01" "slope = 0.1" page "${page}")
+        string(REPLACE "`floor ceil" "`flor ceil" page "${page}")
+        file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/wrong_language.md "${page}")
+        add_test(NAME functions_refuse COMMAND ${kiln_python} ${here}/check_functions.py $<TARGET_FILE:kiln_tool>
+                                               ${CMAKE_CURRENT_BINARY_DIR}/wrong_language.md)
+        set_tests_properties(functions_refuse PROPERTIES PASS_REGULAR_EXPRESSION
+                             "lacks floor.*has flor, which is no function.*it is leaky_relu.x, slope = 0.01")
+    endif()
 else()
     foreach(name IN ITEMS complexity complexity_refuses)
         add_test(NAME ${name} COMMAND sh -c "echo 'skipped: there is no python3'; exit 77")
