@@ -177,7 +177,7 @@ static bool claim_key(kiln_context *context, kiln__disk *disk, kiln__image *imag
                       kiln__entry *found) {
     const double start = kiln__now_ms();
     const bool hit = kiln__disk_claim(disk, &image->key, claim, found, &context->cancels, image->cancels);
-    image->wait_ms += kiln__count_ms(image->counters, KILN__WAIT_NS, start);
+    if (claim->waited) image->wait_ms += kiln__count_ms(image->counters, KILN__WAIT_NS, start);
     return hit;
 }
 

@@ -233,6 +233,40 @@ static void waiting_for_another_thread_is_told(void **state) {
     kiln_context_destroy(context);
 }
 
+/* Contexts of one folder know nothing of each other, as those of two processes. */
+static void waiting_for_another_process_is_told(void **state) {
+    launch_fixture *f = *state;
+    told first, second;
+    pthread_t thread;
+    kiln_context_options options = options_of(f, &first, KILN_LOG_DETAIL_INFO);
+    kiln_context *compiling = create(&options), *waiting;
+    options = options_of(f, &second, KILN_LOG_DETAIL_DEBUG);
+    waiting = create(&options);
+    kiln_program *slow = launch_program(compiling, "y = x * 3"), *same = launch_program(waiting, "y = x * 3");
+    setenv("FAKE_NVRTC_MS", "300", 1);
+    assert_int_equal(pthread_create(&thread, NULL, run_one, slow), 0);
+    while (launch_compiles(f) < 1) usleep(1000);
+    launch_expect(launch_run(same, TENSORS), KILN_OK, "");
+    pthread_join(thread, NULL);
+    unsetenv("FAKE_NVRTC_MS");
+    static const event waited[] = {
+        {KILN_LOG_INFO, "kernels are launched through *"},
+        {KILN_LOG_INFO, "kernels are compiled by *"},
+        {KILN_LOG_INFO, "waited *.* ms while another thread or process compiled: y = x * 3 | *"},
+        {KILN_LOG_DEBUG, "found in the disk cache in *.* ms: y = x * 3 | *"},
+        {KILN_LOG_DEBUG, "loaded on device 0 in *"},
+    };
+    expect(&second, waited, COUNT(waited));
+    for (int i = 0; i < first.count; i++) assert_false(matches("waited *", first.lines[i]));
+    kiln_context_stats stats = KILN_CONTEXT_STATS_INIT;
+    launch_expect(kiln_context_get_stats(compiling, &stats), KILN_OK, "");
+    assert_true(stats.wait_seconds == 0);
+    kiln_program_destroy(slow);
+    kiln_program_destroy(same);
+    kiln_context_destroy(compiling);
+    kiln_context_destroy(waiting);
+}
+
 static void what_is_dropped_is_told(void **state) {
     launch_fixture *f = *state;
     told t;
@@ -304,6 +338,7 @@ int main(void) {
         WITH_LAUNCHES(what_is_not_told_is_not_formatted),
         WITH_LAUNCHES(a_failed_compile_tells_its_log_and_its_time),
         WITH_LAUNCHES(waiting_for_another_thread_is_told),
+        WITH_LAUNCHES(waiting_for_another_process_is_told),
         WITH_LAUNCHES(what_is_dropped_is_told),
         WITH_LAUNCHES(what_the_cache_has_no_room_for_is_told_once),
         WITH_LAUNCHES(missing_kernels_that_are_recorded_are_told),
