@@ -147,8 +147,9 @@ typedef struct kiln_context_options {
             0, NULL, {NULL, NULL, NULL}, {NULL, NULL, NULL}, 0, 0, KILN_LOG_DETAIL_DEFAULT, 0 \
     }
 
-/* Creates a context; opens packs, no library, and touches no GPU. options may be NULL for the defaults.
- * Ownership: the caller destroys *out, after every program and plan made from it. Thread-safe. */
+/* Creates a context; opens packs, no library but that of a profiler which is attached, and touches no GPU. options may
+ * be NULL for the defaults. Ownership: the caller destroys *out, after every program and plan made from it.
+ * Thread-safe. */
 KILN_API kiln_status kiln_context_create(const kiln_context_options *options, kiln_context **out);
 /* Unloads its kernels: what was launched has to be done. No other thread may be in a call with the context. */
 KILN_API void kiln_context_destroy(kiln_context *context);
