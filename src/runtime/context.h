@@ -113,7 +113,7 @@ void kiln__host_release(const kiln_context *context, void *memory, size_t bytes)
 /* stats.c */
 void kiln__count(kiln__counters *counters, int what, int64_t more); /* what: a kiln__counted, or a kiln_origin */
 /* Counts the time since then by kiln__now_ms, in nanoseconds, and gives it in milliseconds. */
-double kiln__count_ms(kiln__counters *counters, kiln__counted what, double since_ms);
+double kiln__count_ms(kiln__counters *counters, int what, double since_ms);
 
 /* current.c: what was current before a call that works in a primary context. */
 typedef struct kiln__current {

@@ -10,7 +10,7 @@ void kiln__count(kiln__counters *counters, int what, int64_t more) {
         atomic_fetch_add_explicit(&counters->of[what], more, memory_order_relaxed);
 }
 
-double kiln__count_ms(kiln__counters *counters, kiln__counted what, double since_ms) {
+double kiln__count_ms(kiln__counters *counters, int what, double since_ms) {
     const double ms = kiln__now_ms() - since_ms;
     kiln__count(counters, what, (int64_t)(ms * 1e6));
     return ms;
@@ -20,9 +20,7 @@ static int64_t read(const kiln__counters *counters, int what) {
     return atomic_load_explicit(&counters->of[what], memory_order_relaxed);
 }
 
-static double seconds(const kiln__counters *counters, kiln__counted what) {
-    return (double)read(counters, what) * 1e-9;
-}
+static double seconds(const kiln__counters *counters, int what) { return (double)read(counters, what) * 1e-9; }
 
 kiln_status kiln_context_get_stats(kiln_context *context, kiln_context_stats *stats) {
     kiln__clear_error();
