@@ -199,6 +199,32 @@ static void a_failed_compile_tells_its_log_and_its_time(void **state) {
     kiln_context_destroy(context);
 }
 
+static void an_nvrtc_that_is_older_than_the_device_is_told(void **state) {
+    launch_fixture *f = *state;
+    told t;
+    char nvrtc[160];
+    snprintf(nvrtc, sizeof nvrtc, "%s/libnvrtc-80.so", f->dir);
+    launch_copy(KILN_FAKE_NVRTC, nvrtc); /* the other may be open already, with its architectures */
+    setenv("FAKE_NVRTC_ARCH", "80", 1);
+    kiln_context_options options = options_of(f, &t, KILN_LOG_DETAIL_INFO);
+    options.nvrtc_path = nvrtc;
+    kiln_context *context = create(&options);
+    kiln_program *program = launch_program(context, "y = x * 3");
+    launch_expect(launch_run(program, TENSORS), KILN_OK, "");
+    static const event ptx[] = {
+        {KILN_LOG_INFO, "kernels are launched through *"},
+        {KILN_LOG_INFO, "kernels are compiled by *"},
+        {KILN_LOG_INFO, "compiling for sm_90, *"},
+        {KILN_LOG_INFO, "compiling failed after *.* ms (KILN_E_ARCH): *"},
+        {KILN_LOG_INFO, "NVRTC 11.* does not know sm_90: the driver compiles PTX for compute_80 when it is loaded"},
+        {KILN_LOG_INFO, "compiling for compute_80, *"},
+        {KILN_LOG_INFO, "compiled in *"},
+    };
+    expect(&t, ptx, COUNT(ptx));
+    kiln_program_destroy(program);
+    kiln_context_destroy(context);
+}
+
 static void *run_one(void *program) {
     kiln__CUcontext cuda = NULL;
     kiln__driver const *driver = NULL;
@@ -337,6 +363,7 @@ int main(void) {
         WITH_LAUNCHES(an_older_programs_options_end_before_the_level),
         WITH_LAUNCHES(what_is_not_told_is_not_formatted),
         WITH_LAUNCHES(a_failed_compile_tells_its_log_and_its_time),
+        WITH_LAUNCHES(an_nvrtc_that_is_older_than_the_device_is_told),
         WITH_LAUNCHES(waiting_for_another_thread_is_told),
         WITH_LAUNCHES(waiting_for_another_process_is_told),
         WITH_LAUNCHES(what_is_dropped_is_told),
