@@ -211,27 +211,34 @@ static inline void count_launch(kiln__usage *usage) {
     atomic_fetch_add_explicit(&place->launches, 1, memory_order_relaxed);
 }
 
+static inline kiln_status run_counted(const kiln__launch *launch, void *const *data, const kiln_scalar *scalars,
+                                      void *workspace, void *stream) {
+    const kiln_status status = launch->context->uses_primary ? run_in_primary(launch, data, scalars, workspace, stream)
+                                                             : run(launch, data, scalars, workspace, stream);
+    if (!status) count_launch(launch->usage);
+    return status;
+}
+
 /* Not a part of kiln__launch_run, as run_in_primary. */
-__attribute__((noinline)) static void push_range(const kiln__launch *launch) {
+__attribute__((noinline)) static kiln_status run_in_range(const kiln__launch *launch, void *const *data,
+                                                          const kiln_scalar *scalars, void *workspace, void *stream) {
     const kiln__memory_rules *memory = &launch->memory;
     char outputs[128] = "";
     size_t size = 0;
     for (int t = memory->input_count; t < memory->tensor_count && size < sizeof outputs; t++)
         size += (size_t)snprintf(outputs + size, sizeof outputs - size, "%s%s", size ? ", " : "", memory->names[t]);
-    kiln__range_push("launch", outputs);
+    const bool begun = kiln__range_push("launch", outputs);
+    const kiln_status status = run_counted(launch, data, scalars, workspace, stream);
+    kiln__range_end(begun);
+    return status;
 }
 
 kiln_status kiln__launch_run(const kiln__launch *launch, void *const *data, const kiln_scalar *scalars, void *workspace,
                              void *stream) {
     if (launch->process != kiln__process())
         return kiln__fail(KILN_E_NO_CONTEXT, "the plan was made before a fork; a child process makes its own");
-    const bool profiled = atomic_load_explicit(&kiln__profiled, memory_order_acquire);
-    if (profiled) push_range(launch);
-    const kiln_status status = launch->context->uses_primary ? run_in_primary(launch, data, scalars, workspace, stream)
-                                                             : run(launch, data, scalars, workspace, stream);
-    if (profiled) kiln__range_pop();
-    if (!status) count_launch(launch->usage);
-    return status;
+    if (kiln__is_profiled()) return run_in_range(launch, data, scalars, workspace, stream);
+    return run_counted(launch, data, scalars, workspace, stream);
 }
 
 /* The device's pool, which keeps what it once took from the driver. */

@@ -124,6 +124,25 @@ static void what_fails_ends_its_ranges(void **state) {
     kiln_context_destroy(context);
 }
 
+/* As CUPTI does, whose users say at any time what they want to hear. */
+static void a_profiler_may_begin_and_end_at_any_time(void **state) {
+    launch_fixture *f = *state;
+    kiln_context *context = launch_context(f, "", KILN_POLICY_COMPILE);
+    kiln_program *program = launch_program(context, "y = x + 1");
+    launch_expect(launch_run(program, "f16[8,64] f16[8,64]"), KILN_OK, "");
+    const int first = profiler()->pushes;
+    profiler()->enable(0);
+    launch_expect(launch_run(program, "f16[8,64] f16[8,64]"), KILN_OK, "");
+    launch_expect(launch_run(program, "f16[9,64] f16[9,64]"), KILN_OK, "");
+    expect_ranges(first, NULL, 0);
+    profiler()->enable(1);
+    launch_expect(launch_run(program, "f16[8,64] f16[8,64]"), KILN_OK, "");
+    static const char *const expected[] = {"launch: y"};
+    expect_ranges(first, expected, 1);
+    kiln_program_destroy(program);
+    kiln_context_destroy(context);
+}
+
 static void long_texts_and_names_are_cut(void **state) {
     launch_fixture *f = *state;
     const int first = profiler()->pushes;
@@ -163,42 +182,58 @@ static void the_header_is_a_client_of_the_same_kind(void **state) {
 }
 #endif
 
-/* In a child with another environment, since a process looks once: what is no profiler, or refuses, does no harm. */
-static int run_without_ranges(void) {
+/* In a process with another environment, since each looks once. */
+static int run_alone(void) {
     void *state = NULL;
+    const bool late = getenv("FAKE_PROFILER_LATE") != NULL;
     if (set_up_launch(&state)) return 2;
     launch_fixture *f = state;
     kiln_context *context = launch_context(f, "", KILN_POLICY_COMPILE);
     kiln_program *program = launch_program(context, "y = x + 1");
+    const fake_profiler *seen = profiler();
     kiln_status status = launch_run(program, "f16[8,64] f16[8,64]");
-    if (!status) status = launch_run(program, "f16[8,64] f16[8,64]");
+    bool wrong = status != KILN_OK || seen->pushes != 0;
+    if (late) seen->enable(1);
+    status = launch_run(program, "f16[8,64] f16[8,64]");
+    wrong |= status != KILN_OK || seen->pushes != late || seen->pops != late || seen->foreign;
+    wrong |= late && (strcmp(seen->domain, "Kiln") != 0 || strcmp(seen->ranges[0], "launch: y") != 0);
     kiln_program_destroy(program);
     kiln_context_destroy(context);
-    const int pushes = profiler()->pushes;
-    tear_down_launch(&state);
-    return status || pushes ? 1 : 0;
+    return tear_down_launch(&state) || wrong;
+}
+
+static void expect_alone(const char *path, const char *variable) {
+    char command[1024];
+    snprintf(command, sizeof command, KILN__NVTX_VARIABLE "='%s' %s=1 /proc/%d/exe alone", path, variable,
+             (int)getpid());
+    const int result = system(command);
+    if (!WIFEXITED(result) || WEXITSTATUS(result)) fail_msg("with '%s', %s: %d", path, variable, result);
 }
 
 static void what_is_no_profiler_does_no_harm(void **state) {
     (void)state;
     static const char *const paths[] = {"/nowhere/libprofiler.so", KILN_FAKE_NVRTC, "", KILN_FAKE_PROFILER};
-    for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
-        char command[1024];
-        snprintf(command, sizeof command, KILN__NVTX_VARIABLE "='%s' FAKE_PROFILER_REFUSES=1 /proc/%d/exe none",
-                 paths[i], (int)getpid());
-        const int result = system(command);
-        if (!WIFEXITED(result) || WEXITSTATUS(result)) fail_msg("with '%s': %d", paths[i], result);
-    }
+    for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) expect_alone(paths[i], "FAKE_PROFILER_REFUSES");
+}
+
+static void a_profiler_that_begins_late_gets_the_domain(void **state) {
+    (void)state;
+    expect_alone(KILN_FAKE_PROFILER, "FAKE_PROFILER_LATE");
 }
 
 int main(int argc, char **argv) {
-    if (argc > 1 && strcmp(argv[1], "none") == 0) return run_without_ranges();
+    if (argc > 1 && strcmp(argv[1], "alone") == 0) return run_alone();
     setenv(KILN__NVTX_VARIABLE, KILN_FAKE_PROFILER, 1);
     const struct CMUnitTest tests[] = {
-        WITH_LAUNCHES(preparing_and_launching_are_ranges),   WITH_LAUNCHES(what_fails_ends_its_ranges),
-        WITH_LAUNCHES(long_texts_and_names_are_cut),         cmocka_unit_test(what_is_no_profiler_does_no_harm),
+        WITH_LAUNCHES(preparing_and_launching_are_ranges),
+        WITH_LAUNCHES(what_fails_ends_its_ranges),
+        WITH_LAUNCHES(a_profiler_may_begin_and_end_at_any_time),
+        WITH_LAUNCHES(long_texts_and_names_are_cut),
+        cmocka_unit_test(what_is_no_profiler_does_no_harm),
+        cmocka_unit_test(a_profiler_that_begins_late_gets_the_domain),
 #ifdef KILN_HAVE_NVTX_H
-        cmocka_unit_test(sets_have_the_sizes_of_the_header), cmocka_unit_test(the_header_is_a_client_of_the_same_kind),
+        cmocka_unit_test(sets_have_the_sizes_of_the_header),
+        cmocka_unit_test(the_header_is_a_client_of_the_same_kind),
 #endif
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

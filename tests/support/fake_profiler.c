@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A stand-in for a profiler's library: NVTX clients attach it by NVTX_INJECTION64_PATH. FAKE_PROFILER_REFUSES: it fails
- * to begin. */
+/* A stand-in for a profiler's library: NVTX clients attach it by NVTX_INJECTION64_PATH. FAKE_PROFILER_REFUSES: it
+ * fails to begin. FAKE_PROFILER_LATE: it wants nothing until its enable is called. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,22 +36,29 @@ static int pop(kiln__nvtx_domain domain) {
     return --depth;
 }
 
+static kiln__nvtx_places of_client;
+
+static void enable(int on) {
+    *of_client[KILN__NVTX_DOMAIN_CREATE] = on ? (kiln__nvtx_function)create_domain : NULL;
+    *of_client[KILN__NVTX_RANGE_PUSH] = on ? (kiln__nvtx_function)push : NULL;
+    *of_client[KILN__NVTX_RANGE_POP] = on ? (kiln__nvtx_function)pop : NULL;
+}
+
 int InitializeInjectionNvtx2(kiln__nvtx_export *export_table);
 int InitializeInjectionNvtx2(kiln__nvtx_export *export_table) {
     const kiln__nvtx_callbacks *callbacks = export_table(KILN__NVTX_TABLE_CALLBACKS);
     const kiln__nvtx_version *version = export_table(KILN__NVTX_TABLE_VERSION);
     kiln__nvtx_places places;
     unsigned count = 0;
-    if (getenv("FAKE_PROFILER_REFUSES")) return 0;
     if (!callbacks || !version || version->version != KILN__NVTX_VERSION || export_table(99)) return 0;
     version->tell(KILN__NVTX_VERSION);
     for (int set = 1; set < KILN__NVTX_SETS; set++)
         if (!callbacks->get_set(set, &places, &count) || count == 0) return 0;
     if (callbacks->get_set(0, &places, &count) || callbacks->get_set(KILN__NVTX_SETS, &places, &count)) return 0;
     if (!callbacks->get_set(KILN__NVTX_CORE2, &places, &count) || count <= KILN__NVTX_DOMAIN_CREATE) return 0;
-    *places[KILN__NVTX_DOMAIN_CREATE] = (kiln__nvtx_function)create_domain;
-    *places[KILN__NVTX_RANGE_PUSH] = (kiln__nvtx_function)push;
-    *places[KILN__NVTX_RANGE_POP] = (kiln__nvtx_function)pop;
+    of_client = places;
+    state.enable = enable;
     state.clients++;
-    return 1;
+    enable(getenv("FAKE_PROFILER_LATE") == NULL);
+    return getenv("FAKE_PROFILER_REFUSES") == NULL;
 }

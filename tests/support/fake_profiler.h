@@ -11,6 +11,7 @@ typedef struct fake_profiler {
     atomic_int clients;                   /* that have attached it */
     atomic_int pushes, pops, foreign;     /* foreign: in another domain than one that was created here */
     char domain[32];                      /* the name of the last that was created */
+    void (*enable)(int on);               /* gives the last client its functions, or takes them away */
     char ranges[FAKE_PROFILER_MOST][256]; /* messages, two blanks before each for every range that it lies in */
 } fake_profiler;
 
