@@ -26,7 +26,7 @@ typedef struct kiln__emitter {
     kiln__text *out, *scratch;
     kiln__arena *arena; /* of what is spelled */
     bool *element;      /* per instruction: has a value for each element, computed inside the loop over a vector */
-    bool *divides;      /* per instruction: a row's value that elements are divided by (f32) */
+    bool *divides;      /* per instruction: a row's or a block's value that elements are divided by (f32) */
     bool *folded;       /* per instruction: exp(u - v) in one step from u, by what is prepared of v */
     bool *centre;       /* per instruction: such a v */
     bool *needed;       /* per instruction: scratch of one function */
@@ -160,6 +160,8 @@ void kiln__emit_tile_put(const kiln__emitter *e, int o);
 void kiln__emit_fetch(const kiln__emitter *e, int o, const char *indent);
 void kiln__emit_fetched(const kiln__emitter *e, int o, const char *indent);
 void kiln__emit_put(const kiln__emitter *e, int o, const char *values);
+/* The same of a block's value, by the thread that has the block's first columns. */
+void kiln__emit_put_block(const kiln__emitter *e, int o, const char *value);
 /* struct kiln_staged: a vector of the inputs that stay with the row. */
 void kiln__emit_staged(const kiln__emitter *e);
 
@@ -173,6 +175,17 @@ void kiln__emit_begin(const kiln__emitter *e);
 void kiln__emit_after(const kiln__emitter *e, uint32_t phase);
 /* kiln_finish_row: outputs of one value per row. False if there is none. */
 bool kiln__emit_finish_row(const kiln__emitter *e);
+
+/* ---- blocks.c ---- */
+
+/* Whether neighbouring columns share the value, a vector of them at least: it is then computed once for a vector. */
+bool kiln__is_block_value(const kiln__emitter *e, uint32_t inst);
+/* struct kiln_block<instruction>: what a thread has of a block. */
+void kiln__emit_block_states(const kiln__emitter *e);
+/* Before the loop over a vector's elements: the needed values of the block that they are in. */
+void kiln__emit_block_values(const kiln__emitter *e);
+/* In such a loop: definitions of those that elements have; keeps: also into what later passes load. */
+void kiln__emit_element_values(const kiln__emitter *e, const bool *which, bool keeps);
 
 /* ---- online.c, phases.c ---- */
 

@@ -130,6 +130,7 @@ const char *kiln__cxx_divisor(const kiln__emitter *e, uint32_t divisor) {
 /* What an element is divided by where the divisor is the row's: it is prepared once for all of them. */
 static const char *spell_quotient(const kiln__emitter *e, uint32_t divisor) {
     if (!e->divides[divisor]) return kiln__spell(e, "kiln_quotient(%s)", kiln__spell_value(e, divisor));
+    if (e->element[divisor]) return kiln__spell(e, "d%u", divisor);
     return kiln__spell(e, e->rows_in_vectors ? "row.d%u[j]" : "row.d%u", divisor);
 }
 
@@ -186,7 +187,8 @@ static const char *spell_product(const kiln__emitter *e, uint32_t i) {
 static const char *spell_division(const kiln__emitter *e, uint32_t i) {
     const kiln__inst *inst = &e->ir->insts[i];
     const uint32_t divisor = inst->args[1];
-    if (!e->element[i] || e->element[divisor] || inst->type != KILN__F32) return NULL;
+    if (!e->element[i] || inst->type != KILN__F32) return NULL;
+    if (e->element[divisor] && !e->divides[divisor]) return NULL;
     const bool part = kiln__is_softmax_sum(e->ir, divisor) && e->ir->insts[divisor].args[0] == inst->args[0];
     return kiln__spell(e, "%s.%s(%s)", spell_quotient(e, divisor), part ? "part" : "divide",
                        kiln__spell_value(e, inst->args[0]));

@@ -12,7 +12,7 @@ static bool has_elements(const kiln__emitter *e, const kiln__inst *inst) {
     const bool columns = e->flat || e->problem->inner_rank > 0; /* else a row is an element */
     const kiln__operand *operand = NULL;
     bool any = false;
-    if (inst->op == KILN__OP_UNIFORM) return columns;
+    if (inst->op == KILN__OP_UNIFORM || inst->op == KILN__OP_BLOCK_REDUCE) return columns;
     if (kiln__op_is_reduction(inst->op)) return false;
     if (inst->op == KILN__OP_INPUT) operand = &e->problem->operands[inst->u.input];
     if (inst->op == KILN__OP_INDEX) operand = kiln__position(e->problem, inst->u.axis);
@@ -30,7 +30,9 @@ void kiln__classify(kiln__emitter *e) {
         e->element[i] = has_elements(e, inst);
         if (inst->op != KILN__OP_DIV || inst->type != KILN__F32 || !e->element[i]) continue;
         const uint32_t by = inst->args[1];
-        if (!e->element[by] && !kiln__op_is_literal(ir->insts[by].op)) e->divides[by] = true;
+        if (kiln__is_block_value(e, i)) continue; /* there is one division for all */
+        if ((!e->element[by] || kiln__is_block_value(e, by)) && !kiln__op_is_literal(ir->insts[by].op))
+            e->divides[by] = true;
     }
 }
 

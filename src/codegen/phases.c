@@ -34,14 +34,9 @@ static void emit_head(const kiln__emitter *e, const char *name) {
 
 /* The loop's head, and definitions of the needed element instructions, for element j of the vector at col. */
 static void emit_elements(const kiln__emitter *e) {
+    kiln__emit_block_values(e);
     kiln__write(e, "%s        for (int j = 0; j < %s; ++j) {\n", kiln__unrolled(e), e->width);
-    for (uint32_t i = 0; i < e->ir->count; i++) {
-        if (!e->needed[i] || !e->element[i] || kiln__op_is_literal(e->ir->insts[i].op)) continue;
-        const bool loaded = kiln__is_loaded(e, i);
-        kiln__write(e, "            const %s v%u = %s;\n", kiln__cxx_ctype(e->ir->insts[i].type), i,
-                    loaded ? kiln__spell(e, "staged.v%u[j]", i) : kiln__spell_definition(e, i));
-        if (e->kept.value[i] && !loaded) kiln__write(e, "            staged.v%u[j] = v%u;\n", i, i);
-    }
+    kiln__emit_element_values(e, e->needed, true);
 }
 
 /* What the reductions of a phase carry, and its clear function. */
@@ -253,16 +248,23 @@ bool kiln__emit_finish(kiln__emitter *e) {
     emit_head(e, "vector");
     for (int i = 0; i < list->count; i++) {
         const int y = list->at[i] - e->inputs;
+        if (e->problem->operands[list->at[i]].run) continue;
         kiln__write(e, "        %s y%d[%s];\n", kiln__cxx_ctype(e->ir->insts[e->ir->outputs[y]].type), y, e->width);
     }
     emit_elements(e);
     for (int i = 0; i < list->count; i++) {
         const int y = list->at[i] - e->inputs;
+        if (e->problem->operands[list->at[i]].run) continue;
         kiln__write(e, "            y%d[j] = %s;\n", y, kiln__spell_value(e, e->ir->outputs[y]));
     }
     kiln__write(e, "        }\n");
-    for (int i = 0; i < list->count; i++)
-        kiln__emit_put(e, list->at[i], kiln__spell(e, "y%d", list->at[i] - e->inputs));
+    for (int i = 0; i < list->count; i++) {
+        const int y = list->at[i] - e->inputs;
+        if (e->problem->operands[list->at[i]].run)
+            kiln__emit_put_block(e, list->at[i], kiln__spell_value(e, e->ir->outputs[y]));
+        else
+            kiln__emit_put(e, list->at[i], kiln__spell(e, "y%d", y));
+    }
     kiln__write(e, "    }\n};\n\n");
     return true;
 }

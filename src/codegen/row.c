@@ -77,7 +77,7 @@ static void emit_members(const kiln__emitter *e, const char *many, const char *e
         if (is_row_value(e, i))
             kiln__write(e, "    %s v%u%s; /* %s */\n", kiln__cxx_ctype(inst->type), i, each,
                         kiln__ir_op_name(inst->op));
-        if (e->divides[i]) kiln__write(e, "    %s d%u%s;\n", kiln__cxx_divisor(e, i), i, each);
+        if (e->divides[i] && !e->element[i]) kiln__write(e, "    %s d%u%s;\n", kiln__cxx_divisor(e, i), i, each);
         if (e->centre[i]) kiln__write(e, "    kiln_centre c%u%s;\n", i, each);
     }
 }

@@ -62,6 +62,7 @@ static void emit_device_parts(const kiln__emitter *e) {
     if (has_bools(e->problem)) emit_part(e, "bool.cuh");
     emit_part(e, "math.cuh");
     if (!e->flat) emit_part(e, "vector_reductions.cuh");
+    if (e->problem->block_count) emit_part(e, "blocks.cuh");
 }
 
 /* The row: who works on it, and where its columns are. */
@@ -101,6 +102,7 @@ static void emit_staging(const kiln__emitter *e) {
 }
 
 static void emit_phases(kiln__emitter *e) {
+    kiln__emit_block_states(e);
     for (uint32_t p = 0; p < e->ir->phase_count; p++) {
         kiln__emit_phase(e, p);
         kiln__emit_after(e, p);

@@ -106,6 +106,11 @@ void kiln__emit_put(const kiln__emitter *e, int o, const char *values) {
                     e->width, e->rows_in_vectors ? "stores" : "has", kiln__spell_element_address(e, o, NULL), name);
 }
 
+void kiln__emit_put_block(const kiln__emitter *e, int o, const char *value) {
+    kiln__write(e, "        if (col %% %" PRId64 " == 0) kiln_narrow(%s, *(%s));\n", e->problem->operands[o].run, value,
+                kiln__spell_element_address(e, o, "col"));
+}
+
 /* copy: a vector into its place. */
 static void emit_shared_copy(const kiln__emitter *e, int o) {
     const char *vector = e->vector[o];

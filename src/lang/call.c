@@ -6,10 +6,11 @@
 
 #define NOT_GIVEN UINT32_MAX
 
-/* Adds function's nodes with its parameters replaced by args. */
+/* Adds function's nodes with its parameters replaced by args. domain: of its reductions. */
 static uint32_t expand(kiln__parser *parser, const kiln__token *at, const kiln__function *function,
-                       const uint32_t *args) {
+                       const uint32_t *args, uint32_t domain) {
     const kiln__nodes *nodes = &function->nodes;
+    bool reduces = false;
     parser->lexer.copies += nodes->count;
     if (parser->lexer.copies > KILN__MAX_COPIES)
         return KILN__FAIL_AT(parser, at, KILN_E_LIMIT, "calls of functions expand to more than %d operations in all",
@@ -18,8 +19,10 @@ static uint32_t expand(kiln__parser *parser, const kiln__token *at, const kiln__
     for (uint32_t i = 0; i < nodes->count && parser->work->status == KILN_OK; i++) {
         kiln__node node = nodes->items[i];
         for (uint32_t k = 0; k < node.arg_count; k++) node.args[k] = map[node.args[k]];
+        reduces |= kiln__take_domain(&node, domain);
         map[i] = node.op == KILN__OP_PARAM ? args[node.u.param] : kiln__parser_add(parser, at, node);
     }
+    if (domain != 0 && !reduces) kiln__fail_domain(parser, at);
     return map == NULL ? 0 : map[function->result];
 }
 
@@ -63,7 +66,7 @@ static uint32_t finish_function(kiln__parser *parser, kiln__frame *frame) {
         conversion.args[0] = nodes[i];
         nodes[i] = kiln__parser_add(parser, &frame->at, conversion);
     }
-    return expand(parser, &frame->at, function, nodes);
+    return expand(parser, &frame->at, function, nodes, frame->u.call.domain);
 }
 
 /* At the ')' after the arguments. */
@@ -80,10 +83,28 @@ static uint32_t finish_call(kiln__parser *parser, kiln__frame *frame) {
     kiln__node node = converts ? frame->u.call.conversion : (kiln__node){.op = frame->op};
     node.arg_count = (uint8_t)args;
     memcpy(node.args, frame->u.call.nodes, args * sizeof node.args[0]);
+    if (!kiln__take_domain(&node, frame->u.call.domain) && frame->u.call.domain)
+        return kiln__fail_domain(parser, &frame->at);
     return kiln__parser_add(parser, &frame->at, node);
 }
 
-static bool next_argument(kiln__parser *parser, kiln__frame *frame) {
+/* Whether what the reductions run over is said next, rather than an argument of a parameter with such a name. */
+static bool at_domain(const kiln__parser *parser, const kiln__frame *frame) {
+    const kiln__function *function = frame->u.call.function;
+    return kiln__at_domain(parser) &&
+           (function == NULL || kiln__parameter_find(function, &parser->token) == function->parameter_count);
+}
+
+/* True: the call is complete, and *value is its. */
+static bool next_argument(kiln__parser *parser, kiln__frame *frame, uint32_t *value) {
+    while (at_domain(parser, frame)) {
+        frame->u.call.domain = kiln__parse_domain(parser, frame->u.call.domain);
+        if (parser->token.kind != ',') {
+            *value = finish_call(parser, frame);
+            return true;
+        }
+        kiln__parser_advance(parser);
+    }
     if (place_argument(parser, frame)) kiln__parser_push(parser, frame);
     return false;
 }
@@ -92,7 +113,7 @@ static bool next_argument(kiln__parser *parser, kiln__frame *frame) {
 static bool begin_arguments(kiln__parser *parser, kiln__frame *frame, uint32_t *value) {
     frame->kind = KILN__FRAME_ARGUMENT;
     memset(frame->u.call.nodes, 0xff, sizeof frame->u.call.nodes);
-    if (parser->token.kind != ')') return next_argument(parser, frame);
+    if (parser->token.kind != ')') return next_argument(parser, frame, value);
     *value = finish_call(parser, frame);
     return true;
 }
@@ -101,7 +122,7 @@ static bool continue_arguments(kiln__parser *parser, kiln__frame *frame, uint32_
     if (frame->u.call.place < KILN__MAX_PARAMETERS) frame->u.call.nodes[frame->u.call.place] = *value;
     if (parser->token.kind == ',') {
         kiln__parser_advance(parser);
-        return next_argument(parser, frame);
+        return next_argument(parser, frame, value);
     }
     *value = finish_call(parser, frame);
     return true;
@@ -193,8 +214,14 @@ static bool continue_reduce(kiln__parser *parser, kiln__frame *frame, uint32_t *
     const kiln__function *combine = &reduction->combine;
     reduction->identity.result = *value;
     kiln__node identity = kiln__constant_value(parser, &reduction->identity, &reduction->identity_at);
-    if (!kiln__parser_expect(parser, ')', "')' after the identity")) return false;
     kiln__node node = {.op = KILN__OP_REDUCE_USER, .arg_count = 1, .args = {frame->values[0]}};
+    if (parser->token.kind == ',') {
+        kiln__parser_advance(parser);
+        if (!kiln__at_domain(parser))
+            return kiln__parser_expected(parser, &parser->token, "block = N or axes = N after the identity");
+        node.domain = kiln__parse_domain(parser, 0);
+    }
+    if (!kiln__parser_expect(parser, ')', "')' after the identity")) return false;
     node.u.reducer =
         add_reducer(parser, (kiln__reducer){combine->nodes.items, combine->nodes.count, combine->result, identity});
     *value = kiln__parser_add(parser, &frame->at, node);

@@ -8,6 +8,7 @@
 typedef struct kiln__dependence {
     uint32_t inputs; /* bit i: elements of input i, outside of reductions */
     bool positions;  /* outside of reductions: uniform(), or index() along a reduced axis */
+    int64_t block;   /* columns of the smallest block that it has a value of; 0: of none */
     bool reduces;    /* an output of the program, not necessarily this one, needs a reduction */
 } kiln__dependence;
 

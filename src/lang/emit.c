@@ -11,12 +11,24 @@ kiln__ctype kiln__value_type(const kiln__typer *typer, const kiln__value *value)
     return literal->u.i64 >= INT32_MIN && literal->u.i64 <= INT32_MAX ? KILN__I32 : KILN__I64;
 }
 
+/* How many neighbouring columns share the value: no more than share each of what it is made of. */
+static uint32_t run_of(const kiln__typer *typer, const kiln__inst *inst) {
+    uint32_t run = KILN__RUN_OF_ROW;
+    if (inst->op == KILN__OP_BLOCK_REDUCE) return inst->domain;
+    if (!inst->per_element) return run;
+    if (inst->arg_count == 0 || inst->op == KILN__OP_UNIFORM) return 0;
+    for (uint32_t i = 0; i < inst->arg_count && typer->work->status == KILN_OK; i++)
+        if (typer->insts.items[inst->args[i]].run < run) run = typer->insts.items[inst->args[i]].run;
+    return run;
+}
+
 kiln__value kiln__emit(kiln__typer *typer, kiln__inst inst) {
     bool reduction = kiln__op_is_reduction(inst.op), uniform = inst.op == KILN__OP_UNIFORM;
+    const bool blocks = inst.op == KILN__OP_BLOCK_REDUCE;
     unsigned phase = 0;
-    inst.per_element = uniform;
+    inst.per_element = uniform || blocks;
     inst.constant = inst.arg_count > 0
-                        ? !reduction && !uniform
+                        ? !reduction && !uniform && !blocks
                         : inst.op != KILN__OP_INPUT && inst.op != KILN__OP_INDEX && inst.op != KILN__OP_PARAM;
     if (inst.op == KILN__OP_INPUT) inst.per_element = typer->binding->input_per_element[inst.u.input];
     if (inst.op == KILN__OP_INDEX) inst.per_element = typer->binding->reduced[inst.u.axis];
@@ -26,6 +38,7 @@ kiln__value kiln__emit(kiln__typer *typer, kiln__inst inst) {
         inst.per_element = inst.per_element || (arg->per_element && !reduction);
         inst.constant = inst.constant && arg->constant;
     }
+    inst.run = run_of(typer, &inst);
     phase += reduction;
     if (phase > KILN__MAX_PHASES)
         KILN__FAIL_AT(typer, typer->node, KILN_E_LIMIT, "reductions of reductions are nested more than %d deep",

@@ -14,6 +14,8 @@
 #define KILN__MAX_NODES 4096 /* after functions are expanded */
 #define KILN__MAX_NAME 63    /* bytes of a name */
 
+#define KILN__RUN_OF_ROW UINT32_MAX
+
 /* One operation. What typing finds out is 0 before it. */
 typedef struct kiln__node {
     kiln__op op;
@@ -22,6 +24,10 @@ typedef struct kiln__node {
     uint8_t phase;    /* typed: reductions on the longest way here: known only after phase `phase` - 1 is combined */
     bool per_element; /* typed: varies along the reduced axes; false: one value per row, or per program */
     bool constant;    /* typed: depends on literals, scalars and sizes alone */
+    uint32_t domain;  /* of reductions and COUNT: 1 + its index into the graph's domains; 0: the program's axes; typed:
+                         of  BLOCK_REDUCE: how many columns a block has */
+    uint32_t run;     /* typed: so many neighbouring columns, from multiples of as many on, share the value; 0: each
+                         column has its own; KILN__RUN_OF_ROW: a row has one */
     uint32_t args[3]; /* indices of earlier operations */
     union {
         double f64;              /* FLOAT */
@@ -35,6 +41,10 @@ typedef struct kiln__node {
         uint32_t reducer;  /* REDUCE_USER: index into the graph's reducers; typed: into the program's combines */
         int32_t axis;      /* INDEX, SIZE; typed: 0 <= axis < rank */
         uint32_t param;    /* PARAM: 0 or 1, inside a reducer */
+        struct {
+            uint16_t op;      /* BLOCK_REDUCE: the kiln__op that combines */
+            uint16_t reducer; /* where that is REDUCE_USER */
+        } block;
     } u;
     uint32_t line, column; /* untyped: where the text of it starts, from 1; of a function's operations: its call */
 } kiln__node;
@@ -57,6 +67,14 @@ typedef struct kiln__reducer {
     kiln__node identity; /* a literal */
 } kiln__reducer;
 
+/* What a reduction runs over, where the text says it: axes of its own, or blocks of neighbouring columns. */
+typedef struct kiln__domain {
+    int64_t block; /* columns along the last reduced axis; 0: it says axes */
+    bool all;
+    int axes[KILN_MAX_RANK], count;
+    uint32_t line, column; /* where it was said first */
+} kiln__domain;
+
 /* Nodes are in topological order, equal ones are one node (line and column are the first's). */
 typedef struct kiln__graph {
     kiln__arena arena;
@@ -66,6 +84,8 @@ typedef struct kiln__graph {
     uint32_t name_count;
     kiln__reducer *reducers;
     uint32_t reducer_count;
+    kiln__domain *domains;
+    uint32_t domain_count;
     char *text; /* the program as given */
 } kiln__graph;
 

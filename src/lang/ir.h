@@ -31,8 +31,13 @@ typedef struct kiln__binding {
     bool input_per_element[KILN_MAX_TENSORS]; /* has more than one element of its own along the reduced axes */
     kiln_type output_types[KILN_MAX_TENSORS];
     kiln_type scalar_types[KILN_MAX_SCALARS]; /* KILN_F64, KILN_I64 or KILN_I32 */
-    int rank;                                 /* of the iteration space, for index() and size() */
-    bool reduced[KILN_MAX_RANK];
+    int rank;                                 /* of the iteration space as the text knows it, for index() and size() */
+    /* That axis is several in the space, from that place on, which blocks are cut into: the extents of all of them, the
+     * columns of the smallest block last. part_count 0: none is. */
+    int block_axis, part_count;
+    int64_t parts[KILN_MAX_RANK];
+    int64_t row_block;           /* blocks of so many columns are the rows; 0: rows are more than any block */
+    bool reduced[KILN_MAX_RANK]; /* of the space's axes */
 } kiln__binding;
 
 /* One operation, typed. Types are explicit: where an argument's type is not what the operator computes in, a
@@ -40,7 +45,9 @@ typedef struct kiln__binding {
  * program's float type from the start; a FLOAT of type f32 is an f32 exactly.
  *   CAST      from args[0]'s type to type. Float to bool: not equal 0. Float to integer: truncates, saturating, NaN
  *             gives 0. i64 to i32: saturating.
- *   ROUND_TO  through u.storage and back (args[0] is a float for float storage, an integer for integer storage) */
+ *   ROUND_TO  through u.storage and back (args[0] is a float for float storage, an integer for integer storage)
+ *   BLOCK_REDUCE  what u.block.op makes of args[0] in the block of `domain` columns that a column is in; no phase ends
+ *             with it, as the threads of a row that have a block are neighbours */
 typedef kiln__node kiln__inst;
 
 /* A user's combine, typed: instructions over PARAM 0 and 1. */

@@ -60,13 +60,14 @@ static uint64_t payload_of(const kiln__node *node) {
 }
 
 bool kiln__node_equal(const kiln__node *a, const kiln__node *b) {
-    return a->op == b->op && a->type == b->type && a->arg_count == b->arg_count &&
+    return a->op == b->op && a->type == b->type && a->arg_count == b->arg_count && a->domain == b->domain &&
            memcmp(a->args, b->args, sizeof a->args) == 0 && payload_of(a) == payload_of(b);
 }
 
 static uint32_t hash_node(const kiln__node *node) {
     const uint64_t words[] = {(uint64_t)node->op << 32 | (uint32_t)node->type << 8 | node->arg_count,
-                              (uint64_t)node->args[0] << 32 | node->args[1], node->args[2], payload_of(node)};
+                              (uint64_t)node->args[0] << 32 | node->args[1],
+                              (uint64_t)node->domain << 32 | node->args[2], payload_of(node)};
     uint64_t hash = 0;
     for (int i = 0; i < 4; i++) {
         hash = (hash ^ words[i]) * UINT64_C(0x9e3779b97f4a7c15);

@@ -36,7 +36,7 @@ typedef enum kiln__rule {
  *   SUM    _sum_type(x), in the prelude: i64, as what sum and prod combine */
 typedef enum kiln__widening { KILN__WIDEN_FLOAT, KILN__WIDEN_SUM } kiln__widening;
 
-/* X(enumerator, name in the language, arguments, rule), or S where it is not called by that name. INPUT to ROUND_TO
+/* X(enumerator, name in the language, arguments, rule), or S where it is not called by that name. INPUT to BLOCK_REDUCE
  * stand in typed programs alone, NAME to IS_I64 in untyped ones alone. */
 #define KILN__OPS(X, S) \
     S(FLOAT, "literal", 0, LEAF) S(INT, "literal", 0, LEAF) S(BOOL, "literal", 0, LEAF) \
@@ -47,6 +47,7 @@ typedef enum kiln__widening { KILN__WIDEN_FLOAT, KILN__WIDEN_SUM } kiln__widenin
     S(WIDEN, "conversion", 1, LEAF)   /* float(x) */ \
     S(IS_I64, "_is_i64", 1, LEAF)     /* in the prelude: a bool that the argument's type tells */ \
     S(INPUT, "input", 0, LEAF) S(SCALAR, "scalar", 0, LEAF) S(CAST, "cast", 1, LEAF) S(ROUND_TO, "round_to", 1, LEAF) \
+    S(BLOCK_REDUCE, "block", 1, LEAF) /* of each block of a row's columns: all of them have the result */ \
     X(INDEX, "index", 0, LEAF) X(SIZE, "size", 0, LEAF) X(UNIFORM, "uniform", 2, LEAF) \
     S(ADD, "+", 2, SAME) S(SUB, "-", 2, SAME) S(MUL, "*", 2, SAME) S(DIV, "/", 2, FLOAT) S(MOD, "%", 2, SAME) \
     X(DIV_FLOOR, "div_floor", 2, SAME) X(DIV_TRUNC, "div_trunc", 2, SAME) \

@@ -108,6 +108,7 @@ typedef struct kiln__frame {
             uint32_t nodes[KILN__MAX_PARAMETERS]; /* of each parameter */
             uint32_t count;                       /* by position; may exceed what nodes has room for */
             uint32_t place;                       /* of the argument that is being parsed */
+            uint32_t domain;                      /* of the reductions in it; 0: they have their own */
             bool named;                           /* one was given by its name */
         } call;
         struct kiln__reduction *reduction;
@@ -125,7 +126,7 @@ typedef struct kiln__parser {
     kiln__frame *frames;
     uint32_t frame_count, frame_capacity;
     kiln__function *functions, **functions_end;
-    uint32_t name_capacity, reducer_capacity;
+    uint32_t name_capacity, reducer_capacity, domain_capacity;
     char quote[64];
 } kiln__parser;
 
@@ -170,6 +171,16 @@ bool kiln__call_begin(kiln__parser *parser, const kiln__token *name, uint32_t *v
 bool kiln__call_continue(kiln__parser *parser, kiln__frame *frame, uint32_t *value);
 /* Whether the name is that of a conversion, which *out becomes, without its argument. */
 bool kiln__conversion_find(const kiln__parser *parser, const kiln__token *name, kiln__node *out);
+
+/* domain.c */
+/* Whether the next tokens are "block =" or "axes =". */
+bool kiln__at_domain(const kiln__parser *parser);
+/* Parses them and what they are; gives what a node's domain is. Twice is a failure. */
+uint32_t kiln__parse_domain(kiln__parser *parser, uint32_t before);
+/* Gives the reductions among a called function's nodes, as they are copied, the call's domain where they have none. */
+bool kiln__take_domain(kiln__node *node, uint32_t domain);
+/* Fails for a call that has a domain and reduces nothing. */
+bool kiln__fail_domain(kiln__parser *parser, const kiln__token *called);
 
 /* function.c */
 void kiln__prelude_index(kiln__parser *parser);

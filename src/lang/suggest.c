@@ -63,9 +63,11 @@ static const advice words[] = {
     {".", "functions without a module and not as methods, as sum(x)"},
 };
 
-#define AXES "reductions run over the program's axes: the last, or those of the option axes (--axes)"
+#define AXES \
+    "reductions run over the program's axes: the last, or those of the option axes (--axes); or over their own, as in " \
+    "sum(x, axes = 0)"
 static const advice parameters[] = {
-    {"axis", AXES}, {"axes", AXES}, {"dim", AXES}, {"dims", AXES},
+    {"axis", AXES}, {"dim", AXES}, {"dims", AXES},
     {"keepdims", "an output's tensor has its reduced axes as 1 or not at all (--keep-dims)"},
     {"keepdim", "an output's tensor has its reduced axes as 1 or not at all (--keep-dims)"},
     {"dtype", "a type's name converts, as f16(x), and an output is stored in its tensor's type"},

@@ -149,6 +149,38 @@ static uint32_t type_combine(kiln__typer *typer, uint32_t reducer, kiln__ctype t
     return ir->combine_count - 1;
 }
 
+/* Columns of the blocks that a reduction, or a count, is about; 0: it is about rows. */
+static int64_t block_of(const kiln__typer *typer, const kiln__node *node) {
+    const kiln__binding *binding = typer->binding;
+    int64_t block = node->domain ? typer->graph->domains[node->domain - 1].block : 0, all = 1;
+    for (int part = 0; part < binding->part_count; part++) all *= binding->parts[part];
+    if (block > all) block = all;
+    return binding->part_count == 0 || block == binding->row_block ? 0 : block;
+}
+
+/* The operator's instruction; a reduction of rows becomes one of blocks, where it is. */
+static kiln__value apply_in_blocks(kiln__typer *typer, const kiln__node *node, kiln__inst inst,
+                                   const kiln__value *values, kiln__ctype type) {
+    const int64_t block = kiln__op_is_reduction(inst.op) ? block_of(typer, node) : 0;
+    if (block == 0) return apply(typer, inst, values, type);
+    if (kiln__op_is_arg(inst.op)) {
+        KILN__FAIL_AT(typer, node, KILN_E_UNSUPPORTED,
+                      "'%s' over blocks stands in a program whose other reductions run over blocks of the same size",
+                      kiln__ir_op_name(inst.op));
+        return values[0];
+    }
+    kiln__inst blocks = {.op = KILN__OP_BLOCK_REDUCE, .type = inst.type, .arg_count = 1, .domain = (uint32_t)block};
+    blocks.u.block.op = (uint16_t)inst.op;
+    blocks.u.block.reducer = inst.op == KILN__OP_REDUCE_USER ? (uint16_t)inst.u.reducer : 0;
+    return apply(typer, blocks, values, type);
+}
+
+static kiln__value type_count(kiln__typer *typer, const kiln__node *node) {
+    const int64_t block = block_of(typer, node);
+    if (block != 0) return literal_value(kiln__literal_float((double)block));
+    return kiln__emit(typer, (kiln__inst){.op = node->op, .type = typer->ir->float_type});
+}
+
 static kiln__value type_operator(kiln__typer *typer, const kiln__node *node, const kiln__value *values) {
     kiln__rule rule = kiln__op_describe(node->op)->rule;
     uint32_t first = rule == KILN__RULE_SELECT ? 1 : 0;
@@ -189,7 +221,7 @@ static kiln__value type_operator(kiln__typer *typer, const kiln__node *node, con
     if (node->op == KILN__OP_REDUCE_USER) inst.u.reducer = type_combine(typer, node->u.reducer, type);
     inst.type = rule == KILN__RULE_FTEST || rule == KILN__RULE_COMPARE ? KILN__BOOL : type;
     if (rule == KILN__RULE_RINDEX) inst.type = KILN__I64;
-    return apply(typer, inst, values, type);
+    return apply_in_blocks(typer, node, inst, values, type);
 }
 
 /* f16(x), i32(x), ...: rounds to the storage type, in the type that it computes in. */
@@ -214,10 +246,24 @@ static kiln__value type_widening(kiln__typer *typer, kiln__widening widening, co
     return kiln__emit_as(typer, value, widening == KILN__WIDEN_FLOAT ? real : KILN__I64);
 }
 
+static kiln__value emit_axis(kiln__typer *typer, kiln__op op, int axis) {
+    return kiln__emit(typer, (kiln__inst){.op = op, .type = KILN__I64, .u.axis = axis});
+}
+
+/* The axis that blocks are cut from is several in the space. */
 static kiln__value type_axis(kiln__typer *typer, const kiln__node *node) {
-    int rank = typer->binding->rank;
-    if (!kiln__node_check_axis(typer->work, node, rank)) return (kiln__value){0};
-    return kiln__emit(typer, (kiln__inst){.op = node->op, .type = KILN__I64, .u.axis = kiln__node_axis(node, rank)});
+    const kiln__binding *binding = typer->binding;
+    if (!kiln__node_check_axis(typer->work, node, binding->rank)) return (kiln__value){0};
+    const int axis = kiln__node_axis(node, binding->rank);
+    const int more = axis > binding->block_axis && binding->part_count ? binding->part_count - 1 : 0;
+    kiln__value value = emit_axis(typer, node->op, axis + more);
+    for (int part = 1; part < binding->part_count && axis == binding->block_axis; part++) {
+        const kiln__value extent = literal_value(kiln__literal_int(binding->parts[part]));
+        value = apply_two(typer, KILN__OP_MUL, value, extent, KILN__I64);
+        if (node->op == KILN__OP_INDEX)
+            value = apply_two(typer, KILN__OP_ADD, value, emit_axis(typer, node->op, axis + part), KILN__I64);
+    }
+    return value;
 }
 
 static kiln__value type_uniform(kiln__typer *typer, const kiln__node *node, const kiln__value *values) {
@@ -240,7 +286,7 @@ static kiln__value type_node(kiln__typer *typer, const kiln__node *node) {
     case KILN__OP_NAME: return kiln__emit(typer, typer->leaves[node->u.name]);
     case KILN__OP_PARAM:
         return kiln__emit(typer, (kiln__inst){.op = node->op, .type = typer->param_type, .u.param = node->u.param});
-    case KILN__OP_COUNT: return kiln__emit(typer, (kiln__inst){.op = node->op, .type = typer->ir->float_type});
+    case KILN__OP_COUNT: return type_count(typer, node);
     case KILN__OP_INDEX:
     case KILN__OP_SIZE: return type_axis(typer, node);
     case KILN__OP_UNIFORM: return type_uniform(typer, node, values);

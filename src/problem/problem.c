@@ -164,8 +164,24 @@ static kiln_status check_empty(const kiln__ir *ir, const kiln__space *space) {
 /* Whether columns must be counted in their own order. */
 static bool has_ordered_reduction(const kiln__ir *ir) {
     for (uint32_t i = 0; i < ir->count; i++)
-        if (ir->insts[i].op == KILN__OP_REDUCE_USER || kiln__op_is_arg(ir->insts[i].op)) return true;
+        if (ir->insts[i].op == KILN__OP_REDUCE_USER || ir->insts[i].op == KILN__OP_BLOCK_REDUCE ||
+            kiln__op_is_arg(ir->insts[i].op))
+            return true;
     return false;
+}
+
+static void find_blocks(const kiln__ir *ir, kiln__problem *problem) {
+    for (uint32_t i = 0; i < ir->count; i++) {
+        const int64_t block = ir->insts[i].domain;
+        int at = 0;
+        if (ir->insts[i].op != KILN__OP_BLOCK_REDUCE) continue;
+        while (at < problem->block_count && problem->blocks[at] < block) at++;
+        if (at < problem->block_count && problem->blocks[at] == block) continue;
+        memmove(problem->blocks + at + 1, problem->blocks + at,
+                (size_t)(problem->block_count - at) * sizeof *problem->blocks);
+        problem->blocks[at] = block;
+        problem->block_count++;
+    }
 }
 
 static void fill_operand(const kiln__problem *problem, const dims *d, int o, int64_t natural, kiln__operand *operand) {
@@ -195,61 +211,101 @@ static void find_positions(const kiln__ir *ir, const kiln__space *space, int ten
     }
 }
 
-kiln_status kiln__problem_build(const kiln__ir *ir, const kiln__space *space, const kiln__tensors *tensors,
-                                kiln__problem *out) {
-    memset(out, 0, sizeof *out);
-    dims d = {.rank = space->rank};
-    bool full[KILN_MAX_TENSORS], all_full = true;
-    int count = tensors->input_count + tensors->output_count;
-    out->input_count = tensors->input_count;
-    out->output_count = tensors->output_count;
-    out->open_rows = space->open_rows;
-    kiln_status status = check_empty(ir, space);
-    for (int o = 0; o < count && !status; o++) {
-        bool output = o >= tensors->input_count;
-        bool per_element = output && ir->insts[ir->outputs[o - tensors->input_count]].per_element;
-        int64_t strides[KILN_MAX_RANK] = {0};
-        if (output) status = check_apart(&tensors->at[o], tensors->names[o]);
-        if (!status)
-            status =
-                kiln__space_strides(space, &tensors->at[o], tensors->names[o], output, per_element, strides, &full[o]);
-        for (int i = 0; i < space->rank; i++) d.at[i].strides[o] = strides[i];
-        if (!status && output) all_full &= full[o];
-    }
-    if (status) return status;
-    bool flat = ir->phase_count == 0 && all_full;
+/* What the tensors are: whether each has every element of the space; of outputs, how many neighbouring columns share a
+ * value that is a block's, 0 of others. */
+typedef struct tensors {
+    const kiln__tensors *given;
+    int count;
+    bool full[KILN_MAX_TENSORS], all_full; /* all outputs are */
+    int64_t runs[KILN_MAX_TENSORS];
+} tensors;
+
+static kiln_status lay_out(const kiln__ir *ir, const kiln__shaped *shaped, int o, dims *d, tensors *t) {
+    const kiln_tensor *tensor = &t->given->at[o];
+    const bool output = o >= t->given->input_count;
+    bool same[KILN_MAX_RANK];
+    int64_t strides[KILN_MAX_RANK] = {0};
+    uint32_t run = 0;
+    kiln_status status = output ? check_apart(tensor, t->given->names[o]) : KILN_OK;
+    if (output) run = ir->insts[ir->outputs[o - t->given->input_count]].run;
+    kiln__shaped_same(shaped, run, same);
+    if (!status)
+        status =
+            kiln__space_strides(&shaped->space, tensor, t->given->names[o], output ? same : NULL, strides, &t->full[o]);
+    for (int i = 0; i < shaped->space.rank; i++) d->at[i].strides[o] = strides[i];
+    t->runs[o] = output && !t->full[o] && run != KILN__RUN_OF_ROW ? run : 0;
+    t->all_full = t->all_full && (!output || t->full[o]);
+    return status;
+}
+
+static kiln_status lay_out_all(const kiln__ir *ir, const kiln__shaped *shaped, dims *d, tensors *t) {
+    kiln_status status = check_empty(ir, &shaped->space);
+    for (int o = 0; o < t->count && !status; o++) status = lay_out(ir, shaped, o, d, t);
+    return status;
+}
+
+/* Blocks of columns are reduced by threads that have neighbouring columns of a row. */
+static kiln__layout layout_of(const kiln__problem *problem, const kiln__space *space, const dims *d, int key,
+                              bool flat) {
+    if (flat) return KILN__LAYOUT_FLAT;
+    if (problem->block_count) return KILN__LAYOUT_INNER;
+    return rows_are_closer(problem, space, d, key) ? KILN__LAYOUT_OUTER : KILN__LAYOUT_INNER;
+}
+
+static void fill_tensor(const kiln__space *space, const dims *d, const tensors *t, int o, kiln__problem *out) {
+    kiln__operand *operand = &out->operands[o];
+    const bool output = o >= t->given->input_count;
+    operand->type = t->given->at[o].type;
+    operand->output = output;
+    operand->alignment = alignment_of(&t->given->at[o]);
+    operand->run = t->runs[o];
+    bool varies = output && out->inner_rank > 0 && (t->full[o] || operand->run > 0);
+    for (int i = out->outer_rank; i < d->rank && !output; i++) varies |= d->at[i].strides[o] != 0;
+    operand->per_element =
+        out->layout == KILN__LAYOUT_FLAT || varies; /* by its strides: one of 0 broadcasts as a size of 1 does */
+    out->columns_out |= output && operand->per_element;
+    fill_operand(out, d, o, natural_stride(out, space, &t->given->at[o], t->full[o] || operand->run > 0), operand);
+}
+
+/* The space's axes as dimensions, canonical. */
+static kiln_status arrange(const kiln__ir *ir, const kiln__space *space, const tensors *t, dims *d,
+                           kiln__problem *out) {
+    const bool flat = ir->phase_count == 0 && t->all_full;
     for (int i = 0; i < space->rank; i++) {
-        d.at[i].extent = space->sizes[i];
-        d.at[i].reduced = space->reduced[i] && !flat;
+        d->at[i].extent = space->sizes[i];
+        d->at[i].reduced = space->reduced[i] && !flat;
     }
-    if (out->open_rows && d.at[0].reduced)
+    if (out->open_rows && d->at[0].reduced)
         return kiln__fail(KILN_E_AXIS, "axis 0 is left open and cannot be reduced over");
-    int key = key_operand(tensors, full, flat);
-    find_positions(ir, space, count, &d, out);
+    const int key = key_operand(t->given, t->full, flat);
+    find_positions(ir, space, t->count, d, out);
     memcpy(out->sizes, space->sizes, sizeof out->sizes);
-    drop_ones(&d);
-    sort_dims(&d, key, has_ordered_reduction(ir));
-    merge_dims(&d, count + out->position_count);
-    split(&d, out);
-    out->layout = flat                                   ? KILN__LAYOUT_FLAT
-                  : rows_are_closer(out, space, &d, key) ? KILN__LAYOUT_OUTER
-                                                         : KILN__LAYOUT_INNER;
-    for (int o = 0; o < count; o++) {
-        kiln__operand *operand = &out->operands[o];
-        operand->type = tensors->at[o].type;
-        operand->output = o >= tensors->input_count;
-        operand->alignment = alignment_of(&tensors->at[o]);
-        bool varies = operand->output && full[o] && out->inner_rank > 0;
-        for (int i = out->outer_rank; i < d.rank && !operand->output; i++) varies |= d.at[i].strides[o] != 0;
-        operand->per_element = flat || varies; /* by its strides: one of 0 broadcasts as a size of 1 does */
-        out->columns_out |= operand->output && operand->per_element;
-        fill_operand(out, &d, o, natural_stride(out, space, &tensors->at[o], full[o]), operand);
-    }
-    for (int o = count; o < count + out->position_count; o++) {
+    drop_ones(d);
+    sort_dims(d, key, has_ordered_reduction(ir));
+    merge_dims(d, t->count + out->position_count);
+    split(d, out);
+    out->layout = layout_of(out, space, d, key, flat);
+    return KILN_OK;
+}
+
+kiln_status kiln__problem_build(const kiln__ir *ir, const kiln__shaped *shaped, kiln__problem *out) {
+    const kiln__space *space = &shaped->space;
+    tensors t = {.given = &shaped->tensors, .all_full = true};
+    dims d = {.rank = space->rank};
+    memset(out, 0, sizeof *out);
+    out->input_count = t.given->input_count;
+    out->output_count = t.given->output_count;
+    out->open_rows = space->open_rows;
+    t.count = out->input_count + out->output_count;
+    find_blocks(ir, out);
+    kiln_status status = lay_out_all(ir, shaped, &d, &t);
+    if (!status) status = arrange(ir, space, &t, &d, out);
+    for (int o = 0; o < t.count && !status; o++) fill_tensor(space, &d, &t, o, out);
+    for (int o = t.count; o < t.count + out->position_count; o++) {
         out->operands[o] = (kiln__operand){.type = KILN_I64, .per_element = true, .alignment = 1};
         fill_operand(out, &d, o, out->cols, &out->operands[o]);
     }
-    return KILN_OK;
+    return status;
 }
 
 const kiln__operand *kiln__position(const kiln__problem *problem, int axis) {

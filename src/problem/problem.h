@@ -4,7 +4,7 @@
 #define KILN_PROBLEM_PROBLEM_H
 
 #include "lang/ir.h"
-#include "problem/space.h"
+#include "problem/shaped.h"
 
 typedef enum kiln__layout {
     KILN__LAYOUT_FLAT,  /* no reduction: one flat array, every dimension is an outer one */
@@ -24,6 +24,7 @@ typedef struct kiln__operand {
     int64_t outer_strides[KILN_MAX_RANK];
     int64_t inner_strides[KILN_MAX_RANK];
     int alignment; /* elements, a power of two: what the pointer's address is a multiple of, up to 16 bytes */
+    int64_t run;   /* an output of one value for each block: of so many columns; 0: any other */
 } kiln__operand;
 
 /* The positions that programs ask for: index() of each axis, and the linear index behind uniform(). Each lies in the
@@ -38,8 +39,10 @@ typedef struct kiln__problem {
     int64_t inner[KILN_MAX_RANK]; /* reduced extents, slowest first */
     int64_t rows, cols;           /* flat: rows is the number of elements, cols 1 */
     bool open_rows;
-    bool wide;        /* rows (flat: elements) do not fit 31 bits */
-    bool columns_out; /* an output is per_element */
+    bool wide;                        /* rows (flat: elements) do not fit 31 bits */
+    bool columns_out;                 /* an output is per_element */
+    int64_t blocks[KILN__MAX_BLOCKS]; /* columns of the blocks that are reduced within rows, ascending */
+    int block_count;
     int input_count, output_count;
     int position_count;
     int position_axes[KILN__MAX_POSITIONS];                         /* an axis, or KILN__LINEAR_INDEX */
@@ -55,7 +58,6 @@ bool kiln__outputs_are_narrow(const kiln__problem *problem);
 
 /* Data pointers are read for their alignment alone (NULL: 16 bytes). KILN_E_SHAPE for outputs that do not fit or a max
  * of nothing; KILN_E_AXIS; KILN_E_UNSUPPORTED names the tensor and the limit. */
-kiln_status kiln__problem_build(const kiln__ir *ir, const kiln__space *space, const kiln__tensors *tensors,
-                                kiln__problem *out);
+kiln_status kiln__problem_build(const kiln__ir *ir, const kiln__shaped *shaped, kiln__problem *out);
 
 #endif

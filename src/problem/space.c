@@ -170,15 +170,16 @@ bool kiln__space_per_element(const kiln__space *space, const kiln_tensor *tensor
     return false;
 }
 
-/* Strides along the space's axes of an output whose axes from `first_kept` on follow the kept ones alone. */
-static bool fits(const kiln__space *space, const kiln_tensor *tensor, bool drop, bool ones,
+/* Strides along the space's axes of an output that lacks the `drop` ones, and has one element along the `ones`; NULL:
+ * none. */
+static bool fits(const kiln__space *space, const kiln_tensor *tensor, const bool *drop, const bool *ones,
                  int64_t strides[KILN_MAX_RANK]) {
     int axis = 0;
     for (int i = 0; i < space->rank; i++) {
         strides[i] = 0;
-        if (drop && space->reduced[i]) continue;
+        if (drop && drop[i]) continue;
         if (axis == tensor->rank) return false;
-        int64_t expected = ones && space->reduced[i] ? 1 : space->sizes[i];
+        int64_t expected = ones && ones[i] ? 1 : space->sizes[i];
         if (tensor_size(space, tensor, axis) != expected) return false;
         strides[i] = stride_of(expected, tensor->strides[axis]);
         axis++;
@@ -186,9 +187,9 @@ static bool fits(const kiln__space *space, const kiln_tensor *tensor, bool drop,
     return axis == tensor->rank;
 }
 
-kiln_status kiln__space_strides(const kiln__space *space, const kiln_tensor *tensor, const char *name, bool output,
-                                bool per_element, int64_t strides[KILN_MAX_RANK], bool *full) {
-    if (!output) {
+kiln_status kiln__space_strides(const kiln__space *space, const kiln_tensor *tensor, const char *name, const bool *same,
+                                int64_t strides[KILN_MAX_RANK], bool *full) {
+    if (!same) {
         *full = true;
         for (int i = 0; i < space->rank; i++) {
             int axis = i - (space->rank - tensor->rank);
@@ -197,17 +198,21 @@ kiln_status kiln__space_strides(const kiln__space *space, const kiln_tensor *ten
         }
         return KILN_OK;
     }
+    bool any = false, all = true;
+    for (int i = 0; i < space->rank; i++) {
+        any |= same[i];
+        all &= same[i] == space->reduced[i];
+    }
     *full = true;
-    if (fits(space, tensor, false, false, strides)) return KILN_OK;
+    if (fits(space, tensor, NULL, NULL, strides)) return KILN_OK;
     *full = false;
-    if (!per_element && (fits(space, tensor, false, true, strides) || fits(space, tensor, true, false, strides)))
-        return KILN_OK;
+    if (any && fits(space, tensor, NULL, same, strides)) return KILN_OK;
+    if (all && fits(space, tensor, same, NULL, strides)) return KILN_OK;
     char shape[200], wanted[200];
     int64_t kept[KILN_MAX_RANK] = {0};
-    for (int i = 0; i < space->rank; i++)
-        kept[i] = space->reduced[i] && !per_element ? 1 : space->open_rows && i == 0 ? -1 : space->sizes[i];
+    for (int i = 0; i < space->rank; i++) kept[i] = same[i] ? 1 : space->open_rows && i == 0 ? -1 : space->sizes[i];
     return kiln__fail(KILN_E_SHAPE, "output '%s' has shape %s, expected %s%s", name,
                       kiln__space_shape(shape, tensor->rank, tensor->sizes),
                       kiln__space_shape(wanted, space->rank, kept),
-                      per_element ? "" : " or the same without its reduced axes");
+                      all && any ? " or the same without its reduced axes" : "");
 }

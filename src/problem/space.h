@@ -39,12 +39,12 @@ kiln_status kiln__space_build(const kiln__axes *axes, const kiln__tensors *tenso
 /* Whether a tensor has other than one element along the reduced axes; strides of 0 broadcast one, but not none. */
 bool kiln__space_per_element(const kiln__space *space, const kiln_tensor *tensor);
 
-/* The tensor's strides along the axes of the space: 0 where it broadcasts, never along an axis of no elements; an
- * output that dropped its reduced axes (or keeps them as 1) has 0 along them. *full: it has every element of the space.
- * KILN_E_SHAPE where an output's shape does not fit; per_element: its value varies along the reduced axes, so it must
- * be full. */
-kiln_status kiln__space_strides(const kiln__space *space, const kiln_tensor *tensor, const char *name, bool output,
-                                bool per_element, int64_t strides[KILN_MAX_RANK], bool *full);
+/* The tensor's strides along the axes of the space: 0 where it broadcasts, never along an axis of no elements. *full:
+ * it has every element of the space. same: NULL for an input; of an output the axes along which its value is the same:
+ * it has 0 along them where it has one element there, or, where that is so of all reduced axes, lacks them.
+ * KILN_E_SHAPE where an output's shape does not fit. */
+kiln_status kiln__space_strides(const kiln__space *space, const kiln_tensor *tensor, const char *name, const bool *same,
+                                int64_t strides[KILN_MAX_RANK], bool *full);
 
 /* Elements kept and reduced; KILN_E_SIZE where a product does not fit. */
 kiln_status kiln__space_extents(const kiln__space *space, int64_t *rows, int64_t *cols);

@@ -89,10 +89,21 @@ static kiln_status measure(kiln__ref_run_state *run, const bool *reduced) {
     return KILN_OK;
 }
 
+/* How many columns are evaluated at a time: whole blocks, which divide one another, where the program reduces some. */
+static size_t width_of(const kiln__ref_run_state *run) {
+    int64_t width = KILN__REF_WIDTH, block = 1;
+    for (uint32_t i = 0; i < run->ir->count; i++)
+        if (run->ir->insts[i].op == KILN__OP_BLOCK_REDUCE && run->ir->insts[i].domain > block)
+            block = run->ir->insts[i].domain;
+    width = block < width ? width / block * block : block;
+    if (run->col_count < width) width = run->col_count;
+    return width < 1 ? 1 : (size_t)width;
+}
+
 static kiln_status make_room(kiln__ref_run_state *run) {
     const kiln__ir *ir = run->ir;
     kiln__arena *arena = &run->arena;
-    run->width = run->col_count < 1 ? 1 : run->col_count < KILN__REF_WIDTH ? (size_t)run->col_count : KILN__REF_WIDTH;
+    run->width = width_of(run);
     run->offsets = kiln__arena_alloc(arena, run->width, sizeof *run->offsets);
     run->values = kiln__arena_alloc(arena, ir->count, sizeof *run->values);
     run->accumulators = kiln__arena_alloc(arena, ir->count, sizeof *run->accumulators);

@@ -50,6 +50,24 @@ static void evaluate_constant(const kiln__ref_run_state *run, uint32_t index) {
     spread(run, index);
 }
 
+/* What is evaluated at a time are whole blocks. */
+static void evaluate_blocks(const kiln__ref_run_state *run, uint32_t index, size_t n) {
+    const kiln__inst *inst = &run->ir->insts[index];
+    kiln__inst reduction = {.op = (kiln__op)inst->u.block.op, .type = inst->type, .arg_count = 1};
+    kiln__ref_accumulator *accumulator = &run->accumulators[index];
+    kiln__ref_value *out = run->values[index];
+    reduction.args[0] = inst->args[0];
+    reduction.u.reducer = inst->u.block.reducer;
+    for (size_t first = 0; first < n; first += inst->domain) {
+        const size_t end = first + inst->domain < n ? first + inst->domain : n;
+        kiln__ref_reduce_start(&reduction, run->ir->combines, run->own_types, accumulator);
+        kiln__ref_reduce_add(run->ir, &reduction, run->combine_values, run->values[inst->args[0]] + first, end - first,
+                             accumulator);
+        const kiln__ref_value value = kiln__ref_reduce_finish(&reduction, accumulator);
+        for (size_t i = first; i < end; i++) out[i] = value;
+    }
+}
+
 /* Evaluates instruction `index` at n columns of the current row, from column `col` on. */
 static void evaluate(const kiln__ref_run_state *run, uint32_t index, int64_t col, size_t n) {
     const kiln__inst *inst = &run->ir->insts[index];
@@ -66,6 +84,8 @@ static void evaluate(const kiln__ref_run_state *run, uint32_t index, int64_t col
         const kiln__ref_value *seed = run->values[inst->args[0]], *offset = run->values[inst->args[1]];
         kiln__ref_offsets(&run->linear, col, n, run->offsets);
         for (size_t i = 0; i < n; i++) out[i].f64 = kiln__ref_uniform(seed[i].i64, offset[i].i64, run->offsets[i]);
+    } else if (inst->op == KILN__OP_BLOCK_REDUCE) {
+        evaluate_blocks(run, index, n);
     } else {
         kiln__ref_eval(run->ir->insts, index, run->values, n);
     }

@@ -48,10 +48,9 @@ kiln_status kiln__prepare(const kiln_program *program, const kiln_tensor *tensor
     out->attempt = attempt;
     out->counters = &program->usage->counters;
     double start = kiln__now_ms();
-    kiln__space space;
-    kiln_status status = kiln__program_bind(program, tensors, scalars, &space, &out->ir);
-    kiln__tensors all = kiln__program_tensors(program, tensors);
-    if (!status) status = kiln__problem_build(out->ir, &space, &all, &out->problem);
+    kiln__shaped shaped;
+    kiln_status status = kiln__program_bind(program, tensors, scalars, &shaped, &out->ir);
+    if (!status) status = kiln__problem_build(out->ir, &shaped, &out->problem);
     if (!status) status = choose_schedule(program->context, device, out);
     out->schedule_ms = kiln__now_ms() - start;
     start = kiln__now_ms();

@@ -17,6 +17,7 @@
 #include "codegen/source.h"
 #include "gpu/driver.h"
 #include "jit/nvrtc.h"
+#include "problem/shaped.h"
 #include "base/extent.h"
 
 /* ---- context ---- */
@@ -168,9 +169,9 @@ struct kiln_program {
 kiln_status kiln__program_check_counts(const kiln_program *program, const void *tensors, size_t tensor_count,
                                        const kiln_scalar *scalars, size_t scalar_count);
 kiln__tensors kiln__program_tensors(const kiln_program *program, const kiln_tensor *tensors);
-/* Space and typed program for a binding; the caller destroys *ir. */
+/* Space, tensors as they lie in it, and typed program for a binding; the caller destroys *ir. */
 kiln_status kiln__program_bind(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars,
-                               kiln__space *space, kiln__ir **ir);
+                               kiln__shaped *shaped, kiln__ir **ir);
 
 /* ---- from tensors to an image ---- */
 

@@ -2,6 +2,7 @@
 /* What a program's outputs are for its inputs, before they have tensors: their shapes and types. */
 #include "base/types.h"
 #include "lang/dependence.h"
+#include "lang/domain.h"
 #include "runtime/context.h"
 
 static kiln_status check_output(const kiln_program *program, size_t output) {
@@ -26,34 +27,52 @@ static void find_columns(const kiln__space *space, const kiln_tensor *inputs, co
     }
 }
 
-kiln_status kiln_program_output_shape(const kiln_program *program, const kiln_tensor *inputs, size_t output,
-                                      int keep_dims, int32_t *rank, int64_t sizes[KILN_MAX_RANK]) {
-    kiln__clear_error();
-    if (!program || !rank || !sizes) return kiln__fail(KILN_E_ARGUMENT, "program, rank or sizes is NULL");
+/* How large the blocks are that an output without all columns has a value for each of; 0: of rows. Where no reduction
+ * runs over more, the largest blocks are the rows. */
+static int64_t block_of(const kiln__domains *domains, const kiln__dependence *depends) {
+    if (depends->block || domains->has_rows || domains->block_count == 0) return depends->block;
+    return domains->blocks[domains->block_count - 1];
+}
+
+/* Of a program with inputs. */
+static kiln_status find_shape(const kiln_program *program, const kiln_tensor *inputs, size_t output, bool keep_dims,
+                              int32_t *rank, int64_t sizes[KILN_MAX_RANK]) {
     const kiln__signature *s = &program->signature;
-    kiln_status status = check_output(program, output);
-    if (status) return status;
-    if (!s->input_count)
-        return kiln__fail(KILN_E_BINDING,
-                          "a program without inputs has no shape of its own: its outputs' tensors give it");
-    if (!inputs) return kiln__fail(KILN_E_ARGUMENT, "inputs is NULL");
     kiln__tensors all = kiln__program_tensors(program, inputs);
     all.output_count = 0;
     kiln__space space;
     kiln__dependence depends;
-    status = kiln__space_build(&program->axes, &all, &space);
+    kiln__domains domains;
+    int block_axis;
+    kiln_status status = kiln__domains_find(program->graph, s, &domains);
+    if (!status) status = kiln__shaped_space(&domains, &program->axes, &all, &space, &block_axis);
     if (!status)
         status = kiln__dependence_find(program->graph, s, (uint32_t)output, space.rank, space.reduced, &depends);
     if (status) return status;
     bool has, varies;
     find_columns(&space, inputs, &depends, &has, &varies);
+    const int64_t block = varies ? 0 : block_of(&domains, &depends);
     *rank = 0;
     for (int i = 0; i < space.rank; i++) {
-        if (space.reduced[i] && !has && !keep_dims) continue;
+        if (space.reduced[i] && !has && !block && !keep_dims) continue;
         int64_t size = space.open_rows && i == 0 ? -1 : space.sizes[i];
-        sizes[(*rank)++] = space.reduced[i] && !varies ? 1 : size;
+        if (i == block_axis && block) size = size / block + (size % block != 0);
+        sizes[(*rank)++] = space.reduced[i] && !varies && !block ? 1 : size;
     }
     return KILN_OK;
+}
+
+kiln_status kiln_program_output_shape(const kiln_program *program, const kiln_tensor *inputs, size_t output,
+                                      int keep_dims, int32_t *rank, int64_t sizes[KILN_MAX_RANK]) {
+    kiln__clear_error();
+    if (!program || !rank || !sizes) return kiln__fail(KILN_E_ARGUMENT, "program, rank or sizes is NULL");
+    kiln_status status = check_output(program, output);
+    if (status) return status;
+    if (!program->signature.input_count)
+        return kiln__fail(KILN_E_BINDING,
+                          "a program without inputs has no shape of its own: its outputs' tensors give it");
+    if (!inputs) return kiln__fail(KILN_E_ARGUMENT, "inputs is NULL");
+    return find_shape(program, inputs, output, keep_dims != 0, rank, sizes);
 }
 
 /* F32 where no input is a float, or where two types of one width meet. */

@@ -7,6 +7,7 @@
 #include "runtime/context.h"
 
 #include "base/types.h"
+#include "lang/domain.h"
 #include "ref/ref.h"
 
 static kiln_status read_axes(const kiln_program_options *options, kiln__axes *axes) {
@@ -148,34 +149,43 @@ kiln__tensors kiln__program_tensors(const kiln_program *program, const kiln_tens
 }
 
 kiln_status kiln__program_bind(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars,
-                               kiln__space *space, kiln__ir **ir) {
+                               kiln__shaped *shaped, kiln__ir **ir) {
     const kiln__signature *s = &program->signature;
     kiln__tensors all = kiln__program_tensors(program, tensors);
-    kiln_status status = kiln__space_build(&program->axes, &all, space);
+    kiln__domains domains;
+    kiln_status status = kiln__domains_find(program->graph, s, &domains);
+    if (!status) status = kiln__shaped_make(&domains, &program->axes, &all, shaped);
     if (status) return status;
-    kiln__binding binding = {.rank = space->rank};
+    kiln__binding binding = {.rank = shaped->rank,
+                             .block_axis = shaped->block_axis,
+                             .part_count = shaped->part_count,
+                             .row_block = shaped->row_block};
+    memcpy(binding.parts, shaped->parts, sizeof binding.parts);
     for (uint32_t i = 0; i < s->input_count; i++) {
         binding.input_types[i] = tensors[i].type;
-        binding.input_per_element[i] = kiln__space_per_element(space, &tensors[i]);
+        binding.input_per_element[i] = kiln__space_per_element(&shaped->space, &shaped->tensors.at[i]);
     }
     for (uint32_t i = 0; i < s->output_count; i++) binding.output_types[i] = tensors[s->input_count + i].type;
     for (uint32_t i = 0; i < s->scalar_count; i++) binding.scalar_types[i] = scalars[i].type;
-    memcpy(binding.reduced, space->reduced, sizeof binding.reduced);
+    memcpy(binding.reduced, shaped->space.reduced, sizeof binding.reduced);
     return kiln__ir_build(program->graph, s, &binding, ir);
 }
 
 /* Outputs have their shapes, tensors are there and share memory only as on the GPU. */
-static kiln_status check_host_tensors(const kiln_program *program, const kiln__ir *ir, const kiln__space *space,
-                                      const kiln_tensor *tensors, int count) {
+static kiln_status check_host_tensors(const kiln_program *program, const kiln__ir *ir, const kiln__shaped *shaped,
+                                      int count) {
+    const kiln__space *space = &shaped->space;
+    const kiln_tensor *tensors = shaped->tensors.at;
     const int inputs = (int)program->signature.input_count;
     kiln__memory_rules rules = {.names = program->names, .input_count = inputs, .tensor_count = count};
     void *data[KILN_MAX_TENSORS];
     int64_t strides[KILN_MAX_TENSORS][KILN_MAX_RANK] = {{0}};
     for (int t = 0; t < count; t++) {
-        const bool output = t >= inputs, per_element = output && ir->insts[ir->outputs[t - inputs]].per_element;
-        bool full;
+        const bool output = t >= inputs;
+        bool full, same[KILN_MAX_RANK] = {false};
+        if (output) kiln__shaped_same(shaped, ir->insts[ir->outputs[t - inputs]].run, same);
         kiln_status status =
-            kiln__space_strides(space, &tensors[t], program->names[t], output, per_element, strides[t], &full);
+            kiln__space_strides(space, &tensors[t], program->names[t], output ? same : NULL, strides[t], &full);
         if (status) return status;
         for (int i = 0; i < space->rank; i++)
             if (space->sizes[i] == 1) strides[t][i] = 0;
@@ -213,15 +223,16 @@ kiln_status kiln_run_cpu_with_options(const kiln_program *program, const kiln_te
     if (status) return status;
     status = kiln__program_check_counts(program, tensors, tensor_count, scalars, scalar_count);
     if (status) return status;
-    kiln__space space;
+    kiln__shaped shaped;
     kiln__ir *ir = NULL;
-    status = kiln__program_bind(program, tensors, scalars, &space, &ir);
-    if (!status && space.open_rows) status = kiln__fail(KILN_E_SIZE, "axis 0 is left open: expected its size");
-    if (!status) status = check_host_tensors(program, ir, &space, tensors, (int)tensor_count);
+    status = kiln__program_bind(program, tensors, scalars, &shaped, &ir);
+    if (!status && shaped.space.open_rows) status = kiln__fail(KILN_E_SIZE, "axis 0 is left open: expected its size");
+    if (!status) status = check_host_tensors(program, ir, &shaped, (int)tensor_count);
     bool own_types = options.precision == KILN_PRECISION_PROGRAM;
+    const kiln__space *space = &shaped.space;
     if (!status)
-        status = (own_types ? kiln__ref_run_own_types : kiln__ref_run)(ir, tensors, scalars, space.rank, space.sizes,
-                                                                       space.reduced);
+        status = (own_types ? kiln__ref_run_own_types : kiln__ref_run)(ir, shaped.tensors.at, scalars, space->rank,
+                                                                       space->sizes, space->reduced);
     kiln__ir_destroy(ir);
     return status;
 }

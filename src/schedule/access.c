@@ -3,6 +3,8 @@
 
 #include "base/types.h"
 
+#define MOST_ELEMENTS 16 /* of a vector */
+
 /* Where an operand's elements lie along what a vector covers: flat, the whole array; else the columns of a row. */
 typedef struct span {
     int rank;
@@ -30,6 +32,23 @@ int kiln__most_stored(const kiln__problem *problem) {
     return most;
 }
 
+int kiln__least_vector(const kiln__problem *problem) {
+    const int64_t largest = problem->block_count ? problem->blocks[problem->block_count - 1] : 1;
+    int width = 1;
+    while (width < MOST_ELEMENTS && 32 * (int64_t)width < largest) width *= 2;
+    return width;
+}
+
+/* A part of the smallest block, and as much as the lanes of a warp have of the largest, though it takes several
+ * accesses. */
+static int widen_for_blocks(const kiln__problem *problem, int width) {
+    const int least = kiln__least_vector(problem);
+    if (problem->block_count == 0) return width;
+    while (problem->blocks[0] % width) width /= 2;
+    while (width < least && problem->blocks[0] % (2 * (int64_t)width) == 0) width *= 2;
+    return width;
+}
+
 int kiln__widest_vector(const kiln__problem *problem) {
     int vector = 0, limit = kiln__most_stored(problem);
     for (int o = 0; o < problem->input_count + problem->output_count; o++) {
@@ -40,7 +59,7 @@ int kiln__widest_vector(const kiln__problem *problem) {
         if (16 / size > vector) vector = 16 / size;
         if (operand->alignment * size < 16 && operand->alignment < limit) limit = operand->alignment;
     }
-    return vector == 0 ? 1 : vector < limit ? vector : limit;
+    return widen_for_blocks(problem, vector == 0 ? 1 : vector < limit ? vector : limit);
 }
 
 int64_t kiln__row_phase(const kiln__problem *problem, const kiln__operand *operand, int vector) {

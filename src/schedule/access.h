@@ -13,6 +13,9 @@ int kiln__most_stored(const kiln__problem *problem);
  * a pointer's alignment forbids it; one element where nothing lies side by side. */
 int kiln__widest_vector(const kiln__problem *problem);
 
+/* The fewest elements of a vector of which the lanes of a warp have a whole block; 1 where no blocks are reduced. */
+int kiln__least_vector(const kiln__problem *problem);
+
 /* How far behind a multiple of the vector a row's first element lies: row * result. -1 where the operand's rows do not
  * follow one such rule. */
 int64_t kiln__row_phase(const kiln__problem *problem, const kiln__operand *operand, int vector);

@@ -40,6 +40,9 @@ bool kiln__row_set_vectors(const kiln__given *g, int width, kiln__schedule *s);
  * former. */
 int kiln__row_stage(const kiln__problem *problem, kiln__schedule *s);
 
+/* Whether each block of columns that is reduced within rows is whole vectors of some neighbouring lanes of a warp. */
+bool kiln__row_has_blocks(const kiln__problem *problem, const kiln__schedule *s);
+
 /* How many vectors a row has: it begins with one that overhangs, where it does. */
 int64_t kiln__row_vectors(const kiln__problem *problem, const kiln__schedule *s);
 
@@ -103,6 +106,10 @@ int64_t kiln__column_slab(const kiln__column_facts *f, const kiln__schedule *s);
 #define KILN__COLUMN_STATIC_BYTES 40960 /* of shared memory, for what the reductions exchange */
 
 /* ---- what all share: schedule.c ---- */
+
+/* Works a whole point out, as kiln__candidates_list lists them, with all that follows from it but what is inlined and
+ * the description. False where it is none; *s is then spoilt. */
+bool kiln__schedule_sketch(const kiln__given *g, const kiln__pins *point, kiln__schedule *s);
 
 /* All zeros but what an unset schedule has otherwise. */
 kiln__schedule kiln__schedule_blank(const kiln__ir *ir, const kiln__problem *problem);

@@ -3,26 +3,112 @@
 #include "schedule/candidates.h"
 
 #include "base/checked.h"
+#include "base/types.h"
 #include "schedule/access.h"
 
-#define MOST_REGISTER_BYTES 512 /* of a thread's vectors: half of its registers */
-#define LEAST_VECTORS 2         /* of a thread in shared memory: one is as well in registers */
+#define MOST_REGISTER_BYTES 512      /* of a thread's vectors: half of its registers */
+#define MOST_SHARED_STEPS 32         /* of a thread's vectors in shared memory: more threads could have them */
+#define MOST_ACCESS_BYTES 16         /* of one access of a thread */
+#define LEAST_CHUNK_STEPS 2          /* of a thread, where a row is cut into chunks */
+#define MOST_CHUNKS 1024             /* each block of the next launch reads the results of all */
+#define MOST_LANE_ROWS 512           /* rows that a tile has at once */
+#define LEAST_BLOCK_THREADS 64       /* fewer leave a multiprocessor without warps */
+#define LEAST_BLOCK_BYTES (4 * 1024) /* tiles of less are all edges */
+
+/* What a member of the pins may be. */
+typedef struct choices {
+    int count;
+    int of[16];
+} choices;
 
 typedef struct lister {
+    const kiln__given *g;
     const kiln__traits *traits;
     const kiln__problem *problem;
     const kiln__device *device;
+    const kiln__pins *pins;
     kiln__pins *out;
     int count;
-    int width; /* elements of the widest vector */
 } lister;
 
-static void add(lister *l, kiln__pins pins) {
-    if (l->count < KILN__MOST_CANDIDATES) l->out[l->count++] = pins;
+/* ---- choices ---- */
+
+/* What is pinned, or powers. */
+static choices powers_of(int base, int pinned, int from, int to) {
+    choices c = {.count = 0};
+    if (pinned) return (choices){1, {pinned}};
+    for (int n = from; n <= to && c.count < (int)(sizeof c.of / sizeof *c.of); n *= base) c.of[c.count++] = n;
+    return c;
+}
+static choices powers(int pinned, int from, int to) { return powers_of(2, pinned, from, to); }
+
+/* A yes or no that is -1 or 1 in pins; where it cannot be, no. */
+static choices whether(int pinned, bool possible) {
+    if (pinned) return (choices){1, {pinned}};
+    return possible ? (choices){2, {-1, 1}} : (choices){1, {-1}};
 }
 
-static kiln__pins point(int group, int staging, int threads) {
-    return (kiln__pins){.group = group, .staging = staging, .threads = threads};
+static bool has(const choices *c, int value) {
+    for (int i = 0; i < c->count; i++)
+        if (c->of[i] == value) return true;
+    return false;
+}
+
+static void include(choices *c, int value) {
+    if (!has(c, value)) c->of[c->count++] = value;
+}
+
+static choices clusters(const lister *l) {
+    choices c = powers(l->pins->cluster, 1, 16), fit = {.count = 0};
+    for (int i = 0; i < c.count; i++)
+        if (kiln__cluster_fits(c.of[i], l->device)) fit.of[fit.count++] = c.of[i];
+    return fit;
+}
+
+static bool may_stage(const lister *l, int kind) { return l->pins->staging < 0 || l->pins->staging == kind; }
+static bool may_group(const lister *l, int group) { return l->pins->group < 0 || l->pins->group == group; }
+
+/* ---- points ---- */
+
+/* The rest of the pins is as they have it. */
+static kiln__pins point(const lister *l, int group, int staging, int threads, int width) {
+    kiln__pins p = *l->pins;
+    p.group = group;
+    p.staging = staging;
+    p.threads = threads;
+    p.vector_width = width;
+    if (!p.cluster) p.cluster = 1;
+    if (!p.splits) p.splits = 1;
+    if (!p.persistent) p.persistent = -1;
+    return p;
+}
+
+static void add(lister *l, kiln__pins p) {
+    if (l->count < KILN__MOST_CANDIDATES) l->out[l->count++] = p;
+}
+
+/* ---- rows ---- */
+
+/* Vectors of 16 bytes of the narrowest tensor and of half as many; the widest of which a row is a whole number; and
+ * the widest that some tensor moves in one access, so that neighbouring lanes' lie side by side. */
+static choices row_widths(const lister *l) {
+    const int widest = kiln__widest_vector(l->problem);
+    const int most = l->pins->vector_width && l->pins->vector_width < widest ? l->pins->vector_width : widest;
+    kiln__schedule s = kiln__schedule_blank(l->g->ir, l->problem);
+    choices c = {1, {most}};
+    int whole = most, least = most;
+    while (l->problem->cols % whole) whole /= 2;
+    s.vector_width = whole;
+    for (int o = 0; o < l->problem->input_count + l->problem->output_count; o++) {
+        const kiln__operand *operand = &l->problem->operands[o];
+        const int access = kiln__access_width(l->problem, operand, &s);
+        if (operand->per_element && (operand->output || operand->follows_rows) && access < least) least = access;
+    }
+    if (l->pins->vector_width) return c;
+    if (most > 1) include(&c, most / 2);
+    include(&c, whole);
+    include(&c, least > 1 ? least : 1);
+    return c;
 }
 
 static int64_t vectors_of(const lister *l, int width) { return kiln__divide_up(l->problem->cols, width); }
@@ -32,158 +118,271 @@ static int64_t bytes_of(const lister *l, int64_t vectors, int width) {
     return kiln__times(vectors, width * l->traits->input_bytes);
 }
 
-/* Whether so many threads have the row in registers, none of them without a vector but by rounding up. */
+/* Whether so many threads have the row in registers, at least every other one of them a vector. */
 static bool fits_registers(const lister *l, int64_t threads, int width) {
-    const int64_t steps = kiln__divide_up(vectors_of(l, width), threads);
+    const int64_t vectors = vectors_of(l, width), steps = kiln__divide_up(vectors, threads);
     return steps <= KILN__MOST_REGISTER_ELEMENTS / width && bytes_of(l, steps, width) <= MOST_REGISTER_BYTES &&
-           vectors_of(l, width) > threads / 2;
+           (vectors > threads / 2 || threads == 1 || l->pins->threads);
 }
 
+/* In shared memory, if it is more than one vector for each, which is as well in registers. */
 static bool fits_shared(const lister *l, int64_t threads, int64_t blocks, int width) {
     const int64_t steps = kiln__divide_up(vectors_of(l, width), threads * blocks);
-    return steps >= LEAST_VECTORS && bytes_of(l, kiln__times(steps, threads), width) < l->device->shared_per_block;
+    return steps >= 2 && (steps <= MOST_SHARED_STEPS || threads == 1024 || l->pins->threads) &&
+           bytes_of(l, kiln__times(steps, threads), width) < 2 * l->device->shared_per_block;
 }
 
-/* The most blocks that a cluster can have. */
-static int most_blocks(const lister *l) {
-    int blocks = 1;
-    while (kiln__cluster_fits(2 * blocks, l->device)) blocks *= 2;
-    return blocks;
+/* With phases reduced together, where they can be, and one after another. */
+static void add_passes(lister *l, kiln__pins p) {
+    const choices online = whether(l->pins->online, l->traits->online >= 0 && !l->traits->ordered);
+    for (int i = 0; i < online.count; i++) {
+        p.online = online.of[i];
+        add(l, p);
+    }
 }
 
 static void list_lanes(lister *l, int width) {
-    for (int lanes = 1; lanes <= 32; lanes *= 2) {
-        kiln__pins pins = point(KILN__GROUP_LANES, KILN__STAGING_REGISTERS, lanes);
-        pins.vector_width = width;
-        if (fits_registers(l, lanes, width)) add(l, pins);
+    const choices lanes = powers(l->pins->threads, 1, 32);
+    const bool fits = may_group(l, KILN__GROUP_LANES) && l->pins->cluster <= 1 && l->pins->rows_per_block <= 1;
+    for (int i = 0; i < lanes.count && fits; i++) {
+        kiln__pins p = point(l, KILN__GROUP_LANES, KILN__STAGING_REGISTERS, lanes.of[i], width);
+        p.rows_per_block = 1;
+        if (may_stage(l, KILN__STAGING_REGISTERS) && fits_registers(l, lanes.of[i], width)) add_passes(l, p);
+        p.staging = KILN__STAGING_SHARED;
+        if (may_stage(l, KILN__STAGING_SHARED) && fits_shared(l, lanes.of[i], 1, width)) add_passes(l, p);
     }
 }
 
-/* Blocks and clusters: persistent only where a cluster's shared memory holds most of the row. */
+/* Blocks and clusters; those that stay and go through many rows have what is on its way to the next in shared memory.
+ */
+static void list_block(lister *l, int threads, int cluster, int width) {
+    kiln__pins p = point(l, KILN__GROUP_BLOCK, KILN__STAGING_REGISTERS, threads, width);
+    const choices persistent = whether(l->pins->persistent, l->traits->phases > 0 && !l->traits->ordered);
+    p.cluster = cluster;
+    p.rows_per_block = 1;
+    if (may_stage(l, KILN__STAGING_REGISTERS) && fits_registers(l, (int64_t)threads * cluster, width)) add_passes(l, p);
+    p.staging = KILN__STAGING_SHARED;
+    for (int i = 0; i < persistent.count; i++) {
+        p.persistent = persistent.of[i];
+        if (may_stage(l, KILN__STAGING_SHARED) && fits_shared(l, threads, cluster, width)) add_passes(l, p);
+    }
+}
+
 static void list_blocks(lister *l, int width) {
-    for (int threads = 64; threads <= 1024; threads *= 2) {
-        for (int cluster = 1; kiln__cluster_fits(cluster, l->device); cluster *= 2) {
-            kiln__pins pins = point(KILN__GROUP_BLOCK, KILN__STAGING_REGISTERS, threads);
-            pins.vector_width = width;
-            pins.cluster = cluster > 1 ? cluster : 0;
-            pins.persistent = -1;
-            if (fits_registers(l, (int64_t)threads * cluster, width)) add(l, pins);
-            pins.staging = KILN__STAGING_SHARED;
-            if (fits_shared(l, threads, cluster, width)) add(l, pins);
-            pins.persistent = 1;
-            if (l->traits->phases > 0 && fits_shared(l, threads, 2 * (int64_t)cluster, width) && cluster >= 4)
-                add(l, pins);
-        }
-    }
+    const choices threads = powers(l->pins->threads, 64, 1024), blocks = clusters(l);
+    if (!may_group(l, KILN__GROUP_BLOCK) || l->pins->rows_per_block > 1) return;
+    for (int i = 0; i < threads.count; i++)
+        for (int j = 0; j < blocks.count; j++) list_block(l, threads.of[i], blocks.of[j], width);
 }
 
+/* Rows that are read again in each phase, and cut into chunks where they are long. */
 static void list_streams(lister *l, int width) {
-    for (int threads = 128; threads <= 1024; threads *= 2) {
-        const int64_t steps = kiln__divide_up(vectors_of(l, width), threads);
-        for (int splits = 1; splits <= 64 && (splits == 1 || steps >= 2 * splits); splits *= 4) {
-            kiln__pins pins = point(KILN__GROUP_BLOCK, KILN__STAGING_NONE, threads);
-            pins.vector_width = width;
-            pins.splits = splits;
-            if (steps >= LEAST_VECTORS) add(l, pins);
+    const choices threads = powers(l->pins->threads, 32, 1024);
+    const bool fits = may_stage(l, KILN__STAGING_NONE) && l->pins->cluster <= 1 && l->pins->rows_per_block <= 1 &&
+                      l->pins->group != KILN__GROUP_GRID;
+    for (int i = 0; i < threads.count && fits; i++) {
+        const int64_t steps = kiln__divide_up(vectors_of(l, width), threads.of[i]);
+        const choices splits = powers(l->pins->splits, 1, MOST_CHUNKS);
+        kiln__pins p =
+            point(l, threads.of[i] <= 32 && l->pins->group != KILN__GROUP_BLOCK ? KILN__GROUP_LANES : KILN__GROUP_BLOCK,
+                  KILN__STAGING_NONE, threads.of[i], width);
+        p.rows_per_block = 1;
+        if (!may_group(l, p.group)) continue;
+        for (int j = 0; j < splits.count; j++) {
+            p.splits = splits.of[j];
+            p.online = l->pins->online ? l->pins->online : 1; /* a pass less reads the row once less */
+            if (p.splits == 1 || l->pins->splits || steps >= LEAST_CHUNK_STEPS * (int64_t)p.splits) add(l, p);
         }
     }
 }
 
-static void list_rows_in_flight(lister *l) {
-    for (int threads = 64; threads <= 512; threads *= 2) {
-        for (int cluster = 1; kiln__cluster_fits(cluster, l->device); cluster *= 2) {
-            for (int rows = 2; rows <= 4; rows++) {
-                const int64_t steps = kiln__divide_up(vectors_of(l, l->width), threads * cluster);
-                kiln__pins pins = point(-1, -1, threads);
-                pins.cluster = cluster;
-                pins.rows_per_block = rows;
-                if (l->traits->invariants && steps <= 8 && vectors_of(l, l->width) >= threads * cluster) add(l, pins);
-            }
+static void list_rows_in_flight(lister *l, int width) {
+    const choices threads = powers(l->pins->threads, 32, 512), blocks = clusters(l);
+    const bool fits = l->traits->invariants && may_stage(l, KILN__STAGING_SHARED) && may_group(l, KILN__GROUP_BLOCK) &&
+                      l->pins->persistent <= 0 && l->pins->rows_per_block != 1;
+    for (int i = 0; i < threads.count * blocks.count && fits; i++) {
+        kiln__pins p = point(l, KILN__GROUP_BLOCK, KILN__STAGING_SHARED, threads.of[i % threads.count], width);
+        p.cluster = blocks.of[i / threads.count];
+        const int64_t together = (int64_t)p.threads * p.cluster;
+        if (vectors_of(l, width) < together) continue;
+        for (p.rows_per_block = 2; p.rows_per_block <= 4; p.rows_per_block++) {
+            if (l->pins->rows_per_block) p.rows_per_block = l->pins->rows_per_block;
+            p.adapts = !l->pins->rows_per_block;
+            add(l, p);
+            if (l->pins->rows_per_block) break;
         }
     }
+}
+
+/* Rows of an odd number of 2-byte elements also in pairs. */
+static void list_tile(lister *l, int lanes, int rows) {
+    int whole = kiln__widest_vector(l->problem);
+    while (l->problem->cols % whole) whole /= 2;
+    kiln__pins p = point(l, KILN__GROUP_LANES, KILN__STAGING_TILE, lanes, whole);
+    p.rows_per_block = rows;
+    if (l->pins->vector_width && l->pins->vector_width < whole) p.vector_width = l->pins->vector_width;
+    add(l, p);
+    p.vector_width = 2;
+    if (whole == 1 && l->pins->vector_width != 1 && kiln__row_tile_pairs(l->problem)) add(l, p);
 }
 
 static void list_tiles(lister *l) {
-    for (int lanes = 1; lanes <= 32; lanes *= 2) {
-        for (int rows = 16; rows <= 512; rows *= 2) {
-            kiln__pins pins = point(KILN__GROUP_LANES, KILN__STAGING_TILE, lanes);
-            pins.rows_per_block = rows;
-            const int64_t bytes = bytes_of(l, kiln__times(rows, l->problem->cols), 1);
-            if (rows * lanes >= 64 && l->problem->cols >= lanes && 2 * bytes <= l->device->shared_per_block)
-                add(l, pins);
-        }
+    const choices lanes = powers(l->pins->threads, 1, 32), rows = powers(l->pins->rows_per_block, 4, MOST_LANE_ROWS);
+    const bool fits = may_stage(l, KILN__STAGING_TILE) && may_group(l, KILN__GROUP_LANES) && l->pins->cluster <= 1;
+    for (int i = 0; i < lanes.count * rows.count && fits; i++) {
+        const int lane = lanes.of[i % lanes.count], row = rows.of[i / lanes.count];
+        const int64_t bytes = kiln__row_tile_bytes(l->problem, row);
+        const bool worth = lane * row >= LEAST_BLOCK_THREADS && l->problem->cols >= lane && bytes >= LEAST_BLOCK_BYTES;
+        if (worth || l->pins->rows_per_block) list_tile(l, lane, row);
+    }
+}
+
+static void list_grid(lister *l, int width) {
+    const choices threads = powers(l->pins->threads, 256, 1024);
+    for (int i = 0; i < threads.count; i++) {
+        kiln__pins p = point(l, KILN__GROUP_GRID, KILN__STAGING_SHARED, threads.of[i], width);
+        p.rows_per_block = 1;
+        const bool many = vectors_of(l, width) >= (int64_t)l->device->sm_count * threads.of[i];
+        if (may_group(l, KILN__GROUP_GRID) && may_stage(l, KILN__STAGING_SHARED) && l->pins->cluster <= 1 &&
+            (many || l->pins->group == KILN__GROUP_GRID))
+            add_passes(l, p);
     }
 }
 
 static void list_row(lister *l) {
-    for (int width = l->width; width >= 1 && width * 2 >= l->width; width /= 2) {
-        list_lanes(l, width);
-        list_blocks(l, width);
+    const choices widths = row_widths(l);
+    for (int i = 0; i < widths.count; i++) {
+        list_lanes(l, widths.of[i]);
+        list_blocks(l, widths.of[i]);
+        list_streams(l, widths.of[i]);
     }
-    list_streams(l, l->width);
-    list_rows_in_flight(l);
+    list_rows_in_flight(l, widths.of[0]);
+    list_grid(l, widths.of[0]);
     list_tiles(l);
-    if (bytes_of(l, l->problem->cols, 1) > most_blocks(l) * l->device->shared_per_block)
-        add(l, point(KILN__GROUP_GRID, KILN__STAGING_SHARED, 1024));
 }
+
+/* ---- elementwise ---- */
 
 static void list_pointwise(lister *l) {
-    for (int width = l->width; width >= 1; width /= 2) {
-        for (int threads = 64; threads <= 512; threads *= 2) {
-            for (int steps = 1; steps <= 16; steps *= 2) {
-                kiln__pins pins = point(-1, -1, threads);
-                pins.vector_width = width;
-                pins.steps = steps;
-                if (steps * width * (l->traits->input_bytes + l->traits->output_bytes) <= MOST_REGISTER_BYTES)
-                    add(l, pins);
-            }
-        }
+    const choices threads = powers(l->pins->threads, 64, 512), steps = powers(l->pins->steps, 1, 32);
+    const int widest = kiln__widest_vector(l->problem);
+    const choices widths = powers(l->pins->vector_width, widest > 1 ? widest / 2 : 1, widest);
+    for (int i = 0; i < threads.count * steps.count * widths.count; i++) {
+        kiln__pins p = *l->pins;
+        p.threads = threads.of[i % threads.count];
+        p.steps = steps.of[i / threads.count % steps.count];
+        p.vector_width = widths.of[i / threads.count / steps.count];
+        const int bytes = p.steps * p.vector_width * (l->traits->input_bytes + l->traits->output_bytes);
+        if (bytes <= MOST_REGISTER_BYTES || l->pins->steps) add(l, p);
     }
 }
 
-/* The widths of a thread's rows and the ranks of a row, then where the columns stay, and who shares them. */
-static void list_columns(lister *l, int width, int ranks) {
-    for (int lanes = 1; lanes <= 64; lanes *= 2) {
-        if (lanes * ranks < 64 || lanes * ranks > 1024) continue;
-        const int64_t steps = kiln__divide_up(l->problem->cols, ranks);
-        kiln__pins pins = point(-1, KILN__STAGING_REGISTERS, ranks);
-        pins.vector_width = width;
-        pins.rows_per_block = lanes * width;
-        if (bytes_of(l, steps, width) <= MOST_REGISTER_BYTES / 2) add(l, pins);
-        pins.staging = KILN__STAGING_SHARED;
-        if (steps >= LEAST_VECTORS &&
-            bytes_of(l, kiln__times(steps, ranks * lanes), width) < l->device->shared_per_block)
-            add(l, pins);
-        pins.staging = KILN__STAGING_NONE;
-        for (int splits = 1; splits <= 256 && (splits == 1 || steps >= 4 * splits); splits *= 4) {
-            pins.splits = splits;
-            if (steps >= LEAST_VECTORS) add(l, pins);
-        }
-        pins.splits = 0;
-        for (int cluster = 2; kiln__cluster_fits(cluster, l->device) && steps >= 2 * cluster; cluster *= 2) {
-            pins.cluster = cluster;
-            pins.staging = KILN__STAGING_SHARED;
-            if (bytes_of(l, kiln__times(steps / cluster, ranks * lanes), width) < l->device->shared_per_block)
-                add(l, pins);
-            const bool few = bytes_of(l, steps / cluster, width) <= MOST_REGISTER_BYTES / 2;
-            pins.staging = few ? KILN__STAGING_REGISTERS : KILN__STAGING_NONE;
-            add(l, pins);
-        }
+/* ---- columns ---- */
+
+static int64_t column_steps(const lister *l, const kiln__pins *p) {
+    return kiln__divide_up(l->problem->cols, (int64_t)p->threads * p->cluster);
+}
+
+/* Columns that stay in a block's registers or its shared memory, or those of a cluster. */
+static void list_kept(lister *l, kiln__pins p, int lanes) {
+    const choices blocks = clusters(l);
+    for (int i = 0; i < blocks.count && p.splits == 1; i++) {
+        p.cluster = blocks.of[i];
+        p.online = l->pins->online ? l->pins->online : -1;
+        const int64_t steps = column_steps(l, &p), slab = kiln__times(steps, (int64_t)p.threads * lanes);
+        if (p.cluster > 1 && !l->pins->cluster && steps < LEAST_CHUNK_STEPS) return;
+        p.staging = KILN__STAGING_REGISTERS;
+        if (may_stage(l, p.staging) && bytes_of(l, steps, p.vector_width) <= MOST_REGISTER_BYTES) add(l, p);
+        p.staging = KILN__STAGING_SHARED;
+        if (may_stage(l, p.staging) && steps > 1 && bytes_of(l, slab, p.vector_width) < l->device->shared_per_block)
+            add(l, p);
+    }
+}
+
+/* Columns that are read again in each phase, by one block, in chunks or by a cluster; together where they can be. */
+static void list_read(lister *l, kiln__pins p) {
+    const choices splits = powers_of(4, l->pins->splits, 1, MOST_CHUNKS), blocks = clusters(l);
+    const bool joins = l->traits->online >= 0 && !l->traits->ordered;
+    if (!may_stage(l, KILN__STAGING_NONE)) return;
+    p.staging = KILN__STAGING_NONE;
+    p.online = l->pins->online ? l->pins->online : joins ? 1 : -1;
+    for (int i = 0; i < splits.count && l->pins->cluster <= 1; i++) {
+        p.splits = splits.of[i];
+        if (p.splits == 1 || l->pins->splits || column_steps(l, &p) >= LEAST_CHUNK_STEPS * (int64_t)p.splits) add(l, p);
+    }
+    p.splits = 1;
+    for (int i = 0; i < blocks.count && l->pins->splits <= 1; i++) {
+        p.cluster = blocks.of[i];
+        if (p.cluster > 1) add(l, p);
+    }
+}
+
+/* Lanes of a block whose vectors are misaligned, up to so many: as many for each block that has a part of the rows that
+ * lie side by side, in whole warps, and one more for what overhangs. */
+static int misaligned_lanes(const lister *l, int most, int width, int ranks) {
+    const int64_t vectors = kiln__divide_up(l->problem->outer[l->problem->outer_rank - 1], width);
+    const int warps = ranks < 32 ? 32 / ranks : 1;
+    if (most < 2 || vectors < 1) return most;
+    const int64_t blocks = kiln__divide_up(vectors, most - 1);
+    const int64_t lanes = kiln__divide_up(kiln__divide_up(vectors, blocks) + 1, warps) * warps;
+    return lanes < most ? (int)lanes : most;
+}
+
+/* Vectors of so many rows, which lie side by side or in runs, or are misaligned. */
+static void list_lanes_of_rows(lister *l, int width, int ranks, int misaligned) {
+    const choices most = powers(0, 1, 256);
+    for (int i = 0; i < most.count; i++) {
+        const int lanes = misaligned > 0 ? misaligned_lanes(l, most.of[i], width, ranks) : most.of[i];
+        kiln__pins p = point(l, -1, 0, ranks, width);
+        p.rows_per_block = (misaligned > 0 ? lanes - 1 : lanes) * width;
+        p.misaligned = misaligned;
+        if (l->pins->rows_per_block && p.rows_per_block != l->pins->rows_per_block) continue;
+        if (p.rows_per_block < 1 || lanes * ranks < LEAST_BLOCK_THREADS || lanes * ranks > 1024) continue;
+        list_kept(l, p, lanes);
+        list_read(l, p);
+        if (lanes < most.of[i]) return; /* more have the same */
+    }
+}
+
+/* Rows of a thread: up to as many as lie side by side, or more in several runs or misaligned. */
+static void list_columns(lister *l, int ranks) {
+    const int widest = l->traits->narrowest ? MOST_ACCESS_BYTES / l->traits->narrowest : 1;
+    const int most = widest < 8 && l->problem->cols > 1 ? widest : 8;
+    const choices widths = powers(l->pins->vector_width, most > 4 ? most / 4 : 1, most);
+    kiln__schedule s = kiln__schedule_blank(l->g->ir, l->problem);
+    (void)kiln__column_find(l->g, &s); /* marks what is staged, which kiln__column_misaligns asks for */
+    s.team.threads_per_row = ranks;
+    for (int i = 0; i < widths.count; i++) {
+        const int width = widths.of[i], together = l->problem->outer_rank ? kiln__column_run(l->problem, width) : 1;
+        const bool misaligns = together < width && kiln__column_misaligns(l->g, width, &s);
+        const choices misaligned = whether(l->pins->misaligned, misaligns);
+        for (int j = 0; j < misaligned.count; j++) list_lanes_of_rows(l, width, ranks, misaligned.of[j]);
+    }
+}
+
+/* A tile's threads stand for the ranks and blocks that would have the row without it: bits do not tell. */
+static void list_column_tiles(lister *l) {
+    const choices ranks = powers(l->pins->threads, 1, 64), blocks = clusters(l);
+    for (int i = 0; i < ranks.count * blocks.count && may_stage(l, KILN__STAGING_TILE); i++) {
+        kiln__pins p = *l->pins;
+        p.staging = KILN__STAGING_TILE;
+        p.threads = ranks.of[i % ranks.count];
+        p.cluster = blocks.of[i / ranks.count];
+        if ((int64_t)p.threads * p.cluster <= l->problem->cols || l->pins->threads) add(l, p);
     }
 }
 
 static void list_column(lister *l) {
-    for (int width = 1; width <= 8; width *= 2)
-        for (int ranks = 1; ranks <= 128 && ranks <= l->problem->cols; ranks *= 2) list_columns(l, width, ranks);
-    add(l, point(-1, KILN__STAGING_TILE, 0));
+    const choices ranks = powers(l->pins->threads, 1, 256);
+    const bool blocks = l->pins->group < 0 && l->pins->staging != KILN__STAGING_TILE;
+    for (int i = 0; i < ranks.count && blocks; i++)
+        if (ranks.of[i] <= l->problem->cols || ranks.of[i] == 1 || l->pins->threads) list_columns(l, ranks.of[i]);
+    if (l->pins->group < 0) list_column_tiles(l);
 }
 
-int kiln__candidates_list(const kiln__traits *traits, const kiln__problem *problem, const kiln__device *device,
-                          kiln__pins out[KILN__MOST_CANDIDATES]) {
-    lister l = {.traits = traits, .problem = problem, .device = device, .out = out};
-    l.width = kiln__widest_vector(problem);
-    add(&l, KILN__PINS_NONE);
-    switch (problem->layout) {
+int kiln__candidates_list(const kiln__given *g, const kiln__pins *pins, kiln__pins out[KILN__MOST_CANDIDATES]) {
+    lister l = {.g = g, .traits = &g->traits, .problem = g->problem, .device = g->device, .pins = pins, .out = out};
+    switch (g->problem->layout) {
     case KILN__LAYOUT_FLAT: list_pointwise(&l); break;
     case KILN__LAYOUT_INNER: list_row(&l); break;
     case KILN__LAYOUT_OUTER: list_column(&l); break;

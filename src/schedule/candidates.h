@@ -3,16 +3,14 @@
 #ifndef KILN_SCHEDULE_CANDIDATES_H
 #define KILN_SCHEDULE_CANDIDATES_H
 
-#include "schedule/schedule.h"
-#include "schedule/traits.h"
+#include "schedule/build.h"
 
 #define KILN__MOST_CANDIDATES 4096
 
-/* Lists what may be pinned, every choice of it made, by limits of the hardware alone: registers of a thread, shared
- * memory of a block, threads, clusters, widths of accesses. Each gives a schedule, or is refused, by
- * kiln__schedule_choose; several may give the same. The first pins nothing: the library's own choice. Returns how many
- * there are. */
-int kiln__candidates_list(const kiln__traits *traits, const kiln__problem *problem, const kiln__device *device,
-                          kiln__pins out[KILN__MOST_CANDIDATES]);
+/* Lists points, with every choice made that a builder leaves open, by limits of the hardware alone: registers of a
+ * thread, shared memory of a block, threads, clusters, widths of accesses. What is pinned is so in all of them; a
+ * number that nothing else would list, such as three chunks, is taken from the pins. Builders may refuse some, and
+ * several may give the same schedule. Returns how many there are; 0: what is pinned cannot be together. */
+int kiln__candidates_list(const kiln__given *g, const kiln__pins *pins, kiln__pins out[KILN__MOST_CANDIDATES]);
 
 #endif

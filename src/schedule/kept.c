@@ -81,7 +81,7 @@ kiln_status kiln__kept_find(const kiln__ir *ir, const kiln__problem *problem, in
         const use *u = &uses[i];
         const uint32_t later = u->passes & ~first_of(u->passes);
         const bool small = ir->insts[i].type == KILN__F32 || ir->insts[i].type == KILN__I32;
-        if (!small || !is_element(ir, i) || u->shifted || u->weight < least_weight) continue;
+        if (!small || !is_element(ir, i) || ir->insts[i].run || u->shifted || u->weight < least_weight) continue;
         kept->value[i] = (u->direct & later) != 0;
         kept->first[i] = (unsigned char)number_of(first_of(u->passes));
         kept->count += kept->value[i];

@@ -30,7 +30,7 @@ static lie find_lie(const kiln__problem *problem, const kiln__schedule *s) {
         const kiln__operand *operand = &problem->operands[o];
         const int size = (int)kiln_type_size(operand->type), widest = 16 / size < most ? 16 / size : most;
         const int access = kiln__access_width(problem, operand, s);
-        if (!operand->per_element || (!operand->output && !operand->follows_rows)) continue;
+        if (!operand->per_element || operand->run || (!operand->output && !operand->follows_rows)) continue;
         found.contiguous &= kiln__is_contiguous(problem, operand) && operand->alignment >= widest;
         found.whole &= access == widest;
         if (access < found.least) found.least = access;
@@ -61,6 +61,7 @@ static bool lie_apart(const kiln__given *g, const lie *rows_lie, kiln__schedule 
         kiln__row_set_vectors(g, width, s);
         least = find_lie(problem, s).least;
     }
+    if (least < kiln__least_vector(problem)) least = kiln__least_vector(problem);
     while (s->edges != KILN__EDGES_MASKED && s->vector_width > 2 && s->vector_width > least) s->vector_width /= 2;
     return true;
 }

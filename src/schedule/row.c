@@ -53,6 +53,17 @@ int64_t kiln__row_vectors(const kiln__problem *problem, const kiln__schedule *s)
     return vectors < 1 ? 1 : vectors;
 }
 
+bool kiln__row_has_blocks(const kiln__problem *problem, const kiln__schedule *s) {
+    const int lanes = s->team.threads < s->team.threads_per_row ? s->team.threads : s->team.threads_per_row;
+    for (int i = 0; i < problem->block_count; i++) {
+        const int64_t block = problem->blocks[i];
+        if (block % s->vector_width || s->edges != KILN__EDGES_ALIGNED || s->passes.ordered) return false;
+        if (!kiln__is_power_of_two(block / s->vector_width) || block / s->vector_width > (lanes < 32 ? lanes : 32))
+            return false;
+    }
+    return true;
+}
+
 /* ---- who works on a row ---- */
 
 /* Blocks of a cluster reach each other's shared memory from 9.0 on; sixteen on whole data-center parts. */
@@ -286,5 +297,5 @@ bool kiln__row_build(const kiln__given *g, const kiln__pins *point, kiln__schedu
     kiln__schedule_split(g->ir, point->splits, s);
     kiln__row_finish(g, point, s);
     if (s->split.chunks > 1 || s->team.group == KILN__GROUP_GRID) s->strategy = KILN__SPLIT_ROW;
-    return true;
+    return kiln__row_has_blocks(g->problem, s);
 }

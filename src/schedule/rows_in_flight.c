@@ -87,5 +87,5 @@ bool kiln__rows_in_flight_build(const kiln__given *g, const kiln__pins *point, k
         s->row.few_rows =
             kiln__device_typical(g->device->arch).sm_count * s->team.min_blocks_per_sm / s->team.blocks_per_row;
     kiln__row_finish(g, point, s);
-    return true;
+    return kiln__row_has_blocks(g->problem, s);
 }

@@ -8,6 +8,7 @@
 
 #include "base/checked.h"
 #include "base/types.h"
+#include "schedule/access.h"
 #include "schedule/cost.h"
 #include "schedule/prefer.h"
 
@@ -95,12 +96,16 @@ static void choose_policy(const kiln__ir *ir, const kiln__problem *problem, cons
 }
 
 /* What follows from who works on a row, and how. */
-static kiln_status conclude(const kiln__ir *ir, const kiln__problem *problem, const kiln__device *device,
-                            kiln__schedule *s) {
+static void work_out(const kiln__ir *ir, const kiln__problem *problem, const kiln__device *device, kiln__schedule *s) {
     choose_launches(ir, problem, s);
     s->split.dependent = s->split.chunks > 1 && device->arch >= 90;
     choose_policy(ir, problem, device, s);
     kiln__schedule_details(ir, problem, s);
+}
+
+static kiln_status conclude(const kiln__ir *ir, const kiln__problem *problem, const kiln__device *device,
+                            kiln__schedule *s) {
+    work_out(ir, problem, device, s);
     kiln_status status = kiln__schedule_keeping(ir, problem, s);
     if (!status) status = kiln__inlining_choose(ir, problem, s);
     kiln__schedule_describe(s);
@@ -117,6 +122,18 @@ static bool build(const kiln__given *g, const kiln__pins *point, kiln__schedule 
         return tile ? kiln__column_tile_build(g, point, s) : kiln__column_build(g, point, s);
     if (tile) return kiln__row_tile_build(g, point, s);
     return point->rows_per_block > 1 ? kiln__rows_in_flight_build(g, point, s) : kiln__row_build(g, point, s);
+}
+
+bool kiln__schedule_sketch(const kiln__given *g, const kiln__pins *point, kiln__schedule *s) {
+    if (g->problem->layout == KILN__LAYOUT_FLAT) {
+        const bool is_one = !kiln__pointwise_choose(g, point, 0, s);
+        kiln__clear_error();
+        if (is_one) work_out(g->ir, g->problem, g->device, s);
+        return is_one;
+    }
+    if (!build(g, point, s)) return false;
+    work_out(g->ir, g->problem, g->device, s);
+    return true;
 }
 
 /* Whether a multiprocessor has two blocks of so many threads, where the preference is for two. */
@@ -170,25 +187,57 @@ static kiln_status no_columns(const kiln__pins *pins, int attempt) {
                                           "(where a block's rows fit) or stream");
 }
 
-/* A tile of neighbouring rows follows from the tensors, with nothing else to pin. */
+/* A tile of neighbouring rows follows from the tensors, but for the ranks that its threads stand for. */
 static kiln_status check_pins(const kiln__problem *problem, const kiln__pins *pins) {
-    const kiln__pins tile = {.group = -1, .staging = KILN__STAGING_TILE};
+    const kiln__pins tile = {.group = -1,
+                             .staging = KILN__STAGING_TILE,
+                             .threads = pins->threads,
+                             .cluster = pins->threads ? pins->cluster : 0,
+                             .inlining = pins->inlining};
     if (problem->layout != KILN__LAYOUT_OUTER || pins->staging != KILN__STAGING_TILE ||
         !memcmp(pins, &tile, sizeof tile))
         return KILN_OK;
     return kiln__fail(KILN_E_UNSUPPORTED, "the pinned schedule is none for rows that lie side by side: expected no "
-                                          "other words beside 'tile', whose threads and rows follow from the tensors");
+                                          "other words beside 'tile' than threads N and, with it, cluster N");
+}
+
+/* Blocks within rows are some lanes of one warp's, a power of two, of a vector each. */
+static kiln_status check_blocks(const kiln__problem *problem) {
+    const int64_t most = 32 * (int64_t)kiln__widest_vector(problem);
+    for (int i = 0; i < problem->block_count; i++) {
+        if (kiln__is_power_of_two(problem->blocks[i]) && problem->blocks[i] <= most) continue;
+        return kiln__fail(KILN_E_UNSUPPORTED,
+                          "blocks of %lld columns within rows that are reduced, too, have no schedule: expected powers "
+                          "of two up to %lld",
+                          (long long)problem->blocks[i], (long long)most);
+    }
+    return KILN_OK;
+}
+
+/* Whether pins leave nothing to be chosen. */
+static bool are_whole(const kiln__problem *problem, const kiln__pins *pins) {
+    const bool shared = pins->threads && pins->staging >= 0;
+    const bool blocks = pins->vector_width && pins->rows_per_block && pins->cluster && pins->splits && pins->persistent;
+    if (problem->layout == KILN__LAYOUT_INNER) return shared && blocks && pins->group >= 0;
+    return shared && (pins->staging == KILN__STAGING_TILE || (blocks && pins->online && pins->misaligned));
+}
+
+/* The points in the order in which they are tried; of whole pins themselves. */
+static int list_points(const kiln__given *g, const kiln__pins *pins, kiln__preference *out) {
+    out[0] = (kiln__preference){.point = *pins};
+    if (are_whole(g->problem, pins)) return 1;
+    return g->problem->layout == KILN__LAYOUT_INNER ? kiln__prefer_rows(g, pins, out)
+                                                    : kiln__prefer_columns(g, pins, out);
 }
 
 static kiln_status choose_point(const kiln__given *g, const kiln__pins *pins, int attempt, kiln__schedule *out) {
     const bool rows = g->problem->layout == KILN__LAYOUT_INNER;
     kiln__preference *preferences = malloc(KILN__MOST_PREFERENCES * sizeof *preferences);
     if (!preferences) return kiln__out_of_memory();
-    const int count = (rows ? kiln__prefer_rows : kiln__prefer_columns)(g, pins, preferences);
-    const bool found = take(g, preferences, count, attempt, out);
+    const bool found = take(g, preferences, list_points(g, pins, preferences), attempt, out);
     free(preferences);
     if (!found) return rows ? no_rows(g->problem, pins) : no_columns(pins, attempt);
-    if (rows && (pins->staging >= 0 || pins->threads)) out->reason = "the caller pinned it";
+    if (!out->reason || (rows && (pins->staging >= 0 || pins->threads))) out->reason = "the caller pinned it";
     return KILN_OK;
 }
 
@@ -197,6 +246,7 @@ kiln_status kiln__schedule_choose(const kiln__ir *ir, const kiln__problem *probl
     kiln__given g = {.ir = ir, .problem = problem, .device = device};
     kiln_status status = kiln__traits_find(ir, problem, &g.traits);
     if (!status) status = check_pins(problem, pins);
+    if (!status) status = check_blocks(problem);
     if (!status)
         status = problem->layout == KILN__LAYOUT_FLAT ? kiln__pointwise_choose(&g, pins, attempt, out)
                                                       : choose_point(&g, pins, attempt, out);

@@ -8,7 +8,7 @@
 
 static void count_operand(const kiln__operand *operand, kiln__traits *t) {
     const int size = (int)kiln_type_size(operand->type);
-    if (!operand->per_element) {
+    if (!operand->per_element || operand->run) { /* of a block's value a column has but a part */
         t->row_bytes += size;
         return;
     }
@@ -38,6 +38,7 @@ static void count_instruction(const kiln__inst *inst, kiln__traits *t) {
 kiln_status kiln__traits_find(const kiln__ir *ir, const kiln__problem *problem, kiln__traits *out) {
     *out = (kiln__traits){.phases = (int)ir->phase_count, .online = kiln__online_phase(ir)};
     out->online_squares = kiln__online_squares(ir);
+    if (problem->block_count) out->online = -1; /* one phase's elements need the other's first */
     for (int o = 0; o < problem->input_count + problem->output_count; o++) count_operand(&problem->operands[o], out);
     for (uint32_t i = 0; i < ir->count; i++) count_instruction(&ir->insts[i], out);
     return kiln__weigh(ir, problem, &out->reduce_weight, &out->output_weight, &out->row_weight);

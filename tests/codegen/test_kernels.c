@@ -56,12 +56,12 @@ static void free_expressions(expressions *list) {
 static bool is_typed(const char *expression, const char *type, const char *output) {
     bound b;
     char program[256], tensors[128];
-    kiln__space space;
+    kiln__shaped shaped;
     kiln__ir *ir = NULL;
     snprintf(program, sizeof program, "y = where(a == a, %s, b == c)", expression);
     snprintf(tensors, sizeof tensors, "%s[8] %s[8] %s[8] %s[8]", type, type, type, output);
     if (bound_create(&b, program, NULL, NULL, tensors)) fail_msg("%s: %s", program, kiln_last_error());
-    kiln_status status = kiln__program_bind(b.program, b.tensors, NULL, &space, &ir);
+    kiln_status status = kiln__program_bind(b.program, b.tensors, NULL, &shaped, &ir);
     if (status && status != KILN_E_TYPE) fail_msg("%s: %s", program, kiln_last_error());
     kiln__ir_destroy(ir);
     bound_destroy(&b);

@@ -242,6 +242,22 @@ static void errors_name_place_finding_and_expectation(void **state) {
         {"y = reduce((a, b) -> a + b, x)", KILN_E_SYNTAX,
          "1:30: expected ',' and the identity of the combine, found ')'"},
         {"y = reduce((a, b) -> a + b, x, x)", KILN_E_NAME, "1:32: expected a constant, found the name 'x'"},
+        {"y = reduce((a, b) -> a + b, x, 0, 4)", KILN_E_SYNTAX,
+         "1:35: expected block = N or axes = N after the identity, found '4'"},
+        {"y = exp(x, block = 4)", KILN_E_ARGUMENT,
+         "1:5: 'exp' reduces nothing: block = N and axes = N are for reductions"},
+        {"y = gelu(x, axes = 0)", KILN_E_ARGUMENT,
+         "1:5: 'gelu' reduces nothing: block = N and axes = N are for reductions"},
+        {"y = f16(x, block = 4)", KILN_E_ARGUMENT,
+         "1:5: 'f16' reduces nothing: block = N and axes = N are for reductions"},
+        {"y = sum(x, block = n)", KILN_E_SYNTAX,
+         "1:20: expected how many columns a block has, an integer literal, found 'n'"},
+        {"y = sum(x, block = 0)", KILN_E_ARGUMENT, "1:20: block = 0: a block has 1 column or more"},
+        {"y = sum(x, block = 4, axes = 0)", KILN_E_SYNTAX, "1:23: a call has one of block = N and axes = N, and once"},
+        {"y = sum(x, axes = (0, 1)", KILN_E_SYNTAX, "1:25: expected ',' or ')', found the end of the program"},
+        {"y = sum(x, axes = (0, x))", KILN_E_SYNTAX, "1:23: expected an axis, an integer literal, found 'x'"},
+        {"y = sum(x, axes = 9)", KILN_E_LIMIT, "1:19: axis '9' is out of range, tensors have at most 8 axes"},
+        {"y = var(x, blocks = 4)", KILN_E_NAME, "1:12: 'var' has no parameter 'blocks', it has 'x', 'ddof'"},
     };
     for (size_t i = 0; i < COUNT(cases); i++) {
         kiln__graph *graph = NULL;
@@ -256,8 +272,12 @@ static void errors_name_place_finding_and_expectation(void **state) {
 /* What users of NumPy, PyTorch, Python and C write first, and what they are told. */
 static void first_mistakes_are_told_what_to_write(void **state) {
     (void)state;
-#define AND_AXES " reductions run over the program's axes: the last, or those of the option axes (--axes)"
-#define AXES "; reductions run over the program's axes: the last, or those of the option axes (--axes)"
+#define AND_AXES \
+    " reductions run over the program's axes: the last, or those of the option axes (--axes); or over " \
+    "their own, as in sum(x, axes = 0)"
+#define AXES \
+    "; reductions run over the program's axes: the last, or those of the option axes (--axes); or over " \
+    "their own, as in sum(x, axes = 0)"
     static const struct {
         const char *text, *sentence;
     } cases[] = {

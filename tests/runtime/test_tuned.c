@@ -32,14 +32,13 @@ typedef struct problem {
 static void key_of(const problem *p, const kiln__device *device, char digits[33]) {
     const kiln__device usual = kiln__device_typical(90);
     bound b;
-    kiln__space space;
+    kiln__shaped shaped;
     kiln__ir *ir = NULL;
     kiln__problem built;
     kiln__key key;
     assert_int_equal(bound_create(&b, p->text, p->axes, NULL, p->tensors), KILN_OK);
-    kiln_status status = kiln__program_bind(b.program, b.tensors, b.scalars, &space, &ir);
-    const kiln__tensors all = kiln__program_tensors(b.program, b.tensors);
-    if (!status) status = kiln__problem_build(ir, &space, &all, &built);
+    kiln_status status = kiln__program_bind(b.program, b.tensors, b.scalars, &shaped, &ir);
+    if (!status) status = kiln__problem_build(ir, &shaped, &built);
     if (status) fail_msg("%s, %s: %s", p->text, p->tensors, kiln_last_error());
     assert_int_equal(kiln__tuned_key(ir, &built, device ? device : &usual, &key), KILN_OK);
     assert_true(kiln__key_is_record(key.material, key.size));
@@ -129,15 +128,14 @@ static kiln__key current_key(const launch_fixture *f, const char *of) {
     const problem p = {text, NULL, of};
     kiln__device device;
     bound b;
-    kiln__space space;
+    kiln__shaped shaped;
     kiln__ir *ir = NULL;
     kiln__problem built;
     kiln__key key;
     assert_int_equal(kiln__driver_device(f->driver, 0, &device), KILN_OK);
     assert_int_equal(bound_create(&b, p.text, p.axes, NULL, p.tensors), KILN_OK);
-    const kiln__tensors all = kiln__program_tensors(b.program, b.tensors);
-    assert_int_equal(kiln__program_bind(b.program, b.tensors, b.scalars, &space, &ir), KILN_OK);
-    assert_int_equal(kiln__problem_build(ir, &space, &all, &built), KILN_OK);
+    assert_int_equal(kiln__program_bind(b.program, b.tensors, b.scalars, &shaped, &ir), KILN_OK);
+    assert_int_equal(kiln__problem_build(ir, &shaped, &built), KILN_OK);
     assert_int_equal(kiln__tuned_key(ir, &built, &device, &key), KILN_OK);
     kiln__ir_destroy(ir);
     bound_destroy(&b);

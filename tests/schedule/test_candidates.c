@@ -11,6 +11,7 @@
 
 #include "support/bound.h"
 #include "schedule/candidates.h"
+#include "schedule/rank.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -55,39 +56,137 @@ static void check_words(const kiln__pins *pins, const kiln__prepared *p, const k
         fail_msg("'%s' gives '%s', not '%s'", words, s.text, text);
 }
 
+typedef struct listed {
+    bound b;
+    kiln__prepared p;
+    kiln__device device;
+    kiln__given given;
+} listed;
+
+static void open_listed(listed *l, const char *program, const char *axes, const char *tensors, int arch) {
+    l->device = kiln__device_typical(arch);
+    if (bound_create(&l->b, program, axes, NULL, tensors) || bound_prepare(&l->b, arch, &l->p))
+        fail_msg("%s: %s", program, kiln_last_error());
+    l->given = (kiln__given){.ir = l->p.ir, .problem = &l->p.problem, .device = &l->device};
+    assert_int_equal(kiln__traits_find(l->p.ir, &l->p.problem, &l->given.traits), KILN_OK);
+}
+
+static void close_listed(listed *l) {
+    kiln__prepared_free(&l->p);
+    bound_destroy(&l->b);
+}
+
 static void candidates_are_schedules_of_their_own(void **state) {
     (void)state;
     static const int archs[] = {80, 90, 120};
     for (size_t n = 0; n < COUNT(problems) * COUNT(archs); n++) {
         const size_t i = n / COUNT(archs);
-        const kiln__device device = kiln__device_typical(archs[n % COUNT(archs)]);
-        bound b;
-        kiln__prepared p;
-        kiln__traits traits;
-        if (bound_create(&b, problems[i].program, problems[i].axes, NULL, problems[i].tensors) ||
-            bound_prepare(&b, device.arch, &p) || kiln__traits_find(p.ir, &p.problem, &traits))
-            fail_msg("%s: %s", problems[i].program, kiln_last_error());
-        const int count = kiln__candidates_list(&traits, &p.problem, &device, all);
+        const kiln__pins nothing = KILN__PINS_NONE;
+        listed l;
+        open_listed(&l, problems[i].program, problems[i].axes, problems[i].tensors, archs[n % COUNT(archs)]);
+        const int count = kiln__candidates_list(&l.given, &nothing, all);
         int different = 0;
         assert_in_range(count, 1, KILN__MOST_CANDIDATES - 1); /* none is left out */
         for (int c = 0; c < count; c++) {
-            kiln__schedule s;
-            if (kiln__schedule_choose(p.ir, &p.problem, &device, &all[c], 0, &s)) continue;
-            check_words(&all[c], &p, &device, s.text);
+            kiln__schedule s, sketch;
+            if (!kiln__schedule_sketch(&l.given, &all[c], &sketch)) continue;
+            if (kiln__schedule_choose(l.p.ir, &l.p.problem, &l.device, &all[c], 0, &s)) {
+                kiln__pins_write(&all[c], texts[different]);
+                fail_msg("%s of %s, '%s': %s", problems[i].program, problems[i].tensors, texts[different],
+                         kiln_last_error());
+            }
+            check_words(&all[c], &l.p, &l.device, s.text);
             memcpy(texts[different], s.text, sizeof s.text);
             int same = 0;
             while (strcmp(texts[same], s.text)) same++;
             different += same == different;
         }
-        assert_string_equal(texts[0], p.schedule.text); /* the library's own is the first */
         if (different < problems[i].least)
             fail_msg("%s of %s: %d schedules", problems[i].program, problems[i].tensors, different);
-        for (size_t w = 0; w < COUNT(problems[i].words) && problems[i].words[w] && device.arch == 90; w++)
+        for (size_t w = 0; w < COUNT(problems[i].words) && problems[i].words[w] && l.device.arch == 90; w++)
             if (!has(different, problems[i].words[w]))
                 fail_msg("%s of %s: none has '%s'", problems[i].program, problems[i].tensors, problems[i].words[w]);
-        kiln__prepared_free(&p);
-        bound_destroy(&b);
+        close_listed(&l);
     }
+}
+
+/* What is pinned is so in every candidate, and there are some. */
+static void pins_hold_in_all_candidates(void **state) {
+    (void)state;
+    static const struct {
+        int problem;
+        const char *pins;
+    } cases[] = {
+        {0, "lanes 16"},
+        {0, "block 128, shared"},
+        {0, "stream, splits 3"},
+        {0, "tile, rows 24"},
+        {0, "vector 4, online"},
+        {1, "rows 3, block 256"},
+        {1, "cluster 4"},
+        {1, "shared, persistent"},
+        {2, "grid"},
+        {4, "threads 16"},
+        {4, "rows 32, stream"},
+        {4, "vector 2, splits 7"},
+        {4, "cluster 2"},
+        {5, "tile"},
+        {7, "threads 96, steps 3"},
+        {5, "runs"},
+    };
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        listed l;
+        kiln__pins pins;
+        int built = 0;
+        open_listed(&l, problems[cases[i].problem].program, problems[cases[i].problem].axes,
+                    problems[cases[i].problem].tensors, 90);
+        assert_int_equal(kiln__pins_parse(cases[i].pins, &pins), KILN_OK);
+        const int count = kiln__candidates_list(&l.given, &pins, all);
+        for (int c = 0; c < count; c++) {
+            const kiln__pins *p = &all[c];
+            kiln__schedule s;
+            const bool alike =
+                (pins.group < 0 || p->group == pins.group) && (pins.staging < 0 || p->staging == pins.staging) &&
+                (!pins.threads || p->threads == pins.threads) &&
+                (!pins.vector_width || p->vector_width == pins.vector_width) &&
+                (!pins.rows_per_block || p->rows_per_block == pins.rows_per_block) &&
+                (!pins.splits || p->splits == pins.splits) && (!pins.steps || p->steps == pins.steps) &&
+                (!pins.cluster || p->cluster == pins.cluster) && (!pins.online || p->online == pins.online) &&
+                (!pins.persistent || p->persistent == pins.persistent);
+            if (!alike) fail_msg("'%s': candidate %d has something else", cases[i].pins, c);
+            built += kiln__schedule_sketch(&l.given, p, &s);
+        }
+        if (!built) fail_msg("'%s': no candidate of %d is a schedule", cases[i].pins, count);
+        close_listed(&l);
+    }
+}
+
+/* The ranking is in order, the same each time, and does not know how many rows there are. */
+static void rows_change_no_ranking(void **state) {
+    (void)state;
+    static const char *const tensors[] = {"f16[1,1000] f16[1,1000]", "f16[777,1000] f16[777,1000]",
+                                          "f16[1000000,1000] f16[1000000,1000]", "f16[*,1000] f16[*,1000]"};
+    const kiln__pins nothing = KILN__PINS_NONE;
+    kiln__ranked *first = NULL;
+    int first_count = 0;
+    for (size_t i = 0; i < COUNT(tensors); i++) {
+        listed l;
+        kiln__ranked *ranked;
+        int count;
+        open_listed(&l, "y = softmax(x)", NULL, tensors[i], 90);
+        assert_int_equal(kiln__rank(&l.given, &nothing, &ranked, &count), KILN_OK);
+        assert_true(count > 50);
+        for (int c = 1; c < count; c++) assert_true(ranked[c - 1].us <= ranked[c].us);
+        assert_true(ranked[0].us > 0);
+        if (first) assert_int_equal(count, first_count);
+        for (int c = 0; first && c < count; c++)
+            assert_memory_equal(&ranked[c].point, &first[c].point, sizeof first[c].point);
+        if (i) free(first);
+        first = ranked;
+        first_count = count;
+        close_listed(&l);
+    }
+    free(first);
 }
 
 static void traits_class_the_tensors(void **state) {
@@ -120,6 +219,8 @@ static void traits_class_the_tensors(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(candidates_are_schedules_of_their_own),
+        cmocka_unit_test(pins_hold_in_all_candidates),
+        cmocka_unit_test(rows_change_no_ranking),
         cmocka_unit_test(traits_class_the_tensors),
     };
     return cmocka_run_group_tests_name("candidates", tests, NULL, NULL);

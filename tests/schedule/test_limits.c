@@ -143,8 +143,8 @@ static const struct {
     {"registers", "y = softmax(x)", NULL, "f32[4,10000000] f32[4,10000000]",
      "no pinned schedule fits rows of 10000000 columns"},
     {"tile, rows 64", "y = softmax(x)", "0", "f16[64,3] f16[64,3]",
-     "the pinned schedule is none for rows that lie side by side: expected no other words beside 'tile', whose threads "
-     "and rows follow from the tensors"},
+     "the pinned schedule is none for rows that lie side by side: expected no other words beside 'tile' than threads N "
+     "and, with it, cluster N"},
 };
 
 static void a_pinned_schedule_that_cannot_be_is_refused(void **state) {

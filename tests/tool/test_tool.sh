@@ -333,6 +333,16 @@ if transcript scalar_types; then
     check
 fi
 
+# The schedules that the model ranks: one that the library takes, one that is pinned, and no schedule for a flag's value.
+if transcript explain_candidates; then
+    try explain 'y = softmax(x)' --tensor 'x=f16[*,64]' --arch sm_90 --candidates 2
+    KILN_SCHEDULE='lanes 4, phased' try explain 'y = softmax(x)' --tensor 'x=f16[*,64]' --arch sm_90 --candidates 1 --json
+    try explain 'y = x + 1' --tensor 'x=f32[1000]' --arch sm_80 --candidates 1
+    try explain 'y = x' --tensor 'x=f16[4]' --candidates 0
+    try explain 'y = x' --tensor 'x=f16[4]' --candidates
+    check
+fi
+
 if transcript cache_empty; then
     try cache ls
     try cache ls --json

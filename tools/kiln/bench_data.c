@@ -12,6 +12,7 @@
 #include "request_ir.h"
 #include "ref/ref.h"
 #include "tensor_spec.h"
+#include "runtime/context.h"
 
 #define PATTERN_ELEMENTS 4194319 /* a prime: rows of any length begin anywhere in it */
 #define CHECKED_ELEMENTS (1 << 22)
@@ -137,24 +138,25 @@ static kiln_status copy_input(const bench_data *data, size_t i, part *p) {
  * of other inputs. tensors: of the slice; the outputs' data are not touched. */
 static kiln_status run_terms(bench_data *data, size_t slice, const kiln_tensor *tensors) {
     const request *r = data->request;
-    const bench_case *c = data->which;
     kiln_tensor own[KILN_MAX_TENSORS];
-    int64_t sizes[KILN_MAX_RANK];
+    kiln__shaped shaped;
     bool any = false;
     kiln__ir *ir = NULL;
-    kiln_status status = request_ir(r, c->reduced, &ir);
+    memcpy(own, tensors, sizeof own);
+    kiln_status status = kiln__program_bind(r->program, own, r->scalars, &shaped, &ir);
     if (!status) status = bench_terms_make(ir, &any);
     if (!status) data->wide = ir->float_type == KILN__F64;
-    memcpy(own, tensors, sizeof own);
-    memcpy(sizes, c->sizes, sizeof sizes);
-    if (data->axis >= 0) sizes[data->axis] = data->slices[slice].length;
     for (size_t i = 0; i < r->output_count && any && !status; i++) {
         kiln_tensor *tensor = &own[r->input_count + i];
         tensor->data = calloc((size_t)gpu_tensor_elements(tensor) + 1, sizeof(double));
         data->terms[slice][i] = tensor->data;
         if (!tensor->data) status = kiln__out_of_memory();
     }
-    if (any && !status) status = kiln__ref_run(ir, own, r->scalars, c->rank, sizes, c->reduced);
+    for (size_t i = 0; i < r->output_count && any && !status; i++)
+        shaped.own[r->input_count + i].data = own[r->input_count + i].data;
+    if (any && !status)
+        status = kiln__ref_run(ir, shaped.tensors.at, r->scalars, shaped.space.rank, shaped.space.sizes,
+                               shaped.space.reduced);
     kiln__ir_destroy(ir);
     return status;
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "explain_candidates.h"
 #include "json_output.h"
 #include "kernel_request.h"
 #include "tensor_spec.h"
@@ -32,13 +33,15 @@ static json_t *describe_lines(const char *text) {
     return list;
 }
 
-static int report_json(const kernel_request *k) {
+/* all: NULL where none are asked for. */
+static int report_json(const kernel_request *k, const explained_candidates *all) {
     const request *r = &k->request;
     json_t *object = json_pack("{s:o, s:o, s:o, s:o, s:o}", "program", json_text(r->text), "inputs",
                                describe_tensors(r, 0, r->input_count), "outputs",
                                describe_tensors(r, r->input_count, r->output_count), "phases",
                                describe_lines(kiln_kernel_phases(k->kernel)), "kernel", json_plan(&k->info));
     if (arguments_has(r->args, OPTION_SOURCE)) json_object_set_new(object, "source", json_text(k->info.source));
+    if (all) json_object_set_new(object, "ranking", explained_candidates_json(all));
     return json_print(r->args, object);
 }
 
@@ -55,7 +58,7 @@ static void print_lines(const char *title, const char *text) {
     }
 }
 
-static void report(const kernel_request *k) {
+static void report(const kernel_request *k, const explained_candidates *all) {
     const request *r = &k->request;
     const kiln_plan_info *info = &k->info;
     print_lines("program", r->text);
@@ -75,25 +78,41 @@ static void report(const kernel_request *k) {
     else
         printf("as many blocks of %d threads as the rows need", info->threads);
     printf(", %" PRId64 " bytes of shared memory each\n", info->shared_bytes);
+    if (all) explained_candidates_print(all);
+}
+
+static int explain(const kernel_request *k) {
+    const arguments *args = k->request.args;
+    explained_candidates all = {0};
+    int64_t most = 0;
+    int code = arguments_number(args, OPTION_LISTED_CANDIDATES, 1, 1000, &most);
+    if (!code && most) code = explained_candidates_find(k, (size_t)most, &all);
+    const explained_candidates *listed = most ? &all : NULL;
+    if (!code && arguments_has(args, OPTION_JSON))
+        code = report_json(k, listed);
+    else if (!code && arguments_has(args, OPTION_SOURCE))
+        fputs(k->info.source, stdout);
+    else if (!code)
+        report(k, listed);
+    explained_candidates_free(&all);
+    return code;
 }
 
 static int explain_command(const arguments *args) {
     kernel_request k;
     int code = kernel_request_open(args, false, false, &k);
-    if (!code && arguments_has(args, OPTION_JSON))
-        code = report_json(&k);
-    else if (!code && arguments_has(args, OPTION_SOURCE))
-        fputs(k.info.source, stdout);
-    else if (!code)
-        report(&k);
+    if (!code) code = explain(&k);
     kernel_request_free(&k);
     return code;
 }
 
 static const option_id options[] = {
-    OPTION_TENSOR, OPTION_OUT_TYPE, OPTION_SCALAR,  OPTION_AXES,      OPTION_KEEP_DIMS, OPTION_DROP_DIMS,
-    OPTION_ARCH,   OPTION_SOURCE,   OPTION_PROGRAM, OPTION_CACHE_DIR, OPTION_NVRTC,     OPTION_DRIVER,
-    OPTION_JSON,   OPTION_QUIET,    OPTION_COLOR,   OPTION_HELP,      OPTION_COUNT,
+    OPTION_TENSOR,  OPTION_OUT_TYPE,  OPTION_SCALAR,
+    OPTION_AXES,    OPTION_KEEP_DIMS, OPTION_DROP_DIMS,
+    OPTION_ARCH,    OPTION_SOURCE,    OPTION_LISTED_CANDIDATES,
+    OPTION_PROGRAM, OPTION_CACHE_DIR, OPTION_NVRTC,
+    OPTION_DRIVER,  OPTION_JSON,      OPTION_QUIET,
+    OPTION_COLOR,   OPTION_HELP,      OPTION_COUNT,
 };
 
 const command command_explain = {
@@ -106,10 +125,13 @@ const command command_explain = {
         "\nNothing is compiled; neither GPU nor NVRTC is needed. Without --arch it explains the kernel for this\n"
         "machine's GPU, or for sm_90 if there is none.\n"
         "\nJSON: program, inputs and outputs (name, type, shape with null for an open size), phases, kernel (as in\n"
-        "'kiln compile'), with --source also source.\n"
+        "'kiln compile'), with --source also source, with --candidates also ranking: how many schedules were\n"
+        "compared, and of each candidate place (0: not compared), schedule, chosen, expected_us, registers,\n"
+        "resident_blocks and parts_us, which add up to what is expected of rows of 256 MB.\n"
         "\nexamples:\n"
         "  kiln explain 'y = softmax(x)' --tensor 'x=f16[49152,1024]'\n"
         "  kiln explain 'y = softmax(x)' --tensor 'x=f16[*,1024]' --arch sm_90 --source > softmax.cu\n"
+        "  kiln explain 'y = softmax(x)' --tensor 'x=f16[*,1024]' --arch sm_90 --candidates 10\n"
         "\nexit codes: 0 done, 1 the work failed, 2 the command line is wrong.\n",
     .run = explain_command,
 };

@@ -115,7 +115,7 @@ static void print_contender(const tune_result *r, size_t i) {
         printf(" %5.1f %%", gain);
     else
         printf(" %7s", "");
-    printf("  %-44s %s%s\n", i > 0 ? c->words : "(the library's own)", c->info.schedule,
+    printf("  %s%s%s\n", c->info.schedule, i == 0 ? "  (the library's own)" : "",
            r->winner && i == r->winner ? "  <- kept" : "");
 }
 
@@ -126,7 +126,7 @@ static void report(tuner *t, const char *label, const tune_result *r) {
     }
     if (arguments_has(t->args, OPTION_QUIET)) return;
     tool_print(label);
-    printf("\n%10s %8s %8s %7s  %-44s schedule\n", "us", "from", "to", "gain", "pins");
+    printf("\n%10s %8s %8s %7s  schedule\n", "us", "from", "to", "gain");
     for (size_t i = 0; i < r->count && r->items[i].final; i++) print_contender(r, i);
     if (r->count == 1) print_contender(r, 0);
     printf("%10s of %zu schedules %zu were timed", "", r->listed, r->count);

@@ -25,6 +25,7 @@ static const option_row table[OPTION_COUNT] = {
     [OPTION_CANDIDATES] = {"--candidates", 0, NULL, "also time the schedules around the chosen one"},
     [OPTION_SCHEDULE] = {"--schedule", 0, "PINS", "also time this schedule: 'block 256, shared'; can be repeated"},
     [OPTION_MOST_CANDIDATES] = {"--candidates", 0, "N", "schedules to time besides the library's own (default: 24)"},
+    [OPTION_LISTED_CANDIDATES] = {"--candidates", 0, "N", "also list the N schedules that the model ranks first"},
     [OPTION_SECONDS] = {"--seconds", 0, "S",
                         "to compile for each problem; what is compiled by then is timed (default: 60)"},
     [OPTION_MANIFEST] = {"--manifest", 0, "FILE",

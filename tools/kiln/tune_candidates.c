@@ -7,7 +7,7 @@
 
 #include "runtime/tuned.h"
 #include "schedule/candidates.h"
-#include "schedule/model.h"
+#include "schedule/rank.h"
 #include "tensor_spec.h"
 
 /* A candidate's schedule for the tensors that are tuned for. */
@@ -20,7 +20,6 @@ typedef struct lister {
     const tune_problem *problem;
     kiln__prepared prepared; /* the library's own choice */
     kiln__given given;
-    kiln__pins listed[KILN__MOST_CANDIDATES];
     built built[KILN__MOST_CANDIDATES];
     size_t count;
 } lister;
@@ -47,7 +46,7 @@ static kiln_status bind_sibling(const tune_problem *p, int64_t rows, sibling *ou
     const size_t inputs = p->program->signature.input_count;
     const int rank = space_rank(p);
     kiln_tensor tensors[KILN_MAX_TENSORS];
-    kiln__space space;
+    kiln__shaped shaped;
     kiln_status status = KILN_OK;
     memcpy(tensors, p->tensors, sizeof tensors);
     for (size_t i = 0; i < inputs && !status; i++) {
@@ -60,9 +59,8 @@ static kiln_status bind_sibling(const tune_problem *p, int64_t rows, sibling *ou
         status = kiln_program_output_shape(p->program, tensors, i - inputs, keep, &tensors[i].rank, tensors[i].sizes);
         if (!status) status = tensor_spec_contiguous(&tensors[i]);
     }
-    const kiln__tensors all = kiln__program_tensors(p->program, tensors);
-    if (!status) status = kiln__program_bind(p->program, tensors, p->scalars, &space, &out->ir);
-    return status ? status : kiln__problem_build(out->ir, &space, &all, &out->problem);
+    if (!status) status = kiln__program_bind(p->program, tensors, p->scalars, &shaped, &out->ir);
+    return status ? status : kiln__problem_build(out->ir, &shaped, &out->problem);
 }
 
 /* Whether both combine a row's columns in the same way. */
@@ -99,14 +97,6 @@ static void leave_rows_open(kiln__pins *pins) {
     pins->misaligned = 0;
 }
 
-static double expected_us(const lister *l, const kiln__schedule *s) {
-    kiln__estimate estimate;
-    double us = 0;
-    kiln__model_estimate(&l->given, s, &estimate);
-    for (int t = 0; t < KILN__TERMS; t++) us += estimate.terms[t];
-    return us;
-}
-
 static bool is_new(const lister *l, const char *text) {
     for (size_t i = 0; i < l->count; i++)
         if (!strcmp(l->built[i].text, text)) return false;
@@ -119,7 +109,7 @@ static void add(lister *l, kiln__pins pins) {
     if (own.problem.layout == KILN__LAYOUT_OUTER) leave_rows_open(&pins);
     if (!chooses(&own, &l->problem->device, &pins, &s) || !is_new(l, s.text)) return;
     built *b = &l->built[l->count++];
-    b->candidate = (tune_candidate){pins, expected_us(l, &s)};
+    b->candidate = (tune_candidate){pins, kiln__rank_expect(&l->given, &s, NULL)};
     memcpy(b->text, s.text, sizeof b->text);
 }
 
@@ -183,11 +173,15 @@ static kiln_status list(lister *l, size_t most, tune_candidates *out) {
     if (!status) status = kiln__tuned_key(own->ir, &own->problem, &p->device, &out->key);
     if (!status && !(out->description = kiln__prepared_describe(own))) status = kiln__out_of_memory();
     if (status) return status;
-    const int count = kiln__candidates_list(&l->given.traits, &own->problem, &p->device, l->listed);
-    for (int i = 1; i < count; i++) add(l, l->listed[i]);
+    kiln__ranked *ranked;
+    int count;
+    status = kiln__rank(&l->given, &nothing, &ranked, &count);
+    if (status) return status;
+    for (int i = 0; i < count; i++) add(l, ranked[i].point);
+    free(ranked);
     qsort(l->built, l->count, sizeof *l->built, by_expectation);
     out->listed = l->count + 1;
-    out->items[out->count++] = (tune_candidate){nothing, expected_us(l, &own->schedule)};
+    out->items[out->count++] = (tune_candidate){nothing, kiln__rank_expect(&l->given, &own->schedule, NULL)};
     status = put_record_first(l, &out->key);
     return status ? status : take_best(l, most, out);
 }

@@ -4,11 +4,14 @@
  *   gather PROBLEMS --cache-dir DIR --compile JOBS     compiles the candidates into the cache; needs no GPU
  *   gather PROBLEMS --cache-dir DIR --untimed          points without times; needs no GPU
  *   gather PROBLEMS --cache-dir DIR > POINTS           times those that are in the cache
+ *   gather PROBLEMS --again POINTS > NEW               the same points with this build's terms; needs no GPU, nor a
+ * cache
  *
- * PROBLEMS is what problems.py draws. Of each problem's candidates as many as --candidates says (40) are taken, drawn
- * by
- * --seed and the problem's number, and the one that the library chooses. A line of POINTS is a candidate: README.md
- * tells its members. --seconds ends in time; --skip N leaves out the first N problems, which a run before has done. */
+ * PROBLEMS is what problems.py draws. Of each problem's candidates as many as --candidates says (24) are taken: the one
+ * that the library chooses; those that the model expects to be the fastest, half of the others; and some drawn by
+ * --seed and the problem's number. A line of POINTS is a candidate: README.md tells its members.
+ * --seconds ends in time; --skip N leaves out the first N problems, which a run before has done; --part I/N takes every
+ * N-th problem from the I-th on, so that N GPUs share them. */
 #define _GNU_SOURCE
 #include <getopt.h>
 #include <jansson.h>
@@ -24,16 +27,16 @@
 #include "manifest.h"
 #include "runtime/context.h"
 #include "schedule/candidates.h"
-#include "schedule/model.h"
+#include "schedule/rank.h"
 
 #define MOST_TAKEN 256
 #define ROUNDS 7
 
 typedef struct given {
-    const char *problems, *cache_dir;
+    const char *problems, *cache_dir, *points;
     int jobs, candidates, arch;
     bool list, untimed;
-    long skip;
+    long skip, part, parts;
     uint64_t seed;
     double end_ms;
 } given;
@@ -47,7 +50,6 @@ typedef struct task {
     kiln_program *program;
     kiln_tensor tensors[KILN_MAX_TENSORS];
     kiln_scalar scalars[KILN_MAX_SCALARS];
-    kiln__traits traits;
     char pins[MOST_TAKEN][KILN__PINS_SIZE];
     int count;
 } task;
@@ -67,34 +69,66 @@ static kiln_status open_context(const given *g, const char *pins, kiln_context *
     return kiln_context_create(&options, out);
 }
 
-/* The candidates that give schedules of their own; a share of them, drawn. */
-static kiln_status take_candidates(const given *g, task *t) {
-    static char texts[KILN__MOST_CANDIDATES][160];
-    static kiln__pins all[KILN__MOST_CANDIDATES];
-    const kiln__device device = kiln__device_typical(g->arch);
-    kiln__prepared prepared;
-    int order[KILN__MOST_CANDIDATES], different = 0;
-    kiln_status status = kiln__prepare(t->program, t->tensors, t->scalars, &device, 0, &prepared);
+/* The task's problem, and what it is given to the model as. */
+static kiln_status prepare(const given *g, const task *t, kiln__prepared *prepared, kiln__device *device,
+                           kiln__given *out) {
+    *device = kiln__device_typical(g->arch);
+    kiln_status status = kiln__prepare(t->program, t->tensors, t->scalars, device, 0, prepared);
     if (status) return status;
-    status = kiln__traits_find(prepared.ir, &prepared.problem, &t->traits);
-    const int count = status ? 0 : kiln__candidates_list(&t->traits, &prepared.problem, &device, all);
-    for (int i = 0; i < count; i++) {
+    *out = (kiln__given){.ir = prepared->ir, .problem = &prepared->problem, .device = device};
+    return kiln__traits_find(prepared->ir, &prepared->problem, &out->traits);
+}
+
+/* Candidates that give schedules of their own, in the model's order. */
+typedef struct listed {
+    kiln__pins points[KILN__MOST_CANDIDATES];
+    char texts[KILN__MOST_CANDIDATES][160];
+    int count;
+} listed;
+
+static void add_listed(listed *l, const kiln__pins *point, const char *text) {
+    for (int i = 0; i < l->count; i++)
+        if (!strcmp(l->texts[i], text)) return;
+    snprintf(l->texts[l->count], sizeof l->texts[l->count], "%s", text);
+    l->points[l->count++] = *point;
+}
+
+static kiln_status list_candidates(const kiln__given *of, listed *l) {
+    const kiln__pins nothing = KILN__PINS_NONE;
+    kiln__ranked *ranked;
+    int count;
+    kiln_status status = kiln__rank(of, &nothing, &ranked, &count);
+    for (int i = 0; i < count && !status; i++) {
         kiln__schedule s;
-        if (kiln__schedule_choose(prepared.ir, &prepared.problem, &device, &all[i], 0, &s)) continue;
-        snprintf(texts[different], sizeof texts[different], "%s", s.text);
-        int same = 0;
-        while (strcmp(texts[same], s.text)) same++;
-        if (same == different) order[different++] = i;
+        if (!kiln__schedule_choose(of->ir, of->problem, of->device, &ranked[i].point, 0, &s))
+            add_listed(l, &ranked[i].point, s.text);
     }
-    uint64_t state = (g->seed + (uint64_t)t->number) * 0x9e3779b97f4a7c15u + 1;
-    for (int i = 1; i + 1 < different; i++) { /* the library's own stays first */
-        const int other = i + (int)(draw(&state) % (uint64_t)(different - i)), kept = order[i];
-        order[i] = order[other];
-        order[other] = kept;
-    }
-    t->count = different < g->candidates ? different : g->candidates;
-    for (int i = 0; i < t->count; i++) kiln__pins_write(&all[order[i]], t->pins[i]);
+    if (!status) free(ranked);
+    return status;
+}
+
+/* The library's own, the first ones, and a share of the others, drawn. */
+static kiln_status take_candidates(const given *g, task *t) {
+    static listed l;
+    const kiln__pins nothing = KILN__PINS_NONE;
+    kiln__device device;
+    kiln__prepared prepared;
+    kiln__given of;
+    kiln_status status = prepare(g, t, &prepared, &device, &of);
+    if (status) return status;
+    l.count = 0;
+    add_listed(&l, &nothing, prepared.schedule.text);
+    status = list_candidates(&of, &l);
     kiln__prepared_free(&prepared);
+    uint64_t state = (g->seed + (uint64_t)t->number) * 0x9e3779b97f4a7c15u + 1;
+    for (int i = 1 + g->candidates / 2; i + 1 < l.count; i++) {
+        const int other = i + (int)(draw(&state) % (uint64_t)(l.count - i));
+        const kiln__pins kept = l.points[i];
+        l.points[i] = l.points[other];
+        l.points[other] = kept;
+    }
+    t->count = l.count < g->candidates ? l.count : g->candidates;
+    for (int i = 0; i < t->count; i++) kiln__pins_write(&l.points[i], t->pins[i]);
     return status;
 }
 
@@ -116,8 +150,7 @@ static kiln_status open_task(const given *g, const char *line, size_t size, long
     *t = (task){.number = number};
     kiln_status status = read_line(line, size, t);
     if (!status) status = open_context(g, "", &t->context);
-    if (!status) status = manifest_bind(&t->entry, t->context, &t->program, t->tensors, t->scalars);
-    return status ? status : take_candidates(g, t);
+    return status ? status : manifest_bind(&t->entry, t->context, &t->program, t->tensors, t->scalars);
 }
 
 static void close_task(task *t) {
@@ -238,8 +271,9 @@ static void print_point(const task *t, int i, const kiln__prepared *p, const kil
     static const char *const strategies[] = {"pointwise", "transpose", "row",        "row_tile",
                                              "split_row", "column",    "column_tile"};
     const kiln__device typical = kiln__device_typical(arch);
-    const kiln__given g = {.ir = p->ir, .problem = &p->problem, .device = &typical, .traits = t->traits};
+    kiln__given g = {.ir = p->ir, .problem = &p->problem, .device = &typical};
     kiln__estimate e;
+    if (kiln__traits_find(p->ir, &p->problem, &g.traits)) return;
     char shape[400];
     kiln__model_estimate(&g, &p->schedule, &e);
     json_t *point =
@@ -355,8 +389,10 @@ static int go_through(const given *g, int job, device_state *state) {
     }
     ssize_t size;
     for (long number = 0; (size = getline(&line, &capacity, file)) > 0 && kiln__now_ms() < g->end_ms; number++) {
-        if (number < g->skip || (!state && number % g->jobs != job)) continue;
+        if (number < g->skip || number % g->parts != g->part || (!state && number / g->parts % g->jobs != job))
+            continue;
         kiln_status status = open_task(g, line, (size_t)size, number, &t);
+        if (!status) status = take_candidates(g, &t);
         if (!status && state)
             status = time_task(g, state, &t);
         else if (!status && g->untimed)
@@ -372,6 +408,75 @@ static int go_through(const given *g, int job, device_state *state) {
     free(line);
     fclose(file);
     return failed;
+}
+
+/* ---- points once more ---- */
+
+/* The problem of a number, which is the one of the point before or one further down. */
+static kiln_status reach(const given *g, FILE *problems, long number, task *t) {
+    static char *line;
+    static size_t capacity;
+    static long next;
+    if (t->program && t->number == number) return KILN_OK;
+    if (t->program) close_task(t);
+    *t = (task){.number = -1};
+    if (next > number) rewind(problems), next = 0;
+    ssize_t size = 0;
+    while (next <= number && (size = getline(&line, &capacity, problems)) > 0) next++;
+    if (size <= 0) return kiln__fail(KILN_E_ARGUMENT, "there is no problem %ld", number);
+    return open_task(g, line, (size_t)size, number, t);
+}
+
+/* A point with new terms, if its pins still give its schedule. */
+static kiln_status renew(const given *g, FILE *problems, json_t *point, task *t) {
+    const char *pins = json_string_value(json_object_get(point, "pins"));
+    const char *text = json_string_value(json_object_get(point, "schedule"));
+    kiln__prepared prepared = {0};
+    kiln__device device;
+    kiln__given of;
+    kiln__pins pinned;
+    kiln__schedule s;
+    kiln__estimate e;
+    kiln_status status = reach(g, problems, (long)json_integer_value(json_object_get(point, "problem")), t);
+    if (!status) status = prepare(g, t, &prepared, &device, &of);
+    if (!status) status = kiln__pins_parse(pins, &pinned);
+    if (!status) status = kiln__schedule_choose(of.ir, of.problem, &device, &pinned, 0, &s);
+    if (!status && text && strcmp(s.text, text) != 0) status = kiln__fail(KILN_E_ARGUMENT, "it is '%s' now", s.text);
+    if (!status) {
+        kiln__model_estimate(&of, &s, &e);
+        json_object_set_new(point, "terms", terms_of(&e));
+        json_object_set_new(point, "resources", resources_of(&of, &s));
+        json_object_set_new(point, "estimated_registers", json_integer(e.registers));
+        json_object_set_new(point, "resident", json_integer(e.resident));
+        json_dumpf(point, stdout, JSON_COMPACT | JSON_REAL_PRECISION(6));
+        putchar('\n');
+    }
+    kiln__prepared_free(&prepared);
+    return status;
+}
+
+static int renew_all(const given *g) {
+    static task t;
+    FILE *problems = fopen(g->problems, "r"), *points = fopen(g->points, "r");
+    char *line = NULL;
+    size_t capacity = 0;
+    long number = 0, lost = 0;
+    if (!problems || !points) {
+        perror(problems ? g->points : g->problems);
+        return 1;
+    }
+    for (ssize_t size; (size = getline(&line, &capacity, points)) > 0; number++) {
+        json_t *point = json_loadb(line, (size_t)size, 0, NULL);
+        const bool renewed = point && !renew(g, problems, point, &t);
+        if (!renewed && ++lost <= 10) fprintf(stderr, "point %ld: %s\n", number, kiln_last_error());
+        json_decref(point);
+    }
+    if (lost) fprintf(stderr, "%ld of %ld points are no longer what they were\n", lost, number);
+    if (t.program) close_task(&t);
+    free(line);
+    fclose(problems);
+    fclose(points);
+    return 0;
 }
 
 static int compile_all(const given *g) {
@@ -403,33 +508,45 @@ static int time_all(const given *g) {
     return failed;
 }
 
-int main(int argc, char **argv) {
+static bool parse_part(const char *text, given *g) {
+    return sscanf(text, "%ld/%ld", &g->part, &g->parts) == 2 && g->part >= 0 && g->part < g->parts;
+}
+
+/* False where an option is none. */
+static bool parse(int argc, char **argv, given *g) {
     static const struct option longs[] = {
         {"cache-dir", 1, NULL, 'd'}, {"compile", 1, NULL, 'c'}, {"candidates", 1, NULL, 'n'}, {"seed", 1, NULL, 's'},
         {"arch", 1, NULL, 'a'},      {"seconds", 1, NULL, 't'}, {"skip", 1, NULL, 'k'},       {"list", 0, NULL, 'l'},
-        {"untimed", 0, NULL, 'u'},   {NULL, 0, NULL, 0}};
-    given g = {.candidates = 40, .arch = 90, .seed = 1};
-    double seconds = 1e9;
+        {"untimed", 0, NULL, 'u'},   {"part", 1, NULL, 'p'},    {"again", 1, NULL, 'r'},      {NULL, 0, NULL, 0}};
+    bool is_right = true;
     for (int option; (option = getopt_long(argc, argv, "", longs, NULL)) != -1;) switch (option) {
-        case 'd': g.cache_dir = optarg; break;
-        case 'c': g.jobs = atoi(optarg); break;
-        case 'n': g.candidates = atoi(optarg) < MOST_TAKEN ? atoi(optarg) : MOST_TAKEN; break;
-        case 's': g.seed = strtoull(optarg, NULL, 10); break;
-        case 'a': g.arch = atoi(optarg); break;
-        case 't': seconds = atof(optarg); break;
-        case 'l': g.list = true; break;
-        case 'u': g.untimed = true; break;
-        case 'k': g.skip = atol(optarg); break;
-        default: return 2;
+        case 'd': g->cache_dir = optarg; break;
+        case 'c': g->jobs = atoi(optarg); break;
+        case 'n': g->candidates = atoi(optarg) < MOST_TAKEN ? atoi(optarg) : MOST_TAKEN; break;
+        case 's': g->seed = strtoull(optarg, NULL, 10); break;
+        case 'a': g->arch = atoi(optarg); break;
+        case 't': g->end_ms = kiln__now_ms() + 1e3 * atof(optarg); break;
+        case 'l': g->list = true; break;
+        case 'u': g->untimed = true; break;
+        case 'k': g->skip = atol(optarg); break;
+        case 'r': g->points = optarg; break;
+        case 'p': is_right = is_right && parse_part(optarg, g); break;
+        default: is_right = false;
         }
-    if (optind != argc - 1 || !g.cache_dir) {
+    return is_right && optind == argc - 1 && (g->cache_dir || g->points);
+}
+
+int main(int argc, char **argv) {
+    given g = {.candidates = 24, .arch = 90, .seed = 1, .parts = 1, .end_ms = 1e300};
+    if (!parse(argc, argv, &g)) {
         fprintf(stderr,
                 "usage: gather PROBLEMS --cache-dir DIR [--compile JOBS] [--candidates N] [--seed S] [--arch N] "
-                "[--seconds T] [--skip N] [--list] [--untimed]\n");
+                "[--seconds T] [--skip N] [--part I/N] [--list] [--untimed]\n"
+                "       gather PROBLEMS --again POINTS\n");
         return 2;
     }
     g.problems = argv[optind];
-    g.end_ms = kiln__now_ms() + 1e3 * seconds;
+    if (g.points) return renew_all(&g);
     if (g.list || g.untimed) return list_all(&g);
     return g.jobs > 0 ? compile_all(&g) : time_all(&g);
 }

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What gather measured: read and checked, put into arrays by problem, and parted into what is fitted and held out."""
 import collections
+import gzip
 import json
 import math
 import random
@@ -71,7 +72,8 @@ def check_record(record, where):
 def read_records(path):
     """Yields (where, record) of each line with "us"; other lines describe problems."""
     try:
-        with open(path, encoding="utf-8") as file:
+        opener = gzip.open if path.endswith(".gz") else open
+        with opener(path, "rt", encoding="utf-8") as file:
             lines = list(file)
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path} cannot be read: {error}") from None

@@ -57,7 +57,7 @@ def summarise(verdicts, chooser):
     if not len(ratios):
         return None
     return {"within_5_percent": np.mean(ratios <= 1.05), "within_15_percent": np.mean(ratios <= 1.15),
-            "median": np.median(ratios), "p90": np.quantile(ratios, 0.9), "worst": np.max(ratios)}
+            "mean": np.mean(ratios), "median": np.median(ratios), "p90": np.quantile(ratios, 0.9), "worst": np.max(ratios)}
 
 
 def tabulate(verdicts):
@@ -89,11 +89,8 @@ def make(points, alone, model, set_of, most):
     worst = sorted(verdicts, key=lambda verdict: -verdict.behind["model's first"])[:most]
     sets = {name: [verdict for verdict in verdicts if verdict.set_name == name] for name in SETS}
     return {"points": len(points.us), "problems": len(verdicts), "fitted": len(sets["fitted"]), "alone": alone,
-            "power": model.power,
-            "terms": [{"name": name, "serial": bool(serial), "share": share}
-                      for name, serial, share in zip(points.term_names, model.serial, shares)],
-            "coefficients": {strategy: dict(zip(points.term_names, row))
-                             for strategy, row in zip(points.strategies, model.coefficients)},
+            "terms": [{"name": name, "share": share} for name, share in zip(points.term_names, shares)],
+            "coefficients": dict(zip(points.term_names, model.coefficients)),
             "sets": {name: tabulate(mine) for name, mine in sets.items() if mine},
             "worst": [describe(points, verdict, parts) for verdict in worst]}
 
@@ -101,28 +98,21 @@ def make(points, alone, model, set_of, most):
 # ---- as text ----
 
 def print_coefficients(data):
-    """One column, or one for each strategy where they differ."""
-    columns = data["coefficients"]
-    first = next(iter(columns.values()))
-    if all(column == first for column in columns.values()):
-        columns = {"coefficient": first}
-    print(f"\np = {data['power']:.3g}\n{'term':<20}{'':<12}{'share':>7}" + "".join(f"{name:>14}" for name in columns))
+    print(f"\n{'term':<12}{'share':>9}{'coefficient':>14}")
     for term in data["terms"]:
-        kind = "serial" if term["serial"] else "overlapping"
-        numbers = "".join(f"{column[term['name']]:14.4g}" for column in columns.values())
-        print(f"{term['name']:<20}{kind:<12}{100 * term['share']:5.1f} %{numbers}")
+        print(f"{term['name']:<12}{100 * term['share']:7.1f} %{data['coefficients'][term['name']]:14.4g}")
 
 
 def cell(summary):
     if summary is None:
         return CELL.format(*"-----")
     within = [f"{100 * summary[name]:.0f}" for name in ("within_5_percent", "within_15_percent")]
-    return CELL.format(*within, f"{summary['median']:.3f}", f"{summary['p90']:.2f}", f"{summary['worst']:.2f}")
+    return CELL.format(*within, f"{summary['mean']:.3f}", f"{summary['p90']:.2f}", f"{summary['worst']:.2f}")
 
 
 def print_table(set_name, groups):
     heads = "".join(f" |{name:>28}" for name in CHOOSERS)
-    units = f" |{CELL.format('5 %', '15 %', 'median', 'p90', 'worst')}" * len(CHOOSERS)
+    units = f" |{CELL.format('5 %', '15 %', 'mean', 'p90', 'worst')}" * len(CHOOSERS)
     print(f"\n{set_name:<34}{'':>8}{heads}\n{'':<34}{'problems':>8}{units}")
     for group, row in groups.items():
         print(f"{group:<34}{row['problems']:>8}" + "".join(f" |{cell(row[name])}" for name in CHOOSERS))
@@ -163,22 +153,9 @@ def write_json(path, data):
     write_text(path, json.dumps(data, indent=1, default=float) + "\n")
 
 
-def c_rows(rows, comments):
-    width = max(map(len, rows))
-    return "\n".join(f"        {row:<{width}} /* {comment} */" for row, comment in zip(rows, comments))
-
-
-def c_coefficients(points, model):
-    """A number for each term or, where strategies differ, a row of them for each strategy."""
-    numbers = [[f"{value:.6g}" for value in row] for row in model.coefficients]
-    if all(row == numbers[0] for row in numbers):
-        return c_rows([f"{number}," for number in numbers[0]], points.term_names)
-    return c_rows(["{" + ", ".join(f"{number:>11}" for number in row) + "}," for row in numbers], points.strategies)
-
-
 HEADER = """\
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Coefficients of the model that ranks candidates, as fitted on {date} by
+/* How much of each term is not hidden behind the others, as fitted on {date} by
  *     {command}
  * to {points} points of {problems} problems on {devices}. Not to be edited. */
 #ifndef KILN_SCHEDULE_{guard}_H
@@ -187,14 +164,8 @@ HEADER = """\
 #include "schedule/model.h"
 
 /* clang-format off */
-static const kiln__model_coefficients kiln__coefficients_sm{arch} = {{
-    .power = {power:.6g},
-    .serial = {{
-{serial}
-    }},
-    .coefficients = {{
+static const double kiln__coefficients[KILN__TERMS] = {{
 {coefficients}
-    }},
 }};
 /* clang-format on */
 
@@ -202,13 +173,15 @@ static const kiln__model_coefficients kiln__coefficients_sm{arch} = {{
 """
 
 
-def write_header(path, model, fitted, arch):
-    """Plain arrays in the order of the points' terms, and of the strategies' names."""
+def write_header(path, model, fitted):
+    """Numbers in the order of the points' terms."""
     arguments = [os.path.basename(word) if os.path.isabs(word) else word for word in sys.argv[1:]]
+    numbers = [f"{value:.4g}," for value in model.coefficients]
+    width = max(map(len, numbers))
     write_text(path, HEADER.format(
         date=datetime.date.today().isoformat(), command=shlex.join(["tools/tune/fit.py", *arguments]),
-        points=len(fitted.us), problems=len(fitted.starts), arch=arch, power=model.power,
+        points=len(fitted.us), problems=len(fitted.starts),
         devices=", ".join(sorted({record["device"] for record in fitted.records})),
         guard=re.sub(r"\W", "_", os.path.splitext(os.path.basename(path))[0]).upper(),
-        serial=c_rows([f"{int(is_serial)}," for is_serial in model.serial], fitted.term_names),
-        coefficients=c_coefficients(fitted, model)))
+        coefficients="\n".join(f"    {number:<{width}} /* {name} */"
+                               for number, name in zip(numbers, fitted.term_names))))

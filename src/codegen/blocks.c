@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reductions of blocks of a row's columns, inside the work on a vector: each thread reduces its part of the block, its
+ * warp's lanes combine theirs, and what follows for the block is computed once for the vector. */
+#include <string.h>
+
+#include "codegen/emitter.h"
+
+bool kiln__is_block_value(const kiln__emitter *e, uint32_t inst) {
+    const uint32_t run = e->ir->insts[inst].run;
+    return e->element[inst] && run != 0 && run != KILN__RUN_OF_ROW;
+}
+
+/* The reduction as one of rows would be. */
+static kiln__inst reduction_of(const kiln__inst *inst) {
+    kiln__inst reduction = {.op = (kiln__op)inst->u.block.op, .type = inst->type, .arg_count = 1};
+    reduction.args[0] = inst->args[0];
+    reduction.u.reducer = inst->u.block.reducer;
+    return reduction;
+}
+
+void kiln__emit_block_states(const kiln__emitter *e) {
+    for (uint32_t i = 0; i < e->ir->count; i++) {
+        const kiln__inst *inst = &e->ir->insts[i];
+        if (inst->op != KILN__OP_BLOCK_REDUCE) continue;
+        const kiln__inst reduction = reduction_of(inst);
+        kiln__write(e,
+                    "/* %s of %u columns */\nstruct kiln_block%u {\n    static constexpr bool ordered = %s;\n"
+                    "    %s r;\n"
+                    "    static KILN_MEMBER kiln_block%u combine(const kiln_block%u &a, const kiln_block%u &b)\n"
+                    "    {\n        return {%s};\n    }\n"
+                    "    KILN_MEMBER kiln_block%u shuffle(int lane_mask, kiln_u32 lanes) const\n"
+                    "    {\n        return {kiln_shuffle(r, lane_mask, lanes)};\n    }\n};\n\n",
+                    kiln__ir_op_name(reduction.op), inst->domain, i,
+                    reduction.op == KILN__OP_REDUCE_USER ? "true" : "false", kiln__cxx_ctype(inst->type), i, i, i,
+                    kiln__spell_combine(e, &reduction, "a.r", "b.r"), i);
+    }
+}
+
+/* Marks the values of elements that a value is made of, up to those of blocks. */
+static void mark_elements(const kiln__emitter *e, uint32_t value, bool *marked) {
+    memset(marked, 0, e->ir->count * sizeof *marked);
+    marked[value] = true;
+    for (uint32_t i = value + 1; i-- > 0;) {
+        marked[i] = marked[i] && e->element[i] && !kiln__is_block_value(e, i);
+        if (!marked[i] || kiln__is_loaded(e, i)) continue;
+        const kiln__inst *inst = &e->ir->insts[i];
+        if (e->folded[i]) inst = &e->ir->insts[inst->args[0]];
+        for (int a = 0; a < inst->arg_count; a++) marked[inst->args[a]] = true;
+    }
+}
+
+void kiln__emit_element_values(const kiln__emitter *e, const bool *which, bool keeps) {
+    for (uint32_t i = 0; i < e->ir->count; i++) {
+        if (!which[i] || !e->element[i] || kiln__is_block_value(e, i) || kiln__op_is_literal(e->ir->insts[i].op))
+            continue;
+        const bool loaded = kiln__is_loaded(e, i);
+        kiln__write(e, "            const %s v%u = %s;\n", kiln__cxx_ctype(e->ir->insts[i].type), i,
+                    loaded ? kiln__spell(e, "staged.v%u[j]", i) : kiln__spell_definition(e, i));
+        if (keeps && e->kept.value[i] && !loaded) kiln__write(e, "            staged.v%u[j] = v%u;\n", i, i);
+    }
+}
+
+static void emit_reduction(const kiln__emitter *e, uint32_t i, bool *marked) {
+    const kiln__inst reduction = reduction_of(&e->ir->insts[i]);
+    const char *r = kiln__spell(e, "block%u.r", i);
+    const int lanes = (int)e->ir->insts[i].domain / e->schedule->vector_width;
+    mark_elements(e, reduction.args[0], marked);
+    kiln__write(e, "        kiln_block%u block%u = {%s};\n%s        for (int j = 0; j < %s; ++j) {\n", i, i,
+                kiln__spell_identity(e, &reduction), kiln__unrolled(e), e->width);
+    kiln__emit_element_values(e, marked, false);
+    kiln__write(e, "            %s = %s;\n        }\n", r,
+                kiln__spell_combine(e, &reduction, r, kiln__spell_value(e, reduction.args[0])));
+    kiln__write(e, "        const %s v%u = kiln_reduce_block<%d>(block%u).r;\n", kiln__cxx_ctype(reduction.type), i,
+                lanes, i);
+}
+
+void kiln__emit_block_values(const kiln__emitter *e) {
+    if (!e->problem->block_count) return;
+    bool *marked = kiln__arena_alloc(e->arena, e->ir->count, sizeof *marked);
+    e->out->failed |= !marked;
+    for (uint32_t i = 0; i < e->ir->count && marked; i++) {
+        if (!e->needed[i] || !kiln__is_block_value(e, i)) continue;
+        if (e->ir->insts[i].op == KILN__OP_BLOCK_REDUCE)
+            emit_reduction(e, i, marked);
+        else
+            kiln__write(e, "        const %s v%u = %s;\n", kiln__cxx_ctype(e->ir->insts[i].type), i,
+                        kiln__spell_definition(e, i));
+        if (e->divides[i]) kiln__write(e, "        const %s d%u(v%u);\n", kiln__cxx_divisor(e, i), i, i);
+    }
+}

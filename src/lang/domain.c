@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* block = N and axes = ... of reductions: how they are read, and which of them a program has. */
+#include "lang/domain.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "lang/parser.h"
+
+/* ---- read ---- */
+
+bool kiln__at_domain(const kiln__parser *parser) {
+    const kiln__token *token = &parser->token;
+    return (kiln__token_is(token, "block", 5) || kiln__token_is(token, "axes", 4)) &&
+           kiln__parser_at_assignment(parser);
+}
+
+static bool parse_axis(kiln__parser *parser, kiln__domain *out) {
+    const bool negative = parser->token.kind == '-';
+    if (negative) kiln__parser_advance(parser);
+    const kiln__token axis = parser->token;
+    if (!kiln__parser_expect(parser, KILN__TOKEN_INT, "an axis, an integer literal")) return false;
+    if (axis.value.i64 > KILN_MAX_RANK || out->count == KILN_MAX_RANK)
+        return KILN__FAIL_AT(parser, &axis, KILN_E_LIMIT, "axis %s is out of range, tensors have at most %d axes",
+                             kiln__parser_quote(parser, &axis), KILN_MAX_RANK);
+    out->axes[out->count++] = negative ? -(int)axis.value.i64 : (int)axis.value.i64;
+    return true;
+}
+
+/* A number, several in parentheses, or all. */
+static bool parse_axes(kiln__parser *parser, kiln__domain *out) {
+    out->all = kiln__token_is(&parser->token, "all", 3);
+    if (out->all) {
+        kiln__parser_advance(parser);
+        return true;
+    }
+    if (parser->token.kind != '(') return parse_axis(parser, out);
+    do {
+        kiln__parser_advance(parser);
+        if (!parse_axis(parser, out)) return false;
+    } while (parser->token.kind == ',');
+    return kiln__parser_expect(parser, ')', "',' or ')'");
+}
+
+static bool parse_block(kiln__parser *parser, kiln__domain *out) {
+    const kiln__token size = parser->token;
+    if (!kiln__parser_expect(parser, KILN__TOKEN_INT, "how many columns a block has, an integer literal")) return false;
+    out->block = size.value.i64;
+    return out->block > 0 || KILN__FAIL_AT(parser, &size, KILN_E_ARGUMENT, "block = 0: a block has 1 column or more");
+}
+
+static bool same_domain(const kiln__domain *a, const kiln__domain *b) {
+    return a->block == b->block && a->all == b->all && a->count == b->count &&
+           memcmp(a->axes, b->axes, (size_t)a->count * sizeof *a->axes) == 0;
+}
+
+static uint32_t add_domain(kiln__parser *parser, const kiln__domain *domain) {
+    kiln__graph *graph = parser->graph;
+    for (uint32_t i = 0; i < graph->domain_count; i++)
+        if (same_domain(&graph->domains[i], domain)) return i + 1;
+    kiln__domain *domains = kiln__work_grow(parser->work, &graph->arena, graph->domains, graph->domain_count,
+                                            &parser->domain_capacity, sizeof *domains);
+    if (domains == NULL) return 0;
+    graph->domains = domains;
+    domains[graph->domain_count] = *domain;
+    return ++graph->domain_count;
+}
+
+uint32_t kiln__parse_domain(kiln__parser *parser, uint32_t before) {
+    const kiln__token word = parser->token;
+    kiln__domain domain = {.line = word.line, .column = word.column};
+    if (before != 0)
+        return KILN__FAIL_AT(parser, &word, KILN_E_SYNTAX, "a call has one of block = N and axes = N, and once");
+    kiln__parser_advance(parser);
+    kiln__parser_advance(parser);
+    const bool parsed = kiln__token_is(&word, "block", 5) ? parse_block(parser, &domain) : parse_axes(parser, &domain);
+    return parsed ? add_domain(parser, &domain) : 0;
+}
+
+bool kiln__take_domain(kiln__node *node, uint32_t domain) {
+    const bool reduces = kiln__op_is_reduction(node->op);
+    if ((reduces || node->op == KILN__OP_COUNT) && node->domain == 0) node->domain = domain;
+    return reduces;
+}
+
+bool kiln__fail_domain(kiln__parser *parser, const kiln__token *called) {
+    return KILN__FAIL_AT(parser, called, KILN_E_ARGUMENT,
+                         "%s reduces nothing: block = N and axes = N are for reductions",
+                         kiln__parser_quote(parser, called));
+}
+
+/* ---- found ---- */
+
+static const char *describe(const kiln__domain *domain, char buffer[100]) {
+    size_t used = 0;
+    if (domain == NULL) return "the program's axes";
+    if (domain->all) return "all axes";
+    for (int i = 0; i < domain->count; i++) {
+        const char *before = i == 0 ? domain->count > 1 ? "axes " : "axis " : i + 1 < domain->count ? ", " : " and ";
+        used += (size_t)snprintf(buffer + used, 100 - used, "%s%d", before, domain->axes[i]);
+    }
+    return buffer;
+}
+
+/* Blocks in ascending order, each once. */
+static void add_block(kiln__work *work, const kiln__node *node, int64_t block, kiln__domains *out) {
+    int at = 0;
+    while (at < out->block_count && out->blocks[at] < block) at++;
+    if (at < out->block_count && out->blocks[at] == block) return;
+    if (out->block_count == KILN__MAX_BLOCKS) {
+        kiln__work_fail(work, node->line, node->column, KILN_E_LIMIT, "a program has blocks of more than %d sizes",
+                        KILN__MAX_BLOCKS);
+        return;
+    }
+    memmove(out->blocks + at + 1, out->blocks + at, (size_t)(out->block_count - at) * sizeof *out->blocks);
+    out->blocks[at] = block;
+    out->block_count++;
+}
+
+/* Rows are what all reductions but those over blocks run over. */
+static void add_rows(kiln__work *work, const kiln__node *node, const kiln__domain *domain, kiln__domains *out) {
+    char own[100], other[100];
+    if (out->has_rows && out->row != domain)
+        kiln__work_fail(
+            work, node->line, node->column, KILN_E_UNSUPPORTED,
+            "'%s' runs over %s, reductions before it over %s: those of a program run over the same axes, or "
+            "over blocks of them",
+            kiln__op_describe(node->op)->symbol, describe(domain, own), describe(out->row, other));
+    out->has_rows = true;
+    out->row = domain;
+}
+
+static void find(kiln__work *work, const kiln__graph *graph, const kiln__signature *signature, kiln__domains *out) {
+    bool *needed = kiln__work_alloc(work, &work->scratch, graph->node_count, sizeof *needed);
+    if (needed == NULL) return;
+    for (uint32_t i = 0; i < signature->output_count; i++) needed[graph->names[signature->outputs[i]].node] = true;
+    kiln__nodes_need(graph->nodes, graph->node_count, needed);
+    for (uint32_t i = 0; i < graph->node_count && work->status == KILN_OK; i++) {
+        const kiln__node *node = &graph->nodes[i];
+        if (!needed[i] || !kiln__op_is_reduction(node->op)) continue;
+        const kiln__domain *domain = node->domain ? &graph->domains[node->domain - 1] : NULL;
+        if (domain != NULL && domain->block)
+            add_block(work, node, domain->block, out);
+        else
+            add_rows(work, node, domain, out);
+    }
+}
+
+kiln_status kiln__domains_find(const kiln__graph *graph, const kiln__signature *signature, kiln__domains *out) {
+    kiln__work work = {.file = "", .text = graph->text};
+    *out = (kiln__domains){.row = NULL};
+    if (graph->domain_count) find(&work, graph, signature, out);
+    kiln__arena_free(&work.scratch);
+    return work.status;
+}

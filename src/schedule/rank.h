@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Candidates in the order in which the model expects them to be fast. */
+#ifndef KILN_SCHEDULE_RANK_H
+#define KILN_SCHEDULE_RANK_H
+
+#include "schedule/build.h"
+#include "schedule/model.h"
+
+/* A candidate, and what it is expected to take for KILN__RANK_BYTES: what the problem's own rows take counts for
+ * nothing, so that a row has the same bits however many others there are. */
+typedef struct kiln__ranked {
+    kiln__pins point;
+    double us;
+} kiln__ranked;
+
+#define KILN__RANK_BYTES 256e6    /* moved by as many rows as that takes: many times what caches hold ... */
+#define KILN__RANK_FEW_BYTES 16e6 /* ... and the same for few rows, which leave multiprocessors without work */
+
+/* All candidates that builders make schedules of, the fastest first; equal ones stay in the order of
+ * kiln__candidates_list. *out is the caller's to free. KILN_E_MEMORY. Count 0: what is pinned is no schedule. */
+kiln_status kiln__rank(const kiln__given *g, const kiln__pins *pins, kiln__ranked **out, int *count);
+
+/* What the model expects of a schedule that is sketched or whole, for as many rows; *many, if it is not NULL, gets the
+ * terms for KILN__RANK_BYTES. */
+double kiln__rank_expect(const kiln__given *g, const kiln__schedule *s, kiln__estimate *many);
+
+#endif

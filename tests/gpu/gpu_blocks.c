@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reductions over blocks of columns and over axes of their own: random programs, shapes, strides, types and schedules
+ * against the CPU reference. 77 where there is no GPU.
+ *
+ *   gpu_blocks [--seed S] [--cases N] [--case I]
+ */
+#define _GNU_SOURCE
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/types.h"
+#include "gpu_device.h"
+#include "support/fuzz_draw.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+#define MOST_TENSORS 6
+
+/* $ stands for a number of columns, & for a multiple of it. */
+static const char *const programs[] = {
+    "s = absmax(x, block = $)",
+    "s = absmax(x, block = $) / 448; q = x / s",
+    "a = argmax(x, block = $); b = argmin(x, block = $)",
+    "y = softmax(x * 0.5, block = $)",
+    "y = var(x, block = $) + index(-1) * 0.001; n = size(-1)",
+    "s = reduce((a, b) -> b > 1 ? b : a, x, 0, block = $)",
+    "y = rms_norm(x, w); s = absmax(y, block = $) / 448; q = y / s",
+    "y = x - mean(x, block = $) + max(x)",
+    "y = softmax(x, block = $) * mean(x * x)",
+    "y = softmax(x); s = max(y, block = $); t = max(s)",
+    "y = x + reduce((a, b) -> b > 1 ? b : a, x, 0, block = $) * max(x)",
+    "y = layer_norm(x, w, w); s = norm2(y, block = $); m = mean(s, block = &)",
+    "a = sum(x * x, block = $); b = absmax(x, block = &); y = x / (b + 1) + a",
+    "a = sum(x, block = $); b = prod(1 + x * 0.01, block = &); c = min(x)",
+    "s = any(x > 1.9, block = $); y = s ? x : 0; n = count_nonzero(x)",
+    "y = x / (1 + sumsq(x, axes = 0))",
+    "y = x - mean(x, axes = (0, -1))",
+    "s = sum(x, axes = all)",
+};
+
+/* Those that a problem does not fit are left out. */
+static const char *const schedules[] = {
+    "",           "",       "lanes 8",          "lanes 32",         "block 64", "block 128, shared",
+    "stream",     "tile",   "cluster 2",        "block 32, shared", "vector 2", "rows 2, block 32",
+    "persistent", "phased", "stream, splits 2", "threads 4",        "calls",    "loops",
+};
+
+typedef struct test_run {
+    const kiln__driver *driver;
+    kiln_context *contexts[COUNT(schedules)];
+    uint64_t seed;
+    void (*reorder)(uint64_t seed);
+} test_run;
+
+typedef struct drawn {
+    char text[256];
+    int axis, rank, schedule;
+    int64_t sizes[3];
+    kiln_type type;
+    bool pitched;
+} drawn;
+
+/* ---- a case ---- */
+
+static void write_program(const char *pattern, int64_t block, int64_t larger, char *out, size_t size) {
+    size_t used = 0;
+    for (; *pattern && used + 24 < size; pattern++) {
+        if (*pattern == '$' || *pattern == '&')
+            used += (size_t)snprintf(out + used, size - used, "%" PRId64, *pattern == '$' ? block : larger);
+        else
+            out[used++] = *pattern;
+    }
+    out[used] = '\0';
+}
+
+static drawn draw(uint64_t seed, long index) {
+    static const kiln_type types[] = {KILN_F32, KILN_F16, KILN_BF16, KILN_F64};
+    static const int64_t blocks[] = {1, 2, 4, 8, 16, 32, 64, 128, 3, 7, 100, 256};
+    fuzz_random r = {seed * 1000003 + (uint64_t)index};
+    drawn c = {.type = types[fuzz_random_below(&r, 4)], .pitched = fuzz_random_below(&r, 3) == 0};
+    const int64_t block = blocks[fuzz_random_below(&r, fuzz_random_below(&r, 4) ? 8 : (int64_t)COUNT(blocks))];
+    const int64_t larger = block * (1 << fuzz_random_below(&r, 3));
+    write_program(programs[fuzz_random_below(&r, (int64_t)COUNT(programs))], block, larger, c.text, sizeof c.text);
+    c.schedule = (int)fuzz_random_below(&r, (int64_t)COUNT(schedules));
+    c.rank = 2 + (int)fuzz_random_below(&r, 2);
+    c.axis = fuzz_random_below(&r, 3) ? c.rank - 1 : (int)fuzz_random_below(&r, c.rank);
+    for (int i = 0; i < c.rank; i++) c.sizes[i] = 1 + fuzz_random_below(&r, 9);
+    c.sizes[c.axis] = larger * (1 + fuzz_random_below(&r, larger > 64 ? 3 : 20));
+    return c;
+}
+
+static void tell(const test_run *t, long index, const drawn *c, const char *why) {
+    printf("gpu_blocks --seed %" PRIu64 " --case %ld   # %s; x=%s[", t->seed, index, c->text, kiln_type_name(c->type));
+    for (int i = 0; i < c->rank; i++) printf("%s%" PRId64, i ? "," : "", c->sizes[i]);
+    printf("]%s, axis %d, '%s': %s\n", c->pitched ? " pitched" : "", c->axis, schedules[c->schedule], why);
+}
+
+/* ---- tensors ---- */
+
+typedef struct memory {
+    kiln_tensor host[MOST_TENSORS], device[MOST_TENSORS], reference[MOST_TENSORS];
+    int64_t elements[MOST_TENSORS]; /* of the memory */
+    size_t inputs, count;
+} memory;
+
+static void place(kiln_tensor *tensor, bool pitched, int64_t *elements) {
+    int64_t stride = 1;
+    for (int i = tensor->rank - 1; i >= 0; i--) {
+        tensor->strides[i] = stride;
+        stride *= tensor->sizes[i] + (pitched && i == tensor->rank - 1 ? 3 : 0);
+    }
+    *elements = stride;
+}
+
+static kiln_tensor like(const drawn *c, bool weights) {
+    kiln_tensor tensor = {.type = c->type, .rank = c->rank};
+    for (int i = 0; i < c->rank; i++) tensor.sizes[i] = weights && i != c->axis ? 1 : c->sizes[i];
+    return tensor;
+}
+
+static bool fill_input(memory *m, size_t i, const drawn *c, bool weights, uint64_t seed) {
+    fuzz_random r = {seed + 77 * i};
+    m->host[i] = like(c, weights);
+    place(&m->host[i], c->pitched, &m->elements[i]);
+    char *data = malloc((size_t)m->elements[i] * 8 + 8);
+    m->host[i].data = data;
+    for (int64_t e = 0; data && e < m->elements[i]; e++) {
+        const double value = (double)fuzz_random_below(&r, 4096) / 1024 - (weights ? -1 : 2);
+        kiln__store_f64(c->type, data + (size_t)e * kiln_type_size(c->type), value);
+    }
+    m->reference[i] = m->host[i];
+    return data != NULL;
+}
+
+/* Floats are f32 or, of an f64 program, f64; their reference is f64. */
+static kiln_status make_output(memory *m, size_t i, const kiln_program *program, const drawn *c) {
+    kiln_type type = KILN_F32;
+    kiln_tensor *tensor = &m->host[i];
+    *tensor = (kiln_tensor){.rank = 0};
+    kiln_status status = kiln_program_output_type(program, m->host, NULL, i - m->inputs, &type);
+    if (!status) status = kiln_program_output_shape(program, m->host, i - m->inputs, 0, &tensor->rank, tensor->sizes);
+    if (status) return status;
+    if (kiln__type_is_float(type)) type = c->type == KILN_F64 ? KILN_F64 : KILN_F32;
+    tensor->type = type;
+    place(tensor, c->pitched && tensor->rank > 1, &m->elements[i]);
+    m->reference[i] = *tensor;
+    m->reference[i].type = kiln__type_is_float(type) ? KILN_F64 : type;
+    m->reference[i].data = calloc((size_t)m->elements[i] + 1, 8);
+    tensor->data = calloc((size_t)m->elements[i] + 1, 8);
+    return tensor->data && m->reference[i].data ? KILN_OK : KILN_E_MEMORY;
+}
+
+static bool to_device(const test_run *t, memory *m, size_t i) {
+    kiln__CUdeviceptr at = 0;
+    const size_t bytes = ((size_t)m->elements[i] + 1) * kiln_type_size(m->host[i].type);
+    m->device[i] = m->host[i];
+    if (t->driver->MemAlloc(&at, bytes)) return false;
+    m->device[i].data = (void *)(uintptr_t)at;
+    return i < m->inputs ? !t->driver->MemcpyHtoD(at, m->host[i].data, bytes - kiln_type_size(m->host[i].type))
+                         : !t->driver->MemsetD8(at, 0xff, bytes);
+}
+
+static void release(const test_run *t, memory *m) {
+    for (size_t i = 0; i < MOST_TENSORS; i++) {
+        if (m->device[i].data) t->driver->MemFree((kiln__CUdeviceptr)(uintptr_t)m->device[i].data);
+        if (m->reference[i].data != m->host[i].data) free(m->reference[i].data);
+        free(m->host[i].data);
+    }
+}
+
+/* ---- running and comparing ---- */
+
+static int64_t offset_of(const kiln_tensor *tensor, int64_t element) {
+    int64_t offset = 0;
+    for (int i = tensor->rank - 1; i >= 0; i--) {
+        offset += element % tensor->sizes[i] * tensor->strides[i];
+        element /= tensor->sizes[i];
+    }
+    return offset;
+}
+
+static bool compare(const test_run *t, memory *m, size_t i, char *why, size_t size) {
+    const kiln_tensor *host = &m->host[i], *reference = &m->reference[i];
+    const size_t element = kiln_type_size(host->type);
+    int64_t count = 1;
+    double largest = 1;
+    for (int d = 0; d < host->rank; d++) count *= host->sizes[d];
+    if (t->driver->MemcpyDtoH(host->data, (kiln__CUdeviceptr)(uintptr_t)m->device[i].data,
+                              (size_t)m->elements[i] * element))
+        return false;
+    for (int64_t e = 0; e < count; e++) {
+        const char *at = (const char *)reference->data + offset_of(reference, e) * 8;
+        const double value = fabs(kiln__load_f64(KILN_F64, at));
+        if (reference->type == KILN_F64 && isfinite(value) && value > largest) largest = value;
+    }
+    const double limit = host->type == KILN_F64 ? 1e-11 : kiln__type_is_float(host->type) ? 2e-5 : 0;
+    for (int64_t e = 0; e < count; e++) {
+        const double got = kiln__load_f64(host->type, (const char *)host->data + (size_t)offset_of(host, e) * element);
+        const double wanted =
+            kiln__load_f64(reference->type, (const char *)reference->data +
+                                                (size_t)offset_of(reference, e) * kiln_type_size(reference->type));
+        if (fabs(got - wanted) <= limit * largest || (isnan(got) && isnan(wanted)) || got == wanted) continue;
+        snprintf(why, size, "output %zu, element %" PRId64 " is %.9g, the reference %.9g", i - m->inputs, e, got,
+                 wanted);
+        return false;
+    }
+    return true;
+}
+
+typedef enum verdict { PASSED, REFUSED, FAILED } verdict;
+
+static kiln_status create(const test_run *t, int schedule, const drawn *c, kiln_program **out) {
+    kiln_program_options options = KILN_PROGRAM_OPTIONS_INIT;
+    options.axes = &c->axis;
+    options.axis_count = 1;
+    options.inputs = strchr(c->text, 'w') ? "x,w" : "x";
+    return kiln_program_create(t->contexts[schedule], c->text, &options, out);
+}
+
+/* Where the pinned schedule is none, the library's own. */
+static kiln_status run_pinned(const test_run *t, const drawn *c, const memory *m, kiln_program **program) {
+    kiln_status status = kiln_run(*program, m->device, m->count, NULL, 0, NULL);
+    if (status != KILN_E_UNSUPPORTED || c->schedule == 0) return status;
+    kiln_program_destroy(*program);
+    status = create(t, 0, c, program);
+    return status ? status : kiln_run(*program, m->device, m->count, NULL, 0, NULL);
+}
+
+static verdict run(const test_run *t, const drawn *c, uint64_t seed, kiln_program **program, memory *m, char *why,
+                   size_t size) {
+    m->inputs = strchr(c->text, 'w') ? 2 : 1;
+    kiln_status status = create(t, c->schedule, c, program);
+    for (size_t i = 0; i < m->inputs && !status; i++)
+        status = fill_input(m, i, c, i > 0, seed) ? KILN_OK : KILN_E_MEMORY;
+    m->count = m->inputs + (status ? 0 : kiln_program_output_count(*program));
+    for (size_t i = m->inputs; i < m->count && !status; i++) status = make_output(m, i, *program, c);
+    if (!status) status = kiln_run_cpu(*program, m->reference, m->count, NULL, 0);
+    for (size_t i = 0; i < m->count && !status; i++)
+        if (!to_device(t, m, i)) status = KILN_E_DEVICE_MEMORY;
+    if (!status) status = run_pinned(t, c, m, program);
+    if (status) {
+        snprintf(why, size, "%s", kiln_last_error());
+        return status == KILN_E_UNSUPPORTED ? REFUSED : FAILED;
+    }
+    if (t->driver->CtxSynchronize()) {
+        snprintf(why, size, "the launch failed");
+        return FAILED;
+    }
+    for (size_t i = m->inputs; i < m->count; i++)
+        if (!compare(t, m, i, why, size)) return FAILED;
+    return PASSED;
+}
+
+static verdict check(const test_run *t, long index) {
+    const drawn c = draw(t->seed, index);
+    char why[600] = "";
+    kiln_program *program = NULL;
+    memory m;
+    memset(&m, 0, sizeof m);
+    if (t->reorder) t->reorder(t->seed + (uint64_t)index);
+    const verdict result = run(t, &c, t->seed * 31 + (uint64_t)index, &program, &m, why, sizeof why);
+    if (result == FAILED || (result == REFUSED && getenv("GPU_BLOCKS_TELL"))) tell(t, index, &c, why);
+    kiln_program_destroy(program);
+    release(t, &m);
+    return result;
+}
+
+static bool open_contexts(test_run *t) {
+    for (size_t i = 0; i < COUNT(schedules); i++) {
+        kiln_context_options options = KILN_CONTEXT_OPTIONS_INIT;
+        options.cache_dir = "";
+        options.schedule = schedules[i];
+        if (kiln_context_create(&options, &t->contexts[i])) return false;
+    }
+    return true;
+}
+
+int main(int argc, char **argv) {
+    test_run t = {.seed = (uint64_t)time(NULL) % 1000000};
+    long cases = 2000, one = -1, counts[3] = {0};
+    for (int i = 1; i + 1 < argc; i += 2) {
+        if (!strcmp(argv[i], "--seed")) t.seed = strtoull(argv[i + 1], NULL, 10);
+        if (!strcmp(argv[i], "--cases")) cases = atol(argv[i + 1]);
+        if (!strcmp(argv[i], "--case")) one = atol(argv[i + 1]);
+    }
+    kiln__CUcontext cuda = NULL;
+    kiln__device device;
+    setenv("KILN_SOFTWARE_GPU_SMS", "4", 0);
+    if (gpu_device_open(&t.driver, &cuda, &device) != KILN_OK) {
+        printf("skipped: %s\n", kiln_last_error());
+        return 77;
+    }
+    t.reorder = gpu_device_reorder(t.driver);
+    if (!open_contexts(&t)) {
+        printf("%s\n", kiln_last_error());
+        return 1;
+    }
+    for (long i = one < 0 ? 0 : one; i < (one < 0 ? cases : one + 1); i++) counts[check(&t, i)]++;
+    for (size_t i = 0; i < COUNT(schedules); i++) kiln_context_destroy(t.contexts[i]);
+    printf("seed %" PRIu64 ": %ld passed, %ld refused, %ld failed\n", t.seed, counts[PASSED], counts[REFUSED],
+           counts[FAILED]);
+    return counts[FAILED] || (one < 0 && counts[PASSED] < counts[REFUSED]) ? 1 : 0;
+}

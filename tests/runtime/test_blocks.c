@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reductions over blocks of columns and over axes that the text names: what they come to on the CPU reference beside
+ * loops written out, shapes of outputs, what is refused, and what is the same kernel. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/bound.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+enum { ROWS = 3, COLS = 24 };
+
+static double x[ROWS * COLS], outputs[4][ROWS * COLS];
+
+static double at(int row, int col) { return x[row * COLS + col]; }
+
+static void fill(void) {
+    for (int i = 0; i < ROWS * COLS; i++) x[i] = (double)((i * 37 + 11) % 101) / 16 - 3;
+}
+
+/* Runs the program on x, in memory of 3 x 24 or, transposed, 24 x 3; outputs have these shapes. */
+static void run(const char *program, const char *axes, const char *tensors) {
+    bound b;
+    fill();
+    if (bound_create(&b, program, axes, NULL, tensors)) fail_msg("%s: %s", program, kiln_last_error());
+    b.tensors[0].data = x;
+    for (size_t i = 1; i < b.tensor_count; i++) b.tensors[i].data = outputs[i - 1];
+    if (kiln_run_cpu(b.program, b.tensors, b.tensor_count, NULL, 0)) fail_msg("%s: %s", program, kiln_last_error());
+    bound_destroy(&b);
+}
+
+static void near(double got, double wanted) {
+    if (!(fabs(got - wanted) <= 1e-12 * (1 + fabs(wanted)))) fail_msg("%.17g, expected %.17g", got, wanted);
+}
+
+static double largest(int row, int first, int count) {
+    double value = 0;
+    for (int i = first; i < first + count; i++) value = fmax(value, fabs(at(row, i)));
+    return value;
+}
+
+static double mean(int row, int first, int count) {
+    double sum = 0;
+    for (int i = first; i < first + count; i++) sum += at(row, i);
+    return sum / count;
+}
+
+static void blocks_alone_are_rows(void **state) {
+    (void)state;
+    run("s = absmax(x, block = 8); q = x / absmax(x, block = 8); m = mean(x, block = 8)", NULL,
+        "f64[3,24] f64[3,3] f64[3,24] f64[3,3]");
+    for (int row = 0; row < ROWS; row++)
+        for (int col = 0; col < COLS; col++) {
+            const int block = col / 8;
+            near(outputs[0][row * 3 + block], largest(row, block * 8, 8));
+            near(outputs[1][row * COLS + col], at(row, col) / largest(row, block * 8, 8));
+            near(outputs[2][row * 3 + block], mean(row, block * 8, 8));
+        }
+}
+
+static void blocks_lie_within_rows(void **state) {
+    (void)state;
+    run("n = x - mean(x); s = absmax(x, block = 6); t = max(s); y = n / s", NULL,
+        "f64[3,24] f64[3] f64[3,24]"); /* t and y: s and n are read */
+    for (int row = 0; row < ROWS; row++) {
+        near(outputs[0][row], largest(row, 0, COLS));
+        for (int col = 0; col < COLS; col++)
+            near(outputs[1][row * COLS + col], (at(row, col) - mean(row, 0, COLS)) / largest(row, col / 6 * 6, 6));
+    }
+}
+
+static void blocks_have_several_sizes(void **state) {
+    (void)state;
+    run("a = mean(x, block = 4) + max(x) * 0; b = mean(x, block = 12); y = x - b", NULL,
+        "f64[3,24] f64[3,6] f64[3,24]");
+    for (int row = 0; row < ROWS; row++)
+        for (int col = 0; col < COLS; col++) {
+            near(outputs[0][row * 6 + col / 4], mean(row, col / 4 * 4, 4));
+            near(outputs[1][row * COLS + col], at(row, col) - mean(row, col / 12 * 12, 12));
+        }
+    run("a = mean(x, block = 4) - mean(x, block = 12)", NULL, "f64[3,24] f64[3,6]");
+    for (int row = 0; row < ROWS; row++)
+        for (int i = 0; i < 6; i++) near(outputs[0][row * 6 + i], mean(row, i * 4, 4) - mean(row, i / 3 * 12, 12));
+}
+
+static void a_block_of_more_columns_than_there_are_is_the_row(void **state) {
+    (void)state;
+    run("s = mean(x, block = 1000)", NULL, "f64[3,24] f64[3,1]");
+    for (int row = 0; row < ROWS; row++) near(outputs[0][row], mean(row, 0, COLS));
+    run("s = mean(x, block = 24) + max(x)", NULL, "f64[3,24] f64[3,1]");
+    for (int row = 0; row < ROWS; row++) {
+        double most = -INFINITY;
+        for (int col = 0; col < COLS; col++) most = fmax(most, at(row, col));
+        near(outputs[0][row], mean(row, 0, COLS) + most);
+    }
+}
+
+static void positions_count_whole_axes(void **state) {
+    (void)state;
+    run("i = index(-1) + 0 * sum(x, block = 8); n = size(1) + 0 * x; j = index(0) + sum(x, block = 8) * 0", NULL,
+        "f64[3,24] f64[3,24] f64[3,24] f64[3,3]");
+    for (int row = 0; row < ROWS; row++)
+        for (int col = 0; col < COLS; col++) {
+            near(outputs[0][row * COLS + col], col);
+            near(outputs[1][row * COLS + col], COLS);
+            near(outputs[2][row * 3 + col / 8], row);
+        }
+}
+
+static void blocks_lie_along_any_axis(void **state) {
+    (void)state;
+    run("s = mean(x, block = 8)", "0", "f64[24,3]{1,24} f64[3,3]"); /* x transposed */
+    for (int block = 0; block < 3; block++)
+        for (int row = 0; row < ROWS; row++) near(outputs[0][block * 3 + row], mean(row, block * 8, 8));
+}
+
+static void axes_of_the_text_are_the_programs(void **state) {
+    (void)state;
+    run("s = sum(x, axes = 0); y = x - mean(x, axes = 0)", NULL, "f64[3,24] f64[24] f64[3,24]");
+    for (int col = 0; col < COLS; col++) {
+        const double sum = at(0, col) + at(1, col) + at(2, col);
+        near(outputs[0][col], sum);
+        for (int row = 0; row < ROWS; row++) near(outputs[1][row * COLS + col], at(row, col) - sum / 3);
+    }
+    run("s = max(x, axes = all); t = min(x, axes = all)", "0", "f64[3,24] f64[] f64[]");
+    double most = -INFINITY;
+    for (int i = 0; i < ROWS * COLS; i++) most = fmax(most, x[i]);
+    near(outputs[0][0], most);
+    run("s = max(x, axes = (0, -1))", "0", "f64[3,24] f64[]");
+    near(outputs[0][0], most);
+}
+
+static void a_parameter_of_that_name_is_an_argument(void **state) {
+    (void)state;
+    run("fn f(x, block = 2) = x * block; fn g(x) = mean(x, block = 8); y = f(x, block = 3); s = g(x)", NULL,
+        "f64[3,24] f64[3,24] f64[3,3]");
+    for (int i = 0; i < ROWS * COLS; i++) near(outputs[0][i], 3 * x[i]);
+    near(outputs[1][0], mean(0, 0, 8));
+}
+
+static void outputs_have_shapes(void **state) {
+    (void)state;
+    static const struct {
+        const char *program, *axes, *shape;
+        int keep;
+    } cases[] = {
+        {"s = sum(x, block = 8)", NULL, "3,5,6", 0},
+        {"s = sum(x, block = 8) + x", NULL, "3,5,48", 0},
+        {"s = sum(x, block = 8) + sum(x)", NULL, "3,5,6", 0},
+        {"s = sum(x); t = sum(x, block = 8)", NULL, "3,5", 0},
+        {"s = sum(x); t = sum(x, block = 8)", NULL, "3,5,1", 1},
+        {"s = sum(x, block = 5)", "1", "3,1,48", 0},
+        {"s = sum(x, block = 8) + sum(x, block = 4) + sum(x)", NULL, "3,5,12", 0},
+        {"s = size(0); t = sum(x, block = 8)", NULL, "3,5,6", 0},
+        {"s = sum(x, axes = (0, 2))", NULL, "5", 0},
+        {"s = sum(x, axes = all)", NULL, "", 0},
+        {"s = sum(x, block = 48)", NULL, "3,5,1", 0},
+    };
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        bound b;
+        int32_t rank;
+        int64_t sizes[KILN_MAX_RANK];
+        char shape[80] = "";
+        assert_int_equal(bound_create(&b, cases[i].program, cases[i].axes, NULL, "f32[3,5,48]"), KILN_OK);
+        assert_int_equal(kiln_program_output_shape(b.program, b.tensors, 0, cases[i].keep, &rank, sizes), KILN_OK);
+        for (int d = 0; d < rank; d++)
+            snprintf(shape + strlen(shape), sizeof shape - strlen(shape), "%s%d", d ? "," : "", (int)sizes[d]);
+        if (strcmp(shape, cases[i].shape) != 0)
+            fail_msg("%s: [%s], expected [%s]", cases[i].program, shape, cases[i].shape);
+        bound_destroy(&b);
+    }
+}
+
+static void what_cannot_be_is_refused(void **state) {
+    (void)state;
+    static const struct {
+        const char *program, *axes, *tensors;
+        kiln_status status;
+        const char *sentence;
+    } cases[] = {
+        {"s = sum(x, block = 7)", NULL, "f32[3,24] f32[3,3]", KILN_E_UNSUPPORTED,
+         "blocks of 7 do not divide the columns of 24 along axis 1"},
+        {"s = sum(x, block = 8) + sum(x, block = 12)", NULL, "f32[3,24] f32[3,3]", KILN_E_UNSUPPORTED,
+         "blocks of 8 do not divide blocks of 12 along axis 1"},
+        {"s = sum(x, block = 8)", NULL, "f32[3,24] f32[3,4]", KILN_E_SHAPE,
+         "output 's' has shape [3, 4], expected [3, 24] or, of one value for each block, [3, 3]"},
+        {"s = sum(x, block = 8)", "0", "f32[*,24] f32[*,24]", KILN_E_SIZE,
+         "axis 0 has blocks of 8: it cannot be left open"},
+        {"s = sum(x, block = 8)", "", "f32[3,24] f32[3,24]", KILN_E_AXIS,
+         "blocks of 8 lie along the last of the reduced axes, which are none"},
+        {"s = sum(x, block = 8)", NULL, "f32[1,1,1,1,1,1,3,24] f32[1,1,1,1,1,1,3,3]", KILN_E_SHAPE,
+         "blocks take 1 axes more: tensors have rank 8, expected at most 7"},
+        {"s = sum(x, axes = 0) + sum(x)", NULL, "f32[3,24] f32[24]", KILN_E_UNSUPPORTED,
+         "1:24: 'sum' runs over the program's axes, reductions before it over axis 0: those of a program run over the "
+         "same axes, or over blocks of them"},
+        {"s = sum(x, axes = (0, 1)) + sum(x, axes = all)", NULL, "f32[3,24] f32[]", KILN_E_UNSUPPORTED,
+         "1:29: 'sum' runs over all axes, reductions before it over axes 0 and 1: those of a program run over the same "
+         "axes, or over blocks of them"},
+        {"s = sum(x, axes = 2)", NULL, "f32[3,24] f32[3]", KILN_E_AXIS,
+         "axis 2 is out of range for tensors of rank 2, expected -2 to 1"},
+        {"s = sum(x, block = 1) + sum(x, block = 2) + sum(x, block = 4) + sum(x, block = 8)", NULL,
+         "f32[3,24] f32[3,24]", KILN_E_LIMIT, "1:65: a program has blocks of more than 3 sizes"},
+        {"s = argmax(x, block = 4) + max(x)", NULL, "f32[3,24] f32[3,6]", KILN_E_UNSUPPORTED,
+         "1:5: 'argmax' over blocks stands in a program whose other reductions run over blocks of the same size"},
+    };
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        bound b;
+        kiln__prepared p;
+        assert_int_equal(bound_create(&b, cases[i].program, cases[i].axes, NULL, cases[i].tensors), KILN_OK);
+        const kiln_status status = bound_prepare(&b, 90, &p);
+        if (status != cases[i].status || strcmp(kiln_last_error(), cases[i].sentence))
+            fail_msg("%s: %s", cases[i].program, kiln_last_error());
+        bound_destroy(&b);
+    }
+}
+
+/* On a GPU blocks within rows are lanes of a warp. */
+static void blocks_that_no_warp_has_are_refused(void **state) {
+    (void)state;
+    static const char *const tensors[] = {"bf16[8,1200] bf16[8,1200]", "bf16[8,2048] bf16[8,2048]"};
+    static const char *const programs[] = {"y = x / absmax(x, block = 100) + max(x)",
+                                           "y = x / absmax(x, block = 1024) + max(x)"};
+    static const char *const sentences[] = {
+        "blocks of 100 columns within rows that are reduced, too, have no schedule: expected powers of two up to 128",
+        "blocks of 1024 columns within rows that are reduced, too, have no schedule: expected powers of two up to 512"};
+    for (size_t i = 0; i < COUNT(programs); i++) {
+        bound b;
+        kiln__prepared p;
+        assert_int_equal(bound_create(&b, programs[i], NULL, NULL, tensors[i]), KILN_OK);
+        assert_int_equal(bound_prepare(&b, 90, &p), KILN_E_UNSUPPORTED);
+        assert_string_equal(kiln_last_error(), sentences[i]);
+        bound_destroy(&b);
+    }
+}
+
+/* Blocks of one size alone are rows: their kernel is the one of a tensor that has them as rows. */
+static void blocks_alone_have_the_kernel_of_rows(void **state) {
+    (void)state;
+    bound blocks, rows;
+    kiln__prepared a, b;
+    assert_int_equal(bound_create(&blocks, "y = softmax(x, block = 128)", NULL, NULL, "f16[64,1024] f16[64,1024]"),
+                     KILN_OK);
+    assert_int_equal(bound_create(&rows, "y = softmax(x)", NULL, NULL, "f16[512,128] f16[512,128]"), KILN_OK);
+    assert_int_equal(bound_prepare(&blocks, 90, &a), KILN_OK);
+    assert_int_equal(bound_prepare(&rows, 90, &b), KILN_OK);
+    assert_string_equal(a.schedule.text, b.schedule.text);
+    assert_string_equal(kiln__source_code(a.source), kiln__source_code(b.source));
+    kiln__prepared_free(&a);
+    kiln__prepared_free(&b);
+    bound_destroy(&blocks);
+    bound_destroy(&rows);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(blocks_alone_are_rows),
+        cmocka_unit_test(blocks_lie_within_rows),
+        cmocka_unit_test(blocks_have_several_sizes),
+        cmocka_unit_test(a_block_of_more_columns_than_there_are_is_the_row),
+        cmocka_unit_test(positions_count_whole_axes),
+        cmocka_unit_test(blocks_lie_along_any_axis),
+        cmocka_unit_test(axes_of_the_text_are_the_programs),
+        cmocka_unit_test(a_parameter_of_that_name_is_an_argument),
+        cmocka_unit_test(outputs_have_shapes),
+        cmocka_unit_test(what_cannot_be_is_refused),
+        cmocka_unit_test(blocks_that_no_warp_has_are_refused),
+        cmocka_unit_test(blocks_alone_have_the_kernel_of_rows),
+    };
+    return cmocka_run_group_tests_name("blocks", tests, NULL, NULL);
+}
