@@ -98,7 +98,7 @@ const command command_functions = {
         "\nWithout WORD it lists all. A function's name shows that one, another word those that have it in name,\n"
         "meaning or group; with a word, formulas are shown, too. Types are those of results, by the type of the\n"
         "arguments; '-' where it takes none such. f64 goes as f32, i64 as i32. Names in formulas that begin with\n"
-        "'_' are the prelude's own.\n"
+        "'_' are the prelude's own. Reductions, and functions with reductions in them, also take axes = and block =.\n"
         "\nJSON: version, functions (name, signature, group, meaning, types (f32, i32, bool: null where it takes\n"
         "none such), formula). A formula is in the language itself, null for what is an operator of its own.\n"
         "\nexamples:\n"
