@@ -68,11 +68,12 @@ if(KILN_BUILD_TESTS)
         string(REGEX REPLACE "^Version: *" "" kiln_cmocka_VERSION "${kiln_cmocka_VERSION}")
         kiln_require_version(cmocka "${kiln_cmocka_VERSION}" ${kiln_min_cmocka})
     endif()
-    # The real headers, where they exist, check Kiln's own declarations of the driver and NVRTC.
+    # The real headers, where they exist, check Kiln's own declarations of the driver, NVRTC and NVTX.
     file(GLOB kiln_cuda_dirs /usr/local/cuda*/include)
     get_filename_component(kiln_nvrtc_dir "$ENV{KILN_NVRTC}" DIRECTORY) # PyPI's wheel has nvrtc.h beside its library
     find_path(kiln_cuda_INCLUDE_DIR cuda.h HINTS $ENV{CUDA_HOME}/include $ENV{CUDA_PATH}/include ${kiln_cuda_dirs})
     find_path(kiln_nvrtc_INCLUDE_DIR nvrtc.h HINTS ${kiln_nvrtc_dir}/../include $ENV{CUDA_HOME}/include
                                                $ENV{CUDA_PATH}/include ${kiln_cuda_dirs})
-    mark_as_advanced(kiln_cuda_INCLUDE_DIR kiln_nvrtc_INCLUDE_DIR)
+    find_path(kiln_nvtx_INCLUDE_DIR nvtx3/nvToolsExt.h HINTS $ENV{CUDA_HOME}/include $ENV{CUDA_PATH}/include ${kiln_cuda_dirs})
+    mark_as_advanced(kiln_cuda_INCLUDE_DIR kiln_nvrtc_INCLUDE_DIR kiln_nvtx_INCLUDE_DIR)
 endif()

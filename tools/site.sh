@@ -8,7 +8,8 @@ usage() {
     cat <<'TEXT'
 usage: tools/site.sh [options]
 
-Builds the pages of mkdocs.yml as a site, with MkDocs and its theme Material from PyPI. A link to a page, a heading or a
+Builds the pages of mkdocs.yml and a reference of the C API (tools/reference.py) as a site, with MkDocs and its theme
+Material from PyPI. A link to a page, a heading or a
 file that is not there ends the build.
 
   --build-dir DIR  where MkDocs and the site go (default: build/site); the site is DIR/html
@@ -48,6 +49,7 @@ rm -rf "$dir/pages" "$dir/html"
 mkdir "$dir/pages"
 (cd "$root" && git ls-files -z --cached --others --exclude-standard -- '*.md' '*.svg' LICENSE licenses examples include \
     kernel_sources packaging cmake | xargs -0 cp --parents -t "$dir/pages")
+python3 "$root/tools/reference.py" "$dir/pages/docs/reference.md" >&2 || die "the reference of the C API has faults"
 export KILN_SITE_PAGES=$dir/pages NO_MKDOCS_2_WARNING=1
 if [ -n "$serve" ]; then
     exec "$dir/venv/bin/mkdocs" serve --config-file "$root/mkdocs.yml"

@@ -22,9 +22,11 @@
 extern "C" {
 #endif
 
+/* The header's version. */
 #define KILN_VERSION_MAJOR 0
 #define KILN_VERSION_MINOR 2
 #define KILN_VERSION_PATCH 0
+
 /* 200 for 0.2.0: grows with each version, for #if and for comparison with kiln_version_number. */
 #define KILN_VERSION_NUMBER (KILN_VERSION_MAJOR * 10000 + KILN_VERSION_MINOR * 100 + KILN_VERSION_PATCH)
 
@@ -42,14 +44,26 @@ KILN_API int kiln_version_number(void);
  * threads were doing: kernels are loaded again, plans made before the fork give KILN_E_NO_CONTEXT. */
 typedef struct kiln_context kiln_context;
 
+/* How much an event of the log matters, the most important first. */
 typedef enum kiln_log_level {
     KILN_LOG_ERROR = 0,
     KILN_LOG_WARNING = 1,
     KILN_LOG_INFO = 2,
     KILN_LOG_DEBUG = 3
 } kiln_log_level;
-/* Called from whichever thread has something to say; must not call back into the same context. */
+
+/* Called from whichever thread has something to say; must not call back into the same context. docs/observing.md lists
+ * the events and their levels. */
 typedef void (*kiln_log_callback)(void *user, kiln_log_level level, const char *message);
+
+/* The last level that the log is told. What is beyond it costs nothing: its sentence is not made. */
+typedef enum kiln_log_detail {
+    KILN_LOG_DETAIL_DEFAULT = 0, /* that of the variable KILN_LOG ("info", or "debug,cache"), else warnings */
+    KILN_LOG_DETAIL_ERROR = 1,
+    KILN_LOG_DETAIL_WARNING = 2, /* what is wrong and fails no call */
+    KILN_LOG_DETAIL_INFO = 3,    /* also what takes time: compiles, waiting, dropping kernels */
+    KILN_LOG_DETAIL_DEBUG = 4    /* also each kernel that is found or loaded */
+} kiln_log_detail;
 
 /* What to do about a kernel that is in no cache and no pack. */
 typedef enum kiln_policy {
@@ -90,6 +104,7 @@ typedef struct kiln_device_allocator {
     void *user;
 } kiln_device_allocator;
 
+/* What a context is to do; each field's 0 or NULL is the default. */
 typedef struct kiln_context_options {
     size_t struct_size;    /* sizeof(kiln_context_options), as KILN_CONTEXT_OPTIONS_INIT sets it. A smaller one, of an
                               older version, ends between fields; another one is KILN_E_ARGUMENT */
@@ -98,7 +113,7 @@ typedef struct kiln_context_options {
     const char *nvrtc_path;  /* NULL: KILN_NVRTC, else the usual places, newest first */
     kiln_policy policy;
     kiln_log_callback log; /* NULL: silent, or standard error where KILN_LOG is set (its topic "cache": why entries
-                              are missed) */
+                              are missed, whatever the level) */
     void *log_user;
     const char *schedule;    /* pins parts of every schedule, for tests and tuning: "block 256, shared, vector 8", in
                                 the words of kiln_plan_info.schedule. NULL: KILN_SCHEDULE, else the library chooses */
@@ -123,15 +138,18 @@ typedef struct kiln_context_options {
                             on the thread, which is current again afterwards. It is retained by the first call that
                             needs it and released with the context. 0: in the thread's current CUDA context */
     int device;          /* from 0; ignored where primary_context is 0 */
+    kiln_log_detail log_detail; /* what of it the log is told; ignored where there is none */
+    int reserved;               /* 0 */
 } kiln_context_options;
 #define KILN_CONTEXT_OPTIONS_INIT \
     { \
         sizeof(kiln_context_options), NULL, NULL, NULL, KILN_POLICY_COMPILE, NULL, NULL, NULL, 0, NULL, 0, NULL, 0, 0, \
-            0, NULL, {NULL, NULL, NULL}, {NULL, NULL, NULL}, 0, 0 \
+            0, NULL, {NULL, NULL, NULL}, {NULL, NULL, NULL}, 0, 0, KILN_LOG_DETAIL_DEFAULT, 0 \
     }
 
-/* Creates a context; opens packs, no library, and touches no GPU. options may be NULL for the defaults.
- * Ownership: the caller destroys *out, after every program and plan made from it. Thread-safe. */
+/* Creates a context; opens packs, no library but that of a profiler which is attached, and touches no GPU. options may
+ * be NULL for the defaults. Ownership: the caller destroys *out, after every program and plan made from it.
+ * Thread-safe. */
 KILN_API kiln_status kiln_context_create(const kiln_context_options *options, kiln_context **out);
 /* Unloads its kernels: what was launched has to be done. No other thread may be in a call with the context. */
 KILN_API void kiln_context_destroy(kiln_context *context);
@@ -154,9 +172,11 @@ typedef struct kiln_context_stats {
     int64_t shapes;                /* that kiln_run remembers now */
     double compile_seconds;        /* in all compiles, added up over threads */
     double wait_seconds;           /* for compiles of other threads and other processes, the same */
+    double prepare_seconds;        /* in calls that created a plan or met a new shape, up to their launch: these two,
+                                      and choosing a schedule, writing the source, looking it up, loading */
 } kiln_context_stats;
 #define KILN_CONTEXT_STATS_INIT \
-    { sizeof(kiln_context_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+    { sizeof(kiln_context_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /* Fills *stats (struct_size set by the caller). Numbers of calls under way may be there in part. Cheap: some counters,
  * and the context's lock for what it holds now. A forked child goes on from its parent's numbers. KILN_E_ARGUMENT.
@@ -168,6 +188,7 @@ KILN_API kiln_status kiln_context_get_stats(kiln_context *context, kiln_context_
 /* A parsed row program with its signature. Immutable. Thread-safety: any number of threads may use it. */
 typedef struct kiln_program kiln_program;
 
+/* How a program's text is to be read. */
 typedef struct kiln_program_options {
     size_t struct_size;
     const char *outputs; /* names of the outputs, comma-separated, in the order of their tensors. NULL: every
@@ -221,6 +242,22 @@ KILN_API kiln_status kiln_program_output_shape(const kiln_program *program, cons
 KILN_API kiln_status kiln_program_output_type(const kiln_program *program, const kiln_tensor *inputs,
                                               const kiln_scalar *scalars, size_t output, kiln_type *type);
 
+/* What was done for one program since it was created; a part of its context's numbers, but for the launches. */
+typedef struct kiln_program_stats {
+    size_t struct_size; /* sizeof(kiln_program_stats), as KILN_PROGRAM_STATS_INIT sets it */
+    int64_t launches;   /* calls of kiln_run and of plans that succeeded, whatever the number of kernels of each */
+    int64_t shapes;     /* that kiln_run remembers of it now */
+    int64_t from_memory, from_packs, from_disk, compiled, refused, failed_compiles, loads; /* as the context's */
+    double compile_seconds, wait_seconds, prepare_seconds;                                 /* the same */
+} kiln_program_stats;
+#define KILN_PROGRAM_STATS_INIT \
+    { sizeof(kiln_program_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+
+/* Fills *stats (struct_size set by the caller). Threads count apart, so that counting makes none of them wait; the
+ * numbers of calls under way may be there in part. kiln_compile counts as well, kiln_run_cpu nothing. A forked child
+ * goes on from its parent's numbers. KILN_E_ARGUMENT. Thread-safe. */
+KILN_API kiln_status kiln_program_get_stats(const kiln_program *program, kiln_program_stats *stats);
+
 /* ---- running ------------------------------------------------------------------------------------------ */
 
 /* Runs the program once on the GPU of the current CUDA context, or of kiln_context_options.device.
@@ -263,6 +300,7 @@ typedef enum kiln_precision {
                                   operation is rounded to its type, sums and products are added up as a tree of pairs */
 } kiln_precision;
 
+/* How the CPU reference computes. */
 typedef struct kiln_cpu_options {
     size_t struct_size; /* sizeof(kiln_cpu_options), as KILN_CPU_OPTIONS_INIT sets it */
     kiln_precision precision;
@@ -322,6 +360,7 @@ typedef enum kiln_schedule_origin {
     KILN_SCHEDULE_PIN = 2     /* the caller, by kiln_context_options.schedule or KILN_SCHEDULE */
 } kiln_schedule_origin;
 
+/* What a plan is: its schedule, its kernel, and how long it took to make. */
 typedef struct kiln_plan_info {
     size_t struct_size;
     const char *schedule; /* one line: group, staging, layout and their numbers */
@@ -363,7 +402,6 @@ typedef struct kiln_binding {
     const char *name;
     kiln_tensor tensor;
 } kiln_binding;
-
 typedef struct kiln_scalar_binding {
     const char *name;
     kiln_scalar value;
@@ -421,6 +459,7 @@ KILN_API const char *kiln_kernel_phases(const kiln_kernel *kernel);
 
 /* ---- system information ------------------------------------------------------------------------------- */
 
+/* What of the machine Kiln works with. */
 typedef struct kiln_system_info {
     size_t struct_size;
     char driver_path[512]; /* "" where it cannot be opened */
@@ -438,6 +477,7 @@ typedef struct kiln_system_info {
 KILN_API kiln_status kiln_context_get_system_info(kiln_context *context, kiln_system_info *info,
                                                   const char **driver_error, const char **nvrtc_error);
 
+/* A device, as far as schedules depend on it. */
 typedef struct kiln_device_info {
     size_t struct_size;
     char name[128];
@@ -448,9 +488,11 @@ typedef struct kiln_device_info {
     int64_t l2_bytes;
     int64_t memory_bytes;
 } kiln_device_info;
+
 /* The numbers of CUDA device `ordinal`. KILN_E_ARGUMENT, KILN_E_NO_DRIVER, KILN_E_NO_DEVICE. Thread-safe. */
 KILN_API kiln_status kiln_context_get_device_info(kiln_context *context, int ordinal, kiln_device_info *info);
 
+/* A kernel in the disk cache. */
 typedef struct kiln_cache_entry {
     size_t struct_size;
     const char *key;         /* 32 hexadecimal digits */
@@ -461,6 +503,7 @@ typedef struct kiln_cache_entry {
     int64_t created_unix, used_unix; /* seconds since 1970 */
     double compile_ms;
 } kiln_cache_entry;
+
 /* Called for each entry; its strings live until it returns. Return not 0 to stop. */
 typedef int (*kiln_cache_visitor)(void *user, const kiln_cache_entry *entry);
 /* Visits every readable entry of the disk cache, in no particular order. *unreadable (may be NULL) counts the files

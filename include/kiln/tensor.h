@@ -9,6 +9,7 @@
 extern "C" {
 #endif
 
+/* What elements are stored as; docs/language.md says what they are computed in. */
 typedef enum kiln_type {
     KILN_F64 = 0,
     KILN_F32 = 1,
@@ -30,6 +31,7 @@ KILN_API size_t kiln_type_size(kiln_type type);
 /* "f16" for KILN_F16; "?" for a value that is no type. Static string. Thread-safe. */
 KILN_API const char *kiln_type_name(kiln_type type);
 
+/* Of one tensor; of one program. */
 #define KILN_MAX_RANK 8
 #define KILN_MAX_TENSORS 32
 #define KILN_MAX_SCALARS 32

@@ -23,6 +23,10 @@ class Context(_core.Context):
     host_arrays: "reference" computes arrays in host memory on the CPU; "gpu" launches on the first GPU, where that can
     read all of the host's memory.
     log: a function that is called with a level ("warning") and a message, from any thread.
+    log_detail: the last level that it is called with: "error", "warning", "info" or "debug". None: that of KILN_LOG, else
+    "warning". docs/observing.md lists the events.
+
+    `stats()` has the numbers of docs/observing.md: kernels by where they came from, seconds spent, what is loaded.
 
     >>> import kiln, numpy as np
     >>> context = kiln.Context(cache_dir="", policy="never_compile")
@@ -31,15 +35,19 @@ class Context(_core.Context):
     """
 
     def __init__(self, *, cache_dir=None, policy="compile", packs=(), record=None, nvrtc=None, driver=None,
-                 schedule=None, cache_max_bytes=0, compile_limit_ms=0, host_arrays="reference", log=None):
+                 schedule=None, cache_max_bytes=0, compile_limit_ms=0, host_arrays="reference", log=None,
+                 log_detail=None):
         self._options = {name: value for name, value in locals().items() if name not in ("self", "__class__")}
         if policy not in POLICIES:
             raise argument_error(f"the policy is {policy!r}, expected one of {', '.join(POLICIES)}")
         if host_arrays not in HOST_ARRAYS:
             raise argument_error(f"host_arrays is {host_arrays!r}, expected one of {', '.join(HOST_ARRAYS)}")
+        if log_detail not in (None, *LEVELS):
+            raise argument_error(f"log_detail is {log_detail!r}, expected one of {', '.join(LEVELS)}")
         super().__init__(path_text(cache_dir), path_text(driver), path_text(nvrtc) or nvrtc_path(), POLICIES[policy],
                          schedule, [path_text(pack) for pack in packs], path_text(record), cache_max_bytes,
-                         compile_limit_ms, host_arrays == "gpu", log and (lambda level, text: log(LEVELS[level], text)))
+                         compile_limit_ms, host_arrays == "gpu", log and (lambda level, text: log(LEVELS[level], text)),
+                         0 if log_detail is None else LEVELS.index(log_detail) + 1)
 
     def __reduce__(self):
         return restored_context, (self._options,)

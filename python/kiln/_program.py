@@ -22,6 +22,8 @@ class Program(_core.Program):
     scalars: names that are always numbers. Others are numbers where a call passes one.
     keepdims: outputs of one value for a row keep the reduced axes as 1.
 
+    `stats()` has what was done for it since it was made: launches, kernels by where they came from, seconds (docs/observing.md).
+
     A call takes arguments by position or name: numbers for scalars, arrays of one library for the rest. It returns an
     array of the same library for each output, or writes into `out`, an array or a tuple of them. Results have the type
     of their expression, a float that of the widest floating input, unless `dtype` says otherwise. `stream` is a CUDA

@@ -32,6 +32,7 @@ Context::Context(const ContextSettings &settings)
     options.schedule = text_or_null(settings.schedule);
     options.record_path = text_or_null(settings.record_path);
     options.policy = static_cast<kiln_policy>(settings.policy);
+    options.log_detail = static_cast<kiln_log_detail>(settings.log_detail);
     options.cache_max_bytes = settings.cache_max_bytes;
     options.compile_limit_ms = settings.compile_limit_ms;
     std::vector<kiln_pack> packs;
@@ -101,6 +102,31 @@ nb::dict Context::device_info(int ordinal) const {
     out["shared_per_block"] = info.shared_per_block;
     out["l2_bytes"] = info.l2_bytes;
     out["memory_bytes"] = info.memory_bytes;
+    return out;
+}
+
+nb::dict Context::stats() const {
+    kiln_context_stats stats = KILN_CONTEXT_STATS_INIT;
+    kiln_status status;
+    {
+        nb::gil_scoped_release unlocked;
+        status = kiln_context_get_stats(handle_, &stats);
+    }
+    check(status);
+    nb::dict out;
+    out["from_memory"] = stats.from_memory;
+    out["from_packs"] = stats.from_packs;
+    out["from_disk"] = stats.from_disk;
+    out["compiled"] = stats.compiled;
+    out["refused"] = stats.refused;
+    out["failed_compiles"] = stats.failed_compiles;
+    out["loads"] = stats.loads;
+    out["kernels"] = stats.kernels;
+    out["kernel_bytes"] = stats.kernel_bytes;
+    out["shapes"] = stats.shapes;
+    out["compile_seconds"] = stats.compile_seconds;
+    out["wait_seconds"] = stats.wait_seconds;
+    out["prepare_seconds"] = stats.prepare_seconds;
     return out;
 }
 

@@ -15,6 +15,7 @@ struct ContextSettings {
     std::optional<std::string> cache_dir, driver_path, nvrtc_path, schedule, record_path;
     std::vector<std::string> packs;
     int policy = KILN_POLICY_COMPILE;
+    int log_detail = KILN_LOG_DETAIL_DEFAULT;
     int64_t cache_max_bytes = 0, compile_limit_ms = 0;
     bool host_arrays_on_gpu = false;
     nb::object log; // called with a level and a message; none: as the library's default
@@ -33,6 +34,7 @@ class Context {
 
     nb::dict system_info() const;
     nb::dict device_info(int ordinal) const;
+    nb::dict stats() const;
     nb::tuple clear_cache() const;
     void cancel_compiles() const;
 

@@ -19,7 +19,7 @@ using Text = std::optional<std::string>;
 
 void make_context(Context *self, Text cache_dir, Text driver, Text nvrtc, int policy, Text schedule,
                   const std::vector<std::string> &packs, Text record, int64_t cache_max_bytes, int64_t compile_limit_ms,
-                  bool host_arrays_on_gpu, nb::object log) {
+                  bool host_arrays_on_gpu, nb::object log, int log_detail) {
     ContextSettings settings;
     settings.cache_dir = std::move(cache_dir);
     settings.driver_path = std::move(driver);
@@ -32,6 +32,7 @@ void make_context(Context *self, Text cache_dir, Text driver, Text nvrtc, int po
     settings.compile_limit_ms = compile_limit_ms;
     settings.host_arrays_on_gpu = host_arrays_on_gpu;
     settings.log = std::move(log);
+    settings.log_detail = log_detail;
     new (self) Context(settings);
 }
 
@@ -58,9 +59,10 @@ NB_MODULE(_core, m) {
         .def("__init__", &make_context, nb::arg("cache_dir").none(), nb::arg("driver").none(), nb::arg("nvrtc").none(),
              nb::arg("policy"), nb::arg("schedule").none(), nb::arg("packs"), nb::arg("record").none(),
              nb::arg("cache_max_bytes"), nb::arg("compile_limit_ms"), nb::arg("host_arrays_on_gpu"),
-             nb::arg("log").none())
+             nb::arg("log").none(), nb::arg("log_detail"))
         .def("system_info", &Context::system_info)
         .def("device_info", &Context::device_info)
+        .def("stats", &Context::stats)
         .def("clear_cache", &Context::clear_cache)
         .def("cancel_compiles", &Context::cancel_compiles);
 
@@ -69,6 +71,7 @@ NB_MODULE(_core, m) {
              nb::arg("scalars"), nb::arg("axes").none(), nb::arg("keep_dims"))
         .def("__call__", &Program::call)
         .def("infer", &Program::infer)
+        .def("stats", &Program::stats)
         .def("compile", &Program::compile, nb::arg("arguments"), nb::arg("out_types").none(), nb::arg("arch"),
              nb::arg("ptx"), nb::arg("compile"))
         .def_prop_ro("parameters", &Program::parameters)

@@ -87,6 +87,48 @@ std::vector<std::string> Program::declared_scalars() const {
     return names;
 }
 
+nb::dict Program::stats() const {
+    std::vector<const kiln_program *> programs;
+    for (const auto &entry : variants_)
+        if (entry.second) programs.push_back(entry.second->parsed.handle());
+    kiln_program_stats sum = KILN_PROGRAM_STATS_INIT;
+    kiln_status status = KILN_OK;
+    {
+        nb::gil_scoped_release unlocked;
+        for (size_t i = 0; i < programs.size() && status == KILN_OK; i++) {
+            kiln_program_stats one = KILN_PROGRAM_STATS_INIT;
+            status = kiln_program_get_stats(programs[i], &one);
+            sum.launches += one.launches;
+            sum.shapes += one.shapes;
+            sum.from_memory += one.from_memory;
+            sum.from_packs += one.from_packs;
+            sum.from_disk += one.from_disk;
+            sum.compiled += one.compiled;
+            sum.refused += one.refused;
+            sum.failed_compiles += one.failed_compiles;
+            sum.loads += one.loads;
+            sum.compile_seconds += one.compile_seconds;
+            sum.wait_seconds += one.wait_seconds;
+            sum.prepare_seconds += one.prepare_seconds;
+        }
+    }
+    check(status);
+    nb::dict out;
+    out["launches"] = sum.launches;
+    out["shapes"] = sum.shapes;
+    out["from_memory"] = sum.from_memory;
+    out["from_packs"] = sum.from_packs;
+    out["from_disk"] = sum.from_disk;
+    out["compiled"] = sum.compiled;
+    out["refused"] = sum.refused;
+    out["failed_compiles"] = sum.failed_compiles;
+    out["loads"] = sum.loads;
+    out["compile_seconds"] = sum.compile_seconds;
+    out["wait_seconds"] = sum.wait_seconds;
+    out["prepare_seconds"] = sum.prepare_seconds;
+    return out;
+}
+
 Variant &Program::variant(uint64_t scalar_mask) {
     std::unique_ptr<Variant> &slot = variants_[scalar_mask];
     if (slot) return *slot;

@@ -50,6 +50,7 @@ class Program {
     const std::vector<std::string> &parameters() const { return parameters_; }
     const std::vector<std::string> &output_names() const { return outputs_; }
     std::vector<std::string> declared_scalars() const;
+    nb::dict stats() const; // of all choices of scalars together
     nb::object context() const { return context_object_; }
 
   private:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import kiln
+from conftest import stand_in
 
 CUDA = 2
 FLOAT32 = 2 | 32 << 8 | 1 << 16
@@ -91,6 +92,41 @@ def test_a_log_is_a_function(tmp_path):
     (tmp_path / "kernels.kpack").write_text("no pack")
     kiln.Context(packs=[tmp_path / "kernels.kpack"], log=lambda level, text: lines.append((level, text)))
     assert lines and lines[0][0] in ("warning", "error") and "kernels.kpack" in lines[0][1]
+
+
+def test_the_log_has_the_detail_that_is_asked_for(software_gpu):
+    x = software_gpu.copy(np.ones((4, 64), np.float32))
+    told = {}
+    for detail in (None, "error", "info", "debug"):
+        lines = told[detail] = []
+        context = kiln.Context(driver=stand_in("KILN_SOFTWARE_DRIVER"), nvrtc=stand_in("KILN_SOFTWARE_NVRTC"),
+                               host_arrays="gpu", cache_dir="", log_detail=detail,
+                               log=lambda level, text, lines=lines: lines.append((level, text)))
+        kiln.Program("y = x + 1", context=context)(x, out=x)
+    assert not told[None] and not told["error"]
+    assert {level for level, _ in told["info"]} == {"info"}
+    assert any(text.startswith("compiled in ") for _, text in told["info"])
+    assert {level for level, _ in told["debug"]} == {"info", "debug"}
+    with pytest.raises(kiln.ArgumentError, match="log_detail is 'all', expected one of error, warning, info, debug"):
+        kiln.Context(log_detail="all")
+
+
+def test_launches_and_kernels_are_counted(software_gpu, software_context):
+    x, y, row = (software_gpu.copy(np.ones(shape, np.float32)) for shape in ((4, 64), (4, 64), (64,)))
+    program = kiln.Program("y = x * a + 0.25", context=software_context)
+    assert set(program.stats().values()) == {0}
+    assert set(software_context.stats().values()) == {0}
+    for _ in range(3):
+        program(x, 2.0, out=y)
+    program(x[:2], 2.0, out=y[:2])
+    program(x, row, out=y)  # the same text with an array in the number's place
+    stats = program.stats()
+    assert stats["launches"] == 5 and stats["shapes"] == 3
+    assert stats["compiled"] + stats["from_memory"] == 3 and stats["compiled"] >= 2
+    assert stats["compile_seconds"] > 0 and stats["prepare_seconds"] >= stats["compile_seconds"]
+    whole = software_context.stats()
+    assert whole["compiled"] == stats["compiled"] and whole["kernels"] == stats["loads"]
+    assert set(stats) - set(whole) == {"launches"}
 
 
 def test_kernels_compute_on_the_software_gpu(software_gpu, software_context):

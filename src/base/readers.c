@@ -6,11 +6,11 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-unsigned kiln__reader_number(void) {
+_Thread_local unsigned kiln__reader;
+
+unsigned kiln__reader_begin(void) {
     static atomic_uint next;
-    static _Thread_local __attribute__((tls_model("initial-exec"))) unsigned number; /* 1 and up; 0: not yet chosen */
-    if (number == 0) number = atomic_fetch_add(&next, 1) + 1;
-    return number - 1;
+    return kiln__reader = atomic_fetch_add(&next, 1) + 1;
 }
 
 bool kiln__readers_init(kiln__readers *readers) {

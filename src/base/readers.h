@@ -33,8 +33,10 @@ void kiln__readers_free(kiln__readers *readers);
 /* In a forked child, where nobody is inside. */
 void kiln__readers_reset(kiln__readers *readers);
 
-/* The thread's number, from 0 in the order of asking. */
-unsigned kiln__reader_number(void);
+/* The thread's number, from 1 in the order of asking; 0: it has not asked. */
+extern _Thread_local __attribute__((tls_model("initial-exec"))) unsigned kiln__reader;
+unsigned kiln__reader_begin(void); /* chooses it */
+static inline unsigned kiln__reader_number(void) { return kiln__reader != 0 ? kiln__reader : kiln__reader_begin(); }
 
 /* What is read until kiln__readers_leave(the result) stays. Loads of what others take away are sequentially consistent,
  * as are their stores: then a reader that is not seen inside sees that it is gone. */

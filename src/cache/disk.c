@@ -35,7 +35,7 @@ static char *choose_path(const char *dir) {
     return kiln__text_take(&text);
 }
 
-kiln_status kiln__disk_open(const char *dir, kiln_log_callback log, void *log_user, kiln__disk **out) {
+kiln_status kiln__disk_open(const char *dir, const kiln__logger *logger, kiln__disk **out) {
     kiln__disk *disk = calloc(1, sizeof *disk);
     char *path = choose_path(dir);
     *out = NULL;
@@ -45,8 +45,7 @@ kiln_status kiln__disk_open(const char *dir, kiln_log_callback log, void *log_us
         return kiln__out_of_memory();
     }
     disk->path = path;
-    disk->log = log;
-    disk->log_user = log_user;
+    if (logger != NULL) disk->logger = *logger;
     atomic_flag_clear(&disk->told);
     atomic_flag_clear(&disk->pruning);
     disk->max_bytes = KILN__DEFAULT_LIMIT;

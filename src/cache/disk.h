@@ -4,6 +4,7 @@
 #define KILN_CACHE_DISK_H
 
 #include "base/facts.h"
+#include "base/logger.h"
 #include "cache/key.h"
 
 /* A kernel as the caches keep it: views. Strings are never NULL. */
@@ -24,10 +25,10 @@ void kiln__entry_free(kiln__entry *entry);
 typedef struct kiln__disk kiln__disk;
 
 /* dir: a folder, "" none; NULL: KILN_CACHE_DIR, else $XDG_CACHE_HOME/kiln, else ~/.cache/kiln (secure_getenv). Creates
- * nothing until the first put. log (may be NULL) is told once per disk of a folder that can't be written or isn't
- * trusted: owned by another user, or writable by group or others; and of each damaged entry. Never fails for such a
- * folder: get misses and put does nothing. KILN_E_MEMORY. Thread-safe, as everything here. */
-kiln_status kiln__disk_open(const char *dir, kiln_log_callback log, void *log_user, kiln__disk **out);
+ * nothing until the first put. The logger (NULL: none) is told once per disk of a folder that can't be written or isn't
+ * trusted: owned by another user, or writable by group or others; of each damaged entry, and of pruning. Never fails
+ * for such a folder: get misses and put does nothing. KILN_E_MEMORY. Thread-safe, as everything here. */
+kiln_status kiln__disk_open(const char *dir, const kiln__logger *logger, kiln__disk **out);
 void kiln__disk_close(kiln__disk *disk);
 const char *kiln__disk_path(const kiln__disk *disk); /* "" where there is none */
 

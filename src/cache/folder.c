@@ -21,13 +21,13 @@
 #include "cache/checksum.h"
 
 void kiln__disk_tell(kiln__disk *disk, bool once, const char *format, ...) {
-    if (disk->log == NULL || (once && atomic_flag_test_and_set(&disk->told))) return;
+    if (!kiln__logs(&disk->logger, KILN_LOG_WARNING) || (once && atomic_flag_test_and_set(&disk->told))) return;
     char message[1024];
     va_list arguments;
     va_start(arguments, format);
     kiln__printable_format(message, sizeof message, false, format, arguments);
     va_end(arguments);
-    disk->log(disk->log_user, KILN_LOG_WARNING, message);
+    disk->logger.tell(disk->logger.user, KILN_LOG_WARNING, message);
 }
 
 static bool trusted(const struct stat *status) {

@@ -35,8 +35,7 @@ kiln__file_kind kiln__folder_kind(const char *sub, const char *name);
 
 struct kiln__disk {
     char *path; /* absolute, or "" */
-    kiln_log_callback log;
-    void *log_user;
+    kiln__logger logger;
     atomic_flag told, pruning;
     int64_t max_bytes;              /* negative: no limit */
     int step_ms;                    /* that one put measures and prunes */
@@ -44,7 +43,7 @@ struct kiln__disk {
     _Atomic int64_t room;           /* bytes that may be put before the cache is measured again */
 };
 
-/* Tells the log a sentence; with `once`, if none has been told so in this disk's life. */
+/* Warns the log; with `once`, if none has been told so in this disk's life. */
 void kiln__disk_tell(kiln__disk *disk, bool once, const char *format, ...) KILN_PRINTF(3, 4);
 
 /* A descriptor of the cache's folder (sub NULL) or one below it, -1 (and errno) if it is absent, or not trusted: not

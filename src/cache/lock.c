@@ -128,6 +128,7 @@ static attempt wait_for(kiln__disk *disk, const kiln__key *key, kiln__claim *cla
             continue;
         }
         if (result != BUSY) return result;
+        claim->waited = true;
         *hit = kiln__disk_get(disk, key, found);
         if (*hit) return FINISHED;
         if (status.st_mtim.tv_sec != last.tv_sec || status.st_mtim.tv_nsec != last.tv_nsec) still = 0;

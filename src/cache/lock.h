@@ -14,6 +14,7 @@
 typedef struct kiln__claim {
     int folder, file; /* descriptors, -1 where there is none */
     char name[KILN__MAX_FILE_NAME];
+    bool waited; /* another held it */
     pthread_t beat;
     bool beats, released; /* the thread runs; it shall end */
     pthread_mutex_t lock; /* of `released`, where the thread runs */

@@ -213,6 +213,9 @@ static void prune_step(kiln__disk *disk, int64_t limit, int64_t size) {
     if (found != PARTS_UNKNOWN && sum(s.all) > limit - size) evict(&s, root, target > 0 ? target : 0);
     const int64_t left = limit - size - sum(s.all);
     if (found == MEASURED && left >= 0) atomic_store(&disk->room, left / 64);
+    if (s.removed > 0)
+        kiln__log(&disk->logger, KILN_LOG_INFO, "pruned %d entries of the disk cache '%s', which may have %lld bytes",
+                  s.removed, disk->path, (long long)limit);
     if (s.listed > 0) kiln__disk_record_put(disk, RECORD, s.all, sizeof *s.all);
     close(root);
 }
@@ -221,7 +224,11 @@ static void prune_step(kiln__disk *disk, int64_t limit, int64_t size) {
  * dozens of writers together stay below the limit. */
 bool kiln__disk_make_room(kiln__disk *disk, int64_t size) {
     const int64_t limit = disk->max_bytes < 0 ? INT64_MAX / 2 : disk->max_bytes;
-    if (size > limit) return false;
+    if (size > limit) {
+        kiln__disk_tell(disk, true, "the disk cache '%s' may have %lld bytes, and a kernel needs %lld: it is not kept",
+                        disk->path, (long long)limit, (long long)size);
+        return false;
+    }
     if (atomic_fetch_sub(&disk->room, size) >= size || atomic_flag_test_and_set(&disk->pruning)) return true;
     prune_step(disk, limit, size);
     atomic_flag_clear(&disk->pruning);

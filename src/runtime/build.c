@@ -14,7 +14,8 @@ static kiln_status choose_record(const kiln_context *context, const kiln__device
         out->origin = KILN_SCHEDULE_RECORD;
         out->schedule.reason = "a tuned record: measured on such a device";
     } else if (status != KILN_E_MEMORY)
-        kiln__log(context, KILN_LOG_DEBUG, "the tuned record of '%s' is ignored: %s", out->ir->text, kiln_last_error());
+        kiln__log(&context->logger, KILN_LOG_INFO, "the tuned record of '%s' is ignored: %s", out->ir->text,
+                  kiln_last_error());
     return status;
 }
 
@@ -45,6 +46,7 @@ kiln_status kiln__prepare(const kiln_program *program, const kiln_tensor *tensor
                           const kiln__device *device, int attempt, kiln__prepared *out) {
     memset(out, 0, sizeof *out);
     out->attempt = attempt;
+    out->counters = &program->usage->counters;
     double start = kiln__now_ms();
     kiln__shaped shaped;
     kiln_status status = kiln__program_bind(program, tensors, scalars, &shaped, &out->ir);
@@ -113,8 +115,8 @@ static bool reduce_spills(const kiln__call *call, const kiln__device *device, bo
             kiln__prepared_free(next);
             break;
         }
-        kiln__log(context, KILN_LOG_DEBUG, "schedule '%s' spills %d bytes, '%s' spills %d", prepared->schedule.text,
-                  image->facts.spill_bytes, next->schedule.text, other.facts.spill_bytes);
+        kiln__log(&context->logger, KILN_LOG_DEBUG, "schedule '%s' spills %d bytes, '%s' spills %d",
+                  prepared->schedule.text, image->facts.spill_bytes, next->schedule.text, other.facts.spill_bytes);
         compiled |= other.origin == KILN_ORIGIN_COMPILED;
         bool better = other.facts.spill_bytes < image->facts.spill_bytes;
         kiln__prepared_free(better ? prepared : next);
@@ -131,8 +133,8 @@ kiln_status kiln__bake(const kiln__call *call, const kiln__device *device, bool 
                        kiln__prepared *prepared, kiln__image *image) {
     kiln_status status = make(call, device, ptx, attempt, prepared, image);
     if (is_of_one_kernel(status) && prepared->origin == KILN_SCHEDULE_RECORD) {
-        kiln__log(call->program->context, KILN_LOG_DEBUG, "a tuned record is ignored, as its kernel cannot be had: %s",
-                  kiln_last_error());
+        kiln__log(&call->program->context->logger, KILN_LOG_WARNING,
+                  "a tuned record is ignored, as its kernel cannot be had: %s", kiln_last_error());
         status = make(call, device, ptx, ++attempt, prepared, image);
     }
     if (status) return status;

@@ -12,7 +12,7 @@ static kiln_status open_pack(kiln_context *context, const char *path, const void
     while (*end) end = &(*end)->next;
     kiln_status status = kiln__bundle_open(path, data, size, end);
     if (status == KILN_E_MEMORY) return status;
-    if (status) kiln__log(context, KILN_LOG_ERROR, "%s", kiln_last_error());
+    if (status) kiln__log(&context->logger, KILN_LOG_ERROR, "%s", kiln_last_error());
     kiln__clear_error();
     return KILN_OK;
 }
@@ -47,7 +47,7 @@ bool kiln__bundles_find(kiln_context *context, const kiln__key *name, kiln__entr
         kiln__bundle_result result = kiln__bundle_find(bundle, name, entry);
         if (result == KILN__IN_BUNDLE) return true;
         if (result == KILN__DAMAGED_BUNDLE)
-            kiln__log(context, KILN_LOG_ERROR,
+            kiln__log(&context->logger, KILN_LOG_ERROR,
                       "pack '%s' is damaged: kernel %s has a wrong checksum; nothing more is "
                       "taken from it",
                       bundle->name, name->hex);

@@ -3,7 +3,6 @@
 #define _GNU_SOURCE
 #include "runtime/context.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,18 +12,8 @@
 #define DEFAULT_MAX_KERNEL_BYTES ((int64_t)256 << 20)
 
 #include "base/file.h"
-#include "base/printable.h"
+#include "base/profiler.h"
 #include "runtime/tuned.h"
-
-void kiln__log(const kiln_context *context, kiln_log_level level, const char *format, ...) {
-    if (!context->log) return;
-    char message[1024];
-    va_list args;
-    va_start(args, format);
-    kiln__printable_format(message, sizeof message, true, format, args);
-    va_end(args);
-    context->log(context->log_user, level, message);
-}
 
 /* For programs without a callback whose user asks by KILN_LOG. */
 static void print(void *user, kiln_log_level level, const char *message) {
@@ -39,6 +28,19 @@ static bool lists(const char *list, const char *word) {
     for (const char *at = list; at && *at; at += strcspn(at, ","), at += *at == ',')
         if (strcspn(at, ",") == length && !strncmp(at, word, length)) return true;
     return false;
+}
+
+/* Where nobody says otherwise, what is wrong is told and what goes as it should is not. */
+static kiln__logger logger_of(const kiln_context_options *options) {
+    static const char *const words[] = {"error", "warning", "info", "debug"};
+    const char *asked = secure_getenv("KILN_LOG");
+    kiln__logger logger = {options->log, options->log_user, KILN_LOG_WARNING};
+    if (!logger.tell && asked && *asked) logger.tell = print;
+    for (int level = KILN_LOG_ERROR; level <= KILN_LOG_DEBUG; level++)
+        if (lists(asked, words[level])) logger.level = (kiln_log_level)level;
+    if (options->log_detail != KILN_LOG_DETAIL_DEFAULT)
+        logger.level = (kiln_log_level)(options->log_detail - KILN_LOG_DETAIL_ERROR);
+    return logger;
 }
 
 static bool copy_string(const char *from, char **to) {
@@ -74,8 +76,8 @@ static kiln_status read_options(const kiln_context_options *given, kiln_context_
         if (sized) return sized;
         memcpy(options, given, given->struct_size);
     }
-    const char *topics = secure_getenv("KILN_LOG");
-    if (!options->log && topics && *topics) options->log = print;
+    if ((int)options->log_detail < KILN_LOG_DETAIL_DEFAULT || options->log_detail > KILN_LOG_DETAIL_DEBUG)
+        return kiln__fail(KILN_E_ARGUMENT, "log_detail is %d, expected a kiln_log_detail", (int)options->log_detail);
     if (options->policy == KILN_POLICY_COMPILE || options->policy == KILN_POLICY_NEVER_COMPILE) return KILN_OK;
     return kiln__fail(KILN_E_ARGUMENT, "policy is %d, expected a kiln_policy of contexts", (int)options->policy);
 }
@@ -106,15 +108,14 @@ static kiln_status set_options(kiln_context *context, const kiln_context_options
     context->policy = options->policy;
     context->max_kernels = limit_of(options->loaded_max_count, DEFAULT_MAX_KERNELS);
     context->max_kernel_bytes = limit_of(options->loaded_max_bytes, DEFAULT_MAX_KERNEL_BYTES);
-    context->log = options->log;
-    context->log_user = options->log_user;
+    context->logger = logger_of(options);
     if (!status) status = set_allocators(context, options);
     if (!status) status = set_device(context, options);
     if (!status && (!copy_string(options->driver_path, &context->driver_path) ||
                     !copy_string(options->nvrtc_path, &context->nvrtc_path)))
         status = kiln__out_of_memory();
     if (!status && !(options->cache_dir && !*options->cache_dir))
-        status = kiln__disk_open(options->cache_dir, options->log, options->log_user, &context->disk);
+        status = kiln__disk_open(options->cache_dir, &context->logger, &context->disk);
     if (!status && context->disk) status = kiln__disk_set_limit(context->disk, options->cache_max_bytes);
     if (!status) status = kiln__compile_limit_set(context, options);
     if (!status) status = kiln__record_open(context, options->record_path);
@@ -130,6 +131,7 @@ kiln_status kiln_context_create(const kiln_context_options *given, kiln_context 
     if (status) return status;
     kiln_context *context = calloc(1, sizeof *context);
     if (!context) return kiln__out_of_memory();
+    kiln__profiler_open();
     context->explain = lists(secure_getenv("KILN_LOG"), "cache");
     if (!kiln__process() || !kiln__readers_init(&context->readers)) {
         free(context);
@@ -209,8 +211,11 @@ kiln_status kiln__context_driver(kiln_context *context, const kiln__driver **out
     *out = atomic_load_explicit(&context->driver, memory_order_acquire);
     if (*out) return KILN_OK;
     kiln_status status = kiln__driver_open(context->driver_path, out);
-    if (!status) atomic_store_explicit(&context->driver, *out, memory_order_release);
-    return status;
+    if (status) return status;
+    if (!atomic_exchange(&context->driver, *out))
+        kiln__log(&context->logger, KILN_LOG_INFO, "kernels are launched through the driver '%s', CUDA %d.%d",
+                  (*out)->path, (*out)->version / 1000, (*out)->version % 1000 / 10);
+    return KILN_OK;
 }
 
 /* The thread's error, kept until the next call. */

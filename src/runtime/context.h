@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 
 #include "base/hash.h"
+#include "base/logger.h"
 #include "base/process.h"
 #include "base/readers.h"
 #include "base/ring.h"
@@ -39,10 +40,20 @@ typedef struct kiln__shelf {
     int64_t count, bytes; /* of all in the ring, their images' and names' */
 } kiln__shelf;
 
-/* For kiln_context_get_stats. */
+/* What is counted of a context and of each program; before these the kernels obtained, by their kiln_origin. */
+typedef enum kiln__counted {
+    KILN__REFUSED = KILN_ORIGIN_PACK + 1,
+    KILN__FAILED_COMPILES,
+    KILN__LOADS,
+    KILN__COMPILE_NS,
+    KILN__WAIT_NS,
+    KILN__PREPARE_NS,
+    KILN__COUNTED
+} kiln__counted;
+
 typedef struct kiln__counters {
-    _Atomic int64_t obtained[KILN_ORIGIN_PACK + 1]; /* kernels, by their origin */
-    _Atomic int64_t refused, failed_compiles, loads, compile_ns, wait_ns;
+    struct kiln__counters *whole; /* of a program's the context's, where all is counted as well */
+    _Atomic int64_t of[KILN__COUNTED];
 } kiln__counters;
 
 struct kiln_context {
@@ -54,10 +65,10 @@ struct kiln_context {
     atomic_uint cancels;            /* calls of kiln_context_cancel_compiles */
     kiln_policy policy;
     kiln__pins pins;
-    kiln_log_callback log;
-    void *log_user;
+    kiln__logger logger;
     int64_t max_kernels, max_kernel_bytes; /* loaded for a device; negative: no limit */
     bool explain;                          /* KILN_LOG asks why entries are missed */
+    atomic_bool nvrtc_told;                /* the log knows which NVRTC compiles */
     atomic_int owner;                      /* the process that the driver's handles belong to */
     _Atomic(const kiln__driver *) driver;  /* set once opened */
     _Atomic(kiln__dispatch *) dispatch;    /* what kiln_run has seen; readers take no lock, writers this one */
@@ -88,7 +99,6 @@ struct kiln_context {
     char driver_error[1024], nvrtc_error[1024];
 };
 
-void kiln__log(const kiln_context *context, kiln_log_level level, const char *format, ...) KILN_PRINTF(3, 4);
 /* Each public call comes through here. A forked child has none of its parent's threads, which may have held the lock,
  * and may use none of its driver's handles: it keeps the bytes of kernels and drops the rest. */
 void kiln__context_adopt(kiln_context *context);
@@ -102,8 +112,9 @@ void *kiln__host_allocate(const kiln_context *context, size_t bytes);
 void kiln__host_release(const kiln_context *context, void *memory, size_t bytes);
 
 /* stats.c */
-void kiln__count(_Atomic int64_t *counter, int64_t more);
-void kiln__count_ms(_Atomic int64_t *nanoseconds, double since_ms); /* the time since then by kiln__now_ms */
+void kiln__count(kiln__counters *counters, int what, int64_t more); /* what: a kiln__counted, or a kiln_origin */
+/* Counts the time since then by kiln__now_ms, in nanoseconds, and gives it in milliseconds. */
+double kiln__count_ms(kiln__counters *counters, int what, double since_ms);
 
 /* current.c: what was current before a call that works in a primary context. */
 typedef struct kiln__current {
@@ -127,15 +138,25 @@ void kiln__primary_release(kiln_context *context, const kiln__driver *driver);
 
 /* ---- programs ---- */
 
-/* What kiln_run remembers of one program; guarded by the context's lock. */
-typedef struct kiln__shapes {
-    kiln__ring ring;
+/* Threads count launches in places of their own, as far as there are enough, so that none waits for another's cache
+ * line. */
+enum { KILN__LAUNCH_PLACES = 16 };
+typedef struct kiln__launch_place {
+    _Alignas(64) _Atomic int64_t launches;
+} kiln__launch_place;
+
+/* What of a program changes while it is used. */
+typedef struct kiln__usage {
+    kiln__launch_place places[KILN__LAUNCH_PLACES];
+    kiln__counters counters;
+    kiln__ring shapes; /* that kiln_run remembers; guarded by the context's lock, as the next two */
+    int64_t shape_count;
     int process; /* whose the ring is: in a forked child it is taken to be empty */
-} kiln__shapes;
+} kiln__usage;
 
 struct kiln_program {
     kiln_context *context;
-    kiln__shapes *shapes;
+    kiln__usage *usage;
     uint64_t id; /* unique in the process */
     kiln__graph *graph;
     kiln__signature signature;
@@ -179,6 +200,7 @@ typedef struct kiln__prepared {
     kiln__arguments arguments;
     char *unexpanded, *source; /* the source before and after the files it names are written out */
     double schedule_ms, emit_ms;
+    kiln__counters *counters; /* the program's */
 } kiln__prepared;
 
 /* The kernel's bytes and what is known of them. */
@@ -194,8 +216,9 @@ typedef struct kiln__image {
     bool hosted;      /* bytes and the name's material are from the context's host allocator */
     unsigned cancels; /* of the context, when obtaining began */
     kiln_policy policy;
-    double lookup_ms;
-    kiln__pending *pending; /* others find these bytes by it, until they are freed or loaded; NULL: not by it */
+    double lookup_ms, wait_ms; /* wait: of lookup, for others who were compiling it */
+    kiln__counters *counters;  /* of the program that it is obtained for */
+    kiln__pending *pending;    /* others find these bytes by it, until they are freed or loaded; NULL: not by it */
 } kiln__image;
 
 kiln_status kiln__prepare(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars,
@@ -259,6 +282,7 @@ typedef struct kiln__kernel_entry {
 /* Everything a launch needs and nothing else: integers and one template of the kernel's argument. */
 typedef struct kiln__launch {
     kiln_context *context;
+    kiln__usage *usage; /* the program's */
     const kiln__driver *driver;
     kiln__kernel_entry *kernel;
     int process;                                   /* that it was made in; a forked child is another */
@@ -291,6 +315,15 @@ bool kiln__bundles_find(kiln_context *context, const kiln__key *name, kiln__entr
  * and calls kiln__memory_obtained. */
 bool kiln__memory_enter(kiln_context *context, kiln__image *out, kiln_status *status);
 void kiln__memory_obtained(kiln__image *image, kiln_status status);
+/* events.c: what the log is told of kernels. ms: how long it took. */
+void kiln__event_compiling(const kiln_context *context, const kiln__prepared *prepared, const kiln__image *image);
+void kiln__event_compiled(const kiln_context *context, const kiln__prepared *prepared, const kiln__image *image,
+                          kiln_status status, double ms);
+void kiln__event_obtained(const kiln_context *context, const kiln__prepared *prepared, const kiln__image *image,
+                          kiln_status status);
+void kiln__event_loaded(const kiln_context *context, const kiln__prepared *prepared, const kiln__kernel_entry *kernel,
+                        double ms);
+
 /* The image's bytes are about to be freed. */
 void kiln__memory_leave(kiln__image *image);
 /* The same with the context's lock held. */
@@ -348,7 +381,8 @@ bool kiln__is_captured(const kiln__driver *driver, void *stream);
 void kiln__dispatch_forget(const kiln_program *program);
 void kiln__dispatch_forget_kernel(kiln__kernel_entry *kernel);
 void kiln__dispatch_clear(kiln_context *context);
-/* How many shapes it remembers; with the context's lock held. */
+/* How many shapes it remembers, of all programs or of one; with the context's lock held. */
 int64_t kiln__dispatch_count(const kiln_context *context);
+int64_t kiln__dispatch_count_of(const kiln_program *program);
 
 #endif

@@ -134,6 +134,7 @@ static void forget(kiln_context *context, entry *e) {
     while (atomic_load_explicit(&t->slots[i], memory_order_relaxed) != e) i = (i + 1) & (t->capacity - 1);
     atomic_store(&t->slots[i], &forgotten);
     t->living--;
+    e->launch->usage->shape_count--;
     kiln__ring_remove(&e->of_program);
     kiln__ring_remove(&e->of_kernel);
     e->retired.destroy = free_entry;
@@ -147,11 +148,11 @@ static int by_use(const void *a, const void *b) {
     return x < y ? -1 : 1;
 }
 
-/* An eighth at once: then the next time is many shapes away. False without memory. */
-static bool forget_oldest(kiln_context *context, table *t) {
+/* An eighth at once: then the next time is many shapes away. How many; 0 without memory. */
+static size_t forget_oldest(kiln_context *context, table *t) {
     entry **all = malloc(t->living * sizeof *all);
     size_t count = 0;
-    if (!all) return false;
+    if (!all) return 0;
     for (size_t i = 0; i < t->capacity; i++) {
         entry *e = atomic_load_explicit(&t->slots[i], memory_order_relaxed);
         if (e && e != &forgotten) all[count++] = e;
@@ -159,13 +160,13 @@ static bool forget_oldest(kiln_context *context, table *t) {
     qsort(all, count, sizeof *all, by_use);
     for (size_t i = 0; i < count / 8; i++) forget(context, all[i]);
     free(all);
-    return true;
+    return count / 8;
 }
 
-/* A table with room for one more; NULL where memory ran out. */
-static table *make_room(kiln_context *context) {
+/* A table with room for one more; NULL where memory ran out. *forgot: entries that had to go for it. */
+static table *make_room(kiln_context *context, size_t *forgot) {
     table *t = atomic_load_explicit(&context->dispatch, memory_order_relaxed);
-    if (t && t->living >= MAX_SHAPES && !forget_oldest(context, t)) return NULL;
+    if (t && t->living >= MAX_SHAPES && !(*forgot = forget_oldest(context, t))) return NULL;
     if (t && 2 * (t->filled + 1) <= t->capacity) return t;
     size_t capacity = 64, living = t ? t->living : 0;
     while (capacity < 4 * living) capacity *= 2;
@@ -185,10 +186,13 @@ static table *make_room(kiln_context *context) {
 
 /* The program's ring; in a forked child it starts anew. */
 static kiln__ring *shapes_of(const kiln_program *program) {
-    kiln__shapes *shapes = program->shapes;
-    if (shapes->process != kiln__process()) kiln__ring_init(&shapes->ring);
-    shapes->process = kiln__process();
-    return &shapes->ring;
+    kiln__usage *usage = program->usage;
+    if (usage->process != kiln__process()) {
+        kiln__ring_init(&usage->shapes);
+        usage->shape_count = 0;
+    }
+    usage->process = kiln__process();
+    return &usage->shapes;
 }
 
 /* ---- without it ---- */
@@ -198,21 +202,26 @@ static bool keep(const kiln_program *program, kiln__launch *launch, const shape 
     kiln_context *context = program->context;
     size_t size = seen->count * sizeof *seen->words;
     entry *e = kiln__host_allocate(context, sizeof *e + size);
+    size_t forgot = 0;
     if (!e) return false;
     e->hash = seen->hash;
     e->launch = launch;
     e->word_count = seen->count;
     memcpy(e->words, seen->words, size);
     pthread_mutex_lock(&context->lock);
-    table *t = find(context, seen) ? NULL : make_room(context);
+    table *t = find(context, seen) ? NULL : make_room(context, &forgot);
     if (t) {
         atomic_init(&e->used, atomic_fetch_add(&context->clock, 1) + 1);
         kiln__ring_add(shapes_of(program), &e->of_program);
+        program->usage->shape_count++;
         kiln__ring_add(&launch->kernel->shapes, &e->of_kernel);
         place(t, e);
     }
     kiln__readers_reclaim(&context->readers);
     pthread_mutex_unlock(&context->lock);
+    if (forgot)
+        kiln__log(&context->logger, KILN_LOG_INFO, "forgot the %zu shapes that were used least recently, of %d", forgot,
+                  MAX_SHAPES);
     if (!t) kiln__host_release(context, e, sizeof *e + size);
     return t != NULL;
 }
@@ -334,4 +343,9 @@ void kiln__dispatch_clear(kiln_context *context) {
 int64_t kiln__dispatch_count(const kiln_context *context) {
     const table *t = atomic_load_explicit(&context->dispatch, memory_order_relaxed);
     return t ? (int64_t)t->living : 0;
+}
+
+int64_t kiln__dispatch_count_of(const kiln_program *program) {
+    shapes_of(program);
+    return program->usage->shape_count;
 }

@@ -198,6 +198,8 @@ static void drop(kiln_context *context, kiln__shelf *shelf) {
 
 void kiln__kernels_trim(kiln_context *context, const kiln__driver *driver, int device) {
     kiln__ring unloaded;
+    int count = 0;
+    const double start = kiln__now_ms();
     kiln__ring_init(&unloaded);
     pthread_mutex_lock(&context->lock);
     for (kiln__shelf *shelf = context->shelves; shelf; shelf = shelf->next)
@@ -213,7 +215,13 @@ void kiln__kernels_trim(kiln_context *context, const kiln__driver *driver, int d
         kiln__kernel_entry *kernel = KILN__OF_RING(unloaded.next, kiln__kernel_entry, on_shelf);
         kiln__ring_remove(&kernel->on_shelf);
         free_kernel(kernel, driver);
+        count++;
     }
+    if (count)
+        kiln__log(
+            &context->logger, KILN_LOG_INFO,
+            "dropped the %d loaded kernels that were used least recently, beyond the limits of the context, in %.1f ms",
+            count, kiln__now_ms() - start);
 }
 
 /* ---- the end, and a forked child ---- */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/profiler.h"
 #include "runtime/context.h"
 
 /* Whether elements of two tensors that lie alike belong to the same rows and columns. */
@@ -21,6 +22,7 @@ kiln_status kiln__launch_create(const kiln_program *program, const kiln_tensor *
     kiln__launch *launch = kiln__host_allocate(program->context, sizeof *launch + (size_t)arguments->size);
     if (!launch) return kiln__out_of_memory();
     launch->context = program->context;
+    launch->usage = program->usage;
     launch->argument_size = arguments->size;
     launch->driver = driver;
     launch->kernel = kernel;
@@ -204,12 +206,39 @@ __attribute__((noinline)) static kiln_status run_in_primary(const kiln__launch *
     return status;
 }
 
+static inline void count_launch(kiln__usage *usage) {
+    kiln__launch_place *place = &usage->places[kiln__reader_number() % KILN__LAUNCH_PLACES];
+    atomic_fetch_add_explicit(&place->launches, 1, memory_order_relaxed);
+}
+
+static inline kiln_status run_counted(const kiln__launch *launch, void *const *data, const kiln_scalar *scalars,
+                                      void *workspace, void *stream) {
+    const kiln_status status = launch->context->uses_primary ? run_in_primary(launch, data, scalars, workspace, stream)
+                                                             : run(launch, data, scalars, workspace, stream);
+    if (!status) count_launch(launch->usage);
+    return status;
+}
+
+/* Not a part of kiln__launch_run, as run_in_primary. */
+__attribute__((noinline)) static kiln_status run_in_range(const kiln__launch *launch, void *const *data,
+                                                          const kiln_scalar *scalars, void *workspace, void *stream) {
+    const kiln__memory_rules *memory = &launch->memory;
+    char outputs[128] = "";
+    size_t size = 0;
+    for (int t = memory->input_count; t < memory->tensor_count && size < sizeof outputs; t++)
+        size += (size_t)snprintf(outputs + size, sizeof outputs - size, "%s%s", size ? ", " : "", memory->names[t]);
+    const bool begun = kiln__range_push("launch", outputs);
+    const kiln_status status = run_counted(launch, data, scalars, workspace, stream);
+    kiln__range_end(begun);
+    return status;
+}
+
 kiln_status kiln__launch_run(const kiln__launch *launch, void *const *data, const kiln_scalar *scalars, void *workspace,
                              void *stream) {
     if (launch->process != kiln__process())
         return kiln__fail(KILN_E_NO_CONTEXT, "the plan was made before a fork; a child process makes its own");
-    if (launch->context->uses_primary) return run_in_primary(launch, data, scalars, workspace, stream);
-    return run(launch, data, scalars, workspace, stream);
+    if (kiln__is_profiled()) return run_in_range(launch, data, scalars, workspace, stream);
+    return run_counted(launch, data, scalars, workspace, stream);
 }
 
 /* The device's pool, which keeps what it once took from the driver. */
@@ -319,7 +348,7 @@ static kiln_status load(const kiln_program *program, const target *on, const kil
         kiln_status status =
             kiln__loaded_create(on->driver, on->device, image->bytes, KILN__KERNEL_NAME, &needs, loaded, &refused);
         if (!status || !refused || (!packed && image->origin != KILN_ORIGIN_DISK)) return status;
-        kiln__log(context, KILN_LOG_WARNING, "the driver refused %s kernel %s: %s; it is %s again",
+        kiln__log(&context->logger, KILN_LOG_WARNING, "the driver refused %s kernel %s: %s; it is %s again",
                   packed ? "packed" : "cached", packed ? image->name.hex : image->key.hex, kiln_last_error(),
                   packed ? "looked for" : "compiled");
         if (!packed) kiln__disk_reject(context->disk, &image->key, image->bytes, image->size);
@@ -341,12 +370,16 @@ static kiln_status share_loaded(const kiln_program *program, const target *on, c
     if (*out) return KILN_OK;
     kiln__kernel_entry *kernel = calloc(1, sizeof *kernel);
     if (!kernel) return kiln__out_of_memory();
+    const double start = kiln__now_ms();
+    const bool ranged = kiln__range_begin("load", prepared->ir->text);
     kiln_status status = load(program, on, prepared, image, &kernel->loaded);
+    kiln__range_end(ranged);
     kernel->device = on->device;
     kernel->image = *image;
     kernel->image.key = (kiln__key){0}; /* which has the whole source in it; nor is the log of use to others */
     kernel->image.log = NULL;
-    if (!status) kiln__count(&context->counters.loads, 1);
+    if (!status) kiln__count(prepared->counters, KILN__LOADS, 1);
+    if (!status) kiln__event_loaded(context, prepared, kernel, kiln__now_ms() - start);
     if (!status && !kiln__kernels_keep(context, kernel)) status = kiln__out_of_memory();
     if (status) {
         kiln__loaded_destroy(on->driver, &kernel->loaded);
@@ -372,6 +405,9 @@ static kiln_status bake_for(const kiln__call *call, const kiln__device *device, 
     for (int i = 0; i < nvrtc->arch_count; i++)
         if (nvrtc->archs[i] <= device->arch && nvrtc->archs[i] > older.arch) older.arch = nvrtc->archs[i];
     if (older.arch < 80) return status;
+    kiln__log(&call->program->context->logger, KILN_LOG_INFO,
+              "NVRTC %d.%d does not know sm_%d: the driver compiles PTX for compute_%d when it is loaded",
+              nvrtc->identity.major, nvrtc->identity.minor, device->arch, older.arch);
     return kiln__bake(call, &older, true, attempt, prepared, image);
 }
 
@@ -444,7 +480,11 @@ kiln_status kiln__launch_prepare(const kiln__call *call, kiln__launch **launch, 
     kiln_status status = check_rows(call->program, call->tensors);
     if (!status) status = kiln__current_enter(call->program->context, &current);
     if (status) return status;
+    const double start = kiln__now_ms();
+    const bool ranged = kiln__range_begin("prepare", call->program->graph->text);
     status = prepare(call, launch, prepared, image, info);
+    kiln__range_end(ranged);
+    kiln__count_ms(&call->program->usage->counters, KILN__PREPARE_NS, start);
     kiln__current_leave(&current);
     return status;
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/profiler.h"
 #include "cache/lock.h"
 #include "runtime/context.h"
 #include "kiln_sources.h"
@@ -26,9 +27,14 @@ static bool learn_nvrtc(kiln_context *context, const kiln__nvrtc_identity *nvrtc
 
 static kiln_status open_nvrtc(kiln_context *context, const kiln__nvrtc **out) {
     kiln_status status = kiln__nvrtc_open(context->nvrtc_path, out);
-    if (!status && learn_nvrtc(context, &(*out)->identity) && context->disk)
-        kiln__disk_record_put(context->disk, record_name, &(*out)->identity, sizeof(*out)->identity);
-    return status;
+    if (status) return status;
+    const kiln__nvrtc_identity *opened = &(*out)->identity;
+    const bool news = learn_nvrtc(context, opened);
+    if (!atomic_exchange(&context->nvrtc_told, true) || news)
+        kiln__log(&context->logger, KILN_LOG_INFO, "kernels are compiled by NVRTC %d.%d, '%s'", opened->major,
+                  opened->minor, opened->path);
+    if (news && context->disk) kiln__disk_record_put(context->disk, record_name, opened, sizeof *opened);
+    return KILN_OK;
 }
 
 /* The identity of the NVRTC that a compile would use; without any NVRTC that of the last one known here. */
@@ -111,18 +117,22 @@ static kiln_status compile(kiln_context *context, const kiln__prepared *prepared
     const char *code = kiln__source_code(prepared->source); /* nothing but what the key has */
     const kiln__compile_request request = {code, "kiln_kernel.cu", out->facts.arch, out->facts.is_ptx};
     kiln__compile_result result;
+    kiln__event_compiling(context, prepared, out);
+    const bool ranged = kiln__range_begin("compile", prepared->ir->text);
     const double start = kiln__now_ms();
     kiln_status status = kiln__context_compile(context, out->cancels, nvrtc, &request, &result);
-    kiln__count_ms(&context->counters.compile_ns, start);
-    if (status) kiln__count(&context->counters.failed_compiles, 1);
+    const double ms = kiln__count_ms(out->counters, KILN__COMPILE_NS, start);
+    kiln__range_end(ranged);
+    if (status) kiln__count(out->counters, KILN__FAILED_COMPILES, 1);
     if (status == KILN_E_TIMEOUT) kiln__slow_remember(context, &out->key);
-    if (status == KILN_E_COMPILE && result.log) kiln__log(context, KILN_LOG_ERROR, "%s", result.log);
+    if (status == KILN_E_COMPILE && result.log) kiln__log_lines(&context->logger, KILN_LOG_ERROR, result.log);
     out->bytes = result.image;
     out->size = result.size;
     out->log = result.log;
     out->facts = result.facts;
     out->refused = result.refused;
     out->origin = KILN_ORIGIN_COMPILED;
+    kiln__event_compiled(context, prepared, out, status, ms);
     if (status || !context->disk) return status;
     char *description = kiln__prepared_describe(prepared);
     const kiln__entry entry = kiln__image_entry(out, prepared, description ? description : "");
@@ -148,7 +158,8 @@ static void explain(kiln_context *context, const kiln__prepared *prepared, const
     if (!context->explain || !context->disk) return;
     char *description = kiln__prepared_describe(prepared);
     char *reason = description ? kiln__disk_explain(context->disk, key, description) : NULL;
-    if (reason && context->log) context->log(context->log_user, KILN_LOG_INFO, reason); /* whole, however long */
+    if (reason && context->logger.tell) /* whole, however long, and whatever the level */
+        context->logger.tell(context->logger.user, KILN_LOG_INFO, reason);
     free(description);
     free(reason);
     kiln__clear_error();
@@ -162,11 +173,11 @@ static kiln_status may_compile(const kiln__prepared *prepared, const kiln__image
 }
 
 /* Waits where another process is at it: then it is found. */
-static bool claim_key(kiln_context *context, kiln__disk *disk, const kiln__image *image, kiln__claim *claim,
+static bool claim_key(kiln_context *context, kiln__disk *disk, kiln__image *image, kiln__claim *claim,
                       kiln__entry *found) {
     const double start = kiln__now_ms();
     const bool hit = kiln__disk_claim(disk, &image->key, claim, found, &context->cancels, image->cancels);
-    kiln__count_ms(&context->counters.wait_ns, start);
+    if (claim->waited) image->wait_ms += kiln__count_ms(image->counters, KILN__WAIT_NS, start);
     return hit;
 }
 
@@ -209,6 +220,7 @@ kiln_status kiln__image_obtain(kiln_context *context, kiln_policy policy, const 
     out->facts.arch = arch;
     out->facts.is_ptx = ptx;
     out->policy = policy;
+    out->counters = prepared->counters;
     out->cancels = atomic_load(&context->cancels);
     double start = kiln__now_ms();
     kiln_status status = kiln__prepared_name(prepared, arch, ptx, &out->name);
@@ -217,7 +229,8 @@ kiln_status kiln__image_obtain(kiln_context *context, kiln_policy policy, const 
         kiln__memory_obtained(out, status);
     } else
         out->lookup_ms = kiln__now_ms() - start;
-    kiln__count(status ? &context->counters.refused : &context->counters.obtained[out->origin], 1);
+    kiln__count(out->counters, status ? KILN__REFUSED : (int)out->origin, 1);
+    kiln__event_obtained(context, prepared, out, status);
     if (status) kiln__image_free(out);
     pthread_setcancelstate(cancelled, NULL);
     return status;

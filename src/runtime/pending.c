@@ -70,7 +70,7 @@ bool kiln__memory_enter(kiln_context *context, kiln__image *out, kiln_status *st
         }
         const double start = kiln__now_ms();
         pthread_cond_wait(&context->obtained, &context->lock);
-        kiln__count_ms(&context->counters.wait_ns, start);
+        out->wait_ms += kiln__count_ms(out->counters, KILN__WAIT_NS, start);
         loaded = kiln__kernels_find(context, &out->name, -1);
     }
     bool settled = loaded || pending;
@@ -84,7 +84,7 @@ bool kiln__memory_enter(kiln_context *context, kiln__image *out, kiln_status *st
     } else
         out->pending = add_pending(context, &out->name); /* without memory nobody waits for us */
     pthread_mutex_unlock(&context->lock);
-    if (log) kiln__log(context, KILN_LOG_ERROR, "%s", log);
+    if (log) kiln__log_lines(&context->logger, KILN_LOG_ERROR, log);
     free(log);
     return settled;
 }

@@ -21,6 +21,14 @@ static kiln_status read_axes(const kiln_program_options *options, kiln__axes *ax
     return KILN_OK;
 }
 
+static kiln__usage *make_usage(kiln_context *context) {
+    kiln__usage *usage = aligned_alloc(_Alignof(kiln__usage), sizeof *usage);
+    if (!usage) return NULL;
+    memset(usage, 0, sizeof *usage);
+    usage->counters.whole = &context->counters;
+    return usage;
+}
+
 kiln_status kiln_program_create(kiln_context *context, const char *text, const kiln_program_options *given,
                                 kiln_program **out) {
     static atomic_ullong next_id;
@@ -39,9 +47,9 @@ kiln_status kiln_program_create(kiln_context *context, const char *text, const k
     kiln_program *program = calloc(1, sizeof *program);
     if (!program) return kiln__out_of_memory();
     program->context = context;
-    program->shapes = calloc(1, sizeof *program->shapes);
+    program->usage = make_usage(context);
     program->id = atomic_fetch_add(&next_id, 1) + 1;
-    kiln_status status = program->shapes ? read_axes(&options, &program->axes) : kiln__out_of_memory();
+    kiln_status status = program->usage ? read_axes(&options, &program->axes) : kiln__out_of_memory();
     if (!status) status = kiln__graph_parse(text, &program->graph);
     const kiln__lists lists = {options.inputs, options.outputs, options.scalars};
     if (!status) status = kiln__signature_resolve(program->graph, &lists, &program->signature);
@@ -61,8 +69,8 @@ kiln_status kiln_program_create(kiln_context *context, const char *text, const k
 void kiln_program_destroy(kiln_program *program) {
     if (!program) return;
     kiln__context_enter(program->context);
-    if (program->shapes) kiln__dispatch_forget(program);
-    free(program->shapes);
+    if (program->usage) kiln__dispatch_forget(program);
+    free(program->usage);
     kiln__graph_destroy(program->graph);
     free(program);
 }

@@ -147,12 +147,14 @@ void kiln__record(const kiln_program *program, const kiln_tensor *tensors, const
     pthread_mutex_unlock(&context->lock);
     const char *fault = fresh ? append(context->record_path, line, size) : NULL;
     free(line);
+    if (fault == NULL && fresh)
+        kiln__log(&context->logger, KILN_LOG_INFO, "recorded in '%s': %s", context->record_path, program->graph->text);
     if (fault == NULL) return;
     pthread_mutex_lock(&context->lock);
     const bool told = context->record_told;
     context->record_told = true;
     pthread_mutex_unlock(&context->lock);
     if (!told)
-        kiln__log(context, KILN_LOG_WARNING, "a missing kernel cannot be recorded in '%s': %s", context->record_path,
-                  fault);
+        kiln__log(&context->logger, KILN_LOG_WARNING, "a missing kernel cannot be recorded in '%s': %s",
+                  context->record_path, fault);
 }

@@ -83,7 +83,7 @@ static bool read_pins(const kiln_context *context, const kiln__entry *entry, kil
     const char *text = kiln__tuned_text(entry);
     const bool read = text && kiln__pins_parse(text, out) == KILN_OK;
     if (!read)
-        kiln__log(context, KILN_LOG_DEBUG, "the tuned record of '%s' cannot be read and is ignored: %s",
+        kiln__log(&context->logger, KILN_LOG_WARNING, "the tuned record of '%s' cannot be read and is ignored: %s",
                   entry->description, text ? kiln_last_error() : "it is no text");
     kiln__clear_error();
     return read;

@@ -116,7 +116,7 @@ static void log_lines_are_printable(void **state) {
     options.pack_count = 1;
     assert_int_equal(kiln_context_create(&options, &context), KILN_OK);
     assert_string_equal(told, "pack '/nowhere/\\x1b[2J\xc3\xa9.kpack' cannot be opened: No such file or directory");
-    kiln__log(context, KILN_LOG_ERROR, "%s", "line 1\n\tline 2\x1b[31m\n"); /* as a compiler's log */
+    kiln__log_lines(&context->logger, KILN_LOG_ERROR, "line 1\n\tline 2\x1b[31m\n"); /* as a compiler's log */
     assert_string_equal(told, "line 1\n\tline 2\\x1b[31m\n");
     kiln__disk_record_put(context->disk, "nvrtc", "x", 1);
     assert_non_null(strstr(told, "the disk cache '/dev/null/\\x1b[2J' cannot be written"));

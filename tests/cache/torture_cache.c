@@ -288,7 +288,7 @@ static void judge(torture *t, verdict *v) {
     }
     int status = -1;
     if (waitpid(child, &status, 0) != child || status) fail_once(t->shared, "after the chaos", "a fresh process fails");
-    if (kiln__disk_open(t->cache, NULL, NULL, &v->disk)) return;
+    if (kiln__disk_open(t->cache, NULL, &v->disk)) return;
     if (kiln__folder_walk(v->disk, judge_file, v)) fail_once(t->shared, "the cache", kiln_last_error());
     if (v->bytes == 0) fail_once(t->shared, "the cache", "keeps nothing");
     if (v->bytes > TORTURE_LIMIT) fail_once(t->shared, "the cache", "is larger than its limit");

@@ -11,6 +11,7 @@ set(script ${CMAKE_COMMAND} -DROOT=${PROJECT_SOURCE_DIR})
 set(here ${CMAKE_CURRENT_SOURCE_DIR}/checks)
 add_test(NAME layers COMMAND ${script} -P ${here}/check_layers.cmake)
 add_test(NAME language COMMAND ${script} -P ${here}/check_language.cmake)
+add_test(NAME events COMMAND ${script} -P ${here}/check_events.cmake)
 add_test(NAME errors COMMAND ${script} -P ${here}/check_errors.cmake)
 add_test(NAME limits COMMAND ${script} -P ${here}/check_limits.cmake)
 if(kiln_bash)
@@ -38,6 +39,30 @@ if(kiln_python)
     add_test(NAME complexity COMMAND ${kiln_python} ${here}/check_complexity.py)
     add_test(NAME complexity_refuses COMMAND ${kiln_python} ${here}/check_complexity.py --root ${fixture})
     set_tests_properties(complexity_refuses PROPERTIES PASS_REGULAR_EXPRESSION "${faults}")
+    # The reference of the C API, made of the headers' comments: each declaration has one.
+    set(fixture ${CMAKE_CURRENT_BINARY_DIR}/reference_fixture)
+    file(WRITE ${fixture}/include/kiln/kiln.h "/* The head. */\n\nKILN_API int kiln_silent(void);\n")
+    file(WRITE ${fixture}/include/kiln/tensor.h "/* The head. */\n")
+    file(WRITE ${fixture}/include/kiln/status.h "/* The head. */\n")
+    file(WRITE ${fixture}/tests/checks/exported_symbols.txt "kiln_silent\nkiln_gone\n")
+    add_test(NAME reference COMMAND ${kiln_python} ${PROJECT_SOURCE_DIR}/tools/reference.py
+                                    ${CMAKE_CURRENT_BINARY_DIR}/reference.md)
+    add_test(NAME reference_refuses COMMAND ${kiln_python} ${PROJECT_SOURCE_DIR}/tools/reference.py
+                                            ${CMAKE_CURRENT_BINARY_DIR}/refused.md --root ${fixture})
+    set_tests_properties(reference_refuses PROPERTIES PASS_REGULAR_EXPRESSION
+                         "kiln_silent has no comment.*kiln_gone is exported and not in the reference")
+    if(TARGET kiln_tool)
+        add_test(NAME functions COMMAND ${kiln_python} ${here}/check_functions.py $<TARGET_FILE:kiln_tool>
+                                        ${PROJECT_SOURCE_DIR}/docs/language.md)
+        file(READ ${PROJECT_SOURCE_DIR}/docs/language.md page)
+        string(REPLACE "slope = 0.01" "slope = 0.1" page "${page}")
+        string(REPLACE "`floor ceil" "`flor ceil" page "${page}")
+        file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/wrong_language.md "${page}")
+        add_test(NAME functions_refuse COMMAND ${kiln_python} ${here}/check_functions.py $<TARGET_FILE:kiln_tool>
+                                               ${CMAKE_CURRENT_BINARY_DIR}/wrong_language.md)
+        set_tests_properties(functions_refuse PROPERTIES PASS_REGULAR_EXPRESSION
+                             "lacks floor.*has flor, which is no function.*it is leaky_relu.x, slope = 0.01")
+    endif()
 else()
     foreach(name IN ITEMS complexity complexity_refuses)
         add_test(NAME ${name} COMMAND sh -c "echo 'skipped: there is no python3'; exit 77")

@@ -306,7 +306,8 @@ static void creating_running_and_destroying_leaves_nothing(void **state) {
 
 static void beyond_the_limit_of_shapes_the_least_recently_used_are_forgotten(void **state) {
     launch_fixture *f = *state;
-    kiln_context *context = limited_context(f, 0, 0);
+    f->detail = KILN_LOG_DETAIL_INFO;
+    kiln_context *context = launch_context(f, f->dir, KILN_POLICY_COMPILE);
     kiln_program *program = launch_program(context, "y = x + 1"), *hot = numbered(context, 0);
     const int64_t limit = 65536;
     kiln_tensor tensors[2];
@@ -316,6 +317,7 @@ static void beyond_the_limit_of_shapes_the_least_recently_used_are_forgotten(voi
         launch_expect(kiln_run(program, tensors, 2, NULL, 0, NULL), KILN_OK, "");
         if (n % 1000 == 0) launch_expect(launch_run(hot, TENSORS), KILN_OK, "");
     }
+    assert_string_equal(f->message, "forgot the 8192 shapes that were used least recently, of 65536");
     long reads = f->fake->attribute_reads; /* of the device, by each plan */
     launch_expect(kiln_run(program, tensors, 2, NULL, 0, NULL), KILN_OK, "");
     launch_expect(launch_run(hot, TENSORS), KILN_OK, "");

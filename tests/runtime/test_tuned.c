@@ -207,7 +207,14 @@ static void a_record_that_is_wrong_costs_nothing(void **state) {
     launch_fixture *f = *state;
     static const char *const wrong[] = {"",          "no words of ours", "block 64, shared, vector 4, and more",
                                         "splits 99", "block 4096",       "registers, lanes 1"};
+    static const char *const told[] = {NULL, /* a text of no words pins nothing */
+                                       "the tuned record of 'y = softmax(x)' cannot be read and is ignored: 'no words",
+                                       "the tuned record of 'y = softmax(x)' cannot be read and is ignored: 'and more'",
+                                       NULL,
+                                       "the tuned record of 'y = softmax(x)' is ignored: no pinned schedule fits",
+                                       "the tuned record of 'y = softmax(x)' is ignored: no pinned schedule fits"};
     kiln__key key = current_key(f, tensors);
+    f->detail = KILN_LOG_DETAIL_INFO;
     for (size_t i = 0; i < COUNT(wrong); i++) {
         kiln_context *context = launch_context(f, f->dir, KILN_POLICY_COMPILE);
         kiln_program *program = launch_program(context, text);
@@ -215,6 +222,7 @@ static void a_record_that_is_wrong_costs_nothing(void **state) {
         const kiln_schedule_origin origin = origin_of(program, tensors, NULL);
         if (*wrong[i] && origin != KILN_SCHEDULE_MODEL && strcmp(wrong[i], "splits 99") != 0)
             fail_msg("'%s' is obeyed", wrong[i]);
+        if (told[i] && !strstr(f->message, told[i])) fail_msg("of '%s' the log was told '%s'", wrong[i], f->message);
         kiln_program_destroy(program);
         kiln_context_destroy(context);
     }
@@ -292,6 +300,8 @@ static void a_record_without_its_kernel_gives_way(void **state) {
     kiln_context *never = launch_context(f, f->dir, KILN_POLICY_NEVER_COMPILE);
     kiln_program *same = launch_program(never, text);
     assert_int_equal(origin_of(same, tensors, NULL), KILN_SCHEDULE_MODEL);
+    assert_non_null(strstr(f->message, "a tuned record is ignored, as its kernel cannot be had: the kernel for 'y = "));
+    assert_int_equal(f->messages, 1);
     assert_int_equal(launch_compiles(f), 1);
     kiln__key_free(&key);
     kiln_program_destroy(program);

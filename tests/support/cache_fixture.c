@@ -45,7 +45,8 @@ static void count_message(void *user, kiln_log_level level, const char *message)
 
 void use_folder(cache_fixture *f, const char *dir) {
     kiln__disk_close(f->disk);
-    assert_int_equal(kiln__disk_open(dir, count_message, f, &f->disk), KILN_OK);
+    const kiln__logger logger = {count_message, f, KILN_LOG_WARNING};
+    assert_int_equal(kiln__disk_open(dir, &logger, &f->disk), KILN_OK);
 }
 
 int set_up_cache(void **state) {

@@ -82,6 +82,7 @@ kiln_context *launch_context_nvrtc(launch_fixture *f, const char *cache_dir, kil
     options.policy = policy;
     options.log = remember;
     options.log_user = f;
+    options.log_detail = f->detail;
     kiln_context *context = NULL;
     assert_int_equal(kiln_context_create(&options, &context), KILN_OK);
     return context;

@@ -12,6 +12,7 @@ typedef struct launch_fixture {
     char nvrtc[128];   /* a copy of the stand-in, which no other test has opened; it compiles for sm_90 */
     fake_driver *fake; /* counters at 0, no failures; its context is current on the thread */
     const kiln__driver *driver;
+    kiln_log_detail detail; /* of the log of contexts that are created from now on */
     int messages;
     char message[1024]; /* the log's last */
 } launch_fixture;

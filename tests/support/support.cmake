@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # What tests share: stand-ins for the driver and NVRTC, fixtures as a library, and kiln_add_program.
 
-# Stand-ins for the driver and NVRTC, opened at run time in their place.
-foreach(fake IN ITEMS driver nvrtc)
+# Stand-ins for the driver, NVRTC and a profiler, opened at run time in their place.
+foreach(fake IN ITEMS driver nvrtc profiler)
     add_library(kiln_fake_${fake} MODULE support/fake_${fake}.c)
     target_link_libraries(kiln_fake_${fake} PRIVATE kiln_flags)
     target_include_directories(kiln_fake_${fake} PRIVATE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)

@@ -36,11 +36,21 @@ fortran=True npy f.npy '<f4' '(2, 2)' $(f32 1 3 2 4)
 if transcript help; then
     try --help
     try --version
-    for name in run compile precompile explain bench tune info cache 'cache ls' 'cache stat' 'cache verify' 'cache prune' 'cache clear' \
+    for name in run compile precompile explain bench tune functions info cache 'cache ls' 'cache stat' 'cache verify' 'cache prune' 'cache clear' \
         'cache export' 'cache import'; do
         # shellcheck disable=SC2086
         try $name --help
     done
+    check
+fi
+
+if transcript functions; then
+    try functions softmax
+    try functions 'half to even'
+    try functions var --json
+    try functions sotfmax
+    try functions 'products of matrices'
+    try functions softmax gelu
     check
 fi
 

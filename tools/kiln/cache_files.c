@@ -18,8 +18,8 @@ typedef struct walk {
 } walk;
 
 int cache_open(const arguments *args, kiln__disk **out) {
-    kiln_status status =
-        kiln__disk_open(arguments_value(args, OPTION_CACHE_DIR), tool_log, (void *)(uintptr_t)args, out);
+    const kiln__logger logger = {tool_log, (void *)(uintptr_t)args, KILN_LOG_WARNING};
+    kiln_status status = kiln__disk_open(arguments_value(args, OPTION_CACHE_DIR), &logger, out);
     return status ? tool_failed(args, status) : TOOL_OK;
 }
 
