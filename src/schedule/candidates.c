@@ -2,6 +2,9 @@
 /* Points that a strategy can have, by what the hardware allows. */
 #include "schedule/candidates.h"
 
+#include <stddef.h>
+#include <string.h>
+
 #include "base/checked.h"
 #include "base/types.h"
 #include "schedule/access.h"
@@ -65,26 +68,41 @@ static choices clusters(const lister *l) {
     return fit;
 }
 
-static bool may_stage(const lister *l, int kind) { return l->pins->staging < 0 || l->pins->staging == kind; }
-static bool may_group(const lister *l, int group) { return l->pins->group < 0 || l->pins->group == group; }
-
 /* ---- points ---- */
 
-/* The rest of the pins is as they have it. */
+/* One block for each row, which it does not share; the rest of the pins is as they have it. */
 static kiln__pins point(const lister *l, int group, int staging, int threads, int width) {
     kiln__pins p = *l->pins;
     p.group = group;
     p.staging = staging;
     p.threads = threads;
     p.vector_width = width;
-    if (!p.cluster) p.cluster = 1;
-    if (!p.splits) p.splits = 1;
-    if (!p.persistent) p.persistent = -1;
+    p.cluster = p.splits = p.rows_per_block = 1;
+    p.persistent = -1;
     return p;
 }
 
+#define FIELD(name) offsetof(kiln__pins, name)
+
+/* Whether a point has what is pinned; of widths the pins have the largest. */
+static bool agrees(const kiln__pins *pins, const kiln__pins *p) {
+    static const struct {
+        size_t field;
+        int open;
+    } fields[] = {{FIELD(group), -1},         {FIELD(staging), -1},   {FIELD(threads), 0},
+                  {FIELD(rows_per_block), 0}, {FIELD(splits), 0},     {FIELD(cluster), 0},
+                  {FIELD(online), 0},         {FIELD(persistent), 0}, {FIELD(misaligned), 0}};
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
+        int pinned, found;
+        memcpy(&pinned, (const char *)pins + fields[i].field, sizeof pinned);
+        memcpy(&found, (const char *)p + fields[i].field, sizeof found);
+        if (pinned != fields[i].open && pinned != found) return false;
+    }
+    return true;
+}
+
 static void add(lister *l, kiln__pins p) {
-    if (l->count < KILN__MOST_CANDIDATES) l->out[l->count++] = p;
+    if (l->count < KILN__MOST_CANDIDATES && agrees(l->pins, &p)) l->out[l->count++] = p;
 }
 
 /* ---- rows ---- */
@@ -143,13 +161,11 @@ static void add_passes(lister *l, kiln__pins p) {
 
 static void list_lanes(lister *l, int width) {
     const choices lanes = powers(l->pins->threads, 1, 32);
-    const bool fits = may_group(l, KILN__GROUP_LANES) && l->pins->cluster <= 1 && l->pins->rows_per_block <= 1;
-    for (int i = 0; i < lanes.count && fits; i++) {
+    for (int i = 0; i < lanes.count; i++) {
         kiln__pins p = point(l, KILN__GROUP_LANES, KILN__STAGING_REGISTERS, lanes.of[i], width);
-        p.rows_per_block = 1;
-        if (may_stage(l, KILN__STAGING_REGISTERS) && fits_registers(l, lanes.of[i], width)) add_passes(l, p);
+        if (fits_registers(l, lanes.of[i], width)) add_passes(l, p);
         p.staging = KILN__STAGING_SHARED;
-        if (may_stage(l, KILN__STAGING_SHARED) && fits_shared(l, lanes.of[i], 1, width)) add_passes(l, p);
+        if (fits_shared(l, lanes.of[i], 1, width)) add_passes(l, p);
     }
 }
 
@@ -159,58 +175,49 @@ static void list_block(lister *l, int threads, int cluster, int width) {
     kiln__pins p = point(l, KILN__GROUP_BLOCK, KILN__STAGING_REGISTERS, threads, width);
     const choices persistent = whether(l->pins->persistent, l->traits->phases > 0 && !l->traits->ordered);
     p.cluster = cluster;
-    p.rows_per_block = 1;
-    if (may_stage(l, KILN__STAGING_REGISTERS) && fits_registers(l, (int64_t)threads * cluster, width)) add_passes(l, p);
+    if (fits_registers(l, (int64_t)threads * cluster, width)) add_passes(l, p);
     p.staging = KILN__STAGING_SHARED;
-    for (int i = 0; i < persistent.count; i++) {
+    for (int i = 0; i < persistent.count && fits_shared(l, threads, cluster, width); i++) {
         p.persistent = persistent.of[i];
-        if (may_stage(l, KILN__STAGING_SHARED) && fits_shared(l, threads, cluster, width)) add_passes(l, p);
+        add_passes(l, p);
     }
 }
 
 static void list_blocks(lister *l, int width) {
     const choices threads = powers(l->pins->threads, 64, 1024), blocks = clusters(l);
-    if (!may_group(l, KILN__GROUP_BLOCK) || l->pins->rows_per_block > 1) return;
     for (int i = 0; i < threads.count; i++)
         for (int j = 0; j < blocks.count; j++) list_block(l, threads.of[i], blocks.of[j], width);
 }
 
-/* Rows that are read again in each phase, and cut into chunks where they are long. */
+/* Rows that are read again in each phase, as few times as can be, and cut into chunks where they are long. */
+static void list_stream(lister *l, kiln__group group, int threads, int width) {
+    const int64_t steps = kiln__divide_up(vectors_of(l, width), threads);
+    const choices splits = powers(l->pins->splits, 1, MOST_CHUNKS);
+    kiln__pins p = point(l, (int)group, KILN__STAGING_NONE, threads, width);
+    p.online = l->pins->online ? l->pins->online : 1;
+    for (int i = 0; i < splits.count; i++) {
+        p.splits = splits.of[i];
+        if (p.splits == 1 || l->pins->splits || steps >= LEAST_CHUNK_STEPS * (int64_t)p.splits) add(l, p);
+    }
+}
+
 static void list_streams(lister *l, int width) {
     const choices threads = powers(l->pins->threads, 32, 1024);
-    const bool fits = may_stage(l, KILN__STAGING_NONE) && l->pins->cluster <= 1 && l->pins->rows_per_block <= 1 &&
-                      l->pins->group != KILN__GROUP_GRID;
-    for (int i = 0; i < threads.count && fits; i++) {
-        const int64_t steps = kiln__divide_up(vectors_of(l, width), threads.of[i]);
-        const choices splits = powers(l->pins->splits, 1, MOST_CHUNKS);
-        kiln__pins p =
-            point(l, threads.of[i] <= 32 && l->pins->group != KILN__GROUP_BLOCK ? KILN__GROUP_LANES : KILN__GROUP_BLOCK,
-                  KILN__STAGING_NONE, threads.of[i], width);
-        p.rows_per_block = 1;
-        if (!may_group(l, p.group)) continue;
-        for (int j = 0; j < splits.count; j++) {
-            p.splits = splits.of[j];
-            p.online = l->pins->online ? l->pins->online : 1; /* a pass less reads the row once less */
-            if (p.splits == 1 || l->pins->splits || steps >= LEAST_CHUNK_STEPS * (int64_t)p.splits) add(l, p);
-        }
+    for (int i = 0; i < threads.count; i++) {
+        if (threads.of[i] <= 32) list_stream(l, KILN__GROUP_LANES, threads.of[i], width);
+        if (threads.of[i] >= 32) list_stream(l, KILN__GROUP_BLOCK, threads.of[i], width);
     }
 }
 
 static void list_rows_in_flight(lister *l, int width) {
     const choices threads = powers(l->pins->threads, 32, 512), blocks = clusters(l);
-    const bool fits = l->traits->invariants && may_stage(l, KILN__STAGING_SHARED) && may_group(l, KILN__GROUP_BLOCK) &&
-                      l->pins->persistent <= 0 && l->pins->rows_per_block != 1;
-    for (int i = 0; i < threads.count * blocks.count && fits; i++) {
+    const int pinned = l->pins->rows_per_block, from = pinned > 1 ? pinned : 2, to = pinned > 1 ? pinned : 4;
+    for (int i = 0; i < threads.count * blocks.count && l->traits->invariants; i++) {
         kiln__pins p = point(l, KILN__GROUP_BLOCK, KILN__STAGING_SHARED, threads.of[i % threads.count], width);
         p.cluster = blocks.of[i / threads.count];
-        const int64_t together = (int64_t)p.threads * p.cluster;
-        if (vectors_of(l, width) < together) continue;
-        for (p.rows_per_block = 2; p.rows_per_block <= 4; p.rows_per_block++) {
-            if (l->pins->rows_per_block) p.rows_per_block = l->pins->rows_per_block;
-            p.adapts = !l->pins->rows_per_block;
-            add(l, p);
-            if (l->pins->rows_per_block) break;
-        }
+        p.adapts = !pinned;
+        if (vectors_of(l, width) < (int64_t)p.threads * p.cluster) continue;
+        for (p.rows_per_block = from; p.rows_per_block <= to; p.rows_per_block++) add(l, p);
     }
 }
 
@@ -218,9 +225,9 @@ static void list_rows_in_flight(lister *l, int width) {
 static void list_tile(lister *l, int lanes, int rows) {
     int whole = kiln__widest_vector(l->problem);
     while (l->problem->cols % whole) whole /= 2;
-    kiln__pins p = point(l, KILN__GROUP_LANES, KILN__STAGING_TILE, lanes, whole);
+    const int most = l->pins->vector_width ? l->pins->vector_width : whole;
+    kiln__pins p = point(l, KILN__GROUP_LANES, KILN__STAGING_TILE, lanes, most < whole ? most : whole);
     p.rows_per_block = rows;
-    if (l->pins->vector_width && l->pins->vector_width < whole) p.vector_width = l->pins->vector_width;
     add(l, p);
     p.vector_width = 2;
     if (whole == 1 && l->pins->vector_width != 1 && kiln__row_tile_pairs(l->problem)) add(l, p);
@@ -228,8 +235,7 @@ static void list_tile(lister *l, int lanes, int rows) {
 
 static void list_tiles(lister *l) {
     const choices lanes = powers(l->pins->threads, 1, 32), rows = powers(l->pins->rows_per_block, 4, MOST_LANE_ROWS);
-    const bool fits = may_stage(l, KILN__STAGING_TILE) && may_group(l, KILN__GROUP_LANES) && l->pins->cluster <= 1;
-    for (int i = 0; i < lanes.count * rows.count && fits; i++) {
+    for (int i = 0; i < lanes.count * rows.count; i++) {
         const int lane = lanes.of[i % lanes.count], row = rows.of[i / lanes.count];
         const int64_t bytes = kiln__row_tile_bytes(l->problem, row);
         const bool worth = lane * row >= LEAST_BLOCK_THREADS && l->problem->cols >= lane && bytes >= LEAST_BLOCK_BYTES;
@@ -240,12 +246,9 @@ static void list_tiles(lister *l) {
 static void list_grid(lister *l, int width) {
     const choices threads = powers(l->pins->threads, 256, 1024);
     for (int i = 0; i < threads.count; i++) {
-        kiln__pins p = point(l, KILN__GROUP_GRID, KILN__STAGING_SHARED, threads.of[i], width);
-        p.rows_per_block = 1;
         const bool many = vectors_of(l, width) >= (int64_t)l->device->sm_count * threads.of[i];
-        if (may_group(l, KILN__GROUP_GRID) && may_stage(l, KILN__STAGING_SHARED) && l->pins->cluster <= 1 &&
-            (many || l->pins->group == KILN__GROUP_GRID))
-            add_passes(l, p);
+        if (many || l->pins->group == KILN__GROUP_GRID)
+            add_passes(l, point(l, KILN__GROUP_GRID, KILN__STAGING_SHARED, threads.of[i], width));
     }
 }
 
@@ -286,32 +289,30 @@ static int64_t column_steps(const lister *l, const kiln__pins *p) {
 /* Columns that stay in a block's registers or its shared memory, or those of a cluster. */
 static void list_kept(lister *l, kiln__pins p, int lanes) {
     const choices blocks = clusters(l);
-    for (int i = 0; i < blocks.count && p.splits == 1; i++) {
+    p.online = l->pins->online ? l->pins->online : -1;
+    for (int i = 0; i < blocks.count; i++) {
         p.cluster = blocks.of[i];
-        p.online = l->pins->online ? l->pins->online : -1;
         const int64_t steps = column_steps(l, &p), slab = kiln__times(steps, (int64_t)p.threads * lanes);
-        if (p.cluster > 1 && !l->pins->cluster && steps < LEAST_CHUNK_STEPS) return;
+        if (p.cluster > 1 && steps < LEAST_CHUNK_STEPS) return;
         p.staging = KILN__STAGING_REGISTERS;
-        if (may_stage(l, p.staging) && bytes_of(l, steps, p.vector_width) <= MOST_REGISTER_BYTES) add(l, p);
+        if (bytes_of(l, steps, p.vector_width) <= MOST_REGISTER_BYTES) add(l, p);
         p.staging = KILN__STAGING_SHARED;
-        if (may_stage(l, p.staging) && steps > 1 && bytes_of(l, slab, p.vector_width) < l->device->shared_per_block)
-            add(l, p);
+        if (steps > 1 && bytes_of(l, slab, p.vector_width) < l->device->shared_per_block) add(l, p);
     }
 }
 
 /* Columns that are read again in each phase, by one block, in chunks or by a cluster; together where they can be. */
 static void list_read(lister *l, kiln__pins p) {
     const choices splits = powers_of(4, l->pins->splits, 1, MOST_CHUNKS), blocks = clusters(l);
-    const bool joins = l->traits->online >= 0 && !l->traits->ordered;
-    if (!may_stage(l, KILN__STAGING_NONE)) return;
+    const int joined = l->traits->online >= 0 && !l->traits->ordered ? 1 : -1;
     p.staging = KILN__STAGING_NONE;
-    p.online = l->pins->online ? l->pins->online : joins ? 1 : -1;
-    for (int i = 0; i < splits.count && l->pins->cluster <= 1; i++) {
+    p.online = l->pins->online ? l->pins->online : joined;
+    for (int i = 0; i < splits.count; i++) {
         p.splits = splits.of[i];
         if (p.splits == 1 || l->pins->splits || column_steps(l, &p) >= LEAST_CHUNK_STEPS * (int64_t)p.splits) add(l, p);
     }
     p.splits = 1;
-    for (int i = 0; i < blocks.count && l->pins->splits <= 1; i++) {
+    for (int i = 0; i < blocks.count; i++) {
         p.cluster = blocks.of[i];
         if (p.cluster > 1) add(l, p);
     }
@@ -336,7 +337,6 @@ static void list_lanes_of_rows(lister *l, int width, int ranks, int misaligned) 
         kiln__pins p = point(l, -1, 0, ranks, width);
         p.rows_per_block = (misaligned > 0 ? lanes - 1 : lanes) * width;
         p.misaligned = misaligned;
-        if (l->pins->rows_per_block && p.rows_per_block != l->pins->rows_per_block) continue;
         if (p.rows_per_block < 1 || lanes * ranks < LEAST_BLOCK_THREADS || lanes * ranks > 1024) continue;
         list_kept(l, p, lanes);
         list_read(l, p);
@@ -363,7 +363,7 @@ static void list_columns(lister *l, int ranks) {
 /* A tile's threads stand for the ranks and blocks that would have the row without it: bits do not tell. */
 static void list_column_tiles(lister *l) {
     const choices ranks = powers(l->pins->threads, 1, 64), blocks = clusters(l);
-    for (int i = 0; i < ranks.count * blocks.count && may_stage(l, KILN__STAGING_TILE); i++) {
+    for (int i = 0; i < ranks.count * blocks.count; i++) {
         kiln__pins p = *l->pins;
         p.staging = KILN__STAGING_TILE;
         p.threads = ranks.of[i % ranks.count];
@@ -374,10 +374,9 @@ static void list_column_tiles(lister *l) {
 
 static void list_column(lister *l) {
     const choices ranks = powers(l->pins->threads, 1, 256);
-    const bool blocks = l->pins->group < 0 && l->pins->staging != KILN__STAGING_TILE;
-    for (int i = 0; i < ranks.count && blocks; i++)
+    for (int i = 0; i < ranks.count; i++)
         if (ranks.of[i] <= l->problem->cols || ranks.of[i] == 1 || l->pins->threads) list_columns(l, ranks.of[i]);
-    if (l->pins->group < 0) list_column_tiles(l);
+    list_column_tiles(l);
 }
 
 int kiln__candidates_list(const kiln__given *g, const kiln__pins *pins, kiln__pins out[KILN__MOST_CANDIDATES]) {
