@@ -40,7 +40,7 @@ static void find_outside(kiln__work *work, const kiln__graph *graph, const kiln_
     outside[last] = true;
     for (uint32_t i = last + 1; i-- > 0;) {
         const kiln__node *node = &graph->nodes[i];
-        if (!outside[i] || kiln__op_is_reduction(node->op) || node->op == KILN__OP_IS_I64) continue; /* asks a type */
+        if (!outside[i] || kiln__op_is_reduction(node->op) || node->op == KILN__OP_IS_WIDE) continue; /* asks a type */
         find_leaf(signature, node, rank, reduced, out);
         for (uint32_t k = 0; k < node->arg_count; k++) outside[node->args[k]] = true;
     }

@@ -6,13 +6,22 @@
 
 kiln__node kiln__literal_float(double value) { return (kiln__node){.op = KILN__OP_FLOAT, .u.f64 = value}; }
 kiln__node kiln__literal_int(int64_t value) { return (kiln__node){.op = KILN__OP_INT, .u.i64 = value}; }
+kiln__node kiln__literal_uint(uint64_t value) {
+    kiln__node literal = kiln__literal_int((int64_t)value);
+    if (value > INT64_MAX) literal.type = KILN__U64;
+    return literal;
+}
 kiln__node kiln__literal_bool(bool value) { return (kiln__node){.op = KILN__OP_BOOL, .u.i64 = value}; }
 
 bool kiln__is_literal(const kiln__node *node) {
     return node->op == KILN__OP_FLOAT || node->op == KILN__OP_INT || node->op == KILN__OP_BOOL;
 }
 
+/* An untyped one beyond i64, or one typed as u64. */
+static bool is_u64(const kiln__node *literal) { return literal->op == KILN__OP_INT && literal->type == KILN__U64; }
+
 double kiln__literal_f64(const kiln__node *literal) {
+    if (is_u64(literal)) return (double)(uint64_t)literal->u.i64;
     return literal->op == KILN__OP_FLOAT ? literal->u.f64 : (double)literal->u.i64;
 }
 
@@ -21,10 +30,13 @@ kiln__node kiln__literal_stored(const kiln__node *literal, kiln_type storage) {
     uint64_t bits = 0;
     if (literal->op == KILN__OP_FLOAT)
         kiln__store_f64(storage, &bits, truncate ? trunc(literal->u.f64) : literal->u.f64);
+    else if (is_u64(literal))
+        kiln__store_u64(storage, &bits, (uint64_t)literal->u.i64);
     else
         kiln__store_i64(storage, &bits, literal->u.i64);
     if (kiln__type_is_float(storage)) return kiln__literal_float(kiln__load_f64(storage, &bits));
     int64_t value = kiln__load_i64(storage, &bits);
+    if (storage == KILN_U64) return kiln__literal_uint((uint64_t)value);
     return storage == KILN_BOOL ? kiln__literal_bool(value != 0) : kiln__literal_int(value);
 }
 
@@ -72,6 +84,7 @@ bool kiln__fold(kiln__op op, const kiln__node *args, kiln__node *out) {
     const kiln__node *a = &args[0], *b = &args[info->args - 1];
     bool is_float = a->op == KILN__OP_FLOAT || b->op == KILN__OP_FLOAT;
     bool is_test = info->rule == KILN__RULE_COMPARE || info->rule == KILN__RULE_FTEST;
+    bool is_large = is_u64(a) || is_u64(b);
     double first = kiln__literal_f64(a), second = kiln__literal_f64(b), real;
     int64_t integer;
     if (info->rule == KILN__RULE_LOGIC) {
@@ -83,7 +96,11 @@ bool kiln__fold(kiln__op op, const kiln__node *args, kiln__node *out) {
     if (info->rule == KILN__RULE_INT && (a->op != KILN__OP_INT || b->op != KILN__OP_INT)) return false;
     if (info->rule == KILN__RULE_ORDER && a->op == KILN__OP_BOOL && b->op == KILN__OP_BOOL) return false;
     if (info->rule == KILN__RULE_SHIFT && is_float) return false;
-    if (!is_float && info->rule != KILN__RULE_FTEST && fold_ints(op, a->u.i64, b->u.i64, &integer)) {
+    if (op == KILN__OP_NEG && is_large && a->u.i64 == INT64_MIN) {
+        *out = kiln__literal_int(INT64_MIN);
+        return true;
+    }
+    if (!is_float && !is_large && info->rule != KILN__RULE_FTEST && fold_ints(op, a->u.i64, b->u.i64, &integer)) {
         *out = is_test ? kiln__literal_bool(integer != 0) : kiln__literal_int(integer);
         return true;
     }

@@ -109,6 +109,8 @@ kiln_status kiln_program_output_type(const kiln_program *program, const kiln_ten
     case KILN__BOOL: *type = KILN_BOOL; break;
     case KILN__I32: *type = KILN_I32; break;
     case KILN__I64: *type = KILN_I64; break;
+    case KILN__U32: *type = KILN_U32; break;
+    case KILN__U64: *type = KILN_U64; break;
     case KILN__F32:
     case KILN__F64: *type = widest_float(inputs, s->input_count); break;
     }

@@ -27,6 +27,7 @@ static void types_have_names_sizes_and_kinds(void **state) {
         {KILN_BF16, "bf16", 2, KILN__F32}, {KILN_E4M3, "e4m3", 1, KILN__F32}, {KILN_E5M2, "e5m2", 1, KILN__F32},
         {KILN_I64, "i64", 8, KILN__I64},   {KILN_I32, "i32", 4, KILN__I32},   {KILN_I16, "i16", 2, KILN__I32},
         {KILN_I8, "i8", 1, KILN__I32},     {KILN_U8, "u8", 1, KILN__I32},     {KILN_BOOL, "bool", 1, KILN__BOOL},
+        {KILN_U16, "u16", 2, KILN__I32},   {KILN_U32, "u32", 4, KILN__U32},   {KILN_U64, "u64", 8, KILN__U64},
     };
     assert_int_equal(COUNT(cases), KILN_TYPE_COUNT);
     for (size_t i = 0; i < COUNT(cases); i++) {
@@ -190,11 +191,9 @@ static void integers_are_stored_exactly_or_saturate(void **state) {
     static const struct {
         kiln_type type;
         int64_t low, high;
-    } ranges[] = {{KILN_I64, INT64_MIN, INT64_MAX},
-                  {KILN_I32, INT32_MIN, INT32_MAX},
-                  {KILN_I16, INT16_MIN, INT16_MAX},
-                  {KILN_I8, INT8_MIN, INT8_MAX},
-                  {KILN_U8, 0, UINT8_MAX}};
+    } ranges[] = {{KILN_I64, INT64_MIN, INT64_MAX}, {KILN_I32, INT32_MIN, INT32_MAX}, {KILN_I16, INT16_MIN, INT16_MAX},
+                  {KILN_I8, INT8_MIN, INT8_MAX},    {KILN_U8, 0, UINT8_MAX},          {KILN_U16, 0, UINT16_MAX},
+                  {KILN_U32, 0, UINT32_MAX},        {KILN_U64, 0, INT64_MAX}};
     for (size_t r = 0; r < COUNT(ranges); r++)
         for (size_t i = 0; i < COUNT(values); i++) {
             int64_t value = values[i], element = 0;
@@ -207,6 +206,58 @@ static void integers_are_stored_exactly_or_saturate(void **state) {
     assert_int_equal(kiln__load_i64(KILN_BOOL, &truth), 1);
     kiln__store_i64(KILN_BOOL, &truth, -5);
     assert_int_equal(truth, 1);
+}
+
+/* What i64 does not hold. */
+static void the_upper_half_of_u64_is_stored_exactly_or_saturates(void **state) {
+    (void)state;
+    static const uint64_t values[] = {(UINT64_C(1) << 63), UINT64_MAX, UINT64_MAX - 1, 0xFF80000000000000u};
+    static const struct {
+        kiln_type type;
+        int64_t expected;
+    } integers[] = {{KILN_I64, INT64_MAX}, {KILN_I32, INT32_MAX},  {KILN_I16, INT16_MAX},  {KILN_I8, INT8_MAX},
+                    {KILN_U8, UINT8_MAX},  {KILN_U16, UINT16_MAX}, {KILN_U32, UINT32_MAX}, {KILN_BOOL, 1}};
+    static const struct {
+        kiln_type type;
+        double expected[4];
+    } floats[] = {{KILN_F64, {0x1p63, 0x1p64, 0x1p64, 0x1.ffp63}},
+                  {KILN_F32, {0x1p63, 0x1p64, 0x1p64, 0x1.ffp63}},
+                  {KILN_BF16, {0x1p63, 0x1p64, 0x1p64, 0x1p64}},
+                  {KILN_F16, {INFINITY, INFINITY, INFINITY, INFINITY}},
+                  {KILN_E4M3, {448, 448, 448, 448}},
+                  {KILN_E5M2, {57344, 57344, 57344, 57344}}};
+    for (size_t v = 0; v < COUNT(values); v++) {
+        uint64_t element = 0;
+        kiln__store_u64(KILN_U64, &element, values[v]);
+        assert_true(element == values[v] && (uint64_t)kiln__load_i64(KILN_U64, &element) == values[v]);
+        assert_true(kiln__load_f64(KILN_U64, &element) == (double)values[v]);
+        for (size_t i = 0; i < COUNT(integers); i++) {
+            element = 0;
+            kiln__store_u64(integers[i].type, &element, values[v]);
+            assert_true(kiln__load_i64(integers[i].type, &element) == integers[i].expected);
+        }
+        for (size_t i = 0; i < COUNT(floats); i++) {
+            kiln__store_u64(floats[i].type, &element, values[v]);
+            assert_true(kiln__load_f64(floats[i].type, &element) == floats[i].expected[v]);
+        }
+    }
+    static const struct {
+        double value;
+        uint64_t expected;
+    } reals[] = {{-0.5, 0},
+                 {-1e30, 0},
+                 {NAN, 0},
+                 {2.5, 2},
+                 {3.5, 4},
+                 {0x1p63, UINT64_C(1) << 63},
+                 {0x1p64, UINT64_MAX},
+                 {INFINITY, UINT64_MAX},
+                 {0x1.fffffffffffffp63, UINT64_MAX - 2047}};
+    for (size_t i = 0; i < COUNT(reals); i++) {
+        uint64_t element = 1;
+        kiln__store_f64(KILN_U64, &element, reals[i].value);
+        assert_true(element == reals[i].expected);
+    }
 }
 
 static void integers_to_floats_round_once(void **state) {
@@ -255,6 +306,7 @@ int main(void) {
         cmocka_unit_test(halfway_values_round_to_even),
         cmocka_unit_test(overflow_becomes_infinity_or_saturates),
         cmocka_unit_test(integers_are_stored_exactly_or_saturate),
+        cmocka_unit_test(the_upper_half_of_u64_is_stored_exactly_or_saturates),
         cmocka_unit_test(integers_to_floats_round_once),
         cmocka_unit_test(conversions_need_no_alignment),
     };

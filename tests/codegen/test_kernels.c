@@ -98,7 +98,8 @@ static void compile_all(const expressions *list, const char *type, const char *c
 }
 
 static const char *const float_outputs[] = {"f32", "f16", "bf16", "f64"};
-static const char *const all_outputs[] = {"i32", "f32", "i64", "i8", "u8", "i16", "bool", "f16", "bf16", "f64"};
+static const char *const all_outputs[] = {"i32", "f32",  "i64", "i8",  "u8",  "i16", "bool",
+                                          "f16", "bf16", "f64", "u16", "u32", "u64"};
 
 static const struct {
     const char *type;
@@ -107,7 +108,8 @@ static const struct {
 } types[] = {
     {"f32", all_outputs, COUNT(all_outputs)},     {"f64", all_outputs, COUNT(all_outputs)},
     {"f16", float_outputs, COUNT(float_outputs)}, {"i32", all_outputs, COUNT(all_outputs)},
-    {"i64", all_outputs, COUNT(all_outputs)},
+    {"i64", all_outputs, COUNT(all_outputs)},     {"u16", all_outputs, COUNT(all_outputs)},
+    {"u32", all_outputs, COUNT(all_outputs)},     {"u64", all_outputs, COUNT(all_outputs)},
 };
 
 /* ---- operators ---- */
@@ -157,6 +159,10 @@ static const char *const written[] = {
     "i16(a)",
     "i8(a)",
     "u8(a)",
+    "u16(a)",
+    "u32(a)",
+    "u64(a)",
+    "u64(a) % 10",
     "bool(a)",
     "where(a > b, inf, a)",
     "where(a > b, a, nan)",
@@ -232,7 +238,9 @@ static void every_conversion_assembles(void **state) {
         expressions all = {0};
         for (size_t o = 0; o < COUNT(all_outputs); o++) {
             add(&all, "%s(a)", all_outputs[o]);
-            add(&all, "maximum(b, %s(c))", all_outputs[(o + 1) % COUNT(all_outputs)]);
+            char larger[64];
+            snprintf(larger, sizeof larger, "maximum(b, %s(c))", all_outputs[(o + 1) % COUNT(all_outputs)]);
+            if (is_typed(larger, all_outputs[t], "f32")) add(&all, "%s", larger); /* but u64 and signed */
         }
         compile_all(&all, all_outputs[t], all_outputs, COUNT(all_outputs), true);
         free_expressions(&all);

@@ -33,7 +33,7 @@ static void draw(kiln_type type, uint64_t *state, char *out, int64_t count) {
         else if (type == KILN_BOOL)
             kiln__store_i64(type, element, (int64_t)(bits >> 63));
         else
-            kiln__store_i64(type, element, (int64_t)(bits % 101) - (type == KILN_U8 ? 0 : 50));
+            kiln__store_i64(type, element, (int64_t)(bits % 101) - (kiln__type_is_unsigned(type) ? 0 : 50));
     }
 }
 

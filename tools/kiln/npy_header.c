@@ -199,8 +199,9 @@ kiln_status npy_header_type(const char *path, const npy_header *header, const ki
         int width;
         kiln_type type;
     } types[] = {
-        {'f', 8, KILN_F64}, {'f', 4, KILN_F32}, {'f', 2, KILN_F16}, {'i', 8, KILN_I64},  {'i', 4, KILN_I32},
-        {'i', 2, KILN_I16}, {'i', 1, KILN_I8},  {'u', 1, KILN_U8},  {'b', 1, KILN_BOOL},
+        {'f', 8, KILN_F64},  {'f', 4, KILN_F32}, {'f', 2, KILN_F16}, {'i', 8, KILN_I64},
+        {'i', 4, KILN_I32},  {'i', 2, KILN_I16}, {'i', 1, KILN_I8},  {'u', 1, KILN_U8},
+        {'b', 1, KILN_BOOL}, {'u', 2, KILN_U16}, {'u', 4, KILN_U32}, {'u', 8, KILN_U64},
     };
     enum { TYPE_COUNT = sizeof types / sizeof types[0] };
     size_t own = 0;
