@@ -13,7 +13,6 @@
 
 typedef signed char kiln_i8;
 typedef unsigned char kiln_u8;
-typedef unsigned short kiln_u16;
 typedef long long kiln_i64;
 typedef unsigned int kiln_u32;
 typedef unsigned long long kiln_u64;

@@ -228,32 +228,6 @@ KILN_DEVICE int kiln_popcount(int a) { return __popc(a); }
 KILN_DEVICE kiln_i64 kiln_popcount(kiln_i64 a) { return __popcll(a); }
 #endif
 
-#ifdef KILN_UNSIGNED
-/* The same of unsigned integers; -1 is no divisor of its own here. */
-#define KILN_UNSIGNED_OPERATORS(T) \
-    KILN_DEVICE T kiln_add(T a, T b) { return a + b; } \
-    KILN_DEVICE T kiln_sub(T a, T b) { return a - b; } \
-    KILN_DEVICE T kiln_mul(T a, T b) { return a * b; } \
-    KILN_DEVICE T kiln_abs(T a) { return a; } \
-    KILN_DEVICE T kiln_sign(T a) { return a != 0; } \
-    KILN_DEVICE T kiln_fmod(T x, T y) { return y == 0 ? 0 : x % y; } \
-    KILN_DEVICE T kiln_remainder(T x, T y) { return y == 0 ? 0 : x % y; } \
-    KILN_DEVICE T kiln_div_trunc(T x, T y) { return y == 0 ? 0 : x / y; } \
-    KILN_DEVICE T kiln_div_floor(T x, T y) { return y == 0 ? 0 : x / y; } \
-    KILN_DEVICE T kiln_power(T x, T n) { \
-        T power = 1; \
-        for (; n != 0; n >>= 1, x *= x) \
-            if (n & 1) power *= x; \
-        return power; \
-    } \
-    KILN_DEVICE T kiln_shl(T a, kiln_i64 n) { return n < 0 || n >= 8 * (int)sizeof(T) ? 0 : a << n; } \
-    KILN_DEVICE T kiln_shr(T a, kiln_i64 n) { return n < 0 || n >= 8 * (int)sizeof(T) ? 0 : a >> n; }
-KILN_UNSIGNED_OPERATORS(kiln_u32)
-KILN_UNSIGNED_OPERATORS(kiln_u64)
-KILN_DEVICE kiln_u32 kiln_popcount(kiln_u32 a) { return (kiln_u32)__popc(a); }
-KILN_DEVICE kiln_u64 kiln_popcount(kiln_u64 a) { return (kiln_u64)__popcll(a); }
-#endif
-
 /* Casts between compute types: towards zero and saturating, NaN gives 0. */
 KILN_DEVICE int kiln_to_i32(float x) { return x == x ? __float2int_rz(x) : 0; }
 KILN_DEVICE int kiln_to_i32(double x) { return x == x ? __double2int_rz(x) : 0; }
@@ -263,19 +237,6 @@ KILN_DEVICE kiln_i64 kiln_to_i64(float x) { return x == x ? __float2ll_rz(x) : 0
 KILN_DEVICE kiln_i64 kiln_to_i64(double x) { return x == x ? __double2ll_rz(x) : 0; }
 KILN_DEVICE kiln_i64 kiln_to_i64(int x) { return x; }
 KILN_DEVICE kiln_i64 kiln_to_i64(bool x) { return x; }
-
-#ifdef KILN_UNSIGNED
-KILN_DEVICE int kiln_to_i32(kiln_u32 x) { return kiln_nearest_i32(x); }
-KILN_DEVICE int kiln_to_i32(kiln_u64 x) { return kiln_nearest_i32(x); }
-KILN_DEVICE kiln_i64 kiln_to_i64(kiln_u32 x) { return x; }
-KILN_DEVICE kiln_i64 kiln_to_i64(kiln_u64 x) { return x >> 63 ? 0x7fffffffffffffffLL : (kiln_i64)x; }
-KILN_DEVICE kiln_u32 kiln_to_u32(float x) { return x == x ? __float2uint_rz(x) : 0; }
-KILN_DEVICE kiln_u32 kiln_to_u32(double x) { return x == x ? __double2uint_rz(x) : 0; }
-template <class I> KILN_DEVICE kiln_u32 kiln_to_u32(I x) { return kiln_nearest_u32(x); }
-KILN_DEVICE kiln_u64 kiln_to_u64(float x) { return x == x ? __float2ull_rz(x) : 0; }
-KILN_DEVICE kiln_u64 kiln_to_u64(double x) { return x == x ? __double2ull_rz(x) : 0; }
-template <class I> KILN_DEVICE kiln_u64 kiln_to_u64(I x) { return kiln_nearest_u64(x); }
-#endif
 
 /* Through a storage type and back. */
 template <class T, class V> KILN_DEVICE V kiln_round_to(V v) {

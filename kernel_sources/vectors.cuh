@@ -49,12 +49,6 @@ KILN_DEVICE int kiln_widen(short i) { return i; }
 KILN_DEVICE int kiln_widen(signed char i) { return i; }
 KILN_DEVICE int kiln_widen(unsigned char i) { return i; }
 
-#ifdef KILN_UNSIGNED
-KILN_DEVICE int kiln_widen(kiln_u16 i) { return i; }
-KILN_DEVICE kiln_u32 kiln_widen(kiln_u32 i) { return i; }
-KILN_DEVICE kiln_u64 kiln_widen(kiln_u64 i) { return i; }
-#endif
-
 /* To f32 rounded to odd, so that a second rounding sees whether bits were lost. */
 KILN_DEVICE float kiln_odd_f32(float f) { return f; }
 KILN_DEVICE float kiln_odd_f32(bool b) { return b; }
@@ -67,13 +61,6 @@ KILN_DEVICE float kiln_odd_f32(kiln_i64 i) {
     const float f = __ll2float_rz(i);
     return __float2ll_rz(f) != i ? __uint_as_float(__float_as_uint(f) | 1u) : f;
 }
-#ifdef KILN_UNSIGNED
-KILN_DEVICE float kiln_odd_f32(kiln_u32 i) { return kiln_odd_f32((double)i); }
-KILN_DEVICE float kiln_odd_f32(kiln_u64 i) {
-    const float f = __ull2float_rz(i);
-    return __float2ull_rz(f) != i ? __uint_as_float(__float_as_uint(f) | 1u) : f;
-}
-#endif
 
 /* To float types: to nearest even. */
 KILN_DEVICE void kiln_narrow(float f, kiln_f16 &h) { h.bits = kiln_f32_to_f16(f); }
@@ -95,26 +82,6 @@ KILN_DEVICE int kiln_nearest_i32(bool b) { return b; }
 KILN_DEVICE int kiln_nearest_i32(kiln_i64 i) {
     return i > 0x7fffffffLL ? 0x7fffffff : i < -0x80000000LL ? (int)0x80000000u : (int)i;
 }
-#ifdef KILN_UNSIGNED
-KILN_DEVICE int kiln_nearest_i32(kiln_u32 i) { return i > 0x7fffffffu ? 0x7fffffff : (int)i; }
-KILN_DEVICE int kiln_nearest_i32(kiln_u64 i) { return i > 0x7fffffffu ? 0x7fffffff : (int)i; }
-KILN_DEVICE kiln_u32 kiln_nearest_u32(float f) { return f == f ? __float2uint_rn(f) : 0; }
-KILN_DEVICE kiln_u32 kiln_nearest_u32(double d) { return d == d ? __double2uint_rn(d) : 0; }
-KILN_DEVICE kiln_u32 kiln_nearest_u32(int i) { return i < 0 ? 0 : (kiln_u32)i; }
-KILN_DEVICE kiln_u32 kiln_nearest_u32(kiln_i64 i) { return i < 0 ? 0 : i > 0xffffffffLL ? 0xffffffffu : (kiln_u32)i; }
-KILN_DEVICE kiln_u32 kiln_nearest_u32(kiln_u32 i) { return i; }
-KILN_DEVICE kiln_u32 kiln_nearest_u32(kiln_u64 i) { return i > 0xffffffffu ? 0xffffffffu : (kiln_u32)i; }
-KILN_DEVICE kiln_u32 kiln_nearest_u32(bool b) { return b; }
-KILN_DEVICE kiln_u64 kiln_nearest_u64(float f) { return f == f ? __float2ull_rn(f) : 0; }
-KILN_DEVICE kiln_u64 kiln_nearest_u64(double d) { return d == d ? __double2ull_rn(d) : 0; }
-KILN_DEVICE kiln_u64 kiln_nearest_u64(int i) { return i < 0 ? 0 : (kiln_u64)i; }
-KILN_DEVICE kiln_u64 kiln_nearest_u64(kiln_i64 i) { return i < 0 ? 0 : (kiln_u64)i; }
-KILN_DEVICE kiln_u64 kiln_nearest_u64(kiln_u32 i) { return i; }
-KILN_DEVICE kiln_u64 kiln_nearest_u64(kiln_u64 i) { return i; }
-KILN_DEVICE kiln_u64 kiln_nearest_u64(bool b) { return b; }
-template <class V> KILN_DEVICE void kiln_narrow(V v, kiln_u32 &out) { out = kiln_nearest_u32(v); }
-template <class V> KILN_DEVICE void kiln_narrow(V v, kiln_u64 &out) { out = kiln_nearest_u64(v); }
-#endif
 KILN_DEVICE int kiln_clamp_i32(int i, int low, int high) { return i < low ? low : i > high ? high : i; }
 template <class V> KILN_DEVICE void kiln_narrow(V v, int &out) { out = kiln_nearest_i32(v); }
 template <class V> KILN_DEVICE void kiln_narrow(V v, short &out) {
@@ -126,15 +93,6 @@ template <class V> KILN_DEVICE void kiln_narrow(V v, signed char &out) {
 template <class V> KILN_DEVICE void kiln_narrow(V v, unsigned char &out) {
     out = (unsigned char)kiln_clamp_i32(kiln_nearest_i32(v), 0, 255);
 }
-#ifdef KILN_UNSIGNED
-template <class V> KILN_DEVICE void kiln_narrow(V v, kiln_u16 &out) {
-    out = (kiln_u16)kiln_clamp_i32(kiln_nearest_i32(v), 0, 65535);
-}
-KILN_DEVICE void kiln_narrow(kiln_u32 i, kiln_i64 &out) { out = i; }
-KILN_DEVICE void kiln_narrow(kiln_u64 i, kiln_i64 &out) { out = i >> 63 ? 0x7fffffffffffffffLL : (kiln_i64)i; }
-KILN_DEVICE void kiln_narrow(kiln_u32 i, kiln_f16 &h) { kiln_narrow((double)i, h); }
-KILN_DEVICE void kiln_narrow(kiln_u64 i, kiln_f16 &h) { kiln_narrow(kiln_odd_f32(i), h); }
-#endif
 KILN_DEVICE void kiln_narrow(float f, kiln_i64 &out) { out = f == f ? __float2ll_rn(f) : 0; }
 KILN_DEVICE void kiln_narrow(double d, kiln_i64 &out) { out = d == d ? __double2ll_rn(d) : 0; }
 KILN_DEVICE void kiln_narrow(int i, kiln_i64 &out) { out = i; }

@@ -42,28 +42,6 @@ static bool has_integers(const kiln__ir *ir) {
     return false;
 }
 
-static bool is_unsigned(const kiln__inst *inst) {
-    return kiln__ctype_is_unsigned(inst->type) || (inst->op == KILN__OP_ROUND_TO && inst->u.storage == KILN_U16);
-}
-
-static bool are_unsigned(const kiln__inst *insts, uint32_t count) {
-    for (uint32_t i = 0; i < count; i++)
-        if (is_unsigned(&insts[i])) return true;
-    return false;
-}
-
-/* u8 has always been there. */
-static bool has_unsigned(const kiln__emitter *e) {
-    bool any = are_unsigned(e->ir->insts, e->ir->count);
-    for (int o = 0; o < e->tensors; o++) {
-        const kiln_type type = e->problem->operands[o].type;
-        any |= kiln__type_is_unsigned(type) && type != KILN_U8;
-    }
-    for (uint32_t c = 0; c < e->ir->combine_count; c++)
-        any |= are_unsigned(e->ir->combines[c].insts, e->ir->combines[c].count);
-    return any;
-}
-
 typedef struct definition {
     const char *name;
     int64_t value;
@@ -114,7 +92,6 @@ void kiln__emit_definitions(const kiln__emitter *e) {
     const int runs = kiln__column_of(s)->run_rows ? s->vector_width / kiln__column_of(s)->run_rows : 0;
     emit_common(e);
     emit_flag(e, kiln__vectors_are_called(e), "KILN_OUTLINED");
-    emit_flag(e, has_unsigned(e), "KILN_UNSIGNED");
     emit_flag(e, s->strategy == KILN__TRANSPOSE, "KILN_TRANSPOSE");
     EMIT_IF(kiln__column_of(s)->tile_rows, {"KILN_TILE_ROWS", kiln__column_of(s)->tile_rows},
             {"KILN_KEPT_ROWS", kept_rows(e)}, {"KILN_RANKS_PER_THREAD", kiln__column_of(s)->ranks_per_thread},

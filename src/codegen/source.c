@@ -27,6 +27,23 @@ static bool has_bools(const kiln__problem *p) {
     return false;
 }
 
+static bool are_unsigned(const kiln__inst *insts, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++) {
+        const bool rounds = insts[i].op == KILN__OP_ROUND_TO && insts[i].u.storage == KILN_U16;
+        if (rounds || kiln__ctype_is_unsigned(insts[i].type)) return true;
+    }
+    return false;
+}
+
+/* u8 is no type of unsigned.cuh. */
+static bool has_unsigned(const kiln__ir *ir, const kiln__problem *p) {
+    bool any = are_unsigned(ir->insts, ir->count);
+    for (int o = 0; o < p->input_count + p->output_count; o++)
+        any |= kiln__type_is_unsigned(p->operands[o].type) && p->operands[o].type != KILN_U8;
+    for (uint32_t c = 0; c < ir->combine_count; c++) any |= are_unsigned(ir->combines[c].insts, ir->combines[c].count);
+    return any;
+}
+
 static void emit_combines(kiln__emitter *e) {
     for (uint32_t c = 0; c < e->ir->combine_count; c++) {
         const kiln__combine *combine = &e->ir->combines[c];
@@ -57,6 +74,7 @@ static void emit_part(const kiln__emitter *e, const char *name) { kiln__write(e,
 /* What does not depend on the program. */
 static void emit_device_parts(const kiln__emitter *e) {
     emit_part(e, "device.cuh");
+    if (has_unsigned(e->ir, e->problem)) emit_part(e, "unsigned.cuh");
     emit_part(e, "vectors.cuh");
     if (has_fp8(e->ir, e->problem)) emit_part(e, "fp8.cuh");
     if (has_bools(e->problem)) emit_part(e, "bool.cuh");
