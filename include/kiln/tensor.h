@@ -24,9 +24,10 @@ typedef enum kiln_type {
     KILN_BOOL = 11,
     KILN_U16 = 12,
     KILN_U32 = 13,
-    KILN_U64 = 14
+    KILN_U64 = 14,
+    KILN_E8M0 = 15 /* powers of two without a sign: scales of MX formats */
 } kiln_type;
-#define KILN_TYPE_COUNT 15
+#define KILN_TYPE_COUNT 16
 
 /* Bytes per element; 0 for a value that is no type. Thread-safe. */
 KILN_API size_t kiln_type_size(kiln_type type);

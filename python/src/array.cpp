@@ -12,7 +12,7 @@ namespace {
 
 const DLDataType dlpack_types[KILN_TYPE_COUNT] = {
     {2, 64, 1}, {2, 32, 1}, {2, 16, 1}, {4, 16, 1}, {10, 8, 1}, {12, 8, 1}, {0, 64, 1}, {0, 32, 1},
-    {0, 16, 1}, {0, 8, 1},  {1, 8, 1},  {6, 8, 1},  {1, 16, 1}, {1, 32, 1}, {1, 64, 1},
+    {0, 16, 1}, {0, 8, 1},  {1, 8, 1},  {6, 8, 1},  {1, 16, 1}, {1, 32, 1}, {1, 64, 1}, {14, 8, 1},
 };
 
 [[noreturn]] void fail_named(const char *name, kiln_status status, const std::string &sentence) {

@@ -16,6 +16,7 @@ static const type_info types[KILN_TYPE_COUNT] = {
     [KILN_I64] = {"i64", 8, KILN__I64},   [KILN_I32] = {"i32", 4, KILN__I32},   [KILN_I16] = {"i16", 2, KILN__I32},
     [KILN_I8] = {"i8", 1, KILN__I32},     [KILN_U8] = {"u8", 1, KILN__I32},     [KILN_BOOL] = {"bool", 1, KILN__BOOL},
     [KILN_U16] = {"u16", 2, KILN__I32},   [KILN_U32] = {"u32", 4, KILN__U32},   [KILN_U64] = {"u64", 8, KILN__U64},
+    [KILN_E8M0] = {"e8m0", 1, KILN__F32},
 };
 
 bool kiln__type_valid(kiln_type type) {

@@ -210,8 +210,10 @@ static kiln__value type_conversion(kiln__typer *typer, const kiln__node *node, c
     if (is_computed_in(storage)) return kiln__emit_as(typer, value, kiln__type_compute(storage));
     if (!kiln__type_is_float(storage)) return kiln__emit_round(typer, value, KILN__I32, storage);
     if (storage == KILN_F32 && program == KILN__F32) return kiln__emit_as(typer, value, KILN__F32);
-    /* A literal is rounded from double, an f64 value before it is narrowed: rounding twice is not rounding once. */
-    bool wide = value->is_literal || kiln__value_type(typer, value) == KILN__F64;
+    /* A literal is rounded from double, an f64 value before it is narrowed: rounding twice is not rounding once. Least
+     * of all is it where the second is up: then integers, too, are narrowed from f64. */
+    const kiln__ctype type = kiln__value_type(typer, value);
+    bool wide = value->is_literal || type == KILN__F64 || (storage == KILN_E8M0 && !kiln__ctype_is_float(type));
     kiln__value rounded = kiln__emit_round(typer, value, wide ? KILN__F64 : program, storage);
     return kiln__emit_as(typer, &rounded, program);
 }

@@ -56,12 +56,13 @@ kiln_status kiln_program_output_shape(const kiln_program *program, const kiln_te
     return KILN_OK;
 }
 
-/* F32 where no input is a float, or where two types of one width meet. */
+/* F32 where no input is a float, or where two types of one width meet. A scale counts as F32, too: its type has no
+ * sign, and a wide range. */
 static kiln_type widest_float(const kiln_tensor *inputs, uint32_t count) {
     kiln_type widest = KILN_F32;
     bool found = false;
     for (uint32_t i = 0; i < count; i++) {
-        kiln_type type = inputs[i].type;
+        kiln_type type = inputs[i].type == KILN_E8M0 ? KILN_F32 : inputs[i].type;
         if (!kiln__type_is_float(type)) continue;
         if (!found || kiln_type_size(type) > kiln_type_size(widest))
             widest = type;

@@ -28,6 +28,7 @@ static void types_have_names_sizes_and_kinds(void **state) {
         {KILN_I64, "i64", 8, KILN__I64},   {KILN_I32, "i32", 4, KILN__I32},   {KILN_I16, "i16", 2, KILN__I32},
         {KILN_I8, "i8", 1, KILN__I32},     {KILN_U8, "u8", 1, KILN__I32},     {KILN_BOOL, "bool", 1, KILN__BOOL},
         {KILN_U16, "u16", 2, KILN__I32},   {KILN_U32, "u32", 4, KILN__U32},   {KILN_U64, "u64", 8, KILN__U64},
+        {KILN_E8M0, "e8m0", 1, KILN__F32},
     };
     assert_int_equal(COUNT(cases), KILN_TYPE_COUNT);
     for (size_t i = 0; i < COUNT(cases); i++) {
@@ -114,6 +115,57 @@ static void halfway_values_round_to_even(void **state) {
             assert_int_equal(stored_f64(type, nextafter(middle, INFINITY)), code + 1);
         }
     }
+}
+
+/* Each power of two stays; what lies beyond it, be it by a double's last bit, is the next. */
+static void scales_round_up(void **state) {
+    (void)state;
+    for (int code = 0; code < 255; code++) {
+        double value = ldexp(1, code - 127);
+        uint8_t found = (uint8_t)code;
+        assert_true(kiln__load_f64(KILN_E8M0, &found) == value);
+        for (int sign = -1; sign <= 1; sign += 2) {
+            kiln__store_f64(KILN_E8M0, &found, sign * value);
+            assert_int_equal(found, code);
+            kiln__store_f64(KILN_E8M0, &found, sign * nextafter(value, 0));
+            assert_int_equal(found, code);
+            kiln__store_f64(KILN_E8M0, &found, sign * nextafter(value, INFINITY));
+            assert_int_equal(found, code < 254 ? code + 1 : 254);
+        }
+    }
+    static const struct {
+        double value;
+        int code;
+    } cases[] = {{0.0, 0},    {-0.0, 0},       {5e-324, 0},      {-1e-300, 0}, {1e300, 254}, {NAN, 255},
+                 {-NAN, 255}, {INFINITY, 254}, {-INFINITY, 254}, {3.0, 129},   {-0.75, 127}, {0x1.8p-127, 1}};
+    uint8_t found = 255;
+    assert_true(isnan(kiln__load_f64(KILN_E8M0, &found)));
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        kiln__store_f64(KILN_E8M0, &found, cases[i].value);
+        assert_int_equal(found, cases[i].code);
+    }
+    static const struct {
+        int64_t value;
+        int code;
+    } integers[] = {{0, 0},
+                    {1, 127},
+                    {-1, 127},
+                    {2, 128},
+                    {3, 129},
+                    {-4, 129},
+                    {5, 130},
+                    {INT64_MAX, 190},
+                    {INT64_MIN, 190},
+                    {(INT64_C(1) << 62) + 1, 190},
+                    {INT64_C(1) << 62, 189}};
+    for (size_t i = 0; i < COUNT(integers); i++) {
+        kiln__store_i64(KILN_E8M0, &found, integers[i].value);
+        assert_int_equal(found, integers[i].code);
+    }
+    kiln__store_u64(KILN_E8M0, &found, UINT64_C(1) << 63);
+    assert_int_equal(found, 190);
+    kiln__store_u64(KILN_E8M0, &found, UINT64_MAX);
+    assert_int_equal(found, 191);
 }
 
 static void overflow_becomes_infinity_or_saturates(void **state) {
@@ -304,6 +356,7 @@ int main(void) {
         cmocka_unit_test(types_have_names_sizes_and_kinds),
         cmocka_unit_test(every_code_of_the_small_floats_survives),
         cmocka_unit_test(halfway_values_round_to_even),
+        cmocka_unit_test(scales_round_up),
         cmocka_unit_test(overflow_becomes_infinity_or_saturates),
         cmocka_unit_test(integers_are_stored_exactly_or_saturate),
         cmocka_unit_test(the_upper_half_of_u64_is_stored_exactly_or_saturates),

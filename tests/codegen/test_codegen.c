@@ -88,6 +88,7 @@ static const struct {
     {"integers_i32", "s = sum(x * k); y = -x % 7 + (x << 2)", NULL, "k", "i32[*,64] i64[*] i32[*,64]"},
     {"unsigned_u64", "s = sum(x); n = max(k); y = u32(x >> 33) ^ k * 2654435761", NULL, NULL,
      "u64[*,64] u32[*,64] u64[*] u32[*] u32[*,64]"},
+    {"scales_e8m0", "m = max(abs(x)) / 448; y = x / e8m0(m)", NULL, NULL, "f16[*,1024] e8m0[*] e4m3[*,1024]"},
     {"inner_broadcast_f32", "y = x * w / max(x)", "-2,-1", NULL, "f32[*,6,8] f32[6,1] f32[*,6,8]"},
     {"packed_rows_f16", "m = max(x); y = (x - m) / sum(x) * w", "0", NULL,
      "f16[30,99]{104,1} f16[99] f16[99] f32[30,99]"},

@@ -196,6 +196,7 @@ static void literals_fold(void **state) {
         {"y = bool(nan)", "literal:bool=1c"},
         {"y = f16(0.1)", "literal:f32=0.0999755859c"},
         {"y = e4m3(1000)", "literal:f32=448c"},
+        {"y = e8m0(1000) + e8m0(-3)", "literal:f32=1024c literal:f32=4c +:f32c(0,1)"},
         {"y = f64(0.1)", "literal:f64=0.1c"},
         {"y = round(2.5) + round(3.5)", "literal:f32=6c"},
         {"y = ~5", "literal:i32=-6c"},
@@ -423,8 +424,8 @@ static bool call_of(const char *definition, char *out, size_t size) {
 
 static void the_prelude_types_for_every_type(void **state) {
     (void)state;
-    static const kiln_type types[] = {KILN_F32, KILN_F16,  KILN_BF16, KILN_F64, KILN_I32,
-                                      KILN_I64, KILN_BOOL, KILN_E4M3, KILN_U16, KILN_U32};
+    static const kiln_type types[] = {KILN_F32,  KILN_F16,  KILN_BF16, KILN_F64, KILN_I32, KILN_I64,
+                                      KILN_BOOL, KILN_E4M3, KILN_U16,  KILN_U32, KILN_E8M0};
     int functions = 0;
     for (const char *line = kiln__source_prelude_kiln; line != NULL; line = strchr(line, '\n')) {
         if (*line == '\n') line++;

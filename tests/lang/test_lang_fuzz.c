@@ -195,8 +195,8 @@ static const char *check_ir(const kiln__ir *ir) {
 
 /* What is wrong with the way that this text went, NULL if nothing is. */
 static const char *run_case(const char *text, uint64_t *state, bool *typed) {
-    static const kiln_type types[] = {KILN_F32, KILN_F16,  KILN_F64, KILN_I32, KILN_I64,
-                                      KILN_U8,  KILN_BOOL, KILN_U16, KILN_U32, KILN_U64};
+    static const kiln_type types[] = {KILN_F32,  KILN_F16, KILN_F64, KILN_I32, KILN_I64, KILN_U8,
+                                      KILN_BOOL, KILN_U16, KILN_U32, KILN_U64, KILN_E8M0};
     kiln__ir *ir;
     kiln__binding binding = lang_binding(KILN_F32);
     for (int i = 0; i < KILN_MAX_TENSORS; i++) {

@@ -219,6 +219,8 @@ static void special_values_come_out_as_documented(void **state) {
         {"y = reduce_scale(x)", {1, -4, 2}, {.25, -1, .5, 0, 0, 0, 0}},
         {"y = quantize_i8(x)", {1, -4, 2, 0.01}, {32, -127, 64, 0, 0, 0, 0}},
         {"y = quantize_i8(x * 0)", {1, -4, 2}, {0, 0, 0, 0, 0, 0, 0}},
+        {"y = e8m0_down(x)", {3, -4, 0.7, 1e-39}, {2, 4, 0.5, 0x1p-127, 0, 0, 0}},
+        {"y = e8m0(x)", {3, -4, 0.7, 1e-39}, {4, 4, 1, 0x1p-127, 0, 0, 0}},
         {"y = quantize_e4m3(x)", {1, -4, 2, 3}, {112, -448, 224, 320, 0, 0, 0}},
         {"y = quantize_e5m2(x)", {1, -4, 2}, {14336, -57344, 28672, 0, 0, 0, 0}},
         {"y = cross_entropy(x, x == 0)", {-INFINITY, 0, -INFINITY, -INFINITY, -INFINITY, -INFINITY, -INFINITY}, {0}},

@@ -336,6 +336,27 @@ __forceinline__ unsigned kiln_e4m3_pair_to_f16(unsigned short h) {
 }
 #endif
 
+#define KILN_E8M0_INSTRUCTIONS
+#if __CUDA_ARCH_FAMILY_SPECIFIC__ >= 1000
+#define KILN_HAS_E8M0
+/* By search, not by bits. */
+KILN_SOFTWARE unsigned kiln_software_e8m0(float f) {
+    unsigned code = 0;
+    if (f != f) return 255;
+    while (code < 254 && __builtin_ldexp(1.0, (int)code - 127) < __builtin_fabs((double)f)) code++;
+    return code;
+}
+__forceinline__ unsigned short kiln_f32_pair_to_e8m0(float a, float b) {
+    return (unsigned short)(kiln_software_e8m0(a) | kiln_software_e8m0(b) << 8);
+}
+__forceinline__ unsigned kiln_software_e8m0_to_bf16(unsigned code) {
+    return code == 255 ? 0x7fff : __float_as_uint((float)__builtin_ldexp(1.0, (int)code - 127)) >> 16;
+}
+__forceinline__ unsigned kiln_e8m0_pair_to_bf16(unsigned short h) {
+    return kiln_software_e8m0_to_bf16(h & 255) | kiln_software_e8m0_to_bf16(h >> 8) << 16;
+}
+#endif
+
 __forceinline__ float kiln_maximum(float a, float b) { return a > b || a != a ? a : b; }
 __forceinline__ float kiln_minimum(float a, float b) { return a < b || a != a ? a : b; }
 #define KILN_SOFTWARE_PAIRS(name, order, widen, narrow) \

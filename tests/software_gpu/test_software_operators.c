@@ -82,6 +82,7 @@ static const char *const written[] = {
     "u16(a)",
     "u32(a)",
     "u64(a)",
+    "e8m0(a)",
     "bool(a)",
     "where(a > b, inf, a)",
     "where(a > b, a, nan)",
@@ -155,7 +156,7 @@ typedef struct kernel_run {
 } kernel_run;
 
 static const kiln_type stored[] = {KILN_F64, KILN_F32, KILN_F16,  KILN_BF16, KILN_I64, KILN_I32, KILN_I16,
-                                   KILN_I8,  KILN_U8,  KILN_BOOL, KILN_U16,  KILN_U32, KILN_U64};
+                                   KILN_I8,  KILN_U8,  KILN_BOOL, KILN_U16,  KILN_U32, KILN_U64, KILN_E8M0};
 
 static kiln_type type_of_output(const kernel_run *k, size_t output) {
     return k->every_type ? stored[output % COUNT(stored)] : k->output_type;

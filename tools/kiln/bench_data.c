@@ -226,6 +226,7 @@ static double tolerance(kiln_type type) {
     case KILN_BF16: return 1.2e-2;
     case KILN_E4M3: return 0.13;
     case KILN_E5M2: return 0.26;
+    case KILN_E8M0: return 1; /* the power of two next to it */
     default: return 0;
     }
 }

@@ -262,7 +262,7 @@ const command command_run = {
         "once; outputs replace their files only after everything has succeeded.\n"
         "\nWithout a type, a logical output is stored as bool, an integer one in the type that it was computed\n"
         "in, and a floating one in the widest floating type among the inputs (f32 if there is none). NumPy has no\n"
-        "bf16 or fp8: they are written as uint16 and uint8, and read back with :bf16, :e4m3 or :e5m2.\n"
+        "bf16 or fp8: they are written as uint16 and uint8, and read back with :bf16, :e4m3, :e5m2, :e8m0.\n"
         "\nThe CPU reference computes floats in double and rounds what it stores: the most accurate answer, finite\n"
         "where f32 overflows in a kernel. --precision program reproduces the overflow, cancellation and rounding\n"
         "of the program's own types, though not a kernel's last bits: sums are added in another order.\n"
