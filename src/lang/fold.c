@@ -78,29 +78,41 @@ static bool fold_ints(kiln__op op, int64_t a, int64_t b, int64_t *out) {
     }
 }
 
+static bool fold_logic(kiln__op op, bool a, bool b) {
+    return op == KILN__OP_AND ? a && b : op == KILN__OP_OR ? a || b : !a;
+}
+
+/* What bool operands make of ~, & and maximum is the typing's to say. */
+static bool is_left_to_typing(kiln__rule rule, const kiln__node *a, const kiln__node *b) {
+    switch (rule) {
+    case KILN__RULE_INT: return a->op != KILN__OP_INT || b->op != KILN__OP_INT;
+    case KILN__RULE_ORDER: return a->op == KILN__OP_BOOL && b->op == KILN__OP_BOOL;
+    case KILN__RULE_SHIFT: return a->op == KILN__OP_FLOAT || b->op == KILN__OP_FLOAT;
+    default: return false;
+    }
+}
+
+/* Exactly or not at all; of those beyond i64 only what a sign before them makes of one. */
+static bool fold_exactly(kiln__op op, const kiln__node *a, const kiln__node *b, int64_t *out) {
+    if (!is_u64(a) && !is_u64(b)) return fold_ints(op, a->u.i64, b->u.i64, out);
+    *out = INT64_MIN;
+    return op == KILN__OP_NEG && a->u.i64 == INT64_MIN;
+}
+
 bool kiln__fold(kiln__op op, const kiln__node *args, kiln__node *out) {
     const kiln__op_info *info = kiln__op_describe(op);
     if (info->args == 0 || info->args > 2 || kiln__op_is_reduction(op)) return false;
     const kiln__node *a = &args[0], *b = &args[info->args - 1];
     bool is_float = a->op == KILN__OP_FLOAT || b->op == KILN__OP_FLOAT;
     bool is_test = info->rule == KILN__RULE_COMPARE || info->rule == KILN__RULE_FTEST;
-    bool is_large = is_u64(a) || is_u64(b);
     double first = kiln__literal_f64(a), second = kiln__literal_f64(b), real;
     int64_t integer;
     if (info->rule == KILN__RULE_LOGIC) {
-        bool both = first != 0 && second != 0, either = first != 0 || second != 0;
-        *out = kiln__literal_bool(op == KILN__OP_AND ? both : op == KILN__OP_OR ? either : !both);
+        *out = kiln__literal_bool(fold_logic(op, first != 0, second != 0));
         return true;
     }
-    /* What bool operands make of ~, & and maximum is the typing's to say. */
-    if (info->rule == KILN__RULE_INT && (a->op != KILN__OP_INT || b->op != KILN__OP_INT)) return false;
-    if (info->rule == KILN__RULE_ORDER && a->op == KILN__OP_BOOL && b->op == KILN__OP_BOOL) return false;
-    if (info->rule == KILN__RULE_SHIFT && is_float) return false;
-    if (op == KILN__OP_NEG && is_large && a->u.i64 == INT64_MIN) {
-        *out = kiln__literal_int(INT64_MIN);
-        return true;
-    }
-    if (!is_float && !is_large && info->rule != KILN__RULE_FTEST && fold_ints(op, a->u.i64, b->u.i64, &integer)) {
+    if (is_left_to_typing(info->rule, a, b)) return false;
+    if (!is_float && info->rule != KILN__RULE_FTEST && fold_exactly(op, a, b, &integer)) {
         *out = is_test ? kiln__literal_bool(integer != 0) : kiln__literal_int(integer);
         return true;
     }

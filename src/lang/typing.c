@@ -140,16 +140,15 @@ static uint32_t type_combine(kiln__typer *typer, uint32_t reducer, kiln__ctype t
     return ir->combine_count - 1;
 }
 
-/* A count below 0 shifts all out: it stays what it is beside an unsigned number. */
-static kiln__value type_shift(kiln__typer *typer, kiln__inst inst, const kiln__value *values, kiln__ctype type) {
-    const kiln__ctype count = kiln__value_type(typer, &values[1]);
-    inst.type = type;
+/* A count below 0 shifts all out: beside an unsigned number it stays what it is. */
+static kiln__value type_shift(kiln__typer *typer, const kiln__node *node, const kiln__value *values, kiln__ctype type) {
+    kiln__inst inst = {.op = node->op, .type = type, .arg_count = 2};
+    kiln__ctype count = kiln__value_type(typer, &values[1]);
+    if (!check_integers(typer, node, values)) return values[0];
+    if (!kiln__ctype_is_unsigned(type)) return apply(typer, inst, values, type);
+    if (!kiln__ctype_is_unsigned(count)) count = KILN__I64;
     inst.args[0] = kiln__emit_as(typer, &values[0], type).inst;
-    inst.args[1] = kiln__emit_as(typer, &values[1],
-                                 !kiln__ctype_is_unsigned(type)   ? type
-                                 : kiln__ctype_is_unsigned(count) ? count
-                                                                  : KILN__I64)
-                       .inst;
+    inst.args[1] = kiln__emit_as(typer, &values[1], count).inst;
     return kiln__emit(typer, inst);
 }
 
@@ -169,8 +168,8 @@ static kiln__value type_operator(kiln__typer *typer, const kiln__node *node, con
     case KILN__RULE_RORDER:
     case KILN__RULE_COMPARE: type = common; break;
     case KILN__RULE_SELECT: return type_select(typer, values, common);
+    case KILN__RULE_SHIFT: return type_shift(typer, node, values, type);
     case KILN__RULE_INT:
-    case KILN__RULE_SHIFT:
         if (!check_integers(typer, node, values)) return values[0];
         /* fall through */
     case KILN__RULE_ORDER:
@@ -182,7 +181,6 @@ static kiln__value type_operator(kiln__typer *typer, const kiln__node *node, con
     case KILN__RULE_RLOGIC: type = KILN__BOOL; break;
     default: break;
     }
-    if (rule == KILN__RULE_SHIFT && node->arg_count == 2) return type_shift(typer, inst, values, type);
     if (node->op == KILN__OP_POW) return type_power(typer, values, common, type);
     const kiln__value *kept = kept_argument(node->op, values, type);
     if (kept != NULL) return kiln__emit_as(typer, kept, type);
