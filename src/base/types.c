@@ -37,7 +37,7 @@ bool kiln__type_is_unsigned(kiln_type type) {
 kiln__ctype kiln__type_compute(kiln_type type) { return kiln__type_valid(type) ? types[type].compute : KILN__F32; }
 
 const char *kiln__ctype_name(kiln__ctype type) {
-    static const char *const names[] = {"f32", "f64", "i32", "i64", "u32", "u64", "bool"};
+    static const char *const names[] = {"f32", "f64", "i32", "i64", "bool", "u32", "u64"};
     return names[type];
 }
 

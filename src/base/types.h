@@ -8,7 +8,16 @@
 #include "kiln/kiln.h"
 
 /* What a value is while it is computed. Booleans are 0 or 1. */
-typedef enum kiln__ctype { KILN__F32, KILN__F64, KILN__I32, KILN__I64, KILN__U32, KILN__U64, KILN__BOOL } kiln__ctype;
+typedef enum kiln__ctype {
+    KILN__F32,
+    KILN__F64,
+    KILN__I32,
+    KILN__I64,
+    KILN__BOOL,
+    KILN__U32,
+    KILN__U64
+} kiln__ctype; /* tuned records have these numbers: new ones come last */
+#define KILN__CTYPES (KILN__U64 + 1)
 
 bool kiln__type_valid(kiln_type type);
 bool kiln__type_is_float(kiln_type type);    /* f64 f32 f16 bf16 e4m3 e5m2 e8m0 */

@@ -10,13 +10,13 @@
 
 /* By the type of the first argument (of a cast and of reductions: of the result), as kiln__ctype counts. Functions are
  * CUDA's own or those of kernel_sources/math.cuh. */
-static const char *const forms[KILN__OP_COUNT_OF][KILN__BOOL + 1] = {
+static const char *const forms[KILN__OP_COUNT_OF][KILN__CTYPES] = {
 #define ALL(form) \
     { form, form, form, form, form, form, form }
 #define EACH(f32, f64, integer) \
     { f32, f64, integer, integer, integer, integer, integer }
 #define ORDER(number, bool) \
-    { number, number, number, number, number, number, bool }
+    { number, number, number, number, bool, number, number }
 #define LIBM(name) \
     { name "f(%s)", name "(%s)" }
     /* clang-format off */
@@ -26,13 +26,13 @@ static const char *const forms[KILN__OP_COUNT_OF][KILN__BOOL + 1] = {
     [KILN__OP_DIV] = ALL("kiln_ratio(%s, %s)"), [KILN__OP_MOD] = ALL("kiln_remainder(%s, %s)"),
     [KILN__OP_DIV_FLOOR] = EACH("floorf(%s / %s)", "floor(%s / %s)", "kiln_div_floor(%s, %s)"),
     [KILN__OP_DIV_TRUNC] = EACH("truncf(%s / %s)", "trunc(%s / %s)", "kiln_div_trunc(%s, %s)"),
-    [KILN__OP_NEG] = {"-%s", "-%s", "kiln_sub(0, %s)", "kiln_sub(0LL, %s)", "0u - %s", "0ULL - %s"},
+    [KILN__OP_NEG] = {"-%s", "-%s", "kiln_sub(0, %s)", "kiln_sub(0LL, %s)", NULL, "0u - %s", "0ULL - %s"},
     [KILN__OP_ABS] = EACH("fabsf(%s)", "fabs(%s)", "kiln_abs(%s)"), [KILN__OP_SIGN] = ALL("kiln_sign(%s)"),
     [KILN__OP_LT] = ALL("%s < %s"), [KILN__OP_LE] = ALL("%s <= %s"), [KILN__OP_GT] = ALL("%s > %s"),
     [KILN__OP_GE] = ALL("%s >= %s"), [KILN__OP_EQ] = ALL("%s == %s"), [KILN__OP_NE] = ALL("%s != %s"),
     [KILN__OP_AND] = ALL("%s & %s"), [KILN__OP_OR] = ALL("%s | %s"), [KILN__OP_NOT] = ALL("!%s"),
     [KILN__OP_BITAND] = ALL("%s & %s"), [KILN__OP_BITOR] = ALL("%s | %s"), [KILN__OP_BITXOR] = ALL("%s ^ %s"),
-    [KILN__OP_BITNOT] = {NULL, NULL, "~%s", "~%s", "~%s", "~%s", "!%s"},
+    [KILN__OP_BITNOT] = {NULL, NULL, "~%s", "~%s", "!%s", "~%s", "~%s"},
     [KILN__OP_SHL] = ALL("kiln_shl(%s, %s)"), [KILN__OP_SHR] = ALL("kiln_shr(%s, %s)"),
     [KILN__OP_POPCOUNT] = ALL("kiln_popcount(%s)"), [KILN__OP_WHERE] = ALL("%s ? %s : %s"),
     [KILN__OP_MINIMUM] = ALL("kiln_minimum(%s, %s)"), [KILN__OP_MAXIMUM] = ALL("kiln_maximum(%s, %s)"),
@@ -56,7 +56,7 @@ static const char *const forms[KILN__OP_COUNT_OF][KILN__BOOL + 1] = {
     [KILN__OP_ISNAN] = ALL("isnan(%s)"), [KILN__OP_ISINF] = ALL("isinf(%s)"), [KILN__OP_ISFINITE] = ALL("isfinite(%s)"),
     [KILN__OP_SIGMOID] = ALL("kiln_sigmoid(%s)"), [KILN__OP_UNIFORM] = ALL("kiln_uniform(%s, %s, %s)"),
     [KILN__OP_NORMCDF] = ALL("kiln_normcdf(%s)"), [KILN__OP_NORMPDF] = ALL("kiln_normpdf(%s)"),
-    [KILN__OP_CAST] = {"(float)%s", "(double)%s", "kiln_to_i32(%s)", "kiln_to_i64(%s)", "kiln_to_u32(%s)", "kiln_to_u64(%s)", "%s != 0"},
+    [KILN__OP_CAST] = {"(float)%s", "(double)%s", "kiln_to_i32(%s)", "kiln_to_i64(%s)", "%s != 0", "kiln_to_u32(%s)", "kiln_to_u64(%s)"},
     [KILN__OP_REDUCE_SUM] = EACH("%s + %s", "%s + %s", "kiln_add(%s, %s)"),
     [KILN__OP_REDUCE_PROD] = EACH("%s * %s", "%s * %s", "kiln_mul(%s, %s)"),
     [KILN__OP_REDUCE_MAX] = ORDER("kiln_maximum(%s, %s)", "%s | %s"),
@@ -71,8 +71,8 @@ static const char *const forms[KILN__OP_COUNT_OF][KILN__BOOL + 1] = {
 };
 
 const char *kiln__cxx_ctype(kiln__ctype type) {
-    static const char *const names[] = {"float",    "double",   "int", "kiln_i64",
-                                        "kiln_u32", "kiln_u64", "bool"}; /* as kiln__ctype counts */
+    static const char *const names[] = {"float", "double",   "int",     "kiln_i64",
+                                        "bool",  "kiln_u32", "kiln_u64"}; /* as kiln__ctype counts */
     return names[type];
 }
 
@@ -239,7 +239,7 @@ const char *kiln__spell_definition(const kiln__emitter *e, uint32_t i) {
 
 /* Those of one list of instructions, but for those done. */
 static void emit_called(const kiln__emitter *e, const kiln__inst *insts, uint32_t count,
-                        bool done[KILN__OP_COUNT_OF][KILN__BOOL + 1]) {
+                        bool done[KILN__OP_COUNT_OF][KILN__CTYPES]) {
     static const char *const parameters[] = {"a", "b", "c"};
     for (uint32_t i = 0; i < count; i++) {
         const kiln__inst *inst = &insts[i];
@@ -254,7 +254,7 @@ static void emit_called(const kiln__emitter *e, const kiln__inst *insts, uint32_
 }
 
 void kiln__emit_called(const kiln__emitter *e) {
-    bool done[KILN__OP_COUNT_OF][KILN__BOOL + 1] = {{false}};
+    bool done[KILN__OP_COUNT_OF][KILN__CTYPES] = {{false}};
     emit_called(e, e->ir->insts, e->ir->count, done);
     for (uint32_t c = 0; c < e->ir->combine_count; c++)
         emit_called(e, e->ir->combines[c].insts, e->ir->combines[c].count, done);

@@ -8,13 +8,16 @@ static const int rank[KILN__CTYPES] = {
     [KILN__U64] = 4,  [KILN__F32] = 5, [KILN__F64] = 6,
 };
 
+static bool holds_no_sign(kiln__ctype type) { return type == KILN__BOOL || kiln__ctype_is_unsigned(type); }
+
 /* Whether an operation is never negative by what it is, whatever its type may hold. */
 static bool is_natural(const kiln__typer *typer, uint32_t i) {
     const kiln__inst *inst = &typer->insts.items[i];
-    while (inst->op == KILN__OP_CAST && !kiln__ctype_is_unsigned(inst->type)) /* casts saturate */
+    while (inst->op == KILN__OP_CAST && !holds_no_sign(inst->type)) /* casts saturate */
         inst = &typer->insts.items[inst->args[0]];
+    if (holds_no_sign(inst->type)) return true;
     switch ((int)inst->op) {
-    case KILN__OP_INT: return inst->u.i64 >= 0 || inst->type == KILN__U64;
+    case KILN__OP_INT: return inst->u.i64 >= 0;
     case KILN__OP_INPUT: return kiln__type_is_unsigned(typer->binding->input_types[inst->u.input]);
     case KILN__OP_ROUND_TO: return kiln__type_is_unsigned(inst->u.storage);
     case KILN__OP_INDEX:
@@ -22,8 +25,8 @@ static bool is_natural(const kiln__typer *typer, uint32_t i) {
     case KILN__OP_POPCOUNT:
     case KILN__OP_REDUCE_ARGMAX:
     case KILN__OP_REDUCE_ARGMIN: return true;
+    default: return false;
     }
-    return inst->type == KILN__BOOL || kiln__ctype_is_unsigned(inst->type);
 }
 
 static bool is_natural_value(const kiln__typer *typer, const kiln__value *value) {

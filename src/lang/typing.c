@@ -237,7 +237,12 @@ static kiln__value type_axis(kiln__typer *typer, const kiln__node *node) {
 
 static kiln__value type_uniform(kiln__typer *typer, const kiln__node *node, const kiln__value *values) {
     kiln__inst inst = {.op = KILN__OP_UNIFORM, .type = typer->ir->float_type, .arg_count = 2};
-    return check_integers(typer, node, values) ? apply(typer, inst, values, KILN__I64) : values[0];
+    if (!check_integers(typer, node, values)) return values[0];
+    for (uint32_t i = 0; i < 2; i++) { /* 64 bits of either kind */
+        const bool is_u64 = kiln__value_type(typer, &values[i]) == KILN__U64;
+        inst.args[i] = kiln__emit_as(typer, &values[i], is_u64 ? KILN__U64 : KILN__I64).inst;
+    }
+    return kiln__emit(typer, inst);
 }
 
 static kiln__value type_node(kiln__typer *typer, const kiln__node *node) {

@@ -7,7 +7,6 @@
 #include "lang/nodes.h"
 
 #define KILN__MAX_INSTS (4 * KILN__MAX_NODES)
-#define KILN__CTYPES (KILN__BOOL + 1)
 
 /* A node's value: a literal that has no type yet, or an instruction. */
 typedef struct kiln__value {

@@ -118,6 +118,9 @@ static void types_follow_the_rules(void **state) {
         {KILN_U64, "y = x + index(0)", "input:u64=xe index:i64=0 cast:u64(1) +:u64e(0,2)"},
         {KILN_U64, "y = x + u8(x)", "input:u64=xe cast:i32e(0) round_to:i32=u8e(1) cast:u64e(2) +:u64e(0,3)"},
         {KILN_U64, "y = x + (x > 1)", "input:u64=xe literal:u64=1c >:boole(0,1) cast:u64e(2) +:u64e(0,3)"},
+        {KILN_U64, "y = uniform(x, 0)", "input:u64=xe literal:i64=0c uniform:f32e(0,1)"},
+        {KILN_U32, "y = uniform(x, 18446744073709551615)",
+         "input:u32=xe cast:i64e(0) literal:u64=18446744073709551615c uniform:f32e(1,2)"},
         {KILN_U64, "y = x + 0.5", "input:u64=xe cast:f32e(0) literal:f32=0.5c +:f32e(1,2)"},
         {KILN_I64, "y = u64(x) % 7", "input:i64=xe cast:u64e(0) literal:u64=7c %:u64e(1,2)"},
         {KILN_U64, "y = popcount(x) + i32(x)", "input:u64=xe popcount:u64e(0) cast:i32e(0) cast:u64e(2) +:u64e(1,3)"},
@@ -129,6 +132,42 @@ static void types_follow_the_rules(void **state) {
         kiln__binding binding = lang_binding(cases[i].type);
         check_text(cases[i].text, NULL, &binding, cases[i].expected);
     }
+}
+
+/* docs/language.md has this table. */
+static void types_meet_as_the_table_says(void **state) {
+    (void)state;
+    static const struct {
+        kiln_type members[3];
+        int count;
+        const char *with[7];
+    } rows[] = {
+        {{KILN_BOOL}, 1, {"i32", "i32", "i32", "u32", "i64", "u64", "f32"}}, /* two bools: maximum stays bool */
+        {{KILN_I8, KILN_I16, KILN_I32}, 3, {"i32", "i32", "i32", "i64", "i64", NULL, "f32"}},
+        {{KILN_U8, KILN_U16}, 2, {"i32", "i32", "i32", "u32", "i64", "u64", "f32"}},
+        {{KILN_U32}, 1, {"u32", "i64", "u32", "u32", "i64", "u64", "f32"}},
+        {{KILN_I64}, 1, {"i64", "i64", "i64", "i64", "i64", NULL, "f32"}},
+        {{KILN_U64}, 1, {"u64", NULL, "u64", "u64", NULL, "u64", "f32"}},
+        {{KILN_F16, KILN_E8M0, KILN_F32}, 3, {"f32", "f32", "f32", "f32", "f32", "f32", "f32"}},
+    };
+    int pairs = 0;
+    for (size_t r = 0; r < COUNT(rows); r++)
+        for (size_t c = 0; c < COUNT(rows); c++)
+            for (int a = 0; a < rows[r].count; a++)
+                for (int b = 0; b < rows[c].count; b++, pairs++) {
+                    kiln__binding binding = lang_binding(rows[r].members[a]);
+                    kiln__ir *ir = NULL;
+                    binding.input_types[1] = rows[c].members[b];
+                    const kiln_status status = lang_build("y = x + z", NULL, &binding, &ir);
+                    const char *found = ir ? kiln__ctype_name(ir->insts[ir->outputs[0]].type) : NULL;
+                    const char *expected = rows[r].with[c];
+                    if (status != (expected ? KILN_OK : KILN_E_TYPE) || (expected && strcmp(found, expected) != 0))
+                        fail_msg("%s and %s give %s, expected %s", kiln_type_name(rows[r].members[a]),
+                                 kiln_type_name(rows[c].members[b]), found ? found : kiln_last_error(),
+                                 expected ? expected : "a refusal");
+                    kiln__ir_destroy(ir);
+                }
+    assert_int_equal(pairs, 144);
 }
 
 static void u64_meets_no_value_that_may_be_negative(void **state) {
@@ -453,6 +492,7 @@ static void the_prelude_types_for_every_type(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(types_follow_the_rules),
+        cmocka_unit_test(types_meet_as_the_table_says),
         cmocka_unit_test(u64_meets_no_value_that_may_be_negative),
         cmocka_unit_test(literals_fold),
         cmocka_unit_test(phases_and_reach),

@@ -98,6 +98,8 @@ static const char *const written[] = {
     "a == max(a)",
     "reduce((p, q) -> maximum(abs(p), abs(q)), a, 0)",
     "mean(a)",
+    "uniform(a, 7)",
+    "uniform(b, c)",
 };
 
 static void add_operators(expressions *list) {
