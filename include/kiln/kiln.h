@@ -235,10 +235,11 @@ KILN_API kiln_status kiln_program_output_shape(const kiln_program *program, cons
                                                int keep_dims, int32_t *rank, int64_t sizes[KILN_MAX_RANK]);
 
 /* The type that suits output number `output` for inputs and scalars of these types; a run takes any other. A truth
- * value is stored as bool, an integer as the i32 or i64 that it is computed in, a float as the widest floating type
- * among the inputs: f32 where there is none, or where two of one width meet (f16 and bf16). inputs: the inputs alone,
- * of which types and ranks play a part (NULL where there are none); scalars: their types. *type is written. Returns
- * KILN_E_ARGUMENT, KILN_E_BINDING, KILN_E_TYPE, KILN_E_SHAPE, KILN_E_AXIS, KILN_E_LIMIT, KILN_E_MEMORY. Thread-safe. */
+ * value is stored as bool, an integer as what it is computed in, i32, i64, u32 or u64, a float as the widest floating
+ * type among the inputs: f32 where there is none, where two of one width meet (f16 and bf16), or for e8m0. inputs: the
+ * inputs alone, of which types and ranks play a part (NULL where there are none); scalars: their types. *type is
+ * written. Returns KILN_E_ARGUMENT, KILN_E_BINDING, KILN_E_TYPE, KILN_E_SHAPE, KILN_E_AXIS, KILN_E_LIMIT,
+ * KILN_E_MEMORY. Thread-safe. */
 KILN_API kiln_status kiln_program_output_type(const kiln_program *program, const kiln_tensor *inputs,
                                               const kiln_scalar *scalars, size_t output, kiln_type *type);
 

@@ -22,9 +22,13 @@ typedef enum kiln_type {
     KILN_I16 = 8,
     KILN_I8 = 9,
     KILN_U8 = 10,
-    KILN_BOOL = 11
+    KILN_BOOL = 11,
+    KILN_U16 = 12,
+    KILN_U32 = 13,
+    KILN_U64 = 14,
+    KILN_E8M0 = 15 /* powers of two without a sign: scales of MX formats */
 } kiln_type;
-#define KILN_TYPE_COUNT 12
+#define KILN_TYPE_COUNT 16
 
 /* Bytes per element; 0 for a value that is no type. Thread-safe. */
 KILN_API size_t kiln_type_size(kiln_type type);

@@ -66,7 +66,7 @@ def extended_dtype(type_name):
     """NumPy's dtype of a type of Kiln's; bf16 and fp8 are ml_dtypes'."""
     import numpy
     name = LIBRARY_NAME[type_name]
-    if type_name not in ("bf16", "e4m3", "e5m2"):
+    if type_name not in ("bf16", "e4m3", "e5m2", "e8m0"):
         return numpy.dtype(name)
     try:
         return numpy.dtype(getattr(importlib.import_module("ml_dtypes"), name))

@@ -3,9 +3,11 @@
 from ._errors import argument_error, error_of
 
 # In the order of kiln_type in kiln/kiln.h.
-NAMES = ("f64", "f32", "f16", "bf16", "e4m3", "e5m2", "i64", "i32", "i16", "i8", "u8", "bool")
+NAMES = ("f64", "f32", "f16", "bf16", "e4m3", "e5m2", "i64", "i32", "i16", "i8", "u8", "bool",
+         "u16", "u32", "u64", "e8m0")
 LIBRARY_NAMES = ("float64", "float32", "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2", "int64", "int32",
-                 "int16", "int8", "uint8", "bool")
+                 "int16", "int8", "uint8", "bool", "uint16", "uint32", "uint64",
+                 "float8_e8m0fnu")
 NUMBERS = {name: number for names in (NAMES, LIBRARY_NAMES) for number, name in enumerate(names)}
 NUMBERS["bool_"] = NUMBERS["bool"]
 LIBRARY_NAME = dict(zip(NAMES, LIBRARY_NAMES))

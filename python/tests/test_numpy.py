@@ -74,6 +74,12 @@ def test_an_integer_beyond_64_bits_is_refused():
     ("y = max(x)", ["bool"], "bool"),
     ("y = i8(x) + 0", ["float32"], "int32"),
     ("y = index(-1) + i32(x)", ["float32"], "int64"),
+    ("y = x + w", ["uint16", "uint8"], "int32"),
+    ("y = x + w", ["uint32", "uint16"], "uint32"),
+    ("y = x + w", ["uint32", "int32"], "int64"),
+    ("y = x + w", ["uint64", "uint32"], "uint64"),
+    ("y = sum(x)", ["uint64"], "uint64"),
+    ("y = sum(x)", ["uint32"], "int64"),
 ])
 def test_outputs_have_the_type_of_their_expression(text, inputs, wanted):
     arrays = [np.ones((2, 3), name) for name in inputs]
@@ -142,7 +148,40 @@ def test_types_of_ml_dtypes():
     assert kiln.run("y = x", x, dtype="e4m3").dtype == ml_dtypes.float8_e4m3fn
 
 
-@pytest.mark.parametrize("array", [np.ones(3, complex), np.ones(3, ">f4"), np.ones(3, np.uint16), [1.0], "x", None])
+def test_scales_round_up():
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    x = np.array([1, 3, 0.75, -5, 0, np.inf], np.float32)
+    y = kiln.run("y = x", x, dtype="e8m0")
+    assert y.dtype == ml_dtypes.float8_e8m0fnu
+    assert y.astype(float).tolist() == [1, 4, 1, 8, 2.0 ** -127, 2.0 ** 127]
+    assert kiln.run("y = x * s", x[:2], y[:2]).tolist() == [1, 12]
+    assert kiln.run("y = e8m0_down(x)", x[1:4]).tolist() == [2, 0.5, 4]
+
+
+@pytest.mark.parametrize("kind", ["uint32", "uint64"])
+def test_unsigned_integers_wrap_around(kind):
+    x = np.array([0, 1, 7, np.iinfo(kind).max], kind)
+    for text, wanted in (("y = x + 1", x + 1), ("y = x * x", x * x), ("y = x >> 3", x >> 3), ("y = x % 10", x % 10),
+                         ("y = ~x", ~x), ("y = max(x)", x.max()), ("y = div_floor(x, 3)", x // 3), ("y = -x", -x)):
+        result = kiln.run(text, x)
+        assert result.dtype == kind
+        np.testing.assert_array_equal(result, wanted)
+    np.testing.assert_array_equal(kiln.run("y = sum(x)", x), x.sum())
+
+
+def test_u16_is_computed_in_i32():
+    x = np.array([0, 65535], np.uint16)
+    assert kiln.run("y = x + 1", x).tolist() == [1, 65536]
+    assert kiln.run("y = x + 1", x, dtype="u16").tolist() == [1, 65535]
+    assert kiln.run("y = x - 1", x).tolist() == [-1, 65534]
+
+
+def test_u64_meets_no_signed_integer():
+    with pytest.raises(kiln.Error, match="of u64 and i32, which may be negative"):
+        kiln.run("y = x + w", np.ones(2, np.uint64), np.ones(2, np.int32))
+
+
+@pytest.mark.parametrize("array", [np.ones(3, complex), np.ones(3, ">f4"), np.ones(3, "U1"), [1.0], "x", None])
 def test_what_is_no_array_of_kilns_types_is_refused(array):
     with pytest.raises(kiln.ArgumentError):
         kiln.run("y = x", array)

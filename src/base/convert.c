@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Host conversions between stored elements and doubles or 64-bit integers.
- * Every one rounds once, from the exact value, to nearest even. */
+ * Every one rounds once, from the exact value: to nearest even, up to the scales of e8m0. */
 #include <math.h>
 #include <string.h>
 
@@ -75,11 +75,34 @@ static double decode(const small_float *format, uint32_t stored) {
     return code == stored ? magnitude : -magnitude;
 }
 
+/* e8m0: 2^(code - 127), 255 is NaN. The least power of two that is not below |value|. */
+static uint8_t encode_scale(double value) {
+    int exponent = 0;
+    if (isnan(value)) return 255;
+    if (isinf(value)) return 254;
+    bool exact = fabs(frexp(value, &exponent)) == 0.5; /* half of 2^exponent */
+    int code = exponent - exact + 127;
+    return (uint8_t)(value == 0 || code < 0 ? 0 : code > 254 ? 254 : code);
+}
+
+static uint8_t encode_scale_u64(uint64_t value) {
+    if (value <= 1) return value == 1 ? 127 : 0;
+    return (uint8_t)(127 + 64 - __builtin_clzll(value - 1));
+}
+
+static double decode_scale(uint8_t code) { return code == 255 ? NAN : ldexp(1, code - 127); }
+
 static int64_t clamp(int64_t value, int64_t low, int64_t high) {
     return value < low ? low : value > high ? high : value;
 }
 
 /* To nearest even, saturating; NaN gives 0. */
+static uint64_t nearest_u64(double value) {
+    if (!(value > 0)) return 0;
+    double rounded = nearbyint(value);
+    return rounded >= 0x1p64 ? UINT64_MAX : (uint64_t)rounded;
+}
+
 static int64_t nearest_i64(double value) {
     if (isnan(value)) return 0;
     double rounded = nearbyint(value);
@@ -104,6 +127,7 @@ double kiln__load_f64(kiln_type type, const void *element) {
     switch (type) {
         LOAD(KILN_F64, double)
         LOAD(KILN_F32, float)
+    case KILN_U64: return (double)(uint64_t)kiln__load_i64(type, element);
     case KILN_F16:
     case KILN_BF16: {
         uint16_t stored;
@@ -112,6 +136,7 @@ double kiln__load_f64(kiln_type type, const void *element) {
     }
     case KILN_E4M3:
     case KILN_E5M2: return decode(&formats[type], *(const uint8_t *)element);
+    case KILN_E8M0: return decode_scale(*(const uint8_t *)element);
     default: return (double)kiln__load_i64(type, element);
     }
 }
@@ -122,7 +147,14 @@ int64_t kiln__load_i64(kiln_type type, const void *element) {
         LOAD(KILN_I32, int32_t)
         LOAD(KILN_I16, int16_t)
         LOAD(KILN_I8, int8_t)
+        LOAD(KILN_U32, uint32_t)
+        LOAD(KILN_U16, uint16_t)
         LOAD(KILN_U8, uint8_t)
+    case KILN_U64: {
+        int64_t bits;
+        memcpy(&bits, element, sizeof bits);
+        return bits;
+    }
     case KILN_BOOL: return *(const uint8_t *)element != 0;
     default: return nearest_i64(kiln__load_f64(type, element));
     }
@@ -136,6 +168,8 @@ void kiln__store_f64(kiln_type type, void *element, double value) {
         STORE(KILN_BF16, uint16_t, encode_f64(&formats[type], value))
         STORE(KILN_E4M3, uint8_t, encode_f64(&formats[type], value))
         STORE(KILN_E5M2, uint8_t, encode_f64(&formats[type], value))
+        STORE(KILN_E8M0, uint8_t, encode_scale(value))
+        STORE(KILN_U64, uint64_t, nearest_u64(value))
         STORE(KILN_BOOL, uint8_t, value != 0.0) /* not by way of an integer: 0.25 is true */
     default: kiln__store_i64(type, element, nearest_i64(value));
     }
@@ -149,14 +183,40 @@ void kiln__store_i64(kiln_type type, void *element, int64_t value) {
         STORE(KILN_BF16, uint16_t, encode_i64(&formats[type], value))
         STORE(KILN_E4M3, uint8_t, encode_i64(&formats[type], value))
         STORE(KILN_E5M2, uint8_t, encode_i64(&formats[type], value))
+        STORE(KILN_E8M0, uint8_t, encode_scale_u64(value < 0 ? 0 - (uint64_t)value : (uint64_t)value))
         STORE(KILN_I64, int64_t, value)
         STORE(KILN_I32, int32_t, clamp(value, INT32_MIN, INT32_MAX))
         STORE(KILN_I16, int16_t, clamp(value, INT16_MIN, INT16_MAX))
         STORE(KILN_I8, int8_t, clamp(value, INT8_MIN, INT8_MAX))
+        STORE(KILN_U64, uint64_t, value < 0 ? 0 : value)
+        STORE(KILN_U32, uint32_t, clamp(value, 0, UINT32_MAX))
+        STORE(KILN_U16, uint16_t, clamp(value, 0, UINT16_MAX))
         STORE(KILN_U8, uint8_t, clamp(value, 0, UINT8_MAX))
         STORE(KILN_BOOL, uint8_t, value != 0)
     default: return;
     }
+}
+
+/* As kiln__store_i64, which has what fits it. */
+static void store_large(kiln_type type, void *element, uint64_t value) {
+    switch (type) {
+        STORE(KILN_F64, double, value)
+        STORE(KILN_F32, float, value)
+        STORE(KILN_F16, uint16_t, encode(&formats[type], value, 0))
+        STORE(KILN_BF16, uint16_t, encode(&formats[type], value, 0))
+        STORE(KILN_E4M3, uint8_t, encode(&formats[type], value, 0))
+        STORE(KILN_E5M2, uint8_t, encode(&formats[type], value, 0))
+        STORE(KILN_E8M0, uint8_t, encode_scale_u64(value))
+        STORE(KILN_U64, uint64_t, value)
+    default: kiln__store_i64(type, element, INT64_MAX);
+    }
+}
+
+void kiln__store_u64(kiln_type type, void *element, uint64_t value) {
+    if (value <= INT64_MAX)
+        kiln__store_i64(type, element, (int64_t)value);
+    else
+        store_large(type, element, value);
 }
 
 double kiln__round_to(kiln_type type, double value) {

@@ -28,8 +28,10 @@ static const struct {
     uint8_t code, bits;
     kiln_type type;
 } dlpack_types[] = {
-    {0, 8, KILN_I8},   {0, 16, KILN_I16}, {0, 32, KILN_I32},  {0, 64, KILN_I64}, {1, 8, KILN_U8},    {2, 16, KILN_F16},
-    {2, 32, KILN_F32}, {2, 64, KILN_F64}, {4, 16, KILN_BF16}, {6, 8, KILN_BOOL}, {10, 8, KILN_E4M3}, {12, 8, KILN_E5M2},
+    {0, 8, KILN_I8},   {0, 16, KILN_I16},  {0, 32, KILN_I32},  {0, 64, KILN_I64},
+    {1, 8, KILN_U8},   {1, 16, KILN_U16},  {1, 32, KILN_U32},  {1, 64, KILN_U64},
+    {2, 16, KILN_F16}, {2, 32, KILN_F32},  {2, 64, KILN_F64},  {4, 16, KILN_BF16},
+    {6, 8, KILN_BOOL}, {10, 8, KILN_E4M3}, {12, 8, KILN_E5M2}, {14, 8, KILN_E8M0},
 };
 
 /* DLPack's devices whose memory a kernel or the host can read, as the caller passes it to kiln_run or kiln_run_cpu. */

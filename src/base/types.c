@@ -15,6 +15,8 @@ static const type_info types[KILN_TYPE_COUNT] = {
     [KILN_BF16] = {"bf16", 2, KILN__F32}, [KILN_E4M3] = {"e4m3", 1, KILN__F32}, [KILN_E5M2] = {"e5m2", 1, KILN__F32},
     [KILN_I64] = {"i64", 8, KILN__I64},   [KILN_I32] = {"i32", 4, KILN__I32},   [KILN_I16] = {"i16", 2, KILN__I32},
     [KILN_I8] = {"i8", 1, KILN__I32},     [KILN_U8] = {"u8", 1, KILN__I32},     [KILN_BOOL] = {"bool", 1, KILN__BOOL},
+    [KILN_U16] = {"u16", 2, KILN__I32},   [KILN_U32] = {"u32", 4, KILN__U32},   [KILN_U64] = {"u64", 8, KILN__U64},
+    [KILN_E8M0] = {"e8m0", 1, KILN__F32},
 };
 
 bool kiln__type_valid(kiln_type type) {
@@ -28,14 +30,22 @@ const char *kiln_type_name(kiln_type type) { return kiln__type_valid(type) ? typ
 
 bool kiln__type_is_float(kiln_type type) { return kiln__type_valid(type) && kiln__ctype_is_float(types[type].compute); }
 
+bool kiln__type_is_unsigned(kiln_type type) {
+    return type == KILN_U64 || type == KILN_U32 || type == KILN_U16 || type == KILN_U8;
+}
+
 kiln__ctype kiln__type_compute(kiln_type type) { return kiln__type_valid(type) ? types[type].compute : KILN__F32; }
 
 const char *kiln__ctype_name(kiln__ctype type) {
-    static const char *const names[] = {"f32", "f64", "i32", "i64", "bool"};
+    static const char *const names[] = {"f32", "f64", "i32", "i64", "bool", "u32", "u64"};
     return names[type];
 }
 
 bool kiln__ctype_is_float(kiln__ctype type) { return type == KILN__F32 || type == KILN__F64; }
+
+bool kiln__ctype_is_unsigned(kiln__ctype type) { return type == KILN__U32 || type == KILN__U64; }
+
+bool kiln__ctype_is_wide(kiln__ctype type) { return type == KILN__F64 || type == KILN__I64 || type == KILN__U64; }
 
 bool kiln__type_parse(const char *name, size_t length, kiln_type *out) {
     for (int i = 0; i < KILN_TYPE_COUNT; i++) {

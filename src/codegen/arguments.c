@@ -12,8 +12,6 @@ static void add(kiln__arguments *out, kiln__field_kind kind, int index, int dim,
     out->size += bytes;
 }
 
-static bool is_wide(kiln__ctype type) { return type == KILN__F64 || type == KILN__I64; }
-
 /* Strides that follow from the columns are constants of the source, the others are passed. */
 bool kiln__stride_is_constant(const kiln__problem *problem, int64_t stride) {
     return stride == 0 || stride == 1 || stride == problem->cols;
@@ -51,9 +49,9 @@ kiln_status kiln__arguments_layout(const kiln__ir *ir, const kiln__problem *prob
     for (int axis = 0; axis < KILN_MAX_RANK; axis++)
         if (asks_size(ir, axis)) add(out, KILN__FIELD_SIZE, 0, axis, 8);
     for (uint32_t s = 0; s < ir->scalar_count; s++)
-        if (is_wide(ir->scalar_types[s])) add(out, KILN__FIELD_SCALAR, (int)s, 0, 8);
+        if (kiln__ctype_is_wide(ir->scalar_types[s])) add(out, KILN__FIELD_SCALAR, (int)s, 0, 8);
     for (uint32_t s = 0; s < ir->scalar_count; s++)
-        if (!is_wide(ir->scalar_types[s])) add(out, KILN__FIELD_SCALAR, (int)s, 0, 4);
+        if (!kiln__ctype_is_wide(ir->scalar_types[s])) add(out, KILN__FIELD_SCALAR, (int)s, 0, 4);
     for (int d = 1; d < problem->outer_rank && !all_linear && !problem->wide; d++)
         add(out, KILN__FIELD_DIVISOR, 0, d, 12);
     out->size = (out->size + 7) / 8 * 8;

@@ -10,13 +10,13 @@
 
 /* By the type of the first argument (of a cast and of reductions: of the result), as kiln__ctype counts. Functions are
  * CUDA's own or those of kernel_sources/math.cuh. */
-static const char *const forms[KILN__OP_COUNT_OF][KILN__BOOL + 1] = {
+static const char *const forms[KILN__OP_COUNT_OF][KILN__CTYPES] = {
 #define ALL(form) \
-    { form, form, form, form, form }
+    { form, form, form, form, form, form, form }
 #define EACH(f32, f64, integer) \
-    { f32, f64, integer, integer, integer }
+    { f32, f64, integer, integer, integer, integer, integer }
 #define ORDER(number, bool) \
-    { number, number, number, number, bool }
+    { number, number, number, number, bool, number, number }
 #define LIBM(name) \
     { name "f(%s)", name "(%s)" }
     /* clang-format off */
@@ -26,13 +26,13 @@ static const char *const forms[KILN__OP_COUNT_OF][KILN__BOOL + 1] = {
     [KILN__OP_DIV] = ALL("kiln_ratio(%s, %s)"), [KILN__OP_MOD] = ALL("kiln_remainder(%s, %s)"),
     [KILN__OP_DIV_FLOOR] = EACH("floorf(%s / %s)", "floor(%s / %s)", "kiln_div_floor(%s, %s)"),
     [KILN__OP_DIV_TRUNC] = EACH("truncf(%s / %s)", "trunc(%s / %s)", "kiln_div_trunc(%s, %s)"),
-    [KILN__OP_NEG] = {"-%s", "-%s", "kiln_sub(0, %s)", "kiln_sub(0LL, %s)"},
+    [KILN__OP_NEG] = {"-%s", "-%s", "kiln_sub(0, %s)", "kiln_sub(0LL, %s)", NULL, "0u - %s", "0ULL - %s"},
     [KILN__OP_ABS] = EACH("fabsf(%s)", "fabs(%s)", "kiln_abs(%s)"), [KILN__OP_SIGN] = ALL("kiln_sign(%s)"),
     [KILN__OP_LT] = ALL("%s < %s"), [KILN__OP_LE] = ALL("%s <= %s"), [KILN__OP_GT] = ALL("%s > %s"),
     [KILN__OP_GE] = ALL("%s >= %s"), [KILN__OP_EQ] = ALL("%s == %s"), [KILN__OP_NE] = ALL("%s != %s"),
     [KILN__OP_AND] = ALL("%s & %s"), [KILN__OP_OR] = ALL("%s | %s"), [KILN__OP_NOT] = ALL("!%s"),
     [KILN__OP_BITAND] = ALL("%s & %s"), [KILN__OP_BITOR] = ALL("%s | %s"), [KILN__OP_BITXOR] = ALL("%s ^ %s"),
-    [KILN__OP_BITNOT] = {NULL, NULL, "~%s", "~%s", "!%s"},
+    [KILN__OP_BITNOT] = {NULL, NULL, "~%s", "~%s", "!%s", "~%s", "~%s"},
     [KILN__OP_SHL] = ALL("kiln_shl(%s, %s)"), [KILN__OP_SHR] = ALL("kiln_shr(%s, %s)"),
     [KILN__OP_POPCOUNT] = ALL("kiln_popcount(%s)"), [KILN__OP_WHERE] = ALL("%s ? %s : %s"),
     [KILN__OP_MINIMUM] = ALL("kiln_minimum(%s, %s)"), [KILN__OP_MAXIMUM] = ALL("kiln_maximum(%s, %s)"),
@@ -56,7 +56,7 @@ static const char *const forms[KILN__OP_COUNT_OF][KILN__BOOL + 1] = {
     [KILN__OP_ISNAN] = ALL("isnan(%s)"), [KILN__OP_ISINF] = ALL("isinf(%s)"), [KILN__OP_ISFINITE] = ALL("isfinite(%s)"),
     [KILN__OP_SIGMOID] = ALL("kiln_sigmoid(%s)"), [KILN__OP_UNIFORM] = ALL("kiln_uniform(%s, %s, %s)"),
     [KILN__OP_NORMCDF] = ALL("kiln_normcdf(%s)"), [KILN__OP_NORMPDF] = ALL("kiln_normpdf(%s)"),
-    [KILN__OP_CAST] = {"(float)%s", "(double)%s", "kiln_to_i32(%s)", "kiln_to_i64(%s)", "%s != 0"},
+    [KILN__OP_CAST] = {"(float)%s", "(double)%s", "kiln_to_i32(%s)", "kiln_to_i64(%s)", "%s != 0", "kiln_to_u32(%s)", "kiln_to_u64(%s)"},
     [KILN__OP_REDUCE_SUM] = EACH("%s + %s", "%s + %s", "kiln_add(%s, %s)"),
     [KILN__OP_REDUCE_PROD] = EACH("%s * %s", "%s * %s", "kiln_mul(%s, %s)"),
     [KILN__OP_REDUCE_MAX] = ORDER("kiln_maximum(%s, %s)", "%s | %s"),
@@ -71,7 +71,8 @@ static const char *const forms[KILN__OP_COUNT_OF][KILN__BOOL + 1] = {
 };
 
 const char *kiln__cxx_ctype(kiln__ctype type) {
-    static const char *const names[] = {"float", "double", "int", "kiln_i64", "bool"}; /* as kiln__ctype counts */
+    static const char *const names[] = {"float", "double",   "int",     "kiln_i64",
+                                        "bool",  "kiln_u32", "kiln_u64"}; /* as kiln__ctype counts */
     return names[type];
 }
 
@@ -79,7 +80,8 @@ const char *kiln__cxx_storage(kiln_type type) {
     static const char *const names[KILN_TYPE_COUNT] = {
         [KILN_F64] = "double",     [KILN_F32] = "float",      [KILN_F16] = "kiln_f16", [KILN_BF16] = "kiln_bf16",
         [KILN_E4M3] = "kiln_e4m3", [KILN_E5M2] = "kiln_e5m2", [KILN_I64] = "kiln_i64", [KILN_I32] = "int",
-        [KILN_I16] = "short",      [KILN_I8] = "kiln_i8",     [KILN_U8] = "kiln_u8",   [KILN_BOOL] = "kiln_bool"};
+        [KILN_I16] = "short",      [KILN_I8] = "kiln_i8",     [KILN_U8] = "kiln_u8",   [KILN_BOOL] = "kiln_bool",
+        [KILN_U16] = "kiln_u16",   [KILN_U32] = "kiln_u32",   [KILN_U64] = "kiln_u64", [KILN_E8M0] = "kiln_e8m0"};
     return names[type];
 }
 
@@ -100,6 +102,8 @@ static const char *spell_float(const kiln__emitter *e, kiln__ctype type, double 
 static const char *spell_number(const kiln__emitter *e, kiln__ctype type, double f64, int64_t i64) {
     if (kiln__ctype_is_float(type)) return spell_float(e, type, f64);
     if (type == KILN__BOOL) return i64 ? "true" : "false";
+    if (kiln__ctype_is_unsigned(type))
+        return kiln__spell(e, type == KILN__U64 ? "%" PRIu64 "ULL" : "%" PRIu64 "u", (uint64_t)i64);
     if (i64 == INT64_MIN) return "(-9223372036854775807LL - 1)";
     if (type == KILN__I32 && i64 == INT32_MIN) return "(-2147483647 - 1)";
     return kiln__spell(e, i64 < 0 ? "(%" PRId64 "%s)" : "%" PRId64 "%s", i64, type == KILN__I64 ? "LL" : "");
@@ -237,7 +241,7 @@ const char *kiln__spell_definition(const kiln__emitter *e, uint32_t i) {
 
 /* Those of one list of instructions, but for those done. */
 static void emit_called(const kiln__emitter *e, const kiln__inst *insts, uint32_t count,
-                        bool done[KILN__OP_COUNT_OF][KILN__BOOL + 1]) {
+                        bool done[KILN__OP_COUNT_OF][KILN__CTYPES]) {
     static const char *const parameters[] = {"a", "b", "c"};
     for (uint32_t i = 0; i < count; i++) {
         const kiln__inst *inst = &insts[i];
@@ -252,7 +256,7 @@ static void emit_called(const kiln__emitter *e, const kiln__inst *insts, uint32_
 }
 
 void kiln__emit_called(const kiln__emitter *e) {
-    bool done[KILN__OP_COUNT_OF][KILN__BOOL + 1] = {{false}};
+    bool done[KILN__OP_COUNT_OF][KILN__CTYPES] = {{false}};
     emit_called(e, e->ir->insts, e->ir->count, done);
     for (uint32_t c = 0; c < e->ir->combine_count; c++)
         emit_called(e, e->ir->combines[c].insts, e->ir->combines[c].count, done);
@@ -270,12 +274,18 @@ const char *kiln__spell_combine(const kiln__emitter *e, const kiln__inst *reduct
     return kiln__spell(e, forms[reduction->op][reduction->type], a, b);
 }
 
+/* Of an integer type or bool; a u64's bits. */
+static int64_t least_of(kiln__ctype type) { return type == KILN__I64 ? INT64_MIN : type == KILN__I32 ? INT32_MIN : 0; }
+static int64_t most_of(kiln__ctype type) {
+    static const int64_t most[] = {
+        [KILN__I32] = INT32_MAX, [KILN__I64] = INT64_MAX, [KILN__U32] = UINT32_MAX, [KILN__U64] = -1, [KILN__BOOL] = 1};
+    return most[type];
+}
+
 const char *kiln__spell_identity(const kiln__emitter *e, const kiln__inst *reduction) {
     kiln__ctype type = e->ir->insts[reduction->args[0]].type;
     bool max = reduction->op == KILN__OP_REDUCE_MAX || reduction->op == KILN__OP_REDUCE_ARGMAX;
-    int64_t least = type == KILN__I64 ? INT64_MIN : INT32_MIN, most = type == KILN__I64 ? INT64_MAX : INT32_MAX;
-    if (type == KILN__BOOL) least = 0;
-    const char *worst = spell_number(e, type, max ? -INFINITY : INFINITY, max ? least : most);
+    const char *worst = spell_number(e, type, max ? -INFINITY : INFINITY, max ? least_of(type) : most_of(type));
     const kiln__combine *combine =
         reduction->op == KILN__OP_REDUCE_USER ? &e->ir->combines[reduction->u.reducer] : NULL;
     switch ((int)reduction->op) {

@@ -11,20 +11,33 @@
 #include "codegen/kernels/kernels.h"
 #include "kiln_sources.h"
 
-static bool is_fp8(kiln_type type) { return type == KILN_E4M3 || type == KILN_E5M2; }
-
-static bool has_fp8(const kiln__ir *ir, const kiln__problem *p) {
+static bool is_stored(const kiln__problem *p, kiln_type type) {
     for (int o = 0; o < p->input_count + p->output_count; o++)
-        if (is_fp8(p->operands[o].type)) return true;
-    for (uint32_t i = 0; i < ir->count; i++)
-        if (ir->insts[i].op == KILN__OP_ROUND_TO && is_fp8(ir->insts[i].u.storage)) return true;
+        if (p->operands[o].type == type) return true;
     return false;
 }
 
-static bool has_bools(const kiln__problem *p) {
-    for (int o = 0; o < p->input_count + p->output_count; o++)
-        if (p->operands[o].type == KILN_BOOL) return true;
+/* Stored as the type or rounded through it. */
+static bool has_type(const kiln__ir *ir, const kiln__problem *p, kiln_type type) {
+    for (uint32_t i = 0; i < ir->count; i++)
+        if (ir->insts[i].op == KILN__OP_ROUND_TO && ir->insts[i].u.storage == type) return true;
+    return is_stored(p, type);
+}
+
+static bool are_unsigned(const kiln__inst *insts, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++) {
+        const bool rounds = insts[i].op == KILN__OP_ROUND_TO && insts[i].u.storage == KILN_U16;
+        if (rounds || kiln__ctype_is_unsigned(insts[i].type)) return true;
+    }
     return false;
+}
+
+/* u8 is no type of unsigned.cuh. */
+static bool has_unsigned(const kiln__ir *ir, const kiln__problem *p) {
+    bool any = is_stored(p, KILN_U16) || is_stored(p, KILN_U32) || is_stored(p, KILN_U64);
+    any |= are_unsigned(ir->insts, ir->count);
+    for (uint32_t c = 0; c < ir->combine_count; c++) any |= are_unsigned(ir->combines[c].insts, ir->combines[c].count);
+    return any;
 }
 
 static void emit_combines(kiln__emitter *e) {
@@ -57,9 +70,12 @@ static void emit_part(const kiln__emitter *e, const char *name) { kiln__write(e,
 /* What does not depend on the program. */
 static void emit_device_parts(const kiln__emitter *e) {
     emit_part(e, "device.cuh");
+    if (has_unsigned(e->ir, e->problem)) emit_part(e, "unsigned.cuh");
     emit_part(e, "vectors.cuh");
-    if (has_fp8(e->ir, e->problem)) emit_part(e, "fp8.cuh");
-    if (has_bools(e->problem)) emit_part(e, "bool.cuh");
+    const bool fp8 = has_type(e->ir, e->problem, KILN_E4M3) || has_type(e->ir, e->problem, KILN_E5M2);
+    if (fp8) emit_part(e, "fp8.cuh");
+    if (has_type(e->ir, e->problem, KILN_E8M0)) emit_part(e, "e8m0.cuh");
+    if (is_stored(e->problem, KILN_BOOL)) emit_part(e, "bool.cuh");
     emit_part(e, "math.cuh");
     if (!e->flat) emit_part(e, "vector_reductions.cuh");
     if (e->problem->block_count) emit_part(e, "blocks.cuh");

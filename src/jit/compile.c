@@ -92,11 +92,19 @@ static kiln_status fetch_all(const job *j, kiln__nvrtcResult compiled) {
                            : fetch(j, "GetCUBIN", n->GetCUBINSize, n->GetCUBIN, &result->image, &result->size);
 }
 
+/* Some instructions are only there for a family of architectures, as sm_100f, whose cubins run wherever sm_100's do;
+ * PTX of it would not. The source says that it has a use for them. */
+static bool wants_family(const kiln__compile_request *request, int version) {
+    return version >= 1209 && request->arch >= 100 && !request->ptx &&
+           strstr(request->source, "\n#define KILN_FAMILY_TARGET\n") != NULL;
+}
+
 static kiln_status compile_program(const job *j) {
     const char *options[max_options];
     char arch[48];
-    snprintf(arch, sizeof arch, "--gpu-architecture=%s_%d", j->request->ptx ? "compute" : "sm", j->request->arch);
     int count = 0, version = j->nvrtc->identity.major * 100 + j->nvrtc->identity.minor;
+    snprintf(arch, sizeof arch, "--gpu-architecture=%s_%d%s", j->request->ptx ? "compute" : "sm", j->request->arch,
+             wants_family(j->request, version) ? "f" : "");
     for (; keyed_options[count] != NULL; count++) options[count] = keyed_options[count];
     options[count++] = arch;
     /* Newer versions alone know these. They change how long a compile takes and none of its bytes, and a key has the

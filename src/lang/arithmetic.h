@@ -36,6 +36,16 @@ static inline int64_t kiln__int_power(int64_t a, int64_t b) {
     return (int64_t)power;
 }
 
+/* The same of unsigned integers. */
+static inline uint64_t kiln__uint_remainder(uint64_t a, uint64_t b) { return b == 0 ? 0 : a % b; }
+static inline uint64_t kiln__uint_quotient(uint64_t a, uint64_t b) { return b == 0 ? 0 : a / b; }
+static inline uint64_t kiln__uint_power(uint64_t a, uint64_t b) {
+    uint64_t power = 1;
+    for (; b > 0; b >>= 1, a *= a)
+        if ((b & 1) != 0) power *= a;
+    return power;
+}
+
 /* The same of floats, exactly; NaN where b is 0. */
 static inline double kiln__python_fmod(double a, double b) {
     double rest = fmod(a, b);
@@ -66,6 +76,14 @@ static inline double kiln__maximum(double a, double b) { return isnan(a) || a > 
     X(SIGN, (a > 0) - (a < 0)) X(MOD, kiln__python_remainder(a, b)) X(REMAINDER, kiln__python_remainder(a, b)) \
     X(DIV_FLOOR, kiln__floor_quotient(a, b)) X(DIV_TRUNC, kiln__c_quotient(a, b)) \
     X(FMOD, kiln__c_remainder(a, b)) X(FLOOR, a) X(CEIL, a) X(TRUNC, a) X(ROUND, a) \
+    X(MINIMUM, a < b ? a : b) X(MAXIMUM, a > b ? a : b) X(FMIN, a < b ? a : b) X(FMAX, a > b ? a : b) \
+    X(BITAND, a & b) X(BITOR, a | b) X(BITXOR, a ^ b) X(BITNOT, ~a)
+/* Beside the comparisons. */
+#define KILN__UINT_OPERATORS(X) \
+    X(ADD, a + b) X(SUB, a - b) X(MUL, a * b) X(NEG, 0 - a) X(ABS, a) X(SIGN, a > 0) \
+    X(MOD, kiln__uint_remainder(a, b)) X(REMAINDER, kiln__uint_remainder(a, b)) X(FMOD, kiln__uint_remainder(a, b)) \
+    X(DIV_FLOOR, kiln__uint_quotient(a, b)) X(DIV_TRUNC, kiln__uint_quotient(a, b)) X(POW, kiln__uint_power(a, b)) \
+    X(FLOOR, a) X(CEIL, a) X(TRUNC, a) X(ROUND, a) \
     X(MINIMUM, a < b ? a : b) X(MAXIMUM, a > b ? a : b) X(FMIN, a < b ? a : b) X(FMAX, a > b ? a : b) \
     X(BITAND, a & b) X(BITOR, a | b) X(BITXOR, a ^ b) X(BITNOT, ~a)
 /* clang-format on */

@@ -134,11 +134,11 @@ static uint32_t call_with_axis(kiln__parser *parser, const kiln__token *name, ki
     if (negative) kiln__parser_advance(parser);
     kiln__token axis = parser->token;
     if (!kiln__parser_expect(parser, KILN__TOKEN_INT, "an axis, an integer literal")) return 0;
-    if (axis.value.i64 > KILN_MAX_RANK)
+    if (axis.value.u64 > KILN_MAX_RANK)
         return KILN__FAIL_AT(parser, &axis, KILN_E_LIMIT, "axis %s is out of range, tensors have at most %d axes",
                              kiln__parser_quote(parser, &axis), KILN_MAX_RANK);
     kiln__parser_expect(parser, ')', "')' after the axis");
-    kiln__node node = {.op = op, .u.axis = negative ? -(int32_t)axis.value.i64 : (int32_t)axis.value.i64};
+    kiln__node node = {.op = op, .u.axis = negative ? -(int32_t)axis.value.u64 : (int32_t)axis.value.u64};
     return kiln__parser_add(parser, name, node);
 }
 
@@ -234,8 +234,9 @@ bool kiln__call_continue(kiln__parser *parser, kiln__frame *frame, uint32_t *val
 }
 
 bool kiln__conversion_find(const kiln__parser *parser, const kiln__token *name, kiln__node *out) {
-    static const char *const widenings[] = {[KILN__WIDEN_FLOAT] = "float", [KILN__WIDEN_SUM] = "_sum_type"};
-    const kiln__widening last = parser->lexer.in_prelude ? KILN__WIDEN_SUM : KILN__WIDEN_FLOAT;
+    static const char *const widenings[] = {
+        [KILN__WIDEN_FLOAT] = "float", [KILN__WIDEN_SUM] = "_sum_type", [KILN__WIDEN_WIDE] = "_wide_type"};
+    const kiln__widening last = parser->lexer.in_prelude ? KILN__WIDEN_WIDE : KILN__WIDEN_FLOAT;
     kiln_type type;
     *out = (kiln__node){.op = KILN__OP_WIDEN, .arg_count = 1};
     for (kiln__widening w = KILN__WIDEN_FLOAT; w <= last; w++) {
@@ -263,10 +264,10 @@ bool kiln__call_begin(kiln__parser *parser, const kiln__token *name, uint32_t *v
         return begin_arguments(parser, &frame, value);
     }
     kiln__function *function = kiln__function_find(parser, name);
-    frame.op = KILN__OP_IS_I64; /* of a function's frame nobody asks which */
+    frame.op = KILN__OP_IS_WIDE; /* of a function's frame nobody asks which */
     frame.u.call.function = function;
     if (function != NULL ? kiln__function_load(parser, function)
-                         : parser->lexer.in_prelude && kiln__token_is(name, "_is_i64", 7))
+                         : parser->lexer.in_prelude && kiln__token_is(name, "_is_wide", 8))
         return begin_arguments(parser, &frame, value);
     if (parser->lexer.in_prelude && kiln__token_is(name, "_count", 6)) {
         kiln__parser_expect(parser, ')', "')'");

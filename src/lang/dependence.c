@@ -43,7 +43,7 @@ static void find_outside(kiln__work *work, const kiln__graph *graph, const kiln_
         const int64_t block =
             kiln__op_is_reduction(node->op) && node->domain ? graph->domains[node->domain - 1].block : 0;
         if (outside[i] && block && (out->block == 0 || block < out->block)) out->block = block;
-        if (!outside[i] || kiln__op_is_reduction(node->op) || node->op == KILN__OP_IS_I64) continue; /* asks a type */
+        if (!outside[i] || kiln__op_is_reduction(node->op) || node->op == KILN__OP_IS_WIDE) continue; /* asks a type */
         find_leaf(signature, node, rank, reduced, out);
         for (uint32_t k = 0; k < node->arg_count; k++) outside[node->args[k]] = true;
     }

@@ -73,7 +73,7 @@ static void print_formula(printer *out, uint32_t index, int depth, bool whole) {
     }
     switch (inst->op) {
     case KILN__OP_FLOAT: print_number(text, inst->u.f64, inst->type); break;
-    case KILN__OP_INT: kiln__text_printf(text, "%" PRId64, inst->u.i64); break;
+    case KILN__OP_INT: kiln__text_printf(text, inst->type == KILN__U64 ? "%" PRIu64 : "%" PRId64, inst->u.i64); break;
     case KILN__OP_BOOL: kiln__text_puts(text, inst->u.i64 != 0 ? "true" : "false"); break;
     case KILN__OP_INPUT: kiln__text_puts(text, out->ir->input_names[inst->u.input]); break;
     case KILN__OP_SCALAR: kiln__text_puts(text, out->ir->scalar_names[inst->u.scalar]); break;

@@ -20,10 +20,10 @@ static bool parse_axis(kiln__parser *parser, kiln__domain *out) {
     if (negative) kiln__parser_advance(parser);
     const kiln__token axis = parser->token;
     if (!kiln__parser_expect(parser, KILN__TOKEN_INT, "an axis, an integer literal")) return false;
-    if (axis.value.i64 > KILN_MAX_RANK || out->count == KILN_MAX_RANK)
+    if (axis.value.u64 > KILN_MAX_RANK || out->count == KILN_MAX_RANK)
         return KILN__FAIL_AT(parser, &axis, KILN_E_LIMIT, "axis %s is out of range, tensors have at most %d axes",
                              kiln__parser_quote(parser, &axis), KILN_MAX_RANK);
-    out->axes[out->count++] = negative ? -(int)axis.value.i64 : (int)axis.value.i64;
+    out->axes[out->count++] = negative ? -(int)axis.value.u64 : (int)axis.value.u64;
     return true;
 }
 
@@ -44,7 +44,7 @@ static bool parse_axes(kiln__parser *parser, kiln__domain *out) {
 
 /* Of columns. */
 static bool check_count(kiln__parser *parser, const kiln__token *count, const char *what) {
-    if (count->value.i64 >= 1 && count->value.i64 <= INT32_MAX) return true;
+    if (count->value.u64 >= 1 && count->value.u64 <= INT32_MAX) return true;
     return KILN__FAIL_AT(parser, count, KILN_E_ARGUMENT, "%s: N is %s, expected 1 to 2147483647 columns", what,
                          kiln__parser_quote(parser, count));
 }
@@ -52,7 +52,7 @@ static bool check_count(kiln__parser *parser, const kiln__token *count, const ch
 static bool parse_block(kiln__parser *parser, kiln__domain *out) {
     const kiln__token size = parser->token;
     if (!kiln__parser_expect(parser, KILN__TOKEN_INT, "how many columns a block has, an integer literal")) return false;
-    out->block = size.value.i64;
+    out->block = (int64_t)size.value.u64;
     return check_count(parser, &size, "block = N");
 }
 
@@ -105,12 +105,12 @@ bool kiln__parse_repeat(kiln__parser *parser, uint32_t *value) {
     if (known < 0) {
         *value = kiln__parser_new_name(parser, &input, false, 0);
         known = (int)graph->name_count - 1;
-        if (parser->work->status == KILN_OK) graph->names[known].repeat = count.value.i64;
+        if (parser->work->status == KILN_OK) graph->names[known].repeat = (int64_t)count.value.u64;
         return true;
     }
     kiln__name *name = &graph->names[known];
     if (name->assigned) return refuse_repeat(parser, &input, "is assigned by the program");
-    if (name->repeat != count.value.i64) return refuse_repeat(parser, &input, "is read otherwise before");
+    if (name->repeat != (int64_t)count.value.u64) return refuse_repeat(parser, &input, "is read otherwise before");
     *value = name->node;
     return true;
 }

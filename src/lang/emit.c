@@ -8,6 +8,7 @@ kiln__ctype kiln__value_type(const kiln__typer *typer, const kiln__value *value)
     if (!value->is_literal) return typer->insts.items[value->inst].type;
     if (literal->op == KILN__OP_FLOAT) return typer->ir->float_type;
     if (literal->op == KILN__OP_BOOL) return KILN__BOOL;
+    if (literal->type == KILN__U64) return KILN__U64;
     return literal->u.i64 >= INT32_MIN && literal->u.i64 <= INT32_MAX ? KILN__I32 : KILN__I64;
 }
 
@@ -51,13 +52,18 @@ kiln__value kiln__emit(kiln__typer *typer, kiln__inst inst) {
                              kiln__nodes_add(typer->work, &typer->insts, &inst, KILN__MAX_INSTS, "typed operations")};
 }
 
-static kiln__value emit_literal(kiln__typer *typer, kiln__node literal, kiln__ctype type) {
+kiln__inst kiln__literal_as(const kiln__node *literal, kiln__ctype type) {
     static const kiln_type storage[KILN__CTYPES] = {
-        [KILN__F32] = KILN_F32, [KILN__F64] = KILN_F64,   [KILN__I32] = KILN_I32,
-        [KILN__I64] = KILN_I64, [KILN__BOOL] = KILN_BOOL,
+        [KILN__F32] = KILN_F32, [KILN__F64] = KILN_F64, [KILN__I32] = KILN_I32,   [KILN__I64] = KILN_I64,
+        [KILN__U32] = KILN_U32, [KILN__U64] = KILN_U64, [KILN__BOOL] = KILN_BOOL,
     };
-    kiln__inst inst = kiln__literal_stored(&literal, storage[type]);
+    kiln__inst inst = kiln__literal_stored(literal, storage[type]);
     inst.type = type;
+    return inst;
+}
+
+static kiln__value emit_literal(kiln__typer *typer, kiln__node literal, kiln__ctype type) {
+    kiln__inst inst = kiln__literal_as(&literal, type);
     return kiln__emit(typer, inst);
 }
 

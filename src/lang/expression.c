@@ -97,7 +97,7 @@ static bool take_operand(kiln__parser *parser, uint32_t *value) {
     const kiln__node *word = reserved_value(&token);
     kiln__frame frame = {.kind = KILN__FRAME_UNARY, .at = token};
     switch (token.kind) {
-    case KILN__TOKEN_INT: return literal(parser, &token, kiln__literal_int(token.value.i64), value);
+    case KILN__TOKEN_INT: return literal(parser, &token, kiln__literal_uint(token.value.u64), value);
     case KILN__TOKEN_FLOAT: return literal(parser, &token, kiln__literal_float(token.value.f64), value);
     case KILN__TOKEN_NAME:
         if (word != NULL && word->op != KILN__OP_NAME) return literal(parser, &token, *word, value);

@@ -6,13 +6,22 @@
 
 kiln__node kiln__literal_float(double value) { return (kiln__node){.op = KILN__OP_FLOAT, .u.f64 = value}; }
 kiln__node kiln__literal_int(int64_t value) { return (kiln__node){.op = KILN__OP_INT, .u.i64 = value}; }
+kiln__node kiln__literal_uint(uint64_t value) {
+    kiln__node literal = kiln__literal_int((int64_t)value);
+    if (value > INT64_MAX) literal.type = KILN__U64;
+    return literal;
+}
 kiln__node kiln__literal_bool(bool value) { return (kiln__node){.op = KILN__OP_BOOL, .u.i64 = value}; }
 
 bool kiln__is_literal(const kiln__node *node) {
     return node->op == KILN__OP_FLOAT || node->op == KILN__OP_INT || node->op == KILN__OP_BOOL;
 }
 
+/* An untyped one beyond i64, or one typed as u64. */
+static bool is_u64(const kiln__node *literal) { return literal->op == KILN__OP_INT && literal->type == KILN__U64; }
+
 double kiln__literal_f64(const kiln__node *literal) {
+    if (is_u64(literal)) return (double)(uint64_t)literal->u.i64;
     return literal->op == KILN__OP_FLOAT ? literal->u.f64 : (double)literal->u.i64;
 }
 
@@ -21,10 +30,13 @@ kiln__node kiln__literal_stored(const kiln__node *literal, kiln_type storage) {
     uint64_t bits = 0;
     if (literal->op == KILN__OP_FLOAT)
         kiln__store_f64(storage, &bits, truncate ? trunc(literal->u.f64) : literal->u.f64);
+    else if (is_u64(literal))
+        kiln__store_u64(storage, &bits, (uint64_t)literal->u.i64);
     else
         kiln__store_i64(storage, &bits, literal->u.i64);
     if (kiln__type_is_float(storage)) return kiln__literal_float(kiln__load_f64(storage, &bits));
     int64_t value = kiln__load_i64(storage, &bits);
+    if (storage == KILN_U64) return kiln__literal_uint((uint64_t)value);
     return storage == KILN_BOOL ? kiln__literal_bool(value != 0) : kiln__literal_int(value);
 }
 
@@ -66,6 +78,27 @@ static bool fold_ints(kiln__op op, int64_t a, int64_t b, int64_t *out) {
     }
 }
 
+static bool fold_logic(kiln__op op, bool a, bool b) {
+    return op == KILN__OP_AND ? a && b : op == KILN__OP_OR ? a || b : !a;
+}
+
+/* What bool operands make of ~, & and maximum is the typing's to say. */
+static bool is_left_to_typing(kiln__rule rule, const kiln__node *a, const kiln__node *b) {
+    switch (rule) {
+    case KILN__RULE_INT: return a->op != KILN__OP_INT || b->op != KILN__OP_INT;
+    case KILN__RULE_ORDER: return a->op == KILN__OP_BOOL && b->op == KILN__OP_BOOL;
+    case KILN__RULE_SHIFT: return a->op == KILN__OP_FLOAT || b->op == KILN__OP_FLOAT;
+    default: return false;
+    }
+}
+
+/* Exactly or not at all; of those beyond i64 only what a sign before them makes of one. */
+static bool fold_exactly(kiln__op op, const kiln__node *a, const kiln__node *b, int64_t *out) {
+    if (!is_u64(a) && !is_u64(b)) return fold_ints(op, a->u.i64, b->u.i64, out);
+    *out = INT64_MIN;
+    return op == KILN__OP_NEG && a->u.i64 == INT64_MIN;
+}
+
 bool kiln__fold(kiln__op op, const kiln__node *args, kiln__node *out) {
     const kiln__op_info *info = kiln__op_describe(op);
     if (info->args == 0 || info->args > 2 || kiln__op_is_reduction(op)) return false;
@@ -75,15 +108,11 @@ bool kiln__fold(kiln__op op, const kiln__node *args, kiln__node *out) {
     double first = kiln__literal_f64(a), second = kiln__literal_f64(b), real;
     int64_t integer;
     if (info->rule == KILN__RULE_LOGIC) {
-        bool both = first != 0 && second != 0, either = first != 0 || second != 0;
-        *out = kiln__literal_bool(op == KILN__OP_AND ? both : op == KILN__OP_OR ? either : !both);
+        *out = kiln__literal_bool(fold_logic(op, first != 0, second != 0));
         return true;
     }
-    /* What bool operands make of ~, & and maximum is the typing's to say. */
-    if (info->rule == KILN__RULE_INT && (a->op != KILN__OP_INT || b->op != KILN__OP_INT)) return false;
-    if (info->rule == KILN__RULE_ORDER && a->op == KILN__OP_BOOL && b->op == KILN__OP_BOOL) return false;
-    if (info->rule == KILN__RULE_SHIFT && is_float) return false;
-    if (!is_float && info->rule != KILN__RULE_FTEST && fold_ints(op, a->u.i64, b->u.i64, &integer)) {
+    if (is_left_to_typing(info->rule, a, b)) return false;
+    if (!is_float && info->rule != KILN__RULE_FTEST && fold_exactly(op, a, b, &integer)) {
         *out = is_test ? kiln__literal_bool(integer != 0) : kiln__literal_int(integer);
         return true;
     }

@@ -72,11 +72,11 @@ static void read_number(kiln__parser *parser, kiln__token *token) {
         fits = isfinite(token->value.f64);
     } else {
         token->kind = KILN__TOKEN_INT;
-        token->value.i64 = strtoll(token->text, &end, hexadecimal ? 16 : 10);
+        token->value.u64 = strtoull(token->text, &end, hexadecimal ? 16 : 10);
         fits = errno == 0;
     }
     errno = saved;
-    const char *range = token->kind == KILN__TOKEN_FLOAT ? "is beyond the range of f64" : "is beyond the range of i64";
+    const char *range = token->kind == KILN__TOKEN_FLOAT ? "is beyond the range of f64" : "is beyond the range of u64";
     bool well_formed = end == token->text + token->length;
     if (!well_formed || !fits) kiln__parser_reject(parser, token, KILN_E_SYNTAX, well_formed ? range : "is no number");
 }

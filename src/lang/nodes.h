@@ -44,10 +44,11 @@ bool kiln__node_check_axis(kiln__work *work, const kiln__node *node, int rank);
 /* Marks what the marked ones need. */
 void kiln__nodes_need(const kiln__node *nodes, uint32_t count, bool *needed);
 
-/* fold.c: literals have no width of their own: integers are exact in 64 bits, floats are doubles; the type is chosen
- * where they meet a typed value. */
+/* fold.c: literals have no width of their own: integers are exact in 64 bits, signed or not, floats are doubles; the
+ * type is chosen where they meet a typed value. */
 kiln__node kiln__literal_float(double value);
 kiln__node kiln__literal_int(int64_t value);
+kiln__node kiln__literal_uint(uint64_t value); /* of type U64 where i64 cannot hold it, else as literal_int */
 kiln__node kiln__literal_bool(bool value);
 bool kiln__is_literal(const kiln__node *node);
 double kiln__literal_f64(const kiln__node *literal); /* of any kind */

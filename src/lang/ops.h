@@ -20,7 +20,7 @@
  *   SELECT  first argument bool, the others their common type; result that type
  *   RSAME   a reduction over the common type, result the same (bool counts as i32)
  *   RORDER  a reduction over the common type, result the same
- *   RSUM    a reduction; floats stay, integers and bool become i64 before combining
+ *   RSUM    a reduction; floats and u64 stay, other integers and bool become i64 before combining
  *   RLOGIC  a reduction over bool
  *   RINDEX  a reduction over the common type (bool counts as i32); the result is an index along the reduced axes, i64
  */
@@ -33,11 +33,12 @@ typedef enum kiln__rule {
 
 /* What integers and bool become by a word; floats stay as they are.
  *   FLOAT  float(x): the program's float type
- *   SUM    _sum_type(x), in the prelude: i64, as what sum and prod combine */
-typedef enum kiln__widening { KILN__WIDEN_FLOAT, KILN__WIDEN_SUM } kiln__widening;
+ *   SUM    _sum_type(x), in the prelude: i64, u64 of u64, as what sum and prod combine
+ *   WIDE   _wide_type(x), in the prelude: the same, of floats, too */
+typedef enum kiln__widening { KILN__WIDEN_FLOAT, KILN__WIDEN_SUM, KILN__WIDEN_WIDE } kiln__widening;
 
 /* X(enumerator, name in the language, arguments, rule), or S where it is not called by that name. INPUT to BLOCK_REDUCE
- * stand in typed programs alone, NAME to IS_I64 in untyped ones alone. */
+ * stand in typed programs alone, NAME to IS_WIDE in untyped ones alone. */
 #define KILN__OPS(X, S) \
     S(FLOAT, "literal", 0, LEAF) S(INT, "literal", 0, LEAF) S(BOOL, "literal", 0, LEAF) \
     S(PARAM, "parameter", 0, LEAF) \
@@ -45,7 +46,7 @@ typedef enum kiln__widening { KILN__WIDEN_FLOAT, KILN__WIDEN_SUM } kiln__widenin
     S(NAME, "name", 0, LEAF) \
     S(CONVERT, "conversion", 1, LEAF) /* f16(x), i32(x), ...: rounds to the type of the node */ \
     S(WIDEN, "conversion", 1, LEAF)   /* float(x) */ \
-    S(IS_I64, "_is_i64", 1, LEAF)     /* in the prelude: a bool that the argument's type tells */ \
+    S(IS_WIDE, "_is_wide", 1, LEAF)   /* in the prelude: whether the argument is an i64 or u64 */ \
     S(INPUT, "input", 0, LEAF) S(SCALAR, "scalar", 0, LEAF) S(CAST, "cast", 1, LEAF) S(ROUND_TO, "round_to", 1, LEAF) \
     S(BLOCK_REDUCE, "block", 1, LEAF) /* of each block of a row's columns: all of them have the result */ \
     X(INDEX, "index", 0, LEAF) X(SIZE, "size", 0, LEAF) X(UNIFORM, "uniform", 2, LEAF) \

@@ -27,7 +27,7 @@ typedef struct kiln__token {
     size_t length;
     uint32_t line, column; /* from 1; columns count bytes */
     union {
-        int64_t i64;
+        uint64_t u64;
         double f64;
     } value;
 } kiln__token;

@@ -17,9 +17,9 @@ static const advice words[] = {
     /* conversions */
     {"float32", "f32(x)"}, {"double", "f64(x)"}, {"float64", "f64(x)"}, {"half", "f16(x)"},
     {"float16", "f16(x)"}, {"bfloat16", "bf16(x)"}, {"float8_e4m3fn", "e4m3(x)"}, {"float8_e4m3", "e4m3(x)"},
-    {"float8_e5m2", "e5m2(x)"}, {"fp8", "e4m3(x) or e5m2(x)"}, {"fp16", "f16(x)"}, {"fp32", "f32(x)"},
+    {"float8_e5m2", "e5m2(x)"}, {"float8_e8m0fnu", "e8m0(x)"}, {"fp8", "e4m3(x) or e5m2(x)"}, {"fp16", "f16(x)"}, {"fp32", "f32(x)"},
     {"int", "i32(x) or i64(x)"}, {"long", "i64(x)"}, {"int64", "i64(x)"}, {"int32", "i32(x)"}, {"short", "i16(x)"},
-    {"int16", "i16(x)"}, {"int8", "i8(x)"}, {"char", "i8(x)"}, {"uint8", "u8(x)"}, {"byte", "u8(x)"},
+    {"int16", "i16(x)"}, {"int8", "i8(x)"}, {"char", "i8(x)"}, {"uint8", "u8(x)"}, {"uint16", "u16(x)"}, {"uint32", "u32(x)"}, {"uint64", "u64(x)"}, {"byte", "u8(x)"},
     {"boolean", "bool(x)"}, {"cast", "the type's name, as f16(x)"}, {"astype", "the type's name, as f16(x)"},
     {"to", "the type's name, as f16(x)"}, {"quantize", "quantize_i8(x) or quantize_e4m3(x)"},
     /* choice and logic */

@@ -7,17 +7,6 @@
 
 static kiln__value literal_value(kiln__node literal) { return (kiln__value){.is_literal = true, .literal = literal}; }
 
-static kiln__ctype common_type(const kiln__typer *typer, const kiln__value *values, uint32_t count) {
-    static const int rank[KILN__CTYPES] = {
-        [KILN__BOOL] = 0, [KILN__I32] = 1, [KILN__I64] = 2, [KILN__F32] = 3, [KILN__F64] = 4};
-    kiln__ctype common = KILN__BOOL;
-    for (uint32_t i = 0; i < count; i++) {
-        kiln__ctype type = kiln__value_type(typer, &values[i]);
-        if (rank[type] > rank[common]) common = type;
-    }
-    return common;
-}
-
 static kiln__ctype bool_as_i32(kiln__ctype type) { return type == KILN__BOOL ? KILN__I32 : type; }
 
 /* The operator's instruction, its arguments in the type. */
@@ -112,9 +101,11 @@ static bool set_identity(const kiln__node *identity, kiln__ctype type, kiln__com
         if (type == KILN__F32) combine->identity = kiln__round_to(KILN_F32, combine->identity);
         return true;
     }
-    combine->identity_i64 = kiln__literal_stored(identity, type == KILN__I32 ? KILN_I32 : KILN_I64).u.i64;
-    if (identity->op != KILN__OP_FLOAT) return combine->identity_i64 == identity->u.i64;
-    return (double)combine->identity_i64 == identity->u.f64 && combine->identity_i64 != INT64_MAX;
+    const kiln__inst stored = kiln__literal_as(identity, type);
+    combine->identity_i64 = stored.u.i64;
+    if (identity->op != KILN__OP_FLOAT)
+        return stored.u.i64 == identity->u.i64 && (stored.u.i64 >= 0 || stored.type == identity->type);
+    return kiln__literal_f64(&stored) == identity->u.f64 && fabs(identity->u.f64) < 0x1p63;
 }
 
 static void type_body(kiln__typer *typer, const kiln__reducer *reducer, kiln__combine *combine) {
@@ -181,10 +172,23 @@ static kiln__value type_count(kiln__typer *typer, const kiln__node *node) {
     return kiln__emit(typer, (kiln__inst){.op = node->op, .type = typer->ir->float_type});
 }
 
+/* A count below 0 shifts all out: beside an unsigned number it stays what it is. */
+static kiln__value type_shift(kiln__typer *typer, const kiln__node *node, const kiln__value *values, kiln__ctype type) {
+    kiln__inst inst = {.op = node->op, .type = type, .arg_count = 2};
+    kiln__ctype count = kiln__value_type(typer, &values[1]);
+    if (!check_integers(typer, node, values)) return values[0];
+    if (!kiln__ctype_is_unsigned(type)) return apply(typer, inst, values, type);
+    if (!kiln__ctype_is_unsigned(count)) count = KILN__I64;
+    inst.args[0] = kiln__emit_as(typer, &values[0], type).inst;
+    inst.args[1] = kiln__emit_as(typer, &values[1], count).inst;
+    return kiln__emit(typer, inst);
+}
+
 static kiln__value type_operator(kiln__typer *typer, const kiln__node *node, const kiln__value *values) {
     kiln__rule rule = kiln__op_describe(node->op)->rule;
     uint32_t first = rule == KILN__RULE_SELECT ? 1 : 0;
-    kiln__ctype common = common_type(typer, &values[first], rule == KILN__RULE_SHIFT ? 1 : node->arg_count - first);
+    kiln__ctype common =
+        kiln__common_type(typer, node, &values[first], rule == KILN__RULE_SHIFT ? 1 : node->arg_count - first);
     kiln__ctype type = bool_as_i32(common);
     bool is_float = kiln__ctype_is_float(common);
     kiln__inst inst = {.op = node->op, .arg_count = node->arg_count};
@@ -196,15 +200,15 @@ static kiln__value type_operator(kiln__typer *typer, const kiln__node *node, con
     case KILN__RULE_RORDER:
     case KILN__RULE_COMPARE: type = common; break;
     case KILN__RULE_SELECT: return type_select(typer, values, common);
+    case KILN__RULE_SHIFT: return type_shift(typer, node, values, type);
     case KILN__RULE_INT:
-    case KILN__RULE_SHIFT:
         if (!check_integers(typer, node, values)) return values[0];
         /* fall through */
     case KILN__RULE_ORDER:
         if (common == KILN__BOOL) inst.op = logical_op(node->op);
         if (inst.op != node->op) type = KILN__BOOL;
         break;
-    case KILN__RULE_RSUM: type = is_float ? common : KILN__I64; break;
+    case KILN__RULE_RSUM: type = kiln__sum_type(common); break;
     case KILN__RULE_LOGIC:
     case KILN__RULE_RLOGIC: type = KILN__BOOL; break;
     default: break;
@@ -224,26 +228,37 @@ static kiln__value type_operator(kiln__typer *typer, const kiln__node *node, con
     return apply_in_blocks(typer, node, inst, values, type);
 }
 
+/* Whether values of the type are computed in it in every program. */
+static bool is_computed_in(kiln_type type) {
+    return type == KILN_I32 || kiln__type_compute(type) != (kiln__type_is_float(type) ? KILN__F32 : KILN__I32);
+}
+
 /* f16(x), i32(x), ...: rounds to the storage type, in the type that it computes in. */
 static kiln__value type_conversion(kiln__typer *typer, const kiln__node *node, const kiln__value *value) {
     kiln_type storage = node->u.type;
     kiln__ctype program = typer->ir->float_type;
-    if (storage == KILN_F64 || storage == KILN_I64 || storage == KILN_I32 || storage == KILN_BOOL)
-        return kiln__emit_as(typer, value, kiln__type_compute(storage));
+    if (is_computed_in(storage)) return kiln__emit_as(typer, value, kiln__type_compute(storage));
     if (!kiln__type_is_float(storage)) return kiln__emit_round(typer, value, KILN__I32, storage);
     if (storage == KILN_F32 && program == KILN__F32) return kiln__emit_as(typer, value, KILN__F32);
-    /* A literal is rounded from double, an f64 value before it is narrowed: rounding twice is not rounding once. */
-    bool wide = value->is_literal || kiln__value_type(typer, value) == KILN__F64;
+    /* A literal is rounded from double, an f64 value before it is narrowed: rounding twice is not rounding once. Least
+     * of all is it where the second is up: then integers, too, are narrowed from f64. */
+    const kiln__ctype type = kiln__value_type(typer, value);
+    bool wide = value->is_literal || type == KILN__F64 || (storage == KILN_E8M0 && !kiln__ctype_is_float(type));
     kiln__value rounded = kiln__emit_round(typer, value, wide ? KILN__F64 : program, storage);
     return kiln__emit_as(typer, &rounded, program);
 }
 
 static kiln__value type_widening(kiln__typer *typer, kiln__widening widening, const kiln__value *value) {
     const kiln__ctype type = kiln__value_type(typer, value), real = typer->ir->float_type;
-    if (kiln__ctype_is_float(type)) return *value;
+    if (kiln__ctype_is_float(type) && widening != KILN__WIDEN_WIDE) return *value;
     if (widening == KILN__WIDEN_FLOAT && value->is_literal)
         return literal_value(kiln__literal_float(kiln__literal_f64(&value->literal)));
-    return kiln__emit_as(typer, value, widening == KILN__WIDEN_FLOAT ? real : KILN__I64);
+    return kiln__emit_as(typer, value, widening == KILN__WIDEN_FLOAT ? real : type == KILN__U64 ? type : KILN__I64);
+}
+
+static bool is_wide_integer(const kiln__typer *typer, const kiln__value *value) {
+    const kiln__ctype type = kiln__value_type(typer, value);
+    return type == KILN__I64 || type == KILN__U64;
 }
 
 static kiln__value emit_axis(kiln__typer *typer, kiln__op op, int axis) {
@@ -268,7 +283,12 @@ static kiln__value type_axis(kiln__typer *typer, const kiln__node *node) {
 
 static kiln__value type_uniform(kiln__typer *typer, const kiln__node *node, const kiln__value *values) {
     kiln__inst inst = {.op = KILN__OP_UNIFORM, .type = typer->ir->float_type, .arg_count = 2};
-    return check_integers(typer, node, values) ? apply(typer, inst, values, KILN__I64) : values[0];
+    if (!check_integers(typer, node, values)) return values[0];
+    for (uint32_t i = 0; i < 2; i++) { /* 64 bits of either kind */
+        const bool is_u64 = kiln__value_type(typer, &values[i]) == KILN__U64;
+        inst.args[i] = kiln__emit_as(typer, &values[i], is_u64 ? KILN__U64 : KILN__I64).inst;
+    }
+    return kiln__emit(typer, inst);
 }
 
 static kiln__value type_node(kiln__typer *typer, const kiln__node *node) {
@@ -291,7 +311,7 @@ static kiln__value type_node(kiln__typer *typer, const kiln__node *node) {
     case KILN__OP_SIZE: return type_axis(typer, node);
     case KILN__OP_UNIFORM: return type_uniform(typer, node, values);
     case KILN__OP_CONVERT: return type_conversion(typer, node, &values[0]);
-    case KILN__OP_IS_I64: return literal_value(kiln__literal_bool(kiln__value_type(typer, &values[0]) == KILN__I64));
+    case KILN__OP_IS_WIDE: return literal_value(kiln__literal_bool(is_wide_integer(typer, &values[0])));
     case KILN__OP_WIDEN: return type_widening(typer, node->u.widening, &values[0]);
     default: return type_operator(typer, node, values);
     }

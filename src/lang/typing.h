@@ -7,7 +7,6 @@
 #include "lang/nodes.h"
 
 #define KILN__MAX_INSTS (4 * KILN__MAX_NODES)
-#define KILN__CTYPES (KILN__BOOL + 1)
 
 /* A node's value: a literal that has no type yet, or an instruction. */
 typedef struct kiln__value {
@@ -37,8 +36,17 @@ kiln__value kiln__emit(kiln__typer *typer, kiln__inst inst);
 kiln__value kiln__emit_as(kiln__typer *typer, const kiln__value *value, kiln__ctype type);
 /* The value, in the type, through the storage type and back. */
 kiln__value kiln__emit_round(kiln__typer *typer, const kiln__value *value, kiln__ctype type, kiln_type storage);
-/* Of literals: i32 for integers where they fit, else i64; the program's float type for floats. */
+/* The literal in the type: rounded to nearest even, but truncated to integers; saturating. */
+kiln__inst kiln__literal_as(const kiln__node *literal, kiln__ctype type);
+/* Of literals: i32 for integers where they fit, else i64, else u64; the program's float type for floats. */
 kiln__ctype kiln__value_type(const kiln__typer *typer, const kiln__value *value);
+
+/* promotion.c */
+/* What values of several types become where they meet. KILN_E_TYPE, at the node, where there is no such type. */
+kiln__ctype kiln__common_type(const kiln__typer *typer, const kiln__node *node, const kiln__value *values,
+                              uint32_t count);
+/* What sum and prod combine. */
+kiln__ctype kiln__sum_type(kiln__ctype type);
 
 /* typing.c */
 /* Types count nodes of the list into typer->values and typer->insts; needed: which of them, NULL for all. */

@@ -5,17 +5,26 @@
 #include "ref/run.h"
 #include "ref/special.h"
 
+/* value: an i64 or what fits one. */
 static int64_t saturated(kiln__ctype type, int64_t value) {
-    if (type == KILN__BOOL) return value != 0;
-    if (type == KILN__I64) return value;
-    return value > INT32_MAX ? INT32_MAX : value < INT32_MIN ? INT32_MIN : value;
+    switch (type) {
+    case KILN__BOOL: return value != 0;
+    case KILN__I32: return value > INT32_MAX ? INT32_MAX : value < INT32_MIN ? INT32_MIN : value;
+    case KILN__U32: return value > UINT32_MAX ? UINT32_MAX : value < 0 ? 0 : value;
+    case KILN__U64: return value < 0 ? 0 : value;
+    default: return value;
+    }
+}
+
+static int64_t saturated_u64(kiln__ctype type, uint64_t value) {
+    return type == KILN__U64 ? (int64_t)value : saturated(type, value > INT64_MAX ? INT64_MAX : (int64_t)value);
 }
 
 int64_t kiln__ref_f64_to_int(kiln__ctype type, double value) {
     if (type == KILN__BOOL) return value != 0.0;
     if (isnan(value)) return 0;
-    int64_t wide = value >= 0x1p63 ? INT64_MAX : value <= -0x1p63 ? INT64_MIN : (int64_t)value;
-    return saturated(type, wide);
+    if (value >= 0x1p63) return saturated_u64(type, value >= 0x1p64 ? UINT64_MAX : (uint64_t)value);
+    return saturated(type, value <= -0x1p63 ? INT64_MIN : (int64_t)value);
 }
 
 static void eval_cast(kiln__ctype from, kiln__ctype to, kiln__ref_value *out, const kiln__ref_value *x, size_t n) {
@@ -24,7 +33,9 @@ static void eval_cast(kiln__ctype from, kiln__ctype to, kiln__ref_value *out, co
     else if (kiln__ctype_is_float(from))
         for (size_t i = 0; i < n; i++) out[i].i64 = kiln__ref_f64_to_int(to, x[i].f64);
     else if (kiln__ctype_is_float(to))
-        for (size_t i = 0; i < n; i++) out[i].f64 = (double)x[i].i64;
+        for (size_t i = 0; i < n; i++) out[i].f64 = from == KILN__U64 ? (double)(uint64_t)x[i].i64 : (double)x[i].i64;
+    else if (from == KILN__U64)
+        for (size_t i = 0; i < n; i++) out[i].i64 = saturated_u64(to, (uint64_t)x[i].i64);
     else
         for (size_t i = 0; i < n; i++) out[i].i64 = saturated(to, x[i].i64);
 }
@@ -76,7 +87,22 @@ static void eval_float(kiln__op op, kiln__ref_value *out, const kiln__ref_value 
     }
 }
 
-/* Operators on integers and bools; type is the result's. */
+#define UINT(op, expression) EACH(op, uint64_t, i64, i64, (int64_t)(expression))
+
+/* Operators on u32 and u64; bits: as many as a value has. */
+static void eval_uint(kiln__op op, int bits, kiln__ref_value *out, const kiln__ref_value *const args[3], size_t n) {
+    const kiln__ref_value *x = args[0], *y = args[1];
+    switch ((int)op) {
+        KILN__COMPARISONS(UINT)
+        KILN__UINT_OPERATORS(UINT)
+        UINT(SHL, b >= (uint64_t)bits ? 0 : a << b) /* a count below 0 is a large one */
+        UINT(SHR, b >= (uint64_t)bits ? 0 : a >> b)
+        UINT(POPCOUNT, __builtin_popcountll(a))
+    }
+    for (size_t i = 0; i < n && bits == 32; i++) out[i].i64 &= UINT32_MAX;
+}
+
+/* Operators on the other integers and bools; type is the result's. */
 static void eval_int(kiln__op op, kiln__ctype type, kiln__ref_value *out, const kiln__ref_value *const args[3],
                      size_t n) {
     const kiln__ref_value *x = args[0], *y = args[1];
@@ -118,6 +144,8 @@ void kiln__ref_eval(const kiln__inst *insts, uint32_t index, kiln__ref_value *co
         for (size_t i = 0; i < n; i++) out[i] = args[0][i].i64 != 0 ? args[1][i] : args[2][i];
     else if (kiln__ctype_is_float(from))
         eval_float(inst->op, out, args, n);
+    else if (kiln__ctype_is_unsigned(from))
+        eval_uint(inst->op, from == KILN__U64 ? 64 : 32, out, args, n);
     else
         eval_int(inst->op, inst->type, out, args, n);
 }

@@ -59,6 +59,8 @@ static double finish_tree(const kiln__inst *reduction, const kiln__ref_accumulat
     return value;
 }
 
+static bool is_extreme(kiln__op op) { return op == KILN__OP_REDUCE_MAX || op == KILN__OP_REDUCE_MIN; }
+
 static bool is_tree(const kiln__inst *reduction, const kiln__ref_accumulator *accumulator) {
     bool adds = reduction->op == KILN__OP_REDUCE_SUM || reduction->op == KILN__OP_REDUCE_PROD;
     return accumulator->own_types && adds && kiln__ctype_is_float(reduction->type);
@@ -100,6 +102,16 @@ static void add_float(kiln__op op, const kiln__ref_value *x, size_t n, kiln__ref
         } \
         break
 
+/* Of the values' order alone. */
+static void add_u64(bool max, const kiln__ref_value *x, size_t n, kiln__ref_value *out) {
+    uint64_t acc = (uint64_t)out->i64;
+    for (size_t i = 0; i < n; i++) {
+        const uint64_t value = (uint64_t)x[i].i64;
+        if (max ? value > acc : value < acc) acc = value;
+    }
+    out->i64 = (int64_t)acc;
+}
+
 static void add_int(kiln__op op, const kiln__ref_value *x, size_t n, kiln__ref_value *out) {
     int64_t acc = out->i64;
     switch ((int)op) {
@@ -114,15 +126,18 @@ static void add_int(kiln__op op, const kiln__ref_value *x, size_t n, kiln__ref_v
 }
 
 /* NaN wins, and of equals the first. */
-static void add_arg(bool max, bool is_float, const kiln__ref_value *x, size_t n, kiln__ref_accumulator *accumulator) {
+static bool is_better(bool max, kiln__ctype type, kiln__ref_value value, kiln__ref_value best) {
+    if (kiln__ctype_is_float(type))
+        return isnan(value.f64) ? !isnan(best.f64) : max ? value.f64 > best.f64 : value.f64 < best.f64;
+    if (type == KILN__U64)
+        return max ? (uint64_t)value.i64 > (uint64_t)best.i64 : (uint64_t)value.i64 < (uint64_t)best.i64;
+    return max ? value.i64 > best.i64 : value.i64 < best.i64;
+}
+
+static void add_arg(bool max, kiln__ctype type, const kiln__ref_value *x, size_t n,
+                    kiln__ref_accumulator *accumulator) {
     for (size_t i = 0; i < n; i++, accumulator->seen++) {
-        kiln__ref_value best = accumulator->value;
-        bool better = accumulator->seen == 0;
-        if (is_float)
-            better |= isnan(x[i].f64) ? !isnan(best.f64) : max ? x[i].f64 > best.f64 : x[i].f64 < best.f64;
-        else
-            better |= max ? x[i].i64 > best.i64 : x[i].i64 < best.i64;
-        if (!better) continue;
+        if (accumulator->seen > 0 && !is_better(max, type, x[i], accumulator->value)) continue;
         accumulator->value = x[i];
         accumulator->index = accumulator->seen;
     }
@@ -152,14 +167,15 @@ void kiln__ref_reduce_add(const kiln__ir *ir, const kiln__inst *reduction, kiln_
                           const kiln__ref_value *values, size_t n, kiln__ref_accumulator *accumulator) {
     uint32_t reducer = reduction->u.reducer;
     if (kiln__op_is_arg(reduction->op))
-        add_arg(reduction->op == KILN__OP_REDUCE_ARGMAX, kiln__ctype_is_float(ir->insts[reduction->args[0]].type),
-                values, n, accumulator);
+        add_arg(reduction->op == KILN__OP_REDUCE_ARGMAX, ir->insts[reduction->args[0]].type, values, n, accumulator);
     else if (reduction->op == KILN__OP_REDUCE_USER)
         add_user(&ir->combines[reducer], combine_values[reducer], values, n, accumulator);
     else if (is_tree(reduction, accumulator))
         add_tree(reduction, values, n, accumulator);
     else if (kiln__ctype_is_float(reduction->type))
         add_float(reduction->op, values, n, accumulator);
+    else if (reduction->type == KILN__U64 && is_extreme(reduction->op))
+        add_u64(reduction->op == KILN__OP_REDUCE_MAX, values, n, &accumulator->value);
     else
         add_int(reduction->op, values, n, &accumulator->value);
 }

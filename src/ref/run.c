@@ -97,8 +97,7 @@ static void store_outputs(const kiln__ref_run_state *run, bool per_element, int6
         if (run->per_element[o] != per_element) continue;
         uint32_t index = run->ir->outputs[o];
         kiln__ref_offsets(&run->outputs[o], col, n, run->offsets);
-        kiln__ref_store(&run->outputs[o], run->offsets, n, kiln__ctype_is_float(run->ir->insts[index].type),
-                        run->values[index]);
+        kiln__ref_store(&run->outputs[o], run->offsets, n, run->ir->insts[index].type, run->values[index]);
     }
 }
 

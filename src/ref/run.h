@@ -10,7 +10,8 @@
 /* Columns evaluated at a time: the blocks of a usual program stay in the processor's nearest cache. */
 #define KILN__REF_WIDTH 256
 
-/* Of an instruction: a double for float types; integers and bools are sign-extended to 64 bits. */
+/* Of an instruction: a double for float types; integers and bools are extended to 64 bits by their sign, which u32 and
+ * u64 do not have. */
 typedef union kiln__ref_value {
     double f64;
     int64_t i64;
@@ -75,7 +76,7 @@ void kiln__ref_view_set_row(kiln__ref_view *view, int64_t row);
 /* Of n elements of the current row from column `col` on, in elements from data. */
 void kiln__ref_offsets(const kiln__ref_view *view, int64_t col, size_t n, int64_t *offsets);
 void kiln__ref_load(const kiln__ref_view *view, const int64_t *offsets, size_t n, bool as_float, kiln__ref_value *out);
-void kiln__ref_store(const kiln__ref_view *view, const int64_t *offsets, size_t n, bool as_float,
+void kiln__ref_store(const kiln__ref_view *view, const int64_t *offsets, size_t n, kiln__ctype type,
                      const kiln__ref_value *values);
 
 /* ---- passes (run.c) ---- */

@@ -83,12 +83,14 @@ void kiln__ref_load(const kiln__ref_view *view, const int64_t *offsets, size_t n
     }
 }
 
-void kiln__ref_store(const kiln__ref_view *view, const int64_t *offsets, size_t n, bool as_float,
+void kiln__ref_store(const kiln__ref_view *view, const int64_t *offsets, size_t n, kiln__ctype type,
                      const kiln__ref_value *values) {
     int64_t size = (int64_t)kiln_type_size(view->type);
     for (size_t i = 0; i < n; i++)
-        if (as_float)
+        if (kiln__ctype_is_float(type))
             kiln__store_f64(view->type, view->data + offsets[i] * size, values[i].f64);
+        else if (type == KILN__U64)
+            kiln__store_u64(view->type, view->data + offsets[i] * size, (uint64_t)values[i].i64);
         else
             kiln__store_i64(view->type, view->data + offsets[i] * size, values[i].i64);
 }

@@ -85,6 +85,8 @@ static void put_scalar(unsigned char *to, kiln__ctype type, const kiln_scalar *s
     case KILN__F64: memcpy(to, &f64, sizeof f64); break;
     case KILN__I32:
     case KILN__BOOL: memcpy(to, &i32, sizeof i32); break;
+    case KILN__U32: memcpy(to, &i32, sizeof i32); break;
+    case KILN__U64:
     case KILN__I64: memcpy(to, &i64, sizeof i64); break;
     }
 }

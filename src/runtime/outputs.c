@@ -75,12 +75,13 @@ kiln_status kiln_program_output_shape(const kiln_program *program, const kiln_te
     return find_shape(program, inputs, output, keep_dims != 0, rank, sizes);
 }
 
-/* F32 where no input is a float, or where two types of one width meet. */
+/* F32 where no input is a float, or where two types of one width meet. A scale counts as F32, too: its type has no
+ * sign, and a wide range. */
 static kiln_type widest_float(const kiln_tensor *inputs, uint32_t count) {
     kiln_type widest = KILN_F32;
     bool found = false;
     for (uint32_t i = 0; i < count; i++) {
-        kiln_type type = inputs[i].type;
+        kiln_type type = inputs[i].type == KILN_E8M0 ? KILN_F32 : inputs[i].type;
         if (!kiln__type_is_float(type)) continue;
         if (!found || kiln_type_size(type) > kiln_type_size(widest))
             widest = type;
@@ -128,6 +129,8 @@ kiln_status kiln_program_output_type(const kiln_program *program, const kiln_ten
     case KILN__BOOL: *type = KILN_BOOL; break;
     case KILN__I32: *type = KILN_I32; break;
     case KILN__I64: *type = KILN_I64; break;
+    case KILN__U32: *type = KILN_U32; break;
+    case KILN__U64: *type = KILN_U64; break;
     case KILN__F32:
     case KILN__F64: *type = widest_float(inputs, s->input_count); break;
     }

@@ -72,7 +72,7 @@ static void find_operand(const kiln__problem *problem, int o, kiln__column_facts
 static int carried_bytes(const kiln__inst *inst) {
     if (!kiln__op_is_reduction(inst->op)) return 0;
     if (kiln__op_is_arg(inst->op)) return 16;
-    return inst->type == KILN__F64 || inst->type == KILN__I64 ? 8 : 4;
+    return kiln__ctype_is_wide(inst->type) ? 8 : 4;
 }
 
 kiln__column_facts kiln__column_find(const kiln__given *g, kiln__schedule *s) {

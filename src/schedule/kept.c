@@ -80,7 +80,7 @@ kiln_status kiln__kept_find(const kiln__ir *ir, const kiln__problem *problem, in
     for (uint32_t i = 0; i < ir->count; i++) {
         const use *u = &uses[i];
         const uint32_t later = u->passes & ~first_of(u->passes);
-        const bool small = ir->insts[i].type == KILN__F32 || ir->insts[i].type == KILN__I32;
+        const bool small = !kiln__ctype_is_wide(ir->insts[i].type) && ir->insts[i].type != KILN__BOOL;
         if (!small || !is_element(ir, i) || ir->insts[i].run || u->shifted || u->weight < least_weight) continue;
         kept->value[i] = (u->direct & later) != 0;
         kept->first[i] = (unsigned char)number_of(first_of(u->passes));

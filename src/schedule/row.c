@@ -102,7 +102,7 @@ static bool set_team(const kiln__given *g, const kiln__pins *point, kiln__schedu
  * those of a block and then its blocks do, where they are many. */
 static int64_t exchange_bytes(const kiln__ir *ir, bool persistent, const kiln__schedule *s) {
     bool wide = ir->float_type == KILN__F64;
-    for (uint32_t i = 0; i < ir->count; i++) wide |= ir->insts[i].type == KILN__I64;
+    for (uint32_t i = 0; i < ir->count; i++) wide |= kiln__ctype_is_wide(ir->insts[i].type);
     int64_t values = kiln__schedule_exchanged(s, ir) / 8 + 1, warps = s->team.threads / 32;
     if (s->team.group == KILN__GROUP_CLUSTER)
         warps = warps * s->team.blocks_per_row > 32 ? warps + s->team.blocks_per_row : warps * s->team.blocks_per_row;

@@ -28,7 +28,7 @@ static void count_operand(const kiln__operand *operand, kiln__traits *t) {
 }
 
 static void count_instruction(const kiln__inst *inst, kiln__traits *t) {
-    const bool wide = inst->type == KILN__F64 || inst->type == KILN__I64;
+    const bool wide = kiln__ctype_is_wide(inst->type);
     t->ordered |= inst->op == KILN__OP_REDUCE_USER;
     t->finds_columns |= kiln__op_is_arg(inst->op);
     t->indexed |= inst->op == KILN__OP_INDEX && inst->per_element;

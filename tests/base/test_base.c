@@ -155,9 +155,10 @@ static void dlpack_tensors_are_taken_over(void **state) {
     static const struct {
         uint8_t code, bits;
         kiln_type type;
-    } cases[] = {{0, 8, KILN_I8},    {0, 16, KILN_I16}, {0, 32, KILN_I32},  {0, 64, KILN_I64},
-                 {1, 8, KILN_U8},    {2, 16, KILN_F16}, {2, 32, KILN_F32},  {2, 64, KILN_F64},
-                 {4, 16, KILN_BF16}, {6, 8, KILN_BOOL}, {10, 8, KILN_E4M3}, {12, 8, KILN_E5M2}};
+    } cases[] = {{0, 8, KILN_I8},   {0, 16, KILN_I16},  {0, 32, KILN_I32},  {0, 64, KILN_I64},
+                 {1, 8, KILN_U8},   {1, 16, KILN_U16},  {1, 32, KILN_U32},  {1, 64, KILN_U64},
+                 {2, 16, KILN_F16}, {2, 32, KILN_F32},  {2, 64, KILN_F64},  {4, 16, KILN_BF16},
+                 {6, 8, KILN_BOOL}, {10, 8, KILN_E4M3}, {12, 8, KILN_E5M2}, {14, 8, KILN_E8M0}};
     char data[64];
     int64_t shape[] = {3, 5}, strides[] = {-5, 2};
     struct DLTensor source = {data, {2, 0}, 2, {0, 0, 1}, shape, NULL, 8};
@@ -190,6 +191,7 @@ static void dlpack_tensors_that_do_not_fit_are_refused(void **state) {
     lanes.dtype.lanes = 4;
     complex_type.dtype.code = 5;
     unsigned_type.dtype.code = 1;
+    unsigned_type.dtype.bits = 4;
     rank.ndim = 9;
     below.ndim = -1;
     null.shape = NULL;

@@ -27,6 +27,8 @@ static void types_have_names_sizes_and_kinds(void **state) {
         {KILN_BF16, "bf16", 2, KILN__F32}, {KILN_E4M3, "e4m3", 1, KILN__F32}, {KILN_E5M2, "e5m2", 1, KILN__F32},
         {KILN_I64, "i64", 8, KILN__I64},   {KILN_I32, "i32", 4, KILN__I32},   {KILN_I16, "i16", 2, KILN__I32},
         {KILN_I8, "i8", 1, KILN__I32},     {KILN_U8, "u8", 1, KILN__I32},     {KILN_BOOL, "bool", 1, KILN__BOOL},
+        {KILN_U16, "u16", 2, KILN__I32},   {KILN_U32, "u32", 4, KILN__U32},   {KILN_U64, "u64", 8, KILN__U64},
+        {KILN_E8M0, "e8m0", 1, KILN__F32},
     };
     assert_int_equal(COUNT(cases), KILN_TYPE_COUNT);
     for (size_t i = 0; i < COUNT(cases); i++) {
@@ -115,6 +117,57 @@ static void halfway_values_round_to_even(void **state) {
     }
 }
 
+/* Each power of two stays; what lies beyond it, be it by a double's last bit, is the next. */
+static void scales_round_up(void **state) {
+    (void)state;
+    for (int code = 0; code < 255; code++) {
+        double value = ldexp(1, code - 127);
+        uint8_t found = (uint8_t)code;
+        assert_true(kiln__load_f64(KILN_E8M0, &found) == value);
+        for (int sign = -1; sign <= 1; sign += 2) {
+            kiln__store_f64(KILN_E8M0, &found, sign * value);
+            assert_int_equal(found, code);
+            kiln__store_f64(KILN_E8M0, &found, sign * nextafter(value, 0));
+            assert_int_equal(found, code);
+            kiln__store_f64(KILN_E8M0, &found, sign * nextafter(value, INFINITY));
+            assert_int_equal(found, code < 254 ? code + 1 : 254);
+        }
+    }
+    static const struct {
+        double value;
+        int code;
+    } cases[] = {{0.0, 0},    {-0.0, 0},       {5e-324, 0},      {-1e-300, 0}, {1e300, 254}, {NAN, 255},
+                 {-NAN, 255}, {INFINITY, 254}, {-INFINITY, 254}, {3.0, 129},   {-0.75, 127}, {0x1.8p-127, 1}};
+    uint8_t found = 255;
+    assert_true(isnan(kiln__load_f64(KILN_E8M0, &found)));
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        kiln__store_f64(KILN_E8M0, &found, cases[i].value);
+        assert_int_equal(found, cases[i].code);
+    }
+    static const struct {
+        int64_t value;
+        int code;
+    } integers[] = {{0, 0},
+                    {1, 127},
+                    {-1, 127},
+                    {2, 128},
+                    {3, 129},
+                    {-4, 129},
+                    {5, 130},
+                    {INT64_MAX, 190},
+                    {INT64_MIN, 190},
+                    {(INT64_C(1) << 62) + 1, 190},
+                    {INT64_C(1) << 62, 189}};
+    for (size_t i = 0; i < COUNT(integers); i++) {
+        kiln__store_i64(KILN_E8M0, &found, integers[i].value);
+        assert_int_equal(found, integers[i].code);
+    }
+    kiln__store_u64(KILN_E8M0, &found, UINT64_C(1) << 63);
+    assert_int_equal(found, 190);
+    kiln__store_u64(KILN_E8M0, &found, UINT64_MAX);
+    assert_int_equal(found, 191);
+}
+
 static void overflow_becomes_infinity_or_saturates(void **state) {
     (void)state;
     static const struct {
@@ -190,11 +243,9 @@ static void integers_are_stored_exactly_or_saturate(void **state) {
     static const struct {
         kiln_type type;
         int64_t low, high;
-    } ranges[] = {{KILN_I64, INT64_MIN, INT64_MAX},
-                  {KILN_I32, INT32_MIN, INT32_MAX},
-                  {KILN_I16, INT16_MIN, INT16_MAX},
-                  {KILN_I8, INT8_MIN, INT8_MAX},
-                  {KILN_U8, 0, UINT8_MAX}};
+    } ranges[] = {{KILN_I64, INT64_MIN, INT64_MAX}, {KILN_I32, INT32_MIN, INT32_MAX}, {KILN_I16, INT16_MIN, INT16_MAX},
+                  {KILN_I8, INT8_MIN, INT8_MAX},    {KILN_U8, 0, UINT8_MAX},          {KILN_U16, 0, UINT16_MAX},
+                  {KILN_U32, 0, UINT32_MAX},        {KILN_U64, 0, INT64_MAX}};
     for (size_t r = 0; r < COUNT(ranges); r++)
         for (size_t i = 0; i < COUNT(values); i++) {
             int64_t value = values[i], element = 0;
@@ -207,6 +258,58 @@ static void integers_are_stored_exactly_or_saturate(void **state) {
     assert_int_equal(kiln__load_i64(KILN_BOOL, &truth), 1);
     kiln__store_i64(KILN_BOOL, &truth, -5);
     assert_int_equal(truth, 1);
+}
+
+/* What i64 does not hold. */
+static void the_upper_half_of_u64_is_stored_exactly_or_saturates(void **state) {
+    (void)state;
+    static const uint64_t values[] = {(UINT64_C(1) << 63), UINT64_MAX, UINT64_MAX - 1, 0xFF80000000000000u};
+    static const struct {
+        kiln_type type;
+        int64_t expected;
+    } integers[] = {{KILN_I64, INT64_MAX}, {KILN_I32, INT32_MAX},  {KILN_I16, INT16_MAX},  {KILN_I8, INT8_MAX},
+                    {KILN_U8, UINT8_MAX},  {KILN_U16, UINT16_MAX}, {KILN_U32, UINT32_MAX}, {KILN_BOOL, 1}};
+    static const struct {
+        kiln_type type;
+        double expected[4];
+    } floats[] = {{KILN_F64, {0x1p63, 0x1p64, 0x1p64, 0x1.ffp63}},
+                  {KILN_F32, {0x1p63, 0x1p64, 0x1p64, 0x1.ffp63}},
+                  {KILN_BF16, {0x1p63, 0x1p64, 0x1p64, 0x1p64}},
+                  {KILN_F16, {INFINITY, INFINITY, INFINITY, INFINITY}},
+                  {KILN_E4M3, {448, 448, 448, 448}},
+                  {KILN_E5M2, {57344, 57344, 57344, 57344}}};
+    for (size_t v = 0; v < COUNT(values); v++) {
+        uint64_t element = 0;
+        kiln__store_u64(KILN_U64, &element, values[v]);
+        assert_true(element == values[v] && (uint64_t)kiln__load_i64(KILN_U64, &element) == values[v]);
+        assert_true(kiln__load_f64(KILN_U64, &element) == (double)values[v]);
+        for (size_t i = 0; i < COUNT(integers); i++) {
+            element = 0;
+            kiln__store_u64(integers[i].type, &element, values[v]);
+            assert_true(kiln__load_i64(integers[i].type, &element) == integers[i].expected);
+        }
+        for (size_t i = 0; i < COUNT(floats); i++) {
+            kiln__store_u64(floats[i].type, &element, values[v]);
+            assert_true(kiln__load_f64(floats[i].type, &element) == floats[i].expected[v]);
+        }
+    }
+    static const struct {
+        double value;
+        uint64_t expected;
+    } reals[] = {{-0.5, 0},
+                 {-1e30, 0},
+                 {NAN, 0},
+                 {2.5, 2},
+                 {3.5, 4},
+                 {0x1p63, UINT64_C(1) << 63},
+                 {0x1p64, UINT64_MAX},
+                 {INFINITY, UINT64_MAX},
+                 {0x1.fffffffffffffp63, UINT64_MAX - 2047}};
+    for (size_t i = 0; i < COUNT(reals); i++) {
+        uint64_t element = 1;
+        kiln__store_f64(KILN_U64, &element, reals[i].value);
+        assert_true(element == reals[i].expected);
+    }
 }
 
 static void integers_to_floats_round_once(void **state) {
@@ -253,8 +356,10 @@ int main(void) {
         cmocka_unit_test(types_have_names_sizes_and_kinds),
         cmocka_unit_test(every_code_of_the_small_floats_survives),
         cmocka_unit_test(halfway_values_round_to_even),
+        cmocka_unit_test(scales_round_up),
         cmocka_unit_test(overflow_becomes_infinity_or_saturates),
         cmocka_unit_test(integers_are_stored_exactly_or_saturate),
+        cmocka_unit_test(the_upper_half_of_u64_is_stored_exactly_or_saturates),
         cmocka_unit_test(integers_to_floats_round_once),
         cmocka_unit_test(conversions_need_no_alignment),
     };

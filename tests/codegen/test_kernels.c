@@ -98,7 +98,8 @@ static void compile_all(const expressions *list, const char *type, const char *c
 }
 
 static const char *const float_outputs[] = {"f32", "f16", "bf16", "f64"};
-static const char *const all_outputs[] = {"i32", "f32", "i64", "i8", "u8", "i16", "bool", "f16", "bf16", "f64"};
+static const char *const all_outputs[] = {"i32", "f32",  "i64", "i8",  "u8",  "i16", "bool",
+                                          "f16", "bf16", "f64", "u16", "u32", "u64", "e8m0"};
 
 static const struct {
     const char *type;
@@ -107,7 +108,8 @@ static const struct {
 } types[] = {
     {"f32", all_outputs, COUNT(all_outputs)},     {"f64", all_outputs, COUNT(all_outputs)},
     {"f16", float_outputs, COUNT(float_outputs)}, {"i32", all_outputs, COUNT(all_outputs)},
-    {"i64", all_outputs, COUNT(all_outputs)},
+    {"i64", all_outputs, COUNT(all_outputs)},     {"u16", all_outputs, COUNT(all_outputs)},
+    {"u32", all_outputs, COUNT(all_outputs)},     {"u64", all_outputs, COUNT(all_outputs)},
 };
 
 /* ---- operators ---- */
@@ -157,6 +159,10 @@ static const char *const written[] = {
     "i16(a)",
     "i8(a)",
     "u8(a)",
+    "u16(a)",
+    "u32(a)",
+    "u64(a)",
+    "u64(a) % 10",
     "bool(a)",
     "where(a > b, inf, a)",
     "where(a > b, a, nan)",
@@ -232,7 +238,9 @@ static void every_conversion_assembles(void **state) {
         expressions all = {0};
         for (size_t o = 0; o < COUNT(all_outputs); o++) {
             add(&all, "%s(a)", all_outputs[o]);
-            add(&all, "maximum(b, %s(c))", all_outputs[(o + 1) % COUNT(all_outputs)]);
+            char larger[64];
+            snprintf(larger, sizeof larger, "maximum(b, %s(c))", all_outputs[(o + 1) % COUNT(all_outputs)]);
+            if (is_typed(larger, all_outputs[t], "f32")) add(&all, "%s", larger); /* but u64 and signed */
         }
         compile_all(&all, all_outputs[t], all_outputs, COUNT(all_outputs), true);
         free_expressions(&all);
@@ -374,6 +382,29 @@ static void every_combination_of_pieces_compiles_without_spills(void **state) {
 }
 
 /* States of one byte cross clusters in words of four. */
+/* Whatever instructions an architecture has for them. */
+static void every_type_compiles_for_every_architecture(void **state) {
+    (void)state;
+    need_nvrtc();
+    static const int archs[] = {80, 86, 89, 90, 100, 103, 120};
+    static const char *const program =
+        "n = argmax(l); y = q * s + h - u + (l ^ k >> 3); r = e8m0(e8m0_down(absmax(y)) / 256); t = y / r";
+    for (size_t a = 0; a < COUNT(archs); a++) {
+        for (int ptx = 0; ptx < 2; ptx++) {
+            bound b;
+            kiln_kernel *kernel = NULL;
+            assert_int_equal(bound_create_outputs(&b, program, "n,y,r,t", NULL, NULL,
+                                                  "u64[64,256] e4m3[64,256] e8m0[64,1] f16[64,256] u16[64,256] "
+                                                  "u32[64,256] i64[64,1] f32[64,256] e8m0[64,1] e5m2[64,256]"),
+                             KILN_OK);
+            if (kiln_compile(b.program, b.tensors, b.tensor_count, NULL, 0, archs[a], ptx, 1, &kernel))
+                fail_msg("sm_%d: %s", archs[a], kiln_last_error());
+            kiln_kernel_destroy(kernel);
+            bound_destroy(&b);
+        }
+    }
+}
+
 static void truths_cross_clusters(void **state) {
     (void)state;
     need_nvrtc();
@@ -554,6 +585,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(every_conversion_assembles),
         cmocka_unit_test(every_function_of_the_prelude_compiles),
         cmocka_unit_test(every_combination_of_pieces_compiles_without_spills),
+        cmocka_unit_test(every_type_compiles_for_every_architecture),
         cmocka_unit_test(truths_cross_clusters),
         cmocka_unit_test(chunks_leave_registers_for_all_threads),
         cmocka_unit_test(shifted_vectors_are_not_in_memory),

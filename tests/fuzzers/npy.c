@@ -34,7 +34,7 @@ static void check(const char *path, const kiln_type *as) {
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    static const kiln_type types[] = {KILN_BF16, KILN_E4M3, KILN_E5M2, KILN_F32};
+    static const kiln_type types[] = {KILN_BF16, KILN_E4M3, KILN_E5M2, KILN_F32, KILN_U16, KILN_U64, KILN_E8M0};
     char path[64];
     if (size == 0) return 0;
     const int choice = *data++;

@@ -31,10 +31,11 @@ static kiln_status make_output(const kiln_program *program, const kiln_tensor *i
 }
 
 static void run(const kiln_program *program, int choice) {
-    static const kiln_type types[] = {KILN_F32, KILN_F16, KILN_I32, KILN_BOOL, KILN_F64, KILN_E4M3, KILN_I64, KILN_U8};
+    static const kiln_type types[] = {KILN_F32, KILN_F16, KILN_I32, KILN_BOOL, KILN_F64, KILN_E4M3,
+                                      KILN_I64, KILN_U8,  KILN_U16, KILN_U32,  KILN_U64, KILN_E8M0};
     static const int64_t shapes[][3] = {{4, 6}, {1, 24}, {0, 5}, {2, 3, 4}};
     _Alignas(16) static unsigned char data[elements * 8];
-    const kiln_type type = types[choice & 7];
+    const kiln_type type = types[((choice & 7) | (choice >> 2 & 8)) % (int)(sizeof types / sizeof types[0])];
     const int shape = choice >> 3 & 3;
     kiln_tensor tensors[KILN_MAX_TENSORS];
     const size_t inputs = kiln_program_input_count(program), outputs = kiln_program_output_count(program);

@@ -11,6 +11,7 @@
 static int32_t ordered(kiln_type type, const void *bits) {
     const unsigned char *bytes = bits;
     bool half = kiln_type_size(type) == 2;
+    if (type == KILN_E8M0) return bytes[0];
     int32_t value = half ? bytes[0] | bytes[1] << 8 : bytes[0], sign = half ? 0x8000 : 0x80;
     return value & sign ? -(value & ~sign) : value;
 }
@@ -33,7 +34,8 @@ double gpu_limit(kiln_type type) {
     case KILN_F16:
     case KILN_BF16: return 2;
     case KILN_E4M3:
-    case KILN_E5M2: return 1;
+    case KILN_E5M2:
+    case KILN_E8M0: return 1;
     case KILN_F32: return 4e-6;
     case KILN_F64: return 1e-13;
     default: return 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The conversions from and to the 8-bit floats in kernels, to the bit, against a search in the tables of their values:
- * by instruction from sm_89 on, by integer arithmetic before. Runs on a GPU (77 without one) or, with --driver and
+ * by instruction from sm_89 on, of e8m0 from sm_100 on, by integer arithmetic before. Runs on a GPU (77 without one)
+ * or, with --driver and
  * --nvrtc, on the software GPU, there for both. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -23,9 +24,12 @@ typedef struct format {
     const char *name;
     int mantissa, bias, largest; /* largest: the code of the largest finite value */
     bool has_infinity;
+    bool scale; /* e8m0: no sign and no mantissa, and rounded up */
 } format;
 
-static const format formats[] = {{KILN_E4M3, "e4m3", 3, 7, 0x7e, false}, {KILN_E5M2, "e5m2", 2, 15, 0x7b, true}};
+static const format formats[] = {{KILN_E4M3, "e4m3", 3, 7, 0x7e, false, false},
+                                 {KILN_E5M2, "e5m2", 2, 15, 0x7b, true, false},
+                                 {KILN_E8M0, "e8m0", 0, 127, 0xfe, false, true}};
 
 typedef struct test_run {
     const kiln__driver *driver;
@@ -37,6 +41,7 @@ typedef struct test_run {
 /* ---- what the conversions are ----------------------------------------------------------------------------- */
 
 static double value_of(const format *f, int code) {
+    if (f->scale) return code > f->largest ? NAN : ldexp(1, code - f->bias);
     const int exponent = (code & 0x7f) >> f->mantissa, fraction = code & ((1 << f->mantissa) - 1);
     double value = exponent ? ldexp((1 << f->mantissa) + fraction, exponent - f->bias - f->mantissa)
                             : ldexp(fraction, 1 - f->bias - f->mantissa);
@@ -44,19 +49,20 @@ static double value_of(const format *f, int code) {
     return code & 0x80 ? -value : value;
 }
 
-/* middles[code]: half-way between the code's value and the one below, exactly. */
-static void fill_middles(const format *f, double middles[128]) {
-    for (int code = 1; code <= f->largest; code++) middles[code] = (value_of(f, code - 1) + value_of(f, code)) / 2;
+/* middles[code]: where the code's values begin: half-way from the one below, exactly; of scales at that one. */
+static void fill_middles(const format *f, double middles[256]) {
+    for (int code = 1; code <= f->largest; code++)
+        middles[code] = f->scale ? value_of(f, code - 1) : (value_of(f, code - 1) + value_of(f, code)) / 2;
 }
 
-/* The nearest code, the even one of two; what is too large becomes the largest. */
-static int code_of(const format *f, const double middles[128], double value) {
+/* The nearest code, the even one of two, or that of the scale above; what is too large becomes the largest. */
+static int code_of(const format *f, const double middles[256], double value) {
     const double magnitude = fabs(value);
     int best = 0;
     if (isnan(value)) return NOT_A_NUMBER;
     for (int code = 1; code <= f->largest; code++)
-        if (magnitude > middles[code] || (magnitude == middles[code] && code % 2 == 0)) best = code;
-    return best | (signbit(value) ? 0x80 : 0);
+        if (magnitude > middles[code] || (magnitude == middles[code] && code % 2 == 0 && !f->scale)) best = code;
+    return best | (signbit(value) && !f->scale ? 0x80 : 0);
 }
 
 static bool is_code(const format *f, int expected, int code) {
@@ -88,7 +94,8 @@ static void widen(test_run *t, const format *f, kiln_type wide) {
     for (int i = 0; i < 256; i++) codes[i] = (unsigned char)i;
     bool good = run(t, "y = x", f->type, codes, wide, got, 256);
     for (int i = 0; good && i < 256; i++) {
-        const double value = kiln__load_f64(wide, got + (size_t)i * kiln_type_size(wide)), expected = value_of(f, i);
+        const double value = kiln__load_f64(wide, got + (size_t)i * kiln_type_size(wide)),
+                     expected = kiln__round_to(wide, value_of(f, i));
         good = isnan(expected) ? isnan(value) : value == expected && signbit(value) == signbit(expected);
         if (!good) printf("%s 0x%02x as %s is %g, expected %g\n", f->name, i, kiln_type_name(wide), value, expected);
     }
@@ -100,7 +107,7 @@ static void narrow(test_run *t, const format *f, kiln_type wide, const void *x, 
     unsigned char *stored = malloc((size_t)count);
     float *converted = malloc((size_t)count * sizeof *converted);
     char program[32];
-    double middles[128];
+    double middles[256];
     fill_middles(f, middles);
     snprintf(program, sizeof program, "y = %s(x)", f->name);
     bool good = stored && converted && run(t, "y = x", wide, x, f->type, stored, count) &&
@@ -136,7 +143,20 @@ static void narrow_all(test_run *t, const format *f, kiln_type wide) {
 
 /* Each value of the format, each tie, and their neighbours, then random bits. */
 static int64_t make_doubles(const format *f, bool as_float, double *to) {
-    static const double special[] = {0.0, -0.0, INFINITY, -INFINITY, NAN, -NAN, 1e-45, -1e-40, 1e-310, 3e38, -1e300};
+    static const double special[] = {0.0,
+                                     -0.0,
+                                     INFINITY,
+                                     -INFINITY,
+                                     NAN,
+                                     -NAN,
+                                     1e-45,
+                                     -1e-40,
+                                     1e-310,
+                                     3e38,
+                                     -1e300,
+                                     0x1p-127,
+                                     0x1p-127 + 0x1p-149,
+                                     0x1p-127 - 0x1p-149};
     int64_t count = 0;
     for (size_t i = 0; i < COUNT(special); i++) to[count++] = special[i];
     for (int code = 0; code < f->largest; code++)
@@ -159,7 +179,7 @@ static int64_t make_doubles(const format *f, bool as_float, double *to) {
 }
 
 static void narrow_chosen(test_run *t, const format *f, kiln_type wide) {
-    const size_t size = kiln_type_size(wide), most = RANDOM + 2048;
+    const size_t size = kiln_type_size(wide), most = RANDOM + 4096;
     double *chosen = malloc(most * sizeof *chosen);
     char *x = malloc(most * size);
     if (!chosen || !x) abort();
@@ -209,6 +229,8 @@ int main(int argc, char **argv) {
     if (software_gpu_find(dlopen(t.driver->path, RTLD_NOW | RTLD_NOLOAD), "software_gpu_set_arch", &set_arch)) {
         set_arch(80);
         check(&t, "integer arithmetic");
+        set_arch(100);
+        check(&t, "the instruction, scales too");
         set_arch(90);
     }
     check(&t, device.arch >= 89 || set_arch ? "the instruction" : "integer arithmetic");

@@ -122,7 +122,7 @@ static void tell(const fuzz_case *c, const char *schedule, const char *why) {
 static bool run_case(const job *work, fuzz_runner *runner, long index, report *to) {
     fuzz_case c;
     fuzz_outcome outcome;
-    if (fuzz_case_draw(fuzz_runner_context(runner, 0), work->seed, index, &c)) {
+    if (fuzz_case_draw_any(fuzz_runner_context(runner, 0), work->seed, index, &c)) {
         tell(&c, "", kiln_last_error());
         to->failed++;
         return true;
@@ -200,7 +200,7 @@ static void blame(const job *work, report *to, int status) {
     if (to->now < 0) return;
     snprintf(why, sizeof why, "the worker process ended with %s %d", WIFSIGNALED(status) ? "signal" : "status",
              WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
-    fuzz_case_draw(fuzz_runner_context(&runner, 0), work->seed, to->now, &c);
+    fuzz_case_draw_any(fuzz_runner_context(&runner, 0), work->seed, to->now, &c);
     tell(&c, "", why);
     fuzz_runner_finish(&runner);
     to->failed++;
@@ -282,7 +282,7 @@ static int list(const job *work) {
     fuzz_case c;
     int status = 0;
     for (long i = work->first; i < work->end && !status; i++) {
-        if (fuzz_case_draw(fuzz_runner_context(&runner, 0), work->seed, i, &c)) {
+        if (fuzz_case_draw_any(fuzz_runner_context(&runner, 0), work->seed, i, &c)) {
             fprintf(stderr, "gpu_fuzz: case %ld cannot be drawn: %s\n", i, kiln_last_error());
             status = 1;
         }

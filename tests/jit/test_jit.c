@@ -416,6 +416,32 @@ static void kernels_compile_for_cubin_and_ptx(void **state) {
     }
 }
 
+/* Cubins alone, of the architectures that have families, and only where the source asks: else each would be tied to
+ * one. */
+static void sources_may_ask_for_a_familys_target(void **state) {
+    (void)state;
+    static const char asking[] = "// \n#define KILN_FAMILY_TARGET\n"
+                                 "#ifndef __CUDA_ARCH_FAMILY_SPECIFIC__\n#error no family\n#endif\n"
+                                 "extern \"C\" __global__ void k() {}\n";
+    static const char plain[] = "#ifdef __CUDA_ARCH_FAMILY_SPECIFIC__\n#error a family\n#endif\n"
+                                "extern \"C\" __global__ void k() {}\n";
+    static const struct {
+        int arch;
+        bool ptx, has_family;
+    } table[] = {{90, false, false}, {100, false, true}, {120, false, true}, {100, true, false}};
+    const kiln__nvrtc *nvrtc = real_nvrtc();
+    if (nvrtc->identity.major * 100 + nvrtc->identity.minor < 1209) skip();
+    for (size_t i = 0; i < COUNT(table); i++) {
+        kiln__compile_request request = {asking, "kernel.cu", table[i].arch, table[i].ptx};
+        kiln__compile_result result;
+        assert_int_equal(kiln__nvrtc_compile(nvrtc, &request, &result), table[i].has_family ? KILN_OK : KILN_E_COMPILE);
+        kiln__compile_result_free(&result);
+        request.source = plain;
+        assert_int_equal(kiln__nvrtc_compile(nvrtc, &request, &result), KILN_OK);
+        kiln__compile_result_free(&result);
+    }
+}
+
 static void a_broken_source_gives_its_first_error_and_the_log(void **state) {
     (void)state;
     const kiln__nvrtc *nvrtc = real_nvrtc();
@@ -463,6 +489,7 @@ int main(void) {
         cmocka_unit_test(facts_are_taken_out_of_the_log),
         cmocka_unit_test(the_first_error_is_found),
         cmocka_unit_test(kernels_compile_for_cubin_and_ptx),
+        cmocka_unit_test(sources_may_ask_for_a_familys_target),
         cmocka_unit_test(a_broken_source_gives_its_first_error_and_the_log),
         cmocka_unit_test(the_build_is_the_same_read_from_the_file_or_the_open_library),
     };

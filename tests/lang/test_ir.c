@@ -99,11 +99,108 @@ static void types_follow_the_rules(void **state) {
         {KILN_F32, "y = uniform(1, 2)", "literal:i64=1c literal:i64=2c uniform:f32e(0,1)"},
         {KILN_I32, "y = 1", "literal:i32=1c"},
         {KILN_I32, "y = 3000000000", "literal:i64=3000000000c"},
+        {KILN_U16, "y = x - 1", "input:i32=xe literal:i32=1c -:i32e(0,1)"},
+        {KILN_U32, "y = x - 1", "input:u32=xe literal:u32=1c -:u32e(0,1)"},
+        {KILN_U32, "y = x * 0xffffffff", "input:u32=xe literal:u32=4294967295c *:u32e(0,1)"},
+        {KILN_U32, "y = x + -1", "input:u32=xe cast:i64e(0) literal:i64=-1c +:i64e(1,2)"},
+        {KILN_U32, "y = x + 4294967296", "input:u32=xe cast:i64e(0) literal:i64=4294967296c +:i64e(1,2)"},
+        {KILN_U32, "y = x + u16(x)", "input:u32=xe cast:i32e(0) round_to:i32=u16e(1) cast:u32e(2) +:u32e(0,3)"},
+        {KILN_U32, "y = x < i32(x) - 1",
+         "input:u32=xe cast:i32e(0) literal:i32=1c -:i32e(1,2) cast:i64e(0) cast:i64e(3) <:boole(4,5)"},
+        {KILN_U32, "y = x / 2", "input:u32=xe cast:f32e(0) literal:f32=2c /:f32e(1,2)"},
+        {KILN_U32, "y = sum(x)", "input:u32=xe cast:i64e(0) sum:i64p1(1)"},
+        {KILN_U64, "y = sum(x)", "input:u64=xe sum:u64p1(0)"},
+        {KILN_U64, "y = sumsq(x)", "input:u64=xe *:u64e(0,0) sum:u64p1(1)"},
+        {KILN_U64, "y = argmax(x)", "input:u64=xe argmax:i64p1(0)"},
+        {KILN_U64, "y = x ^ x >> 33", "input:u64=xe literal:i64=33c >>:u64e(0,1) ^:u64e(0,2)"},
+        {KILN_U64, "y = x << -1", "input:u64=xe literal:i64=-1c <<:u64e(0,1)"},
+        {KILN_U64, "y = x * 0xff51afd7ed558ccd", "input:u64=xe literal:u64=18397679294719823053c *:u64e(0,1)"},
+        {KILN_U64, "y = x + index(0)", "input:u64=xe index:i64=0 cast:u64(1) +:u64e(0,2)"},
+        {KILN_U64, "y = x + u8(x)", "input:u64=xe cast:i32e(0) round_to:i32=u8e(1) cast:u64e(2) +:u64e(0,3)"},
+        {KILN_U64, "y = x + (x > 1)", "input:u64=xe literal:u64=1c >:boole(0,1) cast:u64e(2) +:u64e(0,3)"},
+        {KILN_U64, "y = uniform(x, 0)", "input:u64=xe literal:i64=0c uniform:f32e(0,1)"},
+        {KILN_U32, "y = uniform(x, 18446744073709551615)",
+         "input:u32=xe cast:i64e(0) literal:u64=18446744073709551615c uniform:f32e(1,2)"},
+        {KILN_U64, "y = x + 0.5", "input:u64=xe cast:f32e(0) literal:f32=0.5c +:f32e(1,2)"},
+        {KILN_I64, "y = u64(x) % 7", "input:i64=xe cast:u64e(0) literal:u64=7c %:u64e(1,2)"},
+        {KILN_U64, "y = popcount(x) + i32(x)", "input:u64=xe popcount:u64e(0) cast:i32e(0) cast:u64e(2) +:u64e(1,3)"},
+        {KILN_I32, "y = 18446744073709551615", "literal:u64=18446744073709551615c"},
+        {KILN_F32, "y = x + 18446744073709551615", "input:f32=xe literal:f32=1.84467441e+19c +:f32e(0,1)"},
         {KILN_F64, "y = x; z = 0.1", "input:f64=xe literal:f64=0.1c"},
     };
     for (size_t i = 0; i < COUNT(cases); i++) {
         kiln__binding binding = lang_binding(cases[i].type);
         check_text(cases[i].text, NULL, &binding, cases[i].expected);
+    }
+}
+
+/* docs/language.md has this table. */
+static void types_meet_as_the_table_says(void **state) {
+    (void)state;
+    static const struct {
+        kiln_type members[3];
+        int count;
+        const char *with[7];
+    } rows[] = {
+        {{KILN_BOOL}, 1, {"i32", "i32", "i32", "u32", "i64", "u64", "f32"}}, /* two bools: maximum stays bool */
+        {{KILN_I8, KILN_I16, KILN_I32}, 3, {"i32", "i32", "i32", "i64", "i64", NULL, "f32"}},
+        {{KILN_U8, KILN_U16}, 2, {"i32", "i32", "i32", "u32", "i64", "u64", "f32"}},
+        {{KILN_U32}, 1, {"u32", "i64", "u32", "u32", "i64", "u64", "f32"}},
+        {{KILN_I64}, 1, {"i64", "i64", "i64", "i64", "i64", NULL, "f32"}},
+        {{KILN_U64}, 1, {"u64", NULL, "u64", "u64", NULL, "u64", "f32"}},
+        {{KILN_F16, KILN_E8M0, KILN_F32}, 3, {"f32", "f32", "f32", "f32", "f32", "f32", "f32"}},
+    };
+    int pairs = 0;
+    for (size_t r = 0; r < COUNT(rows); r++)
+        for (size_t c = 0; c < COUNT(rows); c++)
+            for (int a = 0; a < rows[r].count; a++)
+                for (int b = 0; b < rows[c].count; b++, pairs++) {
+                    kiln__binding binding = lang_binding(rows[r].members[a]);
+                    kiln__ir *ir = NULL;
+                    binding.input_types[1] = rows[c].members[b];
+                    const kiln_status status = lang_build("y = x + z", NULL, &binding, &ir);
+                    const char *found = ir ? kiln__ctype_name(ir->insts[ir->outputs[0]].type) : NULL;
+                    const char *expected = rows[r].with[c];
+                    if (status != (expected ? KILN_OK : KILN_E_TYPE) || (expected && strcmp(found, expected) != 0))
+                        fail_msg("%s and %s give %s, expected %s", kiln_type_name(rows[r].members[a]),
+                                 kiln_type_name(rows[c].members[b]), found ? found : kiln_last_error(),
+                                 expected ? expected : "a refusal");
+                    kiln__ir_destroy(ir);
+                }
+    assert_int_equal(pairs, 144);
+}
+
+static void u64_meets_no_value_that_may_be_negative(void **state) {
+    (void)state;
+    static const struct {
+        kiln_type x; /* the other's type, z is the u64 */
+        int z;       /* which input is z */
+        const char *text, *problem;
+    } cases[] = {
+        {KILN_I32, 1, "y = x + z",
+         "1:7: '+' of u64 and i32, which may be negative: convert one of them, as in i64(x) or u64(x)"},
+        {KILN_I64, 0, "y = z < x", "'<' of u64 and i64, which may be negative"},
+        {KILN_I8, 1, "y = where(x > 1, z, x)", "'where' of u64 and i32, which may be negative"},
+        {KILN_U8, 0, "y = z + (x - 1)", "'+' of u64 and i32, which may be negative"},
+        {KILN_F32, 0, "y = maximum(z, -1)", "'maximum' of u64 and i32, which may be negative"},
+        {KILN_F32, 0, "y = fma(z, 2, z ** -1)", "'pow' of u64 and i32, which may be negative"},
+        {KILN_U16, 0, "y = minimum(z, -x)", "'minimum' of u64 and i32, which may be negative"},
+        {KILN_U8, 1, "y = x + z", NULL},
+        {KILN_U16, 0, "y = z / (x - 1) + minimum(z, x)", NULL},
+        {KILN_I32, 0, "y = z + u64(x) + u32(x) + (x > 1) + u8(x) + 7 + argmax(x) + size(0)", NULL},
+        {KILN_I32, 0, "y = z / (x - 1) + atan2(z, x)", NULL},
+        {KILN_I32, 0, "y = z && x || !(x - z / 1)", NULL},
+        {KILN_F32, 1, "y = x + z", NULL},
+    };
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        kiln__binding binding = lang_binding(cases[i].x);
+        kiln__ir *ir = NULL;
+        binding.input_types[cases[i].z] = KILN_U64;
+        kiln_status status = lang_build(cases[i].text, NULL, &binding, &ir);
+        if (status != (cases[i].problem ? KILN_E_TYPE : KILN_OK)) fail_msg("%s: %s", cases[i].text, kiln_last_error());
+        if (cases[i].problem && !strstr(kiln_last_error(), cases[i].problem))
+            fail_msg("%s: %s", cases[i].text, kiln_last_error());
+        kiln__ir_destroy(ir);
     }
 }
 
@@ -138,6 +235,7 @@ static void literals_fold(void **state) {
         {"y = bool(nan)", "literal:bool=1c"},
         {"y = f16(0.1)", "literal:f32=0.0999755859c"},
         {"y = e4m3(1000)", "literal:f32=448c"},
+        {"y = e8m0(1000) + e8m0(-3)", "literal:f32=1024c literal:f32=4c +:f32c(0,1)"},
         {"y = f64(0.1)", "literal:f64=0.1c"},
         {"y = round(2.5) + round(3.5)", "literal:f32=6c"},
         {"y = ~5", "literal:i32=-6c"},
@@ -153,6 +251,11 @@ static void literals_fold(void **state) {
         {"y = f32(x) ** 0.5", "input:i32=xe cast:f32e(0) literal:f32=0.5c pow:f32e(1,2)"},
         {"y = f32(x) / 1 * 1.0", "input:i32=xe cast:f32e(0)"},
         {"y = 9223372036854775807 + 1", "literal:i64=9223372036854775807c literal:i64=1c +:i64c(0,1)"},
+        {"y = -9223372036854775808", "literal:i64=-9223372036854775808c"},
+        {"y = 18446744073709551615 / 2", "literal:f32=9.22337204e+18c"},
+        {"y = 18446744073709551615 & 255", "literal:u64=18446744073709551615c literal:u64=255c &:u64c(0,1)"},
+        {"y = i32(18446744073709551615)", "literal:i32=2147483647c"},
+        {"y = u64(-1) + u32(1e10)", "literal:u64=0c literal:u64=4294967295c +:u64c(0,1)"},
         {"y = sum(1)", "literal:i64=1c sum:i64p1(0)"},
         {"y = where(x > 0, x, x)", "input:i32=xe"},
     };
@@ -360,8 +463,8 @@ static bool call_of(const char *definition, char *out, size_t size) {
 
 static void the_prelude_types_for_every_type(void **state) {
     (void)state;
-    static const kiln_type types[] = {KILN_F32, KILN_F16, KILN_BF16, KILN_F64,
-                                      KILN_I32, KILN_I64, KILN_BOOL, KILN_E4M3};
+    static const kiln_type types[] = {KILN_F32,  KILN_F16,  KILN_BF16, KILN_F64, KILN_I32, KILN_I64,
+                                      KILN_BOOL, KILN_E4M3, KILN_U16,  KILN_U32, KILN_E8M0};
     int functions = 0;
     for (const char *line = kiln__source_prelude_kiln; line != NULL; line = strchr(line, '\n')) {
         if (*line == '\n') line++;
@@ -388,11 +491,18 @@ static void the_prelude_types_for_every_type(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(types_follow_the_rules),   cmocka_unit_test(literals_fold),
-        cmocka_unit_test(phases_and_reach),         cmocka_unit_test(scalars_take_their_types),
-        cmocka_unit_test(mixed_inputs_meet_in_f64), cmocka_unit_test(combines_are_typed_for_what_they_reduce),
-        cmocka_unit_test(errors_of_types_and_axes), cmocka_unit_test(deep_programs_stop_at_limits),
-        cmocka_unit_test(phases_read_as_formulas),  cmocka_unit_test(the_prelude_types_for_every_type),
+        cmocka_unit_test(types_follow_the_rules),
+        cmocka_unit_test(types_meet_as_the_table_says),
+        cmocka_unit_test(u64_meets_no_value_that_may_be_negative),
+        cmocka_unit_test(literals_fold),
+        cmocka_unit_test(phases_and_reach),
+        cmocka_unit_test(scalars_take_their_types),
+        cmocka_unit_test(mixed_inputs_meet_in_f64),
+        cmocka_unit_test(combines_are_typed_for_what_they_reduce),
+        cmocka_unit_test(errors_of_types_and_axes),
+        cmocka_unit_test(deep_programs_stop_at_limits),
+        cmocka_unit_test(phases_read_as_formulas),
+        cmocka_unit_test(the_prelude_types_for_every_type),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

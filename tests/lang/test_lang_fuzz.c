@@ -69,6 +69,9 @@ static const char *const tokens[] = {
     "1e-5",
     "0x10",
     "9223372036854775807",
+    "18446744073709551615",
+    "u64(",
+    "u32(",
     "inf",
     "nan",
     "true",
@@ -182,7 +185,7 @@ static const char *check_ir(const kiln__ir *ir) {
                 if (ir->insts[inst->args[k]].type != inst->type) return "types differ";
             }
         }
-        if (inst->op >= KILN__OP_NAME && inst->op <= KILN__OP_IS_I64) return "an untyped operator is left";
+        if (inst->op >= KILN__OP_NAME && inst->op <= KILN__OP_IS_WIDE) return "an untyped operator is left";
     }
     for (uint32_t i = 0; i < ir->output_count; i++) {
         if (ir->outputs[i] >= ir->count) return "an output has no instruction";
@@ -192,7 +195,8 @@ static const char *check_ir(const kiln__ir *ir) {
 
 /* What is wrong with the way that this text went, NULL if nothing is. */
 static const char *run_case(const char *text, uint64_t *state, bool *typed) {
-    static const kiln_type types[] = {KILN_F32, KILN_F16, KILN_F64, KILN_I32, KILN_I64, KILN_U8, KILN_BOOL};
+    static const kiln_type types[] = {KILN_F32,  KILN_F16, KILN_F64, KILN_I32, KILN_I64, KILN_U8,
+                                      KILN_BOOL, KILN_U16, KILN_U32, KILN_U64, KILN_E8M0};
     kiln__ir *ir;
     kiln__binding binding = lang_binding(KILN_F32);
     for (int i = 0; i < KILN_MAX_TENSORS; i++) {

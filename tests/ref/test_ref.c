@@ -78,6 +78,18 @@ static void reductions_of_integers_and_bools(void **state) {
     assert_true(out == (int64_t)(0 - (uint64_t)INT64_MAX * 5));
     reduce(KILN__OP_REDUCE_MAX, KILN_I64, KILN__I64, x + 1, 2, KILN_I64, &out);
     assert_true(out == 1);
+    static const uint64_t u[] = {UINT64_C(1) << 63, 3, UINT64_MAX, 0};
+    uint64_t large;
+    reduce(KILN__OP_REDUCE_MAX, KILN_U64, KILN__U64, u, 4, KILN_U64, &large);
+    assert_true(large == UINT64_MAX);
+    reduce(KILN__OP_REDUCE_MIN, KILN_U64, KILN__U64, u, 3, KILN_U64, &large);
+    assert_true(large == 3);
+    reduce(KILN__OP_REDUCE_SUM, KILN_U64, KILN__U64, u, 3, KILN_U64, &large);
+    assert_true(large == (UINT64_C(1) << 63) + 2);
+    reduce(KILN__OP_REDUCE_ARGMAX, KILN_U64, KILN__I64, u, 4, KILN_I64, &out);
+    assert_true(out == 2);
+    reduce(KILN__OP_REDUCE_ARGMIN, KILN_U64, KILN__I64, u, 4, KILN_I64, &out);
+    assert_true(out == 3);
     reduce(KILN__OP_REDUCE_MIN, KILN_I32, KILN__I32, y, 3, KILN_I64, &out);
     assert_true(out == INT32_MIN);
     reduce(KILN__OP_REDUCE_MAX, KILN_I32, KILN__I32, y, 2, KILN_I64, &out);

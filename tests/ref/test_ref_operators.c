@@ -386,6 +386,106 @@ static void integers_are_exact_and_wrap(void **state) {
     assert_int_equal(less, 1); /* as doubles they were equal */
 }
 
+#define TOP64 (UINT64_C(1) << 63)
+#define MAX64 UINT64_MAX
+
+static void unsigned_integers_are_exact_and_wrap(void **state) {
+    (void)state;
+    static const struct {
+        kiln__op op;
+        kiln_type type;
+        uint64_t a, b, expected;
+    } cases[] = {
+        {KILN__OP_ADD, KILN_U32, UINT32_MAX, 1, 0},
+        {KILN__OP_ADD, KILN_U64, MAX64, 2, 1},
+        {KILN__OP_SUB, KILN_U32, 0, 1, UINT32_MAX},
+        {KILN__OP_SUB, KILN_U64, 0, 1, MAX64},
+        {KILN__OP_MUL, KILN_U32, 65537, 65537, 131073},
+        {KILN__OP_MUL, KILN_U64, TOP64 + 1, 3, TOP64 + 3},
+        {KILN__OP_NEG, KILN_U32, 1, 0, UINT32_MAX},
+        {KILN__OP_NEG, KILN_U64, TOP64, 0, TOP64},
+        {KILN__OP_ABS, KILN_U32, UINT32_MAX, 0, UINT32_MAX},
+        {KILN__OP_ABS, KILN_U64, MAX64, 0, MAX64},
+        {KILN__OP_SIGN, KILN_U64, MAX64, 0, 1},
+        {KILN__OP_SIGN, KILN_U32, 0, 0, 0},
+        {KILN__OP_MOD, KILN_U64, MAX64, 10, 5},
+        {KILN__OP_REMAINDER, KILN_U32, UINT32_MAX, 10, 5},
+        {KILN__OP_FMOD, KILN_U64, MAX64, MAX64 - 1, 1},
+        {KILN__OP_FMOD, KILN_U32, 7, UINT32_MAX, 7},
+        {KILN__OP_MOD, KILN_U64, 7, 0, 0},
+        {KILN__OP_DIV_FLOOR, KILN_U64, MAX64, 2, TOP64 - 1},
+        {KILN__OP_DIV_TRUNC, KILN_U64, TOP64, MAX64, 0},
+        {KILN__OP_DIV_TRUNC, KILN_U32, UINT32_MAX, UINT32_MAX, 1},
+        {KILN__OP_DIV_FLOOR, KILN_U32, 9, 0, 0},
+        {KILN__OP_POW, KILN_U32, 3, 21, 1870418611},
+        {KILN__OP_POW, KILN_U64, 3, 40, 12157665459056928801u},
+        {KILN__OP_POW, KILN_U64, MAX64, MAX64, MAX64},
+        {KILN__OP_BITNOT, KILN_U32, 5, 0, UINT32_MAX - 5},
+        {KILN__OP_BITNOT, KILN_U64, 0, 0, MAX64},
+        {KILN__OP_BITXOR, KILN_U32, UINT32_MAX, 10, UINT32_MAX - 10},
+        {KILN__OP_SHL, KILN_U32, 3, 31, UINT32_C(1) << 31},
+        {KILN__OP_SHL, KILN_U32, 3, 32, 0},
+        {KILN__OP_SHL, KILN_U64, 1, 63, TOP64},
+        {KILN__OP_SHL, KILN_U64, 1, MAX64, 0},
+        {KILN__OP_SHR, KILN_U32, UINT32_MAX, 31, 1},
+        {KILN__OP_SHR, KILN_U32, UINT32_MAX, 32, 0},
+        {KILN__OP_SHR, KILN_U64, MAX64, 63, 1},
+        {KILN__OP_SHR, KILN_U64, MAX64, 64, 0},
+        {KILN__OP_POPCOUNT, KILN_U32, UINT32_MAX, 0, 32},
+        {KILN__OP_POPCOUNT, KILN_U64, MAX64, 0, 64},
+        {KILN__OP_MINIMUM, KILN_U64, MAX64, 1, 1},
+        {KILN__OP_MAXIMUM, KILN_U64, MAX64, 1, MAX64},
+        {KILN__OP_MAXIMUM, KILN_U32, UINT32_MAX, 1, UINT32_MAX},
+        {KILN__OP_FLOOR, KILN_U64, MAX64, 0, MAX64},
+    };
+    static const kiln__op comparisons[] = {KILN__OP_LT, KILN__OP_LE, KILN__OP_EQ,
+                                           KILN__OP_GT, KILN__OP_GE, KILN__OP_NE};
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        uint64_t a = cases[i].a, b = cases[i].b, wide = 0;
+        uint32_t a32 = (uint32_t)a, b32 = (uint32_t)b;
+        if (cases[i].type == KILN_U64)
+            run_op(cases[i].op, KILN_U64, KILN__U64, KILN_U64, 2, (void *const[3]){&a, &b}, 1, &wide);
+        else
+            run_op(cases[i].op, KILN_U32, KILN__U32, KILN_U64, 2, (void *const[3]){&a32, &b32}, 1, &wide);
+        if (wide != cases[i].expected)
+            fail_msg("case %zu: %llu, expected %llu", i, (unsigned long long)wide,
+                     (unsigned long long)cases[i].expected);
+    }
+    uint64_t large[] = {MAX64, TOP64, 1, MAX64}, other[] = {TOP64, 1, MAX64, MAX64};
+    const uint8_t expected[][4] = {{0, 0, 1, 0}, {0, 0, 1, 1}, {0, 0, 0, 1}, {1, 1, 0, 0}, {1, 1, 0, 1}, {1, 1, 1, 0}};
+    for (size_t i = 0; i < COUNT(comparisons); i++) {
+        uint8_t found[4];
+        run_op(comparisons[i], KILN_U64, KILN__BOOL, KILN_BOOL, 2, (void *const[3]){large, other}, 4, found);
+        assert_memory_equal(found, expected[i], sizeof found);
+    }
+}
+
+static void casts_from_and_to_unsigned_saturate(void **state) {
+    (void)state;
+    double x[] = {2.9, -2.9, 1e30, NAN, 0x1p63, 4294967295.5, -0.0, 0x1p64}, reals[4];
+    int64_t signs[] = {-1, INT64_MIN, INT64_MAX, 7};
+    uint64_t large[] = {MAX64, TOP64, 5, UINT32_MAX}, wide[8];
+    int64_t back[4];
+    run_op(KILN__OP_CAST, KILN_F64, KILN__U32, KILN_U64, 1, (void *const[3]){x}, 8, wide);
+    assert_memory_equal(wide, ((uint64_t[]){2, 0, UINT32_MAX, 0, UINT32_MAX, UINT32_MAX, 0, UINT32_MAX}), sizeof wide);
+    run_op(KILN__OP_CAST, KILN_F64, KILN__U64, KILN_U64, 1, (void *const[3]){x}, 8, wide);
+    assert_memory_equal(wide, ((uint64_t[]){2, 0, MAX64, 0, TOP64, UINT32_MAX, 0, MAX64}), sizeof wide);
+    run_op(KILN__OP_CAST, KILN_I64, KILN__U64, KILN_U64, 1, (void *const[3]){signs}, 4, wide);
+    assert_memory_equal(wide, ((uint64_t[]){0, 0, INT64_MAX, 7}), sizeof signs);
+    run_op(KILN__OP_CAST, KILN_I64, KILN__U32, KILN_U64, 1, (void *const[3]){signs}, 4, wide);
+    assert_memory_equal(wide, ((uint64_t[]){0, 0, UINT32_MAX, 7}), sizeof signs);
+    run_op(KILN__OP_CAST, KILN_U64, KILN__I64, KILN_I64, 1, (void *const[3]){large}, 4, back);
+    assert_memory_equal(back, ((int64_t[]){INT64_MAX, INT64_MAX, 5, UINT32_MAX}), sizeof back);
+    run_op(KILN__OP_CAST, KILN_U64, KILN__I32, KILN_I64, 1, (void *const[3]){large}, 4, back);
+    assert_memory_equal(back, ((int64_t[]){INT32_MAX, INT32_MAX, 5, INT32_MAX}), sizeof back);
+    run_op(KILN__OP_CAST, KILN_U64, KILN__BOOL, KILN_I64, 1, (void *const[3]){large}, 4, back);
+    assert_memory_equal(back, ((int64_t[]){1, 1, 1, 1}), sizeof back);
+    run_op(KILN__OP_CAST, KILN_U64, KILN__F64, KILN_F64, 1, (void *const[3]){large}, 4, reals);
+    assert_true(reals[0] == 0x1p64 && reals[1] == 0x1p63 && reals[2] == 5 && reals[3] == 4294967295.0);
+    run_op(KILN__OP_MAXIMUM, KILN_U64, KILN__U64, KILN_F64, 2, (void *const[3]){large, large}, 4, reals);
+    assert_true(reals[0] == 0x1p64 && reals[1] == 0x1p63);
+}
+
 static void casts_truncate_and_saturate(void **state) {
     (void)state;
     double x[] = {2.9, -2.9, 1e30, -1e30, NAN, 0.25, 2147483647.5, -0.0};
@@ -487,6 +587,8 @@ int main(void) {
         cmocka_unit_test(floats_are_compared_and_tested),
         cmocka_unit_test(logic_and_selection),
         cmocka_unit_test(integers_are_exact_and_wrap),
+        cmocka_unit_test(unsigned_integers_are_exact_and_wrap),
+        cmocka_unit_test(casts_from_and_to_unsigned_saturate),
         cmocka_unit_test(casts_truncate_and_saturate),
         cmocka_unit_test(values_round_through_storage_types),
         cmocka_unit_test(outputs_are_converted_to_their_type),

@@ -179,13 +179,29 @@ static const struct {
     const char *program, *scalars, *inputs;
     kiln_type type;
 } output_types[] = {
-    {"y = softmax(x)", NULL, "f16[2,3]", KILN_F16},   {"y = softmax(x)", NULL, "e4m3[2,3]", KILN_E4M3},
-    {"y = mean(x)", NULL, "i32[2,3]", KILN_F32},      {"y = sum(x)", NULL, "i32[2,3]", KILN_I64},
-    {"y = x * 2", NULL, "i16[2,3]", KILN_I32},        {"y = sum(x)", NULL, "i64[2,3]", KILN_I64},
-    {"y = x > 0", NULL, "f16[2,3]", KILN_BOOL},       {"y = argmax(x)", NULL, "f16[2,3]", KILN_I64},
-    {"y = a + b", NULL, "f16[2,3] f32[3]", KILN_F32}, {"y = a + b", NULL, "f16[2,3] bf16[3]", KILN_F32},
-    {"y = a + b", NULL, "f16[2,3] f64[3]", KILN_F64}, {"y = x * k", "k", "i32[2,3]", KILN_F32},
-    {"y = x * k", "k", "f16[2,3]", KILN_F16},         {"y = index(-1) + 0 * x", NULL, "i32[2,3]", KILN_I64},
+    {"y = softmax(x)", NULL, "f16[2,3]", KILN_F16},
+    {"y = softmax(x)", NULL, "e4m3[2,3]", KILN_E4M3},
+    {"y = mean(x)", NULL, "i32[2,3]", KILN_F32},
+    {"y = sum(x)", NULL, "i32[2,3]", KILN_I64},
+    {"y = x * 2", NULL, "i16[2,3]", KILN_I32},
+    {"y = sum(x)", NULL, "i64[2,3]", KILN_I64},
+    {"y = x > 0", NULL, "f16[2,3]", KILN_BOOL},
+    {"y = argmax(x)", NULL, "f16[2,3]", KILN_I64},
+    {"y = a + b", NULL, "f16[2,3] f32[3]", KILN_F32},
+    {"y = a + b", NULL, "f16[2,3] bf16[3]", KILN_F32},
+    {"y = a + b", NULL, "f16[2,3] f64[3]", KILN_F64},
+    {"y = x * k", "k", "i32[2,3]", KILN_F32},
+    {"y = x + 1", NULL, "u16[2,3]", KILN_I32},
+    {"y = x + 1", NULL, "u32[2,3]", KILN_U32},
+    {"y = sum(x)", NULL, "u32[2,3]", KILN_I64},
+    {"y = sum(x)", NULL, "u64[2,3]", KILN_U64},
+    {"y = max(x)", NULL, "u64[2,3]", KILN_U64},
+    {"y = x - k", "k", "u32[2,3]", KILN_F32},
+    {"y = x * 2", NULL, "e8m0[2,3]", KILN_F32},
+    {"y = a * b", NULL, "e4m3[2,3] e8m0[2,1]", KILN_F32},
+    {"y = a * b", NULL, "bf16[2,3] e8m0[2,1]", KILN_F32},
+    {"y = x * k", "k", "f16[2,3]", KILN_F16},
+    {"y = index(-1) + 0 * x", NULL, "i32[2,3]", KILN_I64},
 };
 
 static void outputs_have_the_types_that_suit_them(void **state) {

@@ -143,7 +143,8 @@ static void draw_strides(fuzz_random *random, bool input, kiln_tensor *t) {
 
 static kiln_type draw_type(fuzz_random *random, kiln_type usual) {
     static const kiln_type types[] = {KILN_F64, KILN_F32, KILN_F16, KILN_BF16, KILN_E4M3, KILN_E5M2,
-                                      KILN_I64, KILN_I32, KILN_I16, KILN_I8,   KILN_U8,   KILN_BOOL};
+                                      KILN_I64, KILN_I32, KILN_I16, KILN_I8,   KILN_U8,   KILN_BOOL,
+                                      KILN_U16, KILN_U32, KILN_U64, KILN_E8M0};
     kiln_type other = PICK(random, types);
     return percent(random, 70) ? usual : other;
 }

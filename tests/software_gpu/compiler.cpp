@@ -210,7 +210,7 @@ std::vector<std::string> compile_command(const std::string &in, const std::strin
 
 } // namespace
 
-Compiled compile_kernel(const std::string &source, const std::string &name, int arch) {
+Compiled compile_kernel(const std::string &source, const std::string &name, int arch, bool family) {
     Compiled result;
     const std::string coverage = environment("KILN_SOFTWARE_GPU_COVERAGE", "");
     std::string folder = (coverage.empty() ? environment("TMPDIR", "/tmp") : coverage) + "/kiln-software-XXXXXX";
@@ -221,7 +221,9 @@ Compiled compile_kernel(const std::string &source, const std::string &name, int 
     const std::string in = folder + "/kernel.cpp", out = folder + "/kernel.so", log = folder + "/log";
     const std::string marked =
         coverage.empty() ? source : mark_files(source, name, environment("KILN_SOFTWARE_GPU_SOURCES", ""));
-    const std::string text = "#define __CUDA_ARCH__ " + std::to_string(10 * arch) + "\n" +
+    const std::string number = std::to_string(10 * arch) + "\n";
+    const std::string text = "#define __CUDA_ARCH__ " + number +
+                             (family ? "#define __CUDA_ARCH_FAMILY_SPECIFIC__ " + number : "") +
                              kiln__source_device_interface_hpp + kiln__source_device_language_hpp + "\n#line 1 \"" +
                              name + "\"\n" + marked + "\n" + epilogue(source);
     const int status = write_file(in, text) ? run(compile_command(in, out, !coverage.empty()), log) : 127;

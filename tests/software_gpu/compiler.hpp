@@ -15,7 +15,7 @@ struct Compiled {
 };
 
 /* The source as NVRTC would take it for sm_<arch>; name: the file that messages speak of. */
-Compiled compile_kernel(const std::string &source, const std::string &name, int arch);
+Compiled compile_kernel(const std::string &source, const std::string &name, int arch, bool family);
 
 } // namespace simulated
 

@@ -162,16 +162,30 @@ __forceinline__ long long __float2ll_rz(float x) { return kiln_software_i64(x); 
 __forceinline__ long long __float2ll_rn(float x) { return kiln_software_i64(__builtin_rint(x)); }
 __forceinline__ long long __double2ll_rz(double x) { return kiln_software_i64(x); }
 __forceinline__ long long __double2ll_rn(double x) { return kiln_software_i64(__builtin_rint(x)); }
+/* The compiler's own conversion is exact within the type's range. */
+template <class I> __forceinline__ I kiln_software_unsigned(double x, double limit) {
+    return !(x > 0) ? 0 : x >= limit ? ~(I)0 : (I)x;
+}
+__forceinline__ unsigned __float2uint_rz(float x) { return kiln_software_unsigned<unsigned>(x, 0x1p32); }
+__forceinline__ unsigned __float2uint_rn(float x) { return __float2uint_rz((float)__builtin_rint(x)); }
+__forceinline__ unsigned __double2uint_rz(double x) { return kiln_software_unsigned<unsigned>(x, 0x1p32); }
+__forceinline__ unsigned __double2uint_rn(double x) { return __double2uint_rz(__builtin_rint(x)); }
+__forceinline__ unsigned long long __double2ull_rz(double x) {
+    return kiln_software_unsigned<unsigned long long>(x, 0x1p64);
+}
+__forceinline__ unsigned long long __double2ull_rn(double x) { return __double2ull_rz(__builtin_rint(x)); }
+__forceinline__ unsigned long long __float2ull_rz(float x) { return __double2ull_rz(x); }
+__forceinline__ unsigned long long __float2ull_rn(float x) { return __double2ull_rn(x); }
 __forceinline__ float __double2float_rz(double d) {
     const float f = (float)d;
     return __builtin_fabs((double)f) > __builtin_fabs(d) ? __uint_as_float(__float_as_uint(f) - 1u) : f;
 }
+__forceinline__ float __ull2float_rz(unsigned long long i) {
+    /* What double does not hold is cut off first: those bits are far below float's. */
+    return i >> 53 ? 0x1p11f * __double2float_rz((double)(i >> 11)) : __double2float_rz((double)i);
+}
 __forceinline__ float __ll2float_rz(long long i) {
-    const unsigned long long magnitude = i < 0 ? 0ull - (unsigned long long)i : (unsigned long long)i;
-    const bool large = magnitude >> 53; /* more than double holds: the bits cut off are far below float's */
-    const float f =
-        large ? 0x1p11f * __double2float_rz((double)(magnitude >> 11)) : __double2float_rz((double)magnitude);
-    return i < 0 ? -f : f;
+    return i < 0 ? -__ull2float_rz(0ull - (unsigned long long)i) : __ull2float_rz((unsigned long long)i);
 }
 __forceinline__ unsigned __funnelshift_r(unsigned low, unsigned high, unsigned by) {
     return (unsigned)(((unsigned long long)high << 32 | low) >> (by & 31));
@@ -319,6 +333,27 @@ __forceinline__ unsigned kiln_software_e4m3_to_f16(unsigned code) {
 }
 __forceinline__ unsigned kiln_e4m3_pair_to_f16(unsigned short h) {
     return kiln_software_e4m3_to_f16(h & 255) | kiln_software_e4m3_to_f16(h >> 8) << 16;
+}
+#endif
+
+#define KILN_E8M0_INSTRUCTIONS
+#if __CUDA_ARCH_FAMILY_SPECIFIC__ >= 1000
+#define KILN_HAS_E8M0
+/* By search, not by bits. */
+KILN_SOFTWARE unsigned kiln_software_e8m0(float f) {
+    unsigned code = 0;
+    if (f != f) return 255;
+    while (code < 254 && __builtin_ldexp(1.0, (int)code - 127) < __builtin_fabs((double)f)) code++;
+    return code;
+}
+__forceinline__ unsigned short kiln_f32_pair_to_e8m0(float a, float b) {
+    return (unsigned short)(kiln_software_e8m0(a) | kiln_software_e8m0(b) << 8);
+}
+__forceinline__ unsigned kiln_software_e8m0_to_bf16(unsigned code) {
+    return code == 255 ? 0x7fff : __float_as_uint((float)__builtin_ldexp(1.0, (int)code - 127)) >> 16;
+}
+__forceinline__ unsigned kiln_e8m0_pair_to_bf16(unsigned short h) {
+    return kiln_software_e8m0_to_bf16(h & 255) | kiln_software_e8m0_to_bf16(h >> 8) << 16;
 }
 #endif
 

@@ -42,20 +42,22 @@ bool is_known(kiln__nvrtcProgram program) {
     return programs.count(program) != 0;
 }
 
-/* "--gpu-architecture=sm_90"; the other options that Kiln passes change nothing here. */
-int read_options(int count, const char *const *options, int *arch, bool *ptx) {
+/* "--gpu-architecture=sm_90" or "sm_100f"; the other options that Kiln passes change nothing here. */
+int read_options(int count, const char *const *options, int *arch, bool *family, bool *ptx) {
     static const char *const known[] = {"--std=c++17",     "--no-source-include", "--modify-stack-limit=false",
                                         "-default-device", "--ptxas-options=-v",  "--minimal",
                                         "--no-cache"};
     for (int i = 0; i < count; i++) {
         int number = 0;
-        char kind[8] = "";
-        if (sscanf(options[i], "--gpu-architecture=%7[a-z]_%d", kind, &number) == 2) {
+        char kind[8] = "", suffix[2] = "";
+        if (sscanf(options[i], "--gpu-architecture=%7[a-z]_%d%1s", kind, &number, suffix) >= 2) {
             bool supported = false;
             for (int a : archs) supported |= a == number;
             *ptx = !strcmp(kind, "compute");
             if (!supported || (!*ptx && strcmp(kind, "sm"))) return KILN__NVRTC_ERROR_INVALID_OPTION;
             *arch = number;
+            *family = number >= 100 && !strcmp(suffix, "f");
+            if (*suffix && !*family) return KILN__NVRTC_ERROR_INVALID_OPTION;
             continue;
         }
         bool good = false;
@@ -151,14 +153,15 @@ kiln__nvrtcResult nvrtcCompileProgram(kiln__nvrtcProgram program, int option_cou
     if (!is_known(program)) return invalid_program;
     software_gpu_image header = {};
     int arch = 75;
-    const int result = read_options(option_count, options, &arch, &program->is_ptx);
+    bool family = false;
+    const int result = read_options(option_count, options, &arch, &family, &program->is_ptx);
     if (result) return result;
     std::string source = program->source;
     if (!plant(&source)) {
         program->log = "error: the planted text is not once in this source\n";
         return KILN__NVRTC_ERROR_COMPILATION;
     }
-    const simulated::Compiled compiled = simulated::compile_kernel(source, program->name, arch);
+    const simulated::Compiled compiled = simulated::compile_kernel(source, program->name, arch, family);
     program->log = compiled.log;
     program->image.clear();
     if (!compiled.good) return KILN__NVRTC_ERROR_COMPILATION;

@@ -79,6 +79,10 @@ static const char *const written[] = {
     "i16(a)",
     "i8(a)",
     "u8(a)",
+    "u16(a)",
+    "u32(a)",
+    "u64(a)",
+    "e8m0(a)",
     "bool(a)",
     "where(a > b, inf, a)",
     "where(a > b, a, nan)",
@@ -94,6 +98,8 @@ static const char *const written[] = {
     "a == max(a)",
     "reduce((p, q) -> maximum(abs(p), abs(q)), a, 0)",
     "mean(a)",
+    "uniform(a, 7)",
+    "uniform(b, c)",
 };
 
 static void add_operators(expressions *list) {
@@ -151,8 +157,8 @@ typedef struct kernel_run {
     double *got[KILN_MAX_TENSORS];
 } kernel_run;
 
-static const kiln_type stored[] = {KILN_F64, KILN_F32, KILN_F16, KILN_BF16, KILN_I64,
-                                   KILN_I32, KILN_I16, KILN_I8,  KILN_U8,   KILN_BOOL};
+static const kiln_type stored[] = {KILN_F64, KILN_F32, KILN_F16,  KILN_BF16, KILN_I64, KILN_I32, KILN_I16,
+                                   KILN_I8,  KILN_U8,  KILN_BOOL, KILN_U16,  KILN_U32, KILN_U64, KILN_E8M0};
 
 static kiln_type type_of_output(const kernel_run *k, size_t output) {
     return k->every_type ? stored[output % COUNT(stored)] : k->output_type;
@@ -170,12 +176,18 @@ static double input_value(const kernel_run *k, size_t tensor, size_t i) {
                                     65504.0, -3e4, 0.5, 2.5,  -2.5,     33.0,      1e-7};
     /* The large ones are exact in f32, in which functions of integers compute. */
     static const double integers[] = {0, 1, -1, 2, 3, -3, 31, 32, 63, 64, 2147483520.0, -2147483648.0, 100, -7};
-    bool is_float = kiln__type_is_float(k->type);
+    static const double naturals[] = {0,   1, 2, 3, 31, 32, 63, 64, 0x1p31, 0xffffff00, 0x1p63, 0xffffff0000000000,
+                                      100, 7},
+                        smaller[] = {0, 1, 2, 3, 31, 32, 63, 64, 0x1p31, 0xffffff00, 0x1p30, 0x1p24, 100, 7};
+    bool is_float = kiln__type_is_float(k->type), is_unsigned = kiln__type_is_unsigned(k->type);
     if (k->special)
-        return (is_float ? floats : integers)[(tensor == 0   ? i
-                                               : tensor == 1 ? i / COUNT(floats) + i * 3
-                                                             : i * 5) %
-                                              COUNT(floats)];
+        return (is_float              ? floats
+                : k->type == KILN_U64 ? naturals
+                : is_unsigned         ? smaller
+                                      : integers)[(tensor == 0   ? i
+                                           : tensor == 1 ? i / COUNT(floats) + i * 3
+                                                         : i * 5) %
+                                          COUNT(floats)];
     double u = draw(tensor * 1000 + i);
     return is_float ? (tensor == 0 ? 3 * u - 1.5 : tensor == 1 ? 0.25 + u : 0.5 + u) : floor(40 * u) - 20;
 }
@@ -332,7 +344,7 @@ static int run_all(const expressions *all, kiln_type type, bool special) {
     return wrong;
 }
 
-static const kiln_type types[] = {KILN_F32, KILN_F64, KILN_F16, KILN_I32, KILN_I64};
+static const kiln_type types[] = {KILN_F32, KILN_F64, KILN_F16, KILN_I32, KILN_I64, KILN_U16, KILN_U32, KILN_U64};
 
 static void operators_agree_with_the_reference(void **unused) {
     (void)unused;

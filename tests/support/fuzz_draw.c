@@ -424,6 +424,32 @@ kiln_status fuzz_case_draw(kiln_context *context, uint64_t seed, long index, fuz
     return KILN_OK;
 }
 
+/* Of one size, so that tensors that share memory still may. */
+static kiln_type newer_type(kiln_type type) {
+    switch (type) {
+    case KILN_I64: return KILN_U64;
+    case KILN_I32: return KILN_U32;
+    case KILN_I16: return KILN_U16;
+    case KILN_E4M3:
+    case KILN_E5M2: return KILN_E8M0;
+    default: return type;
+    }
+}
+
+kiln_status fuzz_case_draw_any(kiln_context *context, uint64_t seed, long index, fuzz_case *out) {
+    kiln_status status = fuzz_case_draw(context, seed, index, out);
+    fuzz_random random = {seed ^ (uint64_t)(index / RUN_LENGTH)};
+    bool all = percent(&random, 35), some = percent(&random, 30);
+    for (int t = 0; !status && t < out->input_count + out->output_count; t++) {
+        bool chosen = percent(&random, 50);
+        bool input = t < out->input_count;
+        fuzz_class class = input ? out->program->inputs[t].types : out->program->output_types[t - out->input_count];
+        if (class == FUZZ_E4M3 || class == FUZZ_E5M2) continue; /* the program is of that type */
+        if (all || (some && chosen)) out->tensors[t].view.type = newer_type(out->tensors[t].view.type);
+    }
+    return status;
+}
+
 /* ---- telling it ---- */
 
 static void print_list(FILE *to, const char *open, int count, const int64_t *values, const char *close) {

@@ -120,6 +120,11 @@ void fuzz_store_value(const fuzz_case *c, int input, int64_t i, void *element) {
     fuzz_random random = {fuzz_random_next(&of_case) + (uint64_t)place * FUZZ_INPUT_LIMIT + (uint64_t)input};
     random.state = fuzz_random_next(&random);
     fuzz_recipe recipe = c->program->inputs[input].recipe;
+    if (recipe == FUZZ_WIDE && kiln__type_is_unsigned(tensor->type)) {
+        kiln__store_u64(tensor->type, element,
+                        fuzz_random_next(&random) >> (64 - 8 * (int)kiln_type_size(tensor->type)));
+        return;
+    }
     if (recipe == FUZZ_WIDE && tensor->type != KILN_I64 && tensor->type != KILN_BOOL) {
         kiln__store_i64(tensor->type, element,
                         (int64_t)fuzz_random_next(&random) >> (64 - 8 * (int)kiln_type_size(tensor->type)));

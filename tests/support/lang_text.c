@@ -13,17 +13,21 @@ static void add_number(kiln__text *text, double value) {
         kiln__text_printf(text, "%.9g", value);
 }
 
+static void add_integer(kiln__text *text, const kiln__node *node) {
+    kiln__text_printf(text, node->type == KILN__U64 ? "%" PRIu64 : "%" PRId64, node->u.i64);
+}
+
 static void add_node(kiln__text *text, const kiln__graph *graph, uint32_t index) {
     const kiln__node *node = &graph->nodes[index];
     switch (node->op) {
     case KILN__OP_FLOAT: add_number(text, node->u.f64); return;
-    case KILN__OP_INT: kiln__text_printf(text, "%" PRId64, node->u.i64); return;
+    case KILN__OP_INT: add_integer(text, node); return;
     case KILN__OP_BOOL: kiln__text_puts(text, node->u.i64 != 0 ? "true" : "false"); return;
     case KILN__OP_NAME: kiln__text_puts(text, graph->names[node->u.name].text); return;
     case KILN__OP_COUNT: kiln__text_puts(text, "count"); return;
     default: break;
     }
-    static const char *const widenings[] = {"float", "sum_type"};
+    static const char *const widenings[] = {"float", "sum_type", "wide_type"};
     const char *name = node->op == KILN__OP_CONVERT ? kiln_type_name(node->u.type)
                        : node->op == KILN__OP_WIDEN ? widenings[node->u.widening]
                                                     : kiln__ir_op_name(node->op);
@@ -55,7 +59,10 @@ char *lang_ir_text(const kiln__ir *ir) {
             add_number(&text, inst->u.f64);
             break;
         case KILN__OP_INT:
-        case KILN__OP_BOOL: kiln__text_printf(&text, "=%" PRId64, inst->u.i64); break;
+        case KILN__OP_BOOL:
+            kiln__text_puts(&text, "=");
+            add_integer(&text, inst);
+            break;
         case KILN__OP_INPUT: kiln__text_printf(&text, "=%s", ir->input_names[inst->u.input]); break;
         case KILN__OP_SCALAR: kiln__text_printf(&text, "=%s", ir->scalar_names[inst->u.scalar]); break;
         case KILN__OP_ROUND_TO: kiln__text_printf(&text, "=%s", kiln_type_name(inst->u.storage)); break;

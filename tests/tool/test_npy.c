@@ -88,7 +88,8 @@ static void every_data_type_is_read(void **state) {
         {HEADER("<i4", "False", "(2,)"), KILN_I32, 8},  {HEADER("<i2", "False", "(2,)"), KILN_I16, 4},
         {HEADER("|i1", "False", "(2,)"), KILN_I8, 2},   {HEADER("|u1", "False", "(2,)"), KILN_U8, 2},
         {HEADER("|b1", "False", "(2,)"), KILN_BOOL, 2}, {HEADER("=f4", "False", "(2,)"), KILN_F32, 8},
-        {HEADER("f4", "False", "(2,)"), KILN_F32, 8},
+        {HEADER("f4", "False", "(2,)"), KILN_F32, 8},   {HEADER("<u2", "False", "(2,)"), KILN_U16, 4},
+        {HEADER("<u4", "False", "(2,)"), KILN_U32, 8},  {HEADER("<u8", "False", "(2,)"), KILN_U64, 16},
     };
     unsigned char data[16];
     for (int i = 0; i < 16; i++) data[i] = (unsigned char)(i % 2);
@@ -198,7 +199,7 @@ static void types_that_numpy_lacks_are_read_from_integers(void **state) {
         {HEADER("<u2", "False", "(2,)"), KILN_BF16, 4}, {HEADER("<i2", "False", "(2,)"), KILN_BF16, 4},
         {HEADER("|V2", "False", "(2,)"), KILN_BF16, 4}, {HEADER("|u1", "False", "(2,)"), KILN_E4M3, 2},
         {HEADER("|i1", "False", "(2,)"), KILN_E5M2, 2}, {HEADER("|V1", "False", "(2,)"), KILN_E4M3, 2},
-        {HEADER("<f4", "False", "(2,)"), KILN_F32, 8},
+        {HEADER("<f4", "False", "(2,)"), KILN_F32, 8},  {HEADER("|u1", "False", "(2,)"), KILN_E8M0, 2},
     };
     const unsigned char data[8] = {1, 2, 3, 4, 5, 6, 7, 8};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -215,15 +216,15 @@ static void types_without_a_match_are_refused(void **state) {
     const folder *f = *state;
     const unsigned char data[16] = {0};
     const kiln_type bf16 = KILN_BF16, f16 = KILN_F16, e4m3 = KILN_E4M3;
-    put_array(f, 1, HEADER("<u2", "False", "(1,)"), data, 2);
+    put_array(f, 1, HEADER("|V2", "False", "(1,)"), data, 2);
     assert_refused(f, NULL, KILN_E_TYPE, ":bf16");
     assert_refused(f, &e4m3, KILN_E_TYPE, "integers of 1 byte");
     put_array(f, 1, HEADER("|V1", "False", "(1,)"), data, 1);
-    assert_refused(f, NULL, KILN_E_TYPE, ":e4m3 or :e5m2");
+    assert_refused(f, NULL, KILN_E_TYPE, ":e4m3, :e5m2 or :e8m0");
     put_array(f, 1, HEADER("<c8", "False", "(1,)"), data, 8);
     assert_refused(f, NULL, KILN_E_TYPE, "'c8'");
-    put_array(f, 1, HEADER("<u4", "False", "(1,)"), data, 4);
-    assert_refused(f, NULL, KILN_E_TYPE, "'u4'");
+    put_array(f, 1, HEADER("|V4", "False", "(1,)"), data, 4);
+    assert_refused(f, NULL, KILN_E_TYPE, "'V4'");
     put_array(f, 1, HEADER("<f4", "False", "(1,)"), data, 4);
     assert_refused(f, &bf16, KILN_E_TYPE, "integers of 2 bytes");
     assert_refused(f, &f16, KILN_E_TYPE, "f16(...)");

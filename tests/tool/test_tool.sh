@@ -30,6 +30,7 @@ npy v.npy '<f4' '(3,)' $(f32 1 2 3)
 npy k.npy '<i4' '(2, 2)' 01000000 02000000 fdffffff 05000000
 npy h.npy '<f2' '(1, 4)' 003c 0040 0042 0044
 npy b.npy '<u2' '(4,)' 803f 0040 4040 80bf
+npy unknown.npy '|V2' '(4,)' 803f 0040 4040 80bf
 npy e.npy '<f4' '(0, 4)'
 fortran=True npy f.npy '<f4' '(2, 2)' $(f32 1 3 2 4)
 
@@ -192,7 +193,7 @@ if transcript data_errors; then
     try run 's = max(x)' --in x=e.npy --out s=s.npy --axes all --device cpu
     try run 'y = x' --in x=none.npy --out y=y.npy --device cpu
     try run 'y = x' --in x=. --out y=y.npy --device cpu
-    try run 'y = x' --in x=b.npy --out y=y.npy --device cpu
+    try run 'y = x' --in x=unknown.npy --out y=y.npy --device cpu
     try run 'y = x' --in x=x.npy:bf16 --out y=y.npy --device cpu
     head -c 50 x.npy > cut.npy
     try run 'y = x' --in x=cut.npy --out y=y.npy --device cpu

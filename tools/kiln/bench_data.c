@@ -34,7 +34,7 @@ static void draw(kiln_type type, uint64_t *state, char *out, int64_t count) {
         else if (type == KILN_BOOL)
             kiln__store_i64(type, element, (int64_t)(bits >> 63));
         else
-            kiln__store_i64(type, element, (int64_t)(bits % 101) - (type == KILN_U8 ? 0 : 50));
+            kiln__store_i64(type, element, (int64_t)(bits % 101) - (kiln__type_is_unsigned(type) ? 0 : 50));
     }
 }
 
@@ -228,6 +228,7 @@ static double tolerance(kiln_type type) {
     case KILN_BF16: return 1.2e-2;
     case KILN_E4M3: return 0.13;
     case KILN_E5M2: return 0.26;
+    case KILN_E8M0: return 1; /* the power of two next to it */
     default: return 0;
     }
 }

@@ -30,7 +30,8 @@ static int inspect(const arguments *args, kiln_context *context, system_report *
 
 static int report_json(const arguments *args, const system_report *r) {
     const kiln_system_info *s = &r->system;
-    json_t *devices = json_array(), *archs = json_array();
+    json_t *devices = json_array(), *archs = json_array(), *types = json_array();
+    for (int i = 0; i < KILN_TYPE_COUNT; i++) json_array_append_new(types, json_string(kiln_type_name((kiln_type)i)));
     for (int i = 0; i < 64 && s->nvrtc_archs[i]; i++) json_array_append_new(archs, json_arch(s->nvrtc_archs[i], 0));
     for (int i = 0; i < r->device_count; i++) {
         const kiln_device_info *d = &r->devices[i];
@@ -47,8 +48,8 @@ static int report_json(const arguments *args, const system_report *r) {
     json_t *nvrtc_object = json_pack("{s:o, s:o, s:o, s:o}", "path", json_text(nvrtc ? s->nvrtc_path : NULL), "version",
                                      nvrtc ? json_sprintf("%d.%d", s->nvrtc_major, s->nvrtc_minor) : json_null(),
                                      "archs", archs, "error", json_text(nvrtc ? NULL : r->nvrtc_error));
-    return json_print(args, json_pack("{s:s, s:o, s:o, s:o, s:o}", "version", kiln_version(), "driver", driver_object,
-                                      "nvrtc", nvrtc_object, "devices", devices, "cache_dir",
+    return json_print(args, json_pack("{s:s, s:o, s:o, s:o, s:o, s:o}", "version", kiln_version(), "types", types,
+                                      "driver", driver_object, "nvrtc", nvrtc_object, "devices", devices, "cache_dir",
                                       json_text(s->cache_dir[0] ? s->cache_dir : NULL)));
 }
 
@@ -59,7 +60,9 @@ static void print_line(const char *text) {
 
 static void report(const system_report *r) {
     const kiln_system_info *s = &r->system;
-    printf("%-8s %s\n", "kiln", kiln_version());
+    printf("%-8s %s\n%-8s", "kiln", kiln_version(), "types");
+    for (int i = 0; i < KILN_TYPE_COUNT; i++) printf(" %s", kiln_type_name((kiln_type)i));
+    printf("\n");
     if (s->driver_path[0]) {
         printf("%-8s CUDA %d.%d, ", "driver", s->driver_version / 1000, s->driver_version % 1000 / 10);
         print_line(s->driver_path);
@@ -105,18 +108,18 @@ static const option_id options[] = {OPTION_CACHE_DIR, OPTION_NVRTC, OPTION_DRIVE
 
 const command command_info = {
     .name = "info",
-    .summary = "Prints versions, devices, and where each library was found",
+    .summary = "Prints versions, types, devices, and where each library was found",
     .usage = "[OPTIONS]",
     .options = options,
     .max_operands = 0,
-    .details =
-        "\nA missing driver, NVRTC or GPU is reported and is not a failure.\n"
-        "\nJSON: version, driver (path, version, error), nvrtc (path, version, archs, error), devices (ordinal,\n"
-        "name, arch, sm_count, shared_per_block, shared_per_sm, l2_bytes, memory_bytes), cache_dir. What is\n"
-        "missing is null.\n"
-        "\nexamples:\n"
-        "  kiln info\n"
-        "  kiln info --json --nvrtc /usr/local/cuda/lib64/libnvrtc.so\n"
-        "\nexit codes: 0 done, 1 the work failed, 2 the command line is wrong.\n",
+    .details = "\nA missing driver, NVRTC or GPU is reported and is not a failure.\n"
+               "\nJSON: version, types, driver (path, version, error), nvrtc (path, version, archs, error), devices "
+               "(ordinal,\n"
+               "name, arch, sm_count, shared_per_block, shared_per_sm, l2_bytes, memory_bytes), cache_dir. What is\n"
+               "missing is null.\n"
+               "\nexamples:\n"
+               "  kiln info\n"
+               "  kiln info --json --nvrtc /usr/local/cuda/lib64/libnvrtc.so\n"
+               "\nexit codes: 0 done, 1 the work failed, 2 the command line is wrong.\n",
     .run = info_command,
 };

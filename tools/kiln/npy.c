@@ -186,6 +186,7 @@ static const char *descr_of(kiln_type type) {
         [KILN_F64] = "<f8",  [KILN_F32] = "<f4",  [KILN_F16] = "<f2", [KILN_BF16] = "<u2",
         [KILN_E4M3] = "|u1", [KILN_E5M2] = "|u1", [KILN_I64] = "<i8", [KILN_I32] = "<i4",
         [KILN_I16] = "<i2",  [KILN_I8] = "|i1",   [KILN_U8] = "|u1",  [KILN_BOOL] = "|b1",
+        [KILN_U16] = "<u2",  [KILN_U32] = "<u4",  [KILN_U64] = "<u8", [KILN_E8M0] = "|u1",
     };
     return names[type];
 }

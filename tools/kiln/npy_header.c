@@ -199,8 +199,9 @@ kiln_status npy_header_type(const char *path, const npy_header *header, const ki
         int width;
         kiln_type type;
     } types[] = {
-        {'f', 8, KILN_F64}, {'f', 4, KILN_F32}, {'f', 2, KILN_F16}, {'i', 8, KILN_I64},  {'i', 4, KILN_I32},
-        {'i', 2, KILN_I16}, {'i', 1, KILN_I8},  {'u', 1, KILN_U8},  {'b', 1, KILN_BOOL},
+        {'f', 8, KILN_F64},  {'f', 4, KILN_F32}, {'f', 2, KILN_F16}, {'i', 8, KILN_I64},
+        {'i', 4, KILN_I32},  {'i', 2, KILN_I16}, {'i', 1, KILN_I8},  {'u', 1, KILN_U8},
+        {'b', 1, KILN_BOOL}, {'u', 2, KILN_U16}, {'u', 4, KILN_U32}, {'u', 8, KILN_U64},
     };
     enum { TYPE_COUNT = sizeof types / sizeof types[0] };
     size_t own = 0;
@@ -216,14 +217,15 @@ kiln_status npy_header_type(const char *path, const npy_header *header, const ki
         return kiln__fail(KILN_E_TYPE, "%s: holds '%c%d' elements, which Kiln %s%s", path, header->kind, header->width,
                           two_bytes || one_byte ? "reads only when told as what: " : "has no type for",
                           two_bytes  ? ":bf16 after the name"
-                          : one_byte ? ":e4m3 or :e5m2 after the name"
+                          : one_byte ? ":e4m3, :e5m2 or :e8m0 after the name"
                                      : "");
     }
-    if ((*as == KILN_BF16 && two_bytes) || ((*as == KILN_E4M3 || *as == KILN_E5M2) && one_byte)) {
+    bool eighth = *as == KILN_E4M3 || *as == KILN_E5M2 || *as == KILN_E8M0;
+    if ((*as == KILN_BF16 && two_bytes) || (eighth && one_byte)) {
         *out = *as;
         return KILN_OK;
     }
-    if (*as == KILN_BF16 || *as == KILN_E4M3 || *as == KILN_E5M2) {
+    if (*as == KILN_BF16 || eighth) {
         return kiln__fail(KILN_E_TYPE, "%s: holds '%c%d' elements; %s is read from integers of %zu byte%s", path,
                           header->kind, header->width, kiln_type_name(*as), kiln_type_size(*as),
                           kiln_type_size(*as) == 1 ? "" : "s");
