@@ -9,7 +9,7 @@ install(DIRECTORY include/kiln DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT
 install(TARGETS ${kiln_libraries} EXPORT kiln_targets
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library NAMELINK_COMPONENT development
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development)
-install(TARGETS kiln_worker RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/kiln COMPONENT library)
+install(TARGETS kiln_worker RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/${kiln_worker_folder} COMPONENT library)
 install(EXPORT kiln_targets NAMESPACE kiln:: FILE kiln_targets.cmake DESTINATION ${kiln_package_dir} COMPONENT development)
 if(TARGET kiln_tool)
     install(TARGETS kiln_tool EXPORT kiln_tool_targets RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT tool)

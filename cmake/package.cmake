@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Debian packages by CPack: libkiln0.2 (by soname), libkiln-dev and kiln. tools/package.sh configures for /usr and runs it.
 set(KILN_PACKAGE_CONTACT "Kiln <kiln@localhost>" CACHE STRING "Name and address of who makes packages")
-get_target_property(kiln_soversion kiln SOVERSION)
 set(kiln_package_library libkiln${kiln_soversion})
 
 # kiln_indented(<variable> <file>): a licence's text as debian/copyright has it.
@@ -56,6 +55,8 @@ opened at run time. This package has what programs run with." "" xxhash)
 kiln_package(development libkiln-dev "The headers, the archive, and the files of CMake and pkg-config, for programs
 that use Kiln." "${kiln_package_library} ${same}" xxhash)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SUGGESTS "kiln ${same}")
+# A pack by another version's tool has kernels that the library never asks for.
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_BREAKS "kiln (<< ${PROJECT_VERSION}), kiln (>> ${PROJECT_VERSION})")
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_SECTION libs)
 set(folder ${PROJECT_BINARY_DIR}/debian)

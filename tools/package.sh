@@ -12,7 +12,8 @@ Builds Kiln for /usr and writes .deb files for the distribution that it runs on:
 (libkiln0.2), libkiln-dev and kiln.
 
   --out DIR        where the packages are written (default: build/packages)
-  --contact WHO    'Name <address>' of who makes them, for the packages' Maintainer field
+  --contact WHO    'Name <address>' of who makes them, for the packages' Maintainer field (default: DEBFULLNAME and
+                   DEBEMAIL, as for Debian's tools)
   --build-dir DIR  where everything is built (default: build/package_build)
   --jobs N         processes to compile with (default: one for each processor)
   --help           this text
@@ -21,7 +22,7 @@ TEXT
 
 out=$root/build/packages
 dir=$root/build/package_build
-contact=
+contact=${DEBEMAIL:+${DEBFULLNAME:-$DEBEMAIL} <$DEBEMAIL>}
 jobs=$(nproc)
 while [ $# -gt 0 ]; do
     case "$1" in
