@@ -24,19 +24,23 @@ make_bare_root() {
         tail -n 5 "$folder.log" >&2
         die "debootstrap could not make a root of '$suite'; its log is $folder.log"
     }
+    # Ubuntu's images have both components.
+    ! grep -q '^ID=ubuntu' "$folder/etc/os-release" || sed -i 's/ main$/ main universe/' "$folder/etc/apt/sources.list"
     bare_root=$folder
 }
 
-# enter <on|off> <command line>: runs it in the root by bash, with a network or without.
+# enter <on|off> <command line> [NAME=value...]: runs it in the root by bash, with a network or without.
 enter() {
     local options=(--mount --pid --fork --kill-child)
     [ "$1" = on ] || options+=(--net)
     # shellcheck disable=SC2016
     unshare "${options[@]}" sh -c '
         mount -t proc proc "$1/proc" || exit 1
-        exec chroot "$1" env -i HOME=/root USER=root TERM=dumb LANG=C.UTF-8 DEBIAN_FRONTEND=noninteractive \
-            PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin bash -euo pipefail -c "$2"
-    ' sh "$bare_root" "$2" </dev/null
+        folder=$1 command=$2
+        shift 2
+        exec chroot "$folder" env -i HOME=/root USER=root TERM=dumb LANG=C.UTF-8 DEBIAN_FRONTEND=noninteractive \
+            PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin "$@" bash -euo pipefail -c "$command"
+    ' sh "$bare_root" "$2" "${@:3}" </dev/null
 }
 
 # copy_sources <folder>: the files that git knows, as they are in the working tree.
