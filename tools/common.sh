@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# shellcheck shell=bash disable=SC2015
+# shellcheck shell=bash disable=SC2015,SC2016
 # Shared by the scripts here and sourced by them: messages, packages, NVRTC. Expects `set -euo pipefail`, and says
 # `|| die` itself where it matters: -e does not hold inside of $(...).
 
@@ -118,6 +118,28 @@ provide_python() {
         "$folder/bin/python" -m pip install --quiet --disable-pip-version-check 'nanobind>=2.4' numpy pytest >&2 ||
         die "nanobind, NumPy and pytest could not be installed in $folder"
     touch "$folder/complete"
+}
+
+# provide_part_sources <folder>: exports KILN_PART_SOURCES, a folder with the sources of jansson and cmocka, which the tests
+# `aarch64` and `musl` compile. From the distribution, by an apt of their own that leaves the system's lists alone.
+provide_part_sources() {
+    local folder=$1 codename=
+    export KILN_PART_SOURCES=$folder
+    [ ! -d "$folder" ] || return 0
+    say "Downloading the sources of jansson and cmocka"
+    codename=$(. /etc/os-release && echo "${VERSION_CODENAME:-}")
+    rm -rf "$folder.part" && mkdir -p "$folder.part"/{lists/partial,archives/partial} &&
+        apt-get indextargets --format 'deb-src $(REPO_URI) $(RELEASE) $(COMPONENT)' 'Created-By: Packages' |
+        grep " $codename \(main\|universe\)\$" | sort -u >"$folder.part/sources.list" &&
+        touch "$folder.part/status" &&
+        (cd "$folder.part" && printf 'Dir::%s;\n' "State::status \"$PWD/status\"" "State::lists \"$PWD/lists\"" \
+            "Cache \"$PWD\"" "Etc::sourcelist \"$PWD/sources.list\"" 'Etc::sourceparts "-"' >apt.conf &&
+            echo 'APT::Sandbox::User "root";' >>apt.conf && export APT_CONFIG=$PWD/apt.conf &&
+            apt-get update -qq && apt-get source -qq --download-only jansson cmocka >/dev/null &&
+            for name in jansson cmocka; do
+                mkdir $name && tar -xf "$name"_*.orig.tar.?z --strip-components=1 -C $name || exit 1
+            done) >&2 && mv "$folder.part" "$folder" ||
+        die "the sources of jansson and cmocka could not be downloaded by apt-get"
 }
 
 # provide_nvrtc <auto|wheel|toolkit> <folder>: exports KILN_NVRTC, the library that Kiln then opens. Fails where the wheel
