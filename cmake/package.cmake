@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Debian packages by CPack: libkiln0.2 (by soname), libkiln-dev and kiln. tools/package.sh configures for /usr and runs it.
+# Debian packages by CPack: libkiln0.2 (by soname), libkiln-dev, kiln and libkiln-software-gpu. tools/package.sh configures for /usr and runs it.
 set(KILN_PACKAGE_CONTACT "Kiln <kiln@localhost>" CACHE STRING "Name and address of who makes packages")
 set(kiln_package_library libkiln${kiln_soversion})
 
@@ -68,6 +68,12 @@ if(TARGET kiln_tool)
     kiln_package(tool kiln "The command-line tool: runs, compiles, explains and measures row programs, and
 manages the cache of compiled kernels." "${kiln_package_library} ${same}" xxhash jansson)
     set(CPACK_DEBIAN_TOOL_PACKAGE_SECTION devel)
+endif()
+if(TARGET kiln_software_driver)
+    kiln_package(software_gpu libkiln-software-gpu "Stand-ins for the CUDA driver and NVRTC that compile kernels as C++ and run
+them on the CPU, with checks of every memory access and barrier: for tests of
+programs that use Kiln, on machines without a GPU." "libkiln-dev ${same}, g++ | c++-compiler")
+    set(CPACK_DEBIAN_SOFTWARE_GPU_PACKAGE_SECTION libdevel)
 endif()
 
 set(CPACK_GENERATOR DEB)

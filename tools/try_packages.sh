@@ -142,8 +142,8 @@ files "$work/bare_after"
 same_files "$work/bare" "$work/bare_after" "the packages left or took files"
 
 say "With a compiler, from the network"
-enter on "apt-get update -qq && apt-get install -y -qq --no-install-recommends gcc libc6-dev cmake make pkg-config" \
-    >"$work/apt.log" 2>&1 || { tail -n 5 "$work/apt.log" >&2; die "gcc and CMake could not be installed in the root"; }
+enter on "apt-get update -qq && apt-get install -y -qq --no-install-recommends g++ cmake make pkg-config" \
+    >"$work/apt.log" 2>&1 || { tail -n 5 "$work/apt.log" >&2; die "g++ and CMake could not be installed in the root"; }
 files "$work/tools"
 
 cat >"$bare_root/root/CMakeLists.txt" <<'TEXT'
@@ -168,14 +168,24 @@ use_development_files() { # <version>
         "cd && rm -rf out && cmake -S . -B out >/dev/null && cmake --build out >/dev/null && out/by_cmake_static && out/by_cmake_kiln"
     expect "pkg-config tells $1" "^$1\$" "pkg-config --modversion kiln"
 }
-expect "all three are installed" 'Setting up libkiln-dev' "apt-get install -y$(debs "$now" "$library" libkiln-dev kiln)"
+all=(libkiln-dev kiln libkiln-software-gpu)
+expect "all four are installed" 'Setting up libkiln-dev' "apt-get install -y$(debs "$now" "$library" "${all[@]}")"
 use_development_files "$now"
+expect "kernels are compiled by kiln-worker, where there is a time limit" "kiln-$major.$minor/kiln-worker" \
+    "cd && export KILN_COMPILE_LIMIT=20000 KILN_NVRTC=\$(echo /usr/lib/*/kiln-$major.$minor/libkiln_software_nvrtc.so) &&
+        $compile && echo /usr/libexec/kiln-$major.$minor/kiln-worker && [ -s /tmp/k.cubin ]"
+for name in scores.c test_scores.c CMakeLists.txt; do # the page's project
+    mkdir -p "$bare_root/root/scores"
+    sed -n "/^\`$name\`:\$/,/^\`\`\`\$/p" "$root/docs/software-gpu.md" | sed '1,3d;$d' >"$bare_root/root/scores/$name"
+done
+expect "a program's test runs on the software GPU" 'right under five seeds' \
+    "cd ~/scores && cmake -S . -B build >/dev/null && cmake --build build >/dev/null && ctest --test-dir build -V"
 
 say "Upgraded to $later"
 refuse "the development files alone are not upgraded" "depends on $library|Depends: $library" \
     "apt-get install -y --no-remove$(debs "$later" libkiln-dev)"
-expect "all three are upgraded" "Unpacking kiln \($later\) over \($now\)" \
-    "apt-get install -y$(debs "$later" "$library" libkiln-dev kiln)"
+expect "all four are upgraded" "Unpacking kiln \($later\) over \($now\)" \
+    "apt-get install -y$(debs "$later" "$library" "${all[@]}")"
 expect "the tool's version is $later" "$later" "kiln --version"
 expect "a program that was built with $now runs" "$result" "cd && ./by_pkg_config"
 expect "one library is there" "^/usr/lib/[^/]*/libkiln.so.$later\$" "ls /usr/lib/*/libkiln.so.*.*.*"
@@ -183,7 +193,7 @@ use_development_files "$later"
 
 say "Upgraded to $next, whose library has another name"
 expect "the later version is installed beside the older library" "Setting up $next_library" \
-    "apt-get install -y$(debs "$next" "$next_library" libkiln-dev kiln)"
+    "apt-get install -y$(debs "$next" "$next_library" "${all[@]}")"
 expect "the tool's version is $next" "$next" "kiln --version"
 expect "a program that was built with $now runs" "$result" "cd && ./by_pkg_config"
 expect "it uses the older library" "libkiln.so.$major.$minor " "cd && ldd by_pkg_config"
@@ -193,7 +203,7 @@ expect "the older library is removed" "Removing $library" "apt-get remove -y $li
 expect "the newer programs run without it" "$result" "cd && ./by_pkg_config"
 
 say "Purged"
-expect "apt purges all" 'Removing' "apt-get purge -y kiln libkiln-dev $next_library $library"
+expect "apt purges all" 'Removing' "apt-get purge -y ${all[*]} $next_library"
 expect "dpkg knows none of them" '^none$' "dpkg -l | grep -E ' (lib)?kiln' || echo none"
 files "$work/tools_after"
 same_files "$work/tools" "$work/tools_after" "the packages left or took files"

@@ -164,6 +164,13 @@ if(NOT KILN_SANITIZE AND KILN_INSTALL AND NOT DEFINED BUILD_SHARED_LIBS)
                                        -DNVRTC=$<TARGET_FILE:kiln_fake_nvrtc> -P ${here}/check_add_pack.cmake)
         set_tests_properties(add_pack PROPERTIES TIMEOUT 300)
     endif()
+    if(TARGET kiln_software_driver)
+        add_test(NAME software_gpu_installed
+                 COMMAND ${script} -DBUILD=${PROJECT_BINARY_DIR} -DWORK=${CMAKE_CURRENT_BINARY_DIR}/software_gpu_installed
+                         -DCC=${CMAKE_C_COMPILER} -DCXX=${kiln_cxx} -DGENERATOR=${CMAKE_GENERATOR}
+                         -P ${here}/check_software_gpu.cmake)
+        set_tests_properties(software_gpu_installed PROPERTIES TIMEOUT 300)
+    endif()
     # Every code block of the guide's pages; the Python package is that of the build tree.
     file(GLOB pages CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/docs/guide/*.md)
     foreach(page IN LISTS pages)
@@ -185,7 +192,9 @@ if(NOT KILN_SANITIZE AND KILN_INSTALL AND NOT DEFINED BUILD_SHARED_LIBS)
     if(kiln_dpkg_deb AND kiln_dpkg_shlibdeps AND kiln_file AND CMAKE_CPACK_COMMAND AND TARGET kiln_pages)
         add_test(NAME packages COMMAND ${CMAKE_COMMAND} -DBUILD=${PROJECT_BINARY_DIR} -DCPACK=${CMAKE_CPACK_COMMAND}
                                        -DWORK=${CMAKE_CURRENT_BINARY_DIR}/packages -DDPKG=${kiln_dpkg_deb}
-                                       -DVERSION=${PROJECT_VERSION} -P ${here}/check_packages.cmake)
+                                       -DVERSION=${PROJECT_VERSION}
+                                       -DSOFTWARE_GPU=$<TARGET_EXISTS:kiln_software_driver>
+                                       -P ${here}/check_packages.cmake)
         set_tests_properties(packages PROPERTIES TIMEOUT 300)
     endif()
 endif()
