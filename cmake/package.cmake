@@ -19,7 +19,7 @@ function(kiln_package component package description depends)
 Upstream-Name: Kiln
 
 Files: *
-Copyright: the Kiln authors
+Copyright: 2026 the Kiln authors
 License: Apache-2.0
  On Debian systems the text of this licence is in /usr/share/common-licenses/Apache-2.0.
 ")
