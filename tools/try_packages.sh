@@ -203,7 +203,7 @@ expect "the older library is removed" "Removing $library" "apt-get remove -y $li
 expect "the newer programs run without it" "$result" "cd && ./by_pkg_config"
 
 say "Purged"
-expect "apt purges all" 'Removing' "apt-get purge -y ${all[*]} $next_library"
+expect "apt purges all" 'Removing' "apt-get purge -y ${all[*]} $next_library $library"
 expect "dpkg knows none of them" '^none$' "dpkg -l | grep -E ' (lib)?kiln' || echo none"
 files "$work/tools_after"
 same_files "$work/tools" "$work/tools_after" "the packages left or took files"
