@@ -51,6 +51,14 @@ need_build_packages() {
     need_packages cmake=cmake ninja=ninja-build stdlib.h=libc6-dev xxhash.h=libxxhash-dev jansson.h=libjansson-dev
 }
 
+# need_clang: with the runtime of its sanitizers and fuzzers, which distributions have in a package of its own. Of a file
+# that is not there clang prints the name alone.
+need_clang() {
+    need_packages clang=clang
+    need_packages "$(clang -print-file-name="libclang_rt.fuzzer-$(uname -m).a")=libclang-rt-$(clang -dumpversion |
+        sed 's/[.].*//')-dev"
+}
+
 # find_toolkit_nvrtc: prints the path of an NVRTC that the system has; fails where there is none.
 find_toolkit_nvrtc() {
     local folder file
