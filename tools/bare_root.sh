@@ -35,7 +35,7 @@ enter() {
     [ "$1" = on ] || options+=(--net)
     # shellcheck disable=SC2016
     unshare "${options[@]}" sh -c '
-        mount -t proc proc "$1/proc" || exit 1
+        mount -t proc proc "$1/proc" && mount -t devpts -o newinstance,ptmxmode=0666 devpts "$1/dev/pts" || exit 1
         folder=$1 command=$2
         shift 2
         exec chroot "$folder" env -i HOME=/root USER=root TERM=dumb LANG=C.UTF-8 DEBIAN_FRONTEND=noninteractive \
