@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # What is installed: headers, libraries, tool, pkg-config files, CMake package (kiln::kiln, kiln::static, kiln::tool,
-# kiln_add_pack), and the licences of all that is compiled in. Components: library (what programs run with), development,
-# tool, licences.
+# kiln_add_pack), the software GPU, and the licences of all that is compiled in. Components: library (what programs run
+# with), development, tool, software_gpu, licences.
 include(CMakePackageConfigHelpers)
 set(kiln_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/kiln)
 
@@ -9,12 +9,29 @@ install(DIRECTORY include/kiln DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT
 install(TARGETS ${kiln_libraries} EXPORT kiln_targets
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library NAMELINK_COMPONENT development
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development)
-install(TARGETS kiln_worker RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/kiln COMPONENT library)
+install(TARGETS kiln_worker RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/${kiln_worker_folder} COMPONENT library)
 install(EXPORT kiln_targets NAMESPACE kiln:: FILE kiln_targets.cmake DESTINATION ${kiln_package_dir} COMPONENT development)
 if(TARGET kiln_tool)
     install(TARGETS kiln_tool EXPORT kiln_tool_targets RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT tool)
     install(EXPORT kiln_tool_targets NAMESPACE kiln:: FILE kiln_tool_targets.cmake DESTINATION ${kiln_package_dir}
             COMPONENT tool)
+endif()
+
+# Built for the tests alone, it is installed only by its name: cmake --install build --component software_gpu.
+if(TARGET kiln_software_driver)
+    set(kiln_software_gpu_dir ${CMAKE_INSTALL_LIBDIR}/${kiln_worker_folder})
+    set(all EXCLUDE_FROM_ALL)
+    if(KILN_INSTALL_SOFTWARE_GPU)
+        set(all "")
+    endif()
+    set_target_properties(kiln_software_driver PROPERTIES EXPORT_NAME software_driver)
+    set_target_properties(kiln_software_nvrtc PROPERTIES EXPORT_NAME software_nvrtc)
+    install(TARGETS kiln_software_driver kiln_software_nvrtc EXPORT kiln_software_gpu_targets
+            LIBRARY DESTINATION ${kiln_software_gpu_dir} COMPONENT software_gpu ${all})
+    install(EXPORT kiln_software_gpu_targets NAMESPACE kiln:: FILE kiln_software_gpu_targets.cmake
+            DESTINATION ${kiln_package_dir} COMPONENT software_gpu ${all})
+    install(FILES ${PROJECT_SOURCE_DIR}/tests/software_gpu/software_gpu.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/kiln
+            COMPONENT software_gpu ${all})
 endif()
 
 # Debian's zsh looks for what packages bring in a folder of its own.
@@ -52,7 +69,8 @@ if(TARGET kiln::static)
 endif()
 install(FILES ${kiln_pc_files} DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
 write_basic_package_version_file(kiln-config-version.cmake COMPATIBILITY SameMinorVersion)
-install(FILES cmake/kiln-config.cmake cmake/kiln_add_pack.cmake ${PROJECT_BINARY_DIR}/kiln-config-version.cmake
+install(FILES cmake/kiln-config.cmake cmake/kiln_add_pack.cmake cmake/kiln_software_gpu.cmake
+              ${PROJECT_BINARY_DIR}/kiln-config-version.cmake
         DESTINATION ${kiln_package_dir} COMPONENT development)
 
 # The texts that go with binaries: Kiln's own, xxHash's, whose header is compiled into the library, jansson's, which is

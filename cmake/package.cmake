@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Debian packages by CPack: libkiln0.2 (by soname), libkiln-dev and kiln. tools/package.sh configures for /usr and runs it.
+# Debian packages by CPack: libkiln0.2 (by soname), libkiln-dev, kiln and libkiln-software-gpu. tools/package.sh configures for /usr and runs it.
 set(KILN_PACKAGE_CONTACT "Kiln <kiln@localhost>" CACHE STRING "Name and address of who makes packages")
-get_target_property(kiln_soversion kiln SOVERSION)
 set(kiln_package_library libkiln${kiln_soversion})
 
 # kiln_indented(<variable> <file>): a licence's text as debian/copyright has it.
@@ -20,7 +19,7 @@ function(kiln_package component package description depends)
 Upstream-Name: Kiln
 
 Files: *
-Copyright: the Kiln authors
+Copyright: 2026 the Kiln authors
 License: Apache-2.0
  On Debian systems the text of this licence is in /usr/share/common-licenses/Apache-2.0.
 ")
@@ -56,6 +55,8 @@ opened at run time. This package has what programs run with." "" xxhash)
 kiln_package(development libkiln-dev "The headers, the archive, and the files of CMake and pkg-config, for programs
 that use Kiln." "${kiln_package_library} ${same}" xxhash)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SUGGESTS "kiln ${same}")
+# A pack by another version's tool has kernels that the library never asks for.
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_BREAKS "kiln (<< ${PROJECT_VERSION}), kiln (>> ${PROJECT_VERSION})")
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_SECTION libs)
 set(folder ${PROJECT_BINARY_DIR}/debian)
@@ -67,6 +68,12 @@ if(TARGET kiln_tool)
     kiln_package(tool kiln "The command-line tool: runs, compiles, explains and measures row programs, and
 manages the cache of compiled kernels." "${kiln_package_library} ${same}" xxhash jansson)
     set(CPACK_DEBIAN_TOOL_PACKAGE_SECTION devel)
+endif()
+if(TARGET kiln_software_driver)
+    kiln_package(software_gpu libkiln-software-gpu "Stand-ins for the CUDA driver and NVRTC that compile kernels as C++ and run
+them on the CPU, with checks of every memory access and barrier: for tests of
+programs that use Kiln, on machines without a GPU." "libkiln-dev ${same}, g++ | c++-compiler")
+    set(CPACK_DEBIAN_SOFTWARE_GPU_PACKAGE_SECTION libdevel)
 endif()
 
 set(CPACK_GENERATOR DEB)

@@ -59,10 +59,13 @@ step() { say "$2: about $1 min with two processors"; }
 began=$SECONDS
 need_build_packages
 need_packages gcc=gcc g++=g++ cmocka.h=libcmocka-dev pkg-config=pkg-config clang-format=clang-format \
-    python3=python3 python:ensurepip=python3-venv python3-config=python3-dev ${clang:+clang=clang}
+    python3=python3 python:ensurepip=python3-venv python3-config=python3-dev
+[ -z "$clang" ] || need_clang
 if [ -n "$all" ]; then # what some tests are left out without
     need_packages dpkg-shlibdeps=dpkg-dev file=file mandoc=mandoc aarch64-linux-gnu-gcc=gcc-aarch64-linux-gnu \
-        /usr/aarch64-linux-gnu/include/stdio.h=libc6-dev-arm64-cross
+        /usr/aarch64-linux-gnu/include/stdio.h=libc6-dev-arm64-cross qemu-aarch64=qemu-user musl-gcc=musl-tools \
+        xz=xz-utils
+    provide_part_sources "$dir/part_sources"
 fi
 provide_nvrtc "$nvrtc" "$dir/nvrtc"
 provide_lizard "$dir/lizard"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# shellcheck shell=bash disable=SC2015
+# shellcheck shell=bash disable=SC2015,SC2016
 # Shared by the scripts here and sourced by them: messages, packages, NVRTC. Expects `set -euo pipefail`, and says
 # `|| die` itself where it matters: -e does not hold inside of $(...).
 
@@ -49,6 +49,14 @@ want_packages() { (need_packages "$@"); }
 need_build_packages() {
     need_packages cc=gcc
     need_packages cmake=cmake ninja=ninja-build stdlib.h=libc6-dev xxhash.h=libxxhash-dev jansson.h=libjansson-dev
+}
+
+# need_clang: with the runtime of its sanitizers and fuzzers, which distributions have in a package of its own. Of a file
+# that is not there clang prints the name alone.
+need_clang() {
+    need_packages clang=clang
+    need_packages "$(clang -print-file-name="libclang_rt.fuzzer-$(uname -m).a")=libclang-rt-$(clang -dumpversion |
+        sed 's/[.].*//')-dev"
 }
 
 # find_toolkit_nvrtc: prints the path of an NVRTC that the system has; fails where there is none.
@@ -118,6 +126,31 @@ provide_python() {
         "$folder/bin/python" -m pip install --quiet --disable-pip-version-check 'nanobind>=2.4' numpy pytest >&2 ||
         die "nanobind, NumPy and pytest could not be installed in $folder"
     touch "$folder/complete"
+}
+
+# provide_part_sources <folder>: exports KILN_PART_SOURCES, a folder with the sources of jansson and cmocka, which the tests
+# `aarch64` and `musl` compile. From the distribution, by an apt of their own that leaves the system's lists alone.
+provide_part_sources() {
+    local folder=$1 codename=
+    export KILN_PART_SOURCES=$folder
+    [ ! -d "$folder" ] || return 0
+    say "Downloading the sources of jansson and cmocka"
+    codename=$(. /etc/os-release && echo "${VERSION_CODENAME:-}")
+    # Where the mirrors are is told by what they listed; images come without.
+    [ -n "$(apt-get indextargets 'Created-By: Packages')" ] || as_root apt-get update -qq >/dev/null ||
+        die "the package index cannot be reached"
+    rm -rf "$folder.part" && mkdir -p "$folder.part"/{lists/partial,archives/partial} &&
+        apt-get indextargets --format 'deb-src $(REPO_URI) $(RELEASE) $(COMPONENT)' 'Created-By: Packages' |
+        grep " $codename \(main\|universe\)\$" | sort -u >"$folder.part/sources.list" &&
+        touch "$folder.part/status" &&
+        (cd "$folder.part" && printf 'Dir::%s;\n' "State::status \"$PWD/status\"" "State::lists \"$PWD/lists\"" \
+            "Cache \"$PWD\"" "Etc::sourcelist \"$PWD/sources.list\"" 'Etc::sourceparts "-"' >apt.conf &&
+            echo 'APT::Sandbox::User "root";' >>apt.conf && export APT_CONFIG=$PWD/apt.conf &&
+            apt-get update -qq && apt-get source -qq --tar-only jansson cmocka >/dev/null &&
+            for name in jansson cmocka; do
+                mkdir $name && tar -xf "$name"_*.orig.tar.?z --strip-components=1 -C $name || exit 1
+            done) >&2 && mv "$folder.part" "$folder" ||
+        { unset KILN_PART_SOURCES; say "They are not to be had here: tests for ARM and musl compile the library alone"; }
 }
 
 # provide_nvrtc <auto|wheel|toolkit> <folder>: exports KILN_NVRTC, the library that Kiln then opens. Fails where the wheel

@@ -9,10 +9,11 @@ usage() {
 usage: tools/package.sh [options]
 
 Builds Kiln for /usr and writes .deb files for the distribution that it runs on: the library, named by its soname
-(libkiln0.2), libkiln-dev and kiln.
+(libkiln0.2), libkiln-dev, kiln and libkiln-software-gpu.
 
   --out DIR        where the packages are written (default: build/packages)
-  --contact WHO    'Name <address>' of who makes them, for the packages' Maintainer field
+  --contact WHO    'Name <address>' of who makes them, for the packages' Maintainer field (default: DEBFULLNAME and
+                   DEBEMAIL, as for Debian's tools)
   --build-dir DIR  where everything is built (default: build/package_build)
   --jobs N         processes to compile with (default: one for each processor)
   --help           this text
@@ -21,7 +22,7 @@ TEXT
 
 out=$root/build/packages
 dir=$root/build/package_build
-contact=
+contact=${DEBEMAIL:+${DEBFULLNAME:-$DEBEMAIL} <$DEBEMAIL>}
 jobs=$(nproc)
 while [ $# -gt 0 ]; do
     case "$1" in
@@ -40,10 +41,10 @@ while [ $# -gt 0 ]; do
 done
 
 need_build_packages
-need_packages dpkg-shlibdeps=dpkg-dev file=file
+need_packages g++=g++ dpkg-shlibdeps=dpkg-dev file=file
 mkdir -p "$out"
 build "$dir" "$jobs" -DCMAKE_BUILD_TYPE=Release -DCMAKE_INSTALL_PREFIX=/usr -DKILN_BUILD_TESTS=OFF \
-    ${contact:+"-DKILN_PACKAGE_CONTACT=$contact"}
+    -DKILN_INSTALL_SOFTWARE_GPU=ON ${contact:+"-DKILN_PACKAGE_CONTACT=$contact"}
 (cd "$dir" && cpack -G DEB -B "$dir/packages" >"$dir/cpack.log" 2>&1) || { cat "$dir/cpack.log" >&2; die "cpack failed"; }
 for package in "$dir"/packages/*.deb; do
     mv "$package" "$out"

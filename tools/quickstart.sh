@@ -42,7 +42,7 @@ case "$nvrtc" in auto | wheel | toolkit) ;; *) die "--nvrtc takes auto, wheel or
 case "$jobs" in '' | *[!0-9]* | 0) die "--jobs takes a number from 1 up, not '$jobs'" ;; esac
 
 need_build_packages
-want_packages pkg-config=pkg-config || true # of the README's line that compiles an example
+want_packages pkg-config=pkg-config make=make || true # of the README's line that compiles an example, and of CMake's default
 # Only kernels need NVRTC: without a network Kiln is built all the same, unless the wheel was asked for.
 found=yes
 provide_nvrtc "$nvrtc" "$dir/nvrtc" || found=

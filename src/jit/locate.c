@@ -26,15 +26,26 @@
 #define TARGET "targets/x86_64-linux/lib"
 #endif
 
-/* The names that an installed NVRTC always has: its soname, or the link for compilers. */
-#define NAMES "/libnvrtc.so{,.11.2,.12,.13,.14,.15,.16,.17,.18,.19}"
-#define TOOLKIT "/{lib64,lib," TARGET "}"
+/* How the names that an installed NVRTC always has end: its soname, or the link for compilers. Lists end with NULL. */
+static const char *const name_ends[] = {"", ".11.2", ".12", ".13", ".14", ".15", ".16", ".17", ".18", ".19", NULL};
+#define TOOLKIT "/lib64", "/lib", "/" TARGET
+static const char *const toolkit_folders[] = {TOOLKIT, NULL};
 /* Below the prefix of a Python: PyPI's wheels, and conda's packages. */
-#define PYTHON "{/lib,/lib/python3*/{site,dist}-packages/nvidia/cu*/lib}"
-
-static const char system_folders[] =
-    "{/usr/local/cuda*/lib64,/opt/cuda/lib64,/usr/lib/cuda/lib64,/usr/local/lib,/usr/local/lib/" MULTIARCH
-    ",/lib/" MULTIARCH ",/usr/lib/" MULTIARCH ",/usr/lib64,/usr/lib}" NAMES;
+static const char *const python_folders[] = {"/lib", "/lib/python3*/site-packages/nvidia/cu*/lib",
+                                             "/lib/python3*/dist-packages/nvidia/cu*/lib", NULL};
+/* Below a folder that the user named: a toolkit's, or what wheels were installed into. */
+static const char *const named_folders[] = {TOOLKIT, "/lib/" MULTIARCH, "/cu*/lib", "/nvidia/cu*/lib", NULL};
+static const char *const itself[] = {"", NULL};
+static const char *const system_folders[] = {"/usr/local/cuda*/lib64",
+                                             "/opt/cuda/lib64",
+                                             "/usr/lib/cuda/lib64",
+                                             "/usr/local/lib",
+                                             "/usr/local/lib/" MULTIARCH,
+                                             "/lib/" MULTIARCH,
+                                             "/usr/lib/" MULTIARCH,
+                                             "/usr/lib64",
+                                             "/usr/lib",
+                                             NULL};
 
 enum { newest_minor = 15 };
 
@@ -99,34 +110,54 @@ static void consider(search *found, const char *path) {
     }
 }
 
-/* Considers what matches a pattern behind the first `length` bytes of folder, which are taken as they stand. */
-static void search_below(search *found, const char *folder, size_t length, const char *pattern) {
-    char path[PATH_MAX];
+/* Writes the first `length` bytes of folder so that glob takes them as they stand; their number, 0 where the rest of a
+ * path may not fit. */
+static size_t quote(const char *folder, size_t length, char path[PATH_MAX]) {
     size_t size = 0;
-    if (2 * length + strlen(pattern) >= sizeof path) return;
+    if (2 * length + NAME_MAX >= PATH_MAX) return 0;
     for (size_t i = 0; i < length; i++) {
-        if (strchr("*?[]{},\\", folder[i]) != NULL) path[size++] = '\\';
+        if (strchr("*?[]\\", folder[i]) != NULL) path[size++] = '\\';
         path[size++] = folder[i];
     }
-    strcpy(path + size, pattern);
+    return size;
+}
+
+static void search_pattern(search *found, const char *pattern) {
     glob_t matches;
-    if (glob(path, GLOB_BRACE | GLOB_NOSORT, NULL, &matches) == 0) {
+    if (glob(pattern, GLOB_NOSORT, NULL, &matches) == 0) {
         for (size_t i = 0; i < matches.gl_pathc; i++) consider(found, matches.gl_pathv[i]);
         globfree(&matches);
     }
 }
 
-/* A folder that the user named: it may be the library's own, a toolkit's, or what wheels were installed into. */
+/* Considers every name in each of the list's folders, behind the first `length` bytes of folder. */
+static void search_below(search *found, const char *folder, size_t length, const char *const *folders) {
+    char path[PATH_MAX];
+    const size_t size = quote(folder, length, path);
+    if (length > 0 && size == 0) return;
+    for (; *folders != NULL; folders++) {
+        for (const char *const *end = name_ends; *end != NULL; end++) {
+            snprintf(path + size, sizeof path - size, "%s/libnvrtc.so%s", *folders, *end);
+            search_pattern(found, path);
+        }
+    }
+}
+
+/* A folder that the user named: it may be the library's own, whatever the library is called there. */
 static void search_folder(search *found, const char *folder) {
-    static const char own[] = "/libnvrtc.so*", below[] = "{" TOOLKIT ",/lib/" MULTIARCH ",{,/nvidia}/cu*/lib}" NAMES;
-    search_below(found, folder, strlen(folder), own);
-    if (found->rank < 0) search_below(found, folder, strlen(folder), below);
+    char path[PATH_MAX];
+    const size_t size = quote(folder, strlen(folder), path);
+    if (size > 0) {
+        strcpy(path + size, "/libnvrtc.so*");
+        search_pattern(found, path);
+    }
+    if (found->rank < 0) search_below(found, folder, strlen(folder), named_folders);
 }
 
 /* Below the folder that a variable names. */
-static void search_named(search *found, const char *variable, const char *pattern) {
+static void search_named(search *found, const char *variable, const char *const *folders) {
     const char *folder = secure_getenv(variable);
-    if (folder != NULL && *folder != '\0') search_below(found, folder, strlen(folder), pattern);
+    if (folder != NULL && *folder != '\0') search_below(found, folder, strlen(folder), folders);
 }
 
 /* Where <prefix>/bin/python3 is the program: below the prefix. */
@@ -135,7 +166,7 @@ static void search_beside_python(search *found, const char *program) {
     if (base == NULL || strncmp(base, "/python", 7) != 0) return;
     char folder[PATH_MAX];
     int size = snprintf(folder, sizeof folder, "%.*s/..", (int)(base - program), program);
-    if (size < (int)sizeof folder) search_below(found, folder, (size_t)size, PYTHON NAMES);
+    if (size < (int)sizeof folder) search_below(found, folder, (size_t)size, python_folders);
 }
 
 /* A virtual environment's program is a link, which tells where the environment is, to one that tells where Python is.
@@ -162,11 +193,11 @@ static void search_data_folder(search *found) {
 
 /* A toolkit or environment that the user chose comes before what is installed for all. */
 static void search_usual_places(search *found) {
-    search_named(found, "CUDA_HOME", TOOLKIT NAMES);
-    search_named(found, "CUDA_PATH", TOOLKIT NAMES);
+    search_named(found, "CUDA_HOME", toolkit_folders);
+    search_named(found, "CUDA_PATH", toolkit_folders);
     if (found->rank >= 0) return;
-    search_named(found, "VIRTUAL_ENV", PYTHON NAMES);
-    search_named(found, "CONDA_PREFIX", PYTHON NAMES);
+    search_named(found, "VIRTUAL_ENV", python_folders);
+    search_named(found, "CONDA_PREFIX", python_folders);
     search_running_python(found);
     if (found->rank < 0) search_data_folder(found);
     if (found->rank >= 0) return;
@@ -174,7 +205,7 @@ static void search_usual_places(search *found) {
     const char *folders = secure_getenv("LD_LIBRARY_PATH");
     while (folders != NULL && *folders != '\0') {
         size_t length = strcspn(folders, ":");
-        if (length > 0) search_below(found, folders, length, NAMES);
+        if (length > 0) search_below(found, folders, length, itself);
         folders += length + (folders[length] == ':');
     }
 #ifdef KILN_NVRTC_FALLBACK_DIR

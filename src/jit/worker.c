@@ -6,6 +6,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -21,24 +22,34 @@
 extern char **environ;
 
 #define NAME "kiln-worker"
-/* From the folder of an installed library to the installed worker; the build sets it. */
-#ifndef KILN_WORKER_RELATIVE
-#define KILN_WORKER_RELATIVE "../libexec/kiln/" NAME
+/* From the folders of an installed library and of an installed program to the worker; the build sets them. */
+#ifndef KILN_WORKER_FROM_LIBRARY
+#define KILN_WORKER_FROM_LIBRARY "../libexec/kiln/" NAME
+#define KILN_WORKER_FROM_PROGRAM KILN_WORKER_FROM_LIBRARY
 #endif
 
-kiln_status kiln__worker_locate(const char *path, char *out, size_t size) {
-    static const char *const places[] = {NAME, KILN_WORKER_RELATIVE};
-    const char *given = path ? path : secure_getenv("KILN_WORKER");
+/* The file of the library, or of the program that it is part of. The loader knows a program by the name that it was
+ * called by, which has no folder where the shell looked for it. */
+static void find_own_file(char out[PATH_MAX]) {
     Dl_info library;
+    const void *here = (const void *)(uintptr_t)&kiln__worker_locate;
+    const char *file = dladdr(here, &library) && library.dli_fname ? library.dli_fname : "";
+    char *program = strchr(file, '/') ? NULL : realpath("/proc/self/exe", NULL);
+    snprintf(out, PATH_MAX, "%s", program ? program : file);
+    free(program);
+}
+
+kiln_status kiln__worker_locate(const char *path, char *out, size_t size) {
+    static const char *const places[] = {NAME, KILN_WORKER_FROM_LIBRARY, KILN_WORKER_FROM_PROGRAM};
+    const char *given = path ? path : secure_getenv("KILN_WORKER");
+    char file[PATH_MAX];
     if (given && *given) {
         errno = ENAMETOOLONG;
         const int length = snprintf(out, size, "%s", given);
         if (length >= 0 && (size_t)length < size && access(out, X_OK) == 0) return KILN_OK;
         return kiln__fail(KILN_E_IO, "the compile worker '%s' cannot be run: %s", given, strerror(errno));
     }
-    /* Of a static library this is the program's own file. */
-    const void *here = (const void *)(uintptr_t)&kiln__worker_locate;
-    const char *file = dladdr(here, &library) && library.dli_fname ? library.dli_fname : "";
+    find_own_file(file);
     const char *slash = strrchr(file, '/');
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
         int length = snprintf(out, size, "%.*s/%s", slash ? (int)(slash - file) : 1, slash ? file : ".", places[i]);
@@ -46,8 +57,8 @@ kiln_status kiln__worker_locate(const char *path, char *out, size_t size) {
     }
     return kiln__fail(KILN_E_IO,
                       "compiles have a time limit, and " NAME
-                      ", which compiles where that holds, is neither beside '%s' nor at " KILN_WORKER_RELATIVE
-                      " from there; KILN_WORKER may name it",
+                      ", which compiles where that holds, is neither beside '%s' nor at " KILN_WORKER_FROM_LIBRARY
+                      " or " KILN_WORKER_FROM_PROGRAM " from there; KILN_WORKER may name it",
                       file);
 }
 

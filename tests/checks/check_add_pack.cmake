@@ -87,6 +87,10 @@ file(APPEND ${WORK}/user/kernels.jsonl "${other}")
 run("building again" ${CMAKE_COMMAND} --build ${WORK}/user/build)
 expect("a kernel that was added to the manifest" ${WORK}/user/build/user 65 pack)
 
+# The installed tool, looked up by the shell, finds the process of compiles with a time limit; its library is an archive.
+run("compiling with a time limit" ${CMAKE_COMMAND} -E env "PATH=${prefix}/bin:$ENV{PATH}" --unset=KILN_WORKER
+    KILN_COMPILE_LIMIT=60000 KILN_CACHE_DIR=${WORK}/cache sh -c "cd / && exec kiln compile 'y = softmax(x)' --tensor 'x=f16[*,99]' --arch sm_90")
+
 # A manifest that cannot be made stops the build.
 string(REPLACE softmax sofmax wrong "${line}")
 file(APPEND ${WORK}/user/kernels.jsonl "${wrong}")

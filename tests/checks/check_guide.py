@@ -6,7 +6,8 @@ A block after a line that is a file's name alone (`main.c`:) is written to that 
 folder of these files; a block of text right after one is what it prints, in which a line `...` stands for any lines.
 Blocks of python share one namespace; those with >>> are doctests. Blocks of kiln are programs, and must parse. Each
 program that is called also has its kernel generated, for sm_90. A block of another kind is a fault: nothing on the page
-is left out. Without a GPU a stand-in for NVRTC serves `kiln precompile`. Exits with 77 where NumPy or the Python package
+is left out, but for blocks of sh under a line `<!-- needs a network -->`, which install what is there already; those are
+tried by tools/try_guide.sh. Without a GPU a stand-in for NVRTC serves `kiln precompile`. Exits with 77 where NumPy or the Python package
 is missing.
 """
 import argparse
@@ -18,7 +19,8 @@ import shutil
 import subprocess
 import sys
 
-BLOCK = re.compile(r"(?:^`([\w./-]+)`:\n+)?^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"(?:^`([\w./-]+)`:\n+)?(?:^(<!-- needs a network -->)\n)?^```(\w*)\n(.*?)^```$",
+                   re.MULTILINE | re.DOTALL)
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
@@ -85,8 +87,10 @@ def run_page(state):
     page, faults, count = state["page"], [], 0
     source = page.read_text(encoding="utf-8")
     for match in BLOCK.finditer(source):
-        name, kind, text = match.groups()
-        line = source.count("\n", 0, match.start(3))
+        name, network, kind, text = match.groups()
+        line = source.count("\n", 0, match.start(4))
+        if network and kind == "sh":
+            continue
         count += 1
         try:
             if name:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# CPack makes three Debian packages: each has its files and no other's, its licence, and what it depends on.
+# CPack makes the Debian packages, with a C++ compiler four: each has its files and no other's, its licence, and what it depends on.
 #   cmake -DBUILD=<build folder> -DWORK=<empty folder> -DCPACK=<cpack> -DDPKG=<dpkg-deb> -DVERSION=<Kiln's>
-#         -P check_packages.cmake
+#         -DSOFTWARE_GPU=<whether it is built> -P check_packages.cmake
 cmake_minimum_required(VERSION 3.22)
 
 include(${CMAKE_CURRENT_LIST_DIR}/run.cmake)
@@ -13,24 +13,33 @@ set(lib "usr/lib/([a-z0-9_]+-linux-gnu/)?")
 set(doc "usr/share/doc")
 string(REGEX MATCH "^[0-9]+[.][0-9]+" soversion ${VERSION}) # before 1.0.0 (docs/abi.md)
 set(library libkiln${soversion})
-set(files_${library} "${lib}libkiln[.]so[.]${soversion}" "${lib}libkiln[.]so[.]${VERSION}" "usr/libexec/kiln/kiln-worker"
+set(files_${library} "${lib}libkiln[.]so[.]${soversion}" "${lib}libkiln[.]so[.]${VERSION}" "usr/libexec/kiln-${soversion}/kiln-worker"
     "${doc}/${library}/copyright" "${doc}/${library}/changelog[.]gz")
 set(files_libkiln-dev "usr/include/kiln/kiln[.]h" "usr/include/kiln/status[.]h" "usr/include/kiln/tensor[.]h"
     "${lib}libkiln[.]so" "${lib}libkiln[.]a" "${lib}pkgconfig/kiln[.]pc" "${lib}pkgconfig/kiln-static[.]pc"
     "${lib}cmake/kiln/kiln-config[.]cmake" "${lib}cmake/kiln/kiln-config-version[.]cmake"
-    "${lib}cmake/kiln/kiln_add_pack[.]cmake" "${lib}cmake/kiln/kiln_targets(-[a-z]+)?[.]cmake"
+    "${lib}cmake/kiln/kiln_(add_pack|software_gpu)[.]cmake" "${lib}cmake/kiln/kiln_targets(-[a-z]+)?[.]cmake"
     "${doc}/libkiln-dev/copyright" "${doc}/libkiln-dev/changelog[.]gz")
 set(files_kiln "usr/bin/kiln" "${lib}cmake/kiln/kiln_tool_targets(-[a-z]+)?[.]cmake" "usr/share/man/man1/kiln.*[.]1[.]gz"
     "usr/share/bash-completion/completions/kiln" "usr/share/zsh/(site-functions|vendor-completions)/_kiln"
     "usr/share/fish/vendor_completions.d/kiln.fish" "${doc}/kiln/copyright" "${doc}/kiln/changelog[.]gz")
+set(files_libkiln-software-gpu "usr/include/kiln/software_gpu[.]h" "${lib}kiln-${soversion}/libkiln_software_(driver|nvrtc)[.]so"
+    "${lib}cmake/kiln/kiln_software_gpu_targets(-[a-z]+)?[.]cmake" "${doc}/libkiln-software-gpu/copyright"
+    "${doc}/libkiln-software-gpu/changelog[.]gz")
 set(depends_${library} "libc6 [(]>= ")
 set(depends_libkiln-dev "${library} [(]= ${VERSION}[)]")
 set(depends_kiln "libc6 .*${library} [(]= ${VERSION}[)]|${library} [(]= ${VERSION}[)].*libc6 ")
+set(depends_libkiln-software-gpu "libkiln-dev [(]= ${VERSION}[)].*g[+][+] [|] c[+][+]-compiler")
 set(licences_${library} Apache-2.0 BSD-2-Clause)
 set(licences_libkiln-dev Apache-2.0 BSD-2-Clause)
 set(licences_kiln Apache-2.0 BSD-2-Clause Expat)
+set(licences_libkiln-software-gpu Apache-2.0)
+set(packages ${library} libkiln-dev kiln)
+if(SOFTWARE_GPU)
+    list(APPEND packages libkiln-software-gpu)
+endif()
 
-foreach(package IN ITEMS ${library} libkiln-dev kiln)
+foreach(package IN LISTS packages)
     file(GLOB deb ${WORK}/${package}_${VERSION}_*.deb)
     list(LENGTH deb count)
     if(NOT count EQUAL 1)
@@ -51,6 +60,7 @@ foreach(package IN ITEMS ${library} libkiln-dev kiln)
             endif()
         endif()
     endforeach()
+    list(LENGTH files count)
     set(left ${files})
     foreach(pattern IN LISTS files_${package})
         set(found ${files})
@@ -74,6 +84,13 @@ foreach(package IN ITEMS ${library} libkiln-dev kiln)
             message(FATAL_ERROR "${package}'s copyright file has no ${licence}")
         endif()
     endforeach()
-    list(LENGTH files count)
+    # Libraries of two versions are installed beside each other, while programs of the older one are there.
+    if(package STREQUAL library)
+        string(REPLACE "." "[.]" pattern ${soversion})
+        list(FILTER files EXCLUDE REGEX "${pattern}")
+        if(files)
+            message(FATAL_ERROR "${package} has files that the next version's has, too: ${files}")
+        endif()
+    endif()
     message(STATUS "${package}: ${count} files")
 endforeach()

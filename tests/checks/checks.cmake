@@ -109,14 +109,41 @@ if(kiln_bash)
                                                  SKIP_RETURN_CODE 77)
 endif()
 
-# For another processor, where its compiler is installed.
-find_program(kiln_aarch64_cc aarch64-linux-gnu-gcc)
-mark_as_advanced(kiln_aarch64_cc)
-if(kiln_aarch64_cc AND NOT KILN_SANITIZE)
-    add_test(NAME aarch64 COMMAND ${script} -DWORK=${CMAKE_CURRENT_BINARY_DIR}/aarch64 -DCC=${kiln_aarch64_cc}
+# For another processor and another C library, where their compilers are installed. Those with the label long take minutes;
+# an emulated process starts none of its own, and takes too long for some.
+get_property(all DIRECTORY PROPERTY TESTS)
+set(excluded "")
+foreach(test IN LISTS all)
+    get_test_property(${test} LABELS labels)
+    if(labels MATCHES "long")
+        list(APPEND excluded ${test})
+    endif()
+endforeach()
+function(kiln_add_machine name compiler processor emulator headers)
+    add_test(NAME ${name} COMMAND ${script} -DWORK=${CMAKE_CURRENT_BINARY_DIR}/${name} -DPROCESSOR=${processor}
+                                  -DCC=${compiler} "-DEMULATOR=${emulator}" "-DHEADERS=${headers}" "-DEXCLUDED=${excluded};${ARGN}"
                                   -DGENERATOR=${CMAKE_GENERATOR} -DXXHASH=${kiln_xxhash_INCLUDE_DIR}
-                                  -DLAUNCHER=${CMAKE_C_COMPILER_LAUNCHER} -P ${here}/check_aarch64.cmake)
-    set_tests_properties(aarch64 PROPERTIES TIMEOUT 600)
+                                  -DLAUNCHER=${CMAKE_C_COMPILER_LAUNCHER} -P ${here}/check_machine.cmake)
+    set_tests_properties(${name} PROPERTIES TIMEOUT 600 PROCESSORS 2)
+endfunction()
+find_program(kiln_aarch64_cc aarch64-linux-gnu-gcc)
+find_program(kiln_qemu_aarch64 qemu-aarch64)
+find_program(kiln_musl_cc musl-gcc)
+mark_as_advanced(kiln_aarch64_cc kiln_qemu_aarch64 kiln_musl_cc)
+if(kiln_aarch64_cc AND NOT KILN_SANITIZE)
+    set(emulator "")
+    if(kiln_qemu_aarch64)
+        set(emulator ${kiln_qemu_aarch64} -L /usr/aarch64-linux-gnu)
+    endif()
+    kiln_add_machine(aarch64 ${kiln_aarch64_cc} aarch64 "${emulator}" "" test_cache_memory test_cache_processes test_faults
+                     test_fork test_worker test_schedule test_kernels_loaded test_plan_fuzz)
+endif()
+if(kiln_musl_cc AND NOT KILN_SANITIZE)
+    # musl-gcc has no headers of the kernel. test_faults is made of the names that glibc gives to checked functions; the
+    # malloc of musl takes long for the next two, and the last measures how long processes wait, which takes a quiet machine.
+    set(headers /usr/include/linux /usr/include/asm-generic /usr/include/${CMAKE_LIBRARY_ARCHITECTURE}/asm)
+    kiln_add_machine(musl ${kiln_musl_cc} ${CMAKE_SYSTEM_PROCESSOR} "" "${headers}" test_faults test_schedule
+                     test_kernels_loaded test_cache_processes)
 endif()
 
 find_program(kiln_cxx NAMES c++ g++ clang++)
@@ -162,6 +189,13 @@ if(NOT KILN_SANITIZE AND KILN_INSTALL AND NOT DEFINED BUILD_SHARED_LIBS)
                                        -DNVRTC=$<TARGET_FILE:kiln_fake_nvrtc> -P ${here}/check_add_pack.cmake)
         set_tests_properties(add_pack PROPERTIES TIMEOUT 300)
     endif()
+    if(TARGET kiln_software_driver)
+        add_test(NAME software_gpu_installed
+                 COMMAND ${script} -DBUILD=${PROJECT_BINARY_DIR} -DWORK=${CMAKE_CURRENT_BINARY_DIR}/software_gpu_installed
+                         -DCC=${CMAKE_C_COMPILER} -DCXX=${kiln_cxx} -DGENERATOR=${CMAKE_GENERATOR}
+                         -P ${here}/check_software_gpu.cmake)
+        set_tests_properties(software_gpu_installed PROPERTIES TIMEOUT 300)
+    endif()
     # Every code block of the guide's pages; the Python package is that of the build tree.
     file(GLOB pages CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/docs/guide/*.md)
     foreach(page IN LISTS pages)
@@ -183,7 +217,9 @@ if(NOT KILN_SANITIZE AND KILN_INSTALL AND NOT DEFINED BUILD_SHARED_LIBS)
     if(kiln_dpkg_deb AND kiln_dpkg_shlibdeps AND kiln_file AND CMAKE_CPACK_COMMAND AND TARGET kiln_pages)
         add_test(NAME packages COMMAND ${CMAKE_COMMAND} -DBUILD=${PROJECT_BINARY_DIR} -DCPACK=${CMAKE_CPACK_COMMAND}
                                        -DWORK=${CMAKE_CURRENT_BINARY_DIR}/packages -DDPKG=${kiln_dpkg_deb}
-                                       -DVERSION=${PROJECT_VERSION} -P ${here}/check_packages.cmake)
+                                       -DVERSION=${PROJECT_VERSION}
+                                       -DSOFTWARE_GPU=$<TARGET_EXISTS:kiln_software_driver>
+                                       -P ${here}/check_packages.cmake)
         set_tests_properties(packages PROPERTIES TIMEOUT 300)
     endif()
 endif()

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The C API from C++17: initialisers, callbacks and ownership by the standard library's own means.
+#include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <memory>

@@ -16,6 +16,7 @@
 
 #include "support/fake_driver.h"
 #include "gpu/driver.h"
+#include "support/used_memory.h"
 
 enum { INTERVALS = 10, MAX_THREADS = 64, NEW_TEXTS = 400 };
 
@@ -54,7 +55,9 @@ static double thread_ms(void) {
 /* Without what is free, which depends on how many threads happened to compile at once. */
 static double resident_mb(void) {
     long pages = 0;
+#ifdef __GLIBC__
     malloc_trim(0);
+#endif
     FILE *file = fopen("/proc/self/statm", "r");
     if (!file) return 0;
     if (fscanf(file, "%*s %ld", &pages) != 1) pages = 0;
@@ -110,7 +113,7 @@ static kiln_status run_interval(const soak *s, long first, long count, reading *
         if (workers[t].status) status = workers[t].status;
     }
     out->resident_mb = resident_mb();
-    out->used_mb = (double)mallinfo2().uordblks / 1e6;
+    out->used_mb = (double)used_memory() / 1e6;
     out->ms = ms / (double)(each * s->threads);
     out->relative = 0;
     return status;
@@ -229,10 +232,12 @@ int main(int argc, char **argv) {
         fprintf(stderr, "soak: expected 1 to %d threads, and at least ten texts for each\n", MAX_THREADS);
         return 2;
     }
+#ifdef __GLIBC__
     /* Whether the allocator gives memory back and takes it again in each cycle depends on how it happens to lie, and
      * doubles the time. */
     mallopt(M_TRIM_THRESHOLD, 1 << 30);
     /* How many arenas there are, and how full each, depends on which threads happened to allocate at once. */
     mallopt(M_ARENA_MAX, 1);
+#endif
     return s.is_new ? run_new(&s) : run(&s);
 }

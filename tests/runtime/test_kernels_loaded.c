@@ -2,7 +2,6 @@
 /* How many kernels stay loaded: what is one kernel, which are dropped and which never, and that nothing is launched
  * after it was unloaded. The stand-in driver counts, and knows what it has unloaded. */
 #define _GNU_SOURCE
-#include <malloc.h>
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -16,6 +15,7 @@
 #include <cmocka.h>
 
 #include "support/launch_fixture.h"
+#include "support/used_memory.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define TENSORS "f16[8,64] f16[8,64]"
@@ -297,9 +297,9 @@ static void creating_running_and_destroying_leaves_nothing(void **state) {
     size_t before = 0;
     for (int i = 0; i < 6000; i++) {
         run_numbered(context, i % 3);
-        if (i == 1000) before = mallinfo2().uordblks;
+        if (i == 1000) before = used_memory();
     }
-    size_t after = mallinfo2().uordblks;
+    size_t after = used_memory();
     if (after > before + 20000) fail_msg("5,000 cycles left %zu bytes", after - before);
     kiln_context_destroy(context);
 }

@@ -10,10 +10,10 @@
 #include <string.h>
 
 #include <cmocka.h>
-#include <malloc.h>
 #include <pthread.h>
 
 #include "support/launch_fixture.h"
+#include "support/used_memory.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -269,14 +269,14 @@ static void destroyed_programs_leave_no_shapes(void **state) {
     tensors[0].data = memory;
     tensors[1].data = memory + 64;
     run_programs(context, tensors, WARM);
-    const size_t before = mallinfo2().uordblks;
+    const size_t before = used_memory();
     assert_int_equal(pthread_create(&thread, NULL, run_on, &beside), 0);
     run_programs(context, tensors, PROGRAMS);
     atomic_store(&beside.stop, true);
     assert_int_equal(pthread_join(thread, NULL), 0);
     assert_int_equal(beside.failures, 0);
     run_programs(context, tensors, WARM);
-    assert_true(mallinfo2().uordblks < before + PROGRAMS * MOST_BYTES);
+    assert_true(used_memory() < before + PROGRAMS * MOST_BYTES);
     kiln_program_destroy(other);
     kiln_context_destroy(context);
 }

@@ -178,8 +178,13 @@ std::string mark_files(std::string source, const std::string &name, const std::s
     return source;
 }
 
+/* Where it was built there is the first; an installed one may be on another machine. */
+const char *default_compiler() {
+    return access(KILN_SOFTWARE_GPU_DEFAULT_CXX, X_OK) ? "c++" : KILN_SOFTWARE_GPU_DEFAULT_CXX;
+}
+
 std::vector<std::string> compile_command(const std::string &in, const std::string &out, bool coverage) {
-    const std::string compiler = environment("KILN_SOFTWARE_GPU_CXX", KILN_SOFTWARE_GPU_DEFAULT_CXX);
+    const std::string compiler = environment("KILN_SOFTWARE_GPU_CXX", default_compiler());
     /* Signed overflow and aliasing are as on a GPU, and a * b + c is what it says. */
     std::vector<std::string> command = {compiler,
                                         "-std=c++17",

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The knobs of the software GPU, for tests in C and C++. libkiln_software_driver and libkiln_software_nvrtc export
- * these functions; software_gpu_open finds them. docs/software-gpu.md explains each. */
-#ifndef KILN_TESTS_SOFTWARE_GPU_H
-#define KILN_TESTS_SOFTWARE_GPU_H
+/* The knobs of the software GPU, for tests in C and C++; installed as kiln/software_gpu.h. libkiln_software_driver and
+ * libkiln_software_nvrtc export these functions; software_gpu_open finds them. docs/software-gpu.md explains each. */
+#ifndef KILN_SOFTWARE_GPU_H
+#define KILN_SOFTWARE_GPU_H
 
 #include <dlfcn.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -39,6 +40,14 @@ typedef struct software_gpu {
     void (*set_arch)(int arch);
     /* So many multiprocessors: what a cooperative grid may fill. 0: as the architecture's largest device. */
     void (*set_sms)(int count);
+    /* What follows uses the driver's own calls; results are CUresult, 0 where all went well. */
+    int (*driver_init)(unsigned flags);
+    int (*context_retain)(void **context, int device);
+    int (*context_set)(void *context);
+    int (*memory_allocate)(unsigned long long *address, size_t bytes);
+    int (*memory_free)(unsigned long long address);
+    int (*copy_to_device)(unsigned long long to, const void *from, size_t bytes);
+    int (*copy_to_host)(void *to, unsigned long long from, size_t bytes);
 } software_gpu;
 
 /* False where a path is not the software GPU's. The libraries stay open. */
@@ -53,7 +62,41 @@ static inline bool software_gpu_open(const char *driver_path, const char *nvrtc_
            software_gpu_find(driver, "software_gpu_count", &out->driver_counts) &&
            software_gpu_find(nvrtc, "software_gpu_count", &out->nvrtc_counts) &&
            software_gpu_find(driver, "software_gpu_set_arch", &out->set_arch) &&
-           software_gpu_find(driver, "software_gpu_set_sms", &out->set_sms);
+           software_gpu_find(driver, "software_gpu_set_sms", &out->set_sms) &&
+           software_gpu_find(driver, "cuInit", &out->driver_init) &&
+           software_gpu_find(driver, "cuDevicePrimaryCtxRetain", &out->context_retain) &&
+           software_gpu_find(driver, "cuCtxSetCurrent", &out->context_set) &&
+           software_gpu_find(driver, "cuMemAlloc_v2", &out->memory_allocate) &&
+           software_gpu_find(driver, "cuMemFree_v2", &out->memory_free) &&
+           software_gpu_find(driver, "cuMemcpyHtoD_v2", &out->copy_to_device) &&
+           software_gpu_find(driver, "cuMemcpyDtoH_v2", &out->copy_to_host);
+}
+
+/* The device's context becomes this thread's, as the CUDA runtime's first call makes it. */
+static inline bool software_gpu_attach(const software_gpu *gpu) {
+    void *context = NULL;
+    return !gpu->driver_init(0) && !gpu->context_retain(&context, 0) && !gpu->context_set(context);
+}
+
+/* New memory of the device with a copy of these bytes, or, from NULL, with bytes that nobody wrote. NULL where a call
+ * failed. The caller frees it with software_gpu_free. */
+static inline void *software_gpu_array(const software_gpu *gpu, const void *from, size_t bytes) {
+    unsigned long long address = 0;
+    if (gpu->memory_allocate(&address, bytes)) return NULL;
+    if (from && gpu->copy_to_device(address, from, bytes)) {
+        gpu->memory_free(address);
+        return NULL;
+    }
+    return (void *)(uintptr_t)address;
+}
+
+static inline bool software_gpu_read(const software_gpu *gpu, void *to, const void *array, size_t bytes) {
+    return !gpu->copy_to_host(to, (uintptr_t)array, bytes);
+}
+
+/* False where somebody wrote outside of the array. NULL is no array, and fine. */
+static inline bool software_gpu_free(const software_gpu *gpu, void *array) {
+    return !array || !gpu->memory_free((uintptr_t)array);
 }
 
 #endif
