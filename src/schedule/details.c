@@ -2,6 +2,7 @@
 /* What follows from a schedule once it is chosen: the details that a kernel is written with. */
 #include <stdlib.h>
 
+#include "base/checked.h"
 #include "base/types.h"
 #include "problem/online.h"
 #include "schedule/kept.h"
@@ -59,7 +60,7 @@ kiln_status kiln__schedule_keeping(const kiln__ir *ir, const kiln__problem *prob
     kiln_status status = kept.value && kept.first ? KILN_OK : kiln__out_of_memory();
     const bool registers = s->staging.kind == KILN__STAGING_REGISTERS && kiln__layout_of(s) == KILN__LAYOUT_INNER;
     if (!status && registers) status = kiln__kept_find(ir, problem, LEAST_KEPT_WEIGHT, &kept);
-    const int64_t taken = s->steps * s->vector_width * kept.count;
+    const int64_t taken = kiln__times(kiln__times(s->steps, s->vector_width), kept.count);
     s->passes.keep_weight = taken > 0 && taken <= MOST_KEPT_REGISTERS ? LEAST_KEPT_WEIGHT : 0;
     free(kept.value);
     free(kept.first);
