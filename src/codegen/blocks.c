@@ -8,7 +8,7 @@
 bool kiln__is_block_value(const kiln__emitter *e, uint32_t inst) {
     const uint32_t run = e->ir->insts[inst].run;
     const kiln__schedule *s = e->schedule;
-    if (!e->element[inst] || run == 0 || run == KILN__RUN_OF_ROW) return false;
+    if (!e->element[inst] || run == 0 || run == KILN__RUN_OF_ROW || e->ir->insts[inst].across) return false;
     return kiln__layout_of(s) == KILN__LAYOUT_INNER && s->staging.kind != KILN__STAGING_TILE &&
            s->edges == KILN__EDGES_ALIGNED && run % (uint32_t)s->vector_width == 0;
 }

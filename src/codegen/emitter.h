@@ -42,6 +42,7 @@ typedef struct kiln__emitter {
     /* Rows lie side by side: a vector is then rows at one column, its element j is of row j, and what a row has one of
      * is an array over them. */
     bool rows_in_vectors;
+    bool adds_columns;             /* to values of all rows */
     bool finish, finish_row;       /* there are outputs that have columns; that have one value per row */
     int inputs, tensors, operands; /* how many: inputs; with outputs; with positions */
     /* "in_x", "out_y"; "kiln_f16". A user's name ends each identifier that holds it. Before it stands in_, out_ or
@@ -140,6 +141,8 @@ const char *kiln__find_vector_reduction(const kiln__emitter *e, uint32_t reducti
 /* Finds what the loop of a phase needs, and what that of the outputs does. */
 void kiln__need_phase(kiln__emitter *e, uint32_t phase);
 void kiln__need_outputs(kiln__emitter *e);
+/* Whether each column adds to a value of all rows. */
+bool kiln__adds_columns(const kiln__inst *inst);
 
 /* ---- tile.c ---- */
 
@@ -192,7 +195,7 @@ void kiln__emit_element_values(const kiln__emitter *e, const bool *which, bool k
 /* Whether partial results of the phase carry a count of elements. struct kiln_online, where the schedule has it. */
 bool kiln__phase_counts(const kiln__emitter *e, uint32_t phase);
 void kiln__emit_online(const kiln__emitter *e);
-/* struct kiln_phase<phase>; struct kiln_finish (false if no output has columns). */
+/* struct kiln_phase<phase>; struct kiln_finish (false if no output has columns, and no value of all rows). */
 void kiln__emit_phase(kiln__emitter *e, uint32_t phase);
 bool kiln__emit_finish(kiln__emitter *e);
 

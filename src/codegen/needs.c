@@ -12,6 +12,7 @@ static bool has_elements(const kiln__emitter *e, const kiln__inst *inst) {
     const bool columns = e->flat || e->problem->inner_rank > 0; /* else a row is an element */
     const kiln__operand *operand = NULL;
     bool any = false;
+    if (inst->across) return true; /* what a row has none of */
     if (inst->op == KILN__OP_UNIFORM || inst->op == KILN__OP_BLOCK_REDUCE) return columns;
     if (kiln__op_is_reduction(inst->op)) return false;
     if (inst->op == KILN__OP_INPUT) operand = &e->problem->operands[inst->u.input];
@@ -124,8 +125,16 @@ void kiln__need_outputs(kiln__emitter *e) {
         need(e, value);
         e->exact[value] = !e->narrow;
     }
+    for (uint32_t i = 0; i < e->ir->count; i++) {
+        const kiln__inst *inst = &e->ir->insts[i];
+        if (!kiln__adds_columns(inst)) continue;
+        need(e, inst->args[0]);
+        e->exact[inst->args[0]] = true;
+    }
     trace_exact(e);
 }
+
+bool kiln__adds_columns(const kiln__inst *inst) { return inst->op == KILN__OP_ACROSS_REDUCE && inst->per_element; }
 
 /* Whether no loop needs the instruction exactly: what each needs is found without folding. */
 static bool is_nowhere_exact(kiln__emitter *e, uint32_t inst) {
@@ -134,7 +143,7 @@ static bool is_nowhere_exact(kiln__emitter *e, uint32_t inst) {
         if (e->exact[inst]) return false;
     }
     kiln__need_outputs(e);
-    return e->column_outputs.count && !e->exact[inst];
+    return (e->column_outputs.count || e->adds_columns) && !e->exact[inst];
 }
 
 void kiln__fold_exponentials(kiln__emitter *e) {

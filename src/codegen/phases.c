@@ -236,11 +236,21 @@ void kiln__emit_phase(kiln__emitter *e, uint32_t phase) {
 
 /* ---- outputs ---- */
 
+/* What columns add to values of all rows. Those of rows that vectors overhang are the row's alone. */
+static void emit_additions(const kiln__emitter *e) {
+    const char *has = e->schedule->edges == KILN__EDGES_MASKED ? "if (span.has(j)) " : "";
+    for (uint32_t i = 0; i < e->ir->count; i++)
+        if (kiln__adds_columns(&e->ir->insts[i]))
+            kiln__write(e, "            %skiln_add<kiln_total%u>(col + j, %s);\n", has, i,
+                        kiln__spell_value(e, e->ir->insts[i].args[0]));
+}
+
 bool kiln__emit_finish(kiln__emitter *e) {
     const kiln__operand_list *list = &e->column_outputs;
-    if (!list->count) return false;
+    if (!list->count && !e->adds_columns) return false;
     kiln__need_outputs(e);
-    kiln__write(e, "/* The outputs that have columns. */\nstruct kiln_finish {\n");
+    kiln__write(e, "/* The outputs that have columns%s. */\nstruct kiln_finish {\n",
+                e->adds_columns ? ", and what columns add to values of all rows" : "");
     emit_sharing(e, kiln__column_of(e->schedule)->transpose_width > 0);
     for (int i = 0; i < list->count; i++)
         if (kiln__column_of(e->schedule)->transpose_width &&
@@ -258,6 +268,7 @@ bool kiln__emit_finish(kiln__emitter *e) {
         if (e->problem->operands[list->at[i]].run) continue;
         kiln__write(e, "            y%d[j] = %s;\n", y, kiln__spell_value(e, e->ir->outputs[y]));
     }
+    emit_additions(e);
     kiln__write(e, "        }\n");
     for (int i = 0; i < list->count; i++) {
         const int y = list->at[i] - e->inputs;

@@ -273,7 +273,7 @@ void kiln__emit_after(const kiln__emitter *e, uint32_t phase) {
 bool kiln__emit_finish_row(const kiln__emitter *e) {
     bool any = false;
     for (int o = e->inputs; o < e->tensors; o++) {
-        if (e->problem->operands[o].per_element) continue;
+        if (e->problem->operands[o].per_element || e->problem->operands[o].across) continue;
         uint32_t inst = e->ir->outputs[o - e->inputs];
         const char *type = kiln__cxx_ctype(e->ir->insts[inst].type), *value = kiln__spell_value(e, inst);
         if (!any)

@@ -130,6 +130,11 @@ static void emit_phases(kiln__emitter *e) {
     }
 }
 
+static void emit_across(const kiln__emitter *e) {
+    kiln__emit_totals(e);
+    emit_part(e, "across.cuh");
+}
+
 static void emit_split_kernels(const kiln__emitter *e) {
     if (e->schedule->split.final_threads) emit_part(e, "split_end.cuh");
     emit_part(e, e->rows_in_vectors ? "split_outer.cuh" : "split.cuh");
@@ -152,6 +157,7 @@ static emit_kernels *kernels_of_rows(const kiln__schedule *s) {
 
 static emit_kernels *kernels_of(const kiln__schedule *s) {
     if (kiln__layout_of(s) == KILN__LAYOUT_FLAT) return kiln__emit_pointwise_kernel;
+    if (s->across.blocks) return kiln__emit_across_kernels;
     if (s->split.chunks > 1) return emit_split_kernels;
     if (kiln__layout_of(s) == KILN__LAYOUT_INNER) return kernels_of_rows(s);
     return kiln__column_of(s)->tile_rows ? kiln__emit_column_tile_kernel : kiln__emit_column_kernel;
@@ -169,6 +175,7 @@ static void emit_all(kiln__emitter *e) {
     emit_row(e);
     emit_staging(e);
     emit_phases(e);
+    if (e->problem->across) emit_across(e);
     e->finish = kiln__emit_finish(e);
     e->finish_row = kiln__emit_finish_row(e);
     kernels_of(e->schedule)(e);
@@ -192,7 +199,8 @@ static void list_operands(kiln__emitter *e) {
         add_operand(&e->staged_shared, o, staged && !own);
     }
     for (int o = e->inputs; o < e->tensors; o++)
-        add_operand(&e->column_outputs, o, e->problem->operands[o].per_element);
+        add_operand(&e->column_outputs, o, e->problem->operands[o].per_element && !e->problem->operands[o].across);
+    for (uint32_t i = 0; i < e->ir->count; i++) e->adds_columns |= kiln__adds_columns(&e->ir->insts[i]);
 }
 
 /* Of each phase, one behind the other in `numbers`. */

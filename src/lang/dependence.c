@@ -32,29 +32,37 @@ static void find_in_program(kiln__work *work, const kiln__graph *graph, const ki
     }
 }
 
+/* Whether what is reduced shows in the value: across rows it has columns. */
+static bool shows_through(const kiln__graph *graph, const kiln__node *node, const kiln__across_kinds *across,
+                          kiln__dependence *out) {
+    if (!kiln__op_is_reduction(node->op)) return node->op != KILN__OP_IS_WIDE; /* which asks a type */
+    const int64_t block = node->domain ? graph->domains[node->domain - 1].block : 0;
+    if (block && (out->block == 0 || block < out->block)) out->block = block;
+    const kiln__across kind = kiln__across_of(across, node->domain);
+    out->across |= kind != KILN__ACROSS_NONE;
+    return kind == KILN__ACROSS_ROWS;
+}
+
 static void find_outside(kiln__work *work, const kiln__graph *graph, const kiln__signature *signature, uint32_t output,
-                         int rank, const bool *reduced, kiln__dependence *out) {
+                         int rank, const bool *reduced, const kiln__across_kinds *across, kiln__dependence *out) {
     bool *outside = kiln__work_alloc(work, &work->scratch, graph->node_count, sizeof *outside);
     if (outside == NULL) return;
     uint32_t last = graph->names[signature->outputs[output]].node;
     outside[last] = true;
     for (uint32_t i = last + 1; i-- > 0;) {
         const kiln__node *node = &graph->nodes[i];
-        const int64_t block =
-            kiln__op_is_reduction(node->op) && node->domain ? graph->domains[node->domain - 1].block : 0;
-        if (outside[i] && block && (out->block == 0 || block < out->block)) out->block = block;
-        if (!outside[i] || kiln__op_is_reduction(node->op) || node->op == KILN__OP_IS_WIDE) continue; /* asks a type */
+        if (!outside[i] || !shows_through(graph, node, across, out)) continue;
         find_leaf(signature, node, rank, reduced, out);
         for (uint32_t k = 0; k < node->arg_count; k++) outside[node->args[k]] = true;
     }
 }
 
 kiln_status kiln__dependence_find(const kiln__graph *graph, const kiln__signature *signature, uint32_t output, int rank,
-                                  const bool *reduced, kiln__dependence *out) {
+                                  const bool *reduced, const kiln__across_kinds *across, kiln__dependence *out) {
     kiln__work work = {.file = "", .text = graph->text};
     *out = (kiln__dependence){0};
     find_in_program(&work, graph, signature, rank, out);
-    find_outside(&work, graph, signature, output, rank, reduced, out);
+    find_outside(&work, graph, signature, output, rank, reduced, across, out);
     kiln__arena_free(&work.scratch);
     return work.status;
 }

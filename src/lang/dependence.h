@@ -9,12 +9,13 @@ typedef struct kiln__dependence {
     uint32_t inputs; /* bit i: elements of input i, outside of reductions */
     bool positions;  /* outside of reductions: uniform(), or index() along a reduced axis */
     int64_t block;   /* columns of the smallest block that it has a value of; 0: of none */
+    bool across;     /* some reduction across rows: inputs and positions are those that it has columns of */
     bool reduces;    /* an output of the program, not necessarily this one, needs a reduction */
 } kiln__dependence;
 
-/* For output number `output` in a space of so many axes. KILN_E_AXIS for index() or size() of an axis that it lacks;
- * KILN_E_MEMORY. */
+/* For output number `output` in a space of so many axes; across: what reductions of other domains than the rows' are.
+ * KILN_E_AXIS for index() or size() of an axis that it lacks; KILN_E_MEMORY. */
 kiln_status kiln__dependence_find(const kiln__graph *graph, const kiln__signature *signature, uint32_t output, int rank,
-                                  const bool *reduced, kiln__dependence *out);
+                                  const bool *reduced, const kiln__across_kinds *across, kiln__dependence *out);
 
 #endif

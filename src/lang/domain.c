@@ -155,17 +155,25 @@ static void add_block(kiln__work *work, const kiln__node *node, int64_t block, k
     out->block_count++;
 }
 
-/* Rows are what all reductions but those over blocks run over. */
-static void add_rows(kiln__work *work, const kiln__node *node, const kiln__domain *domain, kiln__domains *out) {
-    char own[100], other[100];
-    if (out->has_rows && out->row != domain)
-        kiln__work_fail(
-            work, node->line, node->column, KILN_E_UNSUPPORTED,
-            "'%s' runs over %s, reductions before it over %s: those of a program run over the same axes, or "
-            "over blocks of them",
-            kiln__op_describe(node->op)->symbol, describe(domain, own), describe(out->row, other));
-    out->has_rows = true;
-    out->row = domain;
+/* Axes that the text says, each set once. */
+static void add_axes(kiln__work *work, const kiln__node *node, const kiln__domain *domain, kiln__domains *out) {
+    char axes[100];
+    for (int i = 0; i < out->other_count; i++)
+        if (out->others[i] == domain) return;
+    if (out->other_count < KILN__MAX_ACROSS)
+        out->others[out->other_count++] = domain;
+    else
+        kiln__work_fail(work, node->line, node->column, KILN_E_LIMIT,
+                        "'%s' runs over %s: expected at most %d sets of axes in a program",
+                        kiln__op_describe(node->op)->symbol, describe(domain, axes), KILN__MAX_ACROSS);
+}
+
+/* Rows are of the program's axes, unless all reductions say the same ones. */
+static void settle_rows(bool program, kiln__domains *out) {
+    const bool alike = !program && out->other_count == 1;
+    out->has_rows = program || out->other_count > 0;
+    out->row = alike ? out->others[0] : NULL;
+    if (alike) out->other_count = 0;
 }
 
 static void find(kiln__work *work, const kiln__graph *graph, const kiln__signature *signature, kiln__domains *out) {
@@ -173,17 +181,20 @@ static void find(kiln__work *work, const kiln__graph *graph, const kiln__signatu
     if (needed == NULL) return;
     for (uint32_t i = 0; i < signature->output_count; i++) needed[graph->names[signature->outputs[i]].node] = true;
     kiln__nodes_need(graph->nodes, graph->node_count, needed);
+    bool program = false;
     for (uint32_t i = 0; i < graph->node_count && work->status == KILN_OK; i++) {
         const kiln__node *node = &graph->nodes[i];
         if (!needed[i] || !kiln__op_is_reduction(node->op)) continue;
         const kiln__domain *domain = node->domain ? &graph->domains[node->domain - 1] : NULL;
         const int64_t block = domain != NULL ? domain->block : 0;
         if (block > out->reduced_block) out->reduced_block = block;
+        program |= domain == NULL;
         if (block != 0)
             add_block(work, node, block, out);
-        else
-            add_rows(work, node, domain, out);
+        else if (domain != NULL)
+            add_axes(work, node, domain, out);
     }
+    settle_rows(program, out);
 }
 
 /* Inputs that have a value for several columns. */

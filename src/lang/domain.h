@@ -8,16 +8,18 @@
 #define KILN__MAX_BLOCKS 3
 
 typedef struct kiln__domains {
-    bool has_rows;                    /* some reduction runs over whole rows: */
-    const kiln__domain *row;          /* over these axes; NULL: the program's */
+    bool has_rows;           /* some reduction runs over whole rows, or across them: */
+    const kiln__domain *row; /* of these axes; NULL: the program's */
+    int other_count;         /* others run over these axes, which may be the rows', or across them */
+    const kiln__domain *others[KILN__MAX_ACROSS];
     int64_t blocks[KILN__MAX_BLOCKS]; /* sizes of blocks that others run over, or inputs have a value for, ascending */
     int block_count;
     int64_t reduced_block;             /* the largest that a reduction runs over; 0: none does */
     int64_t repeats[KILN_MAX_TENSORS]; /* of each input: how many columns a value is for; 0: one */
 } kiln__domains;
 
-/* Of the reductions that outputs need. KILN_E_UNSUPPORTED with line and column where two run over different axes,
- * KILN_E_LIMIT for too many sizes of blocks. A program whose text says nothing has rows of the program's axes. */
+/* Of the reductions that outputs need. KILN_E_LIMIT with line and column for too many sets of axes, or sizes of
+ * blocks. A program whose text says nothing has rows of the program's axes. */
 kiln_status kiln__domains_find(const kiln__graph *graph, const kiln__signature *signature, kiln__domains *out);
 
 #endif

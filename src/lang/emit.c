@@ -24,11 +24,28 @@ static uint32_t run_of(const kiln__typer *typer, const kiln__inst *inst) {
     return run;
 }
 
+/* Whether the value is of all rows: then so is all that it is made of, or the same for all. */
+static bool is_across(const kiln__typer *typer, const kiln__inst *inst) {
+    bool across = false, of_row = false;
+    for (uint32_t i = 0; i < inst->arg_count && typer->work->status == KILN_OK; i++) {
+        const kiln__inst *arg = &typer->insts.items[inst->args[i]];
+        across |= arg->across;
+        of_row |= !arg->across && !arg->constant;
+    }
+    const bool reduces = kiln__op_is_reduction(inst->op) || inst->op == KILN__OP_BLOCK_REDUCE ||
+                         inst->op == KILN__OP_ACROSS_REDUCE || inst->op == KILN__OP_UNIFORM;
+    if (across && (of_row || reduces))
+        KILN__FAIL_AT(typer, typer->node, KILN_E_UNSUPPORTED,
+                      "'%s' takes a value of all rows to make one of a row: two programs do that",
+                      kiln__ir_op_name(typer->node->op));
+    return across || inst->op == KILN__OP_ACROSS_REDUCE;
+}
+
 kiln__value kiln__emit(kiln__typer *typer, kiln__inst inst) {
     bool reduction = kiln__op_is_reduction(inst.op), uniform = inst.op == KILN__OP_UNIFORM;
-    const bool blocks = inst.op == KILN__OP_BLOCK_REDUCE;
+    const bool blocks = inst.op == KILN__OP_BLOCK_REDUCE || inst.op == KILN__OP_ACROSS_REDUCE;
     unsigned phase = 0;
-    inst.per_element = uniform || blocks;
+    inst.per_element = uniform || inst.op == KILN__OP_BLOCK_REDUCE;
     inst.constant = inst.arg_count > 0
                         ? !reduction && !uniform && !blocks
                         : inst.op != KILN__OP_INPUT && inst.op != KILN__OP_INDEX && inst.op != KILN__OP_PARAM;
@@ -41,6 +58,7 @@ kiln__value kiln__emit(kiln__typer *typer, kiln__inst inst) {
         inst.constant = inst.constant && arg->constant;
     }
     inst.run = run_of(typer, &inst);
+    inst.across = is_across(typer, &inst);
     phase += reduction;
     if (phase > KILN__MAX_PHASES)
         KILN__FAIL_AT(typer, typer->node, KILN_E_LIMIT, "reductions of reductions are nested more than %d deep",

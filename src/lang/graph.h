@@ -24,6 +24,7 @@ typedef struct kiln__node {
     uint8_t phase;    /* typed: reductions on the longest way here: known only after phase `phase` - 1 is combined */
     bool per_element; /* typed: varies along the reduced axes; false: one value per row, or per program */
     bool constant;    /* typed: depends on literals, scalars and sizes alone */
+    bool across;      /* typed: of all rows together, known when the last of them is done */
     uint32_t domain;  /* of reductions and COUNT: 1 + its index into the graph's domains; 0: the program's axes; typed:
                          of  BLOCK_REDUCE: how many columns a block has */
     uint32_t run;     /* typed: so many neighbouring columns, from multiples of as many on, share the value; 0: each
@@ -42,7 +43,7 @@ typedef struct kiln__node {
         int32_t axis;      /* INDEX, SIZE; typed: 0 <= axis < rank */
         uint32_t param;    /* PARAM: 0 or 1, inside a reducer */
         struct {
-            uint16_t op;      /* BLOCK_REDUCE: the kiln__op that combines */
+            uint16_t op;      /* BLOCK_REDUCE, ACROSS_REDUCE: the kiln__op that combines */
             uint16_t reducer; /* where that is REDUCE_USER */
         } block;
     } u;

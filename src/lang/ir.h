@@ -25,6 +25,23 @@ typedef struct kiln__lists {
  * KILN_MAX_TENSORS tensors in all or KILN_MAX_SCALARS scalars. */
 kiln_status kiln__signature_resolve(const kiln__graph *graph, const kiln__lists *lists, kiln__signature *out);
 
+/* What reductions over other axes than the rows' come to: a value for each column, or one of all elements. */
+typedef enum kiln__across { KILN__ACROSS_NONE, KILN__ACROSS_ROWS, KILN__ACROSS_ALL } kiln__across;
+
+/* Those of a program: of each domain that is not the rows', 1 + its index in the graph, what its reductions are. */
+#define KILN__MAX_ACROSS 4
+typedef struct kiln__across_kinds {
+    int count;
+    uint32_t domains[KILN__MAX_ACROSS];
+    kiln__across kinds[KILN__MAX_ACROSS];
+} kiln__across_kinds;
+
+static inline kiln__across kiln__across_of(const kiln__across_kinds *across, uint32_t domain) {
+    for (int i = 0; i < across->count; i++)
+        if (across->domains[i] == domain) return across->kinds[i];
+    return KILN__ACROSS_NONE;
+}
+
 /* What typing must know of the tensors. */
 typedef struct kiln__binding {
     kiln_type input_types[KILN_MAX_TENSORS];
@@ -37,6 +54,7 @@ typedef struct kiln__binding {
      * columns of the smallest block last. part_count 0: none is. */
     int block_axis, part_count;
     int64_t parts[KILN_MAX_RANK];
+    kiln__across_kinds across;
     int64_t row_block;           /* blocks of so many columns are the rows; 0: rows are more than any block */
     bool reduced[KILN_MAX_RANK]; /* of the space's axes */
 } kiln__binding;
@@ -47,8 +65,9 @@ typedef struct kiln__binding {
  *   CAST      from args[0]'s type to type. Float to bool: not equal 0. Float to integer: truncates, saturating, NaN
  *             gives 0. i64 to i32: saturating.
  *   ROUND_TO  through u.storage and back (args[0] is a float for float storage, an integer for integer storage)
- *   BLOCK_REDUCE  what u.block.op makes of args[0] in the block of `domain` columns that a column is in; no phase ends
- *             with it, as the threads of a row that have a block are neighbours */
+ *   ACROSS_REDUCE what u.block.op makes of args[0] in all rows, for each column if that has columns; what is made of it
+ * is computed when the last row is done BLOCK_REDUCE  what u.block.op makes of args[0] in the block of `domain` columns
+ * that a column is in; no phase ends with it, as the threads of a row that have a block are neighbours */
 typedef kiln__node kiln__inst;
 
 /* A user's combine, typed: instructions over PARAM 0 and 1. */

@@ -48,6 +48,7 @@ typedef enum kiln__widening { KILN__WIDEN_FLOAT, KILN__WIDEN_SUM, KILN__WIDEN_WI
     S(WIDEN, "conversion", 1, LEAF)   /* float(x) */ \
     S(IS_WIDE, "_is_wide", 1, LEAF)   /* in the prelude: whether the argument is an i64 or u64 */ \
     S(INPUT, "input", 0, LEAF) S(SCALAR, "scalar", 0, LEAF) S(CAST, "cast", 1, LEAF) S(ROUND_TO, "round_to", 1, LEAF) \
+    S(ACROSS_REDUCE, "across", 1, LEAF) /* of all rows: a value for each column, or one where a row has one */ \
     S(BLOCK_REDUCE, "block", 1, LEAF) /* of each block of a row's columns: all of them have the result */ \
     X(INDEX, "index", 0, LEAF) X(SIZE, "size", 0, LEAF) X(UNIFORM, "uniform", 2, LEAF) \
     S(ADD, "+", 2, SAME) S(SUB, "-", 2, SAME) S(MUL, "*", 2, SAME) S(DIV, "/", 2, FLOAT) S(MOD, "%", 2, SAME) \

@@ -149,9 +149,37 @@ static int64_t block_of(const kiln__typer *typer, const kiln__node *node) {
     return binding->part_count == 0 || block == binding->row_block ? 0 : block;
 }
 
-/* The operator's instruction; a reduction of rows becomes one of blocks, where it is. */
+static kiln__across across_of(const kiln__typer *typer, const kiln__node *node) {
+    return kiln__across_of(&typer->binding->across, node->domain);
+}
+
+static bool is_of_row(const kiln__typer *typer, const kiln__value *value) {
+    return !value->is_literal && !typer->insts.items[value->inst].per_element;
+}
+
+/* A reduction of all rows, or of all elements: of what each row comes to. */
+static kiln__value apply_across(kiln__typer *typer, const kiln__node *node, const kiln__inst *inst,
+                                const kiln__value *values, kiln__ctype type) {
+    if (kiln__op_is_arg(inst->op) || inst->op == KILN__OP_REDUCE_USER) {
+        KILN__FAIL_AT(typer, node, KILN_E_UNSUPPORTED,
+                      "'%s' runs across rows: expected sum, prod, max, min, any or all there",
+                      kiln__ir_op_name(inst->op));
+        return values[0];
+    }
+    kiln__inst across = {.op = KILN__OP_ACROSS_REDUCE, .type = inst->type, .arg_count = 1};
+    across.u.block.op = (uint16_t)inst->op;
+    const bool picks =
+        inst->op == KILN__OP_REDUCE_MAX || inst->op == KILN__OP_REDUCE_MIN; /* a row's value is the row's */
+    const bool rows = across_of(typer, node) == KILN__ACROSS_ALL && !(picks && is_of_row(typer, &values[0]));
+    across.args[0] = (rows ? apply(typer, *inst, values, type) : kiln__emit_as(typer, &values[0], type)).inst;
+    return kiln__emit(typer, across);
+}
+
+/* The operator's instruction; a reduction of rows becomes one of blocks, or across rows, where it is. */
 static kiln__value apply_in_blocks(kiln__typer *typer, const kiln__node *node, kiln__inst inst,
                                    const kiln__value *values, kiln__ctype type) {
+    if (kiln__op_is_reduction(inst.op) && across_of(typer, node) != KILN__ACROSS_NONE)
+        return apply_across(typer, node, &inst, values, type);
     const int64_t block = kiln__op_is_reduction(inst.op) ? block_of(typer, node) : 0;
     if (block == 0) return apply(typer, inst, values, type);
     if (kiln__op_is_arg(inst.op)) {
@@ -160,14 +188,28 @@ static kiln__value apply_in_blocks(kiln__typer *typer, const kiln__node *node, k
                       kiln__ir_op_name(inst.op));
         return values[0];
     }
+    if (block == 1) return kiln__emit_as(typer, &values[0], type);
     kiln__inst blocks = {.op = KILN__OP_BLOCK_REDUCE, .type = inst.type, .arg_count = 1, .domain = (uint32_t)block};
     blocks.u.block.op = (uint16_t)inst.op;
     blocks.u.block.reducer = inst.op == KILN__OP_REDUCE_USER ? (uint16_t)inst.u.reducer : 0;
     return apply(typer, blocks, values, type);
 }
 
+/* How many rows there are, times how many columns where all elements are counted: they are known at a launch. */
+static kiln__value count_across(kiln__typer *typer, kiln__across across) {
+    const kiln__binding *binding = typer->binding;
+    kiln__value count = literal_value(kiln__literal_int(1));
+    for (int axis = 0; axis < binding->rank; axis++) {
+        const kiln__inst size = {.op = KILN__OP_SIZE, .type = KILN__I64, .u.axis = axis};
+        if (!binding->reduced[axis] || across == KILN__ACROSS_ALL)
+            count = apply_two(typer, KILN__OP_MUL, count, kiln__emit(typer, size), KILN__I64);
+    }
+    return kiln__emit_as(typer, &count, typer->ir->float_type);
+}
+
 static kiln__value type_count(kiln__typer *typer, const kiln__node *node) {
     const int64_t block = block_of(typer, node);
+    if (across_of(typer, node) != KILN__ACROSS_NONE) return count_across(typer, across_of(typer, node));
     if (block != 0) return literal_value(kiln__literal_float((double)block));
     return kiln__emit(typer, (kiln__inst){.op = node->op, .type = typer->ir->float_type});
 }

@@ -146,18 +146,23 @@ static int64_t natural_stride(const kiln__problem *problem, const kiln__space *s
     return !full ? 0 : stride > problem->cols ? stride : problem->cols;
 }
 
-/* A maximum or minimum of nothing has no value. */
+static bool needs_values(kiln__op op) {
+    return op == KILN__OP_REDUCE_MAX || op == KILN__OP_REDUCE_MIN || kiln__op_is_arg(op);
+}
+
+/* A maximum or minimum of nothing has no value: of a row without columns, of columns without rows. */
 static kiln_status check_empty(const kiln__ir *ir, const kiln__space *space) {
     int64_t rows, cols;
     kiln_status status = kiln__space_extents(space, &rows, &cols);
-    if (status || cols || !rows) return status;
-    int axis = 0;
-    while (!(space->reduced[axis] && space->sizes[axis] == 0)) axis++;
-    for (uint32_t i = 0; i < ir->count; i++)
-        if (ir->insts[i].op == KILN__OP_REDUCE_MAX || ir->insts[i].op == KILN__OP_REDUCE_MIN ||
-            kiln__op_is_arg(ir->insts[i].op))
-            return kiln__fail(KILN_E_SHAPE, "%s over axis %d of size 0 has no value", kiln__ir_op_name(ir->insts[i].op),
-                              axis);
+    if (status || (rows && cols)) return status;
+    for (uint32_t i = 0; i < ir->count; i++) {
+        const bool across = ir->insts[i].op == KILN__OP_ACROSS_REDUCE;
+        const kiln__op op = across ? (kiln__op)ir->insts[i].u.block.op : ir->insts[i].op;
+        if (!needs_values(op) || (across ? rows != 0 : rows == 0)) continue;
+        int axis = 0;
+        while (space->reduced[axis] == across || space->sizes[axis] != 0) axis++;
+        return kiln__fail(KILN_E_SHAPE, "%s over axis %d of size 0 has no value", kiln__ir_op_name(op), axis);
+    }
     return KILN_OK;
 }
 
@@ -168,6 +173,14 @@ static bool has_ordered_reduction(const kiln__ir *ir) {
             kiln__op_is_arg(ir->insts[i].op))
             return true;
     return false;
+}
+
+/* Of a value of all rows the columns are those of each row, which are reduced once more. */
+static void find_across(const kiln__ir *ir, kiln__problem *problem) {
+    for (uint32_t i = 0; i < ir->count; i++) {
+        problem->across |= ir->insts[i].op == KILN__OP_ACROSS_REDUCE;
+        problem->columns_out |= ir->insts[i].op == KILN__OP_ACROSS_REDUCE && ir->insts[i].per_element;
+    }
 }
 
 static void find_blocks(const kiln__ir *ir, kiln__problem *problem) {
@@ -218,6 +231,7 @@ typedef struct tensors {
     int count;
     bool full[KILN_MAX_TENSORS], all_full; /* all outputs are */
     int64_t runs[KILN_MAX_TENSORS];
+    const kiln__inst *values[KILN_MAX_TENSORS]; /* of outputs */
 } tensors;
 
 static kiln_status lay_out(const kiln__ir *ir, const kiln__shaped *shaped, int o, dims *d, tensors *t) {
@@ -225,10 +239,10 @@ static kiln_status lay_out(const kiln__ir *ir, const kiln__shaped *shaped, int o
     const bool output = o >= t->given->input_count;
     bool same[KILN_MAX_RANK];
     int64_t strides[KILN_MAX_RANK] = {0};
-    uint32_t run = 0;
     kiln_status status = output ? check_apart(tensor, t->given->names[o]) : KILN_OK;
-    if (output) run = ir->insts[ir->outputs[o - t->given->input_count]].run;
-    kiln__shaped_same(shaped, run, same);
+    t->values[o] = output ? &ir->insts[ir->outputs[o - t->given->input_count]] : NULL;
+    if (output) kiln__shaped_same(shaped, t->values[o], same);
+    const uint32_t run = output ? t->values[o]->run : 0;
     if (!status)
         status =
             kiln__space_strides(&shaped->space, tensor, t->given->names[o], output ? same : NULL, strides, &t->full[o]);
@@ -249,7 +263,7 @@ static kiln_status lay_out_all(const kiln__ir *ir, const kiln__shaped *shaped, d
 static kiln__layout layout_of(const kiln__problem *problem, const kiln__space *space, const dims *d, int key,
                               bool flat) {
     if (flat) return KILN__LAYOUT_FLAT;
-    if (problem->block_count) return KILN__LAYOUT_INNER;
+    if (problem->block_count || problem->across) return KILN__LAYOUT_INNER;
     return rows_are_closer(problem, space, d, key) ? KILN__LAYOUT_OUTER : KILN__LAYOUT_INNER;
 }
 
@@ -260,12 +274,16 @@ static void fill_tensor(const kiln__space *space, const dims *d, const tensors *
     operand->output = output;
     operand->alignment = alignment_of(&t->given->at[o]);
     operand->run = t->runs[o];
-    bool varies = output && out->inner_rank > 0 && (t->full[o] || operand->run > 0);
+    operand->across = output && t->values[o]->across;
+    const bool columns = operand->across ? t->values[o]->per_element : t->full[o] || operand->run > 0;
+    bool varies = output && out->inner_rank > 0 && columns;
     for (int i = out->outer_rank; i < d->rank && !output; i++) varies |= d->at[i].strides[o] != 0;
     operand->per_element =
         out->layout == KILN__LAYOUT_FLAT || varies; /* by its strides: one of 0 broadcasts as a size of 1 does */
+    operand->own_columns = operand->per_element && operand->run == 0 && !operand->across;
     out->columns_out |= output && operand->per_element;
-    fill_operand(out, d, o, natural_stride(out, space, &t->given->at[o], t->full[o] || operand->run > 0), operand);
+    const bool rows = (t->full[o] || operand->run > 0) && !operand->across;
+    fill_operand(out, d, o, natural_stride(out, space, &t->given->at[o], rows), operand);
 }
 
 /* The space's axes as dimensions, canonical. */
@@ -299,6 +317,7 @@ kiln_status kiln__problem_build(const kiln__ir *ir, const kiln__shaped *shaped, 
     out->open_rows = space->open_rows;
     t.count = out->input_count + out->output_count;
     find_blocks(ir, out);
+    find_across(ir, out);
     kiln_status status = lay_out_all(ir, shaped, &d, &t);
     if (!status) status = arrange(ir, space, &t, &d, out);
     for (int o = 0; o < t.count && !status; o++) fill_tensor(space, &d, &t, o, out);

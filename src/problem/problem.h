@@ -23,8 +23,10 @@ typedef struct kiln__operand {
     bool contiguous_columns; /* inner: the columns of a row lie side by side in their order */
     int64_t outer_strides[KILN_MAX_RANK];
     int64_t inner_strides[KILN_MAX_RANK];
-    int alignment; /* elements, a power of two: what the pointer's address is a multiple of, up to 16 bytes */
-    int64_t run;   /* it has one value for so many neighbouring columns, not all; 0: for one, or for all */
+    int alignment;    /* elements, a power of two: what the pointer's address is a multiple of, up to 16 bytes */
+    bool across;      /* an output of values of all rows, for each column or one */
+    int64_t run;      /* it has one value for so many neighbouring columns, not all; 0: for one, or for all */
+    bool own_columns; /* each column of each row has a value: per_element, no run, not across */
 } kiln__operand;
 
 /* The positions that programs ask for: index() of each axis, and the linear index behind uniform(). Each lies in the
@@ -40,7 +42,8 @@ typedef struct kiln__problem {
     int64_t rows, cols;           /* flat: rows is the number of elements, cols 1 */
     bool open_rows;
     bool wide;                        /* rows (flat: elements) do not fit 31 bits */
-    bool columns_out;                 /* an output is per_element */
+    bool columns_out;                 /* an output is per_element, or a value of all rows is made of columns */
+    bool across;                      /* there are values of all rows */
     int64_t blocks[KILN__MAX_BLOCKS]; /* columns of the blocks that are reduced within rows, ascending */
     int block_count;
     int input_count, output_count;

@@ -42,13 +42,39 @@ static kiln__tensors with_all_columns(const kiln__domains *domains, const kiln__
     return all;
 }
 
+/* What reductions over the other axes are, beside rows of the space. */
+static kiln_status find_across(const kiln__domain *domain, const kiln__tensors *tensors, const kiln__space *space,
+                               bool blocks, kiln__across *out) {
+    kiln__axes axes = {.all = domain->all, .count = domain->count};
+    kiln__space other;
+    memcpy(axes.list, domain->axes, sizeof axes.list);
+    kiln_status status = kiln__space_build(&axes, tensors, &other);
+    if (status) return status;
+    bool alike = true, rows = true, all = true; /* the same axes; those that rows keep; all of them */
+    for (int i = 0; i < space->rank; i++) {
+        alike &= other.reduced[i] == space->reduced[i];
+        rows &= space->sizes[i] == 1 ? !(other.reduced[i] && space->reduced[i]) : other.reduced[i] != space->reduced[i];
+        all &= other.reduced[i] || space->sizes[i] == 1;
+    }
+    *out = alike ? KILN__ACROSS_NONE : all ? KILN__ACROSS_ALL : KILN__ACROSS_ROWS;
+    if (!alike && !rows && !all)
+        return kiln__fail(KILN_E_UNSUPPORTED, "reductions run over axes of rows and over others: expected all the axes "
+                                              "that rows keep there, or all axes");
+    if (!alike && blocks)
+        return kiln__fail(KILN_E_UNSUPPORTED,
+                          "the program has blocks, and reductions across rows: expected one of them");
+    return KILN_OK;
+}
+
 kiln_status kiln__shaped_space(const kiln__domains *domains, const kiln__axes *program, const kiln__tensors *tensors,
-                               kiln__space *out, int *block_axis) {
+                               kiln__space *out, int *block_axis, kiln__across across[KILN__MAX_ACROSS]) {
     const kiln__axes axes = axes_of(domains, program);
     kiln_tensor own[KILN_MAX_TENSORS];
     kiln__tensors all = *tensors;
     if (domains->block_count) all = with_all_columns(domains, &axes, tensors, own);
     kiln_status status = kiln__space_build(&axes, &all, out);
+    for (int i = 0; i < domains->other_count && !status; i++)
+        status = find_across(domains->others[i], &all, out, domains->block_count > 0, &across[i]);
     *block_axis = -1;
     if (status || domains->block_count == 0) return status;
     for (int i = 0; i < out->rank; i++)
@@ -191,12 +217,23 @@ static kiln_status split(const kiln__domains *domains, const kiln__tensors *tens
 kiln_status kiln__shaped_make(const kiln__domains *domains, const kiln__axes *axes, const kiln__tensors *tensors,
                               kiln__shaped *out) {
     *out = (kiln__shaped){.tensors = *tensors};
-    kiln_status status = kiln__shaped_space(domains, axes, tensors, &out->space, &out->block_axis);
+    kiln_status status = kiln__shaped_space(domains, axes, tensors, &out->space, &out->block_axis, out->across);
     out->rank = out->space.rank;
     return status || out->block_axis < 0 ? status : split(domains, tensors, out);
 }
 
-void kiln__shaped_same(const kiln__shaped *s, uint32_t run, bool same[KILN_MAX_RANK]) {
+kiln__across_kinds kiln__shaped_across(const kiln__graph *graph, const kiln__domains *domains,
+                                       const kiln__across across[KILN__MAX_ACROSS]) {
+    kiln__across_kinds kinds = {.count = domains->other_count};
+    for (int i = 0; i < kinds.count; i++) {
+        kinds.domains[i] = (uint32_t)(domains->others[i] - graph->domains) + 1;
+        kinds.kinds[i] = across[i];
+    }
+    return kinds;
+}
+
+void kiln__shaped_same(const kiln__shaped *s, const kiln__inst *value, bool same[KILN_MAX_RANK]) {
+    const uint32_t run = value->run;
     int64_t columns = 1;
     for (int i = 0; i < KILN_MAX_RANK; i++)
         same[i] = run == KILN__RUN_OF_ROW && i < s->space.rank && s->space.reduced[i];
@@ -204,4 +241,5 @@ void kiln__shaped_same(const kiln__shaped *s, uint32_t run, bool same[KILN_MAX_R
         columns *= s->parts[part];
         same[s->block_axis + part] = columns <= run;
     }
+    for (int i = 0; i < s->space.rank && value->across; i++) same[i] |= !s->space.reduced[i];
 }

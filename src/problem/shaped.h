@@ -16,8 +16,9 @@ typedef struct kiln__shaped {
     int block_axis;        /* in the text's space; that of `space` has part_count axes from there on */
     int part_count;        /* 0: there are no blocks */
     int64_t parts[KILN_MAX_RANK];
-    int64_t row_block;                 /* columns of blocks that are rows; 0: rows are more than blocks */
-    int64_t repeats[KILN_MAX_TENSORS]; /* of inputs: how many columns a value is for; 0: one, or all */
+    int64_t row_block;                     /* columns of blocks that are rows; 0: rows are more than blocks */
+    kiln__across across[KILN__MAX_ACROSS]; /* what reductions over each of the domains' others are */
+    int64_t repeats[KILN_MAX_TENSORS];     /* of inputs: how many columns a value is for; 0: one, or all */
     kiln_tensor own[KILN_MAX_TENSORS];
 } kiln__shaped;
 
@@ -26,11 +27,15 @@ typedef struct kiln__shaped {
 kiln_status kiln__shaped_make(const kiln__domains *domains, const kiln__axes *axes, const kiln__tensors *tensors,
                               kiln__shaped *out);
 
-/* The space before an axis of it becomes several, and which one that is: -1: none. */
+/* The space before an axis of it becomes several, and which one that is: -1: none; what runs across its rows. */
 kiln_status kiln__shaped_space(const kiln__domains *domains, const kiln__axes *axes, const kiln__tensors *tensors,
-                               kiln__space *out, int *block_axis);
+                               kiln__space *out, int *block_axis, kiln__across across[KILN__MAX_ACROSS]);
 
-/* The axes of the space along which what so many neighbouring columns share is the same (kiln__node.run). */
-void kiln__shaped_same(const kiln__shaped *shaped, uint32_t run, bool same[KILN_MAX_RANK]);
+/* The others' kinds, with their places in the graph. */
+kiln__across_kinds kiln__shaped_across(const kiln__graph *graph, const kiln__domains *domains,
+                                       const kiln__across across[KILN__MAX_ACROSS]);
+
+/* The axes of the space along which a value is the same. */
+void kiln__shaped_same(const kiln__shaped *shaped, const kiln__inst *value, bool same[KILN_MAX_RANK]);
 
 #endif

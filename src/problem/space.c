@@ -198,21 +198,23 @@ kiln_status kiln__space_strides(const kiln__space *space, const kiln_tensor *ten
         }
         return KILN_OK;
     }
-    bool any = false, all = true;
+    bool any = false, rows = true, across = true; /* it has a value for each row; of all rows together */
     for (int i = 0; i < space->rank; i++) {
         any |= same[i];
-        all &= same[i] == space->reduced[i];
+        rows &= same[i] == space->reduced[i];
+        across &= same[i] || space->reduced[i];
     }
+    const bool drops = any && (rows || across);
     *full = true;
     if (fits(space, tensor, NULL, NULL, strides)) return KILN_OK;
     *full = false;
     if (any && fits(space, tensor, NULL, same, strides)) return KILN_OK;
-    if (all && fits(space, tensor, same, NULL, strides)) return KILN_OK;
+    if (drops && fits(space, tensor, same, NULL, strides)) return KILN_OK;
     char shape[200], wanted[200];
     int64_t kept[KILN_MAX_RANK] = {0};
     for (int i = 0; i < space->rank; i++) kept[i] = same[i] ? 1 : space->open_rows && i == 0 ? -1 : space->sizes[i];
     return kiln__fail(KILN_E_SHAPE, "output '%s' has shape %s, expected %s%s", name,
                       kiln__space_shape(shape, tensor->rank, tensor->sizes),
                       kiln__space_shape(wanted, space->rank, kept),
-                      all && any ? " or the same without its reduced axes" : "");
+                      drops ? " or the same without its reduced axes" : "");
 }

@@ -27,6 +27,13 @@ static bool copy_tensor(kiln_tensor *tensor, kiln__arena *arena) {
     return true;
 }
 
+/* Which axes an output lacks that has fewer than the space: those along which it has one value. */
+static void find_skipped(const kiln__ref_run_state *run, uint32_t output, const bool *reduced,
+                         bool skipped[KILN_MAX_RANK]) {
+    const kiln__inst *value = &run->ir->insts[run->ir->outputs[output]];
+    for (int i = 0; i < run->rank; i++) skipped[i] = reduced[i] ? !value->per_element : value->across;
+}
+
 /* Outputs are written while inputs of later elements are still to be read: an input that shares memory with an output
  * is copied first. */
 static kiln_status lay_out(kiln__ref_run_state *run, const kiln_tensor *tensors, const bool *reduced,
@@ -35,8 +42,10 @@ static kiln_status lay_out(kiln__ref_run_state *run, const kiln_tensor *tensors,
     const kiln_tensor *outputs = tensors + ir->input_count;
     int64_t strides[KILN_MAX_RANK];
     for (uint32_t o = 0; o < ir->output_count; o++) {
-        bool dropped = !run->per_element[o] && outputs[o].rank < run->rank; /* the reduced axes */
-        kiln__ref_strides(&outputs[o], run->rank, dropped ? reduced : NULL, strides);
+        bool skipped[KILN_MAX_RANK];
+        const bool dropped = outputs[o].rank < run->rank;
+        find_skipped(run, o, reduced, skipped);
+        kiln__ref_strides(&outputs[o], run->rank, dropped ? skipped : NULL, strides);
         run->outputs[o] = kiln__ref_view_make(&outputs[o], run->rank, run->sizes, strides, in_row);
     }
     for (uint32_t i = 0; i < ir->input_count; i++) {
@@ -114,6 +123,7 @@ static kiln_status make_room(kiln__ref_run_state *run) {
         run->roles == NULL || memory == NULL)
         return kiln__out_of_memory();
     for (uint32_t i = 0; i < ir->count; i++) run->values[i] = memory + i * run->width;
+    if (!kiln__ref_across_make(run)) return kiln__out_of_memory();
     for (uint32_t i = 0; i < ir->combine_count; i++) {
         run->combine_values[i] = kiln__ref_combine_make(&ir->combines[i], arena);
         if (run->combine_values[i] == NULL) return kiln__out_of_memory();

@@ -6,7 +6,7 @@
 #include "ref/special.h"
 
 /* What a pass does with an instruction: evaluates it once before the columns, or at each of them, or reduces it. */
-enum role { SKIP, ROW, ELEMENT, REDUCTION };
+enum role { SKIP, ROW, ELEMENT, REDUCTION, ACROSS };
 
 static void assign_roles(const kiln__ref_run_state *run, uint32_t pass, uint8_t *roles) {
     const kiln__ir *ir = run->ir;
@@ -17,6 +17,8 @@ static void assign_roles(const kiln__ref_run_state *run, uint32_t pass, uint8_t 
         const kiln__inst *inst = &ir->insts[i];
         if (kiln__op_is_reduction(inst->op))
             roles[i] = inst->phase == pass + 1 ? REDUCTION : SKIP;
+        else if (inst->across)
+            roles[i] = inst->op == KILN__OP_ACROSS_REDUCE && pass == ir->phase_count ? ACROSS : SKIP;
         else if (inst->constant)
             roles[i] = SKIP;
         else if (!run->flat && !inst->per_element)
@@ -53,11 +55,9 @@ static void evaluate_constant(const kiln__ref_run_state *run, uint32_t index) {
 /* What is evaluated at a time are whole blocks. */
 static void evaluate_blocks(const kiln__ref_run_state *run, uint32_t index, size_t n) {
     const kiln__inst *inst = &run->ir->insts[index];
-    kiln__inst reduction = {.op = (kiln__op)inst->u.block.op, .type = inst->type, .arg_count = 1};
+    const kiln__inst reduction = kiln__ref_reduction_of(inst);
     kiln__ref_accumulator *accumulator = &run->accumulators[index];
     kiln__ref_value *out = run->values[index];
-    reduction.args[0] = inst->args[0];
-    reduction.u.reducer = inst->u.block.reducer;
     for (size_t first = 0; first < n; first += inst->domain) {
         const size_t end = first + inst->domain < n ? first + inst->domain : n;
         kiln__ref_reduce_start(&reduction, run->ir->combines, run->own_types, accumulator);
@@ -92,13 +92,16 @@ static void evaluate(const kiln__ref_run_state *run, uint32_t index, int64_t col
     if (run->own_types) kiln__ref_narrow(inst->type, out, n);
 }
 
+void kiln__ref_store_output(const kiln__ref_run_state *run, uint32_t output, int64_t col, size_t n) {
+    const uint32_t index = run->ir->outputs[output];
+    kiln__ref_offsets(&run->outputs[output], col, n, run->offsets);
+    kiln__ref_store(&run->outputs[output], run->offsets, n, run->ir->insts[index].type, run->values[index]);
+}
+
 static void store_outputs(const kiln__ref_run_state *run, bool per_element, int64_t col, size_t n) {
-    for (uint32_t o = 0; o < run->ir->output_count; o++) {
-        if (run->per_element[o] != per_element) continue;
-        uint32_t index = run->ir->outputs[o];
-        kiln__ref_offsets(&run->outputs[o], col, n, run->offsets);
-        kiln__ref_store(&run->outputs[o], run->offsets, n, run->ir->insts[index].type, run->values[index]);
-    }
+    for (uint32_t o = 0; o < run->ir->output_count; o++)
+        if (run->per_element[o] == per_element && !run->ir->insts[run->ir->outputs[o]].across)
+            kiln__ref_store_output(run, o, col, n);
 }
 
 static void run_block(kiln__ref_run_state *run, const uint8_t *roles, int64_t col, size_t n) {
@@ -109,6 +112,8 @@ static void run_block(kiln__ref_run_state *run, const uint8_t *roles, int64_t co
         else if (roles[i] == REDUCTION)
             kiln__ref_reduce_add(ir, &ir->insts[i], run->combine_values, run->values[ir->insts[i].args[0]], n,
                                  &run->accumulators[i]);
+        else if (roles[i] == ACROSS && ir->insts[i].per_element)
+            kiln__ref_across_add(run, i, col, n);
     }
 }
 
@@ -124,6 +129,7 @@ static void run_pass(kiln__ref_run_state *run, const uint8_t *roles, bool last) 
         }
     }
     for (uint32_t o = 0; o < ir->output_count; o++) columns = columns || run->per_element[o];
+    for (uint32_t i = 0; i < ir->count; i++) columns = columns || (roles[i] == ACROSS && ir->insts[i].per_element);
     for (int64_t col = 0; columns && col < run->col_count; col += (int64_t)run->width) {
         size_t n = run->col_count - col < (int64_t)run->width ? (size_t)(run->col_count - col) : run->width;
         run_block(run, roles, col, n);
@@ -134,6 +140,8 @@ static void run_pass(kiln__ref_run_state *run, const uint8_t *roles, bool last) 
         *run->values[i] = kiln__ref_reduce_finish(&ir->insts[i], &run->accumulators[i]);
         spread(run, i);
     }
+    for (uint32_t i = 0; i < ir->count; i++)
+        if (roles[i] == ACROSS && !ir->insts[i].per_element) kiln__ref_across_add(run, i, 0, 1);
     if (last) store_outputs(run, false, 0, 1);
 }
 
@@ -150,4 +158,5 @@ void kiln__ref_run_rows(kiln__ref_run_state *run) {
         for (uint32_t pass = 0; pass <= ir->phase_count; pass++)
             run_pass(run, run->roles + pass * ir->count, pass == ir->phase_count);
     }
+    kiln__ref_across_finish(run);
 }

@@ -99,11 +99,23 @@ typedef struct kiln__ref_run_state {
     int64_t *offsets;                      /* `width` of them, for one instruction at a time */
     kiln__ref_value **values;              /* a block for each instruction */
     kiln__ref_accumulator *accumulators;   /* for each instruction */
+    kiln__ref_accumulator **across;        /* for each that is reduced across rows: of each column, or of one */
     kiln__ref_value ***combine_values;     /* for each combine */
     uint8_t *roles;                        /* what each pass does with each instruction */
 } kiln__ref_run_state;
 
 /* Goes through the space. roles has room for each instruction in phase_count + 1 passes. */
 void kiln__ref_run_rows(kiln__ref_run_state *run);
+
+/* ---- all rows together (across.c) ---- */
+
+/* A reduction within rows that combines like one across them, or over blocks. */
+kiln__inst kiln__ref_reduction_of(const kiln__inst *inst);
+bool kiln__ref_across_make(kiln__ref_run_state *run);
+/* The values of n columns from `col` on; of a row, where it has one: col 0, n 1. */
+void kiln__ref_across_add(const kiln__ref_run_state *run, uint32_t index, int64_t col, size_t n);
+/* What they come to, and the outputs that are made of it. */
+void kiln__ref_across_finish(kiln__ref_run_state *run);
+void kiln__ref_store_output(const kiln__ref_run_state *run, uint32_t output, int64_t col, size_t n);
 
 #endif

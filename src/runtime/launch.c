@@ -36,7 +36,7 @@ kiln_status kiln__launch_create(const kiln_program *program, const kiln_tensor *
     memory->names = program->names;
     memory->input_count = p->input_count;
     memory->tensor_count = p->input_count + p->output_count;
-    launch->empty = p->rows == 0;
+    launch->empty = p->rows == 0 && !p->across;
     int64_t rows = kiln__schedule_rows(&prepared->schedule, p);
     if (!kiln__schedule_grid(&prepared->schedule, rows, kiln__schedule_run(&prepared->schedule, p), &launch->grid)) {
         kiln__launch_free(launch);
@@ -52,6 +52,10 @@ kiln_status kiln__launch_create(const kiln_program *program, const kiln_tensor *
     }
     launch->last_threads = (unsigned)last.team.threads;
     kiln__schedule_grid(&last, rows, kiln__schedule_run(&last, p), &launch->last_grid);
+    if (last.across.blocks) { /* a warp for 32 columns, and seven more that add up with it */
+        launch->last_threads = 256;
+        launch->last_grid = (kiln__grid){(unsigned)kiln__divide_up(p->cols > 1 ? p->cols : 1, 32), 1, 1};
+    }
     for (int t = 0; t < memory->tensor_count; t++) {
         memory->extents[t] = kiln__extent_of(&tensors[t]);
         memory->alignment_mask[t] = (uint32_t)p->operands[t].alignment * (uint32_t)kiln_type_size(tensors[t].type) - 1;

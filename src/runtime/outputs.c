@@ -44,18 +44,23 @@ static kiln_status find_shape(const kiln_program *program, const kiln_tensor *in
     kiln__dependence depends;
     kiln__domains domains;
     int block_axis;
+    kiln__across across[KILN__MAX_ACROSS] = {KILN__ACROSS_NONE};
     kiln_status status = kiln__domains_find(program->graph, s, &domains);
-    if (!status) status = kiln__shaped_space(&domains, &program->axes, &all, &space, &block_axis);
+    if (!status) status = kiln__shaped_space(&domains, &program->axes, &all, &space, &block_axis, across);
+    const kiln__across_kinds kinds = kiln__shaped_across(program->graph, &domains, across);
     if (!status)
-        status = kiln__dependence_find(program->graph, s, (uint32_t)output, space.rank, space.reduced, &depends);
+        status =
+            kiln__dependence_find(program->graph, s, (uint32_t)output, space.rank, space.reduced, &kinds, &depends);
     if (status) return status;
     bool has, varies;
     find_columns(&space, inputs, &depends, &has, &varies);
     const int64_t block = varies ? 0 : block_of(&domains, &depends);
     *rank = 0;
     for (int i = 0; i < space.rank; i++) {
-        if (space.reduced[i] && !has && !block && !keep_dims) continue;
+        const bool gone = space.reduced[i] ? !has && !block : depends.across;
+        if (gone && !keep_dims) continue;
         int64_t size = space.open_rows && i == 0 ? -1 : space.sizes[i];
+        if (gone) size = 1;
         if (i == block_axis && block) size = size / block + (size % block != 0);
         sizes[(*rank)++] = space.reduced[i] && !varies && !block ? 1 : size;
     }

@@ -159,7 +159,8 @@ kiln_status kiln__program_bind(const kiln_program *program, const kiln_tensor *t
     kiln__binding binding = {.rank = shaped->rank,
                              .block_axis = shaped->block_axis,
                              .part_count = shaped->part_count,
-                             .row_block = shaped->row_block};
+                             .row_block = shaped->row_block,
+                             .across = kiln__shaped_across(program->graph, &domains, shaped->across)};
     memcpy(binding.parts, shaped->parts, sizeof binding.parts);
     memcpy(binding.input_repeats, shaped->repeats, sizeof binding.input_repeats);
     for (uint32_t i = 0; i < s->input_count; i++) {
@@ -184,7 +185,7 @@ static kiln_status check_host_tensors(const kiln_program *program, const kiln__i
     for (int t = 0; t < count; t++) {
         const bool output = t >= inputs;
         bool full, same[KILN_MAX_RANK] = {false};
-        if (output) kiln__shaped_same(shaped, ir->insts[ir->outputs[t - inputs]].run, same);
+        if (output) kiln__shaped_same(shaped, &ir->insts[ir->outputs[t - inputs]], same);
         kiln_status status =
             kiln__space_strides(space, &tensors[t], program->names[t], output ? same : NULL, strides[t], &full);
         if (status) return status;

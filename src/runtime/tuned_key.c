@@ -34,6 +34,8 @@ static int64_t detail_of(const kiln__inst *inst) {
     case KILN__OP_INDEX:
     case KILN__OP_SIZE: return inst->u.axis;
     case KILN__OP_PARAM: return inst->u.param;
+    case KILN__OP_BLOCK_REDUCE:
+    case KILN__OP_ACROSS_REDUCE: return inst->u.block.op | inst->u.block.reducer << 16;
     default: return 0;
     }
 }
@@ -46,6 +48,8 @@ static void add_insts(kiln__text *key, const kiln__inst *insts, uint32_t count) 
         add(key, inst->type);
         add(key, inst->phase);
         add(key, inst->per_element);
+        add(key, inst->domain); /* columns of a block */
+        add(key, inst->run);
         add(key, detail_of(inst));
         for (int a = 0; a < inst->arg_count; a++) add(key, inst->args[a]);
     }
@@ -107,6 +111,7 @@ static void add_operand(kiln__text *key, const kiln__problem *problem, const kil
     add(key, operand->per_element);
     add(key, operand->follows_rows);
     add(key, operand->alignment);
+    add(key, operand->run);
     if (problem->layout == KILN__LAYOUT_INNER) add_inner(key, problem, operand);
     if (problem->layout == KILN__LAYOUT_FLAT) add_flat(key, problem, operand);
 }

@@ -43,6 +43,9 @@ int kiln__row_stage(const kiln__problem *problem, kiln__schedule *s);
 /* Whether each block of columns that is reduced within rows is whole vectors of some neighbouring lanes of a warp. */
 bool kiln__row_has_blocks(const kiln__problem *problem, const kiln__schedule *s);
 
+/* Room for values of all rows, where there are such. False where there is none. */
+bool kiln__row_add_across(const kiln__given *g, kiln__schedule *s);
+
 /* How many vectors a row has: it begins with one that overhangs, where it does. */
 int64_t kiln__row_vectors(const kiln__problem *problem, const kiln__schedule *s);
 

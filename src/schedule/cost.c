@@ -148,6 +148,8 @@ static int64_t weigh_outputs(const count *c) {
     memset(c->needed, 0, c->ir->count * sizeof *c->needed);
     for (uint32_t o = 0; o < c->ir->output_count; o++)
         c->needed[c->ir->outputs[o]] |= c->problem->operands[c->problem->input_count + (int)o].per_element;
+    for (uint32_t i = 0; i < c->ir->count; i++)
+        if (c->ir->insts[i].op == KILN__OP_ACROSS_REDUCE) c->needed[c->ir->insts[i].args[0]] = true;
     return weigh_elements(c, c->ir->phase_count);
 }
 

@@ -25,8 +25,11 @@ static bool is_element(const kiln__ir *ir, uint32_t i) {
 
 /* What each pass reduces or stores. */
 static void mark_ends(const kiln__ir *ir, const kiln__problem *problem, use *uses) {
-    for (uint32_t i = 0; i < ir->count; i++)
-        if (kiln__op_is_reduction(ir->insts[i].op)) uses[ir->insts[i].args[0]].ends |= 1u << (ir->insts[i].phase - 1);
+    for (uint32_t i = 0; i < ir->count; i++) {
+        const bool of_row = kiln__op_is_reduction(ir->insts[i].op);
+        const unsigned pass = of_row ? ir->insts[i].phase - 1u : ir->phase_count;
+        if (of_row || ir->insts[i].op == KILN__OP_ACROSS_REDUCE) uses[ir->insts[i].args[0]].ends |= 1u << pass;
+    }
     for (uint32_t o = 0; o < ir->output_count; o++)
         if (problem->operands[problem->input_count + (int)o].per_element)
             uses[ir->outputs[o]].ends |= 1u << ir->phase_count;
@@ -79,9 +82,11 @@ kiln_status kiln__kept_find(const kiln__ir *ir, const kiln__problem *problem, in
     weigh(ir, problem, uses);
     for (uint32_t i = 0; i < ir->count; i++) {
         const use *u = &uses[i];
+        const kiln__inst *inst = &ir->insts[i];
         const uint32_t later = u->passes & ~first_of(u->passes);
-        const bool small = !kiln__ctype_is_wide(ir->insts[i].type) && ir->insts[i].type != KILN__BOOL;
-        if (!small || !is_element(ir, i) || ir->insts[i].run || u->shifted || u->weight < least_weight) continue;
+        const bool small = !kiln__ctype_is_wide(inst->type) && inst->type != KILN__BOOL;
+        const bool own = is_element(ir, i) && !inst->run && !inst->across;
+        if (!small || !own || u->shifted || u->weight < least_weight) continue;
         kept->value[i] = (u->direct & later) != 0;
         kept->first[i] = (unsigned char)number_of(first_of(u->passes));
         kept->count += kept->value[i];

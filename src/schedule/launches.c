@@ -17,7 +17,7 @@ bool kiln__schedule_balances(const kiln__schedule *s) {
 }
 
 bool kiln__schedule_exchanges(const kiln__schedule *schedule) {
-    return schedule->split.chunks > 1 || schedule->team.group == KILN__GROUP_GRID;
+    return schedule->split.chunks > 1 || schedule->team.group == KILN__GROUP_GRID || schedule->across.blocks > 0;
 }
 
 int64_t kiln__schedule_exchanged(const kiln__schedule *schedule, const kiln__ir *ir) {
@@ -29,6 +29,7 @@ int64_t kiln__schedule_exchanged(const kiln__schedule *schedule, const kiln__ir 
 int64_t kiln__schedule_workspace(const kiln__schedule *schedule, const kiln__ir *ir, int64_t rows) {
     int64_t bytes = kiln__schedule_exchanged(schedule, ir);
     if (!kiln__schedule_exchanges(schedule)) return 0;
+    if (schedule->across.blocks) return kiln__times(schedule->across.blocks, schedule->across.bytes);
     if (schedule->team.group == KILN__GROUP_GRID) return 16 + 2 * schedule->team.blocks_per_row * bytes;
     if (kiln__layout_of(schedule) == KILN__LAYOUT_OUTER)
         rows = kiln__times(kiln__divide_up(rows, schedule->vector_width), schedule->vector_width);
@@ -36,6 +37,7 @@ int64_t kiln__schedule_workspace(const kiln__schedule *schedule, const kiln__ir 
 }
 
 int kiln__schedule_launches(const kiln__schedule *schedule, const kiln__ir *ir) {
+    if (schedule->across.blocks) return 2;
     if (schedule->split.chunks == 1) return 1;
     return (int)ir->phase_count + 1 - (schedule->passes.online >= 0) + schedule->split.separate_launch;
 }
@@ -72,6 +74,12 @@ static bool split_grid(const kiln__schedule *schedule, int64_t rows, int64_t run
     return across <= 2147483647 && schedule->split.chunks <= 65535;
 }
 
+/* Blocks that go through the rows: values of no rows are stored, too. */
+static int64_t across_grid(const kiln__schedule *schedule, int64_t blocks) {
+    if (blocks > schedule->across.blocks) return schedule->across.blocks;
+    return blocks > 1 ? blocks : 1;
+}
+
 bool kiln__schedule_grid(const kiln__schedule *schedule, int64_t rows, int64_t run, kiln__grid *grid) {
     int64_t per_block = schedule->team.rows_per_block;
     if (kiln__row_of(schedule)->rows_in_flight) {
@@ -86,6 +94,7 @@ bool kiln__schedule_grid(const kiln__schedule *schedule, int64_t rows, int64_t r
         return split_grid(schedule, rows, run, grid);
     int64_t together = schedule->split.chunks * schedule->team.blocks_per_row,
             blocks = kiln__times(kiln__divide_up(rows, per_block), together);
+    if (schedule->across.blocks) blocks = across_grid(schedule, blocks);
     int64_t limit = 2147483647 / schedule->team.blocks_per_row * schedule->team.blocks_per_row;
     int64_t layers = kiln__divide_up(blocks, limit);
     *grid = (kiln__grid){(unsigned)(blocks < limit ? blocks : limit), (unsigned)layers, 1};

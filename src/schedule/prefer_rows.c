@@ -30,7 +30,7 @@ static lie find_lie(const kiln__problem *problem, const kiln__schedule *s) {
         const kiln__operand *operand = &problem->operands[o];
         const int size = (int)kiln_type_size(operand->type), widest = 16 / size < most ? 16 / size : most;
         const int access = kiln__access_width(problem, operand, s);
-        if (!operand->per_element || operand->run || (!operand->output && !operand->follows_rows)) continue;
+        if (!operand->own_columns || (!operand->output && !operand->follows_rows)) continue;
         found.contiguous &= kiln__is_contiguous(problem, operand) && operand->alignment >= widest;
         found.whole &= access == widest;
         if (access < found.least) found.least = access;

@@ -40,7 +40,7 @@ int kiln__row_stage(const kiln__problem *problem, kiln__schedule *s) {
     s->row.invariant_inputs = 0;
     for (int o = 0; o < problem->input_count; o++) {
         const kiln__operand *operand = &problem->operands[o];
-        s->tensors[o].staged = operand->per_element && operand->follows_rows && !operand->run;
+        s->tensors[o].staged = operand->own_columns && operand->follows_rows;
         s->row.invariant_inputs += kiln__is_invariant(operand);
         if (s->tensors[o].staged) bytes += s->vector_width * (int)kiln_type_size(operand->type);
     }
@@ -297,5 +297,5 @@ bool kiln__row_build(const kiln__given *g, const kiln__pins *point, kiln__schedu
     kiln__schedule_split(g->ir, point->splits, s);
     kiln__row_finish(g, point, s);
     if (s->split.chunks > 1 || s->team.group == KILN__GROUP_GRID) s->strategy = KILN__SPLIT_ROW;
-    return kiln__row_has_blocks(g->problem, s);
+    return kiln__row_has_blocks(g->problem, s) && kiln__row_add_across(g, s);
 }

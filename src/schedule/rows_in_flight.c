@@ -18,8 +18,7 @@ static bool suits_inputs(const kiln__given *g, const kiln__schedule *s) {
     const bool masked = s->edges == KILN__EDGES_MASKED;
     for (int o = 0; o < g->problem->input_count; o++) {
         const kiln__operand *operand = &g->problem->operands[o];
-        if (!operand->per_element || operand->run || (masked && !suits_unaligned(operand, s->vector_width)))
-            return false;
+        if (!operand->own_columns || (masked && !suits_unaligned(operand, s->vector_width))) return false;
     }
     return !masked || !g->traits.finds_columns;
 }
@@ -72,7 +71,7 @@ bool kiln__rows_in_flight_build(const kiln__given *g, const kiln__pins *point, k
     if (!kiln__row_set_vectors(g, point->vector_width, s)) return false;
     const int bytes = kiln__row_stage(g->problem, s);
     const bool masked = s->edges == KILN__EDGES_MASKED;
-    if (!suits(g, bytes, s) || !set_team(g, point, s)) return false;
+    if (g->problem->across || !suits(g, bytes, s) || !set_team(g, point, s)) return false;
     if (masked && s->team.threads_per_row < 2 * s->vector_width) return false; /* a thread for each single element */
     s->staging.kind = KILN__STAGING_SHARED;
     s->row.rows_in_flight = s->row.prefetch = true;

@@ -162,6 +162,12 @@ static bool take(const kiln__given *g, const kiln__preference *preferences, int 
 /* ---- what is said where there is none ---- */
 
 static kiln_status no_rows(const kiln__problem *problem, const kiln__pins *pins) {
+    if (problem->across)
+        return kiln__fail(
+            KILN_E_UNSUPPORTED,
+            "no schedule has room for values of all rows of %lld columns: they take shared memory, expected "
+            "fewer columns, or a program of their own",
+            (long long)problem->cols);
     if (pins->staging == KILN__STAGING_TILE)
         return kiln__fail(KILN_E_UNSUPPORTED,
                           "no pinned tile fits rows of %lld columns: expected lanes N and "

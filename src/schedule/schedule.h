@@ -109,6 +109,15 @@ typedef struct kiln__split {
     int final_block_threads; /* per block of that launch */
 } kiln__split;
 
+/* Values of all rows: blocks go through the rows, each through every so-many-th, and add up in shared memory; a launch
+ * behind it combines what they have, always in the same order. */
+typedef struct kiln__across_plan {
+    int blocks; /* at most; of the architecture's typical device, so that it decides the bits alone; 0: there are none
+                 */
+    int offset; /* of dynamic shared memory, where the sums of the block's first row are ... */
+    int bytes;  /* ... and how many those of each of its rows take */
+} kiln__across_plan;
+
 /* What of a kernel is compiled where it is used, and what once, as a function that is called: by the next, less is. */
 typedef enum kiln__inlining {
     KILN__INLINE_ALL,
@@ -182,6 +191,7 @@ typedef struct kiln__schedule {
     int64_t evict_first_rows; /* evict_first holds where there are no more rows than this; 0: for no input */
     kiln__passes passes;
     kiln__split split;
+    kiln__across_plan across;
     kiln__code code;
     char text[160];     /* "lanes 32, registers, inner, vector 8 x 4, 4 rows per block" */
     const char *reason; /* one sentence, static */
@@ -260,6 +270,10 @@ kiln_status kiln__schedule_keeping(const kiln__ir *ir, const kiln__problem *prob
 
 /* Sets what follows from all else of the schedule. */
 void kiln__schedule_details(const kiln__ir *ir, const kiln__problem *problem, kiln__schedule *s);
+
+/* Where the sums of one ACROSS_REDUCE are among those of a row, and bytes of all of them: of instruction number
+ * ir->count. */
+int64_t kiln__across_place(const kiln__ir *ir, const kiln__problem *problem, uint32_t inst);
 
 /* For a >= 0, b > 0: up to INT64_MAX, so not by (a + b - 1) / b. */
 static inline int64_t kiln__divide_up(int64_t a, int64_t b) { return a / b + (a % b != 0); }

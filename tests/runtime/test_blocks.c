@@ -138,6 +138,30 @@ static void axes_of_the_text_are_the_programs(void **state) {
     near(outputs[0][0], most);
 }
 
+static void values_of_all_rows_stand_beside_rows(void **state) {
+    (void)state;
+    run("n = x - mean(x); d = sum(n * x, axes = 0); t = max(absmax(x), axes = all); m = mean(x, axes = all) * 2", NULL,
+        "f64[3,24] f64[24] f64[] f64[]"); /* n is read */
+    double most = 0, sum = 0;
+    for (int col = 0; col < COLS; col++) {
+        double d = 0;
+        for (int row = 0; row < ROWS; row++) {
+            d += (at(row, col) - mean(row, 0, COLS)) * at(row, col);
+            most = fmax(most, fabs(at(row, col)));
+            sum += at(row, col);
+        }
+        near(outputs[0][col], d);
+    }
+    near(outputs[1][0], most);
+    near(outputs[2][0], sum / (ROWS * COLS) * 2);
+    run("s = sum(x, axes = 1); c = sum(x, axes = 0) / 3", NULL, "f64[3,24] f64[3] f64[24]");
+    for (int row = 0; row < ROWS; row++) near(outputs[0][row], mean(row, 0, COLS) * COLS);
+    for (int col = 0; col < COLS; col++) near(outputs[1][col], (at(0, col) + at(1, col) + at(2, col)) / 3);
+    run("s = sum(x, axes = 0) + 1; p = prod(x, axes = all); t = sum(x)", NULL, "f64[0,24] f64[24] f64[] f64[0]");
+    for (int col = 0; col < COLS; col++) near(outputs[0][col], 1);
+    near(outputs[1][0], 1);
+}
+
 static void a_parameter_of_that_name_is_an_argument(void **state) {
     (void)state;
     run("fn f(x, block = 2) = x * block; fn g(x) = mean(x, block = 8); y = f(x, block = 3); s = g(x)", NULL,
@@ -192,6 +216,12 @@ static void outputs_have_shapes(void **state) {
         {"s = size(0); t = sum(x, block = 8)", NULL, "3,5,6", 0},
         {"s = sum(x, axes = (0, 2))", NULL, "5", 0},
         {"s = sum(x, axes = all)", NULL, "", 0},
+        {"s = sum(x, axes = (0, 1)); t = sum(x)", NULL, "48", 0},
+        {"s = sum(x, axes = (0, 1)); t = sum(x)", NULL, "1,1,48", 1},
+        {"s = sum(max(x), axes = (0, 1)); t = sum(x)", NULL, "", 0},
+        {"s = sum(x, axes = all); t = sum(x)", NULL, "1,1,1", 1},
+        {"s = sum(x, axes = 2); t = sum(x, axes = all)", NULL, "3,5", 0},
+        {"s = sum(x, axes = (0, 2)); t = sum(x)", "1", "5", 0},
         {"s = sum(x, block = 48)", NULL, "3,5,1", 0},
     };
     for (size_t i = 0; i < COUNT(cases); i++) {
@@ -229,11 +259,27 @@ static void what_cannot_be_is_refused(void **state) {
         {"s = sum(x, block = 8)", NULL, "f32[1,1,1,1,1,1,3,24] f32[1,1,1,1,1,1,3,3]", KILN_E_SHAPE,
          "blocks take 1 axes more: tensors have rank 8, expected at most 7"},
         {"s = sum(x, axes = 0) + sum(x)", NULL, "f32[3,24] f32[24]", KILN_E_UNSUPPORTED,
-         "1:24: 'sum' runs over the program's axes, reductions before it over axis 0: those of a program run over the "
-         "same axes, or over blocks of them"},
-        {"s = sum(x, axes = (0, 1)) + sum(x, axes = all)", NULL, "f32[3,24] f32[]", KILN_E_UNSUPPORTED,
-         "1:29: 'sum' runs over all axes, reductions before it over axes 0 and 1: those of a program run over the same "
-         "axes, or over blocks of them"},
+         "1:22: '+' takes a value of all rows to make one of a row: two programs do that"},
+        {"y = x - mean(x, axes = all) + max(x)", NULL, "f32[3,24] f32[3,24]", KILN_E_UNSUPPORTED,
+         "1:7: '-' takes a value of all rows to make one of a row: two programs do that"},
+        {"s = sum(sum(x, axes = 0))", NULL, "f32[3,24] f32[]", KILN_E_UNSUPPORTED,
+         "1:5: 'sum' takes a value of all rows to make one of a row: two programs do that"},
+        {"s = max(x, axes = 0); t = sum(x)", NULL, "f32[0,24] f32[24] f32[0]", KILN_E_SHAPE,
+         "max over axis 0 of size 0 has no value"},
+        {"s = argmax(x, axes = 0); t = sum(x)", NULL, "f32[3,24] f32[24] f32[3]", KILN_E_UNSUPPORTED,
+         "1:5: 'argmax' runs across rows: expected sum, prod, max, min, any or all there"},
+        {"s = sum(x, axes = 0); t = sum(x)", NULL, "f32[2,3,24] f32[3,24] f32[2,3]", KILN_E_UNSUPPORTED,
+         "reductions run over axes of rows and over others: expected all the axes that rows keep there, or all axes"},
+        {"s = sum(x, axes = 0); t = sum(x); u = sum(x, block = 8)", NULL, "f32[3,24] f32[24] f32[3] f32[3,3]",
+         KILN_E_UNSUPPORTED, "the program has blocks, and reductions across rows: expected one of them"},
+        {"s = sum(x, axes = 0); t = sum(x)", NULL, "f32[3,100000] f32[100000] f32[3]", KILN_E_UNSUPPORTED,
+         "no schedule has room for values of all rows of 100000 columns: they take shared memory, expected fewer "
+         "columns, or a program of their own"},
+        {"s = sum(x, axes = 0); t = sum(x)", NULL, "f32[3,24] f32[3] f32[3]", KILN_E_SHAPE,
+         "output 's' has shape [3], expected [1, 24] or the same without its reduced axes"},
+        {"s = sum(x, axes = 0) * sum(x, axes = 1) * sum(x, axes = 2) * sum(x, axes = all) * sum(x, axes = (0, 1))",
+         NULL, "f32[2,3,24] f32[24]", KILN_E_LIMIT,
+         "1:83: 'sum' runs over axes 0 and 1: expected at most 4 sets of axes in a program"},
         {"s = sum(x, axes = 2)", NULL, "f32[3,24] f32[3]", KILN_E_AXIS,
          "axis 2 is out of range for tensors of rank 2, expected -2 to 1"},
         {"s = sum(x, block = 1) + sum(x, block = 2) + sum(x, block = 4) + sum(x, block = 8)", NULL,
@@ -298,6 +344,7 @@ int main(void) {
         cmocka_unit_test(positions_count_whole_axes),
         cmocka_unit_test(blocks_lie_along_any_axis),
         cmocka_unit_test(axes_of_the_text_are_the_programs),
+        cmocka_unit_test(values_of_all_rows_stand_beside_rows),
         cmocka_unit_test(a_parameter_of_that_name_is_an_argument),
         cmocka_unit_test(inputs_have_values_for_several_columns),
         cmocka_unit_test(outputs_have_shapes),

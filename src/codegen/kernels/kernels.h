@@ -21,6 +21,10 @@ void kiln__emit_column_kernel(const kiln__emitter *e);
 void kiln__emit_column_tile_kernel(const kiln__emitter *e);
 /* A block for each chunk of a row, or of a vector of rows: a kernel for each phase, and one or two for the outputs. */
 void kiln__emit_split_kernels(const kiln__emitter *e);
+/* Blocks that go through the rows and add up values of all rows, and a launch that combines theirs; the structs of
+ * these values, which stand before struct kiln_finish. */
+void kiln__emit_across_kernels(const kiln__emitter *e);
+void kiln__emit_totals(const kiln__emitter *e);
 
 /* ---- pieces.c ---- */
 
@@ -34,6 +38,8 @@ bool kiln__is_online(const kiln__emitter *e, uint32_t phase);
 void kiln__emit_kernel_head(const kiln__emitter *e, uint32_t number, const char *bounds);
 /* The row's values that no phase gives, and loads of what is staged. */
 void kiln__emit_fill(const kiln__emitter *e);
+/* Into shared memory: row-invariant inputs that are shifted. */
+void kiln__emit_prefetch(const kiln__emitter *e);
 /* What a group waits for before it computes. */
 void kiln__emit_arrival(const kiln__emitter *e);
 /* Before a row's value is stored, all ranks have loaded those whose place it may take: an exchange sees to that, or

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Kernels of programs that have values of all rows: the first goes through the rows, the second combines what its
+ * blocks have and stores what is made of it. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "codegen/kernels/kernels.h"
+
+static bool is_total(const kiln__emitter *e, uint32_t i) { return e->ir->insts[i].op == KILN__OP_ACROSS_REDUCE; }
+
+/* A bool has a word. */
+static const char *spell_type(const kiln__inst *inst) {
+    return inst->type == KILN__BOOL ? "int" : kiln__cxx_ctype(inst->type);
+}
+
+void kiln__emit_totals(const kiln__emitter *e) {
+    const kiln__across_plan *plan = &e->schedule->across;
+    kiln__write(e,
+                "#define KILN_ACROSS_BLOCKS %d\n#define KILN_ACROSS_OFFSET %d\n#define KILN_ACROSS_BYTES %d\n"
+                "/* Values of all rows: where they are among a row's, and how many. */\n",
+                plan->blocks, plan->offset, plan->bytes);
+    for (uint32_t i = 0; i < e->ir->count; i++) {
+        const kiln__inst *inst = &e->ir->insts[i];
+        if (!is_total(e, i)) continue;
+        const kiln__inst reduction = {.op = (kiln__op)inst->u.block.op, .type = inst->type, .arg_count = 1};
+        kiln__write(e,
+                    "struct kiln_total%u {\n    typedef %s type;\n    static constexpr int place = %" PRId64 ";\n"
+                    "    static constexpr kiln_i64 count = %" PRId64 ";\n"
+                    "    static KILN_MEMBER type identity() { return %s; }\n"
+                    "    static KILN_MEMBER type combine(type a, type b) { return %s; }\n};\n",
+                    i, spell_type(inst), kiln__across_place(e->ir, e->problem, i),
+                    inst->per_element ? e->problem->cols : 1, kiln__spell_identity(e, &reduction),
+                    kiln__spell_combine(e, &reduction, "a", "b"));
+    }
+    kiln__write(e, "\n");
+}
+
+static void emit_each_total(const kiln__emitter *e, const char *function, const char *args) {
+    for (uint32_t i = 0; i < e->ir->count; i++)
+        if (is_total(e, i)) kiln__write(e, "    %s<kiln_total%u>(%s);\n", function, i, args);
+}
+
+/* Where a value of the row, and none of its columns, is added. */
+static void emit_row_additions(const kiln__emitter *e) {
+    for (uint32_t i = 0; i < e->ir->count; i++) {
+        const kiln__inst *inst = &e->ir->insts[i];
+        if (is_total(e, i) && !inst->per_element)
+            kiln__write(e, "    if (kiln_rank() == 0) kiln_add<kiln_total%u>(0, %s);\n", i,
+                        kiln__spell_value(e, inst->args[0]));
+    }
+}
+
+static void emit_row(const kiln__emitter *e) {
+    kiln__write(e, "/* One row: its outputs, and what it adds to values of all rows. */\n"
+                   "KILN_DEVICE void kiln_add_row(const kiln_arguments &args, kiln_i64 index)\n{\n"
+                   "    kiln_row row(args, index);\n");
+    kiln__emit_fill(e);
+    kiln__emit_prefetch(e);
+    kiln__emit_arrival(e);
+    kiln__emit_phases(e, "    ", "");
+    kiln__emit_last_pass(e, "    ");
+    emit_row_additions(e);
+    kiln__emit_row_outputs(e, "    ", "kiln_rank() == 0");
+    /* The next row's vectors may begin elsewhere: other threads add to the same columns. */
+    kiln__write(e, "    kiln_%s_barrier();\n}\n", e->schedule->team.group == KILN__GROUP_LANES ? "row" : "block");
+}
+
+static void emit_rows(const kiln__emitter *e) {
+    emit_row(e);
+    kiln__emit_kernel_head(e, 0, "KILN_THREADS");
+    emit_each_total(e, "kiln_clear_total", "");
+    kiln__write(e, "    kiln_block_barrier();\n"
+                   "    const kiln_i64 together = (kiln_i64)gridDim.x * KILN_ROWS_PER_BLOCK;\n"
+                   "    for (kiln_i64 index = kiln_row_index(); index < args.rows; index += together)\n"
+                   "        kiln_add_row(args, index);\n"
+                   "    kiln_block_barrier();\n");
+    emit_each_total(e, "kiln_publish_total", "args");
+    kiln__write(e, "}\n");
+}
+
+/* ---- the second launch ---- */
+
+/* Marks what values of all rows are made of, as far as it is the same for all rows: it has no place in a row here. */
+static void mark(kiln__emitter *e) {
+    memset(e->needed, 0, e->ir->count * sizeof *e->needed);
+    memset(e->divides, 0, e->ir->count * sizeof *e->divides);
+    for (uint32_t i = e->ir->count; i-- > 0;) {
+        const kiln__inst *inst = &e->ir->insts[i];
+        e->needed[i] |= inst->across;
+        if (!e->needed[i] || is_total(e, i)) continue;
+        e->element[i] = true;
+        for (int a = 0; a < inst->arg_count; a++) e->needed[inst->args[a]] = true;
+    }
+}
+
+static void emit_values(const kiln__emitter *e) {
+    for (uint32_t i = 0; i < e->ir->count; i++) {
+        if (!e->needed[i] || kiln__op_is_literal(e->ir->insts[i].op)) continue;
+        const char *value =
+            is_total(e, i) ? kiln__spell(e, "kiln_total<kiln_total%u>(args, col)", i) : kiln__spell_definition(e, i);
+        kiln__write(e, "    const %s v%u = %s;\n", kiln__cxx_ctype(e->ir->insts[i].type), i, value);
+    }
+}
+
+static void emit_store(const kiln__emitter *e, int o) {
+    const kiln__operand *operand = &e->problem->operands[o];
+    const uint32_t value = e->ir->outputs[o - e->inputs];
+    const char *place = "0";
+    if (operand->per_element)
+        place = kiln__has_offset(e, o) ? kiln__spell(e, "kiln_offset_%s(args, (kiln_index)col)", e->name[o]) : "col";
+    kiln__write(e, "    if (col < %" PRId64 ") kiln_narrow(%s, args.%s[%s]);\n",
+                e->ir->insts[value].per_element ? e->problem->cols : 1, kiln__spell_value(e, value), e->name[o], place);
+}
+
+static void emit_totals_kernel(kiln__emitter *e) {
+    mark(e);
+    kiln__write(e, "\nextern \"C\" __global__ void __launch_bounds__(32 * KILN_TOTAL_WARPS) " KILN__KERNEL_NAME
+                   "1(const __grid_constant__ kiln_arguments args)\n{\n"
+                   "    const struct {\n        const kiln_arguments &args;\n    } row = {args};\n    (void)row;\n"
+                   "    const kiln_i64 col = kiln_block() * 32 + threadIdx.x %% 32;\n");
+    emit_values(e);
+    kiln__write(e, "    if (threadIdx.x >= 32) return;\n");
+    for (int o = e->inputs; o < e->tensors; o++)
+        if (e->problem->operands[o].across) emit_store(e, o);
+    kiln__write(e, "}\n");
+}
+
+void kiln__emit_across_kernels(const kiln__emitter *e) {
+    kiln__emitter last = *e; /* its marks are the same memory: nothing follows */
+    emit_rows(e);
+    emit_totals_kernel(&last);
+}

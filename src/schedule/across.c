@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Values of all rows: the room that their sums take, and the blocks that add them up. */
+#include "base/types.h"
+#include "schedule/build.h"
+
+#define STATIC_BYTES 8192        /* of shared memory, for what threads of a row exchange */
+#define MOST_BLOCKS_PER_SM 4     /* more only lengthen what the second launch reads */
+#define MOST_COLUMNS (1LL << 28) /* beyond all shared memory, and nothing overflows */
+
+static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+
+/* Of whole vectors, whatever their width. */
+static int64_t bytes_of(const kiln__problem *problem, const kiln__inst *inst) {
+    const int64_t columns = problem->cols > 1 && inst->per_element ? least(problem->cols, MOST_COLUMNS) : 1;
+    return kiln__divide_up(columns, 16) * 16 * (kiln__ctype_is_wide(inst->type) ? 8 : 4);
+}
+
+int64_t kiln__across_place(const kiln__ir *ir, const kiln__problem *problem, uint32_t inst) {
+    int64_t bytes = 0;
+    for (uint32_t i = 0; i < inst; i++)
+        if (ir->insts[i].op == KILN__OP_ACROSS_REDUCE) bytes += bytes_of(problem, &ir->insts[i]);
+    return bytes;
+}
+
+bool kiln__row_add_across(const kiln__given *g, kiln__schedule *s) {
+    if (!g->problem->across) return true;
+    const kiln__device typical = kiln__device_typical(g->device->arch);
+    const bool alone = s->team.blocks_per_row == 1 && s->split.chunks == 1; /* a block has its rows to itself */
+    s->across.offset = (int)kiln__divide_up(s->staging.bytes, 16) * 16;
+    const int64_t each = kiln__across_place(g->ir, g->problem, g->ir->count);
+    const int64_t bytes = s->across.offset + each * s->team.rows_per_block;
+    const int64_t room =
+        least(typical.shared_per_sm / (bytes + STATIC_BYTES), typical.threads_per_sm / s->team.threads);
+    if (!alone || s->row.persistent || s->passes.ordered || bytes + STATIC_BYTES > g->device->shared_per_block)
+        return false;
+    s->across.blocks = typical.sm_count * (int)least(room, MOST_BLOCKS_PER_SM);
+    s->across.bytes = (int)each;
+    s->staging.bytes = (int)bytes;
+    return true;
+}
