@@ -134,7 +134,7 @@ static kiln_status make_room(kiln__ref_run_state *run) {
 static kiln_status prepare(kiln__ref_run_state *run, const kiln_tensor *tensors, const bool *reduced) {
     kiln_status status = measure(run, reduced);
     if (status != KILN_OK) return status;
-    run->flat = run->ir->phase_count == 0;
+    run->flat = run->ir->phase_count == 0 && run->ir->taken == 0;
     for (uint32_t o = 0; o < run->ir->output_count; o++) {
         const kiln_tensor *tensor = &tensors[run->ir->input_count + o];
         run->per_element[o] = run->ir->insts[run->ir->outputs[o]].per_element;
