@@ -27,7 +27,7 @@ bool kiln__extents_overlap(const void *a, const kiln__extent *ea, const void *b,
 /* Whether two tensors with one data pointer are the same tensor, element for element: element sizes, sizes, strides. */
 bool kiln__same_layout(const kiln_tensor *a, const kiln_tensor *b);
 
-/* An input whose rows are read by an index: how many, 0: it is none; elements from one to the next. */
+/* A tensor whose rows are read or written by an index: how many, 0: it is none such; elements from one to the next. */
 typedef struct kiln__indexed_rows {
     int64_t rows, stride;
 } kiln__indexed_rows;

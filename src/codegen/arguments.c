@@ -46,7 +46,7 @@ kiln_status kiln__arguments_layout(const kiln__ir *ir, const kiln__problem *prob
     add(out, KILN__FIELD_ROWS, 0, 0, 8);
     if (kiln__schedule_exchanges(schedule)) add(out, KILN__FIELD_WORKSPACE, 0, 0, 8);
     for (int o = 0; o < operands; o++) add_strides(problem, o, out);
-    for (int o = 0; o < problem->input_count; o++) {
+    for (int o = 0; o < problem->input_count + problem->output_count; o++) {
         if (problem->operands[o].table.rows == 0) continue;
         add(out, KILN__FIELD_TABLE_ROWS, o, 0, 8);
         add(out, KILN__FIELD_TABLE_PITCH, o, 0, 8);

@@ -272,10 +272,13 @@ bool kiln__emit_finish(kiln__emitter *e) {
     kiln__write(e, "        }\n");
     for (int i = 0; i < list->count; i++) {
         const int y = list->at[i] - e->inputs;
+        const bool puts = e->ir->places[y] != 0;
+        if (puts) kiln__write(e, "        if (row.writes_%s) {\n", e->name[list->at[i]]);
         if (e->problem->operands[list->at[i]].run)
             kiln__emit_put_block(e, list->at[i], kiln__spell_value(e, e->ir->outputs[y]));
         else
             kiln__emit_put(e, list->at[i], kiln__spell(e, "y%d", y));
+        if (puts) kiln__write(e, "        }\n");
     }
     kiln__write(e, "    }\n};\n\n");
     return true;

@@ -61,6 +61,19 @@ static void emit_table_row(const kiln__emitter *e, const kiln__inst *inst) {
                 name, index, name);
 }
 
+/* The rows that are written by an index, where the phase tells it. One that is none is not written. */
+static void emit_put_rows(const kiln__emitter *e, uint32_t phase) {
+    for (int o = e->inputs; o < e->tensors; o++) {
+        const uint32_t place = e->ir->places[o - e->inputs];
+        if (!place || e->ir->insts[place - 1].phase != phase) continue;
+        const char *name = e->name[o], *index = kiln__spell_value(e, place - 1);
+        kiln__write(e,
+                    "    row.writes_%s = (kiln_u64)%s < (kiln_u64)row.args.count_%s;\n"
+                    "    row.%s += row.writes_%s ? %s * row.args.pitch_%s : 0;\n",
+                    name, index, name, name, name, index, name);
+    }
+}
+
 /* The row's values that follow from a phase. */
 static void emit_row_values(const kiln__emitter *e, uint32_t phase) {
     const char *at = e->rows_in_vectors ? "[j]" : "";
@@ -74,6 +87,7 @@ static void emit_row_values(const kiln__emitter *e, uint32_t phase) {
         if (e->centre[i]) kiln__write(e, "    row.c%u%s = row.v%u%s;\n", i, at, i, at);
     }
     if (e->rows_in_vectors) kiln__write(e, "    }\n");
+    emit_put_rows(e, phase);
 }
 
 /* The row's members: where it lies, its values; `many` follows the names of those that each run of rows has, `each` of
@@ -82,6 +96,8 @@ static void emit_members(const kiln__emitter *e, const char *many, const char *e
     if (e->schedule->evict_first_rows) kiln__write(e, "    kiln_u64 policy; /* of what is read once */\n");
     for (int o = 0; o < e->tensors; o++)
         kiln__write(e, "    %s%s *%s%s;\n", o < e->inputs ? "const " : "", e->type[o], e->name[o], many);
+    for (int o = e->inputs; o < e->tensors; o++)
+        if (e->ir->places[o - e->inputs]) kiln__write(e, "    bool writes_%s;\n", e->name[o]);
     for (int o = e->tensors; o < e->operands; o++) kiln__write(e, "    kiln_i64 %s%s;\n", e->name[o], many);
     for (uint32_t i = 0; i < e->ir->count; i++) {
         const kiln__inst *inst = &e->ir->insts[i];
@@ -294,7 +310,8 @@ bool kiln__emit_finish_row(const kiln__emitter *e) {
                         e->rows_in_vectors ? "    const kiln_span span(row, 0, 0);\n" : "");
         any = true;
         if (!e->rows_in_vectors) {
-            kiln__write(e, "    kiln_narrow((%s)%s, *row.%s);\n", type, value, e->name[o]);
+            const char *writes = e->ir->places[o - e->inputs] ? kiln__spell(e, "if (row.writes_%s) ", e->name[o]) : "";
+            kiln__write(e, "    %skiln_narrow((%s)%s, *row.%s);\n", writes, type, value, e->name[o]);
             continue;
         }
         kiln__write(e,

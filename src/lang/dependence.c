@@ -22,7 +22,7 @@ static void find_in_program(kiln__work *work, const kiln__graph *graph, const ki
                             kiln__dependence *out) {
     bool *needed = kiln__work_alloc(work, &work->scratch, graph->node_count, sizeof *needed);
     if (needed == NULL) return;
-    for (uint32_t i = 0; i < signature->output_count; i++) needed[graph->names[signature->outputs[i]].node] = true;
+    kiln__outputs_mark(graph, signature, needed);
     kiln__nodes_need(graph->nodes, graph->node_count, needed);
     for (uint32_t i = 0; i < graph->node_count; i++) {
         const kiln__node *node = &graph->nodes[i];

@@ -179,7 +179,7 @@ static void settle_rows(bool program, kiln__domains *out) {
 static void find(kiln__work *work, const kiln__graph *graph, const kiln__signature *signature, kiln__domains *out) {
     bool *needed = kiln__work_alloc(work, &work->scratch, graph->node_count, sizeof *needed);
     if (needed == NULL) return;
-    for (uint32_t i = 0; i < signature->output_count; i++) needed[graph->names[signature->outputs[i]].node] = true;
+    kiln__outputs_mark(graph, signature, needed);
     kiln__nodes_need(graph->nodes, graph->node_count, needed);
     bool program = false;
     for (uint32_t i = 0; i < graph->node_count && work->status == KILN_OK; i++) {
@@ -238,6 +238,8 @@ static void find_tables(kiln__work *work, const kiln__graph *graph, const kiln__
                         kiln__domains *out) {
     for (uint32_t i = 0; i < graph->node_count && work->status == KILN_OK; i++)
         if (graph->nodes[i].op == KILN__OP_ROWS) add_table(work, graph, signature, &graph->nodes[i], out);
+    for (uint32_t o = 0; o < signature->output_count; o++)
+        if (graph->names[signature->outputs[o]].place) out->tables |= 1u << (signature->input_count + o);
     for (uint32_t i = 0; i < graph->node_count && out->tables && work->status == KILN_OK; i++) {
         const kiln__node *node = &graph->nodes[i];
         for (uint32_t k = node->op == KILN__OP_ROWS; k < node->arg_count; k++) {

@@ -57,6 +57,7 @@ typedef struct kiln__name {
     bool read;      /* some later statement reads it */
     uint32_t node;  /* assigned: the value; free: its KILN__OP_NAME node */
     int64_t repeat; /* free: read as repeat(name, N), a value for each N columns; 0: as it is */
+    uint32_t place; /* assigned by put(name, i): 1 + the node of i; 0: by its name */
     uint32_t line, column;
 } kiln__name;
 

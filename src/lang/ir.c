@@ -13,7 +13,10 @@ static void keep_needed(kiln__work *work, kiln__ir *ir, const kiln__nodes *insts
     uint32_t *map = kiln__work_alloc(work, &work->scratch, insts->count, sizeof *map);
     ir->insts = kiln__work_alloc(work, &ir->arena, insts->count, sizeof *ir->insts);
     if (work->status != KILN_OK) return;
-    for (uint32_t i = 0; i < ir->output_count; i++) needed[ir->outputs[i]] = true;
+    for (uint32_t i = 0; i < ir->output_count; i++) {
+        needed[ir->outputs[i]] = true;
+        if (ir->places[i]) needed[ir->places[i] - 1] = true;
+    }
     kiln__nodes_need(insts->items, insts->count, needed);
     for (uint32_t i = 0; i < insts->count; i++) {
         if (!needed[i]) continue;
@@ -27,7 +30,10 @@ static void keep_needed(kiln__work *work, kiln__ir *ir, const kiln__nodes *insts
         if (inst->op == KILN__OP_TAKE || (inst->op == KILN__OP_INPUT && inst->arg_count))
             ir->elsewhere |= 1u << inst->u.input;
     }
-    for (uint32_t i = 0; i < ir->output_count; i++) ir->outputs[i] = map[ir->outputs[i]];
+    for (uint32_t i = 0; i < ir->output_count; i++) {
+        ir->outputs[i] = map[ir->outputs[i]];
+        if (ir->places[i]) ir->places[i] = map[ir->places[i] - 1] + 1;
+    }
 }
 
 static const char *copy_name(kiln__work *work, kiln__ir *ir, const kiln__graph *graph, uint32_t name) {
@@ -70,16 +76,33 @@ static void copy_signature(kiln__typer *typer, const kiln__signature *signature,
     }
 }
 
+void kiln__outputs_mark(const kiln__graph *graph, const kiln__signature *signature, bool *needed) {
+    for (uint32_t i = 0; i < signature->output_count; i++) {
+        const kiln__name *name = &graph->names[signature->outputs[i]];
+        needed[name->node] = true;
+        if (name->place) needed[name->place - 1] = true;
+    }
+}
+
+/* Where the output's rows go. */
+static void type_place(kiln__typer *typer, const kiln__name *name, uint32_t output) {
+    if (!name->place) return;
+    typer->node = &typer->graph->nodes[name->place - 1];
+    const kiln__value index = kiln__type_row_index(typer, "put", &typer->values[name->place - 1]);
+    if (typer->work->status == KILN_OK) typer->ir->places[output] = index.inst + 1;
+}
+
 static void type_program(kiln__typer *typer, const kiln__signature *signature) {
     const kiln__graph *graph = typer->graph;
     bool *needed = kiln__work_alloc(typer->work, &typer->work->scratch, graph->node_count, sizeof *needed);
     if (needed == NULL) return;
-    for (uint32_t i = 0; i < signature->output_count; i++) needed[graph->names[signature->outputs[i]].node] = true;
+    kiln__outputs_mark(graph, signature, needed);
     kiln__nodes_need(graph->nodes, graph->node_count, needed);
     kiln__type_nodes(typer, graph->nodes, graph->node_count, needed);
     for (uint32_t i = 0; i < signature->output_count && typer->work->status == KILN_OK; i++) {
         const kiln__value *value = &typer->values[graph->names[signature->outputs[i]].node];
         typer->ir->outputs[i] = kiln__emit_as(typer, value, kiln__value_type(typer, value)).inst;
+        type_place(typer, &graph->names[signature->outputs[i]], i);
     }
     keep_needed(typer->work, typer->ir, &typer->insts);
 }

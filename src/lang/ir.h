@@ -28,6 +28,9 @@ kiln_status kiln__signature_resolve(const kiln__graph *graph, const kiln__lists 
 /* What reductions over other axes than the rows' come to: a value for each column, or one of all elements. */
 typedef enum kiln__across { KILN__ACROSS_NONE, KILN__ACROSS_ROWS, KILN__ACROSS_ALL } kiln__across;
 
+/* Marks the nodes of outputs, and of where their rows go. */
+void kiln__outputs_mark(const kiln__graph *graph, const kiln__signature *signature, bool *needed);
+
 /* Those of a program: of each domain that is not the rows', 1 + its index in the graph, what its reductions are. */
 #define KILN__MAX_ACROSS 4
 typedef struct kiln__across_kinds {
@@ -95,6 +98,7 @@ typedef struct kiln__ir {
     kiln_type input_types[KILN_MAX_TENSORS], output_types[KILN_MAX_TENSORS];
     kiln__ctype scalar_types[KILN_MAX_SCALARS];
     const char *input_names[KILN_MAX_TENSORS], *output_names[KILN_MAX_TENSORS], *scalar_names[KILN_MAX_SCALARS];
+    uint32_t places[KILN_MAX_TENSORS];  /* of outputs whose rows go where an index says: 1 + its instruction; 0: none */
     uint32_t outputs[KILN_MAX_TENSORS]; /* the instruction of each; its compute type may still differ from the stored */
     kiln__combine *combines;            /* of REDUCE_USER */
     uint32_t combine_count;

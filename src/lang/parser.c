@@ -40,21 +40,37 @@ uint32_t kiln__parser_new_name(kiln__parser *parser, const kiln__token *token, b
     return node;
 }
 
-/* name = expression */
+/* put(name, i), before the '=': gives 1 + the node of i. */
+static uint32_t parse_place(kiln__parser *parser, kiln__token *name) {
+    kiln__parser_advance(parser);
+    kiln__parser_expect(parser, '(', "'('");
+    *name = parser->token;
+    kiln__parser_expect(parser, KILN__TOKEN_NAME, "the name of an output");
+    kiln__parser_expect(parser, ',', "',' and the row that is written");
+    const uint32_t place = kiln__parse_expression(parser);
+    kiln__parser_expect(parser, ')', "')'");
+    return place + 1;
+}
+
+/* name = expression, put(name, i) = expression */
 static void parse_assignment(kiln__parser *parser) {
     kiln__token name = parser->token;
+    const bool puts = kiln__token_is(&name, "put", 3) && !kiln__parser_at_assignment(parser);
+    const uint32_t place = puts ? parse_place(parser, &name) : 0;
+    if (parser->work->status != KILN_OK) return;
     if (name.kind != KILN__TOKEN_NAME)
         kiln__parser_expected(parser, &name, "a statement 'name = expression'");
     else if (kiln__is_reserved(&name))
         kiln__parser_reject(parser, &name, KILN_E_NAME, "is a reserved word, it cannot be assigned");
     else if (kiln__is_callable(parser, &name))
         kiln__parser_reject(parser, &name, KILN_E_NAME, "is a function, it cannot be assigned");
-    kiln__parser_advance(parser);
+    if (!puts) kiln__parser_advance(parser);
     if (!kiln__parser_expect(parser, '=', "'=' after the assigned name")) return;
     uint32_t value = kiln__parse_expression(parser);
     int known = kiln__graph_find(parser->graph, name.text, name.length);
     if (known < 0) {
         kiln__parser_new_name(parser, &name, true, value);
+        if (parser->work->status == KILN_OK) parser->graph->names[parser->graph->name_count - 1].place = place;
         return;
     }
     const kiln__name *first = &parser->graph->names[known];

@@ -4,20 +4,27 @@
 
 #include "lang/typing.h"
 
-static kiln__value refuse(kiln__typer *typer, kiln_status status, const char *found) {
+static kiln__value refuse(kiln__typer *typer, kiln_status status, const char *call, const char *found) {
     kiln__work_fail(typer->work, typer->node->line, typer->node->column, status,
-                    "'rows' takes an integer that each row has one of and that no reduction gives, found %s", found);
+                    "the row of '%s' is an integer that each row has one of, found %s", call, found);
     return (kiln__value){0};
 }
 
+kiln__value kiln__type_row_index(kiln__typer *typer, const char *call, const kiln__value *index) {
+    const kiln__ctype found = kiln__value_type(typer, index);
+    if (kiln__ctype_is_float(found)) return refuse(typer, KILN_E_TYPE, call, kiln__ctype_name(found));
+    const kiln__value wide = kiln__emit_as(typer, index, KILN__I64);
+    if (typer->work->status != KILN_OK) return wide;
+    const kiln__inst *inst = &typer->insts.items[wide.inst];
+    if (inst->across) return refuse(typer, KILN_E_UNSUPPORTED, call, "what all rows come to");
+    return inst->per_element ? refuse(typer, KILN_E_TYPE, call, "one for each element") : wide;
+}
+
 kiln__value kiln__type_rows(kiln__typer *typer, const kiln__value *values) {
-    const kiln__ctype found = kiln__value_type(typer, &values[1]);
-    if (kiln__ctype_is_float(found)) return refuse(typer, KILN_E_TYPE, kiln__ctype_name(found));
-    const kiln__value index = kiln__emit_as(typer, &values[1], KILN__I64);
+    const kiln__value index = kiln__type_row_index(typer, "rows", &values[1]);
     if (typer->work->status != KILN_OK) return index;
-    const kiln__inst given = typer->insts.items[index.inst];
-    if (given.per_element) return refuse(typer, KILN_E_TYPE, "one for each element");
-    if (given.phase > 0) return refuse(typer, KILN_E_UNSUPPORTED, "what a reduction gives");
+    if (typer->insts.items[index.inst].phase > 0)
+        return refuse(typer, KILN_E_UNSUPPORTED, "rows", "what a reduction gives: two programs do that");
     kiln__inst row = typer->insts.items[values[0].inst];
     row.arg_count = 1;
     row.args[0] = index.inst;

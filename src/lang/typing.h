@@ -55,6 +55,8 @@ kiln__value kiln__where_inside(kiln__typer *typer, const kiln__value *index, con
 kiln__value kiln__type_take(kiln__typer *typer, const kiln__node *node, const kiln__value *values);
 
 /* rows.c */
+/* The index of a row, as i64: an integer that a row has one of. call: "rows", "put". */
+kiln__value kiln__type_row_index(kiln__typer *typer, const char *call, const kiln__value *index);
 kiln__value kiln__type_rows(kiln__typer *typer, const kiln__value *values);
 
 /* typing.c */

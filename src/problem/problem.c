@@ -231,8 +231,19 @@ typedef struct tensors {
     int count;
     bool full[KILN_MAX_TENSORS], all_full; /* all outputs are */
     int64_t runs[KILN_MAX_TENSORS];
+    const kiln__indexed_rows *tables;           /* of each tensor */
     const kiln__inst *values[KILN_MAX_TENSORS]; /* of outputs */
 } tensors;
+
+static kiln_status refuse_row(const kiln__space *space, const kiln_tensor *row, bool columns, const char *name) {
+    int rank = 0;
+    int64_t sizes[KILN_MAX_RANK];
+    char shape[200], wanted[200];
+    for (int i = 0; i < space->rank && columns; i++)
+        if (space->reduced[i]) sizes[rank++] = space->sizes[i];
+    return kiln__fail(KILN_E_SHAPE, "a row of output '%s' has shape %s, expected %s", name,
+                      kiln__space_shape(shape, row->rank, row->sizes), kiln__space_shape(wanted, rank, sizes));
+}
 
 static kiln_status lay_out(const kiln__ir *ir, const kiln__shaped *shaped, int o, dims *d, tensors *t) {
     const kiln_tensor *tensor = &t->given->at[o];
@@ -241,12 +252,14 @@ static kiln_status lay_out(const kiln__ir *ir, const kiln__shaped *shaped, int o
     int64_t strides[KILN_MAX_RANK] = {0};
     kiln_status status = output ? check_apart(tensor, t->given->names[o]) : KILN_OK;
     t->values[o] = output ? &ir->insts[ir->outputs[o - t->given->input_count]] : NULL;
-    if (output) kiln__shaped_same(shaped, t->values[o], same);
+    if (output) kiln__shaped_output(shaped, o, t->values[o], same);
     const uint32_t run = output ? t->values[o]->run : 0;
     if (!status)
         status =
             kiln__space_strides(&shaped->space, tensor, t->given->names[o], output ? same : NULL, strides, &t->full[o]);
     for (int i = 0; i < shaped->space.rank; i++) d->at[i].strides[o] = strides[i];
+    if (status == KILN_E_SHAPE && output && t->tables[o].rows)
+        return refuse_row(&shaped->space, tensor, t->values[o]->per_element, t->given->names[o]);
     t->runs[o] = output && !t->full[o] && run != KILN__RUN_OF_ROW ? run : 0;
     if (!output) t->runs[o] = shaped->repeats[o];
     t->all_full = t->all_full && (!output || t->full[o]);
@@ -275,7 +288,8 @@ static void fill_tensor(const kiln__space *space, const dims *d, const tensors *
     operand->alignment = alignment_of(&t->given->at[o]);
     operand->run = t->runs[o];
     operand->across = output && t->values[o]->across;
-    const bool columns = operand->across ? t->values[o]->per_element : t->full[o] || operand->run > 0;
+    const bool columns =
+        operand->across || t->tables[o].rows ? output && t->values[o]->per_element : t->full[o] || operand->run > 0;
     bool varies = output && out->inner_rank > 0 && columns;
     operand->taken = !output && (out->taken >> o & 1);
     const bool unread = operand->taken && !(out->read >> o & 1); /* no loop over columns needs it */
@@ -284,7 +298,7 @@ static void fill_tensor(const kiln__space *space, const dims *d, const tensors *
         out->layout == KILN__LAYOUT_FLAT || varies; /* by its strides: one of 0 broadcasts as a size of 1 does */
     operand->own_columns = operand->per_element && operand->run == 0 && !operand->across;
     out->columns_out |= output && operand->per_element;
-    const bool rows = (t->full[o] || operand->run > 0) && !operand->across;
+    const bool rows = (t->full[o] || operand->run > 0) && !operand->across && !t->tables[o].rows;
     fill_operand(out, d, o, natural_stride(out, space, &t->given->at[o], rows), operand);
 }
 
@@ -299,7 +313,7 @@ static void fill_table(const kiln__indexed_rows *table, kiln__operand *operand) 
 /* The space's axes as dimensions, canonical. */
 static kiln_status arrange(const kiln__ir *ir, const kiln__space *space, const tensors *t, dims *d,
                            kiln__problem *out) {
-    const bool flat = ir->phase_count == 0 && ir->elsewhere == 0 && t->all_full;
+    const bool flat = ir->phase_count == 0 && ir->elsewhere == 0 && !out->tables && t->all_full;
     for (int i = 0; i < space->rank; i++) {
         d->at[i].extent = space->sizes[i];
         d->at[i].reduced = space->reduced[i] && !flat;
@@ -319,7 +333,7 @@ static kiln_status arrange(const kiln__ir *ir, const kiln__space *space, const t
 
 kiln_status kiln__problem_build(const kiln__ir *ir, const kiln__shaped *shaped, kiln__problem *out) {
     const kiln__space *space = &shaped->space;
-    tensors t = {.given = &shaped->tensors, .all_full = true};
+    tensors t = {.given = &shaped->tensors, .all_full = true, .tables = shaped->tables};
     dims d = {.rank = space->rank};
     memset(out, 0, sizeof *out);
     out->input_count = t.given->input_count;
@@ -330,12 +344,12 @@ kiln_status kiln__problem_build(const kiln__ir *ir, const kiln__shaped *shaped, 
     find_across(ir, out);
     out->read = ir->read;
     out->taken = ir->taken;
-    for (int o = 0; o < out->input_count; o++) out->tables |= shaped->tables[o].rows != 0;
+    for (int o = 0; o < t.count; o++) out->tables |= shaped->tables[o].rows != 0;
     kiln_status status = lay_out_all(ir, shaped, &d, &t);
     if (!status) status = arrange(ir, space, &t, &d, out);
     for (int o = 0; o < t.count && !status; o++) {
         fill_tensor(space, &d, &t, o, out);
-        if (o < out->input_count) fill_table(&shaped->tables[o], &out->operands[o]);
+        fill_table(&shaped->tables[o], &out->operands[o]);
     }
     for (int o = t.count; o < t.count + out->position_count; o++) {
         out->operands[o] = (kiln__operand){.type = KILN_I64, .per_element = true, .alignment = 1};

@@ -245,3 +245,8 @@ void kiln__shaped_same(const kiln__shaped *s, const kiln__inst *value, bool same
     }
     for (int i = 0; i < s->space.rank && value->across; i++) same[i] |= !s->space.reduced[i];
 }
+
+void kiln__shaped_output(const kiln__shaped *s, int tensor, const kiln__inst *value, bool same[KILN_MAX_RANK]) {
+    kiln__shaped_same(s, value, same);
+    for (int i = 0; i < s->space.rank && s->tables[tensor].rows; i++) same[i] |= !s->space.reduced[i];
+}

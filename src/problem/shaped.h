@@ -20,7 +20,7 @@ typedef struct kiln__shaped {
     int64_t row_block;                           /* columns of blocks that are rows; 0: rows are more than blocks */
     kiln__across across[KILN__MAX_ACROSS];       /* what reductions over each of the domains' others are */
     int64_t repeats[KILN_MAX_TENSORS];           /* of inputs: how many columns a value is for; 0: one, or all */
-    kiln__indexed_rows tables[KILN_MAX_TENSORS]; /* of inputs that rows are read of */
+    kiln__indexed_rows tables[KILN_MAX_TENSORS]; /* of tensors that have rows of their own */
     kiln_tensor own[KILN_MAX_TENSORS], viewed[KILN_MAX_TENSORS];
 } kiln__shaped;
 
@@ -39,5 +39,7 @@ kiln__across_kinds kiln__shaped_across(const kiln__graph *graph, const kiln__dom
 
 /* The axes of the space along which a value is the same. */
 void kiln__shaped_same(const kiln__shaped *shaped, const kiln__inst *value, bool same[KILN_MAX_RANK]);
+/* Those along which an output, which is tensor number `tensor`, has one element for the value. */
+void kiln__shaped_output(const kiln__shaped *shaped, int tensor, const kiln__inst *value, bool same[KILN_MAX_RANK]);
 
 #endif

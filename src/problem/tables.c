@@ -23,7 +23,7 @@ kiln_status kiln__tables_view(const kiln__domains *domains, const kiln__tensors 
     if (!domains->tables) return KILN_OK;
     memcpy(own, tensors->at, (size_t)(tensors->input_count + tensors->output_count) * sizeof *own);
     out->at = own;
-    for (int i = 0; i < tensors->input_count && !status; i++)
+    for (int i = 0; i < tensors->input_count + tensors->output_count && !status; i++)
         if (domains->tables >> i & 1) status = drop_rows(tensors->names[i], &own[i], &tables[i]);
     return status;
 }

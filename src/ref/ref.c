@@ -31,7 +31,8 @@ static bool copy_tensor(kiln_tensor *tensor, kiln__arena *arena) {
 static void find_skipped(const kiln__ref_run_state *run, uint32_t output, const bool *reduced,
                          bool skipped[KILN_MAX_RANK]) {
     const kiln__inst *value = &run->ir->insts[run->ir->outputs[output]];
-    for (int i = 0; i < run->rank; i++) skipped[i] = reduced[i] ? !value->per_element : value->across;
+    for (int i = 0; i < run->rank; i++)
+        skipped[i] = reduced[i] ? !value->per_element : value->across || run->ir->places[output];
 }
 
 /* Outputs are written while inputs of later elements are still to be read: an input that shares memory with an output
@@ -131,10 +132,16 @@ static kiln_status make_room(kiln__ref_run_state *run) {
     return KILN_OK;
 }
 
+static bool has_places(const kiln__ir *ir) {
+    for (uint32_t o = 0; o < ir->output_count; o++)
+        if (ir->places[o]) return true;
+    return false;
+}
+
 static kiln_status prepare(kiln__ref_run_state *run, const kiln_tensor *tensors, const bool *reduced) {
     kiln_status status = measure(run, reduced);
     if (status != KILN_OK) return status;
-    run->flat = run->ir->phase_count == 0 && run->ir->elsewhere == 0;
+    run->flat = run->ir->phase_count == 0 && run->ir->elsewhere == 0 && !has_places(run->ir);
     for (uint32_t o = 0; o < run->ir->output_count; o++) {
         const kiln_tensor *tensor = &tensors[run->ir->input_count + o];
         run->per_element[o] = run->ir->insts[run->ir->outputs[o]].per_element;

@@ -81,14 +81,19 @@ static void evaluate_taken(const kiln__ref_run_state *run, const kiln__inst *ins
     }
 }
 
+static bool is_row(const kiln__ref_run_state *run, uint32_t index, const kiln__indexed_rows *rows) {
+    const int64_t row = run->values[index]->i64;
+    return row >= 0 && row < rows->rows;
+}
+
 static void load_input(const kiln__ref_run_state *run, const kiln__inst *inst, int64_t col, size_t n,
                        kiln__ref_value *out) {
     kiln__ref_view view = run->inputs[inst->u.input];
     if (view.data == NULL) return; /* a row without columns: nothing that is stored depends on it */
     if (inst->arg_count > 0) {
         const kiln__indexed_rows *table = &run->tables[inst->u.input];
-        const int64_t row = run->values[inst->args[0]]->i64;
-        view.row_offset += row >= 0 && row < table->rows ? row * table->stride : 0; /* the program drops what is none */
+        if (is_row(run, inst->args[0], table)) /* else the program drops what is read */
+            view.row_offset += run->values[inst->args[0]]->i64 * table->stride;
     }
     kiln__ref_offsets(&view, col, n, run->offsets);
     kiln__ref_load(&view, run->offsets, n, kiln__ctype_is_float(inst->type), out);
@@ -118,9 +123,13 @@ static void evaluate(const kiln__ref_run_state *run, uint32_t index, int64_t col
 }
 
 void kiln__ref_store_output(const kiln__ref_run_state *run, uint32_t output, int64_t col, size_t n) {
-    const uint32_t index = run->ir->outputs[output];
-    kiln__ref_offsets(&run->outputs[output], col, n, run->offsets);
-    kiln__ref_store(&run->outputs[output], run->offsets, n, run->ir->insts[index].type, run->values[index]);
+    const uint32_t index = run->ir->outputs[output], place = run->ir->places[output];
+    const kiln__indexed_rows *rows = place ? &run->tables[run->ir->input_count + output] : NULL;
+    kiln__ref_view view = run->outputs[output];
+    if (rows && !is_row(run, place - 1, rows)) return;
+    if (rows) view.row_offset += run->values[place - 1]->i64 * rows->stride;
+    kiln__ref_offsets(&view, col, n, run->offsets);
+    kiln__ref_store(&view, run->offsets, n, run->ir->insts[index].type, run->values[index]);
 }
 
 static void store_outputs(const kiln__ref_run_state *run, bool per_element, int64_t col, size_t n) {

@@ -61,7 +61,8 @@ kiln_status kiln__launch_create(const kiln_program *program, const kiln_tensor *
         memory->extents[t] = kiln__extent_of(&tensors[t]);
         memory->alignment_mask[t] = (uint32_t)p->operands[t].alignment * (uint32_t)kiln_type_size(tensors[t].type) - 1;
         for (int o = p->input_count; t < p->input_count && o < memory->tensor_count; o++)
-            if (kiln__same_layout(&tensors[o], &tensors[t]) && belong_alike(&p->operands[o], &p->operands[t]))
+            if (kiln__same_layout(&tensors[o], &tensors[t]) && !p->operands[o].table.rows &&
+                belong_alike(&p->operands[o], &p->operands[t]))
                 memory->same[o] |= 1u << t;
     }
     for (int i = 0; i < arguments->count; i++) {

@@ -80,6 +80,10 @@ kiln_status kiln_program_output_shape(const kiln_program *program, const kiln_te
         return kiln__fail(KILN_E_BINDING,
                           "a program without inputs has no shape of its own: its outputs' tensors give it");
     if (!inputs) return kiln__fail(KILN_E_ARGUMENT, "inputs is NULL");
+    const char *name = program->names[program->signature.input_count + output];
+    if (program->graph->names[program->signature.outputs[output]].place)
+        return kiln__fail(KILN_E_SHAPE,
+                          "output '%s' has as many rows as its tensor has: put(%s, i) writes some of them", name, name);
     return find_shape(program, inputs, output, keep_dims != 0, rank, sizes);
 }
 

@@ -175,7 +175,7 @@ kiln_status kiln__program_bind(const kiln_program *program, const kiln_tensor *t
 
 /* Outputs have their shapes, tensors are there and share memory only as on the GPU. */
 static kiln_status check_host_tensors(const kiln_program *program, const kiln__ir *ir, const kiln__shaped *shaped,
-                                      int count) {
+                                      const kiln_tensor *given, int count) {
     const kiln__space *space = &shaped->space;
     const kiln_tensor *tensors = shaped->tensors.at;
     const int inputs = (int)program->signature.input_count;
@@ -186,16 +186,17 @@ static kiln_status check_host_tensors(const kiln_program *program, const kiln__i
     for (int t = 0; t < count; t++) {
         const bool output = t >= inputs;
         bool full, same[KILN_MAX_RANK] = {false};
-        if (output) kiln__shaped_same(shaped, &ir->insts[ir->outputs[t - inputs]], same);
+        if (output) kiln__shaped_output(shaped, t, &ir->insts[ir->outputs[t - inputs]], same);
         kiln_status status =
             kiln__space_strides(space, &tensors[t], program->names[t], output ? same : NULL, strides[t], &full);
         if (status) return status;
         for (int i = 0; i < space->rank; i++)
             if (space->sizes[i] == 1) strides[t][i] = 0;
-        rules.extents[t] = kiln__extent_of(&tensors[t]);
+        rules.extents[t] = kiln__extent_of(&given[t]);
         data[t] = tensors[t].data;
         for (int i = 0; output && i < inputs; i++)
-            if (kiln__same_layout(&tensors[i], &tensors[t]) && !memcmp(strides[i], strides[t], sizeof strides[t]))
+            if (kiln__same_layout(&tensors[i], &tensors[t]) && !shaped->tables[t].rows &&
+                !memcmp(strides[i], strides[t], sizeof strides[t]))
                 rules.same[t] |= 1u << i;
     }
     return kiln__check_memory(&rules, data);
@@ -230,7 +231,7 @@ kiln_status kiln_run_cpu_with_options(const kiln_program *program, const kiln_te
     kiln__ir *ir = NULL;
     status = kiln__program_bind(program, tensors, scalars, &shaped, &ir);
     if (!status && shaped.space.open_rows) status = kiln__fail(KILN_E_SIZE, "axis 0 is left open: expected its size");
-    if (!status) status = check_host_tensors(program, ir, &shaped, (int)tensor_count);
+    if (!status) status = check_host_tensors(program, ir, &shaped, tensors, (int)tensor_count);
     bool own_types = options.precision == KILN_PRECISION_PROGRAM;
     const kiln__space *space = &shaped.space;
     if (!status)

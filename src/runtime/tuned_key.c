@@ -72,7 +72,10 @@ static void add_program(kiln__text *key, const kiln__ir *ir) {
     add(key, ir->scalar_count);
     for (uint32_t i = 0; i < ir->scalar_count; i++) add(key, ir->scalar_types[i]);
     add(key, ir->output_count);
-    for (uint32_t i = 0; i < ir->output_count; i++) add(key, ir->outputs[i]);
+    for (uint32_t i = 0; i < ir->output_count; i++) {
+        add(key, ir->outputs[i]);
+        add(key, ir->places[i]);
+    }
 }
 
 /* ---- the tensors ---- */

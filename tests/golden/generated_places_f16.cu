@@ -5,9 +5,12 @@ struct kiln_arguments {
     const kiln_f16 *in_t;
     const int *in_i;
     float *out_l;
+    kiln_f16 *out_y;
     kiln_i64 rows;
     kiln_i64 count_in_t;
     kiln_i64 pitch_in_t;
+    kiln_i64 count_out_y;
+    kiln_i64 pitch_out_y;
     kiln_i64 size1;
 };
 
@@ -15,11 +18,12 @@ struct kiln_arguments {
 struct kiln_row {
     const kiln_arguments &args;
     kiln_i64 index;
-    kiln_u64 policy; /* of what is read once */
     const kiln_f16 *in_x;
     const kiln_f16 *in_t;
     const int *in_i;
     float *out_l;
+    kiln_f16 *out_y;
+    bool writes_out_y;
     int v1; /* input */
     kiln_i64 v2; /* cast */
     kiln_i64 v4; /* rows */
@@ -38,6 +42,8 @@ struct kiln_row {
     bool v24; /* && */
     float v25; /* where */
     float v26; /* - */
+    int v28; /* - */
+    kiln_i64 v29; /* cast */
     KILN_MEMBER kiln_row(const kiln_arguments &a, kiln_i64 i) : args(a), index(i) {}
 };
 
@@ -47,11 +53,11 @@ struct kiln_row {
 KILN_DEVICE void kiln_begin(kiln_row &row)
 {
     const kiln_arguments &args = row.args;
-    row.policy = kiln_policy(args.rows <= 204800);
     row.in_x = args.in_x + row.index * 1024;
     row.in_t = args.in_t;
     row.in_i = args.in_i + row.index * 1;
     row.out_l = args.out_l + row.index * 1;
+    row.out_y = args.out_y;
     row.v1 = kiln_widen(*row.in_i);
     row.v2 = kiln_to_i64(row.v1);
     row.in_t += ((kiln_u64)row.v2 < (kiln_u64)args.count_in_t ? row.v2 : 0) * args.pitch_in_t;
@@ -64,6 +70,10 @@ KILN_DEVICE void kiln_begin(kiln_row &row)
     row.v23 = row.v2 < row.v22;
     row.v24 = row.v6 & row.v23;
     row.v25 = row.v24 ? row.v21 : kiln_nan();
+    row.v28 = kiln_sub(row.v1, 1);
+    row.v29 = kiln_to_i64(row.v28);
+    row.writes_out_y = (kiln_u64)row.v29 < (kiln_u64)row.args.count_out_y;
+    row.out_y += row.writes_out_y ? row.v29 * row.args.pitch_out_y : 0;
 }
 
 /* One vector of columns of the inputs that stay with the row, as stored. */
@@ -72,7 +82,7 @@ struct kiln_staged {
     kiln_vector<kiln_f16, KILN_VECTOR_WIDTH> in_t;
     KILN_MEMBER void load(const kiln_row &row, kiln_index col, const kiln_span &span)
     {
-        kiln_fetch<8>(in_x, row.in_x + col, span, row.policy);
+        kiln_fetch<8>(in_x, row.in_x + col, span);
         kiln_fetch<8>(in_t, row.in_t + col, span);
     }
 };
@@ -162,6 +172,27 @@ KILN_DEVICE void kiln_after1(kiln_row &row, const kiln_phase1 &reduced)
     row.v26 = row.v20 - row.v25;
 }
 
+/* The outputs that have columns. */
+struct kiln_finish {
+    KILN_MEMBER void vector(const kiln_row &row, const kiln_staged &staged, kiln_index col, const kiln_span &span)
+    {
+        float y1[KILN_VECTOR_WIDTH];
+#pragma unroll
+        for (int j = 0; j < KILN_VECTOR_WIDTH; ++j) {
+            const float v0 = kiln_widen(staged.in_x.get(j));
+            const float v3 = kiln_widen(staged.in_t.get(j));
+            const float v10 = row.v8 ? v3 : kiln_nan();
+            const float v11 = v0 + v10;
+            y1[j] = v11;
+        }
+        if (row.writes_out_y) {
+        kiln_vector<kiln_f16, KILN_VECTOR_WIDTH> out_y;
+        kiln_narrow_vector(y1, out_y);
+        kiln_put<8>(out_y, row.out_y + col, span);
+        }
+    }
+};
+
 /* Outputs of one value per row. */
 KILN_DEVICE void kiln_finish_row(const kiln_row &row)
 {
@@ -184,5 +215,7 @@ extern "C" __global__ void __launch_bounds__(KILN_THREADS) kiln_kernel(const __g
     phase1.clear();
     staging.each_vector(row, phase1);
     kiln_after1(row, kiln_all_reduce(phase1));
+    kiln_finish finish;
+    staging.each_vector(row, finish);
     if (kiln_rank() == 0) kiln_finish_row(row);
 }

@@ -19,15 +19,16 @@
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define MOST_TENSORS 6
 
-/* $ stands for a number of columns, & for a multiple of it, @ for the axes that rows keep. */
+/* $ stands for a number of columns, & for a multiple of it, @ for the axes that rows keep, # for the number of the row.
+ */
 static const char *const programs[] = {
     "s = absmax(x, block = $)",
-    "s = absmax(x, block = $) / 448; q = x / s",
+    "s = absmax(x, block = $) / 448; e = x / s",
     "a = argmax(x, block = $); b = argmin(x, block = $)",
     "y = softmax(x * 0.5, block = $)",
     "y = var(x, block = $) + index(-1) * 0.001; n = size(-1)",
     "s = reduce((a, b) -> b > 1 ? b : a, x, 0, block = $)",
-    "y = rms_norm(x, w); s = absmax(y, block = $) / 448; q = y / s",
+    "y = rms_norm(x, w); s = absmax(y, block = $) / 448; e = y / s",
     "y = x - mean(x, block = $) + max(x)",
     "y = softmax(x, block = $) * mean(x * x)",
     "y = softmax(x); s = max(y, block = $); t = max(s)",
@@ -39,7 +40,7 @@ static const char *const programs[] = {
     "y = x * repeat(r, $)",
     "y = x * repeat(r, $) + max(x)",
     "y = rms_norm(x * repeat(r, $), w)",
-    "y = x * repeat(r, $); t = absmax(y, block = &); q = y / (t + 1)",
+    "y = x * repeat(r, $); t = absmax(y, block = &); e = y / (t + 1)",
     "y = softmax(x * repeat(r, &), block = $) - mean(x)",
     "y = x / (1 + sumsq(x, axes = 0))",
     "y = x - mean(x, axes = (0, -1))",
@@ -55,13 +56,18 @@ static const char *const programs[] = {
     "l = logsumexp(rows(t, 3) + x) - take(x, 1)",
     "y = softmax(x * rows(t, take(i64(x * 3), size(-1) - 1)))",
     "y = rows(t, take(i64(x * 3), 0)) * x; d = sum(y, axes = @); s = sum(x)",
+    "n = x * 2; put(p, # - 1) = softmax(n); put(q, 4 - #) = max(x)",
+    "m = mean(x * 1); put(p, #) = x + 1",
+    "z = x * 3; put(p, 5 - #) = z * 1; put(q, #) = take(x, 0)",
+    "z = x - max(x); put(p, argmax(x) * 0 + #) = z; put(q, #) = count_nonzero(x)",
+    "s = max(x); d = sum(x, axes = @); put(p, 2) = i32(index(-1) * 0 + 7) + 0 * x; put(q, #) = s * 2",
     "y = rms_norm(x, w); d = sum(y * x, axes = @)",
     "m = absmax(x); t = max(m, axes = @); s = max(x, axes = all)",
     "c = mean(x, axes = @); v = mean(x * x, axes = @) - c * c; y = softmax(x)",
     "a = any(x > 1.9, axes = @); n = count_nonzero(x > 1, axes = all); s = sum(x)",
-    "p = prod(1 + x * 0.01, axes = @); l = min(x, axes = all) - max(x, axes = all); y = x - mean(x)",
+    "o = prod(1 + x * 0.01, axes = @); l = min(x, axes = all) - max(x, axes = all); y = x - mean(x)",
     "y = layer_norm(x, w, w); t = sqrt(sum(y * y, axes = all)); e = max(y, axes = @) / 3",
-    "i = max(floor(x), axes = @); k = argmax(x); s = sum(i32(x * 4), axes = @); q = sum(i64(x), axes = all)",
+    "i = max(floor(x), axes = @); k = argmax(x); s = sum(i32(x * 4), axes = @); e = sum(i64(x), axes = all)",
 };
 
 /* Those that a problem does not fit are left out. */
@@ -94,12 +100,15 @@ static void write_program(const char *pattern, int64_t block, int64_t larger, dr
     for (int i = 0; i < c->rank; i++)
         if (i != c->axis) at += sprintf(at, "%s%d", at > axes + 1 ? ", " : "", i);
     sprintf(at, ")");
+    char row[64] = "0";
+    for (int i = 0; i < c->rank; i++)
+        if (i != c->axis) snprintf(row + strlen(row), sizeof row - strlen(row), " * size(%d) + index(%d)", i, i);
     size_t used = 0;
     for (; *pattern && used + 24 < sizeof c->text; pattern++) {
         char *to = c->text + used;
         const size_t room = sizeof c->text - used;
-        if (*pattern == '@')
-            used += (size_t)snprintf(to, room, "%s", axes);
+        if (*pattern == '@' || *pattern == '#')
+            used += (size_t)snprintf(to, room, "%s", *pattern == '@' ? axes : row);
         else if (*pattern == '$' || *pattern == '&')
             used += (size_t)snprintf(to, room, "%" PRId64, *pattern == '$' ? block : larger);
         else
@@ -185,13 +194,25 @@ static bool fill_input(memory *m, size_t i, const drawn *c, char name, uint64_t 
     return data != NULL;
 }
 
+/* p and q are written by put: they have six rows. */
+static kiln_status output_shape(const kiln_program *program, memory *m, size_t i, const drawn *c) {
+    kiln_tensor *tensor = &m->host[i];
+    const char name = kiln_program_output_name(program, i - m->inputs)[0];
+    if (name != 'p' && name != 'q')
+        return kiln_program_output_shape(program, m->host, i - m->inputs, 0, &tensor->rank, tensor->sizes);
+    tensor->rank = name == 'p' ? 2 : 1;
+    tensor->sizes[0] = 6;
+    tensor->sizes[1] = c->sizes[c->axis];
+    return KILN_OK;
+}
+
 /* Floats are f32 or, of an f64 program, f64; their reference is f64. */
 static kiln_status make_output(memory *m, size_t i, const kiln_program *program, const drawn *c) {
     kiln_type type = KILN_F32;
     kiln_tensor *tensor = &m->host[i];
     *tensor = (kiln_tensor){.rank = 0};
     kiln_status status = kiln_program_output_type(program, m->host, NULL, i - m->inputs, &type);
-    if (!status) status = kiln_program_output_shape(program, m->host, i - m->inputs, 0, &tensor->rank, tensor->sizes);
+    if (!status) status = output_shape(program, m, i, c);
     if (status) return status;
     if (kiln__type_is_float(type)) type = c->type == KILN_F64 ? KILN_F64 : KILN_F32;
     tensor->type = type;
@@ -200,6 +221,7 @@ static kiln_status make_output(memory *m, size_t i, const kiln_program *program,
     m->reference[i].type = kiln__type_is_float(type) ? KILN_F64 : type;
     m->reference[i].data = calloc((size_t)m->elements[i] + 1, 8);
     tensor->data = calloc((size_t)m->elements[i] + 1, 8);
+    if (m->reference[i].data) memset(m->reference[i].data, 0xff, (size_t)m->elements[i] * 8); /* as the device's */
     return tensor->data && m->reference[i].data ? KILN_OK : KILN_E_MEMORY;
 }
 

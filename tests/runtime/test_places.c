@@ -45,7 +45,10 @@ static void equal(double got, double wanted) {
     if (!(got == wanted || (isnan(got) && isnan(wanted)))) fail_msg("%.17g, expected %.17g", got, wanted);
 }
 
-static double at(int row, int64_t col) { return col >= 0 && col < COLS ? x[row * COLS + col] : (double)NAN; }
+static bool is_row(int row) { return row >= 0 && row < ROWS; }
+static double at(int row, int64_t col) {
+    return is_row(row) && col >= 0 && col < COLS ? x[row * COLS + col] : (double)NAN;
+}
 
 static void a_column_of_each_row_is_taken(void **state) {
     (void)state;
@@ -93,15 +96,29 @@ static void rows_of_a_table_are_read(void **state) {
     run("y = rows(t, i) * 2; m = rows(t, i) * 0 + index(-1)", NULL, "f64[4,6] i32[4,1] f64[4,6] f64[4,6]", one);
     for (int row = 0; row < ROWS; row++)
         for (int col = 0; col < COLS; col++) {
-            const bool is_row = one[row] >= 0 && one[row] < ROWS;
-            equal(outputs[0][row * COLS + col], is_row ? at(one[row], col) * 2 : (double)NAN);
-            equal(outputs[1][row * COLS + col], is_row ? col : (double)NAN);
+            equal(outputs[0][row * COLS + col], at(one[row], col) * 2);
+            equal(outputs[1][row * COLS + col], is_row(one[row]) ? col : (double)NAN);
         }
     run("s = max(rows(t, 4 - i)) + 0 * i", NULL, "f64[4,6] i32[4,1] f64[4]", one);
     for (int row = 0; row < ROWS; row++) {
         double most = -INFINITY;
-        for (int col = 0; col < COLS; col++) most = fmax(most, at(4 - one[row] < ROWS ? 4 - one[row] : 0, col));
-        equal(outputs[0][row], 4 - one[row] >= 0 && 4 - one[row] < ROWS ? most : (double)NAN);
+        for (int col = 0; col < COLS; col++) most = fmax(most, at(4 - one[row], col));
+        equal(outputs[0][row], is_row(4 - one[row]) ? most : (double)NAN);
+    }
+}
+
+/* The output is a table of ROWS rows; `one` names two of them, row 2 and none else but what is no row. */
+static void rows_are_written_where_an_index_says(void **state) {
+    (void)state;
+    for (int i = 0; i < ROWS * COLS; i++) outputs[0][i] = outputs[1][i] = -1;
+    run("n = x * 2; put(y, i) = n; put(m, 3 - index(0)) = max(x)", NULL, "f64[4,6] i32[4,1] f64[4,6] f64[4]", one);
+    for (int row = 0; row < ROWS; row++) {
+        double most = -INFINITY;
+        for (int col = 0; col < COLS; col++) {
+            equal(outputs[0][row * COLS + col], row == one[0] ? at(0, col) * 2 : -1);
+            most = fmax(most, at(row, col));
+        }
+        equal(outputs[1][3 - row], most);
     }
 }
 
@@ -132,13 +149,18 @@ static void what_cannot_be_is_refused(void **state) {
         {"y = rows(x + 1, 1)", "f32[4,6] f32[6]", KILN_E_NAME,
          "1:5: rows(t, i) is of an input, which is read in no other way and with one i"},
         {"y = rows(t, j)", "f32[4,6] i32[4,6] f32[4,6]", KILN_E_TYPE,
-         "1:5: 'rows' takes an integer that each row has one of and that no reduction gives, found one for each "
-         "element"},
+         "1:5: the row of 'rows' is an integer that each row has one of, found one for each element"},
         {"y = rows(t, 1.5)", "f32[4,6] f32[6]", KILN_E_TYPE,
-         "1:5: 'rows' takes an integer that each row has one of and that no reduction gives, found f32"},
+         "1:5: the row of 'rows' is an integer that each row has one of, found f32"},
         {"y = rows(t, argmax(x))", "f32[4,6] f32[3,6] f32[3,6]", KILN_E_UNSUPPORTED,
-         "1:5: 'rows' takes an integer that each row has one of and that no reduction gives, found what a reduction "
-         "gives"},
+         "1:5: the row of 'rows' is an integer that each row has one of, found what a reduction gives: two "
+         "programs do that"},
+        {"put(y, x) = x", "f32[4,6] f32[9,6]", KILN_E_TYPE,
+         "1:8: the row of 'put' is an integer that each row has one of, found f32"},
+        {"put(y, index(-1)) = x", "f32[4,6] f32[9,6]", KILN_E_TYPE,
+         "1:8: the row of 'put' is an integer that each row has one of, found one for each element"},
+        {"put(y, 1) = x", "f32[4,6] f32[9,7]", KILN_E_SHAPE, "a row of output 'y' has shape [7], expected [6]"},
+        {"put(m, 1) = max(x)", "f32[4,6] f32[9,6]", KILN_E_SHAPE, "a row of output 'm' has shape [6], expected []"},
         {"y = take(rows(t, 1), 2)", "f32[4,6] f32[1]", KILN_E_UNSUPPORTED,
          "1:5: 'take' takes a column of 'rows': expected one of inputs, positions and what is made of them"},
         {"y = rows(t, 1)", "f32[] f32[]", KILN_E_SHAPE, "tensor 't' has rank 0, expected rows along its axis 0"},
@@ -201,10 +223,15 @@ static void outputs_have_the_shapes_of_rows(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_column_of_each_row_is_taken), cmocka_unit_test(a_column_of_each_element_is_gathered),
-        cmocka_unit_test(several_axes_are_one_row),      cmocka_unit_test(rows_of_a_table_are_read),
-        cmocka_unit_test(what_cannot_be_is_refused),     cmocka_unit_test(what_is_taken_from_is_not_written_over),
-        cmocka_unit_test(tensors_may_have_these_names),  cmocka_unit_test(outputs_have_the_shapes_of_rows),
+        cmocka_unit_test(a_column_of_each_row_is_taken),
+        cmocka_unit_test(a_column_of_each_element_is_gathered),
+        cmocka_unit_test(several_axes_are_one_row),
+        cmocka_unit_test(rows_of_a_table_are_read),
+        cmocka_unit_test(rows_are_written_where_an_index_says),
+        cmocka_unit_test(what_cannot_be_is_refused),
+        cmocka_unit_test(what_is_taken_from_is_not_written_over),
+        cmocka_unit_test(tensors_may_have_these_names),
+        cmocka_unit_test(outputs_have_the_shapes_of_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
