@@ -172,7 +172,7 @@ static bool has_ordered_reduction(const kiln__ir *ir) {
         if (ir->insts[i].op == KILN__OP_REDUCE_USER || ir->insts[i].op == KILN__OP_BLOCK_REDUCE ||
             kiln__op_is_arg(ir->insts[i].op))
             return true;
-    return false;
+    return ir->uneven.columns > 0;
 }
 
 /* Of a value of all rows the columns are those of each row, which are reduced once more. */
@@ -230,25 +230,22 @@ typedef struct tensors {
     const kiln__tensors *given;
     int count;
     bool full[KILN_MAX_TENSORS], all_full; /* all outputs are */
-    int64_t runs[KILN_MAX_TENSORS];
+    int64_t runs[KILN_MAX_TENSORS], block_strides[KILN_MAX_TENSORS];
     const kiln__inst *values[KILN_MAX_TENSORS]; /* of outputs */
 } tensors;
 
 static kiln_status lay_out(const kiln__ir *ir, const kiln__shaped *shaped, int o, dims *d, tensors *t) {
     const kiln_tensor *tensor = &t->given->at[o];
     const bool output = o >= t->given->input_count;
-    bool same[KILN_MAX_RANK];
     int64_t strides[KILN_MAX_RANK] = {0};
     kiln_status status = output ? check_apart(tensor, t->given->names[o]) : KILN_OK;
     t->values[o] = output ? &ir->insts[ir->outputs[o - t->given->input_count]] : NULL;
-    if (output) kiln__shaped_same(shaped, t->values[o], same);
-    const uint32_t run = output ? t->values[o]->run : 0;
-    if (!status)
-        status =
-            kiln__space_strides(&shaped->space, tensor, t->given->names[o], output ? same : NULL, strides, &t->full[o]);
+    const int64_t run = output ? kiln__stored_run(ir, t->values[o]) : 0;
+    if (!status) status = kiln__shaped_strides(shaped, o, ir, t->values[o], strides, &t->full[o]);
     for (int i = 0; i < shaped->space.rank; i++) d->at[i].strides[o] = strides[i];
     t->runs[o] = output && !t->full[o] && run != KILN__RUN_OF_ROW ? run : 0;
     if (!output) t->runs[o] = shaped->repeats[o];
+    if (ir->uneven.columns && t->runs[o]) t->block_strides[o] = kiln__shaped_block_stride(shaped, tensor);
     t->all_full = t->all_full && (!output || t->full[o]);
     return status;
 }
@@ -263,7 +260,7 @@ static kiln_status lay_out_all(const kiln__ir *ir, const kiln__shaped *shaped, d
 static kiln__layout layout_of(const kiln__problem *problem, const kiln__space *space, const dims *d, int key,
                               bool flat) {
     if (flat) return KILN__LAYOUT_FLAT;
-    if (problem->block_count || problem->across) return KILN__LAYOUT_INNER;
+    if (problem->block_count || problem->across || problem->uneven_columns) return KILN__LAYOUT_INNER;
     return rows_are_closer(problem, space, d, key) ? KILN__LAYOUT_OUTER : KILN__LAYOUT_INNER;
 }
 
@@ -274,9 +271,10 @@ static void fill_tensor(const kiln__space *space, const dims *d, const tensors *
     operand->output = output;
     operand->alignment = alignment_of(&t->given->at[o]);
     operand->run = t->runs[o];
+    operand->block_stride = t->block_strides[o];
     operand->across = output && t->values[o]->across;
     const bool columns = operand->across ? t->values[o]->per_element : t->full[o] || operand->run > 0;
-    bool varies = output && out->inner_rank > 0 && columns;
+    bool varies = (output && out->inner_rank > 0 && columns) || operand->block_stride != 0;
     for (int i = out->outer_rank; i < d->rank && !output; i++) varies |= d->at[i].strides[o] != 0;
     operand->per_element =
         out->layout == KILN__LAYOUT_FLAT || varies; /* by its strides: one of 0 broadcasts as a size of 1 does */
@@ -289,7 +287,7 @@ static void fill_tensor(const kiln__space *space, const dims *d, const tensors *
 /* The space's axes as dimensions, canonical. */
 static kiln_status arrange(const kiln__ir *ir, const kiln__space *space, const tensors *t, dims *d,
                            kiln__problem *out) {
-    const bool flat = ir->phase_count == 0 && t->all_full;
+    const bool flat = ir->phase_count == 0 && t->all_full && !out->uneven_columns;
     for (int i = 0; i < space->rank; i++) {
         d->at[i].extent = space->sizes[i];
         d->at[i].reduced = space->reduced[i] && !flat;
@@ -316,6 +314,7 @@ kiln_status kiln__problem_build(const kiln__ir *ir, const kiln__shaped *shaped, 
     out->output_count = t.given->output_count;
     out->open_rows = space->open_rows;
     t.count = out->input_count + out->output_count;
+    out->uneven_columns = ir->uneven.columns;
     find_blocks(ir, out);
     find_across(ir, out);
     kiln_status status = lay_out_all(ir, shaped, &d, &t);
