@@ -1,16 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reductions of blocks of a row's columns, inside the work on a vector: each thread reduces its part of the block, its
  * warp's lanes combine theirs, and what follows for the block is computed once for the vector. */
+#include <inttypes.h>
 #include <string.h>
 
 #include "codegen/emitter.h"
 
+bool kiln__is_whole_run(const kiln__emitter *e, int64_t run) {
+    const kiln__schedule *s = e->schedule;
+    return run > 0 && kiln__layout_of(s) == KILN__LAYOUT_INNER && s->staging.kind != KILN__STAGING_TILE &&
+           s->edges == KILN__EDGES_ALIGNED && run % s->vector_width == 0 &&
+           e->problem->uneven_columns % s->vector_width == 0;
+}
+
 bool kiln__is_block_value(const kiln__emitter *e, uint32_t inst) {
     const uint32_t run = e->ir->insts[inst].run;
-    const kiln__schedule *s = e->schedule;
-    if (!e->element[inst] || run == 0 || run == KILN__RUN_OF_ROW || e->ir->insts[inst].across) return false;
-    return kiln__layout_of(s) == KILN__LAYOUT_INNER && s->staging.kind != KILN__STAGING_TILE &&
-           s->edges == KILN__EDGES_ALIGNED && run % (uint32_t)s->vector_width == 0;
+    if (!e->element[inst] || run == KILN__RUN_OF_ROW || e->ir->insts[inst].across) return false;
+    return kiln__is_whole_run(e, run);
+}
+
+/* The column along the axis that blocks lie along. */
+static const char *spell_along(const kiln__emitter *e, const char *column) {
+    const int64_t axis = e->problem->uneven_columns;
+    return axis && axis != e->problem->cols ? kiln__spell(e, "%s %% %" PRId64, column, axis) : column;
+}
+
+const char *kiln__spell_run_begins(const kiln__emitter *e, int64_t run, const char *column) {
+    return kiln__spell(e, "%s %% %" PRId64 " == 0", spell_along(e, column), run);
+}
+
+const char *kiln__spell_block_number(const kiln__emitter *e, int64_t run, const char *column) {
+    return kiln__spell(e, "%s / %" PRId64, spell_along(e, column), run);
 }
 
 /* The reduction as one of rows would be. */
@@ -19,6 +39,67 @@ static kiln__inst reduction_of(const kiln__inst *inst) {
     reduction.args[0] = inst->args[0];
     reduction.u.reducer = inst->u.block.reducer;
     return reduction;
+}
+
+/* ---- in shared memory ---- */
+
+bool kiln__has_slots(const kiln__emitter *e, uint32_t inst) {
+    return e->schedule->slots.bytes > 0 && e->ir->insts[inst].op == KILN__OP_BLOCK_REDUCE;
+}
+
+const char *kiln__spell_slot(const kiln__emitter *e, uint32_t i, const char *column) {
+    const kiln__inst *inst = &e->ir->insts[i];
+    if (inst->op == KILN__OP_BLOCK_REDUCE) return kiln__spell(e, "kiln_slot<kiln_block%u>(%s)", i, column);
+    return kiln__spell(e, "(%s)kiln_columns_of_block<%u>(%s)", kiln__cxx_ctype(inst->type), inst->domain, column);
+}
+
+/* Lanes of a warp that share a block: so few that all threads have one, as far as there are columns. */
+static int lanes_of(const kiln__emitter *e, int64_t block) {
+    const int64_t blocks = kiln__slots_of(e->problem, e->problem->cols, block);
+    int lanes = 1;
+    while (lanes < 32 && 2 * lanes <= block && (lanes < 4 || blocks * lanes < e->schedule->team.threads)) lanes *= 2;
+    return lanes;
+}
+
+/* Columns of a row, or of its chunk. */
+static int64_t columns_together(const kiln__emitter *e) {
+    const kiln__schedule *s = e->schedule;
+    return s->split.chunks > 1 ? s->steps * s->team.threads * s->vector_width : e->problem->cols;
+}
+
+/* What kiln_reduce_slots needs of a block's struct: its columns and lanes, where its slots are, and how a value is
+ * taken. */
+static void emit_slots_of(const kiln__emitter *e, uint32_t i) {
+    const kiln__inst *inst = &e->ir->insts[i];
+    const kiln__inst reduction = reduction_of(inst);
+    const bool arg = kiln__op_is_arg(reduction.op);
+    const char *take = arg ? kiln__spell(e, "r.take_%s(v, at)", reduction.op == KILN__OP_REDUCE_ARGMAX ? "max" : "min")
+                           : kiln__spell(e, "r = %s", kiln__spell_combine(e, &reduction, "r", "v"));
+    kiln__write(e,
+                "    typedef %s value;\n    typedef %s result;\n"
+                "    static constexpr int columns = %u, lanes = %d, place = %" PRId64 ";\n"
+                "    static KILN_MEMBER kiln_block%u identity() { return {%s}; }\n"
+                "    KILN_MEMBER void take(value v, int at)\n    {\n        %s%s;\n    }\n"
+                "    KILN_MEMBER result get() const { return r%s; }\n",
+                kiln__cxx_ctype(e->ir->insts[inst->args[0]].type), kiln__cxx_ctype(inst->type), inst->domain,
+                lanes_of(e, inst->domain),
+                e->schedule->slots.slots + kiln__slots_place(e->ir, e->problem, columns_together(e), i), i,
+                kiln__spell_identity(e, &reduction), arg ? "" : "(void)at, ", take, arg ? ".index" : "");
+}
+
+static void emit_block_loop(kiln__emitter *e, uint32_t i) {
+    kiln__need_block(e, i);
+    kiln__write(e, "/* What kiln_block%u reduces. */\nstruct kiln_values%u {\n", i, i);
+    kiln__emit_sharing(e, false);
+    kiln__emit_vector_head(e, "vector");
+    kiln__emit_elements(e);
+    kiln__write(e, "            if (span.has(j)) kiln_value<kiln_block%u>(col + j) = %s;\n        }\n    }\n};\n\n", i,
+                kiln__spell_value(e, e->ir->insts[i].args[0]));
+}
+
+void kiln__emit_block_loops(kiln__emitter *e) {
+    for (uint32_t i = 0; i < e->ir->count; i++)
+        if (kiln__has_slots(e, i)) emit_block_loop(e, i);
 }
 
 void kiln__emit_block_states(const kiln__emitter *e) {
@@ -32,10 +113,12 @@ void kiln__emit_block_states(const kiln__emitter *e) {
                     "    static KILN_MEMBER kiln_block%u combine(const kiln_block%u &a, const kiln_block%u &b)\n"
                     "    {\n        return {%s};\n    }\n"
                     "    KILN_MEMBER kiln_block%u shuffle(int lane_mask, kiln_u32 lanes) const\n"
-                    "    {\n        return {kiln_shuffle(r, lane_mask, lanes)};\n    }\n};\n\n",
+                    "    {\n        return {kiln_shuffle(r, lane_mask, lanes)};\n    }\n",
                     kiln__ir_op_name(reduction.op), inst->domain, i,
-                    reduction.op == KILN__OP_REDUCE_USER ? "true" : "false", kiln__cxx_ctype(inst->type), i, i, i,
+                    reduction.op == KILN__OP_REDUCE_USER ? "true" : "false", kiln__spell_state(e, &reduction), i, i, i,
                     kiln__spell_combine(e, &reduction, "a.r", "b.r"), i);
+        if (kiln__has_slots(e, i)) emit_slots_of(e, i);
+        kiln__write(e, "};\n\n");
     }
 }
 
@@ -85,6 +168,7 @@ static const char *spell_repeated(const kiln__emitter *e, const kiln__inst *inst
 
 static const char *spell_block_value(const kiln__emitter *e, uint32_t i) {
     const kiln__inst *inst = &e->ir->insts[i];
+    if (kiln__has_slots(e, i) || inst->op == KILN__OP_BLOCK_COUNT) return kiln__spell_slot(e, i, "col");
     return inst->op == KILN__OP_INPUT ? spell_repeated(e, inst) : kiln__spell_definition(e, i);
 }
 
@@ -93,7 +177,7 @@ void kiln__emit_block_values(const kiln__emitter *e) {
     e->out->failed |= !marked;
     for (uint32_t i = 0; i < e->ir->count && marked; i++) {
         if (!e->needed[i] || !kiln__is_block_value(e, i)) continue;
-        if (e->ir->insts[i].op == KILN__OP_BLOCK_REDUCE)
+        if (e->ir->insts[i].op == KILN__OP_BLOCK_REDUCE && !kiln__has_slots(e, i))
             emit_reduction(e, i, marked);
         else
             kiln__write(e, "        const %s v%u = %s;\n", kiln__cxx_ctype(e->ir->insts[i].type), i,

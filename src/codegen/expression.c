@@ -207,6 +207,8 @@ static const char *spell_leaf(const kiln__emitter *e, uint32_t i) {
     case KILN__OP_INDEX: return spell_position(e, inst->u.axis, e->element[i]);
     case KILN__OP_SCALAR: return kiln__spell(e, "row.args.scalar_%s", e->ir->scalar_names[inst->u.scalar]);
     case KILN__OP_INPUT: return spell_input(e, i);
+    case KILN__OP_BLOCK_REDUCE:
+    case KILN__OP_BLOCK_COUNT: return kiln__spell_slot(e, i, "col + j");
     }
     return kiln__op_is_reduction(inst->op) ? spell_reduced(e, i) : NULL;
 }

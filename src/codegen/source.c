@@ -117,8 +117,17 @@ static void emit_staging(const kiln__emitter *e) {
     kiln__write(e, "\n");
 }
 
+static void emit_slots(const kiln__emitter *e) {
+    const int64_t axis = e->problem->uneven_columns;
+    kiln__write(e, "#define KILN_BLOCK_VALUES %d\n#define KILN_BLOCK_AXIS %lld\n", e->schedule->slots.offset,
+                (long long)(axis ? axis : e->problem->cols));
+    emit_part(e, "block_slots.cuh");
+}
+
 static void emit_phases(kiln__emitter *e) {
+    if (e->schedule->slots.bytes) emit_slots(e);
     kiln__emit_block_states(e);
+    kiln__emit_block_loops(e);
     for (uint32_t p = 0; p < e->ir->phase_count; p++) {
         kiln__emit_phase(e, p);
         kiln__emit_after(e, p);
