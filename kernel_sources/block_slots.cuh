@@ -49,26 +49,27 @@ template <class Block> KILN_DEVICE Block kiln_part_of_block(const typename Block
     return part;
 }
 
+/* Columns of an axis that blocks lie along; of a split row's chunk, which is part of one. */
+KILN_DEVICE int kiln_block_axis() {
+#if KILN_SPLITS > 1
+    const kiln_index left = KILN_COLS - KILN_FIRST;
+    return (int)(left < KILN_CHUNK ? left : KILN_CHUNK);
+#else
+    return (int)KILN_BLOCK_AXIS;
+#endif
+}
+
 /* When all columns' values are there; then all columns may ask for their block's. */
 template <class Block> KILN_DEVICE void kiln_reduce_slots() {
-    constexpr int each = (KILN_BLOCK_AXIS + Block::columns - 1) / Block::columns; /* blocks along the axis */
-    const kiln_index left = KILN_COLS - KILN_FIRST;
-    const int columns = (int)(KILN_SPLITS > 1 && left > KILN_CHUNK ? KILN_CHUNK : left);
-    const int axis = KILN_SPLITS > 1 ? columns : (int)KILN_BLOCK_AXIS;
-    const int blocks = KILN_SPLITS > 1           ? (columns + Block::columns - 1) / Block::columns
-                       : KILN_BLOCK_AXIS > 0 ? columns / (KILN_BLOCK_AXIS > 0 ? KILN_BLOCK_AXIS : 1) * each
-                                                 : 0;
-    const typename Block::value *const values =
-        reinterpret_cast<const typename Block::value *>(kiln_shared + KILN_BLOCK_VALUES);
+    const auto *const values = reinterpret_cast<const typename Block::value *>(kiln_shared + KILN_BLOCK_VALUES);
+    auto *const slots = reinterpret_cast<typename Block::result *>(kiln_shared + Block::place);
+    const int axis = kiln_block_axis(), each = (axis + Block::columns - 1) / Block::columns;
     kiln_block_barrier();
-    for (int block = threadIdx.x / Block::lanes; block < blocks; block += KILN_THREADS / Block::lanes) {
-        const int around = KILN_SPLITS > 1 ? 0 : block / each, of_axis = KILN_SPLITS > 1 ? block : block % each;
-        const int first = around * axis + of_axis * Block::columns, last = (around + 1) * axis;
-        const int end = last - first < Block::columns ? last : first + Block::columns;
-        const Block all =
-            kiln_reduce_block<Block::lanes>(kiln_part_of_block<Block>(values, first, end));
-        if (threadIdx.x % Block::lanes == 0)
-            reinterpret_cast<typename Block::result *>(kiln_shared + Block::place)[block] = all.get();
+    for (int block = threadIdx.x / Block::lanes; block < KILN_BLOCK_AXES * each; block += KILN_THREADS / Block::lanes) {
+        const int begin = block / each * axis, first = begin + block % each * Block::columns;
+        const int end = begin + axis - first < Block::columns ? begin + axis : first + Block::columns;
+        const Block all = kiln_reduce_block<Block::lanes>(kiln_part_of_block<Block>(values, first, end));
+        if (threadIdx.x % Block::lanes == 0) slots[block] = all.get();
     }
     kiln_block_barrier();
 }

@@ -6,11 +6,11 @@
 #include "lang/domain.h"
 
 typedef struct kiln__dependence {
-    uint32_t inputs; /* bit i: elements of input i, outside of reductions */
-    bool positions;  /* outside of reductions: uniform(), or index() along a reduced axis */
+    uint32_t inputs;                  /* bit i: elements of input i, outside of reductions */
+    bool positions;                   /* outside of reductions: uniform(), or index() along a reduced axis */
     int64_t blocks[KILN__MAX_BLOCKS]; /* columns of the blocks that it has values of, in any order; 0: of none */
-    bool across;     /* some reduction across rows: inputs and positions are those that it has columns of */
-    bool reduces;    /* an output of the program, not necessarily this one, needs a reduction */
+    bool across;  /* some reduction across rows: inputs and positions are those that it has columns of */
+    bool reduces; /* an output of the program, not necessarily this one, needs a reduction */
 } kiln__dependence;
 
 /* For output number `output` in a space of so many axes; across: what reductions of other domains than the rows' are.

@@ -58,10 +58,9 @@ kiln__value kiln__emit(kiln__typer *typer, kiln__inst inst) {
     const bool blocks = inst.op == KILN__OP_BLOCK_REDUCE || inst.op == KILN__OP_ACROSS_REDUCE;
     unsigned phase = 0;
     inst.per_element = uniform || is_of_block(inst.op);
-    inst.constant = inst.arg_count > 0
-                        ? !reduction && !uniform && !blocks
-                        : inst.op != KILN__OP_INPUT && inst.op != KILN__OP_INDEX && inst.op != KILN__OP_PARAM &&
-                              inst.op != KILN__OP_BLOCK_COUNT;
+    inst.constant = inst.arg_count > 0 ? !reduction && !uniform && !blocks
+                                       : inst.op != KILN__OP_INPUT && inst.op != KILN__OP_INDEX &&
+                                             inst.op != KILN__OP_PARAM && inst.op != KILN__OP_BLOCK_COUNT;
     if (inst.op == KILN__OP_INPUT) inst.per_element = typer->binding->input_per_element[inst.u.input];
     if (inst.op == KILN__OP_INDEX) inst.per_element = typer->binding->reduced[inst.u.axis];
     for (uint32_t i = 0; i < inst.arg_count && typer->work->status == KILN_OK; i++) {

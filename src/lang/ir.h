@@ -47,8 +47,8 @@ static inline kiln__across kiln__across_of(const kiln__across_kinds *across, uin
 typedef struct kiln__uneven {
     int axis;        /* of the space */
     int64_t columns; /* along it; 0: there are no such blocks */
-    int64_t alone;   /* where no reduction runs over more than blocks: columns of the largest, for each of which an output
-                        has a value that depends on no column; else 0 */
+    int64_t alone; /* where no reduction runs over more than blocks: columns of the largest, for each of which an output
+                      has a value that depends on no column; else 0 */
 } kiln__uneven;
 
 /* What typing must know of the tensors. */
@@ -98,7 +98,7 @@ typedef struct kiln__ir {
     kiln__arena arena;
     kiln__inst *insts;
     uint32_t count;
-    uint32_t phase_count;   /* reduction phases; 0: elementwise */
+    uint32_t phase_count; /* reduction phases; 0: elementwise */
     kiln__uneven uneven;
     kiln__ctype float_type; /* F64 if any input is f64, else F32 */
     uint32_t input_count, output_count, scalar_count;

@@ -210,8 +210,7 @@ static kiln__value type_count(kiln__typer *typer, const kiln__node *node) {
     if (across_of(typer, node) != KILN__ACROSS_NONE) return count_across(typer, across_of(typer, node));
     if (block != 0 && typer->binding->uneven.columns % block)
         return kiln__emit(
-            typer,
-            (kiln__inst){.op = KILN__OP_BLOCK_COUNT, .type = typer->ir->float_type, .domain = (uint32_t)block});
+            typer, (kiln__inst){.op = KILN__OP_BLOCK_COUNT, .type = typer->ir->float_type, .domain = (uint32_t)block});
     if (block != 0) return literal_value(kiln__literal_float((double)block));
     return kiln__emit(typer, (kiln__inst){.op = node->op, .type = typer->ir->float_type});
 }

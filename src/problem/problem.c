@@ -187,6 +187,7 @@ static void find_blocks(const kiln__ir *ir, kiln__problem *problem) {
     for (uint32_t i = 0; i < ir->count; i++) {
         const int64_t block = ir->insts[i].domain;
         int at = 0;
+        problem->ordered |= ir->insts[i].op == KILN__OP_REDUCE_USER;
         if (ir->insts[i].op != KILN__OP_BLOCK_REDUCE) continue;
         while (at < problem->block_count && problem->blocks[at] < block) at++;
         if (at < problem->block_count && problem->blocks[at] == block) continue;

@@ -23,11 +23,11 @@ typedef struct kiln__operand {
     bool contiguous_columns; /* inner: the columns of a row lie side by side in their order */
     int64_t outer_strides[KILN_MAX_RANK];
     int64_t inner_strides[KILN_MAX_RANK];
-    int alignment;    /* elements, a power of two: what the pointer's address is a multiple of, up to 16 bytes */
-    bool across;      /* an output of values of all rows, for each column or one */
-    int64_t run;      /* it has one value for so many neighbouring columns, not all; 0: for one, or for all */
+    int alignment;        /* elements, a power of two: what the pointer's address is a multiple of, up to 16 bytes */
+    bool across;          /* an output of values of all rows, for each column or one */
+    int64_t run;          /* it has one value for so many neighbouring columns, not all; 0: for one, or for all */
     int64_t block_stride; /* where blocks are uneven: elements from one block's value to the next's */
-    bool own_columns; /* each column of each row has a value: per_element, no run, not across */
+    bool own_columns;     /* each column of each row has a value: per_element, no run, not across */
 } kiln__operand;
 
 /* The positions that programs ask for: index() of each axis, and the linear index behind uniform(). Each lies in the
@@ -47,8 +47,9 @@ typedef struct kiln__problem {
     bool across;                      /* there are values of all rows */
     int64_t blocks[KILN__MAX_BLOCKS]; /* columns of the blocks that are reduced within rows, ascending */
     int block_count;
-    int64_t uneven_columns; /* blocks lie along the last so many columns of the row's, and along all before them alike: the
-                               last of them may be short; 0: blocks are cut as the columns are */
+    bool ordered;           /* a user's combine runs over rows: columns are combined in their order */
+    int64_t uneven_columns; /* blocks lie along the last so many columns of the row's, and along all before them alike:
+                               the last of them may be short; 0: blocks are cut as the columns are */
     int input_count, output_count;
     int position_count;
     int position_axes[KILN__MAX_POSITIONS];                         /* an axis, or KILN__LINEAR_INDEX */

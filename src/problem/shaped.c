@@ -337,8 +337,7 @@ kiln_status kiln__shaped_strides(const kiln__shaped *s, int o, const kiln__ir *i
     kiln_status status = KILN_OK;
     if (value) find_same(s, value, same);
     const int64_t run = value ? kiln__stored_run(ir, value) : s->repeats[o];
-    if (s->uneven.columns && run && run != KILN__RUN_OF_ROW)
-        status = join_blocks(s, run, name, value != NULL, &tensor);
+    if (s->uneven.columns && run && run != KILN__RUN_OF_ROW) status = join_blocks(s, run, name, value != NULL, &tensor);
     return status ? status : kiln__space_strides(&s->space, &tensor, name, value ? same : NULL, strides, full);
 }
 

@@ -19,7 +19,7 @@ typedef struct kiln__shaped {
     int block_axis;        /* in the text's space; that of `space` has part_count axes from there on */
     int part_count;        /* 0: there are no blocks; 1: they are uneven */
     int64_t parts[KILN_MAX_RANK];
-    int64_t row_block;                     /* columns of blocks that are rows; 0: rows are more than blocks */
+    int64_t row_block; /* columns of blocks that are rows; 0: rows are more than blocks */
     kiln__uneven uneven;
     kiln__across across[KILN__MAX_ACROSS]; /* what reductions over each of the domains' others are */
     int64_t repeats[KILN_MAX_TENSORS];     /* of inputs: how many columns a value is for; 0: one, or all */

@@ -63,7 +63,7 @@ typedef struct kiln__ref_view {
     char *data; /* NULL: the tensor has no elements */
     kiln_type type;
     kiln__ref_walk rows, cols;
-    int64_t row_offset; /* elements from data to the current row's column 0 */
+    int64_t row_offset;        /* elements from data to the current row's column 0 */
     int64_t run, block_stride; /* it has a value for so many columns of an uneven axis, that far apart; 0: for each */
     int64_t period;            /* columns of that axis */
 } kiln__ref_view;

@@ -65,7 +65,7 @@ static int widest_of_tensors(const kiln__problem *problem) {
 
 bool kiln__blocks_have_slots(const kiln__problem *problem) {
     const int64_t most = 32 * (int64_t)widen_for_blocks(problem, widest_of_tensors(problem));
-    bool lanes = !problem->uneven_columns;
+    bool lanes = !problem->uneven_columns && !problem->ordered;
     for (int i = 0; i < problem->block_count; i++)
         lanes = lanes && kiln__is_power_of_two(problem->blocks[i]) && problem->blocks[i] <= most;
     return problem->block_count > 0 && !lanes;

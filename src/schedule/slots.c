@@ -8,7 +8,8 @@
 
 #define STATIC_BYTES 8192        /* of shared memory, for what threads of a row exchange */
 #define MOST_COLUMNS (1LL << 28) /* beyond all shared memory, and nothing overflows */
-#define CHUNK_COLUMNS 8192       /* of a row in which blocks alone are reduced: longer ones are split among blocks of threads */
+#define CHUNK_COLUMNS \
+    8192 /* of a row in which blocks alone are reduced: longer ones are split among blocks of threads */
 #define MOST_THREADS 512
 #define REGISTER_ELEMENTS 64 /* of a thread */
 
@@ -94,14 +95,9 @@ bool kiln__row_add_slots(const kiln__given *g, kiln__schedule *s) {
 
 /* ---- points ---- */
 
-static int threads_of(int64_t cols, int width) {
-    return kiln__power_of_two_from(kiln__divide_up(cols, 4 * (int64_t)width), MOST_THREADS);
-}
-
-static kiln__pins point_of(const kiln__problem *problem, const kiln__pins *pins, int width, int staging) {
+static kiln__pins point_of(const kiln__pins *pins, int threads, int width, int staging) {
     kiln__pins point = *pins;
-    const int threads = threads_of(problem->cols, width);
-    if (!point.threads) point.threads = threads < 32 ? 32 : threads;
+    if (!point.threads) point.threads = threads;
     if (point.group < 0) point.group = KILN__GROUP_BLOCK;
     if (point.staging < 0) point.staging = staging;
     if (!point.cluster) point.cluster = 1;
@@ -113,13 +109,17 @@ static kiln__pins point_of(const kiln__problem *problem, const kiln__pins *pins,
 
 int kiln__prefer_slots(const kiln__given *g, const kiln__pins *pins, kiln__preference *out) {
     static const char *const reason = "blocks of columns are reduced in shared memory, whatever their size";
-    int count = 0, width = kiln__widest_vector(g->problem);
-    while (pins->vector_width && width > pins->vector_width) width /= 2;
-    for (; width > 0; width /= 2) {
-        const kiln__pins registers = point_of(g->problem, pins, width, KILN__STAGING_REGISTERS);
-        const bool fits = g->problem->cols <= (int64_t)REGISTER_ELEMENTS * registers.threads;
-        if (fits) out[count++] = (kiln__preference){registers, reason, false};
-        out[count++] = (kiln__preference){point_of(g->problem, pins, width, KILN__STAGING_NONE), reason, false};
-    }
+    const int64_t cols = g->problem->cols;
+    int count = 0, widest = kiln__widest_vector(g->problem);
+    while (pins->vector_width && widest > pins->vector_width) widest /= 2;
+    int threads = kiln__power_of_two_from(kiln__divide_up(cols, 4 * (int64_t)widest), MOST_THREADS);
+    for (threads = threads < 32 ? 32 : threads; threads >= 32; threads /= 4) /* few have chunks of few columns */
+        for (int width = widest; width > 0; width /= 2) {
+            const bool fits = cols <= (int64_t)REGISTER_ELEMENTS * threads;
+            if (fits)
+                out[count++] =
+                    (kiln__preference){point_of(pins, threads, width, KILN__STAGING_REGISTERS), reason, false};
+            out[count++] = (kiln__preference){point_of(pins, threads, width, KILN__STAGING_NONE), reason, false};
+        }
     return count;
 }

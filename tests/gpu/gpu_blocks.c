@@ -76,6 +76,7 @@ typedef struct drawn {
     char text[256];
     bool across; /* some reduction runs across rows */
     int axis, rank, schedule;
+    int axes[2], axis_count; /* of the program: the axis, or the one before it, too */
     int64_t sizes[3], repeat;
     kiln_type type;
     bool pitched;
@@ -138,14 +139,20 @@ static drawn draw(uint64_t seed, long index) {
     for (int i = 0; i < c.rank; i++) c.sizes[i] = 1 + fuzz_random_below(&r, 9);
     c.sizes[c.axis] = larger * (1 + fuzz_random_below(&r, larger > 64 ? 3 : 20));
     if (any) c.sizes[c.axis] = draw_columns(&r);
-    if (c.across) draw_across(&r, &c);
+    c.axes[0] = c.axis;
+    c.axis_count = 1;
+    if (c.across)
+        draw_across(&r, &c);
+    else if (c.axis > 0 && fuzz_random_below(&r, 4) == 0)
+        c.axes[c.axis_count++] = c.axis - 1;
     return c;
 }
 
 static void tell(const test_run *t, long index, const drawn *c, const char *why) {
     printf("gpu_blocks --seed %" PRIu64 " --case %ld   # %s; x=%s[", t->seed, index, c->text, kiln_type_name(c->type));
     for (int i = 0; i < c->rank; i++) printf("%s%" PRId64, i ? "," : "", c->sizes[i]);
-    printf("]%s, axis %d, '%s': %s\n", c->pitched ? " pitched" : "", c->axis, schedules[c->schedule], why);
+    printf("]%s, axis %d%s, '%s': %s\n", c->pitched ? " pitched" : "", c->axis,
+           c->axis_count > 1 ? " and the one before" : "", schedules[c->schedule], why);
 }
 
 /* ---- tensors ---- */
@@ -274,8 +281,8 @@ static const char *inputs_of(const drawn *c) {
 
 static kiln_status create(const test_run *t, int schedule, const drawn *c, kiln_program **out) {
     kiln_program_options options = KILN_PROGRAM_OPTIONS_INIT;
-    options.axes = &c->axis;
-    options.axis_count = 1;
+    options.axes = c->axes;
+    options.axis_count = (size_t)c->axis_count;
     options.inputs = inputs_of(c);
     return kiln_program_create(t->contexts[schedule], c->text, &options, out);
 }
