@@ -6,33 +6,6 @@
 
 #include "codegen/emitter.h"
 
-bool kiln__is_whole_run(const kiln__emitter *e, int64_t run) {
-    const kiln__schedule *s = e->schedule;
-    return run > 0 && kiln__layout_of(s) == KILN__LAYOUT_INNER && s->staging.kind != KILN__STAGING_TILE &&
-           s->edges == KILN__EDGES_ALIGNED && run % s->vector_width == 0 &&
-           e->problem->uneven_columns % s->vector_width == 0;
-}
-
-bool kiln__is_block_value(const kiln__emitter *e, uint32_t inst) {
-    const uint32_t run = e->ir->insts[inst].run;
-    if (!e->element[inst] || run == KILN__RUN_OF_ROW || e->ir->insts[inst].across) return false;
-    return kiln__is_whole_run(e, run);
-}
-
-/* The column along the axis that blocks lie along. */
-static const char *spell_along(const kiln__emitter *e, const char *column) {
-    const int64_t axis = e->problem->uneven_columns;
-    return axis && axis != e->problem->cols ? kiln__spell(e, "%s %% %" PRId64, column, axis) : column;
-}
-
-const char *kiln__spell_run_begins(const kiln__emitter *e, int64_t run, const char *column) {
-    return kiln__spell(e, "%s %% %" PRId64 " == 0", spell_along(e, column), run);
-}
-
-const char *kiln__spell_block_number(const kiln__emitter *e, int64_t run, const char *column) {
-    return kiln__spell(e, "%s / %" PRId64, spell_along(e, column), run);
-}
-
 /* The reduction as one of rows would be. */
 static kiln__inst reduction_of(const kiln__inst *inst) {
     kiln__inst reduction = {.op = (kiln__op)inst->u.block.op, .type = inst->type, .arg_count = 1};
@@ -42,16 +15,6 @@ static kiln__inst reduction_of(const kiln__inst *inst) {
 }
 
 /* ---- in shared memory ---- */
-
-bool kiln__has_slots(const kiln__emitter *e, uint32_t inst) {
-    return e->schedule->slots.bytes > 0 && e->ir->insts[inst].op == KILN__OP_BLOCK_REDUCE;
-}
-
-const char *kiln__spell_slot(const kiln__emitter *e, uint32_t i, const char *column) {
-    const kiln__inst *inst = &e->ir->insts[i];
-    if (inst->op == KILN__OP_BLOCK_REDUCE) return kiln__spell(e, "kiln_slot<kiln_block%u>(%s)", i, column);
-    return kiln__spell(e, "(%s)kiln_columns_of_block<%u>(%s)", kiln__cxx_ctype(inst->type), inst->domain, column);
-}
 
 /* Lanes of a warp that share a block: so few that all threads have one, as far as there are columns. */
 static int lanes_of(const kiln__emitter *e, int64_t block) {
@@ -85,21 +48,6 @@ static void emit_slots_of(const kiln__emitter *e, uint32_t i) {
                 lanes_of(e, inst->domain),
                 e->schedule->slots.slots + kiln__slots_place(e->ir, e->problem, columns_together(e), i), i,
                 kiln__spell_identity(e, &reduction), arg ? "" : "(void)at, ", take, arg ? ".index" : "");
-}
-
-static void emit_block_loop(kiln__emitter *e, uint32_t i) {
-    kiln__need_block(e, i);
-    kiln__write(e, "/* What kiln_block%u reduces. */\nstruct kiln_values%u {\n", i, i);
-    kiln__emit_sharing(e, false);
-    kiln__emit_vector_head(e, "vector");
-    kiln__emit_elements(e);
-    kiln__write(e, "            if (span.has(j)) kiln_value<kiln_block%u>(col + j) = %s;\n        }\n    }\n};\n\n", i,
-                kiln__spell_value(e, e->ir->insts[i].args[0]));
-}
-
-void kiln__emit_block_loops(kiln__emitter *e) {
-    for (uint32_t i = 0; i < e->ir->count; i++)
-        if (kiln__has_slots(e, i)) emit_block_loop(e, i);
 }
 
 void kiln__emit_block_states(const kiln__emitter *e) {

@@ -69,6 +69,19 @@ const char *kiln__spell(const kiln__emitter *e, const char *format, ...) KILN_PR
 void kiln__emit_header(const kiln__emitter *e);
 void kiln__emit_definitions(const kiln__emitter *e);
 
+/* ---- runs.c ---- */
+
+/* Whether neighbouring columns share the value, a vector of them at least: it is then computed once for a vector. */
+bool kiln__is_block_value(const kiln__emitter *e, uint32_t inst);
+/* The same of a value that so many columns share. */
+bool kiln__is_whole_run(const kiln__emitter *e, int64_t run);
+/* What is true of the first of the columns that share an output's value: "col % 7 == 0". */
+const char *kiln__spell_run_begins(const kiln__emitter *e, int64_t run, const char *column);
+/* "col % 24 / 7": which of an operand's values the column has, where blocks are uneven. */
+const char *kiln__spell_block_number(const kiln__emitter *e, int64_t run, const char *column);
+/* Whether the instruction's values have slots in shared memory. */
+bool kiln__has_slots(const kiln__emitter *e, uint32_t inst);
+
 /* ---- address.c ---- */
 
 /* c0, c1, ...: the coordinates of `index` along the outer dimensions; how far elements there lie from the first. */
@@ -104,6 +117,8 @@ const char *kiln__spell_identity(const kiln__emitter *e, const kiln__inst *reduc
 const char *kiln__spell_value(const kiln__emitter *e, uint32_t inst);
 /* What the instruction's value is defined as. */
 const char *kiln__spell_definition(const kiln__emitter *e, uint32_t inst);
+/* What a column finds in shared memory of its block: what it comes to, or how many columns it has. */
+const char *kiln__spell_slot(const kiln__emitter *e, uint32_t inst, const char *column);
 /* The type of a prepared divisor. */
 const char *kiln__cxx_divisor(const kiln__emitter *e, uint32_t divisor);
 /* Whether the operator is written where it is used, and has no name. */
@@ -184,21 +199,8 @@ bool kiln__emit_finish_row(const kiln__emitter *e);
 
 /* ---- blocks.c ---- */
 
-/* Whether neighbouring columns share the value, a vector of them at least: it is then computed once for a vector. */
-bool kiln__is_block_value(const kiln__emitter *e, uint32_t inst);
-/* The same of a value that so many columns share. */
-bool kiln__is_whole_run(const kiln__emitter *e, int64_t run);
-/* What is true of the first of the columns that share an output's value: "col % 7 == 0". */
-const char *kiln__spell_run_begins(const kiln__emitter *e, int64_t run, const char *column);
-/* "col % 24 / 7": which of an operand's values the column has, where blocks are uneven. */
-const char *kiln__spell_block_number(const kiln__emitter *e, int64_t run, const char *column);
 /* struct kiln_block<instruction>: what a thread has of a block. */
 void kiln__emit_block_states(const kiln__emitter *e);
-/* Whether the instruction's values have slots in shared memory; what a column finds there. */
-bool kiln__has_slots(const kiln__emitter *e, uint32_t inst);
-const char *kiln__spell_slot(const kiln__emitter *e, uint32_t inst, const char *column);
-/* struct kiln_values<instruction>: the work on a vector that puts down what is reduced. */
-void kiln__emit_block_loops(kiln__emitter *e);
 /* Before the loop over a vector's elements: the needed values of the block that they are in. */
 void kiln__emit_block_values(const kiln__emitter *e);
 /* In such a loop: definitions of those that elements have; keeps: also into what later passes load. */
@@ -217,5 +219,10 @@ void kiln__emit_elements(const kiln__emitter *e);
 /* struct kiln_phase<phase>; struct kiln_finish (false if no output has columns, and no value of all rows). */
 void kiln__emit_phase(kiln__emitter *e, uint32_t phase);
 bool kiln__emit_finish(kiln__emitter *e);
+
+/* ---- slots.c ---- */
+
+/* struct kiln_values<instruction>: the work on a vector that puts down what is reduced. */
+void kiln__emit_block_loops(kiln__emitter *e);
 
 #endif

@@ -198,6 +198,12 @@ static const char *spell_division(const kiln__emitter *e, uint32_t i) {
                        kiln__spell_value(e, inst->args[0]));
 }
 
+const char *kiln__spell_slot(const kiln__emitter *e, uint32_t i, const char *column) {
+    const kiln__inst *inst = &e->ir->insts[i];
+    if (inst->op == KILN__OP_BLOCK_REDUCE) return kiln__spell(e, "kiln_slot<kiln_block%u>(%s)", i, column);
+    return kiln__spell(e, "(%s)kiln_columns_of_block<%u>(%s)", kiln__cxx_ctype(inst->type), inst->domain, column);
+}
+
 /* What is no function of the arguments' values; NULL: it is one. */
 static const char *spell_leaf(const kiln__emitter *e, uint32_t i) {
     const kiln__inst *inst = &e->ir->insts[i];

@@ -11,6 +11,7 @@
 #define CHUNK_COLUMNS \
     8192 /* of a row in which blocks alone are reduced: longer ones are split among blocks of threads */
 #define MOST_THREADS 512
+#define STREAMED_VECTORS 4   /* of a thread under way, where rows are read again */
 #define REGISTER_ELEMENTS 64 /* of a thread */
 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -54,8 +55,8 @@ static int64_t divisor_of(int64_t a, int64_t b) {
 }
 
 /* The fewest columns that are whole steps of the threads, and whole blocks. */
-static int64_t unit_of(const kiln__problem *problem, const kiln__schedule *s) {
-    int64_t unit = (int64_t)s->team.threads * s->vector_width;
+static int64_t unit_of(const kiln__problem *problem, int threads, int width) {
+    int64_t unit = (int64_t)threads * width;
     for (int i = 0; i < problem->block_count; i++)
         unit = kiln__times(unit / divisor_of(unit, problem->blocks[i]), problem->blocks[i]);
     return unit;
@@ -64,7 +65,7 @@ static int64_t unit_of(const kiln__problem *problem, const kiln__schedule *s) {
 /* Where nothing is reduced but blocks, a row's chunks know nothing of each other. */
 static void split(const kiln__given *g, kiln__schedule *s) {
     const kiln__problem *problem = g->problem;
-    const int64_t unit = unit_of(problem, s), cols = problem->cols;
+    const int64_t unit = unit_of(problem, s->team.threads, s->vector_width), cols = problem->cols;
     const bool one_axis = problem->uneven_columns == 0 || problem->uneven_columns == cols;
     if (g->ir->phase_count > 0 || !one_axis || s->staging.kind != KILN__STAGING_NONE ||
         s->edges != KILN__EDGES_ALIGNED || cols <= CHUNK_COLUMNS || unit >= cols)
@@ -100,6 +101,7 @@ static kiln__pins point_of(const kiln__pins *pins, int threads, int width, int s
     if (!point.threads) point.threads = threads;
     if (point.group < 0) point.group = KILN__GROUP_BLOCK;
     if (point.staging < 0) point.staging = staging;
+    if (!point.batch && point.staging == KILN__STAGING_NONE) point.batch = STREAMED_VECTORS;
     if (!point.cluster) point.cluster = 1;
     if (!point.persistent) point.persistent = -1;
     point.vector_width = width;
@@ -107,19 +109,34 @@ static kiln__pins point_of(const kiln__pins *pins, int threads, int width, int s
     return point;
 }
 
+#define REASON "blocks of columns are reduced in shared memory, whatever their size"
+
+/* Long rows in which blocks alone are reduced: chunks that are not much longer than they should be. */
+static int add_chunks(const kiln__given *g, const kiln__pins *pins, int widest, kiln__preference *out) {
+    int count = 0, width = widest;
+    if (g->ir->phase_count > 0 || g->problem->cols <= CHUNK_COLUMNS) return 0;
+    while (g->problem->cols % width) width /= 2;
+    for (int threads = 256; threads >= 32; threads /= 2)
+        if (unit_of(g->problem, threads, width) <= 2 * CHUNK_COLUMNS)
+            out[count++] = (kiln__preference){
+                point_of(pins, threads, width, KILN__STAGING_NONE),
+                "blocks of columns are all there is to reduce: chunks of whole blocks, in shared memory", false};
+    return count;
+}
+
 int kiln__prefer_slots(const kiln__given *g, const kiln__pins *pins, kiln__preference *out) {
-    static const char *const reason = "blocks of columns are reduced in shared memory, whatever their size";
     const int64_t cols = g->problem->cols;
-    int count = 0, widest = kiln__widest_vector(g->problem);
+    int widest = kiln__widest_vector(g->problem);
     while (pins->vector_width && widest > pins->vector_width) widest /= 2;
+    int count = add_chunks(g, pins, widest, out);
     int threads = kiln__power_of_two_from(kiln__divide_up(cols, 4 * (int64_t)widest), MOST_THREADS);
     for (threads = threads < 32 ? 32 : threads; threads >= 32; threads /= 4) /* few have chunks of few columns */
         for (int width = widest; width > 0; width /= 2) {
-            const bool fits = cols <= (int64_t)REGISTER_ELEMENTS * threads;
-            if (fits)
-                out[count++] =
-                    (kiln__preference){point_of(pins, threads, width, KILN__STAGING_REGISTERS), reason, false};
-            out[count++] = (kiln__preference){point_of(pins, threads, width, KILN__STAGING_NONE), reason, false};
+            const kiln__pins streams = point_of(pins, threads, width, KILN__STAGING_NONE);
+            const kiln__pins registers = point_of(pins, threads, width, KILN__STAGING_REGISTERS);
+            if (cols <= (int64_t)REGISTER_ELEMENTS * threads)
+                out[count++] = (kiln__preference){registers, REASON, false};
+            out[count++] = (kiln__preference){streams, REASON, false};
         }
     return count;
 }
