@@ -18,8 +18,13 @@ template <int N> KILN_DEVICE int kiln_columns_of_block(kiln_index col) {
 }
 
 template <class T> KILN_DEVICE T *kiln_block_memory(int place) { return reinterpret_cast<T *>(kiln_shared + place); }
+/* Of a column of the row or of its chunk. */
+template <class Block> KILN_DEVICE typename Block::value &kiln_value_at(kiln_u32 at) {
+    return kiln_block_memory<typename Block::value>(
+        KILN_BLOCK_VALUES)[at % KILN_VECTOR_WIDTH * KILN_BLOCK_APART + at / KILN_VECTOR_WIDTH];
+}
 template <class Block> KILN_DEVICE typename Block::value &kiln_value(kiln_index col) {
-    return kiln_block_memory<typename Block::value>(KILN_BLOCK_VALUES)[col - KILN_FIRST];
+    return kiln_value_at<Block>((kiln_u32)(col - KILN_FIRST));
 }
 template <class Block> KILN_DEVICE typename Block::result kiln_slot(kiln_index col) {
     constexpr int columns = Block::columns, each = (KILN_BLOCK_AXIS + columns - 1) / columns;
@@ -31,12 +36,12 @@ template <class Block> KILN_DEVICE typename Block::result kiln_slot(kiln_index c
 
 /* What a lane has of the block's columns first ... end - 1: neighbouring ones where their order matters. */
 template <class Block> KILN_DEVICE Block kiln_part_of_block(int first, int end) {
-    const typename Block::value *const values = kiln_block_memory<typename Block::value>(KILN_BLOCK_VALUES);
     const int lane = threadIdx.x % Block::lanes;
     const int share = Block::ordered ? (end - first + Block::lanes - 1) / Block::lanes : 1;
     const int begin = first + lane * share, last = Block::ordered && begin + share < end ? begin + share : end;
     Block part = Block::identity();
-    for (int i = begin; i < last; i += Block::ordered ? 1 : Block::lanes) part.take(values[i], i - first);
+    for (int i = begin; i < last; i += Block::ordered ? 1 : Block::lanes)
+        part.take(kiln_value_at<Block>((kiln_u32)i), i - first);
     return part;
 }
 

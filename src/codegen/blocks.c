@@ -24,12 +24,6 @@ static int lanes_of(const kiln__emitter *e, int64_t block) {
     return lanes;
 }
 
-/* Columns of a row, or of its chunk. */
-static int64_t columns_together(const kiln__emitter *e) {
-    const kiln__schedule *s = e->schedule;
-    return s->split.chunks > 1 ? s->steps * s->team.threads * s->vector_width : e->problem->cols;
-}
-
 /* What kiln_reduce_slots needs of a block's struct: its columns and lanes, where its slots are, and how a value is
  * taken. */
 static void emit_slots_of(const kiln__emitter *e, uint32_t i) {
@@ -46,7 +40,7 @@ static void emit_slots_of(const kiln__emitter *e, uint32_t i) {
                 "    KILN_MEMBER result get() const { return r%s; }\n",
                 kiln__cxx_ctype(e->ir->insts[inst->args[0]].type), kiln__cxx_ctype(inst->type), inst->domain,
                 lanes_of(e, inst->domain),
-                e->schedule->slots.slots + kiln__slots_place(e->ir, e->problem, columns_together(e), i), i,
+                e->schedule->slots.slots + kiln__slots_place(e->ir, e->problem, e->schedule->slots.columns, i), i,
                 kiln__spell_identity(e, &reduction), arg ? "" : "(void)at, ", take, arg ? ".index" : "");
 }
 

@@ -119,8 +119,11 @@ static void emit_staging(const kiln__emitter *e) {
 
 static void emit_slots(const kiln__emitter *e) {
     const int64_t cols = e->problem->cols, axis = e->problem->uneven_columns ? e->problem->uneven_columns : cols;
-    kiln__write(e, "#define KILN_BLOCK_VALUES %d\n#define KILN_BLOCK_AXIS %lld\n#define KILN_BLOCK_AXES %lld\n",
-                e->schedule->slots.offset, (long long)axis, (long long)(axis ? cols / axis : 0));
+    kiln__write(e,
+                "#define KILN_BLOCK_VALUES %d\n#define KILN_BLOCK_APART %d\n#define KILN_BLOCK_AXIS %lld\n#define "
+                "KILN_BLOCK_AXES %lld\n",
+                e->schedule->slots.offset, e->schedule->slots.apart, (long long)axis,
+                (long long)(axis ? cols / axis : 0));
     emit_part(e, "block_slots.cuh");
 }
 

@@ -121,9 +121,11 @@ typedef struct kiln__across_plan {
 /* Blocks of columns that are no lanes of a warp: what a reduction takes lies in dynamic shared memory, a value for each
  * column of a row or of its chunk; what it comes to has a slot for each block, of each reduction. */
 typedef struct kiln__slots_plan {
-    int offset; /* of the values, bytes ... */
-    int slots;  /* ... and of the slots */
-    int bytes;  /* of all; 0: there are no such blocks */
+    int columns; /* of the row, or of its chunk */
+    int apart;   /* the values of a vector's neighbouring columns, so that those that a warp puts down are neighbours */
+    int offset;  /* of the values, bytes ... */
+    int slots;   /* ... and of the slots */
+    int bytes;   /* of all; 0: there are no such blocks */
 } kiln__slots_plan;
 
 /* What of a kernel is compiled where it is used, and what once, as a function that is called: by the next, less is. */

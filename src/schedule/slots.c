@@ -34,13 +34,13 @@ int64_t kiln__slots_place(const kiln__ir *ir, const kiln__problem *problem, int6
 }
 
 /* A value for each column, of the widest type that a reduction takes. */
-static int64_t bytes_of_values(const kiln__ir *ir, int64_t columns) {
+static int64_t bytes_of_values(const kiln__ir *ir, int64_t values) {
     int64_t widest = 1;
     for (uint32_t i = 0; i < ir->count; i++) {
         const int64_t bytes = bytes_of(ir->insts[ir->insts[i].args[0]].type);
         if (ir->insts[i].op == KILN__OP_BLOCK_REDUCE && bytes > widest) widest = bytes;
     }
-    return kiln__divide_up(columns * widest, 16) * 16;
+    return kiln__divide_up(values * widest, 16) * 16;
 }
 
 /* ---- chunks ---- */
@@ -86,10 +86,11 @@ bool kiln__row_add_slots(const kiln__given *g, kiln__schedule *s) {
     const int64_t columns = s->split.chunks > 1 ? s->steps * s->team.threads * s->vector_width : g->problem->cols;
     if (columns > MOST_COLUMNS) return false;
     const int64_t offset = kiln__divide_up(s->staging.bytes, 16) * 16;
-    const int64_t slots = offset + bytes_of_values(g->ir, columns);
+    const int64_t apart = kiln__divide_up(columns, s->vector_width) | 1; /* odd: in all banks */
+    const int64_t slots = offset + bytes_of_values(g->ir, apart * s->vector_width);
     const int64_t bytes = slots + kiln__slots_place(g->ir, g->problem, columns, g->ir->count);
     if (bytes + STATIC_BYTES > g->device->shared_per_block) return false;
-    s->slots = (kiln__slots_plan){(int)offset, (int)slots, (int)(bytes - offset)};
+    s->slots = (kiln__slots_plan){(int)columns, (int)apart, (int)offset, (int)slots, (int)(bytes - offset)};
     s->staging.bytes = (int)bytes;
     return true;
 }

@@ -61,6 +61,7 @@ struct kiln_staged {
 [kernel_sources/staging_registers.cuh]
 
 #define KILN_BLOCK_VALUES 0
+#define KILN_BLOCK_APART 155
 #define KILN_BLOCK_AXIS 1234
 #define KILN_BLOCK_AXES 1
 [kernel_sources/block_slots.cuh]
@@ -78,7 +79,7 @@ struct kiln_block11 {
     }
     typedef float value;
     typedef float result;
-    static constexpr int columns = 100, lanes = 8, place = 4944;
+    static constexpr int columns = 100, lanes = 8, place = 4960;
     static KILN_MEMBER kiln_block11 identity() { return {0.0f}; }
     KILN_MEMBER void take(value v, int at)
     {
@@ -101,7 +102,7 @@ struct kiln_block15 {
     }
     typedef float value;
     typedef kiln_i64 result;
-    static constexpr int columns = 7, lanes = 4, place = 5008;
+    static constexpr int columns = 7, lanes = 4, place = 5024;
     static KILN_MEMBER kiln_block15 identity() { return {kiln_arg<float>::none((-kiln_infinity()))}; }
     KILN_MEMBER void take(value v, int at)
     {
