@@ -34,6 +34,7 @@ typedef struct kiln__memory_rules {
     kiln__extent extents[KILN_MAX_TENSORS];    /* where a tensor lies in memory */
     uint32_t alignment_mask[KILN_MAX_TENSORS]; /* address bits that must be 0 */
     uint32_t same[KILN_MAX_TENSORS];           /* per output: bit t where it may take input t's place */
+    uint32_t taken;                            /* bit t: other columns of input t are read, no output takes its place */
 } kiln__memory_rules;
 
 /* KILN_E_POINTER where a tensor with elements has no address or a bad one; KILN_E_OVERLAP where an output shares memory

@@ -24,7 +24,8 @@ static void add_strides(const kiln__problem *problem, int o, kiln__arguments *ou
         add(out, KILN__FIELD_ROW, o, 0, 8);
     for (int d = 0; d < problem->outer_rank && !operand->linear; d++)
         if (operand->outer_strides[d]) add(out, KILN__FIELD_STRIDE, o, d, 8);
-    for (int d = 0; d < problem->inner_rank && operand->per_element && !operand->contiguous_columns; d++)
+    for (int d = 0; d < problem->inner_rank && (operand->per_element || operand->taken) && !operand->contiguous_columns;
+         d++)
         if (operand->inner_strides[d] != 0 && operand->inner_strides[d] != 1) add(out, KILN__FIELD_STEP, o, d, 8);
 }
 

@@ -22,6 +22,8 @@ static void keep_needed(kiln__work *work, kiln__ir *ir, const kiln__nodes *insts
         *inst = insts->items[i];
         for (uint32_t k = 0; k < inst->arg_count; k++) inst->args[k] = map[inst->args[k]];
         if (inst->phase > ir->phase_count) ir->phase_count = inst->phase;
+        if (inst->op == KILN__OP_INPUT) ir->read |= 1u << inst->u.input;
+        if (inst->op == KILN__OP_TAKE) ir->taken |= 1u << inst->u.input;
     }
     for (uint32_t i = 0; i < ir->output_count; i++) ir->outputs[i] = map[ir->outputs[i]];
 }
@@ -38,6 +40,7 @@ static void copy_signature(kiln__typer *typer, const kiln__signature *signature,
     kiln__ir *ir = typer->ir;
     ir->float_type = KILN__F32;
     ir->uneven = binding->uneven;
+    memcpy(ir->input_runs, binding->input_repeats, sizeof ir->input_runs);
     ir->input_count = signature->input_count;
     ir->output_count = signature->output_count;
     ir->scalar_count = signature->scalar_count;

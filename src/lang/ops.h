@@ -52,6 +52,8 @@ typedef enum kiln__widening { KILN__WIDEN_FLOAT, KILN__WIDEN_SUM, KILN__WIDEN_WI
     S(BLOCK_REDUCE, "block", 1, LEAF) /* of each block of a row's columns: all of them have the result */ \
     S(BLOCK_COUNT, "count", 0, LEAF)  /* columns of the block that a column is in, as a float */ \
     X(INDEX, "index", 0, LEAF) X(SIZE, "size", 0, LEAF) X(UNIFORM, "uniform", 2, LEAF) \
+    X(TAKE, "take", 2, LEAF)     /* typed: of an input, at a column, also of GATHER */ \
+    X(GATHER, "gather", 2, LEAF) /* the same with a column for each element */ \
     S(ADD, "+", 2, SAME) S(SUB, "-", 2, SAME) S(MUL, "*", 2, SAME) S(DIV, "/", 2, FLOAT) S(MOD, "%", 2, SAME) \
     X(DIV_FLOOR, "div_floor", 2, SAME) X(DIV_TRUNC, "div_trunc", 2, SAME) \
     X(NEG, "neg", 1, SAME) X(ABS, "abs", 1, SAME) X(SIGN, "sign", 1, SAME) \

@@ -27,6 +27,7 @@ typedef struct kiln__operand {
     bool across;          /* an output of values of all rows, for each column or one */
     int64_t run;          /* it has one value for so many neighbouring columns, not all; 0: for one, or for all */
     int64_t block_stride; /* where blocks are uneven: elements from one block's value to the next's */
+    bool taken;           /* an input that is read at other columns, by take, and perhaps in no other way */
     bool own_columns;     /* each column of each row has a value: per_element, no run, not across */
 } kiln__operand;
 
@@ -45,6 +46,7 @@ typedef struct kiln__problem {
     bool wide;                        /* rows (flat: elements) do not fit 31 bits */
     bool columns_out;                 /* an output is per_element, or a value of all rows is made of columns */
     bool across;                      /* there are values of all rows */
+    uint32_t read, taken;             /* of the program (kiln__ir) */
     int64_t blocks[KILN__MAX_BLOCKS]; /* columns of the blocks that are reduced within rows, ascending */
     int block_count;
     bool ordered;           /* a user's combine runs over rows: columns are combined in their order */

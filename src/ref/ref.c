@@ -50,12 +50,6 @@ static void lay_out_blocks(const kiln__ref_run_state *run, int64_t of_run, const
     view->period = uneven->columns;
 }
 
-static int64_t run_of_input(const kiln__ir *ir, uint32_t input) {
-    for (uint32_t i = 0; i < ir->count; i++)
-        if (ir->insts[i].op == KILN__OP_INPUT && ir->insts[i].u.input == input) return ir->insts[i].run;
-    return 0;
-}
-
 /* Outputs are written while inputs of later elements are still to be read: an input that shares memory with an output
  * is copied first. */
 static kiln_status lay_out(kiln__ref_run_state *run, const kiln_tensor *tensors, const bool *reduced,
@@ -81,7 +75,7 @@ static kiln_status lay_out(kiln__ref_run_state *run, const kiln_tensor *tensors,
         }
         if (shared && !copy_tensor(&tensor, &run->arena)) return kiln__out_of_memory();
         kiln__ref_strides(&tensor, run->rank, NULL, strides);
-        lay_out_blocks(run, run_of_input(ir, i), &tensor, in_row, strides, &run->inputs[i]);
+        lay_out_blocks(run, ir->input_runs[i], &tensor, in_row, strides, &run->inputs[i]);
     }
     return KILN_OK;
 }
@@ -165,7 +159,7 @@ static kiln_status make_room(kiln__ref_run_state *run) {
 static kiln_status prepare(kiln__ref_run_state *run, const kiln_tensor *tensors, const bool *reduced) {
     kiln_status status = measure(run, reduced);
     if (status != KILN_OK) return status;
-    run->flat = run->ir->phase_count == 0 && !run->ir->uneven.columns;
+    run->flat = run->ir->phase_count == 0 && run->ir->taken == 0 && !run->ir->uneven.columns;
     for (uint32_t o = 0; o < run->ir->output_count; o++) {
         const kiln_tensor *tensor = &tensors[run->ir->input_count + o];
         run->per_element[o] = run->ir->insts[run->ir->outputs[o]].per_element;

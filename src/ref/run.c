@@ -82,6 +82,18 @@ static size_t columns_from(const kiln__ref_run_state *run, int64_t col) {
     return left < (int64_t)run->width ? (size_t)left : run->width;
 }
 
+static void evaluate_taken(const kiln__ref_run_state *run, const kiln__inst *inst, size_t n) {
+    const kiln__ref_view *view = &run->inputs[inst->u.input];
+    const kiln__ref_value *columns = run->values[inst->args[0]];
+    kiln__ref_value *out = run->values[inst - run->ir->insts];
+    for (size_t i = 0; i < n; i++) {
+        out[i] = (kiln__ref_value){0};
+        if (columns[i].i64 < 0 || columns[i].i64 >= run->count) continue; /* the program puts something else there */
+        kiln__ref_offsets(view, columns[i].i64, 1, run->offsets);
+        kiln__ref_load(view, run->offsets, 1, kiln__ctype_is_float(inst->type), &out[i]);
+    }
+}
+
 /* Evaluates instruction `index` at n columns of the current row, from column `col` on. */
 static void evaluate(const kiln__ref_run_state *run, uint32_t index, int64_t col, size_t n) {
     const kiln__inst *inst = &run->ir->insts[index];
@@ -98,6 +110,8 @@ static void evaluate(const kiln__ref_run_state *run, uint32_t index, int64_t col
         const kiln__ref_value *seed = run->values[inst->args[0]], *offset = run->values[inst->args[1]];
         kiln__ref_offsets(&run->linear, col, n, run->offsets);
         for (size_t i = 0; i < n; i++) out[i].f64 = kiln__ref_uniform(seed[i].i64, offset[i].i64, run->offsets[i]);
+    } else if (inst->op == KILN__OP_TAKE) {
+        evaluate_taken(run, inst, n);
     } else if (inst->op == KILN__OP_BLOCK_REDUCE) {
         evaluate_blocks(run, index, n);
     } else if (inst->op == KILN__OP_BLOCK_COUNT) {

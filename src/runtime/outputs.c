@@ -113,7 +113,7 @@ static kiln_status type_program(const kiln_program *program, const kiln_tensor *
             return kiln__fail(KILN_E_SHAPE, "tensor '%s' has rank %d, expected 0 to %d", program->names[i],
                               inputs[i].rank, KILN_MAX_RANK);
         binding.input_types[i] = inputs[i].type;
-        binding.input_per_element[i] = true;
+        binding.input_per_element[i] = false;
         if (inputs[i].rank > binding.rank) binding.rank = inputs[i].rank;
     }
     for (uint32_t i = 0; i < s->output_count; i++) binding.output_types[i] = KILN_F64;

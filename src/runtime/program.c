@@ -180,7 +180,8 @@ static kiln_status check_host_tensors(const kiln_program *program, const kiln__i
     const kiln__space *space = &shaped->space;
     const kiln_tensor *tensors = shaped->tensors.at;
     const int inputs = (int)program->signature.input_count;
-    kiln__memory_rules rules = {.names = program->names, .input_count = inputs, .tensor_count = count};
+    kiln__memory_rules rules = {
+        .names = program->names, .input_count = inputs, .tensor_count = count, .taken = ir->taken};
     void *data[KILN_MAX_TENSORS];
     int64_t strides[KILN_MAX_TENSORS][KILN_MAX_RANK] = {{0}};
     for (int t = 0; t < count; t++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reductions over blocks of columns and over axes of their own: random programs, shapes, strides, types and schedules
- * against the CPU reference. 77 where there is no GPU.
+/* Reductions over blocks of columns and over axes of their own, columns that are taken: random programs, shapes,
+ * strides, types and schedules against the CPU reference. 77 where there is no GPU.
  *
  *   gpu_blocks [--seed S] [--cases N] [--case I]
  */
@@ -49,6 +49,12 @@ static const char *const programs[] = {
     "y = x / (1 + sumsq(x, axes = 0))",
     "y = x - mean(x, axes = (0, -1))",
     "s = sum(x, axes = all)",
+    "l = logsumexp(x) - take(x, i64(mean(x) * 9))",
+    "t = take(x * w + index(-1), i64(sum(x))); m = max(x); k = take(i64(x * 64), argmin(x))",
+    "t = take(x * 2, 3); u = take(x, size(0)); v = take(x, -1)",
+    "y = x - take(x, argmax(x)); z = gather(x, i64(x * 5))",
+    "y = gather(x * w, (index(-1) * 7 + 3) % size(-1)) - mean(x)",
+    "y = gather(gather(x, i32(x * 5)), index(0)) + take(w, 2) * x",
     "y = rms_norm(x, w); d = sum(y * x, axes = @)",
     "m = absmax(x); t = max(m, axes = @); s = max(x, axes = all)",
     "c = mean(x, axes = @); v = mean(x * x, axes = @) - c * c; y = softmax(x)",
@@ -274,7 +280,8 @@ typedef enum verdict { PASSED, REFUSED, FAILED } verdict;
 
 /* One letter each. */
 static const char *inputs_of(const drawn *c) {
-    const bool weights = strstr(c->text, ", w") != NULL, repeats = strstr(c->text, "repeat") != NULL;
+    const bool weights = strstr(c->text, ", w") || strstr(c->text, "* w") || strstr(c->text, "(w");
+    const bool repeats = strstr(c->text, "repeat") != NULL;
     if (weights) return repeats ? "x,w,r" : "x,w";
     return repeats ? "x,r" : "x";
 }
