@@ -102,7 +102,7 @@ typedef struct kiln__ir {
     uint32_t read, taken; /* bit i: input i is read where its elements stand; at other columns, by take */
     kiln__uneven uneven;
     int64_t input_runs[KILN_MAX_TENSORS]; /* of inputs that have one value for so many neighbouring columns; else 0 */
-    kiln__ctype float_type; /* F64 if any input is f64, else F32 */
+    kiln__ctype float_type;               /* F64 if any input is f64, else F32 */
     uint32_t input_count, output_count, scalar_count;
     kiln_type input_types[KILN_MAX_TENSORS], output_types[KILN_MAX_TENSORS];
     kiln__ctype scalar_types[KILN_MAX_SCALARS];

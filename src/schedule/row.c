@@ -212,8 +212,10 @@ static void prefetch_invariants(const kiln__given *g, const kiln__pins *point, i
     s->row.prefetch = s->staging.kind == KILN__STAGING_REGISTERS && !masked &&
                       (point->prefetch || registers * 3 <= g->device->registers_per_sm);
     s->row.batched = batches_invariants(&g->traits, s);
-    for (int o = 0; o < problem->input_count; o++)
-        s->tensors[o].staged |= (s->row.prefetch || s->row.batched) && problem->operands[o].per_element;
+    for (int o = 0; o < problem->input_count; o++) { /* shared memory has no room for a row's own but what is staged */
+        const kiln__operand *operand = &problem->operands[o];
+        s->tensors[o].staged |= operand->per_element && (s->row.prefetch || (s->row.batched && !operand->follows_rows));
+    }
 }
 
 /* What is shifted comes to shared memory with the row, so that nobody waits for it later, where blocks share a row and
