@@ -221,6 +221,7 @@ static const char *spell_leaf(const kiln__emitter *e, uint32_t i) {
     const kiln__inst *inst = &e->ir->insts[i];
     switch ((int)inst->op) {
     case KILN__OP_PARAM: return inst->u.param ? "b" : "a";
+    case KILN__OP_ROWS_OF: return kiln__spell(e, "row.args.count_%s", e->name[inst->u.input]);
     case KILN__OP_SIZE: return kiln__spell(e, "row.args.size%d", inst->u.axis);
     case KILN__OP_INDEX: return spell_position(e, inst->u.axis, e->element[i]);
     case KILN__OP_SCALAR: return kiln__spell(e, "row.args.scalar_%s", e->ir->scalar_names[inst->u.scalar]);

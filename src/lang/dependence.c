@@ -59,7 +59,8 @@ static void find_outside(kiln__work *work, const kiln__graph *graph, const kiln_
         const kiln__node *node = &graph->nodes[i];
         if (!outside[i] || !shows_through(graph, node, across, out)) continue;
         find_leaf(signature, node, rank, reduced, out);
-        for (uint32_t k = node->op == KILN__OP_GATHER; k < node->arg_count; k++) outside[node->args[k]] = true;
+        const uint32_t first = node->op == KILN__OP_GATHER, last_arg = node->op == KILN__OP_ROWS ? 1 : node->arg_count;
+        for (uint32_t k = first; k < last_arg; k++) outside[node->args[k]] = true; /* indices of rows are the row's */
     }
 }
 

@@ -44,20 +44,24 @@ static uint32_t take_position(const taking *t, int axis) {
     return apply(t->typer, KILN__OP_MOD, KILN__I64, at.inst, size.inst).inst;
 }
 
+static uint32_t refuse(const taking *t, const char *what) {
+    return KILN__FAIL_AT(t->typer, t->node, KILN_E_UNSUPPORTED,
+                         "'%s' takes a column of '%s': expected one of inputs, positions and what is made of them",
+                         kiln__ir_op_name(t->node->op), what);
+}
+
 static uint32_t take_operation(const taking *t, kiln__inst inst) {
     switch ((int)inst.op) {
     case KILN__OP_INDEX: return take_position(t, inst.u.axis);
     case KILN__OP_INPUT:
+        if (inst.arg_count > 0) return refuse(t, "rows");
         inst.op = KILN__OP_TAKE;
         inst.arg_count = 1;
         inst.args[0] = t->index;
         break;
     case KILN__OP_UNIFORM:
     case KILN__OP_BLOCK_REDUCE:
-    case KILN__OP_BLOCK_COUNT:
-        return KILN__FAIL_AT(t->typer, t->node, KILN_E_UNSUPPORTED,
-                             "'%s' takes a column of '%s': expected one of inputs, positions and what is made of them",
-                             kiln__ir_op_name(t->node->op), kiln__ir_op_name(inst.op));
+    case KILN__OP_BLOCK_COUNT: return refuse(t, kiln__ir_op_name(inst.op));
     default:
         for (uint32_t k = 0; k < inst.arg_count; k++) inst.args[k] = t->taken[inst.args[k]];
     }
@@ -77,10 +81,22 @@ static kiln__value take_inside(const taking *t, uint32_t value) {
     return (kiln__value){.inst = t->taken[value]};
 }
 
-/* NaN, or 0 where the type has none, of a column that is none. */
-static kiln__value outside(kiln__ctype type) {
-    return (kiln__value){.is_literal = true,
-                         .literal = kiln__ctype_is_float(type) ? kiln__literal_float(NAN) : kiln__literal_int(0)};
+kiln__value kiln__where_inside(kiln__typer *typer, const kiln__value *index, const kiln__value *count,
+                               const kiln__value *value) {
+    if (typer->work->status != KILN_OK) return *value;
+    const kiln__ctype type = kiln__value_type(typer, value);
+    const kiln__node none = kiln__ctype_is_float(type) ? kiln__literal_float(NAN) : kiln__literal_int(0);
+    const kiln__value zero = {.is_literal = true, .literal = kiln__literal_int(0)};
+    const kiln__value outside = {.is_literal = true, .literal = none};
+    const kiln__value from =
+        apply(typer, KILN__OP_GE, KILN__BOOL, index->inst, kiln__emit_as(typer, &zero, KILN__I64).inst);
+    const kiln__value to =
+        apply(typer, KILN__OP_LT, KILN__BOOL, index->inst, kiln__emit_as(typer, count, KILN__I64).inst);
+    kiln__inst where = {.op = KILN__OP_WHERE, .type = type, .arg_count = 3};
+    where.args[0] = apply(typer, KILN__OP_AND, KILN__BOOL, from.inst, to.inst).inst;
+    where.args[1] = value->inst;
+    where.args[2] = kiln__emit_as(typer, &outside, type).inst;
+    return kiln__emit(typer, where);
 }
 
 kiln__value kiln__type_take(kiln__typer *typer, const kiln__node *node, const kiln__value *values) {
@@ -99,14 +115,6 @@ kiln__value kiln__type_take(kiln__typer *typer, const kiln__node *node, const ki
                       "'take' takes one column for a row, found one for each element: expected gather(x, i) there");
         return values[0];
     }
-    const kiln__value zero = outside(KILN__I64), none = outside(type), inside = take_inside(&t, value);
-    const kiln__value from = apply(typer, KILN__OP_GE, KILN__BOOL, index, kiln__emit_as(typer, &zero, KILN__I64).inst);
-    const kiln__value all = elements_behind(typer, -1);
-    const kiln__value to = apply(typer, KILN__OP_LT, KILN__BOOL, index, kiln__emit_as(typer, &all, KILN__I64).inst);
-    const kiln__value is_column = apply(typer, KILN__OP_AND, KILN__BOOL, from.inst, to.inst);
-    return kiln__emit(typer,
-                      (kiln__inst){.op = KILN__OP_WHERE,
-                                   .type = type,
-                                   .arg_count = 3,
-                                   .args = {is_column.inst, inside.inst, kiln__emit_as(typer, &none, type).inst}});
+    const kiln__value inside = take_inside(&t, value), all = elements_behind(typer, -1);
+    return kiln__where_inside(typer, &(kiln__value){.inst = index}, &all, &inside);
 }

@@ -27,8 +27,9 @@ typedef struct kiln__operand {
     bool across;          /* an output of values of all rows, for each column or one */
     int64_t run;          /* it has one value for so many neighbouring columns, not all; 0: for one, or for all */
     int64_t block_stride; /* where blocks are uneven: elements from one block's value to the next's */
-    bool taken;           /* an input that is read at other columns, by take, and perhaps in no other way */
-    bool own_columns;     /* each column of each row has a value: per_element, no run, not across */
+    kiln__indexed_rows table; /* where its rows are read by an index */
+    bool taken;               /* an input that is read at other columns, by take, and perhaps in no other way */
+    bool own_columns;         /* each column of each row has a value: per_element, no run, not across */
 } kiln__operand;
 
 /* The positions that programs ask for: index() of each axis, and the linear index behind uniform(). Each lies in the
@@ -47,6 +48,7 @@ typedef struct kiln__problem {
     bool columns_out;                 /* an output is per_element, or a value of all rows is made of columns */
     bool across;                      /* there are values of all rows */
     uint32_t read, taken;             /* of the program (kiln__ir) */
+    bool tables;                      /* some input's rows are read by an index */
     int64_t blocks[KILN__MAX_BLOCKS]; /* columns of the blocks that are reduced within rows, ascending */
     int block_count;
     bool ordered;           /* a user's combine runs over rows: columns are combined in their order */

@@ -273,12 +273,14 @@ static kiln_status split(const kiln__domains *domains, const kiln__tensors *tens
 
 kiln_status kiln__shaped_make(const kiln__domains *domains, const kiln__axes *axes, const kiln__tensors *tensors,
                               kiln__shaped *out) {
-    *out = (kiln__shaped){.tensors = *tensors};
-    kiln_status status = kiln__shaped_space(domains, axes, tensors, &out->space, &out->block_axis, out->across);
+    *out = (kiln__shaped){.block_axis = -1};
+    kiln_status status = kiln__tables_view(domains, tensors, out->viewed, out->tables, &out->tensors);
+    const kiln__tensors viewed = out->tensors;
+    if (!status) status = kiln__shaped_space(domains, axes, &viewed, &out->space, &out->block_axis, out->across);
     out->rank = out->space.rank;
     if (status || out->block_axis < 0) return status;
-    if (!are_uneven(domains, out->space.sizes[out->block_axis])) return split(domains, tensors, out);
-    keep(domains, tensors, out);
+    if (!are_uneven(domains, out->space.sizes[out->block_axis])) return split(domains, &viewed, out);
+    keep(domains, &viewed, out);
     return KILN_OK;
 }
 

@@ -11,6 +11,7 @@
 
 #include "lang/domain.h"
 #include "problem/space.h"
+#include "problem/tables.h"
 
 typedef struct kiln__shaped {
     kiln__space space;     /* of the tensors below */
@@ -21,9 +22,10 @@ typedef struct kiln__shaped {
     int64_t parts[KILN_MAX_RANK];
     int64_t row_block; /* columns of blocks that are rows; 0: rows are more than blocks */
     kiln__uneven uneven;
-    kiln__across across[KILN__MAX_ACROSS]; /* what reductions over each of the domains' others are */
-    int64_t repeats[KILN_MAX_TENSORS];     /* of inputs: how many columns a value is for; 0: one, or all */
-    kiln_tensor own[KILN_MAX_TENSORS];
+    kiln__across across[KILN__MAX_ACROSS];       /* what reductions over each of the domains' others are */
+    int64_t repeats[KILN_MAX_TENSORS];           /* of inputs: how many columns a value is for; 0: one, or all */
+    kiln__indexed_rows tables[KILN_MAX_TENSORS]; /* of inputs that rows are read of */
+    kiln_tensor own[KILN_MAX_TENSORS], viewed[KILN_MAX_TENSORS];
 } kiln__shaped;
 
 /* The caller's tensors outlive *out, which must stay where it is. As kiln__space_build; KILN_E_SHAPE for outputs that

@@ -42,6 +42,7 @@ static void evaluate_constant(const kiln__ref_run_state *run, uint32_t index) {
     case KILN__OP_BOOL: out->i64 = inst->u.i64; break; /* the 64 bits of either kind */
     case KILN__OP_COUNT: out->f64 = (double)run->count; break;
     case KILN__OP_SIZE: out->i64 = run->sizes[inst->u.axis]; break;
+    case KILN__OP_ROWS_OF: out->i64 = run->tables[inst->u.input].rows; break;
     case KILN__OP_SCALAR:
         out->i64 = run->scalars[inst->u.scalar].value.i64;
         if (inst->type == KILN__I32) out->i64 = (int32_t)out->i64;
@@ -94,15 +95,25 @@ static void evaluate_taken(const kiln__ref_run_state *run, const kiln__inst *ins
     }
 }
 
+static void load_input(const kiln__ref_run_state *run, const kiln__inst *inst, int64_t col, size_t n,
+                       kiln__ref_value *out) {
+    kiln__ref_view view = run->inputs[inst->u.input];
+    if (view.data == NULL) return; /* a row without columns: nothing that is stored depends on it */
+    if (inst->arg_count > 0) {
+        const kiln__indexed_rows *table = &run->tables[inst->u.input];
+        const int64_t row = run->values[inst->args[0]]->i64;
+        view.row_offset += row >= 0 && row < table->rows ? row * table->stride : 0; /* the program drops what is none */
+    }
+    kiln__ref_offsets(&view, col, n, run->offsets);
+    kiln__ref_load(&view, run->offsets, n, kiln__ctype_is_float(inst->type), out);
+}
+
 /* Evaluates instruction `index` at n columns of the current row, from column `col` on. */
 static void evaluate(const kiln__ref_run_state *run, uint32_t index, int64_t col, size_t n) {
     const kiln__inst *inst = &run->ir->insts[index];
     kiln__ref_value *out = run->values[index];
     if (inst->op == KILN__OP_INPUT) {
-        const kiln__ref_view *view = &run->inputs[inst->u.input];
-        if (view->data == NULL) return; /* a row without columns: nothing that is stored depends on it */
-        kiln__ref_offsets(view, col, n, run->offsets);
-        kiln__ref_load(view, run->offsets, n, kiln__ctype_is_float(inst->type), out);
+        load_input(run, inst, col, n, out);
     } else if (inst->op == KILN__OP_INDEX) {
         kiln__ref_offsets(&run->indices[inst->u.axis], col, n, run->offsets);
         for (size_t i = 0; i < n; i++) out[i].i64 = run->offsets[i];

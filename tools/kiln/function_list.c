@@ -25,6 +25,7 @@ static const operator_text texts[] = {
     {KILN__OP_SIZE, "positions", "axis", "the extent of an axis"},
     {KILN__OP_UNIFORM, "random numbers", "seed, offset", "random in [0, 1), Philox 4x32-10 of the element's linear index"},
     {KILN__OP_TAKE, "places", "x, i", "x at column i of the row, i an integer; NaN or 0 where there is no such column"},
+    {KILN__OP_ROWS, "places", "t, i", "row i of the input t, i an integer; NaN or 0 where t has no such row"},
     {KILN__OP_GATHER, "places", "x, i", "the same with an i for each element: torch.gather, numpy.take_along_axis"},
     {KILN__OP_DIV_FLOOR, E, "x, y", "x / y rounded down; of integers exactly, 0 where y is 0"},
     {KILN__OP_DIV_TRUNC, E, "x, y", "x / y rounded towards 0; of integers exactly, 0 where y is 0"},
