@@ -37,6 +37,10 @@ static void emit_stepped_sum(const kiln__emitter *e, int o) {
         kiln__write(e, ")");
         if (stride != 1) kiln__write(e, " * args.step%d_%s", d, e->name[o]);
     }
+    const kiln__operand *operand = &p->operands[o];
+    if (operand->block_stride)
+        kiln__write(e, " + (kiln_i64)(%s) * %" PRId64, kiln__spell_block_number(e, operand->run, "col"),
+                    operand->block_stride);
 }
 
 bool kiln__has_offset(const kiln__emitter *e, int o) {

@@ -1,17 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reductions of blocks of a row's columns, inside the work on a vector: each thread reduces its part of the block, its
  * warp's lanes combine theirs, and what follows for the block is computed once for the vector. */
+#include <inttypes.h>
 #include <string.h>
 
 #include "codegen/emitter.h"
-
-bool kiln__is_block_value(const kiln__emitter *e, uint32_t inst) {
-    const uint32_t run = e->ir->insts[inst].run;
-    const kiln__schedule *s = e->schedule;
-    if (!e->element[inst] || run == 0 || run == KILN__RUN_OF_ROW || e->ir->insts[inst].across) return false;
-    return kiln__layout_of(s) == KILN__LAYOUT_INNER && s->staging.kind != KILN__STAGING_TILE &&
-           s->edges == KILN__EDGES_ALIGNED && run % (uint32_t)s->vector_width == 0;
-}
 
 /* The reduction as one of rows would be. */
 static kiln__inst reduction_of(const kiln__inst *inst) {
@@ -19,6 +12,36 @@ static kiln__inst reduction_of(const kiln__inst *inst) {
     reduction.args[0] = inst->args[0];
     reduction.u.reducer = inst->u.block.reducer;
     return reduction;
+}
+
+/* ---- in shared memory ---- */
+
+/* Lanes of a warp that share a block: so few that all threads have one, as far as there are columns. */
+static int lanes_of(const kiln__emitter *e, int64_t block) {
+    const int64_t blocks = kiln__slots_of(e->problem, e->problem->cols, block);
+    int lanes = 1;
+    while (lanes < 32 && 2 * lanes <= block && (lanes < 4 || blocks * lanes < e->schedule->team.threads)) lanes *= 2;
+    return lanes;
+}
+
+/* What kiln_reduce_slots needs of a block's struct: its columns and lanes, where its slots are, and how a value is
+ * taken. */
+static void emit_slots_of(const kiln__emitter *e, uint32_t i) {
+    const kiln__inst *inst = &e->ir->insts[i];
+    const kiln__inst reduction = reduction_of(inst);
+    const bool arg = kiln__op_is_arg(reduction.op);
+    const char *take = arg ? kiln__spell(e, "r.take_%s(v, at)", reduction.op == KILN__OP_REDUCE_ARGMAX ? "max" : "min")
+                           : kiln__spell(e, "r = %s", kiln__spell_combine(e, &reduction, "r", "v"));
+    kiln__write(e,
+                "    typedef %s value;\n    typedef %s result;\n"
+                "    static constexpr int columns = %u, lanes = %d, place = %" PRId64 ";\n"
+                "    static KILN_MEMBER kiln_block%u identity() { return {%s}; }\n"
+                "    KILN_MEMBER void take(value v, int at)\n    {\n        %s%s;\n    }\n"
+                "    KILN_MEMBER result get() const { return r%s; }\n",
+                kiln__cxx_ctype(e->ir->insts[inst->args[0]].type), kiln__cxx_ctype(inst->type), inst->domain,
+                lanes_of(e, inst->domain),
+                e->schedule->slots.slots + kiln__slots_place(e->ir, e->problem, e->schedule->slots.columns, i), i,
+                kiln__spell_identity(e, &reduction), arg ? "" : "(void)at, ", take, arg ? ".index" : "");
 }
 
 void kiln__emit_block_states(const kiln__emitter *e) {
@@ -32,10 +55,12 @@ void kiln__emit_block_states(const kiln__emitter *e) {
                     "    static KILN_MEMBER kiln_block%u combine(const kiln_block%u &a, const kiln_block%u &b)\n"
                     "    {\n        return {%s};\n    }\n"
                     "    KILN_MEMBER kiln_block%u shuffle(int lane_mask, kiln_u32 lanes) const\n"
-                    "    {\n        return {kiln_shuffle(r, lane_mask, lanes)};\n    }\n};\n\n",
+                    "    {\n        return {kiln_shuffle(r, lane_mask, lanes)};\n    }\n",
                     kiln__ir_op_name(reduction.op), inst->domain, i,
-                    reduction.op == KILN__OP_REDUCE_USER ? "true" : "false", kiln__cxx_ctype(inst->type), i, i, i,
+                    reduction.op == KILN__OP_REDUCE_USER ? "true" : "false", kiln__spell_state(e, &reduction), i, i, i,
                     kiln__spell_combine(e, &reduction, "a.r", "b.r"), i);
+        if (kiln__has_slots(e, i)) emit_slots_of(e, i);
+        kiln__write(e, "};\n\n");
     }
 }
 
@@ -85,6 +110,7 @@ static const char *spell_repeated(const kiln__emitter *e, const kiln__inst *inst
 
 static const char *spell_block_value(const kiln__emitter *e, uint32_t i) {
     const kiln__inst *inst = &e->ir->insts[i];
+    if (kiln__has_slots(e, i) || inst->op == KILN__OP_BLOCK_COUNT) return kiln__spell_slot(e, i, "col");
     return inst->op == KILN__OP_INPUT ? spell_repeated(e, inst) : kiln__spell_definition(e, i);
 }
 
@@ -93,7 +119,7 @@ void kiln__emit_block_values(const kiln__emitter *e) {
     e->out->failed |= !marked;
     for (uint32_t i = 0; i < e->ir->count && marked; i++) {
         if (!e->needed[i] || !kiln__is_block_value(e, i)) continue;
-        if (e->ir->insts[i].op == KILN__OP_BLOCK_REDUCE)
+        if (e->ir->insts[i].op == KILN__OP_BLOCK_REDUCE && !kiln__has_slots(e, i))
             emit_reduction(e, i, marked);
         else
             kiln__write(e, "        const %s v%u = %s;\n", kiln__cxx_ctype(e->ir->insts[i].type), i,

@@ -69,6 +69,19 @@ const char *kiln__spell(const kiln__emitter *e, const char *format, ...) KILN_PR
 void kiln__emit_header(const kiln__emitter *e);
 void kiln__emit_definitions(const kiln__emitter *e);
 
+/* ---- runs.c ---- */
+
+/* Whether neighbouring columns share the value, a vector of them at least: it is then computed once for a vector. */
+bool kiln__is_block_value(const kiln__emitter *e, uint32_t inst);
+/* The same of a value that so many columns share. */
+bool kiln__is_whole_run(const kiln__emitter *e, int64_t run);
+/* What is true of the first of the columns that share an output's value: "col % 7 == 0". */
+const char *kiln__spell_run_begins(const kiln__emitter *e, int64_t run, const char *column);
+/* "col % 24 / 7": which of an operand's values the column has, where blocks are uneven. */
+const char *kiln__spell_block_number(const kiln__emitter *e, int64_t run, const char *column);
+/* Whether the instruction's values have slots in shared memory. */
+bool kiln__has_slots(const kiln__emitter *e, uint32_t inst);
+
 /* ---- address.c ---- */
 
 /* c0, c1, ...: the coordinates of `index` along the outer dimensions; how far elements there lie from the first. */
@@ -104,6 +117,8 @@ const char *kiln__spell_identity(const kiln__emitter *e, const kiln__inst *reduc
 const char *kiln__spell_value(const kiln__emitter *e, uint32_t inst);
 /* What the instruction's value is defined as. */
 const char *kiln__spell_definition(const kiln__emitter *e, uint32_t inst);
+/* What a column finds in shared memory of its block: what it comes to, or how many columns it has. */
+const char *kiln__spell_slot(const kiln__emitter *e, uint32_t inst, const char *column);
 /* The type of a prepared divisor. */
 const char *kiln__cxx_divisor(const kiln__emitter *e, uint32_t divisor);
 /* Whether the operator is written where it is used, and has no name. */
@@ -141,6 +156,8 @@ const char *kiln__find_vector_reduction(const kiln__emitter *e, uint32_t reducti
 /* Finds what the loop of a phase needs, and what that of the outputs does. */
 void kiln__need_phase(kiln__emitter *e, uint32_t phase);
 void kiln__need_outputs(kiln__emitter *e);
+/* The same of what one reduction of blocks takes. */
+void kiln__need_block(kiln__emitter *e, uint32_t inst);
 /* Whether each column adds to a value of all rows. */
 bool kiln__adds_columns(const kiln__inst *inst);
 
@@ -163,8 +180,9 @@ void kiln__emit_tile_put(const kiln__emitter *e, int o);
 void kiln__emit_fetch(const kiln__emitter *e, int o, const char *indent);
 void kiln__emit_fetched(const kiln__emitter *e, int o, const char *indent);
 void kiln__emit_put(const kiln__emitter *e, int o, const char *values);
-/* The same of a block's value, by the thread that has the block's first columns. */
+/* The same of a block's value, by the thread that has the block's first columns; of element j in a loop over them. */
 void kiln__emit_put_block(const kiln__emitter *e, int o, const char *value);
+void kiln__emit_put_block_element(const kiln__emitter *e, int o, const char *value);
 /* struct kiln_staged: a vector of the inputs that stay with the row. */
 void kiln__emit_staged(const kiln__emitter *e);
 
@@ -181,8 +199,6 @@ bool kiln__emit_finish_row(const kiln__emitter *e);
 
 /* ---- blocks.c ---- */
 
-/* Whether neighbouring columns share the value, a vector of them at least: it is then computed once for a vector. */
-bool kiln__is_block_value(const kiln__emitter *e, uint32_t inst);
 /* struct kiln_block<instruction>: what a thread has of a block. */
 void kiln__emit_block_states(const kiln__emitter *e);
 /* Before the loop over a vector's elements: the needed values of the block that they are in. */
@@ -195,8 +211,18 @@ void kiln__emit_element_values(const kiln__emitter *e, const bool *which, bool k
 /* Whether partial results of the phase carry a count of elements. struct kiln_online, where the schedule has it. */
 bool kiln__phase_counts(const kiln__emitter *e, uint32_t phase);
 void kiln__emit_online(const kiln__emitter *e);
+/* Of a struct that works on vectors: constants that tell what it shares; its function's head, with vectors of the
+ * needed inputs that do not stay with the row; the head of the loop over elements, with what each needs. */
+void kiln__emit_sharing(const kiln__emitter *e, bool several);
+void kiln__emit_vector_head(const kiln__emitter *e, const char *name);
+void kiln__emit_elements(const kiln__emitter *e);
 /* struct kiln_phase<phase>; struct kiln_finish (false if no output has columns, and no value of all rows). */
 void kiln__emit_phase(kiln__emitter *e, uint32_t phase);
 bool kiln__emit_finish(kiln__emitter *e);
+
+/* ---- slots.c ---- */
+
+/* struct kiln_values<instruction>: the work on a vector that puts down what is reduced. */
+void kiln__emit_block_loops(kiln__emitter *e);
 
 #endif

@@ -210,6 +210,12 @@ static const char *spell_division(const kiln__emitter *e, uint32_t i) {
                        kiln__spell_value(e, inst->args[0]));
 }
 
+const char *kiln__spell_slot(const kiln__emitter *e, uint32_t i, const char *column) {
+    const kiln__inst *inst = &e->ir->insts[i];
+    if (inst->op == KILN__OP_BLOCK_REDUCE) return kiln__spell(e, "kiln_slot<kiln_block%u>(%s)", i, column);
+    return kiln__spell(e, "(%s)kiln_columns_of_block<%u>(%s)", kiln__cxx_ctype(inst->type), inst->domain, column);
+}
+
 /* What is no function of the arguments' values; NULL: it is one. */
 static const char *spell_leaf(const kiln__emitter *e, uint32_t i) {
     const kiln__inst *inst = &e->ir->insts[i];
@@ -220,6 +226,8 @@ static const char *spell_leaf(const kiln__emitter *e, uint32_t i) {
     case KILN__OP_INDEX: return spell_position(e, inst->u.axis, e->element[i]);
     case KILN__OP_SCALAR: return kiln__spell(e, "row.args.scalar_%s", e->ir->scalar_names[inst->u.scalar]);
     case KILN__OP_INPUT: return spell_input(e, i);
+    case KILN__OP_BLOCK_REDUCE:
+    case KILN__OP_BLOCK_COUNT: return kiln__spell_slot(e, i, "col + j");
     case KILN__OP_TAKE: return spell_taken(e, i);
     }
     return kiln__op_is_reduction(inst->op) ? spell_reduced(e, i) : NULL;

@@ -13,7 +13,8 @@ static bool has_elements(const kiln__emitter *e, const kiln__inst *inst) {
     const kiln__operand *operand = NULL;
     bool any = false;
     if (inst->across) return true; /* what a row has none of */
-    if (inst->op == KILN__OP_UNIFORM || inst->op == KILN__OP_BLOCK_REDUCE) return columns;
+    if (inst->op == KILN__OP_UNIFORM || inst->op == KILN__OP_BLOCK_REDUCE || inst->op == KILN__OP_BLOCK_COUNT)
+        return columns;
     if (kiln__op_is_reduction(inst->op)) return false;
     if (inst->op == KILN__OP_INPUT) operand = &e->problem->operands[inst->u.input];
     if (inst->op == KILN__OP_ROWS_OF) return false;
@@ -42,7 +43,7 @@ void kiln__classify(kiln__emitter *e) {
 static void need(kiln__emitter *e, uint32_t value) {
     e->needed[value] = true;
     for (uint32_t i = value + 1; i-- > 0;) {
-        if (!e->needed[i] || !e->element[i] || kiln__is_loaded(e, i)) continue;
+        if (!e->needed[i] || !e->element[i] || kiln__is_loaded(e, i) || kiln__has_slots(e, i)) continue;
         const kiln__inst *inst = &e->ir->insts[i];
         if (e->folded[i]) inst = &e->ir->insts[inst->args[0]];
         for (int a = 0; a < inst->arg_count; a++) e->needed[inst->args[a]] = true;
@@ -135,12 +136,26 @@ void kiln__need_outputs(kiln__emitter *e) {
     trace_exact(e);
 }
 
+void kiln__need_block(kiln__emitter *e, uint32_t inst) {
+    const uint32_t value = e->ir->insts[inst].args[0];
+    need_nothing(e);
+    e->pass = e->ir->insts[inst].phase;
+    need(e, value);
+    e->exact[value] = true;
+    trace_exact(e);
+}
+
 bool kiln__adds_columns(const kiln__inst *inst) { return inst->op == KILN__OP_ACROSS_REDUCE && inst->per_element; }
 
 /* Whether no loop needs the instruction exactly: what each needs is found without folding. */
 static bool is_nowhere_exact(kiln__emitter *e, uint32_t inst) {
     for (uint32_t p = 0; p < e->ir->phase_count; p++) {
         kiln__need_phase(e, p);
+        if (e->exact[inst]) return false;
+    }
+    for (uint32_t i = 0; i < e->ir->count; i++) {
+        if (!kiln__has_slots(e, i)) continue;
+        kiln__need_block(e, i);
         if (e->exact[inst]) return false;
     }
     kiln__need_outputs(e);

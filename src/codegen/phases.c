@@ -7,7 +7,7 @@
 #include "problem/online.h"
 
 /* Whether the loop needs what all rows share, and whether that is loaded for several vectors at a time. */
-static void emit_sharing(const kiln__emitter *e, bool several) {
+void kiln__emit_sharing(const kiln__emitter *e, bool several) {
     bool shares = several;
     if (e->schedule->staging.kind != KILN__STAGING_SHARED) return;
     for (uint32_t i = 0; i < e->ir->count; i++)
@@ -18,7 +18,7 @@ static void emit_sharing(const kiln__emitter *e, bool several) {
 }
 
 /* The function's head, and vectors of the needed inputs that do not stay with the row. */
-static void emit_head(const kiln__emitter *e, const char *name) {
+void kiln__emit_vector_head(const kiln__emitter *e, const char *name) {
     kiln__write(e,
                 "    %s%s void %s(const kiln_row &row, %skiln_staged%s &staged, kiln_index col, const kiln_span "
                 "&span)\n    {\n",
@@ -34,7 +34,7 @@ static void emit_head(const kiln__emitter *e, const char *name) {
 }
 
 /* The loop's head, and definitions of the needed element instructions, for element j of the vector at col. */
-static void emit_elements(const kiln__emitter *e) {
+void kiln__emit_elements(const kiln__emitter *e) {
     kiln__emit_block_values(e);
     kiln__write(e, "%s        for (int j = 0; j < %s; ++j) {\n", kiln__unrolled(e), e->width);
     kiln__emit_element_values(e, e->needed, true);
@@ -120,13 +120,13 @@ static const char *spell_counted(const kiln__emitter *e) {
 static void emit_vector(const kiln__emitter *e, uint32_t phase, const char *name, bool masked) {
     const kiln__inst_list *list = &e->reductions[phase];
     uint32_t whole = 0; /* reductions of the vector as it is staged, without a loop over its elements */
-    emit_head(e, name);
+    kiln__emit_vector_head(e, name);
     for (uint32_t r = 0; r < list->count; r++) {
         const char *function = kiln__find_vector_reduction(e, list->at[r], masked);
         if (function) emit_vector_reduction(e, list->at[r], function);
         whole += function != NULL;
     }
-    if (whole < list->count) emit_elements(e);
+    if (whole < list->count) kiln__emit_elements(e);
     for (uint32_t r = 0; r < list->count; r++)
         if (!kiln__find_vector_reduction(e, list->at[r], masked)) emit_accumulate(e, list->at[r], masked);
     if (whole < list->count) kiln__write(e, "        }\n");
@@ -203,7 +203,7 @@ static void emit_exchange(const kiln__emitter *e, uint32_t phase) {
 static void emit_phase_of_row(const kiln__emitter *e, uint32_t phase) {
     const char *state = kiln__spell(e, "kiln_phase%u", phase);
     kiln__write(e, "    static constexpr bool ordered = %s;\n", is_ordered(e, phase) ? "true" : "false");
-    emit_sharing(e, false);
+    kiln__emit_sharing(e, false);
     emit_exchange(e, phase);
     emit_fields(e, phase);
     emit_vectors(e, phase);
@@ -213,7 +213,7 @@ static void emit_phase_of_row(const kiln__emitter *e, uint32_t phase) {
 
 static void emit_phase_of_rows(const kiln__emitter *e, uint32_t phase, const char *state) {
     kiln__write(e, "    typedef %s state;\n    state at[KILN_VECTOR_WIDTH];\n", state);
-    emit_sharing(e, false);
+    kiln__emit_sharing(e, false);
     emit_exchange(e, phase);
     emit_rows(e, phase);
     emit_vectors(e, phase);
@@ -245,38 +245,50 @@ static void emit_additions(const kiln__emitter *e) {
                         kiln__spell_value(e, e->ir->insts[i].args[0]));
 }
 
+/* Outputs of a value for each block, where blocks begin anywhere in a vector. */
+static void emit_block_elements(const kiln__emitter *e) {
+    for (int i = 0; i < e->column_outputs.count; i++) {
+        const int o = e->column_outputs.at[i];
+        const int64_t run = e->problem->operands[o].run;
+        if (run && !kiln__is_whole_run(e, run))
+            kiln__emit_put_block_element(e, o, kiln__spell_value(e, e->ir->outputs[o - e->inputs]));
+    }
+}
+
 bool kiln__emit_finish(kiln__emitter *e) {
     const kiln__operand_list *list = &e->column_outputs;
     if (!list->count && !e->adds_columns) return false;
     kiln__need_outputs(e);
     kiln__write(e, "/* The outputs that have columns%s. */\nstruct kiln_finish {\n",
                 e->adds_columns ? ", and what columns add to values of all rows" : "");
-    emit_sharing(e, kiln__column_of(e->schedule)->transpose_width > 0);
+    kiln__emit_sharing(e, kiln__column_of(e->schedule)->transpose_width > 0);
     for (int i = 0; i < list->count; i++)
         if (kiln__column_of(e->schedule)->transpose_width &&
             e->schedule->tensors[list->at[i]].kind == KILN__ACCESS_TRANSPOSED)
             kiln__write(e, "    %s lines_%s[KILN_TRANSPOSE_WIDTH];\n", e->vector[list->at[i]], e->name[list->at[i]]);
-    emit_head(e, "vector");
+    kiln__emit_vector_head(e, "vector");
     for (int i = 0; i < list->count; i++) {
         const int y = list->at[i] - e->inputs;
         if (e->problem->operands[list->at[i]].run) continue;
         kiln__write(e, "        %s y%d[%s];\n", kiln__cxx_ctype(e->ir->insts[e->ir->outputs[y]].type), y, e->width);
     }
-    emit_elements(e);
+    kiln__emit_elements(e);
     for (int i = 0; i < list->count; i++) {
         const int y = list->at[i] - e->inputs;
         if (e->problem->operands[list->at[i]].run) continue;
         kiln__write(e, "            y%d[j] = %s;\n", y, kiln__spell_value(e, e->ir->outputs[y]));
     }
+    emit_block_elements(e);
     emit_additions(e);
     kiln__write(e, "        }\n");
     for (int i = 0; i < list->count; i++) {
         const int y = list->at[i] - e->inputs;
         const bool puts = e->ir->places[y] != 0;
+        const int64_t run = e->problem->operands[list->at[i]].run;
         if (puts) kiln__write(e, "        if (row.writes_%s) {\n", e->name[list->at[i]]);
-        if (e->problem->operands[list->at[i]].run)
+        if (kiln__is_whole_run(e, run))
             kiln__emit_put_block(e, list->at[i], kiln__spell_value(e, e->ir->outputs[y]));
-        else
+        else if (run == 0)
             kiln__emit_put(e, list->at[i], kiln__spell(e, "y%d", y));
         if (puts) kiln__write(e, "        }\n");
     }

@@ -117,8 +117,20 @@ static void emit_staging(const kiln__emitter *e) {
     kiln__write(e, "\n");
 }
 
+static void emit_slots(const kiln__emitter *e) {
+    const int64_t cols = e->problem->cols, axis = e->problem->uneven_columns ? e->problem->uneven_columns : cols;
+    kiln__write(e,
+                "#define KILN_BLOCK_VALUES %d\n#define KILN_BLOCK_APART %d\n#define KILN_BLOCK_AXIS %lld\n#define "
+                "KILN_BLOCK_AXES %lld\n",
+                e->schedule->slots.offset, e->schedule->slots.apart, (long long)axis,
+                (long long)(axis ? cols / axis : 0));
+    emit_part(e, "block_slots.cuh");
+}
+
 static void emit_phases(kiln__emitter *e) {
+    if (e->schedule->slots.bytes) emit_slots(e);
     kiln__emit_block_states(e);
+    kiln__emit_block_loops(e);
     for (uint32_t p = 0; p < e->ir->phase_count; p++) {
         kiln__emit_phase(e, p);
         kiln__emit_after(e, p);

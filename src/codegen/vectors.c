@@ -107,8 +107,15 @@ void kiln__emit_put(const kiln__emitter *e, int o, const char *values) {
 }
 
 void kiln__emit_put_block(const kiln__emitter *e, int o, const char *value) {
-    kiln__write(e, "        if (col %% %" PRId64 " == 0) kiln_narrow(%s, *(%s));\n", e->problem->operands[o].run, value,
+    kiln__write(e, "        if (%s) kiln_narrow(%s, *(%s));\n",
+                kiln__spell_run_begins(e, e->problem->operands[o].run, "col"), value,
                 kiln__spell_element_address(e, o, "col"));
+}
+
+void kiln__emit_put_block_element(const kiln__emitter *e, int o, const char *value) {
+    kiln__write(e, "            if (span.has(j) && %s) kiln_narrow(%s, *(%s));\n",
+                kiln__spell_run_begins(e, e->problem->operands[o].run, "(col + j)"), value,
+                kiln__spell_element_address(e, o, NULL));
 }
 
 /* copy: a vector into its place. */

@@ -32,13 +32,18 @@ static void find_in_program(kiln__work *work, const kiln__graph *graph, const ki
     }
 }
 
+static void add_block(int64_t block, int64_t blocks[KILN__MAX_BLOCKS]) {
+    int at = 0;
+    while (at < KILN__MAX_BLOCKS - 1 && blocks[at] != 0 && blocks[at] != block) at++;
+    if (block != 0) blocks[at] = block;
+}
+
 /* Whether what is reduced shows in the value: across rows it has columns. */
 static bool shows_through(const kiln__graph *graph, const kiln__node *node, const kiln__across_kinds *across,
                           kiln__dependence *out) {
     if (node->op == KILN__OP_TAKE || node->op == KILN__OP_IS_WIDE) return false; /* the latter asks a type */
     if (!kiln__op_is_reduction(node->op)) return true;
-    const int64_t block = node->domain ? graph->domains[node->domain - 1].block : 0;
-    if (block && (out->block == 0 || block < out->block)) out->block = block;
+    add_block(node->domain ? graph->domains[node->domain - 1].block : 0, out->blocks);
     const kiln__across kind = kiln__across_of(across, node->domain);
     out->across |= kind != KILN__ACROSS_NONE;
     return kind == KILN__ACROSS_ROWS;

@@ -3,14 +3,14 @@
 #ifndef KILN_LANG_DEPENDENCE_H
 #define KILN_LANG_DEPENDENCE_H
 
-#include "lang/ir.h"
+#include "lang/domain.h"
 
 typedef struct kiln__dependence {
-    uint32_t inputs; /* bit i: elements of input i, outside of reductions */
-    bool positions;  /* outside of reductions: uniform(), or index() along a reduced axis */
-    int64_t block;   /* columns of the smallest block that it has a value of; 0: of none */
-    bool across;     /* some reduction across rows: inputs and positions are those that it has columns of */
-    bool reduces;    /* an output of the program, not necessarily this one, needs a reduction */
+    uint32_t inputs;                  /* bit i: elements of input i, outside of reductions */
+    bool positions;                   /* outside of reductions: uniform(), or index() along a reduced axis */
+    int64_t blocks[KILN__MAX_BLOCKS]; /* columns of the blocks that it has values of, in any order; 0: of none */
+    bool across;  /* some reduction across rows: inputs and positions are those that it has columns of */
+    bool reduces; /* an output of the program, not necessarily this one, needs a reduction */
 } kiln__dependence;
 
 /* For output number `output` in a space of so many axes; across: what reductions of other domains than the rows' are.

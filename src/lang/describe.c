@@ -92,6 +92,7 @@ static void print_formula(printer *out, uint32_t index, int depth, bool whole) {
     case KILN__OP_SCALAR: kiln__text_puts(text, out->ir->scalar_names[inst->u.scalar]); break;
     case KILN__OP_INDEX:
     case KILN__OP_SIZE: kiln__text_printf(text, "%s(%d)", kiln__ir_op_name(inst->op), (int)inst->u.axis); break;
+    case KILN__OP_BLOCK_COUNT: kiln__text_printf(text, "count(block = %u)", inst->domain); break;
     case KILN__OP_TAKE:
         kiln__text_printf(text, "take(%s, ", out->ir->input_names[inst->u.input]);
         print_formula(out, inst->args[0], depth + 1, true);

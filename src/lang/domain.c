@@ -129,6 +129,11 @@ bool kiln__fail_domain(kiln__parser *parser, const kiln__token *called) {
 
 /* ---- found ---- */
 
+int64_t kiln__common_block(int64_t a, int64_t b, int64_t columns) {
+    const int64_t less = a < b ? a : b, more = a < b ? b : a;
+    return more >= columns || more % less == 0 ? less : 1;
+}
+
 static const char *describe(const kiln__domain *domain, char buffer[100]) {
     size_t used = 0;
     if (domain == NULL) return "the program's axes";
@@ -188,6 +193,8 @@ static void find(kiln__work *work, const kiln__graph *graph, const kiln__signatu
         const kiln__domain *domain = node->domain ? &graph->domains[node->domain - 1] : NULL;
         const int64_t block = domain != NULL ? domain->block : 0;
         if (block > out->reduced_block) out->reduced_block = block;
+        if (block && kiln__op_is_arg(node->op) && (!out->found_block || block < out->found_block))
+            out->found_block = block;
         program |= domain == NULL;
         if (block != 0)
             add_block(work, node, block, out);

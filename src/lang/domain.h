@@ -14,11 +14,15 @@ typedef struct kiln__domains {
     const kiln__domain *others[KILN__MAX_ACROSS];
     int64_t blocks[KILN__MAX_BLOCKS]; /* sizes of blocks that others run over, or inputs have a value for, ascending */
     int block_count;
-    int64_t reduced_block; /* the largest that a reduction runs over; 0: none does */
-    uint32_t
-        tables; /* bit i: tensor i has rows of its own: an input that rows(t, i) reads, an output that put writes */
+    int64_t reduced_block;             /* the largest that a reduction runs over; 0: none does */
+    int64_t found_block;               /* the smallest that argmax or argmin runs over; 0: none does */
+    uint32_t tables;                   /* bit i: tensor i has rows of its own: rows(t, i) reads them, put writes them */
     int64_t repeats[KILN_MAX_TENSORS]; /* of each input: how many columns a value is for; 0: one */
 } kiln__domains;
+
+/* The largest blocks that lie within blocks of both sizes, of an axis of so many columns: of single columns where
+ * neither size divides the other. A block of all columns has all others in it. */
+int64_t kiln__common_block(int64_t a, int64_t b, int64_t columns);
 
 /* Of the reductions that outputs need. KILN_E_LIMIT with line and column for too many sets of axes, or sizes of
  * blocks. A program whose text says nothing has rows of the program's axes. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Instructions, each once, with what follows from their arguments: phase, per_element, constant.
  * Casts and roundings of literals are done here. */
+#include "lang/domain.h"
 #include "lang/typing.h"
 
 kiln__ctype kiln__value_type(const kiln__typer *typer, const kiln__value *value) {
@@ -12,15 +13,26 @@ kiln__ctype kiln__value_type(const kiln__typer *typer, const kiln__value *value)
     return literal->u.i64 >= INT32_MIN && literal->u.i64 <= INT32_MAX ? KILN__I32 : KILN__I64;
 }
 
+static bool is_of_block(kiln__op op) { return op == KILN__OP_BLOCK_REDUCE || op == KILN__OP_BLOCK_COUNT; }
+
+/* Of two runs: neighbours that share both. */
+static uint32_t common_run(const kiln__typer *typer, uint32_t a, uint32_t b) {
+    if (a == 0 || b == 0) return 0;
+    if (a == KILN__RUN_OF_ROW || b == KILN__RUN_OF_ROW) return a < b ? a : b;
+    const int64_t uneven = typer->binding->uneven.columns;
+    const int64_t run = kiln__common_block(a, b, uneven ? uneven : KILN__RUN_OF_ROW);
+    return run > 1 ? (uint32_t)run : 0;
+}
+
 /* How many neighbouring columns share the value: no more than share each of what it is made of. */
 static uint32_t run_of(const kiln__typer *typer, const kiln__inst *inst) {
     uint32_t run = KILN__RUN_OF_ROW;
-    if (inst->op == KILN__OP_BLOCK_REDUCE) return inst->domain;
+    if (is_of_block(inst->op)) return inst->domain;
     if (!inst->per_element) return run;
     if (inst->op == KILN__OP_INPUT) return (uint32_t)typer->binding->input_repeats[inst->u.input];
     if (inst->arg_count == 0 || inst->op == KILN__OP_UNIFORM) return 0;
     for (uint32_t i = 0; i < inst->arg_count && typer->work->status == KILN_OK; i++)
-        if (typer->insts.items[inst->args[i]].run < run) run = typer->insts.items[inst->args[i]].run;
+        run = common_run(typer, run, typer->insts.items[inst->args[i]].run);
     return run;
 }
 
@@ -47,10 +59,10 @@ kiln__value kiln__emit(kiln__typer *typer, kiln__inst inst) {
     const bool blocks = inst.op == KILN__OP_BLOCK_REDUCE || inst.op == KILN__OP_ACROSS_REDUCE ||
                         inst.op == KILN__OP_TAKE || inst.op == KILN__OP_INPUT;
     unsigned phase = 0;
-    inst.per_element = uniform || inst.op == KILN__OP_BLOCK_REDUCE;
-    inst.constant = inst.arg_count > 0
-                        ? !reduction && !uniform && !blocks
-                        : inst.op != KILN__OP_INPUT && inst.op != KILN__OP_INDEX && inst.op != KILN__OP_PARAM;
+    inst.per_element = uniform || is_of_block(inst.op);
+    inst.constant = inst.arg_count > 0 ? !reduction && !uniform && !blocks
+                                       : inst.op != KILN__OP_INPUT && inst.op != KILN__OP_INDEX &&
+                                             inst.op != KILN__OP_PARAM && inst.op != KILN__OP_BLOCK_COUNT;
     if (inst.op == KILN__OP_INPUT) inst.per_element = typer->binding->input_per_element[inst.u.input];
     if (inst.op == KILN__OP_INDEX) inst.per_element = typer->binding->reduced[inst.u.axis];
     for (uint32_t i = 0; i < inst.arg_count && typer->work->status == KILN_OK; i++) {

@@ -26,7 +26,7 @@ typedef struct kiln__node {
     bool constant;    /* typed: depends on literals, scalars and sizes alone */
     bool across;      /* typed: of all rows together, known when the last of them is done */
     uint32_t domain;  /* of reductions and COUNT: 1 + its index into the graph's domains; 0: the program's axes; typed:
-                         of  BLOCK_REDUCE: how many columns a block has */
+                         of  BLOCK_REDUCE, BLOCK_COUNT: how many columns a block has */
     uint32_t run;     /* typed: so many neighbouring columns, from multiples of as many on, share the value; 0: each
                          column has its own; KILN__RUN_OF_ROW: a row has one */
     uint32_t args[3]; /* indices of earlier operations */

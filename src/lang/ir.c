@@ -47,6 +47,8 @@ static void copy_signature(kiln__typer *typer, const kiln__signature *signature,
     kiln__work *work = typer->work;
     kiln__ir *ir = typer->ir;
     ir->float_type = KILN__F32;
+    ir->uneven = binding->uneven;
+    memcpy(ir->input_runs, binding->input_repeats, sizeof ir->input_runs);
     ir->input_count = signature->input_count;
     ir->output_count = signature->output_count;
     ir->scalar_count = signature->scalar_count;

@@ -45,6 +45,15 @@ static inline kiln__across kiln__across_of(const kiln__across_kinds *across, uin
     return KILN__ACROSS_NONE;
 }
 
+/* Blocks that do not divide their columns, or one another: the axis that they lie along stays one, the last block of
+ * each size may be short. */
+typedef struct kiln__uneven {
+    int axis;        /* of the space */
+    int64_t columns; /* along it; 0: there are no such blocks */
+    int64_t alone; /* where no reduction runs over more than blocks: columns of the largest, for each of which an output
+                      has a value that depends on no column; else 0 */
+} kiln__uneven;
+
 /* What typing must know of the tensors. */
 typedef struct kiln__binding {
     kiln_type input_types[KILN_MAX_TENSORS];
@@ -58,6 +67,7 @@ typedef struct kiln__binding {
     int block_axis, part_count;
     int64_t parts[KILN_MAX_RANK];
     kiln__across_kinds across;
+    kiln__uneven uneven;
     int64_t row_block;           /* blocks of so many columns are the rows; 0: rows are more than any block */
     bool reduced[KILN_MAX_RANK]; /* of the space's axes */
 } kiln__binding;
@@ -70,7 +80,8 @@ typedef struct kiln__binding {
  *   ROUND_TO  through u.storage and back (args[0] is a float for float storage, an integer for integer storage)
  *   ACROSS_REDUCE what u.block.op makes of args[0] in all rows, for each column if that has columns; what is made of it
  * is computed when the last row is done BLOCK_REDUCE  what u.block.op makes of args[0] in the block of `domain` columns
- * that a column is in; no phase ends with it, as the threads of a row that have a block are neighbours */
+ * that a column is in; no phase ends with it, as the threads of a row that have a block are neighbours
+ *   BLOCK_COUNT how many columns that block has, which may be the last of its row and short */
 typedef kiln__node kiln__inst;
 
 /* A user's combine, typed: instructions over PARAM 0 and 1. */
@@ -94,6 +105,8 @@ typedef struct kiln__ir {
     uint32_t read, taken;   /* bit i: input i is read where its columns stand; at other columns, by take */
     uint32_t elsewhere;     /* bit i: at other columns, or at other rows, by rows */
     kiln__ctype float_type; /* F64 if any input is f64, else F32 */
+    kiln__uneven uneven;
+    int64_t input_runs[KILN_MAX_TENSORS]; /* of inputs that have one value for so many neighbouring columns; else 0 */
     uint32_t input_count, output_count, scalar_count;
     kiln_type input_types[KILN_MAX_TENSORS], output_types[KILN_MAX_TENSORS];
     kiln__ctype scalar_types[KILN_MAX_SCALARS];
@@ -104,6 +117,11 @@ typedef struct kiln__ir {
     uint32_t combine_count;
     const char *text; /* the program as given */
 } kiln__ir;
+
+/* How many neighbouring columns share the value as an output stores it: its run. */
+static inline int64_t kiln__stored_run(const kiln__ir *ir, const kiln__inst *value) {
+    return value->run == KILN__RUN_OF_ROW && ir->uneven.alone ? ir->uneven.alone : (int64_t)value->run;
+}
 
 /* Types, checks, folds constants, removes what no output needs, numbers the phases. KILN_E_TYPE with line, column
  * and the operator; KILN_E_AXIS for index or size of an axis that is not there. The graph may be destroyed after. */

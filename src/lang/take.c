@@ -60,7 +60,8 @@ static uint32_t take_operation(const taking *t, kiln__inst inst) {
         inst.args[0] = t->index;
         break;
     case KILN__OP_UNIFORM:
-    case KILN__OP_BLOCK_REDUCE: return refuse(t, kiln__ir_op_name(inst.op));
+    case KILN__OP_BLOCK_REDUCE:
+    case KILN__OP_BLOCK_COUNT: return refuse(t, kiln__ir_op_name(inst.op));
     default:
         for (uint32_t k = 0; k < inst.arg_count; k++) inst.args[k] = t->taken[inst.args[k]];
     }

@@ -182,11 +182,9 @@ static kiln__value apply_in_blocks(kiln__typer *typer, const kiln__node *node, k
         return apply_across(typer, node, &inst, values, type);
     const int64_t block = kiln__op_is_reduction(inst.op) ? block_of(typer, node) : 0;
     if (block == 0) return apply(typer, inst, values, type);
-    if (kiln__op_is_arg(inst.op)) {
-        KILN__FAIL_AT(typer, node, KILN_E_UNSUPPORTED,
-                      "'%s' over blocks stands in a program whose other reductions run over blocks of the same size",
-                      kiln__ir_op_name(inst.op));
-        return values[0];
+    if (block == 1 && kiln__op_is_arg(inst.op)) {
+        const kiln__value zero = literal_value(kiln__literal_int(0));
+        return kiln__emit_as(typer, &zero, inst.type);
     }
     if (block == 1) return kiln__emit_as(typer, &values[0], type);
     kiln__inst blocks = {.op = KILN__OP_BLOCK_REDUCE, .type = inst.type, .arg_count = 1, .domain = (uint32_t)block};
@@ -210,6 +208,9 @@ static kiln__value count_across(kiln__typer *typer, kiln__across across) {
 static kiln__value type_count(kiln__typer *typer, const kiln__node *node) {
     const int64_t block = block_of(typer, node);
     if (across_of(typer, node) != KILN__ACROSS_NONE) return count_across(typer, across_of(typer, node));
+    if (block != 0 && typer->binding->uneven.columns % block)
+        return kiln__emit(
+            typer, (kiln__inst){.op = KILN__OP_BLOCK_COUNT, .type = typer->ir->float_type, .domain = (uint32_t)block});
     if (block != 0) return literal_value(kiln__literal_float((double)block));
     return kiln__emit(typer, (kiln__inst){.op = node->op, .type = typer->ir->float_type});
 }

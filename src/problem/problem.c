@@ -172,7 +172,7 @@ static bool has_ordered_reduction(const kiln__ir *ir) {
         if (ir->insts[i].op == KILN__OP_REDUCE_USER || ir->insts[i].op == KILN__OP_BLOCK_REDUCE ||
             ir->insts[i].op == KILN__OP_TAKE || kiln__op_is_arg(ir->insts[i].op))
             return true;
-    return false;
+    return ir->uneven.columns > 0;
 }
 
 /* Of a value of all rows the columns are those of each row, which are reduced once more. */
@@ -187,6 +187,7 @@ static void find_blocks(const kiln__ir *ir, kiln__problem *problem) {
     for (uint32_t i = 0; i < ir->count; i++) {
         const int64_t block = ir->insts[i].domain;
         int at = 0;
+        problem->ordered |= ir->insts[i].op == KILN__OP_REDUCE_USER;
         if (ir->insts[i].op != KILN__OP_BLOCK_REDUCE) continue;
         while (at < problem->block_count && problem->blocks[at] < block) at++;
         if (at < problem->block_count && problem->blocks[at] == block) continue;
@@ -230,7 +231,7 @@ typedef struct tensors {
     const kiln__tensors *given;
     int count;
     bool full[KILN_MAX_TENSORS], all_full; /* all outputs are */
-    int64_t runs[KILN_MAX_TENSORS];
+    int64_t runs[KILN_MAX_TENSORS], block_strides[KILN_MAX_TENSORS];
     const kiln__indexed_rows *tables;           /* of each tensor */
     const kiln__inst *values[KILN_MAX_TENSORS]; /* of outputs */
 } tensors;
@@ -248,20 +249,17 @@ static kiln_status refuse_row(const kiln__space *space, const kiln_tensor *row, 
 static kiln_status lay_out(const kiln__ir *ir, const kiln__shaped *shaped, int o, dims *d, tensors *t) {
     const kiln_tensor *tensor = &t->given->at[o];
     const bool output = o >= t->given->input_count;
-    bool same[KILN_MAX_RANK];
     int64_t strides[KILN_MAX_RANK] = {0};
     kiln_status status = output ? check_apart(tensor, t->given->names[o]) : KILN_OK;
     t->values[o] = output ? &ir->insts[ir->outputs[o - t->given->input_count]] : NULL;
-    if (output) kiln__shaped_output(shaped, o, t->values[o], same);
-    const uint32_t run = output ? t->values[o]->run : 0;
-    if (!status)
-        status =
-            kiln__space_strides(&shaped->space, tensor, t->given->names[o], output ? same : NULL, strides, &t->full[o]);
+    const int64_t run = output ? kiln__stored_run(ir, t->values[o]) : 0;
+    if (!status) status = kiln__shaped_strides(shaped, o, ir, t->values[o], strides, &t->full[o]);
     for (int i = 0; i < shaped->space.rank; i++) d->at[i].strides[o] = strides[i];
     if (status == KILN_E_SHAPE && output && t->tables[o].rows)
         return refuse_row(&shaped->space, tensor, t->values[o]->per_element, t->given->names[o]);
     t->runs[o] = output && !t->full[o] && run != KILN__RUN_OF_ROW ? run : 0;
     if (!output) t->runs[o] = shaped->repeats[o];
+    if (ir->uneven.columns && t->runs[o]) t->block_strides[o] = kiln__shaped_block_stride(shaped, tensor);
     t->all_full = t->all_full && (!output || t->full[o]);
     return status;
 }
@@ -276,7 +274,8 @@ static kiln_status lay_out_all(const kiln__ir *ir, const kiln__shaped *shaped, d
 static kiln__layout layout_of(const kiln__problem *problem, const kiln__space *space, const dims *d, int key,
                               bool flat) {
     if (flat) return KILN__LAYOUT_FLAT;
-    if (problem->block_count || problem->across || problem->taken || problem->tables) return KILN__LAYOUT_INNER;
+    const bool inner = problem->block_count || problem->across || problem->taken || problem->tables;
+    if (inner || problem->uneven_columns) return KILN__LAYOUT_INNER;
     return rows_are_closer(problem, space, d, key) ? KILN__LAYOUT_OUTER : KILN__LAYOUT_INNER;
 }
 
@@ -287,10 +286,11 @@ static void fill_tensor(const kiln__space *space, const dims *d, const tensors *
     operand->output = output;
     operand->alignment = alignment_of(&t->given->at[o]);
     operand->run = t->runs[o];
+    operand->block_stride = t->block_strides[o];
     operand->across = output && t->values[o]->across;
     const bool columns =
         operand->across || t->tables[o].rows ? output && t->values[o]->per_element : t->full[o] || operand->run > 0;
-    bool varies = output && out->inner_rank > 0 && columns;
+    bool varies = (output && out->inner_rank > 0 && columns) || operand->block_stride != 0;
     operand->taken = !output && (out->taken >> o & 1);
     const bool unread = operand->taken && !(out->read >> o & 1); /* no loop over columns needs it */
     for (int i = out->outer_rank; i < d->rank && !output && !unread; i++) varies |= d->at[i].strides[o] != 0;
@@ -313,7 +313,7 @@ static void fill_table(const kiln__indexed_rows *table, kiln__operand *operand) 
 /* The space's axes as dimensions, canonical. */
 static kiln_status arrange(const kiln__ir *ir, const kiln__space *space, const tensors *t, dims *d,
                            kiln__problem *out) {
-    const bool flat = ir->phase_count == 0 && ir->elsewhere == 0 && !out->tables && t->all_full;
+    const bool flat = ir->phase_count == 0 && ir->elsewhere == 0 && !out->tables && t->all_full && !out->uneven_columns;
     for (int i = 0; i < space->rank; i++) {
         d->at[i].extent = space->sizes[i];
         d->at[i].reduced = space->reduced[i] && !flat;
@@ -340,6 +340,7 @@ kiln_status kiln__problem_build(const kiln__ir *ir, const kiln__shaped *shaped, 
     out->output_count = t.given->output_count;
     out->open_rows = space->open_rows;
     t.count = out->input_count + out->output_count;
+    out->uneven_columns = ir->uneven.columns;
     find_blocks(ir, out);
     find_across(ir, out);
     out->read = ir->read;

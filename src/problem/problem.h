@@ -23,9 +23,10 @@ typedef struct kiln__operand {
     bool contiguous_columns; /* inner: the columns of a row lie side by side in their order */
     int64_t outer_strides[KILN_MAX_RANK];
     int64_t inner_strides[KILN_MAX_RANK];
-    int alignment; /* elements, a power of two: what the pointer's address is a multiple of, up to 16 bytes */
-    bool across;   /* an output of values of all rows, for each column or one */
-    int64_t run;   /* it has one value for so many neighbouring columns, not all; 0: for one, or for all */
+    int alignment;        /* elements, a power of two: what the pointer's address is a multiple of, up to 16 bytes */
+    bool across;          /* an output of values of all rows, for each column or one */
+    int64_t run;          /* it has one value for so many neighbouring columns, not all; 0: for one, or for all */
+    int64_t block_stride; /* where blocks are uneven: elements from one block's value to the next's */
     kiln__indexed_rows table; /* where its rows are read by an index */
     bool taken;               /* an input that is read at other columns, by take, and perhaps in no other way */
     bool own_columns;         /* each column of each row has a value: per_element, no run, not across */
@@ -50,6 +51,9 @@ typedef struct kiln__problem {
     bool tables;                      /* some input's rows are read by an index */
     int64_t blocks[KILN__MAX_BLOCKS]; /* columns of the blocks that are reduced within rows, ascending */
     int block_count;
+    bool ordered;           /* a user's combine runs over rows: columns are combined in their order */
+    int64_t uneven_columns; /* blocks lie along the last so many columns of the row's, and along all before them alike:
+                               the last of them may be short; 0: blocks are cut as the columns are */
     int input_count, output_count;
     int position_count;
     int position_axes[KILN__MAX_POSITIONS];                         /* an axis, or KILN__LINEAR_INDEX */

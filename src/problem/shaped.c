@@ -23,6 +23,30 @@ static int last_of(const kiln__axes *axes, int rank) {
     return last < rank ? last : -1;
 }
 
+/* Where the axis is in a tensor that has it aligned from the right; -1: it lacks it. */
+static int place_of(int axis, int rank, const kiln_tensor *tensor) {
+    const int at = axis - (rank - tensor->rank);
+    return axis < 0 || at < 0 ? -1 : at;
+}
+
+/* What inputs that have a value for each column say of how many there are; else what the first of those says that have
+ * one for several. 1: none says anything. */
+static int64_t columns_of(const kiln__domains *domains, const kiln__tensors *tensors, int axis, int rank) {
+    int64_t columns = 1, whole = 1;
+    for (int i = 0; i < tensors->input_count; i++) {
+        const int at = place_of(axis, rank, &tensors->at[i]);
+        const int64_t size = at < 0 ? 1 : tensors->at[i].sizes[at];
+        if (size == 1) continue;
+        if (!domains->repeats[i])
+            columns = size;
+        else if (whole == 1 && !kiln__mul_i64(size, domains->repeats[i], &whole))
+            whole = INT64_MAX;
+    }
+    return columns == 1 ? whole : columns;
+}
+
+static int64_t blocks_in(int64_t columns, int64_t block) { return columns / block + (columns % block != 0); }
+
 /* Inputs of one value for several columns with as many elements as columns. */
 static kiln__tensors with_all_columns(const kiln__domains *domains, const kiln__axes *axes,
                                       const kiln__tensors *tensors, kiln_tensor own[KILN_MAX_TENSORS]) {
@@ -31,11 +55,16 @@ static kiln__tensors with_all_columns(const kiln__domains *domains, const kiln__
     for (int i = 0; i < tensors->input_count; i++)
         if (tensors->at[i].rank > rank) rank = tensors->at[i].rank;
     const int axis = last_of(axes, rank);
+    const int64_t columns = columns_of(domains, tensors, axis, rank);
     for (int i = 0; i < tensors->input_count + tensors->output_count; i++) {
         own[i] = tensors->at[i];
-        const int at = axis - (rank - own[i].rank);
-        if (i >= tensors->input_count || !domains->repeats[i] || axis < 0 || at < 0 || own[i].sizes[at] < 2) continue;
-        if (!kiln__mul_i64(own[i].sizes[at], domains->repeats[i], &own[i].sizes[at])) own[i].sizes[at] = INT64_MAX;
+        const int64_t block = domains->repeats[i];
+        const int at = place_of(axis, rank, &own[i]);
+        if (i >= tensors->input_count || !block || at < 0 || own[i].sizes[at] < 2) continue;
+        if (own[i].sizes[at] == blocks_in(columns, block))
+            own[i].sizes[at] = columns;
+        else if (!kiln__mul_i64(own[i].sizes[at], block, &own[i].sizes[at]))
+            own[i].sizes[at] = INT64_MAX;
         own[i].strides[at] = 0; /* what it reaches is what it reached */
     }
     all.at = own;
@@ -92,16 +121,44 @@ kiln_status kiln__shaped_space(const kiln__domains *domains, const kiln__axes *p
 /* ---- how an axis is cut ---- */
 
 /* Blocks of more columns than there are have all of them. */
+static int64_t clipped(int64_t block, int64_t columns) { return block < columns || columns == 0 ? block : columns; }
+
+/* Whether blocks do not divide the columns, or one another; argmax and argmin count within blocks that are no rows. */
+static bool are_uneven(const kiln__domains *domains, int64_t columns) {
+    const int64_t found = domains->found_block, largest = domains->reduced_block;
+    int64_t above = columns;
+    if (found && (domains->has_rows || clipped(found, columns) < clipped(largest, columns))) return true;
+    for (int i = domains->block_count - 1; i >= 0; i--) {
+        const int64_t block = clipped(domains->blocks[i], columns);
+        if (above % block) return true;
+        above = block;
+    }
+    return false;
+}
+
+/* The axis stays one. */
+static void keep(const kiln__domains *domains, const kiln__tensors *tensors, kiln__shaped *s) {
+    const int64_t columns = s->space.sizes[s->block_axis];
+    const int64_t reduced = domains->reduced_block ? clipped(domains->reduced_block, columns) : 0;
+    s->part_count = 1;
+    s->parts[0] = columns;
+    if (reduced == columns && !domains->has_rows) s->row_block = columns;
+    s->uneven = (kiln__uneven){.axis = s->block_axis, .columns = columns};
+    if (!domains->has_rows) s->uneven.alone = clipped(domains->blocks[domains->block_count - 1], columns);
+    for (int i = 0; i < tensors->input_count + tensors->output_count; i++) {
+        const int at = place_of(s->block_axis, s->rank, &tensors->at[i]);
+        s->own[i] = tensors->at[i];
+        if (i < tensors->input_count && at >= 0 && tensors->at[i].sizes[at] > 1) s->repeats[i] = domains->repeats[i];
+    }
+    s->tensors.at = s->own;
+}
+
 static kiln_status cut(const kiln__domains *domains, const kiln__space *space, kiln__shaped *s) {
     const int64_t columns = space->sizes[s->block_axis];
-    int64_t above = columns, sizes[KILN__MAX_BLOCKS + 1] = {columns};
+    int64_t sizes[KILN__MAX_BLOCKS + 1] = {columns};
     int count = 1;
     for (int i = domains->block_count - 1; i >= 0; i--) {
-        const int64_t block = domains->blocks[i] < columns || columns == 0 ? domains->blocks[i] : columns;
-        if (above % block)
-            return kiln__fail(KILN_E_UNSUPPORTED, "blocks of %" PRId64 " do not divide %s of %" PRId64 " along axis %d",
-                              block, above == columns ? "the columns" : "blocks", above, s->block_axis);
-        above = sizes[count++] = block;
+        const int64_t block = sizes[count++] = clipped(domains->blocks[i], columns);
         if (domains->blocks[i] == domains->reduced_block && !domains->has_rows) s->row_block = block;
     }
     for (int i = 0; i + 1 < count; i++) s->parts[i] = sizes[i + 1] ? sizes[i] / sizes[i + 1] : 0;
@@ -221,7 +278,10 @@ kiln_status kiln__shaped_make(const kiln__domains *domains, const kiln__axes *ax
     const kiln__tensors viewed = out->tensors;
     if (!status) status = kiln__shaped_space(domains, axes, &viewed, &out->space, &out->block_axis, out->across);
     out->rank = out->space.rank;
-    return status || out->block_axis < 0 ? status : split(domains, &viewed, out);
+    if (status || out->block_axis < 0) return status;
+    if (!are_uneven(domains, out->space.sizes[out->block_axis])) return split(domains, &viewed, out);
+    keep(domains, &viewed, out);
+    return KILN_OK;
 }
 
 kiln__across_kinds kiln__shaped_across(const kiln__graph *graph, const kiln__domains *domains,
@@ -234,19 +294,57 @@ kiln__across_kinds kiln__shaped_across(const kiln__graph *graph, const kiln__dom
     return kinds;
 }
 
-void kiln__shaped_same(const kiln__shaped *s, const kiln__inst *value, bool same[KILN_MAX_RANK]) {
+/* The axes of the space along which tensor number o, an output, has one element for the value that it stores. */
+static void find_same(const kiln__shaped *s, int o, const kiln__inst *value, bool same[KILN_MAX_RANK]) {
     const uint32_t run = value->run;
     int64_t columns = 1;
     for (int i = 0; i < KILN_MAX_RANK; i++)
         same[i] = run == KILN__RUN_OF_ROW && i < s->space.rank && s->space.reduced[i];
     for (int part = s->part_count - 1; part >= 0 && run != KILN__RUN_OF_ROW; part--) {
         columns *= s->parts[part];
-        same[s->block_axis + part] = columns <= run;
+        same[s->block_axis + part] = columns <= run || (s->uneven.columns && run);
     }
-    for (int i = 0; i < s->space.rank && value->across; i++) same[i] |= !s->space.reduced[i];
+    const bool one_row = value->across || s->tables[o].rows;
+    for (int i = 0; i < s->space.rank && one_row; i++) same[i] |= !s->space.reduced[i];
 }
 
-void kiln__shaped_output(const kiln__shaped *s, int tensor, const kiln__inst *value, bool same[KILN_MAX_RANK]) {
-    kiln__shaped_same(s, value, same);
-    for (int i = 0; i < s->space.rank && s->tables[tensor].rows; i++) same[i] |= !s->space.reduced[i];
+static kiln_status refuse_blocks(const kiln__shaped *s, int64_t block, const char *name, const kiln_tensor *tensor) {
+    char shape[200], columns[200], values[200];
+    int64_t sizes[KILN_MAX_RANK];
+    memcpy(sizes, s->space.sizes, sizeof sizes);
+    if (s->space.open_rows) sizes[0] = -1;
+    kiln__space_shape(columns, s->space.rank, sizes);
+    sizes[s->block_axis] = blocks_in(s->uneven.columns, block);
+    return kiln__fail(KILN_E_SHAPE,
+                      "output '%s' has shape %s, expected %s or, of one value for each block of %" PRId64 ", %s", name,
+                      kiln__space_shape(shape, tensor->rank, tensor->sizes), columns, block,
+                      kiln__space_shape(values, s->space.rank, sizes));
+}
+
+/* One element along the axis stands for the blocks' values. */
+static kiln_status join_blocks(const kiln__shaped *s, int64_t block, const char *name, bool output,
+                               kiln_tensor *tensor) {
+    const int at = place_of(s->block_axis, s->space.rank, tensor);
+    if (output && at >= 0 && tensor->sizes[at] == s->uneven.columns && tensor->rank == s->space.rank) return KILN_OK;
+    if (output && (at < 0 || tensor->rank < s->space.rank || tensor->sizes[at] != blocks_in(s->uneven.columns, block)))
+        return refuse_blocks(s, block, name, tensor);
+    tensor->sizes[at] = 1;
+    return KILN_OK;
+}
+
+kiln_status kiln__shaped_strides(const kiln__shaped *s, int o, const kiln__ir *ir, const kiln__inst *value,
+                                 int64_t strides[KILN_MAX_RANK], bool *full) {
+    kiln_tensor tensor = s->tensors.at[o];
+    const char *name = s->tensors.names[o];
+    bool same[KILN_MAX_RANK];
+    kiln_status status = KILN_OK;
+    if (value) find_same(s, o, value, same);
+    const int64_t run = value ? kiln__stored_run(ir, value) : s->repeats[o];
+    if (s->uneven.columns && run && run != KILN__RUN_OF_ROW) status = join_blocks(s, run, name, value != NULL, &tensor);
+    return status ? status : kiln__space_strides(&s->space, &tensor, name, value ? same : NULL, strides, full);
+}
+
+int64_t kiln__shaped_block_stride(const kiln__shaped *s, const kiln_tensor *tensor) {
+    const int at = place_of(s->block_axis, s->space.rank, tensor);
+    return at < 0 || tensor->sizes[at] == 1 ? 0 : tensor->strides[at];
 }

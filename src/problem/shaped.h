@@ -2,7 +2,10 @@
 /* A program's tensors and axes as all later stages see them. The axis that reductions over blocks are cut from, the
  * last reduced one, is several: how many blocks there are, and the columns of a block; with blocks of two sizes, how
  * many of the large ones, of small ones in each, and the columns of those. A value for each block lies along the first
- * of them. Where no reduction runs over more, the largest blocks are rows like any others. */
+ * of them. Where no reduction runs over more, the largest blocks are rows like any others.
+ *
+ * Blocks that do not divide the axis, or one another, are uneven: the axis stays one part, and tensors of one value for
+ * each block stay as they are. */
 #ifndef KILN_PROBLEM_SHAPED_H
 #define KILN_PROBLEM_SHAPED_H
 
@@ -15,9 +18,10 @@ typedef struct kiln__shaped {
     kiln__tensors tensors; /* the caller's, or `own` */
     int rank;              /* of the space as the program's text knows it */
     int block_axis;        /* in the text's space; that of `space` has part_count axes from there on */
-    int part_count;        /* 0: there are no blocks */
+    int part_count;        /* 0: there are no blocks; 1: they are uneven */
     int64_t parts[KILN_MAX_RANK];
-    int64_t row_block;                           /* columns of blocks that are rows; 0: rows are more than blocks */
+    int64_t row_block; /* columns of blocks that are rows; 0: rows are more than blocks */
+    kiln__uneven uneven;
     kiln__across across[KILN__MAX_ACROSS];       /* what reductions over each of the domains' others are */
     int64_t repeats[KILN_MAX_TENSORS];           /* of inputs: how many columns a value is for; 0: one, or all */
     kiln__indexed_rows tables[KILN_MAX_TENSORS]; /* of tensors that have rows of their own */
@@ -25,7 +29,7 @@ typedef struct kiln__shaped {
 } kiln__shaped;
 
 /* The caller's tensors outlive *out, which must stay where it is. As kiln__space_build; KILN_E_SHAPE for outputs that
- * fit neither columns nor blocks, KILN_E_UNSUPPORTED for blocks that do not divide their axis or one another. */
+ * fit neither columns nor blocks. */
 kiln_status kiln__shaped_make(const kiln__domains *domains, const kiln__axes *axes, const kiln__tensors *tensors,
                               kiln__shaped *out);
 
@@ -37,9 +41,12 @@ kiln_status kiln__shaped_space(const kiln__domains *domains, const kiln__axes *a
 kiln__across_kinds kiln__shaped_across(const kiln__graph *graph, const kiln__domains *domains,
                                        const kiln__across across[KILN__MAX_ACROSS]);
 
-/* The axes of the space along which a value is the same. */
-void kiln__shaped_same(const kiln__shaped *shaped, const kiln__inst *value, bool same[KILN_MAX_RANK]);
-/* Those along which an output, which is tensor number `tensor`, has one element for the value. */
-void kiln__shaped_output(const kiln__shaped *shaped, int tensor, const kiln__inst *value, bool same[KILN_MAX_RANK]);
+/* Strides of tensor number o along the space's axes, as kiln__space_strides: 0 along an uneven axis of whose columns it
+ * has one value for several. value: what an output stores; NULL: an input. */
+kiln_status kiln__shaped_strides(const kiln__shaped *shaped, int o, const kiln__ir *ir, const kiln__inst *value,
+                                 int64_t strides[KILN_MAX_RANK], bool *full);
+
+/* How far the values of neighbouring uneven blocks lie apart in the tensor; 0: it has one. */
+int64_t kiln__shaped_block_stride(const kiln__shaped *shaped, const kiln_tensor *tensor);
 
 #endif

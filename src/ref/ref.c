@@ -35,6 +35,22 @@ static void find_skipped(const kiln__ref_run_state *run, uint32_t output, const 
         skipped[i] = reduced[i] ? !value->per_element : value->across || run->ir->places[output];
 }
 
+/* Of a tensor that has a value for each block of an uneven axis: it is laid out as if it had one along the axis. */
+static void lay_out_blocks(const kiln__ref_run_state *run, int64_t of_run, const kiln_tensor *tensor,
+                           const bool *in_row, int64_t strides[KILN_MAX_RANK], kiln__ref_view *view) {
+    const kiln__uneven *uneven = &run->ir->uneven;
+    const int at = uneven->axis - (run->rank - tensor->rank);
+    const bool blocks = uneven->columns && of_run && of_run != KILN__RUN_OF_ROW && at >= 0;
+    const bool joined = blocks && tensor->sizes[at] != uneven->columns;
+    const int64_t stride = strides[uneven->axis];
+    if (joined) strides[uneven->axis] = 0;
+    *view = kiln__ref_view_make(tensor, run->rank, run->sizes, strides, in_row);
+    if (!joined) return;
+    view->run = of_run;
+    view->block_stride = stride;
+    view->period = uneven->columns;
+}
+
 /* Outputs are written while inputs of later elements are still to be read: an input that shares memory with an output
  * is copied first. */
 static kiln_status lay_out(kiln__ref_run_state *run, const kiln_tensor *tensors, const bool *reduced,
@@ -47,7 +63,8 @@ static kiln_status lay_out(kiln__ref_run_state *run, const kiln_tensor *tensors,
         const bool dropped = outputs[o].rank < run->rank;
         find_skipped(run, o, reduced, skipped);
         kiln__ref_strides(&outputs[o], run->rank, dropped ? skipped : NULL, strides);
-        run->outputs[o] = kiln__ref_view_make(&outputs[o], run->rank, run->sizes, strides, in_row);
+        lay_out_blocks(run, kiln__stored_run(ir, &ir->insts[ir->outputs[o]]), &outputs[o], in_row, strides,
+                       &run->outputs[o]);
     }
     for (uint32_t i = 0; i < ir->input_count; i++) {
         kiln_tensor tensor = tensors[i];
@@ -59,7 +76,7 @@ static kiln_status lay_out(kiln__ref_run_state *run, const kiln_tensor *tensors,
         }
         if (shared && !copy_tensor(&tensor, &run->arena)) return kiln__out_of_memory();
         kiln__ref_strides(&tensor, run->rank, NULL, strides);
-        run->inputs[i] = kiln__ref_view_make(&tensor, run->rank, run->sizes, strides, in_row);
+        lay_out_blocks(run, ir->input_runs[i], &tensor, in_row, strides, &run->inputs[i]);
     }
     return KILN_OK;
 }
@@ -99,12 +116,20 @@ static kiln_status measure(kiln__ref_run_state *run, const bool *reduced) {
     return KILN_OK;
 }
 
-/* How many columns are evaluated at a time: whole blocks, which divide one another, where the program reduces some. */
+/* The least columns that are whole blocks of both sizes, or all there are. */
+static int64_t both_of(int64_t a, int64_t b, int64_t most) {
+    int64_t both;
+    for (both = a; both % b; both += a)
+        if (both >= most) return most;
+    return both;
+}
+
+/* How many columns are evaluated at a time: whole blocks where the program reduces some. */
 static size_t width_of(const kiln__ref_run_state *run) {
     int64_t width = KILN__REF_WIDTH, block = 1;
     for (uint32_t i = 0; i < run->ir->count; i++)
-        if (run->ir->insts[i].op == KILN__OP_BLOCK_REDUCE && run->ir->insts[i].domain > block)
-            block = run->ir->insts[i].domain;
+        if (run->ir->insts[i].op == KILN__OP_BLOCK_REDUCE)
+            block = both_of(block, run->ir->insts[i].domain, run->period > 0 ? run->period : 1);
     width = block < width ? width / block * block : block;
     if (run->col_count < width) width = run->col_count;
     return width < 1 ? 1 : (size_t)width;
@@ -141,7 +166,8 @@ static bool has_places(const kiln__ir *ir) {
 static kiln_status prepare(kiln__ref_run_state *run, const kiln_tensor *tensors, const bool *reduced) {
     kiln_status status = measure(run, reduced);
     if (status != KILN_OK) return status;
-    run->flat = run->ir->phase_count == 0 && run->ir->elsewhere == 0 && !has_places(run->ir);
+    run->flat =
+        run->ir->phase_count == 0 && run->ir->elsewhere == 0 && !has_places(run->ir) && !run->ir->uneven.columns;
     for (uint32_t o = 0; o < run->ir->output_count; o++) {
         const kiln_tensor *tensor = &tensors[run->ir->input_count + o];
         run->per_element[o] = run->ir->insts[run->ir->outputs[o]].per_element;
@@ -151,6 +177,7 @@ static kiln_status prepare(kiln__ref_run_state *run, const kiln_tensor *tensors,
     }
     run->col_count = run->flat ? run->count * run->row_count : run->count;
     if (run->flat) run->row_count = 1;
+    run->period = run->ir->uneven.columns ? run->ir->uneven.columns : run->col_count;
     bool in_row[KILN_MAX_RANK] = {false};
     for (int i = 0; i < run->rank; i++) in_row[i] = run->flat || reduced[i];
     lay_out_positions(run, in_row);

@@ -53,7 +53,7 @@ static void evaluate_constant(const kiln__ref_run_state *run, uint32_t index) {
     spread(run, index);
 }
 
-/* What is evaluated at a time are whole blocks. */
+/* What is evaluated at a time are whole blocks, but for the last ones of an axis. */
 static void evaluate_blocks(const kiln__ref_run_state *run, uint32_t index, size_t n) {
     const kiln__inst *inst = &run->ir->insts[index];
     const kiln__inst reduction = kiln__ref_reduction_of(inst);
@@ -67,6 +67,20 @@ static void evaluate_blocks(const kiln__ref_run_state *run, uint32_t index, size
         const kiln__ref_value value = kiln__ref_reduce_finish(&reduction, accumulator);
         for (size_t i = first; i < end; i++) out[i] = value;
     }
+}
+
+static void count_blocks(const kiln__ref_run_state *run, int64_t block, int64_t col, size_t n, kiln__ref_value *out) {
+    for (size_t i = 0; i < n; i++) {
+        const int64_t at = (col + (int64_t)i) % run->period, left = run->period - at / block * block;
+        out[i].f64 = (double)(left < block ? left : block);
+    }
+}
+
+/* Columns from `col` on that are evaluated together: those of one axis that blocks lie along. */
+static size_t columns_from(const kiln__ref_run_state *run, int64_t col) {
+    const int64_t row = run->col_count - col, axis = run->period - col % run->period;
+    const int64_t left = row < axis ? row : axis;
+    return left < (int64_t)run->width ? (size_t)left : run->width;
 }
 
 static void evaluate_taken(const kiln__ref_run_state *run, const kiln__inst *inst, size_t n) {
@@ -116,6 +130,8 @@ static void evaluate(const kiln__ref_run_state *run, uint32_t index, int64_t col
         evaluate_taken(run, inst, n);
     } else if (inst->op == KILN__OP_BLOCK_REDUCE) {
         evaluate_blocks(run, index, n);
+    } else if (inst->op == KILN__OP_BLOCK_COUNT) {
+        count_blocks(run, inst->domain, col, n, out);
     } else {
         kiln__ref_eval(run->ir->insts, index, run->values, n);
     }
@@ -164,10 +180,10 @@ static void run_pass(kiln__ref_run_state *run, const uint8_t *roles, bool last) 
     }
     for (uint32_t o = 0; o < ir->output_count; o++) columns = columns || run->per_element[o];
     for (uint32_t i = 0; i < ir->count; i++) columns = columns || (roles[i] == ACROSS && ir->insts[i].per_element);
-    for (int64_t col = 0; columns && col < run->col_count; col += (int64_t)run->width) {
-        size_t n = run->col_count - col < (int64_t)run->width ? (size_t)(run->col_count - col) : run->width;
-        run_block(run, roles, col, n);
-        if (last) store_outputs(run, true, col, n);
+    for (int64_t col = 0, n; columns && col < run->col_count; col += n) {
+        n = (int64_t)columns_from(run, col);
+        run_block(run, roles, col, (size_t)n);
+        if (last) store_outputs(run, true, col, (size_t)n);
     }
     for (uint32_t i = 0; i < ir->count; i++) {
         if (roles[i] != REDUCTION) continue;

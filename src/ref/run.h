@@ -64,7 +64,9 @@ typedef struct kiln__ref_view {
     char *data; /* NULL: the tensor has no elements */
     kiln_type type;
     kiln__ref_walk rows, cols;
-    int64_t row_offset; /* elements from data to the current row's column 0 */
+    int64_t row_offset;        /* elements from data to the current row's column 0 */
+    int64_t run, block_stride; /* it has a value for so many columns of an uneven axis, that far apart; 0: for each */
+    int64_t period;            /* columns of that axis */
 } kiln__ref_view;
 
 /* Strides over the space of a tensor that has the axes where skipped (NULL: nowhere) is not set, aligned at the right;
@@ -97,7 +99,8 @@ typedef struct kiln__ref_run_state {
     kiln__ref_view inputs[KILN_MAX_TENSORS], outputs[KILN_MAX_TENSORS];
     kiln__ref_view indices[KILN_MAX_RANK]; /* an element's coordinate along each axis, as offsets */
     kiln__ref_view linear;                 /* its row-major index */
-    size_t width;                          /* values in a block */
+    size_t width;                          /* columns that are evaluated at a time */
+    int64_t period;                        /* columns after which blocks begin anew: of an uneven axis, or the row's */
     int64_t *offsets;                      /* `width` of them, for one instruction at a time */
     kiln__ref_value **values;              /* a block for each instruction */
     kiln__ref_accumulator *accumulators;   /* for each instruction */

@@ -66,6 +66,8 @@ void kiln__ref_offsets(const kiln__ref_view *view, int64_t col, size_t n, int64_
         for (size_t i = 0; i < run; i++) offsets[done + i] = view->row_offset + offset + (int64_t)i * stride;
         done += run;
     }
+    for (size_t i = 0; i < n && view->run; i++)
+        offsets[i] += (col + (int64_t)i) % view->period / view->run * view->block_stride;
 }
 
 void kiln__ref_load(const kiln__ref_view *view, const int64_t *offsets, size_t n, bool as_float, kiln__ref_value *out) {

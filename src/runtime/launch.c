@@ -9,8 +9,10 @@
 #include "base/profiler.h"
 #include "runtime/context.h"
 
-/* Whether elements of two tensors that lie alike belong to the same rows and columns. */
-static bool belong_alike(const kiln__operand *a, const kiln__operand *b) {
+/* Whether elements of two tensors that lie alike belong to the same rows and columns, and a thread alone reads what it
+ * writes: values for several columns of slots are read by others. */
+static bool belong_alike(const kiln__operand *a, const kiln__operand *b, bool slots) {
+    if (a->run != b->run || (slots && a->run)) return false;
     return !memcmp(a->outer_strides, b->outer_strides, sizeof a->outer_strides) &&
            !memcmp(a->inner_strides, b->inner_strides, sizeof a->inner_strides);
 }
@@ -56,13 +58,14 @@ kiln_status kiln__launch_create(const kiln_program *program, const kiln_tensor *
         launch->last_threads = 256;
         launch->last_grid = (kiln__grid){(unsigned)kiln__divide_up(p->cols > 1 ? p->cols : 1, 32), 1, 1};
     }
+    const bool slots = p->uneven_columns || prepared->schedule.slots.bytes;
     memory->elsewhere = prepared->ir->elsewhere;
     for (int t = 0; t < memory->tensor_count; t++) {
         memory->extents[t] = kiln__extent_of(&tensors[t]);
         memory->alignment_mask[t] = (uint32_t)p->operands[t].alignment * (uint32_t)kiln_type_size(tensors[t].type) - 1;
         for (int o = p->input_count; t < p->input_count && o < memory->tensor_count; o++)
             if (kiln__same_layout(&tensors[o], &tensors[t]) && !p->operands[o].table.rows &&
-                belong_alike(&p->operands[o], &p->operands[t]))
+                belong_alike(&p->operands[o], &p->operands[t], slots))
                 memory->same[o] |= 1u << t;
     }
     for (int i = 0; i < arguments->count; i++) {

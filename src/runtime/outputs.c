@@ -29,8 +29,11 @@ static void find_columns(const kiln__space *space, const kiln_tensor *inputs, co
 
 /* How large the blocks are that an output without all columns has a value for each of; 0: of rows. Where no reduction
  * runs over more, the largest blocks are the rows. */
-static int64_t block_of(const kiln__domains *domains, const kiln__dependence *depends) {
-    if (depends->block || domains->has_rows || domains->block_count == 0) return depends->block;
+static int64_t block_of(const kiln__domains *domains, const kiln__dependence *depends, int64_t columns) {
+    int64_t block = 0;
+    for (int i = 0; i < KILN__MAX_BLOCKS && depends->blocks[i]; i++)
+        block = block ? kiln__common_block(block, depends->blocks[i], columns) : depends->blocks[i];
+    if (block || domains->has_rows || domains->block_count == 0) return block;
     return domains->blocks[domains->block_count - 1];
 }
 
@@ -57,7 +60,7 @@ static kiln_status find_shape(const kiln_program *program, const kiln_tensor *in
     if (status) return status;
     bool has, varies;
     find_columns(&space, all.at, &depends, &has, &varies);
-    const int64_t block = varies ? 0 : block_of(&domains, &depends);
+    const int64_t block = varies ? 0 : block_of(&domains, &depends, block_axis < 0 ? 0 : space.sizes[block_axis]);
     *rank = 0;
     for (int i = 0; i < space.rank; i++) {
         const bool gone = space.reduced[i] ? !has && !block : depends.across;

@@ -160,6 +160,7 @@ kiln_status kiln__program_bind(const kiln_program *program, const kiln_tensor *t
                              .block_axis = shaped->block_axis,
                              .part_count = shaped->part_count,
                              .row_block = shaped->row_block,
+                             .uneven = shaped->uneven,
                              .across = kiln__shaped_across(program->graph, &domains, shaped->across)};
     memcpy(binding.parts, shaped->parts, sizeof binding.parts);
     memcpy(binding.input_repeats, shaped->repeats, sizeof binding.input_repeats);
@@ -185,10 +186,9 @@ static kiln_status check_host_tensors(const kiln_program *program, const kiln__i
     int64_t strides[KILN_MAX_TENSORS][KILN_MAX_RANK] = {{0}};
     for (int t = 0; t < count; t++) {
         const bool output = t >= inputs;
-        bool full, same[KILN_MAX_RANK] = {false};
-        if (output) kiln__shaped_output(shaped, t, &ir->insts[ir->outputs[t - inputs]], same);
+        bool full;
         kiln_status status =
-            kiln__space_strides(space, &tensors[t], program->names[t], output ? same : NULL, strides[t], &full);
+            kiln__shaped_strides(shaped, t, ir, output ? &ir->insts[ir->outputs[t - inputs]] : NULL, strides[t], &full);
         if (status) return status;
         for (int i = 0; i < space->rank; i++)
             if (space->sizes[i] == 1) strides[t][i] = 0;

@@ -32,7 +32,7 @@ int kiln__most_stored(const kiln__problem *problem) {
     return most;
 }
 
-int kiln__least_vector(const kiln__problem *problem) {
+static int least_of_lanes(const kiln__problem *problem) {
     const int64_t largest = problem->block_count ? problem->blocks[problem->block_count - 1] : 1;
     int width = 1;
     while (width < MOST_ELEMENTS && 32 * (int64_t)width < largest) width *= 2;
@@ -42,14 +42,15 @@ int kiln__least_vector(const kiln__problem *problem) {
 /* A part of the smallest block, and as much as the lanes of a warp have of the largest, though it takes several
  * accesses. */
 static int widen_for_blocks(const kiln__problem *problem, int width) {
-    const int least = kiln__least_vector(problem);
+    const int least = least_of_lanes(problem);
     if (problem->block_count == 0) return width;
     while (problem->blocks[0] % width) width /= 2;
     while (width < least && problem->blocks[0] % (2 * (int64_t)width) == 0) width *= 2;
     return width;
 }
 
-int kiln__widest_vector(const kiln__problem *problem) {
+/* Of the tensors that move with the rows. */
+static int widest_of_tensors(const kiln__problem *problem) {
     int vector = 0, limit = kiln__most_stored(problem);
     for (int o = 0; o < problem->input_count + problem->output_count; o++) {
         const kiln__operand *operand = &problem->operands[o];
@@ -59,7 +60,24 @@ int kiln__widest_vector(const kiln__problem *problem) {
         if (16 / size > vector) vector = 16 / size;
         if (operand->alignment * size < 16 && operand->alignment < limit) limit = operand->alignment;
     }
-    return widen_for_blocks(problem, vector == 0 ? 1 : vector < limit ? vector : limit);
+    return vector == 0 ? 1 : vector < limit ? vector : limit;
+}
+
+bool kiln__blocks_have_slots(const kiln__problem *problem) {
+    const int64_t most = 32 * (int64_t)widen_for_blocks(problem, widest_of_tensors(problem));
+    bool lanes = !problem->uneven_columns && !problem->ordered;
+    for (int i = 0; i < problem->block_count; i++)
+        lanes = lanes && kiln__is_power_of_two(problem->blocks[i]) && problem->blocks[i] <= most;
+    return problem->block_count > 0 && !lanes;
+}
+
+int kiln__widest_vector(const kiln__problem *problem) {
+    const int width = widest_of_tensors(problem);
+    return kiln__blocks_have_slots(problem) ? width : widen_for_blocks(problem, width);
+}
+
+int kiln__least_vector(const kiln__problem *problem) {
+    return kiln__blocks_have_slots(problem) ? 1 : least_of_lanes(problem);
 }
 
 int64_t kiln__row_phase(const kiln__problem *problem, const kiln__operand *operand, int vector) {

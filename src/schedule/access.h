@@ -16,6 +16,10 @@ int kiln__widest_vector(const kiln__problem *problem);
 /* The fewest elements of a vector of which the lanes of a warp have a whole block; 1 where no blocks are reduced. */
 int kiln__least_vector(const kiln__problem *problem);
 
+/* Whether blocks within rows are reduced in shared memory, a slot for each: they are not all vectors of some lanes of a
+ * warp, a power of two, or a thread's vectors are neighbours. */
+bool kiln__blocks_have_slots(const kiln__problem *problem);
+
 /* How far behind a multiple of the vector a row's first element lies: row * result. -1 where the operand's rows do not
  * follow one such rule. */
 int64_t kiln__row_phase(const kiln__problem *problem, const kiln__operand *operand, int vector);

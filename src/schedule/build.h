@@ -43,6 +43,10 @@ int kiln__row_stage(const kiln__problem *problem, kiln__schedule *s);
 /* Whether each block of columns that is reduced within rows is whole vectors of some neighbouring lanes of a warp. */
 bool kiln__row_has_blocks(const kiln__problem *problem, const kiln__schedule *s);
 
+/* Room for blocks that are reduced in shared memory, and rows cut into chunks that are whole blocks where nothing else
+ * is reduced. True where there are no such blocks, false where there is no room. */
+bool kiln__row_add_slots(const kiln__given *g, kiln__schedule *s);
+
 /* Room for values of all rows, where there are such. False where there is none. */
 bool kiln__row_add_across(const kiln__given *g, kiln__schedule *s);
 

@@ -168,6 +168,11 @@ static kiln_status no_rows(const kiln__problem *problem, const kiln__pins *pins)
             "no schedule has room for values of all rows of %lld columns: they take shared memory, expected "
             "fewer columns, or a program of their own",
             (long long)problem->cols);
+    if (kiln__blocks_have_slots(problem) && !kiln__pins_any(pins))
+        return kiln__fail(KILN_E_UNSUPPORTED,
+                          "no schedule has room for blocks of %lld columns within rows of %lld: what they reduce takes "
+                          "shared memory, expected fewer columns",
+                          (long long)problem->blocks[problem->block_count - 1], (long long)problem->cols);
     if (pins->staging == KILN__STAGING_TILE)
         return kiln__fail(KILN_E_UNSUPPORTED,
                           "no pinned tile fits rows of %lld columns: expected lanes N and "
@@ -207,19 +212,6 @@ static kiln_status check_pins(const kiln__problem *problem, const kiln__pins *pi
                                           "other words beside 'tile' than threads N and, with it, cluster N");
 }
 
-/* Blocks within rows are some lanes of one warp's, a power of two, of a vector each. */
-static kiln_status check_blocks(const kiln__problem *problem) {
-    const int64_t most = 32 * (int64_t)kiln__widest_vector(problem);
-    for (int i = 0; i < problem->block_count; i++) {
-        if (kiln__is_power_of_two(problem->blocks[i]) && problem->blocks[i] <= most) continue;
-        return kiln__fail(KILN_E_UNSUPPORTED,
-                          "blocks of %lld columns within rows that are reduced, too, have no schedule: expected powers "
-                          "of two up to %lld",
-                          (long long)problem->blocks[i], (long long)most);
-    }
-    return KILN_OK;
-}
-
 /* Whether pins leave nothing to be chosen. */
 static bool are_whole(const kiln__problem *problem, const kiln__pins *pins) {
     const bool shared = pins->threads && pins->staging >= 0;
@@ -232,6 +224,7 @@ static bool are_whole(const kiln__problem *problem, const kiln__pins *pins) {
 static int list_points(const kiln__given *g, const kiln__pins *pins, kiln__preference *out) {
     out[0] = (kiln__preference){.point = *pins};
     if (are_whole(g->problem, pins)) return 1;
+    if (kiln__blocks_have_slots(g->problem)) return kiln__prefer_slots(g, pins, out);
     return g->problem->layout == KILN__LAYOUT_INNER ? kiln__prefer_rows(g, pins, out)
                                                     : kiln__prefer_columns(g, pins, out);
 }
@@ -252,7 +245,6 @@ kiln_status kiln__schedule_choose(const kiln__ir *ir, const kiln__problem *probl
     kiln__given g = {.ir = ir, .problem = problem, .device = device};
     kiln_status status = kiln__traits_find(ir, problem, &g.traits);
     if (!status) status = check_pins(problem, pins);
-    if (!status) status = check_blocks(problem);
     if (!status)
         status = problem->layout == KILN__LAYOUT_FLAT ? kiln__pointwise_choose(&g, pins, attempt, out)
                                                       : choose_point(&g, pins, attempt, out);

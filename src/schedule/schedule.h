@@ -118,6 +118,16 @@ typedef struct kiln__across_plan {
     int bytes;  /* ... and how many those of each of its rows take */
 } kiln__across_plan;
 
+/* Blocks of columns that are no lanes of a warp: what a reduction takes lies in dynamic shared memory, a value for each
+ * column of a row or of its chunk; what it comes to has a slot for each block, of each reduction. */
+typedef struct kiln__slots_plan {
+    int columns; /* of the row, or of its chunk */
+    int apart;   /* the values of a vector's neighbouring columns, so that those that a warp puts down are neighbours */
+    int offset;  /* of the values, bytes ... */
+    int slots;   /* ... and of the slots */
+    int bytes;   /* of all; 0: there are no such blocks */
+} kiln__slots_plan;
+
 /* What of a kernel is compiled where it is used, and what once, as a function that is called: by the next, less is. */
 typedef enum kiln__inlining {
     KILN__INLINE_ALL,
@@ -192,6 +202,7 @@ typedef struct kiln__schedule {
     kiln__passes passes;
     kiln__split split;
     kiln__across_plan across;
+    kiln__slots_plan slots;
     kiln__code code;
     char text[160];     /* "lanes 32, registers, inner, vector 8 x 4, 4 rows per block" */
     const char *reason; /* one sentence, static */
@@ -274,6 +285,12 @@ void kiln__schedule_details(const kiln__ir *ir, const kiln__problem *problem, ki
 /* Where the sums of one ACROSS_REDUCE are among those of a row, and bytes of all of them: of instruction number
  * ir->count. */
 int64_t kiln__across_place(const kiln__ir *ir, const kiln__problem *problem, uint32_t inst);
+
+/* Where the slots of one BLOCK_REDUCE are among those of all, in rows or chunks of so many columns; of instruction
+ * number ir->count: bytes of all. */
+int64_t kiln__slots_place(const kiln__ir *ir, const kiln__problem *problem, int64_t columns, uint32_t inst);
+/* How many blocks so many columns are. */
+int64_t kiln__slots_of(const kiln__problem *problem, int64_t columns, int64_t block);
 
 /* For a >= 0, b > 0: up to INT64_MAX, so not by (a + b - 1) / b. */
 static inline int64_t kiln__divide_up(int64_t a, int64_t b) { return a / b + (a % b != 0); }

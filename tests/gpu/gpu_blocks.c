@@ -19,8 +19,8 @@
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define MOST_TENSORS 6
 
-/* $ stands for a number of columns, & for a multiple of it, @ for the axes that rows keep, # for the number of the row.
- */
+/* $ stands for a number of columns, & for another, often a multiple of it, @ for the axes that rows keep, # for the
+ * number of the row. */
 static const char *const programs[] = {
     "s = absmax(x, block = $)",
     "s = absmax(x, block = $) / 448; e = x / s",
@@ -42,6 +42,11 @@ static const char *const programs[] = {
     "y = rms_norm(x * repeat(r, $), w)",
     "y = x * repeat(r, $); t = absmax(y, block = &); e = y / (t + 1)",
     "y = softmax(x * repeat(r, &), block = $) - mean(x)",
+    "i = argmax(x, block = $); j = argmin(x, block = &); y = x - max(x)",
+    "y = var(x, block = $) * mean(x, block = &) + index(-1) * 0.001; m = mean(x, block = $)",
+    "m = mean(x, block = $); v = mean((x - m) * (x - m), block = $); t = max(v) + sum(x, block = &)",
+    "y = softmax(x - mean(x, block = &), block = $); s = reduce((a, b) -> b > 1 ? b : a, x, 0, block = &)",
+    "n = count_nonzero(x > 1, block = $); y = repeat(r, $) * 2 + x; k = size(0) + 0 * sum(x, block = $)",
     "y = x / (1 + sumsq(x, axes = 0))",
     "y = x - mean(x, axes = (0, -1))",
     "s = sum(x, axes = all)",
@@ -88,6 +93,7 @@ typedef struct drawn {
     char text[256];
     bool across; /* some reduction runs across rows */
     int axis, rank, schedule;
+    int axes[2], axis_count; /* of the program: the axis, or the one before it, too */
     int64_t sizes[3], repeat;
     kiln_type type;
     bool pitched;
@@ -127,13 +133,22 @@ static void draw_across(fuzz_random *r, drawn *c) {
     if (fuzz_random_below(r, 16) == 0) c->sizes[(c->axis + 1) % c->rank] = 0;
 }
 
+/* Of blocks that do not divide them: few, or so many that rows are split. */
+static int64_t draw_columns(fuzz_random *r) {
+    static const int64_t most[] = {8, 40, 300, 3000, 3000, 25000};
+    return 1 + fuzz_random_below(r, most[fuzz_random_below(r, (int64_t)COUNT(most))]);
+}
+
 static drawn draw(uint64_t seed, long index) {
     static const kiln_type types[] = {KILN_F32, KILN_F16, KILN_BF16, KILN_F64};
     static const int64_t blocks[] = {1, 2, 4, 8, 16, 32, 64, 128, 3, 7, 100, 256};
     fuzz_random r = {seed * 1000003 + (uint64_t)index};
     drawn c = {.type = types[fuzz_random_below(&r, 4)], .pitched = fuzz_random_below(&r, 3) == 0};
-    const int64_t block = blocks[fuzz_random_below(&r, fuzz_random_below(&r, 4) ? 8 : (int64_t)COUNT(blocks))];
-    const int64_t larger = block * (1 << fuzz_random_below(&r, 3));
+    const bool any = fuzz_random_below(&r, 2); /* sizes that nothing divides */
+    int64_t block = blocks[fuzz_random_below(&r, fuzz_random_below(&r, 4) ? 8 : (int64_t)COUNT(blocks))];
+    int64_t larger = block * (1 << fuzz_random_below(&r, 3));
+    if (any) block = 1 + fuzz_random_below(&r, fuzz_random_below(&r, 2) ? 20 : 1500);
+    if (any && fuzz_random_below(&r, 2)) larger = 1 + fuzz_random_below(&r, 300);
     const char *program = programs[fuzz_random_below(&r, (int64_t)COUNT(programs))];
     c.across = strchr(program, '@') != NULL;
     c.repeat = strstr(program, "repeat(r, &)") ? larger : block;
@@ -143,14 +158,21 @@ static drawn draw(uint64_t seed, long index) {
     write_program(program, block, larger, &c);
     for (int i = 0; i < c.rank; i++) c.sizes[i] = 1 + fuzz_random_below(&r, 9);
     c.sizes[c.axis] = larger * (1 + fuzz_random_below(&r, larger > 64 ? 3 : 20));
-    if (c.across) draw_across(&r, &c);
+    if (any) c.sizes[c.axis] = draw_columns(&r);
+    c.axes[0] = c.axis;
+    c.axis_count = 1;
+    if (c.across)
+        draw_across(&r, &c);
+    else if (c.axis > 0 && !strchr(program, '#') && fuzz_random_below(&r, 4) == 0)
+        c.axes[c.axis_count++] = c.axis - 1;
     return c;
 }
 
 static void tell(const test_run *t, long index, const drawn *c, const char *why) {
     printf("gpu_blocks --seed %" PRIu64 " --case %ld   # %s; x=%s[", t->seed, index, c->text, kiln_type_name(c->type));
     for (int i = 0; i < c->rank; i++) printf("%s%" PRId64, i ? "," : "", c->sizes[i]);
-    printf("]%s, axis %d, '%s': %s\n", c->pitched ? " pitched" : "", c->axis, schedules[c->schedule], why);
+    printf("]%s, axis %d%s, '%s': %s\n", c->pitched ? " pitched" : "", c->axis,
+           c->axis_count > 1 ? " and the one before" : "", schedules[c->schedule], why);
 }
 
 /* ---- tensors ---- */
@@ -174,7 +196,7 @@ static void place(kiln_tensor *tensor, bool pitched, int64_t *elements) {
 static kiln_tensor like(const drawn *c, char name) {
     kiln_tensor tensor = {.type = c->type, .rank = c->rank};
     for (int i = 0; i < c->rank; i++) tensor.sizes[i] = name == 'w' && i != c->axis ? 1 : c->sizes[i];
-    if (name == 'r') tensor.sizes[c->axis] /= c->repeat;
+    if (name == 'r') tensor.sizes[c->axis] = (tensor.sizes[c->axis] + c->repeat - 1) / c->repeat;
     if (name == 't') tensor = (kiln_tensor){.type = c->type, .rank = 2, .sizes = {5, c->sizes[c->rank - 1]}};
     return tensor;
 }
@@ -295,8 +317,8 @@ static const char *inputs_of(const drawn *c) {
 
 static kiln_status create(const test_run *t, int schedule, const drawn *c, kiln_program **out) {
     kiln_program_options options = KILN_PROGRAM_OPTIONS_INIT;
-    options.axes = &c->axis;
-    options.axis_count = 1;
+    options.axes = c->axes;
+    options.axis_count = (size_t)c->axis_count;
     options.inputs = inputs_of(c);
     return kiln_program_create(t->contexts[schedule], c->text, &options, out);
 }

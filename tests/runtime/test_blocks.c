@@ -103,6 +103,110 @@ static void a_block_of_more_columns_than_there_are_is_the_row(void **state) {
     }
 }
 
+static int end_of(int first, int block) { return first + block < COLS ? first + block : COLS; }
+
+static double mean_of_block(int row, int col, int block) {
+    const int first = col / block * block;
+    return mean(row, first, end_of(first, block) - first);
+}
+
+static double largest_of_block(int row, int col, int block) {
+    const int first = col / block * block;
+    return largest(row, first, end_of(first, block) - first);
+}
+
+/* 24 columns are three blocks of 7, and one of 3. */
+static void the_last_block_may_be_short(void **state) {
+    (void)state;
+    run("s = absmax(x, block = 7); q = x / absmax(x, block = 7); n = size(0)", NULL,
+        "f64[3,24] f64[3,4] f64[3,24] f64[3,4]");
+    for (int row = 0; row < ROWS; row++)
+        for (int col = 0; col < COLS; col++) {
+            near(outputs[0][row * 4 + col / 7], largest_of_block(row, col, 7));
+            near(outputs[1][row * COLS + col], at(row, col) / largest_of_block(row, col, 7));
+            near(outputs[2][row * 4 + col / 7], ROWS);
+        }
+    run("m = mean(x, block = 7); r = reduce((a, b) -> a * 0.5 + b, x, 0, block = 23); v = var(x, block = 7)", NULL,
+        "f64[3,24] f64[3,4] f64[3,2] f64[3,24]");
+    for (int row = 0; row < ROWS; row++) {
+        near(outputs[1][row * 2 + 1], at(row, 23));
+        for (int col = 0; col < COLS; col++) {
+            const int first = col / 7 * 7, end = end_of(first, 7);
+            const double m = mean_of_block(row, col, 7);
+            double squares = 0;
+            for (int i = first; i < end; i++) squares += (at(row, i) - m) * (at(row, i) - m);
+            near(outputs[0][row * 4 + col / 7], m);
+            near(outputs[2][row * COLS + col], squares / (end - first - 1));
+        }
+    }
+}
+
+static void short_blocks_lie_within_rows(void **state) {
+    (void)state;
+    run("n = x - mean(x); m = mean(n, block = 10); t = max(m); y = x * m; s = m", NULL,
+        "f64[3,24] f64[3] f64[3,24] f64[3,3]");
+    for (int row = 0; row < ROWS; row++) {
+        double most = -INFINITY;
+        for (int col = 0; col < COLS; col++) {
+            const double m = mean_of_block(row, col, 10) - mean(row, 0, COLS);
+            most = fmax(most, m);
+            near(outputs[1][row * COLS + col], at(row, col) * m);
+            near(outputs[2][row * 3 + col / 10], m);
+        }
+        near(outputs[0][row], most);
+    }
+}
+
+static void sizes_need_not_divide_one_another(void **state) {
+    (void)state;
+    run("a = mean(x, block = 7); y = mean(x, block = 9) - a; b = mean(x, block = 100)", NULL,
+        "f64[3,24] f64[3,24] f64[3,1]"); /* a is read */
+    for (int row = 0; row < ROWS; row++) {
+        near(outputs[1][row], mean(row, 0, COLS));
+        for (int col = 0; col < COLS; col++)
+            near(outputs[0][row * COLS + col], mean_of_block(row, col, 9) - mean_of_block(row, col, 7));
+    }
+    run("a = mean(x, block = 7) - mean(x, block = 14)", NULL, "f64[3,24] f64[3,4]");
+    for (int row = 0; row < ROWS; row++)
+        for (int i = 0; i < 4; i++)
+            near(outputs[0][row * 4 + i], mean_of_block(row, i * 7, 7) - mean_of_block(row, i * 7, 14));
+}
+
+/* Rows of both axes: the columns of the last one are three times 24. */
+static void short_blocks_begin_anew_along_their_axis(void **state) {
+    (void)state;
+    run("s = mean(x, block = 9); t = max(x) * 0 + mean(x, block = 9)", "0,1", "f64[3,24] f64[3,3] f64[3,24]");
+    for (int row = 0; row < ROWS; row++)
+        for (int col = 0; col < COLS; col++) {
+            near(outputs[0][row * 3 + col / 9], mean_of_block(row, col, 9));
+            near(outputs[1][row * COLS + col], mean_of_block(row, col, 9));
+        }
+    run("s = mean(x, block = 9)", "0", "f64[24,3]{1,24} f64[3,3]"); /* x transposed */
+    for (int block = 0; block < 3; block++)
+        for (int row = 0; row < ROWS; row++) near(outputs[0][block * 3 + row], mean_of_block(row, block * 9, 9));
+}
+
+static void argmax_counts_within_blocks(void **state) {
+    (void)state;
+    static const char *const programs[] = {"i = argmax(x, block = 8); m = max(x)",
+                                           "i = argmax(x, block = 7); m = max(x)",
+                                           "i = argmax(x, block = 7); m = max(x, block = 24)"};
+    for (size_t p = 0; p < COUNT(programs); p++) {
+        const int block = p ? 7 : 8, blocks = p ? 4 : 3;
+        run(programs[p], NULL,
+            p == 0   ? "f64[3,24] f64[3,3] f64[3]"
+            : p == 1 ? "f64[3,24] f64[3,4] f64[3]"
+                     : "f64[3,24] f64[3,4] f64[3,1]");
+        for (int row = 0; row < ROWS; row++)
+            for (int b = 0; b < blocks; b++) {
+                int best = b * block;
+                for (int col = best; col < end_of(b * block, block); col++)
+                    if (at(row, col) > at(row, best)) best = col;
+                near(outputs[0][row * blocks + b], best - b * block);
+            }
+    }
+}
+
 static void positions_count_whole_axes(void **state) {
     (void)state;
     run("i = index(-1) + 0 * sum(x, block = 8); n = size(1) + 0 * x; j = index(0) + sum(x, block = 8) * 0", NULL,
@@ -170,6 +274,24 @@ static void a_parameter_of_that_name_is_an_argument(void **state) {
     near(outputs[1][0], mean(0, 0, 8));
 }
 
+/* s has 3 x 4 values, of 7 columns each but for the last. */
+static void run_with_short_repeats(double *s) {
+    static const char *const programs[] = {"y = x * repeat(s, 7)", "y = x * repeat(s, 7) + 0 * max(x)",
+                                           "y = x * repeat(s, 7) + 0 * max(x, block = 9)"};
+    for (size_t p = 0; p < COUNT(programs); p++) {
+        bound b;
+        assert_int_equal(bound_create(&b, programs[p], NULL, NULL, "f64[3,24] f64[3,4] f64[3,24]"), KILN_OK);
+        b.tensors[0].data = x;
+        b.tensors[1].data = s;
+        b.tensors[2].data = outputs[0];
+        assert_int_equal(kiln_run_cpu(b.program, b.tensors, 3, NULL, 0), KILN_OK);
+        bound_destroy(&b);
+        for (int row = 0; row < ROWS; row++)
+            for (int col = 0; col < COLS; col++)
+                near(outputs[0][row * COLS + col], at(row, col) * s[row * 4 + col / 7]);
+    }
+}
+
 /* s is x's first 3 x 4 elements in memory. */
 static void inputs_have_values_for_several_columns(void **state) {
     (void)state;
@@ -190,6 +312,7 @@ static void inputs_have_values_for_several_columns(void **state) {
             for (int col = 0; col < COLS; col++)
                 near(outputs[0][row * COLS + col], at(row, col) * s[row * 4 + col / 6]);
     }
+    run_with_short_repeats(s);
     bound b;
     assert_int_equal(bound_create(&b, programs[0], NULL, NULL, "f64[3,24] f64[3,5] f64[3,24]"), KILN_OK);
     b.tensors[0].data = b.tensors[1].data = b.tensors[2].data = x;
@@ -223,6 +346,15 @@ static void outputs_have_shapes(void **state) {
         {"s = sum(x, axes = 2); t = sum(x, axes = all)", NULL, "3,5", 0},
         {"s = sum(x, axes = (0, 2)); t = sum(x)", "1", "5", 0},
         {"s = sum(x, block = 48)", NULL, "3,5,1", 0},
+        {"s = sum(x, block = 7)", NULL, "3,5,7", 0},
+        {"s = sum(x, block = 7) + sum(x)", NULL, "3,5,7", 0},
+        {"s = sum(x, block = 7)", "1", "3,1,48", 0},
+        {"s = sum(x, block = 4)", "1", "3,2,48", 0},
+        {"s = size(0); t = sum(x, block = 7)", NULL, "3,5,7", 0},
+        {"s = size(0); t = sum(x, block = 7) + max(x)", NULL, "3,5", 0},
+        {"s = sum(x, block = 8) + sum(x, block = 12)", NULL, "3,5,48", 0},
+        {"s = sum(x, block = 7) + sum(x, block = 14)", NULL, "3,5,7", 0},
+        {"s = sum(x, block = 7) + sum(x, block = 100)", NULL, "3,5,7", 0},
     };
     for (size_t i = 0; i < COUNT(cases); i++) {
         bound b;
@@ -246,10 +378,17 @@ static void what_cannot_be_is_refused(void **state) {
         kiln_status status;
         const char *sentence;
     } cases[] = {
-        {"s = sum(x, block = 7)", NULL, "f32[3,24] f32[3,3]", KILN_E_UNSUPPORTED,
-         "blocks of 7 do not divide the columns of 24 along axis 1"},
-        {"s = sum(x, block = 8) + sum(x, block = 12)", NULL, "f32[3,24] f32[3,3]", KILN_E_UNSUPPORTED,
-         "blocks of 8 do not divide blocks of 12 along axis 1"},
+        {"s = sum(x, block = 7)", NULL, "f32[3,24] f32[3,3]", KILN_E_SHAPE,
+         "output 's' has shape [3, 3], expected [3, 24] or, of one value for each block of 7, [3, 4]"},
+        {"s = sum(x, block = 7)", NULL, "f32[3,24] f32[4]", KILN_E_SHAPE,
+         "output 's' has shape [4], expected [3, 24] or, of one value for each block of 7, [3, 4]"},
+        {"s = sum(x, block = 7); t = x + sum(x, block = 10)", NULL, "f32[3,24] f32[3,4] f32[3,3]", KILN_E_SHAPE,
+         "output 't' has shape [3, 3], expected [3, 24]"},
+        {"s = sum(x, block = 8) + sum(x, block = 12)", NULL, "f32[3,24] f32[3,3]", KILN_E_SHAPE,
+         "output 's' has shape [3, 3], expected [3, 24]"},
+        {"s = sum(x, block = 100) + max(x)", NULL, "f32[3,100001] f32[3,1001]", KILN_E_UNSUPPORTED,
+         "no schedule has room for blocks of 100 columns within rows of 100001: what they reduce takes shared memory, "
+         "expected fewer columns"},
         {"s = sum(x, block = 8)", NULL, "f32[3,24] f32[3,4]", KILN_E_SHAPE,
          "output 's' has shape [3, 4], expected [3, 24] or, of one value for each block, [3, 3]"},
         {"s = sum(x, block = 8)", "0", "f32[*,24] f32[*,24]", KILN_E_SIZE,
@@ -284,8 +423,6 @@ static void what_cannot_be_is_refused(void **state) {
          "axis 2 is out of range for tensors of rank 2, expected -2 to 1"},
         {"s = sum(x, block = 1) + sum(x, block = 2) + sum(x, block = 4) + sum(x, block = 8)", NULL,
          "f32[3,24] f32[3,24]", KILN_E_LIMIT, "1:65: a program has blocks of more than 3 sizes"},
-        {"s = argmax(x, block = 4) + max(x)", NULL, "f32[3,24] f32[3,6]", KILN_E_UNSUPPORTED,
-         "1:5: 'argmax' over blocks stands in a program whose other reductions run over blocks of the same size"},
     };
     for (size_t i = 0; i < COUNT(cases); i++) {
         bound b;
@@ -298,21 +435,27 @@ static void what_cannot_be_is_refused(void **state) {
     }
 }
 
-/* On a GPU blocks within rows are lanes of a warp. */
-static void blocks_that_no_warp_has_are_refused(void **state) {
+/* On a GPU blocks within rows are lanes of a warp where they can be; all others are reduced in shared memory. */
+static void blocks_that_no_warp_has_lie_in_shared_memory(void **state) {
     (void)state;
-    static const char *const tensors[] = {"bf16[8,1200] bf16[8,1200]", "bf16[8,2048] bf16[8,2048]"};
-    static const char *const programs[] = {"y = x / absmax(x, block = 100) + max(x)",
-                                           "y = x / absmax(x, block = 1024) + max(x)"};
-    static const char *const sentences[] = {
-        "blocks of 100 columns within rows that are reduced, too, have no schedule: expected powers of two up to 128",
-        "blocks of 1024 columns within rows that are reduced, too, have no schedule: expected powers of two up to 512"};
-    for (size_t i = 0; i < COUNT(programs); i++) {
+    static const struct {
+        const char *program, *tensors;
+        bool shared;
+    } cases[] = {
+        {"y = x / absmax(x, block = 128) + max(x)", "bf16[8,1024] bf16[8,1024]", false},
+        {"y = x / absmax(x, block = 100) + max(x)", "bf16[8,1200] bf16[8,1200]", true},
+        {"y = x / absmax(x, block = 1024) + max(x)", "bf16[8,2048] bf16[8,2048]", true},
+        {"y = x / absmax(x, block = 128) + max(x)", "bf16[8,1000] bf16[8,1000]", true},
+        {"s = absmax(x, block = 64)", "f32[1000003] f32[15626]", true},
+        {"s = argmax(x, block = 8) + max(x)", "f32[8,1024] f32[8,128]", true},
+    };
+    for (size_t i = 0; i < COUNT(cases); i++) {
         bound b;
         kiln__prepared p;
-        assert_int_equal(bound_create(&b, programs[i], NULL, NULL, tensors[i]), KILN_OK);
-        assert_int_equal(bound_prepare(&b, 90, &p), KILN_E_UNSUPPORTED);
-        assert_string_equal(kiln_last_error(), sentences[i]);
+        assert_int_equal(bound_create(&b, cases[i].program, NULL, NULL, cases[i].tensors), KILN_OK);
+        if (bound_prepare(&b, 90, &p)) fail_msg("%s: %s", cases[i].program, kiln_last_error());
+        assert_int_equal(strstr(p.unexpanded, "block_slots.cuh") != NULL, cases[i].shared);
+        kiln__prepared_free(&p);
         bound_destroy(&b);
     }
 }
@@ -341,6 +484,11 @@ int main(void) {
         cmocka_unit_test(blocks_lie_within_rows),
         cmocka_unit_test(blocks_have_several_sizes),
         cmocka_unit_test(a_block_of_more_columns_than_there_are_is_the_row),
+        cmocka_unit_test(the_last_block_may_be_short),
+        cmocka_unit_test(short_blocks_lie_within_rows),
+        cmocka_unit_test(sizes_need_not_divide_one_another),
+        cmocka_unit_test(short_blocks_begin_anew_along_their_axis),
+        cmocka_unit_test(argmax_counts_within_blocks),
         cmocka_unit_test(positions_count_whole_axes),
         cmocka_unit_test(blocks_lie_along_any_axis),
         cmocka_unit_test(axes_of_the_text_are_the_programs),
@@ -349,7 +497,7 @@ int main(void) {
         cmocka_unit_test(inputs_have_values_for_several_columns),
         cmocka_unit_test(outputs_have_shapes),
         cmocka_unit_test(what_cannot_be_is_refused),
-        cmocka_unit_test(blocks_that_no_warp_has_are_refused),
+        cmocka_unit_test(blocks_that_no_warp_has_lie_in_shared_memory),
         cmocka_unit_test(blocks_alone_have_the_kernel_of_rows),
     };
     return cmocka_run_group_tests_name("blocks", tests, NULL, NULL);

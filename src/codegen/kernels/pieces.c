@@ -47,7 +47,20 @@ static const char *spell_reduce(const kiln__emitter *e, uint32_t phase) {
     return kiln__is_online(e, phase) ? "each_online" : "each_vector";
 }
 
+/* What blocks come to whose columns are known before the pass. */
+static void emit_blocks_before(const kiln__emitter *e, uint32_t pass, const char *in) {
+    if (!e->schedule->slots.bytes) return;
+    if (pass == 0 && e->schedule->staging.kind == KILN__STAGING_SHARED) kiln__write(e, "%skiln_copy_wait();\n", in);
+    for (uint32_t i = 0; i < e->ir->count; i++)
+        if (kiln__has_slots(e, i) && e->ir->insts[i].phase == pass)
+            kiln__write(e,
+                        "%skiln_values%u values%u;\n%sstaging.each_vector(row, values%u);\n"
+                        "%skiln_reduce_slots<kiln_block%u>();\n",
+                        in, i, i, in, i, in, i);
+}
+
 void kiln__emit_reduce(const kiln__emitter *e, uint32_t p, const char *in) {
+    emit_blocks_before(e, p, in);
     kiln__write(e, "%s%s phase%u;\n%sphase%u.clear();\n%sstaging.%s(row, phase%u);\n", in, kiln__phase_type(e, p), p,
                 in, p, in, spell_reduce(e, p), p);
 }
@@ -76,6 +89,7 @@ void kiln__emit_phases(const kiln__emitter *e, const char *in, const char *all_r
 
 void kiln__emit_last_pass(const kiln__emitter *e, const char *in) {
     if (!e->finish) return;
+    emit_blocks_before(e, e->ir->phase_count, in);
     if (e->schedule->passes.rematerialise) kiln__write(e, "%sstaging.rematerialise();\n", in);
     kiln__write(e, "%skiln_finish finish;\n%sstaging.%s(row, finish);\n", in, in,
                 e->schedule->edges == KILN__EDGES_PEELED ? "finish" : "each_vector");

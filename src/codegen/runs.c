@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Values that several neighbouring columns share: which are computed once for a vector, which have slots in shared
+ * memory, and which of an operand's values a column has. */
+#include <inttypes.h>
+
+#include "codegen/emitter.h"
+
+bool kiln__is_whole_run(const kiln__emitter *e, int64_t run) {
+    const kiln__schedule *s = e->schedule;
+    return run > 0 && kiln__layout_of(s) == KILN__LAYOUT_INNER && s->staging.kind != KILN__STAGING_TILE &&
+           s->edges == KILN__EDGES_ALIGNED && run % s->vector_width == 0 &&
+           e->problem->uneven_columns % s->vector_width == 0;
+}
+
+bool kiln__is_block_value(const kiln__emitter *e, uint32_t inst) {
+    const uint32_t run = e->ir->insts[inst].run;
+    if (!e->element[inst] || run == KILN__RUN_OF_ROW || e->ir->insts[inst].across) return false;
+    return kiln__is_whole_run(e, run);
+}
+
+/* The column along the axis that blocks lie along. */
+static const char *spell_along(const kiln__emitter *e, const char *column) {
+    const int64_t axis = e->problem->uneven_columns;
+    return axis && axis != e->problem->cols ? kiln__spell(e, "%s %% %" PRId64, column, axis) : column;
+}
+
+const char *kiln__spell_run_begins(const kiln__emitter *e, int64_t run, const char *column) {
+    return kiln__spell(e, "%s %% %" PRId64 " == 0", spell_along(e, column), run);
+}
+
+const char *kiln__spell_block_number(const kiln__emitter *e, int64_t run, const char *column) {
+    return kiln__spell(e, "%s / %" PRId64, spell_along(e, column), run);
+}
+
+bool kiln__has_slots(const kiln__emitter *e, uint32_t inst) {
+    return e->schedule->slots.bytes > 0 && e->ir->insts[inst].op == KILN__OP_BLOCK_REDUCE;
+}

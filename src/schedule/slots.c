@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Blocks of columns that are reduced in shared memory: the room that they take, and the points that are tried. */
+#include "base/checked.h"
+#include "base/types.h"
+#include "schedule/access.h"
+#include "schedule/build.h"
+#include "schedule/prefer.h"
+
+#define STATIC_BYTES 8192        /* of shared memory, for what threads of a row exchange */
+#define MOST_COLUMNS (1LL << 28) /* beyond all shared memory, and nothing overflows */
+#define CHUNK_COLUMNS \
+    8192 /* of a row in which blocks alone are reduced: longer ones are split among blocks of threads */
+#define MOST_THREADS 512
+#define STREAMED_VECTORS 4   /* of a thread under way, where rows are read again */
+#define REGISTER_ELEMENTS 64 /* of a thread */
+
+static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+
+static int64_t bytes_of(kiln__ctype type) { return type == KILN__BOOL ? 1 : kiln__ctype_is_wide(type) ? 8 : 4; }
+
+int64_t kiln__slots_of(const kiln__problem *problem, int64_t columns, int64_t block) {
+    const int64_t axis = problem->uneven_columns > 0 ? least(problem->uneven_columns, columns) : columns;
+    return axis > 0 ? columns / axis * kiln__divide_up(axis, block) : 0;
+}
+
+int64_t kiln__slots_place(const kiln__ir *ir, const kiln__problem *problem, int64_t columns, uint32_t inst) {
+    int64_t bytes = 0;
+    for (uint32_t i = 0; i < inst; i++)
+        if (ir->insts[i].op == KILN__OP_BLOCK_REDUCE)
+            bytes += kiln__divide_up(
+                         kiln__slots_of(problem, columns, ir->insts[i].domain) * bytes_of(ir->insts[i].type), 16) *
+                     16;
+    return bytes;
+}
+
+/* A value for each column, of the widest type that a reduction takes. */
+static int64_t bytes_of_values(const kiln__ir *ir, int64_t values) {
+    int64_t widest = 1;
+    for (uint32_t i = 0; i < ir->count; i++) {
+        const int64_t bytes = bytes_of(ir->insts[ir->insts[i].args[0]].type);
+        if (ir->insts[i].op == KILN__OP_BLOCK_REDUCE && bytes > widest) widest = bytes;
+    }
+    return kiln__divide_up(values * widest, 16) * 16;
+}
+
+/* ---- chunks ---- */
+
+static int64_t divisor_of(int64_t a, int64_t b) {
+    while (b) {
+        const int64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+/* The fewest columns that are whole steps of the threads, and whole blocks. */
+static int64_t unit_of(const kiln__problem *problem, int threads, int width) {
+    int64_t unit = (int64_t)threads * width;
+    for (int i = 0; i < problem->block_count; i++)
+        unit = kiln__times(unit / divisor_of(unit, problem->blocks[i]), problem->blocks[i]);
+    return unit;
+}
+
+/* Where nothing is reduced but blocks, a row's chunks know nothing of each other. */
+static void split(const kiln__given *g, kiln__schedule *s) {
+    const kiln__problem *problem = g->problem;
+    const int64_t unit = unit_of(problem, s->team.threads, s->vector_width), cols = problem->cols;
+    const bool one_axis = problem->uneven_columns == 0 || problem->uneven_columns == cols;
+    if (g->ir->phase_count > 0 || !one_axis || s->staging.kind != KILN__STAGING_NONE ||
+        s->edges != KILN__EDGES_ALIGNED || cols <= CHUNK_COLUMNS || unit >= cols)
+        return;
+    const int64_t chunk = unit < CHUNK_COLUMNS ? CHUNK_COLUMNS / unit * unit : unit;
+    const int64_t chunks = kiln__divide_up(cols, chunk);
+    if (chunks < 2 || chunks > INT32_MAX) return;
+    s->split.chunks = (int)chunks;
+    s->steps = chunk / s->team.threads / s->vector_width;
+    if (s->batch > s->steps) s->batch = (int)s->steps;
+    s->strategy = KILN__SPLIT_ROW;
+}
+
+bool kiln__row_add_slots(const kiln__given *g, kiln__schedule *s) {
+    const bool alone = s->team.group == KILN__GROUP_BLOCK && s->split.chunks == 1 && !s->row.persistent;
+    if (!alone || s->edges == KILN__EDGES_PEELED || g->problem->cols > MOST_COLUMNS * 128) return false;
+    split(g, s);
+    const int64_t columns = s->split.chunks > 1 ? s->steps * s->team.threads * s->vector_width : g->problem->cols;
+    if (columns > MOST_COLUMNS) return false;
+    const int64_t offset = kiln__divide_up(s->staging.bytes, 16) * 16;
+    const int64_t apart = kiln__divide_up(columns, s->vector_width) | 1; /* odd: in all banks */
+    const int64_t slots = offset + bytes_of_values(g->ir, apart * s->vector_width);
+    const int64_t bytes = slots + kiln__slots_place(g->ir, g->problem, columns, g->ir->count);
+    if (bytes + STATIC_BYTES > g->device->shared_per_block) return false;
+    s->slots = (kiln__slots_plan){(int)columns, (int)apart, (int)offset, (int)slots, (int)(bytes - offset)};
+    s->staging.bytes = (int)bytes;
+    return true;
+}
+
+/* ---- points ---- */
+
+static kiln__pins point_of(const kiln__pins *pins, int threads, int width, int staging) {
+    kiln__pins point = *pins;
+    if (!point.threads) point.threads = threads;
+    if (point.group < 0) point.group = KILN__GROUP_BLOCK;
+    if (point.staging < 0) point.staging = staging;
+    if (!point.batch && point.staging == KILN__STAGING_NONE) point.batch = STREAMED_VECTORS;
+    if (!point.cluster) point.cluster = 1;
+    if (!point.persistent) point.persistent = -1;
+    point.vector_width = width;
+    point.rows_per_block = 1;
+    return point;
+}
+
+#define REASON "blocks of columns are reduced in shared memory, whatever their size"
+
+/* Long rows in which blocks alone are reduced: chunks that are not much longer than they should be. */
+static int add_chunks(const kiln__given *g, const kiln__pins *pins, int widest, kiln__preference *out) {
+    int count = 0, width = widest;
+    if (g->ir->phase_count > 0 || g->problem->cols <= CHUNK_COLUMNS) return 0;
+    while (g->problem->cols % width) width /= 2;
+    for (int threads = 256; threads >= 32; threads /= 2)
+        if (unit_of(g->problem, threads, width) <= 2 * CHUNK_COLUMNS)
+            out[count++] = (kiln__preference){
+                point_of(pins, threads, width, KILN__STAGING_NONE),
+                "blocks of columns are all there is to reduce: chunks of whole blocks, in shared memory", false};
+    return count;
+}
+
+int kiln__prefer_slots(const kiln__given *g, const kiln__pins *pins, kiln__preference *out) {
+    const int64_t cols = g->problem->cols;
+    int widest = kiln__widest_vector(g->problem);
+    while (pins->vector_width && widest > pins->vector_width) widest /= 2;
+    int count = add_chunks(g, pins, widest, out);
+    int threads = kiln__power_of_two_from(kiln__divide_up(cols, 4 * (int64_t)widest), MOST_THREADS);
+    for (threads = threads < 32 ? 32 : threads; threads >= 32; threads /= 4) /* few have chunks of few columns */
+        for (int width = widest; width > 0; width /= 2) {
+            const kiln__pins streams = point_of(pins, threads, width, KILN__STAGING_NONE);
+            const kiln__pins registers = point_of(pins, threads, width, KILN__STAGING_REGISTERS);
+            if (cols <= (int64_t)REGISTER_ELEMENTS * threads)
+                out[count++] = (kiln__preference){registers, REASON, false};
+            out[count++] = (kiln__preference){streams, REASON, false};
+        }
+    return count;
+}
