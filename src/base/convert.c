@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Host conversions between stored elements and doubles or 64-bit integers.
  * Every one rounds once, from the exact value: to nearest even, up to the scales of e8m0. */
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -223,4 +224,19 @@ double kiln__round_to(kiln_type type, double value) {
     uint64_t element;
     kiln__store_f64(type, &element, value);
     return kiln__load_f64(type, &element);
+}
+
+/* |value| is a number of the type's steps there: whole ones, and how far it is into the next. */
+double kiln__round_stochastically(kiln_type type, double value, double u) {
+    const bool narrow = type != KILN_F32;
+    const int mantissa = narrow ? formats[type].mantissa : 23, smallest = 1 - (narrow ? formats[type].bias : 127);
+    const double largest = narrow ? decode(&formats[type], formats[type].largest) : FLT_MAX;
+    int exponent = 0;
+    if (isnan(value)) return value;
+    if (isinf(value)) return kiln__round_to(type, value);
+    frexp(value, &exponent);
+    const double step = ldexp(1, (exponent - 1 > smallest ? exponent - 1 : smallest) - mantissa);
+    const double steps = fabs(value) / step, whole = floor(steps);
+    const double rounded = (whole + (steps > whole && u < steps - whole)) * step;
+    return copysign(rounded > largest ? fabs(kiln__round_to(type, INFINITY)) : rounded, value);
 }

@@ -42,5 +42,8 @@ void kiln__store_i64(kiln_type type, void *element, int64_t value);
 void kiln__store_u64(kiln_type type, void *element, uint64_t value);
 /* value rounded to the type and back. */
 double kiln__round_to(kiln_type type, double value);
+/* value rounded to one of its two neighbours in the type, a float of 32 bits at most: to the one further from 0 where u
+ * is less than how far value is from the nearer one to it. */
+double kiln__round_stochastically(kiln_type type, double value, double u);
 
 #endif

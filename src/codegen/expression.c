@@ -221,6 +221,9 @@ static const char *spell_special(const kiln__emitter *e, uint32_t i) {
     case KILN__OP_ROUND_TO:
         return kiln__spell(e, "kiln_round_to<%s>(%s)", kiln__cxx_storage(inst->u.storage),
                            kiln__spell_value(e, inst->args[0]));
+    case KILN__OP_STOCHASTIC:
+        return kiln__spell(e, "kiln_round_to_%s(%s, %s)", kiln_type_name(inst->u.storage),
+                           kiln__spell_value(e, inst->args[0]), kiln__spell_value(e, inst->args[1]));
     }
     return NULL;
 }

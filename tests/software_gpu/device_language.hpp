@@ -142,6 +142,8 @@ template <class To, class From> __forceinline__ To kiln_software_bits(From from)
 __forceinline__ int __float_as_int(float f) { return kiln_software_bits<int>(f); }
 __forceinline__ unsigned __float_as_uint(float f) { return kiln_software_bits<unsigned>(f); }
 __forceinline__ float __int_as_float(int i) { return kiln_software_bits<float>(i); }
+__forceinline__ long long __double_as_longlong(double d) { return kiln_software_bits<long long>(d); }
+__forceinline__ double __longlong_as_double(long long i) { return kiln_software_bits<double>(i); }
 __forceinline__ float __uint_as_float(unsigned i) { return kiln_software_bits<float>(i); }
 
 /* To integers: saturating. */
