@@ -52,4 +52,5 @@ KILN_STOCHASTIC(f16, 10, 15, 65504.0f, kiln_infinity())
 KILN_STOCHASTIC(bf16, 7, 127, __uint_as_float(0x7f7f0000u), kiln_infinity())
 KILN_STOCHASTIC(e4m3, 3, 7, 448.0f, 448.0f)
 KILN_STOCHASTIC(e5m2, 2, 15, 57344.0f, 57344.0f)
+KILN_STOCHASTIC(e2m1, 1, 1, 6.0f, 6.0f)
 #undef KILN_STOCHASTIC

@@ -87,6 +87,7 @@ static void emit_device_parts(const kiln__emitter *e) {
     const bool fp8 = has_type(e->ir, e->problem, KILN_E4M3) || has_type(e->ir, e->problem, KILN_E5M2);
     if (fp8) emit_part(e, "fp8.cuh");
     if (has_type(e->ir, e->problem, KILN_E8M0)) emit_part(e, "e8m0.cuh");
+    if (has_type(e->ir, e->problem, KILN_E2M1)) emit_part(e, "e2m1.cuh");
     if (is_stored(e->problem, KILN_BOOL)) emit_part(e, "bool.cuh");
     emit_part(e, "math.cuh");
     if (has_op(e->ir, KILN__OP_STOCHASTIC, KILN_TYPE_COUNT)) emit_part(e, "stochastic.cuh");

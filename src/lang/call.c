@@ -257,7 +257,8 @@ static bool begin_round(kiln__parser *parser, kiln__frame *frame, uint32_t *valu
     if (name.kind != KILN__TOKEN_NAME || !kiln__type_parse(name.text, name.length, &type))
         return kiln__parser_expected(parser, &name, "the type that round_to rounds to, as in round_to(bf16, x, u)");
     if (!kiln__type_is_float(type) || type == KILN_F64 || type == KILN_E8M0)
-        return KILN__FAIL_AT(parser, &name, KILN_E_TYPE, "round_to rounds to f32, f16, bf16, e4m3 or e5m2, found %s",
+        return KILN__FAIL_AT(parser, &name, KILN_E_TYPE,
+                             "round_to rounds to f32, f16, bf16, e4m3, e5m2 or e2m1, found %s",
                              kiln__parser_quote(parser, &name));
     kiln__parser_advance(parser);
     if (!kiln__parser_expect(parser, ',', "',' and what is rounded")) return false;

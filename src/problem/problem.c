@@ -41,6 +41,7 @@ static kiln_status check_apart(const kiln_tensor *tensor, const char *name) {
 
 static int alignment_of(const kiln_tensor *tensor) {
     int elements = (int)(kiln__alignment_of(tensor->data) / kiln_type_size(tensor->type));
+    if (kiln__type_is_packed(tensor->type)) return elements < 16 ? 2 * elements : 16; /* no vector has more */
     return elements ? elements : 1;
 }
 
@@ -307,6 +308,20 @@ static kiln_status arrange(const kiln__ir *ir, const kiln__space *space, const t
     return KILN_OK;
 }
 
+/* A byte of two elements is what one thread reads or writes: both are neighbours in a vector. */
+static kiln_status check_packed(const kiln__problem *problem, const kiln__operand *operand, const char *name) {
+    const bool flat = problem->layout == KILN__LAYOUT_FLAT;
+    const int last = (flat ? problem->outer_rank : problem->inner_rank) - 1;
+    const int64_t *strides = flat ? operand->outer_strides : operand->inner_strides;
+    const bool lies_along = last >= 0 && strides[last] == 1 && problem->layout != KILN__LAYOUT_OUTER;
+    if (!kiln__type_is_packed(operand->type) || (lies_along && operand->own_columns)) return KILN_OK;
+    return kiln__fail(
+        KILN_E_UNSUPPORTED,
+        "tensor '%s' has two elements of %s in a byte, which the program takes apart: expected reductions "
+        "over the last axis or none, an element for each column, and the same order of axes in all tensors",
+        name, kiln_type_name(operand->type));
+}
+
 kiln_status kiln__problem_build(const kiln__ir *ir, const kiln__shaped *shaped, kiln__problem *out) {
     const kiln__space *space = &shaped->space;
     tensors t = {.given = &shaped->tensors, .all_full = true};
@@ -321,6 +336,8 @@ kiln_status kiln__problem_build(const kiln__ir *ir, const kiln__shaped *shaped, 
     kiln_status status = lay_out_all(ir, shaped, &d, &t);
     if (!status) status = arrange(ir, space, &t, &d, out);
     for (int o = 0; o < t.count && !status; o++) fill_tensor(space, &d, &t, o, out);
+    for (int o = 0; o < t.count && !status && out->rows && out->cols; o++)
+        status = check_packed(out, &out->operands[o], t.given->names[o]);
     for (int o = t.count; o < t.count + out->position_count; o++) {
         out->operands[o] = (kiln__operand){.type = KILN_I64, .per_element = true, .alignment = 1};
         fill_operand(out, &d, o, out->cols, &out->operands[o]);
@@ -337,7 +354,8 @@ const kiln__operand *kiln__position(const kiln__problem *problem, int axis) {
 bool kiln__outputs_are_narrow(const kiln__problem *problem) {
     for (int o = problem->input_count; o < problem->input_count + problem->output_count; o++) {
         const kiln_type type = problem->operands[o].type;
-        if (type != KILN_E4M3 && type != KILN_E5M2 && type != KILN_F16 && type != KILN_BF16) return false;
+        if (type != KILN_E2M1 && type != KILN_E4M3 && type != KILN_E5M2 && type != KILN_F16 && type != KILN_BF16)
+            return false;
     }
     return true;
 }

@@ -28,7 +28,7 @@ static void types_have_names_sizes_and_kinds(void **state) {
         {KILN_I64, "i64", 8, KILN__I64},   {KILN_I32, "i32", 4, KILN__I32},   {KILN_I16, "i16", 2, KILN__I32},
         {KILN_I8, "i8", 1, KILN__I32},     {KILN_U8, "u8", 1, KILN__I32},     {KILN_BOOL, "bool", 1, KILN__BOOL},
         {KILN_U16, "u16", 2, KILN__I32},   {KILN_U32, "u32", 4, KILN__U32},   {KILN_U64, "u64", 8, KILN__U64},
-        {KILN_E8M0, "e8m0", 1, KILN__F32},
+        {KILN_E8M0, "e8m0", 1, KILN__F32}, {KILN_E2M1, "e2m1", 1, KILN__F32},
     };
     assert_int_equal(COUNT(cases), KILN_TYPE_COUNT);
     for (size_t i = 0; i < COUNT(cases); i++) {
@@ -168,6 +168,44 @@ static void scales_round_up(void **state) {
     assert_int_equal(found, 191);
 }
 
+/* All sixteen, their middles, and what lies beside those by a double's last bit. */
+static void floats_of_4_bits_round_to_even(void **state) {
+    (void)state;
+    static const double values[] = {0, 0.5, 1, 1.5, 2, 3, 4, 6};
+    uint8_t found = 0xff;
+    for (uint8_t code = 0; code < 8; code++)
+        for (uint8_t sign = 0; sign <= 8; sign = (uint8_t)(sign + 8)) {
+            const uint8_t stored = code | sign;
+            const double factor = sign ? -1 : 1, value = kiln__load_f64(KILN_E2M1, &stored);
+            const double middle = code < 7 ? factor * (values[code] + values[code + 1]) / 2 : factor * 1e30;
+            assert_true(value == factor * values[code] && signbit(value) == (sign != 0));
+            assert_int_equal(stored_f64(KILN_E2M1, value), stored);
+            assert_int_equal(stored_f64(KILN_E2M1, nextafter(middle, 0)), stored);
+            assert_int_equal(stored_f64(KILN_E2M1, middle) & 7, code == 7 ? 7 : code + code % 2);
+            assert_int_equal(stored_f64(KILN_E2M1, nextafter(middle, factor * INFINITY)) & 7, code == 7 ? 7 : code + 1);
+        }
+    kiln__store_f64(KILN_E2M1, &found, -NAN);
+    assert_int_equal(found, 7);
+    kiln__store_f64(KILN_E2M1, &found, -INFINITY);
+    assert_int_equal(found, 15);
+    kiln__store_i64(KILN_E2M1, &found, -5);
+    assert_int_equal(found, 14);
+    kiln__store_u64(KILN_E2M1, &found, UINT64_MAX);
+    assert_int_equal(found, 7);
+}
+
+static void packed_elements_have_half_a_byte(void **state) {
+    (void)state;
+    uint8_t bytes[3] = {0xab, 0xcd, 0xef};
+    assert_int_equal(kiln__load_packed(bytes, 0), 0xb);
+    assert_int_equal(kiln__load_packed(bytes, 3), 0xc);
+    kiln__store_packed(bytes, 2, 1);
+    kiln__store_packed(bytes, 5, 2);
+    assert_memory_equal(bytes, ((uint8_t[]){0xab, 0xc1, 0x2f}), 3);
+    assert_int_equal(kiln__type_bytes(KILN_E2M1, 6), 3);
+    assert_int_equal(kiln__type_bytes(KILN_F16, 6), 12);
+}
+
 static void overflow_becomes_infinity_or_saturates(void **state) {
     (void)state;
     static const struct {
@@ -289,6 +327,9 @@ static void stochastic_rounding_has_its_edges(void **state) {
         {KILN_F32, 1 + 0x1p-24, 0.5, 1},
         {KILN_F32, 1e300, 0.5, INFINITY},
         {KILN_F32, 0x1p-150, 0.25, 0x1p-149},
+        {KILN_E2M1, 5, 0.4, 6},
+        {KILN_E2M1, -5, 0.5, -4},
+        {KILN_E2M1, 100, 0.5, 6},
         {KILN_BF16, 1.001, NAN, 1},
         {KILN_BF16, 1.001, -1, 0x1.02p0},
         {KILN_BF16, 1.001, 1e30, 1},
@@ -443,6 +484,8 @@ int main(void) {
         cmocka_unit_test(stochastic_rounding_has_its_edges),
         cmocka_unit_test(stochastic_rounding_is_unbiased),
         cmocka_unit_test(scales_round_up),
+        cmocka_unit_test(floats_of_4_bits_round_to_even),
+        cmocka_unit_test(packed_elements_have_half_a_byte),
         cmocka_unit_test(overflow_becomes_infinity_or_saturates),
         cmocka_unit_test(integers_are_stored_exactly_or_saturate),
         cmocka_unit_test(the_upper_half_of_u64_is_stored_exactly_or_saturates),

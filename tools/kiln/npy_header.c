@@ -217,10 +217,13 @@ kiln_status npy_header_type(const char *path, const npy_header *header, const ki
         return kiln__fail(KILN_E_TYPE, "%s: holds '%c%d' elements, which Kiln %s%s", path, header->kind, header->width,
                           two_bytes || one_byte ? "reads only when told as what: " : "has no type for",
                           two_bytes  ? ":bf16 after the name"
-                          : one_byte ? ":e4m3, :e5m2 or :e8m0 after the name"
+                          : one_byte ? ":e4m3, :e5m2, :e8m0 or :e2m1 after the name"
                                      : "");
     }
-    bool eighth = *as == KILN_E4M3 || *as == KILN_E5M2 || *as == KILN_E8M0;
+    bool eighth = *as == KILN_E4M3 || *as == KILN_E5M2 || *as == KILN_E8M0 || *as == KILN_E2M1;
+    const int64_t last = header->rank > 0 ? header->sizes[header->rank - 1] : INT64_MAX;
+    if (*as == KILN_E2M1 && one_byte && last > INT64_MAX / 2)
+        return kiln__fail(KILN_E_TYPE, "%s: has no last axis along which bytes are two elements of e2m1", path);
     if ((*as == KILN_BF16 && two_bytes) || (eighth && one_byte)) {
         *out = *as;
         return KILN_OK;
