@@ -81,6 +81,11 @@ template <class Byte> struct kiln_packed {
     Byte *bytes;
     kiln_i64 elements;
     KILN_MEMBER kiln_packed operator+(kiln_i64 more) const { return {bytes, elements + more}; }
+    KILN_MEMBER void operator+=(kiln_i64 more) { elements += more; }
+    KILN_MEMBER const kiln_e2m1 operator[](kiln_i64 i) const {
+        const int at = (int)(elements + i & 1) * 4;
+        return {(unsigned char)(bytes[(elements + i) >> 1] >> at & 15)};
+    }
     KILN_MEMBER Byte *pair() const { return bytes + (elements >> 1); }
 };
 template <class Row, class Byte>

@@ -95,6 +95,17 @@ kiln_tensor kiln_tensor_input_strided(const void *data, kiln_type type, int rank
     return kiln_tensor_strided((void *)data, type, rank, sizes, strides);
 }
 
+/* pairs: elements are of two lanes, as those of packed types may be. */
+static bool find_type(const dlpack_tensor *dlpack, kiln_type *type, bool *pairs) {
+    const size_t count = sizeof dlpack_types / sizeof dlpack_types[0];
+    size_t i = 0;
+    while (i < count && (dlpack_types[i].code != dlpack->type.code || dlpack_types[i].bits != dlpack->type.bits)) i++;
+    if (i == count) return false;
+    *type = dlpack_types[i].type;
+    *pairs = kiln__type_is_packed(*type) && dlpack->type.lanes == 2;
+    return *pairs || dlpack->type.lanes == 1;
+}
+
 /* Elements of two lanes are two elements along the last axis. */
 static kiln_status part_pairs(kiln_tensor *tensor) {
     const int last = tensor->rank - 1;
@@ -118,10 +129,9 @@ kiln_status kiln_tensor_from_dlpack(const struct DLTensor *source, kiln_tensor *
 
     kiln_status status = check_device(dlpack.device.type, dlpack.device.id);
     if (status) return status;
-    size_t i = 0, count = sizeof dlpack_types / sizeof dlpack_types[0];
-    while (i < count && (dlpack_types[i].code != dlpack.type.code || dlpack_types[i].bits != dlpack.type.bits)) i++;
-    const bool pairs = i < count && kiln__type_is_packed(dlpack_types[i].type) && dlpack.type.lanes == 2;
-    if (i == count || (dlpack.type.lanes != 1 && !pairs))
+    kiln_type type = KILN_F32;
+    bool pairs = false;
+    if (!find_type(&dlpack, &type, &pairs))
         return kiln__fail(KILN_E_TYPE,
                           "the DLPack tensor has type code %u, %u bits, %u lanes, which no type of Kiln matches",
                           (unsigned)dlpack.type.code, (unsigned)dlpack.type.bits, (unsigned)dlpack.type.lanes);
@@ -142,7 +152,7 @@ kiln_status kiln_tensor_from_dlpack(const struct DLTensor *source, kiln_tensor *
     if (dlpack.data != NULL && __builtin_add_overflow((uintptr_t)dlpack.data, dlpack.byte_offset, &address))
         return kiln__fail(KILN_E_SIZE, "the DLPack tensor begins %llu bytes behind %p, which is no address",
                           (unsigned long long)dlpack.byte_offset, dlpack.data);
-    *out = kiln_tensor_contiguous((void *)address, dlpack_types[i].type, dlpack.rank, dlpack.sizes);
+    *out = kiln_tensor_contiguous((void *)address, type, dlpack.rank, dlpack.sizes);
     if (dlpack.strides != NULL)
         for (int axis = 0; axis < dlpack.rank; axis++) out->strides[axis] = dlpack.strides[axis];
     return pairs ? part_pairs(out) : KILN_OK;

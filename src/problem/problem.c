@@ -171,7 +171,7 @@ static kiln_status check_empty(const kiln__ir *ir, const kiln__space *space) {
 static bool has_ordered_reduction(const kiln__ir *ir) {
     for (uint32_t i = 0; i < ir->count; i++)
         if (ir->insts[i].op == KILN__OP_REDUCE_USER || ir->insts[i].op == KILN__OP_BLOCK_REDUCE ||
-            kiln__op_is_arg(ir->insts[i].op))
+            ir->insts[i].op == KILN__OP_TAKE || kiln__op_is_arg(ir->insts[i].op))
             return true;
     return false;
 }
@@ -264,7 +264,7 @@ static kiln_status lay_out_all(const kiln__ir *ir, const kiln__shaped *shaped, d
 static kiln__layout layout_of(const kiln__problem *problem, const kiln__space *space, const dims *d, int key,
                               bool flat) {
     if (flat) return KILN__LAYOUT_FLAT;
-    if (problem->block_count || problem->across) return KILN__LAYOUT_INNER;
+    if (problem->block_count || problem->across || problem->taken || problem->tables) return KILN__LAYOUT_INNER;
     return rows_are_closer(problem, space, d, key) ? KILN__LAYOUT_OUTER : KILN__LAYOUT_INNER;
 }
 
@@ -274,11 +274,14 @@ static void fill_tensor(const kiln__space *space, const dims *d, const tensors *
     operand->type = t->given->at[o].type;
     operand->output = output;
     operand->alignment = alignment_of(&t->given->at[o]);
+    out->packed |= kiln__type_is_packed(operand->type);
     operand->run = t->runs[o];
     operand->across = output && t->values[o]->across;
     const bool columns = operand->across ? t->values[o]->per_element : t->full[o] || operand->run > 0;
     bool varies = output && out->inner_rank > 0 && columns;
-    for (int i = out->outer_rank; i < d->rank && !output; i++) varies |= d->at[i].strides[o] != 0;
+    operand->taken = !output && (out->taken >> o & 1);
+    const bool unread = operand->taken && !(out->read >> o & 1); /* no loop over columns needs it */
+    for (int i = out->outer_rank; i < d->rank && !output && !unread; i++) varies |= d->at[i].strides[o] != 0;
     operand->per_element =
         out->layout == KILN__LAYOUT_FLAT || varies; /* by its strides: one of 0 broadcasts as a size of 1 does */
     operand->own_columns = operand->per_element && operand->run == 0 && !operand->across;
@@ -287,10 +290,18 @@ static void fill_tensor(const kiln__space *space, const dims *d, const tensors *
     fill_operand(out, d, o, natural_stride(out, space, &t->given->at[o], rows), operand);
 }
 
+/* Each row of a table may be where the index says: a vector is as aligned as all of them. */
+static void fill_table(const kiln__indexed_rows *table, kiln__operand *operand) {
+    if (table->rows == 0) return;
+    operand->table = *table;
+    operand->follows_rows = true;
+    while (table->stride % operand->alignment) operand->alignment /= 2;
+}
+
 /* The space's axes as dimensions, canonical. */
 static kiln_status arrange(const kiln__ir *ir, const kiln__space *space, const tensors *t, dims *d,
                            kiln__problem *out) {
-    const bool flat = ir->phase_count == 0 && t->all_full;
+    const bool flat = ir->phase_count == 0 && ir->elsewhere == 0 && t->all_full;
     for (int i = 0; i < space->rank; i++) {
         d->at[i].extent = space->sizes[i];
         d->at[i].reduced = space->reduced[i] && !flat;
@@ -313,13 +324,42 @@ static kiln_status check_packed(const kiln__problem *problem, const kiln__operan
     const bool flat = problem->layout == KILN__LAYOUT_FLAT;
     const int last = (flat ? problem->outer_rank : problem->inner_rank) - 1;
     const int64_t *strides = flat ? operand->outer_strides : operand->inner_strides;
-    const bool lies_along = last >= 0 && strides[last] == 1 && problem->layout != KILN__LAYOUT_OUTER;
+    const bool lies_along =
+        last >= 0 && strides[last] == 1 && problem->layout != KILN__LAYOUT_OUTER && operand->table.stride % 2 == 0;
     if (!kiln__type_is_packed(operand->type) || (lies_along && operand->own_columns)) return KILN_OK;
     return kiln__fail(
         KILN_E_UNSUPPORTED,
         "tensor '%s' has two elements of %s in a byte, which the program takes apart: expected reductions "
         "over the last axis or none, an element for each column, and the same order of axes in all tensors",
         name, kiln_type_name(operand->type));
+}
+
+/* The widest vector, a power of two, of which the packed tensor's runs and the distances between them are multiples:
+ * then none lies in two runs, and all are accesses alike. */
+static int widest_packed(const kiln__problem *problem, const kiln__operand *operand) {
+    const bool flat = problem->layout == KILN__LAYOUT_FLAT;
+    const int rank = flat ? problem->outer_rank : problem->inner_rank;
+    int width = 16;
+    if (!kiln__type_is_packed(operand->type) || (flat && operand->linear)) return width;
+    while ((flat ? problem->outer : problem->inner)[rank - 1] % width) width /= 2;
+    for (int d = 0; d < problem->outer_rank; d++)
+        while (operand->outer_strides[d] != 1 && operand->outer_strides[d] % width) width /= 2;
+    for (int d = 0; d < problem->inner_rank; d++)
+        while (operand->inner_strides[d] != 1 && operand->inner_strides[d] % width) width /= 2;
+    return width;
+}
+
+/* Of all tensors, whose operands are filled. */
+static kiln_status find_packed(const tensors *t, kiln__problem *out) {
+    kiln_status status = KILN_OK;
+    out->least_vector = out->packed ? 2 : 1;
+    out->most_vector = 16;
+    for (int o = 0; o < t->count && !status && out->packed && out->rows && out->cols; o++) {
+        status = check_packed(out, &out->operands[o], t->given->names[o]);
+        const int widest = status ? 16 : widest_packed(out, &out->operands[o]);
+        if (widest < out->most_vector) out->most_vector = widest;
+    }
+    return status;
 }
 
 kiln_status kiln__problem_build(const kiln__ir *ir, const kiln__shaped *shaped, kiln__problem *out) {
@@ -333,11 +373,16 @@ kiln_status kiln__problem_build(const kiln__ir *ir, const kiln__shaped *shaped, 
     t.count = out->input_count + out->output_count;
     find_blocks(ir, out);
     find_across(ir, out);
+    out->read = ir->read;
+    out->taken = ir->taken;
+    for (int o = 0; o < out->input_count; o++) out->tables |= shaped->tables[o].rows != 0;
     kiln_status status = lay_out_all(ir, shaped, &d, &t);
     if (!status) status = arrange(ir, space, &t, &d, out);
-    for (int o = 0; o < t.count && !status; o++) fill_tensor(space, &d, &t, o, out);
-    for (int o = 0; o < t.count && !status && out->rows && out->cols; o++)
-        status = check_packed(out, &out->operands[o], t.given->names[o]);
+    for (int o = 0; o < t.count && !status; o++) {
+        fill_tensor(space, &d, &t, o, out);
+        if (o < out->input_count) fill_table(&shaped->tables[o], &out->operands[o]);
+    }
+    if (!status) status = find_packed(&t, out);
     for (int o = t.count; o < t.count + out->position_count; o++) {
         out->operands[o] = (kiln__operand){.type = KILN_I64, .per_element = true, .alignment = 1};
         fill_operand(out, &d, o, out->cols, &out->operands[o]);
@@ -350,6 +395,12 @@ const kiln__operand *kiln__position(const kiln__problem *problem, int axis) {
     while (problem->position_axes[i] != axis) i++;
     return &problem->operands[problem->input_count + problem->output_count + i];
 }
+
+bool kiln__suits_tiles(const kiln__problem *problem) {
+    return !problem->across && !problem->taken && !problem->tables && !problem->packed;
+}
+
+bool kiln__suits_rows_in_flight(const kiln__problem *problem) { return !problem->across && !problem->packed; }
 
 bool kiln__outputs_are_narrow(const kiln__problem *problem) {
     for (int o = problem->input_count; o < problem->input_count + problem->output_count; o++) {

@@ -22,7 +22,7 @@ static span span_of(const kiln__problem *problem, const kiln__operand *operand) 
 static bool steps_by_one(const span *s) { return s->side_by_side || (s->rank && s->strides[s->rank - 1] == 1); }
 
 int kiln__most_stored(const kiln__problem *problem) {
-    int most = 16;
+    int most = problem->most_vector;
     for (int o = problem->input_count; o < problem->input_count + problem->output_count; o++) {
         const kiln__operand *operand = &problem->operands[o];
         const int elements = 16 / (int)kiln_type_size(operand->type);
@@ -49,37 +49,6 @@ static int widen_for_blocks(const kiln__problem *problem, int width) {
     return width;
 }
 
-bool kiln__has_packed(const kiln__problem *problem) {
-    for (int o = 0; o < problem->input_count + problem->output_count; o++)
-        if (kiln__type_is_packed(problem->operands[o].type)) return true;
-    return false;
-}
-
-bool kiln__serves_packed(const kiln__problem *problem, const kiln__schedule *s) {
-    const bool flat = problem->layout == KILN__LAYOUT_FLAT;
-    if (!kiln__has_packed(problem)) return true;
-    if (s->strategy == KILN__TRANSPOSE || s->staging.kind == KILN__STAGING_TILE || s->row.rows_in_flight) return false;
-    if (!flat && s->edges != KILN__EDGES_ALIGNED) return false;
-    for (int o = 0; o < problem->input_count + problem->output_count; o++) {
-        const kiln__access *access = &s->tensors[o];
-        if (!kiln__type_is_packed(problem->operands[o].type)) continue;
-        if (access->kind != KILN__ACCESS_VECTOR || access->width < 2 || access->shifted) return false;
-    }
-    return true;
-}
-
-/* A vector of packed elements lies within a run of the span, unless all of it is one. */
-static int whole_in_runs(const kiln__problem *problem, int width) {
-    for (int o = 0; o < problem->input_count + problem->output_count; o++) {
-        const kiln__operand *operand = &problem->operands[o];
-        const span s = span_of(problem, operand);
-        const bool flat = problem->layout == KILN__LAYOUT_FLAT;
-        if (!kiln__type_is_packed(operand->type) || !s.rank || (flat && s.side_by_side)) continue;
-        while (width > 2 && s.extents[s.rank - 1] % width) width /= 2;
-    }
-    return width;
-}
-
 int kiln__widest_vector(const kiln__problem *problem) {
     int vector = 0, limit = kiln__most_stored(problem);
     for (int o = 0; o < problem->input_count + problem->output_count; o++) {
@@ -90,9 +59,8 @@ int kiln__widest_vector(const kiln__problem *problem) {
         if (16 / size > vector) vector = 16 / size;
         if (operand->alignment * size < 16 && operand->alignment < limit) limit = operand->alignment;
     }
-    const int widest = vector == 0 ? 1 : vector < limit ? vector : limit;
-    return widen_for_blocks(problem,
-                            kiln__has_packed(problem) ? whole_in_runs(problem, widest < 2 ? 2 : widest) : widest);
+    const int width = vector < limit ? vector : limit;
+    return widen_for_blocks(problem, width < problem->least_vector ? problem->least_vector : width);
 }
 
 int64_t kiln__row_phase(const kiln__problem *problem, const kiln__operand *operand, int vector) {

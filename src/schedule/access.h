@@ -11,11 +11,6 @@ int kiln__most_stored(const kiln__problem *problem);
 
 /* The vector holds 16 bytes of the narrowest tensor that moves with the rows, of the widest output at most, fewer where
  * a pointer's alignment forbids it; one element where nothing lies side by side. */
-/* Whether a tensor's bytes have two elements: then vectors are whole accesses of all such tensors. */
-bool kiln__has_packed(const kiln__problem *problem);
-/* Whether the schedule's accesses are such. */
-bool kiln__serves_packed(const kiln__problem *problem, const kiln__schedule *s);
-
 int kiln__widest_vector(const kiln__problem *problem);
 
 /* The fewest elements of a vector of which the lanes of a warp have a whole block; 1 where no blocks are reduced. */

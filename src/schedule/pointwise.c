@@ -134,9 +134,9 @@ static bool has_runs(const kiln__problem *problem, const kiln__schedule *s) {
 static void cross(const kiln__problem *problem, const kiln__operand *operand, int o, kiln__schedule *s) {
     const int size = (int)kiln_type_size(operand->type),
               widest = 16 / size < s->vector_width ? 16 / size : s->vector_width;
-    s->tensors[o].shifted = !operand->output && !kiln__type_is_packed(operand->type) &&
-                            operand->outer_strides[problem->outer_rank - 1] == 1 && s->tensors[o].width < widest &&
-                            operand->alignment >= widest && s->vector_width * size >= 4 &&
+    s->tensors[o].shifted = !operand->output && operand->outer_strides[problem->outer_rank - 1] == 1 &&
+                            s->tensors[o].width < widest && operand->alignment >= widest &&
+                            s->vector_width * size >= 4 &&
                             problem->outer[problem->outer_rank - 1] >= 64 * s->vector_width;
     if (s->tensors[o].shifted) s->tensors[o].width = widest;
     if (s->tensors[o].shifted || !s->tensors[o].width) s->tensors[o].kind = KILN__ACCESS_CROSSING;
@@ -182,21 +182,16 @@ kiln_status kiln__pointwise_choose(const kiln__given *g, const kiln__pins *pins,
     s->team.rows_per_block = 1;
     const int bytes = stage(g->problem, s);
     kiln__schedule tiles = *s;
-    if (!kiln__has_packed(g->problem) && choose_transpose(g->ir, g->problem, pins, attempt, &tiles))
+    if (!g->problem->packed && choose_transpose(g->ir, g->problem, pins, attempt, &tiles))
         *s = tiles;
     else if (attempt > 0)
         return kiln__fail(KILN_E_UNSUPPORTED, "this layout has one schedule");
     else
         choose_vectors(g, pins, bytes, s);
     if (pins->group == KILN__GROUP_LANES || pins->staging > 0 || s->team.threads % 32 || s->team.threads > 1024 ||
-        s->steps * s->vector_width > KILN__MOST_REGISTER_ELEMENTS)
+        s->steps * s->vector_width > KILN__MOST_REGISTER_ELEMENTS || s->vector_width < g->problem->least_vector)
         return kiln__fail(KILN_E_UNSUPPORTED, "the pinned schedule is none for elementwise programs: expected threads "
                                               "N, a multiple of 32 up to 1024, and registers (up to 256 "
                                               "elements a thread)");
-    if (!kiln__serves_packed(g->problem, s))
-        return kiln__fail(KILN_E_UNSUPPORTED,
-                          "no schedule reads or writes two elements of a byte at once in vectors "
-                          "of %d",
-                          s->vector_width);
     return KILN_OK;
 }

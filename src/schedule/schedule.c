@@ -131,7 +131,7 @@ bool kiln__schedule_sketch(const kiln__given *g, const kiln__pins *point, kiln__
         if (is_one) work_out(g->ir, g->problem, g->device, s);
         return is_one;
     }
-    if (!build(g, point, s) || !kiln__serves_packed(g->problem, s)) return false;
+    if (!build(g, point, s)) return false;
     work_out(g->ir, g->problem, g->device, s);
     return true;
 }
@@ -148,7 +148,7 @@ static bool take(const kiln__given *g, const kiln__preference *preferences, int 
     kiln__schedule before;
     memset(&before, 0, sizeof before);
     for (int i = 0; i < count; i++) {
-        if (!build(g, &preferences[i].point, out) || !kiln__serves_packed(g->problem, out)) continue;
+        if (!build(g, &preferences[i].point, out)) continue;
         if (preferences[i].of_two_blocks && !has_two_blocks(out)) continue;
         if (!memcmp(out, &before, sizeof before)) continue;
         before = *out;
@@ -162,10 +162,6 @@ static bool take(const kiln__given *g, const kiln__preference *preferences, int 
 /* ---- what is said where there is none ---- */
 
 static kiln_status no_rows(const kiln__problem *problem, const kiln__pins *pins) {
-    if (kiln__has_packed(problem))
-        return kiln__fail(KILN_E_UNSUPPORTED,
-                          "no %s schedule reads or writes two elements of a byte at once in rows of %lld columns",
-                          pins->staging >= 0 || pins->threads ? "pinned" : "further", (long long)problem->cols);
     if (problem->across)
         return kiln__fail(
             KILN_E_UNSUPPORTED,
