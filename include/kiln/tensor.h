@@ -26,11 +26,12 @@ typedef enum kiln_type {
     KILN_U16 = 12,
     KILN_U32 = 13,
     KILN_U64 = 14,
-    KILN_E8M0 = 15 /* powers of two without a sign: scales of MX formats */
+    KILN_E8M0 = 15, /* powers of two without a sign: scales of MX formats */
+    KILN_E2M1 = 16  /* floats of 4 bits, two to a byte, that of the lower index in its low half: MXFP4, NVFP4 */
 } kiln_type;
-#define KILN_TYPE_COUNT 16
+#define KILN_TYPE_COUNT 17
 
-/* Bytes per element; 0 for a value that is no type. Thread-safe. */
+/* Bytes per element; of KILN_E2M1 1, for two of them; 0 for a value that is no type. Thread-safe. */
 KILN_API size_t kiln_type_size(kiln_type type);
 /* "f16" for KILN_F16; "?" for a value that is no type. Static string. Thread-safe. */
 KILN_API const char *kiln_type_name(kiln_type type);
@@ -40,8 +41,10 @@ KILN_API const char *kiln_type_name(kiln_type type);
 #define KILN_MAX_TENSORS 32
 #define KILN_MAX_SCALARS 32
 
-/* A view of memory the caller owns. data is a device address for kiln_run and kiln_plan_launch, a host
- * address for kiln_run_cpu. sizes[i] elements along axis i, strides[i] elements apart. */
+/* A view of memory the caller owns. Sizes and strides are in elements of KILN_E2M1, too, of which the last axis has an
+ * even number, side by side, while other strides are even: data is the address of a whole byte. data is a device
+ * address for kiln_run and kiln_plan_launch, a host address for kiln_run_cpu. sizes[i] elements along axis i,
+ * strides[i] elements apart. */
 typedef struct kiln_tensor {
     void *data;
     kiln_type type;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Host conversions between stored elements and doubles or 64-bit integers.
  * Every one rounds once, from the exact value: to nearest even, up to the scales of e8m0. */
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -16,10 +17,9 @@ typedef struct small_float {
 } small_float;
 
 static const small_float formats[KILN_TYPE_COUNT] = {
-    [KILN_F16] = {16, 10, 15, 0x7BFF, 0x7C00, 0x7E00, true},
-    [KILN_BF16] = {16, 7, 127, 0x7F7F, 0x7F80, 0x7FC0, true},
-    [KILN_E4M3] = {8, 3, 7, 0x7E, 0x7E, 0x7F, false},
-    [KILN_E5M2] = {8, 2, 15, 0x7B, 0x7B, 0x7F, true},
+    [KILN_F16] = {16, 10, 15, 0x7BFF, 0x7C00, 0x7E00, true}, [KILN_BF16] = {16, 7, 127, 0x7F7F, 0x7F80, 0x7FC0, true},
+    [KILN_E4M3] = {8, 3, 7, 0x7E, 0x7E, 0x7F, false},        [KILN_E5M2] = {8, 2, 15, 0x7B, 0x7B, 0x7F, true},
+    [KILN_E2M1] = {4, 1, 1, 0x7, 0x7, 0x7, false}, /* there is no NaN: it becomes the largest, whatever its sign */
 };
 
 /* The code nearest to significand * 2^exponent. */
@@ -52,7 +52,8 @@ static uint32_t encode_f64(const small_float *format, double value) {
     uint32_t sign = (uint32_t)(bits >> 63) << (format->width - 1);
     int exponent = (int)(bits >> 52 & 0x7FF);
     uint64_t fraction = bits & ((UINT64_C(1) << 52) - 1);
-    if (exponent == 0x7FF) return sign | (fraction != 0 ? format->nan : format->overflow);
+    if (exponent == 0x7FF && fraction != 0) return format->nan > format->largest ? sign | format->nan : format->nan;
+    if (exponent == 0x7FF) return sign | format->overflow;
     if (exponent == 0) /* zero, or a subnormal double: far below half of any format's smallest value */
         return sign;
     return sign | encode(format, fraction | UINT64_C(1) << 52, exponent - 1075);
@@ -134,6 +135,7 @@ double kiln__load_f64(kiln_type type, const void *element) {
         memcpy(&stored, element, sizeof stored);
         return decode(&formats[type], stored);
     }
+    case KILN_E2M1:
     case KILN_E4M3:
     case KILN_E5M2: return decode(&formats[type], *(const uint8_t *)element);
     case KILN_E8M0: return decode_scale(*(const uint8_t *)element);
@@ -168,6 +170,7 @@ void kiln__store_f64(kiln_type type, void *element, double value) {
         STORE(KILN_BF16, uint16_t, encode_f64(&formats[type], value))
         STORE(KILN_E4M3, uint8_t, encode_f64(&formats[type], value))
         STORE(KILN_E5M2, uint8_t, encode_f64(&formats[type], value))
+        STORE(KILN_E2M1, uint8_t, encode_f64(&formats[type], value))
         STORE(KILN_E8M0, uint8_t, encode_scale(value))
         STORE(KILN_U64, uint64_t, nearest_u64(value))
         STORE(KILN_BOOL, uint8_t, value != 0.0) /* not by way of an integer: 0.25 is true */
@@ -183,6 +186,7 @@ void kiln__store_i64(kiln_type type, void *element, int64_t value) {
         STORE(KILN_BF16, uint16_t, encode_i64(&formats[type], value))
         STORE(KILN_E4M3, uint8_t, encode_i64(&formats[type], value))
         STORE(KILN_E5M2, uint8_t, encode_i64(&formats[type], value))
+        STORE(KILN_E2M1, uint8_t, encode_i64(&formats[type], value))
         STORE(KILN_E8M0, uint8_t, encode_scale_u64(value < 0 ? 0 - (uint64_t)value : (uint64_t)value))
         STORE(KILN_I64, int64_t, value)
         STORE(KILN_I32, int32_t, clamp(value, INT32_MIN, INT32_MAX))
@@ -206,6 +210,7 @@ static void store_large(kiln_type type, void *element, uint64_t value) {
         STORE(KILN_BF16, uint16_t, encode(&formats[type], value, 0))
         STORE(KILN_E4M3, uint8_t, encode(&formats[type], value, 0))
         STORE(KILN_E5M2, uint8_t, encode(&formats[type], value, 0))
+        STORE(KILN_E2M1, uint8_t, encode(&formats[type], value, 0))
         STORE(KILN_E8M0, uint8_t, encode_scale_u64(value))
         STORE(KILN_U64, uint64_t, value)
     default: kiln__store_i64(type, element, INT64_MAX);
@@ -219,8 +224,32 @@ void kiln__store_u64(kiln_type type, void *element, uint64_t value) {
         store_large(type, element, value);
 }
 
+uint8_t kiln__load_packed(const void *data, int64_t index) {
+    return (uint8_t)(((const uint8_t *)data)[index >> 1] >> (index & 1) * 4 & 15);
+}
+
+void kiln__store_packed(void *data, int64_t index, uint8_t element) {
+    uint8_t *at = (uint8_t *)data + (index >> 1);
+    *at = (uint8_t)(index & 1 ? (*at & 15) | element << 4 : (*at & 0xF0) | element);
+}
+
 double kiln__round_to(kiln_type type, double value) {
     uint64_t element;
     kiln__store_f64(type, &element, value);
     return kiln__load_f64(type, &element);
+}
+
+/* |value| is a number of the type's steps there: whole ones, and how far it is into the next. */
+double kiln__round_stochastically(kiln_type type, double value, double u) {
+    const bool narrow = type != KILN_F32;
+    const int mantissa = narrow ? formats[type].mantissa : 23, smallest = 1 - (narrow ? formats[type].bias : 127);
+    const double largest = narrow ? decode(&formats[type], formats[type].largest) : FLT_MAX;
+    int exponent = 0;
+    if (isnan(value)) return value;
+    if (isinf(value)) return kiln__round_to(type, value);
+    frexp(value, &exponent);
+    const double step = ldexp(1, (exponent - 1 > smallest ? exponent - 1 : smallest) - mantissa);
+    const double steps = fabs(value) / step, whole = floor(steps);
+    const double rounded = (whole + (steps > whole && u < steps - whole)) * step;
+    return copysign(rounded > largest ? fabs(kiln__round_to(type, INFINITY)) : rounded, value);
 }

@@ -3,6 +3,7 @@
 #include "base/extent.h"
 
 #include "base/checked.h"
+#include "base/types.h"
 
 bool kiln__has_elements(const kiln_tensor *tensor) {
     for (int i = 0; i < tensor->rank; i++)
@@ -22,7 +23,20 @@ int kiln__axes_by_stride(const kiln_tensor *tensor, int axes[KILN_MAX_RANK]) {
     return count;
 }
 
+/* The bytes of a packed tensor, as elements of their own. */
+static kiln_tensor bytes_of(const kiln_tensor *packed) {
+    kiln_tensor bytes = *packed;
+    bytes.type = KILN_U8;
+    for (int i = 0; i < packed->rank; i++) bytes.strides[i] /= i + 1 < packed->rank ? 2 : 1;
+    if (packed->rank > 0) bytes.sizes[packed->rank - 1] /= 2;
+    return bytes;
+}
+
 kiln__extent kiln__extent_of(const kiln_tensor *tensor) {
+    if (kiln__type_is_packed(tensor->type)) {
+        const kiln_tensor bytes = bytes_of(tensor);
+        return kiln__extent_of(&bytes);
+    }
     int64_t element = (int64_t)kiln_type_size(tensor->type);
     kiln__extent out = {0, element, 0, element};
     for (int i = 0; i < tensor->rank; i++) {
@@ -56,6 +70,7 @@ bool kiln__extents_overlap(const void *a, const kiln__extent *ea, const void *b,
 
 bool kiln__same_layout(const kiln_tensor *a, const kiln_tensor *b) {
     if (kiln_type_size(a->type) != kiln_type_size(b->type) || a->rank != b->rank) return false;
+    if (kiln__type_is_packed(a->type) != kiln__type_is_packed(b->type)) return false;
     for (int i = 0; i < a->rank; i++)
         if (a->sizes[i] != b->sizes[i] || (a->sizes[i] > 1 && a->strides[i] != b->strides[i])) return false;
     return true;

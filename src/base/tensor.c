@@ -28,10 +28,10 @@ static const struct {
     uint8_t code, bits;
     kiln_type type;
 } dlpack_types[] = {
-    {0, 8, KILN_I8},   {0, 16, KILN_I16},  {0, 32, KILN_I32},  {0, 64, KILN_I64},
-    {1, 8, KILN_U8},   {1, 16, KILN_U16},  {1, 32, KILN_U32},  {1, 64, KILN_U64},
-    {2, 16, KILN_F16}, {2, 32, KILN_F32},  {2, 64, KILN_F64},  {4, 16, KILN_BF16},
-    {6, 8, KILN_BOOL}, {10, 8, KILN_E4M3}, {12, 8, KILN_E5M2}, {14, 8, KILN_E8M0},
+    {0, 8, KILN_I8},    {0, 16, KILN_I16},  {0, 32, KILN_I32}, {0, 64, KILN_I64},  {1, 8, KILN_U8},
+    {1, 16, KILN_U16},  {1, 32, KILN_U32},  {1, 64, KILN_U64}, {2, 16, KILN_F16},  {2, 32, KILN_F32},
+    {2, 64, KILN_F64},  {4, 16, KILN_BF16}, {6, 8, KILN_BOOL}, {10, 8, KILN_E4M3}, {12, 8, KILN_E5M2},
+    {14, 8, KILN_E8M0}, {17, 4, KILN_E2M1},
 };
 
 /* DLPack's devices whose memory a kernel or the host can read, as the caller passes it to kiln_run or kiln_run_cpu. */
@@ -95,6 +95,31 @@ kiln_tensor kiln_tensor_input_strided(const void *data, kiln_type type, int rank
     return kiln_tensor_strided((void *)data, type, rank, sizes, strides);
 }
 
+/* pairs: elements are of two lanes, as those of packed types may be. */
+static bool find_type(const dlpack_tensor *dlpack, kiln_type *type, bool *pairs) {
+    const size_t count = sizeof dlpack_types / sizeof dlpack_types[0];
+    size_t i = 0;
+    while (i < count && (dlpack_types[i].code != dlpack->type.code || dlpack_types[i].bits != dlpack->type.bits)) i++;
+    if (i == count) return false;
+    *type = dlpack_types[i].type;
+    *pairs = kiln__type_is_packed(*type) && dlpack->type.lanes == 2;
+    return *pairs || dlpack->type.lanes == 1;
+}
+
+/* Elements of two lanes are two elements along the last axis. */
+static kiln_status part_pairs(kiln_tensor *tensor) {
+    const int last = tensor->rank - 1;
+    if (last < 0 || (tensor->sizes[last] > 1 && tensor->strides[last] != 1))
+        return kiln__fail(KILN_E_UNSUPPORTED,
+                          "the DLPack tensor has pairs of 4 bits that do not lie side by side along a last axis");
+    bool fits = kiln__mul_i64(tensor->sizes[last], 2, &tensor->sizes[last]);
+    for (int axis = 0; axis < last && fits; axis++)
+        fits = kiln__mul_i64(tensor->strides[axis], 2, &tensor->strides[axis]);
+    tensor->strides[last] = 1;
+    if (fits) return KILN_OK;
+    return kiln__fail(KILN_E_SIZE, "the DLPack tensor has more elements along an axis than 64 bits can count");
+}
+
 kiln_status kiln_tensor_from_dlpack(const struct DLTensor *source, kiln_tensor *out) {
     kiln__clear_error();
     if (source == NULL || out == NULL)
@@ -104,9 +129,9 @@ kiln_status kiln_tensor_from_dlpack(const struct DLTensor *source, kiln_tensor *
 
     kiln_status status = check_device(dlpack.device.type, dlpack.device.id);
     if (status) return status;
-    size_t i = 0, count = sizeof dlpack_types / sizeof dlpack_types[0];
-    while (i < count && (dlpack_types[i].code != dlpack.type.code || dlpack_types[i].bits != dlpack.type.bits)) i++;
-    if (i == count || dlpack.type.lanes != 1)
+    kiln_type type = KILN_F32;
+    bool pairs = false;
+    if (!find_type(&dlpack, &type, &pairs))
         return kiln__fail(KILN_E_TYPE,
                           "the DLPack tensor has type code %u, %u bits, %u lanes, which no type of Kiln matches",
                           (unsigned)dlpack.type.code, (unsigned)dlpack.type.bits, (unsigned)dlpack.type.lanes);
@@ -127,10 +152,10 @@ kiln_status kiln_tensor_from_dlpack(const struct DLTensor *source, kiln_tensor *
     if (dlpack.data != NULL && __builtin_add_overflow((uintptr_t)dlpack.data, dlpack.byte_offset, &address))
         return kiln__fail(KILN_E_SIZE, "the DLPack tensor begins %llu bytes behind %p, which is no address",
                           (unsigned long long)dlpack.byte_offset, dlpack.data);
-    *out = kiln_tensor_contiguous((void *)address, dlpack_types[i].type, dlpack.rank, dlpack.sizes);
+    *out = kiln_tensor_contiguous((void *)address, type, dlpack.rank, dlpack.sizes);
     if (dlpack.strides != NULL)
         for (int axis = 0; axis < dlpack.rank; axis++) out->strides[axis] = dlpack.strides[axis];
-    return KILN_OK;
+    return pairs ? part_pairs(out) : KILN_OK;
 }
 
 kiln_scalar kiln_scalar_f64(double value) { return (kiln_scalar){.type = KILN_F64, .value.f64 = value}; }

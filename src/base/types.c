@@ -16,7 +16,7 @@ static const type_info types[KILN_TYPE_COUNT] = {
     [KILN_I64] = {"i64", 8, KILN__I64},   [KILN_I32] = {"i32", 4, KILN__I32},   [KILN_I16] = {"i16", 2, KILN__I32},
     [KILN_I8] = {"i8", 1, KILN__I32},     [KILN_U8] = {"u8", 1, KILN__I32},     [KILN_BOOL] = {"bool", 1, KILN__BOOL},
     [KILN_U16] = {"u16", 2, KILN__I32},   [KILN_U32] = {"u32", 4, KILN__U32},   [KILN_U64] = {"u64", 8, KILN__U64},
-    [KILN_E8M0] = {"e8m0", 1, KILN__F32},
+    [KILN_E8M0] = {"e8m0", 1, KILN__F32}, [KILN_E2M1] = {"e2m1", 1, KILN__F32},
 };
 
 bool kiln__type_valid(kiln_type type) {
@@ -29,6 +29,12 @@ size_t kiln_type_size(kiln_type type) { return kiln__type_valid(type) ? types[ty
 const char *kiln_type_name(kiln_type type) { return kiln__type_valid(type) ? types[type].name : "?"; }
 
 bool kiln__type_is_float(kiln_type type) { return kiln__type_valid(type) && kiln__ctype_is_float(types[type].compute); }
+
+bool kiln__type_is_packed(kiln_type type) { return type == KILN_E2M1; }
+
+int64_t kiln__type_bytes(kiln_type type, int64_t elements) {
+    return kiln__type_is_packed(type) ? elements / 2 : elements * (int64_t)kiln_type_size(type);
+}
 
 bool kiln__type_is_unsigned(kiln_type type) {
     return type == KILN_U64 || type == KILN_U32 || type == KILN_U16 || type == KILN_U8;

@@ -107,6 +107,8 @@ const char *kiln__spell_crossing(const kiln__emitter *e, int o);
 
 /* "float", "kiln_i64": the C++ type of a compute type, and of a storage type. */
 const char *kiln__cxx_ctype(kiln__ctype type);
+/* "const kiln_f16 *": what a tensor's place in memory is; of packed elements a class of its own. */
+const char *kiln__cxx_pointer(const kiln__emitter *e, int o);
 const char *kiln__cxx_storage(kiln_type type);
 /* The type of what a reduction carries: its result's, or for argmax and argmin a value with its index. */
 const char *kiln__spell_state(const kiln__emitter *e, const kiln__inst *reduction);

@@ -81,7 +81,8 @@ const char *kiln__cxx_storage(kiln_type type) {
         [KILN_F64] = "double",     [KILN_F32] = "float",      [KILN_F16] = "kiln_f16", [KILN_BF16] = "kiln_bf16",
         [KILN_E4M3] = "kiln_e4m3", [KILN_E5M2] = "kiln_e5m2", [KILN_I64] = "kiln_i64", [KILN_I32] = "int",
         [KILN_I16] = "short",      [KILN_I8] = "kiln_i8",     [KILN_U8] = "kiln_u8",   [KILN_BOOL] = "kiln_bool",
-        [KILN_U16] = "kiln_u16",   [KILN_U32] = "kiln_u32",   [KILN_U64] = "kiln_u64", [KILN_E8M0] = "kiln_e8m0"};
+        [KILN_U16] = "kiln_u16",   [KILN_U32] = "kiln_u32",   [KILN_U64] = "kiln_u64", [KILN_E8M0] = "kiln_e8m0",
+        [KILN_E2M1] = "kiln_e2m1"};
     return names[type];
 }
 
@@ -243,6 +244,9 @@ static const char *spell_special(const kiln__emitter *e, uint32_t i) {
     case KILN__OP_ROUND_TO:
         return kiln__spell(e, "kiln_round_to<%s>(%s)", kiln__cxx_storage(inst->u.storage),
                            kiln__spell_value(e, inst->args[0]));
+    case KILN__OP_STOCHASTIC:
+        return kiln__spell(e, "kiln_round_to_%s(%s, %s)", kiln_type_name(inst->u.storage),
+                           kiln__spell_value(e, inst->args[0]), kiln__spell_value(e, inst->args[1]));
     }
     return NULL;
 }

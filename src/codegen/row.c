@@ -5,11 +5,21 @@
 #include "base/types.h"
 #include "codegen/emitter.h"
 
+const char *kiln__cxx_pointer(const kiln__emitter *e, int o) {
+    const bool packed = kiln__type_is_packed(e->problem->operands[o].type);
+    const char *constant = o < e->inputs ? "const " : "";
+    return packed ? kiln__spell(e, "kiln_packed<%sunsigned char> ", constant)
+                  : kiln__spell(e, "%s%s *", constant, e->type[o]);
+}
+
 static void emit_field(const kiln__emitter *e, const kiln__field *field) {
     int index = field->index, dim = field->dim;
     switch (field->kind) {
     case KILN__FIELD_POINTER:
-        kiln__write(e, "    %s%s *%s;\n", index < e->inputs ? "const " : "", e->type[index], e->name[index]);
+        if (kiln__type_is_packed(e->problem->operands[index].type))
+            kiln__write(e, "    %sunsigned char *%s;\n", index < e->inputs ? "const " : "", e->name[index]);
+        else
+            kiln__write(e, "    %s%s;\n", kiln__cxx_pointer(e, index), e->name[index]);
         break;
     case KILN__FIELD_ROWS: kiln__write(e, "    kiln_i64 %s;\n", e->flat ? "elements" : "rows"); break;
     case KILN__FIELD_STRIDE: kiln__write(e, "    kiln_i64 stride%d_%s;\n", dim, e->name[index]); break;
@@ -38,7 +48,10 @@ static void emit_place(const kiln__emitter *e, int o) {
     const kiln__operand *operand = &e->problem->operands[o];
     const char *run = e->rows_in_vectors ? "[i]" : "", *name = e->name[o];
     bool position = o >= e->tensors;
-    kiln__write(e, "    row.%s%s = %s%s", name, run, position ? "0" : "args.", position ? "" : name);
+    const char *from = position ? "0" : kiln__spell(e, "args.%s", name);
+    if (!position && kiln__type_is_packed(operand->type))
+        from = kiln__spell(e, "%s{args.%s, 0}", kiln__cxx_pointer(e, o), name);
+    kiln__write(e, "    row.%s%s = %s", name, run, from);
     if (!e->flat && !operand->linear)
         kiln__emit_strided_sum(e, o);
     else if (!e->flat && !kiln__stride_is_constant(e->problem, operand->row_stride))
@@ -94,8 +107,7 @@ static void emit_row_values(const kiln__emitter *e, uint32_t phase) {
  * those that each row has. */
 static void emit_members(const kiln__emitter *e, const char *many, const char *each) {
     if (e->schedule->evict_first_rows) kiln__write(e, "    kiln_u64 policy; /* of what is read once */\n");
-    for (int o = 0; o < e->tensors; o++)
-        kiln__write(e, "    %s%s *%s%s;\n", o < e->inputs ? "const " : "", e->type[o], e->name[o], many);
+    for (int o = 0; o < e->tensors; o++) kiln__write(e, "    %s%s%s;\n", kiln__cxx_pointer(e, o), e->name[o], many);
     for (int o = e->inputs; o < e->tensors; o++)
         if (e->ir->places[o - e->inputs]) kiln__write(e, "    bool writes_%s;\n", e->name[o]);
     for (int o = e->tensors; o < e->operands; o++) kiln__write(e, "    kiln_i64 %s%s;\n", e->name[o], many);

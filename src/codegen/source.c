@@ -17,11 +17,23 @@ static bool is_stored(const kiln__problem *p, kiln_type type) {
     return false;
 }
 
+static bool have(const kiln__inst *insts, uint32_t count, kiln__op op, kiln_type storage) {
+    for (uint32_t i = 0; i < count; i++)
+        if (insts[i].op == op && (storage == KILN_TYPE_COUNT || insts[i].u.storage == storage)) return true;
+    return false;
+}
+
+/* Whether the program or a combine has the operator, of the type (KILN_TYPE_COUNT: of any). */
+static bool has_op(const kiln__ir *ir, kiln__op op, kiln_type storage) {
+    bool any = have(ir->insts, ir->count, op, storage);
+    for (uint32_t c = 0; c < ir->combine_count; c++)
+        any |= have(ir->combines[c].insts, ir->combines[c].count, op, storage);
+    return any;
+}
+
 /* Stored as the type or rounded through it. */
 static bool has_type(const kiln__ir *ir, const kiln__problem *p, kiln_type type) {
-    for (uint32_t i = 0; i < ir->count; i++)
-        if (ir->insts[i].op == KILN__OP_ROUND_TO && ir->insts[i].u.storage == type) return true;
-    return is_stored(p, type);
+    return has_op(ir, KILN__OP_ROUND_TO, type) || is_stored(p, type);
 }
 
 static bool are_unsigned(const kiln__inst *insts, uint32_t count) {
@@ -75,8 +87,10 @@ static void emit_device_parts(const kiln__emitter *e) {
     const bool fp8 = has_type(e->ir, e->problem, KILN_E4M3) || has_type(e->ir, e->problem, KILN_E5M2);
     if (fp8) emit_part(e, "fp8.cuh");
     if (has_type(e->ir, e->problem, KILN_E8M0)) emit_part(e, "e8m0.cuh");
+    if (has_type(e->ir, e->problem, KILN_E2M1)) emit_part(e, "e2m1.cuh");
     if (is_stored(e->problem, KILN_BOOL)) emit_part(e, "bool.cuh");
     emit_part(e, "math.cuh");
+    if (has_op(e->ir, KILN__OP_STOCHASTIC, KILN_TYPE_COUNT)) emit_part(e, "stochastic.cuh");
     if (!e->flat) emit_part(e, "vector_reductions.cuh");
     if (e->problem->block_count) emit_part(e, "blocks.cuh");
 }

@@ -76,11 +76,13 @@ static uint32_t finish_call(kiln__parser *parser, kiln__frame *frame) {
     uint32_t least = function != NULL ? function->required_count : args;
     uint32_t most = function != NULL ? function->parameter_count : args;
     if (!kiln__parser_expect(parser, ')', "',' or ')'")) return 0;
+    const uint32_t before = frame->op == KILN__OP_STOCHASTIC; /* the type, which is no value */
     if (count > most || (count < least && !frame->u.call.named))
-        return kiln__fail_count(parser, &frame->at, function, least, most, count);
+        return kiln__fail_count(parser, &frame->at, function, least + before, most + before, count + before);
     if (function != NULL) return finish_function(parser, frame);
-    const bool converts = frame->op == KILN__OP_CONVERT || frame->op == KILN__OP_WIDEN;
-    kiln__node node = converts ? frame->u.call.conversion : (kiln__node){.op = frame->op};
+    const bool prepared =
+        frame->op == KILN__OP_CONVERT || frame->op == KILN__OP_WIDEN || frame->op == KILN__OP_STOCHASTIC;
+    kiln__node node = prepared ? frame->u.call.conversion : (kiln__node){.op = frame->op};
     node.arg_count = (uint8_t)args;
     memcpy(node.args, frame->u.call.nodes, args * sizeof node.args[0]);
     if (!kiln__take_domain(&node, frame->u.call.domain) && frame->u.call.domain)
@@ -248,6 +250,22 @@ bool kiln__conversion_find(const kiln__parser *parser, const kiln__token *name, 
     return true;
 }
 
+/* round_to(type, x, u), after the '(': the type first, a word. */
+static bool begin_round(kiln__parser *parser, kiln__frame *frame, uint32_t *value) {
+    const kiln__token name = parser->token;
+    kiln_type type;
+    if (name.kind != KILN__TOKEN_NAME || !kiln__type_parse(name.text, name.length, &type))
+        return kiln__parser_expected(parser, &name, "the type that round_to rounds to, as in round_to(bf16, x, u)");
+    if (!kiln__type_is_float(type) || type == KILN_F64 || type == KILN_E8M0)
+        return KILN__FAIL_AT(parser, &name, KILN_E_TYPE,
+                             "round_to rounds to f32, f16, bf16, e4m3, e5m2 or e2m1, found %s",
+                             kiln__parser_quote(parser, &name));
+    kiln__parser_advance(parser);
+    if (!kiln__parser_expect(parser, ',', "',' and what is rounded")) return false;
+    frame->u.call.conversion = (kiln__node){.op = frame->op, .arg_count = 2, .u.storage = type};
+    return begin_arguments(parser, frame, value);
+}
+
 bool kiln__call_begin(kiln__parser *parser, const kiln__token *name, uint32_t *value) {
     kiln__frame frame = {.at = *name, .op = kiln__op_find(name->text, name->length)};
     kiln__node conversion;
@@ -257,6 +275,7 @@ bool kiln__call_begin(kiln__parser *parser, const kiln__token *name, uint32_t *v
         return true;
     }
     if (frame.op == KILN__OP_REDUCE_USER) return begin_reduce(parser, &frame);
+    if (frame.op == KILN__OP_STOCHASTIC) return begin_round(parser, &frame, value);
     if (frame.op != KILN__OP_COUNT_OF) return begin_arguments(parser, &frame, value);
     if (kiln__conversion_find(parser, name, &conversion)) {
         frame.op = conversion.op;

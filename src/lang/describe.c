@@ -38,6 +38,14 @@ static void print_args(printer *out, const kiln__inst *inst, const char *name, i
     if (inst->arg_count > 0) kiln__text_puts(&out->text, ")");
 }
 
+static void print_stochastic(printer *out, const kiln__inst *inst, int depth) {
+    kiln__text_printf(&out->text, "round_to(%s, ", kiln_type_name(inst->u.storage));
+    print_formula(out, inst->args[0], depth + 1, true);
+    kiln__text_puts(&out->text, ", ");
+    print_formula(out, inst->args[1], depth + 1, true);
+    kiln__text_puts(&out->text, ")");
+}
+
 static void print_block(printer *out, const kiln__inst *inst, int depth) {
     kiln__text_printf(&out->text, "%s(", kiln__ir_op_name((kiln__op)inst->u.block.op));
     print_formula(out, inst->args[0], depth + 1, true);
@@ -100,6 +108,7 @@ static void print_formula(printer *out, uint32_t index, int depth, bool whole) {
         break;
     case KILN__OP_CAST: print_args(out, inst, kiln__ctype_name(inst->type), depth); break;
     case KILN__OP_ROUND_TO: print_args(out, inst, kiln_type_name(inst->u.storage), depth); break;
+    case KILN__OP_STOCHASTIC: print_stochastic(out, inst, depth); break;
     case KILN__OP_BLOCK_REDUCE:
     case KILN__OP_ACROSS_REDUCE: print_block(out, inst, depth); break;
     default: print_operation(out, inst, depth, whole);

@@ -36,7 +36,8 @@ typedef struct kiln__node {
         uint32_t name;           /* NAME: index into the graph's names */
         kiln_type type;          /* CONVERT */
         kiln__widening widening; /* WIDEN */
-        kiln_type storage; /* ROUND_TO: rounds a value through this storage type; the value's ctype stays its own */
+        kiln_type storage; /* ROUND_TO, STOCHASTIC: rounds a value to what this storage type holds; the value's ctype
+                              stays its own */
         uint32_t input;    /* INPUT: position in the signature */
         uint32_t scalar;   /* SCALAR: position in the signature */
         uint32_t reducer;  /* REDUCE_USER: index into the graph's reducers; typed: into the program's combines */

@@ -78,6 +78,7 @@ typedef struct kiln__binding {
  *   CAST      from args[0]'s type to type. Float to bool: not equal 0. Float to integer: truncates, saturating, NaN
  *             gives 0. i64 to i32: saturating.
  *   ROUND_TO  through u.storage and back (args[0] is a float for float storage, an integer for integer storage)
+ *   STOCHASTIC to one of the two values of u.storage, a float type, that args[0] is between: args[1] says to which
  *   ACROSS_REDUCE what u.block.op makes of args[0] in all rows, for each column if that has columns; what is made of it
  * is computed when the last row is done BLOCK_REDUCE  what u.block.op makes of args[0] in the block of `domain` columns
  * that a column is in; no phase ends with it, as the threads of a row that have a block are neighbours

@@ -52,6 +52,7 @@ typedef enum kiln__widening { KILN__WIDEN_FLOAT, KILN__WIDEN_SUM, KILN__WIDEN_WI
     S(BLOCK_REDUCE, "block", 1, LEAF) /* of each block of a row's columns: all of them have the result */ \
     S(BLOCK_COUNT, "count", 0, LEAF)  /* columns of the block that a column is in, as a float */ \
     X(INDEX, "index", 0, LEAF) X(SIZE, "size", 0, LEAF) X(UNIFORM, "uniform", 2, LEAF) \
+    X(STOCHASTIC, "round_to", 2, LEAF) /* round_to(bf16, x, u): to a neighbour in the type, by a random number */ \
     X(TAKE, "take", 2, LEAF)     /* typed: of an input, at a column, also of GATHER */ \
     X(ROWS, "rows", 2, LEAF)     /* typed: an INPUT with an argument */ \
     S(ROWS_OF, "rows", 0, LEAF)  /* typed: how many rows an input has that is read by an index */ \

@@ -104,7 +104,7 @@ typedef struct kiln__frame {
     union {
         struct {
             const kiln__function *function;       /* NULL: an operator or a conversion, whose arguments have no names */
-            kiln__node conversion;                /* of its name; without its argument */
+            kiln__node conversion;                /* of its name, or round_to; without arguments */
             uint32_t nodes[KILN__MAX_PARAMETERS]; /* of each parameter */
             uint32_t count;                       /* by position; may exceed what nodes has room for */
             uint32_t place;                       /* of the argument that is being parsed */

@@ -21,7 +21,7 @@ static const advice words[] = {
     {"int", "i32(x) or i64(x)"}, {"long", "i64(x)"}, {"int64", "i64(x)"}, {"int32", "i32(x)"}, {"short", "i16(x)"},
     {"int16", "i16(x)"}, {"int8", "i8(x)"}, {"char", "i8(x)"}, {"uint8", "u8(x)"}, {"uint16", "u16(x)"}, {"uint32", "u32(x)"}, {"uint64", "u64(x)"}, {"byte", "u8(x)"},
     {"boolean", "bool(x)"}, {"cast", "the type's name, as f16(x)"}, {"astype", "the type's name, as f16(x)"},
-    {"to", "the type's name, as f16(x)"}, {"quantize", "quantize_i8(x) or quantize_e4m3(x)"},
+    {"to", "the type's name, as f16(x)"}, {"stochastic_round", "round_to(bf16, x, uniform(seed, offset))"}, {"quantize", "quantize_i8(x) or quantize_e4m3(x)"},
     /* choice and logic */
     {"if", "c ? a : b or where(c, a, b)"}, {"else", "c ? a : b or where(c, a, b)"}, {"select", "where(c, a, b)"},
     {"iif", "where(c, a, b)"}, {"cond", "where(c, a, b)"}, {"masked_fill", "where(mask, value, x)"},

@@ -334,6 +334,17 @@ static kiln__value type_uniform(kiln__typer *typer, const kiln__node *node, cons
     return kiln__emit(typer, inst);
 }
 
+/* round_to(bf16, x, u): as conversions are, a value of the program's float type that the storage type holds. */
+static kiln__value type_stochastic(kiln__typer *typer, const kiln__node *node, const kiln__value *values) {
+    const kiln_type storage = node->u.storage;
+    const kiln__ctype program = typer->ir->float_type, found = kiln__value_type(typer, &values[0]);
+    const kiln__ctype type = found == KILN__F64 ? KILN__F64 : program;
+    if (storage == KILN_F32 && type == KILN__F32) return kiln__emit_as(typer, &values[0], type);
+    const kiln__inst inst = {.op = node->op, .type = type, .arg_count = 2, .u.storage = storage};
+    const kiln__value rounded = apply(typer, inst, values, type);
+    return kiln__emit_as(typer, &rounded, program);
+}
+
 static kiln__value type_node(kiln__typer *typer, const kiln__node *node) {
     kiln__value values[3] = {0};
     kiln__node literals[3] = {0}, folded;
@@ -353,6 +364,7 @@ static kiln__value type_node(kiln__typer *typer, const kiln__node *node) {
     case KILN__OP_INDEX:
     case KILN__OP_SIZE: return type_axis(typer, node);
     case KILN__OP_UNIFORM: return type_uniform(typer, node, values);
+    case KILN__OP_STOCHASTIC: return type_stochastic(typer, node, values);
     case KILN__OP_ROWS: return kiln__type_rows(typer, values);
     case KILN__OP_TAKE:
     case KILN__OP_GATHER: return kiln__type_take(typer, node, values);

@@ -41,6 +41,7 @@ static kiln_status check_apart(const kiln_tensor *tensor, const char *name) {
 
 static int alignment_of(const kiln_tensor *tensor) {
     int elements = (int)(kiln__alignment_of(tensor->data) / kiln_type_size(tensor->type));
+    if (kiln__type_is_packed(tensor->type)) return elements < 16 ? 2 * elements : 16; /* no vector has more */
     return elements ? elements : 1;
 }
 
@@ -285,6 +286,7 @@ static void fill_tensor(const kiln__space *space, const dims *d, const tensors *
     operand->type = t->given->at[o].type;
     operand->output = output;
     operand->alignment = alignment_of(&t->given->at[o]);
+    out->packed |= kiln__type_is_packed(operand->type);
     operand->run = t->runs[o];
     operand->block_stride = t->block_strides[o];
     operand->across = output && t->values[o]->across;
@@ -331,6 +333,49 @@ static kiln_status arrange(const kiln__ir *ir, const kiln__space *space, const t
     return KILN_OK;
 }
 
+/* A byte of two elements is what one thread reads or writes: both are neighbours in a vector. */
+static kiln_status check_packed(const kiln__problem *problem, const kiln__operand *operand, const char *name) {
+    const bool flat = problem->layout == KILN__LAYOUT_FLAT;
+    const int last = (flat ? problem->outer_rank : problem->inner_rank) - 1;
+    const int64_t *strides = flat ? operand->outer_strides : operand->inner_strides;
+    const bool lies_along =
+        last >= 0 && strides[last] == 1 && problem->layout != KILN__LAYOUT_OUTER && operand->table.stride % 2 == 0;
+    if (!kiln__type_is_packed(operand->type) || (lies_along && operand->own_columns)) return KILN_OK;
+    return kiln__fail(
+        KILN_E_UNSUPPORTED,
+        "tensor '%s' has two elements of %s in a byte, which the program takes apart: expected reductions "
+        "over the last axis or none, an element for each column, and the same order of axes in all tensors",
+        name, kiln_type_name(operand->type));
+}
+
+/* The widest vector, a power of two, of which the packed tensor's runs and the distances between them are multiples:
+ * then none lies in two runs, and all are accesses alike. */
+static int widest_packed(const kiln__problem *problem, const kiln__operand *operand) {
+    const bool flat = problem->layout == KILN__LAYOUT_FLAT;
+    const int rank = flat ? problem->outer_rank : problem->inner_rank;
+    int width = 16;
+    if (!kiln__type_is_packed(operand->type) || (flat && operand->linear)) return width;
+    while ((flat ? problem->outer : problem->inner)[rank - 1] % width) width /= 2;
+    for (int d = 0; d < problem->outer_rank; d++)
+        while (operand->outer_strides[d] != 1 && operand->outer_strides[d] % width) width /= 2;
+    for (int d = 0; d < problem->inner_rank; d++)
+        while (operand->inner_strides[d] != 1 && operand->inner_strides[d] % width) width /= 2;
+    return width;
+}
+
+/* Of all tensors, whose operands are filled. */
+static kiln_status find_packed(const tensors *t, kiln__problem *out) {
+    kiln_status status = KILN_OK;
+    out->least_vector = out->packed ? 2 : 1;
+    out->most_vector = 16;
+    for (int o = 0; o < t->count && !status && out->packed && out->rows && out->cols; o++) {
+        status = check_packed(out, &out->operands[o], t->given->names[o]);
+        const int widest = status ? 16 : widest_packed(out, &out->operands[o]);
+        if (widest < out->most_vector) out->most_vector = widest;
+    }
+    return status;
+}
+
 kiln_status kiln__problem_build(const kiln__ir *ir, const kiln__shaped *shaped, kiln__problem *out) {
     const kiln__space *space = &shaped->space;
     tensors t = {.given = &shaped->tensors, .all_full = true, .tables = shaped->tables};
@@ -352,6 +397,7 @@ kiln_status kiln__problem_build(const kiln__ir *ir, const kiln__shaped *shaped, 
         fill_tensor(space, &d, &t, o, out);
         fill_table(&shaped->tables[o], &out->operands[o]);
     }
+    if (!status) status = find_packed(&t, out);
     for (int o = t.count; o < t.count + out->position_count; o++) {
         out->operands[o] = (kiln__operand){.type = KILN_I64, .per_element = true, .alignment = 1};
         fill_operand(out, &d, o, out->cols, &out->operands[o]);
@@ -365,10 +411,17 @@ const kiln__operand *kiln__position(const kiln__problem *problem, int axis) {
     return &problem->operands[problem->input_count + problem->output_count + i];
 }
 
+bool kiln__suits_tiles(const kiln__problem *problem) {
+    return !problem->across && !problem->taken && !problem->tables && !problem->packed;
+}
+
+bool kiln__suits_rows_in_flight(const kiln__problem *problem) { return !problem->across && !problem->packed; }
+
 bool kiln__outputs_are_narrow(const kiln__problem *problem) {
     for (int o = problem->input_count; o < problem->input_count + problem->output_count; o++) {
         const kiln_type type = problem->operands[o].type;
-        if (type != KILN_E4M3 && type != KILN_E5M2 && type != KILN_F16 && type != KILN_BF16) return false;
+        if (type != KILN_E2M1 && type != KILN_E4M3 && type != KILN_E5M2 && type != KILN_F16 && type != KILN_BF16)
+            return false;
     }
     return true;
 }

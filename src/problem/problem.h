@@ -49,6 +49,8 @@ typedef struct kiln__problem {
     bool across;                      /* there are values of all rows */
     uint32_t read, taken;             /* of the program (kiln__ir) */
     bool tables;                      /* some input's rows are read by an index */
+    bool packed;                      /* there are tensors of two elements to a byte */
+    int least_vector, most_vector;    /* elements of a vector: of packed tensors whole accesses in every run */
     int64_t blocks[KILN__MAX_BLOCKS]; /* columns of the blocks that are reduced within rows, ascending */
     int block_count;
     bool ordered;           /* a user's combine runs over rows: columns are combined in their order */
@@ -64,8 +66,13 @@ typedef struct kiln__problem {
 /* The position of an axis, or of KILN__LINEAR_INDEX, which the program asks for. */
 const kiln__operand *kiln__position(const kiln__problem *problem, int axis);
 
-/* Whether every output's type is so narrow that it hides the last bits of a float: f16, bf16, or an 8-bit float. */
+/* Whether every output's type is so narrow that it hides the last bits of a float: f16, bf16, or a float of 8 bits
+ * or 4. */
 bool kiln__outputs_are_narrow(const kiln__problem *problem);
+
+/* Whether a block may copy rows as one flat array; whether a group may have several rows in flight. */
+bool kiln__suits_tiles(const kiln__problem *problem);
+bool kiln__suits_rows_in_flight(const kiln__problem *problem);
 
 /* Data pointers are read for their alignment alone (NULL: 16 bytes). KILN_E_SHAPE for outputs that do not fit or a max
  * of nothing; KILN_E_AXIS; KILN_E_UNSUPPORTED names the tensor and the limit. */

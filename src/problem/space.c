@@ -24,6 +24,20 @@ const char *kiln__space_shape(char buffer[200], int rank, const int64_t *sizes) 
     return buffer;
 }
 
+/* Bytes of two elements each lie along the last axis; none is cut. */
+static kiln_status check_packed(const kiln_tensor *tensor, const char *name) {
+    const int last = tensor->rank - 1;
+    bool whole = last >= 0 && tensor->sizes[last] % 2 == 0 && tensor->strides[last] == 1;
+    for (int i = 0; i < last; i++) whole = whole && (tensor->sizes[i] == 1 || tensor->strides[i] % 2 == 0);
+    if (whole) return KILN_OK;
+    char shape[200];
+    return kiln__fail(
+        KILN_E_UNSUPPORTED,
+        "tensor '%s' of shape %s has two elements of %s in a byte: expected an even number of them side by "
+        "side along the last axis, and even strides along the others",
+        name, kiln__space_shape(shape, tensor->rank, tensor->sizes), kiln_type_name(tensor->type));
+}
+
 static kiln_status check_tensor(const kiln_tensor *tensor, const char *name) {
     if (!kiln__type_valid(tensor->type))
         return kiln__fail(KILN_E_TYPE, "tensor '%s' has type number %d, which is no kiln_type", name,
@@ -47,7 +61,7 @@ static kiln_status check_tensor(const kiln_tensor *tensor, const char *name) {
                               " along axis %d: it reaches further than 64 bits can count",
                               name, kiln__space_shape(shape, tensor->rank, tensor->sizes), tensor->strides[i], i);
     }
-    return KILN_OK;
+    return kiln__type_is_packed(tensor->type) ? check_packed(tensor, name) : KILN_OK;
 }
 
 /* What to say where one shape is the beginning of the other, as [rows] is of [rows, columns]: its axes were meant to be

@@ -52,6 +52,10 @@ static void eval_round_to(kiln_type storage, bool is_float, kiln__ref_value *out
     }
 }
 
+static void eval_stochastic(kiln_type storage, kiln__ref_value *out, const kiln__ref_value *const args[3], size_t n) {
+    for (size_t i = 0; i < n; i++) out[i].f64 = kiln__round_stochastically(storage, args[0][i].f64, args[1][i].f64);
+}
+
 #define EACH(op, type, from, to, expression) \
     case KILN__OP_##op: \
         for (size_t i = 0; i < n; i++) { \
@@ -140,6 +144,8 @@ void kiln__ref_eval(const kiln__inst *insts, uint32_t index, kiln__ref_value *co
         eval_cast(from, inst->type, out, args[0], n);
     else if (inst->op == KILN__OP_ROUND_TO)
         eval_round_to(inst->u.storage, kiln__ctype_is_float(from), out, args[0], n);
+    else if (inst->op == KILN__OP_STOCHASTIC)
+        eval_stochastic(inst->u.storage, out, args, n);
     else if (inst->op == KILN__OP_WHERE)
         for (size_t i = 0; i < n; i++) out[i] = args[0][i].i64 != 0 ? args[1][i] : args[2][i];
     else if (kiln__ctype_is_float(from))

@@ -8,6 +8,7 @@
 
 #include "base/checked.h"
 #include "base/extent.h"
+#include "base/types.h"
 #include "ref/run.h"
 
 /* Replaces *tensor, which has elements, by a contiguous copy of it. */
@@ -21,7 +22,10 @@ static bool copy_tensor(kiln_tensor *tensor, kiln__arena *arena) {
     for (size_t i = 0; i < count; i++) {
         int64_t offset;
         kiln__ref_offsets(&view, (int64_t)i, 1, &offset);
-        memcpy(data + i * size, view.data + offset * (int64_t)size, size);
+        if (kiln__type_is_packed(tensor->type))
+            kiln__store_packed(data, (int64_t)i, kiln__load_packed(view.data, offset));
+        else
+            memcpy(data + i * size, view.data + offset * (int64_t)size, size);
     }
     *tensor = kiln_tensor_contiguous(data, tensor->type, tensor->rank, tensor->sizes);
     return true;

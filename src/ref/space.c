@@ -70,9 +70,23 @@ void kiln__ref_offsets(const kiln__ref_view *view, int64_t col, size_t n, int64_
         offsets[i] += (col + (int64_t)i) % view->period / view->run * view->block_stride;
 }
 
+/* Of packed elements, which have no address of their own. */
+static void load_packed(const kiln__ref_view *view, const int64_t *offsets, size_t n, bool as_float,
+                        kiln__ref_value *out) {
+    for (size_t i = 0; i < n; i++) {
+        const uint8_t element = kiln__load_packed(view->data, offsets[i]);
+        if (as_float)
+            out[i].f64 = kiln__load_f64(view->type, &element);
+        else
+            out[i].i64 = kiln__load_i64(view->type, &element);
+    }
+}
+
 void kiln__ref_load(const kiln__ref_view *view, const int64_t *offsets, size_t n, bool as_float, kiln__ref_value *out) {
     int64_t size = (int64_t)kiln_type_size(view->type);
-    if (!as_float) {
+    if (kiln__type_is_packed(view->type)) {
+        load_packed(view, offsets, n, as_float, out);
+    } else if (!as_float) {
         for (size_t i = 0; i < n; i++) out[i].i64 = kiln__load_i64(view->type, view->data + offsets[i] * size);
     } else if (view->type == KILN_F32) { /* the common case, without a call for each element */
         for (size_t i = 0; i < n; i++) {
@@ -85,14 +99,22 @@ void kiln__ref_load(const kiln__ref_view *view, const int64_t *offsets, size_t n
     }
 }
 
+static void store_value(kiln_type storage, char *element, kiln__ctype type, kiln__ref_value value) {
+    if (kiln__ctype_is_float(type))
+        kiln__store_f64(storage, element, value.f64);
+    else if (type == KILN__U64)
+        kiln__store_u64(storage, element, (uint64_t)value.i64);
+    else
+        kiln__store_i64(storage, element, value.i64);
+}
+
 void kiln__ref_store(const kiln__ref_view *view, const int64_t *offsets, size_t n, kiln__ctype type,
                      const kiln__ref_value *values) {
-    int64_t size = (int64_t)kiln_type_size(view->type);
-    for (size_t i = 0; i < n; i++)
-        if (kiln__ctype_is_float(type))
-            kiln__store_f64(view->type, view->data + offsets[i] * size, values[i].f64);
-        else if (type == KILN__U64)
-            kiln__store_u64(view->type, view->data + offsets[i] * size, (uint64_t)values[i].i64);
-        else
-            kiln__store_i64(view->type, view->data + offsets[i] * size, values[i].i64);
+    const int64_t size = (int64_t)kiln_type_size(view->type);
+    const bool packed = kiln__type_is_packed(view->type);
+    for (size_t i = 0; i < n; i++) {
+        uint8_t element;
+        store_value(view->type, packed ? (char *)&element : view->data + offsets[i] * size, type, values[i]);
+        if (packed) kiln__store_packed(view->data, offsets[i], element);
+    }
 }

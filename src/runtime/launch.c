@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/profiler.h"
+#include "base/types.h"
 #include "runtime/context.h"
 
 /* Whether elements of two tensors that lie alike belong to the same rows and columns, and a thread alone reads what it
@@ -62,7 +63,7 @@ kiln_status kiln__launch_create(const kiln_program *program, const kiln_tensor *
     memory->elsewhere = prepared->ir->elsewhere;
     for (int t = 0; t < memory->tensor_count; t++) {
         memory->extents[t] = kiln__extent_of(&tensors[t]);
-        memory->alignment_mask[t] = (uint32_t)p->operands[t].alignment * (uint32_t)kiln_type_size(tensors[t].type) - 1;
+        memory->alignment_mask[t] = (uint32_t)kiln__type_bytes(tensors[t].type, p->operands[t].alignment) - 1;
         for (int o = p->input_count; t < p->input_count && o < memory->tensor_count; o++)
             if (kiln__same_layout(&tensors[o], &tensors[t]) && !p->operands[o].table.rows &&
                 belong_alike(&p->operands[o], &p->operands[t], slots))

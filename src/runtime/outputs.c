@@ -96,7 +96,8 @@ static kiln_type widest_float(const kiln_tensor *inputs, uint32_t count) {
     kiln_type widest = KILN_F32;
     bool found = false;
     for (uint32_t i = 0; i < count; i++) {
-        kiln_type type = inputs[i].type == KILN_E8M0 ? KILN_F32 : inputs[i].type;
+        const bool few_bits = inputs[i].type == KILN_E8M0 || inputs[i].type == KILN_E2M1;
+        kiln_type type = few_bits ? KILN_F32 : inputs[i].type;
         if (!kiln__type_is_float(type)) continue;
         if (!found || kiln_type_size(type) > kiln_type_size(widest))
             widest = type;

@@ -27,6 +27,7 @@ static int64_t detail_of(const kiln__inst *inst) {
     case KILN__OP_FLOAT: memcpy(&bits, &inst->u.f64, sizeof bits); return bits;
     case KILN__OP_INT:
     case KILN__OP_BOOL: return inst->u.i64;
+    case KILN__OP_STOCHASTIC:
     case KILN__OP_ROUND_TO: return inst->u.storage;
     case KILN__OP_INPUT:
     case KILN__OP_ROWS_OF:

@@ -22,7 +22,7 @@ static span span_of(const kiln__problem *problem, const kiln__operand *operand) 
 static bool steps_by_one(const span *s) { return s->side_by_side || (s->rank && s->strides[s->rank - 1] == 1); }
 
 int kiln__most_stored(const kiln__problem *problem) {
-    int most = 16;
+    int most = problem->most_vector;
     for (int o = problem->input_count; o < problem->input_count + problem->output_count; o++) {
         const kiln__operand *operand = &problem->operands[o];
         const int elements = 16 / (int)kiln_type_size(operand->type);
@@ -60,14 +60,16 @@ static int widest_of_tensors(const kiln__problem *problem) {
         if (16 / size > vector) vector = 16 / size;
         if (operand->alignment * size < 16 && operand->alignment < limit) limit = operand->alignment;
     }
-    return vector == 0 ? 1 : vector < limit ? vector : limit;
+    const int width = vector < limit ? vector : limit;
+    return width < problem->least_vector ? problem->least_vector : width;
 }
 
 bool kiln__blocks_have_slots(const kiln__problem *problem) {
     const int64_t most = 32 * (int64_t)widen_for_blocks(problem, widest_of_tensors(problem));
     bool lanes = !problem->uneven_columns && !problem->ordered;
     for (int i = 0; i < problem->block_count; i++)
-        lanes = lanes && kiln__is_power_of_two(problem->blocks[i]) && problem->blocks[i] <= most;
+        lanes = lanes && kiln__is_power_of_two(problem->blocks[i]) && problem->blocks[i] <= most &&
+                problem->blocks[i] >= problem->least_vector;
     return problem->block_count > 0 && !lanes;
 }
 
@@ -77,7 +79,8 @@ int kiln__widest_vector(const kiln__problem *problem) {
 }
 
 int kiln__least_vector(const kiln__problem *problem) {
-    return kiln__blocks_have_slots(problem) ? 1 : least_of_lanes(problem);
+    const int least = kiln__blocks_have_slots(problem) ? 1 : least_of_lanes(problem);
+    return least > problem->least_vector ? least : problem->least_vector;
 }
 
 int64_t kiln__row_phase(const kiln__problem *problem, const kiln__operand *operand, int vector) {

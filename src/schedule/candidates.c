@@ -125,7 +125,7 @@ static choices row_widths(const lister *l) {
     if (l->pins->vector_width) return c;
     if (most > 1) include(&c, most / 2);
     include(&c, whole);
-    include(&c, least > 1 ? least : 1);
+    include(&c, least > l->problem->least_vector ? least : l->problem->least_vector);
     return c;
 }
 

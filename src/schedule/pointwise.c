@@ -182,14 +182,14 @@ kiln_status kiln__pointwise_choose(const kiln__given *g, const kiln__pins *pins,
     s->team.rows_per_block = 1;
     const int bytes = stage(g->problem, s);
     kiln__schedule tiles = *s;
-    if (choose_transpose(g->ir, g->problem, pins, attempt, &tiles))
+    if (!g->problem->packed && choose_transpose(g->ir, g->problem, pins, attempt, &tiles))
         *s = tiles;
     else if (attempt > 0)
         return kiln__fail(KILN_E_UNSUPPORTED, "this layout has one schedule");
     else
         choose_vectors(g, pins, bytes, s);
     if (pins->group == KILN__GROUP_LANES || pins->staging > 0 || s->team.threads % 32 || s->team.threads > 1024 ||
-        s->steps * s->vector_width > KILN__MOST_REGISTER_ELEMENTS)
+        s->steps * s->vector_width > KILN__MOST_REGISTER_ELEMENTS || s->vector_width < g->problem->least_vector)
         return kiln__fail(KILN_E_UNSUPPORTED, "the pinned schedule is none for elementwise programs: expected threads "
                                               "N, a multiple of 32 up to 1024, and registers (up to 256 "
                                               "elements a thread)");

@@ -27,9 +27,11 @@ bool kiln__row_set_vectors(const kiln__given *g, int width, kiln__schedule *s) {
     s->vector_width = width;
     s->edges = KILN__EDGES_ALIGNED;
     s->row.row_phase = 0;
+    if (width < g->problem->least_vector) return false;
     if (g->problem->cols % width == 0) return true;
     const int64_t phase = kiln__rows_phase(g->problem, width);
-    if (phase < 0 || g->problem->cols < LEAST_MASKED_VECTORS * width || s->passes.ordered) return false;
+    if (phase < 0 || g->problem->cols < LEAST_MASKED_VECTORS * width || s->passes.ordered || g->problem->packed)
+        return false;
     s->edges = KILN__EDGES_MASKED;
     s->row.row_phase = (int)phase;
     return true;

@@ -71,7 +71,7 @@ bool kiln__rows_in_flight_build(const kiln__given *g, const kiln__pins *point, k
     if (!kiln__row_set_vectors(g, point->vector_width, s)) return false;
     const int bytes = kiln__row_stage(g->problem, s);
     const bool masked = s->edges == KILN__EDGES_MASKED;
-    if (g->problem->across || !suits(g, bytes, s) || !set_team(g, point, s)) return false;
+    if (!kiln__suits_rows_in_flight(g->problem) || !suits(g, bytes, s) || !set_team(g, point, s)) return false;
     if (masked && s->team.threads_per_row < 2 * s->vector_width) return false; /* a thread for each single element */
     s->staging.kind = KILN__STAGING_SHARED;
     s->row.rows_in_flight = s->row.prefetch = true;

@@ -21,8 +21,8 @@ static void count_operand(const kiln__operand *operand, kiln__traits *t) {
     } else {
         t->invariant_bytes += size;
         t->invariants++;
+        return;
     }
-    if (!operand->output && !operand->follows_rows) return;
     if (size > t->widest) t->widest = size;
     if (!t->narrowest || size < t->narrowest) t->narrowest = size;
 }

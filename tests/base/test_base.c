@@ -176,6 +176,23 @@ static void dlpack_tensors_are_taken_over(void **state) {
     source.strides = strides;
     assert_int_equal(kiln_tensor_from_dlpack(&source, &tensor), KILN_OK);
     assert_memory_equal(tensor.strides, strides, sizeof strides);
+    source.strides = (int64_t[]){8, 1};
+    source.dtype.code = 17; /* of 4 bits, alone or in pairs that count as one element */
+    source.dtype.bits = 4;
+    assert_int_equal(kiln_tensor_from_dlpack(&source, &tensor), KILN_OK);
+    assert_int_equal(tensor.type, KILN_E2M1);
+    assert_memory_equal(tensor.sizes, shape, sizeof shape);
+    source.dtype.lanes = 2;
+    assert_int_equal(kiln_tensor_from_dlpack(&source, &tensor), KILN_OK);
+    assert_memory_equal(tensor.sizes, ((int64_t[]){3, 10}), sizeof shape);
+    assert_memory_equal(tensor.strides, ((int64_t[]){16, 1}), sizeof shape);
+    source.strides = (int64_t[]){1, 3};
+    assert_int_equal(kiln_tensor_from_dlpack(&source, &tensor), KILN_E_UNSUPPORTED);
+    source.dtype.lanes = 1;
+    source.dtype.code = 2;
+    source.dtype.bits = 32;
+    source.strides = strides;
+    assert_int_equal(kiln_tensor_from_dlpack(&source, &tensor), KILN_OK);
     assert_string_equal(kiln_last_error(), "");
 }
 

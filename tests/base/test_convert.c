@@ -28,7 +28,7 @@ static void types_have_names_sizes_and_kinds(void **state) {
         {KILN_I64, "i64", 8, KILN__I64},   {KILN_I32, "i32", 4, KILN__I32},   {KILN_I16, "i16", 2, KILN__I32},
         {KILN_I8, "i8", 1, KILN__I32},     {KILN_U8, "u8", 1, KILN__I32},     {KILN_BOOL, "bool", 1, KILN__BOOL},
         {KILN_U16, "u16", 2, KILN__I32},   {KILN_U32, "u32", 4, KILN__U32},   {KILN_U64, "u64", 8, KILN__U64},
-        {KILN_E8M0, "e8m0", 1, KILN__F32},
+        {KILN_E8M0, "e8m0", 1, KILN__F32}, {KILN_E2M1, "e2m1", 1, KILN__F32},
     };
     assert_int_equal(COUNT(cases), KILN_TYPE_COUNT);
     for (size_t i = 0; i < COUNT(cases); i++) {
@@ -168,6 +168,44 @@ static void scales_round_up(void **state) {
     assert_int_equal(found, 191);
 }
 
+/* All sixteen, their middles, and what lies beside those by a double's last bit. */
+static void floats_of_4_bits_round_to_even(void **state) {
+    (void)state;
+    static const double values[] = {0, 0.5, 1, 1.5, 2, 3, 4, 6};
+    uint8_t found = 0xff;
+    for (uint8_t code = 0; code < 8; code++)
+        for (uint8_t sign = 0; sign <= 8; sign = (uint8_t)(sign + 8)) {
+            const uint8_t stored = code | sign;
+            const double factor = sign ? -1 : 1, value = kiln__load_f64(KILN_E2M1, &stored);
+            const double middle = code < 7 ? factor * (values[code] + values[code + 1]) / 2 : factor * 1e30;
+            assert_true(value == factor * values[code] && signbit(value) == (sign != 0));
+            assert_int_equal(stored_f64(KILN_E2M1, value), stored);
+            assert_int_equal(stored_f64(KILN_E2M1, nextafter(middle, 0)), stored);
+            assert_int_equal(stored_f64(KILN_E2M1, middle) & 7, code == 7 ? 7 : code + code % 2);
+            assert_int_equal(stored_f64(KILN_E2M1, nextafter(middle, factor * INFINITY)) & 7, code == 7 ? 7 : code + 1);
+        }
+    kiln__store_f64(KILN_E2M1, &found, -NAN);
+    assert_int_equal(found, 7);
+    kiln__store_f64(KILN_E2M1, &found, -INFINITY);
+    assert_int_equal(found, 15);
+    kiln__store_i64(KILN_E2M1, &found, -5);
+    assert_int_equal(found, 14);
+    kiln__store_u64(KILN_E2M1, &found, UINT64_MAX);
+    assert_int_equal(found, 7);
+}
+
+static void packed_elements_have_half_a_byte(void **state) {
+    (void)state;
+    uint8_t bytes[3] = {0xab, 0xcd, 0xef};
+    assert_int_equal(kiln__load_packed(bytes, 0), 0xb);
+    assert_int_equal(kiln__load_packed(bytes, 3), 0xc);
+    kiln__store_packed(bytes, 2, 1);
+    kiln__store_packed(bytes, 5, 2);
+    assert_memory_equal(bytes, ((uint8_t[]){0xab, 0xc1, 0x2f}), 3);
+    assert_int_equal(kiln__type_bytes(KILN_E2M1, 6), 3);
+    assert_int_equal(kiln__type_bytes(KILN_F16, 6), 12);
+}
+
 static void overflow_becomes_infinity_or_saturates(void **state) {
     (void)state;
     static const struct {
@@ -233,6 +271,92 @@ static void overflow_becomes_infinity_or_saturates(void **state) {
         assert_true(signbit(kiln__round_to(small_types[t], -0.0)));
         assert_true(signbit(kiln__round_to(small_types[t], -1e-300)));
     }
+}
+
+/* Of each pair of neighbours, and what is between them in steps that f32 holds, up to the u that each turns at. */
+static void values_round_stochastically_between_neighbours(void **state) {
+    (void)state;
+    static const double parts[] = {0.125, 0.25, 0.5, 0.625, 0.875, 1 - 0x1p-12};
+    for (size_t t = 0; t < COUNT(small_types); t++) {
+        const kiln_type type = small_types[t];
+        for (uint32_t code = 0;; code++) {
+            const uint32_t next = code + 1;
+            const double low = kiln__load_f64(type, &code), high = kiln__load_f64(type, &next);
+            if (!isfinite(high)) break;
+            for (int sign = -1; sign <= 1; sign += 2) {
+                assert_true(kiln__round_stochastically(type, sign * low, 0) == sign * low);
+                for (size_t p = 0; p < COUNT(parts); p++) {
+                    const double x = sign * (low + parts[p] * (high - low));
+                    assert_true(kiln__round_stochastically(type, x, 0) == sign * high);
+                    assert_true(kiln__round_stochastically(type, x, nextafter(parts[p], 0)) == sign * high);
+                    assert_true(kiln__round_stochastically(type, x, parts[p]) == sign * low);
+                    assert_true(kiln__round_stochastically(type, x, 1 - 0x1p-24) == sign * low);
+                }
+            }
+        }
+    }
+}
+
+static void stochastic_rounding_has_its_edges(void **state) {
+    (void)state;
+    static const struct {
+        kiln_type type;
+        double value, u, expected;
+    } cases[] = {
+        {KILN_F16, 65519, 0.5, 65504},
+        {KILN_F16, 65519, 0.25, INFINITY},
+        {KILN_F16, 65536, 0.999, INFINITY},
+        {KILN_F16, -INFINITY, 0.5, -INFINITY},
+        {KILN_F16, 1e30, 0.9, INFINITY},
+        {KILN_F16, 0x1p-26, 0.2, 0x1p-24},
+        {KILN_F16, 0x1p-26, 0.25, 0},
+        {KILN_F16, 1e-300, 0, 0x1p-24},
+        {KILN_F16, 1e-300, 0x1p-24, 0},
+        {KILN_BF16, 0x1.ff8p127, 0.25, INFINITY},
+        {KILN_BF16, 0x1.ff8p127, 0.75, 0x1.fep127},
+        {KILN_BF16, 0x1.4p-133, 0.2, 0x1p-132},
+        {KILN_BF16, 0x1.4p-133, 0.25, 0x1p-133},
+        {KILN_E4M3, 460, 0, 448},
+        {KILN_E4M3, INFINITY, 0.5, 448},
+        {KILN_E4M3, -1e30, 0.5, -448},
+        {KILN_E4M3, 0x1p-10, 0.4, 0x1p-9},
+        {KILN_E4M3, 0x1p-10, 0.5, 0},
+        {KILN_E5M2, 1e6, 0, 57344},
+        {KILN_E5M2, -61440, 0.4, -57344},
+        {KILN_F32, 1 + 0x1p-24, 0.4, 1 + 0x1p-23},
+        {KILN_F32, 1 + 0x1p-24, 0.5, 1},
+        {KILN_F32, 1e300, 0.5, INFINITY},
+        {KILN_F32, 0x1p-150, 0.25, 0x1p-149},
+        {KILN_E2M1, 5, 0.4, 6},
+        {KILN_E2M1, -5, 0.5, -4},
+        {KILN_E2M1, 100, 0.5, 6},
+        {KILN_BF16, 1.001, NAN, 1},
+        {KILN_BF16, 1.001, -1, 0x1.02p0},
+        {KILN_BF16, 1.001, 1e30, 1},
+        {KILN_E5M2, 1.25, -1, 1.25},
+        {KILN_F16, 0, -1, 0},
+    };
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        const double rounded = kiln__round_stochastically(cases[i].type, cases[i].value, cases[i].u);
+        if (rounded != cases[i].expected) fail_msg("case %zu: %g, expected %g", i, rounded, cases[i].expected);
+    }
+    for (size_t t = 0; t < COUNT(small_types); t++) {
+        assert_true(isnan(kiln__round_stochastically(small_types[t], NAN, 0.5)));
+        assert_true(signbit(kiln__round_stochastically(small_types[t], -0.0, 0)));
+        assert_true(signbit(kiln__round_stochastically(small_types[t], -1e-300, 0.5)));
+    }
+}
+
+/* With every u that 16 bits make, what x becomes has the mean x: exactly, as these need no more bits. */
+static void stochastic_rounding_is_unbiased(void **state) {
+    (void)state;
+    static const double values[] = {1 + 0x1p-18, 3.3330078125, -300.123046875, 0x1.8p-16, -0x1.a4p-8, 100.0078125};
+    for (size_t t = 0; t < COUNT(small_types); t++)
+        for (size_t v = 0; v < COUNT(values); v++) {
+            double sum = 0;
+            for (int i = 0; i < 1 << 16; i++) sum += kiln__round_stochastically(small_types[t], values[v], i * 0x1p-16);
+            if (sum * 0x1p-16 != values[v]) fail_msg("%.9g has the mean %.9g", values[v], sum * 0x1p-16);
+        }
 }
 
 static void integers_are_stored_exactly_or_saturate(void **state) {
@@ -356,7 +480,12 @@ int main(void) {
         cmocka_unit_test(types_have_names_sizes_and_kinds),
         cmocka_unit_test(every_code_of_the_small_floats_survives),
         cmocka_unit_test(halfway_values_round_to_even),
+        cmocka_unit_test(values_round_stochastically_between_neighbours),
+        cmocka_unit_test(stochastic_rounding_has_its_edges),
+        cmocka_unit_test(stochastic_rounding_is_unbiased),
         cmocka_unit_test(scales_round_up),
+        cmocka_unit_test(floats_of_4_bits_round_to_even),
+        cmocka_unit_test(packed_elements_have_half_a_byte),
         cmocka_unit_test(overflow_becomes_infinity_or_saturates),
         cmocka_unit_test(integers_are_stored_exactly_or_saturate),
         cmocka_unit_test(the_upper_half_of_u64_is_stored_exactly_or_saturates),

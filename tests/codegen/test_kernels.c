@@ -187,6 +187,9 @@ static const char *const written[] = {
     "sum(a > b)",
     "max(a > b)",
     "a == max(a)",
+    "round_to(f16, a, uniform(1, 2)) + round_to(f32, a, b)",
+    "round_to(e4m3, a, 0.5) + round_to(e5m2, f64(a), c)",
+    "reduce((p, q) -> round_to(e5m2, maximum(p, q), 0.5), a, 0)",
     "reduce((p, q) -> maximum(abs(p), abs(q)), a, 0)",
     "reduce((p, q) -> p * 3 - q, a, 1)",
     "reduce((p, q) -> where(p < q, q, p), a, -1)",
@@ -201,7 +204,7 @@ static void add_operators(expressions *list) {
     for (int op = 0; op < KILN__OP_COUNT_OF; op++) {
         const kiln__op_info *info = kiln__op_describe((kiln__op)op);
         if (!*info->name || op == KILN__OP_INDEX || op == KILN__OP_SIZE || op == KILN__OP_UNIFORM ||
-            op == KILN__OP_REDUCE_USER)
+            op == KILN__OP_STOCHASTIC || op == KILN__OP_REDUCE_USER)
             continue;
         if (info->args == 1) add(list, "%s(a)", info->name);
         if (info->args == 3) add(list, "%s(a, b, c)", info->name);

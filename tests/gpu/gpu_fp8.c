@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The conversions from and to the 8-bit floats in kernels, to the bit, against a search in the tables of their values:
- * by instruction from sm_89 on, of e8m0 from sm_100 on, by integer arithmetic before. Runs on a GPU (77 without one)
- * or, with --driver and
- * --nvrtc, on the software GPU, there for both. */
+/* The conversions from and to the floats of 8 bits and of 4 in kernels, to the bit, against a search in the tables of
+ * their values: by instruction from sm_89 on, of e8m0 and e2m1 from sm_100 on, by integer arithmetic before. Runs on a
+ * GPU (77 without one) or, with --driver and --nvrtc, on the software GPU, there for both. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <inttypes.h>
@@ -25,11 +24,13 @@ typedef struct format {
     int mantissa, bias, largest; /* largest: the code of the largest finite value */
     bool has_infinity;
     bool scale; /* e8m0: no sign and no mantissa, and rounded up */
+    int sign;   /* the bit of it */
 } format;
 
-static const format formats[] = {{KILN_E4M3, "e4m3", 3, 7, 0x7e, false, false},
-                                 {KILN_E5M2, "e5m2", 2, 15, 0x7b, true, false},
-                                 {KILN_E8M0, "e8m0", 0, 127, 0xfe, false, true}};
+static const format formats[] = {{KILN_E4M3, "e4m3", 3, 7, 0x7e, false, false, 0x80},
+                                 {KILN_E5M2, "e5m2", 2, 15, 0x7b, true, false, 0x80},
+                                 {KILN_E8M0, "e8m0", 0, 127, 0xfe, false, true, 0},
+                                 {KILN_E2M1, "e2m1", 1, 1, 0x7, false, false, 0x8}}; /* without a NaN: 6 */
 
 typedef struct test_run {
     const kiln__driver *driver;
@@ -42,11 +43,12 @@ typedef struct test_run {
 
 static double value_of(const format *f, int code) {
     if (f->scale) return code > f->largest ? NAN : ldexp(1, code - f->bias);
-    const int exponent = (code & 0x7f) >> f->mantissa, fraction = code & ((1 << f->mantissa) - 1);
+    const int magnitude = code & (f->sign - 1);
+    const int exponent = magnitude >> f->mantissa, fraction = code & ((1 << f->mantissa) - 1);
     double value = exponent ? ldexp((1 << f->mantissa) + fraction, exponent - f->bias - f->mantissa)
                             : ldexp(fraction, 1 - f->bias - f->mantissa);
-    if ((code & 0x7f) > f->largest) value = f->has_infinity && fraction == 0 ? INFINITY : NAN;
-    return code & 0x80 ? -value : value;
+    if (magnitude > f->largest) value = f->has_infinity && fraction == 0 ? INFINITY : NAN;
+    return code & f->sign ? -value : value;
 }
 
 /* middles[code]: where the code's values begin: half-way from the one below, exactly; of scales at that one. */
@@ -59,10 +61,10 @@ static void fill_middles(const format *f, double middles[256]) {
 static int code_of(const format *f, const double middles[256], double value) {
     const double magnitude = fabs(value);
     int best = 0;
-    if (isnan(value)) return NOT_A_NUMBER;
+    if (isnan(value)) return f->type == KILN_E2M1 ? f->largest : NOT_A_NUMBER;
     for (int code = 1; code <= f->largest; code++)
         if (magnitude > middles[code] || (magnitude == middles[code] && code % 2 == 0 && !f->scale)) best = code;
-    return best | (signbit(value) && !f->scale ? 0x80 : 0);
+    return best | (signbit(value) ? f->sign : 0);
 }
 
 static bool is_code(const format *f, int expected, int code) {
@@ -72,7 +74,7 @@ static bool is_code(const format *f, int expected, int code) {
 /* ---- one kernel ------------------------------------------------------------------------------------------- */
 
 static bool run(test_run *t, const char *program, kiln_type in, const void *x, kiln_type out, void *y, int64_t count) {
-    const size_t in_bytes = (size_t)count * kiln_type_size(in), out_bytes = (size_t)count * kiln_type_size(out);
+    const size_t in_bytes = (size_t)kiln__type_bytes(in, count), out_bytes = (size_t)kiln__type_bytes(out, count);
     kiln__CUdeviceptr device_x = 0, device_y = 0;
     kiln_program *compiled = NULL;
     bool good = kiln_program_create(t->kiln, program, NULL, &compiled) == KILN_OK &&
@@ -91,9 +93,11 @@ static bool run(test_run *t, const char *program, kiln_type in, const void *x, k
 
 static void widen(test_run *t, const format *f, kiln_type wide) {
     unsigned char codes[256], got[256 * sizeof(double)];
+    const int count = f->type == KILN_E2M1 ? 16 : 256;
     for (int i = 0; i < 256; i++) codes[i] = (unsigned char)i;
-    bool good = run(t, "y = x", f->type, codes, wide, got, 256);
-    for (int i = 0; good && i < 256; i++) {
+    for (int i = 0; i < 16 && count == 16; i++) kiln__store_packed(codes, i, (uint8_t)i);
+    bool good = run(t, "y = x", f->type, codes, wide, got, count);
+    for (int i = 0; good && i < count; i++) {
         const double value = kiln__load_f64(wide, got + (size_t)i * kiln_type_size(wide)),
                      expected = kiln__round_to(wide, value_of(f, i));
         good = isnan(expected) ? isnan(value) : value == expected && signbit(value) == signbit(expected);
@@ -116,11 +120,11 @@ static void narrow(test_run *t, const format *f, kiln_type wide, const void *x, 
         const double value = kiln__load_f64(wide, (const char *)x + (size_t)i * kiln_type_size(wide));
         const int expected = code_of(f, middles, value);
         const double rounded = expected == NOT_A_NUMBER ? NAN : value_of(f, expected);
-        good =
-            is_code(f, expected, stored[i]) && (isnan(rounded) ? isnan(converted[i]) : (double)converted[i] == rounded);
+        const int code = kiln__type_is_packed(f->type) ? kiln__load_packed(stored, i) : stored[i];
+        good = is_code(f, expected, code) && (isnan(rounded) ? isnan(converted[i]) : (double)converted[i] == rounded);
         if (!good)
             printf("%s %.17g as %s is 0x%02x and %g, expected 0x%02x and %g (%s)\n", kiln_type_name(wide), value,
-                   f->name, stored[i], (double)converted[i], (unsigned)expected & 0xff, rounded, t->way);
+                   f->name, code, (double)converted[i], (unsigned)expected & 0xff, rounded, t->way);
     }
     *(good ? &t->passed : &t->failed) += 1;
     free(stored);
@@ -175,7 +179,7 @@ static int64_t make_doubles(const format *f, bool as_float, double *to) {
         const double near = ldexp((double)(draw(&state) >> 11), (int)(draw(&state) % 48) - 84);
         to[count++] = i % 2 ? (double)value : near;
     }
-    return count;
+    return count - count % 2; /* which packed ones are */
 }
 
 static void narrow_chosen(test_run *t, const format *f, kiln_type wide) {

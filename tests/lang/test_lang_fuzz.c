@@ -86,6 +86,7 @@ static const char *const tokens[] = {
     "index(-1)",
     "size(0)",
     "uniform(1, 2)",
+    "round_to(f16, ",
     "reduce((a, b) -> ",
     "reduce((a, b) -> a + b, x, 0)",
     "f16(",

@@ -395,7 +395,7 @@ static void what_is_no_request_is_refused(void **state) {
         {"{\"program\":\"y = x\",\"tensors\":[\"x\"]}", "\"tensors\" is not a list of texts such as \"x=f16[*,1024]\""},
         {"{\"program\":\"y = x\",\"tensors\":[\"x=f17[4]\"]}",
          "'f17' is no type; the types are f64 f32 f16 bf16 e4m3 e5m2 i64 i32 i16 i8 u8 bool "
-         "u16 u32 u64 e8m0"},
+         "u16 u32 u64 e8m0 e2m1"},
         {"{\"program\":\"y = x\",\"tensors\":[\"x=f16[4]\",\"x=f16[4]\"]}", "\"tensors\" has 'x' twice"},
         {"{\"program\":\"y = x\",\"tensors\":[\"x=f16[4]{1,2}\"]}",
          "'f16[4]{1,2}' has 2 strides up to '}'; 1 and '}' were expected"},

@@ -142,6 +142,8 @@ template <class To, class From> __forceinline__ To kiln_software_bits(From from)
 __forceinline__ int __float_as_int(float f) { return kiln_software_bits<int>(f); }
 __forceinline__ unsigned __float_as_uint(float f) { return kiln_software_bits<unsigned>(f); }
 __forceinline__ float __int_as_float(int i) { return kiln_software_bits<float>(i); }
+__forceinline__ long long __double_as_longlong(double d) { return kiln_software_bits<long long>(d); }
+__forceinline__ double __longlong_as_double(long long i) { return kiln_software_bits<double>(i); }
 __forceinline__ float __uint_as_float(unsigned i) { return kiln_software_bits<float>(i); }
 
 /* To integers: saturating. */
@@ -354,6 +356,34 @@ __forceinline__ unsigned kiln_software_e8m0_to_bf16(unsigned code) {
 }
 __forceinline__ unsigned kiln_e8m0_pair_to_bf16(unsigned short h) {
     return kiln_software_e8m0_to_bf16(h & 255) | kiln_software_e8m0_to_bf16(h >> 8) << 16;
+}
+#endif
+
+#define KILN_E2M1_INSTRUCTIONS
+#if __CUDA_ARCH_FAMILY_SPECIFIC__ >= 1000
+#define KILN_HAS_E2M1
+KILN_SOFTWARE double kiln_software_e2m1_value(unsigned code) {
+    const double magnitudes[] = {0, 0.5, 1, 1.5, 2, 3, 4, 6};
+    return code & 8 ? -magnitudes[code & 7] : magnitudes[code & 7];
+}
+/* By search, not by bits: the nearest, of two the even one. */
+KILN_SOFTWARE unsigned kiln_software_e2m1(float f) {
+    const double a = __builtin_fabs((double)f);
+    unsigned code = 0;
+    if (f != f) return 7;
+    for (unsigned c = 1; c < 8; c++) {
+        const double there = __builtin_fabs(kiln_software_e2m1_value(c) - a),
+                     here = __builtin_fabs(kiln_software_e2m1_value(code) - a);
+        if (there < here || (there == here && c % 2 == 0) || a > 6) code = c;
+    }
+    return code | (__builtin_signbit(f) ? 8u : 0u);
+}
+__forceinline__ unsigned char kiln_f32_pair_to_e2m1(float a, float b) {
+    return (unsigned char)(kiln_software_e2m1(a) | kiln_software_e2m1(b) << 4);
+}
+__forceinline__ unsigned kiln_e2m1_pair_to_f16(unsigned char pair) {
+    return kiln_f32_to_f16((float)kiln_software_e2m1_value(pair & 15)) |
+           (unsigned)kiln_f32_to_f16((float)kiln_software_e2m1_value(pair >> 4)) << 16;
 }
 #endif
 

@@ -100,6 +100,14 @@ static const char *const written[] = {
     "mean(a)",
     "uniform(a, 7)",
     "uniform(b, c)",
+    "round_to(f32, a, b)",
+    "round_to(f16, a, uniform(3, 1))",
+    "round_to(bf16, a, b)",
+    "round_to(e4m3, a, uniform(3, 2))",
+    "round_to(e5m2, a, 0.25)",
+    "round_to(f16, f64(a), uniform(3, 4))",
+    "reduce((p, q) -> round_to(bf16, maximum(p, q), 0.5), a, 0)",
+    "reduce((p, q) -> e4m3(maximum(p, q)), a, 0)",
 };
 
 static void add_operators(expressions *list) {
@@ -107,7 +115,7 @@ static void add_operators(expressions *list) {
     for (int op = 0; op < KILN__OP_COUNT_OF; op++) {
         const kiln__op_info *info = kiln__op_describe((kiln__op)op);
         if (!*info->name || op == KILN__OP_INDEX || op == KILN__OP_SIZE || op == KILN__OP_UNIFORM ||
-            op == KILN__OP_REDUCE_USER)
+            op == KILN__OP_STOCHASTIC || op == KILN__OP_REDUCE_USER)
             continue;
         if (info->args == 1) add(list, "%s(a)", info->name);
         if (info->args == 2) add(list, "%s(a, b)", info->name);

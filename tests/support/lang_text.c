@@ -33,6 +33,7 @@ static void add_node(kiln__text *text, const kiln__graph *graph, uint32_t index)
                                                     : kiln__ir_op_name(node->op);
     kiln__text_printf(text, "(%s", name);
     if (node->op == KILN__OP_INDEX || node->op == KILN__OP_SIZE) kiln__text_printf(text, " %d", (int)node->u.axis);
+    if (node->op == KILN__OP_STOCHASTIC) kiln__text_printf(text, " %s", kiln_type_name(node->u.storage));
     for (uint32_t i = 0; i < node->arg_count; i++) {
         kiln__text_puts(text, " ");
         add_node(text, graph, node->args[i]);
@@ -65,6 +66,7 @@ char *lang_ir_text(const kiln__ir *ir) {
             break;
         case KILN__OP_INPUT: kiln__text_printf(&text, "=%s", ir->input_names[inst->u.input]); break;
         case KILN__OP_SCALAR: kiln__text_printf(&text, "=%s", ir->scalar_names[inst->u.scalar]); break;
+        case KILN__OP_STOCHASTIC:
         case KILN__OP_ROUND_TO: kiln__text_printf(&text, "=%s", kiln_type_name(inst->u.storage)); break;
         case KILN__OP_INDEX:
         case KILN__OP_SIZE: kiln__text_printf(&text, "=%d", (int)inst->u.axis); break;

@@ -65,6 +65,7 @@ static void results_have_the_types_of_the_language(void **state) {
         {"i8", {"i32", "i32", "i32"}},          {"mean", {"f32", "f32", "f32"}},
         {"dropout", {"f32", "f32", "f32"}},     {"sigmoid_grad", {"f32", "f32", "f32"}},
         {"quantize_i8", {"i32", "i32", "i32"}}, {"pow", {"f32", "i32", "i32"}},
+        {"round_to", {"f32", "f32", "f32"}},
     };
     function_list list;
     assert_int_equal(function_list_make(&list), KILN_OK);

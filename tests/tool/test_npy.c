@@ -16,6 +16,7 @@
 
 #include <cmocka.h>
 
+#include "base/types.h"
 #include "npy.h"
 
 typedef struct folder {
@@ -220,7 +221,7 @@ static void types_without_a_match_are_refused(void **state) {
     assert_refused(f, NULL, KILN_E_TYPE, ":bf16");
     assert_refused(f, &e4m3, KILN_E_TYPE, "integers of 1 byte");
     put_array(f, 1, HEADER("|V1", "False", "(1,)"), data, 1);
-    assert_refused(f, NULL, KILN_E_TYPE, ":e4m3, :e5m2 or :e8m0");
+    assert_refused(f, NULL, KILN_E_TYPE, ":e4m3, :e5m2, :e8m0 or :e2m1");
     put_array(f, 1, HEADER("<c8", "False", "(1,)"), data, 8);
     assert_refused(f, NULL, KILN_E_TYPE, "'c8'");
     put_array(f, 1, HEADER("|V4", "False", "(1,)"), data, 4);
@@ -360,12 +361,13 @@ static void what_is_written_is_read_back(void **state) {
         for (int rank = 0; rank <= KILN_MAX_RANK; rank++) {
             const kiln_type as = (kiln_type)type;
             const kiln_tensor t = kiln_tensor_contiguous(data, as, rank, sizes);
+            if (kiln__type_is_packed(as) && (rank == 0 || sizes[rank - 1] % 2)) continue; /* there is no such tensor */
             kiln_tensor back;
             assert_int_equal(write_to(f->file, &t), KILN_OK);
             assert_int_equal(npy_read(f->file, &as, &back), KILN_OK);
             assert_int_equal(back.rank, rank);
             assert_memory_equal(back.sizes, sizes, (size_t)rank * sizeof sizes[0]);
-            assert_memory_equal(back.data, data, (size_t)counts[rank] * kiln_type_size(as));
+            assert_memory_equal(back.data, data, (size_t)kiln__type_bytes(as, counts[rank]));
             free(back.data);
         }
     }

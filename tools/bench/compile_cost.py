@@ -21,7 +21,8 @@ import time
 FUNCTIONS = ("exp exp2 expm1 log log2 log1p log10 sqrt rsqrt cbrt sin cos tan asin acos atan sinh cosh tanh asinh acosh "
              "atanh erf erfc erfinv lgamma sigmoid normcdf normpdf floor round abs sign silu gelu mish").split()
 EXPRESSIONS = ["x ** x", "atan2(x, x + 1)", "fmod(x, x + 1)", "x % (x + 1)", "div_floor(x, x + 1)", "x / (x + 1)",
-               "fma(x, x, x)", "maximum(x, x + 1)", "where(x > 0, x + 1, x * x)", "x * x + 1", "f16(x + 1)"]
+               "fma(x, x, x)", "maximum(x, x + 1)", "where(x > 0, x + 1, x * x)", "x * x + 1", "f16(x + 1)",
+               "round_to(f16, x, 0.3)", "round_to(bf16, x + 1, 0.3)", "round_to(e4m3, x, 0.3)"]
 VECTOR = {"f16": 8, "bf16": 8, "f32": 4, "f64": 2, "i32": 4, "i64": 2}
 
 

@@ -185,9 +185,19 @@ static kiln_status run_reference(bench_data *data, size_t slice) {
     return status;
 }
 
+/* Patterns and what is compared are counted in whole bytes. */
+static kiln_status refuse_packed(const request *r, const bench_case *which) {
+    for (size_t i = 0; i < r->input_count + r->output_count; i++)
+        if (kiln__type_is_packed(which->tensors[i].type))
+            return kiln__fail(KILN_E_UNSUPPORTED, "tensors of %s are not measured: expected elements of whole bytes",
+                              kiln_type_name(which->tensors[i].type));
+    return KILN_OK;
+}
+
 kiln_status bench_data_create(const gpu *g, const request *r, const bench_case *which, uint64_t seed, bench_data *out) {
     *out = (bench_data){.gpu = g, .request = r, .which = which};
-    kiln_status status = gpu_copy_in(g, which->tensors, r->input_count + r->output_count, 0, out->device);
+    kiln_status status = refuse_packed(r, which);
+    if (!status) status = gpu_copy_in(g, which->tensors, r->input_count + r->output_count, 0, out->device);
     for (size_t i = 0; i < r->input_count && !status; i++) status = fill(out, i, &seed);
     choose_slices(out, &seed);
     for (size_t i = 0; i < out->slice_count && !status; i++) status = run_reference(out, i);

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/types.h"
 #include "device_memory.h"
 #include "json_output.h"
 #include "npy.h"
@@ -65,9 +66,8 @@ static int allocate_outputs(run *r) {
         }
         int code = request_shape_output(&r->request, i, typed ? &type : NULL);
         if (code) return code;
-        size_t bytes = kiln_type_size(tensor->type);
-        for (int32_t k = 0; k < tensor->rank; k++) bytes *= (size_t)tensor->sizes[k];
-        tensor->data = malloc(bytes ? bytes : 1);
+        const size_t bytes = (size_t)kiln__type_bytes(tensor->type, gpu_tensor_elements(tensor));
+        tensor->data = calloc(bytes ? bytes : 1, 1);
         if (!tensor->data) {
             kiln_status status = kiln__fail(KILN_E_MEMORY, "%zu bytes of memory cannot be had", bytes);
             return tool_failed_at(r->request.args, status, "output '%s': ", name);
@@ -263,6 +263,7 @@ const command command_run = {
         "\nWithout a type, a logical output is stored as bool, an integer one in the type that it was computed\n"
         "in, and a floating one in the widest floating type among the inputs (f32 if there is none). NumPy has no\n"
         "bf16 or fp8: they are written as uint16 and uint8, and read back with :bf16, :e4m3, :e5m2, :e8m0.\n"
+        "Bytes of e2m1 are two elements, of the last axis: written as uint8, read back with :e2m1.\n"
         "\nThe CPU reference computes floats in double and rounds what it stores: the most accurate answer, finite\n"
         "where f32 overflows in a kernel. --precision program reproduces the overflow, cancellation and rounding\n"
         "of the program's own types, though not a kernel's last bits: sums are added in another order.\n"

@@ -5,6 +5,8 @@
 
 #include <stdio.h>
 
+#include "base/types.h"
+
 kiln_status gpu_open(const char *driver_path, int ordinal, gpu *out) {
     *out = (gpu){0};
     kiln_status status = kiln__driver_open(driver_path, &out->driver);
@@ -39,7 +41,7 @@ int64_t gpu_tensor_elements(const kiln_tensor *tensor) {
 }
 
 static size_t tensor_bytes(const kiln_tensor *tensor) {
-    return (size_t)gpu_tensor_elements(tensor) * kiln_type_size(tensor->type);
+    return (size_t)kiln__type_bytes(tensor->type, gpu_tensor_elements(tensor));
 }
 
 /* Addresses are integers in the driver and pointers in a tensor. */

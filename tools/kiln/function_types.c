@@ -13,6 +13,7 @@ static const char *special_call(const char *name) {
     static const char *const calls[][2] = {
         {"index", "where(x == x, index(-1), index(-1))"},
         {"size", "where(x == x, size(-1), size(-1))"},
+        {"round_to", "round_to(bf16, x, 0.5)"},
         {"reduce", "reduce((a, b) -> a + b, x, 0)"},
     };
     for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++)

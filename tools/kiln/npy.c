@@ -161,6 +161,7 @@ static kiln_status read_array(source *s, const kiln_type *as, kiln_tensor *out) 
         if (!ordered) return kiln__out_of_memory();
         data = ordered;
     }
+    if (kiln__type_is_packed(type)) header.sizes[header.rank - 1] *= 2; /* a byte is two elements */
     *out = kiln_tensor_contiguous(data, type, header.rank, header.sizes);
     return KILN_OK;
 }
@@ -183,10 +184,10 @@ kiln_status npy_read(const char *path, const kiln_type *as, kiln_tensor *out) {
 
 static const char *descr_of(kiln_type type) {
     static const char *const names[KILN_TYPE_COUNT] = {
-        [KILN_F64] = "<f8",  [KILN_F32] = "<f4",  [KILN_F16] = "<f2", [KILN_BF16] = "<u2",
-        [KILN_E4M3] = "|u1", [KILN_E5M2] = "|u1", [KILN_I64] = "<i8", [KILN_I32] = "<i4",
-        [KILN_I16] = "<i2",  [KILN_I8] = "|i1",   [KILN_U8] = "|u1",  [KILN_BOOL] = "|b1",
-        [KILN_U16] = "<u2",  [KILN_U32] = "<u4",  [KILN_U64] = "<u8", [KILN_E8M0] = "|u1",
+        [KILN_F64] = "<f8",  [KILN_F32] = "<f4",  [KILN_F16] = "<f2", [KILN_BF16] = "<u2", [KILN_E4M3] = "|u1",
+        [KILN_E5M2] = "|u1", [KILN_I64] = "<i8",  [KILN_I32] = "<i4", [KILN_I16] = "<i2",  [KILN_I8] = "|i1",
+        [KILN_U8] = "|u1",   [KILN_BOOL] = "|b1", [KILN_U16] = "<u2", [KILN_U32] = "<u4",  [KILN_U64] = "<u8",
+        [KILN_E8M0] = "|u1", [KILN_E2M1] = "|u1",
     };
     return names[type];
 }
@@ -198,8 +199,9 @@ kiln_status npy_write(output_file *file, const kiln_tensor *tensor) {
     used += (size_t)snprintf(text + used, sizeof text - used, "{'descr': '%s', 'fortran_order': False, 'shape': (",
                              descr_of(tensor->type));
     for (int32_t i = 0; i < tensor->rank; i++) {
-        used += (size_t)snprintf(text + used, sizeof text - used, "%s%" PRId64 "%s", i ? ", " : "", tensor->sizes[i],
-                                 tensor->rank == 1 ? "," : "");
+        const bool pairs = kiln__type_is_packed(tensor->type) && i + 1 == tensor->rank;
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s%" PRId64 "%s", i ? ", " : "",
+                                 tensor->sizes[i] / (pairs ? 2 : 1), tensor->rank == 1 ? "," : "");
         elements *= tensor->sizes[i];
     }
     used += (size_t)snprintf(text + used, sizeof text - used, "), }");
@@ -210,5 +212,5 @@ kiln_status npy_write(output_file *file, const kiln_tensor *tensor) {
     text[9] = (char)((used - 10) >> 8);
     kiln_status status = output_file_write(file, text, used);
     if (status) return status;
-    return output_file_write(file, tensor->data, (size_t)elements * kiln_type_size(tensor->type));
+    return output_file_write(file, tensor->data, (size_t)kiln__type_bytes(tensor->type, elements));
 }

@@ -28,7 +28,8 @@ typedef struct npy_header {
 kiln_status npy_header_parse(const char *path, const char *text, size_t length, npy_header *out);
 
 /* The stored type that elements of this kind and width have. as: the type to read them as, NULL: their own; bf16 and
- * fp8, which NumPy lacks, are read from integers of their width. KILN_E_TYPE where they have none. */
+ * fp8, which NumPy lacks, are read from integers of their width. KILN_E_TYPE where they have none. A byte
+ * is two elements of e2m1 along the last axis. */
 kiln_status npy_header_type(const char *path, const npy_header *header, const kiln_type *as, kiln_type *out);
 
 /* Reads a file of format 1.0, 2.0 or 3.0, either byte order, C or Fortran order. *out gets a contiguous view.
@@ -36,7 +37,8 @@ kiln_status npy_header_type(const char *path, const npy_header *header, const ki
  */
 kiln_status npy_read(const char *path, const kiln_type *as, kiln_tensor *out);
 
-/* Writes a contiguous tensor in format 1.0. bf16 becomes uint16, fp8 uint8. */
+/* Writes a contiguous tensor in format 1.0. bf16 becomes uint16, fp8 uint8; e2m1 uint8, too, half as
+ * many along the last axis. */
 kiln_status npy_write(output_file *file, const kiln_tensor *tensor);
 
 #endif

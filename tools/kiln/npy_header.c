@@ -193,6 +193,26 @@ kiln_status npy_header_parse(const char *path, const char *text, size_t length, 
     return measure(&c, out);
 }
 
+/* Of what NumPy lacks: bytes of the integers that stand in for it; 0 of others. */
+static int size_of_integers(kiln_type type) {
+    static const unsigned char sizes[KILN_TYPE_COUNT] = {
+        [KILN_BF16] = 2, [KILN_E4M3] = 1, [KILN_E5M2] = 1, [KILN_E8M0] = 1, [KILN_E2M1] = 1};
+    return sizes[type];
+}
+
+static kiln_status read_integers(const char *path, const npy_header *header, kiln_type as, kiln_type *out) {
+    const int size = size_of_integers(as);
+    const int64_t last = header->rank > 0 ? header->sizes[header->rank - 1] : INT64_MAX;
+    if (header->width != size || !strchr(size == 1 ? "iufV" : "iuV", header->kind))
+        return kiln__fail(KILN_E_TYPE, "%s: holds '%c%d' elements; %s is read from integers of %d byte%s", path,
+                          header->kind, header->width, kiln_type_name(as), size, size == 1 ? "" : "s");
+    if (kiln__type_is_packed(as) && last > INT64_MAX / 2)
+        return kiln__fail(KILN_E_TYPE, "%s: has no last axis along which bytes are two elements of %s", path,
+                          kiln_type_name(as));
+    *out = as;
+    return KILN_OK;
+}
+
 kiln_status npy_header_type(const char *path, const npy_header *header, const kiln_type *as, kiln_type *out) {
     static const struct {
         char kind;
@@ -217,19 +237,10 @@ kiln_status npy_header_type(const char *path, const npy_header *header, const ki
         return kiln__fail(KILN_E_TYPE, "%s: holds '%c%d' elements, which Kiln %s%s", path, header->kind, header->width,
                           two_bytes || one_byte ? "reads only when told as what: " : "has no type for",
                           two_bytes  ? ":bf16 after the name"
-                          : one_byte ? ":e4m3, :e5m2 or :e8m0 after the name"
+                          : one_byte ? ":e4m3, :e5m2, :e8m0 or :e2m1 after the name"
                                      : "");
     }
-    bool eighth = *as == KILN_E4M3 || *as == KILN_E5M2 || *as == KILN_E8M0;
-    if ((*as == KILN_BF16 && two_bytes) || (eighth && one_byte)) {
-        *out = *as;
-        return KILN_OK;
-    }
-    if (*as == KILN_BF16 || eighth) {
-        return kiln__fail(KILN_E_TYPE, "%s: holds '%c%d' elements; %s is read from integers of %zu byte%s", path,
-                          header->kind, header->width, kiln_type_name(*as), kiln_type_size(*as),
-                          kiln_type_size(*as) == 1 ? "" : "s");
-    }
+    if (size_of_integers(*as)) return read_integers(path, header, *as, out);
     return kiln__fail(KILN_E_TYPE, "%s: holds %s elements and reading does not convert; write %s(...) in the program",
                       path, known ? kiln_type_name(types[own].type) : "other", kiln_type_name(*as));
 }

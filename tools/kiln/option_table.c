@@ -6,7 +6,7 @@
 
 static const option_row table[OPTION_COUNT] = {
     [OPTION_IN] = {"--in", 0, "NAME=FILE[:TYPE]",
-                   "input from a .npy file; :bf16, :e4m3, :e5m2 or :e8m0 reads integers as that type"},
+                   "input from a .npy file; :bf16, :e4m3, :e5m2, :e8m0 or :e2m1 reads integers as that type"},
     [OPTION_OUT] = {"--out", 0, "NAME=FILE[:TYPE]", "output to a .npy file, converted to the type"},
     [OPTION_TENSOR] = {"--tensor", 0, "NAME=TYPE[DIMS]",
                        "input: x=f16[49152,1024]; x=f16[*,1024] leaves the number of rows open"},

@@ -13,7 +13,7 @@
 #include "base/checked.h"
 #include "base/types.h"
 
-#define TYPE_NAMES "f64 f32 f16 bf16 e4m3 e5m2 i64 i32 i16 i8 u8 bool u16 u32 u64 e8m0"
+#define TYPE_NAMES "f64 f32 f16 bf16 e4m3 e5m2 i64 i32 i16 i8 u8 bool u16 u32 u64 e8m0 e2m1"
 
 static kiln_status parse_type(const char *text, size_t length, kiln_type *out) {
     if (kiln__type_parse(text, length, out)) return KILN_OK;

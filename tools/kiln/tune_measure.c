@@ -175,16 +175,20 @@ static kiln_status run(const tune_memory *m, const tune_contender *c, size_t out
     return gpu_status(m->gpu, m->gpu->driver->MemcpyDtoH(out, at, size), "copying from the device");
 }
 
+static double value_at(kiln_type type, const unsigned char *data, size_t i) {
+    const uint8_t element = kiln__type_is_packed(type) ? kiln__load_packed(data, (int64_t)i) : 0;
+    return kiln__load_f64(type, kiln__type_is_packed(type) ? &element : data + i * kiln_type_size(type));
+}
+
 /* Whether numbers of a type are the same but for rounding. */
 static bool are_close(kiln_type type, const unsigned char *a, const unsigned char *b, size_t count) {
-    const size_t size = kiln_type_size(type);
     double largest = 0;
     for (size_t i = 0; i < count; i++) {
-        const double x = kiln__load_f64(type, a + i * size);
+        const double x = value_at(type, a, i);
         if (isfinite(x) && fabs(x) > largest) largest = fabs(x);
     }
     for (size_t i = 0; i < count; i++) {
-        const double x = kiln__load_f64(type, a + i * size), y = kiln__load_f64(type, b + i * size);
+        const double x = value_at(type, a, i), y = value_at(type, b, i);
         const bool same = x == y || (isnan(x) && isnan(y));
         if (!same && !(fabs(x - y) <= TOLERANCE * largest)) return false;
     }
@@ -199,7 +203,8 @@ static kiln_status compare_output(const tune_memory *m, const tune_contender *a,
     kiln_status status = first && second ? KILN_OK : kiln__out_of_memory();
     if (!status) status = run(m, a, output, first, size);
     if (!status) status = run(m, b, output, second, size);
-    if (!status) *close = are_close(type, first, second, size / kiln_type_size(type));
+    if (!status)
+        *close = are_close(type, first, second, size * (kiln__type_is_packed(type) ? 2 : 1) / kiln_type_size(type));
     free(first);
     free(second);
     return status;
