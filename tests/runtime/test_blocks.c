@@ -276,7 +276,11 @@ static void what_cannot_be_is_refused(void **state) {
          "no schedule has room for values of all rows of 100000 columns: they take shared memory, expected fewer "
          "columns, or a program of their own"},
         {"s = sum(x, axes = 0); t = sum(x)", NULL, "f32[3,24] f32[3] f32[3]", KILN_E_SHAPE,
-         "output 's' has shape [3], expected [1, 24] or the same without its reduced axes"},
+         "output 's' has shape [3], expected [1, 24] or the same without the axes that all rows are reduced over"},
+        {"s = sum(x, axes = 0); t = max(x)", NULL, "f32[3,24] f32[3,24] f32[3]", KILN_E_SHAPE,
+         "output 's' has shape [3, 24], expected [1, 24] or the same without the axes that all rows are reduced over"},
+        {"s = sum(x, axes = all); t = max(x)", NULL, "f32[3,24] f32[1,24] f32[3]", KILN_E_SHAPE,
+         "output 's' has shape [1, 24], expected [1, 1] or the same without the axes that all rows are reduced over"},
         {"s = sum(x, axes = 0) * sum(x, axes = 1) * sum(x, axes = 2) * sum(x, axes = all) * sum(x, axes = (0, 1))",
          NULL, "f32[2,3,24] f32[24]", KILN_E_LIMIT,
          "1:83: 'sum' runs over axes 0 and 1: expected at most 4 sets of axes in a program"},

@@ -71,7 +71,8 @@ static double rounded(const format *f, double value) {
     double best = 0;
     if (isnan(value)) return NAN;
     for (int code = 1; code < 128 && number(f, code) <= f->largest; code++) {
-        const double candidate = number(f, code), off = fabs(fabs(value) - candidate), before = fabs(fabs(value) - best);
+        const double candidate = number(f, code), off = fabs(fabs(value) - candidate),
+                     before = fabs(fabs(value) - best);
         if (off < before || (off == before && code % 2 == 0)) best = candidate;
     }
     return copysign(best, value);
