@@ -23,7 +23,7 @@
 #define BATCH 4          /* cases taken at once: they mostly share a kernel */
 #define CASE_SECONDS 120 /* a case that takes longer hangs */
 #define BROKEN 3         /* exit status of a worker that wants to be replaced */
-#define KIND_LIMIT 64
+#define KIND_LIMIT 128
 #define KIND_SIZE 120
 
 static const char usage[] =
