@@ -302,6 +302,17 @@ static void what_cannot_be_is_refused(void **state) {
     }
 }
 
+static void a_maximum_of_no_rows_is_refused_on_the_cpu_as_well(void **state) {
+    (void)state;
+    bound b;
+    assert_int_equal(bound_create(&b, "s = max(x, axes = 0); t = sum(x)", NULL, NULL, "f64[0,24] f64[24] f64[0]"),
+                     KILN_OK);
+    for (size_t i = 0; i < b.tensor_count; i++) b.tensors[i].data = i ? outputs[i - 1] : x;
+    assert_int_equal(kiln_run_cpu(b.program, b.tensors, b.tensor_count, NULL, 0), KILN_E_SHAPE);
+    assert_string_equal(kiln_last_error(), "max over axis 0, which has size 0: no elements have no maximum");
+    bound_destroy(&b);
+}
+
 /* On a GPU blocks within rows are lanes of a warp. */
 static void blocks_that_no_warp_has_are_refused(void **state) {
     (void)state;
@@ -353,6 +364,7 @@ int main(void) {
         cmocka_unit_test(inputs_have_values_for_several_columns),
         cmocka_unit_test(outputs_have_shapes),
         cmocka_unit_test(what_cannot_be_is_refused),
+        cmocka_unit_test(a_maximum_of_no_rows_is_refused_on_the_cpu_as_well),
         cmocka_unit_test(blocks_that_no_warp_has_are_refused),
         cmocka_unit_test(blocks_alone_have_the_kernel_of_rows),
     };
