@@ -72,6 +72,9 @@ kiln_status kiln__check_memory(const kiln__memory_rules *r, void *const *data) {
     for (int o = r->input_count; o < r->tensor_count; o++) {
         for (int t = 0; t < o; t++) {
             if (!kiln__extents_overlap(data[o], &r->extents[o], data[t], &r->extents[t])) continue;
+            if (r->elsewhere >> t & 1)
+                return kiln__fail(KILN_E_OVERLAP, "output '%s' overlaps input '%s', which is read at other places",
+                                  r->names[o], r->names[t]);
             if (data[o] != data[t] || !(r->same[o] >> t & 1))
                 return kiln__fail(KILN_E_OVERLAP, "output '%s' overlaps %s '%s' without being the same tensor",
                                   r->names[o], t < r->input_count ? "input" : "output", r->names[t]);

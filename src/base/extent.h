@@ -27,6 +27,11 @@ bool kiln__extents_overlap(const void *a, const kiln__extent *ea, const void *b,
 /* Whether two tensors with one data pointer are the same tensor, element for element: element sizes, sizes, strides. */
 bool kiln__same_layout(const kiln_tensor *a, const kiln_tensor *b);
 
+/* An input whose rows are read by an index: how many, 0: it is none; elements from one to the next. */
+typedef struct kiln__indexed_rows {
+    int64_t rows, stride;
+} kiln__indexed_rows;
+
 /* What is asked of the memory of tensors, inputs first. */
 typedef struct kiln__memory_rules {
     const char *const *names;
@@ -34,6 +39,7 @@ typedef struct kiln__memory_rules {
     kiln__extent extents[KILN_MAX_TENSORS];    /* where a tensor lies in memory */
     uint32_t alignment_mask[KILN_MAX_TENSORS]; /* address bits that must be 0 */
     uint32_t same[KILN_MAX_TENSORS];           /* per output: bit t where it may take input t's place */
+    uint32_t elsewhere;                        /* bit t: input t is read at other places, no output takes its own */
 } kiln__memory_rules;
 
 /* KILN_E_POINTER where a tensor with elements has no address or a bad one; KILN_E_OVERLAP where an output shares memory

@@ -41,7 +41,7 @@ static void emit_stepped_sum(const kiln__emitter *e, int o) {
 
 bool kiln__has_offset(const kiln__emitter *e, int o) {
     const kiln__operand *operand = &e->problem->operands[o];
-    return operand->per_element && !(e->flat ? operand->linear : operand->contiguous_columns);
+    return (operand->per_element || operand->taken) && !(e->flat ? operand->linear : operand->contiguous_columns);
 }
 
 /* kiln_offset_<operand>: where an element of the flat array, or a column of a row, lies in a tensor. */

@@ -24,7 +24,8 @@ static void add_strides(const kiln__problem *problem, int o, kiln__arguments *ou
         add(out, KILN__FIELD_ROW, o, 0, 8);
     for (int d = 0; d < problem->outer_rank && !operand->linear; d++)
         if (operand->outer_strides[d]) add(out, KILN__FIELD_STRIDE, o, d, 8);
-    for (int d = 0; d < problem->inner_rank && operand->per_element && !operand->contiguous_columns; d++)
+    for (int d = 0; d < problem->inner_rank && (operand->per_element || operand->taken) && !operand->contiguous_columns;
+         d++)
         if (operand->inner_strides[d] != 0 && operand->inner_strides[d] != 1) add(out, KILN__FIELD_STEP, o, d, 8);
 }
 
@@ -45,6 +46,11 @@ kiln_status kiln__arguments_layout(const kiln__ir *ir, const kiln__problem *prob
     add(out, KILN__FIELD_ROWS, 0, 0, 8);
     if (kiln__schedule_exchanges(schedule)) add(out, KILN__FIELD_WORKSPACE, 0, 0, 8);
     for (int o = 0; o < operands; o++) add_strides(problem, o, out);
+    for (int o = 0; o < problem->input_count; o++) {
+        if (problem->operands[o].table.rows == 0) continue;
+        add(out, KILN__FIELD_TABLE_ROWS, o, 0, 8);
+        add(out, KILN__FIELD_TABLE_PITCH, o, 0, 8);
+    }
     for (int d = 1; d < problem->outer_rank && !all_linear && problem->wide; d++) add(out, KILN__FIELD_EXTENT, 0, d, 8);
     for (int axis = 0; axis < KILN_MAX_RANK; axis++)
         if (asks_size(ir, axis)) add(out, KILN__FIELD_SIZE, 0, axis, 8);
@@ -84,6 +90,8 @@ void kiln__arguments_fill(const kiln__arguments *arguments, const kiln__problem 
         case KILN__FIELD_STRIDE: value = problem->operands[field->index].outer_strides[field->dim]; break;
         case KILN__FIELD_ROW: value = problem->operands[field->index].row_stride; break;
         case KILN__FIELD_STEP: value = problem->operands[field->index].inner_strides[field->dim]; break;
+        case KILN__FIELD_TABLE_ROWS: value = problem->operands[field->index].table.rows; break;
+        case KILN__FIELD_TABLE_PITCH: value = problem->operands[field->index].table.stride; break;
         case KILN__FIELD_SIZE: value = problem->sizes[field->dim]; break;
         case KILN__FIELD_EXTENT: value = problem->outer[field->dim]; break;
         case KILN__FIELD_DIVISOR:

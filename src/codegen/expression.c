@@ -165,6 +165,18 @@ static const char *spell_input(const kiln__emitter *e, uint32_t i) {
     return kiln__spell(e, "kiln_widen(*row.%s)", name);
 }
 
+/* An input at one column, 0 where there is none such. */
+static const char *spell_taken(const kiln__emitter *e, uint32_t i) {
+    const kiln__inst *inst = &e->ir->insts[i];
+    const int o = (int)inst->u.input;
+    const char *column = kiln__spell_value(e, inst->args[0]);
+    const char *place = kiln__has_offset(e, o)
+                            ? kiln__spell(e, "kiln_offset_%s(row.args, (kiln_index)%s)", e->name[o], column)
+                            : column;
+    return kiln__spell(e, "(kiln_u64)%s < %" PRId64 "ULL ? kiln_widen(row.%s[%s]) : %s(0)", column, e->problem->cols,
+                       e->name[o], place, kiln__cxx_ctype(inst->type));
+}
+
 /* exp(u - v), folded or at most 1; NULL: any other. */
 static const char *spell_exp(const kiln__emitter *e, uint32_t i) {
     const kiln__inst *inst = &e->ir->insts[i], *difference = &e->ir->insts[inst->args[0]];
@@ -203,10 +215,12 @@ static const char *spell_leaf(const kiln__emitter *e, uint32_t i) {
     const kiln__inst *inst = &e->ir->insts[i];
     switch ((int)inst->op) {
     case KILN__OP_PARAM: return inst->u.param ? "b" : "a";
+    case KILN__OP_ROWS_OF: return kiln__spell(e, "row.args.count_%s", e->name[inst->u.input]);
     case KILN__OP_SIZE: return kiln__spell(e, "row.args.size%d", inst->u.axis);
     case KILN__OP_INDEX: return spell_position(e, inst->u.axis, e->element[i]);
     case KILN__OP_SCALAR: return kiln__spell(e, "row.args.scalar_%s", e->ir->scalar_names[inst->u.scalar]);
     case KILN__OP_INPUT: return spell_input(e, i);
+    case KILN__OP_TAKE: return spell_taken(e, i);
     }
     return kiln__op_is_reduction(inst->op) ? spell_reduced(e, i) : NULL;
 }

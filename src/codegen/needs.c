@@ -16,6 +16,7 @@ static bool has_elements(const kiln__emitter *e, const kiln__inst *inst) {
     if (inst->op == KILN__OP_UNIFORM || inst->op == KILN__OP_BLOCK_REDUCE) return columns;
     if (kiln__op_is_reduction(inst->op)) return false;
     if (inst->op == KILN__OP_INPUT) operand = &e->problem->operands[inst->u.input];
+    if (inst->op == KILN__OP_ROWS_OF) return false;
     if (inst->op == KILN__OP_INDEX) operand = kiln__position(e->problem, inst->u.axis);
     if (operand && e->flat) return !(operand->linear && operand->row_stride == 0);
     if (operand) return inst->op == KILN__OP_INDEX ? inst->per_element && columns : operand->per_element;

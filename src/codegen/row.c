@@ -19,6 +19,8 @@ static void emit_field(const kiln__emitter *e, const kiln__field *field) {
     case KILN__FIELD_SCALAR:
         kiln__write(e, "    %s scalar_%s;\n", kiln__cxx_ctype(e->ir->scalar_types[index]), e->ir->scalar_names[index]);
         break;
+    case KILN__FIELD_TABLE_ROWS: kiln__write(e, "    kiln_i64 count_%s;\n", e->name[index]); break;
+    case KILN__FIELD_TABLE_PITCH: kiln__write(e, "    kiln_i64 pitch_%s;\n", e->name[index]); break;
     case KILN__FIELD_SIZE: kiln__write(e, "    kiln_i64 size%d;\n", dim); break;
     case KILN__FIELD_EXTENT: kiln__write(e, "    kiln_i64 extent%d;\n", dim); break;
     case KILN__FIELD_DIVISOR: kiln__write(e, "    kiln_divisor extent%d;\n", dim); break;
@@ -52,12 +54,21 @@ static bool is_row_value(const kiln__emitter *e, uint32_t i) {
     return !e->element[i] && !kiln__op_is_literal(e->ir->insts[i].op);
 }
 
+/* The row of a table. Where the index is of none, its first is read, and the program drops it. */
+static void emit_table_row(const kiln__emitter *e, const kiln__inst *inst) {
+    const char *name = e->name[inst->u.input], *index = kiln__spell_value(e, inst->args[0]);
+    kiln__write(e, "    row.%s += ((kiln_u64)%s < (kiln_u64)args.count_%s ? %s : 0) * args.pitch_%s;\n", name, index,
+                name, index, name);
+}
+
 /* The row's values that follow from a phase. */
 static void emit_row_values(const kiln__emitter *e, uint32_t phase) {
     const char *at = e->rows_in_vectors ? "[j]" : "";
     if (e->rows_in_vectors) kiln__write(e, "%s    for (int j = 0; j < KILN_VECTOR_WIDTH; ++j) {\n", kiln__unrolled(e));
     for (uint32_t i = 0; i < e->ir->count; i++) {
-        if (!is_row_value(e, i) || e->ir->insts[i].phase != phase) continue;
+        const kiln__inst *inst = &e->ir->insts[i];
+        if (phase == 0 && inst->op == KILN__OP_INPUT && inst->arg_count > 0) emit_table_row(e, inst);
+        if (!is_row_value(e, i) || inst->phase != phase) continue;
         kiln__write(e, "    row.v%u%s = %s;\n", i, at, kiln__spell_definition(e, i));
         if (e->divides[i]) kiln__write(e, "    row.d%u%s = %s(row.v%u%s);\n", i, at, kiln__cxx_divisor(e, i), i, at);
         if (e->centre[i]) kiln__write(e, "    row.c%u%s = row.v%u%s;\n", i, at, i, at);

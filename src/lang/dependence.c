@@ -27,7 +27,7 @@ static void find_in_program(kiln__work *work, const kiln__graph *graph, const ki
     for (uint32_t i = 0; i < graph->node_count; i++) {
         const kiln__node *node = &graph->nodes[i];
         if (!needed[i]) continue;
-        out->reduces |= kiln__op_is_reduction(node->op);
+        out->reduces |= kiln__op_is_reduction(node->op) || node->op == KILN__OP_TAKE || node->op == KILN__OP_GATHER;
         if (node->op == KILN__OP_INDEX || node->op == KILN__OP_SIZE) kiln__node_check_axis(work, node, rank);
     }
 }
@@ -35,7 +35,8 @@ static void find_in_program(kiln__work *work, const kiln__graph *graph, const ki
 /* Whether what is reduced shows in the value: across rows it has columns. */
 static bool shows_through(const kiln__graph *graph, const kiln__node *node, const kiln__across_kinds *across,
                           kiln__dependence *out) {
-    if (!kiln__op_is_reduction(node->op)) return node->op != KILN__OP_IS_WIDE; /* which asks a type */
+    if (node->op == KILN__OP_TAKE || node->op == KILN__OP_IS_WIDE) return false; /* the latter asks a type */
+    if (!kiln__op_is_reduction(node->op)) return true;
     const int64_t block = node->domain ? graph->domains[node->domain - 1].block : 0;
     if (block && (out->block == 0 || block < out->block)) out->block = block;
     const kiln__across kind = kiln__across_of(across, node->domain);
@@ -53,7 +54,8 @@ static void find_outside(kiln__work *work, const kiln__graph *graph, const kiln_
         const kiln__node *node = &graph->nodes[i];
         if (!outside[i] || !shows_through(graph, node, across, out)) continue;
         find_leaf(signature, node, rank, reduced, out);
-        for (uint32_t k = 0; k < node->arg_count; k++) outside[node->args[k]] = true;
+        const uint32_t first = node->op == KILN__OP_GATHER, last_arg = node->op == KILN__OP_ROWS ? 1 : node->arg_count;
+        for (uint32_t k = first; k < last_arg; k++) outside[node->args[k]] = true; /* indices of rows are the row's */
     }
 }
 

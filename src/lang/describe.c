@@ -62,6 +62,15 @@ static void print_operation(printer *out, const kiln__inst *inst, int depth, boo
     if (infix && !whole) kiln__text_puts(&out->text, ")");
 }
 
+/* One that rows are read of with the index. */
+static void print_input(printer *out, const kiln__inst *inst, int depth) {
+    const char *name = out->ir->input_names[inst->u.input];
+    kiln__text_printf(&out->text, inst->arg_count ? "rows(%s, " : "%s", name);
+    if (!inst->arg_count) return;
+    print_formula(out, inst->args[0], depth + 1, true);
+    kiln__text_puts(&out->text, ")");
+}
+
 /* Reductions stand as their labels. */
 static void print_formula(printer *out, uint32_t index, int depth, bool whole) {
     const kiln__inst *inst = &out->ir->insts[index];
@@ -78,10 +87,16 @@ static void print_formula(printer *out, uint32_t index, int depth, bool whole) {
     case KILN__OP_FLOAT: print_number(text, inst->u.f64, inst->type); break;
     case KILN__OP_INT: kiln__text_printf(text, inst->type == KILN__U64 ? "%" PRIu64 : "%" PRId64, inst->u.i64); break;
     case KILN__OP_BOOL: kiln__text_puts(text, inst->u.i64 != 0 ? "true" : "false"); break;
-    case KILN__OP_INPUT: kiln__text_puts(text, out->ir->input_names[inst->u.input]); break;
+    case KILN__OP_INPUT: print_input(out, inst, depth); break;
+    case KILN__OP_ROWS_OF: kiln__text_printf(text, "rows(%s)", out->ir->input_names[inst->u.input]); break;
     case KILN__OP_SCALAR: kiln__text_puts(text, out->ir->scalar_names[inst->u.scalar]); break;
     case KILN__OP_INDEX:
     case KILN__OP_SIZE: kiln__text_printf(text, "%s(%d)", kiln__ir_op_name(inst->op), (int)inst->u.axis); break;
+    case KILN__OP_TAKE:
+        kiln__text_printf(text, "take(%s, ", out->ir->input_names[inst->u.input]);
+        print_formula(out, inst->args[0], depth + 1, true);
+        kiln__text_puts(text, ")");
+        break;
     case KILN__OP_CAST: print_args(out, inst, kiln__ctype_name(inst->type), depth); break;
     case KILN__OP_ROUND_TO: print_args(out, inst, kiln_type_name(inst->u.storage), depth); break;
     case KILN__OP_BLOCK_REDUCE:

@@ -207,11 +207,51 @@ static void find_repeats(kiln__work *work, const kiln__graph *graph, const kiln_
     }
 }
 
+/* ---- tables ---- */
+
+static int input_of(const kiln__signature *signature, const kiln__node *node) {
+    if (node->op != KILN__OP_NAME) return -1;
+    for (uint32_t i = 0; i < signature->input_count; i++)
+        if (signature->inputs[i] == node->u.name) return (int)i;
+
+    return -1;
+}
+
+static void refuse_table(kiln__work *work, const kiln__node *node) {
+    kiln__work_fail(work, node->line, node->column, KILN_E_NAME,
+                    "rows(t, i) is of an input, which is read in no other way and with one i");
+}
+
+static void add_table(kiln__work *work, const kiln__graph *graph, const kiln__signature *signature,
+                      const kiln__node *node, kiln__domains *out) {
+    const int input = input_of(signature, &graph->nodes[node->args[0]]);
+    if (input >= 0 && !(out->tables >> input & 1)) {
+        out->tables |= 1u << input;
+        return;
+    }
+    refuse_table(work, node);
+}
+
+/* Inputs that rows are read of. */
+static void find_tables(kiln__work *work, const kiln__graph *graph, const kiln__signature *signature,
+                        kiln__domains *out) {
+    for (uint32_t i = 0; i < graph->node_count && work->status == KILN_OK; i++)
+        if (graph->nodes[i].op == KILN__OP_ROWS) add_table(work, graph, signature, &graph->nodes[i], out);
+    for (uint32_t i = 0; i < graph->node_count && out->tables && work->status == KILN_OK; i++) {
+        const kiln__node *node = &graph->nodes[i];
+        for (uint32_t k = node->op == KILN__OP_ROWS; k < node->arg_count; k++) {
+            const int input = input_of(signature, &graph->nodes[node->args[k]]);
+            if (input >= 0 && out->tables >> input & 1) refuse_table(work, node);
+        }
+    }
+}
+
 kiln_status kiln__domains_find(const kiln__graph *graph, const kiln__signature *signature, kiln__domains *out) {
     kiln__work work = {.file = "", .text = graph->text};
     *out = (kiln__domains){.row = NULL};
     if (graph->domain_count) find(&work, graph, signature, out);
     find_repeats(&work, graph, signature, out);
+    find_tables(&work, graph, signature, out);
     kiln__arena_free(&work.scratch);
     return work.status;
 }

@@ -15,6 +15,7 @@ typedef struct kiln__domains {
     int64_t blocks[KILN__MAX_BLOCKS]; /* sizes of blocks that others run over, or inputs have a value for, ascending */
     int block_count;
     int64_t reduced_block;             /* the largest that a reduction runs over; 0: none does */
+    uint32_t tables;                   /* bit i: input i has rows of its own, which rows(t, i) reads */
     int64_t repeats[KILN_MAX_TENSORS]; /* of each input: how many columns a value is for; 0: one */
 } kiln__domains;
 

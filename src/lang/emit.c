@@ -33,7 +33,8 @@ static bool is_across(const kiln__typer *typer, const kiln__inst *inst) {
         of_row |= !arg->across && !arg->constant;
     }
     const bool reduces = kiln__op_is_reduction(inst->op) || inst->op == KILN__OP_BLOCK_REDUCE ||
-                         inst->op == KILN__OP_ACROSS_REDUCE || inst->op == KILN__OP_UNIFORM;
+                         inst->op == KILN__OP_ACROSS_REDUCE || inst->op == KILN__OP_UNIFORM ||
+                         inst->op == KILN__OP_TAKE || inst->op == KILN__OP_INPUT;
     if (across && (of_row || reduces))
         KILN__FAIL_AT(typer, typer->node, KILN_E_UNSUPPORTED,
                       "'%s' takes a value of all rows to make one of a row: two programs do that",
@@ -43,7 +44,8 @@ static bool is_across(const kiln__typer *typer, const kiln__inst *inst) {
 
 kiln__value kiln__emit(kiln__typer *typer, kiln__inst inst) {
     bool reduction = kiln__op_is_reduction(inst.op), uniform = inst.op == KILN__OP_UNIFORM;
-    const bool blocks = inst.op == KILN__OP_BLOCK_REDUCE || inst.op == KILN__OP_ACROSS_REDUCE;
+    const bool blocks = inst.op == KILN__OP_BLOCK_REDUCE || inst.op == KILN__OP_ACROSS_REDUCE ||
+                        inst.op == KILN__OP_TAKE || inst.op == KILN__OP_INPUT;
     unsigned phase = 0;
     inst.per_element = uniform || inst.op == KILN__OP_BLOCK_REDUCE;
     inst.constant = inst.arg_count > 0

@@ -45,9 +45,10 @@ kiln__function *kiln__function_find(const kiln__parser *parser, const kiln__toke
 
 bool kiln__is_callable(const kiln__parser *parser, const kiln__token *name) {
     const kiln__function *function = kiln__function_find(parser, name);
+    const kiln__op op = kiln__op_find(name->text, name->length);
     kiln__node conversion;
-    return kiln__op_find(name->text, name->length) != KILN__OP_COUNT_OF ||
-           kiln__conversion_find(parser, name, &conversion) || (function != NULL && !function->constant);
+    return (op != KILN__OP_COUNT_OF && !kiln__op_is_place(op)) || kiln__conversion_find(parser, name, &conversion) ||
+           (function != NULL && !function->constant);
 }
 
 uint32_t kiln__parameter_find(const kiln__function *function, const kiln__token *name) {
@@ -61,7 +62,9 @@ uint32_t kiln__parameter_find(const kiln__function *function, const kiln__token 
 /* Fails where the name cannot be a new function's or parameter's. */
 static bool check_new_name(kiln__parser *parser, const kiln__token *name, const char *what, bool called) {
     const char *problem = NULL;
-    bool taken = kiln__is_callable(parser, name) || (called && kiln__function_find(parser, name) != NULL);
+    bool taken =
+        kiln__is_callable(parser, name) || (called && (kiln__function_find(parser, name) != NULL ||
+                                                       kiln__op_find(name->text, name->length) != KILN__OP_COUNT_OF));
     if (kiln__is_reserved(name)) problem = "is a reserved word";
     if (taken) problem = "is a function already";
     if (name->kind == KILN__TOKEN_NAME && problem == NULL) return true;

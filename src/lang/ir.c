@@ -22,6 +22,10 @@ static void keep_needed(kiln__work *work, kiln__ir *ir, const kiln__nodes *insts
         *inst = insts->items[i];
         for (uint32_t k = 0; k < inst->arg_count; k++) inst->args[k] = map[inst->args[k]];
         if (inst->phase > ir->phase_count) ir->phase_count = inst->phase;
+        if (inst->op == KILN__OP_INPUT) ir->read |= 1u << inst->u.input;
+        if (inst->op == KILN__OP_TAKE) ir->taken |= 1u << inst->u.input;
+        if (inst->op == KILN__OP_TAKE || (inst->op == KILN__OP_INPUT && inst->arg_count))
+            ir->elsewhere |= 1u << inst->u.input;
     }
     for (uint32_t i = 0; i < ir->output_count; i++) ir->outputs[i] = map[ir->outputs[i]];
 }

@@ -88,6 +88,8 @@ typedef struct kiln__ir {
     kiln__inst *insts;
     uint32_t count;
     uint32_t phase_count;   /* reduction phases; 0: elementwise */
+    uint32_t read, taken;   /* bit i: input i is read where its columns stand; at other columns, by take */
+    uint32_t elsewhere;     /* bit i: at other columns, or at other rows, by rows */
     kiln__ctype float_type; /* F64 if any input is f64, else F32 */
     uint32_t input_count, output_count, scalar_count;
     kiln_type input_types[KILN_MAX_TENSORS], output_types[KILN_MAX_TENSORS];

@@ -51,6 +51,10 @@ typedef enum kiln__widening { KILN__WIDEN_FLOAT, KILN__WIDEN_SUM, KILN__WIDEN_WI
     S(ACROSS_REDUCE, "across", 1, LEAF) /* of all rows: a value for each column, or one where a row has one */ \
     S(BLOCK_REDUCE, "block", 1, LEAF) /* of each block of a row's columns: all of them have the result */ \
     X(INDEX, "index", 0, LEAF) X(SIZE, "size", 0, LEAF) X(UNIFORM, "uniform", 2, LEAF) \
+    X(TAKE, "take", 2, LEAF)     /* typed: of an input, at a column, also of GATHER */ \
+    X(ROWS, "rows", 2, LEAF)     /* typed: an INPUT with an argument */ \
+    S(ROWS_OF, "rows", 0, LEAF)  /* typed: how many rows an input has that is read by an index */ \
+    X(GATHER, "gather", 2, LEAF) /* the same with a column for each element */ \
     S(ADD, "+", 2, SAME) S(SUB, "-", 2, SAME) S(MUL, "*", 2, SAME) S(DIV, "/", 2, FLOAT) S(MOD, "%", 2, SAME) \
     X(DIV_FLOOR, "div_floor", 2, SAME) X(DIV_TRUNC, "div_trunc", 2, SAME) \
     X(NEG, "neg", 1, SAME) X(ABS, "abs", 1, SAME) X(SIGN, "sign", 1, SAME) \
@@ -109,6 +113,11 @@ const kiln__op_info *kiln__op_describe(kiln__op op); /* NULL if there is none su
 kiln__op kiln__op_find(const char *name, size_t length);
 /* argmax and argmin carry a value and its index. */
 static inline bool kiln__op_is_arg(kiln__op op) { return op == KILN__OP_REDUCE_ARGMAX || op == KILN__OP_REDUCE_ARGMIN; }
+
+/* Only known as a call: tensors may have these names. */
+static inline bool kiln__op_is_place(kiln__op op) {
+    return op == KILN__OP_TAKE || op == KILN__OP_GATHER || op == KILN__OP_ROWS;
+}
 
 static inline bool kiln__op_is_reduction(kiln__op op) {
     return op >= KILN__OP_REDUCE_SUM && op <= KILN__OP_REDUCE_USER;

@@ -352,6 +352,9 @@ static kiln__value type_node(kiln__typer *typer, const kiln__node *node) {
     case KILN__OP_INDEX:
     case KILN__OP_SIZE: return type_axis(typer, node);
     case KILN__OP_UNIFORM: return type_uniform(typer, node, values);
+    case KILN__OP_ROWS: return kiln__type_rows(typer, values);
+    case KILN__OP_TAKE:
+    case KILN__OP_GATHER: return kiln__type_take(typer, node, values);
     case KILN__OP_CONVERT: return type_conversion(typer, node, &values[0]);
     case KILN__OP_IS_WIDE: return literal_value(kiln__literal_bool(is_wide_integer(typer, &values[0])));
     case KILN__OP_WIDEN: return type_widening(typer, node->u.widening, &values[0]);

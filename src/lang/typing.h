@@ -48,6 +48,15 @@ kiln__ctype kiln__common_type(const kiln__typer *typer, const kiln__node *node, 
 /* What sum and prod combine. */
 kiln__ctype kiln__sum_type(kiln__ctype type);
 
+/* take.c */
+/* The value where 0 <= index < count, both i64; else NaN, or 0 where the type has none. */
+kiln__value kiln__where_inside(kiln__typer *typer, const kiln__value *index, const kiln__value *count,
+                               const kiln__value *value);
+kiln__value kiln__type_take(kiln__typer *typer, const kiln__node *node, const kiln__value *values);
+
+/* rows.c */
+kiln__value kiln__type_rows(kiln__typer *typer, const kiln__value *values);
+
 /* typing.c */
 /* Types count nodes of the list into typer->values and typer->insts; needed: which of them, NULL for all. */
 void kiln__type_nodes(kiln__typer *typer, const kiln__node *nodes, uint32_t count, const bool *needed);

@@ -170,7 +170,7 @@ static kiln_status check_empty(const kiln__ir *ir, const kiln__space *space) {
 static bool has_ordered_reduction(const kiln__ir *ir) {
     for (uint32_t i = 0; i < ir->count; i++)
         if (ir->insts[i].op == KILN__OP_REDUCE_USER || ir->insts[i].op == KILN__OP_BLOCK_REDUCE ||
-            kiln__op_is_arg(ir->insts[i].op))
+            ir->insts[i].op == KILN__OP_TAKE || kiln__op_is_arg(ir->insts[i].op))
             return true;
     return false;
 }
@@ -263,7 +263,7 @@ static kiln_status lay_out_all(const kiln__ir *ir, const kiln__shaped *shaped, d
 static kiln__layout layout_of(const kiln__problem *problem, const kiln__space *space, const dims *d, int key,
                               bool flat) {
     if (flat) return KILN__LAYOUT_FLAT;
-    if (problem->block_count || problem->across) return KILN__LAYOUT_INNER;
+    if (problem->block_count || problem->across || problem->taken || problem->tables) return KILN__LAYOUT_INNER;
     return rows_are_closer(problem, space, d, key) ? KILN__LAYOUT_OUTER : KILN__LAYOUT_INNER;
 }
 
@@ -277,7 +277,9 @@ static void fill_tensor(const kiln__space *space, const dims *d, const tensors *
     operand->across = output && t->values[o]->across;
     const bool columns = operand->across ? t->values[o]->per_element : t->full[o] || operand->run > 0;
     bool varies = output && out->inner_rank > 0 && columns;
-    for (int i = out->outer_rank; i < d->rank && !output; i++) varies |= d->at[i].strides[o] != 0;
+    operand->taken = !output && (out->taken >> o & 1);
+    const bool unread = operand->taken && !(out->read >> o & 1); /* no loop over columns needs it */
+    for (int i = out->outer_rank; i < d->rank && !output && !unread; i++) varies |= d->at[i].strides[o] != 0;
     operand->per_element =
         out->layout == KILN__LAYOUT_FLAT || varies; /* by its strides: one of 0 broadcasts as a size of 1 does */
     operand->own_columns = operand->per_element && operand->run == 0 && !operand->across;
@@ -286,10 +288,18 @@ static void fill_tensor(const kiln__space *space, const dims *d, const tensors *
     fill_operand(out, d, o, natural_stride(out, space, &t->given->at[o], rows), operand);
 }
 
+/* Each row of a table may be where the index says: a vector is as aligned as all of them. */
+static void fill_table(const kiln__indexed_rows *table, kiln__operand *operand) {
+    if (table->rows == 0) return;
+    operand->table = *table;
+    operand->follows_rows = true;
+    while (table->stride % operand->alignment) operand->alignment /= 2;
+}
+
 /* The space's axes as dimensions, canonical. */
 static kiln_status arrange(const kiln__ir *ir, const kiln__space *space, const tensors *t, dims *d,
                            kiln__problem *out) {
-    const bool flat = ir->phase_count == 0 && t->all_full;
+    const bool flat = ir->phase_count == 0 && ir->elsewhere == 0 && t->all_full;
     for (int i = 0; i < space->rank; i++) {
         d->at[i].extent = space->sizes[i];
         d->at[i].reduced = space->reduced[i] && !flat;
@@ -318,9 +328,15 @@ kiln_status kiln__problem_build(const kiln__ir *ir, const kiln__shaped *shaped, 
     t.count = out->input_count + out->output_count;
     find_blocks(ir, out);
     find_across(ir, out);
+    out->read = ir->read;
+    out->taken = ir->taken;
+    for (int o = 0; o < out->input_count; o++) out->tables |= shaped->tables[o].rows != 0;
     kiln_status status = lay_out_all(ir, shaped, &d, &t);
     if (!status) status = arrange(ir, space, &t, &d, out);
-    for (int o = 0; o < t.count && !status; o++) fill_tensor(space, &d, &t, o, out);
+    for (int o = 0; o < t.count && !status; o++) {
+        fill_tensor(space, &d, &t, o, out);
+        if (o < out->input_count) fill_table(&shaped->tables[o], &out->operands[o]);
+    }
     for (int o = t.count; o < t.count + out->position_count; o++) {
         out->operands[o] = (kiln__operand){.type = KILN_I64, .per_element = true, .alignment = 1};
         fill_operand(out, &d, o, out->cols, &out->operands[o]);

@@ -23,10 +23,12 @@ typedef struct kiln__operand {
     bool contiguous_columns; /* inner: the columns of a row lie side by side in their order */
     int64_t outer_strides[KILN_MAX_RANK];
     int64_t inner_strides[KILN_MAX_RANK];
-    int alignment;    /* elements, a power of two: what the pointer's address is a multiple of, up to 16 bytes */
-    bool across;      /* an output of values of all rows, for each column or one */
-    int64_t run;      /* it has one value for so many neighbouring columns, not all; 0: for one, or for all */
-    bool own_columns; /* each column of each row has a value: per_element, no run, not across */
+    int alignment; /* elements, a power of two: what the pointer's address is a multiple of, up to 16 bytes */
+    bool across;   /* an output of values of all rows, for each column or one */
+    int64_t run;   /* it has one value for so many neighbouring columns, not all; 0: for one, or for all */
+    kiln__indexed_rows table; /* where its rows are read by an index */
+    bool taken;               /* an input that is read at other columns, by take, and perhaps in no other way */
+    bool own_columns;         /* each column of each row has a value: per_element, no run, not across */
 } kiln__operand;
 
 /* The positions that programs ask for: index() of each axis, and the linear index behind uniform(). Each lies in the
@@ -44,6 +46,8 @@ typedef struct kiln__problem {
     bool wide;                        /* rows (flat: elements) do not fit 31 bits */
     bool columns_out;                 /* an output is per_element, or a value of all rows is made of columns */
     bool across;                      /* there are values of all rows */
+    uint32_t read, taken;             /* of the program (kiln__ir) */
+    bool tables;                      /* some input's rows are read by an index */
     int64_t blocks[KILN__MAX_BLOCKS]; /* columns of the blocks that are reduced within rows, ascending */
     int block_count;
     int input_count, output_count;

@@ -216,10 +216,12 @@ static kiln_status split(const kiln__domains *domains, const kiln__tensors *tens
 
 kiln_status kiln__shaped_make(const kiln__domains *domains, const kiln__axes *axes, const kiln__tensors *tensors,
                               kiln__shaped *out) {
-    *out = (kiln__shaped){.tensors = *tensors};
-    kiln_status status = kiln__shaped_space(domains, axes, tensors, &out->space, &out->block_axis, out->across);
+    *out = (kiln__shaped){.block_axis = -1};
+    kiln_status status = kiln__tables_view(domains, tensors, out->viewed, out->tables, &out->tensors);
+    const kiln__tensors viewed = out->tensors;
+    if (!status) status = kiln__shaped_space(domains, axes, &viewed, &out->space, &out->block_axis, out->across);
     out->rank = out->space.rank;
-    return status || out->block_axis < 0 ? status : split(domains, tensors, out);
+    return status || out->block_axis < 0 ? status : split(domains, &viewed, out);
 }
 
 kiln__across_kinds kiln__shaped_across(const kiln__graph *graph, const kiln__domains *domains,

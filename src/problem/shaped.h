@@ -8,6 +8,7 @@
 
 #include "lang/domain.h"
 #include "problem/space.h"
+#include "problem/tables.h"
 
 typedef struct kiln__shaped {
     kiln__space space;     /* of the tensors below */
@@ -16,10 +17,11 @@ typedef struct kiln__shaped {
     int block_axis;        /* in the text's space; that of `space` has part_count axes from there on */
     int part_count;        /* 0: there are no blocks */
     int64_t parts[KILN_MAX_RANK];
-    int64_t row_block;                     /* columns of blocks that are rows; 0: rows are more than blocks */
-    kiln__across across[KILN__MAX_ACROSS]; /* what reductions over each of the domains' others are */
-    int64_t repeats[KILN_MAX_TENSORS];     /* of inputs: how many columns a value is for; 0: one, or all */
-    kiln_tensor own[KILN_MAX_TENSORS];
+    int64_t row_block;                           /* columns of blocks that are rows; 0: rows are more than blocks */
+    kiln__across across[KILN__MAX_ACROSS];       /* what reductions over each of the domains' others are */
+    int64_t repeats[KILN_MAX_TENSORS];           /* of inputs: how many columns a value is for; 0: one, or all */
+    kiln__indexed_rows tables[KILN_MAX_TENSORS]; /* of inputs that rows are read of */
+    kiln_tensor own[KILN_MAX_TENSORS], viewed[KILN_MAX_TENSORS];
 } kiln__shaped;
 
 /* The caller's tensors outlive *out, which must stay where it is. As kiln__space_build; KILN_E_SHAPE for outputs that

@@ -149,7 +149,7 @@ static kiln_status make_room(kiln__ref_run_state *run) {
 static kiln_status prepare(kiln__ref_run_state *run, const kiln_tensor *tensors, const bool *reduced) {
     kiln_status status = measure(run, reduced);
     if (status != KILN_OK) return status;
-    run->flat = run->ir->phase_count == 0;
+    run->flat = run->ir->phase_count == 0 && run->ir->elsewhere == 0;
     for (uint32_t o = 0; o < run->ir->output_count; o++) {
         const kiln_tensor *tensor = &tensors[run->ir->input_count + o];
         run->per_element[o] = run->ir->insts[run->ir->outputs[o]].per_element;
@@ -166,12 +166,14 @@ static kiln_status prepare(kiln__ref_run_state *run, const kiln_tensor *tensors,
     return status == KILN_OK ? make_room(run) : status;
 }
 
-static kiln_status run_in(bool own_types, const kiln__ir *ir, const kiln_tensor *tensors, const kiln_scalar *scalars,
-                          int rank, const int64_t *sizes, const bool *reduced) {
+static kiln_status run_in(bool own_types, const kiln__ir *ir, const kiln_tensor *tensors,
+                          const kiln__indexed_rows *tables, const kiln_scalar *scalars, int rank, const int64_t *sizes,
+                          const bool *reduced) {
     kiln__ref_run_state *run = calloc(1, sizeof *run); /* its views are too many for a small stack */
     if (run == NULL) return kiln__out_of_memory();
     run->ir = ir;
     run->scalars = scalars;
+    run->tables = tables;
     run->own_types = own_types;
     run->rank = rank;
     run->sizes = sizes;
@@ -182,12 +184,12 @@ static kiln_status run_in(bool own_types, const kiln__ir *ir, const kiln_tensor 
     return status;
 }
 
-kiln_status kiln__ref_run(const kiln__ir *ir, const kiln_tensor *tensors, const kiln_scalar *scalars, int rank,
-                          const int64_t *sizes, const bool *reduced) {
-    return run_in(false, ir, tensors, scalars, rank, sizes, reduced);
+kiln_status kiln__ref_run(const kiln__ir *ir, const kiln_tensor *tensors, const kiln__indexed_rows *tables,
+                          const kiln_scalar *scalars, int rank, const int64_t *sizes, const bool *reduced) {
+    return run_in(false, ir, tensors, tables, scalars, rank, sizes, reduced);
 }
 
-kiln_status kiln__ref_run_own_types(const kiln__ir *ir, const kiln_tensor *tensors, const kiln_scalar *scalars,
-                                    int rank, const int64_t *sizes, const bool *reduced) {
-    return run_in(true, ir, tensors, scalars, rank, sizes, reduced);
+kiln_status kiln__ref_run_own_types(const kiln__ir *ir, const kiln_tensor *tensors, const kiln__indexed_rows *tables,
+                                    const kiln_scalar *scalars, int rank, const int64_t *sizes, const bool *reduced) {
+    return run_in(true, ir, tensors, tables, scalars, rank, sizes, reduced);
 }

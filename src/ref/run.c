@@ -42,6 +42,7 @@ static void evaluate_constant(const kiln__ref_run_state *run, uint32_t index) {
     case KILN__OP_BOOL: out->i64 = inst->u.i64; break; /* the 64 bits of either kind */
     case KILN__OP_COUNT: out->f64 = (double)run->count; break;
     case KILN__OP_SIZE: out->i64 = run->sizes[inst->u.axis]; break;
+    case KILN__OP_ROWS_OF: out->i64 = run->tables[inst->u.input].rows; break;
     case KILN__OP_SCALAR:
         out->i64 = run->scalars[inst->u.scalar].value.i64;
         if (inst->type == KILN__I32) out->i64 = (int32_t)out->i64;
@@ -68,15 +69,37 @@ static void evaluate_blocks(const kiln__ref_run_state *run, uint32_t index, size
     }
 }
 
+static void evaluate_taken(const kiln__ref_run_state *run, const kiln__inst *inst, size_t n) {
+    const kiln__ref_view *view = &run->inputs[inst->u.input];
+    const kiln__ref_value *columns = run->values[inst->args[0]];
+    kiln__ref_value *out = run->values[inst - run->ir->insts];
+    for (size_t i = 0; i < n; i++) {
+        out[i] = (kiln__ref_value){0};
+        if (columns[i].i64 < 0 || columns[i].i64 >= run->count) continue; /* the program puts something else there */
+        kiln__ref_offsets(view, columns[i].i64, 1, run->offsets);
+        kiln__ref_load(view, run->offsets, 1, kiln__ctype_is_float(inst->type), &out[i]);
+    }
+}
+
+static void load_input(const kiln__ref_run_state *run, const kiln__inst *inst, int64_t col, size_t n,
+                       kiln__ref_value *out) {
+    kiln__ref_view view = run->inputs[inst->u.input];
+    if (view.data == NULL) return; /* a row without columns: nothing that is stored depends on it */
+    if (inst->arg_count > 0) {
+        const kiln__indexed_rows *table = &run->tables[inst->u.input];
+        const int64_t row = run->values[inst->args[0]]->i64;
+        view.row_offset += row >= 0 && row < table->rows ? row * table->stride : 0; /* the program drops what is none */
+    }
+    kiln__ref_offsets(&view, col, n, run->offsets);
+    kiln__ref_load(&view, run->offsets, n, kiln__ctype_is_float(inst->type), out);
+}
+
 /* Evaluates instruction `index` at n columns of the current row, from column `col` on. */
 static void evaluate(const kiln__ref_run_state *run, uint32_t index, int64_t col, size_t n) {
     const kiln__inst *inst = &run->ir->insts[index];
     kiln__ref_value *out = run->values[index];
     if (inst->op == KILN__OP_INPUT) {
-        const kiln__ref_view *view = &run->inputs[inst->u.input];
-        if (view->data == NULL) return; /* a row without columns: nothing that is stored depends on it */
-        kiln__ref_offsets(view, col, n, run->offsets);
-        kiln__ref_load(view, run->offsets, n, kiln__ctype_is_float(inst->type), out);
+        load_input(run, inst, col, n, out);
     } else if (inst->op == KILN__OP_INDEX) {
         kiln__ref_offsets(&run->indices[inst->u.axis], col, n, run->offsets);
         for (size_t i = 0; i < n; i++) out[i].i64 = run->offsets[i];
@@ -84,6 +107,8 @@ static void evaluate(const kiln__ref_run_state *run, uint32_t index, int64_t col
         const kiln__ref_value *seed = run->values[inst->args[0]], *offset = run->values[inst->args[1]];
         kiln__ref_offsets(&run->linear, col, n, run->offsets);
         for (size_t i = 0; i < n; i++) out[i].f64 = kiln__ref_uniform(seed[i].i64, offset[i].i64, run->offsets[i]);
+    } else if (inst->op == KILN__OP_TAKE) {
+        evaluate_taken(run, inst, n);
     } else if (inst->op == KILN__OP_BLOCK_REDUCE) {
         evaluate_blocks(run, index, n);
     } else {

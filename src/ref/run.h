@@ -5,6 +5,7 @@
 #define KILN_REF_RUN_H
 
 #include "base/arena.h"
+#include "base/extent.h"
 #include "lang/ir.h"
 
 /* Columns evaluated at a time: the blocks of a usual program stay in the processor's nearest cache. */
@@ -84,7 +85,8 @@ void kiln__ref_store(const kiln__ref_view *view, const int64_t *offsets, size_t 
 typedef struct kiln__ref_run_state {
     const kiln__ir *ir;
     const kiln_scalar *scalars;
-    bool own_types; /* each operation is rounded to its type; else floats are computed in double */
+    const kiln__indexed_rows *tables; /* of inputs */
+    bool own_types;                   /* each operation is rounded to its type; else floats are computed in double */
     kiln__arena arena;
     int rank;
     const int64_t *sizes;

@@ -56,6 +56,7 @@ kiln_status kiln__launch_create(const kiln_program *program, const kiln_tensor *
         launch->last_threads = 256;
         launch->last_grid = (kiln__grid){(unsigned)kiln__divide_up(p->cols > 1 ? p->cols : 1, 32), 1, 1};
     }
+    memory->elsewhere = prepared->ir->elsewhere;
     for (int t = 0; t < memory->tensor_count; t++) {
         memory->extents[t] = kiln__extent_of(&tensors[t]);
         memory->alignment_mask[t] = (uint32_t)p->operands[t].alignment * (uint32_t)kiln_type_size(tensors[t].type) - 1;

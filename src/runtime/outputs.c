@@ -45,7 +45,10 @@ static kiln_status find_shape(const kiln_program *program, const kiln_tensor *in
     kiln__domains domains;
     int block_axis;
     kiln__across across[KILN__MAX_ACROSS] = {KILN__ACROSS_NONE};
+    kiln_tensor own[KILN_MAX_TENSORS];
+    kiln__indexed_rows tables[KILN_MAX_TENSORS];
     kiln_status status = kiln__domains_find(program->graph, s, &domains);
+    if (!status) status = kiln__tables_view(&domains, &all, own, tables, &all);
     if (!status) status = kiln__shaped_space(&domains, &program->axes, &all, &space, &block_axis, across);
     const kiln__across_kinds kinds = kiln__shaped_across(program->graph, &domains, across);
     if (!status)
@@ -53,7 +56,7 @@ static kiln_status find_shape(const kiln_program *program, const kiln_tensor *in
             kiln__dependence_find(program->graph, s, (uint32_t)output, space.rank, space.reduced, &kinds, &depends);
     if (status) return status;
     bool has, varies;
-    find_columns(&space, inputs, &depends, &has, &varies);
+    find_columns(&space, all.at, &depends, &has, &varies);
     const int64_t block = varies ? 0 : block_of(&domains, &depends);
     *rank = 0;
     for (int i = 0; i < space.rank; i++) {
@@ -110,7 +113,7 @@ static kiln_status type_program(const kiln_program *program, const kiln_tensor *
             return kiln__fail(KILN_E_SHAPE, "tensor '%s' has rank %d, expected 0 to %d", program->names[i],
                               inputs[i].rank, KILN_MAX_RANK);
         binding.input_types[i] = inputs[i].type;
-        binding.input_per_element[i] = true;
+        binding.input_per_element[i] = false;
         if (inputs[i].rank > binding.rank) binding.rank = inputs[i].rank;
     }
     for (uint32_t i = 0; i < s->output_count; i++) binding.output_types[i] = KILN_F64;

@@ -179,7 +179,8 @@ static kiln_status check_host_tensors(const kiln_program *program, const kiln__i
     const kiln__space *space = &shaped->space;
     const kiln_tensor *tensors = shaped->tensors.at;
     const int inputs = (int)program->signature.input_count;
-    kiln__memory_rules rules = {.names = program->names, .input_count = inputs, .tensor_count = count};
+    kiln__memory_rules rules = {
+        .names = program->names, .input_count = inputs, .tensor_count = count, .elsewhere = ir->elsewhere};
     void *data[KILN_MAX_TENSORS];
     int64_t strides[KILN_MAX_TENSORS][KILN_MAX_RANK] = {{0}};
     for (int t = 0; t < count; t++) {
@@ -233,8 +234,8 @@ kiln_status kiln_run_cpu_with_options(const kiln_program *program, const kiln_te
     bool own_types = options.precision == KILN_PRECISION_PROGRAM;
     const kiln__space *space = &shaped.space;
     if (!status)
-        status = (own_types ? kiln__ref_run_own_types : kiln__ref_run)(ir, shaped.tensors.at, scalars, space->rank,
-                                                                       space->sizes, space->reduced);
+        status = (own_types ? kiln__ref_run_own_types : kiln__ref_run)(ir, shaped.tensors.at, shaped.tables, scalars,
+                                                                       space->rank, space->sizes, space->reduced);
     kiln__ir_destroy(ir);
     return status;
 }

@@ -28,7 +28,9 @@ static int64_t detail_of(const kiln__inst *inst) {
     case KILN__OP_INT:
     case KILN__OP_BOOL: return inst->u.i64;
     case KILN__OP_ROUND_TO: return inst->u.storage;
-    case KILN__OP_INPUT: return inst->u.input;
+    case KILN__OP_INPUT:
+    case KILN__OP_ROWS_OF:
+    case KILN__OP_TAKE: return inst->u.input;
     case KILN__OP_SCALAR: return inst->u.scalar;
     case KILN__OP_REDUCE_USER: return inst->u.reducer;
     case KILN__OP_INDEX:

@@ -77,7 +77,7 @@ static bool are_threads(const kiln__team *team) {
 bool kiln__row_tile_build(const kiln__given *g, const kiln__pins *point, kiln__schedule *s) {
     const int64_t rows = point->rows_per_block;
     if (g->problem->block_count) return false; /* a lane's columns are not its neighbours' in a block */
-    if (g->problem->across) return false;
+    if (g->problem->across || g->problem->taken || g->problem->tables) return false;
     kiln__row_stage(g->problem, s);
     if (!set_vectors(g->problem, point, s)) return false;
     const int64_t bytes = place(g->problem, rows, s);

@@ -95,6 +95,8 @@ static const struct {
     {"across_rows_bf16",
      "m = mean(x * x); dw = sum(g * (x * rsqrt(m + 1e-6)), axes = 0); t = sqrt(max(m, axes = all)) * k", NULL, "k",
      "bf16[*,1000] bf16[*,1000] f32[1000] f32[]"},
+    {"places_f16", "h = x + rows(t, i); l = logsumexp(h) - take(x, i)", NULL, NULL,
+     "f16[*,1024] f16[50,1024] i32[*,1] f32[*]"},
     {"blocks_bf16", "n = rms_norm(x, w); s = absmax(n, block = 128) / 448; y = n / s; t = max(s)", NULL, NULL,
      "bf16[*,1024] bf16[1024] e4m3[*,1024] f32[*]"},
     {"streamed_f64", "s = mean(x)", NULL, NULL, "f64[*,200003] f64[*]"},

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reductions over blocks of columns and over axes of their own: random programs, shapes, strides, types and schedules
- * against the CPU reference. 77 where there is no GPU.
+/* Reductions over blocks of columns and over axes of their own, columns and rows that an index chooses: random
+ * programs, shapes, strides, types and schedules against the CPU reference. 77 where there is no GPU.
  *
  *   gpu_blocks [--seed S] [--cases N] [--case I]
  */
@@ -44,6 +44,17 @@ static const char *const programs[] = {
     "y = x / (1 + sumsq(x, axes = 0))",
     "y = x - mean(x, axes = (0, -1))",
     "s = sum(x, axes = all)",
+    "l = logsumexp(x) - take(x, i64(mean(x) * 9))",
+    "t = take(x * w + index(-1), i64(sum(x))); m = max(x); k = take(i64(x * 64), argmin(x))",
+    "t = take(x * 2, 3); u = take(x, size(0)); v = take(x, -1)",
+    "y = x - take(x, argmax(x)); z = gather(x, i64(x * 5))",
+    "y = gather(x * w, (index(-1) * 7 + 3) % size(-1)) - mean(x)",
+    "y = gather(gather(x, i32(x * 5)), index(0)) + take(w, 2) * x",
+    "y = rows(t, take(i64(x * 3), 0)) * 2",
+    "h = x + rows(t, take(i64(x * 3), 0)); y = rms_norm(h, w); m = max(h)",
+    "l = logsumexp(rows(t, 3) + x) - take(x, 1)",
+    "y = softmax(x * rows(t, take(i64(x * 3), size(-1) - 1)))",
+    "y = rows(t, take(i64(x * 3), 0)) * x; d = sum(y, axes = @); s = sum(x)",
     "y = rms_norm(x, w); d = sum(y * x, axes = @)",
     "m = absmax(x); t = max(m, axes = @); s = max(x, axes = all)",
     "c = mean(x, axes = @); v = mean(x * x, axes = @) - c * c; y = softmax(x)",
@@ -150,11 +161,12 @@ static void place(kiln_tensor *tensor, bool pitched, int64_t *elements) {
     *elements = stride;
 }
 
-/* x; w, a row of weights; r, which has a value for several columns. */
+/* x; w, a row of weights; r, which has a value for several columns; t, five rows. */
 static kiln_tensor like(const drawn *c, char name) {
     kiln_tensor tensor = {.type = c->type, .rank = c->rank};
     for (int i = 0; i < c->rank; i++) tensor.sizes[i] = name == 'w' && i != c->axis ? 1 : c->sizes[i];
     if (name == 'r') tensor.sizes[c->axis] /= c->repeat;
+    if (name == 't') tensor = (kiln_tensor){.type = c->type, .rank = 2, .sizes = {5, c->sizes[c->rank - 1]}};
     return tensor;
 }
 
@@ -252,7 +264,9 @@ typedef enum verdict { PASSED, REFUSED, FAILED } verdict;
 
 /* One letter each. */
 static const char *inputs_of(const drawn *c) {
-    const bool weights = strstr(c->text, ", w") != NULL, repeats = strstr(c->text, "repeat") != NULL;
+    const bool weights = strstr(c->text, ", w") || strstr(c->text, "* w") || strstr(c->text, "(w");
+    const bool repeats = strstr(c->text, "repeat") != NULL;
+    if (strstr(c->text, "rows(t")) return weights ? "x,t,w" : "x,t";
     if (weights) return repeats ? "x,w,r" : "x,w";
     return repeats ? "x,r" : "x";
 }

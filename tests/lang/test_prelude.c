@@ -68,7 +68,7 @@ static void evaluate(const char *text, inputs *in, double out[ROWS * COLS]) {
     assert_int_equal(kiln__ir_build(graph, &signature, &binding, &ir), KILN_OK);
     bool per_element = ir->insts[ir->outputs[0]].per_element;
     tensors[signature.input_count] = kiln_tensor_contiguous(out, KILN_F64, 2, per_element ? full : kept);
-    if (kiln__ref_run(ir, tensors, NULL, 2, full, binding.reduced) != KILN_OK)
+    if (kiln__ref_run(ir, tensors, NULL, NULL, 2, full, binding.reduced) != KILN_OK)
         fail_msg("%s: %s", text, kiln_last_error());
     for (size_t i = ROWS * COLS; !per_element && i-- > 0;) out[i] = out[i / COLS];
     kiln__ir_destroy(ir);

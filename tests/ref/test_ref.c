@@ -17,7 +17,7 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define RUN(program, tensors, sizes, reduced) \
-    assert_int_equal(kiln__ref_run(&(program).ir, tensors, NULL, (int)COUNT(sizes), sizes, reduced), KILN_OK)
+    assert_int_equal(kiln__ref_run(&(program).ir, tensors, NULL, NULL, (int)COUNT(sizes), sizes, reduced), KILN_OK)
 
 static kiln_tensor vector(void *data, kiln_type type, int64_t n) { return kiln_tensor_contiguous(data, type, 1, &n); }
 static kiln_tensor matrix(void *data, kiln_type type, int64_t rows, int64_t cols) {
@@ -348,7 +348,7 @@ static void positions_sizes_counts_and_scalars(void **state) {
         kiln_tensor_contiguous(i2, KILN_I64, 3, sizes),    kiln_tensor_contiguous(chance, KILN_F64, 3, sizes),
         kiln_tensor_contiguous(extent, KILN_I64, 3, kept), kiln_tensor_contiguous(count, KILN_F64, 1, kept)};
     const kiln_scalar scalars[] = {kiln_scalar_i64(-42), kiln_scalar_f64(0.5)};
-    assert_int_equal(kiln__ref_run(&program.ir, tensors, scalars, 3, sizes, reduced), KILN_OK);
+    assert_int_equal(kiln__ref_run(&program.ir, tensors, NULL, scalars, 3, sizes, reduced), KILN_OK);
     double mean = 0;
     for (int i = 0; i < A * B * C; i++) {
         assert_int_equal(i0[i], i / (B * C));
@@ -385,7 +385,7 @@ static void empty_rows_give_identities(void **state) {
             kiln_tensor_contiguous(product, KILN_F64, 1, rows), kiln_tensor_contiguous(any, KILN_BOOL, 3, kept),
             kiln_tensor_contiguous(all, KILN_BOOL, 1, rows),    kiln_tensor_contiguous(user, KILN_F64, 1, rows),
             kiln_tensor_contiguous(index, KILN_I64, 3, kept),   kiln_tensor_contiguous(NULL, KILN_F64, 3, sizes)};
-        assert_int_equal(kiln__ref_run(&program.ir, tensors, NULL, 3, sizes, reduced), KILN_OK);
+        assert_int_equal(kiln__ref_run(&program.ir, tensors, NULL, NULL, 3, sizes, reduced), KILN_OK);
         for (int r = 0; r < 2; r++) {
             assert_true(sum[r] == 0 && product[r] == 1 && user[r] == -3);
             assert_true(any[r] == 0 && all[r] == 1 && index[r] == r);
@@ -404,7 +404,7 @@ static void a_maximum_of_nothing_is_an_error(void **state) {
         double out[2] = {9, 9};
         int64_t sizes[] = {2, 0}, no_rows[] = {0, 0};
         kiln_tensor tensors[] = {matrix(NULL, KILN_F64, 2, 0), matrix(out, KILN_F64, 2, 1)};
-        assert_int_equal(kiln__ref_run(&program.ir, tensors, NULL, 2, sizes, last_of_2), KILN_E_SHAPE);
+        assert_int_equal(kiln__ref_run(&program.ir, tensors, NULL, NULL, 2, sizes, last_of_2), KILN_E_SHAPE);
         assert_non_null(strstr(kiln_last_error(), "axis 1"));
         assert_non_null(strstr(kiln_last_error(), i == 0 ? "max" : "min"));
         assert_true(out[0] == 9);
@@ -426,7 +426,7 @@ static void a_space_without_axes_has_one_element(void **state) {
     int64_t sizes[] = {1};
     kiln_tensor tensors[] = {kiln_tensor_contiguous(&in, KILN_F32, 0, NULL),
                              kiln_tensor_contiguous(&out, KILN_F32, 0, NULL)};
-    assert_int_equal(kiln__ref_run(&program.ir, tensors, NULL, 0, sizes, all_of_1), KILN_OK);
+    assert_int_equal(kiln__ref_run(&program.ir, tensors, NULL, NULL, 0, sizes, all_of_1), KILN_OK);
     assert_true(out == 6);
 }
 
@@ -439,7 +439,7 @@ static void a_space_too_large_is_refused(void **state) {
     float x = 0;
     int64_t sizes[] = {INT64_C(1) << 40, INT64_C(1) << 40};
     kiln_tensor tensors[] = {{&x, KILN_F32, 2, {sizes[0], sizes[1]}, {0, 0}}, {&x, KILN_F32, 1, {sizes[0]}, {1}}};
-    assert_int_equal(kiln__ref_run(&program.ir, tensors, NULL, 2, sizes, last_of_2), KILN_E_SIZE);
+    assert_int_equal(kiln__ref_run(&program.ir, tensors, NULL, NULL, 2, sizes, last_of_2), KILN_E_SIZE);
 }
 
 int main(void) {

@@ -36,7 +36,7 @@ static void run_op(kiln__op op, kiln_type in, kiln__ctype result, kiln_type out_
                      : args == 2 ? hand_binary(&program, op, result, inputs[0], inputs[1])
                                  : hand_ternary(&program, op, result, inputs[0], inputs[1], inputs[2]);
     hand_output(&program, out_type, value);
-    assert_int_equal(kiln__ref_run(&program.ir, tensors, NULL, 1, &n, last_axis), KILN_OK);
+    assert_int_equal(kiln__ref_run(&program.ir, tensors, NULL, NULL, 1, &n, last_axis), KILN_OK);
 }
 
 static bool same(double a, double b) { return (isnan(a) && isnan(b)) || a == b; }
@@ -275,7 +275,7 @@ static void logic_and_selection(void **state) {
         kiln_tensor_contiguous(b, KILN_BOOL, 1, &n), kiln_tensor_contiguous(reals, KILN_F64, 1, &n),
         kiln_tensor_contiguous(ints, KILN_I32, 1, &n), kiln_tensor_contiguous(picked, KILN_F64, 1, &n),
         kiln_tensor_contiguous(chosen, KILN_I32, 1, &n)};
-    assert_int_equal(kiln__ref_run(&program.ir, tensors, NULL, 1, &n, last_axis), KILN_OK);
+    assert_int_equal(kiln__ref_run(&program.ir, tensors, NULL, NULL, 1, &n, last_axis), KILN_OK);
     assert_true(isnan(picked[0]) && picked[1] == 2 && isnan(picked[2]) && picked[3] == 4);
     assert_memory_equal(chosen, ((int32_t[]){5, -7, 7, -7}), sizeof chosen);
 }
@@ -524,7 +524,7 @@ static void values_round_through_storage_types(void **state) {
         int64_t n = 1;
         kiln_tensor tensors[] = {kiln_tensor_contiguous(&x, KILN_F64, 1, &n),
                                  kiln_tensor_contiguous(&out, KILN_F64, 1, &n)};
-        assert_int_equal(kiln__ref_run(&program.ir, tensors, NULL, 1, &n, last_axis), KILN_OK);
+        assert_int_equal(kiln__ref_run(&program.ir, tensors, NULL, NULL, 1, &n, last_axis), KILN_OK);
         assert_true(out == cases[i].expected);
     }
     hand_ir program;
@@ -534,7 +534,7 @@ static void values_round_through_storage_types(void **state) {
     int64_t n = 3;
     kiln_tensor tensors[] = {kiln_tensor_contiguous(ints, KILN_I32, 1, &n),
                              kiln_tensor_contiguous(out, KILN_I32, 1, &n)};
-    assert_int_equal(kiln__ref_run(&program.ir, tensors, NULL, 1, &n, last_axis), KILN_OK);
+    assert_int_equal(kiln__ref_run(&program.ir, tensors, NULL, NULL, 1, &n, last_axis), KILN_OK);
     assert_memory_equal(out, ((int32_t[]){127, -128, 77}), sizeof out);
 }
 

@@ -155,7 +155,7 @@ static kiln_status run_terms(bench_data *data, size_t slice, const kiln_tensor *
     for (size_t i = 0; i < r->output_count && any && !status; i++)
         shaped.own[r->input_count + i].data = own[r->input_count + i].data;
     if (any && !status)
-        status = kiln__ref_run(ir, shaped.tensors.at, r->scalars, shaped.space.rank, shaped.space.sizes,
+        status = kiln__ref_run(ir, shaped.tensors.at, NULL, r->scalars, shaped.space.rank, shaped.space.sizes,
                                shaped.space.reduced);
     kiln__ir_destroy(ir);
     return status;

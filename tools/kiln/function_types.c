@@ -35,7 +35,10 @@ static char *call_of(const function_row *row) {
 }
 
 static bool is_integer(const char *name) {
-    return strcmp(name, "seed") == 0 || strcmp(name, "offset") == 0 || strcmp(name, "label") == 0;
+    static const char *const names[] = {"seed", "offset", "label", "i"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (strcmp(names[i], name) == 0) return true;
+    return false;
 }
 
 /* NULL where the function does not take the type. */
