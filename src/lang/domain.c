@@ -45,7 +45,7 @@ static bool parse_axes(kiln__parser *parser, kiln__domain *out) {
 /* Of columns. */
 static bool check_count(kiln__parser *parser, const kiln__token *count, const char *what) {
     if (count->value.u64 >= 1 && count->value.u64 <= INT32_MAX) return true;
-    return KILN__FAIL_AT(parser, count, KILN_E_ARGUMENT, "%s: N is %s, expected 1 to 2147483647 columns", what,
+    return KILN__FAIL_AT(parser, count, KILN_E_SYNTAX, "%s: N is %s, expected 1 to 2147483647 columns", what,
                          kiln__parser_quote(parser, count));
 }
 
@@ -122,8 +122,7 @@ bool kiln__take_domain(kiln__node *node, uint32_t domain) {
 }
 
 bool kiln__fail_domain(kiln__parser *parser, const kiln__token *called) {
-    return KILN__FAIL_AT(parser, called, KILN_E_ARGUMENT,
-                         "%s reduces nothing: block = N and axes = N are for reductions",
+    return KILN__FAIL_AT(parser, called, KILN_E_SYNTAX, "%s reduces nothing: block = N and axes = N are for reductions",
                          kiln__parser_quote(parser, called));
 }
 

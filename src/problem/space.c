@@ -201,6 +201,16 @@ static bool fits(const kiln__space *space, const kiln_tensor *tensor, const bool
     return axis == tensor->rank;
 }
 
+static kiln_status refuse_output(const kiln__space *space, const kiln_tensor *tensor, const char *name,
+                                 const bool *same, const char *or_else) {
+    char shape[200], wanted[200];
+    int64_t kept[KILN_MAX_RANK] = {0};
+    for (int i = 0; i < space->rank; i++) kept[i] = same[i] ? 1 : space->open_rows && i == 0 ? -1 : space->sizes[i];
+    return kiln__fail(KILN_E_SHAPE, "output '%s' has shape %s, expected %s%s", name,
+                      kiln__space_shape(shape, tensor->rank, tensor->sizes),
+                      kiln__space_shape(wanted, space->rank, kept), or_else);
+}
+
 kiln_status kiln__space_strides(const kiln__space *space, const kiln_tensor *tensor, const char *name, const bool *same,
                                 int64_t strides[KILN_MAX_RANK], bool *full) {
     if (!same) {
@@ -213,22 +223,20 @@ kiln_status kiln__space_strides(const kiln__space *space, const kiln_tensor *ten
         return KILN_OK;
     }
     bool any = false, rows = true, across = true; /* it has a value for each row; of all rows together */
+    bool of_all = false;                          /* one for several rows, which is stored once */
     for (int i = 0; i < space->rank; i++) {
         any |= same[i];
+        of_all |= same[i] && !space->reduced[i];
         rows &= same[i] == space->reduced[i];
         across &= same[i] || space->reduced[i];
     }
     const bool drops = any && (rows || across);
-    *full = true;
-    if (fits(space, tensor, NULL, NULL, strides)) return KILN_OK;
-    *full = false;
+    *full = !of_all && fits(space, tensor, NULL, NULL, strides);
+    if (*full) return KILN_OK;
     if (any && fits(space, tensor, NULL, same, strides)) return KILN_OK;
     if (drops && fits(space, tensor, same, NULL, strides)) return KILN_OK;
-    char shape[200], wanted[200];
-    int64_t kept[KILN_MAX_RANK] = {0};
-    for (int i = 0; i < space->rank; i++) kept[i] = same[i] ? 1 : space->open_rows && i == 0 ? -1 : space->sizes[i];
-    return kiln__fail(KILN_E_SHAPE, "output '%s' has shape %s, expected %s%s", name,
-                      kiln__space_shape(shape, tensor->rank, tensor->sizes),
-                      kiln__space_shape(wanted, space->rank, kept),
-                      drops ? " or the same without its reduced axes" : "");
+    return refuse_output(space, tensor, name, same,
+                         !drops   ? ""
+                         : of_all ? " or the same without the axes that all rows are reduced over"
+                                  : " or the same without its reduced axes");
 }

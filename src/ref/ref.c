@@ -98,26 +98,41 @@ static void lay_out_positions(kiln__ref_run_state *run, const bool *in_row) {
     run->linear = kiln__ref_view_make(NULL, run->rank, run->sizes, linear, in_row);
 }
 
+/* The first axis without elements among those that are reduced, or are not; -1: none. */
+static int empty_axis(const kiln__ref_run_state *run, const bool *reduced, bool which) {
+    for (int i = 0; i < run->rank; i++)
+        if (reduced[i] == which && run->sizes[i] == 0) return i;
+    return -1;
+}
+
+/* Refuses maxima of no elements: of a row without columns, of columns without rows. */
+static kiln_status refuse_empty(const kiln__ref_run_state *run, const bool *reduced) {
+    const int column = run->row_count > 0 ? empty_axis(run, reduced, true) : -1, row = empty_axis(run, reduced, false);
+    for (uint32_t i = 0; i < run->ir->count; i++) {
+        const kiln__inst *inst = &run->ir->insts[i];
+        const bool across = inst->op == KILN__OP_ACROSS_REDUCE;
+        const kiln__op op = across ? (kiln__op)inst->u.block.op : inst->op;
+        const bool max = op == KILN__OP_REDUCE_MAX || op == KILN__OP_REDUCE_ARGMAX;
+        const bool min = op == KILN__OP_REDUCE_MIN || op == KILN__OP_REDUCE_ARGMIN;
+        const int axis = across ? row : column;
+        if ((max || min) && axis >= 0)
+            return kiln__fail(KILN_E_SHAPE, "%s over axis %d, which has size 0: no elements have no %s",
+                              kiln__op_describe(op)->name, axis, max ? "maximum" : "minimum");
+    }
+    return KILN_OK;
+}
+
 /* Counts rows and columns; refuses spaces that are too large, and maxima of no elements. */
 static kiln_status measure(kiln__ref_run_state *run, const bool *reduced) {
     int64_t total = 1;
-    int empty_axis = -1;
     run->row_count = run->count = 1;
     for (int i = 0; i < run->rank; i++) {
         int64_t *part = reduced[i] ? &run->count : &run->row_count;
         if (!kiln__mul_i64(total, run->sizes[i] > 0 ? run->sizes[i] : 1, &total))
             return kiln__fail(KILN_E_SIZE, "the iteration space has more than 2^63 - 1 elements");
         *part *= run->sizes[i];
-        if (reduced[i] && run->sizes[i] == 0 && empty_axis < 0) empty_axis = i;
     }
-    for (uint32_t i = 0; i < run->ir->count && run->row_count > 0 && empty_axis >= 0; i++) {
-        kiln__op op = run->ir->insts[i].op;
-        bool max = op == KILN__OP_REDUCE_MAX || op == KILN__OP_REDUCE_ARGMAX;
-        if (max || op == KILN__OP_REDUCE_MIN || op == KILN__OP_REDUCE_ARGMIN)
-            return kiln__fail(KILN_E_SHAPE, "%s over axis %d, which has size 0: no elements have no %s",
-                              kiln__op_describe(op)->name, empty_axis, max ? "maximum" : "minimum");
-    }
-    return KILN_OK;
+    return refuse_empty(run, reduced);
 }
 
 /* The least columns that are whole blocks of both sizes, or all there are. */

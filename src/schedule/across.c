@@ -7,11 +7,9 @@
 #define MOST_BLOCKS_PER_SM 4     /* more only lengthen what the second launch reads */
 #define MOST_COLUMNS (1LL << 28) /* beyond all shared memory, and nothing overflows */
 
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-
 /* Of whole vectors, whatever their width. */
 static int64_t bytes_of(const kiln__problem *problem, const kiln__inst *inst) {
-    const int64_t columns = problem->cols > 1 && inst->per_element ? least(problem->cols, MOST_COLUMNS) : 1;
+    const int64_t columns = problem->cols > 1 && inst->per_element ? kiln__least(problem->cols, MOST_COLUMNS) : 1;
     return kiln__divide_up(columns, 16) * 16 * (kiln__ctype_is_wide(inst->type) ? 8 : 4);
 }
 
@@ -30,10 +28,10 @@ bool kiln__row_add_across(const kiln__given *g, kiln__schedule *s) {
     const int64_t each = kiln__across_place(g->ir, g->problem, g->ir->count);
     const int64_t bytes = s->across.offset + each * s->team.rows_per_block;
     const int64_t room =
-        least(typical.shared_per_sm / (bytes + STATIC_BYTES), typical.threads_per_sm / s->team.threads);
+        kiln__least(typical.shared_per_sm / (bytes + STATIC_BYTES), typical.threads_per_sm / s->team.threads);
     if (!alone || s->row.persistent || s->passes.ordered || bytes + STATIC_BYTES > g->device->shared_per_block)
         return false;
-    s->across.blocks = typical.sm_count * (int)least(room, MOST_BLOCKS_PER_SM);
+    s->across.blocks = typical.sm_count * (int)kiln__least(room, MOST_BLOCKS_PER_SM);
     s->across.bytes = (int)each;
     s->staging.bytes = (int)bytes;
     return true;

@@ -34,7 +34,7 @@ static int64_t unroll_of(const kiln__problem *problem, const kiln__schedule *s) 
         return kiln__divide_up(UNROLLED_TILE_ELEMENTS, kiln__column_of(s)->ranks_per_thread * s->vector_width);
     if (kiln__column_of(s)->transpose_width) return kiln__column_of(s)->transpose_width;
     if (kiln__row_of(s)->batched && kiln__row_of(s)->invariant_inputs > 1) return unroll_of_invariants(problem, s);
-    const int64_t most = most_unrolled(s), unroll = s->steps < most ? s->steps : most;
+    const int64_t most = most_unrolled(s), unroll = kiln__least(s->steps, most);
     if (!kiln__row_of(s)->batched) return unroll;
     return kiln__divide_up(s->steps, kiln__divide_up(s->steps, unroll)); /* chunks as large as each other */
 }

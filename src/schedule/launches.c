@@ -17,7 +17,8 @@ bool kiln__schedule_balances(const kiln__schedule *s) {
 }
 
 bool kiln__schedule_exchanges(const kiln__schedule *schedule) {
-    return schedule->split.chunks > 1 || schedule->team.group == KILN__GROUP_GRID || schedule->across.blocks > 0;
+    const bool chunks = schedule->split.chunks > 1 && !schedule->slots.bytes; /* of blocks alone, nothing is shared */
+    return chunks || schedule->team.group == KILN__GROUP_GRID || schedule->across.blocks > 0;
 }
 
 int64_t kiln__schedule_exchanged(const kiln__schedule *schedule, const kiln__ir *ir) {
@@ -97,6 +98,6 @@ bool kiln__schedule_grid(const kiln__schedule *schedule, int64_t rows, int64_t r
     if (schedule->across.blocks) blocks = across_grid(schedule, blocks);
     int64_t limit = 2147483647 / schedule->team.blocks_per_row * schedule->team.blocks_per_row;
     int64_t layers = kiln__divide_up(blocks, limit);
-    *grid = (kiln__grid){(unsigned)(blocks < limit ? blocks : limit), (unsigned)layers, 1};
+    *grid = (kiln__grid){(unsigned)kiln__least(blocks, limit), (unsigned)layers, 1};
     return layers <= 65535;
 }

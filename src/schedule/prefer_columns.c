@@ -343,7 +343,7 @@ static int splits_of(const columns *c) {
     if (c->pins->splits) return c->pins->splits;
     if (!c->cut) return 1;
     const int64_t splits = kiln__divide_up(c->f.cols, c->f.again ? chunk_again(c->f.cols) : fine);
-    return (int)(splits < most ? splits : most);
+    return (int)kiln__least(splits, most);
 }
 
 /* Fewer lanes, where clusters exchange or keep more than there is room for. */

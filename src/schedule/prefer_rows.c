@@ -162,7 +162,7 @@ static int splits_of(const rows *r) {
     if (r->pins->splits) return r->pins->splits;
     if (r->pass && load > 2 * READ_VECTORS) splits = kiln__divide_up(load, READ_VECTORS);
     if (!r->pass && r->vectors > LONG_ROW_VECTORS) splits = kiln__divide_up(r->vectors, CHUNK_VECTORS);
-    return (int)(splits < most ? splits : most);
+    return (int)kiln__least(splits, most);
 }
 
 /* The row of the table that all others end in has fewer warps where they would exchange too much. */

@@ -10,16 +10,15 @@
 #define MOST_COLUMNS (1LL << 28) /* beyond all shared memory, and nothing overflows */
 #define CHUNK_COLUMNS \
     8192 /* of a row in which blocks alone are reduced: longer ones are split among blocks of threads */
+#define MOST_CHUNKS 65535 /* of a grid's second dimension */
 #define MOST_THREADS 512
 #define STREAMED_VECTORS 4   /* of a thread under way, where rows are read again */
 #define REGISTER_ELEMENTS 64 /* of a thread */
 
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-
 static int64_t bytes_of(kiln__ctype type) { return type == KILN__BOOL ? 1 : kiln__ctype_is_wide(type) ? 8 : 4; }
 
 int64_t kiln__slots_of(const kiln__problem *problem, int64_t columns, int64_t block) {
-    const int64_t axis = problem->uneven_columns > 0 ? least(problem->uneven_columns, columns) : columns;
+    const int64_t axis = problem->uneven_columns > 0 ? kiln__least(problem->uneven_columns, columns) : columns;
     return axis > 0 ? columns / axis * kiln__divide_up(axis, block) : 0;
 }
 
@@ -70,9 +69,11 @@ static void split(const kiln__given *g, kiln__schedule *s) {
     if (g->ir->phase_count > 0 || !one_axis || s->staging.kind != KILN__STAGING_NONE ||
         s->edges != KILN__EDGES_ALIGNED || cols <= CHUNK_COLUMNS || unit >= cols)
         return;
-    const int64_t chunk = unit < CHUNK_COLUMNS ? CHUNK_COLUMNS / unit * unit : unit;
+    int64_t chunk = unit < CHUNK_COLUMNS ? CHUNK_COLUMNS / unit * unit : unit;
+    const int64_t fewest = kiln__divide_up(cols, MOST_CHUNKS);
+    if (chunk < fewest) chunk = kiln__times(kiln__divide_up(fewest, unit), unit);
     const int64_t chunks = kiln__divide_up(cols, chunk);
-    if (chunks < 2 || chunks > INT32_MAX) return;
+    if (chunks < 2) return;
     s->split.chunks = (int)chunks;
     s->steps = chunk / s->team.threads / s->vector_width;
     if (s->batch > s->steps) s->batch = (int)s->steps;

@@ -5,7 +5,6 @@ struct kiln_arguments {
     const float *in_r;
     float *out_y;
     kiln_i64 rows;
-    unsigned char *workspace;
 };
 
 KILN_DEVICE kiln_i64 kiln_offset_in_r(const kiln_arguments &args, kiln_index col)

@@ -23,7 +23,7 @@
 #define BATCH 4          /* cases taken at once: they mostly share a kernel */
 #define CASE_SECONDS 120 /* a case that takes longer hangs */
 #define BROKEN 3         /* exit status of a worker that wants to be replaced */
-#define KIND_LIMIT 64
+#define KIND_LIMIT 128
 #define KIND_SIZE 120
 
 static const char usage[] =
@@ -94,8 +94,8 @@ static void schedule_kind(const char *schedule, char out[KIND_SIZE]) {
     for (int i = 0; i < length && used + 64 < KIND_SIZE; i++)
         if (schedule[i] < '0' || schedule[i] > '9') out[used++] = schedule[i];
     out[used] = '\0';
-    static const char *const marks[] = {", splits",  ", persistent", ", online",    ", masked",
-                                        ", ordered", ", misaligned", ", transpose,"};
+    static const char *const marks[] = {", across rows", ", splits",  ", persistent", ", online",
+                                        ", masked",      ", ordered", ", misaligned", ", transpose,"};
     for (size_t i = 0; i < sizeof marks / sizeof marks[0]; i++)
         if (strstr(schedule, marks[i])) strcat(out, marks[i]);
 }

@@ -105,6 +105,18 @@ static const char *const tokens[] = {
     "nanmax(",
     "_count()",
     "popcount(",
+    ", block = 8",
+    ", block =",
+    ", axes = 0",
+    ", axes = (0, -1)",
+    ", axes = all",
+    ", axes =",
+    "all",
+    "repeat(z, 4)",
+    "repeat(",
+    "absmax(x, block = 16)",
+    "sum(x, axes = 0)",
+    "scale_mx_e4m3(",
 };
 
 static const char *const programs[] = {
@@ -117,6 +129,12 @@ static const char *const programs[] = {
     "y = dropout(x, 0.5, 1234, 0) + f16(i32(x) << 2 & 0xff)",
     "y = layer_norm(x, w, b, eps = 1e-6)\nz = logsumexp(y) ; v = var(y, ddof = 0)",
     "y = nanmax(i64(x)) + any(x) * all(x > 1)",
+    "y = x / absmax(x, block = 128)",
+    "y = softmax(x, block = 64) * max(x)",
+    "fn scaled(a, n) = a / absmax(a) * n\ny = scaled(x, 2, block = 32)",
+    "y = f32(z) * repeat(s, 32)",
+    "d = sum(x, axes = 0); y = softmax(x)",
+    "n = sum(x, axes = all); m = max(x, axes = (0, 1))",
 };
 
 static uint64_t next_random(uint64_t *state) {
@@ -194,6 +212,19 @@ static const char *check_ir(const kiln__ir *ir) {
     return NULL;
 }
 
+/* What the axes are that the text says, as rows lie. */
+static void draw_axes(const char *text, uint64_t *state, kiln__across_kinds *out) {
+    static const kiln__across kinds[] = {KILN__ACROSS_NONE, KILN__ACROSS_ROWS, KILN__ACROSS_ALL};
+    kiln__graph *graph = NULL;
+    if (kiln__graph_parse(text, &graph) != KILN_OK) return;
+    for (uint32_t i = 0; i < graph->domain_count && out->count < KILN__MAX_ACROSS; i++) {
+        if (graph->domains[i].block != 0) continue;
+        out->domains[out->count] = i + 1;
+        out->kinds[out->count++] = kinds[next_random(state) % COUNT(kinds)];
+    }
+    kiln__graph_destroy(graph);
+}
+
 /* What is wrong with the way that this text went, NULL if nothing is. */
 static const char *run_case(const char *text, uint64_t *state, bool *typed) {
     static const kiln_type types[] = {KILN_F32,  KILN_F16, KILN_F64, KILN_I32, KILN_I64, KILN_U8,
@@ -204,6 +235,7 @@ static const char *run_case(const char *text, uint64_t *state, bool *typed) {
         binding.input_types[i] = types[next_random(state) % COUNT(types)];
         binding.input_per_element[i] = next_random(state) % 2 == 0;
     }
+    draw_axes(text, state, &binding.across);
     kiln__clear_error();
     kiln_status status = lang_build(text, NULL, &binding, &ir);
     if (status == KILN_E_INTERNAL || status == KILN_E_MEMORY || status == KILN_E_ARGUMENT) return "unexpected status";
@@ -232,7 +264,7 @@ static void any_text_gives_a_program_or_a_sentence(void **unused) {
         uint64_t state = (first + i) * UINT64_C(0x9e3779b97f4a7c15) | 1;
         bool typed = false;
         next_random(&state);
-        size_t size = (first + i) % 2 == 0 ? make_soup(text, &state) : make_mutation(text, &state);
+        size_t size = (first + i) % 3 == 0 ? make_soup(text, &state) : make_mutation(text, &state);
         text[size] = '\0';
         /* A copy of the exact size, so that a read beyond the end is seen. */
         char *copy = malloc(size + 1);

@@ -415,7 +415,11 @@ static void what_cannot_be_is_refused(void **state) {
          "no schedule has room for values of all rows of 100000 columns: they take shared memory, expected fewer "
          "columns, or a program of their own"},
         {"s = sum(x, axes = 0); t = sum(x)", NULL, "f32[3,24] f32[3] f32[3]", KILN_E_SHAPE,
-         "output 's' has shape [3], expected [1, 24] or the same without its reduced axes"},
+         "output 's' has shape [3], expected [1, 24] or the same without the axes that all rows are reduced over"},
+        {"s = sum(x, axes = 0); t = max(x)", NULL, "f32[3,24] f32[3,24] f32[3]", KILN_E_SHAPE,
+         "output 's' has shape [3, 24], expected [1, 24] or the same without the axes that all rows are reduced over"},
+        {"s = sum(x, axes = all); t = max(x)", NULL, "f32[3,24] f32[1,24] f32[3]", KILN_E_SHAPE,
+         "output 's' has shape [1, 24], expected [1, 1] or the same without the axes that all rows are reduced over"},
         {"s = sum(x, axes = 0) * sum(x, axes = 1) * sum(x, axes = 2) * sum(x, axes = all) * sum(x, axes = (0, 1))",
          NULL, "f32[2,3,24] f32[24]", KILN_E_LIMIT,
          "1:83: 'sum' runs over axes 0 and 1: expected at most 4 sets of axes in a program"},
@@ -433,6 +437,17 @@ static void what_cannot_be_is_refused(void **state) {
             fail_msg("%s: %s", cases[i].program, kiln_last_error());
         bound_destroy(&b);
     }
+}
+
+static void a_maximum_of_no_rows_is_refused_on_the_cpu_as_well(void **state) {
+    (void)state;
+    bound b;
+    assert_int_equal(bound_create(&b, "s = max(x, axes = 0); t = sum(x)", NULL, NULL, "f64[0,24] f64[24] f64[0]"),
+                     KILN_OK);
+    for (size_t i = 0; i < b.tensor_count; i++) b.tensors[i].data = i ? outputs[i - 1] : x;
+    assert_int_equal(kiln_run_cpu(b.program, b.tensors, b.tensor_count, NULL, 0), KILN_E_SHAPE);
+    assert_string_equal(kiln_last_error(), "max over axis 0, which has size 0: no elements have no maximum");
+    bound_destroy(&b);
 }
 
 /* On a GPU blocks within rows are lanes of a warp where they can be; all others are reduced in shared memory. */
@@ -497,6 +512,7 @@ int main(void) {
         cmocka_unit_test(inputs_have_values_for_several_columns),
         cmocka_unit_test(outputs_have_shapes),
         cmocka_unit_test(what_cannot_be_is_refused),
+        cmocka_unit_test(a_maximum_of_no_rows_is_refused_on_the_cpu_as_well),
         cmocka_unit_test(blocks_that_no_warp_has_lie_in_shared_memory),
         cmocka_unit_test(blocks_alone_have_the_kernel_of_rows),
     };

@@ -59,6 +59,15 @@ static const struct {
     {"y = x - max(x - sum(x - mean(x)))", NULL},
     {"q = quantize_e4m3(x); s = scale_e4m3(x)", NULL},
     {"s = cross_entropy_label(x, l)", NULL},
+    {"s = absmax(x, block = 32); y = x / s", NULL},
+    {"y = rms_norm(x, w); s = scale_e4m3(y, block = 16); q = quantize_e4m3(y, block = 16)", NULL},
+    {"y = softmax(x, block = 8) + mean(x, block = 64) * k", "k"},
+    {"y = x * repeat(r, 4) + max(x)", NULL},
+    {"y = x - mean(x, axes = 0)", NULL},
+    {"y = rms_norm(x, w); d = sum(g * y, axes = 0)", NULL},
+    {"dx = layer_norm_grad(x, w, g); dw = sum(g * layer_norm(x), axes = 0); db = sum(g, axes = 0)", NULL},
+    {"m = max(x); t = max(m, axes = 0); n = sqrt(sumsq(x, axes = all))", NULL},
+    {"a = sum(x, axes = (0, 1)); b = max(x, axes = all); y = argmax(x)", NULL},
     {NULL, NULL}, /* many_reductions() */
 };
 
@@ -282,7 +291,9 @@ static const char *plan_fault(problem *p, const kiln_program *program) {
         kiln__clear_error();
         kiln_status status = kiln__prepare(program, p->tensors, p->scalar, &p->device, attempt, &prepared);
         const char *fault = NULL;
-        if (attempt > 0 && status && status != KILN_E_UNSUPPORTED) fault = "another refusal of a later schedule";
+        /* There is none any more, or it is one that takes too long to compile. */
+        const bool ends = status == KILN_E_UNSUPPORTED || status == KILN_E_LIMIT;
+        if (attempt > 0 && status && !ends) fault = "another refusal of a later schedule";
         if (status && !fault)
             fault = attempt == 0 ? status_fault(p, status) : *kiln_last_error() ? NULL : "no sentence";
         if (status) return fault;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/types.h"
+#include "fuzz_axes.h"
 
 #define RUN_LENGTH 4 /* cases that share what their kernel is made for */
 
@@ -193,6 +194,7 @@ static void draw_input_shape(fuzz_random *random, const fuzz_case *c, int input,
     }
     while (input > 0 && !whole && first < c->rank && first < dropped && sizes[first] == 1) first++;
     *out = kiln_tensor_contiguous(NULL, KILN_F32, c->rank - first, sizes + first);
+    fuzz_axes_shrink(c, input, out);
 }
 
 /* What the inputs broadcast to. */
@@ -200,6 +202,7 @@ static void settle_space(fuzz_case *c) {
     for (int i = 0; i < c->rank; i++) {
         int64_t size = 1;
         for (int t = 0; t < c->input_count; t++) {
+            if (t && t == c->program->repeats) continue;
             const kiln_tensor *tensor = &c->tensors[t].view;
             int axis = i - (c->rank - tensor->rank);
             if (axis >= 0 && tensor->sizes[axis] != 1) size = tensor->sizes[axis];
@@ -289,6 +292,7 @@ static bool may_share(const fuzz_case *c, const fuzz_tensor *input, const fuzz_t
         memcmp(a->sizes, b->sizes, (size_t)a->rank * sizeof *a->sizes))
         return false;
     bool alike = true;
+    if (c->own_axes) return a->rank == c->rank && !memcmp(a->sizes, c->sizes, (size_t)a->rank * sizeof *a->sizes);
     for (int64_t i = 0; same && alike && i < fuzz_element_count(a); i++) {
         int64_t row, col, own_row, own_col;
         fuzz_element_position(c, a, false, i, &row, &col);
@@ -353,6 +357,7 @@ static kiln_status draw_output_shape(fuzz_random *random, const fuzz_case *c, co
     int32_t rank = 0;
     int64_t sizes[KILN_MAX_RANK] = {0};
     bool keeps = percent(random, 50), full = percent(random, 10);
+    if (strchr(c->program->text, '@') && output) full = false; /* values of all rows are never stored in all elements */
     for (int t = 0; t < c->input_count; t++) inputs[t] = c->tensors[t].view;
     kiln_status status = kiln_program_output_shape(program, inputs, (size_t)output, keeps, &rank, sizes);
     if (c->program->row_output == output && output && keeps && is_of_rows(c, &inputs[output]))
@@ -369,7 +374,7 @@ kiln_status fuzz_case_program(const fuzz_case *c, kiln_context *context, kiln_pr
     options.all_axes = c->all_axes;
     options.axes = c->last_axis ? NULL : c->axes;
     options.axis_count = (size_t)c->axis_count;
-    return kiln_program_create(context, c->program->text, &options, out);
+    return kiln_program_create(context, c->text, &options, out);
 }
 
 static void draw_details(fuzz_random *structure, fuzz_random *instance, fuzz_case *c) {
@@ -385,28 +390,18 @@ static void draw_details(fuzz_random *structure, fuzz_random *instance, fuzz_cas
     }
 }
 
-kiln_status fuzz_case_draw(kiln_context *context, uint64_t seed, long index, fuzz_case *out) {
-    fuzz_random structure = {seed * 0xd1b54a32d192ed03u + (uint64_t)(index / RUN_LENGTH)};
-    fuzz_random instance = {~seed * 0x8cb92ba72f3d8dd7u + (uint64_t)index};
-    fuzz_random_next(&structure); /* neighbouring states are far apart after one step */
-    fuzz_random_next(&instance);
-    structure.state = fuzz_random_next(&structure);
-    instance.state = fuzz_random_next(&instance);
-    memset(out, 0, sizeof *out);
-    out->seed = seed;
-    out->index = index;
-    out->program = &fuzz_programs[below(&structure, (int)fuzz_program_count)];
-    draw_space(&structure, &instance, out);
-    draw_details(&structure, &instance, out);
+/* What comes after program and space. */
+static kiln_status draw_tensors(fuzz_random *structure, fuzz_random *instance, kiln_context *context, fuzz_case *out) {
+    draw_details(structure, instance, out);
     kiln_program *program = NULL;
     kiln_status status = fuzz_case_program(out, context, &program);
     if (status) return status;
     out->input_count = (int)kiln_program_input_count(program);
     out->output_count = (int)kiln_program_output_count(program);
-    kiln_type usual_float = draw_float(&structure), usual_integer = draw_integer(&structure);
-    bool tidy = percent(&structure, 40); /* but for one tensor */
-    int other = below(&structure, out->input_count + out->output_count);
-    for (int t = 0; t < out->input_count; t++) draw_input_shape(&structure, out, t, &out->tensors[t].view);
+    kiln_type usual_float = draw_float(structure), usual_integer = draw_integer(structure);
+    bool tidy = percent(structure, 40); /* but for one tensor */
+    int other = below(structure, out->input_count + out->output_count);
+    for (int t = 0; t < out->input_count; t++) draw_input_shape(structure, out, t, &out->tensors[t].view);
     settle_space(out);
     for (int t = 0; t < out->input_count + out->output_count; t++) {
         fuzz_tensor *tensor = &out->tensors[t];
@@ -414,14 +409,42 @@ kiln_status fuzz_case_draw(kiln_context *context, uint64_t seed, long index, fuz
         int o = t - out->input_count;
         /* What the library refuses here it refuses again, in one way on the GPU and on the CPU, when the case is run.
          */
-        if (!input) draw_output_shape(&structure, out, program, o, &tensor->view);
-        tensor->view.type = draw_type(&structure, input ? out->program->inputs[t].types : out->program->output_types[o],
+        if (!input) draw_output_shape(structure, out, program, o, &tensor->view);
+        tensor->view.type = draw_type(structure, input ? out->program->inputs[t].types : out->program->output_types[o],
                                       usual_float, usual_integer);
-        draw_tensor(&structure, input, tidy && t != other, input ? out->program->inputs[t].recipe : FUZZ_ANY, tensor);
+        draw_tensor(structure, input, tidy && t != other, input ? out->program->inputs[t].recipe : FUZZ_ANY, tensor);
     }
-    draw_sharing(&structure, out);
+    draw_sharing(structure, out);
     kiln_program_destroy(program);
     return KILN_OK;
+}
+
+static void begin(uint64_t seed, long index, fuzz_random *structure, fuzz_random *instance, fuzz_case *out) {
+    *structure = (fuzz_random){seed * 0xd1b54a32d192ed03u + (uint64_t)(index / RUN_LENGTH)};
+    *instance = (fuzz_random){~seed * 0x8cb92ba72f3d8dd7u + (uint64_t)index};
+    fuzz_random_next(structure); /* neighbouring states are far apart after one step */
+    fuzz_random_next(instance);
+    structure->state = fuzz_random_next(structure);
+    instance->state = fuzz_random_next(instance);
+    memset(out, 0, sizeof *out);
+    out->seed = seed;
+    out->index = index;
+}
+
+kiln_status fuzz_case_draw(kiln_context *context, uint64_t seed, long index, fuzz_case *out) {
+    fuzz_random structure, instance;
+    begin(seed, index, &structure, &instance, out);
+    out->program = &fuzz_programs[below(&structure, (int)fuzz_program_count)];
+    snprintf(out->text, sizeof out->text, "%s", out->program->text);
+    draw_space(&structure, &instance, out);
+    return draw_tensors(&structure, &instance, context, out);
+}
+
+static kiln_status draw_with_axes(kiln_context *context, uint64_t seed, long index, fuzz_case *out) {
+    fuzz_random structure, instance;
+    begin(seed, index, &structure, &instance, out);
+    fuzz_axes_draw(&structure, &instance, out);
+    return draw_tensors(&structure, &instance, context, out);
 }
 
 /* Of one size, so that tensors that share memory still may. */
@@ -437,9 +460,9 @@ static kiln_type newer_type(kiln_type type) {
 }
 
 kiln_status fuzz_case_draw_any(kiln_context *context, uint64_t seed, long index, fuzz_case *out) {
-    kiln_status status = fuzz_case_draw(context, seed, index, out);
     fuzz_random random = {seed ^ (uint64_t)(index / RUN_LENGTH)};
-    bool all = percent(&random, 35), some = percent(&random, 30);
+    bool all = percent(&random, 35), some = percent(&random, 30), axes = percent(&random, 40);
+    kiln_status status = axes ? draw_with_axes(context, seed, index, out) : fuzz_case_draw(context, seed, index, out);
     for (int t = 0; !status && t < out->input_count + out->output_count; t++) {
         bool chosen = percent(&random, 50);
         bool input = t < out->input_count;
@@ -459,7 +482,7 @@ static void print_list(FILE *to, const char *open, int count, const int64_t *val
 }
 
 void fuzz_case_print(FILE *to, const fuzz_case *c) {
-    fprintf(to, "gpu_fuzz --seed %" PRIu64 " --case %ld   # %s;", c->seed, c->index, c->program->text);
+    fprintf(to, "gpu_fuzz --seed %" PRIu64 " --case %ld   # %s;", c->seed, c->index, c->text);
     for (int t = 0; t < c->input_count + c->output_count; t++) {
         const fuzz_tensor *tensor = &c->tensors[t];
         fprintf(to, " %s%d=%s", t < c->input_count ? "in" : "out", t < c->input_count ? t : t - c->input_count,

@@ -22,6 +22,10 @@ typedef struct fuzz_case {
     uint64_t seed;
     long index;
     const fuzz_program *program;
+    char text[256];         /* the program's, with the case's blocks and axes in it */
+    bool own_axes;          /* its reductions run over other axes than rows', or over blocks, */
+    int64_t block, larger;  /* of so many columns */
+    bool may_lack_schedule; /* and a kernel may refuse what the reference does */
     int input_count, output_count, scalar_count;
     kiln_scalar scalars[FUZZ_SCALAR_LIMIT];
     bool last_axis, all_axes; /* else the list */
@@ -43,8 +47,8 @@ extern const char *const fuzz_schedules[FUZZ_SCHEDULE_COUNT];
  * The context is asked for the shapes of outputs. */
 kiln_status fuzz_case_draw(kiln_context *context, uint64_t seed, long index, fuzz_case *out);
 
-/* The same, but in some cases of types that fuzz_case_draw leaves out: tools/snapshot.sh compares what it draws with
- * what earlier commits do. */
+/* The same, but in some cases of types, and of blocks and axes, that fuzz_case_draw leaves out: tools/snapshot.sh
+ * compares what it draws with what earlier commits do. */
 kiln_status fuzz_case_draw_any(kiln_context *context, uint64_t seed, long index, fuzz_case *out);
 
 kiln_status fuzz_case_program(const fuzz_case *c, kiln_context *context, kiln_program **out);

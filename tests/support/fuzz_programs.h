@@ -69,6 +69,7 @@ typedef struct fuzz_program {
     /* Without reductions: the output that has one value for each row where the input of the same number has. 0: none.
      */
     int row_output;
+    int repeats; /* the input that is read by repeat(); 0: none */
 } fuzz_program;
 
 extern const fuzz_program fuzz_programs[];

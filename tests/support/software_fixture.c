@@ -89,23 +89,33 @@ static double input_value(kiln_type type, size_t tensor, size_t i) {
     return i % 5 < 2 ? 0 : (double)(int)(2000 * u - 1000);
 }
 
+static kiln_status make_tensor(work *w, size_t t, int rank, const int64_t *sizes) {
+    const kiln_type type = w->test->type;
+    size_t elements = 1;
+    for (int i = 0; i < rank; i++) elements *= (size_t)sizes[i];
+    w->bytes[t] = elements * kiln_type_size(type);
+    w->host[t] = kiln_tensor_contiguous(calloc(elements, kiln_type_size(type)), type, rank, sizes);
+    return w->host[t].data ? KILN_OK : kiln__out_of_memory();
+}
+
 static kiln_status make_tensors(work *w) {
-    const software_case *test = w->test;
-    const int64_t sizes[2] = {test->rows, test->cols};
+    const kiln_type type = w->test->type;
+    const int64_t whole[2] = {w->test->rows, w->test->cols};
+    kiln_status status = KILN_OK;
     w->count = kiln_program_input_count(w->program) + 1;
-    for (size_t t = 0; t < w->count; t++) {
-        const bool output = t + 1 == w->count;
-        const char *name = output ? "" : kiln_program_input_name(w->program, t);
+    for (size_t t = 0; t + 1 < w->count && !status; t++) {
+        const char *name = kiln_program_input_name(w->program, t);
         const bool shared = !strcmp(name, "w") || !strcmp(name, "b");
-        const size_t elements = (size_t)((shared ? 1 : test->rows) * (output && test->reduces ? 1 : test->cols));
-        w->bytes[t] = elements * kiln_type_size(test->type);
-        w->host[t] = kiln_tensor_contiguous(calloc(elements, kiln_type_size(test->type)), test->type,
-                                            shared || (output && test->reduces) ? 1 : 2, shared ? sizes + 1 : sizes);
-        if (!w->host[t].data) return kiln__out_of_memory();
-        for (size_t i = 0; i < elements && !output; i++)
-            kiln__store_f64(test->type, (char *)w->host[t].data + i * kiln_type_size(test->type),
-                            input_value(test->type, t, i));
+        status = make_tensor(w, t, shared ? 1 : 2, shared ? whole + 1 : whole);
+        for (size_t i = 0; !status && i < w->bytes[t] / kiln_type_size(type); i++)
+            kiln__store_f64(type, (char *)w->host[t].data + i * kiln_type_size(type), input_value(type, t, i));
     }
+    int32_t rank = 0;
+    int64_t sizes[KILN_MAX_RANK] = {0};
+    if (!status) status = kiln_program_output_shape(w->program, w->host, 0, 0, &rank, sizes);
+    if (!status && w->test->reduces != (rank < 2)) status = kiln__fail(KILN_E_INTERNAL, "an output of rank %d", rank);
+    if (!status) status = make_tensor(w, w->count - 1, rank, sizes);
+    if (status) return status;
     w->expected = w->host[w->count - 1];
     w->expected.data = malloc(w->bytes[w->count - 1]);
     return w->expected.data ? KILN_OK : kiln__out_of_memory();

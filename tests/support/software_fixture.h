@@ -20,8 +20,8 @@ typedef struct software_device {
 kiln_status software_device_open(const char *cache_dir, software_device *out);
 kiln_status software_device_close(software_device *device);
 
-/* A program whose inputs and output are rows x cols of one type, the output without columns where it reduces, inputs
- * `w` and `b` without rows. Tensors lie at the very start of their allocations, or `shift` elements behind it, and end
+/* A program whose inputs and output are of one type, inputs rows x cols, `w` and `b` without rows; the output lacks an
+ * axis where it reduces. Tensors lie at the very start of their allocations, or `shift` elements behind it, and end
  * with them. */
 typedef struct software_case {
     const char *program;
