@@ -278,11 +278,16 @@ typedef struct kiln_call_options {
     size_t struct_size; /* sizeof(kiln_call_options), as KILN_CALL_OPTIONS_INIT sets it */
     kiln_policy policy; /* instead of the context's. Where the kernel is loaded or cached, it makes no difference */
     int reserved;       /* 0 */
+    void *workspace;    /* of a run: device memory as for kiln_plan_launch_with_workspace, used where the kernel needs
+                           some. NULL: taken from the context's device allocator or pool. Plans ignore it: each of
+                           their launches has its own */
+    int64_t workspace_bytes; /* of it; fewer than the kernel needs is KILN_E_SIZE, with the number that it needs */
 } kiln_call_options;
 #define KILN_CALL_OPTIONS_INIT \
-    { sizeof(kiln_call_options), KILN_POLICY_CONTEXT, 0 }
+    { sizeof(kiln_call_options), KILN_POLICY_CONTEXT, 0, NULL, 0 }
 
-/* kiln_run with options, which may be NULL for the defaults. KILN_E_ARGUMENT also for bad options. Thread-safe. */
+/* kiln_run with options, which may be NULL for the defaults. KILN_E_ARGUMENT also for bad options, KILN_E_SIZE and
+ * KILN_E_POINTER for their workspace. Thread-safe. */
 KILN_API kiln_status kiln_run_with_options(const kiln_program *program, const kiln_tensor *tensors, size_t tensor_count,
                                            const kiln_scalar *scalars, size_t scalar_count, void *stream,
                                            const kiln_call_options *options);

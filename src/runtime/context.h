@@ -183,8 +183,14 @@ typedef struct kiln__call {
     kiln_policy policy;         /* not KILN_POLICY_CONTEXT */
 } kiln__call;
 
+/* Device memory of the caller's for one launch; memory NULL: none. */
+typedef struct kiln__workspace {
+    void *memory;
+    int64_t bytes;
+} kiln__workspace;
+
 /* *policy, the context's, becomes a call's own where its options have one. KILN_E_ARGUMENT. */
-kiln_status kiln__policy_read(const kiln_call_options *options, kiln_policy *policy);
+kiln_status kiln__call_options_read(const kiln_call_options *options, kiln_policy *policy, kiln__workspace *workspace);
 /* Counts, scalar types and options (NULL: the defaults) of a call. KILN_E_ARGUMENT, KILN_E_BINDING, KILN_E_TYPE. */
 kiln_status kiln__call_make(const kiln_program *program, const kiln_tensor *tensors, size_t tensor_count,
                             const kiln_scalar *scalars, size_t scalar_count, const kiln_call_options *options,
@@ -367,6 +373,9 @@ void kiln__launch_free(kiln__launch *launch); /* NULL: does nothing. The kernel 
  * device's pool. Scalars have the types that the launch was made for. */
 kiln_status kiln__launch_run(const kiln__launch *launch, void *const *data, const kiln_scalar *scalars, void *workspace,
                              void *stream);
+/* The same with a workspace that may be too small or crooked. KILN_E_SIZE, KILN_E_POINTER. */
+kiln_status kiln__launch_run_with(const kiln__launch *launch, void *const *data, const kiln_scalar *scalars,
+                                  kiln__workspace workspace, void *stream);
 
 /* Bakes, loads for the current context's device and describes (info may be NULL). The caller frees the launch and
  * releases its kernel. */

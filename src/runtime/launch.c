@@ -253,6 +253,16 @@ kiln_status kiln__launch_run(const kiln__launch *launch, void *const *data, cons
     return run_counted(launch, data, scalars, workspace, stream);
 }
 
+kiln_status kiln__launch_run_with(const kiln__launch *launch, void *const *data, const kiln_scalar *scalars,
+                                  kiln__workspace workspace, void *stream) {
+    if (workspace.memory && workspace.bytes < launch->workspace_bytes)
+        return kiln__fail(KILN_E_SIZE, "the workspace has %lld bytes, expected %lld", (long long)workspace.bytes,
+                          (long long)launch->workspace_bytes);
+    if ((uintptr_t)workspace.memory % 16)
+        return kiln__fail(KILN_E_POINTER, "the workspace is at %p, expected a multiple of 16 bytes", workspace.memory);
+    return kiln__launch_run(launch, data, scalars, launch->workspace_bytes ? workspace.memory : NULL, stream);
+}
+
 /* The device's pool, which keeps what it once took from the driver. */
 static kiln_status open_pool(kiln_context *context, const kiln__driver *driver, kiln__CUdevice device,
                              kiln__CUmemoryPool *out) {

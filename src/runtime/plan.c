@@ -91,11 +91,6 @@ kiln_status kiln_plan_launch_with_workspace(const kiln_plan *plan, void *const *
                           launch->memory.tensor_count);
     if (scalar_count != (size_t)launch->scalar_count)
         return kiln__fail(KILN_E_BINDING, "%zu scalars are given, expected %d", scalar_count, launch->scalar_count);
-    if (workspace && workspace_bytes < launch->workspace_bytes)
-        return kiln__fail(KILN_E_SIZE, "the workspace has %lld bytes, expected %lld", (long long)workspace_bytes,
-                          (long long)launch->workspace_bytes);
-    if ((uintptr_t)workspace % 16)
-        return kiln__fail(KILN_E_POINTER, "the workspace is at %p, expected a multiple of 16 bytes", workspace);
     const kiln__ir *ir = plan->prepared.ir;
     for (size_t s = 0; s < scalar_count; s++) {
         kiln_type type = ir->scalar_types[s] == KILN__I64   ? KILN_I64
@@ -105,7 +100,7 @@ kiln_status kiln_plan_launch_with_workspace(const kiln_plan *plan, void *const *
             return kiln__fail(KILN_E_TYPE, "scalar '%s' has type %s, the plan was made for %s", ir->scalar_names[s],
                               kiln_type_name(scalars[s].type), kiln_type_name(type));
     }
-    return kiln__launch_run(launch, data, scalars, launch->workspace_bytes ? workspace : NULL, stream);
+    return kiln__launch_run_with(launch, data, scalars, (kiln__workspace){workspace, workspace_bytes}, stream);
 }
 
 kiln_status kiln_plan_launch(const kiln_plan *plan, void *const *data, size_t data_count, const kiln_scalar *scalars,
