@@ -42,7 +42,7 @@ typedef struct kiln__shelf {
 
 /* What is counted of a context and of each program; before these the kernels obtained, by their kiln_origin. */
 typedef enum kiln__counted {
-    KILN__REFUSED = KILN_ORIGIN_PACK + 1,
+    KILN__REFUSED = KILN_ORIGIN_CALLBACKS + 1,
     KILN__FAILED_COMPILES,
     KILN__LOADS,
     KILN__COMPILE_NS,
@@ -77,6 +77,7 @@ struct kiln_context {
     kiln__counters counters;
     kiln_host_allocator host_allocator;     /* allocate NULL: the C library's memory */
     kiln_device_allocator device_allocator; /* allocate NULL: a pool of the driver's */
+    kiln_cache_callbacks own_cache;         /* the application's, or NULLs */
     bool uses_primary;                      /* of the device primary_ordinal; else the thread's current CUDA context */
     int primary_ordinal;
     char *record_path;             /* NULL: nothing is recorded */
@@ -315,6 +316,11 @@ kiln_status kiln__bundles_open(kiln_context *context, const kiln_context_options
 void kiln__bundles_close(kiln_context *context);
 /* The first pack's entry of the name, as views into the pack; false if no pack has it. */
 bool kiln__bundles_find(kiln_context *context, const kiln__key *name, kiln__entry *entry);
+
+/* own_cache.c: from kiln_context_options.cache; the caller frees a found entry. */
+bool kiln__own_cache_find(kiln_context *context, const kiln__key *name, kiln__entry *out);
+/* Tells it of an image that was compiled or on disk. */
+void kiln__own_cache_keep(kiln_context *context, const kiln__prepared *prepared, const kiln__image *image);
 
 /* Settles what the context's memory knows of out->name: *out has its bytes, or *status is why the compiler refused it.
  * Waits where another thread is obtaining the same, unless out->policy forbids compiling. False: the caller obtains it,

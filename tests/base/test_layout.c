@@ -54,6 +54,7 @@ static const struct {
     FIELD(kiln_context_options, device, 180),
     FIELD(kiln_context_options, log_detail, 184),
     FIELD(kiln_context_options, reserved, 188),
+    FIELD(kiln_context_options, cache, 192),
     FIELD(kiln_program_options, outputs, 8),
     FIELD(kiln_program_options, axes, 24),
     FIELD(kiln_program_options, all_axes, 40),
