@@ -483,6 +483,28 @@ KILN_API kiln_status kiln_kernel_get_info(const kiln_kernel *kernel, kiln_plan_i
 /* The program's phases in words, one line each, for people. Owned by the handle. */
 KILN_API const char *kiln_kernel_phases(const kiln_kernel *kernel);
 
+/* Kernels on their way into a pack, as `kiln precompile` makes it (docs/packs.md). Thread-safety: one thread at a time.
+ */
+typedef struct kiln_pack_writer kiln_pack_writer;
+
+/* Creates one without kernels. Ownership: the caller destroys *out. KILN_E_ARGUMENT, KILN_E_MEMORY. */
+KILN_API kiln_status kiln_pack_writer_create(kiln_pack_writer **out);
+KILN_API void kiln_pack_writer_destroy(kiln_pack_writer *writer);
+
+/* Adds all kernels that a plan for these tensors looks for, one for most, and the tuned record that chose it: from the
+ * disk cache of the program's context, or compiled, whatever the context's policy; planned, as kiln_compile does, for a
+ * typical device of the architecture. Arguments, open sizes and statuses
+ * as for kiln_compile. Where it fails, the kernels that were added before stay. A kernel that is there already is not
+ * added twice. The writer keeps copies: program and context may be destroyed. */
+KILN_API kiln_status kiln_pack_writer_add(kiln_pack_writer *writer, const kiln_program *program,
+                                          const kiln_tensor *tensors, size_t tensor_count, const kiln_scalar *scalars,
+                                          size_t scalar_count, int arch, int ptx);
+
+/* The pack with all that was added so far, for a file or for kiln_pack.data: the same kernels give the same bytes, in
+ * whatever order they were added. Ownership: the bytes belong to the writer, until the next call with it.
+ * KILN_E_ARGUMENT, KILN_E_MEMORY, KILN_E_SIZE for more kernels than a pack can have. */
+KILN_API kiln_status kiln_pack_writer_finish(kiln_pack_writer *writer, const void **bytes, size_t *size);
+
 /* ---- system information ------------------------------------------------------------------------------- */
 
 /* What of the machine Kiln works with. */

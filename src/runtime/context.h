@@ -196,6 +196,10 @@ kiln_status kiln__call_options_read(const kiln_call_options *options, kiln_polic
 kiln_status kiln__call_make(const kiln_program *program, const kiln_tensor *tensors, size_t tensor_count,
                             const kiln_scalar *scalars, size_t scalar_count, const kiln_call_options *options,
                             kiln__call *out);
+/* The same of a call that compiles for an architecture, and the alignment of data pointers. KILN_E_ARCH,
+ * KILN_E_POINTER. */
+kiln_status kiln__compile_check(const kiln_program *program, const kiln_tensor *tensors, size_t tensor_count,
+                                const kiln_scalar *scalars, size_t scalar_count, int arch, kiln__call *call);
 
 /* All stages up to the source. */
 typedef struct kiln__prepared {
