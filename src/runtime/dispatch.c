@@ -276,7 +276,8 @@ static kiln_status run(const kiln_program *program, const kiln_tensor *tensors, 
     entry *known = find(context, &seen);
     if (known) {
         touch(context, known);
-        status = kiln__launch_run_with(known->launch, data, scalars, workspace, stream);
+        status = workspace.memory ? kiln__launch_run_with(known->launch, data, scalars, workspace, stream)
+                                  : kiln__launch_run(known->launch, data, scalars, NULL, stream);
     }
     kiln__readers_leave(inside);
     pthread_setcancelstate(cancelled, NULL);
