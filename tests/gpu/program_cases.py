@@ -107,7 +107,7 @@ class Draw:
         """Rows and columns of what is quantised, block: columns of a scale, or None; and whether its scales lie in tiles,
         as block-scaled matrix multiplications of cuBLAS read them."""
         if block and self.chance(35):
-            return 128 * self.one_of(1, 1, 2), 4 * block * self.one_of(1, 2, 3), True
+            return self.one_of(1, 20, 32, 128, 128, 256), 4 * block * self.one_of(1, 2, 3), True
         return self.rows(), self.columns(self.one_of(multiple, 4 * (block or multiple))), False
 
 
@@ -119,19 +119,23 @@ def places_in_tiles(rows, blocks):
 
 
 def as_tiles(work, rows, columns, block):
-    """All tensors with rows in tiles of 4 x 32 and blocks in fours."""
+    """All tensors with rows in tiles of 4 x 32, or a part of 32, and blocks in fours."""
     blocks = columns // block
-    of_rows, of_columns = (rows // 128, 4, 32), (blocks // 4, 4, block)
+    of_rows, steps_of_rows, of_columns = (rows // 128, 4, 32), (128, 32, 1), (blocks // 4, 4, block)
+    scales = (128 * blocks, 4, 16, 512, 1, 1)
+    if rows <= 32:
+        of_rows, steps_of_rows, scales = (rows,), (1,), scales[2:]
     for tensor in [*work.inputs.values(), *work.outputs]:
         role, steps = work.roles[tensor.name], tensor.strides
         if role == "scales":
-            tensor.seen((*of_rows, blocks // 4, 4, 1), (128 * blocks, 4, 16, 512, 1, 1))
+            tensor.seen((*of_rows, blocks // 4, 4, 1), scales)
             tensor.places = places_in_tiles(rows, blocks)
         elif role == "columns":
             tensor.seen(of_columns, [steps[0] * n for n in contiguous(of_columns)])
         elif role in ("elements", "row"):
             inner = of_columns if role == "elements" else (1, 1, 1)
-            tensor.seen((*of_rows, *inner), [steps[0] * n for n in (128, 32, 1)] + [steps[1] * n for n in contiguous(inner)])
+            tensor.seen((*of_rows, *inner),
+                        [steps[0] * n for n in steps_of_rows] + [steps[1] * n for n in contiguous(inner)])
     work.axes = [-3, -2, -1]
 
 
