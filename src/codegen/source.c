@@ -163,7 +163,7 @@ static void emit_across(const kiln__emitter *e) {
 
 static void emit_split_kernels(const kiln__emitter *e) {
     if (e->schedule->split.final_threads) emit_part(e, "split_end.cuh");
-    emit_part(e, e->rows_in_vectors ? "split_outer.cuh" : "split.cuh");
+    if (kiln__schedule_exchanges(e->schedule)) emit_part(e, e->rows_in_vectors ? "split_outer.cuh" : "split.cuh");
     kiln__emit_split_kernels(e);
 }
 

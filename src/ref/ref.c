@@ -116,8 +116,8 @@ static kiln_status refuse_empty(const kiln__ref_run_state *run, const bool *redu
         const bool min = op == KILN__OP_REDUCE_MIN || op == KILN__OP_REDUCE_ARGMIN;
         const int axis = across ? row : column;
         if ((max || min) && axis >= 0)
-            return kiln__fail(KILN_E_SHAPE, "%s over axis %d, which has size 0: no elements have no %s",
-                              kiln__op_describe(op)->name, axis, max ? "maximum" : "minimum");
+            return kiln__fail(KILN_E_SHAPE, "%s over axis %d of size 0 has no value", kiln__op_describe(op)->name,
+                              axis);
     }
     return KILN_OK;
 }

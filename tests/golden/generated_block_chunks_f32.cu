@@ -107,7 +107,6 @@ struct kiln_finish {
     }
 };
 
-[kernel_sources/split.cuh]
 
 extern "C" __global__ void __launch_bounds__(KILN_THREADS) kiln_kernel(const __grid_constant__ kiln_arguments args)
 {

@@ -115,7 +115,7 @@ static void add_operators(expressions *list) {
     for (int op = 0; op < KILN__OP_COUNT_OF; op++) {
         const kiln__op_info *info = kiln__op_describe((kiln__op)op);
         if (!*info->name || op == KILN__OP_INDEX || op == KILN__OP_SIZE || op == KILN__OP_UNIFORM ||
-            op == KILN__OP_STOCHASTIC || op == KILN__OP_REDUCE_USER)
+            op == KILN__OP_STOCHASTIC || op == KILN__OP_REDUCE_USER || op == KILN__OP_ROWS)
             continue;
         if (info->args == 1) add(list, "%s(a)", info->name);
         if (info->args == 2) add(list, "%s(a, b)", info->name);
