@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lang/ops.h"
 #include "support/gradient_case.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -187,6 +188,34 @@ static void operators_have_their_slopes(void **state) {
     assert_int_equal(problems, 0);
 }
 
+/* Those that may be refused are told in docs/limits.md. */
+static void every_operator_has_a_rule_or_a_reason(void **state) {
+    (void)state;
+    static const char *const without[] = {"gather", "rows", "lgamma"};
+    for (int op = 0; op < KILN__OP_COUNT_OF; op++) {
+        const kiln__op_info *info = kiln__op_describe((kiln__op)op);
+        const bool own_form = op == KILN__OP_INDEX || op == KILN__OP_SIZE || op == KILN__OP_UNIFORM ||
+                              op == KILN__OP_STOCHASTIC || op == KILN__OP_REDUCE_USER;
+        char text[100];
+        if (info->name[0] == '\0' || own_form) continue;
+        snprintf(text, sizeof text, "y = %s(%s)", info->name,
+                 info->args == 1   ? "x"
+                 : info->args == 2 ? "x, i"
+                                   : "x, w, b");
+        kiln_program *program = NULL, *gradient = NULL;
+        kiln_gradient_options options = KILN_GRADIENT_OPTIONS_INIT;
+        options.wrt = "x";
+        assert_int_equal(kiln_program_create(context, text, NULL, &program), KILN_OK);
+        const kiln_status status = kiln_program_gradient(program, NULL, &options, &gradient);
+        bool listed = false;
+        for (size_t i = 0; i < COUNT(without); i++) listed |= strcmp(without[i], info->name) == 0;
+        if (listed != (status == KILN_E_UNSUPPORTED) || (status && !listed && status != KILN_E_NAME))
+            fail_msg("%s: %s", text, kiln_last_error());
+        kiln_program_destroy(gradient);
+        kiln_program_destroy(program);
+    }
+}
+
 static void reductions_have_their_slopes(void **state) {
     (void)state;
     static const char *const expressions[] = {
@@ -360,6 +389,7 @@ static void saved_outputs_are_read(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(operators_have_their_slopes, reset),
+        cmocka_unit_test_setup(every_operator_has_a_rule_or_a_reason, reset),
         cmocka_unit_test_setup(reductions_have_their_slopes, reset),
         cmocka_unit_test_setup(broadcast_inputs_have_sums, reset),
         cmocka_unit_test_setup(blocks_have_sums, reset),
