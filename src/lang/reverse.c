@@ -49,10 +49,12 @@ static void sum_axes(kiln__reverse *r, uint32_t axes, kiln__adjoint *g) {
 }
 
 /* Adds up over whole rows, and over blocks: what has been made of these sums is cheaper than what they are sums of. */
-static void sum_rows(kiln__reverse *r, kiln__span target, kiln__adjoint *g) {
+static void sum_rows(kiln__reverse *r, uint32_t node, kiln__adjoint *g) {
     kiln__rewriter *w = &r->rewriter;
+    const kiln__span target = r->of[node];
     const uint32_t row = w->extents.row;
-    if (row && (g->extent.axes & row) == row && !(target.axes & row)) sum_axes(r, row, g);
+    const bool all = !target.axes && !r->reduces[node] && (g->extent.axes & ~row); /* in one go, at the end */
+    if (row && (g->extent.axes & row) == row && !(target.axes & row) && !all) sum_axes(r, row, g);
     if (!has_blocks_axis(r, target) || !target.run || target.run == g->extent.run) return;
     if (g->extent.run) g->node = once_per_run(r, g->node, g->extent.run);
     g->node = kiln__simplify_sum(w, g->node, kiln__rewrite_block(w, target.run));
@@ -66,7 +68,7 @@ void kiln__reverse_add(kiln__reverse *r, uint32_t node, uint32_t value, kiln__sp
     if (w->work.status != KILN_OK || !r->active[node]) return;
     const kiln__node *literal = kiln__rewritten(w, value);
     if (kiln__is_literal(literal) && kiln__literal_f64(literal) == 0) return;
-    sum_rows(r, r->of[node], &g);
+    sum_rows(r, node, &g);
     for (uint32_t i = 0; i < so_far->count; i++) {
         kiln__adjoint *other = &so_far->list[i];
         if (!same_extent(other->extent, g.extent)) continue;
@@ -372,6 +374,22 @@ void kiln__reverse_keep_space(kiln__reverse *r, uint32_t *values, uint32_t count
     }
 }
 
+/* Adds up, at last, what a name has less axes for. */
+static void sum_rest(kiln__reverse *r, uint32_t name, kiln__span extent, kiln__adjoint *g) {
+    kiln__rewriter *w = &r->rewriter;
+    const uint32_t axes = g->extent.axes & ~extent.axes;
+    if (axes == 0) return;
+    if (r->request->inputs == NULL && axes != w->extents.row && axes != w->extents.all) {
+        w->work.status = kiln__fail(KILN_E_ARGUMENT,
+                                    "the gradient of '%s' is summed over axes of tensors that are not "
+                                    "known: expected the inputs' shapes",
+                                    r->from->names[name].text);
+        return;
+    }
+    if (axes != w->extents.row) g->node = spread(r, extent, g->node);
+    sum_axes(r, axes, g);
+}
+
 uint32_t kiln__reverse_result(kiln__reverse *r, uint32_t name) {
     kiln__rewriter *w = &r->rewriter;
     const uint32_t leaf = r->from->names[name].node;
@@ -379,9 +397,8 @@ uint32_t kiln__reverse_result(kiln__reverse *r, uint32_t name) {
     uint32_t total = kiln__rewrite_literal(w, kiln__literal_int(0));
     for (uint32_t i = 0; i < r->adjoints[leaf].count && w->work.status == KILN_OK; i++) {
         kiln__adjoint g = r->adjoints[leaf].list[i];
-        const uint32_t axes = g.extent.axes & ~extent.axes;
-        if (axes && axes != w->extents.row) g.node = spread(r, extent, g.node);
-        if (axes) sum_axes(r, axes, &g);
+        sum_rest(r, name, extent, &g);
+        if (w->work.status != KILN_OK) return 0;
         total = kiln__simplify_op(w, KILN__OP_ADD, total, g.node);
     }
     if (w->work.status != KILN_OK) return 0;

@@ -32,6 +32,7 @@ typedef struct kiln__reverse {
     bool *active;                           /* it depends on what is asked for, and smoothly, */
     bool *is_float;
     bool *across;     /* it is what all rows come to, */
+    bool *reduces;    /* it is made of reductions, */
     bool *in_columns; /* its tensors' columns show, outside of reductions, */
     kiln__span *of;   /* it varies so, */
     uint32_t *copies; /* and is this node of the new graph */

@@ -266,6 +266,7 @@ static void find_node(kiln__reverse *r, uint32_t i) {
         floats[k] = r->is_float[arg];
         r->active[i] |= r->active[arg] && kiln__reverse_flows(node, k);
         r->across[i] |= r->across[arg];
+        r->reduces[i] |= r->reduces[arg];
         r->in_columns[i] |= r->in_columns[arg];
     }
     r->of[i] = kiln__span_of(extents, node, args);
@@ -274,8 +275,9 @@ static void find_node(kiln__reverse *r, uint32_t i) {
         r->active[i] = r->wanted[node->u.name];
         r->is_float[i] = r->active[i] || has_float_type(r, node->u.name);
     }
-    if (node->arg_count == 0) r->in_columns[i] = (r->of[i].axes & extents->row) != 0;
+    if (node->arg_count == 0) r->in_columns[i] = node->op != KILN__OP_COUNT && (r->of[i].axes & extents->row) != 0;
     if (kiln__op_is_reduction(node->op) || node->op == KILN__OP_TAKE) r->in_columns[i] = false;
+    r->reduces[i] |= kiln__op_is_reduction(node->op);
     if (kiln__op_is_reduction(node->op))
         r->across[i] = !kiln__domain_block(extents, node->domain) && node->domain != extents->row_domain &&
                        kiln__domain_axes(extents, node->domain) != extents->row;
@@ -329,6 +331,7 @@ void kiln__reverse_set_up(kiln__reverse *r) {
     r->active = alloc(r, nodes, sizeof *r->active);
     r->is_float = alloc(r, nodes, sizeof *r->is_float);
     r->across = alloc(r, nodes, sizeof *r->across);
+    r->reduces = alloc(r, nodes, sizeof *r->reduces);
     r->in_columns = alloc(r, nodes, sizeof *r->in_columns);
     r->of = alloc(r, nodes, sizeof *r->of);
     r->copies = alloc(r, nodes, sizeof *r->copies);

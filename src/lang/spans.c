@@ -62,11 +62,19 @@ static kiln__span of_place(const kiln__spans *extents, const kiln__node *node, c
     return kiln__span_union(extents, x, args[1]);
 }
 
+/* The last block may be short. */
+static kiln__span of_count(const kiln__spans *extents, const kiln__node *node) {
+    const int64_t block = kiln__domain_block(extents, node->domain);
+    const bool alike = !block || (extents->columns > 0 && extents->columns % block == 0);
+    return alike ? (kiln__span){0} : kiln__span_reduced(extents, (kiln__span){0}, node->domain);
+}
+
 kiln__span kiln__span_of(const kiln__spans *extents, const kiln__node *node, const kiln__span *args) {
     kiln__span extent = {0};
     switch ((int)node->op) {
     case KILN__OP_NAME: return extents->names[node->u.name];
     case KILN__OP_IS_WIDE: return extent; /* asks a type */
+    case KILN__OP_COUNT: return of_count(extents, node);
     case KILN__OP_UNIFORM: extent.axes = extents->all; return extent;
     case KILN__OP_INDEX: {
         const int axis = kiln__axis_of(extents, node->u.axis);

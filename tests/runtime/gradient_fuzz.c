@@ -76,7 +76,7 @@ static void draw_operator(drawing *d, int depth) {
 
 static void draw_choice(drawing *d, int depth) {
     static const char *const names[] = {"minimum(", "maximum(",        "fmin(",        "fmax(",
-                                        "atan2(",   "where(x > 0.1, ", "where(r > w, "};
+                                        "lerp(x, ", "where(x > 0.1, ", "where(r > w, "};
     put(d, names[below(d, 7)]);
     draw(d, depth - 1);
     put(d, ", ");

@@ -69,6 +69,9 @@ if transcript grad; then
     try grad 'y = elu(x) * c' --tensor 'x=f32[*,64],c=f32[]'
     try grad 'e = exp(x - max(x)); y = e / sum(e)'
     try grad 'y = x * dropout(s, 0.1, seed)' --scalar seed=i64 --tensor 'x=f32[*,64],s=f32[*,1]'
+    try grad 'y = x * k + b' --scalar k=f64 --wrt k,b
+    try grad 'y = x * exp(k) * c' --scalar k=f64 --scalar c=f64 --wrt k
+    try grad 'dy = x * 2; y = dy * x; s = sum(y)'
     try grad 'y = x / absmax(x, block = 128)'
     try grad 's = sum(x); m = max(x)'
     try grad 'y = sum(x * w)' --tensor 'x=f32[8,4,64],w=f32[4,1]' --axes all
