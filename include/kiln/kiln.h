@@ -261,6 +261,34 @@ KILN_API kiln_status kiln_program_output_shape(const kiln_program *program, cons
 KILN_API kiln_status kiln_program_output_type(const kiln_program *program, const kiln_tensor *inputs,
                                               const kiln_scalar *scalars, size_t output, kiln_type *type);
 
+/* The text that the program was made of. Owned by the program. Thread-safe. */
+KILN_API const char *kiln_program_text(const kiln_program *program);
+
+/* What a gradient is to be of. */
+typedef struct kiln_gradient_options {
+    size_t struct_size; /* sizeof(kiln_gradient_options), as KILN_GRADIENT_OPTIONS_INIT sets it */
+    const char *wrt;    /* inputs and scalars to differentiate by, comma-separated, in the order of the gradient's
+                           outputs. NULL: all floating inputs that an output depends on smoothly */
+    const char *saved;  /* outputs that the gradient may read as inputs instead of computing them again,
+                           comma-separated. NULL: none */
+} kiln_gradient_options;
+#define KILN_GRADIENT_OPTIONS_INIT \
+    { sizeof(kiln_gradient_options), NULL, NULL }
+
+/* The program's gradient, by reverse mode, as another program: kiln_program_text has its text, docs/language.md the
+ * rules. Its inputs are those of the program that it needs, in their order, then saved outputs, then the gradients of
+ * the outputs, 'dy' of an output 'y' ('d_y' where 'dy' is a name of the program), which have the outputs' shapes with
+ * reduced axes of size 1 (keep_dims of kiln_program_output_shape). Its outputs are 'dx' for each 'x' of options->wrt.
+ * It is reduced over the same axes. inputs: the program's, of which types and sizes count: an axis along which a tensor
+ * has one element, or that it lacks, is summed over in its gradient where others have more. Sizes[0] may be -1. NULL:
+ * all inputs have all axes and floating types, and no gradient is summed. options may be NULL for the defaults. Returns
+ * KILN_E_ARGUMENT, KILN_E_NAME for names that the program does not have or where no output depends on what is asked
+ * for, KILN_E_TYPE for what has no floating type, KILN_E_SHAPE, KILN_E_UNSUPPORTED for operators that have no gradient
+ * as a program (docs/limits.md), KILN_E_LIMIT, KILN_E_MEMORY. Ownership: the caller destroys *out before the context;
+ * it does not need the program. Thread-safe. */
+KILN_API kiln_status kiln_program_gradient(const kiln_program *program, const kiln_tensor *inputs,
+                                           const kiln_gradient_options *options, kiln_program **out);
+
 /* What was done for one program since it was created; a part of its context's numbers, but for the launches. */
 typedef struct kiln_program_stats {
     size_t struct_size; /* sizeof(kiln_program_stats), as KILN_PROGRAM_STATS_INIT sets it */

@@ -82,6 +82,29 @@ class Program(_core.Program):
         """
         return self.infer(self._arguments(args, kwargs))
 
+    def gradient(self, *args, wrt=None, saved=None, **kwargs):
+        """The program's gradient, a Program: it takes what it reads of this one's arguments, and the gradient of each output
+        'y' as 'dy', with reduced axes of size 1, and gives that of each 'x' as 'dx'.
+
+        Arguments are as `explain` takes them. With them the gradients of arguments that are broadcast are summed;
+        without any, all have all axes. Reduced axes stay as 1: reshape results to their arguments' shapes where these
+        have fewer axes.
+        wrt: names of what is differentiated by, in the order of the results. None: all floating arrays.
+        saved: names of outputs that it takes as arguments instead of computing them again.
+        docs/language.md has the rules.
+
+        >>> import kiln
+        >>> layer_norm = kiln.Program("y = layer_norm(x, w, b)")
+        >>> print(layer_norm.gradient("bf16[8, 64]", "bf16[64]", "bf16[64]").text)
+        dx = layer_norm_grad(x, w, dy)
+        dw = sum(dy * layer_norm(x), axes = 0)
+        db = sum(dy, axes = 0)
+        """
+        arguments = self._arguments(args, kwargs) if args or kwargs else None
+        text, outputs, scalars = self.derive(arguments, joined(wrt), joined(saved))
+        return Program(text, axes=self._options["axes"], outputs=outputs, scalars=scalars, keepdims=True,
+                       context=self._given_context)
+
     def explain(self, *args, arch=None, dtype=None, **kwargs):
         """What is made of the program for some arguments: phases, schedule, source. Needs no GPU, compiles nothing.
 

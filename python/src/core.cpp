@@ -72,6 +72,7 @@ NB_MODULE(_core, m) {
         .def("__call__", &Program::call)
         .def("infer", &Program::infer)
         .def("stats", &Program::stats)
+        .def("derive", &Program::derive, nb::arg("arguments").none(), nb::arg("wrt").none(), nb::arg("saved").none())
         .def("compile", &Program::compile, nb::arg("arguments"), nb::arg("out_types").none(), nb::arg("arch"),
              nb::arg("ptx"), nb::arg("compile"))
         .def_prop_ro("parameters", &Program::parameters)

@@ -399,6 +399,23 @@ nb::list Program::infer(nb::handle arguments) {
     return out;
 }
 
+nb::tuple Program::derive(nb::handle arguments, const std::optional<std::string> &wrt,
+                          const std::optional<std::string> &saved) {
+    Call call;
+    const bool known = !arguments.is_none();
+    const Variant &chosen = known ? describe(arguments, call) : variant(declared_mask_);
+    kiln_gradient_options options = KILN_GRADIENT_OPTIONS_INIT;
+    options.wrt = wrt ? wrt->c_str() : nullptr;
+    options.saved = saved ? saved->c_str() : nullptr;
+    kiln_program *made = nullptr;
+    check(kiln_program_gradient(chosen.parsed.handle(), known ? call.tensors.data() : nullptr, &options, &made));
+    const std::unique_ptr<kiln_program, void (*)(kiln_program *)> owner(made, kiln_program_destroy);
+    nb::list outputs, scalars;
+    for (size_t i = 0; i < kiln_program_output_count(made); i++) outputs.append(kiln_program_output_name(made, i));
+    for (size_t i = 0; i < kiln_program_scalar_count(made); i++) scalars.append(kiln_program_scalar_name(made, i));
+    return nb::make_tuple(kiln_program_text(made), outputs, scalars);
+}
+
 nb::dict Program::compile(nb::handle arguments, nb::handle out_types, int arch, bool ptx, bool compile) {
     Call call;
     const Variant &chosen = describe(arguments, call);

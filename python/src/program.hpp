@@ -47,6 +47,11 @@ class Program {
     // What the library makes of the program for such inputs, without a GPU.
     nb::dict compile(nb::handle arguments, nb::handle out_types, int arch, bool ptx, bool compile);
 
+    // The gradient's text, its outputs and its scalars. arguments: as infer's, or None; names: comma-separated, or
+    // None.
+    nb::tuple derive(nb::handle arguments, const std::optional<std::string> &wrt,
+                     const std::optional<std::string> &saved);
+
     const std::vector<std::string> &parameters() const { return parameters_; }
     const std::vector<std::string> &output_names() const { return outputs_; }
     std::vector<std::string> declared_scalars() const;

@@ -146,6 +146,25 @@ def test_threads_share_a_program():
     assert not faults
 
 
+def test_gradients_are_programs():
+    forward = kiln.Program("y = softmax(x * w)")
+    random = np.random.default_rng(3)
+    x, w, dy = random.standard_normal((3, 5)), random.standard_normal(5), random.standard_normal((3, 5))
+    gradient = forward.gradient(x, w, wrt="w, x")
+    assert gradient.outputs == ["dw", "dx"]
+    dw, dx = gradient(x=x, w=w, dy=dy)
+    y = forward(x, w)
+    g = y * (dy - (dy * y).sum(-1, keepdims=True))
+    assert np.allclose(dx, g * w) and np.allclose(dw.reshape(5), (g * x).sum(0))
+    assert forward.gradient(wrt=["x"], saved="y").parameters == ["y", "dy", "w"]
+    scaled = kiln.Program("y = x * s", scalars="s").gradient(wrt="x")
+    assert scaled.declared_scalars == ["s"] and scaled(dy, 2.0).tolist() == (2 * dy).tolist()
+    with pytest.raises(kiln.Error, match="expected inputs and scalars"):
+        forward.gradient(wrt="z")
+    with pytest.raises(kiln.Error, match="no gradient"):
+        kiln.Program("y = lgamma(x)").gradient()
+
+
 @pytest.mark.parametrize("name", ["kiln", "kiln._errors", "kiln._context", "kiln._program", "kiln._info"])
 def test_examples_of_the_documentation(name):
     from kiln._context import Default

@@ -34,6 +34,12 @@ static const struct {
 };
 /* clang-format on */
 
+int kiln__operator_precedence(kiln__op op) {
+    size_t i = 0;
+    while (i < sizeof binary_operators / sizeof binary_operators[0] && binary_operators[i].op != op) i++;
+    return i < sizeof binary_operators / sizeof binary_operators[0] ? binary_operators[i].precedence : 0;
+}
+
 bool kiln__parser_push(kiln__parser *parser, const kiln__frame *frame) {
     /* Operands of one expression's operators count once: there are at most as many as precedences. */
     bool nests = frame->kind != KILN__FRAME_BINARY;

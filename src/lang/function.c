@@ -5,7 +5,8 @@
 
 #include "lang/parser.h"
 
-extern const char kiln__source_prelude_kiln[]; /* kernel_sources/prelude.kiln, embedded by the build */
+/* Files of kernel_sources/, embedded by the build. */
+extern const char kiln__source_prelude_kiln[], kiln__source_gradients_kiln[];
 
 static kiln__function *new_function(kiln__parser *parser, const char *name, size_t length) {
     kiln__function *function = kiln__work_alloc(parser->work, &parser->work->scratch, 1, sizeof *function);
@@ -20,10 +21,9 @@ static void append(kiln__parser *parser, kiln__function *function) {
     parser->functions_end = &function->next;
 }
 
-void kiln__prelude_index(kiln__parser *parser) {
+static void index_functions(kiln__parser *parser, const char *text) {
     uint32_t line = 1;
-    parser->functions_end = &parser->functions;
-    for (const char *at = kiln__source_prelude_kiln; at != NULL; line++) {
+    for (const char *at = text; at != NULL; line++) {
         if (strncmp(at, "fn ", 3) == 0) {
             kiln__function *function = new_function(parser, at + 3, strcspn(at + 3, "( \n"));
             if (function == NULL) return;
@@ -35,6 +35,13 @@ void kiln__prelude_index(kiln__parser *parser) {
         if (at != NULL) at++;
     }
 }
+
+void kiln__prelude_index(kiln__parser *parser) {
+    parser->functions_end = &parser->functions;
+    index_functions(parser, kiln__source_prelude_kiln);
+}
+
+void kiln__rules_index(kiln__parser *parser) { index_functions(parser, kiln__source_gradients_kiln); }
 
 kiln__function *kiln__function_find(const kiln__parser *parser, const kiln__token *name) {
     if (kiln__is_private(name->text) && !parser->lexer.in_prelude) return NULL;

@@ -57,6 +57,20 @@ static size_t number_length(const char *text, bool hexadecimal) {
     return length;
 }
 
+/* Whatever the process's locale, a point is a point. */
+static double read_float(const char *text, char **end) {
+    locale_t c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    if (c_locale == (locale_t)0) return NAN;
+    const double value = strtod_l(text, end, c_locale);
+    freelocale(c_locale);
+    return value;
+}
+
+double kiln__float_read(const char *text) {
+    char *end = NULL;
+    return read_float(text, &end);
+}
+
 static void read_number(kiln__parser *parser, kiln__token *token) {
     bool hexadecimal = token->text[0] == '0' && (token->text[1] == 'x' || token->text[1] == 'X'), fits;
     token->length = number_length(token->text, hexadecimal);
@@ -64,11 +78,8 @@ static void read_number(kiln__parser *parser, kiln__token *token) {
     int saved = errno;
     errno = 0;
     if (!hexadecimal && strcspn(token->text, ".eE") < token->length) {
-        /* Whatever the process's locale, a point is a point. */
-        locale_t c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
         token->kind = KILN__TOKEN_FLOAT;
-        token->value.f64 = c_locale == (locale_t)0 ? NAN : strtod_l(token->text, &end, c_locale);
-        if (c_locale != (locale_t)0) freelocale(c_locale);
+        token->value.f64 = read_float(token->text, &end);
         fits = isfinite(token->value.f64);
     } else {
         token->kind = KILN__TOKEN_INT;

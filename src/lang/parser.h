@@ -133,6 +133,8 @@ typedef struct kiln__parser {
 /* lexer.c */
 /* KILN_E_SYNTAX for what is no token, KILN_E_LIMIT for a name that is too long. */
 void kiln__parser_advance(kiln__parser *parser);
+/* The number at the text. */
+double kiln__float_read(const char *text);
 /* Whether '=' follows the token. */
 bool kiln__parser_at_assignment(const kiln__parser *parser);
 /* "'abc'" (shortened where it is long), "the end of the line": the token in a message, until the next quote. */
@@ -163,6 +165,8 @@ kiln__node kiln__parse_constant(kiln__parser *parser);
 /* The literal that a parsed constant comes to; it began at the token. */
 kiln__node kiln__constant_value(kiln__parser *parser, const kiln__function *constant, const kiln__token *at);
 bool kiln__is_reserved(const kiln__token *name);
+/* How tight a binary operator binds, from 1 on; 0: it is none. */
+int kiln__operator_precedence(kiln__op op);
 
 /* call.c */
 /* After a name and with '(' as the next token. True: *value is the call's; false: an argument is to be parsed first. */
@@ -186,6 +190,8 @@ bool kiln__fail_domain(kiln__parser *parser, const kiln__token *called);
 
 /* function.c */
 void kiln__prelude_index(kiln__parser *parser);
+/* After it: the rules of gradients, which are the prelude's own. */
+void kiln__rules_index(kiln__parser *parser);
 /* The function of that name; NULL if there is none that may be called here. */
 kiln__function *kiln__function_find(const kiln__parser *parser, const kiln__token *name);
 /* Parses a function of the prelude when it is first called; false in its own expression, or if the parser failed. */

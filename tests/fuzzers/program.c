@@ -76,6 +76,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     expect((status == KILN_OK) == (program != NULL) && (status == KILN_OK) == (*kiln_last_error() == '\0'));
     expect(status != KILN_E_INTERNAL);
     if (program) run(program, data[0]);
+    kiln_program *gradient = NULL;
+    if (program) kiln_program_gradient(program, NULL, NULL, &gradient);
+    kiln_program_destroy(gradient);
     kiln_program_destroy(program);
     free(text);
     return 0;

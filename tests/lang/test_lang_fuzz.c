@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lang/gradient.h"
 #include "support/lang_text.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -225,6 +226,29 @@ static void draw_axes(const char *text, uint64_t *state, kiln__across_kinds *out
     kiln__graph_destroy(graph);
 }
 
+/* Derives the gradient, without tensors and for some: a text that parses, or a sentence. */
+static const char *derive(const char *text, const kiln_tensor *inputs) {
+    kiln__graph *graph = NULL, *again = NULL;
+    kiln__signature signature;
+    kiln__gradient gradient;
+    const kiln__gradient_request request = {.inputs = inputs, .last_axis = true};
+    const char *problem = NULL;
+    if (kiln__graph_parse(text, &graph) != KILN_OK) return NULL;
+    kiln_status status = kiln__signature_resolve(graph, &(kiln__lists){NULL, NULL, NULL}, &signature);
+    if (status == KILN_OK) {
+        status = kiln__gradient_make(graph, &signature, &request, &gradient);
+        if (status == KILN_E_INTERNAL || status == KILN_E_MEMORY) problem = "unexpected status of the gradient";
+        if (status == KILN_OK && kiln__graph_parse(gradient.text, &again) != KILN_OK &&
+            strstr(kiln_last_error(), "operations") == NULL && strstr(kiln_last_error(), "bytes") == NULL)
+            problem = "a gradient that does not parse";
+        if (problem != NULL && status == KILN_OK) print_error("%s\n", gradient.text);
+        if (status == KILN_OK) kiln__gradient_free(&gradient);
+    }
+    kiln__graph_destroy(again);
+    kiln__graph_destroy(graph);
+    return problem;
+}
+
 /* What is wrong with the way that this text went, NULL if nothing is. */
 static const char *run_case(const char *text, uint64_t *state, bool *typed) {
     static const kiln_type types[] = {KILN_F32,  KILN_F16, KILN_F64, KILN_I32, KILN_I64, KILN_U8,
@@ -245,6 +269,12 @@ static const char *run_case(const char *text, uint64_t *state, bool *typed) {
     const char *problem = check_ir(ir);
     char *description = kiln__ir_describe(ir);
     if (problem == NULL && description == NULL) problem = "no description";
+    kiln_tensor tensors[KILN_MAX_TENSORS];
+    for (int i = 0; i < KILN_MAX_TENSORS; i++)
+        tensors[i] =
+            kiln_tensor_contiguous(NULL, binding.input_types[i], 1 + i % 3, (const int64_t[]){2, 3 * (i % 2) + 1, 4});
+    if (problem == NULL) problem = derive(text, NULL);
+    if (problem == NULL) problem = derive(text, tensors);
     free(description);
     kiln__ir_destroy(ir);
     return problem;

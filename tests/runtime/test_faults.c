@@ -117,6 +117,32 @@ static void planning_and_the_reference_survive_every_failure(void **state) {
     fail_each_call(&(fault_scenario){"planning and the reference", plan_and_run_on_the_cpu, NULL, NULL, *state, 40});
 }
 
+static kiln_status derive(void *user) {
+    const place *p = user;
+    kiln_context_options options = KILN_CONTEXT_OPTIONS_INIT;
+    kiln_program_options scalars = KILN_PROGRAM_OPTIONS_INIT;
+    kiln_gradient_options more = KILN_GRADIENT_OPTIONS_INIT;
+    kiln_context *context = NULL;
+    kiln_program *program = NULL, *gradient = NULL;
+    const kiln_tensor inputs[] = {kiln_tensor_contiguous(NULL, KILN_F32, 2, (int64_t[]){ROWS, COLS}),
+                                  kiln_tensor_contiguous(NULL, KILN_F32, 1, (int64_t[]){COLS})};
+    options.cache_dir = p->cache.path;
+    scalars.scalars = "k";
+    more.saved = "y";
+    kiln_status status = kiln_context_create(&options, &context);
+    if (!status) status = kiln_program_create(context, "y = softmax(x * w) * k", &scalars, &program);
+    if (!status) status = kiln_program_gradient(program, inputs, &more, &gradient);
+    if (!status && kiln_program_output_count(gradient) != 2) fault_blame("%s", kiln_program_text(gradient));
+    kiln_program_destroy(gradient);
+    kiln_program_destroy(program);
+    kiln_context_destroy(context);
+    return status;
+}
+
+static void gradients_survive_every_failure(void **state) {
+    fail_each_call(&(fault_scenario){"gradients", derive, NULL, NULL, *state, 40});
+}
+
 /* ---- launches ---- */
 
 static void set_device(const place *p, kiln_context_options *options) {
@@ -522,6 +548,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         WITH_PLACE(bad_programs_are_refused_whatever_fails),
         WITH_PLACE(planning_and_the_reference_survive_every_failure),
+        WITH_PLACE(gradients_survive_every_failure),
         WITH_PLACE(calls_by_name_survive_every_failure),
         WITH_PLACE(a_kernel_is_compiled_whatever_fails),
         WITH_PLACE(a_cached_kernel_is_launched_and_stays_whatever_fails),

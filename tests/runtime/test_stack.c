@@ -138,7 +138,7 @@ static void *call_everything(void *given) {
     work *w = given;
     char top;
     launch_use_device(w->fixture, 0);
-    kiln_program *program = NULL;
+    kiln_program *program = NULL, *gradient = NULL;
     kiln_kernel *kernel = NULL;
     kiln_plan *plan = NULL;
     kiln_program_options options = KILN_PROGRAM_OPTIONS_INIT;
@@ -154,6 +154,8 @@ static void *call_everything(void *given) {
         if (kiln_program_output_shape(program, tensors, 0, 0, &rank, sizes) == KILN_OK && rank == 1)
             tensors[count - 1] = kiln_tensor_contiguous(tensors[count - 1].data, w->type, 1, sizes);
         kiln_run_cpu(program, tensors, count, scalars, scalar_count);
+        kiln_program_gradient(program, tensors, NULL, &gradient);
+        kiln_program_destroy(gradient);
         for (int compile = 0; compile < 2; compile++) {
             kiln_plan_info info = KILN_PLAN_INFO_INIT;
             if (kiln_compile(program, tensors, count, scalars, scalar_count, 90, 0, compile, &kernel)) continue;

@@ -37,7 +37,7 @@ fortran=True npy f.npy '<f4' '(2, 2)' $(f32 1 3 2 4)
 if transcript help; then
     try --help
     try --version
-    for name in run compile precompile explain bench tune functions info cache 'cache ls' 'cache stat' 'cache verify' 'cache prune' 'cache clear' \
+    for name in run compile precompile explain bench tune grad functions info cache 'cache ls' 'cache stat' 'cache verify' 'cache prune' 'cache clear' \
         'cache export' 'cache import'; do
         # shellcheck disable=SC2086
         try $name --help
@@ -52,6 +52,38 @@ if transcript functions; then
     try functions sotfmax
     try functions 'products of matrices'
     try functions softmax gelu
+    check
+fi
+
+if transcript grad; then
+    matrix=(--tensor 'x=bf16[*,1024]')
+    try grad 'y = softmax(x * scale)' --wrt x
+    try grad 'y = softmax(x)' --saved y
+    try grad 'y = log_softmax(x)'
+    try grad 'y = layer_norm(x, w, b)' "${matrix[@]}" --tensor 'w=bf16[1024],b=bf16[1024]'
+    try grad 'y = rms_norm(x + r, w)' "${matrix[@]}" --tensor 'r=bf16[*,1024],w=f32[1024]'
+    try grad 'loss = cross_entropy(x, t)' --wrt x
+    try grad 'loss = logsumexp(x) - take(x, label)' --tensor 'x=f32[*,50257],label=i64[*,1]'
+    try grad 'y = silu(u) * v'
+    try grad 'y = gelu(x) + gelu_tanh(x)'
+    try grad 'y = elu(x) * c' --tensor 'x=f32[*,64],c=f32[]'
+    try grad 'e = exp(x - max(x)); y = e / sum(e)'
+    try grad 'y = x * dropout(s, 0.1, seed)' --scalar seed=i64 --tensor 'x=f32[*,64],s=f32[*,1]'
+    try grad 'y = x * k + b' --scalar k=f64 --wrt k,b
+    try grad 'y = x * exp(k) * c' --scalar k=f64 --scalar c=f64 --wrt k
+    try grad 'dy = x * 2; y = dy * x; s = sum(y)'
+    try grad 'y = x / absmax(x, block = 128)'
+    try grad 's = sum(x); m = max(x)'
+    try grad 'y = sum(x * w)' --tensor 'x=f32[8,4,64],w=f32[4,1]' --axes all
+    try grad 'y = tanh(x) * w' --tensor 'x=f32[*,64],w=f32[64]' --wrt w --json
+    try grad 'y = x * w' --wrt v
+    try grad 'y = x * w' --tensor 'x=f32[*,64],w=i32[64]' --wrt w
+    try grad 'y = argmax(x)'
+    try grad 'y = gather(x, i)' --wrt x
+    try grad 'y = reduce((a, b) -> a * b, x, 1)'
+    try grad 'y = mean(x, axes = all)'
+    try grad 'y = x' --saved z
+    try grad
     check
 fi
 

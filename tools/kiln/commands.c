@@ -13,23 +13,12 @@ const char tool_exit_codes[] = "  0  done\n"
                                "  3  a GPU, the CUDA driver or NVRTC is required and missing\n";
 
 const command *const commands[] = {
-    &command_run,
-    &command_compile,
-    &command_precompile,
-    &command_explain,
-    &command_bench,
-    &command_tune,
-    &command_functions,
-    &command_info,
-    &command_cache,
-    &command_cache_ls,
-    &command_cache_stat,
-    &command_cache_verify,
-    &command_cache_prune,
-    &command_cache_clear,
-    &command_cache_export,
-    &command_cache_import,
-    NULL,
+    &command_run,          &command_compile,      &command_precompile,
+    &command_explain,      &command_bench,        &command_tune,
+    &command_grad,         &command_functions,    &command_info,
+    &command_cache,        &command_cache_ls,     &command_cache_stat,
+    &command_cache_verify, &command_cache_prune,  &command_cache_clear,
+    &command_cache_export, &command_cache_import, NULL,
 };
 
 const command *command_find(const char *name) {

@@ -16,6 +16,8 @@ typedef enum option_id {
     OPTION_TENSOR,
     OPTION_OUT_TYPE,
     OPTION_SCALAR,
+    OPTION_WRT,
+    OPTION_SAVED,
     OPTION_AXES,
     OPTION_KEEP_DIMS,
     OPTION_DROP_DIMS,

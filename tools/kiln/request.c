@@ -172,9 +172,9 @@ static int read_scalars(request *r, bool values) {
     return TOOL_OK;
 }
 
-int request_open(const arguments *args, option_id inputs, option_id outputs, bool values, bool unread_too,
-                 request *out) {
-    *out = (request){.args = args, .inputs_option = inputs, .unread_too = unread_too};
+static int open_request(option_id inputs, option_id outputs, bool values, request *out) {
+    const arguments *args = out->args;
+    out->inputs_option = inputs;
     int code = find_text(args, &out->text);
     if (!code) code = assignments_parse(args, inputs, &out->inputs);
     if (!code) code = assignments_parse(args, outputs, &out->outputs);
@@ -185,11 +185,22 @@ int request_open(const arguments *args, option_id inputs, option_id outputs, boo
     code = check_names(out, inputs, &out->inputs, false);
     if (!code) code = check_names(out, OPTION_SCALAR, &out->scalar_texts, false);
     if (!code) code = check_names(out, outputs, &out->outputs, true);
-    if (!code) code = check_bound(out, inputs);
-    if (!code && !unread_too && out->outputs.count == 0) code = no_outputs(out, outputs);
+    if (!code && (out->inputs.count || !out->may_lack_inputs)) code = check_bound(out, inputs);
+    if (!code && !out->unread_too && out->outputs.count == 0) code = no_outputs(out, outputs);
     if (!code) code = tool_context_create(args, &out->context);
     if (!code) code = create_program(out);
     return code ? code : read_scalars(out, values);
+}
+
+int request_open(const arguments *args, option_id inputs, option_id outputs, bool values, bool unread_too,
+                 request *out) {
+    *out = (request){.args = args, .unread_too = unread_too};
+    return open_request(inputs, outputs, values, out);
+}
+
+int request_open_program(const arguments *args, request *out) {
+    *out = (request){.args = args, .unread_too = true, .may_lack_inputs = true};
+    return open_request(OPTION_TENSOR, OPTION_OUT_TYPE, false, out);
 }
 
 void request_free(request *r) {

@@ -20,7 +20,7 @@ typedef struct request {
     kiln_tensor tensors[KILN_MAX_TENSORS]; /* inputs, then outputs, in the program's order */
     size_t input_count, output_count, scalar_count;
     option_id inputs_option;
-    bool unread_too;
+    bool unread_too, may_lack_inputs;
 } request;
 
 /* Parses the program and checks each name of the command line against it. Returns an exit code; *out is freed with
@@ -28,6 +28,8 @@ typedef struct request {
  * Outputs are the names given to `outputs`, and where unread_too is set the assigned names that nothing reads. */
 int request_open(const arguments *args, option_id inputs, option_id outputs, bool values, bool unread_too,
                  request *out);
+/* The program alone: --tensor may be given for all inputs or for none. */
+int request_open_program(const arguments *args, request *out);
 void request_free(request *r);
 
 /* The same program in another context. Returns an exit code. */

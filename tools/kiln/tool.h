@@ -27,6 +27,7 @@ struct command {
 extern const command command_run, command_compile, command_precompile, command_explain, command_bench, command_info;
 extern const command command_cache, command_cache_ls, command_cache_stat, command_cache_verify, command_cache_prune;
 extern const command command_cache_clear, command_cache_export, command_cache_import, command_tune, command_functions;
+extern const command command_grad;
 
 extern const char tool_summary[], tool_exit_codes[]; /* lines of its help */
 extern const command *const commands[];              /* ended by NULL */
