@@ -95,6 +95,14 @@ static kiln_status find_across(const kiln__domain *domain, const kiln__tensors *
     return KILN_OK;
 }
 
+/* A row's first columns are those of one axis. */
+static kiln_status check_lengths(const kiln__space *space) {
+    int count = 0;
+    for (int i = 0; i < space->rank; i++) count += space->reduced[i];
+    if (count == 1) return KILN_OK;
+    return kiln__fail(KILN_E_AXIS, "rows with lengths lie along one axis, found %d that are reduced over", count);
+}
+
 kiln_status kiln__shaped_space(const kiln__domains *domains, const kiln__axes *program, const kiln__tensors *tensors,
                                kiln__space *out, int *block_axis, kiln__across across[KILN__MAX_ACROSS]) {
     const kiln__axes axes = axes_of(domains, program);
@@ -105,6 +113,7 @@ kiln_status kiln__shaped_space(const kiln__domains *domains, const kiln__axes *p
     for (int i = 0; i < domains->other_count && !status; i++)
         status = find_across(domains->others[i], &all, out, domains->block_count > 0, &across[i]);
     *block_axis = -1;
+    if (!status && domains->lengths) status = check_lengths(out);
     if (status || domains->block_count == 0) return status;
     for (int i = 0; i < out->rank; i++)
         if (out->reduced[i]) *block_axis = i;
