@@ -216,6 +216,16 @@ static void every_operator_has_a_rule_or_a_reason(void **state) {
     }
 }
 
+static void programs_with_lengths_are_refused(void **state) {
+    (void)state;
+    kiln_program *program = NULL, *gradient = NULL;
+    assert_int_equal(kiln_program_create(context, "lengths(n); y = softmax(x)", NULL, &program), KILN_OK);
+    assert_int_equal(kiln_program_gradient(program, NULL, NULL, &gradient), KILN_E_UNSUPPORTED);
+    assert_string_equal(kiln_last_error(),
+                        "1:9: programs with lengths have no gradient here: differentiate the program without them");
+    kiln_program_destroy(program);
+}
+
 static void reductions_have_their_slopes(void **state) {
     (void)state;
     static const char *const expressions[] = {
@@ -390,6 +400,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(operators_have_their_slopes, reset),
         cmocka_unit_test_setup(every_operator_has_a_rule_or_a_reason, reset),
+        cmocka_unit_test_setup(programs_with_lengths_are_refused, reset),
         cmocka_unit_test_setup(reductions_have_their_slopes, reset),
         cmocka_unit_test_setup(broadcast_inputs_have_sums, reset),
         cmocka_unit_test_setup(blocks_have_sums, reset),
