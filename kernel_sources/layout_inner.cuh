@@ -7,8 +7,17 @@
  * the KILN_SINGLES columns before and behind them are elements of their own, one for each of the first ranks. So few
  * vectors that what all rows share has two whole ones, which begin elsewhere, for each. */
 
+#ifdef KILN_LENGTHS
+#define KILN_END row.cols /* each row ends somewhere of its own: any vector may be partial */
+#define KILN_ENDS 0
+#define KILN_KNOWN_STEPS false
+#else
+#define KILN_END KILN_COLS
 /* Whether a row's first vector and its last may be partial, and they alone: loops treat them apart. */
 #define KILN_ENDS KILN_MASKED
+/* Whether it is known while compiling which steps' vectors all ranks have. */
+#define KILN_KNOWN_STEPS (KILN_SPLITS == 1 && !KILN_ORDERED)
+#endif
 
 #ifdef KILN_PEELED
 #define KILN_VECTORS (KILN_COLS / KILN_VECTOR_WIDTH - 1)
@@ -75,21 +84,19 @@ KILN_DEVICE bool kiln_step_is_inside(kiln_index step) { return kiln_step_is_whol
 #else
 /* Whether all vectors of the step lie before the row's end: known while compiling where the step is. */
 KILN_DEVICE bool kiln_step_is_whole(kiln_index step) {
-    return KILN_SPLITS == 1 && !KILN_ORDERED &&
-           (step + 1) * (kiln_i64)KILN_THREADS_PER_ROW * KILN_VECTOR_WIDTH <= KILN_COLS;
+    return KILN_KNOWN_STEPS && (step + 1) * (kiln_i64)KILN_THREADS_PER_ROW * KILN_VECTOR_WIDTH <= KILN_COLS;
 }
 
 /* Whether the step's vector at col has a column of the row in it. */
 KILN_DEVICE bool kiln_inside(const kiln_row &row, kiln_index col, kiln_index step) {
     return (!KILN_MASKED && (kiln_i64)KILN_CHUNK * KILN_SPLITS == KILN_COLS) || kiln_step_is_whole(step) ||
-           col < KILN_COLS;
+           col < KILN_END;
 }
 
 /* Whether the row ends neither in the step's vectors nor in those behind them: known while compiling where the
  * step is. */
 KILN_DEVICE bool kiln_step_is_inside(kiln_index step) {
-    return KILN_SPLITS == 1 && !KILN_ORDERED &&
-           ((step + 1) * (kiln_i64)KILN_THREADS_PER_ROW + 1) * KILN_VECTOR_WIDTH <= KILN_COLS;
+    return KILN_KNOWN_STEPS && ((step + 1) * (kiln_i64)KILN_THREADS_PER_ROW + 1) * KILN_VECTOR_WIDTH <= KILN_COLS;
 }
 #endif
 
@@ -100,8 +107,8 @@ struct kiln_span {
     bool ends; /* whether the row may end in the vector, or in the one behind it */
     KILN_MEMBER kiln_span(const kiln_row &row, kiln_index col, kiln_index step) : step((int)step) {
         low = step == 0 && col < 0 ? (int)-col : 0;
-        high = !kiln_step_is_whole(step) && col + KILN_VECTOR_WIDTH > KILN_COLS ? (int)(KILN_COLS - col)
-                                                                                : KILN_VECTOR_WIDTH;
+        high =
+            !kiln_step_is_whole(step) && col + KILN_VECTOR_WIDTH > KILN_END ? (int)(KILN_END - col) : KILN_VECTOR_WIDTH;
         ends = !kiln_step_is_inside(step);
     }
     /* What may be loaded of it where rows lie one behind the other: the neighbours' elements, too. The first row begins

@@ -6,8 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What an array is of the operation's extents. LABELS is a column of i32. */
-enum shape { MATRIX, ROW, COLUMN, LABELS };
+/* What an array is of the operation's extents: SHARED is one matrix for all groups, TABLE has a row for each token that
+ * there is, NUMBERS are a column of i32. */
+enum shape { MATRIX, SHARED, ROW, COLUMN, NUMBERS, TABLE };
 struct array {
     const char *name;
     enum shape shape;
@@ -15,51 +16,43 @@ struct array {
 
 struct row_program {
     const char *text, *outputs, *scalars; /* NULL: as Kiln chooses, none */
-    int axis;                             /* what reductions run over */
     struct array arrays[MAX_ARRAYS];      /* in the order of gpt.h; the first without a name ends them */
 };
 
 static const struct row_program programs[OPERATIONS] = {
-    [ADD] = {"y = a + b", NULL, NULL, -1, {{"a", MATRIX}, {"b", MATRIX}, {"y", MATRIX}}},
-    [NORM] = {"n = (x - mean(x)) * rsqrt(var(x, 0) + 1e-5)\n"
-              "y = n * w + b",
-              "n,y",
-              NULL,
-              -1,
-              {{"x", MATRIX}, {"w", ROW}, {"b", ROW}, {"n", MATRIX}, {"y", MATRIX}}},
-    [NORM_GRAD] = {"dx = r + layer_norm_grad(x, w, g, 1e-5)",
+    [EMBED] = {"x = rows(token, id) + position",
+               NULL,
+               NULL,
+               {{"token", TABLE}, {"id", NUMBERS}, {"position", SHARED}, {"x", MATRIX}}},
+    [ADD] = {"y = a + b", NULL, NULL, {{"a", MATRIX}, {"b", MATRIX}, {"y", MATRIX}}},
+    [NORM] = {"y = layer_norm(x, w, b)", NULL, NULL, {{"x", MATRIX}, {"w", ROW}, {"b", ROW}, {"y", MATRIX}}},
+    [NORM_GRAD] = {"dx = r + layer_norm_grad(x, w, g)\n"
+                   "dw = sum(g * layer_norm(x), axes = (0, 1))\n" /* across rows, from the same reading */
+                   "db = sum(g, axes = (0, 1))",
                    NULL,
                    NULL,
-                   -1,
-                   {{"x", MATRIX}, {"w", ROW}, {"g", MATRIX}, {"r", MATRIX}, {"dx", MATRIX}}},
-    [NORM_WEIGHTS] = {"dw = sum(g * n)\n"
-                      "db = sum(g)",
-                      NULL,
-                      NULL,
-                      -2,
-                      {{"g", MATRIX}, {"n", MATRIX}, {"dw", ROW}, {"db", ROW}}},
+                   {{"x", MATRIX}, {"w", ROW}, {"g", MATRIX}, {"r", MATRIX}, {"dx", MATRIX}, {"dw", ROW}, {"db", ROW}}},
     [ATTENTION] = {"p = softmax(where(index(-1) <= index(-2), s * scale, -inf))",
                    NULL,
                    "scale",
-                   -1,
                    {{"s", MATRIX}, {"p", MATRIX}}},
-    [ATTENTION_GRAD] =
-        {"ds = softmax_grad(p, g) * scale", NULL, "scale", -1, {{"p", MATRIX}, {"g", MATRIX}, {"ds", MATRIX}}},
-    [GELU] = {"y = gelu(x)", NULL, NULL, -1, {{"x", MATRIX}, {"y", MATRIX}}},
-    [GELU_GRAD] = {"dx = gelu_grad(x, g)", NULL, NULL, -1, {{"x", MATRIX}, {"g", MATRIX}, {"dx", MATRIX}}},
-    [LOSS] = {"loss = cross_entropy_label(x, label)\n"
-              "dx = cross_entropy_label_grad(x, label, share)",
+    [ATTENTION_GRAD] = {"ds = softmax_grad(p, g) * scale",
+                        NULL,
+                        "scale",
+                        {{"p", MATRIX}, {"g", MATRIX}, {"ds", MATRIX}}},
+    [GELU] = {"y = gelu(x)", NULL, NULL, {{"x", MATRIX}, {"y", MATRIX}}},
+    [GELU_GRAD] = {"dx = gelu_grad(x, g)", NULL, NULL, {{"x", MATRIX}, {"g", MATRIX}, {"dx", MATRIX}}},
+    [LOSS] = {"loss = logsumexp(x) - take(x, label)\n"
+              "dx = (softmax(x) - (index(-1) == label)) * share",
               NULL,
               "share",
-              -1,
-              {{"x", MATRIX}, {"label", LABELS}, {"loss", COLUMN}, {"dx", MATRIX}}},
+              {{"x", MATRIX}, {"label", NUMBERS}, {"loss", COLUMN}, {"dx", MATRIX}}},
     [ADAMW] =
         {"m1 = 0.9 * m + 0.1 * g\n"
          "v1 = 0.99 * v + 0.01 * g * g\n"
          "p1 = p - rate * (m1 / c1 / (sqrt(v1 / c2) + 1e-8) + 0.01 * p)",
          "p1,m1,v1",
          "rate,c1,c2",
-         -1,
          {{"p", MATRIX}, {"g", MATRIX}, {"m", MATRIX}, {"v", MATRIX}, {"p1", MATRIX}, {"m1", MATRIX}, {"v1", MATRIX}}},
 };
 static const char *const scalar_names[OPERATIONS][MAX_SCALARS] = {
@@ -71,9 +64,11 @@ struct fused {
 };
 
 static kiln_tensor view(void *data, enum shape shape, struct extents extents) {
-    const bool row = shape == ROW, column = shape == COLUMN || shape == LABELS;
-    const int64_t sizes[] = {extents.groups, row ? 1 : extents.rows, column ? 1 : extents.cols};
-    return kiln_tensor_contiguous(data, shape == LABELS ? KILN_I32 : KILN_F32, 3, sizes);
+    const bool one = shape == ROW || shape == SHARED, column = shape == COLUMN || shape == NUMBERS;
+    const int64_t sizes[] = {one ? 1 : extents.groups, shape == ROW ? 1 : extents.rows, column ? 1 : extents.cols};
+    const int64_t table[] = {VOCABULARY, extents.cols};
+    if (shape == TABLE) return kiln_tensor_contiguous(data, KILN_F32, 2, table);
+    return kiln_tensor_contiguous(data, shape == NUMBERS ? KILN_I32 : KILN_F32, 3, sizes);
 }
 
 static bool apply(void *self, enum operation operation, struct extents extents, void *const *arrays,
@@ -110,8 +105,6 @@ bool fused_create(struct backend *out) {
         kiln_program_options options = KILN_PROGRAM_OPTIONS_INIT;
         options.outputs = programs[i].outputs;
         options.scalars = programs[i].scalars;
-        options.axes = &programs[i].axis;
-        options.axis_count = 1;
         status = kiln_program_create(fused->context, programs[i].text, &options, &fused->programs[i]);
         if (status) report(programs[i].text, status);
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A small GPT on bytes: what its parts share. main.c trains it twice, once with plain C for everything (plain.c) and
- * once with Kiln for everything but products and look-ups (fused.c), and compares the losses. model.c has the passes,
- * which are the same for both, matrix.c the products. */
+ * once with Kiln for everything but products and the gradient of the look-up (fused.c), and compares the losses.
+ * model.c has the passes, which are the same for both, matrix.c the products. */
 #ifndef KILN_EXAMPLES_GPT_H
 #define KILN_EXAMPLES_GPT_H
 
@@ -21,24 +21,28 @@ enum {
     TOKENS = BATCH * CONTEXT
 };
 
-/* Everything that is no product and no look-up. The comment names the arrays, inputs first, as fused.c declares them.
+/* Everything that is no product, forward and backward. The comment names the arrays, inputs first, as fused.c declares
+ * them.
  */
 enum operation {
+    EMBED,          /* token, id, position, x: a row of the table for each token, and one for its place */
     ADD,            /* a, b, y: the residual connection */
-    NORM,           /* x, w, b, n, y: layer norm, before (n) and after (y) weight and bias */
-    NORM_GRAD,      /* x, w, g, r, dx: the gradient of x from that of y, added to the residual's r */
-    NORM_WEIGHTS,   /* g, n, dw, db: the gradients of weight and bias, sums over the tokens */
+    NORM,           /* x, w, b, y: layer norm */
+    NORM_GRAD,      /* x, w, g, r, dx, dw, db: from the gradient of y that of x, added to the residual's r, and those of
+                       weight and bias, sums over the tokens */
     ATTENTION,      /* s, p: causal softmax of the scores; scalar: scale */
     ATTENTION_GRAD, /* p, g, ds; scalar: scale */
     GELU,           /* x, y */
     GELU_GRAD,      /* x, g, dx */
-    LOSS,  /* x, label, loss, dx: cross-entropy of logits for each token, and the mean's gradient; scalar: share */
+    LOSS, /* x, label, loss, dx: cross-entropy of logits for each token, and the mean's gradient; scalar: share. dx lies
+             elsewhere than x, of which single elements are read */
     ADAMW, /* p, g, m, v, and p, m, v anew; scalars: rate, c1, c2, which correct the moments' bias */
     OPERATIONS
 };
 enum { MAX_ARRAYS = 7, MAX_SCALARS = 3 };
 
-/* The arrays are matrices of rows x cols, or groups of them; some are one row or one column, as fused.c says. */
+/* The arrays are matrices of rows x cols, or groups of them; some are one row or one column, or a table, as
+ * fused.c says. */
 struct extents {
     int64_t groups, rows, cols;
 };

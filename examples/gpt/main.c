@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Trains a small GPT on the bytes of a text file twice, from the same weights on the same batches: with plain C for
- * everything, and with Kiln for everything but products and look-ups (norms, softmax, GELU, residuals, the loss, all
- * their gradients, AdamW). Prints both losses, and fails where they differ by more than the tolerance.
+ * everything, and with Kiln for everything but products (the embedding, norms, softmax, GELU, residuals, the loss, all
+ * their gradients but the embedding's, AdamW). Prints both losses, and fails where they differ by more than the
+ * tolerance.
  *
  * Build:  cmake -S examples -B build/examples && cmake --build build/examples
  * Run:    build/examples/example_gpt docs/language.md [steps]

@@ -36,7 +36,7 @@ static int64_t place_weights(struct weights *w, float *block) {
 }
 
 static int64_t place_layer(struct activations *a, float *block, int64_t used) {
-    float **const narrow[] = {&a->x, &a->n1, &a->h1, &a->mixed, &a->mid, &a->n2, &a->h2};
+    float **const narrow[] = {&a->x, &a->h1, &a->mixed, &a->mid, &a->h2};
     for (size_t i = 0; i < sizeof(narrow) / sizeof(narrow[0]); i++) *narrow[i] = take(block, &used, TOKENS * WIDTH);
     a->qkv = take(block, &used, TOKENS * 3 * WIDTH);
     a->p = take(block, &used, BATCH * HEADS * CONTEXT * CONTEXT);
@@ -46,11 +46,12 @@ static int64_t place_layer(struct activations *a, float *block, int64_t used) {
 }
 
 static int64_t place_work(struct model *m, float *block) {
-    float **const narrow[] = {&m->last, &m->n, &m->h, &m->dx, &m->dh, &m->zero};
+    float **const narrow[] = {&m->last, &m->h, &m->dx, &m->dh, &m->zero};
     int64_t used = 0;
     for (int i = 0; i < LAYERS; i++) used = place_layer(&m->layers[i], block, used);
     for (size_t i = 0; i < sizeof(narrow) / sizeof(narrow[0]); i++) *narrow[i] = take(block, &used, TOKENS * WIDTH);
     m->logits = take(block, &used, TOKENS * VOCABULARY);
+    m->dlogits = take(block, &used, TOKENS * VOCABULARY);
     m->loss = take(block, &used, TOKENS);
     m->dwide = take(block, &used, TOKENS * HIDDEN);
     m->dqkv = take(block, &used, TOKENS * 3 * WIDTH);
@@ -90,6 +91,7 @@ static void first_weights(struct weights *w, uint32_t seed) {
 void model_destroy(struct model *m) {
     if (!m) return;
     array_destroy(m->labels);
+    array_destroy(m->tokens);
     array_destroy(m->work);
     array_destroy(m->second);
     array_destroy(m->first);
@@ -109,8 +111,9 @@ struct model *model_create(const struct backend *backend, uint32_t seed) {
     m->first = array_create(bytes);
     m->second = array_create(bytes);
     m->work = array_create((size_t)place_work(m, NULL) * sizeof(float));
+    m->tokens = array_create(TOKENS * sizeof(*m->tokens));
     m->labels = array_create(TOKENS * sizeof(*m->labels));
-    const bool moments = m->first && m->second, arrays = m->work && m->labels;
+    const bool moments = m->first && m->second, arrays = m->work && m->tokens && m->labels;
     if (!m->weights || !m->gradients || !moments || !arrays) {
         model_destroy(m);
         return NULL;

@@ -14,10 +14,10 @@ struct weights {
     struct layer layers[LAYERS];
 };
 
-/* What a layer's pass forward leaves for its pass backward: x comes in, n and h are a norm's results before and after
- * its weight and bias, p is the attention, mixed what it takes from the values, mid the sum of x and the attention. */
+/* What a layer's pass forward leaves for its pass backward: x comes in, h is a norm's result, p is the attention, mixed
+ * what it takes from the values, mid the sum of x and the attention. */
 struct activations {
-    float *x, *n1, *h1, *qkv, *p, *mixed, *mid, *n2, *h2, *up, *act;
+    float *x, *h1, *qkv, *p, *mixed, *mid, *h2, *up, *act;
 };
 
 struct model {
@@ -26,9 +26,9 @@ struct model {
     float *weights, *gradients, *first, *second, *work; /* the blocks of memory; first, second: AdamW's moments */
     struct weights w, g;
     struct activations layers[LAYERS];
-    float *last, *n, *h, *logits, *loss;            /* behind the last layer */
+    float *last, *h, *logits, *dlogits, *loss;      /* behind the last layer */
     float *dx, *dh, *dwide, *dqkv, *dp, *ds, *zero; /* gradients on their way back */
-    int32_t *labels;
+    int32_t *tokens, *labels;
 };
 
 #endif

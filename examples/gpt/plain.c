@@ -6,43 +6,54 @@
 
 typedef const float *input;
 
-static void norm_row(input x, input w, input b, float *n, float *y, int64_t cols) {
+struct moments {
+    double mean, rate; /* rate: 1 over the deviation */
+};
+
+static struct moments moments(input x, int64_t cols) {
     double mean = 0, squares = 0;
     for (int64_t i = 0; i < cols; i++) mean += (double)x[i] / (double)cols;
     for (int64_t i = 0; i < cols; i++) squares += pow((double)x[i] - mean, 2);
-    for (int64_t i = 0; i < cols; i++) {
-        const double normal = ((double)x[i] - mean) / sqrt(squares / (double)cols + 1e-5);
-        n[i] = (float)normal;
-        y[i] = (float)(normal * (double)w[i] + (double)b[i]);
-    }
+    return (struct moments){mean, 1 / sqrt(squares / (double)cols + 1e-5)};
+}
+
+static void embed_row(input token, input position, float *x, int64_t cols) {
+    for (int64_t i = 0; i < cols; i++) x[i] = token[i] + position[i];
+}
+
+static void norm_row(input x, input w, input b, float *y, int64_t cols) {
+    const struct moments m = moments(x, cols);
+    for (int64_t i = 0; i < cols; i++) y[i] = (float)(((double)x[i] - m.mean) * m.rate * (double)w[i] + (double)b[i]);
 }
 
 /* h = g w, n as above: (h - mean(h) - n mean(h n)) / deviation */
 static void norm_grad_row(input x, input w, input g, input r, float *dx, int64_t cols) {
-    double mean = 0, squares = 0, mean_h = 0, mean_hn = 0;
-    for (int64_t i = 0; i < cols; i++) mean += (double)x[i] / (double)cols;
-    for (int64_t i = 0; i < cols; i++) squares += pow((double)x[i] - mean, 2);
-    const double rate = 1 / sqrt(squares / (double)cols + 1e-5);
+    const struct moments m = moments(x, cols);
+    double mean_h = 0, mean_hn = 0;
     for (int64_t i = 0; i < cols; i++) {
         const double h = (double)g[i] * (double)w[i];
         mean_h += h / (double)cols;
-        mean_hn += h * ((double)x[i] - mean) * rate / (double)cols;
+        mean_hn += h * ((double)x[i] - m.mean) * m.rate / (double)cols;
     }
     for (int64_t i = 0; i < cols; i++) {
-        const double h = (double)g[i] * (double)w[i], normal = ((double)x[i] - mean) * rate;
-        dx[i] = (float)((double)r[i] + rate * (h - mean_h - normal * mean_hn));
+        const double h = (double)g[i] * (double)w[i], normal = ((double)x[i] - m.mean) * m.rate;
+        dx[i] = (float)((double)r[i] + m.rate * (h - mean_h - normal * mean_hn));
     }
 }
 
-static void norm_weights(input g, input n, float *dw, float *db, struct extents e) {
-    for (int64_t i = 0; i < e.cols; i++) {
-        double weight = 0, bias = 0;
-        for (int64_t row = 0; row < e.rows; row++) {
-            weight += (double)g[row * e.cols + i] * (double)n[row * e.cols + i];
-            bias += (double)g[row * e.cols + i];
+static void norm_weights(input x, input g, float *dw, float *db, struct extents e) {
+    double weight[WIDTH] = {0}, bias[WIDTH] = {0};
+    for (int64_t row = 0; row < e.rows; row++) {
+        input line = x + row * e.cols, gradient = g + row * e.cols;
+        const struct moments m = moments(line, e.cols);
+        for (int64_t i = 0; i < e.cols; i++) {
+            weight[i] += (double)gradient[i] * ((double)line[i] - m.mean) * m.rate;
+            bias[i] += (double)gradient[i];
         }
-        dw[i] = (float)weight;
-        db[i] = (float)bias;
+    }
+    for (int64_t i = 0; i < e.cols; i++) {
+        dw[i] = (float)weight[i];
+        db[i] = (float)bias[i];
     }
 }
 
@@ -103,8 +114,11 @@ static void adamw_row(float *p, input g, float *m, float *v, const double *scala
 static void apply_row(enum operation op, struct extents e, void *const *a, const double *scalars, int64_t row) {
 #define LINE(i) ((float *)a[i] + row * e.cols)
     switch (op) {
+    case EMBED:
+        embed_row((input)a[0] + ((int32_t *)a[1])[row] * e.cols, (input)a[2] + row % e.rows * e.cols, LINE(3), e.cols);
+        break;
     case ADD: add_row(LINE(0), LINE(1), LINE(2), e.cols); break;
-    case NORM: norm_row(LINE(0), a[1], a[2], LINE(3), LINE(4), e.cols); break;
+    case NORM: norm_row(LINE(0), a[1], a[2], LINE(3), e.cols); break;
     case NORM_GRAD: norm_grad_row(LINE(0), a[1], LINE(2), LINE(3), LINE(4), e.cols); break;
     case ATTENTION: attention_row(LINE(0), LINE(1), scalars[0], row % e.rows + 1, e.cols); break;
     case ATTENTION_GRAD: attention_grad_row(LINE(0), LINE(1), LINE(2), scalars[0], e.cols); break;
@@ -112,18 +126,14 @@ static void apply_row(enum operation op, struct extents e, void *const *a, const
     case GELU_GRAD: gelu_grad_row(LINE(0), LINE(1), LINE(2), e.cols); break;
     case LOSS: loss_row(LINE(0), ((int32_t *)a[1])[row], (float *)a[2] + row, LINE(3), scalars[0], e.cols); break;
     case ADAMW: adamw_row(LINE(0), LINE(1), LINE(2), LINE(3), scalars, e.cols); break;
-    case NORM_WEIGHTS:
-    case OPERATIONS: break; /* over columns: apply does it */
+    case OPERATIONS: break;
     }
 #undef LINE
 }
 
 static bool apply(void *self, enum operation operation, struct extents e, void *const *arrays, const double *scalars) {
     (void)self;
-    if (operation == NORM_WEIGHTS) {
-        norm_weights(arrays[0], arrays[1], arrays[2], arrays[3], e);
-        return true;
-    }
+    if (operation == NORM_GRAD) norm_weights(arrays[0], arrays[2], arrays[5], arrays[6], e);
     for (int64_t row = 0; row < e.groups * e.rows; row++) apply_row(operation, e, arrays, scalars, row);
     return true;
 }

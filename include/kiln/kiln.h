@@ -104,6 +104,20 @@ typedef struct kiln_device_allocator {
     void *user;
 } kiln_device_allocator;
 
+/* A cache of the caller's own, for kernels: a database, a shared server, an asset of the application. It is asked after
+ * packs and before the disk cache. key is 32 hexadecimal digits and names a kernel of this version of Kiln for one
+ * architecture, whichever NVRTC compiles it; the bytes are checked when they come back, so that wrong or foreign ones
+ * are a miss. They are code that runs on the GPU: let nobody write to the cache who may not do that. get writes the
+ * bytes that set was given for the key, if they are at most capacity, and returns how many there are in either case, 0
+ * where there are none; it is asked again with more room. set is told of each kernel that a call compiles or finds in
+ * the disk cache, and may keep it or not. Either may be NULL. Thread-safety: called from whichever thread makes a call,
+ * by several at once; must not call Kiln. */
+typedef struct kiln_cache_callbacks {
+    size_t (*get)(void *user, const char *key, void *bytes, size_t capacity);
+    void (*set)(void *user, const char *key, const void *bytes, size_t size);
+    void *user;
+} kiln_cache_callbacks;
+
 /* What a context is to do; each field's 0 or NULL is the default. */
 typedef struct kiln_context_options {
     size_t struct_size;    /* sizeof(kiln_context_options), as KILN_CONTEXT_OPTIONS_INIT sets it. A smaller one, of an
@@ -140,11 +154,14 @@ typedef struct kiln_context_options {
     int device;          /* from 0; ignored where primary_context is 0 */
     kiln_log_detail log_detail; /* what of it the log is told; ignored where there is none */
     int reserved;               /* 0 */
+    kiln_cache_callbacks cache;
 } kiln_context_options;
 #define KILN_CONTEXT_OPTIONS_INIT \
     { \
         sizeof(kiln_context_options), NULL, NULL, NULL, KILN_POLICY_COMPILE, NULL, NULL, NULL, 0, NULL, 0, NULL, 0, 0, \
-            0, NULL, {NULL, NULL, NULL}, {NULL, NULL, NULL}, 0, 0, KILN_LOG_DETAIL_DEFAULT, 0 \
+            0, NULL, {NULL, NULL, NULL}, {NULL, NULL, NULL}, 0, 0, KILN_LOG_DETAIL_DEFAULT, 0, { \
+            NULL, NULL, NULL \
+        } \
     }
 
 /* Creates a context; opens packs, no library but that of a profiler which is attached, and touches no GPU. options may
@@ -174,9 +191,10 @@ typedef struct kiln_context_stats {
     double wait_seconds;           /* for compiles of other threads and other processes, the same */
     double prepare_seconds;        /* in calls that created a plan or met a new shape, up to their launch: these two,
                                       and choosing a schedule, writing the source, looking it up, loading */
+    int64_t from_callbacks;        /* kernels that kiln_context_options.cache had */
 } kiln_context_stats;
 #define KILN_CONTEXT_STATS_INIT \
-    { sizeof(kiln_context_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+    { sizeof(kiln_context_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /* Fills *stats (struct_size set by the caller). Numbers of calls under way may be there in part. Cheap: some counters,
  * and the context's lock for what it holds now. A forked child goes on from its parent's numbers. KILN_E_ARGUMENT.
@@ -278,9 +296,10 @@ typedef struct kiln_program_stats {
     int64_t shapes;     /* that kiln_run remembers of it now */
     int64_t from_memory, from_packs, from_disk, compiled, refused, failed_compiles, loads; /* as the context's */
     double compile_seconds, wait_seconds, prepare_seconds;                                 /* the same */
+    int64_t from_callbacks;                                                                /* the same */
 } kiln_program_stats;
 #define KILN_PROGRAM_STATS_INIT \
-    { sizeof(kiln_program_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+    { sizeof(kiln_program_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /* Fills *stats (struct_size set by the caller). Threads count apart, so that counting makes none of them wait; the
  * numbers of calls under way may be there in part. kiln_compile counts as well, kiln_run_cpu nothing. A forked child
@@ -306,11 +325,16 @@ typedef struct kiln_call_options {
     size_t struct_size; /* sizeof(kiln_call_options), as KILN_CALL_OPTIONS_INIT sets it */
     kiln_policy policy; /* instead of the context's. Where the kernel is loaded or cached, it makes no difference */
     int reserved;       /* 0 */
+    void *workspace;    /* of a run: device memory as for kiln_plan_launch_with_workspace, used where the kernel needs
+                           some. NULL: taken from the context's device allocator or pool. Plans ignore it: each of
+                           their launches has its own */
+    int64_t workspace_bytes; /* of it; fewer than the kernel needs is KILN_E_SIZE, with the number that it needs */
 } kiln_call_options;
 #define KILN_CALL_OPTIONS_INIT \
-    { sizeof(kiln_call_options), KILN_POLICY_CONTEXT, 0 }
+    { sizeof(kiln_call_options), KILN_POLICY_CONTEXT, 0, NULL, 0 }
 
-/* kiln_run with options, which may be NULL for the defaults. KILN_E_ARGUMENT also for bad options. Thread-safe. */
+/* kiln_run with options, which may be NULL for the defaults. KILN_E_ARGUMENT also for bad options, KILN_E_SIZE and
+ * KILN_E_POINTER for their workspace. Thread-safe. */
 KILN_API kiln_status kiln_run_with_options(const kiln_program *program, const kiln_tensor *tensors, size_t tensor_count,
                                            const kiln_scalar *scalars, size_t scalar_count, void *stream,
                                            const kiln_call_options *options);
@@ -356,7 +380,8 @@ typedef enum kiln_origin {
     KILN_ORIGIN_MEMORY = 0,
     KILN_ORIGIN_DISK = 1,
     KILN_ORIGIN_COMPILED = 2,
-    KILN_ORIGIN_PACK = 3
+    KILN_ORIGIN_PACK = 3,
+    KILN_ORIGIN_CALLBACKS = 4 /* kiln_context_options.cache */
 } kiln_origin;
 
 /* Prepares and loads; nothing is launched. Its kernel stays loaded while the plan lives. May drop others, as kiln_run.
@@ -485,6 +510,28 @@ KILN_API const void *kiln_kernel_image(const kiln_kernel *kernel, size_t *bytes)
 KILN_API kiln_status kiln_kernel_get_info(const kiln_kernel *kernel, kiln_plan_info *info);
 /* The program's phases in words, one line each, for people. Owned by the handle. */
 KILN_API const char *kiln_kernel_phases(const kiln_kernel *kernel);
+
+/* Kernels on their way into a pack, as `kiln precompile` makes it (docs/packs.md). Thread-safety: one thread at a time.
+ */
+typedef struct kiln_pack_writer kiln_pack_writer;
+
+/* Creates one without kernels. Ownership: the caller destroys *out. KILN_E_ARGUMENT, KILN_E_MEMORY. */
+KILN_API kiln_status kiln_pack_writer_create(kiln_pack_writer **out);
+KILN_API void kiln_pack_writer_destroy(kiln_pack_writer *writer);
+
+/* Adds all kernels that a plan for these tensors looks for, one for most, and the tuned record that chose it: from the
+ * disk cache of the program's context, or compiled, whatever the context's policy; planned, as kiln_compile does, for a
+ * typical device of the architecture. Arguments, open sizes and statuses
+ * as for kiln_compile. Where it fails, the kernels that were added before stay. A kernel that is there already is not
+ * added twice. The writer keeps copies: program and context may be destroyed. */
+KILN_API kiln_status kiln_pack_writer_add(kiln_pack_writer *writer, const kiln_program *program,
+                                          const kiln_tensor *tensors, size_t tensor_count, const kiln_scalar *scalars,
+                                          size_t scalar_count, int arch, int ptx);
+
+/* The pack with all that was added so far, for a file or for kiln_pack.data: the same kernels give the same bytes, in
+ * whatever order they were added. Ownership: the bytes belong to the writer, until the next call with it.
+ * KILN_E_ARGUMENT, KILN_E_MEMORY, KILN_E_SIZE for more kernels than a pack can have. */
+KILN_API kiln_status kiln_pack_writer_finish(kiln_pack_writer *writer, const void **bytes, size_t *size);
 
 /* ---- system information ------------------------------------------------------------------------------- */
 

@@ -77,6 +77,14 @@ struct DLTensor; /* as <dlpack/dlpack.h> declares it */
  * Thread-safe. */
 KILN_API kiln_status kiln_tensor_from_dlpack(const struct DLTensor *source, kiln_tensor *out);
 
+/* Instead of a CUDA device: what the host reads. */
+#define KILN_ON_HOST (-1)
+/* The same of a tensor that a call is to work on: device is KILN_ON_HOST for kiln_run_cpu, else the number of the CUDA
+ * device that the call launches on. KILN_E_UNSUPPORTED also for memory that is elsewhere: of the host, or of another
+ * device, where a kernel would fault or be slow; of a CUDA device for KILN_ON_HOST. CUDA host and CUDA managed memory
+ * suits any. KILN_E_ARGUMENT for a device below -1. Thread-safe. */
+KILN_API kiln_status kiln_tensor_from_dlpack_on(const struct DLTensor *source, int device, kiln_tensor *out);
+
 /* A scalar's value. type is KILN_F64 (f64 holds the value; it computes in the program's own float type),
  * KILN_I64 or KILN_I32 (i64 holds the value, of which KILN_I32 takes the low 32 bits). */
 typedef struct kiln_scalar {

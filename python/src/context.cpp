@@ -117,6 +117,7 @@ nb::dict Context::stats() const {
     out["from_memory"] = stats.from_memory;
     out["from_packs"] = stats.from_packs;
     out["from_disk"] = stats.from_disk;
+    out["from_callbacks"] = stats.from_callbacks;
     out["compiled"] = stats.compiled;
     out["refused"] = stats.refused;
     out["failed_compiles"] = stats.failed_compiles;

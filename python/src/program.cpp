@@ -103,6 +103,7 @@ nb::dict Program::stats() const {
             sum.from_memory += one.from_memory;
             sum.from_packs += one.from_packs;
             sum.from_disk += one.from_disk;
+            sum.from_callbacks += one.from_callbacks;
             sum.compiled += one.compiled;
             sum.refused += one.refused;
             sum.failed_compiles += one.failed_compiles;
@@ -119,6 +120,7 @@ nb::dict Program::stats() const {
     out["from_memory"] = sum.from_memory;
     out["from_packs"] = sum.from_packs;
     out["from_disk"] = sum.from_disk;
+    out["from_callbacks"] = sum.from_callbacks;
     out["compiled"] = sum.compiled;
     out["refused"] = sum.refused;
     out["failed_compiles"] = sum.failed_compiles;

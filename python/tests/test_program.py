@@ -5,6 +5,7 @@ import doctest
 import importlib
 import pathlib
 import pickle
+import re
 import threading
 
 import numpy as np
@@ -185,4 +186,25 @@ def test_example_of_the_repositorys_readme():
     readme = (pathlib.Path(__file__).parents[2] / "README.md").read_text()
     names = {}
     exec(readme.split("```python\n")[1].split("```")[0], names)
+    assert names["y"].tolist() == [[0.5, 0.5, 0, 0]] * 2
+
+
+def readme():
+    page = pathlib.Path(__file__).parents[2] / "README.md"
+    if not page.exists():
+        pytest.skip("README.md is not beside the tests")
+    return page.read_text()
+
+
+def test_programs_of_the_readme_are_programs():
+    table = readme().split("| what | program |\n", 1)[1].split("\n\n", 1)[0]
+    programs = re.findall(r"^\| [^`|]+ \| `(.+)` \|$", table, re.MULTILINE)
+    assert len(programs) == table.count("\n")
+    for text in programs:
+        kiln.Program(text)
+
+
+def test_the_python_example_of_the_readme_runs():
+    names = {}
+    exec(re.search(r"^```python\n(.*?)^```$", readme(), re.MULTILINE | re.DOTALL)[1], names)
     assert names["y"].tolist() == [[0.5, 0.5, 0, 0]] * 2

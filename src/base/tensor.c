@@ -65,6 +65,25 @@ static kiln_status check_device(int32_t type, int32_t id) {
     return KILN_OK;
 }
 
+/* Whether the call's device, or the host, reaches memory of a device that check_device lets pass. */
+static kiln_status check_place(int32_t type, int32_t id, int device) {
+    enum { CPU = 1, CUDA = 2 };
+    if (device < KILN_ON_HOST)
+        return kiln__fail(KILN_E_ARGUMENT, "device is %d, expected the number of a CUDA device, or -1 for the host",
+                          device);
+    const bool on_host = device == KILN_ON_HOST;
+    if (type == CUDA && on_host)
+        return kiln__fail(KILN_E_UNSUPPORTED, "the DLPack tensor is on CUDA device %d, expected memory of the host",
+                          (int)id);
+    if (type == CUDA && id != device)
+        return kiln__fail(KILN_E_UNSUPPORTED, "the DLPack tensor is on CUDA device %d, expected CUDA device %d",
+                          (int)id, device);
+    if (type == CPU && !on_host)
+        return kiln__fail(KILN_E_UNSUPPORTED, "the DLPack tensor is in memory of the host, expected CUDA device %d",
+                          device);
+    return KILN_OK;
+}
+
 kiln_tensor kiln_tensor_contiguous(void *data, kiln_type type, int rank, const int64_t *sizes) {
     bool valid = rank >= 0 && rank <= KILN_MAX_RANK && (rank == 0 || sizes != NULL);
     kiln_tensor tensor = {.data = data, .type = type, .rank = valid ? rank : -1};
@@ -152,10 +171,23 @@ kiln_status kiln_tensor_from_dlpack(const struct DLTensor *source, kiln_tensor *
     if (dlpack.data != NULL && __builtin_add_overflow((uintptr_t)dlpack.data, dlpack.byte_offset, &address))
         return kiln__fail(KILN_E_SIZE, "the DLPack tensor begins %llu bytes behind %p, which is no address",
                           (unsigned long long)dlpack.byte_offset, dlpack.data);
-    *out = kiln_tensor_contiguous((void *)address, type, dlpack.rank, dlpack.sizes);
+    kiln_tensor tensor = kiln_tensor_contiguous((void *)address, type, dlpack.rank, dlpack.sizes);
     if (dlpack.strides != NULL)
-        for (int axis = 0; axis < dlpack.rank; axis++) out->strides[axis] = dlpack.strides[axis];
-    return pairs ? part_pairs(out) : KILN_OK;
+        for (int axis = 0; axis < dlpack.rank; axis++) tensor.strides[axis] = dlpack.strides[axis];
+    status = pairs ? part_pairs(&tensor) : KILN_OK;
+    if (!status) *out = tensor;
+    return status;
+}
+
+kiln_status kiln_tensor_from_dlpack_on(const struct DLTensor *source, int device, kiln_tensor *out) {
+    kiln_tensor tensor;
+    kiln_status status = kiln_tensor_from_dlpack(source, out ? &tensor : NULL);
+    if (status) return status;
+    dlpack_tensor dlpack;
+    memcpy(&dlpack, source, sizeof dlpack);
+    status = check_place(dlpack.device.type, dlpack.device.id, device);
+    if (!status) *out = tensor;
+    return status;
 }
 
 kiln_scalar kiln_scalar_f64(double value) { return (kiln_scalar){.type = KILN_F64, .value.f64 = value}; }

@@ -93,6 +93,7 @@ void kiln__emit_definitions(const kiln__emitter *e) {
     emit_common(e);
     emit_flag(e, kiln__vectors_are_called(e), "KILN_OUTLINED");
     emit_flag(e, s->strategy == KILN__TRANSPOSE, "KILN_TRANSPOSE");
+    emit_flag(e, e->problem->lengths, "KILN_LENGTHS");
     EMIT_IF(kiln__column_of(s)->tile_rows, {"KILN_TILE_ROWS", kiln__column_of(s)->tile_rows},
             {"KILN_KEPT_ROWS", kept_rows(e)}, {"KILN_RANKS_PER_THREAD", kiln__column_of(s)->ranks_per_thread},
             {"KILN_RANK_GROUPS", kiln__column_of(s)->rank_groups});

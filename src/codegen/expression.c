@@ -152,8 +152,9 @@ static const char *spell_called(const kiln__emitter *e, kiln__op op) {
 
 /* What a reduction's exchange has left of it. */
 static const char *spell_reduced(const kiln__emitter *e, uint32_t i) {
-    return kiln__spell(e, "reduced.%sr%u%s", e->rows_in_vectors ? "at[j]." : "", i,
-                       kiln__op_is_arg(e->ir->insts[i].op) ? ".index" : "");
+    const bool arg = kiln__op_is_arg(e->ir->insts[i].op);
+    if (arg && e->problem->lengths) return kiln__spell(e, "row.cols > 0 ? reduced.r%u.index : -1", i);
+    return kiln__spell(e, "reduced.%sr%u%s", e->rows_in_vectors ? "at[j]." : "", i, arg ? ".index" : "");
 }
 
 /* An element of a vector that is staged or has just been loaded, or the one value of a row. */

@@ -232,6 +232,7 @@ static void emit_one_row(const kiln__emitter *e) {
         kiln__write(e, "    int shift; /* elements of the first vector that belong to the row before */\n");
     if (s->staging.kind == KILN__STAGING_TILE)
         kiln__write(e, "    int tile; /* the row's first element in the tile */\n");
+    if (e->problem->lengths) kiln__write(e, "    kiln_index cols; /* that the row has */\n");
     if (s->strategy == KILN__TRANSPOSE)
         kiln__write(e, "    kiln_i64 spacing; /* vectors of the tile, in elements; the first is at index */\n"
                        "    kiln_i64 before, behind; /* vectors, of any thread, before the first; from it on */\n"
@@ -299,6 +300,8 @@ void kiln__emit_begin(const kiln__emitter *e) {
         emit_phase_of_row(e);
     }
     emit_row_values(e, 0);
+    if (e->problem->lengths)
+        kiln__write(e, "    row.cols = (kiln_index)%s;\n", kiln__spell_value(e, e->ir->length - 1));
     kiln__write(e, "}\n\n");
 }
 

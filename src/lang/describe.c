@@ -138,6 +138,11 @@ char *kiln__ir_describe(const kiln__ir *ir) {
     if (labels == NULL) return NULL;
     printer out = {.ir = ir, .labels = labels};
     uint32_t label = 0;
+    if (ir->length) {
+        kiln__text_puts(&out.text, "columns: ");
+        print_formula(&out, ir->length - 1, 0, true);
+        kiln__text_puts(&out.text, "\n");
+    }
     for (uint32_t phase = 0; phase < ir->phase_count; phase++) label = print_phase(&out, phase, label);
     kiln__text_puts(&out.text, "finish: ");
     for (uint32_t i = 0; i < ir->output_count; i++) {

@@ -255,12 +255,22 @@ static void find_tables(kiln__work *work, const kiln__graph *graph, const kiln__
     }
 }
 
+static void find_lengths(kiln__work *work, const kiln__graph *graph, kiln__domains *out) {
+    if (!graph->length || work->status != KILN_OK) return;
+    const kiln__node *length = &graph->nodes[graph->length - 1];
+    out->lengths = true;
+    if (out->block_count || out->other_count)
+        kiln__work_fail(work, length->line, length->column, KILN_E_UNSUPPORTED,
+                        "rows with lengths are reduced whole: blocks and other axes are for programs without them");
+}
+
 kiln_status kiln__domains_find(const kiln__graph *graph, const kiln__signature *signature, kiln__domains *out) {
     kiln__work work = {.file = "", .text = graph->text};
     *out = (kiln__domains){.row = NULL};
     if (graph->domain_count) find(&work, graph, signature, out);
     find_repeats(&work, graph, signature, out);
     find_tables(&work, graph, signature, out);
+    find_lengths(&work, graph, out);
     kiln__arena_free(&work.scratch);
     return work.status;
 }

@@ -86,6 +86,7 @@ typedef struct kiln__graph {
     uint32_t node_count;
     kiln__name *names; /* in the order they were first read or assigned */
     uint32_t name_count;
+    uint32_t length; /* lengths(n): 1 + the node of n; 0: rows are as long as their tensors */
     kiln__reducer *reducers;
     uint32_t reducer_count;
     kiln__domain *domains;

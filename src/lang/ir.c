@@ -17,6 +17,7 @@ static void keep_needed(kiln__work *work, kiln__ir *ir, const kiln__nodes *insts
         needed[ir->outputs[i]] = true;
         if (ir->places[i]) needed[ir->places[i] - 1] = true;
     }
+    if (ir->length) needed[ir->length - 1] = true;
     kiln__nodes_need(insts->items, insts->count, needed);
     for (uint32_t i = 0; i < insts->count; i++) {
         if (!needed[i]) continue;
@@ -34,6 +35,7 @@ static void keep_needed(kiln__work *work, kiln__ir *ir, const kiln__nodes *insts
         ir->outputs[i] = map[ir->outputs[i]];
         if (ir->places[i]) ir->places[i] = map[ir->places[i] - 1] + 1;
     }
+    if (ir->length) ir->length = map[ir->length - 1] + 1;
 }
 
 static const char *copy_name(kiln__work *work, kiln__ir *ir, const kiln__graph *graph, uint32_t name) {
@@ -84,13 +86,14 @@ void kiln__outputs_mark(const kiln__graph *graph, const kiln__signature *signatu
         needed[name->node] = true;
         if (name->place) needed[name->place - 1] = true;
     }
+    if (graph->length) needed[graph->length - 1] = true;
 }
 
 /* Where the output's rows go. */
 static void type_place(kiln__typer *typer, const kiln__name *name, uint32_t output) {
     if (!name->place) return;
     typer->node = &typer->graph->nodes[name->place - 1];
-    const kiln__value index = kiln__type_row_index(typer, "put", &typer->values[name->place - 1]);
+    const kiln__value index = kiln__type_put_row(typer, &typer->values[name->place - 1]);
     if (typer->work->status == KILN_OK) typer->ir->places[output] = index.inst + 1;
 }
 
@@ -106,6 +109,7 @@ static void type_program(kiln__typer *typer, const kiln__signature *signature) {
         typer->ir->outputs[i] = kiln__emit_as(typer, value, kiln__value_type(typer, value)).inst;
         type_place(typer, &graph->names[signature->outputs[i]], i);
     }
+    if (graph->length) typer->ir->length = kiln__type_length(typer).inst + 1;
     keep_needed(typer->work, typer->ir, &typer->insts);
 }
 

@@ -28,7 +28,7 @@ kiln_status kiln__signature_resolve(const kiln__graph *graph, const kiln__lists 
 /* What reductions over other axes than the rows' come to: a value for each column, or one of all elements. */
 typedef enum kiln__across { KILN__ACROSS_NONE, KILN__ACROSS_ROWS, KILN__ACROSS_ALL } kiln__across;
 
-/* Marks the nodes of outputs, and of where their rows go. */
+/* Marks the nodes of outputs, of where their rows go, and of how long rows are. */
 void kiln__outputs_mark(const kiln__graph *graph, const kiln__signature *signature, bool *needed);
 
 /* Those of a program: of each domain that is not the rows', 1 + its index in the graph, what its reductions are. */
@@ -112,6 +112,8 @@ typedef struct kiln__ir {
     kiln_type input_types[KILN_MAX_TENSORS], output_types[KILN_MAX_TENSORS];
     kiln__ctype scalar_types[KILN_MAX_SCALARS];
     const char *input_names[KILN_MAX_TENSORS], *output_names[KILN_MAX_TENSORS], *scalar_names[KILN_MAX_SCALARS];
+    uint32_t length; /* of rows that have lengths of their own: 1 + its instruction, an i64 that is 0 to their columns;
+                        0: rows are whole */
     uint32_t places[KILN_MAX_TENSORS];  /* of outputs whose rows go where an index says: 1 + its instruction; 0: none */
     uint32_t outputs[KILN_MAX_TENSORS]; /* the instruction of each; its compute type may still differ from the stored */
     kiln__combine *combines;            /* of REDUCE_USER */

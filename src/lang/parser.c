@@ -40,6 +40,17 @@ uint32_t kiln__parser_new_name(kiln__parser *parser, const kiln__token *token, b
     return node;
 }
 
+/* lengths(n) */
+static void parse_lengths(kiln__parser *parser) {
+    const kiln__token word = parser->token;
+    kiln__parser_advance(parser);
+    if (parser->graph->name_count > 0)
+        KILN__FAIL_AT(parser, &word, KILN_E_SYNTAX, "'lengths' is said once, before all other statements");
+    kiln__parser_expect(parser, '(', "'('");
+    parser->graph->length = kiln__parse_expression(parser) + 1;
+    kiln__parser_expect(parser, ')', "')'");
+}
+
 /* put(name, i), before the '=': gives 1 + the node of i. */
 static uint32_t parse_place(kiln__parser *parser, kiln__token *name) {
     kiln__parser_advance(parser);
@@ -100,6 +111,8 @@ static void parse_statements(kiln__parser *parser) {
         if (parser->work->status != KILN_OK || parser->token.kind == KILN__TOKEN_END) return;
         if (kiln__token_is(&parser->token, "fn", 2))
             kiln__parse_function(parser);
+        else if (kiln__token_is(&parser->token, "lengths", 7) && !kiln__parser_at_assignment(parser))
+            parse_lengths(parser);
         else
             parse_assignment(parser);
         kiln__parser_expect_end(parser);

@@ -1,30 +1,42 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rows(t, i): row i of an input that has rows of its own, NaN or 0 where it has no such row. */
+/* What rows are told by integers of their own: which row of another tensor they read, as rows(t, i), or are written to;
+ * and how long they are. */
 #include <math.h>
 
 #include "lang/typing.h"
 
-static kiln__value refuse(kiln__typer *typer, kiln_status status, const char *call, const char *found) {
+/* what: "the row of 'rows'", "the length of a row". */
+static kiln__value refuse(kiln__typer *typer, kiln_status status, const char *what, const char *found) {
     kiln__work_fail(typer->work, typer->node->line, typer->node->column, status,
-                    "the row of '%s' is an integer that each row has one of, found %s", call, found);
+                    "%s is an integer that each row has one of, found %s", what, found);
     return (kiln__value){0};
 }
 
-kiln__value kiln__type_row_index(kiln__typer *typer, const char *call, const kiln__value *index) {
-    const kiln__ctype found = kiln__value_type(typer, index);
-    if (kiln__ctype_is_float(found)) return refuse(typer, KILN_E_TYPE, call, kiln__ctype_name(found));
-    const kiln__value wide = kiln__emit_as(typer, index, KILN__I64);
+static kiln__value integer_of_row(kiln__typer *typer, const char *what, const kiln__value *value) {
+    const kiln__ctype found = kiln__value_type(typer, value);
+    if (kiln__ctype_is_float(found)) return refuse(typer, KILN_E_TYPE, what, kiln__ctype_name(found));
+    const kiln__value wide = kiln__emit_as(typer, value, KILN__I64);
     if (typer->work->status != KILN_OK) return wide;
     const kiln__inst *inst = &typer->insts.items[wide.inst];
-    if (inst->across) return refuse(typer, KILN_E_UNSUPPORTED, call, "what all rows come to");
-    return inst->per_element ? refuse(typer, KILN_E_TYPE, call, "one for each element") : wide;
+    if (inst->across) return refuse(typer, KILN_E_UNSUPPORTED, what, "what all rows come to");
+    return inst->per_element ? refuse(typer, KILN_E_TYPE, what, "one for each element") : wide;
+}
+
+/* Rows begin with it. */
+static kiln__value known_at_once(kiln__typer *typer, const char *what, const kiln__value *value) {
+    const kiln__value integer = integer_of_row(typer, what, value);
+    if (typer->work->status == KILN_OK && typer->insts.items[integer.inst].phase > 0)
+        return refuse(typer, KILN_E_UNSUPPORTED, what, "what a reduction gives: two programs do that");
+    return integer;
+}
+
+kiln__value kiln__type_put_row(kiln__typer *typer, const kiln__value *index) {
+    return integer_of_row(typer, "the row of 'put'", index);
 }
 
 kiln__value kiln__type_rows(kiln__typer *typer, const kiln__value *values) {
-    const kiln__value index = kiln__type_row_index(typer, "rows", &values[1]);
+    const kiln__value index = known_at_once(typer, "the row of 'rows'", &values[1]);
     if (typer->work->status != KILN_OK) return index;
-    if (typer->insts.items[index.inst].phase > 0)
-        return refuse(typer, KILN_E_UNSUPPORTED, "rows", "what a reduction gives: two programs do that");
     kiln__inst row = typer->insts.items[values[0].inst];
     row.arg_count = 1;
     row.args[0] = index.inst;
@@ -32,4 +44,34 @@ kiln__value kiln__type_rows(kiln__typer *typer, const kiln__value *values) {
     const kiln__value count =
         kiln__emit(typer, (kiln__inst){.op = KILN__OP_ROWS_OF, .type = KILN__I64, .u.input = row.u.input});
     return kiln__where_inside(typer, &index, &count, &inside);
+}
+
+/* The axis that rows lie along; where only types are asked for, whichever. */
+static int axis_of_rows(const kiln__binding *binding) {
+    int axis = binding->rank > 0 ? binding->rank - 1 : 0;
+    while (axis > 0 && !binding->reduced[axis]) axis--;
+    return axis;
+}
+
+bool kiln__has_length(const kiln__typer *typer) {
+    const uint32_t length = typer->graph->length;
+    return length && typer->node > &typer->graph->nodes[length - 1];
+}
+
+kiln__value kiln__type_length(kiln__typer *typer) {
+    const uint32_t node = typer->graph->length - 1;
+    const kiln__node *const asked = typer->node;
+    typer->node = &typer->graph->nodes[node];
+    const kiln__value given = known_at_once(typer, "the length of a row", &typer->values[node]);
+    typer->node = asked;
+    if (typer->work->status != KILN_OK) return given;
+    const kiln__value zero = {.is_literal = true, .literal = kiln__literal_int(0)};
+    kiln__inst least = {.op = KILN__OP_MAXIMUM, .type = KILN__I64, .arg_count = 2, .args = {given.inst}};
+    kiln__inst most = {.op = KILN__OP_MINIMUM, .type = KILN__I64, .arg_count = 2};
+    least.args[1] = kiln__emit_as(typer, &zero, KILN__I64).inst;
+    most.args[0] = kiln__emit(typer, least).inst;
+    most.args[1] =
+        kiln__emit(typer, (kiln__inst){.op = KILN__OP_SIZE, .type = KILN__I64, .u.axis = axis_of_rows(typer->binding)})
+            .inst;
+    return kiln__emit(typer, most);
 }

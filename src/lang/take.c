@@ -115,6 +115,7 @@ kiln__value kiln__type_take(kiln__typer *typer, const kiln__node *node, const ki
                       "'take' takes one column for a row, found one for each element: expected gather(x, i) there");
         return values[0];
     }
-    const kiln__value inside = take_inside(&t, value), all = elements_behind(typer, -1);
+    const kiln__value inside = take_inside(&t, value);
+    const kiln__value all = kiln__has_length(typer) ? kiln__type_length(typer) : elements_behind(typer, -1);
     return kiln__where_inside(typer, &(kiln__value){.inst = index}, &all, &inside);
 }

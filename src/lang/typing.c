@@ -212,6 +212,10 @@ static kiln__value type_count(kiln__typer *typer, const kiln__node *node) {
         return kiln__emit(
             typer, (kiln__inst){.op = KILN__OP_BLOCK_COUNT, .type = typer->ir->float_type, .domain = (uint32_t)block});
     if (block != 0) return literal_value(kiln__literal_float((double)block));
+    if (kiln__has_length(typer)) {
+        const kiln__value length = kiln__type_length(typer);
+        return kiln__emit_as(typer, &length, typer->ir->float_type);
+    }
     return kiln__emit(typer, (kiln__inst){.op = node->op, .type = typer->ir->float_type});
 }
 

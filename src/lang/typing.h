@@ -55,9 +55,13 @@ kiln__value kiln__where_inside(kiln__typer *typer, const kiln__value *index, con
 kiln__value kiln__type_take(kiln__typer *typer, const kiln__node *node, const kiln__value *values);
 
 /* rows.c */
-/* The index of a row, as i64: an integer that a row has one of. call: "rows", "put". */
-kiln__value kiln__type_row_index(kiln__typer *typer, const char *call, const kiln__value *index);
 kiln__value kiln__type_rows(kiln__typer *typer, const kiln__value *values);
+/* The row that put writes, as i64: an integer that a row has one of. */
+kiln__value kiln__type_put_row(kiln__typer *typer, const kiln__value *index);
+/* Whether rows have lengths where the typer is, which is behind what says them. */
+bool kiln__has_length(const kiln__typer *typer);
+/* How many columns a row then has, as i64: 0 to those of the tensors. */
+kiln__value kiln__type_length(kiln__typer *typer);
 
 /* typing.c */
 /* Types count nodes of the list into typer->values and typer->insts; needed: which of them, NULL for all. */

@@ -173,7 +173,7 @@ static bool has_ordered_reduction(const kiln__ir *ir) {
         if (ir->insts[i].op == KILN__OP_REDUCE_USER || ir->insts[i].op == KILN__OP_BLOCK_REDUCE ||
             ir->insts[i].op == KILN__OP_TAKE || kiln__op_is_arg(ir->insts[i].op))
             return true;
-    return ir->uneven.columns > 0;
+    return ir->uneven.columns > 0 || ir->length;
 }
 
 /* Of a value of all rows the columns are those of each row, which are reduced once more. */
@@ -276,7 +276,7 @@ static kiln__layout layout_of(const kiln__problem *problem, const kiln__space *s
                               bool flat) {
     if (flat) return KILN__LAYOUT_FLAT;
     const bool inner = problem->block_count || problem->across || problem->taken || problem->tables;
-    if (inner || problem->uneven_columns) return KILN__LAYOUT_INNER;
+    if (inner || problem->uneven_columns || problem->lengths) return KILN__LAYOUT_INNER;
     return rows_are_closer(problem, space, d, key) ? KILN__LAYOUT_OUTER : KILN__LAYOUT_INNER;
 }
 
@@ -315,7 +315,8 @@ static void fill_table(const kiln__indexed_rows *table, kiln__operand *operand) 
 /* The space's axes as dimensions, canonical. */
 static kiln_status arrange(const kiln__ir *ir, const kiln__space *space, const tensors *t, dims *d,
                            kiln__problem *out) {
-    const bool flat = ir->phase_count == 0 && ir->elsewhere == 0 && !out->tables && t->all_full && !out->uneven_columns;
+    const bool rows = out->tables || out->lengths || out->uneven_columns;
+    const bool flat = ir->phase_count == 0 && ir->elsewhere == 0 && t->all_full && !rows;
     for (int i = 0; i < space->rank; i++) {
         d->at[i].extent = space->sizes[i];
         d->at[i].reduced = space->reduced[i] && !flat;
@@ -340,7 +341,8 @@ static kiln_status check_packed(const kiln__problem *problem, const kiln__operan
     const int64_t *strides = flat ? operand->outer_strides : operand->inner_strides;
     const bool lies_along =
         last >= 0 && strides[last] == 1 && problem->layout != KILN__LAYOUT_OUTER && operand->table.stride % 2 == 0;
-    if (!kiln__type_is_packed(operand->type) || (lies_along && operand->own_columns)) return KILN_OK;
+    if (!kiln__type_is_packed(operand->type) || (lies_along && operand->own_columns && !problem->lengths))
+        return KILN_OK;
     return kiln__fail(
         KILN_E_UNSUPPORTED,
         "tensor '%s' has two elements of %s in a byte, which the program takes apart: expected reductions "
@@ -388,6 +390,7 @@ kiln_status kiln__problem_build(const kiln__ir *ir, const kiln__shaped *shaped, 
     out->uneven_columns = ir->uneven.columns;
     find_blocks(ir, out);
     find_across(ir, out);
+    out->lengths = ir->length != 0;
     out->read = ir->read;
     out->taken = ir->taken;
     for (int o = 0; o < t.count; o++) out->tables |= shaped->tables[o].rows != 0;
@@ -412,10 +415,12 @@ const kiln__operand *kiln__position(const kiln__problem *problem, int axis) {
 }
 
 bool kiln__suits_tiles(const kiln__problem *problem) {
-    return !problem->across && !problem->taken && !problem->tables && !problem->packed;
+    return !problem->across && !problem->taken && !problem->tables && !problem->packed && !problem->lengths;
 }
 
-bool kiln__suits_rows_in_flight(const kiln__problem *problem) { return !problem->across && !problem->packed; }
+bool kiln__suits_rows_in_flight(const kiln__problem *problem) {
+    return !problem->across && !problem->packed && !problem->lengths;
+}
 
 bool kiln__outputs_are_narrow(const kiln__problem *problem) {
     for (int o = problem->input_count; o < problem->input_count + problem->output_count; o++) {

@@ -49,6 +49,7 @@ typedef struct kiln__problem {
     bool across;                      /* there are values of all rows */
     uint32_t read, taken;             /* of the program (kiln__ir) */
     bool tables;                      /* some input's rows are read by an index */
+    bool lengths;                     /* rows end before their columns do, each where the program says */
     bool packed;                      /* there are tensors of two elements to a byte */
     int least_vector, most_vector;    /* elements of a vector: of packed tensors whole accesses in every run */
     int64_t blocks[KILN__MAX_BLOCKS]; /* columns of the blocks that are reduced within rows, ascending */

@@ -95,6 +95,14 @@ static kiln_status find_across(const kiln__domain *domain, const kiln__tensors *
     return KILN_OK;
 }
 
+/* A row's first columns are those of one axis. */
+static kiln_status check_lengths(const kiln__space *space) {
+    int count = 0;
+    for (int i = 0; i < space->rank; i++) count += space->reduced[i];
+    if (count == 1) return KILN_OK;
+    return kiln__fail(KILN_E_AXIS, "rows with lengths lie along one axis, found %d that are reduced over", count);
+}
+
 kiln_status kiln__shaped_space(const kiln__domains *domains, const kiln__axes *program, const kiln__tensors *tensors,
                                kiln__space *out, int *block_axis, kiln__across across[KILN__MAX_ACROSS]) {
     const kiln__axes axes = axes_of(domains, program);
@@ -105,6 +113,7 @@ kiln_status kiln__shaped_space(const kiln__domains *domains, const kiln__axes *p
     for (int i = 0; i < domains->other_count && !status; i++)
         status = find_across(domains->others[i], &all, out, domains->block_count > 0, &across[i]);
     *block_axis = -1;
+    if (!status && domains->lengths) status = check_lengths(out);
     if (status || domains->block_count == 0) return status;
     for (int i = 0; i < out->rank; i++)
         if (out->reduced[i]) *block_axis = i;
@@ -332,6 +341,33 @@ static kiln_status join_blocks(const kiln__shaped *s, int64_t block, const char 
     return KILN_OK;
 }
 
+/* Sizes as the caller's tensors have them: the parts of the axis that is cut are one. Returns the rank. */
+static int join_parts(const kiln__shaped *s, int rank, const int64_t *from, int64_t to[KILN_MAX_RANK]) {
+    const int more = rank == s->space.rank ? s->part_count - 1 : 0;
+    for (int i = 0; i < rank; i++) {
+        const bool is_part = more && i > s->block_axis && i <= s->block_axis + more;
+        if (is_part)
+            to[s->block_axis] *= from[i];
+        else
+            to[i > s->block_axis ? i - more : i] = from[i];
+    }
+    return rank - more;
+}
+
+/* Of an output whose axis was cut into parts, or is not there. */
+static kiln_status refuse_parts(const kiln__shaped *s, const kiln_tensor *tensor, const char *name, int64_t run,
+                                const bool *same) {
+    char shape[200], wanted[200];
+    int64_t has[KILN_MAX_RANK], expected[KILN_MAX_RANK], ones[KILN_MAX_RANK];
+    for (int i = 0; i < s->space.rank; i++)
+        ones[i] = same[i] ? 1 : s->space.open_rows && i == 0 ? -1 : s->space.sizes[i];
+    const int rank = join_parts(s, tensor->rank, tensor->sizes, has),
+              space_rank = join_parts(s, s->space.rank, ones, expected);
+    return kiln__fail(KILN_E_SHAPE, "output '%s' has shape %s, expected %s%s", name,
+                      kiln__space_shape(shape, rank, has), kiln__space_shape(wanted, space_rank, expected),
+                      run == KILN__RUN_OF_ROW ? " or the same without its reduced axes" : "");
+}
+
 kiln_status kiln__shaped_strides(const kiln__shaped *s, int o, const kiln__ir *ir, const kiln__inst *value,
                                  int64_t strides[KILN_MAX_RANK], bool *full) {
     kiln_tensor tensor = s->tensors.at[o];
@@ -341,7 +377,9 @@ kiln_status kiln__shaped_strides(const kiln__shaped *s, int o, const kiln__ir *i
     if (value) find_same(s, o, value, same);
     const int64_t run = value ? kiln__stored_run(ir, value) : s->repeats[o];
     if (s->uneven.columns && run && run != KILN__RUN_OF_ROW) status = join_blocks(s, run, name, value != NULL, &tensor);
-    return status ? status : kiln__space_strides(&s->space, &tensor, name, value ? same : NULL, strides, full);
+    if (!status) status = kiln__space_strides(&s->space, &tensor, name, value ? same : NULL, strides, full);
+    if (status && value && s->part_count > 1) return refuse_parts(s, &tensor, name, value->run, same);
+    return status;
 }
 
 int64_t kiln__shaped_block_stride(const kiln__shaped *s, const kiln_tensor *tensor) {

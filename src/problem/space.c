@@ -224,9 +224,11 @@ kiln_status kiln__space_strides(const kiln__space *space, const kiln_tensor *ten
     }
     bool any = false, rows = true, across = true; /* it has a value for each row; of all rows together */
     bool of_all = false;                          /* one for several rows, which is stored once */
+    bool across_rows[KILN_MAX_RANK] = {false};    /* the axes of those rows: a single column may stay */
     for (int i = 0; i < space->rank; i++) {
         any |= same[i];
-        of_all |= same[i] && !space->reduced[i];
+        across_rows[i] = same[i] && !space->reduced[i];
+        of_all |= across_rows[i];
         rows &= same[i] == space->reduced[i];
         across &= same[i] || space->reduced[i];
     }
@@ -235,6 +237,7 @@ kiln_status kiln__space_strides(const kiln__space *space, const kiln_tensor *ten
     if (*full) return KILN_OK;
     if (any && fits(space, tensor, NULL, same, strides)) return KILN_OK;
     if (drops && fits(space, tensor, same, NULL, strides)) return KILN_OK;
+    if (of_all && fits(space, tensor, across_rows, same, strides)) return KILN_OK;
     return refuse_output(space, tensor, name, same,
                          !drops   ? ""
                          : of_all ? " or the same without the axes that all rows are reduced over"

@@ -183,7 +183,7 @@ void kiln__ref_reduce_add(const kiln__ir *ir, const kiln__inst *reduction, kiln_
 kiln__ref_value kiln__ref_reduce_finish(const kiln__inst *reduction, const kiln__ref_accumulator *accumulator) {
     kiln__ref_value value = accumulator->value;
     if (is_tree(reduction, accumulator)) value.f64 = finish_tree(reduction, accumulator);
-    if (kiln__op_is_arg(reduction->op)) value.i64 = accumulator->index;
+    if (kiln__op_is_arg(reduction->op)) value.i64 = accumulator->seen ? accumulator->index : -1;
     /* Past infinity the corrections are NaN and mean nothing. */
     if (kiln__ctype_is_float(reduction->type) && isfinite(value.f64) && accumulator->correction != 0.0)
         value.f64 += accumulator->correction;

@@ -185,8 +185,8 @@ static bool has_places(const kiln__ir *ir) {
 static kiln_status prepare(kiln__ref_run_state *run, const kiln_tensor *tensors, const bool *reduced) {
     kiln_status status = measure(run, reduced);
     if (status != KILN_OK) return status;
-    run->flat =
-        run->ir->phase_count == 0 && run->ir->elsewhere == 0 && !has_places(run->ir) && !run->ir->uneven.columns;
+    run->flat = run->ir->phase_count == 0 && run->ir->elsewhere == 0 && !run->ir->length && !has_places(run->ir) &&
+                !run->ir->uneven.columns;
     for (uint32_t o = 0; o < run->ir->output_count; o++) {
         const kiln_tensor *tensor = &tensors[run->ir->input_count + o];
         run->per_element[o] = run->ir->insts[run->ir->outputs[o]].per_element;

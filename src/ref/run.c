@@ -78,7 +78,7 @@ static void count_blocks(const kiln__ref_run_state *run, int64_t block, int64_t 
 
 /* Columns from `col` on that are evaluated together: those of one axis that blocks lie along. */
 static size_t columns_from(const kiln__ref_run_state *run, int64_t col) {
-    const int64_t row = run->col_count - col, axis = run->period - col % run->period;
+    const int64_t row = run->length - col, axis = run->period - col % run->period;
     const int64_t left = row < axis ? row : axis;
     return left < (int64_t)run->width ? (size_t)left : run->width;
 }
@@ -178,9 +178,10 @@ static void run_pass(kiln__ref_run_state *run, const uint8_t *roles, bool last) 
             kiln__ref_reduce_start(&ir->insts[i], ir->combines, run->own_types, &run->accumulators[i]);
         }
     }
+    run->length = ir->length ? run->values[ir->length - 1]->i64 : run->col_count;
     for (uint32_t o = 0; o < ir->output_count; o++) columns = columns || run->per_element[o];
     for (uint32_t i = 0; i < ir->count; i++) columns = columns || (roles[i] == ACROSS && ir->insts[i].per_element);
-    for (int64_t col = 0, n; columns && col < run->col_count; col += n) {
+    for (int64_t col = 0, n; columns && col < run->length; col += n) {
         n = (int64_t)columns_from(run, col);
         run_block(run, roles, col, (size_t)n);
         if (last) store_outputs(run, true, col, (size_t)n);

@@ -94,6 +94,7 @@ typedef struct kiln__ref_run_state {
     const int64_t *sizes;
     int64_t count;                /* elements of the reduced axes, as the program sees them */
     int64_t row_count, col_count; /* as they are gone through */
+    int64_t length;               /* columns of the row that is gone through */
     bool flat;                    /* no reductions and no output of rows: the whole space is gone through as one row */
     bool per_element[KILN_MAX_TENSORS]; /* of outputs: has a value for each element */
     kiln__ref_view inputs[KILN_MAX_TENSORS], outputs[KILN_MAX_TENSORS];

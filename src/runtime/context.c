@@ -90,6 +90,7 @@ static kiln_status set_allocators(kiln_context *context, const kiln_context_opti
                           !host->allocate != !host->release ? "host" : "device");
     context->host_allocator = *host;
     context->device_allocator = *device;
+    context->own_cache = options->cache;
     return KILN_OK;
 }
 

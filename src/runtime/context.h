@@ -42,7 +42,7 @@ typedef struct kiln__shelf {
 
 /* What is counted of a context and of each program; before these the kernels obtained, by their kiln_origin. */
 typedef enum kiln__counted {
-    KILN__REFUSED = KILN_ORIGIN_PACK + 1,
+    KILN__REFUSED = KILN_ORIGIN_CALLBACKS + 1,
     KILN__FAILED_COMPILES,
     KILN__LOADS,
     KILN__COMPILE_NS,
@@ -77,6 +77,7 @@ struct kiln_context {
     kiln__counters counters;
     kiln_host_allocator host_allocator;     /* allocate NULL: the C library's memory */
     kiln_device_allocator device_allocator; /* allocate NULL: a pool of the driver's */
+    kiln_cache_callbacks own_cache;         /* the application's, or NULLs */
     bool uses_primary;                      /* of the device primary_ordinal; else the thread's current CUDA context */
     int primary_ordinal;
     char *record_path;             /* NULL: nothing is recorded */
@@ -183,12 +184,22 @@ typedef struct kiln__call {
     kiln_policy policy;         /* not KILN_POLICY_CONTEXT */
 } kiln__call;
 
+/* Device memory of the caller's for one launch; memory NULL: none. */
+typedef struct kiln__workspace {
+    void *memory;
+    int64_t bytes;
+} kiln__workspace;
+
 /* *policy, the context's, becomes a call's own where its options have one. KILN_E_ARGUMENT. */
-kiln_status kiln__policy_read(const kiln_call_options *options, kiln_policy *policy);
+kiln_status kiln__call_options_read(const kiln_call_options *options, kiln_policy *policy, kiln__workspace *workspace);
 /* Counts, scalar types and options (NULL: the defaults) of a call. KILN_E_ARGUMENT, KILN_E_BINDING, KILN_E_TYPE. */
 kiln_status kiln__call_make(const kiln_program *program, const kiln_tensor *tensors, size_t tensor_count,
                             const kiln_scalar *scalars, size_t scalar_count, const kiln_call_options *options,
                             kiln__call *out);
+/* The same of a call that compiles for an architecture, and the alignment of data pointers. KILN_E_ARCH,
+ * KILN_E_POINTER. */
+kiln_status kiln__compile_check(const kiln_program *program, const kiln_tensor *tensors, size_t tensor_count,
+                                const kiln_scalar *scalars, size_t scalar_count, int arch, kiln__call *call);
 
 /* All stages up to the source. */
 typedef struct kiln__prepared {
@@ -310,6 +321,11 @@ void kiln__bundles_close(kiln_context *context);
 /* The first pack's entry of the name, as views into the pack; false if no pack has it. */
 bool kiln__bundles_find(kiln_context *context, const kiln__key *name, kiln__entry *entry);
 
+/* own_cache.c: from kiln_context_options.cache; the caller frees a found entry. */
+bool kiln__own_cache_find(kiln_context *context, const kiln__key *name, kiln__entry *out);
+/* Tells it of an image that was compiled or on disk. */
+void kiln__own_cache_keep(kiln_context *context, const kiln__prepared *prepared, const kiln__image *image);
+
 /* Settles what the context's memory knows of out->name: *out has its bytes, or *status is why the compiler refused it.
  * Waits where another thread is obtaining the same, unless out->policy forbids compiling. False: the caller obtains it,
  * and calls kiln__memory_obtained. */
@@ -367,6 +383,9 @@ void kiln__launch_free(kiln__launch *launch); /* NULL: does nothing. The kernel 
  * device's pool. Scalars have the types that the launch was made for. */
 kiln_status kiln__launch_run(const kiln__launch *launch, void *const *data, const kiln_scalar *scalars, void *workspace,
                              void *stream);
+/* The same with a workspace that may be too small or crooked. KILN_E_SIZE, KILN_E_POINTER. */
+kiln_status kiln__launch_run_with(const kiln__launch *launch, void *const *data, const kiln_scalar *scalars,
+                                  kiln__workspace workspace, void *stream);
 
 /* Bakes, loads for the current context's device and describes (info may be NULL). The caller frees the launch and
  * releases its kernel. */

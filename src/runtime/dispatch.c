@@ -226,7 +226,8 @@ static bool keep(const kiln_program *program, kiln__launch *launch, const shape 
     return t != NULL;
 }
 
-static kiln_status run_new(const kiln__call *call, void *const *data, void *stream, const shape *seen) {
+static kiln_status run_new(const kiln__call *call, void *const *data, kiln__workspace workspace, void *stream,
+                           const shape *seen) {
     kiln_context *context = call->program->context;
     kiln__launch *launch = NULL;
     kiln__image image;
@@ -241,7 +242,7 @@ static kiln_status run_new(const kiln__call *call, void *const *data, void *stre
     if (status) return status;
     kiln__kernel_entry *kernel = launch->kernel;
     if (!kiln__is_captured(launch->driver, stream)) kiln__kernels_trim(context, launch->driver, kernel->device);
-    status = kiln__launch_run(launch, data, call->scalars, NULL, stream);
+    status = kiln__launch_run_with(launch, data, call->scalars, workspace, stream);
     if (!keep(call->program, launch, seen)) kiln__launch_free(launch);
     kiln__kernels_release(kernel);
     return status;
@@ -254,7 +255,8 @@ static kiln_status run(const kiln_program *program, const kiln_tensor *tensors, 
     kiln_status status = kiln__program_check_counts(program, tensors, tensor_count, scalars, scalar_count);
     if (status) return status;
     kiln_policy policy = program->context->policy;
-    if (options && (status = kiln__policy_read(options, &policy))) return status;
+    kiln__workspace workspace = {0};
+    if (options && (status = kiln__call_options_read(options, &policy, &workspace))) return status;
     kiln_context *context = program->context;
     kiln__context_enter(context);
     const kiln__driver *driver;
@@ -274,13 +276,14 @@ static kiln_status run(const kiln_program *program, const kiln_tensor *tensors, 
     entry *known = find(context, &seen);
     if (known) {
         touch(context, known);
-        status = kiln__launch_run(known->launch, data, scalars, NULL, stream);
+        status = workspace.memory ? kiln__launch_run_with(known->launch, data, scalars, workspace, stream)
+                                  : kiln__launch_run(known->launch, data, scalars, NULL, stream);
     }
     kiln__readers_leave(inside);
     pthread_setcancelstate(cancelled, NULL);
     if (known) return status;
     const kiln__call call = {program, tensors, scalars, policy};
-    return run_new(&call, data, stream, &seen);
+    return run_new(&call, data, workspace, stream, &seen);
 }
 
 static kiln_status run_in_primary(const kiln_program *program, const kiln_tensor *tensors, size_t tensor_count,

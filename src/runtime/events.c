@@ -33,8 +33,10 @@ void kiln__event_compiled(const kiln_context *context, const kiln__prepared *pre
 
 void kiln__event_obtained(const kiln_context *context, const kiln__prepared *prepared, const kiln__image *image,
                           kiln_status status) {
-    static const char *const places[] = {
-        [KILN_ORIGIN_MEMORY] = "memory", [KILN_ORIGIN_DISK] = "the disk cache", [KILN_ORIGIN_PACK] = "a pack"};
+    static const char *const places[] = {[KILN_ORIGIN_MEMORY] = "memory",
+                                         [KILN_ORIGIN_DISK] = "the disk cache",
+                                         [KILN_ORIGIN_PACK] = "a pack",
+                                         [KILN_ORIGIN_CALLBACKS] = "the application's cache"};
     const bool waited = image->wait_ms >= least_wait_ms, found = !status && image->origin != KILN_ORIGIN_COMPILED;
     char *what = waited || found ? described(context, waited ? KILN_LOG_INFO : KILN_LOG_DEBUG, prepared) : NULL;
     if (what && waited)

@@ -253,6 +253,16 @@ kiln_status kiln__launch_run(const kiln__launch *launch, void *const *data, cons
     return run_counted(launch, data, scalars, workspace, stream);
 }
 
+kiln_status kiln__launch_run_with(const kiln__launch *launch, void *const *data, const kiln_scalar *scalars,
+                                  kiln__workspace workspace, void *stream) {
+    if (workspace.memory && workspace.bytes < launch->workspace_bytes)
+        return kiln__fail(KILN_E_SIZE, "the workspace has %lld bytes, expected %lld", (long long)workspace.bytes,
+                          (long long)launch->workspace_bytes);
+    if ((uintptr_t)workspace.memory % 16)
+        return kiln__fail(KILN_E_POINTER, "the workspace is at %p, expected a multiple of 16 bytes", workspace.memory);
+    return kiln__launch_run(launch, data, scalars, launch->workspace_bytes ? workspace.memory : NULL, stream);
+}
+
 /* The device's pool, which keeps what it once took from the driver. */
 static kiln_status open_pool(kiln_context *context, const kiln__driver *driver, kiln__CUdevice device,
                              kiln__CUmemoryPool *out) {
@@ -347,27 +357,28 @@ static kiln_status add_splits(kiln_context *context, const kiln__prepared *prepa
     return open_pool(context, on->driver, on->device, &launch->pool);
 }
 
-/* Loads the image. What the driver refuses of a pack is looked for on disk; what it refuses of that is moved aside and
- * compiled once more. */
+/* Loads the image. What the driver refuses of a pack or of the application's cache is looked for on disk; what it
+ * refuses of that is moved aside and compiled once more. */
 static kiln_status load(const kiln_program *program, const target *on, const kiln__prepared *prepared,
                         kiln__image *image, kiln__loaded *loaded) {
     kiln_context *context = program->context;
     const kiln__schedule *s = &prepared->schedule;
     const kiln__needs needs = {s->staging.bytes, s->team.blocks_per_row, kiln__schedule_balances(s)};
     for (kiln__place next = KILN__ON_DISK;;) {
-        bool refused = false, packed = image->origin == KILN_ORIGIN_PACK, ptx = image->facts.is_ptx;
+        const bool given = image->origin == KILN_ORIGIN_PACK || image->origin == KILN_ORIGIN_CALLBACKS;
+        bool refused = false, ptx = image->facts.is_ptx;
         int arch = image->facts.arch; /* of PTX it may be an older one than the device's */
         kiln_status status =
             kiln__loaded_create(on->driver, on->device, image->bytes, KILN__KERNEL_NAME, &needs, loaded, &refused);
-        if (!status || !refused || (!packed && image->origin != KILN_ORIGIN_DISK)) return status;
+        if (!status || !refused || (!given && image->origin != KILN_ORIGIN_DISK)) return status;
         kiln__log(&context->logger, KILN_LOG_WARNING, "the driver refused %s kernel %s: %s; it is %s again",
-                  packed ? "packed" : "cached", packed ? image->name.hex : image->key.hex, kiln_last_error(),
-                  packed ? "looked for" : "compiled");
-        if (!packed) kiln__disk_reject(context->disk, &image->key, image->bytes, image->size);
+                  image->origin == KILN_ORIGIN_PACK ? "packed" : "cached", given ? image->name.hex : image->key.hex,
+                  kiln_last_error(), given ? "looked for" : "compiled");
+        if (!given) kiln__disk_reject(context->disk, &image->key, image->bytes, image->size);
         const kiln_policy policy = image->policy;
         kiln__image_free(image);
         status = kiln__image_obtain(context, policy, prepared, arch, ptx, next, image);
-        if (!packed) next = KILN__NOWHERE; /* another process's second attempt is taken, a third is our own */
+        if (!given) next = KILN__NOWHERE; /* another process's second attempt is taken, a third is our own */
         if (status) return status;
         kiln__clear_error(); /* the sentence of the refusal, which is overcome */
     }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From source to a kernel's bytes: what is loaded, packs, the disk cache, NVRTC where all miss.
- * Which NVRTC made an entry is part of its key; a record beside the entries tells it without opening the library. */
+/* From source to a kernel's bytes: what is loaded, packs, the application's cache, the disk cache, NVRTC where all
+ * miss. Which NVRTC made an entry is part of its key; a record beside the entries tells it without opening the library.
+ */
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <string.h>
@@ -181,7 +182,20 @@ static bool claim_key(kiln_context *context, kiln__disk *disk, kiln__image *imag
     return hit;
 }
 
-/* From a pack, from disk, or by compiling: by this process where no other is at it. */
+/* From what needs no NVRTC to be found: a pack, or the application's cache. */
+static bool find_by_name(kiln_context *context, kiln__image *out, kiln_status *status) {
+    kiln__entry found;
+    if (kiln__bundles_find(context, &out->name, &found)) {
+        *status = take_entry(&found, KILN_ORIGIN_PACK, out);
+        return true;
+    }
+    if (!kiln__own_cache_find(context, &out->name, &found)) return false;
+    *status = take_entry(&found, KILN_ORIGIN_CALLBACKS, out);
+    kiln__entry_free(&found);
+    return true;
+}
+
+/* From a pack, the application's cache, from disk, or by compiling: by this process where no other is at it. */
 static kiln_status obtain(kiln_context *context, const kiln__prepared *prepared, kiln__place first, double start,
                           kiln__image *out) {
     kiln__disk *disk = first == KILN__NOWHERE ? NULL : context->disk;
@@ -190,9 +204,9 @@ static kiln_status obtain(kiln_context *context, const kiln__prepared *prepared,
     kiln__claim claim = KILN__NO_CLAIM;
     const kiln__nvrtc *nvrtc = NULL;
     bool hit = false;
-    if (first == KILN__IN_MEMORY && kiln__bundles_find(context, &out->name, &found))
-        return take_entry(&found, KILN_ORIGIN_PACK, out);
-    kiln_status status = identify_nvrtc(context, out->policy, &identity);
+    kiln_status status = KILN_OK;
+    if (first == KILN__IN_MEMORY && find_by_name(context, out, &status)) return status;
+    status = identify_nvrtc(context, out->policy, &identity);
     if (!status) status = look_up(disk, prepared, &identity, out, &found, &hit);
     if (!status && !hit) explain(context, prepared, &out->key);
     if (!status && !hit) status = may_compile(prepared, out);
@@ -226,6 +240,7 @@ kiln_status kiln__image_obtain(kiln_context *context, kiln_policy policy, const 
     kiln_status status = kiln__prepared_name(prepared, arch, ptx, &out->name);
     if (status || first != KILN__IN_MEMORY || !kiln__memory_enter(context, out, &status)) {
         if (!status) status = obtain(context, prepared, first, start, out);
+        if (!status) kiln__own_cache_keep(context, prepared, out);
         kiln__memory_obtained(out, status);
     } else
         out->lookup_ms = kiln__now_ms() - start;

@@ -91,11 +91,6 @@ kiln_status kiln_plan_launch_with_workspace(const kiln_plan *plan, void *const *
                           launch->memory.tensor_count);
     if (scalar_count != (size_t)launch->scalar_count)
         return kiln__fail(KILN_E_BINDING, "%zu scalars are given, expected %d", scalar_count, launch->scalar_count);
-    if (workspace && workspace_bytes < launch->workspace_bytes)
-        return kiln__fail(KILN_E_SIZE, "the workspace has %lld bytes, expected %lld", (long long)workspace_bytes,
-                          (long long)launch->workspace_bytes);
-    if ((uintptr_t)workspace % 16)
-        return kiln__fail(KILN_E_POINTER, "the workspace is at %p, expected a multiple of 16 bytes", workspace);
     const kiln__ir *ir = plan->prepared.ir;
     for (size_t s = 0; s < scalar_count; s++) {
         kiln_type type = ir->scalar_types[s] == KILN__I64   ? KILN_I64
@@ -105,7 +100,7 @@ kiln_status kiln_plan_launch_with_workspace(const kiln_plan *plan, void *const *
             return kiln__fail(KILN_E_TYPE, "scalar '%s' has type %s, the plan was made for %s", ir->scalar_names[s],
                               kiln_type_name(scalars[s].type), kiln_type_name(type));
     }
-    return kiln__launch_run(launch, data, scalars, launch->workspace_bytes ? workspace : NULL, stream);
+    return kiln__launch_run_with(launch, data, scalars, (kiln__workspace){workspace, workspace_bytes}, stream);
 }
 
 kiln_status kiln_plan_launch(const kiln_plan *plan, void *const *data, size_t data_count, const kiln_scalar *scalars,
@@ -172,6 +167,14 @@ struct kiln_kernel {
     char *phases;
 };
 
+kiln_status kiln__compile_check(const kiln_program *program, const kiln_tensor *tensors, size_t tensor_count,
+                                const kiln_scalar *scalars, size_t scalar_count, int arch, kiln__call *call) {
+    kiln_status status = check(program, tensors, tensor_count, scalars, scalar_count, NULL, call);
+    if (!status && (arch < 80 || arch > 999))
+        status = kiln__fail(KILN_E_ARCH, "architecture sm_%d is asked for, expected sm_80 to sm_999", arch);
+    return status;
+}
+
 kiln_status kiln_compile(const kiln_program *program, const kiln_tensor *tensors, size_t tensor_count,
                          const kiln_scalar *scalars, size_t scalar_count, int arch, int ptx, int compile,
                          kiln_kernel **out) {
@@ -179,9 +182,7 @@ kiln_status kiln_compile(const kiln_program *program, const kiln_tensor *tensors
     kiln__call call;
     if (!out) return kiln__fail(KILN_E_ARGUMENT, "out is NULL, expected the address of a kiln_kernel pointer");
     *out = NULL;
-    kiln_status status = check(program, tensors, tensor_count, scalars, scalar_count, NULL, &call);
-    if (!status && (arch < 80 || arch > 999))
-        status = kiln__fail(KILN_E_ARCH, "architecture sm_%d is asked for, expected sm_80 to sm_999", arch);
+    kiln_status status = kiln__compile_check(program, tensors, tensor_count, scalars, scalar_count, arch, &call);
     if (status) return status;
     kiln__context_enter(program->context);
     kiln_kernel *kernel = calloc(1, sizeof *kernel);

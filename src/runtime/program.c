@@ -121,16 +121,17 @@ kiln_status kiln__program_check_counts(const kiln_program *program, const void *
     return KILN_OK;
 }
 
-kiln_status kiln__policy_read(const kiln_call_options *given, kiln_policy *policy) {
+kiln_status kiln__call_options_read(const kiln_call_options *given, kiln_policy *policy, kiln__workspace *workspace) {
     kiln_call_options options = KILN_CALL_OPTIONS_INIT;
     kiln_status status =
-        kiln__check_struct_size("kiln_call_options", given->struct_size, sizeof options, sizeof options);
+        kiln__check_struct_size("kiln_call_options", given->struct_size, 2 * sizeof(size_t), sizeof options);
     if (status) return status;
     memcpy(&options, given, given->struct_size);
     if ((int)options.policy < KILN_POLICY_COMPILE || options.policy > KILN_POLICY_CONTEXT)
         return kiln__fail(KILN_E_ARGUMENT, "kiln_call_options.policy is %d, expected a kiln_policy",
                           (int)options.policy);
     if (options.policy != KILN_POLICY_CONTEXT) *policy = options.policy;
+    *workspace = (kiln__workspace){options.workspace, options.workspace_bytes};
     return KILN_OK;
 }
 
@@ -139,8 +140,9 @@ kiln_status kiln__call_make(const kiln_program *program, const kiln_tensor *tens
                             kiln__call *out) {
     kiln_status status = kiln__program_check_counts(program, tensors, tensor_count, scalars, scalar_count);
     if (status) return status;
+    kiln__workspace ignored;
     *out = (kiln__call){program, tensors, scalars, program->context->policy};
-    return options ? kiln__policy_read(options, &out->policy) : KILN_OK;
+    return options ? kiln__call_options_read(options, &out->policy, &ignored) : KILN_OK;
 }
 
 kiln__tensors kiln__program_tensors(const kiln_program *program, const kiln_tensor *tensors) {

@@ -38,6 +38,7 @@ kiln_status kiln_context_get_stats(kiln_context *context, kiln_context_stats *st
                               .refused = read(counters, KILN__REFUSED),
                               .failed_compiles = read(counters, KILN__FAILED_COMPILES),
                               .loads = read(counters, KILN__LOADS),
+                              .from_callbacks = read(counters, KILN_ORIGIN_CALLBACKS),
                               .compile_seconds = seconds(counters, KILN__COMPILE_NS),
                               .wait_seconds = seconds(counters, KILN__WAIT_NS),
                               .prepare_seconds = seconds(counters, KILN__PREPARE_NS)};
@@ -70,6 +71,7 @@ kiln_status kiln_program_get_stats(const kiln_program *program, kiln_program_sta
                               .refused = read(counters, KILN__REFUSED),
                               .failed_compiles = read(counters, KILN__FAILED_COMPILES),
                               .loads = read(counters, KILN__LOADS),
+                              .from_callbacks = read(counters, KILN_ORIGIN_CALLBACKS),
                               .compile_seconds = seconds(counters, KILN__COMPILE_NS),
                               .wait_seconds = seconds(counters, KILN__WAIT_NS),
                               .prepare_seconds = seconds(counters, KILN__PREPARE_NS)};

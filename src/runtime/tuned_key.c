@@ -72,6 +72,7 @@ static void add_program(kiln__text *key, const kiln__ir *ir) {
     }
     add(key, ir->scalar_count);
     for (uint32_t i = 0; i < ir->scalar_count; i++) add(key, ir->scalar_types[i]);
+    add(key, ir->length);
     add(key, ir->output_count);
     for (uint32_t i = 0; i < ir->output_count; i++) {
         add(key, ir->outputs[i]);

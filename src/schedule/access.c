@@ -60,7 +60,7 @@ static int widest_of_tensors(const kiln__problem *problem) {
         if (16 / size > vector) vector = 16 / size;
         if (operand->alignment * size < 16 && operand->alignment < limit) limit = operand->alignment;
     }
-    const int width = vector < limit ? vector : limit;
+    const int width = (int)kiln__least(vector, limit);
     return width < problem->least_vector ? problem->least_vector : width;
 }
 

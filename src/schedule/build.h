@@ -51,6 +51,8 @@ bool kiln__row_add_slots(const kiln__given *g, kiln__schedule *s);
 bool kiln__row_add_across(const kiln__given *g, kiln__schedule *s);
 
 /* How many vectors a row has: it begins with one that overhangs, where it does. */
+/* Whether vectors begin before rows do. Where rows have lengths, masks may be for their ends alone. */
+bool kiln__row_overhangs(const kiln__problem *problem, const kiln__schedule *s);
 int64_t kiln__row_vectors(const kiln__problem *problem, const kiln__schedule *s);
 
 /* Which phases are reduced together, how tensors are read, and what follows from it. */

@@ -248,7 +248,7 @@ static void set_access(const kiln__problem *problem, int o, kiln__schedule *s) {
     const bool in_vectors = operand->output ? operand->per_element : access->staged;
     int together = rows_together(problem, operand, s->column.run_rows);
     if (s->edges == KILN__EDGES_MISALIGNED) together = in_vectors ? s->vector_width : 0;
-    access->width = together < widest ? together : widest;
+    access->width = (int)kiln__least(together, widest);
     access->kind = access->width ? KILN__ACCESS_VECTOR : KILN__ACCESS_ELEMENT;
     if (line <= 1) return;
     access->kind = KILN__ACCESS_TRANSPOSED;

@@ -28,7 +28,7 @@ static lie find_lie(const kiln__problem *problem, const kiln__schedule *s) {
     const int most = kiln__most_stored(problem);
     for (int o = 0; o < problem->input_count + problem->output_count; o++) {
         const kiln__operand *operand = &problem->operands[o];
-        const int size = (int)kiln_type_size(operand->type), widest = 16 / size < most ? 16 / size : most;
+        const int size = (int)kiln_type_size(operand->type), widest = (int)kiln__least(16 / size, most);
         const int access = kiln__access_width(problem, operand, s);
         if (!operand->own_columns || (!operand->output && !operand->follows_rows)) continue;
         found.contiguous &= kiln__is_contiguous(problem, operand) && operand->alignment >= widest;
@@ -43,7 +43,8 @@ static void choose_vectors(const kiln__given *g, const kiln__pins *pins, kiln__s
     int width = kiln__widest_vector(g->problem);
     while (pins->vector_width && width > pins->vector_width) width /= 2;
     if (kiln__row_set_vectors(g, width, s)) return;
-    while (g->problem->cols % width) width /= 2;
+    while (g->problem->lengths && width > 1 && !kiln__row_set_vectors(g, width, s)) width /= 2;
+    while (g->problem->cols % width && !g->problem->lengths) width /= 2;
     kiln__row_set_vectors(g, width, s);
 }
 
@@ -111,15 +112,16 @@ typedef struct rows {
 /* Of programs that read what all rows share. */
 static int class_of_sharing(const rows *r) {
     const bool norms = kiln__is_norm(&r->g->traits), one = r->s.row.invariant_inputs == 1;
-    const int reading = class_of_rows(r->pass, r->s.edges == KILN__EDGES_MASKED) & (READING | READING_ODD);
-    if (r->s.edges != KILN__EDGES_MASKED) return reading | (r->staged == 1 ? SHARING | SHARING_ALONE : SHARING);
+    const int reading = class_of_rows(r->pass, kiln__row_overhangs(r->g->problem, &r->s)) & (READING | READING_ODD);
+    if (!kiln__row_overhangs(r->g->problem, &r->s))
+        return reading | (r->staged == 1 ? SHARING | SHARING_ALONE : SHARING);
     const int odd = reading | SHARING | SHARING_ODD;
     if (one) return norms ? odd | SHARING_ONE | NORMS : odd | SHARING_ONE | SHARING_EXP;
     return norms ? odd | NORMS | NORMS_MORE : odd;
 }
 
 static int class_of_others(const rows *r) {
-    const int kind = class_of_rows(r->pass, r->s.edges == KILN__EDGES_MASKED);
+    const int kind = class_of_rows(r->pass, kiln__row_overhangs(r->g->problem, &r->s));
     if (kind == EVEN && r->staged > 1 && r->bytes <= 48) return kind | SEVERAL;
     const bool alone = r->staged == 1 && r->bytes <= 16 && r->s.vector_width >= 4;
     return kind == ODD && alone && r->g->traits.indexed ? kind | INDEXED : kind;

@@ -8,17 +8,18 @@
 #include "schedule/access.h"
 #include "schedule/build.h"
 
+#define NO_PHASE (-2)          /* no tensor's columns lie side by side */
 #define LEAST_MASKED_VECTORS 4 /* of fewer, most overhang */
 
 /* ---- vectors, and what is staged ---- */
 
 int64_t kiln__rows_phase(const kiln__problem *problem, int width) {
-    int64_t phase = -2;
+    int64_t phase = NO_PHASE;
     for (int o = 0; o < problem->input_count + problem->output_count; o++) {
         const kiln__operand *operand = &problem->operands[o];
         if (!operand->per_element || !operand->follows_rows || !operand->contiguous_columns) continue;
         const int64_t own = kiln__row_phase(problem, operand, width);
-        phase = phase == -2 || phase == own ? own : -1;
+        phase = phase == NO_PHASE || phase == own ? own : -1;
     }
     return phase;
 }
@@ -27,11 +28,13 @@ bool kiln__row_set_vectors(const kiln__given *g, int width, kiln__schedule *s) {
     s->vector_width = width;
     s->edges = KILN__EDGES_ALIGNED;
     s->row.row_phase = 0;
+    const bool lengths = g->problem->lengths;
     if (width < g->problem->least_vector) return false;
-    if (g->problem->cols % width == 0) return true;
-    const int64_t phase = kiln__rows_phase(g->problem, width);
-    if (phase < 0 || g->problem->cols < LEAST_MASKED_VECTORS * width || s->passes.ordered || g->problem->packed)
-        return false;
+    if (g->problem->cols % width == 0 && !lengths) return true;
+    int64_t phase = kiln__rows_phase(g->problem, width);
+    if (phase == NO_PHASE && lengths) phase = 0;
+    const bool masks = lengths || (g->problem->cols >= LEAST_MASKED_VECTORS * width && !s->passes.ordered);
+    if (phase < 0 || (phase > 0 && s->passes.ordered) || !masks || g->problem->packed) return false;
     s->edges = KILN__EDGES_MASKED;
     s->row.row_phase = (int)phase;
     return true;
@@ -49,20 +52,23 @@ int kiln__row_stage(const kiln__problem *problem, kiln__schedule *s) {
     return bytes;
 }
 
+bool kiln__row_overhangs(const kiln__problem *problem, const kiln__schedule *s) {
+    return s->edges == KILN__EDGES_MASKED && !(problem->lengths && s->row.row_phase == 0);
+}
+
 int64_t kiln__row_vectors(const kiln__problem *problem, const kiln__schedule *s) {
-    const int64_t overhanging = s->edges == KILN__EDGES_MASKED;
+    const int64_t overhanging = kiln__row_overhangs(problem, s);
     const int64_t vectors = kiln__divide_up(problem->cols - overhanging, s->vector_width) + overhanging;
     return vectors < 1 ? 1 : vectors;
 }
 
 bool kiln__row_has_blocks(const kiln__problem *problem, const kiln__schedule *s) {
     if (kiln__blocks_have_slots(problem)) return false;
-    const int lanes = s->team.threads < s->team.threads_per_row ? s->team.threads : s->team.threads_per_row;
+    const int64_t lanes = kiln__least(32, kiln__least(s->team.threads, s->team.threads_per_row));
     for (int i = 0; i < problem->block_count; i++) {
         const int64_t block = problem->blocks[i];
         if (block % s->vector_width || s->edges != KILN__EDGES_ALIGNED || s->passes.ordered) return false;
-        if (!kiln__is_power_of_two(block / s->vector_width) || block / s->vector_width > (lanes < 32 ? lanes : 32))
-            return false;
+        if (!kiln__is_power_of_two(block / s->vector_width) || block / s->vector_width > lanes) return false;
     }
     return true;
 }
@@ -249,7 +255,7 @@ static void set_access(const kiln__problem *problem, int o, kiln__schedule *s) {
     const kiln__operand *operand = &problem->operands[o];
     kiln__access *access = &s->tensors[o];
     const int size = (int)kiln_type_size(operand->type);
-    const int widest = 16 / size < s->vector_width ? 16 / size : s->vector_width;
+    const int widest = (int)kiln__least(16 / size, s->vector_width);
     access->width = kiln__access_width(problem, operand, s);
     access->run = kiln__run_of(problem, operand, s);
     const bool wide = operand->contiguous_columns && s->vector_width * size >= 8 && operand->alignment >= widest;
@@ -266,7 +272,8 @@ static void set_access(const kiln__problem *problem, int o, kiln__schedule *s) {
 static void peel(const kiln__given *g, kiln__schedule *s) {
     const int least = 2 * s->vector_width; /* a thread for each single element */
     const bool peels = s->edges == KILN__EDGES_MASKED && s->staging.kind == KILN__STAGING_REGISTERS &&
-                       !s->row.prefetch && !g->traits.finds_columns && !kiln__blocks_have_slots(g->problem);
+                       !s->row.prefetch && !g->traits.finds_columns && !kiln__blocks_have_slots(g->problem) &&
+                       !g->problem->lengths;
     if (s->row.rows_in_flight && s->edges == KILN__EDGES_MASKED) s->edges = KILN__EDGES_PEELED;
     if (!peels || s->team.threads_per_row < least || s->team.threads_per_row > 512 || s->steps * s->vector_width > 72)
         return;

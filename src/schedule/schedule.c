@@ -35,7 +35,7 @@ void kiln__schedule_split(const kiln__ir *ir, int chunks, kiln__schedule *s) {
 }
 
 void kiln__schedule_batch(const kiln__pins *point, int usual, kiln__schedule *s) {
-    const int most = KILN__MOST_REGISTER_ELEMENTS / s->vector_width, pinned = point->batch < most ? point->batch : most;
+    const int most = KILN__MOST_REGISTER_ELEMENTS / s->vector_width, pinned = (int)kiln__least(point->batch, most);
     s->batch = point->batch ? pinned : usual;
     if (s->batch > s->steps || s->staging.kind == KILN__STAGING_REGISTERS) s->batch = (int)s->steps;
 }

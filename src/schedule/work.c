@@ -42,7 +42,7 @@ static int allowed_registers(const kiln__device *device, const kiln__schedule *s
 static int most_blocks_of(const kiln__device *device, const kiln__schedule *s) {
     const int by_threads = device->threads_per_sm / s->team.threads;
     const int by_shared = (int)(device->shared_per_sm / (s->staging.bytes + 2048));
-    return by_shared < by_threads ? by_shared : by_threads;
+    return (int)kiln__least(by_shared, by_threads);
 }
 
 static void find_residents(kiln__work *w) {

@@ -228,6 +228,37 @@ static void dlpack_tensors_that_do_not_fit_are_refused(void **state) {
     assert_int_equal(kiln_tensor_from_dlpack(&good, NULL), KILN_E_ARGUMENT);
 }
 
+static void dlpack_tensors_of_another_device_are_refused(void **state) {
+    (void)state;
+    static const struct {
+        int32_t type, id;
+        int device;
+        const char *sentence; /* NULL: taken over */
+    } cases[] = {
+        {1, 0, KILN_ON_HOST, NULL},
+        {3, 0, KILN_ON_HOST, NULL},
+        {13, 2, KILN_ON_HOST, NULL},
+        {2, 3, 3, NULL},
+        {3, 0, 3, NULL},
+        {13, 2, 3, NULL},
+        {2, 1, 3, "the DLPack tensor is on CUDA device 1, expected CUDA device 3"},
+        {2, 1, KILN_ON_HOST, "the DLPack tensor is on CUDA device 1, expected memory of the host"},
+        {1, 0, 0, "the DLPack tensor is in memory of the host, expected CUDA device 0"},
+        {1, 0, -2, "device is -2, expected the number of a CUDA device, or -1 for the host"},
+    };
+    char data[64];
+    int64_t shape[] = {2, 2};
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        const struct DLTensor source = {data, {cases[i].type, cases[i].id}, 2, {2, 32, 1}, shape, NULL, 0};
+        kiln_tensor tensor = {.rank = 77};
+        kiln_status status = kiln_tensor_from_dlpack_on(&source, cases[i].device, &tensor);
+        if ((status == KILN_OK) != (cases[i].sentence == NULL)) fail_msg("case %zu", i);
+        assert_int_equal(tensor.rank, status ? 77 : 2);
+        assert_string_equal(kiln_last_error(), cases[i].sentence ? cases[i].sentence : "");
+    }
+    assert_int_equal(kiln_tensor_from_dlpack_on(NULL, 0, NULL), KILN_E_ARGUMENT);
+}
+
 static void dlpack_tensors_are_where_a_kernel_or_the_host_reads(void **state) {
     (void)state;
     static const struct {
@@ -391,6 +422,7 @@ int main(void) {
         cmocka_unit_test(dlpack_tensors_are_taken_over),
         cmocka_unit_test(dlpack_tensors_without_memory_have_none),
         cmocka_unit_test(dlpack_tensors_that_do_not_fit_are_refused),
+        cmocka_unit_test(dlpack_tensors_of_another_device_are_refused),
         cmocka_unit_test(dlpack_tensors_are_where_a_kernel_or_the_host_reads),
         cmocka_unit_test(a_struct_size_ends_a_version),
         cmocka_unit_test(scalars_carry_their_type),

@@ -11,7 +11,7 @@
 #include "support/fake_driver.h"
 #include "gpu/driver.h"
 #include "manifest.h"
-#include "packing.h"
+#include "runtime/packing.h"
 
 #ifdef KILN_HAVE_ZSTD
 #include <zstd.h>

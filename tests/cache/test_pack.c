@@ -16,14 +16,15 @@
 #include "cache/checksum.h"
 #include "support/fuzz_draw.h"
 #include "support/launch_fixture.h"
-#include "packing.h"
+#include "runtime/packing.h"
+#include "pack_file.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 enum { KERNELS = 20, INVALID_IMAGE = 200 };
 
 /* ---- the format ---- */
 
-static const nvrtc_version made_by = {13, 0, "0123456789abcdef"};
+static const kiln__nvrtc_version made_by = {13, 0, "0123456789abcdef"};
 
 /* A kernel of its own for each number. */
 static void make_kernel(int number, kiln__key *name, kiln__entry *entry, char text[64]) {
@@ -43,22 +44,22 @@ static void make_kernel(int number, kiln__key *name, kiln__entry *entry, char te
                            .log = ""};
 }
 
-static void add_kernel(pack_writer *writer, int number) {
+static void add_kernel(kiln__pack_writer *writer, int number) {
     kiln__key name;
     kiln__entry entry;
     char text[64];
     make_kernel(number, &name, &entry, text);
-    assert_int_equal(pack_writer_add(writer, &name, &entry, &made_by), KILN_OK);
+    assert_int_equal(kiln__pack_writer_add(writer, &name, &entry, &made_by), KILN_OK);
     kiln__key_free(&name);
 }
 
 /* Adds kernels first, first + step, ... each once. */
 static uint8_t *make_pack(int count, int first, int step, size_t *size) {
-    pack_writer writer = {NULL, 0, 0};
+    kiln__pack_writer writer = {NULL, 0, 0};
     uint8_t *bytes = NULL;
     for (int i = 0; i < count; i++) add_kernel(&writer, (first + i * step) % count);
-    assert_int_equal(pack_writer_finish(&writer, &bytes, size), KILN_OK);
-    pack_writer_free(&writer);
+    assert_int_equal(kiln__pack_writer_finish(&writer, &bytes, size), KILN_OK);
+    kiln__pack_writer_free(&writer);
     return bytes;
 }
 
@@ -191,15 +192,15 @@ static void bake_pack(launch_fixture *f, char path[128]) {
     kiln_context *context = launch_context(f, f->dir, KILN_POLICY_COMPILE);
     kiln_program *program = launch_program(context, program_text);
     kiln_tensor tensors[KILN_MAX_TENSORS];
-    pack_writer writer = {NULL, 0, 0};
+    kiln__pack_writer writer = {NULL, 0, 0};
     size_t size;
     const kiln__device device = kiln__device_typical(90);
     bound_tensors(tensor_text, tensors);
-    assert_int_equal(packing_add(&writer, program, tensors, NULL, &device, false), KILN_OK);
+    assert_int_equal(kiln__packing_add(&writer, program, tensors, NULL, &device, false), KILN_OK);
     assert_int_equal(writer.count, 1);
     snprintf(path, 128, "%s/kernels.kpack", f->dir);
-    assert_int_equal(pack_writer_save(&writer, path, &size), KILN_OK);
-    pack_writer_free(&writer);
+    assert_int_equal(pack_file_save(&writer, path, &size), KILN_OK);
+    kiln__pack_writer_free(&writer);
     kiln_program_destroy(program);
     kiln_context_destroy(context);
 }
@@ -290,6 +291,37 @@ static void a_pack_serves_without_nvrtc_and_without_a_disk_cache(void **state) {
     assert_int_equal(f->messages, 0);
     assert_int_equal(launch_compiles(f), compiles);
     free(bytes);
+}
+
+static void a_pack_is_made_by_the_public_calls(void **state) {
+    launch_fixture *f = *state;
+    kiln_context *context = launch_context(f, "", KILN_POLICY_COMPILE);
+    kiln_program *program = launch_program(context, program_text);
+    kiln_tensor tensors[KILN_MAX_TENSORS];
+    kiln_pack_writer *writer = NULL;
+    const void *bytes = NULL;
+    size_t size = 0, again = 0;
+    bound_tensors(tensor_text, tensors);
+    launch_expect(kiln_pack_writer_create(&writer), KILN_OK, "");
+    launch_expect(kiln_pack_writer_add(writer, program, tensors, 2, NULL, 0, 90, 0), KILN_OK, "");
+    launch_expect(kiln_pack_writer_add(writer, program, tensors, 2, NULL, 0, 70, 0), KILN_E_ARCH,
+                  "architecture sm_70 is asked for, expected sm_80 to sm_999");
+    launch_expect(kiln_pack_writer_finish(writer, &bytes, &size), KILN_OK, "");
+    launch_expect(kiln_pack_writer_add(writer, program, tensors, 2, NULL, 0, 90, 0), KILN_OK, ""); /* there already */
+    launch_expect(kiln_pack_writer_finish(writer, &bytes, &again), KILN_OK, "");
+    assert_int_equal(again, size);
+    kiln_program_destroy(program); /* the writer has copies */
+    kiln_context_destroy(context);
+    const kiln_pack pack = {NULL, bytes, size};
+    kiln_origin origin = KILN_ORIGIN_COMPILED;
+    const kiln_context_options options = lonely(f, &pack, 1);
+    launch_expect(plan(&options, program_text, &origin), KILN_OK, "");
+    assert_int_equal(origin, KILN_ORIGIN_PACK);
+    launch_expect(kiln_pack_writer_finish(writer, NULL, &size), KILN_E_ARGUMENT, "bytes is NULL");
+    launch_expect(kiln_pack_writer_finish(NULL, &bytes, &size), KILN_E_ARGUMENT, "writer is NULL");
+    launch_expect(kiln_pack_writer_create(NULL), KILN_E_ARGUMENT, NULL);
+    kiln_pack_writer_destroy(writer);
+    kiln_pack_writer_destroy(NULL);
 }
 
 static void packs_are_named_by_the_environment(void **state) {
@@ -459,6 +491,7 @@ int main(void) {
         cmocka_unit_test(a_pack_of_any_other_length_is_refused),
         cmocka_unit_test(numbers_that_do_not_fit_are_refused),
         WITH_LAUNCHES(a_pack_serves_without_nvrtc_and_without_a_disk_cache),
+        WITH_LAUNCHES(a_pack_is_made_by_the_public_calls),
         WITH_LAUNCHES(packs_are_named_by_the_environment),
         WITH_LAUNCHES(packs_come_before_the_disk_cache),
         WITH_LAUNCHES(a_damaged_pack_is_told_of_once_and_passed_over),

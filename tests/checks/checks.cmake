@@ -54,6 +54,14 @@ if(kiln_python)
     if(TARGET kiln_tool)
         add_test(NAME functions COMMAND ${kiln_python} ${here}/check_functions.py $<TARGET_FILE:kiln_tool>
                                         ${PROJECT_SOURCE_DIR}/docs/language.md)
+        add_test(NAME functions_page COMMAND ${kiln_python} ${PROJECT_SOURCE_DIR}/tools/functions_page.py
+                                             $<TARGET_FILE:kiln_tool> --check)
+        file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/old_functions.md "# Functions\n")
+        add_test(NAME functions_page_refuses
+                 COMMAND ${kiln_python} ${PROJECT_SOURCE_DIR}/tools/functions_page.py $<TARGET_FILE:kiln_tool> --check
+                         --page ${CMAKE_CURRENT_BINARY_DIR}/old_functions.md)
+        set_tests_properties(functions_page_refuses PROPERTIES PASS_REGULAR_EXPRESSION
+                             "old_functions.md is not what tools/functions_page.py writes")
         file(READ ${PROJECT_SOURCE_DIR}/docs/language.md page)
         string(REPLACE "slope = 0.01" "slope = 0.1" page "${page}")
         string(REPLACE "`floor ceil" "`flor ceil" page "${page}")

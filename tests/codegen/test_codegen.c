@@ -95,6 +95,8 @@ static const struct {
     {"across_rows_bf16",
      "m = mean(x * x); dw = sum(g * (x * rsqrt(m + 1e-6)), axes = 0); t = sqrt(max(m, axes = all)) * k", NULL, "k",
      "bf16[*,1000] bf16[*,1000] f32[1000] f32[]"},
+    {"lengths_f16", "lengths(n); y = softmax(x) * w; k = argmax(x); m = mean(x)", NULL, NULL,
+     "i32[*,1] f16[*,4096] f16[4096] f16[*,4096] i64[*] f32[*]"},
     {"places_f16", "h = x + rows(t, i); l = logsumexp(h) - take(x, i); put(y, i - 1) = h", NULL, NULL,
      "f16[*,1024] f16[50,1024] i32[*,1] f32[*] f16[99,1024]"},
     {"blocks_bf16", "n = rms_norm(x, w); s = absmax(n, block = 128) / 448; y = n / s; t = max(s)", NULL, NULL,

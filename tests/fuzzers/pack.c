@@ -9,7 +9,7 @@
 #include "cache/checksum.h"
 #include "kernel_names.h"
 #include "kiln_sources.h"
-#include "pack_writer.h"
+#include "cache/pack_writer.h"
 
 static volatile uint8_t sink;
 
@@ -34,7 +34,7 @@ static kiln__key make_name(int number) {
 
 /* New memory. */
 static uint8_t *valid_pack(size_t *size) {
-    pack_writer writer = {NULL, 0, 0};
+    kiln__pack_writer writer = {NULL, 0, 0};
     uint8_t *bytes = NULL;
     for (int i = 0; i < kernels; i++) {
         const kiln__entry entry = {.facts = {.arch = 90, .is_ptx = i == 1},
@@ -44,13 +44,13 @@ static uint8_t *valid_pack(size_t *size) {
                                    .description = "y = x",
                                    .schedule = "warp",
                                    .log = ""};
-        const nvrtc_version nvrtc = {13, 0, "65be0db3"};
+        const kiln__nvrtc_version nvrtc = {13, 0, "65be0db3"};
         kiln__key name = make_name(i);
-        expect(pack_writer_add(&writer, &name, &entry, &nvrtc) == KILN_OK);
+        expect(kiln__pack_writer_add(&writer, &name, &entry, &nvrtc) == KILN_OK);
         kiln__key_free(&name);
     }
-    expect(pack_writer_finish(&writer, &bytes, size) == KILN_OK);
-    pack_writer_free(&writer);
+    expect(kiln__pack_writer_finish(&writer, &bytes, size) == KILN_OK);
+    kiln__pack_writer_free(&writer);
     return bytes;
 }
 

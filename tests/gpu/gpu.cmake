@@ -23,6 +23,21 @@ add_test(NAME gpu_rules COMMAND gpu_rules)
 add_test(NAME gpu_large COMMAND gpu_large)
 add_test(NAME gpu_blocks COMMAND gpu_blocks)
 set_tests_properties(gpu_suite gpu_fuzz gpu_bits gpu_axes gpu_fp8 gpu_stochastic gpu_packed gpu_rules gpu_large gpu_blocks PROPERTIES LABELS gpu SKIP_RETURN_CODE 77 TIMEOUT 1200 RUN_SERIAL ON)
+# Programs of language models against NumPy.
+find_program(kiln_python python3)
+mark_as_advanced(kiln_python)
+set(check_programs ${kiln_python} -B ${CMAKE_CURRENT_SOURCE_DIR}/gpu/check_programs.py)
+if(kiln_python AND TARGET kiln AND NOT KILN_SANITIZE) # a sanitized library needs its runtime in the process that opens it
+    add_test(NAME gpu_programs COMMAND ${check_programs} --library $<TARGET_FILE:kiln> --cases 1000)
+    add_test(NAME programs_cpu COMMAND ${check_programs} --library $<TARGET_FILE:kiln> --cases 300 --cpu)
+    set_tests_properties(gpu_programs PROPERTIES LABELS gpu RUN_SERIAL ON)
+    set_tests_properties(gpu_programs programs_cpu PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 1200)
+    if(TARGET kiln_software_driver)
+        add_test(NAME software_gpu_programs COMMAND ${check_programs} --library $<TARGET_FILE:kiln> --cases 150)
+        set_tests_properties(software_gpu_programs PROPERTIES LABELS software_gpu SKIP_RETURN_CODE 77 TIMEOUT 1200 ENVIRONMENT
+            "KILN_DRIVER=$<TARGET_FILE:kiln_software_driver>;KILN_NVRTC=$<TARGET_FILE:kiln_software_nvrtc>")
+    endif()
+endif()
 if(TARGET kiln_software_driver)
     # Each case in five orders of its threads: a sample, and with `ctest -C full -L full` all of them, for hours.
     set(software_gpu --driver $<TARGET_FILE:kiln_software_driver> --nvrtc $<TARGET_FILE:kiln_software_nvrtc>)

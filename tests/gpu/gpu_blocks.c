@@ -66,6 +66,13 @@ static const char *const programs[] = {
     "z = x * 3; put(p, 5 - #) = z * 1; put(q, #) = take(x, 0)",
     "z = x - max(x); put(p, argmax(x) * 0 + #) = z; put(q, #) = count_nonzero(x)",
     "s = max(x); d = sum(x, axes = @); put(p, 2) = i32(index(-1) * 0 + 7) + 0 * x; put(q, #) = s * 2",
+    "lengths(take(i64(x * 300), 0)); y = softmax(x); s = sum(x); m = mean(x)",
+    "lengths(# * 7 - 3); y = rms_norm(x, w); v = var(x); k = argmax(x)",
+    "lengths(size(0) * 40 - take(i64(x * 3), 0)); y = layer_norm(x, w, w)",
+    "lengths(# * 90); s = reduce((a, b) -> b > 1 ? b : a, x, 0); y = x * 2; t = take(x, 5)",
+    "lengths(5); y = logsumexp(x) + x; c = count_nonzero(x > 1); l = all(x > -1)",
+    "lengths(# * 30); put(p, #) = x - mean(x); m = max(x)",
+    "lengths(# * 600 + 1); y = x * w; l = logsumexp(x)",
     "y = rms_norm(x, w); d = sum(y * x, axes = @)",
     "m = absmax(x); t = max(m, axes = @); s = max(x, axes = all)",
     "c = mean(x, axes = @); v = mean(x * x, axes = @) - c * c; y = softmax(x)",
@@ -163,7 +170,7 @@ static drawn draw(uint64_t seed, long index) {
     c.axis_count = 1;
     if (c.across)
         draw_across(&r, &c);
-    else if (c.axis > 0 && !strchr(program, '#') && fuzz_random_below(&r, 4) == 0)
+    else if (c.axis > 0 && !strchr(program, '#') && !strstr(program, "lengths") && fuzz_random_below(&r, 4) == 0)
         c.axes[c.axis_count++] = c.axis - 1;
     return c;
 }

@@ -261,6 +261,13 @@ static void values_of_all_rows_stand_beside_rows(void **state) {
     run("s = sum(x, axes = 1); c = sum(x, axes = 0) / 3", NULL, "f64[3,24] f64[3] f64[24]");
     for (int row = 0; row < ROWS; row++) near(outputs[0][row], mean(row, 0, COLS) * COLS);
     for (int col = 0; col < COLS; col++) near(outputs[1][col], (at(0, col) + at(1, col) + at(2, col)) / 3);
+    /* A single column stays, as it does in every output that is made of x, or goes. */
+    for (int shape = 0; shape < 3; shape++) {
+        static const char *const tensors[] = {"f64[3,1] f64[1] f64[3,1]", "f64[3,1] f64[] f64[3]",
+                                              "f64[3,1] f64[1,1] f64[3,1]"};
+        run("s = sum(x, axes = 0); y = x - max(x)", NULL, tensors[shape]);
+        near(outputs[0][0], x[0] + x[1] + x[2]);
+    }
     run("s = sum(x, axes = 0) + 1; p = prod(x, axes = all); t = sum(x)", NULL, "f64[0,24] f64[24] f64[] f64[0]");
     for (int col = 0; col < COLS; col++) near(outputs[0][col], 1);
     near(outputs[1][0], 1);
@@ -391,6 +398,14 @@ static void what_cannot_be_is_refused(void **state) {
          "expected fewer columns"},
         {"s = sum(x, block = 8)", NULL, "f32[3,24] f32[3,4]", KILN_E_SHAPE,
          "output 's' has shape [3, 4], expected [3, 24] or, of one value for each block, [3, 3]"},
+        {"s = max(x, block = 8); t = sum(x)", NULL, "f32[3,24] f32[3] f32[3]", KILN_E_SHAPE,
+         "output 's' has shape [3], expected [3, 3]"},
+        {"s = max(x, block = 8); t = sum(x)", NULL, "f32[3,24] f32[3,3] f32[4]", KILN_E_SHAPE,
+         "output 't' has shape [4], expected [3, 1] or the same without its reduced axes"},
+        {"s = max(x, block = 8); t = sum(x)", NULL, "f32[3,24] f32[3,3] f32[3,3]", KILN_E_SHAPE,
+         "output 't' has shape [3, 3], expected [3, 1] or the same without its reduced axes"},
+        {"s = max(x, block = 8); t = sum(x)", "-2,-1", "f32[2,3,24] f32[2,3] f32[2]", KILN_E_SHAPE,
+         "output 's' has shape [2, 3], expected [2, 3, 3]"},
         {"s = sum(x, block = 8)", "0", "f32[*,24] f32[*,24]", KILN_E_SIZE,
          "axis 0 has blocks of 8: it cannot be left open"},
         {"s = sum(x, block = 8)", "", "f32[3,24] f32[3,24]", KILN_E_AXIS,

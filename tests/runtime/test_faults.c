@@ -22,7 +22,8 @@
 #include "jit/nvrtc.h"
 #include "npy.h"
 #include "support/own_folder.h"
-#include "packing.h"
+#include "runtime/packing.h"
+#include "pack_file.h"
 #include "workers.h"
 
 enum { ROWS = 4, COLS = 33 };
@@ -378,16 +379,16 @@ static kiln_status write_pack(void *user) {
     kiln_context_options options = KILN_CONTEXT_OPTIONS_INIT;
     kiln_context *context = NULL;
     kiln_program *program = NULL;
-    pack_writer writer = {NULL, 0, 0};
+    kiln__pack_writer writer = {NULL, 0, 0};
     size_t size = 0;
     kiln_tensor tensors[2] = {kiln_tensor_contiguous(x, KILN_F32, 2, (int64_t[]){ROWS, COLS}),
                               kiln_tensor_contiguous(y, KILN_F32, 2, (int64_t[]){ROWS, COLS})};
     set_device(p, &options);
     kiln_status status = kiln_context_create(&options, &context);
     if (!status) status = kiln_program_create(context, "y = softmax(x)", NULL, &program);
-    if (!status) status = packing_add(&writer, program, tensors, NULL, &device, false);
-    if (!status) status = pack_writer_save(&writer, p->pack, &size);
-    pack_writer_free(&writer);
+    if (!status) status = kiln__packing_add(&writer, program, tensors, NULL, &device, false);
+    if (!status) status = pack_file_save(&writer, p->pack, &size);
+    kiln__pack_writer_free(&writer);
     kiln_program_destroy(program);
     kiln_context_destroy(context);
     return status;

@@ -170,6 +170,51 @@ static void workspaces_are_from_the_device_allocator(void **state) {
     kiln_context_destroy(context);
 }
 
+static kiln_status run_in(const kiln_program *program, const kiln_tensor *tensors, void *memory, int64_t bytes) {
+    kiln_call_options options = KILN_CALL_OPTIONS_INIT;
+    options.workspace = memory;
+    options.workspace_bytes = bytes;
+    return kiln_run_with_options(program, tensors, 2, NULL, 0, NULL, &options);
+}
+
+static void a_run_takes_a_workspace_of_the_callers(void **state) {
+    launch_fixture *f = *state;
+    static _Alignas(16) unsigned char own[1 << 20];
+    kiln_tensor tensors[KILN_MAX_TENSORS];
+    kiln_context_options options = KILN_CONTEXT_OPTIONS_INIT;
+    options.schedule = "stream, splits 4";
+    kiln_context *context = create(f, &options);
+    kiln_program *program = launch_program(context, "y = softmax(x)");
+    bound_tensors("f16[8,65536]@64 f16[8,65536]@64", tensors);
+    f->fake->allocations = 0;
+    launch_expect(run_in(program, tensors, own, sizeof own), KILN_OK, ""); /* a new shape */
+    launch_expect(run_in(program, tensors, own, sizeof own), KILN_OK, ""); /* a known one */
+    assert_int_equal(f->fake->allocations, 0);
+    assert_int_equal(run_in(program, tensors, own, 16), KILN_E_SIZE);
+    assert_non_null(strstr(kiln_last_error(), "the workspace has 16 bytes, expected "));
+    assert_int_equal(run_in(program, tensors, own + 8, sizeof own - 8), KILN_E_POINTER);
+    assert_non_null(strstr(kiln_last_error(), "expected a multiple of 16 bytes"));
+    launch_expect(run_in(program, tensors, NULL, 0), KILN_OK, "");
+    assert_int_equal(f->fake->allocations, 1);
+    kiln_program_destroy(program);
+    kiln_context_destroy(context);
+}
+
+static void an_older_caller_has_no_workspace(void **state) {
+    launch_fixture *f = *state;
+    kiln_context_options none = KILN_CONTEXT_OPTIONS_INIT;
+    kiln_context *context = create(f, &none);
+    kiln_program *program = launch_program(context, "y = softmax(x)");
+    kiln_tensor tensors[KILN_MAX_TENSORS];
+    kiln_call_options options = KILN_CALL_OPTIONS_INIT;
+    options.struct_size = offsetof(kiln_call_options, workspace);
+    options.workspace = (void *)1; /* not there for that caller */
+    bound_tensors("f16[8,1024]@64 f16[8,1024]@64", tensors);
+    launch_expect(kiln_run_with_options(program, tensors, 2, NULL, 0, NULL, &options), KILN_OK, "");
+    kiln_program_destroy(program);
+    kiln_context_destroy(context);
+}
+
 static void half_an_allocator_is_refused(void **state) {
     (void)state;
     counted memory = {0};
@@ -350,6 +395,8 @@ int main(void) {
         WITH_LAUNCHES(what_a_context_keeps_is_in_the_applications_memory),
         WITH_LAUNCHES(without_host_memory_a_call_fails_and_the_next_works),
         WITH_LAUNCHES(workspaces_are_from_the_device_allocator),
+        WITH_LAUNCHES(a_run_takes_a_workspace_of_the_callers),
+        WITH_LAUNCHES(an_older_caller_has_no_workspace),
         WITH_LAUNCHES(half_an_allocator_is_refused),
         WITH_LAUNCHES(calls_work_in_the_primary_context_and_leave_the_threads_own),
         WITH_LAUNCHES(a_device_that_is_not_there_is_told),

@@ -224,7 +224,8 @@ static void bad_options_of_a_call_are_refused(void **state) {
     options = (kiln_call_options)KILN_CALL_OPTIONS_INIT;
     options.struct_size = 4;
     launch_expect(kiln_run_with_options(program, tensors, 2, NULL, 0, NULL, &options), KILN_E_ARGUMENT,
-                  "kiln_call_options.struct_size is 4, expected sizeof(kiln_call_options), 16");
+                  "kiln_call_options.struct_size is 4, expected 16 to 32, a multiple of 8: set it to "
+                  "sizeof(kiln_call_options)");
     kiln_program_destroy(program);
     kiln_context_destroy(context);
 }

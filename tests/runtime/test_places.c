@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Columns and rows that an index chooses: what they come to on the CPU reference, shapes of outputs, what is refused.
- */
+/* Columns and rows that an index chooses, and rows of different lengths: what they come to on the CPU reference, shapes
+ * of outputs, what is refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -122,6 +122,51 @@ static void rows_are_written_where_an_index_says(void **state) {
     }
 }
 
+/* Of rows with lengths: what is behind one's end is neither read, though it is NaN, nor written. */
+static void rows_end_where_their_lengths_say(void **state) {
+    (void)state;
+    static const int32_t given[ROWS] = {2, -1, COLS + 3, 5};
+    static int64_t found[ROWS];
+    bound b;
+    fill();
+    for (int i = 0; i < ROWS * COLS; i++) outputs[0][i] = -1;
+    for (int row = 0; row < ROWS; row++)
+        for (int col = given[row] < 0 ? 0 : given[row]; col < COLS; col++) x[row * COLS + col] = (double)NAN;
+    assert_int_equal(bound_create(&b, "lengths(n); y = x * 2 - mean(x); s = sum(x); k = argmin(x) + 0 * size(-1)", NULL,
+                                  NULL, "i32[4,1] f64[4,6] f64[4,6] f64[4] i64[4]"),
+                     KILN_OK);
+    b.tensors[0].data = (void *)(uintptr_t)given;
+    b.tensors[1].data = x;
+    for (int i = 0; i < 2; i++) b.tensors[2 + i].data = outputs[i];
+    b.tensors[4].data = found;
+    assert_int_equal(kiln_run_cpu(b.program, b.tensors, b.tensor_count, NULL, 0), KILN_OK);
+    bound_destroy(&b);
+    for (int row = 0; row < ROWS; row++) {
+        const int length = given[row] < 0 ? 0 : given[row] > COLS ? COLS : given[row];
+        double sum = 0;
+        int least = length ? 0 : -1;
+        for (int col = 0; col < length; col++) {
+            sum += at(row, col);
+            if (at(row, col) < at(row, least)) least = col;
+        }
+        equal(outputs[1][row], sum);
+        assert_int_equal(found[row], least);
+        for (int col = 0; col < COLS; col++)
+            equal(outputs[0][row * COLS + col], col < length ? at(row, col) * 2 - sum / length : -1);
+    }
+}
+
+/* Lengths may be computed: of a lower triangle. What 'take' finds behind the end is none. */
+static void lengths_may_be_computed(void **state) {
+    (void)state;
+    for (int i = 0; i < ROWS * COLS; i++) outputs[1][i] = -1;
+    run("lengths(index(0) + 1); t = take(x, 1); y = x + 0 * max(x)", NULL, "f64[4,6] f64[4] f64[4,6]", NULL);
+    for (int row = 0; row < ROWS; row++) {
+        equal(outputs[0][row], row ? at(row, 1) : (double)NAN);
+        for (int col = 0; col < COLS; col++) equal(outputs[1][row * COLS + col], col <= row ? at(row, col) : -1);
+    }
+}
+
 static void what_cannot_be_is_refused(void **state) {
     (void)state;
     static const struct {
@@ -165,6 +210,22 @@ static void what_cannot_be_is_refused(void **state) {
          "1:5: 'take' takes a column of 'rows': expected one of inputs, positions and what is made of them"},
         {"y = rows(t, 1)", "f32[] f32[]", KILN_E_SHAPE, "tensor 't' has rank 0, expected rows along its axis 0"},
         {"y = rows(t, 1)", "f32[0,6] f32[6]", KILN_E_SHAPE, "tensor 't' has no rows: axis 0 of a table has size 0"},
+        {"lengths(n); y = max(x)", "f32[4,1] f32[4,6] f32[4]", KILN_E_TYPE,
+         "1:9: the length of a row is an integer that each row has one of, found f32"},
+        {"lengths(n); y = max(x)", "i32[4,6] f32[4,6] f32[4]", KILN_E_TYPE,
+         "1:9: the length of a row is an integer that each row has one of, found one for each element"},
+        {"lengths(argmax(x)); y = x", "f32[4,6] f32[4,6]", KILN_E_UNSUPPORTED,
+         "1:9: the length of a row is an integer that each row has one of, found what a reduction gives: two programs "
+         "do that"},
+        {"lengths(3); y = max(x, block = 2)", "f32[4,6] f32[4,3]", KILN_E_UNSUPPORTED,
+         "1:9: rows with lengths are reduced whole: blocks and other axes are for programs without them"},
+        {"lengths(3); y = sum(x, axes = 0); m = max(x)", "f32[4,6] f32[6] f32[4]", KILN_E_UNSUPPORTED,
+         "1:9: rows with lengths are reduced whole: blocks and other axes are for programs without them"},
+        {"lengths(3); y = sum(x, axes = all)", "f32[4,6] f32[]", KILN_E_AXIS,
+         "rows with lengths lie along one axis, found 2 that are reduced over"},
+        {"lengths(3); y = x + max(x)", "e2m1[4,6] f32[4,6]", KILN_E_UNSUPPORTED,
+         "tensor 'x' has two elements of e2m1 in a byte, which the program takes apart: expected reductions over the "
+         "last axis or none, an element for each column, and the same order of axes in all tensors"},
         {"t = take(x, 1)", "f32[4,6] f32[6]", KILN_E_SHAPE,
          "output 't' has shape [6], expected [4, 1] or the same without its reduced axes"},
     };
@@ -228,6 +289,8 @@ int main(void) {
         cmocka_unit_test(several_axes_are_one_row),
         cmocka_unit_test(rows_of_a_table_are_read),
         cmocka_unit_test(rows_are_written_where_an_index_says),
+        cmocka_unit_test(rows_end_where_their_lengths_say),
+        cmocka_unit_test(lengths_may_be_computed),
         cmocka_unit_test(what_cannot_be_is_refused),
         cmocka_unit_test(what_is_taken_from_is_not_written_over),
         cmocka_unit_test(tensors_may_have_these_names),

@@ -15,10 +15,10 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-enum { ROWS = 4, COLS = 96, BLOCK = 32, BLOCKS = COLS / BLOCK };
+enum { ROWS = 4, COLS = 96, BLOCK = 32, BLOCKS = COLS / BLOCK, FP4_BLOCK = 16 };
 
 static float x[ROWS * COLS];
-static double scales[ROWS * BLOCKS], numbers[ROWS * COLS];
+static double scales[ROWS * COLS / FP4_BLOCK], numbers[ROWS * COLS];
 
 /* Of blocks far apart; one of zeros, one with the largest number of e4m3, one of subnormal numbers, one with a NaN. */
 static void fill(void) {
@@ -38,15 +38,17 @@ static void fill(void) {
     x[10 * BLOCK + 5] = NAN;
 }
 
-static double largest_of(int block) {
+static double largest_in(int block, int columns) {
     double most = 0;
-    for (int i = 0; i < BLOCK; i++) {
-        const double value = fabs((double)x[block * BLOCK + i]);
+    for (int i = 0; i < columns; i++) {
+        const double value = fabs((double)x[block * columns + i]);
         if (isnan(value)) return NAN;
         most = value > most ? value : most;
     }
     return most;
 }
+
+static double largest_of(int block) { return largest_in(block, BLOCK); }
 
 /* ---- types, as their specification has them ---- */
 
@@ -57,7 +59,7 @@ typedef struct format {
     int largest_exponent;
 } format;
 
-static const format e4m3 = {4, 3, 448, 8}, e5m2 = {5, 2, 57344, 15};
+static const format e4m3 = {4, 3, 448, 8}, e5m2 = {5, 2, 57344, 15}, e2m1 = {2, 1, 6, 2};
 
 static double number(const format *f, int code) {
     const int exponent = code >> f->mantissa_bits, mantissa = code & ((1 << f->mantissa_bits) - 1);
@@ -66,10 +68,10 @@ static double number(const format *f, int code) {
                          : ldexp(mantissa + (1 << f->mantissa_bits), exponent - bias - f->mantissa_bits);
 }
 
-/* The nearest; of two the one with an even code; the largest beyond it. */
+/* The nearest; of two the one with an even code; the largest beyond it. e2m1 has no NaN. */
 static double rounded(const format *f, double value) {
     double best = 0;
-    if (isnan(value)) return NAN;
+    if (isnan(value)) return f == &e2m1 ? 6 : NAN;
     for (int code = 1; code < 128 && number(f, code) <= f->largest; code++) {
         const double candidate = number(f, code), off = fabs(fabs(value) - candidate),
                      before = fabs(fabs(value) - best);
@@ -125,6 +127,8 @@ static void scales_and_numbers_of_mx_follow_its_rules(void **state) {
         {"s = scale_mx_e4m3_up(x); q = quantize_mx_e4m3_up(x)", &e4m3, scale_up},
         {"s = scale_mx_e5m2(x); q = quantize_mx_e5m2(x)", &e5m2, scale_down},
         {"s = scale_mx_e5m2_up(x); q = quantize_mx_e5m2_up(x)", &e5m2, scale_up},
+        {"s = scale_mx_e2m1(x); q = quantize_mx_e2m1(x)", &e2m1, scale_down},
+        {"s = scale_mx_e2m1_up(x); q = quantize_mx_e2m1_up(x)", &e2m1, scale_up},
         {"s = scale_mx_e4m3(x, block = 8); q = quantize_mx_e4m3(x)", &e4m3, scale_down}, /* a block of its own */
     };
     for (size_t c = 0; c < COUNT(cases); c++) {
@@ -159,6 +163,46 @@ static void scales_and_numbers_of_blocks_follow_their_formulas(void **state) {
     }
 }
 
+/* The two levels of NVFP4: some blocks are beyond the scales' range and some below it, with a t of 2^-10. */
+static void scales_and_numbers_of_nvfp4_follow_their_formulas(void **state) {
+    (void)state;
+    static const char program[] = "s = scale_nvfp4(x, 0.0009765625); q = quantize_nvfp4(x, 0.0009765625)";
+    int zeros = 0, largest = 0;
+    run(program, "f32[4,96] f64[4,6] f64[4,96]");
+    for (int i = 0; i < ROWS * COLS; i++) {
+        const double scale = rounded(&e4m3, largest_in(i / FP4_BLOCK, FP4_BLOCK) / 6 * 0x1p+10);
+        same(program, i / FP4_BLOCK, scales[i / FP4_BLOCK], scale);
+        same(program, i, numbers[i], scale == 0 ? 0 : rounded(&e2m1, (double)x[i] / scale * 0x1p+10));
+        zeros += scale == 0;
+        largest += scale >= 448;
+    }
+    assert_true(zeros > 0 && largest > 0 && zeros + largest < ROWS * COLS);
+}
+
+/* Of rows, and beside what rows have. */
+static void the_scale_of_a_tensor_is_one_number(void **state) {
+    (void)state;
+    static const struct {
+        const char *text, *outputs, *tensors;
+        int at; /* of its tensor */
+    } cases[] = {{"t = scale_nvfp4_tensor(x)", "t", "f32[4,96] f64[]", 1},
+                 {"m = max(x); t = scale_nvfp4_tensor(x)", "m, t", "f32[4,96] f64[4] f64[]", 2}};
+    for (size_t c = 0; c < COUNT(cases); c++) {
+        bound b;
+        double largest[ROWS], t = 0;
+        fill();
+        x[10 * BLOCK + 5] = 0;
+        if (bound_create_outputs(&b, cases[c].text, cases[c].outputs, NULL, NULL, cases[c].tensors))
+            fail_msg("%s: %s", cases[c].text, kiln_last_error());
+        b.tensors[0].data = x;
+        b.tensors[1].data = largest;
+        b.tensors[cases[c].at].data = &t;
+        assert_int_equal(kiln_run_cpu(b.program, b.tensors, b.tensor_count, NULL, 0), KILN_OK);
+        bound_destroy(&b);
+        same(cases[c].text, 0, t, largest_in(0, ROWS * COLS) / 2688);
+    }
+}
+
 /* Bytes as they are stored; 0 and NaN of e8m0 are the bytes 0 and 255. */
 static void mx_is_stored_as_bytes(void **state) {
     (void)state;
@@ -181,6 +225,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(scales_and_numbers_of_mx_follow_its_rules),
         cmocka_unit_test(scales_and_numbers_of_blocks_follow_their_formulas),
+        cmocka_unit_test(scales_and_numbers_of_nvfp4_follow_their_formulas),
+        cmocka_unit_test(the_scale_of_a_tensor_is_one_number),
         cmocka_unit_test(mx_is_stored_as_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,7 +16,8 @@
 #include <cmocka.h>
 
 #include "support/launch_fixture.h"
-#include "pack_writer.h"
+#include "cache/pack_writer.h"
+#include "pack_file.h"
 #include "runtime/tuned.h"
 #include "cache/entry.h"
 
@@ -264,11 +265,11 @@ static void a_pack_brings_records_and_nothing_is_compiled(void **state) {
     snprintf(pack, sizeof pack, "%s/records.kpack", f->dir);
     kiln__key key = current_key(f, tensors);
     const kiln__entry entry = kiln__tuned_entry(MEASURED, "y = softmax(x)", "", 90);
-    const nvrtc_version none = {0, 0, ""};
-    pack_writer writer = {NULL, 0, 0};
-    assert_int_equal(pack_writer_add(&writer, &key, &entry, &none), KILN_OK);
-    assert_int_equal(pack_writer_save(&writer, pack, &size), KILN_OK);
-    pack_writer_free(&writer);
+    const kiln__nvrtc_version none = {0, 0, ""};
+    kiln__pack_writer writer = {NULL, 0, 0};
+    assert_int_equal(kiln__pack_writer_add(&writer, &key, &entry, &none), KILN_OK);
+    assert_int_equal(pack_file_save(&writer, pack, &size), KILN_OK);
+    kiln__pack_writer_free(&writer);
     const kiln_pack packs[] = {{pack, NULL, 0}};
     kiln_context_options options = KILN_CONTEXT_OPTIONS_INIT;
     options.cache_dir = f->dir;

@@ -123,9 +123,11 @@ static void add_operators(expressions *list) {
     }
 }
 
-/* What wants literals or labels, or rounds at ties: gpu_axes.c has them. */
+/* What wants literals or labels, or rounds at ties: gpu_axes.c has them; and what runs across rows. */
 static const char *const elsewhere[] = {
-    "dropout", "dropout_grad", "cross_entropy_label", "cross_entropy_label_grad", "quantize_e4m3", "quantize_e5m2",
+    "dropout",        "dropout_grad",     "cross_entropy_label", "cross_entropy_label_grad", "quantize_e4m3",
+    "quantize_e5m2",  "quantize_mx_e2m1", "quantize_mx_e2m1_up", "scale_nvfp4_tensor",       "scale_nvfp4",
+    "quantize_nvfp4",
 };
 
 static void add_call(expressions *list, const char *at) {
@@ -234,7 +236,9 @@ static void make_tensors(kernel_run *k) {
         else {
             int32_t rank = 0;
             int64_t shape[KILN_MAX_RANK];
-            assert_int_equal(kiln_program_output_shape(k->program, k->host, t - INPUTS, 1, &rank, shape), KILN_OK);
+            if (kiln_program_output_shape(k->program, k->host, t - INPUTS, 1, &rank, shape))
+                fail_msg("'%s' and what follows in %s: %s", k->list->items[k->first], kiln_type_name(k->type),
+                         kiln_last_error());
             k->host[t] = kiln_tensor_contiguous(NULL, type_of_output(k, t - INPUTS), rank, shape);
         }
         k->host[t].data = calloc(1, bytes_of(&k->host[t]));

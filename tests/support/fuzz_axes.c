@@ -30,6 +30,7 @@ static const fuzz_program programs[] = {
     {"q = quantize_e4m3(x, block = $); s = scale_e4m3(x, block = $)", .inputs = {{FUZZ_ANY, true, F}}, {FUZZ_E4M3, F}},
     {"s = scale_mx_e4m3(x); q = quantize_mx_e4m3(x)", .inputs = {{FUZZ_ANY, true, F}}, {F, FUZZ_E4M3}},
     {"s = scale_mx_e5m2_up(x); q = quantize_mx_e5m2_up(x)", .inputs = {{FUZZ_ANY, true, F}}, {F, FUZZ_E5M2}},
+    {"s = scale_mx_e2m1(x); q = quantize_mx_e2m1_up(x)", .inputs = {{FUZZ_ANY, true, F}}, {F, F}},
     {"s = sum(x, block = $); y = x - min(x, block = $)", .inputs = {{FUZZ_COUNTS, true, I}}, {I, I}},
     {"c = count_nonzero(x, block = $); a = any(x, block = $); b = all(x, block = $)",
      .inputs = {{FUZZ_SPARSE, true, I}},

@@ -201,6 +201,19 @@ if transcript binding_errors; then
     check
 fi
 
+# An output of which some rows are written has its tensor among the inputs.
+if transcript put; then
+    npy slot.npy '<i4' '(2, 1)' 02000000 00000000
+    npy cache.npy '<f4' '(3, 4)' $(f32 1 1 1 1 2 2 2 2 3 3 3 3)
+    try explain 'put(cache, slot) = x' --tensor 'x=f16[*,64]' --tensor 'slot=i64[*,1]' --tensor 'cache=f16[10,64]' --arch 90
+    try run 'put(cache, slot) = x' --in x=x.npy,slot=slot.npy,cache=cache.npy --out cache=new.npy --device cpu --quiet
+    od -A n -t f4 -j 128 -w16 new.npy >> transcript
+    try explain 'put(cache, slot) = x' --tensor 'x=f16[4,64]' --tensor 'slot=i64[4,1]'
+    try run 'put(cache, slot) = x' --in x=x.npy,slot=slot.npy --out cache=new.npy
+    try run 'put(cache, slot) = x' --in x=x.npy,slot=slot.npy,cache=cache.npy --out cache=new.npy:f16
+    check
+fi
+
 if transcript program_errors; then
     try run 'y = softmax(x' --in x=x.npy --out y=y.npy
     try run 'y = sofmax(x)' --in x=x.npy --out y=y.npy

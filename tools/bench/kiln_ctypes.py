@@ -11,7 +11,7 @@ from ctypes import c_char_p, c_double, c_int, c_int32, c_int64, c_size_t, c_void
 
 TYPES = ("f64", "f32", "f16", "bf16", "e4m3", "e5m2", "i64", "i32", "i16", "i8", "u8", "bool",
          "u16", "u32", "u64", "e8m0", "e2m1")
-SIZES = (8, 4, 2, 2, 1, 1, 8, 4, 2, 1, 1, 1)
+SIZES = (8, 4, 2, 2, 1, 1, 8, 4, 2, 1, 1, 1, 2, 4, 8, 1, 1)
 MAX_RANK = 8
 
 

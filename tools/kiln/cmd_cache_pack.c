@@ -6,11 +6,11 @@
 #include "cache_files.h"
 #include "json_output.h"
 #include "kernel_names.h"
-#include "pack_writer.h"
+#include "pack_file.h"
 
 typedef struct transfer {
     const arguments *args;
-    pack_writer writer;
+    kiln__pack_writer writer;
     kiln__disk *disk;
     size_t kernels, records, foreign, damaged, failed, bytes;
 } transfer;
@@ -33,8 +33,8 @@ static int report(const transfer *t, const char *done) {
 /* ---- export ---- */
 
 static int export_record(transfer *t, const cache_file *file) {
-    static const nvrtc_version none = {0, 0, ""};
-    kiln_status status = pack_writer_add(&t->writer, file->key, file->found, &none);
+    static const kiln__nvrtc_version none = {0, 0, ""};
+    kiln_status status = kiln__pack_writer_add(&t->writer, file->key, file->found, &none);
     t->records += !status;
     return status ? tool_failed(t->args, status) : TOOL_OK;
 }
@@ -57,8 +57,8 @@ static int export_file(void *user, const cache_file *file) {
     if (!status) {
         (void)kiln__key_decode(file->found->material, file->found->material_size, &key);
         memcpy(build, key.build, key.build_size < sizeof build ? key.build_size : sizeof build - 1);
-        const nvrtc_version nvrtc = {key.nvrtc_major, key.nvrtc_minor, build};
-        status = pack_writer_add(&t->writer, &name, file->found, &nvrtc);
+        const kiln__nvrtc_version nvrtc = {key.nvrtc_major, key.nvrtc_minor, build};
+        status = kiln__pack_writer_add(&t->writer, &name, file->found, &nvrtc);
         kiln__key_free(&name);
     }
     return status ? tool_failed(t->args, status) : TOOL_OK;
@@ -70,12 +70,12 @@ static int export_command(const arguments *args) {
     int code = cache_open(args, &t.disk);
     if (!code) code = cache_visit_files(args, t.disk, export_file, &t);
     if (!code) {
-        kiln_status status = pack_writer_save(&t.writer, args->operands[0], &t.bytes);
+        kiln_status status = pack_file_save(&t.writer, args->operands[0], &t.bytes);
         if (status) code = tool_failed(args, status);
     }
     t.kernels = t.writer.count - t.records;
     if (!code) code = report(&t, "exported");
-    pack_writer_free(&t.writer);
+    kiln__pack_writer_free(&t.writer);
     kiln__disk_close(t.disk);
     return code;
 }

@@ -9,7 +9,8 @@
 
 #include "json_output.h"
 #include "kernel_list.h"
-#include "packing.h"
+#include "pack_file.h"
+#include "runtime/packing.h"
 #include "progress.h"
 #include "workers.h"
 
@@ -136,7 +137,7 @@ static int compile_all(precompile *p) {
 /* The pack is made from the disk cache, so that kernels that an earlier run compiled are in it. */
 static int write_pack(precompile *p) {
     const char *path = arguments_value(p->args, OPTION_PACK);
-    pack_writer writer = {NULL, 0, 0};
+    kiln__pack_writer writer = {NULL, 0, 0};
     kiln_status status = KILN_OK;
     if (!path) return TOOL_OK;
     for (size_t i = 0; i < p->list.kernel_count && !status; i++) {
@@ -147,12 +148,12 @@ static int write_pack(precompile *p) {
         if (p->results[i].status) continue;
         status = kernel_list_bind(kernel, p->context, &program, tensors, scalars);
         const kiln__device device = manifest_device(&kernel->line->entry, kernel->arch);
-        if (!status) status = packing_add(&writer, program, tensors, scalars, &device, kernel->ptx);
+        if (!status) status = kiln__packing_add(&writer, program, tensors, scalars, &device, kernel->ptx);
         kiln_program_destroy(program);
     }
-    if (!status) status = pack_writer_save(&writer, path, &p->pack_bytes);
+    if (!status) status = pack_file_save(&writer, path, &p->pack_bytes);
     p->pack_kernels = writer.count;
-    pack_writer_free(&writer);
+    kiln__pack_writer_free(&writer);
     return status ? tool_failed_at(p->args, status, "pack '%s': ", path) : TOOL_OK;
 }
 

@@ -31,25 +31,50 @@ static double now_ms(void) {
     return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
 }
 
-static int read_inputs(run *r) {
-    for (size_t i = 0; i < r->request.input_count; i++) {
-        const char *name = kiln_program_input_name(r->request.program, i);
-        kiln_type type;
-        int typed;
-        r->paths[i] = strdup(request_input(&r->request, i));
-        if (!r->paths[i]) return tool_failed(r->request.args, kiln__out_of_memory());
-        if (tensor_spec_file(r->paths[i], &type, &typed)) {
-            return tool_usage(r->request.args, "--in %s=%s: %s", name, r->paths[i], kiln_last_error());
-        }
-        kiln_status status = npy_read(r->paths[i], typed ? &type : NULL, &r->request.tensors[i]);
-        if (status) return tool_failed_at(r->request.args, status, "input '%s': ", name);
+/* *path: the file of the text, which the caller frees in any case. */
+static int read_array(const run *r, const char *name, const char *text, char **path, kiln_tensor *out) {
+    kiln_type type;
+    int typed;
+    *path = strdup(text);
+    if (!*path) return tool_failed(r->request.args, kiln__out_of_memory());
+    if (tensor_spec_file(*path, &type, &typed)) {
+        return tool_usage(r->request.args, "--in %s=%s: %s", name, *path, kiln_last_error());
     }
-    return TOOL_OK;
+    kiln_status status = npy_read(*path, typed ? &type : NULL, out);
+    return status ? tool_failed_at(r->request.args, status, "input '%s': ", name) : TOOL_OK;
+}
+
+static int read_inputs(run *r) {
+    int code = TOOL_OK;
+    for (size_t i = 0; i < r->request.input_count && !code; i++) {
+        code = read_array(r, kiln_program_input_name(r->request.program, i), request_input(&r->request, i),
+                          &r->paths[i], &r->request.tensors[i]);
+    }
+    return code;
+}
+
+static int allocate_output(run *r, size_t i, const kiln_type *type) {
+    kiln_tensor *tensor = &r->request.tensors[r->request.input_count + i];
+    const char *name = kiln_program_output_name(r->request.program, i);
+    const char *before = request_put(&r->request, i);
+    if (before) {
+        char *path = NULL;
+        if (type) return tool_usage(r->request.args, "--out %s has a type, which --in %s decides", name, name);
+        const int code = read_array(r, name, before, &path, tensor);
+        free(path);
+        return code;
+    }
+    const int code = request_shape_output(&r->request, i, type);
+    if (code) return code;
+    const size_t bytes = (size_t)kiln__type_bytes(tensor->type, gpu_tensor_elements(tensor));
+    tensor->data = calloc(bytes ? bytes : 1, 1);
+    if (tensor->data) return TOOL_OK;
+    kiln_status status = kiln__fail(KILN_E_MEMORY, "%zu bytes of memory cannot be had", bytes);
+    return tool_failed_at(r->request.args, status, "output '%s': ", name);
 }
 
 static int allocate_outputs(run *r) {
     for (size_t i = 0; i < r->request.output_count; i++) {
-        kiln_tensor *tensor = &r->request.tensors[r->request.input_count + i];
         char **path = &r->paths[r->request.input_count + i];
         const char *name = kiln_program_output_name(r->request.program, i);
         kiln_type type;
@@ -64,14 +89,8 @@ static int allocate_outputs(run *r) {
                 return tool_usage(r->request.args, "--out writes two outputs to '%s'", *path);
             }
         }
-        int code = request_shape_output(&r->request, i, typed ? &type : NULL);
+        int code = allocate_output(r, i, typed ? &type : NULL);
         if (code) return code;
-        const size_t bytes = (size_t)kiln__type_bytes(tensor->type, gpu_tensor_elements(tensor));
-        tensor->data = calloc(bytes ? bytes : 1, 1);
-        if (!tensor->data) {
-            kiln_status status = kiln__fail(KILN_E_MEMORY, "%zu bytes of memory cannot be had", bytes);
-            return tool_failed_at(r->request.args, status, "output '%s': ", name);
-        }
     }
     return TOOL_OK;
 }
@@ -117,7 +136,7 @@ static kiln_status compute_on_gpu(run *r, const gpu *g) {
     request *q = &r->request;
     const size_t count = q->input_count + q->output_count;
     kiln_tensor device[KILN_MAX_TENSORS] = {{0}};
-    kiln_status status = gpu_copy_in(g, q->tensors, count, q->input_count, device);
+    kiln_status status = gpu_copy_in(g, q->tensors, count, count, device); /* also what put leaves as it is */
     if (!status) status = kiln_plan_create(q->program, device, count, q->scalars, q->scalar_count, &r->plan);
     if (!status) status = kiln_plan_get_info(r->plan, &r->info);
     if (!status) status = gpu_launch(g, r->plan, device, count, q->scalars, q->scalar_count, &r->kernel_ms);

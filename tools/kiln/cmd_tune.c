@@ -10,7 +10,8 @@
 #include "base/types.h"
 #include "json_output.h"
 #include "kernel_list.h"
-#include "packing.h"
+#include "pack_file.h"
+#include "runtime/packing.h"
 #include "request.h"
 #include "runtime/tuned.h"
 #include "tensor_spec.h"
@@ -25,7 +26,7 @@ typedef struct tuner {
     bench_clock clock;
     kiln_device_info device;
     kiln__device numbers;
-    pack_writer pack;
+    kiln__pack_writer pack;
     size_t tuned, kept, failed;
     json_t *results;
     kiln__text done; /* digests of the keys so far, 16 bytes each */
@@ -175,7 +176,7 @@ static kiln_status tune(tuner *t, tune_problem *p, const char *label) {
     t->kept += !status && result.winner;
     tune_result_free(&result);
     if (!status && arguments_has(t->args, OPTION_PACK))
-        status = packing_add(&t->pack, p->program, p->tensors, p->scalars, &p->device, false);
+        status = kiln__packing_add(&t->pack, p->program, p->tensors, p->scalars, &p->device, false);
     return status;
 }
 
@@ -246,7 +247,7 @@ static int tune_manifest(tuner *t, const kernel_list *list) {
 static int finish(tuner *t) {
     const char *pack = arguments_value(t->args, OPTION_PACK);
     size_t bytes = 0;
-    kiln_status status = pack ? pack_writer_save(&t->pack, pack, &bytes) : KILN_OK;
+    kiln_status status = pack ? pack_file_save(&t->pack, pack, &bytes) : KILN_OK;
     if (status) return tool_failed_at(t->args, status, "pack '%s': ", pack);
     if (arguments_has(t->args, OPTION_JSON))
         return json_print(t->args, json_pack("{s:o, s:o, s:i, s:I, s:I, s:I, s:O}", "device", json_text(t->device.name),
@@ -307,7 +308,7 @@ static int tune_command(const arguments *args) {
     int code = read_options(&t);
     if (!code) code = manifest ? tune_lines(&t, manifest) : tune_program(&t);
     gpu_close(&t.gpu);
-    pack_writer_free(&t.pack);
+    kiln__pack_writer_free(&t.pack);
     kiln__text_free(&t.done);
     json_decref(t.results);
     return code;

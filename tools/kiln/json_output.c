@@ -43,6 +43,7 @@ const char *origin_name(kiln_origin origin) {
     case KILN_ORIGIN_DISK: return "disk";
     case KILN_ORIGIN_COMPILED: return "compiled";
     case KILN_ORIGIN_PACK: return "pack";
+    case KILN_ORIGIN_CALLBACKS: return "callbacks";
     }
     return "unknown";
 }

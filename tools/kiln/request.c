@@ -78,9 +78,16 @@ static int wrong_name(const request *r, option_id option, const char *name, bool
     return code;
 }
 
+/* An output whose tensor is there before: put(name, i) writes some of its rows. */
+static bool is_put(const request *r, const char *name) {
+    const int index = kiln__graph_find(r->graph, name, strlen(name));
+    return index >= 0 && r->graph->names[index].place;
+}
+
 static int check_names(const request *r, option_id option, const assignment_list *list, bool assigned) {
     for (size_t i = 0; i < list->count; i++) {
         int index = kiln__graph_find(r->graph, list->items[i].name, strlen(list->items[i].name));
+        if (!assigned && option != OPTION_SCALAR && is_put(r, list->items[i].name)) continue;
         if (index < 0 || r->graph->names[index].assigned != assigned) {
             return wrong_name(r, option, list->items[i].name, assigned);
         }
@@ -132,7 +139,8 @@ int request_program(const request *r, kiln_context *context, kiln_program **out)
     for (uint32_t i = 0; i < r->graph->name_count; i++) {
         const kiln__name *name = &r->graph->names[i];
         if (assignments_find(&r->scalar_texts, name->text)) add_name(&scalars, name->text);
-        bool wanted = name->assigned && (assignments_find(&r->outputs, name->text) || (r->unread_too && !name->read));
+        const bool listed = assignments_find(&r->outputs, name->text) || assignments_find(&r->inputs, name->text);
+        const bool wanted = name->assigned && (listed || (r->unread_too && !name->read));
         if (wanted) add_name(&outputs, name->text);
     }
     options.outputs = outputs.data;
@@ -166,6 +174,7 @@ static int read_scalars(request *r, bool values) {
 
 static int open_request(option_id inputs, option_id outputs, bool values, request *out) {
     const arguments *args = out->args;
+    out->inputs_option = inputs;
     int code = find_text(args, &out->text);
     if (!code) code = assignments_parse(args, inputs, &out->inputs);
     if (!code) code = assignments_parse(args, outputs, &out->outputs);
@@ -212,14 +221,28 @@ static const char *value_of(const assignment_list *list, const char *name) {
 const char *request_input(const request *r, size_t i) {
     return value_of(&r->inputs, kiln_program_input_name(r->program, i));
 }
+const char *request_put(const request *r, size_t i) {
+    return value_of(&r->inputs, kiln_program_output_name(r->program, i));
+}
 const char *request_output(const request *r, size_t i) {
     return value_of(&r->outputs, kiln_program_output_name(r->program, i));
+}
+
+/* The shape and type that --tensor gives. */
+static int shape_put(request *r, size_t i) {
+    const char *name = kiln_program_output_name(r->program, i), *text = request_put(r, i);
+    if (!text)
+        return tool_usage(r->args, "put(%s, i) writes rows of a tensor that is there before: %s %s=... was expected",
+                          name, option_name(r->inputs_option), name);
+    if (!tensor_spec_parse(text, &r->tensors[r->input_count + i])) return TOOL_OK;
+    return tool_usage(r->args, "%s %s=%s: %s", option_name(r->inputs_option), name, text, kiln_last_error());
 }
 
 int request_shape_output(request *r, size_t i, const kiln_type *type) {
     kiln_tensor *tensor = &r->tensors[r->input_count + i];
     const char *name = kiln_program_output_name(r->program, i);
     kiln_status status = KILN_OK;
+    if (is_put(r, name)) return shape_put(r, i);
     *tensor = (kiln_tensor){0};
     if (type)
         tensor->type = *type;

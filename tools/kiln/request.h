@@ -19,6 +19,7 @@ typedef struct request {
     kiln_scalar scalars[KILN_MAX_SCALARS]; /* in the program's order */
     kiln_tensor tensors[KILN_MAX_TENSORS]; /* inputs, then outputs, in the program's order */
     size_t input_count, output_count, scalar_count;
+    option_id inputs_option;
     bool unread_too, may_lack_inputs;
 } request;
 
@@ -37,6 +38,8 @@ int request_program(const request *r, kiln_context *context, kiln_program **out)
 /* What the command line gave to the i-th input or output of the program; NULL where it gave nothing. */
 const char *request_input(const request *r, size_t i);
 const char *request_output(const request *r, size_t i);
+/* Among the inputs, to the i-th output, whose tensor is there before: put(name, i) writes some of its rows. */
+const char *request_put(const request *r, size_t i);
 
 /* With the input tensors filled in: gives output i the type, NULL: the one its value has; and the shape that the inputs
  * broadcast to. Its data is left NULL. */

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From a program bound to tensors to kernels in a pack: all that making its plan will look for. */
-#ifndef KILN_TOOL_PACKING_H
-#define KILN_TOOL_PACKING_H
+#ifndef KILN_RUNTIME_PACKING_H
+#define KILN_RUNTIME_PACKING_H
 
 #include "runtime/context.h"
-#include "pack_writer.h"
+#include "cache/pack_writer.h"
 
 /* Takes the kernel, where a tuned record chose it the record and the library's own choice, too, and where the compiler
  * spilled registers its alternatives, from the disk cache of the program's
  * context, or compiles them there, as the policy says. tensors and scalars as for kiln_compile. device: what it is
  * planned for. */
-kiln_status packing_add(pack_writer *writer, const kiln_program *program, const kiln_tensor *tensors,
-                        const kiln_scalar *scalars, const kiln__device *device, bool ptx);
+kiln_status kiln__packing_add(kiln__pack_writer *writer, const kiln_program *program, const kiln_tensor *tensors,
+                              const kiln_scalar *scalars, const kiln__device *device, bool ptx);
 
 #endif

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Walks the same schedules as kiln__bake, so that a context with the pack finds each of them there. */
-#include "packing.h"
+#include "runtime/packing.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "runtime/tuned.h"
 
-static kiln_status add_image(pack_writer *writer, const kiln__prepared *prepared, const kiln__image *image) {
+static kiln_status add_image(kiln__pack_writer *writer, const kiln__prepared *prepared, const kiln__image *image) {
     kiln__key_view key;
     char build[sizeof((kiln__bundle_row *)NULL)->nvrtc_build] = "";
     if (!kiln__key_decode(image->key.material, image->key.size, &key)) {
@@ -17,16 +17,16 @@ static kiln_status add_image(pack_writer *writer, const kiln__prepared *prepared
     char *description = kiln__prepared_describe(prepared);
     if (!description) return kiln__out_of_memory();
     const kiln__entry entry = kiln__image_entry(image, prepared, description);
-    const nvrtc_version nvrtc = {key.nvrtc_major, key.nvrtc_minor, build};
-    kiln_status status = pack_writer_add(writer, &image->name, &entry, &nvrtc);
+    const kiln__nvrtc_version nvrtc = {key.nvrtc_major, key.nvrtc_minor, build};
+    kiln_status status = kiln__pack_writer_add(writer, &image->name, &entry, &nvrtc);
     free(description);
     return status;
 }
 
 /* The tuned record that chose the schedule, as it is found by its key. */
-static kiln_status add_record(pack_writer *writer, kiln_context *context, const kiln__prepared *prepared,
+static kiln_status add_record(kiln__pack_writer *writer, kiln_context *context, const kiln__prepared *prepared,
                               const kiln__device *device) {
-    static const nvrtc_version none = {0, 0, ""};
+    static const kiln__nvrtc_version none = {0, 0, ""};
     char words[KILN__PINS_SIZE];
     kiln__key key;
     kiln__pins pins;
@@ -37,15 +37,15 @@ static kiln_status add_record(pack_writer *writer, kiln_context *context, const 
         kiln__pins_write(&pins, words);
         char *description = kiln__prepared_describe(prepared);
         const kiln__entry entry = kiln__tuned_entry(words, description ? description : "", "", device->arch);
-        status = description ? pack_writer_add(writer, &key, &entry, &none) : kiln__out_of_memory();
+        status = description ? kiln__pack_writer_add(writer, &key, &entry, &none) : kiln__out_of_memory();
         free(description);
     }
     kiln__key_free(&key);
     return status;
 }
 
-kiln_status packing_add(pack_writer *writer, const kiln_program *program, const kiln_tensor *tensors,
-                        const kiln_scalar *scalars, const kiln__device *device, bool ptx) {
+kiln_status kiln__packing_add(kiln__pack_writer *writer, const kiln_program *program, const kiln_tensor *tensors,
+                              const kiln_scalar *scalars, const kiln__device *device, bool ptx) {
     bool spills = true;
     for (int attempt = 0; spills; attempt++) {
         kiln__prepared prepared;
@@ -72,4 +72,49 @@ kiln_status packing_add(pack_writer *writer, const kiln_program *program, const 
     }
     kiln__clear_error();
     return KILN_OK;
+}
+
+/* ---- the public calls ---- */
+
+struct kiln_pack_writer {
+    kiln__pack_writer kernels;
+    uint8_t *bytes; /* what the last kiln_pack_writer_finish gave */
+};
+
+kiln_status kiln_pack_writer_create(kiln_pack_writer **out) {
+    kiln__clear_error();
+    if (!out) return kiln__fail(KILN_E_ARGUMENT, "out is NULL, expected the address of a kiln_pack_writer pointer");
+    *out = calloc(1, sizeof **out);
+    return *out ? KILN_OK : kiln__out_of_memory();
+}
+
+void kiln_pack_writer_destroy(kiln_pack_writer *writer) {
+    if (!writer) return;
+    kiln__pack_writer_free(&writer->kernels);
+    free(writer->bytes);
+    free(writer);
+}
+
+kiln_status kiln_pack_writer_add(kiln_pack_writer *writer, const kiln_program *program, const kiln_tensor *tensors,
+                                 size_t tensor_count, const kiln_scalar *scalars, size_t scalar_count, int arch,
+                                 int ptx) {
+    kiln__clear_error();
+    kiln__call call;
+    if (!writer) return kiln__fail(KILN_E_ARGUMENT, "writer is NULL");
+    kiln_status status = kiln__compile_check(program, tensors, tensor_count, scalars, scalar_count, arch, &call);
+    if (status) return status;
+    kiln__context_enter(program->context);
+    const kiln__device device = kiln__device_typical(arch);
+    return kiln__packing_add(&writer->kernels, program, tensors, scalars, &device, ptx != 0);
+}
+
+kiln_status kiln_pack_writer_finish(kiln_pack_writer *writer, const void **bytes, size_t *size) {
+    kiln__clear_error();
+    if (!writer || !bytes || !size)
+        return kiln__fail(KILN_E_ARGUMENT, "%s is NULL", !writer ? "writer" : bytes ? "size" : "bytes");
+    free(writer->bytes);
+    writer->bytes = NULL;
+    kiln_status status = kiln__pack_writer_finish(&writer->kernels, &writer->bytes, size);
+    if (!status) *bytes = writer->bytes;
+    return status;
 }

@@ -1,26 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lays out packs: head, rows ascending by digest, entries in the rows' order. The reader is src/cache/bundle.c. */
-#include "pack_writer.h"
+/* Lays out packs: head, rows ascending by digest, entries in the rows' order. The reader is bundle.c. */
+#include "cache/pack_writer.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "cache/entry.h"
-#include "output_file.h"
 
-static bool is_there(const pack_writer *writer, const kiln__key *name) {
+static bool is_there(const kiln__pack_writer *writer, const kiln__key *name) {
     for (size_t i = 0; i < writer->count; i++) {
         if (memcmp(writer->kernels[i].row.digest, name->digest, sizeof name->digest) == 0) return true;
     }
     return false;
 }
 
-kiln_status pack_writer_add(pack_writer *writer, const kiln__key *name, const kiln__entry *entry,
-                            const nvrtc_version *nvrtc) {
+kiln_status kiln__pack_writer_add(kiln__pack_writer *writer, const kiln__key *name, const kiln__entry *entry,
+                                  const kiln__nvrtc_version *nvrtc) {
     if (is_there(writer, name)) return KILN_OK;
     if (writer->count == writer->capacity) {
         size_t capacity = writer->capacity ? 2 * writer->capacity : 64;
-        packed_kernel *kernels = realloc(writer->kernels, capacity * sizeof *kernels);
+        kiln__packed_kernel *kernels = realloc(writer->kernels, capacity * sizeof *kernels);
         if (!kernels) return kiln__out_of_memory();
         writer->kernels = kernels;
         writer->capacity = capacity;
@@ -28,7 +27,8 @@ kiln_status pack_writer_add(pack_writer *writer, const kiln__key *name, const ki
     kiln__entry timeless = *entry;
     timeless.facts.create_ms = timeless.facts.compile_ms = timeless.facts.fetch_ms = 0;
     timeless.facts.created_unix = 0;
-    packed_kernel kernel = {.row = {.nvrtc_major = (uint16_t)nvrtc->major, .nvrtc_minor = (uint16_t)nvrtc->minor}};
+    kiln__packed_kernel kernel = {
+        .row = {.nvrtc_major = (uint16_t)nvrtc->major, .nvrtc_minor = (uint16_t)nvrtc->minor}};
     size_t size = 0;
     kernel.bytes = kiln__entry_encode(name, &timeless, &size);
     if (!kernel.bytes) return kiln__out_of_memory();
@@ -41,7 +41,7 @@ kiln_status pack_writer_add(pack_writer *writer, const kiln__key *name, const ki
 }
 
 static int by_digest(const void *a, const void *b) {
-    const packed_kernel *x = a, *y = b;
+    const kiln__packed_kernel *x = a, *y = b;
     return memcmp(x->row.digest, y->row.digest, sizeof x->row.digest);
 }
 
@@ -49,7 +49,7 @@ static uint64_t aligned(uint64_t offset) {
     return (offset + KILN__PACK_ALIGNMENT - 1) / KILN__PACK_ALIGNMENT * KILN__PACK_ALIGNMENT;
 }
 
-kiln_status pack_writer_finish(pack_writer *writer, uint8_t **bytes, size_t *size) {
+kiln_status kiln__pack_writer_finish(kiln__pack_writer *writer, uint8_t **bytes, size_t *size) {
     if (writer->count > UINT32_MAX) {
         return kiln__fail(KILN_E_SIZE, "%zu kernels are too many for a pack, expected at most %u", writer->count,
                           UINT32_MAX);
@@ -67,7 +67,7 @@ kiln_status pack_writer_finish(pack_writer *writer, uint8_t **bytes, size_t *siz
     if (!pack) return kiln__out_of_memory();
     memcpy(pack, &head, sizeof head);
     for (size_t i = 0; i < writer->count; i++) {
-        const packed_kernel *kernel = &writer->kernels[i];
+        const kiln__packed_kernel *kernel = &writer->kernels[i];
         memcpy(pack + sizeof head + i * sizeof kernel->row, &kernel->row, sizeof kernel->row);
         memcpy(pack + kernel->row.offset, kernel->bytes, (size_t)kernel->row.size);
     }
@@ -77,22 +77,8 @@ kiln_status pack_writer_finish(pack_writer *writer, uint8_t **bytes, size_t *siz
     return KILN_OK;
 }
 
-kiln_status pack_writer_save(pack_writer *writer, const char *path, size_t *size) {
-    uint8_t *bytes = NULL;
-    kiln_status status = pack_writer_finish(writer, &bytes, size);
-    if (status) return status;
-    output_file file;
-    status = output_file_open(path, &file);
-    if (!status) status = output_file_write(&file, bytes, *size);
-    if (!status) status = output_file_finish(&file);
-    if (!status) status = output_file_publish(&file);
-    output_file_discard(&file);
-    free(bytes);
-    return status;
-}
-
-void pack_writer_free(pack_writer *writer) {
+void kiln__pack_writer_free(kiln__pack_writer *writer) {
     for (size_t i = 0; i < writer->count; i++) free(writer->kernels[i].bytes);
     free(writer->kernels);
-    *writer = (pack_writer){NULL, 0, 0};
+    *writer = (kiln__pack_writer){NULL, 0, 0};
 }

@@ -1,0 +1,487 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The programs of check_programs.py: each a generator of launches, with random tensors and what NumPy makes of them.
+
+A reference gives values in double precision, before they are rounded to the output's type, and how far a kernel's may be
+from them, which computes in f32 unless an input is f64. Quantised numbers are compared with the scales that were stored.
+"""
+import math
+
+import numpy as np
+import program_types as types
+
+erf = np.vectorize(math.erf, otypes=[np.float64])
+
+
+class Tensor:
+    """shape and strides are those that Kiln sees, given is that of values and results."""
+
+    def __init__(self, name, kind, shape, values=None):
+        self.name, self.type, self.values, self.reference = name, kind, values, None
+        self.kept = None  # of an output: which elements nothing is written to
+        self.places = None  # of each element, where a layout's specification has it
+        self.given = tuple(shape)
+        self.seen(shape, contiguous(shape))
+
+    def seen(self, shape, strides):
+        self.shape, self.strides = tuple(shape), tuple(int(s) for s in strides)
+
+
+class Work:
+    """A launch. roles: of each tensor, for as_tiles: "elements", "columns", "row", "scales", or "one" for all."""
+
+    def __init__(self, text, scalars=(), axes=(-1,)):
+        self.text, self.inputs, self.outputs = text, {}, []
+        self.scalars, self.axes, self.roles = list(scalars), list(axes), {}
+
+
+def contiguous(shape):
+    steps = np.cumprod([1, *reversed(shape[1:])])[::-1] if len(shape) else []
+    return [int(s) for s in steps]
+
+
+class Draw:
+    def __init__(self, rng):
+        self.rng = rng
+
+    def one_of(self, *items):
+        return items[int(self.rng.integers(len(items)))]
+
+    def chance(self, percent):
+        return self.rng.integers(100) < percent
+
+    def floats(self):
+        return self.one_of(*types.FLOATS)
+
+    def rows(self):
+        return self.one_of(1, 2, 3, 5, 17, 40, 128)
+
+    def columns(self, multiple=1, most=600):
+        few = int(self.rng.integers(1, most // multiple + 1))
+        return multiple * self.one_of(few, max(1, few // 4), max(1, few // 16))
+
+    def values(self, shape, spread=1.0):
+        return self.rng.standard_normal(shape) * spread
+
+    def scattered(self, shape):
+        """Of magnitudes far apart, some of them 0."""
+        values = self.values(shape) * 2.0 ** self.rng.integers(-6, 7, shape[:1] + (1,) * (len(shape) - 1))
+        return np.where(self.rng.random(shape) < 0.1, 0, values)
+
+    def special(self, values):
+        """A row of zeros and, now and then, a NaN and an infinity."""
+        values[int(self.rng.integers(len(values)))] = 0
+        for what in (np.nan, np.inf, -np.inf):
+            if self.chance(25):
+                values[tuple(int(self.rng.integers(n)) for n in values.shape)] = what
+        return values
+
+    def input(self, work, name, kind, values, role="elements"):
+        """What the values are once they are stored."""
+        tensor = Tensor(name, kind, np.shape(values), types.rounded(kind, values))
+        self.pitch(tensor, 30)
+        work.inputs[name], work.roles[name] = tensor, role
+        return tensor.values
+
+    def pitch(self, tensor, percent):
+        """Rows farther apart than they are long, to a multiple of 16 bytes or not."""
+        if len(tensor.shape) == 2 and self.chance(percent):
+            columns = tensor.shape[1]
+            step = self.one_of(-(-columns // 16) * 16, columns + 2 + columns % 2, 2 * columns + columns % 2 * 2)
+            tensor.seen(tensor.shape, (step + step % 2, 1))
+
+    def output(self, work, name, kind, shape, reference, role="elements"):
+        """reference(results): values and their errors; results: what of the program's outputs is there before."""
+        tensor = Tensor(name, kind, shape)
+        tensor.reference = reference
+        self.pitch(tensor, 30)
+        if role == "scales" and self.chance(40):
+            pitch = shape[0] + self.one_of(0, -shape[0] % 16, 3)  # column-major, as TMA reads it or not
+            tensor.seen(shape, (1, pitch))
+        if len(shape) == 1 and self.chance(20):
+            tensor.seen(shape, (2,))
+        work.outputs.append(tensor)
+        work.roles[name] = role
+        return tensor
+
+    def quantised_shape(self, block, multiple=1):
+        """Rows and columns of what is quantised, block: columns of a scale, or None; and whether its scales lie in tiles,
+        as block-scaled matrix multiplications of cuBLAS read them."""
+        if block and self.chance(35):
+            return self.one_of(1, 20, 32, 128, 128, 256), 4 * block * self.one_of(1, 2, 3), True
+        return self.rows(), self.columns(self.one_of(multiple, 4 * (block or multiple))), False
+
+
+def places_in_tiles(rows, blocks):
+    """Of cuBLAS's layout: scales of 128 rows and 4 blocks are 512 elements, row r and block c of them at
+    r % 32 * 16 + r // 32 * 4 + c; tiles follow one another along the blocks."""
+    r, c = np.arange(rows)[:, None], np.arange(blocks)
+    return (r // 128 * (blocks // 4) + c // 4) * 512 + r % 32 * 16 + r % 128 // 32 * 4 + c % 4
+
+
+def as_tiles(work, rows, columns, block):
+    """All tensors with rows in tiles of 4 x 32, or a part of 32, and blocks in fours."""
+    blocks = columns // block
+    of_rows, steps_of_rows, of_columns = (rows // 128, 4, 32), (128, 32, 1), (blocks // 4, 4, block)
+    scales = (128 * blocks, 4, 16, 512, 1, 1)
+    if rows <= 32:
+        of_rows, steps_of_rows, scales = (rows,), (1,), scales[2:]
+    for tensor in [*work.inputs.values(), *work.outputs]:
+        role, steps = work.roles[tensor.name], tensor.strides
+        if role == "scales":
+            tensor.seen((*of_rows, blocks // 4, 4, 1), scales)
+            tensor.places = places_in_tiles(rows, blocks)
+        elif role == "columns":
+            tensor.seen(of_columns, [steps[0] * n for n in contiguous(of_columns)])
+        elif role in ("elements", "row"):
+            inner = of_columns if role == "elements" else (1, 1, 1)
+            tensor.seen((*of_rows, *inner),
+                        [steps[0] * n for n in steps_of_rows] + [steps[1] * n for n in contiguous(inner)])
+    work.axes = [-3, -2, -1]
+
+
+def unit(*kinds):
+    """A little more than the error of one operation, relative to its result."""
+    return 1e-12 if "f64" in kinds else 4e-7
+
+
+def by_block(x, block):
+    """[M, blocks, block] with 0 where the last block is short."""
+    short = -x.shape[-1] % block
+    return np.pad(x, ((0, 0), (0, short))).reshape(x.shape[0], -1, block)
+
+
+def spread(s, block, columns):
+    return np.repeat(s, block, -1)[:, :columns]
+
+
+def absmax(x, block):
+    with np.errstate(invalid="ignore"):
+        return np.abs(by_block(x, block)).max(-1)
+
+
+def quotient(x, s):
+    with np.errstate(all="ignore"):
+        return np.where(s == 0, 0, x / s)
+
+
+# ---- quantisers: of y, with an error of its own, whose text is there -----------------------------------------------
+
+
+class Scheme:
+    """text: of s and q; block: columns of a scale, None: the row; scale(absmax): before it is rounded, exact where that
+    is a power of two."""
+
+    def __init__(self, text, block, scale_type, number_type, scale, exact=False):
+        self.text, self.block, self.scale, self.exact = text, block, scale, exact
+        self.scale_type, self.number_type = scale_type, number_type
+
+
+def floor_scale(exponent):
+    def scale(largest):
+        with np.errstate(divide="ignore", invalid="ignore"):
+            power = np.ldexp(1.0, np.frexp(np.where(np.isfinite(largest), largest, 1))[1] - 1 - exponent)
+        power = np.where(largest == 0, 2.0 ** -127, np.where(np.isinf(largest), 2.0 ** (127 - exponent), power))
+        return np.where(np.isnan(largest), np.nan, power)
+    return scale
+
+
+def of_range(kind, block):
+    call = "" if block is None else f", block = {block}"
+    return Scheme(f"s = scale_{kind}(y{call})\nq = quantize_{kind}(y{call})", block, "f32", kind,
+                  lambda largest: largest / types.LARGEST[kind])
+
+
+def of_mx(kind, up):
+    name = f"mx_{kind}{'_up' if up else ''}"
+    exponent = {"e4m3": 8, "e5m2": 15, "e2m1": 2}[kind]
+    scale = (lambda largest: largest / types.LARGEST[kind]) if up else floor_scale(exponent)
+    return Scheme(f"s = scale_{name}(y)\nq = quantize_{name}(y)", 32, "e8m0", kind, scale, not up)
+
+
+def of_nvfp4(t):
+    return Scheme("s = scale_nvfp4(y, t)\nq = quantize_nvfp4(y, t)", 16, "e4m3", "e2m1",
+                  lambda largest: quotient(largest / 6, t))
+
+
+def add_quantiser(draw, work, scheme, y, error, unit_error, t=1.0):
+    """The outputs s and q of the scheme."""
+    rows, columns = y.shape
+    block = scheme.block or columns
+
+    def scales(results):
+        largest = absmax(y, block)
+        off = np.nan_to_num(by_block(error, block).max(-1), nan=0, posinf=0)
+        with np.errstate(invalid="ignore"):
+            low, high = scheme.scale(np.maximum(largest - off, 0)), scheme.scale(largest + off)
+            return (low + high) / 2, (high - low) / 2 + (0 if scheme.exact else high * 2 * unit_error)
+
+    def numbers(results):
+        s = spread(results["s"], block, columns) * t
+        with np.errstate(all="ignore"):
+            value = y / s if scheme.scale_type == "e8m0" else quotient(y, s)
+            return value, np.abs(value) * 4 * unit_error + error / s
+    draw.output(work, "s", scheme.scale_type, (rows, -(-columns // block)), scales,
+                "row" if scheme.block is None else "scales")
+    draw.output(work, "q", scheme.number_type, (rows, columns), numbers)
+
+
+def block_of(draw):
+    return draw.one_of(16, 32, 64, 128)
+
+
+def any_scheme(draw):
+    kind = draw.one_of("e4m3", "e5m2", "e2m1")
+    return draw.one_of(of_range("e4m3", 128), of_range("e4m3", None), of_range("i8", None), of_range("i8", block_of(draw)),
+                       of_range("e5m2", block_of(draw)), of_mx(kind, False), of_mx(kind, True))
+
+
+def shape_for(draw, scheme):
+    """Any number of columns; an even one where two numbers lie in a byte."""
+    return draw.quantised_shape(scheme.block, 2 if scheme.number_type == "e2m1" else 1)
+
+
+def quantise_alone(draw, scheme):
+    kind, (rows, columns, tiles) = draw.floats(), shape_for(draw, scheme)
+    work = Work(scheme.text.replace("(y", "(x"))
+    x = draw.input(work, "x", kind, draw.special(draw.scattered((rows, columns))))
+    add_quantiser(draw, work, scheme, x, np.zeros_like(x), unit(kind))
+    if tiles:
+        as_tiles(work, rows, columns, scheme.block)
+    yield work
+
+
+def quantise_rows(draw):
+    yield from quantise_alone(draw, of_range(draw.one_of("e4m3", "e5m2", "i8"), None))
+
+
+def quantise_blocks(draw):
+    yield from quantise_alone(draw, of_range(draw.one_of("e4m3", "e5m2", "i8"), block_of(draw)))
+
+
+def quantise_mxfp8(draw):
+    yield from quantise_alone(draw, of_mx(draw.one_of("e4m3", "e5m2"), draw.chance(50)))
+
+
+def quantise_mxfp4(draw):
+    yield from quantise_alone(draw, of_mx("e2m1", draw.chance(50)))
+
+
+def rms_norm(x, w, eps=1e-6):
+    r = 1 / np.sqrt((x * x).mean(-1, keepdims=True) + eps)
+    return x * r * w
+
+
+def quantise_nvfp4(draw):
+    """The scale of the tensor first; a norm is before both, or nothing."""
+    kind, norm, (rows, columns, tiles) = draw.floats(), draw.chance(60), draw.quantised_shape(16, 2)
+    y_text = "y = rms_norm(x, w)" if norm else "y = x * 1"
+    first = Work(f"{y_text}\nt = scale_nvfp4_tensor(y)")
+    x = draw.input(first, "x", kind, draw.scattered((rows, columns)))
+    w = draw.input(first, "w", kind, draw.values(columns), "columns") if norm else 1
+    y = rms_norm(x, w) if norm else x
+    off = 16 * unit(kind)
+    draw.output(first, "t", "f32", (), lambda results: (np.abs(y).max() / 2688, np.abs(y).max() / 2688 * off))
+    results = yield first
+    t = float(results["t"])
+    work = Work(f"{y_text}\n{of_nvfp4(t).text}")
+    work.inputs, work.roles = dict(first.inputs), dict(first.roles)
+    draw.input(work, "t", "f32", np.float64(t), "one")
+    add_quantiser(draw, work, of_nvfp4(t), y, np.abs(y) * off if norm else np.zeros_like(y), unit(kind), t)
+    if tiles:
+        as_tiles(work, rows, columns, 16)
+    yield work
+
+
+def dequantise(draw):
+    number, scale, block = draw.one_of(("e4m3", "f32", 128), ("e4m3", "e8m0", 32), ("e5m2", "e8m0", 32), ("e2m1", "e8m0", 32),
+                                       ("e2m1", "e4m3", 16), ("i8", "f32", 16), ("i8", "f16", 64))
+    rows, columns, kind = draw.rows(), draw.columns(2), draw.floats()
+    two_levels = scale == "e4m3"
+    work = Work(f"y = q * repeat(s, {block})" + (" * t" if two_levels else ""))
+    q = draw.input(work, "q", number, draw.values((rows, columns), types.LARGEST[number] / 3))
+    s = draw.input(work, "s", scale, np.abs(draw.scattered((rows, -(-columns // block)))))
+    t = draw.input(work, "t", "f32", np.float64(draw.one_of(1.0, 0.37, 1e-3)), "one") if two_levels else 1
+    value = q * spread(s, block, columns) * t
+    draw.output(work, "y", kind, (rows, columns), lambda results: (value, np.abs(value) * unit()))
+    yield work
+
+
+# ---- norms and activations, with quantisers ------------------------------------------------------------------------
+
+
+def add_norm_quantise(draw):
+    scheme = draw.one_of(of_range("e4m3", 128), any_scheme(draw))
+    kind, (rows, columns, tiles) = draw.floats(), shape_for(draw, scheme)
+    work = Work("r = x + h\ny = rms_norm(r, w)\n" + scheme.text)
+    x = draw.input(work, "x", kind, draw.values((rows, columns)))
+    h = draw.input(work, "h", kind, draw.values((rows, columns)))
+    w = draw.input(work, "w", draw.one_of(kind, "f32"), draw.values(columns), "columns")
+    off = unit(kind)
+    r, size = x + h, np.abs(x) + np.abs(h)
+    y = rms_norm(r, w)
+    scale = np.abs(w) / np.sqrt((r * r).mean(-1, keepdims=True) + 1e-6)
+    draw.output(work, "r", draw.one_of(kind, "f32"), r.shape, lambda results: (r, size * off))
+    add_quantiser(draw, work, scheme, y, 16 * off * np.abs(y) + size * scale * off, off)
+    if tiles:
+        as_tiles(work, rows, columns, scheme.block)
+    yield work
+
+
+def silu_quantise(draw):
+    """Gate and value are two halves of one matrix."""
+    scheme = any_scheme(draw)
+    kind, (rows, columns, tiles) = draw.floats(), shape_for(draw, scheme)
+    work = Work("y = silu(gate) * value\n" + scheme.text)
+    gate = draw.input(work, "gate", kind, draw.values((rows, columns), 2))
+    value = draw.input(work, "value", kind, draw.values((rows, columns)))
+    for name in ("gate", "value"):
+        work.inputs[name].seen((rows, columns), (2 * columns, 1))
+    y = gate / (1 + np.exp(-gate)) * value
+    off = unit(kind)
+    add_quantiser(draw, work, scheme, y, 16 * off * np.abs(y), off)
+    if tiles:
+        as_tiles(work, rows, columns, scheme.block)
+    yield work
+
+
+# ---- gradients with those of weights -------------------------------------------------------------------------------
+
+
+def column_sum(draw, work, name, terms, off, mean=False, error=0):
+    n = terms.shape[0] if mean else 1
+    off = 4 * off + (3e-7 * math.sqrt(terms.shape[0]) if off > 1e-9 else 0)
+    draw.output(work, name, draw.one_of("f32", "f32", "bf16"), terms.shape[1:],
+                lambda results: (terms.sum(0) / n, (np.abs(terms).sum(0) * off + np.sum(error)) / n), "columns")
+
+
+def norm_gradients(draw):
+    layer = draw.chance(50)
+    kind, rows, columns = draw.floats(), draw.rows(), draw.columns()
+    name = "layer_norm" if layer else "rms_norm"
+    work = Work(f"dx = {name}_grad(x, w, g)\ndw = sum(g * {name}(x), axes = 0)\ndb = sum(g, axes = 0)")
+    x = draw.input(work, "x", kind, draw.values((rows, columns)))
+    w = draw.input(work, "w", draw.one_of(kind, "f32"), draw.values(columns), "columns")
+    g = draw.input(work, "g", kind, draw.values((rows, columns)))
+    mean = x.mean(-1, keepdims=True) if layer else 0
+    r = 1 / np.sqrt(((x - mean) ** 2).mean(-1, keepdims=True) + (1e-5 if layer else 1e-6))
+    n, h = (x - mean) * r, g * w
+    along = (h * n).mean(-1, keepdims=True)
+    dx = r * (h - (h.mean(-1, keepdims=True) if layer else 0) - n * along)
+    off = 16 * unit(kind)
+    # near a mean that is nearly the element, as in rows of one column, what is left is rounding
+    near = r * np.abs(x).max(-1, keepdims=True) * off if layer else 0
+    size = r * (np.abs(h) + np.abs(h).mean(-1, keepdims=True) + np.abs(n) * np.abs(h * n).mean(-1, keepdims=True))
+    size = size + r * near / off * (np.abs(along) + np.abs(h).mean(-1, keepdims=True) * np.abs(n)) if layer else size
+    draw.output(work, "dx", draw.floats(), x.shape, lambda results: (dx, size * off))
+    column_sum(draw, work, "dw", g * n, off, error=np.abs(g * near).sum(0).max())
+    column_sum(draw, work, "db", g, off)
+    yield work
+
+
+def gelu_gradients(draw):
+    kind, rows, columns = draw.floats(), draw.rows(), draw.columns()
+    work = Work("dx = gelu_grad(x + b, g)\ndb = sum(dx, axes = 0)")
+    x = draw.input(work, "x", kind, draw.values((rows, columns), 2))
+    b = draw.input(work, "b", kind, draw.values(columns), "columns")
+    g = draw.input(work, "g", kind, draw.values((rows, columns)))
+    v = x + b
+    dx = g * ((1 + erf(v / math.sqrt(2))) / 2 + v * np.exp(-v * v / 2) / math.sqrt(2 * math.pi))
+    off = unit(kind)
+    error = 8 * off * (np.abs(dx) + np.abs(g) * (1 + np.abs(x) + np.abs(b)))
+    draw.output(work, "dx", draw.floats(), x.shape, lambda results: (dx, error))
+    column_sum(draw, work, "db", dx, off, error=error.sum(0).max())
+    yield work
+
+
+# ---- losses --------------------------------------------------------------------------------------------------------
+
+
+def softmax(x):
+    e = np.exp(x - x.max(-1, keepdims=True))
+    return e / e.sum(-1, keepdims=True)
+
+
+def label_of(draw, work, rows, columns):
+    values = draw.rng.integers(0, columns, (rows, 1))
+    return draw.input(work, "label", draw.one_of("i64", "i32"), values, "row").astype(np.int64)
+
+
+def cross_entropy(draw):
+    kind, rows, columns = draw.floats(), draw.rows(), draw.columns()
+    work = Work("l = logsumexp(x) - take(x, label)\ndx = cross_entropy_label_grad(x, label, g)")
+    x = draw.input(work, "x", kind, draw.values((rows, columns), 4))
+    label = label_of(draw, work, rows, columns)
+    g = draw.input(work, "g", "f32", draw.values((rows, 1)), "row")
+    at = np.take_along_axis(x, label, -1)
+    sums = np.log(np.exp(x - x.max(-1, keepdims=True)).sum(-1, keepdims=True)) + x.max(-1, keepdims=True)
+    hot = np.arange(columns) == label
+    off = 8 * unit(kind)
+    draw.output(work, "l", draw.one_of("f32", kind), (rows, 1),
+                lambda results: (sums - at, off * (1 + np.abs(sums) + np.abs(at) + np.abs(x).max(-1, keepdims=True))), "row")
+    p = softmax(x)
+    draw.output(work, "dx", draw.floats(), x.shape, lambda results: (
+        g * (p - hot), off * np.abs(g) * (p * (16 + np.abs(x)) + hot) + 1e-37))
+    yield work
+
+
+def load_balance(draw):
+    kind, tokens, experts = draw.floats(), draw.one_of(1, 7, 100, 300), draw.one_of(4, 8, 60, 64, 128)
+    work = Work("share = mean(argmax(x) == index(-1), axes = 0)\nchance = mean(softmax(x), axes = 0)\n"
+                "z = mean(logsumexp(x) ** 2, axes = 0)")
+    x = draw.input(work, "x", kind, draw.values((tokens, experts), 2))
+    off = 16 * unit(kind)
+    column_sum(draw, work, "share", (np.arange(experts) == x.argmax(-1)[:, None]) * 1.0, off, True)
+    column_sum(draw, work, "chance", softmax(x), off, True)
+    squares = np.log(np.exp(x).sum(-1)) ** 2
+    draw.output(work, "z", "f32", (), lambda results: (squares.mean(), off * (squares.mean() + 1)))
+    yield work
+
+
+def column_moments(draw):
+    kind, rows, columns = draw.floats(), draw.rows(), draw.columns()
+    work = Work("p = softmax(x)\nm = mean(p, axes = 0)\nv = mean(p * p, axes = 0) - m * m")
+    x = draw.input(work, "x", kind, draw.values((rows, columns), 2))
+    p, off = softmax(x), 16 * unit(kind)
+    draw.output(work, "p", draw.floats(), p.shape, lambda results: (p, off * p * (1 + np.abs(x))))
+    column_sum(draw, work, "m", p, off * 4, True)
+    draw.output(work, "v", "f32", (columns,), lambda results: (p.var(0), 16 * off * ((p * p).mean(0) + p.mean(0) ** 2)),
+                "columns")
+    yield work
+
+
+# ---- places --------------------------------------------------------------------------------------------------------
+
+
+def embedding(draw):
+    kind, rows, columns, words = draw.floats(), draw.rows(), draw.columns(), draw.one_of(1, 9, 100)
+    scale = float(draw.one_of(1.0, 22.627, 0.5))
+    work = Work("e = rows(table, id) * scale", [("scale", scale)])
+    table = draw.input(work, "table", kind, draw.values((words, columns)))
+    index = draw.rng.integers(-1 if draw.chance(30) else 0, words + (1 if draw.chance(30) else 0), (rows, 1))
+    at = draw.input(work, "id", draw.one_of("i64", "i32"), index, "row").astype(np.int64)
+    inside = (at >= 0) & (at < words)
+    value = np.where(inside, table[np.clip(at[:, 0], 0, words - 1)] * scale, np.nan)
+    draw.output(work, "e", draw.floats(), (rows, columns), lambda results: (value, np.abs(value) * unit()))
+    yield work
+
+
+def cache_write(draw):
+    kind, rows, columns, stored = draw.floats(), draw.rows(), draw.columns(), draw.one_of("e4m3", "i8", "bf16", "f32")
+    places = rows + int(draw.rng.integers(0, 40))
+    work = Work("put(cache, slot) = k / s")
+    k = draw.input(work, "k", kind, draw.values((rows, columns)))
+    slot = draw.rng.permutation(places)[:rows].reshape(rows, 1)
+    dropped = (draw.rng.random((rows, 1)) < 0.1) & draw.chance(40)
+    slot = draw.input(work, "slot", draw.one_of("i64", "i32"), np.where(dropped, places + 5, slot), "row").astype(np.int64)
+    s = draw.input(work, "s", "f32", np.float64(draw.one_of(1.0, 0.03)), "one")
+    value, kept = np.zeros((places, columns)), np.ones((places, columns), bool)
+    for row, place in enumerate(slot[:, 0]):
+        if place < places:
+            value[place], kept[place] = k[row] / s, False
+    draw.output(work, "cache", stored, (places, columns), lambda results: (value, np.abs(value) * 4 * unit())).kept = kept
+    yield work
+
+
+CASES = {case.__name__: case for case in (
+    quantise_rows, quantise_blocks, quantise_mxfp8, quantise_mxfp4, quantise_nvfp4, dequantise, add_norm_quantise,
+    silu_quantise, norm_gradients, gelu_gradients, cross_entropy, load_balance, column_moments, embedding, cache_write)}
