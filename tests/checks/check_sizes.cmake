@@ -2,7 +2,7 @@
 # Fails where the sources outgrow their limits: cmake -DROOT=<checkout> -P check_sizes.cmake
 # A folder's limit counts lines of code: neither blank lines nor comments. A file's limit counts all its lines.
 cmake_minimum_required(VERSION 3.22)
-set(limit_kernel_sources 3100)
+set(limit_kernel_sources 3150)
 set(limit_file 600)
 set(limit_file_examples 150) # read in one go
 
