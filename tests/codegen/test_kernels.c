@@ -275,8 +275,8 @@ static void every_function_of_the_prelude_compiles(void **state) {
     need_nvrtc();
     expressions all = {0};
     for (const char *at = kiln__source_prelude_kiln; (at = strstr(at, "\nfn ")) != NULL;) {
-        at += 4;
-        if (*at != '_') add_call(&all, at);
+        at += 4; /* a tensor's scale runs across rows, which blocks do not stand beside */
+        if (*at != '_' && strncmp(at, "scale_nvfp4_tensor(", 19)) add_call(&all, at);
     }
     assert_true(all.count > 50);
     for (size_t t = 0; t < 3; t++) compile_all(&all, types[t].type, types[t].outputs, types[t].output_count, false);
