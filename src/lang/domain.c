@@ -175,7 +175,7 @@ static void add_axes(kiln__work *work, const kiln__node *node, const kiln__domai
 /* Rows are of the program's axes, unless all reductions say the same ones. */
 static void settle_rows(bool program, kiln__domains *out) {
     const bool alike = !program && out->other_count == 1;
-    out->has_rows = program || out->other_count > 0;
+    out->has_rows |= program || out->other_count > 0;
     out->row = alike ? out->others[0] : NULL;
     if (alike) out->other_count = 0;
 }
@@ -188,6 +188,7 @@ static void find(kiln__work *work, const kiln__graph *graph, const kiln__signatu
     bool program = false;
     for (uint32_t i = 0; i < graph->node_count && work->status == KILN_OK; i++) {
         const kiln__node *node = &graph->nodes[i];
+        if (needed[i]) out->has_rows |= node->op == KILN__OP_TAKE || node->op == KILN__OP_GATHER;
         if (!needed[i] || !kiln__op_is_reduction(node->op)) continue;
         const kiln__domain *domain = node->domain ? &graph->domains[node->domain - 1] : NULL;
         const int64_t block = domain != NULL ? domain->block : 0;

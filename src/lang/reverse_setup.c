@@ -128,7 +128,8 @@ static void find_rows(kiln__reverse *r, kiln__spans *extents) {
     for (uint32_t i = 0; i < r->from->node_count; i++) {
         const kiln__node *node = &r->from->nodes[i];
         if (!r->needed[i]) continue;
-        extents->reduces |= kiln__op_is_reduction(node->op) || node->op == KILN__OP_TAKE || node->op == KILN__OP_GATHER;
+        extents->has_rows |= node->op == KILN__OP_TAKE || node->op == KILN__OP_GATHER;
+        extents->reduces |= kiln__op_is_reduction(node->op) || extents->has_rows;
         if (!kiln__op_is_reduction(node->op)) continue;
         const int64_t block = kiln__domain_block(extents, node->domain);
         if (block > extents->largest_block) extents->largest_block = block;
@@ -137,7 +138,7 @@ static void find_rows(kiln__reverse *r, kiln__spans *extents) {
         several |= extents->row_domain && extents->row_domain != node->domain;
         extents->row_domain = node->domain;
     }
-    extents->has_rows = program || extents->row_domain;
+    extents->has_rows |= program || extents->row_domain;
     if (program || several) extents->row_domain = 0;
     if (extents->row_domain) extents->row = kiln__domain_axes(extents, extents->row_domain);
     extents->block_axis = -1;

@@ -28,7 +28,9 @@ static kiln__value apply(kiln__typer *typer, kiln__op op, kiln__ctype type, uint
 /* How many elements the reduced axes behind one have: column i has index i / that % the axis's size. */
 static kiln__value elements_behind(kiln__typer *typer, int axis) {
     kiln__value all = {.is_literal = true, .literal = kiln__literal_int(1)};
-    for (int a = axis + 1; a < typer->binding->rank; a++) {
+    const int more =
+        typer->binding->part_count > 1 ? typer->binding->part_count - 1 : 0; /* axes that blocks are cut into */
+    for (int a = axis + 1; a < typer->binding->rank + more; a++) {
         if (!typer->binding->reduced[a]) continue;
         const kiln__value size = kiln__emit(typer, (kiln__inst){.op = KILN__OP_SIZE, .type = KILN__I64, .u.axis = a});
         all = all.is_literal ? size : apply(typer, KILN__OP_MUL, KILN__I64, all.inst, size.inst);

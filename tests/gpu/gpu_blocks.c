@@ -68,6 +68,7 @@ static const char *const programs[] = {
     "s = max(x); d = sum(x, axes = @); put(p, 2) = i32(index(-1) * 0 + 7) + 0 * x; put(q, #) = s * 2",
     "put(p, #) = x / (1 + absmax(x, block = $))",
     "s = absmax(x, block = $); put(p, #) = softmax(x) * s; m = max(s)",
+    "y = take(x, 5) * sum(x, block = $); z = gather(x, (index(-1) * 7 + 3) % size(-1))",
     "lengths(take(i64(x * 300), 0)); y = softmax(x); s = sum(x); m = mean(x)",
     "lengths(# * 7 - 3); y = rms_norm(x, w); v = var(x); k = argmax(x)",
     "lengths(size(0) * 40 - take(i64(x * 3), 0)); y = layer_norm(x, w, w)",

@@ -86,6 +86,8 @@ static void several_axes_are_one_row(void **state) {
     (void)state;
     run("t = take(x * 100 + index(1) * 10 + index(2), 4)", "1,2", "f64[4,2,3] f64[4]", NULL);
     for (int row = 0; row < ROWS; row++) equal(outputs[0][row], at(row, 4) * 100 + 1 * 10 + 1);
+    run("s = sum(x, block = 3); t = take(x, 4)", NULL, "f64[4,6] f64[4,2] f64[4]", NULL); /* blocks are no rows */
+    for (int row = 0; row < ROWS; row++) equal(outputs[1][row], at(row, 4));
     run("t = take(x, 1)", "0", "f64[6,4]{1,6} f64[4]", NULL); /* transposed */
     for (int row = 0; row < ROWS; row++) equal(outputs[0][row], at(row, 1));
 }
