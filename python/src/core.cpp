@@ -70,11 +70,11 @@ NB_MODULE(_core, m) {
         .def("__init__", &make_program, nb::arg("context"), nb::arg("text"), nb::arg("outputs").none(),
              nb::arg("scalars"), nb::arg("axes").none(), nb::arg("keep_dims"))
         .def("__call__", &Program::call)
-        .def("infer", &Program::infer)
+        .def("infer", &Program::infer, nb::arg("arguments"), nb::arg("out").none())
         .def("stats", &Program::stats)
         .def("derive", &Program::derive, nb::arg("arguments").none(), nb::arg("wrt").none(), nb::arg("saved").none())
-        .def("compile", &Program::compile, nb::arg("arguments"), nb::arg("out_types").none(), nb::arg("arch"),
-             nb::arg("ptx"), nb::arg("compile"))
+        .def("compile", &Program::compile, nb::arg("arguments"), nb::arg("out").none(), nb::arg("out_types").none(),
+             nb::arg("arch"), nb::arg("ptx"), nb::arg("compile"))
         .def_prop_ro("parameters", &Program::parameters)
         .def_prop_ro("output_names", &Program::output_names)
         .def_prop_ro("declared_scalars", &Program::declared_scalars)

@@ -129,6 +129,31 @@ def test_launches_and_kernels_are_counted(software_gpu, software_context):
     assert set(stats) - set(whole) == {"launches"}
 
 
+class Allocated(DeviceArray):
+    """A library with an allocator, whose memory is not 0."""
+
+    gpu = None
+
+    def __array_namespace__(self):
+        return Allocated
+
+    float32 = np.float32
+
+    @staticmethod
+    def empty(shape, dtype, device):
+        return Allocated(Allocated.gpu.copy(np.full(shape, 7, dtype)), device)
+
+
+def test_rows_with_lengths_are_0_behind_their_ends(software_gpu, software_context):
+    Allocated.gpu = software_gpu
+    program = kiln.Program("lengths(index(-2)); y = x + 1", context=software_context)
+    x = software_gpu.copy(np.zeros((5, 4), np.float32))
+    np.testing.assert_array_equal(program(Allocated(x)).host, np.tri(5, 4, -1))
+    out = software_gpu.copy(np.full((5, 4), 7, np.float32))
+    program(DeviceArray(x), out=DeviceArray(out))
+    np.testing.assert_array_equal(out, np.where(np.tri(5, 4, -1), 1, 7))
+
+
 def test_kernels_compute_on_the_software_gpu(software_gpu, software_context):
     x = software_gpu.copy(np.random.default_rng(2).standard_normal((5, 96)).astype(np.float32))
     s, y = (software_gpu.copy(np.zeros(shape, np.float32)) for shape in ((5,), (5, 96)))
