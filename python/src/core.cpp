@@ -19,7 +19,7 @@ using Text = std::optional<std::string>;
 
 void make_context(Context *self, Text cache_dir, Text driver, Text nvrtc, int policy, Text schedule,
                   const std::vector<std::string> &packs, Text record, int64_t cache_max_bytes, int64_t compile_limit_ms,
-                  bool host_arrays_on_gpu, nb::object log, int log_detail) {
+                  bool host_arrays_on_gpu, nb::object log, int log_detail, nb::object cache_get, nb::object cache_set) {
     ContextSettings settings;
     settings.cache_dir = std::move(cache_dir);
     settings.driver_path = std::move(driver);
@@ -33,6 +33,7 @@ void make_context(Context *self, Text cache_dir, Text driver, Text nvrtc, int po
     settings.host_arrays_on_gpu = host_arrays_on_gpu;
     settings.log = std::move(log);
     settings.log_detail = log_detail;
+    settings.cache = {std::move(cache_get), std::move(cache_set)};
     new (self) Context(settings);
 }
 
@@ -59,7 +60,7 @@ NB_MODULE(_core, m) {
         .def("__init__", &make_context, nb::arg("cache_dir").none(), nb::arg("driver").none(), nb::arg("nvrtc").none(),
              nb::arg("policy"), nb::arg("schedule").none(), nb::arg("packs"), nb::arg("record").none(),
              nb::arg("cache_max_bytes"), nb::arg("compile_limit_ms"), nb::arg("host_arrays_on_gpu"),
-             nb::arg("log").none(), nb::arg("log_detail"))
+             nb::arg("log").none(), nb::arg("log_detail"), nb::arg("cache_get").none(), nb::arg("cache_set").none())
         .def("system_info", &Context::system_info)
         .def("device_info", &Context::device_info)
         .def("stats", &Context::stats)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Launches, on the stand-ins: what is launched where, and kernels on the software GPU."""
 import ctypes
+import threading
 
 import numpy as np
 import pytest
@@ -109,6 +110,97 @@ def test_the_log_has_the_detail_that_is_asked_for(software_gpu):
     assert {level for level, _ in told["debug"]} == {"info", "debug"}
     with pytest.raises(kiln.ArgumentError, match="log_detail is 'all', expected one of error, warning, info, debug"):
         kiln.Context(log_detail="all")
+
+
+class Kept:
+    """A cache of the caller's, which counts its questions."""
+
+    def __init__(self):
+        self.kernels, self.asked = {}, 0
+
+    def get(self, key):
+        self.asked += 1
+        return self.kernels.get(key)
+
+    def set(self, key, value):
+        assert isinstance(key, str) and isinstance(value, bytes)
+        self.kernels[key] = value
+
+
+def kept_context(cache, **options):
+    return kiln.Context(driver=stand_in("KILN_SOFTWARE_DRIVER"), nvrtc=stand_in("KILN_SOFTWARE_NVRTC"),
+                        host_arrays="gpu", cache_dir="", cache=cache, **options)
+
+
+@pytest.mark.parametrize("cache, kernels", [(Kept(), lambda cache: cache.kernels), ({}, lambda cache: cache)],
+                         ids=["object", "dictionary"])
+def test_a_cache_of_ones_own_has_the_kernels(software_gpu, cache, kernels):
+    x = software_gpu.copy(np.ones((4, 64), np.float32))
+    kiln.Program("y = x + 1", context=kept_context(cache))(x, out=x)
+    assert [len(key) for key in kernels(cache)] == [32]
+    context = kept_context(cache, policy="never_compile")
+    kiln.Program("y = x + 1", context=context)(x, out=x)
+    assert context.stats()["from_callbacks"] == 1 and (x == 3).all()
+
+
+def test_a_cache_may_have_one_method_and_large_kernels(software_gpu):
+    class Reader:
+        asked = 0
+
+        def get(self, key):
+            Reader.asked += 1
+            return bytearray(1 << 19)  # more than is asked for at first
+
+    class Writer:
+        def set(self, key, value):
+            kept.append(value)
+
+    kept, lines, x = [], [], software_gpu.copy(np.ones((4, 64), np.float32))
+    context = kept_context(Reader(), log=lambda level, text: lines.append(text))
+    kiln.Program("y = x + 2", context=context)(x, out=x)
+    assert Reader.asked == 2 and any("that are not that kernel" in line for line in lines)
+    kiln.Program("y = x + 2", context=kept_context(Writer()))(x, out=x)
+    assert len(kept) == 1 and (x == 5).all()
+    with pytest.raises(kiln.ArgumentError, match="cache is a int, expected an object with get"):
+        kiln.Context(cache=3)
+
+
+def test_what_a_cache_raises_is_a_miss(software_gpu, monkeypatch):
+    class Broken:
+        def get(self, key):
+            raise KeyError(key)
+
+        def set(self, key, value):
+            raise OSError("no room")
+
+    class Wrong(Broken):
+        def get(self, key):
+            return "no bytes"
+
+    raised, x = [], software_gpu.copy(np.ones((4, 64), np.float32))
+    monkeypatch.setattr("sys.unraisablehook", lambda report: raised.append(report.exc_type))
+    for cache in (Broken(), Wrong()):
+        kiln.Program("y = x + 3", context=kept_context(cache))(x, out=x)
+    assert (x == 7).all() and raised == [KeyError, OSError, TypeError, OSError]
+
+
+def test_threads_share_a_cache_of_ones_own(software_gpu):
+    cache, faults = Kept(), []
+    context = kept_context(cache)
+    arrays = [software_gpu.copy(np.ones((4, 64), np.float32)) for _ in range(8)]
+
+    def work(seed):
+        program, x = kiln.Program(f"y = x + {seed % 3}", context=context), arrays[seed]
+        program(x, out=x)
+        if not (x == 1 + seed % 3).all():
+            faults.append(seed)
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not faults and len(cache.kernels) == 3 and cache.asked >= 3
 
 
 def test_launches_and_kernels_are_counted(software_gpu, software_context):
