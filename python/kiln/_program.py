@@ -130,7 +130,8 @@ class Program(_core.Program):
     def explain(self, *args, arch=None, dtype=None, out=None, **kwargs):
         """What is made of the program for some arguments: phases, schedule, source. Needs no GPU, compiles nothing.
 
-        Arguments are arrays, whose data is not read, or texts such as "f16[8, 64]", and numbers.
+        Arguments are arrays, whose data is not read, or texts such as "f16[8, 64]", and numbers. "f16[*, 64]" leaves the
+        number of rows open.
         out: such arrays or texts in the form that a call's `out` has. The tensor of a put(name, i) is always given.
         arch: 90 for sm_90. None: that of the first GPU, else 90.
 
@@ -178,11 +179,12 @@ class Explanation:
         self.phases = fields["phases"].splitlines()
 
     def __str__(self):
-        outputs = [f"{kind}{list(shape)}" for kind, shape in self.outputs]
+        outputs = [f"{kind}{list(shape)}".replace("-1", "*") for kind, shape in self.outputs]
+        threads = f"blocks of {self.threads} threads"
+        launch = f"{self.blocks} {threads}" if self.blocks >= 0 else f"as many {threads} as the rows need"
         lines = [("program", self.text), ("outputs", ", ".join(outputs)), ("phases", ("\n" + 10 * " ").join(self.phases)),
                  ("schedule", self.schedule), ("why", self.reason),
-                 ("launch", f"{self.blocks} blocks of {self.threads} threads, {self.shared_bytes} bytes of shared "
-                            "memory each")]
+                 ("launch", f"{launch}, {self.shared_bytes} bytes of shared memory each")]
         return "\n".join(f"{title:<10}{line}" for title, line in lines)
 
     def __repr__(self):

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The module kiln._core: the library's contexts and programs. kiln/*.py is what users see.
+// The module kiln._core: the library's contexts, programs and packs. kiln/*.py is what users see.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include "program.hpp"
+#include "pack_writer.hpp"
 
 void fail(kiln_status status, const std::string &sentence, int line, int column) {
     nb::object made = nb::module_::import_("kiln._errors")
@@ -80,4 +80,10 @@ NB_MODULE(_core, m) {
         .def_prop_ro("output_names", &Program::output_names)
         .def_prop_ro("declared_scalars", &Program::declared_scalars)
         .def_prop_ro("context", &Program::context);
+
+    nb::class_<PackWriter>(m, "PackWriter")
+        .def(nb::init<>())
+        .def("add", &PackWriter::add, nb::arg("program"), nb::arg("arguments"), nb::arg("out").none(),
+             nb::arg("out_types").none(), nb::arg("arch"), nb::arg("ptx"))
+        .def("finish", &PackWriter::finish);
 }

@@ -519,13 +519,32 @@ nb::tuple Program::derive(nb::handle arguments, const std::optional<std::string>
     return nb::make_tuple(kiln_program_text(made), outputs, scalars);
 }
 
+// The outputs' tensors come after the inputs'.
+Variant &Program::describe_all(nb::handle arguments, nb::handle out, nb::handle out_types, Call &call) {
+    Variant &chosen = describe(arguments, call);
+    const nb::handle dtype = out_types.is_none() ? nb::handle() : out_types;
+    const std::vector<kiln_tensor> outputs = described_outputs(chosen, call, out, dtype);
+    call.tensors.insert(call.tensors.end(), outputs.begin(), outputs.end());
+    return chosen;
+}
+
+void Program::add_to(kiln_pack_writer *writer, nb::handle arguments, nb::handle out, nb::handle out_types, int arch,
+                     bool ptx) {
+    Call call;
+    const Variant &chosen = describe_all(arguments, out, out_types, call);
+    kiln_status status;
+    {
+        nb::gil_scoped_release unlocked;
+        status = kiln_pack_writer_add(writer, chosen.parsed.handle(), call.tensors.data(), call.tensors.size(),
+                                      call.scalars.data(), call.scalars.size(), arch, ptx);
+    }
+    check(status);
+}
+
 nb::dict Program::compile(nb::handle arguments, nb::handle out_arrays, nb::handle out_types, int arch, bool ptx,
                           bool compile) {
     Call call;
-    const Variant &chosen = describe(arguments, call);
-    const nb::handle dtype = out_types.is_none() ? nb::handle() : out_types;
-    const std::vector<kiln_tensor> outputs = described_outputs(chosen, call, out_arrays, dtype);
-    call.tensors.insert(call.tensors.end(), outputs.begin(), outputs.end());
+    const Variant &chosen = describe_all(arguments, out_arrays, out_types, call);
     kiln_kernel *kernel = nullptr;
     kiln_status status;
     {
@@ -538,7 +557,8 @@ nb::dict Program::compile(nb::handle arguments, nb::handle out_arrays, nb::handl
     kiln_plan_info info = KILN_PLAN_INFO_INIT;
     check(kiln_kernel_get_info(kernel, &info));
     nb::dict out;
-    out["outputs"] = described(outputs);
+    const auto outputs = call.tensors.end() - static_cast<std::ptrdiff_t>(outputs_.size());
+    out["outputs"] = described({outputs, call.tensors.end()});
     out["phases"] = nb::str(kiln_kernel_phases(kernel));
     out["schedule"] = nb::str(info.schedule);
     out["reason"] = nb::str(info.reason);

@@ -51,6 +51,10 @@ class Program {
     nb::dict compile(nb::handle arguments, nb::handle out_arrays, nb::handle out_types, int arch, bool ptx,
                      bool compile);
 
+    // Adds the kernels for such inputs to a pack.
+    void add_to(kiln_pack_writer *writer, nb::handle arguments, nb::handle out, nb::handle out_types, int arch,
+                bool ptx);
+
     // The gradient's text, its outputs and its scalars. arguments: as infer's, or None; names: comma-separated, or
     // None.
     nb::tuple derive(nb::handle arguments, const std::optional<std::string> &wrt,
@@ -96,6 +100,7 @@ class Program {
                                                nb::handle dtype) const;
     void launch(const Variant &variant, const Call &call) const;
     Variant &describe(nb::handle arguments, Call &call);
+    Variant &describe_all(nb::handle arguments, nb::handle out, nb::handle out_types, Call &call);
 
     nb::object context_object_;
     Context &context_;

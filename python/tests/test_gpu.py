@@ -203,6 +203,40 @@ def test_threads_share_a_cache_of_ones_own(software_gpu):
     assert not faults and len(cache.kernels) == 3 and cache.asked >= 3
 
 
+def test_packs_are_written(software_gpu, tmp_path):
+    program = kiln.Program("y = softmax(x * s)", scalars="s", context=kept_context({}))
+    store = kiln.Program("put(cache, slot) = k", context=kept_context({}))
+    packed, empty, path = kiln.PackWriter(), kiln.PackWriter().finish(), tmp_path / "kernels.kpack"
+    packed.add(program, "f32[*, 64]", 1.0, arch=90)
+    once = packed.finish()
+    packed.add(program, x="f32[*, 64]", s=2.0, arch=90)  # there already
+    assert packed.finish() == once and len(once) > len(empty)
+    packed.add(store, slot="i64[*, 1]", k="f32[*, 64]", out="f32[10, 64]", arch=90)
+    packed.write(path)
+    assert path.read_bytes() == packed.finish() and [file.name for file in tmp_path.iterdir()] == [path.name]
+    context = kept_context(None, packs=[path], policy="never_compile")
+    x, cache = (software_gpu.copy(np.ones(shape, np.float32)) for shape in ((3, 64), (10, 64)))
+    kiln.Program("y = softmax(x * s)", scalars="s", context=context)(x, 3.0, out=x)
+    slot = software_gpu.copy(np.array([[4], [5], [6]]))
+    kiln.Program("put(cache, slot) = k", context=context)(slot=slot, k=x, out=cache)
+    assert (x == 1 / 64).all() and cache.sum(-1).tolist() == [64] * 4 + [1] * 3 + [64] * 3
+    assert context.stats()["from_packs"] == 2
+
+
+def test_what_no_pack_can_have_is_refused(software_gpu):
+    packed, program = kiln.PackWriter(), kiln.Program("y = x * w", context=kept_context({}))
+    for arguments, arch, sentence in ((("f32[*, 64]", "f32[64]"), 70, "sm_70 is asked for"),
+                                      (("f32[4, *]", "f32[64]"), 90, "describes no array"),
+                                      (("f32[4, 64]",), 90, "1 arguments are given")):
+        with pytest.raises(kiln.Error, match=sentence):
+            packed.add(program, *arguments, arch=arch)
+    with pytest.raises(kiln.ArgumentError, match="program is a str, expected a kiln.Program"):
+        packed.add("y = x", "f32[4]", arch=90)
+    assert packed.finish() == kiln.PackWriter().finish()
+    with pytest.raises(OSError):
+        packed.write("/nonexistent/kernels.kpack")
+
+
 def test_launches_and_kernels_are_counted(software_gpu, software_context):
     x, y, row = (software_gpu.copy(np.ones(shape, np.float32)) for shape in ((4, 64), (4, 64), (64,)))
     program = kiln.Program("y = x * a + 0.25", context=software_context)

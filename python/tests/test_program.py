@@ -113,6 +113,12 @@ def test_the_tensor_of_a_put_is_described_too():
             program.explain(**described, out=out)
 
 
+def test_the_number_of_rows_may_be_open():
+    found = kiln.Program("y = softmax(x)").explain("f16[*, 1024]", arch=90)
+    assert found.outputs == [("f16", (-1, 1024))] and found.rows == -1
+    assert "outputs   f16[*, 1024]" in str(found) and "as many blocks of" in str(found)
+
+
 def test_phases_need_no_arguments():
     assert kiln.Program("y = x * s", scalars="s", axes=2).phases == ["finish: y = x * s"]
 
@@ -180,7 +186,8 @@ def test_gradients_are_programs():
         kiln.Program("y = lgamma(x)").gradient()
 
 
-@pytest.mark.parametrize("name", ["kiln", "kiln._errors", "kiln._context", "kiln._program", "kiln._info"])
+@pytest.mark.parametrize("name", ["kiln", "kiln._errors", "kiln._context", "kiln._program", "kiln._info",
+                                  "kiln._pack_writer"])
 def test_examples_of_the_documentation(name):
     from kiln._context import Default
     kept = Default.options, Default.context
