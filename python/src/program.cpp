@@ -48,15 +48,17 @@ nb::object one_or_tuple(const std::vector<nb::object> &results) {
     return nb::tuple(list);
 }
 
-// Whether rows of the program have lengths: a statement lengths(n) comes before all others.
-bool begins_with_lengths(const std::string &text) {
-    size_t at = 0;
-    while ((at = text.find_first_not_of(" \t\r\n;", at)) != std::string::npos && text[at] == '#')
-        at = text.find('\n', at);
-    const std::string word = "lengths";
-    if (at == std::string::npos || text.compare(at, word.size(), word) != 0) return false;
-    at = text.find_first_not_of(" \t", at + word.size());
-    return at != std::string::npos && text[at] == '(';
+// Whether a statement may be lengths(n), behind functions. One too many, as in a comment, costs zeros that are not
+// needed.
+bool may_have_lengths(const std::string &text) {
+    const std::string word = "lengths", blanks = " \t";
+    for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) {
+        const size_t before = at ? text.find_last_not_of(blanks, at - 1) : std::string::npos;
+        const size_t after = text.find_first_not_of(blanks, at + word.size());
+        const bool begins = before == std::string::npos || text[before] == '\n' || text[before] == ';';
+        if (begins && after != std::string::npos && text[after] == '(') return true;
+    }
+    return false;
 }
 
 size_t bytes_of(const kiln_tensor &tensor) {
@@ -105,7 +107,7 @@ size_t Program::SpecHash::operator()(const SpecKey &key) const {
 
 Program::Program(nb::object context, const ProgramText &text, const std::vector<std::string> &scalars)
     : context_object_(context), context_(nb::cast<Context &>(context)), text_(text),
-      has_lengths_(begins_with_lengths(text.text)) {
+      has_lengths_(may_have_lengths(text.text)) {
     // Without scalars every parameter is an input, in the order of first appearance.
     {
         const ParsedProgram plain(context_.handle(), text_, "");

@@ -108,7 +108,7 @@ class Program {
     std::vector<std::string> parameters_, outputs_;
     std::vector<nb::object> parameter_objects_; // interned, as the names of keyword arguments are
     uint64_t declared_mask_ = 0;
-    bool has_lengths_; // whether rows end before the tensors do
+    bool has_lengths_; // rows may end before the tensors do
     std::map<uint64_t, std::unique_ptr<Variant>> variants_;
     std::unordered_map<SpecKey, std::shared_ptr<const Specs>, SpecHash> specs_;
 };

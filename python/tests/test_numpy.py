@@ -150,9 +150,12 @@ def test_rows_are_put_where_an_index_says():
         program(k=k, s=s, slot=slot, out={"cache": cache})
 
 
+@pytest.mark.parametrize("text", ["lengths(n)\ny = softmax(x); m = max(x)",
+                                  "fn f(x) = softmax(x); lengths (n); y = f(x)\nm = max(x)",
+                                  "# m is a row's\r\n\tlengths(\nn)\ny = softmax(x); m = max(x)"])
 @pytest.mark.parametrize("kind", ["float32", "float16", "float64"])
-def test_rows_with_lengths_are_0_behind_their_ends(kind):
-    program = kiln.Program("# lengths come first\nlengths (n)\ny = softmax(x); m = max(x)")
+def test_rows_with_lengths_are_0_behind_their_ends(kind, text):
+    program = kiln.Program(text)
     x, n = RANDOM.standard_normal((4, 7)).astype(kind), np.array([[3], [0], [7], [12]], np.int32)
     kept = np.full_like(x, 5)
     y, m = program(x=x, n=n)
