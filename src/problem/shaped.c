@@ -277,7 +277,10 @@ static kiln_status split(const kiln__domains *domains, const kiln__tensors *tens
     if (status) return status;
     s->tensors.at = s->own;
     const kiln__axes axes = axes_of_parts(s, &space);
-    return kiln__space_build(&axes, &s->tensors, &s->space);
+    status = kiln__space_build(&axes, &s->tensors, &s->space);
+    for (int part = 0; part < s->part_count && !status; part++) /* though no input has a value for each column */
+        s->space.sizes[s->block_axis + part] = s->parts[part];
+    return status;
 }
 
 kiln_status kiln__shaped_make(const kiln__domains *domains, const kiln__axes *axes, const kiln__tensors *tensors,
@@ -303,6 +306,11 @@ kiln__across_kinds kiln__shaped_across(const kiln__graph *graph, const kiln__dom
     return kinds;
 }
 
+/* Whether no row has an element of its own in the output. */
+static bool is_of_all(const kiln__shaped *s, int o, const kiln__inst *value) {
+    return value->across || s->tables[o].rows > 0;
+}
+
 /* The axes of the space along which tensor number o, an output, has one element for the value that it stores. */
 static void find_same(const kiln__shaped *s, int o, const kiln__inst *value, bool same[KILN_MAX_RANK]) {
     const uint32_t run = value->run;
@@ -313,8 +321,7 @@ static void find_same(const kiln__shaped *s, int o, const kiln__inst *value, boo
         columns *= s->parts[part];
         same[s->block_axis + part] = columns <= run || (s->uneven.columns && run);
     }
-    const bool one_row = value->across || s->tables[o].rows;
-    for (int i = 0; i < s->space.rank && one_row; i++) same[i] |= !s->space.reduced[i];
+    for (int i = 0; i < s->space.rank && is_of_all(s, o, value); i++) same[i] |= !s->space.reduced[i];
 }
 
 static kiln_status refuse_blocks(const kiln__shaped *s, int64_t block, const char *name, const kiln_tensor *tensor) {
@@ -375,9 +382,10 @@ kiln_status kiln__shaped_strides(const kiln__shaped *s, int o, const kiln__ir *i
     bool same[KILN_MAX_RANK];
     kiln_status status = KILN_OK;
     if (value) find_same(s, o, value, same);
+    const bool of_all = value && is_of_all(s, o, value);
     const int64_t run = value ? kiln__stored_run(ir, value) : s->repeats[o];
     if (s->uneven.columns && run && run != KILN__RUN_OF_ROW) status = join_blocks(s, run, name, value != NULL, &tensor);
-    if (!status) status = kiln__space_strides(&s->space, &tensor, name, value ? same : NULL, strides, full);
+    if (!status) status = kiln__space_strides(&s->space, &tensor, name, value ? same : NULL, of_all, strides, full);
     if (status && value && s->part_count > 1) return refuse_parts(s, &tensor, name, value->run, same);
     return status;
 }

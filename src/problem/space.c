@@ -212,7 +212,7 @@ static kiln_status refuse_output(const kiln__space *space, const kiln_tensor *te
 }
 
 kiln_status kiln__space_strides(const kiln__space *space, const kiln_tensor *tensor, const char *name, const bool *same,
-                                int64_t strides[KILN_MAX_RANK], bool *full) {
+                                bool of_all, int64_t strides[KILN_MAX_RANK], bool *full) {
     if (!same) {
         *full = true;
         for (int i = 0; i < space->rank; i++) {
@@ -223,12 +223,10 @@ kiln_status kiln__space_strides(const kiln__space *space, const kiln_tensor *ten
         return KILN_OK;
     }
     bool any = false, rows = true, across = true; /* it has a value for each row; of all rows together */
-    bool of_all = false;                          /* one for several rows, which is stored once */
     bool across_rows[KILN_MAX_RANK] = {false};    /* the axes of those rows: a single column may stay */
     for (int i = 0; i < space->rank; i++) {
         any |= same[i];
         across_rows[i] = same[i] && !space->reduced[i];
-        of_all |= across_rows[i];
         rows &= same[i] == space->reduced[i];
         across &= same[i] || space->reduced[i];
     }

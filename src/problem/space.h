@@ -41,10 +41,11 @@ bool kiln__space_per_element(const kiln__space *space, const kiln_tensor *tensor
 
 /* The tensor's strides along the axes of the space: 0 where it broadcasts, never along an axis of no elements. *full:
  * it has every element of the space. same: NULL for an input; of an output the axes along which its value is the same:
- * it has 0 along them where it has one element there, or, where that is so of all reduced axes, lacks them.
- * KILN_E_SHAPE where an output's shape does not fit. */
+ * it has 0 along them where it has one element there, or, where that is so of all reduced axes, lacks them. of_all:
+ * what is stored is of several rows, which are among those axes, so that no element is a row's. KILN_E_SHAPE where an
+ * output's shape does not fit. */
 kiln_status kiln__space_strides(const kiln__space *space, const kiln_tensor *tensor, const char *name, const bool *same,
-                                int64_t strides[KILN_MAX_RANK], bool *full);
+                                bool of_all, int64_t strides[KILN_MAX_RANK], bool *full);
 
 /* Elements kept and reduced; KILN_E_SIZE where a product does not fit. */
 kiln_status kiln__space_extents(const kiln__space *space, int64_t *rows, int64_t *cols);

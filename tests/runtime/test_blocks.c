@@ -465,6 +465,29 @@ static void a_maximum_of_no_rows_is_refused_on_the_cpu_as_well(void **state) {
     bound_destroy(&b);
 }
 
+static void what_is_repeated_alone_has_all_columns(void **state) {
+    (void)state;
+    static const char *const programs[] = {"y = repeat(s, 3) * 2", "y = repeat(s, 3) * r * r"};
+    double s[6] = {1, 2, 3, 4, 5, 6}, r[3] = {1, -1, 1}, y[18];
+    for (size_t p = 0; p < COUNT(programs); p++) {
+        bound b;
+        int32_t rank;
+        int64_t sizes[KILN_MAX_RANK];
+        assert_int_equal(
+            bound_create(&b, programs[p], NULL, NULL, p ? "f64[3,2] f64[3,1] f64[3,6]" : "f64[3,2] f64[3,6]"), KILN_OK);
+        assert_int_equal(kiln_program_output_shape(b.program, b.tensors, 0, 0, &rank, sizes), KILN_OK);
+        assert_int_equal(rank, 2);
+        assert_int_equal(sizes[1], 6);
+        b.tensors[0].data = s;
+        b.tensors[1].data = r;
+        b.tensors[b.tensor_count - 1].data = y;
+        if (kiln_run_cpu(b.program, b.tensors, b.tensor_count, NULL, 0))
+            fail_msg("%s: %s", programs[p], kiln_last_error());
+        for (int i = 0; i < 18; i++) assert_true(y[i] == s[i / 3] * (p ? 1 : 2));
+        bound_destroy(&b);
+    }
+}
+
 /* On a GPU blocks within rows are lanes of a warp where they can be; all others are reduced in shared memory. */
 static void blocks_that_no_warp_has_lie_in_shared_memory(void **state) {
     (void)state;
@@ -529,6 +552,7 @@ int main(void) {
         cmocka_unit_test(what_cannot_be_is_refused),
         cmocka_unit_test(a_maximum_of_no_rows_is_refused_on_the_cpu_as_well),
         cmocka_unit_test(blocks_that_no_warp_has_lie_in_shared_memory),
+        cmocka_unit_test(what_is_repeated_alone_has_all_columns),
         cmocka_unit_test(blocks_alone_have_the_kernel_of_rows),
     };
     return cmocka_run_group_tests_name("blocks", tests, NULL, NULL);
