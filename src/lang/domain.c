@@ -244,8 +244,11 @@ static void find_tables(kiln__work *work, const kiln__graph *graph, const kiln__
                         kiln__domains *out) {
     for (uint32_t i = 0; i < graph->node_count && work->status == KILN_OK; i++)
         if (graph->nodes[i].op == KILN__OP_ROWS) add_table(work, graph, signature, &graph->nodes[i], out);
-    for (uint32_t o = 0; o < signature->output_count; o++)
-        if (graph->names[signature->outputs[o]].place) out->tables |= 1u << (signature->input_count + o);
+    for (uint32_t o = 0; o < signature->output_count; o++) {
+        if (!graph->names[signature->outputs[o]].place) continue;
+        out->tables |= 1u << (signature->input_count + o);
+        out->has_rows = true;
+    }
     for (uint32_t i = 0; i < graph->node_count && out->tables && work->status == KILN_OK; i++) {
         const kiln__node *node = &graph->nodes[i];
         for (uint32_t k = node->op == KILN__OP_ROWS; k < node->arg_count; k++) {

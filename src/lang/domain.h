@@ -8,7 +8,7 @@
 #define KILN__MAX_BLOCKS 3
 
 typedef struct kiln__domains {
-    bool has_rows;           /* some reduction runs over whole rows, or across them: */
+    bool has_rows;           /* some reduction runs over whole rows, or across them, or put writes them: */
     const kiln__domain *row; /* of these axes; NULL: the program's */
     int other_count;         /* others run over these axes, which may be the rows', or across them */
     const kiln__domain *others[KILN__MAX_ACROSS];

@@ -276,8 +276,9 @@ static void find_node(kiln__reverse *r, uint32_t i) {
         r->is_float[i] = r->active[i] || has_float_type(r, node->u.name);
     }
     if (node->arg_count == 0) r->in_columns[i] = node->op != KILN__OP_COUNT && (r->of[i].axes & extents->row) != 0;
-    if (kiln__op_is_reduction(node->op) || node->op == KILN__OP_TAKE) r->in_columns[i] = false;
-    r->reduces[i] |= kiln__op_is_reduction(node->op);
+    const bool of_row = kiln__op_is_reduction(node->op) || node->op == KILN__OP_TAKE;
+    if (of_row) r->in_columns[i] = false;
+    r->reduces[i] |= of_row;
     if (kiln__op_is_reduction(node->op))
         r->across[i] = !kiln__domain_block(extents, node->domain) && node->domain != extents->row_domain &&
                        kiln__domain_axes(extents, node->domain) != extents->row;
@@ -365,6 +366,7 @@ static kiln__span extent_of_output(const kiln__reverse *r, uint32_t node) {
     const uint32_t blocks = extents->block_axis < 0 ? 0 : (uint32_t)1 << extents->block_axis;
     const bool alone = extents->largest_block && !extents->has_rows;
     extent.axes |= extents->all & ~(alone ? blocks : extents->row);
+    if (!alone && (extent.axes & extents->row)) extent.axes |= extents->row; /* all of them, or none */
     if (!alone || (extent.axes & blocks)) return extent;
     extent.axes |= blocks;
     extent.run = extents->largest_block;

@@ -256,7 +256,7 @@ static kiln_status lay_out(const kiln__ir *ir, const kiln__shaped *shaped, int o
     const int64_t run = output ? kiln__stored_run(ir, t->values[o]) : 0;
     if (!status) status = kiln__shaped_strides(shaped, o, ir, t->values[o], strides, &t->full[o]);
     for (int i = 0; i < shaped->space.rank; i++) d->at[i].strides[o] = strides[i];
-    if (status == KILN_E_SHAPE && output && t->tables[o].rows)
+    if (status == KILN_E_SHAPE && output && t->tables[o].rows && shaped->block_axis < 0)
         return refuse_row(&shaped->space, tensor, t->values[o]->per_element, t->given->names[o]);
     t->runs[o] = output && !t->full[o] && run != KILN__RUN_OF_ROW ? run : 0;
     if (!output) t->runs[o] = shaped->repeats[o];

@@ -214,22 +214,32 @@ static bool is_repeated(const kiln__shaped *s, int rank, int64_t repeat, const k
     return repeat && axis >= 0 && tensor->sizes[axis] > 1;
 }
 
-static kiln_status refuse_output(const kiln__shaped *s, const kiln__space *space, const char *name,
+/* The shape, or that of a row of it, which has the reduced axes. */
+static const char *shape_of(const kiln__space *space, bool row, int rank, const int64_t *sizes, char text[200]) {
+    int64_t kept[KILN_MAX_RANK];
+    int count = 0;
+    for (int i = 0; i < rank; i++)
+        if (!row || rank != space->rank || space->reduced[i]) kept[count++] = sizes[i];
+    return kiln__space_shape(text, count, kept);
+}
+
+/* row: it is one of a tensor that put writes. */
+static kiln_status refuse_output(const kiln__shaped *s, const kiln__space *space, const char *name, bool row,
                                  const kiln_tensor *tensor) {
     char shape[200], columns[200], values[200];
     int64_t sizes[KILN_MAX_RANK];
     memcpy(sizes, space->sizes, sizeof sizes);
     if (space->open_rows) sizes[0] = -1;
-    kiln__space_shape(columns, space->rank, sizes);
+    shape_of(space, row, space->rank, sizes, columns);
     sizes[s->block_axis] = s->parts[0];
-    return kiln__fail(KILN_E_SHAPE, "output '%s' has shape %s, expected %s or, of one value for each block, %s", name,
-                      kiln__space_shape(shape, tensor->rank, tensor->sizes), columns,
-                      kiln__space_shape(values, space->rank, sizes));
+    return kiln__fail(KILN_E_SHAPE, "%soutput '%s' has shape %s, expected %s or, of one value for each block, %s",
+                      row ? "a row of " : "", name, shape_of(space, row, tensor->rank, tensor->sizes, shape), columns,
+                      shape_of(space, row, space->rank, sizes, values));
 }
 
 /* An output has all columns, a value for each block of some size, or for each row: it then has one element along the
  * axis, or lacks it. */
-static kiln_status split_output(const kiln__shaped *s, const kiln__space *space, const char *name,
+static kiln_status split_output(const kiln__shaped *s, const kiln__space *space, const char *name, bool row,
                                 kiln_tensor *tensor) {
     const int axis = s->block_axis;
     int64_t columns = space->sizes[axis];
@@ -245,7 +255,7 @@ static kiln_status split_output(const kiln__shaped *s, const kiln__space *space,
         }
         columns /= s->parts[s->part_count - 1 - same] ? s->parts[s->part_count - 1 - same] : 1;
     }
-    return refuse_output(s, space, name, tensor);
+    return refuse_output(s, space, name, row, tensor);
 }
 
 /* Rows' axes, where the one that is cut is all of its parts; where blocks are rows, the parts of one. */
@@ -272,7 +282,7 @@ static kiln_status split(const kiln__domains *domains, const kiln__tensors *tens
         if (i < tensors->input_count)
             split_input(s, space.rank, domains->repeats[i], &s->own[i]);
         else
-            status = split_output(s, &space, tensors->names[i], &s->own[i]);
+            status = split_output(s, &space, tensors->names[i], s->tables[i].rows > 0, &s->own[i]);
     }
     if (status) return status;
     s->tensors.at = s->own;
@@ -283,6 +293,25 @@ static kiln_status split(const kiln__domains *domains, const kiln__tensors *tens
     return status;
 }
 
+/* A row of a tensor that put writes has one element along the axes that rows keep. */
+static void align_row(const kiln__space *space, kiln_tensor *row) {
+    kiln_tensor aligned = *row;
+    int columns = 0;
+    aligned.rank = space->rank;
+    for (int i = 0; i < space->rank; i++) {
+        const bool column = space->reduced[i] && columns < row->rank;
+        aligned.sizes[i] = column ? row->sizes[columns] : 1;
+        aligned.strides[i] = column ? row->strides[columns] : 0;
+        columns += space->reduced[i];
+    }
+    if (columns == row->rank) *row = aligned;
+}
+
+static void align_rows(const kiln__tensors *tensors, kiln__shaped *s) {
+    for (int o = tensors->input_count; o < tensors->input_count + tensors->output_count; o++)
+        if (s->tables[o].rows) align_row(&s->space, &s->viewed[o]);
+}
+
 kiln_status kiln__shaped_make(const kiln__domains *domains, const kiln__axes *axes, const kiln__tensors *tensors,
                               kiln__shaped *out) {
     *out = (kiln__shaped){.block_axis = -1};
@@ -291,6 +320,7 @@ kiln_status kiln__shaped_make(const kiln__domains *domains, const kiln__axes *ax
     if (!status) status = kiln__shaped_space(domains, axes, &viewed, &out->space, &out->block_axis, out->across);
     out->rank = out->space.rank;
     if (status || out->block_axis < 0) return status;
+    align_rows(&viewed, out);
     if (!are_uneven(domains, out->space.sizes[out->block_axis])) return split(domains, &viewed, out);
     keep(domains, &viewed, out);
     return KILN_OK;
@@ -324,26 +354,26 @@ static void find_same(const kiln__shaped *s, int o, const kiln__inst *value, boo
     for (int i = 0; i < s->space.rank && is_of_all(s, o, value); i++) same[i] |= !s->space.reduced[i];
 }
 
-static kiln_status refuse_blocks(const kiln__shaped *s, int64_t block, const char *name, const kiln_tensor *tensor) {
+static kiln_status refuse_blocks(const kiln__shaped *s, int64_t block, const char *name, bool row,
+                                 const kiln_tensor *tensor) {
     char shape[200], columns[200], values[200];
     int64_t sizes[KILN_MAX_RANK];
     memcpy(sizes, s->space.sizes, sizeof sizes);
     if (s->space.open_rows) sizes[0] = -1;
-    kiln__space_shape(columns, s->space.rank, sizes);
+    shape_of(&s->space, row, s->space.rank, sizes, columns);
     sizes[s->block_axis] = blocks_in(s->uneven.columns, block);
     return kiln__fail(KILN_E_SHAPE,
-                      "output '%s' has shape %s, expected %s or, of one value for each block of %" PRId64 ", %s", name,
-                      kiln__space_shape(shape, tensor->rank, tensor->sizes), columns, block,
-                      kiln__space_shape(values, s->space.rank, sizes));
+                      "%soutput '%s' has shape %s, expected %s or, of one value for each block of %" PRId64 ", %s",
+                      row ? "a row of " : "", name, shape_of(&s->space, row, tensor->rank, tensor->sizes, shape),
+                      columns, block, shape_of(&s->space, row, s->space.rank, sizes, values));
 }
 
 /* One element along the axis stands for the blocks' values. */
-static kiln_status join_blocks(const kiln__shaped *s, int64_t block, const char *name, bool output,
-                               kiln_tensor *tensor) {
+static kiln_status join_blocks(const kiln__shaped *s, int o, int64_t block, bool output, kiln_tensor *tensor) {
     const int at = place_of(s->block_axis, s->space.rank, tensor);
     if (output && at >= 0 && tensor->sizes[at] == s->uneven.columns && tensor->rank == s->space.rank) return KILN_OK;
     if (output && (at < 0 || tensor->rank < s->space.rank || tensor->sizes[at] != blocks_in(s->uneven.columns, block)))
-        return refuse_blocks(s, block, name, tensor);
+        return refuse_blocks(s, block, s->tensors.names[o], s->tables[o].rows > 0, tensor);
     tensor->sizes[at] = 1;
     return KILN_OK;
 }
@@ -384,7 +414,7 @@ kiln_status kiln__shaped_strides(const kiln__shaped *s, int o, const kiln__ir *i
     if (value) find_same(s, o, value, same);
     const bool of_all = value && is_of_all(s, o, value);
     const int64_t run = value ? kiln__stored_run(ir, value) : s->repeats[o];
-    if (s->uneven.columns && run && run != KILN__RUN_OF_ROW) status = join_blocks(s, run, name, value != NULL, &tensor);
+    if (s->uneven.columns && run && run != KILN__RUN_OF_ROW) status = join_blocks(s, o, run, value != NULL, &tensor);
     if (!status) status = kiln__space_strides(&s->space, &tensor, name, value ? same : NULL, of_all, strides, full);
     if (status && value && s->part_count > 1) return refuse_parts(s, &tensor, name, value->run, same);
     return status;

@@ -66,6 +66,8 @@ static const char *const programs[] = {
     "z = x * 3; put(p, 5 - #) = z * 1; put(q, #) = take(x, 0)",
     "z = x - max(x); put(p, argmax(x) * 0 + #) = z; put(q, #) = count_nonzero(x)",
     "s = max(x); d = sum(x, axes = @); put(p, 2) = i32(index(-1) * 0 + 7) + 0 * x; put(q, #) = s * 2",
+    "put(p, #) = x / (1 + absmax(x, block = $))",
+    "s = absmax(x, block = $); put(p, #) = softmax(x) * s; m = max(s)",
     "lengths(take(i64(x * 300), 0)); y = softmax(x); s = sum(x); m = mean(x)",
     "lengths(# * 7 - 3); y = rms_norm(x, w); v = var(x); k = argmax(x)",
     "lengths(size(0) * 40 - take(i64(x * 3), 0)); y = layer_norm(x, w, w)",

@@ -15,7 +15,7 @@ typedef struct drawing {
     fuzz_random random;
     char text[ROOM * 3];
     size_t size;
-    bool blocks, across; /* the program may have them */
+    bool blocks, across, takes; /* the program may have them */
 } drawing;
 
 static int below(drawing *d, int n) { return (int)fuzz_random_below(&d->random, n); }
@@ -29,10 +29,19 @@ static void put(drawing *d, const char *text) {
 
 static void draw(drawing *d, int depth);
 
+/* Columns that an index chooses. */
+static void draw_take(drawing *d, int depth) {
+    static const char *const indices[] = {", i)", ", 2)", ", argmax(x))", ", i - 1)", ", size(-1) - 1 - i)"};
+    put(d, "take(");
+    draw(d, depth - 1);
+    put(d, indices[below(d, 5)]);
+}
+
 static void draw_leaf(drawing *d) {
     static const char *const leaves[] = {"x", "x",   "x", "w",    "w",         "r",       "p",
                                          "c", "0.7", "2", "-1.5", "index(-1)", "size(-1)"};
-    put(d, leaves[below(d, (int)(sizeof leaves / sizeof leaves[0]))]);
+    const char *leaf = leaves[below(d, (int)(sizeof leaves / sizeof leaves[0]))];
+    put(d, d->takes && leaf[0] == 'p' ? "i" : leaf);
 }
 
 static void draw_reduction(drawing *d, int depth) {
@@ -94,6 +103,8 @@ static void draw(drawing *d, int depth) {
         draw_function(d, depth);
     else if (kind == 6)
         draw_choice(d, depth);
+    else if (kind == 7 && d->takes)
+        draw_take(d, depth);
     else
         draw_reduction(d, depth);
 }
@@ -103,6 +114,7 @@ static void draw_program(drawing *d, uint64_t seed, long index) {
     const int kind = below(d, 6);
     d->blocks = kind == 0;
     d->across = kind == 1;
+    d->takes = !d->across && below(d, 3) == 0;
     put(d, "a = ");
     draw(d, DEPTH - 1);
     put(d, "\ny = x * 0.1 + a + ");
@@ -118,10 +130,13 @@ static bool run_case(kiln_context *context, uint64_t seed, long index, long *ref
     drawing *d = malloc(sizeof *d);
     if (!d) return false;
     draw_program(d, seed, index);
-    const gradient_case c = {
-        .text = d->text,
-        .inputs = {{'x', 2, {3, 6}}, {'w', 1, {6}}, {'r', 2, {3, 1}}, {'p', 2, {3, 6}}, {'c', 0, {0}}},
-        .seed = (uint32_t)(seed + (uint64_t)index)};
+    const gradient_case c = {.text = d->text,
+                             .inputs = {{'x', 2, {3, 6}},
+                                        {'w', 1, {6}},
+                                        {'r', 2, {3, 1}},
+                                        {d->takes ? 'i' : 'p', 2, {3, d->takes ? 1 : 6}},
+                                        {'c', 0, {0}}},
+                             .seed = (uint32_t)(seed + (uint64_t)index)};
     kiln_status status = KILN_OK;
     const char *problem = gradient_check(context, &c, &status);
     const bool may_be = status == KILN_E_UNSUPPORTED || status == KILN_E_LIMIT || status == KILN_OK;

@@ -122,6 +122,30 @@ static void rows_are_written_where_an_index_says(void **state) {
     }
 }
 
+/* A cache of numbers and of their blocks' scales: blocks that divide the columns and blocks that do not, beside whole
+ * rows or alone. */
+static void rows_of_blocks_are_written(void **state) {
+    (void)state;
+    static const char *const others[] = {"", "; m = max(x)"};
+    for (int i = 0; i < 4; i++) {
+        const int block = i < 2 ? 3 : 4, blocks = (COLS + block - 1) / block;
+        char text[200], tensors[200];
+        snprintf(text, sizeof text, "s = absmax(x, block = %d) + 0 * i; put(y, i) = x / s; put(z, 3 - index(0)) = s%s",
+                 block, others[i % 2]);
+        snprintf(tensors, sizeof tensors, "f64[4,6] i32[4,1] f64[4,6] f64[4,%d]%s", blocks, i % 2 ? " f64[4]" : "");
+        for (int k = 0; k < ROWS * COLS; k++) outputs[0][k] = outputs[1][k] = -1;
+        run(text, NULL, tensors, one);
+        for (int row = 0; row < ROWS; row++)
+            for (int col = 0; col < COLS; col++) {
+                double most = 0;
+                for (int k = col / block * block; k < COLS && k / block == col / block; k++)
+                    most = fmax(most, at(0, k));
+                equal(outputs[0][row * COLS + col], row == one[0] ? at(0, col) / most : -1);
+                if (row == 0) equal(outputs[1][3 * blocks + col / block], most);
+            }
+    }
+}
+
 /* Of rows with lengths: what is behind one's end is neither read, though it is NaN, nor written. */
 static void rows_end_where_their_lengths_say(void **state) {
     (void)state;
@@ -206,6 +230,10 @@ static void what_cannot_be_is_refused(void **state) {
          "1:8: the row of 'put' is an integer that each row has one of, found one for each element"},
         {"put(y, 1) = x", "f32[4,6] f32[9,7]", KILN_E_SHAPE, "a row of output 'y' has shape [7], expected [6]"},
         {"put(m, 1) = max(x)", "f32[4,6] f32[9,6]", KILN_E_SHAPE, "a row of output 'm' has shape [6], expected []"},
+        {"put(y, 1) = x / absmax(x, block = 3)", "f32[4,6] f32[9,7]", KILN_E_SHAPE,
+         "a row of output 'y' has shape [7], expected [6] or, of one value for each block, [2]"},
+        {"put(y, 1) = absmax(x, block = 4)", "f32[4,6] f32[9,3]", KILN_E_SHAPE,
+         "a row of output 'y' has shape [3], expected [6] or, of one value for each block of 4, [2]"},
         {"y = take(rows(t, 1), 2)", "f32[4,6] f32[1]", KILN_E_UNSUPPORTED,
          "1:5: 'take' takes a column of 'rows': expected one of inputs, positions and what is made of them"},
         {"y = rows(t, 1)", "f32[] f32[]", KILN_E_SHAPE, "tensor 't' has rank 0, expected rows along its axis 0"},
@@ -289,6 +317,7 @@ int main(void) {
         cmocka_unit_test(several_axes_are_one_row),
         cmocka_unit_test(rows_of_a_table_are_read),
         cmocka_unit_test(rows_are_written_where_an_index_says),
+        cmocka_unit_test(rows_of_blocks_are_written),
         cmocka_unit_test(rows_end_where_their_lengths_say),
         cmocka_unit_test(lengths_may_be_computed),
         cmocka_unit_test(what_cannot_be_is_refused),
