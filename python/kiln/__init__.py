@@ -13,8 +13,9 @@ from . import _core
 from ._context import Context
 from ._errors import ArgumentError, Error, ExecutionError, OutOfMemoryError
 from ._info import info, set_cache_dir, set_policy
+from ._pack_writer import PackWriter
 from ._program import Explanation, Program, run
 
 __version__ = _core.version()
-__all__ = ["ArgumentError", "Context", "Error", "ExecutionError", "Explanation", "OutOfMemoryError", "Program", "info",
-           "run", "set_cache_dir", "set_policy"]
+__all__ = ["ArgumentError", "Context", "Error", "ExecutionError", "Explanation", "OutOfMemoryError", "PackWriter",
+           "Program", "info", "run", "set_cache_dir", "set_policy"]

@@ -211,7 +211,8 @@ def stream_address(stream):
 
 def describe(value):
     """An argument without its data, as kiln._core.Program.infer takes it: (type's number, sizes, strides or None) or a
-    number. value: an array, anything with shape and dtype, a text such as "f16[8, 64]", or a number."""
+    number. value: an array, anything with shape and dtype, a text such as "f16[8, 64]", whose first size may be left open
+    as *, or a number."""
     if isinstance(value, str):
         return described_text(value)
     if hasattr(value, "shape") and hasattr(value, "dtype") and not is_number(value):
@@ -237,7 +238,8 @@ def described_text(text):
     try:
         if bracket and not sizes.endswith("]"):
             raise ValueError
-        shape = tuple(int(size) for size in sizes[:-1].split(",") if size)
+        sizes = [size for size in sizes[:-1].split(",") if size]
+        shape = tuple(-1 if size == "*" and axis == 0 else int(size) for axis, size in enumerate(sizes))
     except ValueError:
         raise argument_error(f"'{text}' describes no array, expected such as 'f16[8, 64]'") from None
     return type_number(name), shape, None

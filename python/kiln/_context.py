@@ -26,6 +26,11 @@ class Context(_core.Context):
     log_detail: the last level that it is called with: "error", "warning", "info" or "debug". None: that of KILN_LOG, else
     "warning". docs/observing.md lists the events.
 
+    cache: kernels that you keep yourself: an object with get(key), which gives bytes or None, and set(key, bytes), or
+    with one of them; or a mapping, such as a dictionary. Called from any thread, by several at once, and not to call
+    Kiln. What is raised there is reported and counts as a miss. Its bytes run on the GPU: let nobody write to it who may
+    not do that. docs/cache.md has more.
+
     `stats()` has the numbers of docs/observing.md: kernels by where they came from, seconds spent, what is loaded.
 
     >>> import kiln, numpy as np
@@ -36,7 +41,7 @@ class Context(_core.Context):
 
     def __init__(self, *, cache_dir=None, policy="compile", packs=(), record=None, nvrtc=None, driver=None,
                  schedule=None, cache_max_bytes=0, compile_limit_ms=0, host_arrays="reference", log=None,
-                 log_detail=None):
+                 log_detail=None, cache=None):
         self._options = {name: value for name, value in locals().items() if name not in ("self", "__class__")}
         if policy not in POLICIES:
             raise argument_error(f"the policy is {policy!r}, expected one of {', '.join(POLICIES)}")
@@ -47,7 +52,7 @@ class Context(_core.Context):
         super().__init__(path_text(cache_dir), path_text(driver), path_text(nvrtc) or nvrtc_path(), POLICIES[policy],
                          schedule, [path_text(pack) for pack in packs], path_text(record), cache_max_bytes,
                          compile_limit_ms, host_arrays == "gpu", log and (lambda level, text: log(LEVELS[level], text)),
-                         0 if log_detail is None else LEVELS.index(log_detail) + 1)
+                         0 if log_detail is None else LEVELS.index(log_detail) + 1, *cache_methods(cache))
 
     def __reduce__(self):
         return restored_context, (self._options,)
@@ -57,6 +62,14 @@ class Context(_core.Context):
                     "host_arrays": "reference"}
         changed = {name: value for name, value in self._options.items() if value != defaults.get(name)}
         return f"kiln.Context({', '.join(f'{name}={value!r}' for name, value in changed.items())})"
+
+
+def cache_methods(cache):
+    """What gets and what sets a kernel of a cache, each None where it has no such method."""
+    get, set_ = getattr(cache, "get", None), getattr(cache, "set", None) or getattr(cache, "__setitem__", None)
+    if cache is not None and not (get or set_):
+        raise argument_error(f"cache is a {type(cache).__name__}, expected an object with get(key) or set(key, bytes)")
+    return get, set_
 
 
 def path_text(path):

@@ -13,13 +13,16 @@ def gradient_name(name):
 
 
 class Gradients:
-    """The programs that give the gradients of a forward program. given: a text, a Program, or a list of them."""
+    """The programs that give the gradients of a forward program. given: a text, a Program, or a list of them; None for
+    what Program.gradient derives."""
 
     def __init__(self, forward, given):
         self.forward = forward
         self.inputs = [name for name in forward.parameters if name not in forward.declared_scalars]
         # For shapes alone: with their reduced axes as 1, outputs broadcast with the inputs.
         self.kept = with_kept_axes(forward, forward.text, forward._options["axes"], forward.outputs)
+        if given is None:  # without shapes: as_input sums what was broadcast
+            given = forward.gradient()
         given = [given] if isinstance(given, (str, Program)) else list(given)
         self.programs = [self._program(one) for one in given]
         self.written = [name for program in self.programs for name in program.outputs]

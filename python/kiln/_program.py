@@ -25,8 +25,11 @@ class Program(_core.Program):
     `stats()` has what was done for it since it was made: launches, kernels by where they came from, seconds (docs/observing.md).
 
     A call takes arguments by position or name: numbers for scalars, arrays of one library for the rest. It returns an
-    array of the same library for each output, or writes into `out`, an array or a tuple of them. Results have the type
-    of their expression, a float that of the widest floating input, unless `dtype` says otherwise. `stream` is a CUDA
+    array of the same library for each output, or writes into `out`: an array, a tuple of one for each output, or a
+    dictionary by name. What `out` lacks, or has None for, is allocated, but for the tensor of a put(name, i), which is
+    always given. Results have the type of their expression, a float that of the widest floating input, unless `dtype`
+    says otherwise. Of a program with lengths(n) allocated results are 0 behind the ends of their rows, and `out` keeps
+    there what it held. `stream` is a CUDA
     stream, by default the library's current one.
 
     >>> import kiln, numpy as np
@@ -73,14 +76,33 @@ class Program(_core.Program):
             raise argument_error(f"{len(given)} arguments are given, expected {', '.join(self.parameters)}")
         return [describe(given[name]) for name in self.parameters]
 
-    def output_specs(self, *args, **kwargs):
+    def _given_outputs(self, out):
+        """What `out` describes, in the order of the outputs: None where it describes nothing."""
+        names = self.outputs
+        if out is None or isinstance(out, dict):
+            given = out or {}
+            for name in given:
+                if name not in names:
+                    raise argument_error(f"out names '{name}', which is no output; the outputs are {', '.join(names)}")
+            out = [given.get(name) for name in names]
+        elif not isinstance(out, (tuple, list)):
+            out = [out]
+        if len(out) != len(names):
+            raise argument_error(f"out has {len(out)} arrays, expected {len(names)}: {', '.join(names)}")
+        described = [None if one is None else describe(one) for one in out]
+        for name, one in zip(names, described):
+            if one is not None and not isinstance(one, tuple):
+                raise argument_error(f"out for '{name}' is a number, expected an array")
+        return described
+
+    def output_specs(self, *args, out=None, **kwargs):
         """(type, shape) of each output for arguments as `explain` takes them. Nothing is computed.
 
         >>> import kiln
         >>> kiln.Program("s = sum(x); y = x / s", outputs="s, y").output_specs("f16[8, 64]")
         [('f16', (8,)), ('f16', (8, 64))]
         """
-        return self.infer(self._arguments(args, kwargs))
+        return self.infer(self._arguments(args, kwargs), self._given_outputs(out))
 
     def gradient(self, *args, wrt=None, saved=None, **kwargs):
         """The program's gradient, a Program: it takes what it reads of this one's arguments, and the gradient of each output
@@ -105,10 +127,12 @@ class Program(_core.Program):
         return Program(text, axes=self._options["axes"], outputs=outputs, scalars=scalars, keepdims=True,
                        context=self._given_context)
 
-    def explain(self, *args, arch=None, dtype=None, **kwargs):
+    def explain(self, *args, arch=None, dtype=None, out=None, **kwargs):
         """What is made of the program for some arguments: phases, schedule, source. Needs no GPU, compiles nothing.
 
-        Arguments are arrays, whose data is not read, or texts such as "f16[8, 64]", and numbers.
+        Arguments are arrays, whose data is not read, or texts such as "f16[8, 64]", and numbers. "f16[*, 64]" leaves the
+        number of rows open.
+        out: such arrays or texts in the form that a call's `out` has. The tensor of a put(name, i) is always given.
         arch: 90 for sm_90. None: that of the first GPU, else 90.
 
         >>> import kiln
@@ -120,7 +144,8 @@ class Program(_core.Program):
         schedule  ...
         """
         arguments = self._arguments(args, kwargs)
-        return Explanation(self.text, self.compile(arguments, dtype, arch or self._device_arch(), False, False))
+        return Explanation(self.text, self.compile(arguments, self._given_outputs(out), dtype,
+                                                   arch or self._device_arch(), False, False))
 
     def _device_arch(self):
         if not self.context.system_info()["device_count"]:
@@ -140,7 +165,7 @@ class Program(_core.Program):
         rank = max([2] + [axis + 1 if axis >= 0 else -axis for axis in axes_list(self._options["axes"]) or []])
         scalars = self.declared_scalars
         arguments = [1.0 if name in scalars else (1, (64,) * rank, None) for name in self.parameters]
-        return self.compile(arguments, None, DEFAULT_ARCH, False, False)["phases"].splitlines()
+        return self.compile(arguments, None, None, DEFAULT_ARCH, False, False)["phases"].splitlines()
 
 
 class Explanation:
@@ -154,11 +179,12 @@ class Explanation:
         self.phases = fields["phases"].splitlines()
 
     def __str__(self):
-        outputs = [f"{kind}{list(shape)}" for kind, shape in self.outputs]
+        outputs = [f"{kind}{list(shape)}".replace("-1", "*") for kind, shape in self.outputs]
+        threads = f"blocks of {self.threads} threads"
+        launch = f"{self.blocks} {threads}" if self.blocks >= 0 else f"as many {threads} as the rows need"
         lines = [("program", self.text), ("outputs", ", ".join(outputs)), ("phases", ("\n" + 10 * " ").join(self.phases)),
                  ("schedule", self.schedule), ("why", self.reason),
-                 ("launch", f"{self.blocks} blocks of {self.threads} threads, {self.shared_bytes} bytes of shared "
-                            "memory each")]
+                 ("launch", f"{launch}, {self.shared_bytes} bytes of shared memory each")]
         return "\n".join(f"{title:<10}{line}" for title, line in lines)
 
     def __repr__(self):

@@ -5,10 +5,12 @@ They are called back from the compiled code, on the CPU reference: exact and slo
 are copied to the host and back. kiln.Program takes JAX's GPU arrays outside of jit and launches there.
 
 >>> import jax, jax.numpy as jnp, kiln.jax
->>> softmax = kiln.jax.function("y = softmax(x * s)", scalars="s", grad="dx = s * softmax_grad(y, dy)")
+>>> softmax = kiln.jax.function("y = softmax(x * s)", scalars="s")
 >>> jax.grad(lambda x: softmax(x, 0.5)[0])(jnp.zeros(4))
 Array([ 0.09375, -0.03125, -0.03125, -0.03125], dtype=float32)
 """
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -22,15 +24,17 @@ from ._program import Program
 def function(program, *, grad=None, **options):
     """A function of arrays, with the arguments of the program by position or name.
 
-    program, grad, options: as for kiln.torch.function.
+    program, options: as for kiln.torch.function. grad: as there, and None for the program's own gradient, which is derived
+    when it is first asked for (docs/language.md has the rules; a program that has none is refused then).
     """
     if not isinstance(program, Program):
         program = Program(program, **options)
     elif options:
         raise argument_error(f"a Program has its options already, and {', '.join(options)} is given")
-    called = caller(program)
+    gradients = functools.cache(lambda: Gradients(program, grad))
     if grad is not None:
-        called = with_gradients(called, Gradients(program, grad))
+        gradients()  # what is wrong with them is told now
+    called = with_gradients(caller(program), program, gradients)
 
     def call(*args, **kwargs):
         values = dict(zip(program.parameters, args), **kwargs)
@@ -72,9 +76,8 @@ def scalar_like(value):
     return 1 if jnp.issubdtype(value.dtype, jnp.integer) or value.dtype == bool else 1.0
 
 
-def with_gradients(called, gradients):
-    forward = gradients.forward
-    programs = [(program, caller(program)) for program in gradients.programs]
+def with_gradients(called, forward, gradients):
+    """gradients: a function that gives the Gradients, called where a gradient is asked for."""
     function = jax.custom_vjp(called)
 
     def run_forward(*values):
@@ -84,17 +87,17 @@ def with_gradients(called, gradients):
     def run_backward(saved, output_gradient):
         inputs, output = saved
         values = dict(zip(forward.parameters, inputs))
-        kept = gradients.kept_shapes([1.0 if name in forward.declared_scalars else values[name]
+        kept = gradients().kept_shapes([1.0 if name in forward.declared_scalars else values[name]
                                       for name in forward.parameters])
         one = len(forward.outputs) == 1
         for i, name in enumerate(forward.outputs):
             values[name] = (output if one else output[i]).reshape(kept[name])
             values[gradient_name(name)] = (output_gradient if one else output_gradient[i]).reshape(kept[name])
         found = {}
-        for program, run in programs:
-            results = run(*(values[name] for name in program.parameters))
+        for program in gradients().programs:
+            results = caller(program)(*(values[name] for name in program.parameters))
             found.update(zip(program.outputs, results if isinstance(results, tuple) else (results,)))
-        space = jnp.broadcast_shapes(*(values[name].shape for name in gradients.inputs))
+        space = jnp.broadcast_shapes(*(values[name].shape for name in gradients().inputs))
         return tuple(input_gradient(name, values[name], found, space) for name in forward.parameters)
 
     def input_gradient(name, value, found, space):

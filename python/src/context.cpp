@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "context.hpp"
 
+#include <cstring>
+
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 namespace {
 
-// Called from any thread. Whatever may log or wait in the library is called without the interpreter's lock, so that
-// taking it here waits for no thread that waits for the library.
+// Called from any thread, as the next two are. Whatever may call back or wait in the library is called without the
+// interpreter's lock, so that taking it here waits for no thread that waits for the library.
 void write_log(void *user, kiln_log_level level, const char *message) {
     if (!Py_IsInitialized()) return;
     nb::gil_scoped_acquire lock;
@@ -18,13 +20,47 @@ void write_log(void *user, kiln_log_level level, const char *message) {
     }
 }
 
+// The bytes that a cache's get answers with; none for None, and for an exception, which no call of Kiln's can raise.
+nb::object ask_cache(nb::handle get, const char *key) {
+    try {
+        nb::object answer = get(key);
+        if (answer.is_none()) return nb::object();
+        PyObject *bytes = PyBytes_FromObject(answer.ptr());
+        if (!bytes) nb::raise_python_error();
+        return nb::steal(bytes);
+    } catch (nb::python_error &error) {
+        error.discard_as_unraisable("the get of kiln's cache");
+    }
+    return nb::object();
+}
+
+size_t get_from_cache(void *user, const char *key, void *bytes, size_t capacity) {
+    if (!Py_IsInitialized()) return 0;
+    nb::gil_scoped_acquire lock;
+    const nb::object found = ask_cache(static_cast<const CacheMethods *>(user)->get, key);
+    if (!found) return 0;
+    const auto size = static_cast<size_t>(PyBytes_Size(found.ptr()));
+    if (size <= capacity) memcpy(bytes, PyBytes_AsString(found.ptr()), size);
+    return size;
+}
+
+void set_in_cache(void *user, const char *key, const void *bytes, size_t size) {
+    if (!Py_IsInitialized()) return;
+    nb::gil_scoped_acquire lock;
+    try {
+        static_cast<const CacheMethods *>(user)->set(key, nb::bytes(bytes, size));
+    } catch (nb::python_error &error) {
+        error.discard_as_unraisable("the set of kiln's cache");
+    }
+}
+
 const char *text_or_null(const std::optional<std::string> &text) { return text ? text->c_str() : nullptr; }
 
 } // namespace
 
 Context::Context(const ContextSettings &settings)
     : driver_path_(settings.driver_path.value_or("")), host_arrays_on_gpu_(settings.host_arrays_on_gpu),
-      log_(settings.log) {
+      log_(settings.log), cache_(settings.cache) {
     kiln_context_options options = KILN_CONTEXT_OPTIONS_INIT;
     options.cache_dir = text_or_null(settings.cache_dir);
     options.driver_path = text_or_null(settings.driver_path);
@@ -43,6 +79,9 @@ Context::Context(const ContextSettings &settings)
         options.log = write_log;
         options.log_user = log_.ptr();
     }
+    options.cache.get = cache_.get.is_none() ? nullptr : get_from_cache;
+    options.cache.set = cache_.set.is_none() ? nullptr : set_in_cache;
+    options.cache.user = &cache_;
     kiln_status status;
     {
         nb::gil_scoped_release unlocked;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A kiln_context with what Python adds to it: the driver's contexts, and a log that is a Python function.
+// A kiln_context with what Python adds to it: the driver's contexts, a log and a cache that are Python's functions.
 #ifndef KILN_PYTHON_CONTEXT_HPP
 #define KILN_PYTHON_CONTEXT_HPP
 
@@ -11,6 +11,11 @@
 #include "device.hpp"
 #include "error.hpp"
 
+// Methods of a cache in Python: get of a key gives bytes or None, set takes a key and bytes. Either may be none.
+struct CacheMethods {
+    nb::object get = nb::none(), set = nb::none();
+};
+
 struct ContextSettings {
     std::optional<std::string> cache_dir, driver_path, nvrtc_path, schedule, record_path;
     std::vector<std::string> packs;
@@ -19,6 +24,7 @@ struct ContextSettings {
     int64_t cache_max_bytes = 0, compile_limit_ms = 0;
     bool host_arrays_on_gpu = false;
     nb::object log; // called with a level and a message; none: as the library's default
+    CacheMethods cache;
 };
 
 class Context {
@@ -44,6 +50,7 @@ class Context {
     std::unique_ptr<Driver> driver_;
     bool host_arrays_on_gpu_;
     nb::object log_;
+    CacheMethods cache_;
 };
 
 #endif

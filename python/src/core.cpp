@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The module kiln._core: the library's contexts and programs. kiln/*.py is what users see.
+// The module kiln._core: the library's contexts, programs and packs. kiln/*.py is what users see.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include "program.hpp"
+#include "pack_writer.hpp"
 
 void fail(kiln_status status, const std::string &sentence, int line, int column) {
     nb::object made = nb::module_::import_("kiln._errors")
@@ -19,7 +19,7 @@ using Text = std::optional<std::string>;
 
 void make_context(Context *self, Text cache_dir, Text driver, Text nvrtc, int policy, Text schedule,
                   const std::vector<std::string> &packs, Text record, int64_t cache_max_bytes, int64_t compile_limit_ms,
-                  bool host_arrays_on_gpu, nb::object log, int log_detail) {
+                  bool host_arrays_on_gpu, nb::object log, int log_detail, nb::object cache_get, nb::object cache_set) {
     ContextSettings settings;
     settings.cache_dir = std::move(cache_dir);
     settings.driver_path = std::move(driver);
@@ -33,6 +33,7 @@ void make_context(Context *self, Text cache_dir, Text driver, Text nvrtc, int po
     settings.host_arrays_on_gpu = host_arrays_on_gpu;
     settings.log = std::move(log);
     settings.log_detail = log_detail;
+    settings.cache = {std::move(cache_get), std::move(cache_set)};
     new (self) Context(settings);
 }
 
@@ -59,7 +60,7 @@ NB_MODULE(_core, m) {
         .def("__init__", &make_context, nb::arg("cache_dir").none(), nb::arg("driver").none(), nb::arg("nvrtc").none(),
              nb::arg("policy"), nb::arg("schedule").none(), nb::arg("packs"), nb::arg("record").none(),
              nb::arg("cache_max_bytes"), nb::arg("compile_limit_ms"), nb::arg("host_arrays_on_gpu"),
-             nb::arg("log").none(), nb::arg("log_detail"))
+             nb::arg("log").none(), nb::arg("log_detail"), nb::arg("cache_get").none(), nb::arg("cache_set").none())
         .def("system_info", &Context::system_info)
         .def("device_info", &Context::device_info)
         .def("stats", &Context::stats)
@@ -70,13 +71,19 @@ NB_MODULE(_core, m) {
         .def("__init__", &make_program, nb::arg("context"), nb::arg("text"), nb::arg("outputs").none(),
              nb::arg("scalars"), nb::arg("axes").none(), nb::arg("keep_dims"))
         .def("__call__", &Program::call)
-        .def("infer", &Program::infer)
+        .def("infer", &Program::infer, nb::arg("arguments"), nb::arg("out").none())
         .def("stats", &Program::stats)
         .def("derive", &Program::derive, nb::arg("arguments").none(), nb::arg("wrt").none(), nb::arg("saved").none())
-        .def("compile", &Program::compile, nb::arg("arguments"), nb::arg("out_types").none(), nb::arg("arch"),
-             nb::arg("ptx"), nb::arg("compile"))
+        .def("compile", &Program::compile, nb::arg("arguments"), nb::arg("out").none(), nb::arg("out_types").none(),
+             nb::arg("arch"), nb::arg("ptx"), nb::arg("compile"))
         .def_prop_ro("parameters", &Program::parameters)
         .def_prop_ro("output_names", &Program::output_names)
         .def_prop_ro("declared_scalars", &Program::declared_scalars)
         .def_prop_ro("context", &Program::context);
+
+    nb::class_<PackWriter>(m, "PackWriter")
+        .def(nb::init<>())
+        .def("add", &PackWriter::add, nb::arg("program"), nb::arg("arguments"), nb::arg("out").none(),
+             nb::arg("out_types").none(), nb::arg("arch"), nb::arg("ptx"))
+        .def("finish", &PackWriter::finish);
 }

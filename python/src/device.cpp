@@ -27,6 +27,7 @@ Driver::Driver(const std::string &path) {
     find(library, "cuCtxSetCurrent", set_current_);
     find(library, "cuDevicePrimaryCtxRetain", retain_primary_);
     find(library, "cuCtxSynchronize", synchronize_);
+    find(library, "cuMemsetD8Async", memset_);
     const int result = initialize(0);
     if (result) fail(KILN_E_NO_DEVICE, "cuInit failed with " + std::to_string(result));
 }

@@ -3,6 +3,8 @@
 #ifndef KILN_PYTHON_DEVICE_HPP
 #define KILN_PYTHON_DEVICE_HPP
 
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -15,6 +17,11 @@ class Driver {
     // Waits for all work of the current context. False where the driver reports a failure.
     bool synchronize() const { return synchronize_() == 0; }
 
+    // Device memory becomes 0 when the stream is there. False where the driver reports a failure.
+    bool zero(void *data, size_t bytes, void *stream) const {
+        return memset_(reinterpret_cast<uintptr_t>(data), 0, bytes, stream) == 0;
+    }
+
   private:
     friend class CurrentDevice;
     void *primary_context(int ordinal);
@@ -24,6 +31,7 @@ class Driver {
     int (*set_current_)(void *context) = nullptr;
     int (*retain_primary_)(void **context, int device) = nullptr;
     int (*synchronize_)() = nullptr;
+    int (*memset_)(unsigned long long data, unsigned char value, size_t bytes, void *stream) = nullptr;
     void *contexts_[device_limit] = {};
 };
 

@@ -2,6 +2,7 @@
 #include "program.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -47,6 +48,53 @@ nb::object one_or_tuple(const std::vector<nb::object> &results) {
     return nb::tuple(list);
 }
 
+// Whether a statement may be lengths(n), behind functions. One too many, as in a comment, costs zeros that are not
+// needed.
+bool may_have_lengths(const std::string &text) {
+    const std::string word = "lengths", blanks = " \t";
+    for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) {
+        const size_t before = at ? text.find_last_not_of(blanks, at - 1) : std::string::npos;
+        const size_t after = text.find_first_not_of(blanks, at + word.size());
+        const bool begins = before == std::string::npos || text[before] == '\n' || text[before] == ';';
+        if (begins && after != std::string::npos && text[after] == '(') return true;
+    }
+    return false;
+}
+
+size_t bytes_of(const kiln_tensor &tensor) {
+    size_t bytes = kiln_type_size(tensor.type);
+    for (int32_t i = 0; i < tensor.rank; i++) bytes *= static_cast<size_t>(tensor.sizes[i]);
+    return bytes;
+}
+
+uint64_t mask_of(const std::vector<nb::object> &given) {
+    uint64_t mask = 0;
+    for (size_t i = 0; i < given.size(); i++)
+        if (given[i]) mask |= uint64_t{1} << i;
+    return mask;
+}
+
+// A description (type's number, sizes, strides or None) as a tensor without data.
+kiln_tensor described_tensor(const nb::tuple &fields) {
+    const std::vector<int64_t> sizes = read_sizes(fields[1]);
+    const auto type = static_cast<kiln_type>(nb::cast<int>(fields[0]));
+    kiln_tensor tensor = kiln_tensor_contiguous(nullptr, type, static_cast<int>(sizes.size()), sizes.data());
+    if (fields[2].is_none()) return tensor;
+    const std::vector<int64_t> strides = read_sizes(fields[2]);
+    for (int axis = 0; axis < tensor.rank; axis++) tensor.strides[axis] = strides.at(static_cast<size_t>(axis));
+    return tensor;
+}
+
+// (type's name, sizes) of each.
+nb::list described(const std::vector<kiln_tensor> &tensors) {
+    nb::list list;
+    for (const kiln_tensor &tensor : tensors) {
+        const std::vector<int64_t> sizes(tensor.sizes, tensor.sizes + tensor.rank);
+        list.append(nb::make_tuple(kiln_type_name(tensor.type), nb::tuple(nb::cast(sizes))));
+    }
+    return list;
+}
+
 } // namespace
 
 size_t Program::SpecHash::operator()(const SpecKey &key) const {
@@ -58,7 +106,8 @@ size_t Program::SpecHash::operator()(const SpecKey &key) const {
 // ---- names ------------------------------------------------------------------------------------------------
 
 Program::Program(nb::object context, const ProgramText &text, const std::vector<std::string> &scalars)
-    : context_object_(context), context_(nb::cast<Context &>(context)), text_(text) {
+    : context_object_(context), context_(nb::cast<Context &>(context)), text_(text),
+      has_lengths_(may_have_lengths(text.text)) {
     // Without scalars every parameter is an input, in the order of first appearance.
     {
         const ParsedProgram plain(context_.handle(), text_, "");
@@ -245,11 +294,16 @@ void Program::view_inputs(const Variant &variant, Call &call) const {
 // ---- outputs ----------------------------------------------------------------------------------------------
 
 std::vector<ArraySpec> Program::make_specs(const Variant &variant, const std::vector<kiln_tensor> &inputs,
-                                           const std::vector<kiln_scalar> &scalars, nb::handle dtype) const {
+                                           const std::vector<kiln_scalar> &scalars, nb::handle dtype,
+                                           uint64_t given_mask) const {
     std::vector<ArraySpec> specs;
     nb::object named;
     if (dtype) named = nb::module_::import_("kiln._types").attr("output_types")(dtype, outputs_);
     for (size_t i = 0; i < outputs_.size(); i++) {
+        if (given_mask >> i & 1) {
+            specs.emplace_back(); // its array tells
+            continue;
+        }
         int32_t rank = 0;
         int64_t sizes[KILN_MAX_RANK];
         check(kiln_program_output_shape(variant.parsed.handle(), inputs.data(), i, text_.keep_dims, &rank, sizes));
@@ -269,8 +323,10 @@ std::vector<ArraySpec> Program::make_specs(const Variant &variant, const std::ve
 
 std::shared_ptr<const Program::Specs> Program::specs(const Variant &variant, const Call &call) {
     SpecKey key;
-    key.numbers.reserve(2 + call.scalars.size() + call.tensors.size() * 5);
+    const uint64_t given_mask = mask_of(call.given);
+    key.numbers.reserve(3 + call.scalars.size() + call.tensors.size() * 5);
     key.numbers.push_back(static_cast<int64_t>(call.scalar_mask));
+    key.numbers.push_back(static_cast<int64_t>(given_mask));
     key.numbers.push_back(reinterpret_cast<intptr_t>(call.dtype.ptr()));
     for (const kiln_scalar &scalar : call.scalars) key.numbers.push_back(scalar.type);
     for (const kiln_tensor &tensor : call.tensors) {
@@ -281,32 +337,72 @@ std::shared_ptr<const Program::Specs> Program::specs(const Variant &variant, con
     if (found != specs_.end()) return found->second;
     if (specs_.size() >= spec_limit) specs_.clear(); // others may hold what they found
     auto made = std::make_shared<Specs>();
-    made->outputs = make_specs(variant, call.tensors, call.scalars, call.dtype);
+    made->outputs = make_specs(variant, call.tensors, call.scalars, call.dtype, given_mask);
     if (call.dtype) made->dtype = nb::borrow(call.dtype);
     specs_[std::move(key)] = made;
     return made;
 }
 
-void Program::view_given_outputs(Call &call, std::vector<nb::object> &results) const {
-    if (call.dtype) fail(KILN_E_ARGUMENT, "both out and dtype are given; out has types of its own");
-    const bool several = nb::isinstance<nb::tuple>(call.out) || nb::isinstance<nb::list>(call.out);
-    nb::object given = several ? nb::borrow(call.out) : nb::object(nb::make_tuple(call.out));
-    if (nb::len(given) != outputs_.size())
-        fail(KILN_E_BINDING, "out has " + std::to_string(nb::len(given)) + " arrays, expected " +
-                                 std::to_string(outputs_.size()) + ": " + listed(outputs_));
-    for (size_t i = 0; i < outputs_.size(); i++) {
-        nb::object array = given[i];
-        const ArrayLibrary &library = library_of(array);
-        if (library.is_number()) fail(KILN_E_ARGUMENT, "out for '" + outputs_[i] + "' is a number, expected an array");
-        ArrayView view;
-        library.view(array, outputs_[i].c_str(), true, view);
-        add_view(view, outputs_[i].c_str(), call);
-        if (!call.library) call.library = &library;
-        results.push_back(array);
+void Program::read_named_out(Call &call) const {
+    for (auto [name, array] : nb::borrow<nb::dict>(call.out)) {
+        const std::string text = nb::cast<std::string>(nb::str(name));
+        const auto found = std::find(outputs_.begin(), outputs_.end(), text);
+        if (found == outputs_.end())
+            fail(KILN_E_NAME, "out names '" + text + "', which is no output; the outputs are " + listed(outputs_));
+        if (!array.is_none()) call.given[static_cast<size_t>(found - outputs_.begin())] = nb::borrow(array);
     }
 }
 
+// An array for the only output, a tuple or a list of one for each, or a dictionary by name; None is as if not there.
+void Program::read_out(Call &call) const {
+    call.given.resize(outputs_.size());
+    if (!call.out) return;
+    if (nb::isinstance<nb::dict>(call.out)) return read_named_out(call);
+    const bool several = nb::isinstance<nb::tuple>(call.out) || nb::isinstance<nb::list>(call.out);
+    nb::object arrays = several ? nb::borrow(call.out) : nb::object(nb::make_tuple(call.out));
+    if (nb::len(arrays) != outputs_.size())
+        fail(KILN_E_BINDING, "out has " + std::to_string(nb::len(arrays)) + " arrays, expected " +
+                                 std::to_string(outputs_.size()) + ": " + listed(outputs_));
+    for (size_t i = 0; i < outputs_.size(); i++) {
+        nb::object array = arrays[i];
+        if (!array.is_none()) call.given[i] = array;
+    }
+}
+
+nb::object Program::view_given_output(size_t output, Call &call) const {
+    const std::string &name = outputs_[output];
+    nb::object array = call.given[output];
+    const ArrayLibrary &library = library_of(array);
+    if (library.is_number()) fail(KILN_E_ARGUMENT, "out for '" + name + "' is a number, expected an array");
+    ArrayView view;
+    library.view(array, name.c_str(), true, view);
+    add_view(view, name.c_str(), call);
+    if (!call.library) call.library = &library;
+    return array;
+}
+
+nb::object Program::allocate_output(const ArraySpec &spec, Call &call) const {
+    ArrayView view;
+    nb::object array = call.library->allocate(spec, call.first_array, call.place, view);
+    call.tensors.push_back(view.tensor);
+    if (view.keeper) call.keepers.push_back(std::move(view.keeper));
+    if (has_lengths_) call.zeroed.push_back(view.tensor);
+    return array;
+}
+
 // ---- running ----------------------------------------------------------------------------------------------
+
+// A caller that gave no array has nothing behind the ends of rows that it wants kept.
+void Program::fill_zeros(const Call &call, void *stream) const {
+    for (const kiln_tensor &tensor : call.zeroed) {
+        const size_t bytes = bytes_of(tensor);
+        if (bytes == 0) continue;
+        if (!call.place.gpu)
+            memset(tensor.data, 0, bytes);
+        else if (!context_.driver().zero(tensor.data, bytes, stream))
+            fail(KILN_E_LAUNCH, "an output cannot be filled with zeros: earlier work on its device failed");
+    }
+}
 
 void Program::launch(const Variant &variant, const Call &call) const {
     const kiln_program *program = variant.parsed.handle();
@@ -314,6 +410,7 @@ void Program::launch(const Variant &variant, const Call &call) const {
     const kiln_scalar *scalars = call.scalars.data();
     const bool host_on_gpu = !call.place.gpu && context_.host_arrays_on_gpu();
     if (!call.place.gpu && !host_on_gpu) {
+        fill_zeros(call, nullptr);
         kiln_status status;
         {
             nb::gil_scoped_release unlocked;
@@ -324,6 +421,7 @@ void Program::launch(const Variant &variant, const Call &call) const {
     void *stream = call.stream ? stream_of(call.stream) : call.library ? call.library->stream(call.place) : nullptr;
     Driver &driver = context_.driver();
     const CurrentDevice current(driver, call.place.device);
+    fill_zeros(call, stream);
     const bool waits = host_on_gpu || (call.library && call.library->synchronizes());
     kiln_status status;
     bool done = true;
@@ -342,23 +440,23 @@ nb::object Program::call(nb::args args, nb::kwargs kwargs) {
     classify(call);
     const Variant &chosen = variant(call.scalar_mask);
     view_inputs(chosen, call);
+    read_out(call);
+    const size_t given = static_cast<size_t>(
+        std::count_if(call.given.begin(), call.given.end(), [](const nb::object &array) { return array.is_valid(); }));
+    if (given == outputs_.size() && call.dtype)
+        fail(KILN_E_ARGUMENT, "both out and dtype are given; out has types of its own");
+    std::shared_ptr<const Specs> made;
+    if (given < outputs_.size()) {
+        if (!call.library)
+            fail(KILN_E_BINDING, "no argument is an array, so that nothing tells what the outputs are: give out");
+        made = specs(chosen, call);
+    }
     std::vector<nb::object> results;
-    if (call.out) {
-        view_given_outputs(call, results);
-        launch(chosen, call);
-        return one_or_tuple(results);
-    }
-    if (!call.library)
-        fail(KILN_E_BINDING, "no argument is an array, so that nothing tells what the outputs are: give out");
-    const std::shared_ptr<const Specs> made = specs(chosen, call);
-    for (const ArraySpec &spec : made->outputs) {
-        ArrayView view;
-        results.push_back(call.library->allocate(spec, call.first_array, call.place, view));
-        call.tensors.push_back(view.tensor);
-        if (view.keeper) call.keepers.push_back(std::move(view.keeper));
-    }
+    for (size_t i = 0; i < outputs_.size(); i++)
+        results.push_back(call.given[i] ? view_given_output(i, call) : allocate_output(made->outputs[i], call));
     launch(chosen, call);
-    for (nb::object &result : results) result = call.library->finished(std::move(result));
+    for (size_t i = 0; i < outputs_.size(); i++)
+        if (!call.given[i]) results[i] = call.library->finished(std::move(results[i]));
     return one_or_tuple(results);
 }
 
@@ -374,14 +472,7 @@ Variant &Program::describe(nb::handle arguments, Call &call) {
             add_scalar(i++, argument, call);
             continue;
         }
-        const std::vector<int64_t> sizes = read_sizes(fields[1]);
-        const auto type = static_cast<kiln_type>(nb::cast<int>(fields[0]));
-        kiln_tensor tensor = kiln_tensor_contiguous(nullptr, type, static_cast<int>(sizes.size()), sizes.data());
-        if (!fields[2].is_none()) {
-            const std::vector<int64_t> strides = read_sizes(fields[2]);
-            for (int axis = 0; axis < tensor.rank; axis++) tensor.strides[axis] = strides.at(static_cast<size_t>(axis));
-        }
-        tensors.push_back(tensor);
+        tensors.push_back(described_tensor(fields));
         i++;
     }
     if (i != parameters_.size())
@@ -390,13 +481,27 @@ Variant &Program::describe(nb::handle arguments, Call &call) {
     return variant(call.scalar_mask);
 }
 
-nb::list Program::infer(nb::handle arguments) {
+// Outputs without data: as out describes them, the others as they follow from the inputs.
+std::vector<kiln_tensor> Program::described_outputs(const Variant &variant, const Call &call, nb::handle out,
+                                                    nb::handle dtype) const {
+    std::vector<nb::object> given(outputs_.size());
+    for (size_t i = 0; i < outputs_.size() && !out.is_none(); i++)
+        if (nb::object one = out[i]; !one.is_none()) given[i] = one;
+    const std::vector<ArraySpec> specs = make_specs(variant, call.tensors, call.scalars, dtype, mask_of(given));
+    std::vector<kiln_tensor> tensors;
+    for (size_t i = 0; i < outputs_.size(); i++) {
+        const ArraySpec &spec = specs[i];
+        tensors.push_back(given[i] ? described_tensor(nb::borrow<nb::tuple>(given[i]))
+                                   : kiln_tensor_contiguous(nullptr, spec.type, static_cast<int>(spec.sizes.size()),
+                                                            spec.sizes.data()));
+    }
+    return tensors;
+}
+
+nb::list Program::infer(nb::handle arguments, nb::handle out) {
     Call call;
     const Variant &chosen = describe(arguments, call);
-    nb::list out;
-    for (const ArraySpec &spec : make_specs(chosen, call.tensors, call.scalars, nb::handle()))
-        out.append(nb::make_tuple(spec.type_name, spec.shape));
-    return out;
+    return described(described_outputs(chosen, call, out, nb::handle()));
 }
 
 nb::tuple Program::derive(nb::handle arguments, const std::optional<std::string> &wrt,
@@ -416,16 +521,32 @@ nb::tuple Program::derive(nb::handle arguments, const std::optional<std::string>
     return nb::make_tuple(kiln_program_text(made), outputs, scalars);
 }
 
-nb::dict Program::compile(nb::handle arguments, nb::handle out_types, int arch, bool ptx, bool compile) {
-    Call call;
-    const Variant &chosen = describe(arguments, call);
+// The outputs' tensors come after the inputs'.
+Variant &Program::describe_all(nb::handle arguments, nb::handle out, nb::handle out_types, Call &call) {
+    Variant &chosen = describe(arguments, call);
     const nb::handle dtype = out_types.is_none() ? nb::handle() : out_types;
-    nb::list outputs;
-    for (const ArraySpec &spec : make_specs(chosen, call.tensors, call.scalars, dtype)) {
-        call.tensors.push_back(
-            kiln_tensor_contiguous(nullptr, spec.type, static_cast<int>(spec.sizes.size()), spec.sizes.data()));
-        outputs.append(nb::make_tuple(spec.type_name, spec.shape));
+    const std::vector<kiln_tensor> outputs = described_outputs(chosen, call, out, dtype);
+    call.tensors.insert(call.tensors.end(), outputs.begin(), outputs.end());
+    return chosen;
+}
+
+void Program::add_to(kiln_pack_writer *writer, nb::handle arguments, nb::handle out, nb::handle out_types, int arch,
+                     bool ptx) {
+    Call call;
+    const Variant &chosen = describe_all(arguments, out, out_types, call);
+    kiln_status status;
+    {
+        nb::gil_scoped_release unlocked;
+        status = kiln_pack_writer_add(writer, chosen.parsed.handle(), call.tensors.data(), call.tensors.size(),
+                                      call.scalars.data(), call.scalars.size(), arch, ptx);
     }
+    check(status);
+}
+
+nb::dict Program::compile(nb::handle arguments, nb::handle out_arrays, nb::handle out_types, int arch, bool ptx,
+                          bool compile) {
+    Call call;
+    const Variant &chosen = describe_all(arguments, out_arrays, out_types, call);
     kiln_kernel *kernel = nullptr;
     kiln_status status;
     {
@@ -438,7 +559,8 @@ nb::dict Program::compile(nb::handle arguments, nb::handle out_types, int arch, 
     kiln_plan_info info = KILN_PLAN_INFO_INIT;
     check(kiln_kernel_get_info(kernel, &info));
     nb::dict out;
-    out["outputs"] = outputs;
+    const auto outputs = call.tensors.end() - static_cast<std::ptrdiff_t>(outputs_.size());
+    out["outputs"] = described({outputs, call.tensors.end()});
     out["phases"] = nb::str(kiln_kernel_phases(kernel));
     out["schedule"] = nb::str(info.schedule);
     out["reason"] = nb::str(info.reason);

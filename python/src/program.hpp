@@ -24,6 +24,8 @@ struct Call {
     std::vector<nb::handle> values; // of each parameter; empty where it is not given yet
     uint64_t scalar_mask = 0;       // bit i: parameter i is a scalar
     nb::handle out, dtype, stream;
+    std::vector<nb::object> given;   // for each output, from out; empty where it is to be allocated
+    std::vector<kiln_tensor> zeroed; // outputs that the kernel leaves parts of as they are
     std::vector<kiln_tensor> tensors;
     std::vector<kiln_scalar> scalars;
     std::vector<nb::object> keepers;
@@ -43,9 +45,15 @@ class Program {
     nb::object call(nb::args args, nb::kwargs kwargs);
 
     // Types and shapes of the outputs for inputs of (type, sizes) in the order of the parameters; a number is a scalar.
-    nb::list infer(nb::handle arguments);
+    // out: the same of each output, or None where they follow from the inputs.
+    nb::list infer(nb::handle arguments, nb::handle out);
     // What the library makes of the program for such inputs, without a GPU.
-    nb::dict compile(nb::handle arguments, nb::handle out_types, int arch, bool ptx, bool compile);
+    nb::dict compile(nb::handle arguments, nb::handle out_arrays, nb::handle out_types, int arch, bool ptx,
+                     bool compile);
+
+    // Adds the kernels for such inputs to a pack.
+    void add_to(kiln_pack_writer *writer, nb::handle arguments, nb::handle out, nb::handle out_types, int arch,
+                bool ptx);
 
     // The gradient's text, its outputs and its scalars. arguments: as infer's, or None; names: comma-separated, or
     // None.
@@ -81,10 +89,18 @@ class Program {
     void add_view(ArrayView &view, const char *name, Call &call) const;
     std::shared_ptr<const Specs> specs(const Variant &variant, const Call &call);
     std::vector<ArraySpec> make_specs(const Variant &variant, const std::vector<kiln_tensor> &inputs,
-                                      const std::vector<kiln_scalar> &scalars, nb::handle dtype) const;
-    void view_given_outputs(Call &call, std::vector<nb::object> &results) const;
+                                      const std::vector<kiln_scalar> &scalars, nb::handle dtype,
+                                      uint64_t given_mask) const;
+    void read_out(Call &call) const;
+    void read_named_out(Call &call) const;
+    nb::object view_given_output(size_t output, Call &call) const;
+    nb::object allocate_output(const ArraySpec &spec, Call &call) const;
+    void fill_zeros(const Call &call, void *stream) const;
+    std::vector<kiln_tensor> described_outputs(const Variant &variant, const Call &call, nb::handle out,
+                                               nb::handle dtype) const;
     void launch(const Variant &variant, const Call &call) const;
     Variant &describe(nb::handle arguments, Call &call);
+    Variant &describe_all(nb::handle arguments, nb::handle out, nb::handle out_types, Call &call);
 
     nb::object context_object_;
     Context &context_;
@@ -92,6 +108,7 @@ class Program {
     std::vector<std::string> parameters_, outputs_;
     std::vector<nb::object> parameter_objects_; // interned, as the names of keyword arguments are
     uint64_t declared_mask_ = 0;
+    bool has_lengths_; // rows may end before the tensors do
     std::map<uint64_t, std::unique_ptr<Variant>> variants_;
     std::unordered_map<SpecKey, std::shared_ptr<const Specs>, SpecHash> specs_;
 };

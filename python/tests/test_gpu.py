@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Launches, on the stand-ins: what is launched where, and kernels on the software GPU."""
 import ctypes
+import threading
 
 import numpy as np
 import pytest
@@ -111,6 +112,131 @@ def test_the_log_has_the_detail_that_is_asked_for(software_gpu):
         kiln.Context(log_detail="all")
 
 
+class Kept:
+    """A cache of the caller's, which counts its questions."""
+
+    def __init__(self):
+        self.kernels, self.asked = {}, 0
+
+    def get(self, key):
+        self.asked += 1
+        return self.kernels.get(key)
+
+    def set(self, key, value):
+        assert isinstance(key, str) and isinstance(value, bytes)
+        self.kernels[key] = value
+
+
+def kept_context(cache, **options):
+    return kiln.Context(driver=stand_in("KILN_SOFTWARE_DRIVER"), nvrtc=stand_in("KILN_SOFTWARE_NVRTC"),
+                        host_arrays="gpu", cache_dir="", cache=cache, **options)
+
+
+@pytest.mark.parametrize("cache, kernels", [(Kept(), lambda cache: cache.kernels), ({}, lambda cache: cache)],
+                         ids=["object", "dictionary"])
+def test_a_cache_of_ones_own_has_the_kernels(software_gpu, cache, kernels):
+    x = software_gpu.copy(np.ones((4, 64), np.float32))
+    kiln.Program("y = x + 1", context=kept_context(cache))(x, out=x)
+    assert [len(key) for key in kernels(cache)] == [32]
+    context = kept_context(cache, policy="never_compile")
+    kiln.Program("y = x + 1", context=context)(x, out=x)
+    assert context.stats()["from_callbacks"] == 1 and (x == 3).all()
+
+
+def test_a_cache_may_have_one_method_and_large_kernels(software_gpu):
+    class Reader:
+        asked = 0
+
+        def get(self, key):
+            Reader.asked += 1
+            return bytearray(1 << 19)  # more than is asked for at first
+
+    class Writer:
+        def set(self, key, value):
+            kept.append(value)
+
+    kept, lines, x = [], [], software_gpu.copy(np.ones((4, 64), np.float32))
+    context = kept_context(Reader(), log=lambda level, text: lines.append(text))
+    kiln.Program("y = x + 2", context=context)(x, out=x)
+    assert Reader.asked == 2 and any("that are not that kernel" in line for line in lines)
+    kiln.Program("y = x + 2", context=kept_context(Writer()))(x, out=x)
+    assert len(kept) == 1 and (x == 5).all()
+    with pytest.raises(kiln.ArgumentError, match="cache is a int, expected an object with get"):
+        kiln.Context(cache=3)
+
+
+def test_what_a_cache_raises_is_a_miss(software_gpu, monkeypatch):
+    class Broken:
+        def get(self, key):
+            raise KeyError(key)
+
+        def set(self, key, value):
+            raise OSError("no room")
+
+    class Wrong(Broken):
+        def get(self, key):
+            return "no bytes"
+
+    raised, x = [], software_gpu.copy(np.ones((4, 64), np.float32))
+    monkeypatch.setattr("sys.unraisablehook", lambda report: raised.append(report.exc_type))
+    for cache in (Broken(), Wrong()):
+        kiln.Program("y = x + 3", context=kept_context(cache))(x, out=x)
+    assert (x == 7).all() and raised == [KeyError, OSError, TypeError, OSError]
+
+
+def test_threads_share_a_cache_of_ones_own(software_gpu):
+    cache, faults = Kept(), []
+    context = kept_context(cache)
+    arrays = [software_gpu.copy(np.ones((4, 64), np.float32)) for _ in range(8)]
+
+    def work(seed):
+        program, x = kiln.Program(f"y = x + {seed % 3}", context=context), arrays[seed]
+        program(x, out=x)
+        if not (x == 1 + seed % 3).all():
+            faults.append(seed)
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not faults and len(cache.kernels) == 3 and cache.asked >= 3
+
+
+def test_packs_are_written(software_gpu, tmp_path):
+    program = kiln.Program("y = softmax(x * s)", scalars="s", context=kept_context({}))
+    store = kiln.Program("put(cache, slot) = k", context=kept_context({}))
+    packed, empty, path = kiln.PackWriter(), kiln.PackWriter().finish(), tmp_path / "kernels.kpack"
+    packed.add(program, "f32[*, 64]", 1.0, arch=90)
+    once = packed.finish()
+    packed.add(program, x="f32[*, 64]", s=2.0, arch=90)  # there already
+    assert packed.finish() == once and len(once) > len(empty)
+    packed.add(store, slot="i64[*, 1]", k="f32[*, 64]", out="f32[10, 64]", arch=90)
+    packed.write(path)
+    assert path.read_bytes() == packed.finish() and [file.name for file in tmp_path.iterdir()] == [path.name]
+    context = kept_context(None, packs=[path], policy="never_compile")
+    x, cache = (software_gpu.copy(np.ones(shape, np.float32)) for shape in ((3, 64), (10, 64)))
+    kiln.Program("y = softmax(x * s)", scalars="s", context=context)(x, 3.0, out=x)
+    slot = software_gpu.copy(np.array([[4], [5], [6]]))
+    kiln.Program("put(cache, slot) = k", context=context)(slot=slot, k=x, out=cache)
+    assert (x == 1 / 64).all() and cache.sum(-1).tolist() == [64] * 4 + [1] * 3 + [64] * 3
+    assert context.stats()["from_packs"] == 2
+
+
+def test_what_no_pack_can_have_is_refused(software_gpu):
+    packed, program = kiln.PackWriter(), kiln.Program("y = x * w", context=kept_context({}))
+    for arguments, arch, sentence in ((("f32[*, 64]", "f32[64]"), 70, "sm_70 is asked for"),
+                                      (("f32[4, *]", "f32[64]"), 90, "describes no array"),
+                                      (("f32[4, 64]",), 90, "1 arguments are given")):
+        with pytest.raises(kiln.Error, match=sentence):
+            packed.add(program, *arguments, arch=arch)
+    with pytest.raises(kiln.ArgumentError, match="program is a str, expected a kiln.Program"):
+        packed.add("y = x", "f32[4]", arch=90)
+    assert packed.finish() == kiln.PackWriter().finish()
+    with pytest.raises(OSError):
+        packed.write("/nonexistent/kernels.kpack")
+
+
 def test_launches_and_kernels_are_counted(software_gpu, software_context):
     x, y, row = (software_gpu.copy(np.ones(shape, np.float32)) for shape in ((4, 64), (4, 64), (64,)))
     program = kiln.Program("y = x * a + 0.25", context=software_context)
@@ -127,6 +253,31 @@ def test_launches_and_kernels_are_counted(software_gpu, software_context):
     whole = software_context.stats()
     assert whole["compiled"] == stats["compiled"] and whole["kernels"] == stats["loads"]
     assert set(stats) - set(whole) == {"launches"}
+
+
+class Allocated(DeviceArray):
+    """A library with an allocator, whose memory is not 0."""
+
+    gpu = None
+
+    def __array_namespace__(self):
+        return Allocated
+
+    float32 = np.float32
+
+    @staticmethod
+    def empty(shape, dtype, device):
+        return Allocated(Allocated.gpu.copy(np.full(shape, 7, dtype)), device)
+
+
+def test_rows_with_lengths_are_0_behind_their_ends(software_gpu, software_context):
+    Allocated.gpu = software_gpu
+    program = kiln.Program("lengths(index(-2)); y = x + 1", context=software_context)
+    x = software_gpu.copy(np.zeros((5, 4), np.float32))
+    np.testing.assert_array_equal(program(Allocated(x)).host, np.tri(5, 4, -1))
+    out = software_gpu.copy(np.full((5, 4), 7, np.float32))
+    program(DeviceArray(x), out=DeviceArray(out))
+    np.testing.assert_array_equal(out, np.where(np.tri(5, 4, -1), 1, 7))
 
 
 def test_kernels_compute_on_the_software_gpu(software_gpu, software_context):

@@ -49,6 +49,47 @@ def test_gradients_are_those_of_jax():
         np.testing.assert_allclose(found, value, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("text, options, like", [
+    (NORM, {}, rms_norm),
+    ("y = softmax(x * w)", {}, lambda x, w: jax.nn.softmax(x * w)),
+    ("y = logsumexp(x) * mean(w)", {}, lambda x, w: jax.nn.logsumexp(x, -1) * w.mean()),
+    ("m = mean(x)\ny = (x - m) * rsqrt(mean((x - m) ** 2) + 1e-6) * w", {"axes": 0, "outputs": "y"},
+     lambda x, w: (x - x.mean(0)) * jax.lax.rsqrt(x.var(0) + 1e-6) * w),
+])
+def test_gradients_are_derived(text, options, like):
+    function = kiln.jax.function(text, **options)
+    loss = lambda f: lambda x, w: jnp.sum(jnp.sin(f(x, w)))  # noqa: E731
+    wanted = jax.grad(loss(like), (0, 1))(X, W)
+    for found, value in zip(jax.jit(jax.grad(loss(function), (0, 1)))(X, W), wanted):
+        assert found.shape == value.shape
+        np.testing.assert_allclose(found, value, rtol=1e-4, atol=1e-5)
+
+
+def test_derived_gradients_of_several_outputs_scalars_and_indices():
+    function = kiln.jax.function("s = sum(x * x) * a\nl = logsumexp(x) - take(x, label)", outputs="s, l", scalars="a")
+    label = jnp.asarray([[1], [0], [7], [3]])
+    found = jax.grad(lambda x: sum(value.sum() for value in function(x=x, a=3.0, label=label)))(X)
+    wanted = 6 * X + jax.nn.softmax(X) - jax.nn.one_hot(label[:, 0], 8)
+    np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
+
+
+def test_what_has_no_gradient_is_refused_where_one_is_asked_for():
+    function = kiln.jax.function("y = lgamma(x)")
+    np.testing.assert_allclose(jax.jit(function)(jnp.abs(X) + 1), jax.lax.lgamma(jnp.abs(X) + 1), rtol=1e-5, atol=1e-6)
+    with pytest.raises(kiln.Error, match="no gradient"):
+        jax.grad(lambda x: function(x).sum())(X)
+    with pytest.raises(kiln.ArgumentError, match="writes|write"):
+        kiln.jax.function("y = x", grad="dz = dy")
+
+
+def test_a_gradient_may_be_a_program():
+    forward = kiln.Program("y = gelu(x * w)")
+    function = kiln.jax.function(forward, grad=forward.gradient(wrt="w"))
+    found = jax.grad(lambda w: function(X, w).sum())(W)
+    wanted = jax.grad(lambda w: jax.nn.gelu(X * w, approximate=False).sum())(W)
+    np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
+
+
 def test_half_precision_and_integers():
     function = kiln.jax.function("y = x * k", scalars="k", grad="dx = dy * k")
     x = X.astype(jnp.bfloat16)

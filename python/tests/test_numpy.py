@@ -120,6 +120,54 @@ def test_out_is_written_and_returned():
     assert x[0, 0] == 1
 
 
+def test_out_names_some_outputs():
+    x = np.arange(6.0).reshape(2, 3)
+    program = kiln.Program("a = -x; b = sum(x)")
+    for out in ({"b": np.empty(2, np.float32)}, (None, np.empty(2, np.float32)), {"a": None, "b": np.empty(2)}):
+        given = out["b"] if isinstance(out, dict) else out[1]
+        a, b = program(x, out=out)
+        assert b is given and a.tolist() == (-x).tolist() and b.tolist() == [3, 12]
+    a, b = program(x, out={"b": np.empty(2)}, dtype={"a": "f32"})
+    assert (a.dtype, b.dtype) == (np.float32, np.float64)
+    for out, sentence in (({"c": x}, "out names 'c', which is no output; the outputs are 'a' and 'b'"),
+                          ((x,), "out has 1 arrays, expected 2"), ({"b": 1.0}, "out for 'b' is a number")):
+        with pytest.raises(kiln.ArgumentError, match=sentence):
+            program(x, out=out)
+
+
+def test_rows_are_put_where_an_index_says():
+    program = kiln.Program("put(cache, slot) = k / s; put(scale, slot) = s; m = max(k)", outputs="cache, scale, m")
+    k, slot = RANDOM.standard_normal((3, 8)).astype(np.float32), np.array([[4], [0], [9]])
+    s, cache, scale = abs(k).max(-1, keepdims=True), np.ones((6, 8), np.float32), np.ones(6, np.float32)
+    results = program(k=k, s=s, slot=slot, out={"cache": cache, "scale": scale})
+    assert results[0] is cache and results[1] is scale
+    np.testing.assert_array_equal(results[2], k.max(-1))
+    wanted, wanted_scale = np.ones((6, 8), np.float32), np.ones(6, np.float32)
+    wanted[[4, 0]], wanted_scale[[4, 0]] = (k / s)[:2], s[:2, 0]
+    np.testing.assert_allclose(cache, wanted)
+    np.testing.assert_array_equal(scale, wanted_scale)
+    with pytest.raises(kiln.ArgumentError, match="output 'scale' has as many rows as its tensor has"):
+        program(k=k, s=s, slot=slot, out={"cache": cache})
+
+
+@pytest.mark.parametrize("text", ["lengths(n)\ny = softmax(x); m = max(x)",
+                                  "fn f(x) = softmax(x); lengths (n); y = f(x)\nm = max(x)",
+                                  "# m is a row's\r\n\tlengths(\nn)\ny = softmax(x); m = max(x)"])
+@pytest.mark.parametrize("kind", ["float32", "float16", "float64"])
+def test_rows_with_lengths_are_0_behind_their_ends(kind, text):
+    program = kiln.Program(text)
+    x, n = RANDOM.standard_normal((4, 7)).astype(kind), np.array([[3], [0], [7], [12]], np.int32)
+    kept = np.full_like(x, 5)
+    y, m = program(x=x, n=n)
+    assert program(x=x, n=n, out={"y": kept})[0] is kept
+    for row, length in enumerate(n[:, 0].clip(0, 7)):
+        wanted = softmax(x[row, :length].astype(float)) if length else []
+        np.testing.assert_allclose(y[row, :length], wanted, rtol=2e-3)
+        np.testing.assert_array_equal(kept[row, :length], y[row, :length])
+        assert not y[row, length:].any() and (kept[row, length:] == 5).all()
+    assert m[1] == -np.inf
+
+
 def test_any_strides_are_read_and_written():
     x = RANDOM.standard_normal((6, 8))
     for view in (x.T, x[::2, ::-1], x[:, 3:4], np.broadcast_to(x[0], (4, 8))):

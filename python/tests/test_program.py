@@ -98,6 +98,27 @@ def test_explain_has_schedule_and_source():
         program.explain("f16[8, 64]", 0.5)
 
 
+def test_the_tensor_of_a_put_is_described_too():
+    program = kiln.Program("put(cache, slot) = k / s; m = max(k)", outputs="cache, m")
+    described = {"k": "f16[8, 64]", "s": "f16[8, 1]", "slot": "i64[8, 1]"}
+    for out in ({"cache": "e4m3[32, 64]"}, ("e4m3[32, 64]", None)):
+        found = program.explain(**described, out=out, arch=90)
+        assert found.outputs == [("e4m3", (32, 64)), ("f16", (8,))] and "__global__" in found.source
+        assert program.output_specs(**described, out=out) == found.outputs
+    assert program.explain(**described, out={"cache": np.ones((4, 64))}, dtype={"m": "f32"}, arch=90).outputs == [
+        ("f64", (4, 64)), ("f32", (8,))]
+    for out, sentence in ((None, "'cache' has as many rows as its tensor"), ({"c": "f32[2]"}, "out names 'c'"),
+                          ("f32[4, 64]", "out has 1 arrays, expected 2"), ({"cache": 1.0}, "'cache' is a number")):
+        with pytest.raises(kiln.ArgumentError, match=sentence):
+            program.explain(**described, out=out)
+
+
+def test_the_number_of_rows_may_be_open():
+    found = kiln.Program("y = softmax(x)").explain("f16[*, 1024]", arch=90)
+    assert found.outputs == [("f16", (-1, 1024))] and found.rows == -1
+    assert "outputs   f16[*, 1024]" in str(found) and "as many blocks of" in str(found)
+
+
 def test_phases_need_no_arguments():
     assert kiln.Program("y = x * s", scalars="s", axes=2).phases == ["finish: y = x * s"]
 
@@ -165,7 +186,8 @@ def test_gradients_are_programs():
         kiln.Program("y = lgamma(x)").gradient()
 
 
-@pytest.mark.parametrize("name", ["kiln", "kiln._errors", "kiln._context", "kiln._program", "kiln._info"])
+@pytest.mark.parametrize("name", ["kiln", "kiln._errors", "kiln._context", "kiln._program", "kiln._info",
+                                  "kiln._pack_writer"])
 def test_examples_of_the_documentation(name):
     from kiln._context import Default
     kept = Default.options, Default.context

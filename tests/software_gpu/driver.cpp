@@ -317,6 +317,15 @@ kiln__CUresult soft_MemsetD32Async(kiln__CUdeviceptr to, unsigned value, size_t 
     return KILN__CUDA_SUCCESS;
 }
 
+// The library does without it; the Python package looks it up itself.
+SOFTWARE_GPU_EXPORT kiln__CUresult cuMemsetD8Async(kiln__CUdeviceptr to, unsigned char value, size_t bytes,
+                                                   kiln__CUstream) {
+    ENTER_CONTEXT("cuMemsetD8Async");
+    if (!gpu.memory.find(to, bytes)) return KILN__CUDA_ERROR_INVALID_VALUE;
+    memset(reinterpret_cast<void *>(to), value, bytes);
+    return KILN__CUDA_SUCCESS;
+}
+
 kiln__CUresult soft_EventCreate(kiln__CUevent *out, unsigned) {
     ENTER_CONTEXT("cuEventCreate");
     *out = new kiln__CUevent_st();

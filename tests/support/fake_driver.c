@@ -446,6 +446,16 @@ kiln__CUresult fake_MemsetD32Async(kiln__CUdeviceptr to, unsigned value, size_t 
     return KILN__CUDA_SUCCESS;
 }
 
+/* The library does without it; the Python package looks it up itself. */
+kiln__CUresult fake_MemsetD8Async(kiln__CUdeviceptr to, unsigned char value, size_t bytes,
+                                  kiln__CUstream stream) __asm__("cuMemsetD8Async");
+kiln__CUresult fake_MemsetD8Async(kiln__CUdeviceptr to, unsigned char value, size_t bytes, kiln__CUstream stream) {
+    (void)stream;
+    ENTER_CONTEXT("cuMemsetD8Async");
+    memset((void *)(uintptr_t)to, value, bytes);
+    return KILN__CUDA_SUCCESS;
+}
+
 kiln__CUresult fake_EventCreate(kiln__CUevent *event, unsigned flags) {
     (void)flags;
     ENTER_CONTEXT("cuEventCreate");

@@ -47,6 +47,27 @@ says ' ok ' 1
 expect 0 'y = where(index(-1) > 3, x, 0)' --tensor 'x=i32[5,9]'
 says ' ok ' 1
 
+# Rows that are put where an index says: each in a place of its own, others as they were; lists and open sizes of the
+# tensor that they go into.
+expect 0 'put(cache, slot) = softmax(x)' --tensor 'x=f32[40,64]' --tensor 'slot={i32,i64}[40,1]' \
+    --tensor 'cache={f16,f32,e4m3}[{40,90},64]'
+says ' x=f32\[40,64\] cache=(f16|f32|e4m3)\[(40|90),64\] .* ok ' 12
+expect 0 'put(cache, slot) = x; m = max(x)' --tensor 'x=i32[*,64]' --tensor 'slot=i64[*,1]' --tensor 'cache=i32[*,64]' \
+    --traffic 64K --json
+grep -q '"verdict": *"ok"' out || fail "no verdict"
+expect 0 'put(s, index(-2)) = sum(x)' --tensor 'x=f32[7,5]' --tensor 's=f32[9]'
+says ' ok ' 1
+expect 1 'put(cache, slot) = x' --tensor 'x=f32[40,64]' --tensor 'slot=i64[40,1]' --tensor 'cache=f32[39,64]'
+says "'slot' puts 40 rows into 39: expected a row of its own for each" 1
+expect 2 'put(cache, slot) = x' --tensor 'x=f32[40,64]' --tensor 'slot=i64[40,1]'
+grep -q 'put(cache, i) writes rows of a tensor that is there before: --tensor cache=... was expected' err || fail "no tensor"
+
+# Places that are read.
+expect 0 'y = logsumexp(x) - take(x, label)' --tensor 'x=f32[40,64]' --tensor 'label=i64[40,1]'
+says ' ok ' 1
+expect 0 's = sum(rows(table, id))' --tensor 'table=f32[60,64]' --tensor 'id=i32[40,1]'
+says ' ok ' 1
+
 # Scalars that must be integers, beside one that is a float.
 expect 0 'y = dropout(x, p, seed)' --tensor 'x=f32[4,8]' --scalar seed=5:i64,p=0.5
 says ' ok ' 1

@@ -17,6 +17,8 @@
 #define PATTERN_ELEMENTS 4194319 /* a prime: rows of any length begin anywhere in it */
 #define CHECKED_ELEMENTS (1 << 22)
 
+static const unsigned char poison[8] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
+
 static uint64_t next_random(uint64_t *state) {
     uint64_t z = *state += 0x9e3779b97f4a7c15; /* splitmix64, Steele et al. 2014 */
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
@@ -38,9 +40,57 @@ static void draw(kiln_type type, uint64_t *state, char *out, int64_t count) {
     }
 }
 
-static int64_t pattern_length(const kiln_tensor *tensor) {
-    const int64_t elements = gpu_tensor_elements(tensor);
-    return elements < PATTERN_ELEMENTS ? elements : PATTERN_ELEMENTS;
+static int64_t lesser(int64_t a, int64_t b) { return a < b ? a : b; }
+
+/* How many rows an input has to choose from where it is the index of a put; 0: it is none. */
+static int64_t rows_to_choose(const bench_data *data, size_t input) {
+    const request *r = data->request;
+    const size_t size = kiln_type_size(data->which->tensors[input].type);
+    const int64_t most = size < sizeof(int64_t) ? (int64_t)1 << (8 * size - 1) : INT64_MAX;
+    int64_t rows = 0;
+    for (size_t i = 0; i < r->output_count; i++) {
+        if (!request_is_put_index(r, input, i)) continue;
+        const int64_t own = lesser(data->which->tensors[r->input_count + i].sizes[0], most);
+        rows = rows ? lesser(rows, own) : own;
+    }
+    return rows;
+}
+
+/* An index of a put repeats nothing: of two rows that go to one place either is written. */
+static int64_t pattern_length(const bench_data *data, size_t input) {
+    const int64_t elements = gpu_tensor_elements(&data->which->tensors[input]);
+    return rows_to_choose(data, input) ? elements : lesser(elements, PATTERN_ELEMENTS);
+}
+
+static int64_t common_divisor(int64_t a, int64_t b) {
+    while (b) {
+        const int64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+/* Different rows, in no order. */
+static void draw_rows(kiln_type type, uint64_t *state, int64_t rows, char *out, int64_t count) {
+    int64_t step = 1 + (int64_t)(next_random(state) % (uint64_t)rows), row = step - 1;
+    while (common_divisor(step, rows) != 1) step++;
+    for (int64_t i = 0; i < count; i++) {
+        kiln__store_i64(type, out + (size_t)i * kiln_type_size(type), row);
+        row = row >= rows - step % rows ? row - (rows - step % rows) : row + step % rows;
+    }
+}
+
+static kiln_status refuse_few_rows(const bench_data *data) {
+    for (size_t i = 0; i < data->request->input_count; i++) {
+        const int64_t rows = rows_to_choose(data, i), count = gpu_tensor_elements(&data->which->tensors[i]);
+        if (rows && count > rows)
+            return kiln__fail(KILN_E_SHAPE,
+                              "'%s' puts %lld rows into %lld: expected a row of its own for each, so that the result "
+                              "does not depend on their order",
+                              kiln_program_input_name(data->request->program, i), (long long)count, (long long)rows);
+    }
+    return KILN_OK;
 }
 
 static kiln__CUdeviceptr address(const kiln_tensor *tensor, int64_t bytes) {
@@ -51,11 +101,15 @@ static kiln__CUdeviceptr address(const kiln_tensor *tensor, int64_t bytes) {
 static kiln_status fill(bench_data *data, size_t i, uint64_t *state) {
     const kiln_tensor *tensor = &data->device[i];
     const int64_t size = (int64_t)kiln_type_size(tensor->type), bytes = gpu_tensor_elements(tensor) * size;
-    int64_t filled = pattern_length(tensor) * size;
+    const int64_t rows = rows_to_choose(data, i);
+    int64_t filled = pattern_length(data, i) * size;
     data->patterns[i] = malloc((size_t)filled + 1);
     if (!data->patterns[i]) return kiln__out_of_memory();
     if (bytes == 0) return KILN_OK;
-    draw(tensor->type, state, data->patterns[i], pattern_length(tensor));
+    if (rows)
+        draw_rows(tensor->type, state, rows, data->patterns[i], pattern_length(data, i));
+    else
+        draw(tensor->type, state, data->patterns[i], pattern_length(data, i));
     const kiln__driver *driver = data->gpu->driver;
     kiln__CUresult result = driver->MemcpyHtoD(address(tensor, 0), data->patterns[i], (size_t)filled);
     while (filled < bytes && !result) {
@@ -116,7 +170,7 @@ static part part_of(const bench_data *data, size_t slice, const kiln_tensor *ten
 
 static kiln_status copy_input(const bench_data *data, size_t i, part *p) {
     const kiln_tensor *whole = &data->device[i];
-    const int64_t pattern = pattern_length(whole);
+    const int64_t pattern = pattern_length(data, i);
     const size_t size = kiln_type_size(whole->type);
     char *to = malloc((size_t)(p->runs * p->length) * size + 1);
     p->tensor.data = to;
@@ -138,7 +192,7 @@ static kiln_status copy_input(const bench_data *data, size_t i, part *p) {
  * of other inputs. tensors: of the slice; the outputs' data are not touched. */
 static kiln_status run_terms(bench_data *data, size_t slice, const kiln_tensor *tensors) {
     const request *r = data->request;
-    kiln_tensor own[KILN_MAX_TENSORS];
+    kiln_tensor own[KILN_MAX_TENSORS], viewed[KILN_MAX_TENSORS];
     kiln__shaped shaped;
     bool any = false;
     kiln__ir *ir = NULL;
@@ -152,13 +206,21 @@ static kiln_status run_terms(bench_data *data, size_t slice, const kiln_tensor *
         data->terms[slice][i] = tensor->data;
         if (!tensor->data) status = kiln__out_of_memory();
     }
+    if (!status) memcpy(viewed, shaped.tensors.at, (r->input_count + r->output_count) * sizeof *viewed);
     for (size_t i = 0; i < r->output_count && any && !status; i++)
-        shaped.own[r->input_count + i].data = own[r->input_count + i].data;
+        viewed[r->input_count + i].data = own[r->input_count + i].data;
     if (any && !status)
-        status = kiln__ref_run(ir, shaped.tensors.at, NULL, r->scalars, shaped.space.rank, shaped.space.sizes,
+        status = kiln__ref_run(ir, viewed, shaped.tables, r->scalars, shaped.space.rank, shaped.space.sizes,
                                shaped.space.reduced);
     kiln__ir_destroy(ir);
     return status;
+}
+
+/* What a put does not write is what it was. */
+static void expect_poison(const bench_data *data, size_t output, int64_t count, double *wanted) {
+    const kiln_type type = data->which->tensors[data->request->input_count + output].type;
+    if (!request_is_put(data->request, output)) return;
+    for (int64_t i = 0; i < count; i++) wanted[i] = kiln__load_f64(type, poison);
 }
 
 static kiln_status run_reference(bench_data *data, size_t slice) {
@@ -173,6 +235,7 @@ static kiln_status run_reference(bench_data *data, size_t slice) {
             p.tensor.type = KILN_F64;
             p.tensor.data = calloc((size_t)(p.runs * p.length) + 1, sizeof(double));
             data->wanted[slice][i - r->input_count] = p.tensor.data;
+            if (p.tensor.data) expect_poison(data, i - r->input_count, p.runs * p.length, p.tensor.data);
             status = p.tensor.data ? tensor_spec_contiguous(&p.tensor) : kiln__out_of_memory();
         }
         tensors[i] = p.tensor;
@@ -197,6 +260,7 @@ static kiln_status refuse_packed(const request *r, const bench_case *which) {
 kiln_status bench_data_create(const gpu *g, const request *r, const bench_case *which, uint64_t seed, bench_data *out) {
     *out = (bench_data){.gpu = g, .request = r, .which = which};
     kiln_status status = refuse_packed(r, which);
+    if (!status) status = refuse_few_rows(out);
     if (!status) status = gpu_copy_in(g, which->tensors, r->input_count + r->output_count, 0, out->device);
     for (size_t i = 0; i < r->input_count && !status; i++) status = fill(out, i, &seed);
     choose_slices(out, &seed);
@@ -263,7 +327,6 @@ static bool any_float_input(const request *r) {
 }
 
 static int64_t count_unwritten(const kiln_tensor *tensor) {
-    static const unsigned char poison[8] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
     const size_t size = kiln_type_size(tensor->type);
     const int64_t elements = gpu_tensor_elements(tensor);
     int64_t count = 0;
@@ -341,7 +404,7 @@ kiln_status bench_data_check(const bench_data *data, bench_error *out) {
         kiln_status status = gpu_copy_out(data->gpu, &data->device[r->input_count + i], &got);
         judgement j = judge(data, &got, i);
         for (size_t slice = 0; slice < data->slice_count && !status; slice++) compare(data, slice, i, &got, &j);
-        if (!status) out->unwritten += count_unwritten(&got);
+        if (!status && !request_is_put(r, i)) out->unwritten += count_unwritten(&got);
         free(got.data);
         if (status) return status;
         out->error = fmax(out->error, j.error);

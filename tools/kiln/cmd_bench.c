@@ -55,6 +55,23 @@ static int read_options(bench *b, const arguments *args) {
     return TOOL_OK;
 }
 
+/* The lists in the tensors that rows are put into. */
+static int add_puts(bench *b) {
+    const request *r = &b->request;
+    for (size_t i = 0; i < r->output_count; i++) {
+        if (!request_is_put(r, i)) continue;
+        const char *text = request_put(r, i), *name = kiln_program_output_name(r->program, i);
+        if (!text)
+            return tool_usage(r->args,
+                              "put(%s, i) writes rows of a tensor that is there before: --tensor %s=... was "
+                              "expected",
+                              name, name);
+        if (bench_lists_add(&b->lists, text))
+            return tool_usage(r->args, "--tensor %s=%s: %s", name, text, kiln_last_error());
+    }
+    return TOOL_OK;
+}
+
 /* All cases are worked out before the first is measured: a wrong size is told at once. */
 static int make_cases(bench *b) {
     request *r = &b->request;
@@ -64,7 +81,8 @@ static int make_cases(bench *b) {
                               request_input(r, i), kiln_last_error());
         }
     }
-    int code = bench_check_output_types(r);
+    int code = add_puts(b);
+    if (!code) code = bench_check_output_types(r);
     if (code) return code;
     if (arguments_has(r->args, OPTION_CANDIDATES) || arguments_has(r->args, OPTION_SCHEDULE))
         b->label_width = 26; /* of most pins, two words */

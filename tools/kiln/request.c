@@ -228,6 +228,14 @@ const char *request_output(const request *r, size_t i) {
     return value_of(&r->outputs, kiln_program_output_name(r->program, i));
 }
 
+bool request_is_put(const request *r, size_t i) { return is_put(r, kiln_program_output_name(r->program, i)); }
+
+bool request_is_put_index(const request *r, size_t i, size_t output) {
+    const char *input = kiln_program_input_name(r->program, i), *name = kiln_program_output_name(r->program, output);
+    const uint32_t place = r->graph->names[kiln__graph_find(r->graph, name, strlen(name))].place;
+    return place && r->graph->names[kiln__graph_find(r->graph, input, strlen(input))].node == place - 1;
+}
+
 /* The shape and type that --tensor gives. */
 static int shape_put(request *r, size_t i) {
     const char *name = kiln_program_output_name(r->program, i), *text = request_put(r, i);

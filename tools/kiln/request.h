@@ -40,6 +40,9 @@ const char *request_input(const request *r, size_t i);
 const char *request_output(const request *r, size_t i);
 /* Among the inputs, to the i-th output, whose tensor is there before: put(name, i) writes some of its rows. */
 const char *request_put(const request *r, size_t i);
+bool request_is_put(const request *r, size_t i);
+/* Whether input i is itself the index of put(output, i). */
+bool request_is_put_index(const request *r, size_t i, size_t output);
 
 /* With the input tensors filled in: gives output i the type, NULL: the one its value has; and the shape that the inputs
  * broadcast to. Its data is left NULL. */
