@@ -216,7 +216,7 @@ static bool is_repeated(const kiln__shaped *s, int rank, int64_t repeat, const k
 
 /* The shape, or that of a row of it, which has the reduced axes. */
 static const char *shape_of(const kiln__space *space, bool row, int rank, const int64_t *sizes, char text[200]) {
-    int64_t kept[KILN_MAX_RANK];
+    int64_t kept[KILN_MAX_RANK] = {0};
     int count = 0;
     for (int i = 0; i < rank; i++)
         if (!row || rank != space->rank || space->reduced[i]) kept[count++] = sizes[i];
