@@ -56,13 +56,19 @@ static void add_wrt(kiln__reverse *r, uint32_t name) {
                     r->from->names[name].text, kiln_type_name(r->request->inputs[input_of(r->signature, name)].type)));
 }
 
+/* Which elements equal a maximum is asked in its gradient: an output that is rounded may equal none. */
+static bool is_compared(const kiln__reverse *r, int name) {
+    const kiln__op op = r->from->nodes[r->from->names[name].node].op;
+    return op == KILN__OP_REDUCE_MAX || op == KILN__OP_REDUCE_MIN;
+}
+
 static void read_list(kiln__reverse *r, const char *list, bool outputs) {
     for (const char *at = list; at != NULL && r->rewriter.work.status == KILN_OK;) {
         at += strspn(at, " ");
         const size_t length = strcspn(at, ", ");
         const int name = find_listed(r, at, length, outputs);
         if (name >= 0 && outputs)
-            r->saved[name] = true;
+            r->saved[name] = !is_compared(r, name);
         else if (name >= 0)
             add_wrt(r, (uint32_t)name);
         at += length + strspn(at + length, " ");

@@ -216,6 +216,21 @@ static void every_operator_has_a_rule_or_a_reason(void **state) {
     }
 }
 
+/* As it may be rounded, and then equals no element. */
+static void a_saved_maximum_is_found_again(void **state) {
+    (void)state;
+    kiln_program *program = NULL, *gradient = NULL;
+    kiln_gradient_options options = KILN_GRADIENT_OPTIONS_INIT;
+    options.wrt = "x";
+    options.saved = "y,s";
+    assert_int_equal(kiln_program_create(context, "y = max(x * 3); s = softmax(x)", NULL, &program), KILN_OK);
+    assert_int_equal(kiln_program_gradient(program, NULL, &options, &gradient), KILN_OK);
+    const char *text = kiln_program_text(gradient);
+    if (!strstr(text, "max(") || strstr(text, "softmax(")) fail_msg("%s", text);
+    kiln_program_destroy(gradient);
+    kiln_program_destroy(program);
+}
+
 static void programs_with_lengths_are_refused(void **state) {
     (void)state;
     kiln_program *program = NULL, *gradient = NULL;
@@ -403,6 +418,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(operators_have_their_slopes, reset),
         cmocka_unit_test_setup(every_operator_has_a_rule_or_a_reason, reset),
+        cmocka_unit_test_setup(a_saved_maximum_is_found_again, reset),
         cmocka_unit_test_setup(programs_with_lengths_are_refused, reset),
         cmocka_unit_test_setup(reductions_have_their_slopes, reset),
         cmocka_unit_test_setup(broadcast_inputs_have_sums, reset),
