@@ -62,8 +62,8 @@ static void add(calls *to, const char *only, const char *format, ...) {
 /* What is given for a parameter of this name; NULL where its default is taken. */
 static const char *argument_for(const char *name, size_t length) {
     static const char *const arguments[][2] = {
-        {"x", "x"}, {"y", "y"},       {"g", "g"},    {"t", "t"},    {"w", "w"},     {"b", "b"},
-        {"a", "y"}, {"low", "-0.75"}, {"high", "1"}, {"p", "0.25"}, {"seed", "42"}, {"label", "label"},
+        {"x", "x"},       {"y", "y"},    {"g", "g"},    {"t", "t"},     {"w", "w"},         {"b", "b"}, {"a", "y"},
+        {"low", "-0.75"}, {"high", "1"}, {"p", "0.25"}, {"seed", "42"}, {"label", "label"}, {"v", "y"},
     };
     for (size_t i = 0; i < COUNT(arguments); i++)
         if (strlen(arguments[i][0]) == length && !strncmp(arguments[i][0], name, length)) return arguments[i][1];
