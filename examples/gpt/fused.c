@@ -65,7 +65,9 @@ struct fused {
 
 static kiln_tensor view(void *data, enum shape shape, struct extents extents) {
     const bool one = shape == ROW || shape == SHARED, column = shape == COLUMN || shape == NUMBERS;
-    const int64_t sizes[] = {one ? 1 : extents.groups, shape == ROW ? 1 : extents.rows, column ? 1 : extents.cols};
+    const int64_t groups = one ? 1 : extents.groups;
+    const int64_t rows = shape == ROW ? 1 : extents.rows;
+    const int64_t sizes[] = {groups, rows, column ? 1 : extents.cols};
     const int64_t table[] = {VOCABULARY, extents.cols};
     if (shape == TABLE) return kiln_tensor_contiguous(data, KILN_F32, 2, table);
     return kiln_tensor_contiguous(data, shape == NUMBERS ? KILN_I32 : KILN_F32, 3, sizes);

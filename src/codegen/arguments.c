@@ -29,6 +29,12 @@ static void add_strides(const kiln__problem *problem, int o, kiln__arguments *ou
         if (operand->inner_strides[d] != 0 && operand->inner_strides[d] != 1) add(out, KILN__FIELD_STEP, o, d, 8);
 }
 
+static void add_table(const kiln__problem *problem, int o, kiln__arguments *out) {
+    if (problem->operands[o].table.rows == 0) return;
+    add(out, KILN__FIELD_TABLE_ROWS, o, 0, 8);
+    add(out, KILN__FIELD_TABLE_PITCH, o, 0, 8);
+}
+
 static bool asks_size(const kiln__ir *ir, int axis) {
     for (uint32_t i = 0; i < ir->count; i++)
         if (ir->insts[i].op == KILN__OP_SIZE && ir->insts[i].u.axis == axis) return true;
@@ -46,11 +52,7 @@ kiln_status kiln__arguments_layout(const kiln__ir *ir, const kiln__problem *prob
     add(out, KILN__FIELD_ROWS, 0, 0, 8);
     if (kiln__schedule_exchanges(schedule)) add(out, KILN__FIELD_WORKSPACE, 0, 0, 8);
     for (int o = 0; o < operands; o++) add_strides(problem, o, out);
-    for (int o = 0; o < problem->input_count + problem->output_count; o++) {
-        if (problem->operands[o].table.rows == 0) continue;
-        add(out, KILN__FIELD_TABLE_ROWS, o, 0, 8);
-        add(out, KILN__FIELD_TABLE_PITCH, o, 0, 8);
-    }
+    for (int o = 0; o < operands; o++) add_table(problem, o, out);
     for (int d = 1; d < problem->outer_rank && !all_linear && problem->wide; d++) add(out, KILN__FIELD_EXTENT, 0, d, 8);
     for (int axis = 0; axis < KILN_MAX_RANK; axis++)
         if (asks_size(ir, axis)) add(out, KILN__FIELD_SIZE, 0, axis, 8);

@@ -18,7 +18,7 @@ typedef enum kiln__field_kind {
     KILN__FIELD_WORKSPACE,   /* pointer: partial results of split rows */
     KILN__FIELD_SCALAR,      /* scalar number `index`, of its compute type */
     KILN__FIELD_SIZE,        /* i64: the iteration space's size along axis `dim` */
-    KILN__FIELD_TABLE_ROWS,  /* of an input that is read by rows: how many rows it has ... */
+    KILN__FIELD_TABLE_ROWS,  /* i64: of a tensor whose rows an index chooses: how many it has ... */
     KILN__FIELD_TABLE_PITCH, /* ... and elements from one to the next */
     KILN__FIELD_EXTENT,      /* i64: outer dimension `dim`, where rows are wide */
     KILN__FIELD_DIVISOR      /* kiln_divisor of outer dimension `dim`: divisor, multiplier, shift, u32 each */

@@ -70,13 +70,18 @@ static void print_operation(printer *out, const kiln__inst *inst, int depth, boo
     if (infix && !whole) kiln__text_puts(&out->text, ")");
 }
 
-/* One that rows are read of with the index. */
-static void print_input(printer *out, const kiln__inst *inst, int depth) {
-    const char *name = out->ir->input_names[inst->u.input];
-    kiln__text_printf(&out->text, inst->arg_count ? "rows(%s, " : "%s", name);
-    if (!inst->arg_count) return;
+/* An input that is read where an index says. */
+static void print_place(printer *out, const char *word, const kiln__inst *inst, int depth) {
+    kiln__text_printf(&out->text, "%s(%s, ", word, out->ir->input_names[inst->u.input]);
     print_formula(out, inst->args[0], depth + 1, true);
     kiln__text_puts(&out->text, ")");
+}
+
+static void print_input(printer *out, const kiln__inst *inst, int depth) {
+    if (inst->arg_count)
+        print_place(out, "rows", inst, depth);
+    else
+        kiln__text_puts(&out->text, out->ir->input_names[inst->u.input]);
 }
 
 /* Reductions stand as their labels. */
@@ -101,11 +106,7 @@ static void print_formula(printer *out, uint32_t index, int depth, bool whole) {
     case KILN__OP_INDEX:
     case KILN__OP_SIZE: kiln__text_printf(text, "%s(%d)", kiln__ir_op_name(inst->op), (int)inst->u.axis); break;
     case KILN__OP_BLOCK_COUNT: kiln__text_printf(text, "count(block = %u)", inst->domain); break;
-    case KILN__OP_TAKE:
-        kiln__text_printf(text, "take(%s, ", out->ir->input_names[inst->u.input]);
-        print_formula(out, inst->args[0], depth + 1, true);
-        kiln__text_puts(text, ")");
-        break;
+    case KILN__OP_TAKE: print_place(out, "take", inst, depth); break;
     case KILN__OP_CAST: print_args(out, inst, kiln__ctype_name(inst->type), depth); break;
     case KILN__OP_ROUND_TO: print_args(out, inst, kiln_type_name(inst->u.storage), depth); break;
     case KILN__OP_STOCHASTIC: print_stochastic(out, inst, depth); break;

@@ -280,6 +280,13 @@ static kiln__layout layout_of(const kiln__problem *problem, const kiln__space *s
     return rows_are_closer(problem, space, d, key) ? KILN__LAYOUT_OUTER : KILN__LAYOUT_INNER;
 }
 
+/* Whether the output has columns: where it is of several rows, its value has them, else its shape says. */
+static bool has_columns(const tensors *t, int o) {
+    const kiln__inst *value = t->values[o];
+    if (value == NULL) return false;
+    return value->across || t->tables[o].rows ? value->per_element : t->full[o] || t->runs[o] > 0;
+}
+
 static void fill_tensor(const kiln__space *space, const dims *d, const tensors *t, int o, kiln__problem *out) {
     kiln__operand *operand = &out->operands[o];
     const bool output = o >= t->given->input_count;
@@ -290,9 +297,7 @@ static void fill_tensor(const kiln__space *space, const dims *d, const tensors *
     operand->run = t->runs[o];
     operand->block_stride = t->block_strides[o];
     operand->across = output && t->values[o]->across;
-    const bool columns =
-        operand->across || t->tables[o].rows ? output && t->values[o]->per_element : t->full[o] || operand->run > 0;
-    bool varies = (output && out->inner_rank > 0 && columns) || operand->block_stride != 0;
+    bool varies = (out->inner_rank > 0 && has_columns(t, o)) || operand->block_stride != 0;
     operand->taken = !output && (out->taken >> o & 1);
     const bool unread = operand->taken && !(out->read >> o & 1); /* no loop over columns needs it */
     for (int i = out->outer_rank; i < d->rank && !output && !unread; i++) varies |= d->at[i].strides[o] != 0;

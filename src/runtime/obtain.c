@@ -195,26 +195,37 @@ static bool find_by_name(kiln_context *context, kiln__image *out, kiln_status *s
     return true;
 }
 
-/* From a pack, the application's cache, from disk, or by compiling: by this process where no other is at it. */
+/* Looks on disk. Where it is not there: opens what compiles it, by this process where no other is at it. */
+static kiln_status find_on_disk(kiln_context *context, kiln__disk *disk, const kiln__prepared *prepared,
+                                kiln__image *out, const kiln__nvrtc **nvrtc, kiln__claim *claim, kiln__entry *found,
+                                bool *hit) {
+    kiln__nvrtc_identity identity;
+    kiln_status status = identify_nvrtc(context, out->policy, &identity);
+    if (!status) status = look_up(disk, prepared, &identity, out, found, hit);
+    if (status || *hit) return status;
+    explain(context, prepared, &out->key);
+    status = may_compile(prepared, out);
+    if (!status) status = open_nvrtc(context, nvrtc);
+    if (!status && !same_nvrtc(&(*nvrtc)->identity, &identity)) /* the recorded one was replaced meanwhile */
+        status = look_up(disk, prepared, &(*nvrtc)->identity, out, found, hit);
+    if (status || *hit) return status;
+    if (disk) *hit = claim_key(context, disk, out, claim, found);
+    if (!*hit) status = kiln__slow_check(context, &out->key, prepared->ir->text);
+    out->refused |= status != KILN_OK;
+    return status;
+}
+
+/* From a pack, the application's cache, from disk, or by compiling. */
 static kiln_status obtain(kiln_context *context, const kiln__prepared *prepared, kiln__place first, double start,
                           kiln__image *out) {
     kiln__disk *disk = first == KILN__NOWHERE ? NULL : context->disk;
     kiln__entry found;
-    kiln__nvrtc_identity identity;
     kiln__claim claim = KILN__NO_CLAIM;
     const kiln__nvrtc *nvrtc = NULL;
     bool hit = false;
     kiln_status status = KILN_OK;
     if (first == KILN__IN_MEMORY && find_by_name(context, out, &status)) return status;
-    status = identify_nvrtc(context, out->policy, &identity);
-    if (!status) status = look_up(disk, prepared, &identity, out, &found, &hit);
-    if (!status && !hit) explain(context, prepared, &out->key);
-    if (!status && !hit) status = may_compile(prepared, out);
-    if (!status && !hit) status = open_nvrtc(context, &nvrtc);
-    if (!status && !hit && !same_nvrtc(&nvrtc->identity, &identity)) /* the recorded one was replaced meanwhile */
-        status = look_up(disk, prepared, &nvrtc->identity, out, &found, &hit);
-    if (!status && !hit && disk) hit = claim_key(context, disk, out, &claim, &found);
-    if (!status && !hit && (status = kiln__slow_check(context, &out->key, prepared->ir->text))) out->refused = true;
+    status = find_on_disk(context, disk, prepared, out, &nvrtc, &claim, &found, &hit);
     out->lookup_ms = kiln__now_ms() - start;
     if (hit) {
         status = take_entry(&found, KILN_ORIGIN_DISK, out);

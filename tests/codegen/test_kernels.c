@@ -14,6 +14,7 @@
 
 #include "base/text.h"
 #include "support/bound.h"
+#include "support/called_ops.h"
 #include "kiln_sources.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -203,9 +204,7 @@ static void add_operators(expressions *list) {
     for (size_t i = 0; i < COUNT(written); i++) add(list, "%s", written[i]);
     for (int op = 0; op < KILN__OP_COUNT_OF; op++) {
         const kiln__op_info *info = kiln__op_describe((kiln__op)op);
-        if (!*info->name || op == KILN__OP_INDEX || op == KILN__OP_SIZE || op == KILN__OP_UNIFORM ||
-            op == KILN__OP_STOCHASTIC || op == KILN__OP_REDUCE_USER || op == KILN__OP_ROWS)
-            continue;
+        if (!op_takes_any_tensors((kiln__op)op)) continue;
         if (info->args == 1) add(list, "%s(a)", info->name);
         if (info->args == 3) add(list, "%s(a, b, c)", info->name);
         if (info->args != 2) continue;
