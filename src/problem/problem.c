@@ -237,16 +237,6 @@ typedef struct tensors {
     const kiln__inst *values[KILN_MAX_TENSORS]; /* of outputs */
 } tensors;
 
-static kiln_status refuse_row(const kiln__space *space, const kiln_tensor *row, bool columns, const char *name) {
-    int rank = 0;
-    int64_t sizes[KILN_MAX_RANK];
-    char shape[200], wanted[200];
-    for (int i = 0; i < space->rank && columns; i++)
-        if (space->reduced[i]) sizes[rank++] = space->sizes[i];
-    return kiln__fail(KILN_E_SHAPE, "a row of output '%s' has shape %s, expected %s", name,
-                      kiln__space_shape(shape, row->rank, row->sizes), kiln__space_shape(wanted, rank, sizes));
-}
-
 static kiln_status lay_out(const kiln__ir *ir, const kiln__shaped *shaped, int o, dims *d, tensors *t) {
     const kiln_tensor *tensor = &t->given->at[o];
     const bool output = o >= t->given->input_count;
@@ -256,8 +246,6 @@ static kiln_status lay_out(const kiln__ir *ir, const kiln__shaped *shaped, int o
     const int64_t run = output ? kiln__stored_run(ir, t->values[o]) : 0;
     if (!status) status = kiln__shaped_strides(shaped, o, ir, t->values[o], strides, &t->full[o]);
     for (int i = 0; i < shaped->space.rank; i++) d->at[i].strides[o] = strides[i];
-    if (status == KILN_E_SHAPE && output && t->tables[o].rows && shaped->block_axis < 0)
-        return refuse_row(&shaped->space, tensor, t->values[o]->per_element, t->given->names[o]);
     t->runs[o] = output && !t->full[o] && run != KILN__RUN_OF_ROW ? run : 0;
     if (!output) t->runs[o] = shaped->repeats[o];
     if (ir->uneven.columns && t->runs[o]) t->block_strides[o] = kiln__shaped_block_stride(shaped, tensor);

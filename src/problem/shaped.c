@@ -405,6 +405,16 @@ static kiln_status refuse_parts(const kiln__shaped *s, const kiln_tensor *tensor
                       run == KILN__RUN_OF_ROW ? " or the same without its reduced axes" : "");
 }
 
+static kiln_status refuse_row(const kiln__space *space, const kiln_tensor *row, bool columns, const char *name) {
+    int rank = 0;
+    int64_t sizes[KILN_MAX_RANK];
+    char shape[200], wanted[200];
+    for (int i = 0; i < space->rank && columns; i++)
+        if (space->reduced[i]) sizes[rank++] = space->sizes[i];
+    return kiln__fail(KILN_E_SHAPE, "a row of output '%s' has shape %s, expected %s", name,
+                      kiln__space_shape(shape, row->rank, row->sizes), kiln__space_shape(wanted, rank, sizes));
+}
+
 kiln_status kiln__shaped_strides(const kiln__shaped *s, int o, const kiln__ir *ir, const kiln__inst *value,
                                  int64_t strides[KILN_MAX_RANK], bool *full) {
     kiln_tensor tensor = s->tensors.at[o];
@@ -416,6 +426,8 @@ kiln_status kiln__shaped_strides(const kiln__shaped *s, int o, const kiln__ir *i
     const int64_t run = value ? kiln__stored_run(ir, value) : s->repeats[o];
     if (s->uneven.columns && run && run != KILN__RUN_OF_ROW) status = join_blocks(s, o, run, value != NULL, &tensor);
     if (!status) status = kiln__space_strides(&s->space, &tensor, name, value ? same : NULL, of_all, strides, full);
+    if (status == KILN_E_SHAPE && value && s->tables[o].rows && s->block_axis < 0)
+        return refuse_row(&s->space, &tensor, value->per_element, name);
     if (status && value && s->part_count > 1) return refuse_parts(s, &tensor, name, value->run, same);
     return status;
 }

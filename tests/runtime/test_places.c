@@ -270,6 +270,19 @@ static void what_cannot_be_is_refused(void **state) {
     }
 }
 
+/* With the sentence of the GPU. */
+static void a_row_of_another_shape_is_refused_on_the_cpu(void **state) {
+    (void)state;
+    bound b;
+    fill();
+    assert_int_equal(bound_create(&b, "put(y, 1) = x", NULL, NULL, "f64[4,6] f64[9,7]"), KILN_OK);
+    b.tensors[0].data = x;
+    b.tensors[1].data = outputs;
+    assert_int_equal(kiln_run_cpu(b.program, b.tensors, 2, NULL, 0), KILN_E_SHAPE);
+    assert_string_equal(kiln_last_error(), "a row of output 'y' has shape [7], expected [6]");
+    bound_destroy(&b);
+}
+
 /* A row may be written while other threads still read columns of it. */
 static void what_is_taken_from_is_not_written_over(void **state) {
     (void)state;
@@ -323,6 +336,7 @@ int main(void) {
         cmocka_unit_test(rows_end_where_their_lengths_say),
         cmocka_unit_test(lengths_may_be_computed),
         cmocka_unit_test(what_cannot_be_is_refused),
+        cmocka_unit_test(a_row_of_another_shape_is_refused_on_the_cpu),
         cmocka_unit_test(what_is_taken_from_is_not_written_over),
         cmocka_unit_test(tensors_may_have_these_names),
         cmocka_unit_test(outputs_have_the_shapes_of_rows),
