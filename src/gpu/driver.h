@@ -33,16 +33,18 @@ kiln_status kiln__driver_device(const kiln__driver *driver, kiln__CUdevice ordin
 /* A kernel loaded for a device; serves every context of that device. */
 typedef struct kiln__loaded {
     kiln__CUlibrary library;
-    kiln__CUkernel kernel;
+    kiln__CUkernel kernel; /* the first of the image's, whose the numbers are */
     int registers, local_bytes;
     int64_t static_shared_bytes;
 } kiln__loaded;
 
-/* What a launch of the kernel has: more must be asked for. */
+/* What launches of the image's kernels have: more must be asked for, of each kernel. */
 typedef struct kiln__needs {
-    int64_t dynamic_shared; /* bytes per block */
-    int cluster;            /* blocks of a cluster, 1: there are none ... */
-    bool balanced;          /* ... several of which may share a multiprocessor */
+    int64_t dynamic_shared;      /* bytes per block */
+    int cluster;                 /* blocks of a cluster, 1: there are none ... */
+    bool balanced;               /* ... several of which may share a multiprocessor */
+    int further;                 /* kernels beside the first, which have its name with 1, 2, ... behind it */
+    int64_t last_dynamic_shared; /* of the last of the further ones */
 } kiln__needs;
 
 /* Loads the image, really (not at the first launch), for the current context's device, and allows what launches need.

@@ -24,22 +24,26 @@ static bool blames_image(kiln__CUresult result, bool loading) {
     }
 }
 
-static kiln_status load(const kiln__driver *driver, const void *image, const char *name, kiln__loaded *out,
+static kiln_status load(const kiln__driver *driver, const void *image, const char *name, kiln__CUlibrary *out,
                         bool *refused) {
     char what[320];
-    kiln__CUresult result = driver->LibraryLoadData(&out->library, image, NULL, NULL, 0, NULL, NULL, 0);
-    if (result != KILN__CUDA_SUCCESS) {
-        out->library = NULL;
-        *refused = blames_image(result, true);
-        snprintf(what, sizeof what, "kernel '%s' cannot be loaded: cuLibraryLoadData", name);
-        return kiln__driver_fail(driver, KILN_E_LOAD, result, what);
-    }
+    kiln__CUresult result = driver->LibraryLoadData(out, image, NULL, NULL, 0, NULL, NULL, 0);
+    if (result == KILN__CUDA_SUCCESS) return KILN_OK;
+    *out = NULL;
+    *refused = blames_image(result, true);
+    snprintf(what, sizeof what, "kernel '%s' cannot be loaded: cuLibraryLoadData", name);
+    return kiln__driver_fail(driver, KILN_E_LOAD, result, what);
+}
+
+static kiln_status load_kernel(const kiln__driver *driver, kiln__CUlibrary library, const char *name,
+                               kiln__CUkernel *out, bool *refused) {
+    char what[320];
     const char *step = "cuLibraryGetKernel";
     kiln__CUfunction function = NULL;
-    result = driver->LibraryGetKernel(&out->kernel, out->library, name);
+    kiln__CUresult result = driver->LibraryGetKernel(out, library, name);
     if (result == KILN__CUDA_SUCCESS) {
         step = "cuKernelGetFunction";
-        result = driver->KernelGetFunction(&function, out->kernel);
+        result = driver->KernelGetFunction(&function, *out);
     }
     if (result == KILN__CUDA_SUCCESS && driver->FuncLoad) {
         step = "cuFuncLoad";
@@ -51,9 +55,8 @@ static kiln_status load(const kiln__driver *driver, const void *image, const cha
     return kiln__driver_fail(driver, KILN_E_LOAD, result, what);
 }
 
-/* Reads the kernel's numbers and raises its limits. */
-static kiln_status configure(const kiln__driver *driver, kiln__CUdevice device, const char *name,
-                             const kiln__needs *needs, kiln__loaded *out) {
+static kiln_status read_numbers(const kiln__driver *driver, kiln__CUdevice device, const char *name,
+                                kiln__loaded *out) {
     int static_shared = 0;
     const struct {
         int *value;
@@ -73,12 +76,17 @@ static kiln_status configure(const kiln__driver *driver, kiln__CUdevice device, 
         }
     }
     out->static_shared_bytes = static_shared;
+    return KILN_OK;
+}
+
+static kiln_status raise_limits(const kiln__driver *driver, kiln__CUdevice device, const char *name,
+                                const kiln__needs *needs, const kiln__loaded *kernel) {
     const struct {
         bool set;
         kiln__CUfunction_attribute attribute;
         int value;
     } raised[] = {
-        {needs->dynamic_shared + static_shared > DEFAULT_SHARED_LIMIT,
+        {needs->dynamic_shared + kernel->static_shared_bytes > DEFAULT_SHARED_LIMIT,
          KILN__FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, (int)needs->dynamic_shared},
         {needs->cluster > PORTABLE_CLUSTER, KILN__FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1},
         {needs->balanced, KILN__FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE,
@@ -87,13 +95,37 @@ static kiln_status configure(const kiln__driver *driver, kiln__CUdevice device, 
     kiln__CUresult result = KILN__CUDA_SUCCESS;
     for (size_t i = 0; i < sizeof raised / sizeof raised[0] && result == KILN__CUDA_SUCCESS; i++)
         if (raised[i].set)
-            result = driver->KernelSetAttribute(raised[i].attribute, raised[i].value, out->kernel, device);
+            result = driver->KernelSetAttribute(raised[i].attribute, raised[i].value, kernel->kernel, device);
     if (result == KILN__CUDA_SUCCESS) return KILN_OK;
+    char what[320];
     snprintf(what, sizeof what,
              "kernel '%s' cannot have %lld bytes of dynamic shared memory per block in clusters of %d: "
              "cuKernelSetAttribute",
              name, (long long)needs->dynamic_shared, needs->cluster);
     return kiln__driver_fail(driver, KILN_E_LOAD, result, what);
+}
+
+/* The kernel's numbers, read, and its limits, raised: each kernel of a library has its own. */
+static kiln_status add_kernel(const kiln__driver *driver, kiln__CUdevice device, const char *name,
+                              const kiln__needs *needs, kiln__loaded *out, bool *refused) {
+    kiln_status status = load_kernel(driver, out->library, name, &out->kernel, refused);
+    if (status == KILN_OK) status = read_numbers(driver, device, name, out);
+    if (status == KILN_OK) status = raise_limits(driver, device, name, needs, out);
+    return status;
+}
+
+static kiln_status add_further(const kiln__driver *driver, kiln__CUdevice device, const char *name,
+                               const kiln__needs *needs, kiln__CUlibrary library, bool *refused) {
+    kiln_status status = KILN_OK;
+    for (int k = 1; k <= needs->further && status == KILN_OK; k++) {
+        char numbered[128];
+        kiln__loaded kernel = {.library = library};
+        kiln__needs its = *needs;
+        if (k == needs->further) its.dynamic_shared = needs->last_dynamic_shared;
+        snprintf(numbered, sizeof numbered, "%s%d", name, k);
+        status = add_kernel(driver, device, numbered, &its, &kernel, refused);
+    }
+    return status;
 }
 
 kiln_status kiln__loaded_create(const kiln__driver *driver, kiln__CUdevice device, const void *image, const char *name,
@@ -109,8 +141,9 @@ kiln_status kiln__loaded_create(const kiln__driver *driver, kiln__CUdevice devic
         return kiln__driver_fail(driver, KILN_E_LOAD, result, "cuThreadExchangeStreamCaptureMode");
 
     kiln__loaded loaded = {0};
-    kiln_status status = load(driver, image, name, &loaded, refused);
-    if (status == KILN_OK) status = configure(driver, device, name, needs, &loaded);
+    kiln_status status = load(driver, image, name, &loaded.library, refused);
+    if (status == KILN_OK) status = add_kernel(driver, device, name, needs, &loaded, refused);
+    if (status == KILN_OK) status = add_further(driver, device, name, needs, loaded.library, refused);
     if (status != KILN_OK && loaded.library) driver->LibraryUnload(loaded.library);
     /* Giving the mode back fails only where the exchange above would have failed too. */
     driver->ThreadExchangeStreamCaptureMode(&mode);

@@ -34,6 +34,7 @@ kiln_status kiln__launch_create(const kiln_program *program, const kiln_tensor *
     launch->function_count = 1;
     launch->threads = (unsigned)prepared->schedule.team.threads;
     launch->shared_bytes = (unsigned)prepared->schedule.staging.bytes;
+    launch->last_shared_bytes = (unsigned)kiln__schedule_last_shared(&prepared->schedule);
     launch->scalar_count = (int)prepared->ir->scalar_count;
     kiln__memory_rules *memory = &launch->memory;
     memory->names = program->names;
@@ -105,18 +106,18 @@ static void put_scalar(unsigned char *to, kiln__ctype type, const kiln_scalar *s
 static kiln_status launch_one(const kiln__launch *launch, int k, int attribute, void *argument, kiln__CUstream stream) {
     bool last = k > 0 && k + 1 == launch->function_count;
     const kiln__grid grid = last ? launch->last_grid : launch->grid;
-    unsigned threads = last ? launch->last_threads : launch->threads;
+    const unsigned threads = last ? launch->last_threads : launch->threads;
+    const unsigned shared = last ? launch->last_shared_bytes : launch->shared_bytes;
     const kiln__driver *driver = launch->driver;
     void *parameters[1] = {argument};
     kiln__CUresult result;
     if (attribute) {
         kiln__CUlaunchAttribute on = {.id = attribute, .value.on = 1};
-        const kiln__CUlaunchConfig config = {grid.x, grid.y, grid.z, threads, 1, 1, launch->shared_bytes,
-                                             stream, &on,    1};
+        const kiln__CUlaunchConfig config = {grid.x, grid.y, grid.z, threads, 1, 1, shared, stream, &on, 1};
         result = driver->LaunchKernelEx(&config, launch->functions[k], parameters, NULL);
     } else {
-        result = driver->LaunchKernel(launch->functions[k], grid.x, grid.y, grid.z, threads, 1, 1, launch->shared_bytes,
-                                      stream, parameters, NULL);
+        result = driver->LaunchKernel(launch->functions[k], grid.x, grid.y, grid.z, threads, 1, 1, shared, stream,
+                                      parameters, NULL);
     }
     if (!result) return KILN_OK;
     return kiln__driver_fail(driver, KILN_E_LAUNCH, result, attribute ? "cuLaunchKernelEx" : "cuLaunchKernel");
@@ -363,7 +364,13 @@ static kiln_status load(const kiln_program *program, const target *on, const kil
                         kiln__image *image, kiln__loaded *loaded) {
     kiln_context *context = program->context;
     const kiln__schedule *s = &prepared->schedule;
-    const kiln__needs needs = {s->staging.bytes, s->team.blocks_per_row, kiln__schedule_balances(s)};
+    const kiln__needs needs = {
+        .dynamic_shared = s->staging.bytes,
+        .cluster = s->team.blocks_per_row,
+        .balanced = kiln__schedule_balances(s),
+        .further = kiln__schedule_launches(s, prepared->ir) - 1,
+        .last_dynamic_shared = kiln__schedule_last_shared(s),
+    };
     for (kiln__place next = KILN__ON_DISK;;) {
         const bool given = image->origin == KILN_ORIGIN_PACK || image->origin == KILN_ORIGIN_CALLBACKS;
         bool refused = false, ptx = image->facts.is_ptx;

@@ -43,6 +43,10 @@ int kiln__schedule_launches(const kiln__schedule *schedule, const kiln__ir *ir) 
     return (int)ir->phase_count + 1 - (schedule->passes.online >= 0) + schedule->split.separate_launch;
 }
 
+int64_t kiln__schedule_last_shared(const kiln__schedule *schedule) {
+    return schedule->across.blocks ? 0 : schedule->staging.bytes;
+}
+
 int64_t kiln__schedule_rows(const kiln__schedule *s, const kiln__problem *problem) {
     if (!problem->rows ||
         (s->edges != KILN__EDGES_MISALIGNED && s->strategy != KILN__TRANSPOSE && !kiln__column_of(s)->tile_rows))

@@ -320,6 +320,8 @@ int64_t kiln__schedule_workspace(const kiln__schedule *schedule, const kiln__ir 
 
 /* How many launches a run takes: one for each pass over split rows. */
 int kiln__schedule_launches(const kiln__schedule *schedule, const kiln__ir *ir);
+/* Dynamic shared memory of a block of the last of several launches: one that adds up values of all rows has none. */
+int64_t kiln__schedule_last_shared(const kiln__schedule *schedule);
 
 /* The rows of a problem that blocks have places for (flat: elements): those that are misaligned begin a new block in
  * each run of neighbours, and tiles to transpose overhang. */

@@ -199,7 +199,7 @@ static void results_have_their_statuses(void **unused) {
 /* ---- loading ---------------------------------------------------------------------------------------------- */
 
 static kiln_status load(int64_t shared, kiln__loaded *loaded, bool *refused) {
-    const kiln__needs needs = {shared, 1, false};
+    const kiln__needs needs = {.dynamic_shared = shared, .cluster = 1};
     return kiln__loaded_create(driver, 0, image, "kiln_softmax", &needs, loaded, refused);
 }
 
@@ -296,7 +296,7 @@ static void a_failed_load_says_why_and_leaves_nothing(void **unused) {
 static void clusters_are_spread_unless_the_schedule_says_otherwise(void **unused) {
     (void)unused;
     for (int balanced = 0; balanced < 2; balanced++) {
-        const kiln__needs needs = {0, 4, balanced};
+        const kiln__needs needs = {.cluster = 4, .balanced = balanced};
         kiln__loaded loaded;
         bool refused = true;
         fake->last_cluster_policy = -1;

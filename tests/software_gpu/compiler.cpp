@@ -38,13 +38,13 @@ size_t skip_blanks(const std::string &s, size_t at) {
 }
 
 struct Declared {
-    std::string name, cluster;
+    std::string name, cluster, bounds;
 };
 
 /* The identifier that the next `stop` follows, not counting attributes with arguments of their own; the arguments of
- * __cluster_dims__ where that is one of them. */
+ * __cluster_dims__ and __launch_bounds__ where they are among them. */
 Declared find_declared(const std::string &source, size_t at, char stop) {
-    std::string name, cluster;
+    std::string name, cluster, bounds;
     while (at < source.size()) {
         at = skip_blanks(source, at);
         size_t end = at;
@@ -59,10 +59,12 @@ Declared find_declared(const std::string &source, size_t at, char stop) {
                 at++;
                 if (depth == 0) break;
             }
-            if (name == "__cluster_dims__") cluster = source.substr(open + 1, at - open - 2);
+            const std::string arguments = source.substr(open + 1, at - open - 2);
+            if (name == "__cluster_dims__") cluster = arguments;
+            if (name == "__launch_bounds__") bounds = arguments;
             name.clear();
         } else if (at < source.size() && source[at] == stop) {
-            return {name, cluster};
+            return {name, cluster, bounds};
         }
     }
     return {};
@@ -115,7 +117,8 @@ std::string epilogue(const std::string &commented) {
     }
     for (const Declared &kernel : find_declarations(source, "__global__", '(')) {
         text += "KILN_SOFTWARE_ENTRY(" + kernel.name + ")\n";
-        rows += " KILN_SOFTWARE_ROW(" + kernel.name + (kernel.cluster.empty() ? ")" : ", " + kernel.cluster + ")");
+        rows += " {KILN_SOFTWARE_ROW(" + kernel.name + "), kiln_software_cluster<" + kernel.cluster +
+                ">::size, kiln_software_bounds<" + kernel.bounds + ">::threads},";
     }
     return text + "KILN_SOFTWARE_EXPORTS(\"" + dynamic + "\"," + rows + ")\n";
 }

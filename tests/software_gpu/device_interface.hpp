@@ -40,7 +40,8 @@ struct kiln_software_kernel {
     const char *name;
     void (*enter)(void **parameters);
     unsigned long parameter_count;
-    unsigned cluster; /* blocks of a cluster, along x */
+    unsigned cluster;      /* blocks of a cluster, along x */
+    unsigned most_threads; /* of a block */
 };
 
 /* Exported by each compiled image. */

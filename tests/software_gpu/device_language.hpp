@@ -6,9 +6,9 @@
 #define __global__
 #define __forceinline__ inline __attribute__((always_inline))
 #define __noinline__ __attribute__((noinline))
-#define __launch_bounds__(...)
 #define __grid_constant__
-/* What they are is read from the source's text; older devices have none. */
+/* What they are is read from the source's text, as are clusters, which older devices do not have. */
+#define __launch_bounds__(...)
 #if __CUDA_ARCH__ >= 900
 #define __cluster_dims__(...)
 #endif
@@ -476,8 +476,10 @@ template <unsigned X = 1, unsigned Y = 1, unsigned Z = 1> struct kiln_software_c
     static_assert(X > 0 && Y == 1 && Z == 1, "clusters lie along x");
     static constexpr unsigned size = X;
 };
-#define KILN_SOFTWARE_ROW(name, ...) \
-    {#name, kiln_software_enter_##name, kiln_software_entry_##name::count, kiln_software_cluster<__VA_ARGS__>::size},
+template <unsigned Threads = 1024, unsigned Blocks = 1> struct kiln_software_bounds {
+    static constexpr unsigned threads = Threads;
+};
+#define KILN_SOFTWARE_ROW(name) #name, kiln_software_enter_##name, kiln_software_entry_##name::count
 
 /* Shared variables are thread-local: using one of them makes all. */
 static thread_local char kiln_software_touched;

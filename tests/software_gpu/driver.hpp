@@ -26,10 +26,14 @@ KILN__DRIVER_OPTIONAL_FUNCTIONS(DECLARE)
 struct kiln__CUctx_st {
     int retained;
 };
+/* What was allowed to one kernel, and to none of the others in its library. */
+struct KernelLimits {
+    int max_dynamic_shared;   /* what static memory leaves of 48 KB, unless the kernel asked for more */
+    int non_portable_cluster; /* whether clusters of more than 8 blocks are allowed */
+};
 struct kiln__CUlib_st {
     simulated::Module module;
-    int max_dynamic_shared;   /* what static memory leaves of 48 KB, unless a kernel asked for more */
-    int non_portable_cluster; /* whether clusters of more than 8 blocks are allowed */
+    std::map<const kiln_software_kernel *, KernelLimits> limits; /* of kernels that were asked for */
 };
 struct kiln__CUmemoryPool_st {
     std::set<kiln__CUdeviceptr> allocations;
@@ -41,7 +45,7 @@ struct kiln__CUevent_st {
 
 namespace simulated {
 
-constexpr int threads_per_sm = 2048, blocks_per_sm = 32, registers_per_thread = 32, reserved_shared = 1 << 10;
+constexpr int threads_per_sm = 2048, blocks_per_sm = 32, registers_per_thread = 32, reserved_shared = 1 << 10, default_shared = 48 << 10;
 constexpr unsigned portable_cluster = 8;
 
 struct Device {

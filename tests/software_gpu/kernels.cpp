@@ -15,8 +15,6 @@ kiln__CUresult soft_LibraryLoadData(kiln__CUlibrary *out, const void *image, kil
     std::unique_ptr<kiln__CUlib_st> library(new kiln__CUlib_st);
     const int result = library->module.load(image, gpu.arch);
     if (result) return result;
-    library->max_dynamic_shared = (48 << 10) - static_cast<int>(library->module.static_shared_bytes());
-    library->non_portable_cluster = 0;
     *out = library.release();
     gpu.libraries.insert(*out);
     return KILN__CUDA_SUCCESS;
@@ -37,6 +35,8 @@ kiln__CUresult soft_LibraryGetKernel(kiln__CUkernel *out, kiln__CUlibrary librar
     const kiln_software_kernel *kernel = library->module.find(name);
     if (!kernel) return KILN__CUDA_ERROR_NOT_FOUND;
     gpu.kernels[kernel] = library;
+    const int left = default_shared - static_cast<int>(library->module.static_shared_bytes());
+    library->limits.insert({kernel, {left, 0}}); /* nothing where it was asked for before */
     *out = reinterpret_cast<kiln__CUkernel>(const_cast<kiln_software_kernel *>(kernel));
     return KILN__CUDA_SUCCESS;
 }
@@ -45,6 +45,10 @@ kiln__CUresult soft_LibraryGetKernel(kiln__CUkernel *out, kiln__CUlibrary librar
 static kiln__CUlibrary library_of(const Device &gpu, const void *kernel) {
     const auto found = gpu.kernels.find(static_cast<const kiln_software_kernel *>(kernel));
     return found == gpu.kernels.end() ? nullptr : found->second;
+}
+
+static KernelLimits &limits_of(kiln__CUlibrary library, const void *kernel) {
+    return library->limits.at(static_cast<const kiln_software_kernel *>(kernel));
 }
 
 kiln__CUresult soft_KernelGetFunction(kiln__CUfunction *out, kiln__CUkernel kernel) {
@@ -70,8 +74,10 @@ kiln__CUresult soft_KernelGetAttribute(int *value, kiln__CUfunction_attribute at
         break;
     case KILN__FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES: *value = 0; break;
     case KILN__FUNC_ATTRIBUTE_NUM_REGS: *value = registers_per_thread; break;
-    case KILN__FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES: *value = library->max_dynamic_shared; break;
-    case KILN__FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED: *value = library->non_portable_cluster; break;
+    case KILN__FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES: *value = limits_of(library, kernel).max_dynamic_shared; break;
+    case KILN__FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED:
+        *value = limits_of(library, kernel).non_portable_cluster;
+        break;
     default: return KILN__CUDA_ERROR_INVALID_VALUE;
     }
     return KILN__CUDA_SUCCESS;
@@ -88,13 +94,13 @@ kiln__CUresult soft_KernelSetAttribute(kiln__CUfunction_attribute attribute, int
                                                                        : KILN__CUDA_ERROR_INVALID_VALUE;
     if (attribute == KILN__FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED) {
         if (value > 1) return KILN__CUDA_ERROR_INVALID_VALUE;
-        library->non_portable_cluster = value;
+        limits_of(library, kernel).non_portable_cluster = value;
         return KILN__CUDA_SUCCESS;
     }
     if (attribute != KILN__FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES) return KILN__CUDA_ERROR_INVALID_VALUE;
     if (value + static_cast<int>(library->module.static_shared_bytes()) > limits(gpu).shared_per_block)
         return KILN__CUDA_ERROR_INVALID_VALUE;
-    library->max_dynamic_shared = value;
+    limits_of(library, kernel).max_dynamic_shared = value;
     return KILN__CUDA_SUCCESS;
 }
 
@@ -130,22 +136,47 @@ kiln__CUresult soft_OccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, kiln_
     return KILN__CUDA_SUCCESS;
 }
 
+/* Why no device takes blocks and threads of these numbers. */
+static Failure refuse_size(const kiln_software_kernel *kernel, const Grid &grid) {
+    const kiln_software_index &blocks = grid.blocks, &threads = grid.threads;
+    const uint64_t count = static_cast<uint64_t>(threads.x) * threads.y * threads.z;
+    if (!blocks.x || !blocks.y || !blocks.z || blocks.x > 0x7fffffff || blocks.y > 65535 || blocks.z > 65535)
+        return {KILN__CUDA_ERROR_INVALID_VALUE,
+                format("kernel '%s' has a grid of %u x %u x %u blocks", kernel->name, blocks.x, blocks.y, blocks.z)};
+    if (!count || count > max_threads || threads.x > max_threads || threads.y > max_threads || threads.z > 64)
+        return {KILN__CUDA_ERROR_INVALID_VALUE, format("kernel '%s' has blocks of %u x %u x %u threads", kernel->name,
+                                                       threads.x, threads.y, threads.z)};
+    if (count > kernel->most_threads)
+        return {KILN__CUDA_ERROR_INVALID_VALUE,
+                format("kernel '%s' has blocks of %llu threads, and launch bounds of %u", kernel->name,
+                       static_cast<unsigned long long>(count), kernel->most_threads)};
+    return {};
+}
+
 /* Why the device does not take the grid at all. */
-static Failure refuse_grid(const Device &gpu, const kiln__CUlib_st *library, const Grid &grid, size_t dynamic_shared) {
-    const unsigned most = library->non_portable_cluster ? cluster_limit : portable_cluster;
+static Failure refuse_grid(const Device &gpu, kiln__CUlibrary library, const kiln_software_kernel *kernel,
+                           const Grid &grid, size_t dynamic_shared) {
+    const KernelLimits &allowed = limits_of(library, kernel);
+    const Failure failure = refuse_size(kernel, grid);
+    if (failure.code) return failure;
+    if (dynamic_shared > static_cast<size_t>(allowed.max_dynamic_shared))
+        return {KILN__CUDA_ERROR_INVALID_VALUE,
+                format("kernel '%s' has %zu bytes of dynamic shared memory, and may have %d", kernel->name,
+                       dynamic_shared, allowed.max_dynamic_shared)};
+    const unsigned most = allowed.non_portable_cluster ? cluster_limit : portable_cluster;
     if (grid.cluster > most)
         return {CODE_INVALID_CLUSTER_SIZE,
-                format("kernel '%s' has clusters of %u blocks, and may have %u", grid.kernel_name, grid.cluster, most)};
+                format("kernel '%s' has clusters of %u blocks, and may have %u", kernel->name, grid.cluster, most)};
     if (grid.blocks.x % grid.cluster)
         return {CODE_INVALID_CLUSTER_SIZE, format("kernel '%s' has clusters of %u blocks, in a grid of %u along x",
-                                                  grid.kernel_name, grid.cluster, grid.blocks.x)};
+                                                  kernel->name, grid.cluster, grid.blocks.x)};
     const uint64_t blocks = static_cast<uint64_t>(grid.blocks.x) * grid.blocks.y * grid.blocks.z;
     const int threads = static_cast<int>(grid.threads.x * grid.threads.y * grid.threads.z),
               sms = limits(gpu).multiprocessors;
     const int resident = resident_blocks(gpu, library, threads, dynamic_shared);
     if (grid.cooperative && blocks > static_cast<uint64_t>(resident) * static_cast<uint64_t>(sms))
         return {CODE_COOPERATIVE_TOO_LARGE,
-                format("kernel '%s' has a cooperative grid of %llu blocks, and %d SMs hold %d each", grid.kernel_name,
+                format("kernel '%s' has a cooperative grid of %llu blocks, and %d SMs hold %d each", kernel->name,
                        static_cast<unsigned long long>(blocks), sms, resident)};
     return {};
 }
@@ -154,19 +185,13 @@ static kiln__CUresult launch(Device &gpu, const void *function, kiln_software_in
                              unsigned dynamic_shared, bool cooperative, bool dependent, void **parameters) {
     const kiln__CUlibrary library = library_of(gpu, function);
     const kiln_software_kernel *kernel = static_cast<const kiln_software_kernel *>(function);
-    const uint64_t threads_of_block = static_cast<uint64_t>(threads.x) * threads.y * threads.z;
     if (!library || (kernel->parameter_count && !parameters)) return KILN__CUDA_ERROR_INVALID_VALUE;
-    if (!blocks.x || !blocks.y || !blocks.z || blocks.x > 0x7fffffff || blocks.y > 65535 || blocks.z > 65535)
-        return KILN__CUDA_ERROR_INVALID_VALUE;
-    if (!threads_of_block || threads_of_block > max_threads || threads.z > 64) return KILN__CUDA_ERROR_INVALID_VALUE;
-    if (dynamic_shared > static_cast<unsigned>(library->max_dynamic_shared)) return KILN__CUDA_ERROR_INVALID_VALUE;
-    const Grid grid = {kernel->name, kernel->enter, parameters,
-                       blocks,       threads,       kernel->cluster,
-                       cooperative,  dependent,     library->module.shared_variables(dynamic_shared),
-                       gpu.seed};
+    Grid grid = {kernel->name, kernel->enter, parameters, blocks, threads, kernel->cluster,
+                 cooperative,  dependent,     {},         gpu.seed};
     Failure &last_failure = current().last_failure;
-    last_failure = refuse_grid(gpu, library, grid, dynamic_shared);
+    last_failure = refuse_grid(gpu, library, kernel, grid, dynamic_shared);
     if (last_failure.code) return last_failure.code;
+    grid.shared = library->module.shared_variables(dynamic_shared);
     last_failure = run_grid(grid, gpu.memory);
     const std::string damage = last_failure.code ? "" : gpu.memory.damage();
     if (!damage.empty())
