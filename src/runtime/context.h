@@ -302,9 +302,9 @@ typedef struct kiln__launch {
     kiln__CUmemoryPool pool; /* of the workspace, where there is one */
     int64_t workspace_bytes;
     uint16_t workspace_offset;
-    kiln__grid grid, last_grid;                   /* last: of the last of several functions */
-    unsigned threads, last_threads;               /* of a block, as are ... */
-    unsigned shared_bytes, last_shared_bytes;     /* ... those of its dynamic shared memory */
+    kiln__grid grid, last_grid;               /* last: of the last of several functions */
+    unsigned threads, last_threads;           /* of a block, as are ... */
+    unsigned shared_bytes, last_shared_bytes; /* ... those of its dynamic shared memory */
     int scalar_count;
     bool empty;       /* nothing to do */
     bool cooperative; /* all blocks run together, and the workspace begins with a counter that must be 0 */

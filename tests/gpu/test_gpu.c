@@ -254,6 +254,20 @@ static void shared_memory_is_asked_for_beyond_48_kilobytes(void **unused) {
     }
 }
 
+static void every_kernel_of_an_image_is_loaded_with_its_own_shared_memory(void **unused) {
+    (void)unused;
+    const kiln__needs needs = {.dynamic_shared = 64 << 10, .cluster = 1, .further = 2, .last_dynamic_shared = 50 << 10};
+    kiln__loaded loaded;
+    bool refused = true;
+    const long functions = fake->function_loads;
+    fake->last_dynamic_limit = -1;
+    fake->static_shared = 0;
+    assert_int_equal(kiln__loaded_create(driver, 0, image, "kiln_softmax", &needs, &loaded, &refused), KILN_OK);
+    assert_int_equal(fake->function_loads, functions + 3);
+    assert_int_equal(fake->last_dynamic_limit, 50 << 10);
+    kiln__loaded_destroy(driver, &loaded);
+}
+
 static void a_failed_load_says_why_and_leaves_nothing(void **unused) {
     (void)unused;
     static const struct {
@@ -332,6 +346,7 @@ int main(void) {
         TEST(results_have_their_statuses),
         TEST(a_kernel_is_loaded_at_once_and_in_relaxed_capture_mode),
         TEST(shared_memory_is_asked_for_beyond_48_kilobytes),
+        TEST(every_kernel_of_an_image_is_loaded_with_its_own_shared_memory),
         TEST(a_failed_load_says_why_and_leaves_nothing),
         TEST(clusters_are_spread_unless_the_schedule_says_otherwise),
         TEST(without_a_context_nothing_is_loaded),

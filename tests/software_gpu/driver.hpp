@@ -45,7 +45,8 @@ struct kiln__CUevent_st {
 
 namespace simulated {
 
-constexpr int threads_per_sm = 2048, blocks_per_sm = 32, registers_per_thread = 32, reserved_shared = 1 << 10, default_shared = 48 << 10;
+constexpr int threads_per_sm = 2048, blocks_per_sm = 32, registers_per_thread = 32, reserved_shared = 1 << 10,
+              default_shared = 48 << 10;
 constexpr unsigned portable_cluster = 8;
 
 struct Device {

@@ -74,7 +74,9 @@ kiln__CUresult soft_KernelGetAttribute(int *value, kiln__CUfunction_attribute at
         break;
     case KILN__FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES: *value = 0; break;
     case KILN__FUNC_ATTRIBUTE_NUM_REGS: *value = registers_per_thread; break;
-    case KILN__FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES: *value = limits_of(library, kernel).max_dynamic_shared; break;
+    case KILN__FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
+        *value = limits_of(library, kernel).max_dynamic_shared;
+        break;
     case KILN__FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED:
         *value = limits_of(library, kernel).non_portable_cluster;
         break;
@@ -186,8 +188,8 @@ static kiln__CUresult launch(Device &gpu, const void *function, kiln_software_in
     const kiln__CUlibrary library = library_of(gpu, function);
     const kiln_software_kernel *kernel = static_cast<const kiln_software_kernel *>(function);
     if (!library || (kernel->parameter_count && !parameters)) return KILN__CUDA_ERROR_INVALID_VALUE;
-    Grid grid = {kernel->name, kernel->enter, parameters, blocks, threads, kernel->cluster,
-                 cooperative,  dependent,     {},         gpu.seed};
+    Grid grid = {kernel->name,    kernel->enter, parameters, blocks, threads,
+                 kernel->cluster, cooperative,   dependent,  {},     gpu.seed};
     Failure &last_failure = current().last_failure;
     last_failure = refuse_grid(gpu, library, kernel, grid, dynamic_shared);
     if (last_failure.code) return last_failure.code;
