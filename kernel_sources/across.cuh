@@ -47,15 +47,19 @@ KILN_DEVICE kiln_i64 kiln_across_blocks(const kiln_arguments &args) {
     return blocks < 1 ? 1 : blocks < KILN_ACROSS_BLOCKS ? blocks : KILN_ACROSS_BLOCKS;
 }
 
+/* What the warps have of a total, one total after another: any number of them takes no more. */
+__shared__ kiln_u64 kiln_total_parts[KILN_TOTAL_WARPS * 32];
+
 /* Every warp's lane gets the total of its column. */
 template <class Total> KILN_DEVICE typename Total::type kiln_total(const kiln_arguments &args, kiln_i64 column) {
-    __shared__ typename Total::type parts[KILN_TOTAL_WARPS][32];
+    typename Total::type(*parts)[32] = reinterpret_cast<typename Total::type(*)[32]>(kiln_total_parts);
     const kiln_i64 at = column < Total::count ? column : 0, blocks = kiln_across_blocks(args);
     unsigned char *workspace = reinterpret_cast<unsigned char *>(args.workspace);
     typename Total::type all = Total::identity();
 #pragma unroll 8
     for (kiln_i64 block = threadIdx.x / 32; block < blocks; block += KILN_TOTAL_WARPS)
         all = Total::combine(all, kiln_values<Total>(workspace + block * KILN_ACROSS_BYTES)[at]);
+    kiln_block_barrier(); /* nobody reads the total before */
     parts[threadIdx.x / 32][threadIdx.x % 32] = all;
     kiln_block_barrier();
     all = parts[0][threadIdx.x % 32];

@@ -40,10 +40,12 @@ static void emit_copy(const kiln__emitter *e, int o) {
                 count, out ? element : place, out ? place : element);
 }
 
-/* "fill" or "drain": all inputs that stay with the row, or all outputs that have columns. */
+/* "fill" or "drain": all inputs that stay with the row, or all outputs that have columns. Functions of their own where
+ * rows are passed by their addresses: NVRTC 13.0 puts what the kernel keeps of its row, beside another row of the same
+ * function, where it puts the vectors that are passed on. */
 static void emit_copies(const kiln__emitter *e, bool outputs) {
     const kiln__operand_list *list = outputs ? &e->column_outputs : &e->staged;
-    kiln__write(e, "    static KILN_MEMBER void %s(const kiln_arguments &args, kiln_i64 first, int rows)\n    {\n",
+    kiln__write(e, "    static KILN_EXCHANGE void %s(const kiln_arguments &args, kiln_i64 first, int rows)\n    {\n",
                 outputs ? "drain" : "fill");
     for (int i = 0; i < list->count; i++) emit_copy(e, list->at[i]);
     kiln__write(e, "    }\n");

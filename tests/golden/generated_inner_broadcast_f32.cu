@@ -51,7 +51,7 @@ struct kiln_staged {
     {
         kiln_tile_recall(in_w, reinterpret_cast<float *>(kiln_shared + 24576) + col, span);
     }
-    static KILN_MEMBER void fill(const kiln_arguments &args, kiln_i64 first, int rows)
+    static KILN_EXCHANGE void fill(const kiln_arguments &args, kiln_i64 first, int rows)
     {
         kiln_tile_fill<4>(kiln_shared + 0, args.in_x + first * KILN_COLS, rows * KILN_COLS);
         for (int i = (int)threadIdx.x; i < KILN_COLS; i += KILN_THREADS) {
@@ -61,7 +61,7 @@ struct kiln_staged {
             reinterpret_cast<float *>(kiln_shared + 24576)[i] = *(row.in_w + kiln_offset_in_w(row.args, col));
         }
     }
-    static KILN_MEMBER void drain(const kiln_arguments &args, kiln_i64 first, int rows)
+    static KILN_EXCHANGE void drain(const kiln_arguments &args, kiln_i64 first, int rows)
     {
         kiln_tile_drain<4>(args.out_y + first * KILN_COLS, kiln_shared + 0, rows * KILN_COLS);
     }

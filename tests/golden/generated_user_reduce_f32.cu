@@ -47,11 +47,11 @@ struct kiln_staged {
     KILN_MEMBER void recall_shared(const kiln_row &row, kiln_index col, const kiln_span &span)
     {
     }
-    static KILN_MEMBER void fill(const kiln_arguments &args, kiln_i64 first, int rows)
+    static KILN_EXCHANGE void fill(const kiln_arguments &args, kiln_i64 first, int rows)
     {
         kiln_tile_fill<4>(kiln_shared + 0, args.in_x + first * KILN_COLS, rows * KILN_COLS);
     }
-    static KILN_MEMBER void drain(const kiln_arguments &args, kiln_i64 first, int rows)
+    static KILN_EXCHANGE void drain(const kiln_arguments &args, kiln_i64 first, int rows)
     {
     }
 };

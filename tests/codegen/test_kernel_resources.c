@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What compiled kernels take of registers, of local memory and of shared memory. Skipped where there is no NVRTC. */
+#define _POSIX_C_SOURCE 200809L
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/text.h"
+#include "support/bound.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+static void need_nvrtc(void) {
+    const kiln__nvrtc *nvrtc;
+    if (kiln__nvrtc_open(NULL, &nvrtc) != KILN_OK) {
+        print_message("%s\n", kiln_last_error());
+        skip();
+    }
+}
+
+/* Where two blocks of 1,024 threads work on chunks of columns, of which the last is not whole, one alone takes a tenth
+ * more time. */
+static void chunks_leave_registers_for_all_threads(void **state) {
+    (void)state;
+    need_nvrtc();
+    static const char *const cases[][2] = {
+        {"s = sum(x)", "f16[100000,1000] f16[1000]"},   {"s = sum(x)", "f32[100000,1000] f32[1000]"},
+        {"s = max(x)", "bf16[100000,1000] bf16[1000]"}, {"s = sum(x)", "e4m3[100000,1024] f32[1024]"},
+        {"s = sum(x)", "f32[100000,1001] f32[1001]"},
+    };
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        bound b;
+        kiln_kernel *kernel = NULL;
+        kiln_plan_info info = KILN_PLAN_INFO_INIT;
+        assert_int_equal(bound_create(&b, cases[i][0], "0", NULL, cases[i][1]), KILN_OK);
+        if (kiln_compile(b.program, b.tensors, b.tensor_count, NULL, 0, 90, 0, 1, &kernel))
+            fail_msg("%s", kiln_last_error());
+        kiln_kernel_get_info(kernel, &info);
+        if (info.threads != 1024 || info.registers > 32 || info.spill_bytes)
+            fail_msg("%s of %s: '%s' takes %d registers for %d threads, %d bytes spilled", cases[i][0], cases[i][1],
+                     info.schedule, info.registers, info.threads, info.spill_bytes);
+        kiln_kernel_destroy(kernel);
+        bound_destroy(&b);
+    }
+}
+
+/* What begins elsewhere than at a multiple of a vector is shifted into place, in registers: PTX declares no array. */
+static void shifted_vectors_are_not_in_memory(void **state) {
+    (void)state;
+    need_nvrtc();
+    static const char *const cases[][3] = {
+        {"y = rms_norm(x, w); s = absmax(y) / 448; q = y / s", NULL, "f16[512,24442] f16[24442] e4m3[512,24442]"},
+        {"q = layer_norm(x, w, b)", NULL, "bf16[512,3001] bf16[3001] bf16[3001] i8[512,3001]"},
+        {"y = x * 0.5", "all", "f64[64,3,9248]{27744,1,3} f64[64,3,9248]"},
+        {"y = x * 0.5", "all", "u8[64,3,50176]{150528,1,3} f16[64,3,50176]"},
+    };
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        bound b;
+        kiln_kernel *kernel = NULL;
+        size_t size;
+        assert_int_equal(bound_create(&b, cases[i][0], cases[i][1], NULL, cases[i][2]), KILN_OK);
+        if (kiln_compile(b.program, b.tensors, b.tensor_count, NULL, 0, 90, 1, 1, &kernel))
+            fail_msg("%s", kiln_last_error());
+        if (strstr(kiln_kernel_image(kernel, &size), ".local .align"))
+            fail_msg("%s of %s has vectors in local memory", cases[i][0], cases[i][2]);
+        kiln_kernel_destroy(kernel);
+        bound_destroy(&b);
+    }
+}
+
+/* The compiler has given a row that is kept and vectors that are passed on the same memory, where another row began in
+ * the same function. */
+static void kernels_whose_rows_are_passed_on_begin_one(void **state) {
+    (void)state;
+    need_nvrtc();
+    static const char *const cases[][2] = {
+        {"y = rms_norm(x * repeat(r, 2), w)", "f32[8,20] f32[8,10] f32[20] f32[8,20]"},
+        {"y = softmax(x)", "f16[100,30]{31,1} f16[100,30]{33,1}"},
+    };
+    for (size_t i = 0; i < 2 * COUNT(cases); i++) {
+        bound b;
+        kiln_kernel *kernel = NULL;
+        size_t size;
+        int begun = 0;
+        setenv("KILN_SCHEDULE", i % 2 ? "tile, loops" : "tile, outlined", 1);
+        assert_int_equal(bound_create(&b, cases[i / 2][0], NULL, NULL, cases[i / 2][1]), KILN_OK);
+        unsetenv("KILN_SCHEDULE");
+        if (kiln_compile(b.program, b.tensors, b.tensor_count, NULL, 0, 90, 1, 1, &kernel))
+            fail_msg("%s", kiln_last_error());
+        const char *at = strstr(kiln_kernel_image(kernel, &size), ".entry"), *end = strstr(at, "\n}\n");
+        while ((at = strstr(at, "kiln_begin")) != NULL && at < end) at++, begun++;
+        if (begun != 1) fail_msg("%s of %s begins %d rows", cases[i / 2][0], cases[i / 2][1], begun);
+        kiln_kernel_destroy(kernel);
+        bound_destroy(&b);
+    }
+}
+
+/* With what the blocks of a cluster exchange, which is static. */
+static void shared_memory_is_no_more_than_there_is(void **state) {
+    (void)state;
+    need_nvrtc();
+    static const char *const cases[][2] = {
+        {"y = layer_norm(x)", "f64[8,174048] f64[8,174048]"},
+        {"y = layer_norm(x, w, b)", "f64[8,174048]@8 f64[8,174048] f64[8,174048] f64[8,174048]"},
+        {"y = layer_norm(x, w, b)", "f64[8,174049] f64[8,174049] f64[8,174049] f64[8,174049]"},
+        {"y = softmax(x * w)", "f64[8,174048] f64[8,174048] f64[8,174048]"},
+        {"y = softmax(x)", "f32[8,800000] f32[8,800000]"},
+        {"y = x - mean(x) + var(x) + max(x) + prod(x)", "f16[8,1500000] f64[8,1500000]"},
+        {"y = x - mean(x) + var(x) + max(x) + prod(x)", "f64[2,250000] f32[2,250000]"},
+    };
+    kiln__device device = kiln__device_typical(90);
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        bound b;
+        kiln_kernel *kernel = NULL;
+        kiln_plan_info info = KILN_PLAN_INFO_INIT;
+        assert_int_equal(bound_create(&b, cases[i][0], NULL, NULL, cases[i][1]), KILN_OK);
+        if (kiln_compile(b.program, b.tensors, b.tensor_count, NULL, 0, 90, 0, 1, &kernel))
+            fail_msg("%s", kiln_last_error());
+        kiln_kernel_get_info(kernel, &info);
+        if (info.shared_bytes > device.shared_per_block)
+            fail_msg("%s of %s: '%s' takes %lld bytes", cases[i][0], cases[i][1], info.schedule,
+                     (long long)info.shared_bytes);
+        kiln_kernel_destroy(kernel);
+        bound_destroy(&b);
+    }
+}
+
+static void any_number_of_values_of_all_rows_compiles(void **state) {
+    (void)state;
+    need_nvrtc();
+    bound b;
+    kiln_kernel *kernel = NULL;
+    kiln__text text = {0};
+    kiln__text_puts(&text, "y = x - mean(x); d = sum(x, axes = 0)");
+    for (int k = 0; k < 30; k++) kiln__text_printf(&text, " + sum(x * %d, axes = 0)", k + 2);
+    char *program = kiln__text_take(&text);
+    assert_int_equal(bound_create(&b, program, NULL, NULL, "f64[1000,20] f64[1000,20] f64[1,20]"), KILN_OK);
+    if (kiln_compile(b.program, b.tensors, b.tensor_count, NULL, 0, 90, 0, 1, &kernel))
+        fail_msg("%s", kiln_last_error());
+    kiln_kernel_destroy(kernel);
+    bound_destroy(&b);
+    free(program);
+}
+
+/* How many rows lie side by side decides what spills; the columns of a row are combined as they are of any other
+ * number. */
+static void spills_change_no_rows_bits(void **state) {
+    (void)state;
+    need_nvrtc();
+    static const int rows[] = {1, 2, 5, 7, 8, 33, 64};
+    char first[32] = "";
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        bound b;
+        kiln_kernel *kernel = NULL;
+        kiln_plan_info info = KILN_PLAN_INFO_INIT;
+        char tensors[64];
+        snprintf(tensors, sizeof tensors, "f64[1023,%d] f64[1023,%d]", rows[i], rows[i]);
+        assert_int_equal(bound_create(&b, "y = softmax(x)", "0", NULL, tensors), KILN_OK);
+        if (kiln_compile(b.program, b.tensors, b.tensor_count, NULL, 0, 90, 0, 1, &kernel))
+            fail_msg("%s", kiln_last_error());
+        kiln_kernel_get_info(kernel, &info);
+        if (!i) snprintf(first, sizeof first, "%.9s", info.schedule); /* "cluster 8" */
+        if (strncmp(info.schedule, first, strlen(first)))
+            fail_msg("%s: %s (%d bytes spilled), others %s", tensors, info.schedule, info.spill_bytes, first);
+        kiln_kernel_destroy(kernel);
+        bound_destroy(&b);
+    }
+}
+
+/* Where rows drift each member has a place for its values; those of 4 and of 8 bytes have gaps between them. */
+static void values_of_members_fit_static_shared_memory(void **state) {
+    (void)state;
+    need_nvrtc();
+    static const char *const cases[][3] = {
+        {"y = x * sum(x) + sum(index(1))", "1", "f16[1000,100,199] f32[1000,100,199]"},
+        {"y = x * sum(x) + sum(index(0))", "0", "f16[1000,135] f32[1000,135]"},
+        {"y = x * sum(x) + sum(where(x > 0, 1, 0))", "1", "f16[1000,100,199] f32[1000,100,199]"},
+        {"s = argmax(x) + max(x)", "1", "f16[100,700,199] f32[100,199]"},
+    };
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        bound b;
+        kiln_kernel *kernel = NULL;
+        assert_int_equal(bound_create(&b, cases[i][0], cases[i][1], NULL, cases[i][2]), KILN_OK);
+        if (kiln_compile(b.program, b.tensors, b.tensor_count, NULL, 0, 90, 0, 1, &kernel))
+            fail_msg("%s of %s: %s", cases[i][0], cases[i][2], kiln_last_error());
+        kiln_kernel_destroy(kernel);
+        bound_destroy(&b);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(chunks_leave_registers_for_all_threads),
+        cmocka_unit_test(shifted_vectors_are_not_in_memory),
+        cmocka_unit_test(kernels_whose_rows_are_passed_on_begin_one),
+        cmocka_unit_test(shared_memory_is_no_more_than_there_is),
+        cmocka_unit_test(any_number_of_values_of_all_rows_compiles),
+        cmocka_unit_test(spills_change_no_rows_bits),
+        cmocka_unit_test(values_of_members_fit_static_shared_memory),
+    };
+    return cmocka_run_group_tests_name("resources of kernels", tests, NULL, NULL);
+}
