@@ -57,7 +57,7 @@ static kiln_status fail_compile(const job *j, kiln__nvrtcResult result) {
     const kiln__nvrtc_identity *nvrtc = &j->nvrtc->identity;
     char line[512];
     if (result == KILN__NVRTC_ERROR_OUT_OF_MEMORY) return kiln__out_of_memory();
-    kiln__log_first_error(j->result->log, line, sizeof line);
+    kiln__log_first_error(j->result->log, &j->result->facts, line, sizeof line);
     return kiln__fail(KILN_E_COMPILE, "NVRTC %d.%d refused '%s' (%s): %s", nvrtc->major, nvrtc->minor, j->request->name,
                       j->nvrtc->GetErrorString(result), line);
 }

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define MOST_STATIC_SHARED 49152 /* on every architecture */
+
 static bool is_information(const char *line) {
     if (strncmp(line, "ptxas", 5) != 0) return false;
     line += 5 + strspn(line + 5, " ");
@@ -45,7 +47,7 @@ void kiln__log_take_facts(char *log, kiln__facts *facts) {
     *kept = '\0';
 }
 
-void kiln__log_first_error(const char *log, char *line, size_t capacity) {
+void kiln__log_first_error(const char *log, const kiln__facts *facts, char *line, size_t capacity) {
     const char *first = NULL;
     for (const char *at = log; *at != '\0'; at += *at == '\n') {
         size_t length = strcspn(at, "\n");
@@ -54,6 +56,11 @@ void kiln__log_first_error(const char *log, char *line, size_t capacity) {
         if (first == NULL && length > 0) first = at;
         at += length;
     }
-    if (first == NULL) first = "no message";
-    snprintf(line, capacity, "%.*s", (int)strcspn(first, "\n"), first);
+    if (first != NULL)
+        snprintf(line, capacity, "%.*s", (int)strcspn(first, "\n"), first);
+    else if (facts->shared_bytes > MOST_STATIC_SHARED)
+        snprintf(line, capacity, "a block has %lld bytes of static shared memory, expected at most %d",
+                 (long long)facts->shared_bytes, MOST_STATIC_SHARED);
+    else
+        snprintf(line, capacity, "no message");
 }

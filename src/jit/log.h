@@ -11,7 +11,8 @@
  * tell where that is more. Warnings and errors stay. */
 void kiln__log_take_facts(char *log, kiln__facts *facts);
 
-/* The first line that tells an error, else the first that is not empty, else "no message"; cut to fit. */
-void kiln__log_first_error(const char *log, char *line, size_t capacity);
+/* The first line that tells an error, else the first that is not empty; cut to fit. Beside its information ptxas tells
+ * no error: what of the facts is too much for a kernel is one, else there is "no message". */
+void kiln__log_first_error(const char *log, const kiln__facts *facts, char *line, size_t capacity);
 
 #endif

@@ -261,10 +261,12 @@ static void set_access(const kiln__problem *problem, int o, kiln__schedule *s) {
 static bool fits_exchange(const kiln__given *g, const kiln__column_facts *f, int64_t exchanged,
                           const kiln__schedule *s) {
     const int cluster = s->team.blocks_per_row;
+    const int slots = kiln__column_slots(s);
     const int64_t each = s->edges == KILN__EDGES_MISALIGNED ? f->slot_bytes : exchanged;
-    if (cluster == 1) return true;
+    const int64_t most = s->staging.kind == KILN__STAGING_SHARED ? KILN__COLUMN_STATIC_BYTES : KILN__MOST_STATIC_BYTES;
+    if (cluster == 1) return slots == 1 || (int64_t)s->team.rows_per_block * slots * f->slot_bytes <= most;
     return kiln__cluster_fits(cluster, g->device) && !(s->staging.kind == KILN__STAGING_NONE && f->again) &&
-           s->team.rows_per_block * (kiln__column_slots(s) + cluster) * each <= KILN__COLUMN_STATIC_BYTES;
+           s->team.rows_per_block * (slots + cluster) * each <= KILN__COLUMN_STATIC_BYTES;
 }
 
 static bool fits(const kiln__given *g, int64_t slab, const kiln__schedule *s) {

@@ -360,18 +360,22 @@ static void facts_are_taken_out_of_the_log(void **state) {
 static void the_first_error_is_found(void **state) {
     (void)state;
     static const struct {
-        const char *log, *line;
+        const char *log;
+        int64_t shared_bytes;
+        const char *line;
     } table[] = {
-        {"", "no message"},
-        {"\n\nsomething\nelse", "something"},
-        {"a.cu(1): warning: odd\na.cu(2): error: bad\na.cu(3): error: worse\n", "a.cu(2): error: bad"},
-        {"ptxas fatal   : out of registers\n", "ptxas fatal   : out of registers"},
+        {"", 49152, "no message"},
+        {"", 86016, "a block has 86016 bytes of static shared memory, expected at most 49152"},
+        {"\n\nsomething\nelse", 0, "something"},
+        {"a.cu(1): warning: odd\na.cu(2): error: bad\na.cu(3): error: worse\n", 0, "a.cu(2): error: bad"},
+        {"ptxas fatal   : out of registers\n", 86016, "ptxas fatal   : out of registers"},
     };
     for (size_t i = 0; i < COUNT(table); i++) {
-        char line[64], tiny[5];
-        kiln__log_first_error(table[i].log, line, sizeof line);
+        char line[80], tiny[5];
+        const kiln__facts facts = {.shared_bytes = table[i].shared_bytes};
+        kiln__log_first_error(table[i].log, &facts, line, sizeof line);
         assert_string_equal(line, table[i].line);
-        kiln__log_first_error(table[i].log, tiny, sizeof tiny);
+        kiln__log_first_error(table[i].log, &facts, tiny, sizeof tiny);
         assert_int_equal(strlen(tiny), 4);
     }
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Candidates of schedules, the traits that they are listed by, and pins in words. */
+#define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,6 +11,7 @@
 #include <cmocka.h>
 
 #include "support/bound.h"
+#include "support/schedule_rules.h"
 #include "schedule/candidates.h"
 #include "schedule/rank.h"
 
@@ -106,6 +108,43 @@ static void candidates_are_schedules_of_their_own(void **state) {
         for (size_t w = 0; w < COUNT(problems[i].words) && problems[i].words[w] && l.device.arch == 90; w++)
             if (!has(different, problems[i].words[w]))
                 fail_msg("%s of %s: none has '%s'", problems[i].program, problems[i].tensors, problems[i].words[w]);
+        close_listed(&l);
+    }
+}
+
+/* Of which some would exchange through more shared memory than a block has. */
+static void candidates_keep_the_rules(void **state) {
+    (void)state;
+    static const struct {
+        const char *program, *axes, *tensors;
+    } columns[] = {
+        {"v = var(x)", "0", "f16[13,2564102] f32[2564102]"},
+        {"a = mean(x); v = var(x)", "0", "bf16[1079,18535] f32[18535] f32[18535]"},
+        {"y = (x - mean(x)) / std(x)", "1", "bf16[7225,40,173] bf16[7225,40,173]"},
+        {"y = (x - mean(x)) / std(x)", "0", "f16[280,178571] f16[280,178571]"},
+        {"s = sum(x); m = max(f64(x))", "0", "f16[300,4096] f32[4096] f64[4096]"},
+    };
+    for (size_t i = 0; i < COUNT(columns); i++) {
+        const kiln__pins nothing = KILN__PINS_NONE;
+        listed l;
+        open_listed(&l, columns[i].program, columns[i].axes, columns[i].tensors, 90);
+        const int count = kiln__candidates_list(&l.given, &nothing, all);
+        for (int c = 0; c < count; c++) {
+            bound b;
+            kiln__prepared p;
+            char words[KILN__PINS_SIZE];
+            kiln__pins_write(&all[c], words);
+            setenv("KILN_SCHEDULE", words, 1);
+            assert_int_equal(bound_create(&b, columns[i].program, columns[i].axes, NULL, columns[i].tensors), KILN_OK);
+            unsetenv("KILN_SCHEDULE");
+            if (!bound_prepare(&b, 90, &p)) {
+                const char *fault = schedule_fault(&p.schedule, &p.problem, &l.device);
+                if (!fault) fault = launch_fault(&p);
+                if (fault) fail_msg("%s of %s, '%s': not %s", columns[i].program, columns[i].tensors, words, fault);
+                kiln__prepared_free(&p);
+            }
+            bound_destroy(&b);
+        }
         close_listed(&l);
     }
 }
@@ -219,6 +258,7 @@ static void traits_class_the_tensors(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(candidates_are_schedules_of_their_own),
+        cmocka_unit_test(candidates_keep_the_rules),
         cmocka_unit_test(pins_hold_in_all_candidates),
         cmocka_unit_test(rows_change_no_ranking),
         cmocka_unit_test(traits_class_the_tensors),

@@ -228,6 +228,11 @@ static const char *exchange_fault(const kiln__prepared *prepared) {
             mixed |= kiln__reduction_values(ir->insts[i].op) > 0 &&
                      (ir->insts[i].type == KILN__F64 || ir->insts[i].type == KILN__I64);
         RULE((mixed ? padded : bytes) * slots * s->team.rows_per_block <= 49152);
+    } else if (s->team.group == KILN__GROUP_COLUMNS &&
+               s->team.blocks_per_row == 1) { /* warps, or ranks of many lanes */
+        const int lanes = s->team.threads / s->team.threads_per_row;
+        const int slots = lanes < 32 ? s->team.threads / 32 : s->team.threads_per_row;
+        RULE(slots == 1 || bytes * slots * s->team.rows_per_block <= 49152);
     }
     if (s->team.group == KILN__GROUP_LANES || s->team.group == KILN__GROUP_COLUMNS) return NULL;
     RULE(bytes * warps * (kiln__row_of(s)->persistent && s->team.group != KILN__GROUP_GRID ? 2 : 1) <= 49152);
@@ -267,6 +272,7 @@ const char *launch_fault(const kiln__prepared *prepared) {
         IMPLIES(kiln__layout_of(s) != KILN__LAYOUT_OUTER || s->split.chunks == 1, grid.z == 1);
         RULE(workspace >= 0);
         IMPLIES(p->rows, (workspace > 0) == kiln__schedule_exchanges(s));
+        IMPLIES(!kiln__schedule_exchanges(s), launches == 1);
     }
     const char *fault = exchange_fault(prepared);
     return fault ? fault : argument_fault(prepared);
