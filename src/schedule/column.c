@@ -257,6 +257,24 @@ static void set_access(const kiln__problem *problem, int o, kiln__schedule *s) {
 
 /* ---- together ---- */
 
+/* What one slot of a row takes: the reductions of each phase, as the compiler lays them out. */
+static int64_t slot_bytes(const kiln__given *g, const kiln__column_facts *f, const kiln__schedule *s) {
+    int64_t bytes = s->passes.online >= 0 ? 2 * f->count_bytes : 0; /* with what is left between the members */
+    for (uint32_t phase = 0; phase < g->ir->phase_count; phase++) {
+        int64_t members = 0, widest = 1;
+        for (uint32_t i = 0; i < g->ir->count; i++) {
+            const kiln__inst *inst = &g->ir->insts[i];
+            if (!kiln__op_is_reduction(inst->op) || inst->phase != phase + 1) continue;
+            const bool wide = kiln__ctype_is_wide(inst->type), arg = kiln__op_is_arg(inst->op);
+            const int64_t each = wide || (arg && f->cols > INT32_MAX) ? 8 : inst->type == KILN__BOOL ? 1 : 4;
+            members = kiln__divide_up(members, each) * each + (arg ? 2 : 1) * each;
+            if (each > widest) widest = each;
+        }
+        bytes += kiln__divide_up(members, widest) * widest;
+    }
+    return bytes;
+}
+
 /* What the reductions exchange: a slot for every warp's rows, and for those of each block of a cluster. */
 static bool fits_exchange(const kiln__given *g, const kiln__column_facts *f, int64_t exchanged,
                           const kiln__schedule *s) {
@@ -264,7 +282,7 @@ static bool fits_exchange(const kiln__given *g, const kiln__column_facts *f, int
     const int slots = kiln__column_slots(s);
     const int64_t each = s->edges == KILN__EDGES_MISALIGNED ? f->slot_bytes : exchanged;
     const int64_t most = s->staging.kind == KILN__STAGING_SHARED ? KILN__COLUMN_STATIC_BYTES : KILN__MOST_STATIC_BYTES;
-    if (cluster == 1) return slots == 1 || (int64_t)s->team.rows_per_block * slots * f->slot_bytes <= most;
+    if (cluster == 1) return slots == 1 || s->team.rows_per_block * slots * slot_bytes(g, f, s) <= most;
     return kiln__cluster_fits(cluster, g->device) && !(s->staging.kind == KILN__STAGING_NONE && f->again) &&
            s->team.rows_per_block * (slots + cluster) * each <= KILN__COLUMN_STATIC_BYTES;
 }
