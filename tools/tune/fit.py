@@ -37,6 +37,7 @@ LEAF = 128           # a child from here on is a leaf, as in src/schedule/model.
 MOST_NODES = 65535   # that a root's unsigned short can tell
 DISTRUST = 3.0       # how steeply a point's weight falls with its regret
 MOST_REGRET = 1.0    # twice the best's time
+PROGRESS = 12.0      # learning rates of all trees, added up
 LIMIT = decimal.Context(prec=6, rounding=decimal.ROUND_FLOOR)  # features have six digits: down separates the same ones
 AGREE = 1e-3         # of tables and LightGBM, in logarithms to base 2
 
@@ -95,9 +96,9 @@ class Trees:
 def fit(points, given):
     regrets = np.minimum(points.us / points.of_problem(np.minimum, points.us) - 1, MOST_REGRET)
     regressor = lightgbm.LGBMRegressor(
-        n_estimators=given.trees, num_leaves=given.leaves, learning_rate=0.12, min_child_samples=40, reg_lambda=1,
-        subsample=0.8, subsample_freq=1, colsample_bytree=0.6, random_state=1, deterministic=True, force_row_wise=True,
-        num_threads=given.threads, verbose=-1)
+        n_estimators=given.trees, num_leaves=given.leaves, learning_rate=PROGRESS / given.trees, min_child_samples=40,
+        reg_lambda=1, subsample=0.8, subsample_freq=1, colsample_bytree=0.6, random_state=1, deterministic=True,
+        force_row_wise=True, num_threads=given.threads, verbose=-1)
     regressor.fit(points.features, np.log2(points.us / points.memory), sample_weight=np.exp(-DISTRUST * regrets))
     trees = Trees(regressor.booster_)
     assert np.allclose(trees.sums(points.features), regressor.booster_.predict(points.features), rtol=0, atol=AGREE)
@@ -149,8 +150,8 @@ def parse_arguments():
     add("--seed", type=int, default=1, help="draws what is held out (1)")
     add("--hold-out", type=share, default=1 / 3, metavar="SHARE", help="of programs, and of shapes (1/3)")
     add("--folds", type=whole(2), metavar="N", help="fits N times instead, each without an N-th of the programs")
-    add("--trees", type=whole(1), default=100, metavar="N", help="how many (100)")
-    add("--leaves", type=whole(2, LEAF), default=31, metavar="N", help="of a tree, at most (31)")
+    add("--trees", type=whole(1), default=200, metavar="N", help="how many (200)")
+    add("--leaves", type=whole(2, LEAF), default=63, metavar="N", help="of a tree, at most (63)")
     add("--threads", type=whole(1), default=1, metavar="N", help="that LightGBM uses (1); the trees are the same")
     add("--worst", type=int, default=20, metavar="N", help="how many of the worst problems are told of (20)")
     add("--report-json", metavar="FILE", help="writes the report as JSON, too")
