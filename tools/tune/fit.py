@@ -3,17 +3,13 @@
 """Fits the model that ranks candidate schedules to what gather measured, and reports how well it chooses.
 
     tools/tune/fit.py h100.jsonl h200.jsonl
-    tools/tune/fit.py h100.jsonl h200.jsonl --hold-out 0 --write src/schedule/model_coefficients.h
+    tools/tune/fit.py h100.jsonl h200.jsonl --hold-out 0 --write src/schedule/model_trees.h
 
-The model is a sum: each of a point's terms, a time, by a coefficient that says how much of it is not hidden behind the
-others.
+The model is an ensemble of regression trees, fitted by LightGBM. Each looks at a point's features and ends at a leaf; a
+candidate's time is that of the memory's traffic, times 2 to the sum of its leaves.
 
-Only which candidate is first matters, so that is what the fit makes good. The candidates of a problem are chosen with
-probabilities that fall by e with every --blur of predicted time (0.03: 3 %), and the fit minimises what such a choice
-takes longer than the best candidate, on average over all problems: its expected regret. Half and twice as long are the
-same misfortune as far as the fit is concerned. It begins with a blur ten times as large, where the regret has few
-valleys, from coefficients that make log(predicted / measured) small. In the end all coefficients are scaled alike, which
-changes no ranking, so that predictions are microseconds.
+Only which candidate is first matters, so a point weighs less the longer it takes beside the best of its problem; twice
+as long and longer are the same misfortune.
 
 Held out, and never seen by the fit, are a share of the programs, and of the shapes, which are the problems' numbers;
 the same on all devices. The report tells them apart. --folds N fits N times, each time without an N-th of the programs,
@@ -26,117 +22,103 @@ first, and it and the choice are judged by the second.
 exit codes: 0 fitted, whatever the figures say; 2 the command line or the points are wrong.
 """
 import argparse
+import decimal
 import random
 import signal
 import sys
 
+import lightgbm
 import numpy as np
-from scipy.optimize import minimize, nnls
 
 import report
 from points import InputError, hold_out, load
 
-BLURS = (10, 3, 1)   # times --blur, one after another
-MOST_REGRET = 1.0    # twice the best's time; worse is as bad
-RIDGE = 1e-4         # on logarithms of coefficients, about where the fit begins: decides what the points leave open
-LEAST = 1e-6         # of what a term explains in the mean: less is none
-TINY = 1e-300        # in place of 0, where that has no logarithm
+LEAF = 128           # a child from here on is a leaf, as in src/schedule/model.h
+MOST_NODES = 65535   # that a root's unsigned short can tell
+DISTRUST = 3.0       # how steeply a point's weight falls with its regret
+MOST_REGRET = 1.0    # twice the best's time
+PROGRESS = 12.0      # learning rates of all trees, added up
+LIMIT = decimal.Context(prec=6, rounding=decimal.ROUND_FLOOR)  # features have six digits: down separates the same ones
+AGREE = 1e-3         # of tables and LightGBM, in logarithms to base 2
 
 
-class Model:
-    """Coefficients, one for each term."""
+class Trees:
+    """LightGBM's trees as the C header has them. feature, child, limit: of each node, LightGBM's own numbers within a
+    tree; roots: each tree's first node, and the number of all; leaves: of a tree begin at its root + its number."""
 
-    def __init__(self, coefficients):
-        self.coefficients = coefficients
+    def __init__(self, booster):
+        gains = booster.feature_importance("gain")
+        self.gains = gains / max(gains.sum(), np.finfo(float).tiny)
+        trees = [tree["tree_structure"] for tree in booster.dump_model()["tree_info"]]
+        nodes, leaves, self.roots, constant = [], [], [0], 0.0
+        for tree in trees:
+            if "split_index" not in tree:
+                constant += tree["leaf_value"]
+                continue
+            mine, ends = {}, {}
+            self.walk(tree, mine, ends)
+            nodes += [mine[i] for i in range(len(mine))]
+            leaves.append([ends[i] for i in range(len(ends))])
+            self.roots.append(len(nodes))
+        if not nodes:
+            raise InputError("there are too few points to fit trees to, or their features do not tell them apart")
+        leaves[0] = [leaf + constant for leaf in leaves[0]]
+        self.feature, self.child = np.array([node[0] for node in nodes]), np.array([node[1] for node in nodes])
+        self.limit = np.array([node[2] for node in nodes], dtype=np.float32)
+        self.leaves = np.array([float(f"{leaf:.6g}") for tree in leaves for leaf in tree], dtype=np.float32)
 
-    def parts(self, points):
-        """What each term adds to the predicted time, points x terms."""
-        return points.terms * self.coefficients
+    def walk(self, part, nodes, leaves):
+        """Puts a node and those below it into nodes, {number: (feature, children, limit)}, and leaves. Returns what its
+        parent calls it."""
+        if "leaf_index" in part:
+            leaves[part["leaf_index"]] = part["leaf_value"]
+            return LEAF + part["leaf_index"]
+        children = [self.walk(part[side], nodes, leaves) for side in ("left_child", "right_child")]
+        nodes[part["split_index"]] = part["split_feature"], children, float(LIMIT.create_decimal(part["threshold"]))
+        return part["split_index"]
 
-    def predict(self, points):
-        return np.maximum(points.terms @ self.coefficients, TINY)
-
-
-class Fit:
-    """The parameters are logarithms of coefficients, in units of the start's."""
-
-    def __init__(self, points, blur):
-        self.points, self.blur = points, blur
-        best = points.of_problem(np.minimum, points.us)
-        self.regrets = np.minimum(points.us / best - 1, MOST_REGRET)
-        self.problems = len(points.starts)
-        self.unit = self.start()
-        self.used = self.unit > 0
-
-    def start(self):
-        """Of least squares of relative errors, by problem alike: no term of them is negative. What those leave out gets a
-        hundredth of what it could be, so that the fit may find it."""
-        points = self.points
-        weight = 1 / np.sqrt(np.repeat(points.sizes, points.sizes))
-        relative = points.terms / points.us[:, None] * weight[:, None]
-        solution, _ = nnls(relative, weight)
-        means = (points.terms / points.us[:, None]).mean(axis=0)
-        floor = np.where(means > LEAST, 0.01 / np.maximum(means, LEAST), 0)
-        return np.where(means > LEAST, np.maximum(solution, floor), 0)
-
-    def coefficients(self, parameters):
-        out = np.zeros(len(self.unit))
-        out[self.used] = self.unit[self.used] * np.exp(parameters)
+    def sums(self, features):
+        """What the leaves of each point add up to."""
+        out = np.zeros(len(features))
+        for tree, root in enumerate(self.roots[:-1]):
+            at = np.zeros(len(features), dtype=int)
+            while len(inner := np.flatnonzero(at < LEAF)):
+                node = root + at[inner]
+                right = features[inner, self.feature[node]] > self.limit[node]
+                at[inner] = self.child[node, right.astype(int)]
+            out += self.leaves[root + tree + at - LEAF]
         return out
 
-    def loss(self, parameters, blur):
-        """The mean expected regret, and its derivatives by the parameters."""
-        points = self.points
-        parts = points.terms[:, self.used] * self.coefficients(parameters)[self.used]
-        time = np.maximum(parts.sum(axis=1), TINY)
-        logs = np.log(time) / blur
-        odds = np.exp(points.of_problem(np.minimum, logs) - logs)
-        chance = odds / points.of_problem(np.add, odds)
-        expected = points.of_problem(np.add, chance * self.regrets)
-        by_log = -chance * (self.regrets - expected) / blur
-        slopes = by_log @ (parts / time[:, None])
-        value = (chance * self.regrets).sum() / self.problems + RIDGE * parameters @ parameters
-        return value, slopes / self.problems + 2 * RIDGE * parameters
+    def predict(self, points):
+        return points.memory * 2 ** self.sums(points.features)
 
-    def solve(self, parameters):
-        for times in BLURS:
-            found = minimize(self.loss, parameters, (times * self.blur,), jac=True, method="L-BFGS-B",
-                             bounds=[(-8, 8)] * len(parameters), options={"maxiter": 500})
-            parameters = found.x
-        return found.fun, parameters
 
-    def scaled(self, model):
-        """The same ranking, in microseconds."""
-        logs = np.log(model.predict(self.points) / self.points.us)
-        return Model(model.coefficients * np.exp(-np.median(logs)))
-
-    def run(self, starts, seed):
-        """The best of several starts: the first is the least squares', others are drawn about it."""
-        draw, size = np.random.default_rng(seed), int(self.used.sum())
-        begins = [np.zeros(size)] + [draw.normal(0, 1, size) for _ in range(starts - 1)]
-        _, parameters = min((self.solve(begin) for begin in begins), key=lambda pair: pair[0])
-        return self.scaled(Model(self.coefficients(parameters)))
+def fit(points, given):
+    regrets = np.minimum(points.us / points.of_problem(np.minimum, points.us) - 1, MOST_REGRET)
+    regressor = lightgbm.LGBMRegressor(
+        n_estimators=given.trees, num_leaves=given.leaves, learning_rate=PROGRESS / given.trees, min_child_samples=40,
+        reg_lambda=1, subsample=0.8, subsample_freq=1, colsample_bytree=0.6, random_state=1, deterministic=True,
+        force_row_wise=True, num_threads=given.threads, verbose=-1)
+    regressor.fit(points.features, np.log2(points.us / points.memory), sample_weight=np.exp(-DISTRUST * regrets))
+    trees = Trees(regressor.booster_)
+    assert np.allclose(trees.sums(points.features), regressor.booster_.predict(points.features), rtol=0, atol=AGREE)
+    return trees
 
 
 class Folded:
-    """Of each problem the model that has not seen its program."""
+    """Of each problem the trees that have not seen its program."""
 
     def __init__(self, points, given):
         programs = sorted({record["program"] for record in points.records})
         random.Random(given.seed).shuffle(programs)
         fold_of = {program: i % given.folds for i, program in enumerate(programs)}
         self.fold = np.array([fold_of[record["program"]] for record in points.records])
-        self.models = []
-        for fold in range(given.folds):
-            seen = points.subset(lambda record: fold_of[record["program"]] != fold)
-            self.models.append(Fit(seen, given.blur).run(given.starts, given.seed))
-        self.coefficients = np.mean([model.coefficients for model in self.models], axis=0)
-
-    def parts(self, points):
-        return points.terms * np.array([model.coefficients for model in self.models])[self.fold]
+        self.models = [fit(points.subset(lambda record: fold_of[record["program"]] != fold), given)
+                       for fold in range(given.folds)]
+        self.gains = np.mean([model.gains for model in self.models], axis=0)
 
     def predict(self, points):
-        return np.maximum(self.parts(points).sum(axis=1), TINY)
+        return np.choose(self.fold, [model.predict(points) for model in self.models])
 
 
 def check_fitted(points, set_of):
@@ -152,11 +134,11 @@ def share(text):
     return value
 
 
-def positive(kind):
+def whole(least, most=None):
     def parse(text):
-        value = kind(text)
-        if not value > 0:
-            raise argparse.ArgumentTypeError(f"'{text}' is not above 0")
+        value = int(text)
+        if value < least or (most and value > most):
+            raise argparse.ArgumentTypeError(f"'{text}' is no number from {least}" + (f" to {most}" if most else " on"))
         return value
     return parse
 
@@ -165,20 +147,23 @@ def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add = parser.add_argument
     add("points", nargs="+", help="what gather printed, of one list of problems on one device or several; also .gz")
-    add("--seed", type=int, default=1, help="draws what is held out, and the starts (1)")
+    add("--seed", type=int, default=1, help="draws what is held out (1)")
     add("--hold-out", type=share, default=1 / 3, metavar="SHARE", help="of programs, and of shapes (1/3)")
-    add("--folds", type=positive(int), metavar="N", help="fits N times instead, each without an N-th of the programs")
-    add("--starts", type=positive(int), default=3, metavar="N", help="the fit begins at so many places (3)")
-    add("--blur", type=positive(float), default=0.03, help="of predicted times that count as about the same (0.03)")
+    add("--folds", type=whole(2), metavar="N", help="fits N times instead, each without an N-th of the programs")
+    add("--trees", type=whole(1), default=200, metavar="N", help="how many (200)")
+    add("--leaves", type=whole(2, LEAF), default=63, metavar="N", help="of a tree, at most (63)")
+    add("--threads", type=whole(1), default=1, metavar="N", help="that LightGBM uses (1); the trees are the same")
     add("--worst", type=int, default=20, metavar="N", help="how many of the worst problems are told of (20)")
     add("--report-json", metavar="FILE", help="writes the report as JSON, too")
-    add("--write", metavar="FILE", help="writes the coefficients as a C header")
+    add("--write", metavar="FILE", help="writes the trees as a C header")
     return parser.parse_args()
 
 
 def fit_and_report(given):
     if given.folds and given.write:
-        raise InputError("--folds and --write are both given: each fold has coefficients of its own")
+        raise InputError("--folds and --write are both given: each fold has trees of its own")
+    if given.trees * (given.leaves - 1) > MOST_NODES:
+        raise InputError(f"{given.trees} trees of {given.leaves} leaves have more than {MOST_NODES} nodes")
     points, alone = load(given.points)
     set_of = hold_out(points, given.hold_out, given.seed)
     check_fitted(points, set_of)
@@ -187,7 +172,7 @@ def fit_and_report(given):
         model = Folded(points, given)
         data = report.make(points, alone, model, lambda record: "held-out programs", given.worst)
     else:
-        model = Fit(fitted, given.blur).run(given.starts, given.seed)
+        model = fit(fitted, given)
         data = report.make(points, alone, model, set_of, given.worst)
     if given.write:
         report.write_header(given.write, model, fitted)

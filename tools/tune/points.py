@@ -8,7 +8,7 @@ import random
 
 import numpy as np
 
-FIELDS = {"problem": int, "family": str, "program": str, "device": str, "schedule": str, "strategy": str, "terms": dict}
+FIELDS = {"problem": int, "family": str, "program": str, "device": str, "schedule": str, "strategy": str, "features": dict}
 SETS = ("fitted", "held-out programs", "held-out shapes")
 
 
@@ -19,15 +19,17 @@ class InputError(Exception):
 class Points:
     """Measured candidates, those of a problem on a device behind one another. Arrays have an element, or a row, each.
 
-    records: as gather wrote them; terms: points x term_names; strategy: an index into strategies; starts, sizes: of
-    each problem's points; us_again: NaN where there is none; chosen: the library's own choice.
+    records: as gather wrote them; features: points x feature_names; memory: that feature; starts, sizes: of each
+    problem's points; us_again: NaN where there is none; chosen: the library's own choice.
     """
 
-    def __init__(self, records, term_names, strategies):
+    def __init__(self, records, feature_names):
         self.records = records = sorted(records, key=problem_key)
-        self.term_names, self.strategies = term_names, strategies
-        self.terms = np.array([[record["terms"][name] for name in term_names] for record in records], dtype=float)
-        self.strategy = np.array([strategies.index(record["strategy"]) for record in records])
+        self.feature_names = feature_names
+        # As many digits as the limits that they are compared with have, and as gather prints.
+        self.features = np.array([[float(f"{record['features'][name]:.6g}") for name in feature_names]
+                                  for record in records], dtype=np.float32)
+        self.memory = np.array([record["features"]["memory"] for record in records], dtype=float)
         self.us = np.array([record["us"] for record in records], dtype=float)
         self.us_again = np.array([record.get("us_again", math.nan) for record in records], dtype=float)
         self.chosen = np.array([bool(record.get("chosen")) for record in records])
@@ -36,7 +38,7 @@ class Points:
         self.sizes = np.diff(np.append(self.starts, len(records)))
 
     def subset(self, keep):
-        return Points([record for record in self.records if keep(record)], self.term_names, self.strategies)
+        return Points([record for record in self.records if keep(record)], self.feature_names)
 
     def problems(self):
         """The slice of each problem's points."""
@@ -62,11 +64,11 @@ def check_record(record, where):
     for name in record.keys() & {"us", "us_again"}:
         if not is_number(record[name]) or record[name] <= 0:
             raise InputError(f"{where}: '{name}' is {record[name]}, a positive number was expected")
-    for name, value in record["terms"].items():
+    for name, value in record["features"].items():
         if not is_number(value) or value < 0:
-            raise InputError(f"{where}: the term '{name}' is {value}, a number from 0 on was expected")
-    if not any(record["terms"].values()):
-        raise InputError(f"{where}: none of the point's terms is above 0")
+            raise InputError(f"{where}: the feature '{name}' is {value}, a number from 0 on was expected")
+    if not record["features"].get("memory"):
+        raise InputError(f"{where}: the point has no feature 'memory' that is above 0")
 
 
 def read_records(path):
@@ -89,13 +91,13 @@ def read_records(path):
             yield f"{path}:{number}", record
 
 
-def check_terms(record, where, expected):
+def check_features(record, where, expected):
     for name in expected:
-        if name not in record["terms"]:
-            raise InputError(f"{where}: the point has no term '{name}', which the points before it have")
-    for name in record["terms"]:
+        if name not in record["features"]:
+            raise InputError(f"{where}: the point has no feature '{name}', which the points before it have")
+    for name in record["features"]:
         if name not in expected:
-            raise InputError(f"{where}: the point has a term '{name}', which the points before it lack")
+            raise InputError(f"{where}: the point has a feature '{name}', which the points before it lack")
 
 
 def add_record(record, known, own):
@@ -111,11 +113,11 @@ def add_record(record, known, own):
 
 def load(paths):
     """All points, and how many were left out because no other candidate of their problem was measured."""
-    known, own, programs, term_names = {}, {}, {}, None
+    known, own, programs, feature_names = {}, {}, {}, None
     for path in paths:
         for where, record in read_records(path):
-            term_names = term_names or list(record["terms"])
-            check_terms(record, where, term_names)
+            feature_names = feature_names or list(record["features"])
+            check_features(record, where, feature_names)
             number, program = record["problem"], record["program"]
             if programs.setdefault(number, program) != program:
                 raise InputError(f"{where}: problem {number} is '{program}' here and '{programs[number]}' before; "
@@ -127,8 +129,7 @@ def load(paths):
     compared = [record for (key, _), record in known.items() if candidates[key] > 1]
     if not compared:
         raise InputError(f"each problem in {', '.join(paths)} has one candidate only: there is nothing to rank")
-    strategies = sorted({record["strategy"] for record in compared})
-    return Points(compared, term_names, strategies), len(known) - len(compared)
+    return Points(compared, feature_names), len(known) - len(compared)
 
 
 def hold_out(points, share, seed):

@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How well a fitted model chooses, as text and as JSON; and its coefficients as a C header."""
-import datetime
+"""How well a fitted model chooses, as text and as JSON; and its trees as a C header."""
 import json
 import os
-import re
 import shlex
 import sys
+import textwrap
 
 import numpy as np
 
 from points import SETS, InputError
 
 CHOOSERS = {"model's first": 1, "best of its first 3": 3, "best of its first 5": 5, "library's own": None}
+MOST_DIFFERENCES = 3
+TRIFLE = 0.01  # added to features before they are compared: so much and nothing are about the same
 CELL = "{:>4}{:>5}{:>7}{:>6}{:>6}"
 
 
@@ -46,8 +47,7 @@ def behind(points, choice, best):
     return times[choice] / times[best]
 
 
-def judge(points, model, set_of):
-    predicted = model.predict(points)
+def judge(points, predicted, set_of):
     return [Verdict(points, where, predicted, set_of(points.records[where.start])) for where in points.problems()]
 
 
@@ -70,37 +70,45 @@ def tabulate(verdicts):
             for (_, group), mine in sorted(groups.items())}
 
 
-def describe(points, verdict, parts):
-    """A problem, both schedules, and the term by which the model takes the best for slower than its first choice."""
-    record, more = verdict.record, parts[verdict.best] - parts[verdict.first]
+def differences(points, one, other):
+    """The names of the features by whose ratio two points differ most."""
+    pair = points.features[[one, other]] + TRIFLE
+    ratios = np.abs(np.log(pair[0] / pair[1]))
+    most = np.argsort(-ratios, kind="stable")[:MOST_DIFFERENCES]
+    return [points.feature_names[i] for i in most if ratios[i] > 0]
+
+
+def describe(points, verdict, predicted):
+    """A problem, the choice and the best, and how they differ."""
+    record = verdict.record
     out = {name: record[name] for name in ("problem", "program", "family", "device")}
     out.update({"shape": record.get("shape", ""), "set": verdict.set_name, "behind": verdict.behind["model's first"]})
-    for name, point in ("choice", verdict.first), ("best", verdict.best):
-        out[name] = {"schedule": points.records[point]["schedule"], "us": points.us[point],
-                     "predicted_us": parts[point].sum()}
-    out["blamed"] = {"term": points.term_names[np.argmax(more)], "us": np.max(more)}
+    names = differences(points, verdict.first, verdict.best)
+    for key, point in ("choice", verdict.first), ("best", verdict.best):
+        mine = points.records[point]
+        out[key] = {"schedule": mine["schedule"], "us": points.us[point], "predicted_us": predicted[point],
+                    "features": {name: mine["features"][name] for name in names}}
     return out
 
 
 def make(points, alone, model, set_of, most):
     """All that is told of a fit. alone: how many points were left out; most: how many problems are described."""
-    verdicts, parts = judge(points, model, set_of), model.parts(points)
-    shares = (parts / np.maximum(parts.sum(axis=1, keepdims=True), 1e-300)).mean(axis=0)
+    predicted = model.predict(points)
+    verdicts = judge(points, predicted, set_of)
     worst = sorted(verdicts, key=lambda verdict: -verdict.behind["model's first"])[:most]
     sets = {name: [verdict for verdict in verdicts if verdict.set_name == name] for name in SETS}
     return {"points": len(points.us), "problems": len(verdicts), "fitted": len(sets["fitted"]), "alone": alone,
-            "terms": [{"name": name, "share": share} for name, share in zip(points.term_names, shares)],
-            "coefficients": dict(zip(points.term_names, model.coefficients)),
+            "gains": {points.feature_names[i]: model.gains[i] for i in np.argsort(-model.gains, kind="stable")},
             "sets": {name: tabulate(mine) for name, mine in sets.items() if mine},
-            "worst": [describe(points, verdict, parts) for verdict in worst]}
+            "worst": [describe(points, verdict, predicted) for verdict in worst]}
 
 
 # ---- as text ----
 
-def print_coefficients(data):
-    print(f"\n{'term':<12}{'share':>9}{'coefficient':>14}")
-    for term in data["terms"]:
-        print(f"{term['name']:<12}{100 * term['share']:7.1f} %{data['coefficients'][term['name']]:14.4g}")
+def print_gains(data):
+    print(f"\n{'feature':<16}{'share of the gain':>17}")
+    for name, gain in data["gains"].items():
+        print(f"{name:<16}{100 * gain:15.1f} %")
 
 
 def cell(summary):
@@ -124,13 +132,15 @@ def print_problem(place, problem):
     for name in "choice", "best":
         point = problem[name]
         print(f"     {name:<7} {point['us']:9.2f} us, predicted {point['predicted_us']:9.2f}: {point['schedule']}")
-    print(f"     blamed on the best: '{problem['blamed']['term']}', {problem['blamed']['us']:.2f} us more")
+    best = problem["best"]["features"]
+    print("     differ:", ", ".join(f"{name} {value:.4g} and {best[name]:.4g}"
+                                    for name, value in problem["choice"]["features"].items()) or "in no feature")
 
 
 def print_text(data):
     print(f"{data['points']} points of {data['problems']} problems, {data['fitted']} of them fitted; "
           f"{data['alone']} more points have nothing to be compared with")
-    print_coefficients(data)
+    print_gains(data)
     print("\nThe share of problems, in percent, whose choice is within 5 % and within 15 % of the best that was "
           "measured;\nthen the choice's time over the best's.")
     for set_name, groups in data["sets"].items():
@@ -155,33 +165,61 @@ def write_json(path, data):
 
 HEADER = """\
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How much of each term is not hidden behind the others, as fitted on {date} by
+/* The trees that schedules are ranked by, as fitted by
  *     {command}
  * to {points} points of {problems} problems on {devices}. Not to be edited. */
-#ifndef KILN_SCHEDULE_{guard}_H
-#define KILN_SCHEDULE_{guard}_H
+#ifndef KILN_SCHEDULE_MODEL_TREES_H
+#define KILN_SCHEDULE_MODEL_TREES_H
 
 #include "schedule/model.h"
 
 /* clang-format off */
-static const double kiln__coefficients[KILN__TERMS] = {{
-{coefficients}
+
+/* What a node's first number is an index of. */
+static const char kiln__tree_features[] =
+{features};
+
+/* Where each tree begins among the nodes; the last is their number. */
+static const unsigned short kiln__tree_roots[{trees} + 1] = {{
+{roots}
 }};
+
+/* Feature, children, limit. */
+static const kiln__tree_node kiln__tree_nodes[] = {{
+{nodes}
+}};
+
+/* The logarithm to base 2 of time over memory; tree t's begin at kiln__tree_roots[t] + t. */
+static const float kiln__tree_leaves[] = {{
+{leaves}
+}};
+
 /* clang-format on */
 
 #endif
 """
 
 
-def write_header(path, model, fitted):
-    """Numbers in the order of the points' terms."""
+def wrap(words, quote=""):
+    """Lines of 120 columns. Words, which may have spaces, stay whole."""
+    text = " ".join(word.replace(" ", "\xa0") for word in words)
+    lines = textwrap.wrap(text, 116 - 3, break_on_hyphens=False, break_long_words=False)
+    ends = [f" {quote}"] * (len(lines) - 1) + [quote] if quote else [""] * len(lines)
+    return "\n".join(f"    {quote}{line}{end}" for line, end in zip(lines, ends)).replace("\xa0", " ")
+
+
+def c_float(value):
+    text = f"{value:.6g}"
+    return text + "f" if "." in text or "e" in text else text
+
+
+def write_header(path, trees, fitted):
     arguments = [os.path.basename(word) if os.path.isabs(word) else word for word in sys.argv[1:]]
-    numbers = [f"{value:.4g}," for value in model.coefficients]
-    width = max(map(len, numbers))
+    nodes = [f"{{{feature}, {{{left}, {right}}}, {c_float(limit)}}},"
+             for feature, (left, right), limit in zip(trees.feature, trees.child, trees.limit)]
     write_text(path, HEADER.format(
-        date=datetime.date.today().isoformat(), command=shlex.join(["tools/tune/fit.py", *arguments]),
-        points=len(fitted.us), problems=len(fitted.starts),
+        command=shlex.join(["tools/tune/fit.py", *arguments]), points=len(fitted.us), problems=len(fitted.starts),
         devices=", ".join(sorted({record["device"] for record in fitted.records})),
-        guard=re.sub(r"\W", "_", os.path.splitext(os.path.basename(path))[0]).upper(),
-        coefficients="\n".join(f"    {number:<{width}} /* {name} */"
-                               for number, name in zip(numbers, fitted.term_names))))
+        features=wrap(fitted.feature_names, '"'), trees=len(trees.roots) - 1,
+        roots=wrap(f"{root}," for root in trees.roots), nodes=wrap(nodes),
+        leaves=wrap(f"{c_float(leaf)}," for leaf in trees.leaves)))
