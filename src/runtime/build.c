@@ -19,27 +19,50 @@ static kiln_status choose_record(const kiln_context *context, const kiln__device
     return status;
 }
 
-/* By the caller's pins; else by a tuned record, whose schedule is attempt 0 and those of the library follow; else by
- * the library. */
-static kiln_status choose_schedule(kiln_context *context, const kiln__device *device, kiln__prepared *out) {
+/* The model's choice, which takes a while: the same problem with other numbers of rows has the same. */
+static kiln_status choose_by_model(kiln_context *context, const kiln__key *key, const kiln__device *device,
+                                   kiln__prepared *out) {
+    const kiln__pins nothing = KILN__PINS_NONE;
+    kiln__pins point;
+    if (kiln__tuned_recall(context, key, &point) &&
+        !kiln__schedule_choose(out->ir, &out->problem, device, &point, 0, &out->schedule)) {
+        out->schedule.reason = kiln__reason_of_model;
+        return KILN_OK;
+    }
+    kiln_status status =
+        kiln__schedule_choose_point(out->ir, &out->problem, device, &nothing, 0, &out->schedule, &point);
+    if (!status && out->problem.layout == KILN__LAYOUT_INNER && kiln__pins_any(&point))
+        kiln__tuned_remember(context, key, &point);
+    return status;
+}
+
+static kiln_status choose_unpinned(kiln_context *context, const kiln__device *device, const kiln__key *key,
+                                   kiln__prepared *out) {
     bool recorded = false;
     kiln__pins pins;
-    int attempt = out->attempt;
-    out->origin = kiln__pins_any(&context->pins) ? KILN_SCHEDULE_PIN : KILN_SCHEDULE_MODEL;
-    if (out->origin == KILN_SCHEDULE_MODEL) {
-        kiln__key key;
-        kiln_status status = kiln__tuned_key(out->ir, &out->problem, device, &key);
-        if (!status) status = kiln__tuned_find(context, &key, &recorded, &pins);
-        kiln__key_free(&key);
-        if (status) return status;
-    }
-    if (recorded && attempt == 0) {
-        kiln_status status = choose_record(context, device, &pins, out);
+    kiln_status status = kiln__tuned_find(context, key, &recorded, &pins);
+    if (status) return status;
+    if (recorded && out->attempt == 0) {
+        status = choose_record(context, device, &pins, out);
         if (!status || status == KILN_E_MEMORY) return status;
         kiln__clear_error();
     }
-    if (recorded && attempt > 0) attempt--;
+    const int attempt = recorded && out->attempt > 0 ? out->attempt - 1 : out->attempt;
+    if (attempt == 0 && !recorded) return choose_by_model(context, key, device, out);
     return kiln__schedule_choose(out->ir, &out->problem, device, &context->pins, attempt, &out->schedule);
+}
+
+/* By the caller's pins; else by a tuned record, whose schedule is attempt 0 and those of the library follow; else by
+ * the library. */
+static kiln_status choose_schedule(kiln_context *context, const kiln__device *device, kiln__prepared *out) {
+    out->origin = kiln__pins_any(&context->pins) ? KILN_SCHEDULE_PIN : KILN_SCHEDULE_MODEL;
+    if (out->origin == KILN_SCHEDULE_PIN)
+        return kiln__schedule_choose(out->ir, &out->problem, device, &context->pins, out->attempt, &out->schedule);
+    kiln__key key;
+    kiln_status status = kiln__tuned_key(out->ir, &out->problem, device, &key);
+    if (!status) status = choose_unpinned(context, device, &key, out);
+    kiln__key_free(&key);
+    return status;
 }
 
 kiln_status kiln__prepare(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars,
@@ -106,9 +129,7 @@ static bool reduce_spills(const kiln__call *call, const kiln__device *device, bo
         instructions += next->schedule.code.instructions;
         /* Where rows lie side by side their number decides what spills: it must not decide how columns are combined. */
         const kiln__schedule *now = &prepared->schedule, *then = &next->schedule;
-        const bool alike = then->team.threads_per_row == now->team.threads_per_row &&
-                           kiln__column_of(then)->rank_groups == kiln__column_of(now)->rank_groups &&
-                           then->split.chunks == now->split.chunks;
+        const bool alike = kiln__schedule_combines_alike(then, now);
         if (instructions > KILN__MOST_INSTRUCTIONS || cancels != atomic_load(&context->cancels) ||
             (kiln__layout_of(now) == KILN__LAYOUT_OUTER && !alike) ||
             kiln__image_obtain(context, call->policy, next, device->arch, ptx, KILN__IN_MEMORY, &other)) {

@@ -9,11 +9,11 @@
 
 #define MOST_KNOWN 16384 /* then all is forgotten, and looked for again */
 
-/* What was found under a key. */
+/* What was found under a key, and what the model chose where nothing was. */
 typedef struct known {
     kiln__hash_link link;
     uint8_t digest[16];
-    bool found;
+    bool found, chosen;
     kiln__pins pins;
 } known;
 
@@ -45,6 +45,7 @@ static kiln_status remember(kiln_context *context, const kiln__key *key, const k
         kiln__hash_add(&context->tuned, &entry->link, hash_of(key));
     }
     entry->found = pins != NULL;
+    entry->chosen = false;
     if (pins) entry->pins = *pins;
     return KILN_OK;
 }
@@ -60,6 +61,25 @@ kiln_status kiln__tuned_set(kiln_context *context, const kiln__key *key, const k
     kiln_status status = remember(context, key, pins);
     pthread_mutex_unlock(&context->lock);
     return status;
+}
+
+bool kiln__tuned_recall(kiln_context *context, const kiln__key *key, kiln__pins *out) {
+    pthread_mutex_lock(&context->lock);
+    const known *before = recall(context, key);
+    const bool chosen = before && before->chosen;
+    if (chosen) *out = before->pins;
+    pthread_mutex_unlock(&context->lock);
+    return chosen;
+}
+
+void kiln__tuned_remember(kiln_context *context, const kiln__key *key, const kiln__pins *chosen) {
+    pthread_mutex_lock(&context->lock);
+    known *before = recall(context, key);
+    if (before && !before->found) {
+        before->chosen = true;
+        before->pins = *chosen;
+    }
+    pthread_mutex_unlock(&context->lock);
 }
 
 kiln__entry kiln__tuned_entry(const char *pins, const char *description, const char *measured, int arch) {

@@ -15,6 +15,9 @@ kiln_status kiln__tuned_key(const kiln__ir *ir, const kiln__problem *problem, co
 /* Whether the context's memory, its disk cache or one of its packs has a record that can be read; *out: its pins. What
  * was looked for is remembered, be it there or not. KILN_E_MEMORY. */
 kiln_status kiln__tuned_find(kiln_context *context, const kiln__key *key, bool *found, kiln__pins *out);
+/* What the model chose for the key's problem before: to be chosen again at once. False: nothing is remembered. */
+bool kiln__tuned_recall(kiln_context *context, const kiln__key *key, kiln__pins *out);
+void kiln__tuned_remember(kiln_context *context, const kiln__key *key, const kiln__pins *chosen);
 /* From now on the context takes this to be the record (NULL: there is none), whatever caches say. KILN_E_MEMORY. */
 kiln_status kiln__tuned_set(kiln_context *context, const kiln__key *key, const kiln__pins *pins);
 /* Forgets what was looked for. */

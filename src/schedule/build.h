@@ -17,15 +17,13 @@ typedef struct kiln__given {
 /* Each works a point out, pins that leave open no more than details: where *s is all zeros but for the strategy that
  * the layout has and for `passes.ordered`, it gets all that kiln__schedule_conclude does not add. False where the point
  * is none: too many threads, no room. *s is then spoilt. */
+bool kiln__pointwise_build(const kiln__given *g, const kiln__pins *point, kiln__schedule *s);
 bool kiln__row_build(const kiln__given *g, const kiln__pins *point, kiln__schedule *s);
 bool kiln__rows_in_flight_build(const kiln__given *g, const kiln__pins *point, kiln__schedule *s);
 bool kiln__row_tile_build(const kiln__given *g, const kiln__pins *point, kiln__schedule *s);
 bool kiln__column_build(const kiln__given *g, const kiln__pins *point, kiln__schedule *s);
 bool kiln__column_tile_build(const kiln__given *g, const kiln__pins *point, kiln__schedule *s);
 
-/* Of elementwise programs: what is open of the pins is filled in. Later attempts have smaller tiles to transpose.
- * KILN_E_UNSUPPORTED where there is no (further) one. */
-kiln_status kiln__pointwise_choose(const kiln__given *g, const kiln__pins *pins, int attempt, kiln__schedule *s);
 
 /* ---- what builders of rows share: row.c ---- */
 
@@ -119,6 +117,14 @@ int64_t kiln__column_slab(const kiln__column_facts *f, const kiln__schedule *s);
 /* Works a whole point out, as kiln__candidates_list lists them, with all that follows from it but what is inlined and
  * the description. False where it is none; *s is then spoilt. */
 bool kiln__schedule_sketch(const kiln__given *g, const kiln__pins *point, kiln__schedule *s);
+
+/* What a sketch lacks. KILN_E_MEMORY. */
+kiln_status kiln__schedule_conclude(const kiln__given *g, kiln__schedule *s);
+
+/* Where blocks of columns are reduced in shared memory: points in the order in which they are tried, at most
+ * KILN__MOST_SLOTS_POINTS. */
+#define KILN__MOST_SLOTS_POINTS 128
+int kiln__slots_points(const kiln__given *g, const kiln__pins *pins, kiln__pins *out);
 
 /* All zeros but what an unset schedule has otherwise. */
 kiln__schedule kiln__schedule_blank(const kiln__ir *ir, const kiln__problem *problem);

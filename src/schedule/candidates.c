@@ -381,6 +381,7 @@ static void list_column(lister *l) {
 
 int kiln__candidates_list(const kiln__given *g, const kiln__pins *pins, kiln__pins out[KILN__MOST_CANDIDATES]) {
     lister l = {.g = g, .traits = &g->traits, .problem = g->problem, .device = g->device, .pins = pins, .out = out};
+    if (kiln__blocks_have_slots(g->problem)) return kiln__slots_points(g, pins, out);
     switch (g->problem->layout) {
     case KILN__LAYOUT_FLAT: list_pointwise(&l); break;
     case KILN__LAYOUT_INNER: list_row(&l); break;

@@ -5,12 +5,16 @@
 #include <string.h>
 
 #include "base/types.h"
-#include "schedule/model_coefficients.h"
+#include "schedule/model_trees.h"
+#include "schedule/touched.h"
 #include "schedule/work.h"
 
-const char *const kiln__term_names[KILN__TERMS] = {
-    "memory", "reread", "queue",  "ends",     "pieces", "share",   "late", "requests", "lines", "issue",
-    "banks",  "chain",  "serial", "exchange", "alone",  "cluster", "tail", "spill",    "code",  "launch"};
+const char *const kiln__feature_names[KILN__FEATURES] = {
+    "memory",        "reread",     "queue",           "pieces",        "sectors",     "lines",      "requests",
+    "issue",         "banks",      "chain",           "serial",        "exchange",    "alone",      "code",
+    "launch",        "strategy",   "staging",         "blocks_per_row", "turns",      "resident",   "registers",
+    "steps",         "batch",      "staged_steps",    "threads_per_row", "rows_per_block", "rank_groups", "passes",
+    "slots",         "columns",    "row_bytes",       "neighbours",    "reduce_weight", "output_weight"};
 
 typedef kiln__work work;
 
@@ -18,8 +22,6 @@ typedef kiln__work work;
 
 #define L2_SPEED 2.2    /* of the memory's */
 #define L2_LATENCY 0.45 /* of the memory's */
-#define SECTOR_BYTES 32
-#define LINE_BYTES 128
 #define ISSUES 4 /* of a multiprocessor's schedulers, in a clock */
 
 static double memory_us(const work *w, double bytes) { return bytes / (1e3 * (double)w->g->device->bandwidth); }
@@ -70,87 +72,25 @@ static double piece_bytes(const work *w) {
     return 0;
 }
 
-/* Whether neighbouring rows at all columns begin where a sector does. */
-static bool begin_with_sectors(const kiln__problem *p) {
-    bool all = true;
-    for (int o = 0; o < p->input_count + p->output_count; o++) {
-        const kiln__operand *operand = &p->operands[o];
-        const int sector = SECTOR_BYTES / (int)kiln_type_size(operand->type);
-        for (int d = 0; d + 1 < p->outer_rank && !operand->linear; d++) all &= operand->outer_strides[d] % sector == 0;
-        for (int d = 0; d < p->inner_rank && operand->per_element; d++) all &= operand->inner_strides[d] % sector == 0;
-    }
-    return all;
-}
-
-/* Of sectors at both ends of a piece half is in vain. */
-static double ends_us(const work *w) {
-    const kiln__traits *t = &w->g->traits;
-    if (w->s->strategy != KILN__COLUMN || begin_with_sectors(w->g->problem)) return 0;
-    const double wasted = w->elements * (t->input_bytes + t->output_bytes) * SECTOR_BYTES / piece_bytes(w);
-    return memory_us(w, wasted) / L2_SPEED;
-}
-
 static double pieces_us(const work *w) {
     const double piece = piece_bytes(w);
-    return piece > 0 ? memory_us(w, w->bytes) * fmin(LINE_BYTES / piece, 4) : 0;
-}
-
-/* ---- what all rows share ---- */
-
-/* Read once for the rows that a group works on at a time. */
-static double share_us(const work *w) {
-    const double bytes = w->elements / kiln__work_rows_in_flight(w) * w->g->traits.invariant_bytes;
-    return memory_us(w, bytes) / L2_SPEED;
-}
-
-static double late_us(const work *w) {
-    const kiln__row_schedule *row = kiln__row_of(w->s);
-    const bool late = row->invariant_inputs && !row->prefetch && !row->batched;
-    return late ? memory_us(w, w->bytes) : 0;
+    return piece > 0 ? memory_us(w, w->bytes) * fmin(KILN__LINE_BYTES / piece, 4) : 0;
 }
 
 /* ---- accesses ---- */
 
-/* Neighbouring lanes of a warp that read side by side. */
-static double lanes_side_by_side(const kiln__schedule *s) {
-    int lanes = 32;
-    if (kiln__layout_of(s) == KILN__LAYOUT_INNER) lanes = s->team.threads_per_row / s->team.blocks_per_row;
-    if (kiln__layout_of(s) == KILN__LAYOUT_OUTER) lanes = s->team.rows_per_block / s->vector_width;
-    return lanes < 1 ? 1 : lanes < 32 ? lanes : 32;
-}
-
-/* Elements of one access. */
-static double width_of(const kiln__access *access) {
-    if (access->width) return access->width;
-    return access->run > 1 ? access->run : 1;
-}
-
-/* Of one vector, all tensors that have columns. */
-static double requests_of(const work *w) {
+/* Of one vector of each thread of a warp, all tensors that have columns. */
+static kiln__touched touched_by(const work *w) {
     const kiln__problem *p = w->g->problem;
-    double count = 0;
-    for (int o = 0; o < p->input_count + p->output_count; o++)
-        if (p->operands[o].per_element) count += w->s->vector_width / width_of(&w->s->tensors[o]);
-    return count;
-}
-
-/* Lines of one warp's accesses to a tensor, over the vectors that it covers. */
-static double lines_of(const work *w, int o) {
-    const kiln__schedule *s = w->s;
-    const double lanes = lanes_side_by_side(s), width = width_of(&s->tensors[o]);
-    const double size = (double)kiln_type_size(w->g->problem->operands[o].type);
-    return 32.0 / lanes * s->vector_width / width * ceil(lanes * width * size / LINE_BYTES);
-}
-
-static double lines_us(const work *w) {
-    const kiln__problem *p = w->g->problem;
-    const bool tile = w->s->staging.kind == KILN__STAGING_TILE;
-    double lines = 0;
+    kiln__touched all = {0, 0, 0};
     for (int o = 0; o < p->input_count + p->output_count; o++) {
-        const double flat = w->elements * (double)kiln_type_size(p->operands[o].type) / LINE_BYTES;
-        if (p->operands[o].per_element) lines += tile ? flat : w->vectors / 32 * lines_of(w, o);
+        if (!p->operands[o].per_element) continue;
+        const kiln__touched one = kiln__warp_touches(p, w->s, o);
+        all.requests += one.requests;
+        all.lines += one.lines;
+        all.sectors += one.sectors;
     }
-    return throughput_us(w, lines);
+    return all;
 }
 
 /* ---- instructions ---- */
@@ -167,7 +107,7 @@ static double access_instructions(const work *w) {
     for (int o = 0; o < p->input_count + p->output_count; o++) {
         const kiln__access *access = &w->s->tensors[o];
         const double each = access->width ? VECTOR_INSTRUCTIONS : ELEMENT_INSTRUCTIONS;
-        if (p->operands[o].per_element) sum += w->s->vector_width / width_of(access) * each;
+        if (p->operands[o].per_element) sum += w->s->vector_width / kiln__access_elements(access) * each;
     }
     return sum;
 }
@@ -224,11 +164,11 @@ static double banks_us(const work *w) {
     const kiln__traits *t = &w->g->traits;
     const double in = w->elements * t->input_bytes, out = w->elements * t->output_bytes;
     if (w->s->staging.kind == KILN__STAGING_SHARED)
-        return throughput_us(w, in * (1 - w->unstaged) * (1 + w->passes) / LINE_BYTES);
+        return throughput_us(w, in * (1 - w->unstaged) * (1 + w->passes) / KILN__LINE_BYTES);
     if (w->s->staging.kind != KILN__STAGING_TILE) return 0;
     const double wide = w->s->vector_width * (t->widest ? t->widest : 4) < 4 ? 2 : 1; /* narrower than a bank */
     const double conflicts = conflicts_of(w) * wide;
-    return throughput_us(w, (in + out + conflicts * (in * w->passes + out)) / LINE_BYTES);
+    return throughput_us(w, (in + out + conflicts * (in * w->passes + out)) / KILN__LINE_BYTES);
 }
 
 /* ---- a block's turn ---- */
@@ -264,19 +204,7 @@ static double exchange_us(const work *w) {
     return w->phases > 0 ? w->turns * w->phases * clock_us(w, clocks) : 0;
 }
 
-/* ---- how blocks follow one another ---- */
-
-static double cluster_us(const work *w) {
-    return kiln__schedule_clusters(w->s) ? memory_us(w, w->bytes) * log2(w->s->team.blocks_per_row) / 4 : 0;
-}
-
-/* The last turn takes as long as one before, for fewer blocks. */
-static double tail_us(const work *w) {
-    if (kiln__row_of(w->s)->persistent || w->turns <= 0) return 0;
-    return (ceil(w->turns) - w->turns) * memory_us(w, w->bytes) / w->turns;
-}
-
-static double spill_us(const work *w) { return memory_us(w, threads_of(w) * 8.0 * w->spilled * w->passes) / L2_SPEED; }
+/* ---- launches ---- */
 
 #define LAUNCH_US 3
 
@@ -287,41 +215,80 @@ static double launch_us(const work *w) {
 
 /* ---- all of them ---- */
 
+/* Microseconds. */
+static void find_times(const work *w, float times[]) {
+    const kiln__touched touched = touched_by(w);
+    const double warps = w->vectors / 32;
+    times[KILN__FEATURE_MEMORY] = (float)memory_us(w, w->bytes);
+    times[KILN__FEATURE_REREAD] = (float)reread_us(w);
+    times[KILN__FEATURE_QUEUE] = (float)queue_us(w);
+    times[KILN__FEATURE_PIECES] = (float)pieces_us(w);
+    times[KILN__FEATURE_SECTORS] = (float)memory_us(w, warps * touched.sectors * KILN__SECTOR_BYTES);
+    times[KILN__FEATURE_LINES] = (float)throughput_us(w, warps * touched.lines);
+    times[KILN__FEATURE_REQUESTS] = (float)throughput_us(w, warps * touched.requests);
+    times[KILN__FEATURE_ISSUE] = (float)issue_us(w);
+    times[KILN__FEATURE_BANKS] = (float)banks_us(w);
+    times[KILN__FEATURE_CHAIN] = (float)chain_us(w);
+    times[KILN__FEATURE_SERIAL] = (float)serial_us(w);
+    times[KILN__FEATURE_EXCHANGE] = (float)exchange_us(w);
+    times[KILN__FEATURE_ALONE] = (float)(memory_us(w, w->bytes) / w->at_once);
+    times[KILN__FEATURE_CODE] = (float)code_us(w);
+    times[KILN__FEATURE_LAUNCH] = (float)launch_us(w);
+}
+
+static void find_counts(const work *w, float counts[]) {
+    const kiln__traits *t = &w->g->traits;
+    const kiln__schedule *s = w->s;
+    const kiln__problem *p = w->g->problem;
+    counts[KILN__FEATURE_STRATEGY] = (float)s->strategy;
+    counts[KILN__FEATURE_STAGING] = (float)s->staging.kind;
+    counts[KILN__FEATURE_BLOCKS_PER_ROW] = (float)s->team.blocks_per_row;
+    counts[KILN__FEATURE_TURNS] = (float)w->turns;
+    counts[KILN__FEATURE_RESIDENT] = (float)w->resident;
+    counts[KILN__FEATURE_REGISTERS] = (float)w->registers;
+    counts[KILN__FEATURE_STEPS] = (float)s->steps;
+    counts[KILN__FEATURE_BATCH] = (float)s->batch;
+    counts[KILN__FEATURE_STAGED_STEPS] = (float)s->staging.steps;
+    counts[KILN__FEATURE_THREADS_PER_ROW] = (float)s->team.threads_per_row;
+    counts[KILN__FEATURE_ROWS_PER_BLOCK] = (float)s->team.rows_per_block;
+    counts[KILN__FEATURE_RANK_GROUPS] = (float)kiln__column_of(s)->rank_groups;
+    counts[KILN__FEATURE_PASSES] = (float)w->passes;
+    counts[KILN__FEATURE_SLOTS] = (float)(w->slots / (w->elements > 0 ? w->elements : 1));
+    counts[KILN__FEATURE_COLUMNS] = (float)w->cols;
+    counts[KILN__FEATURE_ROW_BYTES] = (float)(w->cols * t->widest);
+    const bool beside = p->layout != KILN__LAYOUT_INNER && p->outer_rank > 0;
+    counts[KILN__FEATURE_NEIGHBOURS] = beside ? (float)p->outer[p->outer_rank - 1] : 1;
+    counts[KILN__FEATURE_REDUCE_WEIGHT] = (float)t->reduce_weight;
+    counts[KILN__FEATURE_OUTPUT_WEIGHT] = (float)t->output_weight;
+}
+
 void kiln__model_estimate(const kiln__given *g, const kiln__schedule *s, kiln__estimate *out) {
     const work w = kiln__work_of(g, s);
-    const double memory = memory_us(&w, w.bytes);
-    const double terms[KILN__TERMS] = {
-        [KILN__TERM_MEMORY] = memory,
-        [KILN__TERM_REREAD] = reread_us(&w),
-        [KILN__TERM_QUEUE] = queue_us(&w),
-        [KILN__TERM_ENDS] = ends_us(&w),
-        [KILN__TERM_PIECES] = pieces_us(&w),
-        [KILN__TERM_SHARE] = share_us(&w),
-        [KILN__TERM_LATE] = late_us(&w),
-        [KILN__TERM_REQUESTS] = throughput_us(&w, w.vectors / 32 * requests_of(&w)),
-        [KILN__TERM_LINES] = lines_us(&w),
-        [KILN__TERM_ISSUE] = issue_us(&w),
-        [KILN__TERM_BANKS] = banks_us(&w),
-        [KILN__TERM_CHAIN] = chain_us(&w),
-        [KILN__TERM_SERIAL] = serial_us(&w),
-        [KILN__TERM_EXCHANGE] = exchange_us(&w),
-        [KILN__TERM_ALONE] = memory / w.at_once,
-        [KILN__TERM_CLUSTER] = cluster_us(&w),
-        [KILN__TERM_TAIL] = tail_us(&w),
-        [KILN__TERM_SPILL] = spill_us(&w),
-        [KILN__TERM_CODE] = code_us(&w),
-        [KILN__TERM_LAUNCH] = launch_us(&w),
-    };
     *out = (kiln__estimate){.registers = w.registers, .resident = w.resident};
-    memcpy(out->terms, terms, sizeof terms);
+    find_times(&w, out->features);
+    find_counts(&w, out->features);
+    const float memory = out->features[KILN__FEATURE_MEMORY];
+    for (int f = 1; f < KILN__TIMES; f++) out->features[f] /= memory > 0 ? memory : 1;
 }
 
-double kiln__model_part(const kiln__estimate *estimate, int term) {
-    return kiln__coefficients[term] * estimate->terms[term];
+/* ---- trees ---- */
+
+#define TREES (sizeof kiln__tree_roots / sizeof *kiln__tree_roots - 1)
+
+static float leaf_of(size_t tree, const float features[]) {
+    const kiln__tree_node *nodes = kiln__tree_nodes + kiln__tree_roots[tree];
+    unsigned at = 0;
+    while (at < KILN__TREE_LEAF) at = nodes[at].child[features[nodes[at].feature] > nodes[at].limit];
+    return kiln__tree_leaves[kiln__tree_roots[tree] + tree + at - KILN__TREE_LEAF];
 }
 
-double kiln__model_time(const kiln__estimate *estimate) {
-    double us = 0;
-    for (int t = 0; t < KILN__TERMS; t++) us += kiln__model_part(estimate, t);
-    return us;
+double kiln__model_slowdown(const kiln__estimate *estimate, size_t trees) {
+    double sum = 0;
+    for (size_t t = 0; t < TREES && t < trees; t++) sum += (double)leaf_of(t, estimate->features);
+    return sum;
+}
+
+double kiln__model_time(const kiln__estimate *estimate, kiln__feature time) {
+    const double memory = (double)estimate->features[KILN__FEATURE_MEMORY];
+    return time == KILN__FEATURE_MEMORY ? memory : memory * (double)estimate->features[time];
 }

@@ -29,7 +29,7 @@ static int transposed_dimension(const kiln__problem *problem, const kiln__operan
 /* A vector is what outputs store in one access: stores that others complete reach the L2 in parts. As many vectors as
  * registers hold well, but rather no tile that overhangs. */
 static void choose_transpose_tile(const kiln__ir *ir, const kiln__problem *problem, const kiln__pins *pins,
-                                  int narrowest, int attempt, kiln__schedule *s) {
+                                  int narrowest, kiln__schedule *s) {
     const int64_t down = problem->outer[s->transpose.dim], run = problem->outer[problem->outer_rank - 1];
     int bytes = 0;
     for (int o = 0; o < problem->output_count; o++) {
@@ -49,8 +49,7 @@ static void choose_transpose_tile(const kiln__ir *ir, const kiln__problem *probl
         steps = whole;
     else if (steps > 16 / narrowest)
         steps = 16 / narrowest;
-    s->steps = s->batch = kiln__power_of_two_from(down, pins->steps ? pins->steps : steps) >> attempt;
-    if (!s->steps) return;
+    s->steps = s->batch = kiln__power_of_two_from(down, pins->steps ? pins->steps : steps);
     s->edges = down % s->steps ? KILN__EDGES_MASKED : KILN__EDGES_ALIGNED;
 }
 
@@ -82,7 +81,7 @@ static void choose_threads(const kiln__problem *problem, const kiln__pins *pins,
 
 /* A thread loads the vectors of a tile in the direction in which each input has them, and transposes those of the
  * others in its registers. */
-static bool choose_transpose(const kiln__ir *ir, const kiln__problem *problem, const kiln__pins *pins, int attempt,
+static bool choose_transpose(const kiln__ir *ir, const kiln__problem *problem, const kiln__pins *pins,
                              kiln__schedule *s) {
     const int last = problem->outer_rank - 1;
     int across = -1, narrowest = 16;
@@ -95,8 +94,7 @@ static bool choose_transpose(const kiln__ir *ir, const kiln__problem *problem, c
     if (across < 0 || problem->outer[last] < 2 * s->vector_width) return false;
     s->strategy = KILN__TRANSPOSE;
     s->transpose.dim = across;
-    choose_transpose_tile(ir, problem, pins, narrowest, attempt < 30 ? attempt : 30, s);
-    if (!s->steps) return false;
+    choose_transpose_tile(ir, problem, pins, narrowest, s);
     if (problem->outer[last] / s->vector_width * kiln__divide_up(problem->outer[across], s->steps) < 32) return false;
     choose_threads(problem, pins, s);
     for (int o = 0; o < problem->input_count + problem->output_count; o++) {
@@ -113,9 +111,6 @@ static bool choose_transpose(const kiln__ir *ir, const kiln__problem *problem, c
                                 operand->alignment >= widest && steps * size >= 4;
         if (s->tensors[o].shifted) s->tensors[o].width = widest;
     }
-    s->reason =
-        "elementwise, an input's neighbours lie in another dimension: each thread loads a tile, whole vectors in "
-        "both directions, and transposes some in its registers";
     return true;
 }
 
@@ -160,8 +155,6 @@ static void choose_vectors(const kiln__given *g, const kiln__pins *pins, int byt
     s->team.threads = s->team.threads_per_row = pins->threads ? pins->threads : 128;
     const int steps = has_runs(problem, s) && bytes <= 32 && 2 * weigh(g->ir) * s->vector_width <= 128 ? 2 : 1;
     s->steps = s->batch = pins->steps ? pins->steps : steps;
-    s->reason = steps > 1 ? "elementwise: each thread loads all its vectors, then computes, then stores"
-                          : "elementwise: one vector for each thread, so that blocks are many and end soon";
     for (int o = 0; o < problem->input_count + problem->output_count; o++) {
         const kiln__operand *operand = &problem->operands[o];
         if (!operand->per_element) continue;
@@ -172,26 +165,19 @@ static void choose_vectors(const kiln__given *g, const kiln__pins *pins, int byt
     }
 }
 
-kiln_status kiln__pointwise_choose(const kiln__given *g, const kiln__pins *pins, int attempt, kiln__schedule *s) {
-    *s = kiln__schedule_blank(g->ir, g->problem);
+bool kiln__pointwise_build(const kiln__given *g, const kiln__pins *point, kiln__schedule *s) {
     s->vector_width = kiln__widest_vector(g->problem);
-    while (pins->vector_width && s->vector_width > pins->vector_width) s->vector_width /= 2;
-    s->code.inlining = (kiln__inlining)pins->inlining;
+    while (point->vector_width && s->vector_width > point->vector_width) s->vector_width /= 2;
     s->team.group = KILN__GROUP_BLOCK;
     s->staging.kind = KILN__STAGING_REGISTERS;
     s->team.rows_per_block = 1;
     const int bytes = stage(g->problem, s);
     kiln__schedule tiles = *s;
-    if (!g->problem->packed && choose_transpose(g->ir, g->problem, pins, attempt, &tiles))
+    if (!g->problem->packed && choose_transpose(g->ir, g->problem, point, &tiles))
         *s = tiles;
-    else if (attempt > 0)
-        return kiln__fail(KILN_E_UNSUPPORTED, "this layout has one schedule");
     else
-        choose_vectors(g, pins, bytes, s);
-    if (pins->group == KILN__GROUP_LANES || pins->staging > 0 || s->team.threads % 32 || s->team.threads > 1024 ||
-        s->steps * s->vector_width > KILN__MOST_REGISTER_ELEMENTS || s->vector_width < g->problem->least_vector)
-        return kiln__fail(KILN_E_UNSUPPORTED, "the pinned schedule is none for elementwise programs: expected threads "
-                                              "N, a multiple of 32 up to 1024, and registers (up to 256 "
-                                              "elements a thread)");
-    return KILN_OK;
+        choose_vectors(g, point, bytes, s);
+    return point->group != KILN__GROUP_LANES && point->staging <= 0 && s->team.threads % 32 == 0 &&
+           s->team.threads <= 1024 && s->steps * s->vector_width <= KILN__MOST_REGISTER_ELEMENTS &&
+           s->vector_width >= g->problem->least_vector;
 }

@@ -17,9 +17,6 @@ typedef struct kiln__preference {
 int kiln__prefer_rows(const kiln__given *g, const kiln__pins *pins, kiln__preference *out);
 int kiln__prefer_columns(const kiln__given *g, const kiln__pins *pins, kiln__preference *out);
 
-/* The same where blocks of columns are reduced in shared memory. */
-int kiln__prefer_slots(const kiln__given *g, const kiln__pins *pins, kiln__preference *out);
-
 /* Teams of several rows in flight, and tiles of short rows: points are added behind `count`, which is returned anew.
  * Rows of so many vectors of 16 bytes, all staged inputs together; `bytes` in a vector. */
 int kiln__prefer_rows_in_flight(const kiln__given *g, const kiln__pins *pins, const kiln__schedule *vectors,

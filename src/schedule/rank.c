@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "schedule/rank.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "base/types.h"
 #include "schedule/candidates.h"
 
 /* Few rows count as much less: what a GPU is bought for are many. */
-#define FEW_WEIGHT 0.1
+#define FEW_WEIGHT 0.2
+#define CLOSELY 48 /* candidates */
 
 /* ---- the same problem with other numbers of rows ---- */
 
@@ -21,10 +23,27 @@ static double bytes_of_row(const kiln__problem *p) {
     return bytes > 0 ? bytes : 1;
 }
 
-/* So many rows as move the bytes: the slowest extent changes, and the others stay. */
+/* So many rows, one behind another. */
+static kiln__problem with_rows(const kiln__problem *p, double rows) {
+    kiln__problem changed = *p;
+    changed.open_rows = false;
+    changed.outer_rank = 1;
+    changed.outer[0] = changed.rows = rows < 1 ? 1 : (int64_t)rows;
+    for (int o = 0; o < p->input_count + p->output_count + p->position_count; o++) {
+        kiln__operand *operand = &changed.operands[o];
+        operand->linear = true;
+        operand->row_stride = !operand->follows_rows ? 0 : operand->per_element ? p->cols : 1;
+        operand->outer_strides[0] = operand->row_stride;
+    }
+    return changed;
+}
+
+/* So many rows as move the bytes. Where they do not lie one behind another, the slowest extent changes, and the others
+ * stay. */
 static kiln__problem with_bytes(const kiln__problem *p, double bytes) {
     kiln__problem changed = *p;
     double rows = bytes / bytes_of_row(p), others = 1;
+    if (p->layout == KILN__LAYOUT_INNER) return with_rows(p, rows);
     for (int d = 1; d < p->outer_rank; d++) others *= p->outer[d] > 0 ? (double)p->outer[d] : 1;
     const double slowest = rows / others;
     const int64_t count = slowest < 1 ? 1 : (int64_t)slowest;
@@ -43,7 +62,6 @@ static kiln__problem with_bytes(const kiln__problem *p, double bytes) {
 typedef struct ranking {
     kiln__problem problems[2];
     kiln__given sizes[2]; /* of many rows, and of few */
-    double weights[2];
 } ranking;
 
 static void begin(const kiln__given *g, ranking *r) {
@@ -52,18 +70,24 @@ static void begin(const kiln__given *g, ranking *r) {
         r->problems[i] = with_bytes(g->problem, bytes[i]);
         r->sizes[i] = *g;
         r->sizes[i].problem = &r->problems[i];
-        r->weights[i] = (i ? FEW_WEIGHT : 1) * bytes[0] / bytes[i];
     }
 }
 
+/* log2; of many rows alone by the first trees. */
+static double glance(const ranking *r, const kiln__schedule *s) {
+    kiln__estimate many;
+    kiln__model_estimate(&r->sizes[0], s, &many);
+    return kiln__model_slowdown(&many, KILN__FIRST_TREES);
+}
+
 static double expect(const ranking *r, const kiln__schedule *s) {
-    double us = 0;
+    double slowdowns[2];
     for (int i = 0; i < 2; i++) {
         kiln__estimate estimate;
         kiln__model_estimate(&r->sizes[i], s, &estimate);
-        us += r->weights[i] * kiln__model_time(&estimate);
+        slowdowns[i] = kiln__model_slowdown(&estimate, KILN__ALL_TREES);
     }
-    return us / (1 + FEW_WEIGHT);
+    return exp2((slowdowns[0] + FEW_WEIGHT * slowdowns[1]) / (1 + FEW_WEIGHT));
 }
 
 /* qsort is not stable: the places in the list decide among equals. */
@@ -72,30 +96,54 @@ typedef struct placed {
     int place;
 } placed;
 
-static int by_time(const void *a, const void *b) {
+static int by_slowdown(const void *a, const void *b) {
     const placed *x = a, *y = b;
-    if (x->ranked.us != y->ranked.us) return x->ranked.us < y->ranked.us ? -1 : 1;
+    if (x->ranked.slowdown != y->ranked.slowdown) return x->ranked.slowdown < y->ranked.slowdown ? -1 : 1;
     return x->place - y->place;
+}
+
+/* All in the order of a glance; returns how many there are. */
+static int sort_all(const kiln__given *g, const ranking *r, const kiln__pins *points, int listed, placed *all) {
+    int count = 0;
+    for (int i = 0; i < listed; i++) {
+        kiln__schedule s;
+        if (!kiln__schedule_sketch(g, &points[i], &s)) continue;
+        /* Nothing that has slots was measured: those stay in the order of the list. */
+        all[count] = (placed){{points[i], s.slots.bytes ? 0 : glance(r, &s)}, count};
+        count++;
+    }
+    qsort(all, (size_t)count, sizeof *all, by_slowdown);
+    return count;
+}
+
+/* Those that a glance takes for the best are looked at closely. */
+static void sort_best(const kiln__given *g, const ranking *r, placed *all, int count) {
+    const int best = count < CLOSELY ? count : CLOSELY;
+    for (int i = 0; i < best; i++) {
+        kiln__schedule s;
+        if (!kiln__schedule_sketch(g, &all[i].ranked.point, &s)) continue;
+        all[i].ranked.slowdown = s.slots.bytes ? 1 : expect(r, &s);
+    }
+    for (int i = best; i < count; i++) all[i].ranked.slowdown = exp2(all[i].ranked.slowdown);
+    qsort(all, (size_t)best, sizeof *all, by_slowdown);
 }
 
 kiln_status kiln__rank(const kiln__given *g, const kiln__pins *pins, kiln__ranked **out, int *count) {
     kiln__pins *points = malloc(KILN__MOST_CANDIDATES * sizeof *points);
+    ranking *r = malloc(sizeof *r); /* large for a small stack */
     const int listed = points ? kiln__candidates_list(g, pins, points) : 0;
     placed *all = calloc((size_t)listed + 1, sizeof *all);
     *out = calloc((size_t)listed + 1, sizeof **out);
     *count = 0;
-    kiln_status status = points && all && *out ? KILN_OK : kiln__out_of_memory();
-    ranking r;
-    begin(g, &r);
-    for (int i = 0; i < listed && !status; i++) {
-        kiln__schedule s;
-        if (!kiln__schedule_sketch(g, &points[i], &s)) continue;
-        all[*count] = (placed){{points[i], expect(&r, &s)}, *count};
-        ++*count;
+    kiln_status status = points && r && all && *out ? KILN_OK : kiln__out_of_memory();
+    if (!status) {
+        begin(g, r);
+        *count = sort_all(g, r, points, listed, all);
+        sort_best(g, r, all, *count);
     }
-    if (!status) qsort(all, (size_t)*count, sizeof *all, by_time);
     for (int i = 0; i < *count; i++) (*out)[i] = all[i].ranked;
     free(all);
+    free(r);
     free(points);
     if (!status) return KILN_OK;
     free(*out);
@@ -103,9 +151,12 @@ kiln_status kiln__rank(const kiln__given *g, const kiln__pins *pins, kiln__ranke
     return status;
 }
 
-double kiln__rank_expect(const kiln__given *g, const kiln__schedule *s, kiln__estimate *many) {
-    ranking r;
-    begin(g, &r);
-    if (many) kiln__model_estimate(&r.sizes[0], s, many);
-    return expect(&r, s);
+kiln_status kiln__rank_slowdown(const kiln__given *g, const kiln__schedule *s, kiln__estimate *many, double *slowdown) {
+    ranking *r = malloc(sizeof *r);
+    if (!r) return kiln__out_of_memory();
+    begin(g, r);
+    if (many) kiln__model_estimate(&r->sizes[0], s, many);
+    *slowdown = expect(r, s);
+    free(r);
+    return KILN_OK;
 }

@@ -6,11 +6,11 @@
 #include "schedule/build.h"
 #include "schedule/model.h"
 
-/* A candidate, and what it is expected to take for KILN__RANK_BYTES: what the problem's own rows take counts for
- * nothing, so that a row has the same bits however many others there are. */
+/* A candidate, and how many times as long as the fastest it is expected to take, for as many rows as KILN__RANK_BYTES
+ * are: the problem's own number counts for nothing, so that a row has the same bits however many others there are. */
 typedef struct kiln__ranked {
     kiln__pins point;
-    double us;
+    double slowdown;
 } kiln__ranked;
 
 #define KILN__RANK_BYTES 256e6    /* moved by as many rows as that takes: many times what caches hold ... */
@@ -20,8 +20,8 @@ typedef struct kiln__ranked {
  * kiln__candidates_list. *out is the caller's to free. KILN_E_MEMORY. Count 0: what is pinned is no schedule. */
 kiln_status kiln__rank(const kiln__given *g, const kiln__pins *pins, kiln__ranked **out, int *count);
 
-/* What the model expects of a schedule that is sketched or whole, for as many rows; *many, if it is not NULL, gets the
- * terms for KILN__RANK_BYTES. */
-double kiln__rank_expect(const kiln__given *g, const kiln__schedule *s, kiln__estimate *many);
+/* The same of a schedule that is sketched or whole; *many, if it is not NULL, gets its features for KILN__RANK_BYTES.
+ * KILN_E_MEMORY. */
+kiln_status kiln__rank_slowdown(const kiln__given *g, const kiln__schedule *s, kiln__estimate *many, double *slowdown);
 
 #endif

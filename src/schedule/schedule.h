@@ -234,7 +234,7 @@ static inline const kiln__column_schedule *kiln__column_of(const kiln__schedule 
  * over: steps are unrolled all the same. */
 #define KILN__LEAST_STEP_BYTES 16
 
-/* What a caller pins of a schedule, for tests and tuning; 0 or -1: as the table says. */
+/* What a caller pins of a schedule, for tests and tuning; 0 or -1: as the model has it. */
 typedef struct kiln__pins {
     int group, staging; /* -1, or a kiln__group, a kiln__staging */
     int threads;        /* per row (flat: per block) */
@@ -272,6 +272,14 @@ void kiln__pins_write(const kiln__pins *pins, char *buffer);
  * KILN_E_UNSUPPORTED where there is no (further) candidate, or what is pinned cannot be. */
 kiln_status kiln__schedule_choose(const kiln__ir *ir, const kiln__problem *problem, const kiln__device *device,
                                   const kiln__pins *pins, int attempt, kiln__schedule *out);
+extern const char kiln__reason_of_model[]; /* of attempt 0 */
+/* The same; *point: pins that leave nothing to be chosen, by which the schedule is found again in no time, or
+ * KILN__PINS_NONE where there are no such. */
+kiln_status kiln__schedule_choose_point(const kiln__ir *ir, const kiln__problem *problem, const kiln__device *device,
+                                        const kiln__pins *pins, int attempt, kiln__schedule *out, kiln__pins *point);
+
+/* Whether both combine a row's columns in the same order, so that it has the same bits. */
+bool kiln__schedule_combines_alike(const kiln__schedule *a, const kiln__schedule *b);
 
 /* Fills s->text. */
 void kiln__schedule_describe(kiln__schedule *s);

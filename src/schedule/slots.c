@@ -4,7 +4,7 @@
 #include "base/types.h"
 #include "schedule/access.h"
 #include "schedule/build.h"
-#include "schedule/prefer.h"
+#include "schedule/build.h"
 
 #define STATIC_BYTES 8192        /* of shared memory, for what threads of a row exchange */
 #define MOST_COLUMNS (1LL << 28) /* beyond all shared memory, and nothing overflows */
@@ -111,22 +111,18 @@ static kiln__pins point_of(const kiln__pins *pins, int threads, int width, int s
     return point;
 }
 
-#define REASON "blocks of columns are reduced in shared memory, whatever their size"
-
 /* Long rows in which blocks alone are reduced: chunks that are not much longer than they should be. */
-static int add_chunks(const kiln__given *g, const kiln__pins *pins, int widest, kiln__preference *out) {
+static int add_chunks(const kiln__given *g, const kiln__pins *pins, int widest, kiln__pins *out) {
     int count = 0, width = widest;
     if (g->ir->phase_count > 0 || g->problem->cols <= CHUNK_COLUMNS) return 0;
     while (g->problem->cols % width) width /= 2;
     for (int threads = 256; threads >= 32; threads /= 2)
         if (unit_of(g->problem, threads, width) <= 2 * CHUNK_COLUMNS)
-            out[count++] = (kiln__preference){
-                point_of(pins, threads, width, KILN__STAGING_NONE),
-                "blocks of columns are all there is to reduce: chunks of whole blocks, in shared memory", false};
+            out[count++] = point_of(pins, threads, width, KILN__STAGING_NONE);
     return count;
 }
 
-int kiln__prefer_slots(const kiln__given *g, const kiln__pins *pins, kiln__preference *out) {
+int kiln__slots_points(const kiln__given *g, const kiln__pins *pins, kiln__pins *out) {
     const int64_t cols = g->problem->cols;
     int widest = kiln__widest_vector(g->problem);
     while (pins->vector_width && widest > pins->vector_width) widest /= 2;
@@ -134,11 +130,9 @@ int kiln__prefer_slots(const kiln__given *g, const kiln__pins *pins, kiln__prefe
     int threads = kiln__power_of_two_from(kiln__divide_up(cols, 4 * (int64_t)widest), MOST_THREADS);
     for (threads = threads < 32 ? 32 : threads; threads >= 32; threads /= 4) /* few have chunks of few columns */
         for (int width = widest; width > 0; width /= 2) {
-            const kiln__pins streams = point_of(pins, threads, width, KILN__STAGING_NONE);
-            const kiln__pins registers = point_of(pins, threads, width, KILN__STAGING_REGISTERS);
             if (cols <= (int64_t)REGISTER_ELEMENTS * threads)
-                out[count++] = (kiln__preference){registers, REASON, false};
-            out[count++] = (kiln__preference){streams, REASON, false};
+                out[count++] = point_of(pins, threads, width, KILN__STAGING_REGISTERS);
+            out[count++] = point_of(pins, threads, width, KILN__STAGING_NONE);
         }
     return count;
 }

@@ -19,21 +19,22 @@ typedef struct finder {
     explained_candidates *out;
 } finder;
 
-static explained_candidate describe(const finder *f, const kiln__schedule *s, int place) {
-    explained_candidate c = {.place = place, .chosen = !strcmp(s->text, f->k->info.schedule)};
-    snprintf(c.schedule, sizeof c.schedule, "%s", s->text);
-    c.expected_us = kiln__rank_expect(&f->given, s, &c.estimate);
-    return c;
+static kiln_status describe(const finder *f, const kiln__schedule *s, int place, explained_candidate *out) {
+    *out = (explained_candidate){.place = place, .chosen = !strcmp(s->text, f->k->info.schedule)};
+    snprintf(out->schedule, sizeof out->schedule, "%s", s->text);
+    return kiln__rank_slowdown(&f->given, s, &out->estimate, &out->slowdown);
 }
 
 /* Those behind the first few are counted, and the chosen one is looked for among them. */
-static void add(const finder *f, const kiln__schedule *s, char (*seen)[sizeof s->text]) {
+static kiln_status add(const finder *f, const kiln__schedule *s, char (*seen)[sizeof s->text]) {
     explained_candidates *out = f->out;
     for (int i = 0; i < out->listed; i++)
-        if (!strcmp(seen[i], s->text)) return;
+        if (!strcmp(seen[i], s->text)) return KILN_OK;
     memcpy(seen[out->listed++], s->text, sizeof s->text);
-    const explained_candidate c = describe(f, s, out->listed);
-    if (out->count < f->most || c.chosen) out->items[out->count++] = c;
+    explained_candidate c;
+    kiln_status status = describe(f, s, out->listed, &c);
+    if (!status && (out->count < f->most || c.chosen)) out->items[out->count++] = c;
+    return status;
 }
 
 static bool has_chosen(const explained_candidates *all) {
@@ -51,9 +52,10 @@ static kiln_status add_all(const finder *f) {
     for (int i = 0; i < count && !status; i++) {
         kiln__schedule s;
         if (!kiln__schedule_choose(f->given.ir, f->given.problem, &f->device, &ranked[i].point, 0, &s))
-            add(f, &s, seen);
+            status = add(f, &s, seen);
     }
-    if (!status && !has_chosen(f->out)) f->out->items[f->out->count++] = describe(f, &f->prepared.schedule, 0);
+    if (!status && !has_chosen(f->out))
+        status = describe(f, &f->prepared.schedule, 0, &f->out->items[f->out->count++]);
     kiln__clear_error();
     free(seen);
     free(ranked);
@@ -85,28 +87,28 @@ void explained_candidates_free(explained_candidates *all) {
 #define LEAST_DIFFERENCE 0.05 /* us: less is printed as 0.0 */
 
 static void print_part(int *printed, int term, double us, bool sign) {
-    printf(sign ? "%s%s %+.1f" : "%s%s %.1f", (*printed)++ ? ", " : "", kiln__term_names[term], us);
+    printf(sign ? "%s%s %+.1f" : "%s%s %.1f", (*printed)++ ? ", " : "", kiln__feature_names[term], us);
 }
 
 /* The term by which a candidate is furthest behind the first one, and that by which it is furthest ahead. */
 static void print_difference(const explained_candidate *first, const explained_candidate *c) {
     int behind = 0, ahead = 0, printed = 0;
-    double parts[KILN__TERMS];
-    for (int t = 0; t < KILN__TERMS; t++) {
-        parts[t] = kiln__model_part(&c->estimate, t) - kiln__model_part(&first->estimate, t);
+    double parts[KILN__TIMES];
+    for (int t = 0; t < KILN__TIMES; t++) {
+        parts[t] = kiln__model_time(&c->estimate, t) - kiln__model_time(&first->estimate, t);
         if (parts[t] > parts[behind]) behind = t;
         if (parts[t] < parts[ahead]) ahead = t;
     }
     if (parts[behind] >= LEAST_DIFFERENCE) print_part(&printed, behind, parts[behind], true);
     if (parts[ahead] <= -LEAST_DIFFERENCE) print_part(&printed, ahead, parts[ahead], true);
-    if (!printed) printf("no term differs");
+    if (!printed) printf("no time differs");
 }
 
 /* What the first one's time is made of. */
 static void print_parts(const explained_candidate *c) {
     int printed = 0;
-    for (int t = 0; t < KILN__TERMS; t++) {
-        const double part = kiln__model_part(&c->estimate, t);
+    for (int t = 0; t < KILN__TIMES; t++) {
+        const double part = kiln__model_time(&c->estimate, t);
         if (part >= LEAST_DIFFERENCE) print_part(&printed, t, part, false);
     }
 }
@@ -115,7 +117,7 @@ static void print_candidate(const explained_candidates *all, size_t i) {
     const explained_candidate *c = &all->items[i];
     char place[16] = "-";
     if (c->place) snprintf(place, sizeof place, "%d", c->place);
-    printf("%9s %8.1f  %s%s\n%20s", place, c->expected_us, c->schedule, c->chosen ? " (chosen)" : "", "");
+    printf("%9s %8.2f  %s%s\n%20s", place, c->slowdown, c->schedule, c->chosen ? " (chosen)" : "", "");
     if (i > 0)
         print_difference(&all->items[0], c);
     else
@@ -124,8 +126,9 @@ static void print_candidate(const explained_candidates *all, size_t i) {
 }
 
 void explained_candidates_print(const explained_candidates *all) {
-    printf("\nThe model compares %d schedules. Place, us that it expects for rows of 256 MB, schedule;\n"
-           "what the first one's time is made of, and where the others differ most from it:\n",
+    printf("\nThe model compares %d schedules. Place, times what the fastest is expected to take,\n"
+           "schedule; for rows of 256 MB: us that each resource and each kind of waiting alone would take,\n"
+           "and in which of them the others differ most from the first:\n",
            all->listed);
     for (size_t i = 0; i < all->count; i++) print_candidate(all, i);
 }
@@ -135,12 +138,12 @@ json_t *explained_candidates_json(const explained_candidates *all) {
     for (size_t i = 0; i < all->count; i++) {
         const explained_candidate *c = &all->items[i];
         json_t *parts = json_object();
-        for (int t = 0; t < KILN__TERMS; t++)
-            json_object_set_new(parts, kiln__term_names[t], json_real(kiln__model_part(&c->estimate, t)));
+        for (int t = 0; t < KILN__TIMES; t++)
+            json_object_set_new(parts, kiln__feature_names[t], json_real(kiln__model_time(&c->estimate, t)));
         json_array_append_new(list, json_pack("{s:i, s:s, s:b, s:f, s:i, s:i, s:o}", "place", c->place, "schedule",
-                                              c->schedule, "chosen", c->chosen, "expected_us", c->expected_us,
+                                              c->schedule, "chosen", c->chosen, "slowdown", c->slowdown,
                                               "registers", c->estimate.registers, "resident_blocks",
-                                              c->estimate.resident, "parts_us", parts));
+                                              c->estimate.resident, "times_us", parts));
     }
     return json_pack("{s:i, s:o}", "compared", all->listed, "candidates", list);
 }

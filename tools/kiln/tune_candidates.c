@@ -63,13 +63,6 @@ static kiln_status bind_sibling(const tune_problem *p, int64_t rows, sibling *ou
     return status ? status : kiln__problem_build(out->ir, &shaped, &out->problem);
 }
 
-/* Whether both combine a row's columns in the same way. */
-static bool combines_alike(const kiln__schedule *a, const kiln__schedule *b) {
-    return a->strategy == b->strategy && a->team.threads_per_row == b->team.threads_per_row &&
-           kiln__column_of(a)->rank_groups == kiln__column_of(b)->rank_groups && a->split.chunks == b->split.chunks &&
-           a->passes.online == b->passes.online && a->passes.online_pass == b->passes.online_pass;
-}
-
 static bool chooses(const sibling *of, const kiln__device *device, const kiln__pins *pins, kiln__schedule *out) {
     const bool chosen = !kiln__schedule_choose(of->ir, &of->problem, device, pins, 0, out);
     kiln__clear_error();
@@ -83,7 +76,7 @@ static bool holds_for_all_rows(const lister *l, const sibling *siblings, const k
     bool holds = chooses(&own, &l->problem->device, pins, &first);
     for (size_t i = 0; i < ROWS && holds; i++) {
         if (!siblings[i].ir || siblings[i].problem.layout != own.problem.layout) continue;
-        holds = chooses(&siblings[i], &l->problem->device, pins, &other) && combines_alike(&first, &other);
+        holds = chooses(&siblings[i], &l->problem->device, pins, &other) && kiln__schedule_combines_alike(&first, &other);
     }
     return holds;
 }
@@ -109,13 +102,17 @@ static void add(lister *l, kiln__pins pins) {
     if (own.problem.layout == KILN__LAYOUT_OUTER) leave_rows_open(&pins);
     if (!chooses(&own, &l->problem->device, &pins, &s) || !is_new(l, s.text)) return;
     built *b = &l->built[l->count++];
-    b->candidate = (tune_candidate){pins, kiln__rank_expect(&l->given, &s, NULL)};
+    b->candidate = (tune_candidate){pins, 0};
+    if (kiln__rank_slowdown(&l->given, &s, NULL, &b->candidate.slowdown)) {
+        l->count--;
+        return;
+    }
     memcpy(b->text, s.text, sizeof b->text);
 }
 
 static int by_expectation(const void *a, const void *b) {
     const built *x = a, *y = b;
-    const double left = x->candidate.expected_us, right = y->candidate.expected_us;
+    const double left = x->candidate.slowdown, right = y->candidate.slowdown;
     return left != right ? (left > right) - (left < right) : strcmp(x->text, y->text);
 }
 
@@ -181,8 +178,10 @@ static kiln_status list(lister *l, size_t most, tune_candidates *out) {
     free(ranked);
     qsort(l->built, l->count, sizeof *l->built, by_expectation);
     out->listed = l->count + 1;
-    out->items[out->count++] = (tune_candidate){nothing, kiln__rank_expect(&l->given, &own->schedule, NULL)};
-    status = put_record_first(l, &out->key);
+    tune_candidate *first = &out->items[out->count++];
+    first->pins = nothing;
+    status = kiln__rank_slowdown(&l->given, &own->schedule, NULL, &first->slowdown);
+    if (!status) status = put_record_first(l, &out->key);
     return status ? status : take_best(l, most, out);
 }
 

@@ -17,7 +17,7 @@ typedef struct tune_problem {
 
 typedef struct tune_candidate {
     kiln__pins pins;
-    double expected_us;
+    double slowdown;
 } tune_candidate;
 
 typedef struct tune_candidates {

@@ -5,11 +5,11 @@
     tools/tune/fit.py h100.jsonl h200.jsonl
     tools/tune/fit.py h100.jsonl h200.jsonl --hold-out 0 --write src/schedule/model_trees.h
 
-The model is an ensemble of regression trees, fitted by LightGBM. Each looks at a point's features and ends at a leaf; a
-candidate's time is that of the memory's traffic, times 2 to the sum of its leaves.
+The model is an ensemble of regression trees, fitted by LightGBM. Each looks at a point's features and ends at a leaf; 2
+to the sum of the leaves is how many times as long as the best of its problem a candidate takes.
 
-Only which candidate is first matters, so a point weighs less the longer it takes beside the best of its problem; twice
-as long and longer are the same misfortune.
+Only which candidate is first matters, so a point weighs less the longer it takes beside the best; much longer and longer
+still are the same misfortune.
 
 Held out, and never seen by the fit, are a share of the programs, and of the shapes, which are the problems' numbers;
 the same on all devices. The report tells them apart. --folds N fits N times, each time without an N-th of the programs,
@@ -35,8 +35,9 @@ from points import InputError, hold_out, load
 
 LEAF = 128           # a child from here on is a leaf, as in src/schedule/model.h
 MOST_NODES = 65535   # that a root's unsigned short can tell
-DISTRUST = 3.0       # how steeply a point's weight falls with its regret
-MOST_REGRET = 1.0    # twice the best's time
+DISTRUST = 3.0       # how steeply a point's weight falls with its regret ...
+MOST_REGRET = 1.0    # ... which is no more than this: twice the best's time
+MOST_SLOWDOWN = 2.7
 PROGRESS = 12.0      # learning rates of all trees, added up
 LIMIT = decimal.Context(prec=6, rounding=decimal.ROUND_FLOOR)  # features have six digits: down separates the same ones
 AGREE = 1e-3         # of tables and LightGBM, in logarithms to base 2
@@ -90,16 +91,17 @@ class Trees:
         return out
 
     def predict(self, points):
-        return points.memory * 2 ** self.sums(points.features)
+        return 2 ** self.sums(points.features)
 
 
 def fit(points, given):
-    regrets = np.minimum(points.us / points.of_problem(np.minimum, points.us) - 1, MOST_REGRET)
+    slowdowns = points.us / points.of_problem(np.minimum, points.us)
+    weights = np.exp(-DISTRUST * np.minimum(slowdowns - 1, MOST_REGRET))
     regressor = lightgbm.LGBMRegressor(
         n_estimators=given.trees, num_leaves=given.leaves, learning_rate=PROGRESS / given.trees, min_child_samples=40,
         reg_lambda=1, subsample=0.8, subsample_freq=1, colsample_bytree=0.6, random_state=1, deterministic=True,
         force_row_wise=True, num_threads=given.threads, verbose=-1)
-    regressor.fit(points.features, np.log2(points.us / points.memory), sample_weight=np.exp(-DISTRUST * regrets))
+    regressor.fit(points.features, np.log2(np.minimum(slowdowns, MOST_SLOWDOWN)), sample_weight=weights)
     trees = Trees(regressor.booster_)
     assert np.allclose(trees.sums(points.features), regressor.booster_.predict(points.features), rtol=0, atol=AGREE)
     return trees
@@ -146,11 +148,11 @@ def whole(least, most=None):
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add = parser.add_argument
-    add("points", nargs="+", help="what gather printed, of one list of problems on one device or several; also .gz")
+    add("points", nargs="+", help="what gather printed, of one list of problems on one device or several; also .gz and .xz")
     add("--seed", type=int, default=1, help="draws what is held out (1)")
     add("--hold-out", type=share, default=1 / 3, metavar="SHARE", help="of programs, and of shapes (1/3)")
     add("--folds", type=whole(2), metavar="N", help="fits N times instead, each without an N-th of the programs")
-    add("--trees", type=whole(1), default=200, metavar="N", help="how many (200)")
+    add("--trees", type=whole(1), default=100, metavar="N", help="how many (100)")
     add("--leaves", type=whole(2, LEAF), default=63, metavar="N", help="of a tree, at most (63)")
     add("--threads", type=whole(1), default=1, metavar="N", help="that LightGBM uses (1); the trees are the same")
     add("--worst", type=int, default=20, metavar="N", help="how many of the worst problems are told of (20)")

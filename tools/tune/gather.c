@@ -4,7 +4,7 @@
  *   gather PROBLEMS --cache-dir DIR --compile JOBS     compiles the candidates into the cache; needs no GPU
  *   gather PROBLEMS --cache-dir DIR --untimed          points without times; needs no GPU
  *   gather PROBLEMS --cache-dir DIR > POINTS           times those that are in the cache
- *   gather PROBLEMS --again POINTS > NEW               the same points with this build's terms; needs no GPU, nor a
+ *   gather PROBLEMS --again POINTS > NEW               the same points with this build's features; needs no GPU, nor a
  * cache
  *
  * PROBLEMS is what problems.py draws. Of each problem's candidates as many as --candidates says (24) are taken: the one
@@ -246,10 +246,11 @@ static const char *shape_of(const task *t, char *buffer, size_t size) {
     return buffer;
 }
 
-static json_t *terms_of(const kiln__estimate *e) {
-    json_t *terms = json_object();
-    for (int i = 0; i < KILN__TERMS; i++) json_object_set_new(terms, kiln__term_names[i], json_real(e->terms[i]));
-    return terms;
+static json_t *features_of(const kiln__estimate *e) {
+    json_t *features = json_object();
+    for (int i = 0; i < KILN__FEATURES; i++)
+        json_object_set_new(features, kiln__feature_names[i], json_real((double)e->features[i]));
+    return features;
 }
 
 /* What the registers of a thread are thought to depend on. */
@@ -280,7 +281,7 @@ static void print_point(const task *t, int i, const kiln__prepared *p, const kil
         json_pack("{s:I,s:s,s:s,s:s,s:s,s:s,s:s,s:b,s:s,s:i,s:i,s:o,s:o}", "problem", (json_int_t)t->number, "family",
                   t->family, "program", t->entry.program, "shape", shape_of(t, shape, sizeof shape), "device", device,
                   "schedule", p->schedule.text, "strategy", strategies[p->schedule.strategy], "chosen", i == 0, "pins",
-                  t->pins[i], "estimated_registers", e.registers, "resident", e.resident, "terms", terms_of(&e),
+                  t->pins[i], "estimated_registers", e.registers, "resident", e.resident, "features", features_of(&e),
                   "resources", resources_of(&g, &p->schedule));
     if (info) json_object_set_new(point, "registers", json_integer(info->registers));
     if (info) json_object_set_new(point, "spill_bytes", json_integer(info->spill_bytes));
@@ -427,7 +428,7 @@ static kiln_status reach(const given *g, FILE *problems, long number, task *t) {
     return open_task(g, line, (size_t)size, number, t);
 }
 
-/* A point with new terms, if its pins still give its schedule. */
+/* A point with new features, if its pins still give its schedule. */
 static kiln_status renew(const given *g, FILE *problems, json_t *point, task *t) {
     const char *pins = json_string_value(json_object_get(point, "pins"));
     const char *text = json_string_value(json_object_get(point, "schedule"));
@@ -444,7 +445,8 @@ static kiln_status renew(const given *g, FILE *problems, json_t *point, task *t)
     if (!status && text && strcmp(s.text, text) != 0) status = kiln__fail(KILN_E_ARGUMENT, "it is '%s' now", s.text);
     if (!status) {
         kiln__model_estimate(&of, &s, &e);
-        json_object_set_new(point, "terms", terms_of(&e));
+        json_object_del(point, "terms");
+        json_object_set_new(point, "features", features_of(&e));
         json_object_set_new(point, "resources", resources_of(&of, &s));
         json_object_set_new(point, "estimated_registers", json_integer(e.registers));
         json_object_set_new(point, "resident", json_integer(e.resident));

@@ -3,6 +3,7 @@
 import collections
 import gzip
 import json
+import lzma
 import math
 import random
 
@@ -19,8 +20,8 @@ class InputError(Exception):
 class Points:
     """Measured candidates, those of a problem on a device behind one another. Arrays have an element, or a row, each.
 
-    records: as gather wrote them; features: points x feature_names; memory: that feature; starts, sizes: of each
-    problem's points; us_again: NaN where there is none; chosen: the library's own choice.
+    records: as gather wrote them; features: points x feature_names; starts, sizes: of each problem's
+    points; us_again: NaN where there is none; chosen: the library's own choice.
     """
 
     def __init__(self, records, feature_names):
@@ -29,7 +30,6 @@ class Points:
         # As many digits as the limits that they are compared with have, and as gather prints.
         self.features = np.array([[float(f"{record['features'][name]:.6g}") for name in feature_names]
                                   for record in records], dtype=np.float32)
-        self.memory = np.array([record["features"]["memory"] for record in records], dtype=float)
         self.us = np.array([record["us"] for record in records], dtype=float)
         self.us_again = np.array([record.get("us_again", math.nan) for record in records], dtype=float)
         self.chosen = np.array([bool(record.get("chosen")) for record in records])
@@ -67,17 +67,15 @@ def check_record(record, where):
     for name, value in record["features"].items():
         if not is_number(value) or value < 0:
             raise InputError(f"{where}: the feature '{name}' is {value}, a number from 0 on was expected")
-    if not record["features"].get("memory"):
-        raise InputError(f"{where}: the point has no feature 'memory' that is above 0")
 
 
 def read_records(path):
     """Yields (where, record) of each line with "us"; other lines describe problems."""
     try:
-        opener = gzip.open if path.endswith(".gz") else open
+        opener = {".gz": gzip.open, ".xz": lzma.open}.get(path[-3:], open)
         with opener(path, "rt", encoding="utf-8") as file:
             lines = list(file)
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, UnicodeDecodeError, lzma.LZMAError) as error:
         raise InputError(f"{path} cannot be read: {error}") from None
     for number, line in enumerate(lines, 1):
         try:

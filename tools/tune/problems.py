@@ -4,8 +4,8 @@
 
     tools/tune/problems.py --count 400 --seed 7 > problems.jsonl
 
-A line for each, as `kiln precompile` reads them but with the program's family beside, of some 200 MB. The same seed
-draws the same problems.
+A line for each, as `kiln precompile` reads them but with the program's family beside, of some --megabytes. The same
+seed draws the same problems.
 """
 import argparse
 import json
@@ -70,14 +70,14 @@ def tensors_of(spec, kind, shape, reduced):
     return out
 
 
-def draw(r):
+def draw(r, size, columns):
     where = r.choices(["row", "column", "point", "transpose"], [60, 24, 12, 4])[0]
     family, program, spec = r.choice({"row": ROWS, "column": COLUMNS}.get(where, POINTS))
     kind = r.choices(["bf16", "f16", "f32", "f64"], [45, 22, 30, 3])[0]
     each = sum(type_size(k) * (sizes[0] > 1) for _, k, sizes in tensors_of(spec, kind, [2], [] if "=r" not in spec else []))
-    elements = int(2e8 / max(1, each))
+    elements = int(size / max(1, each))
     if where == "row":
-        cols = draw_size(r, 24, 200000)
+        cols = draw_size(r, *columns)
         shape, reduced = [max(1, elements // cols), cols], [1]
         if r.random() < 0.15 and shape[0] > 64:
             shape = [8, shape[0] // 8, cols]
@@ -108,10 +108,12 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", type=int, default=400)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--megabytes", type=float, default=200)
+    parser.add_argument("--columns", type=int, nargs=2, default=(24, 200000), metavar=("LEAST", "MOST"), help="of rows")
     given = parser.parse_args()
     r = random.Random(given.seed)
     for _ in range(given.count):
-        print(json.dumps(draw(r)))
+        print(json.dumps(draw(r, given.megabytes * 1e6, given.columns)))
 
 
 if __name__ == "__main__":

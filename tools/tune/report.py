@@ -86,7 +86,7 @@ def describe(points, verdict, predicted):
     names = differences(points, verdict.first, verdict.best)
     for key, point in ("choice", verdict.first), ("best", verdict.best):
         mine = points.records[point]
-        out[key] = {"schedule": mine["schedule"], "us": points.us[point], "predicted_us": predicted[point],
+        out[key] = {"schedule": mine["schedule"], "us": points.us[point], "predicted": predicted[point],
                     "features": {name: mine["features"][name] for name in names}}
     return out
 
@@ -189,7 +189,7 @@ static const kiln__tree_node kiln__tree_nodes[] = {{
 {nodes}
 }};
 
-/* The logarithm to base 2 of time over memory; tree t's begin at kiln__tree_roots[t] + t. */
+/* Logarithms to base 2 of how many times as long as the best candidate one takes; tree t's begin at kiln__tree_roots[t] + t. */
 static const float kiln__tree_leaves[] = {{
 {leaves}
 }};

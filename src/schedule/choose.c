@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Chooses a schedule: the candidate that the model expects to be the fastest, where it knows such problems. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/types.h"
+#include "schedule/access.h"
+#include "schedule/prefer.h"
+#include "schedule/rank.h"
+#include "schedule/work.h"
+
+/* ---- what is said where there is none ---- */
+
+static kiln_status no_rows(const kiln__problem *problem, const kiln__pins *pins) {
+    if (problem->across)
+        return kiln__fail(
+            KILN_E_UNSUPPORTED,
+            "no schedule has room for values of all rows of %lld columns: they take shared memory, expected "
+            "fewer columns, or a program of their own",
+            (long long)problem->cols);
+    if (kiln__blocks_have_slots(problem) && !kiln__pins_any(pins))
+        return kiln__fail(KILN_E_UNSUPPORTED,
+                          "no schedule has room for blocks of %lld columns within rows of %lld: what they reduce takes "
+                          "shared memory, expected fewer columns",
+                          (long long)problem->blocks[problem->block_count - 1], (long long)problem->cols);
+    if (pins->staging == KILN__STAGING_TILE)
+        return kiln__fail(KILN_E_UNSUPPORTED,
+                          "no pinned tile fits rows of %lld columns: expected lanes N and "
+                          "rows N of up to 64 KB, 32 to 1024 threads",
+                          (long long)problem->cols);
+    return kiln__fail(KILN_E_UNSUPPORTED, "no %s schedule fits rows of %lld columns",
+                      pins->staging >= 0 || pins->threads ? "pinned" : "further", (long long)problem->cols);
+}
+
+static kiln_status no_columns(const kiln__pins *pins, int attempt) {
+    if (pins->staging == KILN__STAGING_TILE)
+        return kiln__fail(KILN_E_UNSUPPORTED,
+                          "no pinned tile fits rows that lie side by side: expected tensors whose rows "
+                          "and columns are one array, and runs of them that fit a block");
+    if (attempt > 0) return kiln__fail(KILN_E_UNSUPPORTED, "this layout has one schedule");
+    if (pins->cluster > 1)
+        return kiln__fail(KILN_E_UNSUPPORTED,
+                          "rows that lie side by side have no pinned schedule in clusters of %d: "
+                          "expected registers or shared, and blocks of fewer rows",
+                          pins->cluster);
+    return kiln__fail(KILN_E_UNSUPPORTED, "the pinned schedule is none for rows that lie side by side: expected "
+                                          "threads 1 to 1024, and registers (up to 256 elements a thread), shared "
+                                          "(where a block's rows fit) or stream");
+}
+
+/* A tile of neighbouring rows follows from the tensors, but for the ranks that its threads stand for. */
+static kiln_status check_pins(const kiln__problem *problem, const kiln__pins *pins) {
+    const kiln__pins tile = {.group = -1,
+                             .staging = KILN__STAGING_TILE,
+                             .threads = pins->threads,
+                             .cluster = pins->threads ? pins->cluster : 0,
+                             .inlining = pins->inlining};
+    if (problem->layout != KILN__LAYOUT_OUTER || pins->staging != KILN__STAGING_TILE ||
+        !memcmp(pins, &tile, sizeof tile))
+        return KILN_OK;
+    return kiln__fail(KILN_E_UNSUPPORTED, "the pinned schedule is none for rows that lie side by side: expected no "
+                                          "other words beside 'tile' than threads N and, with it, cluster N");
+}
+
+static kiln_status no_elements(const kiln__pins *pins, int attempt) {
+    if (attempt > 0 || !kiln__pins_any(pins))
+        return kiln__fail(KILN_E_UNSUPPORTED, "no further schedule fits this elementwise program");
+    return kiln__fail(KILN_E_UNSUPPORTED, "the pinned schedule is none for elementwise programs: expected threads "
+                                          "N, a multiple of 32 up to 1024, and registers (up to 256 "
+                                          "elements a thread)");
+}
+
+static kiln_status none(const kiln__problem *problem, const kiln__pins *pins, int attempt) {
+    switch (problem->layout) {
+    case KILN__LAYOUT_INNER: return no_rows(problem, pins);
+    case KILN__LAYOUT_OUTER: return no_columns(pins, attempt);
+    default: return no_elements(pins, attempt);
+    }
+}
+
+/* ---- the model ---- */
+
+/* Whether pins leave nothing to be chosen. */
+static bool are_whole(const kiln__problem *problem, const kiln__pins *pins) {
+    const bool shared = pins->threads && pins->staging >= 0;
+    const bool blocks = pins->vector_width && pins->rows_per_block && pins->cluster && pins->splits && pins->persistent;
+    switch (problem->layout) {
+    case KILN__LAYOUT_INNER: return shared && blocks && pins->group >= 0;
+    case KILN__LAYOUT_OUTER:
+        return shared && (pins->staging == KILN__STAGING_TILE || (blocks && pins->online && pins->misaligned));
+    default: return pins->threads && pins->steps && pins->vector_width;
+    }
+}
+
+/* In the order in which they are tried. *out is the caller's to free. */
+static kiln_status list_points(const kiln__given *g, const kiln__pins *pins, kiln__ranked **out, int *count) {
+    if (!are_whole(g->problem, pins)) return kiln__rank(g, pins, out, count);
+    *out = calloc(1, sizeof **out);
+    *count = 1;
+    if (!*out) return kiln__out_of_memory();
+    (*out)->point = *pins;
+    return KILN_OK;
+}
+
+static int registers_of(const kiln__given *g, const kiln__schedule *s) { return kiln__work_of(g, s).registers; }
+
+/* Whether a schedule is worth trying after one that spilled registers, or whose clusters have no room. */
+static bool needs_less(const kiln__given *g, const kiln__schedule *s, const kiln__schedule *before) {
+    const int registers = registers_of(g, s), registers_before = registers_of(g, before);
+    const int blocks = s->team.blocks_per_row, blocks_before = before->team.blocks_per_row;
+    if (registers > registers_before || blocks > blocks_before) return false;
+    return 4 * registers <= 3 * registers_before || 2 * blocks <= blocks_before;
+}
+
+/* The first schedule in the model's order, and for later attempts the first behind it that needs less, and so on. */
+static bool take(const kiln__given *g, const kiln__ranked *points, int count, int attempt, kiln__schedule *out,
+                 kiln__pins *point) {
+    kiln__schedule before;
+    bool first = true;
+    for (int i = 0; i < count; i++) {
+        if (!kiln__schedule_sketch(g, &points[i].point, out)) continue;
+        if (!first && !needs_less(g, out, &before)) continue;
+        before = *out;
+        first = false;
+        *point = points[i].point;
+        if (attempt-- == 0) return true;
+    }
+    return false;
+}
+
+/* ---- preferences ---- */
+
+/* The model knows elementwise programs, and rows of up to so many columns that lie side by side: more, and columns of
+ * neighbouring rows, are chosen by the preferences that were measured on the programs Kiln was first tuned for. */
+#define MODELLED_COLUMNS 200000
+
+static bool is_modelled(const kiln__problem *problem) {
+    if (kiln__blocks_have_slots(problem) || problem->layout == KILN__LAYOUT_FLAT) return true;
+    return problem->layout == KILN__LAYOUT_INNER && problem->cols <= MODELLED_COLUMNS;
+}
+
+/* Whether a multiprocessor has two blocks of so many threads, where the preference is for two. */
+static bool has_two_blocks(const kiln__schedule *s) {
+    return s->staging.kind != KILN__STAGING_SHARED || s->team.threads < 1024 || s->team.min_blocks_per_sm == 2;
+}
+
+/* The attempt-th of the preferences that are schedules, but for those that are the same as the one before. */
+static bool take_preferred(const kiln__given *g, const kiln__preference *preferences, int count, int attempt,
+                           kiln__schedule *out) {
+    kiln__schedule before;
+    memset(&before, 0, sizeof before);
+    for (int i = 0; i < count; i++) {
+        if (!kiln__schedule_sketch(g, &preferences[i].point, out)) continue;
+        if (preferences[i].of_two_blocks && !has_two_blocks(out)) continue;
+        if (!memcmp(out, &before, sizeof before)) continue;
+        before = *out;
+        if (attempt-- > 0) continue;
+        out->reason = preferences[i].reason;
+        return true;
+    }
+    return false;
+}
+
+static kiln_status choose_preferred(const kiln__given *g, const kiln__pins *pins, int attempt, kiln__schedule *out,
+                                    bool *found) {
+    kiln__preference *preferences = malloc(KILN__MOST_PREFERENCES * sizeof *preferences);
+    if (!preferences) return kiln__out_of_memory();
+    const bool rows = g->problem->layout == KILN__LAYOUT_INNER;
+    const int count = rows ? kiln__prefer_rows(g, pins, preferences) : kiln__prefer_columns(g, pins, preferences);
+    *found = take_preferred(g, preferences, count, attempt, out);
+    free(preferences);
+    return KILN_OK;
+}
+
+/* ---- all ---- */
+
+const char kiln__reason_of_model[] = "of all candidates the model expects this one to be the fastest";
+
+static const char *reason_of(int attempt) {
+    return attempt ? "those that the model expects to be faster have no room" : kiln__reason_of_model;
+}
+
+static kiln_status choose_modelled(const kiln__given *g, const kiln__pins *pins, int attempt, kiln__schedule *out,
+                                   kiln__pins *point, bool *found) {
+    kiln__ranked *points = NULL;
+    int count;
+    kiln_status status = list_points(g, pins, &points, &count);
+    *found = !status && take(g, points, count, attempt, out, point);
+    free(points);
+    return status;
+}
+
+static kiln_status choose_point(const kiln__given *g, const kiln__pins *pins, int attempt, kiln__schedule *out,
+                                kiln__pins *point) {
+    const bool modelled = are_whole(g->problem, pins) || is_modelled(g->problem);
+    bool found = false;
+    *point = KILN__PINS_NONE;
+    kiln_status status = modelled ? choose_modelled(g, pins, attempt, out, point, &found)
+                                  : choose_preferred(g, pins, attempt, out, &found);
+    if (status) return status;
+    if (!found) return none(g->problem, pins, attempt);
+    if (modelled) out->reason = reason_of(attempt);
+    if (kiln__pins_any(pins)) out->reason = "the caller pinned it";
+    return KILN_OK;
+}
+
+kiln_status kiln__schedule_choose_point(const kiln__ir *ir, const kiln__problem *problem, const kiln__device *device,
+                                        const kiln__pins *pins, int attempt, kiln__schedule *out, kiln__pins *point) {
+    kiln__given g = {.ir = ir, .problem = problem, .device = device};
+    kiln_status status = kiln__traits_find(ir, problem, &g.traits);
+    if (!status) status = check_pins(problem, pins);
+    if (!status) status = choose_point(&g, pins, attempt, out, point);
+    return status ? status : kiln__schedule_conclude(&g, out);
+}
+
+kiln_status kiln__schedule_choose(const kiln__ir *ir, const kiln__problem *problem, const kiln__device *device,
+                                  const kiln__pins *pins, int attempt, kiln__schedule *out) {
+    kiln__pins point;
+    return kiln__schedule_choose_point(ir, problem, device, pins, attempt, out, &point);
+}

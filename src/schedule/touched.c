@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "schedule/touched.h"
+
+#include "base/types.h"
+
+#define WARP 32
+
+/* ---- where an element lies ---- */
+
+/* Of an index over extents, slowest first: elements. */
+static int64_t offset_of(int64_t index, int rank, const int64_t extents[], const int64_t strides[]) {
+    int64_t offset = 0;
+    for (int d = rank - 1; d > 0; d--) {
+        offset += index % extents[d] * strides[d];
+        index /= extents[d];
+    }
+    return rank > 0 ? offset + index * strides[0] : 0;
+}
+
+static int64_t place_of(const kiln__problem *p, const kiln__operand *operand, int64_t row, int64_t column) {
+    const int64_t start = operand->linear ? row * operand->row_stride
+                                          : offset_of(row, p->outer_rank, p->outer, operand->outer_strides);
+    if (p->layout == KILN__LAYOUT_FLAT) return start;
+    if (operand->contiguous_columns) return start + column;
+    return start + offset_of(column, p->inner_rank, p->inner, operand->inner_strides);
+}
+
+/* ---- which element a thread has ---- */
+
+typedef struct element {
+    int64_t row, column;
+} element;
+
+/* The first of a thread's first vector. */
+static element first_of(const kiln__schedule *s, int thread) {
+    const int width = s->vector_width, beside = s->team.threads_per_row;
+    const int lanes = s->team.rows_per_block / width;
+    switch (kiln__layout_of(s)) {
+    case KILN__LAYOUT_INNER: return (element){thread / beside, (int64_t)(thread % beside) * width};
+    case KILN__LAYOUT_OUTER: return (element){(int64_t)(thread % (lanes ? lanes : 1)) * width, thread / (lanes ? lanes : 1)};
+    default: return (element){(int64_t)thread * width, 0};
+    }
+}
+
+/* ---- counting ---- */
+
+/* Pieces of memory, each once. */
+typedef struct pieces {
+    int64_t of[4 * WARP];
+    int count;
+} pieces;
+
+static void add(pieces *p, int64_t piece) {
+    for (int i = p->count - 1; i >= 0; i--)
+        if (p->of[i] == piece) return;
+    if (p->count < 4 * WARP) p->of[p->count++] = piece;
+}
+
+static void add_access(pieces *p, int64_t first, int64_t last, int bytes) {
+    for (int64_t piece = first / bytes; piece <= last / bytes; piece++) add(p, piece);
+}
+
+/* A tile is copied as one flat array. */
+static kiln__touched flat(const kiln__schedule *s, double size) {
+    const double bytes = WARP * s->vector_width * size;
+    return (kiln__touched){s->vector_width * size / 16, bytes / KILN__LINE_BYTES, bytes / KILN__SECTOR_BYTES};
+}
+
+kiln__touched kiln__warp_touches(const kiln__problem *problem, const kiln__schedule *s, int tensor) {
+    const kiln__operand *operand = &problem->operands[tensor];
+    const kiln__access *access = &s->tensors[tensor];
+    const int64_t size = (int64_t)kiln_type_size(operand->type);
+    const int width = kiln__access_elements(access);
+    const double requests = (double)s->vector_width / width;
+    pieces lines = {.count = 0}, sectors = {.count = 0};
+    if (s->staging.kind == KILN__STAGING_TILE) return flat(s, (double)size);
+    for (int t = 0; t < WARP; t++) {
+        const element e = first_of(s, t);
+        if (e.row >= problem->rows || (problem->layout != KILN__LAYOUT_FLAT && e.column >= problem->cols)) continue;
+        const int64_t first = place_of(problem, operand, e.row, e.column) * size, last = first + width * size - 1;
+        add_access(&lines, first, last, KILN__LINE_BYTES);
+        add_access(&sectors, first, last, KILN__SECTOR_BYTES);
+    }
+    return (kiln__touched){requests, requests * lines.count, requests * sectors.count};
+}
