@@ -24,7 +24,6 @@ bool kiln__row_tile_build(const kiln__given *g, const kiln__pins *point, kiln__s
 bool kiln__column_build(const kiln__given *g, const kiln__pins *point, kiln__schedule *s);
 bool kiln__column_tile_build(const kiln__given *g, const kiln__pins *point, kiln__schedule *s);
 
-
 /* ---- what builders of rows share: row.c ---- */
 
 /* By how much rows begin behind multiples of a vector, one after another, modulo the vector: where all tensors that a

@@ -10,11 +10,11 @@
 #include "schedule/work.h"
 
 const char *const kiln__feature_names[KILN__FEATURES] = {
-    "memory",        "reread",     "queue",           "pieces",        "sectors",     "lines",      "requests",
-    "issue",         "banks",      "chain",           "serial",        "exchange",    "alone",      "code",
-    "launch",        "strategy",   "staging",         "blocks_per_row", "turns",      "resident",   "registers",
-    "steps",         "batch",      "staged_steps",    "threads_per_row", "rows_per_block", "rank_groups", "passes",
-    "slots",         "columns",    "row_bytes",       "neighbours",    "reduce_weight", "output_weight"};
+    "memory", "reread",   "queue",        "pieces",          "sectors",        "lines",        "requests",
+    "issue",  "banks",    "chain",        "serial",          "exchange",       "alone",        "code",
+    "launch", "strategy", "staging",      "blocks_per_row",  "turns",          "resident",     "registers",
+    "steps",  "batch",    "staged_steps", "threads_per_row", "rows_per_block", "rank_groups",  "passes",
+    "slots",  "columns",  "row_bytes",    "neighbours",      "reduce_weight",  "output_weight"};
 
 typedef kiln__work work;
 
@@ -22,7 +22,7 @@ typedef kiln__work work;
 
 #define L2_SPEED 2.2    /* of the memory's */
 #define L2_LATENCY 0.45 /* of the memory's */
-#define ISSUES 4 /* of a multiprocessor's schedulers, in a clock */
+#define ISSUES 4        /* of a multiprocessor's schedulers, in a clock */
 
 static double memory_us(const work *w, double bytes) { return bytes / (1e3 * (double)w->g->device->bandwidth); }
 

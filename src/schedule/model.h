@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How much longer than the fastest candidate a schedule is expected to take: what an ensemble of small regression trees
- * makes of its features. tools/tune/ fits the trees to measurements. Features are the times that one resource or one kind
- * of waiting alone would take, as multiples of memory's, and counts that mean the same on every device. */
+ * makes of its features. tools/tune/ fits the trees to measurements. Features are the times that one resource or one
+ * kind of waiting alone would take, as multiples of memory's, and counts that mean the same on every device. */
 #ifndef KILN_SCHEDULE_MODEL_H
 #define KILN_SCHEDULE_MODEL_H
 
@@ -32,12 +32,12 @@ typedef enum kiln__feature {
     KILN__FEATURE_STRATEGY = KILN__TIMES,
     KILN__FEATURE_STAGING,
     KILN__FEATURE_BLOCKS_PER_ROW,
-    KILN__FEATURE_TURNS,           /* how often a multiprocessor's blocks are followed by others */
-    KILN__FEATURE_RESIDENT,        /* blocks that a multiprocessor has room for */
-    KILN__FEATURE_REGISTERS,       /* of a thread, before they are limited */
-    KILN__FEATURE_STEPS,           /* vectors of a thread ... */
-    KILN__FEATURE_BATCH,           /* ... of which so many are loaded together ... */
-    KILN__FEATURE_STAGED_STEPS,    /* ... and so many stay in shared memory */
+    KILN__FEATURE_TURNS,        /* how often a multiprocessor's blocks are followed by others */
+    KILN__FEATURE_RESIDENT,     /* blocks that a multiprocessor has room for */
+    KILN__FEATURE_REGISTERS,    /* of a thread, before they are limited */
+    KILN__FEATURE_STEPS,        /* vectors of a thread ... */
+    KILN__FEATURE_BATCH,        /* ... of which so many are loaded together ... */
+    KILN__FEATURE_STAGED_STEPS, /* ... and so many stay in shared memory */
     KILN__FEATURE_THREADS_PER_ROW,
     KILN__FEATURE_ROWS_PER_BLOCK,
     KILN__FEATURE_RANK_GROUPS, /* columns: groups of ranks whose values are combined one after the other */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The trees that schedules are ranked by, as fitted by
- *     tools/tune/fit.py tools/tune/points/h100.jsonl.xz tools/tune/points/h200.jsonl.xz --hold-out 0 --threads 2 --write src/schedule/model_trees.h
- * to 103044 points of 5217 problems on NVIDIA H100 80GB HBM3, NVIDIA H200. Not to be edited. */
+ *     tools/tune/fit.py tools/tune/points/h100.jsonl.xz tools/tune/points/h200.jsonl.xz --hold-out 0 --threads 2
+ * --write src/schedule/model_trees.h to 103044 points of 5217 problems on NVIDIA H100 80GB HBM3, NVIDIA H200. Not to be
+ * edited. */
 #ifndef KILN_SCHEDULE_MODEL_TREES_H
 #define KILN_SCHEDULE_MODEL_TREES_H
 

@@ -24,37 +24,37 @@ static double bytes_of_row(const kiln__problem *p) {
 }
 
 /* So many rows, one behind another. */
-static kiln__problem with_rows(const kiln__problem *p, double rows) {
-    kiln__problem changed = *p;
-    changed.open_rows = false;
-    changed.outer_rank = 1;
-    changed.outer[0] = changed.rows = rows < 1 ? 1 : (int64_t)rows;
+static void set_rows(double rows, kiln__problem *p) {
+    p->outer_rank = 1;
+    p->outer[0] = p->rows = rows < 1 ? 1 : (int64_t)rows;
     for (int o = 0; o < p->input_count + p->output_count + p->position_count; o++) {
-        kiln__operand *operand = &changed.operands[o];
+        kiln__operand *operand = &p->operands[o];
         operand->linear = true;
         operand->row_stride = !operand->follows_rows ? 0 : operand->per_element ? p->cols : 1;
         operand->outer_strides[0] = operand->row_stride;
     }
-    return changed;
 }
 
-/* So many rows as move the bytes. Where they do not lie one behind another, the slowest extent changes, and the others
- * stay. */
-static kiln__problem with_bytes(const kiln__problem *p, double bytes) {
-    kiln__problem changed = *p;
-    double rows = bytes / bytes_of_row(p), others = 1;
-    if (p->layout == KILN__LAYOUT_INNER) return with_rows(p, rows);
+/* So many rows in all by another slowest extent. */
+static void set_slowest(double rows, kiln__problem *p) {
+    double others = 1;
     for (int d = 1; d < p->outer_rank; d++) others *= p->outer[d] > 0 ? (double)p->outer[d] : 1;
-    const double slowest = rows / others;
-    const int64_t count = slowest < 1 ? 1 : (int64_t)slowest;
-    changed.open_rows = false;
-    changed.rows = count;
-    if (p->outer_rank > 0) changed.outer[0] = count;
+    p->rows = rows < others ? 1 : (int64_t)(rows / others);
+    if (p->outer_rank > 0) p->outer[0] = p->rows;
     for (int d = 1; d < p->outer_rank; d++) {
-        if (changed.outer[d] < 1) changed.outer[d] = 1;
-        changed.rows *= changed.outer[d];
+        if (p->outer[d] < 1) p->outer[d] = 1;
+        p->rows *= p->outer[d];
     }
-    return changed;
+}
+
+/* So many rows as move the bytes. */
+static void set_bytes(double bytes, kiln__problem *p) {
+    const double rows = bytes / bytes_of_row(p);
+    p->open_rows = false;
+    if (p->layout == KILN__LAYOUT_INNER)
+        set_rows(rows, p);
+    else
+        set_slowest(rows, p);
 }
 
 /* ---- ranking ---- */
@@ -67,7 +67,8 @@ typedef struct ranking {
 static void begin(const kiln__given *g, ranking *r) {
     const double bytes[] = {KILN__RANK_BYTES, KILN__RANK_FEW_BYTES};
     for (int i = 0; i < 2; i++) {
-        r->problems[i] = with_bytes(g->problem, bytes[i]);
+        r->problems[i] = *g->problem;
+        set_bytes(bytes[i], &r->problems[i]);
         r->sizes[i] = *g;
         r->sizes[i].problem = &r->problems[i];
     }

@@ -18,8 +18,8 @@ static int64_t offset_of(int64_t index, int rank, const int64_t extents[], const
 }
 
 static int64_t place_of(const kiln__problem *p, const kiln__operand *operand, int64_t row, int64_t column) {
-    const int64_t start = operand->linear ? row * operand->row_stride
-                                          : offset_of(row, p->outer_rank, p->outer, operand->outer_strides);
+    const int64_t start =
+        operand->linear ? row * operand->row_stride : offset_of(row, p->outer_rank, p->outer, operand->outer_strides);
     if (p->layout == KILN__LAYOUT_FLAT) return start;
     if (operand->contiguous_columns) return start + column;
     return start + offset_of(column, p->inner_rank, p->inner, operand->inner_strides);
@@ -37,7 +37,8 @@ static element first_of(const kiln__schedule *s, int thread) {
     const int lanes = s->team.rows_per_block / width;
     switch (kiln__layout_of(s)) {
     case KILN__LAYOUT_INNER: return (element){thread / beside, (int64_t)(thread % beside) * width};
-    case KILN__LAYOUT_OUTER: return (element){(int64_t)(thread % (lanes ? lanes : 1)) * width, thread / (lanes ? lanes : 1)};
+    case KILN__LAYOUT_OUTER:
+        return (element){(int64_t)(thread % (lanes ? lanes : 1)) * width, thread / (lanes ? lanes : 1)};
     default: return (element){(int64_t)thread * width, 0};
     }
 }

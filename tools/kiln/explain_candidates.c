@@ -54,8 +54,7 @@ static kiln_status add_all(const finder *f) {
         if (!kiln__schedule_choose(f->given.ir, f->given.problem, &f->device, &ranked[i].point, 0, &s))
             status = add(f, &s, seen);
     }
-    if (!status && !has_chosen(f->out))
-        status = describe(f, &f->prepared.schedule, 0, &f->out->items[f->out->count++]);
+    if (!status && !has_chosen(f->out)) status = describe(f, &f->prepared.schedule, 0, &f->out->items[f->out->count++]);
     kiln__clear_error();
     free(seen);
     free(ranked);
@@ -141,9 +140,9 @@ json_t *explained_candidates_json(const explained_candidates *all) {
         for (int t = 0; t < KILN__TIMES; t++)
             json_object_set_new(parts, kiln__feature_names[t], json_real(kiln__model_time(&c->estimate, t)));
         json_array_append_new(list, json_pack("{s:i, s:s, s:b, s:f, s:i, s:i, s:o}", "place", c->place, "schedule",
-                                              c->schedule, "chosen", c->chosen, "slowdown", c->slowdown,
-                                              "registers", c->estimate.registers, "resident_blocks",
-                                              c->estimate.resident, "times_us", parts));
+                                              c->schedule, "chosen", c->chosen, "slowdown", c->slowdown, "registers",
+                                              c->estimate.registers, "resident_blocks", c->estimate.resident,
+                                              "times_us", parts));
     }
     return json_pack("{s:i, s:o}", "compared", all->listed, "candidates", list);
 }

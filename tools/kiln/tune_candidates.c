@@ -76,7 +76,8 @@ static bool holds_for_all_rows(const lister *l, const sibling *siblings, const k
     bool holds = chooses(&own, &l->problem->device, pins, &first);
     for (size_t i = 0; i < ROWS && holds; i++) {
         if (!siblings[i].ir || siblings[i].problem.layout != own.problem.layout) continue;
-        holds = chooses(&siblings[i], &l->problem->device, pins, &other) && kiln__schedule_combines_alike(&first, &other);
+        holds =
+            chooses(&siblings[i], &l->problem->device, pins, &other) && kiln__schedule_combines_alike(&first, &other);
     }
     return holds;
 }
