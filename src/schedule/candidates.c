@@ -201,8 +201,9 @@ static void list_stream(lister *l, kiln__group group, int threads, int width) {
     }
 }
 
+/* By whole warps, or of short rows by as many lanes as have vectors. */
 static void list_streams(lister *l, int width) {
-    const choices threads = powers(l->pins->threads, 32, 1024);
+    const choices threads = powers(l->pins->threads, kiln__power_of_two_from(vectors_of(l, width), 32), 1024);
     for (int i = 0; i < threads.count; i++) {
         if (threads.of[i] <= 32) list_stream(l, KILN__GROUP_LANES, threads.of[i], width);
         if (threads.of[i] >= 32) list_stream(l, KILN__GROUP_BLOCK, threads.of[i], width);

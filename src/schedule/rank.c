@@ -30,7 +30,7 @@ static void set_rows(double rows, kiln__problem *p) {
     for (int o = 0; o < p->input_count + p->output_count + p->position_count; o++) {
         kiln__operand *operand = &p->operands[o];
         operand->linear = true;
-        operand->row_stride = !operand->follows_rows ? 0 : operand->per_element ? p->cols : 1;
+        operand->row_stride = !operand->follows_rows || operand->across ? 0 : operand->per_element ? p->cols : 1;
         operand->outer_strides[0] = operand->row_stride;
     }
 }

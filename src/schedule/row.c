@@ -102,6 +102,8 @@ static bool set_team(const kiln__given *g, const kiln__pins *point, kiln__schedu
     team->threads = team->group == KILN__GROUP_LANES ? 128 : point->threads;
     team->rows_per_block = team->group == KILN__GROUP_LANES ? 128 / point->threads : 1;
     s->steps = kiln__divide_up(kiln__row_vectors(g->problem, s), team->threads_per_row);
+    /* Of no columns one thread has what the user's combine begins with. */
+    if (s->passes.ordered && g->problem->cols == 0 && team->threads_per_row > 1) return false;
     return are_threads(team, point->threads) && (grid || kiln__cluster_fits(team->blocks_per_row, g->device));
 }
 
