@@ -407,7 +407,15 @@ const kiln__operand *kiln__position(const kiln__problem *problem, int axis) {
     return &problem->operands[problem->input_count + problem->output_count + i];
 }
 
+/* An output of one value for several columns is stored by whoever has the first of them, and not from the tile. */
+static bool stores_runs(const kiln__problem *problem) {
+    for (int o = 0; o < problem->output_count; o++)
+        if (problem->operands[problem->input_count + o].run) return true;
+    return false;
+}
+
 bool kiln__suits_tiles(const kiln__problem *problem) {
+    if (stores_runs(problem)) return false;
     return !problem->across && !problem->taken && !problem->tables && !problem->packed && !problem->lengths;
 }
 
