@@ -384,6 +384,7 @@ if transcript explain_candidates; then
     try explain 'y = softmax(x)' --tensor 'x=f16[*,64]' --arch sm_90 --candidates 2
     KILN_SCHEDULE='lanes 4, phased' try explain 'y = softmax(x)' --tensor 'x=f16[*,64]' --arch sm_90 --candidates 1 --json
     try explain 'y = x + 1' --tensor 'x=f32[1000]' --arch sm_80 --candidates 1
+    try explain 's = sum(x)' --tensor 'x=f32[1000,512]' --axes 0 --arch sm_90 --candidates 1
     try explain 'y = x' --tensor 'x=f16[4]' --candidates 0
     try explain 'y = x' --tensor 'x=f16[4]' --candidates
     check

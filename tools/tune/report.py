@@ -131,7 +131,7 @@ def print_problem(place, problem):
           f"{problem['problem']} {problem['shape']} ({problem['family']}, {problem['device']}, {problem['set']})")
     for name in "choice", "best":
         point = problem[name]
-        print(f"     {name:<7} {point['us']:9.2f} us, predicted {point['predicted_us']:9.2f}: {point['schedule']}")
+        print(f"     {name:<7} {point['us']:9.2f} us, predicted {point['predicted']:5.2f} times the best: {point['schedule']}")
     best = problem["best"]["features"]
     print("     differ:", ", ".join(f"{name} {value:.4g} and {best[name]:.4g}"
                                     for name, value in problem["choice"]["features"].items()) or "in no feature")
