@@ -104,11 +104,15 @@ static kiln_status list_points(const kiln__given *g, const kiln__pins *pins, kil
 
 static int registers_of(const kiln__given *g, const kiln__schedule *s) { return kiln__work_of(g, s).registers; }
 
-/* Whether a schedule is worth trying after one that spilled registers, or whose clusters have no room. */
+static bool keeps_in_registers(const kiln__schedule *s) { return s->staging.kind == KILN__STAGING_REGISTERS; }
+
+/* Whether a schedule is worth trying after one that spilled registers, or whose clusters have no room. How many
+ * registers the compiler takes is a guess: one that keeps nothing of a row in them may take fewer than expected. */
 static bool needs_less(const kiln__given *g, const kiln__schedule *s, const kiln__schedule *before) {
     const int registers = registers_of(g, s), registers_before = registers_of(g, before);
     const int blocks = s->team.blocks_per_row, blocks_before = before->team.blocks_per_row;
     if (registers > registers_before || blocks > blocks_before) return false;
+    if (keeps_in_registers(s) != keeps_in_registers(before)) return keeps_in_registers(before);
     return 4 * registers <= 3 * registers_before || 2 * blocks <= blocks_before;
 }
 

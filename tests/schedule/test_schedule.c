@@ -73,13 +73,16 @@ static void check_accesses(const kiln__schedule *s, const kiln__problem *p) {
     if (s->staging.kind == KILN__STAGING_REGISTERS) assert_true(s->batch * kept_bytes / 4 <= 128);
 }
 
-/* Aligned tensors whose rows are whole multiples of 16 bytes move 16 bytes at a time. */
+/* An access is a power of two; of aligned tensors whose rows are whole multiples of 16 bytes it moves a thread's whole
+ * vector, or 16 bytes of it. */
 static void check_width(const kiln__schedule *s, const kiln__problem *p, variant how) {
-    if (how == SHIFTED) return;
     for (int o = 0; o < p->input_count + p->output_count; o++) {
-        int64_t size = (int64_t)kiln_type_size(p->operands[o].type);
-        if (p->operands[o].per_element && p->cols * 2 % 16 == 0 && p->cols * size % 16 == 0)
-            assert_int_equal(s->tensors[o].width * size, 16);
+        const int size = (int)kiln_type_size(p->operands[o].type), width = s->tensors[o].width;
+        if (!p->operands[o].per_element) continue;
+        assert_true(width >= 0 && width <= 16 / size);
+        assert_true(width == 0 || kiln__is_power_of_two(width));
+        if (how != SHIFTED && p->cols * 2 % 16 == 0 && p->cols * size % 16 == 0)
+            assert_int_equal(width, s->vector_width < 16 / size ? s->vector_width : 16 / size);
     }
 }
 
@@ -132,7 +135,8 @@ static void later_attempts_need_fewer_registers_and_end(void **state) {
     int attempt = 0;
     while (kiln__prepare(b.program, b.tensors, NULL, &device, attempt, &prepared) == KILN_OK) {
         assert_int_equal(prepared.schedule.team.blocks_per_row, 1); /* one block holds the row easily */
-        int64_t now = prepared.schedule.staging.kind == KILN__STAGING_REGISTERS ? prepared.schedule.steps : 0;
+        const kiln__schedule *s = &prepared.schedule;
+        int64_t now = s->staging.kind == KILN__STAGING_REGISTERS ? s->steps * s->vector_width : 0;
         assert_true(now <= kept);
         kept = now;
         kiln__prepared_free(&prepared);
