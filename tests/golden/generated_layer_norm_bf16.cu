@@ -44,22 +44,39 @@ struct kiln_staged {
     kiln_vector<kiln_bf16, KILN_VECTOR_WIDTH> in_x;
     kiln_vector<kiln_bf16, KILN_VECTOR_WIDTH> in_w;
     kiln_vector<kiln_bf16, KILN_VECTOR_WIDTH> in_b;
-    KILN_MEMBER void load(const kiln_row &row, kiln_index col, const kiln_span &span)
+    static KILN_MEMBER void copy(unsigned char *shared, int slot, const kiln_row &row, kiln_index col, const kiln_span &span)
     {
-        kiln_fetch<8>(in_x, kiln_at(row, row.in_x, col), span);
-        kiln_fetch<8>(in_w, kiln_at(row, row.in_w, col), span);
-        kiln_fetch<8>(in_b, kiln_at(row, row.in_b, col), span);
+        {
+            kiln_vector<kiln_bf16, KILN_VECTOR_WIDTH> *to = reinterpret_cast<kiln_vector<kiln_bf16, KILN_VECTOR_WIDTH> *>(shared + 0) + slot;
+            kiln_fetch_async<8>(to, kiln_at(row, row.in_x, col), span);
+        }
+    }
+    KILN_MEMBER void recall(const unsigned char *shared, int slot)
+    {
+        in_x = reinterpret_cast<const kiln_vector<kiln_bf16, KILN_VECTOR_WIDTH> *>(shared + 0)[slot];
+    }
+    template <int I> KILN_MEMBER void load_invariants(const kiln_row &row, kiln_index col, const kiln_span &span)
+    {
+        if constexpr (I == 0) {
+            kiln_fetch_early<8>(in_w, kiln_at(row, row.in_w, col), span);
+        }
+        if constexpr (I == 1) {
+            kiln_fetch_early<8>(in_b, kiln_at(row, row.in_b, col), span);
+        }
     }
 };
 
-[kernel_sources/staging_registers.cuh]
+[kernel_sources/rows_in_flight.cuh]
 
 /* Phase 0: the reductions combined together, in one exchange. */
 struct kiln_phase0 {
     static constexpr bool ordered = false;
+    static constexpr bool shares = false, batched = false;
     float r3; /* sum */
+    float count; /* of elements */
     KILN_MEMBER void clear()
     {
+        count = 0;
         r3 = 0.0f;
     }
     KILN_MEMBER void vector(const kiln_row &row, const kiln_staged &staged, kiln_index col, const kiln_span &span)
@@ -69,17 +86,20 @@ struct kiln_phase0 {
             const float v0 = kiln_widen(staged.in_x.get(j));
             r3 = r3 + v0;
         }
+        count += span.high - span.low;
     }
     static KILN_MEMBER kiln_phase0 combine(const kiln_phase0 &a, const kiln_phase0 &b)
     {
         kiln_phase0 c;
         c.r3 = a.r3 + b.r3;
+        c.count = a.count + b.count;
         return c;
     }
     KILN_MEMBER kiln_phase0 shuffle(int lane_mask, kiln_u32 lanes) const
     {
         kiln_phase0 other;
         other.r3 = kiln_shuffle(r3, lane_mask, lanes);
+        other.count = kiln_shuffle(count, lane_mask, lanes);
         return other;
     }
 };
@@ -93,6 +113,7 @@ KILN_DEVICE void kiln_after0(kiln_row &row, const kiln_phase0 &reduced)
 /* Phase 1: the reductions combined together, in one exchange. */
 struct kiln_phase1 {
     static constexpr bool ordered = false;
+    static constexpr bool shares = false, batched = false;
     float r8; /* sum */
     KILN_MEMBER void clear()
     {
@@ -130,8 +151,26 @@ KILN_DEVICE void kiln_after1(kiln_row &row, const kiln_phase1 &reduced)
     row.v12 = rsqrtf(row.v11);
 }
 
+/* Phases 0 and 1 in one pass and one exchange. */
+KILN_DEVICE void kiln_partial(kiln_row &row, const kiln_phase0 &reduced)
+{
+    row.v5 = kiln_ratio(reduced.r3, reduced.count);
+}
+KILN_DEVICE kiln_phase1 kiln_correct(kiln_phase1 part, const kiln_phase0 &from, const kiln_phase0 &to)
+{
+    part.r8 = kiln_move_square(part.r8, from.count, kiln_ratio(from.r3, from.count), kiln_ratio(to.r3, to.count));
+    return part;
+}
+KILN_DEVICE void kiln_settle(const kiln_row &row, kiln_phase1 &part, const kiln_phase0 &all)
+{
+    part.r8 = kiln_settle_square(part.r8, all.count, row.v5, kiln_ratio(all.r3, all.count));
+}
+[kernel_sources/online.cuh]
+typedef kiln_together<kiln_phase0, kiln_phase1> kiln_online;
+
 /* The outputs that have columns. */
 struct kiln_finish {
+    static constexpr bool shares = true, batched = false;
     KILN_MEMBER void vector(const kiln_row &row, const kiln_staged &staged, kiln_index col, const kiln_span &span)
     {
         float y0[KILN_VECTOR_WIDTH];
@@ -153,21 +192,36 @@ struct kiln_finish {
 };
 
 
-extern "C" __global__ void __launch_bounds__(KILN_THREADS) kiln_kernel(const __grid_constant__ kiln_arguments args)
+extern "C" __global__ void __launch_bounds__(KILN_THREADS, 8) kiln_kernel(const __grid_constant__ kiln_arguments args)
 {
-    kiln_row row(args, kiln_row_index());
-    if (row.index >= args.rows) return;
-    kiln_begin(row);
+    const int most = args.rows <= KILN_FEW_ROWS ? 1 : KILN_ROWS_PER_BLOCK;
+    const kiln_i64 first = kiln_first_in_flight(most);
+    if (first >= args.rows) return;
+    const int count = kiln_count_in_flight(args.rows, first, most);
     kiln_staging staging;
-    staging.fill(row);
-    kiln_phase0 phase0;
-    phase0.clear();
-    staging.each_vector(row, phase0);
-    kiln_after0(row, kiln_all_reduce(phase0));
-    kiln_phase1 phase1;
-    phase1.clear();
-    staging.each_vector(row, phase1);
-    kiln_after1(row, kiln_all_reduce(phase1));
+    staging.fill(args, first, count);
+#pragma unroll 1
+    for (int r = 0; r < count; ++r) {
+        kiln_row row(args, first + r * KILN_ROW_SPACING);
+        kiln_begin(row);
+        kiln_copy_wait_but(KILN_ROWS_PER_BLOCK - 1 - r);
+        kiln_online phase0;
+        phase0.clear();
+        staging.each_online(row, r, phase0);
+        kiln_contribute(phase0, r);
+    }
+    kiln_exchange<kiln_online>(count);
+    kiln_row rows[KILN_ROWS_PER_BLOCK] = {{args, first}, {args, first + (1 < count ? 1 * KILN_ROW_SPACING : 0)}};
+#pragma unroll
+    for (int r = 0; r < KILN_ROWS_PER_BLOCK; ++r) {
+        kiln_row &row = rows[r];
+        kiln_begin(row);
+    {
+        const kiln_online reduced = kiln_reduced<kiln_online>(r < count ? r : 0);
+        kiln_after0(row, reduced.first);
+        kiln_after1(row, reduced.second);
+    }
+    }
     kiln_finish finish;
-    staging.each_vector(row, finish);
+    staging.finish(rows, count, finish);
 }

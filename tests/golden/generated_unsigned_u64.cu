@@ -43,15 +43,36 @@ struct kiln_staged {
     KILN_MEMBER void load(const kiln_row &row, kiln_index col, const kiln_span &span)
     {
         kiln_fetch<2>(in_x, row.in_x + col, span);
-        kiln_fetch<2>(in_k, row.in_k + col, span);
+        kiln_fetch<4>(in_k, row.in_k + col, span);
+    }
+    static KILN_MEMBER void copy(unsigned char *shared, int slot, const kiln_row &row, kiln_index col, const kiln_span &span)
+    {
+        {
+            kiln_vector<kiln_u64, KILN_VECTOR_WIDTH> *to = reinterpret_cast<kiln_vector<kiln_u64, KILN_VECTOR_WIDTH> *>(shared + 0) + slot;
+            kiln_fetch_async<2>(to, row.in_x + col, span);
+        }
+        {
+            kiln_vector<kiln_u32, KILN_VECTOR_WIDTH> *to = reinterpret_cast<kiln_vector<kiln_u32, KILN_VECTOR_WIDTH> *>(shared + 4096) + slot;
+            kiln_fetch_async<4>(to, row.in_k + col, span);
+        }
+    }
+    KILN_MEMBER void recall(const unsigned char *shared, int slot)
+    {
+        in_x = reinterpret_cast<const kiln_vector<kiln_u64, KILN_VECTOR_WIDTH> *>(shared + 0)[slot];
+        in_k = reinterpret_cast<const kiln_vector<kiln_u32, KILN_VECTOR_WIDTH> *>(shared + 4096)[slot];
+    }
+    KILN_MEMBER void load_invariants(const kiln_row &row, kiln_index col, const kiln_span &span)
+    {
     }
 };
 
-[kernel_sources/staging_registers.cuh]
+[kernel_sources/stream.cuh]
+[kernel_sources/staging_shared.cuh]
 
 /* Phase 0: the reductions combined together, in one exchange. */
 struct kiln_phase0 {
     static constexpr bool ordered = false;
+    static constexpr bool shares = false, batched = false;
     kiln_u64 r1; /* sum */
     kiln_u32 r3; /* max */
     KILN_MEMBER void clear()
@@ -93,6 +114,7 @@ KILN_DEVICE void kiln_after0(kiln_row &row, const kiln_phase0 &reduced)
 
 /* The outputs that have columns. */
 struct kiln_finish {
+    static constexpr bool shares = false, batched = false;
     KILN_MEMBER void vector(const kiln_row &row, const kiln_staged &staged, kiln_index col, const kiln_span &span)
     {
         kiln_u32 y2[KILN_VECTOR_WIDTH];
@@ -108,7 +130,7 @@ struct kiln_finish {
         }
         kiln_vector<kiln_u32, KILN_VECTOR_WIDTH> out_y;
         kiln_narrow_vector(y2, out_y);
-        kiln_put<2>(out_y, row.out_y + col, span);
+        kiln_put<4>(out_y, row.out_y + col, span);
     }
 };
 
@@ -129,7 +151,7 @@ extern "C" __global__ void __launch_bounds__(KILN_THREADS) kiln_kernel(const __g
     staging.fill(row);
     kiln_phase0 phase0;
     phase0.clear();
-    staging.each_vector(row, phase0);
+    staging.reduce_arriving(row, phase0);
     kiln_after0(row, kiln_all_reduce(phase0));
     kiln_finish finish;
     staging.each_vector(row, finish);
