@@ -47,7 +47,7 @@ static const cost_case cases[] = {
     {"y = softmax(", "7 % ", 90, ")", NULL, "f64[*,4096] f64[*,4096]", "", KILN__INLINE_LIGHT, 128000},
     {"y = ", "3 / ", 180, "", NULL, "f32[*,1024] f32[*,1024]", "threads 128, steps 2, vector 4", KILN__INLINE_LIGHT,
      128000},
-    {"y = softmax(", "1 - 3 * ", 180, ")", NULL, "f16[*,8192] f16[*,8192]", "block 128, registers, phased",
+    {"y = softmax(", "1 - 3 * ", 180, ")", NULL, "f16[*,8192] f16[*,8192]", "block 128, cluster 1, registers, phased",
      KILN__INLINE_OUTLINED, 128000},
 };
 
