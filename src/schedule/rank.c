@@ -24,37 +24,36 @@ static double bytes_of_row(const kiln__problem *p) {
 }
 
 /* So many rows, one behind another. */
-static kiln__problem with_rows(const kiln__problem *p, double rows) {
-    kiln__problem changed = *p;
-    changed.open_rows = false;
-    changed.outer_rank = 1;
-    changed.outer[0] = changed.rows = rows < 1 ? 1 : (int64_t)rows;
-    for (int o = 0; o < p->input_count + p->output_count + p->position_count; o++) {
-        kiln__operand *operand = &changed.operands[o];
+static void set_rows(kiln__problem *changed, double rows) {
+    changed->open_rows = false;
+    changed->outer_rank = 1;
+    changed->outer[0] = changed->rows = rows < 1 ? 1 : (int64_t)rows;
+    for (int o = 0; o < changed->input_count + changed->output_count + changed->position_count; o++) {
+        kiln__operand *operand = &changed->operands[o];
         operand->linear = true;
-        operand->row_stride = !operand->follows_rows ? 0 : operand->per_element ? p->cols : 1;
+        operand->row_stride = !operand->follows_rows ? 0 : operand->per_element ? changed->cols : 1;
         operand->outer_strides[0] = operand->row_stride;
     }
-    return changed;
 }
 
 /* So many rows as move the bytes. Where they do not lie one behind another, the slowest extent changes, and the others
  * stay. */
-static kiln__problem with_bytes(const kiln__problem *p, double bytes) {
-    kiln__problem changed = *p;
-    double rows = bytes / bytes_of_row(p), others = 1;
-    if (p->layout == KILN__LAYOUT_INNER) return with_rows(p, rows);
-    for (int d = 1; d < p->outer_rank; d++) others *= p->outer[d] > 0 ? (double)p->outer[d] : 1;
+static void set_bytes(kiln__problem *changed, double bytes) {
+    double rows = bytes / bytes_of_row(changed), others = 1;
+    if (changed->layout == KILN__LAYOUT_INNER) {
+        set_rows(changed, rows);
+        return;
+    }
+    for (int d = 1; d < changed->outer_rank; d++) others *= changed->outer[d] > 0 ? (double)changed->outer[d] : 1;
     const double slowest = rows / others;
     const int64_t count = slowest < 1 ? 1 : (int64_t)slowest;
-    changed.open_rows = false;
-    changed.rows = count;
-    if (p->outer_rank > 0) changed.outer[0] = count;
-    for (int d = 1; d < p->outer_rank; d++) {
-        if (changed.outer[d] < 1) changed.outer[d] = 1;
-        changed.rows *= changed.outer[d];
+    changed->open_rows = false;
+    changed->rows = count;
+    if (changed->outer_rank > 0) changed->outer[0] = count;
+    for (int d = 1; d < changed->outer_rank; d++) {
+        if (changed->outer[d] < 1) changed->outer[d] = 1;
+        changed->rows *= changed->outer[d];
     }
-    return changed;
 }
 
 /* ---- ranking ---- */
@@ -67,7 +66,8 @@ typedef struct ranking {
 static void begin(const kiln__given *g, ranking *r) {
     const double bytes[] = {KILN__RANK_BYTES, KILN__RANK_FEW_BYTES};
     for (int i = 0; i < 2; i++) {
-        r->problems[i] = with_bytes(g->problem, bytes[i]);
+        r->problems[i] = *g->problem; /* in place: several would not fit a small stack */
+        set_bytes(&r->problems[i], bytes[i]);
         r->sizes[i] = *g;
         r->sizes[i].problem = &r->problems[i];
     }
