@@ -277,7 +277,7 @@ static void list_pointwise(lister *l) {
         p.steps = steps.of[i / threads.count % steps.count];
         p.vector_width = widths.of[i / threads.count / steps.count];
         const int bytes = p.steps * p.vector_width * (l->traits->input_bytes + l->traits->output_bytes);
-        if (bytes <= MOST_REGISTER_BYTES || l->pins->steps) add(l, p);
+        if (bytes <= MOST_REGISTER_BYTES || p.steps == 1 || l->pins->steps) add(l, p);
     }
 }
 

@@ -92,23 +92,35 @@ static bool are_whole(const kiln__problem *problem, const kiln__pins *pins) {
     }
 }
 
-/* In the order in which they are tried. *out is the caller's to free. */
-static kiln_status list_points(const kiln__given *g, const kiln__pins *pins, kiln__ranked **out, int *count) {
-    if (!are_whole(g->problem, pins)) return kiln__rank(g, pins, out, count);
+static kiln_status one_point(const kiln__pins *pins, kiln__ranked **out, int *count) {
     *out = calloc(1, sizeof **out);
-    *count = 1;
+    *count = *out != NULL;
     if (!*out) return kiln__out_of_memory();
     (*out)->point = *pins;
     return KILN_OK;
 }
 
+/* In the order in which they are tried. *out is the caller's to free. Pins may ask for what is no candidate, because it
+ * is never the fastest: elementwise programs have it nonetheless. */
+static kiln_status list_points(const kiln__given *g, const kiln__pins *pins, kiln__ranked **out, int *count) {
+    if (are_whole(g->problem, pins)) return one_point(pins, out, count);
+    kiln_status status = kiln__rank(g, pins, out, count);
+    if (status || *count || g->problem->layout != KILN__LAYOUT_FLAT) return status;
+    free(*out);
+    return one_point(pins, out, count);
+}
+
 static int registers_of(const kiln__given *g, const kiln__schedule *s) { return kiln__work_of(g, s).registers; }
 
-/* Whether a schedule is worth trying after one that spilled registers, or whose clusters have no room. */
+static bool keeps_in_registers(const kiln__schedule *s) { return s->staging.kind == KILN__STAGING_REGISTERS; }
+
+/* Whether a schedule is worth trying after one that spilled registers, or whose clusters have no room. How many
+ * registers the compiler takes is a guess: one that keeps nothing of a row in them may take fewer than expected. */
 static bool needs_less(const kiln__given *g, const kiln__schedule *s, const kiln__schedule *before) {
     const int registers = registers_of(g, s), registers_before = registers_of(g, before);
     const int blocks = s->team.blocks_per_row, blocks_before = before->team.blocks_per_row;
     if (registers > registers_before || blocks > blocks_before) return false;
+    if (keeps_in_registers(s) != keeps_in_registers(before)) return keeps_in_registers(before);
     return 4 * registers <= 3 * registers_before || 2 * blocks <= blocks_before;
 }
 
@@ -180,6 +192,7 @@ static const char *reason_of(int attempt) {
     return attempt ? "those that the model expects to be faster have no room" : kiln__reason_of_model;
 }
 
+/* Rows that have no candidate as the pins want it are what the preferences make of them. */
 static kiln_status choose_modelled(const kiln__given *g, const kiln__pins *pins, int attempt, kiln__schedule *out,
                                    kiln__pins *point, bool *found) {
     kiln__ranked *points = NULL;
@@ -187,7 +200,9 @@ static kiln_status choose_modelled(const kiln__given *g, const kiln__pins *pins,
     kiln_status status = list_points(g, pins, &points, &count);
     *found = !status && take(g, points, count, attempt, out, point);
     free(points);
-    return status;
+    if (status || count || g->problem->layout != KILN__LAYOUT_INNER || kiln__blocks_have_slots(g->problem))
+        return status;
+    return choose_preferred(g, pins, attempt, out, found);
 }
 
 static kiln_status choose_point(const kiln__given *g, const kiln__pins *pins, int attempt, kiln__schedule *out,

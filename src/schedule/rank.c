@@ -125,8 +125,10 @@ static void sort_best(const kiln__given *g, const ranking *r, placed *all, int c
         if (!kiln__schedule_sketch(g, &all[i].ranked.point, &s)) continue;
         all[i].ranked.slowdown = s.slots.bytes ? 1 : expect(r, &s);
     }
-    for (int i = best; i < count; i++) all[i].ranked.slowdown = exp2(all[i].ranked.slowdown);
     qsort(all, (size_t)best, sizeof *all, by_slowdown);
+    /* A glance tells little of how far the others are behind: at least as far as the last of those. */
+    for (int i = best; i < count; i++)
+        all[i].ranked.slowdown = fmax(exp2(all[i].ranked.slowdown), all[best - 1].ranked.slowdown);
 }
 
 kiln_status kiln__rank(const kiln__given *g, const kiln__pins *pins, kiln__ranked **out, int *count) {

@@ -38,16 +38,31 @@ int __wrap_kiln__prefer_columns(const kiln__given *g, const kiln__pins *pins, ki
     return 1;
 }
 
+static kiln_status see(kiln_status status, int attempt, const kiln__schedule *s) {
+    refused = status == KILN_E_UNSUPPORTED && attempt == 0;
+    if (!status) misaligned = s->edges == KILN__EDGES_MISALIGNED;
+    return status;
+}
+
 kiln_status __real_kiln__schedule_choose(const kiln__ir *ir, const kiln__problem *problem, const kiln__device *device,
                                          const kiln__pins *pins, int attempt, kiln__schedule *out);
 kiln_status __wrap_kiln__schedule_choose(const kiln__ir *ir, const kiln__problem *problem, const kiln__device *device,
                                          const kiln__pins *pins, int attempt, kiln__schedule *out);
 kiln_status __wrap_kiln__schedule_choose(const kiln__ir *ir, const kiln__problem *problem, const kiln__device *device,
                                          const kiln__pins *pins, int attempt, kiln__schedule *out) {
-    const kiln_status status = __real_kiln__schedule_choose(ir, problem, device, pins, attempt, out);
-    refused = status == KILN_E_UNSUPPORTED && attempt == 0;
-    if (!status) misaligned = out->edges == KILN__EDGES_MISALIGNED;
-    return status;
+    return see(__real_kiln__schedule_choose(ir, problem, device, pins, attempt, out), attempt, out);
+}
+
+kiln_status __real_kiln__schedule_choose_point(const kiln__ir *ir, const kiln__problem *problem,
+                                               const kiln__device *device, const kiln__pins *pins, int attempt,
+                                               kiln__schedule *out, kiln__pins *taken);
+kiln_status __wrap_kiln__schedule_choose_point(const kiln__ir *ir, const kiln__problem *problem,
+                                               const kiln__device *device, const kiln__pins *pins, int attempt,
+                                               kiln__schedule *out, kiln__pins *taken);
+kiln_status __wrap_kiln__schedule_choose_point(const kiln__ir *ir, const kiln__problem *problem,
+                                               const kiln__device *device, const kiln__pins *pins, int attempt,
+                                               kiln__schedule *out, kiln__pins *taken) {
+    return see(__real_kiln__schedule_choose_point(ir, problem, device, pins, attempt, out, taken), attempt, out);
 }
 
 /* ---- tensors that fill their allocations ---- */

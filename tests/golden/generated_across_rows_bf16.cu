@@ -26,7 +26,7 @@ struct kiln_row {
     KILN_MEMBER kiln_row(const kiln_arguments &a, kiln_i64 i) : args(a), index(i) {}
 };
 
-[kernel_sources/group_block.cuh]
+[kernel_sources/group_lanes.cuh]
 [kernel_sources/layout_inner.cuh]
 
 KILN_DEVICE void kiln_begin(kiln_row &row)
@@ -45,8 +45,8 @@ struct kiln_staged {
     kiln_vector<kiln_bf16, KILN_VECTOR_WIDTH> in_g;
     KILN_MEMBER void load(const kiln_row &row, kiln_index col, const kiln_span &span)
     {
-        kiln_fetch<8>(in_x, row.in_x + col, span);
-        kiln_fetch<8>(in_g, row.in_g + col, span);
+        kiln_fetch<4>(in_x, row.in_x + col, span);
+        kiln_fetch<4>(in_g, row.in_g + col, span);
     }
 };
 
@@ -140,7 +140,7 @@ KILN_DEVICE void kiln_add_row(const kiln_arguments &args, kiln_i64 index)
     kiln_finish finish;
     staging.each_vector(row, finish);
     if (kiln_rank() == 0) kiln_add<kiln_total12>(0, row.v4);
-    kiln_block_barrier();
+    kiln_row_barrier();
 }
 
 extern "C" __global__ void __launch_bounds__(KILN_THREADS) kiln_kernel(const __grid_constant__ kiln_arguments args)

@@ -25,7 +25,7 @@ struct kiln_row {
     KILN_MEMBER kiln_row(const kiln_arguments &a, kiln_i64 i) : args(a), index(i) {}
 };
 
-[kernel_sources/group_block.cuh]
+[kernel_sources/group_lanes.cuh]
 [kernel_sources/layout_inner.cuh]
 
 KILN_DEVICE void kiln_begin(kiln_row &row)
@@ -124,7 +124,7 @@ struct kiln_phase1 {
             const float v11 = fabsf(v10);
             block12.r = kiln_maximum(block12.r, v11);
         }
-        const float v12 = kiln_reduce_block<8>(block12).r;
+        const float v12 = kiln_reduce_block<16>(block12).r;
         const float v14 = kiln_quotient(448.0f).divide(v12);
         const kiln_quotient d14(v14);
 #pragma unroll
@@ -171,7 +171,7 @@ struct kiln_finish {
             const float v11 = fabsf(v10);
             block12.r = kiln_maximum(block12.r, v11);
         }
-        const float v12 = kiln_reduce_block<8>(block12).r;
+        const float v12 = kiln_reduce_block<16>(block12).r;
         const float v14 = kiln_quotient(448.0f).divide(v12);
         const kiln_quotient d14(v14);
 #pragma unroll
@@ -186,7 +186,7 @@ struct kiln_finish {
         }
         kiln_vector<kiln_e4m3, KILN_VECTOR_WIDTH> out_y;
         kiln_narrow_vector(y0, out_y);
-        kiln_put<16>(out_y, kiln_at(row, row.out_y, col), span);
+        kiln_put<8>(out_y, kiln_at(row, row.out_y, col), span);
     }
 };
 

@@ -21,7 +21,7 @@ struct kiln_row {
     KILN_MEMBER kiln_row(const kiln_arguments &a, kiln_i64 i) : args(a), index(i) {}
 };
 
-[kernel_sources/group_block.cuh]
+[kernel_sources/group_lanes.cuh]
 [kernel_sources/layout_inner.cuh]
 
 KILN_DEVICE void kiln_begin(kiln_row &row)
@@ -95,7 +95,7 @@ struct kiln_finish {
         }
         kiln_vector<kiln_e4m3, KILN_VECTOR_WIDTH> out_y;
         kiln_narrow_vector(y1, out_y);
-        kiln_put<16>(out_y, row.out_y + col, span);
+        kiln_put<8>(out_y, row.out_y + col, span);
     }
 };
 

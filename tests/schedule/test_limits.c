@@ -94,6 +94,10 @@ static const struct {
     {"", "y = a * b", NULL,
      "f64[2,2,288230376151711743]{576460752303423486,288230376151711743,1} f64[2,2,1]{1,2,0} "
      "f64[2,2,288230376151711743]{576460752303423486,288230376151711743,1}"},
+    {"", "y = a + b + c + d + e + f + g + h", NULL,
+     "u8[100,64] f64[100,64] f64[100,64] f64[100,64] f64[100,64] f64[100,64] f64[100,64] f64[100,64] f64[100,64]"},
+    {"", "y = a + b + c + d + e + f + g + h", "",
+     "u8[100,64] f64[100,64] f64[100,64] f64[100,64] f64[100,64] f64[100,64] f64[100,64] f64[100,64] f64[100,64]"},
     {"threads 1", "y = x - max(x)", "0", "i8[4,1152921504606846976]{1,4} i8[4,1152921504606846976]"},
     {"threads 1", "y = x - max(x)", "0", "i8[1152921504606846976,4] i8[1152921504606846976,4]{1,1152921504606846976}"},
 };
@@ -234,8 +238,8 @@ static void more_blocks_than_a_grid_has_are_refused(void **state) {
     launch_fixture *f = *state;
     kiln_context *context = launch_context(f, "", KILN_POLICY_COMPILE);
     kiln_program *program = launch_program(context, "s = sum(x)");
-    launch_expect(launch_run(program, "i8[1000000000000000,64]{0,1} i8[1000000000000000]"), KILN_E_UNSUPPORTED,
-                  "1000000000000000 rows need a larger grid than a device has");
+    launch_expect(launch_run(program, "i8[1000000000000000000,8]{0,1} i8[1000000000000000000]"), KILN_E_UNSUPPORTED,
+                  "1000000000000000000 rows need a larger grid than a device has");
     kiln_program_destroy(program);
     kiln_context_destroy(context);
 }
