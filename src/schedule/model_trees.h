@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The trees that schedules are ranked by, as fitted by
- *     tools/tune/fit.py tools/tune/points/h100.jsonl.xz tools/tune/points/h200.jsonl.xz --hold-out 0 --threads 2
- * --write src/schedule/model_trees.h to 103044 points of 5217 problems on NVIDIA H100 80GB HBM3, NVIDIA H200. Not to be
- * edited. */
+/* clang-format off */
+/* The trees that schedules are ranked by, as `tools/tune/fit.py tools/tune/points/h100.jsonl.xz
+ * tools/tune/points/h200.jsonl.xz --hold-out 0 --write src/schedule/model_trees.h` fitted them to 103044 points
+ * of 5217 problems on NVIDIA H100 80GB HBM3, NVIDIA H200. Not to be edited. */
 #ifndef KILN_SCHEDULE_MODEL_TREES_H
 #define KILN_SCHEDULE_MODEL_TREES_H
 
 #include "schedule/model.h"
-
-/* clang-format off */
 
 /* What a node's first number is an index of. */
 static const char kiln__tree_features[] =
@@ -1576,7 +1574,8 @@ static const kiln__tree_node kiln__tree_nodes[] = {
     {3, {189, 190}, 0.082791f},
 };
 
-/* Logarithms to base 2 of how many times as long as the best candidate one takes; tree t's begin at kiln__tree_roots[t] + t. */
+/* Logarithms to base 2 of how many times as long as the best a candidate takes; tree t's begin at
+ * kiln__tree_roots[t] + t. */
 static const float kiln__tree_leaves[] = {
     0.123472f, 0.140707f, 0.130692f, 0.132349f, 0.148412f, 0.204669f, 0.190275f, 0.168165f, 0.136527f, 0.139727f,
     0.153505f, 0.189769f, 0.127446f, 0.130172f, 0.163096f, 0.148355f, 0.162776f, 0.132041f, 0.207711f, 0.175219f,
@@ -2349,7 +2348,5 @@ static const float kiln__tree_leaves[] = {
     -0.00282755f, 0.0121556f, 0.000714424f, 0.0160849f, -0.00121307f, -0.00317648f, -0.0019405f, 0.0146291f,
     -0.00516444f, 0.00815027f, 0.00222559f, 0.00284347f, -0.0020247f, 0.00907094f, 0.000545843f,
 };
-
-/* clang-format on */
 
 #endif

@@ -165,15 +165,12 @@ def write_json(path, data):
 
 HEADER = """\
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The trees that schedules are ranked by, as fitted by
- *     {command}
- * to {points} points of {problems} problems on {devices}. Not to be edited. */
+/* clang-format off */
+/* {origin} */
 #ifndef KILN_SCHEDULE_MODEL_TREES_H
 #define KILN_SCHEDULE_MODEL_TREES_H
 
 #include "schedule/model.h"
-
-/* clang-format off */
 
 /* What a node's first number is an index of. */
 static const char kiln__tree_features[] =
@@ -189,12 +186,11 @@ static const kiln__tree_node kiln__tree_nodes[] = {{
 {nodes}
 }};
 
-/* Logarithms to base 2 of how many times as long as the best candidate one takes; tree t's begin at kiln__tree_roots[t] + t. */
+/* Logarithms to base 2 of how many times as long as the best a candidate takes; tree t's begin at
+ * kiln__tree_roots[t] + t. */
 static const float kiln__tree_leaves[] = {{
 {leaves}
 }};
-
-/* clang-format on */
 
 #endif
 """
@@ -217,9 +213,12 @@ def write_header(path, trees, fitted):
     arguments = [os.path.basename(word) if os.path.isabs(word) else word for word in sys.argv[1:]]
     nodes = [f"{{{feature}, {{{left}, {right}}}, {c_float(limit)}}},"
              for feature, (left, right), limit in zip(trees.feature, trees.child, trees.limit)]
+    command = shlex.join(["tools/tune/fit.py", *arguments])
+    devices = ", ".join(sorted({record["device"] for record in fitted.records}))
+    origin = (f"The trees that schedules are ranked by, as `{command}` fitted them to {len(fitted.us)} points of "
+              f"{len(fitted.starts)} problems on {devices}. Not to be edited.")
     write_text(path, HEADER.format(
-        command=shlex.join(["tools/tune/fit.py", *arguments]), points=len(fitted.us), problems=len(fitted.starts),
-        devices=", ".join(sorted({record["device"] for record in fitted.records})),
+        origin=textwrap.fill(origin, 114, subsequent_indent=" * ", break_on_hyphens=False, break_long_words=False),
         features=wrap(fitted.feature_names, '"'), trees=len(trees.roots) - 1,
         roots=wrap(f"{root}," for root in trees.roots), nodes=wrap(nodes),
         leaves=wrap(f"{c_float(leaf)}," for leaf in trees.leaves)))
