@@ -288,7 +288,7 @@ double kiln__model_slowdown(const kiln__estimate *estimate, size_t trees) {
     return sum;
 }
 
-double kiln__model_time(const kiln__estimate *estimate, kiln__feature time) {
+double kiln__model_time(const kiln__estimate *estimate, int time) {
     const double memory = (double)estimate->features[KILN__FEATURE_MEMORY];
     return time == KILN__FEATURE_MEMORY ? memory : memory * (double)estimate->features[time];
 }

@@ -68,7 +68,7 @@ void kiln__model_estimate(const kiln__given *g, const kiln__schedule *s, kiln__e
 double kiln__model_slowdown(const kiln__estimate *estimate, size_t trees);
 
 /* What one of the times would take alone: microseconds. */
-double kiln__model_time(const kiln__estimate *estimate, kiln__feature time);
+double kiln__model_time(const kiln__estimate *estimate, int time);
 
 /* A node of a tree: what is at most the limit goes to the first child, all else to the second. Children below
  * KILN__TREE_LEAF are nodes of the same tree, counted from its root; the others are its leaves. */
