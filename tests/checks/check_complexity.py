@@ -20,6 +20,7 @@ DENSITY_LIMIT = 0.35
 DENSE_FOLDERS = ("src/schedule", "src/codegen")
 SUFFIXES = {".c", ".h", ".cu", ".cuh", ".py"}
 
+TABLES = {"src/schedule/model_trees.h"}  # what a script writes has lines, but no decisions to hide among them
 LIST = "tests/checks/complexity_exceptions.txt"
 
 
@@ -51,7 +52,7 @@ def measure(lizard, root):
             key = name, function.name
             functions[key] = max(functions.get(key, 0), function.cyclomatic_complexity - 1)
         for folder in DENSE_FOLDERS:
-            if name.startswith(folder + "/"):
+            if name.startswith(folder + "/") and name not in TABLES:
                 totals[folder][0] += sum(function.cyclomatic_complexity - 1 for function in file.function_list)
                 totals[folder][1] += file.nloc
     return functions, {folder: decisions / max(lines, 1) for folder, (decisions, lines) in totals.items()}
