@@ -9,7 +9,7 @@
 
 /* Few rows count as much less: what a GPU is bought for are many. */
 #define FEW_WEIGHT 0.2
-#define CLOSELY 48 /* candidates */
+#define CLOSELY 24 /* candidates */
 
 /* ---- the same problem with other numbers of rows ---- */
 
