@@ -50,7 +50,7 @@ static void find_residents(kiln__work *w) {
     const int allowed = allowed_registers(device, w->s);
     w->registers = (int)registers_of(&w->g->traits, w->s);
     w->spilled = w->registers > allowed ? w->registers - allowed : 0;
-    const int used = (w->registers - w->spilled + 7) / 8 * 8;
+    const int taken = (w->registers - w->spilled + 7) / 8 * 8, used = taken > 8 ? taken : 8;
     const int by_registers = device->registers_per_sm / (used * w->s->team.threads),
               most = most_blocks_of(device, w->s);
     w->resident = by_registers < most ? by_registers : most;

@@ -200,6 +200,30 @@ static void pins_hold_in_all_candidates(void **state) {
     }
 }
 
+/* Numbers of a device that a manifest tells may be of none: what is told is still ranked, without a division by zero.
+ */
+static void devices_of_next_to_nothing_are_ranked(void **state) {
+    (void)state;
+    const kiln__pins nothing = KILN__PINS_NONE;
+    const int least[] = {1, 655, 65536};
+    for (size_t p = 0; p < COUNT(problems); p++)
+        for (size_t i = 0; i < COUNT(least); i++) {
+            listed l;
+            kiln__ranked *ranked;
+            int count;
+            open_listed(&l, problems[p].program, problems[p].axes, problems[p].tensors, 90);
+            kiln__device device = *l.given.device;
+            device.registers_per_sm = least[i];
+            device.threads_per_sm = 1024;
+            device.sm_count = 1;
+            l.given.device = &device;
+            assert_int_equal(kiln__rank(&l.given, &nothing, &ranked, &count), KILN_OK);
+            for (int c = 0; c < count; c++) assert_true(ranked[c].slowdown > 0);
+            free(ranked);
+            close_listed(&l);
+        }
+}
+
 /* The ranking is in order, the same each time, and does not know how many rows there are. */
 static void rows_change_no_ranking(void **state) {
     (void)state;
@@ -257,11 +281,9 @@ static void traits_class_the_tensors(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(candidates_are_schedules_of_their_own),
-        cmocka_unit_test(candidates_keep_the_rules),
-        cmocka_unit_test(pins_hold_in_all_candidates),
-        cmocka_unit_test(rows_change_no_ranking),
-        cmocka_unit_test(traits_class_the_tensors),
+        cmocka_unit_test(candidates_are_schedules_of_their_own), cmocka_unit_test(candidates_keep_the_rules),
+        cmocka_unit_test(pins_hold_in_all_candidates),           cmocka_unit_test(rows_change_no_ranking),
+        cmocka_unit_test(devices_of_next_to_nothing_are_ranked), cmocka_unit_test(traits_class_the_tensors),
     };
     return cmocka_run_group_tests_name("candidates", tests, NULL, NULL);
 }
