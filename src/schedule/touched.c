@@ -7,21 +7,21 @@
 
 /* ---- where an element lies ---- */
 
-/* Of an index over extents, slowest first: elements. */
-static int64_t offset_of(int64_t index, int rank, const int64_t extents[], const int64_t strides[]) {
-    int64_t offset = 0;
+/* Of an index over extents, slowest first: elements. Strides may be such that nothing is there: modulo 2^64. */
+static uint64_t offset_of(int64_t index, int rank, const int64_t extents[], const int64_t strides[]) {
+    uint64_t offset = 0;
     for (int d = rank - 1; d > 0; d--) {
-        offset += index % extents[d] * strides[d];
+        offset += (uint64_t)(index % extents[d]) * (uint64_t)strides[d];
         index /= extents[d];
     }
-    return rank > 0 ? offset + index * strides[0] : 0;
+    return rank > 0 ? offset + (uint64_t)index * (uint64_t)strides[0] : 0;
 }
 
-static int64_t place_of(const kiln__problem *p, const kiln__operand *operand, int64_t row, int64_t column) {
-    const int64_t start =
-        operand->linear ? row * operand->row_stride : offset_of(row, p->outer_rank, p->outer, operand->outer_strides);
+static uint64_t place_of(const kiln__problem *p, const kiln__operand *operand, int64_t row, int64_t column) {
+    const uint64_t start = operand->linear ? (uint64_t)row * (uint64_t)operand->row_stride
+                                           : offset_of(row, p->outer_rank, p->outer, operand->outer_strides);
     if (p->layout == KILN__LAYOUT_FLAT) return start;
-    if (operand->contiguous_columns) return start + column;
+    if (operand->contiguous_columns) return start + (uint64_t)column;
     return start + offset_of(column, p->inner_rank, p->inner, operand->inner_strides);
 }
 
@@ -47,18 +47,18 @@ static element first_of(const kiln__schedule *s, int thread) {
 
 /* Pieces of memory, each once. */
 typedef struct pieces {
-    int64_t of[4 * WARP];
+    uint64_t of[4 * WARP];
     int count;
 } pieces;
 
-static void add(pieces *p, int64_t piece) {
+static void add(pieces *p, uint64_t piece) {
     for (int i = p->count - 1; i >= 0; i--)
         if (p->of[i] == piece) return;
     if (p->count < 4 * WARP) p->of[p->count++] = piece;
 }
 
-static void add_access(pieces *p, int64_t first, int64_t last, int bytes) {
-    for (int64_t piece = first / bytes; piece <= last / bytes; piece++) add(p, piece);
+static void add_access(pieces *p, uint64_t first, uint64_t last, unsigned bytes) {
+    for (uint64_t piece = first / bytes; piece <= last / bytes; piece++) add(p, piece);
 }
 
 /* A tile is copied as one flat array. */
@@ -70,7 +70,7 @@ static kiln__touched flat(const kiln__schedule *s, double size) {
 kiln__touched kiln__warp_touches(const kiln__problem *problem, const kiln__schedule *s, int tensor) {
     const kiln__operand *operand = &problem->operands[tensor];
     const kiln__access *access = &s->tensors[tensor];
-    const int64_t size = (int64_t)kiln_type_size(operand->type);
+    const uint64_t size = kiln_type_size(operand->type);
     const int width = kiln__access_elements(access);
     const double requests = (double)s->vector_width / width;
     pieces lines = {.count = 0}, sectors = {.count = 0};
@@ -78,7 +78,8 @@ kiln__touched kiln__warp_touches(const kiln__problem *problem, const kiln__sched
     for (int t = 0; t < WARP; t++) {
         const element e = first_of(s, t);
         if (e.row >= problem->rows || (problem->layout != KILN__LAYOUT_FLAT && e.column >= problem->cols)) continue;
-        const int64_t first = place_of(problem, operand, e.row, e.column) * size, last = first + width * size - 1;
+        const uint64_t first = place_of(problem, operand, e.row, e.column) * size;
+        const uint64_t last = first + (unsigned)width * size - 1;
         add_access(&lines, first, last, KILN__LINE_BYTES);
         add_access(&sectors, first, last, KILN__SECTOR_BYTES);
     }

@@ -84,7 +84,7 @@ static double blocks_of(const kiln__problem *p, const kiln__schedule *s) {
 
 static double slots_of(const kiln__work *w) {
     const kiln__schedule *s = w->s;
-    const double of_thread = (double)(s->steps * s->vector_width);
+    const double of_thread = (double)s->steps * s->vector_width;
     if (kiln__layout_of(s) == KILN__LAYOUT_INNER)
         return w->rows * s->team.threads_per_row * of_thread * s->split.chunks;
     const int ranks = kiln__column_of(s)->ranks_per_thread;
