@@ -193,7 +193,7 @@ static void split_axis(const kiln__shaped *s, int axis, int same, kiln_tensor *t
         const bool broadcasts = one || part >= s->part_count - same;
         tensor->sizes[axis + part] = broadcasts ? 1 : s->parts[part];
         tensor->strides[axis + part] = broadcasts ? 0 : stride;
-        if (!broadcasts) stride *= s->parts[part];
+        if (!broadcasts) kiln__mul_i64(stride, s->parts[part], &stride); /* too much only where nothing follows */
     }
 }
 
