@@ -264,7 +264,7 @@ static void find_counts(const work *w, float counts[]) {
 
 void kiln__model_estimate(const kiln__given *g, const kiln__schedule *s, kiln__estimate *out) {
     const work w = kiln__work_of(g, s);
-    *out = (kiln__estimate){.registers = w.registers, .resident = w.resident};
+    *out = (kiln__estimate){.registers = w.registers, .tight = w.tight, .resident = w.resident};
     find_times(&w, out->features);
     find_counts(&w, out->features);
     const float memory = out->features[KILN__FEATURE_MEMORY];

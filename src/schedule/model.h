@@ -55,6 +55,7 @@ extern const char *const kiln__feature_names[KILN__FEATURES];
 
 typedef struct kiln__estimate {
     int registers; /* of a thread, before they are limited */
+    bool tight;    /* whether there may be no room for them */
     int resident;  /* blocks on a multiprocessor at a time */
     float features[KILN__FEATURES];
 } kiln__estimate;

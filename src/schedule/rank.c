@@ -74,13 +74,6 @@ static void begin(const kiln__given *g, ranking *r) {
     }
 }
 
-/* log2; of many rows alone by the first trees. */
-static double glance(const ranking *r, const kiln__schedule *s) {
-    kiln__estimate many;
-    kiln__model_estimate(&r->sizes[0], s, &many);
-    return kiln__model_slowdown(&many, KILN__FIRST_TREES);
-}
-
 static double expect(const ranking *r, const kiln__schedule *s) {
     double slowdowns[2];
     for (int i = 0; i < 2; i++) {
@@ -94,13 +87,24 @@ static double expect(const ranking *r, const kiln__schedule *s) {
 /* qsort is not stable: the places in the list decide among equals. */
 typedef struct placed {
     kiln__ranked ranked;
+    bool tight; /* may have no room for its values in registers: behind all that have */
     int place;
 } placed;
 
 static int by_slowdown(const void *a, const void *b) {
     const placed *x = a, *y = b;
+    if (x->tight != y->tight) return x->tight - y->tight;
     if (x->ranked.slowdown != y->ranked.slowdown) return x->ranked.slowdown < y->ranked.slowdown ? -1 : 1;
     return x->place - y->place;
+}
+
+/* At a glance: of many rows alone, by the first trees. Nothing that has slots was measured: those stay in the order of
+ * the list. */
+static placed glance(const ranking *r, const kiln__pins *point, const kiln__schedule *s, int place) {
+    kiln__estimate many;
+    if (s->slots.bytes) return (placed){{*point, 1}, false, place};
+    kiln__model_estimate(&r->sizes[0], s, &many);
+    return (placed){{*point, exp2(kiln__model_slowdown(&many, KILN__FIRST_TREES))}, many.tight, place};
 }
 
 /* All in the order of a glance; returns how many there are. */
@@ -109,26 +113,24 @@ static int sort_all(const kiln__given *g, const ranking *r, const kiln__pins *po
     for (int i = 0; i < listed; i++) {
         kiln__schedule s;
         if (!kiln__schedule_sketch(g, &points[i], &s)) continue;
-        /* Nothing that has slots was measured: those stay in the order of the list. */
-        all[count] = (placed){{points[i], s.slots.bytes ? 0 : glance(r, &s)}, count};
+        all[count] = glance(r, &points[i], &s, count);
         count++;
     }
     qsort(all, (size_t)count, sizeof *all, by_slowdown);
     return count;
 }
 
-/* Those that a glance takes for the best are looked at closely. */
+/* Those that a glance takes for the best are looked at closely. It tells little of how far the others are behind: at
+ * least as far as those. */
 static void sort_best(const kiln__given *g, const ranking *r, placed *all, int count) {
     const int best = count < CLOSELY ? count : CLOSELY;
     for (int i = 0; i < best; i++) {
         kiln__schedule s;
         if (!kiln__schedule_sketch(g, &all[i].ranked.point, &s)) continue;
-        all[i].ranked.slowdown = s.slots.bytes ? 1 : expect(r, &s);
+        if (!s.slots.bytes) all[i].ranked.slowdown = expect(r, &s);
     }
     qsort(all, (size_t)best, sizeof *all, by_slowdown);
-    /* A glance tells little of how far the others are behind: at least as far as the last of those. */
-    for (int i = best; i < count; i++)
-        all[i].ranked.slowdown = fmax(exp2(all[i].ranked.slowdown), all[best - 1].ranked.slowdown);
+    for (int i = 1; i < count; i++) all[i].ranked.slowdown = fmax(all[i].ranked.slowdown, all[i - 1].ranked.slowdown);
 }
 
 kiln_status kiln__rank(const kiln__given *g, const kiln__pins *pins, kiln__ranked **out, int *count) {

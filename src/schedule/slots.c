@@ -4,7 +4,6 @@
 #include "base/types.h"
 #include "schedule/access.h"
 #include "schedule/build.h"
-#include "schedule/build.h"
 
 #define STATIC_BYTES 8192        /* of shared memory, for what threads of a row exchange */
 #define MOST_COLUMNS (1LL << 28) /* beyond all shared memory, and nothing overflows */

@@ -4,6 +4,7 @@
 #include "base/types.h"
 
 #define MOST_REGISTERS 255
+#define REGISTERS_OFF 6 /* what is expected of the compiler is off by, in the median */
 
 /* ---- registers, and the blocks that a multiprocessor has ---- */
 
@@ -49,8 +50,8 @@ static void find_residents(kiln__work *w) {
     const kiln__device *device = w->g->device;
     const int allowed = allowed_registers(device, w->s);
     w->registers = (int)registers_of(&w->g->traits, w->s);
-    w->spilled = w->registers > allowed ? w->registers - allowed : 0;
-    const int taken = (w->registers - w->spilled + 7) / 8 * 8, used = taken > 8 ? taken : 8;
+    w->tight = w->registers + REGISTERS_OFF > allowed;
+    const int taken = (int)kiln__least(w->registers, allowed), used = taken > 8 ? (taken + 7) / 8 * 8 : 8;
     const int by_registers = device->registers_per_sm / (used * w->s->team.threads),
               most = most_blocks_of(device, w->s);
     w->resident = by_registers < most ? by_registers : most;

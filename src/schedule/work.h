@@ -19,7 +19,7 @@ typedef struct kiln__work {
     double blocks;   /* of all launches */
     double turns;    /* how often a multiprocessor's blocks are followed by others */
     int registers;   /* of a thread, before they are limited */
-    int spilled;     /* of these, those for which there is no room */
+    bool tight;      /* whether there may be no room for them: what is expected is a guess */
     int resident;    /* blocks that a multiprocessor has room for ... */
     double at_once;  /* ... and that it has at a time: fewer, where there are few in all */
 } kiln__work;

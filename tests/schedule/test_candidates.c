@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,6 +14,7 @@
 #include "support/bound.h"
 #include "support/schedule_rules.h"
 #include "schedule/candidates.h"
+#include "schedule/model_trees.h"
 #include "schedule/rank.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -200,6 +202,31 @@ static void pins_hold_in_all_candidates(void **state) {
     }
 }
 
+/* The trees were fitted to the features that the model has now, in their order: a node tells a feature by its number.
+ */
+static void trees_know_the_features(void **state) {
+    (void)state;
+    char names[1024] = "";
+    for (int f = 0; f < KILN__FEATURES; f++) {
+        const size_t used = strlen(names);
+        snprintf(names + used, sizeof names - used, "%s%s", f ? " " : "", kiln__feature_names[f]);
+    }
+    assert_string_equal(kiln__tree_features, names);
+    const size_t trees = COUNT(kiln__tree_roots) - 1, nodes = COUNT(kiln__tree_nodes);
+    assert_int_equal(kiln__tree_roots[trees], nodes);
+    assert_int_equal(COUNT(kiln__tree_leaves), nodes + trees);
+    for (size_t t = 0; t < trees; t++)
+        for (size_t n = kiln__tree_roots[t]; n < kiln__tree_roots[t + 1]; n++)
+            for (int c = 0; c < 2; c++) {
+                const size_t child = kiln__tree_nodes[n].child[c],
+                             count = kiln__tree_roots[t + 1] - kiln__tree_roots[t];
+                assert_true(kiln__tree_nodes[n].feature < KILN__FEATURES);
+                /* Children lie behind their parents, so that every path ends. */
+                if (child < KILN__TREE_LEAF) assert_in_range(child, n - kiln__tree_roots[t] + 1, count - 1);
+                if (child >= KILN__TREE_LEAF) assert_true(child - KILN__TREE_LEAF <= count);
+            }
+}
+
 /* Numbers of a device that a manifest tells may be of none: what is told is still ranked, without a division by zero.
  */
 static void devices_of_next_to_nothing_are_ranked(void **state) {
@@ -281,9 +308,13 @@ static void traits_class_the_tensors(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(candidates_are_schedules_of_their_own), cmocka_unit_test(candidates_keep_the_rules),
-        cmocka_unit_test(pins_hold_in_all_candidates),           cmocka_unit_test(rows_change_no_ranking),
-        cmocka_unit_test(devices_of_next_to_nothing_are_ranked), cmocka_unit_test(traits_class_the_tensors),
+        cmocka_unit_test(candidates_are_schedules_of_their_own),
+        cmocka_unit_test(candidates_keep_the_rules),
+        cmocka_unit_test(pins_hold_in_all_candidates),
+        cmocka_unit_test(rows_change_no_ranking),
+        cmocka_unit_test(trees_know_the_features),
+        cmocka_unit_test(devices_of_next_to_nothing_are_ranked),
+        cmocka_unit_test(traits_class_the_tensors),
     };
     return cmocka_run_group_tests_name("candidates", tests, NULL, NULL);
 }

@@ -42,164 +42,206 @@ static void run_orders(const software_case *test, int *right, int *caught, char 
     }
 }
 
+static void run_pinned(const char *schedule, const software_case *test, int *right, int *caught, char *message,
+                       size_t size) {
+    setenv("KILN_SCHEDULE", schedule, 1);
+    run_orders(test, right, caught, message, size);
+    unsetenv("KILN_SCHEDULE");
+}
+
 /* ---- planted faults --------------------------------------------------------------------------------------- */
 
 static const struct plant {
-    const char *what, *from, *to;
+    const char *what, *from, *to, *schedule;
     software_case test;
     const char *message; /* part of the message of a refusal; NULL where a wrong result is enough */
 } plants[] = {
     {"a dropped barrier",
      "    kiln_block_barrier();\n    return",
      "    return",
+     "block 64, registers, vector 8, phased",
      {"y = softmax(x)", KILN_F16, 3, 1024, false, 0},
      "slots', which"},
     {"a barrier for some threads",
      "] = value;\n    kiln_block_barrier();",
      "] = value, kiln_block_barrier();\n    kiln_block_barrier();",
+     "block 64, registers, vector 8, phased",
      {"y = softmax(x)", KILN_F16, 3, 1024, false, 0},
      "wait at a barrier"},
     {"an off-by-one tail of a row",
      "(int)(KILN_END - col)",
      "(int)(KILN_END - col) + 1",
+     "cluster 8, block 128, registers, vector 8, online",
      {"y = softmax(x)", KILN_F16, 2, 50257, false, 0},
      NULL},
     {"an off-by-one end of a row",
      "           col < KILN_END;",
      "           col <= KILN_END;",
+     "block 128, registers, vector 4, phased",
      {"y = softmax(x)", KILN_F32, 3, 1000, false, 0},
      NULL},
     {"an off-by-one tail of an array",
      "(int)(row.args.elements - col)",
      "(int)(row.args.elements - col) + 1",
+     "threads 128, vector 8, steps 1",
      {"y = x * x + 1", KILN_F16, 1, 1023, false, 0},
      "an allocation of"},
     {"an array without its end",
      "col + KILN_VECTOR_WIDTH > row.args.elements ?",
      "false ?",
+     "threads 128, vector 8, steps 1",
      {"y = x * x + 1", KILN_F16, 1, 1023, false, 0},
      "an allocation of"},
     {"a mask of too many lanes",
      "= KILN_THREADS_PER_ROW == 32 ?",
      "= true ?",
+     "lanes 8, registers, vector 4, phased",
      {"y = softmax(x)", KILN_F32, 5, 32, false, 0},
      "are there"},
     {"a mask of other lanes",
      "(lane / KILN_THREADS_PER_ROW * KILN_THREADS_PER_ROW)",
      "0",
+     "lanes 8, registers, vector 4, phased",
      {"y = softmax(x)", KILN_F32, 5, 32, false, 0},
      "is not one of"},
     {"a shuffle's partner too far away",
      "lanes<KILN_THREADS_PER_ROW>",
      "lanes<2 * KILN_THREADS_PER_ROW>",
+     "lanes 8, registers, vector 4, phased",
      {"y = softmax(x)", KILN_F32, 5, 32, false, 0},
      "takes the value of lane"},
     {"a step of a reduction too few",
      "lanes<KILN_THREADS_PER_ROW>",
      "lanes<KILN_THREADS_PER_ROW / 2>",
+     "lanes 8, registers, vector 4, phased",
      {"y = softmax(x)", KILN_F32, 5, 32, false, 0},
      NULL},
     {"a missing guard of a load",
      "if (kiln_inside(row, col, k)) staged[k].load",
      "staged[k].load",
+     "block 128, registers, vector 4, phased",
      {"y = softmax(x)", KILN_F32, 3, 1000, false, 0},
      "an allocation of"},
     {"a missing guard of rows",
      "if (row.index >= args.rows) return;",
      "",
+     "lanes 8, registers, vector 4, phased",
      {"y = softmax(x)", KILN_F32, 5, 32, false, 0},
      "an allocation"},
     {"a swapped combine order of lanes",
      "? V::combine(other, value) : V::combine(value, other);",
      "? V::combine(value, other) : V::combine(other, value);",
+     "lanes 4, registers, vector 4",
      {FIRST, KILN_I32, 5, 32, true, 0},
      NULL},
     {"neighbours that are none",
      "((kiln_index)(rank)*KILN_STEPS + (step))",
      "((kiln_index)(step)*KILN_THREADS_PER_ROW + (rank))",
+     "block 256, registers, vector 4",
      {LAST, KILN_I32, 5, 1500, true, 0},
      NULL},
     {"no wait for asynchronous copies",
      "kiln_copy_wait_but(KILN_CHUNKS - 1 - chunk);",
      "",
+     "cluster 8, block 256, shared, vector 8, online, single",
      {"y = softmax(x)", KILN_F16, 2, 60000, false, 0},
      "has not been waited for"},
     {"a shared slot out of range",
      "if (lane == 0) slots[turn % KILN_TURNS][threadIdx.x / 32]",
      "if (lane == 0) slots[turn % KILN_TURNS][threadIdx.x / 32 + 1]",
+     "block 64, registers, vector 8, phased",
      {"y = softmax(x)", KILN_F16, 3, 1024, false, 0},
      "outside of its variables"},
     {"a shared slot that is not written",
      "if (lane == 0) slots",
      "if (lane == 0 && threadIdx.x) slots",
+     "block 64, registers, vector 8, phased",
      {"y = softmax(x)", KILN_F16, 3, 1024, false, 0},
      "no thread of the block has written"},
     {"a shared pack beyond the size asked for",
      "kiln_staged::copy(kiln_shared, slot(step),",
      "kiln_staged::copy(kiln_shared, slot(step + 1),",
+     "cluster 8, block 256, shared, vector 8, online, single",
      {"y = softmax(x)", KILN_F16, 2, 60000, false, 0},
      "outside of its variables"},
     {"a vector wider than its alignment",
      "return first - row.shift;",
      "return first;",
+     "cluster 8, block 128, registers, vector 8, online",
      {"y = softmax(x)", KILN_F16, 2, 50257, false, 0},
      "no multiple of"},
     {"packs that begin with their row",
      "return first + row.head;",
      "return first;",
+     "lanes 32, registers, vector 8, phased",
      {"y = softmax(x)", KILN_F16, 3, 2049, false, 0},
      "no multiple of"},
     {"a single element too few",
      "kiln_rank() < KILN_SINGLES;",
      "kiln_rank() < KILN_SINGLES - 1;",
+     "lanes 32, registers, vector 8, phased",
      {"y = softmax(x)", KILN_F16, 3, 2049, false, 0},
      NULL},
     {"a pack too many between single elements",
      "kiln_rank(), step) < KILN_VECTORS;",
      "kiln_rank(), step) <= KILN_VECTORS;",
+     "lanes 32, registers, vector 8, phased",
      {"y = softmax(x)", KILN_F16, 3, 2049, false, 0},
      NULL},
     {"another's pack, taken for one's own",
      "if (!kiln_inside(row, 0, k)) parts[k].clear();",
      "",
+     "lanes 32, registers, vector 8, phased",
      {"y = softmax(x)", KILN_F16, 3, 2049, false, 0},
      NULL},
     {"another's element, taken for one's own",
      "if (!kiln_has_single()) parts[KILN_BATCH].clear();",
      "",
+     "lanes 32, registers, vector 8, phased",
      {"y = softmax(x)", KILN_F16, 3, 2049, false, 0},
      NULL},
     {"a tile that is read while it arrives",
      "    kiln_block_barrier();\n    kiln_staging",
      "    kiln_staging",
+     "lanes 1, tile, vector 2, rows 128",
      {"y = softmax(x)", KILN_F16, 20, 33, false, 0},
      "which"},
     {"a tile that is stored while it is computed",
      "    kiln_block_barrier();\n    kiln_staged::drain",
      "    kiln_staged::drain",
+     "lanes 1, tile, vector 2, rows 128",
      {"y = softmax(x)", KILN_F16, 20, 33, false, 0},
      "with no barrier between"},
     {"a pair that overhangs its row, stored whole",
      "kiln_store_part(vector, to, span.low, span.high);",
      "kiln_store_part(vector, to, 0, N);",
+     "lanes 1, tile, vector 2, rows 128",
      {"y = softmax(x)", KILN_F16, 20, 63, false, 0},
      "with no barrier between"},
     {"a cluster that does not wait for its blocks",
      "    kiln_exchange_end<V>(turn);\n    return",
      "    return",
+     "cluster 8, block 256, shared, vector 4, online, single",
      {"y = softmax(x)", KILN_F32, 2, 40000, false, 0},
      "slots', which"},
     {"a cluster that expects too much",
      "kiln_exchange_begin<V>(turn, all * kiln_slot<V>::bytes);",
      "kiln_exchange_begin<V>(turn, all * kiln_slot<V>::bytes + 4);",
+     "cluster 8, block 256, shared, vector 4, single",
      {TWICE, KILN_F32, 2, 40000, false, 0},
      "for what their block is sent"},
     {"a cluster that expects too little",
      "kiln_exchange_begin<V>(turn, all * kiln_slot<V>::bytes);",
      "kiln_exchange_begin<V>(turn, all * kiln_slot<V>::bytes - 4);",
+     "cluster 8, block 256, shared, vector 4, single",
      {TWICE, KILN_F32, 2, 40000, false, 0},
      NULL},
-    {"arrivals of the other phase", "turn / 2 % 2);", "1);", {TWICE, KILN_F32, 2, 40000, false, 0}, "which"},
+    {"arrivals of the other phase",
+     "turn / 2 % 2);",
+     "1);",
+     "cluster 8, block 256, shared, vector 4, single",
+     {TWICE, KILN_F32, 2, 40000, false, 0},
+     "which"},
 };
 
 static void planted_faults_are_caught(void **unused) {
@@ -209,7 +251,7 @@ static void planted_faults_are_caught(void **unused) {
         int right = 0, caught = 0;
         char message[1024] = "";
         device.gpu.plant(p->from, p->to);
-        run_orders(&p->test, &right, &caught, message, sizeof message);
+        run_pinned(p->schedule, &p->test, &right, &caught, message, sizeof message);
         device.gpu.plant(NULL, NULL);
         print_message("%-42s %d of %d: %s\n", p->what, caught, ORDERS, message);
         if (strstr(message, "planted text"))
@@ -272,13 +314,11 @@ static void faults_between_launches_and_blocks_are_caught(void **unused) {
     for (size_t i = 0; i < COUNT(pinned_plants); i++) {
         int right = 0, caught = 0;
         char message[1024] = "";
-        setenv("KILN_SCHEDULE", pinned_plants[i].schedule, 1);
-        run_orders(&pinned_plants[i].test, &right, &caught, message, sizeof message);
+        run_pinned(pinned_plants[i].schedule, &pinned_plants[i].test, &right, &caught, message, sizeof message);
         assert_int_equal(right, ORDERS);
         device.gpu.plant(pinned_plants[i].from, pinned_plants[i].to);
-        run_orders(&pinned_plants[i].test, &right, &caught, message, sizeof message);
+        run_pinned(pinned_plants[i].schedule, &pinned_plants[i].test, &right, &caught, message, sizeof message);
         device.gpu.plant(NULL, NULL);
-        unsetenv("KILN_SCHEDULE");
         print_message("%-32s %d of %d: %s\n", pinned_plants[i].schedule, caught, ORDERS, message);
         if (strstr(message, "planted text")) fail_msg("'%s' is not once in the kernel", pinned_plants[i].from);
         assert_int_equal(caught, ORDERS);
@@ -292,26 +332,32 @@ static void kernels_without_faults_pass_in_every_order(void **unused) {
         int right = 0, caught = 0;
         char message[1024] = "";
         if (i > 0 && !memcmp(&plants[i].test, &plants[i - 1].test, sizeof plants[i].test)) continue;
-        run_orders(&plants[i].test, &right, &caught, message, sizeof message);
+        run_pinned(plants[i].schedule, &plants[i].test, &right, &caught, message, sizeof message);
         if (caught) fail_msg("%s, %lld columns: %s", plants[i].test.program, (long long)plants[i].test.cols, message);
     }
 }
 
 /* Compilers before 12.1 do not know arrivals: blocks of a cluster meet at barriers. */
 static void clusters_of_older_compilers_meet_at_barriers(void **unused) {
-    static const software_case cases[] = {
-        {"y = softmax(x)", KILN_F32, 2, 40000, false, 0},  {TWICE, KILN_F32, 2, 40000, false, 0},
-        {"y = softmax(x)", KILN_F16, 3, 50257, false, 0},  {"s = sum(x)", KILN_F32, 3, 16384, true, 0},
-        {"y = softmax(x)", KILN_F16, 3, 600000, false, 0}, {NORM, KILN_F16, 3, 8192, false, 0},
+    static const struct {
+        const char *schedule;
+        software_case test;
+    } cases[] = {
+        {"cluster 8, block 256, shared", {"y = softmax(x)", KILN_F32, 2, 40000, false, 0}},
+        {"cluster 8, block 256, shared", {TWICE, KILN_F32, 2, 40000, false, 0}},
+        {"cluster 8, block 128, registers", {"y = softmax(x)", KILN_F16, 3, 50257, false, 0}},
+        {"cluster 4, block 512, registers", {"s = sum(x)", KILN_F32, 3, 16384, true, 0}},
+        {"cluster 16, block 256, shared, persistent", {"y = softmax(x)", KILN_F16, 3, 600000, false, 0}},
+        {"cluster 2, block 128, rows 2", {NORM, KILN_F16, 3, 8192, false, 0}},
     };
     (void)unused;
     for (size_t i = 0; i < COUNT(cases); i++) {
         int right = 0, caught = 0;
         char message[1024] = "";
         device.gpu.plant("#if defined KILN_ARRIVALS && KILN_COMPILER >= 1201", "#if 0");
-        run_orders(&cases[i], &right, &caught, message, sizeof message);
+        run_pinned(cases[i].schedule, &cases[i].test, &right, &caught, message, sizeof message);
         device.gpu.plant(NULL, NULL);
-        if (caught) fail_msg("%s, %lld columns: %s", cases[i].program, (long long)cases[i].cols, message);
+        if (caught) fail_msg("%s, %lld columns: %s", cases[i].test.program, (long long)cases[i].test.cols, message);
         assert_int_equal(right, ORDERS);
     }
 }
