@@ -26,7 +26,8 @@ struct kiln_row {
     KILN_MEMBER kiln_row(const kiln_arguments &a, kiln_i64 i) : args(a), index(i) {}
 };
 
-[kernel_sources/group_block.cuh]
+[kernel_sources/cluster.cuh]
+[kernel_sources/group_cluster.cuh]
 [kernel_sources/layout_inner.cuh]
 
 KILN_DEVICE void kiln_begin(kiln_row &row)
@@ -72,6 +73,8 @@ struct kiln_staged {
 struct kiln_phase0 {
     static constexpr bool ordered = false;
     static constexpr bool shares = false, batched = false;
+    /* before: bytes of each block's results of the phases before */
+    static constexpr int exchange = 0, before = 0;
     float r3; /* sum */
     float count; /* of elements */
     KILN_MEMBER void clear()
@@ -114,6 +117,8 @@ KILN_DEVICE void kiln_after0(kiln_row &row, const kiln_phase0 &reduced)
 struct kiln_phase1 {
     static constexpr bool ordered = false;
     static constexpr bool shares = false, batched = false;
+    /* before: bytes of each block's results of the phases before */
+    static constexpr int exchange = 1, before = 16;
     float r8; /* sum */
     KILN_MEMBER void clear()
     {
@@ -192,7 +197,7 @@ struct kiln_finish {
 };
 
 
-extern "C" __global__ void __launch_bounds__(KILN_THREADS, 8) kiln_kernel(const __grid_constant__ kiln_arguments args)
+extern "C" __global__ void __cluster_dims__(KILN_BLOCKS_PER_ROW, 1, 1) __launch_bounds__(KILN_THREADS, 8) kiln_kernel(const __grid_constant__ kiln_arguments args)
 {
     const int most = args.rows <= KILN_FEW_ROWS ? 1 : KILN_ROWS_PER_BLOCK;
     const kiln_i64 first = kiln_first_in_flight(most);
@@ -200,6 +205,7 @@ extern "C" __global__ void __launch_bounds__(KILN_THREADS, 8) kiln_kernel(const 
     const int count = kiln_count_in_flight(args.rows, first, most);
     kiln_staging staging;
     staging.fill(args, first, count);
+    kiln_group_begin();
 #pragma unroll 1
     for (int r = 0; r < count; ++r) {
         kiln_row row(args, first + r * KILN_ROW_SPACING);
