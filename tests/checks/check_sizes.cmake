@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-# Fails where the sources outgrow their limits: cmake -DROOT=<checkout> -P check_sizes.cmake
-# A folder's limit counts lines of code: neither blank lines nor comments. A file's limit counts all its lines.
+# Fails where a file has more lines than can be read in one go: cmake -DROOT=<checkout> -P check_sizes.cmake
+# Folders have no limit: their lines of code, neither blank nor comments, are told. What keeps code simple is the count of
+# decisions, check_complexity.py.
 cmake_minimum_required(VERSION 3.22)
-set(limit_kernel_sources 3200)
 set(limit_file 600)
 set(limit_file_examples 150) # read in one go
 
@@ -31,9 +31,6 @@ foreach(folder IN ITEMS src kernel_sources include tools tests examples)
             list(APPEND faults "${file} has ${lines} lines, over ${limit}: it holds two subjects, part them")
         endif()
     endforeach()
-    if(DEFINED limit_${folder} AND total GREATER limit_${folder})
-        list(APPEND faults "${folder}/ has ${total} lines of code, over ${limit_${folder}}")
-    endif()
     message(STATUS "${folder}/: ${total} lines of code")
 endforeach()
 
