@@ -255,6 +255,24 @@ def test_launches_and_kernels_are_counted(software_gpu, software_context):
     assert set(stats) - set(whole) == {"launches"}
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, np.float64])
+def test_gradients_are_accumulated_in_place(software_gpu, software_context, dtype):
+    random = np.random.default_rng(4)
+    shapes = {"x": (37, 70), "g": (37, 70), "dw": (70,), "loss": ()}
+    host = {name: random.standard_normal(shape).astype(dtype) for name, shape in shapes.items()}
+    program = kiln.Program("y = x * rsqrt(mean(x * x)); dw1 = dw + sum(g * x, axes = 0)\n"
+                           "loss1 = loss + sum(g * g, axes = all)", context=software_context)
+    given = {name: software_gpu.copy(array) for name, array in host.items()}
+    y = software_gpu.copy(np.zeros(shapes["x"], dtype))
+    for _ in range(2):
+        program(**given, out={"y": y, "dw1": given["dw"], "loss1": given["loss"]})
+    x, g = (host[name].astype(np.float64) for name in "xg")
+    close = {"rtol": 1e-2 if dtype == np.float16 else 1e-5, "atol": 1e-1 if dtype == np.float16 else 1e-4}
+    np.testing.assert_allclose(y, x / np.sqrt((x * x).mean(-1, keepdims=True)), **close)
+    np.testing.assert_allclose(given["dw"], host["dw"] + 2 * (g * x).sum(0), **close)
+    np.testing.assert_allclose(given["loss"], host["loss"] + 2 * (g * g).sum(), **close)
+
+
 class Allocated(DeviceArray):
     """A library with an allocator, whose memory is not 0."""
 

@@ -90,6 +90,10 @@ kiln_status kiln__check_memory(const kiln__memory_rules *r, void *const *data) {
             if (r->elsewhere >> t & 1)
                 return kiln__fail(KILN_E_OVERLAP, "output '%s' overlaps input '%s', which is read at other places",
                                   r->names[o], r->names[t]);
+            if (r->later[o] >> t & 1)
+                return kiln__fail(KILN_E_OVERLAP,
+                                  "output '%s' overlaps input '%s', which values of all rows read after it is stored",
+                                  r->names[o], r->names[t]);
             if (data[o] != data[t] || !(r->same[o] >> t & 1))
                 return kiln__fail(KILN_E_OVERLAP, "output '%s' overlaps %s '%s' without being the same tensor",
                                   r->names[o], t < r->input_count ? "input" : "output", r->names[t]);

@@ -39,6 +39,7 @@ typedef struct kiln__memory_rules {
     kiln__extent extents[KILN_MAX_TENSORS];    /* where a tensor lies in memory */
     uint32_t alignment_mask[KILN_MAX_TENSORS]; /* address bits that must be 0 */
     uint32_t same[KILN_MAX_TENSORS];           /* per output: bit t where it may take input t's place */
+    uint32_t later[KILN_MAX_TENSORS];          /* per output: bit t where input t is read after it is stored */
     uint32_t elsewhere;                        /* bit t: input t is read at other places, no output takes its own */
 } kiln__memory_rules;
 

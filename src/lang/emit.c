@@ -42,7 +42,7 @@ static bool is_across(const kiln__typer *typer, const kiln__inst *inst) {
     for (uint32_t i = 0; i < inst->arg_count && typer->work->status == KILN_OK; i++) {
         const kiln__inst *arg = &typer->insts.items[inst->args[i]];
         across |= arg->across;
-        of_row |= !arg->across && !arg->constant;
+        of_row |= !arg->across && !arg->row_invariant;
     }
     const bool reduces = kiln__op_is_reduction(inst->op) || inst->op == KILN__OP_BLOCK_REDUCE ||
                          inst->op == KILN__OP_ACROSS_REDUCE || inst->op == KILN__OP_UNIFORM ||
@@ -54,22 +54,31 @@ static bool is_across(const kiln__typer *typer, const kiln__inst *inst) {
     return across || inst->op == KILN__OP_ACROSS_REDUCE;
 }
 
+/* What the operator and the binding say of a value, whatever it is made of. */
+static void set_own(const kiln__typer *typer, kiln__inst *inst) {
+    const bool uniform = inst->op == KILN__OP_UNIFORM, input = inst->op == KILN__OP_INPUT;
+    const bool blocks =
+        inst->op == KILN__OP_BLOCK_REDUCE || inst->op == KILN__OP_ACROSS_REDUCE || inst->op == KILN__OP_TAKE || input;
+    inst->per_element = uniform || is_of_block(inst->op);
+    inst->constant = inst->arg_count > 0 ? !kiln__op_is_reduction(inst->op) && !uniform && !blocks
+                                         : !input && inst->op != KILN__OP_INDEX && inst->op != KILN__OP_PARAM &&
+                                               inst->op != KILN__OP_BLOCK_COUNT;
+    if (input) inst->per_element = typer->binding->input_per_element[inst->u.input];
+    if (inst->op == KILN__OP_INDEX) inst->per_element = typer->binding->reduced[inst->u.axis];
+    inst->row_invariant =
+        inst->constant || (input && inst->arg_count == 0 && typer->binding->input_row_invariant[inst->u.input]);
+}
+
 kiln__value kiln__emit(kiln__typer *typer, kiln__inst inst) {
-    bool reduction = kiln__op_is_reduction(inst.op), uniform = inst.op == KILN__OP_UNIFORM;
-    const bool blocks = inst.op == KILN__OP_BLOCK_REDUCE || inst.op == KILN__OP_ACROSS_REDUCE ||
-                        inst.op == KILN__OP_TAKE || inst.op == KILN__OP_INPUT;
+    const bool reduction = kiln__op_is_reduction(inst.op);
     unsigned phase = 0;
-    inst.per_element = uniform || is_of_block(inst.op);
-    inst.constant = inst.arg_count > 0 ? !reduction && !uniform && !blocks
-                                       : inst.op != KILN__OP_INPUT && inst.op != KILN__OP_INDEX &&
-                                             inst.op != KILN__OP_PARAM && inst.op != KILN__OP_BLOCK_COUNT;
-    if (inst.op == KILN__OP_INPUT) inst.per_element = typer->binding->input_per_element[inst.u.input];
-    if (inst.op == KILN__OP_INDEX) inst.per_element = typer->binding->reduced[inst.u.axis];
+    set_own(typer, &inst);
     for (uint32_t i = 0; i < inst.arg_count && typer->work->status == KILN_OK; i++) {
         const kiln__inst *arg = &typer->insts.items[inst.args[i]];
         if (arg->phase > phase) phase = arg->phase;
         inst.per_element = inst.per_element || (arg->per_element && !reduction);
         inst.constant = inst.constant && arg->constant;
+        inst.row_invariant = inst.row_invariant && arg->row_invariant;
     }
     inst.run = run_of(typer, &inst);
     inst.across = is_across(typer, &inst);

@@ -21,10 +21,11 @@ typedef struct kiln__node {
     kiln__op op;
     kiln__ctype type; /* typed: of the result; untyped: U64 of an INT beyond i64, whose bits u.i64 has */
     uint8_t arg_count;
-    uint8_t phase;    /* typed: reductions on the longest way here: known only after phase `phase` - 1 is combined */
-    bool per_element; /* typed: varies along the reduced axes; false: one value per row, or per program */
-    bool constant;    /* typed: depends on literals, scalars and sizes alone */
-    bool across;      /* typed: of all rows together, known when the last of them is done */
+    uint8_t phase;      /* typed: reductions on the longest way here: known only after phase `phase` - 1 is combined */
+    bool per_element;   /* typed: varies along the reduced axes; false: one value per row, or per program */
+    bool constant;      /* typed: depends on literals, scalars and sizes alone */
+    bool row_invariant; /* typed: the same in all rows, without a reduction: constant, or of inputs that rows share */
+    bool across;        /* typed: of all rows together, known when the last of them is done */
     uint32_t domain;  /* of reductions and COUNT: 1 + its index into the graph's domains; 0: the program's axes; typed:
                          of  BLOCK_REDUCE, BLOCK_COUNT: how many columns a block has */
     uint32_t run;     /* typed: so many neighbouring columns, from multiples of as many on, share the value; 0: each

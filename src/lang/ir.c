@@ -7,6 +7,34 @@
 
 #include "lang/typing.h"
 
+/* When an instruction's value is needed: at each row, or when the last one is done, there for each column. */
+enum { AT_ROWS = 1, LATER = 2, FOR_COLUMNS = 4 };
+
+/* Which inputs are read when. What no row needs, as only values of all rows are made of it, is across like those. From
+ * the last instruction to the first: by then it is known of each what needs it. */
+static void find_when(kiln__work *work, kiln__ir *ir) {
+    uint8_t *when = kiln__work_alloc(work, &work->scratch, ir->count, sizeof *when);
+    if (when == NULL) return;
+    for (uint32_t i = 0; i < ir->output_count; i++) {
+        when[ir->outputs[i]] |= ir->insts[ir->outputs[i]].across ? LATER : AT_ROWS;
+        if (ir->places[i]) when[ir->places[i] - 1] |= AT_ROWS;
+    }
+    if (ir->length) when[ir->length - 1] |= AT_ROWS;
+    for (uint32_t i = ir->count; i-- > 0;) {
+        kiln__inst *inst = &ir->insts[i];
+        const bool total = inst->op == KILN__OP_ACROSS_REDUCE;
+        if (when[i] & LATER && inst->per_element) when[i] |= FOR_COLUMNS;
+        for (uint32_t k = 0; k < inst->arg_count; k++) when[inst->args[k]] |= total ? AT_ROWS : when[i];
+        if (inst->op == KILN__OP_INPUT) {
+            const uint32_t bit = 1u << inst->u.input;
+            if (when[i] & AT_ROWS) ir->read |= bit;
+            if (when[i] & LATER) ir->later |= bit;
+            if (when[i] & FOR_COLUMNS && !inst->per_element) ir->spread |= bit;
+        }
+        inst->across |= !(when[i] & AT_ROWS) && !inst->constant;
+    }
+}
+
 /* Keeps the instructions that an output needs, in their order, and counts the phases. */
 static void keep_needed(kiln__work *work, kiln__ir *ir, const kiln__nodes *insts) {
     bool *needed = kiln__work_alloc(work, &work->scratch, insts->count, sizeof *needed);
@@ -26,7 +54,6 @@ static void keep_needed(kiln__work *work, kiln__ir *ir, const kiln__nodes *insts
         *inst = insts->items[i];
         for (uint32_t k = 0; k < inst->arg_count; k++) inst->args[k] = map[inst->args[k]];
         if (inst->phase > ir->phase_count) ir->phase_count = inst->phase;
-        if (inst->op == KILN__OP_INPUT) ir->read |= 1u << inst->u.input;
         if (inst->op == KILN__OP_TAKE) ir->taken |= 1u << inst->u.input;
         if (inst->op == KILN__OP_TAKE || (inst->op == KILN__OP_INPUT && inst->arg_count))
             ir->elsewhere |= 1u << inst->u.input;
@@ -36,6 +63,7 @@ static void keep_needed(kiln__work *work, kiln__ir *ir, const kiln__nodes *insts
         if (ir->places[i]) ir->places[i] = map[ir->places[i] - 1] + 1;
     }
     if (ir->length) ir->length = map[ir->length - 1] + 1;
+    find_when(work, ir);
 }
 
 static const char *copy_name(kiln__work *work, kiln__ir *ir, const kiln__graph *graph, uint32_t name) {
@@ -132,6 +160,11 @@ kiln_status kiln__ir_build(const kiln__graph *graph, const kiln__signature *sign
     else
         *out = ir;
     return work.status;
+}
+
+bool kiln__ir_reads_after(const kiln__ir *ir, uint32_t input, uint32_t output) {
+    const bool across = ir->insts[ir->outputs[output]].across;
+    return (ir->later >> input & 1) && (!across || (ir->spread >> input & 1));
 }
 
 void kiln__ir_destroy(kiln__ir *ir) {

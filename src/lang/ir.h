@@ -57,8 +57,9 @@ typedef struct kiln__uneven {
 /* What typing must know of the tensors. */
 typedef struct kiln__binding {
     kiln_type input_types[KILN_MAX_TENSORS];
-    bool input_per_element[KILN_MAX_TENSORS]; /* has more than one element of its own along the reduced axes */
-    int64_t input_repeats[KILN_MAX_TENSORS];  /* where it has: one for so many neighbouring columns; 0: for each */
+    bool input_per_element[KILN_MAX_TENSORS];   /* has more than one element of its own along the reduced axes */
+    bool input_row_invariant[KILN_MAX_TENSORS]; /* has none but one along the axes that rows keep */
+    int64_t input_repeats[KILN_MAX_TENSORS];    /* where it has: one for so many neighbouring columns; 0: for each */
     kiln_type output_types[KILN_MAX_TENSORS];
     kiln_type scalar_types[KILN_MAX_SCALARS]; /* KILN_F64, KILN_I64 or KILN_I32 */
     int rank;                                 /* of the iteration space as the text knows it, for index() and size() */
@@ -105,6 +106,8 @@ typedef struct kiln__ir {
     uint32_t phase_count;   /* reduction phases; 0: elementwise */
     uint32_t read, taken;   /* bit i: input i is read where its columns stand; at other columns, by take */
     uint32_t elsewhere;     /* bit i: at other columns, or at other rows, by rows */
+    uint32_t later;         /* bit i: when the last row is done, by values of all rows; read: in rows as well */
+    uint32_t spread;        /* bit i: then, one value for all columns */
     kiln__ctype float_type; /* F64 if any input is f64, else F32 */
     kiln__uneven uneven;
     int64_t input_runs[KILN_MAX_TENSORS]; /* of inputs that have one value for so many neighbouring columns; else 0 */
@@ -131,6 +134,9 @@ static inline int64_t kiln__stored_run(const kiln__ir *ir, const kiln__inst *val
 kiln_status kiln__ir_build(const kiln__graph *graph, const kiln__signature *signature, const kiln__binding *binding,
                            kiln__ir **out);
 void kiln__ir_destroy(kiln__ir *ir);
+/* Whether an input is read after the output is stored, so that the output cannot take its place: values of all rows are
+ * made when rows have their outputs, and those of the columns in any order. */
+bool kiln__ir_reads_after(const kiln__ir *ir, uint32_t input, uint32_t output);
 /* The phases in words, for `kiln explain`: one line each. The caller frees it; NULL without memory. */
 char *kiln__ir_describe(const kiln__ir *ir);
 /* "exp", "input", ...: an operator's name for people and comments. */

@@ -284,7 +284,7 @@ static void fill_tensor(const kiln__space *space, const dims *d, const tensors *
     out->packed |= kiln__type_is_packed(operand->type);
     operand->run = t->runs[o];
     operand->block_stride = t->block_strides[o];
-    operand->across = output && t->values[o]->across;
+    operand->across = output ? t->values[o]->across : (out->later & ~(out->read | out->taken)) >> o & 1;
     bool varies = (out->inner_rank > 0 && has_columns(t, o)) || operand->block_stride != 0;
     operand->taken = !output && (out->taken >> o & 1);
     const bool unread = operand->taken && !(out->read >> o & 1); /* no loop over columns needs it */
@@ -386,6 +386,7 @@ kiln_status kiln__problem_build(const kiln__ir *ir, const kiln__shaped *shaped, 
     out->lengths = ir->length != 0;
     out->read = ir->read;
     out->taken = ir->taken;
+    out->later = ir->later;
     for (int o = 0; o < t.count; o++) out->tables |= shaped->tables[o].rows != 0;
     kiln_status status = lay_out_all(ir, shaped, &d, &t);
     if (!status) status = arrange(ir, space, &t, &d, out);

@@ -24,7 +24,7 @@ typedef struct kiln__operand {
     int64_t outer_strides[KILN_MAX_RANK];
     int64_t inner_strides[KILN_MAX_RANK];
     int alignment;        /* elements, a power of two: what the pointer's address is a multiple of, up to 16 bytes */
-    bool across;          /* an output of values of all rows, for each column or one */
+    bool across;          /* of values of all rows alone, for each column or one: an output, or an input of theirs */
     int64_t run;          /* it has one value for so many neighbouring columns, not all; 0: for one, or for all */
     int64_t block_stride; /* where blocks are uneven: elements from one block's value to the next's */
     kiln__indexed_rows table; /* where its rows are read by an index */
@@ -47,7 +47,7 @@ typedef struct kiln__problem {
     bool wide;                        /* rows (flat: elements) do not fit 31 bits */
     bool columns_out;                 /* an output is per_element, or a value of all rows is made of columns */
     bool across;                      /* there are values of all rows */
-    uint32_t read, taken;             /* of the program (kiln__ir) */
+    uint32_t read, taken, later;      /* of the program (kiln__ir) */
     bool tables;                      /* some input's rows are read by an index */
     bool lengths;                     /* rows end before their columns do, each where the program says */
     bool packed;                      /* there are tensors of two elements to a byte */
@@ -63,6 +63,9 @@ typedef struct kiln__problem {
     int64_t sizes[KILN_MAX_RANK];                                   /* of the iteration space, as given, for size() */
     kiln__operand operands[KILN_MAX_TENSORS + KILN__MAX_POSITIONS]; /* inputs, outputs, positions */
 } kiln__problem;
+
+/* An input that no row reads, only what is made when they are done. */
+static inline bool kiln__is_read_later(const kiln__operand *operand) { return operand->across && !operand->output; }
 
 /* The position of an axis, or of KILN__LINEAR_INDEX, which the program asks for. */
 const kiln__operand *kiln__position(const kiln__problem *problem, int axis);

@@ -176,9 +176,9 @@ static int64_t stride_of(int64_t size, int64_t stride) {
     return size == 0 && stride == 0 ? 1 : stride;
 }
 
-bool kiln__space_per_element(const kiln__space *space, const kiln_tensor *tensor) {
+bool kiln__space_varies(const kiln__space *space, const kiln_tensor *tensor, bool reduced) {
     for (int i = 0; i < tensor->rank; i++)
-        if (space->reduced[space->rank - tensor->rank + i] &&
+        if (space->reduced[space->rank - tensor->rank + i] == reduced &&
             stride_of(tensor_size(space, tensor, i), tensor->strides[i]))
             return true;
     return false;

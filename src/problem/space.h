@@ -36,8 +36,9 @@ typedef struct kiln__space {
  * KILN_E_SHAPE, KILN_E_SIZE, KILN_E_AXIS, KILN_E_TYPE, KILN_E_ARGUMENT. */
 kiln_status kiln__space_build(const kiln__axes *axes, const kiln__tensors *tensors, kiln__space *out);
 
-/* Whether a tensor has other than one element along the reduced axes; strides of 0 broadcast one, but not none. */
-bool kiln__space_per_element(const kiln__space *space, const kiln_tensor *tensor);
+/* Whether a tensor has other than one element along the reduced axes, or those that rows keep; strides of 0 broadcast
+ * one, but not none. */
+bool kiln__space_varies(const kiln__space *space, const kiln_tensor *tensor, bool reduced);
 
 /* The tensor's strides along the axes of the space: 0 where it broadcasts, never along an axis of no elements. *full:
  * it has every element of the space. same: NULL for an input; of an output the axes along which its value is the same:

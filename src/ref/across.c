@@ -41,7 +41,9 @@ void kiln__ref_across_add(const kiln__ref_run_state *run, uint32_t index, int64_
 static void evaluate(kiln__ref_run_state *run, uint32_t index, int64_t col, size_t n) {
     const kiln__inst *inst = &run->ir->insts[index];
     kiln__ref_value *out = run->values[index];
-    if (inst->op == KILN__OP_ACROSS_REDUCE) {
+    if (inst->op == KILN__OP_INPUT) {
+        kiln__ref_load_input(run, inst, col, n, out);
+    } else if (inst->op == KILN__OP_ACROSS_REDUCE) {
         const kiln__inst reduction = kiln__ref_reduction_of(inst);
         for (size_t i = 0; i < n; i++)
             out[i] = kiln__ref_reduce_finish(&reduction, &run->across[index][inst->per_element ? col + (int64_t)i : 0]);
@@ -51,10 +53,16 @@ static void evaluate(kiln__ref_run_state *run, uint32_t index, int64_t col, size
     if (run->own_types) kiln__ref_narrow(inst->type, out, n);
 }
 
+/* Whether the value is made when the rows are done, of all of them or of what they share; of columns: where there are.
+ */
+static bool is_later(const kiln__inst *inst, bool columns) {
+    return (inst->across || (inst->row_invariant && !inst->constant)) && (columns || !inst->per_element);
+}
+
 static void finish_columns(kiln__ref_run_state *run, bool per_element, int64_t col, size_t n) {
     const kiln__ir *ir = run->ir;
     for (uint32_t i = 0; i < ir->count; i++)
-        if (ir->insts[i].across) evaluate(run, i, col, n);
+        if (is_later(&ir->insts[i], per_element)) evaluate(run, i, col, n);
     for (uint32_t o = 0; o < ir->output_count; o++) {
         const kiln__inst *value = &ir->insts[ir->outputs[o]];
         if (value->across && value->per_element == per_element) kiln__ref_store_output(run, o, col, n);
@@ -62,6 +70,10 @@ static void finish_columns(kiln__ref_run_state *run, bool per_element, int64_t c
 }
 
 void kiln__ref_across_finish(kiln__ref_run_state *run) {
+    uint32_t any = 0;
+    while (any < run->ir->count && !run->ir->insts[any].across) any++;
+    if (any == run->ir->count) return;
+    for (uint32_t i = 0; i < run->ir->input_count; i++) kiln__ref_view_set_row(&run->inputs[i], 0);
     for (uint32_t o = 0; o < run->ir->output_count; o++) kiln__ref_view_set_row(&run->outputs[o], 0);
     for (int64_t col = 0; col < run->col_count; col += (int64_t)run->width) {
         const int64_t left = run->col_count - col;

@@ -100,8 +100,8 @@ static bool is_row(const kiln__ref_run_state *run, uint32_t index, const kiln__i
     return row >= 0 && row < rows->rows;
 }
 
-static void load_input(const kiln__ref_run_state *run, const kiln__inst *inst, int64_t col, size_t n,
-                       kiln__ref_value *out) {
+void kiln__ref_load_input(const kiln__ref_run_state *run, const kiln__inst *inst, int64_t col, size_t n,
+                          kiln__ref_value *out) {
     kiln__ref_view view = run->inputs[inst->u.input];
     if (view.data == NULL) return; /* a row without columns: nothing that is stored depends on it */
     if (inst->arg_count > 0) {
@@ -118,7 +118,7 @@ static void evaluate(const kiln__ref_run_state *run, uint32_t index, int64_t col
     const kiln__inst *inst = &run->ir->insts[index];
     kiln__ref_value *out = run->values[index];
     if (inst->op == KILN__OP_INPUT) {
-        load_input(run, inst, col, n, out);
+        kiln__ref_load_input(run, inst, col, n, out);
     } else if (inst->op == KILN__OP_INDEX) {
         kiln__ref_offsets(&run->indices[inst->u.axis], col, n, run->offsets);
         for (size_t i = 0; i < n; i++) out[i].i64 = run->offsets[i];

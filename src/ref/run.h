@@ -112,6 +112,9 @@ typedef struct kiln__ref_run_state {
 
 /* Goes through the space. roles has room for each instruction in phase_count + 1 passes. */
 void kiln__ref_run_rows(kiln__ref_run_state *run);
+/* An input at n columns of the current row, from `col` on. */
+void kiln__ref_load_input(const kiln__ref_run_state *run, const kiln__inst *inst, int64_t col, size_t n,
+                          kiln__ref_value *out);
 
 /* ---- all rows together (across.c) ---- */
 

@@ -65,10 +65,13 @@ kiln_status kiln__launch_create(const kiln_program *program, const kiln_tensor *
     for (int t = 0; t < memory->tensor_count; t++) {
         memory->extents[t] = kiln__extent_of(&tensors[t]);
         memory->alignment_mask[t] = (uint32_t)kiln__type_bytes(tensors[t].type, p->operands[t].alignment) - 1;
-        for (int o = p->input_count; t < p->input_count && o < memory->tensor_count; o++)
+        for (int o = p->input_count; t < p->input_count && o < memory->tensor_count; o++) {
+            if (kiln__ir_reads_after(prepared->ir, (uint32_t)t, (uint32_t)(o - p->input_count)))
+                memory->later[o] |= 1u << t;
             if (kiln__same_layout(&tensors[o], &tensors[t]) && !p->operands[o].table.rows &&
                 belong_alike(&p->operands[o], &p->operands[t], slots))
                 memory->same[o] |= 1u << t;
+        }
     }
     for (int i = 0; i < arguments->count; i++) {
         const kiln__field *field = &arguments->fields[i];

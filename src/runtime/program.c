@@ -168,7 +168,8 @@ kiln_status kiln__program_bind(const kiln_program *program, const kiln_tensor *t
     memcpy(binding.input_repeats, shaped->repeats, sizeof binding.input_repeats);
     for (uint32_t i = 0; i < s->input_count; i++) {
         binding.input_types[i] = tensors[i].type;
-        binding.input_per_element[i] = kiln__space_per_element(&shaped->space, &shaped->tensors.at[i]);
+        binding.input_per_element[i] = kiln__space_varies(&shaped->space, &shaped->tensors.at[i], true);
+        binding.input_row_invariant[i] = !kiln__space_varies(&shaped->space, &shaped->tensors.at[i], false);
     }
     for (uint32_t i = 0; i < s->output_count; i++) binding.output_types[i] = tensors[s->input_count + i].type;
     for (uint32_t i = 0; i < s->scalar_count; i++) binding.scalar_types[i] = scalars[i].type;
@@ -196,10 +197,12 @@ static kiln_status check_host_tensors(const kiln_program *program, const kiln__i
             if (space->sizes[i] == 1) strides[t][i] = 0;
         rules.extents[t] = kiln__extent_of(&given[t]);
         data[t] = tensors[t].data;
-        for (int i = 0; output && i < inputs; i++)
+        for (int i = 0; output && i < inputs; i++) {
+            if (kiln__ir_reads_after(ir, (uint32_t)i, (uint32_t)(t - inputs))) rules.later[t] |= 1u << i;
             if (kiln__same_layout(&tensors[i], &tensors[t]) && !shaped->tables[t].rows &&
                 !memcmp(strides[i], strides[t], sizeof strides[t]))
                 rules.same[t] |= 1u << i;
+        }
     }
     return kiln__check_memory(&rules, data);
 }

@@ -66,7 +66,7 @@ bool kiln__row_tile_pairs(const kiln__problem *problem);
 
 /* Whether all rows share an input's elements. */
 static inline bool kiln__is_invariant(const kiln__operand *operand) {
-    return operand->per_element && !operand->follows_rows && !operand->run;
+    return operand->own_columns && !operand->follows_rows;
 }
 
 /* ---- what builders of columns share: column.c ---- */

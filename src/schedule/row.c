@@ -224,7 +224,8 @@ static void prefetch_invariants(const kiln__given *g, const kiln__pins *point, i
     s->row.batched = batches_invariants(&g->traits, s);
     for (int o = 0; o < problem->input_count; o++) { /* shared memory has no room for a row's own but what is staged */
         const kiln__operand *operand = &problem->operands[o];
-        s->tensors[o].staged |= operand->per_element && (s->row.prefetch || (s->row.batched && !operand->follows_rows));
+        s->tensors[o].staged |= operand->per_element && !kiln__is_read_later(operand) &&
+                                (s->row.prefetch || (s->row.batched && !operand->follows_rows));
     }
 }
 
@@ -295,8 +296,10 @@ static bool reduces_together(const kiln__traits *traits, const kiln__schedule *s
 void kiln__row_finish(const kiln__given *g, const kiln__pins *point, kiln__schedule *s) {
     const bool together = point->online ? point->online > 0 : reduces_together(&g->traits, s);
     if (s->staging.kind != KILN__STAGING_TILE && !s->passes.ordered && together) s->passes.online = g->traits.online;
-    for (int o = 0; o < g->problem->input_count + g->problem->output_count; o++)
-        if (g->problem->operands[o].per_element) set_access(g->problem, o, s);
+    for (int o = 0; o < g->problem->input_count + g->problem->output_count; o++) {
+        const kiln__operand *operand = &g->problem->operands[o];
+        if (operand->per_element && !kiln__is_read_later(operand)) set_access(g->problem, o, s);
+    }
     prefetch_shifted(g, point, s);
     peel(g, s);
 }

@@ -8,6 +8,7 @@
 
 static void count_operand(const kiln__operand *operand, kiln__traits *t) {
     const int size = (int)kiln_type_size(operand->type);
+    if (kiln__is_read_later(operand)) return;
     if (!operand->own_columns) { /* of a block's value a column has but a part */
         t->row_bytes += size;
         return;

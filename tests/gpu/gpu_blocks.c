@@ -82,6 +82,8 @@ static const char *const programs[] = {
     "a = any(x > 1.9, axes = @); n = count_nonzero(x > 1, axes = all); s = sum(x)",
     "o = prod(1 + x * 0.01, axes = @); l = min(x, axes = all) - max(x, axes = all); y = x - mean(x)",
     "y = layer_norm(x, w, w); t = sqrt(sum(y * y, axes = all)); e = max(y, axes = @) / 3",
+    "d = w - 0.5 * sum(x, axes = @) * w; s = sum(x)",
+    "y = rms_norm(x, w); d = w + sum(y * x, axes = @); t = 2 * w * max(y, axes = all); m = max(y)",
     "i = max(floor(x), axes = @); k = argmax(x); s = sum(i32(x * 4), axes = @); e = sum(i64(x), axes = all)",
 };
 

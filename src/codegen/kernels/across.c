@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/types.h"
 #include "codegen/kernels/kernels.h"
 
 static bool is_total(const kiln__emitter *e, uint32_t i) { return e->ir->insts[i].op == KILN__OP_ACROSS_REDUCE; }
@@ -93,23 +94,43 @@ static void mark(kiln__emitter *e) {
     }
 }
 
+/* "col": where a column is in a tensor that has a value for each, or one. */
+static const char *spell_place(const kiln__emitter *e, int o, bool per_element) {
+    if (!per_element) return "0";
+    return kiln__has_offset(e, o) ? kiln__spell(e, "kiln_offset_%s(args, (kiln_index)col)", e->name[o]) : "col";
+}
+
+/* An input that rows share, at the column of the thread: by the one that stores, which may be in its place. */
+static const char *spell_input(const kiln__emitter *e, uint32_t i) {
+    const int o = (int)e->ir->insts[i].u.input;
+    const bool packed = kiln__type_is_packed(e->problem->operands[o].type);
+    const bool per_element = e->problem->operands[o].per_element;
+    const char *tensor =
+        kiln__spell(e, packed ? "kiln_packed<const unsigned char>{args.%s, 0}" : "args.%s", e->name[o]);
+    const char *value = kiln__spell(e, "kiln_widen(%s[%s])", tensor, spell_place(e, o, per_element));
+    const bool spread = (e->ir->spread >> o & 1) && e->problem->cols > 1;
+    return kiln__spell(e, "threadIdx.x < 32 && col < %" PRId64 " ? %s : %s(0)",
+                       per_element || spread ? e->problem->cols : 1, value, kiln__cxx_ctype(e->ir->insts[i].type));
+}
+
+static const char *spell_later(const kiln__emitter *e, uint32_t i) {
+    if (is_total(e, i)) return kiln__spell(e, "kiln_total<kiln_total%u>(args, col)", i);
+    return e->ir->insts[i].op == KILN__OP_INPUT ? spell_input(e, i) : kiln__spell_definition(e, i);
+}
+
 static void emit_values(const kiln__emitter *e) {
     for (uint32_t i = 0; i < e->ir->count; i++) {
         if (!e->needed[i] || kiln__op_is_literal(e->ir->insts[i].op)) continue;
-        const char *value =
-            is_total(e, i) ? kiln__spell(e, "kiln_total<kiln_total%u>(args, col)", i) : kiln__spell_definition(e, i);
-        kiln__write(e, "    const %s v%u = %s;\n", kiln__cxx_ctype(e->ir->insts[i].type), i, value);
+        kiln__write(e, "    const %s v%u = %s;\n", kiln__cxx_ctype(e->ir->insts[i].type), i, spell_later(e, i));
     }
 }
 
 static void emit_store(const kiln__emitter *e, int o) {
     const kiln__operand *operand = &e->problem->operands[o];
     const uint32_t value = e->ir->outputs[o - e->inputs];
-    const char *place = "0";
-    if (operand->per_element)
-        place = kiln__has_offset(e, o) ? kiln__spell(e, "kiln_offset_%s(args, (kiln_index)col)", e->name[o]) : "col";
     kiln__write(e, "    if (col < %" PRId64 ") kiln_narrow(%s, args.%s[%s]);\n",
-                e->ir->insts[value].per_element ? e->problem->cols : 1, kiln__spell_value(e, value), e->name[o], place);
+                e->ir->insts[value].per_element ? e->problem->cols : 1, kiln__spell_value(e, value), e->name[o],
+                spell_place(e, o, operand->per_element));
 }
 
 static void emit_totals_kernel(kiln__emitter *e) {
