@@ -177,8 +177,8 @@ class AnyDLPack(Library):
         return library.empty(shape, dtype=getattr(library, LIBRARY_NAME[type_name]), device=like.device)
 
 
-def library_of(array):
-    """How arrays of the type of this one are handled."""
+def library_of(array, name):
+    """How arrays of the type of this one are handled. name: of the parameter that it is for."""
     names = {kind.__module__.partition(".")[0] + "." + kind.__name__ for kind in type(array).__mro__}
     root = type(array).__module__.partition(".")[0]
     if "numpy.ndarray" in names:
@@ -193,7 +193,7 @@ def library_of(array):
         return Numbers()
     if hasattr(array, "__dlpack__"):
         return AnyDLPack()
-    raise argument_error(f"an argument is a {type(array).__name__}, expected a number, or an array of NumPy, PyTorch, "
+    raise argument_error(f"'{name}' is a {type(array).__name__}, expected a number, or an array of NumPy, PyTorch, "
                          "CuPy, JAX or another library with __dlpack__")
 
 

@@ -32,6 +32,9 @@ class OutOfMemoryError(ExecutionError, MemoryError):
     """Host or device memory ran out."""
 
 
+for kind in (Error, ArgumentError, ExecutionError, OutOfMemoryError):
+    kind.__module__ = "kiln"  # where users find them, and what a traceback calls them
+
 LAST_OF_ARGUMENTS = 12  # KILN_E_UNSUPPORTED: statuses up to here are of what was asked
 FORMAT = 26
 MEMORY = (13, 14)

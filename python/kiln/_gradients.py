@@ -45,8 +45,10 @@ class Gradients:
                     raise argument_error(f"the gradient program {program.text!r} reads '{name}', expected some of "
                                          f"{', '.join(readable)}")
         for name in self.written:
-            if name not in writable or self.written.count(name) > 1:
-                raise argument_error(f"gradient programs write '{name}' twice, or it is none of {', '.join(writable)}")
+            if name not in writable:
+                raise argument_error(f"the gradient programs write '{name}', expected some of {', '.join(writable)}")
+            if self.written.count(name) > 1:
+                raise argument_error(f"the gradient programs write '{name}' twice")
 
     def kept_shapes(self, arguments):
         """The outputs' shapes with their reduced axes as 1, by name. arguments: those of the forward program."""

@@ -67,9 +67,10 @@ class Program(_core.Program):
     def _arguments(self, args, kwargs):
         given = dict(zip(self.parameters, args))
         for name, value in kwargs.items():
-            if name not in self.parameters or name in given:
-                raise argument_error(f"'{name}' is given twice or is no parameter; these are "
-                                     f"{', '.join(self.parameters)}")
+            if name not in self.parameters:
+                raise argument_error(f"the program has no parameter '{name}', expected {', '.join(self.parameters)}")
+            if name in given:
+                raise argument_error(f"'{name}' is given twice, by position and by name")
             given[name] = value
         missing = [name for name in self.parameters if name not in given]
         if missing or len(args) > len(self.parameters):

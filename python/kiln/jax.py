@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs as functions of JAX, under jit, vmap and grad.
 
-They are called back from the compiled code, on the CPU reference: exact and slow, also where JAX has a GPU, whose arrays
-are copied to the host and back. kiln.Program takes JAX's GPU arrays outside of jit and launches there.
+On a GPU they are custom calls that launch on XLA's own stream, in host memory the CPU reference, exact and slow.
 
 >>> import jax, jax.numpy as jnp, kiln.jax
 >>> softmax = kiln.jax.function("y = softmax(x * s)", scalars="s")
@@ -10,15 +9,22 @@ are copied to the host and back. kiln.Program takes JAX's GPU arrays outside of 
 Array([ 0.09375, -0.03125, -0.03125, -0.03125], dtype=float32)
 """
 import functools
+import hashlib
+import re
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from . import _core
 from ._arrays import extended_dtype
-from ._errors import argument_error, error_of
+from ._errors import Error, argument_error, error_of
 from ._gradients import Gradients, as_input, gradient_name
-from ._program import Program
+from ._program import Program, axes_list
+
+TARGET = "kiln_run"
+# What means other rows, positions or numbers where arrays have an axis more: vmap calls such programs one by one.
+KNOWS_AXES = re.compile(r"\b(index|size|uniform|rows|axes|lengths)\b")
 
 
 def function(program, *, grad=None, **options):
@@ -26,6 +32,8 @@ def function(program, *, grad=None, **options):
 
     program, options: as for kiln.torch.function. grad: as there, and None for the program's own gradient, which is derived
     when it is first asked for (docs/language.md has the rules; a program that has none is refused then).
+
+    Declared scalars are arrays without axes to JAX, and may be traced: another value compiles nothing.
     """
     if not isinstance(program, Program):
         program = Program(program, **options)
@@ -48,37 +56,138 @@ def function(program, *, grad=None, **options):
 
 
 def caller(program):
-    """The program as a function of arrays alone: scalars are arrays without axes until the callback."""
+    """The program as a function of arrays alone, compiled by JAX for each of their shapes."""
     scalars = set(program.declared_scalars)
-
-    def described(values):
-        return [scalar_like(value) if name in scalars else value for name, value in zip(program.parameters, values)]
+    on_host = host_call(program)
+    on_device = foreign_call(program)
 
     def called(*values):
-        specs = program.output_specs(*described(values))
-        results = [jax.ShapeDtypeStruct(shape, jax.dtypes.canonicalize_dtype(extended_dtype(kind)))
-                   for kind, shape in specs]
-
-        def on_host(*arrays):
-            arrays = [np.asarray(array) for array in arrays]
-            given = [array.item() if name in scalars else array for name, array in zip(program.parameters, arrays)]
-            found = program(*given, dtype=[result.dtype for result in results])
-            return found if isinstance(found, tuple) else (found,)
-
-        found = jax.pure_callback(on_host, tuple(results), *values, vmap_method="sequential")
+        results = result_shapes(program, values)
+        if on_device is None:
+            found = on_host(results, *values)
+        else:
+            found = jax.lax.platform_dependent(
+                *values, cpu=functools.partial(on_device, results), cuda=functools.partial(on_device, results),
+                default=functools.partial(on_host, results))
         return found if len(found) > 1 else found[0]
+
+    compiled = jax.jit(called)
+
+    def checked(*values):
+        for name, value in zip(program.parameters, values):
+            if name in scalars and value.shape:
+                raise argument_error(f"the scalar '{name}' has shape {value.shape}, expected a number")
+        return compiled(*values)
+
+    return checked
+
+
+def result_shapes(program, values):
+    """Shapes and types of the results, for arrays of which shapes and types are known."""
+    scalars = set(program.declared_scalars)
+    described = [scalar_like(value) if name in scalars else value for name, value in zip(program.parameters, values)]
+    return tuple(jax.ShapeDtypeStruct(shape, jax.dtypes.canonicalize_dtype(extended_dtype(kind)))
+                 for kind, shape in program.output_specs(*described))
+
+
+def scalar_like(value):
+    """A number of the kind that the program takes for it."""
+    return 1 if jnp.issubdtype(value.dtype, jnp.integer) or value.dtype == bool else 1.0
+
+
+# ---- in compiled code -------------------------------------------------------------------------------------
+
+
+def foreign_call(program):
+    """Calls Kiln from XLA's compiled code; None where JAX has no public interface for that."""
+    if not register_handlers():
+        return None
+    key = Targets.key(program)
+    scalars = set(program.declared_scalars)
+    method = functools.cache(lambda: "expand_dims" if may_be_batched(program) else "sequential")
+
+    def called(results, *values):
+        wide = any(value.dtype == np.float64 for name, value in zip(program.parameters, values) if name not in scalars)
+        values = [as_scalar(value, wide) if name in scalars else value
+                  for name, value in zip(program.parameters, values)]
+        ranks = np.array([value.ndim for value in values], np.int64)
+        return tuple(jax.ffi.ffi_call(TARGET, results, vmap_method=method())(*values, program=key, ranks=ranks))
 
     return called
 
 
-def scalar_like(value):
-    """A number of the kind that the callback passes for it."""
-    return 1 if jnp.issubdtype(value.dtype, jnp.integer) or value.dtype == bool else 1.0
+@functools.cache
+def register_handlers():
+    if not hasattr(jax, "ffi") or not hasattr(jax.ffi, "ffi_call"):
+        return False
+    for platform, handler in _core.xla_handlers().items():
+        jax.ffi.register_ffi_target(TARGET, handler, platform=platform)
+    return True
+
+
+class Targets:
+    """Programs that compiled code calls, by key: kept for good, as compiled code may be."""
+
+    programs = {}
+
+    @classmethod
+    def key(cls, program):
+        """The same in each process, for JAX's cache on disk; of programs in several contexts a number tells them apart."""
+        digest = hashlib.sha256(repr(program).encode()).hexdigest()[:16]
+        alike = cls.programs.setdefault(digest, [])
+        for number, known in enumerate(alike):
+            if known.context is program.context:
+                return f"{digest}-{number}"
+        key = f"{digest}-{len(alike)}"
+        alike.append(program)
+        _core.add_xla_program(program, key)
+        return key
+
+
+def as_scalar(value, wide):
+    """A scalar as an array without axes that computes like it: a float in the program's own type."""
+    if jnp.issubdtype(value.dtype, jnp.floating):
+        return value.astype(np.float64 if wide else np.float32)
+    return value.astype(np.int32) if value.dtype == bool else value
+
+
+def may_be_batched(program):
+    """Whether the program, applied to arrays with an axis more before theirs, is one for each place along it."""
+    axes = axes_list(program._options["axes"])
+    if axes is None or any(axis >= 0 for axis in axes) or KNOWS_AXES.search(program.text):
+        return False
+    try:
+        return not any(KNOWS_AXES.search(phase) for phase in program.phases)
+    except Error:  # it is none for matrices of f32
+        return False
+
+
+# ---- called back ------------------------------------------------------------------------------------------
+
+
+def host_call(program):
+    """Calls back into Python, on platforms that Kiln has no kernels for."""
+    scalars = set(program.declared_scalars)
+
+    def on_host(results, *arrays):
+        arrays = [np.asarray(array) for array in arrays]
+        given = [array.item() if name in scalars else array for name, array in zip(program.parameters, arrays)]
+        found = program(*given, dtype=[result.dtype for result in results])
+        return found if isinstance(found, tuple) else (found,)
+
+    def called(results, *values):
+        return jax.pure_callback(functools.partial(on_host, results), results, *values, vmap_method="sequential")
+
+    return called
+
+
+# ---- gradients --------------------------------------------------------------------------------------------
 
 
 def with_gradients(called, forward, gradients):
     """gradients: a function that gives the Gradients, called where a gradient is asked for."""
     function = jax.custom_vjp(called)
+    callers = functools.cache(lambda: [(program, caller(program)) for program in gradients().programs])
 
     def run_forward(*values):
         output = called(*values)
@@ -94,8 +203,8 @@ def with_gradients(called, forward, gradients):
             values[name] = (output if one else output[i]).reshape(kept[name])
             values[gradient_name(name)] = (output_gradient if one else output_gradient[i]).reshape(kept[name])
         found = {}
-        for program in gradients().programs:
-            results = caller(program)(*(values[name] for name in program.parameters))
+        for program, call in callers():
+            results = call(*(values[name] for name in program.parameters))
             found.update(zip(program.outputs, results if isinstance(results, tuple) else (results,)))
         space = jnp.broadcast_shapes(*(values[name].shape for name in gradients().inputs))
         return tuple(input_gradient(name, values[name], found, space) for name in forward.parameters)

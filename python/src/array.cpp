@@ -142,12 +142,12 @@ void *ArrayLibrary::stream(const Place &place) const {
 nb::object ArrayLibrary::finished(nb::object array) const { return finish_ ? finish_(array) : array; }
 
 // Types are few and stay: each is kept for good, so that its address names it.
-const ArrayLibrary &library_of(nb::handle object) {
+const ArrayLibrary &library_of(nb::handle object, const std::string &name) {
     static auto *libraries = new std::unordered_map<PyTypeObject *, std::unique_ptr<ArrayLibrary>>();
     PyTypeObject *type = Py_TYPE(object.ptr());
     const auto found = libraries->find(type);
     if (found != libraries->end()) return *found->second;
-    nb::object adapter = nb::module_::import_("kiln._arrays").attr("library_of")(nb::handle(object));
+    nb::object adapter = nb::module_::import_("kiln._arrays").attr("library_of")(nb::handle(object), name);
     Py_INCREF(reinterpret_cast<PyObject *>(type));
     return *libraries->emplace(type, std::make_unique<ArrayLibrary>(adapter)).first->second;
 }

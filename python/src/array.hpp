@@ -57,7 +57,7 @@ class ArrayLibrary {
 };
 
 // The library of an object's type, made at the first object of it.
-const ArrayLibrary &library_of(nb::handle object);
+const ArrayLibrary &library_of(nb::handle object, const std::string &name);
 
 std::vector<int64_t> read_sizes(nb::handle sequence);
 

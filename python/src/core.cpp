@@ -5,6 +5,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "pack_writer.hpp"
+#include "xla_calls.hpp"
 
 void fail(kiln_status status, const std::string &sentence, int line, int column) {
     nb::object made = nb::module_::import_("kiln._errors")
@@ -55,6 +56,8 @@ NB_MODULE(_core, m) {
     nb::set_leak_warnings(false);
 
     m.def("version", &kiln_version);
+    m.def("add_xla_program", &add_xla_program, nb::arg("program"), nb::arg("key"));
+    m.def("xla_handlers", &xla_handlers);
 
     nb::class_<Context>(m, "Context")
         .def("__init__", &make_context, nb::arg("cache_dir").none(), nb::arg("driver").none(), nb::arg("nvrtc").none(),

@@ -242,7 +242,7 @@ void Program::classify(Call &call) const {
             add_scalar(i, value, call);
             continue;
         }
-        const ArrayLibrary &library = library_of(value);
+        const ArrayLibrary &library = library_of(value, parameters_[i]);
         if (library.is_number()) {
             add_scalar(i, library.number(value), call);
             continue;
@@ -286,7 +286,7 @@ void Program::view_inputs(const Variant &variant, Call &call) const {
     for (size_t i : variant.inputs) {
         ArrayView view;
         const char *name = parameters_[i].c_str();
-        library_of(call.values[i]).view(call.values[i], name, false, view);
+        library_of(call.values[i], parameters_[i]).view(call.values[i], name, false, view);
         add_view(view, name, call);
     }
 }
@@ -372,7 +372,7 @@ void Program::read_out(Call &call) const {
 nb::object Program::view_given_output(size_t output, Call &call) const {
     const std::string &name = outputs_[output];
     nb::object array = call.given[output];
-    const ArrayLibrary &library = library_of(array);
+    const ArrayLibrary &library = library_of(array, "out");
     if (library.is_number()) fail(KILN_E_ARGUMENT, "out for '" + name + "' is a number, expected an array");
     ArrayView view;
     library.view(array, name.c_str(), true, view);
@@ -392,16 +392,19 @@ nb::object Program::allocate_output(const ArraySpec &spec, Call &call) const {
 
 // ---- running ----------------------------------------------------------------------------------------------
 
+bool Program::clear(const kiln_tensor *outputs, size_t count, bool gpu, void *stream) const {
+    for (size_t i = 0; i < count; i++) {
+        const size_t bytes = bytes_of(outputs[i]);
+        if (bytes > 0 && !gpu) memset(outputs[i].data, 0, bytes);
+        if (bytes > 0 && gpu && !context_.driver().zero(outputs[i].data, bytes, stream)) return false;
+    }
+    return true;
+}
+
 // A caller that gave no array has nothing behind the ends of rows that it wants kept.
 void Program::fill_zeros(const Call &call, void *stream) const {
-    for (const kiln_tensor &tensor : call.zeroed) {
-        const size_t bytes = bytes_of(tensor);
-        if (bytes == 0) continue;
-        if (!call.place.gpu)
-            memset(tensor.data, 0, bytes);
-        else if (!context_.driver().zero(tensor.data, bytes, stream))
-            fail(KILN_E_LAUNCH, "an output cannot be filled with zeros: earlier work on its device failed");
-    }
+    if (!clear(call.zeroed.data(), call.zeroed.size(), call.place.gpu, stream))
+        fail(KILN_E_LAUNCH, "an output cannot be filled with zeros: earlier work on its device failed");
 }
 
 void Program::launch(const Variant &variant, const Call &call) const {

@@ -44,6 +44,12 @@ class Program {
 
     nb::object call(nb::args args, nb::kwargs kwargs);
 
+    // Of what is called without the interpreter: the program whose parameters are all arrays, as long as this one
+    // lives; whether outputs have to be cleared before it runs, and that. False where the driver reports a failure.
+    const kiln_program *of_arrays() { return variant(0).parsed.handle(); }
+    bool leaves_parts() const { return has_lengths_; }
+    bool clear(const kiln_tensor *outputs, size_t count, bool gpu, void *stream) const;
+
     // Types and shapes of the outputs for inputs of (type, sizes) in the order of the parameters; a number is a scalar.
     // out: the same of each output, or None where they follow from the inputs.
     nb::list infer(nb::handle arguments, nb::handle out);

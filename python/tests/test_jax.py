@@ -98,6 +98,95 @@ def test_half_precision_and_integers():
     assert kiln.jax.function("y = argmax(x)")(X).tolist() == X.argmax(-1).tolist()
 
 
+def test_compiled_code_calls_kiln_itself():
+    function = kiln.jax.function("y = softmax(x * s)", scalars="s")
+    text = jax.jit(function).lower(X, 2.0).as_text()
+    assert "kiln_run" in text and "callback" not in text
+
+
+@pytest.mark.parametrize("text, options, batched", [
+    ("y = rms_norm(x, w) * s", {}, True),
+    ("y = x * w + s", {}, True),
+    ("y = where(index(-1) < 4, x, w) * s", {}, False),
+    ("y = (x - mean(x)) * w * s", {"axes": 0}, False),
+    ("y = x * w * s + sum(x)", {"axes": None}, False),
+    ("y = x * w * s * size(0)", {}, False),
+])
+def test_vmap_is_one_call_or_one_for_each(text, options, batched):
+    function = kiln.jax.function(text, scalars="s", **options)
+    x, s = jnp.stack([X, X + 1, X * 2]), jnp.arange(1.0, 4)
+    w = jnp.stack([W, W + 1, W * 3])
+    for axes in ((0, None, None), (0, 0, None), (0, None, 0), (0, 0, 0), (None, 0, 0)):
+        values = [value if axis == 0 else value[0] for value, axis in zip((x, w, s), axes)]
+        mapped = jax.vmap(function, axes)
+        wanted = [function(*(value if axis is None else value[i] for value, axis in zip(values, axes)))
+                  for i in range(3)]
+        np.testing.assert_allclose(mapped(*values), jnp.stack(wanted), rtol=1e-6, atol=1e-6)
+        assert ("while" in jax.jit(mapped).lower(*values).as_text()) != batched
+
+
+def test_vmap_may_be_nested_and_differentiated():
+    function = kiln.jax.function("y = rms_norm(x, w)")
+    x = jnp.stack([jnp.stack([X, X + 1]), jnp.stack([X * 2, X - 1]), jnp.stack([X, X * 3])])
+    nested = jax.vmap(jax.vmap(function, (0, None)), (0, None))
+    np.testing.assert_allclose(nested(x, W), rms_norm(x, W), rtol=1e-4, atol=1e-5)
+    found = jax.vmap(jax.grad(lambda x, w: jnp.sin(function(x, w)).sum(), (0, 1)), (0, None))(x[0], W)
+    wanted = jax.vmap(jax.grad(lambda x, w: jnp.sin(rms_norm(x, w)).sum(), (0, 1)), (0, None))(x[0], W)
+    for one, value in zip(found, wanted):
+        np.testing.assert_allclose(one, value, rtol=1e-4, atol=1e-5)
+
+
+def test_scalars_are_traced():
+    function = kiln.jax.function("y = x * s + k", scalars="s, k")
+    compiled = jax.jit(function)
+    for s, k in ((0.5, 3), (2.5, -1), (True, 2), (np.float32(0.1), np.int8(4))):
+        np.testing.assert_allclose(compiled(X, s, k), X * s + k, rtol=1e-6)
+        assert compiled(X.astype(jnp.bfloat16), s, k).dtype == jnp.bfloat16
+    assert function(jnp.arange(3), 2, 1).tolist() == [1, 3, 5]
+    with pytest.raises(kiln.ArgumentError, match=r"the scalar 's' has shape \(4, 8\), expected a number"):
+        compiled(X, X, 1)
+
+
+def test_functions_in_loops_and_conditions():
+    function = kiln.jax.function("y = x * 0.5 + mean(x)")
+    half = lambda x: x * 0.5 + x.mean(-1, keepdims=True)  # noqa: E731
+    looped = jax.jit(lambda x: jax.lax.fori_loop(0, 3, lambda i, x: function(x), x))(X)
+    np.testing.assert_allclose(looped, half(half(half(X))), rtol=1e-5, atol=1e-6)
+    chosen = jax.jit(lambda p, x: jax.lax.cond(p, function, lambda x: x, x))
+    np.testing.assert_allclose(chosen(True, X), half(X), rtol=1e-5, atol=1e-6)
+    assert (chosen(False, X) == X).all()
+
+
+def test_rows_behind_their_ends_are_0():
+    function = kiln.jax.function("lengths(n); y = x + 1")
+    n = jnp.arange(4, dtype=jnp.int32)[:, None]
+    np.testing.assert_allclose(jax.jit(function)(n, X), np.where(np.arange(8) < n, X + 1, 0), rtol=1e-6)
+
+
+def test_double_precision():
+    with jax.enable_x64(True) if hasattr(jax, "enable_x64") else jax.experimental.enable_x64():
+        x, single = jnp.asarray(X, jnp.float64), jnp.asarray(X, jnp.float32)
+        function = kiln.jax.function("y = x * s + sum(x)", scalars="s")
+        assert function(x, 1 / 3).dtype == jnp.float64 and function(single, 1 / 3).dtype == jnp.float32
+        np.testing.assert_allclose(jax.jit(function)(x, 1 / 3), x / 3 + x.sum(-1, keepdims=True), rtol=1e-14)
+        assert function(jnp.arange(3), 2).dtype == jnp.int64
+
+
+def test_programs_of_several_contexts_are_told_apart():
+    contexts = [kiln.Context(cache_dir="") for _ in range(2)]
+    keys = {kiln.jax.Targets.key(kiln.Program("y = x * 7", context=context)) for context in contexts * 2}
+    assert len(keys) == 2
+
+
+def test_an_older_jax_calls_back(monkeypatch):
+    monkeypatch.setattr(kiln.jax, "register_handlers", lambda: False)
+    function = kiln.jax.function("s = max(x) * a; y = x / s", outputs="s, y", scalars="a")
+    s, y = jax.jit(function)(X, 2.0)
+    np.testing.assert_allclose(y, X / s[:, None], rtol=1e-6)
+    assert "callback" in jax.jit(function).lower(X, 2.0).as_text()
+    np.testing.assert_allclose(jax.vmap(lambda x: function(x, a=2.0)[1])(X), X / s[:, None], rtol=1e-6)
+
+
 def test_wrong_arguments_are_refused():
     with pytest.raises(kiln.ArgumentError, match="expected the arguments x, w"):
         kiln.jax.function(NORM)(X)

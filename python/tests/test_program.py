@@ -33,6 +33,10 @@ def test_errors_of_a_text_have_their_place(text, options, status, place):
     ((np.ones(2), np.ones(3)), {}, "does not broadcast"),
     ((np.ones(2),), {"x": 1.0}, "given twice"),
     ((np.ones(2),), {"v": 1.0}, "no parameter 'v'"),
+    ((np.ones(2), [1, 2]), {}, "'w' is a list, expected a number, or an array of NumPy"),
+    ((np.ones(2), None), {}, "'w' is a NoneType, expected a number"),
+    ((np.ones(2, complex), 1.0), {}, r"'x' has the type dtype\('complex128'\), which no type of Kiln matches"),
+    ((np.ones(2), 1.0), {"out": "y"}, "'out' is a str"),
     ((1.0, 2.0), {}, "no argument is an array"),
     ((np.ones(2), 1.0), {"out": 3.0}, "is a number"),
     ((np.ones(2), 1.0), {"out": np.ones(3)}, "y"),
@@ -41,6 +45,24 @@ def test_errors_of_a_text_have_their_place(text, options, status, place):
 def test_wrong_arguments_are_named(args, kwargs, sentence):
     with pytest.raises(kiln.ArgumentError, match=sentence):
         kiln.Program("y = x * w")(*args, **kwargs)
+
+
+def test_errors_are_kilns_own_and_can_be_pickled():
+    with pytest.raises(kiln.ArgumentError) as caught:
+        kiln.Program("y = sofmax(x)")
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert (str(again), again.status, again.column) == (str(caught.value), "KILN_E_NAME", 5)
+    assert {kind.__module__ for kind in (kiln.Error, kiln.ArgumentError, kiln.OutOfMemoryError)} == {"kiln"}
+
+
+def test_what_is_described_is_named_where_it_is_wrong():
+    program = kiln.Program("y = x * w")
+    for args, kwargs, sentence in ((("f32[4]",), {"v": 1.0}, "no parameter 'v', expected x, w"),
+                                   (("f32[4]",), {"x": 1.0}, "'x' is given twice"),
+                                   (("f32[4]",), {}, "1 arguments are given, expected x, w"),
+                                   (("c64[4]", 1.0), {}, "the type c64 is none of f64, f32")):
+        with pytest.raises(kiln.ArgumentError, match=sentence):
+            program.explain(*args, **kwargs)
 
 
 def test_declared_scalars_take_no_arrays():
@@ -186,8 +208,7 @@ def test_gradients_are_programs():
         kiln.Program("y = lgamma(x)").gradient()
 
 
-@pytest.mark.parametrize("name", ["kiln", "kiln._errors", "kiln._context", "kiln._program", "kiln._info",
-                                  "kiln._pack_writer"])
+@pytest.mark.parametrize("name", ["kiln", "kiln._context", "kiln._program", "kiln._info", "kiln._pack_writer"])
 def test_examples_of_the_documentation(name):
     from kiln._context import Default
     kept = Default.options, Default.context
