@@ -58,17 +58,10 @@ def function(program, *, grad=None, **options):
 def caller(program):
     """The program as a function of arrays alone, compiled by JAX for each of their shapes."""
     scalars = set(program.declared_scalars)
-    on_host = host_call(program)
-    on_device = foreign_call(program)
+    by_xla, by_python = foreign_call(program), host_call(program)
 
     def called(*values):
-        results = result_shapes(program, values)
-        if on_device is None:
-            found = on_host(results, *values)
-        else:
-            found = jax.lax.platform_dependent(
-                *values, cpu=functools.partial(on_device, results), cuda=functools.partial(on_device, results),
-                default=functools.partial(on_host, results))
+        found = (by_xla if has_handlers() else by_python)(result_shapes(program, values), *values)
         return found if len(found) > 1 else found[0]
 
     compiled = jax.jit(called)
@@ -99,10 +92,7 @@ def scalar_like(value):
 
 
 def foreign_call(program):
-    """Calls Kiln from XLA's compiled code; None where JAX has no public interface for that."""
-    if not register_handlers():
-        return None
-    key = Targets.key(program)
+    """Calls Kiln from XLA's compiled code."""
     scalars = set(program.declared_scalars)
     method = functools.cache(lambda: "expand_dims" if may_be_batched(program) else "sequential")
 
@@ -111,14 +101,17 @@ def foreign_call(program):
         values = [as_scalar(value, wide) if name in scalars else value
                   for name, value in zip(program.parameters, values)]
         ranks = np.array([value.ndim for value in values], np.int64)
-        return tuple(jax.ffi.ffi_call(TARGET, results, vmap_method=method())(*values, program=key, ranks=ranks))
+        call = jax.ffi.ffi_call(TARGET, results, vmap_method=method())
+        return tuple(call(*values, program=Targets.key(program), ranks=ranks))
 
     return called
 
 
 @functools.cache
-def register_handlers():
-    if not hasattr(jax, "ffi") or not hasattr(jax.ffi, "ffi_call"):
+def has_handlers():
+    """Whether JAX has the public interface, and its devices are CPUs or CUDA GPUs: then the handlers are registered."""
+    version = str(jax.devices()[0].client.platform_version).lower()
+    if not hasattr(jax, "ffi") or not (jax.default_backend() == "cpu" or "cuda" in version):
         return False
     for platform, handler in _core.xla_handlers().items():
         jax.ffi.register_ffi_target(TARGET, handler, platform=platform)

@@ -149,12 +149,13 @@ xla::Error *run(const xla::CallFrame *frame, bool gpu) {
     return checked(frame, kiln_run(target.program, tensors.data(), tensors.size(), nullptr, 0, stream.stream));
 }
 
-// A runtime of an older version accepts handlers of that one, and they take no more than it has.
+// A runtime accepts handlers of its own version and of some before it. That of the first version asks without a table;
+// what is used here has been the same since.
 bool tells_metadata(const xla::CallFrame *frame) {
     if (!frame->extensions || frame->extensions->type != xla::METADATA) return false;
     xla::Metadata *metadata = reinterpret_cast<const xla::MetadataExtension *>(frame->extensions)->metadata;
     metadata->version.major = xla::major_version;
-    metadata->version.minor = std::min(xla::minor_version, frame->api->version.minor);
+    metadata->version.minor = frame->api ? std::min(xla::minor_version, frame->api->version.minor) : 1;
     metadata->traits = 0;
     return true;
 }

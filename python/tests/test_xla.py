@@ -195,12 +195,12 @@ def test_errors_are_xlas():
         assert sentence.startswith("kiln: ") and part in sentence
 
 
-@pytest.mark.parametrize("theirs, ours", [(0, 0), (1, 1), (3, 3), (9, 3)])
+@pytest.mark.parametrize("theirs, ours", [(None, 1), (1, 1), (3, 3), (9, 3)])
 def test_a_handler_tells_a_version_that_the_runtime_knows(theirs, ours):
-    runtime = Runtime(minor=theirs)
+    runtime = Runtime(minor=theirs or 0)
     metadata = Metadata(ctypes.sizeof(Metadata), Version(0, 0))
     extension = MetadataExtension(ctypes.sizeof(MetadataExtension), 1, None, ctypes.pointer(metadata))
-    frame = Frame(ctypes.pointer(runtime.api))
+    frame = Frame(None if theirs is None else ctypes.pointer(runtime.api))
     frame.extensions = address(extension)
     assert runtime.handler("CUDA")(ctypes.byref(frame)) is None
     assert (metadata.version.major, metadata.version.minor, metadata.traits) == (0, ours, 0)
