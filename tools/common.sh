@@ -115,6 +115,16 @@ provide_lizard() {
     unpack_wheels "$KILN_LIZARD" "lizard==$version" "$(cat "$wheels")"
 }
 
+# provide_onnx <folder>: exports KILN_ONNX, a folder with the package whose tests check kiln.onnx. Where the wheels cannot be
+# had, as for another Python, it says so, and that test is skipped.
+provide_onnx() {
+    local wheels=$root/tools/onnx_wheels.txt version
+    version=$(sed -n 's/^onnx==\([^ ]*\) .*/\1/p' "$wheels")
+    export KILN_ONNX=$1/onnx==$version
+    (unpack_wheels "$KILN_ONNX" "onnx==$version" "$(cat "$wheels")") ||
+        { unset KILN_ONNX; say "The tests of ONNX's operators are skipped"; }
+}
+
 # provide_python <folder>: a virtual environment with what building and testing the Python package takes. Sets
 # python_package, the option for CMake that finds it.
 provide_python() {

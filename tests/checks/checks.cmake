@@ -51,6 +51,12 @@ if(kiln_python)
                                             ${CMAKE_CURRENT_BINARY_DIR}/refused.md --root ${fixture})
     set_tests_properties(reference_refuses PROPERTIES PASS_REGULAR_EXPRESSION
                          "kiln_silent has no comment.*kiln_gone is exported and not in the reference")
+    add_test(NAME onnx_page COMMAND ${kiln_python} ${PROJECT_SOURCE_DIR}/tools/onnx_page.py --check)
+    file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/old_onnx.md "# Operators of ONNX\n")
+    add_test(NAME onnx_page_refuses COMMAND ${kiln_python} ${PROJECT_SOURCE_DIR}/tools/onnx_page.py --check
+                                            --page ${CMAKE_CURRENT_BINARY_DIR}/old_onnx.md)
+    set_tests_properties(onnx_page_refuses PROPERTIES PASS_REGULAR_EXPRESSION
+                         "old_onnx.md is not what tools/onnx_page.py writes")
     if(TARGET kiln_tool)
         add_test(NAME functions COMMAND ${kiln_python} ${here}/check_functions.py $<TARGET_FILE:kiln_tool>
                                         ${PROJECT_SOURCE_DIR}/docs/language.md)
