@@ -17,10 +17,12 @@ HEAD = """# Functions
 What a program can call, as `kiln functions` lists it. `tools/functions_page.py` writes this page; the rules that hold for
 all of them are in [the language](language.md). The types are those of the result for arguments of f32, i32 and bool; f64,
 i64 and the unsigned types follow [a table](language.md#where-types-meet); `-` is refused. A formula
-is in the language itself; functions in it that begin with `_` are in [prelude.kiln](../kernel_sources/prelude.kiln).
+is in the language itself; functions in it that begin with `_` are in [prelude.kiln](../kernel_sources/prelude.kiln) or
+[library.kiln](../kernel_sources/library.kiln).
 """
-ORDER = ("elementwise", "reductions", "softmax and cross-entropy", "normalisation", "quantisers", "gradients", "places",
-         "positions", "random numbers", "conversions", "constants")
+ORDER = ("elementwise", "gated activations", "reductions", "statistics", "softmax and cross-entropy", "losses",
+         "normalisation", "quantisers", "rotary embeddings", "optimisers", "images", "gradients", "places", "positions",
+         "random numbers", "conversions", "constants", "names of ONNX")
 
 
 def cell(text):

@@ -285,6 +285,7 @@ bool kiln__call_begin(kiln__parser *parser, const kiln__token *name, uint32_t *v
     kiln__function *function = kiln__function_find(parser, name);
     frame.op = KILN__OP_IS_WIDE; /* of a function's frame nobody asks which */
     frame.u.call.function = function;
+    if (function != NULL && !parser->lexer.in_prelude) function->called = true;
     if (function != NULL ? kiln__function_load(parser, function)
                          : parser->lexer.in_prelude && kiln__token_is(name, "_is_wide", 8))
         return begin_arguments(parser, &frame, value);

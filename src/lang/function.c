@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Functions: definitions, and the search for one by name.
- * The prelude's are parsed when they are first called: a program pays for those it uses alone. */
+ * The prelude's are parsed when they are first called: a program pays for those it uses alone. Its names are words only
+ * before a parenthesis, and a program may define them anew: it can grow without taking a name from anyone. */
 #include <string.h>
 
 #include "lang/parser.h"
 
 /* Files of kernel_sources/, embedded by the build. */
-extern const char kiln__source_prelude_kiln[], kiln__source_gradients_kiln[];
+extern const char kiln__source_prelude_kiln[], kiln__source_library_kiln[], kiln__source_gradients_kiln[];
 
 static kiln__function *new_function(kiln__parser *parser, const char *name, size_t length) {
     kiln__function *function = kiln__work_alloc(parser->work, &parser->work->scratch, 1, sizeof *function);
@@ -21,13 +22,14 @@ static void append(kiln__parser *parser, kiln__function *function) {
     parser->functions_end = &function->next;
 }
 
-static void index_functions(kiln__parser *parser, const char *text) {
+static void index_functions(kiln__parser *parser, const char *text, bool in_library) {
     uint32_t line = 1;
     for (const char *at = text; at != NULL; line++) {
         if (strncmp(at, "fn ", 3) == 0) {
             kiln__function *function = new_function(parser, at + 3, strcspn(at + 3, "( \n"));
             if (function == NULL) return;
-            function->constant = strncmp(function->name + function->length, "()", 2) == 0;
+            function->of_prelude = true;
+            function->in_library = in_library;
             function->definition = (kiln__lexer){.at = at + 3, .line_start = at, .line = line, .in_prelude = true};
             append(parser, function);
         }
@@ -38,16 +40,23 @@ static void index_functions(kiln__parser *parser, const char *text) {
 
 void kiln__prelude_index(kiln__parser *parser) {
     parser->functions_end = &parser->functions;
-    index_functions(parser, kiln__source_prelude_kiln);
+    index_functions(parser, kiln__source_prelude_kiln, false);
+    index_functions(parser, kiln__source_library_kiln, true);
 }
 
-void kiln__rules_index(kiln__parser *parser) { index_functions(parser, kiln__source_gradients_kiln); }
+void kiln__rules_index(kiln__parser *parser) { index_functions(parser, kiln__source_gradients_kiln, false); }
 
 kiln__function *kiln__function_find(const kiln__parser *parser, const kiln__token *name) {
     if (kiln__is_private(name->text) && !parser->lexer.in_prelude) return NULL;
-    kiln__function *function = parser->functions;
-    while (function != NULL && !kiln__token_is(name, function->name, function->length)) function = function->next;
-    return function;
+    const kiln__function *defining = parser->lexer.in_prelude ? NULL : parser->defining;
+    kiln__function *found = NULL;
+    if (defining != NULL && kiln__token_is(name, defining->name, defining->length)) return NULL;
+    for (kiln__function *function = parser->functions; function != NULL; function = function->next) {
+        if (!kiln__token_is(name, function->name, function->length)) continue;
+        if (function->of_prelude == parser->lexer.in_prelude) return function;
+        if (function->of_prelude) found = function;
+    }
+    return found;
 }
 
 bool kiln__is_callable(const kiln__parser *parser, const kiln__token *name) {
@@ -55,7 +64,7 @@ bool kiln__is_callable(const kiln__parser *parser, const kiln__token *name) {
     const kiln__op op = kiln__op_find(name->text, name->length);
     kiln__node conversion;
     return (op != KILN__OP_COUNT_OF && !kiln__op_is_place(op)) || kiln__conversion_find(parser, name, &conversion) ||
-           (function != NULL && !function->constant);
+           (function != NULL && !function->of_prelude && function->parameter_count > 0);
 }
 
 uint32_t kiln__parameter_find(const kiln__function *function, const kiln__token *name) {
@@ -66,14 +75,19 @@ uint32_t kiln__parameter_find(const kiln__function *function, const kiln__token 
     return i;
 }
 
+/* What keeps a name from being a new function's; NULL where nothing does. */
+static const char *problem_of_function(const kiln__parser *parser, const kiln__token *name) {
+    const kiln__function *function = kiln__function_find(parser, name);
+    if (kiln__op_find(name->text, name->length) != KILN__OP_COUNT_OF) return "is a function already";
+    if (function == NULL || (function->of_prelude && !function->called)) return NULL;
+    return function->of_prelude ? "is called above its definition" : "is a function already";
+}
+
 /* Fails where the name cannot be a new function's or parameter's. */
 static bool check_new_name(kiln__parser *parser, const kiln__token *name, const char *what, bool called) {
-    const char *problem = NULL;
-    bool taken =
-        kiln__is_callable(parser, name) || (called && (kiln__function_find(parser, name) != NULL ||
-                                                       kiln__op_find(name->text, name->length) != KILN__OP_COUNT_OF));
+    const char *problem = called ? problem_of_function(parser, name) : NULL;
+    if (kiln__is_callable(parser, name)) problem = "is a function already";
     if (kiln__is_reserved(name)) problem = "is a reserved word";
-    if (taken) problem = "is a function already";
     if (name->kind == KILN__TOKEN_NAME && problem == NULL) return true;
     const char *quote = kiln__parser_quote(parser, name);
     if (problem == NULL)
@@ -134,7 +148,6 @@ static void define(kiln__parser *parser, kiln__function *function) {
     kiln__parser_advance(parser);
     if (!kiln__parser_expect(parser, '(', "'(' and the parameters")) return;
     kiln__parse_parameters(parser, function, true);
-    function->constant = function->parameter_count == 0;
     if (!kiln__parser_expect(parser, '=', "'=' and the function's expression")) return;
     kiln__parse_body(parser, function);
     function->parsed = parser->work->status == KILN_OK;

@@ -71,7 +71,8 @@ typedef struct kiln__function {
     /* Of the prelude's functions, which are parsed when they are first called; at is NULL then. */
     kiln__lexer definition;
     bool parsed;
-    bool constant; /* has no parameters */
+    bool of_prelude, in_library; /* the latter in library.kiln, whose functions no gradient is written with */
+    bool called;                 /* by the program */
     kiln__scope scope;
     kiln__parameter *parameters;
     uint32_t parameter_count, required_count;
@@ -196,8 +197,8 @@ void kiln__rules_index(kiln__parser *parser);
 kiln__function *kiln__function_find(const kiln__parser *parser, const kiln__token *name);
 /* Parses a function of the prelude when it is first called; false in its own expression, or if the parser failed. */
 bool kiln__function_load(kiln__parser *parser, kiln__function *function);
-/* Whether the name can only be called: an operator, a conversion, a function with parameters. That of a function
- * without any, as pi(), may be an input's as well. */
+/* Whether the name can only be called: an operator, a conversion, a function of the program's with parameters. Those of
+ * the prelude's and of functions without any may be an input's as well. */
 bool kiln__is_callable(const kiln__parser *parser, const kiln__token *name);
 /* From the word fn on. */
 void kiln__parse_function(kiln__parser *parser);

@@ -90,7 +90,7 @@ static bool is_left_out(const kiln__function *function) {
 static void find_patterns(writer *out) {
     out->patterns = alloc(out, MAX_PATTERNS, sizeof *out->patterns);
     for (kiln__function *f = out->w->parser.functions; f != NULL && out->w->work.status == KILN_OK; f = f->next) {
-        if (kiln__is_private(f->name) || f->constant || is_left_out(f) || !kiln__function_load(&out->w->parser, f))
+        if (kiln__is_private(f->name) || f->in_library || is_left_out(f) || !kiln__function_load(&out->w->parser, f))
             continue;
         if (f->nodes.count > KILN__MAX_PATTERN) continue;
         add_pattern(out, f, &f->nodes, f->result);

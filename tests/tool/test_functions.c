@@ -12,7 +12,7 @@
 #include "function_list.h"
 #include "lang/ops.h"
 
-extern const char kiln__source_prelude_kiln[];
+extern const char kiln__source_prelude_kiln[], kiln__source_library_kiln[];
 
 static const function_row *find(const function_list *list, const char *name, size_t length) {
     for (size_t i = 0; i < list->count; i++)
@@ -20,6 +20,21 @@ static const function_row *find(const function_list *list, const char *name, siz
             return &list->rows[i];
     fail_msg("the list lacks %.*s", (int)length, name);
     return NULL;
+}
+
+/* Each function of the text is listed; how many. */
+static size_t find_all(const function_list *list, const char *text) {
+    size_t count = 0;
+    for (const char *at = strstr(text, "\nfn "); at; at = strstr(at + 1, "\nfn ")) {
+        if (at[4] == '_') continue;
+        const function_row *row = find(list, at + 4, strcspn(at + 4, "("));
+        const char *formula = strstr(at, ") = ") + 4;
+        assert_int_equal(strlen(row->formula), strcspn(formula, "\n"));
+        assert_memory_equal(row->formula, formula, strlen(row->formula));
+        assert_null(strchr(row->signature, ':'));
+        count++;
+    }
+    return count;
 }
 
 static void every_function_is_listed_once(void **state) {
@@ -33,15 +48,7 @@ static void every_function_is_listed_once(void **state) {
         assert_null(find(&list, name, strlen(name))->formula);
         expected++;
     }
-    for (const char *at = strstr(kiln__source_prelude_kiln, "\nfn "); at; at = strstr(at + 1, "\nfn ")) {
-        if (at[4] == '_') continue;
-        const function_row *row = find(&list, at + 4, strcspn(at + 4, "("));
-        const char *formula = strstr(at, ") = ") + 4;
-        assert_int_equal(strlen(row->formula), strcspn(formula, "\n"));
-        assert_memory_equal(row->formula, formula, strlen(row->formula));
-        assert_null(strchr(row->signature, ':'));
-        expected++;
-    }
+    expected += find_all(&list, kiln__source_prelude_kiln) + find_all(&list, kiln__source_library_kiln);
     assert_int_equal(list.count, expected);
     for (size_t i = 0; i < list.count; i++) {
         const function_row *row = &list.rows[i];

@@ -10,7 +10,7 @@
 #include "base/types.h"
 #include "lang/ops.h"
 
-extern const char kiln__source_prelude_kiln[]; /* kernel_sources/prelude.kiln, embedded by the build */
+extern const char kiln__source_prelude_kiln[], kiln__source_library_kiln[]; /* of kernel_sources, embedded */
 
 typedef struct operator_text {
     kiln__op op;
@@ -136,16 +136,18 @@ static bool add_conversions(function_list *list) {
 
 /* ---- the prelude's text ---- */
 
-/* What its headings call the groups. */
+/* In the order of the list; headings of the prelude begin with these. */
+static const char *const groups[] = {
+    "conversions", "constants",      "elementwise",   "gated activations", "positions",
+    "places",      "random numbers", "reductions",    "statistics",        "softmax and cross-entropy",
+    "losses",      "normalisation",  "quantisers",    "rotary embeddings", "optimisers",
+    "images",      "gradients",      "names of ONNX",
+};
+enum { GROUPS = sizeof groups / sizeof groups[0] };
+
 static const char *group_of(const char *heading) {
-    static const char *const groups[][2] = {
-        {"constants", "constants"},         {"elementwise", "elementwise"},
-        {"reductions", "reductions"},       {"softmax and cross-entropy", "softmax and cross-entropy"},
-        {"normalisation", "normalisation"}, {"chance", "random numbers"},
-        {"quantisers", "quantisers"},       {"gradients", "gradients"},
-    };
-    for (size_t i = 0; i < sizeof groups / sizeof groups[0]; i++)
-        if (strncmp(heading, groups[i][0], strlen(groups[i][0])) == 0) return groups[i][1];
+    for (int i = 0; i < GROUPS; i++)
+        if (strncmp(heading, groups[i], strlen(groups[i])) == 0) return groups[i];
     return "others";
 }
 
@@ -171,8 +173,8 @@ static bool add_definition(function_list *list, const char *group, char *line, c
 }
 
 /* A comment is of the next function that is not the prelude's own. */
-static bool add_prelude(function_list *list) {
-    char *text = strdup(kiln__source_prelude_kiln), *rest = NULL;
+static bool add_functions(function_list *list, const char *source) {
+    char *text = strdup(source), *rest = NULL;
     const char *group = "others", *comment = "";
     bool added = text != NULL;
     for (char *line = added ? strtok_r(text, "\n", &rest) : NULL; line && added; line = strtok_r(NULL, "\n", &rest)) {
@@ -190,18 +192,8 @@ static bool add_prelude(function_list *list) {
 /* ---- the list ---- */
 
 static int place_of(const char *group) {
-    static const char *const order[] = {"conversions",
-                                        "constants",
-                                        "elementwise",
-                                        "positions",
-                                        "random numbers",
-                                        "reductions",
-                                        "softmax and cross-entropy",
-                                        "normalisation",
-                                        "quantisers",
-                                        "gradients"};
     int place = 0;
-    while (place < (int)(sizeof order / sizeof order[0]) && strcmp(order[place], group) != 0) place++;
+    while (place < GROUPS && strcmp(groups[place], group) != 0) place++;
     return place;
 }
 
@@ -213,7 +205,8 @@ static int by_group(const void *a, const void *b) {
 
 kiln_status function_list_make(function_list *out) {
     *out = (function_list){0};
-    if (add_conversions(out) && add_operators(out) && add_prelude(out)) {
+    if (add_conversions(out) && add_operators(out) && add_functions(out, kiln__source_prelude_kiln) &&
+        add_functions(out, kiln__source_library_kiln)) {
         qsort(out->rows, out->count, sizeof *out->rows, by_group);
         return KILN_OK;
     }
