@@ -106,13 +106,16 @@ template <class V> KILN_DEVICE V kiln_settle_square(V sum, V distances, V n, V a
 }
 KILN_DEVICE float kiln_ratio(float a, float b) { return KILN_FAST ? kiln_fast_ratio(a, b) : a / b; }
 KILN_DEVICE double kiln_ratio(double a, double b) { return a / b; }
-/* Not KILN_FAST: no exponential overflows, so that what is under 2^-126 is no 0 either. */
+/* Not KILN_FAST: no exponential overflows, so that a subnormal result is no 0 either. */
 KILN_DEVICE float kiln_sigmoid(float x) {
     if (KILN_FAST) return kiln_ratio(1.0f, 1.0f + kiln_exp_beside_one(-x));
     const float e = kiln_exp(-fabsf(x)), r = 1.0f / (1.0f + e);
     return x < 0.0f ? e * r : r;
 }
-KILN_DEVICE double kiln_sigmoid(double x) { return 1.0 / (1.0 + exp(-x)); }
+KILN_DEVICE double kiln_sigmoid(double x) {
+    const double e = exp(-fabs(x)), r = 1.0 / (1.0 + e);
+    return x < 0.0 ? e * r : r;
+}
 /* x sigmoid(y), also where sigmoid(y) alone has lost bits: the exponential is then e^44.25 times as large until it is
  * multiplied by x. */
 KILN_DEVICE float kiln_times_sigmoid(float x, float y) {

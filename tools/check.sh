@@ -70,7 +70,8 @@ fi
 provide_nvrtc "$nvrtc" "$dir/nvrtc"
 provide_lizard "$dir/lizard"
 provide_python "$dir/python_venv"
-provide_onnx "$dir/onnx"
+provide_wheels KILN_ONNX onnx "$dir/onnx"
+provide_wheels KILN_MPMATH mpmath "$dir/mpmath"
 export KILN_CACHE_DIR=$dir/kernel_cache CTEST_PARALLEL_LEVEL=$jobs
 
 if [ -n "$clang" ]; then

@@ -115,14 +115,15 @@ provide_lizard() {
     unpack_wheels "$KILN_LIZARD" "lizard==$version" "$(cat "$wheels")"
 }
 
-# provide_onnx <folder>: exports KILN_ONNX, a folder with the package whose tests check kiln.onnx. Where the wheels cannot be
-# had, as for another Python, it says so, and that test is skipped.
-provide_onnx() {
-    local wheels=$root/tools/onnx_wheels.txt version
-    version=$(sed -n 's/^onnx==\([^ ]*\) .*/\1/p' "$wheels")
-    export KILN_ONNX=$1/onnx==$version
-    (unpack_wheels "$KILN_ONNX" "onnx==$version" "$(cat "$wheels")") ||
-        { unset KILN_ONNX; say "The tests of ONNX's operators are skipped"; }
+# provide_wheels <variable> <package> <folder>: exports the variable, a folder with a package of PyPI and what it needs, as
+# tools/<package>_wheels.txt lists it. Where the wheels cannot be had, as for another Python, it says so, and the tests that
+# need them are skipped.
+provide_wheels() {
+    local wheels=$root/tools/$2_wheels.txt version
+    version=$(sed -n "s/^$2==\([^ ]*\) .*/\1/p" "$wheels")
+    export "$1=$3/$2==$version"
+    (unpack_wheels "$3/$2==$version" "$2==$version" "$(cat "$wheels")") ||
+        { unset "$1"; say "Tests that need $2 are skipped"; }
 }
 
 # provide_python <folder>: a virtual environment with what building and testing the Python package takes. Sets
