@@ -23,7 +23,7 @@ echo "${wheel##*/}, $(stat -c %s "$wheel") bytes"
 "$folder/venv/bin/python" -m zipfile -l "$wheel" | awk 'NR > 1 { print $1 }' >"$folder/files"
 case "$wheel" in *-abi3-*) extension=kiln/_core.abi3.so ;; *) extension=$(grep 'kiln/_core[.]cpython' "$folder/files") ;; esac
 library=$(grep -x 'kiln/lib/libkiln[.]so[.][0-9.]*' "$folder/files") || { echo "the wheel has no libkiln"; exit 1; }
-for file in "$extension" "$library" kiln/py.typed kiln/_core.pyi "kiln/libexec/kiln-${library##*.so.}/kiln-worker" \
+for file in "$extension" "$library" kiln/py.typed kiln/_core.pyi kiln/onnx_operators.json "kiln/libexec/kiln-${library##*.so.}/kiln-worker" \
     kiln/include/kiln/{kiln,status,tensor}.h; do
     grep -qx "$file" "$folder/files" || { echo "the wheel lacks $file"; cat "$folder/files"; exit 1; }
 done
