@@ -65,12 +65,16 @@ typedef enum kiln_log_detail {
     KILN_LOG_DETAIL_DEBUG = 4    /* also each kernel that is found or loaded */
 } kiln_log_detail;
 
-/* What to do about a kernel that is in no cache and no pack. */
+/* What to do about a kernel that is in no cache and no pack. Kernels are exact, made for one shape, or serve any shape
+ * of a program and its types: docs/packs.md. */
 typedef enum kiln_policy {
-    KILN_POLICY_COMPILE = 0,       /* compile it and wait */
-    KILN_POLICY_NEVER_COMPILE = 1, /* return KILN_E_WOULD_COMPILE, without waiting for a compile of another thread's;
-                                      needs no NVRTC */
-    KILN_POLICY_CONTEXT = 2        /* in kiln_call_options: as the context's options say */
+    KILN_POLICY_COMPILE = 0,       /* compile the exact one and wait */
+    KILN_POLICY_NEVER_COMPILE = 1, /* take the one for any shape that caches and packs have; without that return
+                                      KILN_E_WOULD_COMPILE, without waiting for a compile of another thread's; needs no
+                                      NVRTC */
+    KILN_POLICY_CONTEXT = 2,       /* in kiln_call_options: as the context's options say */
+    KILN_POLICY_ANY_SHAPE = 3      /* the one for any shape, also where there is an exact one: it alone is compiled.
+                                      KILN_E_UNSUPPORTED for programs that have none (docs/limits.md) */
 } kiln_policy;
 
 /* Kernels made beforehand by `kiln precompile`: a file (path), or where path is NULL size bytes at data, which outlive
@@ -192,9 +196,10 @@ typedef struct kiln_context_stats {
     double prepare_seconds;        /* in calls that created a plan or met a new shape, up to their launch: these two,
                                       and choosing a schedule, writing the source, looking it up, loading */
     int64_t from_callbacks;        /* kernels that kiln_context_options.cache had */
+    int64_t any_shape;             /* of all that calls found or compiled, those that serve any shape */
 } kiln_context_stats;
 #define KILN_CONTEXT_STATS_INIT \
-    { sizeof(kiln_context_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+    { sizeof(kiln_context_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /* Fills *stats (struct_size set by the caller). Numbers of calls under way may be there in part. Cheap: some counters,
  * and the context's lock for what it holds now. A forked child goes on from its parent's numbers. KILN_E_ARGUMENT.
@@ -296,10 +301,10 @@ typedef struct kiln_program_stats {
     int64_t shapes;     /* that kiln_run remembers of it now */
     int64_t from_memory, from_packs, from_disk, compiled, refused, failed_compiles, loads; /* as the context's */
     double compile_seconds, wait_seconds, prepare_seconds;                                 /* the same */
-    int64_t from_callbacks;                                                                /* the same */
+    int64_t from_callbacks, any_shape;                                                     /* the same */
 } kiln_program_stats;
 #define KILN_PROGRAM_STATS_INIT \
-    { sizeof(kiln_program_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+    { sizeof(kiln_program_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /* Fills *stats (struct_size set by the caller). Threads count apart, so that counting makes none of them wait; the
  * numbers of calls under way may be there in part. kiln_compile counts as well, kiln_run_cpu nothing. A forked child
@@ -435,11 +440,12 @@ typedef struct kiln_plan_info {
     int64_t workspace_bytes; /* device memory that a launch takes in addition to the tensors; 0: none */
     int launches;            /* kernels launched one after another */
     kiln_schedule_origin schedule_origin;
+    int any_shape; /* not 0: the kernel serves any shape of the program and its types */
 } kiln_plan_info;
 #define KILN_PLAN_INFO_INIT \
     { \
         sizeof(kiln_plan_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, KILN_ORIGIN_MEMORY, 0, 0, 0, 0, 0, 0, 0, 0, \
-            KILN_SCHEDULE_MODEL \
+            KILN_SCHEDULE_MODEL, 0 \
     }
 
 /* Fills *info (struct_size set by the caller). Its strings belong to the plan; the source is written out by the first
@@ -519,7 +525,8 @@ typedef struct kiln_pack_writer kiln_pack_writer;
 KILN_API kiln_status kiln_pack_writer_create(kiln_pack_writer **out);
 KILN_API void kiln_pack_writer_destroy(kiln_pack_writer *writer);
 
-/* Adds all kernels that a plan for these tensors looks for, one for most, and the tuned record that chose it: from the
+/* Adds all kernels that a plan for these tensors looks for, one for most, the one that serves any shape of the program
+ * and these types, where it has one, and the tuned record that chose the former: from the
  * disk cache of the program's context, or compiled, whatever the context's policy; planned, as kiln_compile does, for a
  * typical device of the architecture. Arguments, open sizes and statuses
  * as for kiln_compile. Where it fails, the kernels that were added before stay. A kernel that is there already is not

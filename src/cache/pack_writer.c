@@ -7,7 +7,7 @@
 
 #include "cache/entry.h"
 
-static bool is_there(const kiln__pack_writer *writer, const kiln__key *name) {
+bool kiln__pack_writer_has(const kiln__pack_writer *writer, const kiln__key *name) {
     for (size_t i = 0; i < writer->count; i++) {
         if (memcmp(writer->kernels[i].row.digest, name->digest, sizeof name->digest) == 0) return true;
     }
@@ -16,7 +16,7 @@ static bool is_there(const kiln__pack_writer *writer, const kiln__key *name) {
 
 kiln_status kiln__pack_writer_add(kiln__pack_writer *writer, const kiln__key *name, const kiln__entry *entry,
                                   const kiln__nvrtc_version *nvrtc) {
-    if (is_there(writer, name)) return KILN_OK;
+    if (kiln__pack_writer_has(writer, name)) return KILN_OK;
     if (writer->count == writer->capacity) {
         size_t capacity = writer->capacity ? 2 * writer->capacity : 64;
         kiln__packed_kernel *kernels = realloc(writer->kernels, capacity * sizeof *kernels);

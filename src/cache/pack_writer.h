@@ -25,6 +25,8 @@ typedef struct kiln__nvrtc_version {
  * KILN_E_MEMORY. */
 kiln_status kiln__pack_writer_add(kiln__pack_writer *writer, const kiln__key *name, const kiln__entry *entry,
                                   const kiln__nvrtc_version *nvrtc);
+/* Whether a kernel of the name was added. */
+bool kiln__pack_writer_has(const kiln__pack_writer *writer, const kiln__key *name);
 /* The pack's bytes, new memory of the caller's. KILN_E_MEMORY, KILN_E_SIZE for more kernels than a pack can have. */
 kiln_status kiln__pack_writer_finish(kiln__pack_writer *writer, uint8_t **bytes, size_t *size);
 void kiln__pack_writer_free(kiln__pack_writer *writer);

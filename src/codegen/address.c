@@ -45,6 +45,7 @@ static void emit_stepped_sum(const kiln__emitter *e, int o) {
 
 bool kiln__has_offset(const kiln__emitter *e, int o) {
     const kiln__operand *operand = &e->problem->operands[o];
+    if (e->problem->any_shape) return false; /* its strides are asked */
     return (operand->per_element || operand->taken) && !(e->flat ? operand->linear : operand->contiguous_columns);
 }
 
@@ -97,6 +98,8 @@ void kiln__emit_offsets(const kiln__emitter *e) {
 static const char *spell_offset(const kiln__emitter *e, int o, const char *column) {
     const kiln__operand *operand = &e->problem->operands[o];
     if (!operand->per_element) return "0";
+    if (e->problem->any_shape)
+        return kiln__spell(e, "kiln_place_of_column<N>(row.args.shape, row.args.strides_%s, %s)", e->name[o], column);
     if (!kiln__has_offset(e, o)) return column;
     return kiln__spell(e, "kiln_offset_%s(row.args, %s)", e->name[o], column);
 }

@@ -41,6 +41,37 @@ static bool asks_size(const kiln__ir *ir, int axis) {
     return false;
 }
 
+static void add_sizes(const kiln__ir *ir, kiln__arguments *out) {
+    for (int axis = 0; axis < KILN_MAX_RANK; axis++)
+        if (asks_size(ir, axis)) add(out, KILN__FIELD_SIZE, 0, axis, 8);
+}
+
+static void add_scalars(const kiln__ir *ir, bool wide, kiln__arguments *out) {
+    for (uint32_t s = 0; s < ir->scalar_count; s++)
+        if (kiln__ctype_is_wide(ir->scalar_types[s]) == wide) add(out, KILN__FIELD_SCALAR, (int)s, 0, wide ? 8 : 4);
+}
+
+static kiln_status finish(kiln__arguments *out) {
+    out->size = (out->size + 7) / 8 * 8;
+    if (out->count <= KILN__MAX_FIELDS && out->size <= KILN__MAX_ARGUMENT_BYTES) return KILN_OK;
+    return kiln__fail(KILN_E_UNSUPPORTED,
+                      "the kernel needs %d bytes of arguments, at most %d can be passed: use fewer tensors of "
+                      "different strides",
+                      out->size, KILN__MAX_ARGUMENT_BYTES);
+}
+
+/* Of a kernel that serves any shape, behind the pointers. */
+static kiln_status add_any_shape(const kiln__ir *ir, const kiln__problem *problem, kiln__arguments *out) {
+    const int operands = problem->input_count + problem->output_count + problem->position_count;
+    add(out, KILN__FIELD_SHAPE, 0, 0, (int)sizeof(kiln__shape));
+    for (int o = 0; o < operands; o++) add(out, KILN__FIELD_STRIDES, o, 0, 8 * KILN_MAX_RANK);
+    for (int o = 0; o < operands; o++) add_table(problem, o, out);
+    add_sizes(ir, out);
+    add_scalars(ir, true, out);
+    add_scalars(ir, false, out);
+    return finish(out);
+}
+
 kiln_status kiln__arguments_layout(const kiln__ir *ir, const kiln__problem *problem, const kiln__schedule *schedule,
                                    kiln__arguments *out) {
     memset(out, 0, sizeof *out);
@@ -49,26 +80,18 @@ kiln_status kiln__arguments_layout(const kiln__ir *ir, const kiln__problem *prob
     for (int o = 0; o < operands; o++) add(out, KILN__FIELD_POINTER, o, 0, 8);
     operands += problem->position_count;
     for (int o = 0; o < operands; o++) all_linear &= problem->operands[o].linear;
+    if (problem->any_shape) return add_any_shape(ir, problem, out);
     add(out, KILN__FIELD_ROWS, 0, 0, 8);
     if (kiln__schedule_exchanges(schedule)) add(out, KILN__FIELD_WORKSPACE, 0, 0, 8);
     for (int o = 0; o < operands; o++) add_strides(problem, o, out);
     for (int o = 0; o < operands; o++) add_table(problem, o, out);
     for (int d = 1; d < problem->outer_rank && !all_linear && problem->wide; d++) add(out, KILN__FIELD_EXTENT, 0, d, 8);
-    for (int axis = 0; axis < KILN_MAX_RANK; axis++)
-        if (asks_size(ir, axis)) add(out, KILN__FIELD_SIZE, 0, axis, 8);
-    for (uint32_t s = 0; s < ir->scalar_count; s++)
-        if (kiln__ctype_is_wide(ir->scalar_types[s])) add(out, KILN__FIELD_SCALAR, (int)s, 0, 8);
-    for (uint32_t s = 0; s < ir->scalar_count; s++)
-        if (!kiln__ctype_is_wide(ir->scalar_types[s])) add(out, KILN__FIELD_SCALAR, (int)s, 0, 4);
+    add_sizes(ir, out);
+    add_scalars(ir, true, out);
+    add_scalars(ir, false, out);
     for (int d = 1; d < problem->outer_rank && !all_linear && !problem->wide; d++)
         add(out, KILN__FIELD_DIVISOR, 0, d, 12);
-    out->size = (out->size + 7) / 8 * 8;
-    if (out->count > KILN__MAX_FIELDS || out->size > KILN__MAX_ARGUMENT_BYTES)
-        return kiln__fail(KILN_E_UNSUPPORTED,
-                          "the kernel needs %d bytes of arguments, at most %d can be passed: use fewer tensors of "
-                          "different strides",
-                          out->size, KILN__MAX_ARGUMENT_BYTES);
-    return KILN_OK;
+    return finish(out);
 }
 
 /* For n < 2^31 and d >= 1: with shift = 31 + ceil(log2 d) and multiplier = ceil(2^shift / d), which fits 32 bits,
@@ -82,7 +105,14 @@ static void divisor_of(uint32_t d, uint32_t out[3]) {
     out[2] = 31 + log;
 }
 
-void kiln__arguments_fill(const kiln__arguments *arguments, const kiln__problem *problem, unsigned char *bytes) {
+static void fill_strides(const kiln__shape *shape, const kiln__problem *problem, int o, unsigned char *to) {
+    int64_t strides[KILN_MAX_RANK];
+    for (int d = 0; d < KILN_MAX_RANK; d++) strides[d] = kiln__shape_stride(shape, problem, o, d);
+    memcpy(to, strides, sizeof strides);
+}
+
+void kiln__arguments_fill(const kiln__arguments *arguments, const kiln__problem *problem, const kiln__shape *shape,
+                          unsigned char *bytes) {
     for (int i = 0; i < arguments->count; i++) {
         const kiln__field *field = &arguments->fields[i];
         int64_t value = 0;
@@ -96,6 +126,8 @@ void kiln__arguments_fill(const kiln__arguments *arguments, const kiln__problem 
         case KILN__FIELD_TABLE_PITCH: value = problem->operands[field->index].table.stride; break;
         case KILN__FIELD_SIZE: value = problem->sizes[field->dim]; break;
         case KILN__FIELD_EXTENT: value = problem->outer[field->dim]; break;
+        case KILN__FIELD_SHAPE: memcpy(bytes + field->offset, shape, sizeof *shape); continue;
+        case KILN__FIELD_STRIDES: fill_strides(shape, problem, field->index, bytes + field->offset); continue;
         case KILN__FIELD_DIVISOR:
             divisor_of((uint32_t)problem->outer[field->dim], divisor);
             memcpy(bytes + field->offset, divisor, sizeof divisor);

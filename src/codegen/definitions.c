@@ -27,6 +27,8 @@ void kiln__emit_header(const kiln__emitter *e) {
     kiln__write(e, "\n// shape:     any number of ");
     if (e->flat)
         kiln__write(e, "elements");
+    else if (e->problem->any_shape)
+        kiln__write(e, "rows and columns, any strides");
     else if (kiln__column_of(e->schedule)->tile_rows)
         kiln__write(e, "runs of %" PRId64 " rows x %" PRId64 " columns", kept_rows(e), e->problem->cols);
     else
@@ -65,7 +67,6 @@ static void emit_flag(const kiln__emitter *e, bool set, const char *name) {
 static void emit_common(const kiln__emitter *e) {
     const kiln__schedule *s = e->schedule;
     const definition numbers[] = {
-        {"KILN_COLS", e->problem->cols},
         {"KILN_VECTOR_WIDTH", s->vector_width},
         {"KILN_STEPS", s->steps},
         {"KILN_STAGED_STEPS", s->staging.steps},
@@ -84,6 +85,7 @@ static void emit_common(const kiln__emitter *e) {
         {"KILN_FAST", e->narrow},
         {"KILN_INTEGERS", has_integers(e->ir)},
     };
+    if (!e->problem->any_shape) kiln__write(e, "#define KILN_COLS %" PRId64 "\n", e->problem->cols);
     emit_numbers(e, numbers, sizeof numbers / sizeof *numbers);
 }
 
@@ -98,7 +100,8 @@ void kiln__emit_definitions(const kiln__emitter *e) {
             {"KILN_KEPT_ROWS", kept_rows(e)}, {"KILN_RANKS_PER_THREAD", kiln__column_of(s)->ranks_per_thread},
             {"KILN_RANK_GROUPS", kiln__column_of(s)->rank_groups});
     EMIT_IF(kiln__row_of(s)->invariant_inputs, {"KILN_INVARIANT_INPUTS", kiln__row_of(s)->invariant_inputs});
-    emit_flag(e, s->edges == KILN__EDGES_PEELED, "KILN_PEELED");
+    emit_flag(e, s->edges == KILN__EDGES_PEELED && s->strategy != KILN__ANY_SHAPE, "KILN_PEELED");
+    EMIT_IF(s->strategy == KILN__ANY_SHAPE, {"KILN_LANES_CAN_BE_ROWS", s->any.lanes_can_be_rows});
     emit_flag(e, kiln__row_of(s)->addressing >= KILN__ADDRESS_FIRST_COLUMN, "KILN_FIRST_COLUMN");
     emit_flag(e, kiln__row_of(s)->quarters, "KILN_QUARTERS");
     EMIT_IF(kiln__row_of(s)->rows_in_flight, {"KILN_FEW_ROWS", kiln__row_of(s)->few_rows},

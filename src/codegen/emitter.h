@@ -58,6 +58,8 @@ typedef struct kiln__emitter {
 
 /* ---- emitter.c ---- */
 
+/* A file of kernel_sources/, named where it stands: source.c. */
+void kiln__emit_part(const kiln__emitter *e, const char *name);
 /* Into the source. */
 void kiln__write(const kiln__emitter *e, const char *format, ...) KILN_PRINTF(2, 3);
 /* A text to be written into others, which lives as long as the emitter. */
@@ -187,6 +189,12 @@ void kiln__emit_put_block(const kiln__emitter *e, int o, const char *value);
 void kiln__emit_put_block_element(const kiln__emitter *e, int o, const char *value);
 /* struct kiln_staged: a vector of the inputs that stay with the row. */
 void kiln__emit_staged(const kiln__emitter *e);
+
+/* ---- any_shape.c ---- */
+
+/* Of a kernel that serves any shape: what a row knows besides; statements that find its vectors. */
+void kiln__emit_any_members(const kiln__emitter *e);
+void kiln__emit_any_vectors(const kiln__emitter *e);
 
 /* ---- row.c ---- */
 

@@ -116,6 +116,8 @@ bool kiln__op_is_literal(kiln__op op) {
 
 const char *kiln__spell_value(const kiln__emitter *e, uint32_t i) {
     const kiln__inst *inst = &e->ir->insts[i];
+    if (inst->op == KILN__OP_COUNT && e->problem->any_shape)
+        return kiln__spell(e, "((%s)row.args.shape.cols)", kiln__cxx_ctype(inst->type));
     if (inst->op == KILN__OP_COUNT) return spell_number(e, inst->type, (double)e->problem->cols, 0);
     if (kiln__op_is_literal(inst->op)) return spell_number(e, inst->type, inst->u.f64, inst->u.i64);
     return kiln__spell(e, e->element[i] ? "v%u" : e->rows_in_vectors ? "row.v%u[j]" : "row.v%u", i);

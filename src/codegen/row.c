@@ -32,12 +32,15 @@ static void emit_field(const kiln__emitter *e, const kiln__field *field) {
     case KILN__FIELD_TABLE_ROWS: kiln__write(e, "    kiln_i64 count_%s;\n", e->name[index]); break;
     case KILN__FIELD_TABLE_PITCH: kiln__write(e, "    kiln_i64 pitch_%s;\n", e->name[index]); break;
     case KILN__FIELD_SIZE: kiln__write(e, "    kiln_i64 size%d;\n", dim); break;
+    case KILN__FIELD_SHAPE: kiln__write(e, "    kiln_shape shape;\n"); break;
+    case KILN__FIELD_STRIDES: kiln__write(e, "    kiln_strides strides_%s;\n", e->name[index]); break;
     case KILN__FIELD_EXTENT: kiln__write(e, "    kiln_i64 extent%d;\n", dim); break;
     case KILN__FIELD_DIVISOR: kiln__write(e, "    kiln_divisor extent%d;\n", dim); break;
     }
 }
 
 void kiln__emit_arguments(const kiln__emitter *e) {
+    if (e->problem->any_shape) kiln__emit_part(e, "any_shape.cuh");
     kiln__write(e, "struct kiln_arguments {\n");
     for (int i = 0; i < e->arguments->count; i++) emit_field(e, &e->arguments->fields[i]);
     kiln__write(e, "};\n\n");
@@ -52,7 +55,9 @@ static void emit_place(const kiln__emitter *e, int o) {
     if (!position && kiln__type_is_packed(operand->type))
         from = kiln__spell(e, "%s{args.%s, 0}", kiln__cxx_pointer(e, o), name);
     kiln__write(e, "    row.%s%s = %s", name, run, from);
-    if (!e->flat && !operand->linear)
+    if (e->problem->any_shape)
+        kiln__write(e, " + kiln_place_of_row(args.shape, args.strides_%s, row.index)", name);
+    else if (!e->flat && !operand->linear)
         kiln__emit_strided_sum(e, o);
     else if (!e->flat && !kiln__stride_is_constant(e->problem, operand->row_stride))
         kiln__write(e, " + row.index%s * args.row_%s", run, name);
@@ -228,6 +233,7 @@ static void emit_one_row(const kiln__emitter *e) {
     if (kiln__row_of(s)->addressing >= KILN__ADDRESS_FIRST_COLUMN)
         kiln__write(e, "    kiln_index first; /* column of the thread's first vector */\n");
     if (s->edges == KILN__EDGES_PEELED) kiln__write(e, "    int head; /* column of the first vector */\n");
+    if (e->problem->any_shape) kiln__emit_any_members(e);
     if (s->edges == KILN__EDGES_MASKED && !e->flat)
         kiln__write(e, "    int shift; /* elements of the first vector that belong to the row before */\n");
     if (s->staging.kind == KILN__STAGING_TILE)
@@ -266,7 +272,8 @@ static void emit_row_inputs(const kiln__emitter *e) {
 /* Where the row, or each run of rows, lies in each tensor. */
 static void emit_places(const kiln__emitter *e) {
     bool coordinates = false;
-    for (int o = 0; o < e->operands; o++) coordinates |= !e->flat && !e->problem->operands[o].linear;
+    for (int o = 0; o < e->operands && !e->problem->any_shape; o++)
+        coordinates |= !e->flat && !e->problem->operands[o].linear;
     if (coordinates) kiln__emit_coordinates(e, e->rows_in_vectors ? "row.index[i]" : "row.index");
     for (int o = 0; o < e->operands; o++) emit_place(e, o);
 }
@@ -277,7 +284,7 @@ static void emit_phase_of_row(const kiln__emitter *e) {
     if (s->edges == KILN__EDGES_MASKED && !e->flat)
         kiln__write(e, "    row.shift = (int)(row.index * %d & (KILN_VECTOR_WIDTH - 1));\n",
                     kiln__row_of(s)->row_phase);
-    if (s->edges == KILN__EDGES_PEELED)
+    if (s->edges == KILN__EDGES_PEELED && !e->problem->any_shape)
         kiln__write(e, "    row.head = (int)(row.index * -%d & (KILN_VECTOR_WIDTH - 1));\n",
                     kiln__row_of(s)->row_phase);
     if (kiln__row_of(s)->addressing >= KILN__ADDRESS_FIRST_COLUMN)
@@ -296,12 +303,14 @@ void kiln__emit_begin(const kiln__emitter *e) {
                     e->schedule->edges == KILN__EDGES_MISALIGNED ? "    row.index[0] += row.offset;\n" : "");
         emit_row_inputs(e);
     } else {
+        if (e->problem->any_shape) kiln__write(e, "    kiln_enter(row);\n");
         emit_places(e);
         emit_phase_of_row(e);
     }
     emit_row_values(e, 0);
     if (e->problem->lengths)
         kiln__write(e, "    row.cols = (kiln_index)%s;\n", kiln__spell_value(e, e->ir->length - 1));
+    if (e->problem->any_shape) kiln__emit_any_vectors(e);
     kiln__write(e, "}\n\n");
 }
 

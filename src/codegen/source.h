@@ -3,7 +3,7 @@
 #ifndef KILN_CODEGEN_SOURCE_H
 #define KILN_CODEGEN_SOURCE_H
 
-#include "schedule/schedule.h"
+#include "schedule/any_shape.h"
 
 /* The first kernel; of split rows there is one more for each phase, "kiln_kernel1" and so on. */
 #define KILN__KERNEL_NAME "kiln_kernel"
@@ -20,6 +20,8 @@ typedef enum kiln__field_kind {
     KILN__FIELD_SIZE,        /* i64: the iteration space's size along axis `dim` */
     KILN__FIELD_TABLE_ROWS,  /* i64: of a tensor whose rows an index chooses: how many it has ... */
     KILN__FIELD_TABLE_PITCH, /* ... and elements from one to the next */
+    KILN__FIELD_SHAPE,       /* kiln_shape: of a kernel that serves any ... */
+    KILN__FIELD_STRIDES,     /* ... with kiln_strides of each operand */
     KILN__FIELD_EXTENT,      /* i64: outer dimension `dim`, where rows are wide */
     KILN__FIELD_DIVISOR      /* kiln_divisor of outer dimension `dim`: divisor, multiplier, shift, u32 each */
 } kiln__field_kind;
@@ -46,8 +48,10 @@ kiln_status kiln__arguments_layout(const kiln__ir *ir, const kiln__problem *prob
 /* Whether a stride is written into the source rather than passed. */
 bool kiln__stride_is_constant(const kiln__problem *problem, int64_t stride);
 
-/* Writes the values that do not change from launch to launch (rows, strides, extents, divisors) at their offsets. */
-void kiln__arguments_fill(const kiln__arguments *arguments, const kiln__problem *problem, unsigned char *bytes);
+/* Writes the values that do not change from launch to launch (rows, strides, extents, divisors) at their offsets.
+ * problem: of the call, also where the kernel serves any shape; shape: NULL where it does not. */
+void kiln__arguments_fill(const kiln__arguments *arguments, const kiln__problem *problem, const kiln__shape *shape,
+                          unsigned char *bytes);
 
 /* The source in unexpanded: the files of kernel_sources/ are named, not written out, so that it is made and compared in
  * microseconds. The caller frees it. KILN_E_UNSUPPORTED, KILN_E_MEMORY. */

@@ -31,7 +31,10 @@ static void emit_crossing_fetch(const kiln__emitter *e, int o, const char *inden
 static void emit_fetch(const kiln__emitter *e, int o, const char *indent, const char *how) {
     const char *name = e->name[o];
     int access = e->schedule->tensors[o].width;
-    if (e->schedule->tensors[o].kind == KILN__ACCESS_CROSSING)
+    if (e->problem->any_shape)
+        kiln__write(e, "%skiln_fetch_any<%d>(%s, row.%s, row, row.args.strides_%s, row.wide_%s, col);\n", indent,
+                    access, name, name, name, name);
+    else if (e->schedule->tensors[o].kind == KILN__ACCESS_CROSSING)
         emit_crossing_fetch(e, o, indent);
     else if (e->schedule->tensors[o].shifted && kiln__row_of(e->schedule)->prefetch &&
              e->schedule->edges == KILN__EDGES_MASKED)
@@ -86,7 +89,10 @@ void kiln__emit_put(const kiln__emitter *e, int o, const char *values) {
     const char *name = e->name[o];
     int access = e->schedule->tensors[o].width;
     kiln__write(e, "        %s %s;\n        kiln_narrow_vector(%s, %s);\n", e->vector[o], name, values, name);
-    if (kiln__column_of(e->schedule)->tile_rows && e->problem->operands[o].per_element)
+    if (e->problem->any_shape)
+        kiln__write(e, "        kiln_put_any<%d>(%s, row.%s, row, row.args.strides_%s, row.wide_%s, col);\n", access,
+                    name, name, name, name);
+    else if (kiln__column_of(e->schedule)->tile_rows && e->problem->operands[o].per_element)
         kiln__emit_tile_put(e, o);
     else if (e->schedule->staging.kind == KILN__STAGING_TILE && !e->rows_in_vectors)
         kiln__write(e, "        kiln_tile_keep(%s, %s, span);\n", name, kiln__spell_tile_place(e, o));

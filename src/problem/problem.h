@@ -44,6 +44,7 @@ typedef struct kiln__problem {
     int64_t inner[KILN_MAX_RANK]; /* reduced extents, slowest first */
     int64_t rows, cols;           /* flat: rows is the number of elements, cols 1 */
     bool open_rows;
+    bool any_shape;                   /* extents, strides and alignments stand for any: a launch tells them */
     bool wide;                        /* rows (flat: elements) do not fit 31 bits */
     bool columns_out;                 /* an output is per_element, or a value of all rows is made of columns */
     bool across;                      /* there are values of all rows */

@@ -150,14 +150,45 @@ static bool reduce_spills(const kiln__call *call, const kiln__device *device, bo
     return compiled;
 }
 
+static kiln_status make_any_shape(const kiln__call *call, kiln_policy policy, const kiln__device *device, bool ptx,
+                                  kiln__prepared *prepared, kiln__image *image) {
+    const kiln_program *program = call->program;
+    kiln_status status = kiln__prepare_any_shape(program, call->tensors, call->scalars, prepared);
+    if (status) return status;
+    status = kiln__image_obtain(program->context, policy, prepared, device->arch, ptx, KILN__IN_MEMORY, image);
+    if (status == KILN_E_WOULD_COMPILE || status == KILN_E_NO_NVRTC ||
+        (!status && image->origin == KILN_ORIGIN_COMPILED))
+        kiln__record(program, call->tensors, call->scalars, device, ptx);
+    if (status)
+        kiln__prepared_free(prepared);
+    else
+        kiln__count(prepared->counters, KILN__ANY_SHAPE_OBTAINED, 1);
+    return status;
+}
+
+/* In place of an exact kernel that cannot be had, one for any shape that is there. Without it `missing` is what the
+ * call comes to. */
+static kiln_status stand_in(const kiln__call *call, const kiln__device *device, bool ptx, kiln_status missing,
+                            kiln__prepared *prepared, kiln__image *image) {
+    char why[1024];
+    snprintf(why, sizeof why, "%s", kiln_last_error());
+    kiln_status status = make_any_shape(call, KILN_POLICY_NEVER_COMPILE, device, ptx, prepared, image);
+    if (status) return status == KILN_E_MEMORY ? status : kiln__fail(missing, "%s", why);
+    kiln__clear_error();
+    return KILN_OK;
+}
+
 kiln_status kiln__bake(const kiln__call *call, const kiln__device *device, bool ptx, int attempt,
                        kiln__prepared *prepared, kiln__image *image) {
+    if (call->policy == KILN_POLICY_ANY_SHAPE) return make_any_shape(call, call->policy, device, ptx, prepared, image);
     kiln_status status = make(call, device, ptx, attempt, prepared, image);
     if (is_of_one_kernel(status) && prepared->origin == KILN_SCHEDULE_RECORD) {
         kiln__log(&call->program->context->logger, KILN_LOG_WARNING,
                   "a tuned record is ignored, as its kernel cannot be had: %s", kiln_last_error());
         status = make(call, device, ptx, ++attempt, prepared, image);
     }
+    if (status == KILN_E_WOULD_COMPILE || status == KILN_E_NO_NVRTC)
+        return stand_in(call, device, ptx, status, prepared, image);
     if (status) return status;
     bool compiled = image->origin == KILN_ORIGIN_COMPILED;
     if (prepared->origin != KILN_SCHEDULE_RECORD) /* which was measured, spills and all */
@@ -171,9 +202,8 @@ void kiln__info_fill(const kiln__prepared *prepared, const kiln__image *image, i
                      kiln_plan_info *info) {
     const kiln__problem *p = &prepared->problem;
     bool flat = p->layout == KILN__LAYOUT_FLAT;
-    const kiln__schedule *s = &prepared->schedule;
     kiln__grid grid = {0, 0, 0};
-    kiln__schedule_grid(s, kiln__schedule_rows(s, p), kiln__schedule_run(s, p), &grid);
+    kiln__prepared_grid(prepared, &grid);
     memset(info, 0, sizeof *info);
     info->struct_size = sizeof *info;
     info->schedule = prepared->schedule.text;
@@ -200,6 +230,7 @@ void kiln__info_fill(const kiln__prepared *prepared, const kiln__image *image, i
     info->workspace_bytes = p->open_rows ? -1 : kiln__schedule_workspace(&prepared->schedule, prepared->ir, p->rows);
     info->launches = kiln__schedule_launches(&prepared->schedule, prepared->ir);
     info->schedule_origin = prepared->origin;
+    info->any_shape = prepared->any_shape;
 }
 
 kiln_status kiln__info_copy(const kiln_plan_info *from, kiln_plan_info *to) {

@@ -78,7 +78,7 @@ static kiln_status read_options(const kiln_context_options *given, kiln_context_
     }
     if ((int)options->log_detail < KILN_LOG_DETAIL_DEFAULT || options->log_detail > KILN_LOG_DETAIL_DEBUG)
         return kiln__fail(KILN_E_ARGUMENT, "log_detail is %d, expected a kiln_log_detail", (int)options->log_detail);
-    if (options->policy == KILN_POLICY_COMPILE || options->policy == KILN_POLICY_NEVER_COMPILE) return KILN_OK;
+    if (kiln__policy_valid(options->policy) && options->policy != KILN_POLICY_CONTEXT) return KILN_OK;
     return kiln__fail(KILN_E_ARGUMENT, "policy is %d, expected a kiln_policy of contexts", (int)options->policy);
 }
 

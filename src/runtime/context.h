@@ -43,6 +43,7 @@ typedef struct kiln__shelf {
 /* What is counted of a context and of each program; before these the kernels obtained, by their kiln_origin. */
 typedef enum kiln__counted {
     KILN__REFUSED = KILN_ORIGIN_CALLBACKS + 1,
+    KILN__ANY_SHAPE_OBTAINED, /* of all those that were obtained */
     KILN__FAILED_COMPILES,
     KILN__LOADS,
     KILN__COMPILE_NS,
@@ -174,6 +175,10 @@ kiln__tensors kiln__program_tensors(const kiln_program *program, const kiln_tens
 kiln_status kiln__program_bind(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars,
                                kiln__shaped *shaped, kiln__ir **ir);
 
+/* The typed program of a binding that has been shaped, as if each input had a value for each column. */
+kiln_status kiln__program_type_columns(const kiln_program *program, const kiln_tensor *tensors,
+                                       const kiln_scalar *scalars, const kiln__shaped *shaped, kiln__ir **ir);
+
 /* ---- from tensors to an image ---- */
 
 /* What is asked for: a program for these tensors, and what may be done to have its kernel. */
@@ -190,6 +195,10 @@ typedef struct kiln__workspace {
     int64_t bytes;
 } kiln__workspace;
 
+static inline bool kiln__policy_valid(kiln_policy policy) {
+    return (int)policy >= KILN_POLICY_COMPILE && policy <= KILN_POLICY_ANY_SHAPE;
+}
+
 /* *policy, the context's, becomes a call's own where its options have one. KILN_E_ARGUMENT. */
 kiln_status kiln__call_options_read(const kiln_call_options *options, kiln_policy *policy, kiln__workspace *workspace);
 /* Counts, scalar types and options (NULL: the defaults) of a call. KILN_E_ARGUMENT, KILN_E_BINDING, KILN_E_TYPE. */
@@ -204,9 +213,11 @@ kiln_status kiln__compile_check(const kiln_program *program, const kiln_tensor *
 /* All stages up to the source. */
 typedef struct kiln__prepared {
     kiln__ir *ir;
-    kiln__problem problem;
+    kiln__problem problem; /* of the call, also where ... */
     kiln__schedule schedule;
-    int attempt; /* of the candidates that the schedule is */
+    bool any_shape;    /* ... the kernel serves any shape: */
+    kiln__shape shape; /* of this one */
+    int attempt;       /* of the candidates that the schedule is */
     kiln_schedule_origin origin;
     kiln__arguments arguments;
     char *unexpanded, *source; /* the source before and after the files it names are written out */
@@ -234,6 +245,12 @@ typedef struct kiln__image {
 
 kiln_status kiln__prepare(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars,
                           const kiln__device *device, int attempt, kiln__prepared *out);
+/* The same of the kernel that serves any shape of the program and these types, whatever the device.
+ * KILN_E_UNSUPPORTED. */
+kiln_status kiln__prepare_any_shape(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars,
+                                    kiln__prepared *out);
+/* The blocks of its first launch; false where a device has no such grid. */
+bool kiln__prepared_grid(const kiln__prepared *prepared, kiln__grid *grid);
 void kiln__prepared_free(kiln__prepared *prepared);
 /* "y = softmax(x) | x f16, y f16 | 1024 columns": what `kiln cache ls` shows. The caller frees it; NULL without memory.
  */
@@ -307,6 +324,7 @@ typedef struct kiln__launch {
     unsigned shared_bytes, last_shared_bytes; /* ... those of its dynamic shared memory */
     int scalar_count;
     bool empty;       /* nothing to do */
+    bool stands_in;   /* its kernel serves any shape, in place of the exact one that the call asked for */
     bool cooperative; /* all blocks run together, and the workspace begins with a counter that must be 0 */
     bool dependent;   /* later kernels may begin before the one before has ended */
     uint16_t pointer_offset[KILN_MAX_TENSORS], scalar_offset[KILN_MAX_SCALARS];

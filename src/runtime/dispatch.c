@@ -7,8 +7,8 @@
 
 #include "runtime/context.h"
 
-/* Program, device, then per tensor one word of type, rank and alignment, its sizes and strides; per four scalars one
- * word. */
+/* Program, device and whether a kernel for any shape is asked for, then per tensor one word of type, rank and
+ * alignment, its sizes and strides; per four scalars one word. */
 #define MAX_WORDS (2 + KILN_MAX_TENSORS * (1 + 2 * KILN_MAX_RANK) + (KILN_MAX_SCALARS + 3) / 4)
 #define MAX_SHAPES 65536 /* of one context */
 
@@ -50,12 +50,12 @@ static inline uint64_t put(uint64_t **words, uint64_t hash, uint64_t word) {
 }
 
 /* Bad tensors end here. */
-static kiln_status encode(const kiln_program *program, int device, const kiln_tensor *tensors,
+static kiln_status encode(const kiln_program *program, int device, bool any_shape, const kiln_tensor *tensors,
                           const kiln_scalar *scalars, shape *out) {
     const kiln__signature *s = &program->signature;
     uint64_t *words = out->words, h = put(&words, 0, program->id);
     const uint32_t tensor_count = s->input_count + s->output_count;
-    h = put(&words, h, (uint64_t)device);
+    h = put(&words, h, (uint64_t)any_shape << 32 | (uint32_t)device);
     for (uint32_t t = 0; t < tensor_count; t++) {
         const kiln_tensor *tensor = &tensors[t];
         uint64_t low = kiln__alignment_of(tensor->data);
@@ -209,13 +209,17 @@ static bool keep(const kiln_program *program, kiln__launch *launch, const shape 
     e->word_count = seen->count;
     memcpy(e->words, seen->words, size);
     pthread_mutex_lock(&context->lock);
-    table *t = find(context, seen) ? NULL : make_room(context, &forgot);
+    entry *known = find(context, seen);
+    const bool supersedes = known && known->launch->stands_in && !launch->stands_in;
+    table *t = known && !supersedes ? NULL : make_room(context, &forgot);
     if (t) {
         atomic_init(&e->used, atomic_fetch_add(&context->clock, 1) + 1);
         kiln__ring_add(shapes_of(program), &e->of_program);
         program->usage->shape_count++;
         kiln__ring_add(&launch->kernel->shapes, &e->of_kernel);
         place(t, e);
+        known = supersedes ? find(context, seen) : NULL; /* unless it was the least recently used */
+        if (known && known != e) forget(context, known);
     }
     kiln__readers_reclaim(&context->readers);
     pthread_mutex_unlock(&context->lock);
@@ -267,13 +271,14 @@ static kiln_status run(const kiln_program *program, const kiln_tensor *tensors, 
     if (result) return kiln__driver_fail(driver, KILN_E_NO_CONTEXT, result, "cuCtxGetDevice");
     shape seen;
     void *data[KILN_MAX_TENSORS];
-    status = encode(program, device, tensors, scalars, &seen);
+    status = encode(program, device, policy == KILN_POLICY_ANY_SHAPE, tensors, scalars, &seen);
     if (status) return status;
     for (size_t t = 0; t < tensor_count; t++) data[t] = tensors[t].data;
     int cancelled;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelled); /* who is inside comes out */
     atomic_uint *inside = kiln__readers_enter(&context->readers);
     entry *known = find(context, &seen);
+    if (known && known->launch->stands_in && policy == KILN_POLICY_COMPILE) known = NULL; /* which now may be had */
     if (known) {
         touch(context, known);
         status = workspace.memory ? kiln__launch_run_with(known->launch, data, scalars, workspace, stream)

@@ -42,7 +42,7 @@ kiln_status kiln__launch_create(const kiln_program *program, const kiln_tensor *
     memory->tensor_count = p->input_count + p->output_count;
     launch->empty = p->rows == 0 && !p->across;
     int64_t rows = kiln__schedule_rows(&prepared->schedule, p);
-    if (!kiln__schedule_grid(&prepared->schedule, rows, kiln__schedule_run(&prepared->schedule, p), &launch->grid)) {
+    if (!kiln__prepared_grid(prepared, &launch->grid)) {
         kiln__launch_free(launch);
         return kiln__fail(KILN_E_UNSUPPORTED, "%" PRId64 " rows need a larger grid than a device has", p->rows);
     }
@@ -80,7 +80,7 @@ kiln_status kiln__launch_create(const kiln_program *program, const kiln_tensor *
         if (field->kind == KILN__FIELD_SCALAR) launch->scalar_offset[field->index] = field->offset;
     }
     memcpy(launch->scalar_types, prepared->ir->scalar_types, sizeof launch->scalar_types);
-    kiln__arguments_fill(arguments, p, launch->arguments);
+    kiln__arguments_fill(arguments, p, prepared->any_shape ? &prepared->shape : NULL, launch->arguments);
     *out = launch;
     return KILN_OK;
 }
@@ -469,6 +469,7 @@ static kiln_status try_schedule(const kiln__call *call, const target *on, int at
         status = limit_grid(&prepared->schedule, on, *launch);
         *crowded = status == KILN_E_UNSUPPORTED;
         if (!status) status = add_splits(program->context, prepared, on, &kernel->loaded, *launch);
+        (*launch)->stands_in = prepared->any_shape && call->policy != KILN_POLICY_ANY_SHAPE;
         if (status) kiln__launch_free(*launch);
     }
     if (status) {

@@ -80,7 +80,9 @@ char *kiln__prepared_describe(const kiln__prepared *prepared) {
                           o < p->input_count ? prepared->ir->input_names[o]
                                              : prepared->ir->output_names[o - p->input_count],
                           kiln_type_name(p->operands[o].type));
-    if (p->layout == KILN__LAYOUT_FLAT)
+    if (prepared->any_shape)
+        kiln__text_puts(&text, " | any shape");
+    else if (p->layout == KILN__LAYOUT_FLAT)
         kiln__text_puts(&text, " | any number of elements");
     else
         kiln__text_printf(&text, " | %lld columns", (long long)p->cols);

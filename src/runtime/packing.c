@@ -74,6 +74,35 @@ kiln_status kiln__packing_add(kiln__pack_writer *writer, const kiln_program *pro
     return KILN_OK;
 }
 
+static kiln_status add_prepared(kiln__pack_writer *writer, kiln_context *context, const kiln__prepared *prepared,
+                                int arch, bool ptx) {
+    kiln__key name;
+    kiln__image image;
+    kiln_status status = kiln__prepared_name(prepared, arch, ptx, &name);
+    const bool there = !status && kiln__pack_writer_has(writer, &name);
+    kiln__key_free(&name);
+    if (status || there) return status;
+    status = kiln__image_obtain(context, KILN_POLICY_COMPILE, prepared, arch, ptx, KILN__ON_DISK, &image);
+    if (status) return status;
+    status = add_image(writer, prepared, &image);
+    kiln__image_free(&image);
+    return status;
+}
+
+kiln_status kiln__packing_add_any_shape(kiln__pack_writer *writer, const kiln_program *program,
+                                        const kiln_tensor *tensors, const kiln_scalar *scalars, int arch, bool ptx) {
+    kiln__prepared prepared;
+    kiln_status status = kiln__prepare_any_shape(program, tensors, scalars, &prepared);
+    if (status == KILN_E_UNSUPPORTED || status == KILN_E_LIMIT) {
+        kiln__clear_error();
+        return KILN_OK;
+    }
+    if (status) return status;
+    status = add_prepared(writer, program->context, &prepared, arch, ptx);
+    kiln__prepared_free(&prepared);
+    return status;
+}
+
 /* ---- the public calls ---- */
 
 struct kiln_pack_writer {
@@ -105,7 +134,8 @@ kiln_status kiln_pack_writer_add(kiln_pack_writer *writer, const kiln_program *p
     if (status) return status;
     kiln__context_enter(program->context);
     const kiln__device device = kiln__device_typical(arch);
-    return kiln__packing_add(&writer->kernels, program, tensors, scalars, &device, ptx != 0);
+    status = kiln__packing_add(&writer->kernels, program, tensors, scalars, &device, ptx != 0);
+    return status ? status : kiln__packing_add_any_shape(&writer->kernels, program, tensors, scalars, arch, ptx != 0);
 }
 
 kiln_status kiln_pack_writer_finish(kiln_pack_writer *writer, const void **bytes, size_t *size) {

@@ -13,4 +13,8 @@
 kiln_status kiln__packing_add(kiln__pack_writer *writer, const kiln_program *program, const kiln_tensor *tensors,
                               const kiln_scalar *scalars, const kiln__device *device, bool ptx);
 
+/* The same of the kernel that serves any shape. A program that has none adds nothing. */
+kiln_status kiln__packing_add_any_shape(kiln__pack_writer *writer, const kiln_program *program,
+                                        const kiln_tensor *tensors, const kiln_scalar *scalars, int arch, bool ptx);
+
 #endif

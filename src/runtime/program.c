@@ -127,7 +127,7 @@ kiln_status kiln__call_options_read(const kiln_call_options *given, kiln_policy 
         kiln__check_struct_size("kiln_call_options", given->struct_size, 2 * sizeof(size_t), sizeof options);
     if (status) return status;
     memcpy(&options, given, given->struct_size);
-    if ((int)options.policy < KILN_POLICY_COMPILE || options.policy > KILN_POLICY_CONTEXT)
+    if (!kiln__policy_valid(options.policy))
         return kiln__fail(KILN_E_ARGUMENT, "kiln_call_options.policy is %d, expected a kiln_policy",
                           (int)options.policy);
     if (options.policy != KILN_POLICY_CONTEXT) *policy = options.policy;
@@ -150,31 +150,42 @@ kiln__tensors kiln__program_tensors(const kiln_program *program, const kiln_tens
                            (int)program->signature.output_count};
 }
 
-kiln_status kiln__program_bind(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars,
-                               kiln__shaped *shaped, kiln__ir **ir) {
+static kiln_status type(const kiln_program *program, const kiln__domains *domains, const kiln_tensor *tensors,
+                        const kiln_scalar *scalars, const kiln__shaped *shaped, bool all_columns, kiln__ir **ir) {
     const kiln__signature *s = &program->signature;
-    kiln__tensors all = kiln__program_tensors(program, tensors);
-    kiln__domains domains;
-    kiln_status status = kiln__domains_find(program->graph, s, &domains);
-    if (!status) status = kiln__shaped_make(&domains, &program->axes, &all, shaped);
-    if (status) return status;
     kiln__binding binding = {.rank = shaped->rank,
                              .block_axis = shaped->block_axis,
                              .part_count = shaped->part_count,
                              .row_block = shaped->row_block,
                              .uneven = shaped->uneven,
-                             .across = kiln__shaped_across(program->graph, &domains, shaped->across)};
+                             .across = kiln__shaped_across(program->graph, domains, shaped->across)};
     memcpy(binding.parts, shaped->parts, sizeof binding.parts);
     memcpy(binding.input_repeats, shaped->repeats, sizeof binding.input_repeats);
     for (uint32_t i = 0; i < s->input_count; i++) {
         binding.input_types[i] = tensors[i].type;
-        binding.input_per_element[i] = kiln__space_varies(&shaped->space, &shaped->tensors.at[i], true);
+        binding.input_per_element[i] = all_columns || kiln__space_varies(&shaped->space, &shaped->tensors.at[i], true);
         binding.input_row_invariant[i] = !kiln__space_varies(&shaped->space, &shaped->tensors.at[i], false);
     }
     for (uint32_t i = 0; i < s->output_count; i++) binding.output_types[i] = tensors[s->input_count + i].type;
     for (uint32_t i = 0; i < s->scalar_count; i++) binding.scalar_types[i] = scalars[i].type;
     memcpy(binding.reduced, shaped->space.reduced, sizeof binding.reduced);
     return kiln__ir_build(program->graph, s, &binding, ir);
+}
+
+kiln_status kiln__program_bind(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars,
+                               kiln__shaped *shaped, kiln__ir **ir) {
+    kiln__tensors all = kiln__program_tensors(program, tensors);
+    kiln__domains domains;
+    kiln_status status = kiln__domains_find(program->graph, &program->signature, &domains);
+    if (!status) status = kiln__shaped_make(&domains, &program->axes, &all, shaped);
+    return status ? status : type(program, &domains, tensors, scalars, shaped, false, ir);
+}
+
+kiln_status kiln__program_type_columns(const kiln_program *program, const kiln_tensor *tensors,
+                                       const kiln_scalar *scalars, const kiln__shaped *shaped, kiln__ir **ir) {
+    kiln__domains domains;
+    kiln_status status = kiln__domains_find(program->graph, &program->signature, &domains);
+    return status ? status : type(program, &domains, tensors, scalars, shaped, true, ir);
 }
 
 /* Outputs have their shapes, tensors are there and share memory only as on the GPU. */

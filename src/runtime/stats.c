@@ -39,6 +39,7 @@ kiln_status kiln_context_get_stats(kiln_context *context, kiln_context_stats *st
                               .failed_compiles = read(counters, KILN__FAILED_COMPILES),
                               .loads = read(counters, KILN__LOADS),
                               .from_callbacks = read(counters, KILN_ORIGIN_CALLBACKS),
+                              .any_shape = read(counters, KILN__ANY_SHAPE_OBTAINED),
                               .compile_seconds = seconds(counters, KILN__COMPILE_NS),
                               .wait_seconds = seconds(counters, KILN__WAIT_NS),
                               .prepare_seconds = seconds(counters, KILN__PREPARE_NS)};
@@ -72,6 +73,7 @@ kiln_status kiln_program_get_stats(const kiln_program *program, kiln_program_sta
                               .failed_compiles = read(counters, KILN__FAILED_COMPILES),
                               .loads = read(counters, KILN__LOADS),
                               .from_callbacks = read(counters, KILN_ORIGIN_CALLBACKS),
+                              .any_shape = read(counters, KILN__ANY_SHAPE_OBTAINED),
                               .compile_seconds = seconds(counters, KILN__COMPILE_NS),
                               .wait_seconds = seconds(counters, KILN__WAIT_NS),
                               .prepare_seconds = seconds(counters, KILN__PREPARE_NS)};

@@ -57,6 +57,7 @@ void kiln__schedule_describe(kiln__schedule *s) {
         {s->passes.ordered, "ordered"},
     };
     s->text[0] = '\0';
+    if (s->strategy == KILN__ANY_SHAPE) add(s, "any shape, ");
     add_group(s);
     add(s, ", %s, %s, vector %d x %lld", stagings[s->staging.kind], layouts[kiln__layout_of(s)], s->vector_width,
         (long long)s->steps);

@@ -9,13 +9,14 @@
 
 /* How a kernel works: each is a sentence, and has a kernel of its own under src/codegen/kernels/. */
 typedef enum kiln__strategy {
-    KILN__POINTWISE,  /* no reduction: vectors of the whole array in its order */
-    KILN__TRANSPOSE,  /* the same, where an input's neighbours lie in another dimension than the outputs' */
-    KILN__ROW,        /* lanes, a block or a cluster have a row, whose columns lie side by side, or several in flight */
-    KILN__ROW_TILE,   /* short and odd rows, which a block copies as one flat array */
-    KILN__SPLIT_ROW,  /* blocks of several launches, or a whole grid, share a row */
-    KILN__COLUMN,     /* neighbouring rows lie side by side: a thread has a vector of them */
-    KILN__COLUMN_TILE /* the same, few or unaligned, which a block copies with their columns as one flat array */
+    KILN__POINTWISE, /* no reduction: vectors of the whole array in its order */
+    KILN__TRANSPOSE, /* the same, where an input's neighbours lie in another dimension than the outputs' */
+    KILN__ROW,       /* lanes, a block or a cluster have a row, whose columns lie side by side, or several in flight */
+    KILN__ROW_TILE,  /* short and odd rows, which a block copies as one flat array */
+    KILN__SPLIT_ROW, /* blocks of several launches, or a whole grid, share a row */
+    KILN__COLUMN,    /* neighbouring rows lie side by side: a thread has a vector of them */
+    KILN__COLUMN_TILE, /* the same, few or unaligned, which a block copies with their columns as one flat array */
+    KILN__ANY_SHAPE    /* extents and strides are arguments of the kernel, as is who works on a row */
 } kiln__strategy;
 
 typedef enum kiln__group {
@@ -128,6 +129,13 @@ typedef struct kiln__slots_plan {
     int bytes;   /* of all; 0: there are no such blocks */
 } kiln__slots_plan;
 
+/* What a kernel of any shape is made with; where rows lie and who works on them is told at a launch. */
+typedef struct kiln__any_plan {
+    int reference;          /* the tensor that vectors are aligned for; -1: none has columns */
+    bool lanes_can_be_rows; /* there is room for what each thread exchanges */
+    bool shares_rows;       /* several blocks may work on a row: nothing is reduced, and no row has one value */
+} kiln__any_plan;
+
 /* What of a kernel is compiled where it is used, and what once, as a function that is called: by the next, less is. */
 typedef enum kiln__inlining {
     KILN__INLINE_ALL,
@@ -203,6 +211,7 @@ typedef struct kiln__schedule {
     kiln__split split;
     kiln__across_plan across;
     kiln__slots_plan slots;
+    kiln__any_plan any;
     kiln__code code;
     char text[160];     /* "lanes 32, registers, inner, vector 8 x 4, 4 rows per block" */
     const char *reason; /* one sentence, static */
@@ -216,7 +225,8 @@ typedef struct kiln__schedule {
 /* Which way the strategy works through a problem. */
 static inline kiln__layout kiln__layout_of(const kiln__schedule *s) {
     if (s->strategy <= KILN__TRANSPOSE) return KILN__LAYOUT_FLAT;
-    return s->strategy <= KILN__SPLIT_ROW ? KILN__LAYOUT_INNER : KILN__LAYOUT_OUTER;
+    const bool inner = s->strategy <= KILN__SPLIT_ROW || s->strategy == KILN__ANY_SHAPE;
+    return inner ? KILN__LAYOUT_INNER : KILN__LAYOUT_OUTER;
 }
 
 /* The strategy's own part; where it has none of the kind, one of zeros. */

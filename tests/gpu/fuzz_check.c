@@ -52,6 +52,7 @@ kiln_context *fuzz_runner_context(fuzz_runner *runner, int schedule) {
     kiln_context_options options = KILN_CONTEXT_OPTIONS_INIT;
     options.cache_dir = runner->cache_dir;
     options.schedule = fuzz_schedules[schedule] ? fuzz_schedules[schedule] : "";
+    if (runner->any_shape) options.policy = KILN_POLICY_ANY_SHAPE;
     if (!runner->contexts[schedule]) kiln_context_create(&options, &runner->contexts[schedule]);
     return runner->contexts[schedule];
 }
@@ -191,8 +192,11 @@ static bool run_both(run *r) {
     char sentence[256];
     snprintf(sentence, sizeof sentence, "%s", reference ? kiln_last_error() : "");
     kiln_program_destroy(program);
-    kiln_status status = run_scheduled(r, r->c->schedule);
-    if (status == KILN_E_UNSUPPORTED && r->c->schedule) status = run_scheduled(r, 0); /* not pinned, then */
+    const int schedule = r->runner->any_shape ? 0 : r->c->schedule;
+    kiln_status status = run_scheduled(r, schedule);
+    const bool lacks = r->runner->any_shape && status == KILN_E_UNSUPPORTED && !reference;
+    if (lacks && strstr(r->outcome->why, "no kernel serves any shape")) return refuse(r);
+    if (status == KILN_E_UNSUPPORTED && schedule) status = run_scheduled(r, 0); /* not pinned, then */
     if (status && status == reference) return refuse(r);
     if (status == KILN_E_UNSUPPORTED && !reference && r->c->may_lack_schedule) return refuse(r);
     if (status != reference)

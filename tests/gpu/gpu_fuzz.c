@@ -34,6 +34,7 @@ static const char usage[] =
     "  --jobs J       worker processes; without it one per CPU, 16 at most\n"
     "  --driver PATH  the CUDA driver library to use, as KILN_DRIVER\n"
     "  --nvrtc PATH   the NVRTC library to use, as KILN_NVRTC\n"
+    "  --any-shape    by the kernels that serve any shape\n"
     "  --list         prints the cases and runs none\n"
     "Kernels are kept between runs in KILN_CACHE_DIR where it is set, else in a folder that is removed at the end.\n";
 
@@ -60,6 +61,7 @@ typedef struct job {
     long first, end;
     const char *cache_dir;
     shared *shared;
+    bool any_shape;
 } job;
 
 /* ---- what happened ---------------------------------------------------------------------------------------- */
@@ -156,7 +158,7 @@ static bool take(const job *work, report *to) {
 
 /* The exit status of a worker: 0 when no case is left. */
 static int work_off(const job *work, report *to) {
-    fuzz_runner runner = {.cache_dir = work->cache_dir};
+    fuzz_runner runner = {.cache_dir = work->cache_dir, .any_shape = work->any_shape};
     kiln__CUcontext cuda;
     kiln__device device;
     if (gpu_device_open(&runner.driver, &cuda, &device) != KILN_OK || !fuzz_runner_context(&runner, 0)) {
@@ -299,7 +301,7 @@ typedef struct arguments {
     uint64_t seed;
     long cases, one;
     int jobs;
-    bool list;
+    bool list, any_shape;
 } arguments;
 
 static bool parse_number(const char *text, long long most, long long *out) {
@@ -312,10 +314,15 @@ static bool parse_number(const char *text, long long most, long long *out) {
 
 static bool parse(int argc, char **argv, arguments *out) {
     static const struct option longs[] = {
-        {"seed", required_argument, NULL, 's'},   {"cases", required_argument, NULL, 'n'},
-        {"case", required_argument, NULL, 'c'},   {"jobs", required_argument, NULL, 'j'},
-        {"driver", required_argument, NULL, 'd'}, {"nvrtc", required_argument, NULL, 'N'},
-        {"list", no_argument, NULL, 'l'},         {NULL, 0, NULL, 0},
+        {"seed", required_argument, NULL, 's'},
+        {"cases", required_argument, NULL, 'n'},
+        {"case", required_argument, NULL, 'c'},
+        {"jobs", required_argument, NULL, 'j'},
+        {"driver", required_argument, NULL, 'd'},
+        {"nvrtc", required_argument, NULL, 'N'},
+        {"list", no_argument, NULL, 'l'},
+        {"any-shape", no_argument, NULL, 'a'},
+        {NULL, 0, NULL, 0},
     };
     long long number = 0;
     for (int option; (option = getopt_long(argc, argv, "", longs, NULL)) != -1;) {
@@ -340,6 +347,7 @@ static bool parse(int argc, char **argv, arguments *out) {
         case 'd': good = !setenv("KILN_DRIVER", optarg, 1); break;
         case 'N': good = !setenv("KILN_NVRTC", optarg, 1); break;
         case 'l': out->list = true; break;
+        case 'a': out->any_shape = true; break;
         default: return false;
         }
         if (!good) return false;
@@ -368,7 +376,7 @@ int main(int argc, char **argv) {
     setenv("KILN_SOFTWARE_GPU_SMS", "4", 0); /* a software GPU runs a grid's blocks side by side: few of them */
     char folder[] = "/tmp/gpu_fuzz.XXXXXX";
     const char *cache = getenv("KILN_CACHE_DIR");
-    job work = {given.seed, one ? given.one : 0, one ? given.one + 1 : given.cases, cache, NULL};
+    job work = {given.seed, one ? given.one : 0, one ? given.one + 1 : given.cases, cache, NULL, given.any_shape};
     if (given.list) return list(&work);
     if (one) given.jobs = 1;
     int arch = 0, status = gpu_probe(given.jobs, &arch);

@@ -486,7 +486,7 @@ static void check_divisor(uint32_t d) {
     kiln__problem problem = {.outer_rank = 2, .outer = {1, d}};
     kiln__arguments arguments = {.fields = {{KILN__FIELD_DIVISOR, 0, 1, 0}}, .count = 1, .size = 16};
     uint32_t got[4];
-    kiln__arguments_fill(&arguments, &problem, (unsigned char *)got);
+    kiln__arguments_fill(&arguments, &problem, NULL, (unsigned char *)got);
     assert_int_equal(got[0], d);
     uint64_t state = d;
     for (int i = 0; i < 2000; i++) {

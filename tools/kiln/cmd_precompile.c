@@ -60,7 +60,8 @@ static kiln_status compile(const listed_kernel *listed, kiln_context *context, t
     kiln__image image;
     const kiln__device device = manifest_device(&listed->line->entry, listed->arch);
     kiln_status status = kernel_list_bind(listed, context, &program, tensors, scalars);
-    const kiln__call call = {program, tensors, scalars, KILN_POLICY_COMPILE};
+    const bool any_shape = listed->kind == LISTED_ANY_SHAPE;
+    const kiln__call call = {program, tensors, scalars, any_shape ? KILN_POLICY_ANY_SHAPE : KILN_POLICY_COMPILE};
     if (!status) status = kiln__bake(&call, &device, listed->ptx, 0, &prepared, &image);
     if (status) {
         (void)snprintf(result->message, sizeof result->message, "%s", kiln_last_error());
@@ -148,7 +149,10 @@ static int write_pack(precompile *p) {
         if (p->results[i].status) continue;
         status = kernel_list_bind(kernel, p->context, &program, tensors, scalars);
         const kiln__device device = manifest_device(&kernel->line->entry, kernel->arch);
-        if (!status) status = kiln__packing_add(&writer, program, tensors, scalars, &device, kernel->ptx);
+        if (!status && kernel->kind == LISTED_ANY_SHAPE)
+            status = kiln__packing_add_any_shape(&writer, program, tensors, scalars, device.arch, kernel->ptx);
+        else if (!status)
+            status = kiln__packing_add(&writer, program, tensors, scalars, &device, kernel->ptx);
         kiln_program_destroy(program);
     }
     if (!status) status = pack_file_save(&writer, path, &p->pack_bytes);
@@ -268,8 +272,8 @@ static int precompile_command(const arguments *args) {
 }
 
 static const option_id options[] = {
-    OPTION_ARCH,  OPTION_JOBS, OPTION_PACK,  OPTION_SHARD, OPTION_TIMEOUT, OPTION_KEEP_GOING, OPTION_CACHE_DIR,
-    OPTION_NVRTC, OPTION_JSON, OPTION_QUIET, OPTION_COLOR, OPTION_HELP,    OPTION_COUNT,
+    OPTION_ARCH,      OPTION_JOBS,  OPTION_PACK, OPTION_SHARD, OPTION_TIMEOUT, OPTION_KEEP_GOING, OPTION_EXACT,
+    OPTION_CACHE_DIR, OPTION_NVRTC, OPTION_JSON, OPTION_QUIET, OPTION_COLOR,   OPTION_HELP,       OPTION_COUNT,
 };
 
 const command command_precompile = {
@@ -281,7 +285,9 @@ const command command_precompile = {
     .details =
         "\nA manifest has one line of JSON per kernel, as written by a program that runs with KILN_RECORD=FILE;\n"
         "docs/packs.md has the format. '-' is standard input. Kernels that several lines ask for are compiled\n"
-        "once. Without --arch each line is compiled for the architecture it names. No GPU is needed.\n"
+        "once; with the first for a program and its types goes one that serves any shape of it, unless --exact is "
+        "given.\n"
+        "Without --arch each line is compiled for the architecture it names. No GPU is needed.\n"
         "\nEach kernel is compiled in a worker process: if one crashes the compiler or takes too long, it is\n"
         "reported and the others go on. Without --keep-going nothing more is started after a failure. Kernels in\n"
         "the disk cache are not compiled again, so an interrupted run resumes where it was. The pack gets the\n"

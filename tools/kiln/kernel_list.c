@@ -55,6 +55,7 @@ static int read_shard(const arguments *args, kernel_list *list) {
 
 int kernel_list_open(const arguments *args, kernel_list *out) {
     *out = (kernel_list){0};
+    out->exact = arguments_has(args, OPTION_EXACT);
     int code = read_archs(args, out);
     return code ? code : read_shard(args, out);
 }
@@ -132,7 +133,7 @@ static bool is_in_shard(const kernel_list *list, const kiln__key *name) {
 kiln_status kernel_list_bind(const listed_kernel *kernel, kiln_context *context, kiln_program **program,
                              kiln_tensor tensors[KILN_MAX_TENSORS], kiln_scalar scalars[KILN_MAX_SCALARS]) {
     kiln_status status = manifest_bind(&kernel->line->entry, context, program, tensors, scalars);
-    for (size_t i = 0; !status && kernel->single && i < kernel->line->entry.tensor_count; i++)
+    for (size_t i = 0; !status && kernel->kind == LISTED_SINGLE && i < kernel->line->entry.tensor_count; i++)
         if (tensors[i].sizes[0] == -1) tensors[i].sizes[0] = 1;
     return status;
 }
@@ -163,7 +164,10 @@ static kiln_status plan(listed_kernel *kernel, kiln_context *context) {
     kiln_status status = kernel_list_bind(kernel, context, &program, tensors, scalars);
     if (status) return status;
     status = kiln__program_check_counts(program, tensors, entry->tensor_count, scalars, entry->scalar_count);
-    if (!status) status = kiln__prepare(program, tensors, scalars, &device, 0, &prepared);
+    if (!status && kernel->kind == LISTED_ANY_SHAPE)
+        status = kiln__prepare_any_shape(program, tensors, scalars, &prepared);
+    else if (!status)
+        status = kiln__prepare(program, tensors, scalars, &device, 0, &prepared);
     if (!status) {
         status = kiln__prepared_name(&prepared, kernel->arch, kernel->ptx, &kernel->name);
         if (!status) status = find_record(&prepared, &device, kernel->record);
@@ -183,7 +187,7 @@ static int by_line(const void *a, const void *b) {
     const listed_kernel *x = a, *y = b;
     if (x->line != y->line) return x->line < y->line ? -1 : 1;
     if (x->arch != y->arch) return x->arch < y->arch ? -1 : 1;
-    return x->ptx != y->ptx ? x->ptx - y->ptx : x->single - y->single;
+    return x->ptx != y->ptx ? x->ptx - y->ptx : (int)x->kind - (int)y->kind;
 }
 
 /* The sort is not stable, so of equal names the earliest line is sought out, and an open number of rows. */
@@ -198,7 +202,7 @@ static void remove_duplicates(kernel_list *list) {
         }
         if (by_line(&list->kernels[i], last) < 0) {
             last->line = list->kernels[i].line;
-            last->single = list->kernels[i].single;
+            last->kind = list->kernels[i].kind;
         }
         kiln__key_free(&list->kernels[i].name);
     }
@@ -206,17 +210,23 @@ static void remove_duplicates(kernel_list *list) {
     if (kept > 1) qsort(list->kernels, kept, sizeof *list->kernels, by_line);
 }
 
-static int add_kernel(const arguments *args, const listed_line *line, bool single, kiln_context *context,
+/* A pinned schedule may not be one for a single row, and not every program has a kernel for any shape. */
+static bool may_be_missing(listed_kind kind, kiln_status status) {
+    return kind == LISTED_SINGLE ||
+           (kind == LISTED_ANY_SHAPE && (status == KILN_E_UNSUPPORTED || status == KILN_E_LIMIT));
+}
+
+static int add_kernel(const arguments *args, const listed_line *line, listed_kind kind, kiln_context *context,
                       const listed_arch *arch, kernel_list *list) {
     listed_kernel *kernels = grow(list->kernels, list->kernel_count, &list->kernel_capacity, sizeof *kernels);
     if (!kernels) return tool_failed(args, kiln__out_of_memory());
     list->kernels = kernels;
     listed_kernel *kernel = &kernels[list->kernel_count];
-    *kernel = (listed_kernel){.line = line, .single = single, .arch = arch->arch, .ptx = arch->ptx != 0};
-    list->request_count += !single;
+    *kernel = (listed_kernel){.line = line, .kind = kind, .arch = arch->arch, .ptx = arch->ptx != 0};
+    list->request_count += kind == LISTED_USUAL;
     kiln_status status = plan(kernel, context);
     if (status == KILN_E_MEMORY) return tool_failed(args, status);
-    if (status && single) return TOOL_OK; /* a pinned schedule may not be one for a single row */
+    if (status && may_be_missing(kind, status)) return TOOL_OK;
     if (status)
         complain(args, list, line->file, line->number);
     else if (is_in_shard(list, &kernel->name))
@@ -226,22 +236,33 @@ static int add_kernel(const arguments *args, const listed_line *line, bool singl
     return TOOL_OK;
 }
 
+/* For all architectures, of a line that asks for what can be made. */
+static int add_kernels(const arguments *args, const listed_line *line, listed_kind kind, kiln_context *context,
+                       kernel_list *list) {
+    const listed_arch own = {line->entry.arch, line->entry.ptx};
+    const size_t count = list->arch_count ? list->arch_count : 1, faults = list->faults;
+    int code = TOOL_OK;
+    for (size_t a = 0; a < count && !code && faults == list->faults; a++)
+        code = add_kernel(args, line, kind, context, list->arch_count ? &list->archs[a] : &own, list);
+    return code;
+}
+
 int kernel_list_read(const arguments *args, kiln_context *context, kernel_list *list) {
     int code = TOOL_OK;
     for (size_t i = 0; i < args->operand_count && !code; i++)
         code = kernel_list_read_lines(args, args->operands[i], list);
     for (size_t i = 0; i < list->line_count && !code; i++) {
         const listed_line *line = &list->lines[i];
-        const listed_arch own = {line->entry.arch, line->entry.ptx};
-        const size_t count = list->arch_count ? list->arch_count : 1;
-        if (list->arch_count == 0 && own.arch < 80) {
+        if (list->arch_count == 0 && line->entry.arch < 80) {
             kiln__fail(KILN_E_ARCH, "the line names no architecture from sm_80 on, and there is no --arch");
             complain(args, list, line->file, line->number);
             continue;
         }
-        const size_t faults = list->faults, kinds = has_open_rows(&line->entry) ? 2 : 1;
-        for (size_t a = 0; a < kinds * count && !code && faults == list->faults; a++)
-            code = add_kernel(args, line, a >= count, context, list->arch_count ? &list->archs[a % count] : &own, list);
+        const size_t faults = list->faults;
+        code = add_kernels(args, line, LISTED_USUAL, context, list);
+        if (faults < list->faults) continue;
+        if (!code && !list->exact) code = add_kernels(args, line, LISTED_ANY_SHAPE, context, list);
+        if (!code && has_open_rows(&line->entry)) code = add_kernels(args, line, LISTED_SINGLE, context, list);
     }
     if (!code) remove_duplicates(list);
     return code;

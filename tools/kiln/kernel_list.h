@@ -14,9 +14,16 @@ typedef struct listed_line {
     size_t number; /* from 1 */
 } listed_line;
 
+/* What of a line a kernel is for. */
+typedef enum listed_kind {
+    LISTED_USUAL,
+    LISTED_ANY_SHAPE, /* any shape of the program and its types */
+    LISTED_SINGLE     /* of a size left open a size of 1, where that has a kernel of its own */
+} listed_kind;
+
 typedef struct listed_kernel {
     const listed_line *line; /* the first that asks for it */
-    bool single;             /* of a size left open: for a size of 1, where that has a kernel of its own */
+    listed_kind kind;
     int arch;
     bool ptx;
     kiln__key name;
@@ -38,6 +45,7 @@ typedef struct kernel_list {
     listed_arch *archs;   /* empty: each line has its own */
     size_t arch_count;
     unsigned shard, shards; /* from 1; 0: all */
+    bool exact;             /* without those for any shape */
 } kernel_list;
 
 /* Reads --arch and --shard. Returns an exit code; *out is freed in any case. */

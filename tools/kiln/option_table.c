@@ -46,6 +46,7 @@ static const option_row table[OPTION_COUNT] = {
     [OPTION_PACK] = {"--pack", 0, "FILE", "write the kernels to a pack"},
     [OPTION_SHARD] = {"--shard", 0, "I/N", "only the I-th of N shares of the kernels, about equal in size"},
     [OPTION_TIMEOUT] = {"--timeout", 0, "SECONDS", "time limit for each kernel (default: 120)"},
+    [OPTION_EXACT] = {"--exact", 0, NULL, "without kernels that serve any shape"},
     [OPTION_KEEP_GOING] = {"--keep-going", 'k', NULL, "go on after a failure"},
     [OPTION_RECOMPILE] = {"--recompile", 0, NULL, "compile each kernel again and compare"},
     [OPTION_MAX_SIZE] = {"--max-size", 0, "SIZE", "keep at most this many bytes, the most recently used: 500M, 2G"},

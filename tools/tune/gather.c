@@ -269,8 +269,8 @@ static json_t *resources_of(const kiln__given *g, const kiln__schedule *s) {
 
 static void print_point(const task *t, int i, const kiln__prepared *p, const kiln_plan_info *info, int arch,
                         const char *device, const double us[3]) {
-    static const char *const strategies[] = {"pointwise", "transpose", "row",        "row_tile",
-                                             "split_row", "column",    "column_tile"};
+    static const char *const strategies[] = {"pointwise", "transpose", "row",         "row_tile",
+                                             "split_row", "column",    "column_tile", "any_shape"};
     const kiln__device typical = kiln__device_typical(arch);
     kiln__given g = {.ir = p->ir, .problem = &p->problem, .device = &typical};
     kiln__estimate e;

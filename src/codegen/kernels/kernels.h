@@ -9,6 +9,8 @@
 void kiln__emit_pointwise_kernel(const kiln__emitter *e);
 /* A group for each row. */
 void kiln__emit_row_kernel(const kiln__emitter *e);
+/* The same, where extents, strides and the group are arguments. */
+void kiln__emit_any_shape_kernel(const kiln__emitter *e);
 /* As many groups as run at once go through all rows. */
 void kiln__emit_persistent_kernel(const kiln__emitter *e);
 /* A group for several rows, which it works on in turns. */

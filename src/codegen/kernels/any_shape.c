@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A kernel that serves any shape: who works on a row is told at the launch, and blocks are whole. */
+#include "codegen/kernels/kernels.h"
+
+void kiln__emit_any_shape_kernel(const kiln__emitter *e) {
+    kiln__emit_kernel_head(e, 0, "KILN_THREADS");
+    kiln__write(e, "    kiln_row row(args, kiln_row_index(args.shape));\n");
+    kiln__emit_fill(e);
+    kiln__emit_phases(e, "    ", ", row");
+    kiln__emit_last_pass(e, "    ");
+    /* A row's value may take the place of an input that other threads still read. */
+    if (e->finish_row) kiln__write(e, "    kiln_block_barrier();\n");
+    kiln__emit_row_outputs(e, "    ", "row.rank == 0 && row.there");
+    kiln__write(e, "}\n");
+}

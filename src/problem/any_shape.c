@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "problem/any_shape.h"
+
+#include <string.h>
+
+/* What is weighed where a number of columns is asked for. */
+#define TYPICAL_COLUMNS 4096
+
+static bool combines_counts(const kiln__ir *ir) {
+    for (uint32_t c = 0; c < ir->combine_count; c++)
+        for (uint32_t i = 0; i < ir->combines[c].count; i++)
+            if (ir->combines[c].insts[i].op == KILN__OP_COUNT) return true;
+    return false;
+}
+
+static bool has_runs(const kiln__problem *p) {
+    for (int o = 0; o < p->input_count + p->output_count; o++)
+        if (p->operands[o].run) return true;
+    return false;
+}
+
+kiln_status kiln__any_shape_check(const kiln__ir *ir, const kiln__problem *p) {
+    const struct {
+        bool has;
+        const char *what;
+    } missing[] = {
+        {p->across, "values of all rows"},
+        {p->block_count || p->uneven_columns || has_runs(p), "values of blocks within rows"},
+        {p->tables, "rows that an index chooses"},
+        {p->taken, "columns that an index chooses"},
+        {p->lengths, "rows with lengths"},
+        {p->packed, "tensors of two elements to a byte"},
+        {combines_counts(ir), "a combine that asks for the number of columns"},
+    };
+    for (size_t i = 0; i < sizeof missing / sizeof *missing; i++)
+        if (missing[i].has)
+            return kiln__fail(KILN_E_UNSUPPORTED, "no kernel serves any shape of '%s', which has %s", ir->text,
+                              missing[i].what);
+    return KILN_OK;
+}
+
+/* Whether the output has a value for each column; flat: of elementwise programs they all have. */
+static bool output_has_columns(const kiln__ir *ir, const kiln__problem *exact, int output) {
+    return ir->insts[ir->outputs[output]].per_element || exact->operands[exact->input_count + output].per_element;
+}
+
+bool kiln__any_shape_has_columns(const kiln__ir *ir, const kiln__problem *exact) {
+    for (int o = 0; o < exact->output_count && exact->cols != 1; o++)
+        if (output_has_columns(ir, exact, o) != exact->operands[exact->input_count + o].per_element) return false;
+    return true;
+}
+
+kiln_status kiln__any_shape_problem(const kiln__ir *ir, const kiln__problem *exact, bool all_columns,
+                                    kiln__problem *out) {
+    const int tensors = exact->input_count + exact->output_count;
+    memset(out, 0, sizeof *out);
+    out->any_shape = true;
+    out->layout = KILN__LAYOUT_INNER;
+    out->outer_rank = out->inner_rank = 1;
+    out->outer[0] = out->rows = KILN__OPEN_ROWS;
+    out->inner[0] = out->cols = TYPICAL_COLUMNS;
+    out->wide = true;
+    out->read = exact->read;
+    out->least_vector = 1;
+    out->most_vector = 16;
+    out->input_count = exact->input_count;
+    out->output_count = exact->output_count;
+    out->position_count = exact->position_count;
+    memcpy(out->position_axes, exact->position_axes, sizeof out->position_axes);
+    for (int o = 0; o < tensors + out->position_count; o++) {
+        const kiln__operand *known = &exact->operands[o];
+        kiln__operand *operand = &out->operands[o];
+        *operand = (kiln__operand){.type = known->type, .output = known->output, .follows_rows = true, .alignment = 1};
+        operand->per_element = operand->output ? output_has_columns(ir, exact, o - out->input_count)
+                                               : o >= tensors || all_columns || known->per_element;
+        operand->own_columns = operand->per_element;
+        out->columns_out |= operand->output && operand->per_element;
+    }
+    return kiln__any_shape_check(ir, exact);
+}

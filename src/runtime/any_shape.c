@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From tensors to the source of the kernel that serves any shape: the call's own problem tells the launch where
+ * elements lie, and nothing of it is in the source. */
+#include <string.h>
+
+#include "problem/any_shape.h"
+#include "runtime/context.h"
+
+/* *ir, typed for the call, becomes what all shapes have in common. */
+static kiln_status type_for_all(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars,
+                                const kiln__shaped *shaped, const kiln__problem *exact, kiln__ir **ir,
+                                bool *all_columns) {
+    kiln__ir *wide = NULL;
+    kiln_status status = kiln__program_type_columns(program, tensors, scalars, shaped, &wide);
+    *all_columns = !status && kiln__any_shape_has_columns(wide, exact);
+    kiln__ir_destroy(*all_columns ? *ir : wide);
+    if (*all_columns) *ir = wide;
+    return status;
+}
+
+static kiln_status plan(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars,
+                        kiln__problem *problem, kiln__prepared *out) {
+    kiln__shaped shaped;
+    bool all_columns = false;
+    kiln_status status = kiln__program_bind(program, tensors, scalars, &shaped, &out->ir);
+    if (!status) status = kiln__problem_build(out->ir, &shaped, &out->problem);
+    if (!status) status = kiln__any_shape_check(out->ir, &out->problem);
+    if (!status) status = type_for_all(program, tensors, scalars, &shaped, &out->problem, &out->ir, &all_columns);
+    if (!status) status = kiln__any_shape_problem(out->ir, &out->problem, all_columns, problem);
+    if (!status) status = kiln__any_shape_schedule(out->ir, problem, &out->schedule);
+    if (!status) out->shape = kiln__shape_of(&out->schedule, &out->problem);
+    return status;
+}
+
+kiln_status kiln__prepare_any_shape(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars,
+                                    kiln__prepared *out) {
+    kiln__problem problem;
+    memset(out, 0, sizeof *out);
+    out->any_shape = true;
+    out->origin = KILN_SCHEDULE_MODEL;
+    out->counters = &program->usage->counters;
+    double start = kiln__now_ms();
+    kiln_status status = plan(program, tensors, scalars, &problem, out);
+    out->schedule_ms = kiln__now_ms() - start;
+    start = kiln__now_ms();
+    if (!status) status = kiln__arguments_layout(out->ir, &problem, &out->schedule, &out->arguments);
+    if (!status) status = kiln__source_emit(out->ir, &problem, &out->schedule, &out->arguments, &out->unexpanded);
+    if (!status && !(out->source = kiln__source_expand(out->unexpanded))) status = kiln__out_of_memory();
+    out->emit_ms = kiln__now_ms() - start;
+    if (status) kiln__prepared_free(out);
+    return status;
+}
+
+bool kiln__prepared_grid(const kiln__prepared *prepared, kiln__grid *grid) {
+    const kiln__schedule *s = &prepared->schedule;
+    const kiln__problem *p = &prepared->problem;
+    if (prepared->any_shape) return kiln__shape_grid(&prepared->shape, grid);
+    return kiln__schedule_grid(s, kiln__schedule_rows(s, p), kiln__schedule_run(s, p), grid);
+}

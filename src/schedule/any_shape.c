@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "schedule/any_shape.h"
+
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/types.h"
+#include "schedule/build.h"
+#include "schedule/cost.h"
+
+enum {
+    THREADS = 256,
+    LANES = 32,
+    MOST_VECTOR = 8,
+    MOST_BATCH = 4,
+    BATCH_BYTES = 128,     /* of inputs, in registers at a time */
+    COLUMNS_OF_LANES = 4,  /* more for a lane, vectors or single ones, and a block works on the row */
+    LEAST_SHARED = 32,     /* columns of a row by which its neighbours lie side by side: of as many a thread has all */
+    MOST_CHUNKS = 1 << 20, /* of a row; threads go on to what is behind */
+};
+
+/* The narrowest of the inputs, or of the outputs, that have columns; -1: none has. */
+static int narrowest(const kiln__problem *problem, bool output) {
+    int found = -1;
+    for (int o = 0; o < problem->input_count + problem->output_count; o++) {
+        const kiln__operand *operand = &problem->operands[o];
+        if (operand->output != output || !operand->per_element) continue;
+        if (found < 0 || kiln_type_size(operand->type) < kiln_type_size(problem->operands[found].type)) found = o;
+    }
+    return found;
+}
+
+static int vector_of(const kiln__problem *problem) {
+    int width = 2;
+    for (int o = 0; o < problem->input_count + problem->output_count; o++) {
+        const int elements = 16 / (int)kiln_type_size(problem->operands[o].type);
+        if (problem->operands[o].per_element && elements > width) width = elements;
+    }
+    return width < MOST_VECTOR ? width : MOST_VECTOR;
+}
+
+static void set_accesses(const kiln__problem *problem, kiln__schedule *s) {
+    int bytes = 0;
+    for (int o = 0; o < problem->input_count + problem->output_count; o++) {
+        const int size = (int)kiln_type_size(problem->operands[o].type);
+        s->tensors[o].kind = KILN__ACCESS_VECTOR;
+        s->tensors[o].width = (int)kiln__least(16 / size, s->vector_width);
+        s->tensors[o].staged = o < problem->input_count && problem->operands[o].per_element;
+        if (s->tensors[o].staged) bytes += size * s->vector_width;
+    }
+    s->batch = bytes * MOST_BATCH <= BATCH_BYTES ? MOST_BATCH : bytes * 2 <= BATCH_BYTES ? 2 : 1;
+}
+
+kiln_status kiln__any_shape_schedule(const kiln__ir *ir, const kiln__problem *problem, kiln__schedule *s) {
+    const int output = narrowest(problem, true);
+    *s = kiln__schedule_blank(ir, problem);
+    s->strategy = KILN__ANY_SHAPE;
+    s->reason = "it serves any shape";
+    s->team.group = KILN__GROUP_BLOCK;
+    s->team.threads = s->team.threads_per_row = THREADS;
+    s->team.rows_per_block = 1;
+    s->staging.kind = KILN__STAGING_NONE;
+    s->edges = KILN__EDGES_PEELED;
+    s->vector_width = vector_of(problem);
+    s->unroll = 1;
+    s->code.wide_columns = true;
+    s->any.reference = output >= 0 ? output : narrowest(problem, false);
+    s->any.lanes_can_be_rows =
+        !s->passes.ordered && THREADS * kiln__schedule_exchanged(s, ir) <= KILN__COLUMN_STATIC_BYTES;
+    s->any.shares_rows = ir->phase_count == 0;
+    for (int o = 0; o < problem->output_count; o++)
+        s->any.shares_rows = s->any.shares_rows && problem->operands[problem->input_count + o].per_element;
+    set_accesses(problem, s);
+    s->steps = s->batch;
+    kiln_status status = kiln__inlining_choose(ir, problem, s);
+    kiln__schedule_describe(s);
+    return status;
+}
+
+/* ---- launches ---- */
+
+/* Elementwise programs have a flat problem, whose last dimension is that of the columns. */
+static int row_dims_of(const kiln__problem *exact) {
+    const bool flat = exact->layout == KILN__LAYOUT_FLAT;
+    return flat && exact->outer_rank ? exact->outer_rank - 1 : exact->outer_rank;
+}
+
+int64_t kiln__shape_stride(const kiln__shape *shape, const kiln__problem *exact, int o, int dim) {
+    const kiln__operand *operand = &exact->operands[o];
+    if (dim >= shape->dims) return 0;
+    return dim < exact->outer_rank ? operand->outer_strides[dim] : operand->inner_strides[dim - exact->outer_rank];
+}
+
+static int log2_from(int64_t n, int most) {
+    int shift = 0;
+    while (((int64_t)1 << shift) < n && (1 << shift) < most) shift++;
+    return shift;
+}
+
+kiln__shape kiln__shape_of(const kiln__schedule *s, const kiln__problem *exact) {
+    kiln__shape shape = {.rows = 1, .cols = 1, .chunks = 1};
+    shape.row_dims = row_dims_of(exact);
+    shape.dims = exact->outer_rank + exact->inner_rank;
+    for (int d = 0; d < shape.dims; d++) {
+        shape.extents[d] = d < exact->outer_rank ? exact->outer[d] : exact->inner[d - exact->outer_rank];
+        *(d < shape.row_dims ? &shape.rows : &shape.cols) *= shape.extents[d];
+    }
+    const bool rows_are_closer = exact->layout == KILN__LAYOUT_OUTER;
+    shape.rows_in_lanes = s->any.lanes_can_be_rows && rows_are_closer && shape.cols > LEAST_SHARED;
+    shape.vectors = shape.dims - shape.row_dims == 1 && !shape.rows_in_lanes && s->any.reference >= 0 &&
+                    kiln__shape_stride(&shape, exact, s->any.reference, shape.row_dims) == 1;
+    const int64_t width = shape.vectors ? s->vector_width : 1, elements = kiln__divide_up(shape.cols, width);
+    const bool block = elements > COLUMNS_OF_LANES * LANES;
+    shape.row_shift = rows_are_closer && shape.cols <= LEAST_SHARED ? 0 : log2_from(elements, block ? THREADS : LANES);
+    if (s->any.shares_rows && block)
+        shape.chunks = (int32_t)kiln__least(kiln__divide_up(elements, THREADS * s->batch), MOST_CHUNKS);
+    return shape;
+}
+
+bool kiln__shape_grid(const kiln__shape *shape, kiln__grid *grid) {
+    const int64_t rows = shape->rows_in_lanes ? LANES : THREADS >> shape->row_shift;
+    const int64_t blocks = kiln__times(kiln__divide_up(shape->rows, shape->chunks > 1 ? 1 : rows), shape->chunks);
+    const int64_t limit = INT32_MAX, layers = kiln__divide_up(blocks, limit);
+    *grid = (kiln__grid){(unsigned)kiln__least(blocks, limit), (unsigned)layers, 1};
+    return layers <= 65535;
+}

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Kernels that serve any shape: one name for all shapes of a program and its types; where rows lie in a launch. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "problem/any_shape.h"
+#include "support/any_shapes.h"
+#include "support/bound.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+#define SHAPES 200
+
+static kiln_context *new_context(void) {
+    kiln_context_options options = KILN_CONTEXT_OPTIONS_INIT;
+    kiln_context *context = NULL;
+    options.cache_dir = options.record_path = options.schedule = "";
+    assert_int_equal(kiln_context_create(&options, &context), KILN_OK);
+    return context;
+}
+
+/* The name of the kernel for a random shape: 32 digits. */
+static void name_of(size_t p, const kiln_program *program, uint64_t seed, int64_t most, char hex[40]) {
+    any_shapes_case c;
+    kiln__prepared prepared;
+    kiln__key name;
+    if (any_shapes_draw(&any_shapes_programs[p], program, seed, most, &c) ||
+        kiln__prepare_any_shape(program, c.tensors, NULL, &prepared))
+        fail_msg("program %zu, seed %llu: %s", p, (unsigned long long)seed, kiln_last_error());
+    assert_int_equal(kiln__prepared_name(&prepared, 90, false, &name), KILN_OK);
+    snprintf(hex, 40, "%s", name.hex);
+    kiln__key_free(&name);
+    kiln__prepared_free(&prepared);
+}
+
+static void all_shapes_of_a_program_have_one_name(void **state) {
+    (void)state;
+    kiln_context *context = new_context();
+    char names[ANY_SHAPES_PROGRAMS][40];
+    for (size_t p = 0; p < ANY_SHAPES_PROGRAMS; p++) {
+        kiln_program *program = NULL;
+        assert_int_equal(any_shapes_create(context, &any_shapes_programs[p], &program), KILN_OK);
+        for (uint64_t seed = 0; seed < SHAPES; seed++) {
+            char name[40];
+            name_of(p, program, seed, seed % 2 ? (int64_t)1 << 40 : 5000, seed ? name : names[p]);
+            if (seed && strcmp(name, names[p]))
+                fail_msg("'%s': seed %llu has another kernel", any_shapes_programs[p].text, (unsigned long long)seed);
+        }
+        for (size_t other = 0; other < p; other++) assert_string_not_equal(names[other], names[p]);
+        kiln_program_destroy(program);
+    }
+    kiln_context_destroy(context);
+}
+
+static void prepare(const char *text, const char *axes, const char *tensors, kiln__prepared *out) {
+    bound b;
+    if (bound_create(&b, text, axes, NULL, tensors) || kiln__prepare_any_shape(b.program, b.tensors, b.scalars, out))
+        fail_msg("%s: %s", text, kiln_last_error());
+    out->counters = NULL;
+    bound_destroy(&b);
+}
+
+static void the_shape_tells_where_rows_lie(void **state) {
+    (void)state;
+    static const struct {
+        const char *text, *axes, *tensors;
+        kiln__shape expected; /* of the extents the first two */
+    } cases[] = {
+        {"y = softmax(x)", NULL, "f16[7,4096] f16[7,4096]", {7, 4096, {7, 4096}, 1, 2, 8, 0, 1, 1}},
+        {"y = softmax(x)", NULL, "f16[7,64] f16[7,64]", {7, 64, {7, 64}, 1, 2, 3, 0, 1, 1}},
+        {"y = softmax(x)", "0", "f32[64,7] f32[64,7]", {7, 64, {7, 64}, 1, 2, 5, 1, 1, 0}},
+        {"y = softmax(x)", "0", "f32[9,7] f32[9,7]", {7, 9, {7, 9}, 1, 2, 0, 0, 1, 0}},
+        {"y = x + 1", NULL, "f32[100,1000] f32[100,1000]", {1, 100000, {100000}, 0, 1, 8, 0, 25, 1}},
+        {"y = x + 1", NULL, "f32[100,1000]{2000,1} f32[100,1000]", {100, 1000, {100, 1000}, 1, 2, 8, 0, 1, 1}},
+        {"y = x + 1", NULL, "f32[] f32[]", {1, 1, {0}, 0, 0, 0, 0, 1, 0}},
+    };
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        kiln__prepared prepared;
+        prepare(cases[i].text, cases[i].axes, cases[i].tensors, &prepared);
+        const kiln__shape *found = &prepared.shape, *expected = &cases[i].expected;
+        if (memcmp(found, expected, sizeof *found))
+            fail_msg("%s of %s: %lld rows of %lld columns, %d of %d dimensions, shift %d, %s, %d chunks, %s",
+                     cases[i].text, cases[i].tensors, (long long)found->rows, (long long)found->cols, found->row_dims,
+                     found->dims, found->row_shift, found->rows_in_lanes ? "rows in lanes" : "ranks in lanes",
+                     found->chunks, found->vectors ? "vectors" : "elements");
+        kiln__prepared_free(&prepared);
+    }
+}
+
+/* Where rows' inputs come to an output of rows, the kernel knows which inputs those are. */
+static void outputs_of_rows_inputs_have_a_kernel_of_their_own(void **state) {
+    (void)state;
+    kiln__prepared both, columns;
+    bound b;
+    assert_int_equal(
+        bound_create_outputs(&b, "t = s * 2; y = max(x) + s", "t,y", NULL, NULL, "f32[5,1] f32[5,9] f32[5,1] f32[5,1]"),
+        KILN_OK);
+    assert_int_equal(kiln__prepare_any_shape(b.program, b.tensors, b.scalars, &both), KILN_OK);
+    bound_tensors("f32[5,9] f32[5,9] f32[5,9] f32[5,9]", b.tensors);
+    assert_int_equal(kiln__prepare_any_shape(b.program, b.tensors, b.scalars, &columns), KILN_OK);
+    assert_string_not_equal(both.unexpanded, columns.unexpanded);
+    kiln__prepared_free(&both);
+    kiln__prepared_free(&columns);
+    bound_destroy(&b);
+}
+
+static void programs_without_such_a_kernel_are_told(void **state) {
+    (void)state;
+    static const struct {
+        const char *text, *outputs, *tensors, *sentence;
+    } cases[] = {
+        {"y = x / absmax(x, block = 32) + sum(x)", NULL, "f32[4,64] f32[4,64]", "values of blocks within rows"},
+        {"y = softmax(x); d = sum(x, axes = 0)", "y,d", "f32[4,64] f32[4,64] f32[64]", "values of all rows"},
+        {"y = max(x) - take(x, i)", NULL, "f32[4,64] i32[4,1] f32[4]", "columns that an index chooses"},
+        {"y = rows(t, i) * 2", NULL, "f32[9,64] i32[4,1] f32[4,64]", "rows that an index chooses"},
+    };
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        bound b;
+        kiln__prepared prepared;
+        assert_int_equal(bound_create_outputs(&b, cases[i].text, cases[i].outputs, NULL, NULL, cases[i].tensors),
+                         KILN_OK);
+        assert_int_equal(kiln__prepare_any_shape(b.program, b.tensors, b.scalars, &prepared), KILN_E_UNSUPPORTED);
+        if (!strstr(kiln_last_error(), cases[i].sentence)) fail_msg("%s", kiln_last_error());
+        bound_destroy(&b);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(all_shapes_of_a_program_have_one_name),
+        cmocka_unit_test(the_shape_tells_where_rows_lie),
+        cmocka_unit_test(outputs_of_rows_inputs_have_a_kernel_of_their_own),
+        cmocka_unit_test(programs_without_such_a_kernel_are_told),
+    };
+    return cmocka_run_group_tests_name("any_shape", tests, NULL, NULL);
+}
