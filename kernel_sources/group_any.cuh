@@ -10,21 +10,25 @@ KILN_DEVICE kiln_i64 kiln_row_index(const kiln_shape &shape) {
     return kiln_block() * (KILN_THREADS >> shape.row_shift) + (threadIdx.x >> shape.row_shift);
 }
 
-/* Who works on the row, and on how many columns of it. */
+/* Who works on the row, and on which runs of it. */
 KILN_DEVICE void kiln_enter(kiln_row &row) {
     const kiln_shape &shape = row.args.shape;
-    const int rank = shape.rows_in_lanes ? (int)threadIdx.x / 32 : (int)threadIdx.x & ((1 << shape.row_shift) - 1);
-    const int ranks = shape.rows_in_lanes ? KILN_THREADS / 32 : 1 << shape.row_shift;
+    const int thread = shape.rows_in_lanes ? (int)threadIdx.x / 32 : (int)threadIdx.x & ((1 << shape.row_shift) - 1);
+    const int threads = shape.rows_in_lanes ? KILN_THREADS / 32 : 1 << shape.row_shift;
     const kiln_i64 chunk = shape.chunks > 1 ? kiln_block() - row.index * shape.chunks : 0;
-    row.rank = chunk * ranks + rank;
-    row.ranks = (kiln_index)shape.chunks * ranks;
+    const bool one = shape.runs == 1;
+    row.rank = one ? chunk * threads + thread : thread & ((1 << shape.run_shift) - 1);
+    row.ranks = one ? (kiln_index)shape.chunks * threads : 1 << shape.run_shift;
+    row.run = one ? 0 : thread >> shape.run_shift;
+    row.run_step = one ? 1 : threads >> shape.run_shift;
     row.there = row.index < shape.rows;
-    row.cols = row.there ? shape.cols : 0;
+    row.runs = row.there ? shape.runs : 0;
     if (!row.there) row.index = 0;
 }
+KILN_DEVICE bool kiln_is_first(const kiln_row &row) { return row.there && row.rank == 0 && row.run == 0; }
 
-/* Every rank gets the combination of all ranks' values, combined in the order of the ranks. Each phase has slots of its
- * own: V is a type of its own. */
+/* Every rank gets the combination of all ranks' values, combined in the order of the threads. Each phase has slots of
+ * its own: V is a type of its own. */
 template <class V> KILN_EXCHANGE V kiln_all_reduce(V value, const kiln_row &row) {
     constexpr int warps = KILN_THREADS / 32;
     __shared__ V slots[KILN_LANES_CAN_BE_ROWS ? KILN_THREADS : warps];

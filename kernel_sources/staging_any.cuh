@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Staging: nowhere. Every pass reads the row again, KILN_BATCH vectors of a thread in flight at a time, and as many
- * single elements. */
+/* Staging: nowhere. Every pass reads the row again, run by run, KILN_BATCH vectors of a thread in flight at a time, and
+ * as many single elements. */
 
 struct kiln_staging {
+    /* The column of a run's single element number i, or of its vector. */
     static KILN_MEMBER kiln_index column_of(const kiln_row &row, kiln_index i, const kiln_staged_of<1> &) {
-        return kiln_single(row, i);
+        return row.start + (i < row.head ? i : i + row.vectors * KILN_VECTOR_WIDTH);
     }
     template <int N>
     static KILN_MEMBER kiln_index column_of(const kiln_row &row, kiln_index i, const kiln_staged_of<N> &) {
-        return row.head + i * N;
+        return row.start + row.head + i * N;
     }
-    /* Of so many vectors those of this rank. */
+    /* Of so many vectors, or elements, of a run those of this rank. */
     template <int N, class Body> static KILN_MEMBER void each(const kiln_row &row, kiln_index count, Body &body) {
 #pragma unroll 1
         for (kiln_index first = row.rank; first < count; first += KILN_BATCH * row.ranks) {
@@ -27,33 +28,49 @@ struct kiln_staging {
             }
         }
     }
-    static KILN_MEMBER kiln_index singles(const kiln_row &row) { return row.cols - row.vectors * KILN_VECTOR_WIDTH; }
+    static KILN_MEMBER kiln_index singles(const kiln_row &row) {
+        return row.args.shape.run - row.vectors * KILN_VECTOR_WIDTH;
+    }
 
     KILN_MEMBER void fill(const kiln_row &) {}
 #if KILN_ORDERED
-    /* A rank's columns are neighbours. */
+    /* A thread's columns are neighbours. */
     template <class Phase> KILN_MEMBER void each_vector(const kiln_row &row, Phase &phase) {
-        const kiln_index share = kiln_divide_any(row.cols + row.ranks - 1, row.ranks), first = row.rank * share;
-        const kiln_index end = first + share < row.cols ? first + share : row.cols;
+        const kiln_shape &shape = row.args.shape;
+        const kiln_index thread = row.run * row.ranks + row.rank, threads = row.run_step * row.ranks;
+        const kiln_index share = kiln_divide_any(shape.cols + threads - 1, threads), first = thread * share;
+        const kiln_index end = !row.there ? 0 : first + share < shape.cols ? first + share : shape.cols;
 #pragma unroll 1
         for (kiln_index col = first; col < end; ++col) {
+            kiln_row part = row;
+            kiln_enter_run(part, kiln_divide_any(col, shape.run));
             kiln_staged_of<1> staged;
-            staged.load(row, col, kiln_span());
-            phase.vector(row, staged, col, kiln_span());
+            staged.load(part, col, kiln_span());
+            phase.vector(part, staged, col, kiln_span());
         }
     }
 #else
-    /* Columns of a part ascend. */
+    /* Columns of vectors ascend, and those of single elements, each among themselves. */
     template <class Phase> KILN_MEMBER void each_vector(const kiln_row &row, Phase &phase) {
-        each<KILN_VECTOR_WIDTH>(row, row.vectors, phase);
         Phase beside;
         beside.clear();
-        each<1>(row, singles(row), beside);
+#pragma unroll 1
+        for (kiln_index run = row.run; run < row.runs; run += row.run_step) {
+            kiln_row part = row;
+            kiln_enter_run(part, run);
+            each<KILN_VECTOR_WIDTH>(part, part.vectors, phase);
+            each<1>(part, singles(part), beside);
+        }
         phase = Phase::combine(phase, beside);
     }
 #endif
     template <class Body> KILN_MEMBER void finish(const kiln_row &row, Body &body) {
-        each<KILN_VECTOR_WIDTH>(row, row.vectors, body);
-        each<1>(row, singles(row), body);
+#pragma unroll 1
+        for (kiln_index run = row.run; run < row.runs; run += row.run_step) {
+            kiln_row part = row;
+            kiln_enter_run(part, run);
+            each<KILN_VECTOR_WIDTH>(part, part.vectors, body);
+            each<1>(part, singles(part), body);
+        }
     }
 };

@@ -99,7 +99,7 @@ static const char *spell_offset(const kiln__emitter *e, int o, const char *colum
     const kiln__operand *operand = &e->problem->operands[o];
     if (!operand->per_element) return "0";
     if (e->problem->any_shape)
-        return kiln__spell(e, "kiln_place_of_column<N>(row.args.shape, row.args.strides_%s, %s)", e->name[o], column);
+        return kiln__spell(e, "%s * kiln_column_stride(row.args.shape, row.args.strides_%s)", column, e->name[o]);
     if (!kiln__has_offset(e, o)) return column;
     return kiln__spell(e, "kiln_offset_%s(row.args, %s)", e->name[o], column);
 }

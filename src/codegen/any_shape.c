@@ -1,24 +1,47 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a row of a kernel that serves any shape finds out at run time: its columns, its vectors, and which tensors'
- * vectors are single accesses. */
+/* What a row of a kernel that serves any shape finds out at run time: who works on it, on which of its runs, and
+ * whether these have vectors. */
 #include "codegen/emitter.h"
 
 void kiln__emit_any_members(const kiln__emitter *e) {
     kiln__write(e, "    bool there; /* it is a row of the launch's */\n"
-                   "    kiln_index cols, vectors, rank, ranks;\n");
-    for (int o = 0; o < e->tensors; o++)
-        if (e->problem->operands[o].per_element) kiln__write(e, "    bool wide_%s;\n", e->name[o]);
+                   "    int run, run_step; /* the thread's first run of columns, and from one to its next */\n"
+                   "    kiln_index runs, rank, ranks; /* of the row; among those that have the same runs */\n"
+                   "    kiln_index start, vectors; /* of a run: its first column, its vectors */\n");
 }
 
-void kiln__emit_any_vectors(const kiln__emitter *e) {
-    const int reference = e->schedule->any.reference;
-    const char *name = reference < 0 ? "" : e->name[reference];
-    if (reference < 0)
-        kiln__write(e, "    row.head = 0;\n    row.vectors = 0;\n");
-    else
-        kiln__write(e, "    kiln_find_vectors(row, row.%s, args.strides_%s);\n", name, name);
-    for (int o = 0; o < e->tensors; o++)
+/* Where the run lies, as if the row had its stride all along. */
+static void emit_places(const kiln__emitter *e) {
+    for (int o = 0; o < e->operands; o++)
         if (e->problem->operands[o].per_element)
-            kiln__write(e, "    row.wide_%s = kiln_is_wide<%d>(row, row.%s, args.strides_%s);\n", e->name[o],
+            kiln__write(e, "    row.%s += kiln_place_of_run(args.shape, args.strides_%s, run);\n", e->name[o],
+                        e->name[o]);
+}
+
+/* Vectors are aligned in the tensor of reference, and are none where others are not. */
+static void emit_vectors(const kiln__emitter *e) {
+    const int reference = e->schedule->any.reference;
+    kiln__write(e, "    row.head = 0;\n    row.vectors = 0;\n    if (!args.shape.vectors) return;\n");
+    if (reference < 0) return;
+    kiln__write(e, "    const int head = kiln_head(row.%s + row.start);\n    if (args.shape.run <= head",
+                e->name[reference]);
+    for (int o = 0; o < e->tensors; o++)
+        if (o != reference && e->problem->operands[o].per_element)
+            kiln__write(e,
+                        " ||\n        !kiln_is_wide<%d>(row.%s + row.start, kiln_column_stride(args.shape, "
+                        "args.strides_%s), head)",
                         e->schedule->tensors[o].width, e->name[o], e->name[o]);
+    kiln__write(e, ")\n        return;\n    row.head = head;\n"
+                   "    row.vectors = (args.shape.run - head) / KILN_VECTOR_WIDTH;\n"
+                   "    if (row.vectors == 0) row.head = 0;\n");
+}
+
+void kiln__emit_any_run(const kiln__emitter *e) {
+    kiln__write(e,
+                "%s void kiln_enter_run(kiln_row &row, kiln_index run)\n{\n"
+                "    const kiln_arguments &args = row.args;\n    row.start = run * args.shape.run;\n",
+                kiln__vectors_are_called(e) ? "KILN_CALL" : "KILN_DEVICE");
+    emit_places(e);
+    emit_vectors(e);
+    kiln__write(e, "}\n\n");
 }

@@ -192,9 +192,9 @@ void kiln__emit_staged(const kiln__emitter *e);
 
 /* ---- any_shape.c ---- */
 
-/* Of a kernel that serves any shape: what a row knows besides; statements that find its vectors. */
+/* Of a kernel that serves any shape: what a row knows besides; kiln_enter_run. */
 void kiln__emit_any_members(const kiln__emitter *e);
-void kiln__emit_any_vectors(const kiln__emitter *e);
+void kiln__emit_any_run(const kiln__emitter *e);
 
 /* ---- row.c ---- */
 

@@ -310,8 +310,8 @@ void kiln__emit_begin(const kiln__emitter *e) {
     emit_row_values(e, 0);
     if (e->problem->lengths)
         kiln__write(e, "    row.cols = (kiln_index)%s;\n", kiln__spell_value(e, e->ir->length - 1));
-    if (e->problem->any_shape) kiln__emit_any_vectors(e);
     kiln__write(e, "}\n\n");
+    if (e->problem->any_shape) kiln__emit_any_run(e);
 }
 
 void kiln__emit_after(const kiln__emitter *e, uint32_t phase) {

@@ -32,8 +32,9 @@ static void emit_fetch(const kiln__emitter *e, int o, const char *indent, const 
     const char *name = e->name[o];
     int access = e->schedule->tensors[o].width;
     if (e->problem->any_shape)
-        kiln__write(e, "%skiln_fetch_any<%d>(%s, row.%s, row, row.args.strides_%s, row.wide_%s, col);\n", indent,
-                    access, name, name, name, name);
+        kiln__write(e,
+                    "%skiln_fetch_any<%d>(%s, row.%s, kiln_column_stride(row.args.shape, row.args.strides_%s), col);\n",
+                    indent, access, name, name, name);
     else if (e->schedule->tensors[o].kind == KILN__ACCESS_CROSSING)
         emit_crossing_fetch(e, o, indent);
     else if (e->schedule->tensors[o].shifted && kiln__row_of(e->schedule)->prefetch &&
@@ -90,8 +91,9 @@ void kiln__emit_put(const kiln__emitter *e, int o, const char *values) {
     int access = e->schedule->tensors[o].width;
     kiln__write(e, "        %s %s;\n        kiln_narrow_vector(%s, %s);\n", e->vector[o], name, values, name);
     if (e->problem->any_shape)
-        kiln__write(e, "        kiln_put_any<%d>(%s, row.%s, row, row.args.strides_%s, row.wide_%s, col);\n", access,
-                    name, name, name, name);
+        kiln__write(
+            e, "        kiln_put_any<%d>(%s, row.%s, kiln_column_stride(row.args.shape, row.args.strides_%s), col);\n",
+            access, name, name, name);
     else if (kiln__column_of(e->schedule)->tile_rows && e->problem->operands[o].per_element)
         kiln__emit_tile_put(e, o);
     else if (e->schedule->staging.kind == KILN__STAGING_TILE && !e->rows_in_vectors)

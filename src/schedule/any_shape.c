@@ -45,6 +45,7 @@ static void set_accesses(const kiln__problem *problem, kiln__schedule *s) {
         const int size = (int)kiln_type_size(problem->operands[o].type);
         s->tensors[o].kind = KILN__ACCESS_VECTOR;
         s->tensors[o].width = (int)kiln__least(16 / size, s->vector_width);
+        if (problem->operands[o].per_element) s->any.columns |= 1u << o;
         s->tensors[o].staged = o < problem->input_count && problem->operands[o].per_element;
         if (s->tensors[o].staged) bytes += size * s->vector_width;
     }
@@ -97,22 +98,36 @@ static int log2_from(int64_t n, int most) {
     return shift;
 }
 
+/* Whether vectors of a run are single accesses of all tensors, as far as strides tell. */
+static bool has_vectors(const kiln__schedule *s, const kiln__shape *shape, const kiln__problem *exact) {
+    bool wide = s->any.reference >= 0 && shape->dims > shape->row_dims && !shape->rows_in_lanes;
+    for (int o = 0; o < exact->input_count + exact->output_count && wide; o++) {
+        const int64_t stride = kiln__shape_stride(shape, exact, o, shape->dims - 1);
+        wide = !(s->any.columns >> o & 1) || stride == 1 || (o < exact->input_count && stride == 0);
+    }
+    return wide && kiln__shape_stride(shape, exact, s->any.reference, shape->dims - 1) == 1;
+}
+
 kiln__shape kiln__shape_of(const kiln__schedule *s, const kiln__problem *exact) {
-    kiln__shape shape = {.rows = 1, .cols = 1, .chunks = 1};
+    kiln__shape shape = {.rows = 1, .cols = 1, .run = 1, .runs = 1, .chunks = 1};
     shape.row_dims = row_dims_of(exact);
     shape.dims = exact->outer_rank + exact->inner_rank;
     for (int d = 0; d < shape.dims; d++) {
         shape.extents[d] = d < exact->outer_rank ? exact->outer[d] : exact->inner[d - exact->outer_rank];
         *(d < shape.row_dims ? &shape.rows : &shape.cols) *= shape.extents[d];
     }
+    if (shape.dims > shape.row_dims) shape.run = shape.extents[shape.dims - 1];
+    shape.runs = shape.run ? shape.cols / shape.run : 0;
     const bool rows_are_closer = exact->layout == KILN__LAYOUT_OUTER;
     shape.rows_in_lanes = s->any.lanes_can_be_rows && rows_are_closer && shape.cols > LEAST_SHARED;
-    shape.vectors = shape.dims - shape.row_dims == 1 && !shape.rows_in_lanes && s->any.reference >= 0 &&
-                    kiln__shape_stride(&shape, exact, s->any.reference, shape.row_dims) == 1;
-    const int64_t width = shape.vectors ? s->vector_width : 1, elements = kiln__divide_up(shape.cols, width);
-    const bool block = elements > COLUMNS_OF_LANES * LANES;
-    shape.row_shift = rows_are_closer && shape.cols <= LEAST_SHARED ? 0 : log2_from(elements, block ? THREADS : LANES);
-    if (s->any.shares_rows && block)
+    shape.vectors = has_vectors(s, &shape, exact);
+    const int64_t width = shape.vectors ? s->vector_width : 1, elements = kiln__divide_up(shape.run, width);
+    const int64_t all = kiln__times(elements, shape.runs);
+    const bool block = all > COLUMNS_OF_LANES * LANES;
+    shape.row_shift = rows_are_closer && shape.cols <= LEAST_SHARED ? 0 : log2_from(all, block ? THREADS : LANES);
+    const int threads = shape.rows_in_lanes ? THREADS / LANES : 1 << shape.row_shift;
+    shape.run_shift = s->passes.ordered ? 0 : log2_from(elements, threads);
+    if (s->any.shares_rows && block && shape.runs == 1)
         shape.chunks = (int32_t)kiln__least(kiln__divide_up(elements, THREADS * s->batch), MOST_CHUNKS);
     return shape;
 }

@@ -10,9 +10,9 @@ kiln_status kiln__any_shape_schedule(const kiln__ir *ir, const kiln__problem *pr
 
 /* kiln_shape of kernel_sources/any_shape.cuh. */
 typedef struct kiln__shape {
-    int64_t rows, cols;
+    int64_t rows, cols, run, runs;
     int64_t extents[KILN_MAX_RANK];
-    int32_t row_dims, dims, row_shift, rows_in_lanes, chunks, vectors;
+    int32_t row_dims, dims, row_shift, run_shift, rows_in_lanes, chunks, vectors;
 } kiln__shape;
 
 /* Of the call's own problem. How many threads work on a row follows from its columns and strides, and never from how

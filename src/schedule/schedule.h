@@ -131,7 +131,8 @@ typedef struct kiln__slots_plan {
 
 /* What a kernel of any shape is made with; where rows lie and who works on them is told at a launch. */
 typedef struct kiln__any_plan {
-    int reference;          /* the tensor that vectors are aligned for; -1: none has columns */
+    uint32_t columns;       /* bit t: tensor t has a value for each column */
+    int reference;          /* of these the one that vectors are aligned for; -1: there is none */
     bool lanes_can_be_rows; /* there is room for what each thread exchanges */
     bool shares_rows;       /* several blocks may work on a row: nothing is reduced, and no row has one value */
 } kiln__any_plan;

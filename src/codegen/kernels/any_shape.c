@@ -10,6 +10,6 @@ void kiln__emit_any_shape_kernel(const kiln__emitter *e) {
     kiln__emit_last_pass(e, "    ");
     /* A row's value may take the place of an input that other threads still read. */
     if (e->finish_row) kiln__write(e, "    kiln_block_barrier();\n");
-    kiln__emit_row_outputs(e, "    ", "row.rank == 0 && row.there");
+    kiln__emit_row_outputs(e, "    ", "kiln_is_first(row)");
     kiln__write(e, "}\n");
 }
