@@ -65,16 +65,15 @@ typedef enum kiln_log_detail {
     KILN_LOG_DETAIL_DEBUG = 4    /* also each kernel that is found or loaded */
 } kiln_log_detail;
 
-/* What to do about a kernel that is in no cache and no pack. Kernels are exact, made for one shape, or serve any shape
+/* What to do about a kernel that is in no cache and no pack. Exact ones are made for one shape, others serve any shape
  * of a program and its types: docs/packs.md. */
 typedef enum kiln_policy {
     KILN_POLICY_COMPILE = 0,       /* compile the exact one and wait */
-    KILN_POLICY_NEVER_COMPILE = 1, /* take the one for any shape that caches and packs have; without that return
-                                      KILN_E_WOULD_COMPILE, without waiting for a compile of another thread's; needs no
-                                      NVRTC */
+    KILN_POLICY_NEVER_COMPILE = 1, /* take one for any shape, else return KILN_E_WOULD_COMPILE, without waiting for a
+                                      compile of another thread's; needs no NVRTC */
     KILN_POLICY_CONTEXT = 2,       /* in kiln_call_options: as the context's options say */
-    KILN_POLICY_ANY_SHAPE = 3      /* the one for any shape, also where there is an exact one: it alone is compiled.
-                                      KILN_E_UNSUPPORTED for programs that have none (docs/limits.md) */
+    KILN_POLICY_ANY_SHAPE = 3      /* the one for any shape in any case: it alone is compiled. KILN_E_UNSUPPORTED where
+                                      the program has none: docs/limits.md */
 } kiln_policy;
 
 /* Kernels made beforehand by `kiln precompile`: a file (path), or where path is NULL size bytes at data, which outlive
@@ -195,8 +194,7 @@ typedef struct kiln_context_stats {
     double wait_seconds;           /* for compiles of other threads and other processes, the same */
     double prepare_seconds;        /* in calls that created a plan or met a new shape, up to their launch: these two,
                                       and choosing a schedule, writing the source, looking it up, loading */
-    int64_t from_callbacks;        /* kernels that kiln_context_options.cache had */
-    int64_t any_shape;             /* of all that calls found or compiled, those that serve any shape */
+    int64_t from_callbacks, any_shape; /* that kiln_context_options.cache had; of all, those that serve any shape */
 } kiln_context_stats;
 #define KILN_CONTEXT_STATS_INIT \
     { sizeof(kiln_context_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
@@ -526,11 +524,11 @@ KILN_API kiln_status kiln_pack_writer_create(kiln_pack_writer **out);
 KILN_API void kiln_pack_writer_destroy(kiln_pack_writer *writer);
 
 /* Adds all kernels that a plan for these tensors looks for, one for most, the one that serves any shape of the program
- * and these types, where it has one, and the tuned record that chose the former: from the
- * disk cache of the program's context, or compiled, whatever the context's policy; planned, as kiln_compile does, for a
- * typical device of the architecture. Arguments, open sizes and statuses
- * as for kiln_compile. Where it fails, the kernels that were added before stay. A kernel that is there already is not
- * added twice. The writer keeps copies: program and context may be destroyed. */
+ * and these types where it has one, and the tuned record that chose the former: from the disk cache of the program's
+ * context, or compiled, whatever the context's policy; planned, as kiln_compile does, for a typical device of the
+ * architecture. Arguments, open sizes and statuses as for kiln_compile. Where it fails, the kernels that were added
+ * before stay. A kernel that is there already is not added twice. The writer keeps copies: program and context may be
+ * destroyed. */
 KILN_API kiln_status kiln_pack_writer_add(kiln_pack_writer *writer, const kiln_program *program,
                                           const kiln_tensor *tensors, size_t tensor_count, const kiln_scalar *scalars,
                                           size_t scalar_count, int arch, int ptx);

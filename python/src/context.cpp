@@ -157,6 +157,7 @@ nb::dict Context::stats() const {
     out["from_packs"] = stats.from_packs;
     out["from_disk"] = stats.from_disk;
     out["from_callbacks"] = stats.from_callbacks;
+    out["any_shape"] = stats.any_shape;
     out["compiled"] = stats.compiled;
     out["refused"] = stats.refused;
     out["failed_compiles"] = stats.failed_compiles;

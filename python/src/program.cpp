@@ -153,6 +153,7 @@ nb::dict Program::stats() const {
             sum.from_packs += one.from_packs;
             sum.from_disk += one.from_disk;
             sum.from_callbacks += one.from_callbacks;
+            sum.any_shape += one.any_shape;
             sum.compiled += one.compiled;
             sum.refused += one.refused;
             sum.failed_compiles += one.failed_compiles;
@@ -170,6 +171,7 @@ nb::dict Program::stats() const {
     out["from_packs"] = sum.from_packs;
     out["from_disk"] = sum.from_disk;
     out["from_callbacks"] = sum.from_callbacks;
+    out["any_shape"] = sum.any_shape;
     out["compiled"] = sum.compiled;
     out["refused"] = sum.refused;
     out["failed_compiles"] = sum.failed_compiles;

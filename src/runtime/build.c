@@ -175,6 +175,7 @@ static kiln_status stand_in(const kiln__call *call, const kiln__device *device, 
     kiln_status status = make_any_shape(call, KILN_POLICY_NEVER_COMPILE, device, ptx, prepared, image);
     if (status) return status == KILN_E_MEMORY ? status : kiln__fail(missing, "%s", why);
     kiln__clear_error();
+    kiln__event_stands_in(call->program->context, prepared);
     return KILN_OK;
 }
 

@@ -356,6 +356,7 @@ void kiln__event_compiled(const kiln_context *context, const kiln__prepared *pre
                           kiln_status status, double ms);
 void kiln__event_obtained(const kiln_context *context, const kiln__prepared *prepared, const kiln__image *image,
                           kiln_status status);
+void kiln__event_stands_in(const kiln_context *context, const kiln__prepared *prepared);
 void kiln__event_loaded(const kiln_context *context, const kiln__prepared *prepared, const kiln__kernel_entry *kernel,
                         double ms);
 

@@ -48,6 +48,12 @@ void kiln__event_obtained(const kiln_context *context, const kiln__prepared *pre
     free(what);
 }
 
+void kiln__event_stands_in(const kiln_context *context, const kiln__prepared *prepared) {
+    char *what = described(context, KILN_LOG_INFO, prepared);
+    if (what) kiln__log(&context->logger, KILN_LOG_INFO, "stands in for a kernel that cannot be had: %s", what);
+    free(what);
+}
+
 void kiln__event_loaded(const kiln_context *context, const kiln__prepared *prepared, const kiln__kernel_entry *kernel,
                         double ms) {
     char *what = described(context, KILN_LOG_DEBUG, prepared);

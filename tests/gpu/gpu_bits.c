@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Determinism: the same bits from run to run, and a row's bits do not depend on how many other rows there are; values
  * of all rows have the same bits from run to run, in whatever order blocks run. Runs on a GPU (77 without one) or, with
- * KILN_DRIVER and KILN_NVRTC set, on the software GPU: gpu_bits [most elements [type]]. */
+ * KILN_DRIVER and KILN_NVRTC set, on the software GPU: gpu_bits [most elements [type [any_shape]]], the latter by the
+ * kernels that serve any shape. */
 #define _GNU_SOURCE
 #include <inttypes.h>
 #include <stdio.h>
@@ -254,6 +255,7 @@ static void check_all_rows(bits *b, const char *pattern, const char *outputs, ki
 
 int main(int argc, char **argv) {
     bits b = {.most = argc > 1 ? atoll(argv[1]) : 400000000, .only = argc > 2 ? argv[2] : NULL};
+    const bool any_shape = argc > 3 && !strcmp(argv[3], "any_shape");
     kiln_context_options options = KILN_CONTEXT_OPTIONS_INIT;
     kiln__CUcontext cuda = NULL;
     kiln__device device;
@@ -263,6 +265,7 @@ int main(int argc, char **argv) {
     }
     b.reorder = gpu_device_reorder(b.driver);
     options.cache_dir = "";
+    if (any_shape) options.policy = KILN_POLICY_ANY_SHAPE;
     setvbuf(stdout, NULL, _IOLBF, 0); /* what was found is told, whatever ends it */
     if (kiln_context_create(&options, &b.kiln) != KILN_OK) return 1;
     for (size_t p = 0; p < COUNT(programs); p++)
@@ -284,7 +287,7 @@ int main(int argc, char **argv) {
             for (size_t p = 0; p < COUNT(long_programs); p++)
                 if (p < 2 || long_columns[c] == 9000) /* else its copies take minutes */
                     check(&b, long_programs[p], types[t], long_columns[c], false, 0);
-    for (size_t p = 0; p < COUNT(across); p++)
+    for (size_t p = 0; p < COUNT(across) && !any_shape; p++)
         for (size_t t = 0; t < COUNT(types); t++)
             for (size_t i = 0; i < COUNT(shapes); i++)
                 for (int axis = 0; axis < 2; axis++)

@@ -218,9 +218,9 @@ static void bad_options_of_a_call_are_refused(void **state) {
     kiln_program *program = launch_program(context, "y = softmax(x)");
     const kiln_tensor tensors[] = {matrix(x), matrix(y)};
     kiln_call_options options = KILN_CALL_OPTIONS_INIT;
-    options.policy = (kiln_policy)3;
+    options.policy = (kiln_policy)9;
     launch_expect(kiln_run_with_options(program, tensors, 2, NULL, 0, NULL, &options), KILN_E_ARGUMENT,
-                  "kiln_call_options.policy is 3, expected a kiln_policy");
+                  "kiln_call_options.policy is 9, expected a kiln_policy");
     options = (kiln_call_options)KILN_CALL_OPTIONS_INIT;
     options.struct_size = 4;
     launch_expect(kiln_run_with_options(program, tensors, 2, NULL, 0, NULL, &options), KILN_E_ARGUMENT,
