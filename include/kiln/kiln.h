@@ -72,8 +72,8 @@ typedef enum kiln_policy {
     KILN_POLICY_NEVER_COMPILE = 1, /* take one for any shape, else return KILN_E_WOULD_COMPILE, without waiting for a
                                       compile of another thread's; needs no NVRTC */
     KILN_POLICY_CONTEXT = 2,       /* in kiln_call_options: as the context's options say */
-    KILN_POLICY_ANY_SHAPE = 3      /* the one for any shape in any case: it alone is compiled. KILN_E_UNSUPPORTED where
-                                      the program has none: docs/limits.md */
+    KILN_POLICY_ANY_SHAPE = 3,     /* one for any shape in any case; KILN_E_UNSUPPORTED where the program has none */
+    KILN_POLICY_BACKGROUND = 4     /* one for any shape until threads of the context's have compiled the exact one */
 } kiln_policy;
 
 /* Kernels made beforehand by `kiln precompile`: a file (path), or where path is NULL size bytes at data, which outlive
@@ -326,7 +326,7 @@ KILN_API kiln_status kiln_run(const kiln_program *program, const kiln_tensor *te
 /* What one call or plan has of its own. */
 typedef struct kiln_call_options {
     size_t struct_size; /* sizeof(kiln_call_options), as KILN_CALL_OPTIONS_INIT sets it */
-    kiln_policy policy; /* instead of the context's. Where the kernel is loaded or cached, it makes no difference */
+    kiln_policy policy; /* instead of the context's. Where the exact one is there, only ANY_SHAPE is different */
     int reserved;       /* 0 */
     void *workspace;    /* of a run: device memory as for kiln_plan_launch_with_workspace, used where the kernel needs
                            some. NULL: taken from the context's device allocator or pool. Plans ignore it: each of

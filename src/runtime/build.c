@@ -179,17 +179,14 @@ static kiln_status stand_in(const kiln__call *call, const kiln__device *device, 
     return KILN_OK;
 }
 
-kiln_status kiln__bake(const kiln__call *call, const kiln__device *device, bool ptx, int attempt,
-                       kiln__prepared *prepared, kiln__image *image) {
-    if (call->policy == KILN_POLICY_ANY_SHAPE) return make_any_shape(call, call->policy, device, ptx, prepared, image);
+static kiln_status bake_exact(const kiln__call *call, const kiln__device *device, bool ptx, int attempt,
+                              kiln__prepared *prepared, kiln__image *image) {
     kiln_status status = make(call, device, ptx, attempt, prepared, image);
     if (is_of_one_kernel(status) && prepared->origin == KILN_SCHEDULE_RECORD) {
         kiln__log(&call->program->context->logger, KILN_LOG_WARNING,
                   "a tuned record is ignored, as its kernel cannot be had: %s", kiln_last_error());
         status = make(call, device, ptx, ++attempt, prepared, image);
     }
-    if (status == KILN_E_WOULD_COMPILE || status == KILN_E_NO_NVRTC)
-        return stand_in(call, device, ptx, status, prepared, image);
     if (status) return status;
     bool compiled = image->origin == KILN_ORIGIN_COMPILED;
     if (prepared->origin != KILN_SCHEDULE_RECORD) /* which was measured, spills and all */
@@ -197,6 +194,50 @@ kiln_status kiln__bake(const kiln__call *call, const kiln__device *device, bool 
     if (compiled) kiln__record(call->program, call->tensors, call->scalars, device, ptx);
     kiln__clear_error();
     return KILN_OK;
+}
+
+static bool is_missing(kiln_status status) { return status == KILN_E_WOULD_COMPILE || status == KILN_E_NO_NVRTC; }
+
+/* The exact kernel, where it is there already. Programs that have no other wait for it. */
+static kiln_status bake_at_once(const kiln__call *call, const kiln__device *device, bool ptx, int attempt,
+                                kiln__prepared *prepared, kiln__image *image) {
+    kiln__call now = *call;
+    now.policy = KILN_POLICY_NEVER_COMPILE;
+    kiln_status status = bake_exact(&now, device, ptx, attempt, prepared, image);
+    if (!is_missing(status)) return status;
+    status = make_any_shape(call, KILN_POLICY_COMPILE, device, ptx, prepared, image);
+    if (status == KILN_E_UNSUPPORTED || status == KILN_E_LIMIT) {
+        now.policy = KILN_POLICY_COMPILE;
+        status = bake_exact(&now, device, ptx, attempt, prepared, image);
+    }
+    if (!status) kiln__clear_error();
+    return status;
+}
+
+kiln_status kiln__bake(const kiln__call *call, const kiln__device *device, bool ptx, int attempt,
+                       kiln__prepared *prepared, kiln__image *image) {
+    if (call->policy == KILN_POLICY_ANY_SHAPE) return make_any_shape(call, call->policy, device, ptx, prepared, image);
+    if (call->policy == KILN_POLICY_BACKGROUND) return bake_at_once(call, device, ptx, attempt, prepared, image);
+    kiln_status status = bake_exact(call, device, ptx, attempt, prepared, image);
+    return is_missing(status) ? stand_in(call, device, ptx, status, prepared, image) : status;
+}
+
+/* PTX for a device that the NVRTC is too old for: the newest architecture below it, compiled by the driver at load. */
+kiln_status kiln__bake_for(const kiln__call *call, const kiln__device *device, int attempt, kiln__prepared *prepared,
+                           kiln__image *image) {
+    kiln_status status = kiln__bake(call, device, false, attempt, prepared, image);
+    if (status != KILN_E_ARCH) return status;
+    const kiln__nvrtc *nvrtc;
+    if (kiln__nvrtc_open(call->program->context->nvrtc_path, &nvrtc)) return status;
+    kiln__device older = *device;
+    older.arch = 0;
+    for (int i = 0; i < nvrtc->arch_count; i++)
+        if (nvrtc->archs[i] <= device->arch && nvrtc->archs[i] > older.arch) older.arch = nvrtc->archs[i];
+    if (older.arch < 80) return status;
+    kiln__log(&call->program->context->logger, KILN_LOG_INFO,
+              "NVRTC %d.%d does not know sm_%d: the driver compiles PTX for compute_%d when it is loaded",
+              nvrtc->identity.major, nvrtc->identity.minor, device->arch, older.arch);
+    return kiln__bake(call, &older, true, attempt, prepared, image);
 }
 
 void kiln__info_fill(const kiln__prepared *prepared, const kiln__image *image, int arch, double parse_ms,

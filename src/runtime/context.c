@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The context: options, the disk cache, the opened libraries, and what they tell of the machine. */
 #define _GNU_SOURCE
-#include "runtime/context.h"
+#include "runtime/background.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -142,6 +142,7 @@ kiln_status kiln_context_create(const kiln_context_options *given, kiln_context 
     start_empty(context);
     pthread_mutex_init(&context->lock, NULL);
     pthread_cond_init(&context->obtained, NULL);
+    kiln__background_begin(context);
     status = set_options(context, &options);
     if (status) {
         kiln_context_destroy(context);
@@ -164,6 +165,7 @@ static void free_pools(kiln_context *context, const kiln__driver *driver) {
 void kiln_context_destroy(kiln_context *context) {
     if (!context) return;
     kiln__context_enter(context);
+    kiln__background_stop(context);
     const kiln__driver *driver = atomic_load(&context->driver);
     kiln__dispatch_clear(context);
     kiln__kernels_free(context, driver);
@@ -193,6 +195,7 @@ void kiln__context_adopt(kiln_context *context) {
         pthread_mutex_lock(&context->lock);
     }
     pthread_cond_init(&context->obtained, NULL);
+    kiln__background_forked(context);
     kiln__readers_reset(&context->readers);
     if (whole) {
         kiln__memory_free(context, true);

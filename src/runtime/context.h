@@ -57,6 +57,22 @@ typedef struct kiln__counters {
     _Atomic int64_t of[KILN__COUNTED];
 } kiln__counters;
 
+/* Exact kernels that are compiled behind those for any shape: background.c. Guarded by the context's lock. */
+#define KILN__MAX_BACKGROUND_THREADS 4
+typedef struct kiln__background {
+    kiln__ring waiting, done;
+    pthread_cond_t more;
+    pthread_t threads[KILN__MAX_BACKGROUND_THREADS];
+    int thread_count, idle;
+    bool stopping;
+} kiln__background;
+
+/* One of them, for whoever launches what stands in for it. */
+typedef struct kiln__awaited {
+    atomic_int references;
+    atomic_bool done; /* it is there, and has not been asked for yet */
+} kiln__awaited;
+
 struct kiln_context {
     kiln__disk *disk;               /* NULL: no disk cache */
     kiln__bundle *bundles;          /* in the order of looking */
@@ -95,6 +111,7 @@ struct kiln_context {
     kiln__ring compiling;          /* in workers */
     int refused_count;
     pthread_cond_t obtained; /* something pending is done */
+    kiln__background background;
     kiln__pool *pools;
     kiln__CUcontext primary; /* NULL while it is not retained */
     kiln__CUdevice primary_device;
@@ -151,7 +168,8 @@ typedef struct kiln__launch_place {
 typedef struct kiln__usage {
     kiln__launch_place places[KILN__LAUNCH_PLACES];
     kiln__counters counters;
-    kiln__ring shapes; /* that kiln_run remembers; guarded by the context's lock, as the next two */
+    atomic_int references; /* of the program: its creator's, and of what is compiled in the background */
+    kiln__ring shapes;     /* that kiln_run remembers; guarded by the context's lock, as the next two */
     int64_t shape_count;
     int process; /* whose the ring is: in a forked child it is taken to be empty */
 } kiln__usage;
@@ -167,6 +185,9 @@ struct kiln_program {
     double parse_ms;
 };
 
+/* It lives on while it is held, though its creator destroys it. */
+void kiln__program_hold(const kiln_program *program);
+void kiln__program_release(const kiln_program *program);
 /* Checks counts and scalar types. */
 kiln_status kiln__program_check_counts(const kiln_program *program, const void *tensors, size_t tensor_count,
                                        const kiln_scalar *scalars, size_t scalar_count);
@@ -196,7 +217,7 @@ typedef struct kiln__workspace {
 } kiln__workspace;
 
 static inline bool kiln__policy_valid(kiln_policy policy) {
-    return (int)policy >= KILN_POLICY_COMPILE && policy <= KILN_POLICY_ANY_SHAPE;
+    return (int)policy >= KILN_POLICY_COMPILE && policy <= KILN_POLICY_BACKGROUND;
 }
 
 /* *policy, the context's, becomes a call's own where its options have one. KILN_E_ARGUMENT. */
@@ -276,6 +297,9 @@ kiln__entry kiln__image_entry(const kiln__image *image, const kiln__prepared *pr
  */
 kiln_status kiln__bake(const kiln__call *call, const kiln__device *device, bool ptx, int attempt,
                        kiln__prepared *prepared, kiln__image *image);
+/* The same for a device that may be newer than NVRTC: then it is PTX. */
+kiln_status kiln__bake_for(const kiln__call *call, const kiln__device *device, int attempt, kiln__prepared *prepared,
+                           kiln__image *image);
 
 void kiln__info_fill(const kiln__prepared *prepared, const kiln__image *image, int arch, double parse_ms,
                      kiln_plan_info *info);
@@ -323,10 +347,11 @@ typedef struct kiln__launch {
     unsigned threads, last_threads;           /* of a block, as are ... */
     unsigned shared_bytes, last_shared_bytes; /* ... those of its dynamic shared memory */
     int scalar_count;
-    bool empty;       /* nothing to do */
-    bool stands_in;   /* its kernel serves any shape, in place of the exact one that the call asked for */
-    bool cooperative; /* all blocks run together, and the workspace begins with a counter that must be 0 */
-    bool dependent;   /* later kernels may begin before the one before has ended */
+    bool empty;             /* nothing to do */
+    kiln__awaited *awaited; /* the exact kernel in whose place it stands, where that is being compiled; else NULL */
+    bool stands_in;         /* its kernel serves any shape, in place of the exact one that the call asked for */
+    bool cooperative;       /* all blocks run together, and the workspace begins with a counter that must be 0 */
+    bool dependent;         /* later kernels may begin before the one before has ended */
     uint16_t pointer_offset[KILN_MAX_TENSORS], scalar_offset[KILN_MAX_SCALARS];
     kiln__ctype scalar_types[KILN_MAX_SCALARS];
     kiln__memory_rules memory;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/context.h"
+#include "runtime/background.h"
 
 /* Program, device and whether a kernel for any shape is asked for, then per tensor one word of type, rank and
  * alignment, its sizes and strides; per four scalars one word. */
@@ -230,6 +230,14 @@ static bool keep(const kiln_program *program, kiln__launch *launch, const shape 
     return t != NULL;
 }
 
+/* Whether the exact kernel, in whose place the launch stands, may be had now. It is asked for once where it has been
+ * compiled in the background. */
+static bool is_superseded(const kiln__launch *launch, kiln_policy policy) {
+    if (!launch->stands_in || policy == KILN_POLICY_NEVER_COMPILE) return false;
+    return policy == KILN_POLICY_COMPILE ||
+           (launch->awaited && atomic_load(&launch->awaited->done) && atomic_exchange(&launch->awaited->done, false));
+}
+
 static kiln_status run_new(const kiln__call *call, void *const *data, kiln__workspace workspace, void *stream,
                            const shape *seen) {
     kiln_context *context = call->program->context;
@@ -278,7 +286,12 @@ static kiln_status run(const kiln_program *program, const kiln_tensor *tensors, 
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelled); /* who is inside comes out */
     atomic_uint *inside = kiln__readers_enter(&context->readers);
     entry *known = find(context, &seen);
-    if (known && known->launch->stands_in && policy == KILN_POLICY_COMPILE) known = NULL; /* which now may be had */
+    kiln__awaited *awaited = NULL;
+    if (known && is_superseded(known->launch, policy)) {
+        awaited = known->launch->awaited;
+        if (awaited) atomic_fetch_add(&awaited->references, 1);
+        known = NULL;
+    }
     if (known) {
         touch(context, known);
         status = workspace.memory ? kiln__launch_run_with(known->launch, data, scalars, workspace, stream)
@@ -288,7 +301,10 @@ static kiln_status run(const kiln_program *program, const kiln_tensor *tensors, 
     pthread_setcancelstate(cancelled, NULL);
     if (known) return status;
     const kiln__call call = {program, tensors, scalars, policy};
-    return run_new(&call, data, workspace, stream, &seen);
+    status = run_new(&call, data, workspace, stream, &seen);
+    if (awaited) kiln__background_collect(context, awaited);
+    kiln__awaited_release(awaited);
+    return status;
 }
 
 static kiln_status run_in_primary(const kiln_program *program, const kiln_tensor *tensors, size_t tensor_count,

@@ -8,7 +8,7 @@
 
 #include "base/profiler.h"
 #include "base/types.h"
-#include "runtime/context.h"
+#include "runtime/background.h"
 
 /* Whether elements of two tensors that lie alike belong to the same rows and columns, and a thread alone reads what it
  * writes: values for several columns of slots are read by others. */
@@ -86,6 +86,7 @@ kiln_status kiln__launch_create(const kiln_program *program, const kiln_tensor *
 }
 
 void kiln__launch_free(kiln__launch *launch) {
+    if (launch) kiln__awaited_release(launch->awaited);
     if (launch) kiln__host_release(launch->context, launch, sizeof *launch + (size_t)launch->argument_size);
 }
 
@@ -426,24 +427,6 @@ static kiln_status share_loaded(const kiln_program *program, const target *on, c
     return KILN_OK;
 }
 
-/* PTX for a device that the NVRTC is too old for: the newest architecture below it, compiled by the driver at load. */
-static kiln_status bake_for(const kiln__call *call, const kiln__device *device, int attempt, kiln__prepared *prepared,
-                            kiln__image *image) {
-    kiln_status status = kiln__bake(call, device, false, attempt, prepared, image);
-    if (status != KILN_E_ARCH) return status;
-    const kiln__nvrtc *nvrtc;
-    if (kiln__nvrtc_open(call->program->context->nvrtc_path, &nvrtc)) return status;
-    kiln__device older = *device;
-    older.arch = 0;
-    for (int i = 0; i < nvrtc->arch_count; i++)
-        if (nvrtc->archs[i] <= device->arch && nvrtc->archs[i] > older.arch) older.arch = nvrtc->archs[i];
-    if (older.arch < 80) return status;
-    kiln__log(&call->program->context->logger, KILN_LOG_INFO,
-              "NVRTC %d.%d does not know sm_%d: the driver compiles PTX for compute_%d when it is loaded",
-              nvrtc->identity.major, nvrtc->identity.minor, device->arch, older.arch);
-    return kiln__bake(call, &older, true, attempt, prepared, image);
-}
-
 static kiln_status check_rows(const kiln_program *program, const kiln_tensor *tensors) {
     for (uint32_t t = 0; t < program->signature.input_count + program->signature.output_count; t++)
         if (tensors[t].rank > 0 && tensors[t].sizes[0] == -1)
@@ -458,7 +441,7 @@ static kiln_status try_schedule(const kiln__call *call, const target *on, int at
                                 kiln__prepared *prepared, kiln__image *image, kiln_plan_info *info, bool *crowded) {
     const kiln_program *program = call->program;
     kiln__kernel_entry *kernel = NULL;
-    kiln_status status = bake_for(call, &on->numbers, attempt, prepared, image);
+    kiln_status status = kiln__bake_for(call, &on->numbers, attempt, prepared, image);
     *crowded = false;
     if (status) return status;
     double start = kiln__now_ms();
@@ -470,6 +453,8 @@ static kiln_status try_schedule(const kiln__call *call, const target *on, int at
         *crowded = status == KILN_E_UNSUPPORTED;
         if (!status) status = add_splits(program->context, prepared, on, &kernel->loaded, *launch);
         (*launch)->stands_in = prepared->any_shape && call->policy != KILN_POLICY_ANY_SHAPE;
+        if ((*launch)->stands_in && call->policy == KILN_POLICY_BACKGROUND)
+            (*launch)->awaited = kiln__background_start(call, &on->numbers);
         if (status) kiln__launch_free(*launch);
     }
     if (status) {

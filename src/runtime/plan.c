@@ -170,6 +170,7 @@ struct kiln_kernel {
 kiln_status kiln__compile_check(const kiln_program *program, const kiln_tensor *tensors, size_t tensor_count,
                                 const kiln_scalar *scalars, size_t scalar_count, int arch, kiln__call *call) {
     kiln_status status = check(program, tensors, tensor_count, scalars, scalar_count, NULL, call);
+    if (!status && call->policy == KILN_POLICY_BACKGROUND) call->policy = KILN_POLICY_COMPILE; /* nothing is launched */
     if (!status && (arch < 80 || arch > 999))
         status = kiln__fail(KILN_E_ARCH, "architecture sm_%d is asked for, expected sm_80 to sm_999", arch);
     return status;

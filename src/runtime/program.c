@@ -26,6 +26,7 @@ static kiln__usage *make_usage(kiln_context *context) {
     if (!usage) return NULL;
     memset(usage, 0, sizeof *usage);
     usage->counters.whole = &context->counters;
+    atomic_init(&usage->references, 1);
     return usage;
 }
 
@@ -66,13 +67,20 @@ kiln_status kiln_program_create(kiln_context *context, const char *text, const k
     return KILN_OK;
 }
 
+void kiln__program_hold(const kiln_program *program) { atomic_fetch_add(&program->usage->references, 1); }
+
+void kiln__program_release(const kiln_program *program) {
+    if (program->usage && atomic_fetch_sub(&program->usage->references, 1) > 1) return;
+    free(program->usage);
+    kiln__graph_destroy(program->graph);
+    free((kiln_program *)program); /* made by us, and not const */
+}
+
 void kiln_program_destroy(kiln_program *program) {
     if (!program) return;
     kiln__context_enter(program->context);
     if (program->usage) kiln__dispatch_forget(program);
-    free(program->usage);
-    kiln__graph_destroy(program->graph);
-    free(program);
+    kiln__program_release(program);
 }
 
 size_t kiln_program_input_count(const kiln_program *program) { return program ? program->signature.input_count : 0; }

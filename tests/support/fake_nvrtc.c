@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A stand-in for an old NVRTC: version 11.1, sm_50 to sm_70, or to FAKE_NVRTC_ARCH of the environment (90, say, and
  * then sm_80 and sm_86, too). It compiles nothing: the image repeats the source. A word in the source makes the call
- * of that name fail, so that tests reach every failure. FAKE_NVRTC_CRASH and FAKE_NVRTC_HANG are such words that
- * make a compile end its process or never return; FAKE_NVRTC_MS is how long a compile takes, FAKE_NVRTC_OPEN_MS how
- * long opening does, and with FAKE_NVRTC_LOCK one compiles at a time, as with the real one; FAKE_NVRTC_CHANGE makes
- * images of other bytes. A compile appends a line with the source's sum and the process to the file FAKE_NVRTC_COUNT.
+ * of that name fail, so that tests reach every failure. FAKE_NVRTC_REFUSE, FAKE_NVRTC_CRASH and FAKE_NVRTC_HANG are
+ * such words that make a compile fail, end its process or never return; FAKE_NVRTC_MS is how long a compile takes,
+ * FAKE_NVRTC_OPEN_MS how long opening does, and with FAKE_NVRTC_LOCK one compiles at a time, as with the real one;
+ * FAKE_NVRTC_CHANGE makes images of other bytes. A compile appends a line with the source's sum and the process to the
+ * file FAKE_NVRTC_COUNT.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -131,6 +132,8 @@ kiln__nvrtcResult nvrtcCompileProgram(kiln__nvrtcProgram program, int option_cou
     if (alone) pthread_mutex_lock(&one);
     take_ms("FAKE_NVRTC_MS");
     if (alone) pthread_mutex_unlock(&one);
+    const char *refuse = getenv("FAKE_NVRTC_REFUSE");
+    if (refuse != NULL && strstr(program->source, refuse) != NULL) return KILN__NVRTC_ERROR_COMPILATION;
     if (strstr(program->source, "source_refused") != NULL) return KILN__NVRTC_ERROR_COMPILATION;
     return result_of(program->source, "compile_fails");
 }

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include "runtime/background.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define NICE 10 /* of the threads: what is compiled is not waited for */
+
+/* Guarded by the context's lock while it is in one of the rings. */
+typedef struct job {
+    kiln__ring link; /* among those that wait, or that are done */
+    kiln__awaited *awaited;
+    const kiln_program *program;
+    kiln__device device;
+    kiln__image image; /* of one that is done */
+    kiln_scalar scalars[KILN_MAX_SCALARS];
+    kiln_tensor tensors[];
+} job;
+
+void kiln__awaited_release(kiln__awaited *awaited) {
+    if (awaited && atomic_fetch_sub(&awaited->references, 1) == 1) free(awaited);
+}
+
+static void free_job(job *j) {
+    kiln__image_free(&j->image);
+    kiln__program_release(j->program);
+    kiln__awaited_release(j->awaited);
+    free(j);
+}
+
+static void free_all(kiln__ring *jobs) {
+    while (!kiln__ring_is_empty(jobs)) {
+        job *j = KILN__OF_RING(jobs->next, job, link);
+        kiln__ring_remove(&j->link);
+        free_job(j);
+    }
+}
+
+/* True where its kernel is there: in memory, by the bytes that the job has. */
+static bool compile(job *j) {
+    kiln__prepared *prepared = malloc(sizeof *prepared); /* large for a small stack */
+    const kiln__call call = {j->program, j->tensors, j->scalars, KILN_POLICY_COMPILE};
+    const bool good = prepared && !kiln__bake_for(&call, &j->device, 0, prepared, &j->image);
+    if (good) kiln__prepared_free(prepared);
+    free(prepared);
+    return good;
+}
+
+/* A failure has been told to the log, and the kernel for any shape stays. */
+static void *work(void *user) {
+    kiln_context *context = user;
+    kiln__background *b = &context->background;
+    setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), NICE); /* of this thread alone; it may be denied */
+    pthread_mutex_lock(&context->lock);
+    for (;;) {
+        b->idle++;
+        while (kiln__ring_is_empty(&b->waiting) && !b->stopping) pthread_cond_wait(&b->more, &context->lock);
+        b->idle--;
+        if (b->stopping) break;
+        job *j = KILN__OF_RING(b->waiting.next, job, link);
+        kiln__ring_remove(&j->link);
+        pthread_mutex_unlock(&context->lock);
+        const bool good = compile(j);
+        if (!good) free_job(j);
+        pthread_mutex_lock(&context->lock);
+        if (!good) continue;
+        kiln__ring_add(&b->done, &j->link);
+        atomic_store(&j->awaited->done, true);
+    }
+    pthread_mutex_unlock(&context->lock);
+    return NULL;
+}
+
+/* With the lock held. Signals are the program's: its own threads take them. */
+static bool start_thread(kiln_context *context) {
+    kiln__background *b = &context->background;
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    const bool good = pthread_create(&b->threads[b->thread_count], NULL, work, context) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    b->thread_count += good;
+    return good;
+}
+
+/* NVRTC compiles one kernel at a time: only where each has a process of its own do more threads help. */
+static int most_threads(const kiln_context *context) {
+    return context->compile_limit_ms ? KILN__MAX_BACKGROUND_THREADS : 1;
+}
+
+kiln__awaited *kiln__background_start(const kiln__call *call, const kiln__device *device) {
+    const kiln_program *program = call->program;
+    kiln_context *context = program->context;
+    kiln__background *b = &context->background;
+    const size_t tensors = program->signature.input_count + program->signature.output_count;
+    job *j = calloc(1, sizeof *j + tensors * sizeof *j->tensors);
+    kiln__awaited *awaited = calloc(1, sizeof *awaited);
+    if (!j || !awaited) {
+        free(j);
+        free(awaited);
+        return NULL;
+    }
+    atomic_init(&awaited->references, 2);
+    j->awaited = awaited;
+    j->program = program;
+    j->device = *device;
+    memcpy(j->tensors, call->tensors, tensors * sizeof *j->tensors);
+    if (program->signature.scalar_count)
+        memcpy(j->scalars, call->scalars, program->signature.scalar_count * sizeof *j->scalars);
+    kiln__program_hold(program);
+    pthread_mutex_lock(&context->lock);
+    const bool more = b->idle == 0 && b->thread_count < most_threads(context);
+    const bool good = (more && start_thread(context)) || b->thread_count > 0;
+    if (good) {
+        kiln__ring_add(&b->waiting, &j->link);
+        pthread_cond_signal(&b->more);
+    }
+    pthread_mutex_unlock(&context->lock);
+    if (good) return awaited;
+    free_job(j);
+    kiln__awaited_release(awaited);
+    return NULL;
+}
+
+void kiln__background_collect(kiln_context *context, const kiln__awaited *awaited) {
+    job *found = NULL;
+    pthread_mutex_lock(&context->lock);
+    kiln__ring *done = &context->background.done;
+    for (kiln__ring *link = done->next; link != done && !found; link = link->next)
+        if (KILN__OF_RING(link, job, link)->awaited == awaited) found = KILN__OF_RING(link, job, link);
+    if (found) kiln__ring_remove(&found->link);
+    pthread_mutex_unlock(&context->lock);
+    if (found) free_job(found);
+}
+
+void kiln__background_begin(kiln_context *context) {
+    kiln__background *b = &context->background;
+    kiln__ring_init(&b->waiting);
+    kiln__ring_init(&b->done);
+    pthread_cond_init(&b->more, NULL);
+    b->thread_count = b->idle = 0;
+    b->stopping = false;
+}
+
+void kiln__background_stop(kiln_context *context) {
+    kiln__background *b = &context->background;
+    if (b->thread_count) kiln_context_cancel_compiles(context);
+    pthread_mutex_lock(&context->lock);
+    b->stopping = true;
+    pthread_cond_broadcast(&b->more);
+    pthread_mutex_unlock(&context->lock);
+    for (int i = 0; i < b->thread_count; i++) pthread_join(b->threads[i], NULL);
+    free_all(&b->waiting);
+    free_all(&b->done);
+    pthread_cond_destroy(&b->more);
+}
+
+/* What waited is not freed: a thread of the parent's may have been about to take it. */
+void kiln__background_forked(kiln_context *context) { kiln__background_begin(context); }
