@@ -37,9 +37,9 @@ template <class V> KILN_EXCHANGE V kiln_all_reduce(V value, const kiln_row &row)
     if (KILN_LANES_CAN_BE_ROWS && shape.rows_in_lanes) {
         slots[threadIdx.x] = value;
         kiln_block_barrier();
-        value = slots[lane];
+        value.clear(); /* a copy would read what lies between its members, which nobody has written */
 #pragma unroll
-        for (int w = 1; w < warps; ++w) value = V::combine(value, slots[w * 32 + lane]);
+        for (int w = 0; w < warps; ++w) value = V::combine(value, slots[w * 32 + lane]);
         return value;
     }
 #pragma unroll

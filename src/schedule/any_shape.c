@@ -100,7 +100,7 @@ static int log2_from(int64_t n, int most) {
 
 /* Whether vectors of a run are single accesses of all tensors, as far as strides tell. */
 static bool has_vectors(const kiln__schedule *s, const kiln__shape *shape, const kiln__problem *exact) {
-    bool wide = s->any.reference >= 0 && shape->dims > shape->row_dims && !shape->rows_in_lanes;
+    bool wide = s->any.reference >= 0 && shape->dims > shape->row_dims;
     for (int o = 0; o < exact->input_count + exact->output_count && wide; o++) {
         const int64_t stride = kiln__shape_stride(shape, exact, o, shape->dims - 1);
         wide = !(s->any.columns >> o & 1) || stride == 1 || (o < exact->input_count && stride == 0);
@@ -120,7 +120,8 @@ kiln__shape kiln__shape_of(const kiln__schedule *s, const kiln__problem *exact) 
     shape.runs = shape.run ? shape.cols / shape.run : 0;
     const bool rows_are_closer = exact->layout == KILN__LAYOUT_OUTER;
     shape.rows_in_lanes = s->any.lanes_can_be_rows && rows_are_closer && shape.cols > LEAST_SHARED;
-    shape.vectors = has_vectors(s, &shape, exact);
+    /* A single row is computed as it would be among others. */
+    shape.vectors = !rows_are_closer && has_vectors(s, &shape, exact);
     const int64_t width = shape.vectors ? s->vector_width : 1, elements = kiln__divide_up(shape.run, width);
     const int64_t all = kiln__times(elements, shape.runs);
     const bool block = all > COLUMNS_OF_LANES * LANES;

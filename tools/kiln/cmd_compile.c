@@ -76,6 +76,7 @@ const command command_compile = {
         "spill_bytes, shared_bytes, image_bytes, rows, cols, blocks, threads, step_ms).\n"
         "\nexamples:\n"
         "  kiln compile 'y = softmax(x)' --tensor 'x=f16[*,1024]' --arch sm_90\n"
+        "  kiln compile 'y = softmax(x)' --tensor 'x=f16[*,*]' --arch sm_90   # the kernel that serves any shape\n"
         "  kiln compile 's = absmax(x); y = x / s' --tensor 'x=f16[*,1024]' --out-type y=f32 --arch sm_90 -o k.cubin\n"
         "\nexit codes: 0 done, 1 the work failed, 2 the command line is wrong, 3 no NVRTC.\n",
     .run = compile_command,

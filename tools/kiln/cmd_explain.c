@@ -86,6 +86,8 @@ static int explain(const kernel_request *k) {
     explained_candidates all = {0};
     int64_t most = 0;
     int code = arguments_number(args, OPTION_LISTED_CANDIDATES, 1, 1000, &most);
+    if (!code && most && k->any_shape)
+        code = tool_usage(args, "--candidates: a kernel for any shape has one schedule; sizes were expected");
     if (!code && most) code = explained_candidates_find(k, (size_t)most, &all);
     const explained_candidates *listed = most ? &all : NULL;
     if (!code && arguments_has(args, OPTION_JSON))
@@ -132,6 +134,7 @@ const command command_explain = {
         "  kiln explain 'y = softmax(x)' --tensor 'x=f16[49152,1024]'\n"
         "  kiln explain 'y = softmax(x)' --tensor 'x=f16[*,1024]' --arch sm_90 --source > softmax.cu\n"
         "  kiln explain 'y = softmax(x)' --tensor 'x=f16[*,1024]' --arch sm_90 --candidates 10\n"
+        "  kiln explain 'y = softmax(x)' --tensor 'x=f16[*,*]'   # the kernel that serves any shape\n"
         "\nexit codes: 0 done, 1 the work failed, 2 the command line is wrong.\n",
     .run = explain_command,
 };

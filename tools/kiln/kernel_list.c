@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "open_shapes.h"
 #include "runtime/tuned.h"
 #include "tensor_spec.h"
 
@@ -130,11 +131,25 @@ static bool is_in_shard(const kernel_list *list, const kiln__key *name) {
     return list->shards == 0 || number % list->shards == list->shard - 1;
 }
 
+static bool is_of_any_shape(const manifest_entry *entry) {
+    for (size_t i = 0; i < entry->tensor_count; i++)
+        if (open_shapes_any(&entry->tensors[i].tensor, 1)) return true;
+    return false;
+}
+
 kiln_status kernel_list_bind(const listed_kernel *kernel, kiln_context *context, kiln_program **program,
                              kiln_tensor tensors[KILN_MAX_TENSORS], kiln_scalar scalars[KILN_MAX_SCALARS]) {
-    kiln_status status = manifest_bind(&kernel->line->entry, context, program, tensors, scalars);
-    for (size_t i = 0; !status && kernel->kind == LISTED_SINGLE && i < kernel->line->entry.tensor_count; i++)
+    const manifest_entry *entry = &kernel->line->entry;
+    kiln_status status = manifest_bind(entry, context, program, tensors, scalars);
+    for (size_t i = 0; !status && kernel->kind == LISTED_SINGLE && i < entry->tensor_count; i++)
         if (tensors[i].sizes[0] == -1) tensors[i].sizes[0] = 1;
+    if (status || !is_of_any_shape(entry)) return status;
+    open_shapes_settle(tensors, kiln_program_input_count(*program));
+    status = open_shapes_outputs(*program, tensors);
+    if (status) {
+        kiln_program_destroy(*program);
+        *program = NULL;
+    }
     return status;
 }
 
@@ -211,9 +226,9 @@ static void remove_duplicates(kernel_list *list) {
 }
 
 /* A pinned schedule may not be one for a single row, and not every program has a kernel for any shape. */
-static bool may_be_missing(listed_kind kind, kiln_status status) {
-    return kind == LISTED_SINGLE ||
-           (kind == LISTED_ANY_SHAPE && (status == KILN_E_UNSUPPORTED || status == KILN_E_LIMIT));
+static bool may_be_missing(const listed_line *line, listed_kind kind, kiln_status status) {
+    return kind == LISTED_SINGLE || (kind == LISTED_ANY_SHAPE && !is_of_any_shape(&line->entry) &&
+                                     (status == KILN_E_UNSUPPORTED || status == KILN_E_LIMIT));
 }
 
 static int add_kernel(const arguments *args, const listed_line *line, listed_kind kind, kiln_context *context,
@@ -223,10 +238,10 @@ static int add_kernel(const arguments *args, const listed_line *line, listed_kin
     list->kernels = kernels;
     listed_kernel *kernel = &kernels[list->kernel_count];
     *kernel = (listed_kernel){.line = line, .kind = kind, .arch = arch->arch, .ptx = arch->ptx != 0};
-    list->request_count += kind == LISTED_USUAL;
+    list->request_count += kind == LISTED_USUAL || is_of_any_shape(&line->entry);
     kiln_status status = plan(kernel, context);
     if (status == KILN_E_MEMORY) return tool_failed(args, status);
-    if (status && may_be_missing(kind, status)) return TOOL_OK;
+    if (status && may_be_missing(line, kind, status)) return TOOL_OK;
     if (status)
         complain(args, list, line->file, line->number);
     else if (is_in_shard(list, &kernel->name))
@@ -259,6 +274,10 @@ int kernel_list_read(const arguments *args, kiln_context *context, kernel_list *
             continue;
         }
         const size_t faults = list->faults;
+        if (is_of_any_shape(&line->entry)) {
+            code = add_kernels(args, line, LISTED_ANY_SHAPE, context, list);
+            continue;
+        }
         code = add_kernels(args, line, LISTED_USUAL, context, list);
         if (faults < list->faults) continue;
         if (!code && !list->exact) code = add_kernels(args, line, LISTED_ANY_SHAPE, context, list);

@@ -3,6 +3,8 @@
  * Neither driver nor GPU is needed; a GPU only tells the default architecture. */
 #include "kernel_request.h"
 
+#include "open_shapes.h"
+#include "runtime/context.h"
 #include "tensor_spec.h"
 
 #define ARCH_WITHOUT_GPU 90
@@ -10,10 +12,15 @@
 static int read_tensors(kernel_request *k) {
     request *r = &k->request;
     for (size_t i = 0; i < r->input_count; i++) {
-        if (tensor_spec_parse(request_input(r, i), &r->tensors[i])) {
+        if (tensor_spec_parse_open(request_input(r, i), &r->tensors[i])) {
             return tool_usage(r->args, "--tensor %s=%s: %s", kiln_program_input_name(r->program, i),
                               request_input(r, i), kiln_last_error());
         }
+    }
+    k->any_shape = open_shapes_any(r->tensors, r->input_count);
+    if (k->any_shape) {
+        open_shapes_settle(r->tensors, r->input_count);
+        r->context->policy = KILN_POLICY_ANY_SHAPE;
     }
     for (size_t i = 0; i < r->output_count; i++) {
         const char *text = request_output(r, i);
@@ -56,6 +63,10 @@ int kernel_request_open(const arguments *args, bool compile, bool arch_needed, k
     kiln_status status = kiln_compile(r->program, r->tensors, r->input_count + r->output_count, r->scalars,
                                       r->scalar_count, out->arch, out->ptx, compile, &out->kernel);
     if (!status) status = kiln_kernel_get_info(out->kernel, &out->info);
+    if (out->any_shape) {
+        open_shapes_restore(r->tensors, r->input_count + r->output_count);
+        out->info.rows = out->info.cols = out->info.blocks = -1;
+    }
     return status ? tool_failed(args, status) : TOOL_OK;
 }
 

@@ -8,6 +8,7 @@
 typedef struct kernel_request {
     request request;
     int arch, ptx;
+    bool any_shape; /* sizes are left open along other axes than the first */
     kiln_kernel *kernel;
     kiln_plan_info info;
 } kernel_request;

@@ -45,7 +45,7 @@ static kiln_status read_tensors(const json_t *list, manifest_entry *out) {
         const char *spec;
         kiln_status status = part("tensors", json_array_get(list, i), &tensor->name, &spec);
         out->tensor_count = i + 1;
-        if (!status) status = as_format(tensor_spec_parse(spec, &tensor->tensor));
+        if (!status) status = as_format(tensor_spec_parse_open(spec, &tensor->tensor));
         if (status) return status;
         for (size_t j = 0; j < i; j++) {
             if (strcmp(out->tensors[j].name, tensor->name) == 0) {

@@ -64,10 +64,6 @@ static kiln_status parse_dims(const char *text, const char *at, kiln_tensor *out
             return kiln__fail(KILN_E_ARGUMENT, "'%s' has more than %d dimensions", text, KILN_MAX_RANK);
         }
         int64_t *size = &out->sizes[out->rank++];
-        if (*at == '*' && out->rank > 1) {
-            return kiln__fail(KILN_E_ARGUMENT, "'%s' has '*' for dimension %d; only the first can be left open", text,
-                              out->rank - 1);
-        }
         if (*at == '*') {
             *size = -1;
             at++;
@@ -99,7 +95,7 @@ kiln_status tensor_spec_contiguous(kiln_tensor *tensor) {
     return KILN_OK;
 }
 
-kiln_status tensor_spec_parse(const char *text, kiln_tensor *out) {
+kiln_status tensor_spec_parse_open(const char *text, kiln_tensor *out) {
     *out = (kiln_tensor){0};
     const char *open = strchr(text, '[');
     kiln_status status = parse_type(text, open ? (size_t)(open - text) : strlen(text), &out->type);
@@ -111,6 +107,15 @@ kiln_status tensor_spec_parse(const char *text, kiln_tensor *out) {
     status = parse_dims(text, open + 1, out, &placement);
     if (!status) status = tensor_spec_contiguous(out);
     return status ? status : parse_placement(text, placement, out);
+}
+
+kiln_status tensor_spec_parse(const char *text, kiln_tensor *out) {
+    kiln_status status = tensor_spec_parse_open(text, out);
+    for (int32_t i = 1; i < out->rank && !status; i++)
+        if (out->sizes[i] == -1)
+            status =
+                kiln__fail(KILN_E_ARGUMENT, "'%s' has '*' for dimension %d; only the first can be left open", text, i);
+    return status;
 }
 
 kiln_status tensor_spec_file(char *file, kiln_type *type, int *typed) {

@@ -10,6 +10,8 @@
 /* "f16[*,1024]": a contiguous view without data; sizes[0] is -1 for '*'. "f16[8,64]{128,1}@4" has strides of its own
  * and is aligned to 4 bytes alone (to 16 where there is no '@'). */
 kiln_status tensor_spec_parse(const char *text, kiln_tensor *out);
+/* The same, and any size may be '*': open_shapes.h. */
+kiln_status tensor_spec_parse_open(const char *text, kiln_tensor *out);
 kiln_status tensor_spec_type(const char *text, kiln_type *out);
 
 /* "a.npy:bf16": shortens file to the path; *typed tells whether a type followed. What follows the last ':' is a part of
