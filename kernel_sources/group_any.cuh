@@ -34,22 +34,27 @@ template <class V> KILN_EXCHANGE V kiln_all_reduce(V value, const kiln_row &row)
     __shared__ V slots[KILN_LANES_CAN_BE_ROWS ? KILN_THREADS : warps];
     const kiln_shape &shape = row.args.shape;
     const kiln_u32 lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    V other;
     if (KILN_LANES_CAN_BE_ROWS && shape.rows_in_lanes) {
         slots[threadIdx.x] = value;
         kiln_block_barrier();
-        value.clear(); /* a copy would read what lies between its members, which nobody has written */
+        value.clear();
 #pragma unroll
-        for (int w = 0; w < warps; ++w) value = V::combine(value, slots[w * 32 + lane]);
+        for (int w = 0; w < warps; ++w) {
+            other.copy(slots[w * 32 + lane]);
+            value = V::combine(value, other);
+        }
         return value;
     }
 #pragma unroll
     for (int step = 0; step < 5; ++step) {
-        const V other = value.shuffle(1 << step, 0xffffffffu);
+        other = value.shuffle(1 << step, 0xffffffffu);
         if (step < shape.row_shift)
             value = V::ordered && (lane >> step & 1) ? V::combine(other, value) : V::combine(value, other);
     }
     if (shape.row_shift <= 5) return value;
     if (lane == 0) slots[warp] = value;
     kiln_block_barrier();
-    return kiln_combine_lanes<warps>(slots[lane % warps]);
+    other.copy(slots[lane % warps]);
+    return kiln_combine_lanes<warps>(other);
 }

@@ -59,7 +59,13 @@ static void emit_fields(const kiln__emitter *e, uint32_t phase) {
 static void emit_copy(const kiln__emitter *e, uint32_t phase, const char *state) {
     const kiln__inst_list *list = &e->reductions[phase];
     kiln__write(e, "    KILN_MEMBER void copy(const %s &other)\n    {\n", state);
-    for (uint32_t r = 0; r < list->count; r++) kiln__write(e, "        r%u = other.r%u;\n", list->at[r], list->at[r]);
+    for (uint32_t r = 0; r < list->count; r++) {
+        const uint32_t i = list->at[r];
+        if (kiln__op_is_arg(e->ir->insts[i].op) && !e->rows_in_vectors)
+            kiln__write(e, "        r%u.value = other.r%u.value;\n        r%u.index = other.r%u.index;\n", i, i, i, i);
+        else
+            kiln__write(e, "        r%u = other.r%u;\n", i, i);
+    }
     kiln__write(e, "%s    }\n", kiln__phase_counts(e, phase) ? "        count = other.count;\n" : "");
 }
 
@@ -206,6 +212,7 @@ static void emit_phase_of_row(const kiln__emitter *e, uint32_t phase) {
     kiln__emit_sharing(e, false);
     emit_exchange(e, phase);
     emit_fields(e, phase);
+    if (e->problem->any_shape) emit_copy(e, phase, state);
     emit_vectors(e, phase);
     emit_combine(e, phase, state);
     emit_shuffle(e, phase, state);
