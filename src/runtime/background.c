@@ -93,11 +93,27 @@ static int most_threads(const kiln_context *context) {
     return context->compile_limit_ms ? KILN__MAX_BACKGROUND_THREADS : 1;
 }
 
+/* Frees what is done and nobody will ask for: what stood in for it is gone. */
+static void sweep(kiln_context *context) {
+    kiln__ring gone, *done = &context->background.done;
+    kiln__ring_init(&gone);
+    pthread_mutex_lock(&context->lock);
+    for (kiln__ring *link = done->next, *next; link != done; link = next) {
+        next = link->next;
+        if (atomic_load(&KILN__OF_RING(link, job, link)->awaited->references) > 1) continue;
+        kiln__ring_remove(link);
+        kiln__ring_add(&gone, link);
+    }
+    pthread_mutex_unlock(&context->lock);
+    free_all(&gone);
+}
+
 kiln__awaited *kiln__background_start(const kiln__call *call, const kiln__device *device) {
     const kiln_program *program = call->program;
     kiln_context *context = program->context;
     kiln__background *b = &context->background;
     const size_t tensors = program->signature.input_count + program->signature.output_count;
+    sweep(context);
     job *j = calloc(1, sizeof *j + tensors * sizeof *j->tensors);
     kiln__awaited *awaited = calloc(1, sizeof *awaited);
     if (!j || !awaited) {

@@ -76,6 +76,24 @@ static void the_exact_kernel_takes_over_from_disk(void **state) {
 
 static void the_exact_kernel_takes_over_from_memory(void **state) { the_exact_kernel_takes_over(*state, ""); }
 
+static void a_plan_stays_and_the_next_one_is_exact(void **state) {
+    launch_fixture *f = *state;
+    kiln_context *context = launch_context(f, "", KILN_POLICY_BACKGROUND);
+    kiln_program *program = launch_program(context, "y = softmax(x)");
+    kiln_plan *plan = NULL;
+    kiln_tensor tensors[KILN_MAX_TENSORS];
+    const size_t count = bound_tensors(SHAPE, tensors);
+    assert_int_equal(kiln_plan_create(program, tensors, count, NULL, 0, &plan), KILN_OK);
+    for (int ms = 0; ms < LIMIT_MS && any_shape_of(program); ms += 5) sleep_ms(5);
+    assert_int_equal(any_shape_of(program), 0);
+    kiln_plan_info info = KILN_PLAN_INFO_INIT;
+    assert_int_equal(kiln_plan_get_info(plan, &info), KILN_OK);
+    assert_int_equal(info.any_shape, 1);
+    kiln_plan_destroy(plan);
+    kiln_program_destroy(program);
+    kiln_context_destroy(context);
+}
+
 static void a_context_ends_while_compiling(void **state) {
     launch_fixture *f = *state;
     setenv("FAKE_NVRTC_MS", "150", 1);
@@ -175,6 +193,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         WITH_LAUNCHES(the_exact_kernel_takes_over_from_disk),
         WITH_LAUNCHES(the_exact_kernel_takes_over_from_memory),
+        WITH_LAUNCHES(a_plan_stays_and_the_next_one_is_exact),
         WITH_LAUNCHES(a_context_ends_while_compiling),
         WITH_LAUNCHES(what_cannot_be_compiled_leaves_the_other_one),
         WITH_LAUNCHES(programs_without_the_other_kernel_wait),
