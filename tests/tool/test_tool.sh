@@ -126,7 +126,7 @@ if transcript usage_errors; then
     try explain 'y = x' --tensor x=f16
     try explain 'y = x' --tensor 'x=f17[4]'
     try explain 'y = x' --tensor 'x=f16[4'
-    try explain 'y = x' --tensor 'x=f16[4,*]'
+    try grad 'y = x' --tensor 'x=f16[4,*]'
     try explain 'y = x' --tensor 'x=f16[-4]'
     try explain 'y = x' --tensor 'x=f16[1,1,1,1,1,1,1,1,1]'
     try explain 'y = x' --tensor 'x=f16[9223372036854775807,3]'
@@ -380,6 +380,15 @@ if transcript scalar_types; then
 fi
 
 # The schedules that the model ranks: one that the library takes, one that is pinned, and no schedule for a flag's value.
+# Sizes that are left open along any axis: the kernel that serves them all.
+if transcript explain_any_shape; then
+    try explain 'y = softmax(x + m)' --tensor 'x=f16[*,*]' --tensor 'm=f16[*]' --arch sm_90
+    try explain 'm = max(x)' --tensor 'x=bf16[*,*,64]' --axes 0,1 --arch sm_80
+    try explain 'y = x - take(x, i)' --tensor 'x=f16[*,*]' --tensor 'i=i32[*,1]' --arch sm_90
+    try explain 'y = softmax(x)' --tensor 'x=f16[*,*]' --arch sm_90 --candidates 3
+    check
+fi
+
 if transcript explain_candidates; then
     try explain 'y = softmax(x)' --tensor 'x=f16[*,64]' --arch sm_90 --candidates 2
     KILN_SCHEDULE='lanes 4, phased' try explain 'y = softmax(x)' --tensor 'x=f16[*,64]' --arch sm_90 --candidates 1 --json
