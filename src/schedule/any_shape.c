@@ -12,8 +12,8 @@ enum {
     THREADS = 256,
     LANES = 32,
     MOST_VECTOR = 8,
-    MOST_BATCH = 4,
-    BATCH_BYTES = 128,     /* of inputs, in registers at a time */
+    FEW_BYTES = 16,        /* of a vector of all inputs: up to so many, four are under way, ... */
+    MANY_BYTES = 48,       /* ... up to so many two, else one */
     COLUMNS_OF_LANES = 4,  /* more for a lane, vectors or single ones, and a block works on the row */
     LEAST_SHARED = 32,     /* columns of a row by which its neighbours lie side by side: of as many a thread has all */
     MOST_CHUNKS = 1 << 20, /* of a row; threads go on to what is behind */
@@ -49,7 +49,7 @@ static void set_accesses(const kiln__problem *problem, kiln__schedule *s) {
         s->tensors[o].staged = o < problem->input_count && problem->operands[o].per_element;
         if (s->tensors[o].staged) bytes += size * s->vector_width;
     }
-    s->batch = bytes * MOST_BATCH <= BATCH_BYTES ? MOST_BATCH : bytes * 2 <= BATCH_BYTES ? 2 : 1;
+    s->batch = bytes <= FEW_BYTES ? 4 : bytes <= MANY_BYTES ? 2 : 1;
 }
 
 kiln_status kiln__any_shape_schedule(const kiln__ir *ir, const kiln__problem *problem, kiln__schedule *s) {
