@@ -86,6 +86,7 @@ static bool compare(run *r, size_t t) {
             number_at(tensor->type, m->host + m->data + fuzz_element_offset(tensor, i) * (int64_t)size);
         const double expected = number_at(reference->type, (unsigned char *)r->reference[t] + (size_t)i * wide);
         if (fabs(found - expected) <= r->of->tolerance * (1 + fabs(expected))) continue;
+        if (isnan(found) && isnan(expected)) continue; /* the variance of one element */
         printf("output %zu, element %" PRId64 ": %g, expected %g\n", t - r->c.inputs, i, found, expected);
         return false;
     }
