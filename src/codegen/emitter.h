@@ -58,8 +58,6 @@ typedef struct kiln__emitter {
 
 /* ---- emitter.c ---- */
 
-/* A file of kernel_sources/, named where it stands: source.c. */
-void kiln__emit_part(const kiln__emitter *e, const char *name);
 /* Into the source. */
 void kiln__write(const kiln__emitter *e, const char *format, ...) KILN_PRINTF(2, 3);
 /* A text to be written into others, which lives as long as the emitter. */

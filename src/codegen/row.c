@@ -40,7 +40,6 @@ static void emit_field(const kiln__emitter *e, const kiln__field *field) {
 }
 
 void kiln__emit_arguments(const kiln__emitter *e) {
-    if (e->problem->any_shape) kiln__emit_part(e, "any_shape.cuh");
     kiln__write(e, "struct kiln_arguments {\n");
     for (int i = 0; i < e->arguments->count; i++) emit_field(e, &e->arguments->fields[i]);
     kiln__write(e, "};\n\n");

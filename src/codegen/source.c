@@ -77,38 +77,42 @@ static void emit_combines(kiln__emitter *e) {
  * line. */
 #define PART "#include \""
 
-void kiln__emit_part(const kiln__emitter *e, const char *name) { kiln__write(e, PART "%s\"\n", name); }
+static void emit_part(const kiln__emitter *e, const char *name) { kiln__write(e, PART "%s\"\n", name); }
 
 /* What does not depend on the program. */
 static void emit_device_parts(const kiln__emitter *e) {
-    kiln__emit_part(e, "device.cuh");
-    if (has_unsigned(e->ir, e->problem)) kiln__emit_part(e, "unsigned.cuh");
-    kiln__emit_part(e, "vectors.cuh");
+    emit_part(e, "device.cuh");
+    if (has_unsigned(e->ir, e->problem)) emit_part(e, "unsigned.cuh");
+    emit_part(e, "vectors.cuh");
     const bool fp8 = has_type(e->ir, e->problem, KILN_E4M3) || has_type(e->ir, e->problem, KILN_E5M2);
-    if (fp8) kiln__emit_part(e, "fp8.cuh");
-    if (has_type(e->ir, e->problem, KILN_E8M0)) kiln__emit_part(e, "e8m0.cuh");
-    if (has_type(e->ir, e->problem, KILN_E2M1)) kiln__emit_part(e, "e2m1.cuh");
-    if (is_stored(e->problem, KILN_BOOL)) kiln__emit_part(e, "bool.cuh");
-    kiln__emit_part(e, "math.cuh");
-    if (has_op(e->ir, KILN__OP_STOCHASTIC, KILN_TYPE_COUNT)) kiln__emit_part(e, "stochastic.cuh");
-    if (!e->flat) kiln__emit_part(e, "vector_reductions.cuh");
-    if (e->problem->block_count) kiln__emit_part(e, "blocks.cuh");
+    if (fp8) emit_part(e, "fp8.cuh");
+    if (has_type(e->ir, e->problem, KILN_E8M0)) emit_part(e, "e8m0.cuh");
+    if (has_type(e->ir, e->problem, KILN_E2M1)) emit_part(e, "e2m1.cuh");
+    if (is_stored(e->problem, KILN_BOOL)) emit_part(e, "bool.cuh");
+    emit_part(e, "math.cuh");
+    if (has_op(e->ir, KILN__OP_STOCHASTIC, KILN_TYPE_COUNT)) emit_part(e, "stochastic.cuh");
+    if (!e->flat) emit_part(e, "vector_reductions.cuh");
+    if (e->problem->block_count) emit_part(e, "blocks.cuh");
+}
+
+static const char *layout_part(const kiln__schedule *s) {
+    static const char *const layouts[] = {"layout_flat.cuh", "layout_inner.cuh", "layout_outer.cuh"};
+    if (s->strategy == KILN__ANY_SHAPE) return "layout_any.cuh";
+    return s->strategy == KILN__TRANSPOSE ? "layout_transpose.cuh" : layouts[kiln__layout_of(s)];
 }
 
 /* The row: who works on it, and where its columns are. */
 static void emit_row(const kiln__emitter *e) {
     static const char *const groups[] = {"group_lanes.cuh", "group_block.cuh", "group_columns.cuh", "group_cluster.cuh",
                                          "group_grid.cuh"};
-    static const char *const layouts[] = {"layout_flat.cuh", "layout_inner.cuh", "layout_outer.cuh"};
     const kiln__schedule *s = e->schedule;
     const bool any = s->strategy == KILN__ANY_SHAPE;
+    if (any) emit_part(e, "any_shape.cuh");
     kiln__emit_arguments(e);
     kiln__emit_row(e);
-    if (kiln__schedule_clusters(s)) kiln__emit_part(e, "cluster.cuh");
-    if (!e->flat) kiln__emit_part(e, any ? "group_any.cuh" : groups[s->team.group]);
-    kiln__emit_part(e, any                              ? "layout_any.cuh"
-                       : s->strategy == KILN__TRANSPOSE ? "layout_transpose.cuh"
-                                                        : layouts[kiln__layout_of(s)]);
+    if (kiln__schedule_clusters(s)) emit_part(e, "cluster.cuh");
+    if (!e->flat) emit_part(e, any ? "group_any.cuh" : groups[s->team.group]);
+    emit_part(e, layout_part(s));
     kiln__write(e, "\n");
     kiln__emit_begin(e);
 }
@@ -128,10 +132,10 @@ static void emit_staging(const kiln__emitter *e) {
     const bool streams = (s->staging.kind == KILN__STAGING_NONE && s->strategy != KILN__ANY_SHAPE) ||
                          (s->staging.kind == KILN__STAGING_SHARED && !kiln__row_of(s)->rows_in_flight);
     if (s->staging.kind == KILN__STAGING_TILE)
-        kiln__emit_part(e, kiln__column_of(s)->tile_rows ? "tile_outer.cuh" : "tile.cuh");
+        emit_part(e, kiln__column_of(s)->tile_rows ? "tile_outer.cuh" : "tile.cuh");
     kiln__emit_staged(e);
-    if (streams) kiln__emit_part(e, "stream.cuh");
-    kiln__emit_part(e, staging_part(s));
+    if (streams) emit_part(e, "stream.cuh");
+    emit_part(e, staging_part(s));
     kiln__write(e, "\n");
 }
 
@@ -142,7 +146,7 @@ static void emit_slots(const kiln__emitter *e) {
                 "KILN_BLOCK_AXES %lld\n",
                 e->schedule->slots.offset, e->schedule->slots.apart, (long long)axis,
                 (long long)(axis ? cols / axis : 0));
-    kiln__emit_part(e, "block_slots.cuh");
+    emit_part(e, "block_slots.cuh");
 }
 
 static void emit_phases(kiln__emitter *e) {
@@ -154,7 +158,7 @@ static void emit_phases(kiln__emitter *e) {
         kiln__emit_after(e, p);
         if (p == 0 || (int)p != e->schedule->passes.online + 1) continue;
         kiln__emit_online(e);
-        kiln__emit_part(e, e->rows_in_vectors ? "online_outer.cuh" : "online.cuh");
+        emit_part(e, e->rows_in_vectors ? "online_outer.cuh" : "online.cuh");
         kiln__write(e, "typedef kiln_together%s<kiln_phase%u, kiln_phase%u> kiln_online;\n\n",
                     e->rows_in_vectors ? "_rows" : "", p - 1, p);
     }
@@ -162,17 +166,17 @@ static void emit_phases(kiln__emitter *e) {
 
 static void emit_across(const kiln__emitter *e) {
     kiln__emit_totals(e);
-    kiln__emit_part(e, "across.cuh");
+    emit_part(e, "across.cuh");
 }
 
 static void emit_split_kernels(const kiln__emitter *e) {
-    if (e->schedule->split.final_threads) kiln__emit_part(e, "split_end.cuh");
-    if (kiln__schedule_exchanges(e->schedule)) kiln__emit_part(e, e->rows_in_vectors ? "split_outer.cuh" : "split.cuh");
+    if (e->schedule->split.final_threads) emit_part(e, "split_end.cuh");
+    if (kiln__schedule_exchanges(e->schedule)) emit_part(e, e->rows_in_vectors ? "split_outer.cuh" : "split.cuh");
     kiln__emit_split_kernels(e);
 }
 
 static void emit_persistent_kernel(const kiln__emitter *e) {
-    kiln__emit_part(e, "persistent.cuh");
+    emit_part(e, "persistent.cuh");
     kiln__emit_persistent_kernel(e);
 }
 

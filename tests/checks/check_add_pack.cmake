@@ -24,7 +24,7 @@ file(WRITE ${WORK}/user/main.c "#include <stdio.h>
 #include <stdlib.h>
 #include \"user_pack.h\"
 
-/* Tells where the kernel for so many columns comes from, with no NVRTC and no cache. */
+/* Tells where the kernel for so many columns comes from, with no NVRTC and no cache, and whether it serves any. */
 int main(int argc, char **argv)
 {
     kiln_context_options options = KILN_CONTEXT_OPTIONS_INIT;
@@ -41,10 +41,11 @@ int main(int argc, char **argv)
     options.pack_count = 1;
     options.policy = KILN_POLICY_NEVER_COMPILE;
     kiln_status status = kiln_context_create(&options, &context);
-    if (!status) status = kiln_program_create(context, \"y = softmax(x)\", NULL, &program);
+    if (!status) status = kiln_program_create(context, argc > 2 ? argv[2] : \"y = softmax(x)\", NULL, &program);
     if (!status) status = kiln_compile(program, tensors, 2, NULL, 0, 90, 0, 1, &kernel);
     if (!status) status = kiln_kernel_get_info(kernel, &info);
-    printf(\"%s\\n\", status ? kiln_status_name(status) : info.origin == KILN_ORIGIN_PACK ? \"pack\" : \"elsewhere\");
+    const char *from = info.origin != KILN_ORIGIN_PACK ? \"elsewhere\" : info.any_shape ? \"pack, any shape\" : \"pack\";
+    printf(\"%s\\n\", status ? kiln_status_name(status) : from);
     kiln_kernel_destroy(kernel);
     kiln_program_destroy(program);
     kiln_context_destroy(context);
@@ -80,7 +81,8 @@ run("configuring" ${CMAKE_COMMAND} -S ${WORK}/user -B ${WORK}/user/build -DCMAKE
                   -G ${GENERATOR})
 run("building" ${CMAKE_COMMAND} --build ${WORK}/user/build)
 expect("a kernel of the manifest" ${WORK}/user/build/user 64 pack)
-expect("another kernel" ${WORK}/user/build/user 65 KILN_E_WOULD_COMPILE)
+expect("another shape" ${WORK}/user/build/user 65 "pack, any shape")
+expect("another program" ${WORK}/user/build/user "65;y = x + 1" KILN_E_WOULD_COMPILE)
 
 string(REPLACE 64 65 other "${line}")
 file(APPEND ${WORK}/user/kernels.jsonl "${other}")
