@@ -7,6 +7,20 @@
  * the KILN_SINGLES columns before and behind them are elements of their own, one for each of the first ranks. So few
  * vectors that what all rows share has two whole ones, which begin elsewhere, for each. */
 
+#ifdef KILN_OFFSETS
+/* Rows of any number of columns: KILN_COLS are what most have about. */
+KILN_DEVICE kiln_i64 kiln_between(kiln_i64 at, kiln_i64 low, kiln_i64 high) {
+    return at < low ? low : at > high ? high : at;
+}
+KILN_DEVICE kiln_index kiln_steps_of(const kiln_row &row) {
+    constexpr kiln_index chunk = KILN_THREADS_PER_ROW * KILN_VECTOR_WIDTH;
+    return (row.cols + row.shift + chunk - 1) / chunk;
+}
+#define KILN_ROW_STEPS(row) kiln_steps_of(row)
+#else
+#define KILN_ROW_STEPS(row) KILN_STEPS
+#endif
+
 #ifdef KILN_LENGTHS
 #define KILN_END row.cols /* each row ends somewhere of its own: any vector may be partial */
 #define KILN_ENDS 0
@@ -41,7 +55,7 @@ KILN_DEVICE bool kiln_is_whole(const kiln_row &) { return false; }
 /* A row's vectors among its ranks and their steps; in ordered programs a rank's are neighbours. A macro, as is what
  * else is short and the same in all kernels: each function that a kernel has costs the compiler time. */
 #if KILN_ORDERED
-#define KILN_VECTOR_NUMBER(rank, step) ((kiln_index)(rank)*KILN_STEPS + (step))
+#define KILN_VECTOR_NUMBER(rank, step) ((kiln_index)(rank)*KILN_ROW_STEPS(row) + (step))
 #else
 #define KILN_VECTOR_NUMBER(rank, step) ((kiln_index)(step)*KILN_THREADS_PER_ROW + (rank))
 #endif

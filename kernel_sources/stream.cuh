@@ -2,6 +2,10 @@
 /* Vectors that stay nowhere: every pass reads them again, KILN_BATCH in flight at a time. KILN_WHOLE_STEPS are inside
  * for all ranks, of split rows in all chunks but the last, which has KILN_LAST_CHUNK_BATCH in flight. */
 
+#ifndef KILN_ROW_STEPS
+#define KILN_ROW_STEPS(row) KILN_STEPS
+#endif
+
 struct kiln_stream {
     /* WHOLE: all of the vectors are inside. */
     template <bool WHOLE, int BATCH>
@@ -9,7 +13,7 @@ struct kiln_stream {
 #pragma unroll
         for (int k = 0; k < BATCH; ++k) {
             const kiln_index col = kiln_column(row, step + k);
-            if (step + k < KILN_STEPS && (WHOLE || kiln_inside(row, col, step + k)))
+            if (step + k < KILN_ROW_STEPS(row) && (WHOLE || kiln_inside(row, col, step + k)))
                 staged[k].load(row, col, kiln_span(row, col, step + k));
         }
     }
@@ -19,7 +23,7 @@ struct kiln_stream {
 #pragma unroll
         for (int k = 0; k < BATCH; ++k) {
             const kiln_index col = kiln_column(row, step + k);
-            if (step + k < KILN_STEPS && (WHOLE || kiln_inside(row, col, step + k)))
+            if (step + k < KILN_ROW_STEPS(row) && (WHOLE || kiln_inside(row, col, step + k)))
                 body.vector(row, staged[k], col, kiln_span(row, col, step + k));
         }
     }
@@ -41,7 +45,7 @@ struct kiln_stream {
             load<true>(row, first, staged);
             each_loaded<true>(row, first, staged, body);
         }
-        for (kiln_index step = whole > 0 ? whole : first; step < KILN_STEPS; step += KILN_BATCH) {
+        for (kiln_index step = whole > 0 ? whole : first; step < KILN_ROW_STEPS(row); step += KILN_BATCH) {
             kiln_staged staged[KILN_BATCH];
             load<all>(row, step, staged);
             each_loaded<all>(row, step, staged, body);
@@ -57,7 +61,7 @@ struct kiln_stream {
         }
     }
     template <class Online> static KILN_MEMBER void each_online(kiln_row &row, kiln_index first, Online &online) {
-        for (kiln_index step = first; step < KILN_STEPS; step += KILN_BATCH) {
+        for (kiln_index step = first; step < KILN_ROW_STEPS(row); step += KILN_BATCH) {
             kiln_staged staged[KILN_BATCH];
             load<false>(row, step, staged);
             const auto before = online.first;

@@ -28,9 +28,8 @@ class Program(_core.Program):
     array of the same library for each output, or writes into `out`: an array, a tuple of one for each output, or a
     dictionary by name. What `out` lacks, or has None for, is allocated, but for the tensor of a put(name, i), which is
     always given. Results have the type of their expression, a float that of the widest floating input, unless `dtype`
-    says otherwise. Of a program with lengths(n) allocated results are 0 behind the ends of their rows, and `out` keeps
-    there what it held. `stream` is a CUDA
-    stream, by default the library's current one.
+    says otherwise. Of a program with lengths(n) or offsets(o) allocated results are 0 where no row is, and `out` keeps
+    there what it held. `stream` is a CUDA stream, by default the library's current one.
 
     >>> import kiln, numpy as np
     >>> program = kiln.Program("y = softmax(x * scale + mask)")

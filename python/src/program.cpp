@@ -48,10 +48,10 @@ nb::object one_or_tuple(const std::vector<nb::object> &results) {
     return nb::tuple(list);
 }
 
-// Whether a statement may be lengths(n), behind functions. One too many, as in a comment, costs zeros that are not
-// needed.
-bool may_have_lengths(const std::string &text) {
-    const std::string word = "lengths", blanks = " \t";
+// Whether a statement may be the word's, lengths(n), behind functions. One too many, as in a comment, costs zeros that
+// are not needed.
+bool may_have(const std::string &word, const std::string &text) {
+    const std::string blanks = " \t";
     for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) {
         const size_t before = at ? text.find_last_not_of(blanks, at - 1) : std::string::npos;
         const size_t after = text.find_first_not_of(blanks, at + word.size());
@@ -107,7 +107,7 @@ size_t Program::SpecHash::operator()(const SpecKey &key) const {
 
 Program::Program(nb::object context, const ProgramText &text, const std::vector<std::string> &scalars)
     : context_object_(context), context_(nb::cast<Context &>(context)), text_(text),
-      has_lengths_(may_have_lengths(text.text)) {
+      has_lengths_(may_have("lengths", text.text) || may_have("offsets", text.text)) {
     // Without scalars every parameter is an input, in the order of first appearance.
     {
         const ParsedProgram plain(context_.handle(), text_, "");

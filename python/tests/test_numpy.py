@@ -168,6 +168,17 @@ def test_rows_with_lengths_are_0_behind_their_ends(kind, text):
     assert m[1] == -np.inf
 
 
+def test_rows_lie_one_behind_the_other():
+    program = kiln.Program("offsets(o)\ny = softmax(x); m = max(x)")
+    x, o = RANDOM.standard_normal(12).astype("float32"), np.array([1, 4, 4, 10])
+    y, m = program(x=x, o=o)
+    for row, (begin, end) in enumerate(zip(o, o[1:])):
+        if end > begin:
+            np.testing.assert_allclose(y[begin:end], softmax(x[begin:end].astype(float)), rtol=1e-5)
+        assert m[row] == (x[begin:end].max() if end > begin else -np.inf)
+    assert not y[:1].any() and not y[10:].any()
+
+
 def test_any_strides_are_read_and_written():
     x = RANDOM.standard_normal((6, 8))
     for view in (x.T, x[::2, ::-1], x[:, 3:4], np.broadcast_to(x[0], (4, 8))):

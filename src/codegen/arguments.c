@@ -35,15 +35,16 @@ static void add_table(const kiln__problem *problem, int o, kiln__arguments *out)
     add(out, KILN__FIELD_TABLE_PITCH, o, 0, 8);
 }
 
-static bool asks_size(const kiln__ir *ir, int axis) {
+static bool asks_size(const kiln__ir *ir, const kiln__problem *problem, int axis) {
+    if (problem->offsets >= 0 && axis == problem->last_axis) return true;
     for (uint32_t i = 0; i < ir->count; i++)
         if (ir->insts[i].op == KILN__OP_SIZE && ir->insts[i].u.axis == axis) return true;
     return false;
 }
 
-static void add_sizes(const kiln__ir *ir, kiln__arguments *out) {
+static void add_sizes(const kiln__ir *ir, const kiln__problem *problem, kiln__arguments *out) {
     for (int axis = 0; axis < KILN_MAX_RANK; axis++)
-        if (asks_size(ir, axis)) add(out, KILN__FIELD_SIZE, 0, axis, 8);
+        if (asks_size(ir, problem, axis)) add(out, KILN__FIELD_SIZE, 0, axis, 8);
 }
 
 static void add_scalars(const kiln__ir *ir, bool wide, kiln__arguments *out) {
@@ -66,7 +67,7 @@ static kiln_status add_any_shape(const kiln__ir *ir, const kiln__problem *proble
     add(out, KILN__FIELD_SHAPE, 0, 0, (int)sizeof(kiln__shape));
     for (int o = 0; o < operands; o++) add(out, KILN__FIELD_STRIDES, o, 0, 8 * KILN_MAX_RANK);
     for (int o = 0; o < operands; o++) add_table(problem, o, out);
-    add_sizes(ir, out);
+    add_sizes(ir, problem, out);
     add_scalars(ir, true, out);
     add_scalars(ir, false, out);
     return finish(out);
@@ -86,7 +87,7 @@ kiln_status kiln__arguments_layout(const kiln__ir *ir, const kiln__problem *prob
     for (int o = 0; o < operands; o++) add_strides(problem, o, out);
     for (int o = 0; o < operands; o++) add_table(problem, o, out);
     for (int d = 1; d < problem->outer_rank && !all_linear && problem->wide; d++) add(out, KILN__FIELD_EXTENT, 0, d, 8);
-    add_sizes(ir, out);
+    add_sizes(ir, problem, out);
     add_scalars(ir, true, out);
     add_scalars(ir, false, out);
     for (int d = 1; d < problem->outer_rank && !all_linear && !problem->wide; d++)

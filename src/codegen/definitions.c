@@ -32,7 +32,8 @@ void kiln__emit_header(const kiln__emitter *e) {
     else if (kiln__column_of(e->schedule)->tile_rows)
         kiln__write(e, "runs of %" PRId64 " rows x %" PRId64 " columns", kept_rows(e), e->problem->cols);
     else
-        kiln__write(e, "rows x %" PRId64 " columns", e->problem->cols);
+        kiln__write(e, "%s%" PRId64 " columns", e->problem->offsets < 0 ? "rows x " : "rows of about ",
+                    e->problem->cols);
     for (int o = 0; o < e->tensors; o++)
         kiln__write(e, "%s %s %s", o ? "," : ";", e->name[o], kiln_type_name(e->problem->operands[o].type));
     kiln__write(e, "\n// schedule:  %s\n// because:   %s\n\n", e->schedule->text, e->schedule->reason);
@@ -96,6 +97,7 @@ void kiln__emit_definitions(const kiln__emitter *e) {
     emit_flag(e, kiln__vectors_are_called(e), "KILN_OUTLINED");
     emit_flag(e, s->strategy == KILN__TRANSPOSE, "KILN_TRANSPOSE");
     emit_flag(e, e->problem->lengths, "KILN_LENGTHS");
+    emit_flag(e, e->problem->offsets >= 0, "KILN_OFFSETS");
     EMIT_IF(kiln__column_of(s)->tile_rows, {"KILN_TILE_ROWS", kiln__column_of(s)->tile_rows},
             {"KILN_KEPT_ROWS", kept_rows(e)}, {"KILN_RANKS_PER_THREAD", kiln__column_of(s)->ranks_per_thread},
             {"KILN_RANK_GROUPS", kiln__column_of(s)->rank_groups});

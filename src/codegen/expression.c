@@ -177,8 +177,10 @@ static const char *spell_taken(const kiln__emitter *e, uint32_t i) {
     const char *place = kiln__has_offset(e, o)
                             ? kiln__spell(e, "kiln_offset_%s(row.args, (kiln_index)%s)", e->name[o], column)
                             : column;
-    return kiln__spell(e, "(kiln_u64)%s < %" PRId64 "ULL ? kiln_widen(row.%s[%s]) : %s(0)", column, e->problem->cols,
-                       e->name[o], place, kiln__cxx_ctype(inst->type));
+    const char *columns =
+        e->problem->offsets >= 0 ? "(kiln_u64)row.cols" : kiln__spell(e, "%" PRId64 "ULL", e->problem->cols);
+    return kiln__spell(e, "(kiln_u64)%s < %s ? kiln_widen(row.%s[%s]) : %s(0)", column, columns, e->name[o], place,
+                       kiln__cxx_ctype(inst->type));
 }
 
 /* exp(u - v), folded or at most 1; NULL: any other. */
@@ -227,6 +229,7 @@ static const char *spell_leaf(const kiln__emitter *e, uint32_t i) {
     case KILN__OP_PARAM: return inst->u.param ? "b" : "a";
     case KILN__OP_ROWS_OF: return kiln__spell(e, "row.args.count_%s", e->name[inst->u.input]);
     case KILN__OP_SIZE: return kiln__spell(e, "row.args.size%d", inst->u.axis);
+    case KILN__OP_LENGTH: return "(kiln_i64)row.cols";
     case KILN__OP_INDEX: return spell_position(e, inst->u.axis, e->element[i]);
     case KILN__OP_SCALAR: return kiln__spell(e, "row.args.scalar_%s", e->ir->scalar_names[inst->u.scalar]);
     case KILN__OP_INPUT: return spell_input(e, i);

@@ -277,10 +277,30 @@ static void emit_places(const kiln__emitter *e) {
     for (int o = 0; o < e->operands; o++) emit_place(e, o);
 }
 
+/* Of rows that lie one behind the other: where the offsets say, which may be anything, but within the tensors. */
+static void emit_offsets(const kiln__emitter *e) {
+    const char *name = e->name[e->problem->offsets];
+    const int axis = e->problem->last_axis;
+    kiln__write(e,
+                "    const kiln_i64 begin = kiln_between((kiln_i64)kiln_widen(row.%s[0]), 0, args.size%d);\n"
+                "    const kiln_i64 end = kiln_between((kiln_i64)kiln_widen(row.%s[1]), begin, args.size%d);\n"
+                "    row.cols = (kiln_index)(end - begin);\n",
+                name, axis, name, axis);
+    for (int o = 0; o < e->operands; o++) {
+        const kiln__operand *operand = &e->problem->operands[o];
+        if (!operand->packed_rows) continue;
+        kiln__write(e, "    row.%s += begin%s;\n", e->name[o],
+                    operand->contiguous_columns ? "" : kiln__spell(e, " * args.step0_%s", e->name[o]));
+    }
+}
+
 /* What follows from where a row begins in a vector. */
 static void emit_phase_of_row(const kiln__emitter *e) {
     const kiln__schedule *s = e->schedule;
-    if (s->edges == KILN__EDGES_MASKED && !e->flat)
+    if (s->edges == KILN__EDGES_MASKED && e->problem->offsets >= 0)
+        kiln__write(e, "    row.shift = (int)((row.index * %d + begin) & (KILN_VECTOR_WIDTH - 1));\n",
+                    kiln__row_of(s)->row_phase);
+    else if (s->edges == KILN__EDGES_MASKED && !e->flat)
         kiln__write(e, "    row.shift = (int)(row.index * %d & (KILN_VECTOR_WIDTH - 1));\n",
                     kiln__row_of(s)->row_phase);
     if (s->edges == KILN__EDGES_PEELED && !e->problem->any_shape)
@@ -304,10 +324,11 @@ void kiln__emit_begin(const kiln__emitter *e) {
     } else {
         if (e->problem->any_shape) kiln__write(e, "    kiln_enter(row);\n");
         emit_places(e);
+        if (e->problem->offsets >= 0) emit_offsets(e);
         emit_phase_of_row(e);
     }
     emit_row_values(e, 0);
-    if (e->problem->lengths)
+    if (e->problem->lengths && e->problem->offsets < 0)
         kiln__write(e, "    row.cols = (kiln_index)%s;\n", kiln__spell_value(e, e->ir->length - 1));
     kiln__write(e, "}\n\n");
     if (e->problem->any_shape) kiln__emit_any_run(e);

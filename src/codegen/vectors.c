@@ -9,7 +9,8 @@
 static const char *spell_loaded(const kiln__emitter *e, int o) {
     const kiln__operand *operand = &e->problem->operands[o];
     const bool inner = kiln__layout_of(e->schedule) == KILN__LAYOUT_INNER && e->schedule->edges == KILN__EDGES_MASKED;
-    return inner && operand->follows_rows && kiln__is_contiguous(e->problem, operand) ? "span.loaded(row)" : "span";
+    const bool behind = kiln__is_contiguous(e->problem, operand) && !operand->packed_rows; /* the next row's elements */
+    return inner && operand->follows_rows && behind ? "span.loaded(row)" : "span";
 }
 
 static const char *rows_suffix(const kiln__emitter *e) { return e->rows_in_vectors ? "_rows" : ""; }

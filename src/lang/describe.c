@@ -141,7 +141,10 @@ char *kiln__ir_describe(const kiln__ir *ir) {
     uint32_t label = 0;
     if (ir->length) {
         kiln__text_puts(&out.text, "columns: ");
-        print_formula(&out, ir->length - 1, 0, true);
+        if (ir->offsets)
+            kiln__text_printf(&out.text, "offsets(%s)", ir->input_names[ir->offsets - 1]);
+        else
+            print_formula(&out, ir->length - 1, 0, true);
         kiln__text_puts(&out.text, "\n");
     }
     for (uint32_t phase = 0; phase < ir->phase_count; phase++) label = print_phase(&out, phase, label);

@@ -259,9 +259,33 @@ static void find_tables(kiln__work *work, const kiln__graph *graph, const kiln__
     }
 }
 
+static bool reads(const kiln__node *node, uint32_t what) {
+    for (uint32_t k = 0; k < node->arg_count; k++)
+        if (node->args[k] == what) return true;
+    return false;
+}
+
+/* Nothing else reads it: rows have one of its elements each, it has one more. */
+static void find_offsets(kiln__work *work, const kiln__graph *graph, const kiln__signature *signature,
+                         kiln__domains *out) {
+    if (!graph->offsets || work->status != KILN_OK) return;
+    const uint32_t node = graph->offsets - 1;
+    const char *wrong = input_of(signature, &graph->nodes[node]) < 0 ? "is of an input" : NULL;
+    for (uint32_t i = 0; i < graph->node_count; i++)
+        if (reads(&graph->nodes[i], node)) wrong = "is of an input that is read in no other way";
+    for (uint32_t o = 0; o < signature->output_count; o++)
+        if (graph->names[signature->outputs[o]].node == node) wrong = "is of an input that is read in no other way";
+    if (out->tables) wrong = "goes with neither rows(t, i) nor put: two programs do that";
+    out->offsets = (uint32_t)input_of(signature, &graph->nodes[node]) + 1;
+    if (wrong)
+        kiln__work_fail(work, graph->nodes[node].line, graph->nodes[node].column,
+                        out->tables ? KILN_E_UNSUPPORTED : KILN_E_NAME, "offsets(o) %s", wrong);
+}
+
 static void find_lengths(kiln__work *work, const kiln__graph *graph, kiln__domains *out) {
-    if (!graph->length || work->status != KILN_OK) return;
-    const kiln__node *length = &graph->nodes[graph->length - 1];
+    const uint32_t said = graph->offsets ? graph->offsets : graph->length;
+    if (!said || work->status != KILN_OK) return;
+    const kiln__node *length = &graph->nodes[said - 1];
     out->lengths = true;
     if (out->block_count || out->other_count)
         kiln__work_fail(work, length->line, length->column, KILN_E_UNSUPPORTED,
@@ -274,6 +298,7 @@ kiln_status kiln__domains_find(const kiln__graph *graph, const kiln__signature *
     if (graph->domain_count) find(&work, graph, signature, out);
     find_repeats(&work, graph, signature, out);
     find_tables(&work, graph, signature, out);
+    find_offsets(&work, graph, signature, out);
     find_lengths(&work, graph, out);
     kiln__arena_free(&work.scratch);
     return work.status;

@@ -17,6 +17,7 @@ typedef struct kiln__domains {
     int64_t reduced_block;             /* the largest that a reduction runs over; 0: none does */
     int64_t found_block;               /* the smallest that argmax or argmin runs over; 0: none does */
     bool lengths;                      /* rows have lengths of their own */
+    uint32_t offsets;                  /* 1 + the input that says where rows begin and end, where they have; 0: none */
     uint32_t tables;                   /* bit i: tensor i has rows of its own: rows(t, i) reads them, put writes them */
     int64_t repeats[KILN_MAX_TENSORS]; /* of each input: how many columns a value is for; 0: one */
 } kiln__domains;

@@ -62,7 +62,7 @@ static void set_own(const kiln__typer *typer, kiln__inst *inst) {
     inst->per_element = uniform || is_of_block(inst->op);
     inst->constant = inst->arg_count > 0 ? !kiln__op_is_reduction(inst->op) && !uniform && !blocks
                                          : !input && inst->op != KILN__OP_INDEX && inst->op != KILN__OP_PARAM &&
-                                               inst->op != KILN__OP_BLOCK_COUNT;
+                                               inst->op != KILN__OP_BLOCK_COUNT && inst->op != KILN__OP_LENGTH;
     if (input) inst->per_element = typer->binding->input_per_element[inst->u.input];
     if (inst->op == KILN__OP_INDEX) inst->per_element = typer->binding->reduced[inst->u.axis];
     inst->row_invariant =

@@ -87,7 +87,8 @@ typedef struct kiln__graph {
     uint32_t node_count;
     kiln__name *names; /* in the order they were first read or assigned */
     uint32_t name_count;
-    uint32_t length; /* lengths(n): 1 + the node of n; 0: rows are as long as their tensors */
+    uint32_t length;  /* lengths(n): 1 + the node of n; 0: rows are as long as their tensors */
+    uint32_t offsets; /* offsets(o): 1 + the node of o, a name; 0: rows lie as their tensors' strides say */
     kiln__reducer *reducers;
     uint32_t reducer_count;
     kiln__domain *domains;

@@ -78,6 +78,7 @@ static void copy_signature(kiln__typer *typer, const kiln__signature *signature,
     kiln__ir *ir = typer->ir;
     ir->float_type = KILN__F32;
     ir->uneven = binding->uneven;
+    ir->packed = binding->packed;
     memcpy(ir->input_runs, binding->input_repeats, sizeof ir->input_runs);
     ir->input_count = signature->input_count;
     ir->output_count = signature->output_count;
@@ -115,6 +116,7 @@ void kiln__outputs_mark(const kiln__graph *graph, const kiln__signature *signatu
         if (name->place) needed[name->place - 1] = true;
     }
     if (graph->length) needed[graph->length - 1] = true;
+    if (graph->offsets) needed[graph->offsets - 1] = true;
 }
 
 /* Where the output's rows go. */
@@ -137,7 +139,8 @@ static void type_program(kiln__typer *typer, const kiln__signature *signature) {
         typer->ir->outputs[i] = kiln__emit_as(typer, value, kiln__value_type(typer, value)).inst;
         type_place(typer, &graph->names[signature->outputs[i]], i);
     }
-    if (graph->length) typer->ir->length = kiln__type_length(typer).inst + 1;
+    if (graph->offsets) kiln__type_offsets(typer);
+    if (graph->length || graph->offsets) typer->ir->length = kiln__type_length(typer).inst + 1;
     keep_needed(typer->work, typer->ir, &typer->insts);
 }
 

@@ -28,7 +28,7 @@ kiln_status kiln__signature_resolve(const kiln__graph *graph, const kiln__lists 
 /* What reductions over other axes than the rows' come to: a value for each column, or one of all elements. */
 typedef enum kiln__across { KILN__ACROSS_NONE, KILN__ACROSS_ROWS, KILN__ACROSS_ALL } kiln__across;
 
-/* Marks the nodes of outputs, of where their rows go, and of how long rows are. */
+/* Marks the nodes of outputs, of where their rows go, and of where and how long rows are. */
 void kiln__outputs_mark(const kiln__graph *graph, const kiln__signature *signature, bool *needed);
 
 /* Those of a program: of each domain that is not the rows', 1 + its index in the graph, what its reductions are. */
@@ -70,6 +70,7 @@ typedef struct kiln__binding {
     kiln__across_kinds across;
     kiln__uneven uneven;
     int64_t row_block;           /* blocks of so many columns are the rows; 0: rows are more than any block */
+    uint32_t packed;             /* bit i: input i has its rows one behind the other */
     bool reduced[KILN_MAX_RANK]; /* of the space's axes */
 } kiln__binding;
 
@@ -115,8 +116,11 @@ typedef struct kiln__ir {
     kiln_type input_types[KILN_MAX_TENSORS], output_types[KILN_MAX_TENSORS];
     kiln__ctype scalar_types[KILN_MAX_SCALARS];
     const char *input_names[KILN_MAX_TENSORS], *output_names[KILN_MAX_TENSORS], *scalar_names[KILN_MAX_SCALARS];
-    uint32_t length; /* of rows that have lengths of their own: 1 + its instruction, an i64 that is 0 to their columns;
-                        0: rows are whole */
+    uint32_t offsets; /* 1 + the input that says where each row begins and ends, among those behind one another; 0: none
+                         does, rows lie as strides say */
+    uint32_t packed;  /* bit i: such rows are those of input i; of outputs they are where their values have columns */
+    uint32_t length;  /* of rows that have lengths of their own: 1 + its instruction, an i64 that is 0 to their columns;
+                         0: rows are whole */
     uint32_t places[KILN_MAX_TENSORS];  /* of outputs whose rows go where an index says: 1 + its instruction; 0: none */
     uint32_t outputs[KILN_MAX_TENSORS]; /* the instruction of each; its compute type may still differ from the stored */
     kiln__combine *combines;            /* of REDUCE_USER */

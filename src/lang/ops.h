@@ -37,7 +37,7 @@ typedef enum kiln__rule {
  *   WIDE   _wide_type(x), in the prelude: the same, of floats, too */
 typedef enum kiln__widening { KILN__WIDEN_FLOAT, KILN__WIDEN_SUM, KILN__WIDEN_WIDE } kiln__widening;
 
-/* X(enumerator, name in the language, arguments, rule), or S where it is not called by that name. INPUT to BLOCK_COUNT
+/* X(enumerator, name in the language, arguments, rule), or S where it is not called by that name. INPUT to LENGTH
  * stand in typed programs alone, NAME to IS_WIDE in untyped ones alone. */
 #define KILN__OPS(X, S) \
     S(FLOAT, "literal", 0, LEAF) S(INT, "literal", 0, LEAF) S(BOOL, "literal", 0, LEAF) \
@@ -51,6 +51,7 @@ typedef enum kiln__widening { KILN__WIDEN_FLOAT, KILN__WIDEN_SUM, KILN__WIDEN_WI
     S(ACROSS_REDUCE, "across", 1, LEAF) /* of all rows: a value for each column, or one where a row has one */ \
     S(BLOCK_REDUCE, "block", 1, LEAF) /* of each block of a row's columns: all of them have the result */ \
     S(BLOCK_COUNT, "count", 0, LEAF)  /* columns of the block that a column is in, as a float */ \
+    S(LENGTH, "length", 0, LEAF)      /* columns of a row that offsets place */ \
     X(INDEX, "index", 0, LEAF) X(SIZE, "size", 0, LEAF) X(UNIFORM, "uniform", 2, LEAF) \
     X(STOCHASTIC, "round_to", 2, LEAF) /* round_to(bf16, x, u): to a neighbour in the type, by a random number */ \
     X(TAKE, "take", 2, LEAF)     /* typed: of an input, at a column, also of GATHER */ \

@@ -40,14 +40,26 @@ uint32_t kiln__parser_new_name(kiln__parser *parser, const kiln__token *token, b
     return node;
 }
 
-/* lengths(n) */
-static void parse_lengths(kiln__parser *parser) {
+/* lengths(n), offsets(o): which of the two stands there; NULL: neither. */
+static const char *find_heading(const kiln__parser *parser) {
+    if (kiln__parser_at_assignment(parser)) return NULL;
+    return kiln__token_is(&parser->token, "lengths", 7)   ? "lengths"
+           : kiln__token_is(&parser->token, "offsets", 7) ? "offsets"
+                                                          : NULL;
+}
+
+static void parse_heading(kiln__parser *parser, const char *heading) {
     const kiln__token word = parser->token;
+    kiln__graph *graph = parser->graph;
     kiln__parser_advance(parser);
-    if (parser->graph->name_count > 0)
-        KILN__FAIL_AT(parser, &word, KILN_E_SYNTAX, "'lengths' is said once, before all other statements");
+    if (graph->name_count > 0 || graph->length || graph->offsets)
+        KILN__FAIL_AT(parser, &word, KILN_E_SYNTAX, "'%s' is said once, before all other statements", heading);
     kiln__parser_expect(parser, '(', "'('");
-    parser->graph->length = kiln__parse_expression(parser) + 1;
+    const kiln__token argument = parser->token;
+    if (*heading == 'l')
+        graph->length = kiln__parse_expression(parser) + 1;
+    else if (kiln__parser_expect(parser, KILN__TOKEN_NAME, "the name of an input"))
+        graph->offsets = kiln__parser_new_name(parser, &argument, false, 0) + 1;
     kiln__parser_expect(parser, ')', "')'");
 }
 
@@ -111,8 +123,8 @@ static void parse_statements(kiln__parser *parser) {
         if (parser->work->status != KILN_OK || parser->token.kind == KILN__TOKEN_END) return;
         if (kiln__token_is(&parser->token, "fn", 2))
             kiln__parse_function(parser);
-        else if (kiln__token_is(&parser->token, "lengths", 7) && !kiln__parser_at_assignment(parser))
-            parse_lengths(parser);
+        else if (find_heading(parser))
+            parse_heading(parser, find_heading(parser));
         else
             parse_assignment(parser);
         kiln__parser_expect_end(parser);

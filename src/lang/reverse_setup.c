@@ -346,10 +346,11 @@ void kiln__reverse_set_up(kiln__reverse *r) {
     r->adjoints = alloc(r, nodes, sizeof *r->adjoints);
     if (r->rewriter.work.status == KILN_OK) read_lists(r);
     if (r->rewriter.work.status != KILN_OK) return;
-    if (r->from->length) {
-        const kiln__node *length = &r->from->nodes[r->from->length - 1];
-        kiln__work_fail(&r->rewriter.work, length->line, length->column, KILN_E_UNSUPPORTED,
-                        "programs with lengths have no gradient here: differentiate the program without them");
+    if (r->from->length || r->from->offsets) {
+        const kiln__node *length = &r->from->nodes[(r->from->offsets ? r->from->offsets : r->from->length) - 1];
+        kiln__work_fail(
+            &r->rewriter.work, length->line, length->column, KILN_E_UNSUPPORTED,
+            "programs with lengths or offsets have no gradient here: differentiate the program without them");
         return;
     }
     kiln__outputs_mark(r->from, r->signature, r->needed);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What rows are told by integers of their own: which row of another tensor they read, as rows(t, i), or are written to;
- * and how long they are. */
+ * where they lie and how long they are. */
 #include <math.h>
 
 #include "lang/typing.h"
@@ -46,6 +46,15 @@ kiln__value kiln__type_rows(kiln__typer *typer, const kiln__value *values) {
     return kiln__where_inside(typer, &index, &count, &inside);
 }
 
+void kiln__type_offsets(kiln__typer *typer) {
+    const kiln__node *node = &typer->graph->nodes[typer->graph->offsets - 1];
+    const kiln__inst *input = &typer->leaves[node->u.name];
+    if (kiln__ctype_is_float(input->type))
+        KILN__FAIL_AT(typer, node, KILN_E_TYPE, "the offsets of rows are integers, found %s",
+                      kiln__ctype_name(input->type));
+    typer->ir->offsets = input->u.input + 1;
+}
+
 /* The axis that rows lie along; where only types are asked for, whichever. */
 static int axis_of_rows(const kiln__binding *binding) {
     int axis = binding->rank > 0 ? binding->rank - 1 : 0;
@@ -55,10 +64,11 @@ static int axis_of_rows(const kiln__binding *binding) {
 
 bool kiln__has_length(const kiln__typer *typer) {
     const uint32_t length = typer->graph->length;
-    return length && typer->node > &typer->graph->nodes[length - 1];
+    return typer->graph->offsets || (length && typer->node > &typer->graph->nodes[length - 1]);
 }
 
 kiln__value kiln__type_length(kiln__typer *typer) {
+    if (typer->graph->offsets) return kiln__emit(typer, (kiln__inst){.op = KILN__OP_LENGTH, .type = KILN__I64});
     const uint32_t node = typer->graph->length - 1;
     const kiln__node *const asked = typer->node;
     typer->node = &typer->graph->nodes[node];

@@ -175,13 +175,23 @@ static kiln__value apply_across(kiln__typer *typer, const kiln__node *node, cons
     return kiln__emit(typer, across);
 }
 
+/* A maximum of magnitudes: 0 of a row that has none. Rows of no columns stand among others only where lengths say so.
+ */
+static kiln__value apply_of_row(kiln__typer *typer, kiln__inst inst, const kiln__value *values, kiln__ctype type) {
+    const kiln__value reduced = apply(typer, inst, values, type);
+    if (inst.op != KILN__OP_REDUCE_MAX || !kiln__has_length(typer) || typer->work->status != KILN_OK) return reduced;
+    const kiln__inst *max = &typer->insts.items[reduced.inst];
+    if (typer->insts.items[max->args[0]].op != KILN__OP_ABS) return reduced;
+    return apply_two(typer, KILN__OP_MAXIMUM, reduced, literal_value(kiln__literal_int(0)), max->type);
+}
+
 /* The operator's instruction; a reduction of rows becomes one of blocks, or across rows, where it is. */
 static kiln__value apply_in_blocks(kiln__typer *typer, const kiln__node *node, kiln__inst inst,
                                    const kiln__value *values, kiln__ctype type) {
     if (kiln__op_is_reduction(inst.op) && across_of(typer, node) != KILN__ACROSS_NONE)
         return apply_across(typer, node, &inst, values, type);
     const int64_t block = kiln__op_is_reduction(inst.op) ? block_of(typer, node) : 0;
-    if (block == 0) return apply(typer, inst, values, type);
+    if (block == 0) return apply_of_row(typer, inst, values, type);
     if (block == 1 && kiln__op_is_arg(inst.op)) {
         const kiln__value zero = literal_value(kiln__literal_int(0));
         return kiln__emit_as(typer, &zero, inst.type);

@@ -60,6 +60,8 @@ kiln__value kiln__type_rows(kiln__typer *typer, const kiln__value *values);
 kiln__value kiln__type_put_row(kiln__typer *typer, const kiln__value *index);
 /* Whether rows have lengths where the typer is, which is behind what says them. */
 bool kiln__has_length(const kiln__typer *typer);
+/* Which input says where rows begin and end, where offsets do: one of integers. */
+void kiln__type_offsets(kiln__typer *typer);
 /* How many columns a row then has, as i64: 0 to those of the tensors. */
 kiln__value kiln__type_length(kiln__typer *typer);
 

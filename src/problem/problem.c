@@ -155,7 +155,7 @@ static bool needs_values(kiln__op op) {
 static kiln_status check_empty(const kiln__ir *ir, const kiln__space *space) {
     int64_t rows, cols;
     kiln_status status = kiln__space_extents(space, &rows, &cols);
-    if (status || (rows && cols)) return status;
+    if (status || (rows && cols) || ir->offsets) return status; /* a row without columns is one like others there */
     for (uint32_t i = 0; i < ir->count; i++) {
         const bool across = ir->insts[i].op == KILN__OP_ACROSS_REDUCE;
         const kiln__op op = across ? (kiln__op)ir->insts[i].u.block.op : ir->insts[i].op;
@@ -213,6 +213,7 @@ static void fill_operand(const kiln__problem *problem, const dims *d, int o, int
 
 /* An element's coordinate along an axis, or its row-major index, is its offset in a tensor of the strides set here. */
 static void find_positions(const kiln__ir *ir, const kiln__space *space, int tensors, dims *d, kiln__problem *problem) {
+    const int rows = ir->offsets ? space->rank - 2 : -1; /* an element has the place that it has among all rows' */
     for (uint32_t i = 0; i < ir->count; i++) {
         const kiln__inst *inst = &ir->insts[i];
         if (inst->op != KILN__OP_INDEX && inst->op != KILN__OP_UNIFORM) continue;
@@ -221,8 +222,8 @@ static void find_positions(const kiln__ir *ir, const kiln__space *space, int ten
         if (known < problem->position_count) continue;
         problem->position_axes[problem->position_count++] = axis;
         int64_t linear = 1;
-        for (int j = space->rank - 1; j >= 0; linear *= space->sizes[j--])
-            d->at[j].strides[tensors + known] = axis == KILN__LINEAR_INDEX ? linear : j == axis;
+        for (int j = space->rank - 1; j >= 0; linear *= j == rows ? 1 : space->sizes[j], j--)
+            d->at[j].strides[tensors + known] = axis != KILN__LINEAR_INDEX ? j == axis : j == rows ? 0 : linear;
     }
 }
 
@@ -233,7 +234,8 @@ typedef struct tensors {
     int count;
     bool full[KILN_MAX_TENSORS], all_full; /* all outputs are */
     int64_t runs[KILN_MAX_TENSORS], block_strides[KILN_MAX_TENSORS];
-    const kiln__indexed_rows *tables;           /* of each tensor */
+    const kiln__indexed_rows *tables; /* of each tensor */
+    const kiln__ragged *ragged;
     const kiln__inst *values[KILN_MAX_TENSORS]; /* of outputs */
 } tensors;
 
@@ -272,7 +274,8 @@ static kiln__layout layout_of(const kiln__problem *problem, const kiln__space *s
 static bool has_columns(const tensors *t, int o) {
     const kiln__inst *value = t->values[o];
     if (value == NULL) return false;
-    return value->across || t->tables[o].rows ? value->per_element : t->full[o] || t->runs[o] > 0;
+    if (value->across || t->tables[o].rows || t->ragged->packed) return value->per_element;
+    return t->full[o] || t->runs[o] > 0;
 }
 
 static void fill_tensor(const kiln__space *space, const dims *d, const tensors *t, int o, kiln__problem *out) {
@@ -305,6 +308,19 @@ static void fill_table(const kiln__indexed_rows *table, kiln__operand *operand) 
     while (table->stride % operand->alignment) operand->alignment /= 2;
 }
 
+/* An element for each row, also where there is one alone: it has the kernel of many. */
+static void fill_offsets(const kiln__problem *problem, kiln__operand *operand) {
+    if (problem->outer_rank > 0) return;
+    operand->row_stride = 1;
+    operand->follows_rows = true;
+}
+
+/* Its rows are as far apart as offsets say, whatever else the strides do. */
+static void fill_packed_rows(const kiln__problem *problem, kiln__operand *operand) {
+    operand->packed_rows = operand->follows_rows = true;
+    if (problem->outer_rank == 0) operand->row_stride = 0;
+}
+
 /* The space's axes as dimensions, canonical. */
 static kiln_status arrange(const kiln__ir *ir, const kiln__space *space, const tensors *t, dims *d,
                            kiln__problem *out) {
@@ -314,16 +330,19 @@ static kiln_status arrange(const kiln__ir *ir, const kiln__space *space, const t
         d->at[i].extent = space->sizes[i];
         d->at[i].reduced = space->reduced[i] && !flat;
     }
+    if (t->ragged->packed) d->at[space->rank - 1].extent = kiln__ragged_columns(t->ragged);
     if (out->open_rows && d->at[0].reduced)
         return kiln__fail(KILN_E_AXIS, "axis 0 is left open and cannot be reduced over");
     const int key = key_operand(t->given, t->full, flat);
     find_positions(ir, space, t->count, d, out);
     memcpy(out->sizes, space->sizes, sizeof out->sizes);
+    out->last_axis = space->rank - 1;
     drop_ones(d);
     sort_dims(d, key, has_ordered_reduction(ir));
     merge_dims(d, t->count + out->position_count);
     split(d, out);
     out->layout = layout_of(out, space, d, key, flat);
+    out->longest = t->ragged->packed ? t->ragged->columns : out->cols;
     return KILN_OK;
 }
 
@@ -373,7 +392,7 @@ static kiln_status find_packed(const tensors *t, kiln__problem *out) {
 
 kiln_status kiln__problem_build(const kiln__ir *ir, const kiln__shaped *shaped, kiln__problem *out) {
     const kiln__space *space = &shaped->space;
-    tensors t = {.given = &shaped->tensors, .all_full = true, .tables = shaped->tables};
+    tensors t = {.given = &shaped->tensors, .all_full = true, .tables = shaped->tables, .ragged = &shaped->ragged};
     dims d = {.rank = space->rank};
     memset(out, 0, sizeof *out);
     out->input_count = t.given->input_count;
@@ -384,6 +403,7 @@ kiln_status kiln__problem_build(const kiln__ir *ir, const kiln__shaped *shaped, 
     find_blocks(ir, out);
     find_across(ir, out);
     out->lengths = ir->length != 0;
+    out->offsets = (int)ir->offsets - 1;
     out->read = ir->read;
     out->taken = ir->taken;
     out->later = ir->later;
@@ -393,11 +413,15 @@ kiln_status kiln__problem_build(const kiln__ir *ir, const kiln__shaped *shaped, 
     for (int o = 0; o < t.count && !status; o++) {
         fill_tensor(space, &d, &t, o, out);
         fill_table(&shaped->tables[o], &out->operands[o]);
+        if (o == out->offsets) fill_offsets(out, &out->operands[o]);
+        if (kiln__shaped_packed(shaped, o, t.values[o])) fill_packed_rows(out, &out->operands[o]);
     }
     if (!status) status = find_packed(&t, out);
     for (int o = t.count; o < t.count + out->position_count; o++) {
         out->operands[o] = (kiln__operand){.type = KILN_I64, .per_element = true, .alignment = 1};
         fill_operand(out, &d, o, out->cols, &out->operands[o]);
+        if (ir->offsets && out->position_axes[o - t.count] == KILN__LINEAR_INDEX)
+            fill_packed_rows(out, &out->operands[o]);
     }
     return status;
 }

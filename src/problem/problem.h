@@ -29,6 +29,7 @@ typedef struct kiln__operand {
     int64_t block_stride; /* where blocks are uneven: elements from one block's value to the next's */
     kiln__indexed_rows table; /* where its rows are read by an index */
     bool taken;               /* an input that is read at other columns, by take, and perhaps in no other way */
+    bool packed_rows;         /* each row begins as far behind the strides' place as the problem's offsets say */
     bool own_columns;         /* each column of each row has a value: per_element, no run, not across */
 } kiln__operand;
 
@@ -43,6 +44,7 @@ typedef struct kiln__problem {
     int64_t outer[KILN_MAX_RANK]; /* kept extents, slowest first */
     int64_t inner[KILN_MAX_RANK]; /* reduced extents, slowest first */
     int64_t rows, cols;           /* flat: rows is the number of elements, cols 1 */
+    int64_t longest;              /* columns that a row has at most: cols, but where offsets place rows of any number */
     bool open_rows;
     bool any_shape;                   /* extents, strides and alignments stand for any: a launch tells them */
     bool wide;                        /* rows (flat: elements) do not fit 31 bits */
@@ -51,6 +53,7 @@ typedef struct kiln__problem {
     uint32_t read, taken, later;      /* of the program (kiln__ir) */
     bool tables;                      /* some input's rows are read by an index */
     bool lengths;                     /* rows end before their columns do, each where the program says */
+    int offsets;                      /* the input that says where rows begin and end; -1: they lie as strides say */
     bool packed;                      /* there are tensors of two elements to a byte */
     int least_vector, most_vector;    /* elements of a vector: of packed tensors whole accesses in every run */
     int64_t blocks[KILN__MAX_BLOCKS]; /* columns of the blocks that are reduced within rows, ascending */
@@ -62,6 +65,7 @@ typedef struct kiln__problem {
     int position_count;
     int position_axes[KILN__MAX_POSITIONS];                         /* an axis, or KILN__LINEAR_INDEX */
     int64_t sizes[KILN_MAX_RANK];                                   /* of the iteration space, as given, for size() */
+    int last_axis;                                                  /* of the space */
     kiln__operand operands[KILN_MAX_TENSORS + KILN__MAX_POSITIONS]; /* inputs, outputs, positions */
 } kiln__problem;
 

@@ -96,9 +96,12 @@ static kiln_status find_across(const kiln__domain *domain, const kiln__tensors *
 }
 
 /* A row's first columns are those of one axis. */
-static kiln_status check_lengths(const kiln__space *space) {
+static kiln_status check_lengths(const kiln__domains *domains, const kiln__space *space) {
     int count = 0;
     for (int i = 0; i < space->rank; i++) count += space->reduced[i];
+    if (count == 1 && domains->offsets && !space->reduced[space->rank - 1])
+        return kiln__fail(KILN_E_AXIS, "rows that offsets place lie along the last axis: expected no other to be "
+                                       "reduced over");
     if (count == 1) return KILN_OK;
     return kiln__fail(KILN_E_AXIS, "rows with lengths lie along one axis, found %d that are reduced over", count);
 }
@@ -113,7 +116,7 @@ kiln_status kiln__shaped_space(const kiln__domains *domains, const kiln__axes *p
     for (int i = 0; i < domains->other_count && !status; i++)
         status = find_across(domains->others[i], &all, out, domains->block_count > 0, &across[i]);
     *block_axis = -1;
-    if (!status && domains->lengths) status = check_lengths(out);
+    if (!status && domains->lengths) status = check_lengths(domains, out);
     if (status || domains->block_count == 0) return status;
     for (int i = 0; i < out->rank; i++)
         if (out->reduced[i]) *block_axis = i;
@@ -312,10 +315,18 @@ static void align_rows(const kiln__tensors *tensors, kiln__shaped *s) {
         if (s->tables[o].rows) align_row(&s->space, &s->viewed[o]);
 }
 
+kiln_status kiln__shaped_view(const kiln__domains *domains, const kiln__tensors *tensors,
+                              kiln_tensor own[KILN_MAX_TENSORS], kiln__indexed_rows tables[KILN_MAX_TENSORS],
+                              kiln__ragged *ragged, kiln__tensors *out) {
+    kiln_status status = kiln__tables_view(domains, tensors, own, tables, out);
+    const kiln__tensors tables_viewed = *out;
+    return status ? status : kiln__ragged_view(domains, &tables_viewed, own, ragged, out);
+}
+
 kiln_status kiln__shaped_make(const kiln__domains *domains, const kiln__axes *axes, const kiln__tensors *tensors,
                               kiln__shaped *out) {
     *out = (kiln__shaped){.block_axis = -1};
-    kiln_status status = kiln__tables_view(domains, tensors, out->viewed, out->tables, &out->tensors);
+    kiln_status status = kiln__shaped_view(domains, tensors, out->viewed, out->tables, &out->ragged, &out->tensors);
     const kiln__tensors viewed = out->tensors;
     if (!status) status = kiln__shaped_space(domains, axes, &viewed, &out->space, &out->block_axis, out->across);
     out->rank = out->space.rank;
@@ -415,6 +426,23 @@ static kiln_status refuse_row(const kiln__space *space, const kiln_tensor *row, 
                       kiln__space_shape(shape, row->rank, row->sizes), kiln__space_shape(wanted, rank, sizes));
 }
 
+bool kiln__shaped_packed(const kiln__shaped *s, int o, const kiln__inst *value) {
+    return value ? s->ragged.packed && value->per_element : s->ragged.packed >> o & 1;
+}
+
+/* Of a tensor whose rows lie one behind the other. They are as far apart as offsets say. */
+static kiln_status packed_strides(const kiln__shaped *s, int o, bool *same, int64_t strides[KILN_MAX_RANK],
+                                  bool *full) {
+    const int last = s->space.rank - 1;
+    const char *name = s->tensors.names[o];
+    kiln_tensor tensor = s->tensors.at[o];
+    kiln_status status = same ? kiln__ragged_output(&s->ragged, &s->space, name, &tensor) : KILN_OK;
+    if (same) same[last - 1] = true;
+    if (!status) status = kiln__space_strides(&s->space, &tensor, name, same, false, strides, full);
+    if (!status) strides[last] = s->ragged.columns > 1 ? tensor.strides[tensor.rank - 1] : 1;
+    return status;
+}
+
 kiln_status kiln__shaped_strides(const kiln__shaped *s, int o, const kiln__ir *ir, const kiln__inst *value,
                                  int64_t strides[KILN_MAX_RANK], bool *full) {
     kiln_tensor tensor = s->tensors.at[o];
@@ -422,6 +450,7 @@ kiln_status kiln__shaped_strides(const kiln__shaped *s, int o, const kiln__ir *i
     bool same[KILN_MAX_RANK];
     kiln_status status = KILN_OK;
     if (value) find_same(s, o, value, same);
+    if (kiln__shaped_packed(s, o, value)) return packed_strides(s, o, value ? same : NULL, strides, full);
     const bool of_all = value && is_of_all(s, o, value);
     const int64_t run = value ? kiln__stored_run(ir, value) : s->repeats[o];
     if (s->uneven.columns && run && run != KILN__RUN_OF_ROW) status = join_blocks(s, o, run, value != NULL, &tensor);

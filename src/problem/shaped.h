@@ -10,6 +10,7 @@
 #define KILN_PROBLEM_SHAPED_H
 
 #include "lang/domain.h"
+#include "problem/ragged.h"
 #include "problem/space.h"
 #include "problem/tables.h"
 
@@ -25,6 +26,7 @@ typedef struct kiln__shaped {
     kiln__across across[KILN__MAX_ACROSS];       /* what reductions over each of the domains' others are */
     int64_t repeats[KILN_MAX_TENSORS];           /* of inputs: how many columns a value is for; 0: one, or all */
     kiln__indexed_rows tables[KILN_MAX_TENSORS]; /* of tensors that have rows of their own */
+    kiln__ragged ragged;                         /* rows that lie where offsets say */
     kiln_tensor own[KILN_MAX_TENSORS], viewed[KILN_MAX_TENSORS];
 } kiln__shaped;
 
@@ -32,6 +34,14 @@ typedef struct kiln__shaped {
  * fit neither columns nor blocks. */
 kiln_status kiln__shaped_make(const kiln__domains *domains, const kiln__axes *axes, const kiln__tensors *tensors,
                               kiln__shaped *out);
+
+/* The caller's tensors without the axes of tables, and with that of rows where these lie one behind the other. */
+kiln_status kiln__shaped_view(const kiln__domains *domains, const kiln__tensors *tensors,
+                              kiln_tensor own[KILN_MAX_TENSORS], kiln__indexed_rows tables[KILN_MAX_TENSORS],
+                              kiln__ragged *ragged, kiln__tensors *out);
+
+/* Whether tensor number o, an input or an output of the value, has its rows one behind the other. */
+bool kiln__shaped_packed(const kiln__shaped *shaped, int o, const kiln__inst *value);
 
 /* The space before an axis of it becomes several, and which one that is: -1: none; what runs across its rows. */
 kiln_status kiln__shaped_space(const kiln__domains *domains, const kiln__axes *axes, const kiln__tensors *tensors,

@@ -37,6 +37,7 @@ static void find_skipped(const kiln__ref_run_state *run, uint32_t output, const 
     const kiln__inst *value = &run->ir->insts[run->ir->outputs[output]];
     for (int i = 0; i < run->rank; i++)
         skipped[i] = reduced[i] ? !value->per_element : value->across || run->ir->places[output];
+    if (run->ir->offsets && value->per_element) skipped[run->rank - 2] = true;
 }
 
 /* Of a tensor that has a value for each block of an uneven axis: it is laid out as if it had one along the axis. */
@@ -89,11 +90,12 @@ static kiln_status lay_out(kiln__ref_run_state *run, const kiln_tensor *tensors,
 static void lay_out_positions(kiln__ref_run_state *run, const bool *in_row) {
     int64_t linear[KILN_MAX_RANK] = {0}, step = 1;
     for (int axis = run->rank - 1; axis >= 0; axis--) {
+        const bool packed = run->ir->offsets && axis == run->rank - 2; /* all rows' elements are counted through */
         int64_t unit[KILN_MAX_RANK] = {0};
         unit[axis] = 1;
         run->indices[axis] = kiln__ref_view_make(NULL, run->rank, run->sizes, unit, in_row);
-        linear[axis] = step;
-        step *= run->sizes[axis] > 0 ? run->sizes[axis] : 1;
+        linear[axis] = packed ? 0 : step;
+        if (!packed) step *= run->sizes[axis] > 0 ? run->sizes[axis] : 1;
     }
     run->linear = kiln__ref_view_make(NULL, run->rank, run->sizes, linear, in_row);
 }
@@ -107,6 +109,7 @@ static int empty_axis(const kiln__ref_run_state *run, const bool *reduced, bool 
 
 /* Refuses maxima of no elements: of a row without columns, of columns without rows. */
 static kiln_status refuse_empty(const kiln__ref_run_state *run, const bool *reduced) {
+    if (run->ir->offsets) return KILN_OK; /* where a row without columns is one like others */
     const int column = run->row_count > 0 ? empty_axis(run, reduced, true) : -1, row = empty_axis(run, reduced, false);
     for (uint32_t i = 0; i < run->ir->count; i++) {
         const kiln__inst *inst = &run->ir->insts[i];

@@ -87,9 +87,10 @@ static void evaluate_taken(const kiln__ref_run_state *run, const kiln__inst *ins
     const kiln__ref_view *view = &run->inputs[inst->u.input];
     const kiln__ref_value *columns = run->values[inst->args[0]];
     kiln__ref_value *out = run->values[inst - run->ir->insts];
+    const int64_t count = run->ir->offsets ? run->length : run->count;
     for (size_t i = 0; i < n; i++) {
         out[i] = (kiln__ref_value){0};
-        if (columns[i].i64 < 0 || columns[i].i64 >= run->count) continue; /* the program puts something else there */
+        if (columns[i].i64 < 0 || columns[i].i64 >= count) continue; /* the program puts something else there */
         kiln__ref_offsets(view, columns[i].i64, 1, run->offsets);
         kiln__ref_load(view, run->offsets, 1, kiln__ctype_is_float(inst->type), &out[i]);
     }
@@ -130,6 +131,8 @@ static void evaluate(const kiln__ref_run_state *run, uint32_t index, int64_t col
         evaluate_taken(run, inst, n);
     } else if (inst->op == KILN__OP_BLOCK_REDUCE) {
         evaluate_blocks(run, index, n);
+    } else if (inst->op == KILN__OP_LENGTH) {
+        out->i64 = run->length;
     } else if (inst->op == KILN__OP_BLOCK_COUNT) {
         count_blocks(run, inst->domain, col, n, out);
     } else {
@@ -196,6 +199,25 @@ static void run_pass(kiln__ref_run_state *run, const uint8_t *roles, bool last) 
     if (last) store_outputs(run, false, 0, 1);
 }
 
+static int64_t between(int64_t at, int64_t low, int64_t high) { return at < low ? low : at > high ? high : at; }
+
+/* Where the row lies among those one behind the other: within them, whatever the offsets say. */
+static void place_row(kiln__ref_run_state *run) {
+    const kiln__ir *ir = run->ir;
+    const kiln__ref_view *offsets = &run->inputs[ir->offsets - 1];
+    const int64_t at[2] = {offsets->row_offset, offsets->row_offset + 1}, all = run->sizes[run->rank - 1];
+    kiln__ref_value said[2];
+    kiln__ref_load(offsets, at, 2, false, said);
+    const int64_t begin = between(said[0].i64, 0, all);
+    run->length = between(said[1].i64, begin, all) - begin;
+    for (uint32_t i = 0; i < ir->input_count; i++)
+        if (ir->packed >> i & 1) run->inputs[i].row_offset += begin * run->inputs[i].cols.strides[0];
+    for (uint32_t o = 0; o < ir->output_count; o++)
+        if (ir->insts[ir->outputs[o]].per_element)
+            run->outputs[o].row_offset += begin * run->outputs[o].cols.strides[0];
+    run->linear.row_offset += begin;
+}
+
 void kiln__ref_run_rows(kiln__ref_run_state *run) {
     const kiln__ir *ir = run->ir;
     for (uint32_t i = 0; i < ir->count; i++)
@@ -206,6 +228,7 @@ void kiln__ref_run_rows(kiln__ref_run_state *run) {
         for (uint32_t o = 0; o < ir->output_count; o++) kiln__ref_view_set_row(&run->outputs[o], row);
         for (int axis = 0; axis < run->rank; axis++) kiln__ref_view_set_row(&run->indices[axis], row);
         kiln__ref_view_set_row(&run->linear, row);
+        if (ir->offsets) place_row(run);
         for (uint32_t pass = 0; pass <= ir->phase_count; pass++)
             run_pass(run, run->roles + pass * ir->count, pass == ir->phase_count);
     }

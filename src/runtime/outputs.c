@@ -13,9 +13,9 @@ static kiln_status check_output(const kiln_program *program, size_t output) {
 
 /* Whether an output has the reduced axes, and extents other than 1 along them. What it depends on outside of reductions
  * decides: strides never do, extents only as they broadcast. */
-static void find_columns(const kiln__space *space, const kiln_tensor *inputs, const kiln__dependence *depends,
-                         bool *has, bool *varies) {
-    *has = *varies = depends->positions || !depends->reduces;
+static void find_columns(const kiln__space *space, const kiln__ragged *ragged, const kiln_tensor *inputs,
+                         const kiln__dependence *depends, bool *has, bool *varies) {
+    *has = *varies = depends->positions || (ragged->packed ? ragged->packed & depends->inputs : !depends->reduces);
     for (int t = 0; t < KILN_MAX_TENSORS; t++) {
         if (!(depends->inputs >> t & 1)) continue;
         const int missing = space->rank - inputs[t].rank;
@@ -37,6 +37,30 @@ static int64_t block_of(const kiln__domains *domains, const kiln__dependence *de
     return domains->blocks[domains->block_count - 1];
 }
 
+/* What is known of an output's shape. */
+typedef struct asked {
+    const kiln__space *space;
+    bool keep_dims, has, varies, across; /* has: the reduced axes; varies: and several elements along them */
+    int block_axis;
+    int64_t block;
+    int behind; /* the axis of rows where the output has one behind the other; -1: none */
+} asked;
+
+/* Gives the rank. */
+static int32_t list_sizes(const asked *a, int64_t sizes[KILN_MAX_RANK]) {
+    const kiln__space *space = a->space;
+    int32_t rank = 0;
+    for (int i = 0; i < space->rank; i++) {
+        const bool gone = space->reduced[i] ? !a->has && !a->block : a->across;
+        if ((gone && !a->keep_dims) || i == a->behind) continue;
+        int64_t size = space->open_rows && i == 0 ? -1 : space->sizes[i];
+        if (gone) size = 1;
+        if (i == a->block_axis && a->block) size = size / a->block + (size % a->block != 0);
+        sizes[rank++] = space->reduced[i] && !a->varies && !a->block ? 1 : size;
+    }
+    return rank;
+}
+
 /* Of a program with inputs. */
 static kiln_status find_shape(const kiln_program *program, const kiln_tensor *inputs, size_t output, bool keep_dims,
                               int32_t *rank, int64_t sizes[KILN_MAX_RANK]) {
@@ -50,8 +74,10 @@ static kiln_status find_shape(const kiln_program *program, const kiln_tensor *in
     kiln__across across[KILN__MAX_ACROSS] = {KILN__ACROSS_NONE};
     kiln_tensor own[KILN_MAX_TENSORS];
     kiln__indexed_rows tables[KILN_MAX_TENSORS];
+    kiln__ragged ragged;
     kiln_status status = kiln__domains_find(program->graph, s, &domains);
-    if (!status) status = kiln__tables_view(&domains, &all, own, tables, &all);
+    const kiln__tensors given = all;
+    if (!status) status = kiln__shaped_view(&domains, &given, own, tables, &ragged, &all);
     if (!status) status = kiln__shaped_space(&domains, &program->axes, &all, &space, &block_axis, across);
     const kiln__across_kinds kinds = kiln__shaped_across(program->graph, &domains, across);
     if (!status)
@@ -59,17 +85,11 @@ static kiln_status find_shape(const kiln_program *program, const kiln_tensor *in
             kiln__dependence_find(program->graph, s, (uint32_t)output, space.rank, space.reduced, &kinds, &depends);
     if (status) return status;
     bool has, varies;
-    find_columns(&space, all.at, &depends, &has, &varies);
+    find_columns(&space, &ragged, all.at, &depends, &has, &varies);
     const int64_t block = varies ? 0 : block_of(&domains, &depends, block_axis < 0 ? 0 : space.sizes[block_axis]);
-    *rank = 0;
-    for (int i = 0; i < space.rank; i++) {
-        const bool gone = space.reduced[i] ? !has && !block : depends.across;
-        if (gone && !keep_dims) continue;
-        int64_t size = space.open_rows && i == 0 ? -1 : space.sizes[i];
-        if (gone) size = 1;
-        if (i == block_axis && block) size = size / block + (size % block != 0);
-        sizes[(*rank)++] = space.reduced[i] && !varies && !block ? 1 : size;
-    }
+    const asked of = {&space,         keep_dims,  has,   varies,
+                      depends.across, block_axis, block, ragged.packed && varies ? space.rank - 2 : -1};
+    *rank = list_sizes(&of, sizes);
     return KILN_OK;
 }
 
@@ -124,6 +144,7 @@ static kiln_status type_program(const kiln_program *program, const kiln_tensor *
         binding.input_per_element[i] = false;
         if (inputs[i].rank > binding.rank) binding.rank = inputs[i].rank;
     }
+    if (program->graph->offsets && binding.rank < KILN_MAX_RANK) binding.rank++; /* rows are an axis more */
     for (uint32_t i = 0; i < s->output_count; i++) binding.output_types[i] = KILN_F64;
     for (uint32_t i = 0; i < s->scalar_count; i++) binding.scalar_types[i] = scalars[i].type;
     return kiln__ir_build(program->graph, s, &binding, out);

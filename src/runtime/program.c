@@ -165,13 +165,15 @@ static kiln_status type(const kiln_program *program, const kiln__domains *domain
                              .block_axis = shaped->block_axis,
                              .part_count = shaped->part_count,
                              .row_block = shaped->row_block,
+                             .packed = shaped->ragged.packed,
                              .uneven = shaped->uneven,
                              .across = kiln__shaped_across(program->graph, domains, shaped->across)};
     memcpy(binding.parts, shaped->parts, sizeof binding.parts);
     memcpy(binding.input_repeats, shaped->repeats, sizeof binding.input_repeats);
     for (uint32_t i = 0; i < s->input_count; i++) {
         binding.input_types[i] = tensors[i].type;
-        binding.input_per_element[i] = all_columns || kiln__space_varies(&shaped->space, &shaped->tensors.at[i], true);
+        binding.input_per_element[i] = all_columns || kiln__space_varies(&shaped->space, &shaped->tensors.at[i], true) ||
+                                       shaped->ragged.packed >> i & 1;
         binding.input_row_invariant[i] = !kiln__space_varies(&shaped->space, &shaped->tensors.at[i], false);
     }
     for (uint32_t i = 0; i < s->output_count; i++) binding.output_types[i] = tensors[s->input_count + i].type;
@@ -218,7 +220,7 @@ static kiln_status check_host_tensors(const kiln_program *program, const kiln__i
         data[t] = tensors[t].data;
         for (int i = 0; output && i < inputs; i++) {
             if (kiln__ir_reads_after(ir, (uint32_t)i, (uint32_t)(t - inputs))) rules.later[t] |= 1u << i;
-            if (kiln__same_layout(&tensors[i], &tensors[t]) && !shaped->tables[t].rows &&
+            if (kiln__same_layout(&given[i], &given[t]) && !shaped->tables[t].rows &&
                 !memcmp(strides[i], strides[t], sizeof strides[t]))
                 rules.same[t] |= 1u << i;
         }

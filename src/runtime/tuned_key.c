@@ -73,6 +73,7 @@ static void add_program(kiln__text *key, const kiln__ir *ir) {
     add(key, ir->scalar_count);
     for (uint32_t i = 0; i < ir->scalar_count; i++) add(key, ir->scalar_types[i]);
     add(key, ir->length);
+    add(key, ir->offsets);
     add(key, ir->output_count);
     for (uint32_t i = 0; i < ir->output_count; i++) {
         add(key, ir->outputs[i]);
@@ -117,6 +118,7 @@ static void add_operand(kiln__text *key, const kiln__problem *problem, const kil
     add(key, operand->output);
     add(key, operand->per_element);
     add(key, operand->follows_rows);
+    add(key, operand->packed_rows);
     add(key, operand->alignment);
     add(key, operand->run);
     if (problem->layout == KILN__LAYOUT_INNER) add_inner(key, problem, operand);
@@ -128,6 +130,7 @@ static void add_operand(kiln__text *key, const kiln__problem *problem, const kil
 static void add_extents(kiln__text *key, const kiln__problem *problem) {
     add(key, problem->layout);
     add(key, problem->cols);
+    add(key, problem->longest > INT32_MAX / 2);
     add(key, problem->columns_out);
     add(key, problem->uneven_columns);
     if (problem->layout == KILN__LAYOUT_INNER) add_bytes(key, problem->inner, (size_t)problem->inner_rank * 8);

@@ -141,7 +141,7 @@ void kiln__schedule_details(const kiln__ir *ir, const kiln__problem *problem, ki
     s->passes.online_pass = online_pass_of(ir, s);
     /* The compiler leaves the last loads of peeled rows in registers behind a division that has no branch. */
     s->passes.branching_means = s->edges == KILN__EDGES_PEELED && !kiln__row_of(s)->rows_in_flight;
-    s->code.wide_columns = kiln__layout_of(s) == KILN__LAYOUT_FLAT || problem->cols > INT32_MAX / 2;
+    s->code.wide_columns = kiln__layout_of(s) == KILN__LAYOUT_FLAT || problem->longest > INT32_MAX / 2;
     if (kiln__layout_of(s) == KILN__LAYOUT_INNER) {
         s->row.addressing = addressing_of(s);
         s->row.quarters = has_quarters(s);

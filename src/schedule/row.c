@@ -148,6 +148,14 @@ static bool keep_in_shared_memory(const kiln__device *device, int bytes, int64_t
     return true;
 }
 
+/* Rows of any number of columns have no room of their own: they are read again in each pass, by a group that has all of
+ * one. */
+static bool suits_offsets(const kiln__problem *problem, const kiln__pins *point) {
+    const bool streams = point->staging == KILN__STAGING_NONE;
+    const bool whole = point->splits <= 1;
+    return problem->offsets < 0 || (streams && whole);
+}
+
 static bool set_staging(const kiln__given *g, const kiln__pins *point, int bytes, kiln__schedule *s) {
     const bool lanes = s->team.group == KILN__GROUP_LANES;
     const bool persistent = !lanes && g->ir->phase_count > 0 && point->persistent > 0;
@@ -155,6 +163,7 @@ static bool set_staging(const kiln__given *g, const kiln__pins *point, int bytes
     const int64_t exchange = lanes ? 8192 : exchange_bytes(g->ir, persistent, s);
     s->team.min_blocks_per_sm = 1;
     s->staging.kind = (kiln__staging_kind)point->staging;
+    if (!suits_offsets(g->problem, point)) return false;
     if (exchange > KILN__MOST_STATIC_BYTES) return false;
     if (grid && (s->staging.kind != KILN__STAGING_SHARED || g->ir->phase_count == 0 || s->passes.ordered)) return false;
     if (s->staging.kind == KILN__STAGING_REGISTERS && s->steps > KILN__MOST_REGISTER_ELEMENTS / s->vector_width)

@@ -76,6 +76,12 @@ static const char *const programs[] = {
     "lengths(5); y = logsumexp(x) + x; c = count_nonzero(x > 1); l = all(x > -1)",
     "lengths(# * 30); put(p, #) = x - mean(x); m = max(x)",
     "lengths(# * 600 + 1); y = x * w; l = logsumexp(x)",
+    "offsets(o); y = softmax(x); l = logsumexp(x); k = argmax(x)",
+    "offsets(o); y = layer_norm(x); s = sum(x * x); m = mean(x)",
+    "offsets(o); y = x * u - max(x) + index(-1) * 0.01; n = count_nonzero(x > 1)",
+    "offsets(o); y = gather(x, i64(x * 5)) * 2; t = take(x, 3); a = take(x, argmin(x))",
+    "offsets(o); s = reduce((a, b) -> b > 1 ? b : a, x, 0); y = x * uniform(3, 4); v = var(x)",
+    "offsets(o); y = x * 2 + size(-1) + index(-2)",
     "y = rms_norm(x, w); d = sum(y * x, axes = @)",
     "m = absmax(x); t = max(m, axes = @); s = max(x, axes = all)",
     "c = mean(x, axes = @); v = mean(x * x, axes = @) - c * c; y = softmax(x)",
@@ -109,6 +115,7 @@ typedef struct drawn {
     int64_t sizes[3], repeat;
     kiln_type type;
     bool pitched;
+    int64_t rows; /* where offsets say where they are, one behind the other along the last axis; -1: nowhere */
 } drawn;
 
 /* ---- a case ---- */
@@ -151,11 +158,21 @@ static int64_t draw_columns(fuzz_random *r) {
     return 1 + fuzz_random_below(r, most[fuzz_random_below(r, (int64_t)COUNT(most))]);
 }
 
+/* Of any number, and their elements in all as they come. */
+static void draw_rows(fuzz_random *r, drawn *c) {
+    c->rank = 1 + (int)fuzz_random_below(r, 3) / 2;
+    c->axis = c->rank - 1;
+    c->axes[0] = -1;
+    c->rows = fuzz_random_below(r, fuzz_random_below(r, 3) ? 60 : 3);
+    c->sizes[0] = 1 + fuzz_random_below(r, 4);
+    c->sizes[c->axis] = fuzz_random_below(r, fuzz_random_below(r, 3) ? 20000 : 40);
+}
+
 static drawn draw(uint64_t seed, long index) {
     static const kiln_type types[] = {KILN_F32, KILN_F16, KILN_BF16, KILN_F64};
     static const int64_t blocks[] = {1, 2, 4, 8, 16, 32, 64, 128, 3, 7, 100, 256};
     fuzz_random r = {seed * 1000003 + (uint64_t)index};
-    drawn c = {.type = types[fuzz_random_below(&r, 4)], .pitched = fuzz_random_below(&r, 3) == 0};
+    drawn c = {.type = types[fuzz_random_below(&r, 4)], .pitched = fuzz_random_below(&r, 3) == 0, .rows = -1};
     const bool any = fuzz_random_below(&r, 2); /* sizes that nothing divides */
     int64_t block = blocks[fuzz_random_below(&r, fuzz_random_below(&r, 4) ? 8 : (int64_t)COUNT(blocks))];
     int64_t larger = block * (1 << fuzz_random_below(&r, 3));
@@ -175,6 +192,8 @@ static drawn draw(uint64_t seed, long index) {
     c.axis_count = 1;
     if (c.across)
         draw_across(&r, &c);
+    else if (strstr(program, "offsets"))
+        draw_rows(&r, &c);
     else if (c.axis > 0 && !strchr(program, '#') && !strstr(program, "lengths") && fuzz_random_below(&r, 4) == 0)
         c.axes[c.axis_count++] = c.axis - 1;
     return c;
@@ -183,6 +202,7 @@ static drawn draw(uint64_t seed, long index) {
 static void tell(const test_run *t, long index, const drawn *c, const char *why) {
     printf("gpu_blocks --seed %" PRIu64 " --case %ld   # %s; x=%s[", t->seed, index, c->text, kiln_type_name(c->type));
     for (int i = 0; i < c->rank; i++) printf("%s%" PRId64, i ? "," : "", c->sizes[i]);
+    if (c->rows >= 0) printf("], %" PRId64 " rows [", c->rows);
     printf("]%s, axis %d%s, '%s': %s\n", c->pitched ? " pitched" : "", c->axis,
            c->axis_count > 1 ? " and the one before" : "", schedules[c->schedule], why);
 }
@@ -204,23 +224,37 @@ static void place(kiln_tensor *tensor, bool pitched, int64_t *elements) {
     *elements = stride;
 }
 
-/* x; w, a row of weights; r, which has a value for several columns; t, five rows. */
+/* x; w, a row of weights; r, which has a value for several columns; t, five rows; o, offsets of rows, and u, a value of
+ * each of them. */
 static kiln_tensor like(const drawn *c, char name) {
     kiln_tensor tensor = {.type = c->type, .rank = c->rank};
+    if (name == 'o') return (kiln_tensor){.type = c->rows % 2 ? KILN_I64 : KILN_I32, .rank = 1, .sizes = {c->rows + 1}};
+    if (name == 'u') return (kiln_tensor){.type = c->type, .rank = 2, .sizes = {c->rows, 1}};
     for (int i = 0; i < c->rank; i++) tensor.sizes[i] = name == 'w' && i != c->axis ? 1 : c->sizes[i];
     if (name == 'r') tensor.sizes[c->axis] = (tensor.sizes[c->axis] + c->repeat - 1) / c->repeat;
     if (name == 't') tensor = (kiln_tensor){.type = c->type, .rank = 2, .sizes = {5, c->sizes[c->rank - 1]}};
     return tensor;
 }
 
+/* Rows that do not overlap; some are empty, and some reach out of the tensors, from where they are cut. */
+static void fill_offsets(const drawn *c, fuzz_random *r, kiln_type type, char *data) {
+    const int64_t all = c->sizes[c->axis], most = c->rows ? 2 * all / c->rows + 2 : 1;
+    int64_t at = fuzz_random_below(r, 3) ? 0 : fuzz_random_below(r, 20) - 10;
+    for (int64_t row = 0; row <= c->rows; row++) {
+        kiln__store_i64(type, data + (size_t)row * kiln_type_size(type), at);
+        at += fuzz_random_below(r, 4) ? fuzz_random_below(r, most) : 0;
+    }
+}
+
 static bool fill_input(memory *m, size_t i, const drawn *c, char name, uint64_t seed) {
     fuzz_random r = {seed + 77 * i};
-    const bool weights = name != 'x';
+    const bool weights = name != 'x' && name != 'u';
     m->host[i] = like(c, name);
     place(&m->host[i], c->pitched, &m->elements[i]);
     char *data = malloc((size_t)m->elements[i] * 8 + 8);
     m->host[i].data = data;
-    for (int64_t e = 0; data && e < m->elements[i]; e++) {
+    if (data && name == 'o') fill_offsets(c, &r, m->host[i].type, data);
+    for (int64_t e = 0; data && name != 'o' && e < m->elements[i]; e++) {
         const double value = (double)fuzz_random_below(&r, 4096) / 1024 - (weights ? -1 : 2);
         kiln__store_f64(c->type, data + (size_t)e * kiln_type_size(c->type), value);
     }
@@ -322,6 +356,7 @@ typedef enum verdict { PASSED, REFUSED, FAILED } verdict;
 static const char *inputs_of(const drawn *c) {
     const bool weights = strstr(c->text, ", w") || strstr(c->text, "* w") || strstr(c->text, "(w");
     const bool repeats = strstr(c->text, "repeat") != NULL;
+    if (c->rows >= 0) return strstr(c->text, "* u ") ? "o,x,u" : "o,x";
     if (strstr(c->text, "rows(t")) return weights ? "x,t,w" : "x,t";
     if (weights) return repeats ? "x,w,r" : "x,w";
     return repeats ? "x,r" : "x";

@@ -482,6 +482,35 @@ def cache_write(draw):
     yield work
 
 
+def packed_rows(draw):
+    """A batch of sequences of any lengths, one behind the other, in several heads."""
+    kind, rows, heads = draw.floats(), draw.rows(), draw.one_of(1, 1, 3)
+    lengths = draw.rng.integers(0, draw.one_of(3, 40, 40, 700), rows) * (draw.rng.random(rows) < 0.8)
+    first, behind = (int(n) for n in draw.rng.integers(0, 9, 2) * draw.chance(40))
+    o = first + np.concatenate([[0], np.cumsum(lengths)])
+    work = Work("offsets(o)\ny = softmax(x) * g\nl = logsumexp(x)\nk = argmax(x)\nm = mean(x)")
+    columns = int(o[-1]) + behind + 1
+    draw.input(work, "o", draw.one_of("i64", "i32"), o.astype(float))
+    x = draw.input(work, "x", kind, draw.values((heads, columns), 2))
+    g = draw.input(work, "g", "f32", draw.values((rows, 1)), "row")
+    y, kept, off = np.zeros((heads, columns)), np.ones((heads, columns), bool), 16 * unit(kind)
+    l, k, m = np.full((heads, rows), -np.inf), np.full((heads, rows), -1.0), np.full((heads, rows), np.nan)
+    for row, (begin, end) in enumerate(zip(o[:-1], o[1:])):
+        if end == begin:
+            continue
+        part = x[:, begin:end]
+        y[:, begin:end], kept[:, begin:end] = softmax(part) * g[row], False
+        top = part.max(-1)
+        l[:, row], k[:, row] = top + np.log(np.exp(part - top[:, None]).sum(-1)), part.argmax(-1)
+        m[:, row] = part.mean(-1)
+    draw.output(work, "y", draw.floats(), y.shape, lambda results: (y, off * np.abs(y) * (1 + np.abs(x)))).kept = kept
+    draw.output(work, "l", "f32", l.shape, lambda results: (l, off * (1 + np.abs(l))))
+    draw.output(work, "k", "i64", k.shape, lambda results: (k, 0 * k))
+    draw.output(work, "m", "f32", m.shape, lambda results: (m, off * 8))
+    yield work
+
+
 CASES = {case.__name__: case for case in (
     quantise_rows, quantise_blocks, quantise_mxfp8, quantise_mxfp4, quantise_nvfp4, dequantise, add_norm_quantise,
-    silu_quantise, norm_gradients, gelu_gradients, cross_entropy, load_balance, column_moments, embedding, cache_write)}
+    silu_quantise, norm_gradients, gelu_gradients, cross_entropy, load_balance, column_moments, embedding, cache_write,
+    packed_rows)}

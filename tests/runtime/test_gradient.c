@@ -236,7 +236,8 @@ static void programs_with_lengths_are_refused(void **state) {
     assert_int_equal(kiln_program_create(context, "lengths(n); y = softmax(x)", NULL, &program), KILN_OK);
     assert_int_equal(kiln_program_gradient(program, NULL, NULL, &gradient), KILN_E_UNSUPPORTED);
     assert_string_equal(kiln_last_error(),
-                        "1:9: programs with lengths have no gradient here: differentiate the program without them");
+                        "1:9: programs with lengths or offsets have no gradient here: differentiate the program "
+                        "without them");
     kiln_program_destroy(program);
 }
 

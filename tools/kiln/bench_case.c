@@ -141,6 +141,7 @@ static kiln_status read_program(const request *r, bench_case *c) {
         c->by_position = c->by_position || op == KILN__OP_INDEX || op == KILN__OP_SIZE || op == KILN__OP_UNIFORM;
     }
     if (ir->phase_count == 0) memset(c->reduced, 0, sizeof c->reduced);
+    c->by_position = c->by_position || r->graph->offsets; /* which are the rows' own */
     for (size_t i = 0; i < r->output_count; i++) c->by_position = c->by_position || request_is_put(r, i);
     kiln__ir_destroy(ir);
     return KILN_OK;

@@ -56,10 +56,11 @@ static int64_t rows_to_choose(const bench_data *data, size_t input) {
     return rows;
 }
 
-/* An index of a put repeats nothing: of two rows that go to one place either is written. */
+/* An index of a put repeats nothing: of two rows that go to one place either is written. Nor do offsets. */
 static int64_t pattern_length(const bench_data *data, size_t input) {
     const int64_t elements = gpu_tensor_elements(&data->which->tensors[input]);
-    return rows_to_choose(data, input) ? elements : lesser(elements, PATTERN_ELEMENTS);
+    const bool repeats = !rows_to_choose(data, input) && !request_is_offsets(data->request, input);
+    return !repeats ? elements : lesser(elements, PATTERN_ELEMENTS);
 }
 
 static int64_t common_divisor(int64_t a, int64_t b) {
@@ -78,6 +79,20 @@ static void draw_rows(kiln_type type, uint64_t *state, int64_t rows, char *out, 
     for (int64_t i = 0; i < count; i++) {
         kiln__store_i64(type, out + (size_t)i * kiln_type_size(type), row);
         row = row >= rows - step % rows ? row - (rows - step % rows) : row + step % rows;
+    }
+}
+
+/* Rows of one length, as far as it goes, of all that the tensors have. */
+static void place_rows(const bench_data *data, kiln_type type, char *out, int64_t count) {
+    int64_t all = 0;
+    for (size_t i = 0; i < data->request->input_count; i++) {
+        const kiln_tensor *tensor = &data->which->tensors[i];
+        const int64_t columns = tensor->rank ? tensor->sizes[tensor->rank - 1] : 1;
+        if (!request_is_offsets(data->request, i) && columns > all) all = columns;
+    }
+    for (int64_t i = 0; i < count; i++) {
+        const double begin = count > 1 ? (double)all * (double)i / (double)(count - 1) : 0;
+        kiln__store_i64(type, out + (size_t)i * kiln_type_size(type), (int64_t)begin);
     }
 }
 
@@ -106,7 +121,9 @@ static kiln_status fill(bench_data *data, size_t i, uint64_t *state) {
     data->patterns[i] = malloc((size_t)filled + 1);
     if (!data->patterns[i]) return kiln__out_of_memory();
     if (bytes == 0) return KILN_OK;
-    if (rows)
+    if (request_is_offsets(data->request, i))
+        place_rows(data, tensor->type, data->patterns[i], pattern_length(data, i));
+    else if (rows)
         draw_rows(tensor->type, state, rows, data->patterns[i], pattern_length(data, i));
     else
         draw(tensor->type, state, data->patterns[i], pattern_length(data, i));

@@ -236,6 +236,12 @@ bool request_is_put_index(const request *r, size_t i, size_t output) {
     return place && r->graph->names[kiln__graph_find(r->graph, input, strlen(input))].node == place - 1;
 }
 
+bool request_is_offsets(const request *r, size_t i) {
+    const char *input = kiln_program_input_name(r->program, i);
+    const uint32_t offsets = r->graph->offsets;
+    return offsets && r->graph->names[kiln__graph_find(r->graph, input, strlen(input))].node == offsets - 1;
+}
+
 /* The shape and type that --tensor gives. */
 static int shape_put(request *r, size_t i) {
     const char *name = kiln_program_output_name(r->program, i), *text = request_put(r, i);

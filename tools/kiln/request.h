@@ -43,6 +43,8 @@ const char *request_put(const request *r, size_t i);
 bool request_is_put(const request *r, size_t i);
 /* Whether input i is itself the index of put(output, i). */
 bool request_is_put_index(const request *r, size_t i, size_t output);
+/* Whether the input says where rows begin that lie one behind the other. */
+bool request_is_offsets(const request *r, size_t i);
 
 /* With the input tensors filled in: gives output i the type, NULL: the one its value has; and the shape that the inputs
  * broadcast to. Its data is left NULL. */
