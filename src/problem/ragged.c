@@ -33,11 +33,24 @@ static int64_t columns_of(const kiln__tensors *tensors, int offsets) {
     return 1;
 }
 
-/* A single column may as well be a value for each row. */
-static bool is_packed(const kiln__ragged *ragged, const kiln_tensor *tensor) {
-    if (tensor->rank < 1 || last_size(tensor) != ragged->columns) return false;
-    const int64_t before = tensor->rank > 1 ? tensor->sizes[tensor->rank - 2] : 0;
-    return ragged->columns != 1 || (before != 1 && before != ragged->rows);
+static bool has_all_columns(const kiln__ragged *ragged, const kiln_tensor *tensor) {
+    return tensor->rank > 0 && last_size(tensor) == ragged->columns;
+}
+
+/* How much a single column looks like a value for each row: not at all, as one for all of them, or as many. */
+static int looks_like_rows(const kiln__ragged *ragged, const kiln_tensor *tensor) {
+    if (ragged->columns != 1 || tensor->rank < 2) return 0;
+    const int64_t before = tensor->sizes[tensor->rank - 2];
+    return before == ragged->rows ? 2 : before == 1;
+}
+
+/* Those that look least like it, where there is one column in all. */
+static void find_packed(const kiln__tensors *tensors, int offsets, kiln__ragged *ragged) {
+    for (int likeness = 0; likeness < 3 && !ragged->packed; likeness++)
+        for (int i = 0; i < tensors->input_count; i++)
+            if (i != offsets && has_all_columns(ragged, &tensors->at[i]) &&
+                looks_like_rows(ragged, &tensors->at[i]) == likeness)
+                ragged->packed |= (uint32_t)1 << i;
 }
 
 static kiln_status add_axis(const char *name, kiln_tensor *tensor) {
@@ -53,20 +66,18 @@ static kiln_status add_axis(const char *name, kiln_tensor *tensor) {
     return KILN_OK;
 }
 
-static kiln_status view_input(const kiln__tensors *tensors, int i, kiln_tensor *tensor, kiln__ragged *ragged) {
+static kiln_status view_input(const kiln__ragged *ragged, const char *name, bool packed, kiln_tensor *tensor) {
     const int64_t columns = last_size(tensor);
     if (columns == -1)
         return kiln__fail(KILN_E_SIZE,
                           "the rows of '%s' lie one behind the other: expected how many elements they have together",
-                          tensors->names[i]);
+                          name);
     if (columns != 1 && columns != ragged->columns)
         return kiln__fail(KILN_E_SHAPE,
                           "input '%s' has %" PRId64 " columns, expected the %" PRId64
                           " of all rows together, or 1 of each row",
-                          tensors->names[i], columns, ragged->columns);
-    if (!is_packed(ragged, tensor)) return KILN_OK;
-    ragged->packed |= (uint32_t)1 << i;
-    return add_axis(tensors->names[i], tensor);
+                          name, columns, ragged->columns);
+    return packed ? add_axis(name, tensor) : KILN_OK;
 }
 
 kiln_status kiln__ragged_view(const kiln__domains *domains, const kiln__tensors *tensors,
@@ -79,8 +90,9 @@ kiln_status kiln__ragged_view(const kiln__domains *domains, const kiln__tensors 
     out->at = own;
     ragged->columns = columns_of(out, offsets);
     kiln_status status = view_offsets(tensors->names[offsets], &own[offsets], ragged);
+    if (!status) find_packed(out, offsets, ragged);
     for (int i = 0; i < tensors->input_count && !status; i++)
-        if (i != offsets) status = view_input(out, i, &own[i], ragged);
+        if (i != offsets) status = view_input(ragged, tensors->names[i], ragged->packed >> i & 1, &own[i]);
     if (status || ragged->packed) return status;
     return kiln__fail(KILN_E_SHAPE, "offsets '%s' say where rows begin, and no input has such rows",
                       tensors->names[offsets]);

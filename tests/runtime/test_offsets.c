@@ -129,6 +129,12 @@ static void little_is_no_other(void **state) {
         (void *[]){x, outputs[0], outputs[1]}, 3);
     equal(outputs[0][0], 1);
     for (int row = 0; row < 3; row++) equal(outputs[1][row], row == 1 ? x[0] : 0);
+    run("offsets(o); y = x / sum(x) * r", "i32[2] f64[1,1] f64[1,1] f64[1,1]", (const int32_t[]){0, 1},
+        (void *[]){x, (double[]){3}, outputs[0]}, 3);
+    equal(outputs[0][0], 3);
+    run("offsets(o); y = x / sum(x)", "i32[3] f64[2,1] f64[2,1]", (const int32_t[]){0, 0, 1}, (void *[]){x, outputs[0]},
+        2);
+    for (int head = 0; head < HEADS; head++) equal(outputs[0][head], 1);
     run("offsets(o); y = x * 2; m = max(x)", "i32[3] f64[0] f64[0] f64[2]", (const int32_t[]){0, 0, 0},
         (void *[]){x, outputs[0], outputs[1]}, 3);
     for (int row = 0; row < 2; row++) equal(outputs[1][row], -INFINITY);
