@@ -227,6 +227,8 @@ void kiln__emit_elements(const kiln__emitter *e);
 /* struct kiln_phase<phase>; struct kiln_finish (false if no output has columns, and no value of all rows). */
 void kiln__emit_phase(kiln__emitter *e, uint32_t phase);
 bool kiln__emit_finish(kiln__emitter *e);
+/* struct kiln_stored: the work of phase 0 and that of the outputs on each vector. */
+void kiln__emit_stored(const kiln__emitter *e);
 
 /* ---- slots.c ---- */
 

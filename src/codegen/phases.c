@@ -302,3 +302,13 @@ bool kiln__emit_finish(kiln__emitter *e) {
     kiln__write(e, "    }\n};\n\n");
     return true;
 }
+
+void kiln__emit_stored(const kiln__emitter *e) {
+    kiln__write(e,
+                "/* Both, in one reading. */\nstruct kiln_stored {\n    kiln_phase0 &phase;\n    kiln_finish finish;\n"
+                "    KILN_MEMBER void vector(const kiln_row &row, %skiln_staged &staged, kiln_index col, "
+                "const kiln_span &span)\n    {\n"
+                "        phase.vector(row, staged, col, span);\n        finish.vector(row, staged, col, span);\n    }\n"
+                "};\n\n",
+                kiln__const_staged(e));
+}

@@ -212,6 +212,7 @@ static void emit_all(kiln__emitter *e) {
     emit_phases(e);
     if (e->problem->across) emit_across(e);
     e->finish = kiln__emit_finish(e);
+    if (e->schedule->passes.stores) kiln__emit_stored(e);
     e->finish_row = kiln__emit_finish_row(e);
     kernels_of(e->schedule)(e);
 }

@@ -78,7 +78,7 @@ static int carried_bytes(const kiln__inst *inst) {
 kiln__column_facts kiln__column_find(const kiln__given *g, kiln__schedule *s) {
     const kiln__problem *problem = g->problem;
     kiln__column_facts f = {.cols = problem->cols > 1 ? problem->cols : 1,
-                            .again = g->ir->phase_count > 1 || problem->columns_out};
+                            .again = g->ir->phase_count > 1 || (problem->columns_out && !g->traits.stores_early)};
     int widest = 0, values = 0;
     for (int o = 0; o < problem->input_count + problem->output_count; o++) find_operand(problem, o, &f, s);
     for (uint32_t i = 0; i < g->ir->count; i++) {

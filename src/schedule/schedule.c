@@ -43,8 +43,9 @@ static void choose_launches(const kiln__ir *ir, const kiln__problem *problem, ki
     for (int o = 0; o < problem->input_count; o++) rows_in |= !problem->operands[o].per_element;
     for (int o = 0; o < problem->output_count; o++)
         rows_out |= !problem->operands[problem->input_count + o].per_element;
-    s->split.separate_launch = problem->columns_out && rows_in && rows_out;
-    if (problem->columns_out && !s->split.separate_launch) return;
+    const bool columns_last = problem->columns_out && !s->passes.stores;
+    s->split.separate_launch = columns_last && rows_in && rows_out;
+    if (columns_last && !s->split.separate_launch) return;
     /* From the chunks alone, like the bits of a row. */
     const bool outer = kiln__layout_of(s) == KILN__LAYOUT_OUTER;
     const int most = outer ? 256 : 1024;
@@ -114,6 +115,7 @@ static bool build(const kiln__given *g, const kiln__pins *point, kiln__schedule 
 
 bool kiln__schedule_sketch(const kiln__given *g, const kiln__pins *point, kiln__schedule *s) {
     if (!build(g, point, s)) return false;
+    s->passes.stores = g->traits.stores_early && s->staging.kind == KILN__STAGING_NONE;
     work_out(g->ir, g->problem, g->device, s);
     return true;
 }

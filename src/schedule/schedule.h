@@ -95,6 +95,7 @@ typedef struct kiln__passes {
     kiln__online_pass online_pass;
     bool ordered;         /* a user's combine: columns are combined in their order */
     bool rematerialise;   /* the last pass computes again what the passes before computed of the row */
+    bool stores;          /* the pass that reduces stores outputs of columns, too: there is no last one */
     int keep_weight;      /* registers: values that take so many instructions are kept for later passes; 0: none is */
     bool branching_means; /* online: means are divided by the count with a branch */
 } kiln__passes;

@@ -21,6 +21,7 @@ typedef struct kiln__traits {
     bool ordered;                    /* a reduction of the user's: columns are combined in their order */
     bool finds_columns;              /* argmax, argmin */
     bool indexed;                    /* computes with the numbers of columns */
+    bool stores_early;               /* outputs of columns need none of the reductions, of which there is one phase */
     int online;                      /* phases that can be reduced together with the next one: the first; -1: none */
     bool online_squares;             /* the same, of sums about a mean: a norm */
 } kiln__traits;

@@ -97,6 +97,8 @@ static const struct {
      "bf16[*,1000] bf16[*,1000] f32[1000] f32[]"},
     {"lengths_f16", "lengths(n); y = softmax(x) * w; k = argmax(x); m = mean(x)", NULL, NULL,
      "i32[*,1] f16[*,4096] f16[4096] f16[*,4096] i64[*] f32[*]"},
+    {"stored_early_bf16", "y = gelu(x); db = sum(gelu(x), axes = 0)", NULL, NULL,
+     "bf16[16384,4096] bf16[16384,4096] f32[4096]"},
     {"offsets_bf16", "offsets(o); y = softmax(x) * r; k = argmax(x); t = take(x, argmax(x))", NULL, NULL,
      "i32[101] bf16[2,100000] f32[100,1] bf16[2,100000] i64[2,100] f32[2,100]"},
     {"places_f16", "h = x + rows(t, i); l = logsumexp(h) - take(x, i); put(y, i - 1) = h", NULL, NULL,

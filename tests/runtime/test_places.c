@@ -182,6 +182,15 @@ static void rows_end_where_their_lengths_say(void **state) {
     }
 }
 
+/* What a row without columns has for a maximum of magnitudes: scales as of zeros. */
+static void magnitudes_of_nothing_are_0(void **state) {
+    (void)state;
+    run("lengths(index(0) * 3); a = absmax(x); s = scale_e4m3(x); m = max(x)", NULL, "f64[4,6] f64[4] f64[4] f64[4]",
+        NULL);
+    assert_true(outputs[0][0] == 0 && outputs[1][0] == 0 && outputs[2][0] == -INFINITY);
+    assert_true(outputs[0][1] > 0 && outputs[1][1] > 0);
+}
+
 /* Lengths may be computed: of a lower triangle. What 'take' finds behind the end is none. */
 static void lengths_may_be_computed(void **state) {
     (void)state;
@@ -334,6 +343,7 @@ int main(void) {
         cmocka_unit_test(rows_are_written_where_an_index_says),
         cmocka_unit_test(rows_of_blocks_are_written),
         cmocka_unit_test(rows_end_where_their_lengths_say),
+        cmocka_unit_test(magnitudes_of_nothing_are_0),
         cmocka_unit_test(lengths_may_be_computed),
         cmocka_unit_test(what_cannot_be_is_refused),
         cmocka_unit_test(a_row_of_another_shape_is_refused_on_the_cpu),

@@ -61,8 +61,11 @@ static void emit_blocks_before(const kiln__emitter *e, uint32_t pass, const char
 
 void kiln__emit_reduce(const kiln__emitter *e, uint32_t p, const char *in) {
     emit_blocks_before(e, p, in);
-    kiln__write(e, "%s%s phase%u;\n%sphase%u.clear();\n%sstaging.%s(row, phase%u);\n", in, kiln__phase_type(e, p), p,
-                in, p, in, spell_reduce(e, p), p);
+    kiln__write(e, "%s%s phase%u;\n%sphase%u.clear();\n", in, kiln__phase_type(e, p), p, in, p);
+    if (e->schedule->passes.stores)
+        kiln__write(e, "%skiln_stored stored = {phase%u};\n%sstaging.each_vector(row, stored);\n", in, p, in);
+    else
+        kiln__write(e, "%sstaging.%s(row, phase%u);\n", in, spell_reduce(e, p), p);
 }
 
 void kiln__emit_result(const kiln__emitter *e, uint32_t p, const char *in, const char *value) {
@@ -88,7 +91,7 @@ void kiln__emit_phases(const kiln__emitter *e, const char *in, const char *all_r
 }
 
 void kiln__emit_last_pass(const kiln__emitter *e, const char *in) {
-    if (!e->finish) return;
+    if (!e->finish || e->schedule->passes.stores) return;
     emit_blocks_before(e, e->ir->phase_count, in);
     if (e->schedule->passes.rematerialise) kiln__write(e, "%sstaging.rematerialise();\n", in);
     kiln__write(e, "%skiln_finish finish;\n%sstaging.%s(row, finish);\n", in, in,

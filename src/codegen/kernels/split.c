@@ -47,7 +47,7 @@ static const char *spell_first_thread(const kiln__emitter *e) {
 
 static void emit_outputs(const kiln__emitter *e, uint32_t number) {
     const uint32_t stage = e->ir->phase_count;
-    emit_launch(e, stage, number, !e->finish);
+    emit_launch(e, stage, number, !e->finish || e->schedule->passes.stores);
     emit_return(e);
     kiln__emit_last_pass(e, "    ");
     if (e->schedule->split.separate_launch) {
