@@ -282,14 +282,24 @@ static void find_offsets(kiln__work *work, const kiln__graph *graph, const kiln_
                         out->tables ? KILN_E_UNSUPPORTED : KILN_E_NAME, "offsets(o) %s", wrong);
 }
 
-static void find_lengths(kiln__work *work, const kiln__graph *graph, kiln__domains *out) {
+static bool has_repeats(const kiln__signature *signature, const kiln__domains *domains) {
+    for (uint32_t i = 0; i < signature->input_count; i++)
+        if (domains->repeats[i]) return true;
+    return false;
+}
+
+/* Blocks of one size alone are rows like others, which end where the row does that they are of. */
+static void find_lengths(kiln__work *work, const kiln__graph *graph, const kiln__signature *signature,
+                         kiln__domains *out) {
     const uint32_t said = graph->offsets ? graph->offsets : graph->length;
     if (!said || work->status != KILN_OK) return;
     const kiln__node *length = &graph->nodes[said - 1];
     out->lengths = true;
-    if (out->block_count || out->other_count)
+    const bool alone = out->block_count == 1 && out->reduced_block == out->blocks[0] && !out->has_rows;
+    if (out->other_count || (out->block_count && (graph->offsets || !alone || has_repeats(signature, out))))
         kiln__work_fail(work, length->line, length->column, KILN_E_UNSUPPORTED,
-                        "rows with lengths are reduced whole: blocks and other axes are for programs without them");
+                        "rows with lengths are reduced whole, or in blocks of one size alone: other axes are for "
+                        "programs without them");
 }
 
 kiln_status kiln__domains_find(const kiln__graph *graph, const kiln__signature *signature, kiln__domains *out) {
@@ -299,7 +309,7 @@ kiln_status kiln__domains_find(const kiln__graph *graph, const kiln__signature *
     find_repeats(&work, graph, signature, out);
     find_tables(&work, graph, signature, out);
     find_offsets(&work, graph, signature, out);
-    find_lengths(&work, graph, out);
+    find_lengths(&work, graph, signature, out);
     kiln__arena_free(&work.scratch);
     return work.status;
 }

@@ -57,7 +57,8 @@ void kiln__type_offsets(kiln__typer *typer) {
 
 /* The axis that rows lie along; where only types are asked for, whichever. */
 static int axis_of_rows(const kiln__binding *binding) {
-    int axis = binding->rank > 0 ? binding->rank - 1 : 0;
+    int axis = binding->rank + (binding->part_count > 1 ? binding->part_count - 1 : 0) - 1;
+    if (axis < 0) axis = 0;
     while (axis > 0 && !binding->reduced[axis]) axis--;
     return axis;
 }
@@ -65,6 +66,32 @@ static int axis_of_rows(const kiln__binding *binding) {
 bool kiln__has_length(const kiln__typer *typer) {
     const uint32_t length = typer->graph->length;
     return typer->graph->offsets || (length && typer->node > &typer->graph->nodes[length - 1]);
+}
+
+static kiln__value apply(kiln__typer *typer, kiln__op op, kiln__value a, kiln__value b) {
+    kiln__inst inst = {.op = op, .type = KILN__I64, .arg_count = 2};
+    inst.args[0] = kiln__emit_as(typer, &a, KILN__I64).inst;
+    inst.args[1] = kiln__emit_as(typer, &b, KILN__I64).inst;
+    return kiln__emit(typer, inst);
+}
+
+static kiln__value at_least_0(kiln__typer *typer, kiln__value value) {
+    return apply(typer, KILN__OP_MAXIMUM, value, (kiln__value){.is_literal = true, .literal = kiln__literal_int(0)});
+}
+
+/* Where blocks are the rows: what of the length is left where the block begins. */
+static kiln__value at_block(kiln__typer *typer, kiln__value length) {
+    const kiln__binding *binding = typer->binding;
+    if (binding->part_count < 2 || binding->parts[0] == 1) return length;
+    const kiln__value block = {.is_literal = true, .literal = kiln__literal_int(binding->row_block)};
+    const kiln__value number =
+        kiln__emit(typer, (kiln__inst){.op = KILN__OP_INDEX, .type = KILN__I64, .u.axis = binding->block_axis});
+    return apply(typer, KILN__OP_SUB, at_least_0(typer, length), apply(typer, KILN__OP_MUL, number, block));
+}
+
+static kiln__value clamp_length(kiln__typer *typer, kiln__value length) {
+    const kiln__inst size = {.op = KILN__OP_SIZE, .type = KILN__I64, .u.axis = axis_of_rows(typer->binding)};
+    return apply(typer, KILN__OP_MINIMUM, at_least_0(typer, length), kiln__emit(typer, size));
 }
 
 kiln__value kiln__type_length(kiln__typer *typer) {
@@ -75,13 +102,5 @@ kiln__value kiln__type_length(kiln__typer *typer) {
     const kiln__value given = known_at_once(typer, "the length of a row", &typer->values[node]);
     typer->node = asked;
     if (typer->work->status != KILN_OK) return given;
-    const kiln__value zero = {.is_literal = true, .literal = kiln__literal_int(0)};
-    kiln__inst least = {.op = KILN__OP_MAXIMUM, .type = KILN__I64, .arg_count = 2, .args = {given.inst}};
-    kiln__inst most = {.op = KILN__OP_MINIMUM, .type = KILN__I64, .arg_count = 2};
-    least.args[1] = kiln__emit_as(typer, &zero, KILN__I64).inst;
-    most.args[0] = kiln__emit(typer, least).inst;
-    most.args[1] =
-        kiln__emit(typer, (kiln__inst){.op = KILN__OP_SIZE, .type = KILN__I64, .u.axis = axis_of_rows(typer->binding)})
-            .inst;
-    return kiln__emit(typer, most);
+    return clamp_length(typer, at_block(typer, given));
 }

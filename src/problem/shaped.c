@@ -318,7 +318,10 @@ static void align_rows(const kiln__tensors *tensors, kiln__shaped *s) {
 kiln_status kiln__shaped_view(const kiln__domains *domains, const kiln__tensors *tensors,
                               kiln_tensor own[KILN_MAX_TENSORS], kiln__indexed_rows tables[KILN_MAX_TENSORS],
                               kiln__ragged *ragged, kiln__tensors *out) {
-    kiln_status status = kiln__tables_view(domains, tensors, own, tables, out);
+    const bool views = domains->tables || domains->offsets; /* of tensors that nobody has looked at before */
+    kiln_status status = views ? kiln__space_check(tensors) : KILN_OK;
+    *ragged = (kiln__ragged){0};
+    if (!status) status = kiln__tables_view(domains, tensors, own, tables, out);
     const kiln__tensors tables_viewed = *out;
     return status ? status : kiln__ragged_view(domains, &tables_viewed, own, ragged, out);
 }
@@ -332,7 +335,12 @@ kiln_status kiln__shaped_make(const kiln__domains *domains, const kiln__axes *ax
     out->rank = out->space.rank;
     if (status || out->block_axis < 0) return status;
     align_rows(&viewed, out);
-    if (!are_uneven(domains, out->space.sizes[out->block_axis])) return split(domains, &viewed, out);
+    const int64_t columns = out->space.sizes[out->block_axis];
+    if (!are_uneven(domains, columns)) return split(domains, &viewed, out);
+    if (domains->lengths)
+        return kiln__fail(KILN_E_UNSUPPORTED,
+                          "blocks of rows with lengths divide their columns, found blocks of %" PRId64 " in %" PRId64,
+                          domains->blocks[0], columns);
     keep(domains, &viewed, out);
     return KILN_OK;
 }

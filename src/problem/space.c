@@ -126,15 +126,20 @@ static kiln_status choose_axes(const kiln__axes *axes, kiln__space *space) {
     return KILN_OK;
 }
 
+kiln_status kiln__space_check(const kiln__tensors *tensors) {
+    kiln_status status = KILN_OK;
+    for (int i = 0; i < tensors->input_count + tensors->output_count && !status; i++)
+        status = check_tensor(&tensors->at[i], tensors->names[i]);
+    return status;
+}
+
 kiln_status kiln__space_build(const kiln__axes *axes, const kiln__tensors *tensors, kiln__space *out) {
     memset(out, 0, sizeof *out);
     int count = tensors->input_count + tensors->output_count;
-    for (int i = 0; i < count; i++) {
-        kiln_status status = check_tensor(&tensors->at[i], tensors->names[i]);
-        if (status) return status;
-    }
+    kiln_status status = kiln__space_check(tensors);
+    if (status) return status;
     for (int i = 0; i < count && i < (tensors->input_count ? tensors->input_count : 1); i++) {
-        kiln_status status = broadcast_into(out, tensors, i);
+        status = broadcast_into(out, tensors, i);
         if (status) return status;
     }
     if (out->rank && out->sizes[0] == -1) {
@@ -145,7 +150,7 @@ kiln_status kiln__space_build(const kiln__axes *axes, const kiln__tensors *tenso
         if (out->sizes[i] == -1)
             return kiln__fail(KILN_E_SIZE, "only the first axis of the widest tensor can be left open, not axis %d", i);
     int64_t rows, cols;
-    kiln_status status = choose_axes(axes, out);
+    status = choose_axes(axes, out);
     if (status) return status;
     return kiln__space_extents(out, &rows, &cols);
 }

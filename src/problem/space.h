@@ -32,6 +32,9 @@ typedef struct kiln__space {
 /* What stands in for an axis left open while a kernel is planned. */
 #define KILN__OPEN_ROWS 65536
 
+/* Ranks, sizes, strides and types of all of them: KILN_E_SHAPE, KILN_E_SIZE, KILN_E_TYPE, KILN_E_UNSUPPORTED. */
+kiln_status kiln__space_check(const kiln__tensors *tensors);
+
 /* Broadcasts the inputs (without inputs: the first output). Checks ranks, sizes, types; not pointers.
  * KILN_E_SHAPE, KILN_E_SIZE, KILN_E_AXIS, KILN_E_TYPE, KILN_E_ARGUMENT. */
 kiln_status kiln__space_build(const kiln__axes *axes, const kiln__tensors *tensors, kiln__space *out);

@@ -186,7 +186,8 @@ static void what_cannot_be_is_refused(void **state) {
         {"offsets(o); y = x; z = o", NULL, "i32[5] f32[9] f32[9] i32[4]", KILN_E_NAME,
          "1:9: offsets(o) is of an input that is read in no other way"},
         {"offsets(o); y = max(x, block = 2)", NULL, "i32[5] f32[9] f32[9]", KILN_E_UNSUPPORTED,
-         "1:9: rows with lengths are reduced whole: blocks and other axes are for programs without them"},
+         "1:9: rows with lengths are reduced whole, or in blocks of one size alone: other axes are for programs "
+         "without them"},
         {"offsets(o); y = x + rows(t, 1)", NULL, "i32[5] f32[9] f32[3,9] f32[9]", KILN_E_UNSUPPORTED,
          "1:9: offsets(o) goes with neither rows(t, i) nor put: two programs do that"},
         {"offsets(o); y = max(x)", NULL, "i32[5,1] f32[9] f32[4]", KILN_E_SHAPE,

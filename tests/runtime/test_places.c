@@ -182,6 +182,25 @@ static void rows_end_where_their_lengths_say(void **state) {
     }
 }
 
+/* A block ends where its row does; one behind the end has no columns. */
+static void blocks_end_with_their_rows(void **state) {
+    (void)state;
+    for (int i = 0; i < ROWS * COLS; i++) outputs[1][i] = -1;
+    run("lengths(index(0) * 2); s = sum(x, block = 3); y = x * 2 + 0 * max(x, block = 3); m = mean(x, block = 3)", NULL,
+        "f64[4,6] f64[4,2] f64[4,6] f64[4,2]", NULL);
+    for (int row = 0; row < ROWS; row++)
+        for (int block = 0; block < 2; block++) {
+            double sum = 0, count = 0;
+            for (int col = block * 3; col < block * 3 + 3; col++) {
+                equal(outputs[1][row * COLS + col], col < row * 2 ? at(row, col) * 2 : -1);
+                sum += col < row * 2 ? at(row, col) : 0;
+                count += col < row * 2;
+            }
+            equal(outputs[0][row * 2 + block], sum);
+            equal(outputs[2][row * 2 + block], sum / count);
+        }
+}
+
 /* What a row without columns has for a maximum of magnitudes: scales as of zeros. */
 static void magnitudes_of_nothing_are_0(void **state) {
     (void)state;
@@ -256,10 +275,17 @@ static void what_cannot_be_is_refused(void **state) {
         {"lengths(argmax(x)); y = x", "f32[4,6] f32[4,6]", KILN_E_UNSUPPORTED,
          "1:9: the length of a row is an integer that each row has one of, found what a reduction gives: two programs "
          "do that"},
-        {"lengths(3); y = max(x, block = 2)", "f32[4,6] f32[4,3]", KILN_E_UNSUPPORTED,
-         "1:9: rows with lengths are reduced whole: blocks and other axes are for programs without them"},
+        {"lengths(3); y = max(x, block = 4)", "f32[4,6] f32[4,2]", KILN_E_UNSUPPORTED,
+         "blocks of rows with lengths divide their columns, found blocks of 4 in 6"},
+        {"lengths(3); y = x * repeat(r, 3)", "f32[4,6] f32[4,2] f32[4,6]", KILN_E_UNSUPPORTED,
+         "1:9: rows with lengths are reduced whole, or in blocks of one size alone: other axes are for programs "
+         "without them"},
+        {"lengths(3); y = max(x, block = 2) + max(x)", "f32[4,6] f32[4,3]", KILN_E_UNSUPPORTED,
+         "1:9: rows with lengths are reduced whole, or in blocks of one size alone: other axes are for programs "
+         "without them"},
         {"lengths(3); y = sum(x, axes = 0); m = max(x)", "f32[4,6] f32[6] f32[4]", KILN_E_UNSUPPORTED,
-         "1:9: rows with lengths are reduced whole: blocks and other axes are for programs without them"},
+         "1:9: rows with lengths are reduced whole, or in blocks of one size alone: other axes are for programs "
+         "without them"},
         {"lengths(3); y = sum(x, axes = all)", "f32[4,6] f32[]", KILN_E_AXIS,
          "rows with lengths lie along one axis, found 2 that are reduced over"},
         {"lengths(3); y = x + max(x)", "e2m1[4,6] f32[4,6]", KILN_E_UNSUPPORTED,
@@ -290,6 +316,24 @@ static void a_row_of_another_shape_is_refused_on_the_cpu(void **state) {
     assert_int_equal(kiln_run_cpu(b.program, b.tensors, 2, NULL, 0), KILN_E_SHAPE);
     assert_string_equal(kiln_last_error(), "a row of output 'y' has shape [7], expected [6]");
     bound_destroy(&b);
+}
+
+/* Tensors of no possible rank are refused before an axis of theirs is looked for. */
+static void a_rank_is_checked_first(void **state) {
+    (void)state;
+    static const char *const programs[] = {"y = rows(x, 1)", "put(y, 1) = x", "offsets(x); y = x2",
+                                           "offsets(x2); y = x"};
+    for (size_t i = 0; i < 2 * COUNT(programs); i++) {
+        bound b;
+        kiln__prepared p;
+        assert_int_equal(
+            bound_create(&b, programs[i / 2], NULL, NULL, i < 4 ? "i32[4] i32[4]" : "i32[4] i32[4] i32[4]"), KILN_OK);
+        b.tensors[0].rank = i % 2 ? 1000000 : -1;
+        assert_int_equal(bound_prepare(&b, 90, &p), KILN_E_SHAPE);
+        assert_non_null(
+            strstr(kiln_last_error(), i % 2 ? "has rank 1000000, expected 0 to 8" : "has rank -1, expected"));
+        bound_destroy(&b);
+    }
 }
 
 /* A row may be written while other threads still read columns of it. */
@@ -344,9 +388,11 @@ int main(void) {
         cmocka_unit_test(rows_of_blocks_are_written),
         cmocka_unit_test(rows_end_where_their_lengths_say),
         cmocka_unit_test(magnitudes_of_nothing_are_0),
+        cmocka_unit_test(blocks_end_with_their_rows),
         cmocka_unit_test(lengths_may_be_computed),
         cmocka_unit_test(what_cannot_be_is_refused),
         cmocka_unit_test(a_row_of_another_shape_is_refused_on_the_cpu),
+        cmocka_unit_test(a_rank_is_checked_first),
         cmocka_unit_test(what_is_taken_from_is_not_written_over),
         cmocka_unit_test(tensors_may_have_these_names),
         cmocka_unit_test(outputs_have_the_shapes_of_rows),
