@@ -133,3 +133,13 @@ bool kiln__online_squares(const kiln__ir *ir) {
     }
     return phase >= 0;
 }
+
+bool kiln__stores_early(const kiln__ir *ir, const kiln__problem *problem) {
+    bool early = ir->phase_count == 1 && problem->columns_out && !problem->across && !problem->block_count;
+    for (uint32_t o = 0; o < ir->output_count; o++) {
+        if (!problem->operands[ir->input_count + o].per_element) continue;
+        const uint32_t place = ir->places[o];
+        early = early && !ir->insts[ir->outputs[o]].phase && !(place && ir->insts[place - 1].phase);
+    }
+    return early;
+}

@@ -4,7 +4,7 @@
 #ifndef KILN_PROBLEM_ONLINE_H
 #define KILN_PROBLEM_ONLINE_H
 
-#include "lang/ir.h"
+#include "problem/problem.h"
 
 typedef enum kiln__online_kind {
     KILN__ONLINE_NONE,
@@ -42,5 +42,9 @@ int kiln__online_phase(const kiln__ir *ir);
 
 /* Whether such a next phase has squares and distances alone: a norm. */
 bool kiln__online_squares(const kiln__ir *ir);
+
+/* Whether outputs of columns need none of the reductions, of which there is one phase, and may be stored while these
+ * are made. Where another phase followed, an output could already have taken the place of an input. */
+bool kiln__stores_early(const kiln__ir *ir, const kiln__problem *problem);
 
 #endif

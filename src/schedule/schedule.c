@@ -115,7 +115,8 @@ static bool build(const kiln__given *g, const kiln__pins *point, kiln__schedule 
 
 bool kiln__schedule_sketch(const kiln__given *g, const kiln__pins *point, kiln__schedule *s) {
     if (!build(g, point, s)) return false;
-    s->passes.stores = g->traits.stores_early && s->staging.kind == KILN__STAGING_NONE;
+    const bool streams = s->staging.kind == KILN__STAGING_NONE; /* else the row is there for the last pass, too */
+    s->passes.stores = g->traits.stores_early && streams;
     work_out(g->ir, g->problem, g->device, s);
     return true;
 }

@@ -36,22 +36,10 @@ static void count_instruction(const kiln__inst *inst, kiln__traits *t) {
     if (kiln__op_is_reduction(inst->op)) t->carried += kiln__reduction_values(inst->op) * (wide ? 2 : 1);
 }
 
-/* Whether outputs of columns may be stored while the row is reduced: where another phase followed, an output could
- * already have taken the place of an input. */
-static bool stores_early(const kiln__ir *ir, const kiln__problem *problem) {
-    bool early = ir->phase_count == 1 && problem->columns_out && !problem->across && !problem->block_count;
-    for (uint32_t o = 0; o < ir->output_count; o++) {
-        if (!problem->operands[ir->input_count + o].per_element) continue;
-        const uint32_t place = ir->places[o];
-        early = early && !ir->insts[ir->outputs[o]].phase && !(place && ir->insts[place - 1].phase);
-    }
-    return early;
-}
-
 kiln_status kiln__traits_find(const kiln__ir *ir, const kiln__problem *problem, kiln__traits *out) {
     *out = (kiln__traits){.phases = (int)ir->phase_count, .online = kiln__online_phase(ir)};
     out->online_squares = kiln__online_squares(ir);
-    out->stores_early = stores_early(ir, problem);
+    out->stores_early = kiln__stores_early(ir, problem);
     if (problem->block_count) out->online = -1; /* one phase's elements need the other's first */
     for (int o = 0; o < problem->input_count + problem->output_count; o++) count_operand(&problem->operands[o], out);
     for (uint32_t i = 0; i < ir->count; i++) count_instruction(&ir->insts[i], out);
