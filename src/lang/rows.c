@@ -83,15 +83,17 @@ static kiln__value at_least_0(kiln__typer *typer, kiln__value value) {
 static kiln__value at_block(kiln__typer *typer, kiln__value length) {
     const kiln__binding *binding = typer->binding;
     if (binding->part_count < 2 || binding->parts[0] == 1) return length;
+    const kiln__inst index = {.op = KILN__OP_INDEX, .type = KILN__I64, .u.axis = binding->block_axis};
     const kiln__value block = {.is_literal = true, .literal = kiln__literal_int(binding->row_block)};
-    const kiln__value number =
-        kiln__emit(typer, (kiln__inst){.op = KILN__OP_INDEX, .type = KILN__I64, .u.axis = binding->block_axis});
-    return apply(typer, KILN__OP_SUB, at_least_0(typer, length), apply(typer, KILN__OP_MUL, number, block));
+    const kiln__value whole = at_least_0(typer, length), number = kiln__emit(typer, index);
+    const kiln__value before = apply(typer, KILN__OP_MUL, number, block);
+    return apply(typer, KILN__OP_SUB, whole, before);
 }
 
 static kiln__value clamp_length(kiln__typer *typer, kiln__value length) {
     const kiln__inst size = {.op = KILN__OP_SIZE, .type = KILN__I64, .u.axis = axis_of_rows(typer->binding)};
-    return apply(typer, KILN__OP_MINIMUM, at_least_0(typer, length), kiln__emit(typer, size));
+    const kiln__value least = at_least_0(typer, length), most = kiln__emit(typer, size);
+    return apply(typer, KILN__OP_MINIMUM, least, most);
 }
 
 kiln__value kiln__type_length(kiln__typer *typer) {
