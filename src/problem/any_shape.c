@@ -29,6 +29,7 @@ kiln_status kiln__any_shape_check(const kiln__ir *ir, const kiln__problem *p) {
         {p->tables, "rows that an index chooses"},
         {p->taken, "columns that an index chooses"},
         {p->lengths, "rows with lengths"},
+        {p->offsets >= 0, "rows that offsets place"},
         {p->packed, "tensors of two elements to a byte"},
         {combines_counts(ir), "a combine that asks for the number of columns"},
     };
@@ -55,10 +56,11 @@ kiln_status kiln__any_shape_problem(const kiln__ir *ir, const kiln__problem *exa
     const int tensors = exact->input_count + exact->output_count;
     memset(out, 0, sizeof *out);
     out->any_shape = true;
+    out->offsets = -1;
     out->layout = KILN__LAYOUT_INNER;
     out->outer_rank = out->inner_rank = 1;
     out->outer[0] = out->rows = KILN__OPEN_ROWS;
-    out->inner[0] = out->cols = TYPICAL_COLUMNS;
+    out->inner[0] = out->cols = out->longest = TYPICAL_COLUMNS;
     out->wide = true;
     out->read = exact->read;
     out->least_vector = 1;
