@@ -16,6 +16,7 @@
 #define MOST_CHUNKS 1024             /* each block of the next launch reads the results of all */
 #define MOST_LANE_ROWS 512           /* rows that a tile has at once */
 #define LEAST_BLOCK_THREADS 64       /* fewer leave a multiprocessor without warps */
+#define LEAST_SHARING_THREADS 128    /* of each of several blocks that share rows: they wait for one another */
 #define LEAST_BLOCK_BYTES (4 * 1024) /* tiles of less are all edges */
 
 /* What a member of the pins may be. */
@@ -32,6 +33,7 @@ typedef struct lister {
     const kiln__pins *pins;
     kiln__pins *out;
     int count;
+    bool for_orders; /* few of those that combine a row's columns alike */
 } lister;
 
 /* ---- choices ---- */
@@ -293,18 +295,22 @@ static void list_kept(lister *l, kiln__pins p, int lanes) {
     p.online = l->pins->online ? l->pins->online : -1;
     for (int i = 0; i < blocks.count; i++) {
         p.cluster = blocks.of[i];
+        if (p.cluster > 1 && lanes * p.threads < LEAST_SHARING_THREADS) return;
         const int64_t steps = column_steps(l, &p), slab = kiln__times(steps, (int64_t)p.threads * lanes);
         if (p.cluster > 1 && steps < LEAST_CHUNK_STEPS) return;
+        const bool registers = bytes_of(l, steps, p.vector_width) <= MOST_REGISTER_BYTES;
         p.staging = KILN__STAGING_REGISTERS;
-        if (bytes_of(l, steps, p.vector_width) <= MOST_REGISTER_BYTES) add(l, p);
+        if (registers) add(l, p);
         p.staging = KILN__STAGING_SHARED;
+        if (registers && l->for_orders) continue;
         if (steps > 1 && bytes_of(l, slab, p.vector_width) < l->device->shared_per_block) add(l, p);
     }
 }
 
-/* Columns that are read again in each phase, by one block, in chunks or by a cluster; together where they can be. */
+/* Columns that are read again in each phase, by one block or in chunks; together where they can be. Clusters that keep
+ * nothing are as well chunks. */
 static void list_read(lister *l, kiln__pins p) {
-    const choices splits = powers_of(4, l->pins->splits, 1, MOST_CHUNKS), blocks = clusters(l);
+    const choices splits = powers_of(4, l->pins->splits, 1, MOST_CHUNKS);
     const int joined = l->traits->online >= 0 && !l->traits->ordered ? 1 : -1;
     p.staging = KILN__STAGING_NONE;
     p.online = l->pins->online ? l->pins->online : joined;
@@ -313,10 +319,8 @@ static void list_read(lister *l, kiln__pins p) {
         if (p.splits == 1 || l->pins->splits || column_steps(l, &p) >= LEAST_CHUNK_STEPS * (int64_t)p.splits) add(l, p);
     }
     p.splits = 1;
-    for (int i = 0; i < blocks.count; i++) {
-        p.cluster = blocks.of[i];
-        if (p.cluster > 1) add(l, p);
-    }
+    p.cluster = l->pins->cluster;
+    if (p.cluster > 1) add(l, p);
 }
 
 /* Lanes of a block whose vectors are misaligned, up to so many: as many for each block that has a part of the rows that
@@ -330,6 +334,9 @@ static int misaligned_lanes(const lister *l, int most, int width, int ranks) {
     return lanes < most ? (int)lanes : most;
 }
 
+/* Threads of a block: two of the numbers that are mostly the best tell what a way to combine is good for. */
+static bool is_usual(int threads) { return threads == 256 || threads == 512; }
+
 /* Vectors of so many rows, which lie side by side or in runs, or are misaligned. */
 static void list_lanes_of_rows(lister *l, int width, int ranks, int misaligned) {
     const choices most = powers(0, 1, 256);
@@ -339,6 +346,7 @@ static void list_lanes_of_rows(lister *l, int width, int ranks, int misaligned) 
         p.rows_per_block = (misaligned > 0 ? lanes - 1 : lanes) * width;
         p.misaligned = misaligned;
         if (p.rows_per_block < 1 || lanes * ranks < LEAST_BLOCK_THREADS || lanes * ranks > 1024) continue;
+        if (l->for_orders && !is_usual(most.of[i] * ranks)) continue;
         list_kept(l, p, lanes);
         list_read(l, p);
         if (lanes < most.of[i]) return; /* more have the same */
@@ -349,7 +357,8 @@ static void list_lanes_of_rows(lister *l, int width, int ranks, int misaligned) 
 static void list_columns(lister *l, int ranks) {
     const int widest = l->traits->narrowest ? MOST_ACCESS_BYTES / l->traits->narrowest : 1;
     const int most = widest < 8 && l->problem->cols > 1 ? widest : 8;
-    const choices widths = powers(l->pins->vector_width, most > 4 ? most / 4 : 1, most);
+    const int least = l->for_orders ? most : most > 4 ? most / 4 : 1;
+    const choices widths = powers(l->pins->vector_width, least, most);
     kiln__schedule s = kiln__schedule_blank(l->g->ir, l->problem);
     (void)kiln__column_find(l->g, &s); /* marks what is staged, which kiln__column_misaligns asks for */
     s.team.threads_per_row = ranks;
@@ -361,15 +370,24 @@ static void list_columns(lister *l, int ranks) {
     }
 }
 
-/* A tile's threads stand for the ranks and blocks that would have the row without it: bits do not tell. */
+static void add_column_tile(lister *l, int ranks, int blocks) {
+    const int before = l->count;
+    kiln__pins p = *l->pins;
+    p.staging = KILN__STAGING_TILE;
+    p.threads = ranks;
+    p.cluster = blocks;
+    add(l, p);
+    if (l->count > before) l->out[before].splits = l->out[before].online = 0; /* a tile knows no such words */
+}
+
+/* A tile's threads stand for the ranks and blocks that would have the row without it, one phase after another: bits do
+ * not tell. */
 static void list_column_tiles(lister *l) {
     const choices ranks = powers(l->pins->threads, 1, 64), blocks = clusters(l);
+    if (l->pins->splits > 1 || l->pins->online > 0) return;
     for (int i = 0; i < ranks.count * blocks.count; i++) {
-        kiln__pins p = *l->pins;
-        p.staging = KILN__STAGING_TILE;
-        p.threads = ranks.of[i % ranks.count];
-        p.cluster = blocks.of[i / ranks.count];
-        if ((int64_t)p.threads * p.cluster <= l->problem->cols || l->pins->threads) add(l, p);
+        const int rank = ranks.of[i % ranks.count], block = blocks.of[i / ranks.count];
+        if ((int64_t)rank * block <= l->problem->cols || l->pins->threads) add_column_tile(l, rank, block);
     }
 }
 
@@ -378,6 +396,13 @@ static void list_column(lister *l) {
     for (int i = 0; i < ranks.count; i++)
         if (ranks.of[i] <= l->problem->cols || ranks.of[i] == 1 || l->pins->threads) list_columns(l, ranks.of[i]);
     list_column_tiles(l);
+}
+
+int kiln__candidates_of_orders(const kiln__given *g, const kiln__pins *pins, kiln__pins out[KILN__MOST_CANDIDATES]) {
+    lister l = {.g = g, .traits = &g->traits, .problem = g->problem, .device = g->device, .pins = pins, .out = out,
+                .for_orders = true};
+    list_column(&l);
+    return l.count;
 }
 
 int kiln__candidates_list(const kiln__given *g, const kiln__pins *pins, kiln__pins out[KILN__MOST_CANDIDATES]) {

@@ -13,4 +13,7 @@
  * several may give the same schedule. Returns how many there are; 0: what is pinned cannot be together. */
 int kiln__candidates_list(const kiln__given *g, const kiln__pins *pins, kiln__pins out[KILN__MOST_CANDIDATES]);
 
+/* Where neighbouring rows lie side by side: a few points of each order in which a row's columns can be combined. */
+int kiln__candidates_of_orders(const kiln__given *g, const kiln__pins *pins, kiln__pins out[KILN__MOST_CANDIDATES]);
+
 #endif

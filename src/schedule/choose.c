@@ -142,13 +142,19 @@ static bool take(const kiln__given *g, const kiln__ranked *points, int count, in
 
 /* ---- preferences ---- */
 
-/* The model knows elementwise programs, and rows of up to so many columns that lie side by side: more, and columns of
- * neighbouring rows, are chosen by the preferences that were measured on the programs Kiln was first tuned for. */
+/* The model knows elementwise programs, and rows of as many columns as it was fitted to: of others that lie side by side
+ * in rows, and of neighbouring rows. More are chosen by the preferences that were measured on the programs Kiln was first
+ * tuned for. */
 #define MODELLED_COLUMNS 200000
+#define MODELLED_COLUMNS_OF_NEIGHBOURS 20000
 
 static bool is_modelled(const kiln__problem *problem) {
-    if (kiln__blocks_have_slots(problem) || problem->layout == KILN__LAYOUT_FLAT) return true;
-    return problem->layout == KILN__LAYOUT_INNER && problem->cols <= MODELLED_COLUMNS;
+    if (kiln__blocks_have_slots(problem)) return true;
+    switch (problem->layout) {
+    case KILN__LAYOUT_FLAT: return true;
+    case KILN__LAYOUT_INNER: return problem->cols <= MODELLED_COLUMNS;
+    default: return problem->cols > 1 && problem->cols <= MODELLED_COLUMNS_OF_NEIGHBOURS;
+    }
 }
 
 /* Whether a multiprocessor has two blocks of so many threads, where the preference is for two. */
@@ -200,7 +206,7 @@ static kiln_status choose_modelled(const kiln__given *g, const kiln__pins *pins,
     kiln_status status = list_points(g, pins, &points, &count);
     *found = !status && take(g, points, count, attempt, out, point);
     free(points);
-    if (status || count || g->problem->layout != KILN__LAYOUT_INNER || kiln__blocks_have_slots(g->problem))
+    if (status || count || g->problem->layout == KILN__LAYOUT_FLAT || kiln__blocks_have_slots(g->problem))
         return status;
     return choose_preferred(g, pins, attempt, out, found);
 }

@@ -5,7 +5,9 @@
 #include <stdlib.h>
 
 #include "base/types.h"
+#include "schedule/access.h"
 #include "schedule/candidates.h"
+#include "schedule/column_order.h"
 
 /* Few rows count as much less: what a GPU is bought for are many. */
 #define FEW_WEIGHT 0.2
@@ -47,8 +49,7 @@ static void set_slowest(double rows, kiln__problem *p) {
     }
 }
 
-/* So many rows as move the bytes. */
-static void set_bytes(double bytes, kiln__problem *p) {
+void kiln__rank_set_rows(double bytes, kiln__problem *p) {
     const double rows = bytes / bytes_of_row(p);
     p->open_rows = false;
     if (p->layout == KILN__LAYOUT_INNER)
@@ -68,7 +69,7 @@ static void begin(const kiln__given *g, ranking *r) {
     const double bytes[] = {KILN__RANK_BYTES, KILN__RANK_FEW_BYTES};
     for (int i = 0; i < 2; i++) {
         r->problems[i] = *g->problem;
-        set_bytes(bytes[i], &r->problems[i]);
+        kiln__rank_set_rows(bytes[i], &r->problems[i]);
         r->sizes[i] = *g;
         r->sizes[i].problem = &r->problems[i];
     }
@@ -133,7 +134,7 @@ static void sort_best(const kiln__given *g, const ranking *r, placed *all, int c
     for (int i = 1; i < count; i++) all[i].ranked.slowdown = fmax(all[i].ranked.slowdown, all[i - 1].ranked.slowdown);
 }
 
-kiln_status kiln__rank(const kiln__given *g, const kiln__pins *pins, kiln__ranked **out, int *count) {
+kiln_status kiln__rank_all(const kiln__given *g, const kiln__pins *pins, kiln__ranked **out, int *count) {
     kiln__pins *points = malloc(KILN__MOST_CANDIDATES * sizeof *points);
     ranking *r = malloc(sizeof *r); /* large for a small stack */
     const int listed = points ? kiln__candidates_list(g, pins, points) : 0;
@@ -154,6 +155,36 @@ kiln_status kiln__rank(const kiln__given *g, const kiln__pins *pins, kiln__ranke
     free(*out);
     *out = NULL;
     return status;
+}
+
+/* ---- those that may be chosen ---- */
+
+/* Behind those that combine a row's columns in the best order, as the last resort of devices that have no room for
+ * clusters, those of the best one that needs none. */
+static kiln_status rank_columns(const kiln__given *g, const kiln__pins *pins, kiln__ranked **out, int *count) {
+    kiln__pins order, alone = *pins;
+    kiln__ranked *others = NULL;
+    int more = 0;
+    kiln_status status = kiln__column_order(g, pins, &order);
+    if (!status) status = kiln__rank_all(g, &order, out, count);
+    if (status || order.cluster <= 1 || pins->cluster) return status;
+    alone.cluster = 1;
+    status = kiln__column_order(g, &alone, &order);
+    if (!status) status = kiln__rank_all(g, &order, &others, &more);
+    kiln__ranked *all = status ? NULL : realloc(*out, (size_t)(*count + more + 1) * sizeof *all);
+    if (!status && !all) status = kiln__out_of_memory();
+    if (status) free(*out);
+    *out = all;
+    for (int i = 0; i < more && all; i++) all[(*count)++] = others[i];
+    free(others);
+    return status;
+}
+
+kiln_status kiln__rank(const kiln__given *g, const kiln__pins *pins, kiln__ranked **out, int *count) {
+    const bool columns = g->problem->layout == KILN__LAYOUT_OUTER && !kiln__blocks_have_slots(g->problem);
+    *out = NULL;
+    *count = 0;
+    return columns ? rank_columns(g, pins, out, count) : kiln__rank_all(g, pins, out, count);
 }
 
 kiln_status kiln__rank_slowdown(const kiln__given *g, const kiln__schedule *s, kiln__estimate *many, double *slowdown) {

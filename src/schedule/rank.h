@@ -18,7 +18,14 @@ typedef struct kiln__ranked {
 
 /* All candidates that builders make schedules of, the fastest first; equal ones stay in the order of
  * kiln__candidates_list. *out is the caller's to free. KILN_E_MEMORY. Count 0: what is pinned is no schedule. */
+kiln_status kiln__rank_all(const kiln__given *g, const kiln__pins *pins, kiln__ranked **out, int *count);
+
+/* The same of those that may be chosen: where neighbouring rows lie side by side, they combine a row's columns in the
+ * order of kiln__column_order. */
 kiln_status kiln__rank(const kiln__given *g, const kiln__pins *pins, kiln__ranked **out, int *count);
+
+/* Gives a problem so many rows as move the bytes. */
+void kiln__rank_set_rows(double bytes, kiln__problem *p);
 
 /* The same of a schedule that is sketched or whole; *many, if it is not NULL, gets its features for KILN__RANK_BYTES.
  * KILN_E_MEMORY. */

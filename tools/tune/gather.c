@@ -97,7 +97,7 @@ static kiln_status list_candidates(const kiln__given *of, listed *l) {
     const kiln__pins nothing = KILN__PINS_NONE;
     kiln__ranked *ranked;
     int count;
-    kiln_status status = kiln__rank(of, &nothing, &ranked, &count);
+    kiln_status status = kiln__rank_all(of, &nothing, &ranked, &count);
     for (int i = 0; i < count && !status; i++) {
         kiln__schedule s;
         if (!kiln__schedule_choose(of->ir, of->problem, of->device, &ranked[i].point, 0, &s))
