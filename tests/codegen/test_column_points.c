@@ -17,6 +17,7 @@
 #include "base/extent.h"
 #include "base/types.h"
 #include "schedule/prefer.h"
+#include "schedule/rank.h"
 #include "support/bound.h"
 #include "support/packed_case.h"
 
@@ -36,6 +37,17 @@ int __wrap_kiln__prefer_columns(const kiln__given *g, const kiln__pins *pins, ki
     assert_int_equal(g->problem->layout, KILN__LAYOUT_OUTER);
     out[0] = (kiln__preference){.point = point, .reason = "a test's"};
     return 1;
+}
+
+kiln_status __wrap_kiln__rank(const kiln__given *g, const kiln__pins *pins, kiln__ranked **out, int *count);
+kiln_status __wrap_kiln__rank(const kiln__given *g, const kiln__pins *pins, kiln__ranked **out, int *count) {
+    (void)pins;
+    assert_int_equal(g->problem->layout, KILN__LAYOUT_OUTER);
+    *out = calloc(1, sizeof **out);
+    assert_non_null(*out);
+    **out = (kiln__ranked){.point = point, .slowdown = 1};
+    *count = 1;
+    return KILN_OK;
 }
 
 static kiln_status see(kiln_status status, int attempt, const kiln__schedule *s) {

@@ -173,7 +173,7 @@ static kiln_status list(lister *l, size_t most, tune_candidates *out) {
     if (status) return status;
     kiln__ranked *ranked;
     int count;
-    status = kiln__rank(&l->given, &nothing, &ranked, &count);
+    status = kiln__rank_all(&l->given, &nothing, &ranked, &count);
     if (status) return status;
     for (int i = 0; i < count; i++) add(l, ranked[i].point);
     free(ranked);
