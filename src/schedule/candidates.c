@@ -398,15 +398,19 @@ static void list_column(lister *l) {
     list_column_tiles(l);
 }
 
+static lister lister_of(const kiln__given *g, const kiln__pins *pins, kiln__pins *out) {
+    return (lister){.g = g, .traits = &g->traits, .problem = g->problem, .device = g->device, .pins = pins, .out = out};
+}
+
 int kiln__candidates_of_orders(const kiln__given *g, const kiln__pins *pins, kiln__pins out[KILN__MOST_CANDIDATES]) {
-    lister l = {.g = g, .traits = &g->traits, .problem = g->problem, .device = g->device, .pins = pins, .out = out,
-                .for_orders = true};
+    lister l = lister_of(g, pins, out);
+    l.for_orders = true;
     list_column(&l);
     return l.count;
 }
 
 int kiln__candidates_list(const kiln__given *g, const kiln__pins *pins, kiln__pins out[KILN__MOST_CANDIDATES]) {
-    lister l = {.g = g, .traits = &g->traits, .problem = g->problem, .device = g->device, .pins = pins, .out = out};
+    lister l = lister_of(g, pins, out);
     if (kiln__blocks_have_slots(g->problem)) return kiln__slots_points(g, pins, out);
     switch (g->problem->layout) {
     case KILN__LAYOUT_FLAT: list_pointwise(&l); break;

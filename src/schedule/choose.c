@@ -142,9 +142,9 @@ static bool take(const kiln__given *g, const kiln__ranked *points, int count, in
 
 /* ---- preferences ---- */
 
-/* The model knows elementwise programs, and rows of as many columns as it was fitted to: of others that lie side by side
- * in rows, and of neighbouring rows. More are chosen by the preferences that were measured on the programs Kiln was first
- * tuned for. */
+/* The model knows elementwise programs, and rows of as many columns as it was fitted to: of others that lie side by
+ * side in rows, and of neighbouring rows. More are chosen by the preferences that were measured on the programs Kiln
+ * was first tuned for. */
 #define MODELLED_COLUMNS 200000
 #define MODELLED_COLUMNS_OF_NEIGHBOURS 20000
 
