@@ -19,7 +19,8 @@ static kiln_status choose_record(const kiln_context *context, const kiln__device
     return status;
 }
 
-/* The model's choice, which takes a while: the same problem with other numbers of rows has the same. */
+/* The model's choice, which takes a while: the same problem with other numbers of rows has the same. Of neighbouring
+ * rows it is how columns are combined; all else is chosen for the rows that there are. */
 static kiln_status choose_by_model(kiln_context *context, const kiln__key *key, const kiln__device *device,
                                    kiln__prepared *out) {
     const kiln__pins nothing = KILN__PINS_NONE;
@@ -31,7 +32,7 @@ static kiln_status choose_by_model(kiln_context *context, const kiln__key *key, 
     }
     kiln_status status =
         kiln__schedule_choose_point(out->ir, &out->problem, device, &nothing, 0, &out->schedule, &point);
-    if (!status && out->problem.layout == KILN__LAYOUT_INNER && kiln__pins_any(&point))
+    if (!status && out->problem.layout != KILN__LAYOUT_FLAT && kiln__pins_any(&point))
         kiln__tuned_remember(context, key, &point);
     return status;
 }

@@ -5,6 +5,7 @@
 
 #include "base/types.h"
 #include "schedule/access.h"
+#include "schedule/column_order.h"
 #include "schedule/prefer.h"
 #include "schedule/rank.h"
 #include "schedule/work.h"
@@ -220,6 +221,7 @@ static kiln_status choose_point(const kiln__given *g, const kiln__pins *pins, in
                                   : choose_preferred(g, pins, attempt, out, &found);
     if (status) return status;
     if (!found) return none(g->problem, pins, attempt);
+    if (g->problem->layout == KILN__LAYOUT_OUTER) *point = kiln__order_of(point);
     if (modelled) out->reason = reason_of(attempt);
     if (kiln__pins_any(pins)) out->reason = "the caller pinned it";
     return KILN_OK;

@@ -11,9 +11,13 @@
 
 /* ---- typical layouts ---- */
 
-/* So many rows lie side by side, in as many runs as are worth measuring: many and few, aligned and not. */
-static const int64_t neighbours[] = {4096, 1021, 64, 13};
-#define LAYOUTS ((int)(sizeof neighbours / sizeof *neighbours))
+/* So many rows lie side by side, in as many runs as move the bytes: many and few, aligned and not. */
+static const struct {
+    int64_t neighbours;
+    double bytes;
+} layouts[] = {{4096, KILN__RANK_BYTES}, {1021, KILN__RANK_BYTES},    {64, KILN__RANK_BYTES},
+               {13, KILN__RANK_BYTES},   {512, KILN__RANK_FEW_BYTES}, {61, KILN__RANK_FEW_BYTES}};
+#define LAYOUTS ((int)(sizeof layouts / sizeof *layouts))
 
 static void lay_operand(int64_t columns, int64_t rows, kiln__operand *operand) {
     const int64_t own = operand->follows_rows ? rows : 1;
@@ -28,7 +32,7 @@ static void lay_operand(int64_t columns, int64_t rows, kiln__operand *operand) {
 }
 
 /* The problem as if so many of its rows lay side by side, and each tensor were one array. */
-static void lay_out(const kiln__problem *problem, int64_t rows, kiln__problem *p) {
+static void lay_out(const kiln__problem *problem, int64_t rows, double bytes, kiln__problem *p) {
     *p = *problem;
     p->inner_rank = 1;
     p->inner[0] = p->cols;
@@ -36,7 +40,7 @@ static void lay_out(const kiln__problem *problem, int64_t rows, kiln__problem *p
     p->outer[1] = rows;
     for (int o = 0; o < p->input_count + p->output_count + p->position_count; o++)
         lay_operand(p->cols, rows, &p->operands[o]);
-    kiln__rank_set_rows(KILN__RANK_BYTES, p);
+    kiln__rank_set_rows(bytes, p);
 }
 
 /* ---- orders ---- */
@@ -52,11 +56,14 @@ typedef struct orders {
     double slowdowns[MOST_ORDERS][LAYOUTS];
 } orders;
 
-/* What of a point decides the order. A tile has it of one chunk, phase after phase. */
-static kiln__pins order_of(const kiln__pins *point) {
-    kiln__pins order = *point;
-    if (point->staging == KILN__STAGING_TILE) order.splits = 1;
-    if (point->staging == KILN__STAGING_TILE) order.online = -1;
+/* A tile has the order of one chunk, phase after phase. */
+kiln__pins kiln__order_of(const kiln__pins *point) {
+    const bool tile = point->staging == KILN__STAGING_TILE;
+    kiln__pins order = KILN__PINS_NONE;
+    order.threads = point->threads;
+    order.cluster = point->cluster;
+    order.splits = tile ? 1 : point->splits;
+    order.online = tile ? -1 : point->online;
     return order;
 }
 
@@ -65,7 +72,7 @@ static bool are_alike(const kiln__pins *a, const kiln__pins *b) {
 }
 
 static void note(orders *all, const kiln__pins *point, int layout, double slowdown) {
-    const kiln__pins order = order_of(point);
+    const kiln__pins order = kiln__order_of(point);
     int i = 0;
     while (i < all->count && !are_alike(&all->of[i], &order)) i++;
     if (i == MOST_ORDERS) return;
@@ -103,16 +110,15 @@ static const kiln__pins *best_of(const orders *all) {
 
 /* ---- all ---- */
 
-kiln_status kiln__column_order(const kiln__given *g, const kiln__pins *pins, kiln__pins *out) {
+static kiln_status find_order(const kiln__given *g, const kiln__pins *pins, kiln__pins *out) {
     orders *all = calloc(1, sizeof *all);
     kiln__problem *problem = malloc(sizeof *problem); /* large for a small stack */
     kiln__pins *points = malloc(KILN__MOST_CANDIDATES * sizeof *points);
     kiln_status status = all && problem && points ? KILN_OK : kiln__out_of_memory();
-    *out = *pins;
     for (int l = 0; l < LAYOUTS && !status; l++) {
         kiln__given laid_out = *g;
         laid_out.problem = problem;
-        lay_out(g->problem, neighbours[l], problem);
+        lay_out(g->problem, layouts[l].neighbours, layouts[l].bytes, problem);
         note_layout(&laid_out, pins, l, points, all);
     }
     const kiln__pins *best = status ? NULL : best_of(all);
@@ -126,4 +132,10 @@ kiln_status kiln__column_order(const kiln__given *g, const kiln__pins *pins, kil
     free(problem);
     free(all);
     return status;
+}
+
+kiln_status kiln__column_order(const kiln__given *g, const kiln__pins *pins, kiln__pins *out) {
+    *out = *pins;
+    if (pins->threads && pins->cluster && pins->splits && pins->online) return KILN_OK;
+    return find_order(g, pins, out);
 }

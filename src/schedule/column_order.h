@@ -5,10 +5,13 @@
 
 #include "schedule/build.h"
 
-/* *out: the pins, with how many threads, blocks and chunks share a row, and whether phases are reduced together. These
- * decide a row's bits, so they follow from the program, the columns and the types alone, not from how rows lie: they
- * are those that the model expects to be the best on average over typical layouts of rows. Count of what is pinned is
- * what it was. KILN_E_MEMORY. */
+/* What of a point decides it: how many threads, blocks and chunks share a row, and whether phases are reduced together.
+ * The rest is open. */
+kiln__pins kiln__order_of(const kiln__pins *point);
+
+/* *out: the pins, and what they leave open of the order. It decides a row's bits, so it follows from the program, the
+ * columns and the types alone, not from how rows lie: of all orders it is the one that the model expects to be the best
+ * on average over typical layouts of rows. KILN_E_MEMORY. */
 kiln_status kiln__column_order(const kiln__given *g, const kiln__pins *pins, kiln__pins *out);
 
 #endif

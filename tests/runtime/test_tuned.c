@@ -163,6 +163,42 @@ static kiln_schedule_origin origin_of(const kiln_program *program, const char *o
     return info.schedule_origin;
 }
 
+/* A context remembers what took a while to choose: other rows of the same columns have the schedule that they have in a
+ * context that has chosen nothing yet. */
+static void what_is_remembered_changes_no_choice(void **state) {
+    static const struct {
+        const char *program, *axes, *shapes[5];
+    } cases[] = {
+        {"y = softmax(x)", "1", {"f16[7,1000] f16[7,1000]", "f16[90000,1000] f16[90000,1000]"}},
+        {"y = softmax(x)",
+         "0",
+         {"f16[300,4096] f16[300,4096]", "f16[300,13] f16[300,13]", "f16[300,4097] f16[300,4097]",
+          "f16[300,64]@2 f16[300,64]", "f16[300,2]{9,1} f16[300,2]"}},
+        {"s = sum(x * w)",
+         "1",
+         {"f32[9,5000,3] f32[5000,1] f32[9,3]", "f32[2,5000,64] f32[5000,1] f32[2,64]",
+          "f32[1,5000,1000] f32[5000,1] f32[1,1000]"}},
+    };
+    const kiln__device device = kiln__device_typical(90);
+    (void)state;
+    for (size_t c = 0; c < COUNT(cases); c++) {
+        bound before;
+        assert_int_equal(bound_create(&before, cases[c].program, cases[c].axes, NULL, cases[c].shapes[0]), KILN_OK);
+        for (size_t i = 0; i < COUNT(cases[c].shapes) && cases[c].shapes[i]; i++) {
+            bound fresh;
+            kiln__prepared expected, got;
+            assert_int_equal(bound_create(&fresh, cases[c].program, cases[c].axes, NULL, cases[c].shapes[i]), KILN_OK);
+            assert_int_equal(kiln__prepare(fresh.program, fresh.tensors, NULL, &device, 0, &expected), KILN_OK);
+            assert_int_equal(kiln__prepare(before.program, fresh.tensors, NULL, &device, 0, &got), KILN_OK);
+            assert_string_equal(got.source, expected.source);
+            kiln__prepared_free(&expected);
+            kiln__prepared_free(&got);
+            bound_destroy(&fresh);
+        }
+        bound_destroy(&before);
+    }
+}
+
 static void a_record_on_disk_chooses_for_all_numbers_of_rows(void **state) {
     launch_fixture *f = *state;
     kiln_context *context = launch_context(f, f->dir, KILN_POLICY_COMPILE);
@@ -370,6 +406,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_and_names_are_no_part_of_a_key),
         cmocka_unit_test(what_a_schedule_is_chosen_by_is_in_the_key),
+        cmocka_unit_test(what_is_remembered_changes_no_choice),
         WITH_LAUNCHES(a_record_on_disk_chooses_for_all_numbers_of_rows),
         WITH_LAUNCHES(a_pin_goes_before_a_record),
         WITH_LAUNCHES(a_record_that_is_wrong_costs_nothing),
