@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""tools/tune/fit.py on points that a known model made: python3 tests/tune/test_fit.py. Skipped (77) without numpy or
+"""tools/tune/fit.py and judge.py on points that a known model made: python3 tests/tune/test_fit.py. Skipped (77) without numpy or
 lightgbm with scikit-learn."""
 import argparse
 import json
@@ -296,6 +296,43 @@ class Report(FitTest):
         records = make_points(problems=20)
         alone = {**records[0], "problem": 99}
         self.assertIn("; 1 more points have nothing", self.run_fit(self.write([*records, alone])).stdout)
+
+
+class Judge(FitTest):
+    def judge(self, choices, records, *options):
+        command = [sys.executable, "-B", str(TUNE / "judge.py"), self.write(choices, "choices.jsonl"),
+                   self.write(records), *options]
+        return subprocess.run(command, capture_output=True, text=True, check=False)
+
+    def choices(self, records, choose):
+        """Each problem's fastest or slowest candidate of the first device, as gather prints what is not timed."""
+        out = {}
+        for record in records:
+            of = [r for r in records if (r["problem"], r["device"]) == (record["problem"], record["device"])]
+            out.setdefault(record["problem"], {**choose(of, key=lambda r: r["us"]), "chosen": True})
+        return [{key: value for key, value in record.items() if not key.startswith("us")} for record in out.values()]
+
+    def test_the_best_is_the_best(self):
+        records = make_points(problems=8, devices=("NVIDIA H100",))
+        done = self.judge(self.choices(records, min), records)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn("8 problems, the choice was measured in 8", done.stdout)
+        self.assertRegex(done.stdout, r"new over best +1.000 in the geometric mean, 100 % within 5 %")
+
+    def test_the_worst_is_not(self):
+        records = make_points(problems=8, devices=("NVIDIA H100",))
+        done = self.judge(self.choices(records, max), records)
+        self.assertRegex(done.stdout, r"new over best +[2-9][0-9.]+ in the geometric mean, +0 % within 5 %")
+
+    def test_choices_that_were_not_measured(self):
+        records = make_points(problems=4, devices=("NVIDIA H100",))
+        unknown = [{**choice, "schedule": "block 32"} for choice in self.choices(records, min)]
+        self.assertEqual(self.judge(unknown, records).stdout, "4 problems; none of the choices was measured\n")
+
+    def test_no_choices(self):
+        done = self.judge([], [])
+        self.assertEqual(done.returncode, 2)
+        self.assertRegex(done.stderr, r"\Ajudge.py: there are no points in [^\n]*\n\Z")
 
 
 class BadInput(FitTest):
