@@ -19,6 +19,13 @@ static const struct {
                {13, KILN__RANK_BYTES},   {512, KILN__RANK_FEW_BYTES}, {61, KILN__RANK_FEW_BYTES}};
 #define LAYOUTS ((int)(sizeof layouts / sizeof *layouts))
 
+/* Whether neighbouring rows differ in it. What differs between runs of them alone is as what all share: of one run
+ * nobody can tell. */
+static bool differs(const kiln__problem *problem, const kiln__operand *operand) {
+    const int last = problem->outer_rank - 1;
+    return operand->output || (last < 0 || operand->linear ? operand->row_stride : operand->outer_strides[last]) != 0;
+}
+
 static void lay_operand(int64_t columns, int64_t rows, kiln__operand *operand) {
     const int64_t own = operand->follows_rows ? rows : 1;
     operand->linear = operand->contiguous_columns = false;
@@ -38,8 +45,10 @@ static void lay_out(const kiln__problem *problem, int64_t rows, double bytes, ki
     p->inner[0] = p->cols;
     p->outer_rank = 2;
     p->outer[1] = rows;
-    for (int o = 0; o < p->input_count + p->output_count + p->position_count; o++)
+    for (int o = 0; o < p->input_count + p->output_count + p->position_count; o++) {
+        p->operands[o].follows_rows = differs(problem, &problem->operands[o]);
         lay_operand(p->cols, rows, &p->operands[o]);
+    }
     kiln__rank_set_rows(bytes, p);
 }
 
@@ -119,7 +128,8 @@ static kiln_status find_order(const kiln__given *g, const kiln__pins *pins, kiln
         kiln__given laid_out = *g;
         laid_out.problem = problem;
         lay_out(g->problem, layouts[l].neighbours, layouts[l].bytes, problem);
-        note_layout(&laid_out, pins, l, points, all);
+        status = kiln__traits_find(g->ir, problem, &laid_out.traits);
+        if (!status) note_layout(&laid_out, pins, l, points, all);
     }
     const kiln__pins *best = status ? NULL : best_of(all);
     if (best) {
