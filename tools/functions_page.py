@@ -20,9 +20,9 @@ i64 and the unsigned types follow [a table](language.md#where-types-meet); `-` i
 is in the language itself; functions in it that begin with `_` are in [prelude.kiln](../kernel_sources/prelude.kiln) or
 [library.kiln](../kernel_sources/library.kiln).
 """
-ORDER = ("elementwise", "gated activations", "reductions", "statistics", "softmax and cross-entropy", "losses",
-         "normalisation", "quantisers", "rotary embeddings", "optimisers", "images", "gradients", "places", "positions",
-         "random numbers", "conversions", "constants", "names of ONNX")
+ORDER = ("elementwise", "gated activations", "reductions", "statistics", "order in a row", "softmax and cross-entropy",
+         "losses", "normalisation", "quantisers", "rotary embeddings", "optimisers", "images", "gradients", "places",
+         "positions", "random numbers", "conversions", "constants", "names of ONNX")
 
 
 def cell(text):

@@ -79,7 +79,7 @@ static void emit_common(const kiln__emitter *e) {
         {"KILN_THREADS", s->team.threads},
         {"KILN_BLOCKS_PER_ROW", s->team.blocks_per_row},
         {"KILN_ONLINE", s->passes.online_pass},
-        {"KILN_TURNS", kiln__row_of(s)->persistent ? 2 : 1},
+        {"KILN_TURNS", kiln__schedule_turns(s)},
         {"KILN_MASKED", s->edges == KILN__EDGES_MASKED},
         {"KILN_MISALIGNED", s->edges == KILN__EDGES_MISALIGNED},
         {"KILN_ORDERED", s->passes.ordered},

@@ -62,6 +62,7 @@ static const char *const forms[KILN__OP_COUNT_OF][KILN__CTYPES] = {
     [KILN__OP_REDUCE_MAX] = ORDER("kiln_maximum(%s, %s)", "%s | %s"),
     [KILN__OP_REDUCE_MIN] = ORDER("kiln_minimum(%s, %s)", "%s & %s"),
     [KILN__OP_REDUCE_ARGMAX] = ALL("kiln_argmax(%s, %s)"), [KILN__OP_REDUCE_ARGMIN] = ALL("kiln_argmin(%s, %s)"),
+    [KILN__OP_REDUCE_KTH] = ALL("kiln_add_counts(%s, %s)"),
     [KILN__OP_REDUCE_ANY] = ALL("%s | %s"), [KILN__OP_REDUCE_ALL] = ALL("%s & %s"),
 /* clang-format on */
 #undef ALL
@@ -118,7 +119,7 @@ const char *kiln__spell_value(const kiln__emitter *e, uint32_t i) {
     const kiln__inst *inst = &e->ir->insts[i];
     if (inst->op == KILN__OP_COUNT && e->problem->any_shape)
         return kiln__spell(e, "((%s)row.args.shape.cols)", kiln__cxx_ctype(inst->type));
-    if (inst->op == KILN__OP_COUNT) return spell_number(e, inst->type, (double)e->problem->cols, 0);
+    if (inst->op == KILN__OP_COUNT) return spell_number(e, inst->type, (double)e->problem->cols, e->problem->cols);
     if (kiln__op_is_literal(inst->op)) return spell_number(e, inst->type, inst->u.f64, inst->u.i64);
     return kiln__spell(e, e->element[i] ? "v%u" : e->rows_in_vectors ? "row.v%u[j]" : "row.v%u", i);
 }
@@ -154,7 +155,13 @@ static const char *spell_called(const kiln__emitter *e, kiln__op op) {
 
 /* What a reduction's exchange has left of it. */
 static const char *spell_reduced(const kiln__emitter *e, uint32_t i) {
-    const bool arg = kiln__op_is_arg(e->ir->insts[i].op);
+    const kiln__inst *inst = &e->ir->insts[i];
+    const bool arg = kiln__op_is_arg(inst->op);
+    if (kiln__op_selects(inst->op))
+        return kiln__spell(e,
+                           e->rows_in_vectors ? "row.s%u[j].narrow(reduced.at[j].r%u, %s, %s)"
+                                              : "row.s%u.narrow(reduced.r%u, %s, %s)",
+                           i, i, kiln__spell_value(e, inst->args[1]), kiln__spell_value(e, inst->args[2]));
     if (arg && e->problem->lengths) return kiln__spell(e, "row.cols > 0 ? reduced.r%u.index : -1", i);
     return kiln__spell(e, "reduced.%sr%u%s", e->rows_in_vectors ? "at[j]." : "", i, arg ? ".index" : "");
 }
@@ -181,6 +188,17 @@ static const char *spell_taken(const kiln__emitter *e, uint32_t i) {
         e->problem->offsets >= 0 ? "(kiln_u64)row.cols" : kiln__spell(e, "%" PRId64 "ULL", e->problem->cols);
     return kiln__spell(e, "(kiln_u64)%s < %s ? kiln_widen(row.%s[%s]) : %s(0)", column, columns, e->name[o], place,
                        kiln__cxx_ctype(inst->type));
+}
+
+/* What the row's columns come to up to the element, which the row's running value becomes; of a row of one column. */
+static const char *spell_scan(const kiln__emitter *e, uint32_t i) {
+    const kiln__inst *inst = &e->ir->insts[i];
+    const char *value = kiln__spell_value(e, inst->args[0]), *at = e->rows_in_vectors ? "[j]" : "";
+    if (!e->element[i]) return kiln__spell_combine(e, inst, kiln__spell_value(e, inst->args[1]), value);
+    const char *so_far = kiln__spell(e, "row.s%u%s", i, at), *next = kiln__spell_combine(e, inst, so_far, value);
+    const bool masked = e->schedule->edges == KILN__EDGES_MASKED && !e->rows_in_vectors;
+    return masked ? kiln__spell(e, "%s = span.has(j) ? %s : %s", so_far, next, so_far)
+                  : kiln__spell(e, "%s = %s", so_far, next);
 }
 
 /* exp(u - v), folded or at most 1; NULL: any other. */
@@ -236,6 +254,7 @@ static const char *spell_leaf(const kiln__emitter *e, uint32_t i) {
     case KILN__OP_BLOCK_REDUCE:
     case KILN__OP_BLOCK_COUNT: return kiln__spell_slot(e, i, "col + j");
     case KILN__OP_TAKE: return spell_taken(e, i);
+    case KILN__OP_SCAN: return spell_scan(e, i);
     }
     return kiln__op_is_reduction(inst->op) ? spell_reduced(e, i) : NULL;
 }
@@ -297,10 +316,12 @@ void kiln__emit_called(const kiln__emitter *e) {
 const char *kiln__spell_state(const kiln__emitter *e, const kiln__inst *reduction) {
     bool arg = kiln__op_is_arg(reduction->op);
     kiln__ctype type = arg ? e->ir->insts[reduction->args[0]].type : reduction->type;
+    if (kiln__op_selects(reduction->op)) return "kiln_counts";
     return kiln__spell(e, arg ? "kiln_arg<%s>" : "%s", kiln__cxx_ctype(type));
 }
 
-const char *kiln__spell_combine(const kiln__emitter *e, const kiln__inst *reduction, const char *a, const char *b) {
+const char *kiln__spell_combine(const kiln__emitter *e, const kiln__inst *inst, const char *a, const char *b) {
+    const kiln__inst combining = kiln__combining(inst), *reduction = &combining;
     if (reduction->op == KILN__OP_REDUCE_USER)
         return kiln__spell(e, "kiln_combine%u(%s, %s)", reduction->u.reducer, a, b);
     return kiln__spell(e, forms[reduction->op][reduction->type], a, b);
@@ -314,7 +335,8 @@ static int64_t most_of(kiln__ctype type) {
     return most[type];
 }
 
-const char *kiln__spell_identity(const kiln__emitter *e, const kiln__inst *reduction) {
+const char *kiln__spell_identity(const kiln__emitter *e, const kiln__inst *inst) {
+    const kiln__inst combining = kiln__combining(inst), *reduction = &combining;
     kiln__ctype type = e->ir->insts[reduction->args[0]].type;
     bool max = reduction->op == KILN__OP_REDUCE_MAX || reduction->op == KILN__OP_REDUCE_ARGMAX;
     const char *worst = spell_number(e, type, max ? -INFINITY : INFINITY, max ? least_of(type) : most_of(type));
@@ -327,6 +349,7 @@ const char *kiln__spell_identity(const kiln__emitter *e, const kiln__inst *reduc
     case KILN__OP_REDUCE_ALL: return spell_number(e, reduction->type, 1, 1);
     case KILN__OP_REDUCE_MAX:
     case KILN__OP_REDUCE_MIN: return worst;
+    case KILN__OP_REDUCE_KTH: return "kiln_counts{}";
     case KILN__OP_REDUCE_USER: return spell_number(e, reduction->type, combine->identity, combine->identity_i64);
     default: return kiln__spell(e, "%s::none(%s)", kiln__spell_state(e, reduction), worst);
     }

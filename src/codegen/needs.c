@@ -13,7 +13,8 @@ static bool has_elements(const kiln__emitter *e, const kiln__inst *inst) {
     const kiln__operand *operand = NULL;
     bool any = false;
     if (inst->across) return true; /* what a row has none of */
-    if (inst->op == KILN__OP_UNIFORM || inst->op == KILN__OP_BLOCK_REDUCE || inst->op == KILN__OP_BLOCK_COUNT)
+    if (inst->op == KILN__OP_UNIFORM || inst->op == KILN__OP_BLOCK_REDUCE || inst->op == KILN__OP_BLOCK_COUNT ||
+        inst->op == KILN__OP_SCAN)
         return columns;
     if (kiln__op_is_reduction(inst->op)) return false;
     if (inst->op == KILN__OP_INPUT) operand = &e->problem->operands[inst->u.input];

@@ -105,6 +105,11 @@ static void emit_accumulate(const kiln__emitter *e, uint32_t reduction, bool mas
                     inst->op == KILN__OP_REDUCE_ARGMAX ? "max" : "min", value, e->rows_in_vectors ? "" : " + j");
         return;
     }
+    if (kiln__op_selects(inst->op)) {
+        kiln__write(e, "            %s%s.take(%s, row.s%u%s);\n", masked ? "if (span.has(j)) " : "", r, value,
+                    reduction, e->rows_in_vectors ? "[j]" : "");
+        return;
+    }
     if (masked) value = kiln__spell(e, "(span.has(j) ? %s : %s)", value, kiln__spell_identity(e, inst));
     kiln__write(e, "            %s = %s;\n", r, kiln__spell_combine(e, inst, r, value));
 }
@@ -182,7 +187,7 @@ static int bytes_of_results(const kiln__emitter *e, uint32_t phase) {
 
 static bool is_ordered(const kiln__emitter *e, uint32_t phase) {
     for (uint32_t r = 0; r < e->reductions[phase].count; r++)
-        if (e->ir->insts[e->reductions[phase].at[r]].op == KILN__OP_REDUCE_USER) return true;
+        if (kiln__op_is_ordered(e->ir->insts[e->reductions[phase].at[r]].op)) return true;
     return false;
 }
 

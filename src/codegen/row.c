@@ -107,6 +107,13 @@ static void emit_row_values(const kiln__emitter *e, uint32_t phase) {
     emit_put_rows(e, phase);
 }
 
+/* What is known of the value that is selected. */
+static const char *spell_selection(const kiln__emitter *e, const kiln__inst *inst) {
+    const kiln_type type = kiln__selection_type(e->ir, inst);
+    return kiln__spell(e, "kiln_selection<%s, %s>", type == KILN_BOOL ? "bool" : kiln__cxx_storage(type),
+                       kiln__cxx_ctype(inst->type));
+}
+
 /* The row's members: where it lies, its values; `many` follows the names of those that each run of rows has, `each` of
  * those that each row has. */
 static void emit_members(const kiln__emitter *e, const char *many, const char *each) {
@@ -120,6 +127,9 @@ static void emit_members(const kiln__emitter *e, const char *many, const char *e
         if (is_row_value(e, i))
             kiln__write(e, "    %s v%u%s; /* %s */\n", kiln__cxx_ctype(inst->type), i, each,
                         kiln__ir_op_name(inst->op));
+        if (inst->op == KILN__OP_SCAN && e->element[i])
+            kiln__write(e, "    mutable %s s%u%s; /* of the columns so far */\n", kiln__cxx_ctype(inst->type), i, each);
+        if (kiln__op_selects(inst->op)) kiln__write(e, "    %s s%u%s;\n", spell_selection(e, inst), i, each);
         if (e->divides[i] && !e->element[i]) kiln__write(e, "    %s d%u%s;\n", kiln__cxx_divisor(e, i), i, each);
         if (e->centre[i]) kiln__write(e, "    kiln_centre c%u%s;\n", i, each);
     }

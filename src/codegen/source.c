@@ -91,6 +91,7 @@ static void emit_device_parts(const kiln__emitter *e) {
     if (is_stored(e->problem, KILN_BOOL)) emit_part(e, "bool.cuh");
     emit_part(e, "math.cuh");
     if (has_op(e->ir, KILN__OP_STOCHASTIC, KILN_TYPE_COUNT)) emit_part(e, "stochastic.cuh");
+    if (kiln__ir_selects(e->ir)) emit_part(e, "selection.cuh");
     if (!e->flat) emit_part(e, "vector_reductions.cuh");
     if (e->problem->block_count) emit_part(e, "blocks.cuh");
 }
@@ -99,6 +100,13 @@ static const char *layout_part(const kiln__schedule *s) {
     static const char *const layouts[] = {"layout_flat.cuh", "layout_inner.cuh", "layout_outer.cuh"};
     if (s->strategy == KILN__ANY_SHAPE) return "layout_any.cuh";
     return s->strategy == KILN__TRANSPOSE ? "layout_transpose.cuh" : layouts[kiln__layout_of(s)];
+}
+
+static void emit_scan(const kiln__emitter *e) {
+    emit_part(e, "scan.cuh");
+    emit_part(e, e->rows_in_vectors                             ? "scan_columns.cuh"
+                 : e->schedule->team.group == KILN__GROUP_LANES ? "scan_lanes.cuh"
+                                                                : "scan_block.cuh");
 }
 
 /* The row: who works on it, and where its columns are. */
@@ -112,6 +120,8 @@ static void emit_row(const kiln__emitter *e) {
     kiln__emit_row(e);
     if (kiln__schedule_clusters(s)) emit_part(e, "cluster.cuh");
     if (!e->flat) emit_part(e, any ? "group_any.cuh" : groups[s->team.group]);
+    if (s->passes.selects && e->rows_in_vectors) emit_part(e, "selection_columns.cuh");
+    if (s->passes.scans) emit_scan(e);
     emit_part(e, layout_part(s));
     kiln__write(e, "\n");
     kiln__emit_begin(e);

@@ -236,9 +236,11 @@ bool kiln__call_continue(kiln__parser *parser, kiln__frame *frame, uint32_t *val
 }
 
 bool kiln__conversion_find(const kiln__parser *parser, const kiln__token *name, kiln__node *out) {
-    static const char *const widenings[] = {
-        [KILN__WIDEN_FLOAT] = "float", [KILN__WIDEN_SUM] = "_sum_type", [KILN__WIDEN_WIDE] = "_wide_type"};
-    const kiln__widening last = parser->lexer.in_prelude ? KILN__WIDEN_WIDE : KILN__WIDEN_FLOAT;
+    static const char *const widenings[] = {[KILN__WIDEN_FLOAT] = "float",
+                                            [KILN__WIDEN_SUM] = "_sum_type",
+                                            [KILN__WIDEN_WIDE] = "_wide_type",
+                                            [KILN__WIDEN_REAL] = "_real_type"};
+    const kiln__widening last = parser->lexer.in_prelude ? KILN__WIDEN_REAL : KILN__WIDEN_FLOAT;
     kiln_type type;
     *out = (kiln__node){.op = KILN__OP_WIDEN, .arg_count = 1};
     for (kiln__widening w = KILN__WIDEN_FLOAT; w <= last; w++) {
@@ -266,6 +268,13 @@ static bool begin_round(kiln__parser *parser, kiln__frame *frame, uint32_t *valu
     return begin_arguments(parser, frame, value);
 }
 
+/* _count() and _whole_count(), which is an integer. */
+static bool is_count(const kiln__parser *parser, const kiln__token *name, kiln__node *out) {
+    const bool whole = kiln__token_is(name, "_whole_count", 12);
+    *out = (kiln__node){.op = KILN__OP_COUNT, .type = whole ? KILN__I64 : KILN__F32};
+    return parser->lexer.in_prelude && (whole || kiln__token_is(name, "_count", 6));
+}
+
 bool kiln__call_begin(kiln__parser *parser, const kiln__token *name, uint32_t *value) {
     kiln__frame frame = {.at = *name, .op = kiln__op_find(name->text, name->length)};
     kiln__node conversion;
@@ -289,9 +298,9 @@ bool kiln__call_begin(kiln__parser *parser, const kiln__token *name, uint32_t *v
     if (function != NULL ? kiln__function_load(parser, function)
                          : parser->lexer.in_prelude && kiln__token_is(name, "_is_wide", 8))
         return begin_arguments(parser, &frame, value);
-    if (parser->lexer.in_prelude && kiln__token_is(name, "_count", 6)) {
+    if (is_count(parser, name, &conversion)) {
         kiln__parser_expect(parser, ')', "')'");
-        *value = kiln__parser_add(parser, name, (kiln__node){.op = KILN__OP_COUNT});
+        *value = kiln__parser_add(parser, name, conversion);
         return true;
     }
     if (kiln__token_is(name, "repeat", 6)) return kiln__parse_repeat(parser, value);

@@ -13,7 +13,7 @@ static uint32_t input_bit(const kiln__signature *signature, uint32_t name) {
 static void find_leaf(const kiln__signature *signature, const kiln__node *node, int rank, const bool *reduced,
                       kiln__dependence *out) {
     if (node->op == KILN__OP_NAME) out->inputs |= input_bit(signature, node->u.name);
-    if (node->op == KILN__OP_UNIFORM) out->positions = true;
+    if (node->op == KILN__OP_UNIFORM || kiln__op_scans(node->op)) out->positions = true;
     if (node->op == KILN__OP_INDEX && reduced[kiln__node_axis(node, rank)]) out->positions = true;
 }
 
@@ -27,7 +27,7 @@ static void find_in_program(kiln__work *work, const kiln__graph *graph, const ki
     for (uint32_t i = 0; i < graph->node_count; i++) {
         const kiln__node *node = &graph->nodes[i];
         if (!needed[i]) continue;
-        out->reduces |= kiln__op_is_reduction(node->op) || node->op == KILN__OP_TAKE || node->op == KILN__OP_GATHER;
+        out->reduces |= kiln__op_runs(node->op) || node->op == KILN__OP_TAKE || node->op == KILN__OP_GATHER;
         if (node->op == KILN__OP_INDEX || node->op == KILN__OP_SIZE) kiln__node_check_axis(work, node, rank);
     }
 }
@@ -42,8 +42,9 @@ static void add_block(int64_t block, int64_t blocks[KILN__MAX_BLOCKS]) {
 static bool shows_through(const kiln__graph *graph, const kiln__node *node, const kiln__across_kinds *across,
                           kiln__dependence *out) {
     if (node->op == KILN__OP_TAKE || node->op == KILN__OP_IS_WIDE) return false; /* the latter asks a type */
-    if (!kiln__op_is_reduction(node->op)) return true;
+    if (!kiln__op_runs(node->op)) return true;
     add_block(node->domain ? graph->domains[node->domain - 1].block : 0, out->blocks);
+    if (kiln__op_scans(node->op)) return true;
     const kiln__across kind = kiln__across_of(across, node->domain);
     out->across |= kind != KILN__ACROSS_NONE;
     return kind == KILN__ACROSS_ROWS;

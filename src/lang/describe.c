@@ -58,6 +58,12 @@ static void print_block(printer *out, const kiln__inst *inst, int depth) {
 /* whole: nothing around it binds tighter. */
 static void print_operation(printer *out, const kiln__inst *inst, int depth, bool whole) {
     const char *name = kiln__ir_op_name(inst->op);
+    if (inst->op == KILN__OP_SCAN) {
+        kiln__text_printf(&out->text, "%s(", kiln__ir_op_name(kiln__scan_of(kiln__combining(inst).op)));
+        print_formula(out, inst->args[0], depth + 1, true);
+        kiln__text_puts(&out->text, ")");
+        return;
+    }
     bool called = kiln__op_describe(inst->op)->name[0] != '\0', infix = !called && inst->arg_count == 2;
     if (inst->arg_count == 0 || (called && inst->op != KILN__OP_NEG)) {
         print_args(out, inst, name, depth);
@@ -123,13 +129,19 @@ static uint32_t print_phase(printer *out, uint32_t phase, uint32_t label) {
     for (uint32_t i = 0; i < out->ir->count; i++) {
         const kiln__inst *inst = &out->ir->insts[i];
         if (!kiln__op_is_reduction(inst->op) || inst->phase != phase + 1) continue;
-        kiln__text_printf(&out->text, "%sr%u = %s(", separator, label, kiln__ir_op_name(inst->op));
+        kiln__text_printf(&out->text, "%sr%u = %s(", separator, label, kiln__ir_op_name(kiln__combining(inst).op));
         out->start = out->text.size;
         print_formula(out, inst->args[0], 0, true);
-        kiln__text_puts(&out->text, ")");
+        if (inst->arg_count > 1) {
+            kiln__text_puts(&out->text, ", ");
+            print_formula(out, inst->args[1], 0, true);
+        }
+        kiln__text_puts(&out->text, inst->op == KILN__OP_REDUCE_BEFORE ? ") before each thread" : ")");
         out->labels[i] = label++;
         separator = ", ";
     }
+    const int passes = kiln__phase_passes(out->ir, phase);
+    if (passes > 1) kiln__text_printf(&out->text, ", in %d passes", passes);
     kiln__text_puts(&out->text, "\n");
     return label;
 }

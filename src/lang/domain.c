@@ -116,7 +116,7 @@ bool kiln__parse_repeat(kiln__parser *parser, uint32_t *value) {
 }
 
 bool kiln__take_domain(kiln__node *node, uint32_t domain) {
-    const bool reduces = kiln__op_is_reduction(node->op);
+    const bool reduces = kiln__op_runs(node->op);
     if ((reduces || node->op == KILN__OP_COUNT) && node->domain == 0) node->domain = domain;
     return reduces;
 }
@@ -189,7 +189,7 @@ static void find(kiln__work *work, const kiln__graph *graph, const kiln__signatu
     for (uint32_t i = 0; i < graph->node_count && work->status == KILN_OK; i++) {
         const kiln__node *node = &graph->nodes[i];
         if (needed[i]) out->has_rows |= node->op == KILN__OP_TAKE || node->op == KILN__OP_GATHER;
-        if (!needed[i] || !kiln__op_is_reduction(node->op)) continue;
+        if (!needed[i] || !kiln__op_runs(node->op)) continue;
         const kiln__domain *domain = node->domain ? &graph->domains[node->domain - 1] : NULL;
         const int64_t block = domain != NULL ? domain->block : 0;
         if (block > out->reduced_block) out->reduced_block = block;

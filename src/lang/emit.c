@@ -28,6 +28,7 @@ static uint32_t common_run(const kiln__typer *typer, uint32_t a, uint32_t b) {
 static uint32_t run_of(const kiln__typer *typer, const kiln__inst *inst) {
     uint32_t run = KILN__RUN_OF_ROW;
     if (is_of_block(inst->op)) return inst->domain;
+    if (inst->op == KILN__OP_SCAN) return 0;
     if (!inst->per_element) return run;
     if (inst->op == KILN__OP_INPUT) return (uint32_t)typer->binding->input_repeats[inst->u.input];
     if (inst->arg_count == 0 || inst->op == KILN__OP_UNIFORM) return 0;
@@ -54,13 +55,17 @@ static bool is_across(const kiln__typer *typer, const kiln__inst *inst) {
     return across || inst->op == KILN__OP_ACROSS_REDUCE;
 }
 
+/* Whether its value is no function of its arguments' values alone, but for reductions. */
+static bool has_columns(kiln__op op) {
+    return op == KILN__OP_UNIFORM || op == KILN__OP_BLOCK_REDUCE || op == KILN__OP_ACROSS_REDUCE ||
+           op == KILN__OP_TAKE || op == KILN__OP_INPUT || op == KILN__OP_SCAN;
+}
+
 /* What the operator and the binding say of a value, whatever it is made of. */
 static void set_own(const kiln__typer *typer, kiln__inst *inst) {
-    const bool uniform = inst->op == KILN__OP_UNIFORM, input = inst->op == KILN__OP_INPUT;
-    const bool blocks =
-        inst->op == KILN__OP_BLOCK_REDUCE || inst->op == KILN__OP_ACROSS_REDUCE || inst->op == KILN__OP_TAKE || input;
-    inst->per_element = uniform || is_of_block(inst->op);
-    inst->constant = inst->arg_count > 0 ? !kiln__op_is_reduction(inst->op) && !uniform && !blocks
+    const bool input = inst->op == KILN__OP_INPUT;
+    inst->per_element = inst->op == KILN__OP_UNIFORM || is_of_block(inst->op) || inst->op == KILN__OP_SCAN;
+    inst->constant = inst->arg_count > 0 ? !kiln__op_is_reduction(inst->op) && !has_columns(inst->op)
                                          : !input && inst->op != KILN__OP_INDEX && inst->op != KILN__OP_PARAM &&
                                                inst->op != KILN__OP_BLOCK_COUNT && inst->op != KILN__OP_LENGTH;
     if (input) inst->per_element = typer->binding->input_per_element[inst->u.input];

@@ -101,7 +101,7 @@ static bool fold_exactly(kiln__op op, const kiln__node *a, const kiln__node *b, 
 
 bool kiln__fold(kiln__op op, const kiln__node *args, kiln__node *out) {
     const kiln__op_info *info = kiln__op_describe(op);
-    if (info->args == 0 || info->args > 2 || kiln__op_is_reduction(op)) return false;
+    if (info->args == 0 || info->args > 2 || kiln__op_runs(op)) return false;
     const kiln__node *a = &args[0], *b = &args[info->args - 1];
     bool is_float = a->op == KILN__OP_FLOAT || b->op == KILN__OP_FLOAT;
     bool is_test = info->rule == KILN__RULE_COMPARE || info->rule == KILN__RULE_FTEST;

@@ -19,7 +19,8 @@
 /* One operation. What typing finds out is 0 before it. */
 typedef struct kiln__node {
     kiln__op op;
-    kiln__ctype type; /* typed: of the result; untyped: U64 of an INT beyond i64, whose bits u.i64 has */
+    kiln__ctype type; /* typed: of the result; untyped: U64 of an INT beyond i64, whose bits u.i64 has; I64 of a COUNT
+                         that is an integer */
     uint8_t arg_count;
     uint8_t phase;      /* typed: reductions on the longest way here: known only after phase `phase` - 1 is combined */
     bool per_element;   /* typed: varies along the reduced axes; false: one value per row, or per program */

@@ -66,6 +66,31 @@ static void keep_needed(kiln__work *work, kiln__ir *ir, const kiln__nodes *insts
     find_when(work, ir);
 }
 
+/* A phase is of reductions, of selections, which go over their row many times, or of scans, which give each thread what
+ * is before it. Of stages that follow one another every third is of one kind; those that have nothing are left out. */
+static void part_phases(kiln__work *work, kiln__ir *ir) {
+    enum { KINDS = 3, STAGES = KINDS * (KILN__MAX_PHASES + 1) };
+    uint16_t *stage = kiln__work_alloc(work, &work->scratch, ir->count, sizeof *stage), number[STAGES + 1] = {0};
+    bool mixed = kiln__ir_selects(ir) || kiln__ir_scans(ir);
+    if (stage == NULL || !mixed) return;
+    for (uint32_t i = 0; i < ir->count; i++) {
+        const kiln__inst *inst = &ir->insts[i];
+        const int kind = kiln__op_selects(inst->op) ? 1 : inst->op == KILN__OP_REDUCE_BEFORE ? 2 : 0;
+        for (uint32_t k = 0; k < inst->arg_count; k++)
+            if (stage[inst->args[k]] > stage[i]) stage[i] = stage[inst->args[k]];
+        if (!kiln__op_is_reduction(inst->op)) continue;
+        do stage[i]++;
+        while ((stage[i] - 1) % KINDS != kind);
+        number[stage[i]] = 1;
+    }
+    for (int s = 1; s <= STAGES; s++) number[s] = (uint16_t)(number[s] + number[s - 1]);
+    ir->phase_count = number[STAGES];
+    if (ir->phase_count > KILN__MAX_PHASES)
+        work->status =
+            kiln__fail(KILN_E_LIMIT, "reductions of reductions are nested more than %d deep", KILN__MAX_PHASES);
+    for (uint32_t i = 0; i < ir->count; i++) ir->insts[i].phase = (uint8_t)number[stage[i]];
+}
+
 static const char *copy_name(kiln__work *work, kiln__ir *ir, const kiln__graph *graph, uint32_t name) {
     return kiln__work_copy(work, &ir->arena, graph->names[name].text, strlen(graph->names[name].text) + 1, 1);
 }
@@ -142,6 +167,7 @@ static void type_program(kiln__typer *typer, const kiln__signature *signature) {
     if (graph->offsets) kiln__type_offsets(typer);
     if (graph->length || graph->offsets) typer->ir->length = kiln__type_length(typer).inst + 1;
     keep_needed(typer->work, typer->ir, &typer->insts);
+    if (typer->work->status == KILN_OK) part_phases(typer->work, typer->ir);
 }
 
 kiln_status kiln__ir_build(const kiln__graph *graph, const kiln__signature *signature, const kiln__binding *binding,

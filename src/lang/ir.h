@@ -84,6 +84,8 @@ typedef struct kiln__binding {
  *   ACROSS_REDUCE what u.block.op makes of args[0] in all rows, for each column if that has columns; what is made of it
  * is computed when the last row is done BLOCK_REDUCE  what u.block.op makes of args[0] in the block of `domain` columns
  * that a column is in; no phase ends with it, as the threads of a row that have a block are neighbours
+ *   REDUCE_BEFORE what u.block.op makes of args[0] in the columns of the row that lie before those of a thread, which
+ * are neighbours, in their order SCAN      the same of the columns up to an element: from args[1], a REDUCE_BEFORE, on
  *   BLOCK_COUNT how many columns that block has, which may be the last of its row and short */
 typedef kiln__node kiln__inst;
 
@@ -132,6 +134,23 @@ typedef struct kiln__ir {
 static inline int64_t kiln__stored_run(const kiln__ir *ir, const kiln__inst *value) {
     return value->run == KILN__RUN_OF_ROW && ir->uneven.alone ? ir->uneven.alone : (int64_t)value->run;
 }
+
+/* ---- selections (selection.c): kth ---- */
+
+/* The storage type whose values a selection chooses among: the least that is known to hold them. */
+kiln_type kiln__selection_type(const kiln__ir *ir, const kiln__inst *selection);
+/* How often a phase goes over its row: more than once where it selects. */
+int kiln__phase_passes(const kiln__ir *ir, uint32_t phase);
+int kiln__ir_passes(const kiln__ir *ir); /* of all phases */
+bool kiln__phase_selects(const kiln__ir *ir, uint32_t phase);
+bool kiln__ir_selects(const kiln__ir *ir);
+
+/* ---- scans (selection.c): cumsum, cumprod, cummax, cummin ---- */
+
+bool kiln__phase_scans(const kiln__ir *ir, uint32_t phase);
+bool kiln__ir_scans(const kiln__ir *ir);
+/* The reduction that an instruction combines by: of REDUCE_BEFORE and SCAN the one that is scanned. */
+kiln__inst kiln__combining(const kiln__inst *inst);
 
 /* Types, checks, folds constants, removes what no output needs, numbers the phases. KILN_E_TYPE with line, column
  * and the operator; KILN_E_AXIS for index or size of an axis that is not there. The graph may be destroyed after. */

@@ -23,26 +23,34 @@
  *   RSUM    a reduction; floats and u64 stay, other integers and bool become i64 before combining
  *   RLOGIC  a reduction over bool
  *   RINDEX  a reduction over the common type (bool counts as i32); the result is an index along the reduced axes, i64
+ *   SCAN    a reduction's type, of each element
+ *   RSELECT a reduction over the first argument's type, result the same; the second is an integer that a row has one of
  */
 /* clang-format off */
 typedef enum kiln__rule {
-    KILN__RULE_LEAF, KILN__RULE_SAME, KILN__RULE_ORDER, KILN__RULE_FLOAT, KILN__RULE_FTEST, KILN__RULE_COMPARE,
+    KILN__RULE_LEAF, KILN__RULE_SCAN, KILN__RULE_SAME, KILN__RULE_ORDER, KILN__RULE_FLOAT, KILN__RULE_FTEST, KILN__RULE_COMPARE,
     KILN__RULE_LOGIC, KILN__RULE_INT, KILN__RULE_SHIFT, KILN__RULE_SELECT, KILN__RULE_RSAME, KILN__RULE_RORDER,
-    KILN__RULE_RSUM, KILN__RULE_RLOGIC, KILN__RULE_RINDEX
+    KILN__RULE_RSUM, KILN__RULE_RLOGIC, KILN__RULE_RINDEX, KILN__RULE_RSELECT
 } kiln__rule;
 
 /* What integers and bool become by a word; floats stay as they are.
  *   FLOAT  float(x): the program's float type
  *   SUM    _sum_type(x), in the prelude: i64, u64 of u64, as what sum and prod combine
- *   WIDE   _wide_type(x), in the prelude: the same, of floats, too */
-typedef enum kiln__widening { KILN__WIDEN_FLOAT, KILN__WIDEN_SUM, KILN__WIDEN_WIDE } kiln__widening;
+ *   WIDE   _wide_type(x), in the prelude: the same, of floats, too
+ *   REAL   _real_type(x), in the prelude: the program's float type, of floats, too */
+typedef enum kiln__widening {
+    KILN__WIDEN_FLOAT,
+    KILN__WIDEN_SUM,
+    KILN__WIDEN_WIDE,
+    KILN__WIDEN_REAL
+} kiln__widening;
 
-/* X(enumerator, name in the language, arguments, rule), or S where it is not called by that name. INPUT to LENGTH
- * stand in typed programs alone, NAME to IS_WIDE in untyped ones alone. */
+/* X(enumerator, name in the language, arguments, rule), or S where it is not called by that name. INPUT to SCAN and
+ * REDUCE_BEFORE stand in typed programs alone, NAME to IS_WIDE and CUMSUM to CUMMIN in untyped ones alone. */
 #define KILN__OPS(X, S) \
     S(FLOAT, "literal", 0, LEAF) S(INT, "literal", 0, LEAF) S(BOOL, "literal", 0, LEAF) \
     S(PARAM, "parameter", 0, LEAF) \
-    S(COUNT, "count", 0, LEAF)        /* elements of the reduced axes, as a float */ \
+    S(COUNT, "count", 0, LEAF)        /* elements of the reduced axes, as a float or an i64 */ \
     S(NAME, "name", 0, LEAF) \
     S(CONVERT, "conversion", 1, LEAF) /* f16(x), i32(x), ...: rounds to the type of the node */ \
     S(WIDEN, "conversion", 1, LEAF)   /* float(x) */ \
@@ -52,6 +60,7 @@ typedef enum kiln__widening { KILN__WIDEN_FLOAT, KILN__WIDEN_SUM, KILN__WIDEN_WI
     S(BLOCK_REDUCE, "block", 1, LEAF) /* of each block of a row's columns: all of them have the result */ \
     S(BLOCK_COUNT, "count", 0, LEAF)  /* columns of the block that a column is in, as a float */ \
     S(LENGTH, "length", 0, LEAF)      /* columns of a row that offsets place */ \
+    S(SCAN, "scan", 2, LEAF)          /* of the row's columns up to each; what those before a thread's come to */ \
     X(INDEX, "index", 0, LEAF) X(SIZE, "size", 0, LEAF) X(UNIFORM, "uniform", 2, LEAF) \
     X(STOCHASTIC, "round_to", 2, LEAF) /* round_to(bf16, x, u): to a neighbour in the type, by a random number */ \
     X(TAKE, "take", 2, LEAF)     /* typed: of an input, at a column, also of GATHER */ \
@@ -86,10 +95,15 @@ typedef enum kiln__widening { KILN__WIDEN_FLOAT, KILN__WIDEN_SUM, KILN__WIDEN_WI
     X(ROUND, "round", 1, SAME) /* half to even */ \
     X(ISNAN, "isnan", 1, FTEST) X(ISINF, "isinf", 1, FTEST) X(ISFINITE, "isfinite", 1, FTEST) \
     X(SIGMOID, "sigmoid", 1, FLOAT) /* 1 / (1 + exp(-x)), never NaN for a finite or infinite x */ \
+    X(CUMSUM, "cumsum", 1, SCAN) X(CUMPROD, "cumprod", 1, SCAN) X(CUMMAX, "cummax", 1, SCAN) \
+    X(CUMMIN, "cummin", 1, SCAN) /* untyped: scans, in the order of the reductions that they are of */ \
     X(REDUCE_SUM, "sum", 1, RSUM) X(REDUCE_PROD, "prod", 1, RSUM) X(REDUCE_MAX, "max", 1, RORDER) \
     X(REDUCE_MIN, "min", 1, RORDER) \
     X(REDUCE_ANY, "any", 1, RLOGIC) X(REDUCE_ALL, "all", 1, RLOGIC) \
-    X(REDUCE_ARGMAX, "argmax", 1, RINDEX) X(REDUCE_ARGMIN, "argmin", 1, RINDEX) X(REDUCE_USER, "reduce", 1, RSAME)
+    X(REDUCE_ARGMAX, "argmax", 1, RINDEX) X(REDUCE_ARGMIN, "argmin", 1, RINDEX) \
+    X(REDUCE_KTH, "kth", 2, RSELECT) /* the k-th smallest; typed: and of how many */ \
+    S(REDUCE_BEFORE, "before", 1, LEAF) /* typed: of the columns of the ranks before a thread, for SCAN */ \
+    X(REDUCE_USER, "reduce", 1, RSAME)
 /* clang-format on */
 /* Every other function of the language is written in it, in kernel_sources/prelude.kiln. x % y and remainder take the
  * divisor's sign (Python), fmod the dividend's (C); of integers x % 0, div_floor(x, 0) and div_trunc(x, 0) are 0.
@@ -125,7 +139,28 @@ static inline bool kiln__op_is_place(kiln__op op) {
 static inline bool kiln__op_is_reduction(kiln__op op) {
     return op >= KILN__OP_REDUCE_SUM && op <= KILN__OP_REDUCE_USER;
 }
+/* cumsum and the like: has a value for each column, of all up to it. */
+static inline bool kiln__op_scans(kiln__op op) { return op >= KILN__OP_CUMSUM && op <= KILN__OP_CUMMIN; }
+/* The reduction whose results up to each column they are. */
+static inline kiln__op kiln__scanned(kiln__op op) { return (kiln__op)(op - KILN__OP_CUMSUM + KILN__OP_REDUCE_SUM); }
+static inline kiln__op kiln__scan_of(kiln__op reduction) {
+    return (kiln__op)(reduction - KILN__OP_REDUCE_SUM + KILN__OP_CUMSUM);
+}
+/* What runs over axes or blocks, which the text may say. */
+static inline bool kiln__op_runs(kiln__op op) { return kiln__op_is_reduction(op) || kiln__op_scans(op); }
+/* Columns are combined in their order. */
+static inline bool kiln__op_is_ordered(kiln__op op) {
+    return op == KILN__OP_REDUCE_USER || op == KILN__OP_REDUCE_BEFORE;
+}
+/* A selection goes over its row once for each KILN__SELECTION_BITS of a value, and carries a count for all but one of
+ * the digits that these can be. */
+#define KILN__SELECTION_BITS 2
+#define KILN__SELECTION_COUNTS 3
+static inline bool kiln__op_selects(kiln__op op) { return op == KILN__OP_REDUCE_KTH; }
 /* How many values a reduction carries; 0 for what is none. */
-static inline int kiln__reduction_values(kiln__op op) { return kiln__op_is_arg(op) ? 2 : kiln__op_is_reduction(op); }
+static inline int kiln__reduction_values(kiln__op op) {
+    if (kiln__op_selects(op)) return KILN__SELECTION_COUNTS;
+    return kiln__op_is_arg(op) ? 2 : kiln__op_is_reduction(op);
+}
 
 #endif

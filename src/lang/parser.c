@@ -7,7 +7,7 @@
 
 /* What a combine cannot hold: it is given two values and knows neither rows nor positions. */
 static bool needs_a_row(kiln__op op) {
-    return kiln__op_is_reduction(op) || op == KILN__OP_INDEX || op == KILN__OP_SIZE || op == KILN__OP_UNIFORM ||
+    return kiln__op_runs(op) || op == KILN__OP_INDEX || op == KILN__OP_SIZE || op == KILN__OP_UNIFORM ||
            kiln__op_is_place(op) || op == KILN__OP_COUNT;
 }
 

@@ -10,7 +10,7 @@ static bool is_same_operation(const kiln__node *pattern, const kiln__node *found
     kiln__node a = *pattern, b = *found;
     memset(a.args, 0, sizeof a.args);
     memset(b.args, 0, sizeof b.args);
-    if (a.domain == 0 && (kiln__op_is_reduction(a.op) || a.op == KILN__OP_COUNT)) {
+    if (a.domain == 0 && (kiln__op_runs(a.op) || a.op == KILN__OP_COUNT)) {
         if (out->reduces && out->domain != b.domain) return false;
         out->domain = b.domain;
         out->reduces = true;

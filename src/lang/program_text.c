@@ -369,7 +369,7 @@ static void write_operation(writer *out, const kiln__node *node, int tightness) 
         }
         kiln__text_printf(text, "%s(", info->name);
     }
-    write_arguments(out, node, kiln__op_is_reduction(node->op) ? node->domain : 0);
+    write_arguments(out, node, kiln__op_runs(node->op) ? node->domain : 0);
 }
 
 static void write_value(writer *out, uint32_t node, int tightness) {

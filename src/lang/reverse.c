@@ -116,6 +116,9 @@ static void refuse_operation(kiln__reverse *r, const kiln__node *node) {
         refuse(r, node,
                "it would add to places that an index names; expected take(x, i), or where(index(-1) == i, x, 0)");
         break;
+    case KILN__OP_CUMPROD:
+    case KILN__OP_CUMMAX:
+    case KILN__OP_CUMMIN: refuse(r, node, "expected cumsum, or a program for its gradient of your own"); break;
     case KILN__OP_ROWS: refuse(r, node, "it would add to rows of a table that an index names"); break;
     case KILN__OP_REDUCE_USER:
         refuse(r, node, "the slope of its combine is not known; expected sum, prod, max, min and what is made of them");
@@ -257,7 +260,7 @@ static void go_through_call(kiln__reverse *r, uint32_t node, const kiln__match *
 static void go_through_operation(kiln__reverse *r, uint32_t at) {
     const kiln__node *node = &r->from->nodes[at];
     const char *name = rule_name(node);
-    application a = {at, node->domain, kiln__op_is_reduction(node->op), false, {0}};
+    application a = {at, node->domain, kiln__op_runs(node->op), false, {0}};
     for (uint32_t k = 0; k < node->arg_count; k++) a.args[k] = r->copies[node->args[k]];
     a.args[node->arg_count] = r->copies[at];
     for (uint32_t k = 0; k < node->arg_count && r->rewriter.work.status == KILN_OK; k++) {
@@ -346,10 +349,10 @@ void kiln__reverse_check_rows(kiln__reverse *r, const uint32_t *values, uint32_t
     for (uint32_t i = 0; i < nodes; i++) {
         const kiln__node *node = kiln__rewritten(w, i);
         if (!needed[i]) continue;
-        const bool block = kiln__op_is_reduction(node->op) && kiln__domain_block(&w->extents, node->domain);
+        const bool block = kiln__op_runs(node->op) && kiln__domain_block(&w->extents, node->domain);
         blocks |= block || (node->op == KILN__OP_NAME && w->graph.names[node->u.name].repeat);
         places |= node->op == KILN__OP_TAKE || node->op == KILN__OP_GATHER;
-        if (!kiln__op_is_reduction(node->op) || block) continue;
+        if (!kiln__op_runs(node->op) || block) continue;
         const bool row = kiln__domain_axes(&w->extents, node->domain) == w->extents.row;
         rows |= row;
         others |= !row;

@@ -135,8 +135,8 @@ static void find_rows(kiln__reverse *r, kiln__spans *extents) {
         const kiln__node *node = &r->from->nodes[i];
         if (!r->needed[i]) continue;
         extents->has_rows |= node->op == KILN__OP_TAKE || node->op == KILN__OP_GATHER;
-        extents->reduces |= kiln__op_is_reduction(node->op) || extents->has_rows;
-        if (!kiln__op_is_reduction(node->op)) continue;
+        extents->reduces |= kiln__op_runs(node->op) || extents->has_rows;
+        if (!kiln__op_runs(node->op)) continue;
         const int64_t block = kiln__domain_block(extents, node->domain);
         if (block > extents->largest_block) extents->largest_block = block;
         program |= node->domain == 0;
@@ -257,6 +257,7 @@ bool kiln__reverse_flows(const kiln__node *node, uint32_t k) {
     case KILN__OP_TAKE:
     case KILN__OP_GATHER:
     case KILN__OP_ROWS:
+    case KILN__OP_REDUCE_KTH:
     case KILN__OP_STOCHASTIC: return k == 0;
     default: return !is_step(node->op) && !gives_no_float(node->op);
     }
@@ -284,7 +285,7 @@ static void find_node(kiln__reverse *r, uint32_t i) {
     }
     if (node->arg_count == 0) r->in_columns[i] = node->op != KILN__OP_COUNT && (r->of[i].axes & extents->row) != 0;
     const bool of_row = kiln__op_is_reduction(node->op) || node->op == KILN__OP_TAKE;
-    if (of_row) r->in_columns[i] = false;
+    if (of_row || kiln__op_scans(node->op)) r->in_columns[i] = kiln__op_scans(node->op);
     r->reduces[i] |= of_row;
     if (kiln__op_is_reduction(node->op))
         r->across[i] = !kiln__domain_block(extents, node->domain) && node->domain != extents->row_domain &&

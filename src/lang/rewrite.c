@@ -9,11 +9,12 @@
 static bool is_float_leaf(const kiln__node *node, const bool *args) {
     switch ((int)node->op) {
     case KILN__OP_FLOAT:
-    case KILN__OP_COUNT:
     case KILN__OP_UNIFORM:
     case KILN__OP_STOCHASTIC: return true;
+    case KILN__OP_COUNT: return node->type != KILN__I64;
     case KILN__OP_CONVERT: return kiln__type_is_float(node->u.type);
-    case KILN__OP_WIDEN: return node->u.widening == KILN__WIDEN_FLOAT || args[0];
+    case KILN__OP_WIDEN:
+        return node->u.widening == KILN__WIDEN_FLOAT || node->u.widening == KILN__WIDEN_REAL || args[0];
     case KILN__OP_TAKE:
     case KILN__OP_GATHER:
     case KILN__OP_ROWS: return args[0];
@@ -25,12 +26,14 @@ bool kiln__node_is_float(const kiln__node *node, const bool args[3]) {
     const bool any = args[0] || args[1] || args[2]; /* false beyond arg_count */
     switch (kiln__op_describe(node->op)->rule) {
     case KILN__RULE_FLOAT: return node->op != KILN__OP_POW || any;
+    case KILN__RULE_SCAN:
     case KILN__RULE_SAME:
     case KILN__RULE_ORDER:
     case KILN__RULE_RSAME:
     case KILN__RULE_RORDER:
     case KILN__RULE_RSUM: return any;
     case KILN__RULE_SELECT: return args[1] || args[2];
+    case KILN__RULE_RSELECT: return args[0];
     case KILN__RULE_LEAF: return is_float_leaf(node, args);
     default: return false;
     }

@@ -168,9 +168,9 @@ bool kiln__fail_parameter(kiln__parser *parser, const kiln__token *called, const
 
 /* Whether one of the function's operations reduces, or (NULL) the operator of that name does. */
 static bool reduces(const kiln__token *called, const kiln__function *function) {
-    bool any = function == NULL && kiln__op_is_reduction(kiln__op_find(called->text, called->length));
+    bool any = function == NULL && kiln__op_runs(kiln__op_find(called->text, called->length));
     for (uint32_t i = 0; function != NULL && i < function->nodes.count; i++)
-        any = any || kiln__op_is_reduction(function->nodes.items[i].op);
+        any = any || kiln__op_runs(function->nodes.items[i].op);
     return any;
 }
 

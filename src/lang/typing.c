@@ -204,7 +204,7 @@ static kiln__value apply_in_blocks(kiln__typer *typer, const kiln__node *node, k
 }
 
 /* How many rows there are, times how many columns where all elements are counted: they are known at a launch. */
-static kiln__value count_across(kiln__typer *typer, kiln__across across) {
+static kiln__value count_across(kiln__typer *typer, kiln__across across, kiln__ctype type) {
     const kiln__binding *binding = typer->binding;
     kiln__value count = literal_value(kiln__literal_int(1));
     for (int axis = 0; axis < binding->rank; axis++) {
@@ -212,21 +212,24 @@ static kiln__value count_across(kiln__typer *typer, kiln__across across) {
         if (!binding->reduced[axis] || across == KILN__ACROSS_ALL)
             count = apply_two(typer, KILN__OP_MUL, count, kiln__emit(typer, size), KILN__I64);
     }
-    return kiln__emit_as(typer, &count, typer->ir->float_type);
+    return kiln__emit_as(typer, &count, type);
 }
 
 static kiln__value type_count(kiln__typer *typer, const kiln__node *node) {
+    const kiln__ctype type = node->type == KILN__I64 ? KILN__I64 : typer->ir->float_type;
     const int64_t block = block_of(typer, node);
-    if (across_of(typer, node) != KILN__ACROSS_NONE) return count_across(typer, across_of(typer, node));
-    if (block != 0 && typer->binding->uneven.columns % block)
-        return kiln__emit(
+    kiln__value count =
+        literal_value(type == KILN__I64 ? kiln__literal_int(block) : kiln__literal_float((double)block));
+    if (across_of(typer, node) != KILN__ACROSS_NONE) return count_across(typer, across_of(typer, node), type);
+    if (block != 0 && typer->binding->uneven.columns % block == 0) return count;
+    if (block != 0)
+        count = kiln__emit(
             typer, (kiln__inst){.op = KILN__OP_BLOCK_COUNT, .type = typer->ir->float_type, .domain = (uint32_t)block});
-    if (block != 0) return literal_value(kiln__literal_float((double)block));
-    if (kiln__has_length(typer)) {
-        const kiln__value length = kiln__type_length(typer);
-        return kiln__emit_as(typer, &length, typer->ir->float_type);
-    }
-    return kiln__emit(typer, (kiln__inst){.op = node->op, .type = typer->ir->float_type});
+    else if (kiln__has_length(typer))
+        count = kiln__type_length(typer);
+    else
+        count = kiln__emit(typer, (kiln__inst){.op = node->op, .type = type});
+    return kiln__emit_as(typer, &count, type);
 }
 
 /* A count below 0 shifts all out: beside an unsigned number it stays what it is. */
@@ -307,6 +310,7 @@ static kiln__value type_conversion(kiln__typer *typer, const kiln__node *node, c
 
 static kiln__value type_widening(kiln__typer *typer, kiln__widening widening, const kiln__value *value) {
     const kiln__ctype type = kiln__value_type(typer, value), real = typer->ir->float_type;
+    if (widening == KILN__WIDEN_REAL) return kiln__emit_as(typer, value, real);
     if (kiln__ctype_is_float(type) && widening != KILN__WIDEN_WIDE) return *value;
     if (widening == KILN__WIDEN_FLOAT && value->is_literal)
         return literal_value(kiln__literal_float(kiln__literal_f64(&value->literal)));
@@ -359,6 +363,63 @@ static kiln__value type_stochastic(kiln__typer *typer, const kiln__node *node, c
     return kiln__emit_as(typer, &rounded, program);
 }
 
+/* Whether it runs over rows, as what is not combined from parts does. */
+static bool check_whole_rows(kiln__typer *typer, const kiln__node *node) {
+    const char *name = kiln__ir_op_name(node->op);
+    if (across_of(typer, node) != KILN__ACROSS_NONE)
+        return KILN__FAIL_AT(typer, node, KILN_E_UNSUPPORTED,
+                             "'%s' runs across rows: expected sum, prod, max, min, any or all there", name);
+    if (block_of(typer, node) != 0)
+        return KILN__FAIL_AT(typer, node, KILN_E_UNSUPPORTED,
+                             "'%s' takes blocks of %d columns that are not the program's rows: expected whole rows",
+                             name, (int)block_of(typer, node));
+    return true;
+}
+
+/* Whether kth(x, k) can be had here: of a whole row, by one integer that is not 0. */
+static bool check_kth(kiln__typer *typer, const kiln__node *node, const kiln__value *k) {
+    const char *name = kiln__ir_op_name(node->op);
+    const kiln__ctype found = kiln__value_type(typer, k);
+    if (!check_whole_rows(typer, node)) return false;
+    if (kiln__ctype_is_float(found))
+        return KILN__FAIL_AT(typer, node, KILN_E_TYPE, "the k of '%s' is an integer, found %s", name,
+                             kiln__ctype_name(found));
+    if (!k->is_literal && typer->insts.items[k->inst].per_element)
+        return KILN__FAIL_AT(typer, node, KILN_E_TYPE, "'%s' takes one k for a row, found one for each element", name);
+    if (k->is_literal && kiln__literal_f64(&k->literal) == 0)
+        return KILN__FAIL_AT(typer, node, KILN_E_TYPE,
+                             "the k of '%s' counts from 1 for the smallest or from -1 for the largest, found 0", name);
+    return true;
+}
+
+/* kth(x, k), of how many. */
+static kiln__value type_kth(kiln__typer *typer, const kiln__node *node, const kiln__value *values) {
+    if (!check_kth(typer, node, &values[1])) return values[0];
+    const kiln__node counts = {.op = KILN__OP_COUNT, .type = KILN__I64, .domain = node->domain};
+    const kiln__value count = type_count(typer, &counts);
+    kiln__inst inst = {.op = node->op, .type = kiln__value_type(typer, &values[0]), .arg_count = 3};
+    inst.args[0] = kiln__emit_as(typer, &values[0], inst.type).inst;
+    inst.args[1] = kiln__emit_as(typer, &values[1], KILN__I64).inst;
+    inst.args[2] = count.inst;
+    return kiln__emit(typer, inst);
+}
+
+/* cumsum(x), ...: what the columns before a thread's come to, and from there on one after another. */
+static kiln__value type_scan(kiln__typer *typer, const kiln__node *node, const kiln__value *value) {
+    const kiln__op reduction = kiln__scanned(node->op);
+    const bool adds = kiln__op_describe(reduction)->rule == KILN__RULE_RSUM;
+    kiln__ctype type = kiln__value_type(typer, value);
+    if (!check_whole_rows(typer, node)) return *value;
+    if (adds) type = kiln__sum_type(type);
+    kiln__inst before = {.op = KILN__OP_REDUCE_BEFORE, .type = type, .arg_count = 1};
+    before.u.block.op = (uint16_t)reduction;
+    before.args[0] = kiln__emit_as(typer, value, type).inst;
+    kiln__inst scan = {.op = KILN__OP_SCAN, .type = type, .arg_count = 2, .args = {before.args[0], 0}};
+    scan.u.block.op = (uint16_t)reduction;
+    scan.args[1] = kiln__emit(typer, before).inst;
+    return kiln__emit(typer, scan);
+}
+
 static kiln__value type_node(kiln__typer *typer, const kiln__node *node) {
     kiln__value values[3] = {0};
     kiln__node literals[3] = {0}, folded;
@@ -369,6 +430,7 @@ static kiln__value type_node(kiln__typer *typer, const kiln__node *node) {
         all_literal = all_literal && values[i].is_literal;
     }
     if (kiln__is_literal(node)) return literal_value(*node);
+    if (kiln__op_scans(node->op)) return type_scan(typer, node, values);
     if (all_literal && kiln__fold(node->op, literals, &folded)) return literal_value(folded);
     switch (node->op) {
     case KILN__OP_NAME: return kiln__emit(typer, typer->leaves[node->u.name]);
@@ -382,6 +444,7 @@ static kiln__value type_node(kiln__typer *typer, const kiln__node *node) {
     case KILN__OP_ROWS: return kiln__type_rows(typer, values);
     case KILN__OP_TAKE:
     case KILN__OP_GATHER: return kiln__type_take(typer, node, values);
+    case KILN__OP_REDUCE_KTH: return type_kth(typer, node, values);
     case KILN__OP_CONVERT: return type_conversion(typer, node, &values[0]);
     case KILN__OP_IS_WIDE: return literal_value(kiln__literal_bool(is_wide_integer(typer, &values[0])));
     case KILN__OP_WIDEN: return type_widening(typer, node->u.widening, &values[0]);

@@ -30,6 +30,8 @@ kiln_status kiln__any_shape_check(const kiln__ir *ir, const kiln__problem *p) {
         {p->taken, "columns that an index chooses"},
         {p->lengths, "rows with lengths"},
         {p->offsets >= 0, "rows that offsets place"},
+        {kiln__ir_selects(ir), "values selected by their order"},
+        {kiln__ir_scans(ir), "scans"},
         {p->packed, "tensors of two elements to a byte"},
         {combines_counts(ir), "a combine that asks for the number of columns"},
     };

@@ -114,7 +114,7 @@ int kiln__online_phase(const kiln__ir *ir) {
     for (int phase = 0; phase + 1 < (int)ir->phase_count; phase++) {
         bool all = true;
         for (uint32_t i = 0; i < ir->count; i++) {
-            if (is(ir, i, KILN__OP_REDUCE_USER) && ir->insts[i].phase == phase + 1) all = false;
+            if (kiln__op_is_ordered(ir->insts[i].op) && ir->insts[i].phase == phase + 1) all = false;
             if (!kiln__op_is_reduction(ir->insts[i].op) || ir->insts[i].phase != phase + 2) continue;
             kiln__online online = kiln__online_of(ir, i);
             all &= online.kind != KILN__ONLINE_NONE && ir->insts[online.first].phase == phase + 1;

@@ -148,10 +148,10 @@ static int64_t natural_stride(const kiln__problem *problem, const kiln__space *s
 }
 
 static bool needs_values(kiln__op op) {
-    return op == KILN__OP_REDUCE_MAX || op == KILN__OP_REDUCE_MIN || kiln__op_is_arg(op);
+    return op == KILN__OP_REDUCE_MAX || op == KILN__OP_REDUCE_MIN || kiln__op_is_arg(op) || kiln__op_selects(op);
 }
 
-/* A maximum or minimum of nothing has no value: of a row without columns, of columns without rows. */
+/* A maximum, minimum or k-th value of nothing has no value: of a row without columns, of columns without rows. */
 static kiln_status check_empty(const kiln__ir *ir, const kiln__space *space) {
     int64_t rows, cols;
     kiln_status status = kiln__space_extents(space, &rows, &cols);
@@ -170,7 +170,7 @@ static kiln_status check_empty(const kiln__ir *ir, const kiln__space *space) {
 /* Whether columns must be counted in their own order. */
 static bool has_ordered_reduction(const kiln__ir *ir) {
     for (uint32_t i = 0; i < ir->count; i++)
-        if (ir->insts[i].op == KILN__OP_REDUCE_USER || ir->insts[i].op == KILN__OP_BLOCK_REDUCE ||
+        if (kiln__op_is_ordered(ir->insts[i].op) || ir->insts[i].op == KILN__OP_BLOCK_REDUCE ||
             ir->insts[i].op == KILN__OP_TAKE || kiln__op_is_arg(ir->insts[i].op))
             return true;
     return ir->uneven.columns > 0 || ir->length;
@@ -188,7 +188,7 @@ static void find_blocks(const kiln__ir *ir, kiln__problem *problem) {
     for (uint32_t i = 0; i < ir->count; i++) {
         const int64_t block = ir->insts[i].domain;
         int at = 0;
-        problem->ordered |= ir->insts[i].op == KILN__OP_REDUCE_USER;
+        problem->ordered |= kiln__op_is_ordered(ir->insts[i].op);
         if (ir->insts[i].op != KILN__OP_BLOCK_REDUCE) continue;
         while (at < problem->block_count && problem->blocks[at] < block) at++;
         if (at < problem->block_count && problem->blocks[at] == block) continue;

@@ -170,6 +170,8 @@ void kiln__ref_reduce_add(const kiln__ir *ir, const kiln__inst *reduction, kiln_
         add_arg(reduction->op == KILN__OP_REDUCE_ARGMAX, ir->insts[reduction->args[0]].type, values, n, accumulator);
     else if (reduction->op == KILN__OP_REDUCE_USER)
         add_user(&ir->combines[reducer], combine_values[reducer], values, n, accumulator);
+    else if (kiln__op_selects(reduction->op))
+        kiln__ref_select_add(values, n, accumulator);
     else if (is_tree(reduction, accumulator))
         add_tree(reduction, values, n, accumulator);
     else if (kiln__ctype_is_float(reduction->type))

@@ -118,7 +118,7 @@ static kiln_status refuse_empty(const kiln__ref_run_state *run, const bool *redu
         const bool max = op == KILN__OP_REDUCE_MAX || op == KILN__OP_REDUCE_ARGMAX;
         const bool min = op == KILN__OP_REDUCE_MIN || op == KILN__OP_REDUCE_ARGMIN;
         const int axis = across ? row : column;
-        if ((max || min) && axis >= 0)
+        if ((max || min || kiln__op_selects(op)) && axis >= 0)
             return kiln__fail(KILN_E_SHAPE, "%s over axis %d of size 0 has no value", kiln__op_describe(op)->name,
                               axis);
     }
@@ -171,6 +171,12 @@ static kiln_status make_room(kiln__ref_run_state *run) {
         run->roles == NULL || memory == NULL)
         return kiln__out_of_memory();
     for (uint32_t i = 0; i < ir->count; i++) run->values[i] = memory + i * run->width;
+    for (uint32_t i = 0; i < ir->count; i++) {
+        if (!kiln__op_selects(ir->insts[i].op)) continue;
+        kiln__ref_accumulator *accumulator = &run->accumulators[i];
+        accumulator->row = kiln__arena_alloc(arena, (size_t)run->col_count + 1, sizeof *accumulator->row);
+        if (accumulator->row == NULL) return kiln__out_of_memory();
+    }
     if (!kiln__ref_across_make(run)) return kiln__out_of_memory();
     for (uint32_t i = 0; i < ir->combine_count; i++) {
         run->combine_values[i] = kiln__ref_combine_make(&ir->combines[i], arena);

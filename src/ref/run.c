@@ -15,7 +15,9 @@ static void assign_roles(const kiln__ref_run_state *run, uint32_t pass, uint8_t 
     /* From the last to the first: by then an instruction knows whether a later one needs it at each column. */
     for (uint32_t i = ir->count; i-- > 0;) {
         const kiln__inst *inst = &ir->insts[i];
-        if (kiln__op_is_reduction(inst->op))
+        if (inst->op == KILN__OP_REDUCE_BEFORE)
+            roles[i] = SKIP; /* there is one thread */
+        else if (kiln__op_is_reduction(inst->op))
             roles[i] = inst->phase == pass + 1 ? REDUCTION : SKIP;
         else if (inst->across)
             roles[i] = inst->op == KILN__OP_ACROSS_REDUCE && pass == ir->phase_count ? ACROSS : SKIP;
@@ -40,7 +42,10 @@ static void evaluate_constant(const kiln__ref_run_state *run, uint32_t index) {
     case KILN__OP_FLOAT:
     case KILN__OP_INT:
     case KILN__OP_BOOL: out->i64 = inst->u.i64; break; /* the 64 bits of either kind */
-    case KILN__OP_COUNT: out->f64 = (double)run->count; break;
+    case KILN__OP_COUNT:
+        out->i64 = run->count;
+        if (kiln__ctype_is_float(inst->type)) out->f64 = (double)run->count;
+        break;
     case KILN__OP_SIZE: out->i64 = run->sizes[inst->u.axis]; break;
     case KILN__OP_ROWS_OF: out->i64 = run->tables[inst->u.input].rows; break;
     case KILN__OP_SCALAR:
@@ -66,6 +71,16 @@ static void evaluate_blocks(const kiln__ref_run_state *run, uint32_t index, size
                              accumulator);
         const kiln__ref_value value = kiln__ref_reduce_finish(&reduction, accumulator);
         for (size_t i = first; i < end; i++) out[i] = value;
+    }
+}
+
+static void evaluate_scan(const kiln__ref_run_state *run, uint32_t index, size_t n) {
+    const kiln__inst reduction = kiln__combining(&run->ir->insts[index]);
+    kiln__ref_accumulator *accumulator = &run->accumulators[index];
+    for (size_t i = 0; i < n; i++) {
+        kiln__ref_reduce_add(run->ir, &reduction, run->combine_values, run->values[reduction.args[0]] + i, 1,
+                             accumulator);
+        run->values[index][i] = kiln__ref_reduce_finish(&reduction, accumulator);
     }
 }
 
@@ -133,6 +148,8 @@ static void evaluate(const kiln__ref_run_state *run, uint32_t index, int64_t col
         evaluate_blocks(run, index, n);
     } else if (inst->op == KILN__OP_LENGTH) {
         out->i64 = run->length;
+    } else if (inst->op == KILN__OP_SCAN) {
+        evaluate_scan(run, index, n);
     } else if (inst->op == KILN__OP_BLOCK_COUNT) {
         count_blocks(run, inst->domain, col, n, out);
     } else {
@@ -177,8 +194,9 @@ static void run_pass(kiln__ref_run_state *run, const uint8_t *roles, bool last) 
         if (roles[i] == ROW) {
             evaluate(run, i, 0, 1);
             spread(run, i);
-        } else if (roles[i] == REDUCTION) {
-            kiln__ref_reduce_start(&ir->insts[i], ir->combines, run->own_types, &run->accumulators[i]);
+        } else if (roles[i] == REDUCTION || ir->insts[i].op == KILN__OP_SCAN) {
+            const kiln__inst reduction = kiln__combining(&ir->insts[i]);
+            kiln__ref_reduce_start(&reduction, ir->combines, run->own_types, &run->accumulators[i]);
         }
     }
     run->length = ir->length ? run->values[ir->length - 1]->i64 : run->col_count;
@@ -190,8 +208,12 @@ static void run_pass(kiln__ref_run_state *run, const uint8_t *roles, bool last) 
         if (last) store_outputs(run, true, col, (size_t)n);
     }
     for (uint32_t i = 0; i < ir->count; i++) {
+        const kiln__inst *inst = &ir->insts[i];
         if (roles[i] != REDUCTION) continue;
-        *run->values[i] = kiln__ref_reduce_finish(&ir->insts[i], &run->accumulators[i]);
+        *run->values[i] =
+            kiln__op_selects(inst->op)
+                ? kiln__ref_select_finish(inst->type, run->values[inst->args[1]]->i64, &run->accumulators[i])
+                : kiln__ref_reduce_finish(inst, &run->accumulators[i]);
         spread(run, i);
     }
     for (uint32_t i = 0; i < ir->count; i++)

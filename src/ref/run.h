@@ -33,13 +33,15 @@ static inline void kiln__ref_narrow(kiln__ctype type, kiln__ref_value *values, s
 /* ---- reductions (reduce.c) ---- */
 
 /* correction: what the roundings of a float value have lost so far. In the program's types, sums and products of floats
- * are added up as a tree instead: partials[i] is that of 2^i columns where bit i of `seen` is set. */
+ * are added up as a tree instead: partials[i] is that of 2^i columns where bit i of `seen` is set. A selection keeps
+ * the row. */
 typedef struct kiln__ref_accumulator {
     kiln__ref_value value;
     double correction;
     int64_t index, seen; /* argmax, argmin: where the value was; columns so far */
     bool own_types;
     double partials[63];
+    kiln__ref_value *row; /* of a selection: room for all columns */
 } kiln__ref_accumulator;
 
 /* A user's combine: where the values of its instructions lie, one of each. NULL without memory. */
@@ -50,6 +52,13 @@ void kiln__ref_reduce_start(const kiln__inst *reduction, const kiln__combine *co
 void kiln__ref_reduce_add(const kiln__ir *ir, const kiln__inst *reduction, kiln__ref_value ***combine_values,
                           const kiln__ref_value *values, size_t n, kiln__ref_accumulator *accumulator);
 kiln__ref_value kiln__ref_reduce_finish(const kiln__inst *reduction, const kiln__ref_accumulator *accumulator);
+
+/* ---- selections (select.c) ---- */
+
+void kiln__ref_select_add(const kiln__ref_value *values, size_t n, kiln__ref_accumulator *accumulator);
+/* The k-th smallest of what has been added, from 1, or the -k-th from the last, NaN last; changes their order. NaN, or
+ * 0 of an integer, where there is none such. */
+kiln__ref_value kiln__ref_select_finish(kiln__ctype type, int64_t k, kiln__ref_accumulator *accumulator);
 
 /* ---- places (space.c) ---- */
 

@@ -172,7 +172,8 @@ static kiln_status type(const kiln_program *program, const kiln__domains *domain
     memcpy(binding.input_repeats, shaped->repeats, sizeof binding.input_repeats);
     for (uint32_t i = 0; i < s->input_count; i++) {
         binding.input_types[i] = tensors[i].type;
-        binding.input_per_element[i] = all_columns || kiln__space_varies(&shaped->space, &shaped->tensors.at[i], true) ||
+        binding.input_per_element[i] = all_columns ||
+                                       kiln__space_varies(&shaped->space, &shaped->tensors.at[i], true) ||
                                        shaped->ragged.packed >> i & 1;
         binding.input_row_invariant[i] = !kiln__space_varies(&shaped->space, &shaped->tensors.at[i], false);
     }

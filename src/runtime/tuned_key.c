@@ -37,6 +37,8 @@ static int64_t detail_of(const kiln__inst *inst) {
     case KILN__OP_INDEX:
     case KILN__OP_SIZE: return inst->u.axis;
     case KILN__OP_PARAM: return inst->u.param;
+    case KILN__OP_SCAN:
+    case KILN__OP_REDUCE_BEFORE:
     case KILN__OP_BLOCK_REDUCE:
     case KILN__OP_ACROSS_REDUCE: return inst->u.block.op | inst->u.block.reducer << 16;
     default: return 0;

@@ -32,7 +32,7 @@ typedef struct lister {
     const kiln__device *device;
     const kiln__pins *pins;
     kiln__pins *out;
-    int count;
+    int count, most_chunks;
     bool for_orders; /* few of those that combine a row's columns alike */
 } lister;
 
@@ -175,7 +175,7 @@ static void list_lanes(lister *l, int width) {
  */
 static void list_block(lister *l, int threads, int cluster, int width) {
     kiln__pins p = point(l, KILN__GROUP_BLOCK, KILN__STAGING_REGISTERS, threads, width);
-    const choices persistent = whether(l->pins->persistent, l->traits->phases > 0 && !l->traits->ordered);
+    const choices persistent = whether(l->pins->persistent, l->traits->phases > 0 && l->traits->plain);
     p.cluster = cluster;
     if (fits_registers(l, (int64_t)threads * cluster, width)) add_passes(l, p);
     p.staging = KILN__STAGING_SHARED;
@@ -194,7 +194,7 @@ static void list_blocks(lister *l, int width) {
 /* Rows that are read again in each phase, as few times as can be, and cut into chunks where they are long. */
 static void list_stream(lister *l, kiln__group group, int threads, int width) {
     const int64_t steps = kiln__divide_up(vectors_of(l, width), threads);
-    const choices splits = powers(l->pins->splits, 1, MOST_CHUNKS);
+    const choices splits = powers(l->pins->splits, 1, l->most_chunks);
     kiln__pins p = point(l, (int)group, KILN__STAGING_NONE, threads, width);
     p.online = l->pins->online ? l->pins->online : 1;
     for (int i = 0; i < splits.count; i++) {
@@ -310,7 +310,7 @@ static void list_kept(lister *l, kiln__pins p, int lanes) {
 /* Columns that are read again in each phase, by one block or in chunks; together where they can be. Clusters that keep
  * nothing are as well chunks. */
 static void list_read(lister *l, kiln__pins p) {
-    const choices splits = powers_of(4, l->pins->splits, 1, MOST_CHUNKS);
+    const choices splits = powers_of(4, l->pins->splits, 1, l->most_chunks);
     const int joined = l->traits->online >= 0 && !l->traits->ordered ? 1 : -1;
     p.staging = KILN__STAGING_NONE;
     p.online = l->pins->online ? l->pins->online : joined;
@@ -399,7 +399,13 @@ static void list_column(lister *l) {
 }
 
 static lister lister_of(const kiln__given *g, const kiln__pins *pins, kiln__pins *out) {
-    return (lister){.g = g, .traits = &g->traits, .problem = g->problem, .device = g->device, .pins = pins, .out = out};
+    return (lister){.g = g,
+                    .traits = &g->traits,
+                    .problem = g->problem,
+                    .device = g->device,
+                    .pins = pins,
+                    .out = out,
+                    .most_chunks = g->traits.one_launch ? 1 : MOST_CHUNKS};
 }
 
 int kiln__candidates_of_orders(const kiln__given *g, const kiln__pins *pins, kiln__pins out[KILN__MOST_CANDIDATES]) {

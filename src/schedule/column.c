@@ -68,9 +68,10 @@ static void find_operand(const kiln__problem *problem, int o, kiln__column_facts
     if (rows_together(problem, operand, 1) && (!f->narrowest || size < f->narrowest)) f->narrowest = size;
 }
 
-/* What a reduction carries. */
+/* What a reduction carries; of a selection counts, and what they are counted by. */
 static int carried_bytes(const kiln__inst *inst) {
     if (!kiln__op_is_reduction(inst->op)) return 0;
+    if (kiln__op_selects(inst->op)) return 32;
     if (kiln__op_is_arg(inst->op)) return 16;
     return kiln__ctype_is_wide(inst->type) ? 8 : 4;
 }
@@ -78,7 +79,7 @@ static int carried_bytes(const kiln__inst *inst) {
 kiln__column_facts kiln__column_find(const kiln__given *g, kiln__schedule *s) {
     const kiln__problem *problem = g->problem;
     kiln__column_facts f = {.cols = problem->cols > 1 ? problem->cols : 1,
-                            .again = g->ir->phase_count > 1 || (problem->columns_out && !g->traits.stores_early)};
+                            .again = g->traits.passes > 1 || (problem->columns_out && !g->traits.stores_early)};
     int widest = 0, values = 0;
     for (int o = 0; o < problem->input_count + problem->output_count; o++) find_operand(problem, o, &f, s);
     for (uint32_t i = 0; i < g->ir->count; i++) {
@@ -96,7 +97,7 @@ void kiln__column_join(const kiln__given *g, kiln__column_facts *f, kiln__schedu
     s->passes.online = g->traits.online;
     f->state_bytes += f->count_bytes;
     f->slot_bytes += f->count_bytes;
-    f->again = f->again && (g->ir->phase_count > 2 || g->problem->columns_out);
+    f->again = f->again && (g->traits.passes > 2 || g->problem->columns_out);
 }
 
 /* ---- vectors of rows ---- */
@@ -265,9 +266,9 @@ static int64_t slot_bytes(const kiln__given *g, const kiln__column_facts *f, con
         for (uint32_t i = 0; i < g->ir->count; i++) {
             const kiln__inst *inst = &g->ir->insts[i];
             if (!kiln__op_is_reduction(inst->op) || inst->phase != phase + 1) continue;
-            const bool wide = kiln__ctype_is_wide(inst->type), arg = kiln__op_is_arg(inst->op);
-            const int64_t each = wide || (arg && f->cols > INT32_MAX) ? 8 : inst->type == KILN__BOOL ? 1 : 4;
-            members = kiln__divide_up(members, each) * each + (arg ? 2 : 1) * each;
+            const int values = kiln__reduction_values(inst->op); /* several: numbers of columns among them */
+            const int64_t each = kiln__ctype_is_wide(inst->type) || values > 1 ? 8 : inst->type == KILN__BOOL ? 1 : 4;
+            members = kiln__divide_up(members, each) * each + values * each;
             if (each > widest) widest = each;
         }
         bytes += kiln__divide_up(members, widest) * widest;
@@ -279,9 +280,10 @@ static int64_t slot_bytes(const kiln__given *g, const kiln__column_facts *f, con
 static bool fits_exchange(const kiln__given *g, const kiln__column_facts *f, int64_t exchanged,
                           const kiln__schedule *s) {
     const int cluster = s->team.blocks_per_row;
-    const int slots = kiln__column_slots(s);
+    const int slots = s->passes.scans ? s->team.threads_per_row : kiln__column_slots(s);
     const int64_t each = s->edges == KILN__EDGES_MISALIGNED ? f->slot_bytes : exchanged;
     const int64_t most = s->staging.kind == KILN__STAGING_SHARED ? KILN__COLUMN_STATIC_BYTES : KILN__MOST_STATIC_BYTES;
+    if (cluster > 1 && s->passes.one_launch) return false;
     if (cluster == 1) return slots == 1 || s->team.rows_per_block * slots * slot_bytes(g, f, s) <= most;
     return kiln__cluster_fits(cluster, g->device) && !(s->staging.kind == KILN__STAGING_NONE && f->again) &&
            s->team.rows_per_block * (slots + cluster) * each <= KILN__COLUMN_STATIC_BYTES;

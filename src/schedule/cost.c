@@ -113,6 +113,7 @@ static int64_t weigh_combine(const count *c, const kiln__combine *combine) {
 }
 
 static int64_t weigh_reduction(const count *c, const kiln__inst *reduction) {
+    if (kiln__op_selects(reduction->op)) return 2 * KILN__SELECTION_COUNTS;
     if (reduction->op != KILN__OP_REDUCE_USER) return kiln__op_is_arg(reduction->op) ? 8 : 1;
     return c->calls ? CALL : weigh_combine(c, &c->ir->combines[reduction->u.reducer]);
 }
@@ -254,7 +255,8 @@ kiln_status kiln__weigh(const kiln__ir *ir, const kiln__problem *problem, int64_
     kiln_status status = begin(ir, problem, 0, &c);
     if (!status) {
         *reductions = 0;
-        for (uint32_t phase = 0; phase < ir->phase_count; phase++) *reductions += weigh_phase(&c, phase);
+        for (uint32_t phase = 0; phase < ir->phase_count; phase++)
+            *reductions += weigh_phase(&c, phase) * kiln__phase_passes(ir, phase);
         *outputs = weigh_outputs(&c);
         *row = weigh_row(&c, 0);
     }

@@ -7,6 +7,8 @@ bool kiln__schedule_clusters(const kiln__schedule *schedule) {
     return schedule->team.blocks_per_row > 1 && schedule->team.group != KILN__GROUP_GRID;
 }
 
+int kiln__schedule_turns(const kiln__schedule *s) { return 1 + (kiln__row_of(s)->persistent | s->passes.selects); }
+
 bool kiln__schedule_balances(const kiln__schedule *s) {
     if (!kiln__schedule_clusters(s)) return false;
     if (kiln__row_of(s)->persistent) return s->passes.online >= 0;

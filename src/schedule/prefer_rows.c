@@ -144,7 +144,7 @@ static rows find_rows(const kiln__given *g, const kiln__pins *pins) {
     rows r = {.g = g, .pins = pins, .s = kiln__schedule_blank(g->ir, problem)};
     choose_vectors(g, pins, &r.s);
     r.lie = find_lie(problem, &r.s);
-    r.pass = g->ir->phase_count <= 1 && !problem->columns_out;
+    r.pass = g->traits.passes <= 1 && !problem->columns_out;
     r.apart = lie_apart(g, &r.lie, &r.s);
     r.bytes = kiln__row_stage(problem, &r.s);
     for (int o = 0; o < problem->input_count; o++) r.staged += r.s.tensors[o].staged;

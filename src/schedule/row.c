@@ -102,6 +102,7 @@ static bool set_team(const kiln__given *g, const kiln__pins *point, kiln__schedu
     team->threads = team->group == KILN__GROUP_LANES ? 128 : point->threads;
     team->rows_per_block = team->group == KILN__GROUP_LANES ? 128 / point->threads : 1;
     s->steps = kiln__divide_up(kiln__row_vectors(g->problem, s), team->threads_per_row);
+    if (s->passes.scans && team->blocks_per_row > 1) return false;
     /* Of no columns one thread has what the user's combine begins with. */
     if (s->passes.ordered && g->problem->cols == 0 && team->threads_per_row > 1) return false;
     return are_threads(team, point->threads) && (grid || kiln__cluster_fits(team->blocks_per_row, g->device));
@@ -109,15 +110,16 @@ static bool set_team(const kiln__given *g, const kiln__pins *point, kiln__schedu
 
 /* ---- where it stays ---- */
 
-/* Of static shared memory: what a row's warps exchange, every other row beside the one before it; of clusters what
- * those of a block and then its blocks do, where they are many. */
+/* Of static shared memory: what a row's warps exchange, every other row or pass beside the one before it; of clusters
+ * what those of a block and then its blocks do, where they are many. */
 static int64_t exchange_bytes(const kiln__ir *ir, bool persistent, const kiln__schedule *s) {
     bool wide = ir->float_type == KILN__F64;
     for (uint32_t i = 0; i < ir->count; i++) wide |= kiln__ctype_is_wide(ir->insts[i].type);
     int64_t values = kiln__schedule_exchanged(s, ir) / 8 + 1, warps = s->team.threads / 32;
     if (s->team.group == KILN__GROUP_CLUSTER)
         warps = warps * s->team.blocks_per_row > 32 ? warps + s->team.blocks_per_row : warps * s->team.blocks_per_row;
-    const int64_t bytes = warps * (persistent ? 2 : 1) * kiln__divide_up(values * (wide ? 8 : 4), 16) * 16;
+    const int64_t bytes =
+        warps * (persistent ? 2 : kiln__schedule_turns(s)) * kiln__divide_up(values * (wide ? 8 : 4), 16) * 16;
     return bytes > 8192 ? bytes : 8192;
 }
 
@@ -158,14 +160,14 @@ static bool suits_offsets(const kiln__problem *problem, const kiln__pins *point)
 
 static bool set_staging(const kiln__given *g, const kiln__pins *point, int bytes, kiln__schedule *s) {
     const bool lanes = s->team.group == KILN__GROUP_LANES;
-    const bool persistent = !lanes && g->ir->phase_count > 0 && point->persistent > 0;
+    const bool persistent = !lanes && g->ir->phase_count > 0 && point->persistent > 0 && !s->passes.one_launch;
     const bool grid = s->team.group == KILN__GROUP_GRID;
     const int64_t exchange = lanes ? 8192 : exchange_bytes(g->ir, persistent, s);
     s->team.min_blocks_per_sm = 1;
     s->staging.kind = (kiln__staging_kind)point->staging;
     if (!suits_offsets(g->problem, point)) return false;
     if (exchange > KILN__MOST_STATIC_BYTES) return false;
-    if (grid && (s->staging.kind != KILN__STAGING_SHARED || g->ir->phase_count == 0 || s->passes.ordered)) return false;
+    if (grid && (s->staging.kind != KILN__STAGING_SHARED || g->ir->phase_count == 0 || !g->traits.plain)) return false;
     if (s->staging.kind == KILN__STAGING_REGISTERS && s->steps > KILN__MOST_REGISTER_ELEMENTS / s->vector_width)
         return false;
     if (s->staging.kind != KILN__STAGING_SHARED) return true;

@@ -24,7 +24,7 @@ static bool suits_inputs(const kiln__given *g, const kiln__schedule *s) {
 }
 
 static bool suits(const kiln__given *g, int bytes, const kiln__schedule *s) {
-    if (!s->row.invariant_inputs || !bytes || s->passes.ordered) return false;
+    if (!s->row.invariant_inputs || !bytes || !g->traits.plain) return false;
     return g->ir->phase_count > 0 && g->problem->columns_out && suits_inputs(g, s);
 }
 

@@ -16,12 +16,16 @@ kiln__schedule kiln__schedule_blank(const kiln__ir *ir, const kiln__problem *pro
     s.strategy = strategies[problem->layout];
     s.team.blocks_per_row = s.split.chunks = 1;
     s.passes.online = -1;
-    for (uint32_t i = 0; i < ir->count; i++) s.passes.ordered |= ir->insts[i].op == KILN__OP_REDUCE_USER;
+    for (uint32_t i = 0; i < ir->count; i++) s.passes.ordered |= kiln__op_is_ordered(ir->insts[i].op);
+    s.passes.selects = kiln__ir_selects(ir);
+    s.passes.scans = kiln__ir_scans(ir);
+    s.passes.one_launch = s.passes.selects | s.passes.scans;
     return s;
 }
 
 void kiln__schedule_split(const kiln__ir *ir, int chunks, kiln__schedule *s) {
     s->split.chunks = 1;
+    if (s->passes.one_launch) chunks = 1;
     if (ir->phase_count == 0 || s->staging.kind != KILN__STAGING_NONE || s->team.blocks_per_row > 1 || chunks <= 1)
         return;
     const int64_t steps = kiln__divide_up(s->steps, chunks);
@@ -79,7 +83,7 @@ static int sizes_of_l2(const kiln__schedule *s) {
 static void choose_policy(const kiln__ir *ir, const kiln__problem *problem, const kiln__device *device,
                           kiln__schedule *s) {
     const int64_t most = sizes_of_l2(s) * kiln__device_typical(device->arch).l2_bytes;
-    const bool one_phase = ir->phase_count - (s->passes.online >= 0) == 1;
+    const bool one_phase = ir->phase_count + s->passes.selects - (s->passes.online >= 0) == 1;
     const bool once = one_phase ? s->staging.kind != KILN__STAGING_TILE : s->staging.kind == KILN__STAGING_REGISTERS;
     int64_t bytes = 0;
     if (!once || ir->phase_count == 0 || problem->columns_out || !problem->cols) return;

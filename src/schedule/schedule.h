@@ -94,6 +94,9 @@ typedef struct kiln__passes {
     int online; /* this phase is reduced together with the next one; -1: none is */
     kiln__online_pass online_pass;
     bool ordered;         /* a user's combine: columns are combined in their order */
+    bool selects;         /* a phase's pass is repeated */
+    bool scans;           /* each thread has what is before it: a block has the row */
+    bool one_launch;      /* has all passes over a row: of selections and scans */
     bool rematerialise;   /* the last pass computes again what the passes before computed of the row */
     bool stores;          /* the pass that reduces stores outputs of columns, too: there is no last one */
     int keep_weight;      /* registers: values that take so many instructions are kept for later passes; 0: none is */
@@ -324,6 +327,9 @@ static inline bool kiln__is_power_of_two(int64_t n) { return n > 0 && (n & (n - 
 
 /* Whether the blocks that work on a row are a cluster, and whether a device has clusters of so many. */
 bool kiln__schedule_clusters(const kiln__schedule *schedule);
+/* Between so many places in shared memory exchanges of a phase alternate, where a group has one row after the other or
+ * repeats a pass. */
+int kiln__schedule_turns(const kiln__schedule *schedule);
 bool kiln__cluster_fits(int blocks, const kiln__device *device);
 
 /* Whether the device may put several blocks of a cluster on a multiprocessor, rather than spread them: more clusters

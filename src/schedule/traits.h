@@ -8,6 +8,7 @@
 
 typedef struct kiln__traits {
     int phases;
+    int passes; /* of all phases over a row */
     /* Bytes of one element, all tensors of a class together, and how many tensors those are. */
     int input_bytes, inputs;         /* inputs that have columns and differ from row to row */
     int invariant_bytes, invariants; /* inputs that have columns and are the same for all rows: weights */
@@ -19,6 +20,8 @@ typedef struct kiln__traits {
     int64_t row_weight;              /* of a row's values */
     int carried;                     /* 32-bit values that the reductions carry, of all phases */
     bool ordered;                    /* a reduction of the user's: columns are combined in their order */
+    bool plain;                      /* each phase is one pass, whose columns are combined in any order */
+    bool one_launch;                 /* has all passes over a row: of selections and scans */
     bool finds_columns;              /* argmax, argmin */
     bool indexed;                    /* computes with the numbers of columns */
     bool stores_early;               /* outputs of columns need none of the reductions, of which there is one phase */

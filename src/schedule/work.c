@@ -102,7 +102,7 @@ kiln__work kiln__work_of(const kiln__given *g, const kiln__schedule *s) {
     const kiln__problem *p = g->problem;
     kiln__work w = {.g = g, .s = s, .rows = (double)p->rows, .cols = p->cols > 0 ? (double)p->cols : 1};
     w.elements = w.rows * w.cols;
-    w.phases = (double)g->ir->phase_count - (s->passes.online >= 0);
+    w.phases = (double)g->traits.passes - (s->passes.online >= 0);
     w.passes = w.phases + p->columns_out < 1 ? 1 : w.phases + p->columns_out;
     w.unstaged = unstaged_part(s);
     w.bytes = bytes_of(p);

@@ -62,8 +62,9 @@ static void add(calls *to, const char *only, const char *format, ...) {
 /* What is given for a parameter of this name; NULL where its default is taken. */
 static const char *argument_for(const char *name, size_t length) {
     static const char *const arguments[][2] = {
-        {"x", "x"},       {"y", "y"},    {"g", "g"},    {"t", "t"},     {"w", "w"},         {"b", "b"}, {"a", "y"},
-        {"low", "-0.75"}, {"high", "1"}, {"p", "0.25"}, {"seed", "42"}, {"label", "label"}, {"v", "y"},
+        {"x", "x"},     {"y", "y"},         {"g", "g"},       {"t", "t"},    {"w", "w"},
+        {"b", "b"},     {"a", "y"},         {"low", "-0.75"}, {"high", "1"}, {"p", "0.25"},
+        {"seed", "42"}, {"label", "label"}, {"v", "y"},       {"k", "2"},    {"q", "0.3"},
     };
     for (size_t i = 0; i < COUNT(arguments); i++)
         if (strlen(arguments[i][0]) == length && !strncmp(arguments[i][0], name, length)) return arguments[i][1];
@@ -108,6 +109,10 @@ static bool list_calls(const char *only, calls *to) {
         "nansum(z)",
         "nanmean(z)",
         "nanmax(z)",
+        "kth(z, 3)",
+        "cumsum(x > 0)",
+        "cummax(z) + min(x)",
+        "x >= kth_largest(x, 3) ? x : 0",
         "nanmin(z)",
         "sum(w)",
         "index(0) + sum(x)",
@@ -120,7 +125,7 @@ static bool list_calls(const char *only, calls *to) {
     for (int op = 0; op < KILN__OP_COUNT_OF; op++) {
         const kiln__op_info *info = kiln__op_describe((kiln__op)op);
         if (kiln__op_is_reduction((kiln__op)op) && *info->name && op != KILN__OP_REDUCE_USER)
-            add(to, only, "%s(x)", info->name);
+            add(to, only, info->args == 2 ? "%s(x, 2)" : "%s(x)", info->name);
     }
     for (const char *at = kiln__source_prelude_kiln; (at = strstr(at, "\nfn ")) != NULL;) {
         at += 4;

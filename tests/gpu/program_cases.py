@@ -5,6 +5,7 @@ A reference gives values in double precision, before they are rounded to the out
 from them, which computes in f32 unless an input is f64. Quantised numbers are compared with the scales that were stored.
 """
 import math
+import warnings
 
 import numpy as np
 import program_types as types
@@ -449,6 +450,54 @@ def column_moments(draw):
     yield work
 
 
+# ---- order in a row ------------------------------------------------------------------------------------------------
+
+
+def top_k_mask(draw):
+    kind, rows, columns = draw.floats(), draw.rows(), draw.columns()
+    work = Work("t = kth_largest(x, k)\ny = x >= t ? x : 0\ns = kth(x, k)")
+    x = draw.input(work, "x", kind, draw.scattered((rows, columns)))
+    k = draw.input(work, "k", draw.one_of("i64", "i32"), draw.rng.integers(1, columns + 1, (rows, 1)), "row").astype(int)
+    ordered = np.sort(x, -1)
+    t, s = np.take_along_axis(ordered, columns - k, -1), np.take_along_axis(ordered, k - 1, -1)
+    draw.output(work, "t", kind, (rows, 1), lambda results: (t, np.zeros_like(t)), "row")
+    draw.output(work, "y", kind, x.shape, lambda results: (np.where(x >= t, x, 0), np.zeros_like(x)))
+    draw.output(work, "s", kind, (rows, 1), lambda results: (s, np.zeros_like(s)), "row")
+    yield work
+
+
+def quantiles(draw):
+    kind, rows, columns, q = draw.floats(), draw.rows(), draw.columns(), float(draw.one_of(0, 0.01, 0.3, 0.5, 0.9, 1))
+    work = Work(f"m = median(x)\nq = quantile(x, {q!r})\nn = nanquantile(x, {q!r})\nd = nanmedian(x)")
+    x = draw.values((rows, columns))
+    if draw.chance(30):
+        x[draw.rng.random(x.shape) < 0.1] = np.nan
+    x = draw.input(work, "x", kind, x)
+    off = 4 * unit(kind)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of rows of nothing but NaN
+        found = {"m": np.median(x, -1), "q": np.quantile(x, q, axis=-1), "n": np.nanquantile(x, q, axis=-1),
+                 "d": np.nanmedian(x, -1)}
+    size = np.nanmax(np.abs(np.where(np.isnan(x), 0, x)), -1)
+    for name, value in found.items():
+        draw.output(work, name, draw.one_of("f32", kind), (rows,), lambda results, value=value: (value, size * off))
+    yield work
+
+
+def scans(draw):
+    kind, rows, columns = draw.floats(), draw.rows(), draw.columns()
+    axis = draw.one_of(-1, -1, 0)
+    work = Work("s = cumsum(x)\nm = cummax(x)\nn = cumsum(x > 0)\nt = max(cumsum(x))", axes=(axis,))
+    x = draw.input(work, "x", kind, draw.scattered((rows, columns)))
+    off = 1e-12 if kind == "f64" else 4e-7
+    s, error = np.cumsum(x, axis), np.cumsum(np.abs(x), axis) * off * 16
+    draw.output(work, "s", draw.one_of("f32", kind), x.shape, lambda results: (s, error))
+    draw.output(work, "m", kind, x.shape, lambda results: (np.maximum.accumulate(x, axis), np.zeros_like(x)))
+    draw.output(work, "n", "i32", x.shape, lambda results: (np.cumsum(x > 0, axis), np.zeros_like(x)))
+    draw.output(work, "t", "f32", s.max(axis).shape, lambda results: (s.max(axis), error.max(axis)))
+    yield work
+
+
 # ---- places --------------------------------------------------------------------------------------------------------
 
 
@@ -512,5 +561,5 @@ def packed_rows(draw):
 
 CASES = {case.__name__: case for case in (
     quantise_rows, quantise_blocks, quantise_mxfp8, quantise_mxfp4, quantise_nvfp4, dequantise, add_norm_quantise,
-    silu_quantise, norm_gradients, gelu_gradients, cross_entropy, load_balance, column_moments, embedding, cache_write,
-    packed_rows)}
+    silu_quantise, norm_gradients, gelu_gradients, cross_entropy, load_balance, column_moments, top_k_mask, quantiles, scans, embedding,
+    cache_write, packed_rows)}

@@ -99,6 +99,12 @@ static const char *const written[] = {
     "a == max(a)",
     "reduce((p, q) -> maximum(abs(p), abs(q)), a, 0)",
     "mean(a)",
+    "kth(a, 1)",
+    "kth(a, 3) == a",
+    "kth(a, i64(argmax(a)))",
+    "kth_largest(a, 2)",
+    "quantile(a, 0.3)",
+    "nanquantile(a, 0.9)",
     "uniform(a, 7)",
     "uniform(b, c)",
     "round_to(f32, a, b)",
@@ -124,9 +130,20 @@ static void add_operators(expressions *list) {
 
 /* What wants literals or labels, or rounds at ties: gpu_axes.c has them; and what runs across rows. */
 static const char *const elsewhere[] = {
-    "dropout",        "dropout_grad",     "cross_entropy_label", "cross_entropy_label_grad", "quantize_e4m3",
-    "quantize_e5m2",  "quantize_mx_e2m1", "quantize_mx_e2m1_up", "scale_nvfp4_tensor",       "scale_nvfp4",
+    "dropout",
+    "dropout_grad",
+    "cross_entropy_label",
+    "cross_entropy_label_grad",
+    "quantize_e4m3",
+    "quantize_e5m2",
+    "quantize_mx_e2m1",
+    "quantize_mx_e2m1_up",
+    "scale_nvfp4_tensor",
+    "scale_nvfp4",
     "quantize_nvfp4",
+    "kth_largest",
+    "quantile",
+    "nanquantile",
 };
 
 static void add_call(expressions *list, const char *at) {

@@ -88,6 +88,11 @@ static const operator_text texts[] = {
     {KILN__OP_REDUCE_ALL, R, "x", "whether all are true; true of nothing"},
     {KILN__OP_REDUCE_ARGMAX, R, "x", "where the largest is, the first of equal ones; the first NaN if there is one"},
     {KILN__OP_REDUCE_ARGMIN, R, "x", "where the smallest is, the first of equal ones; the first NaN if there is one"},
+    {KILN__OP_CUMSUM, "order in a row", "x", "of the columns up to each the sum"},
+    {KILN__OP_CUMPROD, "order in a row", "x", "of the columns up to each the product"},
+    {KILN__OP_CUMMAX, "order in a row", "x", "of the columns up to each the largest; NaN from the first NaN on"},
+    {KILN__OP_CUMMIN, "order in a row", "x", "of the columns up to each the smallest; NaN from the first NaN on"},
+    {KILN__OP_REDUCE_KTH, "order in a row", "x, k", "the k-th smallest, k from 1; the -k-th largest for k below 0; NaN last; NaN or 0 where there is none such"},
     {KILN__OP_REDUCE_USER, R, "(a, b) -> combined, x, identity", "your own: how two values combine, associatively, and what changes nothing"},
 };
 #undef E
@@ -138,10 +143,25 @@ static bool add_conversions(function_list *list) {
 
 /* In the order of the list; headings of the prelude begin with these. */
 static const char *const groups[] = {
-    "conversions", "constants",      "elementwise",   "gated activations", "positions",
-    "places",      "random numbers", "reductions",    "statistics",        "softmax and cross-entropy",
-    "losses",      "normalisation",  "quantisers",    "rotary embeddings", "optimisers",
-    "images",      "gradients",      "names of ONNX",
+    "conversions",
+    "constants",
+    "elementwise",
+    "gated activations",
+    "positions",
+    "places",
+    "random numbers",
+    "reductions",
+    "statistics",
+    "order in a row",
+    "softmax and cross-entropy",
+    "losses",
+    "normalisation",
+    "quantisers",
+    "rotary embeddings",
+    "optimisers",
+    "images",
+    "gradients",
+    "names of ONNX",
 };
 enum { GROUPS = sizeof groups / sizeof groups[0] };
 

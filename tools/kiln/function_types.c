@@ -15,6 +15,10 @@ static const char *special_call(const char *name) {
         {"size", "where(x == x, size(-1), size(-1))"},
         {"round_to", "round_to(bf16, x, 0.5)"},
         {"reduce", "reduce((a, b) -> a + b, x, 0)"},
+        {"kth", "kth(x, 1)"},
+        {"kth_largest", "kth_largest(x, 1)"},
+        {"quantile", "quantile(x, 0.5)"},
+        {"nanquantile", "nanquantile(x, 0.5)"},
     };
     for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++)
         if (strcmp(calls[i][0], name) == 0) return calls[i][1];

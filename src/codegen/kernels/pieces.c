@@ -47,25 +47,53 @@ static const char *spell_reduce(const kiln__emitter *e, uint32_t phase) {
     return kiln__is_online(e, phase) ? "each_online" : "each_vector";
 }
 
+/* Before a pass that goes over the row once more: scans begin with what is before the thread. */
+static void emit_restart(const kiln__emitter *e, uint32_t pass, const char *in) {
+    for (uint32_t i = 0; i < e->ir->count; i++) {
+        const kiln__inst *inst = &e->ir->insts[i];
+        if (inst->op != KILN__OP_SCAN || inst->phase > pass || !e->element[i]) continue;
+        if (e->rows_in_vectors)
+            kiln__write(e, "#pragma unroll\n%sfor (int j = 0; j < KILN_VECTOR_WIDTH; ++j) row.s%u[j] = row.v%u[j];\n",
+                        in, i, inst->args[1]);
+        else
+            kiln__write(e, "%srow.s%u = row.v%u;\n", in, i, inst->args[1]);
+    }
+}
+
 /* What blocks come to whose columns are known before the pass. */
 static void emit_blocks_before(const kiln__emitter *e, uint32_t pass, const char *in) {
     if (!e->schedule->slots.bytes) return;
     if (pass == 0 && e->schedule->staging.kind == KILN__STAGING_SHARED) kiln__write(e, "%skiln_copy_wait();\n", in);
     for (uint32_t i = 0; i < e->ir->count; i++)
-        if (kiln__has_slots(e, i) && e->ir->insts[i].phase == pass)
+        if (kiln__has_slots(e, i) && e->ir->insts[i].phase == pass) {
+            emit_restart(e, pass, in);
             kiln__write(e,
                         "%skiln_values%u values%u;\n%sstaging.each_vector(row, values%u);\n"
                         "%skiln_reduce_slots<kiln_block%u>();\n",
                         in, i, i, in, i, in, i);
+        }
+}
+
+static void emit_pass(const kiln__emitter *e, uint32_t p, const char *in, const char *reduce) {
+    emit_restart(e, p, in);
+    kiln__write(e, "%s%s phase%u;\n%sphase%u.clear();\n%sstaging.%s(row, phase%u);\n", in, kiln__phase_type(e, p), p,
+                in, p, in, reduce, p);
+}
+
+/* Outputs that need no reduction are stored by the pass that reduces. */
+static void emit_storing_pass(const kiln__emitter *e, uint32_t p, const char *in) {
+    kiln__write(e,
+                "%s%s phase%u;\n%sphase%u.clear();\n%skiln_stored stored = {phase%u};\n"
+                "%sstaging.each_vector(row, stored);\n",
+                in, kiln__phase_type(e, p), p, in, p, in, p, in);
 }
 
 void kiln__emit_reduce(const kiln__emitter *e, uint32_t p, const char *in) {
     emit_blocks_before(e, p, in);
-    kiln__write(e, "%s%s phase%u;\n%sphase%u.clear();\n", in, kiln__phase_type(e, p), p, in, p);
     if (e->schedule->passes.stores)
-        kiln__write(e, "%skiln_stored stored = {phase%u};\n%sstaging.each_vector(row, stored);\n", in, p, in);
+        emit_storing_pass(e, p, in);
     else
-        kiln__write(e, "%sstaging.%s(row, phase%u);\n", in, spell_reduce(e, p), p);
+        emit_pass(e, p, in, spell_reduce(e, p));
 }
 
 void kiln__emit_result(const kiln__emitter *e, uint32_t p, const char *in, const char *value) {
@@ -83,10 +111,28 @@ void kiln__emit_results(const kiln__emitter *e, uint32_t stage, const char *in, 
         kiln__emit_result(e, p, in, kiln__spell(e, how, kiln__phase_type(e, p)));
 }
 
+/* A phase that selects: each pass narrows what the next one counts, over a row that has arrived. */
+static void emit_passes(const kiln__emitter *e, uint32_t p, const char *in, const char *all_reduce) {
+    const char *deeper = kiln__spell(e, "%s    ", in);
+    const bool exchanges = e->rows_in_vectors || e->schedule->team.group != KILN__GROUP_LANES;
+    if (p == 0 && e->schedule->staging.kind == KILN__STAGING_SHARED) kiln__write(e, "%skiln_copy_wait();\n", in);
+    emit_blocks_before(e, p, in);
+    kiln__write(e, "#pragma unroll 1\n%sfor (int pass = 0; pass < %d; ++pass) {\n", in, kiln__phase_passes(e->ir, p));
+    emit_pass(e, p, deeper, kiln__column_of(e->schedule)->tile_rows ? "reduce" : "each_vector");
+    kiln__emit_result(e, p, deeper,
+                      kiln__spell(e, "kiln_all_reduce(phase%u%s%s)", p, all_reduce, exchanges ? ", pass" : ""));
+    kiln__write(e, "%s}\n", in);
+}
+
 void kiln__emit_phases(const kiln__emitter *e, const char *in, const char *all_reduce) {
     for (uint32_t p = 0; p < e->ir->phase_count; p = kiln__next_phase(e, p)) {
+        if (kiln__phase_selects(e->ir, p)) {
+            emit_passes(e, p, in, all_reduce);
+            continue;
+        }
         if (p > 0 || !kiln__row_of(e->schedule)->persistent) kiln__emit_reduce(e, p, in);
-        kiln__emit_result(e, p, in, kiln__spell(e, "kiln_all_reduce(phase%u%s)", p, all_reduce));
+        const char *function = kiln__phase_scans(e->ir, p) ? "kiln_all_before" : "kiln_all_reduce";
+        kiln__emit_result(e, p, in, kiln__spell(e, "%s(phase%u%s)", function, p, all_reduce));
     }
 }
 
@@ -94,6 +140,7 @@ void kiln__emit_last_pass(const kiln__emitter *e, const char *in) {
     if (!e->finish || e->schedule->passes.stores) return;
     emit_blocks_before(e, e->ir->phase_count, in);
     if (e->schedule->passes.rematerialise) kiln__write(e, "%sstaging.rematerialise();\n", in);
+    emit_restart(e, e->ir->phase_count, in);
     kiln__write(e, "%skiln_finish finish;\n%sstaging.%s(row, finish);\n", in, in,
                 e->schedule->edges == KILN__EDGES_PEELED ? "finish" : "each_vector");
 }

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Scans: a rank's columns are neighbours, so that what is before them in the row is what ranks before it come to. */
+
+/* The combination of COUNT neighbouring lanes' values, in the order of the lanes; before: of those before the lane. */
+template <int COUNT, class V> KILN_DEVICE V kiln_scan_lanes(V value, V &before, kiln_u32 lanes = 0xffffffffu) {
+    const kiln_u32 lane = threadIdx.x % 32;
+    before.clear();
+#pragma unroll
+    for (int mask = 1; mask < COUNT; mask *= 2) {
+        const V other = value.shuffle(mask, lanes);
+        if (lane & mask) before = V::combine(other, before);
+        value = lane & mask ? V::combine(other, value) : V::combine(value, other);
+    }
+    return value;
+}

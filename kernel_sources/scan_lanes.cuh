@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Scans of rows that lanes of a warp work on. */
+
+/* Every rank gets the combination of the values of the ranks before it. */
+template <class V> KILN_EXCHANGE V kiln_all_before(const V &value) {
+    V before;
+    kiln_scan_lanes<KILN_THREADS_PER_ROW>(value, before, kiln_lanes_of_row());
+    return before;
+}
