@@ -172,7 +172,7 @@ KILN_DEVICE void kiln_finish_row(const kiln_row &row)
 [kernel_sources/split_end.cuh]
 [kernel_sources/split_outer.cuh]
 
-extern "C" __global__ void __launch_bounds__(KILN_THREADS, 2) kiln_kernel(const __grid_constant__ kiln_arguments args)
+extern "C" __global__ void __launch_bounds__(KILN_THREADS) kiln_kernel(const __grid_constant__ kiln_arguments args)
 {
     kiln_row row(args);
     kiln_place(row);
@@ -187,7 +187,7 @@ extern "C" __global__ void __launch_bounds__(KILN_THREADS, 2) kiln_kernel(const 
     if (kiln_rank() == 0) kiln_publish(row, partial);
 }
 
-extern "C" __global__ void __launch_bounds__(KILN_FINAL_BLOCK_THREADS, 2) kiln_kernel1(const __grid_constant__ kiln_arguments args)
+extern "C" __global__ void __launch_bounds__(KILN_FINAL_BLOCK_THREADS) kiln_kernel1(const __grid_constant__ kiln_arguments args)
 {
     kiln_launch_wait();
     kiln_row row(args);
