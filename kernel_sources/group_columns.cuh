@@ -111,6 +111,13 @@ KILN_DEVICE void kiln_place(kiln_row &row) {
 #endif
 #define KILN_SLOTS (KILN_THREADS / KILN_LANES / KILN_WARP_RANKS)
 
+/* Each of the block's rows for one of its threads. */
+#if KILN_ROWS_PER_BLOCK <= KILN_THREADS
+#define KILN_EACH_ROW(i) if (const int i = (int)threadIdx.x; i < KILN_ROWS_PER_BLOCK)
+#else
+#define KILN_EACH_ROW(i) _Pragma("unroll 1") for (int i = threadIdx.x; i < KILN_ROWS_PER_BLOCK; i += KILN_THREADS)
+#endif
+
 /* Whether a slot has a place for row j of the thread's vector, and which: neighbouring lanes beside each other. */
 #if KILN_MISALIGNED
 KILN_DEVICE bool kiln_in_slot(const kiln_row &row, int j) { return (kiln_u32)(row.offset + j) < KILN_ROWS_PER_BLOCK; }
@@ -133,17 +140,17 @@ template <class V, class S> KILN_DEVICE void kiln_combine_blocks(S *values) {
         KILN_MEMBER S &value() { return *reinterpret_cast<S *>(words); }
     } slots[KILN_BLOCKS_PER_ROW][KILN_ROWS_PER_BLOCK];
     kiln_exchange_begin<V>(0, KILN_BLOCKS_PER_ROW * KILN_ROWS_PER_BLOCK * words * 4);
-    for (int i = threadIdx.x; i < KILN_ROWS_PER_BLOCK; i += KILN_THREADS) {
+    KILN_EACH_ROW(i) {
         kiln_slot own;
         own.value().copy(values[i]);
-#pragma unroll
+#pragma unroll 1
         for (int rank = 0; rank < KILN_BLOCKS_PER_ROW; ++rank)
 #pragma unroll
             for (int w = 0; w < words; ++w)
                 kiln_exchange_send<V, 1>(0, &slots[kiln_cluster_rank()][i].words[w], rank, &own.words[w]);
     }
     kiln_exchange_end<V>(0);
-    for (int i = threadIdx.x; i < KILN_ROWS_PER_BLOCK; i += KILN_THREADS) {
+    KILN_EACH_ROW(i) {
         S all = slots[0][i].value();
 #pragma unroll
         for (int rank = 1; rank < KILN_BLOCKS_PER_ROW; ++rank) all = S::combine(all, slots[rank][i].value());
@@ -244,9 +251,7 @@ template <class V> KILN_EXCHANGE V kiln_all_reduce(const V &value, const kiln_ro
 #ifdef KILN_TILE_ROWS
     kiln_combine_all_slots(slots);
 #else
-    for (int i = threadIdx.x; i < KILN_ROWS_PER_BLOCK; i += KILN_THREADS) {
-        slots[0][i].copy(kiln_combine_slots<KILN_SLOTS>(slots, i));
-    }
+    KILN_EACH_ROW(i) { slots[0][i].copy(kiln_combine_slots<KILN_SLOTS>(slots, i)); }
 #endif
 #if KILN_BLOCKS_PER_ROW > 1
     kiln_combine_blocks<V>(slots[0]);

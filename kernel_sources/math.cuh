@@ -70,40 +70,6 @@ struct kiln_centre {
     KILN_MEMBER kiln_centre(float m) : scale(fabsf(m) < 1073741824.0f ? 1.44269504f : 1.0f) { offset = -m * scale; }
     KILN_MEMBER float exp(float u) const { return kiln_fast_exp2_flush(fmaf(u, scale, offset)); }
 };
-/* Sums of phases that are reduced together, moved to another centre: of exponentials about v (where v is -infinity
- * nothing has been summed yet that counts), of n distances from v, and of their squares; `distances` is 0 where v is
- * the mean but for its rounding, and that is left alone. */
-template <class V> KILN_DEVICE V kiln_move_exp(V sum, V from, V to) {
-    return from == to ? sum : sum == V(0) || from == V(-kiln_infinity()) ? V(0) : sum * kiln_exp_beside_one(from - to);
-}
-KILN_DEVICE float kiln_move_centre(float sum, float from, float to) {
-    const kiln_centre a(from), b(to);
-    if (from == to) return sum;
-    return a.scale != b.scale || from == -kiln_infinity() ? 0.0f : sum * kiln_fast_exp2_flush(b.offset - a.offset);
-}
-template <class V> KILN_DEVICE V kiln_move_distance(V sum, V n, V from, V to) {
-    return n == V(0) ? sum : sum + n * (from - to);
-}
-template <class V> KILN_DEVICE V kiln_move_square(V sum, V n, V from, V to) {
-    const V distance = from - to;
-    return n == V(0) ? sum : sum + n * distance * distance;
-}
-template <class V> KILN_DEVICE V kiln_move_square(V sum, V distances, V n, V from, V to) {
-    const V distance = from - to;
-    return n == V(0) ? sum : sum + distance * (n * distance + V(2) * distances);
-}
-/* Squares of n elements' distances from `about`, to those from their mean. `about` is the mean of m of them: what
- * cancels is no more than n / m times what stays. Sums that were too large stay infinite. */
-template <class V> KILN_DEVICE V kiln_settled(V settled, V sum, V distance) {
-    return settled == settled ? (settled < V(0) ? V(0) : settled) : sum + (distance - distance);
-}
-template <class V> KILN_DEVICE V kiln_settle_square(V sum, V n, V about, V mean) {
-    const V distance = mean - about;
-    return n == V(0) ? sum : kiln_settled(sum - n * distance * distance, sum, distance);
-}
-template <class V> KILN_DEVICE V kiln_settle_square(V sum, V distances, V n, V about, V mean) {
-    return n == V(0) ? sum : kiln_settled(kiln_move_square(sum, distances, n, about, mean), sum, mean - about);
-}
 KILN_DEVICE float kiln_ratio(float a, float b) { return KILN_FAST ? kiln_fast_ratio(a, b) : a / b; }
 KILN_DEVICE double kiln_ratio(double a, double b) { return a / b; }
 /* Not KILN_FAST: no exponential overflows, so that a subnormal result is no 0 either. */
@@ -246,56 +212,4 @@ template <class T, class V> KILN_DEVICE V kiln_round_to(V v) {
     T stored;
     kiln_narrow(v, stored);
     return (V)kiln_widen(stored);
-}
-
-/* Uniform in [0, 1) from Philox 4x32-10 (Salmon et al., 2011): seed is the key, (index, offset) the counter; the first
- * word's upper 24 bits. */
-KILN_DEVICE float kiln_uniform(kiln_i64 seed, kiln_i64 offset, kiln_i64 index) {
-    kiln_u32 c0 = (kiln_u32)index, c1 = (kiln_u32)(index >> 32), c2 = (kiln_u32)offset, c3 = (kiln_u32)(offset >> 32);
-    kiln_u32 k0 = (kiln_u32)seed, k1 = (kiln_u32)(seed >> 32);
-#pragma unroll 1
-    for (int round = 0; round < 10; ++round) {
-        const kiln_u64 p0 = (kiln_u64)0xd2511f53u * c0, p1 = (kiln_u64)0xcd9e8d57u * c2;
-        c0 = (kiln_u32)(p1 >> 32) ^ c1 ^ k0;
-        c1 = (kiln_u32)p1;
-        c2 = (kiln_u32)(p0 >> 32) ^ c3 ^ k1;
-        c3 = (kiln_u32)p0;
-        k0 += 0x9e3779b9u;
-        k1 += 0xbb67ae85u;
-    }
-    return (float)(c0 >> 8) * 5.9604644775390625e-8f;
-}
-
-/* What argmax and argmin carry: a value and its column, which has the value's size where it can. NaN wins, and of
- * equals the first; none() loses to every value. */
-template <int BYTES> struct kiln_arg_index { typedef kiln_index type; };
-template <> struct kiln_arg_index<8> { typedef kiln_i64 type; };
-template <class V> struct kiln_arg {
-    typedef typename kiln_arg_index<sizeof(V)>::type column;
-    V value;
-    column index;
-    static constexpr column nothing = (column)(~(kiln_u64)0 >> (65 - 8 * (int)sizeof(column)));
-    static KILN_MEMBER kiln_arg none(V worst) { return {worst, nothing}; }
-    /* A later column than all before. */
-    KILN_MEMBER void take(bool better, V other, kiln_i64 at) {
-        if (better || (other != other && value == value) || index == nothing) {
-            value = other;
-            index = (column)at;
-        }
-    }
-    KILN_MEMBER void take_max(V other, kiln_i64 at) { take(other > value, other, at); }
-    KILN_MEMBER void take_min(V other, kiln_i64 at) { take(other < value, other, at); }
-};
-template <class V> KILN_DEVICE bool kiln_arg_first(V a, kiln_i64 ai, V b, kiln_i64 bi, bool wins) {
-    const bool a_nan = a != a, b_nan = b != b;
-    return a_nan == b_nan ? (!a_nan && a != b ? wins : ai < bi) : a_nan;
-}
-template <class V> KILN_DEVICE kiln_arg<V> kiln_argmax(kiln_arg<V> a, kiln_arg<V> b) {
-    return kiln_arg_first(a.value, a.index, b.value, b.index, a.value > b.value) ? a : b;
-}
-template <class V> KILN_DEVICE kiln_arg<V> kiln_argmin(kiln_arg<V> a, kiln_arg<V> b) {
-    return kiln_arg_first(a.value, a.index, b.value, b.index, a.value < b.value) ? a : b;
-}
-template <class V> KILN_DEVICE kiln_arg<V> kiln_shuffle(kiln_arg<V> v, int lane_mask, kiln_u32 lanes) {
-    return {kiln_shuffle(v.value, lane_mask, lanes), kiln_shuffle(v.index, lane_mask, lanes)};
 }

@@ -29,6 +29,7 @@ struct kiln_staging {
     }
     KILN_MEMBER void fill(const kiln_row &row) {
         if (KILN_ENDS) fill_chunk(row, 0);
+#pragma unroll 1
         for (int chunk = KILN_ENDS; chunk < KILN_CHUNKS - KILN_ENDS; ++chunk) fill_chunk(row, chunk);
         if (KILN_ENDS && KILN_CHUNKS > 1) fill_chunk(row, KILN_CHUNKS - 1);
     }

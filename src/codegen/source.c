@@ -36,6 +36,17 @@ static bool has_type(const kiln__ir *ir, const kiln__problem *p, kiln_type type)
     return has_op(ir, KILN__OP_ROUND_TO, type) || is_stored(p, type);
 }
 
+/* Whether any reduction gives a column rather than a value: of rows, of blocks of columns, of all rows. */
+static bool finds_columns(const kiln__ir *ir) {
+    bool any = false;
+    for (uint32_t i = 0; i < ir->count; i++) {
+        const kiln__inst *inst = &ir->insts[i];
+        const bool within = inst->op == KILN__OP_BLOCK_REDUCE || inst->op == KILN__OP_ACROSS_REDUCE;
+        any |= kiln__op_is_arg(within ? inst->u.block.op : inst->op);
+    }
+    return any;
+}
+
 static bool are_unsigned(const kiln__inst *insts, uint32_t count) {
     for (uint32_t i = 0; i < count; i++) {
         const bool rounds = insts[i].op == KILN__OP_ROUND_TO && insts[i].u.storage == KILN_U16;
@@ -90,6 +101,9 @@ static void emit_device_parts(const kiln__emitter *e) {
     if (has_type(e->ir, e->problem, KILN_E2M1)) emit_part(e, "e2m1.cuh");
     if (is_stored(e->problem, KILN_BOOL)) emit_part(e, "bool.cuh");
     emit_part(e, "math.cuh");
+    if (has_op(e->ir, KILN__OP_UNIFORM, KILN_TYPE_COUNT)) emit_part(e, "uniform.cuh");
+    if (finds_columns(e->ir)) emit_part(e, "argmax.cuh");
+    if (e->schedule->passes.online >= 0) emit_part(e, "online_sums.cuh");
     if (has_op(e->ir, KILN__OP_STOCHASTIC, KILN_TYPE_COUNT)) emit_part(e, "stochastic.cuh");
     if (kiln__ir_selects(e->ir)) emit_part(e, "selection.cuh");
     if (!e->flat) emit_part(e, "vector_reductions.cuh");

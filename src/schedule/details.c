@@ -100,10 +100,12 @@ static int64_t whole_steps_of(const kiln__problem *problem, const kiln__schedule
     return problem->cols / (s->team.threads_per_row * line) * line;
 }
 
-/* Of a few steps no more vectors than fit the registers of the chunks that ask for no column: two blocks of 1,024
+/* Of many steps half as many vectors as other chunks have: it is one chunk of many, and the shorter the sooner
+ * compiled. Of a few steps no more than fit the registers of the chunks that ask for no column: two blocks of 1,024
  * threads have 32 registers for each. */
 static int last_chunk_batch_of(const kiln__schedule *s) {
-    if (s->steps > 8 || kiln__column_of(s)->transpose_width > 1) return s->batch;
+    if (kiln__column_of(s)->transpose_width > 1) return s->batch;
+    if (s->steps > 8) return (s->batch + 1) / 2;
     return s->steps > 4 || s->edges == KILN__EDGES_MISALIGNED ? 1 : 2;
 }
 

@@ -3,7 +3,9 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/status.h"
 #include "base/types.h"
 #include "schedule/access.h"
 #include "schedule/candidates.h"
@@ -12,6 +14,9 @@
 /* Few rows count as much less: what a GPU is bought for are many. */
 #define FEW_WEIGHT 0.2
 #define CLOSELY 24 /* candidates */
+/* What is expected to take no more than so many times as long as the fastest is as fast: the model tells no smaller
+ * differences. */
+#define ALIKE 1.005
 
 /* ---- the same problem with other numbers of rows ---- */
 
@@ -134,6 +139,47 @@ static void sort_best(const kiln__given *g, const ranking *r, placed *all, int c
     for (int i = 1; i < count; i++) all[i].ranked.slowdown = fmax(all[i].ranked.slowdown, all[i - 1].ranked.slowdown);
 }
 
+/* ---- what compiles soonest ---- */
+
+static bool is_as_fast(const placed *a, const placed *first) {
+    return a->tight == first->tight && a->ranked.slowdown <= ALIKE * first->ranked.slowdown;
+}
+
+/* By a tenth at least, of schedules that differ in little else: functions that are called make code shorter, but no
+ * faster; rows that are cut take a launch and partial results besides; of rows' ends the estimate is rough. */
+static bool is_shorter(const kiln__schedule *a, const kiln__schedule *b) {
+    if (a->split.chunks != b->split.chunks || a->edges != b->edges || a->code.inlining > b->code.inlining) return false;
+    return 10 * a->code.instructions < 9 * b->code.instructions;
+}
+
+/* The candidate, whole. One that is too large to be compiled stays one: who chooses it is told. */
+static kiln_status find_schedule(const kiln__given *g, const placed *candidate, kiln__schedule *s) {
+    if (!kiln__schedule_sketch(g, &candidate->ranked.point, s)) return KILN_OK;
+    kiln_status status = kiln__schedule_conclude(g, s);
+    if (status != KILN_E_LIMIT) return status;
+    kiln__clear_error();
+    return KILN_OK;
+}
+
+/* Of those that are as fast as the first the one of the least code goes before them. Blocks of columns that have slots
+ * stay in the order of their list. */
+static kiln_status prefer_short_code(const kiln__given *g, placed *all, int count) {
+    kiln__schedule shortest, s;
+    int best = 0;
+    if (kiln__blocks_have_slots(g->problem) || count < 2 || !is_as_fast(&all[1], &all[0])) return KILN_OK;
+    kiln_status status = find_schedule(g, &all[0], &shortest);
+    for (int i = 1; i < count && i < CLOSELY && is_as_fast(&all[i], &all[0]) && !status; i++) {
+        status = find_schedule(g, &all[i], &s);
+        if (status || !is_shorter(&s, &shortest)) continue;
+        best = i;
+        shortest = s;
+    }
+    const placed chosen = all[best];
+    memmove(all + 1, all, (size_t)best * sizeof *all);
+    all[0] = chosen;
+    return status;
+}
+
 kiln_status kiln__rank_all(const kiln__given *g, const kiln__pins *pins, kiln__ranked **out, int *count) {
     kiln__pins *points = malloc(KILN__MOST_CANDIDATES * sizeof *points);
     ranking *r = malloc(sizeof *r); /* large for a small stack */
@@ -146,6 +192,7 @@ kiln_status kiln__rank_all(const kiln__given *g, const kiln__pins *pins, kiln__r
         begin(g, r);
         *count = sort_all(g, r, points, listed, all);
         sort_best(g, r, all, *count);
+        status = prefer_short_code(g, all, *count);
     }
     for (int i = 0; i < *count; i++) (*out)[i] = all[i].ranked;
     free(all);

@@ -17,7 +17,8 @@ typedef struct kiln__ranked {
 #define KILN__RANK_FEW_BYTES 16e6 /* ... and the same for few rows, which leave multiprocessors without work */
 
 /* All candidates that builders make schedules of, the fastest first; equal ones stay in the order of
- * kiln__candidates_list. *out is the caller's to free. KILN_E_MEMORY. Count 0: what is pinned is no schedule. */
+ * kiln__candidates_list. Of those that the model cannot tell from the fastest the one of the least code comes first.
+ * *out is the caller's to free. KILN_E_MEMORY. Count 0: what is pinned is no schedule. */
 kiln_status kiln__rank_all(const kiln__given *g, const kiln__pins *pins, kiln__ranked **out, int *count);
 
 /* The same of those that may be chosen: where neighbouring rows lie side by side, they combine a row's columns in the

@@ -22,6 +22,6 @@ find_program(kiln_python python3)
 mark_as_advanced(kiln_python)
 if(kiln_python AND TARGET bench_cold)
     add_test(NAME compile_time COMMAND ${kiln_python} ${PROJECT_SOURCE_DIR}/tools/bench/compile_time.py
-             --program $<TARGET_FILE:bench_cold> --count 24 --seed 7 --limit 8 20 50)
+             --program $<TARGET_FILE:bench_cold> --count 24 --seed 7 --limit 7 18 30)
     set_tests_properties(compile_time PROPERTIES LABELS long SKIP_RETURN_CODE 77 TIMEOUT 600)
 endif()

@@ -42,13 +42,17 @@ static void any_number_of_chunks_is_combined(void **state) {
         }
 }
 
-/* Elementwise packs that cross the end of a row which is broadcast: in runs of 8, 4 and 2 elements, and one by one. */
+/* Elementwise packs of 16 bytes that cross the end of a row which is broadcast: in runs of 8, 4 and 2 elements, and one
+ * by one. */
 static void packs_cross_rows_that_are_broadcast(void **state) {
     static const struct {
         const char *type;
         int columns, run;
-    } of[] = {{"f16", 12, 4}, {"f16", 10, 2}, {"bf16", 9, 1}, {"f32", 6, 2},   {"f32", 7, 1},  {"f64", 3, 1},
-              {"i8", 24, 8},  {"u8", 20, 4},  {"bool", 6, 2}, {"e4m3", 40, 8}, {"f16", 250, 2}};
+        const char *pins;
+    } of[] = {{"f16", 12, 4, "vector 8"},   {"f16", 10, 2, "vector 8"}, {"bf16", 9, 1, "vector 8"},
+              {"f32", 6, 2, "vector 4"},    {"f32", 7, 1, "vector 4"},  {"f64", 3, 1, "vector 2"},
+              {"i8", 24, 8, "vector 16"},   {"u8", 20, 4, "vector 16"}, {"bool", 6, 2, "vector 16"},
+              {"e4m3", 40, 8, "vector 16"}, {"f16", 250, 2, "vector 8"}};
     (void)state;
     for (size_t i = 0; i < COUNT(of); i++) {
         char tensors[128];
@@ -57,8 +61,9 @@ static void packs_cross_rows_that_are_broadcast(void **state) {
         const int n = of[i].columns;
         snprintf(tensors, sizeof tensors, "%s[3,2,5,%d] %s[3,1,1,%d] %s[3,2,5,%d]", of[i].type, n, of[i].type, n,
                  of[i].type, n);
-        const packed_case c = {"y = x + 2 * a", "", tensors, "flat", NULL, false};
+        const packed_case c = {"y = x + 2 * a", "", tensors, "flat", of[i].pins, false};
         assert_int_equal(bound_create(&b, c.program, NULL, NULL, tensors), KILN_OK);
+        assert_int_equal(kiln__pins_parse(c.pins, &b.context->pins), KILN_OK);
         if (bound_prepare(&b, 90, &prepared)) fail_msg("%s", kiln_last_error());
         assert_int_equal(prepared.schedule.tensors[1].width, 0);
         assert_int_equal(prepared.schedule.tensors[1].run, of[i].run);

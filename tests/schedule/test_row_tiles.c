@@ -51,6 +51,10 @@ static const packed_case tiles[] = {
     {"y = softmax(x)", "2", "f32[3,2,40,5]{1000,200,5,1} f32[3,2,40,5]", "tile, outer", "threads 8, tile", false},
     {"y = softmax(x)", "2", "f32[3,2,40,5] f32[3,2,40,5]{200,600,5,1}", "tile, outer", "threads 8, tile", false},
     {"y = softmax(x)", "1,2", "f16[6,5,7,3] f16[6,5,7,3]", "tile, outer", "threads 8, tile", true},
+    /* Rows one behind the other, of an odd number of columns: what all share begins a column further on in every other.
+     */
+    {"y = rms_norm(x, w)", "1", "f16[9,127] f16[127] f16[9,127]", "lanes 16, tile, inner, vector 2 x 4, 64 rows",
+     "lanes 16, tile, vector 2, rows 64", false},
     /* Other types, several tensors: of values for each row, for each column, for both but not in the tile's order. */
     {"y = x * g + sum(x * g)", "1", "f16[3,68,45] f32[3,68,45] f32[3,68,45]", "tile", NULL, false},
     {"y = softmax(a + b)", "1", "f16[3,68,45] f16[3,68,45] f16[3,68,45]", "tile", "threads 16, tile", true},

@@ -28,7 +28,8 @@ static const packed_case in_flight[] = {
     {"y = rms_norm(x, w)", "1", "bf16[3,20000] bf16[20000] bf16[3,20000]",
      "cluster 4, block 128, shared, inner, vector 8 x 5, 2 rows per block, prefetch", "rows 2", true},
     {"y = layer_norm(x, w, b)", "1", "bf16[7,128256] bf16[128256] bf16[128256] bf16[7,128256]",
-     "cluster 16, block 256, shared, inner, vector 8 x 4, 3 rows per block, prefetch, online", "rows 3", false},
+     "cluster 16, block 256, shared, inner, vector 8 x 4, 3 rows per block, prefetch, online",
+     "cluster 16, block 256, rows 3", false},
     /* Other types, exponentials, several inputs beside what is shared, phases apart, a value for each row. */
     {"y = layer_norm(x, w, b)", "1", "f32[5,4104] f32[4104] f32[4104] f16[5,4104]",
      "cluster 2, block 128, shared, inner, vector 8 x 3, 2 rows per block, prefetch, online",
@@ -46,7 +47,8 @@ static const packed_case in_flight[] = {
      "cluster 2, block 128, shared, inner, vector 8 x 2, 2 rows per block, prefetch",
      "cluster 2, block 128, vector 8, rows 2, phased", true},
     {"s = sum(x * w); z = x * w - mean(x)", "1", "f32[9,5000] f32[5000] f32[9] f32[9,5000]",
-     "cluster 2, block 128, shared, inner, vector 4 x 5, 2 rows per block, prefetch", "rows 2", false},
+     "cluster 2, block 128, shared, inner, vector 4 x 5, 2 rows per block, prefetch", "cluster 2, block 128, rows 2",
+     false},
     {"y = (x - mean(x)) * w / (sum(abs(x - mean(x)) * w) + 1)", "1", "f16[5,3000] f16[3000] f32[5,3000]",
      "block 32, shared, inner, vector 4 x 24, 4 rows per block, prefetch",
      "cluster 1, block 32, vector 4, rows 4, phased", false},
@@ -74,7 +76,8 @@ static const packed_case in_flight[] = {
      "cluster 2, block 128, shared, inner, vector 8 x 5, 2 rows per block, prefetch, online, peeled",
      "cluster 2, block 128, vector 8, rows 2, online", true},
     {"s = sum(x * w); z = x * w - mean(x)", "1", "f32[9,5003] f32[5003] f32[9] f32[9,5003]",
-     "cluster 2, block 128, shared, inner, vector 4 x 5, 2 rows per block, prefetch, peeled", "rows 2", false},
+     "cluster 2, block 128, shared, inner, vector 4 x 5, 2 rows per block, prefetch, peeled",
+     "cluster 2, block 128, rows 2", false},
     {"y = rms_norm(x + r, w) + index(1)", "1", "bf16[11,4099] bf16[11,4099] bf16[4099] f32[11,4099]",
      "cluster 2, block 128, shared, inner, vector 4 x 4, 2 rows per block, prefetch, peeled",
      "cluster 2, block 128, vector 4, rows 2, phased", false},
@@ -92,7 +95,7 @@ static const packed_case in_flight[] = {
     {"y = x * w; i = argmax(x * w * 0)", "1", "f16[9,4099] f16[4099] f16[9,4099] i64[9]",
      "registers, inner, vector 8 x", "block 256, registers, vector 8, phased", false},
     {"y = x * w; i = argmax(x * w * 0)", "1", "f16[9,4096] f16[4096] f16[9,4096] i64[9]",
-     "inner, vector 8 x 4, 2 rows per block, prefetch", "rows 2", false},
+     "inner, vector 8 x 4, 2 rows per block, prefetch", "block 128, vector 8, rows 2", false},
     /* Rows alone: shorter unaligned ones, those of two tensors, weights that begin anywhere; short rows; and where a
      * row has a value that another may take the place of. */
     {"y = layer_norm(x, w, b)", "1", "f16[5,2049] f16[2049] f16[2049] f16[5,2049]",

@@ -55,6 +55,10 @@ COLUMNS = shared("columns", "middle") + [
     row for row in ROWS if row[0] in ("softmax", "norm", "statistics", "reduction") and "index" not in row[1]]
 
 
+# What is drawn where nothing else is said: of all tensors together, and of rows.
+BYTES, COLUMNS_OF_ROWS = 200e6, (24, 200000)
+
+
 def tensors_of(spec, kind, shape, reduced):
     """["x=bf16[64,1000]", ...]"""
     out = []
@@ -70,7 +74,7 @@ def tensors_of(spec, kind, shape, reduced):
     return out
 
 
-def draw(r, size, columns):
+def draw(r, size=BYTES, columns=COLUMNS_OF_ROWS):
     where = r.choices(["row", "column", "point", "transpose"], [60, 24, 12, 4])[0]
     family, program, spec = r.choice({"row": ROWS, "column": COLUMNS}.get(where, POINTS))
     kind = r.choices(["bf16", "f16", "f32", "f64"], [45, 22, 30, 3])[0]
@@ -108,8 +112,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", type=int, default=400)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--megabytes", type=float, default=200)
-    parser.add_argument("--columns", type=int, nargs=2, default=(24, 200000), metavar=("LEAST", "MOST"), help="of rows")
+    parser.add_argument("--megabytes", type=float, default=BYTES / 1e6)
+    parser.add_argument("--columns", type=int, nargs=2, default=COLUMNS_OF_ROWS, metavar=("LEAST", "MOST"), help="of rows")
     given = parser.parse_args()
     r = random.Random(given.seed)
     for _ in range(given.count):
