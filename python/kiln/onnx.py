@@ -39,7 +39,7 @@ __all__ = ["Operator", "Translation", "operators"]
 TYPES = {1: "f32", 2: "u8", 3: "i8", 4: "u16", 5: "i16", 6: "i32", 7: "i64", 9: "bool", 10: "f16", 11: "f64", 12: "u32",
          13: "u64", 16: "bf16", 17: "e4m3", 19: "e5m2", 23: "e2m1", 24: "e8m0"}
 BITS = {"u8": 8, "i8": 8, "u16": 16, "i16": 16, "u32": 32, "i32": 32, "u64": 64, "i64": 64}
-SUMS = re.compile(r"\b(sum|prod|sumsq|norm1)\(")
+SUMS = re.compile(r"\b(sum|prod|sumsq|norm1|cumsum|cumprod)\(")
 
 
 class Translation(NamedTuple):
