@@ -55,14 +55,20 @@ static void lay_out(const kiln__problem *problem, int64_t rows, double bytes, ki
 /* ---- orders ---- */
 
 #define MOST_ORDERS 256
-#define UNKNOWN 8.0 /* times the best: an order that a layout has no candidate of */
+#define CLOSELY 16  /* orders */
+#define UNKNOWN 3.0 /* log2 of times the best: of an order that a layout has no candidate of */
 
-/* Pins of candidates that combine a row's columns each in another order, and how slow the best of each order is in each
- * layout. */
+/* What is known of an order: of each layout's fastest candidate the slowdown, as a logarithm, and what the model looks
+ * at; the sum of these over all layouts. */
+typedef struct combining {
+    kiln__pins pins;
+    double slowdowns[LAYOUTS], sum;
+    kiln__estimate estimates[LAYOUTS];
+} combining;
+
 typedef struct orders {
     int count;
-    kiln__pins of[MOST_ORDERS];
-    double slowdowns[MOST_ORDERS][LAYOUTS];
+    combining of[MOST_ORDERS];
 } orders;
 
 /* A tile has the order of one chunk, phase after phase. */
@@ -80,50 +86,66 @@ static bool are_alike(const kiln__pins *a, const kiln__pins *b) {
     return a->threads == b->threads && a->cluster == b->cluster && a->splits == b->splits && a->online == b->online;
 }
 
-static void note(orders *all, const kiln__pins *point, int layout, double slowdown) {
-    const kiln__pins order = kiln__order_of(point);
-    int i = 0;
-    while (i < all->count && !are_alike(&all->of[i], &order)) i++;
-    if (i == MOST_ORDERS) return;
-    if (i == all->count) {
-        all->of[all->count++] = order;
-        for (int l = 0; l < LAYOUTS; l++) all->slowdowns[i][l] = UNKNOWN;
-    }
-    all->slowdowns[i][layout] = fmin(all->slowdowns[i][layout], slowdown);
+/* The order of a point, which is added if it is new; NULL where there are too many. */
+static combining *find_order(orders *all, const kiln__pins *point) {
+    const kiln__pins pins = kiln__order_of(point);
+    for (int i = 0; i < all->count; i++)
+        if (are_alike(&all->of[i].pins, &pins)) return &all->of[i];
+    if (all->count == MOST_ORDERS) return NULL;
+    combining *added = &all->of[all->count++];
+    added->pins = pins;
+    for (int l = 0; l < LAYOUTS; l++) added->slowdowns[l] = UNKNOWN;
+    return added;
 }
 
+/* Each order's fastest candidate of a layout, as the first trees see it. */
 static void note_layout(const kiln__given *g, const kiln__pins *pins, int layout, kiln__pins *points, orders *all) {
     const int count = kiln__candidates_of_orders(g, pins, points);
     for (int i = 0; i < count; i++) {
         kiln__schedule s;
         kiln__estimate estimate;
-        if (!kiln__schedule_sketch(g, &points[i], &s)) continue;
+        combining *of = find_order(all, &points[i]);
+        if (!of || !kiln__schedule_sketch(g, &points[i], &s)) continue;
         kiln__model_estimate(g, &s, &estimate);
-        note(all, &points[i], layout, exp2(kiln__model_slowdown(&estimate, KILN__ALL_TREES)));
+        const double slowdown = kiln__model_slowdown(&estimate, KILN__FIRST_TREES);
+        if (slowdown >= of->slowdowns[layout]) continue;
+        of->slowdowns[layout] = slowdown;
+        of->estimates[layout] = estimate;
     }
 }
 
-/* The order whose slowdowns multiply to the least. */
-static const kiln__pins *best_of(const orders *all) {
-    const kiln__pins *best = NULL;
-    double least = INFINITY;
-    for (int i = 0; i < all->count; i++) {
-        double product = 1;
-        for (int l = 0; l < LAYOUTS; l++) product *= all->slowdowns[i][l];
-        if (product >= least) continue;
-        least = product;
-        best = &all->of[i];
-    }
-    return best;
+static int by_sum(const void *a, const void *b) {
+    const combining *x = a, *y = b;
+    if (x->sum != y->sum) return x->sum < y->sum ? -1 : 1;
+    return memcmp(&x->pins, &y->pins, sizeof x->pins);
+}
+
+static void add_up(combining *of) {
+    of->sum = 0;
+    for (int l = 0; l < LAYOUTS; l++) of->sum += of->slowdowns[l];
+}
+
+static void look_closely(combining *of) {
+    for (int l = 0; l < LAYOUTS; l++)
+        if (of->slowdowns[l] < UNKNOWN) of->slowdowns[l] = kiln__model_slowdown(&of->estimates[l], KILN__ALL_TREES);
+    add_up(of);
+}
+
+/* The best first: all at a glance, by the first trees, then those that are the best closely. */
+static void sort(orders *all) {
+    const size_t best = all->count < CLOSELY ? (size_t)all->count : CLOSELY;
+    for (int i = 0; i < all->count; i++) add_up(&all->of[i]);
+    qsort(all->of, (size_t)all->count, sizeof *all->of, by_sum);
+    for (size_t i = 0; i < best; i++) look_closely(&all->of[i]);
+    qsort(all->of, best, sizeof *all->of, by_sum);
 }
 
 /* ---- all ---- */
 
-static kiln_status find_order(const kiln__given *g, const kiln__pins *pins, kiln__pins *out) {
-    orders *all = calloc(1, sizeof *all);
+static kiln_status find_orders(const kiln__given *g, const kiln__pins *pins, orders *all) {
     kiln__problem *problem = malloc(sizeof *problem); /* large for a small stack */
     kiln__pins *points = malloc(KILN__MOST_CANDIDATES * sizeof *points);
-    kiln_status status = all && problem && points ? KILN_OK : kiln__out_of_memory();
+    kiln_status status = problem && points ? KILN_OK : kiln__out_of_memory();
     for (int l = 0; l < LAYOUTS && !status; l++) {
         kiln__given laid_out = *g;
         laid_out.problem = problem;
@@ -131,21 +153,40 @@ static kiln_status find_order(const kiln__given *g, const kiln__pins *pins, kiln
         status = kiln__traits_find(g->ir, problem, &laid_out.traits);
         if (!status) note_layout(&laid_out, pins, l, points, all);
     }
-    const kiln__pins *best = status ? NULL : best_of(all);
-    if (best) {
-        out->threads = best->threads;
-        out->cluster = best->cluster;
-        out->splits = best->splits;
-        out->online = best->online;
-    }
     free(points);
     free(problem);
-    free(all);
+    if (!status) sort(all);
     return status;
 }
 
-kiln_status kiln__column_order(const kiln__given *g, const kiln__pins *pins, kiln__pins *out) {
-    *out = *pins;
+static kiln__pins with_order(const kiln__pins *pins, const kiln__pins *order) {
+    kiln__pins with = *pins;
+    with.threads = order->threads;
+    with.cluster = order->cluster;
+    with.splits = order->splits;
+    with.online = order->online;
+    return with;
+}
+
+/* The first, and if it takes clusters the first that takes none. */
+static int take_orders(const orders *all, const kiln__pins *pins, kiln__pins out[KILN__MOST_ORDERS]) {
+    int count = 0;
+    for (int i = 0; i < all->count && count < KILN__MOST_ORDERS; i++) {
+        const kiln__pins *order = &all->of[i].pins;
+        if (count == 0 || order->cluster <= 1) out[count++] = with_order(pins, order);
+        if (out[count - 1].cluster <= 1) break;
+    }
+    return count;
+}
+
+kiln_status kiln__column_orders(const kiln__given *g, const kiln__pins *pins, kiln__pins out[KILN__MOST_ORDERS],
+                                int *count) {
+    out[0] = *pins;
+    *count = 1;
     if (pins->threads && pins->cluster && pins->splits && pins->online) return KILN_OK;
-    return find_order(g, pins, out);
+    orders *all = calloc(1, sizeof *all);
+    kiln_status status = all ? find_orders(g, pins, all) : kiln__out_of_memory();
+    if (!status && all->count) *count = take_orders(all, pins, out);
+    free(all);
+    return status;
 }

@@ -9,9 +9,12 @@
  * The rest is open. */
 kiln__pins kiln__order_of(const kiln__pins *point);
 
-/* *out: the pins, and what they leave open of the order. It decides a row's bits, so it follows from the program, the
- * columns and the types alone, not from how rows lie: of all orders it is the one that the model expects to be the best
- * on average over typical layouts of rows. KILN_E_MEMORY. */
-kiln_status kiln__column_order(const kiln__given *g, const kiln__pins *pins, kiln__pins *out);
+/* The pins, and what they leave open of the order: *count of them. The order decides a row's bits, so it follows from
+ * the program, the columns and the types alone, not from how rows lie: of all orders out[0] has the one that the model
+ * expects to be the best on average over typical layouts of rows. Where it takes clusters, out[1] has the best that
+ * takes none, as the last resort of devices that have no room for them. KILN_E_MEMORY. */
+#define KILN__MOST_ORDERS 2
+kiln_status kiln__column_orders(const kiln__given *g, const kiln__pins *pins, kiln__pins out[KILN__MOST_ORDERS],
+                                int *count);
 
 #endif

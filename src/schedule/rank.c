@@ -206,24 +206,29 @@ kiln_status kiln__rank_all(const kiln__given *g, const kiln__pins *pins, kiln__r
 
 /* ---- those that may be chosen ---- */
 
-/* Behind those that combine a row's columns in the best order, as the last resort of devices that have no room for
- * clusters, those of the best one that needs none. */
-static kiln_status rank_columns(const kiln__given *g, const kiln__pins *pins, kiln__ranked **out, int *count) {
-    kiln__pins order, alone = *pins;
-    kiln__ranked *others = NULL;
-    int more = 0;
-    kiln_status status = kiln__column_order(g, pins, &order);
-    if (!status) status = kiln__rank_all(g, &order, out, count);
-    if (status || order.cluster <= 1 || pins->cluster) return status;
-    alone.cluster = 1;
-    status = kiln__column_order(g, &alone, &order);
-    if (!status) status = kiln__rank_all(g, &order, &others, &more);
-    kiln__ranked *all = status ? NULL : realloc(*out, (size_t)(*count + more + 1) * sizeof *all);
-    if (!status && !all) status = kiln__out_of_memory();
-    if (status) free(*out);
+/* Behind the candidates of the best order those of the next. */
+static kiln_status append(const kiln__given *g, const kiln__pins *order, kiln__ranked **out, int *count) {
+    kiln__ranked *more;
+    int found;
+    kiln_status status = kiln__rank_all(g, order, &more, &found);
+    if (status) return status;
+    kiln__ranked *all = realloc(*out, (size_t)(*count + found + 1) * sizeof *all);
+    for (int i = 0; i < found && all; i++) all[*count + i] = more[i];
+    free(more);
+    if (!all) return kiln__out_of_memory();
     *out = all;
-    for (int i = 0; i < more && all; i++) all[(*count)++] = others[i];
-    free(others);
+    *count += found;
+    return KILN_OK;
+}
+
+static kiln_status rank_columns(const kiln__given *g, const kiln__pins *pins, kiln__ranked **out, int *count) {
+    kiln__pins orders[KILN__MOST_ORDERS];
+    int order_count = 0;
+    kiln_status status = kiln__column_orders(g, pins, orders, &order_count);
+    for (int i = 0; i < order_count && !status; i++) status = append(g, &orders[i], out, count);
+    if (!status) return KILN_OK;
+    free(*out);
+    *out = NULL;
     return status;
 }
 

@@ -251,7 +251,8 @@ static const packed_case misaligned[] = {
      "threads 16, shared, vector 8, rows 136, cluster 1, splits 1, phased, misaligned, single", false},
     {"y = softmax(x)", "0", "f16[68,497] f16[68,497]", "misaligned", NULL, false},
     /* Several tensors: of other types, of one value for each row or each column, of what drifts otherwise. */
-    {"y = x * g + sum(x * g)", "1", "f16[3,68,45] f32[3,68,45] f32[3,68,45]", "misaligned", "shared", false},
+    {"y = x * g + sum(x * g)", "1", "f16[3,68,45] f32[3,68,45] f32[3,68,45]", "misaligned",
+     "threads 16, shared, vector 4, rows 52, cluster 1, splits 1, phased, misaligned", false},
     {"y = (x + b) * w + sum(x)", "1", "f16[3,68,45] f32[3,1,45]{45,45,1} f16[68,1] f16[3,68,45]", "misaligned",
      "threads 16, shared, vector 8, rows 56, cluster 1, splits 1, phased, misaligned", false},
     {"y = softmax(x) * w + index(1) * 10 + index(2)", "1", "f16[3,68,45] f16[45] f32[3,68,45]", "misaligned",

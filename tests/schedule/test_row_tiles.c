@@ -17,8 +17,10 @@
 
 static const packed_case tiles[] = {
     /* Several runs of rows in a tile, one alone, a last tile of fewer; members that are threads, or several of them. */
-    {"y = softmax(x)", "1", "f16[5,64,3] f16[5,64,3]", "columns 8, tile, outer, vector 8 x 8", NULL, false},
-    {"y = softmax(x)", "1", "f16[70,64,3] f16[70,64,3]", "columns 8, tile, outer, vector 8 x 8", NULL, true},
+    {"y = softmax(x)", "1", "f16[5,64,3] f16[5,64,3]", "columns 8, tile, outer, vector 8 x 8", "threads 8, tile",
+     false},
+    {"y = softmax(x)", "1", "f16[70,64,3] f16[70,64,3]", "columns 8, tile, outer, vector 8 x 8", "threads 8, tile",
+     true},
     {"y = softmax(x)", "1", "f16[9,197,65] f16[9,197,65]", "columns 32, tile, outer, vector 2 x 7, 65 rows", NULL,
      true},
     {"y = layer_norm(x)", "1", "f32[300,7,5] f32[300,7,5]", "columns 1, tile, outer, vector 4 x 7", "threads 1, tile",
@@ -41,9 +43,9 @@ static const packed_case tiles[] = {
     {"s = sum(x)", "1", "f16[5,1000,11] f16[5,11]", "columns 128, tile", "threads 128, tile", false},
     {"s = sum(x)", "1", "f32[3,1000,3] f32[3,3]", "columns 128, tile", "threads 128, tile", false},
     /* Memory that begins anywhere, an output elsewhere; runs that lie apart, also backwards; outer dimensions. */
-    {"y = softmax(x)", "1", "f16[5,64,3]@2 f16[5,64,3]@6", "tile, outer", NULL, false},
-    {"y = softmax(x)", "1", "f16[5,64,3]@2 f16[5,64,3]@2", "tile, outer", NULL, true},
-    {"y = softmax(x)", "1", "f32[5,64,3]@4 f16[5,64,3]", "tile, outer", NULL, false},
+    {"y = softmax(x)", "1", "f16[5,64,3]@2 f16[5,64,3]@6", "tile, outer", "threads 8, tile", false},
+    {"y = softmax(x)", "1", "f16[5,64,3]@2 f16[5,64,3]@2", "tile, outer", "threads 8, tile", true},
+    {"y = softmax(x)", "1", "f32[5,64,3]@4 f16[5,64,3]", "tile, outer", "threads 8, tile", false},
     {"y = softmax(x)", "1", "f16[5,64,3]{193,3,1} f16[5,64,3]", "tile, outer, vector 8 x 8, 3 rows", "threads 8, tile",
      false},
     {"y = softmax(x)", "1", "f16[5,64,3]{200,3,1} f16[5,64,3]{193,3,1}", "tile, outer, vector 8 x 8, 3 rows",
