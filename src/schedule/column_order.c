@@ -18,6 +18,7 @@ static const struct {
 } layouts[] = {{4096, KILN__RANK_BYTES}, {1021, KILN__RANK_BYTES},    {64, KILN__RANK_BYTES},
                {13, KILN__RANK_BYTES},   {512, KILN__RANK_FEW_BYTES}, {61, KILN__RANK_FEW_BYTES}};
 #define LAYOUTS ((int)(sizeof layouts / sizeof *layouts))
+#define MOST_COLUMNS ((int64_t)1 << 40) /* more are as many: no memory has so many of several rows */
 
 /* Whether neighbouring rows differ in it. What differs between runs of them alone is as what all share: of one run
  * nobody can tell. */
@@ -42,7 +43,7 @@ static void lay_operand(int64_t columns, int64_t rows, kiln__operand *operand) {
 static void lay_out(const kiln__problem *problem, int64_t rows, double bytes, kiln__problem *p) {
     *p = *problem;
     p->inner_rank = 1;
-    p->inner[0] = p->cols;
+    p->inner[0] = p->cols = kiln__least(problem->cols, MOST_COLUMNS);
     p->outer_rank = 2;
     p->outer[1] = rows;
     for (int o = 0; o < p->input_count + p->output_count + p->position_count; o++) {
