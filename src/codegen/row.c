@@ -298,7 +298,7 @@ static void emit_offsets(const kiln__emitter *e) {
                 name, axis, name, axis);
     for (int o = 0; o < e->operands; o++) {
         const kiln__operand *operand = &e->problem->operands[o];
-        if (!operand->packed_rows) continue;
+        if (!operand->packed_rows || (!operand->contiguous_columns && !operand->inner_strides[0])) continue;
         kiln__write(e, "    row.%s += begin%s;\n", e->name[o],
                     operand->contiguous_columns ? "" : kiln__spell(e, " * args.step0_%s", e->name[o]));
     }

@@ -45,10 +45,11 @@ static void free_all(kiln__ring *jobs) {
 static bool compile(job *j) {
     kiln__prepared *prepared = malloc(sizeof *prepared); /* large for a small stack */
     const kiln__call call = {j->program, j->tensors, j->scalars, KILN_POLICY_COMPILE};
-    const bool good = prepared && !kiln__bake_for(&call, &j->device, 0, prepared, &j->image);
-    if (good) kiln__prepared_free(prepared);
+    const bool baked = prepared && !kiln__bake_for(&call, &j->device, 0, prepared, &j->image);
+    const bool exact = baked && !prepared->any_shape;
+    if (baked) kiln__prepared_free(prepared);
     free(prepared);
-    return good;
+    return exact;
 }
 
 /* A failure has been told to the log, and the kernel for any shape stays. */
@@ -108,6 +109,12 @@ static void sweep(kiln_context *context) {
     free_all(&gone);
 }
 
+static int count_jobs(const kiln__ring *jobs) {
+    int count = 0;
+    for (const kiln__ring *link = jobs->next; link != jobs; link = link->next) count++;
+    return count;
+}
+
 kiln__awaited *kiln__background_start(const kiln__call *call, const kiln__device *device) {
     const kiln_program *program = call->program;
     kiln_context *context = program->context;
@@ -130,7 +137,7 @@ kiln__awaited *kiln__background_start(const kiln__call *call, const kiln__device
         memcpy(j->scalars, call->scalars, program->signature.scalar_count * sizeof *j->scalars);
     kiln__program_hold(program);
     pthread_mutex_lock(&context->lock);
-    const bool more = b->idle == 0 && b->thread_count < most_threads(context);
+    const bool more = count_jobs(&b->waiting) >= b->idle && b->thread_count < most_threads(context);
     const bool good = (more && start_thread(context)) || b->thread_count > 0;
     if (good) {
         kiln__ring_add(&b->waiting, &j->link);
@@ -165,11 +172,11 @@ void kiln__background_begin(kiln_context *context) {
 
 void kiln__background_stop(kiln_context *context) {
     kiln__background *b = &context->background;
-    if (b->thread_count) kiln_context_cancel_compiles(context);
     pthread_mutex_lock(&context->lock);
-    b->stopping = true;
+    b->stopping = true; /* before what is compiled is cancelled, so that nobody takes another job */
     pthread_cond_broadcast(&b->more);
     pthread_mutex_unlock(&context->lock);
+    if (b->thread_count) kiln_context_cancel_compiles(context);
     for (int i = 0; i < b->thread_count; i++) pthread_join(b->threads[i], NULL);
     free_all(&b->waiting);
     free_all(&b->done);

@@ -349,7 +349,8 @@ typedef struct kiln__launch {
     int scalar_count;
     bool empty;             /* nothing to do */
     kiln__awaited *awaited; /* the exact kernel in whose place it stands, where that is being compiled; else NULL */
-    bool stands_in;         /* its kernel serves any shape, in place of the exact one that the call asked for */
+    bool stands_in;         /* its kernel serves any shape, in place of the exact one that the call asked for ... */
+    kiln_policy asked;      /* ... by this policy */
     bool cooperative;       /* all blocks run together, and the workspace begins with a counter that must be 0 */
     bool dependent;         /* later kernels may begin before the one before has ended */
     uint16_t pointer_offset[KILN_MAX_TENSORS], scalar_offset[KILN_MAX_SCALARS];

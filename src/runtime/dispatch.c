@@ -210,7 +210,8 @@ static bool keep(const kiln_program *program, kiln__launch *launch, const shape 
     memcpy(e->words, seen->words, size);
     pthread_mutex_lock(&context->lock);
     entry *known = find(context, seen);
-    const bool supersedes = known && known->launch->stands_in && !launch->stands_in;
+    const bool supersedes =
+        known && known->launch->stands_in && (!launch->stands_in || launch->asked != known->launch->asked);
     table *t = known && !supersedes ? NULL : make_room(context, &forgot);
     if (t) {
         atomic_init(&e->used, atomic_fetch_add(&context->clock, 1) + 1);
@@ -230,12 +231,13 @@ static bool keep(const kiln_program *program, kiln__launch *launch, const shape 
     return t != NULL;
 }
 
-/* Whether the exact kernel, in whose place the launch stands, may be had now. It is asked for once where it has been
- * compiled in the background. */
+/* Whether the exact kernel, in whose place the launch stands, may be had now. A policy that may have it compiled asks
+ * for it once, and again where it has been compiled in the background. */
 static bool is_superseded(const kiln__launch *launch, kiln_policy policy) {
     if (!launch->stands_in || policy == KILN_POLICY_NEVER_COMPILE) return false;
-    return policy == KILN_POLICY_COMPILE ||
-           (launch->awaited && atomic_load(&launch->awaited->done) && atomic_exchange(&launch->awaited->done, false));
+    if (policy == KILN_POLICY_COMPILE) return launch->asked != KILN_POLICY_COMPILE;
+    if (!launch->awaited) return launch->asked == KILN_POLICY_NEVER_COMPILE;
+    return atomic_load(&launch->awaited->done) && atomic_exchange(&launch->awaited->done, false);
 }
 
 static kiln_status run_new(const kiln__call *call, void *const *data, kiln__workspace workspace, void *stream,

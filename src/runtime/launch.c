@@ -453,6 +453,7 @@ static kiln_status try_schedule(const kiln__call *call, const target *on, int at
         *crowded = status == KILN_E_UNSUPPORTED;
         if (!status) status = add_splits(program->context, prepared, on, &kernel->loaded, *launch);
         (*launch)->stands_in = prepared->any_shape && call->policy != KILN_POLICY_ANY_SHAPE;
+        (*launch)->asked = call->policy;
         if ((*launch)->stands_in && call->policy == KILN_POLICY_BACKGROUND)
             (*launch)->awaited = kiln__background_start(call, &on->numbers);
         if (status) kiln__launch_free(*launch);

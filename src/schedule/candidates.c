@@ -292,6 +292,8 @@ static int64_t column_steps(const lister *l, const kiln__pins *p) {
 /* Columns that stay in a block's registers or its shared memory, or those of a cluster. */
 static void list_kept(lister *l, kiln__pins p, int lanes) {
     const choices blocks = clusters(l);
+    if (l->pins->splits > 1 || (l->pins->online > 0 && l->traits->online >= 0))
+        return; /* only what is streamed is so */
     p.online = l->pins->online ? l->pins->online : -1;
     for (int i = 0; i < blocks.count; i++) {
         p.cluster = blocks.of[i];

@@ -12,7 +12,11 @@
 
 /* ---- what is said where there is none ---- */
 
-static kiln_status no_rows(const kiln__problem *problem, const kiln__pins *pins) {
+static kiln_status no_rows(const kiln__given *g, const kiln__pins *pins) {
+    const kiln__problem *problem = g->problem;
+    if (problem->across && (problem->ordered || kiln__ir_scans(g->ir)))
+        return kiln__fail(KILN_E_UNSUPPORTED,
+                          "scans and reduce(..) go beside no values of all rows: two programs do that");
     if (problem->across)
         return kiln__fail(
             KILN_E_UNSUPPORTED,
@@ -71,9 +75,9 @@ static kiln_status no_elements(const kiln__pins *pins, int attempt) {
                                           "elements a thread)");
 }
 
-static kiln_status none(const kiln__problem *problem, const kiln__pins *pins, int attempt) {
-    switch (problem->layout) {
-    case KILN__LAYOUT_INNER: return no_rows(problem, pins);
+static kiln_status none(const kiln__given *g, const kiln__pins *pins, int attempt) {
+    switch (g->problem->layout) {
+    case KILN__LAYOUT_INNER: return no_rows(g, pins);
     case KILN__LAYOUT_OUTER: return no_columns(pins, attempt);
     default: return no_elements(pins, attempt);
     }
@@ -220,7 +224,7 @@ static kiln_status choose_point(const kiln__given *g, const kiln__pins *pins, in
     kiln_status status = modelled ? choose_modelled(g, pins, attempt, out, point, &found)
                                   : choose_preferred(g, pins, attempt, out, &found);
     if (status) return status;
-    if (!found) return none(g->problem, pins, attempt);
+    if (!found) return none(g, pins, attempt);
     if (g->problem->layout == KILN__LAYOUT_OUTER) *point = kiln__order_of(point);
     if (modelled) out->reason = reason_of(attempt);
     if (kiln__pins_any(pins)) out->reason = "the caller pinned it";

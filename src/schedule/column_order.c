@@ -20,9 +20,7 @@ static const struct {
 #define LAYOUTS ((int)(sizeof layouts / sizeof *layouts))
 #define MOST_COLUMNS ((int64_t)1 << 40) /* more are as many: no memory has so many of several rows */
 
-/* Whether neighbouring rows differ in it. What differs between runs of them alone is as what all share: of one run
- * nobody can tell. */
-static bool differs(const kiln__problem *problem, const kiln__operand *operand) {
+bool kiln__neighbours_differ(const kiln__problem *problem, const kiln__operand *operand) {
     const int last = problem->outer_rank - 1;
     return operand->output || (last < 0 || operand->linear ? operand->row_stride : operand->outer_strides[last]) != 0;
 }
@@ -47,7 +45,7 @@ static void lay_out(const kiln__problem *problem, int64_t rows, double bytes, ki
     p->outer_rank = 2;
     p->outer[1] = rows;
     for (int o = 0; o < p->input_count + p->output_count + p->position_count; o++) {
-        p->operands[o].follows_rows = differs(problem, &problem->operands[o]);
+        p->operands[o].follows_rows = kiln__neighbours_differ(problem, &problem->operands[o]);
         lay_operand(p->cols, rows, &p->operands[o]);
     }
     kiln__rank_set_rows(bytes, p);

@@ -5,6 +5,10 @@
 
 #include "schedule/build.h"
 
+/* Whether neighbouring rows differ in a tensor. To the order what differs between runs of them alone is as what all
+ * rows share: of one run nobody can tell. */
+bool kiln__neighbours_differ(const kiln__problem *problem, const kiln__operand *operand);
+
 /* What of a point decides it: how many threads, blocks and chunks share a row, and whether phases are reduced together.
  * The rest is open. */
 kiln__pins kiln__order_of(const kiln__pins *point);

@@ -93,6 +93,8 @@ static void what_a_schedule_is_chosen_by_is_in_the_key(void **state) {
         {"y = softmax(x)", NULL, "f16[8,1024]{1032,1} f16[8,1024]"},
         {"y = softmax(x)", NULL, "f16[8,1024]{1025,1} f16[8,1024]"},
         {"y = softmax(x)", "0", "f16[1024,8] f16[1024,8]"},
+        {"y = softmax(x + w)", "1", "f32[8,256,64] f32[8,256,1] f32[8,256,64]"},
+        {"y = softmax(x + w)", "1", "f32[8,256,64] f32[8,256,64] f32[8,256,64]"},
         {"y = log_softmax(x)", NULL, "f16[8,1024] f16[8,1024]"},
         {"y = softmax(x * 2)", NULL, "f16[8,1024] f16[8,1024]"},
         {"y = softmax(x * 3)", NULL, "f16[8,1024] f16[8,1024]"},
