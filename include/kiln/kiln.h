@@ -11,7 +11,7 @@
  *   - Sizes and strides count elements, not bytes. Strings are UTF-8 and end in NUL.
  *   - A thread with a stack of 64 KB may make any call, whatever the program's text. Kiln uses less than 32 KB of it;
  *     the rest is left to the CUDA driver, whose needs are not documented, if a call loads or launches. NVRTC runs on a
- *     thread of Kiln's own, which lives as long as a compile. */
+ *     thread of Kiln's own, which lives as long as a compile, of KILN_POLICY_BACKGROUND as long as its context. */
 #ifndef KILN_KILN_H
 #define KILN_KILN_H
 
@@ -68,12 +68,12 @@ typedef enum kiln_log_detail {
 /* What to do about a kernel that is in no cache and no pack. Exact ones are made for one shape, others serve any shape
  * of a program and its types: docs/packs.md. */
 typedef enum kiln_policy {
-    KILN_POLICY_COMPILE = 0,       /* compile the exact one and wait */
+    KILN_POLICY_COMPILE = 0,       /* compile the exact one and wait; without NVRTC as NEVER_COMPILE */
     KILN_POLICY_NEVER_COMPILE = 1, /* take one for any shape, else return KILN_E_WOULD_COMPILE, without waiting for a
                                       compile of another thread's; needs no NVRTC */
     KILN_POLICY_CONTEXT = 2,       /* in kiln_call_options: as the context's options say */
     KILN_POLICY_ANY_SHAPE = 3,     /* one for any shape in any case; KILN_E_UNSUPPORTED where the program has none */
-    KILN_POLICY_BACKGROUND = 4     /* one for any shape until threads of the context's have compiled the exact one */
+    KILN_POLICY_BACKGROUND = 4     /* one for any shape until the exact one is compiled behind it; plans keep theirs */
 } kiln_policy;
 
 /* Kernels made beforehand by `kiln precompile`: a file (path), or where path is NULL size bytes at data, which outlive
@@ -88,7 +88,8 @@ typedef struct kiln_pack {
  * kiln_run remembers with what launches them. What a call needs while it runs, and programs, are malloc's. allocate
  * gives bytes (more than 0) aligned as malloc does, or NULL, which the call tells as KILN_E_MEMORY or makes do without;
  * release gets them back with their number. Both NULL: calloc and free. Thread-safety: called from whichever thread
- * makes a call, by several at once; must not call Kiln. A forked child uses them as its parent did. */
+ * makes a call, and from threads of the context's, by several at once; must not call Kiln. A forked child uses them as
+ * its parent did. */
 typedef struct kiln_host_allocator {
     void *(*allocate)(void *user, size_t bytes);
     void (*release)(void *user, void *memory, size_t bytes);
@@ -114,7 +115,7 @@ typedef struct kiln_device_allocator {
  * bytes that set was given for the key, if they are at most capacity, and returns how many there are in either case, 0
  * where there are none; it is asked again with more room. set is told of each kernel that a call compiles or finds in
  * the disk cache, and may keep it or not. Either may be NULL. Thread-safety: called from whichever thread makes a call,
- * by several at once; must not call Kiln. */
+ * and from threads of the context's, by several at once; must not call Kiln. */
 typedef struct kiln_cache_callbacks {
     size_t (*get)(void *user, const char *key, void *bytes, size_t capacity);
     void (*set)(void *user, const char *key, const void *bytes, size_t size);
