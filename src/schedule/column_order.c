@@ -72,12 +72,14 @@ typedef struct orders {
 
 /* A tile has the order of one chunk, phase after phase. */
 kiln__pins kiln__order_of(const kiln__pins *point) {
-    const bool tile = point->staging == KILN__STAGING_TILE;
     kiln__pins order = KILN__PINS_NONE;
     order.threads = point->threads;
     order.cluster = point->cluster;
-    order.splits = tile ? 1 : point->splits;
-    order.online = tile ? -1 : point->online;
+    order.splits = point->splits;
+    order.online = point->online;
+    if (point->staging != KILN__STAGING_TILE) return order;
+    order.splits = 1;
+    order.online = -1;
     return order;
 }
 
@@ -169,13 +171,12 @@ static kiln__pins with_order(const kiln__pins *pins, const kiln__pins *order) {
 
 /* The first, and if it takes clusters the first that takes none. */
 static int take_orders(const orders *all, const kiln__pins *pins, kiln__pins out[KILN__MOST_ORDERS]) {
-    int count = 0;
-    for (int i = 0; i < all->count && count < KILN__MOST_ORDERS; i++) {
-        const kiln__pins *order = &all->of[i].pins;
-        if (count == 0 || order->cluster <= 1) out[count++] = with_order(pins, order);
-        if (out[count - 1].cluster <= 1) break;
-    }
-    return count;
+    int alone = 0;
+    while (alone < all->count && all->of[alone].pins.cluster > 1) alone++;
+    out[0] = with_order(pins, &all->of[0].pins);
+    if (alone == 0 || alone == all->count) return 1;
+    out[1] = with_order(pins, &all->of[alone].pins);
+    return 2;
 }
 
 kiln_status kiln__column_orders(const kiln__given *g, const kiln__pins *pins, kiln__pins out[KILN__MOST_ORDERS],
