@@ -135,7 +135,7 @@ static const struct plant {
      {FIRST, KILN_I32, 5, 32, true, 0},
      NULL},
     {"neighbours that are none",
-     "((kiln_index)(rank)*KILN_STEPS + (step))",
+     "((kiln_index)(rank)*KILN_ROW_STEPS(row) + (step))",
      "((kiln_index)(step)*KILN_THREADS_PER_ROW + (rank))",
      "block 256, registers, vector 4",
      {LAST, KILN_I32, 5, 1500, true, 0},
