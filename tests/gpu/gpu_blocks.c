@@ -111,7 +111,8 @@ static const char *const programs[] = {
     "y = cumsum(x)",
     "y = cumsum(i64(x * 64)); z = cummax(x); a = cummin(i32(x * 64)); e = cumprod(1 + x * 0.01)",
     "y = cumsum(softmax(x)); m = max(cumsum(x)); d = argmax(cummax(x))",
-    "y = cumsum(x - mean(x)) * w; z = cummax(cumsum(x > 0))",
+    /* Not of x - mean(x): the mean's rounding would add up, column by column. */
+    "y = cumsum(x / absmax(x)) * w; z = cummax(cumsum(x > 0))",
     "y = cumsum(x) / (1 + sumsq(x)); t = kth(cumsum(x > 0), 3)",
     "y = softmax(cumsum(x) * 0.01)",
     "lengths(# * 30); y = cumsum(x); z = cummin(x) + max(x)",
