@@ -11,7 +11,8 @@ import pathlib
 import re
 import sys
 
-HEADERS = (("kiln.h", None), ("tensor.h", "Types, tensors and scalars"), ("status.h", "Statuses and errors"))
+HEADERS = (("kiln.h", None), ("context.h", "Contexts"), ("tensor.h", "Types, tensors and scalars"),
+           ("status.h", "Statuses and errors"))
 NAME = re.compile(r"\b(?:kiln|KILN)_\w+\b")
 SECTION = re.compile(r"^/\* -+ (.*?) -+ \*/$")
 
@@ -162,7 +163,7 @@ def render(head, sections):
     groups = [group for _, groups in sections for group in groups]
     anchors = anchors_of(groups)
     lines = ["# The C API", "",
-             "Made from the comments of [`kiln/kiln.h`](../include/kiln/kiln.h) and of the two headers that it includes. How the "
+             "Made from the comments of [`kiln/kiln.h`](../include/kiln/kiln.h) and of the headers that it includes. How the "
              "calls fit together is in [embedding](embedding.md); a status's cause and cure in [errors](guide/errors.md).", "",
              linked(paragraphs(head), anchors), ""]
     for title, members in sections:

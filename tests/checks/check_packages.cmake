@@ -15,7 +15,7 @@ string(REGEX MATCH "^[0-9]+[.][0-9]+" soversion ${VERSION}) # before 1.0.0 (docs
 set(library libkiln${soversion})
 set(files_${library} "${lib}libkiln[.]so[.]${soversion}" "${lib}libkiln[.]so[.]${VERSION}" "usr/libexec/kiln-${soversion}/kiln-worker"
     "${doc}/${library}/copyright" "${doc}/${library}/changelog[.]gz")
-set(files_libkiln-dev "usr/include/kiln/kiln[.]h" "usr/include/kiln/status[.]h" "usr/include/kiln/tensor[.]h"
+set(files_libkiln-dev "usr/include/kiln/context[.]h" "usr/include/kiln/kiln[.]h" "usr/include/kiln/status[.]h" "usr/include/kiln/tensor[.]h"
     "${lib}libkiln[.]so" "${lib}libkiln[.]a" "${lib}pkgconfig/kiln[.]pc" "${lib}pkgconfig/kiln-static[.]pc"
     "${lib}cmake/kiln/kiln-config[.]cmake" "${lib}cmake/kiln/kiln-config-version[.]cmake"
     "${lib}cmake/kiln/kiln_(add_pack|software_gpu)[.]cmake" "${lib}cmake/kiln/kiln_targets(-[a-z]+)?[.]cmake"

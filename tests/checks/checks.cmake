@@ -42,8 +42,9 @@ if(kiln_python)
     # The reference of the C API, made of the headers' comments: each declaration has one.
     set(fixture ${CMAKE_CURRENT_BINARY_DIR}/reference_fixture)
     file(WRITE ${fixture}/include/kiln/kiln.h "/* The head. */\n\nKILN_API int kiln_silent(void);\n")
-    file(WRITE ${fixture}/include/kiln/tensor.h "/* The head. */\n")
-    file(WRITE ${fixture}/include/kiln/status.h "/* The head. */\n")
+    foreach(name IN ITEMS context tensor status)
+        file(WRITE ${fixture}/include/kiln/${name}.h "/* The head. */\n")
+    endforeach()
     file(WRITE ${fixture}/tests/checks/exported_symbols.txt "kiln_silent\nkiln_gone\n")
     add_test(NAME reference COMMAND ${kiln_python} ${PROJECT_SOURCE_DIR}/tools/reference.py
                                     ${CMAKE_CURRENT_BINARY_DIR}/reference.md)
