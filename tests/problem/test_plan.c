@@ -111,11 +111,7 @@ static void inputs_broadcast_as_in_numpy(void **state) {
 
 /* ---- what is refused ---- */
 
-static const struct {
-    const char *program, *axes, *tensors;
-    kiln_status status;
-    const char *sentence;
-} refusals[] = {
+static const bound_refusal refusals[] = {
     {"y = a + b", NULL, "f32[2,3] f32[4] f32[2,3]", KILN_E_SHAPE,
      "input 'b' of shape [4] does not broadcast with the inputs before it, of shape [2, 3]"},
     {"y = x - label", NULL, "f32[8,10] i64[8] f32[8,10]", KILN_E_SHAPE,
@@ -181,18 +177,7 @@ static const struct {
 
 static void what_does_not_fit_is_refused_in_one_sentence(void **state) {
     (void)state;
-    for (size_t i = 0; i < COUNT(refusals); i++) {
-        bound b;
-        kiln__prepared prepared;
-        assert_int_equal(bound_create(&b, refusals[i].program, refusals[i].axes, NULL, refusals[i].tensors), KILN_OK);
-        kiln_status status = bound_prepare(&b, 90, &prepared);
-        if (status != refusals[i].status || strcmp(kiln_last_error(), refusals[i].sentence))
-            fail_msg("%s of %s: %s: %s\nexpected %s: %s", refusals[i].program, refusals[i].tensors,
-                     kiln_status_name(status), kiln_last_error(), kiln_status_name(refusals[i].status),
-                     refusals[i].sentence);
-        assert_null(prepared.source);
-        bound_destroy(&b);
-    }
+    bound_expect_refusals(refusals, COUNT(refusals));
 }
 
 static void a_type_number_or_rank_outside_its_range_is_refused(void **state) {

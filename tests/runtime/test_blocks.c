@@ -380,11 +380,7 @@ static void outputs_have_shapes(void **state) {
 
 static void what_cannot_be_is_refused(void **state) {
     (void)state;
-    static const struct {
-        const char *program, *axes, *tensors;
-        kiln_status status;
-        const char *sentence;
-    } cases[] = {
+    static const bound_refusal cases[] = {
         {"s = sum(x, block = 7)", NULL, "f32[3,24] f32[3,3]", KILN_E_SHAPE,
          "output 's' has shape [3, 3], expected [3, 24] or, of one value for each block of 7, [3, 4]"},
         {"s = sum(x, block = 7)", NULL, "f32[3,24] f32[4]", KILN_E_SHAPE,
@@ -443,15 +439,7 @@ static void what_cannot_be_is_refused(void **state) {
         {"s = sum(x, block = 1) + sum(x, block = 2) + sum(x, block = 4) + sum(x, block = 8)", NULL,
          "f32[3,24] f32[3,24]", KILN_E_LIMIT, "1:65: a program has blocks of more than 3 sizes"},
     };
-    for (size_t i = 0; i < COUNT(cases); i++) {
-        bound b;
-        kiln__prepared p;
-        assert_int_equal(bound_create(&b, cases[i].program, cases[i].axes, NULL, cases[i].tensors), KILN_OK);
-        const kiln_status status = bound_prepare(&b, 90, &p);
-        if (status != cases[i].status || strcmp(kiln_last_error(), cases[i].sentence))
-            fail_msg("%s: %s", cases[i].program, kiln_last_error());
-        bound_destroy(&b);
-    }
+    bound_expect_refusals(cases, COUNT(cases));
 }
 
 static void a_maximum_of_no_rows_is_refused_on_the_cpu_as_well(void **state) {

@@ -174,11 +174,7 @@ static void outputs_have_their_shapes(void **state) {
 
 static void what_cannot_be_is_refused(void **state) {
     (void)state;
-    static const struct {
-        const char *program, *axes, *tensors;
-        kiln_status status;
-        const char *sentence;
-    } cases[] = {
+    static const bound_refusal cases[] = {
         {"offsets(o); y = max(x)", NULL, "f32[5] f32[9] f32[4]", KILN_E_TYPE,
          "1:9: the offsets of rows are integers, found f32"},
         {"offsets(o); y = x + o", NULL, "i32[5] f32[9] f32[9]", KILN_E_NAME,
@@ -218,15 +214,7 @@ static void what_cannot_be_is_refused(void **state) {
          "tensor 'x' has two elements of e2m1 in a byte, which the program takes apart: expected reductions over the "
          "last axis or none, an element for each column, and the same order of axes in all tensors"},
     };
-    for (size_t i = 0; i < COUNT(cases); i++) {
-        bound b;
-        kiln__prepared p;
-        assert_int_equal(bound_create(&b, cases[i].program, cases[i].axes, NULL, cases[i].tensors), KILN_OK);
-        const kiln_status status = bound_prepare(&b, 90, &p);
-        if (status != cases[i].status || strcmp(kiln_last_error(), cases[i].sentence))
-            fail_msg("%s: %s", cases[i].program, kiln_last_error());
-        bound_destroy(&b);
-    }
+    bound_expect_refusals(cases, COUNT(cases));
 }
 
 static void texts_are_refused(void **state) {

@@ -100,3 +100,17 @@ kiln_status bound_prepare(const bound *b, int arch, kiln__prepared *out) {
         kiln__program_check_counts(b->program, b->tensors, b->tensor_count, b->scalars, b->scalar_count);
     return status ? status : kiln__prepare(b->program, b->tensors, b->scalars, &device, 0, out);
 }
+
+void bound_expect_refusals(const bound_refusal *refusals, size_t count) {
+    for (const bound_refusal *r = refusals; r < refusals + count; r++) {
+        bound b;
+        kiln__prepared prepared;
+        assert_int_equal(bound_create(&b, r->program, r->axes, NULL, r->tensors), KILN_OK);
+        const kiln_status status = bound_prepare(&b, 90, &prepared);
+        if (status != r->status || strcmp(kiln_last_error(), r->sentence))
+            fail_msg("%s of %s: %s: %s\nexpected %s: %s", r->program, r->tensors, kiln_status_name(status),
+                     kiln_last_error(), kiln_status_name(r->status), r->sentence);
+        assert_null(prepared.source);
+        bound_destroy(&b);
+    }
+}

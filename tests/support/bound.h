@@ -30,4 +30,14 @@ void bound_destroy(bound *b);
 /* All stages up to the source, for an architecture's typical device. */
 kiln_status bound_prepare(const bound *b, int arch, kiln__prepared *out);
 
+/* A program, its axes and tensors as for bound_create, and what bound_prepare comes to. */
+typedef struct bound_refusal {
+    const char *program, *axes, *tensors;
+    kiln_status status;
+    const char *sentence;
+} bound_refusal;
+
+/* Fails the test unless each is refused with that status and sentence, and has no source. */
+void bound_expect_refusals(const bound_refusal *refusals, size_t count);
+
 #endif
