@@ -385,6 +385,7 @@ if transcript explain_any_shape; then
     try explain 'y = softmax(x + m)' --tensor 'x=f16[*,*]' --tensor 'm=f16[*]' --arch sm_90
     try explain 'm = max(x)' --tensor 'x=bf16[*,*,64]' --axes 0,1 --arch sm_80
     try explain 'y = x - take(x, i)' --tensor 'x=f16[*,*]' --tensor 'i=i32[*,1]' --arch sm_90
+    try explain 'y = softmax(x)' --tensor 'x=f16[127,8191,*]' --arch sm_90
     try explain 'y = softmax(x)' --tensor 'x=f16[*,*]' --arch sm_90 --candidates 3
     check
 fi

@@ -144,7 +144,8 @@ kiln_status kernel_list_bind(const listed_kernel *kernel, kiln_context *context,
     for (size_t i = 0; !status && kernel->kind == LISTED_SINGLE && i < entry->tensor_count; i++)
         if (tensors[i].sizes[0] == -1) tensors[i].sizes[0] = 1;
     if (status || !is_of_any_shape(entry)) return status;
-    open_shapes_settle(tensors, kiln_program_input_count(*program));
+    open_shapes open;
+    open_shapes_settle(tensors, kiln_program_input_count(*program), &open);
     status = open_shapes_outputs(*program, tensors);
     if (status) {
         kiln_program_destroy(*program);

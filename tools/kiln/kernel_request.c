@@ -3,7 +3,6 @@
  * Neither driver nor GPU is needed; a GPU only tells the default architecture. */
 #include "kernel_request.h"
 
-#include "open_shapes.h"
 #include "runtime/context.h"
 #include "tensor_spec.h"
 
@@ -19,7 +18,7 @@ static int read_tensors(kernel_request *k) {
     }
     k->any_shape = open_shapes_any(r->tensors, r->input_count);
     if (k->any_shape) {
-        open_shapes_settle(r->tensors, r->input_count);
+        open_shapes_settle(r->tensors, r->input_count, &k->open);
         r->context->policy = KILN_POLICY_ANY_SHAPE;
     }
     for (size_t i = 0; i < r->output_count; i++) {
@@ -64,7 +63,7 @@ int kernel_request_open(const arguments *args, bool compile, bool arch_needed, k
                                       r->scalar_count, out->arch, out->ptx, compile, &out->kernel);
     if (!status) status = kiln_kernel_get_info(out->kernel, &out->info);
     if (out->any_shape) {
-        open_shapes_restore(r->tensors, r->input_count + r->output_count);
+        open_shapes_restore(&out->open, r->tensors, r->input_count + r->output_count);
         out->info.rows = out->info.cols = out->info.blocks = -1;
     }
     return status ? tool_failed(args, status) : TOOL_OK;

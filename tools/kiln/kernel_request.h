@@ -3,12 +3,14 @@
 #ifndef KILN_TOOL_KERNEL_REQUEST_H
 #define KILN_TOOL_KERNEL_REQUEST_H
 
+#include "open_shapes.h"
 #include "request.h"
 
 typedef struct kernel_request {
     request request;
     int arch, ptx;
-    bool any_shape; /* sizes are left open along other axes than the first */
+    bool any_shape;   /* sizes are left open along other axes than the first: */
+    open_shapes open; /* what stands for them */
     kiln_kernel *kernel;
     kiln_plan_info info;
 } kernel_request;

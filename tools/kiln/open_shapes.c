@@ -3,8 +3,9 @@
 
 #include "tensor_spec.h"
 
-/* By the axis, from the last: unlike sizes that anybody writes, and blocks of columns divide the first. */
+/* By the axis, from the last, and unlike each other; blocks of columns divide the first. */
 static const int64_t stand_ins[KILN_MAX_RANK] = {128 * 8191, 8191, 127, 131, 137, 139, 149, 151};
+#define STEP (128 * 151)
 
 bool open_shapes_any(const kiln_tensor *tensors, size_t count) {
     for (size_t t = 0; t < count; t++)
@@ -13,20 +14,31 @@ bool open_shapes_any(const kiln_tensor *tensors, size_t count) {
     return false;
 }
 
+static bool is_written(const kiln_tensor *inputs, size_t count, int64_t size) {
+    for (size_t t = 0; t < count; t++)
+        for (int i = 0; i < inputs[t].rank; i++)
+            if (inputs[t].sizes[i] == size) return true;
+    return false;
+}
+
+/* 0 where none is written. */
 static int64_t size_along(const kiln_tensor *inputs, size_t count, int from_last) {
     for (size_t t = 0; t < count; t++) {
         const int axis = inputs[t].rank - 1 - from_last;
         if (axis >= 0 && inputs[t].sizes[axis] != -1 && inputs[t].sizes[axis] != 1) return inputs[t].sizes[axis];
     }
-    return stand_ins[from_last];
+    return 0;
 }
 
-void open_shapes_settle(kiln_tensor *inputs, size_t count) {
+void open_shapes_settle(kiln_tensor *inputs, size_t count, open_shapes *out) {
     for (int from_last = 0; from_last < KILN_MAX_RANK; from_last++) {
         const int64_t size = size_along(inputs, count, from_last);
+        int64_t *stand_in = &out->stand_ins[from_last];
+        *stand_in = stand_ins[from_last];
+        while (is_written(inputs, count, *stand_in)) *stand_in += STEP;
         for (size_t t = 0; t < count; t++) {
             const int axis = inputs[t].rank - 1 - from_last;
-            if (axis >= 0 && inputs[t].sizes[axis] == -1) inputs[t].sizes[axis] = size;
+            if (axis >= 0 && inputs[t].sizes[axis] == -1) inputs[t].sizes[axis] = size ? size : *stand_in;
         }
     }
     for (size_t t = 0; t < count; t++) (void)tensor_spec_contiguous(&inputs[t]); /* too much is told by the plan */
@@ -53,9 +65,9 @@ kiln_status open_shapes_outputs(const kiln_program *program, kiln_tensor *tensor
     return status;
 }
 
-void open_shapes_restore(kiln_tensor *tensors, size_t count) {
+void open_shapes_restore(const open_shapes *open, kiln_tensor *tensors, size_t count) {
     for (size_t t = 0; t < count; t++)
         for (int i = 0; i < tensors[t].rank; i++)
             for (int from_last = 0; from_last < KILN_MAX_RANK; from_last++)
-                if (tensors[t].sizes[i] == stand_ins[from_last]) tensors[t].sizes[i] = -1;
+                if (tensors[t].sizes[i] == open->stand_ins[from_last]) tensors[t].sizes[i] = -1;
 }
