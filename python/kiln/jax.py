@@ -24,7 +24,7 @@ from ._program import Program, axes_list
 
 TARGET = "kiln_run"
 # What means other rows, positions or numbers where arrays have an axis more: vmap calls such programs one by one.
-KNOWS_AXES = re.compile(r"\b(index|size|uniform|rows|axes|lengths)\b")
+KNOWS_AXES = re.compile(r"\b(index|size|uniform|rows|put|axes|lengths|offsets)\b")
 
 
 def function(program, *, grad=None, **options):

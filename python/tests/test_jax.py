@@ -125,6 +125,16 @@ def test_vmap_is_one_call_or_one_for_each(text, options, batched):
         assert ("while" in jax.jit(mapped).lower(*values).as_text()) != batched
 
 
+def test_vmap_of_rows_one_behind_the_other():
+    function = kiln.jax.function("offsets(o); y = softmax(x)")
+    x, o = jnp.stack([X[0], X[1], X[2]]), jnp.array([[0, 2, 5], [1, 3, 4], [0, 0, 6]], jnp.int32)
+    for axes in ((0, 0), (None, 0), (0, None)):
+        values = [value if axis == 0 else value[0] for value, axis in zip((o, x), axes)]
+        wanted = [function(*(value if axis is None else value[i] for value, axis in zip(values, axes)))
+                  for i in range(3)]
+        np.testing.assert_allclose(jax.vmap(function, axes)(*values), jnp.stack(wanted), rtol=1e-6)
+
+
 def test_vmap_may_be_nested_and_differentiated():
     function = kiln.jax.function("y = rms_norm(x, w)")
     x = jnp.stack([jnp.stack([X, X + 1]), jnp.stack([X * 2, X - 1]), jnp.stack([X, X * 3])])
