@@ -81,11 +81,13 @@ typedef struct kiln__binding {
  *             gives 0. i64 to i32: saturating.
  *   ROUND_TO  through u.storage and back (args[0] is a float for float storage, an integer for integer storage)
  *   STOCHASTIC to one of the two values of u.storage, a float type, that args[0] is between: args[1] says to which
- *   ACROSS_REDUCE what u.block.op makes of args[0] in all rows, for each column if that has columns; what is made of it
- * is computed when the last row is done BLOCK_REDUCE  what u.block.op makes of args[0] in the block of `domain` columns
- * that a column is in; no phase ends with it, as the threads of a row that have a block are neighbours
+ *   ACROSS_REDUCE what u.block.op makes of args[0] in all rows, for each column if that has columns; what is made of
+ *             it is computed when the last row is done
+ *   BLOCK_REDUCE what u.block.op makes of args[0] in the block of `domain` columns that a column is in; no phase ends
+ *             with it, as the threads of a row that have a block are neighbours
  *   REDUCE_BEFORE what u.block.op makes of args[0] in the columns of the row that lie before those of a thread, which
- * are neighbours, in their order SCAN      the same of the columns up to an element: from args[1], a REDUCE_BEFORE, on
+ *             are neighbours, in their order
+ *   SCAN      the same of the columns up to an element: from args[1], a REDUCE_BEFORE, on
  *   BLOCK_COUNT how many columns that block has, which may be the last of its row and short */
 typedef kiln__node kiln__inst;
 

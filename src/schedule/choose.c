@@ -12,9 +12,8 @@
 
 /* ---- what is said where there is none ---- */
 
-static kiln_status no_rows(const kiln__given *g, const kiln__pins *pins) {
-    const kiln__problem *problem = g->problem;
-    if (problem->across && (problem->ordered || kiln__ir_scans(g->ir)))
+static kiln_status no_rows(const kiln__problem *problem, const kiln__pins *pins) {
+    if (problem->across && problem->ordered)
         return kiln__fail(KILN_E_UNSUPPORTED,
                           "scans and reduce(..) go beside no values of all rows: two programs do that");
     if (problem->across)
@@ -75,9 +74,9 @@ static kiln_status no_elements(const kiln__pins *pins, int attempt) {
                                           "elements a thread)");
 }
 
-static kiln_status none(const kiln__given *g, const kiln__pins *pins, int attempt) {
-    switch (g->problem->layout) {
-    case KILN__LAYOUT_INNER: return no_rows(g, pins);
+static kiln_status none(const kiln__problem *problem, const kiln__pins *pins, int attempt) {
+    switch (problem->layout) {
+    case KILN__LAYOUT_INNER: return no_rows(problem, pins);
     case KILN__LAYOUT_OUTER: return no_columns(pins, attempt);
     default: return no_elements(pins, attempt);
     }
@@ -197,10 +196,15 @@ static kiln_status choose_preferred(const kiln__given *g, const kiln__pins *pins
 
 /* ---- all ---- */
 
-const char kiln__reason_of_model[] = "of all candidates the model expects this one to be the fastest";
+const char *kiln__reason_of_model(const kiln__problem *problem) {
+    if (problem->layout == KILN__LAYOUT_OUTER)
+        return "of the candidates that combine columns in the order of all layouts, the model expects this one to be "
+               "the fastest";
+    return "of all candidates the model expects this one to be the fastest";
+}
 
-static const char *reason_of(int attempt) {
-    return attempt ? "those that the model expects to be faster have no room" : kiln__reason_of_model;
+static const char *reason_of(const kiln__problem *problem, int attempt) {
+    return attempt ? "those that the model expects to be faster have no room" : kiln__reason_of_model(problem);
 }
 
 /* Rows that have no candidate as the pins want it are what the preferences make of them. */
@@ -210,6 +214,7 @@ static kiln_status choose_modelled(const kiln__given *g, const kiln__pins *pins,
     int count;
     kiln_status status = list_points(g, pins, &points, &count);
     *found = !status && take(g, points, count, attempt, out, point);
+    if (*found) out->reason = reason_of(g->problem, attempt);
     free(points);
     if (status || count || g->problem->layout == KILN__LAYOUT_FLAT || kiln__blocks_have_slots(g->problem))
         return status;
@@ -224,9 +229,8 @@ static kiln_status choose_point(const kiln__given *g, const kiln__pins *pins, in
     kiln_status status = modelled ? choose_modelled(g, pins, attempt, out, point, &found)
                                   : choose_preferred(g, pins, attempt, out, &found);
     if (status) return status;
-    if (!found) return none(g, pins, attempt);
+    if (!found) return none(g->problem, pins, attempt);
     if (g->problem->layout == KILN__LAYOUT_OUTER) *point = kiln__order_of(point);
-    if (modelled) out->reason = reason_of(attempt);
     if (kiln__pins_any(pins)) out->reason = "the caller pinned it";
     return KILN_OK;
 }

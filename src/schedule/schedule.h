@@ -287,7 +287,7 @@ void kiln__pins_write(const kiln__pins *pins, char *buffer);
  * KILN_E_UNSUPPORTED where there is no (further) candidate, or what is pinned cannot be. */
 kiln_status kiln__schedule_choose(const kiln__ir *ir, const kiln__problem *problem, const kiln__device *device,
                                   const kiln__pins *pins, int attempt, kiln__schedule *out);
-extern const char kiln__reason_of_model[]; /* of attempt 0 */
+const char *kiln__reason_of_model(const kiln__problem *problem); /* of attempt 0; static */
 /* The same; *point: pins by which the schedule is found again in less time, where rows are as many or not, or
  * KILN__PINS_NONE where there are no such: all that is chosen, or of neighbouring rows how columns are combined. */
 kiln_status kiln__schedule_choose_point(const kiln__ir *ir, const kiln__problem *problem, const kiln__device *device,
