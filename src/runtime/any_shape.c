@@ -39,14 +39,10 @@ kiln_status kiln__prepare_any_shape(const kiln_program *program, const kiln_tens
     out->any_shape = true;
     out->origin = KILN_SCHEDULE_MODEL;
     out->counters = &program->usage->counters;
-    double start = kiln__now_ms();
+    const double start = kiln__now_ms();
     kiln_status status = plan(program, tensors, scalars, &problem, out);
     out->schedule_ms = kiln__now_ms() - start;
-    start = kiln__now_ms();
-    if (!status) status = kiln__arguments_layout(out->ir, &problem, &out->schedule, &out->arguments);
-    if (!status) status = kiln__source_emit(out->ir, &problem, &out->schedule, &out->arguments, &out->unexpanded);
-    if (!status && !(out->source = kiln__source_expand(out->unexpanded))) status = kiln__out_of_memory();
-    out->emit_ms = kiln__now_ms() - start;
+    if (!status) status = kiln__prepared_write(out, &problem);
     if (status) kiln__prepared_free(out);
     return status;
 }

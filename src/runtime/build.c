@@ -27,7 +27,7 @@ static kiln_status choose_by_model(kiln_context *context, const kiln__key *key, 
     kiln__pins point;
     if (kiln__tuned_recall(context, key, &point) &&
         !kiln__schedule_choose(out->ir, &out->problem, device, &point, 0, &out->schedule)) {
-        out->schedule.reason = kiln__reason_of_model;
+        out->schedule.reason = kiln__reason_of_model(&out->problem);
         return KILN_OK;
     }
     kiln_status status =
@@ -66,22 +66,29 @@ static kiln_status choose_schedule(kiln_context *context, const kiln__device *de
     return status;
 }
 
+kiln_status kiln__prepared_write(kiln__prepared *prepared, const kiln__problem *problem) {
+    const double start = kiln__now_ms();
+    kiln_status status = kiln__arguments_layout(prepared->ir, problem, &prepared->schedule, &prepared->arguments);
+    if (!status)
+        status =
+            kiln__source_emit(prepared->ir, problem, &prepared->schedule, &prepared->arguments, &prepared->unexpanded);
+    if (!status && !(prepared->source = kiln__source_expand(prepared->unexpanded))) status = kiln__out_of_memory();
+    prepared->emit_ms = kiln__now_ms() - start;
+    return status;
+}
+
 kiln_status kiln__prepare(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars,
                           const kiln__device *device, int attempt, kiln__prepared *out) {
     memset(out, 0, sizeof *out);
     out->attempt = attempt;
     out->counters = &program->usage->counters;
-    double start = kiln__now_ms();
+    const double start = kiln__now_ms();
     kiln__shaped shaped;
     kiln_status status = kiln__program_bind(program, tensors, scalars, &shaped, &out->ir);
     if (!status) status = kiln__problem_build(out->ir, &shaped, &out->problem);
     if (!status) status = choose_schedule(program->context, device, out);
     out->schedule_ms = kiln__now_ms() - start;
-    start = kiln__now_ms();
-    if (!status) status = kiln__arguments_layout(out->ir, &out->problem, &out->schedule, &out->arguments);
-    if (!status) status = kiln__source_emit(out->ir, &out->problem, &out->schedule, &out->arguments, &out->unexpanded);
-    if (!status && !(out->source = kiln__source_expand(out->unexpanded))) status = kiln__out_of_memory();
-    out->emit_ms = kiln__now_ms() - start;
+    if (!status) status = kiln__prepared_write(out, &out->problem);
     if (status) kiln__prepared_free(out);
     return status;
 }
@@ -95,10 +102,10 @@ void kiln__prepared_free(kiln__prepared *prepared) {
 }
 
 /* One schedule and its kernel. */
-static kiln_status make(const kiln__call *call, const kiln__device *device, bool ptx, int attempt,
-                        kiln__prepared *prepared, kiln__image *image) {
+static kiln_status make(const kiln__call *call, const kiln__device *device, bool ptx, kiln__prepared *prepared,
+                        kiln__image *image) {
     const kiln_program *program = call->program;
-    kiln_status status = kiln__prepare(program, call->tensors, call->scalars, device, attempt, prepared);
+    kiln_status status = kiln__prepare(program, call->tensors, call->scalars, device, call->attempt, prepared);
     if (status) return status;
     status = kiln__image_obtain(program->context, call->policy, prepared, device->arch, ptx, KILN__IN_MEMORY, image);
     if (!status) return KILN_OK;
@@ -116,10 +123,11 @@ static bool is_of_one_kernel(kiln_status status) {
 
 /* Tries the next schedules while the compiler spills registers, and keeps the one that spills least. True where one of
  * them was compiled. */
-static bool reduce_spills(const kiln__call *call, const kiln__device *device, bool ptx, int attempt,
-                          kiln__prepared *prepared, kiln__image *image) {
+static bool reduce_spills(const kiln__call *call, const kiln__device *device, bool ptx, kiln__prepared *prepared,
+                          kiln__image *image) {
     kiln_context *context = call->program->context;
     bool compiled = false;
+    int attempt = prepared->attempt;
     const unsigned cancels = image->cancels;
     int64_t instructions = prepared->schedule.code.instructions; /* of all attempts: what they take to compile */
     const bool again = image->facts.spill_bytes > 0 && prepared->schedule.code.inlining < KILN__INLINE_OUTLINED;
@@ -180,18 +188,20 @@ static kiln_status stand_in(const kiln__call *call, const kiln__device *device, 
     return KILN_OK;
 }
 
-static kiln_status bake_exact(const kiln__call *call, const kiln__device *device, bool ptx, int attempt,
-                              kiln__prepared *prepared, kiln__image *image) {
-    kiln_status status = make(call, device, ptx, attempt, prepared, image);
+static kiln_status bake_exact(const kiln__call *call, const kiln__device *device, bool ptx, kiln__prepared *prepared,
+                              kiln__image *image) {
+    kiln_status status = make(call, device, ptx, prepared, image);
     if (is_of_one_kernel(status) && prepared->origin == KILN_SCHEDULE_RECORD) {
         kiln__log(&call->program->context->logger, KILN_LOG_WARNING,
                   "a tuned record is ignored, as its kernel cannot be had: %s", kiln_last_error());
-        status = make(call, device, ptx, ++attempt, prepared, image);
+        kiln__call next = *call;
+        next.attempt++;
+        status = make(&next, device, ptx, prepared, image);
     }
     if (status) return status;
     bool compiled = image->origin == KILN_ORIGIN_COMPILED;
     if (prepared->origin != KILN_SCHEDULE_RECORD) /* which was measured, spills and all */
-        compiled |= reduce_spills(call, device, ptx, attempt, prepared, image);
+        compiled |= reduce_spills(call, device, ptx, prepared, image);
     if (compiled) kiln__record(call->program, call->tensors, call->scalars, device, ptx);
     kiln__clear_error();
     return KILN_OK;
@@ -200,33 +210,33 @@ static kiln_status bake_exact(const kiln__call *call, const kiln__device *device
 static bool is_missing(kiln_status status) { return status == KILN_E_WOULD_COMPILE || status == KILN_E_NO_NVRTC; }
 
 /* The exact kernel, where it is there already. Programs that have no other wait for it. */
-static kiln_status bake_at_once(const kiln__call *call, const kiln__device *device, bool ptx, int attempt,
-                                kiln__prepared *prepared, kiln__image *image) {
+static kiln_status bake_at_once(const kiln__call *call, const kiln__device *device, bool ptx, kiln__prepared *prepared,
+                                kiln__image *image) {
     kiln__call now = *call;
     now.policy = KILN_POLICY_NEVER_COMPILE;
-    kiln_status status = bake_exact(&now, device, ptx, attempt, prepared, image);
+    kiln_status status = bake_exact(&now, device, ptx, prepared, image);
     if (!is_missing(status)) return status;
     status = make_any_shape(call, KILN_POLICY_COMPILE, device, ptx, prepared, image);
     if (status == KILN_E_UNSUPPORTED || status == KILN_E_LIMIT) {
         now.policy = KILN_POLICY_COMPILE;
-        status = bake_exact(&now, device, ptx, attempt, prepared, image);
+        status = bake_exact(&now, device, ptx, prepared, image);
     }
     if (!status) kiln__clear_error();
     return status;
 }
 
-kiln_status kiln__bake(const kiln__call *call, const kiln__device *device, bool ptx, int attempt,
-                       kiln__prepared *prepared, kiln__image *image) {
+kiln_status kiln__bake(const kiln__call *call, const kiln__device *device, bool ptx, kiln__prepared *prepared,
+                       kiln__image *image) {
     if (call->policy == KILN_POLICY_ANY_SHAPE) return make_any_shape(call, call->policy, device, ptx, prepared, image);
-    if (call->policy == KILN_POLICY_BACKGROUND) return bake_at_once(call, device, ptx, attempt, prepared, image);
-    kiln_status status = bake_exact(call, device, ptx, attempt, prepared, image);
+    if (call->policy == KILN_POLICY_BACKGROUND) return bake_at_once(call, device, ptx, prepared, image);
+    kiln_status status = bake_exact(call, device, ptx, prepared, image);
     return is_missing(status) ? stand_in(call, device, ptx, status, prepared, image) : status;
 }
 
 /* PTX for a device that the NVRTC is too old for: the newest architecture below it, compiled by the driver at load. */
-kiln_status kiln__bake_for(const kiln__call *call, const kiln__device *device, int attempt, kiln__prepared *prepared,
+kiln_status kiln__bake_for(const kiln__call *call, const kiln__device *device, kiln__prepared *prepared,
                            kiln__image *image) {
-    kiln_status status = kiln__bake(call, device, false, attempt, prepared, image);
+    kiln_status status = kiln__bake(call, device, false, prepared, image);
     if (status != KILN_E_ARCH) return status;
     const kiln__nvrtc *nvrtc;
     if (kiln__nvrtc_open(call->program->context->nvrtc_path, &nvrtc)) return status;
@@ -238,7 +248,7 @@ kiln_status kiln__bake_for(const kiln__call *call, const kiln__device *device, i
     kiln__log(&call->program->context->logger, KILN_LOG_INFO,
               "NVRTC %d.%d does not know sm_%d: the driver compiles PTX for compute_%d when it is loaded",
               nvrtc->identity.major, nvrtc->identity.minor, device->arch, older.arch);
-    return kiln__bake(call, &older, true, attempt, prepared, image);
+    return kiln__bake(call, &older, true, prepared, image);
 }
 
 void kiln__info_fill(const kiln__prepared *prepared, const kiln__image *image, int arch, double parse_ms,

@@ -70,7 +70,8 @@ typedef struct kiln__background {
 /* One of them, for whoever launches what stands in for it. */
 typedef struct kiln__awaited {
     atomic_int references;
-    atomic_bool done; /* it is there, and has not been asked for yet */
+    atomic_bool done;   /* it is there, and has not been asked for yet; then ... */
+    atomic_int attempt; /* ... of the candidates that it is: those before it spill */
 } kiln__awaited;
 
 struct kiln_context {
@@ -208,6 +209,7 @@ typedef struct kiln__call {
     const kiln_tensor *tensors;
     const kiln_scalar *scalars; /* their types */
     kiln_policy policy;         /* not KILN_POLICY_CONTEXT */
+    int attempt;                /* of the candidates, the first that will do: 0, unless what is before it will not */
 } kiln__call;
 
 /* Device memory of the caller's for one launch; memory NULL: none. */
@@ -270,6 +272,8 @@ kiln_status kiln__prepare(const kiln_program *program, const kiln_tensor *tensor
  * KILN_E_UNSUPPORTED. */
 kiln_status kiln__prepare_any_shape(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars,
                                     kiln__prepared *out);
+/* Writes the source and lays out its arguments, for the problem that its schedule was chosen for. */
+kiln_status kiln__prepared_write(kiln__prepared *prepared, const kiln__problem *problem);
 /* The blocks of its first launch; false where a device has no such grid. */
 bool kiln__prepared_grid(const kiln__prepared *prepared, kiln__grid *grid);
 void kiln__prepared_free(kiln__prepared *prepared);
@@ -293,12 +297,11 @@ kiln_status kiln__image_copy(kiln__image *out, const void *bytes, size_t size, c
 /* What caches keep of the image, as views. */
 kiln__entry kiln__image_entry(const kiln__image *image, const kiln__prepared *prepared, const char *description);
 
-/* Prepares and obtains, from the schedule `attempt` on; where the compiler spilled registers, the next ones are tried.
- */
-kiln_status kiln__bake(const kiln__call *call, const kiln__device *device, bool ptx, int attempt,
-                       kiln__prepared *prepared, kiln__image *image);
+/* Prepares and obtains; where the compiler spilled registers, the next schedules are tried. */
+kiln_status kiln__bake(const kiln__call *call, const kiln__device *device, bool ptx, kiln__prepared *prepared,
+                       kiln__image *image);
 /* The same for a device that may be newer than NVRTC: then it is PTX. */
-kiln_status kiln__bake_for(const kiln__call *call, const kiln__device *device, int attempt, kiln__prepared *prepared,
+kiln_status kiln__bake_for(const kiln__call *call, const kiln__device *device, kiln__prepared *prepared,
                            kiln__image *image);
 
 void kiln__info_fill(const kiln__prepared *prepared, const kiln__image *image, int arch, double parse_ms,

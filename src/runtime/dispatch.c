@@ -302,7 +302,8 @@ static kiln_status run(const kiln_program *program, const kiln_tensor *tensors, 
     kiln__readers_leave(inside);
     pthread_setcancelstate(cancelled, NULL);
     if (known) return status;
-    const kiln__call call = {program, tensors, scalars, policy};
+    const int attempt = awaited ? atomic_load(&awaited->attempt) : 0;
+    const kiln__call call = {program, tensors, scalars, policy, attempt};
     status = run_new(&call, data, workspace, stream, &seen);
     if (awaited) kiln__background_collect(context, awaited);
     kiln__awaited_release(awaited);

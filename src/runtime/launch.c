@@ -437,11 +437,11 @@ static kiln_status check_rows(const kiln_program *program, const kiln_tensor *te
 
 /* One schedule: baked, loaded, ready to be launched. *crowded: the device has no room for its blocks, but may have for
  * another's. */
-static kiln_status try_schedule(const kiln__call *call, const target *on, int attempt, kiln__launch **launch,
+static kiln_status try_schedule(const kiln__call *call, const target *on, kiln__launch **launch,
                                 kiln__prepared *prepared, kiln__image *image, kiln_plan_info *info, bool *crowded) {
     const kiln_program *program = call->program;
     kiln__kernel_entry *kernel = NULL;
-    kiln_status status = kiln__bake_for(call, &on->numbers, attempt, prepared, image);
+    kiln_status status = kiln__bake_for(call, &on->numbers, prepared, image);
     *crowded = false;
     if (status) return status;
     double start = kiln__now_ms();
@@ -454,7 +454,7 @@ static kiln_status try_schedule(const kiln__call *call, const target *on, int at
         if (!status) status = add_splits(program->context, prepared, on, &kernel->loaded, *launch);
         (*launch)->stands_in = prepared->any_shape && call->policy != KILN_POLICY_ANY_SHAPE;
         (*launch)->asked = call->policy;
-        if ((*launch)->stands_in && call->policy == KILN_POLICY_BACKGROUND)
+        if (!status && (*launch)->stands_in && call->policy == KILN_POLICY_BACKGROUND)
             (*launch)->awaited = kiln__background_start(call, &on->numbers);
         if (status) kiln__launch_free(*launch);
     }
@@ -486,8 +486,8 @@ static kiln_status prepare(const kiln__call *call, kiln__launch **launch, kiln__
                             on.numbers.arch / 10, on.numbers.arch % 10);
     char first[256] = ""; /* why the first schedule could not run */
     bool crowded = !status;
-    for (int attempt = 0; crowded; attempt = prepared->attempt + 1) {
-        status = try_schedule(call, &on, attempt, launch, prepared, image, info, &crowded);
+    for (kiln__call next = *call; crowded; next.attempt = prepared->attempt + 1) {
+        status = try_schedule(&next, &on, launch, prepared, image, info, &crowded);
         if (crowded && !*first) snprintf(first, sizeof first, "%s", kiln_last_error());
     }
     if (status == KILN_E_UNSUPPORTED && *first) return kiln__fail(status, "%s", first);

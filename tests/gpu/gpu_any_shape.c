@@ -168,7 +168,9 @@ static int run_cases(const kiln__driver *driver, kiln_context *context, long fir
 }
 
 int main(int argc, char **argv) {
-    const long cases = argc > 1 ? atol(argv[1]) : 1000, one = argc > 3 ? atol(argv[3]) : -1;
+    const bool one_alone = argc > 3;
+    const long first = one_alone ? atol(argv[3]) : 0, cases = argc > 1 ? atol(argv[1]) : 1000;
+    const long end = one_alone ? first + 1 : cases;
     const uint64_t seed = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
     const kiln__driver *driver;
     kiln__CUcontext cuda;
@@ -186,7 +188,7 @@ int main(int argc, char **argv) {
         return 1;
     }
     kiln_context *context = without_compiler(pack, size);
-    const int status = context ? run_cases(driver, context, one < 0 ? 0 : one, one < 0 ? cases : one + 1, seed) : 1;
+    const int status = context ? run_cases(driver, context, first, end, seed) : 1;
     kiln_context_destroy(context);
     kiln_pack_writer_destroy(writer);
     return status;

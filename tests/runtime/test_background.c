@@ -5,11 +5,10 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -75,6 +74,39 @@ static void the_exact_kernel_takes_over_from_disk(void **state) {
 }
 
 static void the_exact_kernel_takes_over_from_memory(void **state) { the_exact_kernel_takes_over(*state, ""); }
+
+/* A definition of the first schedule's source that is not in the second's. */
+static void find_own_line(const kiln_program *program, char *line, size_t size) {
+    kiln_tensor tensors[KILN_MAX_TENSORS];
+    (void)bound_tensors(SHAPE, tensors);
+    const kiln__device device = kiln__device_typical(90);
+    kiln__prepared first, second;
+    assert_int_equal(kiln__prepare(program, tensors, NULL, &device, 0, &first), KILN_OK);
+    assert_int_equal(kiln__prepare(program, tensors, NULL, &device, 1, &second), KILN_OK);
+    const char *at = first.source;
+    for (; *at; at += strcspn(at, "\n") + 1) {
+        snprintf(line, size, "%.*s\n", (int)strcspn(at, "\n"), at);
+        if (!strncmp(line, "#define", 7) && !strstr(second.source, line)) break;
+    }
+    assert_true(*at);
+    kiln__prepared_free(&first);
+    kiln__prepared_free(&second);
+}
+
+static void the_exact_kernel_takes_over_where_the_first_schedule_spills(void **state) {
+    launch_fixture *f = *state;
+    char line[256];
+    kiln_context *context = launch_context(f, "", KILN_POLICY_BACKGROUND);
+    kiln_program *program = launch_program(context, "y = softmax(x)");
+    find_own_line(program, line, sizeof line);
+    setenv("FAKE_NVRTC_SPILL", line, 1);
+    run_until_loaded(program, 2);
+    assert_int_equal(stats_of(context).compiled, 3); /* the one for any shape, the one that spills, the next */
+    assert_int_equal(stats_of(context).shapes, 1);
+    kiln_program_destroy(program);
+    kiln_context_destroy(context);
+    unsetenv("FAKE_NVRTC_SPILL");
+}
 
 static void a_plan_stays_and_the_next_one_is_exact(void **state) {
     launch_fixture *f = *state;
@@ -159,46 +191,16 @@ static void a_call_that_may_wait_gets_the_exact_kernel(void **state) {
     kiln_context_destroy(context);
 }
 
-static void a_child_goes_on_without_the_threads(void **state) {
-    launch_fixture *f = *state;
-#ifdef __SANITIZE_THREAD__
-    skip(); /* it takes the child's thread for the parent's, in whose place it is */
-#endif
-    setenv("FAKE_NVRTC_MS", "300", 1);
-    kiln_context *context = launch_context(f, "", KILN_POLICY_BACKGROUND);
-    kiln_program *program = launch_program(context, "y = softmax(x)"), *other = launch_program(context, "y = x * 2");
-    launch_expect(launch_run(program, SHAPE), KILN_OK, "");
-    const pid_t child = fork();
-    assert_true(child >= 0);
-    if (!child) {
-        alarm(60);
-        setenv("FAKE_NVRTC_MS", "1", 1);
-        const bool good = launch_run(other, SHAPE) == KILN_OK && launch_run(program, SHAPE) == KILN_OK;
-        kiln_program_destroy(program);
-        kiln_program_destroy(other);
-        kiln_context_destroy(context);
-        _exit(good ? 0 : 1);
-    }
-    int status = -1;
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_int_equal(status, 0);
-    run_until_loaded(program, 2);
-    kiln_program_destroy(program);
-    kiln_program_destroy(other);
-    kiln_context_destroy(context);
-    unsetenv("FAKE_NVRTC_MS");
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         WITH_LAUNCHES(the_exact_kernel_takes_over_from_disk),
         WITH_LAUNCHES(the_exact_kernel_takes_over_from_memory),
+        WITH_LAUNCHES(the_exact_kernel_takes_over_where_the_first_schedule_spills),
         WITH_LAUNCHES(a_plan_stays_and_the_next_one_is_exact),
         WITH_LAUNCHES(a_context_ends_while_compiling),
         WITH_LAUNCHES(what_cannot_be_compiled_leaves_the_other_one),
         WITH_LAUNCHES(programs_without_the_other_kernel_wait),
         WITH_LAUNCHES(a_call_that_may_wait_gets_the_exact_kernel),
-        WITH_LAUNCHES(a_child_goes_on_without_the_threads),
     };
     return cmocka_run_group_tests_name("background", tests, NULL, NULL);
 }

@@ -249,6 +249,36 @@ static void a_child_made_while_nvrtc_compiles_has_an_nvrtc_of_its_own(void **sta
     end(&w);
 }
 
+static void go_on_without_threads(void *user) {
+    world *w = user;
+    setenv("FAKE_NVRTC_MS", "1", 1);
+    kiln_program *other = launch_program(w->context, "y = x * 2");
+    CHILD(launch_run(other, TENSORS) == KILN_OK); /* compiled by a thread of its own */
+    CHILD(launch_run(w->program, TENSORS) == KILN_OK);
+    kiln_program_destroy(other);
+    end(w);
+}
+
+static void a_child_made_while_kernels_compile_in_the_background_goes_on(void **state) {
+#ifdef __SANITIZE_THREAD__
+    skip(); /* as above */
+#endif
+    world w;
+    setenv("FAKE_NVRTC_MS", "300", 1);
+    start(&w, *state, KILN_POLICY_BACKGROUND);
+    launch_expect(launch_run(w.program, TENSORS), KILN_OK, "");
+    in_a_child(go_on_without_threads, &w);
+    kiln_context_stats stats = KILN_CONTEXT_STATS_INIT;
+    for (int ms = 0; ms < 20000 && stats.loads < 2; ms += 5) {
+        usleep(5000);
+        launch_expect(launch_run(w.program, TENSORS), KILN_OK, "");
+        assert_int_equal(kiln_context_get_stats(w.context, &stats), KILN_OK);
+    }
+    assert_int_equal(stats.loads, 2); /* the parent's own thread compiled the exact one */
+    unsetenv("FAKE_NVRTC_MS");
+    end(&w);
+}
+
 typedef struct holder {
     pthread_t thread;
     pthread_barrier_t step;
@@ -439,6 +469,7 @@ int main(int argc, char **argv) {
         WITH_LAUNCHES(a_child_made_while_nvrtc_is_opened_opens_it_itself),
         WITH_LAUNCHES(a_child_made_while_the_driver_is_opened_opens_it_itself),
         WITH_LAUNCHES(a_child_made_while_nvrtc_compiles_has_an_nvrtc_of_its_own),
+        WITH_LAUNCHES(a_child_made_while_kernels_compile_in_the_background_goes_on),
         WITH_LAUNCHES(a_child_made_while_a_context_is_locked_starts_anew),
         WITH_LAUNCHES(a_child_made_while_a_thread_launches_drops_kernels_all_the_same),
         WITH_LAUNCHES(a_child_of_a_child_that_takes_a_context_over_starts_anew),

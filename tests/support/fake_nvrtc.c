@@ -4,8 +4,8 @@
  * of that name fail, so that tests reach every failure. FAKE_NVRTC_REFUSE, FAKE_NVRTC_CRASH and FAKE_NVRTC_HANG are
  * such words that make a compile fail, end its process or never return; FAKE_NVRTC_MS is how long a compile takes,
  * FAKE_NVRTC_OPEN_MS how long opening does, and with FAKE_NVRTC_LOCK one compiles at a time, as with the real one;
- * FAKE_NVRTC_CHANGE makes images of other bytes. A compile appends a line with the source's sum and the process to the
- * file FAKE_NVRTC_COUNT.
+ * FAKE_NVRTC_CHANGE makes images of other bytes. Sources with the word FAKE_NVRTC_SPILL spill. A compile appends a line
+ * with the source's sum and the process to the file FAKE_NVRTC_COUNT.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -153,12 +153,17 @@ kiln__nvrtcResult nvrtcGetCUBINSize(kiln__nvrtcProgram program, size_t *size) { 
 
 kiln__nvrtcResult nvrtcGetCUBIN(kiln__nvrtcProgram program, char *image) { return nvrtcGetPTX(program, image); }
 
+static const char *log_of(kiln__nvrtcProgram program) {
+    const char *spill = getenv("FAKE_NVRTC_SPILL");
+    return spill != NULL && strstr(program->source, spill) != NULL ? "ptxas info    : 8 bytes spill stores\n" : "";
+}
+
 kiln__nvrtcResult nvrtcGetProgramLogSize(kiln__nvrtcProgram program, size_t *size) {
-    *size = 1;
+    *size = strlen(log_of(program)) + 1;
     return strstr(program->source, "log_size_fails") != NULL ? code_internal : KILN__NVRTC_SUCCESS;
 }
 
 kiln__nvrtcResult nvrtcGetProgramLog(kiln__nvrtcProgram program, char *log) {
-    *log = '\0';
+    strcpy(log, log_of(program));
     return strstr(program->source, "log_fails") != NULL ? code_internal : KILN__NVRTC_SUCCESS;
 }

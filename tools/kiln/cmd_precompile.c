@@ -61,8 +61,8 @@ static kiln_status compile(const listed_kernel *listed, kiln_context *context, t
     const kiln__device device = manifest_device(&listed->line->entry, listed->arch);
     kiln_status status = kernel_list_bind(listed, context, &program, tensors, scalars);
     const bool any_shape = listed->kind == LISTED_ANY_SHAPE;
-    const kiln__call call = {program, tensors, scalars, any_shape ? KILN_POLICY_ANY_SHAPE : KILN_POLICY_COMPILE};
-    if (!status) status = kiln__bake(&call, &device, listed->ptx, 0, &prepared, &image);
+    const kiln__call call = {program, tensors, scalars, any_shape ? KILN_POLICY_ANY_SHAPE : KILN_POLICY_COMPILE, 0};
+    if (!status) status = kiln__bake(&call, &device, listed->ptx, &prepared, &image);
     if (status) {
         (void)snprintf(result->message, sizeof result->message, "%s", kiln_last_error());
     } else {
