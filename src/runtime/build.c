@@ -77,15 +77,21 @@ kiln_status kiln__prepared_write(kiln__prepared *prepared, const kiln__problem *
     return status;
 }
 
+/* Not inlined: the shapes take kilobytes of a small stack, which are given back before the schedule is chosen. */
+__attribute__((noinline)) static kiln_status build_problem(const kiln_program *program, const kiln_tensor *tensors,
+                                                           const kiln_scalar *scalars, kiln__prepared *out) {
+    kiln__shaped shaped;
+    kiln_status status = kiln__program_bind(program, tensors, scalars, &shaped, &out->ir);
+    return status ? status : kiln__problem_build(out->ir, &shaped, &out->problem);
+}
+
 kiln_status kiln__prepare(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars,
                           const kiln__device *device, int attempt, kiln__prepared *out) {
     memset(out, 0, sizeof *out);
     out->attempt = attempt;
     out->counters = &program->usage->counters;
     const double start = kiln__now_ms();
-    kiln__shaped shaped;
-    kiln_status status = kiln__program_bind(program, tensors, scalars, &shaped, &out->ir);
-    if (!status) status = kiln__problem_build(out->ir, &shaped, &out->problem);
+    kiln_status status = build_problem(program, tensors, scalars, out);
     if (!status) status = choose_schedule(program->context, device, out);
     out->schedule_ms = kiln__now_ms() - start;
     if (!status) status = kiln__prepared_write(out, &out->problem);
