@@ -39,9 +39,8 @@ static void emit_slots_of(const kiln__emitter *e, uint32_t i) {
                 "    KILN_MEMBER void take(value v, int at)\n    {\n        %s%s;\n    }\n"
                 "    KILN_MEMBER result get() const { return r%s; }\n",
                 kiln__cxx_ctype(e->ir->insts[inst->args[0]].type), kiln__cxx_ctype(inst->type), inst->domain,
-                lanes_of(e, inst->domain),
-                e->schedule->slots.slots + kiln__slots_place(e->ir, e->problem, e->schedule->slots.columns, i), i,
-                kiln__spell_identity(e, &reduction), arg ? "" : "(void)at, ", take, arg ? ".index" : "");
+                lanes_of(e, inst->domain), kiln__slots_begin(e, i), i, kiln__spell_identity(e, &reduction),
+                arg ? "" : "(void)at, ", take, arg ? ".index" : "");
 }
 
 void kiln__emit_block_states(const kiln__emitter *e) {

@@ -81,6 +81,11 @@ const char *kiln__spell_run_begins(const kiln__emitter *e, int64_t run, const ch
 const char *kiln__spell_block_number(const kiln__emitter *e, int64_t run, const char *column);
 /* Whether the instruction's values have slots in shared memory. */
 bool kiln__has_slots(const kiln__emitter *e, uint32_t inst);
+/* The ORDER that an ORDER or a SORTED is by; where an instruction's part of shared memory begins, in bytes. */
+uint32_t kiln__sorted_by(const kiln__emitter *e, uint32_t inst);
+int64_t kiln__slots_begin(const kiln__emitter *e, uint32_t inst);
+/* Whether a loop over the row puts down what it is made of. */
+bool kiln__is_put_down(const kiln__emitter *e, uint32_t inst);
 
 /* ---- address.c ---- */
 
@@ -163,6 +168,13 @@ void kiln__need_block(kiln__emitter *e, uint32_t inst);
 /* Whether each column adds to a value of all rows. */
 bool kiln__adds_columns(const kiln__inst *inst);
 
+/* ---- order.c ---- */
+
+/* kiln_order<i> of each row that is sorted: where its values and numbers lie. */
+void kiln__emit_orders(const kiln__emitter *e);
+/* Puts an element's value where it waits to be sorted, or to be read in order. */
+void kiln__emit_put_down(const kiln__emitter *e, uint32_t inst);
+
 /* ---- tile.c ---- */
 
 /* Where the operand has the row's vector at col in the tile; members of kiln_staged. */
@@ -184,7 +196,7 @@ void kiln__emit_fetched(const kiln__emitter *e, int o, const char *indent);
 void kiln__emit_put(const kiln__emitter *e, int o, const char *values);
 /* The same of a block's value, by the thread that has the block's first columns; of element j in a loop over them. */
 void kiln__emit_put_block(const kiln__emitter *e, int o, const char *value);
-void kiln__emit_put_block_element(const kiln__emitter *e, int o, const char *value);
+void kiln__emit_put_element(const kiln__emitter *e, int o, const char *value);
 /* struct kiln_staged: a vector of the inputs that stay with the row. */
 void kiln__emit_staged(const kiln__emitter *e);
 

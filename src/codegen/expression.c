@@ -240,6 +240,17 @@ const char *kiln__spell_slot(const kiln__emitter *e, uint32_t i, const char *col
     return kiln__spell(e, "(%s)kiln_columns_of_block<%u>(%s)", kiln__cxx_ctype(inst->type), inst->domain, column);
 }
 
+/* Of a place in the row's order the column that stands there, or its value. */
+static const char *spell_order(const kiln__emitter *e, uint32_t i) {
+    const kiln__inst *inst = &e->ir->insts[i];
+    const uint32_t order = kiln__sorted_by(e, i);
+    if (!e->element[i]) return inst->op == KILN__OP_SORTED ? kiln__spell_value(e, inst->args[0]) : "0";
+    if (inst->op == KILN__OP_ORDER)
+        return kiln__spell(e, "kiln_column_in_order<kiln_order%u>(col + j, KILN_END)", order);
+    return kiln__spell(e, "kiln_value_in_order<kiln_order%u, %s>(%" PRId64 ", col + j, KILN_END)", order,
+                       kiln__cxx_ctype(inst->type), kiln__slots_begin(e, kiln__carries(e->ir, inst) ? i : order));
+}
+
 /* What is no function of the arguments' values; NULL: it is one. */
 static const char *spell_leaf(const kiln__emitter *e, uint32_t i) {
     const kiln__inst *inst = &e->ir->insts[i];
@@ -255,6 +266,9 @@ static const char *spell_leaf(const kiln__emitter *e, uint32_t i) {
     case KILN__OP_BLOCK_COUNT: return kiln__spell_slot(e, i, "col + j");
     case KILN__OP_TAKE: return spell_taken(e, i);
     case KILN__OP_SCAN: return spell_scan(e, i);
+    case KILN__OP_FIRST: return kiln__spell_value(e, inst->args[0]);
+    case KILN__OP_ORDER:
+    case KILN__OP_SORTED: return spell_order(e, i);
     }
     return kiln__op_is_reduction(inst->op) ? spell_reduced(e, i) : NULL;
 }

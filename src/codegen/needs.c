@@ -7,15 +7,19 @@
 #include "codegen/emitter.h"
 #include "problem/online.h"
 
+/* What each column has a value of, whatever it is made of. */
+static bool is_of_columns(kiln__op op) {
+    return op == KILN__OP_UNIFORM || op == KILN__OP_BLOCK_REDUCE || op == KILN__OP_BLOCK_COUNT || op == KILN__OP_SCAN ||
+           op == KILN__OP_FIRST || kiln__op_is_order(op);
+}
+
 /* Whether an instruction has a value for each element, where its arguments are known. */
 static bool has_elements(const kiln__emitter *e, const kiln__inst *inst) {
     const bool columns = e->flat || e->problem->inner_rank > 0; /* else a row is an element */
     const kiln__operand *operand = NULL;
     bool any = false;
     if (inst->across) return true; /* what a row has none of */
-    if (inst->op == KILN__OP_UNIFORM || inst->op == KILN__OP_BLOCK_REDUCE || inst->op == KILN__OP_BLOCK_COUNT ||
-        inst->op == KILN__OP_SCAN)
-        return columns;
+    if (is_of_columns(inst->op)) return columns;
     if (kiln__op_is_reduction(inst->op)) return false;
     if (inst->op == KILN__OP_INPUT) operand = &e->problem->operands[inst->u.input];
     if (inst->op == KILN__OP_ROWS_OF) return false;
@@ -140,11 +144,16 @@ void kiln__need_outputs(kiln__emitter *e) {
 }
 
 void kiln__need_block(kiln__emitter *e, uint32_t inst) {
-    const uint32_t value = e->ir->insts[inst].args[0];
+    const kiln__inst *of = &e->ir->insts[inst], *order = of;
     need_nothing(e);
-    e->pass = e->ir->insts[inst].phase;
-    need(e, value);
-    e->exact[value] = true;
+    e->pass = of->phase;
+    need(e, of->args[0]);
+    e->exact[of->args[0]] = true;
+    if (of->op == KILN__OP_SORTED) order = &e->ir->insts[of->args[1]];
+    if (order->op == KILN__OP_ORDER && order->arg_count > 1) { /* where they are put down */
+        need(e, order->args[1]);
+        e->exact[order->args[1]] = true;
+    }
     trace_exact(e);
 }
 
@@ -157,7 +166,7 @@ static bool is_nowhere_exact(kiln__emitter *e, uint32_t inst) {
         if (e->exact[inst]) return false;
     }
     for (uint32_t i = 0; i < e->ir->count; i++) {
-        if (!kiln__has_slots(e, i)) continue;
+        if (!kiln__is_put_down(e, i)) continue;
         kiln__need_block(e, i);
         if (e->exact[inst]) return false;
     }

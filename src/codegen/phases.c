@@ -257,14 +257,22 @@ static void emit_additions(const kiln__emitter *e) {
                         kiln__spell_value(e, e->ir->insts[i].args[0]));
 }
 
-/* Outputs of a value for each block, where blocks begin anywhere in a vector. */
+/* Whether an output is stored element by element: of a value for each block, where blocks begin anywhere in a vector;
+ * of a row's first columns. */
+static bool stores_elements(const kiln__emitter *e, int o) {
+    const kiln__operand *operand = &e->problem->operands[o];
+    return operand->first || (operand->run && !kiln__is_whole_run(e, operand->run));
+}
+
 static void emit_block_elements(const kiln__emitter *e) {
     for (int i = 0; i < e->column_outputs.count; i++) {
         const int o = e->column_outputs.at[i];
-        const int64_t run = e->problem->operands[o].run;
-        if (run && !kiln__is_whole_run(e, run))
-            kiln__emit_put_block_element(e, o, kiln__spell_value(e, e->ir->outputs[o - e->inputs]));
+        if (stores_elements(e, o)) kiln__emit_put_element(e, o, kiln__spell_value(e, e->ir->outputs[o - e->inputs]));
     }
+}
+
+static bool stores_vectors(const kiln__emitter *e, int o) {
+    return !e->problem->operands[o].run && !e->problem->operands[o].first;
 }
 
 bool kiln__emit_finish(kiln__emitter *e) {
@@ -281,13 +289,13 @@ bool kiln__emit_finish(kiln__emitter *e) {
     kiln__emit_vector_head(e, "vector");
     for (int i = 0; i < list->count; i++) {
         const int y = list->at[i] - e->inputs;
-        if (e->problem->operands[list->at[i]].run) continue;
+        if (!stores_vectors(e, list->at[i])) continue;
         kiln__write(e, "        %s y%d[%s];\n", kiln__cxx_ctype(e->ir->insts[e->ir->outputs[y]].type), y, e->width);
     }
     kiln__emit_elements(e);
     for (int i = 0; i < list->count; i++) {
         const int y = list->at[i] - e->inputs;
-        if (e->problem->operands[list->at[i]].run) continue;
+        if (!stores_vectors(e, list->at[i])) continue;
         kiln__write(e, "            y%d[j] = %s;\n", y, kiln__spell_value(e, e->ir->outputs[y]));
     }
     emit_block_elements(e);
@@ -300,7 +308,7 @@ bool kiln__emit_finish(kiln__emitter *e) {
         if (puts) kiln__write(e, "        if (row.writes_%s) {\n", e->name[list->at[i]]);
         if (kiln__is_whole_run(e, run))
             kiln__emit_put_block(e, list->at[i], kiln__spell_value(e, e->ir->outputs[y]));
-        else if (run == 0)
+        else if (stores_vectors(e, list->at[i]))
             kiln__emit_put(e, list->at[i], kiln__spell(e, "y%d", y));
         if (puts) kiln__write(e, "        }\n");
     }

@@ -33,5 +33,19 @@ const char *kiln__spell_block_number(const kiln__emitter *e, int64_t run, const 
 }
 
 bool kiln__has_slots(const kiln__emitter *e, uint32_t inst) {
-    return e->schedule->slots.bytes > 0 && e->ir->insts[inst].op == KILN__OP_BLOCK_REDUCE;
+    const kiln__op op = e->ir->insts[inst].op;
+    return e->schedule->slots.bytes > 0 && (op == KILN__OP_BLOCK_REDUCE || kiln__op_is_order(op));
+}
+
+uint32_t kiln__sorted_by(const kiln__emitter *e, uint32_t i) {
+    return e->ir->insts[i].op == KILN__OP_SORTED ? e->ir->insts[i].args[1] : i;
+}
+
+int64_t kiln__slots_begin(const kiln__emitter *e, uint32_t i) {
+    return e->schedule->slots.slots + kiln__slots_place(e->ir, e->problem, e->schedule->slots.columns, i);
+}
+
+bool kiln__is_put_down(const kiln__emitter *e, uint32_t inst) {
+    const kiln__inst *of = &e->ir->insts[inst];
+    return kiln__has_slots(e, inst) && (of->op != KILN__OP_SORTED || kiln__carries(e->ir, of));
 }

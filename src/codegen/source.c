@@ -173,8 +173,14 @@ static void emit_slots(const kiln__emitter *e) {
     emit_part(e, "block_slots.cuh");
 }
 
+static void emit_sort(const kiln__emitter *e) {
+    emit_part(e, "sort.cuh");
+    kiln__emit_orders(e);
+}
+
 static void emit_phases(kiln__emitter *e) {
-    if (e->schedule->slots.bytes) emit_slots(e);
+    if (e->schedule->slots.bytes && e->problem->block_count) emit_slots(e);
+    if (e->problem->sorted) emit_sort(e);
     kiln__emit_block_states(e);
     kiln__emit_block_loops(e);
     for (uint32_t p = 0; p < e->ir->phase_count; p++) {

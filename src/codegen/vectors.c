@@ -121,9 +121,11 @@ void kiln__emit_put_block(const kiln__emitter *e, int o, const char *value) {
                 kiln__spell_element_address(e, o, "col"));
 }
 
-void kiln__emit_put_block_element(const kiln__emitter *e, int o, const char *value) {
-    kiln__write(e, "            if (span.has(j) && %s) kiln_narrow(%s, *(%s));\n",
-                kiln__spell_run_begins(e, e->problem->operands[o].run, "(col + j)"), value,
+void kiln__emit_put_element(const kiln__emitter *e, int o, const char *value) {
+    const kiln__operand *operand = &e->problem->operands[o];
+    const char *stores = operand->first ? kiln__spell(e, "col + j < %" PRId64, operand->first)
+                                        : kiln__spell_run_begins(e, operand->run, "(col + j)");
+    kiln__write(e, "            if (span.has(j) && %s) kiln_narrow(%s, *(%s));\n", stores, value,
                 kiln__spell_element_address(e, o, NULL));
 }
 

@@ -23,7 +23,10 @@ static uint32_t expand(kiln__parser *parser, const kiln__token *at, const kiln__
         map[i] = node.op == KILN__OP_PARAM ? args[node.u.param] : kiln__parser_add(parser, at, node);
     }
     if (domain != 0 && !reduces) kiln__fail_domain(parser, at);
-    return map == NULL ? 0 : map[function->result];
+    if (map == NULL) return 0;
+    parser->expanded = function;
+    for (uint32_t r = 0; r < function->result_count; r++) parser->results[r] = map[function->results[r]];
+    return map[function->result];
 }
 
 /* Which parameter the next argument is for: the one after the last, or the one named, as in "ddof = 0". */
@@ -275,6 +278,15 @@ static bool is_count(const kiln__parser *parser, const kiln__token *name, kiln__
     return parser->lexer.in_prelude && (whole || kiln__token_is(name, "_count", 6));
 }
 
+/* The operators that the prelude alone calls by name. */
+static kiln__op find_private(const kiln__parser *parser, const kiln__token *name) {
+    if (!parser->lexer.in_prelude) return KILN__OP_COUNT_OF;
+    if (kiln__token_is(name, "_by", 3)) return KILN__OP_SORT;
+    if (kiln__token_is(name, "_argsort", 8)) return KILN__OP_ARGSORT;
+    if (kiln__token_is(name, "_argtop", 7)) return KILN__OP_ARGTOP;
+    return kiln__token_is(name, "_is_wide", 8) ? KILN__OP_IS_WIDE : KILN__OP_COUNT_OF;
+}
+
 bool kiln__call_begin(kiln__parser *parser, const kiln__token *name, uint32_t *value) {
     kiln__frame frame = {.at = *name, .op = kiln__op_find(name->text, name->length)};
     kiln__node conversion;
@@ -292,11 +304,10 @@ bool kiln__call_begin(kiln__parser *parser, const kiln__token *name, uint32_t *v
         return begin_arguments(parser, &frame, value);
     }
     kiln__function *function = kiln__function_find(parser, name);
-    frame.op = KILN__OP_IS_WIDE; /* of a function's frame nobody asks which */
+    frame.op = function != NULL ? KILN__OP_IS_WIDE : find_private(parser, name); /* of a function nobody asks which */
     frame.u.call.function = function;
     if (function != NULL && !parser->lexer.in_prelude) function->called = true;
-    if (function != NULL ? kiln__function_load(parser, function)
-                         : parser->lexer.in_prelude && kiln__token_is(name, "_is_wide", 8))
+    if (function != NULL ? kiln__function_load(parser, function) : frame.op != KILN__OP_COUNT_OF)
         return begin_arguments(parser, &frame, value);
     if (is_count(parser, name, &conversion)) {
         kiln__parser_expect(parser, ')', "')'");

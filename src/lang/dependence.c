@@ -10,10 +10,13 @@ static uint32_t input_bit(const kiln__signature *signature, uint32_t name) {
     return 0; /* a scalar */
 }
 
-static void find_leaf(const kiln__signature *signature, const kiln__node *node, int rank, const bool *reduced,
-                      kiln__dependence *out) {
+static void find_leaf(const kiln__graph *graph, const kiln__signature *signature, const kiln__node *node, int rank,
+                      const bool *reduced, kiln__dependence *out) {
     if (node->op == KILN__OP_NAME) out->inputs |= input_bit(signature, node->u.name);
-    if (node->op == KILN__OP_UNIFORM || kiln__op_scans(node->op)) out->positions = true;
+    if (node->op == KILN__OP_UNIFORM || node->op == KILN__OP_FIRST || kiln__op_runs_along(node->op))
+        out->positions = true;
+    const bool some = node->op == KILN__OP_FIRST || node->op == KILN__OP_ARGTOP;
+    if (some) out->first = graph->nodes[node->args[node->arg_count - 1]].u.i64;
     if (node->op == KILN__OP_INDEX && reduced[kiln__node_axis(node, rank)]) out->positions = true;
 }
 
@@ -44,7 +47,7 @@ static bool shows_through(const kiln__graph *graph, const kiln__node *node, cons
     if (node->op == KILN__OP_TAKE || node->op == KILN__OP_IS_WIDE) return false; /* the latter asks a type */
     if (!kiln__op_runs(node->op)) return true;
     add_block(node->domain ? graph->domains[node->domain - 1].block : 0, out->blocks);
-    if (kiln__op_scans(node->op)) return true;
+    if (kiln__op_runs_along(node->op)) return true;
     const kiln__across kind = kiln__across_of(across, node->domain);
     out->across |= kind != KILN__ACROSS_NONE;
     return kind == KILN__ACROSS_ROWS;
@@ -59,7 +62,7 @@ static void find_outside(kiln__work *work, const kiln__graph *graph, const kiln_
     for (uint32_t i = last + 1; i-- > 0;) {
         const kiln__node *node = &graph->nodes[i];
         if (!outside[i] || !shows_through(graph, node, across, out)) continue;
-        find_leaf(signature, node, rank, reduced, out);
+        find_leaf(graph, signature, node, rank, reduced, out);
         const uint32_t first = node->op == KILN__OP_GATHER, last_arg = node->op == KILN__OP_ROWS ? 1 : node->arg_count;
         for (uint32_t k = first; k < last_arg; k++) outside[node->args[k]] = true; /* indices of rows are the row's */
     }

@@ -9,6 +9,7 @@ typedef struct kiln__dependence {
     uint32_t inputs;                  /* bit i: elements of input i, outside of reductions */
     bool positions;                   /* outside of reductions: uniform(), or index() along a reduced axis */
     int64_t blocks[KILN__MAX_BLOCKS]; /* columns of the blocks that it has values of, in any order; 0: of none */
+    int64_t first;                    /* columns of a row that it has, from the first on; 0: all */
     bool across;  /* some reduction across rows: inputs and positions are those that it has columns of */
     bool reduces; /* an output of the program, not necessarily this one, needs a reduction */
 } kiln__dependence;

@@ -46,6 +46,29 @@ static void print_stochastic(printer *out, const kiln__inst *inst, int depth) {
     kiln__text_puts(&out->text, ")");
 }
 
+/* sort(x), topk(x, 4), sort(x, by y, descending), and the same of columns' numbers. */
+static void print_order(printer *out, const kiln__inst *inst, int depth) {
+    const bool values = inst->op == KILN__OP_SORTED;
+    const kiln__inst *order = values ? &out->ir->insts[inst->args[1]] : inst;
+    const uint32_t slots = order->u.order.slots;
+    kiln__text_printf(&out->text, "%s%s(", values ? "" : "arg", slots ? "topk" : "sort");
+    print_formula(out, inst->args[0], depth + 1, true);
+    if (order->args[0] != inst->args[0]) {
+        kiln__text_puts(&out->text, ", by ");
+        print_formula(out, order->args[0], depth + 1, true);
+    }
+    if (slots)
+        kiln__text_printf(&out->text, ", %u)", slots);
+    else
+        kiln__text_puts(&out->text, order->u.order.descending ? ", descending)" : ")");
+}
+
+static void print_first(printer *out, const kiln__inst *inst, int depth) {
+    kiln__text_puts(&out->text, "first(");
+    print_formula(out, inst->args[0], depth + 1, true);
+    kiln__text_printf(&out->text, ", %u)", inst->u.first);
+}
+
 static void print_block(printer *out, const kiln__inst *inst, int depth) {
     kiln__text_printf(&out->text, "%s(", kiln__ir_op_name((kiln__op)inst->u.block.op));
     print_formula(out, inst->args[0], depth + 1, true);
@@ -62,6 +85,14 @@ static void print_operation(printer *out, const kiln__inst *inst, int depth, boo
         kiln__text_printf(&out->text, "%s(", kiln__ir_op_name(kiln__scan_of(kiln__combining(inst).op)));
         print_formula(out, inst->args[0], depth + 1, true);
         kiln__text_puts(&out->text, ")");
+        return;
+    }
+    if (kiln__op_is_order(inst->op)) {
+        print_order(out, inst, depth);
+        return;
+    }
+    if (inst->op == KILN__OP_FIRST) {
+        print_first(out, inst, depth);
         return;
     }
     bool called = kiln__op_describe(inst->op)->name[0] != '\0', infix = !called && inst->arg_count == 2;

@@ -13,6 +13,11 @@ kiln__ctype kiln__value_type(const kiln__typer *typer, const kiln__value *value)
     return literal->u.i64 >= INT32_MIN && literal->u.i64 <= INT32_MAX ? KILN__I32 : KILN__I64;
 }
 
+/* What each column has a value of, whatever it is made of. */
+static bool has_own_columns(kiln__op op) {
+    return op == KILN__OP_SCAN || op == KILN__OP_FIRST || kiln__op_is_order(op);
+}
+
 static bool is_of_block(kiln__op op) { return op == KILN__OP_BLOCK_REDUCE || op == KILN__OP_BLOCK_COUNT; }
 
 /* Of two runs: neighbours that share both. */
@@ -28,7 +33,7 @@ static uint32_t common_run(const kiln__typer *typer, uint32_t a, uint32_t b) {
 static uint32_t run_of(const kiln__typer *typer, const kiln__inst *inst) {
     uint32_t run = KILN__RUN_OF_ROW;
     if (is_of_block(inst->op)) return inst->domain;
-    if (inst->op == KILN__OP_SCAN) return 0;
+    if (has_own_columns(inst->op)) return 0;
     if (!inst->per_element) return run;
     if (inst->op == KILN__OP_INPUT) return (uint32_t)typer->binding->input_repeats[inst->u.input];
     if (inst->arg_count == 0 || inst->op == KILN__OP_UNIFORM) return 0;
@@ -47,7 +52,7 @@ static bool is_across(const kiln__typer *typer, const kiln__inst *inst) {
     }
     const bool reduces = kiln__op_is_reduction(inst->op) || inst->op == KILN__OP_BLOCK_REDUCE ||
                          inst->op == KILN__OP_ACROSS_REDUCE || inst->op == KILN__OP_UNIFORM ||
-                         inst->op == KILN__OP_TAKE || inst->op == KILN__OP_INPUT;
+                         inst->op == KILN__OP_TAKE || inst->op == KILN__OP_INPUT || kiln__op_is_order(inst->op);
     if (across && (of_row || reduces))
         KILN__FAIL_AT(typer, typer->node, KILN_E_UNSUPPORTED,
                       "'%s' takes a value of all rows to make one of a row: two programs do that",
@@ -58,13 +63,13 @@ static bool is_across(const kiln__typer *typer, const kiln__inst *inst) {
 /* Whether its value is no function of its arguments' values alone, but for reductions. */
 static bool has_columns(kiln__op op) {
     return op == KILN__OP_UNIFORM || op == KILN__OP_BLOCK_REDUCE || op == KILN__OP_ACROSS_REDUCE ||
-           op == KILN__OP_TAKE || op == KILN__OP_INPUT || op == KILN__OP_SCAN;
+           op == KILN__OP_TAKE || op == KILN__OP_INPUT || has_own_columns(op);
 }
 
 /* What the operator and the binding say of a value, whatever it is made of. */
 static void set_own(const kiln__typer *typer, kiln__inst *inst) {
     const bool input = inst->op == KILN__OP_INPUT;
-    inst->per_element = inst->op == KILN__OP_UNIFORM || is_of_block(inst->op) || inst->op == KILN__OP_SCAN;
+    inst->per_element = inst->op == KILN__OP_UNIFORM || is_of_block(inst->op) || has_own_columns(inst->op);
     inst->constant = inst->arg_count > 0 ? !kiln__op_is_reduction(inst->op) && !has_columns(inst->op)
                                          : !input && inst->op != KILN__OP_INDEX && inst->op != KILN__OP_PARAM &&
                                                inst->op != KILN__OP_BLOCK_COUNT && inst->op != KILN__OP_LENGTH;
@@ -72,6 +77,59 @@ static void set_own(const kiln__typer *typer, kiln__inst *inst) {
     if (inst->op == KILN__OP_INDEX) inst->per_element = typer->binding->reduced[inst->u.axis];
     inst->row_invariant =
         inst->constant || (input && inst->arg_count == 0 && typer->binding->input_row_invariant[inst->u.input]);
+}
+
+/* What goes over some columns as it does over all: those behind them change nothing, or nothing before them. */
+static bool takes_some(kiln__op op) {
+    const bool masked = op >= KILN__OP_REDUCE_SUM && op <= KILN__OP_REDUCE_ALL;
+    return masked || op == KILN__OP_REDUCE_BEFORE || !kiln__op_is_reduction(op);
+}
+
+const char *kiln__name_called(const kiln__typer *typer, const kiln__node *node) {
+    const kiln__node *order = &typer->graph->nodes[node->args[node->op == KILN__OP_SORT]];
+    if (node->op != KILN__OP_SORT) return kiln__ir_op_name(node->op);
+    if (order->op == KILN__OP_ARGTOP) return order->args[0] == node->args[0] ? "topk" : "topk_by";
+    return order->args[0] == node->args[0] ? "sort" : "sort_by";
+}
+
+static uint32_t fail_columns(const kiln__typer *typer, uint32_t columns, const char *beside) {
+    KILN__FAIL_AT(typer, typer->node, KILN_E_SHAPE, "'%s' takes the first %u columns of rows %s",
+                  kiln__name_called(typer, typer->node), columns, beside);
+    return 0;
+}
+
+/* What has a row's columns, whatever it is made of; 0: as what it is made of. */
+static bool has_all_columns(kiln__op op) {
+    return op == KILN__OP_INPUT || is_of_block(op) || op == KILN__OP_ACROSS_REDUCE || kiln__op_is_order(op);
+}
+
+/* How many columns all that it is made of has; of an order the keys. */
+static uint32_t common_columns(const kiln__typer *typer, const kiln__inst *inst) {
+    const bool whole = !takes_some(inst->op) || (has_all_columns(inst->op) && inst->op != KILN__OP_INPUT);
+    uint32_t columns = KILN__ANY_COLUMNS;
+    for (uint32_t i = 0; i < inst->arg_count && typer->work->status == KILN_OK; i++) {
+        const kiln__inst *arg = &typer->insts.items[inst->args[i]];
+        if (arg->columns == KILN__ANY_COLUMNS || arg->columns == columns ||
+            (arg->op == KILN__OP_ORDER && inst->op == KILN__OP_SORTED))
+            continue;
+        if (columns != KILN__ANY_COLUMNS)
+            return fail_columns(typer, arg->columns ? arg->columns : columns, "beside others");
+        if (arg->columns && whole) return fail_columns(typer, arg->columns, "where it is of whole ones");
+        columns = arg->columns;
+    }
+    return columns;
+}
+
+/* How many columns have the value. */
+static uint32_t columns_of(const kiln__typer *typer, const kiln__inst *inst) {
+    const uint32_t columns = common_columns(typer, inst);
+    if (inst->op == KILN__OP_FIRST && columns && columns < inst->u.first)
+        return fail_columns(typer, columns, "for more of them");
+    if (inst->op == KILN__OP_FIRST) return inst->u.first;
+    if (inst->op == KILN__OP_ORDER) return inst->u.order.slots;
+    if (inst->op == KILN__OP_SORTED) return typer->insts.items[inst->args[1]].columns;
+    if (!inst->per_element || inst->op == KILN__OP_INDEX || inst->op == KILN__OP_UNIFORM) return KILN__ANY_COLUMNS;
+    return has_all_columns(inst->op) ? 0 : columns;
 }
 
 kiln__value kiln__emit(kiln__typer *typer, kiln__inst inst) {
@@ -87,6 +145,7 @@ kiln__value kiln__emit(kiln__typer *typer, kiln__inst inst) {
     }
     inst.run = run_of(typer, &inst);
     inst.across = is_across(typer, &inst);
+    inst.columns = columns_of(typer, &inst);
     phase += reduction;
     if (phase > KILN__MAX_PHASES)
         KILN__FAIL_AT(typer, typer->node, KILN_E_LIMIT, "reductions of reductions are nested more than %d deep",

@@ -143,13 +143,29 @@ void kiln__parse_parameters(kiln__parser *parser, kiln__function *function, bool
     kiln__parser_expect(parser, ')', "',' or ')'");
 }
 
+/* One expression, or several with commas between them. */
+static void parse_results(kiln__parser *parser, kiln__function *function) {
+    bool more = true;
+    while (more) {
+        if (function->result_count == KILN__MAX_RESULTS) {
+            KILN__FAIL_AT(parser, &parser->token, KILN_E_LIMIT, "a function has at most %d results", KILN__MAX_RESULTS);
+            return;
+        }
+        kiln__parse_body(parser, function);
+        function->results[function->result_count++] = function->result;
+        more = parser->token.kind == ',';
+        if (more) kiln__parser_advance(parser);
+    }
+    function->result = function->results[0];
+}
+
 /* From the name on. */
 static void define(kiln__parser *parser, kiln__function *function) {
     kiln__parser_advance(parser);
     if (!kiln__parser_expect(parser, '(', "'(' and the parameters")) return;
     kiln__parse_parameters(parser, function, true);
     if (!kiln__parser_expect(parser, '=', "'=' and the function's expression")) return;
-    kiln__parse_body(parser, function);
+    parse_results(parser, function);
     function->parsed = parser->work->status == KILN_OK;
 }
 

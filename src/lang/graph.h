@@ -15,6 +15,7 @@
 #define KILN__MAX_NAME 63    /* bytes of a name */
 
 #define KILN__RUN_OF_ROW UINT32_MAX
+#define KILN__ANY_COLUMNS UINT32_MAX
 
 /* One operation. What typing finds out is 0 before it. */
 typedef struct kiln__node {
@@ -31,6 +32,8 @@ typedef struct kiln__node {
                          of  BLOCK_REDUCE, BLOCK_COUNT: how many columns a block has */
     uint32_t run;     /* typed: so many neighbouring columns, from multiples of as many on, share the value; 0: each
                          column has its own; KILN__RUN_OF_ROW: a row has one */
+    uint32_t columns; /* typed: how many of a row's first columns have the value; 0: all have; KILN__ANY_COLUMNS: as
+                         many as are asked, of positions and of what a row has one of */
     uint32_t args[3]; /* indices of earlier operations */
     union {
         double f64;              /* FLOAT */
@@ -45,6 +48,11 @@ typedef struct kiln__node {
         uint32_t reducer;  /* REDUCE_USER: index into the graph's reducers; typed: into the program's combines */
         int32_t axis;      /* INDEX, SIZE; typed: 0 <= axis < rank */
         uint32_t param;    /* PARAM: 0 or 1, inside a reducer */
+        uint32_t first;    /* typed FIRST: how many columns */
+        struct {
+            uint16_t slots; /* ORDER: how many columns are chosen; 0: all are in order */
+            uint16_t descending;
+        } order;
         struct {
             uint16_t op;      /* BLOCK_REDUCE, ACROSS_REDUCE: the kiln__op that combines */
             uint16_t reducer; /* where that is REDUCE_USER */

@@ -164,6 +164,11 @@ static void type_program(kiln__typer *typer, const kiln__signature *signature) {
         typer->ir->outputs[i] = kiln__emit_as(typer, value, kiln__value_type(typer, value)).inst;
         type_place(typer, &graph->names[signature->outputs[i]], i);
     }
+    if (typer->counts && typer->sums_first)
+        KILN__FAIL_AT(
+            typer, typer->sums_first, KILN_E_UNSUPPORTED,
+            "a program that counts the columns of rows, as mean does, reduces no part of them: expected sum(..) "
+            "and a number in its place");
     if (graph->offsets) kiln__type_offsets(typer);
     if (graph->length || graph->offsets) typer->ir->length = kiln__type_length(typer).inst + 1;
     keep_needed(typer->work, typer->ir, &typer->insts);

@@ -137,6 +137,11 @@ static inline int64_t kiln__stored_run(const kiln__ir *ir, const kiln__inst *val
     return value->run == KILN__RUN_OF_ROW && ir->uneven.alone ? ir->uneven.alone : (int64_t)value->run;
 }
 
+/* Whether it is of a row's first columns alone. */
+static inline bool kiln__has_first(const kiln__inst *value) {
+    return value->columns && value->columns != KILN__ANY_COLUMNS;
+}
+
 /* ---- selections (selection.c): kth ---- */
 
 /* The storage type whose values a selection chooses among: the least that is known to hold them. */
@@ -151,6 +156,15 @@ bool kiln__ir_selects(const kiln__ir *ir);
 
 bool kiln__phase_scans(const kiln__ir *ir, uint32_t phase);
 bool kiln__ir_scans(const kiln__ir *ir);
+
+/* ---- sorting (selection.c): sort, argsort ---- */
+
+bool kiln__ir_sorts(const kiln__ir *ir);
+/* Whether a SORTED is of other values than the keys that it is sorted by. */
+static inline bool kiln__carries(const kiln__ir *ir, const kiln__inst *sorted) {
+    return sorted->op == KILN__OP_SORTED && ir->insts[sorted->args[1]].args[0] != sorted->args[0];
+}
+
 /* The reduction that an instruction combines by: of REDUCE_BEFORE and SCAN the one that is scanned. */
 kiln__inst kiln__combining(const kiln__inst *inst);
 

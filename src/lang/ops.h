@@ -45,8 +45,8 @@ typedef enum kiln__widening {
     KILN__WIDEN_REAL
 } kiln__widening;
 
-/* X(enumerator, name in the language, arguments, rule), or S where it is not called by that name. INPUT to SCAN and
- * REDUCE_BEFORE stand in typed programs alone, NAME to IS_WIDE and CUMSUM to CUMMIN in untyped ones alone. */
+/* X(enumerator, name in the language, arguments, rule), or S where it is not called by that name. INPUT to SORTED and
+ * REDUCE_BEFORE stand in typed programs alone, NAME to IS_WIDE and CUMSUM to SORT in untyped ones alone. */
 #define KILN__OPS(X, S) \
     S(FLOAT, "literal", 0, LEAF) S(INT, "literal", 0, LEAF) S(BOOL, "literal", 0, LEAF) \
     S(PARAM, "parameter", 0, LEAF) \
@@ -61,12 +61,16 @@ typedef enum kiln__widening {
     S(BLOCK_COUNT, "count", 0, LEAF)  /* columns of the block that a column is in, as a float */ \
     S(LENGTH, "length", 0, LEAF)      /* columns of a row that offsets place */ \
     S(SCAN, "scan", 2, LEAF)          /* of the row's columns up to each; what those before a thread's come to */ \
+    S(ORDER, "argsort", 2, LEAF)      /* of each place in the row's order the column that stands there: of keys; of some
+                                         the slots of those that are chosen, from 0 on, below 0 of others */ \
+    S(SORTED, "sort", 2, LEAF)        /* the value of that column; by an ORDER */ \
     X(INDEX, "index", 0, LEAF) X(SIZE, "size", 0, LEAF) X(UNIFORM, "uniform", 2, LEAF) \
     X(STOCHASTIC, "round_to", 2, LEAF) /* round_to(bf16, x, u): to a neighbour in the type, by a random number */ \
     X(TAKE, "take", 2, LEAF)     /* typed: of an input, at a column, also of GATHER */ \
     X(ROWS, "rows", 2, LEAF)     /* typed: an INPUT with an argument */ \
     S(ROWS_OF, "rows", 0, LEAF)  /* typed: how many rows an input has that is read by an index */ \
     X(GATHER, "gather", 2, LEAF) /* the same with a column for each element */ \
+    X(FIRST, "first", 2, LEAF)   /* x in its first columns, a literal; typed: without it */ \
     S(ADD, "+", 2, SAME) S(SUB, "-", 2, SAME) S(MUL, "*", 2, SAME) S(DIV, "/", 2, FLOAT) S(MOD, "%", 2, SAME) \
     X(DIV_FLOOR, "div_floor", 2, SAME) X(DIV_TRUNC, "div_trunc", 2, SAME) \
     X(NEG, "neg", 1, SAME) X(ABS, "abs", 1, SAME) X(SIGN, "sign", 1, SAME) \
@@ -97,6 +101,9 @@ typedef enum kiln__widening {
     X(SIGMOID, "sigmoid", 1, FLOAT) /* 1 / (1 + exp(-x)), never NaN for a finite or infinite x */ \
     X(CUMSUM, "cumsum", 1, SCAN) X(CUMPROD, "cumprod", 1, SCAN) X(CUMMAX, "cummax", 1, SCAN) \
     X(CUMMIN, "cummin", 1, SCAN) /* untyped: scans, in the order of the reductions that they are of */ \
+    S(ARGSORT, "argsort", 2, LEAF) /* keys, whether in descending order */ \
+    S(ARGTOP, "argtopk", 3, LEAF)  /* keys, the slots of the largest, how many these are */ \
+    S(SORT, "sort_by", 2, LEAF)    /* x, by either */ \
     X(REDUCE_SUM, "sum", 1, RSUM) X(REDUCE_PROD, "prod", 1, RSUM) X(REDUCE_MAX, "max", 1, RORDER) \
     X(REDUCE_MIN, "min", 1, RORDER) \
     X(REDUCE_ANY, "any", 1, RLOGIC) X(REDUCE_ALL, "all", 1, RLOGIC) \
@@ -131,9 +138,9 @@ kiln__op kiln__op_find(const char *name, size_t length);
 /* argmax and argmin carry a value and its index. */
 static inline bool kiln__op_is_arg(kiln__op op) { return op == KILN__OP_REDUCE_ARGMAX || op == KILN__OP_REDUCE_ARGMIN; }
 
-/* Only known as a call: tensors may have these names. */
+/* Of other columns or rows, or of some. Only known as a call: tensors may have these names. */
 static inline bool kiln__op_is_place(kiln__op op) {
-    return op == KILN__OP_TAKE || op == KILN__OP_GATHER || op == KILN__OP_ROWS;
+    return op == KILN__OP_TAKE || op == KILN__OP_GATHER || op == KILN__OP_ROWS || op == KILN__OP_FIRST;
 }
 
 static inline bool kiln__op_is_reduction(kiln__op op) {
@@ -146,8 +153,11 @@ static inline kiln__op kiln__scanned(kiln__op op) { return (kiln__op)(op - KILN_
 static inline kiln__op kiln__scan_of(kiln__op reduction) {
     return (kiln__op)(reduction - KILN__OP_REDUCE_SUM + KILN__OP_CUMSUM);
 }
+static inline bool kiln__op_sorts(kiln__op op) { return op >= KILN__OP_ARGSORT && op <= KILN__OP_SORT; }
+/* Each column has a value of its own, made of others of its row. */
+static inline bool kiln__op_runs_along(kiln__op op) { return kiln__op_scans(op) || kiln__op_sorts(op); }
 /* What runs over axes or blocks, which the text may say. */
-static inline bool kiln__op_runs(kiln__op op) { return kiln__op_is_reduction(op) || kiln__op_scans(op); }
+static inline bool kiln__op_runs(kiln__op op) { return kiln__op_is_reduction(op) || kiln__op_runs_along(op); }
 /* Columns are combined in their order. */
 static inline bool kiln__op_is_ordered(kiln__op op) {
     return op == KILN__OP_REDUCE_USER || op == KILN__OP_REDUCE_BEFORE;
@@ -157,6 +167,8 @@ static inline bool kiln__op_is_ordered(kiln__op op) {
 #define KILN__SELECTION_BITS 2
 #define KILN__SELECTION_COUNTS 3
 static inline bool kiln__op_selects(kiln__op op) { return op == KILN__OP_REDUCE_KTH; }
+/* Typed: what columns of a sorted row have. */
+static inline bool kiln__op_is_order(kiln__op op) { return op == KILN__OP_ORDER || op == KILN__OP_SORTED; }
 /* How many values a reduction carries; 0 for what is none. */
 static inline int kiln__reduction_values(kiln__op op) {
     if (kiln__op_selects(op)) return KILN__SELECTION_COUNTS;

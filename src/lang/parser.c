@@ -75,37 +75,81 @@ static uint32_t parse_place(kiln__parser *parser, kiln__token *name) {
     return place + 1;
 }
 
-/* name = expression, put(name, i) = expression */
-static void parse_assignment(kiln__parser *parser) {
-    kiln__token name = parser->token;
-    const bool puts = kiln__token_is(&name, "put", 3) && !kiln__parser_at_assignment(parser);
-    const uint32_t place = puts ? parse_place(parser, &name) : 0;
-    if (parser->work->status != KILN_OK) return;
-    if (name.kind != KILN__TOKEN_NAME)
-        kiln__parser_expected(parser, &name, "a statement 'name = expression'");
-    else if (kiln__is_reserved(&name))
-        kiln__parser_reject(parser, &name, KILN_E_NAME, "is a reserved word, it cannot be assigned");
-    else if (kiln__is_callable(parser, &name))
-        kiln__parser_reject(parser, &name, KILN_E_NAME, "is a function, it cannot be assigned");
-    if (!puts) kiln__parser_advance(parser);
-    if (!kiln__parser_expect(parser, '=', "'=' after the assigned name")) return;
-    uint32_t value = kiln__parse_expression(parser);
-    int known = kiln__graph_find(parser->graph, name.text, name.length);
+static void check_assigned(kiln__parser *parser, const kiln__token *name) {
+    if (name->kind != KILN__TOKEN_NAME)
+        kiln__parser_expected(parser, name, "a statement 'name = expression'");
+    else if (kiln__is_reserved(name))
+        kiln__parser_reject(parser, name, KILN_E_NAME, "is a reserved word, it cannot be assigned");
+    else if (kiln__is_callable(parser, name))
+        kiln__parser_reject(parser, name, KILN_E_NAME, "is a function, it cannot be assigned");
+}
+
+static void assign(kiln__parser *parser, const kiln__token *name, uint32_t place, uint32_t value) {
+    int known = kiln__graph_find(parser->graph, name->text, name->length);
     if (known < 0) {
-        kiln__parser_new_name(parser, &name, true, value);
+        kiln__parser_new_name(parser, name, true, value);
         if (parser->work->status == KILN_OK) parser->graph->names[parser->graph->name_count - 1].place = place;
         return;
     }
     const kiln__name *first = &parser->graph->names[known];
-    bool within = first->line > name.line || (first->line == name.line && first->column > name.column);
+    bool within = first->line > name->line || (first->line == name->line && first->column > name->column);
     const char *problem = "is assigned after it was read as an input", *rule = "";
     if (first->assigned) problem = "is assigned twice, first";
     if (!first->assigned && within) {
         problem = "is read";
         rule = " in its own value: a name can be read after its assignment";
     }
-    KILN__FAIL_AT(parser, &name, KILN_E_NAME, "%s %s at %u:%u%s", kiln__parser_quote(parser, &name), problem,
-                  first->line, first->column, rule);
+    KILN__FAIL_AT(parser, name, KILN_E_NAME, "%s %s at %u:%u%s", kiln__parser_quote(parser, name), problem, first->line,
+                  first->column, rule);
+}
+
+static void parse_names(kiln__parser *parser, kiln__token names[KILN__MAX_RESULTS], uint32_t *count) {
+    kiln__token name = names[0] = parser->token;
+    check_assigned(parser, &name);
+    kiln__parser_advance(parser);
+    while (parser->token.kind == ',' && parser->work->status == KILN_OK) {
+        kiln__parser_advance(parser);
+        name = parser->token;
+        check_assigned(parser, &name);
+        if (*count == KILN__MAX_RESULTS)
+            KILN__FAIL_AT(parser, &name, KILN_E_LIMIT, "a statement assigns at most %d names", KILN__MAX_RESULTS);
+        else
+            names[(*count)++] = name;
+        kiln__parser_advance(parser);
+    }
+}
+
+/* Whether the value is a call of a function with as many results. */
+static bool check_results(kiln__parser *parser, const kiln__token *at, uint32_t value, uint32_t count) {
+    const kiln__function *called = parser->expanded;
+    if (parser->work->status != KILN_OK) return false;
+    if (called == NULL || value != parser->results[0])
+        return KILN__FAIL_AT(parser, at, KILN_E_SYNTAX,
+                             "%u names are assigned: expected the call of a function that has as many results", count);
+    return called->result_count == count ||
+           KILN__FAIL_AT(parser, at, KILN_E_SYNTAX, "%u names are assigned, '%.*s' has %u result%s", count,
+                         (int)called->length, called->name, called->result_count, called->result_count == 1 ? "" : "s");
+}
+
+/* name = expression, put(name, i) = expression, name, name = f(x) */
+static void parse_assignment(kiln__parser *parser) {
+    kiln__token names[KILN__MAX_RESULTS] = {parser->token};
+    const bool puts = kiln__token_is(&names[0], "put", 3) && !kiln__parser_at_assignment(parser);
+    uint32_t count = 1, place = 0;
+    if (puts)
+        place = parse_place(parser, &names[0]);
+    else
+        parse_names(parser, names, &count);
+    if (parser->work->status != KILN_OK) return;
+    if (puts) check_assigned(parser, &names[0]);
+    if (!kiln__parser_expect(parser, '=', "'=' after the assigned name")) return;
+    parser->expanded = NULL;
+    const kiln__token at = parser->token;
+    const uint32_t value = kiln__parse_expression(parser);
+    if (count == 1)
+        assign(parser, &names[0], place, value);
+    else if (check_results(parser, &at, value, count))
+        for (uint32_t i = 0; i < count; i++) assign(parser, &names[i], 0, parser->results[i]);
 }
 
 static bool at_separator(const kiln__parser *parser) {

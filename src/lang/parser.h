@@ -46,6 +46,8 @@ typedef struct kiln__lexer {
     bool in_prelude;
 } kiln__lexer;
 
+#define KILN__MAX_RESULTS 8
+
 typedef struct kiln__parameter {
     const char *name;
     size_t length;
@@ -77,7 +79,8 @@ typedef struct kiln__function {
     kiln__parameter *parameters;
     uint32_t parameter_count, required_count;
     kiln__nodes nodes;
-    uint32_t result;
+    uint32_t result; /* the first of several: ... */
+    uint32_t results[KILN__MAX_RESULTS], result_count;
 } kiln__function;
 
 /* What waits for the value of an expression inside it. These are kept in memory of their own and not on the thread's
@@ -127,6 +130,8 @@ typedef struct kiln__parser {
     kiln__frame *frames;
     uint32_t frame_count, frame_capacity;
     kiln__function *functions, **functions_end;
+    const kiln__function *expanded;      /* the function that was called last ... */
+    uint32_t results[KILN__MAX_RESULTS]; /* ... and what its results are */
     uint32_t name_capacity, reducer_capacity, domain_capacity;
     char quote[64];
 } kiln__parser;

@@ -93,6 +93,7 @@ static const char *rule_name(const kiln__node *node) {
     case KILN__OP_MUL: return "mul";
     case KILN__OP_DIV: return "div";
     case KILN__OP_MOD: return "mod";
+    case KILN__OP_SORT: return "_by";
     case KILN__OP_CONVERT:
     case KILN__OP_WIDEN: return "conversion";
     default: return kiln__op_describe(node->op)->name;
@@ -106,8 +107,9 @@ static const kiln__function *find_rule(kiln__reverse *r, uint32_t param, const c
 }
 
 static void refuse(kiln__reverse *r, const kiln__node *node, const char *why) {
+    const char *name = node->op == KILN__OP_SORT ? "topk" : kiln__op_describe(node->op)->symbol;
     kiln__work_fail(&r->rewriter.work, node->line, node->column, KILN_E_UNSUPPORTED, "'%s' has no gradient here: %s",
-                    kiln__op_describe(node->op)->symbol, why);
+                    name, why);
 }
 
 static void refuse_operation(kiln__reverse *r, const kiln__node *node) {
@@ -119,6 +121,8 @@ static void refuse_operation(kiln__reverse *r, const kiln__node *node) {
     case KILN__OP_CUMPROD:
     case KILN__OP_CUMMAX:
     case KILN__OP_CUMMIN: refuse(r, node, "expected cumsum, or a program for its gradient of your own"); break;
+    case KILN__OP_SORT: refuse(r, node, "it is of the largest alone; expected sort"); break;
+    case KILN__OP_FIRST: refuse(r, node, "that of fewer columns is no input beside the others"); break;
     case KILN__OP_ROWS: refuse(r, node, "it would add to rows of a table that an index names"); break;
     case KILN__OP_REDUCE_USER:
         refuse(r, node, "the slope of its combine is not known; expected sum, prod, max, min and what is made of them");
@@ -257,6 +261,11 @@ static void go_through_call(kiln__reverse *r, uint32_t node, const kiln__match *
     }
 }
 
+/* Of what is in order all columns are. */
+static bool has_rule(const kiln__reverse *r, const kiln__node *node) {
+    return node->op != KILN__OP_SORT || r->from->nodes[node->args[1]].op == KILN__OP_ARGSORT;
+}
+
 static void go_through_operation(kiln__reverse *r, uint32_t at) {
     const kiln__node *node = &r->from->nodes[at];
     const char *name = rule_name(node);
@@ -265,7 +274,7 @@ static void go_through_operation(kiln__reverse *r, uint32_t at) {
     a.args[node->arg_count] = r->copies[at];
     for (uint32_t k = 0; k < node->arg_count && r->rewriter.work.status == KILN_OK; k++) {
         if (!r->active[node->args[k]]) continue;
-        const kiln__function *rule = find_rule(r, k, name, strlen(name));
+        const kiln__function *rule = has_rule(r, node) ? find_rule(r, k, name, strlen(name)) : NULL;
         if (rule != NULL)
             apply_rule(r, rule, &a, node->args[k]);
         else if (node->op == KILN__OP_TAKE && k == 0)

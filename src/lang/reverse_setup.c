@@ -245,7 +245,7 @@ static bool gives_no_float(kiln__op op) {
     case KILN__RULE_SHIFT:
     case KILN__RULE_RLOGIC:
     case KILN__RULE_RINDEX: return true;
-    default: return op == KILN__OP_IS_WIDE;
+    default: return op == KILN__OP_IS_WIDE || op == KILN__OP_ARGSORT || op == KILN__OP_ARGTOP;
     }
 }
 
@@ -258,6 +258,7 @@ bool kiln__reverse_flows(const kiln__node *node, uint32_t k) {
     case KILN__OP_GATHER:
     case KILN__OP_ROWS:
     case KILN__OP_REDUCE_KTH:
+    case KILN__OP_SORT:
     case KILN__OP_STOCHASTIC: return k == 0;
     default: return !is_step(node->op) && !gives_no_float(node->op);
     }
@@ -285,7 +286,7 @@ static void find_node(kiln__reverse *r, uint32_t i) {
     }
     if (node->arg_count == 0) r->in_columns[i] = node->op != KILN__OP_COUNT && (r->of[i].axes & extents->row) != 0;
     const bool of_row = kiln__op_is_reduction(node->op) || node->op == KILN__OP_TAKE;
-    if (of_row || kiln__op_scans(node->op)) r->in_columns[i] = kiln__op_scans(node->op);
+    if (of_row || kiln__op_runs_along(node->op)) r->in_columns[i] = kiln__op_runs_along(node->op);
     r->reduces[i] |= of_row;
     if (kiln__op_is_reduction(node->op))
         r->across[i] = !kiln__domain_block(extents, node->domain) && node->domain != extents->row_domain &&

@@ -17,6 +17,8 @@ static bool is_float_leaf(const kiln__node *node, const bool *args) {
         return node->u.widening == KILN__WIDEN_FLOAT || node->u.widening == KILN__WIDEN_REAL || args[0];
     case KILN__OP_TAKE:
     case KILN__OP_GATHER:
+    case KILN__OP_SORT:
+    case KILN__OP_FIRST:
     case KILN__OP_ROWS: return args[0];
     default: return false;
     }

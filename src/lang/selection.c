@@ -51,12 +51,14 @@ static bool has(const kiln__ir *ir, bool (*is)(kiln__op op), uint32_t phase) {
 }
 
 static bool selects(kiln__op op) { return kiln__op_selects(op); }
+static bool is_order(kiln__op op) { return kiln__op_is_order(op); }
 static bool scans(kiln__op op) { return op == KILN__OP_REDUCE_BEFORE; }
 
 bool kiln__phase_selects(const kiln__ir *ir, uint32_t phase) { return has(ir, selects, phase + 1); }
 bool kiln__ir_selects(const kiln__ir *ir) { return has(ir, selects, 0); }
 bool kiln__phase_scans(const kiln__ir *ir, uint32_t phase) { return has(ir, scans, phase + 1); }
 bool kiln__ir_scans(const kiln__ir *ir) { return has(ir, scans, 0); }
+bool kiln__ir_sorts(const kiln__ir *ir) { return has(ir, is_order, 0); }
 
 kiln__inst kiln__combining(const kiln__inst *inst) {
     kiln__inst combining = *inst;

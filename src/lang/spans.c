@@ -87,7 +87,7 @@ kiln__span kiln__span_of(const kiln__spans *extents, const kiln__node *node, con
     default: break;
     }
     for (uint32_t k = 0; k < node->arg_count; k++) extent = k ? kiln__span_union(extents, extent, args[k]) : args[k];
-    if (kiln__op_scans(node->op))
+    if (kiln__op_runs_along(node->op) || node->op == KILN__OP_FIRST)
         return (kiln__span){.axes = extent.axes | kiln__domain_axes(extents, node->domain)}; /* each has its own */
     return kiln__op_is_reduction(node->op) ? kiln__span_reduced(extents, extent, node->domain) : extent;
 }

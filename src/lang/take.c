@@ -62,6 +62,9 @@ static uint32_t take_operation(const taking *t, kiln__inst inst) {
         inst.args[0] = t->index;
         break;
     case KILN__OP_SCAN: return refuse(t, kiln__ir_op_name(kiln__scan_of(kiln__combining(&inst).op)));
+    case KILN__OP_ORDER:
+    case KILN__OP_SORTED: return refuse(t, "sort");
+    case KILN__OP_FIRST: return refuse(t, "first");
     case KILN__OP_UNIFORM:
     case KILN__OP_BLOCK_REDUCE:
     case KILN__OP_BLOCK_COUNT: return refuse(t, kiln__ir_op_name(inst.op));

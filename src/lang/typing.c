@@ -178,7 +178,10 @@ static kiln__value apply_across(kiln__typer *typer, const kiln__node *node, cons
 /* A maximum of magnitudes: 0 of a row that has none. Rows of no columns stand among others only where lengths say so.
  */
 static kiln__value apply_of_row(kiln__typer *typer, kiln__inst inst, const kiln__value *values, kiln__ctype type) {
-    const kiln__value reduced = apply(typer, inst, values, type);
+    if (!kiln__op_is_reduction(inst.op)) return apply(typer, inst, values, type);
+    inst.args[0] = kiln__emit_as(typer, &values[0], type).inst;
+    kiln__mask_first(typer, &inst);
+    const kiln__value reduced = kiln__emit(typer, inst);
     if (inst.op != KILN__OP_REDUCE_MAX || !kiln__has_length(typer) || typer->work->status != KILN_OK) return reduced;
     const kiln__inst *max = &typer->insts.items[reduced.inst];
     if (typer->insts.items[max->args[0]].op != KILN__OP_ABS) return reduced;
@@ -216,6 +219,7 @@ static kiln__value count_across(kiln__typer *typer, kiln__across across, kiln__c
 }
 
 static kiln__value type_count(kiln__typer *typer, const kiln__node *node) {
+    typer->counts |= node->type != KILN__I64;
     const kiln__ctype type = node->type == KILN__I64 ? KILN__I64 : typer->ir->float_type;
     const int64_t block = block_of(typer, node);
     kiln__value count =
@@ -363,9 +367,8 @@ static kiln__value type_stochastic(kiln__typer *typer, const kiln__node *node, c
     return kiln__emit_as(typer, &rounded, program);
 }
 
-/* Whether it runs over rows, as what is not combined from parts does. */
-static bool check_whole_rows(kiln__typer *typer, const kiln__node *node) {
-    const char *name = kiln__ir_op_name(node->op);
+bool kiln__check_whole_rows(kiln__typer *typer, const kiln__node *node) {
+    const char *name = kiln__name_called(typer, node);
     if (across_of(typer, node) != KILN__ACROSS_NONE)
         return KILN__FAIL_AT(typer, node, KILN_E_UNSUPPORTED,
                              "'%s' runs across rows: expected sum, prod, max, min, any or all there", name);
@@ -380,7 +383,7 @@ static bool check_whole_rows(kiln__typer *typer, const kiln__node *node) {
 static bool check_kth(kiln__typer *typer, const kiln__node *node, const kiln__value *k) {
     const char *name = kiln__ir_op_name(node->op);
     const kiln__ctype found = kiln__value_type(typer, k);
-    if (!check_whole_rows(typer, node)) return false;
+    if (!kiln__check_whole_rows(typer, node)) return false;
     if (kiln__ctype_is_float(found))
         return KILN__FAIL_AT(typer, node, KILN_E_TYPE, "the k of '%s' is an integer, found %s", name,
                              kiln__ctype_name(found));
@@ -409,7 +412,7 @@ static kiln__value type_scan(kiln__typer *typer, const kiln__node *node, const k
     const kiln__op reduction = kiln__scanned(node->op);
     const bool adds = kiln__op_describe(reduction)->rule == KILN__RULE_RSUM;
     kiln__ctype type = kiln__value_type(typer, value);
-    if (!check_whole_rows(typer, node)) return *value;
+    if (!kiln__check_whole_rows(typer, node)) return *value;
     if (adds) type = kiln__sum_type(type);
     kiln__inst before = {.op = KILN__OP_REDUCE_BEFORE, .type = type, .arg_count = 1};
     before.u.block.op = (uint16_t)reduction;
@@ -418,6 +421,17 @@ static kiln__value type_scan(kiln__typer *typer, const kiln__node *node, const k
     scan.u.block.op = (uint16_t)reduction;
     scan.args[1] = kiln__emit(typer, before).inst;
     return kiln__emit(typer, scan);
+}
+
+/* What is of other columns, or of some. */
+static kiln__value type_place(kiln__typer *typer, const kiln__node *node, const kiln__value *values) {
+    if (node->op == KILN__OP_FIRST) return kiln__type_first(typer, node, values);
+    return node->op == KILN__OP_ROWS ? kiln__type_rows(typer, values) : kiln__type_take(typer, node, values);
+}
+
+/* What each column has a value of, made of others of its row. */
+static kiln__value type_along(kiln__typer *typer, const kiln__node *node, const kiln__value *values) {
+    return kiln__op_scans(node->op) ? type_scan(typer, node, values) : kiln__type_order(typer, node, values);
 }
 
 static kiln__value type_node(kiln__typer *typer, const kiln__node *node) {
@@ -430,7 +444,8 @@ static kiln__value type_node(kiln__typer *typer, const kiln__node *node) {
         all_literal = all_literal && values[i].is_literal;
     }
     if (kiln__is_literal(node)) return literal_value(*node);
-    if (kiln__op_scans(node->op)) return type_scan(typer, node, values);
+    if (kiln__op_runs_along(node->op)) return type_along(typer, node, values);
+    if (kiln__op_is_place(node->op)) return type_place(typer, node, values);
     if (all_literal && kiln__fold(node->op, literals, &folded)) return literal_value(folded);
     switch (node->op) {
     case KILN__OP_NAME: return kiln__emit(typer, typer->leaves[node->u.name]);
@@ -441,9 +456,6 @@ static kiln__value type_node(kiln__typer *typer, const kiln__node *node) {
     case KILN__OP_SIZE: return type_axis(typer, node);
     case KILN__OP_UNIFORM: return type_uniform(typer, node, values);
     case KILN__OP_STOCHASTIC: return type_stochastic(typer, node, values);
-    case KILN__OP_ROWS: return kiln__type_rows(typer, values);
-    case KILN__OP_TAKE:
-    case KILN__OP_GATHER: return kiln__type_take(typer, node, values);
     case KILN__OP_REDUCE_KTH: return type_kth(typer, node, values);
     case KILN__OP_CONVERT: return type_conversion(typer, node, &values[0]);
     case KILN__OP_IS_WIDE: return literal_value(kiln__literal_bool(is_wide_integer(typer, &values[0])));

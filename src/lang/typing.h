@@ -25,8 +25,10 @@ typedef struct kiln__typer {
     const kiln__inst *leaves; /* of each free name of the graph: its INPUT or SCALAR */
     uint32_t *combines;       /* of each reducer and type: its combine in ir + 1, 0 before it is typed */
     kiln__nodes insts;
-    kiln__value *values;    /* of each node */
-    kiln__ctype param_type; /* in a combine */
+    kiln__value *values;          /* of each node */
+    kiln__ctype param_type;       /* in a combine */
+    bool counts;                  /* the elements of a row ... */
+    const kiln__node *sums_first; /* ... and adds up its first columns, here; NULL: it does not */
 } kiln__typer;
 
 /* emit.c */
@@ -40,6 +42,9 @@ kiln__value kiln__emit_round(kiln__typer *typer, const kiln__value *value, kiln_
 kiln__inst kiln__literal_as(const kiln__node *literal, kiln__ctype type);
 /* Of literals: i32 for integers where they fit, else i64, else u64; the program's float type for floats. */
 kiln__ctype kiln__value_type(const kiln__typer *typer, const kiln__value *value);
+
+/* What the text calls the node, for messages. */
+const char *kiln__name_called(const kiln__typer *typer, const kiln__node *node);
 
 /* promotion.c */
 /* What values of several types become where they meet. KILN_E_TYPE, at the node, where there is no such type. */
@@ -65,7 +70,16 @@ void kiln__type_offsets(kiln__typer *typer);
 /* How many columns a row then has, as i64: 0 to those of the tensors. */
 kiln__value kiln__type_length(kiln__typer *typer);
 
+/* order.c */
+/* sort and what is like it; first(x, k). */
+kiln__value kiln__type_order(kiln__typer *typer, const kiln__node *node, const kiln__value *values);
+kiln__value kiln__type_first(kiln__typer *typer, const kiln__node *node, const kiln__value *values);
+/* The reduction of a row's first columns becomes one of all, of which the others have what changes nothing. */
+void kiln__mask_first(kiln__typer *typer, kiln__inst *reduction);
+
 /* typing.c */
+/* Whether the node runs over rows, as what is not combined from parts does. */
+bool kiln__check_whole_rows(kiln__typer *typer, const kiln__node *node);
 /* Types count nodes of the list into typer->values and typer->insts; needed: which of them, NULL for all. */
 void kiln__type_nodes(kiln__typer *typer, const kiln__node *nodes, uint32_t count, const bool *needed);
 

@@ -135,7 +135,7 @@ bool kiln__online_squares(const kiln__ir *ir) {
 }
 
 bool kiln__stores_early(const kiln__ir *ir, const kiln__problem *problem) {
-    bool early = ir->phase_count == 1 && problem->columns_out && !problem->across && !problem->block_count;
+    bool early = ir->phase_count == 1 && problem->columns_out && !problem->across && !kiln__waits(problem);
     for (uint32_t o = 0; o < ir->output_count; o++) {
         if (!problem->operands[ir->input_count + o].per_element) continue;
         const uint32_t place = ir->places[o];

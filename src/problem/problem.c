@@ -171,7 +171,7 @@ static kiln_status check_empty(const kiln__ir *ir, const kiln__space *space) {
 static bool has_ordered_reduction(const kiln__ir *ir) {
     for (uint32_t i = 0; i < ir->count; i++)
         if (kiln__op_is_ordered(ir->insts[i].op) || ir->insts[i].op == KILN__OP_BLOCK_REDUCE ||
-            ir->insts[i].op == KILN__OP_TAKE || kiln__op_is_arg(ir->insts[i].op))
+            ir->insts[i].op == KILN__OP_TAKE || ir->insts[i].op == KILN__OP_ORDER || kiln__op_is_arg(ir->insts[i].op))
             return true;
     return ir->uneven.columns > 0 || ir->length;
 }
@@ -266,7 +266,8 @@ static kiln__layout layout_of(const kiln__problem *problem, const kiln__space *s
                               bool flat) {
     if (flat) return KILN__LAYOUT_FLAT;
     const bool inner = problem->block_count || problem->across || problem->taken || problem->tables;
-    if (inner || problem->uneven_columns || problem->lengths) return KILN__LAYOUT_INNER;
+    if (inner || problem->uneven_columns || problem->lengths || problem->sorted || problem->first)
+        return KILN__LAYOUT_INNER;
     return rows_are_closer(problem, space, d, key) ? KILN__LAYOUT_OUTER : KILN__LAYOUT_INNER;
 }
 
@@ -287,6 +288,7 @@ static void fill_tensor(const kiln__space *space, const dims *d, const tensors *
     out->packed |= kiln__type_is_packed(operand->type);
     operand->run = t->runs[o];
     operand->block_stride = t->block_strides[o];
+    operand->first = output && kiln__has_first(t->values[o]) ? t->values[o]->columns : 0;
     operand->across = output ? t->values[o]->across : (out->later & ~(out->read | out->taken)) >> o & 1;
     bool varies = (out->inner_rank > 0 && has_columns(t, o)) || operand->block_stride != 0;
     operand->taken = !output && (out->taken >> o & 1);
@@ -294,7 +296,7 @@ static void fill_tensor(const kiln__space *space, const dims *d, const tensors *
     for (int i = out->outer_rank; i < d->rank && !output && !unread; i++) varies |= d->at[i].strides[o] != 0;
     operand->per_element =
         out->layout == KILN__LAYOUT_FLAT || varies; /* by its strides: one of 0 broadcasts as a size of 1 does */
-    operand->own_columns = operand->per_element && operand->run == 0 && !operand->across;
+    operand->own_columns = operand->per_element && operand->run == 0 && !operand->first && !operand->across;
     out->columns_out |= output && operand->per_element;
     const bool rows = (t->full[o] || operand->run > 0) && !operand->across && !t->tables[o].rows;
     fill_operand(out, d, o, natural_stride(out, space, &t->given->at[o], rows), operand);
@@ -324,7 +326,7 @@ static void fill_packed_rows(const kiln__problem *problem, kiln__operand *operan
 /* The space's axes as dimensions, canonical. */
 static kiln_status arrange(const kiln__ir *ir, const kiln__space *space, const tensors *t, dims *d,
                            kiln__problem *out) {
-    const bool rows = out->tables || out->lengths || out->uneven_columns;
+    const bool rows = out->tables || out->lengths || out->uneven_columns || out->sorted || out->first;
     const bool flat = ir->phase_count == 0 && ir->elsewhere == 0 && t->all_full && !rows;
     for (int i = 0; i < space->rank; i++) {
         d->at[i].extent = space->sizes[i];
@@ -401,6 +403,8 @@ kiln_status kiln__problem_build(const kiln__ir *ir, const kiln__shaped *shaped, 
     t.count = out->input_count + out->output_count;
     out->uneven_columns = ir->uneven.columns;
     find_blocks(ir, out);
+    out->sorted = kiln__ir_sorts(ir);
+    for (uint32_t o = 0; o < ir->output_count; o++) out->first |= kiln__has_first(&ir->insts[ir->outputs[o]]);
     find_across(ir, out);
     out->lengths = ir->length != 0;
     out->offsets = (int)ir->offsets - 1;
@@ -416,6 +420,7 @@ kiln_status kiln__problem_build(const kiln__ir *ir, const kiln__shaped *shaped, 
         if (o == out->offsets) fill_offsets(out, &out->operands[o]);
         if (kiln__shaped_packed(shaped, o, t.values[o])) fill_packed_rows(out, &out->operands[o]);
     }
+    out->sorted = out->sorted && out->cols != 1; /* one column is in order */
     if (!status) status = find_packed(&t, out);
     for (int o = t.count; o < t.count + out->position_count; o++) {
         out->operands[o] = (kiln__operand){.type = KILN_I64, .per_element = true, .alignment = 1};
@@ -435,13 +440,15 @@ const kiln__operand *kiln__position(const kiln__problem *problem, int axis) {
 /* An output of one value for several columns is stored by whoever has the first of them, and not from the tile. */
 static bool stores_runs(const kiln__problem *problem) {
     for (int o = 0; o < problem->output_count; o++)
-        if (problem->operands[problem->input_count + o].run) return true;
+        if (problem->operands[problem->input_count + o].run || problem->operands[problem->input_count + o].first)
+            return true;
     return false;
 }
 
 bool kiln__suits_tiles(const kiln__problem *problem) {
     if (stores_runs(problem)) return false;
-    return !problem->across && !problem->taken && !problem->tables && !problem->packed && !problem->lengths;
+    const bool reads = problem->taken || problem->tables || problem->packed || problem->lengths;
+    return !problem->across && !problem->sorted && !reads;
 }
 
 bool kiln__suits_rows_in_flight(const kiln__problem *problem) {

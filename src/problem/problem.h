@@ -26,6 +26,7 @@ typedef struct kiln__operand {
     int alignment;        /* elements, a power of two: what the pointer's address is a multiple of, up to 16 bytes */
     bool across;          /* of values of all rows alone, for each column or one: an output, or an input of theirs */
     int64_t run;          /* it has one value for so many neighbouring columns, not all; 0: for one, or for all */
+    int64_t first;        /* an output of so many columns, the row's first; 0: of all */
     int64_t block_stride; /* where blocks are uneven: elements from one block's value to the next's */
     kiln__indexed_rows table; /* where its rows are read by an index */
     bool taken;               /* an input that is read at other columns, by take, and perhaps in no other way */
@@ -58,6 +59,8 @@ typedef struct kiln__problem {
     int least_vector, most_vector;    /* elements of a vector: of packed tensors whole accesses in every run */
     int64_t blocks[KILN__MAX_BLOCKS]; /* columns of the blocks that are reduced within rows, ascending */
     int block_count;
+    bool first;             /* some output has a row's first columns alone */
+    bool sorted;            /* rows are brought into order */
     bool ordered;           /* a user's combine runs over rows: columns are combined in their order */
     int64_t uneven_columns; /* blocks lie along the last so many columns of the row's, and along all before them alike:
                                the last of them may be short; 0: blocks are cut as the columns are */
@@ -68,6 +71,9 @@ typedef struct kiln__problem {
     int last_axis;                                                  /* of the space */
     kiln__operand operands[KILN_MAX_TENSORS + KILN__MAX_POSITIONS]; /* inputs, outputs, positions */
 } kiln__problem;
+
+/* Whether columns wait in shared memory for others of their row, but for reductions of all of it. */
+static inline bool kiln__waits(const kiln__problem *problem) { return problem->block_count || problem->sorted; }
 
 /* An input that no row reads, only what is made when they are done. */
 static inline bool kiln__is_read_later(const kiln__operand *operand) { return operand->across && !operand->output; }

@@ -166,16 +166,20 @@ static kiln_status make_room(kiln__ref_run_state *run) {
     run->accumulators = kiln__arena_alloc(arena, ir->count, sizeof *run->accumulators);
     run->combine_values = kiln__arena_alloc(arena, ir->combine_count, sizeof *run->combine_values);
     run->roles = kiln__arena_alloc(arena, ir->phase_count + 1, ir->count);
+    run->before = kiln__arena_alloc(arena, 1, ir->count);
     kiln__ref_value *memory = kiln__arena_alloc(arena, ir->count, run->width * sizeof *memory);
     if (run->offsets == NULL || run->values == NULL || run->accumulators == NULL || run->combine_values == NULL ||
-        run->roles == NULL || memory == NULL)
+        run->roles == NULL || run->before == NULL || memory == NULL)
         return kiln__out_of_memory();
     for (uint32_t i = 0; i < ir->count; i++) run->values[i] = memory + i * run->width;
     for (uint32_t i = 0; i < ir->count; i++) {
-        if (!kiln__op_selects(ir->insts[i].op)) continue;
+        const bool sorts = kiln__op_is_order(ir->insts[i].op);
+        if (!kiln__op_selects(ir->insts[i].op) && !sorts) continue;
         kiln__ref_accumulator *accumulator = &run->accumulators[i];
         accumulator->row = kiln__arena_alloc(arena, (size_t)run->col_count + 1, sizeof *accumulator->row);
-        if (accumulator->row == NULL) return kiln__out_of_memory();
+        accumulator->order =
+            kiln__arena_alloc(arena, sorts ? 2 * (size_t)run->col_count + 1 : 1, sizeof *accumulator->order);
+        if (accumulator->row == NULL || accumulator->order == NULL) return kiln__out_of_memory();
     }
     if (!kiln__ref_across_make(run)) return kiln__out_of_memory();
     for (uint32_t i = 0; i < ir->combine_count; i++) {
@@ -195,13 +199,13 @@ static kiln_status prepare(kiln__ref_run_state *run, const kiln_tensor *tensors,
     kiln_status status = measure(run, reduced);
     if (status != KILN_OK) return status;
     run->flat = run->ir->phase_count == 0 && run->ir->elsewhere == 0 && !run->ir->length && !has_places(run->ir) &&
-                !run->ir->uneven.columns;
+                !run->ir->uneven.columns && !kiln__ir_sorts(run->ir);
     for (uint32_t o = 0; o < run->ir->output_count; o++) {
         const kiln_tensor *tensor = &tensors[run->ir->input_count + o];
         run->per_element[o] = run->ir->insts[run->ir->outputs[o]].per_element;
         for (int i = 0; i < run->rank && tensor->rank == run->rank; i++)
             run->per_element[o] = run->per_element[o] || (reduced[i] && tensor->sizes[i] != 1);
-        run->flat = run->flat && run->per_element[o];
+        run->flat = run->flat && run->per_element[o] && !kiln__has_first(&run->ir->insts[run->ir->outputs[o]]);
     }
     run->col_count = run->flat ? run->count * run->row_count : run->count;
     if (run->flat) run->row_count = 1;

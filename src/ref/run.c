@@ -2,6 +2,8 @@
 /* Goes through the rows of a space: one pass for each phase and one that ends in the outputs, block of columns by
  * block of columns. Per-element values are not kept from one pass to the next: each pass evaluates again what its
  * reductions or outputs depend on, so that memory does not grow with the row. */
+#include <string.h>
+
 #include "ref/run.h"
 #include "ref/special.h"
 
@@ -25,6 +27,7 @@ static void assign_roles(const kiln__ref_run_state *run, uint32_t pass, uint8_t 
             roles[i] = SKIP;
         else if (!run->flat && !inst->per_element)
             roles[i] = inst->phase == pass ? ROW : SKIP;
+        if (kiln__op_is_order(inst->op)) continue; /* the row is sorted before the pass */
         for (int k = 0; k < inst->arg_count && roles[i] >= ELEMENT; k++) roles[inst->args[k]] = ELEMENT;
     }
 }
@@ -82,6 +85,15 @@ static void evaluate_scan(const kiln__ref_run_state *run, uint32_t index, size_t
                              accumulator);
         run->values[index][i] = kiln__ref_reduce_finish(&reduction, accumulator);
     }
+}
+
+/* The columns of the sorted row that stand at n places, or their values. */
+static void evaluate_order(const kiln__ref_run_state *run, uint32_t index, int64_t col, size_t n) {
+    const kiln__inst *inst = &run->ir->insts[index];
+    const bool values = inst->op == KILN__OP_SORTED;
+    const int64_t *order = run->accumulators[values ? inst->args[1] : index].order + col;
+    for (size_t i = 0; i < n && values; i++) run->values[index][i] = run->accumulators[index].row[order[i]];
+    for (size_t i = 0; i < n && !values; i++) run->values[index][i].i64 = order[i];
 }
 
 static void count_blocks(const kiln__ref_run_state *run, int64_t block, int64_t col, size_t n, kiln__ref_value *out) {
@@ -150,6 +162,10 @@ static void evaluate(const kiln__ref_run_state *run, uint32_t index, int64_t col
         out->i64 = run->length;
     } else if (inst->op == KILN__OP_SCAN) {
         evaluate_scan(run, index, n);
+    } else if (inst->op == KILN__OP_FIRST) {
+        memcpy(out, run->values[inst->args[0]], n * sizeof *out);
+    } else if (kiln__op_is_order(inst->op)) {
+        evaluate_order(run, index, col, n);
     } else if (inst->op == KILN__OP_BLOCK_COUNT) {
         count_blocks(run, inst->domain, col, n, out);
     } else {
@@ -164,6 +180,11 @@ void kiln__ref_store_output(const kiln__ref_run_state *run, uint32_t output, int
     kiln__ref_view view = run->outputs[output];
     if (rows && !is_row(run, place - 1, rows)) return;
     if (rows) view.row_offset += run->values[place - 1]->i64 * rows->stride;
+    if (kiln__has_first(&run->ir->insts[index])) {
+        const int64_t left = run->ir->insts[index].columns - col;
+        if (left <= 0) return;
+        if ((int64_t)n > left) n = (size_t)left;
+    }
     kiln__ref_offsets(&view, col, n, run->offsets);
     kiln__ref_store(&view, run->offsets, n, run->ir->insts[index].type, run->values[index]);
 }
@@ -187,37 +208,85 @@ static void run_block(kiln__ref_run_state *run, const uint8_t *roles, int64_t co
     }
 }
 
-static void run_pass(kiln__ref_run_state *run, const uint8_t *roles, bool last) {
+static void start(kiln__ref_run_state *run, uint32_t index) {
+    const kiln__inst reduction = kiln__combining(&run->ir->insts[index]);
+    kiln__ref_reduce_start(&reduction, run->ir->combines, run->own_types, &run->accumulators[index]);
+}
+
+/* Goes over the row for the argument of an instruction that needs all of it, and sorts it. */
+static void gather_row(kiln__ref_run_state *run, uint32_t index) {
     const kiln__ir *ir = run->ir;
-    bool columns = !last;
+    const kiln__inst *inst = &ir->insts[index];
+    kiln__ref_accumulator *accumulator = &run->accumulators[index];
+    memset(run->before, SKIP, ir->count);
+    run->before[inst->args[0]] = ELEMENT;
+    for (uint32_t i = inst->args[0] + 1; i-- > 0;) {
+        const kiln__inst *of = &ir->insts[i];
+        if (run->before[i] == ELEMENT && (!of->per_element || of->constant)) run->before[i] = SKIP; /* is there */
+        if (run->before[i] == ELEMENT && of->op == KILN__OP_SCAN) start(run, i);
+        const bool sorted = kiln__op_is_order(of->op);
+        for (int k = 0; k < of->arg_count && !sorted && run->before[i] == ELEMENT; k++)
+            run->before[of->args[k]] = ELEMENT;
+    }
+    for (int64_t col = 0, n; col < run->length; col += n) {
+        n = (int64_t)columns_from(run, col);
+        run_block(run, run->before, col, (size_t)n);
+        memcpy(accumulator->row + col, run->values[inst->args[0]], (size_t)n * sizeof *accumulator->row);
+    }
+    if (inst->op == KILN__OP_ORDER)
+        kiln__ref_sort(ir->insts[inst->args[0]].type, inst->u.order.descending, run->length, accumulator);
+}
+
+/* What a pass begins with: a row's values, reductions of nothing, what is in order before it. */
+static void begin_pass(kiln__ref_run_state *run, const uint8_t *roles, uint32_t pass) {
+    const kiln__ir *ir = run->ir;
     for (uint32_t i = 0; i < ir->count; i++) {
         if (roles[i] == ROW) {
             evaluate(run, i, 0, 1);
             spread(run, i);
-        } else if (roles[i] == REDUCTION || ir->insts[i].op == KILN__OP_SCAN) {
-            const kiln__inst reduction = kiln__combining(&ir->insts[i]);
-            kiln__ref_reduce_start(&reduction, ir->combines, run->own_types, &run->accumulators[i]);
+        } else if (roles[i] == REDUCTION) {
+            start(run, i);
         }
     }
     run->length = ir->length ? run->values[ir->length - 1]->i64 : run->col_count;
-    for (uint32_t o = 0; o < ir->output_count; o++) columns = columns || run->per_element[o];
-    for (uint32_t i = 0; i < ir->count; i++) columns = columns || (roles[i] == ACROSS && ir->insts[i].per_element);
+    for (uint32_t i = 0; i < ir->count; i++)
+        if (kiln__op_is_order(ir->insts[i].op) && ir->insts[i].phase == pass) gather_row(run, i);
+    for (uint32_t i = 0; i < ir->count; i++)
+        if (ir->insts[i].op == KILN__OP_SCAN) start(run, i);
+}
+
+static void finish_reduction(const kiln__ref_run_state *run, uint32_t index) {
+    const kiln__inst *inst = &run->ir->insts[index];
+    const kiln__ref_accumulator *accumulator = &run->accumulators[index];
+    *run->values[index] =
+        kiln__op_selects(inst->op)
+            ? kiln__ref_select_finish(inst->type, run->values[inst->args[1]]->i64, &run->accumulators[index])
+            : kiln__ref_reduce_finish(inst, accumulator);
+    spread(run, index);
+}
+
+/* Whether the pass goes over columns. */
+static bool has_columns(const kiln__ref_run_state *run, const uint8_t *roles, bool last) {
+    bool columns = !last;
+    for (uint32_t o = 0; o < run->ir->output_count; o++) columns = columns || run->per_element[o];
+    for (uint32_t i = 0; i < run->ir->count; i++)
+        columns = columns || (roles[i] == ACROSS && run->ir->insts[i].per_element);
+    return columns;
+}
+
+static void run_pass(kiln__ref_run_state *run, const uint8_t *roles, uint32_t pass) {
+    const kiln__ir *ir = run->ir;
+    const bool last = pass == ir->phase_count, columns = has_columns(run, roles, last);
+    begin_pass(run, roles, pass);
     for (int64_t col = 0, n; columns && col < run->length; col += n) {
         n = (int64_t)columns_from(run, col);
         run_block(run, roles, col, (size_t)n);
         if (last) store_outputs(run, true, col, (size_t)n);
     }
     for (uint32_t i = 0; i < ir->count; i++) {
-        const kiln__inst *inst = &ir->insts[i];
-        if (roles[i] != REDUCTION) continue;
-        *run->values[i] =
-            kiln__op_selects(inst->op)
-                ? kiln__ref_select_finish(inst->type, run->values[inst->args[1]]->i64, &run->accumulators[i])
-                : kiln__ref_reduce_finish(inst, &run->accumulators[i]);
-        spread(run, i);
-    }
-    for (uint32_t i = 0; i < ir->count; i++)
+        if (roles[i] == REDUCTION) finish_reduction(run, i);
         if (roles[i] == ACROSS && !ir->insts[i].per_element) kiln__ref_across_add(run, i, 0, 1);
+    }
     if (last) store_outputs(run, false, 0, 1);
 }
 
@@ -251,8 +320,7 @@ void kiln__ref_run_rows(kiln__ref_run_state *run) {
         for (int axis = 0; axis < run->rank; axis++) kiln__ref_view_set_row(&run->indices[axis], row);
         kiln__ref_view_set_row(&run->linear, row);
         if (ir->offsets) place_row(run);
-        for (uint32_t pass = 0; pass <= ir->phase_count; pass++)
-            run_pass(run, run->roles + pass * ir->count, pass == ir->phase_count);
+        for (uint32_t pass = 0; pass <= ir->phase_count; pass++) run_pass(run, run->roles + pass * ir->count, pass);
     }
     kiln__ref_across_finish(run);
 }

@@ -41,7 +41,8 @@ typedef struct kiln__ref_accumulator {
     int64_t index, seen; /* argmax, argmin: where the value was; columns so far */
     bool own_types;
     double partials[63];
-    kiln__ref_value *row; /* of a selection: room for all columns */
+    kiln__ref_value *row; /* of a selection, of what is sorted: room for all columns ... */
+    int64_t *order;       /* ... and which stand in their order */
 } kiln__ref_accumulator;
 
 /* A user's combine: where the values of its instructions lie, one of each. NULL without memory. */
@@ -59,6 +60,8 @@ void kiln__ref_select_add(const kiln__ref_value *values, size_t n, kiln__ref_acc
 /* The k-th smallest of what has been added, from 1, or the -k-th from the last, NaN last; changes their order. NaN, or
  * 0 of an integer, where there is none such. */
 kiln__ref_value kiln__ref_select_finish(kiln__ctype type, int64_t k, kiln__ref_accumulator *accumulator);
+/* Which of `count` columns stand in the order of the row's values, NaN as the largest; equal ones as they were. */
+void kiln__ref_sort(kiln__ctype type, bool descending, int64_t count, kiln__ref_accumulator *accumulator);
 
 /* ---- places (space.c) ---- */
 
@@ -116,7 +119,8 @@ typedef struct kiln__ref_run_state {
     kiln__ref_accumulator *accumulators;   /* for each instruction */
     kiln__ref_accumulator **across;        /* for each that is reduced across rows: of each column, or of one */
     kiln__ref_value ***combine_values;     /* for each combine */
-    uint8_t *roles;                        /* what each pass does with each instruction */
+    uint8_t *roles;                        /* what each pass does with each instruction ... */
+    uint8_t *before;                       /* ... and what is done before a pass, for one that needs the whole row */
 } kiln__ref_run_state;
 
 /* Goes through the space. roles has room for each instruction in phase_count + 1 passes. */

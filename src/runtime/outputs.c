@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a program's outputs are for its inputs, before they have tensors: their shapes and types. */
+#include <inttypes.h>
+
 #include "base/types.h"
 #include "lang/dependence.h"
 #include "lang/domain.h"
@@ -42,7 +44,7 @@ typedef struct asked {
     const kiln__space *space;
     bool keep_dims, has, varies, across; /* has: the reduced axes; varies: and several elements along them */
     int block_axis;
-    int64_t block;
+    int64_t block, first;
     int behind; /* the axis of rows where the output has one behind the other; -1: none */
 } asked;
 
@@ -55,10 +57,20 @@ static int32_t list_sizes(const asked *a, int64_t sizes[KILN_MAX_RANK]) {
         if ((gone && !a->keep_dims) || i == a->behind) continue;
         int64_t size = space->open_rows && i == 0 ? -1 : space->sizes[i];
         if (gone) size = 1;
+        if (space->reduced[i] && a->first) size = a->first;
         if (i == a->block_axis && a->block) size = size / a->block + (size % a->block != 0);
         sizes[rank++] = space->reduced[i] && !a->varies && !a->block ? 1 : size;
     }
     return rank;
+}
+
+/* First columns are of rows that have as many. */
+static kiln_status check_first(const kiln_program *program, const asked *a, size_t output) {
+    for (int i = 0; i < a->space->rank; i++)
+        if (a->space->reduced[i] && a->first > a->space->sizes[i])
+            return kiln__fail(KILN_E_SHAPE, "output '%s' has the first %" PRId64 " columns of rows that have %" PRId64,
+                              program->names[program->signature.input_count + output], a->first, a->space->sizes[i]);
+    return KILN_OK;
 }
 
 /* Of a program with inputs. */
@@ -87,10 +99,12 @@ static kiln_status find_shape(const kiln_program *program, const kiln_tensor *in
     bool has, varies;
     find_columns(&space, &ragged, all.at, &depends, &has, &varies);
     const int64_t block = varies ? 0 : block_of(&domains, &depends, block_axis < 0 ? 0 : space.sizes[block_axis]);
-    const asked of = {&space,         keep_dims,  has,   varies,
-                      depends.across, block_axis, block, ragged.packed && varies ? space.rank - 2 : -1};
-    *rank = list_sizes(&of, sizes);
-    return KILN_OK;
+    const asked of = {&space, keep_dims,      has,
+                      varies, depends.across, block_axis,
+                      block,  depends.first,  ragged.packed && varies ? space.rank - 2 : -1};
+    status = check_first(program, &of, output);
+    if (!status) *rank = list_sizes(&of, sizes);
+    return status;
 }
 
 kiln_status kiln_program_output_shape(const kiln_program *program, const kiln_tensor *inputs, size_t output,

@@ -27,7 +27,8 @@ int kiln__most_stored(const kiln__problem *problem) {
         const kiln__operand *operand = &problem->operands[o];
         const int elements = 16 / (int)kiln_type_size(operand->type);
         span s = span_of(problem, operand);
-        if (operand->per_element && operand->follows_rows && steps_by_one(&s) && elements < most) most = elements;
+        const bool vectors = operand->per_element && operand->follows_rows && !operand->first;
+        if (vectors && steps_by_one(&s) && elements < most) most = elements;
     }
     return most;
 }
@@ -49,13 +50,13 @@ static int widen_for_blocks(const kiln__problem *problem, int width) {
     return width;
 }
 
-/* Of the tensors that move with the rows. */
+/* Of the tensors that move with the rows, but for those of first columns, which are stored one by one. */
 static int widest_of_tensors(const kiln__problem *problem) {
     int vector = 0, limit = kiln__most_stored(problem);
     for (int o = 0; o < problem->input_count + problem->output_count; o++) {
         const kiln__operand *operand = &problem->operands[o];
         span s = span_of(problem, operand);
-        if (!operand->per_element || !operand->follows_rows || !steps_by_one(&s)) continue;
+        if (!operand->per_element || !operand->follows_rows || operand->first || !steps_by_one(&s)) continue;
         int size = (int)kiln_type_size(operand->type);
         if (16 / size > vector) vector = 16 / size;
         if (operand->alignment * size < 16 && operand->alignment < limit) limit = operand->alignment;
@@ -64,22 +65,22 @@ static int widest_of_tensors(const kiln__problem *problem) {
     return width < problem->least_vector ? problem->least_vector : width;
 }
 
-bool kiln__blocks_have_slots(const kiln__problem *problem) {
+bool kiln__needs_slots(const kiln__problem *problem) {
     const int64_t most = 32 * (int64_t)widen_for_blocks(problem, widest_of_tensors(problem));
     bool lanes = !problem->uneven_columns && !problem->ordered;
     for (int i = 0; i < problem->block_count; i++)
         lanes = lanes && kiln__is_power_of_two(problem->blocks[i]) && problem->blocks[i] <= most &&
                 problem->blocks[i] >= problem->least_vector;
-    return problem->block_count > 0 && !lanes;
+    return problem->sorted || (problem->block_count > 0 && !lanes);
 }
 
 int kiln__widest_vector(const kiln__problem *problem) {
     const int width = widest_of_tensors(problem);
-    return kiln__blocks_have_slots(problem) ? width : widen_for_blocks(problem, width);
+    return kiln__needs_slots(problem) ? width : widen_for_blocks(problem, width);
 }
 
 int kiln__least_vector(const kiln__problem *problem) {
-    const int least = kiln__blocks_have_slots(problem) ? 1 : least_of_lanes(problem);
+    const int least = kiln__needs_slots(problem) ? 1 : least_of_lanes(problem);
     return least > problem->least_vector ? least : problem->least_vector;
 }
 

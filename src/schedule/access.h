@@ -18,7 +18,7 @@ int kiln__least_vector(const kiln__problem *problem);
 
 /* Whether blocks within rows are reduced in shared memory, a slot for each: they are not all vectors of some lanes of a
  * warp, a power of two, or a thread's vectors are neighbours. */
-bool kiln__blocks_have_slots(const kiln__problem *problem);
+bool kiln__needs_slots(const kiln__problem *problem);
 
 /* How far behind a multiple of the vector a row's first element lies: row * result. -1 where the operand's rows do not
  * follow one such rule. */

@@ -419,7 +419,7 @@ int kiln__candidates_of_orders(const kiln__given *g, const kiln__pins *pins, kil
 
 int kiln__candidates_list(const kiln__given *g, const kiln__pins *pins, kiln__pins out[KILN__MOST_CANDIDATES]) {
     lister l = lister_of(g, pins, out);
-    if (kiln__blocks_have_slots(g->problem)) return kiln__slots_points(g, pins, out);
+    if (kiln__needs_slots(g->problem)) return kiln__slots_points(g, pins, out);
     switch (g->problem->layout) {
     case KILN__LAYOUT_FLAT: list_pointwise(&l); break;
     case KILN__LAYOUT_INNER: list_row(&l); break;

@@ -16,13 +16,20 @@ static kiln_status no_rows(const kiln__problem *problem, const kiln__pins *pins)
     if (problem->across && problem->ordered)
         return kiln__fail(KILN_E_UNSUPPORTED,
                           "scans and reduce(..) go beside no values of all rows: two programs do that");
+    if (problem->across && problem->sorted)
+        return kiln__fail(KILN_E_UNSUPPORTED, "rows are sorted beside no values of all rows: two programs do that");
     if (problem->across)
         return kiln__fail(
             KILN_E_UNSUPPORTED,
             "no schedule has room for values of all rows of %lld columns: they take shared memory, expected "
             "fewer columns, or a program of their own",
             (long long)problem->cols);
-    if (kiln__blocks_have_slots(problem) && !kiln__pins_any(pins))
+    if (problem->sorted && !kiln__pins_any(pins))
+        return kiln__fail(KILN_E_UNSUPPORTED,
+                          "no schedule has room for rows of %lld columns: they are sorted in shared memory, expected "
+                          "fewer columns",
+                          (long long)problem->cols);
+    if (kiln__needs_slots(problem) && !kiln__pins_any(pins))
         return kiln__fail(KILN_E_UNSUPPORTED,
                           "no schedule has room for blocks of %lld columns within rows of %lld: what they reduce takes "
                           "shared memory, expected fewer columns",
@@ -153,7 +160,7 @@ static bool take(const kiln__given *g, const kiln__ranked *points, int count, in
 #define MODELLED_COLUMNS_OF_NEIGHBOURS 20000
 
 static bool is_modelled(const kiln__problem *problem) {
-    if (kiln__blocks_have_slots(problem)) return true;
+    if (kiln__needs_slots(problem)) return true;
     switch (problem->layout) {
     case KILN__LAYOUT_FLAT: return true;
     case KILN__LAYOUT_INNER: return problem->cols <= MODELLED_COLUMNS;
@@ -216,8 +223,7 @@ static kiln_status choose_modelled(const kiln__given *g, const kiln__pins *pins,
     *found = !status && take(g, points, count, attempt, out, point);
     if (*found) out->reason = reason_of(g->problem, attempt);
     free(points);
-    if (status || count || g->problem->layout == KILN__LAYOUT_FLAT || kiln__blocks_have_slots(g->problem))
-        return status;
+    if (status || count || g->problem->layout == KILN__LAYOUT_FLAT || kiln__needs_slots(g->problem)) return status;
     return choose_preferred(g, pins, attempt, out, found);
 }
 

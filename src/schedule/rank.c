@@ -166,7 +166,7 @@ static kiln_status find_schedule(const kiln__given *g, const placed *candidate, 
 static kiln_status prefer_short_code(const kiln__given *g, placed *all, int count) {
     kiln__schedule shortest, s;
     int best = 0;
-    if (kiln__blocks_have_slots(g->problem) || count < 2 || !is_as_fast(&all[1], &all[0])) return KILN_OK;
+    if (kiln__needs_slots(g->problem) || count < 2 || !is_as_fast(&all[1], &all[0])) return KILN_OK;
     kiln_status status = find_schedule(g, &all[0], &shortest);
     for (int i = 1; i < count && i < CLOSELY && is_as_fast(&all[i], &all[0]) && !status; i++) {
         status = find_schedule(g, &all[i], &s);
@@ -233,7 +233,7 @@ static kiln_status rank_columns(const kiln__given *g, const kiln__pins *pins, ki
 }
 
 kiln_status kiln__rank(const kiln__given *g, const kiln__pins *pins, kiln__ranked **out, int *count) {
-    const bool columns = g->problem->layout == KILN__LAYOUT_OUTER && !kiln__blocks_have_slots(g->problem);
+    const bool columns = g->problem->layout == KILN__LAYOUT_OUTER && !kiln__needs_slots(g->problem);
     *out = NULL;
     *count = 0;
     return columns ? rank_columns(g, pins, out, count) : kiln__rank_all(g, pins, out, count);

@@ -63,7 +63,7 @@ int64_t kiln__row_vectors(const kiln__problem *problem, const kiln__schedule *s)
 }
 
 bool kiln__row_has_blocks(const kiln__problem *problem, const kiln__schedule *s) {
-    if (kiln__blocks_have_slots(problem)) return false;
+    if (kiln__needs_slots(problem)) return false;
     const int64_t lanes = kiln__least(32, kiln__least(s->team.threads, s->team.threads_per_row));
     for (int i = 0; i < problem->block_count; i++) {
         const int64_t block = problem->blocks[i];
@@ -286,7 +286,7 @@ static void set_access(const kiln__problem *problem, int o, kiln__schedule *s) {
 static void peel(const kiln__given *g, kiln__schedule *s) {
     const int least = 2 * s->vector_width; /* a thread for each single element */
     const bool peels = s->edges == KILN__EDGES_MASKED && s->staging.kind == KILN__STAGING_REGISTERS &&
-                       !s->row.prefetch && !g->traits.finds_columns && !kiln__blocks_have_slots(g->problem) &&
+                       !s->row.prefetch && !g->traits.finds_columns && !kiln__needs_slots(g->problem) &&
                        !g->problem->lengths;
     if (s->row.rows_in_flight && s->edges == KILN__EDGES_MASKED) s->edges = KILN__EDGES_PEELED;
     if (!peels || s->team.threads_per_row < least || s->team.threads_per_row > 512 || s->steps * s->vector_width > 72)
@@ -325,6 +325,6 @@ bool kiln__row_build(const kiln__given *g, const kiln__pins *point, kiln__schedu
     kiln__schedule_split(g->ir, point->splits, s);
     kiln__row_finish(g, point, s);
     if (s->split.chunks > 1 || s->team.group == KILN__GROUP_GRID) s->strategy = KILN__SPLIT_ROW;
-    if (kiln__blocks_have_slots(g->problem)) return kiln__row_add_slots(g, s);
+    if (kiln__needs_slots(g->problem)) return kiln__row_add_slots(g, s);
     return kiln__row_has_blocks(g->problem, s) && kiln__row_add_across(g, s);
 }

@@ -312,6 +312,10 @@ int64_t kiln__across_place(const kiln__ir *ir, const kiln__problem *problem, uin
 /* Where the slots of one BLOCK_REDUCE are among those of all, in rows or chunks of so many columns; of instruction
  * number ir->count: bytes of all. */
 int64_t kiln__slots_place(const kiln__ir *ir, const kiln__problem *problem, int64_t columns, uint32_t inst);
+/* How many columns an ORDER or a SORTED has in order, of rows of so many. */
+int64_t kiln__sorted_columns(const kiln__ir *ir, int64_t columns, uint32_t inst);
+/* Bytes of a value for each of so many columns, of what an instruction is made of. */
+int64_t kiln__slots_of_values(const kiln__ir *ir, int64_t columns, uint32_t inst);
 /* How many blocks so many columns are. */
 int64_t kiln__slots_of(const kiln__problem *problem, int64_t columns, int64_t block);
 

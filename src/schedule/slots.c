@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Blocks of columns that are reduced in shared memory: the room that they take, and the points that are tried. */
+/* Blocks of columns that are reduced in shared memory, and rows that are sorted there: the room that they take, and the
+ * points that are tried. */
 #include "base/checked.h"
 #include "base/types.h"
 #include "schedule/access.h"
@@ -11,6 +12,7 @@
     8192 /* of a row in which blocks alone are reduced: longer ones are split among blocks of threads */
 #define MOST_CHUNKS 65535 /* of a grid's second dimension */
 #define MOST_THREADS 512
+#define MERGED_COLUMNS 8     /* of a thread, in rows that are sorted */
 #define STREAMED_VECTORS 4   /* of a thread under way, where rows are read again */
 #define REGISTER_ELEMENTS 64 /* of a thread */
 
@@ -21,24 +23,48 @@ int64_t kiln__slots_of(const kiln__problem *problem, int64_t columns, int64_t bl
     return axis > 0 ? columns / axis * kiln__divide_up(axis, block) : 0;
 }
 
+static int64_t in_sixteens(int64_t bytes) { return kiln__divide_up(bytes, 16) * 16; }
+
+int64_t kiln__sorted_columns(const kiln__ir *ir, int64_t columns, uint32_t inst) {
+    const kiln__inst *of = &ir->insts[inst];
+    if (of->op == KILN__OP_SORTED) of = &ir->insts[of->args[1]];
+    return of->u.order.slots ? of->u.order.slots : columns;
+}
+
+int64_t kiln__slots_of_values(const kiln__ir *ir, int64_t columns, uint32_t inst) {
+    return in_sixteens(kiln__sorted_columns(ir, columns, inst) * bytes_of(ir->insts[ir->insts[inst].args[0]].type));
+}
+
+/* Of those that are chosen also which columns they are. */
+static int64_t bytes_of_order(const kiln__ir *ir, int64_t columns, uint32_t inst) {
+    const int64_t count = kiln__sorted_columns(ir, columns, inst);
+    return kiln__slots_of_values(ir, columns, inst) + 2 * in_sixteens(count * (int64_t)sizeof(uint16_t)) +
+           (ir->insts[inst].u.order.slots ? in_sixteens(count * (int64_t)sizeof(uint32_t)) : 0);
+}
+
+/* What one instruction has: a slot for each block; values, their numbers before and after a merge. */
+static int64_t room_of(const kiln__ir *ir, const kiln__problem *problem, int64_t columns, uint32_t i) {
+    const kiln__inst *inst = &ir->insts[i];
+    if (inst->op == KILN__OP_BLOCK_REDUCE)
+        return in_sixteens(kiln__slots_of(problem, columns, inst->domain) * bytes_of(inst->type));
+    if (inst->op == KILN__OP_ORDER) return bytes_of_order(ir, columns, i);
+    return kiln__carries(ir, inst) ? kiln__slots_of_values(ir, columns, i) : 0;
+}
+
 int64_t kiln__slots_place(const kiln__ir *ir, const kiln__problem *problem, int64_t columns, uint32_t inst) {
     int64_t bytes = 0;
-    for (uint32_t i = 0; i < inst; i++)
-        if (ir->insts[i].op == KILN__OP_BLOCK_REDUCE)
-            bytes += kiln__divide_up(
-                         kiln__slots_of(problem, columns, ir->insts[i].domain) * bytes_of(ir->insts[i].type), 16) *
-                     16;
+    for (uint32_t i = 0; i < inst; i++) bytes += room_of(ir, problem, columns, i);
     return bytes;
 }
 
 /* A value for each column, of the widest type that a reduction takes. */
 static int64_t bytes_of_values(const kiln__ir *ir, int64_t values) {
-    int64_t widest = 1;
+    int64_t widest = 0;
     for (uint32_t i = 0; i < ir->count; i++) {
         const int64_t bytes = bytes_of(ir->insts[ir->insts[i].args[0]].type);
         if (ir->insts[i].op == KILN__OP_BLOCK_REDUCE && bytes > widest) widest = bytes;
     }
-    return kiln__divide_up(values * widest, 16) * 16;
+    return in_sixteens(values * widest);
 }
 
 /* ---- chunks ---- */
@@ -65,7 +91,7 @@ static void split(const kiln__given *g, kiln__schedule *s) {
     const kiln__problem *problem = g->problem;
     const int64_t unit = unit_of(problem, s->team.threads, s->vector_width), cols = problem->cols;
     const bool one_axis = problem->uneven_columns == 0 || problem->uneven_columns == cols;
-    if (g->ir->phase_count > 0 || !one_axis || s->staging.kind != KILN__STAGING_NONE ||
+    if (g->ir->phase_count > 0 || problem->sorted || !one_axis || s->staging.kind != KILN__STAGING_NONE ||
         s->edges != KILN__EDGES_ALIGNED || cols <= CHUNK_COLUMNS || unit >= cols)
         return;
     int64_t chunk = unit < CHUNK_COLUMNS ? CHUNK_COLUMNS / unit * unit : unit;
@@ -85,7 +111,7 @@ bool kiln__row_add_slots(const kiln__given *g, kiln__schedule *s) {
     split(g, s);
     const int64_t columns = s->split.chunks > 1 ? s->steps * s->team.threads * s->vector_width : g->problem->cols;
     if (columns > MOST_COLUMNS) return false;
-    const int64_t offset = kiln__divide_up(s->staging.bytes, 16) * 16;
+    const int64_t offset = in_sixteens(s->staging.bytes);
     const int64_t apart = kiln__divide_up(columns, s->vector_width) | 1; /* odd: in all banks */
     const int64_t slots = offset + bytes_of_values(g->ir, apart * s->vector_width);
     const int64_t bytes = slots + kiln__slots_place(g->ir, g->problem, columns, g->ir->count);
@@ -113,7 +139,7 @@ static kiln__pins point_of(const kiln__pins *pins, int threads, int width, int s
 /* Long rows in which blocks alone are reduced: chunks that are not much longer than they should be. */
 static int add_chunks(const kiln__given *g, const kiln__pins *pins, int widest, kiln__pins *out) {
     int count = 0, width = widest;
-    if (g->ir->phase_count > 0 || g->problem->cols <= CHUNK_COLUMNS) return 0;
+    if (g->ir->phase_count > 0 || g->problem->sorted || g->problem->cols <= CHUNK_COLUMNS) return 0;
     while (g->problem->cols % width) width /= 2;
     for (int threads = 256; threads >= 32; threads /= 2)
         if (unit_of(g->problem, threads, width) <= 2 * CHUNK_COLUMNS)
@@ -121,12 +147,18 @@ static int add_chunks(const kiln__given *g, const kiln__pins *pins, int widest, 
     return count;
 }
 
+/* As many as vectors keep busy, or merges. */
+static int most_threads(const kiln__problem *problem, int width) {
+    if (problem->sorted) return kiln__power_of_two_from(kiln__divide_up(problem->cols, MERGED_COLUMNS), 1024);
+    return kiln__power_of_two_from(kiln__divide_up(problem->cols, 4 * (int64_t)width), MOST_THREADS);
+}
+
 int kiln__slots_points(const kiln__given *g, const kiln__pins *pins, kiln__pins *out) {
     const int64_t cols = g->problem->cols;
     int widest = kiln__widest_vector(g->problem);
     while (pins->vector_width && widest > pins->vector_width) widest /= 2;
     int count = add_chunks(g, pins, widest, out);
-    int threads = kiln__power_of_two_from(kiln__divide_up(cols, 4 * (int64_t)widest), MOST_THREADS);
+    int threads = most_threads(g->problem, widest);
     for (threads = threads < 32 ? 32 : threads; threads >= 32; threads /= 4) /* few have chunks of few columns */
         for (int width = widest; width > 0; width /= 2) {
             if (cols <= (int64_t)REGISTER_ELEMENTS * threads)

@@ -39,7 +39,7 @@ static void count_instruction(const kiln__inst *inst, kiln__traits *t) {
 kiln_status kiln__traits_find(const kiln__ir *ir, const kiln__problem *problem, kiln__traits *out) {
     *out = (kiln__traits){.phases = (int)ir->phase_count, .online = kiln__online_phase(ir)};
     out->online_squares = kiln__online_squares(ir);
-    if (problem->block_count) out->online = -1; /* one phase's elements need the other's first */
+    if (kiln__waits(problem)) out->online = -1; /* one phase's elements need the other's first */
     out->passes = kiln__ir_passes(ir);
     out->one_launch = kiln__ir_selects(ir);
     out->one_launch |= kiln__ir_scans(ir);

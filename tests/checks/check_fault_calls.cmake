@@ -16,7 +16,7 @@ set(harmless
     "^(kiln|nvrtc|cu[A-Z])" "^_(GLOBAL_OFFSET_TABLE_|_tls_get_addr|_errno_location|_ctype_b_loc|_popcountdi2)$"
     "^__stack_chk_(fail|guard)$" "^__aarch64_(cas|ldadd|swp)[0-9]_[a-z_]+$" "^(__)?(mem(chr|cmp|cpy|move|set)|str(chr|cmp|cpy|cspn|error|len|ncmp|ncpy|rchr|spn|str|tok_r))(_chk)?$" "^(__)?v?f?s?n?printf(_chk)?$" "^(__isoc[0-9]+_)?(sscanf|strto[dl]+_?[l]?|strtoull)$"
     "^a?(sin|cos|tan)h?$" "^(atan2|cbrt|exp|exp2|expm1|erf|erfc|fma|fmax|fmin|fmod|frexp|ldexp|lgamma_r|log|log10|log1p|log2)$"
-    "^(nearbyint|pow|sqrt|tgamma)$" "^(qsort|bsearch|stderr|dladdr|dlerror|dlclose|dlsym)$"
+    "^(ceil|floor|nearbyint|pow|sqrt|tgamma|trunc)$" "^(qsort|bsearch|stderr|dladdr|dlerror|dlclose|dlsym)$"
     "^(newlocale|uselocale|freelocale)$" "^(time|clock_gettime|getpid|geteuid|secure_getenv|sched_yield|sigfillset)$"
     "^pthread_(mutex|cond)_[a-z]+$" "^pthread_(join|sigmask|self|setcancelstate)$" "^(closedir|dirfd|fclose|globfree|munmap|eventfd_write|shutdown)$"
     "^sig(addset|delset|emptyset|ismember|pending|timedwait)$" "^(sysconf|environ|program_invocation_name|_exit)$"

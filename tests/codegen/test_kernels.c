@@ -195,6 +195,8 @@ static const char *const written[] = {
     "reduce((p, q) -> p * 3 - q, a, 1)",
     "reduce((p, q) -> where(p < q, q, p), a, -1)",
     "kth(a, 2) + b",
+    "sort(a) + sort_by(b, a, descending = true)",
+    "argsort(a, descending = true) + 1",
     "quantile(a, 0.3)",
     "nanquantile(a, 0.75) == kth_largest(b, argmax(a))",
     "mean(1)",
@@ -256,7 +258,9 @@ static void every_conversion_assembles(void **state) {
 
 /* "name(a, b)": a call of the function defined at `at`, but for those whose seeds, labels and places in a row are
  * numbers of other kinds than the functions' arguments here. */
-static bool is_special(const char *name) { return strstr(name, "quantile") || !strcmp(name, "kth_largest"); }
+static bool is_special(const char *name) {
+    return strstr(name, "quantile") || strstr(name, "sort") || strstr(name, "topk") || !strcmp(name, "kth_largest");
+}
 
 static void add_call(expressions *list, const char *at) {
     char name[64] = "", call[128];

@@ -111,6 +111,8 @@ static bool list_calls(const char *only, calls *to) {
         "nanmax(z)",
         "kth(z, 3)",
         "cumsum(x > 0)",
+        "sort(x)",
+        "argsort(z, descending = true) + sort_by(x, z)",
         "cummax(z) + min(x)",
         "x >= kth_largest(x, 3) ? x : 0",
         "nanmin(z)",

@@ -117,6 +117,17 @@ static const char *const programs[] = {
     "y = softmax(cumsum(x) * 0.01)",
     "lengths(# * 30); y = cumsum(x); z = cummin(x) + max(x)",
     "y = cumsum(x, block = $)",
+    "y = sort(x)",
+    "i = argsort(x); y = sort(x, descending = true); r = argsort(argsort(x)); m = max(x)",
+    "y = softmax(sort(x)) * w; z = sort_by(x, i32(w * 4))",
+    "y = cumsum(sort(x, descending = true)) <= 0.5 * sum(x)",
+    "lengths(# * 30); y = sort(x); i = argsort(x, descending = true)",
+    "y = sort(x, block = $)",
+    "y = sort(x, block = $) + max(x, block = $); z = sort(i64(x * 64))",
+    "v, i = topk(x, $); y = v / (1 + sum(abs(v))) + min(x)",
+    "k, i = topk(i32(x * 8), $); z = topk_by(x, i32(x * 8), $); m = max(k)",
+    "y = x - max(topk(x, $)); z = first(sort(x), $); n = first(x, 1)",
+    "lengths(# * 30); i = argtopk(x, 1); y = x * sum(topk(abs(x), 1))",
     "z = lgamma(1 + cumsum(x > 0)); m = max(z); y = z - m",
     "y = cumsum(1) + x; z = cummax(mean(x))",
     "y = softmax(x) * (cumsum(softmax(x)) <= 0.5); s = reduce((a, b) -> b > 1 ? b : a, x, 0)",
@@ -217,13 +228,16 @@ static drawn draw(uint64_t seed, long index) {
     for (int i = 0; i < c.rank; i++) c.sizes[i] = 1 + fuzz_random_below(&r, 9);
     c.sizes[c.axis] = larger * (1 + fuzz_random_below(&r, larger > 64 ? 3 : 20));
     if (any) c.sizes[c.axis] = draw_columns(&r);
+    const bool first = strstr(program, "topk") != NULL;
+    if (first && c.sizes[c.axis] < block) c.sizes[c.axis] = block;
     c.axes[0] = c.axis;
     c.axis_count = 1;
     if (c.across)
         draw_across(&r, &c);
     else if (strstr(program, "offsets"))
         draw_rows(&r, &c);
-    else if (c.axis > 0 && !strchr(program, '#') && !strstr(program, "lengths") && fuzz_random_below(&r, 4) == 0)
+    else if (c.axis > 0 && !strchr(program, '#') && !strstr(program, "lengths") && !first &&
+             fuzz_random_below(&r, 4) == 0)
         c.axes[c.axis_count++] = c.axis - 1;
     return c;
 }

@@ -484,6 +484,49 @@ def quantiles(draw):
     yield work
 
 
+def router(draw):
+    """The k largest of a row's probabilities, made to add up to 1, and whose they are."""
+    kind, rows, columns = draw.floats(), draw.rows(), draw.columns()
+    k = int(draw.rng.integers(1, min(columns, 40) + 1))
+    work = Work(f"w, i = topk(x, {k})\np = softmax(topk(x, {k}))\nb = topk_by(b0, x, {k})")
+    x = draw.input(work, "x", kind, draw.scattered((rows, columns)))
+    b = draw.input(work, "b0", kind, draw.scattered((rows, columns)))
+    i = np.argsort(-x, -1, kind="stable")[:, :k]
+    w = np.take_along_axis(x, i, -1)
+    p = np.exp(w - w.max(-1, keepdims=True))
+    p /= p.sum(-1, keepdims=True)
+    none = np.zeros(w.shape)
+    draw.output(work, "w", kind, w.shape, lambda results: (w, none))
+    draw.output(work, "i", draw.one_of("i64", "i32"), w.shape, lambda results: (i, none))
+    draw.output(work, "p", "f32", w.shape, lambda results: (p, p * 1e-4 + 1e-7))
+    draw.output(work, "b", kind, w.shape, lambda results: (np.take_along_axis(b, i, -1), none))
+    yield work
+
+
+def sorted_rows(draw):
+    kind, rows, columns = draw.floats(), draw.rows(), draw.columns()
+    axis = draw.one_of(-1, -1, 0)
+    work = Work("y = sort(x)\ni = argsort(x)\nz = sort_by(w, x, descending = true)\nj = argsort(x, descending = true)",
+                axes=(axis,))
+    x = draw.scattered((rows, columns))
+    if draw.chance(50):
+        x = np.round(x * 4) / 4  # many are equal
+    if draw.chance(30):
+        x[draw.rng.random(x.shape) < 0.1] = np.nan
+    x = draw.input(work, "x", kind, x)
+    w = draw.input(work, "w", kind, draw.scattered((rows, columns)))
+    up = np.argsort(x, axis, kind="stable")
+    largest_first = np.where(np.isnan(x), -np.inf, -x)
+    down = np.argsort(np.stack([~np.isnan(x), largest_first], -1).view([("a", "f8"), ("b", "f8")])[..., 0], axis,
+                      kind="stable", order=("a", "b"))
+    none = np.zeros(x.shape)
+    draw.output(work, "y", kind, x.shape, lambda results: (np.take_along_axis(x, up, axis), none))
+    draw.output(work, "i", draw.one_of("i64", "i32"), x.shape, lambda results: (up, none))
+    draw.output(work, "z", kind, x.shape, lambda results: (np.take_along_axis(w, down, axis), none))
+    draw.output(work, "j", "i32", x.shape, lambda results: (down, none))
+    yield work
+
+
 def scans(draw):
     kind, rows, columns = draw.floats(), draw.rows(), draw.columns()
     axis = draw.one_of(-1, -1, 0)
@@ -561,5 +604,5 @@ def packed_rows(draw):
 
 CASES = {case.__name__: case for case in (
     quantise_rows, quantise_blocks, quantise_mxfp8, quantise_mxfp4, quantise_nvfp4, dequantise, add_norm_quantise,
-    silu_quantise, norm_gradients, gelu_gradients, cross_entropy, load_balance, column_moments, top_k_mask, quantiles, scans, embedding,
+    silu_quantise, norm_gradients, gelu_gradients, cross_entropy, load_balance, column_moments, top_k_mask, quantiles, router, sorted_rows, scans, embedding,
     cache_write, packed_rows)}

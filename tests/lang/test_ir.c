@@ -60,6 +60,7 @@ static void types_follow_the_rules(void **state) {
         {KILN_BOOL, "y = maximum(x, 0)", "input:bool=xe cast:i32e(0) literal:i32=0c maximum:i32e(1,2)"},
         {KILN_BOOL, "y = ~maximum(true, false)", "literal:bool=1c literal:bool=0c ||:boolc(0,1) !:boolc(2)"},
         {KILN_BOOL, "y = kth(x, -2)", "input:bool=xe count:i64c literal:i64=-2c kth:boolp1(0,2,1)"},
+        {KILN_F16, "y = sort(x, descending = true)", "input:f32=xe argsort:i64e(0) sort:f32e(0,1)"},
         {KILN_I32, "y = cumsum(x)", "input:i32=xe cast:i64e(0) before:i64p1(1) scan:i64ep1(1,2)"},
         {KILN_F16, "y = max(x) + kth(cummax(x), 1)",
          "input:f32=xe max:f32p1(0) before:f32p2(0) scan:f32ep2(0,2) "
@@ -463,13 +464,13 @@ static bool call_of(const char *definition, char *out, size_t size) {
     if (sscanf(definition, "fn %63[a-z0-9_](%199[^)])", name, parameters) != 2 || name[0] == '_') return false;
     size_t used = (size_t)snprintf(out, size, "y = %s(", name);
     /* A place in a row is the row's. */
-    const bool has_place = strstr(name, "quantile") || strcmp(name, "kth_largest") == 0;
+    const bool has_place = strstr(name, "quantile") || strcmp(name, "kth_largest") == 0, chooses = strstr(name, "topk");
     int i = 0, tensors = 0;
     for (char *part = strtok(parameters, ","); part != NULL; part = strtok(NULL, ",")) {
         if (strchr(part, '=') != NULL) break;
         part += *part == ' ';
-        const bool is_integer =
-            strncmp(part, "seed", 4) == 0 || strncmp(part, "label", 5) == 0 || (has_place && i == 1);
+        const bool is_integer = strncmp(part, "seed", 4) == 0 || strncmp(part, "label", 5) == 0 ||
+                                (has_place && i == 1) || (chooses && strcmp(part, "k") == 0);
         tensors += !is_integer;
         used += (size_t)snprintf(out + used, size - used, is_integer ? "%s%d" : "%sx%d", i == 0 ? "" : ", ", i);
         i++;

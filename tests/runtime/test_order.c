@@ -154,6 +154,56 @@ static void columns_lie_along_any_axes(void **state) {
     }
 }
 
+static void rows_are_sorted(void **state) {
+    (void)state;
+    static const kiln_type types[] = {KILN_F64, KILN_F32, KILN_F16, KILN_BF16, KILN_I64, KILN_I32,  KILN_I16,
+                                      KILN_I8,  KILN_U64, KILN_U32, KILN_U16,  KILN_U8,  KILN_E4M3, KILN_E5M2};
+    for (size_t i = 0; i < COUNT(types); i++)
+        run_columns("a = sort(x); b = argsort(x); c = sort(x, descending = true); d = argsort(x, descending = true)",
+                    types[i], (double[]){2, 1, 4, 2}, 4, (double[]){1, 2, 2, 4, 1, 0, 3, 2, 4, 2, 2, 1, 2, 0, 3, 1});
+    run_columns("a = sort(x) + 0; b = argsort(x); c = argsort(x, true); d = sort_by(index(-1), x)", KILN_BOOL,
+                (double[]){1, 0, 1}, 3, (double[]){0, 1, 1, 1, 0, 2, 0, 2, 1, 1, 0, 2});
+    run_columns("a = sort(x); b = argsort(x); c = sort(x, true); d = argsort(x, true)", KILN_F32,
+                (double[]){1, NAN, -INFINITY, NAN}, 4,
+                (double[]){-INFINITY, 1, NAN, NAN, 2, 0, 1, 3, NAN, NAN, 1, -INFINITY, 1, 3, 0, 2});
+}
+
+static void zeros_keep_their_signs_and_places(void **state) {
+    (void)state;
+    run_columns("a = 1 / sort(x); b = argsort(x); c = 1 / sort(x, true); d = argsort(x, true)", KILN_F64,
+                (double[]){0.0, -0.0, 0.0}, 3,
+                (double[]){INFINITY, -INFINITY, INFINITY, 0, 1, 2, INFINITY, -INFINITY, INFINITY, 0, 1, 2});
+}
+
+/* Of what is computed, of values of the row, of sorted rows; and reductions of them. */
+static void sorted_rows_stand_like_elements(void **state) {
+    (void)state;
+    const double x[] = {4, -2, 6, 1};
+    run_columns("a = argsort(argsort(x)); b = sort(x - max(x)) * index(-1); c = sort_by(x, -x); d = x - max(sort(-x))",
+                KILN_F64, x, 4, (double[]){2, 0, 3, 1, 0, -5, -4, 0, 6, 4, 1, -2, 2, -4, 4, -1});
+    run_columns("a = cumsum(sort(x)); b = sort(cumsum(x)); c = sort(kth(x, 2)) + 0 * x; d = sort(sort(x), true)",
+                KILN_F64, x, 4, (double[]){-2, -1, 3, 9, 2, 4, 8, 9, 1, 1, 1, 1, 6, 4, 1, -2});
+}
+
+static void rows_are_sorted_along_any_axes(void **state) {
+    (void)state;
+    double x[6] = {5, 2, 1, 4, 3, 0}, y[6];
+    static const struct {
+        const char *axes;
+        double expected[6];
+    } cases[] = {{"0", {1, 0, 3, 2, 5, 4}}, {"1", {2, 5, 1, 4, 0, 3}}, {"0,1", {0, 1, 2, 3, 4, 5}}};
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        bound b;
+        if (bound_create(&b, "y = sort(x)", cases[i].axes, NULL, "f64[3,2] f64[3,2]"))
+            fail_msg("%s", kiln_last_error());
+        b.tensors[0].data = x;
+        b.tensors[1].data = y;
+        assert_int_equal(kiln_run_cpu(b.program, b.tensors, 2, NULL, 0), KILN_OK);
+        assert_memory_equal(y, cases[i].expected, sizeof y);
+        bound_destroy(&b);
+    }
+}
+
 static void refuses(const char *program, const char *tensors, const char *expected) {
     bound b;
     kiln_status status = bound_create(&b, program, NULL, NULL, tensors);
@@ -183,12 +233,106 @@ static void what_is_no_place_is_refused(void **state) {
     refuses("y = kth(x, 1)", "f32[2,0] f32[2]", "kth over axis 1 of size 0 has no value");
 }
 
+/* Two rows of four columns, and outputs of two columns of each. */
+static void the_largest_are_chosen(void **state) {
+    (void)state;
+    static const kiln_type types[] = {KILN_F64, KILN_F32, KILN_F16, KILN_BF16, KILN_I64, KILN_I32,  KILN_I16,
+                                      KILN_I8,  KILN_U64, KILN_U32, KILN_U16,  KILN_U8,  KILN_E4M3, KILN_E5M2};
+    static const double x[] = {2, 4, 1, 4, 3, 0, 2, 3};
+    static const double expected[3][4] = {{4, 4, 3, 3}, {1, 3, 0, 3}, {1, 2, 0, 2}};
+    for (size_t t = 0; t < COUNT(types); t++) {
+        double memory[8], outputs[3][4];
+        char tensors[64];
+        bound b;
+        snprintf(tensors, sizeof tensors, "%s[2,4] f64[2,2] f64[2,2] f64[2,2]", kiln_type_name(types[t]));
+        for (size_t i = 0; i < 8; i++) kiln__store_f64(types[t], (char *)memory + i * kiln_type_size(types[t]), x[i]);
+        if (bound_create(&b, "v, i = topk(x, 2); s = first(sort(x), 2)", NULL, NULL, tensors))
+            fail_msg("%s", kiln_last_error());
+        b.tensors[0].data = memory;
+        for (size_t o = 0; o < 3; o++) b.tensors[o + 1].data = outputs[o];
+        assert_int_equal(kiln_run_cpu(b.program, b.tensors, b.tensor_count, NULL, 0), KILN_OK);
+        for (size_t i = 0; i < 12; i++) {
+            const double wanted = expected[i / 4][i % 4];
+            if (outputs[i / 4][i % 4] != wanted)
+                fail_msg("of %s value %zu of output %zu is %g, expected %g", kiln_type_name(types[t]), i % 4, i / 4,
+                         outputs[i / 4][i % 4], wanted);
+        }
+        bound_destroy(&b);
+    }
+}
+
+/* The outputs' shapes are asked, what is made of k columns among them. */
+static void first_columns_go_into_more(void **state) {
+    (void)state;
+    double x[8] = {2, 4, 1, 4, 3, 0, 2, 3}, p[4], m[2], g[4];
+    bound b;
+    if (bound_create(&b,
+                     "v, i = topk(x, 2); p = v / sum(v); m = max(v) - min(first(x, 3)); g = gather(x, i) + cumsum(v)",
+                     NULL, NULL, "f64[2,4] f64[2,2] f64[2] f64[2,2]"))
+        fail_msg("%s", kiln_last_error());
+    b.tensors[0].data = x;
+    b.tensors[1].data = p;
+    b.tensors[2].data = m;
+    b.tensors[3].data = g;
+    int32_t rank = 0;
+    int64_t sizes[KILN_MAX_RANK];
+    assert_int_equal(kiln_program_output_shape(b.program, b.tensors, 0, 0, &rank, sizes), KILN_OK);
+    assert_true(rank == 2 && sizes[0] == 2 && sizes[1] == 2);
+    assert_int_equal(kiln_program_output_shape(b.program, b.tensors, 1, 0, &rank, sizes), KILN_OK);
+    assert_true(rank == 1 && sizes[0] == 2);
+    assert_int_equal(kiln_run_cpu(b.program, b.tensors, b.tensor_count, NULL, 0), KILN_OK);
+    assert_memory_equal(p, ((double[]){0.5, 0.5, 0.5, 0.5}), sizeof p);
+    assert_memory_equal(m, ((double[]){3, 3}), sizeof m);
+    assert_memory_equal(g, ((double[]){8, 12, 6, 9}), sizeof g);
+    bound_destroy(&b);
+}
+
+static void what_is_no_first_column_is_refused(void **state) {
+    (void)state;
+    const char *x = "f32[2,4] f32[2,2]";
+    refuses("y = topk(x, 0)", x, "how many columns 'argtopk' takes is written out: expected 1 to 65535");
+    refuses("y = first(x, 1.5)", x, "how many columns 'first' takes is written out: expected 1 to 65535");
+    refuses("y = first(x, 2) + x", x, "'+' takes the first 2 columns of rows beside others");
+    refuses("y = first(first(x, 2), 3)", x, "'first' takes the first 2 columns of rows for more of them");
+    refuses("y = kth(first(x, 3), 1)", "f32[2,4] f32[2]", "'kth' takes the first 3 columns of rows where it is of");
+    refuses("y = sort(topk(x, 3))", x, "takes the first 3 columns of rows where it is of whole ones");
+    refuses("y = mean(first(x, 3))", "f32[2,4] f32[2]", "a program that counts the columns of rows, as mean does");
+    refuses("y = take(first(x, 3), 1)", "f32[2,4] f32[2]", "'take' takes a column of 'first': expected one of inputs");
+    refuses("y = first(x, 3)", x, "output 'y' has shape [2, 2], expected [2, 3]");
+    refuses("y = first(x, 5)", "f32[2,4] f32[2,5]", "output 'y' has the first 5 columns of rows that have 4");
+    refuses("y = first(x, 1) * max(x, block = 2)", x, "'first' takes rows along one axis, without blocks");
+    refuses("a, b = max(x)", x, "2 names are assigned: expected the call of a function that has as many results");
+    refuses("a, b, c = topk(x, 2)", x, "3 names are assigned, 'topk' has 2 results");
+    refuses("fn f(x) = x, x\na, b = f(x) + 1", x, "2 names are assigned: expected the call of a function");
+}
+
+static void what_is_not_sorted_is_refused(void **state) {
+    (void)state;
+    refuses("y = sort(x, descending = x)", "f32[2,4] f32[2,4]",
+            "the direction of sorting is written out: expected descending = true or false");
+    refuses("y = argsort(x, axes = 0); z = sum(x)", "f32[2,4] i64[2,4] f32[2]", "'argsort' runs across rows");
+    refuses("y = sort_by(x, x + 1, block = 2) + max(x)", "f32[2,4] f32[2,4]", "'argsort' takes blocks of 2 columns");
+    refuses("y = take(sort(x), 2)", "f32[2,4] f32[2]", "'take' takes a column of 'sort': expected one of inputs");
+    refuses("offsets(o); y = sort(x)", "i32[3] f32[4] f32[4]", "'argsort' takes rows that strides place: expected no");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_type_is_selected_from),       cmocka_unit_test(nan_is_the_largest),
-        cmocka_unit_test(a_place_that_is_none_has_no_value), cmocka_unit_test(selections_stand_like_reductions),
-        cmocka_unit_test(each_column_has_what_is_up_to_it),  cmocka_unit_test(columns_lie_along_any_axes),
+        cmocka_unit_test(every_type_is_selected_from),
+        cmocka_unit_test(nan_is_the_largest),
+        cmocka_unit_test(a_place_that_is_none_has_no_value),
+        cmocka_unit_test(selections_stand_like_reductions),
+        cmocka_unit_test(each_column_has_what_is_up_to_it),
+        cmocka_unit_test(columns_lie_along_any_axes),
         cmocka_unit_test(what_is_no_place_is_refused),
+        cmocka_unit_test(rows_are_sorted),
+        cmocka_unit_test(zeros_keep_their_signs_and_places),
+        cmocka_unit_test(sorted_rows_stand_like_elements),
+        cmocka_unit_test(the_largest_are_chosen),
+        cmocka_unit_test(first_columns_go_into_more),
+        cmocka_unit_test(what_is_no_first_column_is_refused),
+        cmocka_unit_test(rows_are_sorted_along_any_axes),
+        cmocka_unit_test(what_is_not_sorted_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

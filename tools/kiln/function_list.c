@@ -92,6 +92,7 @@ static const operator_text texts[] = {
     {KILN__OP_CUMPROD, "order in a row", "x", "of the columns up to each the product"},
     {KILN__OP_CUMMAX, "order in a row", "x", "of the columns up to each the largest; NaN from the first NaN on"},
     {KILN__OP_CUMMIN, "order in a row", "x", "of the columns up to each the smallest; NaN from the first NaN on"},
+    {KILN__OP_FIRST, "order in a row", "x, k", "the first k columns of x, k a literal"},
     {KILN__OP_REDUCE_KTH, "order in a row", "x, k", "the k-th smallest, k from 1; the -k-th largest for k below 0; NaN last; NaN or 0 where there is none such"},
     {KILN__OP_REDUCE_USER, R, "(a, b) -> combined, x, identity", "your own: how two values combine, associatively, and what changes nothing"},
 };

@@ -17,6 +17,10 @@ static const char *special_call(const char *name) {
         {"reduce", "reduce((a, b) -> a + b, x, 0)"},
         {"kth", "kth(x, 1)"},
         {"kth_largest", "kth_largest(x, 1)"},
+        {"first", "first(x, 2)"},
+        {"topk", "topk(x, 2)"},
+        {"topk_by", "topk_by(x, x, 2)"},
+        {"argtopk", "argtopk(x, 2)"},
         {"quantile", "quantile(x, 0.5)"},
         {"nanquantile", "nanquantile(x, 0.5)"},
     };

@@ -60,17 +60,24 @@ static void emit_restart(const kiln__emitter *e, uint32_t pass, const char *in) 
     }
 }
 
-/* What blocks come to whose columns are known before the pass. */
+/* What is done in shared memory with values that all columns have put down. */
+static const char *spell_together(const kiln__emitter *e, uint32_t i) {
+    switch ((int)e->ir->insts[i].op) {
+    case KILN__OP_BLOCK_REDUCE: return kiln__spell(e, "kiln_reduce_slots<kiln_block%u>()", i);
+    case KILN__OP_ORDER: return kiln__spell(e, "kiln_sort<kiln_order%u>(KILN_END)", i);
+    default: return "kiln_block_barrier()";
+    }
+}
+
+/* What blocks come to, and rows in order, whose columns are known before the pass. */
 static void emit_blocks_before(const kiln__emitter *e, uint32_t pass, const char *in) {
     if (!e->schedule->slots.bytes) return;
     if (pass == 0 && e->schedule->staging.kind == KILN__STAGING_SHARED) kiln__write(e, "%skiln_copy_wait();\n", in);
     for (uint32_t i = 0; i < e->ir->count; i++)
-        if (kiln__has_slots(e, i) && e->ir->insts[i].phase == pass) {
+        if (kiln__is_put_down(e, i) && e->ir->insts[i].phase == pass) {
             emit_restart(e, pass, in);
-            kiln__write(e,
-                        "%skiln_values%u values%u;\n%sstaging.each_vector(row, values%u);\n"
-                        "%skiln_reduce_slots<kiln_block%u>();\n",
-                        in, i, i, in, i, in, i);
+            kiln__write(e, "%skiln_values%u values%u;\n%sstaging.each_vector(row, values%u);\n%s%s;\n", in, i, i, in, i,
+                        in, spell_together(e, i));
         }
 }
 
