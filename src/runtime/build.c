@@ -32,8 +32,7 @@ static kiln_status choose_by_model(kiln_context *context, const kiln__key *key, 
     }
     kiln_status status =
         kiln__schedule_choose_point(out->ir, &out->problem, device, &nothing, 0, &out->schedule, &point);
-    if (!status && out->problem.layout != KILN__LAYOUT_FLAT && kiln__pins_any(&point))
-        kiln__tuned_remember(context, key, &point);
+    if (!status && kiln__pins_any(&point)) kiln__tuned_remember(context, key, &point);
     return status;
 }
 
