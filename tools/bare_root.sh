@@ -14,13 +14,17 @@ need_bare_root() {
 
 # make_bare_root <folder> [suite] [mirror]: what `debootstrap --variant=minbase` makes: apt, no compiler, no Python.
 make_bare_root() {
-    local folder=$1 suite=${2:-} mirror=${3:-}
+    local folder=$1 suite=${2:-} mirror=${3:-} scripts=/usr/share/debootstrap/scripts script=
     [ -n "$suite" ] || suite=$(. /etc/os-release && echo "${VERSION_CODENAME:-}")
     [ -n "$suite" ] || die "/etc/os-release has no VERSION_CODENAME; --suite names the distribution's release"
+    # A suite that is newer than this debootstrap: a distribution's newer suites have all one script.
+    if [ ! -e "$scripts/$suite" ] && [ -n "$mirror" ]; then
+        case "$mirror" in *ubuntu*) script=$scripts/gutsy ;; *) script=$scripts/sid ;; esac
+    fi
     say "Making a bare root of $suite in $folder"
     rm -rf --one-file-system "$folder"
     mkdir -p "$folder"
-    debootstrap --variant=minbase "$suite" "$folder" ${mirror:+"$mirror"} >"$folder.log" 2>&1 || {
+    debootstrap --variant=minbase "$suite" "$folder" ${mirror:+"$mirror"} ${script:+"$script"} >"$folder.log" 2>&1 || {
         tail -n 5 "$folder.log" >&2
         die "debootstrap could not make a root of '$suite'; its log is $folder.log"
     }
