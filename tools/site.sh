@@ -48,7 +48,7 @@ fi
 rm -rf "$dir/pages" "$dir/html"
 mkdir "$dir/pages"
 (cd "$root" && git ls-files -z --cached --others --exclude-standard -- '*.md' '*.svg' LICENSE licenses examples include \
-    kernel_sources packaging cmake | xargs -0 cp --parents -t "$dir/pages")
+    kernel_sources packaging cmake python/kiln/onnx_operators.json | xargs -0 cp --parents -t "$dir/pages")
 python3 "$root/tools/reference.py" "$dir/pages/docs/reference.md" >&2 || die "the reference of the C API has faults"
 export KILN_SITE_PAGES=$dir/pages NO_MKDOCS_2_WARNING=1
 if [ -n "$serve" ]; then
