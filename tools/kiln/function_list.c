@@ -27,7 +27,7 @@ static const operator_text texts[] = {
     {KILN__OP_STOCHASTIC, "random numbers", "type, x, u", "x rounded stochastically to f32, f16, bf16, e4m3, e5m2 or e2m1: away from 0 where u is less than how far x is past the neighbour below"},
     {KILN__OP_TAKE, "places", "x, i", "x at column i of the row, i an integer; NaN or 0 where there is no such column"},
     {KILN__OP_ROWS, "places", "t, i", "row i of the input t, i an integer; NaN or 0 where t has no such row"},
-    {KILN__OP_GATHER, "places", "x, i", "the same with an i for each element: torch.gather, numpy.take_along_axis"},
+    {KILN__OP_GATHER, "places", "x, i", "x at column i of the row, an i for each element; NaN or 0 where there is no such column: torch.gather, numpy.take_along_axis"},
     {KILN__OP_DIV_FLOOR, E, "x, y", "x / y rounded down; of integers exactly, 0 where y is 0"},
     {KILN__OP_DIV_TRUNC, E, "x, y", "x / y rounded towards 0; of integers exactly, 0 where y is 0"},
     {KILN__OP_NEG, E, "x", "-x"},
