@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs every code block of a page of docs/guide/, in the page's order, as a reader would.
+"""Runs every code block of a page of docs/guide/ or docs/functions/, in the page's order, as a reader would.
 
 A block after a line that is a file's name alone (`main.c`:) is written to that file. Blocks of sh are run by bash in the
 folder of these files; a block of text right after one is what it prints, in which a line `...` stands for any lines.
@@ -113,7 +113,7 @@ def install(build, prefix, folder):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("page", type=pathlib.Path, help="the page, docs/guide/NAME.md")
+    parser.add_argument("page", type=pathlib.Path, help="the page, docs/guide/NAME.md or docs/functions/NAME.md")
     parser.add_argument("--work", type=pathlib.Path, required=True, help="a folder that is emptied first")
     parser.add_argument("--build", type=pathlib.Path, help="Kiln's build folder, which is installed into the page's home")
     parser.add_argument("--nvrtc", help="a stand-in for NVRTC, used where there is no GPU")
@@ -130,7 +130,8 @@ def main():
     folder = work / "folder"
     folder.mkdir(parents=True)
     home = work / "home"
-    os.environ.update(HOME=str(home), KILN_CACHE_DIR=str(work / "cache"))
+    path = f"{home / '.local' / 'bin'}:{os.environ.get('PATH', os.defpath)}"  # where pages have `kiln`
+    os.environ.update(HOME=str(home), KILN_CACHE_DIR=str(work / "cache"), PATH=path)
     if arguments.nvrtc and not pathlib.Path("/dev/nvidiactl").exists():
         os.environ.update(KILN_NVRTC=arguments.nvrtc, FAKE_NVRTC_ARCH="90")
     if arguments.build:

@@ -69,6 +69,16 @@ if(kiln_python)
                          --page ${CMAKE_CURRENT_BINARY_DIR}/old_functions.md)
         set_tests_properties(functions_page_refuses PROPERTIES PASS_REGULAR_EXPRESSION
                              "old_functions.md is not what tools/functions_page.py writes")
+        # A family's page with a name that is no function, a source that it lacks and one of nothing, and the others missing.
+        set(fixture ${CMAKE_CURRENT_BINARY_DIR}/families_fixture)
+        file(WRITE ${fixture}/norms.md "<!-- functions: layer_norm rms_nrom -->\n<!-- end of functions -->\n- **Gone 1999**: a title\n")
+        add_test(NAME families_refuse
+                 COMMAND ${kiln_python} ${PROJECT_SOURCE_DIR}/tools/functions_page.py $<TARGET_FILE:kiln_tool> --check
+                         --families ${fixture})
+        string(CONCAT faults "norms.md has rms_nrom, which is no function.*norms.md has no source 'Ba et al. 2016'.*"
+                             "norms.md has the source 'Gone 1999', of no function.*has no page with rms_norm.*"
+                             "norms.md is not what tools/functions_page.py writes")
+        set_tests_properties(families_refuse PROPERTIES PASS_REGULAR_EXPRESSION "${faults}")
         file(READ ${PROJECT_SOURCE_DIR}/docs/language.md page)
         string(REPLACE "slope = 0.01" "slope = 0.1" page "${page}")
         string(REPLACE "`floor ceil" "`flor ceil" page "${page}")
@@ -211,19 +221,22 @@ if(NOT KILN_SANITIZE AND KILN_INSTALL AND NOT DEFINED BUILD_SHARED_LIBS)
                          -P ${here}/check_software_gpu.cmake)
         set_tests_properties(software_gpu_installed PROPERTIES TIMEOUT 300)
     endif()
-    # Every code block of the guide's pages; the Python package is that of the build tree.
-    file(GLOB pages CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/docs/guide/*.md)
+    # Every code block of the guide's pages and of those of families of functions; the Python package is that of the build tree.
+    file(GLOB pages CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/docs/guide/*.md ${PROJECT_SOURCE_DIR}/docs/functions/*.md)
     foreach(page IN LISTS pages)
         get_filename_component(name ${page} NAME_WE)
+        get_filename_component(folder ${page} DIRECTORY)
+        get_filename_component(folder ${folder} NAME)
+        set(name ${folder}_${name})
         if(TARGET kiln_core AND TARGET kiln_tool AND TARGET kiln_fake_nvrtc)
-            add_test(NAME guide_${name} COMMAND ${CMAKE_COMMAND} -E env PYTHONPATH=${PROJECT_BINARY_DIR}/python/tree
+            add_test(NAME ${name} COMMAND ${CMAKE_COMMAND} -E env PYTHONPATH=${PROJECT_BINARY_DIR}/python/tree
                                                 ${Python_EXECUTABLE} -B ${here}/check_guide.py ${page}
-                                                --work ${CMAKE_CURRENT_BINARY_DIR}/guide/${name}
+                                                --work ${CMAKE_CURRENT_BINARY_DIR}/pages/${name}
                                                 --build ${PROJECT_BINARY_DIR} --nvrtc $<TARGET_FILE:kiln_fake_nvrtc>)
         else()
-            add_test(NAME guide_${name} COMMAND sh -c "echo 'skipped: the tool or the Python package is not built'; exit 77")
+            add_test(NAME ${name} COMMAND sh -c "echo 'skipped: the tool or the Python package is not built'; exit 77")
         endif()
-        set_tests_properties(guide_${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300)
+        set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300)
     endforeach()
     find_program(kiln_dpkg_deb dpkg-deb)
     find_program(kiln_dpkg_shlibdeps dpkg-shlibdeps)
