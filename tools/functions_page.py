@@ -5,7 +5,7 @@ what `kiln functions --json` tells: the library's own table and the prelude's co
 compares the pages instead, which the test functions_page does. Needs nothing but Python.
 
 A family's page is written by hand, but for what stands between `<!-- functions: NAME NAME ... -->` and
-`<!-- end of functions -->`: a row for each of these. A meaning that ends in a name and a year in parentheses has its source
+`<!-- end of functions -->`: a row for each of these, and what the prelude's own functions in them are. A meaning that ends in a name and a year in parentheses has its source
 there; the page's section Sources, `- **Name and year**: title, place`, has each of them and no other.
 """
 import argparse
@@ -39,6 +39,14 @@ TABLE = re.compile(r"(?<=<!-- functions: )([\w ]+)( -->\n).*?(?=<!-- end of func
 SOURCE = re.compile(r"^- \*\*(.+?)\*\*:", re.MULTILINE)
 CITED = re.compile(r"(.*) \(([^()]*)\)")
 YEAR = re.compile(r" (1[89]|20)\d\d\b")
+OWN = re.compile(r"^fn (_\w+)\((.*?)\) = (.*)$", re.MULTILINE)  # the prelude's own functions, and what has no text:
+BUILT_IN = {
+    "_count": "the number of elements that are reduced, as a float",
+    "_whole_count": "the number of elements that are reduced, as an integer",
+    "_real_type": "x as a float",
+    "_wide_type": "x as i64 or u64",
+    "_is_wide": "whether x is of i64 or u64",
+}
 
 
 def cell(text):
@@ -80,11 +88,36 @@ def parted(meaning, sources):
     return meaning, []
 
 
+def own_functions():
+    """Name to parameters and formula of the functions that begin with an underscore."""
+    texts = (ROOT / "kernel_sources" / name for name in ("prelude.kiln", "library.kiln"))
+    found = {}
+    for text in texts:
+        for name, parameters, formula in OWN.findall(text.read_text(encoding="utf-8")):
+            found[name] = (re.sub(r": \w+", "", parameters), formula)
+    return found
+
+
+def own_of(formulas, known):
+    """A row for each of the prelude's own functions in the formulas, and in their formulas."""
+    rows, names = [], list(dict.fromkeys(re.findall(r"\b_\w+", " ".join(formulas))))
+    for name in names:  # which grows
+        if name in BUILT_IN:
+            rows.append(f"| `{name}({'' if name.endswith('count') else 'x'})` | {BUILT_IN[name]} |")
+        elif name in known:
+            parameters, formula = known[name]
+            rows.append(f"| `{name}({cell(parameters)})` | `{cell(formula)}` |")
+            names += [other for other in dict.fromkeys(re.findall(r"\b_\w+", formula)) if other not in names]
+        else:
+            sys.exit(f"{name} is in no file of kernel_sources/")
+    return rows
+
+
 class Family:
     """A page of docs/functions/: its text with the tables as they should be, the functions in them, the faults."""
 
-    def __init__(self, path, functions):
-        self.path, self.functions, self.faults, self.cited = path, functions, [], set()
+    def __init__(self, path, functions, own):
+        self.path, self.functions, self.own, self.faults, self.cited = path, functions, own, [], set()
         self.old = path.read_text(encoding="utf-8")
         self.sources = set(SOURCE.findall(self.old))
         self.names = [name for table in TABLE.finditer(self.old) for name in table[1].split()]
@@ -105,13 +138,18 @@ class Family:
             text = f" `{cell(function['formula'])}` " if function["formula"] else " "
             row_text = f"| `{cell(function['signature'])}` | {plain(formula)} |{text}| {'; '.join(names)} |"
             lines.append(row_text.replace("|  |", "| |"))
+        known = [self.functions[name] for name in match[1].split() if name in self.functions]
+        own = own_of([function["formula"] or "" for function in known], self.own)
+        if own:
+            lines += ["", "| in these texts | is |", "|---|---|", *own]
         return f"{match[1]}{match[2]}\n" + "\n".join(lines) + "\n\n"
 
 
 def families(folder, functions):
     """The pages, and the faults of all of them together."""
     known = {function["name"]: function for function in functions}
-    pages = [Family(path, known) for path in sorted(folder.glob("*.md"))]
+    own = own_functions()
+    pages = [Family(path, known, own) for path in sorted(folder.glob("*.md"))]
     faults = [fault for family in pages for fault in family.faults]
     there = {name for family in pages for name in family.names}
     faults += [f"{folder.name}/ has no page with {function['name']}" for function in functions

@@ -133,9 +133,18 @@ expect "the tool's version is $now" "$now" "kiln --version"
 expect "the tool explains a program" 'phase 0' "$explain"
 expect "the tool says that NVRTC is missing" 'NVRTC' "$compile || true"
 expect "the loader knows the library" "$library|libkiln.so.$major.$minor " "ldconfig -p"
-expect "bash completes commands" 'explain' \
-    ". /usr/share/bash-completion/completions/kiln; complete -p kiln; grep explain /usr/share/bash-completion/completions/kiln"
-expect "manual pages are compressed, one for each command" 'kiln-explain.1.gz' "ls /usr/share/man/man1"
+expect "bash completes commands" '^explain$' \
+    ". /usr/share/bash-completion/completions/kiln; complete -p kiln; COMP_WORDS=(kiln expl) COMP_CWORD=1; _kiln; echo \${COMPREPLY[*]}"
+expect "zsh and fish have completions" '^there$' \
+    "grep -q explain /usr/share/zsh/vendor-completions/_kiln && grep -q explain /usr/share/fish/vendor_completions.d/kiln.fish &&
+        echo there"
+expect "manual pages are compressed, one for each command" '^[0-9]+ pages$' \
+    "commands=\$(kiln --help | sed -n '/^commands:/,/^\$/s/^  \([a-z]*\( [a-z][a-z]*\)\?\)  *[A-Z].*/\1/p') && [ -n \"\$commands\" ] || exit 1
+        while read -r command; do
+            page=/usr/share/man/man1/kiln-\${command// /-}.1.gz
+            gzip -dc \$page | grep -q '^.SH SYNOPSIS' || { echo \"no \$page\"; exit 1; }
+        done <<<\"\$commands\"
+        echo \$(wc -l <<<\"\$commands\") pages"
 expect "apt removes the tool, the library stays" 'Removing kiln' "apt-get remove -y kiln; ldconfig -p | grep libkiln >&2"
 expect "apt purges the library" 'Removing' "apt-get purge -y $library"
 files "$work/bare_after"
