@@ -14,8 +14,15 @@ file that is not there ends the build.
 
   --build-dir DIR  where MkDocs and the site go (default: build/site); the site is DIR/html
   --serve          show the site at http://127.0.0.1:8000 until it is interrupted
+  --files          print the files of the checkout that the site is made of, and build nothing
   --help           this text
 TEXT
+}
+
+# The pages, and the files that they link to: those of git, so that a link to what only lies around is found.
+site_files() {
+    (cd "$root" && git ls-files --cached --others --exclude-standard -- '*.md' '*.svg' LICENSE licenses examples include \
+        kernel_sources packaging cmake python/kiln/onnx_operators.json)
 }
 
 dir=$root/build/site
@@ -24,6 +31,7 @@ while [ $# -gt 0 ]; do
     case "$1" in
         --help | -h) usage; exit 0 ;;
         --serve) serve=yes; shift ;;
+        --files) site_files; exit ;;
         --build-dir)
             [ $# -ge 2 ] || die "$1 needs a value; see --help"
             dir=$2
@@ -44,11 +52,9 @@ if ! cmp -s "$requirements" "$dir/venv/requirements.txt"; then
     cp "$requirements" "$dir/venv/requirements.txt"
 fi
 
-# The pages, and the files that they link to: those of git, so that a link to what only lies around is found.
 rm -rf "$dir/pages" "$dir/html"
 mkdir "$dir/pages"
-(cd "$root" && git ls-files -z --cached --others --exclude-standard -- '*.md' '*.svg' LICENSE licenses examples include \
-    kernel_sources packaging cmake python/kiln/onnx_operators.json | xargs -0 cp --parents -t "$dir/pages")
+(cd "$root" && site_files | xargs -d '\n' cp --parents -t "$dir/pages")
 python3 "$root/tools/reference.py" "$dir/pages/docs/reference.md" >&2 || die "the reference of the C API has faults"
 export KILN_SITE_PAGES=$dir/pages NO_MKDOCS_2_WARNING=1
 if [ -n "$serve" ]; then

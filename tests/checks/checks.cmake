@@ -52,6 +52,19 @@ if(kiln_python)
                                             ${CMAKE_CURRENT_BINARY_DIR}/refused.md --root ${fixture})
     set_tests_properties(reference_refuses PROPERTIES PASS_REGULAR_EXPRESSION
                          "kiln_silent has no comment.*kiln_gone is exported and not in the reference")
+    # Links of the pages, which building the site would find.
+    add_test(NAME links COMMAND ${kiln_python} ${here}/check_links.py ${PROJECT_SOURCE_DIR})
+    set(fixture ${CMAKE_CURRENT_BINARY_DIR}/links_fixture)
+    file(WRITE ${fixture}/docs/page.md "# A page\n[a](gone.md) [b](#a-page) [c](#no-heading) [d](../left.json) `[e](code.md)`\n")
+    file(WRITE ${fixture}/left.json "{}\n")
+    file(WRITE ${fixture}/mkdocs.yml "nav:\n  - Gone: docs/old.md\n")
+    file(WRITE ${fixture}/tools/site.sh "echo docs/page.md\n")
+    add_test(NAME links_refuse COMMAND ${kiln_python} ${here}/check_links.py ${fixture})
+    string(CONCAT faults "page.md links to gone.md, which is not there\n.*page.md links to #no-heading.*no such heading\n.*"
+                         "left.json, which is not among the site's files\nmkdocs.yml has docs/old.md, which is not there\n"
+                         "mkdocs.yml lacks docs/page.md\n1 pages, 5 faults")
+    set_tests_properties(links_refuse PROPERTIES PASS_REGULAR_EXPRESSION "${faults}")
+    set_tests_properties(links PROPERTIES SKIP_RETURN_CODE 77)
     add_test(NAME onnx_page COMMAND ${kiln_python} ${PROJECT_SOURCE_DIR}/tools/onnx_page.py --check)
     file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/old_onnx.md "# Operators of ONNX\n")
     add_test(NAME onnx_page_refuses COMMAND ${kiln_python} ${PROJECT_SOURCE_DIR}/tools/onnx_page.py --check
