@@ -64,10 +64,10 @@ def places(root, files):
 def main():
     root = pathlib.Path(sys.argv[1]).resolve()
     listed = subprocess.run(["bash", root / "tools" / "site.sh", "--files"], stdout=subprocess.PIPE, check=False, text=True)
-    if listed.returncode:
+    files = set(listed.stdout.split())
+    if listed.returncode or not files:
         print("skipped: not a git checkout")
         return 77
-    files = set(listed.stdout.split())
     faults = [*faults_of(root, files), *places(root, files)]
     for fault in faults:
         print(fault)
