@@ -164,7 +164,8 @@ typedef struct kiln_context_stats {
     int64_t refused;                            /* ... and that they could not have, for any reason */
     int64_t failed_compiles;       /* compiles that gave no kernel, those stopped or cancelled among them */
     int64_t loads;                 /* of a kernel into a device */
-    int64_t kernels, kernel_bytes; /* loaded now, on all devices; host memory of their images and names */
+    int64_t kernels, kernel_bytes; /* loaded now, on all devices, or prepared for that; host memory of their images and
+                                      names */
     int64_t shapes;                /* that kiln_run remembers now */
     double compile_seconds;        /* in all compiles, added up over threads */
     double wait_seconds;           /* for compiles of other threads and other processes, the same */

@@ -11,7 +11,8 @@
  *   - Sizes and strides count elements, not bytes. Strings are UTF-8 and end in NUL.
  *   - A thread with a stack of 64 KB may make any call, whatever the program's text. Kiln uses less than 32 KB of it;
  *     the rest is left to the CUDA driver, whose needs are not documented, if a call loads or launches. NVRTC runs on a
- *     thread of Kiln's own, which lives as long as a compile, of KILN_POLICY_BACKGROUND as long as its context. */
+ *     thread of Kiln's own, which lives as long as a compile, of KILN_POLICY_BACKGROUND as long as its context, of
+ *     kiln_prepare as long as there is something to prepare. */
 #ifndef KILN_KILN_H
 #define KILN_KILN_H
 
@@ -281,6 +282,91 @@ typedef struct kiln_plan_info {
 /* Fills *info (struct_size set by the caller). Its strings belong to the plan; the source is written out by the first
  * call. KILN_E_ARGUMENT, KILN_E_MEMORY. Thread-safe. */
 KILN_API kiln_status kiln_plan_get_info(const kiln_plan *plan, kiln_plan_info *info);
+
+/* ---- preparing ---------------------------------------------------------------------------------------- */
+
+/* A kernel that calls will need: a program for tensors of these types, shapes and alignments. */
+typedef struct kiln_problem {
+    const kiln_program *program; /* of the context that prepares */
+    const kiln_tensor *tensors;  /* as for kiln_compile: data is read for its alignment alone, NULL means 16 bytes */
+    size_t tensor_count;
+    const kiln_scalar *scalars; /* their types */
+    size_t scalar_count;
+    int arch;     /* 90 for sm_90, planned for a typical device of it as kiln_compile does, without a driver; 0: for the
+                     device of the current CUDA context, or of kiln_context_options.device */
+    int reserved; /* 0 */
+    const kiln_call_options *options; /* of the calls that it is for; NULL: the defaults. Of their policy only
+                                         KILN_POLICY_ANY_SHAPE counts: otherwise it is the exact kernel */
+} kiln_problem;
+#define KILN_PROBLEM_INIT \
+    { NULL, NULL, 0, NULL, 0, 0, 0, NULL }
+
+/* What a problem has come to. */
+typedef struct kiln_prepare_result {
+    size_t struct_size; /* sizeof(kiln_prepare_result), as KILN_PREPARE_RESULT_INIT sets it */
+    size_t index;       /* of the problem in the list */
+    int done;           /* 0: not yet; then what follows means nothing */
+    kiln_status status; /* KILN_OK, or why the kernel is not there ... */
+    const char *error;  /* ... in a sentence; "" where it is. Lives as long as the preparation */
+    kiln_origin origin; /* where the kernel came from */
+    int any_shape;      /* not 0: the kernel serves any shape, also in place of an exact one that cannot be compiled */
+    double ms;          /* what it took, less the waiting for its turn */
+} kiln_prepare_result;
+#define KILN_PREPARE_RESULT_INIT \
+    { sizeof(kiln_prepare_result), 0, 0, KILN_OK, NULL, KILN_ORIGIN_MEMORY, 0, 0 }
+
+/* Told of each problem that is done, as the done-th of total; *result lives until it returns. Called by threads of the
+ * preparation's, one at a time. It may call Kiln, kiln_prepare_cancel of this preparation included, but not wait for
+ * it, and not destroy it or the context. */
+typedef void (*kiln_prepare_callback)(void *user, size_t done, size_t total, const kiln_prepare_result *result);
+
+/* How a list of problems is prepared. */
+typedef struct kiln_prepare_options {
+    size_t struct_size; /* sizeof(kiln_prepare_options), as KILN_PREPARE_OPTIONS_INIT sets it */
+    int jobs;           /* kernels at a time, up to 256. 0: as many as there are processors for the process. Where there
+                           is more than one, each is compiled in a process of its own, kiln-worker, since NVRTC compiles
+                           one at a time in a process; without that program, in this one. 1: in this process, which then
+                           waits for a compile that has begun also where the rest is cancelled */
+    int reserved;       /* 0 */
+    kiln_prepare_callback callback; /* NULL: none */
+    void *user;                     /* passed to it */
+} kiln_prepare_options;
+#define KILN_PREPARE_OPTIONS_INIT \
+    { sizeof(kiln_prepare_options), 0, 0, NULL, NULL }
+
+/* A list of problems whose kernels are being compiled, or have been. Thread-safety: any number of threads may use it. A
+ * forked child may destroy it; to it what was not done then is cancelled. */
+typedef struct kiln_preparation kiln_preparation;
+
+/* Begins to compile the kernels of all problems, in threads of the preparation's, and returns: what later calls for
+ * them need is then in the context's memory and in its disk cache, and is only loaded, whatever the context's policy.
+ * Where calls have run by a kernel for any shape under KILN_POLICY_NEVER_COMPILE, they go over to the exact one at the
+ * end. What packs and caches have is not compiled, and what several problems need is compiled once. A problem that
+ * fails, for a bad tensor or by the compiler, stops no other. The context keeps the bytes within loaded_max_bytes, the
+ * least recently used go first.
+ * problems: copied, with their tensors and scalars; programs may be destroyed meanwhile. options may be NULL for the
+ * defaults. Returns KILN_E_ARGUMENT, KILN_E_MEMORY; KILN_E_NO_DRIVER, KILN_E_NO_DEVICE, KILN_E_NO_CONTEXT,
+ * KILN_E_UNSUPPORTED where a problem asks for the current device and that cannot be had.
+ * Ownership: the caller destroys *out. kiln_context_destroy cancels what is left of it, and waits for that. A process
+ * may end at any moment, its workers end with it. Thread-safe. */
+KILN_API kiln_status kiln_prepare(kiln_context *context, const kiln_problem *problems, size_t problem_count,
+                                  const kiln_prepare_options *options, kiln_preparation **out);
+
+/* Waits until all are done, and all callbacks have returned; at most timeout_ms milliseconds, negative: as long as it
+ * takes. *finished (may be NULL) is 0 where that time passed first: then the call returns KILN_OK. Otherwise returns
+ * the status of the first problem in the list that failed, with a sentence that says which and how many did.
+ * KILN_E_CANCELLED in a child that was forked before the end. Thread-safe. */
+KILN_API kiln_status kiln_prepare_wait(kiln_preparation *preparation, int64_t timeout_ms, int *finished);
+/* How many are done, of how many; either may be NULL. Never waits. Thread-safe, as are the next two. */
+KILN_API kiln_status kiln_prepare_get_progress(const kiln_preparation *preparation, size_t *done, size_t *total);
+/* Fills *result (struct_size set by the caller) with what problem number index has come to. KILN_E_ARGUMENT. */
+KILN_API kiln_status kiln_prepare_get_result(const kiln_preparation *preparation, size_t index,
+                                             kiln_prepare_result *result);
+/* What is not done becomes KILN_E_CANCELLED soon; calls that wait for one of these kernels compile it themselves. Does
+ * not wait. NULL is ignored. kiln_context_cancel_compiles does the same to all of a context's. */
+KILN_API void kiln_prepare_cancel(kiln_preparation *preparation);
+/* Cancels what is not done, waits for that, and frees. What was prepared stays. */
+KILN_API void kiln_prepare_destroy(kiln_preparation *preparation);
 
 /* ---- by name ------------------------------------------------------------------------------------------ */
 

@@ -58,3 +58,8 @@ void kiln__process_lock_take(kiln__process_lock *lock) {
 }
 
 void kiln__process_lock_leave(kiln__process_lock *lock) { pthread_mutex_unlock(&lock->mutex); }
+
+int kiln__processors(void) {
+    cpu_set_t set;
+    return sched_getaffinity(0, sizeof set, &set) ? 1 : CPU_COUNT(&set);
+}

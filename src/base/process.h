@@ -39,4 +39,7 @@ typedef struct kiln__process_lock {
 void kiln__process_lock_take(kiln__process_lock *lock);
 void kiln__process_lock_leave(kiln__process_lock *lock);
 
+/* How many this process may run on; 1 where that is not known. */
+int kiln__processors(void);
+
 #endif

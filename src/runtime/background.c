@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#define _GNU_SOURCE
 #include "runtime/background.h"
 
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
+#define MAX_THREADS 4
 #define NICE 10 /* of the threads: what is compiled is not waited for */
 
 /* Guarded by the context's lock while it is in one of the rings. */
@@ -45,7 +41,7 @@ static void free_all(kiln__ring *jobs) {
 /* True where its kernel is there: in memory, by the bytes that the job has. */
 static bool compile(job *j) {
     kiln__prepared *prepared = malloc(sizeof *prepared); /* large for a small stack */
-    const kiln__call call = {j->program, j->tensors, j->scalars, KILN_POLICY_COMPILE, j->attempt};
+    const kiln__call call = {j->program, j->tensors, j->scalars, KILN_POLICY_COMPILE, j->attempt, NULL};
     const bool baked = prepared && !kiln__bake_for(&call, &j->device, prepared, &j->image);
     const bool exact = baked && !prepared->any_shape;
     if (exact) atomic_store(&j->awaited->attempt, prepared->attempt);
@@ -55,46 +51,21 @@ static bool compile(job *j) {
 }
 
 /* A failure has been told to the log, and the kernel for any shape stays. */
-static void *work(void *user) {
-    kiln_context *context = user;
-    kiln__background *b = &context->background;
-    setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), NICE); /* of this thread alone; it may be denied */
-    pthread_mutex_lock(&context->lock);
-    for (;;) {
-        b->idle++;
-        while (kiln__ring_is_empty(&b->waiting) && !b->stopping) pthread_cond_wait(&b->more, &context->lock);
-        b->idle--;
-        if (b->stopping) break;
-        job *j = KILN__OF_RING(b->waiting.next, job, link);
-        kiln__ring_remove(&j->link);
-        pthread_mutex_unlock(&context->lock);
-        const bool good = compile(j);
-        if (!good) free_job(j);
-        pthread_mutex_lock(&context->lock);
-        if (!good) continue;
-        kiln__ring_add(&b->done, &j->link);
-        atomic_store(&j->awaited->done, true);
+static void run(kiln__ring *task) {
+    job *j = KILN__OF_RING(task, job, link);
+    kiln_context *context = j->program->context;
+    if (!compile(j)) {
+        free_job(j);
+        return;
     }
+    pthread_mutex_lock(&context->lock);
+    kiln__ring_add(&context->background.done, &j->link);
+    atomic_store(&j->awaited->done, true);
     pthread_mutex_unlock(&context->lock);
-    return NULL;
-}
-
-/* With the lock held. Signals are the program's: its own threads take them. */
-static bool start_thread(kiln_context *context) {
-    kiln__background *b = &context->background;
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    const bool good = pthread_create(&b->threads[b->thread_count], NULL, work, context) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    b->thread_count += good;
-    return good;
 }
 
 /* NVRTC compiles one kernel at a time: only where each has a process of its own do more threads help. */
-static int most_threads(const kiln_context *context) {
-    return context->compile_limit_ms ? KILN__MAX_BACKGROUND_THREADS : 1;
-}
+static int most_threads(const kiln_context *context) { return context->compile_limit_ms ? MAX_THREADS : 1; }
 
 /* Frees what is done and nobody will ask for: what stood in for it is gone. */
 static void sweep(kiln_context *context) {
@@ -111,16 +82,9 @@ static void sweep(kiln_context *context) {
     free_all(&gone);
 }
 
-static int count_jobs(const kiln__ring *jobs) {
-    int count = 0;
-    for (const kiln__ring *link = jobs->next; link != jobs; link = link->next) count++;
-    return count;
-}
-
 kiln__awaited *kiln__background_start(const kiln__call *call, const kiln__device *device) {
     const kiln_program *program = call->program;
     kiln_context *context = program->context;
-    kiln__background *b = &context->background;
     const size_t tensors = program->signature.input_count + program->signature.output_count;
     sweep(context);
     job *j = calloc(1, sizeof *j + tensors * sizeof *j->tensors);
@@ -140,12 +104,7 @@ kiln__awaited *kiln__background_start(const kiln__call *call, const kiln__device
         memcpy(j->scalars, call->scalars, program->signature.scalar_count * sizeof *j->scalars);
     kiln__program_hold(program);
     pthread_mutex_lock(&context->lock);
-    const bool more = count_jobs(&b->waiting) >= b->idle && b->thread_count < most_threads(context);
-    const bool good = (more && start_thread(context)) || b->thread_count > 0;
-    if (good) {
-        kiln__ring_add(&b->waiting, &j->link);
-        pthread_cond_signal(&b->more);
-    }
+    const bool good = kiln__threads_add(&context->background.threads, &j->link, most_threads(context));
     pthread_mutex_unlock(&context->lock);
     if (good) return awaited;
     free_job(j);
@@ -165,25 +124,19 @@ void kiln__background_collect(kiln_context *context, const kiln__awaited *awaite
 }
 
 void kiln__background_begin(kiln_context *context) {
-    kiln__background *b = &context->background;
-    kiln__ring_init(&b->waiting);
-    kiln__ring_init(&b->done);
-    pthread_cond_init(&b->more, NULL);
-    b->thread_count = b->idle = 0;
-    b->stopping = false;
+    kiln__ring_init(&context->background.done);
+    kiln__threads_begin(&context->background.threads, &context->lock, run, NICE);
 }
 
 void kiln__background_stop(kiln_context *context) {
     kiln__background *b = &context->background;
     pthread_mutex_lock(&context->lock);
-    b->stopping = true; /* before what is compiled is cancelled, so that nobody takes another job */
-    pthread_cond_broadcast(&b->more);
+    kiln__threads_stop(&b->threads); /* before what is compiled is cancelled, so that nobody takes another job */
     pthread_mutex_unlock(&context->lock);
-    if (b->thread_count) kiln_context_cancel_compiles(context);
-    for (int i = 0; i < b->thread_count; i++) pthread_join(b->threads[i], NULL);
-    free_all(&b->waiting);
+    if (b->threads.count) kiln_context_cancel_compiles(context);
+    kiln__threads_join(&b->threads);
+    free_all(&b->threads.waiting);
     free_all(&b->done);
-    pthread_cond_destroy(&b->more);
 }
 
 /* What waited is not freed: a thread of the parent's may have been about to take it. */

@@ -112,6 +112,7 @@ static kiln_status make(const kiln__call *call, const kiln__device *device, bool
     const kiln_program *program = call->program;
     kiln_status status = kiln__prepare(program, call->tensors, call->scalars, device, call->attempt, prepared);
     if (status) return status;
+    prepared->group = call->group;
     status = kiln__image_obtain(program->context, call->policy, prepared, device->arch, ptx, KILN__IN_MEMORY, image);
     if (!status) return KILN_OK;
     if (status == KILN_E_WOULD_COMPILE || status == KILN_E_NO_NVRTC)
@@ -133,18 +134,18 @@ static bool reduce_spills(const kiln__call *call, const kiln__device *device, bo
     kiln_context *context = call->program->context;
     bool compiled = false;
     int attempt = prepared->attempt;
-    const unsigned cancels = image->cancels;
     int64_t instructions = prepared->schedule.code.instructions; /* of all attempts: what they take to compile */
     const bool again = image->facts.spill_bytes > 0 && prepared->schedule.code.inlining < KILN__INLINE_OUTLINED;
     kiln__prepared *next = again ? malloc(sizeof *next) : NULL; /* large for a small stack */
     while (next && image->facts.spill_bytes > 0) {
         kiln__image other;
         if (kiln__prepare(call->program, call->tensors, call->scalars, device, ++attempt, next)) break;
+        next->group = call->group;
         instructions += next->schedule.code.instructions;
         /* Where rows lie side by side their number decides what spills: it must not decide how columns are combined. */
         const kiln__schedule *now = &prepared->schedule, *then = &next->schedule;
         const bool alike = kiln__schedule_combines_alike(then, now);
-        if (instructions > KILN__MOST_INSTRUCTIONS || cancels != atomic_load(&context->cancels) ||
+        if (instructions > KILN__MOST_INSTRUCTIONS || kiln__image_cancelled(image) ||
             (kiln__layout_of(now) == KILN__LAYOUT_OUTER && !alike) ||
             kiln__image_obtain(context, call->policy, next, device->arch, ptx, KILN__IN_MEMORY, &other)) {
             kiln__prepared_free(next);
@@ -169,6 +170,7 @@ static kiln_status make_any_shape(const kiln__call *call, kiln_policy policy, co
     const kiln_program *program = call->program;
     kiln_status status = kiln__prepare_any_shape(program, call->tensors, call->scalars, prepared);
     if (status) return status;
+    prepared->group = call->group;
     status = kiln__image_obtain(program->context, policy, prepared, device->arch, ptx, KILN__IN_MEMORY, image);
     if (status == KILN_E_WOULD_COMPILE || status == KILN_E_NO_NVRTC ||
         (!status && image->origin == KILN_ORIGIN_COMPILED))

@@ -4,12 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/context.h"
+#include "runtime/prepare.h"
 #include "jit/worker.h"
 
 /* One that a thread waits for; in the context's list while others may stop it. */
 typedef struct compiling {
     kiln__ring link;
+    const kiln__compile_group *group;
     kiln__worker worker;
 } compiling;
 
@@ -30,16 +31,16 @@ static kiln_status cancelled(const char *name) {
     return kiln__fail(KILN_E_CANCELLED, "the compile of '%s' was cancelled", name);
 }
 
-static kiln_status compile_in_worker(kiln_context *context, unsigned cancels, const kiln__nvrtc *nvrtc,
+static kiln_status compile_in_worker(kiln_context *context, const kiln__image *image, const kiln__nvrtc *nvrtc,
                                      const kiln__compile_request *request, kiln__compile_result *out) {
     char file[4096];
-    compiling c;
+    compiling c = {.group = image->group};
     *out = (kiln__compile_result){0};
     kiln_status status = kiln__worker_locate(context->worker_path, file, sizeof file);
     if (!status) status = kiln__worker_start(file, &c.worker);
     if (status) return status;
     pthread_mutex_lock(&context->lock);
-    const bool stale = cancels != atomic_load(&context->cancels);
+    const bool stale = kiln__image_cancelled(image);
     if (!stale) kiln__ring_add(&context->compiling, &c.link);
     pthread_mutex_unlock(&context->lock);
     status = stale ? cancelled(request->name)
@@ -51,24 +52,41 @@ static kiln_status compile_in_worker(kiln_context *context, unsigned cancels, co
     return status;
 }
 
-kiln_status kiln__context_compile(kiln_context *context, unsigned cancels, const kiln__nvrtc *nvrtc,
+kiln_status kiln__context_compile(kiln_context *context, const kiln__image *image, const kiln__nvrtc *nvrtc,
                                   const kiln__compile_request *request, kiln__compile_result *out) {
+    kiln_status status = KILN_E_IO;
     *out = (kiln__compile_result){0};
-    if (cancels != atomic_load(&context->cancels)) return cancelled(request->name);
-    return context->compile_limit_ms ? compile_in_worker(context, cancels, nvrtc, request, out)
-                                     : kiln__nvrtc_compile(nvrtc, request, out);
+    if (kiln__image_cancelled(image)) return cancelled(request->name);
+    if (context->compile_limit_ms || image->group->in_workers)
+        status = compile_in_worker(context, image, nvrtc, request, out);
+    if (status != KILN_E_IO || context->compile_limit_ms) return status;
+    kiln__clear_error(); /* a worker is a means to speed here, which this process does without */
+    kiln__compile_result_free(out);
+    return kiln__nvrtc_compile(nvrtc, request, out);
+}
+
+/* With the lock held. */
+static void cancel_group(kiln_context *context, kiln__compile_group *group) {
+    atomic_fetch_add(&group->cancels, 1);
+    for (kiln__ring *link = context->compiling.next; link != &context->compiling; link = link->next) {
+        compiling *c = KILN__OF_RING(link, compiling, link);
+        if (c->group == group) kiln__worker_stop(&c->worker);
+    }
+}
+
+void kiln__compiles_cancel(kiln_context *context, kiln__compile_group *group) {
+    pthread_mutex_lock(&context->lock);
+    cancel_group(context, group ? group : &context->compiles);
+    if (!group) kiln__preparations_visit(context, cancel_group);
+    pthread_cond_broadcast(&context->obtained);
+    pthread_mutex_unlock(&context->lock);
 }
 
 void kiln_context_cancel_compiles(kiln_context *context) {
     kiln__clear_error();
     if (!context) return;
     kiln__context_enter(context);
-    pthread_mutex_lock(&context->lock);
-    atomic_fetch_add(&context->cancels, 1);
-    for (kiln__ring *link = context->compiling.next; link != &context->compiling; link = link->next)
-        kiln__worker_stop(&KILN__OF_RING(link, compiling, link)->worker);
-    pthread_cond_broadcast(&context->obtained);
-    pthread_mutex_unlock(&context->lock);
+    kiln__compiles_cancel(context, NULL);
 }
 
 /* ---- what took too long, for other contexts and processes that share the disk cache ---- */

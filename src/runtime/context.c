@@ -2,6 +2,7 @@
 /* The context: options, the disk cache, the opened libraries, and what they tell of the machine. */
 #define _GNU_SOURCE
 #include "runtime/background.h"
+#include "runtime/prepare.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -142,6 +143,7 @@ kiln_status kiln_context_create(const kiln_context_options *given, kiln_context 
     start_empty(context);
     pthread_mutex_init(&context->lock, NULL);
     pthread_cond_init(&context->obtained, NULL);
+    kiln__ring_init(&context->preparations);
     kiln__background_begin(context);
     status = set_options(context, &options);
     if (status) {
@@ -166,6 +168,7 @@ void kiln_context_destroy(kiln_context *context) {
     if (!context) return;
     kiln__context_enter(context);
     kiln__background_stop(context);
+    kiln__preparations_end(context);
     const kiln__driver *driver = atomic_load(&context->driver);
     kiln__dispatch_clear(context);
     kiln__kernels_free(context, driver);
@@ -196,6 +199,7 @@ void kiln__context_adopt(kiln_context *context) {
     }
     pthread_cond_init(&context->obtained, NULL);
     kiln__background_forked(context);
+    kiln__ring_init(&context->preparations); /* of threads that the child does not have */
     kiln__readers_reset(&context->readers);
     if (whole) {
         kiln__memory_free(context, true);

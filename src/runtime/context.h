@@ -18,6 +18,7 @@
 #include "gpu/driver.h"
 #include "jit/nvrtc.h"
 #include "problem/shaped.h"
+#include "runtime/threads.h"
 #include "base/extent.h"
 
 /* ---- context ---- */
@@ -32,7 +33,7 @@ typedef struct kiln__pool {
     kiln__CUmemoryPool handle;
 } kiln__pool;
 
-/* The kernels of one device that the context has loaded; device -1: bytes alone, of a parent process. */
+/* The kernels of one device that the context has loaded; device -1: bytes alone, prepared or of a parent process. */
 typedef struct kiln__shelf {
     struct kiln__shelf *next;
     int device;
@@ -58,14 +59,16 @@ typedef struct kiln__counters {
 } kiln__counters;
 
 /* Exact kernels that are compiled behind those for any shape: background.c. Guarded by the context's lock. */
-#define KILN__MAX_BACKGROUND_THREADS 4
 typedef struct kiln__background {
-    kiln__ring waiting, done;
-    pthread_cond_t more;
-    pthread_t threads[KILN__MAX_BACKGROUND_THREADS];
-    int thread_count, idle;
-    bool stopping;
+    kiln__threads threads;
+    kiln__ring done;
 } kiln__background;
+
+/* Compiles that are cancelled together: those of the context's own calls, or of one preparation. */
+typedef struct kiln__compile_group {
+    atomic_uint cancels; /* how often they were cancelled */
+    bool in_workers;     /* each has a process of its own, also where there is no time limit */
+} kiln__compile_group;
 
 /* One of them, for whoever launches what stands in for it. */
 typedef struct kiln__awaited {
@@ -80,7 +83,7 @@ struct kiln_context {
     char *driver_path, *nvrtc_path; /* NULL: the default search */
     char *worker_path;              /* NULL: the default search */
     int64_t compile_limit_ms;       /* 0: none */
-    atomic_uint cancels;            /* calls of kiln_context_cancel_compiles */
+    kiln__compile_group compiles;   /* of its calls */
     kiln_policy policy;
     kiln__pins pins;
     kiln__logger logger;
@@ -113,6 +116,8 @@ struct kiln_context {
     int refused_count;
     pthread_cond_t obtained; /* something pending is done */
     kiln__background background;
+    kiln__ring preparations; /* that have not been destroyed: prepare.c */
+    atomic_uint prepared;    /* how many of them have come to an end */
     kiln__pool *pools;
     kiln__CUcontext primary; /* NULL while it is not retained */
     kiln__CUdevice primary_device;
@@ -210,6 +215,7 @@ typedef struct kiln__call {
     const kiln_scalar *scalars; /* their types */
     kiln_policy policy;         /* not KILN_POLICY_CONTEXT */
     int attempt;                /* of the candidates, the first that will do: 0, unless what is before it will not */
+    const kiln__compile_group *group; /* that its compiles are of; NULL: the context's */
 } kiln__call;
 
 /* Device memory of the caller's for one launch; memory NULL: none. */
@@ -231,7 +237,8 @@ kiln_status kiln__call_make(const kiln_program *program, const kiln_tensor *tens
 /* The same of a call that compiles for an architecture, and the alignment of data pointers. KILN_E_ARCH,
  * KILN_E_POINTER. */
 kiln_status kiln__compile_check(const kiln_program *program, const kiln_tensor *tensors, size_t tensor_count,
-                                const kiln_scalar *scalars, size_t scalar_count, int arch, kiln__call *call);
+                                const kiln_scalar *scalars, size_t scalar_count, int arch,
+                                const kiln_call_options *options, kiln__call *call);
 
 /* All stages up to the source. */
 typedef struct kiln__prepared {
@@ -245,7 +252,8 @@ typedef struct kiln__prepared {
     kiln__arguments arguments;
     char *unexpanded, *source; /* the source before and after the files it names are written out */
     double schedule_ms, emit_ms;
-    kiln__counters *counters; /* the program's */
+    kiln__counters *counters;         /* the program's */
+    const kiln__compile_group *group; /* the call's, or NULL */
 } kiln__prepared;
 
 /* The kernel's bytes and what is known of them. */
@@ -257,9 +265,10 @@ typedef struct kiln__image {
     char *log;
     kiln__facts facts; /* arch and is_ptx from the start */
     kiln_origin origin;
-    bool refused;     /* by the compiler, where obtaining failed; log tells why */
-    bool hosted;      /* bytes and the name's material are from the context's host allocator */
-    unsigned cancels; /* of the context, when obtaining began */
+    bool refused; /* by the compiler, where obtaining failed; log tells why */
+    bool hosted;  /* bytes and the name's material are from the context's host allocator */
+    const kiln__compile_group *group;
+    unsigned cancels; /* of the group, when obtaining began */
     kiln_policy policy;
     double lookup_ms, wait_ms; /* wait: of lookup, for others who were compiling it */
     kiln__counters *counters;  /* of the program that it is obtained for */
@@ -289,6 +298,9 @@ typedef enum kiln__place { KILN__IN_MEMORY, KILN__ON_DISK, KILN__NOWHERE } kiln_
 /* Takes the kernel that the context has loaded, or finds in a pack or on disk, or compiles and publishes it. */
 kiln_status kiln__image_obtain(kiln_context *context, kiln_policy policy, const kiln__prepared *prepared, int arch,
                                bool ptx, kiln__place first, kiln__image *out);
+static inline bool kiln__image_cancelled(const kiln__image *image) {
+    return image->cancels != atomic_load(&image->group->cancels);
+}
 void kiln__image_free(kiln__image *image);
 void kiln__image_free_bytes(kiln__image *image); /* and the names; what describes the kernel stays */
 /* Fills *out, besides its name and key, with a copy of what others own. */
@@ -353,7 +365,8 @@ typedef struct kiln__launch {
     bool empty;             /* nothing to do */
     kiln__awaited *awaited; /* the exact kernel in whose place it stands, where that is being compiled; else NULL */
     bool stands_in;         /* its kernel serves any shape, in place of the exact one that the call asked for ... */
-    kiln_policy asked;      /* ... by this policy */
+    kiln_policy asked;      /* ... by this policy, when ... */
+    unsigned prepared;      /* ... so many preparations of the context had come to an end */
     bool cooperative;       /* all blocks run together, and the workspace begins with a counter that must be 0 */
     bool dependent;         /* later kernels may begin before the one before has ended */
     uint16_t pointer_offset[KILN_MAX_TENSORS], scalar_offset[KILN_MAX_SCALARS];
@@ -404,10 +417,12 @@ uint64_t kiln__name_hash(const kiln__key *name);
 kiln__kernel_entry *kiln__kernels_take(kiln_context *context, const kiln__key *name, int device);
 /* compile.c: the limit and the worker of the options. KILN_E_ARGUMENT, KILN_E_MEMORY. */
 kiln_status kiln__compile_limit_set(kiln_context *context, const kiln_context_options *options);
-/* Compiles here, or in a worker where there is a limit. cancels: of the context when the call began. KILN_E_TIMEOUT,
- * KILN_E_CANCELLED, and as kiln__nvrtc_compile. */
-kiln_status kiln__context_compile(kiln_context *context, unsigned cancels, const kiln__nvrtc *nvrtc,
+/* Compiles here, or in a worker where there is a limit, or where the image's group wants it and there is one.
+ * KILN_E_TIMEOUT, KILN_E_CANCELLED, and as kiln__nvrtc_compile. */
+kiln_status kiln__context_compile(kiln_context *context, const kiln__image *image, const kiln__nvrtc *nvrtc,
                                   const kiln__compile_request *request, kiln__compile_result *out);
+/* Compiles of a group, or (NULL) of all of the context's, come to an end. */
+void kiln__compiles_cancel(kiln_context *context, kiln__compile_group *group);
 /* KILN_E_TIMEOUT where a compile of the key has taken longer than the context's limit before; what it is for is in the
  * sentence. Remembering that, in the disk cache. */
 kiln_status kiln__slow_check(const kiln_context *context, const kiln__key *key, const char *what);
@@ -416,8 +431,12 @@ void kiln__slow_remember(const kiln_context *context, const kiln__key *key);
 /* Adds a loaded kernel, with a reference; the context owns it from now on. False without memory. */
 bool kiln__kernels_keep(kiln_context *context, kiln__kernel_entry *loaded);
 void kiln__kernels_release(kiln__kernel_entry *kernel); /* NULL: does nothing */
+/* Keeps the bytes, for whichever device is to have them, until there is one that has them loaded: *image lacks them and
+ * the name afterwards. Where the context has the kernel, or there is no memory, it stays as it is. */
+void kiln__kernels_keep_bytes(kiln_context *context, kiln__image *image);
 /* Drops the least recently used kernels of a device that is above its limits: no plan has them, no graph was captured
- * with them. Waits for the device, as unloading does; leaves streams that are being captured as they are. */
+ * with them. Waits for the device, as unloading does; leaves streams that are being captured as they are. driver NULL:
+ * bytes alone are dropped, device is -1. */
 void kiln__kernels_trim(kiln_context *context, const kiln__driver *driver, int device);
 /* Frees all of them, and what was retired from the readers, while nobody uses any. driver: NULL where none was opened.
  */

@@ -211,7 +211,8 @@ static bool keep(const kiln_program *program, kiln__launch *launch, const shape 
     pthread_mutex_lock(&context->lock);
     entry *known = find(context, seen);
     const bool supersedes =
-        known && known->launch->stands_in && (!launch->stands_in || launch->asked != known->launch->asked);
+        known && known->launch->stands_in &&
+        (!launch->stands_in || launch->asked != known->launch->asked || launch->prepared != known->launch->prepared);
     table *t = known && !supersedes ? NULL : make_room(context, &forgot);
     if (t) {
         atomic_init(&e->used, atomic_fetch_add(&context->clock, 1) + 1);
@@ -233,11 +234,12 @@ static bool keep(const kiln_program *program, kiln__launch *launch, const shape 
 
 /* Whether the exact kernel, in whose place the launch stands, may be had now. A policy that may have it compiled asks
  * for it once, and again where it has been compiled in the background: *awaited, of which the caller then holds a
- * reference. Not inlined: few launches stand in for others, and all calls come by here. */
+ * reference. Others ask again after each preparation. Not inlined: few launches stand in for others, and all calls come
+ * by here. */
 __attribute__((noinline)) static bool is_superseded(const kiln__launch *launch, kiln_policy policy,
                                                     kiln__awaited **awaited) {
     *awaited = NULL;
-    if (policy == KILN_POLICY_NEVER_COMPILE) return false;
+    if (policy == KILN_POLICY_NEVER_COMPILE) return launch->prepared != atomic_load(&launch->context->prepared);
     if (policy == KILN_POLICY_COMPILE) return launch->asked != KILN_POLICY_COMPILE;
     if (!launch->awaited) return launch->asked == KILN_POLICY_NEVER_COMPILE;
     if (!atomic_load(&launch->awaited->done) || !atomic_exchange(&launch->awaited->done, false)) return false;
@@ -305,7 +307,7 @@ static kiln_status run(const kiln_program *program, const kiln_tensor *tensors, 
     pthread_setcancelstate(cancelled, NULL);
     if (known) return status;
     const int attempt = awaited ? atomic_load(&awaited->attempt) : 0;
-    const kiln__call call = {program, tensors, scalars, policy, attempt};
+    const kiln__call call = {program, tensors, scalars, policy, attempt, NULL};
     status = run_new(&call, data, workspace, stream, &seen);
     if (awaited) kiln__background_collect(context, awaited);
     kiln__awaited_release(awaited);

@@ -8,6 +8,8 @@
 
 #include "runtime/context.h"
 
+enum { BYTES_ALONE = -1 }; /* instead of a device */
+
 bool kiln__same_name(const kiln__key *a, const kiln__key *b) {
     return !memcmp(a->digest, b->digest, sizeof a->digest) && a->size == b->size &&
            !memcmp(a->material, b->material, b->size);
@@ -113,6 +115,23 @@ static void release_image(const kiln_context *context, kiln__image *image) {
     kiln__image_free(image);
 }
 
+static void free_kernel(kiln__kernel_entry *kernel, const kiln__driver *driver) {
+    if (driver) kiln__loaded_destroy(driver, &kernel->loaded);
+    release_image(kernel->context, &kernel->image);
+    free(kernel);
+}
+
+/* Bytes alone, which no launch has and no reader sees. With the lock held. */
+static kiln__kernel_entry *find_bytes(const kiln_context *context, const kiln__key *name) {
+    kiln__hash_link *link = kiln__hash_find(&context->kernels, kiln__name_hash(name));
+    for (; link; link = kiln__hash_next(link)) {
+        kiln__kernel_entry *kernel = KILN__OF_RING(link, kiln__kernel_entry, by_name);
+        if (kernel->device == BYTES_ALONE && !kernel->references && kiln__same_name(&kernel->image.name, name))
+            return kernel;
+    }
+    return NULL;
+}
+
 bool kiln__kernels_keep(kiln_context *context, kiln__kernel_entry *loaded) {
     loaded->context = context;
     loaded->references = 1;
@@ -120,8 +139,11 @@ bool kiln__kernels_keep(kiln_context *context, kiln__kernel_entry *loaded) {
     kiln__ring_init(&loaded->shapes);
     kiln__image own, given = loaded->image;
     if (!copy_to_host(context, &given, &own)) return false;
+    kiln__kernel_entry *bytes = NULL;
     pthread_mutex_lock(&context->lock);
     kiln__shelf *shelf = make_shelf(context, loaded->device);
+    if (shelf && loaded->device != BYTES_ALONE && (bytes = find_bytes(context, &given.name)))
+        take_off(find_shelf(context, BYTES_ALONE), bytes);
     if (shelf) {
         loaded->used = tick(context);
         kiln__memory_remove(&given); /* others found the bytes by it */
@@ -135,6 +157,7 @@ bool kiln__kernels_keep(kiln_context *context, kiln__kernel_entry *loaded) {
         free(given.bytes);
     }
     if (!shelf && own.hosted) release_copies(context, &own);
+    if (bytes) free_kernel(bytes, NULL);
     return shelf;
 }
 
@@ -148,12 +171,6 @@ static void settle(kiln__retired *retired) {
         put(find_shelf(context, kernel->device), kernel);
     else
         kiln__ring_add(&context->dropped, &kernel->on_shelf);
-}
-
-static void free_kernel(kiln__kernel_entry *kernel, const kiln__driver *driver) {
-    if (driver) kiln__loaded_destroy(driver, &kernel->loaded);
-    release_image(kernel->context, &kernel->image);
-    free(kernel);
 }
 
 typedef struct candidate {
@@ -205,8 +222,9 @@ void kiln__kernels_trim(kiln_context *context, const kiln__driver *driver, int d
     for (kiln__shelf *shelf = context->shelves; shelf; shelf = shelf->next)
         if ((shelf->device == device || shelf->device < 0) && is_above(context, shelf, 8)) drop(context, shelf);
     kiln__readers_reclaim(&context->readers);
-    while (!kiln__ring_is_empty(&context->dropped)) {
-        kiln__ring *link = context->dropped.next;
+    for (kiln__ring *link = context->dropped.next, *next; link != &context->dropped; link = next) {
+        next = link->next;
+        if (!driver && KILN__OF_RING(link, kiln__kernel_entry, on_shelf)->loaded.library) continue;
         kiln__ring_remove(link);
         kiln__ring_add(&unloaded, link);
     }
@@ -222,6 +240,28 @@ void kiln__kernels_trim(kiln_context *context, const kiln__driver *driver, int d
             &context->logger, KILN_LOG_INFO,
             "dropped the %d loaded kernels that were used least recently, beyond the limits of the context, in %.1f ms",
             count, kiln__now_ms() - start);
+}
+
+void kiln__kernels_keep_bytes(kiln_context *context, kiln__image *image) {
+    pthread_mutex_lock(&context->lock);
+    const bool known = kiln__kernels_find(context, &image->name, BYTES_ALONE);
+    pthread_mutex_unlock(&context->lock);
+    kiln__kernel_entry *kernel = known ? NULL : calloc(1, sizeof *kernel);
+    if (!kernel) return;
+    kernel->device = BYTES_ALONE;
+    kernel->image = *image;
+    kernel->image.key = (kiln__key){0};
+    kernel->image.log = NULL;
+    kernel->image.group = NULL; /* which may be gone before the kernel is */
+    if (!kiln__kernels_keep(context, kernel)) {
+        free(kernel);
+        return;
+    }
+    image->name = (kiln__key){0};
+    image->bytes = NULL;
+    image->pending = NULL;
+    kiln__kernels_release(kernel);
+    kiln__kernels_trim(context, NULL, BYTES_ALONE);
 }
 
 /* ---- the end, and a forked child ---- */

@@ -441,6 +441,7 @@ static kiln_status try_schedule(const kiln__call *call, const target *on, kiln__
                                 kiln__prepared *prepared, kiln__image *image, kiln_plan_info *info, bool *crowded) {
     const kiln_program *program = call->program;
     kiln__kernel_entry *kernel = NULL;
+    const unsigned prepared_before = atomic_load(&program->context->prepared);
     kiln_status status = kiln__bake_for(call, &on->numbers, prepared, image);
     *crowded = false;
     if (status) return status;
@@ -454,6 +455,7 @@ static kiln_status try_schedule(const kiln__call *call, const target *on, kiln__
         if (!status) status = add_splits(program->context, prepared, on, &kernel->loaded, *launch);
         (*launch)->stands_in = prepared->any_shape && call->policy != KILN_POLICY_ANY_SHAPE;
         (*launch)->asked = call->policy;
+        (*launch)->prepared = prepared_before;
         if (!status && (*launch)->stands_in && call->policy == KILN_POLICY_BACKGROUND)
             (*launch)->awaited = kiln__background_start(call, &on->numbers);
         if (status) kiln__launch_free(*launch);

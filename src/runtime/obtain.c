@@ -123,7 +123,7 @@ static kiln_status compile(kiln_context *context, const kiln__prepared *prepared
     kiln__event_compiling(context, prepared, out);
     const bool ranged = kiln__range_begin("compile", prepared->ir->text);
     const double start = kiln__now_ms();
-    kiln_status status = kiln__context_compile(context, out->cancels, nvrtc, &request, &result);
+    kiln_status status = kiln__context_compile(context, out, nvrtc, &request, &result);
     const double ms = kiln__count_ms(out->counters, KILN__COMPILE_NS, start);
     kiln__range_end(ranged);
     if (status) kiln__count(out->counters, KILN__FAILED_COMPILES, 1);
@@ -176,10 +176,9 @@ static kiln_status may_compile(const kiln__prepared *prepared, const kiln__image
 }
 
 /* Waits where another process is at it: then it is found. */
-static bool claim_key(kiln_context *context, kiln__disk *disk, kiln__image *image, kiln__claim *claim,
-                      kiln__entry *found) {
+static bool claim_key(kiln__disk *disk, kiln__image *image, kiln__claim *claim, kiln__entry *found) {
     const double start = kiln__now_ms();
-    const bool hit = kiln__disk_claim(disk, &image->key, claim, found, &context->cancels, image->cancels);
+    const bool hit = kiln__disk_claim(disk, &image->key, claim, found, &image->group->cancels, image->cancels);
     if (claim->waited) image->wait_ms += kiln__count_ms(image->counters, KILN__WAIT_NS, start);
     return hit;
 }
@@ -211,7 +210,7 @@ static kiln_status find_on_disk(kiln_context *context, kiln__disk *disk, const k
     if (!status && !same_nvrtc(&(*nvrtc)->identity, &identity)) /* the recorded one was replaced meanwhile */
         status = look_up(disk, prepared, &(*nvrtc)->identity, out, found, hit);
     if (status || *hit) return status;
-    if (disk) *hit = claim_key(context, disk, out, claim, found);
+    if (disk) *hit = claim_key(disk, out, claim, found);
     if (!*hit) status = kiln__slow_check(context, &out->key, prepared->ir->text);
     out->refused |= status != KILN_OK;
     return status;
@@ -248,7 +247,8 @@ kiln_status kiln__image_obtain(kiln_context *context, kiln_policy policy, const 
     out->facts.is_ptx = ptx;
     out->policy = policy;
     out->counters = prepared->counters;
-    out->cancels = atomic_load(&context->cancels);
+    out->group = prepared->group ? prepared->group : &context->compiles;
+    out->cancels = prepared->group ? 0 : atomic_load(&context->compiles.cancels); /* a preparation's stay cancelled */
     double start = kiln__now_ms();
     kiln_status status = kiln__prepared_name(prepared, arch, ptx, &out->name);
     if (status || first != KILN__IN_MEMORY || !kiln__memory_enter(context, out, &status)) {

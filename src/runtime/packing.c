@@ -130,7 +130,7 @@ kiln_status kiln_pack_writer_add(kiln_pack_writer *writer, const kiln_program *p
     kiln__clear_error();
     kiln__call call;
     if (!writer) return kiln__fail(KILN_E_ARGUMENT, "writer is NULL");
-    kiln_status status = kiln__compile_check(program, tensors, tensor_count, scalars, scalar_count, arch, &call);
+    kiln_status status = kiln__compile_check(program, tensors, tensor_count, scalars, scalar_count, arch, NULL, &call);
     if (status) return status;
     kiln__context_enter(program->context);
     const kiln__device device = kiln__device_typical(arch);

@@ -63,7 +63,7 @@ bool kiln__memory_enter(kiln_context *context, kiln__image *out, kiln_status *st
             pthread_mutex_unlock(&context->lock);
             return false;
         }
-        if (out->cancels != atomic_load(&context->cancels)) {
+        if (kiln__image_cancelled(out)) {
             pthread_mutex_unlock(&context->lock);
             *status = kiln__fail(KILN_E_CANCELLED, "a compile that this call waited for was cancelled");
             return true;

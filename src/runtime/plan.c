@@ -168,8 +168,9 @@ struct kiln_kernel {
 };
 
 kiln_status kiln__compile_check(const kiln_program *program, const kiln_tensor *tensors, size_t tensor_count,
-                                const kiln_scalar *scalars, size_t scalar_count, int arch, kiln__call *call) {
-    kiln_status status = check(program, tensors, tensor_count, scalars, scalar_count, NULL, call);
+                                const kiln_scalar *scalars, size_t scalar_count, int arch,
+                                const kiln_call_options *options, kiln__call *call) {
+    kiln_status status = check(program, tensors, tensor_count, scalars, scalar_count, options, call);
     if (!status && call->policy == KILN_POLICY_BACKGROUND) call->policy = KILN_POLICY_COMPILE; /* nothing is launched */
     if (!status && (arch < 80 || arch > 999))
         status = kiln__fail(KILN_E_ARCH, "architecture sm_%d is asked for, expected sm_80 to sm_999", arch);
@@ -183,7 +184,7 @@ kiln_status kiln_compile(const kiln_program *program, const kiln_tensor *tensors
     kiln__call call;
     if (!out) return kiln__fail(KILN_E_ARGUMENT, "out is NULL, expected the address of a kiln_kernel pointer");
     *out = NULL;
-    kiln_status status = kiln__compile_check(program, tensors, tensor_count, scalars, scalar_count, arch, &call);
+    kiln_status status = kiln__compile_check(program, tensors, tensor_count, scalars, scalar_count, arch, NULL, &call);
     if (status) return status;
     kiln__context_enter(program->context);
     kiln_kernel *kernel = calloc(1, sizeof *kernel);

@@ -37,6 +37,10 @@ static const struct {
     FIELD(kiln_host_allocator, user, 16),
     SIZE(kiln_device_allocator, 24),
     FIELD(kiln_device_allocator, user, 16),
+    SIZE(kiln_problem, 56),
+    FIELD(kiln_problem, scalar_count, 32),
+    FIELD(kiln_problem, arch, 40),
+    FIELD(kiln_problem, options, 48),
     /* May grow at their end. */
     FIELD(kiln_context_options, cache_dir, 8),
     FIELD(kiln_context_options, policy, 32),
@@ -83,6 +87,13 @@ static const struct {
     FIELD(kiln_plan_info, parse_ms, 104),
     FIELD(kiln_plan_info, workspace_bytes, 152),
     FIELD(kiln_plan_info, schedule_origin, 164),
+    FIELD(kiln_prepare_options, jobs, 8),
+    FIELD(kiln_prepare_options, callback, 16),
+    FIELD(kiln_prepare_result, index, 8),
+    FIELD(kiln_prepare_result, status, 20),
+    FIELD(kiln_prepare_result, error, 24),
+    FIELD(kiln_prepare_result, origin, 32),
+    FIELD(kiln_prepare_result, ms, 40),
 };
 
 static void structs_lie_as_the_abi_has_them(void **state) {

@@ -14,6 +14,7 @@ template <auto destroy> struct destroyer {
 };
 using context_ptr = std::unique_ptr<kiln_context, destroyer<kiln_context_destroy>>;
 using program_ptr = std::unique_ptr<kiln_program, destroyer<kiln_program_destroy>>;
+using preparation_ptr = std::unique_ptr<kiln_preparation, destroyer<kiln_prepare_destroy>>;
 using kernel_ptr = std::unique_ptr<kiln_kernel, destroyer<kiln_kernel_destroy>>;
 
 static int failures;
@@ -69,6 +70,24 @@ int main() {
     kiln_plan_info info = KILN_PLAN_INFO_INIT;
     CHECK(kiln_kernel_get_info(kernel.get(), &info) == KILN_OK);
     CHECK(info.arch == 90 && std::strstr(info.source, "softmax") != nullptr);
+
+    kiln_problem problem = KILN_PROBLEM_INIT;
+    problem.program = program.get();
+    problem.tensors = tensors;
+    problem.tensor_count = 2;
+    problem.scalars = &k;
+    problem.scalar_count = 1;
+    problem.arch = 12; // which there is none of
+    kiln_prepare_options prepare = KILN_PREPARE_OPTIONS_INIT;
+    size_t told = 0;
+    prepare.callback = [](void *user, size_t, size_t, const kiln_prepare_result *result) {
+        *static_cast<size_t *>(user) += result->status == KILN_E_ARCH;
+    };
+    prepare.user = &told;
+    kiln_preparation *begun = nullptr;
+    CHECK(kiln_prepare(context, &problem, 1, &prepare, &begun) == KILN_OK);
+    preparation_ptr preparation(begun);
+    CHECK(kiln_prepare_wait(begun, -1, nullptr) == KILN_E_ARCH && told == 1);
 
     CHECK(kiln_run_cpu(program.get(), tensors, 1, &k, 1) == KILN_E_BINDING);
     CHECK(std::string(kiln_last_error()) == "1 tensors are given, expected 2: 1 inputs and 1 outputs");

@@ -343,6 +343,36 @@ static kiln_status compile_in_a_worker(void *user) {
     return status;
 }
 
+/* Two kernels, of which one is asked for twice. */
+static kiln_status prepare(void *user) {
+    kiln_context_options options = KILN_CONTEXT_OPTIONS_INIT;
+    kiln_prepare_options how = KILN_PREPARE_OPTIONS_INIT;
+    kiln_context *context = NULL;
+    kiln_program *programs[2] = {NULL, NULL};
+    kiln_preparation *preparation = NULL;
+    kiln_tensor tensors[2] = {kiln_tensor_contiguous(NULL, KILN_F32, 2, (int64_t[]){-1, COLS}),
+                              kiln_tensor_contiguous(NULL, KILN_F32, 2, (int64_t[]){-1, COLS})};
+    set_device(user, &options);
+    how.jobs = 1; /* so that the same call fails each time */
+    kiln_status status = kiln_context_create(&options, &context);
+    if (!status) status = kiln_program_create(context, "y = x * 2", NULL, &programs[0]);
+    if (!status) status = kiln_program_create(context, "y = x * 3", NULL, &programs[1]);
+    const kiln_problem problems[] = {{programs[0], tensors, 2, NULL, 0, 90, 0, NULL},
+                                     {programs[1], tensors, 2, NULL, 0, 90, 0, NULL},
+                                     {programs[0], tensors, 2, NULL, 0, 90, 0, NULL}};
+    if (!status) status = kiln_prepare(context, problems, 3, &how, &preparation);
+    if (!status) status = kiln_prepare_wait(preparation, -1, NULL);
+    if (status && preparation && !*kiln_last_error()) fault_blame("%s has no sentence", kiln_status_name(status));
+    kiln_prepare_destroy(preparation);
+    for (int i = 0; i < 2; i++) kiln_program_destroy(programs[i]);
+    kiln_context_destroy(context);
+    return status;
+}
+
+static void a_list_is_prepared_or_says_why_not_whatever_fails(void **state) {
+    fail_each_call(&(fault_scenario){"preparing", prepare, empty_cache, inspect_cache, *state, 200});
+}
+
 /* The worker and the compiler are blamed for nothing that is not theirs: what they are blamed for is not tried again.
  */
 static void inspect_worker(void *user, const char *call) {
@@ -558,6 +588,7 @@ int main(void) {
         WITH_PLACE(arrays_are_written_and_read_whatever_fails),
         WITH_PLACE(workers_survive_every_failure),
         WITH_PLACE(a_compile_with_a_time_limit_survives_every_failure),
+        WITH_PLACE(a_list_is_prepared_or_says_why_not_whatever_fails),
         WITH_PLACE(processes_are_told_apart_whatever_fails),
         WITH_PLACE(a_forked_child_compiles_whatever_fails), /* last: from here on, this process has its number */
     };

@@ -141,6 +141,7 @@ static void *call_everything(void *given) {
     kiln_program *program = NULL, *gradient = NULL;
     kiln_kernel *kernel = NULL;
     kiln_plan *plan = NULL;
+    kiln_preparation *preparation = NULL;
     kiln_program_options options = KILN_PROGRAM_OPTIONS_INIT;
     options.scalars = w->scalars;
     w->created = kiln_program_create(w->context, w->text, &options, &program);
@@ -165,6 +166,11 @@ static void *call_everything(void *given) {
         }
         kiln_run(program, tensors, count, scalars, scalar_count, NULL);
         if (!kiln_plan_create(program, tensors, count, scalars, scalar_count, &plan)) kiln_plan_destroy(plan);
+        const kiln_problem problem = {program, tensors, count, scalars, scalar_count, 0, 0, NULL};
+        if (!kiln_prepare(w->context, &problem, 1, NULL, &preparation)) {
+            kiln_prepare_wait(preparation, -1, NULL);
+            kiln_prepare_destroy(preparation);
+        }
     }
     kiln_program_destroy(program);
     if (w->stack) {

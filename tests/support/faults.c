@@ -363,8 +363,9 @@ static void disarm(void) {
 static bool tells_of_memory(const char *sentence) {
     if (strcmp(sentence, "the host's memory ran out") == 0) return true;
     return strcmp(told->call, "pthread_create") == 0 &&
-           strcmp(sentence, "no thread can be had to compile on, with a stack of 8388608 bytes: "
-                            "Resource temporarily unavailable") == 0;
+           (strcmp(sentence, "no thread can be had to prepare kernels in") == 0 ||
+            strcmp(sentence, "no thread can be had to compile on, with a stack of 8388608 bytes: "
+                             "Resource temporarily unavailable") == 0);
 }
 
 static void judge(kiln_status status) {

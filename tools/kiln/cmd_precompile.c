@@ -3,7 +3,6 @@
  * Needs no GPU. Thanks to the disk cache an interrupted run resumes where it stopped. */
 #define _GNU_SOURCE
 #include <math.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -61,7 +60,8 @@ static kiln_status compile(const listed_kernel *listed, kiln_context *context, t
     const kiln__device device = manifest_device(&listed->line->entry, listed->arch);
     kiln_status status = kernel_list_bind(listed, context, &program, tensors, scalars);
     const bool any_shape = listed->kind == LISTED_ANY_SHAPE;
-    const kiln__call call = {program, tensors, scalars, any_shape ? KILN_POLICY_ANY_SHAPE : KILN_POLICY_COMPILE, 0};
+    const kiln__call call = {program, tensors, scalars, any_shape ? KILN_POLICY_ANY_SHAPE : KILN_POLICY_COMPILE,
+                             0,       NULL};
     if (!status) status = kiln__bake(&call, &device, listed->ptx, &prepared, &image);
     if (status) {
         (void)snprintf(result->message, sizeof result->message, "%s", kiln_last_error());
@@ -112,14 +112,9 @@ static int read_number(const arguments *args, option_id id, double most, double 
     return tool_usage(args, "%s '%s': a number from 1 to %g was expected", option_name(id), text, most);
 }
 
-static int processors(void) {
-    cpu_set_t set;
-    return sched_getaffinity(0, sizeof set, &set) ? 1 : CPU_COUNT(&set);
-}
-
 static int compile_all(precompile *p) {
     double jobs, timeout;
-    int code = read_number(p->args, OPTION_JOBS, MAX_JOBS, processors(), &jobs);
+    int code = read_number(p->args, OPTION_JOBS, MAX_JOBS, kiln__processors(), &jobs);
     if (!code) code = read_number(p->args, OPTION_TIMEOUT, 1e6, DEFAULT_TIMEOUT, &timeout);
     if (!code && jobs != floor(jobs)) code = tool_usage(p->args, "--jobs '%g': a whole number was expected", jobs);
     if (code) return code;
