@@ -14,8 +14,9 @@ from ._context import Context
 from ._errors import ArgumentError, Error, ExecutionError, OutOfMemoryError
 from ._info import info, set_cache_dir, set_policy
 from ._pack_writer import PackWriter
+from ._prepare import Preparation, prepare
 from ._program import Explanation, Program, run
 
 __version__ = _core.version()
 __all__ = ["ArgumentError", "Context", "Error", "ExecutionError", "Explanation", "OutOfMemoryError", "PackWriter",
-           "Program", "info", "run", "set_cache_dir", "set_policy"]
+           "Preparation", "Program", "info", "prepare", "run", "set_cache_dir", "set_policy"]

@@ -5,6 +5,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "pack_writer.hpp"
+#include "preparation.hpp"
 #include "xla_calls.hpp"
 
 void fail(kiln_status status, const std::string &sentence, int line, int column) {
@@ -89,4 +90,12 @@ NB_MODULE(_core, m) {
         .def("add", &PackWriter::add, nb::arg("program"), nb::arg("arguments"), nb::arg("out").none(),
              nb::arg("out_types").none(), nb::arg("arch"), nb::arg("ptx"))
         .def("finish", &PackWriter::finish);
+
+    nb::class_<Preparation>(m, "Preparation", nb::is_weak_referenceable())
+        .def(nb::init<nb::object, nb::list, int, int, nb::object>(), nb::arg("context"), nb::arg("problems"),
+             nb::arg("device"), nb::arg("jobs"), nb::arg("tell").none())
+        .def("wait", &Preparation::wait, nb::arg("timeout_ms"))
+        .def("cancel", &Preparation::cancel)
+        .def("progress", &Preparation::progress)
+        .def("result", &Preparation::result, nb::arg("index"));
 }

@@ -535,6 +535,15 @@ Variant &Program::describe_all(nb::handle arguments, nb::handle out, nb::handle 
     return chosen;
 }
 
+const kiln_program *Program::describe_problem(nb::handle arguments, nb::handle out, nb::handle out_types,
+                                              std::vector<kiln_tensor> &tensors, std::vector<kiln_scalar> &scalars) {
+    Call call;
+    const Variant &chosen = describe_all(arguments, out, out_types, call);
+    tensors = std::move(call.tensors);
+    scalars = std::move(call.scalars);
+    return chosen.parsed.handle();
+}
+
 void Program::add_to(kiln_pack_writer *writer, nb::handle arguments, nb::handle out, nb::handle out_types, int arch,
                      bool ptx) {
     Call call;

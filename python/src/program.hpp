@@ -61,6 +61,10 @@ class Program {
     void add_to(kiln_pack_writer *writer, nb::handle arguments, nb::handle out, nb::handle out_types, int arch,
                 bool ptx);
 
+    // The program for such inputs, and what a call of it binds.
+    const kiln_program *describe_problem(nb::handle arguments, nb::handle out, nb::handle out_types,
+                                         std::vector<kiln_tensor> &tensors, std::vector<kiln_scalar> &scalars);
+
     // The gradient's text, its outputs and its scalars. arguments: as infer's, or None; names: comma-separated, or
     // None.
     nb::tuple derive(nb::handle arguments, const std::optional<std::string> &wrt,

@@ -237,6 +237,45 @@ def test_what_no_pack_can_have_is_refused(software_gpu):
         packed.write("/nonexistent/kernels.kpack")
 
 
+def test_a_list_is_prepared(software_gpu, software_context):
+    double = kiln.Program("y = x * s", scalars="s", context=software_context)
+    softmax = kiln.Program("y = softmax(x)", context=software_context)
+    told = []
+    preparation = kiln.prepare([(double, "f32[4, 64]", 2.0), (softmax, "f32[4, 64]"), (double, "f32[4, 64]", {"s": 1.0})],
+                               progress=lambda *told_now: told.append(told_now))
+    assert preparation.wait() and preparation.wait(0) and preparation.done == preparation.total == 3
+    assert preparation.errors == [None] * 3
+    assert [(done, total, error) for done, total, _, error in told] == [(1, 3, None), (2, 3, None), (3, 3, None)]
+    assert sorted(index for _, _, index, _ in told) == [0, 1, 2]
+    assert software_context.stats()["compiled"] == 2
+    x = software_gpu.copy(np.ones((4, 64), np.float32))
+    assert (double(x, 2.0) == 2).all() and (softmax(x) == 1 / 64).all()
+    assert software_context.stats()["compiled"] == 2
+
+
+def test_what_cannot_be_prepared_is_told(software_gpu, software_context):
+    program = kiln.Program("y = x * w", context=software_context)
+    preparation = kiln.prepare([(program, "f32[4, 64]", "f32[64]"), (program, "f32[4, 64]", "f32[64]")], arch=12)
+    with pytest.raises(kiln.Error, match="problem 0, the first of 2 that failed among 2: architecture sm_12") as caught:
+        preparation.wait()
+    assert caught.value.status == "KILN_E_ARCH"
+    assert [error.status for error in preparation.errors] == ["KILN_E_ARCH"] * 2
+    for problems, sentence in (([], "there are no problems"), (["y = x"], "begins with a str, expected a kiln.Program"),
+                               ([(program, "f32[4, 64]")], "1 arguments are given")):
+        with pytest.raises(kiln.ArgumentError, match=sentence):
+            kiln.prepare(problems)
+
+
+def test_a_preparation_may_be_dropped_and_cancelled(software_gpu, software_context):
+    programs = [kiln.Program(f"y = softmax(x) * {i}", context=software_context) for i in range(6)]
+    preparation = kiln.prepare([(program, "f32[4, 64]") for program in programs])
+    preparation.cancel()
+    with pytest.raises(kiln.Error, match="cancelled"):
+        preparation.wait()
+    del preparation
+    kiln.prepare([(program, "f32[4, 64]") for program in programs], progress=lambda *_: None)
+
+
 def test_launches_and_kernels_are_counted(software_gpu, software_context):
     x, y, row = (software_gpu.copy(np.ones(shape, np.float32)) for shape in ((4, 64), (4, 64), (64,)))
     program = kiln.Program("y = x * a + 0.25", context=software_context)
