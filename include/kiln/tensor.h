@@ -85,8 +85,11 @@ KILN_API kiln_status kiln_tensor_from_dlpack(const struct DLTensor *source, kiln
  * suits any. KILN_E_ARGUMENT for a device below -1. Thread-safe. */
 KILN_API kiln_status kiln_tensor_from_dlpack_on(const struct DLTensor *source, int device, kiln_tensor *out);
 
+/* Added to the type of a scalar that is in memory. */
+#define KILN_ON_DEVICE 64
 /* A scalar's value. type is KILN_F64 (f64 holds the value; it computes in the program's own float type),
- * KILN_I64 or KILN_I32 (i64 holds the value, of which KILN_I32 takes the low 32 bits). */
+ * KILN_I64 or KILN_I32 (i64 holds the value, of which KILN_I32 takes the low 32 bits); or as kiln_scalar_device makes
+ * it, with an address in i64. */
 typedef struct kiln_scalar {
     kiln_type type;
     union {
@@ -98,6 +101,14 @@ typedef struct kiln_scalar {
 /* Thread-safe. */
 KILN_API kiln_scalar kiln_scalar_f64(double value);
 KILN_API kiln_scalar kiln_scalar_i64(int64_t value);
+
+/* A scalar that the kernel reads in memory when it runs: what is there then counts, so that a captured graph is
+ * launched with another value without being updated. type: of what is there, KILN_F64 or KILN_F32 (which compute in the
+ * program's own float type), KILN_I64 or KILN_I32. pointer is an address as a tensor's data is: of the device for
+ * kiln_run and kiln_plan_launch, of the host for kiln_run_cpu; a multiple of the type's size. Calls that only prepare
+ * take NULL. It is another kernel than for a value. A launch gives KILN_E_TYPE for another type, KILN_E_POINTER for
+ * NULL or a crooked address, KILN_E_OVERLAP where the program stores its outputs there. Thread-safe. */
+KILN_API kiln_scalar kiln_scalar_device(const void *pointer, kiln_type type);
 
 #ifdef __cplusplus
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tensors and scalars as callers make them: contiguous views, DLPack's, and scalar values. */
+/* Tensors as callers make them: contiguous views, and DLPack's. */
 #include <stdint.h>
 #include <string.h>
 
@@ -189,7 +189,3 @@ kiln_status kiln_tensor_from_dlpack_on(const struct DLTensor *source, int device
     if (!status) *out = tensor;
     return status;
 }
-
-kiln_scalar kiln_scalar_f64(double value) { return (kiln_scalar){.type = KILN_F64, .value.f64 = value}; }
-
-kiln_scalar kiln_scalar_i64(int64_t value) { return (kiln_scalar){.type = KILN_I64, .value.i64 = value}; }

@@ -2,6 +2,7 @@
 /* The layout of the kernel's argument: 8-byte fields first, then 4-byte ones, so that nothing needs padding. */
 #include <string.h>
 
+#include "base/scalar.h"
 #include "base/types.h"
 #include "codegen/source.h"
 
@@ -49,7 +50,8 @@ static void add_sizes(const kiln__ir *ir, const kiln__problem *problem, kiln__ar
 
 static void add_scalars(const kiln__ir *ir, bool wide, kiln__arguments *out) {
     for (uint32_t s = 0; s < ir->scalar_count; s++)
-        if (kiln__ctype_is_wide(ir->scalar_types[s]) == wide) add(out, KILN__FIELD_SCALAR, (int)s, 0, wide ? 8 : 4);
+        if ((kiln__scalar_on_device(ir->scalar_given[s]) || kiln__ctype_is_wide(ir->scalar_types[s])) == wide)
+            add(out, KILN__FIELD_SCALAR, (int)s, 0, wide ? 8 : 4);
 }
 
 static kiln_status finish(kiln__arguments *out) {

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <math.h>
 
+#include "base/scalar.h"
 #include "base/types.h"
 #include "codegen/emitter.h"
 #include "schedule/cost.h"
@@ -260,7 +261,11 @@ static const char *spell_leaf(const kiln__emitter *e, uint32_t i) {
     case KILN__OP_SIZE: return kiln__spell(e, "row.args.size%d", inst->u.axis);
     case KILN__OP_LENGTH: return "(kiln_i64)row.cols";
     case KILN__OP_INDEX: return spell_position(e, inst->u.axis, e->element[i]);
-    case KILN__OP_SCALAR: return kiln__spell(e, "row.args.scalar_%s", e->ir->scalar_names[inst->u.scalar]);
+    case KILN__OP_SCALAR:
+        if (kiln__scalar_on_device(e->ir->scalar_given[inst->u.scalar]))
+            return kiln__spell(e, "((%s)*row.args.scalar_%s)", kiln__cxx_ctype(inst->type),
+                               e->ir->scalar_names[inst->u.scalar]);
+        return kiln__spell(e, "row.args.scalar_%s", e->ir->scalar_names[inst->u.scalar]);
     case KILN__OP_INPUT: return spell_input(e, i);
     case KILN__OP_BLOCK_REDUCE:
     case KILN__OP_BLOCK_COUNT: return kiln__spell_slot(e, i, "col + j");

@@ -2,6 +2,7 @@
 /* The generated row: its arguments, where it lies in each tensor, and the values it has one of. */
 #include <inttypes.h>
 
+#include "base/scalar.h"
 #include "base/types.h"
 #include "codegen/emitter.h"
 
@@ -27,7 +28,12 @@ static void emit_field(const kiln__emitter *e, const kiln__field *field) {
     case KILN__FIELD_STEP: kiln__write(e, "    kiln_i64 step%d_%s;\n", dim, e->name[index]); break;
     case KILN__FIELD_WORKSPACE: kiln__write(e, "    unsigned char *workspace;\n"); break;
     case KILN__FIELD_SCALAR:
-        kiln__write(e, "    %s scalar_%s;\n", kiln__cxx_ctype(e->ir->scalar_types[index]), e->ir->scalar_names[index]);
+        if (kiln__scalar_on_device(e->ir->scalar_given[index]))
+            kiln__write(e, "    const %s *scalar_%s;\n",
+                        kiln__cxx_storage(kiln__scalar_stored(e->ir->scalar_given[index])), e->ir->scalar_names[index]);
+        else
+            kiln__write(e, "    %s scalar_%s;\n", kiln__cxx_ctype(e->ir->scalar_types[index]),
+                        e->ir->scalar_names[index]);
         break;
     case KILN__FIELD_TABLE_ROWS: kiln__write(e, "    kiln_i64 count_%s;\n", e->name[index]); break;
     case KILN__FIELD_TABLE_PITCH: kiln__write(e, "    kiln_i64 pitch_%s;\n", e->name[index]); break;

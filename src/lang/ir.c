@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/scalar.h"
 #include "lang/typing.h"
 
 /* When an instruction's value is needed: at each row, or when the last one is done, there for each column. */
@@ -123,11 +124,10 @@ static void copy_signature(kiln__typer *typer, const kiln__signature *signature,
         ir->output_names[i] = copy_name(work, ir, graph, signature->outputs[i]);
     for (uint32_t i = 0; i < ir->scalar_count && work->status == KILN_OK; i++) {
         const char *name = graph->names[signature->scalars[i]].text;
-        kiln_type stored = binding->scalar_types[i];
-        if (stored != KILN_F64 && stored != KILN_I64 && stored != KILN_I32)
-            work->status = kiln__fail(KILN_E_TYPE, "scalar '%s' has type %s, expected f64, i64 or i32", name,
-                                      kiln_type_name(stored));
-        kiln__ctype type = stored == KILN_F64 ? ir->float_type : kiln__type_compute(stored);
+        kiln_type given = binding->scalar_types[i], stored = kiln__scalar_stored(given);
+        work->status = kiln__scalar_check_type(name, given);
+        kiln__ctype type = kiln__type_is_float(stored) ? ir->float_type : kiln__type_compute(stored);
+        ir->scalar_given[i] = given;
         ir->scalar_types[i] = type;
         ir->scalar_names[i] = copy_name(work, ir, graph, signature->scalars[i]);
         leaves[signature->scalars[i]] = (kiln__inst){.op = KILN__OP_SCALAR, .type = type, .u.scalar = i};

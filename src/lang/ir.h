@@ -61,7 +61,7 @@ typedef struct kiln__binding {
     bool input_row_invariant[KILN_MAX_TENSORS]; /* has none but one along the axes that rows keep */
     int64_t input_repeats[KILN_MAX_TENSORS];    /* where it has: one for so many neighbouring columns; 0: for each */
     kiln_type output_types[KILN_MAX_TENSORS];
-    kiln_type scalar_types[KILN_MAX_SCALARS]; /* KILN_F64, KILN_I64 or KILN_I32 */
+    kiln_type scalar_types[KILN_MAX_SCALARS]; /* as kiln_scalar.type */
     int rank;                                 /* of the iteration space as the text knows it, for index() and size() */
     /* That axis is several in the space, from that place on, which blocks are cut into: the extents of all of them, the
      * columns of the smallest block last. part_count 0: none is. */
@@ -119,6 +119,7 @@ typedef struct kiln__ir {
     uint32_t input_count, output_count, scalar_count;
     kiln_type input_types[KILN_MAX_TENSORS], output_types[KILN_MAX_TENSORS];
     kiln__ctype scalar_types[KILN_MAX_SCALARS];
+    kiln_type scalar_given[KILN_MAX_SCALARS]; /* by the caller, which tells whether it is in memory */
     const char *input_names[KILN_MAX_TENSORS], *output_names[KILN_MAX_TENSORS], *scalar_names[KILN_MAX_SCALARS];
     uint32_t offsets; /* 1 + the input that says where each row begins and ends, among those behind one another; 0: none
                          does, rows lie as strides say */

@@ -349,7 +349,8 @@ typedef struct kiln__kernel_entry {
 /* Everything a launch needs and nothing else: integers and one template of the kernel's argument. */
 typedef struct kiln__launch {
     kiln_context *context;
-    kiln__usage *usage; /* the program's */
+    const kiln_program *program; /* for its names */
+    kiln__usage *usage;          /* the program's */
     const kiln__driver *driver;
     kiln__kernel_entry *kernel;
     int process;                                   /* that it was made in; a forked child is another */
@@ -363,6 +364,7 @@ typedef struct kiln__launch {
     unsigned shared_bytes, last_shared_bytes; /* ... those of its dynamic shared memory */
     int scalar_count;
     bool empty;             /* nothing to do */
+    bool unusual;           /* it is empty, or has scalars in memory */
     kiln__awaited *awaited; /* the exact kernel in whose place it stands, where that is being compiled; else NULL */
     bool stands_in;         /* its kernel serves any shape, in place of the exact one that the call asked for ... */
     kiln_policy asked;      /* ... by this policy, when ... */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/profiler.h"
+#include "base/scalar.h"
 #include "base/types.h"
 #include "runtime/background.h"
 
@@ -18,6 +19,18 @@ static bool belong_alike(const kiln__operand *a, const kiln__operand *b, bool sl
            !memcmp(a->inner_strides, b->inner_strides, sizeof a->inner_strides);
 }
 
+/* What is passed of each: its value, or its address. */
+static void set_scalars(const kiln__ir *ir, kiln__launch *launch) {
+    launch->scalar_count = (int)ir->scalar_count;
+    launch->unusual = launch->empty;
+    memcpy(launch->scalar_types, ir->scalar_types, sizeof launch->scalar_types);
+    for (int s = 0; s < launch->scalar_count; s++) {
+        if (!kiln__scalar_on_device(ir->scalar_given[s])) continue;
+        launch->scalar_types[s] = KILN__I64;
+        launch->unusual = true;
+    }
+}
+
 kiln_status kiln__launch_create(const kiln_program *program, const kiln_tensor *tensors, const kiln__prepared *prepared,
                                 const kiln__driver *driver, kiln__kernel_entry *kernel, kiln__launch **out) {
     const kiln__problem *p = &prepared->problem;
@@ -25,6 +38,7 @@ kiln_status kiln__launch_create(const kiln_program *program, const kiln_tensor *
     kiln__launch *launch = kiln__host_allocate(program->context, sizeof *launch + (size_t)arguments->size);
     if (!launch) return kiln__out_of_memory();
     launch->context = program->context;
+    launch->program = program;
     launch->usage = program->usage;
     launch->argument_size = arguments->size;
     launch->driver = driver;
@@ -35,7 +49,6 @@ kiln_status kiln__launch_create(const kiln_program *program, const kiln_tensor *
     launch->threads = (unsigned)prepared->schedule.team.threads;
     launch->shared_bytes = (unsigned)prepared->schedule.staging.bytes;
     launch->last_shared_bytes = (unsigned)kiln__schedule_last_shared(&prepared->schedule);
-    launch->scalar_count = (int)prepared->ir->scalar_count;
     kiln__memory_rules *memory = &launch->memory;
     memory->names = program->names;
     memory->input_count = p->input_count;
@@ -79,7 +92,7 @@ kiln_status kiln__launch_create(const kiln_program *program, const kiln_tensor *
         if (field->kind == KILN__FIELD_WORKSPACE) launch->workspace_offset = field->offset;
         if (field->kind == KILN__FIELD_SCALAR) launch->scalar_offset[field->index] = field->offset;
     }
-    memcpy(launch->scalar_types, prepared->ir->scalar_types, sizeof launch->scalar_types);
+    set_scalars(prepared->ir, launch);
     kiln__arguments_fill(arguments, p, prepared->any_shape ? &prepared->shape : NULL, launch->arguments);
     *out = launch;
     return KILN_OK;
@@ -193,10 +206,27 @@ static void note_capture(const kiln__launch *launch, void *stream) {
         atomic_store(captured, true);
 }
 
-/* In the CUDA context that is current. */
-static kiln_status run(const kiln__launch *launch, void *const *data, const kiln_scalar *scalars, void *workspace,
-                       void *stream) {
-    if (launch->empty) return KILN_OK;
+/* Of scalars in memory, which a kernel reads while it stores its outputs. */
+static kiln_status check_scalars(const kiln__launch *launch, void *const *data, const kiln_scalar *scalars) {
+    const kiln__memory_rules *memory = &launch->memory;
+    for (int s = 0; s < launch->scalar_count; s++) {
+        if (!kiln__scalar_on_device(scalars[s].type)) continue;
+        const char *name = kiln_program_scalar_name(launch->program, (size_t)s);
+        kiln_status status = kiln__scalar_check_address(name, &scalars[s]);
+        if (status) return status;
+        const int64_t size = (int64_t)kiln_type_size(kiln__scalar_stored(scalars[s].type));
+        const kiln__extent extent = {0, size, 0, size};
+        const void *at = (const void *)(uintptr_t)scalars[s].value.i64;
+        for (int o = memory->input_count; o < memory->tensor_count; o++)
+            if (kiln__extents_overlap(data[o], &memory->extents[o], at, &extent))
+                return kiln__fail(KILN_E_OVERLAP, "output '%s' overlaps scalar '%s', which is read in device memory",
+                                  memory->names[o], name);
+    }
+    return KILN_OK;
+}
+
+static inline kiln_status run_checked(const kiln__launch *launch, void *const *data, const kiln_scalar *scalars,
+                                      void *workspace, void *stream) {
     kiln_status status = kiln__check_memory(&launch->memory, data);
     if (status) return status;
     note_capture(launch, stream);
@@ -210,6 +240,21 @@ static kiln_status run(const kiln__launch *launch, void *const *data, const kiln
     if (workspace || !launch->workspace_bytes) return launch_any(launch, argument, (kiln__CUstream)stream);
     if (launch->pool) return launch_with_pool(launch, argument, (kiln__CUstream)stream);
     return launch_with_allocator(launch, argument, (kiln__CUstream)stream);
+}
+
+/* Not inlined: a launch that is neither pays one question for both. */
+__attribute__((noinline)) static kiln_status run_unusual(const kiln__launch *launch, void *const *data,
+                                                         const kiln_scalar *scalars, void *workspace, void *stream) {
+    if (launch->empty) return KILN_OK;
+    const kiln_status status = check_scalars(launch, data, scalars);
+    return status ? status : run_checked(launch, data, scalars, workspace, stream);
+}
+
+/* In the CUDA context that is current. */
+static kiln_status run(const kiln__launch *launch, void *const *data, const kiln_scalar *scalars, void *workspace,
+                       void *stream) {
+    return launch->unusual ? run_unusual(launch, data, scalars, workspace, stream)
+                           : run_checked(launch, data, scalars, workspace, stream);
 }
 
 /* Not a part of kiln__launch_run, where what it keeps on the stack would cost each launch some checks. */

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/scalar.h"
 #include "runtime/named.h"
 
 struct kiln_plan {
@@ -93,12 +94,10 @@ kiln_status kiln_plan_launch_with_workspace(const kiln_plan *plan, void *const *
         return kiln__fail(KILN_E_BINDING, "%zu scalars are given, expected %d", scalar_count, launch->scalar_count);
     const kiln__ir *ir = plan->prepared.ir;
     for (size_t s = 0; s < scalar_count; s++) {
-        kiln_type type = ir->scalar_types[s] == KILN__I64   ? KILN_I64
-                         : ir->scalar_types[s] == KILN__I32 ? KILN_I32
-                                                            : KILN_F64;
+        const kiln_type type = ir->scalar_given[s];
         if (scalars[s].type != type)
             return kiln__fail(KILN_E_TYPE, "scalar '%s' has type %s, the plan was made for %s", ir->scalar_names[s],
-                              kiln_type_name(scalars[s].type), kiln_type_name(type));
+                              kiln__scalar_type_name(scalars[s].type), kiln__scalar_type_name(type));
     }
     return kiln__launch_run_with(launch, data, scalars, (kiln__workspace){workspace, workspace_bytes}, stream);
 }

@@ -238,7 +238,8 @@ static kiln_status read_options(const kiln_prepare_options *given, size_t count,
     if (options->jobs < 0 || options->jobs > KILN__MAX_THREADS || options->reserved)
         return kiln__fail(KILN_E_ARGUMENT, "kiln_prepare_options.jobs is %d and reserved %d, expected 0 to %d, and 0",
                           options->jobs, options->reserved, KILN__MAX_THREADS);
-    if (!options->jobs) options->jobs = kiln__processors();
+    const int processors = kiln__processors();
+    if (!options->jobs) options->jobs = processors;
     if (options->jobs > KILN__MAX_THREADS) options->jobs = KILN__MAX_THREADS;
     if ((size_t)options->jobs > count) options->jobs = count ? (int)count : 1;
     return KILN_OK;

@@ -6,6 +6,7 @@
 
 #include "runtime/context.h"
 
+#include "base/scalar.h"
 #include "base/types.h"
 #include "lang/domain.h"
 #include "ref/ref.h"
@@ -108,6 +109,15 @@ static void advise_on_names(const kiln_program *program, char *out, size_t size)
     }
 }
 
+/* Of which one is no value. */
+__attribute__((noinline)) static kiln_status check_scalar_types(const kiln_program *program, const kiln_scalar *scalars,
+                                                                size_t count) {
+    kiln_status status = KILN_OK;
+    for (size_t i = 0; i < count && !status; i++)
+        status = kiln__scalar_check_type(kiln_program_scalar_name(program, i), scalars[i].type);
+    return status;
+}
+
 kiln_status kiln__program_check_counts(const kiln_program *program, const void *tensors, size_t tensor_count,
                                        const kiln_scalar *scalars, size_t scalar_count) {
     if (!program) return kiln__fail(KILN_E_ARGUMENT, "program is NULL");
@@ -123,9 +133,7 @@ kiln_status kiln__program_check_counts(const kiln_program *program, const void *
     if ((tensor_count && !tensors) || (scalar_count && !scalars))
         return kiln__fail(KILN_E_ARGUMENT, "%s is NULL", tensors ? "scalars" : "tensors");
     for (size_t i = 0; i < scalar_count; i++)
-        if (scalars[i].type != KILN_F64 && scalars[i].type != KILN_I64 && scalars[i].type != KILN_I32)
-            return kiln__fail(KILN_E_TYPE, "scalar '%s' has type %s, expected f64, i64 or i32",
-                              kiln_program_scalar_name(program, i), kiln_type_name(scalars[i].type));
+        if (!kiln__scalar_is_value(scalars[i].type)) return check_scalar_types(program, scalars, scalar_count);
     return KILN_OK;
 }
 
@@ -259,10 +267,13 @@ kiln_status kiln_run_cpu_with_options(const kiln_program *program, const kiln_te
     status = kiln__program_bind(program, tensors, scalars, &shaped, &ir);
     if (!status && shaped.space.open_rows) status = kiln__fail(KILN_E_SIZE, "axis 0 is left open: expected its size");
     if (!status) status = check_host_tensors(program, ir, &shaped, tensors, (int)tensor_count);
+    kiln_scalar values[KILN_MAX_SCALARS];
+    for (size_t i = 0; i < scalar_count && !status; i++)
+        status = kiln__scalar_read(kiln_program_scalar_name(program, i), &scalars[i], &values[i]);
     bool own_types = options.precision == KILN_PRECISION_PROGRAM;
     const kiln__space *space = &shaped.space;
     if (!status)
-        status = (own_types ? kiln__ref_run_own_types : kiln__ref_run)(ir, shaped.tensors.at, shaped.tables, scalars,
+        status = (own_types ? kiln__ref_run_own_types : kiln__ref_run)(ir, shaped.tensors.at, shaped.tables, values,
                                                                        space->rank, space->sizes, space->reduced);
     kiln__ir_destroy(ir);
     return status;

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/scalar.h"
 #include "cache/checksum.h"
 #include "runtime/context.h"
 
@@ -95,7 +96,7 @@ static char *make_line(const kiln_program *program, const kiln_tensor *tensors, 
     kiln__text_puts(&line, "]");
     for (uint32_t i = 0; i < s->scalar_count; i++)
         kiln__text_printf(&line, "%s\"%s=%s\"", i ? "," : ",\"scalars\":[", kiln_program_scalar_name(program, i),
-                          kiln_type_name(scalars[i].type));
+                          kiln__scalar_type_name(scalars[i].type));
     if (s->scalar_count) kiln__text_puts(&line, "]");
     add_axes(&line, &program->axes);
     kiln__text_printf(&line, ",\"arch\":\"%s_%d\"", ptx ? "compute" : "sm", device->arch);

@@ -19,7 +19,7 @@ set(harmless
     "^(ceil|floor|nearbyint|pow|sqrt|tgamma|trunc)$" "^(qsort|bsearch|stderr|dladdr|dlerror|dlclose|dlsym)$"
     "^(newlocale|uselocale|freelocale)$" "^(time|clock_gettime|getpid|geteuid|secure_getenv|sched_yield|sigfillset)$"
     "^pthread_(mutex|cond)_[a-z]+$" "^pthread_(join|sigmask|self|setcancelstate)$" "^(closedir|dirfd|fclose|globfree|munmap|eventfd_write|shutdown)$"
-    "^sig(addset|delset|emptyset|ismember|pending|timedwait)$" "^(sysconf|environ|program_invocation_name|_exit)$"
+    "^sig(addset|delset|emptyset|ismember|pending|timedwait)$" "^(sysconf|__sched_cpucount|environ|program_invocation_name|_exit)$"
     "^pthread_attr_(destroy|setstacksize)$" "^pthread_condattr_destroy$"
     "^posix_spawn_file_actions_destroy$" "^posix_spawnattr_(destroy|setflags|setsigdefault|setsigmask)$")
 

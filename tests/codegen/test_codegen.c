@@ -85,6 +85,7 @@ static const struct {
      "f16[4,12,128,256] f32[4,1,1,256] f16[4,12,128,256]"},
     {"user_reduce_f32", "s = reduce((a, b) -> a * 0.5 + b, x, 0)", NULL, NULL, "f32[*,100] f32[*]"},
     {"two_outputs_f16", "m = max(x); y = exp(x - m)", NULL, NULL, "f16[*,511] f32[*] f16[*,511]"},
+    {"device_scalars_f16", "y = softmax(x * s) + k", NULL, "s,k", "f16[*,1024] f16[*,1024]"},
     {"integers_i32", "s = sum(x * k); y = -x % 7 + (x << 2)", NULL, "k", "i32[*,64] i64[*] i32[*,64]"},
     {"unsigned_u64", "s = sum(x); n = max(k); y = u32(x >> 33) ^ k * 2654435761", NULL, NULL,
      "u64[*,64] u32[*,64] u64[*] u32[*] u32[*,64]"},
@@ -143,6 +144,10 @@ static void the_program_part_is_as_recorded(void **state) {
         unsetenv("KILN_SCHEDULE");
         assert_int_equal(status, KILN_OK);
         if (b.scalar_count && strstr(goldens[i].name, "integers")) b.scalars[0] = kiln_scalar_i64(3);
+        if (b.scalar_count == 2) {
+            b.scalars[0] = kiln_scalar_device(NULL, KILN_F32);
+            b.scalars[1] = kiln_scalar_device(NULL, KILN_I64);
+        }
         if (bound_prepare(&b, 90, &prepared)) fail_msg("%s: %s", goldens[i].program, kiln_last_error());
         char *part = program_part(prepared.source);
         compare_with_golden(goldens[i].name, part);

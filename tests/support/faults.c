@@ -273,6 +273,7 @@ STAND_IN(int, eventfd, (unsigned value, int flags), (value, flags), -1, EMFILE)
 STAND_IN_OTHER(int, poll, (struct pollfd * polled, nfds_t count, int ms), (polled, count, ms), -1, ENOMEM,
                failing(EINTR, -1))
 STAND_IN(int, nanosleep, (const struct timespec *time, struct timespec *left), (time, left), -1, EINTR)
+STAND_IN(int, sched_getaffinity, (pid_t process, size_t size, cpu_set_t *set), (process, size, set), -1, EINVAL)
 STAND_IN(unsigned long, getauxval, (unsigned long type), (type), 0, ENOENT)
 STAND_IN(int, socketpair, (int domain, int type, int protocol, int ends[2]), (domain, type, protocol, ends), -1, EMFILE)
 STAND_IN(pid_t, fork, (void), (), -1, EAGAIN)

@@ -70,8 +70,8 @@ const command command_compile = {
     .details =
         "\nNo GPU is needed. The kernel goes into the disk cache, where every later run finds it; -o also writes\n"
         "its cubin or PTX to a file. Without --arch it is compiled for this machine's GPU. Inputs are contiguous\n"
-        "and aligned to 16 bytes. A scalar may be given as its type alone: --scalar eps=f64. Output types are as\n"
-        "in 'kiln run --help'.\n"
+        "and aligned to 16 bytes. A scalar may be given as its type alone: --scalar eps=f64, or\n"
+        "f64* where the kernel reads it in device memory. Output types are as in 'kiln run --help'.\n"
         "\nJSON: program, origin (memory, pack, disk or compiled), file, kernel (arch, schedule, reason, registers,\n"
         "spill_bytes, shared_bytes, image_bytes, rows, cols, blocks, threads, step_ms).\n"
         "\nexamples:\n"

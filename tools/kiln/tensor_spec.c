@@ -11,6 +11,7 @@
 
 #include "amount.h"
 #include "base/checked.h"
+#include "base/scalar.h"
 #include "base/types.h"
 
 #define TYPE_NAMES "f64 f32 f16 bf16 e4m3 e5m2 i64 i32 i16 i8 u8 bool u16 u32 u64 e8m0 e2m1"
@@ -130,7 +131,25 @@ kiln_status tensor_spec_file(char *file, kiln_type *type, int *typed) {
     return KILN_OK;
 }
 
+/* "f32*" of a scalar in device memory. */
+static bool is_device_type(const char *text, kiln_type *out) {
+    const size_t length = strlen(text);
+    if (length < 2 || text[length - 1] != '*' || !kiln__type_parse(text, length - 1, out)) return false;
+    *out = (kiln_type)((int)*out | KILN_ON_DEVICE);
+    return true;
+}
+
+static bool is_type(const char *text) {
+    kiln_type unused;
+    return is_device_type(text, &unused) || kiln__type_parse(text, strlen(text), &unused);
+}
+
 static kiln_status scalar_type(const char *text, kiln_type *out) {
+    if (is_device_type(text, out)) {
+        if (!kiln__scalar_check_type(text, *out)) return KILN_OK;
+        return kiln__fail(KILN_E_ARGUMENT,
+                          "'%s' is no type of a scalar in device memory; f64*, f32*, i64* or i32* was expected", text);
+    }
     kiln_status status = tensor_spec_type(text, out);
     if (status) return status;
     if (*out == KILN_F64 || *out == KILN_I64 || *out == KILN_I32) return KILN_OK;
@@ -139,8 +158,7 @@ static kiln_status scalar_type(const char *text, kiln_type *out) {
 
 kiln_status tensor_spec_scalar(const char *text, int types, kiln_scalar *out) {
     *out = (kiln_scalar){0};
-    kiln_type unused;
-    if (types && kiln__type_parse(text, strlen(text), &unused)) return scalar_type(text, &out->type);
+    if (types && is_type(text)) return scalar_type(text, &out->type);
     const char *colon = strchr(text, ':');
     const size_t length = colon ? (size_t)(colon - text) : strlen(text);
     char *end;
@@ -154,6 +172,8 @@ kiln_status tensor_spec_scalar(const char *text, int types, kiln_scalar *out) {
     }
     out->type = is_integer ? KILN_I64 : KILN_F64;
     kiln_status status = colon ? scalar_type(colon + 1, &out->type) : KILN_OK;
+    if (!status && kiln__scalar_on_device(out->type))
+        status = kiln__fail(KILN_E_ARGUMENT, "'%s' has a value, which a scalar in device memory has not", text);
     if (status) return status;
     if (out->type == KILN_F64) {
         out->value.f64 = number;
