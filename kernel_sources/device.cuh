@@ -303,6 +303,9 @@ KILN_DEVICE void kiln_cluster_wait(kiln_u64 *arrivals, int phase) {
  * before end; earlier, on its multiprocessors' last places, they would be in its way (sums of f32 65,536x1,024 over
  * axis 0 101.1 us, 104.9). */
 KILN_DEVICE void kiln_launch_wait() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
+/* The launch behind this one may begin as soon as all blocks have come here, where it was asked to; it waits as above
+ * before it looks at memory. */
+KILN_DEVICE void kiln_launch_dependents() { asm volatile("griddepcontrol.launch_dependents;"); }
 #endif
 
 /* Cooperative grids, whose blocks all run together. The barrier is one of all their threads, and orders what they wrote

@@ -158,12 +158,15 @@ KILN_API kiln_status kiln_run(const kiln_program *program, const kiln_tensor *te
 
 /* What one call or plan has of its own. */
 typedef struct kiln_call_options {
-    size_t struct_size; /* sizeof(kiln_call_options), as KILN_CALL_OPTIONS_INIT sets it */
-    kiln_policy policy; /* instead of the context's. Where the exact one is there, only ANY_SHAPE is different */
-    int reserved;       /* 0 */
-    void *workspace;    /* of a run: device memory as for kiln_plan_launch_with_workspace, used where the kernel needs
-                           some. NULL: taken from the context's device allocator or pool. Plans ignore it: each of
-                           their launches has its own */
+    size_t struct_size;   /* sizeof(kiln_call_options), as KILN_CALL_OPTIONS_INIT sets it */
+    kiln_policy policy;   /* instead of the context's. Where the exact one is there, only ANY_SHAPE is different */
+    int dependent_launch; /* not 0: programmatic dependent launch. The kernel may begin while what is before it in the
+                             stream ends, and waits for that before it looks at memory; what is behind it and was
+                             launched so, too, may begin likewise. It is another kernel. Architectures before sm_90,
+                             drivers before CUDA 12.3 and kernels whose blocks all run together do without */
+    void *workspace;      /* of a run: device memory as for kiln_plan_launch_with_workspace, used where the kernel needs
+                             some. NULL: taken from the context's device allocator or pool. Plans ignore it: each of
+                             their launches has its own */
     int64_t workspace_bytes; /* of it; fewer than the kernel needs is KILN_E_SIZE, with the number that it needs */
 } kiln_call_options;
 #define KILN_CALL_OPTIONS_INIT \

@@ -34,13 +34,20 @@ static kiln_status plan(const kiln_program *program, const kiln_tensor *tensors,
 
 kiln_status kiln__prepare_any_shape(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars,
                                     kiln__prepared *out) {
+    const kiln__call call = {program, tensors, scalars, KILN_POLICY_ANY_SHAPE, 0, NULL, false};
+    return kiln__prepare_any_shape_for(&call, 0, out);
+}
+
+kiln_status kiln__prepare_any_shape_for(const kiln__call *call, int arch, kiln__prepared *out) {
     kiln__problem problem;
     memset(out, 0, sizeof *out);
     out->any_shape = true;
     out->origin = KILN_SCHEDULE_MODEL;
-    out->counters = &program->usage->counters;
+    out->counters = &call->program->usage->counters;
+    out->group = call->group;
     const double start = kiln__now_ms();
-    kiln_status status = plan(program, tensors, scalars, &problem, out);
+    kiln_status status = plan(call->program, call->tensors, call->scalars, &problem, out);
+    out->schedule.programmatic = kiln__call_is_programmatic(call, arch);
     out->schedule_ms = kiln__now_ms() - start;
     if (!status) status = kiln__prepared_write(out, &problem);
     if (status) kiln__prepared_free(out);

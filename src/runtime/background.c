@@ -13,6 +13,7 @@ typedef struct job {
     kiln__awaited *awaited;
     const kiln_program *program;
     int attempt; /* from which on */
+    bool dependent;
     kiln__device device;
     kiln__image image; /* of one that is done */
     kiln_scalar scalars[KILN_MAX_SCALARS];
@@ -41,7 +42,7 @@ static void free_all(kiln__ring *jobs) {
 /* True where its kernel is there: in memory, by the bytes that the job has. */
 static bool compile(job *j) {
     kiln__prepared *prepared = malloc(sizeof *prepared); /* large for a small stack */
-    const kiln__call call = {j->program, j->tensors, j->scalars, KILN_POLICY_COMPILE, j->attempt, NULL};
+    const kiln__call call = {j->program, j->tensors, j->scalars, KILN_POLICY_COMPILE, j->attempt, NULL, j->dependent};
     const bool baked = prepared && !kiln__bake_for(&call, &j->device, prepared, &j->image);
     const bool exact = baked && !prepared->any_shape;
     if (exact) atomic_store(&j->awaited->attempt, prepared->attempt);
@@ -98,6 +99,7 @@ kiln__awaited *kiln__background_start(const kiln__call *call, const kiln__device
     j->awaited = awaited;
     j->program = program;
     j->attempt = call->attempt;
+    j->dependent = call->dependent;
     j->device = *device;
     memcpy(j->tensors, call->tensors, tensors * sizeof *j->tensors);
     if (program->signature.scalar_count)

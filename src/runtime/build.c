@@ -86,12 +86,19 @@ __attribute__((noinline)) static kiln_status build_problem(const kiln_program *p
 
 kiln_status kiln__prepare(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars,
                           const kiln__device *device, int attempt, kiln__prepared *out) {
+    const kiln__call call = {program, tensors, scalars, KILN_POLICY_COMPILE, 0, NULL, false};
+    return kiln__prepare_for(&call, device, attempt, out);
+}
+
+kiln_status kiln__prepare_for(const kiln__call *call, const kiln__device *device, int attempt, kiln__prepared *out) {
     memset(out, 0, sizeof *out);
     out->attempt = attempt;
-    out->counters = &program->usage->counters;
+    out->counters = &call->program->usage->counters;
+    out->group = call->group;
     const double start = kiln__now_ms();
-    kiln_status status = build_problem(program, tensors, scalars, out);
-    if (!status) status = choose_schedule(program->context, device, out);
+    kiln_status status = build_problem(call->program, call->tensors, call->scalars, out);
+    if (!status) status = choose_schedule(call->program->context, device, out);
+    out->schedule.programmatic = kiln__call_is_programmatic(call, device->arch);
     out->schedule_ms = kiln__now_ms() - start;
     if (!status) status = kiln__prepared_write(out, &out->problem);
     if (status) kiln__prepared_free(out);
@@ -110,13 +117,11 @@ void kiln__prepared_free(kiln__prepared *prepared) {
 static kiln_status make(const kiln__call *call, const kiln__device *device, bool ptx, kiln__prepared *prepared,
                         kiln__image *image) {
     const kiln_program *program = call->program;
-    kiln_status status = kiln__prepare(program, call->tensors, call->scalars, device, call->attempt, prepared);
+    kiln_status status = kiln__prepare_for(call, device, call->attempt, prepared);
     if (status) return status;
-    prepared->group = call->group;
     status = kiln__image_obtain(program->context, call->policy, prepared, device->arch, ptx, KILN__IN_MEMORY, image);
     if (!status) return KILN_OK;
-    if (status == KILN_E_WOULD_COMPILE || status == KILN_E_NO_NVRTC)
-        kiln__record(program, call->tensors, call->scalars, device, ptx);
+    if (status == KILN_E_WOULD_COMPILE || status == KILN_E_NO_NVRTC) kiln__record(call, device, ptx);
     kiln__prepared_free(prepared);
     return status;
 }
@@ -139,8 +144,7 @@ static bool reduce_spills(const kiln__call *call, const kiln__device *device, bo
     kiln__prepared *next = again ? malloc(sizeof *next) : NULL; /* large for a small stack */
     while (next && image->facts.spill_bytes > 0) {
         kiln__image other;
-        if (kiln__prepare(call->program, call->tensors, call->scalars, device, ++attempt, next)) break;
-        next->group = call->group;
+        if (kiln__prepare_for(call, device, ++attempt, next)) break;
         instructions += next->schedule.code.instructions;
         /* Where rows lie side by side their number decides what spills: it must not decide how columns are combined. */
         const kiln__schedule *now = &prepared->schedule, *then = &next->schedule;
@@ -168,13 +172,12 @@ static bool reduce_spills(const kiln__call *call, const kiln__device *device, bo
 static kiln_status make_any_shape(const kiln__call *call, kiln_policy policy, const kiln__device *device, bool ptx,
                                   kiln__prepared *prepared, kiln__image *image) {
     const kiln_program *program = call->program;
-    kiln_status status = kiln__prepare_any_shape(program, call->tensors, call->scalars, prepared);
+    kiln_status status = kiln__prepare_any_shape_for(call, device->arch, prepared);
     if (status) return status;
-    prepared->group = call->group;
     status = kiln__image_obtain(program->context, policy, prepared, device->arch, ptx, KILN__IN_MEMORY, image);
     if (status == KILN_E_WOULD_COMPILE || status == KILN_E_NO_NVRTC ||
         (!status && image->origin == KILN_ORIGIN_COMPILED))
-        kiln__record(program, call->tensors, call->scalars, device, ptx);
+        kiln__record(call, device, ptx);
     if (status)
         kiln__prepared_free(prepared);
     else
@@ -209,7 +212,7 @@ static kiln_status bake_exact(const kiln__call *call, const kiln__device *device
     bool compiled = image->origin == KILN_ORIGIN_COMPILED;
     if (prepared->origin != KILN_SCHEDULE_RECORD) /* which was measured, spills and all */
         compiled |= reduce_spills(call, device, ptx, prepared, image);
-    if (compiled) kiln__record(call->program, call->tensors, call->scalars, device, ptx);
+    if (compiled) kiln__record(call, device, ptx);
     kiln__clear_error();
     return KILN_OK;
 }

@@ -216,7 +216,13 @@ typedef struct kiln__call {
     kiln_policy policy;         /* not KILN_POLICY_CONTEXT */
     int attempt;                /* of the candidates, the first that will do: 0, unless what is before it will not */
     const kiln__compile_group *group; /* that its compiles are of; NULL: the context's */
+    bool dependent;                   /* programmatic dependent launch is asked for */
 } kiln__call;
+
+/* Older architectures have no such launch. */
+static inline bool kiln__call_is_programmatic(const kiln__call *call, int arch) {
+    return call->dependent && arch >= 90;
+}
 
 /* Device memory of the caller's for one launch; memory NULL: none. */
 typedef struct kiln__workspace {
@@ -229,7 +235,8 @@ static inline bool kiln__policy_valid(kiln_policy policy) {
 }
 
 /* *policy, the context's, becomes a call's own where its options have one. KILN_E_ARGUMENT. */
-kiln_status kiln__call_options_read(const kiln_call_options *options, kiln_policy *policy, kiln__workspace *workspace);
+kiln_status kiln__call_options_read(const kiln_call_options *options, kiln_policy *policy, bool *dependent,
+                                    kiln__workspace *workspace);
 /* Counts, scalar types and options (NULL: the defaults) of a call. KILN_E_ARGUMENT, KILN_E_BINDING, KILN_E_TYPE. */
 kiln_status kiln__call_make(const kiln_program *program, const kiln_tensor *tensors, size_t tensor_count,
                             const kiln_scalar *scalars, size_t scalar_count, const kiln_call_options *options,
@@ -275,10 +282,12 @@ typedef struct kiln__image {
     kiln__pending *pending;    /* others find these bytes by it, until they are freed or loaded; NULL: not by it */
 } kiln__image;
 
+kiln_status kiln__prepare_for(const kiln__call *call, const kiln__device *device, int attempt, kiln__prepared *out);
+kiln_status kiln__prepare_any_shape_for(const kiln__call *call, int arch, kiln__prepared *out);
+/* The same of calls that ask for nothing. */
 kiln_status kiln__prepare(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars,
                           const kiln__device *device, int attempt, kiln__prepared *out);
-/* The same of the kernel that serves any shape of the program and these types, whatever the device.
- * KILN_E_UNSUPPORTED. */
+/* Of the kernel that serves any shape of the program and these types, whatever the device. KILN_E_UNSUPPORTED. */
 kiln_status kiln__prepare_any_shape(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars,
                                     kiln__prepared *out);
 /* Writes the source and lays out its arguments, for the problem that its schedule was chosen for. */
@@ -323,8 +332,7 @@ kiln_status kiln__info_copy(const kiln_plan_info *from, kiln_plan_info *to);
 /* record_path of the options. KILN_E_MEMORY. */
 kiln_status kiln__record_open(kiln_context *context, const char *given);
 /* Appends the request to the context's record, once in the context's life. Leaves the thread's error as it is. */
-void kiln__record(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars,
-                  const kiln__device *device, bool ptx);
+void kiln__record(const kiln__call *call, const kiln__device *device, bool ptx);
 
 /* ---- launching ---- */
 
@@ -370,7 +378,8 @@ typedef struct kiln__launch {
     kiln_policy asked;      /* ... by this policy, when ... */
     unsigned prepared;      /* ... so many preparations of the context had come to an end */
     bool cooperative;       /* all blocks run together, and the workspace begins with a counter that must be 0 */
-    bool dependent;         /* later kernels may begin before the one before has ended */
+    int first_attribute;    /* that the first kernel is launched with, 0: none ... */
+    int later_attribute;    /* ... and those behind it: whether it may begin before what is before it has ended */
     uint16_t pointer_offset[KILN_MAX_TENSORS], scalar_offset[KILN_MAX_SCALARS];
     kiln__ctype scalar_types[KILN_MAX_SCALARS];
     kiln__memory_rules memory;

@@ -7,8 +7,8 @@
 
 #include "runtime/background.h"
 
-/* Program, device and whether a kernel for any shape is asked for, then per tensor one word of type, rank and
- * alignment, its sizes and strides; per four scalars one word. */
+/* Program, device and whether a kernel for any shape or one that is launched early is asked for, then per tensor one
+ * word of type, rank and alignment, its sizes and strides; per four scalars one word. */
 #define MAX_WORDS (2 + KILN_MAX_TENSORS * (1 + 2 * KILN_MAX_RANK) + (KILN_MAX_SCALARS + 3) / 4)
 #define MAX_SHAPES 65536 /* of one context */
 
@@ -50,12 +50,12 @@ static inline uint64_t put(uint64_t **words, uint64_t hash, uint64_t word) {
 }
 
 /* Bad tensors end here. */
-static kiln_status encode(const kiln_program *program, int device, bool any_shape, const kiln_tensor *tensors,
+static kiln_status encode(const kiln_program *program, int device, unsigned variant, const kiln_tensor *tensors,
                           const kiln_scalar *scalars, shape *out) {
     const kiln__signature *s = &program->signature;
     uint64_t *words = out->words, h = put(&words, 0, program->id);
     const uint32_t tensor_count = s->input_count + s->output_count;
-    h = put(&words, h, (uint64_t)any_shape << 32 | (uint32_t)device);
+    h = put(&words, h, (uint64_t)variant << 32 | (uint32_t)device);
     for (uint32_t t = 0; t < tensor_count; t++) {
         const kiln_tensor *tensor = &tensors[t];
         uint64_t low = kiln__alignment_of(tensor->data);
@@ -270,15 +270,18 @@ static kiln_status run_new(const kiln__call *call, void *const *data, kiln__work
     return status;
 }
 
-/* In the CUDA context that is current. */
-static kiln_status run(const kiln_program *program, const kiln_tensor *tensors, size_t tensor_count,
-                       const kiln_scalar *scalars, size_t scalar_count, void *stream,
-                       const kiln_call_options *options) {
+/* In the CUDA context that is current. Inlined into each of the next two, so that calls without options do not ask for
+ * them. */
+static inline __attribute__((always_inline)) kiln_status run(const kiln_program *program, const kiln_tensor *tensors,
+                                                             size_t tensor_count, const kiln_scalar *scalars,
+                                                             size_t scalar_count, void *stream,
+                                                             const kiln_call_options *options) {
     kiln_status status = kiln__program_check_counts(program, tensors, tensor_count, scalars, scalar_count);
     if (status) return status;
     kiln_policy policy = program->context->policy;
     kiln__workspace workspace = {0};
-    if (options && (status = kiln__call_options_read(options, &policy, &workspace))) return status;
+    bool dependent = false;
+    if (options && (status = kiln__call_options_read(options, &policy, &dependent, &workspace))) return status;
     kiln_context *context = program->context;
     kiln__context_enter(context);
     const kiln__driver *driver;
@@ -289,7 +292,7 @@ static kiln_status run(const kiln_program *program, const kiln_tensor *tensors, 
     if (result) return kiln__driver_fail(driver, KILN_E_NO_CONTEXT, result, "cuCtxGetDevice");
     shape seen;
     void *data[KILN_MAX_TENSORS];
-    status = encode(program, device, policy == KILN_POLICY_ANY_SHAPE, tensors, scalars, &seen);
+    status = encode(program, device, (policy == KILN_POLICY_ANY_SHAPE) + 2u * dependent, tensors, scalars, &seen);
     if (status) return status;
     for (size_t t = 0; t < tensor_count; t++) data[t] = tensors[t].data;
     int cancelled;
@@ -307,11 +310,18 @@ static kiln_status run(const kiln_program *program, const kiln_tensor *tensors, 
     pthread_setcancelstate(cancelled, NULL);
     if (known) return status;
     const int attempt = awaited ? atomic_load(&awaited->attempt) : 0;
-    const kiln__call call = {program, tensors, scalars, policy, attempt, NULL};
+    const kiln__call call = {program, tensors, scalars, policy, attempt, NULL, dependent};
     status = run_new(&call, data, workspace, stream, &seen);
     if (awaited) kiln__background_collect(context, awaited);
     kiln__awaited_release(awaited);
     return status;
+}
+
+static __attribute__((noinline)) kiln_status run_with(const kiln_program *program, const kiln_tensor *tensors,
+                                                      size_t tensor_count, const kiln_scalar *scalars,
+                                                      size_t scalar_count, void *stream,
+                                                      const kiln_call_options *options) {
+    return run(program, tensors, tensor_count, scalars, scalar_count, stream, options);
 }
 
 static kiln_status run_in_primary(const kiln_program *program, const kiln_tensor *tensors, size_t tensor_count,
@@ -321,7 +331,7 @@ static kiln_status run_in_primary(const kiln_program *program, const kiln_tensor
     kiln__context_enter(program->context);
     kiln_status status = kiln__current_enter(program->context, &current);
     if (status) return status;
-    status = run(program, tensors, tensor_count, scalars, scalar_count, stream, options);
+    status = run_with(program, tensors, tensor_count, scalars, scalar_count, stream, options);
     kiln__current_leave(&current);
     return status;
 }
@@ -340,7 +350,7 @@ kiln_status kiln_run_with_options(const kiln_program *program, const kiln_tensor
     kiln__clear_error();
     if (program && program->context->uses_primary)
         return run_in_primary(program, tensors, tensor_count, scalars, scalar_count, stream, options);
-    return run(program, tensors, tensor_count, scalars, scalar_count, stream, options);
+    return run_with(program, tensors, tensor_count, scalars, scalar_count, stream, options);
 }
 
 /* ---- forgetting ---- */

@@ -141,11 +141,9 @@ static kiln_status launch_one(const kiln__launch *launch, int k, int attribute, 
 }
 
 static kiln_status launch_all(const kiln__launch *launch, void *argument, kiln__CUstream stream) {
-    kiln_status status = KILN_OK;
-    for (int k = 0; !status && k < launch->function_count; k++)
-        status =
-            launch_one(launch, k, k && launch->dependent ? KILN__LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION : 0,
-                       argument, stream);
+    kiln_status status = launch_one(launch, 0, launch->first_attribute, argument, stream);
+    for (int k = 1; !status && k < launch->function_count; k++)
+        status = launch_one(launch, k, launch->later_attribute, argument, stream);
     return status;
 }
 
@@ -389,10 +387,12 @@ static kiln_status limit_grid(const kiln__schedule *s, const target *on, kiln__l
 /* Split rows: the further kernels, and where their workspace comes from. */
 static kiln_status add_splits(kiln_context *context, const kiln__prepared *prepared, const target *on,
                               const kiln__loaded *loaded, kiln__launch *launch) {
+    const bool captured = on->driver->version >= 12030; /* older ones cannot capture it */
+    const int early = captured ? KILN__LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION : 0;
+    launch->first_attribute = prepared->schedule.programmatic ? early : 0;
     if (!kiln__schedule_exchanges(&prepared->schedule)) return KILN_OK;
     launch->cooperative = prepared->schedule.team.group == KILN__GROUP_GRID;
-    launch->dependent =
-        prepared->schedule.split.dependent && on->driver->version >= 12030; /* older ones cannot capture it */
+    launch->later_attribute = prepared->schedule.split.dependent ? early : 0;
     launch->workspace_bytes = kiln__schedule_workspace(&prepared->schedule, prepared->ir, prepared->problem.rows);
     launch->function_count = kiln__schedule_launches(&prepared->schedule, prepared->ir);
     for (int k = 1; k < launch->function_count; k++) {

@@ -44,17 +44,16 @@ static kiln_status add_record(kiln__pack_writer *writer, kiln_context *context, 
     return status;
 }
 
-kiln_status kiln__packing_add(kiln__pack_writer *writer, const kiln_program *program, const kiln_tensor *tensors,
-                              const kiln_scalar *scalars, const kiln__device *device, bool ptx) {
+kiln_status kiln__packing_add(kiln__pack_writer *writer, const kiln__call *call, const kiln__device *device, bool ptx) {
+    kiln_context *context = call->program->context;
     bool spills = true;
     for (int attempt = 0; spills; attempt++) {
         kiln__prepared prepared;
         kiln__image image;
-        kiln_status status = kiln__prepare(program, tensors, scalars, device, attempt, &prepared);
+        kiln_status status = kiln__prepare_for(call, device, attempt, &prepared);
         if (status && attempt > 0) break; /* there are no more schedules */
         if (status) return status;
-        status = kiln__image_obtain(program->context, KILN_POLICY_COMPILE, &prepared, device->arch, ptx, KILN__ON_DISK,
-                                    &image);
+        status = kiln__image_obtain(context, KILN_POLICY_COMPILE, &prepared, device->arch, ptx, KILN__ON_DISK, &image);
         if (status && attempt > 0) { /* a plan does without this one, too */
             kiln__prepared_free(&prepared);
             break;
@@ -62,8 +61,7 @@ kiln_status kiln__packing_add(kiln__pack_writer *writer, const kiln_program *pro
         if (!status) {
             /* Where the record does not hold, on another device, the library's own choice is looked for. */
             spills = image.facts.spill_bytes > 0 || prepared.origin == KILN_SCHEDULE_RECORD;
-            if (prepared.origin == KILN_SCHEDULE_RECORD)
-                status = add_record(writer, program->context, &prepared, device);
+            if (prepared.origin == KILN_SCHEDULE_RECORD) status = add_record(writer, context, &prepared, device);
             if (!status) status = add_image(writer, &prepared, &image);
             kiln__image_free(&image);
         }
@@ -89,16 +87,15 @@ static kiln_status add_prepared(kiln__pack_writer *writer, kiln_context *context
     return status;
 }
 
-kiln_status kiln__packing_add_any_shape(kiln__pack_writer *writer, const kiln_program *program,
-                                        const kiln_tensor *tensors, const kiln_scalar *scalars, int arch, bool ptx) {
+kiln_status kiln__packing_add_any_shape(kiln__pack_writer *writer, const kiln__call *call, int arch, bool ptx) {
     kiln__prepared prepared;
-    kiln_status status = kiln__prepare_any_shape(program, tensors, scalars, &prepared);
+    kiln_status status = kiln__prepare_any_shape_for(call, arch, &prepared);
     if (status == KILN_E_UNSUPPORTED || status == KILN_E_LIMIT) {
         kiln__clear_error();
         return KILN_OK;
     }
     if (status) return status;
-    status = add_prepared(writer, program->context, &prepared, arch, ptx);
+    status = add_prepared(writer, call->program->context, &prepared, arch, ptx);
     kiln__prepared_free(&prepared);
     return status;
 }
@@ -134,8 +131,8 @@ kiln_status kiln_pack_writer_add(kiln_pack_writer *writer, const kiln_program *p
     if (status) return status;
     kiln__context_enter(program->context);
     const kiln__device device = kiln__device_typical(arch);
-    status = kiln__packing_add(&writer->kernels, program, tensors, scalars, &device, ptx != 0);
-    return status ? status : kiln__packing_add_any_shape(&writer->kernels, program, tensors, scalars, arch, ptx != 0);
+    status = kiln__packing_add(&writer->kernels, &call, &device, ptx != 0);
+    return status ? status : kiln__packing_add_any_shape(&writer->kernels, &call, arch, ptx != 0);
 }
 
 kiln_status kiln_pack_writer_finish(kiln_pack_writer *writer, const void **bytes, size_t *size) {

@@ -8,13 +8,11 @@
 
 /* Takes the kernel, where a tuned record chose it the record and the library's own choice, too, and where the compiler
  * spilled registers its alternatives, from the disk cache of the program's
- * context, or compiles them there, as the policy says. tensors and scalars as for kiln_compile. device: what it is
- * planned for. */
-kiln_status kiln__packing_add(kiln__pack_writer *writer, const kiln_program *program, const kiln_tensor *tensors,
-                              const kiln_scalar *scalars, const kiln__device *device, bool ptx);
+ * context, or compiles them there. The call's tensors and scalars are as for kiln_compile, its policy is ignored.
+ * device: what it is planned for. */
+kiln_status kiln__packing_add(kiln__pack_writer *writer, const kiln__call *call, const kiln__device *device, bool ptx);
 
 /* The same of the kernel that serves any shape. A program that has none adds nothing. */
-kiln_status kiln__packing_add_any_shape(kiln__pack_writer *writer, const kiln_program *program,
-                                        const kiln_tensor *tensors, const kiln_scalar *scalars, int arch, bool ptx);
+kiln_status kiln__packing_add_any_shape(kiln__pack_writer *writer, const kiln__call *call, int arch, bool ptx);
 
 #endif

@@ -71,8 +71,8 @@ static kiln_status plan(const task *t, uint64_t *name) {
     kiln__prepared *prepared = malloc(sizeof *prepared); /* large for a small stack */
     if (!prepared) return kiln__out_of_memory();
     kiln_status status = call->policy == KILN_POLICY_ANY_SHAPE
-                             ? kiln__prepare_any_shape(call->program, call->tensors, call->scalars, prepared)
-                             : kiln__prepare(call->program, call->tensors, call->scalars, &t->device, 0, prepared);
+                             ? kiln__prepare_any_shape_for(call, t->device.arch, prepared)
+                             : kiln__prepare_for(call, &t->device, 0, prepared);
     if (!status) {
         status = kiln__prepared_name(prepared, t->device.arch, false, &key);
         kiln__prepared_free(prepared);

@@ -137,7 +137,8 @@ kiln_status kiln__program_check_counts(const kiln_program *program, const void *
     return KILN_OK;
 }
 
-kiln_status kiln__call_options_read(const kiln_call_options *given, kiln_policy *policy, kiln__workspace *workspace) {
+kiln_status kiln__call_options_read(const kiln_call_options *given, kiln_policy *policy, bool *dependent,
+                                    kiln__workspace *workspace) {
     kiln_call_options options = KILN_CALL_OPTIONS_INIT;
     kiln_status status =
         kiln__check_struct_size("kiln_call_options", given->struct_size, 2 * sizeof(size_t), sizeof options);
@@ -147,6 +148,7 @@ kiln_status kiln__call_options_read(const kiln_call_options *given, kiln_policy 
         return kiln__fail(KILN_E_ARGUMENT, "kiln_call_options.policy is %d, expected a kiln_policy",
                           (int)options.policy);
     if (options.policy != KILN_POLICY_CONTEXT) *policy = options.policy;
+    *dependent = options.dependent_launch != 0;
     *workspace = (kiln__workspace){options.workspace, options.workspace_bytes};
     return KILN_OK;
 }
@@ -157,8 +159,8 @@ kiln_status kiln__call_make(const kiln_program *program, const kiln_tensor *tens
     kiln_status status = kiln__program_check_counts(program, tensors, tensor_count, scalars, scalar_count);
     if (status) return status;
     kiln__workspace ignored;
-    *out = (kiln__call){program, tensors, scalars, program->context->policy, 0, NULL};
-    return options ? kiln__call_options_read(options, &out->policy, &ignored) : KILN_OK;
+    *out = (kiln__call){program, tensors, scalars, program->context->policy, 0, NULL, false};
+    return options ? kiln__call_options_read(options, &out->policy, &out->dependent, &ignored) : KILN_OK;
 }
 
 kiln__tensors kiln__program_tensors(const kiln_program *program, const kiln_tensor *tensors) {

@@ -80,8 +80,10 @@ static void add_device(kiln__text *line, const kiln__device *device) {
                       device->l2_bytes, device->bandwidth);
 }
 
-static char *make_line(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars,
-                       const kiln__device *device, bool ptx) {
+static char *make_line(const kiln__call *call, const kiln__device *device, bool ptx) {
+    const kiln_program *program = call->program;
+    const kiln_tensor *tensors = call->tensors;
+    const kiln_scalar *scalars = call->scalars;
     const kiln__signature *s = &program->signature;
     kiln__text line = {0};
     kiln__text_puts(&line, "{\"program\":");
@@ -101,6 +103,7 @@ static char *make_line(const kiln_program *program, const kiln_tensor *tensors, 
     add_axes(&line, &program->axes);
     kiln__text_printf(&line, ",\"arch\":\"%s_%d\"", ptx ? "compute" : "sm", device->arch);
     add_device(&line, device);
+    if (kiln__call_is_programmatic(call, device->arch)) kiln__text_puts(&line, ",\"dependent_launch\":true");
     kiln__text_puts(&line, "}\n");
     return kiln__text_take(&line);
 }
@@ -137,10 +140,10 @@ static const char *append(const char *path, const char *line, size_t size) {
 }
 
 /* Nobody else waits for the file: the lock is held for what the context remembers alone. */
-void kiln__record(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars,
-                  const kiln__device *device, bool ptx) {
+void kiln__record(const kiln__call *call, const kiln__device *device, bool ptx) {
+    const kiln_program *program = call->program;
     kiln_context *context = program->context;
-    char *line = context->record_path ? make_line(program, tensors, scalars, device, ptx) : NULL;
+    char *line = context->record_path ? make_line(call, device, ptx) : NULL;
     if (!line) return;
     const size_t size = strlen(line);
     pthread_mutex_lock(&context->lock);

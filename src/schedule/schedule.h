@@ -218,6 +218,8 @@ typedef struct kiln__schedule {
     kiln__slots_plan slots;
     kiln__any_plan any;
     kiln__code code;
+    bool programmatic;  /* the first launch waits in the kernel for what is before it in the stream, and the last one
+                         * lets  what is behind it begin */
     char text[160];     /* "lanes 32, registers, inner, vector 8 x 4, 4 rows per block" */
     const char *reason; /* one sentence, static */
     union {             /* by the strategy */

@@ -64,7 +64,7 @@ static const struct {
     FIELD(kiln_program_options, all_axes, 40),
     FIELD(kiln_program_options, inputs, 48),
     FIELD(kiln_call_options, policy, 8),
-    FIELD(kiln_call_options, reserved, 12),
+    FIELD(kiln_call_options, dependent_launch, 12),
     FIELD(kiln_call_options, workspace, 16),
     FIELD(kiln_call_options, workspace_bytes, 24),
     FIELD(kiln_cpu_options, precision, 8),

@@ -388,8 +388,8 @@ static void what_is_no_request_is_refused(void **state) {
         {"[]", "an object of JSON was expected"},
         {"{}", "\"program\" is not a text"},
         {"{\"program\":1}", "\"program\" is not a text"},
-        {"{\"program\":\"y = x\",\"axis\":[0]}",
-         "there is no field \"axis\"; program, outputs, tensors, scalars, axes, arch and device were expected"},
+        {"{\"program\":\"y = x\",\"axis\":[0]}", "there is no field \"axis\"; program, outputs, tensors, scalars, "
+                                                 "axes, arch, device and dependent_launch were expected"},
         {"{\"program\":\"y = x\"}", "\"tensors\" is not a list of texts such as \"x=f16[*,1024]\""},
         {"{\"program\":\"y = x\",\"tensors\":[]}", "\"tensors\" is not a list of texts such as \"x=f16[*,1024]\""},
         {"{\"program\":\"y = x\",\"tensors\":[\"x\"]}", "\"tensors\" is not a list of texts such as \"x=f16[*,1024]\""},

@@ -449,6 +449,7 @@ KILN_SOFTWARE void kiln_cluster_wait(unsigned long long *arrivals, int phase) {
     kiln_software->cluster_wait(arrivals, phase);
 }
 KILN_SOFTWARE void kiln_launch_wait() { kiln_software->launch_wait(); }
+KILN_SOFTWARE void kiln_launch_dependents() {} /* grids run one after another */
 #endif
 KILN_SOFTWARE void kiln_grid_barrier(unsigned *counter) { kiln_software->grid_barrier(counter); }
 

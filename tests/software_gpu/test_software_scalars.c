@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Scalars in device memory, on the software GPU: kernels of every kind give bit for bit what they give for the value
- * itself, and a plan sees what is in memory when it is launched. */
+ * itself, and a plan sees what is in memory when it is launched; also where it may begin before the launch before it
+ * has ended. */
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
@@ -105,7 +106,8 @@ static unsigned char *read_back(memory y) {
     return bytes;
 }
 
-static void compare(size_t i, kiln_policy policy) {
+/* early: those in memory by a kernel that waits for the launch before it. */
+static void compare(size_t i, kiln_policy policy, bool early) {
     const kiln_type type = cases[i].type;
     const int64_t sizes[] = {cases[i].rows, cases[i].cols}, along = sizes[cases[i].axis == 0];
     const bool across = strstr(cases[i].program, "axes = 0") != NULL;
@@ -135,6 +137,7 @@ static void compare(size_t i, kiln_policy policy) {
     const kiln_status status = kiln_plan_create_with_options(program, tensors, 2, &value, 1, &options, &by_value);
     if (status == KILN_E_UNSUPPORTED && policy == KILN_POLICY_ANY_SHAPE) goto end; /* the program has no such kernel */
     expect(status, cases[i].program);
+    options.dependent_launch = early;
     expect(kiln_plan_create_with_options(program, tensors, 2, &unknown, 1, &options, &in_memory), cases[i].program);
     unsigned char *before = NULL;
     for (int v = 0; v < 2; v++) {
@@ -168,14 +171,41 @@ static void kernels_of_every_kind_read_them(void **unused) {
         if (cases[i].schedule) setenv("KILN_SCHEDULE", cases[i].schedule, 1);
         assert_int_equal(software_device_open(NULL, &device), KILN_OK);
         unsetenv("KILN_SCHEDULE");
-        compare(i, KILN_POLICY_COMPILE);
-        if (!cases[i].schedule) compare(i, KILN_POLICY_ANY_SHAPE);
+        for (int early = 0; early < 2; early++) {
+            compare(i, KILN_POLICY_COMPILE, early);
+            if (!cases[i].schedule) compare(i, KILN_POLICY_ANY_SHAPE, early);
+        }
         assert_int_equal(software_device_close(&device), KILN_OK);
     }
 }
 
+/* The software GPU sees each access of a kernel that may begin early. */
+static void a_kernel_that_does_not_wait_is_caught(void **unused) {
+    (void)unused;
+    const int64_t sizes[] = {4, 64};
+    kiln_call_options options = KILN_CALL_OPTIONS_INIT;
+    kiln_program *program = NULL;
+    assert_int_equal(software_device_open(NULL, &device), KILN_OK);
+    expect(kiln_program_create(device.kiln, "y = x * 2", NULL, &program), "y = x * 2");
+    memory x = allocate(1024), y = allocate(1024);
+    const kiln_tensor tensors[] = {kiln_tensor_contiguous((void *)(uintptr_t)x.at, KILN_F32, 2, sizes),
+                                   kiln_tensor_contiguous((void *)(uintptr_t)y.at, KILN_F32, 2, sizes)};
+    fill(x, KILN_F32);
+    options.dependent_launch = 1;
+    device.gpu.plant("    kiln_launch_wait();\n", "");
+    const kiln_status status = kiln_run_with_options(program, tensors, 2, NULL, 0, NULL, &options);
+    device.gpu.plant(NULL, NULL);
+    if (status != KILN_E_LAUNCH || !strstr(kiln_last_error(), "has not waited for the kernel launched before"))
+        fail_msg("%s: %s", kiln_status_name(status), kiln_last_error());
+    kiln_program_destroy(program);
+    device.gpu.memory_free(x.at);
+    device.gpu.memory_free(y.at);
+    (void)software_device_close(&device); /* the failure stays with it */
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(kernels_of_every_kind_read_them)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(kernels_of_every_kind_read_them),
+                                       cmocka_unit_test(a_kernel_that_does_not_wait_is_caught)};
     if (software_device_open(NULL, &device)) {
         printf("skipped: there is no software GPU: %s\n", kiln_last_error());
         return 77;

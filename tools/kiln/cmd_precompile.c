@@ -60,8 +60,13 @@ static kiln_status compile(const listed_kernel *listed, kiln_context *context, t
     const kiln__device device = manifest_device(&listed->line->entry, listed->arch);
     kiln_status status = kernel_list_bind(listed, context, &program, tensors, scalars);
     const bool any_shape = listed->kind == LISTED_ANY_SHAPE;
-    const kiln__call call = {program, tensors, scalars, any_shape ? KILN_POLICY_ANY_SHAPE : KILN_POLICY_COMPILE,
-                             0,       NULL};
+    const kiln__call call = {program,
+                             tensors,
+                             scalars,
+                             any_shape ? KILN_POLICY_ANY_SHAPE : KILN_POLICY_COMPILE,
+                             0,
+                             NULL,
+                             listed->line->entry.dependent};
     if (!status) status = kiln__bake(&call, &device, listed->ptx, &prepared, &image);
     if (status) {
         (void)snprintf(result->message, sizeof result->message, "%s", kiln_last_error());
@@ -144,10 +149,12 @@ static int write_pack(precompile *p) {
         if (p->results[i].status) continue;
         status = kernel_list_bind(kernel, p->context, &program, tensors, scalars);
         const kiln__device device = manifest_device(&kernel->line->entry, kernel->arch);
+        const kiln__call call = {
+            program, tensors, scalars, KILN_POLICY_COMPILE, 0, NULL, kernel->line->entry.dependent};
         if (!status && kernel->kind == LISTED_ANY_SHAPE)
-            status = kiln__packing_add_any_shape(&writer, program, tensors, scalars, device.arch, kernel->ptx);
+            status = kiln__packing_add_any_shape(&writer, &call, device.arch, kernel->ptx);
         else if (!status)
-            status = kiln__packing_add(&writer, program, tensors, scalars, &device, kernel->ptx);
+            status = kiln__packing_add(&writer, &call, &device, kernel->ptx);
         kiln_program_destroy(program);
     }
     if (!status) status = pack_file_save(&writer, path, &p->pack_bytes);

@@ -179,11 +179,12 @@ static kiln_status plan(listed_kernel *kernel, kiln_context *context) {
     kiln__prepared prepared;
     kiln_status status = kernel_list_bind(kernel, context, &program, tensors, scalars);
     if (status) return status;
+    const kiln__call call = {program, tensors, scalars, KILN_POLICY_COMPILE, 0, NULL, entry->dependent};
     status = kiln__program_check_counts(program, tensors, entry->tensor_count, scalars, entry->scalar_count);
     if (!status && kernel->kind == LISTED_ANY_SHAPE)
-        status = kiln__prepare_any_shape(program, tensors, scalars, &prepared);
+        status = kiln__prepare_any_shape_for(&call, kernel->arch, &prepared);
     else if (!status)
-        status = kiln__prepare(program, tensors, scalars, &device, 0, &prepared);
+        status = kiln__prepare_for(&call, &device, 0, &prepared);
     if (!status) {
         status = kiln__prepared_name(&prepared, kernel->arch, kernel->ptx, &kernel->name);
         if (!status) status = find_record(&prepared, &device, kernel->record);

@@ -146,8 +146,15 @@ kiln__device manifest_device(const manifest_entry *entry, int arch) {
     return device;
 }
 
+static kiln_status read_dependent(const json_t *dependent, manifest_entry *out) {
+    if (dependent && !json_is_boolean(dependent)) return out_of_place("dependent_launch", "true or false");
+    out->dependent = json_is_true(dependent);
+    return KILN_OK;
+}
+
 static kiln_status check_fields(json_t *object) {
-    static const char *const known[] = {"program", "outputs", "tensors", "scalars", "axes", "arch", "device"};
+    static const char *const known[] = {"program", "outputs", "tensors", "scalars",
+                                        "axes",    "arch",    "device",  "dependent_launch"};
     const char *field;
     json_t *value;
     json_object_foreach(object, field, value) {
@@ -155,8 +162,8 @@ static kiln_status check_fields(json_t *object) {
         while (i < sizeof known / sizeof *known && strcmp(field, known[i]) != 0) i++;
         if (i == sizeof known / sizeof *known) {
             return kiln__fail(KILN_E_FORMAT,
-                              "there is no field \"%s\"; program, outputs, tensors, scalars, axes, arch and "
-                              "device were expected",
+                              "there is no field \"%s\"; program, outputs, tensors, scalars, axes, arch, device "
+                              "and dependent_launch were expected",
                               field);
         }
     }
@@ -180,6 +187,7 @@ kiln_status manifest_parse(const char *line, size_t size, manifest_entry *out) {
     if (!status) status = read_axes(json_object_get(object, "axes"), out);
     if (!status) status = read_arch(json_object_get(object, "arch"), out);
     if (!status) status = read_device(json_object_get(object, "device"), out);
+    if (!status) status = read_dependent(json_object_get(object, "dependent_launch"), out);
     json_decref(object);
     return status;
 }

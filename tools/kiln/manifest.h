@@ -30,6 +30,7 @@ typedef struct manifest_entry {
     bool ptx;
     bool has_device;
     kiln__device device; /* arch's, where the line tells it */
+    bool dependent;      /* for calls that ask for programmatic dependent launch */
 } manifest_entry;
 
 /* KILN_E_FORMAT with a sentence for a line that is no request; KILN_E_MEMORY. *out is freed in any case. */

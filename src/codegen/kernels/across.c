@@ -137,8 +137,9 @@ static void emit_totals_kernel(kiln__emitter *e) {
     mark(e);
     kiln__write(e, "\nextern \"C\" __global__ void __launch_bounds__(32 * KILN_TOTAL_WARPS) " KILN__KERNEL_NAME
                    "1(const __grid_constant__ kiln_arguments args)\n{\n"
-                   "    const struct {\n        const kiln_arguments &args;\n    } row = {args};\n    (void)row;\n"
-                   "    const kiln_i64 col = kiln_block() * 32 + threadIdx.x %% 32;\n");
+                   "    const struct {\n        const kiln_arguments &args;\n    } row = {args};\n    (void)row;\n");
+    kiln__emit_launch_dependents(e, 1);
+    kiln__write(e, "    const kiln_i64 col = kiln_block() * 32 + threadIdx.x %% 32;\n");
     emit_values(e);
     kiln__write(e, "    if (threadIdx.x >= 32) return;\n");
     for (int o = e->inputs; o < e->tensors; o++)

@@ -38,6 +38,9 @@ bool kiln__is_online(const kiln__emitter *e, uint32_t phase);
 
 /* The kernel's head, up to its brace; of launches after the first with their number. bounds: threads of a block. */
 void kiln__emit_kernel_head(const kiln__emitter *e, uint32_t number, const char *bounds);
+/* In the last kernel, where the launch behind it may begin: what that one waits for is this one's end, so that it is
+ * safe anywhere. */
+void kiln__emit_launch_dependents(const kiln__emitter *e, uint32_t number);
 /* The row's values that no phase gives, and loads of what is staged. */
 void kiln__emit_fill(const kiln__emitter *e);
 /* Into shared memory: row-invariant inputs that are shifted. */

@@ -16,7 +16,6 @@ static const char *spell_place(const kiln__emitter *e, bool ends) {
 /* A launch, with the results of the phases before `stage`. */
 static void emit_launch(const kiln__emitter *e, uint32_t stage, uint32_t number, bool ends) {
     kiln__emit_kernel_head(e, number, ends ? "KILN_FINAL_BLOCK_THREADS" : "KILN_THREADS");
-    if (e->schedule->split.dependent && number) kiln__write(e, "    kiln_launch_wait();\n");
     kiln__write(e, "%s", spell_place(e, ends));
     kiln__emit_fill(e);
     kiln__emit_results(e, stage, "    ", ends ? "kiln_gather_final<%s>(row)" : "kiln_gather<%s>(row)");
