@@ -150,9 +150,9 @@ KILN_API kiln_status kiln_context_create(const kiln_context_options *options, ki
 /* Unloads its kernels: what was launched has to be done. No other thread may be in a call with the context. */
 KILN_API void kiln_context_destroy(kiln_context *context);
 
-/* Calls that are compiling, or wait for a compile, return KILN_E_CANCELLED soon; later ones compile as before. Without
- * compile_limit_ms a compile that NVRTC has begun is finished first. NULL is ignored. Thread-safe: made for other
- * threads. */
+/* Calls that are compiling, or wait for a compile, return KILN_E_CANCELLED soon; later ones compile as before. What
+ * kiln_prepare has not done yet is cancelled as well. A compile that NVRTC has begun in this process, as it does
+ * without compile_limit_ms, is finished first. NULL is ignored. Thread-safe: made for other threads. */
 KILN_API void kiln_context_cancel_compiles(kiln_context *context);
 
 /* What a context has done since it was created, and what it holds now. Calls that launch what kiln_run or a plan knows
