@@ -41,11 +41,14 @@ CITED = re.compile(r"(.*) \(([^()]*)\)")
 YEAR = re.compile(r" (1[89]|20)\d\d\b")
 OWN = re.compile(r"^fn (_\w+)\((.*?)\) = (.*)$", re.MULTILINE)  # the prelude's own functions, and what has no text:
 BUILT_IN = {
-    "_count": "the number of elements that are reduced, as a float",
-    "_whole_count": "the number of elements that are reduced, as an integer",
-    "_real_type": "x as a float",
-    "_wide_type": "x as i64 or u64",
-    "_is_wide": "whether x is of i64 or u64",
+    "_count": ("", "the number of elements that are reduced, as a float"),
+    "_whole_count": ("", "the number of elements that are reduced, as an integer"),
+    "_real_type": ("x", "x as a float"),
+    "_wide_type": ("x", "x as i64 or u64"),
+    "_is_wide": ("x", "whether x is of i64 or u64"),
+    "_argsort": ("keys, descending", "the columns in the order of keys"),
+    "_argtop": ("keys, slots, k", "the columns with slots from 0 on, k at most, in the descending order of keys"),
+    "_by": ("x, columns", "x of these columns"),
 }
 
 
@@ -103,7 +106,8 @@ def own_of(formulas, known):
     rows, names = [], list(dict.fromkeys(re.findall(r"\b_\w+", " ".join(formulas))))
     for name in names:  # which grows
         if name in BUILT_IN:
-            rows.append(f"| `{name}({'' if name.endswith('count') else 'x'})` | {BUILT_IN[name]} |")
+            parameters, meaning = BUILT_IN[name]
+            rows.append(f"| `{name}({parameters})` | {meaning} |")
         elif name in known:
             parameters, formula = known[name]
             rows.append(f"| `{name}({cell(parameters)})` | `{cell(formula)}` |")
