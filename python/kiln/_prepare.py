@@ -12,7 +12,7 @@ _begun = weakref.WeakSet()
 
 
 class Preparation(_core.Preparation):
-    """What `prepare` began: it goes on by itself, and ends with what is left of it cancelled when nothing refers to it."""
+    """What `prepare` began: it goes on by itself. When nothing refers to it any more, what is left of it is cancelled."""
 
     def __init__(self, context, problems, device, jobs, progress):
         tell = progress and (lambda done, total, index, *error: progress(done, total, index, _error(*error)))
@@ -68,8 +68,8 @@ def prepare(problems, *, progress=None, jobs=0, arch=None, device=0):
     those by name, `dtype` and `out` among them. Arguments are arrays, whose data is not read, or texts such as
     "f16[8, 64]", and numbers, as for `Program.explain`; "f16[*, 64]" is for any number of rows. All programs have one
     context.
-    progress: called with how many are done, how many there are, the index of the one that is done, and None or the error
-    that it came to; by a thread of its own, one call at a time.
+    progress: called with how many are done, how many there are, the index of the one that is done, and None or the
+    error that it came to; by a thread of its own, one call at a time.
     jobs: compiles at a time, each in a process of its own. 0: as many as there are processors.
     arch: 90 for sm_90, which needs no GPU. None: for the GPU of that number, `device`.
 

@@ -241,15 +241,15 @@ def test_a_list_is_prepared(software_gpu, software_context):
     double = kiln.Program("y = x * s", scalars="s", context=software_context)
     softmax = kiln.Program("y = softmax(x)", context=software_context)
     told = []
-    preparation = kiln.prepare([(double, "f32[4, 64]", 2.0), (softmax, "f32[4, 64]"), (double, "f32[4, 64]", {"s": 1.0})],
-                               progress=lambda *told_now: told.append(told_now))
+    problems = [(double, "f32[4, 64]", 2.0), (softmax, "f32[4, 64]"), (double, "f32[4, 64]", {"s": 1.0})]
+    preparation = kiln.prepare(problems, progress=lambda *now: told.append(now))
     assert preparation.wait() and preparation.wait(0) and preparation.done == preparation.total == 3
     assert preparation.errors == [None] * 3
     assert [(done, total, error) for done, total, _, error in told] == [(1, 3, None), (2, 3, None), (3, 3, None)]
     assert sorted(index for _, _, index, _ in told) == [0, 1, 2]
     assert software_context.stats()["compiled"] == 2
-    x = software_gpu.copy(np.ones((4, 64), np.float32))
-    assert (double(x, 2.0) == 2).all() and (softmax(x) == 1 / 64).all()
+    x, y = (software_gpu.copy(np.ones((4, 64), np.float32)) for _ in range(2))
+    assert (double(x, 2.0, out=y) == 2).all() and (softmax(x, out=y) == 1 / 64).all()
     assert software_context.stats()["compiled"] == 2
 
 
