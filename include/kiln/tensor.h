@@ -107,7 +107,7 @@ KILN_API kiln_scalar kiln_scalar_i64(int64_t value);
  * program's own float type), KILN_I64 or KILN_I32. pointer is an address as a tensor's data is: of the device for
  * kiln_run and kiln_plan_launch, of the host for kiln_run_cpu; a multiple of the type's size. Calls that only prepare
  * take NULL. It is another kernel than for a value. A launch gives KILN_E_TYPE for another type, KILN_E_POINTER for
- * NULL or a crooked address, KILN_E_OVERLAP where the program stores its outputs there. Thread-safe. */
+ * NULL or a misaligned address, KILN_E_OVERLAP where the program stores its outputs there. Thread-safe. */
 KILN_API kiln_scalar kiln_scalar_device(const void *pointer, kiln_type type);
 
 #ifdef __cplusplus
