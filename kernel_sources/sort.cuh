@@ -17,7 +17,7 @@ template <class Order> struct kiln_sorting {
     typedef typename Order::value value;
     static constexpr int columns = Order::columns;
     static constexpr int share = (columns + KILN_THREADS - 1) / KILN_THREADS | 1; /* odd: they begin in all banks */
-    static constexpr int merges(int run) { return run < columns ? 1 + merges(2 * run) : 0; }
+    static KILN_MEMBER constexpr int merges(int run) { return run < columns ? 1 + merges(2 * run) : 0; }
 
     static KILN_MEMBER value *values() { return reinterpret_cast<value *>(kiln_shared + Order::place); }
     static KILN_MEMBER kiln_number *numbers(int turn) {

@@ -245,7 +245,8 @@ const char *kiln__spell_slot(const kiln__emitter *e, uint32_t i, const char *col
 static const char *spell_order(const kiln__emitter *e, uint32_t i) {
     const kiln__inst *inst = &e->ir->insts[i];
     const uint32_t order = kiln__sorted_by(e, i);
-    if (!e->element[i]) return inst->op == KILN__OP_SORTED ? kiln__spell_value(e, inst->args[0]) : "0";
+    if (!e->element[i] || !kiln__has_slots(e, i))
+        return inst->op == KILN__OP_SORTED ? kiln__spell_value(e, inst->args[0]) : "0";
     if (inst->op == KILN__OP_ORDER)
         return kiln__spell(e, "kiln_column_in_order<kiln_order%u>(col + j, KILN_END)", order);
     return kiln__spell(e, "kiln_value_in_order<kiln_order%u, %s>(%" PRId64 ", col + j, KILN_END)", order,

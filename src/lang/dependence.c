@@ -2,21 +2,17 @@
 /* Goes back from outputs through the untyped graph, for one of them up to reductions. */
 #include "lang/dependence.h"
 
-#include "lang/nodes.h"
-
 static uint32_t input_bit(const kiln__signature *signature, uint32_t name) {
     for (uint32_t i = 0; i < signature->input_count; i++)
         if (signature->inputs[i] == name) return (uint32_t)1 << i;
     return 0; /* a scalar */
 }
 
-static void find_leaf(const kiln__graph *graph, const kiln__signature *signature, const kiln__node *node, int rank,
-                      const bool *reduced, kiln__dependence *out) {
+static void find_leaf(const kiln__signature *signature, const kiln__node *node, int rank, const bool *reduced,
+                      kiln__dependence *out) {
     if (node->op == KILN__OP_NAME) out->inputs |= input_bit(signature, node->u.name);
     if (node->op == KILN__OP_UNIFORM || node->op == KILN__OP_FIRST || kiln__op_runs_along(node->op))
         out->positions = true;
-    const bool some = node->op == KILN__OP_FIRST || node->op == KILN__OP_ARGTOP;
-    if (some) out->first = graph->nodes[node->args[node->arg_count - 1]].u.i64;
     if (node->op == KILN__OP_INDEX && reduced[kiln__node_axis(node, rank)]) out->positions = true;
 }
 
@@ -33,6 +29,37 @@ static void find_in_program(kiln__work *work, const kiln__graph *graph, const ki
         out->reduces |= kiln__op_runs(node->op) || node->op == KILN__OP_TAKE || node->op == KILN__OP_GATHER;
         if (node->op == KILN__OP_INDEX || node->op == KILN__OP_SIZE) kiln__node_check_axis(work, node, rank);
     }
+}
+
+/* The literal that the node is, or comes to; false: it is none. */
+static bool fold(const kiln__node *nodes, uint32_t index, const bool *is_literal, kiln__node *literals) {
+    const kiln__node *node = &nodes[index];
+    kiln__node args[3] = {{0}};
+    bool all = node->arg_count > 0;
+    for (uint32_t k = 0; k < node->arg_count; k++) {
+        all = all && is_literal[node->args[k]];
+        args[k] = literals[node->args[k]];
+    }
+    literals[index] = *node;
+    return kiln__is_literal(node) || (all && kiln__fold(node->op, args, &literals[index]));
+}
+
+int64_t kiln__first_columns(kiln__work *work, const kiln__node *nodes, uint32_t last) {
+    bool *is_literal = kiln__work_alloc(work, &work->scratch, last + 1, sizeof *is_literal);
+    kiln__node *literals = kiln__work_alloc(work, &work->scratch, last + 1, sizeof *literals);
+    int64_t *first = kiln__work_alloc(work, &work->scratch, last + 1, sizeof *first);
+    if (work->status != KILN_OK) return 0;
+    for (uint32_t i = 0; i <= last; i++) {
+        const kiln__node *node = &nodes[i];
+        const bool says = node->op == KILN__OP_FIRST || node->op == KILN__OP_ARGTOP;
+        is_literal[i] = fold(nodes, i, is_literal, literals);
+        for (uint32_t k = 0; k < node->arg_count && !says && !kiln__op_is_reduction(node->op); k++)
+            if (first[node->args[k]]) first[i] = first[node->args[k]];
+        const uint32_t said = says ? node->args[node->arg_count - 1] : 0;
+        if (says && is_literal[said] && literals[said].op == KILN__OP_INT && literals[said].u.i64 > 0)
+            first[i] = literals[said].u.i64;
+    }
+    return first[last];
 }
 
 static void add_block(int64_t block, int64_t blocks[KILN__MAX_BLOCKS]) {
@@ -62,7 +89,7 @@ static void find_outside(kiln__work *work, const kiln__graph *graph, const kiln_
     for (uint32_t i = last + 1; i-- > 0;) {
         const kiln__node *node = &graph->nodes[i];
         if (!outside[i] || !shows_through(graph, node, across, out)) continue;
-        find_leaf(graph, signature, node, rank, reduced, out);
+        find_leaf(signature, node, rank, reduced, out);
         const uint32_t first = node->op == KILN__OP_GATHER, last_arg = node->op == KILN__OP_ROWS ? 1 : node->arg_count;
         for (uint32_t k = first; k < last_arg; k++) outside[node->args[k]] = true; /* indices of rows are the row's */
     }
@@ -74,6 +101,7 @@ kiln_status kiln__dependence_find(const kiln__graph *graph, const kiln__signatur
     *out = (kiln__dependence){0};
     find_in_program(&work, graph, signature, rank, out);
     find_outside(&work, graph, signature, output, rank, reduced, across, out);
+    out->first = kiln__first_columns(&work, graph->nodes, graph->names[signature->outputs[output]].node);
     kiln__arena_free(&work.scratch);
     return work.status;
 }

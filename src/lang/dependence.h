@@ -4,6 +4,7 @@
 #define KILN_LANG_DEPENDENCE_H
 
 #include "lang/domain.h"
+#include "lang/nodes.h"
 
 typedef struct kiln__dependence {
     uint32_t inputs;                  /* bit i: elements of input i, outside of reductions */
@@ -18,5 +19,7 @@ typedef struct kiln__dependence {
  * KILN_E_AXIS for index() or size() of an axis that it lacks; KILN_E_MEMORY. */
 kiln_status kiln__dependence_find(const kiln__graph *graph, const kiln__signature *signature, uint32_t output, int rank,
                                   const bool *reduced, const kiln__across_kinds *across, kiln__dependence *out);
+/* How many of a row's first columns a node has; 0: all, or what typing refuses. KILN_E_MEMORY in the work. */
+int64_t kiln__first_columns(kiln__work *work, const kiln__node *nodes, uint32_t node);
 
 #endif

@@ -152,6 +152,15 @@ static void type_place(kiln__typer *typer, const kiln__name *name, uint32_t outp
     if (typer->work->status == KILN_OK) typer->ir->places[output] = index.inst + 1;
 }
 
+/* Rows that offsets place have outputs of all their columns. */
+static void check_first(kiln__typer *typer, uint32_t output) {
+    if (typer->work->status != KILN_OK || !typer->graph->offsets) return;
+    if (!kiln__has_first(&typer->insts.items[typer->ir->outputs[output]])) return;
+    typer->work->status =
+        kiln__fail(KILN_E_UNSUPPORTED, "output '%s' has the first columns of rows: expected no offsets(o)",
+                   typer->ir->output_names[output]);
+}
+
 static void type_program(kiln__typer *typer, const kiln__signature *signature) {
     const kiln__graph *graph = typer->graph;
     bool *needed = kiln__work_alloc(typer->work, &typer->work->scratch, graph->node_count, sizeof *needed);
@@ -162,6 +171,7 @@ static void type_program(kiln__typer *typer, const kiln__signature *signature) {
     for (uint32_t i = 0; i < signature->output_count && typer->work->status == KILN_OK; i++) {
         const kiln__value *value = &typer->values[graph->names[signature->outputs[i]].node];
         typer->ir->outputs[i] = kiln__emit_as(typer, value, kiln__value_type(typer, value)).inst;
+        check_first(typer, i);
         type_place(typer, &graph->names[signature->outputs[i]], i);
     }
     if (typer->counts && typer->sums_first)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Before a gradient is derived: what it is asked for, what depends on it, along which axes everything varies, and the
  * program's own operations in the new graph. */
+#include "lang/dependence.h"
 #include "lang/reverse.h"
 
 #include <stdio.h>
@@ -400,7 +401,10 @@ static void seed_output(kiln__reverse *r, const kiln__name *output) {
     const kiln__span extent = extent_of_output(r, output->node);
     char *name = alloc(r, size, 1);
     uint32_t value;
-    if (name == NULL) return;
+    if (kiln__first_columns(&r->rewriter.work, r->from->nodes, output->node))
+        kiln__work_fail(&r->rewriter.work, output->line, output->column, KILN_E_UNSUPPORTED,
+                        "'first' has no gradient here: that of fewer columns is no input beside the others");
+    if (name == NULL || r->rewriter.work.status != KILN_OK) return;
     snprintf(name, size, "d%s", output->text);
     if (kiln__graph_find(&r->rewriter.graph, name, size - 2) >= 0) snprintf(name, size, "d_%s", output->text);
     uint32_t *cotangent = &r->cotangents[r->cotangent_count++];

@@ -179,12 +179,12 @@ static kiln__value apply_across(kiln__typer *typer, const kiln__node *node, cons
  */
 static kiln__value apply_of_row(kiln__typer *typer, kiln__inst inst, const kiln__value *values, kiln__ctype type) {
     if (!kiln__op_is_reduction(inst.op)) return apply(typer, inst, values, type);
-    inst.args[0] = kiln__emit_as(typer, &values[0], type).inst;
+    const uint32_t of = inst.args[0] = kiln__emit_as(typer, &values[0], type).inst;
     kiln__mask_first(typer, &inst);
     const kiln__value reduced = kiln__emit(typer, inst);
     if (inst.op != KILN__OP_REDUCE_MAX || !kiln__has_length(typer) || typer->work->status != KILN_OK) return reduced;
     const kiln__inst *max = &typer->insts.items[reduced.inst];
-    if (typer->insts.items[max->args[0]].op != KILN__OP_ABS) return reduced;
+    if (typer->insts.items[of].op != KILN__OP_ABS) return reduced;
     return apply_two(typer, KILN__OP_MAXIMUM, reduced, literal_value(kiln__literal_int(0)), max->type);
 }
 

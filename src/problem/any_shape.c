@@ -32,7 +32,7 @@ kiln_status kiln__any_shape_check(const kiln__ir *ir, const kiln__problem *p) {
         {p->offsets >= 0, "rows that offsets place"},
         {kiln__ir_selects(ir), "values selected by their order"},
         {kiln__ir_scans(ir), "scans"},
-        {p->sorted, "rows that are sorted"},
+        {kiln__ir_sorts(ir), "rows that are sorted"},
         {p->first, "outputs of a row's first columns"},
         {p->packed, "tensors of two elements to a byte"},
         {combines_counts(ir), "a combine that asks for the number of columns"},

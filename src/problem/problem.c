@@ -420,7 +420,7 @@ kiln_status kiln__problem_build(const kiln__ir *ir, const kiln__shaped *shaped, 
         if (o == out->offsets) fill_offsets(out, &out->operands[o]);
         if (kiln__shaped_packed(shaped, o, t.values[o])) fill_packed_rows(out, &out->operands[o]);
     }
-    out->sorted = out->sorted && out->cols != 1; /* one column is in order */
+    out->sorted = out->sorted && out->cols > 1; /* one column is in order */
     if (!status) status = find_packed(&t, out);
     for (int o = t.count; o < t.count + out->position_count; o++) {
         out->operands[o] = (kiln__operand){.type = KILN_I64, .per_element = true, .alignment = 1};

@@ -452,7 +452,8 @@ static kiln_status packed_strides(const kiln__shaped *s, int o, bool *same, int6
 }
 
 /* A tensor of a row's first columns, as if it had all: of those behind them nobody asks. */
-static kiln_status widen(const kiln__shaped *s, const kiln__inst *value, const char *name, kiln_tensor *tensor) {
+static kiln_status widen(const kiln__shaped *s, const kiln__inst *value, const char *name, bool row,
+                         kiln_tensor *tensor) {
     char shape[200], wanted[200];
     kiln__space space = s->space;
     int axis = 0;
@@ -461,15 +462,16 @@ static kiln_status widen(const kiln__shaped *s, const kiln__inst *value, const c
     if (first > columns)
         return kiln__fail(KILN_E_SHAPE, "output '%s' has the first %" PRId64 " columns of rows that have %" PRId64,
                           name, first, columns);
+    const int at = row ? 0 : axis, rank = row ? 1 : space.rank; /* of a row that put writes */
     space.sizes[axis] = first;
-    if (tensor->rank == space.rank && tensor->sizes[axis] == first) {
-        tensor->sizes[axis] = columns;
+    if (tensor->rank == rank && tensor->sizes[at] == first) {
+        tensor->sizes[at] = columns;
         return KILN_OK;
     }
     if (space.open_rows) space.sizes[0] = -1;
-    return kiln__fail(KILN_E_SHAPE, "output '%s' has shape %s, expected %s", name,
+    return kiln__fail(KILN_E_SHAPE, "%soutput '%s' has shape %s, expected %s", row ? "a row of " : "", name,
                       kiln__space_shape(shape, tensor->rank, tensor->sizes),
-                      kiln__space_shape(wanted, space.rank, space.sizes));
+                      kiln__space_shape(wanted, rank, row ? &first : space.sizes));
 }
 
 kiln_status kiln__shaped_strides(const kiln__shaped *s, int o, const kiln__ir *ir, const kiln__inst *value,
@@ -479,7 +481,7 @@ kiln_status kiln__shaped_strides(const kiln__shaped *s, int o, const kiln__ir *i
     bool same[KILN_MAX_RANK];
     kiln_status status = KILN_OK;
     if (value) find_same(s, o, value, same);
-    if (value && kiln__has_first(value)) status = widen(s, value, name, &tensor);
+    if (value && kiln__has_first(value)) status = widen(s, value, name, s->tables[o].rows > 0, &tensor);
     if (status) return status;
     if (kiln__shaped_packed(s, o, value)) return packed_strides(s, o, value ? same : NULL, strides, full);
     const bool of_all = value && is_of_all(s, o, value);

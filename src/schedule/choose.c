@@ -13,11 +13,11 @@
 /* ---- what is said where there is none ---- */
 
 static kiln_status no_rows(const kiln__problem *problem, const kiln__pins *pins) {
+    if (problem->across && problem->sorted)
+        return kiln__fail(KILN_E_UNSUPPORTED, "rows are sorted beside no values of all rows: two programs do that");
     if (problem->across && problem->ordered)
         return kiln__fail(KILN_E_UNSUPPORTED,
                           "scans and reduce(..) go beside no values of all rows: two programs do that");
-    if (problem->across && problem->sorted)
-        return kiln__fail(KILN_E_UNSUPPORTED, "rows are sorted beside no values of all rows: two programs do that");
     if (problem->across)
         return kiln__fail(
             KILN_E_UNSUPPORTED,
@@ -26,8 +26,8 @@ static kiln_status no_rows(const kiln__problem *problem, const kiln__pins *pins)
             (long long)problem->cols);
     if (problem->sorted && !kiln__pins_any(pins))
         return kiln__fail(KILN_E_UNSUPPORTED,
-                          "no schedule has room for rows of %lld columns: they are sorted in shared memory, expected "
-                          "fewer columns",
+                          "no schedule has room for what is sorted of rows of %lld columns: it takes shared memory, "
+                          "expected fewer columns, or a smaller k",
                           (long long)problem->cols);
     if (kiln__needs_slots(problem) && !kiln__pins_any(pins))
         return kiln__fail(KILN_E_UNSUPPORTED,

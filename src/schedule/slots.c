@@ -107,7 +107,8 @@ static void split(const kiln__given *g, kiln__schedule *s) {
 
 bool kiln__row_add_slots(const kiln__given *g, kiln__schedule *s) {
     const bool alone = s->team.group == KILN__GROUP_BLOCK && s->split.chunks == 1 && !s->row.persistent;
-    if (!alone || s->edges == KILN__EDGES_PEELED || g->problem->cols > MOST_COLUMNS * 128) return false;
+    if (!alone || g->problem->across || s->edges == KILN__EDGES_PEELED || g->problem->cols > MOST_COLUMNS * 128)
+        return false;
     split(g, s);
     const int64_t columns = s->split.chunks > 1 ? s->steps * s->team.threads * s->vector_width : g->problem->cols;
     if (columns > MOST_COLUMNS) return false;

@@ -12,6 +12,8 @@
 #include <string.h>
 
 #include "base/types.h"
+#include "runtime/context.h"
+#include "schedule/device.h"
 #include "support/bound.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -287,6 +289,96 @@ static void first_columns_go_into_more(void **state) {
     bound_destroy(&b);
 }
 
+/* Whatever comes to k, and the fewest of several. */
+static void shapes_of_first_columns_are_told(void **state) {
+    (void)state;
+    static const struct {
+        const char *program;
+        int64_t columns;
+    } cases[] = {
+        {"y = first(topk(x, 5), 3)", 3},       {"y = first(first(x, 5), 2 + 2)", 4},
+        {"y = topk(x, minimum(3, 9)) * 2", 3}, {"fn f(x, k = 3) = topk(x, k - 1), x\ny, z = f(x)", 2},
+        {"y = sort(x) * max(topk(x, 2))", 8},  {"y = gather(x, argtopk(x, 3))", 3},
+        {"y = x + sum(first(x, 2))", 8},       {"y = where(index(-1) < 2, topk(x, 4), 0)", 4},
+    };
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        double x[16] = {0}, y[16];
+        char tensors[64];
+        int32_t rank = 0;
+        int64_t sizes[KILN_MAX_RANK];
+        bound b;
+        const bool two = strstr(cases[i].program, "y, z") != NULL;
+        snprintf(tensors, sizeof tensors, "f64[2,8] f64[2,%d]%s", (int)cases[i].columns, two ? " f64[2,8]" : "");
+        if (bound_create(&b, cases[i].program, NULL, NULL, tensors)) fail_msg("%s", kiln_last_error());
+        for (size_t t = 0; t < b.tensor_count; t++) b.tensors[t].data = t ? y : x;
+        if (b.tensor_count == 3) b.tensors[2].data = (double[16]){0};
+        assert_int_equal(kiln_program_output_shape(b.program, b.tensors, 0, 0, &rank, sizes), KILN_OK);
+        if (rank != 2 || sizes[1] != cases[i].columns)
+            fail_msg("%s has %d columns", cases[i].program, rank == 2 ? (int)sizes[1] : 0);
+        if (kiln_run_cpu(b.program, b.tensors, b.tensor_count, NULL, 0))
+            fail_msg("%s: %s", cases[i].program, kiln_last_error());
+        bound_destroy(&b);
+    }
+}
+
+/* Of columns that are chosen put writes as many. */
+static void put_writes_first_columns(void **state) {
+    (void)state;
+    double x[8] = {2, 4, 1, 4, 3, 0, 2, 3}, y[6] = {0};
+    int64_t to[2] = {2, 0};
+    bound b;
+    if (bound_create(&b, "put(y, s) = topk(x, 2)", NULL, NULL, "i64[2,1] f64[2,4] f64[3,2]"))
+        fail_msg("%s", kiln_last_error());
+    b.tensors[0].data = to;
+    b.tensors[1].data = x;
+    b.tensors[2].data = y;
+    assert_int_equal(kiln_run_cpu(b.program, b.tensors, b.tensor_count, NULL, 0), KILN_OK);
+    assert_memory_equal(y, ((double[]){3, 3, 0, 0, 4, 4}), sizeof y);
+    bound_destroy(&b);
+}
+
+/* Rows of one column and of none are in order; a row that is empty has a largest magnitude of 0. */
+static void few_columns_are_in_order(void **state) {
+    (void)state;
+    run_columns("a = sort(x); b = argsort(x); c = topk(x, 1); d = argtopk(x, 1)", KILN_F32, (double[]){5}, 1,
+                (double[]){5, 0, 5, 0});
+    double x[2] = {3, 4}, n[1] = {0}, y[1] = {-1};
+    bound b;
+    if (bound_create(&b, "lengths(n); y = absmax(topk(x, 2))", NULL, NULL, "f64[1,1] f64[1,2] f64[1]"))
+        fail_msg("%s", kiln_last_error());
+    b.tensors[0].type = KILN_I64; /* whose 0 is the same bits */
+    b.tensors[0].data = n;
+    b.tensors[1].data = x;
+    b.tensors[2].data = y;
+    assert_int_equal(kiln_run_cpu(b.program, b.tensors, 3, NULL, 0), KILN_OK);
+    assert_true(y[0] == 0);
+    bound_destroy(&b);
+}
+
+/* By the schedule, for which there is a device. */
+static void what_no_schedule_sorts_is_refused(void **state) {
+    (void)state;
+    static const struct {
+        const char *program, *tensors, *expected;
+    } cases[] = {
+        {"y = sum(x, axes = 0); z = sort(x)", "f32[64,100] f32[100] f32[64,100]", "rows are sorted beside no values"},
+        {"y = sum(x, axes = 0); z = topk(x, 2)", "f32[64,100] f32[100] f32[64,2]", "rows are sorted beside no values"},
+        {"y = sort(x)", "f32[8,40000] f32[8,40000]", "no schedule has room for what is sorted of rows of 40000"},
+        {"y = topk(x, 30000)", "f32[8,40000] f32[8,30000]", "expected fewer columns, or a smaller k"},
+    };
+    const kiln__device device = kiln__device_typical(90);
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        kiln__prepared prepared;
+        bound b;
+        assert_int_equal(bound_create(&b, cases[i].program, NULL, NULL, cases[i].tensors), KILN_OK);
+        if (!kiln__prepare(b.program, b.tensors, NULL, &device, 0, &prepared))
+            fail_msg("%s is accepted", cases[i].program);
+        if (!strstr(kiln_last_error(), cases[i].expected))
+            fail_msg("%s: %s, expected %s", cases[i].program, kiln_last_error(), cases[i].expected);
+        bound_destroy(&b);
+    }
+}
+
 static void what_is_no_first_column_is_refused(void **state) {
     (void)state;
     const char *x = "f32[2,4] f32[2,2]";
@@ -298,6 +390,8 @@ static void what_is_no_first_column_is_refused(void **state) {
     refuses("y = sort(topk(x, 3))", x, "takes the first 3 columns of rows where it is of whole ones");
     refuses("y = mean(first(x, 3))", "f32[2,4] f32[2]", "a program that counts the columns of rows, as mean does");
     refuses("y = take(first(x, 3), 1)", "f32[2,4] f32[2]", "'take' takes a column of 'first': expected one of inputs");
+    refuses("offsets(o); y = first(x, 3)", "i32[3] f32[12] f32[2,3]",
+            "output 'y' has the first columns of rows: expected");
     refuses("y = first(x, 3)", x, "output 'y' has shape [2, 2], expected [2, 3]");
     refuses("y = first(x, 5)", "f32[2,4] f32[2,5]", "output 'y' has the first 5 columns of rows that have 4");
     refuses("y = first(x, 1) * max(x, block = 2)", x, "'first' takes rows along one axis, without blocks");
@@ -331,6 +425,10 @@ int main(void) {
         cmocka_unit_test(the_largest_are_chosen),
         cmocka_unit_test(first_columns_go_into_more),
         cmocka_unit_test(what_is_no_first_column_is_refused),
+        cmocka_unit_test(shapes_of_first_columns_are_told),
+        cmocka_unit_test(put_writes_first_columns),
+        cmocka_unit_test(few_columns_are_in_order),
+        cmocka_unit_test(what_no_schedule_sorts_is_refused),
         cmocka_unit_test(rows_are_sorted_along_any_axes),
         cmocka_unit_test(what_is_not_sorted_is_refused),
     };
