@@ -62,9 +62,9 @@ static void add(calls *to, const char *only, const char *format, ...) {
 /* What is given for a parameter of this name; NULL where its default is taken. */
 static const char *argument_for(const char *name, size_t length) {
     static const char *const arguments[][2] = {
-        {"x", "x"},     {"y", "y"},         {"g", "g"},       {"t", "t"},    {"w", "w"},
-        {"b", "b"},     {"a", "y"},         {"low", "-0.75"}, {"high", "1"}, {"p", "0.25"},
-        {"seed", "42"}, {"label", "label"}, {"v", "y"},       {"k", "2"},    {"q", "0.3"},
+        {"x", "x"}, {"y", "y"},       {"g", "g"},    {"t", "t"},    {"w", "w"},     {"b", "b"},
+        {"a", "y"}, {"low", "-0.75"}, {"high", "1"}, {"p", "0.25"}, {"seed", "42"}, {"label", "label"},
+        {"v", "y"}, {"k", "2"},       {"q", "0.3"},  {"keys", "y"},
     };
     for (size_t i = 0; i < COUNT(arguments); i++)
         if (strlen(arguments[i][0]) == length && !strncmp(arguments[i][0], name, length)) return arguments[i][1];
@@ -131,8 +131,10 @@ static bool list_calls(const char *only, calls *to) {
     }
     for (const char *at = kiln__source_prelude_kiln; (at = strstr(at, "\nfn ")) != NULL;) {
         at += 4;
-        const bool has_axes = !strncmp(at, "scale_nvfp4_tensor(", 19); /* of its own, which no block stands beside */
-        if (*at != '_' && !has_axes && !add_call(to, only, at)) return false;
+        /* Has axes of its own, which no block stands beside; rows of one axis, of which gpu_blocks has some. */
+        const bool has_axes = !strncmp(at, "scale_nvfp4_tensor(", 19);
+        const bool chooses = !strncmp(at, "topk", 4) || !strncmp(at, "argtopk(", 8);
+        if (*at != '_' && !has_axes && !chooses && !add_call(to, only, at)) return false;
     }
     for (size_t i = 0; i < COUNT(written); i++) add(to, only, "%s", written[i]);
     return true;
