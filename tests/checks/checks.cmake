@@ -174,7 +174,7 @@ if(kiln_aarch64_cc AND NOT KILN_SANITIZE)
         set(emulator ${kiln_qemu_aarch64} -L /usr/aarch64-linux-gnu)
     endif()
     kiln_add_machine(aarch64 ${kiln_aarch64_cc} aarch64 "${emulator}" "" test_cache_memory test_cache_processes test_faults
-                     test_fork test_profiler test_stats test_worker test_schedule test_kernels_loaded test_plan_fuzz)
+                     test_fork test_prepare test_profiler test_stats test_worker test_schedule test_kernels_loaded test_plan_fuzz)
 endif()
 if(kiln_musl_cc AND NOT KILN_SANITIZE)
     # musl-gcc has no headers of the kernel. test_faults is made of the names that glibc gives to checked functions; the
