@@ -47,5 +47,5 @@ int64_t kiln__slots_begin(const kiln__emitter *e, uint32_t i) {
 
 bool kiln__is_put_down(const kiln__emitter *e, uint32_t inst) {
     const kiln__inst *of = &e->ir->insts[inst];
-    return kiln__has_slots(e, inst) && (of->op != KILN__OP_SORTED || kiln__carries(e->ir, of));
+    return kiln__has_slots(e, inst) && (of->op == KILN__OP_BLOCK_REDUCE || kiln__keeps_row(e->ir, of));
 }

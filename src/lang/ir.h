@@ -88,7 +88,10 @@ typedef struct kiln__binding {
  *   REDUCE_BEFORE what u.block.op makes of args[0] in the columns of the row that lie before those of a thread, which
  *             are neighbours, in their order
  *   SCAN      the same of the columns up to an element: from args[1], a REDUCE_BEFORE, on
- *   BLOCK_COUNT how many columns that block has, which may be the last of its row and short */
+ *   ORDER     of each place in the row's order of args[0] the column that stands there: descending or not, of all, or
+ * of the u.order.slots columns that args[1] has slots for, from 0 on SORTED    args[0] of that column: of args[1], an
+ * ORDER FIRST     args[0] in the first u.first columns BLOCK_COUNT how many columns that block has, which may be the
+ * last of its row and short */
 typedef kiln__node kiln__inst;
 
 /* A user's combine, typed: instructions over PARAM 0 and 1. */
@@ -164,6 +167,10 @@ bool kiln__ir_sorts(const kiln__ir *ir);
 /* Whether a SORTED is of other values than the keys that it is sorted by. */
 static inline bool kiln__carries(const kiln__ir *ir, const kiln__inst *sorted) {
     return sorted->op == KILN__OP_SORTED && ir->insts[sorted->args[1]].args[0] != sorted->args[0];
+}
+/* Whether all columns of a row wait for an instruction: keys to be sorted, others to be read in their order. */
+static inline bool kiln__keeps_row(const kiln__ir *ir, const kiln__inst *inst) {
+    return inst->op == KILN__OP_ORDER || kiln__carries(ir, inst);
 }
 
 /* The reduction that an instruction combines by: of REDUCE_BEFORE and SCAN the one that is scanned. */

@@ -173,13 +173,14 @@ static kiln_status make_room(kiln__ref_run_state *run) {
         return kiln__out_of_memory();
     for (uint32_t i = 0; i < ir->count; i++) run->values[i] = memory + i * run->width;
     for (uint32_t i = 0; i < ir->count; i++) {
-        const bool sorts = kiln__op_is_order(ir->insts[i].op);
-        if (!kiln__op_selects(ir->insts[i].op) && !sorts) continue;
+        const size_t cols = (size_t)run->col_count;
         kiln__ref_accumulator *accumulator = &run->accumulators[i];
-        accumulator->row = kiln__arena_alloc(arena, (size_t)run->col_count + 1, sizeof *accumulator->row);
-        accumulator->order =
-            kiln__arena_alloc(arena, sorts ? 2 * (size_t)run->col_count + 1 : 1, sizeof *accumulator->order);
-        if (accumulator->row == NULL || accumulator->order == NULL) return kiln__out_of_memory();
+        if (!kiln__op_selects(ir->insts[i].op) && !kiln__keeps_row(ir, &ir->insts[i])) continue;
+        accumulator->row = kiln__arena_alloc(arena, cols + 1, sizeof *accumulator->row);
+        if (accumulator->row == NULL) return kiln__out_of_memory();
+        if (ir->insts[i].op != KILN__OP_ORDER) continue;
+        accumulator->order = kiln__arena_alloc(arena, 2 * cols + 1, sizeof *accumulator->order);
+        if (accumulator->order == NULL) return kiln__out_of_memory();
     }
     if (!kiln__ref_across_make(run)) return kiln__out_of_memory();
     for (uint32_t i = 0; i < ir->combine_count; i++) {

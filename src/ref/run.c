@@ -91,8 +91,10 @@ static void evaluate_scan(const kiln__ref_run_state *run, uint32_t index, size_t
 static void evaluate_order(const kiln__ref_run_state *run, uint32_t index, int64_t col, size_t n) {
     const kiln__inst *inst = &run->ir->insts[index];
     const bool values = inst->op == KILN__OP_SORTED;
-    const int64_t *order = run->accumulators[values ? inst->args[1] : index].order + col;
-    for (size_t i = 0; i < n && values; i++) run->values[index][i] = run->accumulators[index].row[order[i]];
+    const uint32_t by = values ? inst->args[1] : index;
+    const int64_t *order = run->accumulators[by].order + col;
+    const kiln__ref_value *row = run->accumulators[kiln__carries(run->ir, inst) ? index : by].row;
+    for (size_t i = 0; i < n && values; i++) run->values[index][i] = row[order[i]];
     for (size_t i = 0; i < n && !values; i++) run->values[index][i].i64 = order[i];
 }
 
@@ -250,7 +252,7 @@ static void begin_pass(kiln__ref_run_state *run, const uint8_t *roles, uint32_t 
     }
     run->length = ir->length ? run->values[ir->length - 1]->i64 : run->col_count;
     for (uint32_t i = 0; i < ir->count; i++)
-        if (kiln__op_is_order(ir->insts[i].op) && ir->insts[i].phase == pass) gather_row(run, i);
+        if (kiln__keeps_row(ir, &ir->insts[i]) && ir->insts[i].phase == pass) gather_row(run, i);
     for (uint32_t i = 0; i < ir->count; i++)
         if (ir->insts[i].op == KILN__OP_SCAN) start(run, i);
 }

@@ -41,8 +41,8 @@ typedef struct kiln__ref_accumulator {
     int64_t index, seen; /* argmax, argmin: where the value was; columns so far */
     bool own_types;
     double partials[63];
-    kiln__ref_value *row; /* of a selection, of what is sorted: room for all columns ... */
-    int64_t *order;       /* ... and which stand in their order */
+    kiln__ref_value *row; /* of a selection, of what is sorted or carried: room for all columns */
+    int64_t *order;       /* of what is sorted: which columns stand in order, and room to merge them */
 } kiln__ref_accumulator;
 
 /* A user's combine: where the values of its instructions lie, one of each. NULL without memory. */

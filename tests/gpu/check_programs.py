@@ -22,7 +22,8 @@ except ImportError:
     sys.exit(77)
 import kiln_ctypes as kiln  # noqa: E402
 import program_types as types  # noqa: E402
-from program_cases import CASES, Draw  # noqa: E402
+from program_cases import CASES  # noqa: E402
+from program_draw import Draw  # noqa: E402
 
 UNTOUCHED = 0xA5
 

@@ -96,10 +96,7 @@ static void older_devices_and_drivers_do_without(void **state) {
 static void packs_and_preparations_have_such_kernels(void **state) {
     launch_fixture *f = *state;
     char path[128], line[1024] = "";
-    snprintf(path, sizeof path, "%s/record", f->dir);
-    setenv("KILN_RECORD", path, 1);
-    kiln_context *context = launch_context(f, "", KILN_POLICY_COMPILE);
-    unsetenv("KILN_RECORD");
+    kiln_context *context = launch_context_recording(f, path);
     kiln_program *program = launch_program(context, "y = softmax(x)");
     kiln_call_options options = KILN_CALL_OPTIONS_INIT;
     options.dependent_launch = 1;

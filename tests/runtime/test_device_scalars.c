@@ -152,10 +152,7 @@ static void the_reference_reads_host_memory(void **state) {
 static void records_and_preparations_know_them(void **state) {
     launch_fixture *f = *state;
     char path[128], line[1024] = "";
-    snprintf(path, sizeof path, "%s/record", f->dir);
-    setenv("KILN_RECORD", path, 1);
-    kiln_context *context = launch_context(f, "", KILN_POLICY_COMPILE);
-    unsetenv("KILN_RECORD");
+    kiln_context *context = launch_context_recording(f, path);
     kiln_program *program = program_with_scalar(context, "y = softmax(x * s)");
     const kiln_scalar unknown = kiln_scalar_device(NULL, KILN_F32);
     const kiln_scalar s = kiln_scalar_device((const void *)(uintptr_t)0x7000, KILN_F32);

@@ -92,6 +92,14 @@ kiln_context *launch_context(launch_fixture *f, const char *cache_dir, kiln_poli
     return launch_context_nvrtc(f, cache_dir, policy, f->nvrtc);
 }
 
+kiln_context *launch_context_recording(launch_fixture *f, char path[128]) {
+    snprintf(path, 128, "%s/record", f->dir);
+    setenv("KILN_RECORD", path, 1);
+    kiln_context *context = launch_context(f, "", KILN_POLICY_COMPILE);
+    unsetenv("KILN_RECORD");
+    return context;
+}
+
 kiln_program *launch_program(kiln_context *context, const char *text) {
     kiln_program *program = NULL;
     if (kiln_program_create(context, text, NULL, &program)) fail_msg("%s: %s", text, kiln_last_error());

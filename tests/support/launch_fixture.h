@@ -23,6 +23,8 @@ int tear_down_launch(void **state);
 
 /* A context on the stand-ins whose cache is the test's folder ("" for none). */
 kiln_context *launch_context(launch_fixture *f, const char *cache_dir, kiln_policy policy);
+/* One that compiles, without a cache, and records what it compiles in a file, whose name *path becomes. */
+kiln_context *launch_context_recording(launch_fixture *f, char path[128]);
 /* The same with another NVRTC. */
 kiln_context *launch_context_nvrtc(launch_fixture *f, const char *cache_dir, kiln_policy policy, const char *nvrtc);
 kiln_program *launch_program(kiln_context *context, const char *text);
