@@ -16,8 +16,9 @@ int kiln__widest_vector(const kiln__problem *problem);
 /* The fewest elements of a vector of which the lanes of a warp have a whole block; 1 where no blocks are reduced. */
 int kiln__least_vector(const kiln__problem *problem);
 
-/* Whether blocks within rows are reduced in shared memory, a slot for each: they are not all vectors of some lanes of a
- * warp, a power of two, or a thread's vectors are neighbours. */
+/* Whether a row has shared memory of its own beside its staging: it is sorted, or blocks within it are reduced there, a
+ * slot for each, as they are not all vectors of some lanes of a warp, a power of two, or a thread's vectors are
+ * neighbours. */
 bool kiln__needs_slots(const kiln__problem *problem);
 
 /* How far behind a multiple of the vector a row's first element lies: row * result. -1 where the operand's rows do not
