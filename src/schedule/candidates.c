@@ -14,7 +14,7 @@
 #define MOST_ACCESS_BYTES 16         /* of one access of a thread */
 #define LEAST_CHUNK_STEPS 2          /* of a thread, where a row is cut into chunks */
 #define MOST_CHUNKS 1024             /* each block of the next launch reads the results of all */
-#define MOST_LANE_ROWS 512           /* rows that a tile has at once */
+#define MOST_TILE_ROWS 2048          /* rows that a tile has at once */
 #define LEAST_BLOCK_THREADS 64       /* fewer leave a multiprocessor without warps */
 #define LEAST_SHARING_THREADS 128    /* of each of several blocks that share rows: they wait for one another */
 #define LEAST_BLOCK_BYTES (4 * 1024) /* tiles of less are all edges */
@@ -237,7 +237,7 @@ static void list_tile(lister *l, int lanes, int rows) {
 }
 
 static void list_tiles(lister *l) {
-    const choices lanes = powers(l->pins->threads, 1, 32), rows = powers(l->pins->rows_per_block, 4, MOST_LANE_ROWS);
+    const choices lanes = powers(l->pins->threads, 1, 32), rows = powers(l->pins->rows_per_block, 4, MOST_TILE_ROWS);
     for (int i = 0; i < lanes.count * rows.count; i++) {
         const int lane = lanes.of[i % lanes.count], row = rows.of[i / lanes.count];
         const int64_t bytes = kiln__row_tile_bytes(l->problem, row);

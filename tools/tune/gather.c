@@ -10,6 +10,8 @@
  * PROBLEMS is what problems.py draws. Of each problem's candidates as many as --candidates says (24) are taken: the one
  * that the library chooses; those that the model expects to be the fastest, half of the others; and some drawn by
  * --seed and the problem's number. A line of POINTS is a candidate: README.md tells its members.
+ * Choices and features are those of this machine's GPU, whose numbers each point tells, and of the architecture's
+ * typical one where there is none.
  * --seconds ends in time; --skip N leaves out the first N problems, which a run before has done; --part I/N takes every
  * N-th problem from the I-th on, so that N GPUs share them. */
 #define _GNU_SOURCE
@@ -34,6 +36,7 @@
 
 typedef struct given {
     const char *problems, *cache_dir, *points;
+    kiln__device device;
     int jobs, candidates, arch;
     bool list, untimed;
     long skip, part, parts;
@@ -70,9 +73,7 @@ static kiln_status open_context(const given *g, const char *pins, kiln_context *
 }
 
 /* The task's problem, and what it is given to the model as. */
-static kiln_status prepare(const given *g, const task *t, kiln__prepared *prepared, kiln__device *device,
-                           kiln__given *out) {
-    *device = kiln__device_typical(g->arch);
+static kiln_status prepare(const task *t, const kiln__device *device, kiln__prepared *prepared, kiln__given *out) {
     kiln_status status = kiln__prepare(t->program, t->tensors, t->scalars, device, 0, prepared);
     if (status) return status;
     *out = (kiln__given){.ir = prepared->ir, .problem = &prepared->problem, .device = device};
@@ -111,14 +112,17 @@ static kiln_status list_candidates(const kiln__given *of, listed *l) {
 static kiln_status take_candidates(const given *g, task *t) {
     static listed l;
     const kiln__pins nothing = KILN__PINS_NONE;
-    kiln__device device;
+    kiln__pins chosen;
+    kiln__schedule s;
     kiln__prepared prepared;
     kiln__given of;
-    kiln_status status = prepare(g, t, &prepared, &device, &of);
+    kiln_status status = prepare(t, &g->device, &prepared, &of);
     if (status) return status;
     l.count = 0;
-    add_listed(&l, &nothing, prepared.schedule.text);
-    status = list_candidates(&of, &l);
+    /* Pinned, as it is compiled for devices of other numbers, too. */
+    status = kiln__schedule_choose_point(of.ir, of.problem, of.device, &nothing, 0, &s, &chosen);
+    if (!status) add_listed(&l, &chosen, s.text);
+    if (!status) status = list_candidates(&of, &l);
     kiln__prepared_free(&prepared);
     uint64_t state = (g->seed + (uint64_t)t->number) * 0x9e3779b97f4a7c15u + 1;
     for (int i = 1 + g->candidates / 2; i + 1 < l.count; i++) {
@@ -267,22 +271,36 @@ static json_t *resources_of(const kiln__given *g, const kiln__schedule *s) {
                      "inlining", (int)s->code.inlining, "unroll", (json_int_t)s->unroll);
 }
 
-static void print_point(const task *t, int i, const kiln__prepared *p, const kiln_plan_info *info, int arch,
+static json_t *numbers_of(const kiln__device *d) {
+    return json_pack("[i,i,i,i,I,I,I,I]", d->arch, d->sm_count, d->threads_per_sm, d->registers_per_sm,
+                     (json_int_t)d->shared_per_sm, (json_int_t)d->shared_per_block, (json_int_t)d->l2_bytes,
+                     (json_int_t)d->bandwidth);
+}
+
+/* The device of a point: before points told its numbers, the architecture's typical one. */
+static kiln__device device_of(const given *g, const json_t *point) {
+    const json_t *numbers = json_object_get(point, "numbers");
+    int64_t n[8];
+    if (json_array_size(numbers) != 8) return g->device;
+    for (size_t i = 0; i < 8; i++) n[i] = json_integer_value(json_array_get(numbers, i));
+    return (kiln__device){(int)n[0], (int)n[1], (int)n[2], (int)n[3], n[4], n[5], n[6], n[7]};
+}
+
+static void print_point(const given *with, const task *t, int i, const kiln__prepared *p, const kiln_plan_info *info,
                         const char *device, const double us[3]) {
     static const char *const strategies[] = {"pointwise", "transpose", "row",         "row_tile",
                                              "split_row", "column",    "column_tile", "any_shape"};
-    const kiln__device typical = kiln__device_typical(arch);
-    kiln__given g = {.ir = p->ir, .problem = &p->problem, .device = &typical};
+    kiln__given g = {.ir = p->ir, .problem = &p->problem, .device = &with->device};
     kiln__estimate e;
     if (kiln__traits_find(p->ir, &p->problem, &g.traits)) return;
     char shape[400];
     kiln__model_estimate(&g, &p->schedule, &e);
-    json_t *point =
-        json_pack("{s:I,s:s,s:s,s:s,s:s,s:s,s:s,s:b,s:s,s:i,s:i,s:o,s:o}", "problem", (json_int_t)t->number, "family",
-                  t->family, "program", t->entry.program, "shape", shape_of(t, shape, sizeof shape), "device", device,
-                  "schedule", p->schedule.text, "strategy", strategies[p->schedule.strategy], "chosen", i == 0, "pins",
-                  t->pins[i], "estimated_registers", e.registers, "resident", e.resident, "features", features_of(&e),
-                  "resources", resources_of(&g, &p->schedule));
+    json_t *point = json_pack("{s:I,s:s,s:s,s:s,s:s,s:o,s:s,s:s,s:b,s:s,s:i,s:i,s:o,s:o}", "problem",
+                              (json_int_t)t->number, "family", t->family, "program", t->entry.program, "shape",
+                              shape_of(t, shape, sizeof shape), "device", device, "numbers", numbers_of(g.device),
+                              "schedule", p->schedule.text, "strategy", strategies[p->schedule.strategy], "chosen",
+                              i == 0, "pins", t->pins[i], "estimated_registers", e.registers, "resident", e.resident,
+                              "features", features_of(&e), "resources", resources_of(&g, &p->schedule));
     if (info) json_object_set_new(point, "registers", json_integer(info->registers));
     if (info) json_object_set_new(point, "spill_bytes", json_integer(info->spill_bytes));
     static const char *const names[] = {"us", "us_again", "copy_us"};
@@ -299,7 +317,6 @@ static kiln_status describe_candidate(const given *g, const task *t, int i) {
     kiln_kernel *kernel = NULL;
     kiln__prepared prepared = {0};
     kiln_plan_info info = KILN_PLAN_INFO_INIT;
-    const kiln__device device = kiln__device_typical(g->arch);
     kiln_status status = open_pinned(g, t, t->pins[i], &context, &program);
     if (!status) {
         context->policy = KILN_POLICY_NEVER_COMPILE;
@@ -308,10 +325,10 @@ static kiln_status describe_candidate(const given *g, const task *t, int i) {
     }
     const bool compiled = !status;
     if (!status || status == KILN_E_WOULD_COMPILE)
-        status = kiln__prepare(program, t->tensors, t->scalars, &device, 0, &prepared);
+        status = kiln__prepare(program, t->tensors, t->scalars, &g->device, 0, &prepared);
     if (!status && compiled) status = kiln_kernel_get_info(kernel, &info);
     if (!status && (!compiled || !strcmp(info.schedule, prepared.schedule.text)))
-        print_point(t, i, &prepared, compiled ? &info : NULL, g->arch, "none", NULL);
+        print_point(g, t, i, &prepared, compiled ? &info : NULL, "none", NULL);
     kiln__prepared_free(&prepared);
     kiln_kernel_destroy(kernel);
     kiln_program_destroy(program);
@@ -343,8 +360,7 @@ static kiln_status time_candidate(const given *g, device_state *state, const tas
     runs[0].plan = plan;
     kiln_plan_info info = KILN_PLAN_INFO_INIT;
     kiln__prepared prepared = {0};
-    const kiln__device device = kiln__device_typical(g->arch);
-    if (!status) status = kiln__prepare(program, t->tensors, t->scalars, &device, 0, &prepared);
+    if (!status) status = kiln__prepare(program, t->tensors, t->scalars, &g->device, 0, &prepared);
     if (!status) status = kiln_plan_get_info(plan, &info);
     const bool same =
         !status && !strcmp(info.schedule, prepared.schedule.text); /* else it spilled, and another was taken */
@@ -355,7 +371,7 @@ static kiln_status time_candidate(const given *g, device_state *state, const tas
     if (same && !status) status = bench_clock_time(&state->clock, runs, 2, ROUNDS);
     us[1] = runs[0].time.median;
     if (same && !status)
-        print_point(t, i, &prepared, &info, g->arch, state->name, us);
+        print_point(g, t, i, &prepared, &info, state->name, us);
     else if (status != KILN_E_WOULD_COMPILE)
         fprintf(stderr, "%ld, %s: %s\n", t->number, t->pins[i], kiln_last_error());
     kiln__prepared_free(&prepared);
@@ -428,21 +444,37 @@ static kiln_status reach(const given *g, FILE *problems, long number, task *t) {
     return open_task(g, line, (size_t)size, number, t);
 }
 
+/* What the library once chose is a candidate still, if not its choice. */
+static kiln_status find_candidate(const kiln__given *of, const char *text, json_t *point, kiln__schedule *s) {
+    static listed l;
+    l.count = 0;
+    kiln_status status = list_candidates(of, &l);
+    for (int i = 0; i < l.count && !status; i++) {
+        char pins[KILN__PINS_SIZE];
+        if (strcmp(l.texts[i], text) != 0) continue;
+        kiln__pins_write(&l.points[i], pins);
+        json_object_set_new(point, "pins", json_string(pins));
+        return kiln__schedule_choose(of->ir, of->problem, of->device, &l.points[i], 0, s);
+    }
+    return status;
+}
+
 /* A point with new features, if its pins still give its schedule. */
 static kiln_status renew(const given *g, FILE *problems, json_t *point, task *t) {
     const char *pins = json_string_value(json_object_get(point, "pins"));
     const char *text = json_string_value(json_object_get(point, "schedule"));
+    const kiln__device device = device_of(g, point);
     kiln__prepared prepared = {0};
-    kiln__device device;
     kiln__given of;
     kiln__pins pinned;
     kiln__schedule s;
     kiln__estimate e;
     kiln_status status = reach(g, problems, (long)json_integer_value(json_object_get(point, "problem")), t);
-    if (!status) status = prepare(g, t, &prepared, &device, &of);
+    if (!status) status = prepare(t, &device, &prepared, &of);
     if (!status) status = kiln__pins_parse(pins, &pinned);
     if (!status) status = kiln__schedule_choose(of.ir, of.problem, &device, &pinned, 0, &s);
-    if (!status && text && strcmp(s.text, text) != 0) status = kiln__fail(KILN_E_ARGUMENT, "it is '%s' now", s.text);
+    if (!status && !*pins && strcmp(s.text, text) != 0) status = find_candidate(&of, text, point, &s);
+    if (!status && strcmp(s.text, text) != 0) status = kiln__fail(KILN_E_ARGUMENT, "it is '%s' now", s.text);
     if (!status) {
         kiln__model_estimate(&of, &s, &e);
         json_object_del(point, "terms");
@@ -479,6 +511,16 @@ static int renew_all(const given *g) {
     fclose(problems);
     fclose(points);
     return 0;
+}
+
+/* The numbers of the first GPU here, where it is of the architecture that is asked for. */
+static void find_device(given *g) {
+    const kiln__driver *driver;
+    kiln__device found;
+    g->device = kiln__device_typical(g->arch);
+    if (kiln__driver_open(NULL, &driver) == KILN_OK && kiln__driver_device(driver, 0, &found) == KILN_OK &&
+        found.arch == g->arch)
+        g->device = found;
 }
 
 static int compile_all(const given *g) {
@@ -548,6 +590,7 @@ int main(int argc, char **argv) {
         return 2;
     }
     g.problems = argv[optind];
+    find_device(&g);
     if (g.points) return renew_all(&g);
     if (g.list || g.untimed) return list_all(&g);
     return g.jobs > 0 ? compile_all(&g) : time_all(&g);

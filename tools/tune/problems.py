@@ -55,8 +55,9 @@ COLUMNS = shared("columns", "middle") + [
     row for row in ROWS if row[0] in ("softmax", "norm", "statistics", "reduction") and "index" not in row[1]]
 
 
-# What is drawn where nothing else is said: of all tensors together, and of rows.
-BYTES, COLUMNS_OF_ROWS = 200e6, (24, 200000)
+# What is drawn where nothing else is said: of all tensors together, of rows, and of rows that lie side by side.
+BYTES, COLUMNS_OF_ROWS, COLUMNS_OF_NEIGHBOURS = 200e6, (24, 200000), (3, 20000)
+LAYOUTS = {"row": 60, "column": 24, "point": 12, "transpose": 4}  # of a hundred
 
 
 def tensors_of(spec, kind, shape, reduced):
@@ -74,8 +75,8 @@ def tensors_of(spec, kind, shape, reduced):
     return out
 
 
-def draw(r, size=BYTES, columns=COLUMNS_OF_ROWS):
-    where = r.choices(["row", "column", "point", "transpose"], [60, 24, 12, 4])[0]
+def draw(r, size=BYTES, columns=COLUMNS_OF_ROWS, of_neighbours=COLUMNS_OF_NEIGHBOURS, layouts=tuple(LAYOUTS)):
+    where = r.choices(layouts, [LAYOUTS[name] for name in layouts])[0]
     family, program, spec = r.choice({"row": ROWS, "column": COLUMNS}.get(where, POINTS))
     kind = r.choices(["bf16", "f16", "f32", "f64"], [45, 22, 30, 3])[0]
     each = sum(type_size(k) * (sizes[0] > 1) for _, k, sizes in tensors_of(spec, kind, [2], [] if "=r" not in spec else []))
@@ -87,7 +88,7 @@ def draw(r, size=BYTES, columns=COLUMNS_OF_ROWS):
             shape = [8, shape[0] // 8, cols]
             reduced = [2]
     elif where == "column":
-        cols = draw_size(r, 3, 20000)
+        cols = draw_size(r, *of_neighbours)
         rows = max(1, elements // cols)
         inner = min(rows, draw_size(r, 3, 100000))
         shape, reduced = ([cols, rows], [0]) if r.random() < 0.3 else ([max(1, rows // inner), cols, inner], [1])
@@ -114,10 +115,13 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--megabytes", type=float, default=BYTES / 1e6)
     parser.add_argument("--columns", type=int, nargs=2, default=COLUMNS_OF_ROWS, metavar=("LEAST", "MOST"), help="of rows")
+    parser.add_argument("--columns-of-neighbours", type=int, nargs=2, default=COLUMNS_OF_NEIGHBOURS,
+                        metavar=("LEAST", "MOST"), help="of rows that lie side by side")
+    parser.add_argument("--layouts", nargs="+", choices=LAYOUTS, default=list(LAYOUTS))
     given = parser.parse_args()
     r = random.Random(given.seed)
     for _ in range(given.count):
-        print(json.dumps(draw(r, given.megabytes * 1e6, given.columns)))
+        print(json.dumps(draw(r, given.megabytes * 1e6, given.columns, given.columns_of_neighbours, given.layouts)))
 
 
 if __name__ == "__main__":
