@@ -34,6 +34,7 @@ typedef struct lister {
     kiln__pins *out;
     int count, most_chunks;
     bool for_orders; /* few of those that combine a row's columns alike */
+    bool any;        /* also what is never the fastest, as pins may want it */
 } lister;
 
 /* ---- choices ---- */
@@ -141,15 +142,15 @@ static int64_t bytes_of(const lister *l, int64_t vectors, int width) {
 /* Whether so many threads have the row in registers, at least every other one of them a vector. */
 static bool fits_registers(const lister *l, int64_t threads, int width) {
     const int64_t vectors = vectors_of(l, width), steps = kiln__divide_up(vectors, threads);
-    return steps <= KILN__MOST_REGISTER_ELEMENTS / width && bytes_of(l, steps, width) <= MOST_REGISTER_BYTES &&
-           (vectors > threads / 2 || threads == 1 || l->pins->threads);
+    const bool fits = bytes_of(l, steps, width) <= MOST_REGISTER_BYTES && (vectors > threads / 2 || threads == 1);
+    return steps <= KILN__MOST_REGISTER_ELEMENTS / width && (fits || l->any);
 }
 
 /* In shared memory, if it is more than one vector for each, which is as well in registers. */
 static bool fits_shared(const lister *l, int64_t threads, int64_t blocks, int width) {
     const int64_t steps = kiln__divide_up(vectors_of(l, width), threads * blocks);
-    return steps >= 2 && (steps <= MOST_SHARED_STEPS || threads == 1024 || l->pins->threads) &&
-           bytes_of(l, kiln__times(steps, threads), width) < 2 * l->device->shared_per_block;
+    const bool fits = steps >= 2 && (steps <= MOST_SHARED_STEPS || threads == 1024);
+    return (fits || l->any) && bytes_of(l, kiln__times(steps, threads), width) < 2 * l->device->shared_per_block;
 }
 
 /* With phases reduced together, where they can be, and one after another. */
@@ -199,13 +200,14 @@ static void list_stream(lister *l, kiln__group group, int threads, int width) {
     p.online = l->pins->online ? l->pins->online : 1;
     for (int i = 0; i < splits.count; i++) {
         p.splits = splits.of[i];
-        if (p.splits == 1 || l->pins->splits || steps >= LEAST_CHUNK_STEPS * (int64_t)p.splits) add(l, p);
+        if (p.splits == 1 || l->any || steps >= LEAST_CHUNK_STEPS * (int64_t)p.splits) add(l, p);
     }
 }
 
 /* By whole warps, or of short rows by as many lanes as have vectors. */
 static void list_streams(lister *l, int width) {
-    const choices threads = powers(l->pins->threads, kiln__power_of_two_from(vectors_of(l, width), 32), 1024);
+    const int least = l->any ? 1 : kiln__power_of_two_from(vectors_of(l, width), 32);
+    const choices threads = powers(l->pins->threads, least, 1024);
     for (int i = 0; i < threads.count; i++) {
         if (threads.of[i] <= 32) list_stream(l, KILN__GROUP_LANES, threads.of[i], width);
         if (threads.of[i] >= 32) list_stream(l, KILN__GROUP_BLOCK, threads.of[i], width);
@@ -219,7 +221,7 @@ static void list_rows_in_flight(lister *l, int width) {
         kiln__pins p = point(l, KILN__GROUP_BLOCK, KILN__STAGING_SHARED, threads.of[i % threads.count], width);
         p.cluster = blocks.of[i / threads.count];
         p.adapts = !pinned || l->pins->adapts;
-        if (vectors_of(l, width) < (int64_t)p.threads * p.cluster) continue;
+        if (vectors_of(l, width) < (int64_t)p.threads * p.cluster && !l->any) continue;
         for (p.rows_per_block = from; p.rows_per_block <= to; p.rows_per_block++) add(l, p);
     }
 }
@@ -242,7 +244,7 @@ static void list_tiles(lister *l) {
         const int lane = lanes.of[i % lanes.count], row = rows.of[i / lanes.count];
         const int64_t bytes = kiln__row_tile_bytes(l->problem, row);
         const bool worth = lane * row >= LEAST_BLOCK_THREADS && l->problem->cols >= lane && bytes >= LEAST_BLOCK_BYTES;
-        if (worth || l->pins->rows_per_block) list_tile(l, lane, row);
+        if (worth || l->any) list_tile(l, lane, row);
     }
 }
 
@@ -250,8 +252,7 @@ static void list_grid(lister *l, int width) {
     const choices threads = powers(l->pins->threads, 256, 1024);
     for (int i = 0; i < threads.count; i++) {
         const bool many = vectors_of(l, width) >= (int64_t)l->device->sm_count * threads.of[i];
-        if (many || l->pins->group == KILN__GROUP_GRID)
-            add_passes(l, point(l, KILN__GROUP_GRID, KILN__STAGING_SHARED, threads.of[i], width));
+        if (many || l->any) add_passes(l, point(l, KILN__GROUP_GRID, KILN__STAGING_SHARED, threads.of[i], width));
     }
 }
 
@@ -279,7 +280,7 @@ static void list_pointwise(lister *l) {
         p.steps = steps.of[i / threads.count % steps.count];
         p.vector_width = widths.of[i / threads.count / steps.count];
         const int bytes = p.steps * p.vector_width * (l->traits->input_bytes + l->traits->output_bytes);
-        if (bytes <= MOST_REGISTER_BYTES || p.steps == 1 || l->pins->steps) add(l, p);
+        if (bytes <= MOST_REGISTER_BYTES || p.steps == 1 || l->any) add(l, p);
     }
 }
 
@@ -297,15 +298,15 @@ static void list_kept(lister *l, kiln__pins p, int lanes) {
     p.online = l->pins->online ? l->pins->online : -1;
     for (int i = 0; i < blocks.count; i++) {
         p.cluster = blocks.of[i];
-        if (p.cluster > 1 && lanes * p.threads < LEAST_SHARING_THREADS) return;
+        if (p.cluster > 1 && lanes * p.threads < LEAST_SHARING_THREADS && !l->any) return;
         const int64_t steps = column_steps(l, &p), slab = kiln__times(steps, (int64_t)p.threads * lanes);
-        if (p.cluster > 1 && steps < LEAST_CHUNK_STEPS) return;
-        const bool registers = bytes_of(l, steps, p.vector_width) <= MOST_REGISTER_BYTES;
+        if (p.cluster > 1 && steps < LEAST_CHUNK_STEPS && !l->any) return;
+        const bool registers = bytes_of(l, steps, p.vector_width) <= MOST_REGISTER_BYTES || l->any;
         p.staging = KILN__STAGING_REGISTERS;
         if (registers) add(l, p);
         p.staging = KILN__STAGING_SHARED;
         if (registers && l->for_orders) continue;
-        if (steps > 1 && bytes_of(l, slab, p.vector_width) < l->device->shared_per_block) add(l, p);
+        if ((steps > 1 || l->any) && bytes_of(l, slab, p.vector_width) < l->device->shared_per_block) add(l, p);
     }
 }
 
@@ -318,7 +319,7 @@ static void list_read(lister *l, kiln__pins p) {
     p.online = l->pins->online ? l->pins->online : joined;
     for (int i = 0; i < splits.count; i++) {
         p.splits = splits.of[i];
-        if (p.splits == 1 || l->pins->splits || column_steps(l, &p) >= LEAST_CHUNK_STEPS * (int64_t)p.splits) add(l, p);
+        if (p.splits == 1 || l->any || column_steps(l, &p) >= LEAST_CHUNK_STEPS * (int64_t)p.splits) add(l, p);
     }
     p.splits = 1;
     p.cluster = l->pins->cluster;
@@ -347,7 +348,8 @@ static void list_lanes_of_rows(lister *l, int width, int ranks, int misaligned) 
         kiln__pins p = point(l, -1, 0, ranks, width);
         p.rows_per_block = (misaligned > 0 ? lanes - 1 : lanes) * width;
         p.misaligned = misaligned;
-        if (p.rows_per_block < 1 || lanes * ranks < LEAST_BLOCK_THREADS || lanes * ranks > 1024) continue;
+        const int threads = lanes * ranks;
+        if (p.rows_per_block < 1 || (threads < LEAST_BLOCK_THREADS && !l->any) || threads > 1024) continue;
         if (l->for_orders && !is_usual(most.of[i] * ranks)) continue;
         list_kept(l, p, lanes);
         list_read(l, p);
@@ -359,7 +361,7 @@ static void list_lanes_of_rows(lister *l, int width, int ranks, int misaligned) 
 static void list_columns(lister *l, int ranks) {
     const int widest = l->traits->narrowest ? MOST_ACCESS_BYTES / l->traits->narrowest : 1;
     const int most = widest < 8 && l->problem->cols > 1 ? widest : 8;
-    const int least = l->for_orders ? most : most > 4 ? most / 4 : 1;
+    const int least = l->for_orders ? most : 1;
     const choices widths = powers(l->pins->vector_width, least, most);
     kiln__schedule s = kiln__schedule_blank(l->g->ir, l->problem);
     (void)kiln__column_find(l->g, &s); /* marks what is staged, which kiln__column_misaligns asks for */
@@ -389,14 +391,14 @@ static void list_column_tiles(lister *l) {
     if (l->pins->splits > 1 || l->pins->online > 0) return;
     for (int i = 0; i < ranks.count * blocks.count; i++) {
         const int rank = ranks.of[i % ranks.count], block = blocks.of[i / ranks.count];
-        if ((int64_t)rank * block <= l->problem->cols || l->pins->threads) add_column_tile(l, rank, block);
+        if ((int64_t)rank * block <= l->problem->cols || l->any) add_column_tile(l, rank, block);
     }
 }
 
 static void list_column(lister *l) {
     const choices ranks = powers(l->pins->threads, 1, 256);
     for (int i = 0; i < ranks.count; i++)
-        if (ranks.of[i] <= l->problem->cols || ranks.of[i] == 1 || l->pins->threads) list_columns(l, ranks.of[i]);
+        if (ranks.of[i] <= l->problem->cols || ranks.of[i] == 1 || l->any) list_columns(l, ranks.of[i]);
     list_column_tiles(l);
 }
 
@@ -417,8 +419,10 @@ int kiln__candidates_of_orders(const kiln__given *g, const kiln__pins *pins, kil
     return l.count;
 }
 
-int kiln__candidates_list(const kiln__given *g, const kiln__pins *pins, kiln__pins out[KILN__MOST_CANDIDATES]) {
+int kiln__candidates_list(const kiln__given *g, const kiln__pins *pins, bool any,
+                          kiln__pins out[KILN__MOST_CANDIDATES]) {
     lister l = lister_of(g, pins, out);
+    l.any = any;
     if (kiln__needs_slots(g->problem)) return kiln__slots_points(g, pins, out);
     switch (g->problem->layout) {
     case KILN__LAYOUT_FLAT: list_pointwise(&l); break;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Chooses a schedule: the candidate that the model expects to be the fastest, where it knows such problems. */
+/* Chooses a schedule: the candidate that the model expects to be the fastest. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/types.h"
 #include "schedule/access.h"
 #include "schedule/column_order.h"
-#include "schedule/prefer.h"
+#include "schedule/build.h"
 #include "schedule/rank.h"
 #include "schedule/work.h"
 
@@ -111,14 +111,9 @@ static kiln_status one_point(const kiln__pins *pins, kiln__ranked **out, int *co
     return KILN_OK;
 }
 
-/* In the order in which they are tried. *out is the caller's to free. Pins may ask for what is no candidate, because it
- * is never the fastest: elementwise programs have it nonetheless. */
+/* In the order in which they are tried. *out is the caller's to free. */
 static kiln_status list_points(const kiln__given *g, const kiln__pins *pins, kiln__ranked **out, int *count) {
-    if (are_whole(g->problem, pins)) return one_point(pins, out, count);
-    kiln_status status = kiln__rank(g, pins, out, count);
-    if (status || *count || g->problem->layout != KILN__LAYOUT_FLAT) return status;
-    free(*out);
-    return one_point(pins, out, count);
+    return are_whole(g->problem, pins) ? one_point(pins, out, count) : kiln__rank(g, pins, out, count);
 }
 
 static int registers_of(const kiln__given *g, const kiln__schedule *s) { return kiln__work_of(g, s).registers; }
@@ -135,70 +130,30 @@ static bool needs_less(const kiln__given *g, const kiln__schedule *s, const kiln
     return 4 * registers <= 3 * registers_before || 2 * blocks <= blocks_before;
 }
 
-/* The first schedule in the model's order, and for later attempts the first behind it that needs less, and so on. */
-static bool take(const kiln__given *g, const kiln__ranked *points, int count, int attempt, kiln__schedule *out,
-                 kiln__pins *point) {
-    kiln__schedule before;
+/* The first schedule in the model's order, and for later attempts the first behind it that needs less, and so on. Those
+ * that are too large to be compiled are none, unless all are: then KILN_E_LIMIT says how large. */
+static kiln_status take(const kiln__given *g, const kiln__ranked *points, int count, int attempt, kiln__schedule *out,
+                        kiln__pins *point, bool *found) {
+    kiln__schedule before, sketch;
     bool first = true;
+    kiln_status refused = KILN_OK;
+    *found = false;
     for (int i = 0; i < count; i++) {
-        if (!kiln__schedule_sketch(g, &points[i].point, out)) continue;
-        if (!first && !needs_less(g, out, &before)) continue;
-        before = *out;
+        if (!kiln__schedule_sketch(g, &points[i].point, &sketch)) continue;
+        if (!first && !needs_less(g, &sketch, &before)) continue;
+        *out = sketch;
+        kiln_status status = kiln__schedule_conclude(g, out);
+        if (status && status != KILN_E_LIMIT) return status;
+        refused = status;
+        if (refused) continue;
+        before = sketch;
         first = false;
         *point = points[i].point;
-        if (attempt-- == 0) return true;
+        *found = attempt-- == 0;
+        if (*found) break;
     }
-    return false;
-}
-
-/* ---- preferences ---- */
-
-/* The model knows elementwise programs, and rows of as many columns as it was fitted to: of others that lie side by
- * side in rows, and of neighbouring rows. More are chosen by the preferences that were measured on the programs Kiln
- * was first tuned for. */
-#define MODELLED_COLUMNS 200000
-#define MODELLED_COLUMNS_OF_NEIGHBOURS 20000
-
-static bool is_modelled(const kiln__problem *problem) {
-    if (kiln__needs_slots(problem)) return true;
-    switch (problem->layout) {
-    case KILN__LAYOUT_FLAT: return true;
-    case KILN__LAYOUT_INNER: return problem->cols <= MODELLED_COLUMNS;
-    default: return problem->cols > 1 && problem->cols <= MODELLED_COLUMNS_OF_NEIGHBOURS;
-    }
-}
-
-/* Whether a multiprocessor has two blocks of so many threads, where the preference is for two. */
-static bool has_two_blocks(const kiln__schedule *s) {
-    return s->staging.kind != KILN__STAGING_SHARED || s->team.threads < 1024 || s->team.min_blocks_per_sm == 2;
-}
-
-/* The attempt-th of the preferences that are schedules, but for those that are the same as the one before. */
-static bool take_preferred(const kiln__given *g, const kiln__preference *preferences, int count, int attempt,
-                           kiln__schedule *out) {
-    kiln__schedule before;
-    memset(&before, 0, sizeof before);
-    for (int i = 0; i < count; i++) {
-        if (!kiln__schedule_sketch(g, &preferences[i].point, out)) continue;
-        if (preferences[i].of_two_blocks && !has_two_blocks(out)) continue;
-        if (!memcmp(out, &before, sizeof before)) continue;
-        before = *out;
-        if (attempt-- > 0) continue;
-        out->reason = preferences[i].reason;
-        return true;
-    }
-    return false;
-}
-
-static kiln_status choose_preferred(const kiln__given *g, const kiln__pins *pins, int attempt, kiln__schedule *out,
-                                    bool *found) {
-    kiln__preference *preferences = malloc(KILN__MOST_PREFERENCES * sizeof *preferences);
-    if (!preferences) return kiln__out_of_memory();
-    const bool rows = g->problem->layout == KILN__LAYOUT_INNER;
-    const int count = rows ? kiln__prefer_rows(g, pins, preferences) : kiln__prefer_columns(g, pins, preferences);
-    *found = take_preferred(g, preferences, count, attempt, out);
-    free(preferences);
-    return KILN_OK;
+    if (!first) kiln__clear_error();
+    return first ? refused : KILN_OK;
 }
 
 /* ---- all ---- */
@@ -214,30 +169,19 @@ static const char *reason_of(const kiln__problem *problem, int attempt) {
     return attempt ? "those that the model expects to be faster have no room" : kiln__reason_of_model(problem);
 }
 
-/* Rows that have no candidate as the pins want it are what the preferences make of them. */
-static kiln_status choose_modelled(const kiln__given *g, const kiln__pins *pins, int attempt, kiln__schedule *out,
-                                   kiln__pins *point, bool *found) {
-    kiln__ranked *points = NULL;
-    int count;
-    kiln_status status = list_points(g, pins, &points, &count);
-    *found = !status && take(g, points, count, attempt, out, point);
-    if (*found) out->reason = reason_of(g->problem, attempt);
-    free(points);
-    if (status || count || g->problem->layout == KILN__LAYOUT_FLAT || kiln__needs_slots(g->problem)) return status;
-    return choose_preferred(g, pins, attempt, out, found);
-}
-
 static kiln_status choose_point(const kiln__given *g, const kiln__pins *pins, int attempt, kiln__schedule *out,
                                 kiln__pins *point) {
-    const bool modelled = are_whole(g->problem, pins) || is_modelled(g->problem);
-    bool found = false;
+    kiln__ranked *points = NULL;
+    int count;
     *point = KILN__PINS_NONE;
-    kiln_status status = modelled ? choose_modelled(g, pins, attempt, out, point, &found)
-                                  : choose_preferred(g, pins, attempt, out, &found);
+    kiln_status status = list_points(g, pins, &points, &count);
+    bool found = false;
+    if (!status) status = take(g, points, count, attempt, out, point, &found);
+    free(points);
     if (status) return status;
     if (!found) return none(g->problem, pins, attempt);
+    out->reason = kiln__pins_any(pins) ? "the caller pinned it" : reason_of(g->problem, attempt);
     if (g->problem->layout == KILN__LAYOUT_OUTER) *point = kiln__order_of(point);
-    if (kiln__pins_any(pins)) out->reason = "the caller pinned it";
     return KILN_OK;
 }
 
@@ -246,8 +190,7 @@ kiln_status kiln__schedule_choose_point(const kiln__ir *ir, const kiln__problem 
     kiln__given g = {.ir = ir, .problem = problem, .device = device};
     kiln_status status = kiln__traits_find(ir, problem, &g.traits);
     if (!status) status = check_pins(problem, pins);
-    if (!status) status = choose_point(&g, pins, attempt, out, point);
-    return status ? status : kiln__schedule_conclude(&g, out);
+    return status ? status : choose_point(&g, pins, attempt, out, point);
 }
 
 kiln_status kiln__schedule_choose(const kiln__ir *ir, const kiln__problem *problem, const kiln__device *device,

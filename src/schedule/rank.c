@@ -104,11 +104,11 @@ static int by_slowdown(const void *a, const void *b) {
     return x->place - y->place;
 }
 
-/* At a glance: of many rows alone, by the first trees. Nothing that has slots was measured: those stay in the order of
- * the list. */
+/* At a glance: of many rows alone, by the first trees. Nothing that sorts was measured: it stays in the order of the
+ * list. */
 static placed glance(const ranking *r, const kiln__pins *point, const kiln__schedule *s, int place) {
     kiln__estimate many;
-    if (s->slots.bytes) return (placed){{*point, 1}, false, place};
+    if (r->problems[0].sorted) return (placed){{*point, 1}, false, place};
     kiln__model_estimate(&r->sizes[0], s, &many);
     return (placed){{*point, exp2(kiln__model_slowdown(&many, KILN__FIRST_TREES))}, many.tight, place};
 }
@@ -133,7 +133,7 @@ static void sort_best(const kiln__given *g, const ranking *r, placed *all, int c
     for (int i = 0; i < best; i++) {
         kiln__schedule s;
         if (!kiln__schedule_sketch(g, &all[i].ranked.point, &s)) continue;
-        if (!s.slots.bytes) all[i].ranked.slowdown = expect(r, &s);
+        if (!g->problem->sorted) all[i].ranked.slowdown = expect(r, &s);
     }
     qsort(all, (size_t)best, sizeof *all, by_slowdown);
     for (int i = 1; i < count; i++) all[i].ranked.slowdown = fmax(all[i].ranked.slowdown, all[i - 1].ranked.slowdown);
@@ -161,12 +161,12 @@ static kiln_status find_schedule(const kiln__given *g, const placed *candidate, 
     return KILN_OK;
 }
 
-/* Of those that are as fast as the first the one of the least code goes before them. Blocks of columns that have slots
- * stay in the order of their list. */
+/* Of those that are as fast as the first the one of the least code goes before them, unless what they take was never
+ * measured. */
 static kiln_status prefer_short_code(const kiln__given *g, placed *all, int count) {
     kiln__schedule shortest, s;
     int best = 0;
-    if (kiln__needs_slots(g->problem) || count < 2 || !is_as_fast(&all[1], &all[0])) return KILN_OK;
+    if (g->problem->sorted || count < 2 || !is_as_fast(&all[1], &all[0])) return KILN_OK;
     kiln_status status = find_schedule(g, &all[0], &shortest);
     for (int i = 1; i < count && i < CLOSELY && is_as_fast(&all[i], &all[0]) && !status; i++) {
         status = find_schedule(g, &all[i], &s);
@@ -174,16 +174,17 @@ static kiln_status prefer_short_code(const kiln__given *g, placed *all, int coun
         best = i;
         shortest = s;
     }
-    const placed chosen = all[best];
+    placed chosen = all[best];
+    chosen.ranked.slowdown = all[0].ranked.slowdown;
     memmove(all + 1, all, (size_t)best * sizeof *all);
     all[0] = chosen;
     return status;
 }
 
-kiln_status kiln__rank_all(const kiln__given *g, const kiln__pins *pins, kiln__ranked **out, int *count) {
+static kiln_status rank_points(const kiln__given *g, const kiln__pins *pins, bool any, kiln__ranked **out, int *count) {
     kiln__pins *points = malloc(KILN__MOST_CANDIDATES * sizeof *points);
     ranking *r = malloc(sizeof *r); /* large for a small stack */
-    const int listed = points ? kiln__candidates_list(g, pins, points) : 0;
+    const int listed = points ? kiln__candidates_list(g, pins, any, points) : 0;
     placed *all = calloc((size_t)listed + 1, sizeof *all);
     *out = calloc((size_t)listed + 1, sizeof **out);
     *count = 0;
@@ -202,6 +203,10 @@ kiln_status kiln__rank_all(const kiln__given *g, const kiln__pins *pins, kiln__r
     free(*out);
     *out = NULL;
     return status;
+}
+
+kiln_status kiln__rank_all(const kiln__given *g, const kiln__pins *pins, kiln__ranked **out, int *count) {
+    return rank_points(g, pins, false, out, count);
 }
 
 /* ---- those that may be chosen ---- */
@@ -236,7 +241,10 @@ kiln_status kiln__rank(const kiln__given *g, const kiln__pins *pins, kiln__ranke
     const bool columns = g->problem->layout == KILN__LAYOUT_OUTER && !kiln__needs_slots(g->problem);
     *out = NULL;
     *count = 0;
-    return columns ? rank_columns(g, pins, out, count) : kiln__rank_all(g, pins, out, count);
+    kiln_status status = columns ? rank_columns(g, pins, out, count) : kiln__rank_all(g, pins, out, count);
+    if (status || *count || !kiln__pins_any(pins)) return status;
+    free(*out);
+    return rank_points(g, pins, true, out, count);
 }
 
 kiln_status kiln__rank_slowdown(const kiln__given *g, const kiln__schedule *s, kiln__estimate *many, double *slowdown) {

@@ -22,7 +22,7 @@ typedef struct kiln__ranked {
 kiln_status kiln__rank_all(const kiln__given *g, const kiln__pins *pins, kiln__ranked **out, int *count);
 
 /* The same of those that may be chosen: where neighbouring rows lie side by side, they combine a row's columns in the
- * orders of kiln__column_orders. */
+ * orders of kiln__column_orders. Pins that none of these has may have what is never the fastest. */
 kiln_status kiln__rank(const kiln__given *g, const kiln__pins *pins, kiln__ranked **out, int *count);
 
 /* Gives a problem so many rows as move the bytes. */

@@ -16,7 +16,6 @@
 
 #include "base/extent.h"
 #include "base/types.h"
-#include "schedule/prefer.h"
 #include "schedule/rank.h"
 #include "support/bound.h"
 #include "support/packed_case.h"
@@ -30,14 +29,6 @@ static int wanted_points = 32;
 static kiln__pins point;
 static bool refused; /* the last time that a schedule was asked for */
 static bool misaligned;
-
-int __wrap_kiln__prefer_columns(const kiln__given *g, const kiln__pins *pins, kiln__preference *out);
-int __wrap_kiln__prefer_columns(const kiln__given *g, const kiln__pins *pins, kiln__preference *out) {
-    (void)pins;
-    assert_int_equal(g->problem->layout, KILN__LAYOUT_OUTER);
-    out[0] = (kiln__preference){.point = point, .reason = "a test's"};
-    return 1;
-}
 
 kiln_status __wrap_kiln__rank(const kiln__given *g, const kiln__pins *pins, kiln__ranked **out, int *count);
 kiln_status __wrap_kiln__rank(const kiln__given *g, const kiln__pins *pins, kiln__ranked **out, int *count) {

@@ -54,14 +54,14 @@ struct kiln_staged {
     kiln_vector<kiln_bf16, KILN_VECTOR_WIDTH> in_x;
     KILN_MEMBER void load(const kiln_row &row, kiln_index col, const kiln_span &span)
     {
-        kiln_fetch<8>(in_x, kiln_at(row, row.in_x, col), span.loaded(row));
+        kiln_fetch<4>(in_x, kiln_at(row, row.in_x, col), span.loaded(row));
     }
 };
 
 [kernel_sources/staging_registers.cuh]
 
 #define KILN_BLOCK_VALUES 0
-#define KILN_BLOCK_APART 155
+#define KILN_BLOCK_APART 309
 #define KILN_BLOCK_AXIS 1234
 #define KILN_BLOCK_AXES 1
 [kernel_sources/block_slots.cuh]
@@ -79,7 +79,7 @@ struct kiln_block11 {
     }
     typedef float value;
     typedef float result;
-    static constexpr int columns = 100, lanes = 8, place = 4960;
+    static constexpr int columns = 100, lanes = 8, place = 4944;
     static KILN_MEMBER kiln_block11 identity() { return {0.0f}; }
     KILN_MEMBER void take(value v, int at)
     {
@@ -102,7 +102,7 @@ struct kiln_block15 {
     }
     typedef float value;
     typedef kiln_i64 result;
-    static constexpr int columns = 7, lanes = 4, place = 5024;
+    static constexpr int columns = 7, lanes = 4, place = 5008;
     static KILN_MEMBER kiln_block15 identity() { return {kiln_arg<float>::none((-kiln_infinity()))}; }
     KILN_MEMBER void take(value v, int at)
     {
@@ -116,7 +116,7 @@ struct kiln_values11 {
     KILN_MEMBER void vector(const kiln_row &row, const kiln_staged &staged, kiln_index col, const kiln_span &span)
     {
         kiln_vector<kiln_bf16, KILN_VECTOR_WIDTH> in_w;
-        kiln_fetch_shifted<8>(in_w, row.in_w, row, col, span);
+        kiln_fetch_shifted<4>(in_w, row.in_w, row, col, span);
 #pragma unroll
         for (int j = 0; j < KILN_VECTOR_WIDTH; ++j) {
             const float v0 = kiln_widen(staged.in_x.get(j));
@@ -133,7 +133,7 @@ struct kiln_values15 {
     KILN_MEMBER void vector(const kiln_row &row, const kiln_staged &staged, kiln_index col, const kiln_span &span)
     {
         kiln_vector<kiln_bf16, KILN_VECTOR_WIDTH> in_w;
-        kiln_fetch_shifted<8>(in_w, row.in_w, row, col, span);
+        kiln_fetch_shifted<4>(in_w, row.in_w, row, col, span);
 #pragma unroll
         for (int j = 0; j < KILN_VECTOR_WIDTH; ++j) {
             const float v0 = kiln_widen(staged.in_x.get(j));
@@ -259,7 +259,7 @@ struct kiln_finish {
     KILN_MEMBER void vector(const kiln_row &row, const kiln_staged &staged, kiln_index col, const kiln_span &span)
     {
         kiln_vector<kiln_bf16, KILN_VECTOR_WIDTH> in_w;
-        kiln_fetch_shifted<8>(in_w, row.in_w, row, col, span);
+        kiln_fetch_shifted<4>(in_w, row.in_w, row, col, span);
         float y0[KILN_VECTOR_WIDTH];
 #pragma unroll
         for (int j = 0; j < KILN_VECTOR_WIDTH; ++j) {
@@ -277,7 +277,7 @@ struct kiln_finish {
         }
         kiln_vector<kiln_bf16, KILN_VECTOR_WIDTH> out_y;
         kiln_narrow_vector(y0, out_y);
-        kiln_put<8>(out_y, kiln_at(row, row.out_y, col), span);
+        kiln_put<4>(out_y, kiln_at(row, row.out_y, col), span);
     }
 };
 

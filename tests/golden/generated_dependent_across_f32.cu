@@ -19,7 +19,7 @@ struct kiln_row {
     KILN_MEMBER kiln_row(const kiln_arguments &a, kiln_i64 i) : args(a), index(i) {}
 };
 
-[kernel_sources/group_block.cuh]
+[kernel_sources/group_lanes.cuh]
 [kernel_sources/layout_inner.cuh]
 
 KILN_DEVICE void kiln_begin(kiln_row &row)
@@ -158,7 +158,7 @@ KILN_DEVICE void kiln_add_row(const kiln_arguments &args, kiln_i64 index)
     kiln_after1(row, kiln_all_reduce(phase1));
     kiln_finish finish;
     staging.each_vector(row, finish);
-    kiln_block_barrier();
+    kiln_row_barrier();
 }
 
 extern "C" __global__ void __launch_bounds__(KILN_THREADS) kiln_kernel(const __grid_constant__ kiln_arguments args)

@@ -301,18 +301,18 @@ static void the_log_tells_what_differs_from_the_nearest_entry(void **state) {
     fputs("more", file);
     fclose(file);
     setenv("KILN_LOG", "all,cache", 1);
-    static const char softmax[] = "y = softmax(x)", columns[] = "f16[*,1024] f16[*,1024]";
-    compile_for(f, f->nvrtc, softmax, columns, 90, 0, NULL);
+    static const char softmax[] = "y = softmax(x)", lanes[] = "lanes 32", columns[] = "f16[*,1024] f16[*,1024]";
+    compile_for(f, f->nvrtc, softmax, columns, 90, 0, lanes);
     expect_message(f, (const char *const[4]){"cache: no entry", "| 1024 columns", "none of its 0 entries"});
-    compile_for(f, f->nvrtc, softmax, columns, 90, 0, NULL);
+    compile_for(f, f->nvrtc, softmax, columns, 90, 0, lanes);
     assert_int_equal(f->messages, 0); /* a hit */
     compile_for(f, f->nvrtc, "y = x + 1", columns, 90, 0, NULL);
     expect_message(f, (const char *const[4]){"none of its 1 entries is of this program"});
-    compile_for(f, older, softmax, columns, 80, 0, NULL);
+    compile_for(f, older, softmax, columns, 80, 0, lanes);
     expect_message(f, (const char *const[4]){"differs in architecture (sm_90, asked for sm_80)"});
-    compile_for(f, f->nvrtc, softmax, columns, 90, 1, NULL);
+    compile_for(f, f->nvrtc, softmax, columns, 90, 1, lanes);
     expect_message(f, (const char *const[4]){"differs in kind (cubin, asked for PTX)"});
-    compile_for(f, newer, softmax, columns, 90, 0, NULL);
+    compile_for(f, newer, softmax, columns, 90, 0, lanes);
     expect_message(f, (const char *const[4]){"differs in NVRTC (11.1 build ", ", asked for 11.1 build "});
     compile_for(f, f->nvrtc, softmax, columns, 90, 0, "block 256");
     expect_message(f, (const char *const[4]){"differs in source text (line ", "asked for \""});

@@ -88,7 +88,7 @@ static void candidates_are_schedules_of_their_own(void **state) {
         const kiln__pins nothing = KILN__PINS_NONE;
         listed l;
         open_listed(&l, problems[i].program, problems[i].axes, problems[i].tensors, archs[n % COUNT(archs)]);
-        const int count = kiln__candidates_list(&l.given, &nothing, all);
+        const int count = kiln__candidates_list(&l.given, &nothing, false, all);
         int different = 0;
         assert_in_range(count, 1, KILN__MOST_CANDIDATES - 1); /* none is left out */
         for (int c = 0; c < count; c++) {
@@ -130,7 +130,7 @@ static void candidates_keep_the_rules(void **state) {
         const kiln__pins nothing = KILN__PINS_NONE;
         listed l;
         open_listed(&l, columns[i].program, columns[i].axes, columns[i].tensors, 90);
-        const int count = kiln__candidates_list(&l.given, &nothing, all);
+        const int count = kiln__candidates_list(&l.given, &nothing, false, all);
         for (int c = 0; c < count; c++) {
             bound b;
             kiln__prepared p;
@@ -182,7 +182,7 @@ static void pins_hold_in_all_candidates(void **state) {
         open_listed(&l, problems[cases[i].problem].program, problems[cases[i].problem].axes,
                     problems[cases[i].problem].tensors, 90);
         assert_int_equal(kiln__pins_parse(cases[i].pins, &pins), KILN_OK);
-        const int count = kiln__candidates_list(&l.given, &pins, all);
+        const int count = kiln__candidates_list(&l.given, &pins, false, all);
         for (int c = 0; c < count; c++) {
             const kiln__pins *p = &all[c];
             kiln__schedule s;

@@ -136,7 +136,7 @@ static const struct {
     {"steps 1024", "y = x + 1", NULL, "f32[64] f32[64]",
      "the pinned schedule is none for elementwise programs: expected "
      "threads N, a multiple of 32 up to 1024, and registers (up to 256 elements a thread)"},
-    {"shared", "y = softmax(x)", "0", "f32[100000,64] f32[100000,64]",
+    {"shared", "y = softmax(x)", "0", "f32[10000000,64] f32[10000000,64]",
      "the pinned schedule is none for rows that lie side by side: expected threads 1 to 1024, and registers (up to "
      "256 elements a thread), shared (where a block's rows fit) or stream"},
     {"cluster 2, threads 8, rows 1024, vector 8", "y = x - max(x)", "0", "f16[128,65536] f16[128,65536]",

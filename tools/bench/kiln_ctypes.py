@@ -81,7 +81,7 @@ def encoded(text):
 class Kiln:
     """The library with one context."""
 
-    def __init__(self, path, schedule=None, cache_dir=None):
+    def __init__(self, path, schedule=None, cache_dir=None, policy=0):
         lib = self.library = ctypes.CDLL(path)
         lib.kiln_last_error.restype = lib.kiln_version.restype = c_char_p
         lib.kiln_plan_launch.argtypes = [c_void_p, ctypes.POINTER(c_void_p), c_size_t, c_void_p, c_size_t, c_void_p]
@@ -91,7 +91,7 @@ class Kiln:
         self.version = lib.kiln_version().decode()
         self.context = c_void_p()
         options = ContextOptions(struct_size=ctypes.sizeof(ContextOptions), schedule=encoded(schedule),
-                                 cache_dir=encoded(cache_dir))
+                                 cache_dir=encoded(cache_dir), policy=policy)
         self.check(lib.kiln_context_create(ctypes.byref(options), ctypes.byref(self.context)))
 
     def check(self, status):

@@ -55,9 +55,29 @@ COLUMNS = shared("columns", "middle") + [
     row for row in ROWS if row[0] in ("softmax", "norm", "statistics", "reduction") and "index" not in row[1]]
 
 
+# Values of all rows beside rows, and blocks of columns: b32 is one value for each 32 columns of a row.
+ACROSS = [
+    ("weight gradient", "dx = rms_norm_grad(x, w, g); dw = sum(g * rms_norm(x), axes = 0)", "x w=v g dx dw=v:f32"),
+    ("weight gradient", "dx = layer_norm_grad(x, w, g); dw = sum(g * layer_norm(x), axes = 0); db = sum(g, axes = 0)",
+     "x w=v g dx dw=v:f32 db=v:f32"),
+    ("weight gradient", "dx = gelu_grad(x + b, g); db = sum(dx, axes = 0)", "x b=v g dx db=v:f32"),
+    ("moments", "p = softmax(x); m = mean(p, axes = 0)", "x p m=v:f32"),
+]
+BLOCKS = [
+    ("block quantiser", "s = scale_e4m3(x, block = 128); q = quantize_e4m3(x, block = 128)", "x s=b128:f32 q:e4m3"),
+    ("block quantiser", "s = scale_mx_e4m3(x); q = quantize_mx_e4m3(x)", "x s=b32:e8m0 q:e4m3"),
+    ("block quantiser", "y = rms_norm(x, w); s = scale_e4m3(y, block = 128); q = quantize_e4m3(y, block = 128)",
+     "x w=v s=b128:f32 q:e4m3"),
+    ("block quantiser", "r = x + h; y = rms_norm(r, w); s = scale_e4m3(y, block = 128); q = quantize_e4m3(y, block = 128)",
+     "x h w=v r s=b128:f32 q:e4m3"),
+    ("block quantiser", "y = silu(a) * b; s = scale_mx_e4m3(y); q = quantize_mx_e4m3(y)", "a b s=b32:e8m0 q:e4m3"),
+    ("block quantiser", "m = mean(x * x, block = 64); y = x * rsqrt(m + 1e-6)", "x y"),
+]
+
+
 # What is drawn where nothing else is said: of all tensors together, of rows, and of rows that lie side by side.
 BYTES, COLUMNS_OF_ROWS, COLUMNS_OF_NEIGHBOURS = 200e6, (24, 200000), (3, 20000)
-LAYOUTS = {"row": 60, "column": 24, "point": 12, "transpose": 4}  # of a hundred
+LAYOUTS = {"row": 60, "column": 24, "point": 12, "transpose": 4, "across": 0, "block": 0}  # of a hundred
 
 
 def tensors_of(spec, kind, shape, reduced):
@@ -69,6 +89,8 @@ def tensors_of(spec, kind, shape, reduced):
         sizes = list(shape)
         if like == "r":
             sizes = [1 if i in reduced else n for i, n in enumerate(shape)]
+        elif like.startswith("b"):
+            sizes = [*shape[:-1], -(-shape[-1] // int(like[1:]))]
         elif like == "v":
             sizes = [n if i in reduced else 1 for i, n in enumerate(shape)]
         out.append((name, own or kind, sizes))
@@ -76,15 +98,17 @@ def tensors_of(spec, kind, shape, reduced):
 
 
 def draw(r, size=BYTES, columns=COLUMNS_OF_ROWS, of_neighbours=COLUMNS_OF_NEIGHBOURS, layouts=tuple(LAYOUTS)):
-    where = r.choices(layouts, [LAYOUTS[name] for name in layouts])[0]
-    family, program, spec = r.choice({"row": ROWS, "column": COLUMNS}.get(where, POINTS))
+    weights = [LAYOUTS[name] for name in layouts]
+    where = r.choices(layouts, weights if any(weights) else None)[0]
+    family, program, spec = r.choice(
+        {"row": ROWS, "column": COLUMNS, "across": ACROSS, "block": BLOCKS}.get(where, POINTS))
     kind = r.choices(["bf16", "f16", "f32", "f64"], [45, 22, 30, 3])[0]
     each = sum(type_size(k) * (sizes[0] > 1) for _, k, sizes in tensors_of(spec, kind, [2], [] if "=r" not in spec else []))
     elements = int(size / max(1, each))
-    if where == "row":
+    if where in ("row", "across", "block"):
         cols = draw_size(r, *columns)
         shape, reduced = [max(1, elements // cols), cols], [1]
-        if r.random() < 0.15 and shape[0] > 64:
+        if where == "row" and r.random() < 0.15 and shape[0] > 64:
             shape = [8, shape[0] // 8, cols]
             reduced = [2]
     elif where == "column":
