@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The numbers of a device that the schedule table reads; never its name. */
+/* The numbers of a device that schedules are chosen by; never its name. */
 #ifndef KILN_SCHEDULE_DEVICE_H
 #define KILN_SCHEDULE_DEVICE_H
 
