@@ -6,6 +6,7 @@
 #include "schedule/build.h"
 
 #define MOST_TILE_BYTES 65536 /* at most: three blocks on a multiprocessor of an H100 */
+#define MOST_TILE_STEPS 4096  /* of a lane, as many as whole vectors of a tile: sums of more terms lose digits */
 
 /* The input whose place an output takes: its elements are as large, and its threads have read it by then. -1: none. */
 static int input_before(const kiln__problem *problem, int o, const bool taken[KILN_MAX_TENSORS]) {
@@ -95,7 +96,8 @@ bool kiln__row_tile_build(const kiln__given *g, const kiln__pins *point, kiln__s
     const bool holds = s->row.invariant_inputs && !s->row.row_phase;
     s->staging.steps = holds && s->steps * s->vector_width <= KILN__MOST_HELD_COLUMNS ? s->steps : 0;
     s->staging.bytes = (int)bytes;
-    if (!are_threads(&s->team) || bytes > MOST_TILE_BYTES || bytes + 1024 > g->device->shared_per_block) return false;
+    if (!are_threads(&s->team) || s->steps > MOST_TILE_STEPS) return false;
+    if (bytes > MOST_TILE_BYTES || bytes + 1024 > g->device->shared_per_block) return false;
     kiln__row_finish(g, point, s);
     return true;
 }
