@@ -23,7 +23,7 @@ static void any_number_of_chunks_is_combined(void **state) {
     static const struct {
         const char *program, *axes, *tensors, *layout, *pins;
     } of[] = {
-        {"s = sum(x)", "0", "f32[4200,24] f32[24]", "outer", "threads 4, rows 4, stream, batch 1"},
+        {"s = sum(x)", "0", "f32[4200,24] f32[24]", "outer", "threads 8, rows 4, stream, batch 1"},
         {"s = sum(x)", "0", "f16[4200,24] f16[24]", "outer", "threads 4, stream, batch 1"},
         {"s = argmax(x)", "1", "i8[3,40000] i64[3]", "inner", "block 32, stream, vector 1, batch 1"},
         /* So much to exchange that fewer threads share it. */

@@ -29,16 +29,20 @@ static void need_nvrtc(void) {
 static void chunks_leave_registers_for_all_threads(void **state) {
     (void)state;
     need_nvrtc();
-    static const char *const cases[][2] = {
-        {"s = sum(x)", "f16[100000,1000] f16[1000]"},   {"s = sum(x)", "f32[100000,1000] f32[1000]"},
-        {"s = max(x)", "bf16[100000,1000] bf16[1000]"}, {"s = sum(x)", "e4m3[100000,1024] f32[1024]"},
-        {"s = sum(x)", "f32[100000,1001] f32[1001]"},
+    static const char *const cases[][3] = {
+        {"s = sum(x)", "f16[100000,1000] f16[1000]", "threads 64, stream, rows 128, splits 400"},
+        {"s = sum(x)", "f32[100000,1000] f32[1000]", "threads 64, stream, rows 64, splits 400"},
+        {"s = max(x)", "bf16[100000,1000] bf16[1000]", "threads 64, stream, rows 128, splits 400"},
+        {"s = sum(x)", "e4m3[100000,1024] f32[1024]", "threads 64, stream, vector 8, rows 128, splits 400"},
+        {"s = sum(x)", "f32[100000,1001] f32[1001]", "threads 64, stream, rows 60, splits 400"},
     };
     for (size_t i = 0; i < COUNT(cases); i++) {
         bound b;
         kiln_kernel *kernel = NULL;
         kiln_plan_info info = KILN_PLAN_INFO_INIT;
+        setenv("KILN_SCHEDULE", cases[i][2], 1);
         assert_int_equal(bound_create(&b, cases[i][0], "0", NULL, cases[i][1]), KILN_OK);
+        unsetenv("KILN_SCHEDULE");
         if (kiln_compile(b.program, b.tensors, b.tensor_count, NULL, 0, 90, 0, 1, &kernel))
             fail_msg("%s", kiln_last_error());
         kiln_kernel_get_info(kernel, &info);
