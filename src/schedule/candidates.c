@@ -233,9 +233,10 @@ static void list_tile(lister *l, int lanes, int rows) {
     const int most = l->pins->vector_width ? l->pins->vector_width : whole;
     kiln__pins p = point(l, KILN__GROUP_LANES, KILN__STAGING_TILE, lanes, most < whole ? most : whole);
     p.rows_per_block = rows;
-    add(l, p);
+    const bool pairs = whole == 1 && l->pins->vector_width != 1 && kiln__row_tile_pairs(l->problem);
+    if (!pairs || !l->pins->vector_width) add(l, p);
     p.vector_width = 2;
-    if (whole == 1 && l->pins->vector_width != 1 && kiln__row_tile_pairs(l->problem)) add(l, p);
+    if (pairs) add(l, p);
 }
 
 static void list_tiles(lister *l) {
@@ -353,7 +354,7 @@ static void list_lanes_of_rows(lister *l, int width, int ranks, int misaligned) 
         if (l->for_orders && !is_usual(most.of[i] * ranks)) continue;
         list_kept(l, p, lanes);
         list_read(l, p);
-        if (lanes < most.of[i]) return; /* more have the same */
+        if (lanes < most.of[i] && !l->any) return;
     }
 }
 

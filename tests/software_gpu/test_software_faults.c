@@ -152,7 +152,7 @@ static kiln_status ask_for_information(const software_device *device) {
  * through a workspace, a compile or an image from the disk. */
 static kiln_status work(const char *cache_dir, char *message, size_t size) {
     const software_case tests[] = {{"y = softmax(x)", KILN_F32, 1, 60001, false, 0},
-                                   {"s = sum(x)", KILN_F32, 1, 300000, true, 0}};
+                                   {"s = sum(x)", KILN_F32, 1, 600000, true, 0}};
     software_device device;
     kiln_status status = software_device_open(cache_dir, &device);
     snprintf(message, size, "%s", kiln_last_error());

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One case: see packed_case.h. */
+#define _POSIX_C_SOURCE 200809L
 #include "packed_case.h"
 
 #include <math.h>
@@ -74,7 +75,72 @@ static int axes_of(const char *text, int axes[8]) {
     return count;
 }
 
+/* ---- what the expected description pins ---- */
+
+typedef struct pinning {
+    char text[256];
+    bool outer, flat, tile, lanes;
+    int threads, rows, width; /* of a block of neighbouring rows: what a row's threads follow from */
+} pinning;
+
+static bool says(const char *pins, const char *word) {
+    for (const char *at = pins; (at = strstr(at, word)) != NULL; at++)
+        if (at == pins || at[-1] == ' ') return true;
+    return false;
+}
+
+static void add_word(pinning *p, const char *word, const char *number) {
+    const size_t used = strlen(p->text);
+    if (says(p->text, word)) return;
+    snprintf(p->text + used, sizeof p->text - used, "%s%s%s%s", used ? ", " : "", word, *number ? " " : "", number);
+}
+
+/* "vector 8 x 2" is the pin "vector 8", "columns 32" is "threads 32", "64 rows per block" is "rows 64"; what follows
+ * from others, and what nothing pins, is passed over. A tile of neighbouring rows has no words but its own. */
+static void add_part(pinning *p, const char *part) {
+    char word[32] = "", number[32] = "", rest[32] = "";
+    const int found = sscanf(part, "%31s %31s %31[^\n]", word, number, rest);
+    const bool alone = found == 1;
+    if (alone && strcmp(word, "inner") && strcmp(word, "outer") && strcmp(word, "flat") && strcmp(word, "masked") &&
+        strcmp(word, "peeled") && strcmp(word, "transpose") && strcmp(word, "ordered") && strcmp(word, "keeping") &&
+        (strcmp(word, "persistent") || !says(p->text, "grid")))
+        add_word(p, word, "");
+    if (!strcmp(word, "columns")) add_word(p, "threads", number);
+    if (!strcmp(number, "rows") && !(p->outer && p->tile) && !(p->lanes && !p->tile)) add_word(p, "rows", word);
+    if (p->outer && p->tile) return;
+    if (!strcmp(word, "block")) p->threads = atoi(number);
+    if (!strcmp(word, "vector")) p->width = atoi(number);
+    if (!strcmp(number, "rows")) p->rows = atoi(word);
+    if (!strcmp(word, "vector")) add_word(p, word, number);
+    if (!strcmp(word, "vector") && p->flat && rest[0] == 'x') add_word(p, "steps", rest + 2);
+    if (!strcmp(word, "splits") || !strcmp(word, "cluster") || !strcmp(word, "lanes")) add_word(p, word, number);
+    if (!strcmp(word, "block") && !p->outer) add_word(p, word, number);
+    if (!strcmp(word, "threads") && p->flat) add_word(p, word, number);
+}
+
+/* What the case pins, and the rest of what it expects, so that the schedule is what it is about whatever is chosen. */
+static const char *pins_of(const packed_case *c, pinning *p) {
+    *p = (pinning){.text = ""};
+    snprintf(p->text, sizeof p->text, "%s", c->pins ? c->pins : "");
+    if (!c->schedule) return c->pins;
+    p->flat = !*c->axes;
+    p->outer = !p->flat && !strstr(c->schedule, "inner");
+    p->tile = strstr(c->schedule, "tile") || says(p->text, "tile");
+    p->lanes = strstr(c->schedule, "lanes") || says(p->text, "lanes");
+    char copy[256], *state = NULL;
+    snprintf(copy, sizeof copy, "%s", c->schedule);
+    for (char *part = strtok_r(copy, ",", &state); part; part = strtok_r(NULL, ",", &state)) add_part(p, part);
+    char ranks[32];
+    if (p->outer && p->threads && p->rows) {
+        snprintf(ranks, sizeof ranks, "%d", p->threads * p->width / p->rows);
+        add_word(p, "threads", ranks);
+    }
+    if (!p->outer && says(p->text, "block")) add_word(p, "cluster", "1");
+    return p->text;
+}
+
 void run_packed_case(const packed_case *c, packed_result *result) {
+    pinning pinned;
     kiln_context_options options = KILN_CONTEXT_OPTIONS_INIT;
     kiln_program_options of_program = KILN_PROGRAM_OPTIONS_INIT;
     kiln_tensor gpu[KILN_MAX_TENSORS], host[TENSORS];
@@ -89,7 +155,7 @@ void run_packed_case(const packed_case *c, packed_result *result) {
     options.nvrtc_path = KILN_SOFTWARE_NVRTC;
 #endif
     options.cache_dir = "";
-    options.schedule = c->pins;
+    options.schedule = pins_of(c, &pinned);
     of_program.axes = axes;
     of_program.axis_count = (size_t)axes_of(c->axes, axes);
     assert_int_equal(kiln_context_create(&options, &kiln), KILN_OK);
@@ -109,10 +175,11 @@ void run_packed_case(const packed_case *c, packed_result *result) {
     if (!status) status = kiln_plan_get_info(plan, &info);
     if (!status) status = kiln_run(program, gpu, count, NULL, 0, NULL);
     if (!status) status = kiln_run_cpu(program, host, count, NULL, 0);
-    if (status) fail_msg("%s over %s of %s: %s", c->program, c->axes, c->tensors, kiln_last_error());
+    if (status) fail_msg("%s over %s of %s, %s: %s", c->program, c->axes, c->tensors, pinned.text, kiln_last_error());
     const char *layout = c->schedule && strstr(c->schedule, "inner") ? "inner" : !*c->axes ? "flat" : "outer";
     if (!strstr(info.schedule, layout) || (c->schedule && !strstr(info.schedule, c->schedule)))
-        fail_msg("%s over %s of %s: %s, expected %s", c->program, c->axes, c->tensors, info.schedule, c->schedule);
+        fail_msg("%s over %s of %s, %s: %s, expected %s", c->program, c->axes, c->tensors, pinned.text, info.schedule,
+                 c->schedule);
     assert_int_equal(packed_device.driver->CtxSynchronize(), 0);
     buffer *out = &buffers[count - 1];
     assert_int_equal(packed_device.driver->MemcpyDtoH(out->host, out->memory, out->bytes), 0);
