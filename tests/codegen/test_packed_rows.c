@@ -422,11 +422,11 @@ static const packed_case peeled[] = {
      "inner, vector 4 x 8, 4 rows per block, peeled", "lanes 32, registers", false},
     {"y = softmax(x * w) * b", "1", "f16[9,4099] f16[4099] f32[4099] f16[9,4099]", "inner, vector 8 x 4, peeled",
      "block 128, registers, vector 8, phased", false},
-    {"y = rms_norm(x, w) + index(1)", "1", "f32[9,2051] f32[2051] f32[9,2051]", "inner, vector 4 x 2, peeled", NULL,
-     false},
+    {"y = rms_norm(x, w) + index(1)", "1", "f32[9,2051] f32[2051] f32[9,2051]", "inner, vector 4 x 2, peeled",
+     "block 256, registers", false},
     /* A value for each row. */
     {"y = softmax(x) * s", "1", "f16[9,1023] f32[9,1]{1,1} f16[9,1023]",
-     "inner, vector 8 x 4, 4 rows per block, peeled", NULL, false},
+     "inner, vector 8 x 4, 4 rows per block, peeled", "lanes 32, registers", false},
     /* What ascends keeps its masks. */
     {"s = argmax(x)", "1", "f16[9,1023] i64[9]", "inner, vector 8 x 5, 4 rows per block, masked",
      "lanes 32, registers, vector 8, phased", false},
