@@ -143,17 +143,20 @@ static kiln_status take(const kiln__given *g, const kiln__ranked *points, int co
         if (!first && !needs_less(g, &sketch, &before)) continue;
         *out = sketch;
         kiln_status status = kiln__schedule_conclude(g, out);
-        if (status && status != KILN_E_LIMIT) return status;
-        refused = status;
-        if (refused) continue;
+        if (status == KILN_E_LIMIT) {
+            refused = status;
+            continue;
+        }
+        if (status) return status;
         before = sketch;
         first = false;
         *point = points[i].point;
         *found = attempt-- == 0;
         if (*found) break;
     }
-    if (!first) kiln__clear_error();
-    return first ? refused : KILN_OK;
+    if (first) return refused;
+    if (refused) kiln__clear_error(); /* what was passed over is no failure of the call */
+    return KILN_OK;
 }
 
 /* ---- all ---- */
