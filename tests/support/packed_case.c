@@ -91,8 +91,20 @@ static bool says(const char *pins, const char *word) {
 
 static void add_word(pinning *p, const char *word, const char *number) {
     const size_t used = strlen(p->text);
-    if (says(p->text, word)) return;
-    snprintf(p->text + used, sizeof p->text - used, "%s%s%s%s", used ? ", " : "", word, *number ? " " : "", number);
+    if (!says(p->text, word))
+        snprintf(p->text + used, sizeof p->text - used, "%s%s%s%s", used ? ", " : "", word, *number ? " " : "", number);
+}
+
+/* A description may end within a part. */
+static void add_number(pinning *p, const char *word, const char *number) {
+    if (atoi(number) > 0) add_word(p, word, number);
+}
+
+static bool is_flag(const pinning *p, const char *word) {
+    static const char *const flags[] = {"registers", "shared", "stream", "tile", "online", "prefetch", "misaligned"};
+    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
+        if (!strcmp(word, flags[i])) return true;
+    return !strcmp(word, "persistent") && !says(p->text, "grid"); /* a grid is always so */
 }
 
 /* "vector 8 x 2" is the pin "vector 8", "columns 32" is "threads 32", "64 rows per block" is "rows 64"; what follows
@@ -100,22 +112,17 @@ static void add_word(pinning *p, const char *word, const char *number) {
 static void add_part(pinning *p, const char *part) {
     char word[32] = "", number[32] = "", rest[32] = "";
     const int found = sscanf(part, "%31s %31s %31[^\n]", word, number, rest);
-    const bool alone = found == 1;
-    if (alone && strcmp(word, "inner") && strcmp(word, "outer") && strcmp(word, "flat") && strcmp(word, "masked") &&
-        strcmp(word, "peeled") && strcmp(word, "transpose") && strcmp(word, "ordered") && strcmp(word, "keeping") &&
-        (strcmp(word, "persistent") || !says(p->text, "grid")))
-        add_word(p, word, "");
-    if (!strcmp(word, "columns")) add_word(p, "threads", number);
-    if (!strcmp(number, "rows") && !(p->outer && p->tile) && !(p->lanes && !p->tile)) add_word(p, "rows", word);
+    if (found == 1 && is_flag(p, word)) add_word(p, word, "");
+    if (!strcmp(word, "columns")) add_number(p, "threads", number);
+    if (!strcmp(number, "rows") && !(p->outer && p->tile) && !(p->lanes && !p->tile)) add_number(p, "rows", word);
     if (p->outer && p->tile) return;
     if (!strcmp(word, "block")) p->threads = atoi(number);
     if (!strcmp(word, "vector")) p->width = atoi(number);
     if (!strcmp(number, "rows")) p->rows = atoi(word);
-    if (!strcmp(word, "vector")) add_word(p, word, number);
-    if (!strcmp(word, "vector") && p->flat && rest[0] == 'x') add_word(p, "steps", rest + 2);
-    if (!strcmp(word, "splits") || !strcmp(word, "cluster") || !strcmp(word, "lanes")) add_word(p, word, number);
-    if (!strcmp(word, "block") && !p->outer) add_word(p, word, number);
-    if (!strcmp(word, "threads") && p->flat) add_word(p, word, number);
+    if (!strcmp(word, "vector") && p->flat && rest[0] == 'x' && rest[1]) add_number(p, "steps", rest + 2);
+    if (!strcmp(word, "vector") || !strcmp(word, "splits") || !strcmp(word, "cluster") || !strcmp(word, "lanes"))
+        add_number(p, word, number);
+    if ((!strcmp(word, "block") && !p->outer) || (!strcmp(word, "threads") && p->flat)) add_number(p, word, number);
 }
 
 /* What the case pins, and the rest of what it expects, so that the schedule is what it is about whatever is chosen. */
@@ -158,7 +165,7 @@ void run_packed_case(const packed_case *c, packed_result *result) {
     options.schedule = pins_of(c, &pinned);
     of_program.axes = axes;
     of_program.axis_count = (size_t)axes_of(c->axes, axes);
-    assert_int_equal(kiln_context_create(&options, &kiln), KILN_OK);
+    if (kiln_context_create(&options, &kiln)) fail_msg("%s: %s", pinned.text, kiln_last_error());
     assert_int_equal(kiln_program_create(kiln, c->program, &of_program, &program), KILN_OK);
     const size_t count = bound_tensors(c->tensors, gpu);
     for (size_t t = 0; t < count; t++) {
