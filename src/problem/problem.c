@@ -167,8 +167,10 @@ static kiln_status check_empty(const kiln__ir *ir, const kiln__space *space) {
     return KILN_OK;
 }
 
-/* Whether columns must be counted in their own order. */
-static bool has_ordered_reduction(const kiln__ir *ir) {
+/* Whether columns must be counted in their own order: neighbours by number are a block, or share a value. */
+static bool counts_columns(const kiln__ir *ir) {
+    for (int i = 0; i < KILN_MAX_TENSORS; i++)
+        if (ir->input_runs[i]) return true;
     for (uint32_t i = 0; i < ir->count; i++)
         if (kiln__op_is_ordered(ir->insts[i].op) || ir->insts[i].op == KILN__OP_BLOCK_REDUCE ||
             ir->insts[i].op == KILN__OP_TAKE || ir->insts[i].op == KILN__OP_ORDER || kiln__op_is_arg(ir->insts[i].op))
@@ -340,7 +342,7 @@ static kiln_status arrange(const kiln__ir *ir, const kiln__space *space, const t
     memcpy(out->sizes, space->sizes, sizeof out->sizes);
     out->last_axis = space->rank - 1;
     drop_ones(d);
-    sort_dims(d, key, has_ordered_reduction(ir));
+    sort_dims(d, key, counts_columns(ir));
     merge_dims(d, t->count + out->position_count);
     split(d, out);
     out->layout = layout_of(out, space, d, key, flat);

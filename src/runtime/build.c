@@ -32,8 +32,10 @@ static kiln_status choose_by_model(kiln_context *context, const kiln__key *key, 
     }
     kiln_status status =
         kiln__schedule_choose_point(out->ir, &out->problem, device, &nothing, 0, &out->schedule, &point);
-    if (!status && kiln__pins_any(&point)) kiln__tuned_remember(context, key, &point);
-    return status;
+    if (status) return status;
+    point = kiln__kept_of_point(&out->problem, &point);
+    if (kiln__pins_any(&point)) kiln__tuned_remember(context, key, &point);
+    return KILN_OK;
 }
 
 static kiln_status choose_unpinned(kiln_context *context, const kiln__device *device, const kiln__key *key,

@@ -184,8 +184,11 @@ static kiln_status choose_point(const kiln__given *g, const kiln__pins *pins, in
     if (status) return status;
     if (!found) return none(g->problem, pins, attempt);
     out->reason = kiln__pins_any(pins) ? "the caller pinned it" : reason_of(g->problem, attempt);
-    if (g->problem->layout == KILN__LAYOUT_OUTER) *point = kiln__order_of(point);
     return KILN_OK;
+}
+
+kiln__pins kiln__kept_of_point(const kiln__problem *problem, const kiln__pins *point) {
+    return problem->layout == KILN__LAYOUT_OUTER ? kiln__order_of(point) : *point;
 }
 
 kiln_status kiln__schedule_choose_point(const kiln__ir *ir, const kiln__problem *problem, const kiln__device *device,

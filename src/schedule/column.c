@@ -135,6 +135,15 @@ bool kiln__column_misaligns(const kiln__given *g, int width, const kiln__schedul
     return first != NULL;
 }
 
+/* Whether each operand's rows are as far apart everywhere: the last launch of split columns takes them in vectors that
+ * begin where no run does. */
+static bool rows_are_linear(const kiln__problem *problem) {
+    const int count = problem->input_count + problem->output_count + problem->position_count;
+    for (int o = 0; o < count; o++)
+        if (!problem->operands[o].per_element && !problem->operands[o].linear) return false;
+    return true;
+}
+
 /* Of one column a vector may be several runs, so that neighbouring threads' accesses lie side by side: as many rows as
  * are 16 bytes of the narrowest tensor, 32 of all that is staged, and 128 of what is carried. */
 static int most_of_one_run(const kiln__column_facts *f, int width) {
@@ -151,7 +160,7 @@ static bool set_vectors(const kiln__given *g, const kiln__column_facts *f, const
     if (!kiln__is_power_of_two(width) || width > 16) return false;
     if (point->misaligned > 0) {
         s->edges = KILN__EDGES_MISALIGNED;
-        return kiln__column_misaligns(g, width, s);
+        return kiln__column_misaligns(g, width, s) && (point->splits <= 1 || rows_are_linear(g->problem));
     }
     const int last = g->problem->outer_rank - 1;
     s->column.run_rows = last < 0 ? 1 : kiln__column_run(g->problem, f->cols == 1 ? most_of_one_run(f, width) : width);

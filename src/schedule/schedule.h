@@ -290,10 +290,11 @@ void kiln__pins_write(const kiln__pins *pins, char *buffer);
 kiln_status kiln__schedule_choose(const kiln__ir *ir, const kiln__problem *problem, const kiln__device *device,
                                   const kiln__pins *pins, int attempt, kiln__schedule *out);
 const char *kiln__reason_of_model(const kiln__problem *problem); /* of attempt 0; static */
-/* The same; *point: pins by which the schedule is found again in less time, where rows are as many or not, or
- * KILN__PINS_NONE where there are no such: all that is chosen, or of neighbouring rows how columns are combined. */
+/* The same; *point: the chosen candidate, as pins that leave nothing open. */
 kiln_status kiln__schedule_choose_point(const kiln__ir *ir, const kiln__problem *problem, const kiln__device *device,
                                         const kiln__pins *pins, int attempt, kiln__schedule *out, kiln__pins *point);
+/* What of it is kept for other numbers of rows: all, or of neighbouring rows how columns are combined. */
+kiln__pins kiln__kept_of_point(const kiln__problem *problem, const kiln__pins *point);
 
 /* Whether both combine a row's columns in the same order, so that it has the same bits. */
 bool kiln__schedule_combines_alike(const kiln__schedule *a, const kiln__schedule *b);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Unusual tensors on the software GPU, which refuses every access outside of them: without elements along an axis, and
- * with names that mean something to a compiler or to the generator. */
+/* Unusual tensors on the software GPU, which refuses every access outside of them: without elements along an axis, with
+ * a value for several columns where rows have several axes, and with names that mean something to a compiler or to the
+ * generator. */
 #define _GNU_SOURCE
 #include <math.h>
 #include <setjmp.h>
@@ -175,6 +176,24 @@ static void rows_without_elements_read_nothing(void **unused) {
     assert_int_equal(wrong, 0);
 }
 
+/* ---- a value for several columns --------------------------------------------------------------------------- */
+
+/* x's axes lie in memory in another order than columns are counted in. */
+static const test_case repeated[] = {
+    {"y = x * repeat(r, 8) + max(x)", "0,1", "f32[4,64]{1,4} f32[4,8] f32[4,64]", NULL},
+    {"y = rms_norm(x * repeat(r, 8), w)", "0,1", "f32[4,576]{1,4} f16[4,72]{144,2} f16[4,576] f32[4,576]", NULL},
+    {"y = x * repeat(r, 5) + max(x)", "0,2", "f32[4,3,40]{1,160,4} f32[4,3,8] f32[4,3,40]", NULL},
+    {"s = sum(x * repeat(r, 4))", "0,1", "f32[8,16]{1,8} f32[8,4] f32[]", NULL},
+    {"y = x * repeat(r, 8)", "0,1", "f32[4,64]{1,4} f32[4,8] f32[4,64]{1,4}", NULL},
+};
+
+static void values_for_several_columns_follow_their_axis(void **unused) {
+    (void)unused;
+    int wrong = 0;
+    for (size_t i = 0; i < COUNT(repeated); i++) wrong += !runs_right(&repeated[i]);
+    assert_int_equal(wrong, 0);
+}
+
 /* ---- names ------------------------------------------------------------------------------------------------ */
 
 #define STRIDED "f32[3,4,8]{100,1,5}"
@@ -210,6 +229,7 @@ int main(void) {
 #endif
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_without_elements_read_nothing),
+        cmocka_unit_test(values_for_several_columns_follow_their_axis),
         cmocka_unit_test(names_mean_nothing_to_the_compiler),
     };
     return cmocka_run_group_tests(tests, open_device, close_device);

@@ -69,6 +69,13 @@ class Points(unittest.TestCase):
         self.assertEqual(len(chosen), 12)
         self.assertTrue(all(point["pins"] for point in chosen))
 
+    def test_the_choice_of_neighbouring_rows_is_pinned_whole(self):
+        chosen = [point for point in self.points if point["chosen"] and point["strategy"] == "column"]
+        self.assertTrue(chosen)
+        for point in chosen:
+            for word in ("threads", "vector", "rows"):
+                self.assertIn(word, point["pins"])
+
     def test_again_is_the_same(self):
         renewed = self.again(self.points)
         self.assertEqual([point["features"] for point in renewed], [point["features"] for point in self.points])
