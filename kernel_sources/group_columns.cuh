@@ -42,19 +42,8 @@ KILN_DEVICE void kiln_place_at(kiln_row &row, kiln_i64 first, int apart) {
 /* Blocks of split rows are a grid of tiles of neighbouring rows, chunks of columns and runs of neighbours. The last
  * chunk, which may take longest, comes first. */
 KILN_DEVICE int kiln_chunk() { return KILN_SPLITS > 1 ? (int)(blockIdx.y ? blockIdx.y : KILN_SPLITS) - 1 : 0; }
-/* Clusters work on few tiles at a time. Where columns lie a multiple of 128 KB apart all their addresses would be alike
- * in a bit that tells the memory's channel, so that every other tile is one KILN_NEAR rows away. */
-KILN_DEVICE kiln_i64 kiln_tile(const kiln_arguments &args) {
-    const kiln_i64 tile =
-        (KILN_SPLITS > 1 ? (kiln_i64)blockIdx.z * gridDim.x + blockIdx.x : kiln_block()) / KILN_BLOCKS_PER_ROW;
-#ifdef KILN_NEAR
-    constexpr kiln_u64 near = KILN_NEAR / KILN_ROWS_PER_BLOCK, both = 2 * near;
-    const kiln_u64 at = (kiln_u64)tile % both, first = (kiln_u64)tile - at;
-    const bool whole = first + both <= (kiln_u64)args.rows / KILN_ROWS_PER_BLOCK;
-    return (kiln_i64)(first + (whole && kiln_pitch(args) % (2 * KILN_NEAR) == 0 ? at % 2 * near + at / 2 : at));
-#else
-    return tile;
-#endif
+KILN_DEVICE kiln_i64 kiln_tile() {
+    return (KILN_SPLITS > 1 ? (kiln_i64)blockIdx.z * gridDim.x + blockIdx.x : kiln_block()) / KILN_BLOCKS_PER_ROW;
 }
 
 #if KILN_MISALIGNED
@@ -62,7 +51,7 @@ KILN_DEVICE kiln_i64 kiln_tile(const kiln_arguments &args) {
  * to KILN_VECTOR_WIDTH - 1 rows before them, so that it takes a lane more than they have vectors. */
 KILN_DEVICE void kiln_place(kiln_row &row) {
     const kiln_count kept = kiln_kept_rows(row.args), per_run = (kept + KILN_ROWS_PER_BLOCK - 1) / KILN_ROWS_PER_BLOCK;
-    const kiln_count tile = (kiln_count)kiln_tile(row.args), run = tile / per_run;
+    const kiln_count tile = (kiln_count)kiln_tile(), run = tile / per_run;
     row.chunk = kiln_chunk();
     const kiln_count first = (tile - run * per_run) * KILN_ROWS_PER_BLOCK, rest = kept - first;
     const int rows = rest < KILN_ROWS_PER_BLOCK ? (int)rest : KILN_ROWS_PER_BLOCK;
@@ -97,7 +86,7 @@ KILN_DEVICE void kiln_place(kiln_row &row) {
 #else
 KILN_DEVICE void kiln_place(kiln_row &row) {
     row.chunk = kiln_chunk();
-    const kiln_i64 first = kiln_tile(row.args) * KILN_ROWS_PER_BLOCK;
+    const kiln_i64 first = kiln_tile() * KILN_ROWS_PER_BLOCK;
     kiln_place_at(row, first + threadIdx.x % KILN_LANES * KILN_RUN_ROWS, KILN_LANES * KILN_RUN_ROWS);
 }
 #endif

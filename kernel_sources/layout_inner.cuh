@@ -60,7 +60,7 @@ KILN_DEVICE bool kiln_is_whole(const kiln_row &) { return false; }
 #define KILN_VECTOR_NUMBER(rank, step) ((kiln_index)(step)*KILN_THREADS_PER_ROW + (rank))
 #endif
 /* The first column of the rank's vector number `step`. */
-KILN_DEVICE kiln_index kiln_column_of(const kiln_row &row, kiln_index step) {
+KILN_DEVICE kiln_index kiln_column(const kiln_row &row, kiln_index step) {
     const kiln_index first = KILN_FIRST + KILN_VECTOR_NUMBER(kiln_rank(), step) * KILN_VECTOR_WIDTH;
 #if KILN_MASKED
     return first - row.shift;
@@ -70,18 +70,6 @@ KILN_DEVICE kiln_index kiln_column_of(const kiln_row &row, kiln_index step) {
     return first;
 #endif
 }
-#ifdef KILN_FIRST_COLUMN
-/* One address serves all steps, that of row.first, the column of the thread's first vector: what lies between two steps
- * is a constant of the access. */
-KILN_DEVICE kiln_index kiln_column(const kiln_row &row, kiln_index step) {
-    return row.first + KILN_VECTOR_NUMBER(0, step) * KILN_VECTOR_WIDTH;
-}
-template <class T> KILN_DEVICE T *kiln_at(const kiln_row &row, T *tensor, kiln_index col) {
-    return tensor + row.first + (col - row.first);
-}
-#else
-#define kiln_column kiln_column_of
-#endif
 
 #ifdef KILN_PEELED
 /* The column of the rank's single element; of who has none that of the first. */
@@ -152,7 +140,7 @@ KILN_DEVICE void kiln_fetch_shifted(kiln_vector<T, N> &vector, const T *p, const
     if constexpr (N == 1) {
         vector.set(0, p[col]);
     } else {
-        const T *const first = p + (row.first - row.head) + (col - row.first);
+        const T *const first = p + (col - row.head);
         kiln_vector<T, N> halves[2];
         kiln_load<V>(halves[0], first);
         kiln_load<V>(halves[1], first + N);
@@ -172,47 +160,10 @@ KILN_DEVICE void kiln_fetch_shifted(kiln_vector<T, KILN_VECTOR_WIDTH> &vector, c
         kiln_load_part(vector, p + col, span.low, span.high);
         return;
     }
-    const T *const first = p + (row.first - skip) + (col - row.first);
+    const T *const first = p + (col - skip);
     kiln_vector<T, KILN_VECTOR_WIDTH> halves[2];
     kiln_load<V>(halves[0], span.step == 0 && first < p ? p : first); /* nothing before the row is used */
     kiln_load<V>(halves[1], first + KILN_VECTOR_WIDTH);
     kiln_join(vector, halves, skip);
 }
-#ifdef KILN_PREFETCH
-/* The same by way of shared memory, where it arrives with the row: the aligned vectors that a step's threads need, one
- * more than there are threads. What lies outside of the row is zero, or anybody's. */
-template <int V, class T> struct kiln_prefetch {
-    typedef kiln_vector<T, KILN_VECTOR_WIDTH> vector;
-    struct part {
-        int low, high;
-        static constexpr bool always_whole = false;
-        KILN_MEMBER bool whole() const { return high == KILN_VECTOR_WIDTH; }
-    };
-    static KILN_MEMBER void copy(vector *slot, const T *p, kiln_index col, int step) {
-        const kiln_index rest = KILN_COLS - col;
-        if (kiln_step_is_inside(step) && (step > 0 || col >= 0))
-            kiln_fetch_async<V>(slot, p + col, part{0, KILN_VECTOR_WIDTH});
-        else if (col < 0 || rest <= 0)
-            *slot = vector();
-        else
-            kiln_fetch_async<V>(slot, p + col, part{0, rest < KILN_VECTOR_WIDTH ? (int)rest : KILN_VECTOR_WIDTH});
-    }
-    static KILN_MEMBER void fill(unsigned char *shared, const T *p, const kiln_row &row) {
-        const int thread = (int)threadIdx.x;
-#pragma unroll
-        for (int step = 0; step < KILN_STEPS; ++step) {
-            vector *const slots = reinterpret_cast<vector *>(shared) + step * (KILN_THREADS + 1);
-            const kiln_index col = kiln_column(row, step) - (KILN_VECTOR_WIDTH - row.shift) % KILN_VECTOR_WIDTH;
-            copy(slots + thread, p, col, step);
-            if (thread == step % KILN_THREADS)
-                copy(slots + KILN_THREADS, p, col + (KILN_THREADS - thread) * KILN_VECTOR_WIDTH, step);
-        }
-    }
-    static KILN_MEMBER void fetch(vector &to, const unsigned char *shared, const kiln_row &row, const kiln_span &span) {
-        const vector *const slots = reinterpret_cast<const vector *>(shared) + span.step * (KILN_THREADS + 1);
-        const vector halves[2] = {slots[threadIdx.x], slots[threadIdx.x + 1]};
-        kiln_join(to, halves, (KILN_VECTOR_WIDTH - row.shift) % KILN_VECTOR_WIDTH);
-    }
-};
-#endif
 #endif

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Several rows in flight: a group works on KILN_ROWS_PER_BLOCK rows, one after the other in each pass, and reads what
- * all rows share once for them; on one, where there are KILN_FEW_ROWS or fewer. What it reduces of all of them is
- * exchanged at once. They lie KILN_ROW_SPACING rows apart, so that all of them begin at the same place of a vector. */
+ * all rows share once for them. What it reduces of all of them is exchanged at once. They lie KILN_ROW_SPACING rows
+ * apart, so that all of them begin at the same place of a vector. */
 
-/* The group's first row, where it has at most so many, and how many it has. */
-KILN_DEVICE kiln_i64 kiln_first_in_flight(int most) {
+/* The group's first row, and how many it has. */
+KILN_DEVICE kiln_i64 kiln_first_in_flight() {
     const kiln_i64 group = kiln_row_index();
-    return group / KILN_ROW_SPACING * (KILN_ROW_SPACING * most) + group % KILN_ROW_SPACING;
+    return group / KILN_ROW_SPACING * (KILN_ROW_SPACING * KILN_ROWS_PER_BLOCK) + group % KILN_ROW_SPACING;
 }
-KILN_DEVICE int kiln_count_in_flight(kiln_i64 rows, kiln_i64 first, int most) {
+KILN_DEVICE int kiln_count_in_flight(kiln_i64 rows, kiln_i64 first) {
     const kiln_i64 count = (rows - first + KILN_ROW_SPACING - 1) / KILN_ROW_SPACING;
-    return count < most ? (int)count : most;
+    return count < KILN_ROWS_PER_BLOCK ? (int)count : KILN_ROWS_PER_BLOCK;
 }
 
 /* Of the several rows in flight: what each warp of the block reduced, what each block of the group did, and what all of

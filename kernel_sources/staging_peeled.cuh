@@ -58,26 +58,9 @@ struct kiln_staging {
         for (int k = 0; k < KILN_BATCH; ++k)
             if (kiln_inside(row, 0, k)) body.vector(row, staged[k], kiln_column(row, k), kiln_span(row, 0, k));
     }
-#ifdef KILN_QUARTERS
-    /* The same for rows whose first vector begins in a quarter of a vector that is known while compiling. */
-    template <int QUARTER, class Body> KILN_MEMBER void each_inside_of(kiln_row row, Body &body) {
-        constexpr int quarter = KILN_VECTOR_WIDTH / 4;
-        row.head = QUARTER * quarter + row.head % quarter;
-        each_inside(row, body);
-    }
-#endif
-    /* The last pass. Who has a single element begins with it, so that nobody waits for it at the end. What all rows
-     * share is shifted by whole words first: KILN_QUARTERS, by how many is known while compiling. */
+    /* The last pass. Who has a single element begins with it, so that nobody waits for it at the end. */
     template <class Body> KILN_MEMBER void finish(const kiln_row &row, Body &body) {
         if (kiln_has_single()) body.vector(row, single, kiln_single(row), kiln_span(row, 0, 0));
-#ifdef KILN_QUARTERS
-        const int quarter = row.head / (KILN_VECTOR_WIDTH / 4);
-        if (quarter == 0) return each_inside_of<0>(row, body);
-        if (quarter == 1) return each_inside_of<1>(row, body);
-        if (quarter == 2) return each_inside_of<2>(row, body);
-        each_inside_of<3>(row, body);
-#else
         each_inside(row, body);
-#endif
     }
 };

@@ -36,13 +36,6 @@ struct kiln_staging {
     template <class Body> KILN_MEMBER void each_of_chunk(const kiln_row &row, int chunk, Body &body) {
         kiln_staged staged[KILN_UNROLL];
 #pragma unroll
-        for (int u = 0; u < KILN_UNROLL && Body::batched; ++u) {
-            const int step = chunk * KILN_UNROLL + u;
-            const kiln_index col = kiln_column(row, step);
-            if (step < KILN_STAGED_STEPS && kiln_inside(row, col, step))
-                staged[u].load_invariants(row, col, kiln_span(row, col, step));
-        }
-#pragma unroll
         for (int u = 0; u < KILN_UNROLL; ++u) {
             const int step = chunk * KILN_UNROLL + u;
             const kiln_index col = kiln_column(row, step);

@@ -3,27 +3,11 @@
  * the same: it is copied in aligned pieces by all threads, whoever works on a row, and so are the outputs. */
 
 struct kiln_staging {
-#if KILN_STAGED_STEPS
-    kiln_staged shared[KILN_STAGED_STEPS]; /* what all rows share, for all that the thread works on */
-
-    KILN_MEMBER void fill(const kiln_row &row) {
-#pragma unroll
-        for (int k = 0; k < KILN_STAGED_STEPS; ++k) {
-            const kiln_index col = kiln_column(row, k);
-            if (kiln_inside(row, col, k)) shared[k].recall_shared(row, col, kiln_span(row, col, k));
-        }
-    }
-#endif
     template <class Body> KILN_MEMBER void vector(const kiln_row &row, int step, Body &body) {
         const kiln_index col = kiln_column(row, step);
         if (!kiln_inside(row, col, step)) return;
         const kiln_span span(row, col, step);
-#if KILN_STAGED_STEPS
-        kiln_staged staged = shared[step];
-#else
         kiln_staged staged;
-        staged.recall_shared(row, col, span);
-#endif
         staged.recall(row, col, span);
         body.vector(row, staged, col, span);
     }

@@ -106,9 +106,6 @@ static const char *spell_offset(const kiln__emitter *e, int o, const char *colum
 
 /* Where rows are not in vectors: the address of the element at `column`. */
 static const char *spell_address(const kiln__emitter *e, int o, const char *column) {
-    const bool tensor = o < e->tensors && e->problem->operands[o].per_element; /* not a position */
-    if (kiln__row_of(e->schedule)->addressing == KILN__ADDRESS_ONE && tensor && !kiln__has_offset(e, o))
-        return kiln__spell(e, "kiln_at(row, row.%s, %s)", e->name[o], column);
     return kiln__spell(e, "row.%s + %s", e->name[o], spell_offset(e, o, column));
 }
 

@@ -104,11 +104,7 @@ void kiln__emit_definitions(const kiln__emitter *e) {
     EMIT_IF(kiln__row_of(s)->invariant_inputs, {"KILN_INVARIANT_INPUTS", kiln__row_of(s)->invariant_inputs});
     emit_flag(e, s->edges == KILN__EDGES_PEELED && s->strategy != KILN__ANY_SHAPE, "KILN_PEELED");
     EMIT_IF(s->strategy == KILN__ANY_SHAPE, {"KILN_LANES_CAN_BE_ROWS", s->any.lanes_can_be_rows});
-    emit_flag(e, kiln__row_of(s)->addressing >= KILN__ADDRESS_FIRST_COLUMN, "KILN_FIRST_COLUMN");
-    emit_flag(e, kiln__row_of(s)->quarters, "KILN_QUARTERS");
-    EMIT_IF(kiln__row_of(s)->rows_in_flight, {"KILN_FEW_ROWS", kiln__row_of(s)->few_rows},
-            {"KILN_ROW_SPACING", kiln__row_of(s)->row_spacing});
-    emit_flag(e, kiln__row_of(s)->prefetch && s->edges == KILN__EDGES_MASKED, "KILN_PREFETCH");
+    EMIT_IF(kiln__row_of(s)->rows_in_flight, {"KILN_ROW_SPACING", kiln__row_of(s)->row_spacing});
     EMIT_IF(s->split.final_threads, {"KILN_FINAL_THREADS", s->split.final_threads},
             {"KILN_FINAL_BLOCK_THREADS", s->split.final_block_threads});
     EMIT_IF(kiln__schedule_clusters(s) && e->ir->phase_count > 0, {"KILN_ARRIVALS", e->ir->phase_count});

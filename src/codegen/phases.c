@@ -6,15 +6,14 @@
 #include "codegen/emitter.h"
 #include "problem/online.h"
 
-/* Whether the loop needs what all rows share, and whether that is loaded for several vectors at a time. */
+/* Whether the loop needs what all rows share. */
 void kiln__emit_sharing(const kiln__emitter *e, bool several) {
     bool shares = several;
     if (e->schedule->staging.kind != KILN__STAGING_SHARED) return;
     for (uint32_t i = 0; i < e->ir->count; i++)
         shares |= e->needed[i] && e->ir->insts[i].op == KILN__OP_INPUT && e->element[i] &&
                   !e->problem->operands[e->ir->insts[i].u.input].follows_rows;
-    kiln__write(e, "    static constexpr bool shares = %s, batched = %s;\n", shares ? "true" : "false",
-                shares && kiln__row_of(e->schedule)->batched ? "true" : "false");
+    kiln__write(e, "    static constexpr bool shares = %s;\n", shares ? "true" : "false");
 }
 
 /* The function's head, and vectors of the needed inputs that do not stay with the row. */

@@ -176,13 +176,6 @@ static void emit_misalignment(const kiln__emitter *e) {
     kiln__write(e, ") & (KILN_VECTOR_WIDTH - 1));\n}\n\n");
 }
 
-/* Rows that tiles alternate by, and how many elements lie from column to column. */
-static void emit_pitch(const kiln__emitter *e) {
-    kiln__write(e, "#define KILN_NEAR %d\n", kiln__column_of(e->schedule)->alternating_rows);
-    kiln__write(e, "KILN_DEVICE kiln_i64 kiln_pitch(const kiln_arguments &args) { return args.step0_%s; }\n\n",
-                e->name[kiln__column_of(e->schedule)->alternating_input]);
-}
-
 /* kiln_run_<operand>: where the first column of a row is. */
 static void emit_run(const kiln__emitter *e, int o) {
     const kiln__operand *operand = &e->problem->operands[o];
@@ -236,7 +229,6 @@ static void emit_vector_of_rows(const kiln__emitter *e) {
         emit_runs(e, &e->staged);
         emit_runs(e, &e->column_outputs);
     }
-    if (kiln__column_of(s)->alternating_rows) emit_pitch(e);
 }
 
 static void emit_one_row(const kiln__emitter *e) {
@@ -245,8 +237,6 @@ static void emit_one_row(const kiln__emitter *e) {
                 "/* %s: where it lies%s, and the values it has one of. */\n"
                 "struct kiln_row {\n    const kiln_arguments &args;\n    kiln_i64 index;\n",
                 e->flat ? "The whole array" : "One row", e->flat ? "" : " in each tensor");
-    if (kiln__row_of(s)->addressing >= KILN__ADDRESS_FIRST_COLUMN)
-        kiln__write(e, "    kiln_index first; /* column of the thread's first vector */\n");
     if (s->edges == KILN__EDGES_PEELED) kiln__write(e, "    int head; /* column of the first vector */\n");
     if (e->problem->any_shape) kiln__emit_any_members(e);
     if (s->edges == KILN__EDGES_MASKED && !e->flat)
@@ -322,8 +312,6 @@ static void emit_phase_of_row(const kiln__emitter *e) {
     if (s->edges == KILN__EDGES_PEELED && !e->problem->any_shape)
         kiln__write(e, "    row.head = (int)(row.index * -%d & (KILN_VECTOR_WIDTH - 1));\n",
                     kiln__row_of(s)->row_phase);
-    if (kiln__row_of(s)->addressing >= KILN__ADDRESS_FIRST_COLUMN)
-        kiln__write(e, "    row.first = kiln_column_of(row, 0);\n");
 }
 
 void kiln__emit_begin(const kiln__emitter *e) {

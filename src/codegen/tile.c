@@ -57,21 +57,21 @@ const char *kiln__spell_tile_place(const kiln__emitter *e, int o) {
                        is_shared(e, o) ? "col" : "row.tile + col");
 }
 
-/* recall, of what belongs to the row; recall_shared. */
-static void emit_recall(const kiln__emitter *e, bool shared) {
-    const kiln__operand_list *list = shared ? &e->staged_shared : &e->staged_own;
-    kiln__write(e, "    KILN_MEMBER void recall%s(const kiln_row &row, kiln_index col, const kiln_span &span)\n    {\n",
-                shared ? "_shared" : "");
+static void emit_recalls(const kiln__emitter *e, const kiln__operand_list *list, const char *how) {
     for (int i = 0; i < list->count; i++)
-        kiln__write(e, "        kiln_tile_recall%s(%s, %s, span);\n",
-                    shared && e->schedule->edges == KILN__EDGES_MASKED ? "_apart" : "", e->name[list->at[i]],
+        kiln__write(e, "        kiln_tile_recall%s(%s, %s, span);\n", how, e->name[list->at[i]],
                     kiln__spell_tile_place(e, list->at[i]));
+}
+
+static void emit_recall(const kiln__emitter *e) {
+    kiln__write(e, "    KILN_MEMBER void recall(const kiln_row &row, kiln_index col, const kiln_span &span)\n    {\n");
+    emit_recalls(e, &e->staged_own, "");
+    emit_recalls(e, &e->staged_shared, e->schedule->edges == KILN__EDGES_MASKED ? "_apart" : "");
     kiln__write(e, "    }\n");
 }
 
 void kiln__emit_tile_access(const kiln__emitter *e) {
-    emit_recall(e, false);
-    emit_recall(e, true);
+    emit_recall(e);
     emit_copies(e, false);
     emit_copies(e, true);
 }

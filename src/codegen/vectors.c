@@ -38,10 +38,6 @@ static void emit_fetch(const kiln__emitter *e, int o, const char *indent, const 
                     indent, access, name, name, name);
     else if (e->schedule->tensors[o].kind == KILN__ACCESS_CROSSING)
         emit_crossing_fetch(e, o, indent);
-    else if (e->schedule->tensors[o].shifted && kiln__row_of(e->schedule)->prefetch &&
-             e->schedule->edges == KILN__EDGES_MASKED)
-        kiln__write(e, "%skiln_prefetch<%d, %s>::fetch(%s, kiln_shared + %d, row, span);\n", indent, access, e->type[o],
-                    name, e->schedule->tensors[o].offset);
     else if (e->schedule->tensors[o].shifted)
         kiln__write(e, "%skiln_fetch_shifted<%d>(%s, row.%s, row, col, span);\n", indent, access, name, name);
     else if (access)
@@ -146,17 +142,14 @@ static void emit_shared_copy(const kiln__emitter *e, int o) {
     kiln__write(e, "        }\n");
 }
 
-/* load_invariants: what all rows share; in_flight of number I of those inputs. */
+/* load_invariants: number I of what all rows share. */
 static void emit_load_invariants(const kiln__emitter *e) {
-    const bool in_flight = kiln__row_of(e->schedule)->rows_in_flight;
-    kiln__write(e,
-                "    %sKILN_MEMBER void load_invariants(const kiln_row &row, kiln_index col, const kiln_span &span)\n"
-                "    {\n",
-                in_flight ? "template <int I> " : "");
+    kiln__write(e, "    template <int I> KILN_MEMBER void load_invariants(const kiln_row &row, kiln_index col, "
+                   "const kiln_span &span)\n    {\n");
     for (int i = 0; i < e->staged_shared.count; i++) {
-        if (in_flight) kiln__write(e, "        if constexpr (I == %d) {\n", i);
-        emit_fetch(e, e->staged_shared.at[i], in_flight ? "            " : "        ", "_early");
-        if (in_flight) kiln__write(e, "        }\n");
+        kiln__write(e, "        if constexpr (I == %d) {\n", i);
+        emit_fetch(e, e->staged_shared.at[i], "            ", "_early");
+        kiln__write(e, "        }\n");
     }
     kiln__write(e, "    }\n");
 }
@@ -177,7 +170,7 @@ static void emit_shared_access(const kiln__emitter *e) {
                     e->schedule->tensors[o].offset);
     }
     kiln__write(e, "    }\n");
-    emit_load_invariants(e);
+    if (kiln__row_of(e->schedule)->rows_in_flight) emit_load_invariants(e);
 }
 
 /* fill_transposed: of all vectors of a tile, those inputs that lie the other way. */

@@ -41,8 +41,7 @@ typedef struct kiln__loaded {
 /* What launches of the image's kernels have: more must be asked for, of each kernel. */
 typedef struct kiln__needs {
     int64_t dynamic_shared;      /* bytes per block */
-    int cluster;                 /* blocks of a cluster, 1: there are none ... */
-    bool balanced;               /* ... several of which may share a multiprocessor */
+    int cluster;                 /* blocks of a cluster, 1: there are none */
     int further;                 /* kernels beside the first, which have its name with 1, 2, ... behind it */
     int64_t last_dynamic_shared; /* of the last of the further ones */
 } kiln__needs;

@@ -89,8 +89,6 @@ static kiln_status raise_limits(const kiln__driver *driver, kiln__CUdevice devic
         {needs->dynamic_shared + kernel->static_shared_bytes > DEFAULT_SHARED_LIMIT,
          KILN__FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, (int)needs->dynamic_shared},
         {needs->cluster > PORTABLE_CLUSTER, KILN__FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1},
-        {needs->balanced, KILN__FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE,
-         KILN__CLUSTER_SCHEDULING_POLICY_LOAD_BALANCING},
     };
     kiln__CUresult result = KILN__CUDA_SUCCESS;
     for (size_t i = 0; i < sizeof raised / sizeof raised[0] && result == KILN__CUDA_SUCCESS; i++)

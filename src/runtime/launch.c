@@ -416,7 +416,6 @@ static kiln_status load(const kiln_program *program, const target *on, const kil
     const kiln__needs needs = {
         .dynamic_shared = s->staging.bytes,
         .cluster = s->team.blocks_per_row,
-        .balanced = kiln__schedule_balances(s),
         .further = kiln__schedule_launches(s, prepared->ir) - 1,
         .last_dynamic_shared = kiln__schedule_last_shared(s),
     };

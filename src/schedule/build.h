@@ -55,12 +55,8 @@ int64_t kiln__row_vectors(const kiln__problem *problem, const kiln__schedule *s)
 /* Which phases are reduced together, how tensors are read, and what follows from it. */
 void kiln__row_finish(const kiln__given *g, const kiln__pins *point, kiln__schedule *s);
 
-/* Whether no phase is reduced together with the next one but where both are of a norm: reductions that carry little. */
-bool kiln__is_norm(const kiln__traits *traits);
-
 /* Bytes that a tile of so many rows takes, and whether all its tensors have elements of 2 bytes, which are worked on
  * in pairs: row_tile.c. */
-#define KILN__MOST_HELD_COLUMNS 16 /* of a lane of a tile, of what all rows share, in registers */
 int64_t kiln__row_tile_bytes(const kiln__problem *problem, int64_t rows);
 bool kiln__row_tile_pairs(const kiln__problem *problem);
 

@@ -220,7 +220,6 @@ static void list_rows_in_flight(lister *l, int width) {
     for (int i = 0; i < threads.count * blocks.count && l->traits->invariants; i++) {
         kiln__pins p = point(l, KILN__GROUP_BLOCK, KILN__STAGING_SHARED, threads.of[i % threads.count], width);
         p.cluster = blocks.of[i / threads.count];
-        p.adapts = !pinned || l->pins->adapts;
         if (vectors_of(l, width) < (int64_t)p.threads * p.cluster && !l->any) continue;
         for (p.rows_per_block = from; p.rows_per_block <= to; p.rows_per_block++) add(l, p);
     }

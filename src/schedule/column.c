@@ -145,12 +145,9 @@ static bool rows_are_linear(const kiln__problem *problem) {
 }
 
 /* Of one column a vector may be several runs, so that neighbouring threads' accesses lie side by side: as many rows as
- * are 16 bytes of the narrowest tensor, 32 of all that is staged, and 128 of what is carried. */
+ * are 16 bytes of the narrowest tensor. */
 static int most_of_one_run(const kiln__column_facts *f, int width) {
-    const int widest = f->narrowest ? 16 / f->narrowest : 1;
-    int rows = width < widest ? width : widest;
-    while (rows > 1 && (rows * f->staged_bytes > 32 || rows * f->state_bytes > 128)) rows /= 2;
-    return rows;
+    return f->narrowest ? (int)kiln__least(width, 16 / f->narrowest) : 1;
 }
 
 /* In how many runs a thread's vector of rows lies, and whether the last one may overhang. */
@@ -169,13 +166,11 @@ static bool set_vectors(const kiln__given *g, const kiln__column_facts *f, const
     return true;
 }
 
-/* As long as threads have no more than 1.6 times as many steps. */
 void kiln__column_transpose(const kiln__column_facts *f, kiln__schedule *s) {
-    int width = 8;
+    enum { WIDTH = 8 };
     if (!f->transposed) return;
-    while (width > 1 && kiln__times(kiln__divide_up(s->steps, width), 5 * width) > kiln__times(s->steps, 8)) width /= 2;
-    s->steps = kiln__divide_up(s->steps, width) * width;
-    s->column.transpose_width = width > 1 ? width : 0;
+    s->steps = kiln__divide_up(s->steps, WIDTH) * WIDTH;
+    s->column.transpose_width = WIDTH;
 }
 
 /* ---- who works on them ---- */
@@ -227,14 +222,6 @@ static void split(const kiln__given *g, const kiln__column_facts *f, const kiln_
     if (!line) return;
     s->steps = kiln__divide_up(s->steps, line) * line;
     if (s->split.chunks > 1) s->split.chunks = (int)kiln__divide_up(f->cols, s->steps * s->team.threads_per_row);
-}
-
-/* Four vectors leave registers for as many threads as there can be, if the compiler is asked for it. */
-static void set_min_blocks(const kiln__device *device, const kiln__column_facts *f, kiln__schedule *s) {
-    const bool few = s->split.chunks > 1 && s->steps <= 4 && !f->again && f->side_bytes == f->side_narrowest &&
-                     f->state_bytes <= 8 && s->vector_width * f->state_bytes <= 32;
-    if (few && s->team.threads >= 512 && device->threads_per_sm >= 2048)
-        s->team.min_blocks_per_sm = 2048 / s->team.threads;
 }
 
 /* Vectors that are misaligned take registers for where they lie, too. What is corrected batch by batch has them from
@@ -322,7 +309,6 @@ bool kiln__column_build(const kiln__given *g, const kiln__pins *point, kiln__sch
     s->column.rank_groups = s->team.blocks_per_row;
     s->team.threads_per_row *= s->team.blocks_per_row;
     split(g, &f, point, s);
-    set_min_blocks(g->device, &f, s);
     set_batch(&f, point, s);
     for (int o = 0; o < g->problem->input_count + g->problem->output_count; o++) set_access(g->problem, o, s);
     return fits_exchange(g, &f, exchanged, s) && fits(g, slab, s);

@@ -168,16 +168,6 @@ static bool find_runs(const kiln__given *g, const tile_facts *f, kiln__schedule 
     return true;
 }
 
-/* Blocks that a multiprocessor should have registers for: of 40 for a thread, of 64 where it has many rows. It runs 32
- * at most, 16 of 8.6, 24 of 8.9 and of the small ones since (CUDA programming guide, compute capabilities). */
-static int min_blocks_of(const kiln__device *device, const kiln__schedule *s) {
-    const int arch = device->arch, small = arch == 86 || arch == 87 ? 16 : arch == 89 || arch >= 110 ? 24 : 32;
-    int blocks = (s->vector_width > 4 ? 1024 : 1536) / s->team.threads;
-    if (s->team.threads > 768 && s->team.threads <= 800) blocks = 2; /* of 32: their warps are allotted in fours */
-    if (blocks > small) blocks = small;
-    return blocks > device->threads_per_sm / s->team.threads ? device->threads_per_sm / s->team.threads : blocks;
-}
-
 /* Whether tiles can be, and of what: facts. */
 static bool find_facts(const kiln__given *g, const kiln__column_facts *columns, const kiln__schedule *s,
                        tile_facts *f) {
@@ -212,6 +202,5 @@ bool kiln__column_tile_build(const kiln__given *g, const kiln__pins *point, kiln
     if (!find_runs(g, &f, s)) return false;
     f.loose = true; /* a block of few threads costs more than waiting for banks */
     if (s->team.threads < LEAST_THREADS) find_runs(g, &f, s);
-    s->team.min_blocks_per_sm = point->min_blocks ? point->min_blocks : min_blocks_of(g->device, s);
     return true;
 }

@@ -9,15 +9,6 @@ bool kiln__schedule_clusters(const kiln__schedule *schedule) {
 
 int kiln__schedule_turns(const kiln__schedule *s) { return 1 + (kiln__row_of(s)->persistent | s->passes.selects); }
 
-bool kiln__schedule_balances(const kiln__schedule *s) {
-    if (!kiln__schedule_clusters(s)) return false;
-    if (kiln__row_of(s)->persistent) return s->passes.online >= 0;
-    if (s->team.blocks_per_row == 4) return true;
-    return kiln__layout_of(s) == KILN__LAYOUT_INNER && s->staging.kind == KILN__STAGING_SHARED &&
-           s->team.blocks_per_row <= 8 && s->steps <= 4 && !kiln__row_of(s)->rows_in_flight &&
-           s->edges != KILN__EDGES_MASKED;
-}
-
 bool kiln__schedule_exchanges(const kiln__schedule *schedule) {
     const bool chunks = schedule->split.chunks > 1 && !schedule->slots.bytes; /* of blocks alone, nothing is shared */
     return chunks || schedule->team.group == KILN__GROUP_GRID || schedule->across.blocks > 0;
@@ -90,9 +81,9 @@ static int64_t across_grid(const kiln__schedule *schedule, int64_t blocks) {
 bool kiln__schedule_grid(const kiln__schedule *schedule, int64_t rows, int64_t run, kiln__grid *grid) {
     int64_t per_block = schedule->team.rows_per_block;
     if (kiln__row_of(schedule)->rows_in_flight) {
-        if (rows > kiln__row_of(schedule)->few_rows) /* groups begin at row_spacing rows one behind the other */
-            rows = kiln__times(kiln__divide_up(rows, per_block * kiln__row_of(schedule)->row_spacing),
-                               kiln__row_of(schedule)->row_spacing);
+        /* Groups begin at row_spacing rows one behind the other. */
+        rows = kiln__times(kiln__divide_up(rows, per_block * kiln__row_of(schedule)->row_spacing),
+                           kiln__row_of(schedule)->row_spacing);
         per_block = 1;
     }
     if (kiln__layout_of(schedule) == KILN__LAYOUT_FLAT)

@@ -36,7 +36,6 @@ static const struct {
     {"prefetch", FIELD(prefetch), 1, 0},
     {"misaligned", FIELD(misaligned), 1, 0},
     {"runs", FIELD(misaligned), -1, 0},
-    {"adaptive", FIELD(adapts), 1, 0},
     {"calls", FIELD(inlining), KILN__INLINE_LIGHT, 0},
     {"outlined", FIELD(inlining), KILN__INLINE_OUTLINED, 0},
     {"loops", FIELD(inlining), KILN__INLINE_NOTHING, 0},
@@ -73,7 +72,7 @@ kiln_status kiln__pins_parse(const char *text, kiln__pins *out) {
                 KILN_E_ARGUMENT,
                 "'%.*s' pins nothing of a schedule, expected lanes N, block N, threads N, registers, "
                 "shared, stream, tile, vector N, rows N, steps N, batch N, splits N, cluster N, grid, online, "
-                "phased, persistent, single, prefetch, misaligned, runs, adaptive, calls, outlined or loops, N from 1 "
+                "phased, persistent, single, prefetch, misaligned, runs, calls, outlined or loops, N from 1 "
                 "to 4096",
                 (int)length, text);
         text += length;

@@ -6,17 +6,6 @@
 #include "schedule/access.h"
 #include "schedule/build.h"
 
-#define TRANSPOSE_BYTES 256  /* of a thread: what it loads of a tile stays in registers, and is transposed there */
-#define TRANSPOSE_WEIGHT 512 /* operations of a thread's code: more take the compiler long */
-
-/* How much code one element makes, in simple operations. */
-static int weigh(const kiln__ir *ir) {
-    int weight = 0;
-    for (uint32_t i = 0; i < ir->count; i++)
-        weight += kiln__op_describe(ir->insts[i].op)->rule == KILN__RULE_FLOAT ? 8 : 1;
-    return weight;
-}
-
 /* The dimension in which an input's neighbours lie side by side, where that is not the last, nor none. */
 static int transposed_dimension(const kiln__problem *problem, const kiln__operand *operand) {
     const int last = problem->outer_rank - 1;
@@ -26,77 +15,48 @@ static int transposed_dimension(const kiln__problem *problem, const kiln__operan
     return -1;
 }
 
-/* A vector is what outputs store in one access: stores that others complete reach the L2 in parts. As many vectors as
- * registers hold well, but rather no tile that overhangs. */
-static void choose_transpose_tile(const kiln__ir *ir, const kiln__problem *problem, const kiln__pins *pins,
-                                  int narrowest, kiln__schedule *s) {
+/* A vector is what outputs store in one access: stores that others complete reach the L2 in parts. */
+static void set_transpose_tile(const kiln__problem *problem, const kiln__pins *point, kiln__schedule *s) {
     const int64_t down = problem->outer[s->transpose.dim], run = problem->outer[problem->outer_rank - 1];
-    int bytes = 0;
     for (int o = 0; o < problem->output_count; o++) {
         const kiln__operand *output = &problem->operands[problem->input_count + o];
         const int along = kiln__access_along(problem, output, problem->outer_rank - 1, s->vector_width);
         s->vector_width = along ? along : 1;
     }
     while (run % s->vector_width) s->vector_width /= 2;
-    for (int o = 0; o < problem->input_count; o++)
-        if (s->tensors[o].staged) bytes += s->vector_width * (int)kiln_type_size(problem->operands[o].type);
-    int steps = s->vector_width * narrowest < 16 ? 16 / narrowest : 16;
-    while (steps > 4 && (steps * bytes > TRANSPOSE_BYTES || steps * s->vector_width * weigh(ir) > TRANSPOSE_WEIGHT))
-        steps /= 2;
-    int whole = steps;
-    while (whole > 4 && down % whole) whole /= 2;
-    if (down % whole == 0)
-        steps = whole;
-    else if (steps > 16 / narrowest)
-        steps = 16 / narrowest;
-    s->steps = s->batch = kiln__power_of_two_from(down, pins->steps ? pins->steps : steps);
+    s->steps = s->batch = kiln__power_of_two_from(down, point->steps);
     s->edges = down % s->steps ? KILN__EDGES_MASKED : KILN__EDGES_ALIGNED;
 }
 
-/* How many threads are side by side along a run; the others are behind them. Where runs begin anywhere in a sector,
- * long pieces of them have fewer of which only a part is stored. */
-static void choose_threads(const kiln__problem *problem, const kiln__pins *pins, kiln__schedule *s) {
+/* How many of the threads are side by side along a run, for 128 bytes of it, 8 to 64; the others are behind them. */
+static void set_transpose_threads(const kiln__problem *problem, const kiln__pins *point, kiln__schedule *s) {
     const int64_t down = problem->outer[s->transpose.dim], run = problem->outer[problem->outer_rank - 1];
-    bool sectors = true;
-    int stored = 16;
-    for (int o = problem->input_count; o < problem->input_count + problem->output_count; o++) {
-        const int size = (int)kiln_type_size(problem->operands[o].type);
-        if (size < stored) stored = size;
-        for (int d = 0; d + 1 < problem->outer_rank; d++)
-            sectors &= problem->operands[o].outer_strides[d] % (32 / size) == 0;
-    }
     const int behind = kiln__power_of_two_from(kiln__divide_up(down, s->steps), 1024),
               beside = kiln__power_of_two_from(run / s->vector_width, 1024);
-    const int least = sectors ? 8 : 32;
-    int threads = sectors ? 128 : 256, side = threads / (s->vector_width * stored); /* as many bytes of a run */
-    side = side < least ? least : side > 64 ? 64 : side;
-    while (threads > 32 && (threads > (int64_t)behind * beside || (down >= 32 && threads > side * behind)))
-        threads /= 2;
-    if (pins->threads) threads = pins->threads;
-    while (side < threads && threads / side > behind) side *= 2;
-    while (side > beside || threads % side) side /= 2;
-    s->team.threads = threads;
+    int stored = 16;
+    for (int o = problem->input_count; o < problem->input_count + problem->output_count; o++)
+        stored = (int)kiln__least(stored, (int64_t)kiln_type_size(problem->operands[o].type));
+    int side = 128 / (s->vector_width * stored);
+    side = side < 8 ? 8 : side > 64 ? 64 : side;
+    while (side < point->threads && point->threads / side > behind) side *= 2;
+    while (side > beside || point->threads % side) side /= 2;
+    s->team.threads = point->threads;
     s->team.threads_per_row = side;
 }
 
 /* A thread loads the vectors of a tile in the direction in which each input has them, and transposes those of the
  * others in its registers. */
-static bool choose_transpose(const kiln__ir *ir, const kiln__problem *problem, const kiln__pins *pins,
-                             kiln__schedule *s) {
+static bool choose_transpose(const kiln__problem *problem, const kiln__pins *point, kiln__schedule *s) {
     const int last = problem->outer_rank - 1;
-    int across = -1, narrowest = 16;
-    for (int o = 0; o < problem->input_count; o++) {
-        const int dim = transposed_dimension(problem, &problem->operands[o]),
-                  size = (int)kiln_type_size(problem->operands[o].type);
-        if (across < 0) across = dim;
-        if (dim >= 0 && dim == across && size < narrowest) narrowest = size;
-    }
+    int across = -1;
+    for (int o = 0; o < problem->input_count && across < 0; o++)
+        across = transposed_dimension(problem, &problem->operands[o]);
     if (across < 0 || problem->outer[last] < 2 * s->vector_width) return false;
     s->strategy = KILN__TRANSPOSE;
     s->transpose.dim = across;
-    choose_transpose_tile(ir, problem, pins, narrowest, s);
+    set_transpose_tile(problem, point, s);
     if (problem->outer[last] / s->vector_width * kiln__divide_up(problem->outer[across], s->steps) < 32) return false;
-    choose_threads(problem, pins, s);
+    set_transpose_threads(problem, point, s);
     for (int o = 0; o < problem->input_count + problem->output_count; o++) {
         const kiln__operand *operand = &problem->operands[o];
         const int size = (int)kiln_type_size(operand->type), steps = (int)s->steps;
@@ -114,15 +74,6 @@ static bool choose_transpose(const kiln__ir *ir, const kiln__problem *problem, c
     return true;
 }
 
-/* Whether some operand is loaded in pieces of a vector. */
-static bool has_runs(const kiln__problem *problem, const kiln__schedule *s) {
-    for (int o = 0; o < problem->input_count; o++) {
-        const kiln__operand *operand = &problem->operands[o];
-        if (!kiln__access_width(problem, operand, s) && kiln__run_of(problem, operand, s) > 1) return true;
-    }
-    return false;
-}
-
 /* A flat operand that whole vectors cannot move: the places of a vector's elements follow from two, rather than each
  * from a division. Where they lie side by side in runs in which most warps lie wholly, aligned vectors are shifted into
  * place. */
@@ -137,24 +88,10 @@ static void cross(const kiln__problem *problem, const kiln__operand *operand, in
     if (s->tensors[o].shifted || !s->tensors[o].width) s->tensors[o].kind = KILN__ACCESS_CROSSING;
 }
 
-/* Which inputs are loaded together before anything is computed; the bytes of a vector of them. */
-static int stage(const kiln__problem *problem, kiln__schedule *s) {
-    int bytes = 0;
-    for (int o = 0; o < problem->input_count; o++) {
-        const kiln__operand *operand = &problem->operands[o];
-        s->tensors[o].staged = operand->per_element && operand->follows_rows;
-        if (s->tensors[o].staged) bytes += s->vector_width * (int)kiln_type_size(operand->type);
-    }
-    return bytes;
-}
-
-/* Vectors of the whole array. Small blocks end sooner, and one vector for a thread leaves more of them; pieces of a
- * vector wait longer. */
-static void choose_vectors(const kiln__given *g, const kiln__pins *pins, int bytes, kiln__schedule *s) {
-    const kiln__problem *problem = g->problem;
-    s->team.threads = s->team.threads_per_row = pins->threads ? pins->threads : 128;
-    const int steps = has_runs(problem, s) && bytes <= 32 && 2 * weigh(g->ir) * s->vector_width <= 128 ? 2 : 1;
-    s->steps = s->batch = pins->steps ? pins->steps : steps;
+/* Vectors of the whole array. */
+static void set_vectors(const kiln__problem *problem, const kiln__pins *point, kiln__schedule *s) {
+    s->team.threads = s->team.threads_per_row = point->threads;
+    s->steps = s->batch = point->steps;
     for (int o = 0; o < problem->input_count + problem->output_count; o++) {
         const kiln__operand *operand = &problem->operands[o];
         if (!operand->per_element) continue;
@@ -171,12 +108,13 @@ bool kiln__pointwise_build(const kiln__given *g, const kiln__pins *point, kiln__
     s->team.group = KILN__GROUP_BLOCK;
     s->staging.kind = KILN__STAGING_REGISTERS;
     s->team.rows_per_block = 1;
-    const int bytes = stage(g->problem, s);
+    for (int o = 0; o < g->problem->input_count; o++)
+        s->tensors[o].staged = g->problem->operands[o].per_element && g->problem->operands[o].follows_rows;
     kiln__schedule tiles = *s;
-    if (!g->problem->packed && choose_transpose(g->ir, g->problem, point, &tiles))
+    if (!g->problem->packed && choose_transpose(g->problem, point, &tiles))
         *s = tiles;
     else
-        choose_vectors(g, point, bytes, s);
+        set_vectors(g->problem, point, s);
     return point->group != KILN__GROUP_LANES && point->staging <= 0 && s->team.threads % 32 == 0 &&
            s->team.threads <= 1024 && s->steps * s->vector_width <= KILN__MOST_REGISTER_ELEMENTS &&
            s->vector_width >= g->problem->least_vector;

@@ -92,9 +92,6 @@ bool kiln__row_tile_build(const kiln__given *g, const kiln__pins *point, kiln__s
     s->team.rows_per_block = (int)rows;
     s->steps = kiln__divide_up(vectors > 1 ? vectors : 1, point->threads);
     s->batch = 1;
-    /* A thread holds what all its rows share, where they begin alike. */
-    const bool holds = s->row.invariant_inputs && !s->row.row_phase;
-    s->staging.steps = holds && s->steps * s->vector_width <= KILN__MOST_HELD_COLUMNS ? s->steps : 0;
     s->staging.bytes = (int)bytes;
     if (!are_threads(&s->team) || s->steps > MOST_TILE_STEPS) return false;
     if (bytes > MOST_TILE_BYTES || bytes + 1024 > g->device->shared_per_block) return false;

@@ -83,9 +83,6 @@ bool kiln__rows_in_flight_build(const kiln__given *g, const kiln__pins *point, k
     const int64_t shared = s->steps * s->vector_width * g->traits.invariant_bytes;
     if (s->steps < 1 || shared > MOST_SHARED) return false;
     if (!fit(g, bytes, registers_of(shared, s->team.rows_per_block), s)) return false;
-    if (point->adapts)
-        s->row.few_rows =
-            kiln__device_typical(g->device->arch).sm_count * s->team.min_blocks_per_sm / s->team.blocks_per_row;
     kiln__row_finish(g, point, s);
     return kiln__row_has_blocks(g->problem, s);
 }

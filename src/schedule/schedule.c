@@ -70,19 +70,14 @@ static bool is_apart(const kiln__problem *problem, const kiln__operand *operand)
     return apart;
 }
 
-/* Up to so many times the size of the L2 what is read gains from leaving it first. */
-static int sizes_of_l2(const kiln__schedule *s) {
-    if (s->edges == KILN__EDGES_MISALIGNED) return 3;
-    if (kiln__layout_of(s) == KILN__LAYOUT_INNER) return 8;
-    return s->split.chunks > 1 ? 32 : 6;
-}
+#define SIZES_OF_L2 8 /* of what is read, up to which it gains from leaving the L2 first */
 
 /* What is read once and written nowhere leaves the L2 first, so that what others left there to be written need not be
  * written meanwhile. Of much, all of that is written anyway, and better at once. The size of the architecture's typical
  * L2 is good enough, so that all its devices share a kernel. */
 static void choose_policy(const kiln__ir *ir, const kiln__problem *problem, const kiln__device *device,
                           kiln__schedule *s) {
-    const int64_t most = sizes_of_l2(s) * kiln__device_typical(device->arch).l2_bytes;
+    const int64_t most = SIZES_OF_L2 * kiln__device_typical(device->arch).l2_bytes;
     const bool one_phase = ir->phase_count + s->passes.selects - (s->passes.online >= 0) == 1;
     const bool once = one_phase ? s->staging.kind != KILN__STAGING_TILE : s->staging.kind == KILN__STAGING_REGISTERS;
     int64_t bytes = 0;

@@ -155,43 +155,28 @@ typedef struct kiln__code {
     bool wide_columns;    /* numbers of columns take 64 bits */
 } kiln__code;
 
-/* How a thread's addresses are told among several tensors' many. */
-typedef enum kiln__addressing {
-    KILN__ADDRESS_EACH_STEP,
-    KILN__ADDRESS_FIRST_COLUMN, /* a thread's columns are told from that of its first vector ... */
-    KILN__ADDRESS_ONE           /* ... and addresses, too: one of a tensor serves all steps */
-} kiln__addressing;
-
 /* Of strategies row, row_tile and split_row. */
 typedef struct kiln__row_schedule {
     int invariant_inputs; /* how many inputs have elements that all rows share */
     int row_phase;        /* masked, peeled: row r starts r * row_phase elements (modulo the vector) behind one */
     bool persistent;      /* as many groups as run at once go through all rows */
     bool rows_in_flight;  /* a group works on rows_per_block rows, and reads what all rows share once for them ... */
-    int few_rows;         /* ... but on one, where there are no more rows than this, which all run at once */
     int row_spacing; /* rows in flight: so many rows lie from one of a group to its next, which begins at the same place
                         of a vector */
-    /* registers: row-invariant inputs are loaded with the row, not when they are used; masked: to shared memory */
-    bool prefetch;
-    bool batched; /* clusters: what all rows share is loaded for several vectors at a time */
-    kiln__addressing addressing;
-    bool quarters; /* peeled: the last pass is compiled for each quarter of a vector that rows begin in */
+    bool prefetch;   /* registers: row-invariant inputs are loaded with the row, not when they are used */
 } kiln__row_schedule;
 
 /* Of strategies column and column_tile. */
 typedef struct kiln__column_schedule {
-    int run_rows;          /* rows of a vector that lie side by side; it is in vector_width / run_rows runs */
-    int transpose_width;   /* neighbouring columns of a thread, where outputs have them side by side; else 0 */
-    int rank_groups;       /* groups of ranks whose values are combined one after the other, as blocks' are */
-    int64_t whole_steps;   /* steps inside for all ranks, for which columns are not asked; split: of all chunks but the
-                            * last ... */
-    int last_chunk_batch;  /* ... which has so many vectors under way */
-    int combined_words;    /* of values that a thread combines, in registers at a time */
-    int tile_rows;         /* tile: rows whose columns a block copies, all of those that lie side by side; else 0 */
-    int ranks_per_thread;  /* the same: ranks of a row that each thread is, one after the other */
-    int alternating_rows;  /* every other tile is so many rows away where columns lie an even multiple of as many apart
-                            * ... */
-    int alternating_input; /* ... in this input; 0 rows: tiles follow one another */
+    int run_rows;         /* rows of a vector that lie side by side; it is in vector_width / run_rows runs */
+    int transpose_width;  /* neighbouring columns of a thread, where outputs have them side by side; else 0 */
+    int rank_groups;      /* groups of ranks whose values are combined one after the other, as blocks' are */
+    int64_t whole_steps;  /* steps inside for all ranks, for which columns are not asked; split: of all chunks but the
+                           * last ... */
+    int last_chunk_batch; /* ... which has so many vectors under way */
+    int combined_words;   /* of values that a thread combines, in registers at a time */
+    int tile_rows;        /* tile: rows whose columns a block copies, all of those that lie side by side; else 0 */
+    int ranks_per_thread; /* the same: ranks of a row that each thread is, one after the other */
 } kiln__column_schedule;
 
 typedef struct kiln__transpose_schedule {
@@ -266,9 +251,7 @@ typedef struct kiln__pins {
     int prefetch;   /* registers alone; 1: what all rows share comes with each of them */
     int inlining;   /* at least this kiln__inlining */
     int misaligned; /* columns: 1: vectors begin where memory is aligned, -1: with a block's rows, in runs of them */
-    int adapts;     /* rows in flight: one row at a time where they are few */
     /* Said by no word: */
-    int min_blocks; /* N: blocks that a multiprocessor must have registers for, as far as they are not needed anyway */
 } kiln__pins;
 
 /* Nothing is pinned. */
@@ -277,7 +260,7 @@ bool kiln__pins_any(const kiln__pins *pins);
 
 /* Parses "block 256, shared, vector 8", the words of kiln__schedule's text: lanes N, block N, threads N, registers,
  * shared, stream, tile, vector N, rows N, steps N, batch N, splits N, cluster N, grid, online, phased, persistent,
- * single, prefetch, misaligned, runs, adaptive, calls, outlined, loops. NULL or "": nothing pinned. KILN_E_ARGUMENT
+ * single, prefetch, misaligned, runs, calls, outlined, loops. NULL or "": nothing pinned. KILN_E_ARGUMENT
  * quotes the word it does not know. */
 kiln_status kiln__pins_parse(const char *text, kiln__pins *out);
 
@@ -338,10 +321,6 @@ bool kiln__schedule_clusters(const kiln__schedule *schedule);
  * repeats a pass. */
 int kiln__schedule_turns(const kiln__schedule *schedule);
 bool kiln__cluster_fits(int blocks, const kiln__device *device);
-
-/* Whether the device may put several blocks of a cluster on a multiprocessor, rather than spread them: more clusters
- * run at once, but of sixteen some wait longer. */
-bool kiln__schedule_balances(const kiln__schedule *schedule);
 
 /* Whether blocks exchange their results through a workspace. */
 bool kiln__schedule_exchanges(const kiln__schedule *schedule);

@@ -12,7 +12,6 @@ struct kiln_arguments {
 struct kiln_row {
     const kiln_arguments &args;
     kiln_i64 index;
-    kiln_index first; /* column of the thread's first vector */
     const kiln_bf16 *in_x;
     const kiln_bf16 *in_w;
     kiln_e4m3 *out_y;
@@ -25,7 +24,7 @@ struct kiln_row {
     KILN_MEMBER kiln_row(const kiln_arguments &a, kiln_i64 i) : args(a), index(i) {}
 };
 
-[kernel_sources/group_block.cuh]
+[kernel_sources/group_lanes.cuh]
 [kernel_sources/layout_inner.cuh]
 
 KILN_DEVICE void kiln_begin(kiln_row &row)
@@ -35,7 +34,6 @@ KILN_DEVICE void kiln_begin(kiln_row &row)
     row.in_w = args.in_w;
     row.out_y = args.out_y + row.index * 1024;
     row.out_t = args.out_t + row.index * 1;
-    row.first = kiln_column_of(row, 0);
 }
 
 /* One vector of columns of the inputs that stay with the row, as stored. */
@@ -44,8 +42,8 @@ struct kiln_staged {
     kiln_vector<kiln_bf16, KILN_VECTOR_WIDTH> in_w;
     KILN_MEMBER void load(const kiln_row &row, kiln_index col, const kiln_span &span)
     {
-        kiln_fetch<8>(in_x, kiln_at(row, row.in_x, col), span);
-        kiln_fetch<8>(in_w, kiln_at(row, row.in_w, col), span);
+        kiln_fetch<8>(in_x, row.in_x + col, span);
+        kiln_fetch<8>(in_w, row.in_w + col, span);
     }
 };
 
@@ -186,7 +184,7 @@ struct kiln_finish {
         }
         kiln_vector<kiln_e4m3, KILN_VECTOR_WIDTH> out_y;
         kiln_narrow_vector(y0, out_y);
-        kiln_put<8>(out_y, kiln_at(row, row.out_y, col), span);
+        kiln_put<8>(out_y, row.out_y + col, span);
     }
 };
 

@@ -4,13 +4,13 @@ struct kiln_arguments {
     const double *in_x;
     double *out_s;
     kiln_i64 rows;
+    unsigned char *workspace;
 };
 
 /* One row: where it lies in each tensor, and the values it has one of. */
 struct kiln_row {
     const kiln_arguments &args;
     kiln_i64 index;
-    int shift; /* elements of the first vector that belong to the row before */
     kiln_u64 policy; /* of what is read once */
     const double *in_x;
     double *out_s;
@@ -19,8 +19,7 @@ struct kiln_row {
     KILN_MEMBER kiln_row(const kiln_arguments &a, kiln_i64 i) : args(a), index(i) {}
 };
 
-[kernel_sources/cluster.cuh]
-[kernel_sources/group_cluster.cuh]
+[kernel_sources/group_block.cuh]
 [kernel_sources/layout_inner.cuh]
 
 KILN_DEVICE void kiln_begin(kiln_row &row)
@@ -29,7 +28,6 @@ KILN_DEVICE void kiln_begin(kiln_row &row)
     row.policy = kiln_policy(args.rows <= 262);
     row.in_x = args.in_x + row.index * 200003;
     row.out_s = args.out_s + row.index * 1;
-    row.shift = (int)(row.index * 1 & (KILN_VECTOR_WIDTH - 1));
 }
 
 /* One vector of columns of the inputs that stay with the row, as stored. */
@@ -37,11 +35,12 @@ struct kiln_staged {
     kiln_vector<double, KILN_VECTOR_WIDTH> in_x;
     KILN_MEMBER void load(const kiln_row &row, kiln_index col, const kiln_span &span)
     {
-        kiln_fetch<2>(in_x, row.in_x + col, span.loaded(row), row.policy);
+        kiln_fetch<1>(in_x, row.in_x + col, span, row.policy);
     }
 };
 
-[kernel_sources/staging_registers.cuh]
+[kernel_sources/stream.cuh]
+[kernel_sources/staging_none.cuh]
 
 /* Phase 0: the reductions combined together, in one exchange. */
 struct kiln_phase0 {
@@ -53,28 +52,13 @@ struct kiln_phase0 {
     {
         r1 = 0.0;
     }
-    KILN_MEMBER void whole_vector(const kiln_row &row, const kiln_staged &staged, kiln_index col, const kiln_span &span)
+    KILN_MEMBER void vector(const kiln_row &row, const kiln_staged &staged, kiln_index col, const kiln_span &span)
     {
 #pragma unroll
         for (int j = 0; j < KILN_VECTOR_WIDTH; ++j) {
             const double v0 = kiln_widen(staged.in_x.get(j));
             r1 = r1 + v0;
         }
-    }
-    KILN_MEMBER void masked_vector(const kiln_row &row, const kiln_staged &staged, kiln_index col, const kiln_span &span)
-    {
-#pragma unroll
-        for (int j = 0; j < KILN_VECTOR_WIDTH; ++j) {
-            const double v0 = kiln_widen(staged.in_x.get(j));
-            r1 = r1 + (span.has(j) ? v0 : 0.0);
-        }
-    }
-    KILN_MEMBER void vector(const kiln_row &row, const kiln_staged &staged, kiln_index col, const kiln_span &span)
-    {
-        if (span.whole())
-            whole_vector(row, staged, col, span);
-        else
-            masked_vector(row, staged, col, span);
     }
     static KILN_MEMBER kiln_phase0 combine(const kiln_phase0 &a, const kiln_phase0 &b)
     {
@@ -102,20 +86,33 @@ KILN_DEVICE void kiln_finish_row(const kiln_row &row)
     kiln_narrow((double)row.v3, *row.out_s);
 }
 
+[kernel_sources/split_end.cuh]
+[kernel_sources/split.cuh]
 
-extern "C" __global__ void __cluster_dims__(KILN_BLOCKS_PER_ROW, 1, 1) __launch_bounds__(KILN_THREADS) kiln_kernel(const __grid_constant__ kiln_arguments args)
+extern "C" __global__ void __launch_bounds__(KILN_THREADS) kiln_kernel(const __grid_constant__ kiln_arguments args)
 {
     kiln_launch_wait();
-    kiln_launch_dependents();
     kiln_row row(args, kiln_row_index());
     if (row.index >= args.rows) return;
     kiln_begin(row);
     kiln_staging staging;
     staging.fill(row);
-    kiln_group_begin();
     kiln_phase0 phase0;
     phase0.clear();
     staging.each_vector(row, phase0);
-    kiln_after0(row, kiln_all_reduce(phase0));
-    if (kiln_rank() == 0) kiln_finish_row(row);
+    const kiln_phase0 partial = kiln_all_reduce(phase0);
+    if (kiln_rank() == 0) kiln_publish(row, partial);
+}
+
+extern "C" __global__ void __launch_bounds__(KILN_FINAL_BLOCK_THREADS) kiln_kernel1(const __grid_constant__ kiln_arguments args)
+{
+    kiln_launch_wait();
+    kiln_launch_dependents();
+    kiln_row row(args, kiln_final_index());
+    if (row.index >= args.rows) return;
+    kiln_begin(row);
+    kiln_staging staging;
+    staging.fill(row);
+    kiln_after0(row, kiln_gather_final<kiln_phase0>(row));
+    if (kiln_final_rank() == 0) kiln_finish_row(row);
 }

@@ -16,7 +16,6 @@ KILN_DEVICE kiln_i64 kiln_offset_in_w(const kiln_arguments &args, kiln_index col
 struct kiln_row {
     const kiln_arguments &args;
     kiln_i64 index;
-    kiln_index first; /* column of the thread's first vector */
     int tile; /* the row's first element in the tile */
     const float *in_x;
     const float *in_w;
@@ -35,7 +34,6 @@ KILN_DEVICE void kiln_begin(kiln_row &row)
     row.in_x = args.in_x + row.index * 48;
     row.in_w = args.in_w;
     row.out_y = args.out_y + row.index * 48;
-    row.first = kiln_column_of(row, 0);
 }
 
 [kernel_sources/tile.cuh]
@@ -46,10 +44,7 @@ struct kiln_staged {
     KILN_MEMBER void recall(const kiln_row &row, kiln_index col, const kiln_span &span)
     {
         kiln_tile_recall(in_x, reinterpret_cast<float *>(kiln_shared + 0) + row.tile + col, span);
-    }
-    KILN_MEMBER void recall_shared(const kiln_row &row, kiln_index col, const kiln_span &span)
-    {
-        kiln_tile_recall(in_w, reinterpret_cast<float *>(kiln_shared + 12288) + col, span);
+        kiln_tile_recall(in_w, reinterpret_cast<float *>(kiln_shared + 6144) + col, span);
     }
     static KILN_EXCHANGE void fill(const kiln_arguments &args, kiln_i64 first, int rows)
     {
@@ -58,7 +53,7 @@ struct kiln_staged {
             kiln_row row(args, first + i / KILN_COLS);
             const kiln_index col = i % KILN_COLS;
             kiln_begin(row);
-            reinterpret_cast<float *>(kiln_shared + 12288)[i] = *(row.in_w + kiln_offset_in_w(row.args, col));
+            reinterpret_cast<float *>(kiln_shared + 6144)[i] = *(row.in_w + kiln_offset_in_w(row.args, col));
         }
     }
     static KILN_EXCHANGE void drain(const kiln_arguments &args, kiln_i64 first, int rows)
@@ -134,9 +129,6 @@ extern "C" __global__ void __launch_bounds__(KILN_THREADS) kiln_kernel(const __g
     kiln_copy_wait();
     kiln_block_barrier();
     kiln_staging staging;
-    kiln_row one(args, first);
-    kiln_begin(one);
-    staging.fill(one);
     for (int r = (int)threadIdx.x / KILN_THREADS_PER_ROW; r < rows; r += KILN_THREADS / KILN_THREADS_PER_ROW) {
         kiln_row row(args, first + r);
         kiln_begin(row);

@@ -12,7 +12,6 @@ struct kiln_arguments {
 struct kiln_row {
     const kiln_arguments &args;
     kiln_i64 index;
-    kiln_index first; /* column of the thread's first vector */
     const kiln_bf16 *in_x;
     const kiln_bf16 *in_w;
     const kiln_bf16 *in_b;
@@ -37,7 +36,6 @@ KILN_DEVICE void kiln_begin(kiln_row &row)
     row.in_w = args.in_w;
     row.in_b = args.in_b;
     row.out_y = args.out_y + row.index * 4096;
-    row.first = kiln_column_of(row, 0);
 }
 
 /* One vector of columns of the inputs that stay with the row, as stored. */
@@ -49,7 +47,7 @@ struct kiln_staged {
     {
         {
             kiln_vector<kiln_bf16, KILN_VECTOR_WIDTH> *to = reinterpret_cast<kiln_vector<kiln_bf16, KILN_VECTOR_WIDTH> *>(shared + 0) + slot;
-            kiln_fetch_async<8>(to, kiln_at(row, row.in_x, col), span);
+            kiln_fetch_async<8>(to, row.in_x + col, span);
         }
     }
     KILN_MEMBER void recall(const unsigned char *shared, int slot)
@@ -59,10 +57,10 @@ struct kiln_staged {
     template <int I> KILN_MEMBER void load_invariants(const kiln_row &row, kiln_index col, const kiln_span &span)
     {
         if constexpr (I == 0) {
-            kiln_fetch_early<8>(in_w, kiln_at(row, row.in_w, col), span);
+            kiln_fetch_early<8>(in_w, row.in_w + col, span);
         }
         if constexpr (I == 1) {
-            kiln_fetch_early<8>(in_b, kiln_at(row, row.in_b, col), span);
+            kiln_fetch_early<8>(in_b, row.in_b + col, span);
         }
     }
 };
@@ -72,7 +70,7 @@ struct kiln_staged {
 /* Phase 0: the reductions combined together, in one exchange. */
 struct kiln_phase0 {
     static constexpr bool ordered = false;
-    static constexpr bool shares = false, batched = false;
+    static constexpr bool shares = false;
     /* before: bytes of each block's results of the phases before */
     static constexpr int exchange = 0, before = 0;
     float r3; /* sum */
@@ -116,7 +114,7 @@ KILN_DEVICE void kiln_after0(kiln_row &row, const kiln_phase0 &reduced)
 /* Phase 1: the reductions combined together, in one exchange. */
 struct kiln_phase1 {
     static constexpr bool ordered = false;
-    static constexpr bool shares = false, batched = false;
+    static constexpr bool shares = false;
     /* before: bytes of each block's results of the phases before */
     static constexpr int exchange = 1, before = 16;
     float r8; /* sum */
@@ -175,7 +173,7 @@ typedef kiln_together<kiln_phase0, kiln_phase1> kiln_online;
 
 /* The outputs that have columns. */
 struct kiln_finish {
-    static constexpr bool shares = true, batched = false;
+    static constexpr bool shares = true;
     KILN_MEMBER void vector(const kiln_row &row, const kiln_staged &staged, kiln_index col, const kiln_span &span)
     {
         float y0[KILN_VECTOR_WIDTH];
@@ -192,17 +190,16 @@ struct kiln_finish {
         }
         kiln_vector<kiln_bf16, KILN_VECTOR_WIDTH> out_y;
         kiln_narrow_vector(y0, out_y);
-        kiln_put<8>(out_y, kiln_at(row, row.out_y, col), span);
+        kiln_put<8>(out_y, row.out_y + col, span);
     }
 };
 
 
 extern "C" __global__ void __cluster_dims__(KILN_BLOCKS_PER_ROW, 1, 1) __launch_bounds__(KILN_THREADS, 8) kiln_kernel(const __grid_constant__ kiln_arguments args)
 {
-    const int most = args.rows <= KILN_FEW_ROWS ? 1 : KILN_ROWS_PER_BLOCK;
-    const kiln_i64 first = kiln_first_in_flight(most);
+    const kiln_i64 first = kiln_first_in_flight();
     if (first >= args.rows) return;
-    const int count = kiln_count_in_flight(args.rows, first, most);
+    const int count = kiln_count_in_flight(args.rows, first);
     kiln_staging staging;
     staging.fill(args, first, count);
     kiln_group_begin();

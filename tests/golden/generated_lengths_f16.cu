@@ -15,7 +15,6 @@ struct kiln_arguments {
 struct kiln_row {
     const kiln_arguments &args;
     kiln_i64 index;
-    kiln_index first; /* column of the thread's first vector */
     int shift; /* elements of the first vector that belong to the row before */
     kiln_index cols; /* that the row has */
     const int *in_n;
@@ -52,7 +51,6 @@ KILN_DEVICE void kiln_begin(kiln_row &row)
     row.out_k = args.out_k + row.index * 1;
     row.out_m = args.out_m + row.index * 1;
     row.shift = (int)(row.index * 0 & (KILN_VECTOR_WIDTH - 1));
-    row.first = kiln_column_of(row, 0);
     row.v0 = kiln_widen(*row.in_n);
     row.v11 = kiln_to_i64(row.v0);
     row.v13 = kiln_maximum(row.v11, 0LL);
@@ -67,7 +65,7 @@ struct kiln_staged {
     kiln_vector<kiln_f16, KILN_VECTOR_WIDTH> in_x;
     KILN_MEMBER void load(const kiln_row &row, kiln_index col, const kiln_span &span)
     {
-        kiln_fetch<8>(in_x, kiln_at(row, row.in_x, col), span.loaded(row));
+        kiln_fetch<4>(in_x, row.in_x + col, span.loaded(row));
     }
 };
 
@@ -193,12 +191,25 @@ KILN_DEVICE void kiln_after1(kiln_row &row, const kiln_phase1 &reduced)
     row.d5 = kiln_softmax_sum(row.v5);
 }
 
+/* Phases 0 and 1 in one pass and one exchange. */
+KILN_DEVICE void kiln_partial(kiln_row &row, const kiln_phase0 &reduced)
+{
+    row.v2 = reduced.r2;
+}
+KILN_DEVICE kiln_phase1 kiln_correct(kiln_phase1 part, const kiln_phase0 &from, const kiln_phase0 &to)
+{
+    part.r5 = kiln_move_exp(part.r5, from.r2, to.r2);
+    return part;
+}
+[kernel_sources/online.cuh]
+typedef kiln_together<kiln_phase0, kiln_phase1> kiln_online;
+
 /* The outputs that have columns. */
 struct kiln_finish {
     KILN_MEMBER void vector(const kiln_row &row, const kiln_staged &staged, kiln_index col, const kiln_span &span)
     {
         kiln_vector<kiln_f16, KILN_VECTOR_WIDTH> in_w;
-        kiln_fetch<8>(in_w, kiln_at(row, row.in_w, col), span);
+        kiln_fetch<4>(in_w, row.in_w + col, span);
         float y0[KILN_VECTOR_WIDTH];
 #pragma unroll
         for (int j = 0; j < KILN_VECTOR_WIDTH; ++j) {
@@ -212,7 +223,7 @@ struct kiln_finish {
         }
         kiln_vector<kiln_f16, KILN_VECTOR_WIDTH> out_y;
         kiln_narrow_vector(y0, out_y);
-        kiln_put<8>(out_y, kiln_at(row, row.out_y, col), span);
+        kiln_put<4>(out_y, row.out_y + col, span);
     }
 };
 
@@ -231,14 +242,14 @@ extern "C" __global__ void __launch_bounds__(KILN_THREADS) kiln_kernel(const __g
     kiln_begin(row);
     kiln_staging staging;
     staging.fill(row);
-    kiln_phase0 phase0;
+    kiln_online phase0;
     phase0.clear();
-    staging.each_vector(row, phase0);
-    kiln_after0(row, kiln_all_reduce(phase0));
-    kiln_phase1 phase1;
-    phase1.clear();
-    staging.each_vector(row, phase1);
-    kiln_after1(row, kiln_all_reduce(phase1));
+    staging.each_online(row, phase0);
+    {
+        const kiln_online reduced = kiln_all_reduce(phase0);
+        kiln_after0(row, reduced.first);
+        kiln_after1(row, reduced.second);
+    }
     kiln_finish finish;
     staging.each_vector(row, finish);
     if (kiln_rank() == 0) kiln_finish_row(row);

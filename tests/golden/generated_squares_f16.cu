@@ -85,7 +85,7 @@ struct kiln_staged {
             kiln_vector<kiln_f16, KILN_STEPS> lines[KILN_VECTOR_WIDTH];
             const kiln_i64 first = kiln_offset_in_b(row.args, row.index);
 #pragma unroll
-            for (int j = 0; j < KILN_VECTOR_WIDTH; ++j) kiln_fetch_shifted<8>(lines[j], row.in_b, first + j * row.args.stride2_in_b, row, line);
+            for (int j = 0; j < KILN_VECTOR_WIDTH; ++j) kiln_fetch_shifted<4>(lines[j], row.in_b, first + j * row.args.stride2_in_b, row, line);
 #pragma unroll
             for (int k = 0; k < KILN_STEPS; ++k)
 #pragma unroll

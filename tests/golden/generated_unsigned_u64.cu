@@ -61,9 +61,6 @@ struct kiln_staged {
         in_x = reinterpret_cast<const kiln_vector<kiln_u64, KILN_VECTOR_WIDTH> *>(shared + 0)[slot];
         in_k = reinterpret_cast<const kiln_vector<kiln_u32, KILN_VECTOR_WIDTH> *>(shared + 4096)[slot];
     }
-    KILN_MEMBER void load_invariants(const kiln_row &row, kiln_index col, const kiln_span &span)
-    {
-    }
 };
 
 [kernel_sources/stream.cuh]
@@ -72,7 +69,7 @@ struct kiln_staged {
 /* Phase 0: the reductions combined together, in one exchange. */
 struct kiln_phase0 {
     static constexpr bool ordered = false;
-    static constexpr bool shares = false, batched = false;
+    static constexpr bool shares = false;
     kiln_u64 r1; /* sum */
     kiln_u32 r3; /* max */
     KILN_MEMBER void clear()
@@ -114,7 +111,7 @@ KILN_DEVICE void kiln_after0(kiln_row &row, const kiln_phase0 &reduced)
 
 /* The outputs that have columns. */
 struct kiln_finish {
-    static constexpr bool shares = false, batched = false;
+    static constexpr bool shares = false;
     KILN_MEMBER void vector(const kiln_row &row, const kiln_staged &staged, kiln_index col, const kiln_span &span)
     {
         kiln_u32 y2[KILN_VECTOR_WIDTH];

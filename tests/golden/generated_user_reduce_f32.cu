@@ -44,9 +44,6 @@ struct kiln_staged {
     {
         kiln_tile_recall(in_x, reinterpret_cast<float *>(kiln_shared + 0) + row.tile + col, span);
     }
-    KILN_MEMBER void recall_shared(const kiln_row &row, kiln_index col, const kiln_span &span)
-    {
-    }
     static KILN_EXCHANGE void fill(const kiln_arguments &args, kiln_i64 first, int rows)
     {
         kiln_tile_fill<4>(kiln_shared + 0, args.in_x + first * KILN_COLS, rows * KILN_COLS);

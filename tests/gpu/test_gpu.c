@@ -307,19 +307,6 @@ static void a_failed_load_says_why_and_leaves_nothing(void **unused) {
     }
 }
 
-static void clusters_are_spread_unless_the_schedule_says_otherwise(void **unused) {
-    (void)unused;
-    for (int balanced = 0; balanced < 2; balanced++) {
-        const kiln__needs needs = {.cluster = 4, .balanced = balanced};
-        kiln__loaded loaded;
-        bool refused = true;
-        fake->last_cluster_policy = -1;
-        assert_int_equal(kiln__loaded_create(driver, 0, image, "kiln_softmax", &needs, &loaded, &refused), KILN_OK);
-        assert_int_equal(fake->last_cluster_policy, balanced ? KILN__CLUSTER_SCHEDULING_POLICY_LOAD_BALANCING : -1);
-        kiln__loaded_destroy(driver, &loaded);
-    }
-}
-
 static void without_a_context_nothing_is_loaded(void **unused) {
     (void)unused;
     kiln__CUcontext context = NULL;
@@ -348,7 +335,6 @@ int main(void) {
         TEST(shared_memory_is_asked_for_beyond_48_kilobytes),
         TEST(every_kernel_of_an_image_is_loaded_with_its_own_shared_memory),
         TEST(a_failed_load_says_why_and_leaves_nothing),
-        TEST(clusters_are_spread_unless_the_schedule_says_otherwise),
         TEST(without_a_context_nothing_is_loaded),
     };
     return cmocka_run_group_tests(tests, open_fake, NULL);

@@ -74,44 +74,8 @@ static void blocks_of_split_rows_follow_memory(void **state) {
     assert_false(kiln__schedule_grid(&schedule, INT64_C(2147483648) * 64, INT64_C(2147483648) * 64, &grid));
 }
 
-static void small_clusters_are_balanced(void **unused) {
-    (void)unused;
-    static const struct {
-        kiln__strategy strategy;
-        kiln__group group;
-        int blocks;
-        kiln__staging_kind staging;
-        int64_t steps;
-        kiln__edges edges;
-        bool persistent;
-        int online;
-        bool balanced;
-    } cases[] = {
-        {KILN__ROW, KILN__GROUP_BLOCK, 1, KILN__STAGING_REGISTERS, 0, KILN__EDGES_ALIGNED, false, 0, false},
-        {KILN__SPLIT_ROW, KILN__GROUP_GRID, 4, KILN__STAGING_REGISTERS, 0, KILN__EDGES_ALIGNED, false, 0, false},
-        {KILN__ROW, KILN__GROUP_CLUSTER, 4, KILN__STAGING_REGISTERS, 9, KILN__EDGES_MASKED, false, 0, true},
-        {KILN__COLUMN, KILN__GROUP_CLUSTER, 4, KILN__STAGING_REGISTERS, 0, KILN__EDGES_ALIGNED, false, 0, true},
-        {KILN__ROW, KILN__GROUP_CLUSTER, 8, KILN__STAGING_SHARED, 4, KILN__EDGES_ALIGNED, false, 0, true},
-        {KILN__ROW, KILN__GROUP_CLUSTER, 8, KILN__STAGING_SHARED, 5, KILN__EDGES_ALIGNED, false, 0, false},
-        {KILN__ROW, KILN__GROUP_CLUSTER, 8, KILN__STAGING_REGISTERS, 4, KILN__EDGES_ALIGNED, false, 0, false},
-        {KILN__ROW, KILN__GROUP_CLUSTER, 16, KILN__STAGING_SHARED, 4, KILN__EDGES_ALIGNED, false, 0, false},
-        {KILN__ROW, KILN__GROUP_CLUSTER, 16, KILN__STAGING_REGISTERS, 0, KILN__EDGES_ALIGNED, true, 0, true},
-        {KILN__ROW, KILN__GROUP_CLUSTER, 16, KILN__STAGING_REGISTERS, 0, KILN__EDGES_ALIGNED, true, -1, false},
-    };
-    for (size_t i = 0; i < COUNT(cases); i++) {
-        kiln__schedule s = {.strategy = cases[i].strategy, .steps = cases[i].steps, .edges = cases[i].edges};
-        s.team.group = cases[i].group;
-        s.team.blocks_per_row = cases[i].blocks;
-        s.staging.kind = cases[i].staging;
-        s.passes.online = cases[i].online;
-        if (kiln__layout_of(&s) == KILN__LAYOUT_INNER) s.row.persistent = cases[i].persistent;
-        assert_true(kiln__schedule_balances(&s) == cases[i].balanced);
-    }
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(small_clusters_are_balanced),
         cmocka_unit_test(the_grid_covers_the_rows_and_no_more),
         cmocka_unit_test(blocks_of_split_rows_follow_memory),
     };

@@ -21,7 +21,7 @@ static const packed_case in_flight[] = {
      "cluster 1, block 64, vector 8, rows 2, online", true},
     {"y = layer_norm(x, w, b)", "1", "f16[4,4104] f16[4104] f16[4104] f16[4,4104]",
      "block 128, shared, inner, vector 8 x 5, 2 rows per block, prefetch, online",
-     "cluster 1, block 128, vector 8, rows 2, online, adaptive", false},
+     "cluster 1, block 128, vector 8, rows 2, online", false},
     {"y = layer_norm(x, w, b)", "1", "f16[1,8200] f16[8200] f16[8200] f16[1,8200]",
      "cluster 2, block 128, shared, inner, vector 8 x 5, 2 rows per block, prefetch, online",
      "cluster 2, block 128, vector 8, rows 2, online", false},
@@ -33,7 +33,7 @@ static const packed_case in_flight[] = {
     /* Other types, exponentials, several inputs beside what is shared, phases apart, a value for each row. */
     {"y = layer_norm(x, w, b)", "1", "f32[5,4104] f32[4104] f32[4104] f16[5,4104]",
      "cluster 2, block 128, shared, inner, vector 8 x 3, 2 rows per block, prefetch, online",
-     "cluster 2, block 128, vector 8, rows 2, online, adaptive", false},
+     "cluster 2, block 128, vector 8, rows 2, online", false},
     {"y = rms_norm(x, w)", "1", "f16[5,8192] f32[8192] f16[5,8192]",
      "cluster 2, block 128, shared, inner, vector 8 x 4, 2 rows per block, prefetch",
      "cluster 2, block 128, vector 8, rows 2, phased", false},
@@ -86,10 +86,10 @@ static const packed_case in_flight[] = {
      "cluster 1, block 64, vector 8, rows 2, online", false},
     {"y = rms_norm(x, w)", "1", "bf16[3,28001] bf16[28001] bf16[3,28001]",
      "cluster 2, block 256, shared, inner, vector 8 x 7, 2 rows per block, prefetch, peeled",
-     "cluster 2, block 256, vector 8, rows 2, adaptive, phased", false},
+     "cluster 2, block 256, vector 8, rows 2, phased", false},
     {"y = softmax(x * w)", "1", "f16[3,8193] f16[8193] f16[3,8193]",
      "cluster 2, block 128, shared, inner, vector 8 x 4, 3 rows per block, prefetch, online, peeled",
-     "cluster 2, block 128, vector 8, rows 3, online, adaptive", false},
+     "cluster 2, block 128, vector 8, rows 3, online", false},
     /* Where several are the largest, the first of them: of unaligned rows those before the packs would come behind
        them. */
     {"y = x * w; i = argmax(x * w * 0)", "1", "f16[9,4099] f16[4099] f16[9,4099] i64[9]",
@@ -118,7 +118,7 @@ static void rows_may_be_worked_on_in_flight(void **state) {
 
 /* Of two clusters, in outputs that hide no bit of a float. */
 static void bits_do_not_depend_on_the_rows_beside(void **state) {
-    static const char *const pins[] = {"rows 2, adaptive, " TEAM, "rows 2, " TEAM, "rows 3, " TEAM, "rows 4, " TEAM};
+    static const char *const pins[] = {"rows 2, " TEAM, "rows 3, " TEAM, "rows 4, " TEAM};
     static const int columns[] = {4608, 5003,
                                   8192}; /* unaligned ones of two bytes and four only where it is asked for */
     static float alone[8192], beside[2 * 8192];

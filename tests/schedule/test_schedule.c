@@ -132,7 +132,7 @@ static void later_attempts_need_fewer_registers_and_end(void **state) {
     (void)state;
     bound b;
     kiln__device device = kiln__device_typical(90);
-    assert_int_equal(bound_create(&b, "y = softmax(x)", NULL, NULL, "f16[100,8192] f16[100,8192]"), KILN_OK);
+    assert_int_equal(bound_create(&b, "y = softmax(x)", NULL, NULL, "f16[100,4096] f16[100,4096]"), KILN_OK);
     kiln__prepared prepared;
     int64_t kept = INT64_MAX;
     int attempt = 0;
@@ -275,20 +275,20 @@ static const struct {
 } choices[] = {
     {"y = softmax(x)", "f16[*,64] f16[*,64]", 90, "lanes 8, registers, inner, vector 8 x 1, 16 rows per block"},
     {"y = softmax(x)", "f16[*,100] f16[*,100]", 90, "lanes 1, tile, inner, vector 4 x 25, 64 rows per block"},
-    {"y = softmax(x)", "f16[*,1024] f16[*,1024]", 90, "block 128, registers, inner, vector 8 x 1, online"},
-    {"y = softmax(x)", "f16[*,8192] f16[*,8192]", 90, "block 512, registers, inner, vector 8 x 2"},
+    {"y = softmax(x)", "f16[*,1024] f16[*,1024]", 90, "block 128, registers, inner, vector 8 x 1"},
+    {"y = softmax(x)", "f16[*,8192] f16[*,8192]", 90, "cluster 2, block 256, registers, inner, vector 8 x 2, online"},
     {"y = softmax(x)", "f16[*,20001] f16[*,20001]", 90,
-     "cluster 4, block 128, registers, inner, vector 8 x 5, online, peeled"},
+     "cluster 2, block 256, shared, inner, vector 8 x 5, online, masked"},
     {"y = softmax(x)", "f16[*,65536] f16[*,65536]", 90, "cluster 8, block 256, shared, inner, vector 8 x 4, online"},
     {"y = softmax(x)", "f16[*,65536] f16[*,65536]", 80, "block 1024, shared, inner, vector 8 x 8, online"},
-    {"y = softmax(x)", "f16[*,65536] f16[*,65536]", 86, "block 1024, registers, inner, vector 8 x 8, online"},
-    {"y = softmax(x)", "f16[*,200000] f16[*,200000]", 80, "block 1024, stream, inner, vector 8 x 13, splits 2, online"},
-    {"s = sum(x)", "f32[*,65536] f32[*,1]", 80, "block 1024, stream, inner, vector 4 x 4, splits 4"},
+    {"y = softmax(x)", "f16[*,65536] f16[*,65536]", 86, "block 1024, registers, inner, vector 8 x 8"},
+    {"y = softmax(x)", "f16[*,200000] f16[*,200000]", 80, "block 512, stream, inner, vector 8 x 4, splits 13, online"},
+    {"s = sum(x)", "f32[*,65536] f32[*,1]", 80, "block 512, stream, inner, vector 4 x 4, splits 8"},
     {"s = sum(x)", "f16[*,50257] f32[*,1]", 90, "cluster 8, block 256, registers, inner, vector 8 x 4, masked"},
     {"s = argmax(x)", "f16[*,100] i64[*,1]", 90, "lanes 1, tile, inner, vector 4 x 25, 64 rows per block"},
     {"y = layer_norm(x, w, b)", "bf16[*,65537] bf16[65537] bf16[65537] bf16[*,65537]", 90,
      "cluster 16, block 128, shared, inner, vector 8 x 4, 3 rows per block, prefetch, online, peeled"},
-    {"s = sum(x)", "f16[*,1023] f32[*,1]", 90, "lanes 32, registers, inner, vector 8 x 4, 4 rows per block, peeled"},
+    {"s = sum(x)", "f16[*,1023] f32[*,1]", 90, "block 64, registers, inner, vector 8 x 2, peeled"},
     {"y = softmax(x)", "f32[*,127] f32[*,127]", 90,
      "lanes 32, registers, inner, vector 4 x 1, 4 rows per block, peeled"},
     {"y = layer_norm(x, w, b)", "bf16[*,127] bf16[127] bf16[127] bf16[*,127]", 90,
@@ -296,10 +296,11 @@ static const struct {
     {"y = softmax(x)", "f16[*,127] f16[*,127]", 90,
      "lanes 16, registers, inner, vector 8 x 1, 8 rows per block, peeled"},
     {"y = rms_norm(x, w)", "bf16[*,4096] bf16[4096] bf16[*,4096]", 90,
-     "block 256, registers, inner, vector 8 x 2, prefetch"},
+     "block 512, registers, inner, vector 8 x 1, prefetch"},
     {"y = rms_norm(x, w)", "bf16[*,49152] bf16[49152] bf16[*,49152]", 90,
      "cluster 16, block 128, shared, inner, vector 8 x 3, 2 rows per block, prefetch"},
-    {"y = softmax(x)", "f16[*,8191] f16[*,8191]", 90, "block 512, registers, inner, vector 8 x 2, peeled"},
+    {"y = softmax(x)", "f16[*,8191] f16[*,8191]", 90,
+     "cluster 2, block 256, registers, inner, vector 8 x 2, online, peeled"},
     {"y = layer_norm(x, w, b)", "bf16[*,20000] bf16[20000] bf16[20000] bf16[*,20000]", 90,
      "cluster 8, block 128, shared, inner, vector 8 x 3, 3 rows per block, prefetch, online"},
     {"y = rms_norm(x, w)", "bf16[*,9001] bf16[9001] bf16[*,9001]", 90,
@@ -321,11 +322,11 @@ static const struct {
      "cluster 16, block 512, shared, inner, vector 8 x 16, persistent, online"},
     {"y = softmax(x)", "f16[*,16777216] f16[*,16777216]", 90,
      "grid 132, block 1024, shared, inner, vector 8 x 16, persistent, online"},
-    {"s = sum(x)", "f32[*,1048576] f32[*,1]", 90, "block 1024, stream, inner, vector 4 x 2, splits 128"},
+    {"s = sum(x)", "f32[*,1048576] f32[*,1]", 90, "block 512, stream, inner, vector 4 x 2, splits 256"},
     {"s = sum(x)", "f32[*,262144] f32[*,1]", 90, "cluster 16, block 256, registers, inner, vector 4 x 16"},
-    {"s = sum(x)", "f32[*,268435456] f32[*,1]", 90, "block 1024, stream, inner, vector 4 x 64, splits 1024"},
+    {"s = sum(x)", "f32[*,268435456] f32[*,1]", 90, "block 1024, stream, inner, vector 4 x 256, splits 256"},
     {"y = rms_norm(x, w)", "bf16[*,262144] bf16[262144] bf16[*,262144]", 90,
-     "cluster 16, block 512, shared, inner, vector 8 x 4, 2 rows per block, prefetch"},
+     "cluster 16, block 512, shared, inner, vector 8 x 4"},
 };
 
 /* How the same is launched: the most rows whose inputs leave the L2 first (0: they never do), the threads that end a

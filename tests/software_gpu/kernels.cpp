@@ -91,9 +91,6 @@ kiln__CUresult soft_KernelSetAttribute(kiln__CUfunction_attribute attribute, int
     const kiln__CUlibrary library = library_of(gpu, kernel);
     if (!library || ordinal || value < 0) return KILN__CUDA_ERROR_INVALID_VALUE;
     if (attribute == KILN__FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT) return KILN__CUDA_SUCCESS;
-    if (attribute == KILN__FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE)
-        return value <= KILN__CLUSTER_SCHEDULING_POLICY_LOAD_BALANCING ? KILN__CUDA_SUCCESS
-                                                                       : KILN__CUDA_ERROR_INVALID_VALUE;
     if (attribute == KILN__FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED) {
         if (value > 1) return KILN__CUDA_ERROR_INVALID_VALUE;
         limits_of(library, kernel).non_portable_cluster = value;

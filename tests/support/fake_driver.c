@@ -283,7 +283,6 @@ kiln__CUresult fake_KernelSetAttribute(kiln__CUfunction_attribute attribute, int
                                        kiln__CUdevice device) {
     ENTER("cuKernelSetAttribute");
     if (!kernel || device < 0 || device >= device_count()) return KILN__CUDA_ERROR_INVALID_VALUE;
-    if (attribute == KILN__FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE) state.last_cluster_policy = value;
     if (attribute != KILN__FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES) return KILN__CUDA_SUCCESS;
     if (value + state.static_shared > state.shared_per_block) return KILN__CUDA_ERROR_INVALID_VALUE;
     state.last_dynamic_limit = value;

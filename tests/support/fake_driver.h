@@ -32,7 +32,6 @@ typedef struct fake_driver {
     atomic_int unload_capture_mode; /* the thread's at the last cuLibraryUnload */
     atomic_int load_capture_mode;   /* the thread's capture mode at the last cuLibraryLoadData */
     atomic_int last_dynamic_limit;  /* the last value of the maximum dynamic shared memory attribute */
-    atomic_int last_cluster_policy; /* the last cluster scheduling policy that a kernel was given */
     unsigned last_grid[3], last_block[3], last_shared;
     unsigned char last_argument[4096];
 } fake_driver;

@@ -258,9 +258,8 @@ const char *launch_fault(const kiln__prepared *prepared) {
     RULE(run <= rows);
     if (kiln__schedule_grid(s, rows, run, &grid)) {
         bool flat = kiln__layout_of(s) == KILN__LAYOUT_FLAT;
-        const bool few = kiln__row_of(s)->rows_in_flight && rows <= kiln__row_of(s)->few_rows;
-        int64_t each = flat ? s->team.threads * s->steps * s->vector_width : few ? 1 : s->team.rows_per_block;
-        int64_t apart = kiln__row_of(s)->rows_in_flight && !few ? kiln__row_of(s)->row_spacing : 1;
+        int64_t each = flat ? s->team.threads * s->steps * s->vector_width : s->team.rows_per_block;
+        int64_t apart = kiln__row_of(s)->rows_in_flight ? kiln__row_of(s)->row_spacing : 1;
         wide blocks = (wide)kiln__divide_up(rows, each * apart) * apart * s->split.chunks * s->team.blocks_per_row;
         if (p->across) blocks = blocks < 1 ? 1 : blocks < s->across.blocks ? blocks : s->across.blocks;
         RULE(grid.x <= 2147483647 && grid.y <= 65535 && grid.z <= 65535 &&

@@ -56,7 +56,6 @@ static void emit_row(const kiln__emitter *e) {
                    "KILN_DEVICE void kiln_add_row(const kiln_arguments &args, kiln_i64 index)\n{\n"
                    "    kiln_row row(args, index);\n");
     kiln__emit_fill(e);
-    kiln__emit_prefetch(e);
     kiln__emit_arrival(e);
     kiln__emit_phases(e, "    ", "");
     kiln__emit_last_pass(e, "    ");

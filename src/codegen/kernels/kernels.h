@@ -43,8 +43,6 @@ void kiln__emit_kernel_head(const kiln__emitter *e, uint32_t number, const char 
 void kiln__emit_launch_dependents(const kiln__emitter *e, uint32_t number);
 /* The row's values that no phase gives, and loads of what is staged. */
 void kiln__emit_fill(const kiln__emitter *e);
-/* Into shared memory: row-invariant inputs that are shifted. */
-void kiln__emit_prefetch(const kiln__emitter *e);
 /* What a group waits for before it computes. */
 void kiln__emit_arrival(const kiln__emitter *e);
 /* Before a row's value is stored, all ranks have loaded those whose place it may take: an exchange sees to that, or

@@ -4,21 +4,17 @@
 
 void kiln__emit_row_tile_kernel(const kiln__emitter *e) {
     kiln__emit_kernel_head(e, 0, "KILN_THREADS");
-    kiln__write(e,
-                "    const kiln_i64 first = kiln_block() * KILN_ROWS_PER_BLOCK;\n"
-                "    if (first >= args.rows) return;\n"
-                "    const int rows = args.rows - first < KILN_ROWS_PER_BLOCK ? (int)(args.rows - first) : "
-                "KILN_ROWS_PER_BLOCK;\n"
-                "    kiln_staged::fill(args, first, rows);\n"
-                "    kiln_copy_wait();\n    kiln_block_barrier();\n"
-                "    kiln_staging staging;\n%s"
-                "    for (int r = (int)threadIdx.x / KILN_THREADS_PER_ROW; r < rows; "
-                "r += KILN_THREADS / KILN_THREADS_PER_ROW) {\n"
-                "        kiln_row row(args, first + r);\n        kiln_begin(row);\n"
-                "        row.tile = r * KILN_COLS;\n",
-                e->schedule->staging.steps
-                    ? "    kiln_row one(args, first);\n    kiln_begin(one);\n    staging.fill(one);\n"
-                    : "");
+    kiln__write(e, "    const kiln_i64 first = kiln_block() * KILN_ROWS_PER_BLOCK;\n"
+                   "    if (first >= args.rows) return;\n"
+                   "    const int rows = args.rows - first < KILN_ROWS_PER_BLOCK ? (int)(args.rows - first) : "
+                   "KILN_ROWS_PER_BLOCK;\n"
+                   "    kiln_staged::fill(args, first, rows);\n"
+                   "    kiln_copy_wait();\n    kiln_block_barrier();\n"
+                   "    kiln_staging staging;\n"
+                   "    for (int r = (int)threadIdx.x / KILN_THREADS_PER_ROW; r < rows; "
+                   "r += KILN_THREADS / KILN_THREADS_PER_ROW) {\n"
+                   "        kiln_row row(args, first + r);\n        kiln_begin(row);\n"
+                   "        row.tile = r * KILN_COLS;\n");
     kiln__emit_row_barrier(e, "        ");
     kiln__emit_phases(e, "        ", "");
     kiln__emit_last_pass(e, "        ");

@@ -29,9 +29,8 @@ static void emit_last_pass(const kiln__emitter *e) {
 
 void kiln__emit_rows_in_flight_kernel(const kiln__emitter *e) {
     kiln__emit_kernel_head(e, 0, "KILN_THREADS");
-    kiln__write(e, "    const int most = args.rows <= KILN_FEW_ROWS ? 1 : KILN_ROWS_PER_BLOCK;\n"
-                   "    const kiln_i64 first = kiln_first_in_flight(most);\n    if (first >= args.rows) return;\n"
-                   "    const int count = kiln_count_in_flight(args.rows, first, most);\n"
+    kiln__write(e, "    const kiln_i64 first = kiln_first_in_flight();\n    if (first >= args.rows) return;\n"
+                   "    const int count = kiln_count_in_flight(args.rows, first);\n"
                    "    kiln_staging staging;\n    staging.fill(args, first, count);\n");
     if (kiln__schedule_clusters(e->schedule)) kiln__write(e, "    kiln_group_begin();\n");
     for (uint32_t p = 0; p < e->ir->phase_count; p = kiln__next_phase(e, p)) emit_pass(e, p);
