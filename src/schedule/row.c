@@ -209,6 +209,7 @@ static void peel(const kiln__given *g, kiln__schedule *s) {
     if (s->row.rows_in_flight && s->edges == KILN__EDGES_MASKED) s->edges = KILN__EDGES_PEELED;
     if (!peels || s->team.threads_per_row < least || s->team.threads_per_row > 512 || s->steps * s->vector_width > 72)
         return;
+    if (g->problem->cols < 2 * s->vector_width) return; /* all may be single elements */
     s->edges = KILN__EDGES_PEELED;
     s->steps = kiln__divide_up(g->problem->cols / s->vector_width - 1, s->team.threads_per_row);
     s->batch = (int)s->steps;
