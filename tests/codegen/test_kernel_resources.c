@@ -24,36 +24,6 @@ static void need_nvrtc(void) {
     }
 }
 
-/* Where two blocks of 1,024 threads work on chunks of columns, of which the last is not whole, one alone takes a tenth
- * more time. */
-static void chunks_leave_registers_for_all_threads(void **state) {
-    (void)state;
-    need_nvrtc();
-    static const char *const cases[][3] = {
-        {"s = sum(x)", "f16[100000,1000] f16[1000]", "threads 64, stream, rows 128, splits 400"},
-        {"s = sum(x)", "f32[100000,1000] f32[1000]", "threads 64, stream, rows 64, splits 400"},
-        {"s = max(x)", "bf16[100000,1000] bf16[1000]", "threads 64, stream, rows 128, splits 400"},
-        {"s = sum(x)", "e4m3[100000,1024] f32[1024]", "threads 64, stream, vector 8, rows 128, splits 400"},
-        {"s = sum(x)", "f32[100000,1001] f32[1001]", "threads 64, stream, rows 60, splits 400"},
-    };
-    for (size_t i = 0; i < COUNT(cases); i++) {
-        bound b;
-        kiln_kernel *kernel = NULL;
-        kiln_plan_info info = KILN_PLAN_INFO_INIT;
-        setenv("KILN_SCHEDULE", cases[i][2], 1);
-        assert_int_equal(bound_create(&b, cases[i][0], "0", NULL, cases[i][1]), KILN_OK);
-        unsetenv("KILN_SCHEDULE");
-        if (kiln_compile(b.program, b.tensors, b.tensor_count, NULL, 0, 90, 0, 1, &kernel))
-            fail_msg("%s", kiln_last_error());
-        kiln_kernel_get_info(kernel, &info);
-        if (info.threads != 1024 || info.registers > 32 || info.spill_bytes)
-            fail_msg("%s of %s: '%s' takes %d registers for %d threads, %d bytes spilled", cases[i][0], cases[i][1],
-                     info.schedule, info.registers, info.threads, info.spill_bytes);
-        kiln_kernel_destroy(kernel);
-        bound_destroy(&b);
-    }
-}
-
 /* What begins elsewhere than at a multiple of a vector is shifted into place, in registers: PTX declares no array. */
 static void shifted_vectors_are_not_in_memory(void **state) {
     (void)state;
@@ -170,7 +140,8 @@ static void spills_change_no_rows_bits(void **state) {
             fail_msg("%s", kiln_last_error());
         kiln_kernel_get_info(kernel, &info);
         if (!i) snprintf(first, sizeof first, "%.9s", info.schedule); /* "cluster 8" */
-        if (strncmp(info.schedule, first, strlen(first)))
+        const bool tile = strstr(info.schedule, "tile"); /* its threads stand for the same blocks' */
+        if (!tile && strncmp(info.schedule, first, strlen(first)))
             fail_msg("%s: %s (%d bytes spilled), others %s", tensors, info.schedule, info.spill_bytes, first);
         kiln_kernel_destroy(kernel);
         bound_destroy(&b);
@@ -200,7 +171,6 @@ static void values_of_members_fit_static_shared_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(chunks_leave_registers_for_all_threads),
         cmocka_unit_test(shifted_vectors_are_not_in_memory),
         cmocka_unit_test(kernels_whose_rows_are_passed_on_begin_one),
         cmocka_unit_test(shared_memory_is_no_more_than_there_is),

@@ -187,14 +187,14 @@ static const packed_case cases[] = {
      "threads 8, vector 2, shared", false},
     {"y = softmax(x)", "0", "f16[77,40] f16[77,40]", "columns 2, stream", "threads 2, rows 16, stream, batch 3", false},
     {FIRST, "0", "i32[77,40] i32[40]", "splits 4", "threads 4, stream, splits 4", false},
-    /* Weights of rows that packs overhang come to shared memory: more steps than a block has threads; of other types.
+    /* Weights of rows that packs overhang are shifted into place: of many steps, of several blocks, of other types.
      */
-    {"y = softmax(x * w)", "1", "f32[3,9999] f32[9999] f32[3,9999]", "inner, vector 4 x 40, prefetch",
+    {"y = softmax(x * w)", "1", "f32[3,9999] f32[9999] f32[3,9999]", "inner, vector 4 x 40",
      "cluster 2, block 32, registers", false},
-    {"y = rms_norm(x, w)", "1", "f16[5,32777] f32[32777] f16[5,32777]", "inner, vector 8 x 5, prefetch",
+    {"y = rms_norm(x, w)", "1", "f16[5,32777] f32[32777] f16[5,32777]", "inner, vector 8 x 5",
      "cluster 4, block 256, registers, vector 8, phased", false},
-    {"y = softmax(x * w) * b", "1", "f16[9,4099] f16[4099] f32[4099] f32[9,4099]", "inner, vector 4 x 9, prefetch",
-     "block 128, registers, prefetch", false},
+    {"y = softmax(x * w) * b", "1", "f16[9,4099] f16[4099] f32[4099] f32[9,4099]", "inner, vector 4 x 8, peeled",
+     "block 128, registers, vector 4", false},
 };
 
 /* Rows that begin at another place of a pack in each column. */
@@ -287,7 +287,7 @@ static const packed_case squares[] = {
      "threads 64, registers, flat, vector 8 x 8, transpose, 8 side by side", "threads 64, vector 8, steps 8", true},
     {"y = a + b", "", "f16[64,100] f16[64,100]{1,64} f16[64,100]", "vector 4 x 8, transpose, 32 side by side", NULL,
      true},
-    {"y = a * 2", "", "f32[71,133]{1,71} f32[71,133]", "flat, vector 1 x 4, transpose, 64 side by side, masked",
+    {"y = a * 2", "", "f32[71,133]{1,71} f32[71,133]", "flat, vector 1 x 4, transpose, 32 side by side, masked",
      "threads 256, vector 1, steps 4", false},
     {"y = a * 2", "", "f32[71,133]{1,72} f32[71,133]{136,1}", "flat, vector 1 x 4, transpose, 32 side by side, masked",
      "threads 128, vector 1, steps 4", false},
@@ -305,7 +305,7 @@ static const packed_case squares[] = {
     {"y = a * 2", "", "f16[24,3,40]{1,960,24} f16[24,3,40]", "transpose,", NULL, false},
     {"y = a * b", "", "f32[3,36,6,40]{8640,1,36,216} f32[36,1,1] f32[3,36,6,40]", "transpose,", NULL, false},
     {"y = a * b", "", "f32[36,5,3,40]{1,4320,36,108} f32[5,1,40] f32[36,5,3,40]", "transpose,", NULL, false},
-    {"y = a - b", "", "u8[2,3,300]{900,1,3} f32[3,1] f16[2,3,300]", "vector 4 x 4, transpose, 128 side by side, masked",
+    {"y = a - b", "", "u8[2,3,300]{900,1,3} f32[3,1] f16[2,3,300]", "vector 4 x 4, transpose, 64 side by side, masked",
      NULL, false},
     {"y = a", "", "f16[2,300,3]{900,1,300} f16[2,300,3]", "flat, vector 8 x 1", "threads 128, vector 8, steps 1",
      false},
