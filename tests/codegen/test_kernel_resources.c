@@ -140,7 +140,7 @@ static void spills_change_no_rows_bits(void **state) {
             fail_msg("%s", kiln_last_error());
         kiln_kernel_get_info(kernel, &info);
         if (!i) snprintf(first, sizeof first, "%.9s", info.schedule); /* "cluster 8" */
-        const bool tile = strstr(info.schedule, "tile"); /* its threads stand for the same blocks' */
+        const bool tile = strstr(info.schedule, "tile");              /* its threads stand for the same blocks' */
         if (!tile && strncmp(info.schedule, first, strlen(first)))
             fail_msg("%s: %s (%d bytes spilled), others %s", tensors, info.schedule, info.spill_bytes, first);
         kiln_kernel_destroy(kernel);

@@ -306,8 +306,34 @@ static void traits_class_the_tensors(void **state) {
     bound_destroy(&b);
 }
 
+/* Rows that begin anywhere in a vector and have no whole one are not taken apart into single elements: then no vector
+ * is left. */
+static void pinned_rows_of_few_elements_have_vectors(void **state) {
+    (void)state;
+    int built = 0;
+    for (int i = 0; i < 40 * 3 * 3; i++) {
+        const int cols = 1 + i % 40, width = 2 << i / 40 % 3, lanes = 4 << i / 120;
+        char pins[64], tensors[64];
+        bound b;
+        kiln__prepared prepared;
+        snprintf(pins, sizeof pins, "lanes %d, registers, vector %d", lanes, width);
+        snprintf(tensors, sizeof tensors, "f16[500,%d] f16[500,%d]", cols, cols);
+        setenv("KILN_SCHEDULE", pins, 1);
+        assert_int_equal(bound_create(&b, "y = softmax(x)", NULL, NULL, tensors), KILN_OK);
+        unsetenv("KILN_SCHEDULE");
+        if (!bound_prepare(&b, 90, &prepared)) {
+            if (prepared.schedule.steps < 1) fail_msg("%s of %s: %s", pins, tensors, prepared.schedule.text);
+            kiln__prepared_free(&prepared);
+            built++;
+        }
+        bound_destroy(&b);
+    }
+    assert_true(built > 200);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(pinned_rows_of_few_elements_have_vectors),
         cmocka_unit_test(candidates_are_schedules_of_their_own),
         cmocka_unit_test(candidates_keep_the_rules),
         cmocka_unit_test(pins_hold_in_all_candidates),

@@ -235,31 +235,6 @@ static void later_attempts_end_whatever_is_pinned(void **state) {
     }
 }
 
-/* Rows that begin anywhere in a vector and have no whole one are not taken apart into single elements: then no vector
- * is left. */
-static void pinned_rows_of_few_elements_have_vectors(void **state) {
-    (void)state;
-    int built = 0;
-    for (int i = 0; i < 40 * 3 * 3; i++) {
-        const int cols = 1 + i % 40, width = 2 << i / 40 % 3, lanes = 4 << i / 120;
-        char pins[64], tensors[64];
-        bound b;
-        kiln__prepared prepared;
-        snprintf(pins, sizeof pins, "lanes %d, registers, vector %d", lanes, width);
-        snprintf(tensors, sizeof tensors, "f16[500,%d] f16[500,%d]", cols, cols);
-        setenv("KILN_SCHEDULE", pins, 1);
-        assert_int_equal(bound_create(&b, "y = softmax(x)", NULL, NULL, tensors), KILN_OK);
-        unsetenv("KILN_SCHEDULE");
-        if (!bound_prepare(&b, 90, &prepared)) {
-            if (prepared.schedule.steps < 1) fail_msg("%s of %s: %s", pins, tensors, prepared.schedule.text);
-            kiln__prepared_free(&prepared);
-            built++;
-        }
-        bound_destroy(&b);
-    }
-    assert_true(built > 200);
-}
-
 /* Rows of any number and length, beside each other, on devices with much and with little shared memory. */
 static void leading_axes_have_a_schedule_everywhere(void **state) {
     (void)state;
@@ -588,7 +563,6 @@ int main(void) {
         cmocka_unit_test(later_attempts_need_less_of_everything),
         cmocka_unit_test(later_attempts_have_no_more_rows_in_a_thread_and_end),
         cmocka_unit_test(later_attempts_end_whatever_is_pinned),
-        cmocka_unit_test(pinned_rows_of_few_elements_have_vectors),
         cmocka_unit_test(leading_axes_have_a_schedule_everywhere),
         cmocka_unit_test(the_choice_is_what_it_was),
         cmocka_unit_test(launches_follow_from_the_program),
