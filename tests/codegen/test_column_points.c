@@ -178,10 +178,12 @@ static const program logsumexp = {"s = logsumexp(x)", .reduces = true};
 static const program sum = {"s = sum(x)", .reduces = true};
 static const program *const programs[] = {&rms_norm, &layer_norm, &softmax, &scaled, &dot, &logsumexp, &sum};
 
+typedef enum runs { ONE_RUN, TWO_RUNS, APART } runs;
+
 typedef struct shape {
     const program *program;
     const char *type, *out;
-    enum { ONE_RUN, TWO_RUNS, APART } runs; /* of rows; APART: two, apart in what has a value for each row */
+    runs runs; /* of rows; APART: two, apart in what has a value for each row */
     int cols, run;
 } shape;
 
@@ -302,7 +304,7 @@ static void draw_point(int width) {
 
 static shape draw_shape(int width) {
     const int ranks = point.threads * point.cluster, most = ranks < 64 ? 500 : 1500;
-    shape s = {.program = programs[draw((int)COUNT(programs))], .runs = draw(3)};
+    shape s = {.program = programs[draw((int)COUNT(programs))], .runs = (runs)draw(3)};
     s.type = draw(2) ? "f16" : "bf16";
     if (width <= 4 && draw(2)) s.type = "f32";
     s.out = draw(2) ? s.type : "f32";
