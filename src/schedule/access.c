@@ -58,11 +58,11 @@ static int widest_of_tensors(const kiln__problem *problem) {
         span s = span_of(problem, operand);
         if (!operand->per_element || !operand->follows_rows || operand->first || !steps_by_one(&s)) continue;
         int size = (int)kiln_type_size(operand->type);
-        if (16 / size > vector) vector = 16 / size;
+        vector = kiln__max(vector, 16 / size);
         if (operand->alignment * size < 16 && operand->alignment < limit) limit = operand->alignment;
     }
     const int width = (int)kiln__least(vector, limit);
-    return width < problem->least_vector ? problem->least_vector : width;
+    return kiln__max(width, problem->least_vector);
 }
 
 bool kiln__needs_slots(const kiln__problem *problem) {
@@ -81,7 +81,7 @@ int kiln__widest_vector(const kiln__problem *problem) {
 
 int kiln__least_vector(const kiln__problem *problem) {
     const int least = kiln__needs_slots(problem) ? 1 : least_of_lanes(problem);
-    return least > problem->least_vector ? least : problem->least_vector;
+    return kiln__max(least, problem->least_vector);
 }
 
 int64_t kiln__row_phase(const kiln__problem *problem, const kiln__operand *operand, int vector) {
@@ -93,9 +93,7 @@ int64_t kiln__row_phase(const kiln__problem *problem, const kiln__operand *opera
 
 /* The most elements that lie side by side, and aligned, from wherever along the span a multiple of as many begins. */
 static int widest_access(const span *where, const kiln__operand *operand, int vector_width) {
-    int widest = 16 / (int)kiln_type_size(operand->type);
-    if (widest > vector_width) widest = vector_width;
-    if (operand->alignment < widest) widest = operand->alignment;
+    int widest = kiln__min(16 / (int)kiln_type_size(operand->type), kiln__min(vector_width, operand->alignment));
     for (int i = 0; i + 1 < where->rank && !where->side_by_side; i++)
         while (where->strides[i] % widest) widest /= 2;
     return widest;
@@ -133,10 +131,8 @@ bool kiln__crosses(const kiln__problem *problem, const kiln__operand *operand, c
 }
 
 int kiln__access_along(const kiln__problem *problem, const kiln__operand *operand, int dim, int limit) {
-    const int widest = 16 / (int)kiln_type_size(operand->type);
     if (operand->outer_strides[dim] != 1) return 0;
-    if (limit > widest) limit = widest;
-    if (limit > operand->alignment) limit = operand->alignment;
+    limit = kiln__min(kiln__min(limit, operand->alignment), 16 / (int)kiln_type_size(operand->type));
     for (int d = 0; d < problem->outer_rank; d++)
         while (d != dim && operand->outer_strides[d] % limit) limit /= 2;
     return limit;

@@ -31,6 +31,7 @@ bool kiln__row_add_across(const kiln__given *g, kiln__schedule *s) {
         kiln__least(typical.shared_per_sm / (bytes + STATIC_BYTES), typical.threads_per_sm / s->team.threads);
     if (!alone || s->row.persistent || s->passes.ordered || bytes + STATIC_BYTES > g->device->shared_per_block)
         return false;
+    if (room < 1) return false; /* a device with more of it than its architecture's others */
     s->across.blocks = typical.sm_count * (int)kiln__least(room, MOST_BLOCKS_PER_SM);
     s->across.bytes = (int)each;
     s->staging.bytes = (int)bytes;

@@ -77,7 +77,6 @@ typedef struct kiln__column_facts {
     int side_bytes;     /* the same of those that differ between neighbouring rows: of one run as of many ... */
     int side_narrowest; /* ... and the narrowest of them */
     int narrowest;      /* bytes of the narrowest tensor whose rows lie side by side; 0: none */
-    int state_bytes;    /* what a row's reductions carry, all phases together, at most */
     int slot_bytes;     /* the same, all values as wide as the widest: what lies between them counts, too */
     int count_bytes;    /* what phases that are reduced together carry beside that */
 } kiln__column_facts;

@@ -128,7 +128,7 @@ static choices row_widths(const lister *l) {
     if (l->pins->vector_width) return c;
     if (most > 1) include(&c, most / 2);
     include(&c, whole);
-    include(&c, least > l->problem->least_vector ? least : l->problem->least_vector);
+    include(&c, kiln__max(least, l->problem->least_vector));
     return c;
 }
 
@@ -230,7 +230,7 @@ static void list_tile(lister *l, int lanes, int rows) {
     int whole = kiln__widest_vector(l->problem);
     while (l->problem->cols % whole) whole /= 2;
     const int most = l->pins->vector_width ? l->pins->vector_width : whole;
-    kiln__pins p = point(l, KILN__GROUP_LANES, KILN__STAGING_TILE, lanes, most < whole ? most : whole);
+    kiln__pins p = point(l, KILN__GROUP_LANES, KILN__STAGING_TILE, lanes, kiln__min(most, whole));
     p.rows_per_block = rows;
     const bool pairs = whole == 1 && l->pins->vector_width != 1 && kiln__row_tile_pairs(l->problem);
     if (!pairs || !l->pins->vector_width) add(l, p);
@@ -334,7 +334,7 @@ static int misaligned_lanes(const lister *l, int most, int width, int ranks) {
     if (most < 2 || vectors < 1) return most;
     const int64_t blocks = kiln__divide_up(vectors, most - 1);
     const int64_t lanes = kiln__divide_up(kiln__divide_up(vectors, blocks) + 1, warps) * warps;
-    return lanes < most ? (int)lanes : most;
+    return (int)kiln__least(lanes, most);
 }
 
 /* Threads of a block: two of the numbers that are mostly the best tell what a way to combine is good for. */

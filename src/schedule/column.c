@@ -46,8 +46,7 @@ static int along_columns(const kiln__problem *problem, const kiln__operand *oper
     const bool side = operand->contiguous_columns || (problem->inner_rank == 1 && operand->inner_strides[0] == 1);
     if (!operand->output || !operand->per_element || !side) return 0;
     if (!problem->outer_rank || rows_together(problem, operand, 1)) return 0;
-    if (line > widest) line = widest;
-    if (line > operand->alignment) line = operand->alignment;
+    line = kiln__min(line, kiln__min(widest, operand->alignment));
     if (operand->linear) return power_of_two_dividing(operand->row_stride, line);
     for (int d = 0; d < problem->outer_rank; d++) line = power_of_two_dividing(operand->outer_strides[d], line);
     return line;
@@ -78,15 +77,14 @@ static int carried_bytes(const kiln__inst *inst) {
 
 kiln__column_facts kiln__column_find(const kiln__given *g, kiln__schedule *s) {
     const kiln__problem *problem = g->problem;
-    kiln__column_facts f = {.cols = problem->cols > 1 ? problem->cols : 1,
+    kiln__column_facts f = {.cols = kiln__greatest(problem->cols, 1),
                             .again = g->traits.passes > 1 || (problem->columns_out && !g->traits.stores_early)};
     int widest = 0, values = 0;
     for (int o = 0; o < problem->input_count + problem->output_count; o++) find_operand(problem, o, &f, s);
     for (uint32_t i = 0; i < g->ir->count; i++) {
         const int bytes = carried_bytes(&g->ir->insts[i]);
-        f.state_bytes += bytes;
         values += bytes > 0;
-        if (bytes > widest) widest = bytes;
+        widest = kiln__max(widest, bytes);
     }
     f.slot_bytes = values * widest;
     f.count_bytes = kiln__online_squares(g->ir) ? widest : 0;
@@ -95,7 +93,6 @@ kiln__column_facts kiln__column_find(const kiln__given *g, kiln__schedule *s) {
 
 void kiln__column_join(const kiln__given *g, kiln__column_facts *f, kiln__schedule *s) {
     s->passes.online = g->traits.online;
-    f->state_bytes += f->count_bytes;
     f->slot_bytes += f->count_bytes;
     f->again = f->again && (g->traits.passes > 2 || g->problem->columns_out);
 }
@@ -192,7 +189,7 @@ static bool are_lanes(const kiln__schedule *s) {
 
 static void set_team(const kiln__pins *point, kiln__schedule *s) {
     s->team.group = KILN__GROUP_COLUMNS;
-    s->team.blocks_per_row = point->cluster > 1 ? point->cluster : 1;
+    s->team.blocks_per_row = kiln__max(point->cluster, 1);
     s->team.threads_per_row = point->threads;
 }
 

@@ -74,8 +74,7 @@ static bool split_grid(const kiln__schedule *schedule, int64_t rows, int64_t run
 
 /* Blocks that go through the rows: values of no rows are stored, too. */
 static int64_t across_grid(const kiln__schedule *schedule, int64_t blocks) {
-    if (blocks > schedule->across.blocks) return schedule->across.blocks;
-    return blocks > 1 ? blocks : 1;
+    return kiln__least(kiln__greatest(blocks, 1), schedule->across.blocks);
 }
 
 bool kiln__schedule_grid(const kiln__schedule *schedule, int64_t rows, int64_t run, kiln__grid *grid) {

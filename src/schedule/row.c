@@ -96,7 +96,7 @@ static bool set_team(const kiln__given *g, const kiln__pins *point, kiln__schedu
     kiln__team *team = &s->team;
     const bool grid = point->group == KILN__GROUP_GRID;
     team->group = group_of(point);
-    team->blocks_per_row = grid ? g->device->sm_count : point->cluster > 1 ? point->cluster : 1;
+    team->blocks_per_row = grid ? g->device->sm_count : kiln__max(point->cluster, 1);
     team->threads_per_row = point->threads * team->blocks_per_row;
     team->threads = team->group == KILN__GROUP_LANES ? 128 : point->threads;
     team->rows_per_block = team->group == KILN__GROUP_LANES ? 128 / point->threads : 1;
@@ -119,7 +119,7 @@ static int64_t exchange_bytes(const kiln__ir *ir, bool persistent, const kiln__s
         warps = warps * s->team.blocks_per_row > 32 ? warps + s->team.blocks_per_row : warps * s->team.blocks_per_row;
     const int64_t bytes =
         warps * (persistent ? 2 : kiln__schedule_turns(s)) * kiln__divide_up(values * (wide ? 8 : 4), 16) * 16;
-    return bytes > 8192 ? bytes : 8192;
+    return kiln__greatest(bytes, 8192);
 }
 
 /* How much of the row stays in shared memory, and whether a group goes through several rows. A row of which less than

@@ -20,8 +20,7 @@ static int input_before(const kiln__problem *problem, int o, const bool taken[KI
 
 /* Elements per access of a tensor's flat copy; 0: it is copied element by element. */
 static int copy_width_of(const kiln__problem *problem, const kiln__operand *operand, int64_t rows) {
-    int access = 16 / (int)kiln_type_size(operand->type);
-    if (operand->alignment < access) access = operand->alignment;
+    int access = kiln__min(16 / (int)kiln_type_size(operand->type), operand->alignment);
     while (operand->follows_rows && rows * problem->cols % access) access /= 2;
     return kiln__is_contiguous(problem, operand) ? access : 0;
 }
@@ -88,9 +87,9 @@ bool kiln__row_tile_build(const kiln__given *g, const kiln__pins *point, kiln__s
     s->staging.kind = KILN__STAGING_TILE;
     s->team.group = KILN__GROUP_LANES;
     s->team.threads_per_row = point->threads;
-    s->team.threads = (int)(rows * point->threads < 256 ? rows * point->threads : 256);
+    s->team.threads = (int)kiln__least(rows * point->threads, 256);
     s->team.rows_per_block = (int)rows;
-    s->steps = kiln__divide_up(vectors > 1 ? vectors : 1, point->threads);
+    s->steps = kiln__divide_up(kiln__greatest(vectors, 1), point->threads);
     s->batch = 1;
     s->staging.bytes = (int)bytes;
     if (!are_threads(&s->team) || s->steps > MOST_TILE_STEPS) return false;

@@ -29,7 +29,7 @@ static bool suits(const kiln__given *g, int bytes, const kiln__schedule *s) {
 }
 
 static bool set_team(const kiln__given *g, const kiln__pins *point, kiln__schedule *s) {
-    const int cluster = point->cluster > 1 ? point->cluster : 1;
+    const int cluster = kiln__max(point->cluster, 1);
     s->team.group = cluster > 1 ? KILN__GROUP_CLUSTER : KILN__GROUP_BLOCK;
     s->team.threads = point->threads;
     s->team.blocks_per_row = cluster;

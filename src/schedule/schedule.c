@@ -31,13 +31,13 @@ void kiln__schedule_split(const kiln__ir *ir, int chunks, kiln__schedule *s) {
     const int64_t steps = kiln__divide_up(s->steps, chunks);
     s->split.chunks = (int)kiln__divide_up(s->steps, steps);
     s->steps = steps;
-    if (s->batch > s->steps) s->batch = (int)s->steps;
+    s->batch = (int)kiln__least(s->batch, s->steps);
 }
 
 void kiln__schedule_batch(const kiln__pins *point, int usual, kiln__schedule *s) {
     const int most = KILN__MOST_REGISTER_ELEMENTS / s->vector_width, pinned = (int)kiln__least(point->batch, most);
     s->batch = point->batch ? pinned : usual;
-    if (s->batch > s->steps || s->staging.kind == KILN__STAGING_REGISTERS) s->batch = (int)s->steps;
+    s->batch = (int)(s->staging.kind == KILN__STAGING_REGISTERS ? s->steps : kiln__least(s->batch, s->steps));
 }
 
 /* How the launches of split rows follow one another. */
@@ -57,9 +57,9 @@ static void choose_launches(const kiln__ir *ir, const kiln__problem *problem, ki
         s->split.chunks <= (outer ? 32 : 128) ? 32 : kiln__power_of_two_from(s->split.chunks, most);
     const int64_t exchanged = kiln__schedule_exchanged(s, ir) * (outer ? s->vector_width : 1);
     while (s->split.final_threads > 32 &&
-           (s->split.final_threads > 128 ? s->split.final_threads : 128) / 32 * exchanged > KILN__MOST_STATIC_BYTES)
+           kiln__max(s->split.final_threads, 128) / 32 * exchanged > KILN__MOST_STATIC_BYTES)
         s->split.final_threads /= 2;
-    s->split.final_block_threads = s->split.final_threads > 128 ? s->split.final_threads : 128;
+    s->split.final_block_threads = kiln__max(s->split.final_threads, 128);
 }
 
 /* Whether each of the operand's elements belongs to one row alone. */

@@ -308,6 +308,9 @@ int64_t kiln__slots_of(const kiln__problem *problem, int64_t columns, int64_t bl
 /* For a >= 0, b > 0: up to INT64_MAX, so not by (a + b - 1) / b. */
 static inline int64_t kiln__divide_up(int64_t a, int64_t b) { return a / b + (a % b != 0); }
 static inline int64_t kiln__least(int64_t a, int64_t b) { return a < b ? a : b; }
+static inline int64_t kiln__greatest(int64_t a, int64_t b) { return a > b ? a : b; }
+static inline int kiln__min(int a, int b) { return a < b ? a : b; }
+static inline int kiln__max(int a, int b) { return a > b ? a : b; }
 static inline int kiln__power_of_two_from(int64_t n, int most) {
     int p = 1;
     while (p < n && p < most) p *= 2;

@@ -101,7 +101,7 @@ static void split(const kiln__given *g, kiln__schedule *s) {
     if (chunks < 2) return;
     s->split.chunks = (int)chunks;
     s->steps = chunk / s->team.threads / s->vector_width;
-    if (s->batch > s->steps) s->batch = (int)s->steps;
+    s->batch = (int)kiln__least(s->batch, s->steps);
     s->strategy = KILN__SPLIT_ROW;
 }
 

@@ -24,7 +24,7 @@ static void count_operand(const kiln__operand *operand, kiln__traits *t) {
         t->invariants++;
         return;
     }
-    if (size > t->widest) t->widest = size;
+    t->widest = kiln__max(t->widest, size);
     if (!t->narrowest || size < t->narrowest) t->narrowest = size;
 }
 
@@ -38,7 +38,6 @@ static void count_instruction(const kiln__inst *inst, kiln__traits *t) {
 
 kiln_status kiln__traits_find(const kiln__ir *ir, const kiln__problem *problem, kiln__traits *out) {
     *out = (kiln__traits){.phases = (int)ir->phase_count, .online = kiln__online_phase(ir)};
-    out->online_squares = kiln__online_squares(ir);
     if (kiln__waits(problem)) out->online = -1; /* one phase's elements need the other's first */
     out->passes = kiln__ir_passes(ir);
     out->one_launch = kiln__ir_selects(ir);

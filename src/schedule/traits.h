@@ -26,7 +26,6 @@ typedef struct kiln__traits {
     bool indexed;                    /* computes with the numbers of columns */
     bool stores_early;               /* outputs of columns need none of the reductions, of which there is one phase */
     int online;                      /* phases that can be reduced together with the next one: the first; -1: none */
-    bool online_squares;             /* the same, of sums about a mean: a norm */
 } kiln__traits;
 
 /* KILN_E_MEMORY. */
