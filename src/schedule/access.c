@@ -58,11 +58,11 @@ static int widest_of_tensors(const kiln__problem *problem) {
         span s = span_of(problem, operand);
         if (!operand->per_element || !operand->follows_rows || operand->first || !steps_by_one(&s)) continue;
         int size = (int)kiln_type_size(operand->type);
-        vector = kiln__max(vector, 16 / size);
+        vector = (int)kiln__greatest(vector, 16 / size);
         if (operand->alignment * size < 16 && operand->alignment < limit) limit = operand->alignment;
     }
     const int width = (int)kiln__least(vector, limit);
-    return kiln__max(width, problem->least_vector);
+    return (int)kiln__greatest(width, problem->least_vector);
 }
 
 bool kiln__needs_slots(const kiln__problem *problem) {
@@ -79,11 +79,6 @@ int kiln__widest_vector(const kiln__problem *problem) {
     return kiln__needs_slots(problem) ? width : widen_for_blocks(problem, width);
 }
 
-int kiln__least_vector(const kiln__problem *problem) {
-    const int least = kiln__needs_slots(problem) ? 1 : least_of_lanes(problem);
-    return kiln__max(least, problem->least_vector);
-}
-
 int64_t kiln__row_phase(const kiln__problem *problem, const kiln__operand *operand, int vector) {
     if (operand->linear) return ((operand->row_stride % vector) + vector) % vector;
     for (int i = 0; i < problem->outer_rank; i++)
@@ -93,7 +88,8 @@ int64_t kiln__row_phase(const kiln__problem *problem, const kiln__operand *opera
 
 /* The most elements that lie side by side, and aligned, from wherever along the span a multiple of as many begins. */
 static int widest_access(const span *where, const kiln__operand *operand, int vector_width) {
-    int widest = kiln__min(16 / (int)kiln_type_size(operand->type), kiln__min(vector_width, operand->alignment));
+    int widest =
+        (int)kiln__least(16 / (int)kiln_type_size(operand->type), kiln__least(vector_width, operand->alignment));
     for (int i = 0; i + 1 < where->rank && !where->side_by_side; i++)
         while (where->strides[i] % widest) widest /= 2;
     return widest;
@@ -132,7 +128,7 @@ bool kiln__crosses(const kiln__problem *problem, const kiln__operand *operand, c
 
 int kiln__access_along(const kiln__problem *problem, const kiln__operand *operand, int dim, int limit) {
     if (operand->outer_strides[dim] != 1) return 0;
-    limit = kiln__min(kiln__min(limit, operand->alignment), 16 / (int)kiln_type_size(operand->type));
+    limit = (int)kiln__least(kiln__least(limit, operand->alignment), 16 / (int)kiln_type_size(operand->type));
     for (int d = 0; d < problem->outer_rank; d++)
         while (d != dim && operand->outer_strides[d] % limit) limit /= 2;
     return limit;

@@ -13,9 +13,6 @@ int kiln__most_stored(const kiln__problem *problem);
  * a pointer's alignment forbids it; one element where nothing lies side by side. */
 int kiln__widest_vector(const kiln__problem *problem);
 
-/* The fewest elements of a vector of which the lanes of a warp have a whole block; 1 where no blocks are reduced. */
-int kiln__least_vector(const kiln__problem *problem);
-
 /* Whether a row has shared memory of its own beside its staging: it is sorted, or blocks within it are reduced there, a
  * slot for each, as they are not all vectors of some lanes of a warp, a power of two, or a thread's vectors are
  * neighbours. */

@@ -29,9 +29,9 @@ bool kiln__row_add_across(const kiln__given *g, kiln__schedule *s) {
     const int64_t bytes = s->across.offset + each * s->team.rows_per_block;
     const int64_t room =
         kiln__least(typical.shared_per_sm / (bytes + STATIC_BYTES), typical.threads_per_sm / s->team.threads);
-    if (!alone || s->row.persistent || s->passes.ordered || bytes + STATIC_BYTES > g->device->shared_per_block)
-        return false;
-    if (room < 1) return false; /* a device with more of it than its architecture's others */
+    /* There may be no room on the typical device, where this one has more than its like. */
+    const bool fits = room > 0 && bytes + STATIC_BYTES <= g->device->shared_per_block;
+    if (!alone || s->row.persistent || s->passes.ordered || !fits) return false;
     s->across.blocks = typical.sm_count * (int)kiln__least(room, MOST_BLOCKS_PER_SM);
     s->across.bytes = (int)each;
     s->staging.bytes = (int)bytes;

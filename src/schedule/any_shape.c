@@ -36,7 +36,7 @@ static int vector_of(const kiln__problem *problem) {
         const int elements = 16 / (int)kiln_type_size(problem->operands[o].type);
         if (problem->operands[o].per_element && elements > width) width = elements;
     }
-    return kiln__min(width, MOST_VECTOR);
+    return (int)kiln__least(width, MOST_VECTOR);
 }
 
 static void set_accesses(const kiln__problem *problem, kiln__schedule *s) {

@@ -128,7 +128,7 @@ static choices row_widths(const lister *l) {
     if (l->pins->vector_width) return c;
     if (most > 1) include(&c, most / 2);
     include(&c, whole);
-    include(&c, kiln__max(least, l->problem->least_vector));
+    include(&c, (int)kiln__greatest(least, l->problem->least_vector));
     return c;
 }
 
@@ -230,7 +230,7 @@ static void list_tile(lister *l, int lanes, int rows) {
     int whole = kiln__widest_vector(l->problem);
     while (l->problem->cols % whole) whole /= 2;
     const int most = l->pins->vector_width ? l->pins->vector_width : whole;
-    kiln__pins p = point(l, KILN__GROUP_LANES, KILN__STAGING_TILE, lanes, kiln__min(most, whole));
+    kiln__pins p = point(l, KILN__GROUP_LANES, KILN__STAGING_TILE, lanes, (int)kiln__least(most, whole));
     p.rows_per_block = rows;
     const bool pairs = whole == 1 && l->pins->vector_width != 1 && kiln__row_tile_pairs(l->problem);
     if (!pairs || !l->pins->vector_width) add(l, p);
@@ -279,7 +279,7 @@ static void list_pointwise(lister *l) {
         p.threads = threads.of[i % threads.count];
         p.steps = steps.of[i / threads.count % steps.count];
         p.vector_width = widths.of[i / threads.count / steps.count];
-        const int bytes = p.steps * p.vector_width * (l->traits->input_bytes + l->traits->output_bytes);
+        const int64_t bytes = (int64_t)p.steps * p.vector_width * (l->traits->input_bytes + l->traits->output_bytes);
         if (bytes <= MOST_REGISTER_BYTES || p.steps == 1 || l->any) add(l, p);
     }
 }

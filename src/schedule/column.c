@@ -46,7 +46,7 @@ static int along_columns(const kiln__problem *problem, const kiln__operand *oper
     const bool side = operand->contiguous_columns || (problem->inner_rank == 1 && operand->inner_strides[0] == 1);
     if (!operand->output || !operand->per_element || !side) return 0;
     if (!problem->outer_rank || rows_together(problem, operand, 1)) return 0;
-    line = kiln__min(line, kiln__min(widest, operand->alignment));
+    line = (int)kiln__least(line, kiln__least(widest, operand->alignment));
     if (operand->linear) return power_of_two_dividing(operand->row_stride, line);
     for (int d = 0; d < problem->outer_rank; d++) line = power_of_two_dividing(operand->outer_strides[d], line);
     return line;
@@ -84,7 +84,7 @@ kiln__column_facts kiln__column_find(const kiln__given *g, kiln__schedule *s) {
     for (uint32_t i = 0; i < g->ir->count; i++) {
         const int bytes = carried_bytes(&g->ir->insts[i]);
         values += bytes > 0;
-        widest = kiln__max(widest, bytes);
+        widest = (int)kiln__greatest(widest, bytes);
     }
     f.slot_bytes = values * widest;
     f.count_bytes = kiln__online_squares(g->ir) ? widest : 0;
@@ -189,7 +189,7 @@ static bool are_lanes(const kiln__schedule *s) {
 
 static void set_team(const kiln__pins *point, kiln__schedule *s) {
     s->team.group = KILN__GROUP_COLUMNS;
-    s->team.blocks_per_row = kiln__max(point->cluster, 1);
+    s->team.blocks_per_row = (int)kiln__greatest(point->cluster, 1);
     s->team.threads_per_row = point->threads;
 }
 

@@ -144,7 +144,7 @@ static bool work_out(const kiln__given *g, const tile_facts *f, int64_t runs, ki
         if (!have_room(g->device, f, &t, s->staging.bytes)) continue;
         const int conflicts = conflicts_of(problem, kept, t.lanes, sharing, parts, f->widest);
         if (conflicts < fewest) take_threads(&t, s);
-        fewest = kiln__min(fewest, conflicts);
+        fewest = (int)kiln__least(fewest, conflicts);
     }
     return fewest < INT32_MAX;
 }
@@ -189,7 +189,7 @@ static bool find_facts(const kiln__given *g, const kiln__column_facts *columns, 
 /* The point says how many ranks a row has, as it has them in vectors: its bits are the same. */
 bool kiln__column_tile_build(const kiln__given *g, const kiln__pins *point, kiln__schedule *s) {
     const kiln__column_facts columns = kiln__column_find(g, s);
-    const int blocks = kiln__max(point->cluster, 1);
+    const int blocks = (int)kiln__greatest(point->cluster, 1);
     tile_facts f;
     if (!find_facts(g, &columns, s, &f)) return false;
     s->strategy = KILN__COLUMN_TILE;

@@ -69,7 +69,7 @@ static int64_t whole_steps_of(const kiln__problem *problem, const kiln__schedule
     return s->passes.ordered ? 0 : problem->cols / (s->team.threads_per_row * line) * line;
 }
 
-/* The last chunk asks for columns, so that it takes more registers: two blocks of 1,024 threads have 32 for each. */
+/* The last chunk asks for columns, which takes registers that its vectors then lack. */
 static int last_chunk_batch_of(const kiln__schedule *s) {
     if (kiln__column_of(s)->transpose_width > 1) return s->batch;
     return s->steps > 4 ? 1 : 2;

@@ -37,7 +37,7 @@ static void set_transpose_threads(const kiln__problem *problem, const kiln__pins
     for (int o = problem->input_count; o < problem->input_count + problem->output_count; o++)
         stored = (int)kiln__least(stored, (int64_t)kiln_type_size(problem->operands[o].type));
     int side = 128 / (s->vector_width * stored);
-    side = kiln__max(8, kiln__min(side, 64));
+    side = (int)kiln__greatest(8, kiln__least(side, 64));
     while (side < point->threads && point->threads / side > behind) side *= 2;
     while (side > beside || point->threads % side) side /= 2;
     s->team.threads = point->threads;

@@ -129,7 +129,7 @@ static int sort_all(const kiln__given *g, const ranking *r, const kiln__pins *po
 /* Those that a glance takes for the best are looked at closely. It tells little of how far the others are behind: at
  * least as far as those. */
 static void sort_best(const kiln__given *g, const ranking *r, placed *all, int count) {
-    const int best = kiln__min(count, CLOSELY);
+    const int best = (int)kiln__least(count, CLOSELY);
     for (int i = 0; i < best; i++) {
         kiln__schedule s;
         if (!kiln__schedule_sketch(g, &all[i].ranked.point, &s)) continue;

@@ -96,7 +96,7 @@ static bool set_team(const kiln__given *g, const kiln__pins *point, kiln__schedu
     kiln__team *team = &s->team;
     const bool grid = point->group == KILN__GROUP_GRID;
     team->group = group_of(point);
-    team->blocks_per_row = grid ? g->device->sm_count : kiln__max(point->cluster, 1);
+    team->blocks_per_row = grid ? g->device->sm_count : (int)kiln__greatest(point->cluster, 1);
     team->threads_per_row = point->threads * team->blocks_per_row;
     team->threads = team->group == KILN__GROUP_LANES ? 128 : point->threads;
     team->rows_per_block = team->group == KILN__GROUP_LANES ? 128 / point->threads : 1;
@@ -160,9 +160,7 @@ static bool set_staging(const kiln__given *g, const kiln__pins *point, int bytes
 
 /* ---- loads ---- */
 
-/* 1,024 threads with 32 bytes each under way fill the memory system; groups that stay exchange meanwhile, and need
- * more.
- */
+/* 1,024 threads with 32 bytes each under way fill the memory system; groups that stay exchange meanwhile: more. */
 static int usual_batch(const kiln__schedule *s) { return s->row.persistent ? 4 : 2; }
 
 /* What all rows share is loaded with a row in registers rather than when it is used, where three blocks have registers
@@ -206,7 +204,6 @@ static void peel(const kiln__given *g, kiln__schedule *s) {
     const bool peels = s->edges == KILN__EDGES_MASKED && s->staging.kind == KILN__STAGING_REGISTERS &&
                        !s->row.prefetch && !g->traits.finds_columns && !kiln__needs_slots(g->problem) &&
                        !g->problem->lengths;
-    if (s->row.rows_in_flight && s->edges == KILN__EDGES_MASKED) s->edges = KILN__EDGES_PEELED;
     if (!peels || s->team.threads_per_row < least || s->team.threads_per_row > 512 || s->steps * s->vector_width > 72)
         return;
     if (g->problem->cols < 2 * s->vector_width) return; /* all may be single elements */

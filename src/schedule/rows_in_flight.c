@@ -29,7 +29,7 @@ static bool suits(const kiln__given *g, int bytes, const kiln__schedule *s) {
 }
 
 static bool set_team(const kiln__given *g, const kiln__pins *point, kiln__schedule *s) {
-    const int cluster = kiln__max(point->cluster, 1);
+    const int cluster = (int)kiln__greatest(point->cluster, 1);
     s->team.group = cluster > 1 ? KILN__GROUP_CLUSTER : KILN__GROUP_BLOCK;
     s->team.threads = point->threads;
     s->team.blocks_per_row = cluster;
@@ -84,5 +84,6 @@ bool kiln__rows_in_flight_build(const kiln__given *g, const kiln__pins *point, k
     if (s->steps < 1 || shared > MOST_SHARED) return false;
     if (!fit(g, bytes, registers_of(shared, s->team.rows_per_block), s)) return false;
     kiln__row_finish(g, point, s);
+    if (masked) s->edges = KILN__EDGES_PEELED;
     return kiln__row_has_blocks(g->problem, s);
 }

@@ -57,9 +57,9 @@ static void choose_launches(const kiln__ir *ir, const kiln__problem *problem, ki
         s->split.chunks <= (outer ? 32 : 128) ? 32 : kiln__power_of_two_from(s->split.chunks, most);
     const int64_t exchanged = kiln__schedule_exchanged(s, ir) * (outer ? s->vector_width : 1);
     while (s->split.final_threads > 32 &&
-           kiln__max(s->split.final_threads, 128) / 32 * exchanged > KILN__MOST_STATIC_BYTES)
+           kiln__greatest(s->split.final_threads, 128) / 32 * exchanged > KILN__MOST_STATIC_BYTES)
         s->split.final_threads /= 2;
-    s->split.final_block_threads = kiln__max(s->split.final_threads, 128);
+    s->split.final_block_threads = (int)kiln__greatest(s->split.final_threads, 128);
 }
 
 /* Whether each of the operand's elements belongs to one row alone. */

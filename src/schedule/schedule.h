@@ -47,7 +47,7 @@ typedef enum kiln__staging_kind {
 /* Where a row stays between phases. */
 typedef struct kiln__staging {
     kiln__staging_kind kind;
-    int64_t steps; /* of a thread's vectors, those in shared memory; tile: in registers, as far as all rows share it */
+    int64_t steps; /* of a thread's vectors, those in shared memory */
     int bytes;     /* of dynamic shared memory, per block */
 } kiln__staging;
 
@@ -238,7 +238,7 @@ static inline const kiln__column_schedule *kiln__column_of(const kiln__schedule 
 
 /* What a caller pins of a schedule, for tests and tuning; 0 or -1: as the model has it. */
 typedef struct kiln__pins {
-    int group, staging; /* -1, or a kiln__group, a kiln__staging */
+    int group, staging; /* -1, or a kiln__group, a kiln__staging_kind */
     int threads;        /* per row (flat: per block) */
     int vector_width;
     int rows_per_block; /* outer; inner: tiles, and several rows in flight */
@@ -251,7 +251,6 @@ typedef struct kiln__pins {
     int prefetch;   /* registers alone; 1: what all rows share comes with each of them */
     int inlining;   /* at least this kiln__inlining */
     int misaligned; /* columns: 1: vectors begin where memory is aligned, -1: with a block's rows, in runs of them */
-    /* Said by no word: */
 } kiln__pins;
 
 /* Nothing is pinned. */
@@ -309,8 +308,6 @@ int64_t kiln__slots_of(const kiln__problem *problem, int64_t columns, int64_t bl
 static inline int64_t kiln__divide_up(int64_t a, int64_t b) { return a / b + (a % b != 0); }
 static inline int64_t kiln__least(int64_t a, int64_t b) { return a < b ? a : b; }
 static inline int64_t kiln__greatest(int64_t a, int64_t b) { return a > b ? a : b; }
-static inline int kiln__min(int a, int b) { return a < b ? a : b; }
-static inline int kiln__max(int a, int b) { return a > b ? a : b; }
 static inline int kiln__power_of_two_from(int64_t n, int most) {
     int p = 1;
     while (p < n && p < most) p *= 2;

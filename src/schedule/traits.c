@@ -24,7 +24,7 @@ static void count_operand(const kiln__operand *operand, kiln__traits *t) {
         t->invariants++;
         return;
     }
-    t->widest = kiln__max(t->widest, size);
+    t->widest = (int)kiln__greatest(t->widest, size);
     if (!t->narrowest || size < t->narrowest) t->narrowest = size;
 }
 

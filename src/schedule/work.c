@@ -35,9 +35,9 @@ static double registers_of(const kiln__traits *t, const kiln__schedule *s) {
 
 /* The registers that the compiler may use: of as many blocks as are asked for. */
 static int allowed_registers(const kiln__device *device, const kiln__schedule *s) {
-    const int blocks = kiln__max(s->team.min_blocks_per_sm, 1);
+    const int blocks = (int)kiln__greatest(s->team.min_blocks_per_sm, 1);
     const int each = device->registers_per_sm / (s->team.threads * blocks) / 8 * 8;
-    return kiln__min(each, MOST_REGISTERS);
+    return (int)kiln__least(each, MOST_REGISTERS);
 }
 
 static int most_blocks_of(const kiln__device *device, const kiln__schedule *s) {
@@ -54,7 +54,7 @@ static void find_residents(kiln__work *w) {
     const int taken = (int)kiln__least(w->registers, allowed), used = taken > 8 ? (taken + 7) / 8 * 8 : 8;
     const int by_registers = device->registers_per_sm / (used * w->s->team.threads),
               most = most_blocks_of(device, w->s);
-    w->resident = kiln__max(kiln__min(by_registers, most), 1);
+    w->resident = (int)kiln__greatest(kiln__least(by_registers, most), 1);
 }
 
 /* ---- how much there is ---- */

@@ -331,9 +331,31 @@ static void pinned_rows_of_few_elements_have_vectors(void **state) {
     assert_true(built > 200);
 }
 
+/* Of an architecture that nothing is known of there is a device with twice the shared memory. */
+static void values_of_all_rows_have_blocks_on_every_device(void **state) {
+    static const char program[] = "s = sum(x * x * rsqrt(mean(x * x)), axes = 0)";
+    (void)state;
+    for (int cols = 1024; cols <= 65536; cols *= 2) {
+        char tensors[80];
+        bound b;
+        kiln__prepared p;
+        kiln__device device = kiln__device_typical(130);
+        device.shared_per_block = device.shared_per_sm = 227 * 1024;
+        snprintf(tensors, sizeof tensors, "f32[64,%d] f32[1,%d]", cols, cols);
+        if (bound_create(&b, program, NULL, NULL, tensors)) fail_msg("%s", kiln_last_error());
+        if (!kiln__prepare(b.program, b.tensors, NULL, &device, 0, &p)) {
+            if (p.schedule.across.blocks < 1) fail_msg("%d columns: %s in no blocks", cols, p.schedule.text);
+            kiln__prepared_free(&p);
+        } else if (!strstr(kiln_last_error(), "no schedule has room"))
+            fail_msg("%s", kiln_last_error());
+        bound_destroy(&b);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pinned_rows_of_few_elements_have_vectors),
+        cmocka_unit_test(values_of_all_rows_have_blocks_on_every_device),
         cmocka_unit_test(candidates_are_schedules_of_their_own),
         cmocka_unit_test(candidates_keep_the_rules),
         cmocka_unit_test(pins_hold_in_all_candidates),

@@ -99,7 +99,7 @@ static const char *staging_fault(const kiln__schedule *s, const kiln__device *de
     RULE(s->staging.bytes >= 0 && s->staging.bytes <= device->shared_per_block);
     const bool across = s->across.blocks > 0; /* sums of all rows come behind what stays of one */
     const bool slots = s->slots.bytes > 0;    /* what blocks of columns take, too */
-    IMPLIES(!shared && !tile && !kiln__row_of(s)->prefetch && !across && !slots, s->staging.bytes == 0);
+    IMPLIES(!shared && !tile && !across && !slots, s->staging.bytes == 0);
     IMPLIES(slots, !across && s->team.blocks_per_row == 1 && s->slots.slots > s->slots.offset &&
                        s->slots.offset + (wide)s->slots.bytes == s->staging.bytes &&
                        (wide)s->slots.apart * s->vector_width >= s->slots.columns);
