@@ -8,7 +8,7 @@
 static uint32_t slots_of(const kiln__emitter *e, uint32_t order) { return e->ir->insts[order].u.order.slots; }
 
 void kiln__emit_orders(const kiln__emitter *e) {
-    const int64_t cols = e->schedule->slots.columns;
+    const int64_t cols = kiln__slots_plan_of(e->schedule)->columns;
     for (uint32_t i = 0; i < e->ir->count; i++) {
         const kiln__inst *inst = &e->ir->insts[i];
         if (inst->op != KILN__OP_ORDER || !kiln__has_slots(e, i)) continue;

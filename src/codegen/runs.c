@@ -34,7 +34,7 @@ const char *kiln__spell_block_number(const kiln__emitter *e, int64_t run, const 
 
 bool kiln__has_slots(const kiln__emitter *e, uint32_t inst) {
     const kiln__op op = e->ir->insts[inst].op;
-    return e->schedule->slots.bytes > 0 && (op == KILN__OP_BLOCK_REDUCE || kiln__op_is_order(op));
+    return kiln__slots_plan_of(e->schedule)->bytes > 0 && (op == KILN__OP_BLOCK_REDUCE || kiln__op_is_order(op));
 }
 
 uint32_t kiln__sorted_by(const kiln__emitter *e, uint32_t i) {
@@ -42,7 +42,8 @@ uint32_t kiln__sorted_by(const kiln__emitter *e, uint32_t i) {
 }
 
 int64_t kiln__slots_begin(const kiln__emitter *e, uint32_t i) {
-    return e->schedule->slots.slots + kiln__slots_place(e->ir, e->problem, e->schedule->slots.columns, i);
+    return kiln__slots_plan_of(e->schedule)->slots +
+           kiln__slots_place(e->ir, e->problem, kiln__slots_plan_of(e->schedule)->columns, i);
 }
 
 bool kiln__is_put_down(const kiln__emitter *e, uint32_t inst) {

@@ -168,7 +168,7 @@ static void emit_slots(const kiln__emitter *e) {
     kiln__write(e,
                 "#define KILN_BLOCK_VALUES %d\n#define KILN_BLOCK_APART %d\n#define KILN_BLOCK_AXIS %lld\n#define "
                 "KILN_BLOCK_AXES %lld\n",
-                e->schedule->slots.offset, e->schedule->slots.apart, (long long)axis,
+                kiln__slots_plan_of(e->schedule)->offset, kiln__slots_plan_of(e->schedule)->apart, (long long)axis,
                 (long long)(axis ? cols / axis : 0));
     emit_part(e, "block_slots.cuh");
 }
@@ -179,7 +179,7 @@ static void emit_sort(const kiln__emitter *e) {
 }
 
 static void emit_phases(kiln__emitter *e) {
-    if (e->schedule->slots.bytes && e->problem->block_count) emit_slots(e);
+    if (kiln__slots_plan_of(e->schedule)->bytes && e->problem->block_count) emit_slots(e);
     if (e->problem->sorted) emit_sort(e);
     kiln__emit_block_states(e);
     kiln__emit_block_loops(e);
@@ -222,7 +222,7 @@ static emit_kernels *kernels_of_rows(const kiln__schedule *s) {
 static emit_kernels *kernels_of(const kiln__schedule *s) {
     if (s->strategy == KILN__ANY_SHAPE) return kiln__emit_any_shape_kernel;
     if (kiln__layout_of(s) == KILN__LAYOUT_FLAT) return kiln__emit_pointwise_kernel;
-    if (s->across.blocks) return kiln__emit_across_kernels;
+    if (kiln__across_plan_of(s)->blocks) return kiln__emit_across_kernels;
     if (s->split.chunks > 1) return emit_split_kernels;
     if (kiln__layout_of(s) == KILN__LAYOUT_INNER) return kernels_of_rows(s);
     return kiln__column_of(s)->tile_rows ? kiln__emit_column_tile_kernel : kiln__emit_column_kernel;

@@ -69,11 +69,11 @@ kiln_status kiln__launch_create(const kiln_program *program, const kiln_tensor *
     }
     launch->last_threads = (unsigned)last.team.threads;
     kiln__schedule_grid(&last, rows, kiln__schedule_run(&last, p), &launch->last_grid);
-    if (last.across.blocks) { /* a warp for 32 columns, and seven more that add up with it */
+    if (kiln__across_plan_of(&last)->blocks) { /* a warp for 32 columns, and seven more that add up with it */
         launch->last_threads = 256;
         launch->last_grid = (kiln__grid){(unsigned)kiln__divide_up(p->cols > 1 ? p->cols : 1, 32), 1, 1};
     }
-    const bool slots = p->uneven_columns || prepared->schedule.slots.bytes;
+    const bool slots = p->uneven_columns || kiln__slots_plan_of(&prepared->schedule)->bytes;
     memory->elsewhere = prepared->ir->elsewhere;
     for (int t = 0; t < memory->tensor_count; t++) {
         memory->extents[t] = kiln__extent_of(&tensors[t]);

@@ -24,16 +24,16 @@ bool kiln__row_add_across(const kiln__given *g, kiln__schedule *s) {
     if (!g->problem->across) return true;
     const kiln__device typical = kiln__device_typical(g->device->arch);
     const bool alone = s->team.blocks_per_row == 1 && s->split.chunks == 1; /* a block has its rows to itself */
-    s->across.offset = (int)kiln__divide_up(s->staging.bytes, 16) * 16;
+    s->row.across.offset = (int)kiln__divide_up(s->staging.bytes, 16) * 16;
     const int64_t each = kiln__across_place(g->ir, g->problem, g->ir->count);
-    const int64_t bytes = s->across.offset + each * s->team.rows_per_block;
+    const int64_t bytes = s->row.across.offset + each * s->team.rows_per_block;
     const int64_t room =
         kiln__least(typical.shared_per_sm / (bytes + STATIC_BYTES), typical.threads_per_sm / s->team.threads);
     /* There may be no room on the typical device, where this one has more than its like. */
     const bool fits = room > 0 && bytes + STATIC_BYTES <= g->device->shared_per_block;
     if (!alone || s->row.persistent || s->passes.ordered || !fits) return false;
-    s->across.blocks = typical.sm_count * (int)kiln__least(room, MOST_BLOCKS_PER_SM);
-    s->across.bytes = (int)each;
+    s->row.across.blocks = typical.sm_count * (int)kiln__least(room, MOST_BLOCKS_PER_SM);
+    s->row.across.bytes = (int)each;
     s->staging.bytes = (int)bytes;
     return true;
 }

@@ -34,7 +34,7 @@ static void add_numbers(kiln__schedule *s) {
         kiln__column_of(s)->run_rows != s->vector_width)
         add(s, ", runs of %d", kiln__column_of(s)->run_rows);
     if (s->split.chunks > 1) add(s, ", splits %d", s->split.chunks);
-    if (s->across.blocks) add(s, ", across rows in %d blocks", s->across.blocks);
+    if (kiln__across_plan_of(s)->blocks) add(s, ", across rows in %d blocks", kiln__across_plan_of(s)->blocks);
     if (s->strategy == KILN__TRANSPOSE) add(s, ", transpose, %d side by side", s->team.threads_per_row);
     if (kiln__column_of(s)->transpose_width) add(s, ", transposed by %d", kiln__column_of(s)->transpose_width);
 }

@@ -45,7 +45,7 @@ kiln_status kiln__schedule_keeping(const kiln__ir *ir, const kiln__problem *prob
     kiln__kept kept = {calloc(ir->count + 1, sizeof *kept.value), calloc(ir->count + 1, sizeof *kept.first), 0};
     kiln_status status = kept.value && kept.first ? KILN_OK : kiln__out_of_memory();
     const bool registers = s->staging.kind == KILN__STAGING_REGISTERS && kiln__layout_of(s) == KILN__LAYOUT_INNER &&
-                           !s->slots.bytes; /* loops over blocks' values keep none */
+                           !kiln__slots_plan_of(s)->bytes; /* loops over blocks' values keep none */
     if (!status && registers) status = kiln__kept_find(ir, problem, LEAST_KEPT_WEIGHT, &kept);
     const int64_t taken = kiln__times(kiln__times(s->steps, s->vector_width), kept.count);
     s->passes.keep_weight = taken > 0 && taken <= MOST_KEPT_REGISTERS ? LEAST_KEPT_WEIGHT : 0;

@@ -10,8 +10,9 @@ bool kiln__schedule_clusters(const kiln__schedule *schedule) {
 int kiln__schedule_turns(const kiln__schedule *s) { return 1 + (kiln__row_of(s)->persistent | s->passes.selects); }
 
 bool kiln__schedule_exchanges(const kiln__schedule *schedule) {
-    const bool chunks = schedule->split.chunks > 1 && !schedule->slots.bytes; /* of blocks alone, nothing is shared */
-    return chunks || schedule->team.group == KILN__GROUP_GRID || schedule->across.blocks > 0;
+    const bool chunks =
+        schedule->split.chunks > 1 && !kiln__slots_plan_of(schedule)->bytes; /* of blocks alone, nothing is shared */
+    return chunks || schedule->team.group == KILN__GROUP_GRID || kiln__across_plan_of(schedule)->blocks > 0;
 }
 
 int64_t kiln__schedule_exchanged(const kiln__schedule *schedule, const kiln__ir *ir) {
@@ -23,7 +24,8 @@ int64_t kiln__schedule_exchanged(const kiln__schedule *schedule, const kiln__ir 
 int64_t kiln__schedule_workspace(const kiln__schedule *schedule, const kiln__ir *ir, int64_t rows) {
     int64_t bytes = kiln__schedule_exchanged(schedule, ir);
     if (!kiln__schedule_exchanges(schedule)) return 0;
-    if (schedule->across.blocks) return kiln__times(schedule->across.blocks, schedule->across.bytes);
+    if (kiln__across_plan_of(schedule)->blocks)
+        return kiln__times(kiln__across_plan_of(schedule)->blocks, kiln__across_plan_of(schedule)->bytes);
     if (schedule->team.group == KILN__GROUP_GRID) return 16 + 2 * schedule->team.blocks_per_row * bytes;
     if (kiln__layout_of(schedule) == KILN__LAYOUT_OUTER)
         rows = kiln__times(kiln__divide_up(rows, schedule->vector_width), schedule->vector_width);
@@ -31,13 +33,13 @@ int64_t kiln__schedule_workspace(const kiln__schedule *schedule, const kiln__ir 
 }
 
 int kiln__schedule_launches(const kiln__schedule *schedule, const kiln__ir *ir) {
-    if (schedule->across.blocks) return 2;
+    if (kiln__across_plan_of(schedule)->blocks) return 2;
     if (schedule->split.chunks == 1) return 1;
     return (int)ir->phase_count + 1 - (schedule->passes.online >= 0) + schedule->split.separate_launch;
 }
 
 int64_t kiln__schedule_last_shared(const kiln__schedule *schedule) {
-    return schedule->across.blocks ? 0 : schedule->staging.bytes;
+    return kiln__across_plan_of(schedule)->blocks ? 0 : schedule->staging.bytes;
 }
 
 int64_t kiln__schedule_rows(const kiln__schedule *s, const kiln__problem *problem) {
@@ -74,7 +76,7 @@ static bool split_grid(const kiln__schedule *schedule, int64_t rows, int64_t run
 
 /* Blocks that go through the rows: values of no rows are stored, too. */
 static int64_t across_grid(const kiln__schedule *schedule, int64_t blocks) {
-    return kiln__least(kiln__greatest(blocks, 1), schedule->across.blocks);
+    return kiln__least(kiln__greatest(blocks, 1), kiln__across_plan_of(schedule)->blocks);
 }
 
 bool kiln__schedule_grid(const kiln__schedule *schedule, int64_t rows, int64_t run, kiln__grid *grid) {
@@ -91,7 +93,7 @@ bool kiln__schedule_grid(const kiln__schedule *schedule, int64_t rows, int64_t r
         return split_grid(schedule, rows, run, grid);
     int64_t together = schedule->split.chunks * schedule->team.blocks_per_row,
             blocks = kiln__times(kiln__divide_up(rows, per_block), together);
-    if (schedule->across.blocks) blocks = across_grid(schedule, blocks);
+    if (kiln__across_plan_of(schedule)->blocks) blocks = across_grid(schedule, blocks);
     int64_t limit = 2147483647 / schedule->team.blocks_per_row * schedule->team.blocks_per_row;
     int64_t layers = kiln__divide_up(blocks, limit);
     *grid = (kiln__grid){(unsigned)kiln__least(blocks, limit), (unsigned)layers, 1};

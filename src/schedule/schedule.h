@@ -133,14 +133,6 @@ typedef struct kiln__slots_plan {
     int bytes;   /* of all; 0: there are no such blocks */
 } kiln__slots_plan;
 
-/* What a kernel of any shape is made with; where rows lie and who works on them is told at a launch. */
-typedef struct kiln__any_plan {
-    uint32_t columns;       /* bit t: tensor t has a value for each column */
-    int reference;          /* of these the one that vectors are aligned for; -1: there is none */
-    bool lanes_can_be_rows; /* there is room for what each thread exchanges */
-    bool shares_rows;       /* several blocks may work on a row: nothing is reduced, and no row has one value */
-} kiln__any_plan;
-
 /* What of a kernel is compiled where it is used, and what once, as a function that is called: by the next, less is. */
 typedef enum kiln__inlining {
     KILN__INLINE_ALL,
@@ -164,6 +156,8 @@ typedef struct kiln__row_schedule {
     int row_spacing; /* rows in flight: so many rows lie from one of a group to its next, which begins at the same place
                         of a vector */
     bool prefetch;   /* registers: row-invariant inputs are loaded with the row, not when they are used */
+    kiln__across_plan across;
+    kiln__slots_plan slots;
 } kiln__row_schedule;
 
 /* Of strategies column and column_tile. */
@@ -184,6 +178,14 @@ typedef struct kiln__transpose_schedule {
                 transposes their vectors in registers */
 } kiln__transpose_schedule;
 
+/* What a kernel of any shape is made with; where rows lie and who works on them is told at a launch. */
+typedef struct kiln__any_schedule {
+    uint32_t columns;       /* bit t: tensor t has a value for each column */
+    int reference;          /* of these the one that vectors are aligned for; -1: there is none */
+    bool lanes_can_be_rows; /* there is room for what each thread exchanges */
+    bool shares_rows;       /* several blocks may work on a row: nothing is reduced, and no row has one value */
+} kiln__any_schedule;
+
 /* Chosen from the columns, the types and the device alone, never from the number of rows: a row's result has the same
  * bits however many other rows there are. */
 typedef struct kiln__schedule {
@@ -199,18 +201,16 @@ typedef struct kiln__schedule {
     int64_t evict_first_rows; /* evict_first holds where there are no more rows than this; 0: for no input */
     kiln__passes passes;
     kiln__split split;
-    kiln__across_plan across;
-    kiln__slots_plan slots;
-    kiln__any_plan any;
     kiln__code code;
     bool programmatic;  /* the first launch waits in the kernel for what is before it in the stream, and the last one
-                         * lets  what is behind it begin */
+                         * lets what is behind it begin */
     char text[160];     /* "lanes 32, registers, inner, vector 8 x 4, 4 rows per block" */
     const char *reason; /* one sentence, static */
     union {             /* by the strategy */
         kiln__transpose_schedule transpose;
         kiln__row_schedule row;
         kiln__column_schedule column;
+        kiln__any_schedule any;
     };
 } kiln__schedule;
 
@@ -224,8 +224,12 @@ static inline kiln__layout kiln__layout_of(const kiln__schedule *s) {
 /* The strategy's own part; where it has none of the kind, one of zeros. */
 static inline const kiln__row_schedule *kiln__row_of(const kiln__schedule *s) {
     static const kiln__row_schedule none;
-    return kiln__layout_of(s) == KILN__LAYOUT_INNER ? &s->row : &none;
+    return kiln__layout_of(s) == KILN__LAYOUT_INNER && s->strategy != KILN__ANY_SHAPE ? &s->row : &none;
 }
+static inline const kiln__across_plan *kiln__across_plan_of(const kiln__schedule *s) {
+    return &kiln__row_of(s)->across;
+}
+static inline const kiln__slots_plan *kiln__slots_plan_of(const kiln__schedule *s) { return &kiln__row_of(s)->slots; }
 static inline const kiln__column_schedule *kiln__column_of(const kiln__schedule *s) {
     static const kiln__column_schedule none;
     return kiln__layout_of(s) == KILN__LAYOUT_OUTER ? &s->column : &none;

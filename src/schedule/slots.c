@@ -117,7 +117,7 @@ bool kiln__row_add_slots(const kiln__given *g, kiln__schedule *s) {
     const int64_t slots = offset + bytes_of_values(g->ir, apart * s->vector_width);
     const int64_t bytes = slots + kiln__slots_place(g->ir, g->problem, columns, g->ir->count);
     if (bytes + STATIC_BYTES > g->device->shared_per_block) return false;
-    s->slots = (kiln__slots_plan){(int)columns, (int)apart, (int)offset, (int)slots, (int)(bytes - offset)};
+    s->row.slots = (kiln__slots_plan){(int)columns, (int)apart, (int)offset, (int)slots, (int)(bytes - offset)};
     s->staging.bytes = (int)bytes;
     return true;
 }

@@ -344,7 +344,8 @@ static void values_of_all_rows_have_blocks_on_every_device(void **state) {
         snprintf(tensors, sizeof tensors, "f32[64,%d] f32[1,%d]", cols, cols);
         if (bound_create(&b, program, NULL, NULL, tensors)) fail_msg("%s", kiln_last_error());
         if (!kiln__prepare(b.program, b.tensors, NULL, &device, 0, &p)) {
-            if (p.schedule.across.blocks < 1) fail_msg("%d columns: %s in no blocks", cols, p.schedule.text);
+            if (kiln__across_plan_of(&p.schedule)->blocks < 1)
+                fail_msg("%d columns: %s in no blocks", cols, p.schedule.text);
             kiln__prepared_free(&p);
         } else if (!strstr(kiln_last_error(), "no schedule has room"))
             fail_msg("%s", kiln_last_error());

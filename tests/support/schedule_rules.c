@@ -97,21 +97,22 @@ static const char *staging_fault(const kiln__schedule *s, const kiln__device *de
             s->edges != KILN__EDGES_MASKED && !s->passes.ordered && s->team.threads_per_row >= 2 * s->vector_width);
     RULE(s->batch * s->vector_width <= KILN__MOST_REGISTER_ELEMENTS); /* in registers these are all steps */
     RULE(s->staging.bytes >= 0 && s->staging.bytes <= device->shared_per_block);
-    const bool across = s->across.blocks > 0; /* sums of all rows come behind what stays of one */
-    const bool slots = s->slots.bytes > 0;    /* what blocks of columns take, too */
+    const kiln__row_schedule *row = kiln__row_of(s);
+    const bool across = row->across.blocks > 0; /* sums of all rows come behind what stays of one */
+    const bool slots = row->slots.bytes > 0;    /* what blocks of columns take, too */
     IMPLIES(!shared && !tile && !across && !slots, s->staging.bytes == 0);
-    IMPLIES(slots, !across && s->team.blocks_per_row == 1 && s->slots.slots > s->slots.offset &&
-                       s->slots.offset + (wide)s->slots.bytes == s->staging.bytes &&
-                       (wide)s->slots.apart * s->vector_width >= s->slots.columns);
-    IMPLIES(across, s->across.offset % 16 == 0 && s->across.bytes > 0 && s->team.blocks_per_row == 1 &&
-                        s->across.offset + (wide)s->across.bytes * s->team.rows_per_block == s->staging.bytes);
+    IMPLIES(slots, !across && s->team.blocks_per_row == 1 && row->slots.slots > row->slots.offset &&
+                       row->slots.offset + (wide)row->slots.bytes == s->staging.bytes &&
+                       (wide)row->slots.apart * s->vector_width >= row->slots.columns);
+    IMPLIES(across, row->across.offset % 16 == 0 && row->across.bytes > 0 && s->team.blocks_per_row == 1 &&
+                        row->across.offset + (wide)row->across.bytes * s->team.rows_per_block == s->staging.bytes);
     return NULL;
 }
 
 /* What a row's threads, blocks and chunks cover of its columns: all of them, and nothing sits out. */
 static const char *cover_fault(const kiln__schedule *s, const kiln__problem *p) {
     bool outer = kiln__layout_of(s) == KILN__LAYOUT_OUTER, inner = kiln__layout_of(s) == KILN__LAYOUT_INNER;
-    RULE(s->split.chunks >= 1 && s->split.chunks <= (s->slots.bytes ? 65535 : 4096));
+    RULE(s->split.chunks >= 1 && s->split.chunks <= (kiln__slots_plan_of(s)->bytes ? 65535 : 4096));
     IMPLIES(s->split.chunks > 1, s->staging.kind == KILN__STAGING_NONE && s->team.blocks_per_row == 1);
     if (s->strategy == KILN__TRANSPOSE) {
         const int64_t run = p->outer[p->outer_rank - 1], behind = s->team.threads / s->team.threads_per_row * s->steps;
@@ -246,7 +247,7 @@ const char *launch_fault(const kiln__prepared *prepared) {
     int launches = kiln__schedule_launches(s, prepared->ir);
     kiln__grid grid = {0, 0, 0};
     RULE(launches >= 1 && launches <= KILN__MAX_KERNELS);
-    RULE((s->across.blocks > 0) == p->across);
+    RULE((kiln__across_plan_of(s)->blocks > 0) == p->across);
     IMPLIES(s->split.chunks == 1, launches == (p->across ? 2 : 1));
     const int64_t rows = kiln__schedule_rows(s, p);
     RULE(rows >= p->rows);
@@ -261,7 +262,8 @@ const char *launch_fault(const kiln__prepared *prepared) {
         int64_t each = flat ? s->team.threads * s->steps * s->vector_width : s->team.rows_per_block;
         int64_t apart = kiln__row_of(s)->rows_in_flight ? kiln__row_of(s)->row_spacing : 1;
         wide blocks = (wide)kiln__divide_up(rows, each * apart) * apart * s->split.chunks * s->team.blocks_per_row;
-        if (p->across) blocks = blocks < 1 ? 1 : blocks < s->across.blocks ? blocks : s->across.blocks;
+        const int64_t most = kiln__across_plan_of(s)->blocks;
+        if (p->across) blocks = blocks < 1 ? 1 : blocks < most ? blocks : most;
         RULE(grid.x <= 2147483647 && grid.y <= 65535 && grid.z <= 65535 &&
              grid.x % (unsigned)s->team.blocks_per_row == 0);
         RULE((wide)grid.x * grid.y * grid.z >= blocks);

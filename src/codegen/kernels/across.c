@@ -15,7 +15,7 @@ static const char *spell_type(const kiln__inst *inst) {
 }
 
 void kiln__emit_totals(const kiln__emitter *e) {
-    const kiln__across_plan *plan = &e->schedule->across;
+    const kiln__across_plan *plan = kiln__across_plan_of(e->schedule);
     kiln__write(e,
                 "#define KILN_ACROSS_BLOCKS %d\n#define KILN_ACROSS_OFFSET %d\n#define KILN_ACROSS_BYTES %d\n"
                 "/* Values of all rows: where they are among a row's, and how many. */\n",

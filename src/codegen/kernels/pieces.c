@@ -78,7 +78,7 @@ static const char *spell_together(const kiln__emitter *e, uint32_t i) {
 
 /* What blocks come to, and rows in order, whose columns are known before the pass. */
 static void emit_blocks_before(const kiln__emitter *e, uint32_t pass, const char *in) {
-    if (!e->schedule->slots.bytes) return;
+    if (!kiln__slots_plan_of(e->schedule)->bytes) return;
     if (pass == 0 && e->schedule->staging.kind == KILN__STAGING_SHARED) kiln__write(e, "%skiln_copy_wait();\n", in);
     for (uint32_t i = 0; i < e->ir->count; i++)
         if (kiln__is_put_down(e, i) && e->ir->insts[i].phase == pass) {
