@@ -12,7 +12,7 @@
 
 /* ---- what is said where there is none ---- */
 
-static kiln_status no_rows(const kiln__problem *problem, const kiln__pins *pins) {
+static kiln_status no_rows(const kiln__problem *problem, const kiln__pins *pins, int attempt) {
     if (problem->across && problem->sorted)
         return kiln__fail(KILN_E_UNSUPPORTED, "rows are sorted beside no values of all rows: two programs do that");
     if (problem->across && problem->ordered)
@@ -36,11 +36,11 @@ static kiln_status no_rows(const kiln__problem *problem, const kiln__pins *pins)
                           (long long)problem->blocks[problem->block_count - 1], (long long)problem->cols);
     if (pins->staging == KILN__STAGING_TILE)
         return kiln__fail(KILN_E_UNSUPPORTED,
-                          "no pinned tile fits rows of %lld columns: expected lanes N and "
-                          "rows N of up to 64 KB, 32 to 1024 threads",
+                          "no pinned tile fits rows of %lld columns: expected lanes N, a power of two up to 32, and "
+                          "rows N of up to 64 KB that are whole warps' lanes",
                           (long long)problem->cols);
-    return kiln__fail(KILN_E_UNSUPPORTED, "no %s schedule fits rows of %lld columns",
-                      pins->staging >= 0 || pins->threads ? "pinned" : "further", (long long)problem->cols);
+    const char *which = attempt > 0 ? "further " : kiln__pins_any(pins) ? "pinned " : "";
+    return kiln__fail(KILN_E_UNSUPPORTED, "no %sschedule fits rows of %lld columns", which, (long long)problem->cols);
 }
 
 static kiln_status no_columns(const kiln__pins *pins, int attempt) {
@@ -48,7 +48,7 @@ static kiln_status no_columns(const kiln__pins *pins, int attempt) {
         return kiln__fail(KILN_E_UNSUPPORTED,
                           "no pinned tile fits rows that lie side by side: expected tensors whose rows "
                           "and columns are one array, and runs of them that fit a block");
-    if (attempt > 0) return kiln__fail(KILN_E_UNSUPPORTED, "this layout has one schedule");
+    if (attempt > 0) return kiln__fail(KILN_E_UNSUPPORTED, "no further schedule fits rows that lie side by side");
     if (pins->cluster > 1)
         return kiln__fail(KILN_E_UNSUPPORTED,
                           "rows that lie side by side have no pinned schedule in clusters of %d: "
@@ -70,7 +70,8 @@ static kiln_status check_pins(const kiln__problem *problem, const kiln__pins *pi
         !memcmp(pins, &tile, sizeof tile))
         return KILN_OK;
     return kiln__fail(KILN_E_UNSUPPORTED, "the pinned schedule is none for rows that lie side by side: expected no "
-                                          "other words beside 'tile' than threads N and, with it, cluster N");
+                                          "other words beside 'tile' than threads N, with it cluster N, and calls, "
+                                          "outlined or loops");
 }
 
 static kiln_status no_elements(const kiln__pins *pins, int attempt) {
@@ -83,7 +84,7 @@ static kiln_status no_elements(const kiln__pins *pins, int attempt) {
 
 static kiln_status none(const kiln__problem *problem, const kiln__pins *pins, int attempt) {
     switch (problem->layout) {
-    case KILN__LAYOUT_INNER: return no_rows(problem, pins);
+    case KILN__LAYOUT_INNER: return no_rows(problem, pins, attempt);
     case KILN__LAYOUT_OUTER: return no_columns(pins, attempt);
     default: return no_elements(pins, attempt);
     }
@@ -116,6 +117,12 @@ static kiln_status list_points(const kiln__given *g, const kiln__pins *pins, kil
     return are_whole(g->problem, pins) ? one_point(pins, out, count) : kiln__rank(g, pins, out, count);
 }
 
+/* Whether a schedule has none of what these words say. */
+static bool ignores(const kiln__pins *pins, const kiln__schedule *s) {
+    return (pins->steps && kiln__layout_of(s) != KILN__LAYOUT_FLAT) ||
+           (pins->batch && s->staging.kind != KILN__STAGING_NONE) || (pins->prefetch && !kiln__row_of(s)->prefetch);
+}
+
 static int registers_of(const kiln__given *g, const kiln__schedule *s) { return kiln__work_of(g, s).registers; }
 
 static bool keeps_in_registers(const kiln__schedule *s) { return s->staging.kind == KILN__STAGING_REGISTERS; }
@@ -132,14 +139,14 @@ static bool needs_less(const kiln__given *g, const kiln__schedule *s, const kiln
 
 /* The first schedule in the model's order, and for later attempts the first behind it that needs less, and so on. Those
  * that are too large to be compiled are none, unless all are: then KILN_E_LIMIT says how large. */
-static kiln_status take(const kiln__given *g, const kiln__ranked *points, int count, int attempt, kiln__schedule *out,
-                        kiln__pins *point, bool *found) {
+static kiln_status take(const kiln__given *g, const kiln__pins *pins, const kiln__ranked *points, int count,
+                        int attempt, kiln__schedule *out, kiln__pins *point, bool *found) {
     kiln__schedule before, sketch;
     bool first = true;
     kiln_status refused = KILN_OK;
     *found = false;
     for (int i = 0; i < count; i++) {
-        if (!kiln__schedule_sketch(g, &points[i].point, &sketch)) continue;
+        if (!kiln__schedule_sketch(g, &points[i].point, &sketch) || ignores(pins, &sketch)) continue;
         if (!first && !needs_less(g, &sketch, &before)) continue;
         *out = sketch;
         kiln_status status = kiln__schedule_conclude(g, out);
@@ -179,7 +186,7 @@ static kiln_status choose_point(const kiln__given *g, const kiln__pins *pins, in
     *point = KILN__PINS_NONE;
     kiln_status status = list_points(g, pins, &points, &count);
     bool found = false;
-    if (!status) status = take(g, points, count, attempt, out, point, &found);
+    if (!status) status = take(g, pins, points, count, attempt, out, point, &found);
     free(points);
     if (status) return status;
     if (!found) return none(g->problem, pins, attempt);

@@ -33,6 +33,9 @@ static void add_numbers(kiln__schedule *s) {
     if (kiln__column_of(s)->run_rows && !kiln__column_of(s)->tile_rows &&
         kiln__column_of(s)->run_rows != s->vector_width)
         add(s, ", runs of %d", kiln__column_of(s)->run_rows);
+    if (s->staging.kind == KILN__STAGING_NONE && s->batch < s->steps) add(s, ", batch %d", s->batch);
+    if (s->strategy == KILN__COLUMN_TILE && kiln__column_of(s)->rank_groups > 1)
+        add(s, ", ranks in %d groups", kiln__column_of(s)->rank_groups);
     if (s->split.chunks > 1) add(s, ", splits %d", s->split.chunks);
     if (kiln__across_plan_of(s)->blocks) add(s, ", across rows in %d blocks", kiln__across_plan_of(s)->blocks);
     if (s->strategy == KILN__TRANSPOSE) add(s, ", transpose, %d side by side", s->team.threads_per_row);

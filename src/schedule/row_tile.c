@@ -71,7 +71,7 @@ static bool set_vectors(const kiln__problem *problem, const kiln__pins *point, k
 
 static bool are_threads(const kiln__team *team) {
     return team->threads_per_row <= 32 && kiln__is_power_of_two(team->threads_per_row) && team->threads >= 32 &&
-           team->threads <= 1024 && team->threads % 32 == 0;
+           team->threads % 32 == 0;
 }
 
 bool kiln__row_tile_build(const kiln__given *g, const kiln__pins *point, kiln__schedule *s) {

@@ -127,9 +127,22 @@ kiln_status kiln__schedule_conclude(const kiln__given *g, kiln__schedule *s) {
     return status;
 }
 
+/* Split rows: which columns a chunk has, and how many threads the last launch combines chunks by. */
+static bool chunks_are_alike(const kiln__schedule *a, const kiln__schedule *b) {
+    if (a->split.chunks != b->split.chunks) return false;
+    return a->split.chunks == 1 || (a->steps == b->steps && a->split.final_threads == b->split.final_threads);
+}
+
+/* Phases that are reduced together: a centre moves at most once in a batch. */
+static bool passes_are_alike(const kiln__schedule *a, const kiln__schedule *b) {
+    if (a->passes.online != b->passes.online || a->passes.online_pass != b->passes.online_pass) return false;
+    return a->passes.online_pass != KILN__ONLINE_CORRECTED || a->batch == b->batch;
+}
+
 bool kiln__schedule_combines_alike(const kiln__schedule *a, const kiln__schedule *b) {
     const bool columns = kiln__layout_of(a) == KILN__LAYOUT_OUTER && kiln__layout_of(b) == KILN__LAYOUT_OUTER;
     return (a->strategy == b->strategy || columns) && a->team.threads_per_row == b->team.threads_per_row &&
-           kiln__column_of(a)->rank_groups == kiln__column_of(b)->rank_groups && a->split.chunks == b->split.chunks &&
-           a->passes.online == b->passes.online && a->passes.online_pass == b->passes.online_pass;
+           kiln__column_of(a)->rank_groups == kiln__column_of(b)->rank_groups &&
+           kiln__column_of(a)->transpose_width == kiln__column_of(b)->transpose_width && chunks_are_alike(a, b) &&
+           passes_are_alike(a, b);
 }

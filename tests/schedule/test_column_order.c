@@ -40,14 +40,16 @@ static const struct {
     {"y = (x - mean(x)) / (std(x) + logsumexp(x))", false, true},
 };
 
-/* So many runs of so many rows, whose columns lie so many elements further apart than they have to. */
+/* So many runs of so many rows, whose columns lie so many elements further apart than they have to; written with the
+ * columns of a row side by side or, as they are read, the rows. */
 static void write_tensors(char *out, size_t size, const char *type, int program, int runs, int columns, int rows,
-                          int gap) {
+                          int gap, bool turned) {
     const int pitch = rows + gap, written = programs[program].has_columns ? columns : 1;
     int used =
         snprintf(out, size, "%s[%d,%d,%d]{%lld,%d,1} ", type, runs, columns, rows, (long long)columns * pitch, pitch);
     if (programs[program].has_weights) used += snprintf(out + used, size - (size_t)used, "f32[%d,1] ", columns);
-    snprintf(out + used, size - (size_t)used, "f32[%d,%d,%d]", runs, written, rows);
+    used += snprintf(out + used, size - (size_t)used, "f32[%d,%d,%d]", runs, written, rows);
+    if (turned) snprintf(out + used, size - (size_t)used, "{%lld,1,%d}", (long long)written * rows, written);
 }
 
 static void choose(const char *text, const char *tensors, int arch, kiln__schedule *out) {
@@ -68,12 +70,13 @@ static void all_layouts_combine_alike(void **state) {
         const int program = draw(&random, 0, (int)COUNT(programs) - 1), arch = draw(&random, 0, 2) ? 90 : 80;
         const int most = draw(&random, 0, 2) ? 3000 : 20000, columns = draw(&random, 2, most);
         const char *type = types[draw(&random, 0, (int)COUNT(types) - 1)];
+        const bool turned = draw(&random, 0, 3) == 0;
         kiln__schedule first, other;
         for (int layout = 0; layout < 4; layout++) {
             char tensors[200];
             const int rows = draw(&random, 2, layout % 2 ? 40 : 3000), runs = layout ? draw(&random, 1, 20) : 1;
             write_tensors(tensors, sizeof tensors, type, program, runs, columns, rows,
-                          draw(&random, 0, 1) * draw(&random, 0, 64));
+                          draw(&random, 0, 1) * draw(&random, 0, 64), turned);
             choose(programs[program].text, tensors, arch, &other);
             if (layout == 0) first = other;
             if (!kiln__schedule_combines_alike(&first, &other))

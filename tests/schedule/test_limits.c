@@ -147,8 +147,18 @@ static const struct {
     {"registers", "y = softmax(x)", NULL, "f32[4,10000000] f32[4,10000000]",
      "no pinned schedule fits rows of 10000000 columns"},
     {"tile, rows 64", "y = softmax(x)", "0", "f16[64,3] f16[64,3]",
-     "the pinned schedule is none for rows that lie side by side: expected no other words beside 'tile' than threads N "
-     "and, with it, cluster N"},
+     "the pinned schedule is none for rows that lie side by side: expected no other words beside 'tile' than threads "
+     "N, "
+     "with it cluster N, and calls, outlined or loops"},
+    {"tile, rows 4096", "y = softmax(x)", NULL, "f16[64,99] f16[64,99]",
+     "no pinned tile fits rows of 99 columns: expected lanes N, a power of two up to 32, and rows N of up to 64 KB "
+     "that "
+     "are whole warps' lanes"},
+    {"steps 4", "y = softmax(x)", NULL, "f32[4,1000] f32[4,1000]", "no pinned schedule fits rows of 1000 columns"},
+    {"registers, batch 4", "y = softmax(x)", NULL, "f32[4,1000] f32[4,1000]",
+     "no pinned schedule fits rows of 1000 columns"},
+    {"shared, prefetch", "y = softmax(x)", NULL, "f32[4,1000] f32[4,1000]",
+     "no pinned schedule fits rows of 1000 columns"},
 };
 
 static void a_pinned_schedule_that_cannot_be_is_refused(void **state) {
