@@ -26,21 +26,20 @@ template <class V> KILN_DEVICE void kiln_send(int turn, kiln_slot<V> &slot, int 
  * of all, so that all are there to be sent to, and none is ever more than one exchange ahead of another. turn: the
  * row's number modulo 4; every other one has slots of its own. */
 template <class V> KILN_EXCHANGE V kiln_all_reduce(V value, int turn = 0) {
-    constexpr int warps = KILN_THREADS / 32, from_block = KILN_BLOCKS_PER_ROW * warps > 32 ? 1 : warps;
-    constexpr int all = KILN_BLOCKS_PER_ROW * from_block;
+    constexpr int warps = KILN_THREADS / 32, all = KILN_BLOCKS_PER_ROW * KILN_SENDERS;
     __shared__ V own[KILN_TURNS][warps];
     __shared__ kiln_slot<V> slots[KILN_TURNS][all];
     const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;
     kiln_slot<V> *const received = slots[turn % KILN_TURNS];
     kiln_exchange_begin<V>(turn, all * kiln_slot<V>::bytes);
     value = kiln_combine_lanes<32>(value);
-    if (from_block < warps) {
+    if (KILN_SENDERS < warps) {
         if (lane == 0) own[turn % KILN_TURNS][warp] = value;
         kiln_block_barrier();
         value = kiln_combine_lanes<warps>(own[turn % KILN_TURNS][lane % warps]);
     }
-    if (warp < from_block && lane < KILN_BLOCKS_PER_ROW)
-        kiln_send(turn, received[(int)kiln_cluster_rank() * from_block + warp], lane, value);
+    if (warp < KILN_SENDERS && lane < KILN_BLOCKS_PER_ROW)
+        kiln_send(turn, received[(int)kiln_cluster_rank() * KILN_SENDERS + warp], lane, value);
     kiln_exchange_end<V>(turn);
     return kiln_combine_lanes<all>(received[lane % all].value());
 }

@@ -93,12 +93,7 @@ KILN_DEVICE void kiln_place(kiln_row &row) {
 
 /* Ranks whose values one slot of shared memory holds combined, for each row: those of a warp, if its lanes have the
  * same rows. */
-#ifdef KILN_TILE_ROWS
-#define KILN_WARP_RANKS 1
-#else
-#define KILN_WARP_RANKS (KILN_LANES < 32 && !KILN_MISALIGNED ? 32 / KILN_LANES : 1)
-#endif
-#define KILN_SLOTS (KILN_THREADS / KILN_LANES / KILN_WARP_RANKS)
+#define KILN_WARP_RANKS (KILN_THREADS / KILN_LANES / KILN_SLOTS)
 
 /* Each of the block's rows for one of its threads. */
 #if KILN_ROWS_PER_BLOCK <= KILN_THREADS

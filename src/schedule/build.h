@@ -99,8 +99,6 @@ void kiln__column_transpose(const kiln__column_facts *f, kiln__schedule *s);
 
 /* Neighbouring threads, which have neighbouring rows. */
 int kiln__column_lanes(const kiln__schedule *s);
-/* Places in shared memory for each row's value: of every warp, or of every rank where their rows differ. */
-int kiln__column_slots(const kiln__schedule *s);
 /* Bytes of a block's columns; those of rows that are one element over and over count a little. */
 int64_t kiln__column_slab(const kiln__column_facts *f, const kiln__schedule *s);
 

@@ -7,6 +7,11 @@ bool kiln__schedule_clusters(const kiln__schedule *schedule) {
     return schedule->team.blocks_per_row > 1 && schedule->team.group != KILN__GROUP_GRID;
 }
 
+int kiln__cluster_senders(const kiln__schedule *schedule) {
+    const int warps = schedule->team.threads / 32;
+    return schedule->team.blocks_per_row * warps > 32 ? 1 : warps;
+}
+
 int kiln__schedule_turns(const kiln__schedule *s) { return 1 + (kiln__row_of(s)->persistent | s->passes.selects); }
 
 bool kiln__schedule_exchanges(const kiln__schedule *schedule) {

@@ -114,11 +114,14 @@ static bool set_team(const kiln__given *g, const kiln__pins *point, kiln__schedu
 static int64_t exchange_bytes(const kiln__ir *ir, bool persistent, const kiln__schedule *s) {
     bool wide = ir->float_type == KILN__F64;
     for (uint32_t i = 0; i < ir->count; i++) wide |= kiln__ctype_is_wide(ir->insts[i].type);
-    int64_t values = kiln__schedule_exchanged(s, ir) / 8 + 1, warps = s->team.threads / 32;
-    if (s->team.group == KILN__GROUP_CLUSTER)
-        warps = warps * s->team.blocks_per_row > 32 ? warps + s->team.blocks_per_row : warps * s->team.blocks_per_row;
+    const int64_t values = kiln__schedule_exchanged(s, ir) / 8 + 1, warps = s->team.threads / 32;
+    int64_t places = warps;
+    if (s->team.group == KILN__GROUP_CLUSTER) {
+        const int senders = kiln__cluster_senders(s);
+        places = senders * s->team.blocks_per_row + (senders < warps ? warps : 0);
+    }
     const int64_t bytes =
-        warps * (persistent ? 2 : kiln__schedule_turns(s)) * kiln__divide_up(values * (wide ? 8 : 4), 16) * 16;
+        places * (persistent ? 2 : kiln__schedule_turns(s)) * kiln__divide_up(values * (wide ? 8 : 4), 16) * 16;
     return kiln__greatest(bytes, 8192);
 }
 

@@ -325,6 +325,11 @@ bool kiln__schedule_clusters(const kiln__schedule *schedule);
  * repeats a pass. */
 int kiln__schedule_turns(const kiln__schedule *schedule);
 bool kiln__cluster_fits(int blocks, const kiln__device *device);
+/* What exchanges take places in shared memory for: of a cluster, the warps of each block that send to all, one where
+ * there are many; of columns, the values of each row: of every warp, or of every rank where a warp's have other rows.
+ */
+int kiln__cluster_senders(const kiln__schedule *schedule);
+int kiln__column_slots(const kiln__schedule *schedule);
 
 /* Whether blocks exchange their results through a workspace. */
 bool kiln__schedule_exchanges(const kiln__schedule *schedule);
