@@ -57,8 +57,9 @@ static void emit_numbers(const kiln__emitter *e, const definition *numbers, size
 /* Those that kernels of one kind alone have. */
 #define EMIT_IF(condition, ...) \
     do { \
+        if (!(condition)) break; \
         const definition numbers[] = {__VA_ARGS__}; \
-        if (condition) emit_numbers(e, numbers, sizeof numbers / sizeof *numbers); \
+        emit_numbers(e, numbers, sizeof numbers / sizeof *numbers); \
     } while (0)
 
 static void emit_flag(const kiln__emitter *e, bool set, const char *name) {
