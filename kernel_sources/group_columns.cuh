@@ -144,9 +144,9 @@ template <class V, class S> KILN_DEVICE void kiln_combine_blocks(S *values) {
 #endif
 
 /* The combination of N slots' values: of neighbours first, then of neighbouring pairs, and so on; no more than
- * KILN_COMBINED_WORDS in registers. */
+ * 128 bytes in registers. */
 template <int N, class S> KILN_DEVICE S kiln_combine_slots(const S (*slots)[KILN_ROWS_PER_BLOCK], int i) {
-    if constexpr (N > 1 && N * sizeof(S) > 4 * KILN_COMBINED_WORDS) {
+    if constexpr (N > 1 && N * sizeof(S) > 128) {
         return S::combine(kiln_combine_slots<N / 2>(slots, i), kiln_combine_slots<N / 2>(slots + N / 2, i));
     } else {
         S all[N];

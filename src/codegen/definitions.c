@@ -108,12 +108,11 @@ void kiln__emit_definitions(const kiln__emitter *e) {
     EMIT_IF(kiln__row_of(s)->rows_in_flight, {"KILN_ROW_SPACING", kiln__row_of(s)->row_spacing});
     EMIT_IF(s->split.final_threads, {"KILN_FINAL_THREADS", s->split.final_threads},
             {"KILN_FINAL_BLOCK_THREADS", s->split.final_block_threads});
-    EMIT_IF(kiln__schedule_clusters(s) && e->ir->phase_count > 0, {"KILN_ARRIVALS", e->ir->phase_count},
-            {"KILN_SENDERS", kiln__cluster_senders(s)});
+    EMIT_IF(kiln__schedule_clusters(s), {"KILN_SENDERS", kiln__cluster_senders(s)});
+    EMIT_IF(kiln__schedule_clusters(s) && e->ir->phase_count > 0, {"KILN_ARRIVALS", e->ir->phase_count});
     EMIT_IF(kiln__column_of(s)->transpose_width, {"KILN_TRANSPOSE_WIDTH", kiln__column_of(s)->transpose_width});
     EMIT_IF(kiln__column_of(s)->run_rows, {"KILN_RUN_ROWS", kiln__column_of(s)->run_rows}, {"KILN_RUNS", runs},
             {"KILN_WHOLE_STEPS", kiln__column_of(s)->whole_steps},
-            {"KILN_LAST_CHUNK_BATCH", kiln__column_of(s)->last_chunk_batch},
-            {"KILN_COMBINED_WORDS", kiln__column_of(s)->combined_words}, {"KILN_SLOTS", kiln__column_slots(s)});
+            {"KILN_LAST_CHUNK_BATCH", kiln__column_of(s)->last_chunk_batch}, {"KILN_SLOTS", kiln__column_slots(s)});
     kiln__write(e, "typedef %s kiln_index; /* columns */\n\n", s->code.wide_columns ? "long long" : "int");
 }

@@ -45,7 +45,7 @@ static int least_of_lanes(const kiln__problem *problem) {
 static int widen_for_blocks(const kiln__problem *problem, int width) {
     const int least = least_of_lanes(problem);
     if (problem->block_count == 0) return width;
-    while (problem->blocks[0] % width) width /= 2;
+    width = kiln__dividing(problem->blocks[0], width);
     while (width < least && problem->blocks[0] % (2 * (int64_t)width) == 0) width *= 2;
     return width;
 }
@@ -91,7 +91,7 @@ static int widest_access(const span *where, const kiln__operand *operand, int ve
     int widest =
         (int)kiln__least(16 / (int)kiln_type_size(operand->type), kiln__least(vector_width, operand->alignment));
     for (int i = 0; i + 1 < where->rank && !where->side_by_side; i++)
-        while (where->strides[i] % widest) widest /= 2;
+        widest = kiln__dividing(where->strides[i], widest);
     return widest;
 }
 
@@ -104,19 +104,14 @@ int kiln__access_width(const kiln__problem *problem, const kiln__operand *operan
     if (problem->layout == KILN__LAYOUT_FLAT) return access;
     if (s->edges == KILN__EDGES_MASKED)
         return kiln__row_phase(problem, operand, s->vector_width) == kiln__row_of(s)->row_phase ? access : 0;
-    for (int i = 0; i < problem->outer_rank; i++)
-        while (operand->outer_strides[i] % access) access /= 2;
-    if (!problem->outer_rank)
-        while (operand->row_stride % access) access /= 2;
-    return access;
+    for (int i = 0; i < problem->outer_rank; i++) access = kiln__dividing(operand->outer_strides[i], access);
+    return problem->outer_rank ? access : kiln__dividing(operand->row_stride, access);
 }
 
 int kiln__run_of(const kiln__problem *problem, const kiln__operand *operand, const kiln__schedule *s) {
     span where = span_of(problem, operand);
     if (problem->layout != KILN__LAYOUT_FLAT || !where.rank || !steps_by_one(&where)) return 1;
-    int run = widest_access(&where, operand, s->vector_width);
-    while (where.extents[where.rank - 1] % run) run /= 2;
-    return run;
+    return kiln__dividing(where.extents[where.rank - 1], widest_access(&where, operand, s->vector_width));
 }
 
 bool kiln__crosses(const kiln__problem *problem, const kiln__operand *operand, const kiln__schedule *s) {
@@ -130,7 +125,7 @@ int kiln__access_along(const kiln__problem *problem, const kiln__operand *operan
     if (operand->outer_strides[dim] != 1) return 0;
     limit = (int)kiln__least(kiln__least(limit, operand->alignment), 16 / (int)kiln_type_size(operand->type));
     for (int d = 0; d < problem->outer_rank; d++)
-        while (d != dim && operand->outer_strides[d] % limit) limit /= 2;
+        if (d != dim) limit = kiln__dividing(operand->outer_strides[d], limit);
     return limit;
 }
 

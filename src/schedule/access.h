@@ -13,9 +13,8 @@ int kiln__most_stored(const kiln__problem *problem);
  * a pointer's alignment forbids it; one element where nothing lies side by side. */
 int kiln__widest_vector(const kiln__problem *problem);
 
-/* Whether a row has shared memory of its own beside its staging: it is sorted, or blocks within it are reduced there, a
- * slot for each, as they are not all vectors of some lanes of a warp, a power of two, or a thread's vectors are
- * neighbours. */
+/* Whether a row needs shared memory beside its staging: to be sorted, or to reduce blocks of columns that are not whole
+ * vectors of a power of two of lanes. */
 bool kiln__needs_slots(const kiln__problem *problem);
 
 /* How far behind a multiple of the vector a row's first element lies: row * result. -1 where the operand's rows do not

@@ -15,7 +15,7 @@ enum {
     FEW_BYTES = 16,        /* of a vector of all inputs: up to so many, four are under way, ... */
     MANY_BYTES = 48,       /* ... up to so many two, else one */
     COLUMNS_OF_LANES = 4,  /* more for a lane, vectors or single ones, and a block works on the row */
-    LEAST_SHARED = 32,     /* columns of a row by which its neighbours lie side by side: of as many a thread has all */
+    LEAST_SHARED = 32,     /* columns: of rows that lie side by side, one thread has a whole row of up to so many */
     MOST_CHUNKS = 1 << 20, /* of a row; threads go on to what is behind */
 };
 
@@ -43,7 +43,6 @@ static void set_accesses(const kiln__problem *problem, kiln__schedule *s) {
     int bytes = 0;
     for (int o = 0; o < problem->input_count + problem->output_count; o++) {
         const int size = (int)kiln_type_size(problem->operands[o].type);
-        s->tensors[o].kind = KILN__ACCESS_VECTOR;
         s->tensors[o].width = (int)kiln__least(16 / size, s->vector_width);
         if (problem->operands[o].per_element) s->any.columns |= 1u << o;
         s->tensors[o].staged = o < problem->input_count && problem->operands[o].per_element;

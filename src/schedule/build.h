@@ -14,9 +14,9 @@ typedef struct kiln__given {
     kiln__traits traits;
 } kiln__given;
 
-/* Each works a point out, pins that leave open no more than details: where *s is all zeros but for the strategy that
- * the layout has and for `passes.ordered`, it gets all that kiln__schedule_conclude does not add. False where the point
- * is none: too many threads, no room. *s is then spoilt. */
+/* Each works a point out, pins that leave open no more than details: *s is one of kiln__schedule_blank and gets all
+ * that kiln__schedule_conclude does not add. False where the point is none: too many threads, no room. *s is then
+ * spoilt. */
 bool kiln__pointwise_build(const kiln__given *g, const kiln__pins *point, kiln__schedule *s);
 bool kiln__row_build(const kiln__given *g, const kiln__pins *point, kiln__schedule *s);
 bool kiln__rows_in_flight_build(const kiln__given *g, const kiln__pins *point, kiln__schedule *s);
@@ -47,9 +47,9 @@ bool kiln__row_add_slots(const kiln__given *g, kiln__schedule *s);
 /* Room for values of all rows, where there are such. False where there is none. */
 bool kiln__row_add_across(const kiln__given *g, kiln__schedule *s);
 
-/* How many vectors a row has: it begins with one that overhangs, where it does. */
 /* Whether vectors begin before rows do. Where rows have lengths, masks may be for their ends alone. */
 bool kiln__row_overhangs(const kiln__problem *problem, const kiln__schedule *s);
+/* How many vectors a row has, with one that overhangs at its start, where there is such. */
 int64_t kiln__row_vectors(const kiln__problem *problem, const kiln__schedule *s);
 
 /* Which phases are reduced together, how tensors are read, and what follows from it. */

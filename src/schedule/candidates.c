@@ -108,6 +108,11 @@ static void add(lister *l, kiln__pins p) {
     if (l->count < KILN__MOST_CANDIDATES && agrees(l->pins, &p)) l->out[l->count++] = p;
 }
 
+/* Others than these are never the fastest. */
+static void add_if(lister *l, kiln__pins p, bool worthwhile) {
+    if (worthwhile || l->any) add(l, p);
+}
+
 /* ---- rows ---- */
 
 /* Vectors of 16 bytes of the narrowest tensor and of half as many; the widest of which a row is a whole number; and
@@ -117,8 +122,7 @@ static choices row_widths(const lister *l) {
     const int most = l->pins->vector_width && l->pins->vector_width < widest ? l->pins->vector_width : widest;
     kiln__schedule s = kiln__schedule_blank(l->g->ir, l->problem);
     choices c = {1, {most}};
-    int whole = most, least = most;
-    while (l->problem->cols % whole) whole /= 2;
+    int whole = kiln__dividing(l->problem->cols, most), least = most;
     s.vector_width = whole;
     for (int o = 0; o < l->problem->input_count + l->problem->output_count; o++) {
         const kiln__operand *operand = &l->problem->operands[o];
@@ -200,7 +204,7 @@ static void list_stream(lister *l, kiln__group group, int threads, int width) {
     p.online = l->pins->online ? l->pins->online : 1;
     for (int i = 0; i < splits.count; i++) {
         p.splits = splits.of[i];
-        if (p.splits == 1 || l->any || steps >= LEAST_CHUNK_STEPS * (int64_t)p.splits) add(l, p);
+        add_if(l, p, p.splits == 1 || steps >= LEAST_CHUNK_STEPS * (int64_t)p.splits);
     }
 }
 
@@ -227,8 +231,7 @@ static void list_rows_in_flight(lister *l, int width) {
 
 /* Rows of an odd number of 2-byte elements also in pairs. */
 static void list_tile(lister *l, int lanes, int rows) {
-    int whole = kiln__widest_vector(l->problem);
-    while (l->problem->cols % whole) whole /= 2;
+    const int whole = kiln__dividing(l->problem->cols, kiln__widest_vector(l->problem));
     const int most = l->pins->vector_width ? l->pins->vector_width : whole;
     kiln__pins p = point(l, KILN__GROUP_LANES, KILN__STAGING_TILE, lanes, (int)kiln__least(most, whole));
     p.rows_per_block = rows;
@@ -280,7 +283,7 @@ static void list_pointwise(lister *l) {
         p.steps = steps.of[i / threads.count % steps.count];
         p.vector_width = widths.of[i / threads.count / steps.count];
         const int64_t bytes = (int64_t)p.steps * p.vector_width * (l->traits->input_bytes + l->traits->output_bytes);
-        if (bytes <= MOST_REGISTER_BYTES || p.steps == 1 || l->any) add(l, p);
+        add_if(l, p, bytes <= MOST_REGISTER_BYTES || p.steps == 1);
     }
 }
 
@@ -319,7 +322,7 @@ static void list_read(lister *l, kiln__pins p) {
     p.online = l->pins->online ? l->pins->online : joined;
     for (int i = 0; i < splits.count; i++) {
         p.splits = splits.of[i];
-        if (p.splits == 1 || l->any || column_steps(l, &p) >= LEAST_CHUNK_STEPS * (int64_t)p.splits) add(l, p);
+        add_if(l, p, p.splits == 1 || column_steps(l, &p) >= LEAST_CHUNK_STEPS * (int64_t)p.splits);
     }
     p.splits = 1;
     p.cluster = l->pins->cluster;

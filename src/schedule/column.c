@@ -8,11 +8,6 @@
 
 /* ---- what lies side by side ---- */
 
-static int power_of_two_dividing(int64_t n, int limit) {
-    while (n % limit) limit /= 2;
-    return limit;
-}
-
 /* How far a neighbouring row lies. */
 static int64_t row_step(const kiln__problem *problem, const kiln__operand *operand) {
     const int last = problem->outer_rank - 1;
@@ -24,9 +19,9 @@ static int rows_together(const kiln__problem *problem, const kiln__operand *oper
     const int last = problem->outer_rank - 1, size = (int)kiln_type_size(operand->type);
     if (row_step(problem, operand) != 1 || !operand->follows_rows) return 0;
     if (operand->alignment * size < 16 && operand->alignment < limit) limit = operand->alignment;
-    for (int d = 0; d < last && !operand->linear; d++) limit = power_of_two_dividing(operand->outer_strides[d], limit);
+    for (int d = 0; d < last && !operand->linear; d++) limit = kiln__dividing(operand->outer_strides[d], limit);
     for (int d = 0; d < problem->inner_rank && operand->per_element; d++)
-        limit = power_of_two_dividing(operand->inner_strides[d], limit);
+        limit = kiln__dividing(operand->inner_strides[d], limit);
     return limit;
 }
 
@@ -36,7 +31,7 @@ int kiln__column_run(const kiln__problem *problem, int limit) {
         const int own = rows_together(problem, &problem->operands[o], limit);
         if (own) limit = own;
     }
-    return last > 0 ? power_of_two_dividing(problem->outer[last], limit) : limit;
+    return last > 0 ? kiln__dividing(problem->outer[last], limit) : limit;
 }
 
 /* Elements per access of an output whose columns lie side by side, and not its rows, so many columns at a time; 0: it
@@ -47,8 +42,8 @@ static int along_columns(const kiln__problem *problem, const kiln__operand *oper
     if (!operand->output || !operand->per_element || !side) return 0;
     if (!problem->outer_rank || rows_together(problem, operand, 1)) return 0;
     line = (int)kiln__least(line, kiln__least(widest, operand->alignment));
-    if (operand->linear) return power_of_two_dividing(operand->row_stride, line);
-    for (int d = 0; d < problem->outer_rank; d++) line = power_of_two_dividing(operand->outer_strides[d], line);
+    if (operand->linear) return kiln__dividing(operand->row_stride, line);
+    for (int d = 0; d < problem->outer_rank; d++) line = kiln__dividing(operand->outer_strides[d], line);
     return line;
 }
 
@@ -244,7 +239,6 @@ static void set_access(const kiln__problem *problem, int o, kiln__schedule *s) {
     int together = rows_together(problem, operand, s->column.run_rows);
     if (s->edges == KILN__EDGES_MISALIGNED) together = in_vectors ? s->vector_width : 0;
     access->width = (int)kiln__least(together, widest);
-    access->kind = access->width ? KILN__ACCESS_VECTOR : KILN__ACCESS_ELEMENT;
     if (line <= 1) return;
     access->kind = KILN__ACCESS_TRANSPOSED;
     access->width = line;

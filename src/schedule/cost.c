@@ -12,7 +12,7 @@
 #include "schedule/kept.h"
 
 /* Where kernels are larger, functions of many instructions are called; where that is not enough, the work on a vector.
- * Up to the latter compile time grows with the instructions; beyond, faster. */
+ * Compile time is linear in the instructions up to MOST_UNROLLED, and grows faster beyond. */
 #define MOST_INLINED 8000
 #define MOST_UNROLLED 16000
 /* What a call weighs: arguments moved, and registers kept across it, which takes the compiler as long again. */

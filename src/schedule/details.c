@@ -99,7 +99,6 @@ void kiln__schedule_details(const kiln__ir *ir, const kiln__problem *problem, ki
     if (kiln__layout_of(s) == KILN__LAYOUT_OUTER) {
         s->column.whole_steps = whole_steps_of(problem, s);
         s->column.last_chunk_batch = last_chunk_batch_of(s);
-        s->column.combined_words = 32;
     }
     place_in_shared_memory(problem, s);
 }

@@ -23,7 +23,7 @@ static void set_transpose_tile(const kiln__problem *problem, const kiln__pins *p
         const int along = kiln__access_along(problem, output, problem->outer_rank - 1, s->vector_width);
         s->vector_width = along ? along : 1;
     }
-    while (run % s->vector_width) s->vector_width /= 2;
+    s->vector_width = kiln__dividing(run, s->vector_width);
     s->steps = s->batch = kiln__power_of_two_from(down, point->steps);
     s->edges = down % s->steps ? KILN__EDGES_MASKED : KILN__EDGES_ALIGNED;
 }
@@ -62,11 +62,11 @@ static bool choose_transpose(const kiln__problem *problem, const kiln__pins *poi
         const int size = (int)kiln_type_size(operand->type), steps = (int)s->steps;
         const bool across_too = !operand->output && operand->outer_strides[last] != 1;
         s->tensors[o].kind =
-            across_too && operand->outer_strides[across] == 1 ? KILN__ACCESS_TRANSPOSED : KILN__ACCESS_ELEMENT;
+            across_too && operand->outer_strides[across] == 1 ? KILN__ACCESS_TRANSPOSED : KILN__ACCESS_PLAIN;
         s->tensors[o].width = s->tensors[o].kind == KILN__ACCESS_TRANSPOSED
                                   ? kiln__access_along(problem, operand, across, steps)
                                   : kiln__access_along(problem, operand, last, s->vector_width);
-        const int widest = 16 / size < steps ? 16 / size : steps;
+        const int widest = (int)kiln__least(16 / size, steps);
         s->tensors[o].shifted = s->tensors[o].kind == KILN__ACCESS_TRANSPOSED && s->tensors[o].width < widest &&
                                 operand->alignment >= widest && steps * size >= 4;
         if (s->tensors[o].shifted) s->tensors[o].width = widest;
@@ -78,8 +78,7 @@ static bool choose_transpose(const kiln__problem *problem, const kiln__pins *poi
  * from a division. Where they lie side by side in runs in which most warps lie wholly, aligned vectors are shifted into
  * place. */
 static void cross(const kiln__problem *problem, const kiln__operand *operand, int o, kiln__schedule *s) {
-    const int size = (int)kiln_type_size(operand->type),
-              widest = 16 / size < s->vector_width ? 16 / size : s->vector_width;
+    const int size = (int)kiln_type_size(operand->type), widest = (int)kiln__least(16 / size, s->vector_width);
     s->tensors[o].shifted = !operand->output && operand->outer_strides[problem->outer_rank - 1] == 1 &&
                             s->tensors[o].width < widest && operand->alignment >= widest &&
                             s->vector_width * size >= 4 &&
@@ -96,7 +95,6 @@ static void set_vectors(const kiln__problem *problem, const kiln__pins *point, k
         const kiln__operand *operand = &problem->operands[o];
         if (!operand->per_element) continue;
         s->tensors[o].width = kiln__access_width(problem, operand, s);
-        s->tensors[o].kind = s->tensors[o].width ? KILN__ACCESS_VECTOR : KILN__ACCESS_ELEMENT;
         s->tensors[o].run = kiln__run_of(problem, operand, s);
         if (kiln__crosses(problem, operand, s)) cross(problem, operand, o, s);
     }

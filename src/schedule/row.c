@@ -190,18 +190,16 @@ static void set_access(const kiln__problem *problem, int o, kiln__schedule *s) {
     const int size = (int)kiln_type_size(operand->type);
     const int widest = (int)kiln__least(16 / size, s->vector_width);
     access->width = kiln__access_width(problem, operand, s);
-    access->run = kiln__run_of(problem, operand, s);
     const bool wide = operand->contiguous_columns && s->vector_width * size >= 8 && operand->alignment >= widest;
     if (s->edges == KILN__EDGES_MASKED && !operand->follows_rows && wide && !access->width) {
         access->shifted = true;
         access->width = widest;
     }
-    access->kind = access->width ? KILN__ACCESS_VECTOR : KILN__ACCESS_ELEMENT;
 }
 
 /* The ends of rows in registers that begin anywhere in a vector, element by element rather than by masks, which are
- * work for whole warps. Of many threads few have them, and of many elements a thread has no registers for its vectors
- * apart. */
+ * work for whole warps. Not with many threads, of which few would have such an element, nor with many elements, whose
+ * thread has no registers for another set of partial results. */
 static void peel(const kiln__given *g, kiln__schedule *s) {
     const int least = 2 * s->vector_width; /* a thread for each single element */
     const bool peels = s->edges == KILN__EDGES_MASKED && s->staging.kind == KILN__STAGING_REGISTERS &&

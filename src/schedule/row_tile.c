@@ -21,7 +21,7 @@ static int input_before(const kiln__problem *problem, int o, const bool taken[KI
 /* Elements per access of a tensor's flat copy; 0: it is copied element by element. */
 static int copy_width_of(const kiln__problem *problem, const kiln__operand *operand, int64_t rows) {
     int access = (int)kiln__least(16 / (int)kiln_type_size(operand->type), operand->alignment);
-    while (operand->follows_rows && rows * problem->cols % access) access /= 2;
+    if (operand->follows_rows) access = kiln__dividing(rows * problem->cols, access);
     return kiln__is_contiguous(problem, operand) ? access : 0;
 }
 

@@ -72,9 +72,9 @@ static bool is_apart(const kiln__problem *problem, const kiln__operand *operand)
 
 #define SIZES_OF_L2 8 /* of what is read, up to which it gains from leaving the L2 first */
 
-/* What is read once and written nowhere leaves the L2 first, so that what others left there to be written need not be
- * written meanwhile. Of much, all of that is written anyway, and better at once. The size of the architecture's typical
- * L2 is good enough, so that all its devices share a kernel. */
+/* Inputs that are read once leave the L2 first, so that they do not push out lines that are still to be written. Where
+ * there is much to read, those are written out anyway, and better at once. The size of the architecture's typical L2 is
+ * good enough, so that all its devices share a kernel. */
 static void choose_policy(const kiln__ir *ir, const kiln__problem *problem, const kiln__device *device,
                           kiln__schedule *s) {
     const int64_t most = SIZES_OF_L2 * kiln__device_typical(device->arch).l2_bytes;

@@ -7,7 +7,7 @@
 #include "schedule/device.h"
 #include "problem/problem.h"
 
-/* How a kernel works: each is a sentence, and has a kernel of its own under src/codegen/kernels/. */
+/* How a kernel works. */
 typedef enum kiln__strategy {
     KILN__POINTWISE, /* no reduction: vectors of the whole array in its order */
     KILN__TRANSPOSE, /* the same, where an input's neighbours lie in another dimension than the outputs' */
@@ -62,8 +62,7 @@ typedef enum kiln__edges {
 } kiln__edges;
 
 typedef enum kiln__access_kind {
-    KILN__ACCESS_ELEMENT,   /* each element, or each run of them, has its own address */
-    KILN__ACCESS_VECTOR,    /* a vector is whole accesses, side by side */
+    KILN__ACCESS_PLAIN,     /* each access, of so many neighbouring elements, has an address of its own */
     KILN__ACCESS_CROSSING,  /* pointwise: a vector's elements lie in at most two runs, whose places are found once */
     KILN__ACCESS_TRANSPOSED /* transpose: an input whose vectors lie along the other dimension; column: an output whose
                              * accesses lie along the columns */
@@ -72,7 +71,7 @@ typedef enum kiln__access_kind {
 /* How a tensor is read or written. */
 typedef struct kiln__access {
     kiln__access_kind kind;
-    int width;    /* elements per access; 0: each has an address of its own */
+    int width;    /* elements per access; 0: each element has an address of its own */
     int run;      /* pointwise, of width 0: neighbouring elements that share an access all the same */
     bool shifted; /* aligned accesses are shifted into place: row: what all rows share, at other places than the rows';
                    * pointwise, transpose: at others than multiples of a vector */
@@ -114,8 +113,8 @@ typedef struct kiln__split {
     int final_block_threads; /* per block of that launch */
 } kiln__split;
 
-/* Values of all rows: blocks go through the rows, each through every so-many-th, and add up in shared memory; a launch
- * behind it combines what they have, always in the same order. */
+/* Reductions across rows: each block strides over the rows and accumulates in shared memory; a second launch combines
+ * what the blocks have, always in the same order. */
 typedef struct kiln__across_plan {
     int blocks; /* at most; of the architecture's typical device, so that it decides the bits alone; 0: there are none
                  */
@@ -168,7 +167,6 @@ typedef struct kiln__column_schedule {
     int64_t whole_steps;  /* steps inside for all ranks, for which columns are not asked; split: of all chunks but the
                            * last ... */
     int last_chunk_batch; /* ... which has so many vectors under way */
-    int combined_words;   /* of values that a thread combines, in registers at a time */
     int tile_rows;        /* tile: rows whose columns a block copies, all of those that lie side by side; else 0 */
     int ranks_per_thread; /* the same: ranks of a row that each thread is, one after the other */
 } kiln__column_schedule;
@@ -186,15 +184,15 @@ typedef struct kiln__any_schedule {
     bool shares_rows;       /* several blocks may work on a row: nothing is reduced, and no row has one value */
 } kiln__any_schedule;
 
-/* Chosen from the columns, the types and the device alone, never from the number of rows: a row's result has the same
- * bits however many other rows there are. */
+/* How a row's columns are combined is chosen from the columns, the types, the memory layout and the device, never from
+ * the number of rows: a row's result has the same bits however many other rows there are. */
 typedef struct kiln__schedule {
     kiln__strategy strategy;
     kiln__team team;
     int vector_width; /* elements per vector, a power of two: columns of a row; column: rows at one column */
     int64_t steps;    /* vectors per thread and row (pointwise: per thread) */
     int batch;        /* vectors whose loads are issued together; registers: all steps */
-    int64_t unroll;   /* vectors of a thread that are in registers at a time */
+    int64_t unroll;   /* shared memory, tiles: vectors of a thread whose work is written out, one after the other */
     kiln__staging staging;
     kiln__edges edges;
     kiln__access tensors[KILN_MAX_TENSORS];
@@ -316,6 +314,11 @@ static inline int kiln__power_of_two_from(int64_t n, int most) {
     int p = 1;
     while (p < n && p < most) p *= 2;
     return p;
+}
+/* The largest power of two up to `most`, which is one, that divides n. */
+static inline int kiln__dividing(int64_t n, int most) {
+    while (n % most) most /= 2;
+    return most;
 }
 static inline bool kiln__is_power_of_two(int64_t n) { return n > 0 && (n & (n - 1)) == 0; }
 

@@ -131,6 +131,7 @@ static kiln__pins point_of(const kiln__pins *pins, int threads, int width, int s
     if (point.staging < 0) point.staging = staging;
     if (!point.batch && point.staging == KILN__STAGING_NONE) point.batch = STREAMED_VECTORS;
     if (!point.cluster) point.cluster = 1;
+    if (!point.splits) point.splits = 1;
     if (!point.persistent) point.persistent = -1;
     point.vector_width = width;
     point.rows_per_block = 1;
@@ -139,9 +140,9 @@ static kiln__pins point_of(const kiln__pins *pins, int threads, int width, int s
 
 /* Long rows in which blocks alone are reduced: chunks that are not much longer than they should be. */
 static int add_chunks(const kiln__given *g, const kiln__pins *pins, int widest, kiln__pins *out) {
-    int count = 0, width = widest;
+    int count = 0;
     if (g->ir->phase_count > 0 || g->problem->sorted || g->problem->cols <= CHUNK_COLUMNS) return 0;
-    while (g->problem->cols % width) width /= 2;
+    const int width = kiln__dividing(g->problem->cols, widest);
     for (int threads = 256; threads >= 32; threads /= 2)
         if (unit_of(g->problem, threads, width) <= 2 * CHUNK_COLUMNS)
             out[count++] = point_of(pins, threads, width, KILN__STAGING_NONE);

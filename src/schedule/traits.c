@@ -8,11 +8,7 @@
 
 static void count_operand(const kiln__operand *operand, kiln__traits *t) {
     const int size = (int)kiln_type_size(operand->type);
-    if (kiln__is_read_later(operand)) return;
-    if (!operand->own_columns) { /* of a block's value a column has but a part */
-        t->row_bytes += size;
-        return;
-    }
+    if (kiln__is_read_later(operand) || !operand->own_columns) return; /* of a block's value a column has but a part */
     if (operand->output) {
         t->output_bytes += size;
         t->outputs++;
@@ -32,7 +28,6 @@ static void count_instruction(const kiln__inst *inst, kiln__traits *t) {
     const bool wide = kiln__ctype_is_wide(inst->type);
     t->ordered |= kiln__op_is_ordered(inst->op);
     t->finds_columns |= kiln__op_is_arg(inst->op);
-    t->indexed |= inst->op == KILN__OP_INDEX && inst->per_element;
     if (kiln__op_is_reduction(inst->op)) t->carried += kiln__reduction_values(inst->op) * (wide ? 2 : 1);
 }
 

@@ -13,7 +13,6 @@ typedef struct kiln__traits {
     int input_bytes, inputs;         /* inputs that have columns and differ from row to row */
     int invariant_bytes, invariants; /* inputs that have columns and are the same for all rows: weights */
     int output_bytes, outputs;       /* outputs that have columns */
-    int row_bytes;                   /* tensors of one value per row */
     int widest, narrowest;           /* bytes of an element: of the tensors that differ from row to row */
     int64_t reduce_weight;           /* machine instructions for an element: of all reductions, ... */
     int64_t output_weight;           /* ... and of the outputs that have columns */
@@ -23,7 +22,6 @@ typedef struct kiln__traits {
     bool plain;                      /* each phase is one pass, whose columns are combined in any order */
     bool one_launch;                 /* has all passes over a row: of selections and scans */
     bool finds_columns;              /* argmax, argmin */
-    bool indexed;                    /* computes with the numbers of columns */
     bool stores_early;               /* outputs of columns need none of the reductions, of which there is one phase */
     int online;                      /* phases that can be reduced together with the next one: the first; -1: none */
 } kiln__traits;

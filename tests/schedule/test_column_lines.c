@@ -23,7 +23,7 @@ static const packed_case cases[] = {
     {"y = layer_norm(x)", "1", "f32[44,3002]{1,44} f32[44,3002]",
      "cluster 8, block 256, shared, outer, vector 4 x 16, 32 rows per block, transposed by 8", NULL, false},
     {"y = softmax(x)", "1", "f32[40,9010]{1,40} f16[40,9010]",
-     "columns 32, stream, outer, vector 4 x 16, 32 rows per block, splits 18, transposed by 8, online",
+     "columns 32, stream, outer, vector 4 x 16, 32 rows per block, batch 8, splits 18, transposed by 8, online",
      "threads 32, stream, vector 4, rows 32, cluster 1, splits 18, online, runs", false},
     {"y = var(x) + x", "1", "e4m3[64,10000]{1,64} u8[64,10000]", "transposed by 8", NULL, false},
     {"y = softmax(x)", "1", "f16[136,61]{1,136} f16[136,61]",
