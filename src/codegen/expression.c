@@ -6,7 +6,7 @@
 #include "base/scalar.h"
 #include "base/types.h"
 #include "codegen/emitter.h"
-#include "schedule/cost.h"
+#include "schedule/weights.h"
 #include "problem/online.h"
 
 /* By the type of the first argument (of a cast and of reductions: of the result), as kiln__ctype counts. Functions are

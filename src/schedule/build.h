@@ -104,7 +104,7 @@ int64_t kiln__column_slab(const kiln__column_facts *f, const kiln__schedule *s);
 
 #define KILN__COLUMN_STATIC_BYTES 40960 /* of shared memory, for what the reductions exchange */
 
-/* ---- what all share: schedule.c ---- */
+/* ---- the whole of it: schedule.c ---- */
 
 /* Works a whole point out, as kiln__candidates_list lists them, with all that follows from it but what is inlined and
  * the description. False where it is none; *s is then spoilt. */
@@ -117,6 +117,8 @@ kiln_status kiln__schedule_conclude(const kiln__given *g, kiln__schedule *s);
  * KILN__MOST_SLOTS_POINTS. */
 #define KILN__MOST_SLOTS_POINTS 128
 int kiln__slots_points(const kiln__given *g, const kiln__pins *pins, kiln__pins *out);
+
+/* ---- what all share: build.c ---- */
 
 /* All zeros but what an unset schedule has otherwise. */
 kiln__schedule kiln__schedule_blank(const kiln__ir *ir, const kiln__problem *problem);

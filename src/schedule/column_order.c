@@ -7,7 +7,8 @@
 
 #include "base/types.h"
 #include "schedule/candidates.h"
-#include "schedule/rank.h"
+#include "schedule/model.h"
+#include "schedule/typical_rows.h"
 
 /* ---- typical layouts ---- */
 
@@ -48,7 +49,7 @@ static void lay_out(const kiln__problem *problem, int64_t rows, double bytes, ki
         p->operands[o].follows_rows = kiln__neighbours_differ(problem, &problem->operands[o]);
         lay_operand(p->cols, rows, &p->operands[o]);
     }
-    kiln__rank_set_rows(bytes, p);
+    kiln__set_typical_rows(bytes, p);
 }
 
 /* ---- orders ---- */

@@ -10,13 +10,12 @@
 #include "base/checked.h"
 #include "base/types.h"
 #include "schedule/kept.h"
+#include "schedule/weights.h"
 
 /* Where kernels are larger, functions of many instructions are called; where that is not enough, the work on a vector.
  * Compile time is linear in the instructions up to MOST_UNROLLED, and grows faster beyond. */
 #define MOST_INLINED 8000
 #define MOST_UNROLLED 16000
-/* What a call weighs: arguments moved, and registers kept across it, which takes the compiler as long again. */
-#define CALL 12
 /* Combinations written out for each value that threads exchange: between lanes and warps; between threads that have
  * neighbouring rows, in trees over shared memory. */
 #define ROW_EXCHANGES 10
@@ -36,48 +35,6 @@
 #define REGISTERS 128
 #define SPILLED 3
 
-/* Instructions for an element, by the type of the first argument (of a cast and a rounding: of the result): what
- * tools/bench/compile_cost.py counts in kernels for sm_90. Operators that are not here take one or two. */
-static const struct {
-    uint16_t f32, f64, integer, narrow; /* narrow: f32 where every output hides the last bits; 0: as f32 */
-} weights[KILN__OP_COUNT_OF] = {
-    /* clang-format off */
-    [KILN__OP_DIV] = {19, 29, 0, 5}, [KILN__OP_MOD] = {81, 264, 50, 0}, [KILN__OP_FMOD] = {73, 254, 45, 0},
-    [KILN__OP_REMAINDER] = {81, 264, 50, 0}, [KILN__OP_MUL] = {1, 1, 4, 0}, [KILN__OP_SIGN] = {4, 4, 7, 0},
-    [KILN__OP_ABS] = {1, 1, 5, 0}, [KILN__OP_MINIMUM] = {2, 5, 5, 0}, [KILN__OP_MAXIMUM] = {2, 5, 5, 0},
-    [KILN__OP_WHERE] = {2, 3, 3, 0}, [KILN__OP_SHL] = {0, 0, 6, 0}, [KILN__OP_SHR] = {0, 0, 6, 0},
-    [KILN__OP_DIV_FLOOR] = {40, 50, 50, 0}, [KILN__OP_DIV_TRUNC] = {22, 32, 45, 0},
-    [KILN__OP_NORMCDF] = {26, 170, 0, 0},
-    [KILN__OP_NORMPDF] = {12, 45, 0, 0}, [KILN__OP_POW] = {86, 67, 40, 0}, [KILN__OP_ATAN2] = {54, 131, 0, 0},
-    [KILN__OP_EXP] = {8, 35, 0, 3}, [KILN__OP_EXP2] = {3, 38, 0, 0}, [KILN__OP_EXPM1] = {28, 71, 0, 0},
-    [KILN__OP_LOG] = {25, 82, 0, 0}, [KILN__OP_LOG2] = {27, 84, 0, 0}, [KILN__OP_LOG1P] = {29, 147, 0, 0},
-    [KILN__OP_LOG10] = {26, 84, 0, 0}, [KILN__OP_SQRT] = {15, 31, 0, 0}, [KILN__OP_RSQRT] = {4, 21, 0, 0},
-    [KILN__OP_CBRT] = {16, 42, 0, 0}, [KILN__OP_SIN] = {134, 61, 0, 0}, [KILN__OP_COS] = {135, 62, 0, 0},
-    [KILN__OP_TAN] = {133, 99, 0, 0}, [KILN__OP_ASIN] = {22, 66, 0, 0}, [KILN__OP_ACOS] = {23, 130, 0, 0},
-    [KILN__OP_ATAN] = {18, 52, 0, 0}, [KILN__OP_SINH] = {23, 125, 0, 0}, [KILN__OP_COSH] = {15, 59, 0, 0},
-    [KILN__OP_TANH] = {15, 98, 0, 0}, [KILN__OP_ASINH] = {41, 169, 0, 0}, [KILN__OP_ACOSH] = {43, 166, 0, 0},
-    [KILN__OP_ATANH] = {37, 171, 0, 0}, [KILN__OP_ERF] = {22, 73, 0, 0}, [KILN__OP_ERFC] = {45, 166, 0, 20},
-    [KILN__OP_ERFINV] = {28, 284, 0, 0}, [KILN__OP_LGAMMA] = {215, 202, 0, 0}, [KILN__OP_SIGMOID] = {26, 85, 0, 9},
-    [KILN__OP_UNIFORM] = {60, 60, 60, 0}, [KILN__OP_TAKE] = {6, 6, 6, 0}, [KILN__OP_ROUND_TO] = {5, 10, 3, 0}, [KILN__OP_CAST] = {2, 2, 4, 0},
-    [KILN__OP_STOCHASTIC] = {22, 35, 0, 0},
-    /* clang-format on */
-};
-
-/* By a row's value elements are divided in a few instructions, which prepare it once. */
-#define DIVIDE_BY_ROW 6
-
-static int weigh(kiln__op op, kiln__ctype type, bool narrow) {
-    int weight = weights[op].integer;
-    if (type == KILN__F64) weight = weights[op].f64;
-    if (type == KILN__F32) weight = narrow && weights[op].narrow ? weights[op].narrow : weights[op].f32;
-    return weight ? weight : 2;
-}
-
-bool kiln__op_is_heavy(kiln__op op, kiln__ctype type, bool narrow) {
-    if (op == KILN__OP_STOCHASTIC) return false; /* a function for each storage type: it stays inlined */
-    return !kiln__op_is_reduction(op) && weigh(op, type, narrow) > CALL;
-}
-
 /* The kernel whose instructions are counted. */
 typedef struct count {
     const kiln__ir *ir;
@@ -87,23 +44,12 @@ typedef struct count {
     kiln__kept kept;
 } count;
 
-static bool is_element(const count *c, uint32_t i) {
-    return c->problem->layout == KILN__LAYOUT_FLAT ? !c->ir->insts[i].constant : c->ir->insts[i].per_element;
-}
+static bool is_element(const count *c, uint32_t i) { return kiln__is_of_element(c->ir, c->problem, i); }
 
-/* One of the instructions of the program or of a combine. A call weighs the same, whatever it calls; what is called,
- * each function once, is not counted. */
+/* One of the instructions of the program or of a combine. */
 static int64_t weigh_instruction(const count *c, const kiln__inst *insts, uint32_t i) {
-    const kiln__inst *inst = &insts[i];
-    const kiln__ctype type = insts[inst->arg_count > 0 ? inst->args[0] : i].type;
-    const bool program = insts == c->ir->insts;
-    if (program && inst->op == KILN__OP_DIV && !is_element(c, inst->args[1])) return DIVIDE_BY_ROW;
-    /* x * sigmoid(y) and x * normcdf(y) are written as functions of both, which are always inlined. */
-    for (int a = 0; a < 2 && inst->op == KILN__OP_MUL && type == KILN__F32; a++) {
-        const kiln__op factor = insts[inst->args[a]].op;
-        if (factor == KILN__OP_SIGMOID || factor == KILN__OP_NORMCDF) return weigh(factor, type, c->narrow);
-    }
-    return c->calls && kiln__op_is_heavy(inst->op, type, c->narrow) ? CALL : weigh(inst->op, type, c->narrow);
+    const kiln__weighing weighing = {c->ir, c->problem, c->narrow, c->calls};
+    return kiln__weigh_instruction(&weighing, insts, i);
 }
 
 static int64_t weigh_combine(const count *c, const kiln__combine *combine) {
@@ -115,7 +61,7 @@ static int64_t weigh_combine(const count *c, const kiln__combine *combine) {
 static int64_t weigh_reduction(const count *c, const kiln__inst *reduction) {
     if (kiln__op_selects(reduction->op)) return 2 * KILN__SELECTION_COUNTS;
     if (reduction->op != KILN__OP_REDUCE_USER) return kiln__op_is_arg(reduction->op) ? 8 : 1;
-    return c->calls ? CALL : weigh_combine(c, &c->ir->combines[reduction->u.reducer]);
+    return c->calls ? KILN__CALL_WEIGHT : weigh_combine(c, &c->ir->combines[reduction->u.reducer]);
 }
 
 /* The element's instructions that the needed ones are made of, the last of them first. */
@@ -226,11 +172,6 @@ static int64_t weigh_exchanges(const count *c, const kiln__schedule *s) {
         sum += values * values / CARRIED + PHASE;
     }
     return sum;
-}
-
-int kiln__weigh_instruction(const kiln__ir *ir, const kiln__problem *problem, bool narrow, uint32_t inst) {
-    const count c = {.ir = ir, .problem = problem, .narrow = narrow};
-    return (int)weigh_instruction(&c, ir->insts, inst);
 }
 
 /* keep_weight: as the schedule has it. */

@@ -8,17 +8,10 @@
 /* Estimated, of all that is compiled for one request: some seconds on one core. */
 #define KILN__MOST_INSTRUCTIONS 28000
 
-/* Whether the operator is more instructions than a call of it, for arguments of the type; narrow: where every output's
- * type hides the last bits. */
-bool kiln__op_is_heavy(kiln__op op, kiln__ctype type, bool narrow);
-
 /* Machine instructions for an element, all inlined: of all reductions, of outputs that have columns; and of what a row
  * has one of. KILN_E_MEMORY. */
 kiln_status kiln__weigh(const kiln__ir *ir, const kiln__problem *problem, int64_t *reductions, int64_t *outputs,
                         int64_t *row);
-
-/* Of one instruction of an element, inlined; narrow: as kiln__outputs_are_narrow tells. */
-int kiln__weigh_instruction(const kiln__ir *ir, const kiln__problem *problem, bool narrow, uint32_t inst);
 
 /* Sets schedule->code.inlining, from the one that it has on: the most that keeps the kernel small enough to be compiled
  * in a fraction of a second. KILN_E_LIMIT tells the estimate where nothing does. */

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "problem/online.h"
-#include "schedule/cost.h"
+#include "schedule/weights.h"
 
 #define MOST_PASSES 32
 #define MOST_WEIGHT 10000
@@ -50,11 +50,11 @@ static void mark_passes(const kiln__ir *ir, use *uses) {
 }
 
 static void weigh(const kiln__ir *ir, const kiln__problem *problem, use *uses) {
-    const bool narrow = kiln__outputs_are_narrow(problem);
+    const kiln__weighing weighing = {ir, problem, kiln__outputs_are_narrow(problem), false};
     for (uint32_t i = 0; i < ir->count; i++) {
         const kiln__inst *inst = &ir->insts[i];
         if (!is_element(ir, i)) continue;
-        int weight = inst->op == KILN__OP_INPUT ? 0 : kiln__weigh_instruction(ir, problem, narrow, i);
+        int weight = inst->op == KILN__OP_INPUT ? 0 : (int)kiln__weigh_instruction(&weighing, ir->insts, i);
         uses[i].shifted = kiln__is_shifted_exp(ir, i);
         for (int a = 0; a < inst->arg_count; a++) {
             weight += uses[inst->args[a]].weight;

@@ -10,6 +10,7 @@
 #include "schedule/access.h"
 #include "schedule/candidates.h"
 #include "schedule/column_order.h"
+#include "schedule/typical_rows.h"
 
 /* Few rows count as much less: what a GPU is bought for are many. */
 #define FEW_WEIGHT 0.2
@@ -17,53 +18,6 @@
 /* What is expected to take no more than so many times as long as the fastest is as fast: the model tells no smaller
  * differences. */
 #define ALIKE 1.005
-
-/* ---- the same problem with other numbers of rows ---- */
-
-static double bytes_of_row(const kiln__problem *p) {
-    double bytes = 0;
-    for (int o = 0; o < p->input_count + p->output_count; o++) {
-        const kiln__operand *operand = &p->operands[o];
-        if (!operand->follows_rows && !operand->output) continue;
-        bytes += (double)kiln_type_size(operand->type) * (operand->per_element && p->cols > 0 ? (double)p->cols : 1);
-    }
-    return bytes > 0 ? bytes : 1;
-}
-
-/* So many rows, one behind another. */
-static void set_rows(double rows, kiln__problem *p) {
-    p->outer_rank = 1;
-    p->outer[0] = p->rows = rows < 1 ? 1 : (int64_t)rows;
-    for (int o = 0; o < p->input_count + p->output_count + p->position_count; o++) {
-        kiln__operand *operand = &p->operands[o];
-        operand->linear = true;
-        operand->row_stride = !operand->follows_rows || operand->across ? 0 : operand->per_element ? p->cols : 1;
-        operand->outer_strides[0] = operand->row_stride;
-    }
-}
-
-/* So many rows in all by another slowest extent. */
-static void set_slowest(double rows, kiln__problem *p) {
-    double others = 1;
-    for (int d = 1; d < p->outer_rank; d++) others *= p->outer[d] > 0 ? (double)p->outer[d] : 1;
-    p->rows = rows < others ? 1 : (int64_t)(rows / others);
-    if (p->outer_rank > 0) p->outer[0] = p->rows;
-    for (int d = 1; d < p->outer_rank; d++) {
-        if (p->outer[d] < 1) p->outer[d] = 1;
-        p->rows *= p->outer[d];
-    }
-}
-
-void kiln__rank_set_rows(double bytes, kiln__problem *p) {
-    const double rows = bytes / bytes_of_row(p);
-    p->open_rows = false;
-    if (p->layout == KILN__LAYOUT_INNER)
-        set_rows(rows, p);
-    else
-        set_slowest(rows, p);
-}
-
-/* ---- ranking ---- */
 
 typedef struct ranking {
     kiln__problem problems[2];
@@ -74,7 +28,7 @@ static void begin(const kiln__given *g, ranking *r) {
     const double bytes[] = {KILN__RANK_BYTES, KILN__RANK_FEW_BYTES};
     for (int i = 0; i < 2; i++) {
         r->problems[i] = *g->problem;
-        kiln__rank_set_rows(bytes[i], &r->problems[i]);
+        kiln__set_typical_rows(bytes[i], &r->problems[i]);
         r->sizes[i] = *g;
         r->sizes[i].problem = &r->problems[i];
     }

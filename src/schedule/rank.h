@@ -5,6 +5,7 @@
 
 #include "schedule/build.h"
 #include "schedule/model.h"
+#include "schedule/typical_rows.h"
 
 /* A candidate, and how many times as long as the fastest it is expected to take, for as many rows as KILN__RANK_BYTES
  * are: the problem's own number counts for nothing, so that a row has the same bits however many others there are. */
@@ -12,9 +13,6 @@ typedef struct kiln__ranked {
     kiln__pins point;
     double slowdown;
 } kiln__ranked;
-
-#define KILN__RANK_BYTES 256e6    /* moved by as many rows as that takes: many times what caches hold ... */
-#define KILN__RANK_FEW_BYTES 16e6 /* ... and the same for few rows, which leave multiprocessors without work */
 
 /* All candidates that builders make schedules of, the fastest first; equal ones stay in the order of
  * kiln__candidates_list. Of those that the model cannot tell from the fastest the one of the least code comes first.
@@ -24,9 +22,6 @@ kiln_status kiln__rank_all(const kiln__given *g, const kiln__pins *pins, kiln__r
 /* The same of those that may be chosen: where neighbouring rows lie side by side, they combine a row's columns in the
  * orders of kiln__column_orders. Pins that none of these has may have what is never the fastest. */
 kiln_status kiln__rank(const kiln__given *g, const kiln__pins *pins, kiln__ranked **out, int *count);
-
-/* Gives a problem so many rows as move the bytes. */
-void kiln__rank_set_rows(double bytes, kiln__problem *p);
 
 /* The same of a schedule that is sketched or whole; *many, if it is not NULL, gets its features for KILN__RANK_BYTES.
  * KILN_E_MEMORY. */

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What kernels cost to compile, with no GPU.
 
-weights: the machine instructions of each function for an element, by type, as src/schedule/cost.c weighs them.
+weights: the machine instructions of each function for an element, by type, as src/schedule/weights.c weighs them.
 worst:   random programs of a seed, and those that took the longest of what was accepted: CPU seconds, memory, schedule.
 
     tools/bench/compile_cost.py weights f32 --kiln build/kiln
