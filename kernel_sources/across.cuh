@@ -40,8 +40,6 @@ template <class Total> KILN_DEVICE void kiln_publish_total(const kiln_arguments 
 
 /* ---- the second launch: 32 columns for a block, whose warps share the first launch's blocks ---- */
 
-#define KILN_TOTAL_WARPS 8
-
 KILN_DEVICE kiln_i64 kiln_across_blocks(const kiln_arguments &args) {
     const kiln_i64 blocks = (args.rows + KILN_ROWS_PER_BLOCK - 1) / KILN_ROWS_PER_BLOCK;
     return blocks < 1 ? 1 : blocks < KILN_ACROSS_BLOCKS ? blocks : KILN_ACROSS_BLOCKS;

@@ -54,25 +54,11 @@ kiln_status kiln__launch_create(const kiln_program *program, const kiln_tensor *
     memory->input_count = p->input_count;
     memory->tensor_count = p->input_count + p->output_count;
     launch->empty = p->rows == 0 && !p->across;
-    int64_t rows = kiln__schedule_rows(&prepared->schedule, p);
     if (!kiln__prepared_grid(prepared, &launch->grid)) {
         kiln__launch_free(launch);
         return kiln__fail(KILN_E_UNSUPPORTED, "%" PRId64 " rows need a larger grid than a device has", p->rows);
     }
-    kiln__schedule last = prepared->schedule;
-    if (last.split.final_threads) {
-        rows = p->rows;
-        last.split.chunks = 1;
-        last.team.rows_per_block = last.split.final_block_threads / last.split.final_threads *
-                                   (kiln__layout_of(&last) == KILN__LAYOUT_OUTER ? last.vector_width : 1);
-        last.team.threads = last.split.final_block_threads;
-    }
-    launch->last_threads = (unsigned)last.team.threads;
-    kiln__schedule_grid(&last, rows, kiln__schedule_run(&last, p), &launch->last_grid);
-    if (kiln__across_plan_of(&last)->blocks) { /* a warp for 32 columns, and seven more that add up with it */
-        launch->last_threads = 256;
-        launch->last_grid = (kiln__grid){(unsigned)kiln__divide_up(p->cols > 1 ? p->cols : 1, 32), 1, 1};
-    }
+    launch->last_threads = kiln__schedule_last_grid(&prepared->schedule, p, &launch->last_grid);
     const bool slots = p->uneven_columns || kiln__slots_plan_of(&prepared->schedule)->bytes;
     memory->elsewhere = prepared->ir->elsewhere;
     for (int t = 0; t < memory->tensor_count; t++) {

@@ -104,3 +104,22 @@ bool kiln__schedule_grid(const kiln__schedule *schedule, int64_t rows, int64_t r
     *grid = (kiln__grid){(unsigned)kiln__least(blocks, limit), (unsigned)layers, 1};
     return layers <= 65535;
 }
+
+unsigned kiln__schedule_last_grid(const kiln__schedule *schedule, const kiln__problem *problem, kiln__grid *grid) {
+    kiln__schedule last = *schedule;
+    int64_t rows = kiln__schedule_rows(schedule, problem);
+    if (kiln__across_plan_of(schedule)->blocks) {
+        const int64_t columns = kiln__greatest(problem->cols, 1);
+        *grid = (kiln__grid){(unsigned)kiln__divide_up(columns, KILN__TOTAL_COLUMNS), 1, 1};
+        return KILN__TOTAL_WARPS * 32;
+    }
+    if (last.split.final_threads) { /* which share the chunks of a row, or of a vector of them */
+        const int together = kiln__layout_of(schedule) == KILN__LAYOUT_OUTER ? last.vector_width : 1;
+        rows = problem->rows;
+        last.split.chunks = 1;
+        last.team.threads = last.split.final_block_threads;
+        last.team.rows_per_block = last.split.final_block_threads / last.split.final_threads * together;
+    }
+    kiln__schedule_grid(&last, rows, kiln__schedule_run(&last, problem), grid);
+    return (unsigned)last.team.threads;
+}

@@ -115,6 +115,8 @@ typedef struct kiln__split {
 
 /* Reductions across rows: each block strides over the rows and accumulates in shared memory; a second launch combines
  * what the blocks have, always in the same order. */
+#define KILN__TOTAL_WARPS 8    /* of a block of that launch, which add up what different blocks have ... */
+#define KILN__TOTAL_COLUMNS 32 /* ... of as many columns as a warp has lanes */
 typedef struct kiln__across_plan {
     int blocks; /* at most; of the architecture's typical device, so that it decides the bits alone; 0: there are none
                  */
@@ -358,6 +360,8 @@ typedef struct kiln__grid {
     unsigned x, y, z;
 } kiln__grid;
 bool kiln__schedule_grid(const kiln__schedule *schedule, int64_t rows, int64_t run, kiln__grid *grid);
+/* The same of the last of several launches, where it is another: how many threads its blocks have. */
+unsigned kiln__schedule_last_grid(const kiln__schedule *schedule, const kiln__problem *problem, kiln__grid *grid);
 /* How many rows of kiln__schedule_rows lie side by side. */
 int64_t kiln__schedule_run(const kiln__schedule *schedule, const kiln__problem *problem);
 

@@ -116,6 +116,7 @@ KILN_DEVICE void kiln_after1(kiln_row &row, const kiln_phase1 &reduced)
 #define KILN_ACROSS_BLOCKS 528
 #define KILN_ACROSS_OFFSET 0
 #define KILN_ACROSS_BYTES 4032
+#define KILN_TOTAL_WARPS 8
 /* Values of all rows: where they are among a row's, and how many. */
 struct kiln_total6 {
     typedef float type;
