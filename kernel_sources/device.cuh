@@ -144,6 +144,7 @@ KILN_DEVICE uint4 kiln_load_early(const uint4 *p) {
     return v;
 }
 
+#ifdef KILN_POLICIES
 /* Loads with a policy for their lines in the L2: those that are read once can be given up first, and what others left
  * there to be written stays; or, as without a policy, its order is left alone. Of 16, 8, 4 and 2 bytes. */
 #if KILN_COMPILER >= 1104
@@ -181,7 +182,9 @@ KILN_DEVICE unsigned short kiln_load_word(const unsigned short *p, kiln_u64 poli
 KILN_DEVICE kiln_u64 kiln_policy(bool) { return 0; }
 template <class W> KILN_DEVICE W kiln_load_word(const W *p, kiln_u64) { return *p; }
 #endif
+#endif
 
+#ifdef KILN_COPIES
 /* Asynchronous copies from global to shared memory, 4, 8 or 16 bytes, both ends aligned to BYTES; wait: until this
  * thread's own have arrived. */
 template <int BYTES> KILN_DEVICE void kiln_copy_async(void *shared, const void *global) {
@@ -226,8 +229,9 @@ KILN_DEVICE void kiln_copy_wait_but(int groups) {
     else
         asm volatile("cp.async.wait_group 10;" ::: "memory");
 }
+#endif
 
-#if __CUDA_ARCH__ >= 900
+#if __CUDA_ARCH__ >= 900 && KILN_BLOCKS_PER_ROW > 1
 /* Clusters: blocks that run together and reach each other's shared memory. The barrier is one of all their threads, and
  * orders what they wrote. write: 4 bytes to where block `rank` of the cluster has the shared variable `slot`. */
 KILN_DEVICE kiln_u32 kiln_cluster_rank() {

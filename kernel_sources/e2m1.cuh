@@ -120,6 +120,7 @@ KILN_DEVICE void kiln_put(const kiln_vector<kiln_e2m1, N> &vector, kiln_packed<B
         for (int i = 0; i < N / 2; ++i)
             if (span.has(2 * i)) to[i] = vector.pairs[i];
 }
+#ifdef KILN_COPIES
 template <int V, int N, class Byte, class Span>
 KILN_DEVICE void kiln_fetch_async(kiln_vector<kiln_e2m1, N> *slot, kiln_packed<Byte> p, const Span &span) {
     constexpr int bytes = V / 2;
@@ -133,3 +134,4 @@ KILN_DEVICE void kiln_fetch_async(kiln_vector<kiln_e2m1, N> *slot, kiln_packed<B
         *slot = vector;
     }
 }
+#endif

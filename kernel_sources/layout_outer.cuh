@@ -111,6 +111,7 @@ KILN_DEVICE void kiln_put_line(const kiln_vector<T, KILN_VECTOR_WIDTH> (&columns
         for (int k = 0; k < KILN_TRANSPOSE_WIDTH; ++k)
             if (k < count) p[k] = line.get(k);
 }
+#ifdef KILN_COPIES
 /* A vector into this thread's slot of shared memory, asynchronously where an access is wide enough. */
 template <int V, class T>
 KILN_DEVICE void kiln_fetch_rows_async(kiln_vector<T, KILN_VECTOR_WIDTH> *slot, const T *const (&at)[KILN_RUNS],
@@ -144,3 +145,4 @@ KILN_DEVICE void kiln_fetch_rows_async(kiln_vector<T, KILN_VECTOR_WIDTH> *slot, 
         *slot = vector;
     }
 }
+#endif

@@ -7,51 +7,6 @@ template <class V> KILN_DEVICE V kiln_minimum(V a, V b) { return a < b || a != a
 KILN_DEVICE float kiln_infinity() { return __int_as_float(0x7f800000); }
 KILN_DEVICE float kiln_nan() { return __int_as_float(0x7fffffff); }
 
-/* Division by a value that a whole row shares: (x * reciprocal) * scale, where divisor = significand / scale with scale
- * a power of two, so that nothing overflows on the way, nor becomes subnormal that neither x nor the quotient is.
- * Unless KILN_FAST one residual step (Markstein, 1990) rounds the quotient as division does, but for the last bit where
- * x is under some 2^-100 or the quotient subnormal; NaN there, or 0, means that the plain product was already right: an
- * infinity or a zero, whose sign it has. */
-struct kiln_quotient {
-    float significand, reciprocal, scale;
-    KILN_MEMBER kiln_quotient() {}
-    KILN_MEMBER kiln_quotient(float divisor) {
-        const int exponent = (__float_as_int(divisor) >> 23) & 0xff;
-        const int biased = exponent == 0 ? 127 + 24 : exponent < 127 ? 127 : exponent >= 253 ? 1 : 254 - exponent;
-        scale = __int_as_float(biased << 23);
-        significand = divisor * scale;
-        const float rough = kiln_fast_reciprocal(significand);
-        const float better = fmaf(fmaf(-significand, rough, 1.0f), rough, rough);
-        reciprocal = better == better ? better : rough;
-    }
-    KILN_MEMBER float divide(float x) const {
-        float q = x * reciprocal;
-        if (!KILN_FAST) {
-            const float better = fmaf(fmaf(-q, significand, x), reciprocal, q);
-            q = fabsf(better) > 0.0f ? better : q;
-        }
-        return q * scale;
-    }
-};
-
-/* The same where the divisor is a sum of exponentials of which the largest is 1. part: of one of them. */
-struct kiln_softmax_sum {
-    float sum, reciprocal;
-    KILN_MEMBER kiln_softmax_sum() {}
-    KILN_MEMBER kiln_softmax_sum(float s) : sum(s) {
-        const float rough = kiln_fast_reciprocal(s);
-        reciprocal = fmaf(fmaf(-s, rough, 1.0f), rough, rough);
-    }
-    KILN_MEMBER float part(float x) const {
-        const float q = x * reciprocal;
-        return KILN_FAST ? q : fmaf(fmaf(-q, sum, x), reciprocal, q);
-    }
-    KILN_MEMBER float divide(float x) const {
-        const float q = part(x);
-        return fabsf(q) > 0.0f ? q : x * reciprocal;
-    }
-};
-
 /* KILN_FAST: every output is of a type that hides the last bits: f16, bf16 or an 8-bit float. */
 KILN_DEVICE float kiln_exp(float x) { return KILN_FAST ? __expf(x) : expf(x); }
 KILN_DEVICE double kiln_exp(double x) { return exp(x); }
@@ -72,75 +27,6 @@ struct kiln_centre {
 };
 KILN_DEVICE float kiln_ratio(float a, float b) { return KILN_FAST ? kiln_fast_ratio(a, b) : a / b; }
 KILN_DEVICE double kiln_ratio(double a, double b) { return a / b; }
-/* Not KILN_FAST: no exponential overflows, so that a subnormal result is no 0 either. */
-KILN_DEVICE float kiln_sigmoid(float x) {
-    if (KILN_FAST) return kiln_ratio(1.0f, 1.0f + kiln_exp_beside_one(-x));
-    const float e = kiln_exp(-fabsf(x)), r = 1.0f / (1.0f + e);
-    return x < 0.0f ? e * r : r;
-}
-KILN_DEVICE double kiln_sigmoid(double x) {
-    const double e = exp(-fabs(x)), r = 1.0 / (1.0 + e);
-    return x < 0.0 ? e * r : r;
-}
-/* x sigmoid(y), also where sigmoid(y) alone has lost bits: the exponential is then e^44.25 times as large until it is
- * multiplied by x. */
-KILN_DEVICE float kiln_times_sigmoid(float x, float y) {
-    if (KILN_FAST) return x * kiln_sigmoid(y);
-    const float e = kiln_exp((fabsf(y) > 80.0f ? 44.25f : 0.0f) - fabsf(y)), r = 1.0f / (1.0f + e);
-    return x * (y < 0.0f ? e * r : r) * (y < -80.0f ? 6.0599518e-20f : 1.0f);
-}
-
-/* erfc(z) = t exp(-z z + P(t)), t = 1 / (1 + z / 2) for z >= 0, with a relative error under 1.2e-7 (the Chebyshev fit
- * of Press et al., Numerical Recipes, 6.2); exact enough where KILN_FAST, and without branches. */
-KILN_DEVICE float kiln_erfc(float x) {
-    if (!KILN_FAST) return erfcf(x);
-    const float z = fabsf(x), t = kiln_fast_reciprocal(fmaf(0.5f, z, 1.0f));
-    float p = 0.17087277f;
-    p = fmaf(p, t, -0.82215223f);
-    p = fmaf(p, t, 1.48851587f);
-    p = fmaf(p, t, -1.13520398f);
-    p = fmaf(p, t, 0.27886807f);
-    p = fmaf(p, t, -0.18628806f);
-    p = fmaf(p, t, 0.09678418f);
-    p = fmaf(p, t, 0.37409196f);
-    p = fmaf(p, t, 1.00002368f);
-    p = fmaf(p, t, -1.26551223f);
-    const float r = t * kiln_exp(fmaf(-z, z, p));
-    return x < 0.0f ? 2.0f - r : r;
-}
-KILN_DEVICE double kiln_erfc(double x) { return erfc(x); }
-
-/* The normal distribution, P(X <= x) = erfc(-x / sqrt(2)) / 2, and its density, exp(-x x / 2) / sqrt(2 pi). Where they
- * are small, what rounding leaves out of x x, or in f64 of erfc's argument z, changes them by 1 / 2 or 2 z as much of
- * theirs. */
-KILN_DEVICE float kiln_exp_half_square(float a) { /* exp(-a a / 2), a from 0 to 40, where it is 0 */
-    const float square = a * a, e = kiln_exp(-0.5f * square);
-    return fmaf(-0.5f * fmaf(a, a, -square), e, e);
-}
-/* factor P(X <= x). P(X <= -a) exp(a a / 2) is u = 1 / (1 + 0.3 a) times a polynomial in w = u - 1, an interpolation at
- * Chebyshev's points for a from 0 to 14.6 with a relative error under 5e-9; w keeps the bits of a small a. */
-KILN_DEVICE float kiln_times_normcdf(float factor, float x) {
-    if (KILN_FAST) return 0.5f * factor * kiln_erfc(-0.70710678f * x);
-    const float a = kiln_minimum(fabsf(x), 40.0f), u = kiln_fast_reciprocal(fmaf(0.3f, a, 1.0f)), w = -0.3f * a * u;
-    float p = fmaf(fmaf(fmaf(-0.020962732f, w, -0.074372782f), w, -0.0729235165f), w, 0.00874623326f);
-    p = fmaf(fmaf(fmaf(p, w, -0.0239822988f), w, -0.139894161f), w, 0.0809964263f);
-    p = fmaf(fmaf(fmaf(p, w, 0.618143432f), w, 0.829807085f), w, 0.5f);
-    const float e = kiln_exp_half_square(a), below = u * p;
-    return factor * (x < 0.0f ? below : fmaf(-below, e, 1.0f)) * (x < 0.0f ? e : 1.0f);
-}
-KILN_DEVICE float kiln_normcdf(float x) { return kiln_times_normcdf(1.0f, x); }
-KILN_DEVICE double kiln_normcdf(double x) {
-    const double root = 0.70710678118654752, rest = -4.833646656726457e-17, z = -x * root, y = erfc(z);
-    return 0.5 * (y > 0.0 && z > 0.0 ? fma(2.0 * z * fma(x, rest, fma(x, root, z)), y, y) : y);
-}
-KILN_DEVICE float kiln_normpdf(float x) {
-    return 0.39894228f * (KILN_FAST ? kiln_exp(-0.5f * x * x) : kiln_exp_half_square(kiln_minimum(fabsf(x), 40.0f)));
-}
-KILN_DEVICE double kiln_normpdf(double x) {
-    const double bounded = kiln_minimum(fabs(x), 40.0), square = bounded * bounded, e = exp(-0.5 * square);
-    return 0.39894228040143268 * fma(-0.5 * fma(bounded, bounded, -square), e, e);
-}
-
 /* NaN of NaN, and 0 of either zero. */
 KILN_DEVICE float kiln_sign(float x) { return x > 0.0f ? 1.0f : x < 0.0f ? -1.0f : x + 0.0f; }
 KILN_DEVICE double kiln_sign(double x) { return x > 0.0 ? 1.0 : x < 0.0 ? -1.0 : x + 0.0; }

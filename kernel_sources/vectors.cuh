@@ -143,12 +143,12 @@ KILN_DEVICE unsigned char kiln_load_word(const unsigned char *p, kiln_u64) { ret
 template <class W> KILN_DEVICE void kiln_store_word(W *p, W v) { *p = v; }
 KILN_DEVICE void kiln_store_word(uint4 *p, uint4 v) { kiln_store16(p, v); }
 
-/* The whole vector at p, which is aligned to V elements. `policy`, here and below: none, or what kiln_policy gave. A
- * loop of one step would cost the compiler as much as any other. */
+/* The whole vector at p, which is aligned to V elements; of a single element, to that. `policy`, here and below: none,
+ * or what kiln_policy gave. A loop of one step would cost the compiler as much as any other. */
 template <int V, class T, int N, class... Policy>
 KILN_DEVICE void kiln_load(kiln_vector<T, N> &vector, const T *p, Policy... policy) {
-    typedef typename kiln_word<sizeof(T) * V>::type word;
-    if constexpr (N == V)
+    typedef typename kiln_word<sizeof(T) * (V < N ? V : N)>::type word;
+    if constexpr (N <= V)
         *reinterpret_cast<word *>(&vector) = kiln_load_word(reinterpret_cast<const word *>(p), policy...);
     else
 #pragma unroll
@@ -156,8 +156,8 @@ KILN_DEVICE void kiln_load(kiln_vector<T, N> &vector, const T *p, Policy... poli
             reinterpret_cast<word *>(&vector)[i] = kiln_load_word(reinterpret_cast<const word *>(p) + i, policy...);
 }
 template <int V, class T, int N> KILN_DEVICE void kiln_store(const kiln_vector<T, N> &vector, T *p) {
-    typedef typename kiln_word<sizeof(T) * V>::type word;
-    if constexpr (N == V)
+    typedef typename kiln_word<sizeof(T) * (V < N ? V : N)>::type word;
+    if constexpr (N <= V)
         kiln_store_word(reinterpret_cast<word *>(p), *reinterpret_cast<const word *>(&vector));
     else
 #pragma unroll
@@ -181,35 +181,11 @@ template <int V, class T, int N> KILN_DEVICE void kiln_load_run(kiln_vector<T, N
     reinterpret_cast<word *>(&vector)[j / V] = *reinterpret_cast<const word *>(p);
 }
 
-/* The words `skip` < 2 BY places further on, by halves of it. Each half is a function of its own: as loops in a loop
- * they are unrolled too late, when words have been given places in memory. */
-template <int BY, int COUNT> KILN_DEVICE void kiln_shift_words(kiln_u32 (&word)[COUNT], int skip) {
-    if constexpr (BY > 0) {
-#pragma unroll
-        for (int i = 0; i + BY < COUNT; ++i) word[i] = skip & BY ? word[i + BY] : word[i];
-        kiln_shift_words<BY / 2>(word, skip);
-    }
-}
-
-/* The vector that begins `skip` elements into two that lie side by side, of 4 bytes and more. */
-template <class T, int N>
-KILN_DEVICE void kiln_join(kiln_vector<T, N> &vector, const kiln_vector<T, N> (&halves)[2], int skip) {
-    constexpr int words = (int)sizeof(T) * N / 4;
-    const int bytes = skip * (int)sizeof(T);
-    kiln_u32 word[2 * words];
-#pragma unroll
-    for (int i = 0; i < 2 * words; ++i) word[i] = reinterpret_cast<const kiln_u32 *>(halves + i / words)[i % words];
-    kiln_shift_words<words / 2, 2 * words>(word, bytes / 4);
-#pragma unroll
-    for (int i = 0; i < words; ++i)
-        reinterpret_cast<kiln_u32 *>(&vector)[i] = __funnelshift_r(word[i], word[i + 1], bytes % 4 * 8);
-}
-
 /* Whole vectors in accesses of V elements, partial ones element by element, where a span may be partial at all. */
 template <int V, class T, int N, class Span, class... Policy>
 KILN_DEVICE void kiln_fetch(kiln_vector<T, N> &vector, const T *p, const Span &span, Policy... policy) {
     if (Span::always_whole || span.whole())
-        kiln_load<(V < N ? V : N)>(vector, p, policy...);
+        kiln_load<V>(vector, p, policy...);
     else if constexpr (!Span::always_whole)
         kiln_load_part(vector, p, span.low, span.high);
 }
@@ -225,7 +201,7 @@ KILN_DEVICE void kiln_fetch_early(kiln_vector<T, N> &vector, const T *p, const S
 template <int V, class T, int N, class Span>
 KILN_DEVICE void kiln_put(const kiln_vector<T, N> &vector, T *p, const Span &span) {
     if (Span::always_whole || span.whole())
-        kiln_store<(V < N ? V : N)>(vector, p);
+        kiln_store<V>(vector, p);
     else if constexpr (!Span::always_whole)
         kiln_store_part(vector, p, span.low, span.high);
 }
@@ -260,6 +236,7 @@ template <int COUNT, class V> KILN_DEVICE V kiln_combine_lanes(V value, kiln_u32
 
 /* ---- asynchronous copies ---- */
 
+#ifdef KILN_COPIES
 /* A vector into this thread's slot of shared memory; a partial one by way of registers. */
 template <int V, class T, int N, class Span>
 KILN_DEVICE void kiln_fetch_async(kiln_vector<T, N> *slot, const T *p, const Span &span) {
@@ -274,6 +251,7 @@ KILN_DEVICE void kiln_fetch_async(kiln_vector<T, N> *slot, const T *p, const Spa
         *slot = vector;
     }
 }
+#endif
 
 /* ---- index arithmetic ---- */
 

@@ -94,8 +94,11 @@ static void emit_common(const kiln__emitter *e) {
 void kiln__emit_definitions(const kiln__emitter *e) {
     const kiln__schedule *s = e->schedule;
     const int runs = kiln__column_of(s)->run_rows ? s->vector_width / kiln__column_of(s)->run_rows : 0;
+    const bool copies = s->staging.kind == KILN__STAGING_SHARED || s->staging.kind == KILN__STAGING_TILE;
     emit_common(e);
     emit_flag(e, kiln__vectors_are_called(e), "KILN_OUTLINED");
+    emit_flag(e, copies, "KILN_COPIES");
+    emit_flag(e, s->evict_first_rows != 0, "KILN_POLICIES");
     emit_flag(e, s->strategy == KILN__TRANSPOSE, "KILN_TRANSPOSE");
     emit_flag(e, e->problem->lengths, "KILN_LENGTHS");
     emit_flag(e, e->problem->offsets >= 0, "KILN_OFFSETS");

@@ -189,11 +189,14 @@ void kiln__emit_tile_put(const kiln__emitter *e, int o);
 
 /* ---- vectors.c ---- */
 
-/* Statements that fill the vector named after the operand; the same with its declaration; those that round values to it
- * and store it. */
+/* Statements that fill the vector named after the operand; the same with its declaration. */
 void kiln__emit_fetch(const kiln__emitter *e, int o, const char *indent);
 void kiln__emit_fetched(const kiln__emitter *e, int o, const char *indent);
-void kiln__emit_put(const kiln__emitter *e, int o, const char *values);
+/* Of an output: what its elements are computed into, declared; its name, "y0", before an index; statements that round
+ * it to the output's type and store it. */
+void kiln__emit_computed(const kiln__emitter *e, int o);
+const char *kiln__spell_computed(const kiln__emitter *e, int o);
+void kiln__emit_put(const kiln__emitter *e, int o);
 /* The same of a block's value, by the thread that has the block's first columns; of element j in a loop over them. */
 void kiln__emit_put_block(const kiln__emitter *e, int o, const char *value);
 void kiln__emit_put_element(const kiln__emitter *e, int o, const char *value);

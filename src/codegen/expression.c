@@ -10,7 +10,7 @@
 #include "problem/online.h"
 
 /* By the type of the first argument (of a cast and of reductions: of the result), as kiln__ctype counts. Functions are
- * CUDA's own or those of kernel_sources/math.cuh. */
+ * CUDA's own or those of kernel_sources/math.cuh and of what emit_math_parts (source.c) puts behind it. */
 static const char *const forms[KILN__OP_COUNT_OF][KILN__CTYPES] = {
 #define ALL(form) \
     { form, form, form, form, form, form, form }

@@ -286,16 +286,14 @@ bool kiln__emit_finish(kiln__emitter *e) {
             e->schedule->tensors[list->at[i]].kind == KILN__ACCESS_TRANSPOSED)
             kiln__write(e, "    %s lines_%s[KILN_TRANSPOSE_WIDTH];\n", e->vector[list->at[i]], e->name[list->at[i]]);
     kiln__emit_vector_head(e, "vector");
-    for (int i = 0; i < list->count; i++) {
-        const int y = list->at[i] - e->inputs;
-        if (!stores_vectors(e, list->at[i])) continue;
-        kiln__write(e, "        %s y%d[%s];\n", kiln__cxx_ctype(e->ir->insts[e->ir->outputs[y]].type), y, e->width);
-    }
+    for (int i = 0; i < list->count; i++)
+        if (stores_vectors(e, list->at[i])) kiln__emit_computed(e, list->at[i]);
     kiln__emit_elements(e);
     for (int i = 0; i < list->count; i++) {
         const int y = list->at[i] - e->inputs;
         if (!stores_vectors(e, list->at[i])) continue;
-        kiln__write(e, "            y%d[j] = %s;\n", y, kiln__spell_value(e, e->ir->outputs[y]));
+        kiln__write(e, "            %s[j] = %s;\n", kiln__spell_computed(e, list->at[i]),
+                    kiln__spell_value(e, e->ir->outputs[y]));
     }
     emit_block_elements(e);
     emit_additions(e);
@@ -308,7 +306,7 @@ bool kiln__emit_finish(kiln__emitter *e) {
         if (kiln__is_whole_run(e, run))
             kiln__emit_put_block(e, list->at[i], kiln__spell_value(e, e->ir->outputs[y]));
         else if (stores_vectors(e, list->at[i]))
-            kiln__emit_put(e, list->at[i], kiln__spell(e, "y%d", y));
+            kiln__emit_put(e, list->at[i]);
         if (puts) kiln__write(e, "        }\n");
     }
     kiln__write(e, "    }\n};\n\n");

@@ -362,11 +362,11 @@ bool kiln__emit_finish_row(const kiln__emitter *e) {
             kiln__write(e, "    %skiln_narrow((%s)%s, *row.%s);\n", writes, type, value, e->name[o]);
             continue;
         }
-        kiln__write(e,
-                    "    {\n        %s y[KILN_VECTOR_WIDTH];\n#pragma unroll\n"
-                    "        for (int j = 0; j < KILN_VECTOR_WIDTH; ++j) y[j] = %s;\n",
-                    type, value);
-        kiln__emit_put(e, o, "y");
+        kiln__write(e, "    {\n");
+        kiln__emit_computed(e, o);
+        kiln__write(e, "#pragma unroll\n        for (int j = 0; j < KILN_VECTOR_WIDTH; ++j) %s[j] = %s;\n",
+                    kiln__spell_computed(e, o), value);
+        kiln__emit_put(e, o);
         kiln__write(e, "    }\n");
     }
     if (any) kiln__write(e, "}\n\n");

@@ -90,24 +90,57 @@ static void emit_combines(kiln__emitter *e) {
 
 static void emit_part(const kiln__emitter *e, const char *name) { kiln__write(e, PART "%s\"\n", name); }
 
+static void emit_part_if(const kiln__emitter *e, bool used, const char *name) {
+    if (used) emit_part(e, name);
+}
+
+static bool calls(const kiln__emitter *e, kiln__op op) { return has_op(e->ir, op, KILN_TYPE_COUNT); }
+
+/* Whether vectors of halves may be reduced as they are stored. */
+static bool compares_halves(const kiln__emitter *e) {
+    const bool halves = is_stored(e->problem, KILN_F16) || is_stored(e->problem, KILN_BF16);
+    return halves && (calls(e, KILN__OP_REDUCE_MAX) || calls(e, KILN__OP_REDUCE_MIN));
+}
+
+static bool has_shifted(const kiln__emitter *e) {
+    for (int o = 0; o < e->inputs; o++)
+        if (e->schedule->tensors[o].shifted) return true;
+    return false;
+}
+
+static void emit_vector_parts(const kiln__emitter *e) {
+    const kiln__ir *ir = e->ir;
+    const kiln__problem *p = e->problem;
+    emit_part_if(e, has_unsigned(ir, p), "unsigned.cuh");
+    emit_part(e, "vectors.cuh");
+    emit_part_if(e, has_shifted(e), "shifted.cuh");
+    emit_part_if(e, has_type(ir, p, KILN_E4M3) || has_type(ir, p, KILN_E5M2), "fp8.cuh");
+    emit_part_if(e, has_type(ir, p, KILN_E8M0), "e8m0.cuh");
+    emit_part_if(e, has_type(ir, p, KILN_E2M1), "e2m1.cuh");
+    emit_part_if(e, is_stored(p, KILN_BOOL), "bool.cuh");
+}
+
+/* Operators. Text costs the compiler time, so what nothing calls is left out. */
+static void emit_math_parts(const kiln__emitter *e) {
+    const bool normal = calls(e, KILN__OP_ERFC) || calls(e, KILN__OP_NORMCDF) || calls(e, KILN__OP_NORMPDF);
+    emit_part(e, "math.cuh");
+    emit_part_if(e, calls(e, KILN__OP_DIV), "division.cuh");
+    emit_part_if(e, calls(e, KILN__OP_SIGMOID), "sigmoid.cuh");
+    emit_part_if(e, normal, "normal.cuh");
+    emit_part_if(e, calls(e, KILN__OP_UNIFORM), "uniform.cuh");
+    emit_part_if(e, finds_columns(e->ir), "argmax.cuh");
+    emit_part_if(e, e->schedule->passes.online >= 0, "online_sums.cuh");
+    emit_part_if(e, calls(e, KILN__OP_STOCHASTIC), "stochastic.cuh");
+    emit_part_if(e, kiln__ir_selects(e->ir), "selection.cuh");
+}
+
 /* What does not depend on the program. */
 static void emit_device_parts(const kiln__emitter *e) {
     emit_part(e, "device.cuh");
-    if (has_unsigned(e->ir, e->problem)) emit_part(e, "unsigned.cuh");
-    emit_part(e, "vectors.cuh");
-    const bool fp8 = has_type(e->ir, e->problem, KILN_E4M3) || has_type(e->ir, e->problem, KILN_E5M2);
-    if (fp8) emit_part(e, "fp8.cuh");
-    if (has_type(e->ir, e->problem, KILN_E8M0)) emit_part(e, "e8m0.cuh");
-    if (has_type(e->ir, e->problem, KILN_E2M1)) emit_part(e, "e2m1.cuh");
-    if (is_stored(e->problem, KILN_BOOL)) emit_part(e, "bool.cuh");
-    emit_part(e, "math.cuh");
-    if (has_op(e->ir, KILN__OP_UNIFORM, KILN_TYPE_COUNT)) emit_part(e, "uniform.cuh");
-    if (finds_columns(e->ir)) emit_part(e, "argmax.cuh");
-    if (e->schedule->passes.online >= 0) emit_part(e, "online_sums.cuh");
-    if (has_op(e->ir, KILN__OP_STOCHASTIC, KILN_TYPE_COUNT)) emit_part(e, "stochastic.cuh");
-    if (kiln__ir_selects(e->ir)) emit_part(e, "selection.cuh");
-    if (!e->flat) emit_part(e, "vector_reductions.cuh");
-    if (e->problem->block_count) emit_part(e, "blocks.cuh");
+    emit_vector_parts(e);
+    emit_math_parts(e);
+    emit_part_if(e, compares_halves(e), "vector_reductions.cuh");
+    emit_part_if(e, e->problem->block_count > 0, "blocks.cuh");
 }
 
 static const char *layout_part(const kiln__schedule *s) {

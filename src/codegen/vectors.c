@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The generated work on an operand's vectors: where they lie, how they are filled and stored, which ones are staged. */
 #include <inttypes.h>
+#include <string.h>
 
 #include "codegen/emitter.h"
 #include "schedule/access.h"
@@ -11,6 +12,13 @@ static const char *spell_loaded(const kiln__emitter *e, int o) {
     const bool inner = kiln__layout_of(e->schedule) == KILN__LAYOUT_INNER && e->schedule->edges == KILN__EDGES_MASKED;
     const bool behind = kiln__is_contiguous(e->problem, operand) && !operand->packed_rows; /* the next row's elements */
     return inner && operand->follows_rows && behind ? "span.loaded(row)" : "span";
+}
+
+/* Whether every vector of the operand is whole and its own: then nothing asks for its part. */
+static bool is_plain(const kiln__emitter *e, int o) {
+    const kiln_type type = e->problem->operands[o].type;
+    return kiln__layout_of(e->schedule) == KILN__LAYOUT_INNER && e->schedule->edges != KILN__EDGES_MASKED &&
+           type != KILN_E2M1;
 }
 
 static const char *rows_suffix(const kiln__emitter *e) { return e->rows_in_vectors ? "_rows" : ""; }
@@ -28,6 +36,10 @@ static void emit_crossing_fetch(const kiln__emitter *e, int o, const char *inden
                     name, name, kiln__spell_crossing(e, o), kiln__spell_run_stride(e, o));
 }
 
+static const char *spell_policy(const kiln__emitter *e, int o) {
+    return e->schedule->tensors[o].evict_first ? ", row.policy" : "";
+}
+
 /* `how` ends the name of the function that fetches whole vectors. */
 static void emit_fetch(const kiln__emitter *e, int o, const char *indent, const char *how) {
     const char *name = e->name[o];
@@ -40,10 +52,12 @@ static void emit_fetch(const kiln__emitter *e, int o, const char *indent, const 
         emit_crossing_fetch(e, o, indent);
     else if (e->schedule->tensors[o].shifted)
         kiln__write(e, "%skiln_fetch_shifted<%d>(%s, row.%s, row, col, span);\n", indent, access, name, name);
+    else if (access && is_plain(e, o) && !*how)
+        kiln__write(e, "%skiln_load<%d>(%s, %s%s);\n", indent, access, name, kiln__spell_vector_address(e, o),
+                    spell_policy(e, o));
     else if (access)
         kiln__write(e, "%skiln_fetch%s<%d>(%s, %s, %s%s);\n", indent, how, access, name,
-                    kiln__spell_vector_address(e, o), spell_loaded(e, o),
-                    e->schedule->tensors[o].evict_first ? ", row.policy" : "");
+                    kiln__spell_vector_address(e, o), spell_loaded(e, o), spell_policy(e, o));
     else if (e->schedule->tensors[o].run > 1)
         kiln__write(
             e,
@@ -83,10 +97,32 @@ static void emit_put_lines(const kiln__emitter *e, int o) {
                 kiln__spell_element_address(e, o, kiln__spell(e, "(col - at_%s)", name)), name);
 }
 
-void kiln__emit_put(const kiln__emitter *e, int o, const char *values) {
+static kiln__ctype computed_type(const kiln__emitter *e, int o) {
+    return e->ir->insts[e->ir->outputs[o - e->inputs]].type;
+}
+
+/* Whether the output is stored in the type that it is computed in: its vector needs no other to be made of. */
+static bool is_stored_as_computed(const kiln__emitter *e, int o) {
+    return !strcmp(kiln__cxx_ctype(computed_type(e, o)), e->type[o]);
+}
+
+const char *kiln__spell_computed(const kiln__emitter *e, int o) {
+    return is_stored_as_computed(e, o) ? kiln__spell(e, "%s.at", e->name[o]) : kiln__spell(e, "y%d", o - e->inputs);
+}
+
+void kiln__emit_computed(const kiln__emitter *e, int o) {
+    if (is_stored_as_computed(e, o))
+        kiln__write(e, "        %s %s;\n", e->vector[o], e->name[o]);
+    else
+        kiln__write(e, "        %s y%d[%s];\n", kiln__cxx_ctype(computed_type(e, o)), o - e->inputs, e->width);
+}
+
+void kiln__emit_put(const kiln__emitter *e, int o) {
     const char *name = e->name[o];
     int access = e->schedule->tensors[o].width;
-    kiln__write(e, "        %s %s;\n        kiln_narrow_vector(%s, %s);\n", e->vector[o], name, values, name);
+    if (!is_stored_as_computed(e, o))
+        kiln__write(e, "        %s %s;\n        kiln_narrow_vector(y%d, %s);\n", e->vector[o], name, o - e->inputs,
+                    name);
     if (e->problem->any_shape)
         kiln__write(
             e, "        kiln_put_any<%d>(%s, row.%s, kiln_column_stride(row.args.shape, row.args.strides_%s), col);\n",
@@ -100,6 +136,8 @@ void kiln__emit_put(const kiln__emitter *e, int o, const char *values) {
     else if (e->schedule->tensors[o].kind == KILN__ACCESS_CROSSING)
         kiln__write(e, "        kiln_put_crossing(%s, row.%s, %s, %s, span);\n", name, name, kiln__spell_crossing(e, o),
                     kiln__spell_run_stride(e, o));
+    else if (access && is_plain(e, o))
+        kiln__write(e, "        kiln_store<%d>(%s, %s);\n", access, name, kiln__spell_vector_address(e, o));
     else if (access)
         kiln__write(e, "        kiln_put%s<%d>(%s, %s, span);\n", rows_suffix(e), access, name,
                     kiln__spell_vector_address(e, o));

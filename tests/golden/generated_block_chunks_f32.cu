@@ -38,7 +38,7 @@ struct kiln_staged {
     kiln_vector<float, KILN_VECTOR_WIDTH> in_x;
     KILN_MEMBER void load(const kiln_row &row, kiln_index col, const kiln_span &span)
     {
-        kiln_fetch<2>(in_x, row.in_x + col, span);
+        kiln_load<2>(in_x, row.in_x + col);
     }
 };
 
@@ -90,7 +90,7 @@ struct kiln_values2 {
 struct kiln_finish {
     KILN_MEMBER void vector(const kiln_row &row, const kiln_staged &staged, kiln_index col, const kiln_span &span)
     {
-        float y0[KILN_VECTOR_WIDTH];
+        kiln_vector<float, KILN_VECTOR_WIDTH> out_y;
         const float v2 = kiln_slot<kiln_block2>(col);
         const float v3 = kiln_widen(*(row.in_r + kiln_offset_in_r(row.args, col)));
         const float v4 = v2 * v3;
@@ -99,11 +99,9 @@ struct kiln_finish {
         for (int j = 0; j < KILN_VECTOR_WIDTH; ++j) {
             const float v0 = kiln_widen(staged.in_x.get(j));
             const float v5 = d4.divide(v0);
-            y0[j] = v5;
+            out_y.at[j] = v5;
         }
-        kiln_vector<float, KILN_VECTOR_WIDTH> out_y;
-        kiln_narrow_vector(y0, out_y);
-        kiln_put<2>(out_y, row.out_y + col, span);
+        kiln_store<2>(out_y, row.out_y + col);
     }
 };
 

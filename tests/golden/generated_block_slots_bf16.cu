@@ -51,8 +51,8 @@ struct kiln_staged {
     kiln_vector<kiln_bf16, KILN_VECTOR_WIDTH> in_w;
     KILN_MEMBER void load(const kiln_row &row, kiln_index col, const kiln_span &span)
     {
-        kiln_fetch<1>(in_x, row.in_x + col, span);
-        kiln_fetch<1>(in_w, row.in_w + col, span);
+        kiln_load<1>(in_x, row.in_x + col);
+        kiln_load<1>(in_w, row.in_w + col);
     }
 };
 
@@ -235,7 +235,7 @@ struct kiln_finish {
         }
         kiln_vector<kiln_bf16, KILN_VECTOR_WIDTH> out_y;
         kiln_narrow_vector(y0, out_y);
-        kiln_put<1>(out_y, row.out_y + col, span);
+        kiln_store<1>(out_y, row.out_y + col);
         if (col % 7 == 0) kiln_narrow(v15, *(row.out_i + kiln_offset_out_i(row.args, col)));
     }
 };

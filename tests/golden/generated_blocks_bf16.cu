@@ -42,8 +42,8 @@ struct kiln_staged {
     kiln_vector<kiln_bf16, KILN_VECTOR_WIDTH> in_w;
     KILN_MEMBER void load(const kiln_row &row, kiln_index col, const kiln_span &span)
     {
-        kiln_fetch<8>(in_x, row.in_x + col, span);
-        kiln_fetch<8>(in_w, row.in_w + col, span);
+        kiln_load<8>(in_x, row.in_x + col);
+        kiln_load<8>(in_w, row.in_w + col);
     }
 };
 
@@ -184,7 +184,7 @@ struct kiln_finish {
         }
         kiln_vector<kiln_e4m3, KILN_VECTOR_WIDTH> out_y;
         kiln_narrow_vector(y0, out_y);
-        kiln_put<8>(out_y, row.out_y + col, span);
+        kiln_store<8>(out_y, row.out_y + col);
     }
 };
 

@@ -35,7 +35,7 @@ struct kiln_staged {
     kiln_vector<double, KILN_VECTOR_WIDTH> in_x;
     KILN_MEMBER void load(const kiln_row &row, kiln_index col, const kiln_span &span)
     {
-        kiln_fetch<1>(in_x, row.in_x + col, span, row.policy);
+        kiln_load<1>(in_x, row.in_x + col, row.policy);
     }
 };
 

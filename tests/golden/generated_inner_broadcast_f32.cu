@@ -104,17 +104,15 @@ KILN_DEVICE void kiln_after0(kiln_row &row, const kiln_phase0 &reduced)
 struct kiln_finish {
     KILN_MEMBER void vector(const kiln_row &row, const kiln_staged &staged, kiln_index col, const kiln_span &span)
     {
-        float y0[KILN_VECTOR_WIDTH];
+        kiln_vector<float, KILN_VECTOR_WIDTH> out_y;
 #pragma unroll
         for (int j = 0; j < KILN_VECTOR_WIDTH; ++j) {
             const float v0 = kiln_widen(staged.in_x.get(j));
             const float v1 = kiln_widen(staged.in_w.get(j));
             const float v2 = v0 * v1;
             const float v4 = row.d3.divide(v2);
-            y0[j] = v4;
+            out_y.at[j] = v4;
         }
-        kiln_vector<float, KILN_VECTOR_WIDTH> out_y;
-        kiln_narrow_vector(y0, out_y);
         kiln_tile_keep(out_y, reinterpret_cast<float *>(kiln_shared + 0) + row.tile + col, span);
     }
 };

@@ -37,7 +37,7 @@ struct kiln_staged {
     kiln_vector<int, KILN_VECTOR_WIDTH> in_x;
     KILN_MEMBER void load(const kiln_row &row, kiln_index col, const kiln_span &span)
     {
-        kiln_fetch<4>(in_x, row.in_x + col, span);
+        kiln_load<4>(in_x, row.in_x + col);
     }
 };
 
@@ -84,7 +84,7 @@ KILN_DEVICE void kiln_after0(kiln_row &row, const kiln_phase0 &reduced)
 struct kiln_finish {
     KILN_MEMBER void vector(const kiln_row &row, const kiln_staged &staged, kiln_index col, const kiln_span &span)
     {
-        int y1[KILN_VECTOR_WIDTH];
+        kiln_vector<int, KILN_VECTOR_WIDTH> out_y;
 #pragma unroll
         for (int j = 0; j < KILN_VECTOR_WIDTH; ++j) {
             const int v0 = kiln_widen(staged.in_x.get(j));
@@ -92,11 +92,9 @@ struct kiln_finish {
             const int v7 = kiln_remainder(v5, 7);
             const int v9 = kiln_shl(v0, 2);
             const int v10 = kiln_add(v7, v9);
-            y1[j] = v10;
+            out_y.at[j] = v10;
         }
-        kiln_vector<int, KILN_VECTOR_WIDTH> out_y;
-        kiln_narrow_vector(y1, out_y);
-        kiln_put<4>(out_y, row.out_y + col, span);
+        kiln_store<4>(out_y, row.out_y + col);
     }
 };
 

@@ -190,7 +190,7 @@ struct kiln_finish {
         }
         kiln_vector<kiln_bf16, KILN_VECTOR_WIDTH> out_y;
         kiln_narrow_vector(y0, out_y);
-        kiln_put<8>(out_y, row.out_y + col, span);
+        kiln_store<8>(out_y, row.out_y + col);
     }
 };
 

@@ -142,17 +142,15 @@ KILN_DEVICE void kiln_after0(kiln_row &row, const kiln_phase0 &reduced)
 struct kiln_finish {
     KILN_MEMBER void vector(const kiln_row &row, const kiln_staged &staged, kiln_index col, const kiln_span &span)
     {
-        float y1[KILN_VECTOR_WIDTH];
+        kiln_vector<float, KILN_VECTOR_WIDTH> out_y;
 #pragma unroll
         for (int j = 0; j < KILN_VECTOR_WIDTH; ++j) {
             const float v0 = kiln_widen(staged.in_x.get(j));
             const float v2 = v0 - row.v1[j];
             const float v4 = row.d3[j].divide(v2);
             const float v6 = v4 * row.v5[j];
-            y1[j] = v6;
+            out_y.at[j] = v6;
         }
-        kiln_vector<float, KILN_VECTOR_WIDTH> out_y;
-        kiln_narrow_vector(y1, out_y);
         kiln_put_rows<1>(out_y, row.out_y, kiln_offset_out_y(row.args, col), span);
     }
 };
@@ -162,11 +160,11 @@ KILN_DEVICE void kiln_finish_row(const kiln_row &row)
 {
     const kiln_span span(row, 0, 0);
     {
-        float y[KILN_VECTOR_WIDTH];
+        float y0[KILN_VECTOR_WIDTH];
 #pragma unroll
-        for (int j = 0; j < KILN_VECTOR_WIDTH; ++j) y[j] = row.v1[j];
+        for (int j = 0; j < KILN_VECTOR_WIDTH; ++j) y0[j] = row.v1[j];
         kiln_vector<kiln_f16, KILN_VECTOR_WIDTH> out_m;
-        kiln_narrow_vector(y, out_m);
+        kiln_narrow_vector(y0, out_m);
         kiln_put_rows<1>(out_m, row.out_m, 0, span);
     }
 }

@@ -37,7 +37,7 @@ struct kiln_staged {
     kiln_vector<kiln_f16, KILN_VECTOR_WIDTH> in_x;
     KILN_MEMBER void load(const kiln_row &row, kiln_index col, const kiln_span &span)
     {
-        kiln_fetch<8>(in_x, row.in_x + col, span);
+        kiln_load<8>(in_x, row.in_x + col);
     }
 };
 
@@ -95,7 +95,7 @@ struct kiln_finish {
         }
         kiln_vector<kiln_e4m3, KILN_VECTOR_WIDTH> out_y;
         kiln_narrow_vector(y1, out_y);
-        kiln_put<8>(out_y, row.out_y + col, span);
+        kiln_store<8>(out_y, row.out_y + col);
     }
 };
 

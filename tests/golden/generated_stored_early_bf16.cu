@@ -160,11 +160,9 @@ KILN_DEVICE void kiln_finish_row(const kiln_row &row)
 {
     const kiln_span span(row, 0, 0);
     {
-        float y[KILN_VECTOR_WIDTH];
-#pragma unroll
-        for (int j = 0; j < KILN_VECTOR_WIDTH; ++j) y[j] = row.v3[j];
         kiln_vector<float, KILN_VECTOR_WIDTH> out_db;
-        kiln_narrow_vector(y, out_db);
+#pragma unroll
+        for (int j = 0; j < KILN_VECTOR_WIDTH; ++j) out_db.at[j] = row.v3[j];
         kiln_put_rows<4>(out_db, row.out_db, 0, span);
     }
 }

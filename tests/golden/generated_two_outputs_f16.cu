@@ -36,7 +36,7 @@ template <int N> struct kiln_staged_of {
     kiln_vector<kiln_f16, N> in_x;
     KILN_MEMBER void load(const kiln_row &row, kiln_index col, const kiln_span &span)
     {
-        kiln_fetch<8>(in_x, row.in_x + col, span);
+        kiln_load<8>(in_x, row.in_x + col);
     }
 };
 typedef kiln_staged_of<KILN_VECTOR_WIDTH> kiln_staged;
@@ -88,7 +88,7 @@ struct kiln_finish {
         }
         kiln_vector<kiln_f16, N> out_y;
         kiln_narrow_vector(y1, out_y);
-        kiln_put<8>(out_y, row.out_y + col, span);
+        kiln_store<8>(out_y, row.out_y + col);
     }
 };
 

@@ -42,8 +42,8 @@ struct kiln_staged {
     kiln_vector<kiln_u32, KILN_VECTOR_WIDTH> in_k;
     KILN_MEMBER void load(const kiln_row &row, kiln_index col, const kiln_span &span)
     {
-        kiln_fetch<2>(in_x, row.in_x + col, span);
-        kiln_fetch<4>(in_k, row.in_k + col, span);
+        kiln_load<2>(in_x, row.in_x + col);
+        kiln_load<4>(in_k, row.in_k + col);
     }
     static KILN_MEMBER void copy(unsigned char *shared, int slot, const kiln_row &row, kiln_index col, const kiln_span &span)
     {
@@ -114,7 +114,7 @@ struct kiln_finish {
     static constexpr bool shares = false;
     KILN_MEMBER void vector(const kiln_row &row, const kiln_staged &staged, kiln_index col, const kiln_span &span)
     {
-        kiln_u32 y2[KILN_VECTOR_WIDTH];
+        kiln_vector<kiln_u32, KILN_VECTOR_WIDTH> out_y;
 #pragma unroll
         for (int j = 0; j < KILN_VECTOR_WIDTH; ++j) {
             const kiln_u64 v0 = kiln_widen(staged.in_x.get(j));
@@ -123,11 +123,9 @@ struct kiln_finish {
             const kiln_u32 v6 = kiln_to_u32(v5);
             const kiln_u32 v8 = kiln_mul(v2, 2654435761u);
             const kiln_u32 v9 = v6 ^ v8;
-            y2[j] = v9;
+            out_y.at[j] = v9;
         }
-        kiln_vector<kiln_u32, KILN_VECTOR_WIDTH> out_y;
-        kiln_narrow_vector(y2, out_y);
-        kiln_put<4>(out_y, row.out_y + col, span);
+        kiln_store<4>(out_y, row.out_y + col);
     }
 };
 

@@ -27,6 +27,7 @@ typedef long long kiln_index; /* columns */
 [kernel_sources/device.cuh]
 [kernel_sources/vectors.cuh]
 [kernel_sources/math.cuh]
+[kernel_sources/normal.cuh]
 
 /* ---- the program ---- */
 

@@ -28,8 +28,8 @@ typedef int kiln_index; /* columns */
 [kernel_sources/device.cuh]
 [kernel_sources/vectors.cuh]
 [kernel_sources/math.cuh]
+[kernel_sources/division.cuh]
 [kernel_sources/online_sums.cuh]
-[kernel_sources/vector_reductions.cuh]
 
 /* ---- the program ---- */
 
@@ -80,9 +80,9 @@ struct kiln_staged {
     kiln_vector<kiln_bf16, KILN_VECTOR_WIDTH> in_b;
     KILN_MEMBER void load(const kiln_row &row, kiln_index col, const kiln_span &span)
     {
-        kiln_fetch<8>(in_x, row.in_x + col, span);
-        kiln_fetch<8>(in_w, row.in_w + col, span);
-        kiln_fetch<8>(in_b, row.in_b + col, span);
+        kiln_load<8>(in_x, row.in_x + col);
+        kiln_load<8>(in_w, row.in_w + col);
+        kiln_load<8>(in_b, row.in_b + col);
     }
 };
 
@@ -204,7 +204,7 @@ struct kiln_finish {
         }
         kiln_vector<kiln_bf16, KILN_VECTOR_WIDTH> out_y;
         kiln_narrow_vector(y0, out_y);
-        kiln_put<8>(out_y, row.out_y + col, span);
+        kiln_store<8>(out_y, row.out_y + col);
     }
 };
 

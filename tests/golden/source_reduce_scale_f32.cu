@@ -27,7 +27,7 @@ typedef int kiln_index; /* columns */
 [kernel_sources/device.cuh]
 [kernel_sources/vectors.cuh]
 [kernel_sources/math.cuh]
-[kernel_sources/vector_reductions.cuh]
+[kernel_sources/division.cuh]
 
 /* ---- the program ---- */
 
@@ -63,7 +63,7 @@ struct kiln_staged {
     kiln_vector<float, KILN_VECTOR_WIDTH> in_x;
     KILN_MEMBER void load(const kiln_row &row, kiln_index col, const kiln_span &span)
     {
-        kiln_fetch<4>(in_x, row.in_x + col, span);
+        kiln_load<4>(in_x, row.in_x + col);
     }
 };
 
@@ -110,16 +110,14 @@ KILN_DEVICE void kiln_after0(kiln_row &row, const kiln_phase0 &reduced)
 struct kiln_finish {
     KILN_MEMBER void vector(const kiln_row &row, const kiln_staged &staged, kiln_index col, const kiln_span &span)
     {
-        float y0[KILN_VECTOR_WIDTH];
+        kiln_vector<float, KILN_VECTOR_WIDTH> out_y;
 #pragma unroll
         for (int j = 0; j < KILN_VECTOR_WIDTH; ++j) {
             const float v0 = kiln_widen(staged.in_x.get(j));
             const float v3 = row.d2.divide(v0);
-            y0[j] = v3;
+            out_y.at[j] = v3;
         }
-        kiln_vector<float, KILN_VECTOR_WIDTH> out_y;
-        kiln_narrow_vector(y0, out_y);
-        kiln_put<4>(out_y, row.out_y + col, span);
+        kiln_store<4>(out_y, row.out_y + col);
     }
 };
 

@@ -27,6 +27,7 @@ typedef int kiln_index; /* columns */
 [kernel_sources/device.cuh]
 [kernel_sources/vectors.cuh]
 [kernel_sources/math.cuh]
+[kernel_sources/division.cuh]
 [kernel_sources/vector_reductions.cuh]
 
 /* ---- the program ---- */
@@ -65,7 +66,7 @@ struct kiln_staged {
     kiln_vector<kiln_f16, KILN_VECTOR_WIDTH> in_x;
     KILN_MEMBER void load(const kiln_row &row, kiln_index col, const kiln_span &span)
     {
-        kiln_fetch<8>(in_x, row.in_x + col, span);
+        kiln_load<8>(in_x, row.in_x + col);
     }
 };
 
@@ -154,7 +155,7 @@ struct kiln_finish {
         }
         kiln_vector<kiln_f16, KILN_VECTOR_WIDTH> out_y;
         kiln_narrow_vector(y0, out_y);
-        kiln_put<8>(out_y, row.out_y + col, span);
+        kiln_store<8>(out_y, row.out_y + col);
     }
 };
 
