@@ -33,7 +33,7 @@ template <class V> KILN_EXCHANGE V kiln_all_reduce(V value, int turn = 0) {
     kiln_slot<V> *const received = slots[turn % KILN_TURNS];
     kiln_exchange_begin<V>(turn, all * kiln_slot<V>::bytes);
     value = kiln_combine_lanes<32>(value);
-    if (KILN_SENDERS < warps) {
+    if constexpr (KILN_SENDERS < warps) {
         if (lane == 0) own[turn % KILN_TURNS][warp] = value;
         kiln_block_barrier();
         value = kiln_combine_lanes<warps>(own[turn % KILN_TURNS][lane % warps]);

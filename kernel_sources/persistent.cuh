@@ -8,7 +8,7 @@ struct kiln_pipeline : kiln_staging {
      * for. */
     template <class Body, class Phase>
     KILN_MEMBER void finish_and_reduce(const kiln_row &row, Body &body, kiln_row &next, bool more, Phase &phase) {
-        if (KILN_STAGED_STEPS < KILN_STEPS) kiln_stream::each_vector_back(row, KILN_STAGED_STEPS, body);
+        if constexpr (KILN_STAGED_STEPS < KILN_STEPS) kiln_stream::each_vector_back(row, KILN_STAGED_STEPS, body);
         for (int chunk = 0; chunk < KILN_CHUNKS; ++chunk) {
             each_of_chunk(row, chunk, body);
             if (more) fill_chunk(next, chunk);

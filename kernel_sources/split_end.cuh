@@ -11,14 +11,15 @@ KILN_DEVICE int kiln_final_rank() { return threadIdx.x % KILN_FINAL_THREADS; }
 template <int N, class V> KILN_DEVICE void kiln_combine_final_threads(V (&values)[N]) {
 #pragma unroll
     for (int j = 0; j < N; ++j) values[j] = kiln_combine_lanes<32>(values[j]);
-    if (KILN_FINAL_THREADS == 32) return;
-    __shared__ V slots[KILN_FINAL_BLOCK_THREADS / 32][N];
-    if (threadIdx.x % 32 == 0)
+    if constexpr (KILN_FINAL_THREADS > 32) {
+        __shared__ V slots[KILN_FINAL_BLOCK_THREADS / 32][N];
+        if (threadIdx.x % 32 == 0)
 #pragma unroll
-        for (int j = 0; j < N; ++j) slots[threadIdx.x / 32][j] = values[j];
-    kiln_block_barrier();
-    constexpr int warps = KILN_FINAL_THREADS / 32;
-    const int first = threadIdx.x / KILN_FINAL_THREADS * warps; /* of those that share with this thread */
+            for (int j = 0; j < N; ++j) slots[threadIdx.x / 32][j] = values[j];
+        kiln_block_barrier();
+        constexpr int warps = KILN_FINAL_THREADS / 32;
+        const int first = threadIdx.x / KILN_FINAL_THREADS * warps; /* of those that share with this thread */
 #pragma unroll
-    for (int j = 0; j < N; ++j) values[j] = kiln_combine_lanes<warps>(slots[first + threadIdx.x % warps][j]);
+        for (int j = 0; j < N; ++j) values[j] = kiln_combine_lanes<warps>(slots[first + threadIdx.x % warps][j]);
+    }
 }

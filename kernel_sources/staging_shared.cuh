@@ -9,10 +9,10 @@
 struct kiln_staging {
     /* Does it for 0 .. COUNT - 1, for the ends apart from the loop, since they alone have masks. */
     template <int COUNT, class Do> static KILN_MEMBER void each_index(const Do &it) {
-        if (KILN_ENDS && COUNT > 0) it(0);
+        if constexpr (KILN_ENDS && COUNT > 0) it(0);
 #pragma unroll 1
         for (int i = KILN_ENDS; i < COUNT - KILN_ENDS; ++i) it(i);
-        if (KILN_ENDS && COUNT > 1) it(COUNT - 1);
+        if constexpr (KILN_ENDS && COUNT > 1) it(COUNT - 1);
     }
     static KILN_MEMBER int slot(int step) { return step * KILN_THREADS + (int)threadIdx.x; }
 
@@ -28,10 +28,10 @@ struct kiln_staging {
         kiln_copy_commit();
     }
     KILN_MEMBER void fill(const kiln_row &row) {
-        if (KILN_ENDS) fill_chunk(row, 0);
+        if constexpr (KILN_ENDS) fill_chunk(row, 0);
 #pragma unroll 1
         for (int chunk = KILN_ENDS; chunk < KILN_CHUNKS - KILN_ENDS; ++chunk) fill_chunk(row, chunk);
-        if (KILN_ENDS && KILN_CHUNKS > 1) fill_chunk(row, KILN_CHUNKS - 1);
+        if constexpr (KILN_ENDS && KILN_CHUNKS > 1) fill_chunk(row, KILN_CHUNKS - 1);
     }
     template <class Body> KILN_MEMBER void each_of_chunk(const kiln_row &row, int chunk, Body &body) {
         kiln_staged staged[KILN_UNROLL];
@@ -98,12 +98,12 @@ struct kiln_staging {
     }
     template <class Body> KILN_MEMBER void each_vector(const kiln_row &row, Body &body) {
         each_staged(row, body);
-        if (KILN_STAGED_STEPS < KILN_STEPS) kiln_stream::each_vector(row, KILN_STAGED_STEPS, body);
+        if constexpr (KILN_STAGED_STEPS < KILN_STEPS) kiln_stream::each_vector(row, KILN_STAGED_STEPS, body);
     }
     template <class Online> KILN_MEMBER void each_online(kiln_row &row, Online &online) {
         each_staged(row, online.first);
         kiln_partial(row, online.first);
         each_staged(row, online.second);
-        if (KILN_STAGED_STEPS < KILN_STEPS) kiln_stream::each_online(row, KILN_STAGED_STEPS, online);
+        if constexpr (KILN_STAGED_STEPS < KILN_STEPS) kiln_stream::each_online(row, KILN_STAGED_STEPS, online);
     }
 };

@@ -14,9 +14,9 @@ struct kiln_staging {
     /* Masks, where there are any, are for the first step and the last. */
     template <class Body> KILN_MEMBER void each_vector(const kiln_row &row, Body &body) {
         constexpr int unroll = KILN_UNROLL; /* nvcc knows no macros there */
-        vector(row, 0, body);
+        if constexpr (KILN_ENDS) vector(row, 0, body);
 #pragma unroll unroll
-        for (int k = 1; k < KILN_STEPS - 1; ++k) vector(row, k, body);
-        if (KILN_STEPS > 1) vector(row, KILN_STEPS - 1, body);
+        for (int k = KILN_ENDS; k < KILN_STEPS - KILN_ENDS; ++k) vector(row, k, body);
+        if constexpr (KILN_ENDS && KILN_STEPS > 1) vector(row, KILN_STEPS - 1, body);
     }
 };

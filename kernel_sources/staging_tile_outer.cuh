@@ -19,7 +19,7 @@ struct kiln_staging {
         for (int step = 0; step < whole; ++step)
 #pragma unroll
             for (int v = 0; v < KILN_RANKS_PER_THREAD; ++v) part(row, step, v, bodies[v]);
-        if (whole < KILN_STEPS)
+        if constexpr (whole < KILN_STEPS)
 #pragma unroll
             for (int v = 0; v < KILN_RANKS_PER_THREAD; ++v)
                 if (kiln_column(row, whole) + v < KILN_COLS) part(row, whole, v, bodies[v]);

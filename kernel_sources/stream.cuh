@@ -27,29 +27,34 @@ struct kiln_stream {
                 body.vector(row, staged[k], col, kiln_span(row, col, step + k));
         }
     }
-    /* The vectors from step number `first` on: batches that are inside for all ranks ask for no column. */
+    template <class Body>
+    static KILN_MEMBER void each_of_last_chunk(const kiln_row &row, kiln_index first, Body &body) {
+#pragma unroll 1
+        for (kiln_index step = first; step < KILN_STEPS; step += KILN_LAST_CHUNK_BATCH) {
+            kiln_staged staged[KILN_LAST_CHUNK_BATCH];
+            load<false>(row, step, staged);
+            each_loaded<false>(row, step, staged, body);
+        }
+    }
+    /* The vectors from step number `first` on: batches that are inside for all ranks ask for no column. What is known
+     * to be empty is not instantiated: the compiler would take its time over it before it is gone. */
     template <class Body> static KILN_MEMBER void each_vector(const kiln_row &row, kiln_index first, Body &body) {
         constexpr bool all = KILN_WHOLE_STEPS == KILN_STEPS;
         constexpr kiln_index whole = KILN_WHOLE_STEPS / KILN_BATCH * KILN_BATCH;
-        if (all && !kiln_is_whole(row)) { /* the last chunk */
-#pragma unroll 1
-            for (kiln_index step = first; step < KILN_STEPS; step += KILN_LAST_CHUNK_BATCH) {
-                kiln_staged staged[KILN_LAST_CHUNK_BATCH];
-                load<false>(row, step, staged);
-                each_loaded<false>(row, step, staged, body);
+        if constexpr (all)
+            if (!kiln_is_whole(row)) return each_of_last_chunk(row, first, body);
+        if constexpr (whole > 0)
+            for (; first < whole; first += KILN_BATCH) {
+                kiln_staged staged[KILN_BATCH];
+                load<true>(row, first, staged);
+                each_loaded<true>(row, first, staged, body);
             }
-            return;
-        }
-        for (; first < whole; first += KILN_BATCH) {
-            kiln_staged staged[KILN_BATCH];
-            load<true>(row, first, staged);
-            each_loaded<true>(row, first, staged, body);
-        }
-        for (kiln_index step = whole > 0 ? whole : first; step < KILN_ROW_STEPS(row); step += KILN_BATCH) {
-            kiln_staged staged[KILN_BATCH];
-            load<all>(row, step, staged);
-            each_loaded<all>(row, step, staged, body);
-        }
+        if constexpr (whole < KILN_STEPS)
+            for (kiln_index step = whole > 0 ? whole : first; step < KILN_ROW_STEPS(row); step += KILN_BATCH) {
+                kiln_staged staged[KILN_BATCH];
+                load<all>(row, step, staged);
+                each_loaded<all>(row, step, staged, body);
+            }
     }
     /* From the last one back: what was read last is still near. */
     template <class Body> static KILN_MEMBER void each_vector_back(const kiln_row &row, kiln_index first, Body &body) {
