@@ -106,7 +106,7 @@ KILN_DEVICE void kiln_place(kiln_row &row) {
 #if KILN_MISALIGNED
 KILN_DEVICE bool kiln_in_slot(const kiln_row &row, int j) { return (kiln_u32)(row.offset + j) < KILN_ROWS_PER_BLOCK; }
 KILN_DEVICE int kiln_slot_row(const kiln_row &row, int, int j) {
-    const int i = row.offset + j;
+    const kiln_u32 i = row.offset + j; /* a row of the block */
     return i % KILN_VECTOR_WIDTH * (KILN_LANES - 1) + i / KILN_VECTOR_WIDTH;
 }
 #else
@@ -143,11 +143,17 @@ template <class V, class S> KILN_DEVICE void kiln_combine_blocks(S *values) {
 }
 #endif
 
-/* The combination of N slots' values: of neighbours first, then of neighbouring pairs, and so on; no more than
- * 128 bytes in registers. */
+/* The combination of N slots' values: of neighbours first, then of neighbouring pairs, and so on. Where these are more
+ * than 128 bytes, each half by the same code: only a block's few last warps wait for it. */
 template <int N, class S> KILN_DEVICE S kiln_combine_slots(const S (*slots)[KILN_ROWS_PER_BLOCK], int i) {
     if constexpr (N > 1 && N * sizeof(S) > 128) {
-        return S::combine(kiln_combine_slots<N / 2>(slots, i), kiln_combine_slots<N / 2>(slots + N / 2, i));
+        S all;
+#pragma unroll 1
+        for (int half = 0; half < 2; ++half) {
+            const S part = kiln_combine_slots<N / 2>(slots + half * (N / 2), i);
+            all = half ? S::combine(all, part) : part;
+        }
+        return all;
     } else {
         S all[N];
 #pragma unroll
@@ -172,7 +178,7 @@ template <class S> KILN_DEVICE void kiln_combine_all_slots(S (*slots)[KILN_ROWS_
     constexpr int count = KILN_SLOTS / KILN_RANK_GROUPS, tasks = KILN_ROWS_PER_BLOCK * KILN_RANK_GROUPS;
     constexpr int lanes = kiln_power_of_two_in(KILN_THREADS / tasks, count < 32 ? count : 32);
     const int thread = (int)threadIdx.x;
-    if (lanes > 1) {
+    if constexpr (lanes > 1) {
         if (thread / 32 * 32 < tasks * lanes) { /* whole warps */
             const int task = thread / lanes < tasks ? thread / lanes : tasks - 1;
             const int row = task % KILN_ROWS_PER_BLOCK, first = task / KILN_ROWS_PER_BLOCK * count;
@@ -225,7 +231,7 @@ template <class V> KILN_EXCHANGE V kiln_all_reduce(const V &value, const kiln_ro
             at[j] =
                 state::ordered && (threadIdx.x & mask) ? state::combine(other, at[j]) : state::combine(at[j], other);
         }
-    if (KILN_SLOTS == 1 && KILN_BLOCKS_PER_ROW == 1) return kiln_of_rows<V>(at);
+#if KILN_SLOTS > 1 || KILN_BLOCKS_PER_ROW > 1
     __shared__ state slots[KILN_SLOTS][KILN_ROWS_PER_BLOCK];
     if (rank % KILN_WARP_RANKS == 0)
 #pragma unroll
@@ -244,5 +250,6 @@ template <class V> KILN_EXCHANGE V kiln_all_reduce(const V &value, const kiln_ro
 #pragma unroll
     for (int j = 0; j < KILN_VECTOR_WIDTH; ++j)
         at[j].copy(slots[0][kiln_in_slot(row, j) ? kiln_slot_row(row, lane, j) : 0]);
+#endif
     return kiln_of_rows<V>(at);
 }

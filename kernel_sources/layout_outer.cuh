@@ -33,11 +33,17 @@ KILN_DEVICE bool kiln_is_whole(const kiln_row &row) { return KILN_ALL_INSIDE || 
 
 /* Which rows of a vector there are. What is read where nothing is stored may be anything that can be read. */
 #if KILN_MISALIGNED
+/* Whether all ranks' columns of the step have others behind them: known while compiling where the step is. */
+KILN_DEVICE bool kiln_step_has_next(kiln_index step) {
+    const kiln_index last = (step / KILN_TRANSPOSE_WIDTH + 1) * KILN_THREADS_PER_ROW * KILN_TRANSPOSE_WIDTH -
+                            KILN_TRANSPOSE_WIDTH + step % KILN_TRANSPOSE_WIDTH;
+    return KILN_SPLITS == 1 && !KILN_ORDERED && last < KILN_COLS - 1;
+}
 struct kiln_span {
     const kiln_u32 there; /* a bit for each row */
     const bool between;   /* what a vector overhangs by belongs to columns before and behind */
-    KILN_MEMBER kiln_span(const kiln_row &row, kiln_index col, kiln_index)
-        : there(row.there), between(col < KILN_COLS - 1) {}
+    KILN_MEMBER kiln_span(const kiln_row &row, kiln_index col, kiln_index step)
+        : there(row.there), between(kiln_step_has_next(step) || col < KILN_COLS - 1) {}
     KILN_MEMBER int readable_rows() const { return readable(0) ? KILN_VECTOR_WIDTH : 32 - __clz((int)there); }
     KILN_MEMBER bool whole(int) const { return there == (1u << KILN_VECTOR_WIDTH) - 1; }
     KILN_MEMBER bool readable(int) const { return whole(0) || (between && there); }
@@ -45,10 +51,18 @@ struct kiln_span {
     KILN_MEMBER bool stores(int j) const { return there >> j & 1; }
 };
 #else
+/* Runs that are never partial are there or not, which a kernel asks before its last pass: stores from registers need no
+ * condition then. Those from shared memory keep theirs: without it the compiler takes vectors of several steps into
+ * registers at a time. */
+#if KILN_MASKED || defined KILN_COPIES
+#define KILN_IS_WHOLE(count) ((count) == KILN_RUN_ROWS)
+#else
+#define KILN_IS_WHOLE(count) ((count) != 0)
+#endif
 struct kiln_span {
     const int (&count)[KILN_RUNS];
     KILN_MEMBER kiln_span(const kiln_row &row, kiln_index, kiln_index) : count(row.count) {}
-    KILN_MEMBER bool whole(int i) const { return count[i] == KILN_RUN_ROWS; }
+    KILN_MEMBER bool whole(int i) const { return KILN_IS_WHOLE(count[i]); }
     KILN_MEMBER bool readable(int i) const { return !KILN_MASKED || whole(i); }
     KILN_MEMBER bool reads(int j) const { return !KILN_MASKED || stores(j); }
     KILN_MEMBER bool stores(int j) const { return j % KILN_RUN_ROWS < count[j / KILN_RUN_ROWS]; }
