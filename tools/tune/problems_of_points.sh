@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Writes the problems that the points of points/ were measured on, each in the line of its number, for `gather --again`:
+#
+#   tools/tune/problems_of_points.sh > problems.jsonl
+#
+# Lines of numbers that none has are {}. Those from 4000 to 5999 are drawn by no command any more: `gather --again` leaves their
+# points out.
+set -euo pipefail
+cd "$(dirname "$0")"
+written=0
+
+# Empty lines until the number is next.
+begin() {
+    for (( ; written < $1; written++)); do echo '{}'; done
+}
+
+# draw NUMBER OPTION...: problems from that number on.
+draw() {
+    local lines
+    begin "$1"
+    shift
+    lines=$(python3 problems.py "$@")
+    printf '%s\n' "$lines"
+    written=$((written + $(wc -l <<<"$lines")))
+}
+
+draw 0 --count 2000 --seed 26112601
+draw 2000 --count 1100 --seed 26112602
+draw 3100 --count 600 --seed 26112603 --megabytes 12
+begin 6000
+cases=$(mktemp)
+trap 'rm -f "$cases"' EXIT
+python3 ../bench/compare.py --manifest "$cases" >&2
+cat "$cases"
+written=$((written + $(wc -l <"$cases")))
+draw 7000 --count 700 --seed 26112699
+draw 7700 --count 300 --seed 26112698 --megabytes 12
+draw 8000 --count 240 --seed 26112705
+draw 8240 --count 80 --seed 26112706 --megabytes 12
+draw 9000 --layouts row --columns 150000 40000000 --count 110 --seed 26112701
+draw 9110 --layouts row --columns 150000 4000000 --megabytes 12 --count 50 --seed 26112702
+draw 9160 --layouts column --columns-of-neighbours 15000 4000000 --count 110 --seed 26112703
+draw 9270 --layouts column --columns-of-neighbours 15000 1000000 --megabytes 12 --count 30 --seed 26112704
+draw 10000 --layouts across --columns 64 16384 --count 70 --seed 26112710
+draw 10070 --layouts block --columns 128 16384 --count 80 --seed 26112711
+draw 12000 --count 240 --seed 26112801
+draw 12240 --count 80 --seed 26112802 --megabytes 12
