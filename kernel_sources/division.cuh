@@ -9,7 +9,9 @@ struct kiln_quotient {
     KILN_MEMBER kiln_quotient() {}
     KILN_MEMBER kiln_quotient(float divisor) {
         const int exponent = (__float_as_int(divisor) >> 23) & 0xff;
-        const int biased = exponent == 0 ? 127 + 24 : exponent < 127 ? 127 : exponent >= 253 ? 1 : 254 - exponent;
+        const bool subnormal = exponent == 0, small = exponent < 127, largest = exponent >= 253;
+        const int large = largest ? 1 : 254 - exponent;
+        const int normal = small ? 127 : large, biased = subnormal ? 127 + 24 : normal;
         scale = __int_as_float(biased << 23);
         significand = divisor * scale;
         const float rough = kiln_fast_reciprocal(significand);

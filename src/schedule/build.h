@@ -104,6 +104,13 @@ int64_t kiln__column_slab(const kiln__column_facts *f, const kiln__schedule *s);
 
 #define KILN__COLUMN_STATIC_BYTES 40960 /* of shared memory, for what the reductions exchange */
 
+/* ---- blocks of columns, sorted rows: slots.c ---- */
+
+/* Where blocks of columns are reduced in shared memory: points in the order in which they are tried, at most
+ * KILN__MOST_SLOTS_POINTS. */
+#define KILN__MOST_SLOTS_POINTS 128
+int kiln__slots_points(const kiln__given *g, const kiln__pins *pins, kiln__pins *out);
+
 /* ---- the whole of it: schedule.c ---- */
 
 /* Works a whole point out, as kiln__candidates_list lists them, with all that follows from it but what is inlined and
@@ -113,14 +120,9 @@ bool kiln__schedule_sketch(const kiln__given *g, const kiln__pins *point, kiln__
 /* What a sketch lacks. KILN_E_MEMORY. */
 kiln_status kiln__schedule_conclude(const kiln__given *g, kiln__schedule *s);
 
-/* Where blocks of columns are reduced in shared memory: points in the order in which they are tried, at most
- * KILN__MOST_SLOTS_POINTS. */
-#define KILN__MOST_SLOTS_POINTS 128
-int kiln__slots_points(const kiln__given *g, const kiln__pins *pins, kiln__pins *out);
-
 /* ---- what all share: build.c ---- */
 
-/* All zeros but what an unset schedule has otherwise. */
+/* A schedule of which nothing is chosen but what follows from the layout and the operators. */
 kiln__schedule kiln__schedule_blank(const kiln__ir *ir, const kiln__problem *problem);
 
 /* Cuts streamed rows into at most so many chunks, a block for each. */

@@ -106,13 +106,13 @@ bool kiln__schedule_grid(const kiln__schedule *schedule, int64_t rows, int64_t r
 }
 
 unsigned kiln__schedule_last_grid(const kiln__schedule *schedule, const kiln__problem *problem, kiln__grid *grid) {
-    kiln__schedule last = *schedule;
-    int64_t rows = kiln__schedule_rows(schedule, problem);
     if (kiln__across_plan_of(schedule)->blocks) {
         const int64_t columns = kiln__greatest(problem->cols, 1);
         *grid = (kiln__grid){(unsigned)kiln__divide_up(columns, KILN__TOTAL_COLUMNS), 1, 1};
         return KILN__TOTAL_WARPS * 32;
     }
+    kiln__schedule last = *schedule;
+    int64_t rows = kiln__schedule_rows(schedule, problem);
     if (last.split.final_threads) { /* which share the chunks of a row, or of a vector of them */
         const int together = kiln__layout_of(schedule) == KILN__LAYOUT_OUTER ? last.vector_width : 1;
         rows = problem->rows;
