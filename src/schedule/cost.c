@@ -125,7 +125,7 @@ static bool has_ends(const kiln__schedule *s) {
 static int64_t unrolled_steps(const kiln__schedule *s) {
     const bool all = kiln__layout_of(s) == KILN__LAYOUT_FLAT || s->staging.kind == KILN__STAGING_REGISTERS;
     if (!is_inlined(s)) return 1;
-    return all || s->steps < 8 ? s->steps : 8;
+    return all ? s->steps : s->unroll;
 }
 
 /* How often the work on an element is written out. */

@@ -2,6 +2,7 @@
 #include "schedule/touched.h"
 
 #include "base/types.h"
+#include "schedule/build.h"
 
 #define WARP 32
 
@@ -31,14 +32,26 @@ typedef struct element {
     int64_t row, column;
 } element;
 
+/* The first of a thread's part of the first tile, as the threads of a transpose share it; rows: none. */
+static element first_of_tile(const kiln__problem *p, const kiln__schedule *s, int thread) {
+    const int beside = s->team.threads_per_row, last = p->outer_rank - 1;
+    const int64_t column = (int64_t)(thread % beside) * s->vector_width, line = thread / beside * s->steps;
+    int64_t spacing = 1;
+    for (int d = s->transpose.dim + 1; d <= last; d++) spacing *= p->outer[d];
+    const bool there = column < p->outer[last] && line < p->outer[s->transpose.dim];
+    return (element){there ? line * spacing + column : p->rows, 0};
+}
+
 /* The first of a thread's first vector. */
-static element first_of(const kiln__schedule *s, int thread) {
+static element first_of(const kiln__problem *p, const kiln__schedule *s, int thread) {
     const int width = s->vector_width, beside = s->team.threads_per_row;
-    const int lanes = s->team.rows_per_block / width;
+    if (s->strategy == KILN__TRANSPOSE) return first_of_tile(p, s, thread);
     switch (kiln__layout_of(s)) {
     case KILN__LAYOUT_INNER: return (element){thread / beside, (int64_t)(thread % beside) * width};
-    case KILN__LAYOUT_OUTER:
-        return (element){(int64_t)(thread % (lanes ? lanes : 1)) * width, thread / (lanes ? lanes : 1)};
+    case KILN__LAYOUT_OUTER: {
+        const int lanes = kiln__column_lanes(s) > 0 ? kiln__column_lanes(s) : 1;
+        return (element){(int64_t)(thread % lanes) * width, thread / lanes};
+    }
     default: return (element){(int64_t)thread * width, 0};
     }
 }
@@ -76,7 +89,7 @@ kiln__touched kiln__warp_touches(const kiln__problem *problem, const kiln__sched
     pieces lines = {.count = 0}, sectors = {.count = 0};
     if (s->staging.kind == KILN__STAGING_TILE) return flat(s, (double)size);
     for (int t = 0; t < WARP; t++) {
-        const element e = first_of(s, t);
+        const element e = first_of(problem, s, t);
         if (e.row >= problem->rows || (problem->layout != KILN__LAYOUT_FLAT && e.column >= problem->cols)) continue;
         const uint64_t first = place_of(problem, operand, e.row, e.column) * size;
         const uint64_t last = first + (unsigned)width * size - 1;

@@ -32,7 +32,7 @@ struct kiln_staged {
     kiln_vector<float, KILN_VECTOR_WIDTH> in_x;
     KILN_MEMBER void load(const kiln_row &row, kiln_index col, const kiln_span &span)
     {
-        kiln_load<4>(in_x, row.in_x + col);
+        kiln_load<2>(in_x, row.in_x + col);
     }
 };
 
@@ -86,7 +86,7 @@ struct kiln_finish {
             const float v3 = row.d2.divide(v0);
             out_y.at[j] = v3;
         }
-        kiln_store<4>(out_y, row.out_y + col);
+        kiln_store<2>(out_y, row.out_y + col);
     }
 };
 

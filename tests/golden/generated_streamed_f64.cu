@@ -11,6 +11,7 @@ struct kiln_arguments {
 struct kiln_row {
     const kiln_arguments &args;
     kiln_i64 index;
+    int shift; /* elements of the first vector that belong to the row before */
     kiln_u64 policy; /* of what is read once */
     const double *in_x;
     double *out_s;
@@ -28,6 +29,7 @@ KILN_DEVICE void kiln_begin(kiln_row &row)
     row.policy = kiln_policy(args.rows <= 262);
     row.in_x = args.in_x + row.index * 200003;
     row.out_s = args.out_s + row.index * 1;
+    row.shift = (int)(row.index * 1 & (KILN_VECTOR_WIDTH - 1));
 }
 
 /* One vector of columns of the inputs that stay with the row, as stored. */
@@ -35,7 +37,7 @@ struct kiln_staged {
     kiln_vector<double, KILN_VECTOR_WIDTH> in_x;
     KILN_MEMBER void load(const kiln_row &row, kiln_index col, const kiln_span &span)
     {
-        kiln_load<1>(in_x, row.in_x + col, row.policy);
+        kiln_fetch<2>(in_x, row.in_x + col, span.loaded(row), row.policy);
     }
 };
 
@@ -52,13 +54,28 @@ struct kiln_phase0 {
     {
         r1 = 0.0;
     }
-    KILN_MEMBER void vector(const kiln_row &row, const kiln_staged &staged, kiln_index col, const kiln_span &span)
+    KILN_MEMBER void whole_vector(const kiln_row &row, const kiln_staged &staged, kiln_index col, const kiln_span &span)
     {
 #pragma unroll
         for (int j = 0; j < KILN_VECTOR_WIDTH; ++j) {
             const double v0 = kiln_widen(staged.in_x.get(j));
             r1 = r1 + v0;
         }
+    }
+    KILN_MEMBER void masked_vector(const kiln_row &row, const kiln_staged &staged, kiln_index col, const kiln_span &span)
+    {
+#pragma unroll
+        for (int j = 0; j < KILN_VECTOR_WIDTH; ++j) {
+            const double v0 = kiln_widen(staged.in_x.get(j));
+            r1 = r1 + (span.has(j) ? v0 : 0.0);
+        }
+    }
+    KILN_MEMBER void vector(const kiln_row &row, const kiln_staged &staged, kiln_index col, const kiln_span &span)
+    {
+        if (span.whole())
+            whole_vector(row, staged, col, span);
+        else
+            masked_vector(row, staged, col, span);
     }
     static KILN_MEMBER kiln_phase0 combine(const kiln_phase0 &a, const kiln_phase0 &b)
     {
