@@ -191,19 +191,6 @@ KILN_DEVICE void kiln_after1(kiln_row &row, const kiln_phase1 &reduced)
     row.d5 = kiln_softmax_sum(row.v5);
 }
 
-/* Phases 0 and 1 in one pass and one exchange. */
-KILN_DEVICE void kiln_partial(kiln_row &row, const kiln_phase0 &reduced)
-{
-    row.v2 = reduced.r2;
-}
-KILN_DEVICE kiln_phase1 kiln_correct(kiln_phase1 part, const kiln_phase0 &from, const kiln_phase0 &to)
-{
-    part.r5 = kiln_move_exp(part.r5, from.r2, to.r2);
-    return part;
-}
-[kernel_sources/online.cuh]
-typedef kiln_together<kiln_phase0, kiln_phase1> kiln_online;
-
 /* The outputs that have columns. */
 struct kiln_finish {
     KILN_MEMBER void vector(const kiln_row &row, const kiln_staged &staged, kiln_index col, const kiln_span &span)
@@ -242,14 +229,14 @@ extern "C" __global__ void __launch_bounds__(KILN_THREADS) kiln_kernel(const __g
     kiln_begin(row);
     kiln_staging staging;
     staging.fill(row);
-    kiln_online phase0;
+    kiln_phase0 phase0;
     phase0.clear();
-    staging.each_online(row, phase0);
-    {
-        const kiln_online reduced = kiln_all_reduce(phase0);
-        kiln_after0(row, reduced.first);
-        kiln_after1(row, reduced.second);
-    }
+    staging.each_vector(row, phase0);
+    kiln_after0(row, kiln_all_reduce(phase0));
+    kiln_phase1 phase1;
+    phase1.clear();
+    staging.each_vector(row, phase1);
+    kiln_after1(row, kiln_all_reduce(phase1));
     kiln_finish finish;
     staging.each_vector(row, finish);
     if (kiln_rank() == 0) kiln_finish_row(row);

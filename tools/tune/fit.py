@@ -5,11 +5,13 @@
     tools/tune/fit.py h100.jsonl h200.jsonl
     tools/tune/fit.py h100.jsonl h200.jsonl --hold-out 0 --write src/schedule/model_trees.h
 
-The model is an ensemble of regression trees, fitted by LightGBM. Each looks at a point's features and ends at a leaf; 2
-to the sum of the leaves is how many times as long as the best of its problem a candidate takes.
+The model is an ensemble of regression trees, fitted by LightGBM. Each looks at a point's features and ends at a leaf; the
+sum of the leaves is log2 of how many times as long as the best of its problem a candidate takes, but for what is the
+same for all of a problem.
 
-Only which candidate is first matters, so a point weighs less the longer it takes beside the best; much longer and longer
-still are the same misfortune.
+Only the order of a problem's candidates matters, and what is first above all. So the trees are not fitted to times but to
+that order, by LambdaRank: of each two candidates of a problem the faster one is pushed ahead, the harder the more the
+exchange of their places would cost. Sums are made logarithms of times afterwards, by one factor for all.
 
 Held out, and never seen by the fit, are a share of the programs, and of the shapes, which are the problems' numbers;
 the same on all devices. The report tells them apart. --folds N fits N times, each time without an N-th of the programs,
@@ -35,10 +37,10 @@ from points import InputError, hold_out, load
 
 LEAF = 128           # a child from here on is a leaf, as in src/schedule/model.h
 MOST_NODES = 65535   # that a root's unsigned short can tell
-DISTRUST = 3.0       # how steeply a point's weight falls with its regret ...
-MOST_REGRET = 1.0    # ... which is no more than this: twice the best's time
-MOST_SLOWDOWN = 2.7
-PROGRESS = 12.0      # learning rates of all trees, added up
+GRADES = 30          # of a problem's candidates: the best has the highest ...
+MOST_REGRET = 0.5    # ... and what takes longer by so much, in logarithms to base 2, the lowest
+PROGRESS = 20.0      # learning rates of all trees, added up
+NEAR = 1.0           # sums are made times by the candidates that are behind the best by less, in logarithms to base 2
 LIMIT = decimal.Context(prec=6, rounding=decimal.ROUND_FLOOR)  # features have six digits: down separates the same ones
 AGREE = 1e-3         # of tables and LightGBM, in logarithms to base 2
 
@@ -90,20 +92,37 @@ class Trees:
             out += self.leaves[root + tree + at - LEAF]
         return out
 
+    def make_times(self, points, regrets):
+        """Turns sums that are the larger the faster a candidate is into logarithms of times, 0 for each problem's first
+        on average. regrets: what they are to be, 0 for the best of each problem."""
+        sums = self.sums(points.features)
+        first = points.of_problem(np.maximum, sums)
+        near = regrets < NEAR
+        behind = (first - sums)[near]
+        factor = behind @ regrets[near] / max(behind @ behind, np.finfo(float).tiny)
+        self.leaves = np.array([float(f"{leaf:.6g}") for leaf in -factor * self.leaves], dtype=np.float32)
+        of_first_tree = self.leaves[:self.roots[1] + 1]
+        of_first_tree += np.float32(factor * np.mean(first[points.starts]))
+
     def predict(self, points):
-        return 2 ** self.sums(points.features)
+        """Of each point how many times as long as the first of its problem it takes."""
+        sums = self.sums(points.features)
+        return 2 ** (sums - points.of_problem(np.minimum, sums))
 
 
 def fit(points, given):
-    slowdowns = points.us / points.of_problem(np.minimum, points.us)
-    weights = np.exp(-DISTRUST * np.minimum(slowdowns - 1, MOST_REGRET))
-    regressor = lightgbm.LGBMRegressor(
+    regrets = np.log2(points.us / points.of_problem(np.minimum, points.us))
+    grades = np.rint(GRADES * (1 - np.minimum(regrets / MOST_REGRET, 1))).astype(int)
+    ranker = lightgbm.LGBMRanker(
         n_estimators=given.trees, num_leaves=given.leaves, learning_rate=PROGRESS / given.trees, min_child_samples=40,
         reg_lambda=1, subsample=0.8, subsample_freq=1, colsample_bytree=0.6, random_state=1, deterministic=True,
-        force_row_wise=True, num_threads=given.threads, verbose=-1)
-    regressor.fit(points.features, np.log2(np.minimum(slowdowns, MOST_SLOWDOWN)), sample_weight=weights)
-    trees = Trees(regressor.booster_)
-    assert np.allclose(trees.sums(points.features), regressor.booster_.predict(points.features), rtol=0, atol=AGREE)
+        force_row_wise=True, num_threads=given.threads, verbose=-1,
+        label_gain=[grade ** 2 / GRADES for grade in range(GRADES + 1)],
+        lambdarank_truncation_level=int(points.sizes.max()))
+    ranker.fit(points.features, grades, group=points.sizes)
+    trees = Trees(ranker.booster_)
+    assert np.allclose(trees.sums(points.features), ranker.booster_.predict(points.features), rtol=0, atol=AGREE)
+    trees.make_times(points, regrets)
     return trees
 
 
