@@ -75,7 +75,7 @@ struct kiln_staged {
             kiln_vector<float, KILN_STEPS> lines[KILN_VECTOR_WIDTH];
             const kiln_i64 first = kiln_offset_in_w(row.args, row.index);
 #pragma unroll
-            for (int j = 0; j < KILN_VECTOR_WIDTH; ++j) kiln_fetch<1>(lines[j], row.in_w + first, line);
+            for (int j = 0; j < KILN_VECTOR_WIDTH; ++j) kiln_fetch<2>(lines[j], row.in_w + first, line);
 #pragma unroll
             for (int k = 0; k < KILN_STEPS; ++k)
 #pragma unroll
@@ -85,7 +85,7 @@ struct kiln_staged {
             kiln_vector<kiln_f16, KILN_STEPS> lines[KILN_VECTOR_WIDTH];
             const kiln_i64 first = kiln_offset_in_b(row.args, row.index);
 #pragma unroll
-            for (int j = 0; j < KILN_VECTOR_WIDTH; ++j) kiln_fetch<1>(lines[j], row.in_b + first + j * row.args.stride2_in_b, line);
+            for (int j = 0; j < KILN_VECTOR_WIDTH; ++j) kiln_fetch_shifted<2>(lines[j], row.in_b, first + j * row.args.stride2_in_b, row, line);
 #pragma unroll
             for (int k = 0; k < KILN_STEPS; ++k)
 #pragma unroll

@@ -301,7 +301,8 @@ static void the_log_tells_what_differs_from_the_nearest_entry(void **state) {
     fputs("more", file);
     fclose(file);
     setenv("KILN_LOG", "all,cache", 1);
-    static const char softmax[] = "y = softmax(x)", lanes[] = "lanes 32", columns[] = "f16[*,1024] f16[*,1024]";
+    static const char softmax[] = "y = softmax(x)", lanes[] = "lanes 32, registers, vector 8",
+                      columns[] = "f16[*,1024] f16[*,1024]";
     compile_for(f, f->nvrtc, softmax, columns, 90, 0, lanes);
     expect_message(f, (const char *const[4]){"cache: no entry", "| 1024 columns", "none of its 0 entries"});
     compile_for(f, f->nvrtc, softmax, columns, 90, 0, lanes);

@@ -290,7 +290,7 @@ static void a_policy_forbids_compiling(void **state) {
         kiln_program *program = launch_program(context, "y = softmax(x)");
         launch_expect(
             launch_run(program, "f16[8,64] f16[8,64]"), KILN_E_WOULD_COMPILE,
-            "the kernel for 'y = softmax(x)' (lanes 8, registers, inner, vector 8 x 1, 16 rows per block, sm_90) is "
+            "the kernel for 'y = softmax(x)' (lanes 8, registers, inner, vector 4 x 2, 16 rows per block, sm_90) is "
             "in no cache, and the policy forbids compiling");
         kiln_program_destroy(program);
         kiln_context_destroy(context);
@@ -501,13 +501,13 @@ static void where_clusters_have_no_room_the_next_schedule_runs(void **state) {
     kiln_program *program = launch_program(context, "y = softmax(x)");
     f->fake->clusters = 0;
     launch_expect(launch_run(program, row), KILN_OK, "");
-    assert_int_equal(f->fake->last_block[0], 1024);
+    assert_int_equal(f->fake->last_block[0], 512);
     assert_int_equal(launch_compiles(f), 4); /* clusters come before */
     kiln_program_destroy(program);
     f->fake->clusters = 8;
     program = launch_program(context, "y = softmax(x)");
     launch_expect(launch_run(program, row), KILN_OK, "");
-    assert_int_equal(f->fake->last_block[0], 256);
+    assert_int_equal(f->fake->last_block[0], 128);
     kiln_program_destroy(program);
     kiln_context_destroy(context);
 }

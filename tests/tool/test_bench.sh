@@ -96,20 +96,20 @@ says '<- fastest$' 1
 says ' ok .*flat' "$(awk '/ ok /' out | wc -l)"
 says '^  of [0-9]+ schedules ' 1
 expect 0 'y = x * 2' --tensor 'x=f32[64,32]' --candidates --csv
-says '^"x=f32\[64,32\]","threads 256",' 1
+says '^"x=f32\[64,32\]","threads 512",' 1
 [ "$(tail -n +2 out | sed 's/.*,"//' | sort | uniq -d | wc -l)" -eq 0 ] || fail "a schedule was timed twice"
 
 # Given schedules are timed beside the chosen one; one that is none for the case is left out, one that nobody knows told.
-expect 0 'y = x * 2' --tensor 'x=f32[64,{32,64}]' --schedule 'threads 256' --schedule 'threads 32, steps 4' --schedule tile
-says '^  threads 256 ' 2
+expect 0 'y = x * 2' --tensor 'x=f32[64,{32,64}]' --schedule 'threads 512' --schedule 'threads 32, steps 4' --schedule tile
+says '^  threads 512 ' 2
 says '^  threads 32, steps 4 ' 2
 says '^  of 3 schedules ' 2
 expect 1 'y = x * 2' --tensor 'x=f32[64,32]' --schedule 'thread 64'
 says "'thread 64' pins nothing" 1
 
 # Pinned schedules are the chosen ones.
-KILN_SCHEDULE='threads 256' expect 0 'y = x * 2' --tensor 'x=f32[64,32]'
-says ' threads 256, ' 1
+KILN_SCHEDULE='threads 512' expect 0 'y = x * 2' --tensor 'x=f32[64,32]'
+says ' threads 512, ' 1
 
 # A seed makes the inputs; another one makes others.
 expect 0 'y = exp(x)' --tensor 'x=f32[64,32]' --seed 5 --json
