@@ -46,3 +46,5 @@ draw 10000 --layouts across --columns 64 16384 --count 70 --seed 26112710
 draw 10070 --layouts block --columns 128 16384 --count 80 --seed 26112711
 draw 12000 --count 240 --seed 26112801
 draw 12240 --count 80 --seed 26112802 --megabytes 12
+draw 13000 --count 240 --seed 27112721
+draw 13240 --count 80 --seed 27112722 --megabytes 12
