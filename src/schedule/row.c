@@ -125,14 +125,25 @@ static int64_t exchange_bytes(const kiln__ir *ir, bool persistent, const kiln__s
     return kiln__greatest(bytes, 8192);
 }
 
-/* How much of the row stays in shared memory, and whether a group goes through several rows. A row of which less than
- * three quarters stay is better streamed, unless the whole grid has it. */
-static bool keep_in_shared_memory(int bytes, int64_t room, bool persistent, kiln__schedule *s) {
+/* Whether enough of a row stays in so many bytes: what is left is read once more for each pass. */
+static bool is_enough(int64_t all, int64_t room) { return all - all / 4 <= room; }
+
+/* Bytes of shared memory for a row. Groups that go through several rows had better be two on a multiprocessor, one of
+ * which exchanges while the other loads, than have all of a row each. */
+static int64_t room_for(const kiln__device *device, int64_t all, int64_t exchange, bool persistent) {
+    const int64_t whole = device->shared_per_block - exchange, half = device->shared_per_sm / 2 - exchange;
+    return persistent && all > half && is_enough(all, half) ? half : whole;
+}
+
+/* How much of the row stays in shared memory, and whether a group goes through several rows. A row of which too little
+ * stays is better streamed, unless the whole grid has it. */
+static bool keep_in_shared_memory(const kiln__device *device, int bytes, int64_t exchange, bool persistent,
+                                  kiln__schedule *s) {
     const bool grid = s->team.group == KILN__GROUP_GRID;
-    const int64_t step = (int64_t)s->team.threads * (bytes ? bytes : KILN__LEAST_STEP_BYTES);
+    const int64_t step = (int64_t)s->team.threads * (bytes ? bytes : KILN__LEAST_STEP_BYTES), all = s->steps * step;
+    const int64_t room = room_for(device, all, exchange, persistent && !grid);
     s->staging.steps = kiln__least(s->steps, room / step);
-    if (s->staging.steps < s->steps && !grid && (!persistent || s->staging.steps < s->steps - s->steps / 4))
-        return false;
+    if (s->staging.steps < s->steps && !grid && !(persistent && is_enough(s->steps, s->staging.steps))) return false;
     s->staging.bytes = (int)(s->staging.steps * s->team.threads * bytes);
     s->row.persistent = grid || persistent;
     return true;
@@ -158,7 +169,7 @@ static bool set_staging(const kiln__given *g, const kiln__pins *point, int bytes
     if (s->staging.kind == KILN__STAGING_REGISTERS && s->steps > KILN__MOST_REGISTER_ELEMENTS / s->vector_width)
         return false;
     if (s->staging.kind != KILN__STAGING_SHARED) return true;
-    return keep_in_shared_memory(bytes, g->device->shared_per_block - exchange, persistent, s);
+    return keep_in_shared_memory(g->device, bytes, exchange, persistent, s);
 }
 
 /* ---- loads ---- */

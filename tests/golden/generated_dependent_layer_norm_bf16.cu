@@ -44,9 +44,9 @@ struct kiln_staged {
     kiln_vector<kiln_bf16, KILN_VECTOR_WIDTH> in_b;
     KILN_MEMBER void load(const kiln_row &row, kiln_index col, const kiln_span &span)
     {
-        kiln_load<8>(in_x, row.in_x + col);
-        kiln_load<8>(in_w, row.in_w + col);
-        kiln_load<8>(in_b, row.in_b + col);
+        kiln_load<4>(in_x, row.in_x + col);
+        kiln_load<4>(in_w, row.in_w + col);
+        kiln_load<4>(in_b, row.in_b + col);
     }
 };
 
@@ -56,10 +56,8 @@ struct kiln_staged {
 struct kiln_phase0 {
     static constexpr bool ordered = false;
     float r3; /* sum */
-    float count; /* of elements */
     KILN_MEMBER void clear()
     {
-        count = 0;
         r3 = 0.0f;
     }
     KILN_MEMBER void vector(const kiln_row &row, const kiln_staged &staged, kiln_index col, const kiln_span &span)
@@ -69,20 +67,17 @@ struct kiln_phase0 {
             const float v0 = kiln_widen(staged.in_x.get(j));
             r3 = r3 + v0;
         }
-        count += span.high - span.low;
     }
     static KILN_MEMBER kiln_phase0 combine(const kiln_phase0 &a, const kiln_phase0 &b)
     {
         kiln_phase0 c;
         c.r3 = a.r3 + b.r3;
-        c.count = a.count + b.count;
         return c;
     }
     KILN_MEMBER kiln_phase0 shuffle(int lane_mask, kiln_u32 lanes) const
     {
         kiln_phase0 other;
         other.r3 = kiln_shuffle(r3, lane_mask, lanes);
-        other.count = kiln_shuffle(count, lane_mask, lanes);
         return other;
     }
 };
@@ -133,23 +128,6 @@ KILN_DEVICE void kiln_after1(kiln_row &row, const kiln_phase1 &reduced)
     row.v12 = rsqrtf(row.v11);
 }
 
-/* Phases 0 and 1 in one pass and one exchange. */
-KILN_DEVICE void kiln_partial(kiln_row &row, const kiln_phase0 &reduced)
-{
-    row.v5 = kiln_ratio(reduced.r3, reduced.count);
-}
-KILN_DEVICE kiln_phase1 kiln_correct(kiln_phase1 part, const kiln_phase0 &from, const kiln_phase0 &to)
-{
-    part.r8 = kiln_move_square(part.r8, from.count, kiln_ratio(from.r3, from.count), kiln_ratio(to.r3, to.count));
-    return part;
-}
-KILN_DEVICE void kiln_settle(const kiln_row &row, kiln_phase1 &part, const kiln_phase0 &all)
-{
-    part.r8 = kiln_settle_square(part.r8, all.count, row.v5, kiln_ratio(all.r3, all.count));
-}
-[kernel_sources/online.cuh]
-typedef kiln_together<kiln_phase0, kiln_phase1> kiln_online;
-
 /* The outputs that have columns. */
 struct kiln_finish {
     KILN_MEMBER void vector(const kiln_row &row, const kiln_staged &staged, kiln_index col, const kiln_span &span)
@@ -168,7 +146,7 @@ struct kiln_finish {
         }
         kiln_vector<kiln_bf16, KILN_VECTOR_WIDTH> out_y;
         kiln_narrow_vector(y0, out_y);
-        kiln_store<8>(out_y, row.out_y + col);
+        kiln_store<4>(out_y, row.out_y + col);
     }
 };
 
@@ -182,14 +160,14 @@ extern "C" __global__ void __launch_bounds__(KILN_THREADS) kiln_kernel(const __g
     kiln_begin(row);
     kiln_staging staging;
     staging.fill(row);
-    kiln_online phase0;
+    kiln_phase0 phase0;
     phase0.clear();
-    staging.each_online(row, phase0);
-    {
-        const kiln_online reduced = kiln_all_reduce(phase0);
-        kiln_after0(row, reduced.first);
-        kiln_after1(row, reduced.second);
-    }
+    staging.each_vector(row, phase0);
+    kiln_after0(row, kiln_all_reduce(phase0));
+    kiln_phase1 phase1;
+    phase1.clear();
+    staging.each_vector(row, phase1);
+    kiln_after1(row, kiln_all_reduce(phase1));
     kiln_finish finish;
     staging.each_vector(row, finish);
 }

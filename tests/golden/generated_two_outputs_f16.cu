@@ -11,6 +11,7 @@ struct kiln_arguments {
 struct kiln_row {
     const kiln_arguments &args;
     kiln_i64 index;
+    int shift; /* elements of the first vector that belong to the row before */
     int tile; /* the row's first element in the tile */
     const kiln_f16 *in_x;
     float *out_m;
@@ -28,6 +29,7 @@ KILN_DEVICE void kiln_begin(kiln_row &row)
     row.in_x = args.in_x + row.index * 511;
     row.out_m = args.out_m + row.index * 1;
     row.out_y = args.out_y + row.index * 511;
+    row.shift = (int)(row.index * 1 & (KILN_VECTOR_WIDTH - 1));
 }
 
 [kernel_sources/tile.cuh]
@@ -63,7 +65,7 @@ struct kiln_phase0 {
 #pragma unroll
         for (int j = 0; j < KILN_VECTOR_WIDTH; ++j) {
             const float v0 = kiln_widen(staged.in_x.get(j));
-            r1 = kiln_maximum(r1, v0);
+            r1 = kiln_maximum(r1, (span.has(j) ? v0 : (-kiln_infinity())));
         }
     }
     static KILN_MEMBER kiln_phase0 combine(const kiln_phase0 &a, const kiln_phase0 &b)

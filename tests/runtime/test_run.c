@@ -501,8 +501,8 @@ static void where_clusters_have_no_room_the_next_schedule_runs(void **state) {
     kiln_program *program = launch_program(context, "y = softmax(x)");
     f->fake->clusters = 0;
     launch_expect(launch_run(program, row), KILN_OK, "");
-    assert_int_equal(f->fake->last_block[0], 512);
-    assert_int_equal(launch_compiles(f), 4); /* clusters come before */
+    assert_int_equal(f->fake->last_block[0], 1024);
+    assert_int_equal(launch_compiles(f), 5); /* clusters come before */
     kiln_program_destroy(program);
     f->fake->clusters = 8;
     program = launch_program(context, "y = softmax(x)");
