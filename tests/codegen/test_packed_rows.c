@@ -157,8 +157,10 @@ static const packed_case cases[] = {
     {"y = layer_norm(x)", "1", "f32[3,77,21]{1848,24,1} f32[3,77,21]", "cluster 2, block 512, registers",
      "threads 16, registers, vector 1, rows 32, cluster 2, splits 1, phased, runs", false},
     /* Columns a multiple of 128 KB apart: every other tile lies 64 KB on; the last ones are not spread. */
-    {"s = sum(x)", "0", "f16[7,65600]{65664,1} f16[65600]", "cluster 2, block 256", "cluster 2, threads 4", false},
-    {"s = sum(x)", "0", "f16[7,65700]{131072,1} f16[65700]", "cluster 2, block 256", "cluster 2, threads 4", false},
+    {"s = sum(x)", "0", "f16[7,65600]{65664,1} f16[65600]", "cluster 2, block 256", "cluster 2, threads 4, rows 512",
+     false},
+    {"s = sum(x)", "0", "f16[7,65700]{131072,1} f16[65700]", "cluster 2, block 256", "cluster 2, threads 4, rows 512",
+     false},
     {"y = max(x) - x", "0", "f32[6,32900]{65536,1} f32[6,32900]", "cluster 2", "cluster 2, threads 4, shared", false},
     {"s = nanmean(x)", "0", "f16[300,24] f16[24]", "cluster 2", "cluster 2, threads 64, shared",
      false}, /* gaps in its state */
