@@ -63,7 +63,8 @@ typedef struct kiln__estimate {
 /* Of a schedule that is sketched or whole, for the problem's number of rows. */
 void kiln__model_estimate(const kiln__given *g, const kiln__schedule *s, kiln__estimate *out);
 
-/* Times what the fastest candidate takes: log2. By the first so many trees, which tell the most, or all. */
+/* log2 of the time that a candidate takes, but for what is the same for all of a problem: only differences mean
+ * anything; 0 for most problems' fastest. By the first so many trees, which tell the most, or all. */
 #define KILN__FIRST_TREES 16
 #define KILN__ALL_TREES 65535
 double kiln__model_slowdown(const kiln__estimate *estimate, size_t trees);

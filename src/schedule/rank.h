@@ -7,8 +7,9 @@
 #include "schedule/model.h"
 #include "schedule/typical_rows.h"
 
-/* A candidate, and how many times as long as the fastest it is expected to take, for as many rows as KILN__RANK_BYTES
- * are: the problem's own number counts for nothing, so that a row has the same bits however many others there are. */
+/* A candidate, and the time that it is expected to take, in a unit of the problem's own, for as many rows as
+ * KILN__RANK_BYTES are: the problem's own number counts for nothing, so that a row has the same bits however many
+ * others there are. */
 typedef struct kiln__ranked {
     kiln__pins point;
     double slowdown;

@@ -73,6 +73,7 @@ int explained_candidates_find(const kernel_request *k, size_t most, explained_ca
     }
     if (!status) status = add_all(&f);
     kiln__prepared_free(&f.prepared);
+    for (size_t i = out->count; i-- > 0;) out->items[i].slowdown /= out->items[0].slowdown;
     return status ? tool_failed(r->args, status) : TOOL_OK;
 }
 
@@ -125,7 +126,7 @@ static void print_candidate(const explained_candidates *all, size_t i) {
 }
 
 void explained_candidates_print(const explained_candidates *all) {
-    printf("\nThe model compares %d schedules. Place, times what the fastest is expected to take,\n"
+    printf("\nThe model compares %d schedules. Place, times what the first is expected to take,\n"
            "schedule; for rows of 256 MB: us that each resource and each kind of waiting alone would take,\n"
            "and in which of them the others differ most from the first:\n",
            all->listed);

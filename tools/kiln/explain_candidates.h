@@ -12,7 +12,7 @@ typedef struct explained_candidate {
     int place; /* from 1 on, by the model; 0: it is none of those listed, such as one that was pinned */
     bool chosen;
     char schedule[160];
-    double slowdown; /* for rows of 256 MB */
+    double slowdown; /* times what the first is expected to take, for rows of 256 MB */
     kiln__estimate estimate;
 } explained_candidate;
 
