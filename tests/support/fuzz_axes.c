@@ -234,6 +234,13 @@ static void draw_blocks(fuzz_random *random, fuzz_case *c) {
     c->larger = c->block << below(random, fixed ? 1 : 3);
 }
 
+/* Whether two values of all rows, of eight bytes for each column, may have no room in a block's shared memory. */
+static bool are_many_columns(const fuzz_case *c) {
+    int64_t columns = 1;
+    for (int i = 0; i < c->rank; i++) columns *= c->reduced[i] ? c->sizes[i] : 1;
+    return columns > 227 * 1024 / (2 * 8);
+}
+
 void fuzz_axes_draw(fuzz_random *structure, fuzz_random *instance, fuzz_case *c) {
     c->program = &programs[below(structure, (int)COUNT(programs))];
     c->own_axes = true;
@@ -243,8 +250,8 @@ void fuzz_axes_draw(fuzz_random *structure, fuzz_random *instance, fuzz_case *c)
     draw_sizes(structure, instance, across, c);
     write_text(c);
     /* A block of all columns, beside rows, is one of any size to a kernel. */
-    c->may_lack_schedule =
-        !across && (!is_a_warps(c->block) || !is_a_warps(c->larger) || c->sizes[block_axis(c)] <= c->larger);
+    const bool odd = !is_a_warps(c->block) || !is_a_warps(c->larger) || c->sizes[block_axis(c)] <= c->larger;
+    c->may_lack_schedule = across ? are_many_columns(c) : odd;
 }
 
 void fuzz_axes_shrink(const fuzz_case *c, int input, kiln_tensor *tensor) {
