@@ -140,7 +140,8 @@ static int64_t room_for(const kiln__device *device, int64_t all, int64_t exchang
 static bool keep_in_shared_memory(const kiln__device *device, int bytes, int64_t exchange, bool persistent,
                                   kiln__schedule *s) {
     const bool grid = s->team.group == KILN__GROUP_GRID;
-    const int64_t step = (int64_t)s->team.threads * (bytes ? bytes : KILN__LEAST_STEP_BYTES), all = s->steps * step;
+    const int64_t step = (int64_t)s->team.threads * (bytes ? bytes : KILN__LEAST_STEP_BYTES);
+    const int64_t all = kiln__times(s->steps, step);
     const int64_t room = room_for(device, all, exchange, persistent && !grid);
     s->staging.steps = kiln__least(s->steps, room / step);
     if (s->staging.steps < s->steps && !grid && !(persistent && is_enough(s->steps, s->staging.steps))) return false;
