@@ -2,6 +2,7 @@
 # The scripts of tools/tune. kiln_python is found in checks.cmake.
 if(kiln_python)
     add_test(NAME test_fit COMMAND ${kiln_python} -B ${CMAKE_CURRENT_SOURCE_DIR}/tune/test_fit.py)
+    add_test(NAME test_variants COMMAND ${kiln_python} -B ${CMAKE_CURRENT_SOURCE_DIR}/tune/test_variants.py)
 else()
     add_test(NAME test_fit COMMAND sh -c "echo 'skipped: there is no python3'; exit 77")
 endif()
