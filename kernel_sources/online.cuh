@@ -27,7 +27,6 @@ template <class First, class Second> struct kiln_together {
     /* Squares about the mean of a thread's first vector, until it has all its elements. */
     struct one_pass {
 #if KILN_STAGED_STEPS > 0
-        static constexpr bool shares = First::shares || Second::shares;
 #endif
         kiln_row &row;
         kiln_together &online;

@@ -16,7 +16,7 @@ template <class Phase, int RANKS> KILN_DEVICE Phase kiln_gather_share(const kiln
     constexpr int share = (KILN_SPLITS + RANKS - 1) / RANKS;
     Phase all;
     all.clear();
-#pragma unroll 4
+#pragma unroll 1
     for (int i = 0; i < share; ++i) {
         const int chunk = rank * share + i;
         if (chunk < KILN_SPLITS) all = Phase::combine(all, partials[chunk]);

@@ -50,7 +50,7 @@ template <class Phase, int RANKS, class Body>
 KILN_DEVICE void kiln_each_partial(const kiln_row &row, int rank, Body &body) {
     constexpr int share = (KILN_SPLITS + RANKS - 1) / RANKS;
     const kiln_span span(row, 0, 0);
-#pragma unroll 8
+#pragma unroll 1
     for (int i = 0; i < share; ++i) {
         const int chunk = rank * share + i;
         if (KILN_SPLITS % RANKS && chunk >= KILN_SPLITS) break;

@@ -65,19 +65,8 @@ struct kiln_staging {
         else
             kiln_stream::each_vector(row, KILN_STAGED_STEPS, phase);
     }
-    template <class Body> KILN_MEMBER void each_of_step(const kiln_row &row, int step, Body &body) {
-        const kiln_index col = kiln_column(row, step);
-        if (!kiln_inside(row, col, step)) return;
-        kiln_staged staged;
-        staged.recall(kiln_shared, slot(step));
-        body.vector(row, staged, col, kiln_span(row, col, step));
-    }
-    /* One vector after the other; several where what all rows share is loaded for them. */
     template <class Body> KILN_MEMBER void each_staged(const kiln_row &row, Body &body) {
-        if constexpr (Body::shares)
-            each_index<KILN_CHUNKS>([&](int chunk) { each_of_chunk(row, chunk, body); });
-        else
-            each_index<KILN_STAGED_STEPS>([&](int step) { each_of_step(row, step, body); });
+        each_index<KILN_CHUNKS>([&](int chunk) { each_of_chunk(row, chunk, body); });
     }
     /* The first phase takes chunks as they arrive, after fill. */
     template <bool ONLINE, class Phase> KILN_MEMBER void each_arriving(kiln_row &row, Phase &phase) {

@@ -5,7 +5,7 @@
 /* `count` elements that begin at an aligned address, in vectors of V elements; the last may be partial. */
 template <int V, class T> KILN_DEVICE void kiln_tile_fill(unsigned char *shared, const T *from, int count) {
     kiln_vector<T, V> *to = reinterpret_cast<kiln_vector<T, V> *>(shared);
-#pragma unroll 4
+#pragma unroll 1
     for (int i = (int)threadIdx.x; i < count / V; i += KILN_THREADS)
         if (sizeof(T) * V >= 4)
             kiln_copy_async<(sizeof(T) * V >= 4 ? (int)sizeof(T) * V : 4)>(to + i, from + (kiln_i64)i * V);
@@ -16,7 +16,7 @@ template <int V, class T> KILN_DEVICE void kiln_tile_fill(unsigned char *shared,
 }
 template <int V, class T> KILN_DEVICE void kiln_tile_drain(T *to, const unsigned char *shared, int count) {
     const kiln_vector<T, V> *from = reinterpret_cast<const kiln_vector<T, V> *>(shared);
-#pragma unroll 4
+#pragma unroll 1
     for (int i = (int)threadIdx.x; i < count / V; i += KILN_THREADS) kiln_store<V>(from[i], to + (kiln_i64)i * V);
     const int rest = count / V * V + (int)threadIdx.x;
     if (V > 1 && rest < count) to[rest] = reinterpret_cast<const T *>(shared)[rest];

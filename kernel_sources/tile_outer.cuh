@@ -19,7 +19,7 @@ template <class T> KILN_DEVICE void kiln_tile_fill(T *tile, const T *from, int c
 template <class T> KILN_DEVICE void kiln_tile_drain(T *to, const T *tile, int count) {
     constexpr int unit = 16 / (int)sizeof(T);
     const int before = (int)((kiln_u64)to & 15) / (int)sizeof(T);
-#pragma unroll 2
+#pragma unroll 1
     for (int e = (int)threadIdx.x * unit - before; e < count; e += KILN_THREADS * unit)
         if (e >= 0 && e + unit <= count)
             *reinterpret_cast<uint4 *>(to + e) = *reinterpret_cast<const uint4 *>(tile + e);

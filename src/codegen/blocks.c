@@ -16,11 +16,10 @@ static kiln__inst reduction_of(const kiln__inst *inst) {
 
 /* ---- in shared memory ---- */
 
-/* Lanes of a warp that share a block: so few that all threads have one, as far as there are columns. */
-static int lanes_of(const kiln__emitter *e, int64_t block) {
-    const int64_t blocks = kiln__slots_of(e->problem, e->problem->cols, block);
+/* Lanes of a warp that share a block of columns. */
+static int lanes_of(int64_t block) {
     int lanes = 1;
-    while (lanes < 32 && 2 * lanes <= block && (lanes < 4 || blocks * lanes < e->schedule->team.threads)) lanes *= 2;
+    while (lanes < 32 && 2 * lanes <= block) lanes *= 2;
     return lanes;
 }
 
@@ -39,7 +38,7 @@ static void emit_slots_of(const kiln__emitter *e, uint32_t i) {
                 "    KILN_MEMBER void take(value v, int at)\n    {\n        %s%s;\n    }\n"
                 "    KILN_MEMBER result get() const { return r%s; }\n",
                 kiln__cxx_ctype(e->ir->insts[inst->args[0]].type), kiln__cxx_ctype(inst->type), inst->domain,
-                lanes_of(e, inst->domain), kiln__slots_begin(e, i), i, kiln__spell_identity(e, &reduction),
+                lanes_of(inst->domain), kiln__slots_begin(e, i), i, kiln__spell_identity(e, &reduction),
                 arg ? "" : "(void)at, ", take, arg ? ".index" : "");
 }
 

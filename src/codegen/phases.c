@@ -6,16 +6,6 @@
 #include "codegen/emitter.h"
 #include "problem/online.h"
 
-/* Whether the loop needs what all rows share. */
-void kiln__emit_sharing(const kiln__emitter *e, bool several) {
-    bool shares = several;
-    if (e->schedule->staging.kind != KILN__STAGING_SHARED) return;
-    for (uint32_t i = 0; i < e->ir->count; i++)
-        shares |= e->needed[i] && e->ir->insts[i].op == KILN__OP_INPUT && e->element[i] &&
-                  !e->problem->operands[e->ir->insts[i].u.input].follows_rows;
-    kiln__write(e, "    static constexpr bool shares = %s;\n", shares ? "true" : "false");
-}
-
 /* The function's head, and vectors of the needed inputs that do not stay with the row. */
 void kiln__emit_vector_head(const kiln__emitter *e, const char *name) {
     kiln__write(e,
@@ -213,7 +203,6 @@ static void emit_exchange(const kiln__emitter *e, uint32_t phase) {
 static void emit_phase_of_row(const kiln__emitter *e, uint32_t phase) {
     const char *state = kiln__spell(e, "kiln_phase%u", phase);
     kiln__write(e, "    static constexpr bool ordered = %s;\n", is_ordered(e, phase) ? "true" : "false");
-    kiln__emit_sharing(e, false);
     emit_exchange(e, phase);
     emit_fields(e, phase);
     if (e->problem->any_shape) emit_copy(e, phase, state);
@@ -224,7 +213,6 @@ static void emit_phase_of_row(const kiln__emitter *e, uint32_t phase) {
 
 static void emit_phase_of_rows(const kiln__emitter *e, uint32_t phase, const char *state) {
     kiln__write(e, "    typedef %s state;\n    state at[KILN_VECTOR_WIDTH];\n", state);
-    kiln__emit_sharing(e, false);
     emit_exchange(e, phase);
     emit_rows(e, phase);
     emit_vectors(e, phase);
@@ -280,7 +268,6 @@ bool kiln__emit_finish(kiln__emitter *e) {
     kiln__need_outputs(e);
     kiln__write(e, "/* The outputs that have columns%s. */\nstruct kiln_finish {\n",
                 e->adds_columns ? ", and what columns add to values of all rows" : "");
-    kiln__emit_sharing(e, kiln__column_of(e->schedule)->transpose_width > 0);
     for (int i = 0; i < list->count; i++)
         if (kiln__column_of(e->schedule)->transpose_width &&
             e->schedule->tensors[list->at[i]].kind == KILN__ACCESS_TRANSPOSED)

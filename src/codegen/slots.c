@@ -8,7 +8,6 @@ static void emit_block_loop(kiln__emitter *e, uint32_t i) {
     kiln__need_block(e, i);
     kiln__write(e, "/* What %s. */\nstruct kiln_values%u {\n",
                 reduces ? kiln__spell(e, "kiln_block%u reduces", i) : "is sorted", i);
-    kiln__emit_sharing(e, false);
     kiln__emit_vector_head(e, "vector");
     kiln__emit_elements(e);
     if (reduces)

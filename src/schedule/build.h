@@ -71,14 +71,12 @@ static inline bool kiln__is_invariant(const kiln__operand *operand) {
  * the strides. */
 typedef struct kiln__column_facts {
     int64_t cols;
-    bool again;         /* the inputs are needed after the first reductions */
-    bool transposed;    /* outputs have their columns side by side, not the rows */
-    int staged_bytes;   /* of one row at one column, all staged inputs together */
-    int side_bytes;     /* the same of those that differ between neighbouring rows: of one run as of many ... */
-    int side_narrowest; /* ... and the narrowest of them */
-    int narrowest;      /* bytes of the narrowest tensor whose rows lie side by side; 0: none */
-    int slot_bytes;     /* the same, all values as wide as the widest: what lies between them counts, too */
-    int count_bytes;    /* what phases that are reduced together carry beside that */
+    bool again;       /* the inputs are needed after the first reductions */
+    bool transposed;  /* outputs have their columns side by side, not the rows */
+    int staged_bytes; /* of one row at one column, all staged inputs together */
+    int narrowest;    /* bytes of the narrowest tensor whose rows lie side by side; 0: none */
+    int slot_bytes;   /* the same, all values as wide as the widest: what lies between them counts, too */
+    int count_bytes;  /* what phases that are reduced together carry beside that */
 } kiln__column_facts;
 
 /* Marks the staged inputs, too. */

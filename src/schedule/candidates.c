@@ -9,13 +9,12 @@
 #include "base/types.h"
 #include "schedule/access.h"
 
-#define MOST_REGISTER_BYTES 512      /* of a thread's vectors: half of its registers */
+#define MOST_REGISTER_BYTES 256      /* of a thread's vectors: a quarter of its registers */
 #define MOST_SHARED_STEPS 32         /* of a thread's vectors in shared memory: more threads could have them */
 #define MOST_ACCESS_BYTES 16         /* of one access of a thread */
 #define LEAST_CHUNK_STEPS 2          /* of a thread, where a row is cut into chunks */
 #define MOST_CHUNKS 1024             /* each block of the next launch reads the results of all */
 #define MOST_TILE_ROWS 2048          /* rows that a tile has at once */
-#define LEAST_BLOCK_THREADS 64       /* fewer leave a multiprocessor without warps */
 #define LEAST_SHARING_THREADS 128    /* of each of several blocks that share rows: they wait for one another */
 #define LEAST_BLOCK_BYTES (4 * 1024) /* tiles of less are all edges */
 
@@ -246,7 +245,7 @@ static void list_tiles(lister *l) {
     for (int i = 0; i < lanes.count * rows.count; i++) {
         const int lane = lanes.of[i % lanes.count], row = rows.of[i / lanes.count];
         const int64_t bytes = kiln__row_tile_bytes(l->problem, row);
-        const bool worth = lane * row >= LEAST_BLOCK_THREADS && l->problem->cols >= lane && bytes >= LEAST_BLOCK_BYTES;
+        const bool worth = lane * row >= 32 && l->problem->cols >= lane && bytes >= LEAST_BLOCK_BYTES;
         if (worth || l->any) list_tile(l, lane, row);
     }
 }
@@ -352,7 +351,7 @@ static void list_lanes_of_rows(lister *l, int width, int ranks, int misaligned) 
         p.rows_per_block = (misaligned > 0 ? lanes - 1 : lanes) * width;
         p.misaligned = misaligned;
         const int threads = lanes * ranks;
-        if (p.rows_per_block < 1 || (threads < LEAST_BLOCK_THREADS && !l->any) || threads > 1024) continue;
+        if (p.rows_per_block < 1 || (threads < 32 && !l->any) || threads > 1024) continue;
         if (l->for_orders && !is_usual(most.of[i] * ranks)) continue;
         list_kept(l, p, lanes);
         list_read(l, p);

@@ -120,7 +120,7 @@ static kiln_status list_points(const kiln__given *g, const kiln__pins *pins, kil
 /* Whether a schedule has none of what these words say. */
 static bool ignores(const kiln__pins *pins, const kiln__schedule *s) {
     return (pins->steps && kiln__layout_of(s) != KILN__LAYOUT_FLAT) ||
-           (pins->batch && s->staging.kind != KILN__STAGING_NONE) || (pins->prefetch && !kiln__row_of(s)->prefetch);
+           (pins->batch && s->staging.kind != KILN__STAGING_NONE);
 }
 
 static int registers_of(const kiln__given *g, const kiln__schedule *s) { return kiln__work_of(g, s).registers; }

@@ -54,10 +54,6 @@ static void find_operand(const kiln__problem *problem, int o, kiln__column_facts
     const int size = (int)kiln_type_size(operand->type);
     s->tensors[o].staged = !operand->output && operand->per_element && operand->follows_rows;
     if (s->tensors[o].staged) f->staged_bytes += size;
-    if (s->tensors[o].staged && row_step(problem, operand) != 0) {
-        f->side_bytes += size;
-        if (!f->side_narrowest || size < f->side_narrowest) f->side_narrowest = size;
-    }
     f->transposed |= !s->passes.ordered && f->cols > 1 && along_columns(problem, operand, 8) > 1;
     if (rows_together(problem, operand, 1) && (!f->narrowest || size < f->narrowest)) f->narrowest = size;
 }
@@ -217,14 +213,9 @@ static void split(const kiln__given *g, const kiln__column_facts *f, const kiln_
     if (s->split.chunks > 1) s->split.chunks = (int)kiln__divide_up(f->cols, s->steps * s->team.threads_per_row);
 }
 
-/* Vectors that are misaligned take registers for where they lie, too. What is corrected batch by batch has them from
- * the types alone, like the bits of a row. */
-static void set_batch(const kiln__column_facts *f, const kiln__pins *point, kiln__schedule *s) {
-    const bool crowded = s->passes.online >= 0
-                             ? f->side_bytes > f->side_narrowest
-                             : f->staged_bytes * s->vector_width > 16 || s->edges == KILN__EDGES_MISALIGNED;
+static void set_batch(const kiln__pins *point, kiln__schedule *s) {
     const int line = s->column.transpose_width;
-    kiln__schedule_batch(point, crowded ? 4 : 8, s);
+    kiln__schedule_batch(point, 8, s);
     if (line) s->batch = (int)kiln__divide_up(s->batch, line) * line;
 }
 
@@ -301,7 +292,7 @@ bool kiln__column_build(const kiln__given *g, const kiln__pins *point, kiln__sch
     s->column.rank_groups = s->team.blocks_per_row;
     s->team.threads_per_row *= s->team.blocks_per_row;
     split(g, &f, point, s);
-    set_batch(&f, point, s);
+    set_batch(point, s);
     for (int o = 0; o < g->problem->input_count + g->problem->output_count; o++) set_access(g->problem, o, s);
     return fits_exchange(g, &f, exchanged, s) && fits(g, slab, s);
 }

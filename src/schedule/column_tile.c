@@ -5,9 +5,8 @@
 #include "base/types.h"
 #include "schedule/build.h"
 
-#define GOOD_THREADS 256 /* of several runs of rows, at most ... */
+#define GOOD_THREADS 256 /* of several runs of rows, at most */
 #define LEAST_THREADS 96
-#define GOOD_BYTES 32768 /* ... and their bytes */
 #define FEW_CONFLICTS 2
 #define MOST_ROWS 8192   /* of a tile */
 #define MOST_SLOTS 40960 /* bytes through which ranks exchange */
@@ -149,11 +148,11 @@ static bool work_out(const kiln__given *g, const tile_facts *f, int64_t runs, ki
     return fewest < INT32_MAX;
 }
 
-/* The same, of several runs if they are few and small. */
+/* The same, of several runs if those are few threads. */
 static bool suits(const kiln__given *g, const tile_facts *f, int64_t runs, kiln__schedule *s) {
     kiln__schedule more = *s;
     if (!work_out(g, f, runs, &more)) return false;
-    if (runs > 1 && (more.staging.bytes > GOOD_BYTES || more.team.threads > GOOD_THREADS)) return false;
+    if (runs > 1 && more.team.threads > GOOD_THREADS) return false;
     *s = more;
     return true;
 }

@@ -8,32 +8,23 @@
 #include "schedule/kept.h"
 #include "schedule/schedule.h"
 
-#define MOST_UNROLLED_STEPS 8
-#define MOST_UNROLLED_STEPS_SHARED 4
+#define MOST_UNROLLED_STEPS 4
 #define UNROLLED_TILE_ELEMENTS 8
-
-/* The most vectors that a thread has in registers at a time. Those that come from shared memory would all be fetched
- * before the first is used. */
-static int64_t most_unrolled(const kiln__schedule *s) {
-    return s->staging.kind == KILN__STAGING_SHARED ? MOST_UNROLLED_STEPS_SHARED : MOST_UNROLLED_STEPS;
-}
 
 static int64_t unroll_of(const kiln__schedule *s) {
     if (kiln__column_of(s)->tile_rows)
         return kiln__divide_up(UNROLLED_TILE_ELEMENTS, kiln__column_of(s)->ranks_per_thread * s->vector_width);
     if (kiln__column_of(s)->transpose_width) return kiln__column_of(s)->transpose_width;
-    return kiln__least(s->steps, most_unrolled(s));
+    return kiln__least(s->steps, MOST_UNROLLED_STEPS);
 }
 
-/* Whether the last pass computes again what the passes before computed of the row: a row of one input, of medium
- * length, is then in half the registers. Row-invariant inputs would take those all the same. */
+/* Whether the last pass computes again what the passes before computed of the row: a row of one input is then in half
+ * the registers. Row-invariant inputs would take those all the same. */
 static bool rematerialises(const kiln__ir *ir, const kiln__problem *problem, const kiln__schedule *s) {
-    const int64_t elements = s->steps * s->vector_width;
     int staged = 0;
     for (int o = 0; o < problem->input_count; o++) staged += s->tensors[o].staged;
     return s->staging.kind == KILN__STAGING_REGISTERS && kiln__layout_of(s) == KILN__LAYOUT_INNER &&
-           ir->phase_count > 0 && staged == 1 && !kiln__row_of(s)->invariant_inputs && s->vector_width >= 4 &&
-           elements > 32 && elements <= 128;
+           ir->phase_count > 0 && staged == 1 && !kiln__row_of(s)->invariant_inputs && s->vector_width >= 4;
 }
 
 /* A value that takes more instructions than moving it, twice over, is worth a register, as long as a thread has enough.
@@ -71,8 +62,7 @@ static int64_t whole_steps_of(const kiln__problem *problem, const kiln__schedule
 
 /* The last chunk asks for columns, which takes registers that its vectors then lack. */
 static int last_chunk_batch_of(const kiln__schedule *s) {
-    if (kiln__column_of(s)->transpose_width > 1) return s->batch;
-    return s->steps > 4 ? 1 : 2;
+    return kiln__column_of(s)->transpose_width > 1 ? s->batch : 1;
 }
 
 /* Where the vectors of staged inputs that are a row's own lie in shared memory: one tensor behind the other, of each a

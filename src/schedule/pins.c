@@ -33,7 +33,6 @@ static const struct {
     {"phased", FIELD(online), -1, 0},
     {"persistent", FIELD(persistent), 1, 0},
     {"single", FIELD(persistent), -1, 0},
-    {"prefetch", FIELD(prefetch), 1, 0},
     {"misaligned", FIELD(misaligned), 1, 0},
     {"runs", FIELD(misaligned), -1, 0},
     {"calls", FIELD(inlining), KILN__INLINE_LIGHT, 0},
@@ -72,8 +71,7 @@ kiln_status kiln__pins_parse(const char *text, kiln__pins *out) {
                 KILN_E_ARGUMENT,
                 "'%.*s' pins nothing of a schedule, expected lanes N, block N, threads N, registers, "
                 "shared, stream, tile, vector N, rows N, steps N, batch N, splits N, cluster N, grid, online, "
-                "phased, persistent, single, prefetch, misaligned, runs, calls, outlined or loops, N from 1 "
-                "to 4096",
+                "phased, persistent, single, misaligned, runs, calls, outlined or loops, N from 1 to 4096",
                 (int)length, text);
         text += length;
     }

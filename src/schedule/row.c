@@ -125,26 +125,15 @@ static int64_t exchange_bytes(const kiln__ir *ir, bool persistent, const kiln__s
     return kiln__greatest(bytes, 8192);
 }
 
-/* Whether enough of a row stays in so many bytes: what is left is read once more for each pass. */
-static bool is_enough(int64_t all, int64_t room) { return all - all / 4 <= room; }
-
-/* Bytes of shared memory for a row. Groups that go through several rows had better be two on a multiprocessor, one of
- * which exchanges while the other loads, than have all of a row each. */
-static int64_t room_for(const kiln__device *device, int64_t all, int64_t exchange, bool persistent) {
-    const int64_t whole = device->shared_per_block - exchange, half = device->shared_per_sm / 2 - exchange;
-    return persistent && all > half && is_enough(all, half) ? half : whole;
-}
-
-/* How much of the row stays in shared memory, and whether a group goes through several rows. A row of which too little
- * stays is better streamed, unless the whole grid has it. */
+/* How much of the row stays in shared memory, and whether a group goes through several rows. What does not stay is read
+ * once more for each pass: a row of which less than half stays is better streamed, unless the whole grid has it. */
 static bool keep_in_shared_memory(const kiln__device *device, int bytes, int64_t exchange, bool persistent,
                                   kiln__schedule *s) {
     const bool grid = s->team.group == KILN__GROUP_GRID;
     const int64_t step = (int64_t)s->team.threads * (bytes ? bytes : KILN__LEAST_STEP_BYTES);
-    const int64_t all = kiln__times(s->steps, step);
-    const int64_t room = room_for(device, all, exchange, persistent && !grid);
-    s->staging.steps = kiln__least(s->steps, room / step);
-    if (s->staging.steps < s->steps && !grid && !(persistent && is_enough(s->steps, s->staging.steps))) return false;
+    s->staging.steps = kiln__least(s->steps, (device->shared_per_block - exchange) / step);
+    const bool enough = s->staging.steps == s->steps || (persistent && s->staging.steps >= s->steps / 2);
+    if (!enough && !grid) return false;
     s->staging.bytes = (int)(s->staging.steps * s->team.threads * bytes);
     s->row.persistent = grid || persistent;
     return true;
@@ -178,15 +167,10 @@ static bool set_staging(const kiln__given *g, const kiln__pins *point, int bytes
 /* 1,024 threads with 32 bytes each under way fill the memory system; groups that stay exchange meanwhile: more. */
 static int usual_batch(const kiln__schedule *s) { return s->row.persistent ? 4 : 2; }
 
-/* What all rows share is loaded with a row in registers rather than when it is used, where three blocks have registers
- * for both: few rows wait for memory once. */
-static void prefetch_invariants(const kiln__given *g, const kiln__pins *point, int bytes, kiln__schedule *s) {
-    const bool masked = s->edges == KILN__EDGES_MASKED;
-    if (!s->row.invariant_inputs || (masked && s->row.invariant_inputs > 1)) return;
-    bytes += s->vector_width * g->traits.invariant_bytes;
-    const int64_t registers = (s->steps * bytes / 4 + 24) * s->team.threads;
-    s->row.prefetch = s->staging.kind == KILN__STAGING_REGISTERS && !masked &&
-                      (point->prefetch || registers * 3 <= g->device->registers_per_sm);
+/* What all rows share is loaded with a row in registers rather than when it is used: few rows wait for memory once. */
+static void prefetch_invariants(const kiln__given *g, kiln__schedule *s) {
+    s->row.prefetch =
+        s->row.invariant_inputs > 0 && s->staging.kind == KILN__STAGING_REGISTERS && s->edges != KILN__EDGES_MASKED;
     for (int o = 0; o < g->problem->input_count; o++) {
         const kiln__operand *operand = &g->problem->operands[o];
         s->tensors[o].staged |= s->row.prefetch && operand->per_element && !kiln__is_read_later(operand);
@@ -240,7 +224,7 @@ bool kiln__row_build(const kiln__given *g, const kiln__pins *point, kiln__schedu
     const int bytes = kiln__row_stage(g->problem, s);
     if (!set_team(g, point, s) || !set_staging(g, point, bytes, s)) return false;
     kiln__schedule_batch(point, usual_batch(s), s);
-    prefetch_invariants(g, point, bytes, s);
+    prefetch_invariants(g, s);
     kiln__schedule_split(g->ir, point->splits, s);
     kiln__row_finish(g, point, s);
     if (s->split.chunks > 1 || s->team.group == KILN__GROUP_GRID) s->strategy = KILN__SPLIT_ROW;

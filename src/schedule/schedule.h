@@ -252,7 +252,6 @@ typedef struct kiln__pins {
     int cluster;    /* blocks per row */
     int online;     /* 1: phases together where possible, -1: one after another */
     int persistent; /* 1: yes, -1: a group for each row */
-    int prefetch;   /* registers alone; 1: what all rows share comes with each of them */
     int inlining;   /* at least this kiln__inlining */
     int misaligned; /* columns: 1: vectors begin where memory is aligned, -1: with a block's rows, in runs of them */
 } kiln__pins;
@@ -263,8 +262,8 @@ bool kiln__pins_any(const kiln__pins *pins);
 
 /* Parses "block 256, shared, vector 8", the words of kiln__schedule's text: lanes N, block N, threads N, registers,
  * shared, stream, tile, vector N, rows N, steps N, batch N, splits N, cluster N, grid, online, phased, persistent,
- * single, prefetch, misaligned, runs, calls, outlined, loops. NULL or "": nothing pinned. KILN_E_ARGUMENT
- * quotes the word it does not know. */
+ * single, misaligned, runs, calls, outlined, loops. NULL or "": nothing pinned. KILN_E_ARGUMENT quotes the word it does
+ * not know. */
 kiln_status kiln__pins_parse(const char *text, kiln__pins *out);
 
 /* Writes them in these words; a buffer of KILN__PINS_SIZE bytes. */

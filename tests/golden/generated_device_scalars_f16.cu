@@ -159,6 +159,7 @@ extern "C" __global__ void __launch_bounds__(KILN_THREADS) kiln_kernel(const __g
     phase1.clear();
     staging.each_vector(row, phase1);
     kiln_after1(row, kiln_all_reduce(phase1));
+    staging.rematerialise();
     kiln_finish finish;
     staging.each_vector(row, finish);
 }

@@ -70,7 +70,6 @@ struct kiln_staged {
 /* Phase 0: the reductions combined together, in one exchange. */
 struct kiln_phase0 {
     static constexpr bool ordered = false;
-    static constexpr bool shares = false;
     /* before: bytes of each block's results of the phases before */
     static constexpr int exchange = 0, before = 0;
     float r3; /* sum */
@@ -114,7 +113,6 @@ KILN_DEVICE void kiln_after0(kiln_row &row, const kiln_phase0 &reduced)
 /* Phase 1: the reductions combined together, in one exchange. */
 struct kiln_phase1 {
     static constexpr bool ordered = false;
-    static constexpr bool shares = false;
     /* before: bytes of each block's results of the phases before */
     static constexpr int exchange = 1, before = 16;
     float r8; /* sum */
@@ -173,7 +171,6 @@ typedef kiln_together<kiln_phase0, kiln_phase1> kiln_online;
 
 /* The outputs that have columns. */
 struct kiln_finish {
-    static constexpr bool shares = true;
     KILN_MEMBER void vector(const kiln_row &row, const kiln_staged &staged, kiln_index col, const kiln_span &span)
     {
         float y0[KILN_VECTOR_WIDTH];

@@ -117,6 +117,7 @@ extern "C" __global__ void __launch_bounds__(KILN_THREADS) kiln_kernel(const __g
     phase0.clear();
     staging.each_vector(row, phase0);
     kiln_after0(row, kiln_all_reduce(phase0));
+    staging.rematerialise();
     kiln_finish finish;
     staging.each_vector(row, finish);
     if (kiln_rank() == 0) kiln_finish_row(row);

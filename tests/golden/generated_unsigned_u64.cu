@@ -69,7 +69,6 @@ struct kiln_staged {
 /* Phase 0: the reductions combined together, in one exchange. */
 struct kiln_phase0 {
     static constexpr bool ordered = false;
-    static constexpr bool shares = false;
     kiln_u64 r1; /* sum */
     kiln_u32 r3; /* max */
     KILN_MEMBER void clear()
@@ -111,7 +110,6 @@ KILN_DEVICE void kiln_after0(kiln_row &row, const kiln_phase0 &reduced)
 
 /* The outputs that have columns. */
 struct kiln_finish {
-    static constexpr bool shares = false;
     KILN_MEMBER void vector(const kiln_row &row, const kiln_staged &staged, kiln_index col, const kiln_span &span)
     {
         kiln_vector<kiln_u32, KILN_VECTOR_WIDTH> out_y;

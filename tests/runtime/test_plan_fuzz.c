@@ -203,10 +203,10 @@ static kiln__device draw_device(fuzz_random *random) {
 
 /* Words that a schedule is pinned with, any of them together. */
 static void draw_schedule(fuzz_random *random, char *out, size_t size) {
-    static const char *const words[] = {"lanes #",   "block #", "threads #", "registers", "shared",     "stream",
-                                        "tile",      "pack #",  "rows #",    "steps #",   "batch #",    "splits #",
-                                        "cluster #", "grid",    "online",    "phased",    "persistent", "single",
-                                        "prefetch",  "shared",  "stream"};
+    static const char *const words[] = {"lanes #", "block #",    "threads #", "registers", "shared",
+                                        "stream",  "tile",       "pack #",    "rows #",    "steps #",
+                                        "batch #", "splits #",   "cluster #", "grid",      "online",
+                                        "phased",  "persistent", "single",    "shared",    "stream"};
     static const int numbers[] = {1,  2,   3,   4,   7,   8,    16,   31,   32,   32,   33,  64,
                                   64, 100, 128, 256, 512, 1000, 1024, 2048, 4095, 4096, 4097};
     size_t count = percent(random, 60) ? 0 : 1 + below(random, 4), used = 0;

@@ -157,8 +157,6 @@ static const struct {
     {"steps 4", "y = softmax(x)", NULL, "f32[4,1000] f32[4,1000]", "no pinned schedule fits rows of 1000 columns"},
     {"registers, batch 4", "y = softmax(x)", NULL, "f32[4,1000] f32[4,1000]",
      "no pinned schedule fits rows of 1000 columns"},
-    {"shared, prefetch", "y = softmax(x)", NULL, "f32[4,1000] f32[4,1000]",
-     "no pinned schedule fits rows of 1000 columns"},
 };
 
 static void a_pinned_schedule_that_cannot_be_is_refused(void **state) {

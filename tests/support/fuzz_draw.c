@@ -16,7 +16,7 @@ const char *const fuzz_schedules[FUZZ_SCHEDULE_COUNT] = {
     NULL,
     "stream",
     "shared",
-    "registers, prefetch",
+    "registers",
     "vector 2",
     "vector 1",
     "lanes 8, stream",

@@ -101,7 +101,7 @@ static void add_number(pinning *p, const char *word, const char *number) {
 }
 
 static bool is_flag(const pinning *p, const char *word) {
-    static const char *const flags[] = {"registers", "shared", "stream", "tile", "online", "prefetch", "misaligned"};
+    static const char *const flags[] = {"registers", "shared", "stream", "tile", "online", "misaligned"};
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
         if (!strcmp(word, flags[i])) return true;
     return !strcmp(word, "persistent") && !says(p->text, "grid"); /* a grid is always so */

@@ -76,6 +76,12 @@ class Points(unittest.TestCase):
             for word in ("threads", "vector", "rows"):
                 self.assertIn(word, point["pins"])
 
+    def test_equal_schedules_of_a_problem_alone_have_equal_sources(self):
+        sources = {}
+        for point in self.points:
+            sources.setdefault(point["source"], set()).add((point["problem"], point["schedule"]))
+        self.assertTrue(all(len(of) == 1 for of in sources.values()), sources)
+
     def test_again_is_the_same(self):
         renewed = self.again(self.points)
         self.assertEqual([point["features"] for point in renewed], [point["features"] for point in self.points])

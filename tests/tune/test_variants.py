@@ -36,9 +36,16 @@ class Rules(unittest.TestCase):
         self.assertEqual(file, "row.c")
         self.assertIn(" || ", text)
 
+    def test_a_text_can_have_lines(self):
+        self.assertEqual(variants.unescaped(r"a\nb \|\| c"), "a\nb || c")
+
+    def test_a_file_without_a_folder_is_a_builder(self):
+        self.assertEqual(variants.path_of("row.c").parts, ("src", "schedule", "row.c"))
+        self.assertEqual(variants.path_of("src/codegen/row.c").parts, ("src", "codegen", "row.c"))
+
     def test_a_change_changes_the_rule_alone(self):
         name, (file, text, replacement) = next(iter(variants.rules().items()))
-        source = (variants.ROOT / "src" / "schedule" / file).read_text(encoding="utf-8")
+        source = (variants.ROOT / variants.path_of(file)).read_text(encoding="utf-8")
         self.assertEqual(variants.changed(name, (file, text, replacement)).replace(replacement, text, 1).count(text),
                          source.count(text))
 
@@ -57,18 +64,23 @@ class Report(unittest.TestCase):
     def test_it_tells_who_misses_a_rule(self):
         for i in (1, 2, 3):
             write(self.folder, f"plain-{i}", (10, 20, 30))
-        write(self.folder, "unroll-4", (10, 30, 15), schedule="block 128")
+        write(self.folder, "unroll-2", (10, 30, 15), schedule="block 128")
         lines = run("report", self.folder).stdout.splitlines()
-        self.assertEqual(lines[2:], ["| unroll-4 | 3 | 0.9086 | 1 | 1 | 1.50: y = softmax(x) f32[1,8] |"])
+        self.assertEqual(lines[2:], ["| unroll-2 | 3 | 0.909 | 1 | 1 | 1.50: y = softmax(x) f32[1,8] |"])
 
     def test_noise_is_no_difference(self):
         for i, us in enumerate((10, 12, 14), 1):
             write(self.folder, f"plain-{i}", (us,))
-        write(self.folder, "unroll-4", (15,))
-        self.assertIn("| unroll-4 | 0 | 1.2500 | 0 | 0 |", run("report", self.folder).stdout)
+        write(self.folder, "unroll-2", (15,))
+        self.assertIn("| unroll-2 | 1 | 1.250 | 0 | 0 |", run("report", self.folder).stdout)
+
+    def test_a_build_that_chooses_the_same_has_an_empty_line(self):
+        write(self.folder, "plain-1", (10,))
+        write(self.folder, "unroll-2", ())
+        self.assertIn("| unroll-2 | 0 | | | | |", run("report", self.folder).stdout)
 
     def test_without_a_build_to_compare_with_there_is_no_report(self):
-        write(self.folder, "unroll-4", (10,))
+        write(self.folder, "unroll-2", (10,))
         done = run("report", self.folder)
         self.assertEqual((done.returncode, done.stderr),
                          (1, "variants.py: there are no times of the build without a change\n"))

@@ -10,6 +10,7 @@
  * PROBLEMS is what problems.py draws. Of each problem's candidates as many as --candidates says (24) are taken: the one
  * that the library chooses; those that the model expects to be the fastest, half of the others; and some drawn by
  * --seed and the problem's number. A line of POINTS is a candidate: README.md tells its members.
+ * Points without times tell the checksum of their source: equal ones are the same kernel.
  * Choices and features are those of this machine's GPU, whose numbers each point tells, and of the architecture's
  * typical one where there is none.
  * --seconds ends in time; --skip N leaves out the first N problems, which a run before has done; --part I/N takes every
@@ -25,6 +26,7 @@
 
 #include "base/types.h"
 #include "bench_clock.h"
+#include "gather_points.h"
 #include "jit/nvrtc.h"
 #include "manifest.h"
 #include "runtime/context.h"
@@ -237,46 +239,6 @@ static kiln_status place_tensors(device_state *t, task *of) {
 
 /* ---- points ---- */
 
-static const char *shape_of(const task *t, char *buffer, size_t size) {
-    size_t used = 0;
-    buffer[0] = '\0';
-    for (size_t i = 0; i < t->entry.tensor_count && used < size; i++) {
-        const kiln_tensor *tensor = &t->tensors[i];
-        used += (size_t)snprintf(buffer + used, size - used, "%s%s[", i ? " " : "", kiln_type_name(tensor->type));
-        for (int d = 0; d < tensor->rank && used < size; d++)
-            used += (size_t)snprintf(buffer + used, size - used, "%s%lld", d ? "," : "", (long long)tensor->sizes[d]);
-        if (used < size) used += (size_t)snprintf(buffer + used, size - used, "]");
-    }
-    return buffer;
-}
-
-static json_t *features_of(const kiln__estimate *e) {
-    json_t *features = json_object();
-    for (int i = 0; i < KILN__FEATURES; i++)
-        json_object_set_new(features, kiln__feature_names[i], json_real((double)e->features[i]));
-    return features;
-}
-
-/* What the registers of a thread are thought to depend on. */
-static json_t *resources_of(const kiln__given *g, const kiln__schedule *s) {
-    const kiln__traits *t = &g->traits;
-    return json_pack("{s:i,s:i,s:I,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:I,s:I,s:i,s:i,s:I}", "vector_width",
-                     s->vector_width, "batch", s->batch, "steps", (json_int_t)s->steps, "staging", (int)s->staging.kind,
-                     "edges", (int)s->edges, "threads", s->team.threads, "threads_per_row", s->team.threads_per_row,
-                     "min_blocks", s->team.min_blocks_per_sm, "rows_in_flight",
-                     kiln__row_of(s)->rows_in_flight ? s->team.rows_per_block : 0, "prefetch",
-                     kiln__row_of(s)->prefetch, "input_bytes", t->input_bytes, "invariant_bytes", t->invariant_bytes,
-                     "outputs", t->outputs, "carried", t->carried, "reduce_weight", (json_int_t)t->reduce_weight,
-                     "output_weight", (json_int_t)t->output_weight, "tensors", t->inputs + t->outputs + t->invariants,
-                     "inlining", (int)s->code.inlining, "unroll", (json_int_t)s->unroll);
-}
-
-static json_t *numbers_of(const kiln__device *d) {
-    return json_pack("[i,i,i,i,I,I,I,I]", d->arch, d->sm_count, d->threads_per_sm, d->registers_per_sm,
-                     (json_int_t)d->shared_per_sm, (json_int_t)d->shared_per_block, (json_int_t)d->l2_bytes,
-                     (json_int_t)d->bandwidth);
-}
-
 /* The device of a point: before points told its numbers, the architecture's typical one. */
 static kiln__device device_of(const given *g, const json_t *point) {
     const json_t *numbers = json_object_get(point, "numbers");
@@ -286,28 +248,20 @@ static kiln__device device_of(const given *g, const json_t *point) {
     return (kiln__device){(int)n[0], (int)n[1], (int)n[2], (int)n[3], n[4], n[5], n[6], n[7]};
 }
 
-static void print_point(const given *with, const task *t, int i, const kiln__prepared *p, const kiln_plan_info *info,
-                        const char *device, const double us[3]) {
-    static const char *const strategies[] = {"pointwise", "transpose", "row",         "row_tile",
-                                             "split_row", "column",    "column_tile", "any_shape"};
-    kiln__given g = {.ir = p->ir, .problem = &p->problem, .device = &with->device};
-    kiln__estimate e;
-    if (kiln__traits_find(p->ir, &p->problem, &g.traits)) return;
-    char shape[400];
-    kiln__model_estimate(&g, &p->schedule, &e);
-    json_t *point = json_pack("{s:I,s:s,s:s,s:s,s:s,s:o,s:s,s:s,s:b,s:s,s:i,s:i,s:o,s:o}", "problem",
-                              (json_int_t)t->number, "family", t->family, "program", t->entry.program, "shape",
-                              shape_of(t, shape, sizeof shape), "device", device, "numbers", numbers_of(g.device),
-                              "schedule", p->schedule.text, "strategy", strategies[p->schedule.strategy], "chosen",
-                              i == 0, "pins", t->pins[i], "estimated_registers", e.registers, "resident", e.resident,
-                              "features", features_of(&e), "resources", resources_of(&g, &p->schedule));
-    if (info) json_object_set_new(point, "registers", json_integer(info->registers));
-    if (info) json_object_set_new(point, "spill_bytes", json_integer(info->spill_bytes));
-    static const char *const names[] = {"us", "us_again", "copy_us"};
-    for (int n = 0; us && n < 3; n++) json_object_set_new(point, names[n], json_real(us[n]));
-    json_dumpf(point, stdout, JSON_COMPACT | JSON_REAL_PRECISION(6));
-    putchar('\n');
-    json_decref(point);
+static void print_point(const given *g, const task *t, int i, const kiln__prepared *prepared,
+                        const kiln_plan_info *info, const char *device_name, const double us[3]) {
+    gather_print_point(&(gather_point){.problem = t->number,
+                                       .family = t->family,
+                                       .program = t->entry.program,
+                                       .pins = t->pins[i],
+                                       .tensors = t->tensors,
+                                       .tensor_count = t->entry.tensor_count,
+                                       .chosen = i == 0,
+                                       .device = &g->device,
+                                       .device_name = device_name,
+                                       .prepared = prepared,
+                                       .info = info,
+                                       .us = us});
 }
 
 /* Without a GPU: what the cache has. */
@@ -478,8 +432,8 @@ static kiln_status renew(const given *g, FILE *problems, json_t *point, task *t)
     if (!status) {
         kiln__model_estimate(&of, &s, &e);
         json_object_del(point, "terms");
-        json_object_set_new(point, "features", features_of(&e));
-        json_object_set_new(point, "resources", resources_of(&of, &s));
+        json_object_set_new(point, "features", gather_features(&e));
+        json_object_set_new(point, "resources", gather_resources(&of, &s));
         json_object_set_new(point, "estimated_registers", json_integer(e.registers));
         json_object_set_new(point, "resident", json_integer(e.resident));
         json_dumpf(point, stdout, JSON_COMPACT | JSON_REAL_PRECISION(6));

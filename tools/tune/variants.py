@@ -8,9 +8,10 @@ each build chooses, and tells which problems miss the rule.
     tools/tune/variants.py report FOLDER
     tools/tune/variants.py check                               each text is once in its file
 
-Variants are built in a copy of the source, so that nothing here changes. `time` compiles on all cores, and times each
-build's own choices; the build without a change at the begin, in the middle and at the end: what these three differ by is noise.
-Where time is short, it goes on with the first variant that has no times yet.
+Variants are built in a copy of the source, so that nothing here changes. `time` asks each build for its choices, and times
+those that are other schedules or other kernels than without a change, on all GPUs, a problem always on the same; the build
+without a change at the begin, in the middle and at the end: what these three differ by is noise. Where time is short, it goes
+on with the first variant that has no times yet.
 
 exit codes: 0 done; 1 a build or a run failed, or a text of variants.txt is not, or more than once, in its file; 2 the
 command line is wrong.
@@ -30,25 +31,35 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 RULES = pathlib.Path(__file__).with_name("variants.txt")
 PLAIN = "gather"
+OWN_CHOICE = ("--candidates", "1")
+MEMBERS = ("problem", "program", "shape", "schedule", "us", "us_again")
 WORSE = 1.05
 COPIED = ("CMakeLists.txt", "cmake", "include", "kernel_sources", "licenses", "packaging", "src", "tests", "tools",
           "examples", "LICENSE", "README.md", "pyproject.toml", "python", "docs")
 
 
+def unescaped(text):
+    return text.replace("\\|", "|").replace("\\n", "\n")
+
+
+def path_of(file):
+    """A file without a folder is a builder's."""
+    return pathlib.Path(file) if "/" in file else pathlib.Path("src", "schedule", file)
+
+
 def rules():
-    """{name: (file, text, replacement)}. A bar within a text is written \\|."""
+    """{name: (file, text, replacement)}. A bar within a text is written \\|, the end of a line \\n."""
     out = {}
     for line in RULES.read_text(encoding="utf-8").splitlines():
         if line and not line.startswith("#"):
-            name, file, text, replacement = (part.strip().replace("\\|", "|") for part in re.split(r" (?<!\\)\| ", line))
+            name, file, text, replacement = (unescaped(part.strip()) for part in re.split(r" (?<!\\)\| ", line))
             out[name] = file, text, replacement
     return out
 
 
 def changed(name, rule):
     file, text, replacement = rule
-    path = ROOT / "src" / "schedule" / file
-    source = path.read_text(encoding="utf-8")
+    source = (ROOT / path_of(file)).read_text(encoding="utf-8")
     if source.count(text) != 1:
         sys.exit(f"variants.py: {name}: '{text}' is in {file} {source.count(text)} times, expected once")
     return source.replace(text, replacement)
@@ -74,7 +85,7 @@ def build(given):
         subprocess.run(["cmake", "-G", "Ninja", "-S", copy, "-B", made, "-DCMAKE_BUILD_TYPE=Release"], check=True,
                        stdout=subprocess.DEVNULL)
         for name in [None, *chosen]:
-            path = copy / "src" / "schedule" / chosen[name][0] if name else None
+            path = copy / path_of(chosen[name][0]) if name else None
             before = path.read_text(encoding="utf-8") if name else None
             if name:
                 path.write_text(sources[name], encoding="utf-8")
@@ -86,31 +97,66 @@ def build(given):
             print(out, flush=True)
 
 
-def run_gather(given, program, out, left):
-    """One build's own choices, compiled into a cache that all builds share, then timed."""
-    command = [program, given.problems, "--cache-dir", given.folder / "cache", "--candidates", "1"]
-    subprocess.run([*command, "--compile", str(os.cpu_count()), "--seconds", str(max(int(left), 1))], check=True,
-                   stderr=subprocess.DEVNULL)
-    with open(f"{out}.part", "w", encoding="utf-8") as file:
-        subprocess.run(command, check=True, stdout=file, stderr=subprocess.DEVNULL)
-    os.replace(f"{out}.part", out)
+def gpus():
+    listed = subprocess.run(["nvidia-smi", "-L"], check=True, capture_output=True, text=True).stdout
+    return len(listed.splitlines())
+
+
+def run_parts(command, parts, variable=None):
+    """What gather prints of each part of the problems; a variable of the environment has the part's number."""
+    outs = [tempfile.TemporaryFile("w+", encoding="utf-8") for _ in range(parts)]
+    runs = []
+    for part, out in enumerate(outs):
+        environment = {**os.environ, variable: str(part)} if variable else None
+        runs.append(subprocess.Popen([*command, "--part", f"{part}/{parts}"], stdout=out, stderr=subprocess.DEVNULL,
+                                     env=environment))
+    points = []
+    for run, out in zip(runs, outs):
+        if run.wait():
+            raise subprocess.CalledProcessError(run.returncode, run.args)
+        out.seek(0)
+        points += map(json.loads, out)
+        out.close()
+    return points
+
+
+def choices(given, program):
+    """{problem: (schedule, checksum of the source)}"""
+    points = run_parts([program, given.problems, *OWN_CHOICE, "--cache-dir", given.folder / "none", "--untimed"], os.cpu_count())
+    return {point["problem"]: (point["schedule"], point["source"]) for point in points}
+
+
+def time_choices(given, program, numbers, out):
+    """A build's own choices for some of the problems, compiled into a cache that all builds share, then timed."""
+    lines = given.problems.read_text(encoding="utf-8").splitlines()
+    with tempfile.NamedTemporaryFile("w", suffix=".jsonl", encoding="utf-8") as some:
+        some.writelines(f"{line if number in numbers else '{}'}\n" for number, line in enumerate(lines))
+        some.flush()
+        command = [program, some.name, *OWN_CHOICE, "--cache-dir", given.folder / "cache"]
+        subprocess.run([*command, "--compile", str(os.cpu_count())], check=True, stderr=subprocess.DEVNULL)
+        points = run_parts(command, gpus(), "CUDA_VISIBLE_DEVICES")
+    part = pathlib.Path(f"{out}.part")
+    part.write_text("".join(f"{json.dumps({name: point[name] for name in MEMBERS if name in point})}\n" for point in points),
+                    encoding="utf-8")
+    part.replace(out)
 
 
 def measure(given):
     end = time.monotonic() + given.seconds
     names = sorted(path.name.removeprefix(f"{PLAIN}-") for path in given.folder.glob(f"{PLAIN}-*"))
+    plain = choices(given, given.folder / PLAIN)
+    others = {}
+    for name in names:
+        own = choices(given, given.folder / f"{PLAIN}-{name}")
+        others[name] = {number for number, choice in own.items() if choice != plain.get(number)}
+    print(f"{sum(map(len, others.values()))} other choices of {len(names)} builds for {len(plain)} problems", flush=True)
     middle = len(names) // 2
-    runs = ["plain-1", *names[:middle], "plain-2", *names[middle:], "plain-3"]
-    longest = 0.0
-    for name in runs:
+    missed = set().union(*others.values())
+    for name in ["plain-1", *names[:middle], "plain-2", *names[middle:], "plain-3"]:
         out = given.folder / f"{name}.jsonl"
-        left = end - time.monotonic()
-        if out.exists() or left < 1.2 * longest:
-            continue
-        begun = time.monotonic()
-        run_gather(given, given.folder / (PLAIN if name.startswith("plain-") else f"{PLAIN}-{name}"), out, left)
-        longest = max(longest, time.monotonic() - begun)
-        print(f"{name}: {time.monotonic() - begun:.0f} s", flush=True)
+        if not out.exists() and time.monotonic() < end:
+            time_choices(given, given.folder / (PLAIN if name.startswith("plain-") else f"{PLAIN}-{name}"),
+                         others.get(name, missed), out)
 
 
 def read_times(path):
@@ -149,15 +195,15 @@ def report(given):
     plain = [times for name, times in files.items() if name.startswith("plain-")]
     if not plain:
         sys.exit("variants.py: there are no times of the build without a change")
-    print("| variant | other choices | mean | over 5 % slower | faster | the worst |\n|---|---|---|---|---|---|")
-    for name in rules():
-        if name not in files:
-            continue
+    print("| variant | other kernels | their mean | over 5 % slower | faster | the worst |\n|---|---|---|---|---|---|")
+    for name in (name for name in files if not name.startswith("plain-")):
         ratios, worse, better = compare(plain, files[name])
-        other = sum(files[name][problem][1] != plain[0][problem][1] for _, problem in ratios if problem in plain[0])
+        if not ratios:
+            print(f"| {name} | 0 | | | | |")
+            continue
         mean = math.exp(sum(math.log(ratio) for ratio, _ in ratios) / len(ratios))
         ratio, problem = max(ratios)
-        print(f"| {name} | {other} | {mean:.4f} | {len(worse)} | {len(better)} | {ratio:.2f}: {files[name][problem][2]} |")
+        print(f"| {name} | {len(ratios)} | {mean:.3f} | {len(worse)} | {len(better)} | {ratio:.2f}: {files[name][problem][2]} |")
 
 
 def main():
