@@ -12,8 +12,8 @@
 #include "schedule/column_order.h"
 #include "schedule/typical_rows.h"
 
-/* Few rows count as much less: what a GPU is bought for are many. */
-#define FEW_WEIGHT 0.2
+/* Few rows count half: what a GPU is bought for are many. */
+#define FEW_WEIGHT 0.5
 #define CLOSELY 24 /* candidates */
 /* What is expected to take no more than so many times as long as the fastest is as fast: the model tells no smaller
  * differences. */
