@@ -447,8 +447,17 @@ static bool stores_runs(const kiln__problem *problem) {
     return false;
 }
 
+/* Whether rows differ in what is read or written of each column. */
+static bool has_elements_of_rows(const kiln__problem *problem) {
+    for (int o = 0; o < problem->input_count + problem->output_count; o++) {
+        const kiln__operand *operand = &problem->operands[o];
+        if (operand->per_element && (operand->output || operand->follows_rows)) return true;
+    }
+    return false;
+}
+
 bool kiln__suits_tiles(const kiln__problem *problem) {
-    if (stores_runs(problem)) return false;
+    if (stores_runs(problem) || !has_elements_of_rows(problem)) return false;
     const bool reads = problem->taken || problem->tables || problem->packed || problem->lengths;
     return !problem->across && !problem->sorted && !reads;
 }

@@ -57,6 +57,8 @@ static const packed_case tiles[] = {
      */
     {"y = rms_norm(x, w)", "1", "f16[9,127] f16[127] f16[9,127]", "lanes 16, tile, inner, vector 2 x 4, 64 rows",
      "lanes 16, tile, vector 2, rows 64", false},
+    /* No tile of what all rows share: a lane would add thousands of columns. */
+    {"s = sum(x)", "0,1", "f32[8,600]{600,0}@12 f32[]", "registers, inner", NULL, false},
     /* Other types, several tensors: of values for each row, for each column, for both but not in the tile's order. */
     {"y = x * g + sum(x * g)", "1", "f16[3,68,45] f32[3,68,45] f32[3,68,45]", "tile", NULL, false},
     {"y = softmax(a + b)", "1", "f16[3,68,45] f16[3,68,45] f16[3,68,45]", "tile", "threads 16, tile", true},
