@@ -26,8 +26,6 @@ template <class First, class Second> struct kiln_together {
 #if KILN_ONLINE == 2
     /* Squares about the mean of a thread's first vector, until it has all its elements. */
     struct one_pass {
-#if KILN_STAGED_STEPS > 0
-#endif
         kiln_row &row;
         kiln_together &online;
         bool begun;

@@ -234,9 +234,8 @@ void kiln__emit_element_values(const kiln__emitter *e, const bool *which, bool k
 /* Whether partial results of the phase carry a count of elements. struct kiln_online, where the schedule has it. */
 bool kiln__phase_counts(const kiln__emitter *e, uint32_t phase);
 void kiln__emit_online(const kiln__emitter *e);
-/* Of a struct that works on vectors: constants that tell what it shares; its function's head, with vectors of the
- * needed inputs that do not stay with the row; the head of the loop over elements, with what each needs. */
-void kiln__emit_sharing(const kiln__emitter *e, bool several);
+/* Of a struct that works on vectors: its function's head, with vectors of the needed inputs that do not stay with the
+ * row; the head of the loop over elements, with what each needs. */
 void kiln__emit_vector_head(const kiln__emitter *e, const char *name);
 void kiln__emit_elements(const kiln__emitter *e);
 /* struct kiln_phase<phase>; struct kiln_finish (false if no output has columns, and no value of all rows). */

@@ -245,7 +245,7 @@ static void list_tiles(lister *l) {
     for (int i = 0; i < lanes.count * rows.count; i++) {
         const int lane = lanes.of[i % lanes.count], row = rows.of[i / lanes.count];
         const int64_t bytes = kiln__row_tile_bytes(l->problem, row);
-        const bool worth = lane * row >= 32 && l->problem->cols >= lane && bytes >= LEAST_BLOCK_BYTES;
+        const bool worth = l->problem->cols >= lane && bytes >= LEAST_BLOCK_BYTES;
         if (worth || l->any) list_tile(l, lane, row);
     }
 }

@@ -213,6 +213,7 @@ static void split(const kiln__given *g, const kiln__column_facts *f, const kiln_
     if (s->split.chunks > 1) s->split.chunks = (int)kiln__divide_up(f->cols, s->steps * s->team.threads_per_row);
 }
 
+/* Eight vectors of a thread under way, or whole lines. */
 static void set_batch(const kiln__pins *point, kiln__schedule *s) {
     const int line = s->column.transpose_width;
     kiln__schedule_batch(point, 8, s);

@@ -25,17 +25,18 @@ enum { INVALID_IMAGE = 200, OUT_OF_MEMORY = 2, NO_DEVICE = 100, LAUNCH_FAILED = 
 
 /* ---- what a launch is ---- */
 
-/* A context without a disk cache whose schedules are pinned. */
-static kiln_context *pinned_context(launch_fixture *f, const char *pins) {
+static kiln_context *context_with_pins(launch_fixture *f, const char *dir, const char *pins) {
     setenv("KILN_SCHEDULE", pins, 1);
-    kiln_context *context = launch_context(f, "", KILN_POLICY_COMPILE);
+    kiln_context *context = launch_context(f, dir, KILN_POLICY_COMPILE);
     unsetenv("KILN_SCHEDULE");
     return context;
 }
+/* The same without a disk cache. */
+static kiln_context *pinned_context(launch_fixture *f, const char *pins) { return context_with_pins(f, "", pins); }
 
 static void the_second_run_only_looks_up(void **state) {
     launch_fixture *f = *state;
-    kiln_context *context = pinned_context(f, "block 128, single");
+    kiln_context *context = context_with_pins(f, f->dir, "block 128, single");
     kiln_program *program = launch_program(context, "y = softmax(x)");
     for (int i = 0; i < 3; i++) launch_expect(launch_run(program, "f16[8,1024] f16[8,1024]"), KILN_OK, "");
     assert_int_equal(f->fake->loads, 1);

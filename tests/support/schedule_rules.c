@@ -48,6 +48,8 @@ static const char *group_fault(const kiln__schedule *s, const kiln__device *devi
     IMPLIES(tile, (int64_t)s->team.rows_per_block * s->team.threads_per_row >= s->team.threads);
     IMPLIES(!tile && !kiln__row_of(s)->rows_in_flight,
             rows_of_threads * s->team.threads_per_row == (int64_t)s->team.threads * s->team.blocks_per_row);
+    /* Half of the row at least stays with those who go through several rows, but for a whole grid. */
+    IMPLIES(kiln__row_of(s)->persistent && s->team.group != KILN__GROUP_GRID, 2 * s->staging.steps >= s->steps);
     IMPLIES(kiln__row_of(s)->rows_in_flight, s->team.threads_per_row == s->team.threads * s->team.blocks_per_row &&
                                                  s->team.rows_per_block > 1 && kiln__row_of(s)->invariant_inputs);
     IMPLIES(kiln__row_of(s)->rows_in_flight, s->staging.kind == KILN__STAGING_SHARED && !kiln__row_of(s)->persistent &&

@@ -160,12 +160,12 @@ def measure(given):
 
 
 def read_times(path):
-    """{problem: (us, schedule, text)} of the choices in a file, the faster of two measurements."""
+    """{problem: (us, text)} of the choices in a file, the faster of two measurements."""
     out = {}
     for line in path.read_text(encoding="utf-8").splitlines():
         point = json.loads(line)
         if "us" in point:
-            out[point["problem"]] = (min(point["us"], point.get("us_again", math.inf)), point["schedule"],
+            out[point["problem"]] = (min(point["us"], point.get("us_again", math.inf)),
                                      f"{point['program']} {point.get('shape', '')}")
     return out
 
@@ -179,7 +179,7 @@ def compare(plain, variant):
     """[(ratio, problem)] of the problems that are there, beside the median of the runs without a change, and how many are
     WORSE and better beyond the noise of these."""
     ratios, worse, better = [], [], []
-    for problem, (us, _, _) in variant.items():
+    for problem, (us, _) in variant.items():
         times = sorted(run[problem][0] for run in plain if problem in run)
         if not times:
             continue
@@ -203,7 +203,7 @@ def report(given):
             continue
         mean = math.exp(sum(math.log(ratio) for ratio, _ in ratios) / len(ratios))
         ratio, problem = max(ratios)
-        print(f"| {name} | {len(ratios)} | {mean:.3f} | {len(worse)} | {len(better)} | {ratio:.2f}: {files[name][problem][2]} |")
+        print(f"| {name} | {len(ratios)} | {mean:.3f} | {len(worse)} | {len(better)} | {ratio:.2f}: {files[name][problem][1]} |")
 
 
 def main():
