@@ -53,6 +53,11 @@ bool kiln__ctype_is_unsigned(kiln__ctype type) { return type == KILN__U32 || typ
 
 bool kiln__ctype_is_wide(kiln__ctype type) { return type == KILN__F64 || type == KILN__I64 || type == KILN__U64; }
 
+int kiln__ctype_bytes(kiln__ctype type) {
+    if (type == KILN__BOOL) return 1;
+    return kiln__ctype_is_wide(type) ? 8 : 4;
+}
+
 bool kiln__type_parse(const char *name, size_t length, kiln_type *out) {
     for (int i = 0; i < KILN_TYPE_COUNT; i++) {
         if (strlen(types[i].name) == length && memcmp(types[i].name, name, length) == 0) {

@@ -31,6 +31,7 @@ const char *kiln__ctype_name(kiln__ctype type); /* "f32" */
 bool kiln__ctype_is_float(kiln__ctype type);
 bool kiln__ctype_is_unsigned(kiln__ctype type); /* u32 u64 */
 bool kiln__ctype_is_wide(kiln__ctype type);     /* of 8 bytes: f64 i64 u64 */
+int kiln__ctype_bytes(kiln__ctype type);        /* of a value in memory: 1, 4 or 8 */
 /* Finds a type by name ("bf16"); false if there is none. length: bytes of name, which need not end in NUL. */
 bool kiln__type_parse(const char *name, size_t length, kiln_type *out);
 

@@ -309,7 +309,7 @@ static void list_reductions(kiln__emitter *e, uint32_t *numbers) {
         list->at = numbers;
         list->count = 0;
         for (uint32_t i = 0; i < e->ir->count; i++)
-            if (kiln__op_is_reduction(e->ir->insts[i].op) && e->ir->insts[i].phase == p + 1) *numbers++ = i;
+            if (kiln__reduces_in(&e->ir->insts[i], p)) *numbers++ = i;
         list->count = (uint32_t)(numbers - list->at);
     }
 }

@@ -159,7 +159,7 @@ static uint32_t print_phase(printer *out, uint32_t phase, uint32_t label) {
     kiln__text_printf(&out->text, "phase %u: ", phase);
     for (uint32_t i = 0; i < out->ir->count; i++) {
         const kiln__inst *inst = &out->ir->insts[i];
-        if (!kiln__op_is_reduction(inst->op) || inst->phase != phase + 1) continue;
+        if (!kiln__reduces_in(inst, phase)) continue;
         kiln__text_printf(&out->text, "%sr%u = %s(", separator, label, kiln__ir_op_name(kiln__combining(inst).op));
         out->start = out->text.size;
         print_formula(out, inst->args[0], 0, true);

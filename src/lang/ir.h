@@ -141,6 +141,11 @@ static inline int64_t kiln__stored_run(const kiln__ir *ir, const kiln__inst *val
     return value->run == KILN__RUN_OF_ROW && ir->uneven.alone ? ir->uneven.alone : (int64_t)value->run;
 }
 
+/* Whether it is one of the reductions of a phase, which are counted from 0. */
+static inline bool kiln__reduces_in(const kiln__inst *inst, uint32_t phase) {
+    return kiln__op_is_reduction(inst->op) && inst->phase == phase + 1;
+}
+
 /* Whether it is of a row's first columns alone. */
 static inline bool kiln__has_first(const kiln__inst *value) {
     return value->columns && value->columns != KILN__ANY_COLUMNS;

@@ -115,7 +115,7 @@ int kiln__online_phase(const kiln__ir *ir) {
         bool all = true;
         for (uint32_t i = 0; i < ir->count; i++) {
             if (kiln__op_is_ordered(ir->insts[i].op) && ir->insts[i].phase == phase + 1) all = false;
-            if (!kiln__op_is_reduction(ir->insts[i].op) || ir->insts[i].phase != phase + 2) continue;
+            if (!kiln__reduces_in(&ir->insts[i], (uint32_t)phase + 1)) continue;
             kiln__online online = kiln__online_of(ir, i);
             all &= online.kind != KILN__ONLINE_NONE && ir->insts[online.first].phase == phase + 1;
         }
@@ -127,7 +127,7 @@ int kiln__online_phase(const kiln__ir *ir) {
 bool kiln__online_squares(const kiln__ir *ir) {
     const int phase = kiln__online_phase(ir);
     for (uint32_t i = 0; i < ir->count; i++) {
-        if (!kiln__op_is_reduction(ir->insts[i].op) || ir->insts[i].phase != phase + 2) continue;
+        if (!kiln__reduces_in(&ir->insts[i], (uint32_t)phase + 1)) continue;
         const kiln__online_kind kind = kiln__online_of(ir, i).kind;
         if (kind != KILN__ONLINE_SQUARE && kind != KILN__ONLINE_DISTANCE) return false;
     }

@@ -75,6 +75,11 @@ typedef struct kiln__problem {
 /* Whether columns wait in shared memory for others of their row, but for reductions of all of it. */
 static inline bool kiln__waits(const kiln__problem *problem) { return problem->block_count || problem->sorted; }
 
+/* Whether each row has elements of its own in it. */
+static inline bool kiln__has_own_elements(const kiln__operand *operand) {
+    return operand->per_element && operand->follows_rows;
+}
+
 /* An input that no row reads, only what is made when they are done. */
 static inline bool kiln__is_read_later(const kiln__operand *operand) { return operand->across && !operand->output; }
 

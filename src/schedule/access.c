@@ -27,7 +27,7 @@ int kiln__most_stored(const kiln__problem *problem) {
         const kiln__operand *operand = &problem->operands[o];
         const int elements = 16 / (int)kiln_type_size(operand->type);
         span s = span_of(problem, operand);
-        const bool vectors = operand->per_element && operand->follows_rows && !operand->first;
+        const bool vectors = kiln__has_own_elements(operand) && !operand->first;
         if (vectors && steps_by_one(&s) && elements < most) most = elements;
     }
     return most;
@@ -56,7 +56,7 @@ static int widest_of_tensors(const kiln__problem *problem) {
     for (int o = 0; o < problem->input_count + problem->output_count; o++) {
         const kiln__operand *operand = &problem->operands[o];
         span s = span_of(problem, operand);
-        if (!operand->per_element || !operand->follows_rows || operand->first || !steps_by_one(&s)) continue;
+        if (!kiln__has_own_elements(operand) || operand->first || !steps_by_one(&s)) continue;
         int size = (int)kiln_type_size(operand->type);
         vector = (int)kiln__greatest(vector, 16 / size);
         if (operand->alignment * size < 16 && operand->alignment < limit) limit = operand->alignment;
@@ -79,20 +79,21 @@ int kiln__widest_vector(const kiln__problem *problem) {
     return kiln__needs_slots(problem) ? width : widen_for_blocks(problem, width);
 }
 
+int kiln__dividing_rows(const kiln__problem *problem, const kiln__operand *operand, int most) {
+    if (operand->linear) return kiln__dividing(operand->row_stride, most);
+    return kiln__dividing_all(problem->outer_rank, operand->outer_strides, most);
+}
+
 int64_t kiln__row_phase(const kiln__problem *problem, const kiln__operand *operand, int vector) {
     if (operand->linear) return ((operand->row_stride % vector) + vector) % vector;
-    for (int i = 0; i < problem->outer_rank; i++)
-        if (operand->outer_strides[i] % vector) return -1;
-    return 0;
+    return kiln__dividing_rows(problem, operand, vector) == vector ? 0 : -1;
 }
 
 /* The most elements that lie side by side, and aligned, from wherever along the span a multiple of as many begins. */
 static int widest_access(const span *where, const kiln__operand *operand, int vector_width) {
     int widest =
         (int)kiln__least(16 / (int)kiln_type_size(operand->type), kiln__least(vector_width, operand->alignment));
-    for (int i = 0; i + 1 < where->rank && !where->side_by_side; i++)
-        widest = kiln__dividing(where->strides[i], widest);
-    return widest;
+    return where->side_by_side ? widest : kiln__dividing_all(where->rank - 1, where->strides, widest);
 }
 
 int kiln__access_width(const kiln__problem *problem, const kiln__operand *operand, const kiln__schedule *s) {
@@ -104,8 +105,7 @@ int kiln__access_width(const kiln__problem *problem, const kiln__operand *operan
     if (problem->layout == KILN__LAYOUT_FLAT) return access;
     if (s->edges == KILN__EDGES_MASKED)
         return kiln__row_phase(problem, operand, s->vector_width) == kiln__row_of(s)->row_phase ? access : 0;
-    for (int i = 0; i < problem->outer_rank; i++) access = kiln__dividing(operand->outer_strides[i], access);
-    return problem->outer_rank ? access : kiln__dividing(operand->row_stride, access);
+    return kiln__dividing_rows(problem, operand, access);
 }
 
 int kiln__run_of(const kiln__problem *problem, const kiln__operand *operand, const kiln__schedule *s) {

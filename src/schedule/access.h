@@ -17,6 +17,9 @@ int kiln__widest_vector(const kiln__problem *problem);
  * vectors of a power of two of lanes. */
 bool kiln__needs_slots(const kiln__problem *problem);
 
+/* The largest power of two up to `most`, which is one, that divides the distances between rows. */
+int kiln__dividing_rows(const kiln__problem *problem, const kiln__operand *operand, int most);
+
 /* How far behind a multiple of the vector a row's first element lies: row * result. -1 where the operand's rows do not
  * follow one such rule. */
 int64_t kiln__row_phase(const kiln__problem *problem, const kiln__operand *operand, int vector);

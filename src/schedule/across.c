@@ -10,7 +10,7 @@
 /* Of whole vectors, whatever their width. */
 static int64_t bytes_of(const kiln__problem *problem, const kiln__inst *inst) {
     const int64_t columns = problem->cols > 1 && inst->per_element ? kiln__least(problem->cols, MOST_COLUMNS) : 1;
-    return kiln__divide_up(columns, 16) * 16 * (kiln__ctype_is_wide(inst->type) ? 8 : 4);
+    return kiln__divide_up(columns, 16) * 16 * kiln__ctype_bytes(inst->type);
 }
 
 int64_t kiln__across_place(const kiln__ir *ir, const kiln__problem *problem, uint32_t inst) {

@@ -30,6 +30,10 @@ void kiln__schedule_split(const kiln__ir *ir, int chunks, kiln__schedule *s) {
     s->batch = (int)kiln__least(s->batch, s->steps);
 }
 
+bool kiln__fits_registers(const kiln__schedule *s) {
+    return s->staging.kind != KILN__STAGING_REGISTERS || s->steps <= KILN__MOST_REGISTER_ELEMENTS / s->vector_width;
+}
+
 void kiln__schedule_batch(const kiln__pins *point, int usual, kiln__schedule *s) {
     const int most = KILN__MOST_REGISTER_ELEMENTS / s->vector_width, pinned = (int)kiln__least(point->batch, most);
     s->batch = point->batch ? pinned : usual;

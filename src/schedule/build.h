@@ -126,6 +126,9 @@ kiln__schedule kiln__schedule_blank(const kiln__ir *ir, const kiln__problem *pro
 /* Cuts streamed rows into at most so many chunks, a block for each. */
 void kiln__schedule_split(const kiln__ir *ir, int chunks, kiln__schedule *s);
 
+/* Whether what a thread keeps in registers, if that is where it keeps it, are not too many elements. */
+bool kiln__fits_registers(const kiln__schedule *s);
+
 /* How many vectors are loaded together: as pinned, if they fit the registers, else the usual number; in registers all.
  */
 void kiln__schedule_batch(const kiln__pins *point, int usual, kiln__schedule *s);

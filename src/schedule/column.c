@@ -4,6 +4,7 @@
 #include "base/checked.h"
 #include "base/types.h"
 #include "problem/online.h"
+#include "schedule/access.h"
 #include "schedule/build.h"
 
 /* ---- what lies side by side ---- */
@@ -19,10 +20,8 @@ static int rows_together(const kiln__problem *problem, const kiln__operand *oper
     const int last = problem->outer_rank - 1, size = (int)kiln_type_size(operand->type);
     if (row_step(problem, operand) != 1 || !operand->follows_rows) return 0;
     if (operand->alignment * size < 16 && operand->alignment < limit) limit = operand->alignment;
-    for (int d = 0; d < last && !operand->linear; d++) limit = kiln__dividing(operand->outer_strides[d], limit);
-    for (int d = 0; d < problem->inner_rank && operand->per_element; d++)
-        limit = kiln__dividing(operand->inner_strides[d], limit);
-    return limit;
+    if (!operand->linear) limit = kiln__dividing_all(last, operand->outer_strides, limit);
+    return operand->per_element ? kiln__dividing_all(problem->inner_rank, operand->inner_strides, limit) : limit;
 }
 
 int kiln__column_run(const kiln__problem *problem, int limit) {
@@ -42,9 +41,7 @@ static int along_columns(const kiln__problem *problem, const kiln__operand *oper
     if (!operand->output || !operand->per_element || !side) return 0;
     if (!problem->outer_rank || rows_together(problem, operand, 1)) return 0;
     line = (int)kiln__least(line, kiln__least(widest, operand->alignment));
-    if (operand->linear) return kiln__dividing(operand->row_stride, line);
-    for (int d = 0; d < problem->outer_rank; d++) line = kiln__dividing(operand->outer_strides[d], line);
-    return line;
+    return kiln__dividing_rows(problem, operand, line);
 }
 
 /* ---- facts ---- */
@@ -52,7 +49,7 @@ static int along_columns(const kiln__problem *problem, const kiln__operand *oper
 static void find_operand(const kiln__problem *problem, int o, kiln__column_facts *f, kiln__schedule *s) {
     const kiln__operand *operand = &problem->operands[o];
     const int size = (int)kiln_type_size(operand->type);
-    s->tensors[o].staged = !operand->output && operand->per_element && operand->follows_rows;
+    s->tensors[o].staged = !operand->output && kiln__has_own_elements(operand);
     if (s->tensors[o].staged) f->staged_bytes += size;
     f->transposed |= !s->passes.ordered && f->cols > 1 && along_columns(problem, operand, 8) > 1;
     if (rows_together(problem, operand, 1) && (!f->narrowest || size < f->narrowest)) f->narrowest = size;
@@ -63,7 +60,7 @@ static int carried_bytes(const kiln__inst *inst) {
     if (!kiln__op_is_reduction(inst->op)) return 0;
     if (kiln__op_selects(inst->op)) return 32;
     if (kiln__op_is_arg(inst->op)) return 16;
-    return kiln__ctype_is_wide(inst->type) ? 8 : 4;
+    return kiln__ctype_bytes(inst->type);
 }
 
 kiln__column_facts kiln__column_find(const kiln__given *g, kiln__schedule *s) {
@@ -245,9 +242,9 @@ static int64_t slot_bytes(const kiln__given *g, const kiln__column_facts *f, con
         int64_t members = 0, widest = 1;
         for (uint32_t i = 0; i < g->ir->count; i++) {
             const kiln__inst *inst = &g->ir->insts[i];
-            if (!kiln__op_is_reduction(inst->op) || inst->phase != phase + 1) continue;
+            if (!kiln__reduces_in(inst, phase)) continue;
             const int values = kiln__reduction_values(inst->op); /* several: numbers of columns among them */
-            const int64_t each = kiln__ctype_is_wide(inst->type) || values > 1 ? 8 : inst->type == KILN__BOOL ? 1 : 4;
+            const int64_t each = values > 1 ? 8 : kiln__ctype_bytes(inst->type);
             members = kiln__divide_up(members, each) * each + values * each;
             if (each > widest) widest = each;
         }
@@ -272,9 +269,7 @@ static bool fits_exchange(const kiln__given *g, const kiln__column_facts *f, int
 static bool fits(const kiln__given *g, int64_t slab, const kiln__schedule *s) {
     const int64_t room = g->device->shared_per_block - KILN__COLUMN_STATIC_BYTES;
     if (!kiln__is_power_of_two(s->team.threads_per_row) || s->team.threads > 1024) return false;
-    if (s->staging.kind == KILN__STAGING_REGISTERS && s->steps > KILN__MOST_REGISTER_ELEMENTS / s->vector_width)
-        return false;
-    return s->staging.kind != KILN__STAGING_SHARED || slab <= room;
+    return s->staging.kind == KILN__STAGING_SHARED ? slab <= room : kiln__fits_registers(s);
 }
 
 bool kiln__column_build(const kiln__given *g, const kiln__pins *point, kiln__schedule *s) {

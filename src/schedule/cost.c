@@ -86,7 +86,7 @@ static int64_t weigh_phase(const count *c, uint32_t phase) {
     memset(c->needed, 0, c->ir->count * sizeof *c->needed);
     for (uint32_t i = 0; i < c->ir->count; i++) {
         const kiln__inst *inst = &c->ir->insts[i];
-        if (!kiln__op_is_reduction(inst->op) || inst->phase != phase + 1) continue;
+        if (!kiln__reduces_in(inst, phase)) continue;
         c->needed[inst->args[0]] = true;
         combines += weigh_reduction(c, inst);
     }
@@ -165,7 +165,7 @@ static int64_t weigh_exchanges(const count *c, const kiln__schedule *s) {
         int64_t values = 0;
         for (uint32_t i = 0; i < c->ir->count; i++) {
             const kiln__inst *inst = &c->ir->insts[i];
-            if (!kiln__op_is_reduction(inst->op) || inst->phase != phase + 1) continue;
+            if (!kiln__reduces_in(inst, phase)) continue;
             values += kiln__reduction_values(inst->op);
             sum += each * (EXCHANGE + weigh_reduction(c, inst));
         }

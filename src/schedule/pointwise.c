@@ -107,7 +107,7 @@ bool kiln__pointwise_build(const kiln__given *g, const kiln__pins *point, kiln__
     s->staging.kind = KILN__STAGING_REGISTERS;
     s->team.rows_per_block = 1;
     for (int o = 0; o < g->problem->input_count; o++)
-        s->tensors[o].staged = g->problem->operands[o].per_element && g->problem->operands[o].follows_rows;
+        s->tensors[o].staged = kiln__has_own_elements(&g->problem->operands[o]);
     kiln__schedule tiles = *s;
     if (!g->problem->packed && choose_transpose(g->problem, point, &tiles))
         *s = tiles;

@@ -16,7 +16,7 @@ int64_t kiln__rows_phase(const kiln__problem *problem, int width) {
     int64_t phase = NO_PHASE;
     for (int o = 0; o < problem->input_count + problem->output_count; o++) {
         const kiln__operand *operand = &problem->operands[o];
-        if (!operand->per_element || !operand->follows_rows || !operand->contiguous_columns) continue;
+        if (!kiln__has_own_elements(operand) || !operand->contiguous_columns) continue;
         const int64_t own = kiln__row_phase(problem, operand, width);
         phase = phase == NO_PHASE || phase == own ? own : -1;
     }
@@ -156,9 +156,7 @@ static bool set_staging(const kiln__given *g, const kiln__pins *point, int bytes
     if (!suits_offsets(g->problem, point)) return false;
     if (exchange > KILN__MOST_STATIC_BYTES) return false;
     if (grid && (s->staging.kind != KILN__STAGING_SHARED || g->ir->phase_count == 0 || !g->traits.plain)) return false;
-    if (s->staging.kind == KILN__STAGING_REGISTERS && s->steps > KILN__MOST_REGISTER_ELEMENTS / s->vector_width)
-        return false;
-    if (s->staging.kind != KILN__STAGING_SHARED) return true;
+    if (s->staging.kind != KILN__STAGING_SHARED) return kiln__fits_registers(s);
     return keep_in_shared_memory(g->device, bytes, exchange, persistent, s);
 }
 

@@ -13,7 +13,7 @@ static int input_before(const kiln__problem *problem, int o, const bool taken[KI
     const size_t size = kiln_type_size(problem->operands[o].type);
     for (int i = 0; problem->operands[o].output && i < problem->input_count; i++) {
         const kiln__operand *input = &problem->operands[i];
-        if (input->per_element && input->follows_rows && !taken[i] && kiln_type_size(input->type) == size) return i;
+        if (kiln__has_own_elements(input) && !taken[i] && kiln_type_size(input->type) == size) return i;
     }
     return -1;
 }

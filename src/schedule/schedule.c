@@ -32,7 +32,7 @@ static void choose_launches(const kiln__ir *ir, const kiln__problem *problem, ki
 
 /* Whether each of the operand's elements belongs to one row alone. */
 static bool is_apart(const kiln__problem *problem, const kiln__operand *operand) {
-    bool apart = operand->per_element && operand->follows_rows && (!operand->linear || operand->row_stride);
+    bool apart = kiln__has_own_elements(operand) && (!operand->linear || operand->row_stride);
     for (int d = 0; d < problem->inner_rank; d++) apart = apart && operand->inner_strides[d];
     for (int d = 0; d < problem->outer_rank && !operand->linear; d++) apart = apart && operand->outer_strides[d];
     return apart;

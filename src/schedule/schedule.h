@@ -321,6 +321,11 @@ static inline int kiln__dividing(int64_t n, int most) {
     while (n % most) most /= 2;
     return most;
 }
+/* The same for all of some strides. */
+static inline int kiln__dividing_all(int count, const int64_t *strides, int most) {
+    for (int d = 0; d < count; d++) most = kiln__dividing(strides[d], most);
+    return most;
+}
 static inline bool kiln__is_power_of_two(int64_t n) { return n > 0 && (n & (n - 1)) == 0; }
 
 /* Whether the blocks that work on a row are a cluster, and whether a device has clusters of so many. */

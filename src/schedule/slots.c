@@ -16,8 +16,6 @@
 #define STREAMED_VECTORS 4   /* of a thread under way, where rows are read again */
 #define REGISTER_ELEMENTS 64 /* of a thread */
 
-static int64_t bytes_of(kiln__ctype type) { return type == KILN__BOOL ? 1 : kiln__ctype_is_wide(type) ? 8 : 4; }
-
 int64_t kiln__slots_of(const kiln__problem *problem, int64_t columns, int64_t block) {
     const int64_t axis = problem->uneven_columns > 0 ? kiln__least(problem->uneven_columns, columns) : columns;
     return axis > 0 ? columns / axis * kiln__divide_up(axis, block) : 0;
@@ -32,7 +30,8 @@ int64_t kiln__sorted_columns(const kiln__ir *ir, int64_t columns, uint32_t inst)
 }
 
 int64_t kiln__slots_of_values(const kiln__ir *ir, int64_t columns, uint32_t inst) {
-    return in_sixteens(kiln__sorted_columns(ir, columns, inst) * bytes_of(ir->insts[ir->insts[inst].args[0]].type));
+    return in_sixteens(kiln__sorted_columns(ir, columns, inst) *
+                       kiln__ctype_bytes(ir->insts[ir->insts[inst].args[0]].type));
 }
 
 /* Of those that are chosen also which columns they are. */
@@ -46,7 +45,7 @@ static int64_t bytes_of_order(const kiln__ir *ir, int64_t columns, uint32_t inst
 static int64_t room_of(const kiln__ir *ir, const kiln__problem *problem, int64_t columns, uint32_t i) {
     const kiln__inst *inst = &ir->insts[i];
     if (inst->op == KILN__OP_BLOCK_REDUCE)
-        return in_sixteens(kiln__slots_of(problem, columns, inst->domain) * bytes_of(inst->type));
+        return in_sixteens(kiln__slots_of(problem, columns, inst->domain) * kiln__ctype_bytes(inst->type));
     if (inst->op == KILN__OP_ORDER) return bytes_of_order(ir, columns, i);
     return kiln__carries(ir, inst) ? kiln__slots_of_values(ir, columns, i) : 0;
 }
@@ -61,7 +60,7 @@ int64_t kiln__slots_place(const kiln__ir *ir, const kiln__problem *problem, int6
 static int64_t bytes_of_values(const kiln__ir *ir, int64_t values) {
     int64_t widest = 0;
     for (uint32_t i = 0; i < ir->count; i++) {
-        const int64_t bytes = bytes_of(ir->insts[ir->insts[i].args[0]].type);
+        const int64_t bytes = kiln__ctype_bytes(ir->insts[ir->insts[i].args[0]].type);
         if (ir->insts[i].op == KILN__OP_BLOCK_REDUCE && bytes > widest) widest = bytes;
     }
     return in_sixteens(values * widest);

@@ -55,13 +55,26 @@ COLUMNS = shared("columns", "middle") + [
     row for row in ROWS if row[0] in ("softmax", "norm", "statistics", "reduction") and "index" not in row[1]]
 
 
-# Values of all rows beside rows, and blocks of columns: b32 is one value for each 32 columns of a row.
+# Values of all rows beside rows (more of them in TOTALS: a list that grew would draw others by the same seed), and blocks
+# of columns: b32 is one value for each 32 columns of a row.
 ACROSS = [
     ("weight gradient", "dx = rms_norm_grad(x, w, g); dw = sum(g * rms_norm(x), axes = 0)", "x w=v g dx dw=v:f32"),
     ("weight gradient", "dx = layer_norm_grad(x, w, g); dw = sum(g * layer_norm(x), axes = 0); db = sum(g, axes = 0)",
      "x w=v g dx dw=v:f32 db=v:f32"),
     ("weight gradient", "dx = gelu_grad(x + b, g); db = sum(dx, axes = 0)", "x b=v g dx db=v:f32"),
     ("moments", "p = softmax(x); m = mean(p, axes = 0)", "x p m=v:f32"),
+]
+TOTALS = [
+    ("moments", "a = mean(x, axes = 0); v = mean(x * x, axes = 0); y = x * sigmoid(x)", "x a=v:f32 v=v:f32 y"),
+    ("moments", "y = rms_norm(x, w); m = absmax(y, axes = 0)", "x w=v y m=v:f32"),
+    ("moments", "y = x - logsumexp(x); m = max(y, axes = 0)", "x y m=v:f32"),
+    ("weight gradient", "dx = softmax_grad(y, g); db = sum(dx, axes = 0)", "y g dx db=v:f32"),
+    ("weight gradient", "dx = g * w * (x > 0); dw = sum(g * relu(x), axes = 0)", "x w=v g dx dw=v:f32"),
+    ("weight gradient", "da = silu_grad(a, g * b); db = g * silu(a); s = sum(da, axes = 0); t = sum(db, axes = 0)",
+     "a b g da db s=v:f32 t=v:f32"),
+    ("weight gradient", "n = l2_normalize(x); d = sum(n * g); dx = g - n * d; dw = sum(n * g, axes = 0)",
+     "x g dx dw=v:f32 d=r:f32"),
+    ("weight gradient", "dw = sum(g * rms_norm(x), axes = 0)", "x g dw=v:f32"),
 ]
 BLOCKS = [
     ("block quantiser", "s = scale_e4m3(x, block = 128); q = quantize_e4m3(x, block = 128)", "x s=b128:f32 q:e4m3"),
@@ -77,7 +90,7 @@ BLOCKS = [
 
 # What is drawn where nothing else is said: of all tensors together, of rows, and of rows that lie side by side.
 BYTES, COLUMNS_OF_ROWS, COLUMNS_OF_NEIGHBOURS = 200e6, (24, 200000), (3, 20000)
-LAYOUTS = {"row": 60, "column": 24, "point": 12, "transpose": 4, "across": 0, "block": 0}  # of a hundred
+LAYOUTS = {"row": 60, "column": 24, "point": 12, "transpose": 4, "across": 0, "block": 0, "totals": 0}  # of a hundred
 
 
 def tensors_of(spec, kind, shape, reduced):
@@ -101,11 +114,11 @@ def draw(r, size=BYTES, columns=COLUMNS_OF_ROWS, of_neighbours=COLUMNS_OF_NEIGHB
     weights = [LAYOUTS[name] for name in layouts]
     where = r.choices(layouts, weights if any(weights) else None)[0]
     family, program, spec = r.choice(
-        {"row": ROWS, "column": COLUMNS, "across": ACROSS, "block": BLOCKS}.get(where, POINTS))
+        {"row": ROWS, "column": COLUMNS, "across": ACROSS, "block": BLOCKS, "totals": TOTALS}.get(where, POINTS))
     kind = r.choices(["bf16", "f16", "f32", "f64"], [45, 22, 30, 3])[0]
     each = sum(type_size(k) * (sizes[0] > 1) for _, k, sizes in tensors_of(spec, kind, [2], [] if "=r" not in spec else []))
     elements = int(size / max(1, each))
-    if where in ("row", "across", "block"):
+    if where in ("row", "across", "block", "totals"):
         cols = draw_size(r, *columns)
         shape, reduced = [max(1, elements // cols), cols], [1]
         if where == "row" and r.random() < 0.15 and shape[0] > 64:

@@ -48,3 +48,8 @@ draw 12000 --count 240 --seed 26112801
 draw 12240 --count 80 --seed 26112802 --megabytes 12
 draw 13000 --count 240 --seed 27112721
 draw 13240 --count 80 --seed 27112722 --megabytes 12
+draw 15000 --layouts row --columns 300000 2000000 --count 90 --seed 27112751
+draw 15090 --layouts column --count 300 --seed 27112752
+draw 15390 --layouts across --columns 64 16384 --count 40 --seed 27112753
+draw 15430 --layouts totals --columns 64 16384 --count 80 --seed 27112754
+draw 15510 --layouts block --columns 128 16384 --count 60 --seed 27112755
